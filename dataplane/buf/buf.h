@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A FIFO of bytes in pooled chunks: send queues of connections and streams. A chunk has one owner;
+// moving bytes between queues hands whole chunks over and copies only edges and small pieces, so a
+// queue never pins much more memory than it holds bytes.
+// Thread: the owning worker. Knows no mbuf, socket or protocol.
+#pragma once
+
+#include "lb/base/pool.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BUF_CHUNK_SIZE 2048
+#define BUF_CHUNK_ROOM (BUF_CHUNK_SIZE - 16)
+
+struct buf_chunk {
+	struct buf_chunk *next;
+	uint16_t off; // first byte held
+	uint16_t end; // one past the last byte held
+	uint8_t data[BUF_CHUNK_ROOM];
+};
+
+// All zero = empty.
+struct buf {
+	struct buf_chunk *head, *tail;
+	size_t len; // bytes held
+};
+
+// A place in a queue that is read again and again without being consumed (TCP retransmits from it).
+// Valid while the bytes at and after it stay queued.
+struct buf_cursor {
+	struct buf_chunk *chunk; // NULL = start of the queue
+	size_t offset; // of the cursor from the head of the queue
+	uint16_t at; // index into chunk->data
+};
+
+// Room for n_chunks chunks. 0 or -ENOMEM.
+[[nodiscard]] int buf_pool_init(struct pool *, uint32_t n_chunks);
+
+// Copies all of data to the end, or nothing: false = pool exhausted.
+[[nodiscard]] bool buf_append(struct buf *, struct pool *, const void *data, size_t len);
+// n <= 256 contiguous bytes at the end, already counted in len, for the caller to fill now.
+// NULL = pool exhausted.
+uint8_t *buf_reserve(struct buf *, struct pool *, size_t n);
+// Moves the first n bytes (n <= src->len) to the end of dst. false = pool exhausted, nothing moved.
+[[nodiscard]] bool buf_move(struct buf *dst, struct buf *src, size_t n, struct pool *);
+// Drops the first n bytes (n <= len).
+void buf_consume(struct buf *, struct pool *, size_t n);
+void buf_clear(struct buf *, struct pool *);
+// Copies len bytes that start `offset` bytes from the head; offset + len <= buf->len.
+void buf_copy_out(const struct buf *, size_t offset, void *out, size_t len);
+// The same from a cursor, which moves on by len: sequential reads cost no walk.
+void buf_cursor_read(const struct buf *, struct buf_cursor *, void *out, size_t len);
+// Longest contiguous piece at the head; *ret_len = 0 when empty.
+const uint8_t *buf_peek(const struct buf *, size_t *ret_len);

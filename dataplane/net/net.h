@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ethernet, ARP, IPv4 and ICMP of one worker, between the devices and tcp/. Frames are bytes here;
+// the device side is a vtable, so no test needs DPDK. Whatever is malformed or not for us is
+// dropped and counted by cause.
+// Thread: the owning worker.
+#pragma once
+
+#include "dataplane/tcp/tcp.h"
+#include "lb/base/counter.h"
+#include "lb/base/ip.h"
+#include "lb/base/twheel.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct net;
+
+#define NET_MAX_PORTS 8
+#define NET_MAX_ADDRESSES 16 // of one port
+
+// A device as net/ sees it.
+struct net_device {
+	// Room for one frame of len bytes. NULL = no buffer. At most one reservation is open at a
+	// time.
+	uint8_t *(*reserve)(void *ctx, size_t len);
+	// Sends (or queues for the end of the turn) the frame last reserved.
+	void (*send)(void *ctx, size_t len);
+	// Gives the open reservation back unsent.
+	void (*cancel)(void *ctx);
+	void *ctx;
+};
+
+struct net_prefix {
+	struct ip_addr ip;
+	uint8_t len; // of the IPv4 prefix, 0..32
+};
+
+struct net_port_conf {
+	struct net_device device;
+	uint8_t mac[6];
+	uint16_t mtu; // of IP packets
+	struct net_prefix addresses[NET_MAX_ADDRESSES]; // ours; each also gives an on-link prefix
+	uint32_t n_addresses;
+	struct ip_addr gateway; // all zero = none
+};
+
+// NULL = no memory. wheel is borrowed and outlives it.
+struct net *net_new(const struct net_port_conf *, uint32_t n_ports, struct twheel *, uint64_t seed);
+void net_free(struct net *);
+// The stack is made with net_tcp_io(), then introduced here; before that TCP segments are dropped.
+void net_set_tcp(struct net *, struct tcp_stack *);
+// io for tcp_stack_new(): routes by destination (on-link prefixes, then the gateway), resolves the
+// neighbour (holding a few frames meanwhile), fills IP and Ethernet headers.
+struct tcp_io net_tcp_io(struct net *);
+
+// One received frame, borrowed for the call.
+void net_input(struct net *, uint32_t port, const uint8_t *frame, size_t len);
+
+// Gratuitous ARP for every address: at start, after a link came up.
+void net_announce(struct net *);
+// Our address on the port that leads to dst (the source of upstream connections). False = no route.
+[[nodiscard]] bool net_source_for(
+	const struct net *, const struct ip_addr *dst, struct ip_addr *ret);
+
+// Frames in and out, and drops by cause.
+struct counter_set net_counters(const struct net *);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The proxy of one worker: client connections on one side, pooled backend connections on the other,
+// every request bridged from one to the other and ended with exactly one cause (lb/cause.h). It
+// knows tcp/, h2/ and lb/, no device and no control plane.
+// Thread: the owning worker. No call takes a lock, allocates from libc, logs or makes a system call
+// after proxy_new().
+#pragma once
+
+#include "dataplane/h2/h2.h"
+#include "dataplane/tcp/tcp.h"
+#include "lb/base/counter.h"
+#include "lb/base/ip.h"
+#include "lb/base/pool.h"
+#include "lb/base/twheel.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lb_command;
+struct lb_link;
+struct lb_snapshot;
+struct proxy;
+
+struct proxy_frontend {
+	struct ip_addr address;
+	uint16_t port;
+	const char *
+		authority; // pinned :authority for the choice of virtual host; NULL = the request's
+};
+
+struct proxy_conf {
+	const struct proxy_frontend *frontends; // borrowed, outlive the proxy; index = snapshot's
+	uint32_t n_frontends;
+	uint32_t max_clients; // client connections
+	uint32_t max_requests; // live requests, queued ones included
+	uint32_t max_queued; // requests waiting for a backend connection (lb-tree.md Q-06)
+	uint32_t max_conns_per_endpoint; // of this worker (MC-19)
+	uint64_t connect_timeout_ns; // TCP and SETTINGS together; at least 20 s (BO-02)
+	uint64_t seed;
+	// Our source address towards a backend. False = no route: the attempt fails.
+	bool (*source_for)(void *ctx, const struct ip_addr *dst, struct ip_addr *ret);
+	void *source_ctx;
+};
+
+// Listens on every frontend. tcp, wheel, chunks and link are borrowed and outlive it.
+// NULL = no memory or an address is taken.
+struct proxy *proxy_new(const struct proxy_conf *, const struct h2_conf *, struct tcp_stack *,
+	struct twheel *, struct pool *chunks, struct lb_link *);
+void proxy_free(struct proxy *);
+
+// The snapshot of this turn; nothing keeps it beyond proxy_end_turn(). A new version re-picks the
+// queued requests (MC-17).
+void proxy_begin_turn(struct proxy *, const struct lb_snapshot *);
+// One command of the control thread (lb/link.h); outcomes go to the link's event ring.
+void proxy_command(struct proxy *, const struct lb_command *);
+// Pumps every connection that something happened to, once, and forgets the snapshot. Call before
+// tcp_stack_flush().
+void proxy_end_turn(struct proxy *);
+// The drain asked for is over (all clients gone or the deadline passed).
+bool proxy_drained(const struct proxy *);
+
+struct counter_set proxy_counters(const struct proxy *); // refusals, queueing, pool sizes

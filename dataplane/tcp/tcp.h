@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole API of our TCP (RFC 9293): one stack per worker, segments in, segments out, events to
+// the owner of a connection. It knows no device, mbuf or clock: segments are bytes, the wheel is
+// the time, randomness is seeded by the caller. Departures from the RFCs: docs/tcp.md.
+// Thread: every function on the worker that owns the stack; callbacks run inside those calls.
+#pragma once
+
+#include "dataplane/buf/buf.h"
+#include "lb/base/counter.h"
+#include "lb/base/ip.h"
+#include "lb/base/pool.h"
+#include "lb/base/twheel.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tcp_stack;
+struct tcp_conn;
+
+// Local is always our side.
+struct tcp_flow {
+	struct ip_addr local, remote;
+	uint16_t local_port, remote_port; // host order
+};
+
+// The way out.
+struct tcp_io {
+	// Room for len bytes (TCP header and payload) to be sent on this flow. NULL = no buffer:
+	// the segment counts as lost and the retransmission timer repairs it.
+	void *(*reserve)(void *ctx, const struct tcp_flow *, size_t len);
+	// Takes the filled room back, checksum set, and sends it. No callback into the stack.
+	void (*emit)(void *ctx, const struct tcp_flow *, void *segment, size_t len);
+	// Largest segment payload + 40 that fits towards this remote without fragments (the MTU).
+	uint16_t (*mtu)(void *ctx, const struct tcp_flow *);
+	void *ctx;
+};
+
+struct tcp_conf {
+	uint32_t max_conns; // control blocks of any state but TIME_WAIT
+	uint32_t max_half_open; // SYN_RECEIVED at one time
+	uint32_t max_time_wait; // oldest goes first when full
+	uint32_t send_limit; // bytes of a connection's send queue (unacknowledged and unsent)
+	uint32_t recv_window; // bytes we advertise at most; also the bound of out-of-order data
+	uint8_t secret[16]; // keys sequence numbers (RFC 6528) and the connection table
+	uint64_t seed; // of ports and jitter
+};
+
+enum tcp_close_reason {
+	TCP_CLOSE_DONE, // both FINs exchanged
+	TCP_CLOSE_RESET, // the peer sent RST
+	TCP_CLOSE_REFUSED, // RST in answer to our SYN
+	TCP_CLOSE_TIMEOUT, // retransmissions or zero-window probes unanswered
+	TCP_CLOSE_CONNECT_TIMEOUT, // SYN unanswered
+	TCP_CLOSE_UNREACHABLE, // no route or no neighbour
+	TCP_N_CLOSE_REASONS,
+};
+const char *tcp_close_reason_name(enum tcp_close_reason);
+
+// What the owner of a connection hears. Any of them may call tcp_conn_* on the connection, but for
+// on_closed, after which the pointer is dead.
+struct tcp_conn_ops {
+	// Handshake complete (both directions).
+	void (*on_established)(struct tcp_conn *, void *user);
+	// In-order bytes, borrowed until return. Returns how many were consumed; the stack keeps
+	// the rest, the window shrinks by it, and nothing more comes before tcp_conn_resume().
+	size_t (*on_data)(struct tcp_conn *, void *user, const uint8_t *data, size_t len);
+	// Acknowledgements made room in the send queue that had none, or emptied it.
+	void (*on_send_room)(struct tcp_conn *, void *user);
+	// The peer's FIN, after all its data was consumed. We may still send.
+	void (*on_eof)(struct tcp_conn *, void *user);
+	// Last event. Not called after tcp_conn_abort().
+	void (*on_closed)(struct tcp_conn *, void *user, enum tcp_close_reason);
+};
+
+// A listener's answer to a completed handshake: sets *ret_user and returns the ops, or returns NULL
+// to have the connection reset. on_established is not called for it.
+typedef const struct tcp_conn_ops *(*tcp_accept_fn)(void *arg, struct tcp_conn *, void **ret_user);
+
+// Takes all memory the stack will ever use (see pool.h). io is copied; chunks and wheel are
+// borrowed and outlive the stack. NULL = no memory.
+struct tcp_stack *tcp_stack_new(
+	const struct tcp_conf *, const struct tcp_io *, struct pool *chunks, struct twheel *wheel);
+// Connections vanish without a segment and without on_closed.
+void tcp_stack_free(struct tcp_stack *);
+
+// One segment whose IP header was checked: TCP header and payload, addresses in flow, ports not yet
+// set (they are read from the segment). Checks length, checksum and options itself; whatever it
+// drops it counts by cause.
+void tcp_stack_input(struct tcp_stack *, const struct ip_addr *local, const struct ip_addr *remote,
+	const uint8_t *segment, size_t len);
+// Sends what the turn left to send: data, FINs, acknowledgements and window updates, each
+// connection once. Call at the end of each turn.
+void tcp_stack_flush(struct tcp_stack *);
+
+// An ICMP unreachable or our neighbour table says that this flow's peer cannot be reached: acts on
+// connections in SYN_SENT only (RFC 5927).
+void tcp_stack_unreachable(struct tcp_stack *, const struct tcp_flow *);
+
+// 0, -EADDRINUSE, -ENOMEM (fixed small number of listeners).
+[[nodiscard]] int tcp_listen(
+	struct tcp_stack *, const struct ip_addr *, uint16_t port, tcp_accept_fn, void *arg);
+// New connections get RST; those that exist stay.
+void tcp_unlisten(struct tcp_stack *, const struct ip_addr *, uint16_t port);
+
+// Active open. local_port 0 = the stack picks one (RFC 6056). timeout_ns bounds the handshake.
+// NULL = no memory or no free port. Outcome by on_established or on_closed, never inside this call.
+struct tcp_conn *tcp_connect(struct tcp_stack *, const struct tcp_flow *, uint64_t timeout_ns,
+	const struct tcp_conn_ops *, void *user);
+
+const struct tcp_flow *tcp_conn_flow(const struct tcp_conn *);
+// The connection's send queue: append (never more than tcp_conn_send_room()), then tcp_conn_push().
+struct buf *tcp_conn_sendq(struct tcp_conn *);
+size_t tcp_conn_send_room(const struct tcp_conn *);
+// Marks the connection for the next flush.
+void tcp_conn_push(struct tcp_conn *);
+// The owner can consume again: kept bytes are delivered at once, through on_data.
+void tcp_conn_resume(struct tcp_conn *);
+// FIN after what is queued. More must not be appended. Receiving goes on.
+void tcp_conn_shutdown(struct tcp_conn *);
+// RST, everything dropped, no further event; the pointer is dead.
+void tcp_conn_abort(struct tcp_conn *);
+// Gives up after this long without progress on outstanding data (RFC 5482); 0 = the default, 30 s.
+void tcp_conn_set_user_timeout(struct tcp_conn *, uint64_t timeout_ns);
+
+// What was received, sent, retransmitted, refused and dropped, the last by cause.
+struct counter_set tcp_stack_counters(const struct tcp_stack *);
+// Connections that are not in TIME_WAIT.
+uint32_t tcp_stack_n_conns(const struct tcp_stack *);

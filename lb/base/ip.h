@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Internet addresses in one form: 16 bytes, IPv4 as v4-mapped IPv6 (RFC 4291 2.5.5.2).
+// Thread: any.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+struct ip_addr {
+	uint8_t b[16]; // network order
+};
+
+struct ip_port {
+	struct ip_addr ip;
+	uint16_t port; // host order
+};
+
+#define IP_PORT_TEXT_MAX 64
+
+// a.b.c.d as a host-order number.
+static inline struct ip_addr ip_from_v4(uint32_t v4)
+{
+	struct ip_addr a = {{[10] = 0xff, [11] = 0xff}};
+	a.b[12] = (uint8_t)(v4 >> 24);
+	a.b[13] = (uint8_t)(v4 >> 16);
+	a.b[14] = (uint8_t)(v4 >> 8);
+	a.b[15] = (uint8_t)v4;
+	return a;
+}
+
+static inline bool ip_is_v4(const struct ip_addr *a)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	return memcmp(a->b, mapped, sizeof(mapped)) == 0;
+}
+
+// Host order; only for addresses of which ip_is_v4() is true.
+static inline uint32_t ip_to_v4(const struct ip_addr *a)
+{
+	return (uint32_t)a->b[12] << 24 | (uint32_t)a->b[13] << 16 | (uint32_t)a->b[14] << 8 |
+	       a->b[15];
+}
+
+static inline bool ip_eq(const struct ip_addr *a, const struct ip_addr *b)
+{
+	return memcmp(a->b, b->b, sizeof(a->b)) == 0;
+}
+
+static inline bool ip_port_eq(const struct ip_port *a, const struct ip_port *b)
+{
+	return a->port == b->port && ip_eq(&a->ip, &b->ip);
+}
+
+// Literal address only (no names). False = not an address.
+[[nodiscard]] bool ip_parse(const char *text, struct ip_addr *ret);
+// "10.0.0.7:8080" or "[fd00::7]:8080" into text[IP_PORT_TEXT_MAX]; returns text.
+const char *ip_port_print(const struct ip_port *, char *text);
+// "10.0.0.7" or "fd00::7"; returns text.
+const char *ip_print(const struct ip_addr *, char *text);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/base/pool.h"
+
+#include "lb/base/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int pool_init(struct pool *p, size_t size, uint32_t n)
+{
+	size = (size + 15) & ~(size_t)15;
+	// calloc, since large blocks then come as untouched zero pages.
+	uint8_t *memory = calloc(n, size);
+	if (!memory)
+		return -ENOMEM;
+	*p = (struct pool){.memory = memory, .size = size, .n_total = n, .n_fresh = n};
+	return 0;
+}
+
+void pool_fini(struct pool *p)
+{
+	free(p->memory);
+	*p = (struct pool){0};
+}
+
+void *pool_take(struct pool *p)
+{
+	void *object = p->free;
+	if (object) {
+		memcpy(&p->free, object, sizeof(p->free));
+	} else if (p->n_fresh) {
+		object = p->memory + (size_t)(p->n_total - p->n_fresh) * p->size;
+		p->n_fresh--;
+	} else {
+		return NULL;
+	}
+	if (++p->n_used > p->n_peak)
+		p->n_peak = p->n_used;
+	return object;
+}
+
+void pool_put(struct pool *p, void *object)
+{
+	if (!object)
+		return;
+	DCHECK((uint8_t *)object >= p->memory &&
+		(uint8_t *)object < p->memory + p->n_total * p->size);
+	DCHECK(p->n_used > 0);
+	memcpy(object, &p->free, sizeof(p->free));
+	p->free = object;
+	p->n_used--;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hierarchical timing wheel with a tick of 1 ms (Varghese and Lauck, scheme 6). Also the owner's
+// clock: everything that runs in one turn sees the same now_ns.
+// Thread: one owner. Reads no clock; never allocates after new().
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TWHEEL_NS_PER_TICK 1000000u
+
+struct twheel_timer {
+	struct twheel_timer *next, *prev; // NULL while not armed
+	uint64_t expires_tick;
+	// Called once, disarmed already: it may arm itself again or free its object.
+	void (*fire)(struct twheel_timer *);
+};
+
+struct twheel;
+
+// Starts at now_ns (monotonic). NULL = no memory.
+struct twheel *twheel_new(uint64_t now_ns);
+void twheel_free(struct twheel *); // armed timers are forgotten
+
+// The time of the current turn, as last given to new() or advance().
+uint64_t twheel_now(const struct twheel *);
+
+// The owner sets fire (and zeroes the links) before the first arm. Arming an armed timer moves it.
+// Fires at the first advance() to a time >= at_ns, rounded up to the tick: never early.
+void twheel_arm(struct twheel *, struct twheel_timer *, uint64_t at_ns);
+void twheel_cancel(struct twheel *, struct twheel_timer *); // not armed = nothing
+static inline bool twheel_armed(const struct twheel_timer *t)
+{
+	return t->next != 0;
+}
+
+// Moves time on and fires what is due, in order of tick. now_ns earlier than before counts as
+// equal.
+void twheel_advance(struct twheel *, uint64_t now_ns);
+
+// No timer fires before this instant (a lower bound, for idle waiting); UINT64_MAX = none armed.
+uint64_t twheel_next_ns(const struct twheel *);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a request ended: exactly one cause per stream, the same in counters, logs and statuses. Flags
+// are Envoy's response flags (plus DR, the client reset).
+#pragma once
+
+enum lb_cause {
+	LB_CAUSE_OK, // the backend's own complete answer, whatever its status
+	LB_CAUSE_NO_ROUTE, // NR: no virtual host or no route
+	LB_CAUSE_NO_CONFIG, // NC: no usable configuration for this frontend, or no such cluster
+	LB_CAUSE_NO_HEALTHY, // UH: cluster without a usable endpoint
+	LB_CAUSE_CONNECT_FAILED, // UF: could not connect
+	LB_CAUSE_UPSTREAM_RESET, // UR: the backend reset the stream
+	LB_CAUSE_UPSTREAM_LOST, // UC: the backend's connection went away
+	LB_CAUSE_UPSTREAM_PROTOCOL, // UPE: the backend broke the protocol
+	LB_CAUSE_OVERFLOW, // UO: a limit on queued or live requests
+	LB_CAUSE_TIMEOUT, // UT: a deadline passed
+	LB_CAUSE_OVERLOAD, // OM: our own pools were exhausted
+	LB_CAUSE_CLIENT_RESET, // DR: the client reset the stream
+	LB_CAUSE_CLIENT_LOST, // DC: the client's connection went away
+	LB_CAUSE_CLIENT_PROTOCOL, // DPE: malformed request
+	LB_N_CAUSES,
+};
+
+struct lb_cause_info {
+	const char *flag; // "NR"; "-" for OK
+	const char *name; // "no_route"
+	int grpc_status; // of a local reply
+	int http_status; // of a local reply to plain HTTP
+};
+// Static; CHECKs that the cause is in range.
+const struct lb_cause_info *lb_cause_info(enum lb_cause);

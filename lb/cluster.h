@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cluster as a snapshot holds it: name, dense id, and the picker of this moment. Immutable; a new
+// state makes a new object. Ids are stable while the cluster lives, so route tables survive.
+// Thread: get/put/new on ctrl; workers read.
+#pragma once
+
+#include "lb/endpoint.h"
+
+#include <stdint.h>
+
+struct lb_picker;
+
+struct lb_cluster {
+	uint32_t n_refs; // ctrl only
+	uint32_t id;
+	enum lb_state state;
+	struct lb_picker *picker; // owned (counted); never NULL
+	char *name; // owned
+};
+
+// Takes its own reference of picker. NULL = no memory.
+struct lb_cluster *lb_cluster_new(
+	uint32_t id, const char *name, enum lb_state, struct lb_picker *picker);
+struct lb_cluster *lb_cluster_get(struct lb_cluster *);
+void lb_cluster_put(struct lb_cluster *); // NULL is fine

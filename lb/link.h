@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the control thread and one worker meet, besides the snapshot slot: two rings and a block of
+// counters. Neither waits for the other.
+// Thread: as tagged.
+#pragma once
+
+#include "lb/base/counter.h"
+#include "lb/base/spsc.h"
+#include "lb/cause.h"
+#include "lb/endpoint.h"
+#include "lb/limits.h"
+
+// ctrl → worker
+enum lb_command_kind {
+	LB_COMMAND_CONNECT, // endpoint: make sure of one connection; answer CONNECTED or FAILED,
+	// once
+	LB_COMMAND_RELEASE, // endpoint: finish its streams, close its connections, answer RELEASED
+	LB_COMMAND_DRAIN, // GOAWAY to all clients, take no new connections; deadline_ns; answer
+	// DRAINED
+	LB_COMMAND_STOP, // leave the loop
+};
+struct lb_command {
+	enum lb_command_kind kind;
+	struct lb_endpoint *endpoint; // CONNECT, RELEASE
+	uint64_t deadline_ns; // DRAIN: monotonic; streams still open then are cut
+};
+
+// worker → ctrl
+enum lb_event_kind {
+	LB_EVENT_CONNECTED, // SETTINGS arrived on the first connection to the endpoint
+	LB_EVENT_FAILED, // the attempt asked for ended without one
+	LB_EVENT_LOST, // the last connection to the endpoint is gone (or took GOAWAY)
+	LB_EVENT_RELEASED,
+	LB_EVENT_DRAINED,
+};
+struct lb_event {
+	enum lb_event_kind kind;
+	uint32_t endpoint_id;
+	char why[64]; // FAILED, LOST: "refused", "connect timeout", "reset by peer", …
+};
+
+// Requests of one cluster on one worker. started = sum of ended[] + active, always (I2).
+struct lb_cluster_counters {
+	uint64_t started;
+	uint64_t active; // gauge: holds the cluster alive (routing.md A31-C02)
+	uint64_t queued; // gauge: waiting for a connection
+	uint64_t ended[LB_N_CAUSES];
+};
+struct lb_endpoint_counters {
+	uint64_t started; // streams opened to it
+	uint64_t active; // gauge
+	uint64_t connections; // gauge
+};
+
+struct lb_worker_counters {
+	uint64_t turns; // of the poll loop
+	uint64_t empty_turns; // that found nothing to do
+	uint64_t busy_ns; // time of turns that did something
+	uint64_t idle_ns; // time of empty turns and of sleeping
+	uint64_t longest_turn_ns;
+	uint64_t snapshot_version; // adopted
+	uint64_t beat_ns; // clock of the last turn
+	uint64_t requests;
+	uint64_t ended[LB_N_CAUSES]; // of all requests, those without a cluster too
+	uint64_t client_connections; // gauge
+	uint64_t frontend_requests[LB_MAX_FRONTENDS];
+	uint64_t frontend_connections[LB_MAX_FRONTENDS]; // accepted in all
+};
+
+#define LB_LINK_MAX_GROUPS 16
+struct lb_counter_group {
+	const char *name; // "tcp", "h2", "port0"
+	struct counter_set set;
+};
+
+struct lb_link {
+	uint32_t worker; // number of the worker, from 0
+	int core; // it is pinned to
+	struct spsc commands; // w: ctrl, r: worker
+	struct spsc events; // w: worker, r: ctrl
+	struct lb_worker_counters counters; // w: worker (relaxed), r: ctrl
+	struct lb_cluster_counters *clusters; // [LB_MAX_CLUSTERS] w: worker (relaxed), r: ctrl
+	struct lb_endpoint_counters *endpoints; // [LB_MAX_ENDPOINTS] w: worker (relaxed), r: ctrl
+	// Filled before the worker starts, constant afterwards: each module's own counters, by
+	// name.
+	struct lb_counter_group groups[LB_LINK_MAX_GROUPS];
+	uint32_t n_groups;
+};
+
+// NULL = no memory.
+struct lb_link *lb_link_new(uint32_t worker, int core);
+void lb_link_free(struct lb_link *); // worker stopped
+// Before the worker starts; CHECKs the bound.
+void lb_link_add_group(struct lb_link *, const char *name, struct counter_set);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pick = one endpoint for one request. Pure: no clock, no I/O, no lock, no log. A picker is the
+// immutable result of a policy's state machine and part of the snapshot.
+// Thread: pick() on workers; get/put on ctrl.
+#pragma once
+
+#include "lb/base/rand.h"
+#include "lb/endpoint.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lb_req;
+
+// What a pick may use of the picking worker.
+struct lb_pick_ctx {
+	const struct lb_req *req; // borrowed for the call
+	struct rand *rand; // this worker's generator
+	uint32_t *position; // this worker's place in this cluster's rotation; starts anywhere
+	// ready[id / 64] >> (id % 64) & 1: this worker holds a connection to endpoint id (MC-04).
+	const uint64_t *ready;
+};
+
+enum lb_pick_kind {
+	LB_PICK_ENDPOINT, // endpoint: use this worker's connection to it
+	LB_PICK_QUEUE, // wait; endpoint, if not NULL: connect this worker to it meanwhile
+	LB_PICK_FAIL, // fails fail-fast requests; text says why
+};
+struct lb_pick {
+	enum lb_pick_kind kind;
+	struct lb_endpoint *endpoint; // borrowed from the snapshot
+	// ENDPOINT: the rotation's turn was this one's, which this worker has no connection to:
+	// open one, so that it gets its share (MC-04, MC-06). NULL = none.
+	struct lb_endpoint *want;
+	const char *text; // FAIL: for operators and grpc-message; borrowed from the picker
+};
+
+struct lb_picker {
+	uint32_t n_refs; // ctrl only
+	struct lb_pick (*pick)(const struct lb_picker *, struct lb_pick_ctx *);
+	void (*free)(struct lb_picker *);
+};
+
+struct lb_picker *lb_picker_get(struct lb_picker *);
+void lb_picker_put(struct lb_picker *); // NULL is fine
+struct lb_picker *lb_picker_new_queue(void); // always QUEUE
+struct lb_picker *lb_picker_new_fail(const char *text); // always FAIL; text is copied

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The immutable tree that workers read: frontends → route tables → cluster ids → clusters →
+// pickers. Parts are shared between snapshots by counts that only the control thread touches; a
+// snapshot is freed after a grace period (lb/slot.h), which then drops its references.
+// Thread: built and freed by ctrl; read by workers, within one turn only (DESIGN 3.4).
+#pragma once
+
+#include "lb/limits.h"
+
+#include <stdint.h>
+
+struct lb_cluster;
+struct lb_route_table;
+
+struct lb_frontend {
+	struct lb_route_table
+		*routes; // counted; NULL = no usable config: requests fail with `error`
+	char *error; // owned; "" while there are routes
+};
+
+struct lb_snapshot {
+	uint64_t version; // grows by one each publish
+	uint32_t n_frontends; // as many as shunt.yaml has, in its order
+	uint32_t n_clusters; // length of clusters
+	struct lb_frontend *frontends; // owned
+	struct lb_cluster *
+		*clusters; // owned array of counted pointers, by id; NULL = no such cluster
+};
+
+// An empty one: every frontend has `error`. NULL = no memory.
+struct lb_snapshot *lb_snapshot_new(uint32_t n_frontends, const char *error);
+// The same content, counted once more, version + 1: the next one is made from it. NULL = no memory.
+struct lb_snapshot *lb_snapshot_copy(const struct lb_snapshot *);
+// Only on a snapshot that is not published yet. They take their own references. 0 or -ENOMEM.
+int lb_snapshot_set_frontend(
+	struct lb_snapshot *, uint32_t index, struct lb_route_table *, const char *error);
+int lb_snapshot_set_cluster(struct lb_snapshot *, uint32_t id, struct lb_cluster *); // NULL removes
+void lb_snapshot_free(struct lb_snapshot *); // NULL is fine
+
+static inline const struct lb_cluster *lb_snapshot_cluster(const struct lb_snapshot *s, uint32_t id)
+{
+	return id < s->n_clusters ? s->clusters[id] : (const struct lb_cluster *)0;
+}
