@@ -17,4 +17,4 @@
 #define DCHECK(x) CHECK(x)
 #endif
 
-[[noreturn]] void check_failed(const char *file, int line, const char *what);
+_Noreturn void check_failed(const char *file, int line, const char *what);

@@ -33,7 +33,7 @@ static inline uint64_t load64(const void *p)
 	return x;
 }
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "load64 reads native order");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "load64 reads native order");
 
 uint64_t siphash24(const uint8_t key[16], const void *data, size_t len)
 {

@@ -12,8 +12,8 @@ struct spsc {
 	uint8_t *items; // owned
 	size_t item_size;
 	uint32_t mask;
-	alignas(64) uint32_t head; // w: writer (release), r: reader (acquire)
-	alignas(64) uint32_t tail; // w: reader (release), r: writer (acquire)
+	_Alignas(64) uint32_t head; // w: writer (release), r: reader (acquire)
+	_Alignas(64) uint32_t tail; // w: reader (release), r: writer (acquire)
 };
 
 // n_items is rounded up to a power of two. 0 or -ENOMEM.
