@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Eight levels of 64 slots, six bits of the tick each, so that every 64-bit instant has a place. A
+// timer sits at the level of the highest bits in which its tick differs from the wheel's position,
+// and moves down as the position enters its slot. Bitmaps of used slots let advance() jump from one
+// used slot to the next instead of visiting every tick.
+#include "lb/base/twheel.h"
+
+#include "lb/base/check.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#define LEVEL_BITS 6
+#define N_SLOTS (1u << LEVEL_BITS)
+#define N_LEVELS 8
+
+// 2^64 ns are less than 2^45 ticks.
+_Static_assert(LEVEL_BITS *N_LEVELS >= 45, "every tick has a slot");
+
+struct twheel {
+	uint64_t now_ns;
+	uint64_t now_tick; // of now_ns: a timer for this tick or before is due
+	uint64_t position; // slots are relative to it; behind now_tick only inside advance()
+	uint64_t used[N_LEVELS]; // bit i: slots[level][i] is not empty
+	struct twheel_timer due; // armed for a tick that was over already
+	struct twheel_timer slots[N_LEVELS][N_SLOTS]; // list heads
+};
+
+static void list_init(struct twheel_timer *head)
+{
+	head->next = head->prev = head;
+}
+
+static void list_append(struct twheel_timer *head, struct twheel_timer *t)
+{
+	t->prev = head->prev;
+	t->next = head;
+	head->prev->next = t;
+	head->prev = t;
+}
+
+static void list_remove(struct twheel_timer *t)
+{
+	t->prev->next = t->next;
+	t->next->prev = t->prev;
+	t->next = t->prev = NULL;
+}
+
+// Moves all of `from` to the empty list `to`.
+static void list_take(struct twheel_timer *to, struct twheel_timer *from)
+{
+	list_init(to);
+	if (from->next == from)
+		return;
+	*to = *from;
+	to->next->prev = to->prev->next = to;
+	list_init(from);
+}
+
+struct twheel *twheel_new(uint64_t now_ns)
+{
+	struct twheel *w = calloc(1, sizeof(*w));
+	if (!w)
+		return NULL;
+	w->now_ns = now_ns;
+	w->now_tick = w->position = now_ns / TWHEEL_NS_PER_TICK;
+	list_init(&w->due);
+	for (unsigned level = 0; level < N_LEVELS; level++)
+		for (unsigned i = 0; i < N_SLOTS; i++)
+			list_init(&w->slots[level][i]);
+	return w;
+}
+
+void twheel_free(struct twheel *w)
+{
+	free(w);
+}
+
+uint64_t twheel_now(const struct twheel *w)
+{
+	return w->now_ns;
+}
+
+// For a tick later than position.
+static void insert(struct twheel *w, struct twheel_timer *t)
+{
+	unsigned top_bit = 63 - (unsigned)__builtin_clzll(t->expires_tick ^ w->position);
+	unsigned level = top_bit / LEVEL_BITS;
+	unsigned i = t->expires_tick >> (level * LEVEL_BITS) & (N_SLOTS - 1);
+	list_append(&w->slots[level][i], t);
+	w->used[level] |= UINT64_C(1) << i;
+}
+
+void twheel_arm(struct twheel *w, struct twheel_timer *t, uint64_t at_ns)
+{
+	DCHECK(t->fire);
+	twheel_cancel(w, t);
+	t->expires_tick = at_ns / TWHEEL_NS_PER_TICK + (at_ns % TWHEEL_NS_PER_TICK != 0);
+	if (t->expires_tick <= w->now_tick) {
+		// Counts as armed for now, so that timers still fire in order of tick.
+		t->expires_tick = w->now_tick;
+		list_append(&w->due, t);
+	} else {
+		insert(w, t);
+	}
+}
+
+void twheel_cancel(struct twheel *w, struct twheel_timer *t)
+{
+	if (!twheel_armed(t))
+		return;
+	struct twheel_timer *head = t->next == t->prev ? t->next : NULL;
+	list_remove(t);
+	// It was alone: both neighbours were the head of its list, which may be a slot.
+	uintptr_t at = (uintptr_t)head - (uintptr_t)&w->slots[0][0];
+	if (head && at < sizeof(w->slots)) {
+		size_t i = at / sizeof(w->slots[0][0]);
+		w->used[i / N_SLOTS] &= ~(UINT64_C(1) << i % N_SLOTS);
+	}
+}
+
+// The first used slot after the position; false = no timer in any. *ret_tick is where it begins.
+static bool next_slot(
+	const struct twheel *w, unsigned *ret_level, unsigned *ret_i, uint64_t *ret_tick)
+{
+	for (unsigned level = 0; level < N_LEVELS; level++) {
+		if (!w->used[level])
+			continue;
+		unsigned i = (unsigned)__builtin_ctzll(w->used[level]);
+		unsigned shift = level * LEVEL_BITS;
+		// Timers of a level share all higher bits with the position.
+		uint64_t above = w->position >> shift >> LEVEL_BITS << LEVEL_BITS << shift;
+		*ret_level = level;
+		*ret_i = i;
+		*ret_tick = above | (uint64_t)i << shift;
+		return true;
+	}
+	return false;
+}
+
+static void fire_all(struct twheel_timer *list)
+{
+	while (list->next != list) {
+		struct twheel_timer *t = list->next;
+		list_remove(t);
+		t->fire(t);
+	}
+}
+
+void twheel_advance(struct twheel *w, uint64_t now_ns)
+{
+	if (now_ns > w->now_ns) {
+		w->now_ns = now_ns;
+		w->now_tick = now_ns / TWHEEL_NS_PER_TICK;
+	}
+	// What fires now and arms itself for the past again waits for the next call.
+	struct twheel_timer list;
+	list_take(&list, &w->due);
+	fire_all(&list);
+
+	unsigned level, i;
+	uint64_t tick;
+	while (w->position < w->now_tick && next_slot(w, &level, &i, &tick) &&
+		tick <= w->now_tick) {
+		w->position = tick;
+		w->used[level] &= ~(UINT64_C(1) << i);
+		list_take(&list, &w->slots[level][i]);
+		if (level == 0) {
+			fire_all(&list);
+			continue;
+		}
+		struct twheel_timer first; // due at the very tick at which the slot begins
+		list_init(&first);
+		while (list.next != &list) {
+			struct twheel_timer *t = list.next;
+			list_remove(t);
+			if (t->expires_tick == tick)
+				list_append(&first, t);
+			else
+				insert(w, t);
+		}
+		fire_all(&first);
+	}
+	w->position = w->now_tick;
+}
+
+uint64_t twheel_next_ns(const struct twheel *w)
+{
+	unsigned level, i;
+	uint64_t tick;
+	if (w->due.next != &w->due)
+		return w->now_ns;
+	return next_slot(w, &level, &i, &tick) ? tick * TWHEEL_NS_PER_TICK : UINT64_MAX;
+}
