@@ -30,6 +30,14 @@ struct net_device {
 	void *ctx;
 };
 
+// The way up: tcp_stack_input() and tcp_stack_unreachable() of one stack, or a test's ears.
+struct net_tcp {
+	void (*input)(void *ctx, const struct ip_addr *local, const struct ip_addr *remote,
+		const uint8_t *segment, size_t len);
+	void (*unreachable)(void *ctx, const struct tcp_flow *);
+	void *ctx;
+};
+
 struct net_prefix {
 	struct ip_addr ip;
 	uint8_t len; // of the IPv4 prefix, 0..32
@@ -44,11 +52,11 @@ struct net_port_conf {
 	struct ip_addr gateway; // all zero = none
 };
 
-// NULL = no memory. wheel is borrowed and outlives it.
+// NULL = no memory. wheel is borrowed and outlives it. Addresses are IPv4, each of one port only.
 struct net *net_new(const struct net_port_conf *, uint32_t n_ports, struct twheel *, uint64_t seed);
 void net_free(struct net *);
 // The stack is made with net_tcp_io(), then introduced here; before that TCP segments are dropped.
-void net_set_tcp(struct net *, struct tcp_stack *);
+void net_set_tcp(struct net *, const struct net_tcp *);
 // io for tcp_stack_new(): routes by destination (on-link prefixes, then the gateway), resolves the
 // neighbour (holding a few frames meanwhile), fills IP and Ethernet headers.
 struct tcp_io net_tcp_io(struct net *);

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts and ends DPDK's environment (EAL), which a process has at most once. It decides which
+// thread may run where: worker i becomes lcore i + 1 pinned to its core, the caller becomes the
+// main lcore on all other cores. Devices are not named here but probed one by one (port.h), so that
+// a bad one can be told from the others. No secondary processes.
+// Thread: ctrl, the one that calls eal_start().
+#pragma once
+
+#include "lb/base/err.h"
+
+#include <stdint.h>
+
+// DPDK's levels, fewer is worse (RTE_LOG_ERR = 4 … RTE_LOG_DEBUG = 8).
+enum eal_log_level { EAL_LOG_ERR = 4, EAL_LOG_WARNING = 5, EAL_LOG_NOTICE = 6, EAL_LOG_INFO = 7 };
+
+struct eal_conf {
+	// eal_args of shunt.yaml, without the program's name. n_args 0 = the default: memory of our
+	// own without hugepages or files, no telemetry socket, no PCI scan. Given arguments replace
+	// the default. Those that place threads (-c, -l, -S, --lcores, --main-lcore) or name vdevs
+	// (--vdev) and --proc-type are refused.
+	const char *const *args;
+	uint32_t n_args;
+	const int *cores; // of worker 0, 1, …
+	uint32_t n_cores; // 1..LB_MAX_WORKERS
+	// One line of DPDK's log, without the newline. On any thread, workers too: must be
+	// thread-safe. DPDK doesn't tell the level of a line to its stream; the level that it was
+	// logged with is asked of DPDK. NULL = stderr.
+	void (*log)(void *ctx, int level, const char *line);
+	void *log_ctx;
+};
+
+// Pins the calling thread to the cores that no worker has (all cores when none is left), and with
+// it every thread that it starts afterwards: call this before other libraries start threads. The
+// lcores inherit the caller's signal mask: block signals before. 0, -EINVAL or -errno; reterr says
+// which argument of shunt.yaml is to blame.
+[[nodiscard]] int eal_start(const struct eal_conf *, struct lb_err *reterr);
+// Workers joined and ports freed. EAL can't be started again in this process.
+void eal_stop(void);
+
+// The lcore that runs worker i.
+unsigned eal_lcore_of_worker(uint32_t worker);
+// What DPDK last complained about on this thread's behalf since eal_blame_start(), for error texts;
+// "" = nothing.
+void eal_blame_start(void);
+const char *eal_blame(void);

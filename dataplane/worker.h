@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// One worker: a pinned thread that owns everything a connection needs (queues, buffers, timers,
+// net, tcp, proxy) and runs the poll loop over them. Its only ways to the control thread are the
+// link and the slot.
+// Thread: all functions on ctrl; the loop itself runs on the worker's lcore.
+#pragma once
+
+#include "dataplane/net/net.h"
+#include "dataplane/proxy/proxy.h"
+#include "lb/base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lb_link;
+struct lb_slot;
+struct port;
+struct worker;
+
+enum worker_idle {
+	WORKER_IDLE_POLL, // never sleeps: lowest latency, a whole core
+	WORKER_IDLE_BACKOFF, // sleeps when there was nothing to do for tens of microseconds
+};
+
+// Sizes of everything a worker ever allocates, all taken at worker_new(). Memory is only reserved
+// then; it becomes resident as it is first used.
+struct worker_limits {
+	uint32_t max_conns; // TCP connections, both sides together
+	uint32_t max_requests; // live requests
+	uint32_t max_queued; // of them, waiting for a backend connection
+	uint32_t max_conns_per_endpoint;
+	uint32_t n_chunks; // of 2 KiB: all bytes queued anywhere
+	uint32_t n_mbufs; // of 2 KiB: frames in the devices' rings and in flight
+	uint32_t tcp_send_limit; // bytes queued per connection
+	uint32_t tcp_recv_window; // bytes advertised per connection
+	uint32_t max_concurrent_streams; // advertised to clients
+};
+// 16384 connections, 65536 requests, 256 MiB of chunks, 32 MiB of mbufs.
+struct worker_limits worker_limits_default(void);
+
+struct worker_port_conf {
+	struct port *port; // borrowed; outlives the worker
+	struct net_prefix addresses[NET_MAX_ADDRESSES];
+	uint32_t n_addresses;
+	struct ip_addr gateway; // all zero = none
+};
+
+struct worker_conf {
+	uint32_t index; // from 0: core index of eal_conf, queue of every port
+	enum worker_idle idle;
+	struct worker_limits limits;
+	struct worker_port_conf ports[NET_MAX_PORTS]; // in shunt.yaml's order
+	uint32_t n_ports;
+	// Borrowed, outlive the worker. Each address must be one of a port's.
+	const struct proxy_frontend *frontends;
+	uint32_t n_frontends;
+	uint64_t connect_timeout_ns; // 0 = 20 s
+	// Borrowed, outlive the worker. Gets the counter groups "net", "tcp", "proxy", "port0", …
+	struct lb_link *link;
+	const struct lb_slot *slot;
+};
+
+// Makes everything, queues of the ports too; nothing runs. NULL with reterr (out of memory has a
+// text, too). conf is copied but for what it borrows.
+struct worker *worker_new(const struct worker_conf *, struct lb_err *reterr);
+// Ports have been started. 0 or -errno (its lcore is busy).
+[[nodiscard]] int worker_start(struct worker *);
+// Asks the loop to end; the same as LB_COMMAND_STOP, but can't meet a full ring.
+void worker_stop(struct worker *);
+// The loop has begun and has not ended.
+bool worker_running(const struct worker *);
+// Waits until the loop has ended. Never started = returns at once.
+void worker_join(struct worker *);
+// Joined or never started. Connections vanish without a word. NULL is fine.
+void worker_free(struct worker *);
