@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dependency manager of gRFC A74: watches everything one frontend's target needs and delivers a
+// configuration only when it is complete (xds-client.md §12). Different from A74: without a pinned
+// authority the clusters of every virtual host are watched, since a proxy chooses the virtual host
+// per request.
+// Thread: ctrl.
+#pragma once
+
+#include <stdint.h>
+
+struct res_cluster;
+struct res_endpoints;
+struct res_listener;
+struct res_route_config;
+struct twheel;
+struct xds_client;
+
+struct xds_cluster_config {
+	const char *name;
+	struct res_cluster *cluster; // counted; NULL = in error
+	const char *error; // why; "" while there is a cluster
+	struct res_endpoints *endpoints; // counted; NULL = none, resolution_note says why
+	// For failure messages: what is wrong with the sources of this entry, else the node id
+	// (DM-27). Never NULL.
+	const char *resolution_note;
+};
+
+// Immutable. Parts that did not change are the same objects in the next one (compare pointers).
+struct xds_config {
+	uint32_t n_refs;
+	struct res_listener *listener; // counted; never NULL
+	struct res_route_config *routes; // counted; never NULL, also when inline
+	int32_t vhost; // index of the pinned authority's virtual host in routes; -1 = not pinned
+	struct xds_cluster_config *clusters; // by name (strcmp order)
+	uint32_t n_clusters;
+};
+struct xds_config *xds_config_get(struct xds_config *);
+void xds_config_put(struct xds_config *); // NULL is fine
+// NULL = the config has no such cluster.
+const struct xds_cluster_config *xds_config_find_cluster(
+	const struct xds_config *, const char *name);
+
+struct depmgr;
+
+struct depmgr_conf {
+	struct xds_client *client; // borrowed, outlives the manager
+	struct twheel *wheel;
+	const char *listener_name; // copied
+	const char *authority; // pinned; copied; NULL = chosen per request
+	const char *node_id; // copied
+	// A complete change, once. Borrowed: xds_config_get() to keep.
+	void (*on_update)(void *ctx, struct xds_config *);
+	// No usable listener or routes: stop using the last config (DM-08).
+	void (*on_error)(void *ctx, const char *text);
+	void *ctx;
+};
+
+// Starts the watch of the listener. Neither callback is called inside. NULL = no memory.
+struct depmgr *depmgr_new(const struct depmgr_conf *);
+void depmgr_free(struct depmgr *); // cancels every watch; not inside a callback of its own
+
+// The last delivered config, borrowed; NULL = none, or an error came after it.
+struct xds_config *depmgr_config(const struct depmgr *);
+// What is missing for the next config, for operators ("cluster blue, endpoints of green"), "" =
+// nothing. Valid until the next event.
+const char *depmgr_waiting(const struct depmgr *);

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// envoy.config.cluster.v3.Cluster as plain data (xds-client.md CL-03, CL-04).
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/xds/type.h"
+
+enum res_lb_policy { RES_LB_ROUND_ROBIN };
+
+struct res_cluster {
+	struct xds_res base;
+	const char *eds_name; // of the endpoints: the service name, else the cluster's own
+	enum res_lb_policy policy;
+};
+
+extern const struct xds_type res_type_cluster;
+
+static inline struct res_cluster *res_cluster_from(struct xds_res *r)
+{
+	return (struct res_cluster *)r; // base is the first member
+}

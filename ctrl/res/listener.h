@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// envoy.config.listener.v3.Listener as plain data: the api_listener's HttpConnectionManager
+// (xds-client.md CL-02, routing.md §10).
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/xds/type.h"
+
+#include <stdbool.h>
+
+struct res_route_config;
+
+struct res_listener {
+	struct xds_res base;
+	bool is_api; // false: a socket listener, which serves no target (DM-08); the rest is empty
+	const char *rds_name; // NULL = the routes are inline
+	struct res_route_config *routes; // counted; NULL = by rds_name
+};
+
+extern const struct xds_type res_type_listener;
+
+static inline struct res_listener *res_listener_from(struct xds_res *r)
+{
+	return (struct res_listener *)r; // base is the first member
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// The resource types that Shunt asks for, in the order in which requests go out.
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/xds/type.h"
+
+#define RES_N_TYPES 4
+extern const struct xds_type *const res_types[RES_N_TYPES];

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// gRPC's bootstrap file (grpc/grpc doc/grpc_xds_bootstrap_format.md, gRFC A27, A47, A65): which
+// servers, who we are, how listener resources are called. Unknown fields are ignored.
+// Thread: any; immutable once loaded.
+#pragma once
+
+#include "lb/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct json_t;
+
+enum xds_creds_kind { XDS_CREDS_INSECURE, XDS_CREDS_TLS };
+
+struct xds_server_conf {
+	char *uri; // what gRPC calls a target: "127.0.0.1:18000", "dns:///xds.example:443"
+	enum xds_creds_kind creds;
+	char *ca_file; // TLS; NULL = the system's roots
+	char *cert_file, *key_file; // TLS; both or neither
+	uint64_t refresh_ns; // TLS: how often the files are read again (A65)
+	bool ignore_resource_deletion; // A53; without effect, since A88 rules (DE-06)
+	bool fail_on_data_errors; // A88
+	bool timer_is_transient_error; // A88: resource_timer_is_transient_error
+	bool trusted; // A81: trusted_xds_server
+};
+
+struct xds_authority_conf {
+	char *name;
+	char *listener_template; // client_listener_resource_name_template; never NULL
+	struct xds_server_conf *servers; // NULL = the top-level ones
+	uint32_t n_servers;
+};
+
+struct xds_bootstrap {
+	struct xds_server_conf *servers; // in order of preference; at least one
+	uint32_t n_servers;
+	char *node_id, *node_cluster; // "" when absent
+	char *region, *zone, *sub_zone; // "" when absent
+	struct json_t *metadata; // an object; NULL = none
+	char *listener_template; // client_default_listener_resource_name_template; default "%s"
+	char *server_listener_template; // NULL = none
+	struct xds_authority_conf *authorities;
+	uint32_t n_authorities;
+};
+
+// `source` names the text in errors (a path). 0, -ENOMEM or -EINVAL with source, field and reason.
+[[nodiscard]] int xds_bootstrap_parse(const char *text, size_t len, const char *source,
+	struct xds_bootstrap **ret, struct lb_err *reterr);
+[[nodiscard]] int xds_bootstrap_load_file(
+	const char *path, struct xds_bootstrap **ret, struct lb_err *reterr);
+// From the file that GRPC_XDS_BOOTSTRAP names, else the text in GRPC_XDS_BOOTSTRAP_CONFIG (BT-01).
+[[nodiscard]] int xds_bootstrap_load(struct xds_bootstrap **ret, struct lb_err *reterr);
+void xds_bootstrap_free(struct xds_bootstrap *); // NULL is fine
+
+// The listener resource that a target like "web" (xds:///web) or "xds://authority/web" stands for
+// (A47, FE-05, FE-06). *ret is the caller's (free). 0, -ENOMEM or -EINVAL with the reason.
+[[nodiscard]] int xds_bootstrap_listener_name(
+	const struct xds_bootstrap *, const char *target, char **ret, struct lb_err *reterr);

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The xDS client: watches by type and name, a cache, and state-of-the-world ADS to the server that
+// the bootstrap names (xds-client.md §1, 2, 7, 8, 10). A state machine: time comes from the wheel,
+// messages from the transport, chance from `rand`. It never looks inside a resource.
+// Not here: which resources are needed (ctrl/deps), what they mean (ctrl/res).
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/xds/transport.h"
+#include "ctrl/xds/type.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rand;
+struct twheel;
+struct xds_bootstrap;
+struct xds_client;
+
+// Canonical gRPC status codes that errors carry.
+enum xds_code { XDS_OK = 0, XDS_INVALID_ARGUMENT = 3, XDS_NOT_FOUND = 5, XDS_UNAVAILABLE = 14 };
+
+struct xds_client_conf {
+	const struct xds_bootstrap *bootstrap; // borrowed, outlives the client
+	const struct xds_type *const *types; // static; in the order in which requests go out
+	uint32_t n_types;
+	struct xds_transport_factory transport;
+	struct twheel *wheel; // ctrl's wheel and clock
+	struct rand *rand; // jitter
+	const char *user_agent_version; // "0.1.0"
+	// One line for the operator (a refused resource, a lost server); NULL = silent.
+	void (*log)(void *ctx, const char *line);
+	void *log_ctx;
+};
+
+// NULL = no memory. Nothing is sent before the first watch.
+struct xds_client *xds_client_new(const struct xds_client_conf *);
+// Watchers that are left are forgotten: they get no event any more.
+void xds_client_free(struct xds_client *);
+
+enum xds_event_kind {
+	XDS_EVENT_RESOURCE, // res: a new value
+	XDS_EVENT_ERROR, // no value (any more): stop using an earlier one; code and text say why
+	// Trouble, or with code XDS_OK its end; go on using the value (A88).
+	XDS_EVENT_AMBIENT,
+};
+struct xds_event {
+	enum xds_event_kind kind;
+	struct xds_res *res; // RESOURCE: borrowed, xds_res_get() to keep
+	enum xds_code code;
+	const char *text; // ERROR, AMBIENT: borrowed; names the resource, the server and the node
+};
+
+// The watcher's storage is its owner's. Zeroed before the first use.
+struct xds_watcher {
+	void (*on_event)(struct xds_watcher *, const struct xds_event *);
+	struct xds_entry *entry; // client's; NULL = not watching
+	struct xds_watcher *next, *prev; // client's
+	uint64_t seen; // client's
+};
+
+// Starts a watch. A cached value or a known error is told at once, inside the call (WA-02, WA-03).
+// Watchers may be started and cancelled inside any event. 0 or -ENOMEM.
+[[nodiscard]] int xds_client_watch(
+	struct xds_client *, const struct xds_type *, const char *name, struct xds_watcher *);
+// No event comes after it returns; not watching = nothing happens (WA-11).
+void xds_client_cancel(struct xds_client *, struct xds_watcher *);
+
+// Watches and cancels between begin and end cost one request a type at most. They nest.
+void xds_client_begin(struct xds_client *);
+void xds_client_end(struct xds_client *);
+
+// Called when all events of one message, timer or transport event have been told, so that a watcher
+// of many resources acts once. Hooks may watch and cancel.
+struct xds_settled {
+	void (*fn)(struct xds_settled *);
+	struct xds_settled *next; // client's
+};
+void xds_client_add_settled(struct xds_client *, struct xds_settled *);
+void xds_client_remove_settled(struct xds_client *, struct xds_settled *);
+
+// For operators. The names and numbers are CSDS's ClientResourceStatus (CS-05).
+enum xds_status {
+	XDS_STATUS_REQUESTED = 1,
+	XDS_STATUS_DOES_NOT_EXIST = 2,
+	XDS_STATUS_ACKED = 3,
+	XDS_STATUS_NACKED = 4,
+	XDS_STATUS_RECEIVED_ERROR = 5,
+	XDS_STATUS_TIMEOUT = 6,
+};
+const char *xds_status_name(enum xds_status); // "REQUESTED"
+
+struct xds_entry_info {
+	const struct xds_type *type;
+	const char *name;
+	enum xds_status status;
+	const struct xds_res *res; // the value in use; NULL = none
+	const char *version; // of the value; "" = none
+	uint64_t updated_ns; // when the value was last accepted (wheel's clock); 0 = never
+	const char *error; // the last failure, "" = none; cleared by acceptance
+	const char *error_version; // the rejected version, "" = none
+	uint64_t error_ns; // when it failed
+};
+void xds_client_each(
+	const struct xds_client *, void (*fn)(void *ctx, const struct xds_entry_info *), void *ctx);
+
+enum xds_server_state {
+	XDS_SERVER_IDLE, // nothing is watched yet
+	XDS_SERVER_CONNECTING, // a stream is open, no response yet
+	XDS_SERVER_CONNECTED, // responses have come on this stream
+	XDS_SERVER_BACKOFF, // waiting for the next attempt
+};
+const char *xds_server_state_name(enum xds_server_state);
+
+struct xds_server_info {
+	const char *uri;
+	enum xds_server_state state;
+	const char *error; // why the last stream ended, "" = none; cleared by a response
+	uint64_t since_ns; // of this state
+	uint64_t n_streams, n_requests, n_responses, n_acks, n_nacks, n_undecodable, n_unknown_type;
+};
+// The server in use. Texts are valid until the next call into the client.
+void xds_client_server(const struct xds_client *, struct xds_server_info *ret);
