@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/config.h"
+
+#include "lb/limits.h"
+
+#include <cyaml/cyaml.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_PORTS 8
+#define MAX_ADDRESSES 16
+
+// The shape of the file.
+
+static const cyaml_schema_value_t string_value = {
+	CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 1024),
+};
+static const cyaml_schema_value_t core_value = {
+	CYAML_VALUE_UINT(CYAML_FLAG_DEFAULT, uint16_t),
+};
+static const cyaml_strval_t idle_names[] = {
+	{"backoff", CONFIG_IDLE_BACKOFF},
+	{"poll", CONFIG_IDLE_POLL},
+};
+static const cyaml_strval_t level_names[] = {
+	{"error", LOG_LEVEL_ERROR},
+	{"warn", LOG_LEVEL_WARN},
+	{"info", LOG_LEVEL_INFO},
+	{"debug", LOG_LEVEL_DEBUG},
+};
+
+#define OPTIONAL_POINTER (CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL)
+
+static const cyaml_schema_field_t port_fields[] = {
+	CYAML_FIELD_STRING_PTR("device", CYAML_FLAG_POINTER, struct config_port, device, 1, 1024),
+	CYAML_FIELD_SEQUENCE_COUNT("addresses", CYAML_FLAG_POINTER, struct config_port, addresses,
+		n_addresses, &string_value, 1, MAX_ADDRESSES),
+	CYAML_FIELD_STRING_PTR("gateway", OPTIONAL_POINTER, struct config_port, gateway, 1, 64),
+	CYAML_FIELD_UINT("mtu", CYAML_FLAG_OPTIONAL, struct config_port, mtu),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t port_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_port, port_fields),
+};
+
+static const cyaml_schema_field_t frontend_fields[] = {
+	CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct config_frontend, name, 1, 128),
+	CYAML_FIELD_STRING_PTR(
+		"address", CYAML_FLAG_POINTER, struct config_frontend, address, 1, 64),
+	CYAML_FIELD_UINT("port", CYAML_FLAG_DEFAULT, struct config_frontend, port),
+	CYAML_FIELD_STRING_PTR(
+		"target", CYAML_FLAG_POINTER, struct config_frontend, target, 1, 1024),
+	CYAML_FIELD_STRING_PTR(
+		"authority", OPTIONAL_POINTER, struct config_frontend, authority, 1, 1024),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t frontend_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_frontend, frontend_fields),
+};
+
+static const cyaml_schema_field_t stats_fields[] = {
+	CYAML_FIELD_STRING_PTR("socket", OPTIONAL_POINTER, struct config_stats, socket, 1, 107),
+	CYAML_FIELD_STRING_PTR("mode", OPTIONAL_POINTER, struct config_stats, mode, 3, 4),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_field_t log_fields[] = {
+	CYAML_FIELD_ENUM_PTR("level", OPTIONAL_POINTER, struct config_log, level, level_names,
+		CYAML_ARRAY_LEN(level_names)),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t top_fields[] = {
+	CYAML_FIELD_SEQUENCE_COUNT(
+		"eal", OPTIONAL_POINTER, struct config, eal, n_eal, &string_value, 0, 64),
+	CYAML_FIELD_SEQUENCE_COUNT("workers", OPTIONAL_POINTER, struct config, workers, n_workers,
+		&core_value, 1, LB_MAX_WORKERS),
+	CYAML_FIELD_ENUM("idle", CYAML_FLAG_OPTIONAL, struct config, idle, idle_names,
+		CYAML_ARRAY_LEN(idle_names)),
+	CYAML_FIELD_SEQUENCE_COUNT("ports", CYAML_FLAG_POINTER, struct config, ports, n_ports,
+		&port_value, 1, MAX_PORTS),
+	CYAML_FIELD_SEQUENCE_COUNT("frontends", CYAML_FLAG_POINTER, struct config, frontends,
+		n_frontends, &frontend_value, 1, LB_MAX_FRONTENDS),
+	CYAML_FIELD_MAPPING_PTR("stats", OPTIONAL_POINTER, struct config, stats, stats_fields),
+	CYAML_FIELD_MAPPING_PTR("log", OPTIONAL_POINTER, struct config, log, log_fields),
+	CYAML_FIELD_UINT("drain_s", CYAML_FLAG_OPTIONAL, struct config, drain_s),
+	CYAML_FIELD_END,
+};
+static const cyaml_schema_value_t top_schema = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct config, top_fields),
+};
+
+// cyaml tells what is wrong only through its log: the first line is the reason, the backtrace that
+// follows goes from the inner field to the outer one, each with its line.
+
+struct complaint {
+	char reason[160];
+	char field[160]; // "ports[0].mtu", built from the inside out
+	int line; // of the innermost field; 0 = unknown
+};
+
+static void complaint_put_field(struct complaint *c, const char *part, bool is_index)
+{
+	char old[sizeof(c->field)];
+	memcpy(old, c->field, sizeof(old));
+	const char *dot = old[0] && old[0] != '[' ? "." : "";
+	snprintf(c->field, sizeof(c->field), is_index ? "[%s]%s%s" : "%s%s%s", part, dot, old);
+}
+
+static void complaint_take_trace(struct complaint *c, const char *text)
+{
+	int line = 0;
+	unsigned index;
+	char name[64];
+	if (sscanf(text, " in mapping field '%63[^']' (line: %d", name, &line) >= 1) {
+		// A missing field is noticed after the last one that is there, which is innocent.
+		bool innocent = !c->line && strncmp(c->reason, "Missing", 7) == 0;
+		if (!innocent)
+			complaint_put_field(c, name, false);
+	} else if (sscanf(text, " in sequence entry '%u' (line: %d", &index, &line) >= 1) {
+		snprintf(name, sizeof(name), "%u", index ? index - 1 : 0); // cyaml counts from 1
+		complaint_put_field(c, name, true);
+	} else if (sscanf(text, " in mapping (line: %d", &line) != 1) {
+		return;
+	}
+	if (!c->line)
+		c->line = line;
+}
+
+static void complaint_take_reason(struct complaint *c, const char *text)
+{
+	char value[64];
+	if (sscanf(text, "Invalid uint64_t value: '%63[^']'", value) == 1 ||
+		sscanf(text, "Invalid UINT value: '%63[^']'", value) == 1)
+		snprintf(c->reason, sizeof(c->reason), "'%s' is not a number of its range", value);
+	else if (sscanf(text, "Invalid INT value: '%63[^']'", value) ==
+		 1) // cyaml's words for an enum
+		snprintf(c->reason, sizeof(c->reason), "'%s' is not a value of this field", value);
+	else
+		snprintf(c->reason, sizeof(c->reason), "%s", text);
+}
+
+static void complaint_log(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
+{
+	struct complaint *c = ctx;
+	char text[256];
+	vsnprintf(text, sizeof(text), fmt, args);
+	text[strcspn(text, "\n")] = 0;
+	if (text[0] == ' ')
+		complaint_take_trace(c, text);
+	else if (!c->reason[0] && level >= CYAML_LOG_ERROR)
+		complaint_take_reason(c, strncmp(text, "Load: ", 6) == 0 ? text + 6 : text);
+}
+
+static const cyaml_config_t cyaml_base = {
+	.log_level = CYAML_LOG_WARNING,
+	.log_fn = complaint_log,
+	.mem_fn = cyaml_mem,
+	.flags = CYAML_CFG_NO_ALIAS,
+};
+
+// What the shape alone cannot say.
+
+static int check_address(
+	const char *text, struct ip_addr *ret_ip, uint8_t *ret_len, struct lb_err *reterr)
+{
+	char ip[64];
+	unsigned len;
+	int end = 0;
+	if (sscanf(text, "%63[^/]/%u%n", ip, &len, &end) != 2 || text[end] != 0 ||
+		!ip_parse(ip, ret_ip) || !ip_is_v4(ret_ip) || len > 32)
+		return lb_err_set(reterr,
+			"'%s' is not an IPv4 address with a prefix length, like "
+			"10.0.0.1/24",
+			text);
+	*ret_len = (uint8_t)len;
+	return 0;
+}
+
+static int check_port(struct config_port *p, struct lb_err *reterr)
+{
+	if (p->mtu == 0)
+		p->mtu = 1500;
+	if (p->mtu < 576 || p->mtu > 9000)
+		return lb_err_set(reterr, "mtu: %u is outside 576..9000", p->mtu);
+	p->address_ips = calloc(p->n_addresses, sizeof(*p->address_ips));
+	p->address_lens = calloc(p->n_addresses, sizeof(*p->address_lens));
+	if (!p->address_ips || !p->address_lens)
+		return lb_err_set(reterr, "out of memory");
+	for (unsigned i = 0; i < p->n_addresses; i++)
+		if (check_address(p->addresses[i], &p->address_ips[i], &p->address_lens[i], reterr))
+			return lb_err_within(reterr, "addresses[%u]", i);
+	if (p->gateway && (!ip_parse(p->gateway, &p->gateway_ip) || !ip_is_v4(&p->gateway_ip)))
+		return lb_err_set(reterr, "gateway: '%s' is not an IPv4 address", p->gateway);
+	return 0;
+}
+
+static int check_ports(struct config *c, struct lb_err *reterr)
+{
+	for (unsigned i = 0; i < c->n_ports; i++) {
+		if (check_port(&c->ports[i], reterr))
+			return lb_err_within(reterr, "ports[%u]", i);
+		for (unsigned j = 0; j < i; j++)
+			if (strcmp(c->ports[i].device, c->ports[j].device) == 0)
+				return lb_err_set(reterr,
+					"ports[%u].device: '%s' is ports[%u] already", i,
+					c->ports[i].device, j);
+	}
+	return 0;
+}
+
+static bool is_port_address(const struct config *c, const struct ip_addr *ip)
+{
+	for (unsigned i = 0; i < c->n_ports; i++)
+		for (unsigned j = 0; j < c->ports[i].n_addresses; j++)
+			if (ip_eq(&c->ports[i].address_ips[j], ip))
+				return true;
+	return false;
+}
+
+static int check_frontend(const struct config *c, unsigned i, struct lb_err *reterr)
+{
+	struct config_frontend *f = &c->frontends[i];
+	if (!ip_parse(f->address, &f->address_ip))
+		return lb_err_set(reterr, "address: '%s' is not an IP address", f->address);
+	if (!is_port_address(c, &f->address_ip))
+		return lb_err_set(reterr, "address: %s is not an address of any port", f->address);
+	if (f->port == 0)
+		return lb_err_set(reterr, "port: 0 is not a port");
+	for (unsigned j = 0; j < i; j++) {
+		const struct config_frontend *o = &c->frontends[j];
+		if (strcmp(f->name, o->name) == 0)
+			return lb_err_set(
+				reterr, "name: '%s' is frontends[%u] already", f->name, j);
+		if (ip_eq(&f->address_ip, &o->address_ip) && f->port == o->port)
+			return lb_err_set(reterr, "port: %s:%u belongs to frontends[%u] already",
+				f->address, f->port, j);
+	}
+	return 0;
+}
+
+static int check_workers(struct config *c, struct lb_err *reterr)
+{
+	if (!c->workers) {
+		c->workers = malloc(sizeof(*c->workers));
+		if (!c->workers)
+			return lb_err_set(reterr, "out of memory");
+		long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+		c->workers[0] = n_cores > 1 ? (uint16_t)(n_cores - 1) : 0;
+		c->n_workers = 1;
+	}
+	if (c->n_workers > 1)
+		return lb_err_set(reterr, "workers: one worker core is supported, %u are given",
+			c->n_workers);
+	if (c->workers[0] >= sysconf(_SC_NPROCESSORS_ONLN))
+		return lb_err_set(reterr, "workers[0]: this machine has no core %u", c->workers[0]);
+	return 0;
+}
+
+static int check_stats(struct config *c, struct lb_err *reterr)
+{
+	if (!c->stats)
+		c->stats = calloc(1, sizeof(*c->stats));
+	if (!c->stats)
+		return lb_err_set(reterr, "out of memory");
+	c->log_level = c->log && c->log->level ? *c->log->level : LOG_LEVEL_INFO;
+	if (!c->stats->socket)
+		c->stats->socket = strdup("/run/shunt/stats.sock");
+	if (!c->stats->mode)
+		c->stats->mode = strdup("0660");
+	if (!c->stats->socket || !c->stats->mode)
+		return lb_err_set(reterr, "out of memory");
+	char *end;
+	unsigned long bits = strtoul(c->stats->mode, &end, 8);
+	if (*end || bits > 0777)
+		return lb_err_set(reterr, "stats.mode: '%s' is not an octal mode like \"0660\"",
+			c->stats->mode);
+	c->stats->mode_bits = (unsigned)bits;
+	return 0;
+}
+
+static int check(struct config *c, struct lb_err *reterr)
+{
+	if (c->drain_s == 0)
+		c->drain_s = 30;
+	if (check_stats(c, reterr) || check_workers(c, reterr) || check_ports(c, reterr))
+		return -EINVAL;
+	for (unsigned i = 0; i < c->n_frontends; i++)
+		if (check_frontend(c, i, reterr))
+			return lb_err_within(reterr, "frontends[%u]", i);
+	return 0;
+}
+
+struct config *config_load(const char *path, struct lb_err *reterr)
+{
+	if (access(path, R_OK) != 0) {
+		lb_err_set(reterr, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	struct complaint complaint = {.line = 0};
+	cyaml_config_t cyaml = cyaml_base;
+	cyaml.log_ctx = &complaint;
+	struct config *c = NULL;
+	cyaml_err_t err = cyaml_load_file(path, &cyaml, &top_schema, (cyaml_data_t **)&c, NULL);
+	if (err != CYAML_OK) {
+		char at[32] = "";
+		if (complaint.line)
+			snprintf(at, sizeof(at), ":%d", complaint.line);
+		lb_err_set(reterr, "%s%s: %s%s%s", path, at, complaint.field,
+			complaint.field[0] ? ": " : "",
+			complaint.reason[0] ? complaint.reason : cyaml_strerror(err));
+		return NULL;
+	}
+	if (!c) {
+		lb_err_set(reterr, "%s: the file is empty", path);
+		return NULL;
+	}
+	if (check(c, reterr)) {
+		lb_err_within(reterr, "%s", path);
+		config_free(c);
+		return NULL;
+	}
+	return c;
+}
+
+void config_free(struct config *c)
+{
+	if (!c)
+		return;
+	for (unsigned i = 0; i < c->n_ports; i++) {
+		free(c->ports[i].address_ips);
+		free(c->ports[i].address_lens);
+	}
+	struct complaint complaint = {.line = 0};
+	cyaml_config_t cyaml = cyaml_base;
+	cyaml.log_ctx = &complaint;
+	cyaml_free(&cyaml, &top_schema, c, 0);
+}

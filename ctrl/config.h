@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// shunt.yaml, read with libcyaml and checked: everything later code may rely on is checked here.
+// Where xDS configuration comes from is not here but in the bootstrap (ctrl/xds/bootstrap.h).
+// Thread: ctrl, before anything else starts; constant afterwards.
+#pragma once
+
+#include "lb/base/err.h"
+#include "lb/base/ip.h"
+#include "lb/base/log.h"
+
+#include <stdint.h>
+
+enum config_idle { CONFIG_IDLE_BACKOFF, CONFIG_IDLE_POLL };
+
+struct config_port {
+	char *device; // DPDK device arguments: "net_af_packet0,iface=lb-c"
+	char **addresses; // "10.81.0.10/24"
+	unsigned n_addresses;
+	char *gateway; // NULL = none
+	uint16_t mtu; // of IP packets; 1500 when absent
+	// Read from the text above.
+	struct ip_addr *address_ips; // [n_addresses]
+	uint8_t *address_lens; // [n_addresses] prefix lengths
+	struct ip_addr gateway_ip; // all zero = none
+};
+
+struct config_frontend {
+	char *name;
+	char *address;
+	uint16_t port;
+	char *target; // becomes a listener resource name by the bootstrap's template
+	char *authority; // NULL = chosen per request
+	struct ip_addr address_ip;
+};
+
+struct config_stats {
+	char *socket; // default /run/shunt/stats.sock
+	char *mode; // octal digits, default "0660"
+	unsigned mode_bits;
+};
+
+struct config_log {
+	enum log_level *level; // NULL = absent
+};
+
+struct config {
+	char **eal; // DPDK's own arguments
+	unsigned n_eal;
+	uint16_t *workers; // cores
+	unsigned n_workers;
+	enum config_idle idle;
+	struct config_port *ports;
+	unsigned n_ports;
+	struct config_frontend *frontends;
+	unsigned n_frontends;
+	struct config_stats *stats; // never NULL after load
+	struct config_log *log; // NULL = absent
+	enum log_level log_level; // as given, or the default
+	uint32_t drain_s; // seconds that open streams get after SIGTERM; default 30
+};
+
+// NULL on error: reterr is "<path>[:line]: <field>: <reason>".
+struct config *config_load(const char *path, struct lb_err *reterr);
+void config_free(struct config *); // NULL is fine

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static enum log_level threshold = LOG_LEVEL_INFO; // process-wide by nature, written before threads
+
+void log_set_level(enum log_level level)
+{
+	threshold = level;
+}
+
+const char *log_quote(const char *text)
+{
+	static _Thread_local char buffers[8][512];
+	static _Thread_local unsigned next;
+	char *out = buffers[next++ % 8];
+	size_t n = 0;
+	out[n++] = '"';
+	for (; *text && n < sizeof(buffers[0]) - 3; text++) {
+		unsigned char c = (unsigned char)*text;
+		if (c == '"' || c == '\\')
+			out[n++] = '\\';
+		out[n++] = c < 0x20 || c == 0x7f ? ' ' : (char)c;
+	}
+	out[n++] = '"';
+	out[n] = 0;
+	return out;
+}
+
+void log_write(enum log_level level, const char *msg, const char *fmt, ...)
+{
+	static const char *const names[] = {"error", "warn", "info", "debug"};
+	if (level > threshold)
+		return;
+	struct timespec now;
+	struct tm utc;
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &utc);
+	char line[2048];
+	size_t n = strftime(line, sizeof(line), "ts=%Y-%m-%dT%H:%M:%S", &utc);
+	n += (size_t)snprintf(line + n, sizeof(line) - n, ".%03ldZ level=%s msg=\"%s\"",
+		now.tv_nsec / 1000000, names[level], msg);
+	if (fmt[0] && n < sizeof(line) - 2) {
+		line[n++] = ' ';
+		va_list ap;
+		va_start(ap, fmt);
+		int wanted = vsnprintf(line + n, sizeof(line) - n, fmt, ap);
+		va_end(ap);
+		if (wanted > 0)
+			n += (size_t)wanted;
+	}
+	if (n > sizeof(line) - 2)
+		n = sizeof(line) - 2;
+	line[n++] = '\n';
+	ssize_t ignored = write(STDERR_FILENO, line, n); // one call, so that lines do not mix
+	(void)ignored;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Log lines for operators: `ts=… level=warn msg="…" key=value …` on stderr, one write each.
+// Never on the packet path: workers count, they do not log.
+// Thread: any; the level is set once at start.
+#pragma once
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+void log_set_level(enum log_level);
+// msg is a constant sentence; fmt (printf form) makes the key=value part, "" for none. Values that
+// may hold blanks or quotes are passed through log_quote().
+void log_write(enum log_level, const char *msg, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+// "text" with quotes and control bytes escaped, in one of eight buffers of the calling thread: good
+// for the arguments of one log_write().
+const char *log_quote(const char *text);
+
+#define log_error(...) log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warn(...) log_write(LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_info(...) log_write(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...) log_write(LOG_LEVEL_DEBUG, __VA_ARGS__)

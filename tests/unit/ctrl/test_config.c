@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// shunt.yaml: what is accepted, which defaults hold, and that every error names file, field and reason.
+#include "ctrl/config.h"
+#include "tests/support/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const whole = "eal: [--in-memory, --no-huge, -m, \"512\"]\n"
+				 "workers: [0]\n"
+				 "idle: poll\n"
+				 "ports:\n"
+				 "  - device: net_af_packet0,iface=lb-c\n"
+				 "    addresses: [10.81.0.10/24]\n"
+				 "  - device: net_af_packet1,iface=lb-b\n"
+				 "    addresses: [10.82.255.254/16]\n"
+				 "    gateway: 10.82.0.1\n"
+				 "    mtu: 1400\n"
+				 "frontends:\n"
+				 "  - {name: web, address: 10.81.0.10, port: 8080, target: web,"
+				 " authority: web.example}\n"
+				 "stats: {socket: /run/shunt/stats.sock, mode: \"0600\"}\n"
+				 "log: {level: debug}\n";
+
+// Writes text to a temporary file, loads it, removes it.
+static struct config *load(const char *text, struct lb_err *err)
+{
+	char path[] = "/tmp/shunt-config-XXXXXX";
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	struct config *c = config_load(path, err);
+	unlink(path);
+	return c;
+}
+
+// whole with one piece replaced.
+static char *with(const char *piece, const char *instead)
+{
+	const char *at = strstr(whole, piece);
+	assert_non_null(at);
+	char *text = NULL;
+	assert_true(asprintf(&text, "%.*s%s%s", (int)(at - whole), whole, instead,
+			    at + strlen(piece)) > 0);
+	return text;
+}
+
+static void every_field_of_the_documented_shape_is_read(void **state)
+{
+	struct lb_err err = {0};
+	struct config *c = load(whole, &err);
+	assert_string_equal(err.text, "");
+	assert_non_null(c);
+	assert_int_equal(c->n_eal, 4);
+	assert_string_equal(c->eal[3], "512");
+	assert_int_equal(c->idle, CONFIG_IDLE_POLL);
+	assert_int_equal(c->n_ports, 2);
+	assert_int_equal(c->ports[0].mtu, 1500);
+	assert_int_equal(c->ports[1].mtu, 1400);
+	assert_int_equal(c->ports[1].address_lens[0], 16);
+	assert_int_equal(ip_to_v4(&c->ports[1].gateway_ip), 0x0a520001);
+	assert_string_equal(c->frontends[0].authority, "web.example");
+	assert_int_equal(c->stats->mode_bits, 0600);
+	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
+	config_free(c);
+}
+
+static void what_is_left_out_gets_its_default(void **state)
+{
+	struct lb_err err = {0};
+	struct config *c = load("ports: [{device: net_tap0, addresses: [10.0.0.1/8]}]\n"
+				"frontends: [{name: a, address: 10.0.0.1, port: 80, target: t}]\n"
+				"log: {}\n",
+		&err);
+	assert_string_equal(err.text, "");
+	assert_non_null(c);
+	assert_int_equal(c->n_eal, 0);
+	assert_int_equal(c->n_workers, 1);
+	assert_int_equal(c->idle, CONFIG_IDLE_BACKOFF);
+	assert_null(c->frontends[0].authority);
+	assert_string_equal(c->stats->socket, "/run/shunt/stats.sock");
+	assert_int_equal(c->stats->mode_bits, 0660);
+	assert_int_equal(c->log_level, LOG_LEVEL_INFO);
+	assert_int_equal(c->drain_s, 30);
+	config_free(c);
+}
+
+static void an_error_names_file_field_and_reason(void **state)
+{
+	static const struct {
+		const char *piece, *instead, *expected;
+	} rows[] = {
+		{"mtu: 1400", "mtu: abc", ":10: ports[1].mtu: 'abc' is not a number"},
+		{"mtu: 1400", "mtu: 70000",
+			":10: ports[1].mtu: '70000' is not a number of its range"},
+		{"mtu: 1400", "mtu: 100", ": ports[1]: mtu: 100 is outside"},
+		{"idle: poll", "idle: fast", ":3: idle: 'fast' is not a value"},
+		{"level: debug", "level: loud", ": log.level: 'loud' is not a value"},
+		{"name: web", "nam: web", ":12: frontends[0]: Unexpected key: nam"},
+		{"port: 8080", "port: 0", ": frontends[0]: port: 0 is not a port"},
+		{"address: 10.81.0.10,", "address: 10.81.0.11,",
+			"frontends[0]: address: 10.81.0.11 is not an address of any port"},
+		{"10.81.0.10/24", "10.81.0.10",
+			"ports[0]: addresses[0]: '10.81.0.10' is not an IPv4"},
+		{"10.81.0.10/24", "10.81.0.10/33",
+			"ports[0]: addresses[0]: '10.81.0.10/33' is not"},
+		{"gateway: 10.82.0.1", "gateway: host", "ports[1]: gateway: 'host' is not an IPv4"},
+		{"net_af_packet1,iface=lb-b", "net_af_packet0,iface=lb-c", "is ports[0] already"},
+		{"workers: [0]", "workers: [4000]", "workers[0]: this machine has no core 4000"},
+		{"workers: [0]", "workers: [0, 1]", "workers: one worker core is supported, 2"},
+		{"mode: \"0600\"", "mode: \"0999\"", "stats.mode: '0999' is not an octal mode"},
+		{"eal: [--in-memory", "eal: [[x]", ":1: eal[0]: Expecting STRING"},
+		{"ports:\n", "ports: [\n", "libyaml:"},
+		{"frontends:\n", "ports2:\n", "Unexpected key: ports2"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lb_err err = {0};
+		char *text = with(rows[i].piece, rows[i].instead);
+		assert_null(load(text, &err));
+		if (!strstr(err.text, rows[i].expected) || !strstr(err.text, "/tmp/shunt-config-"))
+			fail_msg("row %zu: got \"%s\", wanted \"%s\"", i, err.text,
+				rows[i].expected);
+		free(text);
+	}
+}
+
+static void missing_empty_and_incomplete_files_are_errors(void **state)
+{
+	struct lb_err err = {0};
+	assert_null(config_load("/nonexistent/shunt.yaml", &err));
+	assert_string_equal(err.text, "/nonexistent/shunt.yaml: No such file or directory");
+	assert_null(load("", &err));
+	assert_non_null(strstr(err.text, "the file is empty"));
+	assert_null(load("workers: [0]\n", &err));
+	assert_non_null(strstr(err.text, "Missing required mapping field"));
+}
+
+RUN_SUITE("ctrl/config", cmocka_unit_test(every_field_of_the_documented_shape_is_read),
+	cmocka_unit_test(what_is_left_out_gets_its_default),
+	cmocka_unit_test(an_error_names_file_field_and_reason),
+	cmocka_unit_test(missing_empty_and_incomplete_files_are_errors))
