@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One network device and its queues: probed, configured with one rx/tx queue pair per worker,
+// One network device: probed, configured with one rx/tx queue pair and one mbuf pool per worker,
 // started, closed. A queue is the worker's end of it: bursts in, a small batch of frames out.
-// Order of birth: eal_start, port_new, port_queue_new by every worker (worker_new does it),
-// port_start, worker_start.
-// Thread: port_* on ctrl, port_queue_* on the worker that owns the queue (new/free on ctrl, while
-// it doesn't run).
+// Order of birth: eal_start, port_new, worker_new, worker_start; of death: worker_join, worker_free,
+// port_free, eal_stop.
+// Thread: port_* on ctrl while no worker runs; port_queue_* on the worker that owns the queue.
 #pragma once
 
 #include "dataplane/net/net.h"
@@ -17,34 +16,30 @@
 struct port;
 struct port_queue;
 struct rte_mbuf;
-struct rte_mempool;
 
 struct port_conf {
 	uint32_t index; // in shunt.yaml's ports, for error texts: "ports[1].device: …"
 	// DPDK's devargs: "net_af_packet0,iface=eth1", "net_tap0,iface=tap0", "0000:03:00.0". What
 	// is left out is chosen for load balancing (ring sizes of af_packet).
 	const char *device;
-	uint16_t mtu; // 0 = the device's own
+	uint16_t mtu; // 0 = the device's own, at most PORT_MAX_MTU
 	uint32_t n_queues; // workers
+	uint32_t n_mbufs; // per queue, of 2 KiB; 0 = 8192
 };
+#define PORT_MAX_MTU 1900 // a frame fits one mbuf
 
-// Probes and configures the device; it doesn't receive yet. NULL = failed; reterr begins with the
-// field that is to blame.
+// Probes, configures and starts the device. NULL = failed; reterr begins with the field that is to
+// blame.
 struct port *port_new(const struct port_conf *, struct lb_err *reterr);
-// Every queue has been made. 0 or -errno with reterr.
-[[nodiscard]] int port_start(struct port *, struct lb_err *reterr);
 // Stops and closes the device; its queues are gone. NULL is fine.
 void port_free(struct port *);
 
 const char *port_name(const struct port *); // "net_af_packet0"
 const uint8_t *port_mac(const struct port *);
 uint16_t port_mtu(const struct port *);
-bool port_link_up(const struct port *); // asks the device; may be slow
+bool port_link_up(const struct port *); // any time; asks the device, may be slow
+struct port_queue *port_queue_of(struct port *, uint32_t queue); // borrowed
 
-// Hands the queue's rx ring to `mbufs`, which is borrowed and outlives the port. NULL with reterr.
-struct port_queue *port_queue_new(
-	struct port *, uint32_t queue, struct rte_mempool *mbufs, struct lb_err *reterr);
-void port_queue_free(struct port_queue *); // NULL is fine
 // The way out of net/: frames are batched until port_queue_flush(), or until a batch is full.
 struct net_device port_queue_device(struct port_queue *);
 

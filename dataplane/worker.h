@@ -30,12 +30,11 @@ struct worker_limits {
 	uint32_t max_queued; // of them, waiting for a backend connection
 	uint32_t max_conns_per_endpoint;
 	uint32_t n_chunks; // of 2 KiB: all bytes queued anywhere
-	uint32_t n_mbufs; // of 2 KiB: frames in the devices' rings and in flight
 	uint32_t tcp_send_limit; // bytes queued per connection
 	uint32_t tcp_recv_window; // bytes advertised per connection
 	uint32_t max_concurrent_streams; // advertised to clients
 };
-// 16384 connections, 65536 requests, 256 MiB of chunks, 32 MiB of mbufs.
+// 16384 connections, 65536 requests, 256 MiB of chunks.
 struct worker_limits worker_limits_default(void);
 
 struct worker_port_conf {
@@ -60,10 +59,10 @@ struct worker_conf {
 	const struct lb_slot *slot;
 };
 
-// Makes everything, queues of the ports too; nothing runs. NULL with reterr (out of memory has a
+// Makes everything; nothing runs. NULL with reterr (out of memory has a
 // text, too). conf is copied but for what it borrows.
 struct worker *worker_new(const struct worker_conf *, struct lb_err *reterr);
-// Ports have been started. 0 or -errno (its lcore is busy).
+// 0 or -errno (its lcore is busy).
 [[nodiscard]] int worker_start(struct worker *);
 // Asks the loop to end; the same as LB_COMMAND_STOP, but can't meet a full ring.
 void worker_stop(struct worker *);
