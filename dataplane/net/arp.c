@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// ARP (RFC 826) for IPv4 on Ethernet: answers for our addresses, asks for others', announces and
+// defends ours (RFC 5227). Learns only from answers to us and from requests for us.
+#include "dataplane/net/inside.h"
+
+#define ARP_LEN 28
+#define OP_REQUEST 1
+#define OP_REPLY 2
+#define DEFEND_INTERVAL_NS (10 * 1000000000ull) // RFC 5227 2.4 (b)
+
+static const uint8_t everybody[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+static const uint8_t nobody[6];
+
+struct arp {
+	uint16_t op;
+	const uint8_t *sender_mac;
+	uint32_t sender_ip, target_ip;
+};
+
+static bool parse(const uint8_t *p, size_t len, struct arp *ret)
+{
+	static const uint8_t ethernet_ip4[6] = {0, 1, 0x08, 0, 6, 4};
+	if (len < ARP_LEN || memcmp(p, ethernet_ip4, sizeof(ethernet_ip4)) != 0)
+		return false;
+	*ret = (struct arp){
+		.op = load16(p + 6),
+		.sender_mac = p + 8,
+		.sender_ip = load32(p + 14),
+		.target_ip = load32(p + 24),
+	};
+	if (ret->op != OP_REQUEST && ret->op != OP_REPLY)
+		return false;
+	return !(ret->sender_mac[0] & 1) && memcmp(ret->sender_mac, nobody, 6) != 0;
+}
+
+static void send(struct net *net, uint32_t port, uint16_t op, const uint8_t eth_dst[6],
+	uint32_t sender_ip, const uint8_t target_mac[6], uint32_t target_ip)
+{
+	const struct net_port *p = &net->ports[port];
+	uint8_t *frame = p->device.reserve(p->device.ctx, ETH_HEADER + ARP_LEN);
+	if (!frame) {
+		net_count(net, NET_tx_no_buffer);
+		return;
+	}
+	eth_fill(p, frame, eth_dst, ETH_TYPE_ARP);
+	uint8_t *arp = frame + ETH_HEADER;
+	store16(arp, 1);
+	store16(arp + 2, ETH_TYPE_IP4);
+	arp[4] = 6;
+	arp[5] = 4;
+	store16(arp + 6, op);
+	memcpy(arp + 8, p->mac, 6);
+	store32(arp + 14, sender_ip);
+	memcpy(arp + 18, target_mac, 6);
+	store32(arp + 24, target_ip);
+	eth_send(net, port, ETH_HEADER + ARP_LEN);
+}
+
+void arp_ask(struct net *net, const struct neigh *n, bool broadcast)
+{
+	const struct net_route *route = net_route_find(net, n->ip);
+	const struct net_port *port = &net->ports[n->port];
+	uint32_t source = route && route->port == n->port ? route->source : port->addresses[0].ip;
+	net_count(net, NET_arp_asked);
+	send(net, n->port, OP_REQUEST, broadcast ? everybody : n->mac, source, nobody, n->ip);
+}
+
+void arp_announce(struct net *net, uint32_t port, uint32_t ip)
+{
+	send(net, port, OP_REQUEST, everybody, ip, nobody, ip);
+}
+
+// Somebody has or wants an address of ours. We keep it, and say so, but not at their pace.
+static void defend(struct net *net, uint32_t port, uint32_t ip)
+{
+	uint64_t now = twheel_now(net->wheel);
+	net_count(net, NET_arp_conflict);
+	if (net->defended_ns && now - net->defended_ns < DEFEND_INTERVAL_NS)
+		return;
+	net->defended_ns = now;
+	arp_announce(net, port, ip);
+}
+
+static void answer(struct net *net, uint32_t port, const struct arp *arp)
+{
+	net_count(net, NET_arp_answered);
+	send(net, port, OP_REPLY, arp->sender_mac, arp->target_ip, arp->sender_mac, arp->sender_ip);
+}
+
+void arp_input(struct net *net, uint32_t port, const uint8_t *p, size_t len)
+{
+	struct arp arp;
+	if (!parse(p, len, &arp)) {
+		net_count(net, NET_arp_malformed);
+		return;
+	}
+	if (net_is_own(net, arp.sender_ip)) {
+		if (memcmp(arp.sender_mac, net->ports[port].mac, 6) != 0)
+			defend(net, port, arp.sender_ip);
+		return;
+	}
+	bool for_us = net_is_own_of_port(net, arp.target_ip, port);
+	// A probe (RFC 5227 2.1.1) has no sender address: there is nothing to learn from it.
+	if (arp.sender_ip != 0) {
+		if (!net_is_on_link(net, arp.sender_ip, port) ||
+			net_is_martian(net, arp.sender_ip)) {
+			net_count(net, NET_arp_off_link);
+			return;
+		}
+		struct neigh *n = for_us && arp.op == OP_REQUEST
+		                          ? neigh_get(net, port, arp.sender_ip)
+		                          : neigh_find(net, port, arp.sender_ip);
+		if (n)
+			neigh_hear(n, arp.sender_mac, for_us && arp.op == OP_REPLY);
+	}
+	if (for_us && arp.op == OP_REQUEST)
+		answer(net, port, &arp);
+	else if (!for_us)
+		net_count(net, NET_arp_not_ours);
+}

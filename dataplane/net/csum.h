@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Internet checksum (RFC 1071) and loads and stores of network order at any alignment.
+// Thread: any.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline uint16_t load16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static inline uint32_t load32(const uint8_t *p)
+{
+	uint32_t x;
+	memcpy(&x, p, sizeof(x));
+	return __builtin_bswap32(x);
+}
+
+static inline void store16(uint8_t *p, uint16_t x)
+{
+	p[0] = (uint8_t)(x >> 8);
+	p[1] = (uint8_t)x;
+}
+
+static inline void store32(uint8_t *p, uint32_t x)
+{
+	x = __builtin_bswap32(x);
+	memcpy(p, &x, sizeof(x));
+}
+
+// The value to write with memcpy into a checksum field that is zero now; 0 when the bytes carry a
+// right checksum already. Works in memory order, which the sum doesn't mind (RFC 1071 2 (B)).
+static inline uint16_t csum(const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	uint64_t sum = 0;
+	for (; len >= 8; p += 8, len -= 8) {
+		uint64_t x;
+		memcpy(&x, p, sizeof(x));
+		sum += x;
+		sum += sum < x; // end-around carry
+	}
+	uint64_t last = 0;
+	memcpy(&last, p, len);
+	sum += last;
+	sum += sum < last;
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// ICMP (RFC 792): answers echo requests, within a rate, and tells TCP of unreachable destinations,
+// after the checks of RFC 5927. Sends no errors of its own.
+#include "dataplane/net/inside.h"
+
+#define ICMP_HEADER 8
+#define TYPE_ECHO_REPLY 0
+#define TYPE_UNREACHABLE 3
+#define TYPE_ECHO 8
+#define CODE_FRAGMENTATION_NEEDED 4
+
+#define ECHO_INTERVAL_NS 1000000ull // 1000 a second,
+#define ECHO_BURST 100 // after a silence that many at once
+
+static bool echo_allowed(struct net *net)
+{
+	uint64_t now = twheel_now(net->wheel);
+	uint64_t full = ECHO_BURST * ECHO_INTERVAL_NS;
+	uint64_t passed = now - net->echo_last_ns;
+	net->echo_last_ns = now;
+	net->echo_tokens_ns =
+		passed >= full - net->echo_tokens_ns ? full : net->echo_tokens_ns + passed;
+	if (net->echo_tokens_ns < ECHO_INTERVAL_NS)
+		return false;
+	net->echo_tokens_ns -= ECHO_INTERVAL_NS;
+	return true;
+}
+
+static void echo(
+	struct net *net, uint32_t local, uint32_t remote, const uint8_t *message, size_t len)
+{
+	if (!echo_allowed(net) || IP4_HEADER + len > ip4_mtu(net, remote)) {
+		net_count(net, NET_icmp_echo_limited);
+		return;
+	}
+	uint8_t *reply = ip4_reserve(net, remote, len);
+	if (!reply)
+		return;
+	net_count(net, NET_icmp_echo);
+	memcpy(reply, message, len);
+	reply[0] = TYPE_ECHO_REPLY;
+	memset(reply + 2, 0, 2);
+	uint16_t sum = csum(reply, len);
+	memcpy(reply + 2, &sum, sizeof(sum));
+	ip4_emit(net, local, remote, IP_PROTO_ICMP, len);
+}
+
+// RFC 5927 4: what is quoted must be a segment that we could have sent. That the flow exists, and
+// is still waiting for an answer to its SYN, is TCP's to check.
+static void unreachable(struct net *net, uint32_t local, const uint8_t *quoted, size_t len)
+{
+	size_t header = len >= IP4_HEADER ? (size_t)(quoted[0] & 0xf) * 4 : 0;
+	// Our packets have no options and are no fragments.
+	if (header != IP4_HEADER || quoted[0] >> 4 != 4 || len < header + 8 ||
+		quoted[9] != IP_PROTO_TCP || (load16(quoted + 6) & 0x3fff) != 0 ||
+		load16(quoted + 2) < header + 20 || load32(quoted + 12) != local ||
+		net_is_martian(net, load32(quoted + 16))) {
+		net_count(net, NET_icmp_forged);
+		return;
+	}
+	net_count(net, NET_icmp_unreachable);
+	if (!net->tcp.unreachable)
+		return;
+	struct tcp_flow flow = {
+		.local = ip_from_v4(local),
+		.remote = ip_from_v4(load32(quoted + 16)),
+		.local_port = load16(quoted + header),
+		.remote_port = load16(quoted + header + 2),
+	};
+	net->tcp.unreachable(net->tcp.ctx, &flow);
+}
+
+void icmp_input(
+	struct net *net, uint32_t local, uint32_t remote, const uint8_t *message, size_t len)
+{
+	if (len < ICMP_HEADER)
+		net_count(net, NET_icmp_malformed);
+	else if (csum(message, len) != 0)
+		net_count(net, NET_icmp_checksum);
+	else if (message[0] == TYPE_ECHO && message[1] == 0)
+		echo(net, local, remote, message, len);
+	else if (message[0] == TYPE_UNREACHABLE && message[1] == CODE_FRAGMENTATION_NEEDED)
+		net_count(net, NET_icmp_fragmentation_needed);
+	else if (message[0] == TYPE_UNREACHABLE)
+		unreachable(net, local, message + ICMP_HEADER, len - ICMP_HEADER);
+	else
+		net_count(net, NET_icmp_ignored);
+}

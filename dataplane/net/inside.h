@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of net/ share: the state of one worker's network layer and the calls between
+// Ethernet, ARP, IPv4 and ICMP. Nobody else includes it.
+// Thread: the owning worker.
+#pragma once
+
+#include "dataplane/net/csum.h"
+#include "dataplane/net/neigh.h"
+#include "dataplane/net/net.h"
+
+#include <stdbool.h>
+
+#define ETH_HEADER 14
+#define IP4_HEADER 20
+#define ETH_TYPE_IP4 0x0800
+#define ETH_TYPE_ARP 0x0806
+#define IP_PROTO_ICMP 1
+#define IP_PROTO_TCP 6
+
+// Each counter once: its name is the operators'.
+#define NET_COUNTERS(X)                                                                            \
+	X(rx_frames)                                                                               \
+	X(tx_frames)                                                                               \
+	X(tx_no_buffer) /* the device had none */                                                  \
+	X(tx_no_route)                                                                             \
+	X(tx_not_ip4)                                                                              \
+	X(eth_short)                                                                               \
+	X(eth_not_ours) /* for another station or a group */                                       \
+	X(eth_bad_source)                                                                          \
+	X(eth_vlan)                                                                                \
+	X(eth_ip6)                                                                                 \
+	X(eth_unknown_type)                                                                        \
+	X(arp_asked) /* requests we sent */                                                        \
+	X(arp_answered) /* replies we sent */                                                      \
+	X(arp_learned) /* neighbours that became reachable */                                      \
+	X(arp_malformed)                                                                           \
+	X(arp_not_ours) /* neither for us nor an answer to us */                                   \
+	X(arp_conflict) /* somebody else claims an address of ours */                              \
+	X(arp_off_link) /* sender outside of the port's prefixes */                                \
+	X(neigh_full)                                                                              \
+	X(neigh_evicted)                                                                           \
+	X(neigh_failed) /* neighbours that never answered */                                       \
+	X(hold_full) /* frames: too many wait already */                                           \
+	X(hold_dropped) /* frames: their neighbour never answered */                               \
+	X(ip_short)                                                                                \
+	X(ip_version)                                                                              \
+	X(ip_header_length)                                                                        \
+	X(ip_total_length) /* beyond the frame: cut by the device, or lying */                     \
+	X(ip_checksum)                                                                             \
+	X(ip_options)                                                                              \
+	X(ip_fragment)                                                                             \
+	X(ip_not_ours)                                                                             \
+	X(ip_broadcast) /* unicast packet in a broadcast frame */                                  \
+	X(ip_martian) /* impossible source */                                                      \
+	X(ip_unknown_protocol)                                                                     \
+	X(icmp_malformed)                                                                          \
+	X(icmp_checksum)                                                                           \
+	X(icmp_echo)                                                                               \
+	X(icmp_echo_limited)                                                                       \
+	X(icmp_unreachable) /* passed to TCP */                                                    \
+	X(icmp_fragmentation_needed)                                                               \
+	X(icmp_forged) /* quotes what we never send */                                             \
+	X(icmp_ignored)                                                                            \
+	X(tcp_segments)                                                                            \
+	X(tcp_absent) /* segments before net_set_tcp() */
+
+enum net_counter {
+#define X(name) NET_##name,
+	NET_COUNTERS(X)
+#undef X
+		NET_N_COUNTERS
+};
+
+#define NET_MAX_OWN (NET_MAX_PORTS * NET_MAX_ADDRESSES)
+#define NET_OWN_SLOTS 512 // power of two, 4 times NET_MAX_OWN
+#define NET_MAX_ROUTES (NET_MAX_OWN + 2 * NET_MAX_PORTS)
+#define NET_DST_SLOTS 1024 // power of two
+
+struct net_port {
+	struct net_device device;
+	uint8_t mac[6];
+	uint16_t mtu;
+	struct net_address {
+		uint32_t ip;
+		uint32_t mask;
+	} addresses[NET_MAX_ADDRESSES];
+	uint32_t n_addresses;
+	uint32_t gateway; // 0 = none
+};
+
+struct net_own {
+	uint32_t ip; // 0 = free slot
+	uint32_t port;
+};
+
+struct net_route {
+	uint32_t prefix, mask;
+	uint32_t gateway; // 0 = on link
+	uint32_t source; // our address on that link
+	uint32_t port;
+};
+
+// Where packets for one destination go, remembered from the last one.
+struct net_dst {
+	uint32_t ip;
+	uint32_t generation; // valid while equal to the net's
+	struct neigh *neigh;
+};
+
+// A frame between reserve and emit.
+struct net_open {
+	struct neigh *neigh;
+	uint8_t *frame; // NULL = none is open
+	struct neigh_held *held; // NULL = the frame is the device's
+};
+
+struct net {
+	struct twheel *wheel; // borrowed
+	struct net_tcp tcp; // input NULL = none yet
+	struct net_port ports[NET_MAX_PORTS];
+	uint32_t n_ports;
+	uint32_t n_routes;
+	struct net_route routes[NET_MAX_ROUTES]; // longest prefix first
+	struct net_own own[NET_OWN_SLOTS];
+	uint64_t hash_key; // odd; from the seed: remote hosts must not choose collisions
+	uint32_t generation; // of dst; never 0
+	struct net_dst dst[NET_DST_SLOTS];
+	struct net_open open;
+	struct neigh_table neigh;
+	uint64_t echo_tokens_ns; // ICMP rate limit: time saved up
+	uint64_t echo_last_ns;
+	uint64_t defended_ns; // last defence of an address; 0 = never
+	uint64_t counters[NET_N_COUNTERS];
+};
+
+static inline void net_count(struct net *net, enum net_counter which)
+{
+	counter_add(&net->counters[which], 1);
+}
+
+// Multiplication by a secret odd number, upper bits: few collisions, none that can be aimed at.
+static inline uint32_t net_hash(const struct net *net, uint32_t ip, uint32_t port, uint32_t n_slots)
+{
+	uint64_t x = ((uint64_t)port << 32 | ip) + 1;
+	return (uint32_t)((unsigned __int128)(x * net->hash_key) * n_slots >> 64);
+}
+
+// route.c
+void net_build_routes(struct net *);
+// NULL = none. Linear in the number of configured prefixes: the dst cache stands before it.
+const struct net_route *net_route_find(const struct net *, uint32_t dst);
+bool net_is_own(const struct net *, uint32_t ip);
+bool net_is_own_of_port(const struct net *, uint32_t ip, uint32_t port);
+// The port's addresses put this one on its link, or it is its gateway.
+bool net_is_on_link(const struct net *, uint32_t ip, uint32_t port);
+// An address that no host may send from on any link of ours (RFC 1122 3.2.1.3).
+bool net_is_martian(const struct net *, uint32_t ip);
+
+// eth.c
+void eth_fill(const struct net_port *, uint8_t *frame, const uint8_t dst[6], uint16_t type);
+void eth_send(struct net *, uint32_t port, size_t len);
+
+// arp.c
+void arp_input(struct net *, uint32_t port, const uint8_t *arp, size_t len);
+// Asks for a neighbour's address: the whole link, or only who had it last.
+void arp_ask(struct net *, const struct neigh *, bool broadcast);
+void arp_announce(struct net *, uint32_t port, uint32_t ip);
+
+// ip4.c
+void ip4_input(struct net *, const uint8_t *packet, size_t len, bool broadcast);
+// Room for a payload of len bytes to dst, behind the headers. NULL = no route or no buffer,
+// counted. ip4_emit() must follow before anything else is sent.
+uint8_t *ip4_reserve(struct net *, uint32_t dst, size_t len);
+void ip4_emit(struct net *, uint32_t src, uint32_t dst, uint8_t protocol, size_t len);
+// MTU of the link towards dst.
+uint16_t ip4_mtu(struct net *, uint32_t dst);
+
+// icmp.c
+void icmp_input(struct net *, uint32_t local, uint32_t remote, const uint8_t *message, size_t len);

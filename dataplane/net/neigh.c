@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/net/neigh.h"
+
+#include "dataplane/net/inside.h"
+#include "lb/base/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void on_timer(struct twheel_timer *);
+
+int neigh_init(struct net *net, size_t max_frame)
+{
+	struct neigh_table *t = &net->neigh;
+	t->entries = calloc(NEIGH_MAX, sizeof(*t->entries));
+	if (!t->entries)
+		return -ENOMEM;
+	t->n_fresh = NEIGH_MAX;
+	return pool_init(&t->held, sizeof(struct neigh_held) + max_frame, NEIGH_MAX_HELD_ALL);
+}
+
+void neigh_fini(struct net *net)
+{
+	struct neigh_table *t = &net->neigh;
+	if (t->entries)
+		for (uint32_t i = 0; i < NEIGH_MAX - t->n_fresh; i++)
+			twheel_cancel(net->wheel, &t->entries[i].timer);
+	free(t->entries);
+	pool_fini(&t->held);
+}
+
+static struct neigh **bucket_of(struct net *net, uint32_t port, uint32_t ip)
+{
+	return &net->neigh.buckets[net_hash(net, ip, port, NEIGH_BUCKETS)];
+}
+
+struct neigh *neigh_find(struct net *net, uint32_t port, uint32_t ip)
+{
+	for (struct neigh *n = *bucket_of(net, port, ip); n; n = n->next)
+		if (n->ip == ip && n->port == port)
+			return n;
+	return NULL;
+}
+
+static void drop_held(struct neigh *n)
+{
+	while (n->head) {
+		struct neigh_held *held = n->head;
+		n->head = held->next;
+		net_count(n->net, NET_hold_dropped);
+		pool_put(&n->net->neigh.held, held);
+	}
+	n->tail = NULL;
+	n->n_held = 0;
+}
+
+static void release(struct neigh *n)
+{
+	struct net *net = n->net;
+	struct neigh **at = bucket_of(net, n->port, n->ip);
+	while (*at != n)
+		at = &(*at)->next;
+	*at = n->next;
+	twheel_cancel(net->wheel, &n->timer);
+	drop_held(n);
+	n->state = NEIGH_FREE;
+	n->next = net->neigh.free;
+	net->neigh.free = n;
+	if (++net->generation == 0) { // wrapped: old entries of the cache would look valid
+		memset(net->dst, 0, sizeof(net->dst));
+		net->generation = 1;
+	}
+}
+
+// Second-chance clock over a few entries a call: what nobody confirmed lately goes first. Answers
+// to a flood of forged requests are never confirmed, so they push out one another.
+static bool evict(struct net *net)
+{
+	for (int i = 0; i < 16; i++) {
+		struct neigh *n = &net->neigh.entries[net->neigh.hand];
+		net->neigh.hand = (net->neigh.hand + 1) % NEIGH_MAX;
+		if (n->state == NEIGH_STALE || n->state == NEIGH_INCOMPLETE) {
+			net_count(net, NET_neigh_evicted);
+			release(n);
+			return true;
+		}
+	}
+	return false;
+}
+
+struct neigh *neigh_get(struct net *net, uint32_t port, uint32_t ip)
+{
+	struct neigh *n = neigh_find(net, port, ip);
+	if (n)
+		return n;
+	struct neigh_table *t = &net->neigh;
+	if (!t->free && t->n_fresh > 0) {
+		n = &t->entries[NEIGH_MAX - t->n_fresh--];
+	} else {
+		if (!t->free && !evict(net)) {
+			net_count(net, NET_neigh_full);
+			return NULL;
+		}
+		n = t->free;
+		t->free = n->next;
+	}
+	struct neigh **bucket = bucket_of(net, port, ip);
+	*n = (struct neigh){
+		.timer = {.fire = on_timer},
+		.net = net,
+		.ip = ip,
+		.port = (uint8_t)port,
+		.state = NEIGH_INCOMPLETE,
+		.next = *bucket,
+	};
+	*bucket = n;
+	return n;
+}
+
+static void ask(struct neigh *n)
+{
+	bool broadcast = n->state == NEIGH_INCOMPLETE || n->n_asks >= NEIGH_N_ASKS;
+	n->n_asks++;
+	arp_ask(n->net, n, broadcast);
+	twheel_arm(n->net->wheel, &n->timer, twheel_now(n->net->wheel) + NEIGH_ASK_INTERVAL_NS);
+}
+
+struct neigh_held *neigh_reserve(struct neigh *n, size_t len)
+{
+	struct pool *pool = &n->net->neigh.held;
+	DCHECK(sizeof(struct neigh_held) + len <= pool->size);
+	struct neigh_held *held = n->n_held < NEIGH_MAX_HELD ? pool_take(pool) : NULL;
+	if (!held) {
+		net_count(n->net, NET_hold_full);
+		if (n->n_asks == 0)
+			ask(n);
+		return NULL;
+	}
+	held->next = NULL;
+	held->len = len;
+	return held;
+}
+
+void neigh_hold(struct neigh *n, struct neigh_held *held)
+{
+	if (n->tail)
+		n->tail->next = held;
+	else
+		n->head = held;
+	n->tail = held;
+	n->n_held++;
+	if (n->n_asks == 0)
+		ask(n);
+}
+
+void neigh_probe(struct neigh *n)
+{
+	DCHECK(n->state == NEIGH_STALE);
+	n->state = NEIGH_PROBE;
+	n->n_asks = 0;
+	ask(n);
+}
+
+static void send_held(struct neigh *n)
+{
+	struct net *net = n->net;
+	const struct net_device *device = &net->ports[n->port].device;
+	while (n->head) {
+		struct neigh_held *held = n->head;
+		n->head = held->next;
+		memcpy(held->frame, n->mac, sizeof(n->mac));
+		uint8_t *frame = device->reserve(device->ctx, held->len);
+		if (frame) {
+			memcpy(frame, held->frame, held->len);
+			eth_send(net, n->port, held->len);
+		} else {
+			net_count(net, NET_tx_no_buffer);
+		}
+		pool_put(&net->neigh.held, held);
+	}
+	n->tail = NULL;
+	n->n_held = 0;
+}
+
+static void become(struct neigh *n, enum neigh_state state, uint64_t for_ns)
+{
+	n->state = state;
+	n->n_asks = 0;
+	twheel_arm(n->net->wheel, &n->timer, twheel_now(n->net->wheel) + for_ns);
+}
+
+void neigh_hear(struct neigh *n, const uint8_t mac[6], bool asked)
+{
+	uint64_t now = twheel_now(n->net->wheel);
+	bool asking = n->state == NEIGH_INCOMPLETE || n->state == NEIGH_PROBE;
+	if ((asked && asking && n->n_asks > 0) || n->state == NEIGH_INCOMPLETE) {
+		memcpy(n->mac, mac, sizeof(n->mac));
+		n->changed_ns = now;
+		if (asked) {
+			net_count(n->net, NET_arp_learned);
+			become(n, NEIGH_REACHABLE, NEIGH_REACHABLE_NS);
+		} else {
+			become(n, NEIGH_STALE, NEIGH_STALE_NS);
+		}
+		bool used = n->head != NULL;
+		send_held(n);
+		if (used && !asked)
+			neigh_probe(n);
+		return;
+	}
+	if (memcmp(n->mac, mac, sizeof(n->mac)) == 0)
+		return;
+	// Two hosts that both claim the address must not make us ask at the speed they answer.
+	bool settled = now - n->changed_ns >= NEIGH_ASK_INTERVAL_NS;
+	if (n->state == NEIGH_PROBE) {
+		if (n->n_asks < NEIGH_N_ASKS)
+			n->n_asks = NEIGH_N_ASKS; // the next question goes to the whole link
+	} else if (settled) {
+		n->changed_ns = now;
+		n->state = NEIGH_PROBE;
+		n->n_asks = NEIGH_N_ASKS;
+		ask(n);
+	}
+}
+
+static void tell_unreachable(struct net *net, const uint8_t *frame)
+{
+	const uint8_t *ip = frame + ETH_HEADER;
+	if (ip[9] != IP_PROTO_TCP || !net->tcp.unreachable)
+		return;
+	struct tcp_flow flow = {
+		.local = ip_from_v4(load32(ip + 12)),
+		.remote = ip_from_v4(load32(ip + 16)),
+		.local_port = load16(ip + IP4_HEADER),
+		.remote_port = load16(ip + IP4_HEADER + 2),
+	};
+	net->tcp.unreachable(net->tcp.ctx, &flow);
+}
+
+// Nobody answered: the frames are dropped and their flows hear of it, here, outside of all calls
+// of TCP. The neighbour goes first, since a flow's owner may try again at once.
+static void give_up(struct neigh *n)
+{
+	struct net *net = n->net;
+	struct neigh_held *held = n->head;
+	n->head = NULL;
+	net_count(net, NET_neigh_failed);
+	release(n);
+	while (held) {
+		struct neigh_held *next = held->next;
+		net_count(net, NET_hold_dropped);
+		tell_unreachable(net, held->frame);
+		pool_put(&net->neigh.held, held);
+		held = next;
+	}
+}
+
+static void on_timer(struct twheel_timer *timer)
+{
+	struct neigh *n = (struct neigh *)timer;
+	switch ((enum neigh_state)n->state) {
+	case NEIGH_REACHABLE:
+		become(n, NEIGH_STALE, NEIGH_STALE_NS);
+		break;
+	case NEIGH_STALE: // nothing was sent there for a long time
+		release(n);
+		break;
+	case NEIGH_INCOMPLETE:
+		if (n->n_asks < NEIGH_N_ASKS)
+			ask(n);
+		else
+			give_up(n);
+		break;
+	case NEIGH_PROBE:
+		if (n->n_asks < 2 * NEIGH_N_ASKS)
+			ask(n);
+		else
+			give_up(n);
+		break;
+	case NEIGH_FREE:
+		break;
+	}
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Birth and death of a worker's network layer, and its face towards TCP.
+#include "dataplane/net/inside.h"
+#include "lb/base/check.h"
+#include "lb/base/rand.h"
+
+#include <stdlib.h>
+
+static void copy_port(struct net_port *port, const struct net_port_conf *conf)
+{
+	DCHECK(conf->n_addresses <= NET_MAX_ADDRESSES);
+	port->device = conf->device;
+	memcpy(port->mac, conf->mac, sizeof(port->mac));
+	port->mtu = conf->mtu;
+	port->n_addresses = conf->n_addresses;
+	for (uint32_t i = 0; i < conf->n_addresses; i++) {
+		const struct net_prefix *a = &conf->addresses[i];
+		DCHECK(ip_is_v4(&a->ip) && a->len <= 32);
+		port->addresses[i].ip = ip_to_v4(&a->ip);
+		port->addresses[i].mask = a->len ? UINT32_MAX << (32 - a->len) : 0;
+	}
+	if (ip_is_v4(&conf->gateway))
+		port->gateway = ip_to_v4(&conf->gateway);
+}
+
+struct net *net_new(
+	const struct net_port_conf *ports, uint32_t n_ports, struct twheel *wheel, uint64_t seed)
+{
+	DCHECK(n_ports >= 1 && n_ports <= NET_MAX_PORTS);
+	struct net *net = calloc(1, sizeof(*net));
+	if (!net)
+		return NULL;
+	struct rand rand;
+	rand_init(&rand, seed);
+	net->wheel = wheel;
+	net->hash_key = rand_u64(&rand) | 1;
+	net->generation = 1;
+	net->n_ports = n_ports;
+	net->echo_last_ns = twheel_now(wheel);
+	net->echo_tokens_ns = 0;
+	uint16_t mtu = 0;
+	for (uint32_t i = 0; i < n_ports; i++) {
+		copy_port(&net->ports[i], &ports[i]);
+		mtu = ports[i].mtu > mtu ? ports[i].mtu : mtu;
+	}
+	net_build_routes(net);
+	if (neigh_init(net, ETH_HEADER + (size_t)mtu) != 0) {
+		net_free(net);
+		return NULL;
+	}
+	return net;
+}
+
+void net_free(struct net *net)
+{
+	if (!net)
+		return;
+	neigh_fini(net);
+	free(net);
+}
+
+void net_set_tcp(struct net *net, const struct net_tcp *tcp)
+{
+	net->tcp = *tcp;
+}
+
+static void *io_reserve(void *ctx, const struct tcp_flow *flow, size_t len)
+{
+	struct net *net = ctx;
+	if (!ip_is_v4(&flow->remote)) {
+		net_count(net, NET_tx_not_ip4);
+		return NULL;
+	}
+	return ip4_reserve(net, ip_to_v4(&flow->remote), len);
+}
+
+static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
+{
+	struct net *net = ctx;
+	DCHECK(net->open.frame && segment == net->open.frame + ETH_HEADER + IP4_HEADER);
+	ip4_emit(net, ip_to_v4(&flow->local), ip_to_v4(&flow->remote), IP_PROTO_TCP, len);
+}
+
+static uint16_t io_mtu(void *ctx, const struct tcp_flow *flow)
+{
+	struct net *net = ctx;
+	return ip_is_v4(&flow->remote) ? ip4_mtu(net, ip_to_v4(&flow->remote)) : net->ports[0].mtu;
+}
+
+struct tcp_io net_tcp_io(struct net *net)
+{
+	return (struct tcp_io){.reserve = io_reserve, .emit = io_emit, .mtu = io_mtu, .ctx = net};
+}
+
+void net_announce(struct net *net)
+{
+	for (uint32_t p = 0; p < net->n_ports; p++)
+		for (uint32_t i = 0; i < net->ports[p].n_addresses; i++)
+			arp_announce(net, p, net->ports[p].addresses[i].ip);
+}
+
+bool net_source_for(const struct net *net, const struct ip_addr *dst, struct ip_addr *ret)
+{
+	if (!ip_is_v4(dst))
+		return false;
+	uint32_t v4 = ip_to_v4(dst);
+	const struct net_route *route = net_route_find(net, v4);
+	if (!route || net_is_martian(net, v4))
+		return false;
+	*ret = ip_from_v4(route->source);
+	return true;
+}
+
+struct counter_set net_counters(const struct net *net)
+{
+	static const char *const names[NET_N_COUNTERS] = {
+#define X(name) [NET_##name] = #name,
+		NET_COUNTERS(X)
+#undef X
+	};
+	return (struct counter_set){.names = names, .values = net->counters, .n = NET_N_COUNTERS};
+}
