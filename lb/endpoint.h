@@ -8,30 +8,49 @@
 
 #include "lb/base/ip.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum lb_state { LB_IDLE, LB_CONNECTING, LB_READY, LB_TRANSIENT_FAILURE };
 const char *lb_state_name(enum lb_state); // "IDLE", "CONNECTING", …
 
+struct lb_endpoint_table;
+
 struct lb_endpoint {
 	uint32_t id; // constant
 	struct ip_port addr; // constant
 	char text[IP_PORT_TEXT_MAX]; // constant: "10.82.0.1:50051"
+	struct lb_endpoint_table *table; // constant; ctrl only
 	uint32_t n_refs; // ctrl only
 };
 
+// The worker that keeps the endpoint connected when a policy wants it (DESIGN 3.3).
+static inline uint32_t lb_endpoint_anchor(uint32_t id, uint32_t n_workers)
+{
+	return id % n_workers;
+}
+
 // All endpoints of the process, one per address.
-struct lb_endpoint_table;
 struct lb_endpoint_table *lb_endpoint_table_new(void); // NULL = no memory
-void lb_endpoint_table_free(struct lb_endpoint_table *); // with all endpoints
+void lb_endpoint_table_free(struct lb_endpoint_table *); // with all endpoints; NULL is fine
+// Who hears, inside lb_endpoint_put(), that the last reference of an endpoint is gone.
+void lb_endpoint_table_on_unused(
+	struct lb_endpoint_table *, void (*on_unused)(void *ctx, struct lb_endpoint *), void *ctx);
+uint32_t lb_endpoint_table_count(const struct lb_endpoint_table *); // released ones not included
 // Finds or makes the endpoint of this address and counts one reference. NULL = no memory or
-// LB_MAX_ENDPOINTS reached. *ret_new tells the caller that workers must learn of it.
+// LB_MAX_ENDPOINTS reached. *ret_new (may be NULL) tells the caller that workers must learn of it.
 struct lb_endpoint *lb_endpoint_get(
 	struct lb_endpoint_table *, const struct ip_port *, bool *ret_new);
+// One more reference of an endpoint that the caller can name already.
+static inline struct lb_endpoint *lb_endpoint_get_again(struct lb_endpoint *e)
+{
+	e->n_refs++;
+	return e;
+}
 // Drops one reference. True = it was the last: tell the workers to release the id, and call
 // lb_endpoint_free_released() when all have.
 bool lb_endpoint_put(struct lb_endpoint_table *, struct lb_endpoint *);
 // The id may be given to another address afterwards. Does nothing if it was taken up again
 // meanwhile.
 void lb_endpoint_free_released(struct lb_endpoint_table *, struct lb_endpoint *);
-struct lb_endpoint *lb_endpoint_find(const struct lb_endpoint_table *, uint32_t id);
+struct lb_endpoint *lb_endpoint_find(const struct lb_endpoint_table *, uint32_t id); // NULL = none

@@ -15,6 +15,8 @@ enum lb_command_kind {
 	LB_COMMAND_CONNECT, // endpoint: make sure of one connection; answer CONNECTED or FAILED,
 	// once
 	LB_COMMAND_RELEASE, // endpoint: finish its streams, close its connections, answer RELEASED
+	// exactly once, also when there is nothing to close, and when a later CONNECT keeps what
+	// is left (then RELEASED comes before CONNECTED; UPD-03)
 	LB_COMMAND_DRAIN, // GOAWAY to all clients, take no new connections; deadline_ns; answer
 	// DRAINED
 	LB_COMMAND_STOP, // leave the loop
@@ -87,8 +89,13 @@ struct lb_link {
 	uint32_t n_groups;
 };
 
+// Room of the rings. A writer that finds its ring full keeps the item and tries again in its next
+// turn: neither commands nor events may be lost.
+#define LB_LINK_COMMANDS 16384
+#define LB_LINK_EVENTS 16384
+
 // NULL = no memory.
 struct lb_link *lb_link_new(uint32_t worker, int core);
-void lb_link_free(struct lb_link *); // worker stopped
+void lb_link_free(struct lb_link *); // worker stopped; NULL is fine
 // Before the worker starts; CHECKs the bound.
 void lb_link_add_group(struct lb_link *, const char *name, struct counter_set);

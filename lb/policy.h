@@ -15,12 +15,14 @@ struct rand;
 
 // What a policy may ask of its parent.
 struct lb_policy_helper {
+	const char *name; // of the cluster, for error texts; outlives the policy (ERR-01)
 	// The subchannel of an endpoint; counted; put it back when the endpoint leaves the list.
 	struct lb_subchannel *(*subchannel_get)(void *ctx, const struct ip_port *);
 	void (*subchannel_put)(void *ctx, struct lb_subchannel *);
-	// New state and picker; the reference to the picker moves to the parent. May be called
-	// inside update() and any subchannel event.
-	void (*publish)(void *ctx, enum lb_state, struct lb_picker *);
+	// New state and picker; the reference to the picker moves to the parent, also on failure.
+	// May be called inside update() and any subchannel event. 0, or -ENOMEM: the parent still
+	// has the old one; try again at the next event.
+	int (*publish)(void *ctx, enum lb_state, struct lb_picker *);
 	void *ctx;
 };
 

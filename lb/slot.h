@@ -8,7 +8,7 @@ struct lb_slot;
 struct lb_snapshot;
 
 struct lb_slot *lb_slot_new(struct lb_snapshot *first); // ctrl; takes it over; NULL = no memory
-void lb_slot_free(struct lb_slot *); // ctrl, workers stopped
+void lb_slot_free(struct lb_slot *); // ctrl, workers stopped; NULL is fine; frees all snapshots
 
 // Worker: once before the first read and after the last one.
 void lb_slot_reader_start(void);
@@ -25,7 +25,9 @@ const struct lb_snapshot *lb_slot_read(const struct lb_slot *);
 // grace period. Never waits for a worker (DESIGN 3.4).
 void lb_slot_publish(struct lb_slot *, struct lb_snapshot *);
 // ctrl, from its loop: drops what passed its grace period; lb counts stay ctrl-only. Returns how
-// many snapshots are still alive, the published one included (performance goal: never more than 3).
+// many snapshots are still alive, the published one included. Grace periods take 10 to 20 ms, since
+// liburcu gathers them; a publisher that holds back while 3 are alive (but not for long: a stalled
+// worker must not stall publishing, MC-18) keeps memory bounded and coalesces storms of updates.
 unsigned lb_slot_reclaim(struct lb_slot *);
 // ctrl: what is published now.
 const struct lb_snapshot *lb_slot_current(const struct lb_slot *);

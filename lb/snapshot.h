@@ -7,6 +7,7 @@
 
 #include "lb/limits.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct lb_cluster;
@@ -25,6 +26,12 @@ struct lb_snapshot {
 	struct lb_frontend *frontends; // owned
 	struct lb_cluster *
 		*clusters; // owned array of counted pointers, by id; NULL = no such cluster
+	// lb/slot.c's own, from the moment another snapshot took this one's place.
+	struct {
+		struct lb_snapshot *newer; // ctrl only
+		void *rcu[2];
+		bool passed; // w: liburcu's thread (release), r: ctrl (acquire)
+	} retire;
 };
 
 // An empty one: every frontend has `error`. NULL = no memory.

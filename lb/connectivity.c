@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/connectivity.h"
+
+#include "lb/base/check.h"
+#include "lb/limits.h"
+#include "lb/link.h"
+#include "lb/subchannel.h"
+
+#include <stdlib.h>
+
+_Static_assert(LB_MAX_WORKERS <= 64, "one bit a worker");
+
+// What is known of one endpoint id.
+struct record {
+	struct lb_subchannel *subchannel; // owned; NULL = no policy uses the endpoint
+	uint32_t n_users;
+	uint32_t n_releasing; // RELEASED answers still to come
+	uint64_t connected; // bit w: worker w has a connection (MC-03)
+};
+
+struct lb_connectivity {
+	struct lb_connectivity_env env;
+	struct lb_endpoint_table *endpoints; // owned
+	struct record *records; // [n_records], by endpoint id
+	uint32_t n_records;
+};
+
+// Its snapshots are gone, so no worker picks it any more: what it still has may end (UPD-03).
+static void on_unused(void *ctx, struct lb_endpoint *e)
+{
+	struct lb_connectivity *c = ctx;
+	CHECK(e->id < c->n_records); // every endpoint comes from lb_connectivity_get()
+	c->records[e->id].n_releasing += c->env.n_workers;
+	c->env.release(c->env.ctx, e);
+}
+
+struct lb_connectivity *lb_connectivity_new(const struct lb_connectivity_env *env)
+{
+	CHECK(env->n_workers > 0 && env->n_workers <= LB_MAX_WORKERS);
+	struct lb_connectivity *c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->env = *env;
+	c->endpoints = lb_endpoint_table_new();
+	if (!c->endpoints) {
+		free(c);
+		return NULL;
+	}
+	lb_endpoint_table_on_unused(c->endpoints, on_unused, c);
+	return c;
+}
+
+void lb_connectivity_free(struct lb_connectivity *c)
+{
+	if (!c)
+		return;
+	for (uint32_t i = 0; i < c->n_records; i++)
+		lb_subchannel_free(c->records[i].subchannel);
+	lb_endpoint_table_free(c->endpoints);
+	free(c->records);
+	free(c);
+}
+
+static bool grow_records(struct lb_connectivity *c, uint32_t id)
+{
+	if (id < c->n_records)
+		return true;
+	uint32_t n = c->n_records ? c->n_records : 64;
+	while (n <= id)
+		n *= 2;
+	struct record *records = realloc(c->records, n * sizeof(records[0]));
+	if (!records)
+		return false;
+	memset(records + c->n_records, 0, (n - c->n_records) * sizeof(records[0]));
+	c->records = records;
+	c->n_records = n;
+	return true;
+}
+
+struct lb_subchannel *lb_connectivity_get(struct lb_connectivity *c, const struct ip_port *addr)
+{
+	bool is_new;
+	struct lb_endpoint *e = lb_endpoint_get(c->endpoints, addr, &is_new);
+	if (!e)
+		return NULL;
+	if (!grow_records(c, e->id)) {
+		// Without a record it was never announced to a worker.
+		e->n_refs--;
+		lb_endpoint_free_released(c->endpoints, e);
+		return NULL;
+	}
+	struct record *r = &c->records[e->id];
+	if (!r->subchannel) {
+		const struct lb_subchannel_env env = {
+			c->env.wheel, c->env.rand, c->env.connect, c->env.ctx};
+		r->subchannel = lb_subchannel_new(e, &env);
+		if (r->subchannel && r->connected)
+			lb_subchannel_connected(r->subchannel);
+	}
+	if (!r->subchannel) {
+		lb_endpoint_put(c->endpoints, e);
+		return NULL;
+	}
+	r->n_users++;
+	return r->subchannel;
+}
+
+void lb_connectivity_put(struct lb_connectivity *c, struct lb_subchannel *s)
+{
+	struct lb_endpoint *e = lb_subchannel_endpoint(s);
+	struct record *r = &c->records[e->id];
+	CHECK(r->subchannel == s && r->n_users > 0);
+	if (--r->n_users == 0) {
+		r->subchannel = NULL;
+		lb_subchannel_free(s);
+	}
+	lb_endpoint_put(c->endpoints, e);
+}
+
+static void on_released(struct lb_connectivity *c, struct record *r, struct lb_endpoint *e)
+{
+	if (r->n_releasing == 0 || --r->n_releasing > 0)
+		return;
+	if (e->n_refs == 0)
+		*r = (struct record){0};
+	lb_endpoint_free_released(c->endpoints, e);
+}
+
+static void disconnected(struct record *r, uint64_t bit, const char *why)
+{
+	r->connected &= ~bit;
+	if (r->subchannel && !r->connected)
+		lb_subchannel_lost(r->subchannel, why);
+}
+
+void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const struct lb_event *event)
+{
+	struct lb_endpoint *e = lb_endpoint_find(c->endpoints, event->endpoint_id);
+	if (!e || worker >= c->env.n_workers)
+		return;
+	struct record *r = &c->records[e->id];
+	uint64_t bit = (uint64_t)1 << worker;
+	switch (event->kind) {
+	case LB_EVENT_CONNECTED:
+		r->connected |= bit;
+		if (r->subchannel)
+			lb_subchannel_connected(r->subchannel);
+		break;
+	case LB_EVENT_FAILED:
+		if (r->subchannel)
+			lb_subchannel_failed(r->subchannel, event->why);
+		break;
+	case LB_EVENT_LOST:
+		disconnected(r, bit, event->why);
+		break;
+	case LB_EVENT_RELEASED:
+		disconnected(r, bit, "released");
+		on_released(c, r, e);
+		break;
+	case LB_EVENT_DRAINED:
+		break;
+	}
+}
+
+struct lb_endpoint_table *lb_connectivity_endpoints(struct lb_connectivity *c)
+{
+	return c->endpoints;
+}
+
+struct lb_subchannel *lb_connectivity_find(const struct lb_connectivity *c, uint32_t endpoint_id)
+{
+	return endpoint_id < c->n_records ? c->records[endpoint_id].subchannel : NULL;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// All endpoints of the process and their subchannels: one per address for every cluster (MC-07).
+// Turns what workers report into subchannel states (MC-03), and wishes of policies into calls that
+// the control thread sends to workers. No I/O of its own.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/endpoint.h"
+
+#include <stdint.h>
+
+struct ip_port;
+struct lb_connectivity;
+struct lb_event;
+struct lb_subchannel;
+struct rand;
+struct twheel;
+
+struct lb_connectivity_env {
+	struct twheel *wheel; // ctrl's wheel and clock
+	struct rand *rand; // jitter
+	uint32_t n_workers;
+	// Send LB_COMMAND_CONNECT to the anchor, lb_endpoint_anchor(id, n_workers).
+	void (*connect)(void *ctx, struct lb_endpoint *);
+	// Send LB_COMMAND_RELEASE to every worker: no policy and no snapshot has it any more.
+	void (*release)(void *ctx, struct lb_endpoint *);
+	void *ctx;
+};
+
+struct lb_connectivity *lb_connectivity_new(const struct lb_connectivity_env *); // NULL = no memory
+// Frees the endpoints too: all policies and snapshots are gone before.
+void lb_connectivity_free(struct lb_connectivity *); // NULL is fine
+
+// The subchannel of an address; counted. NULL = no memory or LB_MAX_ENDPOINTS reached.
+struct lb_subchannel *lb_connectivity_get(struct lb_connectivity *, const struct ip_port *);
+void lb_connectivity_put(struct lb_connectivity *, struct lb_subchannel *);
+
+// An endpoint event (CONNECTED, FAILED, LOST, RELEASED) of this worker's link. Ignores endpoints
+// that nobody uses any more.
+void lb_connectivity_event(struct lb_connectivity *, uint32_t worker, const struct lb_event *);
+
+struct lb_endpoint_table *lb_connectivity_endpoints(struct lb_connectivity *);
+// For operators: the subchannel that serves an endpoint; borrowed, NULL = none.
+struct lb_subchannel *lb_connectivity_find(const struct lb_connectivity *, uint32_t endpoint_id);

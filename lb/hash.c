@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/hash.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+uint64_t lb_hash(const void *data, size_t len)
+{
+	return XXH3_64bits(data, len);
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/link.h"
+
+#include "lb/base/check.h"
+
+#include <stdlib.h>
+
+struct lb_link *lb_link_new(uint32_t worker, int core)
+{
+	struct lb_link *l = aligned_alloc(_Alignof(struct lb_link), sizeof(*l));
+	if (!l)
+		return NULL;
+	*l = (struct lb_link){.worker = worker, .core = core};
+	// calloc leaves what no cluster or endpoint uses as untouched zero pages.
+	l->clusters = calloc(LB_MAX_CLUSTERS, sizeof(l->clusters[0]));
+	l->endpoints = calloc(LB_MAX_ENDPOINTS, sizeof(l->endpoints[0]));
+	if (!l->clusters || !l->endpoints)
+		goto err;
+	if (spsc_init(&l->commands, sizeof(struct lb_command), LB_LINK_COMMANDS) ||
+		spsc_init(&l->events, sizeof(struct lb_event), LB_LINK_EVENTS))
+		goto err;
+	return l;
+err:
+	lb_link_free(l);
+	return NULL;
+}
+
+void lb_link_free(struct lb_link *l)
+{
+	if (!l)
+		return;
+	spsc_fini(&l->commands);
+	spsc_fini(&l->events);
+	free(l->clusters);
+	free(l->endpoints);
+	free(l);
+}
+
+void lb_link_add_group(struct lb_link *l, const char *name, struct counter_set set)
+{
+	CHECK(l->n_groups < LB_LINK_MAX_GROUPS);
+	l->groups[l->n_groups++] = (struct lb_counter_group){name, set};
+}

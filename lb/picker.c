@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/picker.h"
+
+#include "lb/base/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct fail_picker {
+	struct lb_picker base;
+	char text[];
+};
+
+struct lb_picker *lb_picker_get(struct lb_picker *p)
+{
+	p->n_refs++;
+	return p;
+}
+
+void lb_picker_put(struct lb_picker *p)
+{
+	if (!p)
+		return;
+	CHECK(p->n_refs > 0);
+	if (--p->n_refs == 0)
+		p->free(p);
+}
+
+static struct lb_pick pick_queue(const struct lb_picker *p, struct lb_pick_ctx *ctx)
+{
+	(void)p;
+	(void)ctx;
+	return (struct lb_pick){.kind = LB_PICK_QUEUE};
+}
+
+static struct lb_pick pick_fail(const struct lb_picker *p, struct lb_pick_ctx *ctx)
+{
+	(void)ctx;
+	return (struct lb_pick){
+		.kind = LB_PICK_FAIL, .text = ((const struct fail_picker *)p)->text};
+}
+
+static void plain_free(struct lb_picker *p)
+{
+	free(p);
+}
+
+struct lb_picker *lb_picker_new_queue(void)
+{
+	struct lb_picker *p = malloc(sizeof(*p));
+	if (p)
+		*p = (struct lb_picker){1, pick_queue, plain_free};
+	return p;
+}
+
+struct lb_picker *lb_picker_new_fail(const char *text)
+{
+	size_t size = strlen(text) + 1;
+	struct fail_picker *p = malloc(sizeof(*p) + size);
+	if (!p)
+		return NULL;
+	p->base = (struct lb_picker){1, pick_fail, plain_free};
+	memcpy(p->text, text, size);
+	return &p->base;
+}
