@@ -12,7 +12,7 @@
 
 struct json_t;
 
-enum xds_creds_kind { XDS_CREDS_INSECURE, XDS_CREDS_TLS };
+enum xds_creds_kind { XDS_CREDS_INSECURE, XDS_CREDS_GOOGLE_DEFAULT, XDS_CREDS_TLS };
 
 struct xds_server_conf {
 	char *uri; // what gRPC calls a target: "127.0.0.1:18000", "dns:///xds.example:443"

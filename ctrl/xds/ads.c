@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/xds/ads.h"
+
+#include "ctrl/xds/backoff.h"
+#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/strmap.h"
+#include "ctrl/xds/wire.h"
+#include "lb/base/check.h"
+#include "lb/base/twheel.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char METHOD[] =
+	"/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+
+// A set of names, in any order.
+struct name_set {
+	uint64_t sum; // of the hashes
+	uint32_t n;
+};
+
+struct type_state {
+	char *version; // last accepted; "" = none. Survives the stream (SW-07)
+	char *nonce; // of the last response on this stream; "" = none
+	struct name_set sent; // on this stream
+	bool requested; // on this stream: an empty list is no wildcard any more (SW-09)
+	bool changed; // the names may differ from `sent`
+	bool answer; // the last response is to be ACKed or, with error, NACKed
+	char *error;
+};
+
+struct xds_ads {
+	struct xds_ads_conf conf;
+	struct xds_transport *transport; // NULL until the first stream
+	struct xds_stream *stream; // NULL = none
+	struct type_state *types; // [conf.n_types]
+	const char **names; // room for the request being built
+	uint32_t n_names_room;
+	bool sending; // since send() and until on_sent
+	uint32_t sending_type;
+	bool read_due; // the next message has not been asked for yet
+	bool node_sent; // on this stream
+	bool had_response; // on this stream
+	uint64_t opened_ns; // this stream
+	struct xds_backoff backoff;
+	struct twheel_timer retry;
+	enum xds_server_state state;
+	uint64_t since_ns;
+	char *error; // why the last stream ended; NULL = none
+	struct xds_server_info counters;
+};
+
+static uint64_t now(const struct xds_ads *a)
+{
+	return twheel_now(a->conf.wheel);
+}
+
+static void set_state(struct xds_ads *a, enum xds_server_state state)
+{
+	if (a->state != state)
+		a->since_ns = now(a);
+	a->state = state;
+}
+
+static const struct xds_stream_events stream_events;
+static void lost(struct xds_ads *a, const char *why);
+
+static bool wanted(const struct xds_ads *a)
+{
+	for (uint32_t t = 0; t < a->conf.n_types; t++)
+		if (a->conf.owner->n_names(a->conf.ctx, t))
+			return true;
+	return false;
+}
+
+static void set_text(char **at, char *text)
+{
+	free(*at);
+	*at = text;
+}
+
+static const char *text_of(const char *s)
+{
+	return s ? s : "";
+}
+
+// SW-07, SW-08: a new stream starts without nonces, keeps versions, and asks again for all.
+static void reset_stream_state(struct xds_ads *a)
+{
+	for (uint32_t t = 0; t < a->conf.n_types; t++) {
+		struct type_state *s = &a->types[t];
+		set_text(&s->nonce, NULL);
+		set_text(&s->error, NULL);
+		s->sent = (struct name_set){0};
+		s->requested = s->answer = false;
+		s->changed = true;
+	}
+	a->sending = a->read_due = a->node_sent = a->had_response = false;
+}
+
+static void open_stream(struct xds_ads *a)
+{
+	struct lb_err err = {""};
+	set_state(a, XDS_SERVER_CONNECTING);
+	reset_stream_state(a);
+	a->opened_ns = now(a);
+	a->counters.n_streams++;
+	if (!a->transport) {
+		int rc = a->conf.transport.connect(
+			a->conf.transport.ctx, a->conf.server, &a->transport, &err);
+		if (rc) {
+			lost(a, *err.text ? err.text : "no memory");
+			return;
+		}
+	}
+	a->stream = a->transport->ops->stream_new(a->transport, METHOD, &stream_events, a);
+	if (!a->stream) {
+		lost(a, "no memory");
+		return;
+	}
+	a->transport->ops->stream_read(a->stream);
+}
+
+static void retry_fired(struct twheel_timer *t)
+{
+	struct xds_ads *a = (struct xds_ads *)((char *)t - offsetof(struct xds_ads, retry));
+	set_state(a, XDS_SERVER_IDLE);
+	a->conf.owner->begin(a->conf.ctx);
+	a->conf.owner->end(a->conf.ctx);
+}
+
+// Attempts without an answer are spaced by the backoff (FM-03). A stream that had worked is
+// replaced at once, unless it lived for less than the first wait: a server that answers and hangs
+// up must not make us spin.
+static void lost(struct xds_ads *a, const char *why)
+{
+	bool had_response = a->had_response;
+	if (a->stream)
+		a->transport->ops->stream_free(a->stream);
+	a->stream = NULL;
+	reset_stream_state(a);
+	set_text(&a->error, strdup(why));
+
+	uint64_t wait = xds_backoff_next(&a->backoff, a->conf.rand);
+	uint64_t lived = now(a) - a->opened_ns;
+	if (had_response)
+		wait = wait > lived ? wait - lived : 0;
+	set_state(a, XDS_SERVER_BACKOFF);
+	twheel_arm(a->conf.wheel, &a->retry, now(a) + wait);
+	a->conf.owner->on_lost(a->conf.ctx, why, had_response);
+}
+
+static struct name_set collect_names(struct xds_ads *a, uint32_t type, bool *ret_ok)
+{
+	struct name_set set = {.n = a->conf.owner->n_names(a->conf.ctx, type)};
+	if (set.n > a->n_names_room) {
+		const char **room = realloc(a->names, set.n * sizeof(*room));
+		*ret_ok = room;
+		if (!room)
+			return set;
+		a->names = room;
+		a->n_names_room = set.n;
+	}
+	a->conf.owner->names(a->conf.ctx, type, a->names);
+	for (uint32_t i = 0; i < set.n; i++)
+		set.sum += strmap_hash(a->names[i]);
+	*ret_ok = true;
+	return set;
+}
+
+// Sends what is due for one type. False = nothing was due.
+static bool send_type(struct xds_ads *a, uint32_t type)
+{
+	struct type_state *s = &a->types[type];
+	if (!s->answer && !s->changed)
+		return false;
+	bool ok;
+	struct name_set names = collect_names(a, type, &ok);
+	bool differ = names.n != s->sent.n || names.sum != s->sent.sum;
+	s->changed = false;
+	if (ok && !s->answer && !differ)
+		return false;
+
+	struct xds_request r = {
+		.node = a->node_sent ? NULL : a->conf.node,
+		.type_url = a->conf.types[type]->url,
+		.version = text_of(s->version),
+		.nonce = text_of(s->nonce),
+		.names = a->names,
+		.n_names = names.n,
+		.error = s->error,
+	};
+	uint8_t *bytes = NULL;
+	size_t len;
+	if (!ok || xds_request_encode(&r, &bytes, &len) ||
+		a->transport->ops->stream_send(a->stream, bytes, len)) {
+		free(bytes);
+		lost(a, "no memory");
+		return true;
+	}
+	free(bytes);
+	a->counters.n_requests++;
+	if (s->answer)
+		*(s->error ? &a->counters.n_nacks : &a->counters.n_acks) += 1;
+	set_text(&s->error, NULL);
+	s->answer = false;
+	s->sent = names;
+	s->requested = true;
+	a->sending = true;
+	a->sending_type = type;
+	a->node_sent = true;
+	a->conf.owner->on_sending(a->conf.ctx, type);
+	return true;
+}
+
+static bool send_next(struct xds_ads *a)
+{
+	for (uint32_t t = 0; t < a->conf.n_types; t++)
+		if (a->types[t].answer)
+			return send_type(a, t);
+	for (uint32_t t = 0; t < a->conf.n_types; t++) {
+		struct type_state *s = &a->types[t];
+		// SW-09: the first request of a type on a stream is never an empty list.
+		if (s->requested || a->conf.owner->n_names(a->conf.ctx, t))
+			if (send_type(a, t))
+				return true;
+	}
+	return false;
+}
+
+static bool answer_due(const struct xds_ads *a)
+{
+	for (uint32_t t = 0; t < a->conf.n_types; t++)
+		if (a->types[t].answer)
+			return true;
+	return false;
+}
+
+void xds_ads_flush(struct xds_ads *a)
+{
+	if (a->state == XDS_SERVER_IDLE && wanted(a))
+		open_stream(a);
+	if (a->stream && !a->sending)
+		send_next(a);
+	// PC-06: the next response is read when the last one's answer is on its way, so that none
+	// goes without its own.
+	if (a->stream && a->read_due && !answer_due(a)) {
+		a->read_due = false;
+		a->transport->ops->stream_read(a->stream);
+	}
+}
+
+void xds_ads_changed(struct xds_ads *a, uint32_t type)
+{
+	a->types[type].changed = true;
+}
+
+bool xds_ads_streaming(const struct xds_ads *a)
+{
+	return a->stream;
+}
+
+static void on_sent(void *ctx)
+{
+	struct xds_ads *a = ctx;
+	a->conf.owner->begin(a->conf.ctx);
+	a->sending = false;
+	a->conf.owner->on_sent(a->conf.ctx, a->sending_type);
+	a->conf.owner->end(a->conf.ctx);
+}
+
+static void on_closed(void *ctx, const char *why)
+{
+	struct xds_ads *a = ctx;
+	a->conf.owner->begin(a->conf.ctx);
+	lost(a, why);
+	a->conf.owner->end(a->conf.ctx);
+}
+
+// What a response of any type says about the server (FM-03: the backoff starts anew). True = the
+// server had been failing.
+static bool heard(struct xds_ads *a)
+{
+	bool first = !a->had_response;
+	a->had_response = true;
+	a->counters.n_responses++;
+	if (!first)
+		return false;
+	xds_backoff_reset(&a->backoff);
+	set_text(&a->error, NULL);
+	set_state(a, XDS_SERVER_CONNECTED);
+	return true;
+}
+
+static void apply(struct xds_ads *a, uint32_t type, const struct xds_response *r)
+{
+	struct type_state *s = &a->types[type];
+	// A type never asked for on this stream: an answer would be the first request, and with its
+	// empty list a wildcard (SW-09).
+	if (!s->requested) {
+		a->counters.n_unknown_type++;
+		return;
+	}
+	char *nonce = strdup(r->nonce), *version = strdup(r->version);
+	if (!nonce || !version) {
+		free(nonce);
+		free(version);
+		lost(a, "no memory");
+		return;
+	}
+	set_text(&s->nonce, nonce);
+	set_text(&s->error, a->conf.owner->on_response(a->conf.ctx, type, r));
+	s->answer = true;
+	if (s->error) // SW-03: the version stays the last accepted one
+		free(version);
+	else
+		set_text(&s->version, version);
+}
+
+static void on_message(void *ctx, const uint8_t *bytes, size_t len)
+{
+	struct xds_ads *a = ctx;
+	struct lb_err err = {""};
+	a->conf.owner->begin(a->conf.ctx);
+	a->read_due = true;
+	struct xds_response *r = xds_response_decode(bytes, len, &err);
+	if (!r) {
+		// PC-05: there is no nonce to answer to; the stream goes on.
+		a->counters.n_undecodable++;
+		char line[512];
+		snprintf(line, sizeof(line), "xDS server %s sent what is no response: %s",
+			a->conf.server->uri, err.text);
+		a->conf.owner->log(a->conf.ctx, line);
+		a->conf.owner->end(a->conf.ctx);
+		return;
+	}
+	bool recovered = heard(a);
+	uint32_t type = 0;
+	while (type < a->conf.n_types && strcmp(a->conf.types[type]->url, r->type_url) != 0)
+		type++;
+	if (type < a->conf.n_types)
+		apply(a, type, r);
+	else
+		a->counters.n_unknown_type++; // PC-04
+	if (recovered && a->stream)
+		a->conf.owner->on_recovered(a->conf.ctx);
+	xds_response_free(r);
+	a->conf.owner->end(a->conf.ctx);
+}
+
+static const struct xds_stream_events stream_events = {on_sent, on_message, on_closed};
+
+struct xds_ads *xds_ads_new(const struct xds_ads_conf *conf)
+{
+	struct xds_ads *a = calloc(1, sizeof(*a));
+	struct type_state *types = calloc(conf->n_types, sizeof(*types));
+	if (!a || !types) {
+		free(a);
+		free(types);
+		return NULL;
+	}
+	a->conf = *conf;
+	a->types = types;
+	a->retry.fire = retry_fired;
+	a->since_ns = now(a);
+	return a;
+}
+
+void xds_ads_free(struct xds_ads *a)
+{
+	if (!a)
+		return;
+	twheel_cancel(a->conf.wheel, &a->retry);
+	if (a->stream)
+		a->transport->ops->stream_free(a->stream);
+	if (a->transport)
+		a->transport->ops->free(a->transport);
+	for (uint32_t t = 0; t < a->conf.n_types; t++) {
+		free(a->types[t].version);
+		free(a->types[t].nonce);
+		free(a->types[t].error);
+	}
+	free(a->types);
+	free(a->names);
+	free(a->error);
+	free(a);
+}
+
+void xds_ads_info(const struct xds_ads *a, struct xds_server_info *ret)
+{
+	*ret = a->counters;
+	ret->uri = a->conf.server->uri;
+	ret->state = a->state;
+	ret->error = text_of(a->error);
+	ret->since_ns = a->since_ns;
+}

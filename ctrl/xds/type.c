@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/xds/type.h"
+
+#include "lb/base/check.h"
+
+#include <xxhash.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct xds_res *xds_res_new(const struct xds_type *type, size_t size, const char *name,
+	const uint8_t *bytes, size_t len)
+{
+	DCHECK(size >= sizeof(struct xds_res));
+	struct xds_res *r = calloc(1, size);
+	if (!r)
+		return NULL;
+	r->n_refs = 1;
+	r->type = type;
+	r->len = len;
+	r->hash = XXH64(bytes, len, 0);
+	r->name = xds_arena_strdup(&r->arena, name);
+	uint8_t *copy = xds_arena_alloc(&r->arena, 1, len);
+	if (!r->name || !copy) {
+		xds_arena_fini(&r->arena);
+		free(r);
+		return NULL;
+	}
+	if (len)
+		memcpy(copy, bytes, len);
+	r->bytes = copy;
+	return r;
+}
+
+struct xds_res *xds_res_get(struct xds_res *r)
+{
+	CHECK(r->n_refs > 0);
+	r->n_refs++;
+	return r;
+}
+
+void xds_res_put(struct xds_res *r)
+{
+	if (!r)
+		return;
+	CHECK(r->n_refs > 0);
+	if (--r->n_refs)
+		return;
+	if (r->type->release)
+		r->type->release(r);
+	xds_arena_fini(&r->arena);
+	free(r);
+}
+
+bool xds_res_eq(const struct xds_res *a, const struct xds_res *b)
+{
+	if (a == b)
+		return true;
+	return a->type == b->type && a->hash == b->hash && a->len == b->len &&
+	       memcmp(a->bytes, b->bytes, a->len) == 0 && strcmp(a->name, b->name) == 0;
+}
