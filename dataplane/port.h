@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One network device: probed, configured with one rx/tx queue pair and one mbuf pool per worker,
 // started, closed. A queue is the worker's end of it: bursts in, a small batch of frames out.
-// Order of birth: eal_start, port_new, worker_new, worker_start; of death: worker_join, worker_free,
-// port_free, eal_stop.
+// Order of birth: eal_start, port_new, worker_new, port_start, worker_start; of death: worker_join,
+// worker_free, port_free, eal_stop.
 // Thread: port_* on ctrl while no worker runs; port_queue_* on the worker that owns the queue.
 #pragma once
 
@@ -28,9 +28,11 @@ struct port_conf {
 };
 #define PORT_MAX_MTU 1900 // a frame fits one mbuf
 
-// Probes, configures and starts the device. NULL = failed; reterr begins with the field that is to
-// blame.
+// Probes and configures the device with its queues. NULL = failed; reterr begins with the field that
+// is to blame.
 struct port *port_new(const struct port_conf *, struct lb_err *reterr);
+// From now on frames arrive. 0 or -errno with reterr.
+[[nodiscard]] int port_start(struct port *, struct lb_err *reterr);
 // Stops and closes the device; its queues are gone. NULL is fine.
 void port_free(struct port *);
 
@@ -46,9 +48,9 @@ struct net_device port_queue_device(struct port_queue *);
 #define PORT_BURST 32
 // Frames that arrived, at most PORT_BURST; the caller frees them.
 uint32_t port_queue_rx(struct port_queue *, struct rte_mbuf **ret_frames);
-// Offers the batch to the device. What it doesn't take stays for the next turn, within a bound;
-// beyond it frames are dropped and counted. True = frames are left.
-bool port_queue_flush(struct port_queue *);
+// Offers the batch to the device and returns how many frames that were. What it doesn't take stays
+// for the next turn, within a bound; beyond it frames are dropped and counted.
+uint32_t port_queue_flush(struct port_queue *);
 // A descriptor that poll(2) says is readable when frames wait, or -1: the device has none.
 int port_queue_wait_fd(const struct port_queue *);
 struct counter_set port_queue_counters(const struct port_queue *);

@@ -9,20 +9,17 @@
 #define TYPE_ECHO 8
 #define CODE_FRAGMENTATION_NEEDED 4
 
-#define ECHO_INTERVAL_NS 1000000ull // 1000 a second,
-#define ECHO_BURST 100 // after a silence that many at once
-
 static bool echo_allowed(struct net *net)
 {
 	uint64_t now = twheel_now(net->wheel);
-	uint64_t full = ECHO_BURST * ECHO_INTERVAL_NS;
+	uint64_t full = NET_ECHO_BURST * NET_ECHO_INTERVAL_NS;
 	uint64_t passed = now - net->echo_last_ns;
 	net->echo_last_ns = now;
 	net->echo_tokens_ns =
 		passed >= full - net->echo_tokens_ns ? full : net->echo_tokens_ns + passed;
-	if (net->echo_tokens_ns < ECHO_INTERVAL_NS)
+	if (net->echo_tokens_ns < NET_ECHO_INTERVAL_NS)
 		return false;
-	net->echo_tokens_ns -= ECHO_INTERVAL_NS;
+	net->echo_tokens_ns -= NET_ECHO_INTERVAL_NS;
 	return true;
 }
 

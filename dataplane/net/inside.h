@@ -75,6 +75,8 @@ enum net_counter {
 #define NET_OWN_SLOTS 512 // power of two, 4 times NET_MAX_OWN
 #define NET_MAX_ROUTES (NET_MAX_OWN + 2 * NET_MAX_PORTS)
 #define NET_DST_SLOTS 1024 // power of two
+#define NET_ECHO_INTERVAL_NS 1000000ull // 1000 echo replies a second,
+#define NET_ECHO_BURST 100 // after a silence that many at once
 
 struct net_port {
 	struct net_device device;

@@ -27,6 +27,13 @@ static bool options_fine(const uint8_t *option, const uint8_t *end)
 	return true;
 }
 
+// What we send to is no martian; most packets come from where we answer to.
+static const struct net_dst *known_dst(const struct net *net, uint32_t dst)
+{
+	const struct net_dst *known = &net->dst[net_hash(net, dst, 0, NET_DST_SLOTS)];
+	return known->ip == dst && known->generation == net->generation ? known : NULL;
+}
+
 // NET_N_COUNTERS = fine. RFC 1122 3.2.1.7: a small TTL is no reason to drop.
 static enum net_counter check(const struct net *net, const uint8_t *ip, size_t len)
 {
@@ -48,7 +55,8 @@ static enum net_counter check(const struct net *net, const uint8_t *ip, size_t l
 		return NET_ip_not_ours;
 	if (load16(ip + 6) & MORE_OR_OFFSET)
 		return NET_ip_fragment;
-	if (net_is_martian(net, load32(ip + 12)))
+	uint32_t src = load32(ip + 12);
+	if (!known_dst(net, src) && net_is_martian(net, src))
 		return NET_ip_martian;
 	return NET_N_COUNTERS;
 }
@@ -82,8 +90,8 @@ void ip4_input(struct net *net, const uint8_t *ip, size_t len, bool broadcast)
 // The neighbour that leads to dst, found once and then remembered. NULL is counted.
 static struct neigh *next_hop(struct net *net, uint32_t dst)
 {
-	struct net_dst *known = &net->dst[net_hash(net, dst, 0, NET_DST_SLOTS)];
-	if (known->ip == dst && known->generation == net->generation)
+	const struct net_dst *known = known_dst(net, dst);
+	if (known)
 		return known->neigh;
 	const struct net_route *route = net_route_find(net, dst);
 	if (!route || net_is_martian(net, dst)) {
@@ -92,7 +100,8 @@ static struct neigh *next_hop(struct net *net, uint32_t dst)
 	}
 	struct neigh *n = neigh_get(net, route->port, route->gateway ? route->gateway : dst);
 	if (n)
-		*known = (struct net_dst){dst, net->generation, n};
+		net->dst[net_hash(net, dst, 0, NET_DST_SLOTS)] =
+			(struct net_dst){dst, net->generation, n};
 	return n;
 }
 
@@ -152,8 +161,8 @@ void ip4_emit(struct net *net, uint32_t src, uint32_t dst, uint8_t protocol, siz
 
 uint16_t ip4_mtu(struct net *net, uint32_t dst)
 {
-	const struct net_dst *known = &net->dst[net_hash(net, dst, 0, NET_DST_SLOTS)];
-	if (known->ip == dst && known->generation == net->generation)
+	const struct net_dst *known = known_dst(net, dst);
+	if (known)
 		return net->ports[known->neigh->port].mtu;
 	const struct net_route *route = net_route_find(net, dst);
 	return net->ports[route ? route->port : 0].mtu;

@@ -37,7 +37,7 @@ struct net *net_new(
 	net->generation = 1;
 	net->n_ports = n_ports;
 	net->echo_last_ns = twheel_now(wheel);
-	net->echo_tokens_ns = 0;
+	net->echo_tokens_ns = NET_ECHO_BURST * NET_ECHO_INTERVAL_NS;
 	uint16_t mtu = 0;
 	for (uint32_t i = 0; i < n_ports; i++) {
 		copy_port(&net->ports[i], &ports[i]);

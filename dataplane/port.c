@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/port.h"
+
+#include "dataplane/eal.h"
+#include "dataplane/wait_fd.h"
+#include "lb/base/check.h"
+#include "lb/limits.h"
+
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_MBUFS 8192
+#define MBUF_CACHE 256
+#define N_DESCRIPTORS 1024
+#define MAX_UNSENT 512 // frames a device may leave behind before we drop
+
+enum port_counter {
+	RX_FRAMES,
+	RX_BYTES,
+	TX_FRAMES,
+	TX_BYTES,
+	TX_NO_MBUF,
+	TX_TOO_LONG,
+	TX_DROPPED,
+	N_COUNTERS,
+};
+static const char *const counter_names[N_COUNTERS] = {
+	[RX_FRAMES] = "rx_frames",
+	[RX_BYTES] = "rx_bytes",
+	[TX_FRAMES] = "tx_frames",
+	[TX_BYTES] = "tx_bytes",
+	[TX_NO_MBUF] = "tx_no_mbuf",
+	[TX_TOO_LONG] = "tx_too_long",
+	[TX_DROPPED] = "tx_dropped",
+};
+
+struct port_queue {
+	uint16_t port_id, index;
+	int wait_fd;
+	struct rte_mempool *mbufs; // owned
+	struct rte_mbuf *open; // reserved, not sent yet
+	uint32_t n_unsent;
+	struct rte_mbuf *unsent[MAX_UNSENT];
+	uint64_t counters[N_COUNTERS];
+} __attribute__((aligned(64)));
+
+struct port {
+	uint32_t index; // in shunt.yaml
+	uint16_t id;
+	bool opened;
+	uint16_t mtu;
+	struct rte_ether_addr mac;
+	char name[RTE_ETH_NAME_MAX_LEN];
+	uint32_t n_queues;
+	struct port_queue *queues; // owned
+	struct wait_fd_search search;
+};
+
+static int blame(struct lb_err *reterr, const struct port *port, const char *doing, int rc)
+{
+	const char *said = eal_blame();
+	lb_err_set(reterr, "ports[%u].device: %s: %s: %s", port->index, port->name, doing,
+		said[0] ? said : rte_strerror(rc < 0 ? -rc : rc));
+	return rc < 0 ? rc : -EINVAL;
+}
+
+static bool is_driver(const char *device, const char *driver)
+{
+	return strncmp(device, driver, strlen(driver)) == 0;
+}
+
+// af_packet's own default of 512 frames loses what arrives while this thread doesn't run: 4096
+// small frames are about 4 ms of a million a second.
+static void complete_devargs(const struct port_conf *conf, char *text, size_t size)
+{
+	int n = snprintf(text, size, "%s", conf->device);
+	if (!is_driver(conf->device, "net_af_packet") || n < 0 || (size_t)n >= size)
+		return;
+	bool rings =
+		strstr(text, "framecnt=") || strstr(text, "framesz=") || strstr(text, "blocksz=");
+	if (conf->n_queues > 1 && !strstr(text, "qpairs="))
+		n += snprintf(text + n, size - (size_t)n, ",qpairs=%u", conf->n_queues);
+	if (!rings)
+		snprintf(text + n, size - (size_t)n, ",blocksz=65536,framesz=2048,framecnt=4096");
+}
+
+static int probe(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
+{
+	char devargs[512];
+	complete_devargs(conf, devargs, sizeof(devargs));
+	size_t len = strcspn(devargs, ",");
+	if (len == 0 || len >= sizeof(port->name))
+		return lb_err_set(
+			reterr, "ports[%u].device: %s: no device name", conf->index, conf->device);
+	memcpy(port->name, devargs, len);
+	eal_blame_start();
+	int rc = rte_dev_probe(devargs);
+	if (rc < 0)
+		return blame(reterr, port, "cannot open", rc);
+	rc = rte_eth_dev_get_port_by_name(port->name, &port->id);
+	if (rc < 0)
+		return blame(reterr, port, "is no network device", rc);
+	port->opened = true;
+	return 0;
+}
+
+static int set_mtu(struct port *port, const struct port_conf *conf,
+	const struct rte_eth_dev_info *info, struct lb_err *reterr)
+{
+	// The kernel's interface behind a virtual device has its own idea; DPDK says 1500.
+	int now = info->if_index ? wait_fd_interface_mtu(info->if_index) : -1;
+	if (now < 0)
+		rte_eth_dev_get_mtu(port->id, &port->mtu);
+	else
+		port->mtu = now > PORT_MAX_MTU ? PORT_MAX_MTU : (uint16_t)now;
+	if (conf->mtu == 0 || conf->mtu == now)
+		return 0;
+	if (conf->mtu > PORT_MAX_MTU || conf->mtu < 576) {
+		lb_err_set(reterr, "ports[%u].mtu: %u is not within 576 and %u", conf->index,
+			conf->mtu, PORT_MAX_MTU);
+		return -EINVAL;
+	}
+	int rc = rte_eth_dev_set_mtu(port->id, conf->mtu);
+	if (rc < 0)
+		return lb_err_set(reterr, "ports[%u].mtu: %s does not take %u: %s", conf->index,
+			port->name, conf->mtu, rte_strerror(-rc));
+	port->mtu = conf->mtu;
+	return 0;
+}
+
+static int make_queue(struct port *port, const struct port_conf *conf, uint16_t index,
+	uint16_t n_rx, uint16_t n_tx, struct lb_err *reterr)
+{
+	struct port_queue *q = &port->queues[index];
+	q->port_id = port->id;
+	q->index = index;
+	q->wait_fd = -1;
+	char name[RTE_MEMPOOL_NAMESIZE];
+	snprintf(name, sizeof(name), "mbufs-%u-%u", port->id, index);
+	int socket = rte_eth_dev_socket_id(port->id);
+	q->mbufs = rte_pktmbuf_pool_create(name, conf->n_mbufs ? conf->n_mbufs : DEFAULT_MBUFS,
+		MBUF_CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, socket);
+	if (!q->mbufs)
+		return blame(reterr, port, "no memory for mbufs (see -m in eal_args)", rte_errno);
+	int rc = rte_eth_rx_queue_setup(port->id, index, n_rx, (unsigned)socket, NULL, q->mbufs);
+	if (rc == 0)
+		rc = rte_eth_tx_queue_setup(port->id, index, n_tx, (unsigned)socket, NULL);
+	return rc < 0 ? blame(reterr, port, "cannot set up a queue", rc) : 0;
+}
+
+static int configure(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
+{
+	struct rte_eth_dev_info info;
+	int rc = rte_eth_dev_info_get(port->id, &info);
+	if (rc < 0)
+		return blame(reterr, port, "cannot be asked what it can do", rc);
+	uint16_t n = (uint16_t)conf->n_queues;
+	if (info.max_rx_queues < n || info.max_tx_queues < n)
+		return lb_err_set(reterr, "ports[%u].device: %s has %u queues for %u workers",
+			conf->index, port->name, RTE_MIN(info.max_rx_queues, info.max_tx_queues),
+			n);
+	struct rte_eth_conf eth = {0};
+	if (n > 1 && info.flow_type_rss_offloads) {
+		eth.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		eth.rx_adv_conf.rss_conf.rss_hf =
+			info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP);
+	}
+	// Only where the interrupt is a descriptor that needs no arming.
+	eth.intr_conf.rxq = is_driver(info.driver_name, "net_tap");
+	uint16_t n_rx = N_DESCRIPTORS, n_tx = N_DESCRIPTORS;
+	rc = rte_eth_dev_configure(port->id, n, n, &eth);
+	if (rc == 0)
+		rc = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &n_rx, &n_tx);
+	if (rc < 0)
+		return blame(reterr, port, "cannot be configured", rc);
+	rc = set_mtu(port, conf, &info, reterr);
+	wait_fd_begin(&port->search, info.driver_name, info.if_index);
+	for (uint16_t i = 0; rc == 0 && i < n; i++)
+		rc = make_queue(port, conf, i, n_rx, n_tx, reterr);
+	if (rc)
+		return rc;
+	rc = rte_eth_macaddr_get(port->id, &port->mac);
+	return rc < 0 ? blame(reterr, port, "has no MAC address", rc) : 0;
+}
+
+int port_start(struct port *port, struct lb_err *reterr)
+{
+	eal_blame_start();
+	int rc = rte_eth_dev_start(port->id);
+	if (rc < 0)
+		return blame(reterr, port, "cannot be started", rc);
+	for (uint16_t i = 0; i < port->n_queues; i++)
+		port->queues[i].wait_fd = wait_fd_find(&port->search, port->id, i);
+	return 0;
+}
+
+struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
+{
+	DCHECK(conf->n_queues >= 1 && conf->n_queues <= LB_MAX_WORKERS);
+	struct port *port = calloc(1, sizeof(*port));
+	if (port)
+		port->queues = aligned_alloc(64, conf->n_queues * sizeof(*port->queues));
+	if (!port || !port->queues) {
+		lb_err_set(reterr, "ports[%u]: out of memory", conf->index);
+		port_free(port);
+		return NULL;
+	}
+	memset(port->queues, 0, conf->n_queues * sizeof(*port->queues));
+	port->n_queues = conf->n_queues;
+	port->index = conf->index;
+	if (probe(port, conf, reterr) != 0 || configure(port, conf, reterr) != 0) {
+		port_free(port);
+		return NULL;
+	}
+	return port;
+}
+
+void port_free(struct port *port)
+{
+	if (!port)
+		return;
+	for (uint32_t i = 0; i < port->n_queues; i++) {
+		struct port_queue *q = &port->queues[i];
+		rte_pktmbuf_free(q->open);
+		rte_pktmbuf_free_bulk(q->unsent, q->n_unsent);
+	}
+	if (port->opened) {
+		// Not started = nothing to stop; closing tells.
+		(void)rte_eth_dev_stop(port->id);
+		(void)rte_eth_dev_close(port->id);
+	}
+	for (uint32_t i = 0; i < port->n_queues; i++)
+		rte_mempool_free(port->queues[i].mbufs);
+	free(port->queues);
+	free(port);
+}
+
+const char *port_name(const struct port *port)
+{
+	return port->name;
+}
+
+const uint8_t *port_mac(const struct port *port)
+{
+	return port->mac.addr_bytes;
+}
+
+uint16_t port_mtu(const struct port *port)
+{
+	return port->mtu;
+}
+
+bool port_link_up(const struct port *port)
+{
+	struct rte_eth_link link;
+	return rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status;
+}
+
+struct port_queue *port_queue_of(struct port *port, uint32_t queue)
+{
+	DCHECK(queue < port->n_queues);
+	return &port->queues[queue];
+}
+
+int port_queue_wait_fd(const struct port_queue *q)
+{
+	return q->wait_fd;
+}
+
+uint32_t port_queue_rx(struct port_queue *q, struct rte_mbuf **ret_frames)
+{
+	uint16_t n = rte_eth_rx_burst(q->port_id, q->index, ret_frames, PORT_BURST);
+	if (n == 0)
+		return 0;
+	uint64_t bytes = 0;
+	for (uint16_t i = 0; i < n; i++) {
+		rte_prefetch0(rte_pktmbuf_mtod(ret_frames[i], void *));
+		bytes += rte_pktmbuf_pkt_len(ret_frames[i]);
+	}
+	counter_add(&q->counters[RX_FRAMES], n);
+	counter_add(&q->counters[RX_BYTES], bytes);
+	return n;
+}
+
+uint32_t port_queue_flush(struct port_queue *q)
+{
+	uint32_t offered = q->n_unsent;
+	if (offered == 0)
+		return 0;
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < offered; i++)
+		bytes += rte_pktmbuf_pkt_len(q->unsent[i]);
+	uint32_t sent = 0;
+	while (sent < offered) {
+		uint16_t n = rte_eth_tx_burst(
+			q->port_id, q->index, q->unsent + sent, (uint16_t)(offered - sent));
+		if (n == 0)
+			break;
+		sent += n;
+	}
+	q->n_unsent = offered - sent;
+	memmove(q->unsent, q->unsent + sent, q->n_unsent * sizeof(q->unsent[0]));
+	for (uint32_t i = 0; i < q->n_unsent; i++)
+		bytes -= rte_pktmbuf_pkt_len(q->unsent[i]);
+	counter_add(&q->counters[TX_FRAMES], sent);
+	counter_add(&q->counters[TX_BYTES], bytes);
+	return offered;
+}
+
+static uint8_t *device_reserve(void *ctx, size_t len)
+{
+	struct port_queue *q = ctx;
+	DCHECK(!q->open);
+	struct rte_mbuf *m = rte_pktmbuf_alloc(q->mbufs);
+	if (!m) {
+		counter_add(&q->counters[TX_NO_MBUF], 1);
+		return NULL;
+	}
+	uint8_t *frame = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)len);
+	if (!frame) {
+		counter_add(&q->counters[TX_TOO_LONG], 1);
+		rte_pktmbuf_free(m);
+		return NULL;
+	}
+	q->open = m;
+	return frame;
+}
+
+static void device_send(void *ctx, size_t len)
+{
+	struct port_queue *q = ctx;
+	struct rte_mbuf *m = q->open;
+	DCHECK(m && len == rte_pktmbuf_pkt_len(m));
+	q->open = NULL;
+	if (q->n_unsent == MAX_UNSENT) {
+		counter_add(&q->counters[TX_DROPPED], 1);
+		rte_pktmbuf_free(m);
+		return;
+	}
+	q->unsent[q->n_unsent++] = m;
+	if (q->n_unsent % PORT_BURST == 0)
+		port_queue_flush(q);
+}
+
+static void device_cancel(void *ctx)
+{
+	struct port_queue *q = ctx;
+	rte_pktmbuf_free(q->open);
+	q->open = NULL;
+}
+
+struct net_device port_queue_device(struct port_queue *q)
+{
+	return (struct net_device){
+		.reserve = device_reserve,
+		.send = device_send,
+		.cancel = device_cancel,
+		.ctx = q,
+	};
+}
+
+struct counter_set port_queue_counters(const struct port_queue *q)
+{
+	return (struct counter_set){.names = counter_names, .values = q->counters, .n = N_COUNTERS};
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What DPDK doesn't tell of the drivers on top of the kernel: the descriptor behind a queue, so
+// that an idle worker can sleep in poll(2) until a frame arrives, and the interface's MTU. Never
+// needed to work: what isn't found costs latency or CPU when idle.
+// Thread: ctrl, while the port is made.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WAIT_FD_MAX 256
+
+struct wait_fd_search {
+	int domain; // of the driver's sockets; 0 = it has none
+	bool interrupt; // DPDK does know the descriptor
+	unsigned if_index;
+	int before[WAIT_FD_MAX]; // sockets of that domain from earlier ports
+	uint32_t n_before;
+};
+
+// Before the queues of a port are set up.
+void wait_fd_begin(struct wait_fd_search *, const char *driver, unsigned if_index);
+// Of a started port. -1 = none.
+int wait_fd_find(const struct wait_fd_search *, uint16_t port_id, uint16_t queue);
+// -1 = unknown.
+int wait_fd_interface_mtu(unsigned if_index);

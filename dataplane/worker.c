@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/worker.h"
+
+#include "dataplane/eal.h"
+#include "dataplane/idle.h"
+#include "dataplane/port.h"
+#include "lb/base/check.h"
+#include "lb/link.h"
+#include "lb/slot.h"
+#include "lb/snapshot.h"
+
+#include <rte_launch.h>
+#include <rte_mbuf.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+#define MAX_BURSTS 4 // of one port in one turn
+#define MAX_COMMANDS 64 // in one turn
+
+enum worker_state { WORKER_NEW, WORKER_LAUNCHED, WORKER_RUNS, WORKER_ENDED };
+
+struct worker {
+	uint32_t state; // enum worker_state; w: ctrl, then worker (release), r: ctrl (acquire)
+	bool stop; // w: ctrl (relaxed), r: worker (relaxed)
+	bool stop_commanded;
+	uint32_t index;
+	enum worker_idle idle_mode;
+	uint32_t n_ports;
+	struct port_queue *queues[NET_MAX_PORTS]; // borrowed
+	struct idle idle;
+	struct lb_link *link; // borrowed
+	const struct lb_slot *slot; // borrowed
+	struct pool chunks;
+	struct twheel *wheel;
+	struct net *net;
+	struct tcp_stack *tcp;
+	struct proxy *proxy;
+	char port_groups[NET_MAX_PORTS][8]; // names of counter groups
+};
+
+struct worker_limits worker_limits_default(void)
+{
+	return (struct worker_limits){
+		.max_conns = 16384,
+		.max_requests = 65536,
+		.max_queued = 16384,
+		.max_conns_per_endpoint = 1,
+		.n_chunks = 131072,
+		.tcp_send_limit = 256 * 1024,
+		.tcp_recv_window = 256 * 1024,
+		.max_concurrent_streams = 1024,
+	};
+}
+
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void on_segment(void *ctx, const struct ip_addr *local, const struct ip_addr *remote,
+	const uint8_t *segment, size_t len)
+{
+	tcp_stack_input(ctx, local, remote, segment, len);
+}
+
+static void on_unreachable(void *ctx, const struct tcp_flow *flow)
+{
+	tcp_stack_unreachable(ctx, flow);
+}
+
+static bool source_for(void *ctx, const struct ip_addr *dst, struct ip_addr *ret)
+{
+	return net_source_for(ctx, dst, ret);
+}
+
+static bool is_address_of_port(const struct worker_conf *conf, const struct ip_addr *ip)
+{
+	for (uint32_t p = 0; p < conf->n_ports; p++)
+		for (uint32_t i = 0; i < conf->ports[p].n_addresses; i++)
+			if (ip_eq(&conf->ports[p].addresses[i].ip, ip))
+				return true;
+	return false;
+}
+
+static struct net *make_net(struct worker *w, const struct worker_conf *conf, uint64_t seed)
+{
+	struct net_port_conf ports[NET_MAX_PORTS] = {0};
+	for (uint32_t i = 0; i < conf->n_ports; i++) {
+		const struct worker_port_conf *from = &conf->ports[i];
+		struct net_port_conf *to = &ports[i];
+		to->device = port_queue_device(w->queues[i]);
+		memcpy(to->mac, port_mac(from->port), sizeof(to->mac));
+		to->mtu = port_mtu(from->port);
+		to->n_addresses = from->n_addresses;
+		memcpy(to->addresses, from->addresses, sizeof(to->addresses));
+		to->gateway = from->gateway;
+	}
+	return net_new(ports, conf->n_ports, w->wheel, seed);
+}
+
+static struct tcp_stack *make_tcp(struct worker *w, const struct worker_limits *limits,
+	const uint8_t secret[16], uint64_t seed)
+{
+	struct tcp_conf tcp = {
+		.max_conns = limits->max_conns,
+		.max_half_open = limits->max_conns / 4,
+		.max_time_wait = limits->max_conns,
+		.send_limit = limits->tcp_send_limit,
+		.recv_window = limits->tcp_recv_window,
+		.seed = seed,
+	};
+	memcpy(tcp.secret, secret, sizeof(tcp.secret));
+	struct tcp_io io = net_tcp_io(w->net);
+	return tcp_stack_new(&tcp, &io, &w->chunks, w->wheel);
+}
+
+static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf, uint64_t seed)
+{
+	const struct worker_limits *limits = &conf->limits;
+	struct proxy_conf proxy = {
+		.frontends = conf->frontends,
+		.n_frontends = conf->n_frontends,
+		// The rest is for backends, so that clients alone can't shut them out.
+		.max_clients = limits->max_conns - limits->max_conns / 4,
+		.max_requests = limits->max_requests,
+		.max_queued = limits->max_queued,
+		.max_conns_per_endpoint = limits->max_conns_per_endpoint,
+		.connect_timeout_ns =
+			conf->connect_timeout_ns ? conf->connect_timeout_ns : 20 * 1000000000ull,
+		.seed = seed,
+		.source_for = source_for,
+		.source_ctx = w->net,
+	};
+	struct h2_conf h2 = {
+		.max_conns = limits->max_conns,
+		.max_streams = 2 * limits->max_requests, // both sides
+		.max_concurrent_streams = limits->max_concurrent_streams,
+		.stream_window = 64 * 1024,
+		.conn_window = 1024 * 1024,
+		.max_header_bytes = 60 * 1024,
+		.max_header_fields = 128,
+	};
+	return proxy_new(&proxy, &h2, w->tcp, w->wheel, &w->chunks, w->link);
+}
+
+static int check(const struct worker_conf *conf, struct lb_err *reterr)
+{
+	DCHECK(conf->n_ports >= 1 && conf->n_ports <= NET_MAX_PORTS);
+	for (uint32_t i = 0; i < conf->n_frontends; i++)
+		if (!is_address_of_port(conf, &conf->frontends[i].address)) {
+			char text[IP_PORT_TEXT_MAX];
+			return lb_err_set(reterr,
+				"frontends[%u].address: %s is no address of a port", i,
+				ip_print(&conf->frontends[i].address, text));
+		}
+	return 0;
+}
+
+static int make(struct worker *w, const struct worker_conf *conf, struct lb_err *reterr)
+{
+	uint64_t seeds[3];
+	uint8_t secret[16];
+	if (getrandom(seeds, sizeof(seeds), 0) != sizeof(seeds) ||
+		getrandom(secret, sizeof(secret), 0) != sizeof(secret))
+		return lb_err_set(reterr, "the kernel gives no random bytes");
+	int rc = buf_pool_init(&w->chunks, conf->limits.n_chunks);
+	if (rc == 0)
+		w->wheel = twheel_new(clock_ns());
+	if (w->wheel)
+		w->net = make_net(w, conf, seeds[0]);
+	if (w->net)
+		w->tcp = make_tcp(w, &conf->limits, secret, seeds[1]);
+	if (w->tcp)
+		w->proxy = make_proxy(w, conf, seeds[2]);
+	if (!w->proxy) {
+		lb_err_set(reterr,
+			w->tcp ? "workers[%u]: out of memory, or two frontends have one "
+				 "address and port"
+			       : "workers[%u]: out of memory",
+			conf->index);
+		return -ENOMEM;
+	}
+	struct net_tcp up = {.input = on_segment, .unreachable = on_unreachable, .ctx = w->tcp};
+	net_set_tcp(w->net, &up);
+	return 0;
+}
+
+static void add_groups(struct worker *w)
+{
+	lb_link_add_group(w->link, "net", net_counters(w->net));
+	lb_link_add_group(w->link, "tcp", tcp_stack_counters(w->tcp));
+	lb_link_add_group(w->link, "proxy", proxy_counters(w->proxy));
+	for (uint32_t i = 0; i < w->n_ports; i++) {
+		snprintf(w->port_groups[i], sizeof(w->port_groups[i]), "port%u", i);
+		lb_link_add_group(w->link, w->port_groups[i], port_queue_counters(w->queues[i]));
+	}
+}
+
+struct worker *worker_new(const struct worker_conf *conf, struct lb_err *reterr)
+{
+	if (check(conf, reterr) != 0)
+		return NULL;
+	struct worker *w = calloc(1, sizeof(*w));
+	if (!w) {
+		lb_err_set(reterr, "workers[%u]: out of memory", conf->index);
+		return NULL;
+	}
+	w->index = conf->index;
+	w->idle_mode = conf->idle;
+	w->link = conf->link;
+	w->slot = conf->slot;
+	w->n_ports = conf->n_ports;
+	for (uint32_t i = 0; i < conf->n_ports; i++)
+		w->queues[i] = port_queue_of(conf->ports[i].port, conf->index);
+	if (make(w, conf, reterr) != 0) {
+		worker_free(w);
+		return NULL;
+	}
+	add_groups(w);
+	return w;
+}
+
+static bool take_commands(struct worker *w)
+{
+	struct lb_command command;
+	int n = 0;
+	for (; n < MAX_COMMANDS && spsc_read(&w->link->commands, &command); n++) {
+		if (command.kind == LB_COMMAND_STOP)
+			w->stop_commanded = true;
+		else
+			proxy_command(w->proxy, &command);
+	}
+	return n > 0;
+}
+
+static bool receive(struct worker *w)
+{
+	struct rte_mbuf *frames[PORT_BURST];
+	bool any = false;
+	for (uint32_t p = 0; p < w->n_ports; p++) {
+		uint32_t n = PORT_BURST;
+		for (int burst = 0; burst < MAX_BURSTS && n == PORT_BURST; burst++) {
+			n = port_queue_rx(w->queues[p], frames);
+			for (uint32_t i = 0; i < n; i++)
+				net_input(w->net, p, rte_pktmbuf_mtod(frames[i], uint8_t *),
+					rte_pktmbuf_data_len(frames[i]));
+			rte_pktmbuf_free_bulk(frames, n);
+			any |= n > 0;
+		}
+	}
+	return any;
+}
+
+static bool transmit(struct worker *w)
+{
+	uint32_t n = 0;
+	for (uint32_t p = 0; p < w->n_ports; p++)
+		n += port_queue_flush(w->queues[p]);
+	return n > 0;
+}
+
+// One round of the loop. True = there was something to do.
+static bool turn(struct worker *w, uint64_t now_ns)
+{
+	struct lb_worker_counters *counters = &w->link->counters;
+	counter_set_to(&counters->beat_ns, now_ns);
+	twheel_advance(w->wheel, now_ns);
+	lb_slot_quiescent();
+	const struct lb_snapshot *snap = lb_slot_read(w->slot);
+	bool any = snap->version != counters->snapshot_version;
+	counter_set_to(&counters->snapshot_version, snap->version);
+	proxy_begin_turn(w->proxy, snap);
+	any |= take_commands(w);
+	any |= receive(w);
+	proxy_end_turn(w->proxy);
+	tcp_stack_flush(w->tcp);
+	any |= transmit(w);
+	return any;
+}
+
+// The clock is read once a turn: where one ends, the next begins.
+static void account(struct worker *w, bool busy, uint64_t ns)
+{
+	struct lb_worker_counters *counters = &w->link->counters;
+	counter_add(&counters->turns, 1);
+	if (busy) {
+		counter_add(&counters->busy_ns, ns);
+		if (ns > counters->longest_turn_ns)
+			counter_set_to(&counters->longest_turn_ns, ns);
+	} else {
+		counter_add(&counters->empty_turns, 1);
+		counter_add(&counters->idle_ns, ns);
+	}
+}
+
+static int run(void *arg)
+{
+	struct worker *w = arg;
+	__atomic_store_n(&w->state, WORKER_RUNS, __ATOMIC_RELEASE); // pairs with worker_running()
+	lb_slot_reader_start();
+	idle_init(&w->idle, w->queues, w->n_ports);
+	uint64_t now = clock_ns();
+	twheel_advance(w->wheel, now);
+	net_announce(w->net);
+	while (!w->stop_commanded && !__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
+		bool busy = turn(w, now);
+		if (w->idle_mode == WORKER_IDLE_BACKOFF)
+			idle_step(&w->idle, busy, now, twheel_next_ns(w->wheel));
+		uint64_t then = now;
+		now = clock_ns();
+		account(w, busy, now - then);
+	}
+	transmit(w);
+	lb_slot_reader_stop();
+	__atomic_store_n(&w->state, WORKER_ENDED, __ATOMIC_RELEASE); // pairs with worker_join()
+	return 0;
+}
+
+int worker_start(struct worker *w)
+{
+	w->state = WORKER_LAUNCHED;
+	int rc = rte_eal_remote_launch(run, w, eal_lcore_of_worker(w->index));
+	if (rc < 0)
+		w->state = WORKER_NEW;
+	return rc;
+}
+
+void worker_stop(struct worker *w)
+{
+	__atomic_store_n(&w->stop, true, __ATOMIC_RELAXED);
+}
+
+bool worker_running(const struct worker *w)
+{
+	return __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == WORKER_RUNS;
+}
+
+void worker_join(struct worker *w)
+{
+	if (w->state == WORKER_NEW)
+		return;
+	// rte_eal_wait_lcore() spins: it must not begin before the end.
+	while (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != WORKER_ENDED)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	rte_eal_wait_lcore(eal_lcore_of_worker(w->index));
+}
+
+void worker_free(struct worker *w)
+{
+	if (!w)
+		return;
+	proxy_free(w->proxy);
+	tcp_stack_free(w->tcp);
+	net_free(w->net);
+	twheel_free(w->wheel);
+	pool_fini(&w->chunks);
+	free(w);
+}
