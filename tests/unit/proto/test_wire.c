@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoding of foreign bytes: the bound on nesting, and that cut or changed bytes do no harm.
+#include "envoy/config/core/v3/base.pb-c.h"
+#include "envoy/service/discovery/v3/discovery.pb-c.h"
+#include "lb/base/rand.h"
+#include "proto/wire.h"
+#include "tests/support/check.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const ProtobufCMessageDescriptor *const constraints =
+	&envoy__service__discovery__v3__dynamic_parameter_constraints__descriptor;
+
+// `depth` messages in each other, the outermost counted, through not_constraints (4). The bytes are
+// built from the innermost outwards, so they stand at the end of `room`.
+static const uint8_t *nested(uint8_t *room, size_t size, unsigned depth, size_t *ret_len)
+{
+	size_t len = 0;
+	for (unsigned i = 1; i < depth; i++) {
+		uint8_t head[8];
+		size_t n = 0, x = len;
+		head[n++] = 4 << 3 | 2;
+		for (; x >= 0x80; x >>= 7)
+			head[n++] = (uint8_t)(x | 0x80);
+		head[n++] = (uint8_t)x;
+		len += n;
+		memcpy(room + size - len, head, n);
+	}
+	*ret_len = len;
+	return room + size - len;
+}
+
+static bool is_accepted(unsigned depth)
+{
+	static uint8_t room[1 << 21];
+	size_t len;
+	const uint8_t *bytes = nested(room, sizeof(room), depth, &len);
+	ProtobufCMessage *m = proto_unpack(constraints, bytes, len);
+	if (!m)
+		return false;
+	protobuf_c_message_free_unpacked(m, NULL);
+	return true;
+}
+
+static void nesting_is_bounded(void **state)
+{
+	assert_true(is_accepted(1));
+	assert_true(is_accepted(PROTO_DEPTH_MAX));
+	assert_false(is_accepted(PROTO_DEPTH_MAX + 1));
+	assert_false(is_accepted(300000)); // would need far more than the stack
+}
+
+static void empty_bytes_are_an_empty_message(void **state)
+{
+	ProtobufCMessage *m = proto_unpack(constraints, NULL, 0);
+	assert_non_null(m);
+	protobuf_c_message_free_unpacked(m, NULL);
+}
+
+// WF-01.
+static void later_values_win_and_unknown_fields_are_kept(void **state)
+{
+	static const uint8_t bytes[] = {0x0a, 1, 'a', 0x0a, 1, 'b', // id, twice
+		0x22, 3, 0x0a, 1, 'r', 0x22, 3, 0x12, 1, 'z', // locality in two parts
+		0xfa, 0x3e, 1, 'x', // field 1007
+		0x3a, 1, 'v', 0x42, 0}; // user_agent_version, then user_agent_build_version
+	Envoy__Config__Core__V3__Node *n = (Envoy__Config__Core__V3__Node *)proto_unpack(
+		&envoy__config__core__v3__node__descriptor, bytes, sizeof(bytes));
+	assert_non_null(n);
+	assert_string_equal(n->id, "b");
+	assert_string_equal(n->locality->region, "r");
+	assert_string_equal(n->locality->zone, "z");
+	assert_int_equal(n->base.n_unknown_fields, 1);
+	assert_int_equal(n->user_agent_version_type_case,
+		ENVOY__CONFIG__CORE__V3__NODE__USER_AGENT_VERSION_TYPE_USER_AGENT_BUILD_VERSION);
+	protobuf_c_message_free_unpacked(&n->base, NULL);
+}
+
+static size_t sample(uint8_t *bytes)
+{
+	static const uint8_t response[] = {0x0a, 1, '7', 0x12, 9, 0x0a, 3, 'a', '/', 'b', 0x12, 2,
+		0x08, 1, 0x18, 1, 0x22, 1, 't', 0x2a, 1, 'n', 0x32, 3, 0x0a, 1, 'c', 0x3a, 13, 0x0a,
+		7, 0x0a, 1, 'x', 0x12, 2, 0x22, 0, 0x12, 2, 0x08, 5};
+	memcpy(bytes, response, sizeof(response));
+	return sizeof(response);
+}
+
+static void cut_and_changed_bytes_do_no_harm(void **state)
+{
+	struct rand rand;
+	rand_init(&rand, 1);
+	unsigned n_accepted = 0;
+	for (int round = 0; round < 20000; round++) {
+		uint8_t room[128];
+		size_t len = sample(room);
+		for (uint64_t n = round ? rand_below(&rand, 4) : 0; n > 0; n--)
+			room[rand_below(&rand, len)] = (uint8_t)rand_u64(&rand);
+		len -= round % 4 == 3 ? rand_below(&rand, len) : 0;
+		uint8_t *bytes =
+			malloc(len); // its own block, so that a sanitizer sees a read beyond
+		assert_non_null(bytes);
+		memcpy(bytes, room, len);
+		ProtobufCMessage *m = proto_unpack(
+			&envoy__service__discovery__v3__discovery_response__descriptor, bytes, len);
+		free(bytes);
+		n_accepted += m != NULL;
+		assert_true(m || round > 0);
+		if (m)
+			protobuf_c_message_free_unpacked(m, NULL);
+	}
+	assert_in_range(n_accepted, 1000, 19999);
+}
+
+RUN_SUITE("proto/wire", cmocka_unit_test(nesting_is_bounded),
+	cmocka_unit_test(empty_bytes_are_an_empty_message),
+	cmocka_unit_test(later_values_win_and_unknown_fields_are_kept),
+	cmocka_unit_test(cut_and_changed_bytes_do_no_harm))
