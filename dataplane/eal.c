@@ -28,8 +28,8 @@ static struct {
 } eal;
 
 static const char *const default_args[] = {
-	"--in-memory",
 	"--no-huge",
+	"--no-shconf", // 22.11 doesn't take --in-memory, which says the same, beside --no-huge
 	"-m",
 	"512",
 	"--iova-mode=va",
@@ -45,7 +45,7 @@ static void log_line(const char *line, size_t len)
 	memcpy(text, line, len);
 	text[len] = '\0';
 	int level = rte_log_cur_msg_loglevel();
-	if (level <= EAL_LOG_ERR)
+	if (level <= EAL_LOG_ERR && !eal.blame[0])
 		snprintf(eal.blame, sizeof(eal.blame), "%s", text);
 	if (eal.sink)
 		eal.sink(eal.sink_ctx, level, text);

@@ -23,8 +23,7 @@ struct eal_conf {
 	const int *cores; // of worker 0, 1, …
 	uint32_t n_cores; // 1..LB_MAX_WORKERS
 	// One line of DPDK's log, without the newline. On any thread, workers too: must be
-	// thread-safe. DPDK doesn't tell the level of a line to its stream; the level that it was
-	// logged with is asked of DPDK. NULL = stderr.
+	// thread-safe. NULL = stderr.
 	void (*log)(void *ctx, int level, const char *line);
 	void *log_ctx;
 };
@@ -39,7 +38,7 @@ void eal_stop(void);
 
 // The lcore that runs worker i.
 unsigned eal_lcore_of_worker(uint32_t worker);
-// What DPDK last complained about on this thread's behalf since eal_blame_start(), for error texts;
-// "" = nothing.
+// The first thing DPDK complained about since eal_blame_start(), which is the nearest to the cause,
+// for error texts; "" = nothing. Only while no worker runs.
 void eal_blame_start(void);
 const char *eal_blame(void);
