@@ -1,0 +1,285 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""gRPC calls against grpc_server.py's methods, one scenario per run.
+
+usage: grpc_calls.py TARGET SCENARIO [JSON arguments]
+
+A scenario asserts what it expects and prints one JSON line of what it saw; any surprise is a traceback
+and a non-zero exit. Runs in the namespace of the client, hence a program of its own.
+"""
+
+import inspect
+import json
+import os
+import random
+import sys
+import threading
+import time
+import zlib
+
+import grpc
+
+ECHO = "/shunt.test.Echo/"
+MIB = 1 << 20
+LARGE = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
+NO_RETRIES = (("grpc.enable_retries", 0),)
+CALL_TIMEOUT_S = 20
+
+
+def connect(target, *options):
+    return grpc.insecure_channel(target, options=[*LARGE, *NO_RETRIES, *options])
+
+
+def metadata_of(pairs):
+    return sorted((key, value) for key, value in pairs or ())
+
+
+def sized(chunks, size, pause_s=0):
+    return json.dumps({"chunks": chunks, "bytes": size, "pause_s": pause_s}).encode()
+
+
+def backend_of(call):
+    return dict(call.initial_metadata())["x-backend"]
+
+
+def unary(channel, count=100):
+    call = channel.unary_unary(ECHO + "Unary")
+    for number in range(count):
+        payload = random.randbytes(number * 7)
+        assert call(payload, timeout=CALL_TIMEOUT_S) == payload
+    return {"calls": count}
+
+
+def server_streaming(channel, chunks=500):
+    messages = channel.unary_stream(ECHO + "Expand")(sized(chunks, 1000), timeout=CALL_TIMEOUT_S)
+    sizes = [len(message) for message in messages]
+    assert sizes == [1000] * chunks
+    return {"messages": len(sizes)}
+
+
+def client_streaming(channel, chunks=500):
+    parts = [random.randbytes(random.randrange(2000)) for _ in range(chunks)]
+    answer = channel.stream_unary(ECHO + "Digest")(iter(parts), timeout=CALL_TIMEOUT_S)
+    whole = b"".join(parts)
+    assert json.loads(answer) == {"count": chunks, "bytes": len(whole), "crc": zlib.crc32(whole)}
+    return {"messages": chunks}
+
+
+def bidi(channel, rounds=200):
+    """Ping-pong: each message waits for the echo of the one before."""
+    turn = threading.Semaphore(1)
+    sent = []
+
+    def speak():
+        for _ in range(rounds):
+            turn.acquire()
+            sent.append(random.randbytes(300))
+            yield sent[-1]
+    heard = []
+    for message in channel.stream_stream(ECHO + "Chat")(speak(), timeout=CALL_TIMEOUT_S):
+        heard.append(message)
+        turn.release()
+    assert heard == sent and len(heard) == rounds
+    return {"rounds": rounds}
+
+
+def deadline(channel, timeout_s=0.5):
+    started = time.monotonic()
+    try:
+        channel.unary_unary(ECHO + "Hang")(b"", timeout=timeout_s)
+        raise AssertionError("a call that never ends has ended")
+    except grpc.RpcError as error:
+        took = time.monotonic() - started
+        assert error.code() == grpc.StatusCode.DEADLINE_EXCEEDED, error
+        assert timeout_s * 0.9 < took < timeout_s + 1, took
+    return {"seconds": took}
+
+
+def cancelled_at_server(channel):
+    answer = channel.unary_unary(ECHO + "Seen")(b"", timeout=CALL_TIMEOUT_S)
+    return json.loads(answer)["cancelled"]
+
+
+def cancellation(channel, calls=10):
+    """The server learns of every cancelled call."""
+    before = cancelled_at_server(channel)
+    hanging = [channel.unary_unary(ECHO + "Hang").future(b"") for _ in range(calls)]
+    time.sleep(0.5)
+    for call in hanging:
+        call.cancel()
+    end = time.monotonic() + 5
+    while cancelled_at_server(channel) < before + calls:
+        assert time.monotonic() < end, "the server did not learn of every cancellation"
+        time.sleep(0.02)
+    return {"cancelled": calls}
+
+
+def big_message(channel, mib=10):
+    payload = random.randbytes(mib * MIB)
+    assert channel.unary_unary(ECHO + "Unary")(payload, timeout=CALL_TIMEOUT_S) == payload
+    return {"bytes": len(payload)}
+
+
+def metadata(channel):
+    """ASCII and binary metadata, repeated keys, trailers: all come back as sent."""
+    sent = [("x-echo-text", "a b;c=d, e"), ("x-echo-bin", bytes(range(256))),
+            ("x-echo-many", "1"), ("x-echo-many", "2"), ("x-echo-empty-bin", b""),
+            ("x-echo-long", "v" * 4000)]
+    _, call = channel.unary_unary(ECHO + "Unary").with_call(b"x", metadata=sent,
+                                                            timeout=CALL_TIMEOUT_S)
+    got = metadata_of(pair for pair in call.trailing_metadata() if pair[0].startswith("x-echo"))
+    assert got == sorted(sent), got
+    seen = json.loads(channel.unary_unary(ECHO + "Headers")(b"", metadata=sent,
+                                                            timeout=CALL_TIMEOUT_S))
+    expected = sorted([k, v.hex() if isinstance(v, bytes) else v] for k, v in sent)
+    assert sorted(pair for pair in seen if pair[0].startswith("x-echo")) == expected, seen
+    return {"pairs": len(sent)}
+
+
+def statuses(channel):
+    """Every status code and its message pass unchanged, as do trailers beside it."""
+    details = "50 % of 'ünïcode'\n and a newline"
+    for code in list(grpc.StatusCode)[1:]:
+        wish = json.dumps({"code": code.value[0], "details": details}).encode()
+        try:
+            channel.unary_unary(ECHO + "Fail")(wish, metadata=[("x-echo-id", str(code))],
+                                               timeout=CALL_TIMEOUT_S)
+            raise AssertionError(f"{code} came back as OK")
+        except grpc.RpcError as error:
+            assert (error.code(), error.details()) == (code, details), error
+            assert ("x-echo-id", str(code)) in metadata_of(error.trailing_metadata()), error
+    return {"codes": len(grpc.StatusCode) - 1}
+
+
+def upload(channel, mib=1024):
+    """One stream of mib MiB up; the server's CRC equals ours."""
+    chunk = random.randbytes(MIB)
+    crc = 0
+
+    def parts():
+        nonlocal crc
+        for _ in range(mib):
+            crc = zlib.crc32(chunk, crc)
+            yield chunk
+    started = time.monotonic()
+    answer = json.loads(channel.stream_unary(ECHO + "Digest")(parts(), timeout=240))
+    assert answer == {"count": mib, "bytes": mib * MIB, "crc": crc}, answer
+    return {"mib_per_s": mib / (time.monotonic() - started)}
+
+
+def download(channel, mib=1024):
+    """One stream of mib MiB down; its CRC is that of the known pattern."""
+    started = time.monotonic()
+    crc = expected = 0
+    pattern = bytes(range(256)) * 4096
+    for message in channel.unary_stream(ECHO + "Expand")(sized(mib, MIB), timeout=240):
+        crc = zlib.crc32(message, crc)
+        expected = zlib.crc32(pattern, expected)
+    assert crc == expected and crc != 0
+    return {"mib_per_s": mib / (time.monotonic() - started)}
+
+
+def many(channel, count=20000, parallel=64):
+    """count calls with random payloads, `parallel` at a time; every echo is compared."""
+    call = channel.unary_unary(ECHO + "Unary")
+    room = threading.Semaphore(parallel)
+    wrong = []
+
+    def finish(future, payload):
+        if future.code() != grpc.StatusCode.OK:
+            wrong.append(str(future.code()) + " " + str(future.details()))
+        elif future.result() != payload:
+            wrong.append("an altered answer")
+        room.release()
+    for _ in range(count):
+        room.acquire()
+        payload = random.randbytes(random.randrange(1, 600))
+        future = call.future(payload, timeout=60)
+        future.add_done_callback(lambda f, p=payload: finish(f, p))
+    for _ in range(parallel):
+        room.acquire()
+    assert not wrong, f"{len(wrong)} of {count}: {wrong[:3]}"
+    return {"calls": count}
+
+
+def held_streams(channel, streams=8, seconds=4.0):
+    """Holds open server streams; tells for each its backend, how many messages came, its end and when
+    (CLOCK_MONOTONIC, the same in every namespace)."""
+    reports = []
+    chunks = int(seconds / 0.02)
+
+    def hold():
+        call = channel.unary_stream(ECHO + "Expand")(sized(chunks, 100, 0.02), timeout=60)
+        report = {"backend": backend_of(call), "messages": 0, "code": 0}
+        try:
+            for _ in call:
+                report["messages"] += 1
+        except grpc.RpcError as error:
+            report["code"] = error.code().value[0]
+        report["end"] = time.monotonic()
+        report["complete"] = report["messages"] == chunks
+        reports.append(report)
+    threads = [threading.Thread(target=hold) for _ in range(streams)]
+    for thread in threads:
+        thread.start()
+    print("ready", flush=True)
+    for thread in threads:
+        thread.join()
+    return reports
+
+
+def steady(channel, stop_file, path=ECHO + "Unary", parallel=4):
+    """Calls without a pause until stop_file exists; every one must succeed."""
+    totals = []
+
+    def run():
+        call = channel.unary_unary(path)
+        done = 0
+        while not os.path.exists(stop_file):
+            call(b"steady", timeout=CALL_TIMEOUT_S)
+            done += 1
+        totals.append(done)
+    threads = [threading.Thread(target=run) for _ in range(parallel)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(totals) == parallel, "a call failed"
+    return {"calls": sum(totals)}
+
+
+def table(channel, calls):
+    """Each call is {path, metadata}; the outcome of each is the cluster that answered, or the code."""
+    return [outcome_of(channel, call) for call in calls]
+
+
+def outcome_of(channel, call):
+    pairs = [(k, bytes.fromhex(v) if k.endswith("-bin") else v) for k, v in call["metadata"]]
+    try:
+        answer, done = channel.unary_unary(call["path"]).with_call(
+            call.get("body", "").encode(), metadata=pairs, timeout=call.get("timeout", 5))
+    except grpc.RpcError as error:
+        trailing = [k for k, _ in metadata_of(error.trailing_metadata()) if k.startswith("x-echo")]
+        return {"code": error.code().name, "trailing": trailing}
+    trailing = [k for k, _ in metadata_of(done.trailing_metadata()) if k.startswith("x-echo")]
+    return {"code": "OK", "backend": backend_of(done), "trailing": trailing, "bytes": len(answer)}
+
+
+SCENARIOS = (unary, server_streaming, client_streaming, bidi, deadline, cancellation, big_message,
+             metadata, statuses, upload, download, many, held_streams, steady, table)
+
+
+def main():
+    target, name, *rest = sys.argv[1:]
+    arguments = json.loads(rest[0]) if rest else {}
+    scenario = {s.__name__: s for s in SCENARIOS}[name]
+    options = []
+    if "authority" in arguments:
+        options.append(("grpc.default_authority", arguments.pop("authority")))
+    inspect.signature(scenario).bind(None, **arguments)
+    with connect(target, *options) as channel:
+        print(json.dumps(scenario(channel, **arguments)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

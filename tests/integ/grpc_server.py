@@ -1,0 +1,139 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A gRPC backend that says who it is. Raw bytes on the wire, no generated code.
+
+usage: grpc_server.py NAME IP:PORT
+
+Every answer has `x-backend: NAME` in its initial metadata, and gives request metadata whose key starts
+with x-echo back as trailing metadata. /shunt.test.Echo/... has the methods below; any other service
+answers every method with the backend's name, but for methods called Missing, which it lacks.
+"""
+
+import concurrent.futures
+import json
+import signal
+import sys
+import threading
+import time
+import zlib
+
+import grpc
+
+ECHO = "/shunt.test.Echo/"
+CHUNK = bytes(range(256)) * 4096  # 1 MiB
+OPTIONS = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1),
+           ("grpc.so_reuseport", 0), ("grpc.http2.max_ping_strikes", 2))
+
+
+class Echo:
+    """The methods; the ones with `_stream` in their signature comment stream."""
+
+    def __init__(self, name):
+        self.name = name
+        self.lock = threading.Lock()
+        self.cancelled = 0
+
+    def greet(self, context):
+        context.send_initial_metadata((("x-backend", self.name),))
+        echoed = [(key, value) for key, value in context.invocation_metadata()
+                  if key.startswith("x-echo")]
+        context.set_trailing_metadata(echoed)
+
+    def name_only(self, _request, context):
+        self.greet(context)
+        return self.name.encode()
+
+    def unary(self, request, context):
+        self.greet(context)
+        return request
+
+    def headers(self, _request, context):
+        """All request metadata, as JSON; binary values in hex."""
+        self.greet(context)
+        pairs = [(k, v.hex() if isinstance(v, bytes) else v)
+                 for k, v in context.invocation_metadata()]
+        return json.dumps(pairs).encode()
+
+    def expand(self, request, context):
+        """{"chunks": n, "bytes": each, "pause_s": between}: that many messages."""
+        self.greet(context)
+        wish = json.loads(request)
+        chunk = CHUNK[:wish["bytes"]]
+        for _ in range(wish["chunks"]):
+            yield chunk
+            time.sleep(wish.get("pause_s", 0))
+
+    def digest(self, requests, context):
+        """What came: number of messages, bytes, CRC of all."""
+        self.greet(context)
+        count = total = crc = 0
+        for request in requests:
+            count += 1
+            total += len(request)
+            crc = zlib.crc32(request, crc)
+        return json.dumps({"count": count, "bytes": total, "crc": crc}).encode()
+
+    def chat(self, requests, context):
+        self.greet(context)
+        yield from requests
+
+    def fail(self, request, context):
+        """{"code": status number, "details": text}."""
+        self.greet(context)
+        wish = json.loads(request)
+        codes = {code.value[0]: code for code in grpc.StatusCode}
+        context.abort(codes[wish["code"]], wish["details"])
+
+    def hang(self, _request, context):
+        """Never answers; counts how often it was called off."""
+        gone = threading.Event()
+        if not context.add_callback(gone.set):
+            gone.set()
+        gone.wait(60)
+        with self.lock:
+            self.cancelled += 1
+        return b""
+
+    def seen(self, _request, context):
+        self.greet(context)
+        with self.lock:
+            return json.dumps({"cancelled": self.cancelled}).encode()
+
+
+class Handler(grpc.GenericRpcHandler):
+    def __init__(self, echo):
+        self.echo = echo
+        self.methods = {
+            "Unary": grpc.unary_unary_rpc_method_handler(echo.unary),
+            "Headers": grpc.unary_unary_rpc_method_handler(echo.headers),
+            "Expand": grpc.unary_stream_rpc_method_handler(echo.expand),
+            "Digest": grpc.stream_unary_rpc_method_handler(echo.digest),
+            "Chat": grpc.stream_stream_rpc_method_handler(echo.chat),
+            "Fail": grpc.unary_unary_rpc_method_handler(echo.fail),
+            "Hang": grpc.unary_unary_rpc_method_handler(echo.hang),
+            "Seen": grpc.unary_unary_rpc_method_handler(echo.seen),
+        }
+
+    def service(self, handler_call_details):
+        path = handler_call_details.method
+        if path.startswith(ECHO):
+            return self.methods.get(path[len(ECHO):])
+        if path.endswith("/Missing"):
+            return None
+        return grpc.unary_unary_rpc_method_handler(self.echo.name_only)
+
+
+def main():
+    name, address = sys.argv[1:]
+    pool = concurrent.futures.ThreadPoolExecutor(max_workers=128)
+    server = grpc.server(pool, handlers=(Handler(Echo(name)),), options=OPTIONS)
+    if server.add_insecure_port(address) == 0:
+        sys.exit(f"cannot listen on {address}")
+    server.start()
+    print(f"{name} listens on {address}, grpcio {grpc.__version__}", flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    server.wait_for_termination()
+
+
+if __name__ == "__main__":
+    main()

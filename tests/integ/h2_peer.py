@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small HTTP/2 peers on hyper-h2: a server whose answers carry the address it was reached at, and a
+client that asks one request after the other and notes every answer.
+
+usage: h2_peer.py serve PORT | probe IP PORT PATH CONNECTIONS STOP_FILE
+"""
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+
+import h2.config
+import h2.connection
+import h2.events
+
+ADDRESS = "x-address"
+
+
+def session(sock, is_client):
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection = h2.connection.H2Connection(
+        h2.config.H2Configuration(client_side=is_client, header_encoding="utf-8"))
+    connection.initiate_connection()
+    sock.sendall(connection.data_to_send())
+    return connection
+
+
+def events_of(sock, connection):
+    """The next events; None when the peer is gone."""
+    data = sock.recv(65536)
+    if not data:
+        return None
+    events = connection.receive_data(data)
+    sock.sendall(connection.data_to_send())
+    return events
+
+
+def serve_one(sock):
+    address = sock.getsockname()[0]
+    connection = session(sock, is_client=False)
+    while (events := events_of(sock, connection)) is not None:
+        for event in events:
+            if isinstance(event, h2.events.StreamEnded):
+                connection.send_headers(event.stream_id, [(":status", "200"), (ADDRESS, address)],
+                                        end_stream=True)
+        sock.sendall(connection.data_to_send())
+
+
+def serve(port):
+    listener = socket.create_server(("0.0.0.0", int(port)), backlog=128)
+    while True:
+        sock, _ = listener.accept()
+        threading.Thread(target=serve_one, args=(sock,), daemon=True).start()
+
+
+def ask(sock, connection, authority, path):
+    """One request; its response headers."""
+    stream = connection.get_next_available_stream_id()
+    connection.send_headers(stream, [(":method", "GET"), (":scheme", "http"), (":path", path),
+                                     (":authority", authority)], end_stream=True)
+    sock.sendall(connection.data_to_send())
+    answer = {}
+    while True:
+        events = events_of(sock, connection)
+        if events is None:
+            return {":status": "connection lost"}
+        for event in events:
+            if isinstance(event, h2.events.ResponseReceived):
+                answer = dict(event.headers)
+            elif isinstance(event, h2.events.StreamReset):
+                return {":status": f"reset {event.error_code}"}
+            elif isinstance(event, h2.events.StreamEnded):
+                return answer
+
+
+def probe_one(ip, port, path, stop_file, ret):
+    with socket.create_connection((ip, port), 10) as sock:
+        sock.settimeout(20)
+        connection = session(sock, is_client=True)
+        while not os.path.exists(stop_file):
+            answer = ask(sock, connection, ip, path)
+            ret.append((answer.get(":status"), answer.get(ADDRESS), time.monotonic()))
+
+
+def probe(ip, port, path, connections, stop_file):
+    answers = [[] for _ in range(int(connections))]
+    threads = [threading.Thread(target=probe_one, args=(ip, int(port), path, stop_file, ret))
+               for ret in answers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(json.dumps(answers))
+
+
+if __name__ == "__main__":
+    {"serve": serve, "probe": probe}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Network namespaces, veth pairs and processes that never outlive their owner.
+
+A Lab owns a prefix (so that several can run at once), a run directory under RUN_ROOT, and all that
+was made through it. Leaving the context, a signal, or the interpreter's end removes everything; what
+a killed owner left behind is removed by the next Lab (sweep), which knows a dead owner by the lock
+on its run directory. Nothing is ever created in the caller's own namespace.
+"""
+
+import atexit
+import contextlib
+import fcntl
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+RUN_ROOT = pathlib.Path("/run/shunt-lab")
+NS_ROOT = pathlib.Path("/run/netns")
+NS_SYSCTLS = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
+OFFLOADS = ("tx", "gso", "tso", "gro")
+SUPPORT_CPU = 0  # the balancer's worker has the other core to itself
+COMMAND_TIMEOUT_S = 30
+STOP_TIMEOUT_S = 3
+
+
+class LabError(RuntimeError):
+    """A command of the lab's own failed; the text has the command and what it said."""
+
+
+def command(argv, timeout=COMMAND_TIMEOUT_S, stdin=None, check=True):
+    """Runs a short command to its end; returns its CompletedProcess."""
+    done = subprocess.run(argv, input=stdin, stdin=None if stdin else subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=timeout, check=False)
+    if check and done.returncode != 0:
+        raise LabError(f"{' '.join(map(str, argv))}: {done.stderr.strip() or done.stdout.strip()}")
+    return done
+
+
+def wait_until(condition, timeout, what, interval=0.02):
+    """Polls until condition() is true and returns its value; TimeoutError names what it waited for."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() >= deadline:
+            raise TimeoutError(f"{what}: not within {timeout} s")
+        time.sleep(interval)
+
+
+class Process:
+    """A running command with a log file; stop() is polite first, kill() is not."""
+
+    def __init__(self, name, argv, log_path, popen):
+        self.name = name
+        self.argv = argv
+        self.log_path = log_path
+        self.popen = popen
+
+    @property
+    def pid(self):
+        return self.popen.pid
+
+    def alive(self):
+        return self.popen.poll() is None
+
+    def output(self):
+        return self.log_path.read_text(errors="replace")
+
+    def wait(self, timeout):
+        """Exit status, or TimeoutError."""
+        try:
+            return self.popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"{self.name}: still running after {timeout} s") from None
+
+    def signal(self, number):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def kill(self):
+        """SIGKILL to the whole process group, and reaps."""
+        if self.alive():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.popen.wait(STOP_TIMEOUT_S)
+
+    def stop(self, timeout=STOP_TIMEOUT_S):
+        """SIGTERM, then SIGKILL when it does not go; returns the exit status."""
+        self.signal(signal.SIGTERM)
+        with contextlib.suppress(TimeoutError):
+            self.wait(timeout)
+        self.kill()
+        return self.popen.returncode
+
+    def status_kib(self, field):
+        """A memory field of /proc/PID/status, e.g. VmRSS."""
+        for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1])
+        raise LabError(f"{self.name}: no {field}")
+
+
+class Lab:
+    """One world of namespaces. Use as a context manager, from the main thread."""
+
+    def __init__(self, label="shunt"):
+        with _registry_locked():
+            _sweep_locked()
+            self.prefix, self.dir, self._lock = _claim_run_dir(label)
+        self.processes = []
+        self._namespaces = []
+        self._owner = os.getpid()
+        self._kept = False
+        self._closed = False
+        _install_signal_handlers()
+        atexit.register(self.close)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # -- the network
+
+    def ns(self, name):
+        """The full name of a namespace of this lab, made at first use."""
+        full = f"{self.prefix}-{name}"
+        if full not in self._namespaces:
+            command(["ip", "netns", "add", full])
+            self._namespaces.append(full)
+            command(["ip", "netns", "exec", full, "sysctl", "-qw", *NS_SYSCTLS])
+            command(["ip", "-n", full, "link", "set", "lo", "up"])
+        return full
+
+    def link(self, end_a, end_b, mtu=1500):
+        """A veth pair between (namespace, interface) ends, up, offloads off: what leaves one end is
+        what a wire would carry, with real checksums and no super-packets."""
+        (ns_a, if_a), (ns_b, if_b) = end_a, end_b
+        command(["ip", "link", "add", if_a, "netns", self.ns(ns_a), "mtu", str(mtu),
+                 "type", "veth", "peer", "name", if_b, "netns", self.ns(ns_b), "mtu", str(mtu)])
+        for ns, interface in (end_a, end_b):
+            settings = [word for name in OFFLOADS for word in (name, "off")]
+            self.exec(ns, ["ethtool", "-K", interface, *settings])
+            self.ip(ns, "link", "set", interface, "up")
+
+    def bridge(self, ns, name, *ports):
+        """A learning bridge in ns over interfaces that are already there."""
+        self.ip(ns, "link", "add", "name", name, "type", "bridge", "forward_delay", "0")
+        for port in ports:
+            self.ip(ns, "link", "set", port, "master", name)
+        self.ip(ns, "link", "set", name, "up")
+
+    def address(self, ns, interface, *prefixes):
+        for prefix in prefixes:
+            self.ip(ns, "addr", "add", prefix, "dev", interface)
+
+    def ip(self, ns, *words):
+        return command(["ip", "-n", self.ns(ns), *words])
+
+    def nft(self, ns, ruleset):
+        """Loads an nftables ruleset inside ns."""
+        command(["ip", "netns", "exec", self.ns(ns), "nft", "-f", "-"], stdin=ruleset)
+
+    # -- processes
+
+    def exec(self, ns, argv, timeout=COMMAND_TIMEOUT_S, check=True):
+        """Runs a command in ns to its end."""
+        return command(["ip", "netns", "exec", self.ns(ns), *argv], timeout=timeout, check=check)
+
+    def start(self, ns, name, argv, env=None, cpu=SUPPORT_CPU):
+        """Starts a process in ns, its output in NAME.log of the run directory. It dies with us, unless
+        keep() was called before. cpu None leaves all cores to it."""
+        pin = [] if cpu is None else ["taskset", "-c", str(cpu)]
+        leash = [] if self._kept else ["setpriv", "--pdeathsig", "KILL"]
+        full = ["ip", "netns", "exec", self.ns(ns), "prlimit", "--core=0", "--nofile=4096",
+                *leash, *pin, *map(str, argv)]
+        log_path = self.dir / f"{name}.log"
+        with open(log_path, "ab") as log:
+            popen = subprocess.Popen(full, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                     start_new_session=True, env={**os.environ, **(env or {})})
+        process = Process(name, argv, log_path, popen)
+        self.processes.append(process)
+        return process
+
+    # -- the end
+
+    def keep(self):
+        """What is started from now on stays after this program's end, until drop_kept()."""
+        self._kept = True
+
+    def close(self):
+        """Stops every process and removes every namespace and file. Safe to call again."""
+        if self._closed or os.getpid() != self._owner:
+            return
+        self._closed = True
+        atexit.unregister(self.close)
+        if self._kept:
+            (self.dir / "kept").touch()
+            os.close(self._lock)
+            return
+        with _signals_blocked():
+            _stop_all(self.processes)
+            _remove_world(self.prefix, self.dir)
+            os.close(self._lock)
+
+
+def _stop_all(processes):
+    running = [p for p in reversed(processes) if p.alive()]
+    for process in running:
+        process.signal(signal.SIGTERM)
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    for process in running:
+        with contextlib.suppress(TimeoutError):
+            process.wait(max(0.0, deadline - time.monotonic()))
+        process.kill()
+
+
+@contextlib.contextmanager
+def _registry_locked():
+    """One at a time claims or sweeps, so that a run directory is never seen before it is locked."""
+    RUN_ROOT.mkdir(mode=0o755, exist_ok=True)
+    root = os.open(RUN_ROOT, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(root, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(root)
+
+
+def _claim_run_dir(label):
+    for attempt in range(1000):
+        prefix = f"{label}-{os.getpid()}-{attempt}"
+        path = RUN_ROOT / prefix
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(mode=0o755)
+            lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return prefix, path, lock
+    raise LabError(f"no free run directory under {RUN_ROOT}")
+
+
+def _namespaces_of(prefix):
+    if not NS_ROOT.is_dir():
+        return []
+    return [p.name for p in NS_ROOT.iterdir() if p.name.startswith(prefix + "-")]
+
+
+def _pids_in(ns):
+    done = command(["ip", "netns", "pids", ns], check=False)
+    return [int(pid) for pid in done.stdout.split()]
+
+
+def _remove_world(prefix, run_dir):
+    for ns in _namespaces_of(prefix):
+        for pid in _pids_in(ns):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(TimeoutError):
+            wait_until(lambda name=ns: not _pids_in(name), STOP_TIMEOUT_S, f"processes of {ns}")
+        command(["ip", "netns", "del", ns], check=False)
+    shutil.rmtree(run_dir, ignore_errors=True)
+
+
+def _dead_worlds():
+    """(prefix, run directory, was it kept on purpose) of every world whose owner is gone."""
+    for path in sorted(p for p in RUN_ROOT.iterdir() if p.is_dir()):
+        lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield path.name, path, (path / "kept").exists()
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(lock)
+
+
+def _sweep_locked():
+    for prefix, run_dir, kept in _dead_worlds():
+        if kept and any(_pids_in(ns) for ns in _namespaces_of(prefix)):
+            continue
+        _remove_world(prefix, run_dir)
+
+
+def sweep():
+    """Removes what dead runs left behind; kept worlds stay as long as anything runs in them."""
+    with _registry_locked():
+        _sweep_locked()
+
+
+def drop_kept():
+    """Removes the kept worlds; returns their prefixes."""
+    with _registry_locked():
+        worlds = [(prefix, run_dir) for prefix, run_dir, kept in _dead_worlds() if kept]
+        for prefix, run_dir in worlds:
+            _remove_world(prefix, run_dir)
+    return [prefix for prefix, _ in worlds]
+
+
+def leftovers(label):
+    """Namespaces and run directories of a label that exist now, for tests of tidiness."""
+    names = {p.name for p in RUN_ROOT.glob(f"{label}-*")} if RUN_ROOT.is_dir() else set()
+    return sorted(names | set(_namespaces_of(label)))
+
+
+def _install_signal_handlers():
+    # Ends by the normal way out, so that every `with` and atexit handler runs.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda n, _frame: sys.exit(128 + n))
+
+
+@contextlib.contextmanager
+def _signals_blocked():
+    """Cleaning up is not interrupted by an impatient second Ctrl-C."""
+    blocked = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

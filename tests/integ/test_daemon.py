@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon as an operator meets it: checking a configuration, and leaving in order."""
+
+import subprocess
+import time
+
+import pytest
+
+from lab import wait_until
+from testbed import BUILD, EXAMPLE, VIP
+
+SHUNTD = BUILD / "ctrl" / "shuntd"
+GOOD = (EXAMPLE / "shunt.yaml").read_text()
+# (what is replaced, by what, words that the complaint must have)
+MISTAKES = (
+    ("idle: backoff", "idle: sometimes", ("idle", "sometimes")),
+    ("workers: [1]", "workers: [one]", ("workers", "one")),
+    ("workers: [1]", "workers: [999]", ("workers[0]", "999")),
+    ("[10.81.0.10/24]", "[10.81.0.10]", ("ports[0].addresses[0]", "10.81.0.10")),
+    ("[10.81.0.10/24]", "[10.81.0.300/24]", ("ports[0].addresses[0]", "10.81.0.300")),
+    ("target: web}", "taget: web}", ("frontends[0]", "taget")),
+    ("address: 10.81.0.10,", "address: 10.99.0.1,", ("frontends[0].address", "10.99.0.1")),
+    ("port: 8080", "port: 0", ("frontends[0].port", "0")),
+    ("port: 8080", "port: 80800", ("frontends[0].port", "80800")),
+    ('mode: "0660"', 'mode: "rw"', ("stats.mode",)),
+    ("level: info", "level: loud", ("log.level", "loud")),
+    ("frontends:", "frontend:", ("frontend",)),
+    ("ports:", "ports: [", ()),
+)
+
+
+def check(path, **env):
+    return subprocess.run([SHUNTD, "-c", path, "--check"], capture_output=True, text=True,
+                          timeout=20, check=False,
+                          env={"GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json"), **env})
+
+
+def test_check_accepts_the_example():
+    done = check(EXAMPLE / "shunt.yaml")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("old, new, words", MISTAKES, ids=[new for _, new, _ in MISTAKES])
+def test_check_names_file_field_and_reason(tmp_path, old, new, words):
+    path = tmp_path / "mistake.yaml"
+    assert GOOD.count(old) >= 1
+    path.write_text(GOOD.replace(old, new, 1))
+    done = check(path)
+    assert done.returncode == 1, done
+    for word in ("mistake.yaml", *words):
+        assert word in done.stderr, (word, done.stderr)
+
+
+def test_check_needs_a_file_that_is_there(tmp_path):
+    done = check(tmp_path / "none.yaml")
+    assert done.returncode == 1 and "none.yaml" in done.stderr
+
+
+@pytest.mark.parametrize("text, words", (
+    ("{", ()),
+    ("{}", ("xds_servers",)),
+    ('{"xds_servers": [{"channel_creds": [{"type": "insecure"}]}]}', ("server_uri",)),
+    ('{"xds_servers": [{"server_uri": "x", "channel_creds": [{"type": "odd"}]}]}',
+     ("channel_creds",)),
+))
+def test_check_reads_the_bootstrap_too(tmp_path, text, words):
+    path = tmp_path / "bootstrap.json"
+    path.write_text(text)
+    done = check(EXAMPLE / "shunt.yaml", GRPC_XDS_BOOTSTRAP=str(path))
+    assert done.returncode == 1, done
+    for word in ("bootstrap", *words):
+        assert word in done.stderr, (word, done.stderr)
+
+
+def test_check_without_any_bootstrap_says_so():
+    done = check(EXAMPLE / "shunt.yaml", GRPC_XDS_BOOTSTRAP="")
+    assert done.returncode == 1 and "GRPC_XDS_BOOTSTRAP" in done.stderr, done
+
+
+@pytest.mark.ends_daemon
+def test_sigterm_lets_streams_finish_then_exits_0(make_world):
+    bed = make_world().start().bed
+    calls = bed.start_calls("held", "held_streams", streams=4, seconds=3.0)
+    wait_until(lambda: "ready" in calls.output(), 10, "open streams")
+    time.sleep(1)
+    asked = time.monotonic()
+    bed.daemon.popen.terminate()
+    streams = bed.calls_result(calls)
+    assert all(s["complete"] and s["code"] == 0 for s in streams), streams
+    assert bed.daemon.wait(5) == 0, bed.daemon.output()
+    assert time.monotonic() - asked < 8
+    assert not bed.stats_socket.exists()
+
+
+@pytest.mark.ends_daemon
+def test_sigterm_ends_streams_at_the_deadline(make_world):
+    world = make_world()
+    config = world.bed.config_text
+    world.bed.config_text = lambda: config() + "drain_s: 1\n"
+    bed = world.start().bed
+    calls = bed.start_calls("held", "held_streams", streams=4, seconds=20.0)
+    wait_until(lambda: "ready" in calls.output(), 10, "open streams")
+    time.sleep(0.5)
+    bed.daemon.popen.terminate()
+    assert bed.daemon.wait(5) == 0, bed.daemon.output()
+    assert all(not s["complete"] and s["code"] != 0 for s in bed.calls_result(calls))
+
+
+@pytest.mark.ends_daemon
+def test_sigterm_under_load_loses_no_request_already_taken(make_world):
+    """h2load opens no second connection: what GOAWAY leaves unasked counts as not started."""
+    bed = make_world().start().bed
+    load = bed.start_h2load("load", seconds=4, clients=8, streams=8)
+    time.sleep(2)
+    bed.daemon.popen.terminate()
+    assert bed.daemon.wait(10) == 0, bed.daemon.output()
+    load.wait(20)
+    report = bed.h2load_report(load)
+    assert report.failed == report.errored and report.succeeded > 1000, (report, VIP)
+
+
+def test_a_killed_daemon_starts_again_at_once(world):
+    """A stale socket and half-open peers do not stand in the way."""
+    world.bed.daemon.kill()
+    assert world.bed.stats_socket.exists()
+    world.bed.start_daemon()
+    assert world.bed.run_h2load(requests=2000).perfect

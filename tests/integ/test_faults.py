@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lossy links and dying backends."""
+
+import time
+
+from lab import wait_until
+from world import split_of
+
+STATUS_LIMIT_S = 0.1
+CUT_STREAM = (13, 14)  # reset after headers, or UNAVAILABLE in trailers
+# On the bridge port's ingress, where TCP is already cut into wire-sized segments.
+LOSS = """
+table netdev faults {{
+  chain {port} {{
+    type filter hook ingress device "{port}" priority 0;
+    numgen random mod 100 < 2 counter drop
+  }}
+}}
+"""
+
+
+def lose_two_percent_everywhere(world, lab):
+    for far in ("client", "backends"):
+        for port in ("far", "near"):
+            lab.nft(world.bed.middle_of(far), LOSS.format(port=port))
+
+
+def dropped_frames(world, lab):
+    listings = [lab.exec(world.bed.middle_of(far), ["nft", "list", "table", "netdev", "faults"])
+                for far in ("client", "backends")]
+    words = " ".join(done.stdout for done in listings).split()
+    return sum(int(words[i + 1]) for i, word in enumerate(words) if word == "packets")
+
+
+def test_loss_on_both_links_alters_and_fails_nothing(make_world, lab):
+    world = make_world(bridges=True).start()
+    lose_two_percent_everywhere(world, lab)
+    report = world.bed.run_h2load(requests=20_000, clients=16, streams=8)
+    assert report.perfect, report
+    split_of(report)
+    world.bed.run_calls("many", count=20_000, timeout=100)
+    assert dropped_frames(world, lab) > 500
+
+
+def test_killed_backend_fails_its_streams_at_once_and_no_other(make_world):
+    world = make_world(n_rpc=2).start()
+    calls = world.bed.start_calls("held", "held_streams", streams=8, seconds=4.0)
+    wait_until(lambda: "ready" in calls.output(), 10, "open streams")
+    time.sleep(1)
+    killed_at = time.monotonic()
+    world.backends["rpc-1"].kill()
+    streams = world.bed.calls_result(calls)
+    lost = [s for s in streams if s["backend"] == "rpc-1"]
+    others = [s for s in streams if s["backend"] == "rpc-2"]
+    assert len(lost) == len(others) == 4, streams
+    assert all(s["code"] in CUT_STREAM for s in lost), lost
+    assert max(s["end"] for s in lost) - killed_at < STATUS_LIMIT_S, (killed_at, lost)
+    assert all(s["complete"] and s["code"] == 0 for s in others), others
+
+
+def test_traffic_moves_away_from_a_dead_backend_but_stays_in_its_cluster(world):
+    bed = world.bed
+    assert bed.run_h2load(requests=5000).perfect
+    world.backends["blue-1"].kill()
+    time.sleep(0.5)
+    after = bed.run_h2load(requests=20_000)
+    assert after.perfect, after
+    blue, _ = split_of(after)
+    assert abs(blue / 20_000 - 0.75) < 0.02  # the weight is the cluster's, whoever is left in it
+    world.backends["blue-2"].kill()
+    time.sleep(0.5)
+    none_left = bed.run_h2load(requests=4000)
+    assert none_left.errored == none_left.timeout == 0, none_left
+    assert abs(none_left.failed / 4000 - 0.75) < 0.05, none_left  # A28: no shift to siblings

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration changes and a vanishing management server, under load."""
+
+import json
+import sys
+import time
+
+import resources
+from testbed import HERE, PORT, VIP
+from world import split_of
+
+VERSIONS = 200
+CHANGE_EVERY_S = 0.05
+PROBE_PORT = 8081
+PROBE_PATH = "/versioned"
+
+
+def test_server_killed_and_restarted_under_load(world):
+    bed = world.bed
+    load = bed.start_h2load("load", requests=32_000, clients=8, streams=8, rate=500)
+    time.sleep(2)
+    bed.xds.kill()
+    time.sleep(2)
+    assert load.alive(), "the load ended too early to prove anything"
+    bed.start_xds()
+    report = bed.h2load_report(load)
+    assert report.perfect, report
+    world.set_weights(0, 100)
+    wait_for_split(bed, 0)
+
+
+def wait_for_split(bed, blue_percent, timeout=15):
+    """Until a whole batch splits so: the change is live."""
+    deadline = time.monotonic() + timeout
+    while True:
+        report = bed.run_h2load(requests=1000)
+        assert report.perfect, report
+        blue, _ = split_of(report)
+        if abs(blue / 10 - blue_percent) < 6:
+            return
+        assert time.monotonic() < deadline, f"{blue} of 1000 are blue, {blue_percent} % wanted"
+
+
+def test_weight_change_is_live_and_fails_nothing(world):
+    load = world.bed.start_h2load("load", requests=24_000, clients=8, streams=8, rate=600)
+    time.sleep(1)
+    world.set_weights(20, 80)
+    changed = time.monotonic()
+    wait_for_split(world.bed, 20)
+    assert time.monotonic() - changed < 5
+    report = world.bed.h2load_report(load)
+    assert report.perfect, report
+
+
+def version_address(number):
+    return f"10.82.2.{number}"
+
+
+def version(number):
+    """A cluster of its own for every version, at an address of its own: an answer tells which version
+    served it."""
+    name = f"v{number}"
+    return (resources.cluster(name), resources.endpoints(name, (version_address(number), PROBE_PORT)),
+            (resources.route(PROBE_PATH, name),))
+
+
+def apply_version(world, number):
+    """Weights and the versioned route change in one RouteConfiguration, the clusters beside it. Every
+    other time the routes are written first, naming a cluster that is still to come."""
+    cluster, endpoints, world.extra_routes = version(number)
+    world.extra = (cluster, endpoints)
+    weight = number % 101
+    routes = world.routes(weight, 100 - weight)
+    first = (routes, cluster, endpoints) if number % 2 else (cluster, endpoints, routes)
+    world.folder.put(*first)
+    world.set_weights(weight, 100 - weight)
+
+
+def test_two_hundred_changes_under_load_are_each_taken_whole(make_world, lab):
+    cluster, endpoints, routes = version(1)
+    world = make_world(extra_routes=routes, extra=(cluster, endpoints))
+    bed = world.bed
+    lab.ip("backends", "route", "add", "local", "10.82.2.0/24", "dev", "lo")
+    lab.start("backends", "versions", [sys.executable, HERE / "h2_peer.py", "serve", PROBE_PORT])
+    bed.wait_connect("backends", version_address(1), PROBE_PORT)
+    world.start()
+    stop = lab.dir / "stop"
+    probe = lab.start("client", "probe", [sys.executable, HERE / "h2_peer.py", "probe", VIP, PORT,
+                                          PROBE_PATH, 4, stop])
+    load = bed.start_h2load("load", requests=30_000, clients=4, streams=8, rate=500)
+    written = {1: time.monotonic()}
+    for number in range(2, VERSIONS + 1):
+        written[number] = time.monotonic()
+        apply_version(world, number)
+        time.sleep(max(0.0, written[number] + CHANGE_EVERY_S - time.monotonic()))
+    time.sleep(1)
+    stop.touch()
+    assert probe.wait(30) == 0, probe.output()
+    check_answers(json.loads(probe.output().splitlines()[-1]), written)
+    report = bed.h2load_report(load)
+    assert report.perfect, report
+    split_of(report)
+
+
+def check_answers(connections, written):
+    """Each answer is from a version that existed by then, never older than the one before."""
+    distinct = set()
+    for answers in connections:
+        assert len(answers) > 100
+        last = 1
+        for status, address, at in answers:
+            assert status == "200", (status, address)
+            number = int(address.rsplit(".", 1)[1])
+            assert number >= last and written[number] <= at, (number, last)
+            last = number
+            distinct.add(number)
+        assert last == VERSIONS
+    assert len(distinct) > VERSIONS / 10, sorted(distinct)

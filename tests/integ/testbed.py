@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The balancer between a client and its backends, in three namespaces of a Lab.
+
+    client 10.81.0.1 -- lb-c (shuntd, 10.81.0.10) -- lb-b (shuntd, 10.82.255.254) -- backends 10.82.x.y
+
+The kernel of `lb` has no address on either link: whatever answers there is shuntd. With bridges=True a
+namespace with a bridge stands in the middle of each link, where rules may drop frames. tools/demo and
+the tests share this module.
+"""
+
+import json
+import os
+import pathlib
+import sys
+
+import h2load
+from lab import LabError, SUPPORT_CPU, command, wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("SHUNT_BUILD", ROOT / "build"))
+HERE = pathlib.Path(__file__).resolve().parent
+EXAMPLE = ROOT / "examples" / "demo"
+VIP = "10.81.0.10"
+PORT = 8080
+URL = f"http://{VIP}:{PORT}"
+XDS_ADDRESS = "127.0.0.1:18000"
+START_TIMEOUT_S = 20
+
+# The two links of the balancer, by the namespace at the far end.
+LINKS = {"client": ("c0", "lb-c"), "backends": ("b0", "lb-b")}
+DEVICES = {
+    "af_packet": "net_af_packet{n},iface={interface}",
+    "af_xdp": "net_af_xdp{n},iface={interface}",
+    "tap": "net_tap{n},iface=tap-{interface}",
+}
+
+
+class Testbed:
+    """Builds the network at once; servers and the daemon start when asked to."""
+
+    def __init__(self, lab, device="af_packet", bridges=False):
+        self.lab = lab
+        self.device = device
+        self.stats_socket = lab.dir / "stats.sock"
+        self.xds_folder = lab.dir / "xds"
+        self.xds_folder.mkdir()
+        self.daemon = None
+        self.xds = None
+        for far, (far_if, near_if) in LINKS.items():
+            self._connect(far, far_if, near_if, bridges)
+        lab.address("client", "c0", "10.81.0.1/24")
+        lab.address("backends", "b0", "10.82.0.1/16")
+
+    def _connect(self, far, far_if, near_if, bridged):
+        if not bridged:
+            self.lab.link((far, far_if), ("lb", near_if))
+            return
+        middle = self.middle_of(far)
+        self.lab.link((far, far_if), (middle, "far"))
+        self.lab.link((middle, "near"), ("lb", near_if))
+        self.lab.bridge(middle, "bridge0", "far", "near")
+
+    @staticmethod
+    def middle_of(far):
+        return f"mid-{far}"
+
+    # -- backends
+
+    def add_backend_address(self, ip):
+        self.lab.address("backends", "b0", f"{ip}/32")
+
+    def start_http_backend(self, name, ip, size, port=8080):
+        """nghttpd; its /mark is `size` bytes."""
+        root = self.lab.dir / f"www-{name}"
+        root.mkdir(exist_ok=True)
+        (root / h2load.MARK.lstrip("/")).write_bytes(b"#" * size)
+        return self.lab.start("backends", name, ["nghttpd", "--no-tls", "-a", ip, "-d", root,
+                                                 "-m", "1000", str(port)])
+
+    def start_grpc_backend(self, name, ip, port=9090):
+        return self.lab.start("backends", name, [sys.executable, HERE / "grpc_server.py", name,
+                                                 f"{ip}:{port}"])
+
+    # -- the control plane
+
+    def start_xds(self, argv=None):
+        """shunt-xds on the served folder, or another server's command line."""
+        argv = argv or [BUILD / "tools" / "shunt-xds" / "shunt-xds", "--listen", XDS_ADDRESS,
+                        self.xds_folder]
+        self.xds = self.lab.start("lb", "xds", argv)
+        host, port = XDS_ADDRESS.split(":")
+        self.wait_connect("lb", host, int(port), self.xds)
+        return self.xds
+
+    # -- the balancer
+
+    def config_text(self):
+        """examples/demo/shunt.yaml with this run's socket and devices."""
+        text = (EXAMPLE / "shunt.yaml").read_text()
+        text = text.replace("/run/shunt/stats.sock", str(self.stats_socket))
+        for number, (_, near_if) in enumerate(LINKS.values()):
+            example = DEVICES["af_packet"].format(n=number, interface=near_if)
+            text = text.replace(example, self._device(number, near_if))
+        return text
+
+    def _device(self, number, interface):
+        return DEVICES[self.device].format(n=number, interface=interface)
+
+    def start_daemon(self, wait=True, env=None):
+        """shuntd; wait: until its stats socket answers and the frontend accepts."""
+        config = self.lab.dir / "shunt.yaml"
+        config.write_text(self.config_text())
+        env = {"GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json"), **(env or {})}
+        self.daemon = self.lab.start("lb", "shuntd", [BUILD / "ctrl" / "shuntd", "-c", config],
+                                     env=env, cpu=None)
+        if wait:
+            self.wait_for_daemon()
+        return self.daemon
+
+    def wait_for_daemon(self):
+        def ready():
+            if not self.daemon.alive():
+                raise LabError(f"shuntd ended: {self.daemon.output()}")
+            return self.stats_socket.exists()
+        wait_until(ready, START_TIMEOUT_S, "the stats socket of shuntd")
+        if self.device == "tap":
+            self._bridge_taps()
+        self.wait_connect("client", VIP, PORT, self.daemon)
+
+    def _bridge_taps(self):
+        # The device's kernel side appears in `lb` beside the veth: a bridge joins the two.
+        for _, near_if in LINKS.values():
+            tap = f"tap-{near_if}"
+            self.lab.ip("lb", "link", "set", tap, "up")
+            self.lab.bridge("lb", f"br-{near_if}", near_if, tap)
+
+    def show(self, what):
+        """The parsed JSON answer of `show WHAT`."""
+        return json.loads(self.shuntctl("--json", "show", *what.split()))
+
+    def shuntctl(self, *words):
+        argv = [BUILD / "tools" / "shuntctl", "--socket", self.stats_socket, *words]
+        return command(argv).stdout
+
+    # -- the client
+
+    def run_h2load(self, timeout=120, path=h2load.MARK, **amount):
+        """Runs h2load in the client's namespace and returns its report."""
+        argv = h2load.arguments(URL + path, **amount)
+        done = self.lab.exec("client", ["taskset", "-c", str(SUPPORT_CPU), *argv],
+                             timeout=timeout)
+        return h2load.parse(done.stdout)
+
+    def start_h2load(self, name, path=h2load.MARK, **amount):
+        """h2load in the background; give its process to h2load_report() at the end."""
+        return self.lab.start("client", name, h2load.arguments(URL + path, **amount))
+
+    @staticmethod
+    def h2load_report(process, timeout=120):
+        process.wait(timeout)
+        return h2load.parse(process.output())
+
+    def start_calls(self, name, scenario, ns="client", target=f"{VIP}:{PORT}", env=None,
+                    **arguments):
+        """A scenario of grpc_calls.py, in the background."""
+        argv = [sys.executable, HERE / "grpc_calls.py", target, scenario, json.dumps(arguments)]
+        return self.lab.start(ns, name, argv, env=env)
+
+    @staticmethod
+    def calls_result(process, timeout=60):
+        """What a scenario printed last; LabError with its output when it failed."""
+        if process.wait(timeout) != 0:
+            raise LabError(f"{process.name} failed: {process.output()}")
+        return json.loads(process.output().splitlines()[-1])
+
+    def run_calls(self, scenario, timeout=60, **arguments):
+        process = self.start_calls(f"calls-{scenario}-{len(self.lab.processes)}", scenario,
+                                   **arguments)
+        return self.calls_result(process, timeout)
+
+    def wait_connect(self, ns, ip, port, process=None):
+        """Until something accepts on ip:port; LabError with the log when the process ends before."""
+        probe = ["timeout", "1", "bash", "-c", f": </dev/tcp/{ip}/{port}"]
+
+        def accepts():
+            if process and not process.alive():
+                raise LabError(f"{process.name} ended: {process.output()}")
+            return self.lab.exec(ns, probe, check=False).returncode == 0
+        wait_until(accepts, START_TIMEOUT_S, f"a listener on {ip}:{port}")
+
+
+def free_of_addresses(lab, interface):
+    """True when the kernel of `lb` owns no address on an interface."""
+    return "inet" not in lab.ip("lb", "addr", "show", "dev", interface).stdout
