@@ -46,6 +46,10 @@ struct h2_conf {
 	uint32_t conn_window; // bytes advertised per connection
 	uint32_t max_header_bytes; // decoded header list, 32 added per field (RFC 9113 6.5.2)
 	uint32_t max_header_fields;
+	// The turn's time, for the abuse budgets (1000 resets + 33 a second). Borrowed, outlives the
+	// context. NULL = time stands still and spent budgets never refill.
+	const uint64_t *now_ns;
+	uint64_t seed; // secret of the stream table's hash
 };
 
 struct h2_field {
@@ -75,7 +79,10 @@ struct h2_message {
 	size_t n_fields;
 };
 
-// What the owner hears. `user` is the stream's (h2_stream_set_user) or the connection's.
+// What the owner hears. `user` is the stream's (h2_stream_set_user) or the connection's. A callback
+// may call anything on any stream or connection of the context but h2_conn_feed(), h2_conn_free()
+// and, from on_closed, calls on the stream that ends. A stream whose both ends are out ends with
+// on_closed in the next h2_conn_pump(), never inside a send.
 struct h2_events {
 	// A header block: new request (server; set the stream's user here), response, 1xx or
 	// trailers.

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one connection may cost us beyond honest use (ecosystem-reliability.md 2.3). Who goes over
+// gets GOAWAY(ENHANCE_YOUR_CALM); others don't notice.
+#include "dataplane/h2/impl.h"
+
+// CVE-2023-44487, CVE-2025-8671: nghttp2's burst and rate.
+#define RESET_BURST 1000
+#define RESETS_PER_SECOND 33
+// CVE-2019-9512, 9515: answers to PING, SETTINGS and errors that the peer does not read.
+#define MAX_ANSWERS 1000
+// CVE-2019-9518.
+#define MAX_EMPTY 1
+// CVE-2019-9513, 9511: Envoy's allowances.
+#define PRIORITY_PER_STREAM 100
+#define UPDATES_FREE 5
+#define UPDATES_PER_STREAM 2
+#define UPDATES_PER_DATA 20
+
+void h2_abuse_fail(struct h2_conn *c, enum h2_abuse kind)
+{
+	if (c->failed)
+		return;
+	counter_add(&c->ctx->counters[H2_C_abuse_resets + kind], 1);
+	h2_conn_fail(c, H2_ENHANCE_YOUR_CALM);
+}
+
+static bool within(struct h2_conn *c, bool ok, enum h2_abuse kind)
+{
+	if (!ok)
+		h2_abuse_fail(c, kind);
+	return ok;
+}
+
+// Backends reset what clients asked for; only clients can make us work for nothing.
+bool h2_abuse_charge_reset(struct h2_conn *c)
+{
+	const uint64_t price = 1000000000 / RESETS_PER_SECOND;
+	if (c->role == H2_CLIENT)
+		return true;
+	uint64_t now = h2_now(c->ctx);
+	if (c->resets_paid_ns < now)
+		c->resets_paid_ns = now;
+	c->resets_paid_ns += price;
+	return within(c, c->resets_paid_ns - now <= RESET_BURST * price, H2_ABUSE_RESETS);
+}
+
+bool h2_abuse_answer(struct h2_conn *c)
+{
+	uint64_t left = c->written > c->out->len ? c->written - c->out->len : 0;
+	if (left >= c->answers_end)
+		c->n_answers = 0;
+	c->answers_end = c->written;
+	c->n_answers++;
+	return within(c, c->n_answers <= MAX_ANSWERS, H2_ABUSE_ANSWERS);
+}
+
+bool h2_abuse_empty(struct h2_conn *c, bool empty)
+{
+	c->n_empty = empty ? c->n_empty + 1 : 0;
+	return within(c, c->n_empty <= MAX_EMPTY, H2_ABUSE_EMPTY_FRAMES);
+}
+
+bool h2_abuse_priority(struct h2_conn *c)
+{
+	c->n_priority++;
+	return within(
+		c, c->n_priority <= PRIORITY_PER_STREAM * (1 + c->n_opened), H2_ABUSE_PRIORITY);
+}
+
+bool h2_abuse_window_update(struct h2_conn *c)
+{
+	c->n_window_updates++;
+	uint64_t allowed =
+		UPDATES_FREE + UPDATES_PER_STREAM * c->n_opened + UPDATES_PER_DATA * c->n_data_sent;
+	return within(c, c->n_window_updates <= allowed, H2_ABUSE_WINDOW_UPDATE);
+}

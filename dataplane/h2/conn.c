@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Life of a connection, drain, and what leaves it in turns.
+#include "dataplane/h2/impl.h"
+#include "lb/base/check.h"
+
+// Streams that a client opens before it has seen the server's SETTINGS; RFC 9113 6.5.2 suggests
+// that no server allows fewer.
+#define STREAMS_UNTIL_SETTINGS 100
+
+struct h2_conn *h2_conn_new(struct h2_context *ctx, enum h2_role role,
+	const struct h2_events *events, struct buf *out, void *user)
+{
+	struct h2_conn *c = pool_take(&ctx->conns);
+	if (!c)
+		return NULL;
+	*c = (struct h2_conn){
+		.ctx = ctx,
+		.events = events,
+		.out = out,
+		.user = user,
+		.role = role,
+		.hash_key = rand_u64(&ctx->rand),
+		.rx = {.head_need = H2_FRAME_HEAD,
+			.preface_left = role == H2_SERVER ? H2_PREFACE_LEN : 0},
+		.send_window = H2_WINDOW_DEFAULT,
+		.recv_window = H2_WINDOW_DEFAULT,
+		.our_initial_window = H2_WINDOW_DEFAULT,
+		.peer_initial_window = H2_WINDOW_DEFAULT,
+		.peer_max_frame = H2_FRAME_MAX,
+		.peer_max_streams = STREAMS_UNTIL_SETTINGS,
+		.next_id = 1,
+		.goaway_sent_id = H2_ID_MAX,
+	};
+	hpack_init(&c->hpack);
+	h2_list_init(&c->streams);
+	h2_list_init(&c->data_turns);
+	h2_list_init(&c->end_turns);
+	h2_list_init(&c->credits);
+	h2_list_init(&c->done);
+	size_t before = out->len;
+	if (role == H2_CLIENT) {
+		if (!buf_append(out, ctx->chunks, H2_PREFACE, H2_PREFACE_LEN))
+			goto err;
+		c->written = H2_PREFACE_LEN;
+	}
+	h2_put_settings(c);
+	uint32_t window = ctx->conf.conn_window;
+	if (window > H2_WINDOW_DEFAULT) {
+		// Nothing was received yet, but the window is to be larger than it starts.
+		c->unannounced = window - H2_WINDOW_DEFAULT;
+		if (!h2_put_window_update(c, 0, c->unannounced))
+			goto err;
+		c->recv_window += c->unannounced;
+		c->unannounced = 0;
+	}
+	if (!c->failed)
+		return c;
+err:
+	DCHECK(before == 0);
+	if (before == 0)
+		buf_clear(out, ctx->chunks);
+	pool_put(&ctx->conns, c);
+	return NULL;
+}
+
+void h2_conn_free(struct h2_conn *c, enum h2_error code)
+{
+	if (!c)
+		return;
+	while (!h2_list_empty(&c->streams))
+		h2_stream_close(
+			H2_LINK_OF(c->streams.next, struct h2_stream, link), code, true, false);
+	buf_clear(&c->rx.pending, c->ctx->chunks);
+	hpack_fini(&c->hpack);
+	pool_put(&c->ctx->conns, c);
+}
+
+void *h2_conn_user(const struct h2_conn *c)
+{
+	return c->user;
+}
+
+bool h2_conn_failed(const struct h2_conn *c, enum h2_error *ret_code)
+{
+	if (c->failed)
+		*ret_code = c->error;
+	return c->failed;
+}
+
+bool h2_conn_idle(const struct h2_conn *c)
+{
+	return h2_list_empty(&c->streams) && c->out->len == 0;
+}
+
+uint32_t h2_conn_n_streams(const struct h2_conn *c)
+{
+	return c->n_streams;
+}
+
+bool h2_conn_ready(const struct h2_conn *c)
+{
+	return c->settings_seen;
+}
+
+static void drain(struct h2_conn *c, uint32_t last_id, enum h2_error code)
+{
+	if (last_id < c->goaway_sent_id)
+		c->goaway_sent_id = last_id;
+	c->goaway_sent = true;
+	h2_put_goaway(c, c->role == H2_SERVER ? c->goaway_sent_id : 0, code);
+}
+
+void h2_conn_drain_begin(struct h2_conn *c)
+{
+	drain(c, H2_ID_MAX, H2_NO_ERROR);
+}
+
+void h2_conn_drain_end(struct h2_conn *c, enum h2_error code)
+{
+	drain(c, h2_goaway_id(c), code);
+}
+
+static size_t min_size(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+// RFC 9113 6.1. False = no room or no memory.
+static bool put_data(struct h2_stream *s, size_t len, bool end)
+{
+	struct h2_conn *c = s->conn;
+	struct pool *chunks = c->ctx->chunks;
+	// One for the frame header, one for the cut in the queue.
+	if (pool_left(chunks) < 2) {
+		h2_count(c->ctx, H2_C_no_memory);
+		return false;
+	}
+	uint8_t *head = buf_reserve(c->out, chunks, H2_FRAME_HEAD);
+	CHECK(head);
+	h2_frame_pack(head, &(struct h2_frame){
+				    .length = (uint32_t)len,
+				    .type = H2_DATA,
+				    .flags = end ? H2_FLAG_END_STREAM : 0,
+				    .id = s->id,
+			    });
+	bool ok = buf_move(c->out, &s->out, len, chunks);
+	CHECK(ok);
+	c->written += H2_FRAME_HEAD + len;
+	c->send_window -= (int64_t)len;
+	s->send_window -= (int64_t)len;
+	c->n_data_sent++;
+	h2_count(c->ctx, H2_C_frames_out_data);
+	return true;
+}
+
+static void took_end(struct h2_stream *s)
+{
+	s->sent_end = true;
+	h2_stream_schedule(s);
+	h2_stream_check_done(s);
+}
+
+// Ends that need no window. False = they wait for room.
+static bool pump_ends(struct h2_conn *c, size_t *room)
+{
+	while (!h2_list_empty(&c->end_turns)) {
+		struct h2_stream *s = H2_LINK_OF(c->end_turns.next, struct h2_stream, turn);
+		if (*room < H2_FRAME_HEAD)
+			return false;
+		uint64_t before = c->written;
+		if (s->has_trailers ? !h2_put_packed_trailers(s) : !put_data(s, 0, true))
+			return false;
+		*room -= min_size(*room, c->written - before);
+		took_end(s);
+	}
+	return true;
+}
+
+// One frame of the stream whose turn it is. False = it waits for room.
+static bool pump_data(struct h2_conn *c, size_t *room)
+{
+	struct h2_stream *s = H2_LINK_OF(c->data_turns.next, struct h2_stream, turn);
+	if (*room <= H2_FRAME_HEAD)
+		return false;
+	size_t len = min_size(s->out.len, H2_FRAME_MAX);
+	len = min_size(len, (size_t)min_size((size_t)s->send_window, (size_t)c->send_window));
+	len = min_size(len, *room - H2_FRAME_HEAD);
+	bool end = len == s->out.len && s->end_queued && !s->has_trailers;
+	if (!put_data(s, len, end))
+		return false;
+	*room -= H2_FRAME_HEAD + len;
+	h2_list_remove(&s->turn); // to the end of the line
+	s->turn_list = NULL;
+	if (end)
+		took_end(s);
+	else
+		h2_stream_schedule(s);
+	if (c->events->on_sent)
+		c->events->on_sent(c, s, len); // may reset it
+	return true;
+}
+
+static void report_done(struct h2_conn *c)
+{
+	while (!h2_list_empty(&c->done))
+		h2_stream_close(H2_LINK_OF(c->done.next, struct h2_stream, turn), H2_NO_ERROR,
+			false, false);
+}
+
+static bool pump(struct h2_conn *c, size_t room)
+{
+	if (!h2_flow_announce(c, &room))
+		return true;
+	for (;;) {
+		if (c->failed)
+			return false;
+		if (!pump_ends(c, &room))
+			return !c->failed;
+		if (h2_list_empty(&c->data_turns) || c->send_window <= 0)
+			return false;
+		if (!pump_data(c, &room))
+			return true;
+	}
+}
+
+bool h2_conn_pump(struct h2_conn *c, size_t room)
+{
+	if (c->pumping)
+		return false;
+	c->pumping = true;
+	h2_conn_feed(c, (const uint8_t *)"", 0); // an empty SETTINGS whose ACK found no memory
+	bool more = !c->failed && pump(c, room);
+	report_done(c);
+	c->pumping = false;
+	return more;
+}

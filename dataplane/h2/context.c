@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/h2/impl.h"
+
+#include <stdlib.h>
+
+// HPACK memory: an honest connection keeps 4 to 12 KiB, and the worst about 60 (two tables full of
+// tiny entries, or of text that Huffman coding makes seem large). Untouched pages cost nothing.
+#define HPACK_PAGES_SHARED 64
+// Fields that the owner adds to a message it passes on.
+#define FIELDS_ADDED 32
+#define BYTES_ADDED 8192
+
+static uint32_t power_of_two(uint32_t at_least)
+{
+	uint32_t n = 16;
+	while (n < at_least && n < 1u << 31)
+		n *= 2;
+	return n;
+}
+
+static int init_memory(struct h2_context *ctx)
+{
+	const struct h2_conf *conf = &ctx->conf;
+	uint32_t buckets = power_of_two(conf->max_streams);
+	ctx->table_mask = buckets - 1;
+	ctx->table = calloc(buckets, sizeof(*ctx->table));
+	ctx->max_nvs = conf->max_header_fields + FIELDS_ADDED;
+	ctx->nvs = calloc(ctx->max_nvs, sizeof(*ctx->nvs));
+	ctx->max_encoded = conf->max_header_bytes + BYTES_ADDED;
+	ctx->encoded = malloc(ctx->max_encoded);
+	ctx->packed = malloc(ctx->max_encoded);
+	ctx->hpack_mem = hpack_mem_new(HPACK_PAGES_SHARED + conf->max_conns);
+	if (!ctx->table || !ctx->nvs || !ctx->encoded || !ctx->packed || !ctx->hpack_mem)
+		return -1;
+	if (h2_block_init(&ctx->block, conf->max_header_fields, conf->max_header_bytes))
+		return -1;
+	if (pool_init(&ctx->conns, sizeof(struct h2_conn), conf->max_conns))
+		return -1;
+	return pool_init(&ctx->streams, sizeof(struct h2_stream), conf->max_streams);
+}
+
+struct h2_context *h2_context_new(const struct h2_conf *conf, struct pool *chunks)
+{
+	struct h2_context *ctx = calloc(1, sizeof(*ctx));
+	if (!ctx)
+		return NULL;
+	ctx->conf = *conf;
+	ctx->chunks = chunks;
+	if (init_memory(ctx)) {
+		h2_context_free(ctx);
+		return NULL;
+	}
+	ctx->nghttp2_mem = hpack_nghttp2_mem(ctx->hpack_mem);
+	rand_init(&ctx->rand, conf->seed);
+	ctx->hash_key = rand_u64(&ctx->rand) | 1;
+	return ctx;
+}
+
+void h2_context_free(struct h2_context *ctx)
+{
+	if (!ctx)
+		return;
+	pool_fini(&ctx->conns);
+	pool_fini(&ctx->streams);
+	h2_block_fini(&ctx->block);
+	hpack_mem_free(ctx->hpack_mem);
+	free(ctx->table);
+	free(ctx->nvs);
+	free(ctx->encoded);
+	free(ctx->packed);
+	free(ctx);
+}
+
+static const char *const names[] = {
+#define X(name) #name,
+	H2_COUNTERS(X)
+#undef X
+};
+
+struct counter_set h2_context_counters(const struct h2_context *ctx)
+{
+	return (struct counter_set){.names = names, .values = ctx->counters, .n = H2_N_COUNTERS};
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Header rules (RFC 9113 8.2, 8.3; routing.md HX-04..HX-10): decoded fields in, one h2_message or
+// the reason why it is malformed out. Knows no connection and no HPACK.
+// Thread: one owner.
+#pragma once
+
+#include "dataplane/h2/h2.h"
+
+// Why a message is malformed; each is a counter.
+enum h2_malformed {
+	H2_WELL_FORMED,
+	H2_BAD_NAME, // empty, upper case or a forbidden byte (HX-07)
+	H2_BAD_VALUE, // forbidden byte, blank at an end (HX-07)
+	H2_BAD_PSEUDO, // missing, repeated, unknown, late, in trailers (HX-06)
+	H2_BAD_METHOD,
+	H2_BAD_SCHEME,
+	H2_BAD_AUTHORITY, // forbidden byte, userinfo, host that differs (HX-09, HX-10)
+	H2_BAD_STATUS, // HX-16
+	H2_BAD_CONNECTION_FIELD, // connection, upgrade, … (HX-04)
+	H2_BAD_TE, // HX-05
+	H2_BAD_CONTENT_LENGTH, // HX-08
+	H2_BAD_SEQUENCE, // trailers or 1xx that end wrongly, DATA before the response
+	H2_TOO_LARGE, // a response's or trailers' list above the limits
+	H2_N_MALFORMED,
+};
+
+struct h2_block {
+	// Storage and limits, set once.
+	struct h2_field *fields;
+	char *text;
+	uint32_t max_fields;
+	size_t max_bytes;
+	// The block at hand.
+	struct h2_message message;
+	size_t n_fields; // of regular fields stored
+	size_t text_used;
+	size_t list_bytes; // RFC 9113 6.5.2: name + value + 32 each
+	uint32_t list_fields;
+	enum h2_malformed malformed;
+	bool too_large;
+	bool regular_seen, authority_seen, method_seen, scheme_seen, path_seen, host_seen;
+	bool scheme_http; // http or https
+	bool method_connect, method_options, method_head;
+	bool length_forbidden; // trailers of a message that had content-length
+	bool connect_stream; // this response answers a CONNECT
+	struct str host;
+};
+
+// 0 or -ENOMEM. Borrows nothing.
+[[nodiscard]] int h2_block_init(struct h2_block *, uint32_t max_fields, size_t max_bytes);
+void h2_block_fini(struct h2_block *);
+
+// kind is RESPONSE for what may still prove INFORMATIONAL.
+void h2_block_begin(struct h2_block *, enum h2_message_kind kind);
+// The next field; copied. False = the list is beyond any honest size: stop.
+bool h2_block_add(struct h2_block *, struct str name, struct str value, bool never_index);
+// The whole block's verdict; message is complete when WELL_FORMED.
+enum h2_malformed h2_block_end(struct h2_block *, bool end_stream);

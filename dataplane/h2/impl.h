@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// The structures behind h2.h and the calls between its files; nobody else includes it.
+// Thread: the worker that owns the context.
+#pragma once
+
+#include "dataplane/h2/count.h"
+#include "dataplane/h2/frame.h"
+#include "dataplane/h2/h2.h"
+#include "dataplane/h2/header.h"
+#include "dataplane/h2/hpack.h"
+#include "dataplane/h2/list.h"
+#include "lb/base/rand.h"
+
+// Streams that we reset and that the peer may still be sending on (RFC 9113 5.1, "closed").
+#define H2_N_RESET_IDS 32
+// Streams that ended otherwise: enough to name the error of a late frame.
+#define H2_N_ENDED_IDS 8
+
+enum h2_abuse {
+	H2_ABUSE_RESETS, // RST_STREAM received, or sent for errors of the peer
+	H2_ABUSE_ANSWERS, // control answers that pile up unread
+	H2_ABUSE_SETTINGS_ENTRIES,
+	H2_ABUSE_CONTINUATION,
+	H2_ABUSE_HEADER_BOMB,
+	H2_ABUSE_EMPTY_FRAMES,
+	H2_ABUSE_PRIORITY,
+	H2_ABUSE_WINDOW_UPDATE,
+	H2_ABUSE_INFORMATIONAL,
+};
+
+struct h2_context {
+	struct h2_conf conf;
+	struct pool *chunks; // borrowed
+	struct pool conns, streams;
+	struct h2_stream **table; // live streams by connection and id, chained
+	uint32_t table_mask;
+	uint64_t hash_key;
+	struct rand rand;
+	struct hpack_mem *hpack_mem;
+	nghttp2_mem nghttp2_mem;
+	struct h2_block block; // the header block being decoded
+	bool block_busy; // its message is lent to a callback
+	nghttp2_nv *nvs; // the header block being encoded
+	uint32_t max_nvs;
+	uint8_t *encoded;
+	char *packed; // trailers, unpacked
+	size_t max_encoded; // of either
+	uint64_t counters[H2_N_COUNTERS];
+};
+
+// Where in the byte stream feed() stands.
+struct h2_rx {
+	uint8_t head[H2_FRAME_HEAD + 6]; // frame header, pad length, priority fields
+	uint8_t head_have, head_need;
+	uint8_t preface_left;
+	bool in_payload;
+	struct h2_frame frame;
+	uint32_t left; // of the payload behind the prefix, padding excluded
+	uint32_t padding; // still to skip
+	struct h2_stream *stream; // of the frame at hand; NULL when it ended meanwhile
+	struct buf pending; // payload of a frame or fragments of a header block, when not whole
+	uint32_t block_id; // stream of the header block at hand; 0 = none: no CONTINUATION
+	uint8_t block_flags; // of its HEADERS frame
+	bool block_self; // its priority names itself
+	uint8_t n_continuations;
+};
+
+struct h2_conn {
+	struct h2_context *ctx;
+	const struct h2_events *events;
+	struct buf *out; // borrowed
+	void *user;
+	enum h2_role role;
+	struct hpack hpack;
+	struct h2_rx rx;
+	uint64_t hash_key;
+	struct h2_link streams; // all that the owner knows, oldest first
+	struct h2_link data_turns; // have body bytes and stream window
+	struct h2_link end_turns; // have only an end or trailers left: no window needed
+	struct h2_link credits; // owe the peer stream window
+	struct h2_link done; // over on the wire; on_closed is due
+	// Flow control, RFC 9113 6.9. Signed: a SETTINGS change may take a window below zero.
+	int64_t send_window, recv_window;
+	uint32_t unannounced; // received and not yet given back to the peer
+	uint64_t unconsumed; // received and still with the owner
+	int64_t our_initial_window; // in force: ours counts from the peer's ACK on
+	// The peer's settings.
+	uint32_t peer_initial_window, peer_max_frame, peer_max_streams;
+	// Streams.
+	uint32_t next_id; // client
+	uint32_t last_peer_id; // server: highest seen
+	uint32_t n_streams; // open on the wire
+	uint32_t goaway_sent_id; // above it we take no stream
+	uint32_t goaway_got_id;
+	uint32_t reset_ids[H2_N_RESET_IDS], ended_ids[H2_N_ENDED_IDS]; // rings
+	uint8_t reset_at, ended_at;
+	uint32_t reset_forgotten; // highest id that left the ring
+	// Abuse budgets.
+	uint64_t written; // bytes ever put into out
+	uint64_t answers_end; // `written` behind the last control answer
+	uint32_t n_answers; // that out still holds
+	uint64_t resets_paid_ns; // when the resets so far are paid for (generic cell rate)
+	uint64_t n_opened, n_data_sent, n_priority, n_window_updates;
+	uint32_t n_empty; // consecutive
+	enum h2_error error;
+	bool failed, settings_seen, settings_acked, goaway_sent, goaway_got;
+	bool feeding, pumping;
+};
+
+struct h2_stream {
+	struct h2_conn *conn;
+	struct h2_stream *hash_next;
+	void *user;
+	struct h2_link link; // conn->streams
+	struct h2_link turn; // on turn_list
+	struct h2_link *turn_list; // conn's data_turns, end_turns, done, or NULL
+	struct h2_link credit; // conn->credits
+	struct buf out; // body
+	struct buf trailers; // packed fields, behind the body
+	int64_t send_window, recv_window;
+	uint32_t unannounced; // consumed and not yet given back
+	uint64_t unconsumed; // delivered and not yet consumed
+	int64_t content_length; // announced by the peer, -1 = unknown
+	int64_t received; // body bytes
+	uint32_t id;
+	uint16_t n_informational;
+	bool live; // in the table, open on the wire
+	bool closing; // on_closed runs
+	bool got_head; // client: the final response's header block arrived
+	bool got_end;
+	bool end_queued; // nothing more comes from the owner
+	bool sent_end;
+	bool has_trailers;
+	bool is_head, is_connect; // of the request
+};
+
+static inline void h2_count(struct h2_context *ctx, enum h2_counter counter)
+{
+	counter_add(&ctx->counters[counter], 1);
+}
+
+static inline uint64_t h2_now(const struct h2_context *ctx)
+{
+	return ctx->conf.now_ns ? *ctx->conf.now_ns : 0;
+}
+
+// For a GOAWAY: the last stream that we may have done something with. It never grows.
+static inline uint32_t h2_goaway_id(const struct h2_conn *c)
+{
+	return c->last_peer_id < c->goaway_sent_id ? c->last_peer_id : c->goaway_sent_id;
+}
+
+// wire.c: frames into the connection's output. False = no memory, nothing written; the connection
+// has then failed, since the peer would miss the frame.
+bool h2_put_frame(struct h2_conn *, uint8_t type, uint8_t flags, uint32_t id, const void *payload,
+	size_t len);
+void h2_put_rst(struct h2_conn *, uint32_t id, enum h2_error code);
+bool h2_put_window_update(struct h2_conn *, uint32_t id, uint32_t increment);
+void h2_put_goaway(struct h2_conn *, uint32_t last_id, enum h2_error code);
+void h2_put_settings(struct h2_conn *);
+// A connection error (RFC 9113 5.4.1): GOAWAY is queued, nothing else will be.
+void h2_conn_fail(struct h2_conn *, enum h2_error code);
+
+// message.c
+bool h2_put_message(struct h2_stream *, const struct h2_message *, bool end_stream);
+bool h2_pack_trailers(struct h2_stream *, const struct h2_message *);
+bool h2_put_packed_trailers(struct h2_stream *);
+
+// stream.c
+struct h2_stream *h2_stream_new(struct h2_conn *, uint32_t id);
+struct h2_stream *h2_stream_find(const struct h2_conn *, uint32_t id);
+// The owner's last word about the stream, then it is gone.
+void h2_stream_close(struct h2_stream *, enum h2_error code, bool by_peer, bool unprocessed);
+// An error of the peer on one stream (RFC 9113 5.4.2): RST_STREAM, close.
+void h2_stream_fail(struct h2_stream *, enum h2_error code);
+// The same where there is no stream (any more): RST_STREAM, and later frames are ignored.
+void h2_stream_refuse(struct h2_conn *, uint32_t id, enum h2_error code, bool charge);
+// Both ends out: off the wire, on_closed in the next pump.
+void h2_stream_check_done(struct h2_stream *);
+// Puts it on the list where it belongs now.
+void h2_stream_schedule(struct h2_stream *);
+enum h2_past { H2_PAST_RESET, H2_PAST_ENDED, H2_PAST_NEVER };
+// What became of a stream that is no more; NEVER = its id was skipped.
+enum h2_past h2_stream_past(const struct h2_conn *, uint32_t id);
+// Never opened so far.
+bool h2_id_idle(const struct h2_conn *, uint32_t id);
+
+// flow.c
+// A DATA frame's payload arrived (padding included). False = the connection has failed.
+bool h2_flow_receive(struct h2_conn *, uint32_t len);
+void h2_flow_delivered(struct h2_stream *, uint32_t len);
+void h2_flow_consumed(struct h2_stream *, size_t len);
+void h2_flow_window_update(struct h2_conn *, uint32_t id, uint32_t increment);
+// INITIAL_WINDOW_SIZE changes. False = a window overflows.
+bool h2_flow_set_peer_initial(struct h2_conn *, uint32_t size);
+void h2_flow_set_our_initial(struct h2_conn *);
+// WINDOW_UPDATEs that are due, within *room. False = more wait for room.
+bool h2_flow_announce(struct h2_conn *, size_t *room);
+
+// settings.c
+void h2_settings_received(struct h2_conn *, const uint8_t *payload, size_t len);
+void h2_settings_acked(struct h2_conn *);
+
+// receive.c: complete frames and header blocks
+void h2_receive_frame(struct h2_conn *, const uint8_t *payload);
+void h2_receive_block(struct h2_conn *, const uint8_t *last_piece, size_t len);
+
+// abuse.c: each true = within budget; false = the connection has failed (ENHANCE_YOUR_CALM).
+bool h2_abuse_charge_reset(struct h2_conn *);
+bool h2_abuse_answer(struct h2_conn *);
+bool h2_abuse_empty(struct h2_conn *, bool empty);
+bool h2_abuse_priority(struct h2_conn *);
+bool h2_abuse_window_update(struct h2_conn *);
+void h2_abuse_fail(struct h2_conn *, enum h2_abuse);

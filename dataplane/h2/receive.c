@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// What complete frames and header blocks of the peer mean (RFC 9113 5.1, 6, 8.1).
+#include "dataplane/h2/impl.h"
+
+// A backend that never comes to its final response.
+#define MAX_INFORMATIONAL 100
+
+_Static_assert(H2_C_well_formed + H2_TOO_LARGE == H2_C_malformed_too_large,
+	"counters follow enum h2_malformed");
+
+static void on_rst_stream(struct h2_conn *c, uint32_t id, enum h2_error code)
+{
+	struct h2_stream *s = h2_stream_find(c, id);
+	if (!s && h2_id_idle(c, id)) {
+		h2_conn_fail(c, H2_PROTOCOL_ERROR);
+		return;
+	}
+	if (!h2_abuse_charge_reset(c))
+		return;
+	if (s)
+		h2_stream_close(s, code, true, code == H2_REFUSED_STREAM);
+	else
+		h2_count(c->ctx, H2_C_ignored_closed_stream);
+}
+
+// RFC 9113 5.3: deprecated, but its errors still are errors.
+static void on_priority(struct h2_conn *c, const uint8_t *payload)
+{
+	const struct h2_frame *f = &c->rx.frame;
+	if (!h2_abuse_priority(c))
+		return;
+	enum h2_error code = H2_NO_ERROR;
+	if (f->length != 5)
+		code = H2_FRAME_SIZE_ERROR;
+	else if ((h2_read_u32(payload) & H2_ID_MAX) == f->id) // RFC 7540 5.3.1
+		code = H2_PROTOCOL_ERROR;
+	if (!code)
+		return;
+	struct h2_stream *s = h2_stream_find(c, f->id);
+	if (s)
+		h2_stream_fail(s, code);
+	else
+		h2_conn_fail(c, code);
+}
+
+static const uint8_t our_ping[8] = {'s', 'h', 'u', 'n', 't', 0, 0, 1};
+
+void h2_conn_ping(struct h2_conn *c)
+{
+	h2_put_frame(c, H2_PING, 0, 0, our_ping, sizeof(our_ping));
+}
+
+static void on_ping(struct h2_conn *c, const uint8_t *payload)
+{
+	if (!(c->rx.frame.flags & H2_FLAG_ACK)) {
+		if (h2_put_frame(c, H2_PING, H2_FLAG_ACK, 0, payload, 8))
+			h2_abuse_answer(c);
+	} else if (memcmp(payload, our_ping, sizeof(our_ping)) != 0) {
+		h2_count(c->ctx, H2_C_ping_ack_unasked);
+	} else if (c->events->on_ping_ack) {
+		c->events->on_ping_ack(c);
+	}
+}
+
+// RFC 9113 6.8. Only streams that we opened are above its id.
+static void on_goaway(struct h2_conn *c, const uint8_t *payload)
+{
+	uint32_t last_id = h2_read_u32(payload) & H2_ID_MAX;
+	enum h2_error code = h2_read_u32(payload + 4);
+	if (c->goaway_got && last_id > c->goaway_got_id) {
+		h2_conn_fail(c, H2_PROTOCOL_ERROR);
+		return;
+	}
+	c->goaway_got = true;
+	c->goaway_got_id = last_id;
+	if (c->events->on_goaway)
+		c->events->on_goaway(c, last_id, code);
+	while (c->role == H2_CLIENT && !h2_list_empty(&c->streams)) {
+		struct h2_stream *s = H2_LINK_OF(c->streams.prev, struct h2_stream, link);
+		if (s->id <= last_id)
+			break;
+		h2_stream_close(s, H2_REFUSED_STREAM, true, true);
+	}
+}
+
+void h2_receive_frame(struct h2_conn *c, const uint8_t *payload)
+{
+	const struct h2_frame *f = &c->rx.frame;
+	switch (f->type) {
+	case H2_PRIORITY:
+		on_priority(c, payload);
+		break;
+	case H2_RST_STREAM:
+		on_rst_stream(c, f->id, h2_read_u32(payload));
+		break;
+	case H2_SETTINGS:
+		if (f->flags & H2_FLAG_ACK)
+			h2_settings_acked(c);
+		else
+			h2_settings_received(c, payload, f->length);
+		break;
+	case H2_PING:
+		on_ping(c, payload);
+		break;
+	case H2_GOAWAY:
+		on_goaway(c, payload);
+		break;
+	case H2_WINDOW_UPDATE:
+		h2_flow_window_update(c, f->id, h2_read_u32(payload) & H2_WINDOW_MAX);
+		break;
+	default: // RFC 9113 5.5: unknown types are ignored
+		break;
+	}
+}
+
+static bool emit(void *ctx, const nghttp2_nv *nv)
+{
+	struct str name = {(const char *)nv->name, nv->namelen};
+	struct str value = {(const char *)nv->value, nv->valuelen};
+	return h2_block_add(ctx, name, value, nv->flags & NGHTTP2_NV_FLAG_NO_INDEX);
+}
+
+// Runs the block through HPACK and the header rules. False = the connection has failed.
+static bool decode(struct h2_conn *c, const uint8_t *last_piece, size_t len)
+{
+	struct h2_context *ctx = c->ctx;
+	struct buf *pending = &c->rx.pending;
+	enum hpack_result r = HPACK_OK;
+	while (r == HPACK_OK && pending->len) {
+		size_t n;
+		const uint8_t *p = buf_peek(pending, &n);
+		bool last = n == pending->len && len == 0;
+		r = hpack_decode(&c->hpack, &ctx->nghttp2_mem, p, n, last, emit, &ctx->block);
+		buf_consume(pending, ctx->chunks, n);
+		if (last)
+			goto done;
+	}
+	if (r == HPACK_OK)
+		r = hpack_decode(
+			&c->hpack, &ctx->nghttp2_mem, last_piece, len, true, emit, &ctx->block);
+done:
+	h2_count(ctx, H2_C_header_blocks_in);
+	if (r == HPACK_OK)
+		return true;
+	if (r == HPACK_STOPPED)
+		h2_abuse_fail(c, H2_ABUSE_HEADER_BOMB);
+	else if (r == HPACK_NO_MEMORY)
+		h2_count(ctx, H2_C_no_memory);
+	h2_conn_fail(c, r == HPACK_BAD ? H2_COMPRESSION_ERROR : H2_INTERNAL_ERROR);
+	// It may hold the large blocks that every connection shares.
+	hpack_fini(&c->hpack);
+	return false;
+}
+
+static void deliver(struct h2_conn *c, struct h2_stream *s)
+{
+	struct h2_context *ctx = c->ctx;
+	c->rx.stream = s;
+	if (ctx->block.message.end_stream) {
+		s->got_end = true;
+		h2_list_remove(&s->credit);
+		h2_stream_check_done(s);
+	}
+	ctx->block_busy = true;
+	c->events->on_message(c, s, &ctx->block.message);
+	ctx->block_busy = false;
+	c->rx.stream = NULL;
+}
+
+static void count_malformed(struct h2_conn *c, enum h2_malformed why)
+{
+	counter_add(&c->ctx->counters[H2_C_well_formed + why], 1);
+}
+
+static bool accepts(struct h2_conn *c, uint32_t id)
+{
+	struct h2_context *ctx = c->ctx;
+	if (id > c->goaway_sent_id) {
+		h2_count(ctx, H2_C_streams_refused_drain);
+		h2_stream_refuse(c, id, H2_REFUSED_STREAM, false);
+		return false;
+	}
+	if (c->n_streams >= ctx->conf.max_concurrent_streams) {
+		h2_count(ctx, H2_C_streams_refused_limit);
+		h2_stream_refuse(c, id, H2_REFUSED_STREAM, true);
+		return false;
+	}
+	return true;
+}
+
+// HX-08: END_STREAM right behind the header block.
+static bool length_fits(const struct h2_message *m)
+{
+	return !m->end_stream || m->content_length <= 0;
+}
+
+static void new_request(struct h2_conn *c, uint32_t id)
+{
+	struct h2_context *ctx = c->ctx;
+	struct h2_block *b = &ctx->block;
+	c->last_peer_id = id;
+	if (!accepts(c, id))
+		return;
+	enum h2_malformed why = h2_block_end(b, c->rx.block_flags & H2_FLAG_END_STREAM);
+	if (!why && !length_fits(&b->message))
+		why = H2_BAD_CONTENT_LENGTH;
+	count_malformed(c, why);
+	if (why || c->rx.block_self) {
+		h2_count(ctx, H2_C_stream_errors);
+		h2_stream_refuse(c, id, H2_PROTOCOL_ERROR, true);
+		return;
+	}
+	struct h2_stream *s = h2_stream_new(c, id);
+	if (!s) {
+		h2_count(ctx, H2_C_streams_refused_memory);
+		h2_stream_refuse(c, id, H2_REFUSED_STREAM, false);
+		return;
+	}
+	h2_count(ctx, H2_C_streams_accepted);
+	if (b->message.bad)
+		h2_count(ctx, b->message.bad == 431 ? H2_C_requests_too_large_431
+						    : H2_C_requests_bad_400);
+	s->got_head = true;
+	s->is_head = b->method_head;
+	s->is_connect = b->method_connect;
+	s->content_length = b->message.content_length;
+	deliver(c, s);
+}
+
+// RFC 9110 8.6, 6.4.1: what the length of a response may be.
+static void take_response_length(struct h2_stream *s, const struct h2_message *m)
+{
+	bool no_body = s->is_head || m->status == 204 || m->status == 304;
+	s->content_length = no_body ? 0 : m->content_length;
+	if (!no_body && s->is_connect)
+		s->content_length = -1;
+}
+
+static void more_headers(struct h2_conn *c, struct h2_stream *s)
+{
+	struct h2_message *m = &c->ctx->block.message;
+	enum h2_malformed why =
+		h2_block_end(&c->ctx->block, c->rx.block_flags & H2_FLAG_END_STREAM);
+	if (s->got_end) { // RFC 9113 5.1, "half-closed (remote)"
+		h2_stream_fail(s, H2_STREAM_CLOSED);
+		return;
+	}
+	if (m->kind == H2_RESPONSE)
+		take_response_length(s, m);
+	int64_t total = s->content_length;
+	if (m->kind == H2_TRAILERS && m->content_length >= 0)
+		total = m->content_length;
+	if (!why && m->end_stream && total >= 0 && total != s->received)
+		why = H2_BAD_CONTENT_LENGTH;
+	count_malformed(c, why);
+	if (why || c->rx.block_self) {
+		h2_stream_fail(s, H2_PROTOCOL_ERROR);
+		return;
+	}
+	if (m->kind == H2_INFORMATIONAL && ++s->n_informational > MAX_INFORMATIONAL) {
+		h2_abuse_fail(c, H2_ABUSE_INFORMATIONAL);
+		return;
+	}
+	if (m->kind == H2_RESPONSE)
+		s->got_head = true;
+	deliver(c, s);
+}
+
+// A block on a stream that is no more (HX-26). The table has seen it, whatever follows.
+static void late_block(struct h2_conn *c, uint32_t id)
+{
+	switch (h2_stream_past(c, id)) {
+	case H2_PAST_RESET:
+		h2_count(c->ctx, H2_C_ignored_closed_stream);
+		break;
+	case H2_PAST_ENDED:
+		h2_conn_fail(c, H2_STREAM_CLOSED);
+		break;
+	case H2_PAST_NEVER: // RFC 9113 5.1.1: an id below an earlier one
+		h2_conn_fail(c, H2_PROTOCOL_ERROR);
+		break;
+	}
+}
+
+void h2_receive_block(struct h2_conn *c, const uint8_t *last_piece, size_t len)
+{
+	uint32_t id = c->rx.block_id;
+	c->rx.block_id = 0;
+	bool idle = h2_id_idle(c, id);
+	if (idle && (c->role == H2_CLIENT || id % 2 == 0)) {
+		h2_conn_fail(c, H2_PROTOCOL_ERROR);
+		return;
+	}
+	struct h2_stream *s = h2_stream_find(c, id);
+	bool response = c->role == H2_CLIENT && s && !s->got_head;
+	h2_block_begin(&c->ctx->block, idle ? H2_REQUEST : response ? H2_RESPONSE : H2_TRAILERS);
+	c->ctx->block.connect_stream = s && s->is_connect;
+	c->ctx->block.length_forbidden = s && !response && s->content_length >= 0;
+	if (!decode(c, last_piece, len))
+		return;
+	if (s)
+		more_headers(c, s);
+	else if (idle)
+		new_request(c, id);
+	else
+		late_block(c, id);
+}
