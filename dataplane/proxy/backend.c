@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/backend.h"
+
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/state.h"
+#include "dataplane/proxy/upstream.h"
+#include "lb/base/check.h"
+#include "lb/link.h"
+#include "lb/snapshot.h"
+
+#include <stdio.h>
+
+// Waits between our own attempts at a backend (lb-tree.md BO-01); those of the control thread have
+// their own.
+#define BACKOFF_FIRST_NS UINT64_C(1000000000)
+#define BACKOFF_MAX_NS UINT64_C(120000000000)
+
+static void set_ready_bit(struct proxy_backend *b, bool ready)
+{
+	uint64_t bit = UINT64_C(1) << (b->id % 64);
+	if (ready)
+		b->proxy->ready[b->id / 64] |= bit;
+	else
+		b->proxy->ready[b->id / 64] &= ~bit;
+}
+
+static void list_to_tell(struct proxy_backend *b)
+{
+	struct proxy *p = b->proxy;
+	if (b->tell_listed)
+		return;
+	b->tell_listed = true;
+	b->tell_next = NULL;
+	if (p->tell_tail)
+		p->tell_tail->tell_next = b;
+	else
+		p->tell_head = b;
+	p->tell_tail = b;
+}
+
+void proxy_backend_changed(struct proxy_backend *b)
+{
+	struct proxy *p = b->proxy;
+	if (b->serve_listed)
+		return;
+	b->serve_listed = true;
+	b->serve_next = NULL;
+	if (p->serve_tail)
+		p->serve_tail->serve_next = b;
+	else
+		p->serve_head = b;
+	p->serve_tail = b;
+}
+
+static void add_open(struct proxy_backend *b, struct proxy_upstream *u)
+{
+	if (u->open)
+		return;
+	u->open = true;
+	u->open_next = NULL;
+	u->open_prev = b->open_tail;
+	if (b->open_tail)
+		b->open_tail->open_next = u;
+	else
+		b->open_head = u;
+	b->open_tail = u;
+}
+
+static void remove_open(struct proxy_backend *b, struct proxy_upstream *u)
+{
+	if (!u->open)
+		return;
+	u->open = false;
+	if (u->open_prev)
+		u->open_prev->open_next = u->open_next;
+	else
+		b->open_head = u->open_next;
+	if (u->open_next)
+		u->open_next->open_prev = u->open_prev;
+	else
+		b->open_tail = u->open_prev;
+}
+
+// RELEASE is taken back by a newer pick or CONNECT: what is left of the connections serves on
+// (UPD-03).
+static void take_up_again(struct proxy_backend *b)
+{
+	b->releasing = false;
+	list_to_tell(b); // answers the RELEASE
+	for (struct proxy_upstream *u = b->conns; u; u = u->next) {
+		if (u->state != PROXY_UPSTREAM_READY)
+			continue;
+		add_open(b, u);
+		set_ready_bit(b, true);
+		proxy_queue_changed(b->proxy);
+	}
+}
+
+static struct proxy_backend *use(struct proxy *p, const struct lb_endpoint *ep)
+{
+	struct proxy_backend *b = &p->backends[ep->id];
+	if (!b->proxy) {
+		uint64_t barred = b->barred;
+		*b = (struct proxy_backend){
+			.proxy = p, .id = ep->id, .addr = ep->addr, .barred = barred};
+	}
+	DCHECK(ip_port_eq(&b->addr, &ep->addr)); // an id gets a new address only after RELEASED
+	if (b->releasing)
+		take_up_again(b);
+	return b;
+}
+
+struct proxy_backend *proxy_backend_find(struct proxy *p, const struct lb_endpoint *ep)
+{
+	struct proxy_backend *b = &p->backends[ep->id];
+	if (b->proxy && !b->releasing)
+		return b;
+	if (p->snapshot->version <= b->barred)
+		return NULL;
+	return use(p, ep);
+}
+
+static void begin_attempt(struct proxy_backend *b)
+{
+	const char *why;
+	struct proxy_upstream *u = proxy_upstream_connect(b, &why);
+	b->n_connecting++;
+	if (!u) {
+		proxy_backend_attempt_failed(b, why);
+		return;
+	}
+	b->n_conns++;
+	u->next = b->conns;
+	if (u->next)
+		u->next->prev = u;
+	b->conns = u;
+}
+
+static void retry_fire(struct twheel_timer *t)
+{
+	struct proxy *p = (void *)((uint8_t *)t - offsetof(struct proxy, retry_timer));
+	proxy_queue_changed(p);
+}
+
+// An attempt of our own, unless one failed lately: then the queues are picked again when it may be
+// repeated.
+static void attempt_if_due(struct proxy_backend *b)
+{
+	struct proxy *p = b->proxy;
+	if (b->n_connecting || b->n_ready >= p->conf.max_conns_per_endpoint || p->freeing)
+		return;
+	if (twheel_now(p->wheel) >= b->retry_at_ns) {
+		begin_attempt(b);
+	} else if (!twheel_armed(&p->retry_timer)) {
+		p->retry_timer.fire = retry_fire;
+		twheel_arm(p->wheel, &p->retry_timer, b->retry_at_ns);
+	}
+}
+
+void proxy_backend_want(struct proxy *p, const struct lb_endpoint *ep)
+{
+	struct proxy_backend *b = proxy_backend_find(p, ep);
+	if (b && !b->n_ready)
+		attempt_if_due(b);
+}
+
+static struct proxy_upstream *first_with_room(struct proxy_backend *b)
+{
+	while (b->open_head) {
+		struct proxy_upstream *u = b->open_head;
+		if (proxy_upstream_has_room(u))
+			return u;
+		remove_open(b, u);
+	}
+	return NULL;
+}
+
+struct proxy_upstream *proxy_backend_room(struct proxy_backend *b)
+{
+	return b->waiting.head ? NULL : first_with_room(b);
+}
+
+void proxy_backend_wait(struct proxy_backend *b, struct proxy_request *r)
+{
+	proxy_list_append(&b->waiting, r);
+	proxy_backend_changed(b);
+}
+
+// Back to the cluster's queue, in order, before those that came later.
+static void give_up_waiting(struct proxy_backend *b)
+{
+	while (b->waiting.tail)
+		proxy_request_back_to_queue(b->waiting.tail);
+}
+
+static bool serve(struct proxy_backend *b)
+{
+	struct proxy_upstream *u;
+	bool moved = false;
+	while (b->waiting.head && !b->releasing && (u = first_with_room(b))) {
+		proxy_request_send_stored(b->waiting.head, u);
+		moved = true;
+	}
+	if (!b->waiting.head)
+		return moved;
+	if (!b->releasing)
+		attempt_if_due(b);
+	if (b->releasing || !b->n_conns) {
+		give_up_waiting(b);
+		moved = true;
+	}
+	return moved;
+}
+
+bool proxy_backend_serve_all(struct proxy *p)
+{
+	bool moved = false;
+	while (p->serve_head) {
+		struct proxy_backend *b = p->serve_head;
+		p->serve_head = b->serve_next;
+		if (!p->serve_head)
+			p->serve_tail = NULL;
+		b->serve_listed = false;
+		if (b->proxy)
+			moved |= serve(b);
+	}
+	return moved;
+}
+
+void proxy_backend_connect(struct proxy *p, const struct lb_endpoint *ep)
+{
+	struct proxy_backend *b = use(p, ep);
+	b->barred = 0;
+	b->connect_owed = true;
+	list_to_tell(b);
+	if (!b->n_ready && !b->n_connecting)
+		begin_attempt(b);
+}
+
+void proxy_backend_release(struct proxy *p, const struct lb_endpoint *ep)
+{
+	struct proxy_backend *b = &p->backends[ep->id];
+	if (!b->proxy)
+		use(p, ep);
+	b->n_release_owed++;
+	b->releasing = true;
+	b->barred = p->version;
+	b->told_up = b->connect_owed = false; // nobody asks any more
+	set_ready_bit(b, false);
+	list_to_tell(b);
+	proxy_backend_changed(b);
+	struct proxy_upstream *next;
+	for (struct proxy_upstream *u = b->conns; u; u = next) {
+		next = u->next;
+		remove_open(b, u);
+		if (u->state == PROXY_UPSTREAM_CONNECTING)
+			proxy_upstream_retire(u, "released");
+		else
+			proxy_conn_touch(&u->conn); // closed there if it has no stream
+	}
+}
+
+void proxy_backend_attempt_failed(struct proxy_backend *b, const char *why)
+{
+	struct proxy *p = b->proxy;
+	b->n_connecting--;
+	b->why = why;
+	uint64_t wait = b->backoff_ns ? b->backoff_ns / 5 * 8 : BACKOFF_FIRST_NS;
+	b->backoff_ns = wait < BACKOFF_MAX_NS ? wait : BACKOFF_MAX_NS;
+	uint64_t jitter = rand_below(&p->rand, b->backoff_ns / 5 * 2); // ±20 %
+	b->retry_at_ns = twheel_now(p->wheel) + b->backoff_ns / 5 * 4 + jitter;
+	proxy_count(p, PROXY_CONNECT_FAILURES);
+	list_to_tell(b);
+	proxy_backend_changed(b);
+	proxy_queue_changed(p);
+}
+
+void proxy_backend_ready(struct proxy_backend *b, struct proxy_upstream *u)
+{
+	b->n_connecting--;
+	b->n_ready++;
+	b->backoff_ns = 0;
+	b->retry_at_ns = 0;
+	list_to_tell(b);
+	if (b->releasing)
+		return;
+	set_ready_bit(b, true);
+	proxy_backend_opened(b, u);
+	proxy_queue_changed(b->proxy);
+}
+
+void proxy_backend_opened(struct proxy_backend *b, struct proxy_upstream *u)
+{
+	if (b->releasing)
+		return;
+	add_open(b, u);
+	if (b->waiting.head)
+		proxy_backend_changed(b);
+}
+
+void proxy_backend_not_ready(struct proxy_backend *b, struct proxy_upstream *u, const char *why)
+{
+	remove_open(b, u);
+	b->n_ready--;
+	if (b->n_ready)
+		return;
+	b->why = why;
+	set_ready_bit(b, false);
+	list_to_tell(b);
+	proxy_backend_changed(b);
+	proxy_queue_changed(b->proxy);
+}
+
+void proxy_backend_remove(struct proxy_backend *b, struct proxy_upstream *u)
+{
+	if (u->prev)
+		u->prev->next = u->next;
+	else
+		b->conns = u->next;
+	if (u->next)
+		u->next->prev = u->prev;
+	b->n_conns--;
+	list_to_tell(b);
+}
+
+static bool tell(struct proxy_backend *b, enum lb_event_kind kind)
+{
+	struct lb_event e = {.kind = kind, .endpoint_id = b->id};
+	if (kind == LB_EVENT_FAILED || kind == LB_EVENT_LOST)
+		snprintf(e.why, sizeof(e.why), "%s", b->why ? b->why : "closed");
+	return spsc_write(&b->proxy->link->events, &e);
+}
+
+// Told by comparing what is with what the control thread knows, so that a full ring can delay an
+// event but not lose a state. False = the ring is full.
+static bool tell_one(struct proxy_backend *b)
+{
+	bool up = b->n_ready > 0 && !b->releasing;
+	while (b->n_release_owed && (!b->releasing || !b->n_conns)) {
+		if (!tell(b, LB_EVENT_RELEASED))
+			return false;
+		b->n_release_owed--;
+	}
+	if (!up && b->told_up) {
+		if (!tell(b, LB_EVENT_LOST))
+			return false;
+		b->told_up = false;
+	}
+	if (up && (!b->told_up || b->connect_owed)) {
+		if (!tell(b, LB_EVENT_CONNECTED))
+			return false;
+		b->told_up = true;
+		b->connect_owed = false;
+	}
+	if (b->connect_owed && !b->n_connecting) {
+		if (!tell(b, LB_EVENT_FAILED))
+			return false;
+		b->connect_owed = false;
+	}
+	return true;
+}
+
+void proxy_backend_tell_all(struct proxy *p)
+{
+	while (p->tell_head) {
+		struct proxy_backend *b = p->tell_head;
+		if (!tell_one(b)) {
+			proxy_count(p, PROXY_EVENTS_DELAYED);
+			return;
+		}
+		p->tell_head = b->tell_next;
+		if (!p->tell_head)
+			p->tell_tail = NULL;
+		b->tell_listed = false;
+		if (b->releasing && !b->n_conns && !b->waiting.head && !b->serve_listed)
+			*b = (struct proxy_backend){.barred = b->barred};
+	}
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// This worker's connections to one endpoint: made when the control thread or a pick asks, handed to
+// requests, reported to the control thread. Indexed by endpoint id; the slot of an id is used anew
+// after RELEASED.
+// Thread: the owning worker.
+#pragma once
+
+#include "dataplane/proxy/queue.h"
+#include "lb/base/ip.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lb_endpoint;
+struct proxy;
+struct proxy_upstream;
+
+// All zero = nothing known of it.
+struct proxy_backend {
+	struct proxy *proxy; // NULL = not in use
+	struct proxy_upstream *conns; // all that are not over
+	struct proxy_upstream *open_head, *open_tail; // ready, perhaps with room
+	struct proxy_list waiting; // requests for a stream here
+	struct proxy_backend *serve_next, *tell_next;
+	const char *why; // of the last failure or loss; static
+	uint64_t barred; // picks of snapshots up to this version are not followed: released since
+	uint64_t retry_at_ns; // own attempts wait until then; those of the control thread don't
+	uint64_t backoff_ns; // the last wait; 0 = none since the last success
+	struct ip_port addr;
+	uint32_t id;
+	uint16_t n_conns, n_connecting, n_ready;
+	uint8_t n_release_owed; // RELEASED answers
+	bool releasing;
+	bool connect_owed; // an answer to CONNECT
+	bool told_up; // the control thread believes so
+	bool serve_listed, tell_listed;
+};
+
+// The connections to this endpoint, for a pick of this turn's snapshot. NULL = it was released
+// meanwhile: pick again with the next one.
+struct proxy_backend *proxy_backend_find(struct proxy *, const struct lb_endpoint *);
+// Starts a connection unless there is one, or one has failed lately (MC-04, MC-07).
+void proxy_backend_want(struct proxy *, const struct lb_endpoint *);
+// A connection for one more stream, if none waits already; begins another one if need be and
+// allowed.
+struct proxy_upstream *proxy_backend_room(struct proxy_backend *);
+void proxy_backend_wait(struct proxy_backend *, struct proxy_request *);
+// Room, waiting requests or connections have changed: looked at in this turn.
+void proxy_backend_changed(struct proxy_backend *);
+// Looks at them. True = some request moved.
+bool proxy_backend_serve_all(struct proxy *);
+
+// LB_COMMAND_CONNECT and RELEASE.
+void proxy_backend_connect(struct proxy *, const struct lb_endpoint *);
+void proxy_backend_release(struct proxy *, const struct lb_endpoint *);
+// Reports what changed, as far as the ring takes it; the rest stays listed.
+void proxy_backend_tell_all(struct proxy *);
+
+// From its connections.
+void proxy_backend_attempt_failed(struct proxy_backend *, const char *why);
+void proxy_backend_ready(struct proxy_backend *, struct proxy_upstream *);
+void proxy_backend_opened(struct proxy_backend *, struct proxy_upstream *); // has room again
+void proxy_backend_not_ready(struct proxy_backend *, struct proxy_upstream *, const char *why);
+void proxy_backend_remove(struct proxy_backend *, struct proxy_upstream *); // over

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/client.h"
+
+#include "dataplane/proxy/drain.h"
+#include "dataplane/proxy/forward.h"
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/state.h"
+#include "lb/link.h"
+
+#define SETTINGS_TIMEOUT_NS UINT64_C(10000000000)
+
+static void link_client(struct proxy_client *c)
+{
+	struct proxy *p = c->conn.proxy;
+	c->next = p->client_list;
+	if (c->next)
+		c->next->prev = c;
+	p->client_list = c;
+	counter_add(&p->link->counters.client_connections, 1);
+}
+
+static void unlink_client(struct proxy_client *c)
+{
+	struct proxy *p = c->conn.proxy;
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		p->client_list = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	proxy_drain_forget(p, c);
+	counter_add(&p->link->counters.client_connections, -UINT64_C(1));
+}
+
+static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_message *m)
+{
+	struct proxy_request *r = h2_stream_user(s);
+	if (m->kind == H2_REQUEST)
+		proxy_request_begin(h2_conn_user(h2), s, m);
+	else if (r)
+		proxy_forward_request_trailers(r, m);
+}
+
+static void on_data(
+	struct h2_conn *h2, struct h2_stream *s, const uint8_t *data, size_t len, bool end_stream)
+{
+	struct proxy_request *r = h2_stream_user(s);
+	if (r)
+		proxy_forward_request_data(r, data, len, end_stream);
+}
+
+static void on_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
+{
+	struct proxy_request *r = h2_stream_user(s);
+	if (r)
+		proxy_forward_response_sent(r, n);
+}
+
+static void on_closed(
+	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
+{
+	struct proxy_client *c = h2_conn_user(h2);
+	struct proxy_request *r = h2_stream_user(s);
+	if (!r)
+		return;
+	enum lb_cause cause;
+	if (c->cut)
+		cause = LB_CAUSE_TIMEOUT;
+	else if (!c->conn.h2)
+		cause = LB_CAUSE_CLIENT_LOST;
+	else if (by_peer)
+		cause = LB_CAUSE_CLIENT_RESET;
+	else
+		cause = code == H2_NO_ERROR ? LB_CAUSE_OK : LB_CAUSE_CLIENT_PROTOCOL;
+	proxy_request_client_closed(r, cause);
+}
+
+static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
+{
+	struct proxy_client *c = h2_conn_user(h2);
+	twheel_cancel(c->conn.proxy->wheel, &c->conn.timer);
+}
+
+static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
+{
+	// A client's GOAWAY speaks of streams that we would open: none.
+}
+
+static void on_ping_ack(struct h2_conn *h2)
+{
+}
+
+static const struct h2_events events = {.on_message = on_message,
+	.on_data = on_data,
+	.on_sent = on_sent,
+	.on_closed = on_closed,
+	.on_settings = on_settings,
+	.on_goaway = on_goaway,
+	.on_ping_ack = on_ping_ack};
+
+static void over(struct proxy_client *c, enum h2_error code)
+{
+	unlink_client(c);
+	proxy_conn_over(&c->conn, code);
+}
+
+void proxy_client_close(struct proxy_client *c, enum h2_error code)
+{
+	h2_conn_drain_end(c->conn.h2, code);
+	h2_conn_pump(c->conn.h2, tcp_conn_send_room(c->conn.tcp));
+	over(c, code);
+}
+
+void proxy_client_abort(struct proxy_client *c)
+{
+	if (c->conn.h2)
+		unlink_client(c);
+	proxy_conn_gone(&c->conn, H2_CANCEL, true);
+}
+
+// The rest of an upload whose answer is out isn't wanted any more (RFC 9113 8.1). It is out when
+// nothing of the stream is queued and the connection had room for all there was.
+static void reset_answered(struct proxy_client *c)
+{
+	if (c->conn.more)
+		return;
+	struct proxy_request *next;
+	for (struct proxy_request *r = c->answered.head; r; r = next) {
+		next = r->next;
+		if (!h2_stream_queued(r->client)) {
+			h2_stream_reset(r->client, H2_NO_ERROR);
+			proxy_conn_touch(&c->conn);
+		}
+	}
+}
+
+void proxy_client_flushed(struct proxy_client *c)
+{
+	enum h2_error code;
+	if (h2_conn_failed(c->conn.h2, &code)) {
+		over(c, code);
+		return;
+	}
+	reset_answered(c);
+	if (c->drained && h2_conn_idle(c->conn.h2))
+		over(c, H2_NO_ERROR);
+}
+
+static void on_eof(struct tcp_conn *tcp, void *user)
+{
+	// Half-closed HTTP/2 is of no use to anybody: what is left of its streams is cancelled.
+	struct proxy_client *c = user;
+	if (c->conn.h2)
+		proxy_client_close(c, H2_NO_ERROR);
+}
+
+static void on_tcp_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
+{
+	struct proxy_client *c = user;
+	if (c->conn.h2)
+		unlink_client(c);
+	proxy_conn_gone(&c->conn, H2_CANCEL, false);
+}
+
+static const struct tcp_conn_ops tcp_ops = {.on_data = proxy_conn_on_data,
+	.on_send_room = proxy_conn_on_send_room,
+	.on_eof = on_eof,
+	.on_closed = on_tcp_closed};
+
+static void silent_fire(struct twheel_timer *t)
+{
+	struct proxy_client *c = (struct proxy_client *)proxy_conn_of_timer(t);
+	proxy_count(c->conn.proxy, PROXY_CLIENTS_SILENT);
+	proxy_client_close(c, H2_SETTINGS_TIMEOUT);
+}
+
+const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, void **ret_user)
+{
+	struct proxy_listener *l = arg;
+	struct proxy *p = l->proxy;
+	struct proxy_client *c = p->drain.step == PROXY_DRAIN_NONE ? pool_take(&p->clients) : NULL;
+	if (!c) {
+		proxy_count(p, PROXY_CLIENTS_REFUSED);
+		return NULL;
+	}
+	*c = (struct proxy_client){.frontend = (uint8_t)l->frontend};
+	proxy_conn_init(&c->conn, p, PROXY_CONN_CLIENT);
+	if (!proxy_conn_start(&c->conn, tcp, H2_SERVER, &events)) {
+		proxy_count(p, PROXY_CLIENTS_REFUSED);
+		pool_put(&p->clients, c);
+		return NULL;
+	}
+	link_client(c);
+	counter_add(&p->link->counters.frontend_connections[l->frontend], 1);
+	proxy_conn_arm(&c->conn, silent_fire, SETTINGS_TIMEOUT_NS);
+	*ret_user = c;
+	return &tcp_ops;
+}

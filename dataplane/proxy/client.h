@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Client connections: accepted on a frontend, fed to HTTP/2, closed. What their streams ask for is
+// request.h's.
+// Thread: the owning worker.
+#pragma once
+
+#include "dataplane/proxy/conn.h"
+#include "dataplane/proxy/queue.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct proxy_client {
+	struct proxy_conn conn; // first
+	struct proxy_client *next, *prev; // in the proxy's list, while conn.h2
+	struct proxy_list answered; // requests answered in full while their body still comes
+	uint8_t frontend;
+	bool cut; // by the drain's deadline
+	bool drained; // heard the last GOAWAY: goes when its streams are gone
+};
+
+// tcp_accept_fn; arg is a proxy_listener.
+const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *, void **ret_user);
+// After its output was pumped.
+void proxy_client_flushed(struct proxy_client *);
+// GOAWAY, then FIN.
+void proxy_client_close(struct proxy_client *, enum h2_error);
+// RST at once.
+void proxy_client_abort(struct proxy_client *);

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/conn.h"
+
+#include "dataplane/proxy/client.h"
+#include "dataplane/proxy/state.h"
+#include "dataplane/proxy/upstream.h"
+#include "lb/base/check.h"
+
+#define LINGER_NS UINT64_C(1000000000)
+// HEADERS, RST_STREAM and the like are written whatever the room: beyond TCP's limit and this, the
+// peer must read before we go on.
+#define OUT_SLACK (32u << 10)
+
+void proxy_conn_init(struct proxy_conn *c, struct proxy *p, enum proxy_conn_kind kind)
+{
+	*c = (struct proxy_conn){.proxy = p, .kind = kind};
+}
+
+bool proxy_conn_start(struct proxy_conn *c, struct tcp_conn *tcp, enum h2_role role,
+	const struct h2_events *events)
+{
+	struct buf *out = tcp_conn_sendq(tcp);
+	c->out_limit = (uint32_t)(out->len + tcp_conn_send_room(tcp)) + OUT_SLACK;
+	c->h2 = h2_conn_new(c->proxy->h2, role, events, out, c);
+	if (!c->h2)
+		return false;
+	c->tcp = tcp;
+	proxy_conn_touch(c);
+	return true;
+}
+
+void proxy_conn_touch(struct proxy_conn *c)
+{
+	struct proxy *p = c->proxy;
+	if (c->dirty)
+		return;
+	c->dirty = true;
+	c->dirty_next = NULL;
+	if (p->dirty_tail)
+		p->dirty_tail->dirty_next = c;
+	else
+		p->dirty_head = c;
+	p->dirty_tail = c;
+}
+
+void proxy_conn_arm(struct proxy_conn *c, void (*fire)(struct twheel_timer *), uint64_t delay_ns)
+{
+	struct twheel *w = c->proxy->wheel;
+	twheel_cancel(w, &c->timer);
+	c->timer.fire = fire;
+	twheel_arm(w, &c->timer, twheel_now(w) + delay_ns);
+}
+
+struct proxy_conn *proxy_conn_of_timer(struct twheel_timer *t)
+{
+	return (void *)((uint8_t *)t - offsetof(struct proxy_conn, timer));
+}
+
+size_t proxy_conn_on_data(struct tcp_conn *tcp, void *user, const uint8_t *data, size_t len)
+{
+	struct proxy_conn *c = user;
+	enum h2_error code;
+	if (!c->h2 || h2_conn_failed(c->h2, &code))
+		return len;
+	size_t n = 0;
+	// A client that asks and does not read is not asked for more. A backend's bytes are always
+	// taken: what they make us write is bounded by our own requests, and not reading could
+	// leave both sides waiting for each other.
+	if (c->kind == PROXY_CONN_UPSTREAM || tcp_conn_sendq(tcp)->len <= c->out_limit)
+		n = h2_conn_feed(c->h2, data, len);
+	c->fed_short = n < len;
+	// Nothing is on its way out whose acknowledgement would wake us: the next turn does.
+	if (c->fed_short && !tcp_conn_sendq(tcp)->len)
+		tcp_conn_resume(tcp);
+	proxy_conn_touch(c);
+	return n;
+}
+
+void proxy_conn_on_send_room(struct tcp_conn *tcp, void *user)
+{
+	struct proxy_conn *c = user;
+	if (!c->h2)
+		return;
+	proxy_conn_touch(c);
+	if (c->kind == PROXY_CONN_UPSTREAM)
+		proxy_upstream_roomy((struct proxy_upstream *)c);
+	if (c->fed_short) {
+		c->fed_short = false;
+		tcp_conn_resume(tcp);
+	}
+}
+
+// While there is something to send, TCP's own timeout is the bound.
+static void linger_fire(struct twheel_timer *t)
+{
+	struct proxy_conn *c = proxy_conn_of_timer(t);
+	if (tcp_conn_sendq(c->tcp)->len)
+		proxy_conn_arm(c, linger_fire, LINGER_NS);
+	else
+		proxy_conn_gone(c, H2_NO_ERROR, true);
+}
+
+static void link_lingering(struct proxy_conn *c)
+{
+	struct proxy *p = c->proxy;
+	c->lingering = true;
+	c->linger_prev = NULL;
+	c->linger_next = p->lingering;
+	if (c->linger_next)
+		c->linger_next->linger_prev = c;
+	p->lingering = c;
+}
+
+static void unlink_lingering(struct proxy_conn *c)
+{
+	if (!c->lingering)
+		return;
+	c->lingering = false;
+	if (c->linger_prev)
+		c->linger_prev->linger_next = c->linger_next;
+	else
+		c->proxy->lingering = c->linger_next;
+	if (c->linger_next)
+		c->linger_next->linger_prev = c->linger_prev;
+}
+
+// Out of c before the streams hear of it: they must find no connection to write to.
+static void end_h2(struct proxy_conn *c, enum h2_error code)
+{
+	struct h2_conn *h2 = c->h2;
+	c->h2 = NULL;
+	if (h2)
+		h2_conn_free(h2, code);
+}
+
+void proxy_conn_over(struct proxy_conn *c, enum h2_error code)
+{
+	DCHECK(c->tcp);
+	end_h2(c, code);
+	tcp_conn_push(c->tcp);
+	tcp_conn_shutdown(c->tcp);
+	link_lingering(c);
+	proxy_conn_arm(c, linger_fire, LINGER_NS);
+	if (c->fed_short) {
+		c->fed_short = false;
+		tcp_conn_resume(c->tcp); // dropped, so that the peer's FIN is reached
+	}
+}
+
+void proxy_conn_gone(struct proxy_conn *c, enum h2_error code, bool abort)
+{
+	struct tcp_conn *tcp = c->tcp;
+	end_h2(c, code);
+	if (abort && tcp)
+		tcp_conn_abort(tcp);
+	c->tcp = NULL;
+	unlink_lingering(c);
+	twheel_cancel(c->proxy->wheel, &c->timer);
+	proxy_conn_touch(c);
+}
+
+static void flush(struct proxy_conn *c)
+{
+	if (!c->tcp) {
+		struct proxy *p = c->proxy;
+		pool_put(c->kind == PROXY_CONN_CLIENT ? &p->clients : &p->upstreams, c);
+		return;
+	}
+	if (!c->h2)
+		return;
+	c->more = h2_conn_pump(c->h2, tcp_conn_send_room(c->tcp));
+	tcp_conn_push(c->tcp);
+	if (c->kind == PROXY_CONN_CLIENT)
+		proxy_client_flushed((struct proxy_client *)c);
+	else
+		proxy_upstream_flushed((struct proxy_upstream *)c);
+}
+
+bool proxy_conn_flush_all(struct proxy *p)
+{
+	if (!p->dirty_head)
+		return false;
+	while (p->dirty_head) {
+		struct proxy_conn *c = p->dirty_head;
+		p->dirty_head = c->dirty_next;
+		if (!p->dirty_head)
+			p->dirty_tail = NULL;
+		c->dirty = false;
+		flush(c);
+	}
+	return true;
+}

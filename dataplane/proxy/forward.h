@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What passes through between a request's two streams: fields, body and flow control, both ways.
+// Each side's window opens only as the other side's bytes leave (routing.md HX-24).
+// Thread: the owning worker.
+#pragma once
+
+#include "dataplane/h2/h2.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct proxy;
+struct proxy_request;
+
+// The request as the backend must see it, in ret; its fields may be in the proxy's scratch space.
+// False = too many fields.
+[[nodiscard]] bool proxy_forward_head(
+	struct proxy *, const struct h2_message *, bool is_grpc, struct h2_message *ret);
+
+// From the client, after its HEADERS.
+void proxy_forward_request_data(
+	struct proxy_request *, const uint8_t *, size_t len, bool end_stream);
+void proxy_forward_request_trailers(struct proxy_request *, const struct h2_message *);
+void proxy_forward_request_sent(struct proxy_request *, size_t n); // left for the backend
+
+// From the backend.
+void proxy_forward_response_head(struct proxy_request *, const struct h2_message *);
+void proxy_forward_response_data(
+	struct proxy_request *, const uint8_t *, size_t len, bool end_stream);
+void proxy_forward_response_trailers(struct proxy_request *, const struct h2_message *);
+void proxy_forward_response_sent(struct proxy_request *, size_t n); // left for the client

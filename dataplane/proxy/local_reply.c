@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/local_reply.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+// gRPC status codes that no cause has.
+enum {
+	GRPC_CANCELLED = 1,
+	GRPC_PERMISSION_DENIED = 7,
+	GRPC_RESOURCE_EXHAUSTED = 8,
+	GRPC_INTERNAL = 13,
+	GRPC_UNAVAILABLE = 14
+};
+
+struct proxy_reply proxy_reply_for(enum lb_cause cause, struct str text)
+{
+	const struct lb_cause_info *info = lb_cause_info(cause);
+	return (struct proxy_reply){.cause = cause,
+		.http_status = (uint16_t)info->http_status,
+		.grpc_status = info->grpc_status,
+		.text = text};
+}
+
+struct proxy_reply proxy_reply_for_reset(enum h2_error code)
+{
+	struct proxy_reply r =
+		proxy_reply_for(LB_CAUSE_UPSTREAM_RESET, STR("the backend reset the stream"));
+	switch (code) {
+	case H2_REFUSED_STREAM:
+		r.grpc_status = GRPC_UNAVAILABLE;
+		r.text = STR("the backend refused the stream");
+		break;
+	case H2_CANCEL:
+		r.grpc_status = GRPC_CANCELLED;
+		r.text = STR("the backend cancelled the stream");
+		break;
+	case H2_ENHANCE_YOUR_CALM:
+		r.grpc_status = GRPC_RESOURCE_EXHAUSTED;
+		r.text = STR("the backend is overwhelmed");
+		break;
+	case H2_INADEQUATE_SECURITY:
+		r.grpc_status = GRPC_PERMISSION_DENIED;
+		r.text = STR("the backend wants better security");
+		break;
+	default:
+		r.grpc_status = GRPC_INTERNAL;
+		break;
+	}
+	return r;
+}
+
+size_t proxy_grpc_message(struct str text, char *out)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	size_t n = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		uint8_t c = (uint8_t)text.p[i];
+		if (c >= 0x20 && c <= 0x7e && c != '%') {
+			if (n + 1 > PROXY_GRPC_MESSAGE_MAX)
+				break;
+			out[n++] = (char)c;
+		} else {
+			if (n + 3 > PROXY_GRPC_MESSAGE_MAX)
+				break;
+			out[n++] = '%';
+			out[n++] = hex[c >> 4];
+			out[n++] = hex[c & 15];
+		}
+	}
+	return n;
+}
+
+// One HEADERS with END_STREAM, never DATA.
+static bool send_grpc(struct h2_stream *s, const struct proxy_reply *r)
+{
+	char status[12], text[PROXY_GRPC_MESSAGE_MAX];
+	int status_len = snprintf(status, sizeof(status), "%d", r->grpc_status);
+	struct h2_field fields[] = {
+		{.name = STR("content-type"), .value = STR("application/grpc")},
+		{.name = STR("grpc-status"), .value = {status, (size_t)status_len}},
+		{.name = STR("grpc-message"), .value = {text, proxy_grpc_message(r->text, text)}},
+	};
+	struct h2_message m = {.kind = H2_RESPONSE,
+		.status = 200,
+		.is_grpc = true,
+		.end_stream = true,
+		.content_length = -1,
+		.fields = fields,
+		.n_fields = 3};
+	return h2_stream_send_message(s, &m);
+}
+
+static bool send_plain(struct h2_stream *s, const struct proxy_reply *r, bool with_body)
+{
+	struct h2_field fields[] = {{.name = STR("content-type"), .value = STR("text/plain")}};
+	with_body = with_body && r->text.len;
+	struct h2_message m = {.kind = H2_RESPONSE,
+		.status = r->http_status,
+		.end_stream = !with_body,
+		.content_length = -1,
+		.fields = fields,
+		.n_fields = 1};
+	if (!h2_stream_send_message(s, &m))
+		return false;
+	return !with_body || h2_stream_send_data(s, (const uint8_t *)r->text.p, r->text.len, true);
+}
+
+bool proxy_reply_send(
+	struct h2_stream *s, const struct proxy_reply *r, bool is_grpc, bool with_body)
+{
+	return is_grpc ? send_grpc(s, r) : send_plain(s, r, with_body);
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers that we make ourselves (routing.md HX-02, HX-03).
+// Thread: the owning worker; pure but for the stream.
+#pragma once
+
+#include "dataplane/h2/h2.h"
+#include "lb/cause.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct proxy_reply {
+	enum lb_cause cause;
+	uint16_t http_status;
+	int grpc_status;
+	struct str text; // borrowed
+};
+
+// What the cause says, with this text.
+struct proxy_reply proxy_reply_for(enum lb_cause, struct str text);
+// A backend's RST_STREAM before its response (HX-19).
+struct proxy_reply proxy_reply_for_reset(enum h2_error);
+
+// Longer texts are cut.
+#define PROXY_GRPC_MESSAGE_MAX 1024
+// Percent-encodes for grpc-message (gRPC over HTTP/2, "Status-Message"): writes at most
+// PROXY_GRPC_MESSAGE_MAX bytes to out and returns how many.
+size_t proxy_grpc_message(struct str text, char *out);
+
+// Sends the whole answer, END_STREAM included. False = pools exhausted: reset the stream.
+[[nodiscard]] bool proxy_reply_send(
+	struct h2_stream *, const struct proxy_reply *, bool is_grpc, bool with_body);

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/proxy.h"
+
+#include "dataplane/proxy/backend.h"
+#include "dataplane/proxy/client.h"
+#include "dataplane/proxy/drain.h"
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/state.h"
+#include "dataplane/proxy/upstream.h"
+#include "lb/base/check.h"
+#include "lb/link.h"
+#include "lb/snapshot.h"
+
+#include <stdlib.h>
+
+// Picks for waiting requests in one turn: they must not hold up those that can be served.
+#define WALK_BUDGET 1024
+
+static const char *const counter_names[PROXY_N_COUNTERS] = {
+	[PROXY_CLIENTS_REFUSED] = "clients_refused",
+	[PROXY_CLIENTS_SILENT] = "clients_silent",
+	[PROXY_REPLIES] = "local_replies",
+	[PROXY_RETRIES] = "transparent_retries",
+	[PROXY_QUEUED_PICK] = "queued_for_pick",
+	[PROXY_QUEUED_ROOM] = "queued_for_stream",
+	[PROXY_QUEUE_OVERFLOWS] = "queue_overflows",
+	[PROXY_CONNECTS] = "connects",
+	[PROXY_CONNECT_FAILURES] = "connect_failures",
+	[PROXY_UPSTREAM_GOAWAYS] = "upstream_goaways",
+	[PROXY_UPSTREAMS_IDLED] = "upstreams_idled",
+	[PROXY_EVENTS_DELAYED] = "events_delayed",
+};
+
+static int init_memory(struct proxy *p, const struct h2_conf *h2)
+{
+	if (proxy_queues_init(&p->queues))
+		return -1;
+	if (pool_init(&p->requests, sizeof(struct proxy_request), p->conf.max_requests) ||
+		pool_init(&p->clients, sizeof(struct proxy_client), p->conf.max_clients) ||
+		pool_init(&p->upstreams, sizeof(struct proxy_upstream), h2->max_conns))
+		return -1;
+	p->positions = malloc(LB_MAX_CLUSTERS * sizeof(*p->positions));
+	p->backends = calloc(LB_MAX_ENDPOINTS, sizeof(*p->backends));
+	p->ready = calloc(LB_MAX_ENDPOINTS / 64, sizeof(*p->ready));
+	p->max_fields = h2->max_header_fields;
+	p->fields = calloc(p->max_fields + 1, sizeof(*p->fields));
+	// Fields in their stored form take less than what the limit counts for them.
+	p->scratch_size = h2->max_header_bytes + 1024;
+	p->scratch = malloc(p->scratch_size);
+	if (!p->positions || !p->backends || !p->ready || !p->fields || !p->scratch)
+		return -1;
+	// Rotations start anywhere, so that workers don't all begin with the same backend (MC-10).
+	for (uint32_t i = 0; i < LB_MAX_CLUSTERS; i++)
+		p->positions[i] = (uint32_t)rand_u64(&p->rand);
+	return 0;
+}
+
+static int listen_all(struct proxy *p)
+{
+	for (uint32_t i = 0; i < p->conf.n_frontends; i++) {
+		const struct proxy_frontend *f = &p->conf.frontends[i];
+		struct proxy_listener *l = &p->listeners[i];
+		*l = (struct proxy_listener){p, i};
+		if (tcp_listen(p->tcp, &f->address, f->port, proxy_client_accept, l)) {
+			l->proxy = NULL;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
+	struct tcp_stack *tcp, struct twheel *wheel, struct pool *chunks, struct lb_link *link)
+{
+	CHECK(conf->n_frontends <= LB_MAX_FRONTENDS);
+	struct proxy *p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->conf = *conf;
+	p->tcp = tcp;
+	p->wheel = wheel;
+	p->chunks = chunks;
+	p->link = link;
+	rand_init(&p->rand, conf->seed);
+	p->h2 = h2_context_new(h2, chunks);
+	if (!p->h2 || init_memory(p, h2) || listen_all(p)) {
+		proxy_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+static void free_conns(struct proxy *p)
+{
+	for (uint32_t i = 0; i < p->conf.n_frontends && p->listeners[i].proxy; i++)
+		tcp_unlisten(p->tcp, &p->conf.frontends[i].address, p->conf.frontends[i].port);
+	while (p->client_list)
+		proxy_client_abort(p->client_list);
+	for (uint32_t i = 0; p->upstreams.n_used && i < LB_MAX_ENDPOINTS; i++)
+		while (p->backends[i].conns)
+			proxy_upstream_abort(p->backends[i].conns);
+	while (p->lingering)
+		proxy_conn_gone(p->lingering, H2_NO_ERROR, true);
+	proxy_conn_flush_all(p);
+}
+
+void proxy_free(struct proxy *p)
+{
+	if (!p)
+		return;
+	p->freeing = true;
+	if (p->backends)
+		free_conns(p);
+	twheel_cancel(p->wheel, &p->retry_timer);
+	twheel_cancel(p->wheel, &p->drain.timer);
+	h2_context_free(p->h2);
+	pool_fini(&p->requests);
+	pool_fini(&p->clients);
+	pool_fini(&p->upstreams);
+	proxy_queues_fini(&p->queues);
+	free(p->positions);
+	free(p->backends);
+	free(p->ready);
+	free(p->fields);
+	free(p->scratch);
+	free(p);
+}
+
+void proxy_begin_turn(struct proxy *p, const struct lb_snapshot *snapshot)
+{
+	p->snapshot = snapshot;
+	if (snapshot->version == p->version)
+		return;
+	p->version = snapshot->version;
+	proxy_queue_changed(p);
+}
+
+void proxy_command(struct proxy *p, const struct lb_command *c)
+{
+	switch (c->kind) {
+	case LB_COMMAND_CONNECT:
+		proxy_backend_connect(p, c->endpoint);
+		return;
+	case LB_COMMAND_RELEASE:
+		proxy_backend_release(p, c->endpoint);
+		return;
+	case LB_COMMAND_DRAIN:
+		proxy_drain_begin(p, c->deadline_ns);
+		return;
+	case LB_COMMAND_STOP:
+		return; // the loop's
+	}
+}
+
+void proxy_end_turn(struct proxy *p)
+{
+	uint32_t budget = WALK_BUDGET;
+	proxy_drain_step(p);
+	// Each round moves a request on or writes out what one left to write; rounds end when
+	// nothing moves.
+	do {
+		while (proxy_queue_walk(p, &budget) | proxy_backend_serve_all(p))
+			;
+	} while (proxy_conn_flush_all(p));
+	proxy_backend_tell_all(p);
+	p->snapshot = NULL;
+}
+
+bool proxy_drained(const struct proxy *p)
+{
+	return p->drain.step == PROXY_DRAIN_DONE;
+}
+
+struct counter_set proxy_counters(const struct proxy *p)
+{
+	return (struct counter_set){
+		.names = counter_names, .values = p->counters, .n = PROXY_N_COUNTERS};
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The proxy of one worker as its own files see it. Nobody outside this folder includes this.
+// Thread: the owning worker.
+#pragma once
+
+#include "dataplane/proxy/proxy.h"
+#include "dataplane/proxy/queue.h"
+#include "lb/base/rand.h"
+#include "lb/limits.h"
+
+struct proxy_backend;
+struct proxy_client;
+struct proxy_conn;
+
+enum proxy_counter {
+	PROXY_CLIENTS_REFUSED, // no room for another client connection
+	PROXY_CLIENTS_SILENT, // no SETTINGS within the time for it
+	PROXY_REPLIES, // made here, for want of a backend's
+	PROXY_RETRIES, // requests sent again because the backend surely did nothing with them
+	PROXY_QUEUED_PICK, // requests that waited for a picker to choose
+	PROXY_QUEUED_ROOM, // requests that waited for a stream of a chosen backend
+	PROXY_QUEUE_OVERFLOWS,
+	PROXY_CONNECTS, // attempts to connect to backends
+	PROXY_CONNECT_FAILURES,
+	PROXY_UPSTREAM_GOAWAYS,
+	PROXY_UPSTREAMS_IDLED, // spare connections closed
+	PROXY_EVENTS_DELAYED, // the ring to the control thread was full
+	PROXY_N_COUNTERS,
+};
+
+struct proxy_listener {
+	struct proxy *proxy;
+	uint32_t frontend;
+};
+
+enum proxy_drain_step {
+	PROXY_DRAIN_NONE,
+	PROXY_DRAIN_BEGUN, // clients hear GOAWAY 2^31-1
+	PROXY_DRAIN_ENDING, // … and then the real last stream
+	PROXY_DRAIN_DONE,
+};
+
+struct proxy_drain {
+	enum proxy_drain_step step;
+	bool answered;
+	struct proxy_client *next; // to hear of this step; NULL = all have
+	struct twheel_timer timer;
+	uint64_t deadline_ns;
+};
+
+struct proxy {
+	const struct lb_snapshot *snapshot; // of this turn, else NULL
+	struct lb_link *link;
+	struct h2_context *h2;
+	struct tcp_stack *tcp;
+	struct twheel *wheel;
+	struct pool *chunks;
+	uint64_t version; // of the snapshot the queues were last picked with
+	struct rand rand;
+
+	struct pool requests, clients, upstreams;
+	struct proxy_conn *dirty_head, *dirty_tail;
+	struct proxy_client *client_list; // those with HTTP/2 going on
+	struct proxy_conn *lingering; // of both kinds: have FIN to send or to get
+
+	struct proxy_queues queues;
+	uint32_t *positions; // [LB_MAX_CLUSTERS], rotations of the pickers
+	struct proxy_backend *backends; // [LB_MAX_ENDPOINTS]
+	uint64_t *ready; // [LB_MAX_ENDPOINTS / 64], lb/picker.h
+	struct proxy_backend *serve_head, *serve_tail; // waiting requests may find room
+	struct proxy_backend *tell_head, *tell_tail; // the control thread must learn something
+	struct twheel_timer retry_timer; // a backend may be tried again
+
+	uint8_t *scratch; // a stored request, laid out flat; contents last for one call
+	size_t scratch_size;
+	struct h2_field *fields; // [max_header_fields + 1], likewise
+	uint32_t max_fields;
+
+	bool freeing; // nothing is begun any more
+	struct proxy_drain drain;
+	struct proxy_listener listeners[LB_MAX_FRONTENDS];
+	struct proxy_conf conf;
+	uint64_t counters[PROXY_N_COUNTERS];
+};
+
+static inline void proxy_count(struct proxy *p, enum proxy_counter which)
+{
+	counter_add(&p->counters[which], 1);
+}

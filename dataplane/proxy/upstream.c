@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/upstream.h"
+
+#include "dataplane/proxy/backend.h"
+#include "dataplane/proxy/forward.h"
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/state.h"
+#include "lb/base/check.h"
+#include "lb/link.h"
+
+#define IDLE_NS UINT64_C(30000000000)
+
+static struct lb_endpoint_counters *counters(const struct proxy_upstream *u)
+{
+	return &u->conn.proxy->link->endpoints[u->endpoint_id];
+}
+
+static const char *reason_text(enum tcp_close_reason reason)
+{
+	switch (reason) {
+	case TCP_CLOSE_DONE:
+		return "closed by peer";
+	case TCP_CLOSE_RESET:
+		return "reset by peer";
+	case TCP_CLOSE_REFUSED:
+		return "connection refused";
+	case TCP_CLOSE_TIMEOUT:
+		return "connection timed out";
+	case TCP_CLOSE_CONNECT_TIMEOUT:
+		return "connect timeout";
+	case TCP_CLOSE_UNREACHABLE:
+		return "no route to host";
+	case TCP_N_CLOSE_REASONS:
+		break;
+	}
+	return "closed";
+}
+
+// Out of the backend's books, before the streams hear that they are lost: none of them may be sent
+// here again.
+static void leave_backend(struct proxy_upstream *u, const char *why)
+{
+	struct proxy_backend *b = u->backend;
+	if (!b)
+		return;
+	enum proxy_upstream_state was = u->state;
+	u->state = PROXY_UPSTREAM_RETIRING;
+	if (was == PROXY_UPSTREAM_READY)
+		proxy_backend_not_ready(b, u, why);
+	proxy_backend_remove(b, u);
+	u->backend = NULL;
+	counter_add(&counters(u)->connections, -UINT64_C(1));
+	if (was == PROXY_UPSTREAM_CONNECTING)
+		proxy_backend_attempt_failed(b, why);
+}
+
+static void over(struct proxy_upstream *u, const char *why, enum h2_error code)
+{
+	leave_backend(u, why);
+	proxy_conn_over(&u->conn, code);
+}
+
+static void gone(struct proxy_upstream *u, const char *why, bool abort)
+{
+	leave_backend(u, why);
+	proxy_conn_gone(&u->conn, H2_INTERNAL_ERROR, abort);
+}
+
+// We end it: GOAWAY, then FIN.
+static void farewell(struct proxy_upstream *u, const char *why)
+{
+	h2_conn_drain_end(u->conn.h2, H2_NO_ERROR);
+	h2_conn_pump(u->conn.h2, tcp_conn_send_room(u->conn.tcp));
+	over(u, why, H2_NO_ERROR);
+}
+
+void proxy_upstream_abort(struct proxy_upstream *u)
+{
+	gone(u, "shutting down", true);
+}
+
+void proxy_upstream_retire(struct proxy_upstream *u, const char *why)
+{
+	if (u->state == PROXY_UPSTREAM_CONNECTING) {
+		gone(u, why, true);
+		return;
+	}
+	bool was_ready = u->state == PROXY_UPSTREAM_READY;
+	u->state = PROXY_UPSTREAM_RETIRING;
+	if (was_ready)
+		proxy_backend_not_ready(u->backend, u, why);
+	proxy_conn_touch(&u->conn); // closed there when it has no stream
+}
+
+static void idle_fire(struct twheel_timer *t)
+{
+	struct proxy_upstream *u = (struct proxy_upstream *)proxy_conn_of_timer(t);
+	if (!u->conn.h2 || h2_conn_n_streams(u->conn.h2) || u->backend->n_ready < 2)
+		return;
+	proxy_count(u->conn.proxy, PROXY_UPSTREAMS_IDLED);
+	proxy_upstream_retire(u, "idle");
+}
+
+// Only spare connections are closed for being idle.
+static void watch_idle(struct proxy_upstream *u)
+{
+	if (u->state == PROXY_UPSTREAM_READY && u->backend->n_ready > 1 &&
+		!h2_conn_n_streams(u->conn.h2) && !twheel_armed(&u->conn.timer))
+		proxy_conn_arm(&u->conn, idle_fire, IDLE_NS);
+}
+
+bool proxy_upstream_has_room(struct proxy_upstream *u)
+{
+	if (!h2_conn_stream_room(u->conn.h2)) {
+		if (h2_conn_n_streams(u->conn.h2) < u->max_streams)
+			proxy_upstream_retire(u, "stream ids used up");
+		return false;
+	}
+	return tcp_conn_send_room(u->conn.tcp) > 0;
+}
+
+bool proxy_upstream_open(
+	struct proxy_upstream *u, struct proxy_request *r, const struct h2_message *head)
+{
+	r->upstream = h2_stream_open(u->conn.h2, head, r);
+	if (!r->upstream)
+		return false;
+	counter_add(&counters(u)->started, 1);
+	counter_add(&counters(u)->active, 1);
+	twheel_cancel(u->conn.proxy->wheel, &u->conn.timer);
+	proxy_conn_touch(&u->conn);
+	return true;
+}
+
+void proxy_upstream_roomy(struct proxy_upstream *u)
+{
+	if (u->state == PROXY_UPSTREAM_READY)
+		proxy_backend_opened(u->backend, u);
+}
+
+void proxy_upstream_flushed(struct proxy_upstream *u)
+{
+	enum h2_error code;
+	if (h2_conn_failed(u->conn.h2, &code)) {
+		u->broke_protocol = true;
+		over(u, "protocol error", code);
+	} else if (u->state == PROXY_UPSTREAM_RETIRING && !h2_conn_n_streams(u->conn.h2)) {
+		farewell(u, "retired");
+	} else {
+		watch_idle(u);
+	}
+}
+
+static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_message *m)
+{
+	struct proxy_request *r = h2_stream_user(s);
+	if (!r)
+		return;
+	if (m->kind == H2_TRAILERS)
+		proxy_forward_response_trailers(r, m);
+	else
+		proxy_forward_response_head(r, m);
+}
+
+static void on_data(
+	struct h2_conn *h2, struct h2_stream *s, const uint8_t *data, size_t len, bool end_stream)
+{
+	struct proxy_request *r = h2_stream_user(s);
+	if (r)
+		proxy_forward_response_data(r, data, len, end_stream);
+}
+
+static void on_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
+{
+	struct proxy_request *r = h2_stream_user(s);
+	if (r)
+		proxy_forward_request_sent(r, n);
+}
+
+static void on_closed(
+	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
+{
+	struct proxy_upstream *u = h2_conn_user(h2);
+	counter_add(&counters(u)->active, -UINT64_C(1));
+	if (u->state == PROXY_UPSTREAM_READY)
+		proxy_backend_opened(u->backend, u);
+	proxy_conn_touch(&u->conn);
+	struct proxy_request *r = h2_stream_user(s);
+	if (!r)
+		return;
+	enum lb_cause cause = LB_CAUSE_UPSTREAM_PROTOCOL;
+	if (!u->conn.h2 && !u->broke_protocol)
+		cause = LB_CAUSE_UPSTREAM_LOST;
+	else if (u->conn.h2 && by_peer)
+		cause = LB_CAUSE_UPSTREAM_RESET;
+	proxy_request_upstream_closed(r, code, unprocessed, cause);
+}
+
+static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
+{
+	struct proxy_upstream *u = h2_conn_user(h2);
+	u->max_streams = max_concurrent_streams;
+	if (u->state == PROXY_UPSTREAM_CONNECTING) {
+		u->state = PROXY_UPSTREAM_READY;
+		twheel_cancel(u->conn.proxy->wheel, &u->conn.timer);
+		proxy_backend_ready(u->backend, u);
+	} else if (u->state == PROXY_UPSTREAM_READY) {
+		proxy_backend_opened(u->backend, u);
+	}
+}
+
+static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
+{
+	struct proxy_upstream *u = h2_conn_user(h2);
+	proxy_count(u->conn.proxy, PROXY_UPSTREAM_GOAWAYS);
+	if (u->state == PROXY_UPSTREAM_READY)
+		proxy_upstream_retire(u, "GOAWAY");
+}
+
+static void on_ping_ack(struct h2_conn *h2)
+{
+}
+
+static const struct h2_events events = {.on_message = on_message,
+	.on_data = on_data,
+	.on_sent = on_sent,
+	.on_closed = on_closed,
+	.on_settings = on_settings,
+	.on_goaway = on_goaway,
+	.on_ping_ack = on_ping_ack};
+
+static void on_established(struct tcp_conn *tcp, void *user)
+{
+	struct proxy_upstream *u = user;
+	if (!proxy_conn_start(&u->conn, tcp, H2_CLIENT, &events))
+		gone(u, "out of memory", true);
+}
+
+static void on_eof(struct tcp_conn *tcp, void *user)
+{
+	struct proxy_upstream *u = user;
+	if (u->conn.h2)
+		over(u, "closed by peer", H2_INTERNAL_ERROR);
+}
+
+static void on_tcp_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
+{
+	struct proxy_upstream *u = user;
+	gone(u, reason_text(reason), false);
+}
+
+static const struct tcp_conn_ops tcp_ops = {.on_established = on_established,
+	.on_data = proxy_conn_on_data,
+	.on_send_room = proxy_conn_on_send_room,
+	.on_eof = on_eof,
+	.on_closed = on_tcp_closed};
+
+static void connect_fire(struct twheel_timer *t)
+{
+	struct proxy_upstream *u = (struct proxy_upstream *)proxy_conn_of_timer(t);
+	gone(u, u->conn.h2 ? "no SETTINGS" : "connect timeout", true);
+}
+
+struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *b, const char **ret_why)
+{
+	struct proxy *p = b->proxy;
+	struct tcp_flow flow = {.remote = b->addr.ip, .remote_port = b->addr.port};
+	proxy_count(p, PROXY_CONNECTS);
+	if (!p->conf.source_for(p->conf.source_ctx, &flow.remote, &flow.local)) {
+		*ret_why = "no route";
+		return NULL;
+	}
+	*ret_why = "out of memory";
+	struct proxy_upstream *u = pool_take(&p->upstreams);
+	if (!u)
+		return NULL;
+	*u = (struct proxy_upstream){.backend = b, .endpoint_id = b->id};
+	proxy_conn_init(&u->conn, p, PROXY_CONN_UPSTREAM);
+	u->conn.tcp = tcp_connect(p->tcp, &flow, p->conf.connect_timeout_ns, &tcp_ops, u);
+	if (!u->conn.tcp) {
+		pool_put(&p->upstreams, u);
+		return NULL;
+	}
+	counter_add(&counters(u)->connections, 1);
+	proxy_conn_arm(&u->conn, connect_fire, p->conf.connect_timeout_ns);
+	return u;
+}
