@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/res/listener.h"
+
+#include "ctrl/res/common.h"
+#include "ctrl/res/route_decode.h"
+#include "envoy/config/listener/v3/listener.pb-c.h"
+#include "envoy/extensions/filters/http/router/v3/router.pb-c.h"
+#include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb-c.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Short names; protobuf-c's own are typedefs.
+typedef Envoy__Config__Listener__V3__Listener Listener;
+typedef Envoy__Extensions__Filters__Network__HttpConnectionManager__V3__HttpConnectionManager Hcm;
+typedef Envoy__Extensions__Filters__Network__HttpConnectionManager__V3__HttpFilter Filter;
+typedef Envoy__Extensions__Filters__Network__HttpConnectionManager__V3__Rds Rds;
+#define HCM_TYPE                                                                                   \
+	(&envoy__extensions__filters__network__http_connection_manager__v3__http_connection_manager__descriptor)
+#define HCM_SPECIFIER(x)                                                                           \
+	ENVOY__EXTENSIONS__FILTERS__NETWORK__HTTP_CONNECTION_MANAGER__V3__HTTP_CONNECTION_MANAGER__ROUTE_SPECIFIER_##x
+#define FILTER_TYPED_CONFIG                                                                        \
+	ENVOY__EXTENSIONS__FILTERS__NETWORK__HTTP_CONNECTION_MANAGER__V3__HTTP_FILTER__CONFIG_TYPE_TYPED_CONFIG
+#define ROUTER_TYPE (&envoy__extensions__filters__http__router__v3__router__descriptor)
+
+enum filter_kind { FILTER_DROPPED, FILTER_ROUTER };
+
+// routing.md FLT-02. 0 or -EINVAL.
+static int read_filter(const Filter *f, enum filter_kind *ret, struct lb_err *err)
+{
+	const Google__Protobuf__Any *any =
+		f->config_type_case == FILTER_TYPED_CONFIG ? f->typed_config : NULL;
+	if (any && res_any_stands_for(any, ROUTER_TYPE)) {
+		if (pb_any_is(any->type_url, ROUTER_TYPE)) { // its fields are ignored (FLT-09)
+			void *router = res_any_unpack(any, ROUTER_TYPE, "typed_config", err);
+			if (!router)
+				return -EINVAL;
+			pb_free(router);
+		}
+		*ret = FILTER_ROUTER;
+		return 0;
+	}
+	if (f->is_optional) {
+		*ret = FILTER_DROPPED;
+		return 0;
+	}
+	if (!any)
+		return lb_err_set(err, "no typed_config");
+	return lb_err_set(err, "type \"%.128s\" is not supported", any->type_url);
+}
+
+// routing.md FLT-01 to FLT-03.
+static int check_filters(const Hcm *hcm, struct xds_arena *arena, struct lb_err *err)
+{
+	struct strmap names = {0};
+	bool router = false;
+	int rc = 0;
+	for (size_t i = 0; !rc && i < hcm->n_http_filters; i++) {
+		const Filter *f = hcm->http_filters[i];
+		enum filter_kind kind = FILTER_DROPPED;
+		if (!*f->name)
+			rc = lb_err_set(err, "http_filters[%zu]: no name", i);
+		else
+			rc = res_name_set_add(&names, arena, f->name);
+		if (rc == -EEXIST)
+			rc = lb_err_set(
+				err, "http_filters: the name \"%.128s\" is there twice", f->name);
+		if (rc)
+			break;
+		rc = read_filter(f, &kind, err);
+		if (rc == -EINVAL)
+			lb_err_within(err, "http filter \"%.128s\"", f->name);
+		else if (!rc && router && kind != FILTER_DROPPED)
+			rc = lb_err_set(err, "http_filters: the router is not the last one");
+		router = router || kind == FILTER_ROUTER;
+	}
+	strmap_fini(&names);
+	if (!rc && !router)
+		rc = lb_err_set(err, "http_filters: there is no router");
+	return rc;
+}
+
+// xds-client.md CL-02.
+static int read_routes(const Hcm *hcm, struct res_listener *l, struct lb_err *err)
+{
+	if (hcm->route_specifier_case == HCM_SPECIFIER(RDS)) {
+		const Rds *rds = hcm->rds;
+		if (!res_is_ads(rds->config_source))
+			return lb_err_set(err, "rds: config_source is neither ads nor self");
+		if (!*rds->route_config_name)
+			return lb_err_set(err, "rds: no route_config_name");
+		l->rds_name = xds_arena_strdup(&l->base.arena, rds->route_config_name);
+		return l->rds_name ? 0 : -ENOMEM;
+	}
+	if (hcm->route_specifier_case != HCM_SPECIFIER(ROUTE_CONFIG))
+		return lb_err_set(err, "neither rds nor route_config");
+
+	size_t len = protobuf_c_message_get_packed_size(&hcm->route_config->base);
+	uint8_t *bytes = malloc(len ? len : 1);
+	if (!bytes)
+		return -ENOMEM;
+	protobuf_c_message_pack(&hcm->route_config->base, bytes);
+	l->routes = res_route_config_new(hcm->route_config, bytes, len, err);
+	free(bytes);
+	if (l->routes)
+		return 0;
+	return *err->text ? lb_err_within(err, "route_config") : -ENOMEM;
+}
+
+static int read_hcm(const Hcm *hcm, struct res_listener *l, struct lb_err *err)
+{
+	if (hcm->xff_num_trusted_hops) // FLT-10
+		return lb_err_set(err, "xff_num_trusted_hops: must be 0");
+	if (hcm->n_original_ip_detection_extensions)
+		return lb_err_set(err, "original_ip_detection_extensions: must be empty");
+	int rc = check_filters(hcm, &l->base.arena, err);
+	return rc ? rc : read_routes(hcm, l, err);
+}
+
+static int read_listener(const Listener *m, struct res_listener *l, struct lb_err *err)
+{
+	if (!m->api_listener) {
+		if (m->address)
+			return 0; // a socket listener
+		return lb_err_set(err, "neither api_listener nor address");
+	}
+	const Google__Protobuf__Any *any = m->api_listener->api_listener;
+	if (!any)
+		return lb_err_set(err, "api_listener: empty");
+	if (!pb_any_is(any->type_url, HCM_TYPE))
+		return lb_err_set(
+			err, "api_listener: \"%.128s\" is no HttpConnectionManager", any->type_url);
+	Hcm *hcm = res_any_unpack(any, HCM_TYPE, "api_listener", err);
+	if (!hcm)
+		return -EINVAL;
+	l->is_api = true;
+	int rc = read_hcm(hcm, l, err);
+	pb_free(hcm);
+	return rc == -EINVAL ? lb_err_within(err, "api_listener") : rc;
+}
+
+static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
+{
+	Listener *m = pb_unpack(
+		&envoy__config__listener__v3__listener__descriptor, bytes, len, &ret->err);
+	if (!m)
+		return;
+	ret->name = strdup(m->name);
+	struct xds_res *base =
+		xds_res_new(&res_type_listener, sizeof(struct res_listener), m->name, bytes, len);
+	if (base && read_listener(m, res_listener_from(base), &ret->err)) {
+		xds_res_put(base);
+		base = NULL;
+	}
+	ret->res = base;
+	pb_free(m);
+}
+
+static void release(struct xds_res *base)
+{
+	struct res_listener *l = res_listener_from(base);
+	if (l->routes)
+		xds_res_put(&l->routes->base);
+}
+
+const struct xds_type res_type_listener = {
+	.url = "type.googleapis.com/envoy.config.listener.v3.Listener",
+	.label = "listener",
+	.full_state = true,
+	.decode = decode,
+	.release = release,
+};
