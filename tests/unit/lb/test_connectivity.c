@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/connectivity.h"
+#include "lb/subchannel.h"
+#include "tests/support/alloc_fail.h"
+#include "tests/support/check.h"
+#include "tests/unit/lb/world.h"
+
+static struct lb_subchannel *get(struct world *w, uint32_t n)
+{
+	struct ip_port addr = world_addr(n);
+	return lb_connectivity_get(w->connectivity, &addr);
+}
+
+// MC-07
+static void one_address_has_one_subchannel(void **state)
+{
+	(void)state;
+	struct world w;
+	world_init(&w, 2, 1);
+	struct lb_subchannel *s = get(&w, 1);
+	assert_ptr_equal(get(&w, 1), s);
+	assert_ptr_not_equal(get(&w, 2), s);
+	assert_ptr_equal(lb_connectivity_find(w.connectivity, lb_subchannel_endpoint(s)->id), s);
+	assert_null(lb_connectivity_find(w.connectivity, 4711));
+	lb_connectivity_put(w.connectivity, s);
+	assert_int_equal(w.n_releases[0], 0);
+	lb_connectivity_put(w.connectivity, s);
+	assert_int_equal(w.n_releases[0], 1);
+	assert_null(lb_connectivity_find(w.connectivity, 0));
+	lb_connectivity_put(w.connectivity, get(&w, 2));
+	lb_connectivity_put(w.connectivity, lb_connectivity_find(w.connectivity, 1));
+	world_fini(&w);
+}
+
+// MC-03: READY as long as one worker has a connection.
+static void state_is_over_all_workers(void **state)
+{
+	(void)state;
+	struct world w;
+	world_init(&w, 3, 1);
+	struct lb_subchannel *s = get(&w, 1);
+	lb_subchannel_request(s);
+	assert_int_equal(w.n_connects[0], 1);
+	world_event(&w, 0, LB_EVENT_CONNECTED, 0, "");
+	world_event(&w, 2, LB_EVENT_CONNECTED, 0, "");
+	world_event(&w, 0, LB_EVENT_LOST, 0, "closed");
+	assert_int_equal(lb_subchannel_state(s), LB_READY);
+	world_event(&w, 1, LB_EVENT_FAILED, 0, "refused"); // an attempt of a pick: no verdict
+	assert_int_equal(lb_subchannel_state(s), LB_READY);
+	world_event(&w, 2, LB_EVENT_LOST, 0, "closed");
+	assert_int_equal(lb_subchannel_state(s), LB_IDLE);
+	lb_connectivity_put(w.connectivity, s);
+	world_fini(&w);
+}
+
+static void events_of_unknown_endpoints_are_ignored(void **state)
+{
+	(void)state;
+	struct world w;
+	world_init(&w, 1, 1);
+	for (int kind = LB_EVENT_CONNECTED; kind <= LB_EVENT_DRAINED; kind++) {
+		world_event(&w, 0, (enum lb_event_kind)kind, 0, "x");
+		world_event(&w, 0, (enum lb_event_kind)kind, UINT32_MAX, "x");
+	}
+	struct lb_subchannel *s = get(&w, 1);
+	world_event(&w, 63, LB_EVENT_CONNECTED, 0, "");
+	world_event(&w, 0, LB_EVENT_RELEASED, 0, ""); // not asked for
+	assert_int_equal(lb_subchannel_state(s), LB_IDLE);
+	assert_non_null(lb_endpoint_find(lb_connectivity_endpoints(w.connectivity), 0));
+	lb_connectivity_put(w.connectivity, s);
+	world_fini(&w);
+}
+
+static void endpoint_is_freed_after_the_last_worker_released_it(void **state)
+{
+	(void)state;
+	struct world w;
+	world_init(&w, 3, 1);
+	struct lb_endpoint_table *t = lb_connectivity_endpoints(w.connectivity);
+	struct lb_subchannel *s = get(&w, 1);
+	struct lb_endpoint *held = lb_endpoint_get_again(lb_subchannel_endpoint(s));
+	lb_connectivity_put(w.connectivity, s);
+	assert_int_equal(w.n_releases[0], 0); // a snapshot still holds it
+	lb_endpoint_put(t, held);
+	assert_int_equal(w.n_releases[0], 1);
+	world_event(&w, 0, LB_EVENT_RELEASED, 0, "");
+	world_event(&w, 2, LB_EVENT_RELEASED, 0, "");
+	assert_ptr_equal(lb_endpoint_find(t, 0), held);
+	world_event(&w, 1, LB_EVENT_RELEASED, 0, "");
+	assert_null(lb_endpoint_find(t, 0));
+	w.n_releases[0] = 0;
+	world_fini(&w);
+}
+
+// UPD-03: taken up again while the workers still let it go.
+static void endpoint_taken_up_again_while_released_stays_and_reconnects(void **state)
+{
+	(void)state;
+	struct world w;
+	world_init(&w, 2, 1);
+	struct lb_endpoint_table *t = lb_connectivity_endpoints(w.connectivity);
+	struct lb_subchannel *s = get(&w, 1);
+	lb_subchannel_request(s);
+	world_event(&w, 0, LB_EVENT_CONNECTED, 0, "");
+	world_event(&w, 1, LB_EVENT_CONNECTED, 0, "");
+	lb_connectivity_put(w.connectivity, s);
+	world_event(&w, 1, LB_EVENT_RELEASED, 0, "");
+	s = get(&w, 1);
+	assert_int_equal(lb_subchannel_state(s), LB_READY); // of worker 0
+	world_event(&w, 0, LB_EVENT_RELEASED, 0, "");
+	assert_int_equal(lb_subchannel_state(s), LB_IDLE);
+	assert_non_null(lb_endpoint_find(t, 0));
+	// A second release while answers of the first are out needs all of both.
+	lb_connectivity_put(w.connectivity, s);
+	s = get(&w, 1);
+	lb_connectivity_put(w.connectivity, s);
+	assert_int_equal(w.n_releases[0], 3);
+	w.n_releases[0] = 0;
+	for (int i = 0; i < 3; i++)
+		world_event(&w, 0, LB_EVENT_RELEASED, 0, "");
+	assert_non_null(lb_endpoint_find(t, 0));
+	world_event(&w, 1, LB_EVENT_RELEASED, 0, "");
+	assert_null(lb_endpoint_find(t, 0));
+	world_fini(&w);
+}
+
+static void each_failed_allocation_is_survived(void **state)
+{
+	(void)state;
+	struct world w;
+	world_init(&w, 1, 1);
+	struct lb_subchannel *s = NULL;
+	for (size_t nth = 0;; nth++) {
+		alloc_fail_arm(nth);
+		s = get(&w, 1);
+		if (!alloc_fail_disarm())
+			break;
+		assert_null(s);
+		if (w.n_releases[0])
+			world_answer_release(&w, 0);
+		assert_int_equal(
+			lb_endpoint_table_count(lb_connectivity_endpoints(w.connectivity)), 0);
+	}
+	assert_non_null(s);
+	lb_connectivity_put(w.connectivity, s);
+	world_fini(&w);
+}
+
+RUN_SUITE("lb/connectivity", cmocka_unit_test(one_address_has_one_subchannel),
+	cmocka_unit_test(state_is_over_all_workers),
+	cmocka_unit_test(events_of_unknown_endpoints_are_ignored),
+	cmocka_unit_test(endpoint_is_freed_after_the_last_worker_released_it),
+	cmocka_unit_test(endpoint_taken_up_again_while_released_stays_and_reconnects),
+	cmocka_unit_test(each_failed_allocation_is_survived))

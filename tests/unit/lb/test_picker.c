@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/cluster.h"
+#include "lb/picker.h"
+#include "tests/support/alloc_fail.h"
+#include "tests/support/check.h"
+
+#include <string.h>
+
+static void queue_picker_always_queues(void **state)
+{
+	(void)state;
+	struct lb_picker *p = lb_picker_new_queue();
+	struct lb_pick pick = p->pick(p, NULL);
+	assert_int_equal(pick.kind, LB_PICK_QUEUE);
+	assert_null(pick.endpoint);
+	lb_picker_put(p);
+	lb_picker_put(NULL);
+}
+
+static void fail_picker_keeps_a_copy_of_its_text(void **state)
+{
+	(void)state;
+	char text[] = "cluster orders: no endpoints";
+	struct lb_picker *p = lb_picker_new_fail(text);
+	memset(text, 'x', sizeof(text) - 1);
+	struct lb_pick pick = p->pick(p, NULL);
+	assert_int_equal(pick.kind, LB_PICK_FAIL);
+	assert_string_equal(pick.text, "cluster orders: no endpoints");
+	lb_picker_put(p);
+}
+
+static void cluster_holds_its_picker(void **state)
+{
+	(void)state;
+	struct lb_picker *p = lb_picker_new_fail("down");
+	struct lb_cluster *c = lb_cluster_new(7, "orders", LB_TRANSIENT_FAILURE, p);
+	lb_picker_put(p);
+	assert_ptr_equal(lb_cluster_get(c), c);
+	lb_cluster_put(c);
+	assert_string_equal(c->picker->pick(c->picker, NULL).text, "down");
+	assert_string_equal(c->name, "orders");
+	lb_cluster_put(c);
+	lb_cluster_put(NULL);
+}
+
+static void each_failed_allocation_is_survived(void **state)
+{
+	(void)state;
+	struct lb_picker *p = NULL;
+	ALLOC_FAIL_EACH(p = lb_picker_new_fail("x"), !p, lb_picker_put(p));
+	ALLOC_FAIL_EACH(p = lb_picker_new_queue(), !p, (void)0);
+	struct lb_cluster *c = NULL;
+	ALLOC_FAIL_EACH(c = lb_cluster_new(1, "x", LB_IDLE, p), !c, lb_cluster_put(c));
+	assert_int_equal(p->n_refs, 1);
+	lb_picker_put(p);
+}
+
+RUN_SUITE("lb/picker", cmocka_unit_test(queue_picker_always_queues),
+	cmocka_unit_test(fail_picker_keeps_a_copy_of_its_text),
+	cmocka_unit_test(cluster_holds_its_picker),
+	cmocka_unit_test(each_failed_allocation_is_survived))

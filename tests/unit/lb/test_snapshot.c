@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/cluster.h"
+#include "lb/picker.h"
+#include "lb/route.h"
+#include "lb/snapshot.h"
+#include "tests/support/alloc_fail.h"
+#include "tests/support/check.h"
+
+#include <errno.h>
+
+static struct lb_cluster *cluster(uint32_t id)
+{
+	struct lb_picker *p = lb_picker_new_queue();
+	struct lb_cluster *c = lb_cluster_new(id, "c", LB_CONNECTING, p);
+	lb_picker_put(p);
+	return c;
+}
+
+static struct lb_route_table *routes(void)
+{
+	static const struct str any[] = {STR("*")};
+	const struct lb_vhost_conf vhost = {.domains = any, .n_domains = 1};
+	return lb_route_table_new(&vhost, 1, NULL);
+}
+
+static void empty_one_has_the_error_everywhere(void **state)
+{
+	(void)state;
+	struct lb_snapshot *s = lb_snapshot_new(3, "no configuration yet");
+	assert_int_equal(s->version, 1);
+	assert_int_equal(s->n_frontends, 3);
+	for (int i = 0; i < 3; i++) {
+		assert_null(s->frontends[i].routes);
+		assert_string_equal(s->frontends[i].error, "no configuration yet");
+	}
+	assert_null(lb_snapshot_cluster(s, 0));
+	assert_null(lb_snapshot_cluster(s, UINT32_MAX));
+	lb_snapshot_free(s);
+	lb_snapshot_free(NULL);
+}
+
+// DESIGN 3.4: what did not change is the same object in the next one.
+static void copies_share_unchanged_parts(void **state)
+{
+	(void)state;
+	struct lb_snapshot *a = lb_snapshot_new(2, "waiting");
+	struct lb_route_table *table = routes();
+	struct lb_cluster *c[4];
+	static const uint32_t ids[] = {0, 3, 200, LB_MAX_CLUSTERS - 1};
+	assert_int_equal(lb_snapshot_set_frontend(a, 0, table, ""), 0);
+	for (int i = 0; i < 4; i++) {
+		c[i] = cluster(ids[i]);
+		assert_int_equal(lb_snapshot_set_cluster(a, ids[i], c[i]), 0);
+	}
+	struct lb_snapshot *b = lb_snapshot_copy(a);
+	assert_int_equal(b->version, 2);
+	assert_ptr_equal(b->frontends[0].routes, table);
+	assert_string_equal(b->frontends[1].error, "waiting");
+	struct lb_cluster *other = cluster(3);
+	assert_int_equal(lb_snapshot_set_cluster(b, 3, other), 0);
+	assert_int_equal(lb_snapshot_set_cluster(b, 200, NULL), 0);
+	assert_ptr_equal(lb_snapshot_cluster(b, 0), c[0]);
+	assert_ptr_equal(lb_snapshot_cluster(b, LB_MAX_CLUSTERS - 1), c[3]);
+	assert_ptr_equal(lb_snapshot_cluster(b, 3), other);
+	assert_null(lb_snapshot_cluster(b, 200));
+	assert_ptr_equal(lb_snapshot_cluster(a, 3), c[1]); // the old one stays as it was
+	assert_ptr_equal(lb_snapshot_cluster(a, 200), c[2]);
+	for (int i = 0; i < 4; i++)
+		lb_cluster_put(c[i]);
+	lb_cluster_put(other);
+	lb_route_table_put(table);
+	lb_snapshot_free(a);
+	assert_string_equal(lb_snapshot_cluster(b, 0)->name, "c");
+	assert_int_equal(lb_route_find_vhost(b->frontends[0].routes, STR("x")), 0);
+	lb_snapshot_free(b);
+}
+
+static void frontend_may_lose_its_routes_for_an_error(void **state)
+{
+	(void)state;
+	struct lb_snapshot *s = lb_snapshot_new(1, "");
+	struct lb_route_table *table = routes();
+	assert_int_equal(lb_snapshot_set_frontend(s, 0, table, ""), 0);
+	assert_int_equal(lb_snapshot_set_frontend(s, 0, table, ""), 0);
+	lb_route_table_put(table);
+	assert_int_equal(lb_snapshot_set_frontend(s, 0, NULL, "listener was removed"), 0);
+	assert_null(s->frontends[0].routes);
+	assert_string_equal(s->frontends[0].error, "listener was removed");
+	lb_snapshot_free(s);
+}
+
+static void removing_what_is_not_there_is_fine(void **state)
+{
+	(void)state;
+	struct lb_snapshot *s = lb_snapshot_new(0, "");
+	assert_int_equal(lb_snapshot_set_cluster(s, 9000, NULL), 0);
+	assert_null(lb_snapshot_cluster(s, 9000));
+	lb_snapshot_free(s);
+}
+
+static void each_failed_allocation_is_survived(void **state)
+{
+	(void)state;
+	struct lb_snapshot *s = NULL, *copy = NULL;
+	ALLOC_FAIL_EACH(s = lb_snapshot_new(2, "error"), !s, (void)0);
+	struct lb_route_table *table = routes();
+	struct lb_cluster *c = cluster(1);
+	int err = 0;
+	ALLOC_FAIL_EACH(err = lb_snapshot_set_frontend(s, 0, table, ""), err == -ENOMEM, (void)0);
+	for (size_t nth = 0;; nth++) {
+		alloc_fail_arm(nth);
+		err = lb_snapshot_set_cluster(s, 1, c);
+		if (!alloc_fail_disarm())
+			break;
+		assert_int_equal(err, -ENOMEM);
+		assert_null(lb_snapshot_cluster(s, 1));
+	}
+	assert_int_equal(err, 0);
+	ALLOC_FAIL_EACH(copy = lb_snapshot_copy(s), !copy, lb_snapshot_free(copy));
+	assert_int_equal(c->n_refs, 2);
+	lb_snapshot_free(s);
+	assert_int_equal(c->n_refs, 1);
+	lb_cluster_put(c);
+	lb_route_table_put(table);
+}
+
+RUN_SUITE("lb/snapshot", cmocka_unit_test(empty_one_has_the_error_everywhere),
+	cmocka_unit_test(copies_share_unchanged_parts),
+	cmocka_unit_test(frontend_may_lose_its_routes_for_an_error),
+	cmocka_unit_test(removing_what_is_not_there_is_fine),
+	cmocka_unit_test(each_failed_allocation_is_survived))
