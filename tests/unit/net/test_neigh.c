@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/net/csum.h"
+#include "dataplane/net/neigh.h"
+#include "tests/support/check.h"
+#include "tests/unit/net/world.h"
+
+#include <string.h>
+
+#define PEER IP(10, 0, 0, 7)
+#define OURS IP(10, 0, 0, 1)
+
+static const uint8_t other_mac[6] = {2, 0, 0, 0, 0, 0xbb};
+
+static uint32_t n_requests(const struct world *w, uint32_t ip)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < w->n_sent; i++)
+		n += is_arp_request(&w->sent[i], ip);
+	return n;
+}
+
+static uint32_t n_packets(const struct world *w)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < w->n_sent; i++)
+		n += load16(w->sent[i].bytes + 12) == 0x0800;
+	return n;
+}
+
+static void learn_peer(struct world *w)
+{
+	assert_true(world_send(w, OURS, PEER, "hello"));
+	world_resolve(w, 0, PEER, peer_mac);
+	world_forget(w);
+}
+
+static void frames_wait_for_the_answer_and_leave_in_order(void **state)
+{
+	struct world *w = *state;
+	assert_true(world_send(w, OURS, PEER, "one"));
+	assert_true(world_send(w, OURS, PEER, "two"));
+	assert_int_equal(w->n_sent, 1);
+	assert_true(is_arp_request(&w->sent[0], PEER));
+	assert_memory_equal(w->sent[0].bytes, broadcast_mac, 6);
+	assert_int_equal(load32(w->sent[0].bytes + 28), OURS);
+
+	world_resolve(w, 0, PEER, peer_mac);
+	assert_int_equal(w->n_sent, 3);
+	for (int i = 1; i < 3; i++) {
+		const uint8_t *f = w->sent[i].bytes;
+		assert_memory_equal(f, peer_mac, 6);
+		assert_memory_equal(f + 6, world_mac[0], 6);
+		assert_int_equal(csum(f + 14, 20), 0);
+		assert_int_equal(load32(f + 30), PEER);
+		assert_memory_equal(f + 54, i == 1 ? "one" : "two", 3);
+	}
+	assert_true(world_send(w, OURS, PEER, "three")); // now without waiting
+	assert_int_equal(w->n_sent, 4);
+	assert_memory_equal(w->sent[3].bytes, peer_mac, 6);
+}
+
+// RFC 1122 2.3.2.1
+static void question_is_repeated_once_a_second_whatever_is_sent(void **state)
+{
+	struct world *w = *state;
+	for (int i = 0; i < 5; i++)
+		assert_true(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(n_requests(w, PEER), 1);
+	world_advance(w, SECOND - 2000000);
+	assert_int_equal(n_requests(w, PEER), 1);
+	world_advance(w, 3000000);
+	assert_int_equal(n_requests(w, PEER), 2);
+	world_advance(w, SECOND);
+	assert_int_equal(n_requests(w, PEER), 3);
+}
+
+static void silence_drops_the_frames_and_tells_their_flow(void **state)
+{
+	struct world *w = *state;
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_true(world_send(w, OURS, PEER, "y"));
+	world_advance(w, 2 * SECOND);
+	assert_int_equal(w->n_unreachable, 0);
+	world_advance(w, SECOND);
+	world_advance(w, SECOND);
+	assert_int_equal(w->n_unreachable, 2);
+	assert_int_equal(ip_to_v4(&w->unreachable.local), OURS);
+	assert_int_equal(ip_to_v4(&w->unreachable.remote), PEER);
+	assert_int_equal(w->unreachable.local_port, 1000);
+	assert_int_equal(w->unreachable.remote_port, 2000);
+	assert_int_equal(world_count(w, "hold_dropped"), 2);
+	assert_int_equal(world_count(w, "neigh_failed"), 1);
+	assert_int_equal(n_packets(w), 0);
+	world_forget(w);
+	world_advance(w, 10 * SECOND); // nobody asks for ever
+	assert_int_equal(w->n_sent, 0);
+	assert_true(world_send(w, OURS, PEER, "z")); // a new attempt starts over
+	assert_int_equal(n_requests(w, PEER), 1);
+}
+
+static void try_again(struct world *w)
+{
+	assert_true(world_send(w, OURS, PEER, "again"));
+}
+
+static void flow_may_try_again_while_it_hears_of_the_failure(void **state)
+{
+	struct world *w = *state;
+	w->on_unreachable = try_again;
+	assert_true(world_send(w, OURS, PEER, "x"));
+	for (int i = 0; i < 4; i++)
+		world_advance(w, SECOND);
+	assert_int_equal(w->n_unreachable, 1);
+	world_resolve(w, 0, PEER, peer_mac);
+	assert_int_equal(n_packets(w), 1);
+}
+
+static void hold_is_bounded_per_neighbour(void **state)
+{
+	struct world *w = *state;
+	for (int i = 0; i < NEIGH_MAX_HELD; i++)
+		assert_true(world_send(w, OURS, PEER, "x"));
+	assert_false(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(world_count(w, "hold_full"), 1);
+	world_resolve(w, 0, PEER, peer_mac);
+	assert_int_equal(n_packets(w), NEIGH_MAX_HELD);
+}
+
+static void hold_is_bounded_in_total_and_still_asks(void **state)
+{
+	struct world *w = *state;
+	uint32_t n = 0;
+	for (uint32_t ip = IP(10, 1, 4, 1); n < NEIGH_MAX_HELD_ALL; ip++)
+		for (int i = 0; i < NEIGH_MAX_HELD; i++, n++) {
+			assert_true(world_send(w, OURS, ip, "x"));
+			world_forget(w);
+		}
+	assert_false(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(world_count(w, "hold_full"), 1);
+	assert_int_equal(n_requests(w, PEER), 1);
+	world_resolve(w, 0, PEER, peer_mac);
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(n_packets(w), 1);
+}
+
+static void held_frames_are_back_in_the_pool_afterwards(void **state)
+{
+	struct world *w = *state;
+	for (int round = 0; round < 200; round++) { // 200 * 16 is more than the pool
+		world_forget(w);
+		uint32_t ip = IP(10, 1, 5, 1) + (uint32_t)round;
+		for (int i = 0; i < NEIGH_MAX_HELD; i++)
+			assert_true(world_send(w, OURS, ip, "x"));
+		if (round % 2)
+			world_resolve(w, 1, ip, peer_mac);
+		else
+			for (int i = 0; i < 4; i++)
+				world_advance(w, SECOND);
+	}
+	assert_int_equal(world_count(w, "hold_full"), 0);
+}
+
+static void old_entry_is_refreshed_while_traffic_flows(void **state)
+{
+	struct world *w = *state;
+	learn_peer(w);
+	world_advance(w, 59 * SECOND);
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(w->n_sent, 1);
+	world_advance(w, 2 * SECOND);
+	world_forget(w);
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(w->n_sent, 2);
+	assert_true(is_arp_request(&w->sent[1], PEER));
+	assert_memory_equal(w->sent[1].bytes, peer_mac, 6); // to that host alone
+	world_resolve(w, 0, PEER, peer_mac);
+	world_forget(w);
+	world_advance(w, 30 * SECOND);
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(w->n_sent, 1);
+}
+
+static void refresh_without_answer_asks_everybody_and_then_fails(void **state)
+{
+	struct world *w = *state;
+	learn_peer(w);
+	world_advance(w, 61 * SECOND);
+	assert_true(world_send(w, OURS, PEER, "x"));
+	for (int i = 0; i < 5; i++) {
+		world_advance(w, SECOND);
+		assert_true(world_send(w, OURS, PEER, "x")); // never held back meanwhile
+	}
+	assert_int_equal(n_packets(w), 6);
+	assert_int_equal(n_requests(w, PEER), 6);
+	uint32_t n_broadcast = 0;
+	for (uint32_t i = 0; i < w->n_sent; i++)
+		n_broadcast += memcmp(w->sent[i].bytes, broadcast_mac, 6) == 0;
+	assert_int_equal(n_broadcast, 3);
+	world_advance(w, SECOND);
+	assert_int_equal(world_count(w, "neigh_failed"), 1);
+	world_forget(w);
+	assert_true(world_send(w, OURS, PEER, "x")); // held from now on
+	assert_int_equal(n_packets(w), 0);
+	assert_int_equal(n_requests(w, PEER), 1);
+}
+
+static void host_that_moved_is_followed(void **state)
+{
+	struct world *w = *state;
+	learn_peer(w);
+	world_advance(w, 5 * SECOND);
+	// A gratuitous ARP is not believed, but asked about at once.
+	world_arp_in(w, 0, &(struct arp_text){1, other_mac, PEER, PEER});
+	assert_int_equal(n_requests(w, PEER), 1);
+	assert_memory_equal(w->sent[0].bytes, broadcast_mac, 6);
+	world_forget(w);
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_memory_equal(w->sent[0].bytes, peer_mac, 6);
+	world_resolve(w, 0, PEER, other_mac);
+	world_forget(w);
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(w->n_sent, 1);
+	assert_memory_equal(w->sent[0].bytes, other_mac, 6);
+}
+
+static void two_claimants_do_not_make_us_ask_at_their_pace(void **state)
+{
+	struct world *w = *state;
+	learn_peer(w);
+	world_advance(w, 5 * SECOND);
+	for (int i = 0; i < 50; i++) {
+		world_arp_in(w, 0, &(struct arp_text){1, other_mac, PEER, PEER});
+		world_resolve(w, 0, PEER, peer_mac);
+		world_resolve(w, 0, PEER, other_mac);
+		world_advance(w, SECOND / 10);
+	}
+	assert_true(n_requests(w, PEER) <= 6); // one a second
+}
+
+static void lie_does_not_stick_when_the_owner_answers(void **state)
+{
+	struct world *w = *state;
+	learn_peer(w);
+	world_advance(w, 5 * SECOND);
+	world_arp_in(w, 0, &(struct arp_text){1, other_mac, PEER, OURS});
+	world_resolve(w, 0, PEER, peer_mac);
+	world_forget(w);
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_memory_equal(w->sent[0].bytes, peer_mac, 6);
+}
+
+static void unused_entry_is_forgotten(void **state)
+{
+	struct world *w = *state;
+	learn_peer(w);
+	world_advance(w, 61 * SECOND);
+	world_advance(w, 601 * SECOND);
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(w->n_sent, 1);
+	assert_true(is_arp_request(&w->sent[0], PEER));
+	assert_memory_equal(w->sent[0].bytes, broadcast_mac, 6);
+}
+
+static void flood_of_askers_fills_no_more_than_the_table_and_spares_live_entries(void **state)
+{
+	struct world *w = *state;
+	learn_peer(w);
+	for (uint32_t i = 0; i < 3 * NEIGH_MAX; i++) {
+		world_arp_in(w, 1,
+			&(struct arp_text){
+				1, peer_mac, IP(10, 1, 128, 1) + i % 32000, IP(10, 1, 0, 1)});
+		world_forget(w);
+	}
+	assert_true(world_count(w, "neigh_evicted") >= 2 * NEIGH_MAX - 1);
+	assert_int_equal(world_count(w, "neigh_full"), 0);
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(w->n_sent, 1);
+	assert_memory_equal(w->sent[0].bytes, peer_mac, 6);
+}
+
+static void table_full_of_live_entries_refuses_one_more(void **state)
+{
+	struct world *w = *state;
+	for (uint32_t i = 0; i < NEIGH_MAX; i++) {
+		uint32_t ip = IP(10, 1, 128, 1) + i;
+		assert_true(world_send(w, IP(10, 1, 0, 1), ip, "x"));
+		world_resolve(w, 1, ip, peer_mac);
+		world_forget(w);
+	}
+	assert_false(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(world_count(w, "neigh_full"), 1);
+	assert_true(world_send(w, IP(10, 1, 0, 1), IP(10, 1, 128, 1), "x"));
+	assert_int_equal(n_packets(w), 1);
+}
+
+static void held_frame_without_a_buffer_is_counted(void **state)
+{
+	struct world *w = *state;
+	assert_true(world_send(w, OURS, PEER, "x"));
+	w->ports[0].starved = true;
+	world_resolve(w, 0, PEER, peer_mac);
+	assert_false(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(world_count(w, "tx_no_buffer"), 2);
+	w->ports[0].starved = false;
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(n_packets(w), 1);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
+RUN_SUITE("net/neigh", CASE(frames_wait_for_the_answer_and_leave_in_order),
+	CASE(question_is_repeated_once_a_second_whatever_is_sent),
+	CASE(silence_drops_the_frames_and_tells_their_flow),
+	CASE(flow_may_try_again_while_it_hears_of_the_failure), CASE(hold_is_bounded_per_neighbour),
+	CASE(hold_is_bounded_in_total_and_still_asks),
+	CASE(held_frames_are_back_in_the_pool_afterwards),
+	CASE(old_entry_is_refreshed_while_traffic_flows),
+	CASE(refresh_without_answer_asks_everybody_and_then_fails),
+	CASE(host_that_moved_is_followed), CASE(two_claimants_do_not_make_us_ask_at_their_pace),
+	CASE(lie_does_not_stick_when_the_owner_answers), CASE(unused_entry_is_forgotten),
+	CASE(flood_of_askers_fills_no_more_than_the_table_and_spares_live_entries),
+	CASE(table_full_of_live_entries_refuses_one_more),
+	CASE(held_frame_without_a_buffer_is_counted))
