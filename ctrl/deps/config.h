@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building of an xds_config: mutable here, immutable once delivered. Not for users of configs.
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/deps/depmgr.h"
+#include "ctrl/xds/arena.h"
+
+#include <stdbool.h>
+
+struct config_builder {
+	struct xds_config *config; // count 1; clusters has room for n_clusters
+	struct xds_arena *arena; // of the config
+};
+
+// Takes references of both. 0 or -ENOMEM.
+[[nodiscard]] int config_builder_init(struct config_builder *, struct res_listener *,
+	struct res_route_config *, int32_t vhost, uint32_t n_clusters);
+// By name, once all clusters are filled in.
+void config_builder_sort(struct config_builder *);
+// Same parts and same texts.
+bool xds_config_eq(const struct xds_config *, const struct xds_config *);

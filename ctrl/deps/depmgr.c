@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/deps/depmgr.h"
+
+#include "ctrl/deps/config.h"
+#include "ctrl/res/cluster.h"
+#include "ctrl/res/endpoints.h"
+#include "ctrl/res/listener.h"
+#include "ctrl/res/route.h"
+#include "ctrl/xds/client.h"
+#include "ctrl/xds/strmap.h"
+#include "lb/base/twheel.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_NAMES_SHOWN 5 // of what is missing
+
+// One resource that is watched, and what is known of it.
+struct node {
+	struct strmap_link link; // clusters and endpoints, by name
+	struct xds_watcher watcher;
+	struct depmgr *dm;
+	const struct xds_type *type;
+	struct node *next; // of all nodes
+	char *name;
+	struct xds_res *res; // counted; NULL = no value
+	char *error; // no value, and this is why; NULL = none
+	char *ambient; // trouble beside the value; NULL = none
+	uint64_t pass; // last one that reached it
+};
+
+enum outcome {
+	WAITING, // something has neither a value nor an error yet
+	FAILED, // no usable listener or routes
+	COMPLETE,
+};
+
+struct depmgr {
+	struct depmgr_conf conf;
+	char *listener_name, *authority, *node_id;
+	struct node *nodes;
+	struct strmap clusters, endpoints;
+	struct node *listener; // in nodes, always
+	struct node *routes; // in nodes; NULL = inline, or not known yet
+	struct xds_settled settled;
+	struct twheel_timer kick;
+	uint64_t pass;
+	bool dirty; // an event came since the last pass
+	bool busy; // a pass is running
+	struct xds_config *config; // counted; the last delivered one; NULL = none
+	char *error; // the last delivered one; NULL = none
+	char *waiting; // for operators; NULL = nothing
+};
+
+static void set_text(char **at, char *text)
+{
+	free(*at);
+	*at = text;
+}
+
+static void put(struct xds_res **at, struct xds_res *res)
+{
+	xds_res_put(*at);
+	*at = res;
+}
+
+// Nodes
+
+// Only notes: the pass comes when the client has told all events that belong together.
+static void on_event(struct xds_watcher *w, const struct xds_event *e)
+{
+	struct node *n = (struct node *)((char *)w - offsetof(struct node, watcher));
+	n->dm->dirty = true;
+	switch (e->kind) {
+	case XDS_EVENT_RESOURCE:
+		put(&n->res, xds_res_get(e->res));
+		set_text(&n->error, NULL);
+		set_text(&n->ambient, NULL);
+		break;
+	case XDS_EVENT_ERROR:
+		put(&n->res, NULL);
+		set_text(&n->error, strdup(e->text));
+		set_text(&n->ambient, NULL);
+		break;
+	case XDS_EVENT_AMBIENT:
+		set_text(&n->ambient, e->code == XDS_OK ? NULL : strdup(e->text));
+		break;
+	}
+}
+
+static bool resolved(const struct node *n)
+{
+	return n->res || n->error;
+}
+
+static void node_free(struct node *n)
+{
+	xds_client_cancel(n->dm->conf.client, &n->watcher);
+	xds_res_put(n->res);
+	free(n->name);
+	free(n->error);
+	free(n->ambient);
+	free(n);
+}
+
+// Starts a watch; what is cached is in the node when it returns. NULL = no memory.
+static struct node *node_new(
+	struct depmgr *dm, const struct xds_type *type, const char *name, struct strmap *map)
+{
+	struct node *n = calloc(1, sizeof(*n));
+	if (!n)
+		return NULL;
+	n->dm = dm;
+	n->type = type;
+	n->watcher.on_event = on_event;
+	n->name = strdup(name);
+	if (!n->name || (map && strmap_add(map, &n->link, n->name))) {
+		free(n->name);
+		free(n);
+		return NULL;
+	}
+	n->next = dm->nodes;
+	dm->nodes = n;
+	if (xds_client_watch(dm->conf.client, type, n->name, &n->watcher))
+		set_text(&n->error, strdup("no memory"));
+	return n;
+}
+
+static struct node *find(const struct strmap *map, const char *name)
+{
+	struct strmap_link *l = strmap_find(map, name);
+	return l ? (struct node *)((char *)l - offsetof(struct node, link)) : NULL;
+}
+
+static struct node *reach(
+	struct depmgr *dm, const struct xds_type *type, const char *name, struct strmap *map)
+{
+	struct node *n = find(map, name);
+	if (!n)
+		n = node_new(dm, type, name, map);
+	if (n)
+		n->pass = dm->pass;
+	return n;
+}
+
+// DM-24: what the pass did not reach is watched no more.
+static void sweep(struct depmgr *dm)
+{
+	for (struct node **at = &dm->nodes; *at;) {
+		struct node *n = *at;
+		if (n->pass == dm->pass) {
+			at = &n->next;
+			continue;
+		}
+		*at = n->next;
+		if (n->type == &res_type_cluster)
+			strmap_remove(&dm->clusters, &n->link);
+		else if (n->type == &res_type_endpoints)
+			strmap_remove(&dm->endpoints, &n->link);
+		node_free(n);
+	}
+}
+
+// One pass
+
+static enum outcome fail(char **reterr, const char *text)
+{
+	set_text(reterr, strdup(text));
+	return FAILED;
+}
+
+// DM-02, DM-25: only the routes that the current listener names are of interest.
+static enum outcome reach_routes(struct depmgr *dm, struct res_route_config **ret, char **reterr)
+{
+	if (dm->listener->error)
+		return fail(reterr, dm->listener->error);
+	if (!dm->listener->res)
+		return WAITING;
+	const struct res_listener *l = res_listener_from(dm->listener->res);
+	if (!l->is_api) {
+		char text[512];
+		snprintf(text, sizeof(text),
+			"listener \"%s\" is a socket listener, which serves no target",
+			dm->listener_name);
+		return fail(reterr, text);
+	}
+	if (l->routes) {
+		dm->routes = NULL;
+		*ret = l->routes;
+		return COMPLETE;
+	}
+	if (!dm->routes || strcmp(dm->routes->name, l->rds_name) != 0)
+		dm->routes = node_new(dm, &res_type_route_config, l->rds_name, NULL);
+	if (!dm->routes)
+		return fail(reterr, "no memory");
+	dm->routes->pass = dm->pass;
+	if (dm->routes->error)
+		return fail(reterr, dm->routes->error);
+	if (!dm->routes->res)
+		return WAITING;
+	*ret = res_route_config_from(dm->routes->res);
+	return COMPLETE;
+}
+
+// A cluster and its endpoints. False = no memory.
+static bool reach_cluster(struct depmgr *dm, const char *name, uint32_t *n_clusters)
+{
+	struct node *n = find(&dm->clusters, name);
+	if (n && n->pass == dm->pass)
+		return true;
+	n = reach(dm, &res_type_cluster, name, &dm->clusters);
+	if (!n)
+		return false;
+	++*n_clusters;
+	if (!n->res)
+		return true;
+	return reach(dm, &res_type_endpoints, res_cluster_from(n->res)->eds_name, &dm->endpoints);
+}
+
+static bool reach_vhost(struct depmgr *dm, const struct res_vhost *v, uint32_t *n_clusters)
+{
+	for (uint32_t r = 0; r < v->n_routes; r++)
+		for (uint32_t c = 0; c < v->routes[r].n_clusters; c++)
+			if (!reach_cluster(dm, v->routes[r].clusters[c].name, n_clusters))
+				return false;
+	return true;
+}
+
+// DM-03, or DESIGN 3.10 without a pinned authority.
+static enum outcome reach_clusters(struct depmgr *dm, const struct res_route_config *routes,
+	int32_t *ret_vhost, uint32_t *ret_n, char **reterr)
+{
+	int vhost = -1;
+	if (dm->authority) {
+		vhost = res_route_config_choose(routes, dm->authority);
+		if (vhost == -ENOMEM)
+			return fail(reterr, "no memory");
+		if (vhost < 0) {
+			char text[512];
+			snprintf(text, sizeof(text),
+				"route configuration \"%s\" has no virtual host for \"%s\"",
+				routes->base.name, dm->authority);
+			return fail(reterr, text);
+		}
+	}
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < routes->n_vhosts; i++)
+		if (vhost < 0 || i == (uint32_t)vhost)
+			if (!reach_vhost(dm, &routes->vhosts[i], &n))
+				return fail(reterr, "no memory");
+	*ret_vhost = vhost;
+	*ret_n = n;
+	return COMPLETE;
+}
+
+static void note_waiting(struct depmgr *dm)
+{
+	set_text(&dm->waiting, NULL);
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	if (!f)
+		return;
+	unsigned n = 0;
+	for (const struct node *i = dm->nodes; i; i = i->next)
+		if (!resolved(i) && n++ < N_NAMES_SHOWN)
+			fprintf(f, "%s%s %s", n > 1 ? ", " : "", i->type->label, i->name);
+	if (n > N_NAMES_SHOWN)
+		fprintf(f, " and %u more", n - N_NAMES_SHOWN);
+	if (fclose(f) == 0)
+		dm->waiting = text;
+	else
+		free(text);
+}
+
+static bool all_resolved(const struct depmgr *dm)
+{
+	for (const struct node *n = dm->nodes; n; n = n->next)
+		if (!resolved(n))
+			return false;
+	return true;
+}
+
+// What a pass found out.
+struct found {
+	struct res_route_config *routes;
+	int32_t vhost;
+	uint32_t n_clusters;
+	char *error; // FAILED; NULL = no memory even for that
+};
+
+static enum outcome walk(struct depmgr *dm, struct found *f)
+{
+	dm->pass++;
+	dm->listener->pass = dm->pass;
+	enum outcome outcome = reach_routes(dm, &f->routes, &f->error);
+	if (outcome == COMPLETE)
+		outcome = reach_clusters(dm, f->routes, &f->vhost, &f->n_clusters, &f->error);
+	else if (outcome == WAITING) // the routes are unknown: all that was needed may still be
+		for (struct node *n = dm->nodes; n; n = n->next)
+			if (n->type != &res_type_route_config)
+				n->pass = dm->pass;
+	if (outcome == FAILED && dm->routes && dm->routes->pass != dm->pass)
+		dm->routes = NULL; // swept
+	sweep(dm);
+	return outcome == COMPLETE && !all_resolved(dm) ? WAITING : outcome;
+}
+
+// Building
+
+// "<a>; <b>; …" of what is wrong, NULL = nothing is.
+static char *join_notes(struct xds_arena *arena, const char *const *notes, unsigned n)
+{
+	size_t len = 0;
+	for (unsigned i = 0; i < n; i++)
+		len += notes[i] ? strlen(notes[i]) + 2 : 0;
+	if (!len)
+		return NULL;
+	char *text = xds_arena_alloc(arena, 1, len + 1);
+	for (unsigned i = 0; text && i < n; i++) {
+		if (!notes[i])
+			continue;
+		if (*text)
+			strcat(text, "; ");
+		strcat(text, notes[i]);
+	}
+	return text;
+}
+
+struct shared_notes {
+	const char *listener, *routes, *node_id;
+};
+
+// DM-10, DM-11, DM-27.
+static int fill_cluster(const struct depmgr *dm, const struct node *n, struct config_builder *b,
+	const struct shared_notes *shared, struct xds_cluster_config *c)
+{
+	const struct node *e = NULL;
+	char empty[512] = "";
+	c->name = xds_arena_strdup(b->arena, n->name);
+	c->error = xds_arena_strdup(b->arena, n->res ? "" : n->error);
+	if (!c->name || !c->error)
+		return -ENOMEM;
+	if (n->res) {
+		c->cluster = res_cluster_from(xds_res_get(n->res));
+		e = find(&dm->endpoints, c->cluster->eds_name);
+	}
+	if (e && e->res) {
+		c->endpoints = res_endpoints_from(xds_res_get(e->res));
+		if (c->endpoints->n_priorities == 0) // A27-V09
+			snprintf(
+				empty, sizeof(empty), "endpoints \"%s\" hold no locality", e->name);
+	}
+	const char *notes[] = {shared->listener, shared->routes, n->ambient, e ? e->error : NULL,
+		e ? e->ambient : NULL, *empty ? empty : NULL};
+	c->resolution_note = join_notes(b->arena, notes, sizeof(notes) / sizeof(notes[0]));
+	if (!c->resolution_note)
+		c->resolution_note = shared->node_id;
+	return 0;
+}
+
+// NULL = no memory.
+static struct xds_config *build(struct depmgr *dm, const struct found *f)
+{
+	struct config_builder b;
+	// Inline routes are made anew with each version of the listener: equal ones are shared.
+	struct res_route_config *routes = f->routes;
+	if (dm->config && xds_res_eq(&dm->config->routes->base, &routes->base))
+		routes = dm->config->routes;
+	if (config_builder_init(
+		    &b, res_listener_from(dm->listener->res), routes, f->vhost, f->n_clusters))
+		return NULL;
+	char node[256];
+	snprintf(node, sizeof(node), "xDS node id \"%s\"", dm->node_id);
+	struct shared_notes shared = {
+		.listener = dm->listener->ambient,
+		.routes = dm->routes ? dm->routes->ambient : NULL,
+		.node_id = xds_arena_strdup(b.arena, node),
+	};
+	int rc = shared.node_id ? 0 : -ENOMEM;
+	uint32_t n = 0;
+	for (const struct node *i = dm->nodes; !rc && i; i = i->next)
+		if (i->type == &res_type_cluster)
+			rc = fill_cluster(dm, i, &b, &shared, &b.config->clusters[n++]);
+	if (rc) {
+		xds_config_put(b.config);
+		return NULL;
+	}
+	config_builder_sort(&b);
+	return b.config;
+}
+
+static void deliver_error(struct depmgr *dm, const char *text)
+{
+	if (!dm->config && dm->error && strcmp(dm->error, text) == 0)
+		return;
+	xds_config_put(dm->config);
+	dm->config = NULL;
+	set_text(&dm->error, strdup(text));
+	dm->conf.on_error(dm->conf.ctx, text);
+}
+
+// DM-05, DM-29: a change is delivered once, equal content not at all.
+static void deliver(struct depmgr *dm, const struct found *f)
+{
+	struct xds_config *config = build(dm, f);
+	if (!config || (dm->config && xds_config_eq(dm->config, config))) {
+		xds_config_put(config);
+		return;
+	}
+	xds_config_put(dm->config);
+	dm->config = config;
+	set_text(&dm->error, NULL);
+	dm->conf.on_update(dm->conf.ctx, config);
+}
+
+static void reconcile(struct depmgr *dm)
+{
+	if (dm->busy)
+		return;
+	dm->busy = true;
+	enum outcome outcome;
+	struct found found;
+	char *error = NULL;
+	do { // a watch that fails at once comes back as an event
+		found = (struct found){0};
+		set_text(&error, NULL);
+		xds_client_begin(dm->conf.client);
+		outcome = walk(dm, &found);
+		error = found.error;
+		dm->dirty = false;
+		xds_client_end(dm->conf.client);
+	} while (dm->dirty);
+	note_waiting(dm);
+	if (outcome == FAILED)
+		deliver_error(dm, error ? error : "no memory");
+	else if (outcome == COMPLETE)
+		deliver(dm, &found);
+	free(error);
+	dm->busy = false;
+	if (dm->dirty)
+		twheel_arm(dm->conf.wheel, &dm->kick, twheel_now(dm->conf.wheel));
+}
+
+static void on_settled(struct xds_settled *s)
+{
+	struct depmgr *dm = (struct depmgr *)((char *)s - offsetof(struct depmgr, settled));
+	if (dm->dirty && !twheel_armed(&dm->kick))
+		reconcile(dm);
+}
+
+static void kick_fired(struct twheel_timer *t)
+{
+	reconcile((struct depmgr *)((char *)t - offsetof(struct depmgr, kick)));
+}
+
+struct depmgr *depmgr_new(const struct depmgr_conf *conf)
+{
+	struct depmgr *dm = calloc(1, sizeof(*dm));
+	if (!dm)
+		return NULL;
+	dm->conf = *conf;
+	dm->settled.fn = on_settled;
+	dm->kick.fire = kick_fired;
+	dm->listener_name = strdup(conf->listener_name);
+	dm->node_id = strdup(conf->node_id);
+	dm->authority = conf->authority ? strdup(conf->authority) : NULL;
+	xds_client_add_settled(conf->client, &dm->settled);
+	// What is cached is acted on in the first turn of the wheel, not inside this call.
+	twheel_arm(conf->wheel, &dm->kick, twheel_now(conf->wheel));
+	if (dm->listener_name && dm->node_id && (dm->authority || !conf->authority))
+		dm->listener = node_new(dm, &res_type_listener, dm->listener_name, NULL);
+	if (!dm->listener) {
+		depmgr_free(dm);
+		return NULL;
+	}
+	return dm;
+}
+
+void depmgr_free(struct depmgr *dm)
+{
+	if (!dm)
+		return;
+	twheel_cancel(dm->conf.wheel, &dm->kick);
+	xds_client_remove_settled(dm->conf.client, &dm->settled);
+	xds_client_begin(dm->conf.client);
+	for (struct node *n = dm->nodes, *next; n; n = next) {
+		next = n->next;
+		node_free(n);
+	}
+	xds_client_end(dm->conf.client);
+	strmap_fini(&dm->clusters);
+	strmap_fini(&dm->endpoints);
+	xds_config_put(dm->config);
+	free(dm->error);
+	free(dm->waiting);
+	free(dm->listener_name);
+	free(dm->authority);
+	free(dm->node_id);
+	free(dm);
+}
+
+struct xds_config *depmgr_config(const struct depmgr *dm)
+{
+	return dm->config;
+}
+
+const char *depmgr_waiting(const struct depmgr *dm)
+{
+	return dm->waiting ? dm->waiting : "";
+}
