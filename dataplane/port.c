@@ -100,6 +100,9 @@ static int probe(struct port *port, const struct port_conf *conf, struct lb_err 
 		return lb_err_set(
 			reterr, "ports[%u].device: %s: no device name", conf->index, conf->device);
 	memcpy(port->name, devargs, len);
+	if (rte_eth_dev_get_port_by_name(port->name, &port->id) == 0)
+		return lb_err_set(
+			reterr, "ports[%u].device: %s is in use already", conf->index, port->name);
 	eal_blame_start();
 	int rc = rte_dev_probe(devargs);
 	if (rc < 0)
@@ -157,6 +160,7 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 
 static int configure(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
 {
+	eal_blame_start();
 	struct rte_eth_dev_info info;
 	int rc = rte_eth_dev_info_get(port->id, &info);
 	if (rc < 0)
