@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The peer's acknowledgements and what they tell about losses: window, round trips, fast retransmit
+// and NewReno recovery (RFC 5681, RFC 6582, limited transmit of RFC 3042).
+#include "dataplane/tcp/tcp_internal.h"
+
+#define DUP_THRESHOLD 3
+
+static void measure(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	if (c->timing && seq_le(c->rtt_seq, seg->ack)) {
+		c->timing = false;
+		tcp_rtt_sample(c, tcp_now(c->stack) - c->rtt_start_ns);
+	} else if (!c->timing && c->ts_on && seg->opts.ts_ecr && (c->n_backoff || c->in_recovery)) {
+		// Karn's rule leaves no other sample while everything is sent twice (RFC 7323 4).
+		uint32_t ms = tcp_ts_now(c) - seg->opts.ts_ecr;
+		if (ms < TCP_RTO_MAX / TCP_MS)
+			tcp_rtt_sample(c, ms * TCP_MS);
+	}
+}
+
+// RFC 6582 3.2, step 2.
+static void enter_recovery(struct tcp_conn *c)
+{
+	tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->snd_max - c->snd_una);
+	c->cc.cwnd = c->cc.ssthresh + DUP_THRESHOLD * c->mss;
+	c->recover = c->snd_max - 1;
+	c->in_recovery = true;
+	c->rtx_due = true;
+	tcp_count(c->stack, TCP_FAST_RECOVERIES);
+}
+
+static void duplicate(struct tcp_conn *c)
+{
+	if (c->n_dup_acks < UINT8_MAX)
+		c->n_dup_acks++;
+	if (c->in_recovery)
+		c->cc.cwnd += c->mss; // a segment has left the network
+	else if (c->n_dup_acks == DUP_THRESHOLD && seq_lt(c->recover, c->snd_una))
+		enter_recovery(c);
+	tcp_conn_mark_dirty(c);
+}
+
+// RFC 6582 3.2, step 3.
+static void recovery_ack(struct tcp_conn *c, uint32_t ack, uint32_t acked)
+{
+	struct tcp_cc *cc = &c->cc;
+	if (seq_lt(c->recover, ack)) {
+		uint32_t flight = c->snd_max - ack;
+		cc->cwnd = min_u32(cc->ssthresh, max_u32(flight, c->mss) + c->mss);
+		c->in_recovery = false;
+		c->n_dup_acks = 0;
+		return;
+	}
+	cc->cwnd -= min_u32(acked, cc->cwnd - min_u32(cc->cwnd, c->mss));
+	if (acked >= c->mss)
+		cc->cwnd += c->mss;
+	c->rtx_due = true;
+}
+
+// Advances snd_una. False = the connection is gone.
+static bool advance(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	struct tcp_stack *s = c->stack;
+	uint32_t acked = seg->ack - c->snd_una;
+	uint32_t n = min_u32(acked, (uint32_t)c->sendq.len);
+	bool had_room = c->sendq.len < s->conf.send_limit;
+	measure(c, seg);
+	if (c->in_recovery) {
+		recovery_ack(c, seg->ack, acked);
+	} else {
+		c->n_dup_acks = 0;
+		if (c->cwnd_limited)
+			tcp_cc_ops(c)->on_ack(&c->cc, c->mss, acked);
+	}
+	if (c->cursor.offset <= n)
+		c->cursor = (struct buf_cursor){0};
+	else
+		c->cursor.offset -= n;
+	buf_consume(&c->sendq, s->chunks, n);
+	c->snd_una = seg->ack;
+	if (seq_lt(c->snd_nxt, seg->ack))
+		c->snd_nxt = seg->ack;
+	if (acked > n) {
+		DCHECK(c->fin_sent);
+		c->fin_acked = true;
+	}
+	c->n_backoff = 0;
+	c->progress_ns = tcp_now(s);
+	if (c->snd_una == c->snd_max) {
+		c->rtx_due = false;
+		tcp_timer_stop(c, TCP_TIMER_RTX);
+	} else {
+		tcp_rtx_start(c);
+	}
+	if (n && (!had_room || !c->sendq.len) && !c->shut)
+		c->ops->on_send_room(c, c->user);
+	return !c->dead;
+}
+
+// RFC 9293 3.10.7.4: SND.WND.
+static void update_window(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	uint32_t wnd = seg->wnd << c->snd_wscale;
+	if (!seq_lt(c->snd_wl1, seg->seq) &&
+		!(c->snd_wl1 == seg->seq && seq_le(c->snd_wl2, seg->ack)))
+		return;
+	if (wnd > c->snd_wnd && c->snd_nxt == c->snd_una) { // the end of probing, if that was on
+		c->n_backoff = 0;
+		c->probe_due = false;
+		if (c->snd_max == c->snd_una)
+			tcp_timer_stop(c, TCP_TIMER_RTX);
+	}
+	c->snd_wnd = wnd;
+	c->snd_wl1 = seg->seq;
+	c->snd_wl2 = seg->ack;
+	c->max_snd_wnd = max_u32(c->max_snd_wnd, wnd);
+}
+
+bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	uint32_t wnd = seg->wnd << c->snd_wscale;
+	bool probing = c->snd_nxt == c->snd_una;
+	bool was_done = c->fin_acked;
+	if (seq_lt(c->snd_una, seg->ack)) {
+		if (!advance(c, seg))
+			return false;
+	} else if (seg->ack == c->snd_una && !probing && seg->len == 0 && !(seg->flags & TCP_FIN) &&
+		   wnd == c->snd_wnd) {
+		duplicate(c); // RFC 5681 2
+	}
+	// A peer that answers probes lives, however long its window stays closed (RFC 9293
+	// 3.8.6.1).
+	if (probing)
+		c->progress_ns = tcp_now(c->stack);
+	update_window(c, seg);
+	if (tcp_output_pending(c))
+		tcp_conn_mark_dirty(c);
+	if (c->fin_acked && !was_done)
+		tcp_conn_finish_if_done(c);
+	return !c->dead;
+}
+
+void tcp_ack_timeout(struct tcp_conn *c)
+{
+	tcp_count(c->stack, TCP_TIMEOUTS);
+	tcp_cc_ops(c)->on_timeout(&c->cc, c->mss, c->snd_max - c->snd_una, c->n_backoff == 0);
+	tcp_conn_refresh_mss(c); // the path may have told of a smaller MTU
+	c->in_recovery = c->rtx_due = c->timing = false;
+	c->n_dup_acks = 0;
+	c->recover = c->snd_max - 1;
+	c->snd_nxt = c->snd_una;
+	c->cursor = (struct buf_cursor){0};
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a control block, and what its owner can do to it.
+#include "dataplane/tcp/tcp_internal.h"
+
+#include <errno.h>
+
+const char *tcp_close_reason_name(enum tcp_close_reason reason)
+{
+	static const char *const names[TCP_N_CLOSE_REASONS] = {
+		[TCP_CLOSE_DONE] = "done",
+		[TCP_CLOSE_RESET] = "reset",
+		[TCP_CLOSE_REFUSED] = "refused",
+		[TCP_CLOSE_TIMEOUT] = "timeout",
+		[TCP_CLOSE_CONNECT_TIMEOUT] = "connect_timeout",
+		[TCP_CLOSE_UNREACHABLE] = "unreachable",
+	};
+	CHECK((unsigned)reason < TCP_N_CLOSE_REASONS);
+	return names[reason];
+}
+
+uint16_t tcp_flow_mss(const struct tcp_stack *s, const struct tcp_flow *flow)
+{
+	uint32_t headers = TCP_HEADER_LEN + (ip_is_v4(&flow->remote) ? 20 : 40);
+	uint32_t mtu = s->io.mtu(s->io.ctx, flow);
+	return (uint16_t)(mtu > TCP_MSS_FLOOR + headers ? mtu - headers : TCP_MSS_FLOOR);
+}
+
+struct tcp_conn *tcp_conn_new(struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash)
+{
+	struct tcp_conn *c = pool_take(&s->conns);
+	if (!c)
+		return NULL;
+	*c = (struct tcp_conn){
+		.stack = s,
+		.hash = hash,
+		.flow = *flow,
+		.timer = {.fire = tcp_timer_fire},
+		.rto_ns = TCP_RTO_INITIAL,
+		.user_timeout_ns = TCP_USER_TIMEOUT,
+		.our_mss = tcp_flow_mss(s, flow),
+		.peer_mss = TCP_MSS_FLOOR, // RFC 9293 3.7.1: the default
+		.ts_offset = tcp_ts_offset(s, flow),
+		.rcv_wscale = s->rcv_wscale,
+	};
+	s->n_conns++;
+	return c;
+}
+
+uint32_t tcp_ts_now(const struct tcp_conn *c)
+{
+	return (uint32_t)(tcp_now(c->stack) / TCP_MS) + c->ts_offset;
+}
+
+void tcp_conn_refresh_mss(struct tcp_conn *c)
+{
+	uint16_t mss = tcp_flow_mss(c->stack, &c->flow);
+	if (c->peer_mss < mss)
+		mss = c->peer_mss;
+	c->mss = (uint16_t)(c->ts_on ? mss - 12 : mss); // RFC 6691
+}
+
+void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
+{
+	const struct tcp_opts *o = &syn->opts;
+	c->irs = syn->seq;
+	c->rcv_nxt = c->rcv_acked = syn->seq + 1;
+	c->rcv_adv = c->rcv_nxt + min_u32(c->stack->conf.recv_window, UINT16_MAX);
+	c->snd_wnd = c->max_snd_wnd = syn->wnd; // never scaled in a SYN (RFC 7323 2.2)
+	c->snd_wl1 = syn->seq;
+	c->snd_wl2 = syn->flags & TCP_ACK ? syn->ack : c->snd_una;
+	if (o->has_mss)
+		c->peer_mss = o->mss;
+	if (c->peer_mss < TCP_MSS_FLOOR) {
+		tcp_count(c->stack, TCP_SMALL_MSS);
+		c->peer_mss = TCP_MSS_FLOOR;
+	}
+	c->wscale_on = o->has_wscale;
+	c->snd_wscale = o->has_wscale ? o->wscale : 0;
+	if (!o->has_wscale)
+		c->rcv_wscale = 0;
+	c->ts_on = o->has_ts;
+	c->ts_recent = o->ts_val;
+	c->ts_recent_ns = tcp_now(c->stack);
+	tcp_conn_refresh_mss(c);
+	tcp_cc_ops(c)->init(&c->cc, c->mss);
+}
+
+void tcp_conn_hold(struct tcp_conn *c)
+{
+	c->n_held++;
+}
+
+void tcp_conn_unhold(struct tcp_conn *c)
+{
+	DCHECK(c->n_held > 0);
+	if (--c->n_held == 0 && c->dead)
+		pool_put(&c->stack->conns, c);
+}
+
+void tcp_conn_drop(struct tcp_conn *c)
+{
+	struct tcp_stack *s = c->stack;
+	DCHECK(!c->dead);
+	tcp_table_remove(c);
+	if (c->dirty.next)
+		tcp_link_remove(&c->dirty);
+	twheel_cancel(s->wheel, &c->timer);
+	buf_clear(&c->sendq, s->chunks);
+	buf_clear(&c->recvq, s->chunks);
+	tcp_ooo_clear(c);
+	if (c->passive && c->state == TCP_SYN_RECEIVED)
+		s->n_half_open--;
+	s->n_conns--;
+	c->dead = true;
+	if (!c->n_held)
+		pool_put(&s->conns, c);
+}
+
+void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason reason)
+{
+	tcp_conn_hold(c);
+	tcp_count(c->stack, (enum tcp_counter)(TCP_CLOSED_DONE + reason));
+	tcp_conn_drop(c);
+	if (c->ops)
+		c->ops->on_closed(c, c->user, reason);
+	tcp_conn_unhold(c);
+}
+
+void tcp_conn_finish_if_done(struct tcp_conn *c)
+{
+	if (!c->fin_acked || !c->eof_told)
+		return;
+	if (c->ack_due) // of their FIN: no flush will see this connection again
+		(void)!tcp_output(c);
+	if (!c->no_time_wait)
+		tcp_tw_add(c);
+	tcp_conn_close(c, TCP_CLOSE_DONE);
+}
+
+void tcp_conn_mark_dirty(struct tcp_conn *c)
+{
+	if (!c->dirty.next)
+		tcp_link_append(&c->stack->dirty, &c->dirty);
+}
+
+struct tcp_conn *tcp_connect(struct tcp_stack *s, const struct tcp_flow *wanted,
+	uint64_t timeout_ns, const struct tcp_conn_ops *ops, void *user)
+{
+	struct tcp_flow flow = *wanted;
+	if (!flow.local_port && !tcp_pick_port(s, &flow))
+		return NULL;
+	uint32_t hash = tcp_flow_hash(s, &flow);
+	if (tcp_table_find(s, &flow, hash) || tcp_tw_find(s, &flow, hash))
+		return NULL;
+	struct tcp_conn *c = tcp_conn_new(s, &flow, hash);
+	if (!c)
+		return NULL;
+	c->state = TCP_SYN_SENT;
+	c->ops = ops;
+	c->user = user;
+	c->iss = c->snd_una = c->recover = tcp_isn(s, &flow);
+	c->snd_nxt = c->snd_max = c->iss + 1;
+	c->syn_due = true;
+	tcp_table_add(c);
+	tcp_conn_mark_dirty(c);
+	tcp_timer_set(c, TCP_TIMER_HANDSHAKE, tcp_now(s) + timeout_ns);
+	tcp_count(s, TCP_OPENED);
+	return c;
+}
+
+const struct tcp_flow *tcp_conn_flow(const struct tcp_conn *c)
+{
+	return &c->flow;
+}
+
+struct buf *tcp_conn_sendq(struct tcp_conn *c)
+{
+	return &c->sendq;
+}
+
+size_t tcp_conn_send_room(const struct tcp_conn *c)
+{
+	size_t limit = c->stack->conf.send_limit;
+	return c->shut || c->sendq.len >= limit ? 0 : limit - c->sendq.len;
+}
+
+void tcp_conn_push(struct tcp_conn *c)
+{
+	DCHECK(!c->dead);
+	tcp_conn_mark_dirty(c);
+}
+
+void tcp_conn_resume(struct tcp_conn *c)
+{
+	DCHECK(!c->dead);
+	tcp_recv_resume(c);
+}
+
+void tcp_conn_shutdown(struct tcp_conn *c)
+{
+	DCHECK(!c->dead);
+	if (c->shut)
+		return;
+	c->shut = true;
+	c->no_time_wait = c->fin_received; // CLOSE_WAIT becomes LAST_ACK
+	tcp_conn_mark_dirty(c);
+}
+
+void tcp_conn_abort(struct tcp_conn *c)
+{
+	DCHECK(!c->dead);
+	if (c->fin_acked && c->fin_received) { // only unread bytes kept it here
+		if (!c->no_time_wait)
+			tcp_tw_add(c);
+	} else if (c->state != TCP_SYN_SENT) {
+		tcp_output_rst(c);
+	}
+	tcp_count(c->stack, TCP_ABORTED);
+	tcp_conn_drop(c);
+}
+
+void tcp_conn_set_user_timeout(struct tcp_conn *c, uint64_t timeout_ns)
+{
+	c->user_timeout_ns = timeout_ns ? timeout_ns : TCP_USER_TIMEOUT;
+	if (c->state == TCP_OPEN && c->deadlines[TCP_TIMER_RTX])
+		tcp_rtx_start(c);
+}

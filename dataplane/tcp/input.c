@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// A segment comes in: parsed, checked, brought to its connection, and there tested in the order of
+// RFC 9293 3.10.7 as hardened by RFC 5961 and RFC 7323. What passes goes to ack.c and recv.c.
+#include "dataplane/tcp/csum.h"
+#include "dataplane/tcp/tcp_internal.h"
+
+#define PAWS_IDLE_NS (24 * 24 * 3600 * TCP_S) // RFC 7323 5.5: then ts_recent means nothing
+
+// True = well-formed.
+static bool parse(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *segment, size_t len,
+	struct tcp_seg *ret)
+{
+	struct tcp_header h;
+	if (len < sizeof(h)) {
+		tcp_count(s, TCP_DROP_SHORT);
+		return false;
+	}
+	memcpy(&h, segment, sizeof(h));
+	size_t header_len = (size_t)(h.offset >> 4) * 4;
+	if (header_len < sizeof(h) || header_len > len || len > UINT16_MAX) {
+		tcp_count(s, TCP_DROP_OFFSET);
+		return false;
+	}
+	if (tcp_csum(&flow->remote, &flow->local, segment, len) != 0) {
+		tcp_count(s, TCP_DROP_CHECKSUM);
+		return false;
+	}
+	flow->remote_port = get16(h.src_port);
+	flow->local_port = get16(h.dst_port);
+	if (!flow->remote_port || !flow->local_port ||
+		(flow->remote_port == flow->local_port && ip_eq(&flow->remote, &flow->local))) {
+		tcp_count(s, TCP_DROP_PORT);
+		return false;
+	}
+	*ret = (struct tcp_seg){
+		.seq = get32(h.seq),
+		.ack = get32(h.ack),
+		.wnd = get16(h.window),
+		.len = (uint32_t)(len - header_len),
+		.flags = h.flags,
+		.data = segment + header_len,
+	};
+	if (h.flags & TCP_SYN && h.flags & (TCP_FIN | TCP_RST)) {
+		tcp_count(s, TCP_DROP_FLAGS);
+		return false;
+	}
+	if (header_len > sizeof(h) &&
+		!tcp_opts_parse(segment + sizeof(h), header_len - sizeof(h), &ret->opts)) {
+		tcp_count(s, TCP_DROP_OPTIONS);
+		return false;
+	}
+	return true;
+}
+
+static void input_without_conn(
+	struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash, const struct tcp_seg *seg)
+{
+	uint32_t iss_floor;
+	const uint32_t *floor = NULL;
+	struct tcp_tw *tw = tcp_tw_find(s, flow, hash);
+	bool syn = (seg->flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN;
+	bool listening = syn && tcp_listener_find(s, &flow->local, flow->local_port);
+	if (tw) {
+		if (!tcp_tw_input(s, tw, seg, &iss_floor))
+			return;
+		floor = &iss_floor;
+	}
+	if (listening) {
+		tcp_listener_syn(s, flow, hash, seg, floor);
+	} else if (seg->flags & TCP_RST) {
+		tcp_count(s, TCP_DROP_STRAY_RST);
+	} else {
+		tcp_count(s, TCP_DROP_NOWHERE);
+		tcp_output_rst_reply(s, flow, seg);
+	}
+}
+
+void tcp_stack_input(struct tcp_stack *s, const struct ip_addr *local, const struct ip_addr *remote,
+	const uint8_t *segment, size_t len)
+{
+	struct tcp_flow flow = {.local = *local, .remote = *remote};
+	struct tcp_seg seg;
+	tcp_count(s, TCP_SEGS_IN);
+	if (!parse(s, &flow, segment, len, &seg))
+		return;
+	uint32_t hash = tcp_flow_hash(s, &flow);
+	struct tcp_conn *c = tcp_table_find(s, &flow, hash);
+	if (!c) {
+		input_without_conn(s, &flow, hash, &seg);
+		return;
+	}
+	tcp_conn_hold(c);
+	tcp_conn_input(c, &seg);
+	tcp_conn_unhold(c);
+}
+
+static void ack_soon(struct tcp_conn *c)
+{
+	c->ack_due = true;
+	tcp_conn_mark_dirty(c);
+}
+
+// An ACK for something that may be forged or part of a loop: one per connection and half second
+// (RFC 5961 7, but not shared between connections, which CVE-2016-5696 exploits).
+static void challenge(struct tcp_conn *c)
+{
+	uint64_t now = tcp_now(c->stack);
+	if (now < c->challenge_ns)
+		return;
+	c->challenge_ns = now + TCP_CHALLENGE_NS;
+	tcp_count(c->stack, TCP_CHALLENGE_ACKS);
+	ack_soon(c);
+}
+
+// The handshake is complete. False = the connection is gone.
+static bool become_open(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	struct tcp_stack *s = c->stack;
+	if (c->timing)
+		tcp_rtt_sample(c, tcp_now(s) - c->rtt_start_ns);
+	else if (c->ts_on && seg->opts.ts_ecr)
+		tcp_rtt_sample(c, (uint64_t)(tcp_ts_now(c) - seg->opts.ts_ecr) * TCP_MS);
+	else
+		c->rto_ns = TCP_RTO_AFTER_SYN_LOSS;
+	if (c->passive)
+		s->n_half_open--;
+	c->state = TCP_OPEN;
+	c->timing = c->syn_due = false;
+	c->n_backoff = 0;
+	c->snd_una = c->iss + 1;
+	c->progress_ns = c->sent_ns = tcp_now(s);
+	tcp_timer_stop(c, TCP_TIMER_HANDSHAKE);
+	tcp_timer_stop(c, TCP_TIMER_RTX);
+	if (tcp_output_pending(c))
+		tcp_conn_mark_dirty(c);
+	c->told = true;
+	if (c->passive)
+		return tcp_listener_accept(c);
+	c->ops->on_established(c, c->user);
+	return !c->dead;
+}
+
+// RFC 9293 3.10.7.3.
+static void syn_sent_input(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	struct tcp_stack *s = c->stack;
+	bool acked = seg->flags & TCP_ACK && seg->ack == c->snd_max;
+	if (seg->flags & TCP_ACK && !acked) {
+		tcp_count(s, TCP_DROP_SYN_SENT);
+		if (!(seg->flags & TCP_RST))
+			tcp_output_rst_reply(s, &c->flow, seg);
+		return;
+	}
+	if (seg->flags & TCP_RST && acked) {
+		tcp_conn_close(c, TCP_CLOSE_REFUSED);
+		return;
+	}
+	if (!(seg->flags & TCP_SYN) || seg->flags & TCP_RST) {
+		tcp_count(s, TCP_DROP_SYN_SENT);
+		return;
+	}
+	tcp_conn_take_syn(c, seg);
+	if (acked) {
+		ack_soon(c);
+		(void)!become_open(c, seg);
+	} else { // both sides opened at once
+		c->state = TCP_SYN_RECEIVED;
+		c->syn_due = true;
+		tcp_conn_mark_dirty(c);
+	}
+}
+
+// RFC 5961 3.2.
+static void rst_input(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	if (seg->seq != c->rcv_nxt) {
+		tcp_count(c->stack, TCP_DROP_RST_SEQUENCE);
+		if (seq_lt(c->rcv_nxt, seg->seq) && seq_lt(seg->seq, c->rcv_adv))
+			challenge(c);
+		return;
+	}
+	if (c->fin_acked && c->fin_received) { // TIME_WAIT, but for bytes not read yet: RFC 1337
+		tcp_count(c->stack, TCP_DROP_TIME_WAIT);
+		return;
+	}
+	if (c->state == TCP_SYN_RECEIVED)
+		tcp_conn_close(c, TCP_CLOSE_REFUSED);
+	else
+		tcp_conn_close(c, TCP_CLOSE_RESET);
+}
+
+// RFC 5961 4.2.
+static void syn_input(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	if (c->state == TCP_SYN_RECEIVED && seg->seq == c->irs) {
+		if (seg->flags & TCP_ACK) // both opened at once; an ACK ends it
+			c->ack_due = true;
+		else // our SYN-ACK was lost
+			c->syn_due = true;
+		tcp_conn_mark_dirty(c);
+		return;
+	}
+	tcp_count(c->stack, TCP_DROP_SYN);
+	challenge(c);
+}
+
+// RFC 7323 3.2 and 5.3. False = drop.
+static bool check_timestamp(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	uint64_t now = tcp_now(c->stack);
+	if (!c->ts_on)
+		return true;
+	if (!seg->opts.has_ts) {
+		tcp_count(c->stack, TCP_DROP_NO_TIMESTAMP);
+		return false;
+	}
+	if (seq_lt(seg->opts.ts_val, c->ts_recent) && now - c->ts_recent_ns < PAWS_IDLE_NS) {
+		tcp_count(c->stack, TCP_DROP_OLD_TIMESTAMP);
+		if (seg->len)
+			ack_soon(c);
+		else
+			challenge(c);
+		return false;
+	}
+	return true;
+}
+
+// RFC 9293 3.10.7.4, first. Cuts off what is outside of the window; false = nothing is left of it.
+static bool trim(struct tcp_conn *c, struct tcp_seg *seg)
+{
+	int32_t before = seq_diff(c->rcv_nxt, seg->seq);
+	uint32_t fin = seg->flags & TCP_FIN ? 1 : 0;
+	if (before > 0) {
+		if ((uint32_t)before >= seg->len + fin) {
+			tcp_count(c->stack, TCP_DROP_OLD);
+			if (seg->len + fin) // a retransmission: our ACK was lost
+				ack_soon(c);
+			else // a probe or keep-alive, or half of a loop of ACKs
+				challenge(c);
+			return false;
+		}
+		seg->data += before;
+		seg->len -= (uint32_t)before;
+		seg->seq = c->rcv_nxt;
+		ack_soon(c);
+	}
+	// A bare ACK at the right edge is fine: it was sent after what filled the window.
+	int32_t beyond = seq_diff(seg->seq + seg->len + fin, c->rcv_adv);
+	if (beyond <= 0)
+		return true;
+	tcp_count(c->stack, TCP_DROP_BEYOND_WINDOW);
+	if (seg->seq != c->rcv_nxt && seq_diff(seg->seq, c->rcv_adv) > 0) {
+		challenge(c);
+		return false;
+	}
+	ack_soon(c); // says where the window is
+	uint32_t excess = (uint32_t)beyond - fin;
+	seg->flags &= (uint8_t)~TCP_FIN;
+	seg->len -= min_u32(excess, seg->len);
+	return true;
+}
+
+// RFC 5961 5.2. False = drop.
+static bool check_ack(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	if (!(seg->flags & TCP_ACK)) {
+		tcp_count(c->stack, TCP_DROP_NO_ACK);
+		return false;
+	}
+	if (c->state == TCP_SYN_RECEIVED && seg->ack != c->snd_max) {
+		tcp_count(c->stack, TCP_DROP_ACK_UNSENT);
+		tcp_output_rst_reply(c->stack, &c->flow, seg);
+		return false;
+	}
+	if (seq_lt(c->snd_max, seg->ack)) {
+		tcp_count(c->stack, TCP_DROP_ACK_UNSENT);
+		challenge(c);
+		return false;
+	}
+	if (seq_lt(seg->ack, c->snd_una - c->max_snd_wnd)) {
+		tcp_count(c->stack, TCP_DROP_ACK_OLD);
+		challenge(c);
+		return false;
+	}
+	return true;
+}
+
+void tcp_conn_input(struct tcp_conn *c, struct tcp_seg *seg)
+{
+	if (c->state == TCP_SYN_SENT) {
+		syn_sent_input(c, seg);
+		return;
+	}
+	if (seg->flags & TCP_RST) {
+		rst_input(c, seg);
+		return;
+	}
+	if (seg->flags & TCP_SYN) {
+		syn_input(c, seg);
+		return;
+	}
+	if (!check_timestamp(c, seg))
+		return;
+	uint32_t seq = seg->seq; // before trimming: RFC 7323 4.3 compares it
+	if (!trim(c, seg) || !check_ack(c, seg))
+		return;
+	if (c->ts_on && seq_le(seq, c->rcv_acked)) {
+		c->ts_recent = seg->opts.ts_val;
+		c->ts_recent_ns = tcp_now(c->stack);
+	}
+	if (c->state == TCP_SYN_RECEIVED) {
+		c->snd_wnd = seg->wnd << c->snd_wscale;
+		c->snd_wl1 = seg->seq;
+		c->snd_wl2 = seg->ack;
+		if (!become_open(c, seg))
+			return;
+	}
+	if (!tcp_ack_input(c, seg))
+		return;
+	if (seg->len || seg->flags & TCP_FIN)
+		tcp_recv_input(c, seg);
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data beyond a hole: a short ascending list of byte ranges that do not touch. Small segments are
+// packed into chunks (buf.h), and both the number of ranges and the bytes (by the window) are
+// bounded, so a peer cannot pin memory or make the list long (CVE-2018-5390).
+#include "dataplane/tcp/tcp_internal.h"
+
+static uint32_t range_end(const struct tcp_range *r)
+{
+	return r->seq + (uint32_t)r->data.len;
+}
+
+static void range_free(struct tcp_conn *c, struct tcp_range *r)
+{
+	buf_clear(&r->data, c->stack->chunks);
+	pool_put(&c->stack->ranges, r);
+	c->n_ranges--;
+}
+
+// Joins r with the range behind it when they touch.
+static void join_next(struct tcp_conn *c, struct tcp_range *r)
+{
+	struct tcp_range *next = r->next;
+	if (!next || range_end(r) != next->seq)
+		return;
+	// A whole queue moves without a new chunk, so this cannot fail.
+	CHECK(buf_move(&r->data, &next->data, next->data.len, c->stack->chunks));
+	r->next = next->next;
+	range_free(c, next);
+}
+
+// Bytes that fit between prev (NULL = none before) and what follows it.
+static bool insert_piece(
+	struct tcp_conn *c, struct tcp_range *prev, uint32_t seq, const uint8_t *data, uint32_t len)
+{
+	struct tcp_stack *s = c->stack;
+	// The last eighth of the pool is for data in order.
+	if (pool_left(s->chunks) <= s->chunks->n_total / 8) {
+		tcp_count(s, TCP_DROP_NO_CHUNK);
+		return false;
+	}
+	if (prev && range_end(prev) == seq) {
+		if (!buf_append(&prev->data, s->chunks, data, len))
+			return false;
+		join_next(c, prev);
+		return true;
+	}
+	struct tcp_range *r = c->n_ranges < TCP_MAX_RANGES ? pool_take(&s->ranges) : NULL;
+	if (!r) {
+		tcp_count(s, TCP_DROP_OUT_OF_ORDER_FULL);
+		return false;
+	}
+	c->n_ranges++;
+	*r = (struct tcp_range){.seq = seq};
+	if (!buf_append(&r->data, s->chunks, data, len)) {
+		range_free(c, r);
+		return false;
+	}
+	struct tcp_range **link = prev ? &prev->next : &c->ranges;
+	r->next = *link;
+	*link = r;
+	join_next(c, r);
+	return true;
+}
+
+bool tcp_ooo_insert(struct tcp_conn *c, uint32_t seq, const uint8_t *data, uint32_t len)
+{
+	struct tcp_range *prev = NULL;
+	struct tcp_range *next = c->ranges;
+	while (len) {
+		for (; next && seq_le(next->seq, seq); next = next->next)
+			prev = next;
+		// What prev holds of it already.
+		if (prev && seq_lt(seq, range_end(prev))) {
+			uint32_t known = min_u32(range_end(prev) - seq, len);
+			seq += known;
+			data += known;
+			len -= known;
+			continue;
+		}
+		uint32_t piece = next ? min_u32(next->seq - seq, len) : len;
+		if (!insert_piece(c, prev, seq, data, piece))
+			return false;
+		seq += piece;
+		data += piece;
+		len -= piece;
+		next = prev ? prev : c->ranges; // the piece may have joined its neighbours
+	}
+	return true;
+}
+
+void tcp_ooo_pull(struct tcp_conn *c)
+{
+	struct tcp_range *r;
+	while ((r = c->ranges) && seq_le(r->seq, c->rcv_nxt)) {
+		struct pool *chunks = c->stack->chunks;
+		uint32_t known = min_u32(c->rcv_nxt - r->seq, (uint32_t)r->data.len);
+		buf_consume(&r->data, chunks, known);
+		uint32_t fresh = (uint32_t)r->data.len;
+		CHECK(buf_move(&c->recvq, &r->data, fresh, chunks)); // whole: needs no chunk
+		c->rcv_nxt += fresh;
+		counter_add(&c->stack->counters[TCP_BYTES_IN], fresh);
+		c->ranges = r->next;
+		range_free(c, r);
+	}
+}
+
+void tcp_ooo_clear(struct tcp_conn *c)
+{
+	while (c->ranges) {
+		struct tcp_range *r = c->ranges;
+		c->ranges = r->next;
+		range_free(c, r);
+	}
+}

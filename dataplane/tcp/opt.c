@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/tcp/opt.h"
+
+#include "dataplane/tcp/wire.h"
+
+enum { KIND_END, KIND_NOP, KIND_MSS, KIND_WSCALE, KIND_SACK_OK, KIND_SACK, KIND_TS = 8 };
+
+#define MAX_WSCALE 14 // RFC 7323 2.3
+
+static bool parse_one(uint8_t kind, const uint8_t *body, size_t len, struct tcp_opts *o)
+{
+	switch (kind) {
+	case KIND_MSS:
+		o->has_mss = true;
+		o->mss = len == 2 ? get16(body) : 0;
+		return len == 2;
+	case KIND_WSCALE:
+		o->has_wscale = true;
+		if (len == 1)
+			o->wscale = body[0] > MAX_WSCALE ? MAX_WSCALE : body[0];
+		return len == 1;
+	case KIND_SACK_OK:
+		o->sack_ok = true;
+		return len == 0;
+	case KIND_TS:
+		if (len != 8)
+			return false;
+		o->has_ts = true;
+		o->ts_val = get32(body);
+		o->ts_ecr = get32(body + 4);
+		return true;
+	case KIND_SACK:
+		if (len == 0 || len % 8 || len / 8 > TCP_MAX_SACK_BLOCKS)
+			return false;
+		o->n_sack = (uint8_t)(len / 8);
+		for (size_t i = 0; i < o->n_sack; i++)
+			o->sack[i] = (struct tcp_sack_block){
+				get32(body + 8 * i), get32(body + 8 * i + 4)};
+		return true;
+	default:
+		return true;
+	}
+}
+
+bool tcp_opts_parse(const uint8_t *p, size_t len, struct tcp_opts *ret)
+{
+	struct tcp_opts o = {0};
+	// The layout of nearly every segment with timestamps (RFC 7323 appendix A).
+	if (len == 12 && get32(p) == 0x0101080a) {
+		o.has_ts = true;
+		o.ts_val = get32(p + 4);
+		o.ts_ecr = get32(p + 8);
+		*ret = o;
+		return true;
+	}
+	while (len) {
+		uint8_t kind = p[0];
+		if (kind == KIND_END)
+			break;
+		if (kind == KIND_NOP) {
+			p++;
+			len--;
+			continue;
+		}
+		if (len < 2 || p[1] < 2 || p[1] > len)
+			return false;
+		size_t n = p[1];
+		if (!parse_one(kind, p + 2, n - 2, &o))
+			return false;
+		p += n;
+		len -= n;
+	}
+	*ret = o;
+	return true;
+}
+
+size_t tcp_opts_write(const struct tcp_opts *o, uint8_t *p)
+{
+	uint8_t *start = p;
+	if (o->has_mss) {
+		p = put16(p, KIND_MSS << 8 | 4);
+		p = put16(p, o->mss);
+	}
+	if (o->sack_ok && o->has_ts)
+		p = put16(p, KIND_SACK_OK << 8 | 2);
+	else if (o->sack_ok)
+		p = put32(p, 0x01010000 | KIND_SACK_OK << 8 | 2);
+	else if (o->has_ts)
+		p = put16(p, 0x0101);
+	if (o->has_ts) {
+		p = put16(p, KIND_TS << 8 | 10);
+		p = put32(p, o->ts_val);
+		p = put32(p, o->ts_ecr);
+	}
+	if (o->has_wscale) {
+		p = put16(p, KIND_NOP << 8 | KIND_WSCALE);
+		p = put16(p, (uint16_t)(3 << 8 | o->wscale));
+	}
+	if (o->n_sack) {
+		p = put16(p, 0x0101);
+		p = put16(p, (uint16_t)(KIND_SACK << 8 | (2 + 8 * o->n_sack)));
+		for (unsigned i = 0; i < o->n_sack; i++) {
+			p = put32(p, o->sack[i].start);
+			p = put32(p, o->sack[i].end);
+		}
+	}
+	return (size_t)(p - start);
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// TCP options in a segment (RFC 9293 3.2, RFC 7323, RFC 2018).
+// Thread: any.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TCP_OPT_MAX 40 // the header's length field allows no more
+#define TCP_MAX_SACK_BLOCKS 4
+
+struct tcp_sack_block {
+	uint32_t start, end;
+};
+
+struct tcp_opts {
+	bool has_mss, has_wscale, has_ts, sack_ok;
+	uint8_t wscale; // at most 14
+	uint8_t n_sack;
+	uint16_t mss;
+	uint32_t ts_val, ts_ecr;
+	struct tcp_sack_block sack[TCP_MAX_SACK_BLOCKS];
+};
+
+// False = malformed: a length that is impossible or runs over the end. Unknown options are skipped.
+[[nodiscard]] bool tcp_opts_parse(const uint8_t *p, size_t len, struct tcp_opts *ret);
+// Writes the options that are set, padded to a multiple of four; returns the length. p has
+// TCP_OPT_MAX bytes.
+size_t tcp_opts_write(const struct tcp_opts *, uint8_t *p);

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// Segments out. A connection sends only here, once per turn, so that data, acknowledgement, window
+// and FIN ride together.
+#include "dataplane/tcp/csum.h"
+#include "dataplane/tcp/tcp_internal.h"
+
+// A header for what is at p, its window field already in the unit of the wire.
+static void write_header(uint8_t *p, const struct tcp_flow *flow, const struct tcp_seg *seg)
+{
+	struct tcp_header h = {.flags = seg->flags};
+	size_t n_opts = tcp_opts_write(&seg->opts, p + sizeof(h));
+	put16(h.src_port, flow->local_port);
+	put16(h.dst_port, flow->remote_port);
+	put32(h.seq, seg->seq);
+	put32(h.ack, seg->ack);
+	h.offset = (uint8_t)((sizeof(h) + n_opts) / 4 << 4);
+	put16(h.window, (uint16_t)seg->wnd);
+	memcpy(p, &h, sizeof(h));
+}
+
+static void emit(struct tcp_stack *s, const struct tcp_flow *flow, uint8_t *p, size_t len)
+{
+	uint16_t sum = tcp_csum(&flow->local, &flow->remote, p, len);
+	memcpy(p + offsetof(struct tcp_header, checksum), &sum, sizeof(sum));
+	s->io.emit(s->io.ctx, flow, p, len);
+	tcp_count(s, TCP_SEGS_OUT);
+}
+
+static size_t opts_len(const struct tcp_opts *o)
+{
+	uint8_t scratch[TCP_OPT_MAX];
+	return tcp_opts_write(o, scratch);
+}
+
+static uint8_t *reserve(struct tcp_stack *s, const struct tcp_flow *flow, size_t len)
+{
+	uint8_t *p = s->io.reserve(s->io.ctx, flow, len);
+	if (!p)
+		tcp_count(s, TCP_NO_BUFFER);
+	return p;
+}
+
+static bool send_bare(struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *seg)
+{
+	size_t len = TCP_HEADER_LEN + opts_len(&seg->opts);
+	uint8_t *p = reserve(s, flow, len);
+	if (!p)
+		return false;
+	write_header(p, flow, seg);
+	emit(s, flow, p, len);
+	return true;
+}
+
+void tcp_output_raw(struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *seg)
+{
+	// Lost if no buffer comes: it is an answer to something that comes again.
+	(void)!send_bare(s, flow, seg);
+}
+
+void tcp_output_rst_reply(
+	struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *in)
+{
+	struct tcp_seg rst = {.flags = TCP_RST};
+	if (in->flags & TCP_ACK) {
+		rst.seq = in->ack;
+	} else {
+		rst.flags |= TCP_ACK;
+		rst.ack = in->seq + in->len + (in->flags & TCP_SYN ? 1 : 0) +
+		          (in->flags & TCP_FIN ? 1 : 0);
+	}
+	tcp_count(s, TCP_RSTS_OUT);
+	tcp_output_raw(s, flow, &rst);
+}
+
+// Highest sequence number that the peer takes for one of its window, for segments without data.
+static uint32_t bare_seq(const struct tcp_conn *c)
+{
+	uint32_t edge = c->snd_una + c->snd_wnd;
+	if (c->state != TCP_OPEN || seq_le(c->snd_max, edge))
+		return c->snd_max;
+	return seq_le(c->snd_nxt, edge) ? c->snd_nxt : edge;
+}
+
+void tcp_output_rst(struct tcp_conn *c)
+{
+	struct tcp_seg rst = {.seq = bare_seq(c), .ack = c->rcv_nxt, .flags = TCP_RST | TCP_ACK};
+	tcp_count(c->stack, TCP_RSTS_OUT);
+	tcp_output_raw(c->stack, &c->flow, &rst);
+}
+
+// The window to announce now, in the unit of the wire; *ret_edge is its right edge.
+static uint16_t window_field(const struct tcp_conn *c, uint32_t *ret_edge)
+{
+	uint32_t edge = tcp_recv_edge(c);
+	uint32_t step = min_u32(c->our_mss, c->stack->conf.recv_window / 2);
+	if (seq_diff(edge, c->rcv_adv) < (int32_t)step)
+		edge = c->rcv_adv; // RFC 9293 3.8.6.2.2: no small steps, and never back
+	uint32_t wnd = seq_lt(c->rcv_nxt, edge) ? edge - c->rcv_nxt : 0;
+	// Rounded up, or the edge would move back by less than a unit.
+	uint32_t unit = UINT32_C(1) << c->rcv_wscale;
+	uint32_t field = min_u32((wnd + unit - 1) >> c->rcv_wscale, UINT16_MAX);
+	*ret_edge = c->rcv_nxt + (field << c->rcv_wscale);
+	return (uint16_t)field;
+}
+
+static void acknowledged(struct tcp_conn *c, uint32_t edge)
+{
+	c->rcv_acked = c->rcv_nxt;
+	if (seq_lt(c->rcv_adv, edge))
+		c->rcv_adv = edge;
+	c->ack_due = false;
+	c->n_unacked = 0;
+	tcp_timer_stop(c, TCP_TIMER_ACK);
+}
+
+// len bytes of the send queue from seq on, and the flags. False = no buffer.
+static bool send_segment(struct tcp_conn *c, uint32_t seq, uint32_t len, uint8_t flags)
+{
+	struct tcp_stack *s = c->stack;
+	uint32_t edge;
+	struct tcp_seg seg = {
+		.seq = seq,
+		.ack = c->rcv_nxt,
+		.wnd = window_field(c, &edge),
+		.flags = TCP_ACK | flags,
+	};
+	size_t header_len = TCP_HEADER_LEN;
+	if (c->ts_on) {
+		seg.opts.has_ts = true;
+		seg.opts.ts_val = tcp_ts_now(c);
+		seg.opts.ts_ecr = c->ts_recent;
+		header_len += 12;
+	}
+	uint8_t *p = reserve(s, &c->flow, header_len + len);
+	if (!p)
+		return false;
+	write_header(p, &c->flow, &seg);
+	if (len && seq == c->snd_nxt)
+		buf_cursor_read(&c->sendq, &c->cursor, p + header_len, len);
+	else if (len)
+		buf_copy_out(&c->sendq, seq - c->snd_una, p + header_len, len);
+	emit(s, &c->flow, p, header_len + len);
+	acknowledged(c, edge);
+	return true;
+}
+
+// Data, FIN or both from seq on, with all the bookkeeping. False = no buffer.
+static bool send_data(struct tcp_conn *c, uint32_t seq, uint32_t len, bool fin)
+{
+	struct tcp_stack *s = c->stack;
+	uint64_t now = tcp_now(s);
+	uint32_t end = seq + len + fin;
+	bool last = seq + len == c->snd_una + (uint32_t)c->sendq.len;
+	uint8_t flags = (uint8_t)((fin ? TCP_FIN : 0) | (len && last ? TCP_PSH : 0));
+	if (!send_segment(c, seq, len, flags))
+		return false;
+	bool regular = seq == c->snd_nxt;
+	bool idle = c->snd_max == c->snd_una;
+	if (seq_lt(c->snd_max, end)) {
+		counter_add(&s->counters[TCP_BYTES_OUT], len);
+		if (!c->timing && seq == c->snd_max) {
+			c->timing = true;
+			c->rtt_seq = end;
+			c->rtt_start_ns = now;
+		}
+		c->snd_max = end;
+	} else {
+		tcp_count(s, TCP_RETRANSMITS);
+		if (c->timing && seq_lt(seq, c->rtt_seq))
+			c->timing = false; // Karn
+	}
+	if (idle)
+		c->progress_ns = now;
+	if (regular && (idle || !c->deadlines[TCP_TIMER_RTX]))
+		tcp_rtx_start(c);
+	if (regular)
+		c->snd_nxt = end;
+	c->sent_ns = now;
+	c->fin_sent |= fin;
+	return true;
+}
+
+bool tcp_output_pending(const struct tcp_conn *c)
+{
+	uint32_t queued = (uint32_t)c->sendq.len + (c->shut && !c->fin_acked ? 1 : 0);
+	return c->snd_nxt - c->snd_una < queued;
+}
+
+// What to send next from snd_nxt on; false = nothing now.
+static bool next_piece(struct tcp_conn *c, uint32_t *ret_len, bool *ret_fin)
+{
+	uint32_t sent = c->snd_nxt - c->snd_una;
+	c->cwnd_limited = false;
+	if (!tcp_output_pending(c))
+		return false;
+	uint32_t unsent = (uint32_t)c->sendq.len - sent;
+	uint32_t cwnd = c->cc.cwnd;
+	if (!c->in_recovery && c->n_dup_acks <= 2)
+		cwnd += c->n_dup_acks * c->mss; // RFC 3042
+	uint32_t wnd_room = c->snd_wnd > sent ? c->snd_wnd - sent : 0;
+	uint32_t cwnd_room = cwnd > sent ? cwnd - sent : 0;
+	uint32_t room = min_u32(wnd_room, cwnd_room);
+	uint32_t wanted = min_u32(unsent, c->mss);
+	uint32_t len = min_u32(wanted, room);
+	if (len < wanted) {
+		c->cwnd_limited = cwnd_room <= wnd_room;
+		// RFC 9293 3.8.6.2.1: a short segment only if it is half of all they ever offered.
+		if (c->cwnd_limited || len < c->max_snd_wnd / 2 || !len)
+			return false;
+	}
+	*ret_len = len;
+	*ret_fin = c->shut && len == unsent && wnd_room > len;
+	return len || *ret_fin;
+}
+
+// The oldest outstanding segment once more.
+static bool resend_oldest(struct tcp_conn *c)
+{
+	uint32_t sent = c->snd_max - c->snd_una;
+	uint32_t len = min_u32(min_u32((uint32_t)c->sendq.len, c->mss), sent);
+	bool fin = c->fin_sent && sent > len && len == c->sendq.len;
+	return send_data(c, c->snd_una, len, fin);
+}
+
+// What a small window allows, or one byte beyond a closed one, or the FIN (RFC 9293 3.8.6.1).
+static bool send_probe(struct tcp_conn *c)
+{
+	uint32_t len = min_u32(max_u32(c->snd_wnd, 1), min_u32((uint32_t)c->sendq.len, c->mss));
+	struct buf_cursor cursor = c->cursor;
+	if (!send_data(c, c->snd_una, len, !len))
+		return false;
+	tcp_count(c->stack, TCP_PROBES);
+	if (!c->snd_wnd) { // not in flight: the window decides what is sent next
+		c->snd_nxt = c->snd_una;
+		c->cursor = cursor;
+	}
+	return true;
+}
+
+static enum tcp_output_result output_handshake(struct tcp_conn *c)
+{
+	struct tcp_stack *s = c->stack;
+	bool reply = c->state == TCP_SYN_RECEIVED;
+	if (!c->syn_due && !c->ack_due)
+		return TCP_OUTPUT_DONE;
+	if (!c->syn_due)
+		return send_segment(c, c->snd_max, 0, 0) ? TCP_OUTPUT_DONE : TCP_OUTPUT_BLOCKED;
+	struct tcp_seg seg = {
+		.seq = c->iss,
+		.ack = reply ? c->rcv_nxt : 0,
+		.wnd = min_u32(s->conf.recv_window, UINT16_MAX),
+		.flags = (uint8_t)(reply ? TCP_SYN | TCP_ACK : TCP_SYN),
+		.opts =
+			{
+				.has_mss = true,
+				.mss = c->our_mss,
+				.has_wscale = !reply || c->wscale_on,
+				.wscale = s->rcv_wscale,
+				.has_ts = !reply || c->ts_on,
+				.ts_val = tcp_ts_now(c),
+				.ts_ecr = reply ? c->ts_recent : 0,
+			},
+	};
+	if (!send_bare(s, &c->flow, &seg))
+		return TCP_OUTPUT_BLOCKED;
+	c->syn_due = c->ack_due = false;
+	if (!c->rtt_start_ns) {
+		c->rtt_start_ns = tcp_now(s);
+		c->timing = true;
+	} else {
+		tcp_count(s, TCP_RETRANSMITS);
+		c->timing = false;
+	}
+	if (!c->deadlines[TCP_TIMER_RTX])
+		tcp_rtx_start(c);
+	return TCP_OUTPUT_DONE;
+}
+
+enum tcp_output_result tcp_output(struct tcp_conn *c)
+{
+	if (c->state != TCP_OPEN)
+		return output_handshake(c);
+	for (; c->n_dup_acks_due; c->n_dup_acks_due--) {
+		if (!send_segment(c, bare_seq(c), 0, 0))
+			return TCP_OUTPUT_BLOCKED;
+		tcp_count(c->stack, TCP_ACKS_OUT);
+	}
+	if (c->rtx_due) {
+		if (!resend_oldest(c))
+			return TCP_OUTPUT_BLOCKED;
+		c->rtx_due = false;
+	}
+	if (c->probe_due) {
+		if (!send_probe(c))
+			return TCP_OUTPUT_BLOCKED;
+		c->probe_due = false;
+	}
+	if (c->snd_una == c->snd_max && tcp_now(c->stack) - c->sent_ns > c->rto_ns)
+		tcp_cc_ops(c)->on_idle(&c->cc, c->mss);
+	uint32_t len;
+	bool fin;
+	for (unsigned n = 0; next_piece(c, &len, &fin); n++) {
+		if (n == TCP_MAX_BURST)
+			return TCP_OUTPUT_MORE;
+		if (!send_data(c, c->snd_nxt, len, fin))
+			return TCP_OUTPUT_BLOCKED;
+	}
+	if (c->ack_due) {
+		if (!send_segment(c, bare_seq(c), 0, 0))
+			return TCP_OUTPUT_BLOCKED;
+		tcp_count(c->stack, TCP_ACKS_OUT);
+	}
+	// The window is closed and nothing in flight will open it.
+	if (c->snd_nxt == c->snd_una && tcp_output_pending(c) && !c->deadlines[TCP_TIMER_RTX]) {
+		c->progress_ns = tcp_now(c->stack);
+		tcp_rtx_start(c);
+	}
+	return TCP_OUTPUT_DONE;
+}

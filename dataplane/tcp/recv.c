@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The peer's data on its way to the owner. In the normal case the owner reads it right out of the
+// segment; what it leaves is kept in recvq and counts against the window until it is taken.
+#include "dataplane/tcp/tcp_internal.h"
+
+uint32_t tcp_recv_edge(const struct tcp_conn *c)
+{
+	uint32_t window = c->stack->conf.recv_window;
+	if (!c->wscale_on)
+		window = min_u32(window, UINT16_MAX);
+	uint32_t kept = (uint32_t)c->recvq.len;
+	return c->rcv_nxt + (kept < window ? window - kept : 0);
+}
+
+static void ack_soon(struct tcp_conn *c)
+{
+	c->ack_due = true;
+	tcp_conn_mark_dirty(c);
+}
+
+// Returns what the owner consumed; the connection may be dead after it.
+static size_t give(struct tcp_conn *c, const uint8_t *data, size_t len)
+{
+	c->delivering = true;
+	c->resume_asked = false;
+	size_t n = c->ops->on_data(c, c->user, data, len);
+	c->delivering = false;
+	CHECK(n <= len);
+	if (n < len && !c->dead) {
+		c->paused = true;
+		if (c->resume_asked) // at the next turn, so that this cannot go round in circles
+			tcp_timer_set(c, TCP_TIMER_RESUME, tcp_now(c->stack));
+	}
+	return n;
+}
+
+// Gives the owner what was kept, and after that the end.
+static void drain(struct tcp_conn *c)
+{
+	while (!c->paused && c->recvq.len) {
+		size_t len;
+		const uint8_t *piece = buf_peek(&c->recvq, &len);
+		size_t n = give(c, piece, len);
+		if (c->dead)
+			return;
+		buf_consume(&c->recvq, c->stack->chunks, n);
+	}
+	if (c->fin_received && !c->recvq.len && !c->eof_told) {
+		c->eof_told = true;
+		c->ops->on_eof(c, c->user);
+		if (!c->dead)
+			tcp_conn_finish_if_done(c);
+	}
+}
+
+static void in_order(struct tcp_conn *c, const uint8_t *data, uint32_t len)
+{
+	struct tcp_stack *s = c->stack;
+	size_t n = 0;
+	if (!c->recvq.len && !c->paused) {
+		n = give(c, data, len);
+		if (c->dead)
+			return;
+	}
+	if (n < len && !buf_append(&c->recvq, s->chunks, data + n, len - n)) {
+		tcp_count(s, TCP_DROP_NO_CHUNK);
+		len = (uint32_t)n; // the peer sends the rest again
+		ack_soon(c);
+	}
+	c->rcv_nxt += len;
+	counter_add(&s->counters[TCP_BYTES_IN], len);
+	if (c->ranges) { // RFC 5681 4.2: at once when a hole is filled, whole or in part
+		tcp_ooo_pull(c);
+		ack_soon(c);
+	} else if (++c->n_unacked >= 2) {
+		ack_soon(c);
+	} else if (!c->deadlines[TCP_TIMER_ACK]) {
+		tcp_timer_set(c, TCP_TIMER_ACK, tcp_now(s) + TCP_DELAYED_ACK);
+	}
+}
+
+static void out_of_order(struct tcp_conn *c, const struct tcp_seg *seg, uint32_t len)
+{
+	if (len && tcp_ooo_insert(c, seg->seq, seg->data, len))
+		tcp_count(c->stack, TCP_OUT_OF_ORDER);
+	if (c->n_dup_acks_due < UINT8_MAX)
+		c->n_dup_acks_due++;
+	tcp_conn_mark_dirty(c);
+}
+
+void tcp_recv_input(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	uint32_t len = seg->len;
+	if (seg->flags & TCP_FIN && !c->fin_seen) {
+		c->fin_seen = true;
+		c->fin_seq = seg->seq + seg->len;
+	}
+	if (c->fin_seen && seq_lt(c->fin_seq, seg->seq + len)) {
+		tcp_count(c->stack, TCP_DROP_AFTER_FIN);
+		ack_soon(c);
+		len = seq_lt(seg->seq, c->fin_seq) ? c->fin_seq - seg->seq : 0;
+		if (!len)
+			return;
+	}
+	if (seg->seq != c->rcv_nxt) {
+		out_of_order(c, seg, len);
+		return;
+	}
+	if (len)
+		in_order(c, seg->data, len);
+	if (c->dead)
+		return;
+	if (c->fin_seen && !c->fin_received && c->rcv_nxt == c->fin_seq) {
+		c->rcv_nxt++;
+		c->fin_received = true;
+		ack_soon(c);
+	}
+	drain(c);
+}
+
+void tcp_recv_resume(struct tcp_conn *c)
+{
+	if (c->delivering) {
+		c->resume_asked = true;
+		return;
+	}
+	if (!c->paused)
+		return;
+	c->paused = false;
+	tcp_conn_hold(c);
+	drain(c);
+	uint32_t window = c->stack->conf.recv_window;
+	int32_t opened = seq_diff(tcp_recv_edge(c), c->rcv_adv);
+	if (!c->dead && opened >= (int32_t)min_u32(c->our_mss, window / 2))
+		ack_soon(c);
+	tcp_conn_unhold(c);
+}

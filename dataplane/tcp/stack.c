@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker's stack: its memory, its listeners' and connections' tables, and the pass that sends.
+#include "dataplane/tcp/tcp_internal.h"
+
+#include <stdlib.h>
+
+#define MAX_FAILURES 4 // connections in a row that get no buffer before a flush gives up
+
+static uint32_t table_size(uint32_t n)
+{
+	uint32_t size = 16;
+	while (size < n && size < UINT32_C(1) << 31)
+		size <<= 1;
+	return size;
+}
+
+static void again_fire(struct twheel_timer *t)
+{
+	(void)t; // that the turn happens is all: its flush does the work
+}
+
+static uint8_t window_scale(uint32_t window)
+{
+	uint8_t shift = 0;
+	while (shift < 14 && window >> shift > UINT16_MAX)
+		shift++;
+	return shift;
+}
+
+struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io *io,
+	struct pool *chunks, struct twheel *wheel)
+{
+	struct tcp_stack *s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->conf = *conf;
+	s->io = *io;
+	s->chunks = chunks;
+	s->wheel = wheel;
+	s->rcv_wscale = window_scale(conf->recv_window);
+	rand_init(&s->rand, conf->seed);
+	s->next_port = (uint32_t)rand_u64(&s->rand);
+	tcp_link_init(&s->dirty);
+	tcp_link_init(&s->tw_order);
+	s->tw_timer.fire = tcp_tw_fire;
+	s->again.fire = again_fire;
+	for (unsigned i = TCP_MAX_LISTENERS; i-- > 0;) {
+		s->listeners[i].next = s->free_listeners;
+		s->free_listeners = &s->listeners[i];
+	}
+	uint32_t n_buckets = table_size(conf->max_conns);
+	uint32_t n_tw_buckets = table_size(conf->max_time_wait);
+	s->table_mask = n_buckets - 1;
+	s->tw_mask = n_tw_buckets - 1;
+	s->table = calloc(n_buckets, sizeof(*s->table));
+	s->tw_table = calloc(n_tw_buckets, sizeof(*s->tw_table));
+	// Ranges: a hundred connections with holes everywhere, and two holes in all others.
+	uint32_t n_ranges = 100 * TCP_MAX_RANGES + 2 * conf->max_conns;
+	if (!s->table || !s->tw_table ||
+		pool_init(&s->conns, sizeof(struct tcp_conn), conf->max_conns) ||
+		pool_init(&s->ranges, sizeof(struct tcp_range), n_ranges) ||
+		pool_init(&s->tws, sizeof(struct tcp_tw), conf->max_time_wait)) {
+		tcp_stack_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void tcp_stack_free(struct tcp_stack *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; s->table && i <= s->table_mask; i++)
+		while (s->table[i])
+			tcp_conn_drop(s->table[i]);
+	twheel_cancel(s->wheel, &s->tw_timer);
+	twheel_cancel(s->wheel, &s->again);
+	pool_fini(&s->conns);
+	pool_fini(&s->ranges);
+	pool_fini(&s->tws);
+	free(s->table);
+	free(s->tw_table);
+	free(s);
+}
+
+// Moves all of `from` behind what `to` holds.
+static void splice(struct tcp_link *to, struct tcp_link *from)
+{
+	if (from->next == from)
+		return;
+	from->next->prev = to->prev;
+	from->prev->next = to;
+	to->prev->next = from->next;
+	to->prev = from->prev;
+	tcp_link_init(from);
+}
+
+void tcp_stack_flush(struct tcp_stack *s)
+{
+	struct tcp_link todo, left;
+	unsigned n_failures = 0;
+	bool more = false;
+	tcp_link_init(&todo);
+	tcp_link_init(&left);
+	splice(&todo, &s->dirty);
+	while (todo.next != &todo && n_failures < MAX_FAILURES) {
+		struct tcp_conn *c = tcp_container_of(todo.next, struct tcp_conn, dirty);
+		tcp_link_remove(&c->dirty);
+		enum tcp_output_result result = tcp_output(c);
+		if (result == TCP_OUTPUT_DONE) {
+			n_failures = 0;
+			continue;
+		}
+		tcp_link_append(&left, &c->dirty);
+		if (result == TCP_OUTPUT_MORE) {
+			more = true;
+			n_failures = 0;
+			continue;
+		}
+		n_failures++;
+		// Starts the user timeout's clock even if nothing ever gets out.
+		if (c->state == TCP_OPEN && tcp_output_pending(c) && !c->deadlines[TCP_TIMER_RTX]) {
+			c->progress_ns = tcp_now(s);
+			tcp_rtx_start(c);
+		}
+	}
+	// Those that were not tried come first next time.
+	splice(&s->dirty, &todo);
+	splice(&s->dirty, &left);
+	if (more)
+		twheel_arm(s->wheel, &s->again, tcp_now(s));
+	else if (s->dirty.next != &s->dirty)
+		twheel_arm(s->wheel, &s->again, tcp_now(s) + TCP_MS);
+}
+
+void tcp_stack_unreachable(struct tcp_stack *s, const struct tcp_flow *flow)
+{
+	struct tcp_conn *c = tcp_table_find(s, flow, tcp_flow_hash(s, flow));
+	if (c && c->state == TCP_SYN_SENT)
+		tcp_conn_close(c, TCP_CLOSE_UNREACHABLE);
+}
+
+struct counter_set tcp_stack_counters(const struct tcp_stack *s)
+{
+	return (struct counter_set){tcp_counter_names, s->counters, TCP_N_COUNTERS};
+}
+
+uint32_t tcp_stack_n_conns(const struct tcp_stack *s)
+{
+	return s->n_conns;
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of this folder share: the stack, the control block, and who does what to them.
+// Thread: the owning worker.
+#pragma once
+
+#include "dataplane/tcp/cc.h"
+#include "dataplane/tcp/counters.h"
+#include "dataplane/tcp/opt.h"
+#include "dataplane/tcp/tcp.h"
+#include "dataplane/tcp/wire.h"
+#include "lb/base/check.h"
+#include "lb/base/rand.h"
+
+#define TCP_MS UINT64_C(1000000)
+#define TCP_S (1000 * TCP_MS)
+
+#define TCP_RTO_INITIAL (1 * TCP_S) // RFC 6298 2.1
+#define TCP_RTO_AFTER_SYN_LOSS (3 * TCP_S) // RFC 6298 5.7
+#define TCP_RTO_MIN (200 * TCP_MS) // RFC 6298 2.4 says 1 s; docs/tcp.md says why not
+#define TCP_RTO_MAX (60 * TCP_S)
+#define TCP_DELAYED_ACK (40 * TCP_MS)
+#define TCP_TIME_WAIT_NS (60 * TCP_S) // 2 MSL
+#define TCP_HALF_OPEN_NS (15 * TCP_S) // SYN sent at 0, 1, 3 and 7 s
+#define TCP_USER_TIMEOUT (30 * TCP_S)
+#define TCP_CHALLENGE_NS (500 * TCP_MS) // one challenge ACK per connection in this time
+#define TCP_MSS_FLOOR 536
+#define TCP_MAX_LISTENERS 256
+#define TCP_MAX_RANGES 32 // holes that one connection may have in what it received
+#define TCP_MAX_BURST 64 // segments of one connection in one flush
+
+enum tcp_state {
+	TCP_SYN_SENT,
+	TCP_SYN_RECEIVED,
+	// All later states of RFC 9293 are TCP_OPEN and the flags shut, fin_acked, fin_received
+	// (docs/tcp.md has the table).
+	TCP_OPEN,
+};
+
+enum tcp_timer {
+	TCP_TIMER_RTX, // retransmission, or probe of a zero window
+	TCP_TIMER_ACK,
+	TCP_TIMER_HANDSHAKE, // end of patience before TCP_OPEN
+	TCP_TIMER_RESUME, // tcp_conn_resume() was called inside on_data
+	TCP_N_TIMERS,
+};
+
+// Bytes received beyond a hole; pooled.
+struct tcp_range {
+	struct tcp_range *next; // higher sequence number
+	uint32_t seq;
+	struct buf data;
+};
+
+struct tcp_link {
+	struct tcp_link *next, *prev;
+};
+
+struct tcp_conn {
+	struct tcp_stack *stack;
+	struct tcp_conn *hash_next;
+	uint32_t hash;
+	struct tcp_flow flow;
+	struct tcp_link dirty; // in stack->dirty while something is to be sent; else next = NULL
+
+	uint8_t state; // enum tcp_state
+	uint8_t snd_wscale, rcv_wscale;
+	uint8_t n_backoff; // doublings of the retransmission timeout
+	uint8_t n_held; // calls that still use the control block: it is freed when the last returns
+	uint8_t n_dup_acks_due; // duplicate ACKs that the next flush owes (RFC 5681 4.2)
+	uint8_t n_unacked; // data segments since our last ACK
+
+	bool dead : 1; // gone for the owner and the table
+	bool passive : 1; // made by a listener
+	bool told : 1; // the owner knows that it is open
+	bool syn_due : 1; // SYN or SYN-ACK at the next flush
+	bool ack_due : 1; // ACK at the next flush, whatever else there is to send
+	bool probe_due : 1; // a byte into the zero window
+	bool rtx_due : 1; // the oldest segment again
+	bool ts_on : 1;
+	bool sack_on : 1;
+	bool wscale_on : 1;
+	bool shut : 1; // the owner will append no more: FIN follows the queue
+	bool fin_sent : 1; // at least once
+	bool fin_acked : 1;
+	bool fin_seen : 1; // the peer's FIN is at fin_seq, maybe beyond a hole
+	bool fin_received : 1; // everything up to the peer's FIN was received
+	bool eof_told : 1;
+	bool no_time_wait : 1; // the peer closed first
+	bool paused : 1; // the owner consumed less than it was given
+	bool delivering : 1; // in on_data
+	bool resume_asked : 1; // in on_data
+	bool in_recovery : 1;
+	bool cwnd_limited : 1; // cwnd was what held the last flush back
+	bool timing : 1; // a round trip is being measured
+
+	// Send side. Sequence number of sendq's first byte = snd_una, once open.
+	uint32_t snd_una;
+	uint32_t snd_nxt; // next to send; falls back to snd_una at a timeout
+	uint32_t snd_max; // highest sent + 1
+	uint32_t snd_wnd, max_snd_wnd;
+	uint32_t snd_wl1, snd_wl2;
+	uint32_t iss;
+	uint16_t mss; // payload of a full segment, options accounted for
+	uint16_t peer_mss;
+	uint16_t our_mss; // as we offered it
+	uint8_t n_dup_acks;
+	uint32_t recover; // RFC 6582: last byte sent when recovery began
+	struct buf sendq;
+	struct buf_cursor cursor; // of snd_nxt in sendq
+	struct tcp_cc cc;
+
+	// Receive side.
+	uint32_t rcv_nxt;
+	uint32_t rcv_adv; // right edge of the window that we announced; never moves back
+	uint32_t rcv_acked; // the last acknowledgement that we sent
+	uint32_t fin_seq;
+	uint32_t ts_recent;
+	uint32_t ts_offset; // of our own clock
+	uint64_t ts_recent_ns;
+	struct buf recvq; // in order, not consumed yet
+	struct tcp_range *ranges; // out of order, ascending, with holes between
+	uint32_t n_ranges;
+	uint32_t irs;
+
+	// Time.
+	uint32_t rtt_seq; // acknowledging this ends the measurement
+	uint64_t rtt_start_ns;
+	uint64_t srtt_ns, rttvar_ns, rto_ns;
+	uint64_t progress_ns; // when outstanding data last moved
+	uint64_t sent_ns; // last data
+	uint64_t challenge_ns; // no challenge ACK before
+	uint64_t user_timeout_ns;
+	uint64_t deadlines[TCP_N_TIMERS]; // 0 = not running
+	struct twheel_timer timer; // at the earliest deadline or before
+
+	const struct tcp_conn_ops *ops; // NULL: no owner yet
+	void *user;
+};
+
+// What is left of a connection in TIME_WAIT; pooled.
+struct tcp_tw {
+	struct tcp_link order; // oldest first
+	struct tcp_tw *hash_next;
+	uint32_t hash;
+	uint32_t snd_nxt, rcv_nxt;
+	uint32_t ts_recent, ts_offset;
+	uint16_t window; // as in the last header
+	bool ts_on;
+	struct tcp_flow flow;
+	uint64_t expires_ns;
+	uint64_t challenge_ns;
+};
+
+struct tcp_listener {
+	struct tcp_listener *next; // in its bucket, or in the free list
+	struct ip_addr ip;
+	uint16_t port;
+	tcp_accept_fn accept;
+	void *arg;
+};
+
+#define TCP_LISTENER_BUCKETS 256
+
+struct tcp_stack {
+	struct tcp_conf conf;
+	struct tcp_io io;
+	struct pool *chunks; // borrowed
+	struct twheel *wheel; // borrowed
+	struct pool conns, ranges, tws;
+	struct tcp_conn **table; // owned; chains by hash
+	struct tcp_tw **tw_table; // owned
+	uint32_t table_mask, tw_mask;
+	struct tcp_link dirty;
+	struct tcp_link tw_order;
+	struct twheel_timer tw_timer;
+	struct twheel_timer again; // makes a next turn happen when a flush left something over
+	struct rand rand;
+	uint32_t next_port;
+	uint32_t n_conns, n_half_open;
+	uint8_t rcv_wscale;
+	struct tcp_listener listeners[TCP_MAX_LISTENERS];
+	struct tcp_listener *free_listeners;
+	struct tcp_listener *listener_buckets[TCP_LISTENER_BUCKETS];
+	uint64_t counters[TCP_N_COUNTERS];
+};
+
+// One parsed segment.
+struct tcp_seg {
+	uint32_t seq, ack;
+	uint32_t wnd; // as in the header
+	uint32_t len; // of data
+	uint8_t flags;
+	const uint8_t *data;
+	struct tcp_opts opts;
+};
+
+static inline int32_t seq_diff(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b);
+}
+
+static inline bool seq_lt(uint32_t a, uint32_t b)
+{
+	return seq_diff(a, b) < 0;
+}
+
+static inline bool seq_le(uint32_t a, uint32_t b)
+{
+	return seq_diff(a, b) <= 0;
+}
+
+static inline uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint32_t max_u32(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline void tcp_count(struct tcp_stack *s, enum tcp_counter what)
+{
+	counter_add(&s->counters[what], 1);
+}
+
+static inline uint64_t tcp_now(const struct tcp_stack *s)
+{
+	return twheel_now(s->wheel);
+}
+
+static inline void tcp_link_init(struct tcp_link *head)
+{
+	head->next = head->prev = head;
+}
+
+static inline void tcp_link_append(struct tcp_link *head, struct tcp_link *l)
+{
+	l->prev = head->prev;
+	l->next = head;
+	head->prev->next = l;
+	head->prev = l;
+}
+
+static inline void tcp_link_remove(struct tcp_link *l)
+{
+	l->prev->next = l->next;
+	l->next->prev = l->prev;
+	l->next = l->prev = NULL;
+}
+
+#define tcp_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+static inline const struct tcp_cc_ops *tcp_cc_ops(const struct tcp_conn *c)
+{
+	(void)c;
+	return &tcp_cc_reno;
+}
+
+// Bytes of sendq that were sent since snd_una fell back or moved on.
+static inline uint32_t tcp_sent(const struct tcp_conn *c)
+{
+	return min_u32(c->snd_nxt - c->snd_una, (uint32_t)c->sendq.len);
+}
+
+// conn.c: the life of a control block.
+// NULL = no memory. In no table, no owner; state and sequence numbers are the caller's to set.
+struct tcp_conn *tcp_conn_new(struct tcp_stack *, const struct tcp_flow *, uint32_t hash);
+// Takes the peer's SYN: sequence number, window, and what its options agree to.
+void tcp_conn_take_syn(struct tcp_conn *, const struct tcp_seg *);
+void tcp_conn_hold(struct tcp_conn *);
+void tcp_conn_unhold(struct tcp_conn *); // may free it
+// Ends it: the owner hears on_closed, if there is one.
+void tcp_conn_close(struct tcp_conn *, enum tcp_close_reason);
+// Both FINs are through and the owner has read everything: TIME_WAIT or nothing follows.
+void tcp_conn_finish_if_done(struct tcp_conn *);
+// Leaves the table and gives everything back, without a word to anyone.
+void tcp_conn_drop(struct tcp_conn *);
+void tcp_conn_mark_dirty(struct tcp_conn *);
+void tcp_conn_refresh_mss(struct tcp_conn *);
+uint16_t tcp_flow_mss(const struct tcp_stack *, const struct tcp_flow *); // by the MTU
+uint32_t tcp_ts_now(const struct tcp_conn *);
+
+// table.c: lookup, ports and sequence numbers, all keyed by the secret.
+uint32_t tcp_flow_hash(const struct tcp_stack *, const struct tcp_flow *);
+bool tcp_flow_eq(const struct tcp_flow *, const struct tcp_flow *);
+struct tcp_conn *tcp_table_find(const struct tcp_stack *, const struct tcp_flow *, uint32_t hash);
+void tcp_table_add(struct tcp_conn *);
+void tcp_table_remove(struct tcp_conn *);
+uint32_t tcp_isn(const struct tcp_stack *, const struct tcp_flow *); // RFC 6528
+uint32_t tcp_ts_offset(const struct tcp_stack *, const struct tcp_flow *);
+uint16_t tcp_pick_port(struct tcp_stack *, struct tcp_flow *); // RFC 6056; 0 = none free
+
+// listen.c
+struct tcp_listener *tcp_listener_find(struct tcp_stack *, const struct ip_addr *, uint16_t port);
+// iss_floor: RFC 6191's lower bound of our sequence number, or NULL.
+void tcp_listener_syn(struct tcp_stack *, const struct tcp_flow *, uint32_t hash,
+	const struct tcp_seg *, const uint32_t *iss_floor);
+// The handshake of a passive connection completed. False = it is gone.
+bool tcp_listener_accept(struct tcp_conn *);
+
+// input.c
+void tcp_conn_input(struct tcp_conn *, struct tcp_seg *);
+
+// ack.c: what the peer acknowledges. False = the connection is gone.
+bool tcp_ack_input(struct tcp_conn *, const struct tcp_seg *);
+void tcp_ack_timeout(struct tcp_conn *); // the retransmission timer fired with data outstanding
+
+// recv.c: data and FIN of a segment that was trimmed to the window.
+void tcp_recv_input(struct tcp_conn *, const struct tcp_seg *);
+void tcp_recv_resume(struct tcp_conn *);
+uint32_t tcp_recv_edge(const struct tcp_conn *); // right edge of the window that we can offer
+
+// ooo.c: bytes beyond a hole.
+bool tcp_ooo_insert(struct tcp_conn *, uint32_t seq, const uint8_t *data, uint32_t len);
+// Moves what became contiguous to recvq and advances rcv_nxt.
+void tcp_ooo_pull(struct tcp_conn *);
+void tcp_ooo_clear(struct tcp_conn *);
+
+// output.c
+enum tcp_output_result {
+	TCP_OUTPUT_DONE,
+	TCP_OUTPUT_MORE, // the burst is over, something is left
+	TCP_OUTPUT_BLOCKED, // no buffer came, something is left
+};
+enum tcp_output_result tcp_output(struct tcp_conn *);
+bool tcp_output_pending(const struct tcp_conn *); // data or FIN not sent yet
+// Segments without a connection. A RST in answer to a segment (RFC 9293 3.10.7.1):
+void tcp_output_rst_reply(struct tcp_stack *, const struct tcp_flow *, const struct tcp_seg *);
+void tcp_output_rst(struct tcp_conn *);
+void tcp_output_raw(struct tcp_stack *, const struct tcp_flow *, const struct tcp_seg *);
+
+// timer.c
+void tcp_timer_set(struct tcp_conn *, enum tcp_timer, uint64_t at_ns);
+void tcp_timer_stop(struct tcp_conn *, enum tcp_timer);
+void tcp_timer_fire(struct twheel_timer *);
+void tcp_rtx_start(struct tcp_conn *); // from now
+void tcp_rtt_sample(struct tcp_conn *, uint64_t rtt_ns);
+
+// timewait.c
+void tcp_tw_add(struct tcp_conn *);
+struct tcp_tw *tcp_tw_find(const struct tcp_stack *, const struct tcp_flow *, uint32_t hash);
+// True = the segment opens a new connection in its place (which is gone); *ret_iss_floor is set.
+bool tcp_tw_input(
+	struct tcp_stack *, struct tcp_tw *, const struct tcp_seg *, uint32_t *ret_iss_floor);
+void tcp_tw_fire(struct twheel_timer *);

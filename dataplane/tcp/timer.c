@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clocks of a connection: one entry in the wheel for all its deadlines. Moving a deadline later
+// leaves the entry where it is (it fires, finds nothing due, and moves itself), so acknowledgements
+// do not touch the wheel.
+#include "dataplane/tcp/tcp_internal.h"
+
+void tcp_timer_set(struct tcp_conn *c, enum tcp_timer which, uint64_t at_ns)
+{
+	c->deadlines[which] = at_ns;
+	uint64_t armed_ns = c->timer.expires_tick * TWHEEL_NS_PER_TICK;
+	if (!twheel_armed(&c->timer) || armed_ns >= at_ns + TWHEEL_NS_PER_TICK)
+		twheel_arm(c->stack->wheel, &c->timer, at_ns);
+}
+
+void tcp_timer_stop(struct tcp_conn *c, enum tcp_timer which)
+{
+	c->deadlines[which] = 0;
+}
+
+void tcp_rtx_start(struct tcp_conn *c)
+{
+	uint64_t now = tcp_now(c->stack), give_up = c->progress_ns + c->user_timeout_ns;
+	uint64_t rto = c->n_backoff > 9 ? TCP_RTO_MAX : c->rto_ns << c->n_backoff;
+	uint64_t at = now + (rto < TCP_RTO_MAX ? rto : TCP_RTO_MAX);
+	if (c->state == TCP_OPEN && give_up < at)
+		at = give_up > now ? give_up : now;
+	tcp_timer_set(c, TCP_TIMER_RTX, at);
+}
+
+void tcp_rtt_sample(struct tcp_conn *c, uint64_t rtt)
+{
+	if (!c->srtt_ns) { // RFC 6298 2.2
+		c->srtt_ns = rtt ? rtt : 1;
+		c->rttvar_ns = rtt / 2;
+	} else { // RFC 6298 2.3
+		uint64_t off = rtt > c->srtt_ns ? rtt - c->srtt_ns : c->srtt_ns - rtt;
+		c->rttvar_ns = (3 * c->rttvar_ns + off) / 4;
+		c->srtt_ns = (7 * c->srtt_ns + rtt) / 8;
+	}
+	uint64_t spread = 4 * c->rttvar_ns;
+	uint64_t rto = c->srtt_ns + (spread > TWHEEL_NS_PER_TICK ? spread : TWHEEL_NS_PER_TICK);
+	c->rto_ns = rto < TCP_RTO_MIN ? TCP_RTO_MIN : rto > TCP_RTO_MAX ? TCP_RTO_MAX : rto;
+}
+
+static void backoff(struct tcp_conn *c)
+{
+	if (c->n_backoff < UINT8_MAX)
+		c->n_backoff++;
+}
+
+static void rtx_fired(struct tcp_conn *c)
+{
+	if (c->state != TCP_OPEN) {
+		backoff(c);
+		c->syn_due = true;
+		c->timing = false; // Karn
+		tcp_conn_mark_dirty(c);
+		tcp_rtx_start(c);
+		return;
+	}
+	if (tcp_now(c->stack) >= c->progress_ns + c->user_timeout_ns) {
+		tcp_output_rst(c);
+		tcp_conn_close(c, TCP_CLOSE_TIMEOUT);
+		return;
+	}
+	if (c->snd_nxt == c->snd_una && tcp_output_pending(c) && c->snd_wnd < c->mss)
+		c->probe_due = true; // RFC 9293 3.8.6.1
+	else if (c->snd_max != c->snd_una)
+		tcp_ack_timeout(c);
+	backoff(c);
+	tcp_conn_mark_dirty(c);
+	tcp_rtx_start(c);
+}
+
+static void handshake_expired(struct tcp_conn *c)
+{
+	if (!c->ops) {
+		tcp_count(c->stack, TCP_HALF_OPEN_EXPIRED);
+		tcp_conn_drop(c);
+	} else {
+		tcp_conn_close(c, TCP_CLOSE_CONNECT_TIMEOUT);
+	}
+}
+
+static void fire_one(struct tcp_conn *c, enum tcp_timer which)
+{
+	switch (which) {
+	case TCP_TIMER_RTX:
+		rtx_fired(c);
+		break;
+	case TCP_TIMER_ACK:
+		c->ack_due = true;
+		tcp_conn_mark_dirty(c);
+		break;
+	case TCP_TIMER_HANDSHAKE:
+		handshake_expired(c);
+		break;
+	case TCP_TIMER_RESUME:
+	default:
+		tcp_recv_resume(c);
+	}
+}
+
+void tcp_timer_fire(struct twheel_timer *t)
+{
+	struct tcp_conn *c = tcp_container_of(t, struct tcp_conn, timer);
+	uint64_t now = tcp_now(c->stack);
+	tcp_conn_hold(c);
+	for (unsigned i = 0; i < TCP_N_TIMERS && !c->dead; i++) {
+		if (!c->deadlines[i] || c->deadlines[i] > now)
+			continue;
+		c->deadlines[i] = 0;
+		fire_one(c, (enum tcp_timer)i);
+	}
+	for (unsigned i = 0; i < TCP_N_TIMERS && !c->dead; i++)
+		if (c->deadlines[i])
+			tcp_timer_set(c, (enum tcp_timer)i, c->deadlines[i]);
+	tcp_conn_unhold(c);
+}

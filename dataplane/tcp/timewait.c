@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// TIME_WAIT (RFC 9293 3.6.1): a small record instead of the control block. All wait equally long,
+// so a list in order of entry and one timer serve for all.
+#include "dataplane/tcp/tcp_internal.h"
+
+static struct tcp_tw *oldest(const struct tcp_stack *s)
+{
+	return s->tw_order.next == &s->tw_order
+	               ? NULL
+	               : tcp_container_of(s->tw_order.next, struct tcp_tw, order);
+}
+
+static void tw_remove(struct tcp_stack *s, struct tcp_tw *tw)
+{
+	struct tcp_tw **link = &s->tw_table[tw->hash & s->tw_mask];
+	while (*link != tw)
+		link = &(*link)->hash_next;
+	*link = tw->hash_next;
+	tcp_link_remove(&tw->order);
+	pool_put(&s->tws, tw);
+}
+
+static void tw_wait(struct tcp_stack *s, struct tcp_tw *tw)
+{
+	tw->expires_ns = tcp_now(s) + TCP_TIME_WAIT_NS;
+	tcp_link_append(&s->tw_order, &tw->order);
+	if (!twheel_armed(&s->tw_timer))
+		twheel_arm(s->wheel, &s->tw_timer, tw->expires_ns);
+}
+
+void tcp_tw_add(struct tcp_conn *c)
+{
+	struct tcp_stack *s = c->stack;
+	if (!s->conf.max_time_wait)
+		return;
+	if (!pool_left(&s->tws)) {
+		tcp_count(s, TCP_TIME_WAIT_EVICTED);
+		tw_remove(s, oldest(s));
+	}
+	struct tcp_tw *tw = pool_take(&s->tws);
+	uint32_t scaled = (c->rcv_adv - c->rcv_nxt) >> c->rcv_wscale;
+	*tw = (struct tcp_tw){
+		.hash = c->hash,
+		.snd_nxt = c->snd_max,
+		.rcv_nxt = c->rcv_nxt,
+		.ts_recent = c->ts_recent,
+		.ts_offset = c->ts_offset,
+		.ts_on = c->ts_on,
+		.window = (uint16_t)min_u32(scaled, UINT16_MAX),
+		.flow = c->flow,
+	};
+	struct tcp_tw **bucket = &s->tw_table[c->hash & s->tw_mask];
+	tw->hash_next = *bucket;
+	*bucket = tw;
+	tw_wait(s, tw);
+}
+
+struct tcp_tw *tcp_tw_find(const struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash)
+{
+	struct tcp_tw *tw = s->tw_table[hash & s->tw_mask];
+	while (tw && !(tw->hash == hash && tcp_flow_eq(&tw->flow, flow)))
+		tw = tw->hash_next;
+	return tw;
+}
+
+static void tw_acknowledge(struct tcp_stack *s, struct tcp_tw *tw)
+{
+	struct tcp_seg ack = {
+		.seq = tw->snd_nxt, .ack = tw->rcv_nxt, .wnd = tw->window, .flags = TCP_ACK};
+	if (tw->ts_on) {
+		ack.opts.has_ts = true;
+		ack.opts.ts_val = (uint32_t)(tcp_now(s) / TCP_MS) + tw->ts_offset;
+		ack.opts.ts_ecr = tw->ts_recent;
+	}
+	tcp_output_raw(s, &tw->flow, &ack);
+}
+
+bool tcp_tw_input(
+	struct tcp_stack *s, struct tcp_tw *tw, const struct tcp_seg *seg, uint32_t *ret_iss_floor)
+{
+	if (seg->flags & TCP_RST) { // RFC 1337: it must not end the wait
+		tcp_count(s, TCP_DROP_TIME_WAIT);
+		return false;
+	}
+	if ((seg->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN) {
+		// RFC 6191 2, and RFC 9293 3.6.1 (MAY-2) without timestamps.
+		int32_t newer = tw->ts_on && seg->opts.has_ts
+		                        ? seq_diff(seg->opts.ts_val, tw->ts_recent)
+		                        : 0;
+		if (newer > 0 || (newer == 0 && seq_lt(tw->rcv_nxt, seg->seq))) {
+			tcp_count(s, TCP_TIME_WAIT_REUSED);
+			*ret_iss_floor = tw->snd_nxt + 1;
+			tw_remove(s, tw);
+			return true;
+		}
+	}
+	tcp_count(s, TCP_DROP_TIME_WAIT);
+	bool their_fin = seg->flags & TCP_FIN && seg->seq + seg->len + 1 == tw->rcv_nxt;
+	if (their_fin) { // our last acknowledgement was lost: wait again
+		tcp_link_remove(&tw->order);
+		tw_wait(s, tw);
+	} else if (tcp_now(s) < tw->challenge_ns) {
+		return false;
+	}
+	tw->challenge_ns = tcp_now(s) + TCP_CHALLENGE_NS;
+	tw_acknowledge(s, tw);
+	return false;
+}
+
+void tcp_tw_fire(struct twheel_timer *t)
+{
+	struct tcp_stack *s = tcp_container_of(t, struct tcp_stack, tw_timer);
+	struct tcp_tw *tw;
+	while ((tw = oldest(s)) && tw->expires_ns <= tcp_now(s))
+		tw_remove(s, tw);
+	if (tw)
+		twheel_arm(s->wheel, &s->tw_timer, tw->expires_ns);
+}

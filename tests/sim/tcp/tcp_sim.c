@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two stacks over a bad network in virtual time: delay, jitter, loss, duplication and corruption,
+// random writers, readers that stall, half-closes. Every byte must arrive once and in order, every
+// connection must end, and all memory must come back. Usage: tcp_sim [seed].
+#include "dataplane/tcp/tcp_internal.h"
+#include "lb/base/rand.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define N_SEEDS 300
+#define MAX_CONNS 12
+#define MAX_PACKETS 65536
+#define PACKET_MAX 2000
+#define END_NS (900 * TCP_S) // every run must be over by then
+
+struct packet {
+	uint64_t at_ns;
+	uint64_t order; // equal times: first sent, first delivered
+	unsigned to;
+	size_t len;
+	struct tcp_flow flow; // as the sender sees it
+	uint8_t bytes[PACKET_MAX];
+};
+
+// One direction's promise: byte i of (connection, side) is known to both.
+struct end {
+	struct world *world;
+	struct tcp_conn *conn; // NULL = closed or not open yet
+	unsigned side, number;
+	uint64_t to_send, sent, received;
+	bool established, eof, shut, closed, early_shut;
+	enum tcp_close_reason reason;
+	struct twheel_timer timer; // writes, resumes
+};
+
+struct world {
+	struct rand rand;
+	uint64_t now, n_order;
+	struct twheel *wheel[2];
+	struct pool chunks[2];
+	struct tcp_stack *stack[2];
+	struct packet **heap; // by (at_ns, order)
+	size_t n_heap;
+	struct packet *open; // reserved by a stack, not emitted yet
+	struct end ends[2][MAX_CONNS];
+	unsigned n_conns;
+	// The network: probabilities in 1/1000.
+	uint64_t delay_ns, jitter_ns;
+	unsigned loss, dup, corrupt, no_buffer;
+	uint16_t mtu;
+	bool greedy; // writers fill the send queue whenever they can
+	uint32_t max_stall_ms;
+	uint64_t n_packets, n_corrupted;
+};
+
+static struct world world;
+
+static _Noreturn void fail(const char *what)
+{
+	fprintf(stderr, "tcp_sim: %s, at %" PRIu64 " ns\n", what, world.now);
+	for (unsigned i = 0; i < TCP_N_COUNTERS; i++)
+		fprintf(stderr, "%26s %10" PRIu64 " %10" PRIu64 "\n", tcp_counter_names[i],
+			world.stack[0] ? world.stack[0]->counters[i] : 0,
+			world.stack[1] ? world.stack[1]->counters[i] : 0);
+	abort();
+}
+
+static bool chance(struct world *w, unsigned per_mille)
+{
+	return per_mille && rand_below(&w->rand, 1000) < per_mille;
+}
+
+static uint8_t byte_at(const struct end *sender, uint64_t i)
+{
+	uint64_t x = (i / 8 + 1) * 0x9e3779b97f4a7c15 + sender->number * 2 + sender->side;
+	return (uint8_t)((x ^ x >> 29) >> (i % 8 * 8));
+}
+
+// The network.
+
+static bool earlier(const struct packet *a, const struct packet *b)
+{
+	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
+}
+
+static void heap_push(struct world *w, struct packet *p)
+{
+	if (w->n_heap == MAX_PACKETS)
+		fail("too many packets in the network");
+	size_t i = w->n_heap++;
+	for (; i && earlier(p, w->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		w->heap[i] = w->heap[(i - 1) / 2];
+	w->heap[i] = p;
+}
+
+static struct packet *heap_pop(struct world *w)
+{
+	struct packet *first = w->heap[0], *last = w->heap[--w->n_heap];
+	size_t i = 0, child;
+	for (; (child = 2 * i + 1) < w->n_heap; i = child) {
+		if (child + 1 < w->n_heap && earlier(w->heap[child + 1], w->heap[child]))
+			child++;
+		if (!earlier(w->heap[child], last))
+			break;
+		w->heap[i] = w->heap[child];
+	}
+	w->heap[i] = last;
+	return first;
+}
+
+struct port {
+	struct world *world;
+	unsigned side;
+};
+
+static void *io_reserve(void *ctx, const struct tcp_flow *flow, size_t len)
+{
+	struct port *port = ctx;
+	struct world *w = port->world;
+	if (len > (size_t)w->mtu - 20)
+		fail("a segment is larger than the MTU");
+	if (chance(w, w->no_buffer))
+		return NULL;
+	if (w->open)
+		fail("two reservations at once");
+	w->open = malloc(sizeof(*w->open));
+	if (!w->open)
+		fail("no memory");
+	w->open->flow = *flow;
+	w->open->len = len;
+	return w->open->bytes;
+}
+
+static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
+{
+	struct port *port = ctx;
+	struct world *w = port->world;
+	struct packet *p = w->open;
+	if (!p || segment != p->bytes || len != p->len || !tcp_flow_eq(flow, &p->flow))
+		fail("emit does not match reserve");
+	w->open = NULL;
+	w->n_packets++;
+	p->to = !port->side;
+	if (chance(w, w->loss)) {
+		free(p);
+		return;
+	}
+	for (unsigned copies = chance(w, w->dup) ? 2 : 1; copies; copies--) {
+		struct packet *q = p;
+		if (copies == 2) {
+			q = malloc(sizeof(*q));
+			if (!q)
+				fail("no memory");
+			memcpy(q, p, sizeof(*q));
+		}
+		if (chance(w, w->corrupt)) { // one bit: no checksum may miss that
+			uint64_t bit = rand_below(&w->rand, q->len * 8);
+			q->bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+			w->n_corrupted++;
+		}
+		q->at_ns = w->now + w->delay_ns + rand_below(&w->rand, w->jitter_ns + 1);
+		q->order = w->n_order++;
+		heap_push(w, q);
+	}
+}
+
+static uint16_t io_mtu(void *ctx, const struct tcp_flow *flow)
+{
+	struct port *port = ctx;
+	return port->world->mtu;
+}
+
+// The applications.
+
+static void schedule(struct end *e, uint64_t max_ms)
+{
+	struct world *w = e->world;
+	uint64_t at = w->now + rand_below(&w->rand, max_ms + 1) * TCP_MS;
+	if (!twheel_armed(&e->timer))
+		twheel_arm(w->wheel[e->side], &e->timer, at);
+}
+
+static void maybe_shut(struct end *e)
+{
+	if (e->shut || e->sent < e->to_send || !e->established)
+		return;
+	// Some close as soon as they have said everything, some only after the other side did.
+	if (!e->early_shut && !e->eof && e->world->ends[!e->side][e->number].early_shut)
+		return;
+	e->shut = true;
+	tcp_conn_shutdown(e->conn);
+}
+
+static void write_some(struct end *e, uint64_t most)
+{
+	uint8_t piece[4096];
+	struct world *w = e->world;
+	most = w->greedy ? UINT64_MAX : most;
+	while (most && e->sent < e->to_send && !e->shut) {
+		uint64_t n = rand_below(&w->rand, sizeof(piece)) + 1;
+		size_t room = tcp_conn_send_room(e->conn);
+		if (n > most)
+			n = most;
+		if (n > e->to_send - e->sent)
+			n = e->to_send - e->sent;
+		if (n > room)
+			n = room;
+		for (uint64_t i = 0; i < n; i++)
+			piece[i] = byte_at(e, e->sent + i);
+		if (!n || !buf_append(tcp_conn_sendq(e->conn), &w->chunks[e->side], piece, n))
+			break;
+		e->sent += n;
+		most -= n;
+	}
+	tcp_conn_push(e->conn);
+	maybe_shut(e);
+	if (e->sent < e->to_send)
+		schedule(e, 50);
+}
+
+static void end_fire(struct twheel_timer *t)
+{
+	struct end *e = tcp_container_of(t, struct end, timer);
+	if (!e->conn || !e->established)
+		return;
+	tcp_conn_resume(e->conn);
+	if (e->conn)
+		write_some(e, 30000);
+}
+
+static void on_established(struct tcp_conn *c, void *user)
+{
+	struct end *e = user;
+	if (e->established || e->conn != c)
+		fail("established twice");
+	e->established = true;
+	write_some(e, rand_below(&e->world->rand, 30000));
+}
+
+static size_t on_data(struct tcp_conn *c, void *user, const uint8_t *data, size_t len)
+{
+	struct end *e = user;
+	struct world *w = e->world;
+	const struct end *peer = &w->ends[!e->side][e->number];
+	if (!len || e->eof || e->conn != c)
+		fail("data at the wrong time");
+	size_t n = len;
+	if (w->max_stall_ms && chance(w, 100)) {
+		n = rand_below(&w->rand, len + 1);
+		schedule(e, w->max_stall_ms);
+		if (chance(w, 100))
+			tcp_conn_resume(c); // the next turn shall deliver
+	}
+	for (size_t i = 0; i < n; i++)
+		if (data[i] != byte_at(peer, e->received + i))
+			fail("a byte is wrong");
+	e->received += n;
+	return n;
+}
+
+static void on_send_room(struct tcp_conn *c, void *user)
+{
+	struct end *e = user;
+	write_some(e, 30000);
+}
+
+static void on_eof(struct tcp_conn *c, void *user)
+{
+	struct end *e = user;
+	if (e->eof || e->received != e->world->ends[!e->side][e->number].to_send)
+		fail("end of data at the wrong place");
+	e->eof = true;
+	maybe_shut(e);
+}
+
+static void on_closed(struct tcp_conn *c, void *user, enum tcp_close_reason reason)
+{
+	struct end *e = user;
+	if (e->closed)
+		fail("closed twice");
+	e->closed = true;
+	e->reason = reason;
+	e->conn = NULL;
+	twheel_cancel(e->world->wheel[e->side], &e->timer);
+}
+
+static const struct tcp_conn_ops ops = {on_established, on_data, on_send_room, on_eof, on_closed};
+
+static const struct tcp_conn_ops *on_accept(void *arg, struct tcp_conn *c, void **ret_user)
+{
+	struct world *w = arg;
+	// Client ports are 1000 + number.
+	struct end *e = &w->ends[1][tcp_conn_flow(c)->remote_port - 1000];
+	if (e->conn || e->closed)
+		fail("accepted twice");
+	e->conn = c;
+	tcp_conn_set_user_timeout(c, 1000 * TCP_S);
+	*ret_user = e;
+	e->established = true;
+	schedule(e, 5);
+	return &ops;
+}
+
+// The run.
+
+static const struct ip_addr v4[2] = {
+	{{[10] = 0xff, 0xff, 10, 0, 0, 1}}, {{[10] = 0xff, 0xff, 10, 0, 0, 2}}};
+static const struct ip_addr v6[2] = {{{0xfd, [15] = 1}}, {{0xfd, [15] = 2}}};
+
+static void deliver(struct world *w)
+{
+	while (w->n_heap && w->heap[0]->at_ns <= w->now) {
+		struct packet *p = heap_pop(w);
+		tcp_stack_input(w->stack[p->to], &p->flow.remote, &p->flow.local, p->bytes, p->len);
+		free(p);
+	}
+}
+
+static uint64_t next_event(const struct world *w)
+{
+	uint64_t at = w->n_heap ? w->heap[0]->at_ns : UINT64_MAX;
+	for (unsigned side = 0; side < 2; side++) {
+		uint64_t next = twheel_next_ns(w->wheel[side]);
+		at = next < at ? next : at;
+	}
+	return at;
+}
+
+static void turn(struct world *w)
+{
+	for (unsigned side = 0; side < 2; side++)
+		twheel_advance(w->wheel[side], w->now);
+	deliver(w);
+	for (unsigned side = 0; side < 2; side++)
+		tcp_stack_flush(w->stack[side]);
+}
+
+static bool all_closed(const struct world *w)
+{
+	for (unsigned i = 0; i < w->n_conns; i++)
+		if (!w->ends[0][i].closed || !w->ends[1][i].closed)
+			return false;
+	return true;
+}
+
+static void run_until_closed(struct world *w, uint64_t end_ns)
+{
+	for (;;) {
+		turn(w);
+		if (all_closed(w))
+			return;
+		uint64_t at = next_event(w);
+		if (at > end_ns)
+			fail("a connection did not end");
+		w->now = at > w->now ? at : w->now;
+	}
+}
+
+static void world_init(struct world *w, struct port ports[2], uint32_t window, uint32_t n_chunks)
+{
+	w->now = 1 + rand_below(&w->rand, 1000 * TCP_S);
+	w->heap = calloc(MAX_PACKETS, sizeof(*w->heap));
+	for (unsigned side = 0; side < 2; side++) {
+		struct tcp_conf conf = {
+			.max_conns = MAX_CONNS,
+			.max_half_open = MAX_CONNS,
+			.max_time_wait = MAX_CONNS,
+			.send_limit = window,
+			.recv_window = window,
+			.seed = rand_u64(&w->rand),
+		};
+		for (unsigned i = 0; i < sizeof(conf.secret); i++)
+			conf.secret[i] = (uint8_t)rand_u64(&w->rand);
+		ports[side] = (struct port){w, side};
+		struct tcp_io io = {io_reserve, io_emit, io_mtu, &ports[side]};
+		w->wheel[side] = twheel_new(w->now);
+		if (!w->heap || !w->wheel[side] || buf_pool_init(&w->chunks[side], n_chunks))
+			fail("no memory");
+		w->stack[side] = tcp_stack_new(&conf, &io, &w->chunks[side], w->wheel[side]);
+		if (!w->stack[side])
+			fail("no memory");
+	}
+}
+
+static void open_conns(struct world *w, const struct ip_addr addr[2], uint64_t max_bytes)
+{
+	if (tcp_listen(w->stack[1], &addr[1], 80, on_accept, w))
+		fail("cannot listen");
+	for (unsigned i = 0; i < w->n_conns; i++) {
+		for (unsigned side = 0; side < 2; side++) {
+			struct end *e = &w->ends[side][i];
+			*e = (struct end){.world = w,
+				.side = side,
+				.number = i,
+				.to_send = rand_below(&w->rand, max_bytes + 1),
+				.early_shut = chance(w, 500),
+				.timer = {.fire = end_fire}};
+			if (chance(w, 100))
+				e->to_send = 0;
+		}
+		struct tcp_flow flow = {addr[0], addr[1], (uint16_t)(1000 + i), 80};
+		w->ends[0][i].conn =
+			tcp_connect(w->stack[0], &flow, 600 * TCP_S, &ops, &w->ends[0][i]);
+		if (!w->ends[0][i].conn)
+			fail("cannot connect");
+		// What is refused for good is not what this tests.
+		tcp_conn_set_user_timeout(w->ends[0][i].conn, 1000 * TCP_S);
+	}
+}
+
+static void world_fini(struct world *w)
+{
+	// TIME_WAIT ends; what is still in the network arrives.
+	for (uint64_t end = w->now + 200 * TCP_S, at; (at = next_event(w)) <= end;) {
+		w->now = at > w->now ? at : w->now;
+		turn(w);
+	}
+	for (unsigned side = 0; side < 2; side++) {
+		struct tcp_stack *s = w->stack[side];
+		if (tcp_stack_n_conns(s) || s->conns.n_used || s->ranges.n_used || s->tws.n_used ||
+			w->chunks[side].n_used || s->n_half_open)
+			fail("something was not given back");
+		tcp_stack_free(s);
+		twheel_free(w->wheel[side]);
+		pool_fini(&w->chunks[side]);
+	}
+	while (w->n_heap)
+		free(heap_pop(w));
+	free(w->heap);
+}
+
+// Returns the packets sent, for the record.
+static uint64_t one_seed(uint64_t seed)
+{
+	struct port ports[2];
+	struct world *w = &world;
+	memset(w, 0, sizeof(*w));
+	rand_init(&w->rand, seed);
+	static const uint16_t mtus[] = {1500, 1500, 576, 1280};
+	static const uint32_t windows[] = {4096, 20000, 65535, 262144};
+	w->delay_ns = rand_below(&w->rand, 40) * TCP_MS / 2 + 1;
+	w->jitter_ns = chance(w, 500) ? 0 : rand_below(&w->rand, 20) * TCP_MS;
+	w->loss = chance(w, 300) ? 0 : (unsigned)rand_below(&w->rand, 80);
+	w->dup = chance(w, 500) ? 0 : (unsigned)rand_below(&w->rand, 50);
+	w->corrupt = chance(w, 500) ? 0 : (unsigned)rand_below(&w->rand, 30);
+	w->no_buffer = chance(w, 700) ? 0 : (unsigned)rand_below(&w->rand, 100);
+	w->max_stall_ms = chance(w, 300) ? 0 : 1 + (uint32_t)rand_below(&w->rand, 300);
+	w->mtu = mtus[rand_below(&w->rand, 4)];
+	w->n_conns = 1 + (unsigned)rand_below(&w->rand, MAX_CONNS);
+	uint32_t window = windows[rand_below(&w->rand, 4)];
+	// Sometimes too few chunks for all, so that data is refused now and then.
+	uint32_t n_chunks = chance(w, 200) ? 16 * w->n_conns : 4096;
+	world_init(w, ports, window, n_chunks);
+	open_conns(w, chance(w, 300) ? v6 : v4, 300000);
+	run_until_closed(w, w->now + END_NS);
+	uint64_t n_bad_sums = 0;
+	for (unsigned side = 0; side < 2; side++)
+		n_bad_sums += w->stack[side]->counters[TCP_DROP_CHECKSUM];
+	for (unsigned i = 0; i < w->n_conns; i++)
+		for (unsigned side = 0; side < 2; side++) {
+			const struct end *e = &w->ends[side][i];
+			// With its last ACK lost and TIME_WAIT over, the other side meets a RST.
+			if (e->reason != TCP_CLOSE_DONE || !e->eof ||
+				e->received != w->ends[!side][i].to_send)
+				fail("a connection ended badly");
+		}
+	if (n_bad_sums > w->n_corrupted || (w->n_corrupted > 200 && !n_bad_sums))
+		fail("corruption and checksum failures disagree");
+	uint64_t n = w->n_packets;
+	world_fini(w);
+	return n;
+}
+
+// No loss, 10 ms each way: cwnd must open until the peer's window is what limits.
+static void throughput(void)
+{
+	struct port ports[2];
+	struct world *w = &world;
+	const uint64_t bytes = 20000000;
+	const uint32_t window = 1 << 20;
+	rand_init(&w->rand, 1);
+	w->delay_ns = 10 * TCP_MS;
+	w->mtu = 1500;
+	w->greedy = true;
+	w->n_conns = 1;
+	world_init(w, ports, window, 4096);
+	open_conns(w, v4, 0);
+	w->ends[0][0].to_send = bytes;
+	w->ends[0][0].early_shut = true;
+	uint64_t start = w->now;
+	uint32_t max_cwnd = 0;
+	for (;;) {
+		turn(w);
+		struct tcp_conn *c = w->ends[0][0].conn;
+		max_cwnd = c && c->cc.cwnd > max_cwnd ? c->cc.cwnd : max_cwnd;
+		if (all_closed(w))
+			break;
+		w->now = next_event(w) > w->now ? next_event(w) : w->now;
+		if (w->now > start + 10 * TCP_S)
+			fail("too slow");
+	}
+	uint64_t ns = w->now - start;
+	// 20 ms a window: 381 ms, and a dozen round trips to get there.
+	printf("throughput: %" PRIu64 " bytes in %" PRIu64 " ms, cwnd up to %u\n", bytes,
+		ns / TCP_MS, max_cwnd);
+	if (ns > 800 * TCP_MS || max_cwnd < window / 2)
+		fail("the window did not open");
+	if (w->stack[0]->counters[TCP_RETRANSMITS])
+		fail("retransmissions without loss");
+	world_fini(w);
+}
+
+int main(int argc, char **argv)
+{
+	throughput();
+	if (argc > 1) {
+		uint64_t seed = strtoull(argv[1], NULL, 0);
+		printf("seed %" PRIu64 ": %" PRIu64 " packets\n", seed, one_seed(seed));
+		return 0;
+	}
+	uint64_t n = 0;
+	for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
+		printf("seed %" PRIu64 "\n", seed);
+		fflush(stdout);
+		n += one_seed(seed);
+	}
+	printf("%d seeds, %" PRIu64 " packets\n", N_SEEDS, n);
+	return 0;
+}
