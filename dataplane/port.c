@@ -194,9 +194,8 @@ static int configure(struct port *port, const struct port_conf *conf, struct lb_
 	return rc < 0 ? blame(reterr, port, "has no MAC address", rc) : 0;
 }
 
-int port_start(struct port *port, struct lb_err *reterr)
+static int start(struct port *port, struct lb_err *reterr)
 {
-	eal_blame_start();
 	int rc = rte_eth_dev_start(port->id);
 	if (rc < 0)
 		return blame(reterr, port, "cannot be started", rc);
@@ -219,7 +218,8 @@ struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 	memset(port->queues, 0, conf->n_queues * sizeof(*port->queues));
 	port->n_queues = conf->n_queues;
 	port->index = conf->index;
-	if (probe(port, conf, reterr) != 0 || configure(port, conf, reterr) != 0) {
+	if (probe(port, conf, reterr) != 0 || configure(port, conf, reterr) != 0 ||
+		start(port, reterr) != 0) {
 		port_free(port);
 		return NULL;
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One network device: probed, configured with one rx/tx queue pair and one mbuf pool per worker,
 // started, closed. A queue is the worker's end of it: bursts in, a small batch of frames out.
-// Order of birth: eal_start, port_new, worker_new, port_start, worker_start; of death: worker_join,
-// worker_free, port_free, eal_stop.
+// Order of birth: eal_start, port_new, worker_new, worker_start; of death: worker_join, worker_free,
+// port_free, eal_stop.
 // Thread: port_* on ctrl while no worker runs; port_queue_* on the worker that owns the queue.
 #pragma once
 
@@ -28,11 +28,9 @@ struct port_conf {
 };
 #define PORT_MAX_MTU 1900 // a frame fits one mbuf
 
-// Probes and configures the device with its queues. NULL = failed; reterr begins with the field that
-// is to blame.
+// Probes, configures and starts the device. NULL = failed; reterr begins with the field that is to
+// blame.
 struct port *port_new(const struct port_conf *, struct lb_err *reterr);
-// From now on frames arrive. 0 or -errno with reterr.
-[[nodiscard]] int port_start(struct port *, struct lb_err *reterr);
 // Stops and closes the device; its queues are gone. NULL is fine.
 void port_free(struct port *);
 
