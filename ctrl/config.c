@@ -13,6 +13,8 @@
 
 #define MAX_PORTS 8
 #define MAX_ADDRESSES 16
+#define MIN_MTU 576 // RFC 791: every host takes it
+#define MAX_MTU 1900 // a frame fits one packet buffer
 
 // The shape of the file.
 
@@ -184,8 +186,8 @@ static int check_port(struct config_port *p, struct lb_err *reterr)
 {
 	if (p->mtu == 0)
 		p->mtu = 1500;
-	if (p->mtu < 576 || p->mtu > 9000)
-		return lb_err_set(reterr, "mtu: %u is outside 576..9000", p->mtu);
+	if (p->mtu < MIN_MTU || p->mtu > MAX_MTU)
+		return lb_err_set(reterr, "mtu: %u is outside %d..%d", p->mtu, MIN_MTU, MAX_MTU);
 	p->address_ips = calloc(p->n_addresses, sizeof(*p->address_ips));
 	p->address_lens = calloc(p->n_addresses, sizeof(*p->address_lens));
 	if (!p->address_ips || !p->address_lens)

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// From complete configurations (ctrl/deps) and the workers' connection events to published snapshots:
+// keeps one balancer a cluster, compiles a route table only when its resource changed, and publishes
+// at most once a turn of the loop. Clusters that left every configuration stay until no request holds
+// them (routing.md A31-C01, A31-C02).
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/workers.h"
+#include "lb/endpoint.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct assembler;
+struct config;
+struct lb_event;
+struct lb_slot;
+struct twheel;
+struct xds_config;
+
+struct assembler_conf {
+	const struct config *config; // names the frontends
+	struct lb_slot *slot; // holds an empty first snapshot
+	struct workers *workers;
+	struct twheel *wheel;
+	uint64_t seed;
+};
+
+// Everything is borrowed and outlives it, but for the slot, which goes first. NULL = no memory.
+struct assembler *assembler_new(const struct assembler_conf *);
+void assembler_free(struct assembler *); // NULL is fine; workers have stopped
+
+// A complete configuration of one frontend (kept as long as it is needed).
+void assembler_update(struct assembler *, uint32_t frontend, struct xds_config *);
+// The frontend has no usable configuration any more: its requests fail with this text.
+void assembler_fail(struct assembler *, uint32_t frontend, const char *text);
+// What workers_poll() read.
+void assembler_event(struct assembler *, uint32_t worker, const struct lb_event *);
+// Every tick: publishes what changed, drops what nobody holds any more.
+void assembler_tick(struct assembler *);
+
+// Every frontend has routes.
+bool assembler_ready(const struct assembler *);
+uint64_t assembler_n_snapshots(const struct assembler *); // published so far
+unsigned assembler_n_live_snapshots(const struct assembler *);
+
+// For operators.
+struct assembler_endpoint_info {
+	const char *address;
+	uint32_t id;
+	enum lb_state state;
+	const char *last_error; // "" = none
+};
+struct assembler_cluster_info {
+	const char *name;
+	uint32_t id;
+	enum lb_state state;
+	const char *detail; // why it fails, or "" ; borrowed
+	bool leaving; // in no configuration, waits for its last request
+	uint32_t n_endpoints, n_ready;
+	struct cluster_totals totals; // since the cluster came
+};
+// fn gets the clusters by name; endpoints of one are told by assembler_each_endpoint() inside fn.
+void assembler_each_cluster(const struct assembler *,
+	void (*fn)(void *ctx, const struct assembler_cluster_info *), void *ctx);
+void assembler_each_endpoint(const struct assembler *, const char *cluster,
+	void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx);
+// "" = serves; else why the frontend has no routes.
+const char *assembler_frontend_error(const struct assembler *, uint32_t frontend);

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/cluster_set.h"
+
+#include "ctrl/deps/depmgr.h"
+#include "ctrl/res/endpoints.h"
+#include "lb/balancer.h"
+#include "lb/connectivity.h"
+#include "lb/limits.h"
+#include "lb/policy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cluster_set {
+	struct cluster_set_env env;
+	struct cluster **by_name; // owned, sorted
+	uint32_t n, room;
+	// Ids given back, oldest first, so that one rests as long as possible.
+	uint32_t *free_ids; // ring of LB_MAX_CLUSTERS
+	uint32_t free_head, n_free;
+	uint32_t next_id; // never given away so far
+};
+
+struct cluster_set *cluster_set_new(const struct cluster_set_env *env)
+{
+	struct cluster_set *s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->env = *env;
+	s->free_ids = calloc(LB_MAX_CLUSTERS, sizeof(*s->free_ids));
+	if (!s->free_ids) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static void put_subchannels(struct cluster_set *s, struct lb_subchannel **list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		lb_connectivity_put(s->env.connectivity, list[i]);
+	free(list);
+}
+
+static void cluster_free(struct cluster_set *s, struct cluster *c)
+{
+	lb_balancer_free(c->balancer);
+	put_subchannels(s, c->subchannels, c->n_subchannels);
+	xds_res_put(c->endpoints ? &c->endpoints->base : NULL);
+	free(c->note);
+	free(c->name);
+	free(c);
+}
+
+void cluster_set_free(struct cluster_set *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->n; i++)
+		cluster_free(s, s->by_name[i]);
+	free(s->by_name);
+	free(s->free_ids);
+	free(s);
+}
+
+uint32_t cluster_set_count(const struct cluster_set *s)
+{
+	return s->n;
+}
+
+struct cluster *cluster_set_at(const struct cluster_set *s, uint32_t index)
+{
+	return s->by_name[index];
+}
+
+// Where the name stands, or would stand.
+static uint32_t place_of(const struct cluster_set *s, const char *name, bool *ret_found)
+{
+	uint32_t low = 0, high = s->n;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		int order = strcmp(s->by_name[middle]->name, name);
+		if (order == 0) {
+			*ret_found = true;
+			return middle;
+		}
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*ret_found = false;
+	return low;
+}
+
+struct cluster *cluster_set_find(const struct cluster_set *s, const char *name)
+{
+	bool found;
+	uint32_t place = place_of(s, name, &found);
+	return found ? s->by_name[place] : NULL;
+}
+
+static bool take_id(struct cluster_set *s, uint32_t *ret)
+{
+	if (s->next_id < LB_MAX_CLUSTERS) {
+		*ret = s->next_id++;
+		return true;
+	}
+	if (s->n_free == 0)
+		return false;
+	*ret = s->free_ids[s->free_head];
+	s->free_head = (s->free_head + 1) % LB_MAX_CLUSTERS;
+	s->n_free--;
+	return true;
+}
+
+static void give_id_back(struct cluster_set *s, uint32_t id)
+{
+	s->free_ids[(s->free_head + s->n_free++) % LB_MAX_CLUSTERS] = id;
+}
+
+static bool make_room(struct cluster_set *s)
+{
+	if (s->n < s->room)
+		return true;
+	uint32_t room = s->room ? 2 * s->room : 16;
+	struct cluster **list = realloc(s->by_name, room * sizeof(struct cluster *));
+	if (!list)
+		return false;
+	s->by_name = list;
+	s->room = room;
+	return true;
+}
+
+static struct cluster *cluster_new(struct cluster_set *s, const char *name, uint32_t id)
+{
+	struct cluster *c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	struct lb_balancer_env env = {s->env.connectivity, s->env.on_change, s->env.ctx};
+	c->id = id;
+	c->name = strdup(name);
+	c->note = strdup("");
+	c->balancer = lb_balancer_new(id, name, &env);
+	if (!c->name || !c->note || !c->balancer) {
+		cluster_free(s, c);
+		return NULL;
+	}
+	return c;
+}
+
+struct cluster *cluster_set_obtain(struct cluster_set *s, const char *name, struct lb_err *reterr)
+{
+	bool found;
+	uint32_t place = place_of(s, name, &found);
+	if (found)
+		return s->by_name[place];
+	uint32_t id;
+	if (!take_id(s, &id)) {
+		lb_err_set(reterr, "cluster '%s': more than %d clusters", name, LB_MAX_CLUSTERS);
+		return NULL;
+	}
+	struct cluster *c = make_room(s) ? cluster_new(s, name, id) : NULL;
+	if (!c) {
+		give_id_back(s, id);
+		lb_err_set(reterr, "cluster '%s': out of memory", name);
+		return NULL;
+	}
+	memmove(&s->by_name[place + 1], &s->by_name[place],
+		(s->n - place) * sizeof(struct cluster *));
+	s->by_name[place] = c;
+	s->n++;
+	return c;
+}
+
+void cluster_set_drop(struct cluster_set *s, struct cluster *c)
+{
+	bool found;
+	uint32_t place = place_of(s, c->name, &found);
+	if (!found)
+		return;
+	s->n--;
+	memmove(&s->by_name[place], &s->by_name[place + 1],
+		(s->n - place) * sizeof(struct cluster *));
+	give_id_back(s, c->id);
+	cluster_free(s, c);
+}
+
+// Configuration.
+
+static bool is_usable(const struct res_endpoint *e)
+{
+	return e->health == RES_HEALTH_UNKNOWN || e->health == RES_HEALTH_HEALTHY;
+}
+
+// Usable endpoints of one priority, all localities together. list may be NULL to count.
+static uint32_t collect(const struct res_priority *p, struct lb_policy_endpoint *list)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < p->n_localities; i++) {
+		const struct res_locality *l = &p->localities[i];
+		for (uint32_t j = 0; j < l->n_endpoints; j++) {
+			if (!is_usable(&l->endpoints[j]))
+				continue;
+			if (list)
+				list[n] = (struct lb_policy_endpoint){
+					l->endpoints[j].addr, l->endpoints[j].weight};
+			n++;
+		}
+	}
+	return n;
+}
+
+// The first priority that has a usable endpoint serves.
+static int choose_endpoints(
+	const struct res_endpoints *e, struct lb_policy_endpoint **ret, uint32_t *ret_n)
+{
+	*ret = NULL;
+	*ret_n = 0;
+	for (uint32_t i = 0; e && i < e->n_priorities; i++) {
+		uint32_t n = collect(&e->priorities[i], NULL);
+		if (n == 0)
+			continue;
+		*ret = calloc(n, sizeof(**ret));
+		if (!*ret)
+			return -ENOMEM;
+		*ret_n = collect(&e->priorities[i], *ret);
+		return 0;
+	}
+	return 0;
+}
+
+static int hold_subchannels(
+	struct cluster_set *s, struct cluster *c, const struct lb_policy_endpoint *list, uint32_t n)
+{
+	struct lb_subchannel **held = calloc(n + 1, sizeof(struct lb_subchannel *));
+	if (!held)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		held[i] = lb_connectivity_get(s->env.connectivity, &list[i].addr);
+		if (!held[i]) {
+			put_subchannels(s, held, i);
+			return -ENOMEM;
+		}
+	}
+	struct lb_subchannel **old = c->subchannels;
+	uint32_t n_old = c->n_subchannels;
+	c->subchannels = held;
+	c->n_subchannels = n;
+	put_subchannels(s, old, n_old);
+	return 0;
+}
+
+static int balance(struct cluster_set *s, struct cluster *c, const struct xds_cluster_config *conf)
+{
+	struct lb_policy_endpoint *list;
+	uint32_t n;
+	if (choose_endpoints(conf->endpoints, &list, &n))
+		return -ENOMEM;
+	struct lb_policy_config policy = {list, n, conf->resolution_note};
+	int ret = lb_balancer_update(c->balancer, &policy);
+	if (ret == 0)
+		ret = hold_subchannels(s, c, list, n);
+	free(list);
+	return ret;
+}
+
+static int fail(struct cluster_set *s, struct cluster *c, const struct xds_cluster_config *conf)
+{
+	int ret = lb_balancer_fail(c->balancer, conf->error);
+	return ret ? ret : hold_subchannels(s, c, NULL, 0);
+}
+
+int cluster_configure(
+	struct cluster_set *s, struct cluster *c, const struct xds_cluster_config *conf)
+{
+	bool failed = !conf->cluster;
+	const char *note = failed ? conf->error : conf->resolution_note;
+	bool first = c->n_subchannels == 0 && !c->endpoints && !c->note[0];
+	if (!first && failed == c->failed && conf->endpoints == c->endpoints &&
+		strcmp(note, c->note) == 0)
+		return 0;
+	char *copy = strdup(note);
+	if (!copy)
+		return -ENOMEM;
+	int ret = failed ? fail(s, c, conf) : balance(s, c, conf);
+	if (ret) {
+		free(copy);
+		return ret;
+	}
+	if (conf->endpoints)
+		xds_res_get(&conf->endpoints->base);
+	if (c->endpoints)
+		xds_res_put(&c->endpoints->base);
+	c->endpoints = conf->endpoints;
+	c->failed = failed;
+	free(c->note);
+	c->note = copy;
+	return 0;
+}

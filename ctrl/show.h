@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the stats socket's commands say (docs/stats.md).
+// Thread: ctrl.
+#pragma once
+
+struct assembler;
+struct config;
+struct show;
+struct twheel;
+struct workers;
+struct xds_client;
+
+struct show_conf { // all borrowed, outlive it
+	const struct config *config;
+	const struct workers *workers;
+	const struct assembler *assembler;
+	const struct xds_client *xds;
+	const struct twheel *wheel;
+};
+
+struct show *show_new(const struct show_conf *); // NULL = no memory
+void show_free(struct show *); // NULL is fine
+// "starting", "ready", "draining"; a constant text.
+void show_set_state(struct show *, const char *state);
+// A stats_answer_fn (ctrl/stats_server.h); ctx is the show.
+char *show_answer(void *ctx, const char *command);

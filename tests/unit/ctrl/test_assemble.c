@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// From configurations and connection events to snapshots: what is shared, what waits, what leaves. The
+// worker is played by the test through its link.
+#include "ctrl/assemble.h"
+#include "ctrl/config.h"
+#include "ctrl/deps/config.h"
+#include "ctrl/res/cluster.h"
+#include "ctrl/res/endpoints.h"
+#include "ctrl/res/listener.h"
+#include "ctrl/res/route.h"
+#include "lb/base/twheel.h"
+#include "lb/cluster.h"
+#include "lb/req.h"
+#include "lb/route.h"
+#include "lb/slot.h"
+#include "lb/snapshot.h"
+#include "tests/support/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MS UINT64_C(1000000)
+
+struct world {
+	struct config_frontend frontend;
+	struct config config;
+	struct twheel *wheel;
+	struct lb_slot *slot;
+	struct lb_link *link;
+	struct workers *workers;
+	struct assembler *assembler;
+	uint64_t now;
+};
+
+static void on_event(void *ctx, uint32_t worker, const struct lb_event *event)
+{
+	assembler_event(((struct world *)ctx)->assembler, worker, event);
+}
+
+static int set_up(void **state)
+{
+	log_set_level(LOG_LEVEL_WARN);
+	struct world *w = calloc(1, sizeof(*w));
+	w->frontend.name = strdup("web");
+	w->config.frontends = &w->frontend;
+	w->config.n_frontends = 1;
+	w->now = 1000 * MS;
+	w->wheel = twheel_new(w->now);
+	w->slot = lb_slot_new(lb_snapshot_new(1, "nothing yet"));
+	w->link = lb_link_new(0, 0);
+	w->workers = workers_new(&w->link, 1, on_event, w);
+	struct assembler_conf conf = {&w->config, w->slot, w->workers, w->wheel, 7};
+	w->assembler = assembler_new(&conf);
+	assert_non_null(w->assembler);
+	*state = w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+	lb_slot_free(w->slot);
+	assembler_free(w->assembler);
+	workers_free(w->workers);
+	lb_link_free(w->link);
+	twheel_free(w->wheel);
+	free(w->frontend.name);
+	free(w);
+	return 0;
+}
+
+// Turns of the loop; grace periods end by themselves, since nobody reads.
+static void turns(struct world *w, int n)
+{
+	for (int i = 0; i < n; i++) {
+		w->now += 2 * MS;
+		twheel_advance(w->wheel, w->now);
+		workers_poll(w->workers);
+		assembler_tick(w->assembler);
+	}
+}
+
+// Until the published snapshot is the only one alive.
+static void settle(struct world *w)
+{
+	for (int i = 0; i < 2000; i++) {
+		struct timespec pause = {.tv_nsec = 500000};
+		turns(w, 1);
+		if (i > 3 && assembler_n_live_snapshots(w->assembler) == 1)
+			return;
+		nanosleep(&pause, NULL);
+	}
+	fail_msg("old snapshots are never freed");
+}
+
+// Resources by hand.
+
+static struct res_route_config *routes_of(const struct res_vhost *vhosts, uint32_t n)
+{
+	struct res_route_config *r = (struct res_route_config *)xds_res_new(
+		&res_type_route_config, sizeof(*r), "routes", NULL, 0);
+	r->vhosts = vhosts;
+	r->n_vhosts = n;
+	return r;
+}
+
+static struct res_endpoints *endpoints_of(const struct res_priority *priorities, uint32_t n)
+{
+	struct res_endpoints *e = (struct res_endpoints *)xds_res_new(
+		&res_type_endpoints, sizeof(*e), "endpoints", NULL, 0);
+	e->priorities = priorities;
+	e->n_priorities = n;
+	return e;
+}
+
+static struct xds_config *config_of(struct res_route_config *routes, const char *const *names,
+	struct res_endpoints *const *endpoints, uint32_t n)
+{
+	struct res_listener *listener = (struct res_listener *)xds_res_new(
+		&res_type_listener, sizeof(*listener), "web", NULL, 0);
+	struct config_builder b;
+	assert_int_equal(config_builder_init(&b, listener, routes, -1, n), 0);
+	xds_res_put(&listener->base);
+	for (uint32_t i = 0; i < n; i++) {
+		struct xds_cluster_config *to = &b.config->clusters[i];
+		to->name = names[i];
+		to->error = endpoints[i] ? "" : "no such cluster";
+		to->resolution_note = "node n1";
+		if (!endpoints[i])
+			continue;
+		to->cluster = (struct res_cluster *)xds_res_new(
+			&res_type_cluster, sizeof(*to->cluster), names[i], NULL, 0);
+		to->endpoints = (struct res_endpoints *)xds_res_get(&endpoints[i]->base);
+	}
+	config_builder_sort(&b);
+	return b.config;
+}
+
+static const struct res_endpoint two_backends[] = {
+	{{.port = 1, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, 1, RES_HEALTH_HEALTHY},
+	{{.port = 2, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, 1,
+		RES_HEALTH_UNHEALTHY},
+	{{.port = 3, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, 1, RES_HEALTH_UNKNOWN},
+};
+static const struct res_locality locality = {"", "", "", 1, two_backends, 3};
+static const struct res_priority priority = {&locality, 1};
+
+static const char *const star[] = {"*"};
+static const struct res_weighted_cluster to_blue[] = {{"blue", 1}};
+static const struct res_weighted_cluster to_green[] = {{"green", 1}};
+static const struct res_weighted_cluster blue_or_green[] = {{"blue", 3}, {"green", 0}};
+static const struct res_route blue_routes[] = {
+	{"", LB_PATH_PREFIX, "", true, LB_ACTION_CLUSTERS, to_blue, 1}};
+static const struct res_route green_routes[] = {
+	{"", LB_PATH_PREFIX, "", true, LB_ACTION_CLUSTERS, to_green, 1}};
+static const struct res_route both_routes[] = {
+	{"", LB_PATH_PREFIX, "/g", true, LB_ACTION_CLUSTERS, to_green, 1},
+	{"", LB_PATH_PREFIX, "", true, LB_ACTION_CLUSTERS, blue_or_green, 2}};
+static const struct res_vhost blue_vhost = {"v", star, 1, blue_routes, 1};
+static const struct res_vhost green_vhost = {"v", star, 1, green_routes, 1};
+static const struct res_vhost both_vhost = {"v", star, 1, both_routes, 2};
+
+static void apply(struct world *w, const struct res_vhost *vhost, const char *const *names,
+	struct res_endpoints *const *endpoints, uint32_t n)
+{
+	struct res_route_config *routes = routes_of(vhost, 1);
+	struct xds_config *c = config_of(routes, names, endpoints, n);
+	assembler_update(w->assembler, 0, c);
+	xds_config_put(c);
+	xds_res_put(&routes->base);
+}
+
+static uint32_t route(const struct world *w, const char *path)
+{
+	const struct lb_snapshot *s = lb_slot_current(w->slot);
+	struct rand rand;
+	rand_init(&rand, 1);
+	struct lb_req req = {.authority = STR("x"), .path = str_from(path), .method = STR("GET")};
+	struct lb_route_result r = lb_route_find(s->frontends[0].routes, &req, &rand);
+	assert_int_equal(r.kind, LB_ROUTE_CLUSTER);
+	return r.cluster_id;
+}
+
+static uint32_t expect_command(struct world *w, enum lb_command_kind kind)
+{
+	struct lb_command c;
+	assert_true(spsc_read(&w->link->commands, &c));
+	assert_int_equal(c.kind, kind);
+	return c.endpoint->id;
+}
+
+static void a_frontend_without_configuration_says_why_and_is_not_ready(void **state)
+{
+	struct world *w = *state;
+	turns(w, 2);
+	assert_false(assembler_ready(w->assembler));
+	assert_null(lb_slot_current(w->slot)->frontends[0].routes);
+	assert_non_null(strstr(assembler_frontend_error(w->assembler, 0), "no configuration"));
+	assembler_fail(w->assembler, 0, "listener web does not exist");
+	turns(w, 1);
+	assert_string_equal(
+		lb_slot_current(w->slot)->frontends[0].error, "listener web does not exist");
+}
+
+// A31-C04: the cluster is in the same snapshot as the first route to it; its requests wait.
+static void routes_and_their_clusters_appear_in_one_snapshot(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	assert_int_equal(assembler_n_snapshots(w->assembler), 0);
+	turns(w, 1);
+	assert_int_equal(assembler_n_snapshots(w->assembler), 1);
+	assert_true(assembler_ready(w->assembler));
+	const struct lb_cluster *c = lb_snapshot_cluster(lb_slot_current(w->slot), route(w, "/x"));
+	assert_non_null(c);
+	assert_string_equal(c->name, "blue");
+	assert_int_equal(c->state, LB_CONNECTING);
+	xds_res_put(&e->base);
+}
+
+// RR-01, and health: only HEALTHY and UNKNOWN endpoints are used.
+static void usable_endpoints_are_connected_and_ready_follows_the_worker(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	turns(w, 1);
+	uint32_t first = expect_command(w, LB_COMMAND_CONNECT);
+	uint32_t second = expect_command(w, LB_COMMAND_CONNECT);
+	assert_int_not_equal(first, second);
+	struct lb_command none;
+	assert_false(spsc_read(&w->link->commands, &none));
+	struct lb_event up = {.kind = LB_EVENT_CONNECTED, .endpoint_id = first};
+	assert_true(spsc_write(&w->link->events, &up));
+	turns(w, 1);
+	uint32_t id = route(w, "/x");
+	assert_int_equal(lb_snapshot_cluster(lb_slot_current(w->slot), id)->state, LB_READY);
+	xds_res_put(&e->base);
+}
+
+static void a_picker_change_keeps_the_route_table(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	turns(w, 1);
+	const struct lb_route_table *table = lb_slot_current(w->slot)->frontends[0].routes;
+	struct lb_event up = {LB_EVENT_CONNECTED, expect_command(w, LB_COMMAND_CONNECT), ""};
+	assert_true(spsc_write(&w->link->events, &up));
+	turns(w, 1);
+	assert_int_equal(assembler_n_snapshots(w->assembler), 2);
+	assert_ptr_equal(lb_slot_current(w->slot)->frontends[0].routes, table);
+	xds_res_put(&e->base);
+}
+
+// UPD-02: the same content again publishes nothing.
+static void an_equal_configuration_changes_no_cluster(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	turns(w, 1);
+	uint32_t id = route(w, "/x");
+	const struct lb_cluster *before = lb_snapshot_cluster(lb_slot_current(w->slot), id);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	turns(w, 1);
+	assert_ptr_equal(lb_snapshot_cluster(lb_slot_current(w->slot), id), before);
+	xds_res_put(&e->base);
+}
+
+// A28-R06, DM-10: a cluster in error fails alone.
+static void a_cluster_in_error_fails_and_the_others_go_on(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *pair[] = {endpoints_of(&priority, 1), NULL};
+	apply(w, &both_vhost, (const char *[]){"blue", "green"}, pair, 2);
+	turns(w, 1);
+	const struct lb_snapshot *s = lb_slot_current(w->slot);
+	assert_int_equal(lb_snapshot_cluster(s, route(w, "/x"))->state, LB_CONNECTING);
+	assert_int_equal(lb_snapshot_cluster(s, route(w, "/g"))->state, LB_TRANSIENT_FAILURE);
+	xds_res_put(&pair[0]->base);
+}
+
+// A31-C01, A31-C02
+static void a_cluster_that_left_stays_until_its_last_request_ends(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	turns(w, 1);
+	uint32_t blue = route(w, "/x");
+	counter_set_to(&w->link->clusters[blue].active, 1);
+	apply(w, &green_vhost, (const char *[]){"green"}, &e, 1);
+	settle(w);
+	assert_non_null(lb_snapshot_cluster(lb_slot_current(w->slot), blue));
+	assert_int_not_equal(route(w, "/x"), blue);
+	counter_set_to(&w->link->clusters[blue].active, 0);
+	settle(w);
+	turns(w, 2);
+	assert_null(lb_snapshot_cluster(lb_slot_current(w->slot), blue));
+	xds_res_put(&e->base);
+}
+
+static void a_cluster_that_comes_back_in_time_is_the_same_one(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	turns(w, 1);
+	uint32_t blue = route(w, "/x");
+	const struct lb_cluster *object = lb_snapshot_cluster(lb_slot_current(w->slot), blue);
+	counter_set_to(&w->link->clusters[blue].active, 1);
+	apply(w, &green_vhost, (const char *[]){"green"}, &e, 1);
+	settle(w);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	settle(w);
+	assert_int_equal(route(w, "/x"), blue);
+	assert_ptr_equal(lb_snapshot_cluster(lb_slot_current(w->slot), blue), object);
+	counter_set_to(&w->link->clusters[blue].active, 0);
+	xds_res_put(&e->base);
+}
+
+static void endpoints_nobody_wants_any_more_are_released(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1), *none = endpoints_of(NULL, 0);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	settle(w);
+	expect_command(w, LB_COMMAND_CONNECT);
+	expect_command(w, LB_COMMAND_CONNECT);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &none, 1);
+	settle(w);
+	expect_command(w, LB_COMMAND_RELEASE);
+	expect_command(w, LB_COMMAND_RELEASE);
+	assert_int_equal(lb_snapshot_cluster(lb_slot_current(w->slot), route(w, "/x"))->state,
+		LB_TRANSIENT_FAILURE);
+	xds_res_put(&e->base);
+	xds_res_put(&none->base);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is_not_ready),
+	CASE(routes_and_their_clusters_appear_in_one_snapshot),
+	CASE(usable_endpoints_are_connected_and_ready_follows_the_worker),
+	CASE(a_picker_change_keeps_the_route_table),
+	CASE(an_equal_configuration_changes_no_cluster),
+	CASE(a_cluster_in_error_fails_and_the_others_go_on),
+	CASE(a_cluster_that_left_stays_until_its_last_request_ends),
+	CASE(a_cluster_that_comes_back_in_time_is_the_same_one),
+	CASE(endpoints_nobody_wants_any_more_are_released))
