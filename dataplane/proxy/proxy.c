@@ -29,6 +29,10 @@ static const char *const counter_names[PROXY_N_COUNTERS] = {
 	[PROXY_UPSTREAM_GOAWAYS] = "upstream_goaways",
 	[PROXY_UPSTREAMS_IDLED] = "upstreams_idled",
 	[PROXY_EVENTS_DELAYED] = "events_delayed",
+	[PROXY_LIVE_REQUESTS] = "requests",
+	[PROXY_WAITING_REQUESTS] = "requests_waiting",
+	[PROXY_LIVE_CLIENTS] = "clients",
+	[PROXY_LIVE_UPSTREAMS] = "upstreams",
 };
 
 static int init_memory(struct proxy *p, const struct h2_conf *h2)
@@ -82,7 +86,11 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	p->chunks = chunks;
 	p->link = link;
 	rand_init(&p->rand, conf->seed);
-	p->h2 = h2_context_new(h2, chunks);
+	p->now_ns = twheel_now(wheel);
+	struct h2_conf h2_conf = *h2;
+	if (!h2_conf.now_ns)
+		h2_conf.now_ns = &p->now_ns;
+	p->h2 = h2_context_new(&h2_conf, chunks);
 	if (!p->h2 || init_memory(p, h2) || listen_all(p)) {
 		proxy_free(p);
 		return NULL;
@@ -129,6 +137,7 @@ void proxy_free(struct proxy *p)
 void proxy_begin_turn(struct proxy *p, const struct lb_snapshot *snapshot)
 {
 	p->snapshot = snapshot;
+	p->now_ns = twheel_now(p->wheel);
 	if (snapshot->version == p->version)
 		return;
 	p->version = snapshot->version;
@@ -152,6 +161,14 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 	}
 }
 
+static void set_gauges(struct proxy *p)
+{
+	counter_set_to(&p->counters[PROXY_LIVE_REQUESTS], p->requests.n_used);
+	counter_set_to(&p->counters[PROXY_WAITING_REQUESTS], p->queues.n_waiting);
+	counter_set_to(&p->counters[PROXY_LIVE_CLIENTS], p->clients.n_used);
+	counter_set_to(&p->counters[PROXY_LIVE_UPSTREAMS], p->upstreams.n_used);
+}
+
 void proxy_end_turn(struct proxy *p)
 {
 	uint32_t budget = WALK_BUDGET;
@@ -163,6 +180,7 @@ void proxy_end_turn(struct proxy *p)
 			;
 	} while (proxy_conn_flush_all(p));
 	proxy_backend_tell_all(p);
+	set_gauges(p);
 	p->snapshot = NULL;
 }
 

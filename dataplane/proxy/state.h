@@ -25,6 +25,11 @@ enum proxy_counter {
 	PROXY_UPSTREAM_GOAWAYS,
 	PROXY_UPSTREAMS_IDLED, // spare connections closed
 	PROXY_EVENTS_DELAYED, // the ring to the control thread was full
+	// Gauges, as of the end of the last turn.
+	PROXY_LIVE_REQUESTS,
+	PROXY_WAITING_REQUESTS,
+	PROXY_LIVE_CLIENTS,
+	PROXY_LIVE_UPSTREAMS,
 	PROXY_N_COUNTERS,
 };
 
@@ -55,6 +60,7 @@ struct proxy {
 	struct tcp_stack *tcp;
 	struct twheel *wheel;
 	struct pool *chunks;
+	uint64_t now_ns; // of this turn
 	uint64_t version; // of the snapshot the queues were last picked with
 	struct rand rand;
 

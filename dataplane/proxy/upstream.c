@@ -144,7 +144,8 @@ void proxy_upstream_flushed(struct proxy_upstream *u)
 	if (h2_conn_failed(u->conn.h2, &code)) {
 		u->broke_protocol = true;
 		over(u, "protocol error", code);
-	} else if (u->state == PROXY_UPSTREAM_RETIRING && !h2_conn_n_streams(u->conn.h2)) {
+	} else if ((u->state == PROXY_UPSTREAM_RETIRING || u->backend->releasing) &&
+		   !h2_conn_n_streams(u->conn.h2)) {
 		farewell(u, "retired");
 	} else {
 		watch_idle(u);
