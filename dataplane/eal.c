@@ -29,12 +29,10 @@ static struct {
 
 static const char *const default_args[] = {
 	"--no-huge",
-	"--no-shconf", // 22.11 doesn't take --in-memory, which says the same, beside --no-huge
+	"--in-memory",
 	"-m",
 	"512",
 	"--iova-mode=va",
-	"--no-telemetry",
-	"--no-pci",
 };
 
 static void log_line(const char *line, size_t len)
@@ -131,11 +129,9 @@ static int add_lcores(const struct eal_conf *conf, struct lb_err *reterr)
 		int core = conf->cores[i];
 		if (core < 0 || core >= CPU_SETSIZE || !CPU_ISSET(core, &usable))
 			return lb_err_set(reterr,
-				"workers[%u].core: %d is no CPU that this process may use", i,
-				core);
+				"workers[%u]: %d is no CPU that this process may use", i, core);
 		if (!CPU_ISSET(core, &rest))
-			return lb_err_set(
-				reterr, "workers[%u].core: %d has a worker already", i, core);
+			return lb_err_set(reterr, "workers[%u]: %d has a worker already", i, core);
 		CPU_CLR(core, &rest);
 	}
 	if (CPU_COUNT(&rest) == 0)
@@ -153,27 +149,53 @@ static int add_lcores(const struct eal_conf *conf, struct lb_err *reterr)
 	return rc ? rc : add_arg(text);
 }
 
+static bool has_option(const char *const *args, uint32_t n, const char *name)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (is_option(args[i], name))
+			return true;
+	return false;
+}
+
+// What a balancer wants and shunt.yaml may leave out.
+static int add_implied(const char *const *args, uint32_t n)
+{
+	int rc = 0;
+	if (!has_option(args, n, "--file-prefix"))
+		rc = add_arg("--file-prefix=shunt");
+	if (rc == 0 && !has_option(args, n, "--telemetry") &&
+		!has_option(args, n, "--no-telemetry"))
+		rc = add_arg("--no-telemetry"); // its socket would outlive a crash
+	// A NIC that nobody named must not be taken from the kernel: EAL would probe all it finds.
+	if (rc == 0 && !has_option(args, n, "-a") && !has_option(args, n, "--allow") &&
+		!has_option(args, n, "--no-pci"))
+		rc = add_arg("--no-pci");
+	return rc;
+}
+
 static int build_args(const struct eal_conf *conf, struct lb_err *reterr)
 {
 	const char *const *given = conf->n_args ? conf->args : default_args;
 	uint32_t n = conf->n_args ? conf->n_args : sizeof(default_args) / sizeof(default_args[0]);
-	bool has_prefix = false;
+	// DPDK 22.11 refuses --in-memory beside --no-huge, which has no shared files but the
+	// configuration anyway: say that instead.
+	bool no_huge = has_option(given, n, "--no-huge");
 	int rc = add_arg("shuntd");
 	for (uint32_t i = 0; rc == 0 && i < n; i++) {
 		if (is_ours(given[i]))
-			return lb_err_set(reterr,
-				"eal_args[%u]: %s is decided by workers and ports", i, given[i]);
-		has_prefix |= is_option(given[i], "--file-prefix");
-		rc = add_arg(given[i]);
+			return lb_err_set(
+				reterr, "eal[%u]: %s is decided by workers and ports", i, given[i]);
+		bool memory_only = no_huge && is_option(given[i], "--in-memory");
+		rc = add_arg(memory_only ? "--no-shconf" : given[i]);
 	}
-	if (rc == 0 && !has_prefix)
-		rc = add_arg("--file-prefix=shunt");
+	if (rc == 0)
+		rc = add_implied(given, n);
 	if (rc == 0)
 		rc = add_lcores(conf, reterr);
 	if (rc == -E2BIG)
-		lb_err_set(reterr, "eal_args: more than %d", MAX_ARGS - 4);
+		lb_err_set(reterr, "eal: more than %d", MAX_ARGS - 4);
 	else if (rc == -ENOMEM)
-		lb_err_set(reterr, "eal_args: out of memory");
+		lb_err_set(reterr, "eal: out of memory");
 	return rc;
 }
 
@@ -196,7 +218,7 @@ int eal_start(const struct eal_conf *conf, struct lb_err *reterr)
 	eal.sink_ctx = conf->log_ctx;
 	eal.log = fopencookie(NULL, "w", (cookie_io_functions_t){.write = log_write});
 	if (!eal.log || rte_openlog_stream(eal.log) != 0) {
-		lb_err_set(reterr, "eal_args: no log stream");
+		lb_err_set(reterr, "eal: no log stream");
 		rc = -ENOMEM;
 		goto err;
 	}
@@ -207,7 +229,7 @@ int eal_start(const struct eal_conf *conf, struct lb_err *reterr)
 	argv[eal.n_args] = NULL;
 	if (rte_eal_init(eal.n_args, argv) < 0) {
 		rc = rte_errno ? -rte_errno : -EINVAL;
-		lb_err_set(reterr, "eal_args: DPDK does not start: %s",
+		lb_err_set(reterr, "eal: DPDK does not start: %s",
 			eal.blame[0] ? eal.blame : rte_strerror(-rc));
 		goto err;
 	}

@@ -14,10 +14,11 @@
 enum eal_log_level { EAL_LOG_ERR = 4, EAL_LOG_WARNING = 5, EAL_LOG_NOTICE = 6, EAL_LOG_INFO = 7 };
 
 struct eal_conf {
-	// eal_args of shunt.yaml, without the program's name. n_args 0 = the default: memory of our
-	// own without hugepages or files, no telemetry socket, no PCI scan. Given arguments replace
-	// the default. Those that place threads (-c, -l, -S, --lcores, --main-lcore) or name vdevs
-	// (--vdev) and --proc-type are refused.
+	// eal of shunt.yaml, without the program's name. n_args 0 = the default: memory of our
+	// own without hugepages or files. Given arguments replace the default. Implied unless said
+	// otherwise: no telemetry socket, and no PCI scan (a NIC is probed when -a names it).
+	// Those that place threads (-c, -l, -S, --lcores, --main-lcore) or name vdevs (--vdev) and
+	// --proc-type are refused.
 	const char *const *args;
 	uint32_t n_args;
 	const int *cores; // of worker 0, 1, …
