@@ -47,7 +47,8 @@ struct worker_limits worker_limits_default(void)
 		.max_conns = 16384,
 		.max_requests = 65536,
 		.max_queued = 16384,
-		.max_conns_per_endpoint = 1,
+		.max_conns_per_endpoint =
+			10, // gRFC A105's cap; more than one only when streams run out
 		.n_chunks = 131072,
 		.tcp_send_limit = 256 * 1024,
 		.tcp_recv_window = 256 * 1024,
