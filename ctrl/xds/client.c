@@ -267,6 +267,8 @@ static void tell_new(struct xds_entry *e, struct xds_watcher *w)
 {
 	struct xds_client *c = e->client;
 	bool trouble = e->error || c->failure;
+	if (!e->value && !trouble)
+		return;
 	c->unsettled = true;
 	if (e->value) {
 		struct xds_event event = event_of(e, NEWS_RESOURCE);
@@ -276,7 +278,7 @@ static void tell_new(struct xds_entry *e, struct xds_watcher *w)
 		e->ambient = true;
 		event = event_of(e, NEWS_AMBIENT);
 		w->on_event(w, &event);
-	} else if (trouble) {
+	} else {
 		struct xds_event event = event_of(e, NEWS_ERROR);
 		w->on_event(w, &event);
 	}

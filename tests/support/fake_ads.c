@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/fake_ads.h"
+
+#include "lb/base/check.h"
+#include "lb/base/err.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef Envoy__Service__Discovery__V3__DiscoveryRequest Request;
+
+struct fake_transport {
+	struct xds_transport base; // first member
+	struct fake_ads *server;
+};
+
+struct xds_stream {
+	struct fake_ads *server;
+};
+
+static struct xds_stream *stream_new(struct xds_transport *base, const char *method,
+	const struct xds_stream_events *events, void *ctx)
+{
+	struct fake_ads *f = ((struct fake_transport *)base)->server;
+	CHECK(!f->stream);
+	CHECK(strcmp(method, "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
+			     "StreamAggregatedResources") == 0);
+	f->stream = calloc(1, sizeof(*f->stream));
+	CHECK(f->stream);
+	f->stream->server = f;
+	f->events = events;
+	f->ctx = ctx;
+	f->sending = f->reading = false;
+	f->n_streams++;
+	return f->stream;
+}
+
+static int stream_send(struct xds_stream *s, const uint8_t *bytes, size_t len)
+{
+	struct fake_ads *f = s->server;
+	CHECK(f->stream == s && !f->sending && f->n_sent < FAKE_ADS_MAX_SENT);
+	f->sending = true;
+	f->sent[f->n_sent] =
+		envoy__service__discovery__v3__discovery_request__unpack(NULL, len, bytes);
+	CHECK(f->sent[f->n_sent]);
+	f->n_sent++;
+	return 0;
+}
+
+static void stream_read(struct xds_stream *s)
+{
+	CHECK(s->server->stream == s && !s->server->reading);
+	s->server->reading = true;
+}
+
+static void stream_free(struct xds_stream *s)
+{
+	CHECK(s->server->stream == s);
+	s->server->stream = NULL;
+	free(s);
+}
+
+static void transport_free(struct xds_transport *base)
+{
+	struct fake_transport *t = (struct fake_transport *)base;
+	CHECK(!t->server->stream);
+	t->server->n_transports--;
+	free(t);
+}
+
+static const struct xds_transport_ops ops = {
+	.stream_new = stream_new,
+	.stream_send = stream_send,
+	.stream_read = stream_read,
+	.stream_free = stream_free,
+	.free = transport_free,
+};
+
+static int fake_connect(void *ctx, const struct xds_server_conf *conf, struct xds_transport **ret,
+	struct lb_err *err)
+{
+	struct fake_ads *f = ctx;
+	if (f->refuse)
+		return lb_err_set(err, "no credentials");
+	struct fake_transport *t = calloc(1, sizeof(*t));
+	CHECK(t);
+	t->base.ops = &ops;
+	t->server = f;
+	f->n_transports++;
+	*ret = &t->base;
+	return 0;
+}
+
+struct xds_transport_factory fake_ads_factory(struct fake_ads *f)
+{
+	return (struct xds_transport_factory){fake_connect, f};
+}
+
+void fake_ads_fini(struct fake_ads *f)
+{
+	CHECK(!f->stream && f->n_transports == 0);
+	for (unsigned i = 0; i < f->n_sent; i++)
+		envoy__service__discovery__v3__discovery_request__free_unpacked(f->sent[i], NULL);
+}
+
+void fake_ads_settle(struct fake_ads *f)
+{
+	while (f->stream && f->sending) {
+		f->sending = false;
+		f->events->on_sent(f->ctx);
+	}
+}
+
+const Request *fake_ads_next(struct fake_ads *f)
+{
+	fake_ads_settle(f);
+	return f->n_read < f->n_sent ? f->sent[f->n_read++] : NULL;
+}
+
+void fake_ads_say(struct fake_ads *f, const uint8_t *bytes, size_t len)
+{
+	CHECK(f->stream && f->reading);
+	f->reading = false;
+	f->events->on_message(f->ctx, bytes, len);
+}
+
+void fake_ads_close(struct fake_ads *f, const char *why)
+{
+	CHECK(f->stream);
+	f->events->on_closed(f->ctx, why);
+}
+
+static void wrap(Google__Protobuf__Any *any, const char *name)
+{
+	Envoy__Service__Discovery__V3__Resource wrapper;
+	envoy__service__discovery__v3__resource__init(&wrapper);
+	Google__Protobuf__Any inner = *any;
+	wrapper.name = (char *)(uintptr_t)name;
+	wrapper.resource = &inner;
+	size_t len = envoy__service__discovery__v3__resource__get_packed_size(&wrapper);
+	uint8_t *bytes = malloc(len);
+	CHECK(bytes);
+	envoy__service__discovery__v3__resource__pack(&wrapper, bytes);
+	static char URL[] = "type.googleapis.com/envoy.service.discovery.v3.Resource";
+	any->type_url = URL;
+	any->value.data = bytes;
+	any->value.len = len;
+}
+
+void fake_ads_respond(struct fake_ads *f, const char *type_url, const char *version,
+	const char *nonce, const struct fake_resource *resources, size_t n)
+{
+	Envoy__Service__Discovery__V3__DiscoveryResponse m;
+	envoy__service__discovery__v3__discovery_response__init(&m);
+	Google__Protobuf__Any *anys = calloc(n + 1, sizeof(*anys));
+	Google__Protobuf__Any **list = calloc(n + 1, sizeof(Google__Protobuf__Any *));
+	CHECK(anys && list);
+	for (size_t i = 0; i < n; i++) {
+		const struct fake_resource *r = &resources[i];
+		google__protobuf__any__init(&anys[i]);
+		anys[i].type_url = (char *)(uintptr_t)(r->type_url ? r->type_url : type_url);
+		anys[i].value.data = (uint8_t *)(uintptr_t)r->bytes;
+		anys[i].value.len = r->len;
+		if (r->wrapper_name)
+			wrap(&anys[i], r->wrapper_name);
+		list[i] = &anys[i];
+	}
+	m.version_info = (char *)(uintptr_t)version;
+	m.nonce = (char *)(uintptr_t)nonce;
+	m.type_url = (char *)(uintptr_t)type_url;
+	m.resources = list;
+	m.n_resources = n;
+	size_t len = envoy__service__discovery__v3__discovery_response__get_packed_size(&m);
+	uint8_t *bytes = malloc(len ? len : 1);
+	CHECK(bytes);
+	envoy__service__discovery__v3__discovery_response__pack(&m, bytes);
+	fake_ads_say(f, bytes, len);
+	free(bytes);
+	for (size_t i = 0; i < n; i++)
+		if (resources[i].wrapper_name)
+			free(anys[i].value.data);
+	free(list);
+	free(anys);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scripted xDS server behind the transport vtable: it keeps what the client sent and says what the
+// test tells it to. It CHECKs the client's side of the contract: one send and one read at a time.
+// Thread: the test's.
+#pragma once
+
+#include "ctrl/xds/transport.h"
+#include "envoy/service/discovery/v3/discovery.pb-c.h"
+
+#include <stdbool.h>
+
+#define FAKE_ADS_MAX_SENT 256
+
+struct fake_ads {
+	const struct xds_stream_events *events; // of the open stream
+	void *ctx;
+	struct xds_stream *stream; // NULL = none open
+	bool sending; // a message was taken and on_sent not called yet
+	bool reading; // the client asks for a message
+	bool refuse; // connect() fails
+	unsigned n_streams; // opened so far
+	unsigned n_transports;
+	Envoy__Service__Discovery__V3__DiscoveryRequest *sent[FAKE_ADS_MAX_SENT];
+	unsigned n_sent, n_read; // read by the test with fake_ads_next()
+};
+
+struct xds_transport_factory fake_ads_factory(struct fake_ads *);
+void fake_ads_fini(struct fake_ads *); // the client was freed before
+
+// Lets the messages under way arrive, until nothing is sent any more.
+void fake_ads_settle(struct fake_ads *);
+// The next request that the test has not seen, after settling; NULL = none. Valid until fini.
+const Envoy__Service__Discovery__V3__DiscoveryRequest *fake_ads_next(struct fake_ads *);
+// CHECKs that the client reads.
+void fake_ads_say(struct fake_ads *, const uint8_t *bytes, size_t len);
+void fake_ads_close(struct fake_ads *, const char *why);
+
+// One entry of a response.
+struct fake_resource {
+	const char *type_url; // NULL = the response's
+	const uint8_t *bytes;
+	size_t len;
+	const char *wrapper_name; // not NULL = wrapped in a Resource of this name
+};
+void fake_ads_respond(struct fake_ads *, const char *type_url, const char *version,
+	const char *nonce, const struct fake_resource *, size_t n);

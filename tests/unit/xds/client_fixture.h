@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client with two toy resource types against a scripted server, in virtual time. A toy resource is
+// the text "name=content"; content that starts with "BAD" is refused. "cluster" lists all of its
+// type in each response (as CDS), "endpoints" does not (as EDS).
+// Thread: the test's.
+#pragma once
+
+#include "ctrl/xds/client.h"
+#include "lb/base/rand.h"
+#include "tests/support/fake_ads.h"
+
+#include <stdbool.h>
+
+#define CLUSTER_URL "type.googleapis.com/toy.Cluster"
+#define ENDPOINTS_URL "type.googleapis.com/toy.Endpoints"
+#define S 1000000000ull
+
+extern const struct xds_type toy_cluster, toy_endpoints;
+
+struct fixture {
+	struct fake_ads server;
+	struct xds_bootstrap *bootstrap;
+	struct twheel *wheel;
+	struct rand rand;
+	uint64_t now_ns;
+	struct xds_client *client;
+	unsigned n_logged;
+};
+
+// features: the contents of the JSON array server_features, "" = none.
+void fixture_init(struct fixture *, const char *features);
+void fixture_fini(struct fixture *);
+void pass_time(struct fixture *, uint64_t ns);
+
+// A watcher that writes down what it hears: "=content", "!<code>" for errors, "~<code>" for ambient
+// ones, "~ok" for their end; separated by blanks.
+struct ear {
+	struct xds_watcher watcher; // first member
+	char heard[256];
+	char text[512]; // of the last error
+};
+void listen_to(struct fixture *, const struct xds_type *, const char *name, struct ear *);
+// What was heard since the last call.
+const char *heard(struct ear *);
+
+// Responds with up to 8 texts, NULL ends the list: respond(f, &toy_cluster, "v1", "n1", "a=1", NULL).
+void respond(struct fixture *, const struct xds_type *, const char *version, const char *nonce, ...)
+	__attribute__((sentinel));
+
+// CHECKs the next request: names in order, separated by blanks ("" = none).
+void expect_request(struct fixture *, const struct xds_type *, const char *names,
+	const char *version, const char *nonce);
+// The same with an error_detail whose text contains `why`.
+void expect_nack(struct fixture *, const struct xds_type *, const char *names, const char *version,
+	const char *nonce, const char *why);
+void expect_silence(struct fixture *);
+
+const char *state_of(struct fixture *, const char *name); // "ACKED v1"; "" = not watched
