@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread blocks in the completion queue and hands what is complete to the owner's thread, through a
+// list and an eventfd. Operations are started on the owner's thread, so calls need no lock.
+#include "tools/shunt-xds/grpc_server.h"
+
+#include "lb/base/check.h"
+#include "lb/base/err.h"
+
+#include <grpc/byte_buffer_reader.h>
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+#include <grpc/support/alloc.h>
+#include <grpc/support/time.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define N_CALLS_MAX 10000 // further clients are refused
+#define REQUEST_SIZE_MAX (16 << 20) // some 200,000 names
+#define KEEPALIVE_MS 30000 // after this silence a client is asked whether it lives,
+#define KEEPALIVE_TIMEOUT_MS 10000 // and must answer within this
+#define CLIENT_PING_INTERVAL_MS 5000 // how often clients may ask the same
+
+enum op { OP_ACCEPT, OP_HEADERS, OP_CLOSE, OP_RECEIVE, OP_SEND, OP_STATUS, OP_SHUTDOWN, N_OPS };
+
+// An operation under way; its address is libgrpc's tag. Each is under way at most once, so it is its
+// own link in the list.
+struct rpc_op {
+	enum op op;
+	bool success;
+	struct rpc_call *call;
+	struct rpc_op *next;
+};
+
+struct rpc_call {
+	struct rpc_server *server;
+	grpc_call *call;
+	void *ctx; // the owner's; NULL = refused, or over
+	struct rpc_call *next, *prev; // in the server's list
+	struct rpc_op ops[N_OPS];
+	unsigned n_under_way;
+	bool sending, finishing, finished;
+	int cancelled;
+	grpc_call_details details;
+	grpc_metadata_array metadata;
+	grpc_byte_buffer *received;
+	grpc_status_code status;
+	grpc_slice status_text;
+};
+
+struct rpc_server {
+	const struct rpc_events *events;
+	void *ctx;
+	grpc_server *server;
+	grpc_completion_queue *queue;
+	pthread_t thread;
+	int fd; // eventfd
+	int port;
+	struct rpc_call *calls; // all but `next_call`
+	struct rpc_call *next_call; // waits for a client
+	unsigned n_calls;
+	struct rpc_op shutdown;
+	bool closing, is_shut_down;
+	pthread_mutex_t lock;
+	struct rpc_op *first; // w: queue thread, r: owner (lock)
+	struct rpc_op *last; // likewise
+};
+
+static void *queue_main(void *arg)
+{
+	struct rpc_server *s = arg;
+	for (;;) {
+		grpc_event e = grpc_completion_queue_next(
+			s->queue, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+		if (e.type == GRPC_QUEUE_SHUTDOWN)
+			return NULL;
+		struct rpc_op *op = e.tag;
+		op->success = e.success;
+		op->next = NULL;
+		pthread_mutex_lock(&s->lock);
+		*(s->first ? &s->last->next : &s->first) = op;
+		s->last = op;
+		pthread_mutex_unlock(&s->lock);
+		uint64_t one = 1;
+		// Fails only when the counter is full, and then the fd is readable anyway.
+		(void)!write(s->fd, &one, sizeof(one));
+	}
+}
+
+static void call_free(struct rpc_call *c)
+{
+	if (c->call)
+		grpc_call_unref(c->call);
+	grpc_call_details_destroy(&c->details);
+	grpc_metadata_array_destroy(&c->metadata);
+	grpc_byte_buffer_destroy(c->received);
+	grpc_slice_unref(c->status_text);
+	free(c);
+}
+
+static struct rpc_call *call_new(struct rpc_server *s)
+{
+	struct rpc_call *c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->server = s;
+	for (int i = 0; i < N_OPS; i++) {
+		c->ops[i].op = (enum op)i;
+		c->ops[i].call = c;
+	}
+	grpc_call_details_init(&c->details);
+	grpc_metadata_array_init(&c->metadata);
+	c->status_text = grpc_empty_slice();
+	return c;
+}
+
+// Starts a batch of one operation. libgrpc refuses only what contradicts its contract.
+static void start(struct rpc_call *c, enum op op, const grpc_op *what)
+{
+	grpc_call_error error = grpc_call_start_batch(c->call, what, 1, &c->ops[op], NULL);
+	CHECK(error == GRPC_CALL_OK);
+	c->n_under_way++;
+}
+
+// Without memory nobody is accepted until the next call ends.
+static void accept_next(struct rpc_server *s)
+{
+	if (s->next_call || s->closing)
+		return;
+	struct rpc_call *c = call_new(s);
+	if (!c)
+		return;
+	grpc_call_error error = grpc_server_request_call(s->server, &c->call, &c->details,
+		&c->metadata, s->queue, s->queue, &c->ops[OP_ACCEPT]);
+	CHECK(error == GRPC_CALL_OK);
+	c->n_under_way++;
+	s->next_call = c;
+}
+
+static void send_headers(struct rpc_call *c)
+{
+	grpc_op op = {.op = GRPC_OP_SEND_INITIAL_METADATA};
+	start(c, OP_HEADERS, &op);
+}
+
+static void receive(struct rpc_call *c)
+{
+	grpc_op op = {.op = GRPC_OP_RECV_MESSAGE};
+	op.data.recv_message.recv_message = &c->received;
+	start(c, OP_RECEIVE, &op);
+}
+
+static void send_status(struct rpc_call *c)
+{
+	if (c->finished)
+		return;
+	c->finished = true;
+	grpc_op op = {.op = GRPC_OP_SEND_STATUS_FROM_SERVER};
+	op.data.send_status_from_server.status = c->status;
+	op.data.send_status_from_server.status_details = &c->status_text;
+	start(c, OP_STATUS, &op);
+}
+
+// The status goes out after the message that is under way.
+static void finish(struct rpc_call *c, grpc_status_code status, const char *text)
+{
+	if (c->finishing)
+		return;
+	c->finishing = true;
+	c->status = status;
+	c->status_text = grpc_slice_from_copied_string(text);
+	if (!c->sending)
+		send_status(c);
+}
+
+static void on_accepted(struct rpc_call *c)
+{
+	struct rpc_server *s = c->server;
+	s->next_call = NULL;
+	c->next = s->calls;
+	if (c->next)
+		c->next->prev = c;
+	s->calls = c;
+	s->n_calls++;
+	grpc_op op = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
+	op.data.recv_close_on_server.cancelled = &c->cancelled;
+	start(c, OP_CLOSE, &op);
+	send_headers(c);
+	if (s->n_calls > N_CALLS_MAX) {
+		finish(c, GRPC_STATUS_RESOURCE_EXHAUSTED, "too many clients");
+	} else {
+		struct str method = {(const char *)GRPC_SLICE_START_PTR(c->details.method),
+			GRPC_SLICE_LENGTH(c->details.method)};
+		char *peer = grpc_call_get_peer(c->call);
+		c->ctx = s->events->on_open(s->ctx, c, method, peer);
+		gpr_free(peer);
+		if (c->ctx)
+			receive(c);
+		else
+			finish(c, GRPC_STATUS_UNIMPLEMENTED, "not served here");
+	}
+	accept_next(s);
+}
+
+static void on_received(struct rpc_call *c)
+{
+	grpc_byte_buffer *buffer = c->received;
+	c->received = NULL;
+	if (!buffer) { // the client has closed its side, or the call is over
+		finish(c, GRPC_STATUS_OK, "");
+		return;
+	}
+	grpc_byte_buffer_reader reader;
+	if (grpc_byte_buffer_reader_init(&reader, buffer)) {
+		grpc_slice bytes = grpc_byte_buffer_reader_readall(&reader);
+		if (c->ctx)
+			c->server->events->on_message(
+				c->ctx, GRPC_SLICE_START_PTR(bytes), GRPC_SLICE_LENGTH(bytes));
+		grpc_slice_unref(bytes);
+		grpc_byte_buffer_reader_destroy(&reader);
+	}
+	grpc_byte_buffer_destroy(buffer);
+	if (!c->finishing)
+		receive(c);
+}
+
+static void on_sent(struct rpc_call *c, bool success)
+{
+	c->sending = false;
+	if (c->finishing)
+		send_status(c);
+	else if (success && c->ctx)
+		c->server->events->on_sent(c->ctx);
+}
+
+static void on_closed(struct rpc_call *c)
+{
+	void *ctx = c->ctx;
+	c->ctx = NULL;
+	c->finishing = c->finished = true;
+	if (ctx)
+		c->server->events->on_closed(ctx);
+}
+
+static void call_unlink(struct rpc_call *c)
+{
+	struct rpc_server *s = c->server;
+	if (s->next_call == c) {
+		s->next_call = NULL;
+		return;
+	}
+	*(c->prev ? &c->prev->next : &s->calls) = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	s->n_calls--;
+}
+
+static void complete(struct rpc_server *s, struct rpc_op *op)
+{
+	struct rpc_call *c = op->call;
+	if (op == &s->shutdown) {
+		s->is_shut_down = true;
+		return;
+	}
+	c->n_under_way--;
+	switch (op->op) {
+	case OP_ACCEPT:
+		if (op->success)
+			on_accepted(c);
+		break;
+	case OP_CLOSE:
+		on_closed(c);
+		break;
+	case OP_RECEIVE:
+		on_received(c);
+		break;
+	case OP_SEND:
+		on_sent(c, op->success);
+		break;
+	case OP_HEADERS:
+	case OP_STATUS:
+	case OP_SHUTDOWN:
+	case N_OPS:
+		break;
+	}
+	if (c->n_under_way > 0)
+		return;
+	call_unlink(c);
+	call_free(c);
+	accept_next(s);
+}
+
+void rpc_server_dispatch(struct rpc_server *s)
+{
+	uint64_t n;
+	(void)!read(s->fd, &n, sizeof(n)); // nothing there is fine: the list tells
+	pthread_mutex_lock(&s->lock);
+	struct rpc_op *op = s->first;
+	s->first = NULL;
+	pthread_mutex_unlock(&s->lock);
+	while (op) {
+		struct rpc_op *next = op->next; // completing may free the operation
+		complete(s, op);
+		op = next;
+	}
+}
+
+static int bind_address(struct rpc_server *s, const char *address, struct lb_err *reterr)
+{
+	grpc_server_credentials *creds = grpc_insecure_server_credentials_create();
+	s->port = grpc_server_add_http2_port(s->server, address, creds);
+	grpc_server_credentials_release(creds);
+	if (s->port > 0)
+		return 0;
+	return lb_err_set(reterr,
+		"cannot listen on %s: it is not an address of this host, or its port is taken",
+		address);
+}
+
+static grpc_server *create_server(void)
+{
+	// Port sharing would let a second server take half of the clients in silence.
+	static char reuse[] = GRPC_ARG_ALLOW_REUSEPORT, time[] = GRPC_ARG_KEEPALIVE_TIME_MS,
+		    timeout[] = GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+		    permit[] = GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS,
+		    interval[] = GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+		    size[] = GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH;
+	grpc_arg list[] = {
+		{GRPC_ARG_INTEGER, reuse, {.integer = 0}},
+		{GRPC_ARG_INTEGER, time, {.integer = KEEPALIVE_MS}},
+		{GRPC_ARG_INTEGER, timeout, {.integer = KEEPALIVE_TIMEOUT_MS}},
+		{GRPC_ARG_INTEGER, permit, {.integer = 1}},
+		{GRPC_ARG_INTEGER, interval, {.integer = CLIENT_PING_INTERVAL_MS}},
+		{GRPC_ARG_INTEGER, size, {.integer = REQUEST_SIZE_MAX}},
+	};
+	grpc_channel_args args = {sizeof(list) / sizeof(list[0]), list};
+	return grpc_server_create(&args, NULL);
+}
+
+static void queue_stop(struct rpc_server *s)
+{
+	grpc_completion_queue_shutdown(s->queue);
+	pthread_join(s->thread, NULL);
+	grpc_completion_queue_destroy(s->queue);
+	grpc_shutdown_blocking();
+	pthread_mutex_destroy(&s->lock);
+}
+
+static int queue_start(struct rpc_server *s)
+{
+	grpc_init();
+	s->queue = grpc_completion_queue_create_for_next(NULL);
+	pthread_mutex_init(&s->lock, NULL);
+	int r = pthread_create(&s->thread, NULL, queue_main, s);
+	if (r == 0)
+		return 0;
+	grpc_completion_queue_shutdown(s->queue);
+	grpc_completion_queue_destroy(s->queue);
+	grpc_shutdown_blocking();
+	pthread_mutex_destroy(&s->lock);
+	return -r;
+}
+
+int rpc_server_new(const char *address, const struct rpc_events *events, void *ctx,
+	struct rpc_server **ret, struct lb_err *reterr)
+{
+	struct rpc_server *s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	*s = (struct rpc_server){.events = events, .ctx = ctx, .shutdown = {.op = OP_SHUTDOWN}};
+	s->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	int r = s->fd < 0 ? -errno : queue_start(s);
+	if (r < 0) {
+		if (s->fd >= 0)
+			close(s->fd);
+		free(s);
+		return r;
+	}
+	s->server = create_server();
+	grpc_server_register_completion_queue(s->server, s->queue, NULL);
+	r = bind_address(s, address, reterr);
+	grpc_server_start(s->server); // what is not started can't be shut down either
+	if (r < 0) {
+		rpc_server_free(s);
+		return r;
+	}
+	accept_next(s);
+	*ret = s;
+	return 0;
+}
+
+void rpc_server_free(struct rpc_server *s)
+{
+	if (!s)
+		return;
+	s->closing = true;
+	grpc_server_shutdown_and_notify(s->server, s->queue, &s->shutdown);
+	grpc_server_cancel_all_calls(s->server);
+	// libgrpc promises the end of every operation after that.
+	while (!s->is_shut_down || s->calls || s->next_call) {
+		struct pollfd wait = {.fd = s->fd, .events = POLLIN};
+		poll(&wait, 1, -1);
+		rpc_server_dispatch(s);
+	}
+	grpc_server_destroy(s->server);
+	queue_stop(s);
+	close(s->fd);
+	free(s);
+}
+
+int rpc_server_port(const struct rpc_server *s)
+{
+	return s->port;
+}
+
+int rpc_server_fd(const struct rpc_server *s)
+{
+	return s->fd;
+}
+
+void rpc_call_send(struct rpc_call *c, const uint8_t *bytes, size_t len)
+{
+	DCHECK(!c->sending);
+	if (c->finishing)
+		return;
+	grpc_slice slice = grpc_slice_from_copied_buffer((const char *)bytes, len);
+	grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(&slice, 1);
+	grpc_slice_unref(slice);
+	grpc_op op = {.op = GRPC_OP_SEND_MESSAGE};
+	op.data.send_message.send_message = buffer;
+	c->sending = true;
+	start(c, OP_SEND, &op);
+	grpc_byte_buffer_destroy(buffer); // libgrpc holds its own reference to the bytes
+}
+
+void rpc_call_finish(struct rpc_call *c)
+{
+	finish(c, GRPC_STATUS_OK, "");
+}
+
+void rpc_call_abort(struct rpc_call *c, const char *text)
+{
+	finish(c, GRPC_STATUS_RESOURCE_EXHAUSTED, text);
+}
