@@ -270,12 +270,12 @@ static bool turn(struct worker *w, uint64_t now_ns)
 {
 	struct lb_worker_counters *counters = &w->link->counters;
 	counter_set_to(&counters->beat_ns, now_ns);
-	twheel_advance(w->wheel, now_ns);
 	lb_slot_quiescent();
 	const struct lb_snapshot *snap = lb_slot_read(w->slot);
 	bool any = snap->version != counters->snapshot_version;
 	counter_set_to(&counters->snapshot_version, snap->version);
 	proxy_begin_turn(w->proxy, snap);
+	twheel_advance(w->wheel, now_ns); // timers deliver kept bytes: requests may begin
 	any |= take_commands(w);
 	any |= receive(w);
 	proxy_end_turn(w->proxy);
