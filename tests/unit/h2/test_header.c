@@ -594,8 +594,7 @@ static void grpc_is_its_media_type_and_its_suffixed_ones(void **state)
 	}
 }
 
-RUN_SUITE("h2/header_rules",
-	cmocka_unit_test_setup_teardown(verdicts_equal_nghttp2s, set_up, tear_down),
+RUN_SUITE("h2/header", cmocka_unit_test_setup_teardown(verdicts_equal_nghttp2s, set_up, tear_down),
 	cmocka_unit_test_setup_teardown(
 		each_byte_in_each_place_gets_nghttp2s_verdict, set_up, tear_down),
 	cmocka_unit_test_setup_teardown(

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floods and bombs (HX-25, ecosystem-reliability.md 2.3): each ends its own connection with
+// ENHANCE_YOUR_CALM at its budget, and honest use below it never does.
+#include "tests/unit/h2/h2_peer.h"
+
+static struct pool chunks;
+static struct peer us;
+static struct raw raw;
+
+static int set_up(void **state)
+{
+	struct h2_conf conf = peer_conf();
+	assert_int_equal(buf_pool_init(&chunks, 1024), 0);
+	peer_init(&us, &chunks, &conf);
+	raw.len = 0;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	peer_fini(&us);
+	assert_int_equal(chunks.n_used, 0);
+	pool_fini(&chunks);
+	return 0;
+}
+
+static void start(enum h2_role role)
+{
+	assert_non_null(peer_connect(&us, role));
+	raw_preface(&raw, role == H2_SERVER ? H2_CLIENT : H2_SERVER);
+	raw_frame(&raw, H2_SETTINGS, H2_FLAG_ACK, 0, NULL, 0);
+	peer_feed(&us, &raw);
+	peer_frames(&us);
+	peer_clear_log(&us);
+}
+
+static bool calmed(void)
+{
+	enum h2_error code = H2_NO_ERROR;
+	if (!h2_conn_failed(us.conn, &code))
+		return false;
+	assert_int_equal(code, H2_ENHANCE_YOUR_CALM);
+	assert_non_null(strstr(peer_frames(&us), "ENHANCE_YOUR_CALM"));
+	return true;
+}
+
+// A request and what follows it; then the log is cleared, so that a flood does not fill it.
+static void feed(void)
+{
+	peer_feed(&us, &raw);
+	us.n_streams = 0;
+	peer_clear_log(&us);
+}
+
+static void open_and_cancel(uint32_t *id)
+{
+	raw_headers(&raw, *id, true, get_request);
+	raw_u32_frame(&raw, H2_RST_STREAM, *id, H2_CANCEL);
+	*id += 2;
+	feed();
+}
+
+// CVE-2023-44487: 1000 at once, 33 a second.
+static void rapid_reset_is_calmed_after_1000(void **state)
+{
+	uint32_t id = 1;
+	start(H2_SERVER);
+	for (int i = 0; i < 1000; i++)
+		open_and_cancel(&id);
+	assert_false(calmed());
+	open_and_cancel(&id);
+	assert_true(calmed());
+	assert_int_equal(peer_counter(&us, "abuse_resets"), 1);
+}
+
+static void reset_budget_refills_with_33_a_second(void **state)
+{
+	uint32_t id = 1;
+	start(H2_SERVER);
+	for (int i = 0; i < 1000; i++)
+		open_and_cancel(&id);
+	for (int second = 0; second < 20; second++) {
+		us.now_ns += 1000000000;
+		for (int i = 0; i < 33; i++)
+			open_and_cancel(&id);
+		assert_false(calmed());
+	}
+	open_and_cancel(&id);
+	open_and_cancel(&id);
+	assert_true(calmed());
+}
+
+// CVE-2025-8671: the resets that the peer makes us send. Each variant opens a stream and spoils it.
+static void spoil(int variant, uint32_t id)
+{
+	switch (variant) {
+	case 0:
+		raw_headers(&raw, id, false, get_request);
+		raw_u32_frame(&raw, H2_WINDOW_UPDATE, id, 0);
+		break;
+	case 1:
+		raw_headers(&raw, id, false, get_request);
+		raw_u32_frame(&raw, H2_WINDOW_UPDATE, id, 0x7fffffff);
+		break;
+	case 2:
+		raw_headers(&raw, id, true, get_request);
+		raw_frame(&raw, H2_DATA, 0, id, "x", 1);
+		break;
+	case 3:
+		raw_headers(&raw, id, true, get_request);
+		raw_headers(&raw, id, true, get_request);
+		break;
+	case 4:
+		raw_headers(&raw, id, false, get_request);
+		raw_frame(&raw, H2_PRIORITY, 0, id, "\0\0\0", 3);
+		break;
+	case 5: {
+		uint8_t self[5];
+		h2_write_u32(self, id);
+		raw_headers(&raw, id, false, get_request);
+		raw_frame(&raw, H2_PRIORITY, 0, id, self, 5);
+		break;
+	}
+	default:
+		raw_headers(&raw, id, true, (const char *const[]){"no", "pseudo", NULL});
+		break;
+	}
+}
+
+static void resets_that_we_are_made_to_send_are_calmed_too(void **state)
+{
+	for (int variant = 0; variant < 7; variant++) {
+		start(H2_SERVER);
+		for (uint32_t i = 0; i < 1000; i++) {
+			spoil(variant, 1 + 2 * i);
+			feed();
+			if (strstr(peer_frames(&us), "RST_STREAM") == NULL)
+				fail_msg("variant %d: no reset", variant);
+		}
+		assert_false(calmed());
+		spoil(variant, 2001);
+		feed();
+		if (!calmed())
+			fail_msg("variant %d is not calmed", variant);
+		peer_disconnect(&us, H2_CANCEL);
+	}
+}
+
+// A backend that refuses a lot is overloaded, no attacker.
+static void a_backend_may_reset_what_we_ask(void **state)
+{
+	struct h2_message m = {.kind = H2_REQUEST,
+		.method = STR("GET"),
+		.scheme = STR("http"),
+		.authority = STR("a"),
+		.path = STR("/")};
+	start(H2_CLIENT);
+	for (int i = 0; i < 3000; i++) {
+		struct h2_stream *s = h2_stream_open(us.conn, &m, NULL);
+		assert_non_null(s);
+		raw_u32_frame(&raw, H2_RST_STREAM, h2_stream_id(s), H2_REFUSED_STREAM);
+		peer_feed(&us, &raw);
+		if (i == 0)
+			assert_string_equal(us.log, "closed(1 REFUSED_STREAM peer unprocessed) ");
+		peer_clear_log(&us);
+		peer_frames(&us);
+	}
+	assert_false(calmed());
+}
+
+// CVE-2019-9512: answers that nobody reads.
+static void ping_flood_is_calmed_when_answers_pile_up(void **state)
+{
+	start(H2_SERVER);
+	for (int i = 0; i < 1001; i++)
+		raw_frame(&raw, H2_PING, 0, 0, "12345678", 8);
+	peer_feed(&us, &raw);
+	assert_true(calmed());
+	assert_int_equal(peer_counter(&us, "abuse_answers"), 1);
+}
+
+static void pings_whose_answers_are_read_are_fine(void **state)
+{
+	start(H2_SERVER);
+	for (int i = 0; i < 20000; i++) {
+		raw_frame(&raw, H2_PING, 0, 0, "12345678", 8);
+		peer_feed(&us, &raw);
+		if (i % 100 == 99)
+			peer_frames(&us);
+	}
+	assert_false(calmed());
+}
+
+// CVE-2019-9515
+static void settings_flood_is_calmed_when_answers_pile_up(void **state)
+{
+	start(H2_SERVER);
+	for (int i = 0; i < 1001; i++)
+		raw_frame(&raw, H2_SETTINGS, 0, 0, NULL, 0);
+	peer_feed(&us, &raw);
+	assert_true(calmed());
+}
+
+// CVE-2020-11080
+static void settings_of_more_than_32_entries_are_calmed(void **state)
+{
+	static const uint8_t entries[33 * 6];
+	start(H2_SERVER);
+	raw_frame(&raw, H2_SETTINGS, 0, 0, entries, 32 * 6);
+	peer_feed(&us, &raw);
+	assert_string_equal(peer_frames(&us), "SETTINGS ack\n");
+	raw_frame(&raw, H2_SETTINGS, 0, 0, entries, 33 * 6);
+	peer_feed(&us, &raw);
+	assert_true(calmed());
+}
+
+static void huge_settings_in_pieces_are_calmed(void **state)
+{
+	static const uint8_t entries[2700 * 6];
+	start(H2_SERVER);
+	raw_frame(&raw, H2_SETTINGS, 0, 0, entries, sizeof(entries));
+	for (size_t i = 0; i < raw.len; i += 100)
+		h2_conn_feed(us.conn, raw.data + i, raw.len - i < 100 ? raw.len - i : 100);
+	assert_true(calmed());
+}
+
+// VU#421644
+static void more_than_8_continuations_are_calmed(void **state)
+{
+	start(H2_SERVER);
+	raw_frame(&raw, H2_HEADERS, 0, 1, "\x82", 1);
+	for (int i = 0; i < 8; i++)
+		raw_frame(&raw, H2_CONTINUATION, 0, 1, "\x82", 1);
+	peer_feed(&us, &raw);
+	assert_false(calmed());
+	raw_frame(&raw, H2_CONTINUATION, 4, 1, "\x82", 1);
+	peer_feed(&us, &raw);
+	assert_true(calmed());
+	assert_int_equal(peer_counter(&us, "abuse_continuation"), 1);
+}
+
+static void header_block_above_64_kib_is_calmed(void **state)
+{
+	static const uint8_t junk[16384];
+	start(H2_SERVER);
+	raw_frame(&raw, H2_HEADERS, 0, 1, junk, 16384);
+	for (int i = 0; i < 3; i++)
+		raw_frame(&raw, H2_CONTINUATION, 0, 1, junk, 16384);
+	peer_feed(&us, &raw);
+	assert_false(calmed());
+	raw_frame(&raw, H2_CONTINUATION, 4, 1, junk, 1);
+	peer_feed(&us, &raw);
+	assert_true(calmed());
+	assert_int_equal(chunks.n_used, 0);
+}
+
+// CVE-2016-6581: one-byte references to a large entry. Above the limit it is 431, far above calm.
+static void header_bomb_is_431_and_then_calmed(void **state)
+{
+	static uint8_t block[16384];
+	uint8_t *p = block;
+	memcpy(p, "\x82\x86\x84\x41\1a\x40\1b\x7f\xa1\x1e", 12); // b: 4000 bytes
+	p += 12;
+	memset(p, 'x', 4000);
+	p += 4000;
+	start(H2_SERVER);
+	memset(p, 0xbe, 15); // 16 * 4033 bytes < 4 * 16384
+	raw_frame(&raw, H2_HEADERS, 5, 1, block, (size_t)(p + 15 - block));
+	peer_feed(&us, &raw);
+	assert_int_equal(peer_counter(&us, "requests_too_large_431"), 1);
+	assert_non_null(strstr(us.log, "bad=431"));
+	assert_false(calmed());
+	memset(p, 0xbe, 10000);
+	raw_frame(&raw, H2_HEADERS, 5, 3, block, (size_t)(p + 10000 - block));
+	peer_feed(&us, &raw);
+	assert_true(calmed());
+	assert_int_equal(peer_counter(&us, "abuse_header_bomb"), 1);
+}
+
+// Cookie crumbs count like any field.
+static void more_fields_than_the_limit_are_431(void **state)
+{
+	for (int n = 96; n <= 97; n++) { // with four pseudo-header fields: 100, 101
+		const char *fields[300];
+		int k = 0;
+		for (; get_request[k]; k++)
+			fields[k] = get_request[k];
+		for (int i = 0; i < n; i++) {
+			fields[k++] = "cookie";
+			fields[k++] = "a";
+		}
+		fields[k] = NULL;
+		start(H2_SERVER);
+		raw_headers(&raw, 1, true, fields);
+		peer_feed(&us, &raw);
+		assert_int_equal(strstr(us.log, "bad=431") != NULL, n == 97);
+		peer_disconnect(&us, H2_CANCEL);
+		us.n_streams = 0;
+	}
+}
+
+// RFC 9113 6.5.2: 32 bytes more for each field.
+static void list_of_one_byte_above_the_limit_is_431(void **state)
+{
+	size_t plain = 0;
+	for (size_t i = 0; get_request[i]; i += 2)
+		plain += 32 + strlen(get_request[i]) + strlen(get_request[i + 1]);
+	for (size_t over = 0; over < 2; over++) {
+		char *value = calloc(1, 16385);
+		memset(value, 'v', 16384 - plain - 33 + over);
+		const char *fields[] = {":method", "GET", ":scheme", "http", ":authority", "a.test",
+			":path", "/", "x", value, NULL};
+		uint8_t *block = malloc(20000);
+		size_t len = raw_fields(block, fields);
+		start(H2_SERVER);
+		raw_frame(&raw, H2_HEADERS, 1, 1, block, 16000);
+		raw_frame(&raw, H2_CONTINUATION, 4, 1, block + 16000, len - 16000);
+		us.log_len = 0;
+		peer_feed(&us, &raw);
+		assert_int_equal(strstr(us.log, "bad=431") != NULL, over);
+		peer_disconnect(&us, H2_CANCEL);
+		us.n_streams = 0;
+		free(value);
+		free(block);
+	}
+}
+
+// HX-25: a response or trailers that large end their stream.
+static void oversized_response_resets_its_stream(void **state)
+{
+	char *value = calloc(1, 16385);
+	memset(value, 'v', 16384);
+	const char *fields[] = {":status", "200", "x", value, NULL};
+	uint8_t *block = malloc(20000);
+	size_t len = raw_fields(block, fields);
+	struct h2_message m = {.kind = H2_REQUEST,
+		.method = STR("GET"),
+		.scheme = STR("http"),
+		.authority = STR("a"),
+		.path = STR("/")};
+	start(H2_CLIENT);
+	assert_non_null(h2_stream_open(us.conn, &m, NULL));
+	raw_frame(&raw, H2_HEADERS, 0, 1, block, 16000);
+	raw_frame(&raw, H2_CONTINUATION, 4, 1, block + 16000, len - 16000);
+	peer_feed(&us, &raw);
+	assert_string_equal(us.log, "closed(1 PROTOCOL_ERROR peer) ");
+	assert_int_equal(peer_counter(&us, "malformed_too_large"), 1);
+	free(value);
+	free(block);
+}
+
+// CVE-2019-9518
+static void second_empty_data_in_a_row_is_calmed(void **state)
+{
+	start(H2_SERVER);
+	raw_headers(&raw, 1, false, get_request);
+	for (int i = 0; i < 10; i++) {
+		raw_frame(&raw, H2_DATA, 0, 1, NULL, 0);
+		raw_frame(&raw, H2_DATA, 0, 1, "x", 1);
+	}
+	peer_feed(&us, &raw);
+	assert_false(calmed());
+	raw_frame(&raw, H2_DATA, 0, 1, NULL, 0);
+	raw_frame(&raw, H2_DATA, 0, 1, NULL, 0);
+	peer_feed(&us, &raw);
+	assert_true(calmed());
+}
+
+// HX-12: empty DATA with END_STREAM is half-close, however many streams do it.
+static void empty_data_that_ends_is_honest(void **state)
+{
+	start(H2_SERVER);
+	for (uint32_t id = 1; id < 100; id += 2)
+		raw_headers(&raw, id, false, get_request);
+	for (uint32_t id = 1; id < 100; id += 2)
+		raw_frame(&raw, H2_DATA, H2_FLAG_END_STREAM, id, NULL, 0);
+	peer_feed(&us, &raw);
+	assert_false(calmed());
+	assert_non_null(strstr(us.log, "data(99 0 end)"));
+}
+
+// CVE-2019-9513
+static void priority_flood_is_calmed(void **state)
+{
+	start(H2_SERVER);
+	for (int i = 0; i < 100; i++)
+		raw_frame(&raw, H2_PRIORITY, 0, 1, "\0\0\0\0\1", 5);
+	peer_feed(&us, &raw);
+	assert_false(calmed());
+	raw_frame(&raw, H2_PRIORITY, 0, 1, "\0\0\0\0\1", 5);
+	peer_feed(&us, &raw);
+	assert_true(calmed());
+}
+
+static void window_update_flood_is_calmed(void **state)
+{
+	start(H2_SERVER);
+	for (int i = 0; i < 5; i++)
+		raw_u32_frame(&raw, H2_WINDOW_UPDATE, 0, 1);
+	peer_feed(&us, &raw);
+	assert_false(calmed());
+	raw_u32_frame(&raw, H2_WINDOW_UPDATE, 0, 1);
+	peer_feed(&us, &raw);
+	assert_true(calmed());
+}
+
+static void endless_informational_responses_are_calmed(void **state)
+{
+	struct h2_message m = {.kind = H2_REQUEST,
+		.method = STR("GET"),
+		.scheme = STR("http"),
+		.authority = STR("a"),
+		.path = STR("/")};
+	start(H2_CLIENT);
+	assert_non_null(h2_stream_open(us.conn, &m, NULL));
+	for (int i = 0; i < 100; i++)
+		raw_headers(&raw, 1, false, (const char *const[]){":status", "103", NULL});
+	peer_feed(&us, &raw);
+	assert_false(calmed());
+	raw_headers(&raw, 1, false, (const char *const[]){":status", "103", NULL});
+	peer_feed(&us, &raw);
+	assert_true(calmed());
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+RUN_SUITE("h2/abuse", CASE(rapid_reset_is_calmed_after_1000),
+	CASE(reset_budget_refills_with_33_a_second),
+	CASE(resets_that_we_are_made_to_send_are_calmed_too), CASE(a_backend_may_reset_what_we_ask),
+	CASE(ping_flood_is_calmed_when_answers_pile_up),
+	CASE(pings_whose_answers_are_read_are_fine),
+	CASE(settings_flood_is_calmed_when_answers_pile_up),
+	CASE(settings_of_more_than_32_entries_are_calmed), CASE(huge_settings_in_pieces_are_calmed),
+	CASE(more_than_8_continuations_are_calmed), CASE(header_block_above_64_kib_is_calmed),
+	CASE(header_bomb_is_431_and_then_calmed), CASE(more_fields_than_the_limit_are_431),
+	CASE(list_of_one_byte_above_the_limit_is_431), CASE(oversized_response_resets_its_stream),
+	CASE(second_empty_data_in_a_row_is_calmed), CASE(empty_data_that_ends_is_honest),
+	CASE(priority_flood_is_calmed), CASE(window_update_flood_is_calmed),
+	CASE(endless_informational_responses_are_calmed))

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flow control (RFC 9113 5.2, 6.9): windows counted to the byte, both ways.
+#include "tests/unit/h2/h2_peer.h"
+
+static struct pool chunks;
+static struct peer us;
+static struct raw raw;
+static const uint8_t zeros[300000];
+
+static int set_up_with(uint32_t stream_window, uint32_t conn_window)
+{
+	struct h2_conf conf = peer_conf();
+	conf.stream_window = stream_window;
+	conf.conn_window = conn_window;
+	assert_int_equal(buf_pool_init(&chunks, 2048), 0);
+	peer_init(&us, &chunks, &conf);
+	us.consume = false;
+	raw.len = 0;
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	return set_up_with(65535, 65535);
+}
+
+static int set_up_small_streams(void **state)
+{
+	return set_up_with(1000, 65535);
+}
+
+static int set_up_large(void **state)
+{
+	return set_up_with(1 << 20, 1 << 21);
+}
+
+static int tear_down(void **state)
+{
+	peer_fini(&us);
+	assert_int_equal(chunks.n_used, 0);
+	pool_fini(&chunks);
+	return 0;
+}
+
+static void start_server(void)
+{
+	assert_non_null(peer_connect(&us, H2_SERVER));
+	raw_preface(&raw, H2_CLIENT);
+	raw_frame(&raw, H2_SETTINGS, H2_FLAG_ACK, 0, NULL, 0);
+	peer_feed(&us, &raw);
+	peer_frames(&us);
+	peer_clear_log(&us);
+}
+
+static void feed_data(uint32_t id, size_t len)
+{
+	for (size_t n; len; len -= n) {
+		n = len < H2_FRAME_MAX ? len : H2_FRAME_MAX;
+		raw_frame(&raw, H2_DATA, 0, id, zeros, n);
+	}
+	peer_feed(&us, &raw);
+}
+
+static struct h2_stream *request(uint32_t id)
+{
+	raw_headers(&raw, id, false, get_request);
+	peer_feed(&us, &raw);
+	return peer_stream_of(&us, id)->stream;
+}
+
+// HX-24: no credit before the owner is done with the bytes, and then half a window at a time.
+static void stream_credit_is_given_by_consumption_in_halves(void **state)
+{
+	start_server();
+	struct h2_stream *s = request(1);
+	feed_data(1, 500);
+	assert_string_equal(peer_frames(&us), "");
+	h2_stream_consumed(s, 499);
+	assert_string_equal(peer_frames(&us), "");
+	h2_stream_consumed(s, 1);
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 1 500\n");
+	h2_stream_consumed(s, 0);
+	assert_string_equal(peer_frames(&us), "");
+}
+
+static void data_up_to_the_window_is_taken_and_one_byte_more_resets(void **state)
+{
+	start_server();
+	request(1);
+	feed_data(1, 1000);
+	assert_string_equal(peer_frames(&us), "");
+	feed_data(1, 1);
+	assert_string_equal(peer_frames(&us), "RST_STREAM 1 FLOW_CONTROL_ERROR\n");
+	assert_non_null(strstr(us.log, "closed(1 FLOW_CONTROL_ERROR peer)"));
+}
+
+// RFC 9113 6.9.1: the connection's window is the sum of all.
+static void data_beyond_the_connection_window_ends_the_connection(void **state)
+{
+	start_server();
+	request(1);
+	request(3);
+	feed_data(1, 40000);
+	feed_data(3, 25535); // no pump in between, hence no credit
+	enum h2_error code;
+	assert_false(h2_conn_failed(us.conn, &code));
+	feed_data(3, 1);
+	assert_true(h2_conn_failed(us.conn, &code));
+	assert_int_equal(code, H2_FLOW_CONTROL_ERROR);
+}
+
+// A slow stream stops itself only; the connection's window opens as bytes arrive.
+static void connection_credit_does_not_wait_for_the_owner(void **state)
+{
+	start_server();
+	request(1);
+	feed_data(1, 32767);
+	assert_string_equal(peer_frames(&us), "");
+	feed_data(1, 1);
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 0 32768\n");
+}
+
+// HX-24: bounded memory. Many slow streams together do stop the connection, until some is consumed.
+static void connection_credit_stops_above_a_window_of_unconsumed_bytes(void **state)
+{
+	start_server();
+	request(1);
+	struct h2_stream *s = request(3);
+	feed_data(1, 60000);
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 0 60000\n");
+	feed_data(3, 40000);
+	assert_string_equal(peer_frames(&us), "");
+	h2_stream_consumed(s, 34464); // 65536 left
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 3 34464\n");
+	h2_stream_consumed(s, 1);
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 0 40000\n");
+}
+
+static void unconsumed_bytes_of_a_dead_stream_are_forgotten(void **state)
+{
+	start_server();
+	struct h2_stream *s = request(1);
+	request(3);
+	feed_data(1, 60000);
+	peer_frames(&us);
+	feed_data(3, 40000);
+	assert_string_equal(peer_frames(&us), "");
+	h2_stream_reset(s, H2_CANCEL);
+	assert_string_equal(peer_frames(&us), "RST_STREAM 1 CANCEL\nWINDOW_UPDATE 0 40000\n");
+}
+
+// RFC 9113 6.9.1: also what nobody reads was sent and must be given back.
+static void data_on_reset_streams_counts_for_the_connection(void **state)
+{
+	start_server();
+	struct h2_stream *s = request(1);
+	h2_stream_reset(s, H2_CANCEL);
+	peer_frames(&us);
+	feed_data(1, 32768);
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 0 32768\n");
+}
+
+// RFC 9113 6.1: padding is flow controlled; the owner never sees it, so it is consumed at once.
+static void padding_counts_and_comes_back_by_itself(void **state)
+{
+	start_server();
+	struct h2_stream *s = request(1);
+	uint8_t payload[501] = {200};
+	raw_frame(&raw, H2_DATA, H2_FLAG_PADDED, 1, payload, 501);
+	peer_feed(&us, &raw);
+	assert_string_equal(us.log, "request(1 GET http a.test /) data(1 300) ");
+	assert_string_equal(peer_frames(&us), "");
+	h2_stream_consumed(s, 299); // with 201 of padding: 500
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 1 500\n");
+}
+
+static void no_credit_for_a_stream_that_has_ended(void **state)
+{
+	start_server();
+	struct h2_stream *s = request(1);
+	raw_frame(&raw, H2_DATA, H2_FLAG_END_STREAM, 1, zeros, 1000);
+	peer_feed(&us, &raw);
+	h2_stream_consumed(s, 1000);
+	assert_string_equal(peer_frames(&us), "");
+}
+
+static void windows_larger_than_the_default_are_announced(void **state)
+{
+	assert_non_null(peer_connect(&us, H2_SERVER));
+	assert_string_equal(peer_frames(&us), "SETTINGS\nWINDOW_UPDATE 0 2031617\n");
+}
+
+// RFC 9113 6.9.3: until the peer acknowledges it may count from 65535, and we count the same.
+static void our_window_is_in_force_from_the_acknowledgement_on(void **state)
+{
+	assert_non_null(peer_connect(&us, H2_SERVER));
+	raw_preface(&raw, H2_CLIENT);
+	peer_feed(&us, &raw);
+	request(1);
+	feed_data(1, 65535); // it has not seen our 1000 yet
+	peer_frames(&us);
+	raw_frame(&raw, H2_SETTINGS, H2_FLAG_ACK, 0, NULL, 0);
+	peer_feed(&us, &raw); // now its window is -64535
+	h2_stream_consumed(us.streams[0].stream, 65535);
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 1 65535\n");
+	feed_data(1, 1000);
+	assert_string_equal(peer_frames(&us), "");
+	feed_data(1, 1);
+	assert_string_equal(peer_frames(&us), "RST_STREAM 1 FLOW_CONTROL_ERROR\n");
+}
+
+static struct h2_stream *responding(uint32_t id)
+{
+	struct h2_stream *s = request(id);
+	struct h2_message m = {.kind = H2_RESPONSE, .status = 200};
+	assert_true(h2_stream_send_message(s, &m));
+	peer_frames(&us);
+	return s;
+}
+
+static void update(uint32_t id, uint32_t increment)
+{
+	raw_u32_frame(&raw, H2_WINDOW_UPDATE, id, increment);
+	peer_feed(&us, &raw);
+}
+
+static void set_initial_window(uint32_t size)
+{
+	uint8_t payload[6] = {0, H2_SETTING_INITIAL_WINDOW_SIZE};
+	h2_write_u32(payload + 2, size);
+	raw_frame(&raw, H2_SETTINGS, 0, 0, payload, 6);
+	peer_feed(&us, &raw);
+}
+
+static void body_stops_at_the_window_and_goes_on_with_updates(void **state)
+{
+	start_server();
+	struct h2_stream *s = responding(1);
+	assert_true(h2_stream_send_data(s, zeros, 70000, true));
+	assert_string_equal(
+		peer_frames(&us), "DATA 1 16384\nDATA 1 16384\nDATA 1 16384\nDATA 1 16383\n");
+	assert_int_equal(h2_stream_queued(s), 4465);
+	update(1, 4465);
+	assert_string_equal(peer_frames(&us), ""); // the connection's is still shut
+	update(0, 1);
+	assert_string_equal(peer_frames(&us), "DATA 1 1\n");
+	update(0, 4463);
+	assert_string_equal(peer_frames(&us), "DATA 1 4463\n");
+	update(0, 1);
+	assert_string_equal(peer_frames(&us), "DATA 1 1 end\n");
+}
+
+// RFC 9113 6.9.1: frames of no length need no window.
+static void ends_pass_shut_windows(void **state)
+{
+	start_server();
+	set_initial_window(0);
+	update(0, 100);
+	struct h2_stream *a = responding(1), *b = responding(3), *c = responding(5);
+	assert_true(h2_stream_send_data(a, zeros, 1, false));
+	assert_true(h2_stream_send_data(b, NULL, 0, true));
+	struct h2_message m = {.kind = H2_TRAILERS};
+	assert_true(h2_stream_send_message(c, &m));
+	assert_string_equal(peer_frames(&us), "HEADERS 5 end\nDATA 3 0 end\n");
+}
+
+static void trailers_wait_for_the_body_before_them(void **state)
+{
+	start_server();
+	set_initial_window(3);
+	struct h2_stream *s = responding(1);
+	assert_true(h2_stream_send_data(s, zeros, 5, false));
+	static const struct h2_field field = {.name = STR("grpc-status"), .value = STR("0")};
+	struct h2_message m = {.kind = H2_TRAILERS, .fields = &field, .n_fields = 1};
+	assert_true(h2_stream_send_message(s, &m));
+	assert_string_equal(peer_frames(&us), "DATA 1 3\n");
+	update(1, 2);
+	assert_string_equal(peer_frames(&us), "DATA 1 2\nHEADERS 1 end\n");
+}
+
+// RFC 9113 6.9.2
+static void a_smaller_initial_window_can_make_windows_negative(void **state)
+{
+	start_server();
+	struct h2_stream *s = responding(1);
+	assert_true(h2_stream_send_data(s, zeros, 16384, false));
+	peer_frames(&us);
+	set_initial_window(10); // 10 - 16384
+	assert_true(h2_stream_send_data(s, zeros, 20, false));
+	assert_string_equal(peer_frames(&us), "SETTINGS ack\n");
+	update(1, 16374); // exactly 0
+	assert_string_equal(peer_frames(&us), "");
+	update(1, 1);
+	assert_string_equal(peer_frames(&us), "DATA 1 1\n");
+	set_initial_window(20);
+	assert_string_equal(peer_frames(&us), "SETTINGS ack\nDATA 1 10\n");
+}
+
+// RFC 9113 6.9.2: a change that lifts any window above 2^31-1.
+static void an_initial_window_that_overflows_a_stream_is_an_error(void **state)
+{
+	start_server();
+	responding(1);
+	update(1, 1);
+	set_initial_window(0x7fffffff);
+	assert_string_equal(peer_frames(&us), "GOAWAY 1 FLOW_CONTROL_ERROR\n");
+}
+
+static void a_window_may_be_filled_to_its_last_byte(void **state)
+{
+	start_server();
+	responding(1);
+	update(1, 0x7fffffff - 65535);
+	update(0, 0x7fffffff - 65535);
+	assert_string_equal(peer_frames(&us), "");
+	update(1, 1);
+	assert_string_equal(peer_frames(&us), "RST_STREAM 1 FLOW_CONTROL_ERROR\n");
+}
+
+// One frame each in turn, however much one of them has.
+static void streams_take_turns(void **state)
+{
+	start_server();
+	set_initial_window(1 << 20);
+	update(0, 1 << 20);
+	struct h2_stream *a = responding(1), *b = responding(3), *c = responding(5);
+	assert_true(h2_stream_send_data(a, zeros, 50000, true));
+	assert_true(h2_stream_send_data(b, zeros, 20000, true));
+	assert_true(h2_stream_send_data(c, zeros, 10, true));
+	assert_string_equal(peer_frames(&us),
+		"DATA 1 16384\nDATA 3 16384\nDATA 5 10 end\n"
+		"DATA 1 16384\nDATA 3 3616 end\nDATA 1 16384\nDATA 1 848 end\n");
+}
+
+static void pump_keeps_to_its_room(void **state)
+{
+	start_server();
+	struct h2_stream *s = responding(1);
+	assert_true(h2_stream_send_data(s, zeros, 1000, true));
+	assert_true(h2_conn_pump(us.conn, 0));
+	assert_true(h2_conn_pump(us.conn, 9));
+	assert_int_equal(us.out.len, 0);
+	assert_true(h2_conn_pump(us.conn, 109));
+	assert_int_equal(us.out.len, 109);
+	assert_false(h2_conn_pump(us.conn, 909));
+	assert_int_equal(us.out.len, 1018);
+	assert_string_equal(peer_frames(&us), "DATA 1 100\nDATA 1 900 end\n");
+}
+
+static void blocked_by_windows_is_not_waiting_for_room(void **state)
+{
+	start_server();
+	set_initial_window(0);
+	struct h2_stream *s = responding(1);
+	assert_true(h2_stream_send_data(s, zeros, 1000, true));
+	assert_false(h2_conn_pump(us.conn, 65536));
+}
+
+static uint64_t next(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return *seed >> 33;
+}
+
+// The sum of DATA never exceeds what the peer allowed, and everything goes out that may.
+static void random_windows_are_used_exactly(void **state)
+{
+	enum { N = 5 };
+	int64_t conn = 65535, initial = 65535, window[N], queued[N];
+	struct h2_stream *s[N];
+	uint64_t seed = 42;
+	start_server();
+	for (uint32_t i = 0; i < N; i++) {
+		s[i] = responding(1 + 2 * i);
+		window[i] = initial;
+		queued[i] = 0;
+	}
+	for (int step = 0; step < 3000; step++) {
+		uint32_t i = (uint32_t)(next(&seed) % N);
+		int64_t n = (int64_t)(next(&seed) % 5000) + 1;
+		switch (next(&seed) % 4) {
+		case 0:
+			assert_true(h2_stream_send_data(s[i], zeros, (size_t)n, false));
+			queued[i] += n;
+			break;
+		case 1:
+			if (us.streams[i].sent > 1000) // keep the update budget honest
+				update(1 + 2 * i, (uint32_t)n);
+			else
+				continue;
+			window[i] += n;
+			break;
+		case 2:
+			update(0, (uint32_t)n);
+			conn += n;
+			break;
+		default:
+			set_initial_window((uint32_t)(n * 20));
+			for (int k = 0; k < N; k++)
+				window[k] += n * 20 - initial;
+			initial = n * 20;
+			break;
+		}
+		size_t before[N];
+		for (int k = 0; k < N; k++)
+			before[k] = us.streams[k].sent;
+		peer_frames(&us);
+		enum h2_error code;
+		if (h2_conn_failed(us.conn, &code))
+			fail_msg("step %d: error %d", step, code);
+		for (int k = 0; k < N; k++) {
+			int64_t sent = (int64_t)(us.streams[k].sent - before[k]);
+			conn -= sent;
+			window[k] -= sent;
+			queued[k] -= sent;
+			if (sent)
+				assert_true(window[k] >= 0);
+			assert_int_equal(h2_stream_queued(s[k]), queued[k]);
+		}
+		assert_true(conn >= 0);
+		for (int k = 0; k < N && conn > 0; k++)
+			assert_true(queued[k] == 0 || window[k] <= 0);
+	}
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define SMALL(f) cmocka_unit_test_setup_teardown(f, set_up_small_streams, tear_down)
+RUN_SUITE("h2/flow", SMALL(stream_credit_is_given_by_consumption_in_halves),
+	SMALL(data_up_to_the_window_is_taken_and_one_byte_more_resets),
+	CASE(data_beyond_the_connection_window_ends_the_connection),
+	CASE(connection_credit_does_not_wait_for_the_owner),
+	CASE(connection_credit_stops_above_a_window_of_unconsumed_bytes),
+	CASE(unconsumed_bytes_of_a_dead_stream_are_forgotten),
+	CASE(data_on_reset_streams_counts_for_the_connection),
+	SMALL(padding_counts_and_comes_back_by_itself),
+	SMALL(no_credit_for_a_stream_that_has_ended),
+	cmocka_unit_test_setup_teardown(
+		windows_larger_than_the_default_are_announced, set_up_large, tear_down),
+	SMALL(our_window_is_in_force_from_the_acknowledgement_on),
+	CASE(body_stops_at_the_window_and_goes_on_with_updates), CASE(ends_pass_shut_windows),
+	CASE(trailers_wait_for_the_body_before_them),
+	CASE(a_smaller_initial_window_can_make_windows_negative),
+	CASE(an_initial_window_that_overflows_a_stream_is_an_error),
+	CASE(a_window_may_be_filled_to_its_last_byte), CASE(streams_take_turns),
+	CASE(pump_keeps_to_its_room), CASE(blocked_by_windows_is_not_waiting_for_room),
+	CASE(random_windows_are_used_exactly))
