@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a request ended: exactly one cause per stream, the same in counters, logs and statuses. Flags
 // are Envoy's response flags (plus DR, the client reset).
+// Thread: any. Pure.
 #pragma once
 
 enum lb_cause {

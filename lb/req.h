@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What routing sees of a request: borrowed views for the time of one call.
+// Thread: the caller of one lookup.
 #pragma once
 
 #include "lb/base/str.h"
