@@ -9,6 +9,8 @@
 #include "lb/link.h"
 
 #define IDLE_NS UINT64_C(30000000000)
+// A backend that acknowledges nothing for this long is gone (ecosystem-reliability.md 2.6).
+#define UNANSWERED_NS UINT64_C(10000000000)
 
 static struct lb_endpoint_counters *counters(const struct proxy_upstream *u)
 {
@@ -233,6 +235,7 @@ static const struct h2_events events = {.on_message = on_message,
 static void on_established(struct tcp_conn *tcp, void *user)
 {
 	struct proxy_upstream *u = user;
+	tcp_conn_set_user_timeout(tcp, UNANSWERED_NS);
 	if (!proxy_conn_start(&u->conn, tcp, H2_CLIENT, &events))
 		gone(u, "out of memory", true);
 }

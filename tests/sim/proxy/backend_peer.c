@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/base/check.h"
+#include "tests/sim/proxy/peers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct backend_conn {
+	struct backend_conn *next;
+	struct backend *backend;
+	struct tcp_conn *tcp;
+	struct h2_conn *h2;
+};
+
+// One request as the backend sees it.
+struct job {
+	struct backend *backend;
+	uint32_t id, size, sent;
+	char kind[16];
+	bool is_grpc, all_sent, got_end;
+	bool headers_sent;
+};
+
+static void check_fields(struct job *j, const struct h2_message *m)
+{
+	int n_dup = 0;
+	bool te = false, secret = false, ok = true;
+	for (size_t i = 0; i < m->n_fields; i++) {
+		const struct h2_field *f = &m->fields[i];
+		if (str_eq(f->name, STR("x-dup"))) {
+			ok = ok && str_eq(f->value, n_dup == 0 ? STR("one") : STR("two"));
+			n_dup++;
+		} else if (str_eq(f->name, STR("te"))) {
+			te = !te && str_eq(f->value, STR("trailers"));
+		} else if (str_eq(f->name, STR("authorization"))) {
+			secret = f->never_index;
+		}
+	}
+	if (!ok || n_dup != 2 || !secret || te != j->is_grpc ||
+		!str_eq(m->authority, STR("calls.test")) || !str_eq(m->scheme, STR("http")))
+		j->backend->n_bad_requests++;
+}
+
+static void send_head(struct h2_stream *s, struct job *j, uint16_t status, bool end)
+{
+	struct h2_field fields[3] = {
+		{.name = STR("content-type"),
+			.value = j->is_grpc ? STR("application/grpc+proto") : STR("text/plain")},
+		{.name = STR("grpc-status"), .value = STR("5")},
+		{.name = STR("grpc-message"), .value = STR("none%20here")},
+	};
+	struct h2_message m = {.kind = status < 200 ? H2_INFORMATIONAL : H2_RESPONSE,
+		.status = status,
+		.end_stream = end,
+		.content_length = -1,
+		.fields = fields,
+		.n_fields = end && j->is_grpc ? 3 : 1};
+	CHECK(h2_stream_send_message(s, &m));
+	j->headers_sent = status >= 200;
+}
+
+static void send_trailers(struct h2_stream *s, struct job *j)
+{
+	struct h2_field fields[] = {{.name = STR("grpc-status"), .value = STR("0")},
+		{.name = STR("x-late-bin"), .value = STR("AAECAw==")}};
+	struct h2_message m = {.kind = H2_TRAILERS, .fields = fields, .n_fields = 2};
+	CHECK(h2_stream_send_message(s, &m));
+}
+
+static void done(struct job *j)
+{
+	j->backend->n_served++;
+	if (j->id < j->backend->n_ids)
+		j->backend->n_done[j->id]++;
+}
+
+#define PIECE 3000
+
+static void send_more(struct h2_stream *s, struct job *j, bool trailers)
+{
+	uint8_t body[PIECE];
+	while (j->sent < j->size && h2_stream_queued(s) < 2 * PIECE) {
+		uint32_t n = j->size - j->sent < PIECE ? j->size - j->sent : PIECE;
+		for (uint32_t i = 0; i < n; i++)
+			body[i] = pattern(j->id, j->sent + i);
+		j->sent += n;
+		CHECK(h2_stream_send_data(s, body, n, j->sent == j->size && !trailers));
+	}
+	if (j->sent == j->size && !j->all_sent) {
+		j->all_sent = true;
+		if (trailers)
+			send_trailers(s, j);
+		else if (!j->size)
+			CHECK(h2_stream_send_data(s, NULL, 0, true));
+	}
+}
+
+static bool is(const struct job *j, const char *kind)
+{
+	return strcmp(j->kind, kind) == 0;
+}
+
+static bool echoes(const struct job *j)
+{
+	return is(j, "echo") || is(j, "refuseonce");
+}
+
+static void begin(struct h2_stream *s, struct job *j)
+{
+	struct backend *b = j->backend;
+	if (is(j, "refuse") || (is(j, "refuseonce") && !b->n_refused[j->id])) {
+		b->n_refused[j->id]++;
+		h2_stream_reset(s, H2_REFUSED_STREAM);
+		return;
+	}
+	done(j);
+	if (echoes(j)) {
+		send_head(s, j, 200, false);
+		if (j->got_end)
+			send_trailers(s, j);
+	} else if (is(j, "download")) {
+		send_head(s, j, 200, false);
+		send_more(s, j, true);
+	} else if (is(j, "trailersonly")) {
+		send_head(s, j, 200, true);
+	} else if (is(j, "plain")) {
+		send_head(s, j, 103, false);
+		send_head(s, j, 103, false);
+		send_head(s, j, 200, false);
+		send_more(s, j, false);
+	} else if (is(j, "head")) {
+		send_head(s, j, 200, true);
+	} else if (is(j, "early")) {
+		j->size = 10000;
+		send_head(s, j, 200, false);
+		send_more(s, j, true);
+	} else if (is(j, "reset")) {
+		h2_stream_reset(s, (enum h2_error)j->size);
+	} else if (is(j, "resetlate")) {
+		uint8_t body[1000];
+		for (uint32_t i = 0; i < sizeof(body); i++)
+			body[i] = pattern(j->id, i);
+		send_head(s, j, 200, false);
+		CHECK(h2_stream_send_data(s, body, sizeof(body), false));
+	} else if (is(j, "badlength")) {
+		struct h2_field f = {.name = STR("content-length"), .value = STR("17")};
+		struct h2_message m = {.kind = H2_RESPONSE,
+			.status = 200,
+			.content_length = -1,
+			.end_stream = true,
+			.fields = &f,
+			.n_fields = 1};
+		CHECK(h2_stream_send_message(s, &m));
+	} else {
+		CHECK(is(j, "hang"));
+	}
+}
+
+static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_message *m)
+{
+	struct backend_conn *c = h2_conn_user(h2);
+	struct job *j = h2_stream_user(s);
+	if (m->kind == H2_TRAILERS) {
+		if (m->n_fields != 1 || !str_eq(m->fields[0].name, STR("x-trailer")))
+			c->backend->n_bad_requests++;
+		j->got_end = true;
+		if (echoes(j))
+			send_trailers(s, j);
+		return;
+	}
+	char path[96], route[16];
+	j = calloc(1, sizeof(*j));
+	CHECK(j && m->path.len < sizeof(path));
+	memcpy(path, m->path.p, m->path.len);
+	path[m->path.len] = '\0';
+	CHECK(sscanf(path, "/%15[^/]/%15[^/]/%u/%u", route, j->kind, &j->id, &j->size) == 4);
+	j->backend = c->backend;
+	j->is_grpc = m->is_grpc;
+	j->got_end = m->end_stream;
+	h2_stream_set_user(s, j);
+	CHECK(j->id < c->backend->n_ids);
+	check_fields(j, m);
+	begin(s, j);
+}
+
+static void on_data(
+	struct h2_conn *h2, struct h2_stream *s, const uint8_t *p, size_t len, bool end_stream)
+{
+	struct job *j = h2_stream_user(s);
+	j->got_end = end_stream;
+	if (is(j, "early")) // reads nothing
+		return;
+	if (!echoes(j)) {
+		h2_stream_consumed(s, len);
+		return;
+	}
+	if (len)
+		CHECK(h2_stream_send_data(s, p, len, false));
+	if (end_stream)
+		send_trailers(s, j);
+}
+
+static void on_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
+{
+	struct job *j = h2_stream_user(s);
+	if (echoes(j))
+		h2_stream_consumed(s, n);
+	else if (is(j, "resetlate") && !h2_stream_queued(s))
+		h2_stream_reset(s, (enum h2_error)j->size);
+	else if (is(j, "download") || is(j, "early"))
+		send_more(s, j, true);
+	else if (is(j, "plain"))
+		send_more(s, j, false);
+}
+
+static void on_closed(
+	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
+{
+	free(h2_stream_user(s));
+}
+
+static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
+{
+}
+
+static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
+{
+}
+
+static void on_ping_ack(struct h2_conn *h2)
+{
+}
+
+static const struct h2_events events = {
+	on_message, on_data, on_sent, on_closed, on_settings, on_goaway, on_ping_ack};
+
+static void forget(struct backend_conn *c)
+{
+	struct backend_conn **at = &c->backend->conns;
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	c->backend->n_conns--;
+	if (c->h2)
+		h2_conn_free(c->h2, H2_INTERNAL_ERROR);
+	free(c);
+}
+
+static size_t tcp_on_data(struct tcp_conn *tcp, void *user, const uint8_t *p, size_t len)
+{
+	struct backend_conn *c = user;
+	return c->h2 ? h2_conn_feed(c->h2, p, len) : len;
+}
+
+static void tcp_on_send_room(struct tcp_conn *tcp, void *user)
+{
+}
+
+static void tcp_on_eof(struct tcp_conn *tcp, void *user)
+{
+	struct backend_conn *c = user;
+	struct h2_conn *h2 = c->h2;
+	c->h2 = NULL;
+	if (h2)
+		h2_conn_free(h2, H2_INTERNAL_ERROR);
+	tcp_conn_shutdown(tcp);
+}
+
+static void tcp_on_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)
+{
+	forget(user);
+}
+
+static const struct tcp_conn_ops tcp_ops = {
+	NULL, tcp_on_data, tcp_on_send_room, tcp_on_eof, tcp_on_closed};
+
+static const struct tcp_conn_ops *accept_conn(void *arg, struct tcp_conn *tcp, void **ret_user)
+{
+	struct backend *b = arg;
+	struct backend_conn *c = calloc(1, sizeof(*c));
+	CHECK(c);
+	c->backend = b;
+	c->tcp = tcp;
+	c->h2 = h2_conn_new(b->ctx, H2_SERVER, &events, tcp_conn_sendq(tcp), c);
+	CHECK(c->h2);
+	c->next = b->conns;
+	b->conns = c;
+	b->n_conns++;
+	b->n_accepted++;
+	*ret_user = c;
+	return &tcp_ops;
+}
+
+void backend_open(
+	struct backend *b, struct host *h, struct ip_addr address, const struct h2_conf *conf)
+{
+	b->host = h;
+	b->address = address;
+	b->ctx = h2_context_new(conf, &h->chunks);
+	CHECK(b->ctx && tcp_listen(h->tcp, &address, 50051, accept_conn, b) == 0);
+	b->listening = true;
+}
+
+void backend_unlisten(struct backend *b)
+{
+	if (b->listening)
+		tcp_unlisten(b->host->tcp, &b->address, 50051);
+	b->listening = false;
+}
+
+void backend_abort_conns(struct backend *b)
+{
+	while (b->conns) {
+		struct tcp_conn *tcp = b->conns->tcp;
+		forget(b->conns);
+		tcp_conn_abort(tcp);
+	}
+	b->host->due = true;
+}
+
+void backend_close(struct backend *b)
+{
+	backend_unlisten(b);
+	backend_abort_conns(b);
+}
+
+void backend_fini(struct backend *b)
+{
+	if (b->ctx)
+		backend_close(b);
+	h2_context_free(b->ctx);
+	b->ctx = NULL;
+}
+
+void backend_goaway(struct backend *b, bool at_once)
+{
+	for (struct backend_conn *c = b->conns; c; c = c->next) {
+		if (!c->h2)
+			continue;
+		if (at_once)
+			h2_conn_drain_end(c->h2, H2_NO_ERROR);
+		else
+			h2_conn_drain_begin(c->h2);
+	}
+	b->host->due = true;
+}
+
+void backend_pump(struct backend *b)
+{
+	enum h2_error code;
+	for (struct backend_conn *c = b->conns; c; c = c->next) {
+		if (!c->h2)
+			continue;
+		h2_conn_pump(c->h2, tcp_conn_send_room(c->tcp));
+		tcp_conn_push(c->tcp);
+		if (h2_conn_failed(c->h2, &code)) {
+			fprintf(stderr, "backend: connection error %d\n", code);
+			abort();
+		}
+	}
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A control thread in small: the real balancers, connectivity and snapshots of lb/ over the rings
+// of the one simulated worker. With a second, imagined worker every endpoint may be READY without
+// a connection of the simulated one (lb-tree.md MC-04).
+// Thread: one.
+#pragma once
+
+#include "lb/endpoint.h"
+#include "lb/link.h"
+#include "tests/sim/proxy/wire.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define N_CLUSTERS 3
+#define N_FRONTENDS 3
+// Clusters: routes /one/ lead to cluster 0, /two/ by weight to 0 (1) and 1 (3), /down/ to 2, which
+// is in error. Frontend 1 is pinned to the authority "pinned.test", frontend 2 has no routes.
+
+struct lb_balancer;
+struct lb_connectivity;
+struct lb_snapshot;
+
+struct control {
+	struct wire *wire;
+	struct lb_link *link;
+	struct twheel *wheel;
+	struct rand rand;
+	uint32_t n_workers;
+	struct lb_connectivity *connectivity;
+	struct lb_balancer *balancers[N_CLUSTERS];
+	struct lb_snapshot *snapshot;
+	struct lb_command backlog[256]; // that the ring had no room for
+	uint32_t n_backlog;
+	struct lb_event imagined[256]; // of the second worker
+	uint32_t n_imagined;
+	uint32_t n_events;
+	bool drained;
+	bool deaf; // reads no events
+};
+
+void control_init(struct control *, struct wire *, struct lb_link *, uint32_t n_workers);
+void control_fini(struct control *);
+// The cluster's endpoints: addresses 10.0.<host>.x for the bits in mask.
+void control_set_endpoints(struct control *, uint32_t cluster, uint32_t host, uint32_t mask);
+void control_command(struct control *, const struct lb_command *);
+void control_turn(struct control *);

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two ends: clients that ask and check every byte of the answer, backends that answer as the
+// path says. Both on the real h2/ and tcp/.
+//
+// Paths are /<route>/<kind>/<id>/<size>. Bodies are a pattern of id and offset.
+// Thread: one.
+#pragma once
+
+#include "dataplane/h2/h2.h"
+#include "tests/sim/proxy/wire.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum kind {
+	KIND_ECHO, // gRPC: headers, the request's body, trailers
+	KIND_DOWNLOAD, // gRPC: `size` bytes whatever was asked
+	KIND_TRAILERS_ONLY, // gRPC: status 5 in one HEADERS
+	KIND_PLAIN, // HTTP: 103 twice, 200, `size` bytes
+	KIND_HEAD, // HTTP: HEAD
+	KIND_EARLY, // gRPC: the whole answer at the request's HEADERS
+	KIND_RESET, // RST_STREAM(size) at the request's HEADERS
+	KIND_RESET_LATE, // headers, a thousand bytes, RST_STREAM(size)
+	KIND_REFUSE, // RST_STREAM(REFUSED_STREAM), always
+	KIND_REFUSE_ONCE, // … the first time, then as ECHO
+	KIND_BAD_LENGTH, // a response that does not fit its content-length
+	KIND_HANG, // nothing
+	N_KINDS,
+};
+
+// One request as the client sees it.
+struct ask {
+	struct client *client;
+	struct h2_stream *stream; // NULL = over
+	uint32_t id;
+	enum kind kind;
+	const char *route; // "one"
+	uint32_t size; // of the request's body, or what the kind says
+	uint32_t sent, received; // body bytes
+	uint32_t cancel_after; // bytes received, then RST_STREAM(CANCEL); UINT32_MAX = never
+	uint32_t n_informational;
+	int http_status, grpc_status; // -1 = not seen
+	bool begun, got_end, closed, by_peer, cancelled, stalled;
+	bool omit_te, broken; // broken: the answer is not what was asked
+	bool request_trailers;
+	enum h2_error code;
+	char message[128];
+};
+
+struct client {
+	struct host *host;
+	struct h2_context *ctx;
+	struct tcp_conn *tcp;
+	struct h2_conn *h2;
+	uint32_t frontend;
+	bool up, over, goaway;
+	bool slow; // gives no window back
+};
+
+struct backend {
+	struct host *host;
+	struct h2_context *ctx;
+	struct ip_addr address;
+	bool listening;
+	uint32_t n_conns, n_accepted;
+	struct backend_conn *conns;
+	uint32_t *n_done; // by request id: answered here or elsewhere; shared by all backends
+	uint8_t *n_refused; // by request id; shared
+	uint32_t n_ids;
+	uint32_t n_served, n_bad_requests;
+};
+
+uint8_t pattern(uint32_t id, uint32_t at);
+
+// Connects to the frontend's address.
+void client_open(struct client *, struct host *, struct h2_context *, uint32_t frontend,
+	struct ip_addr, uint16_t port);
+void client_abort(struct client *);
+bool client_has_room(const struct client *);
+// Fields of ask: id, kind, route, size and the flags.
+void client_ask(struct client *, struct ask *);
+void client_cancel(struct ask *); // nothing if it is over
+void client_resume(struct client *, struct ask *); // stalled: window again
+void client_pump(struct client *);
+
+void backend_open(struct backend *, struct host *, struct ip_addr, const struct h2_conf *);
+void backend_close(struct backend *); // listens no more and drops its connections
+void backend_unlisten(struct backend *);
+void backend_goaway(struct backend *, bool at_once); // every connection; at once: last id as of now
+void backend_abort_conns(struct backend *);
+void backend_fini(struct backend *);
+void backend_pump(struct backend *);

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scripted and random lives of a proxy between simulated clients and backends. Prints its seed;
+// argv[1] sets it, argv[2] the number of seeds.
+#include "lb/base/check.h"
+#include "lb/link.h"
+#include "tests/sim/proxy/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int grpc_of_reset(uint32_t code)
+{
+	switch (code) {
+	case H2_REFUSED_STREAM:
+		return 14;
+	case H2_CANCEL:
+		return 1;
+	case H2_ENHANCE_YOUR_CALM:
+		return 8;
+	case H2_INADEQUATE_SECURITY:
+		return 7;
+	default:
+		return 13;
+	}
+}
+
+static bool complete(const struct ask *a, int http, int grpc, uint32_t received)
+{
+	return a->closed && a->got_end && !a->broken && a->http_status == http &&
+	       a->grpc_status == grpc && a->received == received;
+}
+
+// What a healthy world owes this request.
+static bool as_owed(const struct world *w, const struct ask *a)
+{
+	if (a->cancelled)
+		return a->closed && !a->broken;
+	if (strcmp(a->route, "down") == 0)
+		return complete(a, 200, 14, 0) &&
+		       strcmp(a->message, "cluster two: 100%25 broken") == 0;
+	if (strcmp(a->route, "nowhere") == 0 || strcmp(a->route, "unsupported") == 0)
+		return complete(a, 200, 14, 0);
+	switch (a->kind) {
+	case KIND_ECHO:
+		return complete(a, 200, 0, a->size) && w->n_done[a->id] == 1;
+	case KIND_REFUSE_ONCE:
+		return complete(a, 200, 0, a->size) && w->n_done[a->id] == 1 &&
+		       w->n_refused[a->id] == 1;
+	case KIND_DOWNLOAD:
+		return complete(a, 200, 0, a->size);
+	case KIND_TRAILERS_ONLY:
+		return complete(a, 200, 5, 0) && strcmp(a->message, "none%20here") == 0;
+	case KIND_PLAIN:
+		return complete(a, 200, -1, a->size) && a->n_informational == 2;
+	case KIND_HEAD:
+		return complete(a, 200, -1, 0);
+	case KIND_EARLY:
+		return complete(a, 200, 0, 10000) && a->code == H2_NO_ERROR;
+	case KIND_RESET:
+		return complete(a, 200, grpc_of_reset(a->size), 0);
+	case KIND_RESET_LATE:
+		return a->closed && !a->got_end && a->http_status == 200 && a->by_peer &&
+		       a->code == (a->size == H2_CANCEL ? H2_CANCEL : H2_INTERNAL_ERROR);
+	case KIND_REFUSE:
+		return complete(a, 200, 14, 0) && w->n_refused[a->id] == 2;
+	case KIND_BAD_LENGTH:
+		return complete(a, 200, 13, 0);
+	case KIND_HANG:
+	case N_KINDS:
+		break;
+	}
+	return false;
+}
+
+static void check_owed(const struct world *w)
+{
+	for (uint32_t i = 0; i < w->n_asks; i++) {
+		if (!w->asks[i].begun || as_owed(w, &w->asks[i]))
+			continue;
+		world_show(w, &w->asks[i]);
+		CHECK(!"what was owed");
+	}
+	for (uint32_t i = 0; i < w->conf.n_backends; i++)
+		CHECK(w->backends[i].n_bad_requests == 0);
+}
+
+static uint32_t any_size(struct world *w)
+{
+	static const uint32_t sizes[] = {0, 1, 100, 1000, 5000, 20000, 100000};
+	return sizes[rand_below(world_rand(w), 7)];
+}
+
+static struct ask *any_ask(struct world *w)
+{
+	static const uint32_t codes[] = {0, 1, 2, 8, 11, 12};
+	static const char *const routes[] = {
+		"one", "two", "two", "two", "down", "nowhere", "unsupported"};
+	uint32_t n_routes = world_chance(w, 10) ? 7 : 4;
+	enum kind kind = (enum kind)rand_below(world_rand(w), KIND_HANG);
+	uint32_t size = any_size(w);
+	if (kind == KIND_RESET || kind == KIND_RESET_LATE)
+		size = codes[rand_below(world_rand(w), 6)];
+	else if (kind == KIND_EARLY)
+		size = 300000;
+	else if (kind == KIND_TRAILERS_ONLY || kind == KIND_HEAD || kind == KIND_BAD_LENGTH)
+		size = 0;
+	else if (kind == KIND_REFUSE || kind == KIND_REFUSE_ONCE)
+		size %= 7000;
+	const char *route = routes[rand_below(world_rand(w), n_routes)];
+	if (kind == KIND_PLAIN || kind == KIND_HEAD)
+		route = "one";
+	struct ask *a = world_ask(w, route, kind, size);
+	a->omit_te = world_chance(w, 20);
+	if (kind == KIND_ECHO && size)
+		a->request_trailers = world_chance(w, 20);
+	if (kind == KIND_DOWNLOAD && size > 1000 && world_chance(w, 20))
+		a->cancel_after = size / 2;
+	return a;
+}
+
+// Begins asks where there is room, `n` at most.
+static void begin_some(struct world *w, uint32_t n)
+{
+	while (n-- && w->n_asks < MAX_ASKS) {
+		struct client *c = &w->clients[rand_below(world_rand(w), w->conf.n_clients)];
+		if (!client_has_room(c))
+			continue;
+		struct ask *a = any_ask(w);
+		// A pinned authority has one cluster for all paths.
+		if (c->frontend == 1)
+			a->route = "one";
+		client_ask(c, a);
+	}
+}
+
+static void open_clients(struct world *w)
+{
+	for (uint32_t i = 0; i < w->conf.n_clients; i++)
+		world_open_client(w, i, i == 1 ? 1 : 0);
+	while (!w->clients[0].up || !w->clients[1].up)
+		world_run(w, MS);
+}
+
+// Requests before the first backend connection wait and none fails; then every kind, with loss.
+static void calm(uint64_t seed)
+{
+	struct world_conf conf = world_conf_default(seed);
+	struct world *w = world_new(&conf);
+	w->wire.loss = (double)rand_below(world_rand(w), 3) * 0.01;
+	w->conf.n_workers = w->control.n_workers = 1 + seed % 2;
+	open_clients(w);
+	begin_some(w, 100);
+	world_run(w, 50 * MS);
+	control_set_endpoints(&w->control, 0, HOST_BACKENDS, 0x3);
+	control_set_endpoints(&w->control, 1, HOST_BACKENDS, 0xe);
+	for (int i = 0; i < 40; i++) {
+		begin_some(w, (uint32_t)rand_below(world_rand(w), 12));
+		world_run(w, rand_below(world_rand(w), 30 * MS));
+		if (i % 10 == 9) // new snapshots change nothing that is asked for
+			control_set_endpoints(
+				&w->control, 1, HOST_BACKENDS, i % 20 == 9 ? 0xc : 0xe);
+	}
+	world_finish(w, 120 * SECOND);
+	check_owed(w);
+	world_free(w);
+}
+
+// Connections and backends come and go. Nothing hangs, nothing that claims to be complete is not,
+// nothing is done twice.
+static void chaos(uint64_t seed)
+{
+	struct world_conf conf = world_conf_default(seed);
+	conf.backend_streams = seed % 3 ? 5 : 1;
+	conf.n_workers = 1 + seed % 2;
+	conf.n_events = 2; // full all the time
+	conf.max_queued = 60;
+	struct world *w = world_new(&conf);
+	if (seed % 2)
+		w->wire.loss = (double)rand_below(world_rand(w), 4) * 0.01;
+	open_clients(w);
+	uint32_t masks[2] = {0x3, 0xe};
+	for (int i = 0; i < 60; i++) {
+		begin_some(w, (uint32_t)rand_below(world_rand(w), 12));
+		world_run(w, rand_below(world_rand(w), 40 * MS));
+		struct backend *b = &w->backends[rand_below(world_rand(w), conf.n_backends)];
+		uint32_t c = (uint32_t)rand_below(world_rand(w), conf.n_clients);
+		switch (rand_below(world_rand(w), 12)) {
+		case 0:
+			backend_abort_conns(b);
+			break;
+		case 1:
+			backend_goaway(b, true);
+			break;
+		case 2:
+			backend_goaway(b, false);
+			break;
+		case 3:
+			backend_close(b);
+			break;
+		case 4:
+			if (!b->listening) {
+				backend_fini(b);
+				backend_open(b, &w->wire.hosts[HOST_BACKENDS], b->address,
+					&w->backend_conf);
+			}
+			break;
+		case 5:
+			client_abort(&w->clients[c]);
+			world_open_client(w, c, c == 1);
+			break;
+		case 6:
+		case 7:
+			masks[i % 2] = (uint32_t)rand_below(world_rand(w), 15) + 1;
+			// fall through
+		default:
+			control_set_endpoints(&w->control, i % 2, HOST_BACKENDS, masks[i % 2]);
+		}
+	}
+	for (uint32_t i = 0; i < conf.n_backends; i++)
+		if (!w->backends[i].listening) {
+			backend_fini(&w->backends[i]);
+			backend_open(&w->backends[i], &w->wire.hosts[HOST_BACKENDS],
+				w->backends[i].address, &w->backend_conf);
+		}
+	// A connection whose RST was lost is nobody's fault: its requests have a deadline. Without
+	// loss none needs it.
+	if (w->wire.loss > 0) {
+		world_run(w, 60 * SECOND);
+		for (uint32_t i = 0; i < w->n_asks; i++)
+			client_cancel(&w->asks[i]);
+	}
+	world_finish(w, 60 * SECOND);
+	for (uint32_t i = 0; i < w->n_asks; i++) {
+		const struct ask *a = &w->asks[i];
+		bool bad = a->broken || w->n_done[a->id] > 1;
+		if (a->got_end && a->grpc_status == 0)
+			bad = bad || !as_owed(w, a);
+		if (bad)
+			world_show(w, a);
+		CHECK(!bad);
+	}
+	world_free(w);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : (uint64_t)time(NULL);
+	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 0) : 1000;
+	clock_t start = clock();
+	uint64_t i = 0;
+	for (; i < n && clock() - start < 10 * CLOCKS_PER_SEC; i++) {
+		printf("seed %llu\n", (unsigned long long)(seed + i));
+		fflush(stdout);
+		calm(seed + i);
+		chaos(seed + i);
+	}
+	return 0;
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/proxy/world.h"
+
+#include "lb/base/check.h"
+#include "lb/link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct rand *world_rand(struct world *w)
+{
+	return &w->wire.rand;
+}
+
+bool world_chance(struct world *w, uint32_t percent)
+{
+	return rand_below(world_rand(w), 100) < percent;
+}
+
+uint64_t world_counter(const struct world *w, const char *name)
+{
+	struct counter_set set = proxy_counters(w->proxy);
+	for (uint32_t i = 0; i < set.n; i++)
+		if (strcmp(set.names[i], name) == 0)
+			return counter_read(&set.values[i]);
+	CHECK(!"such a counter");
+	return 0;
+}
+
+uint32_t world_chunks_used(const struct world *w)
+{
+	return w->wire.hosts[HOST_PROXY].chunks.n_used;
+}
+
+static uint64_t sum(const uint64_t *values, uint32_t n)
+{
+	uint64_t total = 0;
+	for (uint32_t i = 0; i < n; i++)
+		total += values[i];
+	return total;
+}
+
+// I1, I2 of ecosystem-reliability.md, and bounds.
+static void check_invariants(struct world *w)
+{
+	const struct lb_link *l = w->link;
+	uint64_t queued = 0, active = 0;
+	for (uint32_t i = 0; i < N_CLUSTERS; i++) {
+		const struct lb_cluster_counters *c = &l->clusters[i];
+		CHECK(c->started == sum(c->ended, LB_N_CAUSES) + c->active);
+		CHECK(c->queued <= c->active);
+		queued += c->queued;
+		active += c->active;
+	}
+	uint64_t live = world_counter(w, "requests");
+	uint64_t ended = sum(l->counters.ended, LB_N_CAUSES);
+	CHECK(queued == world_counter(w, "requests_waiting"));
+	CHECK(queued <=
+		w->conf.max_queued + world_counter(w, "transparent_retries") + MAX_BACKENDS);
+	CHECK(ended + active <= l->counters.requests && l->counters.requests <= ended + live);
+	CHECK(live <= w->conf.max_requests);
+	if (world_chunks_used(w) > w->max_chunks)
+		w->max_chunks = world_chunks_used(w);
+}
+
+static void proxy_begin(void *ctx)
+{
+	struct world *w = ctx;
+	struct lb_command c;
+	control_turn(&w->control);
+	proxy_begin_turn(w->proxy, w->control.snapshot);
+	while (spsc_read(&w->link->commands, &c))
+		proxy_command(w->proxy, &c);
+}
+
+static void proxy_end(void *ctx)
+{
+	struct world *w = ctx;
+	proxy_end_turn(w->proxy);
+	check_invariants(w);
+}
+
+static void clients_end(void *ctx)
+{
+	struct world *w = ctx;
+	for (uint32_t i = 0; i < w->conf.n_clients; i++)
+		client_pump(&w->clients[i]);
+}
+
+static void backends_end(void *ctx)
+{
+	struct world *w = ctx;
+	for (uint32_t i = 0; i < w->conf.n_backends; i++)
+		backend_pump(&w->backends[i]);
+}
+
+static bool source_for(void *ctx, const struct ip_addr *dst, struct ip_addr *ret)
+{
+	*ret = wire_address(HOST_PROXY, 100);
+	return dst->b[14] == HOST_BACKENDS;
+}
+
+struct world_conf world_conf_default(uint64_t seed)
+{
+	return (struct world_conf){.seed = seed,
+		.n_clients = 4,
+		.n_backends = 4,
+		.n_workers = 1,
+		.max_queued = 1024,
+		.max_requests = 2048,
+		.max_conns_per_endpoint = 2,
+		.n_chunks = 16384,
+		.backend_streams = 100,
+		.stream_window = 65535,
+		.n_events = 256};
+}
+
+static struct h2_conf h2_conf(const struct world *w, uint32_t max_concurrent)
+{
+	return (struct h2_conf){.max_conns = 128,
+		.max_streams = 8192,
+		.max_concurrent_streams = max_concurrent,
+		.stream_window = w->conf.stream_window,
+		.conn_window = 1 << 20,
+		.max_header_bytes = 16 << 10,
+		.max_header_fields = 100,
+		.now_ns = &w->wire.now_ns,
+		.seed = w->conf.seed};
+}
+
+static void new_proxy(struct world *w)
+{
+	struct host *h = wire_add_host(&w->wire, w->conf.n_chunks, 256, 128 << 10);
+	for (uint32_t i = 0; i < N_FRONTENDS; i++)
+		w->frontends[i] = (struct proxy_frontend){
+			wire_address(HOST_PROXY, i + 1), 80, i == 1 ? "pinned.test" : NULL};
+	struct proxy_conf conf = {.frontends = w->frontends,
+		.n_frontends = N_FRONTENDS,
+		.max_clients = 64,
+		.max_requests = w->conf.max_requests,
+		.max_queued = w->conf.max_queued,
+		.max_conns_per_endpoint = w->conf.max_conns_per_endpoint,
+		.connect_timeout_ns = 20 * SECOND,
+		.seed = w->conf.seed,
+		.source_for = source_for,
+		.source_ctx = w};
+	struct h2_conf h2 = h2_conf(w, 100);
+	h2.now_ns = NULL; // the proxy gives its own
+	w->link = lb_link_new(0, 0);
+	CHECK(w->link);
+	spsc_fini(&w->link->events);
+	CHECK(spsc_init(&w->link->events, sizeof(struct lb_event), w->conf.n_events) == 0);
+	w->proxy = proxy_new(&conf, &h2, h->tcp, h->wheel, &h->chunks, w->link);
+	CHECK(w->proxy);
+	h->begin_turn = proxy_begin;
+	h->end_turn = proxy_end;
+	h->ctx = w;
+}
+
+struct world *world_new(const struct world_conf *conf)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	CHECK(w);
+	w->conf = *conf;
+	wire_init(&w->wire, conf->seed);
+	w->wire.loss = conf->loss;
+	struct host *clients = wire_add_host(&w->wire, 65536, 256, 64 << 10);
+	struct h2_conf client_conf = h2_conf(w, 100);
+	w->client_ctx = h2_context_new(&client_conf, &clients->chunks);
+	CHECK(w->client_ctx);
+	clients->end_turn = clients_end;
+	clients->ctx = w;
+	new_proxy(w);
+	struct host *backends = wire_add_host(&w->wire, 65536, 256, 64 << 10);
+	backends->end_turn = backends_end;
+	backends->ctx = w;
+	w->backend_conf = h2_conf(w, conf->backend_streams);
+	for (uint32_t i = 0; i < conf->n_backends; i++) {
+		struct backend *b = &w->backends[i];
+		*b = (struct backend){
+			.n_done = w->n_done, .n_refused = w->n_refused, .n_ids = MAX_ASKS};
+		backend_open(b, backends, wire_address(HOST_BACKENDS, i + 1), &w->backend_conf);
+	}
+	control_init(&w->control, &w->wire, w->link, conf->n_workers);
+	return w;
+}
+
+void world_open_client(struct world *w, uint32_t i, uint32_t frontend)
+{
+	client_open(&w->clients[i], &w->wire.hosts[HOST_CLIENTS], w->client_ctx, frontend,
+		w->frontends[frontend].address, 80);
+}
+
+struct ask *world_ask(struct world *w, const char *route, enum kind kind, uint32_t size)
+{
+	CHECK(w->n_asks < MAX_ASKS);
+	struct ask *a = &w->asks[w->n_asks];
+	*a = (struct ask){.id = w->n_asks,
+		.kind = kind,
+		.route = route,
+		.size = size,
+		.cancel_after = UINT32_MAX};
+	w->n_asks++;
+	return a;
+}
+
+bool world_all_over(const struct world *w)
+{
+	for (uint32_t i = 0; i < w->n_asks; i++)
+		if (w->asks[i].begun && !w->asks[i].closed)
+			return false;
+	return true;
+}
+
+void world_run(struct world *w, uint64_t for_ns)
+{
+	uint64_t until = w->wire.now_ns + for_ns;
+	while (wire_step(&w->wire, until))
+		;
+	// The control thread's timers are nobody's host's.
+	for (uint32_t i = 0; i < w->wire.n_hosts; i++)
+		w->wire.hosts[i].due = true;
+}
+
+void world_show(const struct world *w, const struct ask *a)
+{
+	fprintf(stderr,
+		"ask %u kind %d /%s size %u: http %d grpc %d (%s) received %u end %d closed %d "
+	        "by_peer "
+		"%d code %d cancelled %d broken %d info %u done %u refused %u sent %u\n",
+		a->id, a->kind, a->route, a->size, a->http_status, a->grpc_status, a->message,
+		a->received, a->got_end, a->closed, a->by_peer, a->code, a->cancelled, a->broken,
+		a->n_informational, w->n_done[a->id], w->n_refused[a->id], a->sent);
+}
+
+static void world_show_open(const struct world *w)
+{
+	for (uint32_t i = 0; i < w->n_asks; i++)
+		if (w->asks[i].begun && !w->asks[i].closed)
+			world_show(w, &w->asks[i]);
+	struct counter_set set = proxy_counters(w->proxy);
+	for (uint32_t i = 0; i < set.n; i++)
+		fprintf(stderr, "%s %llu\n", set.names[i], (unsigned long long)set.values[i]);
+}
+
+void world_finish(struct world *w, uint64_t within_ns)
+{
+	uint64_t until = w->wire.now_ns + within_ns;
+	while (!world_all_over(w)) {
+		if (w->wire.now_ns >= until) {
+			world_show_open(w);
+			CHECK(!"over in time");
+		}
+		world_run(w, 10 * MS);
+	}
+}
+
+static void check_nothing_left(struct world *w)
+{
+	CHECK(world_counter(w, "requests") == 0);
+	CHECK(world_counter(w, "requests_waiting") == 0);
+	CHECK(world_counter(w, "clients") == 0);
+	CHECK(world_counter(w, "upstreams") == 0);
+	CHECK(world_chunks_used(w) == 0);
+	CHECK(tcp_stack_n_conns(w->wire.hosts[HOST_PROXY].tcp) == 0);
+	CHECK(w->link->counters.requests == sum(w->link->counters.ended, LB_N_CAUSES));
+	CHECK(w->link->counters.client_connections == 0);
+	for (uint32_t i = 0; i < 64; i++) {
+		CHECK(w->link->endpoints[i].active == 0);
+		CHECK(w->link->endpoints[i].connections == 0);
+	}
+}
+
+void world_free(struct world *w)
+{
+	w->wire.loss = 0;
+	for (uint32_t i = 0; i < w->conf.n_clients; i++)
+		client_abort(&w->clients[i]);
+	for (uint32_t i = 0; i < N_CLUSTERS; i++)
+		control_set_endpoints(&w->control, i, HOST_BACKENDS, 0);
+	for (int i = 0; i < 200; i++) // control thread and proxy answer each other
+		world_run(w, 100 * MS);
+	check_nothing_left(w);
+	for (uint32_t i = 0; i < w->conf.n_backends; i++)
+		backend_fini(&w->backends[i]);
+	proxy_free(w->proxy);
+	h2_context_free(w->client_ctx);
+	control_fini(&w->control);
+	lb_link_free(w->link);
+	wire_fini(&w->wire);
+	free(w);
+}

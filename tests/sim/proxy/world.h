@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients, the proxy, backends and a control thread on one wire, and what must hold at every
+// instant.
+// Thread: one.
+#pragma once
+
+#include "dataplane/proxy/proxy.h"
+#include "tests/sim/proxy/control.h"
+#include "tests/sim/proxy/peers.h"
+#include "tests/sim/proxy/wire.h"
+
+#define MAX_CLIENTS 8
+#define MAX_BACKENDS 8
+#define MAX_ASKS 2048
+
+enum { HOST_CLIENTS, HOST_PROXY, HOST_BACKENDS };
+
+struct world_conf {
+	uint64_t seed;
+	double loss;
+	uint32_t n_clients, n_backends;
+	uint32_t n_workers; // 2: the other one is imagined
+	uint32_t max_queued, max_requests;
+	uint32_t max_conns_per_endpoint;
+	uint32_t n_chunks; // of the proxy
+	uint32_t backend_streams; // MAX_CONCURRENT_STREAMS
+	uint32_t stream_window;
+	uint32_t n_events; // room in the ring to the control thread
+};
+
+struct world {
+	struct world_conf conf;
+	struct wire wire;
+	struct control control;
+	struct lb_link *link;
+	struct proxy *proxy;
+	struct proxy_frontend frontends[N_FRONTENDS];
+	struct h2_context *client_ctx;
+	struct h2_conf backend_conf;
+	struct client clients[MAX_CLIENTS];
+	struct backend backends[MAX_BACKENDS];
+	struct ask asks[MAX_ASKS];
+	uint32_t n_asks;
+	uint32_t n_done[MAX_ASKS];
+	uint8_t n_refused[MAX_ASKS];
+	uint32_t max_chunks; // most of the proxy's in use at one time
+};
+
+struct world_conf world_conf_default(uint64_t seed);
+struct world *world_new(const struct world_conf *);
+// Everything hung up; checks that the proxy has forgotten all of it.
+void world_free(struct world *);
+
+struct rand *world_rand(struct world *);
+bool world_chance(struct world *, uint32_t percent);
+uint64_t world_counter(const struct world *, const char *name);
+uint32_t world_chunks_used(const struct world *);
+
+void world_open_client(struct world *, uint32_t i, uint32_t frontend);
+// A new ask, not yet begun.
+struct ask *world_ask(struct world *, const char *route, enum kind, uint32_t size);
+void world_show(const struct world *, const struct ask *);
+bool world_all_over(const struct world *);
+void world_run(struct world *, uint64_t for_ns);
+// Until every ask is over; CHECKs that this takes no longer.
+void world_finish(struct world *, uint64_t within_ns);
