@@ -2,6 +2,7 @@
 #include "dataplane/idle.h"
 
 #include "dataplane/port.h"
+#include "lb/base/twheel.h"
 #include "lb/slot.h"
 
 #include <sys/prctl.h>
@@ -10,7 +11,7 @@
 
 #define SPIN_MIN_NS 2000
 #define SPIN_MAX_NS 50000
-#define WAKE_NS 2000000 // sleep with descriptors: commands and snapshots wait that long at most
+#define WAKE_NS 4000000 // sleep with descriptors: commands and snapshots wait that long at most
 #define SLEEP_MIN_NS 20000 // sleep without: a frame waits that long
 #define SLEEP_MAX_NS 200000
 
@@ -57,7 +58,7 @@ static void rest_from_errors(struct idle *idle)
 		nanosleep(&(struct timespec){.tv_nsec = SLEEP_MAX_NS}, NULL);
 }
 
-void idle_step(struct idle *idle, bool busy, uint64_t now_ns, uint64_t next_ns)
+void idle_step(struct idle *idle, bool busy, uint64_t now_ns, const struct twheel *wheel)
 {
 	if (busy) {
 		adapt(idle, now_ns);
@@ -69,6 +70,7 @@ void idle_step(struct idle *idle, bool busy, uint64_t now_ns, uint64_t next_ns)
 	if (now_ns - idle->since_ns < idle->spin_ns)
 		return;
 	uint64_t ns = idle->all_wake ? WAKE_NS : idle->sleep_ns;
+	uint64_t next_ns = twheel_next_ns(wheel);
 	if (next_ns <= now_ns)
 		return;
 	if (ns > next_ns - now_ns)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct port_queue;
+struct twheel;
 
 struct idle {
 	struct pollfd fds[NET_MAX_PORTS];
@@ -24,5 +25,5 @@ struct idle {
 
 // Makes the thread's sleeps exact, too.
 void idle_init(struct idle *, struct port_queue *const *queues, uint32_t n_queues);
-// After every turn. Sleeps (offline for RCU) if that is right; next_ns: no timer fires before.
-void idle_step(struct idle *, bool busy, uint64_t now_ns, uint64_t next_ns);
+// After every turn. Sleeps (offline for RCU) if that is right, at most until the next timer.
+void idle_step(struct idle *, bool busy, uint64_t now_ns, const struct twheel *);

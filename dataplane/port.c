@@ -24,6 +24,7 @@
 enum port_counter {
 	RX_FRAMES,
 	RX_BYTES,
+	RX_MISSED,
 	TX_FRAMES,
 	TX_BYTES,
 	TX_NO_MBUF,
@@ -34,6 +35,7 @@ enum port_counter {
 static const char *const counter_names[N_COUNTERS] = {
 	[RX_FRAMES] = "rx_frames",
 	[RX_BYTES] = "rx_bytes",
+	[RX_MISSED] = "rx_missed",
 	[TX_FRAMES] = "tx_frames",
 	[TX_BYTES] = "tx_bytes",
 	[TX_NO_MBUF] = "tx_no_mbuf",
@@ -358,6 +360,14 @@ static void device_cancel(void *ctx)
 	struct port_queue *q = ctx;
 	rte_pktmbuf_free(q->open);
 	q->open = NULL;
+}
+
+void port_queue_watch(struct port_queue *q)
+{
+	// Devices count these for all queues together: the first one reports them.
+	struct rte_eth_stats stats;
+	if (q->index == 0 && rte_eth_stats_get(q->port_id, &stats) == 0)
+		counter_set_to(&q->counters[RX_MISSED], stats.imissed + stats.rx_nombuf);
 }
 
 struct net_device port_queue_device(struct port_queue *q)

@@ -49,6 +49,8 @@ uint32_t port_queue_rx(struct port_queue *, struct rte_mbuf **ret_frames);
 // Offers the batch to the device and returns how many frames that were. What it doesn't take stays
 // for the next turn, within a bound; beyond it frames are dropped and counted.
 uint32_t port_queue_flush(struct port_queue *);
+// Reads what the device lost for want of room. Costs a system call or more: seldom.
+void port_queue_watch(struct port_queue *);
 // A descriptor that poll(2) says is readable when frames wait, or -1: the device has none.
 int port_queue_wait_fd(const struct port_queue *);
 struct counter_set port_queue_counters(const struct port_queue *);

@@ -13,12 +13,15 @@
 #include <rte_mbuf.h>
 
 #include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
 
 #define MAX_BURSTS 4 // of one port in one turn
 #define MAX_COMMANDS 64 // in one turn
+#define WATCH_INTERVAL_NS 1000000000ull
 
 enum worker_state { WORKER_NEW, WORKER_LAUNCHED, WORKER_RUNS, WORKER_ENDED };
 
@@ -31,6 +34,7 @@ struct worker {
 	uint32_t n_ports;
 	struct port_queue *queues[NET_MAX_PORTS]; // borrowed
 	struct idle idle;
+	struct twheel_timer watch; // of the devices' own counters
 	struct lb_link *link; // borrowed
 	const struct lb_slot *slot; // borrowed
 	struct pool chunks;
@@ -265,6 +269,14 @@ static bool transmit(struct worker *w)
 	return n > 0;
 }
 
+static void watch(struct twheel_timer *timer)
+{
+	struct worker *w = (struct worker *)((char *)timer - offsetof(struct worker, watch));
+	for (uint32_t p = 0; p < w->n_ports; p++)
+		port_queue_watch(w->queues[p]);
+	twheel_arm(w->wheel, &w->watch, twheel_now(w->wheel) + WATCH_INTERVAL_NS);
+}
+
 // One round of the loop. True = there was something to do.
 static bool turn(struct worker *w, uint64_t now_ns)
 {
@@ -308,10 +320,12 @@ static int run(void *arg)
 	uint64_t now = clock_ns();
 	twheel_advance(w->wheel, now);
 	net_announce(w->net);
+	w->watch.fire = watch;
+	watch(&w->watch);
 	while (!w->stop_commanded && !__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
 		bool busy = turn(w, now);
 		if (w->idle_mode == WORKER_IDLE_BACKOFF)
-			idle_step(&w->idle, busy, now, twheel_next_ns(w->wheel));
+			idle_step(&w->idle, busy, now, w->wheel);
 		uint64_t then = now;
 		now = clock_ns();
 		account(w, busy, now - then);
