@@ -447,6 +447,8 @@ static int run(struct daemon *d, struct lb_err *err)
 	stop_control_plane(d);
 	stop_data_plane(d);
 	free_shared(d);
+	if (ret == 0)
+		log_info("stopped", "requests_cut=%s", d->n_drained ? "no" : "maybe");
 	return ret;
 }
 
