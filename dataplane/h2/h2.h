@@ -169,6 +169,8 @@ struct h2_conn *h2_stream_conn(const struct h2_stream *);
 uint32_t h2_stream_id(const struct h2_stream *);
 bool h2_stream_sent_end(const struct h2_stream *); // our END_STREAM is queued or out
 bool h2_stream_got_end(const struct h2_stream *); // the peer's END_STREAM arrived
+// For on_closed, by_peer: we ended it for an error of the peer's, it sent no RST_STREAM.
+bool h2_stream_malformed(const struct h2_stream *);
 
 // Frames, errors and abuse by kind.
 struct counter_set h2_context_counters(const struct h2_context *);

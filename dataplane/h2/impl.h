@@ -126,6 +126,7 @@ struct h2_stream {
 	uint16_t n_informational;
 	bool live; // in the table, open on the wire
 	bool closing; // on_closed runs
+	bool malformed; // ended for an error of the peer's
 	bool got_head; // client: the final response's header block arrived
 	bool got_end;
 	bool end_queued; // nothing more comes from the owner

@@ -162,6 +162,7 @@ void h2_stream_fail(struct h2_stream *s, enum h2_error code)
 {
 	h2_count(s->conn->ctx, H2_C_stream_errors);
 	h2_stream_refuse(s->conn, s->id, code, true);
+	s->malformed = true;
 	h2_stream_close(s, code, true, false);
 }
 
@@ -316,4 +317,9 @@ bool h2_stream_sent_end(const struct h2_stream *s)
 bool h2_stream_got_end(const struct h2_stream *s)
 {
 	return s->got_end;
+}
+
+bool h2_stream_malformed(const struct h2_stream *s)
+{
+	return s->malformed;
 }

@@ -68,10 +68,10 @@ static void on_closed(
 		cause = LB_CAUSE_TIMEOUT;
 	else if (!c->conn.h2)
 		cause = LB_CAUSE_CLIENT_LOST;
-	else if (by_peer)
-		cause = LB_CAUSE_CLIENT_RESET;
+	else if (!by_peer)
+		cause = LB_CAUSE_OK; // both ends, or our RST_STREAM(NO_ERROR) after the whole answer
 	else
-		cause = code == H2_NO_ERROR ? LB_CAUSE_OK : LB_CAUSE_CLIENT_PROTOCOL;
+		cause = h2_stream_malformed(s) ? LB_CAUSE_CLIENT_PROTOCOL : LB_CAUSE_CLIENT_RESET;
 	proxy_request_client_closed(r, cause);
 }
 

@@ -194,7 +194,7 @@ static void on_closed(
 	enum lb_cause cause = LB_CAUSE_UPSTREAM_PROTOCOL;
 	if (!u->conn.h2 && !u->broke_protocol)
 		cause = LB_CAUSE_UPSTREAM_LOST;
-	else if (u->conn.h2 && by_peer)
+	else if (u->conn.h2 && by_peer && !h2_stream_malformed(s))
 		cause = LB_CAUSE_UPSTREAM_RESET;
 	proxy_request_upstream_closed(r, code, unprocessed, cause);
 }
