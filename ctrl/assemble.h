@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From complete configurations (ctrl/deps) and the workers' connection events to published snapshots:
-// keeps one balancer a cluster, compiles a route table only when its resource changed, and publishes
-// at most once a turn of the loop. Clusters that left every configuration stay until no request holds
-// them (routing.md A31-C01, A31-C02).
+// From complete configurations (ctrl/deps) and the workers' connection events to published
+// snapshots: keeps one balancer a cluster, compiles a route table only when its resource changed,
+// and publishes at most once a turn of the loop. Clusters that left every configuration stay until
+// no request holds them (routing.md A31-C01, A31-C02).
 // Thread: ctrl.
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The control thread's event loop (libevent) and clock. A tick every few milliseconds moves the
-// timing wheel on and reads the workers' rings, since a worker never makes a system call to wake us.
+// timing wheel on and reads the workers' rings, since a worker never makes a system call to wake
+// us.
 // Thread: ctrl.
 #pragma once
 

@@ -62,7 +62,8 @@ static void print_cell(FILE *out, const json_t *v, int width, bool last)
 		fprintf(out, "%*s", width - used + 2, "");
 }
 
-// Rows are objects; the first one names the columns. Nested members do not fit a cell: left to json.
+// Rows are objects; the first one names the columns. Nested members do not fit a cell: left to
+// json.
 static void print_table(FILE *out, const json_t *rows, const char *indent)
 {
 	const char *names[MAX_COLUMNS];

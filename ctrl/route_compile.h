@@ -11,7 +11,7 @@ struct cluster_set;
 struct lb_route_table;
 struct res_route_config;
 
-// vhost: only this one (a pinned authority); -1 = all. Every cluster named by a weight above 0 is in
-// the set. NULL: no memory, or a cluster that is not in the set (reterr).
+// vhost: only this one (a pinned authority); -1 = all. Every cluster named by a weight above 0 is
+// in the set. NULL: no memory, or a cluster that is not in the set (reterr).
 struct lb_route_table *route_compile(const struct res_route_config *, int32_t vhost,
 	const struct cluster_set *, struct lb_err *reterr);

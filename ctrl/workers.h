@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control thread's end of all workers' links: commands out (never lost, though rings are finite),
-// events in, a watch over their beat.
+// The control thread's end of all workers' links: commands out (never lost, though rings are
+// finite), events in, a watch over their beat.
 // Thread: ctrl.
 #pragma once
 

@@ -60,7 +60,7 @@ static const struct argp argp = {
 	.args_doc = "COMMAND...",
 	.doc = "Ask a running shuntd. `shuntctl help` lists the commands.\v"
 	       "Exit status: 0 answered, 1 the daemon refused the command, 2 it could not be "
-               "asked.",
+	       "asked.",
 };
 
 static int dial(const char *path)

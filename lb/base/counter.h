@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named 64-bit counters: one thread adds, any thread reads a value that was true a moment ago.
+// Named 64-bit counters.
+// Thread: one adds, any reads a value that was true a moment ago.
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From configurations and connection events to snapshots: what is shared, what waits, what leaves. The
-// worker is played by the test through its link.
+// From configurations and connection events to snapshots: what is shared, what waits, what leaves.
+// The worker is played by the test through its link.
 #include "ctrl/assemble.h"
 #include "ctrl/config.h"
 #include "ctrl/deps/config.h"

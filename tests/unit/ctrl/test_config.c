@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shunt.yaml: what is accepted, which defaults hold, and that every error names file, field and reason.
+// shunt.yaml: what is accepted, which defaults hold, and that every error names file, field and
+// reason.
 #include "ctrl/config.h"
 #include "tests/support/check.h"
 
