@@ -201,7 +201,8 @@ static const ProtobufCFieldDescriptor *find_field(
 	return NULL;
 }
 
-// The members of an object into the fields of a message; the key `skip` (may be NULL) is passed over.
+// The members of an object into the fields of a message; the key `skip` (may be NULL) is passed
+// over.
 static int read_fields(
 	const struct json_place *at, ProtobufCMessage *m, json_t *object, const char *skip)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which form protobuf's JSON gives to a message, a field, an element: what reading and writing share.
+// Which form protobuf's JSON gives to a message, a field, an element: what reading and writing
+// share.
 // Thread: any.
 #pragma once
 
@@ -21,8 +22,8 @@ enum proto_json_type {
 
 enum proto_json_type proto_json_type(const ProtobufCMessageDescriptor *);
 
-// protobuf-c's descriptors do not say that a field is a map: it is one when its type is the entry that
-// protoc makes for it, FooBarEntry{key 1, value 2} of the field foo_bar. Text keys only.
+// protobuf-c's descriptors do not say that a field is a map: it is one when its type is the entry
+// that protoc makes for it, FooBarEntry{key 1, value 2} of the field foo_bar. Text keys only.
 bool proto_json_is_map(const ProtobufCFieldDescriptor *);
 
 // Of one element of a repeated field, in memory.

@@ -11,7 +11,8 @@
 #define PROTO_TIME_TEXT_MAX 40
 #define PROTO_NAME_MAX 128
 
-// "load_balancing_weight" → "loadBalancingWeight"; returns text. Names longer than the room are cut.
+// "load_balancing_weight" → "loadBalancingWeight"; returns text. Names longer than the room are
+// cut.
 const char *proto_camel_name(const char *name, char text[PROTO_NAME_MAX]);
 
 // "1.5s". False = not of that form, or out of range.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding of bytes that somebody else wrote. protobuf-c follows nested messages by recursion without
-// a bound; here the nesting is measured first, so that no message exhausts the stack.
+// Decoding of bytes that somebody else wrote. protobuf-c follows nested messages by recursion
+// without a bound; here the nesting is measured first, so that no message exhausts the stack.
 // Thread: any.
 #pragma once
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each client has at most one message under way; when that has left, the stream is asked for the next.
+// Each client has at most one message under way; when that has left, the stream is asked for the
+// next.
 #include "tools/shunt-xds/ads_service.h"
 
 #include "lb/base/err.h"

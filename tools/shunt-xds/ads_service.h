@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serves ADS: joins the calls of a gRPC server to the stream state machines, and the newest resource
-// set to all of them.
+// Serves ADS: joins the calls of a gRPC server to the stream state machines, and the newest
+// resource set to all of them.
 // Thread: one owner, the one that dispatches the server.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order within one version: clusters, endpoints, listeners, routes (make before break). Clusters that
-// are gone are taken away last: not while a response that may end their use is unsent, unanswered or
-// refused (a client that refuses new routes goes on with the old ones), nor for a while after, in which
-// the client gets the clusters that the new routes name.
+// Order within one version: clusters, endpoints, listeners, routes (make before break). Clusters
+// that are gone are taken away last: not while a response that may end their use is unsent,
+// unanswered or refused (a client that refuses new routes goes on with the old ones), nor for a
+// while after, in which the client gets the clusters that the new routes name.
 #include "tools/shunt-xds/ads_stream.h"
 
 #include "google/protobuf/any.pb-c.h"
@@ -97,7 +97,8 @@ int ads_stream_feed(struct ads_stream *s,
 		return 0;
 	struct ads_type *t = &s->types[ret->type];
 	const char *nonce = request->response_nonce;
-	// A nonce on the first request of a type is one of an earlier stream: worth nothing, no harm.
+	// A nonce on the first request of a type is one of an earlier stream: worth nothing, no
+	// harm.
 	bool names_response = nonce[0] && t->nonce != 0;
 	ret->version = t->version;
 	ret->kind = ADS_REQUEST_STALE;
@@ -156,8 +157,8 @@ static int compare_all(struct ads_stream *s, const struct resource_set *set)
 	return 0;
 }
 
-// Something that may still use a cluster which is gone was not yet sent, not yet answered, or refused.
-// Endpoints name no clusters; refusing those holds nothing up.
+// Something that may still use a cluster which is gone was not yet sent, not yet answered, or
+// refused. Endpoints name no clusters; refusing those holds nothing up.
 static bool users_are_busy(const struct ads_stream *s)
 {
 	for (int i = RESOURCE_CLUSTER + 1; i < N_RESOURCE_TYPES; i++) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's end of one StreamAggregatedResources call (state of the world), without I/O: requests go
-// in, and whenever the transport is free, it asks for the next response that is due. What is due is a
-// difference between two states, never a queue: a slow client costs no memory, and gets the latest.
+// The server's end of one StreamAggregatedResources call (state of the world), without I/O:
+// requests go in, and whenever the transport is free, it asks for the next response that is due.
+// What is due is a difference between two states, never a queue: a slow client costs no memory,
+// and gets the latest.
 // Thread: one owner. Time is passed in.
 #pragma once
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of resources: each file *.json holds one, in protobuf's JSON form with "@type". Hidden files
-// are passed over, so that a file may be written beside its place and renamed into it.
+// A folder of resources: each file *.json holds one, in protobuf's JSON form with "@type". Hidden
+// files are passed over, so that a file may be written beside its place and renamed into it.
 // Thread: one owner.
 #pragma once
 
 #include "tools/shunt-xds/resource_set.h"
 
-// Called for everything that is wrong with the folder, with the file's name (or that of the folder).
+// Called for everything that is wrong with the folder, with the file's name (or that of the
+// folder).
 typedef void (*folder_complaint)(void *ctx, const char *file, const char *text);
 
 // Reads everything. Either all of it is right, or there is no new set: 0, -EINVAL or -errno of the

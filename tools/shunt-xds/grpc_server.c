@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread blocks in the completion queue and hands what is complete to the owner's thread, through a
-// list and an eventfd. Operations are started on the owner's thread, so calls need no lock.
+// One thread blocks in the completion queue and hands what is complete to the owner's thread,
+// through a list and an eventfd. Operations are started on the owner's thread, so calls need no
+// lock.
 #include "tools/shunt-xds/grpc_server.h"
 
 #include "lb/base/check.h"
@@ -29,8 +30,8 @@
 
 enum op { OP_ACCEPT, OP_HEADERS, OP_CLOSE, OP_RECEIVE, OP_SEND, OP_STATUS, OP_SHUTDOWN, N_OPS };
 
-// An operation under way; its address is libgrpc's tag. Each is under way at most once, so it is its
-// own link in the list.
+// An operation under way; its address is libgrpc's tag. Each is under way at most once, so it is
+// its own link in the list.
 struct rpc_op {
 	enum op op;
 	bool success;

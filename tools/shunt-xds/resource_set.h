@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All resources that are served, at one moment: what a folder gave, or later what a cache holds. A set
-// is filled, sealed, and never changes after. Knows no files, streams or clocks.
+// All resources that are served, at one moment: what a folder gave, or later what a cache holds. A
+// set is filled, sealed, and never changes after. Knows no files, streams or clocks.
 // Thread: one owner.
 #pragma once
 

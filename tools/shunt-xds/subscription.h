@@ -22,14 +22,14 @@ struct subscription {
 
 void subscription_fini(struct subscription *); // zeroed storage is an empty subscription
 
-// Replaces the list of names, as a SotW request gives it. "*" among the names is the wildcard; so is
-// an empty list if empty_is_wildcard (the legacy form of LDS and CDS) and no name was ever given.
-// 0 or -ENOMEM (nothing is changed then).
+// Replaces the list of names, as a SotW request gives it. "*" among the names is the wildcard; so
+// is an empty list if empty_is_wildcard (the legacy form of LDS and CDS) and no name was ever
+// given. 0 or -ENOMEM (nothing is changed then).
 [[nodiscard]] int subscription_set_names(
 	struct subscription *, char *const *names, size_t n, bool empty_is_wildcard);
 
-// Looks every entry up in the set, and under the wildcard makes entries of what is new there. The set
-// outlives the next refresh(). 0 or -ENOMEM.
+// Looks every entry up in the set, and under the wildcard makes entries of what is new there. The
+// set outlives the next refresh(). 0 or -ENOMEM.
 [[nodiscard]] int subscription_refresh(
 	struct subscription *, const struct resource_set *, enum resource_type);
 
