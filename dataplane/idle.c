@@ -17,7 +17,13 @@
 
 void idle_init(struct idle *idle, struct port_queue *const *queues, uint32_t n_queues)
 {
-	*idle = (struct idle){.all_wake = true, .spin_ns = SPIN_MAX_NS, .sleep_ns = SLEEP_MIN_NS};
+	*idle = (struct idle){
+		.queues = queues,
+		.n_queues = n_queues,
+		.all_wake = true,
+		.spin_ns = SPIN_MAX_NS,
+		.sleep_ns = SLEEP_MIN_NS,
+	};
 	for (uint32_t i = 0; i < n_queues; i++) {
 		int fd = port_queue_wait_fd(queues[i]);
 		if (fd >= 0)
@@ -58,6 +64,17 @@ static void rest_from_errors(struct idle *idle)
 		nanosleep(&(struct timespec){.tv_nsec = SLEEP_MAX_NS}, NULL);
 }
 
+static uint64_t longest_sleep(const struct idle *idle)
+{
+	if (!idle->all_wake)
+		return idle->sleep_ns;
+	// A device that takes nothing (link down) must not keep us awake, nor wait long.
+	for (uint32_t i = 0; i < idle->n_queues; i++)
+		if (port_queue_unsent(idle->queues[i]) > 0)
+			return SLEEP_MAX_NS;
+	return WAKE_NS;
+}
+
 void idle_step(struct idle *idle, bool busy, uint64_t now_ns, const struct twheel *wheel)
 {
 	if (busy) {
@@ -69,7 +86,7 @@ void idle_step(struct idle *idle, bool busy, uint64_t now_ns, const struct twhee
 		idle->since_ns = now_ns;
 	if (now_ns - idle->since_ns < idle->spin_ns)
 		return;
-	uint64_t ns = idle->all_wake ? WAKE_NS : idle->sleep_ns;
+	uint64_t ns = longest_sleep(idle);
 	uint64_t next_ns = twheel_next_ns(wheel);
 	if (next_ns <= now_ns)
 		return;

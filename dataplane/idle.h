@@ -14,6 +14,8 @@ struct port_queue;
 struct twheel;
 
 struct idle {
+	struct port_queue *const *queues; // borrowed
+	uint32_t n_queues;
 	struct pollfd fds[NET_MAX_PORTS];
 	uint32_t n_fds;
 	bool all_wake; // every port has a descriptor
@@ -23,7 +25,7 @@ struct idle {
 	uint64_t asleep_ns; // when the first sleep of this row began; 0 = none yet
 };
 
-// Makes the thread's sleeps exact, too.
+// Makes the thread's sleeps exact, too. The array outlives it.
 void idle_init(struct idle *, struct port_queue *const *queues, uint32_t n_queues);
 // After every turn. Sleeps (offline for RCU) if that is right, at most until the next timer.
 void idle_step(struct idle *, bool busy, uint64_t now_ns, const struct twheel *);

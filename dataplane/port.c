@@ -317,7 +317,12 @@ uint32_t port_queue_flush(struct port_queue *q)
 		bytes -= rte_pktmbuf_pkt_len(q->unsent[i]);
 	counter_add(&q->counters[TX_FRAMES], sent);
 	counter_add(&q->counters[TX_BYTES], bytes);
-	return offered;
+	return sent;
+}
+
+uint32_t port_queue_unsent(const struct port_queue *q)
+{
+	return q->n_unsent;
 }
 
 static uint8_t *device_reserve(void *ctx, size_t len)

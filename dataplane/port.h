@@ -46,9 +46,10 @@ struct net_device port_queue_device(struct port_queue *);
 #define PORT_BURST 32
 // Frames that arrived, at most PORT_BURST; the caller frees them.
 uint32_t port_queue_rx(struct port_queue *, struct rte_mbuf **ret_frames);
-// Offers the batch to the device and returns how many frames that were. What it doesn't take stays
-// for the next turn, within a bound; beyond it frames are dropped and counted.
+// Offers the batch to the device and returns how many frames it took. The rest stays for the next
+// turn, within a bound; beyond it frames are dropped and counted.
 uint32_t port_queue_flush(struct port_queue *);
+uint32_t port_queue_unsent(const struct port_queue *);
 // Reads what the device lost for want of room. Costs a system call or more: seldom.
 void port_queue_watch(struct port_queue *);
 // A descriptor that poll(2) says is readable when frames wait, or -1: the device has none.
