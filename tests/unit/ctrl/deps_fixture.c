@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/ctrl/deps_fixture.h"
+
+#include "ctrl/res/cluster.h"
+#include "ctrl/res/endpoints.h"
+#include "ctrl/res/listener.h"
+#include "ctrl/res/route.h"
+#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/client.h"
+#include "lb/base/twheel.h"
+#include "tests/support/check.h"
+#include "tests/support/res_json.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void on_update(void *ctx, struct xds_config *config)
+{
+	struct deps_fixture *f = ctx;
+	f->n_updates++;
+}
+
+static void on_error(void *ctx, const char *text)
+{
+	struct deps_fixture *f = ctx;
+	f->n_errors++;
+	snprintf(f->error, sizeof(f->error), "%s", text);
+}
+
+void deps_init(struct deps_fixture *f, const char *features, const char *authority)
+{
+	*f = (struct deps_fixture){.now_ns = 1000 * S};
+	char *json;
+	assert_true(asprintf(&json,
+			    "{\"xds_servers\":[{\"server_uri\":\"ads:1\",\"channel_creds\":"
+			    "[{\"type\":\"insecure\"}],\"server_features\":[%s]}],"
+			    "\"node\":{\"id\":\"me\"}}",
+			    features) > 0);
+	struct lb_err err;
+	assert_int_equal(xds_bootstrap_parse(json, strlen(json), "test", &f->bootstrap, &err), 0);
+	free(json);
+	f->wheel = twheel_new(f->now_ns);
+	rand_init(&f->rand, 1);
+	f->client = xds_client_new(&(struct xds_client_conf){
+		.bootstrap = f->bootstrap,
+		.types = res_types,
+		.n_types = RES_N_TYPES,
+		.transport = fake_ads_factory(&f->server),
+		.wheel = f->wheel,
+		.rand = &f->rand,
+		.user_agent_version = "0",
+	});
+	f->dm = depmgr_new(&(struct depmgr_conf){
+		.client = f->client,
+		.wheel = f->wheel,
+		.listener_name = "web",
+		.authority = authority,
+		.node_id = "me",
+		.on_update = on_update,
+		.on_error = on_error,
+		.ctx = f,
+	});
+	assert_non_null(f->dm);
+	deps_pass_time(f, 1);
+}
+
+void deps_fini(struct deps_fixture *f)
+{
+	depmgr_free(f->dm);
+	xds_client_free(f->client);
+	fake_ads_fini(&f->server);
+	twheel_free(f->wheel);
+	xds_bootstrap_free(f->bootstrap);
+	for (unsigned i = 0; i < f->n_held; i++)
+		free(f->held[i].bytes);
+}
+
+static unsigned type_index(const struct xds_type *type)
+{
+	unsigned t = 0;
+	while (res_types[t] != type)
+		t++;
+	return t;
+}
+
+// Reads what the client asked for since the last time.
+static void read_requests(struct deps_fixture *f)
+{
+	const Envoy__Service__Discovery__V3__DiscoveryRequest *r;
+	while ((r = fake_ads_next(&f->server))) {
+		for (unsigned t = 0; t < RES_N_TYPES; t++) {
+			if (strcmp(res_types[t]->url, r->type_url) != 0)
+				continue;
+			strcpy(f->asked[t], " ");
+			for (size_t i = 0; i < r->n_resource_names; i++) {
+				strcat(f->asked[t], r->resource_names[i]);
+				strcat(f->asked[t], " ");
+			}
+		}
+	}
+}
+
+void deps_pass_time(struct deps_fixture *f, uint64_t ns)
+{
+	f->now_ns += ns + 1000000;
+	twheel_advance(f->wheel, f->now_ns);
+	read_requests(f);
+}
+
+void drop(struct deps_fixture *f, const struct xds_type *type, const char *name)
+{
+	for (unsigned i = 0; i < f->n_held; i++) {
+		struct held *h = &f->held[i];
+		if (h->type != type || strcmp(h->name, name) != 0)
+			continue;
+		free(h->bytes);
+		*h = f->held[--f->n_held];
+		return;
+	}
+}
+
+void hold(struct deps_fixture *f, const struct xds_type *type, const char *name, const char *json)
+{
+	drop(f, type, name);
+	assert_true(f->n_held < DEPS_MAX_HELD);
+	struct held *h = &f->held[f->n_held++];
+	h->type = type;
+	snprintf(h->name, sizeof(h->name), "%s", name);
+	h->bytes = res_bytes_from_json(type, json, &h->len);
+}
+
+#define HCM                                                                                        \
+	"'@type':'type.googleapis.com/"                                                            \
+	"envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager'"
+#define ROUTER                                                                                     \
+	"'httpFilters':[{'name':'router','typedConfig':{'@type':"                                  \
+	"'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router'}}]"
+
+void hold_listener(struct deps_fixture *f, const char *routes)
+{
+	char json[1024];
+	snprintf(json, sizeof(json),
+		"{'name':'web','apiListener':{'apiListener':{" HCM ",'rds':{'configSource':"
+		"{'ads':{}},'routeConfigName':'%s'}," ROUTER "}}}",
+		routes);
+	hold(f, &res_type_listener, "web", json);
+}
+
+void hold_cluster(struct deps_fixture *f, const char *name, const char *endpoints)
+{
+	char json[512];
+	snprintf(json, sizeof(json),
+		"{'name':'%s','type':'EDS','edsClusterConfig':"
+		"{'edsConfig':{'ads':{}},'serviceName':'%s'}}",
+		name, endpoints);
+	hold(f, &res_type_cluster, name, json);
+}
+
+void hold_endpoint(struct deps_fixture *f, const char *name, int n)
+{
+	char json[512];
+	snprintf(json, sizeof(json),
+		"{'clusterName':'%s','endpoints':[{'locality':{},'loadBalancingWeight':1,"
+		"'lbEndpoints':[{'endpoint':{'address':{'socketAddress':"
+		"{'address':'10.0.0.%d','portValue':80}}}}]}]}",
+		name, n);
+	hold(f, &res_type_endpoints, name, json);
+}
+
+void hold_routes(struct deps_fixture *f, const char *name, const char *cluster, ...)
+{
+	char json[2048];
+	int len = snprintf(json, sizeof(json),
+		"{'name':'%s','virtualHosts':[{'name':'v','domains':['*'],'routes':[", name);
+	va_list args;
+	va_start(args, cluster);
+	for (const char *c = cluster; c; c = va_arg(args, const char *))
+		len += snprintf(json + len, sizeof(json) - (size_t)len,
+			"%s{'match':{'prefix':'/%s'},'route':{'cluster':'%s'}}",
+			c == cluster ? "" : ",", c, c);
+	va_end(args);
+	snprintf(json + len, sizeof(json) - (size_t)len, "]}]}");
+	hold(f, &res_type_route_config, name, json);
+}
+
+bool asked_for(struct deps_fixture *f, const struct xds_type *type, const char *name)
+{
+	char needle[128];
+	read_requests(f);
+	snprintf(needle, sizeof(needle), " %s ", name);
+	return strstr(f->asked[type_index(type)], needle);
+}
+
+void say(struct deps_fixture *f, const struct xds_type *type)
+{
+	struct fake_resource list[DEPS_MAX_HELD];
+	size_t n = 0;
+	read_requests(f);
+	for (unsigned i = 0; i < f->n_held; i++)
+		if (f->held[i].type == type && asked_for(f, type, f->held[i].name))
+			list[n++] = (struct fake_resource){
+				.bytes = f->held[i].bytes, .len = f->held[i].len};
+	char tag[16];
+	snprintf(tag, sizeof(tag), "%u", ++f->n_said);
+	fake_ads_respond(&f->server, type->url, tag, tag, list, n);
+	read_requests(f);
+}
+
+void say_all(struct deps_fixture *f)
+{
+	say(f, &res_type_listener);
+	if (f->asked[type_index(&res_type_route_config)][0])
+		say(f, &res_type_route_config);
+	if (f->asked[type_index(&res_type_cluster)][0])
+		say(f, &res_type_cluster);
+	if (f->asked[type_index(&res_type_endpoints)][0])
+		say(f, &res_type_endpoints);
+}
+
+const char *look(struct deps_fixture *f)
+{
+	static char text[1024];
+	const struct xds_config *c = depmgr_config(f->dm);
+	if (!c)
+		return "!";
+	int len = snprintf(text, sizeof(text), "%s:", c->routes->base.name);
+	for (uint32_t i = 0; i < c->n_clusters; i++) {
+		const struct xds_cluster_config *k = &c->clusters[i];
+		size_t room = sizeof(text) - (size_t)len;
+		assert_ptr_equal(xds_config_find_cluster(c, k->name), k);
+		assert_true(!k->cluster == !!*k->error);
+		assert_non_null(k->resolution_note);
+		if (!k->cluster) {
+			assert_null(k->endpoints);
+			len += snprintf(text + len, room, " %s!", k->name);
+		} else if (!k->endpoints) {
+			len += snprintf(text + len, room, " %s=%s?", k->name, k->cluster->eds_name);
+		} else if (k->endpoints->n_priorities == 0) {
+			len += snprintf(
+				text + len, room, " %s=%s/none", k->name, k->cluster->eds_name);
+		} else {
+			char ip[IP_PORT_TEXT_MAX];
+			const struct res_locality *l = &k->endpoints->priorities[0].localities[0];
+			len += snprintf(text + len, room, " %s=%s/%s", k->name,
+				k->cluster->eds_name, ip_print(&l->endpoints[0].addr.ip, ip));
+		}
+	}
+	return text;
+}
+
+void expect_updates(struct deps_fixture *f, unsigned n_updates, unsigned n_errors)
+{
+	assert_int_equal(f->n_updates, n_updates);
+	assert_int_equal(f->n_errors, n_errors);
+	f->n_updates = f->n_errors = 0;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dependency manager over the real client, real resource types, and a scripted server that holds a
+// set of resources and says them when told to.
+// Thread: the test's.
+#pragma once
+
+#include "ctrl/deps/depmgr.h"
+#include "ctrl/res/types.h"
+#include "lb/base/rand.h"
+#include "tests/support/fake_ads.h"
+
+#include <stdbool.h>
+
+#define S 1000000000ull
+#define DEPS_MAX_HELD 64
+
+struct held {
+	const struct xds_type *type;
+	char name[64];
+	uint8_t *bytes;
+	size_t len;
+};
+
+struct deps_fixture {
+	struct fake_ads server;
+	struct held held[DEPS_MAX_HELD];
+	unsigned n_held, n_said;
+	char asked[RES_N_TYPES][512]; // names of the last request, " a b " with blanks around
+	struct xds_bootstrap *bootstrap;
+	struct twheel *wheel;
+	struct rand rand;
+	uint64_t now_ns;
+	struct xds_client *client;
+	struct depmgr *dm;
+	unsigned n_updates, n_errors; // since the last look
+	char error[512];
+};
+
+// features: as in a bootstrap, "" = none. authority: pinned; NULL = none.
+void deps_init(struct deps_fixture *, const char *features, const char *authority);
+void deps_fini(struct deps_fixture *);
+void deps_pass_time(struct deps_fixture *, uint64_t ns);
+
+// What the server holds from now on; replaces what has the same type and name.
+void hold(struct deps_fixture *, const struct xds_type *, const char *name, const char *json);
+void drop(struct deps_fixture *, const struct xds_type *, const char *name);
+// Short forms: a listener "web" with these routes by name; a cluster with its endpoints' name; one
+// endpoint 10.0.0.<n>:80; a route configuration with one virtual host for domain "*" or, in full
+// form, several.
+void hold_listener(struct deps_fixture *, const char *routes);
+void hold_cluster(struct deps_fixture *, const char *name, const char *endpoints);
+void hold_endpoint(struct deps_fixture *, const char *name, int n);
+void hold_routes(struct deps_fixture *, const char *name, const char *cluster, ...)
+	__attribute__((sentinel)); // to each of the clusters, by path
+
+// The server answers one type: all it holds of what was asked for last.
+void say(struct deps_fixture *, const struct xds_type *);
+// Answers until nobody asks for anything that is held and was not said.
+void say_all(struct deps_fixture *);
+bool asked_for(struct deps_fixture *, const struct xds_type *, const char *name);
+
+// The last config as text: "rc: blue=blue/10.0.0.1 green!"; an error: "!". After looking, the counts
+// start again.
+const char *look(struct deps_fixture *);
+void expect_updates(struct deps_fixture *, unsigned n_updates, unsigned n_errors);
