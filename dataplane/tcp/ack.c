@@ -55,6 +55,7 @@ static void recovery_ack(struct tcp_conn *c, uint32_t ack, uint32_t acked)
 	if (acked >= c->mss)
 		cc->cwnd += c->mss;
 	c->rtx_due = true;
+	tcp_conn_mark_dirty(c);
 }
 
 // Advances snd_una. False = the connection is gone.

@@ -264,7 +264,8 @@ static enum tcp_output_result output_handshake(struct tcp_conn *c)
 	if (!send_bare(s, &c->flow, &seg))
 		return TCP_OUTPUT_BLOCKED;
 	c->syn_due = c->ack_due = false;
-	if (!c->rtt_start_ns) {
+	if (!c->syn_sent) {
+		c->syn_sent = true;
 		c->rtt_start_ns = tcp_now(s);
 		c->timing = true;
 	} else {

@@ -26,12 +26,13 @@ struct tcp_flow {
 
 // The way out.
 struct tcp_io {
-	// Room for len bytes (TCP header and payload) to be sent on this flow. NULL = no buffer:
-	// the segment counts as lost and the retransmission timer repairs it.
+	// Room for len bytes (TCP header and payload) to be sent on this flow. NULL = no buffer
+	// now: tried again at the next flush (which the wheel's next instant asks for).
 	void *(*reserve)(void *ctx, const struct tcp_flow *, size_t len);
 	// Takes the filled room back, checksum set, and sends it. No callback into the stack.
 	void (*emit)(void *ctx, const struct tcp_flow *, void *segment, size_t len);
-	// Largest segment payload + 40 that fits towards this remote without fragments (the MTU).
+	// The MTU towards this remote: IP header, TCP header and payload. Asked again after a
+	// timeout.
 	uint16_t (*mtu)(void *ctx, const struct tcp_flow *);
 	void *ctx;
 };
@@ -114,13 +115,16 @@ struct buf *tcp_conn_sendq(struct tcp_conn *);
 size_t tcp_conn_send_room(const struct tcp_conn *);
 // Marks the connection for the next flush.
 void tcp_conn_push(struct tcp_conn *);
-// The owner can consume again: kept bytes are delivered at once, through on_data.
+// The owner can consume again: kept bytes are delivered at once, through on_data (at the next turn
+// when called inside on_data).
 void tcp_conn_resume(struct tcp_conn *);
-// FIN after what is queued. More must not be appended. Receiving goes on.
+// FIN after what is queued. More must not be appended. Receiving goes on, for as long as the peer
+// likes: a peer that never sends its FIN is the owner's to abort.
 void tcp_conn_shutdown(struct tcp_conn *);
 // RST, everything dropped, no further event; the pointer is dead.
 void tcp_conn_abort(struct tcp_conn *);
 // Gives up after this long without progress on outstanding data (RFC 5482); 0 = the default, 30 s.
+// A closed window is no reason while the peer answers the probes.
 void tcp_conn_set_user_timeout(struct tcp_conn *, uint64_t timeout_ns);
 
 // What was received, sent, retransmitted, refused and dropped, the last by cause.

@@ -73,6 +73,7 @@ struct tcp_conn {
 	bool passive : 1; // made by a listener
 	bool told : 1; // the owner knows that it is open
 	bool syn_due : 1; // SYN or SYN-ACK at the next flush
+	bool syn_sent : 1; // at least once
 	bool ack_due : 1; // ACK at the next flush, whatever else there is to send
 	bool probe_due : 1; // a byte into the zero window
 	bool rtx_due : 1; // the oldest segment again

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/tcp/rig.h"
+
+static void expect_resent(uint32_t seq)
+{
+	struct out *o = rig_out();
+	assert_int_equal(o->seq, seq);
+	assert_true(o->len > 0);
+}
+
+static void dup_acks(unsigned n, uint32_t ack)
+{
+	while (n--)
+		IN(.flags = ACK, .seq = 1, .ack = ack);
+}
+
+// RFC 6298 5: the handshake took no time, so the timeout is its minimum, doubled each time.
+static void unacknowledged_data_comes_again_after_200_600_1400_ms(void **state)
+{
+	rig_accept(PLAIN);
+	rig_after_ms(7);
+	rig_write("hello");
+	rig_at_ms(7 + 3100);
+	static const unsigned at[] = {0, 200, 600, 1400, 3000};
+	for (unsigned i = 0; i < 5; i++) {
+		struct out *o = rig_out();
+		assert_int_equal(rig_ms(o), 7 + at[i]);
+		assert_int_equal(o->seq, 1);
+		assert_int_equal(o->len, 5);
+	}
+	NO_OUT();
+	assert_int_equal(rig_count(TCP_TIMEOUTS), 4);
+	assert_int_equal(rig_count(TCP_RETRANSMITS), 4);
+}
+
+// RFC 6298 2.2 and 2.3.
+static void the_timeout_follows_the_round_trips(void **state)
+{
+	rig_begin_connect(10 * TCP_S);
+	rig_after_ms(100);
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = PLAIN);
+	assert_int_equal(rig.conn->srtt_ns, 100 * TCP_MS);
+	assert_int_equal(rig.conn->rttvar_ns, 50 * TCP_MS);
+	assert_int_equal(rig.conn->rto_ns, 300 * TCP_MS);
+	rig_write("a");
+	rig_skip();
+	rig_after_ms(200);
+	IN(.flags = ACK, .seq = 1, .ack = 2);
+	assert_int_equal(rig.conn->rttvar_ns, 62500000); // 3/4 * 50 + 1/4 * |100 - 200|
+	assert_int_equal(rig.conn->srtt_ns, 112500000); // 7/8 * 100 + 1/8 * 200
+	assert_int_equal(rig.conn->rto_ns, 362500000);
+}
+
+// Karn: an answer to something sent twice says nothing about time.
+static void a_retransmitted_segment_gives_no_sample(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write("a");
+	rig_after_ms(250);
+	IN(.flags = ACK, .seq = 1, .ack = 2);
+	assert_int_equal(rig.conn->rto_ns, 200 * TCP_MS);
+	assert_int_equal(rig.conn->n_backoff, 0);
+}
+
+// RFC 6298 5.7.
+static void a_lost_syn_makes_the_first_timeout_3_seconds(void **state)
+{
+	rig_begin_connect(10 * TCP_S);
+	rig_after_ms(1000);
+	rig_skip();
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = PLAIN);
+	rig_write("a");
+	rig_skip();
+	rig_after_ms(2999);
+	NO_OUT();
+	rig_after_ms(1);
+	expect_resent(1);
+}
+
+// RFC 6298 5.3.
+static void progress_restarts_the_timer(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(2 * MSS);
+	rig_skip();
+	rig_after_ms(150);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + MSS);
+	rig_after_ms(199);
+	NO_OUT();
+	rig_after_ms(201); // the sample of 150 ms made the timeout longer
+	expect_resent(1 + MSS);
+}
+
+// RFC 5681 3.1: one segment, and half of what was in flight as the threshold.
+static void a_timeout_starts_over_with_one_segment(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	rig_after_ms(200);
+	expect_resent(1);
+	NO_OUT();
+	assert_int_equal(rig.conn->cc.cwnd, MSS);
+	assert_int_equal(rig.conn->cc.ssthresh, 5 * MSS);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + MSS);
+	expect_resent(1 + MSS);
+	expect_resent(1 + 2 * MSS);
+	NO_OUT();
+	// What the peer had kept needs no resending.
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 10 * MSS);
+	NO_OUT();
+	assert_int_equal(rig.n_room, 1);
+}
+
+static void the_user_timeout_ends_the_connection_on_time(void **state)
+{
+	rig_accept(PLAIN);
+	rig_after_ms(5);
+	tcp_conn_set_user_timeout(rig.conn, 2500 * TCP_MS);
+	rig_write("a");
+	rig_skip();
+	rig_after_ms(2499);
+	assert_int_equal(rig.n_closed, 0);
+	rig_skip();
+	rig_after_ms(1);
+	assert_int_equal(rig.n_closed, 1);
+	assert_int_equal(rig.reason, TCP_CLOSE_TIMEOUT);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, RST | ACK);
+	assert_int_equal(o->seq, 2);
+}
+
+static void the_default_user_timeout_is_30_seconds(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write("a");
+	rig_after_ms(29999);
+	assert_int_equal(rig.n_closed, 0);
+	rig_after_ms(1);
+	assert_int_equal(rig.n_closed, 1);
+	rig_skip();
+}
+
+// RFC 3042.
+static void the_first_two_duplicates_let_new_segments_out(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(20 * MSS);
+	rig_skip();
+	dup_acks(1, 1);
+	expect_resent(1 + 10 * MSS); // new
+	NO_OUT();
+	dup_acks(1, 1);
+	expect_resent(1 + 11 * MSS);
+	NO_OUT();
+	assert_int_equal(rig_count(TCP_RETRANSMITS), 0);
+}
+
+// RFC 6582 3.2.
+static void the_third_duplicate_resends_the_oldest_segment(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	dup_acks(3, 1);
+	expect_resent(1);
+	NO_OUT();
+	assert_int_equal(rig.conn->cc.ssthresh, 5 * MSS);
+	assert_int_equal(rig.conn->cc.cwnd, 8 * MSS);
+	assert_int_equal(rig_count(TCP_FAST_RECOVERIES), 1);
+	rig_write_n(10 * MSS);
+	NO_OUT();
+	dup_acks(3, 1); // each says that a segment has left the network
+	expect_resent(1 + 10 * MSS);
+	NO_OUT();
+}
+
+static void a_partial_ack_resends_the_next_hole(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	dup_acks(3, 1);
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 4 * MSS);
+	expect_resent(1 + 4 * MSS);
+	NO_OUT();
+	assert_true(rig.conn->in_recovery);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 10 * MSS);
+	assert_false(rig.conn->in_recovery);
+	assert_true(rig.conn->cc.cwnd <= 5 * MSS);
+	assert_int_equal(rig_count(TCP_FAST_RECOVERIES), 1);
+	NO_OUT();
+}
+
+// RFC 6582 3.2, step 2: duplicates that a timeout's resending causes are no new loss.
+static void duplicates_after_a_timeout_do_not_start_recovery(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	rig_after_ms(200);
+	rig_skip();
+	dup_acks(5, 1);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + MSS);
+	rig_skip();
+	dup_acks(5, 1 + MSS);
+	assert_int_equal(rig_count(TCP_FAST_RECOVERIES), 0);
+}
+
+// RFC 5681 2: all five conditions.
+static void not_every_repeated_ack_is_a_duplicate(void **state)
+{
+	rig_accept(PLAIN);
+	dup_acks(5, 1); // nothing outstanding
+	rig_write_n(10 * MSS);
+	rig_skip();
+	for (unsigned i = 0; i < 5; i++) // windows
+		IN(.flags = ACK, .seq = 1, .ack = 1, .wnd = (uint16_t)(30000 + i));
+	for (uint32_t i = 0; i < 5; i++) // data
+		IN(.flags = ACK, .seq = 1 + i, .ack = 1, .wnd = 30004, .data = "x");
+	rig_skip();
+	assert_int_equal(rig.conn->n_dup_acks, 0);
+	assert_int_equal(rig_count(TCP_FAST_RECOVERIES), 0);
+}
+
+static void an_ack_in_the_middle_of_a_segment_is_fine(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write("hello");
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 3);
+	rig_after_ms(200);
+	struct out *o = rig_out();
+	assert_int_equal(o->seq, 3);
+	assert_string_equal((char *)o->data, "llo");
+}
+
+RUN_SUITE("tcp/ack", CASE(unacknowledged_data_comes_again_after_200_600_1400_ms),
+	CASE(the_timeout_follows_the_round_trips), CASE(a_retransmitted_segment_gives_no_sample),
+	CASE(a_lost_syn_makes_the_first_timeout_3_seconds), CASE(progress_restarts_the_timer),
+	CASE(a_timeout_starts_over_with_one_segment),
+	CASE(the_user_timeout_ends_the_connection_on_time),
+	CASE(the_default_user_timeout_is_30_seconds),
+	CASE(the_first_two_duplicates_let_new_segments_out),
+	CASE(the_third_duplicate_resends_the_oldest_segment),
+	CASE(a_partial_ack_resends_the_next_hole),
+	CASE(duplicates_after_a_timeout_do_not_start_recovery),
+	CASE(not_every_repeated_ack_is_a_duplicate),
+	CASE(an_ack_in_the_middle_of_a_segment_is_fine))

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/tcp/rig.h"
+
+static void expect_closed(enum tcp_close_reason reason, unsigned n_time_wait)
+{
+	assert_int_equal(rig.n_closed, 1);
+	assert_int_equal(rig.reason, reason);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 0);
+	assert_int_equal(rig.stack->tws.n_used, n_time_wait);
+}
+
+// RFC 9293 3.6, figure 12.
+static void we_close_first(void **state)
+{
+	rig_accept(PLAIN);
+	tcp_conn_shutdown(rig.conn);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, ACK | FIN);
+	assert_int_equal(o->seq, 1);
+	IN(.flags = ACK, .seq = 1, .ack = 2);
+	assert_int_equal(rig.n_closed, 0);
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 2);
+	assert_int_equal(rig.n_eof, 1);
+	o = rig_out();
+	assert_int_equal(o->flags, ACK);
+	assert_int_equal(o->seq, 2);
+	assert_int_equal(o->ack, 2);
+	expect_closed(TCP_CLOSE_DONE, 1);
+	rig_after_ms(59999);
+	assert_int_equal(rig.stack->tws.n_used, 1);
+	rig_after_ms(2);
+	assert_int_equal(rig.stack->tws.n_used, 0);
+}
+
+static void they_close_first(void **state)
+{
+	rig_accept(PLAIN);
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 1);
+	assert_int_equal(rig.n_eof, 1);
+	assert_int_equal(rig_out()->ack, 2);
+	rig_write("still talking");
+	assert_int_equal(rig_out()->len, 13);
+	IN(.flags = ACK, .seq = 2, .ack = 14);
+	tcp_conn_shutdown(rig.conn);
+	assert_int_equal(rig_out()->flags, ACK | FIN);
+	IN(.flags = ACK, .seq = 2, .ack = 15);
+	expect_closed(TCP_CLOSE_DONE, 0); // they wait, not we
+	NO_OUT();
+}
+
+static void both_close_in_one_turn(void **state)
+{
+	rig_accept(PLAIN);
+	rig.shutdown_in_eof = true;
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 1);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, ACK | FIN);
+	assert_int_equal(o->ack, 2);
+	NO_OUT();
+	IN(.flags = ACK, .seq = 2, .ack = 2);
+	expect_closed(TCP_CLOSE_DONE, 0);
+}
+
+// RFC 9293 3.6, figure 13.
+static void both_close_at_once(void **state)
+{
+	rig_accept(PLAIN);
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 1); // has not seen ours
+	assert_int_equal(rig_out()->ack, 2);
+	assert_int_equal(rig.n_closed, 0);
+	IN(.flags = ACK, .seq = 2, .ack = 2);
+	expect_closed(TCP_CLOSE_DONE, 1);
+}
+
+static void fin_and_its_ack_may_come_together(void **state)
+{
+	rig_accept(PLAIN);
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 2, .data = "bye");
+	assert_int_equal(rig.n_got, 3);
+	assert_int_equal(rig_out()->ack, 5);
+	expect_closed(TCP_CLOSE_DONE, 1);
+}
+
+static void receiving_goes_on_after_our_fin(void **state)
+{
+	rig_accept(PLAIN);
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 2, .data = "later");
+	rig_after_ms(10000);
+	IN(.flags = ACK, .seq = 6, .ack = 2, .data = "and later");
+	assert_int_equal(rig.n_got, 14);
+	assert_int_equal(rig.n_closed, 0);
+	rig_skip();
+}
+
+static void a_lost_fin_is_sent_again_with_its_data(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write("last words");
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	rig_after_ms(200);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, ACK | FIN | PSH);
+	assert_int_equal(o->len, 10);
+	IN(.flags = ACK, .seq = 1, .ack = 11); // all but the FIN
+	rig_after_ms(200);
+	o = rig_out();
+	assert_int_equal(o->flags, ACK | FIN);
+	assert_int_equal(o->seq, 11);
+	assert_int_equal(o->len, 0);
+}
+
+static void fin_waits_for_the_queue(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(11 * MSS);
+	tcp_conn_shutdown(rig.conn);
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(rig_out()->flags, ACK);
+	NO_OUT();
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 10 * MSS);
+	assert_int_equal(rig_out()->flags, ACK | FIN | PSH);
+}
+
+static void bytes_that_the_owner_has_not_read_survive_the_close(void **state)
+{
+	rig_accept(PLAIN);
+	rig.appetite = 0;
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 2, .data = "unread");
+	assert_int_equal(rig_out()->ack, 8);
+	assert_int_equal(rig.n_closed, 0);
+	IN(.flags = RST, .seq = 8); // RFC 1337
+	assert_int_equal(rig.n_closed, 0);
+	rig.appetite = SIZE_MAX;
+	tcp_conn_resume(rig.conn);
+	assert_memory_equal(rig.got, "unread", 6);
+	assert_int_equal(rig.n_eof, 1);
+	expect_closed(TCP_CLOSE_DONE, 1);
+}
+
+static void an_abort_resets_and_says_nothing(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write("never");
+	tcp_conn_abort(rig.conn);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, RST | ACK);
+	assert_int_equal(o->seq, 1);
+	assert_int_equal(rig.n_closed, 0);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 0);
+	assert_int_equal(rig.chunks.n_used, 0);
+	NO_OUT();
+}
+
+static void we_close(void)
+{
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 2);
+	rig_skip();
+	assert_int_equal(rig.stack->tws.n_used, 1);
+}
+
+static void time_wait_acknowledges_a_repeated_fin_and_waits_anew(void **state)
+{
+	rig_accept(PLAIN);
+	we_close();
+	rig_after_ms(50000);
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 2);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, ACK);
+	assert_int_equal(o->seq, 2);
+	assert_int_equal(o->ack, 2);
+	rig_after_ms(59999);
+	assert_int_equal(rig.stack->tws.n_used, 1);
+	rig_after_ms(2);
+	assert_int_equal(rig.stack->tws.n_used, 0);
+}
+
+// RFC 1337.
+static void time_wait_ignores_a_reset(void **state)
+{
+	rig_accept(PLAIN);
+	we_close();
+	IN(.flags = RST, .seq = 2);
+	assert_int_equal(rig.stack->tws.n_used, 1);
+	NO_OUT();
+}
+
+static void time_wait_answers_strays_at_most_twice_a_second(void **state)
+{
+	rig_accept(PLAIN);
+	we_close();
+	for (unsigned i = 0; i < 100; i++)
+		IN(.flags = ACK, .seq = 2, .ack = 2);
+	rig_out();
+	NO_OUT();
+}
+
+// RFC 9293 3.6.1, MAY-2.
+static void a_syn_beyond_the_old_connection_ends_time_wait(void **state)
+{
+	rig_accept(PLAIN);
+	we_close();
+	uint32_t old = rig.stack->tws.n_used ? rig.iss + 2 : 0;
+	IN(.flags = SYN, .seq = 1, .opts = PLAIN); // not beyond: their FIN was 1
+	assert_int_equal(rig.stack->tws.n_used, 1);
+	rig_skip();
+	IN(.flags = SYN, .seq = 3, .opts = PLAIN);
+	assert_int_equal(rig.stack->tws.n_used, 0);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, SYN | ACK);
+	assert_true(seq_lt(old, rig.iss)); // RFC 6191 2
+	assert_int_equal(rig_count(TCP_TIME_WAIT_REUSED), 1);
+}
+
+// RFC 6191 2: a newer timestamp is enough, whatever the sequence number.
+static void a_newer_timestamp_ends_time_wait(void **state)
+{
+	struct tcp_opts ts = {.has_mss = true, .mss = MSS, .has_ts = true, .ts_val = 1000};
+	rig_accept(ts);
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 2, .opts = {.has_ts = true, .ts_val = 1001});
+	rig_skip();
+	ts.ts_val = 1000; // older
+	IN(.flags = SYN, .seq = 5000, .opts = ts);
+	assert_int_equal(rig.stack->tws.n_used, 1);
+	rig_skip();
+	ts.ts_val = 1002;
+	IN(.flags = SYN, .seq = 0x80000000, .opts = ts);
+	assert_int_equal(rig.stack->tws.n_used, 0);
+	assert_int_equal(rig_out()->flags, SYN | ACK);
+}
+
+static void the_oldest_time_wait_makes_room(void **state)
+{
+	for (uint16_t port = 1; port <= 6; port++) {
+		rig.flow.remote_port = port;
+		rig_accept(PLAIN);
+		tcp_conn_shutdown(rig.conn);
+		rig_skip();
+		IN(.flags = ACK | FIN, .seq = 1, .ack = 2);
+		rig_skip();
+	}
+	assert_int_equal(rig.stack->tws.n_used, 4);
+	assert_int_equal(rig_count(TCP_TIME_WAIT_EVICTED), 2);
+	IN(.flags = ACK, .seq = 2, .ack = 2, .from = 2); // gone: nowhere
+	assert_int_equal(rig_out()->flags, RST);
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 2, .from = 3); // still here
+	assert_int_equal(rig_out()->flags, ACK);
+}
+
+static void without_time_wait_records_the_end_is_the_end(void **state)
+{
+	rig.conf.max_time_wait = 0;
+	rig_restart();
+	rig_accept(PLAIN);
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 2);
+	assert_int_equal(rig_out()->ack, 2);
+	expect_closed(TCP_CLOSE_DONE, 0);
+}
+
+static void shutdown_before_the_handshake_sends_fin_after_it(void **state)
+{
+	rig_begin_connect(TCP_S);
+	rig_write("one shot");
+	tcp_conn_shutdown(rig.conn);
+	NO_OUT();
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = PLAIN);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, ACK | PSH | FIN);
+	assert_int_equal(o->len, 8);
+}
+
+RUN_SUITE("tcp/close", CASE(we_close_first), CASE(they_close_first), CASE(both_close_in_one_turn),
+	CASE(both_close_at_once), CASE(fin_and_its_ack_may_come_together),
+	CASE(receiving_goes_on_after_our_fin), CASE(a_lost_fin_is_sent_again_with_its_data),
+	CASE(fin_waits_for_the_queue), CASE(bytes_that_the_owner_has_not_read_survive_the_close),
+	CASE(an_abort_resets_and_says_nothing),
+	CASE(time_wait_acknowledges_a_repeated_fin_and_waits_anew), CASE(time_wait_ignores_a_reset),
+	CASE(time_wait_answers_strays_at_most_twice_a_second),
+	CASE(a_syn_beyond_the_old_connection_ends_time_wait),
+	CASE(a_newer_timestamp_ends_time_wait), CASE(the_oldest_time_wait_makes_room),
+	CASE(without_time_wait_records_the_end_is_the_end),
+	CASE(shutdown_before_the_handshake_sends_fin_after_it))

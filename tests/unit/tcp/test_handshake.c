@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/tcp/rig.h"
+
+static const struct tcp_conn_ops no_ops;
+
+static struct tcp_flow flow_to(uint16_t local_port, uint16_t remote_port)
+{
+	return (struct tcp_flow){rig.flow.local, rig.flow.remote, local_port, remote_port};
+}
+
+// RFC 9293 3.5, figure 6.
+static void an_active_open_takes_three_segments(void **state)
+{
+	rig_begin_connect(TCP_S);
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = PLAIN);
+	assert_int_equal(rig.n_established, 1);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, ACK);
+	assert_int_equal(o->seq, 1);
+	assert_int_equal(o->ack, 1);
+	NO_OUT();
+	assert_int_equal(rig_count(TCP_OPENED), 1);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 1);
+}
+
+static void our_syn_offers_mss_scale_and_timestamps(void **state)
+{
+	rig.conf.recv_window = 1 << 20;
+	rig_restart();
+	struct tcp_flow flow = flow_to(0, 443);
+	assert_non_null(tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL));
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, SYN);
+	assert_int_equal(o->opts.mss, 1460);
+	assert_int_equal(o->wnd, 65535); // never scaled in a SYN (RFC 7323 2.2)
+	assert_true(o->opts.has_wscale);
+	assert_int_equal(o->opts.wscale, 5);
+	assert_true(o->opts.has_ts);
+}
+
+static void the_ack_of_a_syn_ack_carries_what_was_queued(void **state)
+{
+	rig_begin_connect(TCP_S);
+	rig_write("hello");
+	NO_OUT();
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = PLAIN);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, ACK | PSH);
+	assert_string_equal((char *)o->data, "hello");
+	NO_OUT();
+}
+
+static void a_passive_open_is_accepted_with_the_third_segment(void **state)
+{
+	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, SYN | ACK);
+	assert_int_equal(o->ack, 1);
+	assert_false(o->opts.has_ts); // only what they offered
+	assert_false(o->opts.has_wscale);
+	assert_null(rig.conn);
+	IN(.flags = ACK, .seq = 1, .ack = 1);
+	assert_non_null(rig.conn);
+	assert_int_equal(rig_count(TCP_ACCEPTED), 1);
+	assert_int_equal(rig.n_established, 0); // accept says it
+	NO_OUT();
+}
+
+static void data_on_the_third_segment_is_delivered(void **state)
+{
+	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "GET");
+	assert_int_equal(rig.n_got, 3);
+}
+
+// RFC 6298: 1 s, then twice as long each time.
+static void an_unanswered_syn_comes_again_after_1_3_7_seconds(void **state)
+{
+	struct tcp_flow flow = flow_to(0, 443);
+	assert_non_null(tcp_connect(rig.stack, &flow, 10 * TCP_S, &no_ops, NULL));
+	rig_at_ms(9000);
+	static const unsigned at[] = {0, 1000, 3000, 7000};
+	for (unsigned i = 0; i < 4; i++) {
+		struct out *o = rig_out();
+		assert_int_equal(o->flags, SYN);
+		assert_int_equal(o->seq, 0);
+		assert_int_equal(rig_ms(o), at[i]);
+	}
+	NO_OUT();
+}
+
+static void a_connect_timeout_is_reported_on_time(void **state)
+{
+	rig_begin_connect(2500 * TCP_MS);
+	rig_at_ms(2499);
+	assert_int_equal(rig.n_closed, 0);
+	rig_at_ms(2500);
+	assert_int_equal(rig.n_closed, 1);
+	assert_int_equal(rig.reason, TCP_CLOSE_CONNECT_TIMEOUT);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 0);
+}
+
+static void the_reset_of_a_syn_means_refused(void **state)
+{
+	rig_begin_connect(TCP_S);
+	IN(.flags = RST | ACK, .seq = 0, .ack = 1);
+	assert_int_equal(rig.n_closed, 1);
+	assert_int_equal(rig.reason, TCP_CLOSE_REFUSED);
+	NO_OUT();
+}
+
+// RFC 5927: ICMP errors are hints, and only believed before the connection exists.
+static void unreachable_ends_only_a_connection_that_is_not_open_yet(void **state)
+{
+	rig_begin_connect(TCP_S);
+	tcp_stack_unreachable(rig.stack, &rig.flow);
+	assert_int_equal(rig.n_closed, 1);
+	assert_int_equal(rig.reason, TCP_CLOSE_UNREACHABLE);
+	rig_connect(PLAIN);
+	tcp_stack_unreachable(rig.stack, &rig.flow);
+	assert_int_equal(rig.n_closed, 1);
+}
+
+// RFC 9293 3.10.7.3: only an acceptable ACK makes a RST in SYN_SENT valid.
+static void a_reset_without_our_sequence_number_is_ignored(void **state)
+{
+	struct tcp_flow flow = flow_to(0, 443);
+	struct tcp_conn *c = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+	rig.flow = *tcp_conn_flow(c);
+	rig_skip();
+	IN(.flags = RST, .seq = 0);
+	IN(.flags = RST | ACK, .seq = 0, .ack = 2);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 1);
+	assert_int_equal(rig_count(TCP_DROP_SYN_SENT), 2);
+	NO_OUT();
+}
+
+static void a_wrong_ack_of_our_syn_is_answered_by_reset(void **state)
+{
+	struct tcp_flow flow = flow_to(0, 443);
+	struct tcp_conn *c = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+	rig.flow = *tcp_conn_flow(c);
+	rig_skip();
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 77);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, RST);
+	assert_int_equal(o->seq, 77);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 1);
+}
+
+// RFC 9293 3.5, figure 7.
+static void both_sides_may_open_at_once(void **state)
+{
+	rig_begin_connect(TCP_S);
+	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, SYN | ACK);
+	assert_int_equal(o->seq, 0);
+	assert_int_equal(o->ack, 1);
+	// Their SYN-ACK is a repetition; the plain ACKs that answer both complete it.
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 1);
+	o = rig_out();
+	assert_int_equal(o->flags, ACK);
+	assert_int_equal(o->seq, 1);
+	assert_int_equal(o->ack, 1);
+	assert_int_equal(rig.n_established, 0);
+	IN(.flags = ACK, .seq = 1, .ack = 1);
+	assert_int_equal(rig.n_established, 1);
+}
+
+static void a_repeated_syn_gets_the_same_syn_ack(void **state)
+{
+	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
+	struct out first = *rig_out();
+	uint32_t iss = rig.iss;
+	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, SYN | ACK);
+	assert_int_equal(rig.iss, iss);
+	assert_int_equal(o->ack, first.ack);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 1);
+}
+
+static void a_syn_ack_comes_again_until_patience_ends(void **state)
+{
+	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
+	rig_at_ms(16000);
+	static const unsigned at[] = {0, 1000, 3000, 7000};
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(rig_ms(rig_out()), at[i]);
+	NO_OUT();
+	assert_int_equal(rig_count(TCP_HALF_OPEN_EXPIRED), 1);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 0);
+	assert_int_equal(rig.stack->n_half_open, 0);
+}
+
+static void a_wrong_third_segment_is_answered_by_reset(void **state)
+{
+	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 9);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, RST);
+	assert_int_equal(o->seq, 9);
+	assert_null(rig.conn);
+	IN(.flags = ACK, .seq = 1, .ack = 1);
+	assert_non_null(rig.conn);
+}
+
+static void a_reset_ends_a_half_open_connection(void **state)
+{
+	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
+	rig_skip();
+	IN(.flags = RST, .seq = 1);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 0);
+	assert_int_equal(rig.stack->n_half_open, 0);
+}
+
+static void a_refused_accept_resets(void **state)
+{
+	rig.refuse = true;
+	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "lost");
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, RST | ACK);
+	assert_int_equal(o->seq, 1);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 0);
+	assert_int_equal(rig_count(TCP_ACCEPT_REFUSED), 1);
+}
+
+static void after_unlisten_new_connections_are_reset_and_old_ones_stay(void **state)
+{
+	rig_accept(PLAIN);
+	IN(.flags = SYN, .seq = 0, .from = 2, .opts = PLAIN);
+	rig_skip();
+	tcp_unlisten(rig.stack, &rig.flow.local, 80);
+	IN(.flags = SYN, .seq = 0, .from = 3, .opts = PLAIN);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, RST | ACK);
+	assert_int_equal(o->ack, 1);
+	IN(.flags = ACK, .seq = 1, .ack = 1, .from = 2); // half open at that time
+	assert_int_equal(rig_out()->flags, RST | ACK);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 1);
+	assert_int_equal(tcp_listen(rig.stack, &rig.flow.local, 80, NULL, NULL), 0);
+}
+
+static void half_open_connections_are_capped(void **state)
+{
+	for (uint16_t port = 1; port <= 6; port++)
+		IN(.flags = SYN, .seq = 0, .from = port, .opts = PLAIN);
+	rig_skip();
+	assert_int_equal(rig.stack->n_half_open, 4);
+	assert_int_equal(rig_count(TCP_DROP_HALF_OPEN_FULL), 2);
+}
+
+static void connections_are_capped(void **state)
+{
+	rig.conf.max_half_open = 100;
+	rig_restart();
+	for (uint16_t port = 1; port <= 20; port++)
+		IN(.flags = SYN, .seq = 0, .from = port, .opts = PLAIN);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 16);
+	assert_int_equal(rig_count(TCP_DROP_CONNS_FULL), 4);
+	struct tcp_flow flow = flow_to(0, 443);
+	assert_null(tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL));
+}
+
+static void one_address_and_port_has_one_listener(void **state)
+{
+	assert_int_equal(tcp_listen(rig.stack, &rig.flow.local, 80, NULL, NULL), -98);
+	for (uint16_t port = 1000; port < 1000 + TCP_MAX_LISTENERS - 1; port++)
+		assert_int_equal(tcp_listen(rig.stack, &rig.flow.local, port, NULL, NULL), 0);
+	assert_int_equal(tcp_listen(rig.stack, &rig.flow.local, 1, NULL, NULL), -12);
+}
+
+static void an_offered_mss_below_536_is_raised_and_counted(void **state)
+{
+	rig_accept((struct tcp_opts){.has_mss = true, .mss = 88});
+	assert_int_equal(rig_count(TCP_SMALL_MSS), 1);
+	rig_write_n(1000);
+	assert_int_equal(rig_out()->len, 536);
+}
+
+// RFC 9293 3.7.1: 536 without the option.
+static void without_an_mss_option_segments_carry_536(void **state)
+{
+	rig_accept((struct tcp_opts){0});
+	assert_int_equal(rig_count(TCP_SMALL_MSS), 0);
+	rig_write_n(1000);
+	assert_int_equal(rig_out()->len, 536);
+}
+
+static void the_mtu_bounds_the_peers_mss(void **state)
+{
+	rig_accept((struct tcp_opts){.has_mss = true, .mss = 8960});
+	rig_write_n(3000);
+	assert_int_equal(rig_out()->len, 1460);
+}
+
+// RFC 7323 2.2: the window of a SYN is not scaled, all later ones are.
+static void the_peers_window_scale_applies_after_the_syn(void **state)
+{
+	rig_accept(
+		(struct tcp_opts){.has_mss = true, .mss = 1000, .has_wscale = true, .wscale = 14});
+	assert_int_equal(rig.conn->snd_wscale, 14);
+	IN(.flags = ACK, .seq = 1, .ack = 1, .wnd = 2);
+	assert_int_equal(rig.conn->snd_wnd, 2 << 14);
+}
+
+// RFC 6528: the same address pair gets growing numbers, others unrelated ones.
+static void sequence_numbers_are_keyed_and_grow_with_time(void **state)
+{
+	struct tcp_flow a = flow_to(1, 2), b = flow_to(1, 3);
+	uint32_t a0 = tcp_isn(rig.stack, &a), b0 = tcp_isn(rig.stack, &b);
+	rig_at_ms(1000);
+	assert_int_equal(tcp_isn(rig.stack, &a) - a0, 250000);
+	assert_int_equal(tcp_isn(rig.stack, &b) - b0, 250000);
+	assert_true(a0 - b0 > 1000 && b0 - a0 > 1000);
+	rig.conf.secret[0]++;
+	uint32_t before = tcp_isn(rig.stack, &a);
+	rig_restart();
+	rig_at_ms(1000);
+	assert_int_not_equal(tcp_isn(rig.stack, &a), before);
+}
+
+// RFC 6056 3.3.3.
+static void picked_ports_differ_and_are_ephemeral(void **state)
+{
+	uint16_t last = 0;
+	for (unsigned i = 0; i < 10; i++) {
+		struct tcp_flow flow = flow_to(0, 443);
+		struct tcp_conn *c = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+		uint16_t port = tcp_conn_flow(c)->local_port;
+		assert_true(port >= 32768 && port < 61000);
+		assert_int_not_equal(port, last);
+		last = port;
+	}
+}
+
+static void a_port_in_use_is_not_given_twice(void **state)
+{
+	struct tcp_flow flow = flow_to(1234, 443);
+	assert_non_null(tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL));
+	assert_null(tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL));
+	flow.remote_port = 444;
+	assert_non_null(tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL));
+}
+
+RUN_SUITE("tcp/handshake", CASE(an_active_open_takes_three_segments),
+	CASE(our_syn_offers_mss_scale_and_timestamps),
+	CASE(the_ack_of_a_syn_ack_carries_what_was_queued),
+	CASE(a_passive_open_is_accepted_with_the_third_segment),
+	CASE(data_on_the_third_segment_is_delivered),
+	CASE(an_unanswered_syn_comes_again_after_1_3_7_seconds),
+	CASE(a_connect_timeout_is_reported_on_time), CASE(the_reset_of_a_syn_means_refused),
+	CASE(unreachable_ends_only_a_connection_that_is_not_open_yet),
+	CASE(a_reset_without_our_sequence_number_is_ignored),
+	CASE(a_wrong_ack_of_our_syn_is_answered_by_reset), CASE(both_sides_may_open_at_once),
+	CASE(a_repeated_syn_gets_the_same_syn_ack), CASE(a_syn_ack_comes_again_until_patience_ends),
+	CASE(a_wrong_third_segment_is_answered_by_reset), CASE(a_reset_ends_a_half_open_connection),
+	CASE(a_refused_accept_resets),
+	CASE(after_unlisten_new_connections_are_reset_and_old_ones_stay),
+	CASE(half_open_connections_are_capped), CASE(connections_are_capped),
+	CASE(one_address_and_port_has_one_listener),
+	CASE(an_offered_mss_below_536_is_raised_and_counted),
+	CASE(without_an_mss_option_segments_carry_536), CASE(the_mtu_bounds_the_peers_mss),
+	CASE(the_peers_window_scale_applies_after_the_syn),
+	CASE(sequence_numbers_are_keyed_and_grow_with_time),
+	CASE(picked_ports_differ_and_are_ephemeral), CASE(a_port_in_use_is_not_given_twice))

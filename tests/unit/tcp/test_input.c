@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/tcp/csum.h"
+#include "tests/unit/tcp/rig.h"
+
+static const struct tcp_opts with_ts = {
+	.has_mss = true, .mss = MSS, .has_ts = true, .ts_val = 1000};
+
+static void raw_in(const uint8_t *segment, size_t len)
+{
+	tcp_stack_input(rig.stack, &rig.flow.local, &rig.flow.remote, segment, len);
+}
+
+// A valid segment with the checksum filled in after `change` was applied.
+static void changed_in(size_t at, uint8_t byte)
+{
+	uint8_t segment[20] = {0x9c, 0x40, 0, 80, [12] = 5 << 4, [13] = ACK};
+	segment[at] = byte;
+	uint16_t sum = tcp_csum(&rig.flow.remote, &rig.flow.local, segment, 20);
+	memcpy(segment + 16, &sum, 2);
+	raw_in(segment, 20);
+}
+
+static void malformed_segments_are_dropped_by_cause(void **state)
+{
+	uint8_t segment[20] = {0x9c, 0x40, 0, 80, [12] = 5 << 4};
+	for (size_t len = 0; len < 20; len++)
+		raw_in(segment, len);
+	assert_int_equal(rig_count(TCP_DROP_SHORT), 20);
+	raw_in(segment, 20);
+	assert_int_equal(rig_count(TCP_DROP_CHECKSUM), 1);
+	changed_in(12, 4 << 4);
+	changed_in(12, 15 << 4);
+	assert_int_equal(rig_count(TCP_DROP_OFFSET), 2);
+	changed_in(3, 0); // to port 0
+	assert_int_equal(rig_count(TCP_DROP_PORT), 1);
+	changed_in(13, SYN | FIN | ACK);
+	changed_in(13, SYN | RST);
+	assert_int_equal(rig_count(TCP_DROP_FLAGS), 2);
+	NO_OUT();
+	assert_int_equal(rig_count(TCP_SEGS_IN), 26);
+}
+
+static void a_segment_from_itself_to_itself_is_dropped(void **state)
+{
+	rig.flow.remote = rig.flow.local;
+	IN(.flags = SYN, .seq = 0, .from = 80);
+	assert_int_equal(rig_count(TCP_DROP_PORT), 1);
+	NO_OUT();
+}
+
+// RFC 9293 3.10.7.1.
+static void a_segment_to_nowhere_is_reset_in_kind(void **state)
+{
+	IN(.flags = ACK, .seq = 5, .ack = 7, .to = 81);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, RST);
+	assert_int_equal(o->seq, 7);
+	IN(.flags = SYN, .seq = 5, .to = 81);
+	o = rig_out();
+	assert_int_equal(o->flags, RST | ACK);
+	assert_int_equal(o->seq + rig.iss, 0);
+	assert_int_equal(o->ack, 6);
+	IN(.flags = FIN, .seq = 5, .to = 81, .data = "xyz");
+	assert_int_equal(rig_out()->ack, 9);
+	IN(.flags = RST, .seq = 5, .to = 81);
+	NO_OUT();
+	assert_int_equal(rig_count(TCP_DROP_NOWHERE), 3);
+	assert_int_equal(rig_count(TCP_DROP_STRAY_RST), 1);
+}
+
+// RFC 5961 3.2.
+static void only_an_exact_reset_resets(void **state)
+{
+	rig_accept(PLAIN);
+	IN(.flags = RST, .seq = 2);
+	assert_int_equal(rig.n_closed, 0);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, ACK); // the challenge
+	assert_int_equal(o->seq, 1);
+	assert_int_equal(o->ack, 1);
+	IN(.flags = RST, .seq = 0);
+	IN(.flags = RST, .seq = 1 + 65535); // beyond the window: no answer either
+	NO_OUT();
+	assert_int_equal(rig.n_closed, 0);
+	assert_int_equal(rig_count(TCP_DROP_RST_SEQUENCE), 3);
+	IN(.flags = RST, .seq = 1);
+	assert_int_equal(rig.n_closed, 1);
+	assert_int_equal(rig.reason, TCP_CLOSE_RESET);
+}
+
+// RFC 5961 7, but per connection.
+static void challenges_come_at_most_once_in_half_a_second(void **state)
+{
+	rig_accept(PLAIN);
+	for (unsigned i = 0; i < 100; i++) {
+		IN(.flags = RST, .seq = 2);
+		IN(.flags = SYN, .seq = 100);
+		IN(.flags = ACK, .seq = 1, .ack = 1000);
+		rig_after_ms(1);
+	}
+	rig_out();
+	NO_OUT();
+	rig_after_ms(400);
+	IN(.flags = RST, .seq = 2);
+	rig_out();
+	assert_int_equal(rig_count(TCP_CHALLENGE_ACKS), 2);
+}
+
+// RFC 5961 4.2, wherever its sequence number is.
+static void a_syn_in_a_connection_is_challenged(void **state)
+{
+	static const uint32_t seqs[] = {0, 1, 500, 100000, 0x80000000};
+	rig_accept(PLAIN);
+	for (unsigned i = 0; i < 5; i++) {
+		IN(.flags = SYN, .seq = seqs[i]);
+		struct out *o = rig_out();
+		assert_int_equal(o->flags, ACK);
+		assert_int_equal(o->ack, 1);
+		rig_after_ms(500);
+	}
+	assert_int_equal(rig.n_closed, 0);
+	assert_int_equal(rig_count(TCP_DROP_SYN), 5);
+}
+
+// RFC 5961 5.2: MAX.SND.WND is how far back an ACK may lie.
+static void acks_outside_of_the_acceptable_range_carry_no_data_in(void **state)
+{
+	rig_accept(PLAIN);
+	IN(.flags = ACK, .seq = 1, .ack = 2, .data = "unsent");
+	assert_int_equal(rig_count(TCP_DROP_ACK_UNSENT), 1);
+	assert_int_equal(rig_out()->flags, ACK);
+	rig_after_ms(500);
+	IN(.flags = ACK, .seq = 1, .ack = 1u - 65536, .data = "ancient");
+	assert_int_equal(rig_count(TCP_DROP_ACK_OLD), 1);
+	assert_int_equal(rig_out()->flags, ACK);
+	assert_int_equal(rig.n_got, 0);
+	IN(.flags = ACK, .seq = 1, .ack = 1u - 65535, .data = "old but fine");
+	assert_int_equal(rig.n_got, 12);
+}
+
+static void a_segment_without_ack_is_dropped(void **state)
+{
+	rig_accept(PLAIN);
+	IN(.flags = PSH, .seq = 1, .data = "x");
+	assert_int_equal(rig_count(TCP_DROP_NO_ACK), 1);
+	assert_int_equal(rig.n_got, 0);
+	NO_OUT();
+}
+
+// RFC 9293 3.10.7.4, first: the four cases of the acceptability test.
+static void segments_outside_of_the_window_are_acknowledged_and_dropped(void **state)
+{
+	rig_accept(PLAIN);
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "abc");
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "abc"); // wholly old: at once
+	assert_int_equal(rig_out()->ack, 4);
+	assert_int_equal(rig_count(TCP_DROP_OLD), 1);
+	IN(.flags = ACK, .seq = 4 + 65535 + 1, .ack = 1, .data = "far");
+	assert_int_equal(rig_out()->ack, 4);
+	assert_int_equal(rig_count(TCP_DROP_BEYOND_WINDOW), 1);
+	assert_int_equal(rig.n_got, 3);
+}
+
+static void a_segment_that_overlaps_what_was_received_gives_its_new_part(void **state)
+{
+	rig_accept(PLAIN);
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "abc");
+	IN(.flags = ACK, .seq = 2, .ack = 1, .data = "bcde");
+	assert_int_equal(rig.n_got, 5);
+	assert_memory_equal(rig.got, "abcde", 5);
+}
+
+static void a_keepalive_of_the_peer_is_answered(void **state)
+{
+	rig_accept(PLAIN);
+	IN(.flags = ACK, .seq = 0, .ack = 1);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, ACK);
+	assert_int_equal(o->ack, 1);
+}
+
+// RFC 7323 3.2.
+static void once_agreed_a_segment_without_timestamp_is_dropped(void **state)
+{
+	rig_accept(with_ts);
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "x");
+	assert_int_equal(rig_count(TCP_DROP_NO_TIMESTAMP), 1);
+	assert_int_equal(rig.n_got, 0);
+	IN(.flags = RST, .seq = 1); // which may come without
+	assert_int_equal(rig.n_closed, 1);
+}
+
+// RFC 7323 5.3.
+static void an_old_timestamp_is_dropped_and_acknowledged(void **state)
+{
+	rig_accept(with_ts);
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "x", .opts = {.has_ts = true, .ts_val = 999});
+	assert_int_equal(rig_count(TCP_DROP_OLD_TIMESTAMP), 1);
+	assert_int_equal(rig.n_got, 0);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, ACK);
+	assert_int_equal(o->opts.ts_ecr, 1000);
+}
+
+// RFC 7323 5.5.
+static void after_24_days_of_silence_any_timestamp_is_fine(void **state)
+{
+	rig_accept(with_ts);
+	twheel_advance(rig.wheel, UINT64_C(25) * 24 * 3600 * TCP_S);
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "x", .opts = {.has_ts = true, .ts_val = 9});
+	assert_int_equal(rig.n_got, 1);
+}
+
+// RFC 7323 4.3: the timestamp of the segment that the ACK answers, not of a later one.
+static void the_echoed_timestamp_is_that_of_the_oldest_unacknowledged_segment(void **state)
+{
+	rig_accept(with_ts);
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "a", .opts = {.has_ts = true, .ts_val = 1010});
+	IN(.flags = ACK, .seq = 2, .ack = 1, .data = "b", .opts = {.has_ts = true, .ts_val = 1020});
+	assert_int_equal(rig_out()->opts.ts_ecr, 1010);
+}
+
+static void an_empty_segment_at_the_right_edge_still_acknowledges(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write("hello");
+	rig_skip();
+	IN(.flags = ACK, .seq = 1 + 65535, .ack = 6);
+	assert_int_equal(rig.n_room, 1);
+	assert_int_equal(rig_count(TCP_DROP_BEYOND_WINDOW), 0);
+}
+
+static void an_abort_inside_on_data_is_safe(void **state)
+{
+	rig_accept(PLAIN);
+	rig.abort_in_data = true;
+	IN(.flags = ACK | FIN, .seq = 1, .ack = 1, .data = "x");
+	assert_int_equal(rig_out()->flags, RST | ACK);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 0);
+	assert_int_equal(rig.n_closed, 0);
+	assert_int_equal(rig.n_eof, 0);
+}
+
+RUN_SUITE("tcp/input", CASE(malformed_segments_are_dropped_by_cause),
+	CASE(a_segment_from_itself_to_itself_is_dropped),
+	CASE(a_segment_to_nowhere_is_reset_in_kind), CASE(only_an_exact_reset_resets),
+	CASE(challenges_come_at_most_once_in_half_a_second),
+	CASE(a_syn_in_a_connection_is_challenged),
+	CASE(acks_outside_of_the_acceptable_range_carry_no_data_in),
+	CASE(a_segment_without_ack_is_dropped),
+	CASE(segments_outside_of_the_window_are_acknowledged_and_dropped),
+	CASE(a_segment_that_overlaps_what_was_received_gives_its_new_part),
+	CASE(a_keepalive_of_the_peer_is_answered),
+	CASE(once_agreed_a_segment_without_timestamp_is_dropped),
+	CASE(an_old_timestamp_is_dropped_and_acknowledged),
+	CASE(after_24_days_of_silence_any_timestamp_is_fine),
+	CASE(the_echoed_timestamp_is_that_of_the_oldest_unacknowledged_segment),
+	CASE(an_empty_segment_at_the_right_edge_still_acknowledges),
+	CASE(an_abort_inside_on_data_is_safe))
