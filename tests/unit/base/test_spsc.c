@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/base/spsc.h"
+#include "tests/support/check.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+struct item {
+	uint64_t number, check;
+};
+
+static void a_full_ring_refuses_and_an_empty_one_gives_nothing(void **state)
+{
+	struct spsc r;
+	struct item item = {0};
+	assert_int_equal(spsc_init(&r, sizeof(item), 3), 0); // rounded up to 4
+	assert_false(spsc_read(&r, &item));
+	for (uint64_t i = 0; i < 4; i++)
+		assert_true(spsc_write(&r, &(struct item){i, ~i}));
+	assert_false(spsc_write(&r, &(struct item){9, 9}));
+	for (uint64_t i = 0; i < 4; i++) {
+		assert_true(spsc_read(&r, &item));
+		assert_int_equal(item.number, i);
+	}
+	assert_false(spsc_read(&r, &item));
+	spsc_fini(&r);
+}
+
+static void counters_may_wrap(void **state)
+{
+	struct spsc r;
+	struct item item;
+	assert_int_equal(spsc_init(&r, sizeof(item), 4), 0);
+	r.head = r.tail = UINT32_MAX - 5;
+	for (uint64_t i = 0; i < 20; i++) {
+		assert_true(spsc_write(&r, &(struct item){i, ~i}));
+		assert_true(spsc_read(&r, &item));
+		assert_int_equal(item.number, i);
+	}
+	spsc_fini(&r);
+}
+
+#define N_ITEMS 300000
+
+static void *write_all(void *arg)
+{
+	struct spsc *r = arg;
+	for (uint64_t i = 0; i < N_ITEMS; i++)
+		while (!spsc_write(r, &(struct item){i, ~i}))
+			sched_yield();
+	return NULL;
+}
+
+static void between_two_threads_every_item_arrives_whole_and_in_order(void **state)
+{
+	struct spsc r;
+	pthread_t writer;
+	assert_int_equal(spsc_init(&r, sizeof(struct item), 64), 0);
+	assert_int_equal(pthread_create(&writer, NULL, write_all, &r), 0);
+	for (uint64_t i = 0; i < N_ITEMS; i++) {
+		struct item item;
+		while (!spsc_read(&r, &item))
+			sched_yield();
+		assert_int_equal(item.number, i);
+		assert_int_equal(item.check, ~i);
+	}
+	assert_int_equal(pthread_join(writer, NULL), 0);
+	spsc_fini(&r);
+}
+
+RUN_SUITE("base/spsc", cmocka_unit_test(a_full_ring_refuses_and_an_empty_one_gives_nothing),
+	cmocka_unit_test(counters_may_wrap),
+	cmocka_unit_test(between_two_threads_every_item_arrives_whole_and_in_order))
