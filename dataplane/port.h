@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One network device: probed, configured with one rx/tx queue pair and one mbuf pool per worker,
 // started, closed. A queue is the worker's end of it: bursts in, a small batch of frames out.
-// Order of birth: eal_start, port_new, worker_new, worker_start; of death: worker_join, worker_free,
-// port_free, eal_stop.
+// Order of birth: eal_start, port_new, worker_new, worker_start; of death: worker_join,
+// worker_free, port_free, eal_stop.
 // Thread: port_* on ctrl while no worker runs; port_queue_* on the worker that owns the queue.
 #pragma once
 

@@ -17,52 +17,59 @@
 #define IP_PROTO_ICMP 1
 #define IP_PROTO_TCP 6
 
-// Each counter once: its name is the operators'.
+// Each counter once: its name is the operators'. What some of them mean:
+// eth_not_ours: for another station or a group. arp_asked, arp_answered: requests and replies we
+// sent. arp_learned: neighbours that became reachable, or stayed so when asked again. arp_not_ours:
+// neither for us nor an answer to us. arp_conflict: somebody else claims an address of ours.
+// arp_off_link: sender outside of the port's prefixes. hold_full, hold_dropped: frames that could
+// not wait, and that waited in vain. ip_total_length: beyond the frame, which was cut by the device
+// or lies. ip_broadcast: unicast packet in a broadcast frame. icmp_forged: quotes what we never
+// send. tcp_absent: segments before net_set_tcp().
 #define NET_COUNTERS(X)                                                                            \
 	X(rx_frames)                                                                               \
 	X(tx_frames)                                                                               \
-	X(tx_no_buffer) /* the device had none */                                                  \
+	X(tx_no_buffer)                                                                            \
 	X(tx_no_route)                                                                             \
 	X(tx_not_ip4)                                                                              \
 	X(eth_short)                                                                               \
-	X(eth_not_ours) /* for another station or a group */                                       \
+	X(eth_not_ours)                                                                            \
 	X(eth_bad_source)                                                                          \
 	X(eth_vlan)                                                                                \
 	X(eth_ip6)                                                                                 \
 	X(eth_unknown_type)                                                                        \
-	X(arp_asked) /* requests we sent */                                                        \
-	X(arp_answered) /* replies we sent */                                                      \
-	X(arp_learned) /* neighbours that became reachable */                                      \
+	X(arp_asked)                                                                               \
+	X(arp_answered)                                                                            \
+	X(arp_learned)                                                                             \
 	X(arp_malformed)                                                                           \
-	X(arp_not_ours) /* neither for us nor an answer to us */                                   \
-	X(arp_conflict) /* somebody else claims an address of ours */                              \
-	X(arp_off_link) /* sender outside of the port's prefixes */                                \
+	X(arp_not_ours)                                                                            \
+	X(arp_conflict)                                                                            \
+	X(arp_off_link)                                                                            \
 	X(neigh_full)                                                                              \
 	X(neigh_evicted)                                                                           \
-	X(neigh_failed) /* neighbours that never answered */                                       \
-	X(hold_full) /* frames: too many wait already */                                           \
-	X(hold_dropped) /* frames: their neighbour never answered */                               \
+	X(neigh_failed)                                                                            \
+	X(hold_full)                                                                               \
+	X(hold_dropped)                                                                            \
 	X(ip_short)                                                                                \
 	X(ip_version)                                                                              \
 	X(ip_header_length)                                                                        \
-	X(ip_total_length) /* beyond the frame: cut by the device, or lying */                     \
+	X(ip_total_length)                                                                         \
 	X(ip_checksum)                                                                             \
 	X(ip_options)                                                                              \
 	X(ip_fragment)                                                                             \
 	X(ip_not_ours)                                                                             \
-	X(ip_broadcast) /* unicast packet in a broadcast frame */                                  \
-	X(ip_martian) /* impossible source */                                                      \
+	X(ip_broadcast)                                                                            \
+	X(ip_martian)                                                                              \
 	X(ip_unknown_protocol)                                                                     \
 	X(icmp_malformed)                                                                          \
 	X(icmp_checksum)                                                                           \
 	X(icmp_echo)                                                                               \
 	X(icmp_echo_limited)                                                                       \
-	X(icmp_unreachable) /* passed to TCP */                                                    \
+	X(icmp_unreachable)                                                                        \
 	X(icmp_fragmentation_needed)                                                               \
-	X(icmp_forged) /* quotes what we never send */                                             \
+	X(icmp_forged)                                                                             \
 	X(icmp_ignored)                                                                            \
 	X(tcp_segments)                                                                            \
-	X(tcp_absent) /* segments before net_set_tcp() */
+	X(tcp_absent)
 
 enum net_counter {
 #define X(name) NET_##name,
