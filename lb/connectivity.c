@@ -121,8 +121,6 @@ static void on_released(struct lb_connectivity *c, struct record *r, struct lb_e
 {
 	if (r->n_releasing == 0 || --r->n_releasing > 0)
 		return;
-	if (e->n_refs == 0)
-		*r = (struct record){0};
 	lb_endpoint_free_released(c->endpoints, e);
 }
 

@@ -31,6 +31,51 @@ err:
 	return NULL;
 }
 
+static struct lb_cluster_page *page_new(const struct lb_cluster_page *from)
+{
+	struct lb_cluster_page *p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->n_refs = 1;
+	for (uint32_t i = 0; from && i < LB_CLUSTERS_PER_PAGE; i++)
+		if (from->clusters[i])
+			p->clusters[i] = lb_cluster_get(from->clusters[i]);
+	return p;
+}
+
+static void page_put(struct lb_cluster_page *p)
+{
+	if (!p || --p->n_refs)
+		return;
+	for (uint32_t i = 0; i < LB_CLUSTERS_PER_PAGE; i++)
+		lb_cluster_put(p->clusters[i]);
+	free(p);
+}
+
+// The page of this id, no other snapshot's. NULL = no memory.
+static struct lb_cluster_page *own_page(struct lb_snapshot *s, uint32_t id)
+{
+	uint32_t n = id / LB_CLUSTERS_PER_PAGE + 1;
+	if (n > s->n_pages) {
+		struct lb_cluster_page **pages =
+			realloc(s->pages, n * sizeof(struct lb_cluster_page *));
+		if (!pages)
+			return NULL;
+		memset(pages + s->n_pages, 0, (n - s->n_pages) * sizeof(pages[0]));
+		s->pages = pages;
+		s->n_pages = n;
+	}
+	struct lb_cluster_page *old = s->pages[n - 1];
+	if (old && old->n_refs == 1)
+		return old;
+	struct lb_cluster_page *page = page_new(old);
+	if (!page)
+		return NULL;
+	page_put(old);
+	s->pages[n - 1] = page;
+	return page;
+}
+
 struct lb_snapshot *lb_snapshot_copy(const struct lb_snapshot *from)
 {
 	struct lb_snapshot *s = lb_snapshot_new(0, "");
@@ -39,8 +84,8 @@ struct lb_snapshot *lb_snapshot_copy(const struct lb_snapshot *from)
 	free(s->frontends);
 	s->version = from->version + 1;
 	s->frontends = calloc((size_t)from->n_frontends + 1, sizeof(s->frontends[0]));
-	s->clusters = malloc(((size_t)from->n_clusters + 1) * sizeof(struct lb_cluster *));
-	if (!s->frontends || !s->clusters)
+	s->pages = malloc(((size_t)from->n_pages + 1) * sizeof(struct lb_cluster_page *));
+	if (!s->frontends || !s->pages)
 		goto err;
 	for (; s->n_frontends < from->n_frontends; s->n_frontends++) {
 		const struct lb_frontend *f = &from->frontends[s->n_frontends];
@@ -51,9 +96,11 @@ struct lb_snapshot *lb_snapshot_copy(const struct lb_snapshot *from)
 		if (f->routes)
 			s->frontends[s->n_frontends].routes = lb_route_table_get(f->routes);
 	}
-	for (; s->n_clusters < from->n_clusters; s->n_clusters++) {
-		struct lb_cluster *c = from->clusters[s->n_clusters];
-		s->clusters[s->n_clusters] = c ? lb_cluster_get(c) : NULL;
+	for (; s->n_pages < from->n_pages; s->n_pages++) {
+		struct lb_cluster_page *page = from->pages[s->n_pages];
+		if (page)
+			page->n_refs++;
+		s->pages[s->n_pages] = page;
 	}
 	return s;
 err:
@@ -76,33 +123,17 @@ int lb_snapshot_set_frontend(
 	return 0;
 }
 
-// In steps, so that n growing calls copy O(n) pointers in all.
-static int grow_clusters(struct lb_snapshot *s, uint32_t id)
-{
-	uint32_t n = id < 48 ? 64 : id + id / 3 + 1;
-	if (n > LB_MAX_CLUSTERS)
-		n = LB_MAX_CLUSTERS;
-	struct lb_cluster **more = realloc(s->clusters, n * sizeof(struct lb_cluster *));
-	if (!more)
-		return -ENOMEM;
-	memset(more + s->n_clusters, 0, (n - s->n_clusters) * sizeof(struct lb_cluster *));
-	s->clusters = more;
-	s->n_clusters = n;
-	return 0;
-}
-
 int lb_snapshot_set_cluster(struct lb_snapshot *s, uint32_t id, struct lb_cluster *cluster)
 {
 	CHECK(id < LB_MAX_CLUSTERS);
-	if (id >= s->n_clusters) {
-		if (!cluster)
-			return 0;
-		int err = grow_clusters(s, id);
-		if (err)
-			return err;
-	}
-	struct lb_cluster *old = s->clusters[id];
-	s->clusters[id] = cluster ? lb_cluster_get(cluster) : NULL;
+	if (lb_snapshot_cluster(s, id) == cluster)
+		return 0;
+	struct lb_cluster_page *page = own_page(s, id);
+	if (!page)
+		return -ENOMEM;
+	struct lb_cluster **place = &page->clusters[id % LB_CLUSTERS_PER_PAGE];
+	struct lb_cluster *old = *place;
+	*place = cluster ? lb_cluster_get(cluster) : NULL;
 	lb_cluster_put(old);
 	return 0;
 }
@@ -115,9 +146,9 @@ void lb_snapshot_free(struct lb_snapshot *s)
 		lb_route_table_put(s->frontends[i].routes);
 		free(s->frontends[i].error);
 	}
-	for (uint32_t i = 0; i < s->n_clusters; i++)
-		lb_cluster_put(s->clusters[i]);
+	for (uint32_t i = 0; i < s->n_pages; i++)
+		page_put(s->pages[i]);
 	free(s->frontends);
-	free(s->clusters);
+	free(s->pages);
 	free(s);
 }

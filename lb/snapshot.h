@@ -19,13 +19,20 @@ struct lb_frontend {
 	char *error; // owned; "" while there are routes
 };
 
+// The clusters by id, in pages: the next snapshot shares the pages in which nothing changed, so that
+// making it costs what changes and leaves the cache lines that workers read alone.
+#define LB_CLUSTERS_PER_PAGE 64
+struct lb_cluster_page {
+	struct lb_cluster *clusters[LB_CLUSTERS_PER_PAGE]; // counted; NULL = no such cluster
+	uint32_t n_refs; // ctrl only
+};
+
 struct lb_snapshot {
 	uint64_t version; // grows by one each publish
 	uint32_t n_frontends; // as many as shunt.yaml has, in its order
-	uint32_t n_clusters; // length of clusters
+	uint32_t n_pages; // length of pages
 	struct lb_frontend *frontends; // owned
-	struct lb_cluster *
-		*clusters; // owned array of counted pointers, by id; NULL = no such cluster
+	struct lb_cluster_page **pages; // owned array of counted pointers; NULL = an empty page
 	// lb/slot.c's own, from the moment another snapshot took this one's place.
 	struct {
 		struct lb_snapshot *newer; // ctrl only
@@ -46,5 +53,8 @@ void lb_snapshot_free(struct lb_snapshot *); // NULL is fine
 
 static inline const struct lb_cluster *lb_snapshot_cluster(const struct lb_snapshot *s, uint32_t id)
 {
-	return id < s->n_clusters ? s->clusters[id] : (const struct lb_cluster *)0;
+	uint32_t page = id / LB_CLUSTERS_PER_PAGE;
+	if (page >= s->n_pages || !s->pages[page])
+		return (const struct lb_cluster *)0;
+	return s->pages[page]->clusters[id % LB_CLUSTERS_PER_PAGE];
 }

@@ -63,6 +63,8 @@ static void copies_share_unchanged_parts(void **state)
 	assert_ptr_equal(lb_snapshot_cluster(b, LB_MAX_CLUSTERS - 1), c[3]);
 	assert_ptr_equal(lb_snapshot_cluster(b, 3), other);
 	assert_null(lb_snapshot_cluster(b, 200));
+	assert_ptr_equal(b->pages[LB_MAX_CLUSTERS / 64 - 1], a->pages[LB_MAX_CLUSTERS / 64 - 1]);
+	assert_ptr_not_equal(b->pages[0], a->pages[0]);
 	assert_ptr_equal(lb_snapshot_cluster(a, 3), c[1]); // the old one stays as it was
 	assert_ptr_equal(lb_snapshot_cluster(a, 200), c[2]);
 	for (int i = 0; i < 4; i++)
@@ -116,6 +118,13 @@ static void each_failed_allocation_is_survived(void **state)
 		assert_null(lb_snapshot_cluster(s, 1));
 	}
 	assert_int_equal(err, 0);
+	struct lb_snapshot *sharer = lb_snapshot_copy(s);
+	alloc_fail_arm(0);
+	err = lb_snapshot_set_cluster(sharer, 1, NULL); // its page must be copied
+	if (alloc_fail_disarm())
+		assert_int_equal(err, -ENOMEM);
+	assert_ptr_equal(lb_snapshot_cluster(s, 1), c);
+	lb_snapshot_free(sharer);
 	ALLOC_FAIL_EACH(copy = lb_snapshot_copy(s), !copy, lb_snapshot_free(copy));
 	assert_int_equal(c->n_refs, 2);
 	lb_snapshot_free(s);

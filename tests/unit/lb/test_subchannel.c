@@ -217,6 +217,7 @@ static void connection_of_another_worker_ends_the_backoff(void **state)
 	assert_int_equal(lb_subchannel_state(f.s), LB_READY);
 	pass(&f, 5 * WORLD_S);
 	assert_int_equal(lb_subchannel_state(f.s), LB_READY);
+	assert_int_equal(f.n_attempts, 1);
 	lb_subchannel_failed(f.s, "late");
 	assert_int_equal(lb_subchannel_state(f.s), LB_READY);
 	fini(&f);
@@ -287,6 +288,7 @@ static void watchers_may_leave_while_told(void **state)
 	assert_int_equal(w[1].n, 1);
 	assert_int_equal(w[0].n, 1);
 	lb_subchannel_connected(f.s);
+	lb_subchannel_connected(f.s); // of another worker: nothing new
 	assert_int_equal(w[3].n, 2);
 	assert_int_equal(w[1].n, 1);
 	assert_int_equal(w[0].n, 2);
