@@ -48,6 +48,7 @@ struct port_queue {
 	int wait_fd;
 	struct rte_mempool *mbufs; // owned
 	struct rte_mbuf *open; // reserved, not sent yet
+	uint64_t n_socket_drops;
 	uint32_t n_unsent;
 	struct rte_mbuf *unsent[MAX_UNSENT];
 	uint64_t counters[N_COUNTERS];
@@ -369,10 +370,14 @@ static void device_cancel(void *ctx)
 
 void port_queue_watch(struct port_queue *q)
 {
-	// Devices count these for all queues together: the first one reports them.
-	struct rte_eth_stats stats;
-	if (q->index == 0 && rte_eth_stats_get(q->port_id, &stats) == 0)
-		counter_set_to(&q->counters[RX_MISSED], stats.imissed + stats.rx_nombuf);
+	// Devices count what they lost for all queues together: the first one reports it. The driver
+	// of AF_PACKET in DPDK 22.11 doesn't ask its sockets; a later one that does leaves none here.
+	struct rte_eth_stats stats = {0};
+	if (q->index == 0)
+		(void)rte_eth_stats_get(q->port_id, &stats);
+	q->n_socket_drops += wait_fd_take_drops(q->wait_fd);
+	counter_set_to(
+		&q->counters[RX_MISSED], stats.imissed + stats.rx_nombuf + q->n_socket_drops);
 }
 
 struct net_device port_queue_device(struct port_queue *q)

@@ -88,6 +88,15 @@ int wait_fd_find(const struct wait_fd_search *s, uint16_t port_id, uint16_t queu
 	return -1;
 }
 
+uint32_t wait_fd_take_drops(int fd)
+{
+	struct tpacket_stats stats;
+	socklen_t len = sizeof(stats);
+	if (fd < 0 || getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &stats, &len) < 0)
+		return 0;
+	return stats.tp_drops;
+}
+
 int wait_fd_interface_mtu(unsigned if_index)
 {
 	struct ifreq request = {0};

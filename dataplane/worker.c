@@ -156,6 +156,11 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 static int check(const struct worker_conf *conf, struct lb_err *reterr)
 {
 	DCHECK(conf->n_ports >= 1 && conf->n_ports <= NET_MAX_PORTS);
+	// A device hands ARP answers, and backends' segments, to a queue of its own choice; until
+	// workers pass them on to the owner, a second one would lose them.
+	if (conf->index > 0)
+		return lb_err_set(reterr, "workers[%u]: more than one worker is not supported yet",
+			conf->index);
 	for (uint32_t i = 0; i < conf->n_frontends; i++)
 		if (!is_address_of_port(conf, &conf->frontends[i].address)) {
 			char text[IP_PORT_TEXT_MAX];

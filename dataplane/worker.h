@@ -45,7 +45,7 @@ struct worker_port_conf {
 };
 
 struct worker_conf {
-	uint32_t index; // from 0: core index of eal_conf, queue of every port
+	uint32_t index; // from 0: core index of eal_conf, queue of every port; only 0 for now
 	enum worker_idle idle;
 	struct worker_limits limits;
 	struct worker_port_conf ports[NET_MAX_PORTS]; // in shunt.yaml's order
