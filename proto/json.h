@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages to and from protobuf's JSON form, by reflection on protobuf-c's descriptors: names in
-// lowerCamelCase or as in the .proto file, enums by name or number, 64-bit numbers as text or
-// number, bytes in base64, and the well-known types in their own forms. An Any is written out with
-// "@type"; its type must be in the registry. Maps have text keys only: no message here has another
-// kind.
+// lowerCamelCase or as in the .proto file, enums by name or number, 64-bit numbers as text or (up
+// to INT64_MAX) number, bytes in base64, and the well-known types in their own forms. An Any is
+// written out with "@type"; its type must be in the registry. Maps have text keys only: no message
+// here has another kind.
 // Thread: any.
 #pragma once
 

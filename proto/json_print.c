@@ -21,16 +21,15 @@ static json_t *print_message(const ProtobufCMessage *, unsigned depth);
 
 static json_t *print_text(const char *text)
 {
-	json_t *v = json_string(text ? text : "");
-	if (v)
-		return v;
+	if (proto_is_utf8(text))
+		return json_string_nocheck(text);
 	char *ascii = strdup(text);
 	if (!ascii)
 		return NULL;
 	for (char *c = ascii; *c; c++)
 		if ((unsigned char)*c >= 0x80)
 			*c = '?';
-	v = json_string(ascii);
+	json_t *v = json_string_nocheck(ascii);
 	free(ascii);
 	return v;
 }

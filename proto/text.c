@@ -26,6 +26,30 @@ const char *proto_camel_name(const char *name, char text[PROTO_NAME_MAX])
 	return text;
 }
 
+bool proto_is_utf8(const char *text)
+{
+	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+	for (const unsigned char *at = (const unsigned char *)text; *at;) {
+		int len = *at < 0x80       ? 1
+		          : *at >> 5 == 6  ? 2
+		          : *at >> 4 == 14 ? 3
+		          : *at >> 3 == 30 ? 4
+		                           : 0;
+		if (len == 0)
+			return false;
+		uint32_t x = len == 1 ? *at : *at & (0x7fu >> len);
+		for (int i = 1; i < len; i++) {
+			if (at[i] >> 6 != 2) // also at the end of the text
+				return false;
+			x = x << 6 | (at[i] & 0x3f);
+		}
+		if (x < smallest[len] || x > 0x10ffff || (x >= 0xd800 && x <= 0xdfff))
+			return false;
+		at += len;
+	}
+	return true;
+}
+
 // Between `min` and `max` digits. False = fewer, or more.
 static bool read_digits(const char **at, int min, int max, int64_t *ret)
 {

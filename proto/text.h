@@ -15,6 +15,9 @@
 // cut.
 const char *proto_camel_name(const char *name, char text[PROTO_NAME_MAX]);
 
+// Text without overlong forms, surrogates and numbers beyond Unicode (RFC 3629).
+[[nodiscard]] bool proto_is_utf8(const char *text);
+
 // "1.5s". False = not of that form, or out of range.
 [[nodiscard]] bool proto_duration_parse(const char *text, int64_t *ret_seconds, int32_t *ret_nanos);
 const char *proto_duration_print(int64_t seconds, int32_t nanos, char text[PROTO_TIME_TEXT_MAX]);

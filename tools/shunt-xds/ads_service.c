@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +50,10 @@ static void *on_open(void *ctx, struct rpc_call *call, struct str method, const 
 {
 	struct ads_service *s = ctx;
 	if (!str_eq(method, STR(SOTW_METHOD))) {
-		log_warn("method is not served", "peer=%s method_len=%zu", log_quote(peer),
-			method.len);
+		char text[128];
+		snprintf(text, sizeof(text), "%.*s", (int)method.len, method.p);
+		log_warn("method is not served", "peer=%s method=%s", log_quote(peer),
+			log_quote(text));
 		return NULL;
 	}
 	struct client *c = calloc(1, sizeof(*c));

@@ -15,6 +15,7 @@
 #include "google/protobuf/wrappers.pb-c.h"
 #include "lb/base/err.h"
 #include "proto/json.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "xds/type/v3/typed_struct.pb-c.h"
 
@@ -400,6 +401,36 @@ static void float_field_is_not_widened(void **state)
 		"{\"errorUtilizationPenalty\":0.3,\"blackoutPeriod\":\"10s\"}");
 }
 
+static const char rich[] =
+	"{\"name\":\"c\",\"connectTimeout\":\"1s\",\"typedExtensionProtocolOptions\":{\"é\":{\"@"
+	"type\":"
+	"\"type.googleapis.com/google.protobuf.Struct\",\"value\":{\"a\":[\"b\",{}]}}},"
+	"\"loadAssignment\":{\"endpoints\":[{\"priority\":1},{\"loadBalancingWeight\":2}]},"
+	"\"lrsReportEndpointMetrics\":[\"x\",\"y\"]}";
+
+// From JSON that is parsed: jansson's own reader aborts when some of its allocations fail.
+static void reading_gives_up_without_memory(void **state)
+{
+	json_t *json = json_loads(rich, 0, NULL);
+	ProtobufCMessage *m = NULL;
+	struct lb_err err;
+	int r;
+	ALLOC_FAIL_EACH(r = proto_json_decode(cluster_desc, json, &m, &err), r == -ENOMEM, drop(m));
+	json_decref(json);
+}
+
+// Without an Any: one that cannot be decoded, for whatever reason, is shown as bytes.
+static void writing_gives_up_without_memory(void **state)
+{
+	ProtobufCMessage *m = parse(cluster_desc,
+		"{\"name\":\"é\",\"connectTimeout\":\"1s\",\"lbPolicy\":\"RANDOM\","
+		"\"metadata\":{\"filterMetadata\":{\"a\":{\"b\":[1,\"c\",{}]}}},"
+		"\"lrsReportEndpointMetrics\":[\"x\",\"y\"]}");
+	json_t *json;
+	ALLOC_FAIL_EACH(json = proto_json_encode(m), !json, json_decref(json));
+	drop(m);
+}
+
 // n lists or objects in each other, as text.
 static void nest(char *text, size_t room, const char *open, const char *close, int n)
 {
@@ -462,4 +493,6 @@ RUN_SUITE("proto/json", cmocka_unit_test(names_are_taken_in_both_spellings),
 	cmocka_unit_test(any_that_is_not_understood_shows_its_bytes),
 	cmocka_unit_test(text_that_is_not_utf8_is_shown),
 	cmocka_unit_test(typed_struct_keeps_its_json), cmocka_unit_test(float_field_is_not_widened),
+	cmocka_unit_test(reading_gives_up_without_memory),
+	cmocka_unit_test(writing_gives_up_without_memory),
 	cmocka_unit_test(deep_nesting_is_refused), cmocka_unit_test(half_built_messages_are_freed))

@@ -2,9 +2,11 @@
 // One SotW stream as a script: what is asked, what is due. Resources are "name=body" texts.
 #include "google/protobuf/any.pb-c.h"
 #include "proto/wire.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tools/shunt-xds/ads_stream.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -474,6 +476,25 @@ static void response_is_encoded_as_clients_expect(void **state)
 	protobuf_c_message_free_unpacked(&m->base, NULL);
 }
 
+static void response_without_memory_is_due_still(void **state)
+{
+	struct world *w = *state;
+	struct ads_response r;
+	uint8_t *bytes;
+	size_t len;
+	int due, encoded;
+	publish(w, "C:a=1 C:b=1");
+	subscribe(w, 'C', "*");
+	alloc_fail_arm(0);
+	due = ads_stream_drain(w->stream, w->set, w->now_ns, &r);
+	assert_true(!alloc_fail_disarm() || due == -ENOMEM);
+	if (due < 0)
+		due = ads_stream_drain(w->stream, w->set, w->now_ns, &r);
+	assert_int_equal(due, 1);
+	assert_int_equal(r.n, 2);
+	ALLOC_FAIL_EACH(encoded = ads_response_encode(&r, &bytes, &len), encoded < 0, free(bytes));
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 RUN_SUITE("shunt-xds/ads_stream", CASE(first_request_gets_what_it_names),
@@ -489,4 +510,5 @@ RUN_SUITE("shunt-xds/ads_stream", CASE(first_request_gets_what_it_names),
 	CASE(client_that_drops_the_name_sees_no_removal), CASE(wildcard_gets_all_and_follows),
 	CASE(wildcard_of_an_empty_set_is_answered), CASE(request_without_nonce_starts_over),
 	CASE(nonce_of_an_earlier_stream_does_no_harm), CASE(unknown_type_is_not_answered),
-	CASE(locators_are_names_too), CASE(response_is_encoded_as_clients_expect))
+	CASE(locators_are_names_too), CASE(response_is_encoded_as_clients_expect),
+	CASE(response_without_memory_is_due_still))

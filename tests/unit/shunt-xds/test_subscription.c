@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names, wildcards and what was sent; compared with a naive list on random input.
 #include "lb/base/rand.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tools/shunt-xds/subscription.h"
 
@@ -135,6 +136,33 @@ static void name_that_comes_back_was_not_sent(void **state)
 	resource_set_free(set);
 }
 
+// Nothing has changed after a change that failed: the expected names stand there still.
+static void change_without_memory_changes_nothing(void **state)
+{
+	struct resource_set *set = set_of("acxy");
+	struct subscription s = {0};
+	char names[][2] = {"a", "b", "*", "d"};
+	char *list[] = {names[0], names[1], names[2], names[3]};
+	int r;
+	set_names(&s, "bce", true);
+	ALLOC_FAIL_EACH(
+		{
+			r = subscription_set_names(&s, list, 4, true);
+			if (r < 0)
+				assert_string_equal(names_of(&s), "bce");
+		},
+		r < 0, assert_string_equal(names_of(&s), "abcde"));
+	ALLOC_FAIL_EACH(
+		{
+			r = subscription_refresh(&s, set, RESOURCE_CLUSTER);
+			if (r < 0)
+				assert_string_equal(names_of(&s), "abcde");
+		},
+		r < 0, assert_string_equal(names_of(&s), "abcdxy"));
+	subscription_fini(&s);
+	resource_set_free(set);
+}
+
 // The naive twin: flags by letter.
 struct twin {
 	bool named[N_NAMES], there[N_NAMES], sent[N_NAMES];
@@ -227,4 +255,5 @@ RUN_SUITE("shunt-xds/subscription", cmocka_unit_test(list_replaces_the_one_befor
 	cmocka_unit_test(star_is_a_wildcard_beside_names),
 	cmocka_unit_test(wildcard_keeps_what_the_client_still_holds),
 	cmocka_unit_test(name_that_comes_back_was_not_sent),
+	cmocka_unit_test(change_without_memory_changes_nothing),
 	cmocka_unit_test(random_changes_agree_with_the_naive_twin))
