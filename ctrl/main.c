@@ -290,7 +290,7 @@ static void on_grpc_ready(void *arg)
 
 // Control plane.
 
-static int name_listeners(struct daemon *d, struct lb_err *err)
+static int name_frontends(struct daemon *d, struct lb_err *err)
 {
 	d->frontends = calloc(d->config->n_frontends, sizeof(*d->frontends));
 	if (!d->frontends)
@@ -395,11 +395,8 @@ static void stop_control_plane(struct daemon *d)
 {
 	stats_server_free(d->stats);
 	show_free(d->show);
-	for (uint32_t i = 0; d->frontends && i < d->config->n_frontends; i++) {
+	for (uint32_t i = 0; i < d->config->n_frontends; i++)
 		depmgr_free(d->frontends[i].depmgr);
-		free(d->frontends[i].listener_name);
-	}
-	free(d->frontends);
 	if (d->xds)
 		xds_client_free(d->xds);
 	if (d->grpc)
@@ -432,9 +429,7 @@ static void block_signals(int how)
 static int run(struct daemon *d, struct lb_err *err)
 {
 	block_signals(SIG_BLOCK);
-	int ret = name_listeners(d, err);
-	if (ret == 0)
-		ret = start_data_plane(d, err);
+	int ret = start_data_plane(d, err);
 	if (ret == 0)
 		ret = start_control_plane(d, err);
 	block_signals(SIG_UNBLOCK);
@@ -509,11 +504,16 @@ int main(int argc, char **argv)
 		ret = xds_bootstrap_load(&d.bootstrap, &err);
 	}
 	if (ret == 0)
-		ret = args.check ? 0 : run(&d, &err);
+		ret = name_frontends(&d, &err);
+	if (ret == 0 && !args.check)
+		ret = run(&d, &err);
 	if (ret != 0)
 		fprintf(stderr, "shuntd: %s\n", err.text);
 	else if (args.check)
 		printf("%s: fine\n", args.config);
+	for (uint32_t i = 0; d.frontends && i < d.config->n_frontends; i++)
+		free(d.frontends[i].listener_name);
+	free(d.frontends);
 	xds_bootstrap_free(d.bootstrap);
 	config_free(d.config);
 	return ret == 0 ? 0 : 1;
