@@ -244,8 +244,8 @@ int ads_response_encode(const struct ads_response *response, uint8_t **ret_bytes
 	snprintf(url, sizeof(url), "%s", resource_type_info(response->type)->url);
 	snprintf(version, sizeof(version), "%" PRIu64, response->version);
 	snprintf(nonce, sizeof(nonce), "%" PRIu64, response->nonce);
-	Envoy__Service__Discovery__V3__DiscoveryResponse message =
-		ENVOY__SERVICE__DISCOVERY__V3__DISCOVERY_RESPONSE__INIT;
+	Envoy__Service__Discovery__V3__DiscoveryResponse message;
+	envoy__service__discovery__v3__discovery_response__init(&message);
 	Google__Protobuf__Any *anys = malloc((response->n + 1) * sizeof(*anys));
 	Google__Protobuf__Any **list = malloc((response->n + 1) * sizeof(*list));
 	uint8_t *bytes = NULL;

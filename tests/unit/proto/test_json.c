@@ -365,7 +365,8 @@ static void any_without_a_known_type_is_refused(void **state)
 
 static void any_that_is_not_understood_shows_its_bytes(void **state)
 {
-	Google__Protobuf__Any any = GOOGLE__PROTOBUF__ANY__INIT;
+	Google__Protobuf__Any any;
+	google__protobuf__any__init(&any);
 	static char unknown[] = "a/b.C", broken[] = "a/envoy.config.cluster.v3.Cluster";
 	static uint8_t bytes[] = {0x0a, 0xff};
 	any.value = (ProtobufCBinaryData){sizeof(bytes), bytes};
@@ -380,7 +381,8 @@ static void any_that_is_not_understood_shows_its_bytes(void **state)
 
 static void text_that_is_not_utf8_is_shown(void **state)
 {
-	cluster_message c = ENVOY__CONFIG__CLUSTER__V3__CLUSTER__INIT;
+	cluster_message c;
+	envoy__config__cluster__v3__cluster__init(&c);
 	static char name[] = "a\xff\xc3z";
 	c.name = name;
 	json_t *got = proto_json_encode(&c.base);

@@ -72,9 +72,10 @@ static void publish(struct world *w, const char *words)
 // names: "a b c".
 static void request(struct world *w, char letter, const char *names, const char *nonce, bool nack)
 {
-	Envoy__Service__Discovery__V3__DiscoveryRequest m =
-		ENVOY__SERVICE__DISCOVERY__V3__DISCOVERY_REQUEST__INIT;
-	Google__Rpc__Status error = GOOGLE__RPC__STATUS__INIT;
+	Envoy__Service__Discovery__V3__DiscoveryRequest m;
+	envoy__service__discovery__v3__discovery_request__init(&m);
+	Google__Rpc__Status error;
+	google__rpc__status__init(&error);
 	char url[128], own_nonce[32], text[64];
 	char *list[N_NAMES_MAX], *rest;
 	snprintf(url, sizeof(url), "%s", resource_type_info(type_of(letter))->url);
@@ -418,8 +419,8 @@ static void nonce_of_an_earlier_stream_does_no_harm(void **state)
 static void unknown_type_is_not_answered(void **state)
 {
 	struct world *w = *state;
-	Envoy__Service__Discovery__V3__DiscoveryRequest m =
-		ENVOY__SERVICE__DISCOVERY__V3__DISCOVERY_REQUEST__INIT;
+	Envoy__Service__Discovery__V3__DiscoveryRequest m;
+	envoy__service__discovery__v3__discovery_request__init(&m);
 	static char url[] = "type.googleapis.com/envoy.api.v2.Cluster";
 	m.type_url = url;
 	assert_int_equal(ads_stream_feed(w->stream, &m, w->now_ns, &w->result), 0);
@@ -432,10 +433,10 @@ static void locators_are_names_too(void **state)
 {
 	struct world *w = *state;
 	publish(w, "C:a=1 C:b=1 C:c=1");
-	Envoy__Service__Discovery__V3__DiscoveryRequest m =
-		ENVOY__SERVICE__DISCOVERY__V3__DISCOVERY_REQUEST__INIT;
-	Envoy__Service__Discovery__V3__ResourceLocator locator =
-		ENVOY__SERVICE__DISCOVERY__V3__RESOURCE_LOCATOR__INIT;
+	Envoy__Service__Discovery__V3__DiscoveryRequest m;
+	envoy__service__discovery__v3__discovery_request__init(&m);
+	Envoy__Service__Discovery__V3__ResourceLocator locator;
+	envoy__service__discovery__v3__resource_locator__init(&locator);
 	Envoy__Service__Discovery__V3__ResourceLocator *locators[] = {&locator};
 	char url[128], a[] = "a", b[] = "b";
 	char *names[] = {b};
