@@ -17,7 +17,7 @@ static size_t feed_preface(struct h2_conn *c, const uint8_t *p, size_t len)
 {
 	struct h2_rx *rx = &c->rx;
 	uint32_t n = min_u32(rx->preface_left, len);
-	if (memcmp(p, H2_PREFACE + H2_PREFACE_LEN - rx->preface_left, n) != 0)
+	if (memcmp(p, &H2_PREFACE[H2_PREFACE_LEN - rx->preface_left], n) != 0)
 		h2_conn_fail(c, H2_PROTOCOL_ERROR);
 	rx->preface_left = (uint8_t)(rx->preface_left - n);
 	return n;

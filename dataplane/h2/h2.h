@@ -46,8 +46,8 @@ struct h2_conf {
 	uint32_t conn_window; // bytes advertised per connection
 	uint32_t max_header_bytes; // decoded header list, 32 added per field (RFC 9113 6.5.2)
 	uint32_t max_header_fields;
-	// The turn's time, for the abuse budgets (1000 resets + 33 a second). Borrowed, outlives the
-	// context. NULL = time stands still and spent budgets never refill.
+	// The turn's time, for the abuse budgets (1000 resets + 33 a second). Borrowed, outlives
+	// the context. NULL = time stands still and spent budgets never refill.
 	const uint64_t *now_ns;
 	uint64_t seed; // secret of the stream table's hash
 };

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory: pools that run dry at any moment cost streams or the connection, never a leak or a crash;
+// what was taken comes back; nothing comes from libc while a connection lives.
+#include "dataplane/h2/impl.h"
+#include "tests/unit/h2/h2_peer.h"
+
+#include <malloc.h>
+
+static struct pool chunks;
+static struct peer client, server;
+
+static void echo_head(struct peer *p, struct h2_stream *s, const struct h2_message *m)
+{
+	struct h2_message head = {
+		.kind = H2_RESPONSE, .status = 200, .fields = m->fields, .n_fields = m->n_fields};
+	if (m->kind == H2_REQUEST && !h2_stream_send_message(s, &head))
+		h2_stream_reset(s, H2_INTERNAL_ERROR);
+}
+
+static void echo_data(
+	struct peer *p, struct h2_stream *s, const uint8_t *data, size_t len, bool end)
+{
+	static const struct h2_field field = {.name = STR("t"), .value = STR("u")};
+	struct h2_message t = {.kind = H2_TRAILERS, .fields = &field, .n_fields = 1};
+	if (!h2_stream_send_data(s, data, len, false) || (end && !h2_stream_send_message(s, &t)))
+		h2_stream_reset(s, H2_INTERNAL_ERROR);
+}
+
+static struct h2_stream *post(int i, size_t len)
+{
+	static const uint8_t body[100000];
+	char name[32], value[300];
+	snprintf(name, sizeof(name), "x-%d", i); // each grows the tables
+	memset(value, 'a' + i, sizeof(value));
+	struct h2_field field = {{name, strlen(name)}, {value, sizeof(value)}, false};
+	struct h2_message m = {.kind = H2_REQUEST,
+		.method = STR("POST"),
+		.scheme = STR("http"),
+		.authority = STR("a"),
+		.path = STR("/"),
+		.fields = &field,
+		.n_fields = 1};
+	struct h2_stream *s = h2_stream_open(client.conn, &m, NULL);
+	if (!s)
+		return NULL;
+	peer_add_stream(&client, s);
+	if (h2_stream_send_data(s, body, len, true))
+		return s;
+	h2_stream_reset(s, H2_CANCEL);
+	return NULL;
+}
+
+static bool failed(const struct peer *p)
+{
+	enum h2_error code;
+	return h2_conn_failed(p->conn, &code);
+}
+
+static void settle(void)
+{
+	peer_settle(&client, &server);
+	client.log_len = server.log_len = 0;
+}
+
+static void worlds_begin(uint32_t n_chunks, uint32_t max_streams)
+{
+	struct h2_conf conf = peer_conf();
+	conf.max_streams = max_streams;
+	assert_int_equal(buf_pool_init(&chunks, n_chunks), 0);
+	peer_init(&client, &chunks, &conf);
+	peer_init(&server, &chunks, &conf);
+	client.log_data = server.log_data = false;
+	server.on_message = echo_head;
+	server.on_data = echo_data;
+}
+
+static void worlds_end(void)
+{
+	if (client.conn)
+		peer_disconnect(&client, H2_CANCEL);
+	if (server.conn)
+		peer_disconnect(&server, H2_CANCEL);
+	assert_int_equal(chunks.n_used, 0);
+	struct peer *both[] = {&client, &server};
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(both[i]->ctx->conns.n_used, 0);
+		assert_int_equal(both[i]->ctx->streams.n_used, 0);
+		assert_int_equal(hpack_mem_used(both[i]->ctx->hpack_mem), 0);
+		h2_context_free(both[i]->ctx);
+		for (size_t k = 0; k < PEER_MAX_STREAMS; k++)
+			free(both[i]->streams[k].body);
+	}
+	pool_fini(&chunks);
+}
+
+static bool connect_both(void)
+{
+	return peer_connect(&client, H2_CLIENT) && peer_connect(&server, H2_SERVER);
+}
+
+// True = it all went through.
+static bool exchange(int n_streams, size_t len)
+{
+	struct h2_stream *s[8];
+	for (int i = 0; i < n_streams; i++)
+		s[i] = post(i, len);
+	settle();
+	bool ok = true;
+	for (int i = 0; i < n_streams; i++) {
+		size_t k = client.n_streams - (size_t)n_streams + (size_t)i;
+		ok = ok && s[i] && k < client.n_streams && client.streams[k].closed &&
+		     client.streams[k].code == H2_NO_ERROR && client.streams[k].received == len;
+	}
+	return ok;
+}
+
+// With n chunks for everything, from none to plenty; then with all of them again.
+static void chunks_run_dry_at_each_point(void **state)
+{
+	enum { ALL = 512 };
+	int n_good = 0, n_recovered = 0, n_bad = 0;
+	for (int n = 0; n < 120; n++) {
+		void *hidden[ALL];
+		worlds_begin(ALL, 256);
+		for (int i = n; i < ALL; i++)
+			hidden[i] = pool_take(&chunks);
+		bool up = connect_both();
+		bool ok = up && exchange(5, 30000);
+		for (int i = n; i < ALL; i++)
+			pool_put(&chunks, hidden[i]);
+		n_good += ok;
+		n_bad += !ok;
+		if (up) {
+			settle();
+			if (!failed(&client) && !failed(&server)) {
+				client.n_streams = server.n_streams = 0;
+				assert_true(exchange(3, 50000));
+				n_recovered += !ok;
+			}
+		}
+		worlds_end();
+	}
+	assert_true(n_good > 5);
+	assert_true(n_bad > 5);
+	assert_true(n_recovered > 5);
+}
+
+static void stream_pool_runs_dry(void **state)
+{
+	for (uint32_t n = 1; n < 8; n++) {
+		worlds_begin(512, n);
+		assert_true(connect_both());
+		settle();
+		assert_int_equal(exchange(5, 1000), n >= 5);
+		assert_int_equal(client.n_streams, n < 5 ? n : 5); // room says so beforehand
+		worlds_end();
+	}
+}
+
+// The server's pool is smaller than the client's view of it: refused, and safe to send again.
+static void server_without_streams_refuses(void **state)
+{
+	worlds_begin(512, 256);
+	assert_true(connect_both());
+	settle();
+	struct h2_stream *hidden[256];
+	uint32_t n = 0;
+	while (pool_left(&server.ctx->streams))
+		hidden[n++] = pool_take(&server.ctx->streams);
+	assert_non_null(post(0, 10));
+	settle();
+	assert_int_equal(client.streams[0].code, H2_REFUSED_STREAM);
+	assert_true(client.streams[0].unprocessed);
+	while (n)
+		pool_put(&server.ctx->streams, hidden[--n]);
+	client.n_streams = 0;
+	assert_true(exchange(2, 1000));
+	worlds_end();
+}
+
+static void connection_pool_runs_dry(void **state)
+{
+	struct buf out[5] = {0};
+	static const struct h2_events events;
+	struct h2_conn *c[4];
+	worlds_begin(64, 16);
+	for (int i = 0; i < 4; i++) {
+		c[i] = h2_conn_new(client.ctx, H2_CLIENT, &events, &out[i], NULL);
+		assert_non_null(c[i]);
+	}
+	assert_null(h2_conn_new(client.ctx, H2_CLIENT, &events, &out[4], NULL));
+	assert_int_equal(out[4].len, 0);
+	for (int i = 0; i < 4; i++) {
+		h2_conn_free(c[i], H2_NO_ERROR);
+		buf_clear(&out[i], &chunks);
+	}
+	worlds_end();
+}
+
+// HPACK memory fails at the n-th block: the connection whose table is lost ends, no other.
+static void hpack_memory_runs_dry_at_each_point(void **state)
+{
+	int n_bad = 0;
+	for (int n = 0; n < 60; n++) {
+		worlds_begin(512, 256);
+		assert_true(connect_both());
+		struct peer *victim = n % 2 ? &client : &server;
+		struct hpack_mem *m = victim->ctx->hpack_mem;
+		static void *hidden[1 << 17];
+		size_t k = 0;
+		static const size_t sizes[] = {30000, 4000, 1000, 320, 48};
+		for (size_t i = 0; i < 5; i++)
+			while ((hidden[k] = hpack_mem_take(m, sizes[i])))
+				k++;
+		for (int i = 0; i < n / 2 && k; i++)
+			hpack_mem_put(m, hidden[--k]);
+		n_bad += !exchange(5, 100);
+		if (!failed(victim) && n < 4)
+			fail_msg("memory was not short");
+		while (k)
+			hpack_mem_put(m, hidden[--k]);
+		if (failed(&client) || failed(&server)) { // a new connection has memory again
+			peer_disconnect(&client, H2_CANCEL);
+			peer_disconnect(&server, H2_CANCEL);
+			assert_true(connect_both());
+		}
+		client.n_streams = server.n_streams = 0;
+		assert_true(exchange(5, 100));
+		worlds_end();
+	}
+	assert_true(n_bad > 5);
+}
+
+// A flow of requests leaves everything as it was, and libc untouched.
+static void memory_returns_to_its_baseline(void **state)
+{
+	worlds_begin(512, 256);
+	assert_true(connect_both());
+	settle();
+	assert_true(exchange(5, 1000));
+	// Two rounds: the tables are full after the first.
+	size_t blocks = 0, libc = 0;
+	for (int i = 0; i < 200; i++) {
+		client.n_streams = server.n_streams = 0;
+		assert_true(exchange(5, 1000));
+		if (i == 100) {
+			blocks = hpack_mem_used(server.ctx->hpack_mem);
+			libc = mallinfo2().uordblks;
+		}
+	}
+	assert_int_equal(chunks.n_used, 0);
+	assert_int_equal(server.ctx->streams.n_used, 0);
+	assert_int_equal(hpack_mem_used(server.ctx->hpack_mem), blocks);
+	assert_int_equal(mallinfo2().uordblks, libc);
+	worlds_end();
+}
+
+// From the context on, nothing comes from libc: not for connections, tables or streams.
+static void nothing_is_allocated_from_libc(void **state)
+{
+	static const struct h2_events events;
+	struct h2_conn *c[4];
+	struct buf out[4] = {0};
+	worlds_begin(64, 16);
+	size_t before = mallinfo2().uordblks;
+	struct h2_message m = {.kind = H2_REQUEST,
+		.method = STR("GET"),
+		.scheme = STR("http"),
+		.authority = STR("a"),
+		.path = STR("/")};
+	for (int i = 0; i < 4; i++) {
+		c[i] = h2_conn_new(client.ctx, H2_CLIENT, &events, &out[i], NULL);
+		assert_non_null(h2_stream_open(c[i], &m, NULL));
+	}
+	assert_int_equal(mallinfo2().uordblks, before);
+	for (int i = 0; i < 4; i++)
+		buf_clear(&out[i], &chunks);
+	assert_true(hpack_mem_used(client.ctx->hpack_mem) >= 8);
+	h2_context_free(client.ctx);
+	client.ctx = h2_context_new(&client.conf, &chunks);
+	worlds_end();
+}
+
+RUN_SUITE("h2/memory", cmocka_unit_test(chunks_run_dry_at_each_point),
+	cmocka_unit_test(stream_pool_runs_dry), cmocka_unit_test(server_without_streams_refuses),
+	cmocka_unit_test(connection_pool_runs_dry),
+	cmocka_unit_test(hpack_memory_runs_dry_at_each_point),
+	cmocka_unit_test(memory_returns_to_its_baseline),
+	cmocka_unit_test(nothing_is_allocated_from_libc))
