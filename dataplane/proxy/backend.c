@@ -265,13 +265,15 @@ void proxy_backend_attempt_failed(struct proxy_backend *b, const char *why)
 	struct proxy *p = b->proxy;
 	b->n_connecting--;
 	b->why = why;
+	list_to_tell(b);
+	proxy_backend_changed(b);
+	if (b->releasing)
+		return; // cut short, not failed
 	uint64_t wait = b->backoff_ns ? b->backoff_ns / 5 * 8 : BACKOFF_FIRST_NS;
 	b->backoff_ns = wait < BACKOFF_MAX_NS ? wait : BACKOFF_MAX_NS;
 	uint64_t jitter = rand_below(&p->rand, b->backoff_ns / 5 * 2); // ±20 %
 	b->retry_at_ns = twheel_now(p->wheel) + b->backoff_ns / 5 * 4 + jitter;
 	proxy_count(p, PROXY_CONNECT_FAILURES);
-	list_to_tell(b);
-	proxy_backend_changed(b);
 	proxy_queue_changed(p);
 }
 

@@ -66,6 +66,8 @@ static void on_closed(
 	enum lb_cause cause;
 	if (c->cut)
 		cause = LB_CAUSE_TIMEOUT;
+	else if (c->broke_protocol)
+		cause = LB_CAUSE_CLIENT_PROTOCOL;
 	else if (!c->conn.h2)
 		cause = LB_CAUSE_CLIENT_LOST;
 	else if (!by_peer)
@@ -138,6 +140,7 @@ void proxy_client_flushed(struct proxy_client *c)
 {
 	enum h2_error code;
 	if (h2_conn_failed(c->conn.h2, &code)) {
+		c->broke_protocol = true;
 		over(c, code);
 		return;
 	}

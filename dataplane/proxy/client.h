@@ -16,6 +16,7 @@ struct proxy_client {
 	struct proxy_list answered; // requests answered in full while their body still comes
 	uint8_t frontend;
 	bool cut; // by the drain's deadline
+	bool broke_protocol; // why it is over
 	bool drained; // heard the last GOAWAY: goes when its streams are gone
 };
 

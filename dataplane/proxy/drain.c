@@ -22,10 +22,17 @@ static void enter_step(struct proxy *p, enum proxy_drain_step step)
 	p->drain.next = p->client_list; // there are no new ones
 }
 
+static void deadline_over(struct twheel_timer *t)
+{
+	// That a turn happens is all: its step does the rest.
+}
+
 static void grace_over(struct twheel_timer *t)
 {
 	struct proxy *p = (void *)((uint8_t *)t - offsetof(struct proxy, drain.timer));
 	enter_step(p, PROXY_DRAIN_ENDING);
+	t->fire = deadline_over;
+	twheel_arm(p->wheel, t, p->drain.deadline_ns);
 }
 
 void proxy_drain_begin(struct proxy *p, uint64_t deadline_ns)

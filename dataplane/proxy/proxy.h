@@ -42,14 +42,15 @@ struct proxy_conf {
 	void *source_ctx;
 };
 
-// Listens on every frontend. tcp, wheel, chunks and link are borrowed and outlive it.
-// NULL = no memory or an address is taken.
+// Listens on every frontend. tcp, wheel, chunks and link are borrowed and outlive it. h2_conf's
+// connections and streams are of both sides together: a live request has two streams. Its clock is
+// the proxy's unless it has one. NULL = no memory or an address is taken.
 struct proxy *proxy_new(const struct proxy_conf *, const struct h2_conf *, struct tcp_stack *,
 	struct twheel *, struct pool *chunks, struct lb_link *);
 void proxy_free(struct proxy *);
 
 // The snapshot of this turn; nothing keeps it beyond proxy_end_turn(). A new version re-picks the
-// queued requests (MC-17).
+// queued requests (MC-17). All that the TCP stack and the wheel call back happens between the two.
 void proxy_begin_turn(struct proxy *, const struct lb_snapshot *);
 // One command of the control thread (lb/link.h); outcomes go to the link's event ring.
 void proxy_command(struct proxy *, const struct lb_command *);

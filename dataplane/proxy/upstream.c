@@ -8,6 +8,7 @@
 #include "lb/base/check.h"
 #include "lb/link.h"
 
+#define LAST_ID 0x7fffffff // RFC 9113 5.1.1
 #define IDLE_NS UINT64_C(30000000000)
 // A backend that acknowledges nothing for this long is gone (ecosystem-reliability.md 2.6).
 #define UNANSWERED_NS UINT64_C(10000000000)
@@ -113,9 +114,11 @@ static void watch_idle(struct proxy_upstream *u)
 
 bool proxy_upstream_has_room(struct proxy_upstream *u)
 {
-	if (!h2_conn_stream_room(u->conn.h2)) {
-		if (h2_conn_n_streams(u->conn.h2) < u->max_streams)
-			proxy_upstream_retire(u, "stream ids used up");
+	enum h2_error code;
+	if (h2_conn_n_streams(u->conn.h2) >= u->max_streams || h2_conn_failed(u->conn.h2, &code))
+		return false;
+	if (u->last_id >= LAST_ID) {
+		proxy_upstream_retire(u, "stream ids used up");
 		return false;
 	}
 	return tcp_conn_send_room(u->conn.tcp) > 0;
@@ -127,6 +130,7 @@ bool proxy_upstream_open(
 	r->upstream = h2_stream_open(u->conn.h2, head, r);
 	if (!r->upstream)
 		return false;
+	u->last_id = h2_stream_id(r->upstream);
 	counter_add(&counters(u)->started, 1);
 	counter_add(&counters(u)->active, 1);
 	twheel_cancel(u->conn.proxy->wheel, &u->conn.timer);

@@ -25,6 +25,7 @@ struct proxy_upstream {
 	struct proxy_upstream *open_next, *open_prev; // in its list of those with room
 	uint32_t endpoint_id;
 	uint32_t max_streams; // the peer's MAX_CONCURRENT_STREAMS
+	uint32_t last_id; // of the newest stream
 	enum proxy_upstream_state state;
 	bool open; // in the list of those with room
 	bool broke_protocol; // why it is over

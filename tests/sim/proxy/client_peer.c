@@ -72,7 +72,7 @@ static void on_data(
 	if (end_stream)
 		take_end(a);
 	if (a->client->slow)
-		a->stalled = true;
+		a->held += (uint32_t)len;
 	else
 		h2_stream_consumed(s, len);
 	if (a->received >= a->cancel_after && !a->got_end) {
@@ -198,7 +198,8 @@ void client_abort(struct client *c)
 		tcp_conn_abort(c->tcp);
 	c->tcp = NULL;
 	c->over = true;
-	c->host->due = true;
+	if (c->host)
+		c->host->due = true;
 }
 
 bool client_has_room(const struct client *c)
@@ -210,8 +211,9 @@ void client_ask(struct client *c, struct ask *a)
 {
 	char path[96], authority[] = "calls.test";
 	snprintf(path, sizeof(path), "/%s/%s/%u/%u", a->route, kind_names[a->kind], a->id, a->size);
-	bool body = a->size && (a->kind == KIND_ECHO || a->kind == KIND_EARLY ||
-				       a->kind == KIND_REFUSE_ONCE || a->kind == KIND_REFUSE);
+	bool body = a->size &&
+	            (a->kind == KIND_ECHO || a->kind == KIND_EARLY || a->kind == KIND_REFUSE_ONCE ||
+			    a->kind == KIND_REFUSE || a->kind == KIND_HANG);
 	struct h2_field fields[8];
 	size_t n = 0;
 	fields[n++] = (struct h2_field){.name = STR("x-dup"), .value = STR("one")};
@@ -223,6 +225,11 @@ void client_ask(struct client *c, struct ask *a)
 	fields[n++] = (struct h2_field){.name = STR("x-dup"), .value = STR("two")};
 	fields[n++] = (struct h2_field){
 		.name = STR("authorization"), .value = STR("secret"), .never_index = true};
+	static char huge[20000];
+	memset(huge, 'h', sizeof(huge));
+	if (a->huge)
+		fields[n++] =
+			(struct h2_field){.name = STR("x-huge"), .value = {huge, sizeof(huge)}};
 	struct h2_message m = {.kind = H2_REQUEST,
 		.method = a->kind == KIND_HEAD ? STR("HEAD")
 	                  : is_grpc(a->kind)   ? STR("POST")
@@ -256,9 +263,9 @@ void client_cancel(struct ask *a)
 
 void client_resume(struct client *c, struct ask *a)
 {
-	if (a->stream && a->stalled)
-		h2_stream_consumed(a->stream, a->received);
-	a->stalled = false;
+	if (a->stream)
+		h2_stream_consumed(a->stream, a->held);
+	a->held = 0;
 	c->host->due = true;
 }
 

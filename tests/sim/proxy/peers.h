@@ -39,10 +39,12 @@ struct ask {
 	uint32_t sent, received; // body bytes
 	uint32_t cancel_after; // bytes received, then RST_STREAM(CANCEL); UINT32_MAX = never
 	uint32_t n_informational;
+	uint32_t held; // received and no window given back
 	int http_status, grpc_status; // -1 = not seen
-	bool begun, got_end, closed, by_peer, cancelled, stalled;
+	bool begun, got_end, closed, by_peer, cancelled;
 	bool omit_te, broken; // broken: the answer is not what was asked
 	bool request_trailers;
+	bool huge; // with more header bytes than the proxy takes
 	enum h2_error code;
 	char message[128];
 };
@@ -67,6 +69,8 @@ struct backend {
 	uint32_t *n_done; // by request id: answered here or elsewhere; shared by all backends
 	uint8_t *n_refused; // by request id; shared
 	uint32_t n_ids;
+	uint32_t *served; // ids in the order in which backends began with them; shared
+	uint32_t *n_all_served; // shared
 	uint32_t n_served, n_bad_requests;
 };
 
@@ -80,7 +84,7 @@ bool client_has_room(const struct client *);
 // Fields of ask: id, kind, route, size and the flags.
 void client_ask(struct client *, struct ask *);
 void client_cancel(struct ask *); // nothing if it is over
-void client_resume(struct client *, struct ask *); // stalled: window again
+void client_resume(struct client *, struct ask *); // gives the window back
 void client_pump(struct client *);
 
 void backend_open(struct backend *, struct host *, struct ip_addr, const struct h2_conf *);

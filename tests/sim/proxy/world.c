@@ -33,6 +33,8 @@ uint32_t world_chunks_used(const struct world *w)
 	return w->wire.hosts[HOST_PROXY].chunks.n_used;
 }
 
+#define CONTROL_NS (20 * MS)
+
 static uint64_t sum(const uint64_t *values, uint32_t n)
 {
 	uint64_t total = 0;
@@ -178,8 +180,11 @@ struct world *world_new(const struct world_conf *conf)
 	w->backend_conf = h2_conf(w, conf->backend_streams);
 	for (uint32_t i = 0; i < conf->n_backends; i++) {
 		struct backend *b = &w->backends[i];
-		*b = (struct backend){
-			.n_done = w->n_done, .n_refused = w->n_refused, .n_ids = MAX_ASKS};
+		*b = (struct backend){.n_done = w->n_done,
+			.n_refused = w->n_refused,
+			.n_ids = MAX_ASKS,
+			.served = w->served,
+			.n_all_served = &w->n_served};
 		backend_open(b, backends, wire_address(HOST_BACKENDS, i + 1), &w->backend_conf);
 	}
 	control_init(&w->control, &w->wire, w->link, conf->n_workers);
@@ -205,6 +210,11 @@ struct ask *world_ask(struct world *w, const char *route, enum kind kind, uint32
 	return a;
 }
 
+uint64_t world_ended(const struct world *w, enum lb_cause cause)
+{
+	return w->link->counters.ended[cause];
+}
+
 bool world_all_over(const struct world *w)
 {
 	for (uint32_t i = 0; i < w->n_asks; i++)
@@ -216,18 +226,20 @@ bool world_all_over(const struct world *w)
 void world_run(struct world *w, uint64_t for_ns)
 {
 	uint64_t until = w->wire.now_ns + for_ns;
-	while (wire_step(&w->wire, until))
-		;
-	// The control thread's timers are nobody's host's.
-	for (uint32_t i = 0; i < w->wire.n_hosts; i++)
-		w->wire.hosts[i].due = true;
+	while (w->wire.now_ns < until) {
+		// The control thread's timers are nobody's host's, so it gets a turn now and then.
+		uint64_t next = w->wire.now_ns + CONTROL_NS;
+		w->wire.hosts[HOST_PROXY].due = true;
+		while (wire_step(&w->wire, next < until ? next : until))
+			;
+	}
 }
 
 void world_show(const struct world *w, const struct ask *a)
 {
 	fprintf(stderr,
 		"ask %u kind %d /%s size %u: http %d grpc %d (%s) received %u end %d closed %d "
-	        "by_peer "
+		"by_peer "
 		"%d code %d cancelled %d broken %d info %u done %u refused %u sent %u\n",
 		a->id, a->kind, a->route, a->size, a->http_status, a->grpc_status, a->message,
 		a->received, a->got_end, a->closed, a->by_peer, a->code, a->cancelled, a->broken,
@@ -274,6 +286,10 @@ static void check_nothing_left(struct world *w)
 
 void world_free(struct world *w)
 {
+	// A client whose RST was lost would stay for ever.
+	if (w->wire.loss > 0)
+		control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
+						     .deadline_ns = w->wire.now_ns + 2 * SECOND});
 	w->wire.loss = 0;
 	for (uint32_t i = 0; i < w->conf.n_clients; i++)
 		client_abort(&w->clients[i]);

@@ -43,6 +43,7 @@ struct world {
 	uint32_t n_asks;
 	uint32_t n_done[MAX_ASKS];
 	uint8_t n_refused[MAX_ASKS];
+	uint32_t served[MAX_ASKS], n_served;
 	uint32_t max_chunks; // most of the proxy's in use at one time
 };
 
@@ -60,6 +61,7 @@ void world_open_client(struct world *, uint32_t i, uint32_t frontend);
 // A new ask, not yet begun.
 struct ask *world_ask(struct world *, const char *route, enum kind, uint32_t size);
 void world_show(const struct world *, const struct ask *);
+uint64_t world_ended(const struct world *, enum lb_cause);
 bool world_all_over(const struct world *);
 void world_run(struct world *, uint64_t for_ns);
 // Until every ask is over; CHECKs that this takes no longer.

@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single situations, one a test, in the same world as proxy_sim.c.
+#include "lb/cause.h"
+#include "lb/link.h"
+#include "tests/sim/proxy/world.h"
+#include "tests/support/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define GIVE_UP (100 * SECOND)
+
+static struct world *a_world(void)
+{
+	struct world_conf conf = world_conf_default(7);
+	conf.n_clients = 1;
+	conf.n_backends = 2;
+	return world_new(&conf);
+}
+
+static void open_client(struct world *w)
+{
+	world_open_client(w, 0, 0);
+	while (!w->clients[0].up)
+		world_run(w, MS);
+}
+
+static void use_backends(struct world *w, uint32_t mask)
+{
+	control_set_endpoints(&w->control, 0, HOST_BACKENDS, mask);
+}
+
+// Client connected, both backends too.
+static struct world *ready_world(const struct world_conf *conf)
+{
+	struct world *w = conf ? world_new(conf) : a_world();
+	use_backends(w, 0x3);
+	open_client(w);
+	world_run(w, 20 * MS);
+	return w;
+}
+
+static struct ask *ask(struct world *w, enum kind kind, uint32_t size)
+{
+	struct ask *a = world_ask(w, "one", kind, size);
+	client_ask(&w->clients[0], a);
+	return a;
+}
+
+static void finish(struct world *w)
+{
+	world_finish(w, GIVE_UP);
+}
+
+static void assert_ok(const struct world *w, const struct ask *a)
+{
+	assert_true(a->closed && a->got_end && !a->broken);
+	assert_int_equal(a->http_status, 200);
+	assert_int_equal(a->grpc_status, 0);
+	assert_int_equal(a->received, a->size);
+	assert_int_equal(w->n_done[a->id], 1);
+}
+
+static void assert_reply(const struct ask *a, int grpc)
+{
+	assert_true(a->closed && a->got_end);
+	assert_int_equal(a->http_status, 200);
+	assert_int_equal(a->grpc_status, grpc);
+	assert_int_equal(a->received, 0);
+}
+
+// FIFO through one stream at a time.
+static void requests_wait_for_the_first_connection_in_order(void **state)
+{
+	struct world_conf conf = world_conf_default(3);
+	conf.n_clients = 1;
+	conf.backend_streams = 1;
+	conf.max_conns_per_endpoint = 1;
+	struct world *w = world_new(&conf);
+	open_client(w);
+	for (int i = 0; i < 50; i++)
+		ask(w, KIND_ECHO, 100);
+	world_run(w, 200 * MS);
+	assert_int_equal(w->link->clusters[0].queued, 50);
+	use_backends(w, 1);
+	finish(w);
+	for (uint32_t i = 0; i < 50; i++) {
+		assert_ok(w, &w->asks[i]);
+		assert_int_equal(w->served[i], i);
+	}
+	assert_int_equal(world_ended(w, LB_CAUSE_OK), 50);
+	world_free(w);
+}
+
+//
+static void more_than_may_wait_fail_at_once(void **state)
+{
+	struct world_conf conf = world_conf_default(3);
+	conf.n_clients = 1;
+	conf.max_queued = 10;
+	struct world *w = world_new(&conf);
+	open_client(w);
+	for (int i = 0; i < 30; i++)
+		ask(w, i == 29 ? KIND_PLAIN : KIND_ECHO, 10);
+	world_run(w, 100 * MS);
+	for (int i = 10; i < 29; i++)
+		assert_reply(&w->asks[i], 14);
+	assert_int_equal(w->asks[29].http_status, 503);
+	assert_int_equal(world_ended(w, LB_CAUSE_OVERFLOW), 20);
+	assert_int_equal(w->link->clusters[0].queued, 10);
+	use_backends(w, 1);
+	finish(w);
+	for (int i = 0; i < 10; i++)
+		assert_ok(w, &w->asks[i]);
+	world_free(w);
+}
+
+// Q-02, HX-18
+static void a_waiting_request_that_is_reset_is_forgotten(void **state)
+{
+	struct world *w = a_world();
+	open_client(w);
+	for (int i = 0; i < 3; i++)
+		ask(w, KIND_ECHO, 1000);
+	world_run(w, 20 * MS);
+	client_cancel(&w->asks[1]);
+	world_run(w, 20 * MS);
+	assert_int_equal(w->link->clusters[0].queued, 2);
+	assert_int_equal(world_ended(w, LB_CAUSE_CLIENT_RESET), 1);
+	use_backends(w, 1);
+	finish(w);
+	assert_ok(w, &w->asks[0]);
+	assert_ok(w, &w->asks[2]);
+	assert_int_equal(w->n_done[1], 0);
+	world_free(w);
+}
+
+// HX-23: no stream is allowed at all; the endpoint's removal sends its requests elsewhere.
+static void requests_wait_for_room_and_leave_a_released_backend(void **state)
+{
+	struct world_conf conf = world_conf_default(3);
+	conf.n_clients = 1;
+	conf.n_backends = 2;
+	conf.backend_streams = 0;
+	struct world *w = world_new(&conf);
+	use_backends(w, 1);
+	open_client(w);
+	world_run(w, 20 * MS);
+	for (int i = 0; i < 5; i++)
+		ask(w, KIND_ECHO, 5000);
+	world_run(w, SECOND);
+	assert_int_equal(w->link->clusters[0].queued, 5);
+	w->backend_conf.max_concurrent_streams = 100;
+	backend_fini(&w->backends[1]);
+	backend_open(&w->backends[1], &w->wire.hosts[HOST_BACKENDS], w->backends[1].address,
+		&w->backend_conf);
+	use_backends(w, 2);
+	finish(w);
+	for (int i = 0; i < 5; i++)
+		assert_ok(w, &w->asks[i]);
+	world_free(w);
+}
+
+// HX-24
+static void a_slow_reader_costs_one_window_and_stops_nobody(void **state)
+{
+	struct world *w = ready_world(NULL);
+	w->clients[0].slow = true;
+	struct ask *slow = ask(w, KIND_DOWNLOAD, 10 << 20);
+	world_run(w, 5 * SECOND);
+	assert_int_equal(slow->received, 65535); // the window that it gave
+	// What was sent has opened half a window or all of it again: that lies here, in chunks of 2 KiB.
+	assert_in_range(world_chunks_used(w), 15, 36);
+	w->clients[0].slow = false;
+	for (int i = 0; i < 10; i++)
+		ask(w, KIND_ECHO, 5000);
+	world_run(w, SECOND);
+	for (int i = 1; i <= 10; i++)
+		assert_ok(w, &w->asks[i]);
+	client_resume(&w->clients[0], slow);
+	finish(w);
+	assert_ok(w, slow);
+	world_free(w);
+}
+
+static void a_backend_that_reads_nothing_costs_one_window(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *a = ask(w, KIND_HANG, 10 << 20);
+	world_run(w, 5 * SECOND);
+	assert_in_range(world_chunks_used(w), 15, 36);
+	struct ask *other = ask(w, KIND_ECHO, 5000);
+	world_run(w, SECOND);
+	assert_ok(w, other);
+	client_cancel(a);
+	finish(w);
+	world_run(w, SECOND);
+	assert_int_equal(world_chunks_used(w), 0);
+	assert_int_equal(w->link->endpoints[0].active + w->link->endpoints[1].active, 0);
+	world_free(w);
+}
+
+// A queued upload holds its window and no more.
+static void a_waiting_upload_holds_one_window(void **state)
+{
+	struct world *w = a_world();
+	open_client(w);
+	ask(w, KIND_ECHO, 1 << 20);
+	world_run(w, SECOND);
+	assert_in_range(world_chunks_used(w), 15, 36);
+	use_backends(w, 1);
+	finish(w);
+	assert_ok(w, &w->asks[0]);
+	world_free(w);
+}
+
+// HX-21, RT-11: what a GOAWAY leaves unprocessed goes elsewhere, once.
+static void requests_above_a_goaway_are_sent_again(void **state)
+{
+	struct world *w = ready_world(NULL);
+	for (int i = 0; i < 40; i++)
+		ask(w, KIND_ECHO, i % 2 ? 3000 : 0);
+	// They are on the wire when the backend says that it has seen none.
+	world_run(w, MS * 6 / 10);
+	backend_goaway(&w->backends[0], true);
+	finish(w);
+	for (int i = 0; i < 40; i++)
+		assert_ok(w, &w->asks[i]);
+	assert_true(world_counter(w, "transparent_retries") >= 15);
+	world_free(w);
+}
+
+// HX-21: those at or below the last id go on.
+static void streams_below_a_goaway_finish(void **state)
+{
+	struct world *w = ready_world(NULL);
+	for (int i = 0; i < 10; i++)
+		ask(w, KIND_DOWNLOAD, 200000);
+	world_run(w, 5 * MS);
+	backend_goaway(&w->backends[0], true);
+	backend_goaway(&w->backends[1], true);
+	world_run(w, 5 * MS);
+	for (int i = 0; i < 10; i++)
+		ask(w, KIND_ECHO, 10);
+	finish(w);
+	for (int i = 0; i < 20; i++)
+		assert_ok(w, &w->asks[i]);
+	assert_int_equal(world_counter(w, "upstream_goaways"), 2);
+	world_free(w);
+}
+
+// HX-19, HX-20
+static void a_lost_backend_is_told_by_status_or_by_reset(void **state)
+{
+	struct world *w = ready_world(NULL);
+	use_backends(w, 1);
+	world_run(w, 20 * MS);
+	struct ask *silent = ask(w, KIND_HANG, 0);
+	struct ask *download = ask(w, KIND_DOWNLOAD, 10 << 20);
+	world_run(w, 20 * MS);
+	assert_true(download->received > 0 && !download->closed);
+	backend_abort_conns(&w->backends[0]);
+	world_run(w, 20 * MS);
+	assert_reply(silent, 14);
+	assert_true(download->closed && !download->got_end && download->by_peer);
+	assert_int_equal(download->code, H2_INTERNAL_ERROR);
+	assert_int_equal(world_ended(w, LB_CAUSE_UPSTREAM_LOST), 2);
+	finish(w);
+	world_free(w);
+}
+
+// HX-18
+static void a_lost_client_cancels_its_streams(void **state)
+{
+	struct world *w = ready_world(NULL);
+	for (int i = 0; i < 10; i++)
+		ask(w, i % 2 ? KIND_HANG : KIND_DOWNLOAD, 1 << 20);
+	world_run(w, 5 * MS);
+	assert_int_equal(w->link->endpoints[0].active + w->link->endpoints[1].active, 10);
+	client_abort(&w->clients[0]);
+	world_run(w, 20 * MS);
+	assert_int_equal(w->link->endpoints[0].active + w->link->endpoints[1].active, 0);
+	assert_int_equal(world_ended(w, LB_CAUSE_CLIENT_LOST), 10);
+	assert_int_equal(world_counter(w, "upstreams"), 2); // the connections stay
+	world_free(w);
+}
+
+// HX-08, HX-03
+static void a_malformed_response_is_13_or_502(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *a = ask(w, KIND_BAD_LENGTH, 0);
+	finish(w);
+	assert_reply(a, 13);
+	assert_int_equal(world_ended(w, LB_CAUSE_UPSTREAM_PROTOCOL), 1);
+	world_free(w);
+}
+
+// HX-25
+static void too_many_header_bytes_are_431_or_status_13(void **state)
+{
+	struct world *w = ready_world(NULL);
+	for (int i = 0; i < 2; i++) {
+		struct ask *a = world_ask(w, "one", i ? KIND_PLAIN : KIND_ECHO, i ? 0 : 100000);
+		a->huge = true;
+		client_ask(&w->clients[0], a);
+	}
+	finish(w);
+	assert_reply(&w->asks[0], 13);
+	assert_int_equal(w->asks[0].code, H2_NO_ERROR); // HX-15: the rest isn't wanted
+	assert_int_equal(w->asks[1].http_status, 431);
+	assert_int_equal(world_ended(w, LB_CAUSE_CLIENT_PROTOCOL), 2);
+	world_free(w);
+}
+
+static void a_frontend_without_routes_says_why(void **state)
+{
+	struct world *w = a_world();
+	world_open_client(w, 0, 2);
+	while (!w->clients[0].up)
+		world_run(w, MS);
+	ask(w, KIND_ECHO, 50000);
+	ask(w, KIND_PLAIN, 0);
+	ask(w, KIND_HEAD, 0);
+	finish(w);
+	assert_reply(&w->asks[0], 14);
+	assert_string_equal(w->asks[0].message, "not configured");
+	assert_int_equal(w->asks[1].http_status, 503);
+	assert_int_equal(w->asks[1].received, strlen("not configured"));
+	assert_int_equal(w->asks[2].http_status, 503);
+	assert_int_equal(w->asks[2].received, 0);
+	assert_int_equal(world_ended(w, LB_CAUSE_NO_CONFIG), 3);
+	world_free(w);
+}
+
+static void plain_requests_get_http_statuses(void **state)
+{
+	struct world *w = ready_world(NULL);
+	static const struct {
+		const char *route;
+		int status;
+		enum lb_cause cause;
+	} rows[] = {{"nowhere", 404, LB_CAUSE_NO_ROUTE}, {"unsupported", 503, LB_CAUSE_NO_ROUTE},
+		{"down", 503, LB_CAUSE_NO_HEALTHY}};
+	for (int i = 0; i < 3; i++) {
+		struct ask *a = world_ask(w, rows[i].route, KIND_PLAIN, 0);
+		client_ask(&w->clients[0], a);
+		finish(w);
+		assert_int_equal(a->http_status, rows[i].status);
+		assert_true(a->got_end && a->received > 0);
+	}
+	assert_int_equal(world_ended(w, LB_CAUSE_NO_ROUTE), 2);
+	assert_int_equal(world_ended(w, LB_CAUSE_NO_HEALTHY), 1);
+	world_free(w);
+}
+
+// R13: each pool runs out; nothing leaks, and it heals.
+static void exhausted_pools_fail_requests_and_heal(void **state)
+{
+	struct world_conf conf = world_conf_default(5);
+	conf.n_clients = 1;
+	conf.max_requests = 5;
+	struct world *w = ready_world(&conf);
+	for (int i = 0; i < 20; i++)
+		ask(w, KIND_HANG, 0);
+	world_run(w, 100 * MS);
+	for (int i = 5; i < 20; i++)
+		assert_reply(&w->asks[i], 14);
+	assert_int_equal(world_ended(w, LB_CAUSE_OVERLOAD), 15);
+	for (int i = 0; i < 5; i++)
+		client_cancel(&w->asks[i]);
+	finish(w);
+	struct ask *a = ask(w, KIND_ECHO, 100);
+	finish(w);
+	assert_ok(w, a);
+	world_free(w);
+}
+
+static void too_few_chunks_fail_requests_and_heal(void **state)
+{
+	struct world_conf conf = world_conf_default(5);
+	conf.n_clients = 1;
+	conf.n_chunks = 60;
+	struct world *w = ready_world(&conf);
+	for (int i = 0; i < 60; i++)
+		ask(w, i % 2 ? KIND_DOWNLOAD : KIND_ECHO, 50000);
+	world_run(w, 20 * SECOND);
+	for (uint32_t i = 0; i < w->n_asks; i++)
+		if (w->asks[i].got_end && w->asks[i].grpc_status == 0)
+			assert_ok(w, &w->asks[i]);
+	for (uint32_t i = 0; i < w->n_asks; i++)
+		client_cancel(&w->asks[i]);
+	finish(w);
+	if (w->clients[0].over)
+		open_client(w);
+	world_run(w, SECOND);
+	struct ask *a = ask(w, KIND_ECHO, 100);
+	finish(w);
+	assert_ok(w, a);
+	world_free(w);
+}
+
+// HX-22
+static void a_drain_says_goaway_twice_and_lets_streams_finish(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *early = ask(w, KIND_DOWNLOAD, 1 << 20);
+	world_run(w, 3 * MS);
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
+					     .deadline_ns = w->wire.now_ns + 60 * SECOND});
+	struct ask *late = world_ask(w, "one", KIND_ECHO, 3000);
+	client_ask(&w->clients[0], late); // on its way when the first GOAWAY is
+	w->clients[0].slow = true;
+	world_run(w, 500 * MS);
+	assert_true(w->clients[0].goaway && !w->control.drained);
+	world_run(w, 10 * SECOND);
+	assert_false(w->control.drained);
+	w->clients[0].slow = false;
+	client_resume(&w->clients[0], late);
+	client_resume(&w->clients[0], early);
+	finish(w);
+	assert_ok(w, early);
+	assert_ok(w, late);
+	world_run(w, 2 * SECOND);
+	assert_true(w->control.drained && proxy_drained(w->proxy));
+	assert_true(w->clients[0].over);
+	world_open_client(w, 0, 0); // nobody listens
+	world_run(w, SECOND);
+	assert_true(w->clients[0].over && !w->clients[0].up);
+	world_free(w);
+}
+
+static void a_drain_without_clients_is_over_at_once(void **state)
+{
+	struct world *w = a_world();
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
+					     .deadline_ns = w->wire.now_ns + 60 * SECOND});
+	world_run(w, 100 * MS);
+	assert_true(w->control.drained);
+	world_open_client(w, 0, 0);
+	world_run(w, SECOND);
+	assert_true(w->clients[0].over);
+	world_free(w);
+}
+
+static void the_drains_deadline_cuts_what_is_left(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *a = ask(w, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
+					     .deadline_ns = w->wire.now_ns + 5 * SECOND});
+	world_run(w, 4 * SECOND);
+	assert_false(a->closed || w->control.drained);
+	world_run(w, 2 * SECOND);
+	assert_true(a->closed && w->control.drained);
+	assert_int_equal(world_ended(w, LB_CAUSE_TIMEOUT), 1);
+	world_free(w);
+}
+
+static size_t deaf(struct tcp_conn *c, void *user, const uint8_t *p, size_t len)
+{
+	return len;
+}
+
+static void nothing(struct tcp_conn *c, void *user)
+{
+}
+
+static void mark(struct tcp_conn *c, void *user, enum tcp_close_reason reason)
+{
+	*(bool *)user = true;
+}
+
+static void mark_eof(struct tcp_conn *c, void *user)
+{
+	*(bool *)user = true;
+	tcp_conn_shutdown(c);
+}
+
+static void a_client_that_says_nothing_is_closed(void **state)
+{
+	static const struct tcp_conn_ops ops = {nothing, deaf, nothing, mark_eof, mark};
+	struct world *w = a_world();
+	bool closed = false;
+	struct tcp_flow flow = {.local = wire_address(HOST_CLIENTS, 9),
+		.remote = w->frontends[0].address,
+		.remote_port = 80};
+	struct host *h = &w->wire.hosts[HOST_CLIENTS];
+	assert_non_null(tcp_connect(h->tcp, &flow, SECOND, &ops, &closed));
+	h->due = true;
+	world_run(w, 9 * SECOND);
+	assert_false(closed);
+	assert_int_equal(world_counter(w, "clients"), 1);
+	world_run(w, 2 * SECOND);
+	assert_true(closed);
+	world_run(w, 2 * SECOND);
+	assert_int_equal(world_counter(w, "clients"), 0);
+	assert_int_equal(world_counter(w, "clients_silent"), 1);
+	world_free(w);
+}
+
+// MC-04: READY thanks to another worker. This one connects at its first pick.
+static void an_endpoint_of_another_worker_is_connected_when_picked(void **state)
+{
+	struct world_conf conf = world_conf_default(5);
+	conf.n_clients = 1;
+	conf.n_workers = 2;
+	struct world *w = ready_world(&conf);
+	// Ids 0 and 1: the second one's anchor is the other worker.
+	assert_int_equal(world_counter(w, "upstreams"), 1);
+	for (int i = 0; i < 20; i++)
+		ask(w, KIND_ECHO, 10);
+	finish(w);
+	assert_int_equal(world_counter(w, "upstreams"), 2);
+	for (int i = 0; i < 40; i++)
+		ask(w, KIND_ECHO, 10);
+	finish(w);
+	for (int i = 0; i < 60; i++)
+		assert_ok(w, &w->asks[i]);
+	assert_true(w->backends[0].n_served >= 20 && w->backends[1].n_served >= 20);
+	world_free(w);
+}
+
+// MC-07: a backend that only others reach is not hammered with SYNs.
+static void own_attempts_back_off(void **state)
+{
+	struct world_conf conf = world_conf_default(5);
+	conf.n_clients = 1;
+	conf.n_workers = 2;
+	struct world *w = world_new(&conf);
+	backend_close(&w->backends[1]);
+	use_backends(w, 0x3);
+	world_run(w, 20 * MS);
+	use_backends(w, 0x2);
+	open_client(w);
+	for (int i = 0; i < 20; i++) {
+		ask(w, KIND_ECHO, 10);
+		world_run(w, SECOND / 2);
+	}
+	// At 0, 1, 2.6, 5.2 and 9.3 s, each ±20 %.
+	assert_in_range(world_counter(w, "connect_failures"), 4, 6);
+	assert_int_equal(w->link->clusters[0].queued, 20);
+	backend_fini(&w->backends[1]);
+	backend_open(&w->backends[1], &w->wire.hosts[HOST_BACKENDS], w->backends[1].address,
+		&w->backend_conf);
+	finish(w);
+	for (int i = 0; i < 20; i++)
+		assert_ok(w, &w->asks[i]);
+	world_free(w);
+}
+
+// MC-19: spare connections come with need and go with time.
+static void spare_connections_are_opened_and_closed(void **state)
+{
+	struct world_conf conf = world_conf_default(5);
+	conf.n_clients = 1;
+	conf.backend_streams = 2;
+	conf.max_conns_per_endpoint = 3;
+	struct world *w = world_new(&conf);
+	use_backends(w, 1);
+	open_client(w);
+	for (int i = 0; i < 10; i++)
+		ask(w, KIND_HANG, 0);
+	world_run(w, SECOND);
+	assert_int_equal(world_counter(w, "upstreams"), 3);
+	assert_int_equal(w->link->endpoints[0].active, 6);
+	assert_int_equal(w->link->clusters[0].queued, 4);
+	for (int i = 0; i < 10; i++)
+		client_cancel(&w->asks[i]);
+	world_run(w, 25 * SECOND);
+	assert_int_equal(world_counter(w, "upstreams"), 3);
+	world_run(w, 10 * SECOND);
+	assert_int_equal(world_counter(w, "upstreams"), 1);
+	assert_int_equal(world_counter(w, "upstreams_idled"), 2);
+	struct ask *a = ask(w, KIND_ECHO, 10);
+	finish(w);
+	assert_ok(w, a);
+	world_free(w);
+}
+
+// UPD-03
+static void a_released_backend_finishes_its_streams_and_may_come_back(void **state)
+{
+	struct world *w = ready_world(NULL);
+	use_backends(w, 1);
+	world_run(w, 20 * MS);
+	struct ask *slow = ask(w, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	use_backends(w, 2);
+	world_run(w, SECOND);
+	assert_false(slow->closed);
+	assert_int_equal(w->backends[0].n_conns, 1);
+	use_backends(w, 1); // the same connection serves again
+	world_run(w, 20 * MS);
+	struct ask *a = ask(w, KIND_ECHO, 10);
+	world_run(w, SECOND);
+	assert_ok(w, a);
+	assert_int_equal(w->backends[0].n_accepted, 1);
+	use_backends(w, 2);
+	client_cancel(slow);
+	world_run(w, SECOND);
+	assert_int_equal(w->backends[0].n_conns, 0);
+	world_free(w);
+}
+
+// The ring is full for a while: what changed is told later, and only what is still true.
+static void a_full_event_ring_delays_but_loses_nothing(void **state)
+{
+	struct world_conf conf = world_conf_default(5);
+	conf.n_clients = 1;
+	conf.n_backends = 8;
+	conf.n_events = 2;
+	struct world *w = world_new(&conf);
+	w->control.deaf = true;
+	use_backends(w, 0xff);
+	open_client(w);
+	struct ask *a = ask(w, KIND_ECHO, 10);
+	world_run(w, SECOND);
+	assert_int_equal(world_counter(w, "upstreams"), 8);
+	assert_true(world_counter(w, "events_delayed") > 0);
+	backend_close(&w->backends[7]);
+	world_run(w, SECOND);
+	w->control.deaf = false;
+	finish(w);
+	assert_ok(w, a);
+	for (int i = 0; i < 70; i++)
+		ask(w, KIND_ECHO, 10);
+	finish(w);
+	for (int i = 0; i < 7; i++)
+		assert_in_range(w->backends[i].n_served, 9, 11);
+	world_free(w);
+}
+
+#define CASE(f) cmocka_unit_test(f)
+RUN_SUITE("sim/proxy", CASE(requests_wait_for_the_first_connection_in_order),
+	CASE(more_than_may_wait_fail_at_once), CASE(a_waiting_request_that_is_reset_is_forgotten),
+	CASE(requests_wait_for_room_and_leave_a_released_backend),
+	CASE(a_slow_reader_costs_one_window_and_stops_nobody),
+	CASE(a_backend_that_reads_nothing_costs_one_window),
+	CASE(a_waiting_upload_holds_one_window), CASE(requests_above_a_goaway_are_sent_again),
+	CASE(streams_below_a_goaway_finish), CASE(a_lost_backend_is_told_by_status_or_by_reset),
+	CASE(a_lost_client_cancels_its_streams), CASE(a_malformed_response_is_13_or_502),
+	CASE(too_many_header_bytes_are_431_or_status_13), CASE(a_frontend_without_routes_says_why),
+	CASE(plain_requests_get_http_statuses), CASE(exhausted_pools_fail_requests_and_heal),
+	CASE(too_few_chunks_fail_requests_and_heal),
+	CASE(a_drain_says_goaway_twice_and_lets_streams_finish),
+	CASE(a_drain_without_clients_is_over_at_once), CASE(the_drains_deadline_cuts_what_is_left),
+	CASE(a_client_that_says_nothing_is_closed),
+	CASE(an_endpoint_of_another_worker_is_connected_when_picked), CASE(own_attempts_back_off),
+	CASE(spare_connections_are_opened_and_closed),
+	CASE(a_released_backend_finishes_its_streams_and_may_come_back),
+	CASE(a_full_event_ring_delays_but_loses_nothing))
