@@ -370,8 +370,9 @@ static void device_cancel(void *ctx)
 
 void port_queue_watch(struct port_queue *q)
 {
-	// Devices count what they lost for all queues together: the first one reports it. The driver
-	// of AF_PACKET in DPDK 22.11 doesn't ask its sockets; a later one that does leaves none here.
+	// Devices count what they lost for all queues together: the first one reports it. The
+	// driver of AF_PACKET in DPDK 22.11 doesn't ask its sockets; a later one that does leaves
+	// nothing here to count twice.
 	struct rte_eth_stats stats = {0};
 	if (q->index == 0)
 		(void)rte_eth_stats_get(q->port_id, &stats);
