@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any frames into the network layer, with segments of ours and time in between. Input: records of
+// an operation byte, a length byte and that many bytes. IP and ICMP checksums are put right on
+// request, so that the fuzzer gets behind them.
+#include "dataplane/net/csum.h"
+#include "dataplane/net/net.h"
+#include "lb/base/check.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct device {
+	bool open;
+	size_t len;
+	uint8_t bytes[2048];
+};
+
+static uint8_t *device_reserve(void *ctx, size_t len)
+{
+	struct device *d = ctx;
+	CHECK(!d->open && len <= sizeof(d->bytes));
+	d->open = true;
+	d->len = len;
+	return d->bytes;
+}
+
+static void device_send(void *ctx, size_t len)
+{
+	struct device *d = ctx;
+	CHECK(d->open && len == d->len && len >= 34);
+	d->open = false;
+}
+
+static void device_cancel(void *ctx)
+{
+	struct device *d = ctx;
+	d->open = false;
+}
+
+static void on_segment(void *ctx, const struct ip_addr *local, const struct ip_addr *remote,
+	const uint8_t *segment, size_t len)
+{
+	uint8_t sum = 0;
+	for (size_t i = 0; i < len; i++) // each byte is there
+		sum ^= segment[i];
+	*(volatile uint8_t *)ctx = sum;
+	CHECK(ip_is_v4(local) && ip_is_v4(remote) && !ip_eq(local, remote));
+}
+
+static void on_unreachable(void *ctx, const struct tcp_flow *flow)
+{
+	CHECK(ip_is_v4(&flow->local) && ip_is_v4(&flow->remote));
+}
+
+static void fix_checksums(uint8_t *f, size_t len)
+{
+	size_t header = len >= 34 ? (size_t)(f[14] & 0xf) * 4 : 0;
+	if (header < 20 || 14 + header > len)
+		return;
+	size_t total = load16(f + 16);
+	if (f[23] == 1 && total >= header + 4 && 14 + total <= len) {
+		memset(f + 14 + header + 2, 0, 2);
+		uint16_t sum = csum(f + 14 + header, total - header);
+		memcpy(f + 14 + header + 2, &sum, 2);
+	}
+	memset(f + 24, 0, 2);
+	uint16_t sum = csum(f + 14, header);
+	memcpy(f + 24, &sum, 2);
+}
+
+static void send_segment(struct tcp_io *io, const uint8_t *bytes, size_t len)
+{
+	struct tcp_flow flow = {.local = ip_from_v4(0x0a000001), .local_port = 1000};
+	flow.remote = ip_from_v4(len >= 4 ? load32(bytes) : 0x0a000007);
+	uint8_t *segment = io->reserve(io->ctx, &flow, 20 + len);
+	if (!segment)
+		return;
+	memset(segment, 0, 20 + len);
+	io->emit(io->ctx, &flow, segment, 20 + len);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct device device;
+	static uint8_t sink;
+	device.open = false;
+	struct twheel *wheel = twheel_new(1);
+	struct net_port_conf port = {
+		.device = {device_reserve, device_send, device_cancel, &device},
+		.mac = {2, 0, 0, 0, 0, 1},
+		.mtu = 1500,
+		.addresses = {{ip_from_v4(0x0a000001), 24}},
+		.n_addresses = 1,
+		.gateway = ip_from_v4(0x0a0000fe),
+	};
+	struct net *net = net_new(&port, 1, wheel, 1);
+	struct tcp_io io = net_tcp_io(net);
+	net_set_tcp(net, &(struct net_tcp){on_segment, on_unreachable, &sink});
+	while (size >= 2) {
+		uint8_t operation = data[0];
+		size_t len = data[1] < size - 2 ? data[1] : size - 2;
+		uint8_t *frame = malloc(len ? len : 1); // of exact size, for the sanitizer
+		memcpy(frame, data + 2, len);
+		data += 2 + len;
+		size -= 2 + len;
+		if (operation & 1)
+			fix_checksums(frame, len);
+		if (operation & 2)
+			twheel_advance(wheel, twheel_now(wheel) + (uint64_t)operation * 50000000);
+		if (operation & 4)
+			send_segment(&io, frame, len);
+		else
+			net_input(net, 0, frame, len);
+		CHECK(!device.open);
+		free(frame);
+	}
+	net_free(net);
+	twheel_free(wheel);
+	return 0;
+}
