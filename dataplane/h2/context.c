@@ -26,7 +26,7 @@ static int init_memory(struct h2_context *ctx)
 	ctx->table = calloc(buckets, sizeof(*ctx->table));
 	ctx->max_nvs = conf->max_header_fields + FIELDS_ADDED;
 	ctx->nvs = calloc(ctx->max_nvs, sizeof(*ctx->nvs));
-	ctx->max_encoded = conf->max_header_bytes + BYTES_ADDED;
+	ctx->max_encoded = (size_t)conf->max_header_bytes + BYTES_ADDED;
 	ctx->encoded = malloc(ctx->max_encoded);
 	ctx->packed = malloc(ctx->max_encoded);
 	ctx->hpack_mem = hpack_mem_new(HPACK_PAGES_SHARED + conf->max_conns);

@@ -129,16 +129,12 @@ static bool decode(struct h2_conn *c, const uint8_t *last_piece, size_t len)
 	while (r == HPACK_OK && pending->len) {
 		size_t n;
 		const uint8_t *p = buf_peek(pending, &n);
-		bool last = n == pending->len && len == 0;
-		r = hpack_decode(&c->hpack, &ctx->nghttp2_mem, p, n, last, emit, &ctx->block);
+		r = hpack_decode(&c->hpack, &ctx->nghttp2_mem, p, n, false, emit, &ctx->block);
 		buf_consume(pending, ctx->chunks, n);
-		if (last)
-			goto done;
 	}
 	if (r == HPACK_OK)
 		r = hpack_decode(
 			&c->hpack, &ctx->nghttp2_mem, last_piece, len, true, emit, &ctx->block);
-done:
 	h2_count(ctx, H2_C_header_blocks_in);
 	if (r == HPACK_OK)
 		return true;

@@ -82,10 +82,12 @@ enum h2_past h2_stream_past(const struct h2_conn *c, uint32_t id)
 {
 	if (among(c->reset_ids, H2_N_RESET_IDS, id))
 		return H2_PAST_RESET;
-	if (c->role == H2_CLIENT || among(c->ended_ids, H2_N_ENDED_IDS, id))
+	if (among(c->ended_ids, H2_N_ENDED_IDS, id))
 		return H2_PAST_ENDED;
 	// What the ring has lost gets the benefit of the doubt.
-	return id <= c->reset_forgotten ? H2_PAST_RESET : H2_PAST_NEVER;
+	if (id <= c->reset_forgotten)
+		return H2_PAST_RESET;
+	return c->role == H2_CLIENT ? H2_PAST_ENDED : H2_PAST_NEVER;
 }
 
 bool h2_id_idle(const struct h2_conn *c, uint32_t id)

@@ -281,6 +281,17 @@ static void early_response_and_reset_without_error(void **state)
 	assert_string_equal(client.log, "response(1 200 end) closed(1 NO_ERROR peer) ");
 }
 
+static void stream_keeps_its_owners_pointer(void **state)
+{
+	int mine;
+	struct h2_stream *s = open_get(false);
+	assert_null(h2_stream_user(s));
+	h2_stream_set_user(s, &mine);
+	assert_ptr_equal(h2_stream_user(s), &mine);
+	assert_false(h2_stream_got_end(s));
+	assert_false(h2_stream_sent_end(s));
+}
+
 static void ping_is_answered(void **state)
 {
 	peer_settle(&client, &server);
@@ -584,8 +595,9 @@ RUN_SUITE("h2/conn", CASE(settings_make_both_ends_ready),
 	CASE(streams_above_goaways_last_id_are_safe_to_send_again),
 	CASE(a_goaway_may_not_take_back_its_promise), CASE(refused_stream_is_told_as_unprocessed),
 	CASE(early_response_and_reset_without_error), CASE(ping_is_answered),
-	CASE(freeing_a_connection_closes_what_is_open), CASE(last_data_carries_the_end),
-	CASE(a_queue_is_taken_over), CASE(large_header_list_goes_out_in_continuations),
+	CASE(stream_keeps_its_owners_pointer), CASE(freeing_a_connection_closes_what_is_open),
+	CASE(last_data_carries_the_end), CASE(a_queue_is_taken_over),
+	CASE(large_header_list_goes_out_in_continuations),
 	CASE(message_beyond_the_scratch_is_refused_and_harms_nothing),
 	CASE(two_connections_with_equal_ids_are_told_apart), CASE(stream_reset_inside_its_message),
 	CASE(stream_reset_inside_its_data), CASE(closing_one_stream_closes_all_others),

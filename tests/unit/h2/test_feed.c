@@ -415,6 +415,34 @@ static void streams_reset_long_ago_are_still_ignored(void **state)
 	assert_string_equal(peer_frames(&us), "");
 }
 
+// The same in the other role: a backend whose answers cross our cancellations stays connected.
+static void answers_to_requests_cancelled_long_ago_are_ignored(void **state)
+{
+	start(H2_CLIENT);
+	for (uint32_t i = 0; i < 90; i++)
+		open_stream();
+	for (uint32_t i = 0; i < 90; i++)
+		h2_stream_reset(us.streams[i].stream, H2_CANCEL);
+	peer_frames(&us);
+	for (uint32_t i = 0; i < 90; i++) {
+		raw_headers(&raw, 1 + 2 * i, false, ok_response);
+		raw_frame(&raw, H2_DATA, H2_FLAG_END_STREAM, 1 + 2 * i, "x", 1);
+	}
+	peer_feed(&us, &raw);
+	assert_string_equal(peer_frames(&us), "");
+}
+
+static void header_block_may_end_with_an_empty_continuation(void **state)
+{
+	uint8_t block[512];
+	size_t len = raw_fields(block, get_request);
+	start(H2_SERVER);
+	raw_frame(&raw, H2_HEADERS, H2_FLAG_END_STREAM, 1, block, len);
+	raw_frame(&raw, H2_CONTINUATION, H2_FLAG_END_HEADERS, 1, NULL, 0);
+	peer_feed(&us, &raw);
+	assert_string_equal(us.log, "request(1 GET http a.test / end) ");
+}
+
 static void build_traffic(void)
 {
 	uint8_t block[512];
@@ -494,5 +522,7 @@ RUN_SUITE("h2/feed", CASE(each_frame_in_each_state_gets_its_error),
 	CASE(header_block_comes_in_continuations), CASE(padding_and_priority_are_cut_off),
 	CASE(hpack_state_survives_blocks_that_nobody_hears),
 	CASE(hpack_state_survives_refused_streams), CASE(streams_reset_long_ago_are_still_ignored),
+	CASE(answers_to_requests_cancelled_long_ago_are_ignored),
+	CASE(header_block_may_end_with_an_empty_continuation),
 	CASE(byte_stream_cut_in_two_anywhere_means_the_same),
 	CASE(byte_stream_in_single_bytes_means_the_same), CASE(failed_connection_hears_nothing))

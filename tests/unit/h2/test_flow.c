@@ -347,6 +347,20 @@ static void pump_keeps_to_its_room(void **state)
 	assert_string_equal(peer_frames(&us), "DATA 1 100\nDATA 1 900 end\n");
 }
 
+static void credit_waits_for_room_like_data(void **state)
+{
+	start_server();
+	struct h2_stream *s = request(1);
+	feed_data(1, 65535);
+	h2_stream_consumed(s, 65535);
+	assert_true(h2_conn_pump(us.conn, 12));
+	assert_int_equal(us.out.len, 0);
+	assert_true(h2_conn_pump(us.conn, 25));
+	assert_int_equal(us.out.len, 13);
+	assert_false(h2_conn_pump(us.conn, 13));
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 0 65535\nWINDOW_UPDATE 1 65535\n");
+}
+
 static void blocked_by_windows_is_not_waiting_for_room(void **state)
 {
 	start_server();
@@ -443,4 +457,4 @@ RUN_SUITE("h2/flow", SMALL(stream_credit_is_given_by_consumption_in_halves),
 	CASE(an_initial_window_that_overflows_a_stream_is_an_error),
 	CASE(a_window_may_be_filled_to_its_last_byte), CASE(streams_take_turns),
 	CASE(pump_keeps_to_its_room), CASE(blocked_by_windows_is_not_waiting_for_room),
-	CASE(random_windows_are_used_exactly))
+	CASE(credit_waits_for_room_like_data), CASE(random_windows_are_used_exactly))

@@ -145,6 +145,59 @@ static void chunks_run_dry_at_each_point(void **state)
 	assert_true(n_recovered > 5);
 }
 
+static uint32_t hide_chunks(void **hidden)
+{
+	uint32_t n = 0;
+	while (pool_left(&chunks))
+		hidden[n++] = pool_take(&chunks);
+	return n;
+}
+
+// Not even a PING ACK can be queued: the peer's bytes wait, and nothing is lost.
+static void feed_stops_at_a_ping_that_cannot_be_answered(void **state)
+{
+	static const uint8_t filler[BUF_CHUNK_ROOM - 16];
+	void *hidden[64];
+	struct raw *raw = calloc(1, sizeof(*raw));
+	worlds_begin(64, 16);
+	assert_true(connect_both());
+	settle();
+	assert_true(buf_append(&server.out, &chunks, filler, sizeof(filler)));
+	uint32_t n = hide_chunks(hidden);
+	raw_frame(raw, H2_PING, 0, 0, "12345678", 8);
+	raw_frame(raw, H2_SETTINGS, 0, 0, NULL, 0);
+	assert_int_equal(h2_conn_feed(server.conn, raw->data, raw->len), H2_FRAME_HEAD);
+	assert_int_equal(h2_conn_feed(server.conn, raw->data + 9, raw->len - 9), 0);
+	buf_clear(&server.out, &chunks); // TCP's peer has read on
+	assert_int_equal(h2_conn_feed(server.conn, raw->data + 9, raw->len - 9), raw->len - 9);
+	assert_false(failed(&server));
+	assert_string_equal(peer_frames(&server), "PING ack\nSETTINGS ack\n");
+	while (n)
+		pool_put(&chunks, hidden[--n]);
+	free(raw);
+	worlds_end();
+}
+
+// A header block in pieces that cannot be kept is lost, and with it the tables.
+static void header_block_without_memory_ends_the_connection(void **state)
+{
+	void *hidden[64];
+	struct raw *raw = calloc(1, sizeof(*raw));
+	worlds_begin(64, 16);
+	assert_true(connect_both());
+	settle();
+	uint32_t n = hide_chunks(hidden);
+	raw_headers(raw, 1, true, get_request);
+	h2_conn_feed(server.conn, raw->data, 20);
+	enum h2_error code = H2_NO_ERROR;
+	assert_true(h2_conn_failed(server.conn, &code));
+	assert_int_equal(code, H2_INTERNAL_ERROR);
+	while (n)
+		pool_put(&chunks, hidden[--n]);
+	free(raw);
+	worlds_end();
+}
+
 static void stream_pool_runs_dry(void **state)
 {
 	for (uint32_t n = 1; n < 8; n++) {
@@ -282,6 +335,8 @@ static void nothing_is_allocated_from_libc(void **state)
 }
 
 RUN_SUITE("h2/memory", cmocka_unit_test(chunks_run_dry_at_each_point),
+	cmocka_unit_test(feed_stops_at_a_ping_that_cannot_be_answered),
+	cmocka_unit_test(header_block_without_memory_ends_the_connection),
 	cmocka_unit_test(stream_pool_runs_dry), cmocka_unit_test(server_without_streams_refuses),
 	cmocka_unit_test(connection_pool_runs_dry),
 	cmocka_unit_test(hpack_memory_runs_dry_at_each_point),
