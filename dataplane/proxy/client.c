@@ -71,7 +71,7 @@ static void on_closed(
 	else if (!c->conn.h2)
 		cause = LB_CAUSE_CLIENT_LOST;
 	else if (!by_peer)
-		cause = LB_CAUSE_OK; // both ends, or our RST_STREAM(NO_ERROR) after the whole answer
+		cause = LB_CAUSE_OK; // both ends, or our RST_STREAM after the whole answer
 	else
 		cause = h2_stream_malformed(s) ? LB_CAUSE_CLIENT_PROTOCOL : LB_CAUSE_CLIENT_RESET;
 	proxy_request_client_closed(r, cause);

@@ -176,8 +176,11 @@ void proxy_end_turn(struct proxy *p)
 	// Each round moves a request on or writes out what one left to write; rounds end when
 	// nothing moves.
 	do {
-		while (proxy_queue_walk(p, &budget) | proxy_backend_serve_all(p))
-			;
+		bool moved = true;
+		while (moved) {
+			moved = proxy_queue_walk(p, &budget);
+			moved |= proxy_backend_serve_all(p);
+		}
 	} while (proxy_conn_flush_all(p));
 	proxy_backend_tell_all(p);
 	set_gauges(p);

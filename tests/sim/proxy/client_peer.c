@@ -226,10 +226,11 @@ void client_ask(struct client *c, struct ask *a)
 	fields[n++] = (struct h2_field){
 		.name = STR("authorization"), .value = STR("secret"), .never_index = true};
 	static char huge[20000];
-	memset(huge, 'h', sizeof(huge));
-	if (a->huge)
+	if (a->huge) {
+		memset(huge, 'h', sizeof(huge));
 		fields[n++] =
 			(struct h2_field){.name = STR("x-huge"), .value = {huge, sizeof(huge)}};
+	}
 	struct h2_message m = {.kind = H2_REQUEST,
 		.method = a->kind == KIND_HEAD ? STR("HEAD")
 	                  : is_grpc(a->kind)   ? STR("POST")

@@ -169,7 +169,8 @@ static void a_slow_reader_costs_one_window_and_stops_nobody(void **state)
 	struct ask *slow = ask(w, KIND_DOWNLOAD, 10 << 20);
 	world_run(w, 5 * SECOND);
 	assert_int_equal(slow->received, 65535); // the window that it gave
-	// What was sent has opened half a window or all of it again: that lies here, in chunks of 2 KiB.
+	// What was sent has opened half a window or all of it again: that lies here, in chunks of
+	// 2 KiB.
 	assert_in_range(world_chunks_used(w), 15, 36);
 	w->clients[0].slow = false;
 	for (int i = 0; i < 10; i++)
