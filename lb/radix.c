@@ -18,6 +18,7 @@ struct node {
 
 struct lb_radix {
 	int flags;
+	bool is_empty;
 	struct node *nodes; // owned; the root first
 	uint8_t *first; // owned; first[i] = first byte of the label of node i
 	uint8_t *keys; // owned; normalised: folded, read forwards
@@ -41,7 +42,7 @@ struct builder {
 	uint32_t n_nodes;
 };
 
-static uint8_t text_byte(struct str s, size_t i, int flags)
+static inline uint8_t text_byte(struct str s, size_t i, int flags)
 {
 	char c = s.p[flags & LB_RADIX_BACKWARDS ? s.len - 1 - i : i];
 	return (uint8_t)(flags & LB_RADIX_FOLD ? str_fold(c) : c);
@@ -148,6 +149,7 @@ struct lb_radix *lb_radix_new(const struct lb_radix_entry *entries, uint32_t n, 
 	if (!r)
 		return NULL;
 	r->flags = flags;
+	r->is_empty = n == 0;
 	r->nodes = malloc(n_nodes * sizeof(r->nodes[0]));
 	r->first = malloc(n_nodes);
 	r->keys = malloc(n_bytes);
@@ -177,25 +179,42 @@ void lb_radix_free(struct lb_radix *r)
 	free(r);
 }
 
-static bool label_matches(
-	const struct lb_radix *r, const struct node *node, struct str text, size_t at)
+static inline bool label_matches(
+	const uint8_t *label, uint32_t len, struct str text, size_t at, int flags)
 {
-	if (text.len - at < node->len)
+	if (text.len - at < len)
 		return false;
-	const uint8_t *label = r->keys + node->label;
-	if (!r->flags)
-		return node->len == 0 || memcmp(text.p + at, label, node->len) == 0;
-	for (uint32_t i = 0; i < node->len; i++)
-		if (text_byte(text, at + i, r->flags) != label[i])
+	if (!flags)
+		return len == 0 || memcmp(text.p + at, label, len) == 0;
+	for (uint32_t i = 0; i < len; i++)
+		if (text_byte(text, at + i, flags) != label[i])
 			return false;
 	return true;
 }
 
-struct lb_radix_hit lb_radix_find(const struct lb_radix *r, struct str text)
+// The child whose label begins with this byte. Most nodes have a few.
+static inline const struct node *child_of(
+	const struct lb_radix *r, const struct node *node, uint8_t byte)
+{
+	const uint8_t *first = r->first + node->children;
+	uint32_t i = 0;
+	if (node->n_children <= 4) {
+		while (i < node->n_children && first[i] != byte)
+			i++;
+		return i < node->n_children ? r->nodes + node->children + i : NULL;
+	}
+	const uint8_t *found = memchr(first, byte, node->n_children);
+	return found ? r->nodes + node->children + (found - first) : NULL;
+}
+
+// Inlined once for each way to read, so that the flags cost nothing per byte.
+static inline __attribute__((always_inline)) struct lb_radix_hit walk(
+	const struct lb_radix *r, struct str text, int flags)
 {
 	struct lb_radix_hit hit = {LB_RADIX_NONE, LB_RADIX_NONE, LB_RADIX_NONE};
 	const struct node *node = r->nodes;
-	for (size_t at = 0; label_matches(r, node, text, at);) {
+	size_t at = 0;
+	while (node && label_matches(r->keys + node->label, node->len, text, at, flags)) {
 		at += node->len;
 		hit.smallest = node->smallest;
 		if (node->value != LB_RADIX_NONE)
@@ -204,14 +223,23 @@ struct lb_radix_hit lb_radix_find(const struct lb_radix *r, struct str text)
 			hit.whole = node->value;
 			break;
 		}
-		if (!node->n_children)
-			break;
-		const uint8_t *first = r->first + node->children;
-		const uint8_t *child =
-			memchr(first, text_byte(text, at, r->flags), node->n_children);
-		if (!child)
-			break;
-		node = r->nodes + node->children + (child - first);
+		node = child_of(r, node, text_byte(text, at, flags));
 	}
 	return hit;
+}
+
+struct lb_radix_hit lb_radix_find(const struct lb_radix *r, struct str text)
+{
+	if (r->is_empty)
+		return (struct lb_radix_hit){LB_RADIX_NONE, LB_RADIX_NONE, LB_RADIX_NONE};
+	switch (r->flags) {
+	case 0:
+		return walk(r, text, 0);
+	case LB_RADIX_FOLD:
+		return walk(r, text, LB_RADIX_FOLD);
+	case LB_RADIX_BACKWARDS:
+		return walk(r, text, LB_RADIX_BACKWARDS);
+	default:
+		return walk(r, text, LB_RADIX_FOLD | LB_RADIX_BACKWARDS);
+	}
 }

@@ -14,6 +14,7 @@ struct slot {
 
 struct lb_strmap {
 	uint64_t mask;
+	bool is_empty;
 	size_t n_bytes;
 	char *bytes; // owned
 	struct slot slots[];
@@ -69,7 +70,7 @@ struct lb_strmap *lb_strmap_new(const struct lb_strmap_entry *entries, uint32_t 
 		free(bytes);
 		return NULL;
 	}
-	*m = (struct lb_strmap){.mask = n_slots - 1, .bytes = bytes};
+	*m = (struct lb_strmap){.mask = n_slots - 1, .is_empty = n == 0, .bytes = bytes};
 	for (uint64_t i = 0; i < n_slots; i++)
 		m->slots[i] = (struct slot){.value = LB_STRMAP_NONE};
 	for (uint32_t i = 0; i < n; i++)
@@ -84,7 +85,12 @@ void lb_strmap_free(struct lb_strmap *m)
 	free(m);
 }
 
+bool lb_strmap_is_empty(const struct lb_strmap *m)
+{
+	return m->is_empty;
+}
+
 uint32_t lb_strmap_find(const struct lb_strmap *m, struct str key)
 {
-	return probe(m, key, lb_hash(key.p, key.len))->value;
+	return m->is_empty ? LB_STRMAP_NONE : probe(m, key, lb_hash(key.p, key.len))->value;
 }

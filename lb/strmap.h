@@ -19,5 +19,6 @@ struct lb_strmap_entry {
 // NULL = no memory.
 struct lb_strmap *lb_strmap_new(const struct lb_strmap_entry *, uint32_t n);
 void lb_strmap_free(struct lb_strmap *); // NULL is fine
+bool lb_strmap_is_empty(const struct lb_strmap *);
 // LB_STRMAP_NONE = absent.
 uint32_t lb_strmap_find(const struct lb_strmap *, struct str key);

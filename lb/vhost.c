@@ -121,10 +121,35 @@ static bool sort_patterns(struct sorted *s, const struct lb_vhost_conf *vhosts, 
 	return true;
 }
 
+// ASCII upper case to lower case, eight bytes at a time.
+static uint64_t fold8(uint64_t x)
+{
+	const uint64_t ones = 0x0101010101010101;
+	uint64_t low = x & 0x7f * ones;
+	uint64_t from_a = low + (0x80 - 'A') * ones; // top bit: >= 'A'
+	uint64_t above_z = low + (0x7f - 'Z') * ones; // top bit: > 'Z'
+	uint64_t is_upper = (from_a ^ above_z) & ~x & 0x80 * ones;
+	return x | is_upper >> 2;
+}
+
+static void fold8_at(char *to, const char *from)
+{
+	uint64_t x;
+	memcpy(&x, from, sizeof(x));
+	x = fold8(x);
+	memcpy(to, &x, sizeof(x));
+}
+
 static void fold_into(char *to, struct str s)
 {
-	for (size_t i = 0; i < s.len; i++)
-		to[i] = str_fold(s.p[i]);
+	if (s.len < 8) {
+		for (size_t i = 0; i < s.len; i++)
+			to[i] = str_fold(s.p[i]);
+		return;
+	}
+	for (size_t i = 0; i + 8 <= s.len; i += 8)
+		fold8_at(to + i, s.p + i);
+	fold8_at(to + s.len - 8, s.p + s.len - 8); // the rest; what overlaps is the same twice
 }
 
 // Folded copies of the short exact names make the hash; the long ones are moved to the front of
@@ -210,6 +235,8 @@ static uint32_t find_exact(const struct lb_vhost_index *x, struct str authority)
 {
 	if (authority.len > SHORT_NAME_MAX)
 		return lb_radix_find(x->exact_long, authority).whole;
+	if (lb_strmap_is_empty(x->exact_short))
+		return LB_STRMAP_NONE;
 	char folded[SHORT_NAME_MAX];
 	fold_into(folded, authority);
 	return lb_strmap_find(x->exact_short, (struct str){folded, authority.len});

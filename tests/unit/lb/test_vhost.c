@@ -84,6 +84,28 @@ static void case_is_ignored_on_both_sides(void **state)
 	assert_int_equal(choose(&t, "bAZ.x"), 2);
 }
 
+// VH-05: letters fold, and nothing else does, in names of every length around a word.
+static void every_byte_folds_as_ascii_says(void **state)
+{
+	(void)state;
+	for (int byte = 1; byte < 256; byte++) {
+		if (byte == '*')
+			continue;
+		for (size_t len = 1; len < 20; len++) {
+			char domain[20], host[20];
+			memset(domain, byte, len);
+			memset(host, byte ^ 0x20, len);
+			domain[len] = host[len] = 0;
+			if (host[0] == 0)
+				continue;
+			TABLE(domain);
+			bool is_letter = byte < 128 && isalpha(byte);
+			assert_int_equal(choose(&t, host), is_letter ? 0 : -1);
+			assert_int_equal(choose(&t, domain), 0);
+		}
+	}
+}
+
 // VH-06
 static void port_and_trailing_dot_are_part_of_the_name(void **state)
 {
@@ -271,6 +293,7 @@ RUN_SUITE("lb/vhost", cmocka_unit_test(most_specific_domain_wins),
 	cmocka_unit_test(suffix_beats_longer_prefix),
 	cmocka_unit_test(star_covers_at_least_one_character),
 	cmocka_unit_test(case_is_ignored_on_both_sides),
+	cmocka_unit_test(every_byte_folds_as_ascii_says),
 	cmocka_unit_test(port_and_trailing_dot_are_part_of_the_name),
 	cmocka_unit_test(only_a_star_inside_is_refused),
 	cmocka_unit_test(further_stars_of_a_suffix_are_literal),
