@@ -118,6 +118,15 @@ const Request *fake_ads_next(struct fake_ads *f)
 	return f->n_read < f->n_sent ? f->sent[f->n_read++] : NULL;
 }
 
+void fake_ads_forget(struct fake_ads *f)
+{
+	for (unsigned i = 0; i < f->n_read; i++)
+		envoy__service__discovery__v3__discovery_request__free_unpacked(f->sent[i], NULL);
+	memmove(f->sent, f->sent + f->n_read, (f->n_sent - f->n_read) * sizeof(Request *));
+	f->n_sent -= f->n_read;
+	f->n_read = 0;
+}
+
 void fake_ads_say(struct fake_ads *f, const uint8_t *bytes, size_t len)
 {
 	CHECK(f->stream && f->reading);

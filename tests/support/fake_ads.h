@@ -31,6 +31,8 @@ void fake_ads_fini(struct fake_ads *); // the client was freed before
 void fake_ads_settle(struct fake_ads *);
 // The next request that the test has not seen, after settling; NULL = none. Valid until fini.
 const Envoy__Service__Discovery__V3__DiscoveryRequest *fake_ads_next(struct fake_ads *);
+// Frees what the test has seen: requests from before are not valid any more.
+void fake_ads_forget(struct fake_ads *);
 // CHECKs that the client reads.
 void fake_ads_say(struct fake_ads *, const uint8_t *bytes, size_t len);
 void fake_ads_close(struct fake_ads *, const char *why);
