@@ -102,6 +102,11 @@ bool h2_conn_ready(const struct h2_conn *c)
 	return c->settings_seen;
 }
 
+bool h2_conn_in_block(const struct h2_conn *c)
+{
+	return c->rx.block_id != 0;
+}
+
 static void drain(struct h2_conn *c, uint32_t last_id, enum h2_error code)
 {
 	if (last_id < c->goaway_sent_id)

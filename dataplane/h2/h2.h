@@ -137,6 +137,8 @@ uint32_t h2_conn_n_streams(const struct h2_conn *);
 uint32_t h2_conn_stream_room(const struct h2_conn *);
 // First SETTINGS frame seen (gRPC's READY, lb-tree.md BO-03).
 bool h2_conn_ready(const struct h2_conn *);
+// A header block has begun and not ended: the owner's header timer runs while this is so.
+bool h2_conn_in_block(const struct h2_conn *);
 
 // Drain, step 1: GOAWAY with last id 2^31-1 (HX-22); step 2: the real last id, later streams
 // refused.

@@ -36,6 +36,10 @@ static const uint8_t char_classes[256] = {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x
 	0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12,
 	0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12};
 
+// Equality with a literal, whose length the compiler knows: no call.
+#define IS(s, literal)                                                                             \
+	((s).len == sizeof(literal) - 1 && memcmp((s).p, literal, sizeof(literal) - 1) == 0)
+
 static bool all_in(struct str s, enum char_class k)
 {
 	uint8_t seen = (uint8_t)k;
@@ -114,9 +118,9 @@ static void on_method(struct h2_block *b, struct str v)
 	if (v.len == 0 || !all_in(v, IN_METHOD))
 		spoil(b, H2_BAD_METHOD);
 	b->method_seen = true;
-	b->method_connect = str_eq(v, STR("CONNECT"));
-	b->method_options = str_eq(v, STR("OPTIONS"));
-	b->method_head = str_eq(v, STR("HEAD"));
+	b->method_connect = IS(v, "CONNECT");
+	b->method_options = IS(v, "OPTIONS");
+	b->method_head = IS(v, "HEAD");
 	b->message.method = keep(b, v);
 }
 
@@ -178,15 +182,15 @@ static void on_pseudo(struct h2_block *b, struct str name, struct str value)
 		return;
 	}
 	bool request = b->message.kind == H2_REQUEST;
-	if (request && str_eq(name, STR(":method")))
+	if (request && IS(name, ":method"))
 		on_method(b, value);
-	else if (request && str_eq(name, STR(":scheme")))
+	else if (request && IS(name, ":scheme"))
 		on_scheme(b, value);
-	else if (request && str_eq(name, STR(":authority")))
+	else if (request && IS(name, ":authority"))
 		on_authority(b, value);
-	else if (request && str_eq(name, STR(":path")))
+	else if (request && IS(name, ":path"))
 		on_path(b, value);
-	else if (!request && str_eq(name, STR(":status")))
+	else if (!request && IS(name, ":status"))
 		on_status(b, value);
 	else
 		spoil(b, H2_BAD_PSEUDO); // `:protocol` too: never offered (HX-17)
@@ -250,32 +254,32 @@ static enum keep_field on_special(struct h2_block *b, struct str name, struct st
 	bool connection = false;
 	switch (name.len) {
 	case 2:
-		if (str_eq(name, STR("te")) && !str_eq_fold(v, STR("trailers")))
+		if (IS(name, "te") && !str_eq_fold(v, STR("trailers")))
 			spoil(b, H2_BAD_TE);
 		break;
 	case 4:
-		if (str_eq(name, STR("host")))
+		if (IS(name, "host"))
 			return on_host(b, v);
 		break;
 	case 7:
-		connection = str_eq(name, STR("upgrade"));
+		connection = IS(name, "upgrade");
 		break;
 	case 10:
-		connection = str_eq(name, STR("connection")) || str_eq(name, STR("keep-alive"));
+		connection = IS(name, "connection") || IS(name, "keep-alive");
 		break;
 	case 12:
-		if (str_eq(name, STR("content-type")))
+		if (IS(name, "content-type"))
 			on_content_type(b, v);
 		break;
 	case 14:
-		if (str_eq(name, STR("content-length")))
+		if (IS(name, "content-length"))
 			return on_content_length(b, v);
 		break;
 	case 16:
-		connection = str_eq(name, STR("proxy-connection"));
+		connection = IS(name, "proxy-connection");
 		break;
 	case 17:
-		connection = str_eq(name, STR("transfer-encoding"));
+		connection = IS(name, "transfer-encoding");
 		break;
 	default:
 		break;

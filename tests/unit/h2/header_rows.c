@@ -222,6 +222,8 @@ const struct row header_rows[] = {
 	{"length in trailers fits", REQUEST, {POST}, OK, BODY(5), TRAILERS("content-length", "5")},
 	{"length in trailers does not", REQUEST, {POST}, MALFORMED, BODY(5),
 		TRAILERS("content-length", "6")},
+	{"length in trailers too short", REQUEST, {POST}, MALFORMED, BODY(5),
+		TRAILERS("content-length", "4")},
 	{"length in trailers again", REQUEST, {POST, "content-length", "5"}, MALFORMED, BODY(5),
 		TRAILERS("content-length", "5")},
 	{"host in trailers", REQUEST, {POST}, OK, BODY(5), TRAILERS("host", "b")},

@@ -251,6 +251,7 @@ static void header_block_above_64_kib_is_calmed(void **state)
 	raw_frame(&raw, H2_CONTINUATION, 4, 1, junk, 1);
 	peer_feed(&us, &raw);
 	assert_true(calmed());
+	assert_int_equal(peer_counter(&us, "abuse_continuation"), 1);
 	assert_int_equal(chunks.n_used, 0);
 }
 

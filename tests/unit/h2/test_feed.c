@@ -335,10 +335,14 @@ static void header_block_comes_in_continuations(void **state)
 	size_t len = raw_fields(block, get_request);
 	start(H2_SERVER);
 	raw_frame(&raw, H2_HEADERS, H2_FLAG_END_STREAM, 1, block, 7);
+	assert_false(h2_conn_in_block(us.conn));
+	peer_feed(&us, &raw);
+	assert_true(h2_conn_in_block(us.conn));
 	raw_frame(&raw, H2_CONTINUATION, 0, 1, block + 7, 1);
 	raw_frame(&raw, H2_CONTINUATION, 0, 1, block + 8, 0);
 	raw_frame(&raw, H2_CONTINUATION, H2_FLAG_END_HEADERS, 1, block + 8, len - 8);
 	peer_feed(&us, &raw);
+	assert_false(h2_conn_in_block(us.conn));
 	assert_string_equal(us.log, "request(1 GET http a.test / end) ");
 }
 

@@ -172,6 +172,10 @@ static void padding_counts_and_comes_back_by_itself(void **state)
 	assert_string_equal(peer_frames(&us), "");
 	h2_stream_consumed(s, 299); // with 201 of padding: 500
 	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 1 500\n");
+	feed_data(1, 999); // 1000 - 501 + 500
+	assert_string_equal(peer_frames(&us), "");
+	feed_data(1, 1);
+	assert_string_equal(peer_frames(&us), "RST_STREAM 1 FLOW_CONTROL_ERROR\n");
 }
 
 static void no_credit_for_a_stream_that_has_ended(void **state)
