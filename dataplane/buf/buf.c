@@ -190,6 +190,16 @@ void buf_copy_out(const struct buf *b, size_t offset, void *out, size_t len)
 	}
 }
 
+void buf_cursor_set(const struct buf *b, struct buf_cursor *at, size_t offset)
+{
+	DCHECK(offset < b->len);
+	size_t rest = offset;
+	struct buf_chunk *c = b->head;
+	for (; rest >= chunk_len(c); c = c->next)
+		rest -= chunk_len(c);
+	*at = (struct buf_cursor){c, offset, (uint16_t)(c->off + rest)};
+}
+
 void buf_cursor_read(const struct buf *b, struct buf_cursor *at, void *out, size_t len)
 {
 	DCHECK(at->offset + len <= b->len);

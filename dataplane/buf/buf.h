@@ -31,7 +31,7 @@ struct buf {
 // Valid while the bytes at and after it stay queued.
 struct buf_cursor {
 	struct buf_chunk *chunk; // NULL = start of the queue
-	size_t offset; // of the cursor from the head of the queue
+	size_t offset; // from the head of the queue; the reader takes off what it consumes
 	uint16_t at; // index into chunk->data
 };
 
@@ -50,7 +50,9 @@ void buf_consume(struct buf *, struct pool *, size_t n);
 void buf_clear(struct buf *, struct pool *);
 // Copies len bytes that start `offset` bytes from the head; offset + len <= buf->len.
 void buf_copy_out(const struct buf *, size_t offset, void *out, size_t len);
-// The same from a cursor, which moves on by len: sequential reads cost no walk.
+// Puts the cursor `offset` bytes from the head (offset < b->len); this walks.
+void buf_cursor_set(const struct buf *, struct buf_cursor *, size_t offset);
+// Like buf_copy_out() from a cursor, which moves on by len: sequential reads cost no walk.
 void buf_cursor_read(const struct buf *, struct buf_cursor *, void *out, size_t len);
 // Longest contiguous piece at the head; *ret_len = 0 when empty.
 const uint8_t *buf_peek(const struct buf *, size_t *ret_len);

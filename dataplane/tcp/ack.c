@@ -18,12 +18,14 @@ static void measure(struct tcp_conn *c, const struct tcp_seg *seg)
 	}
 }
 
-// RFC 6582 3.2, step 2.
+// RFC 6582 3.2, step 2; RFC 6675 5, step 4.
 static void enter_recovery(struct tcp_conn *c)
 {
 	tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->snd_max - c->snd_una);
-	c->cc.cwnd = c->cc.ssthresh + DUP_THRESHOLD * c->mss;
+	if (!c->sack_on) // with SACK, what has arrived is known, not guessed
+		c->cc.cwnd += DUP_THRESHOLD * c->mss;
 	c->recover = c->snd_max - 1;
+	c->high_rxt = c->snd_una;
 	c->in_recovery = true;
 	c->rtx_due = true;
 	tcp_count(c->stack, TCP_FAST_RECOVERIES);
@@ -33,29 +35,33 @@ static void duplicate(struct tcp_conn *c)
 {
 	if (c->n_dup_acks < UINT8_MAX)
 		c->n_dup_acks++;
-	if (c->in_recovery)
+	if (c->in_recovery && !c->sack_on)
 		c->cc.cwnd += c->mss; // a segment has left the network
-	else if (c->n_dup_acks == DUP_THRESHOLD && seq_lt(c->recover, c->snd_una))
+	bool lost = c->n_dup_acks >= DUP_THRESHOLD || tcp_sack_oldest_lost(c);
+	if (!c->in_recovery && lost && seq_lt(c->recover, c->snd_una))
 		enter_recovery(c);
 	tcp_conn_mark_dirty(c);
 }
 
-// RFC 6582 3.2, step 3.
+// RFC 6582 3.2, step 3; RFC 6675 5, steps A and B.
 static void recovery_ack(struct tcp_conn *c, uint32_t ack, uint32_t acked)
 {
 	struct tcp_cc *cc = &c->cc;
 	if (seq_lt(c->recover, ack)) {
 		uint32_t flight = c->snd_max - ack;
-		cc->cwnd = min_u32(cc->ssthresh, max_u32(flight, c->mss) + c->mss);
+		if (!c->sack_on)
+			cc->cwnd = min_u32(cc->ssthresh, max_u32(flight, c->mss) + c->mss);
 		c->in_recovery = false;
 		c->n_dup_acks = 0;
 		return;
 	}
+	tcp_conn_mark_dirty(c);
+	if (c->sack_on) // the scoreboard says what follows
+		return;
 	cc->cwnd -= min_u32(acked, cc->cwnd - min_u32(cc->cwnd, c->mss));
 	if (acked >= c->mss)
 		cc->cwnd += c->mss;
 	c->rtx_due = true;
-	tcp_conn_mark_dirty(c);
 }
 
 // Advances snd_una. False = the connection is gone.
@@ -79,6 +85,9 @@ static bool advance(struct tcp_conn *c, const struct tcp_seg *seg)
 		c->cursor.offset -= n;
 	buf_consume(&c->sendq, s->chunks, n);
 	c->snd_una = seg->ack;
+	tcp_sack_acked(c);
+	if (seq_lt(c->high_rxt, c->snd_una))
+		c->high_rxt = c->snd_una;
 	if (seq_lt(c->snd_nxt, seg->ack))
 		c->snd_nxt = seg->ack;
 	if (acked > n) {
@@ -125,6 +134,11 @@ bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
 	if (seq_lt(c->snd_una, seg->ack)) {
 		if (!advance(c, seg))
 			return false;
+		if (c->sack_on && tcp_sack_update(c, &seg->opts) && !c->in_recovery)
+			duplicate(c);
+	} else if (c->sack_on) {
+		if (tcp_sack_update(c, &seg->opts)) // RFC 6675 2: what counts is news
+			duplicate(c);
 	} else if (seg->ack == c->snd_una && !probing && seg->len == 0 && !(seg->flags & TCP_FIN) &&
 		   wnd == c->snd_wnd) {
 		duplicate(c); // RFC 5681 2
@@ -151,4 +165,5 @@ void tcp_ack_timeout(struct tcp_conn *c)
 	c->recover = c->snd_max - 1;
 	c->snd_nxt = c->snd_una;
 	c->cursor = (struct buf_cursor){0};
+	tcp_sack_clear(c); // RFC 2018 8: the peer may have forgotten; it will say again
 }

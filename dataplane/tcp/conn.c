@@ -79,6 +79,7 @@ void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
 	if (!o->has_wscale)
 		c->rcv_wscale = 0;
 	c->ts_on = o->has_ts;
+	c->sack_on = o->sack_ok;
 	c->ts_recent = o->ts_val;
 	c->ts_recent_ns = tcp_now(c->stack);
 	tcp_conn_refresh_mss(c);
@@ -108,6 +109,7 @@ void tcp_conn_drop(struct tcp_conn *c)
 	buf_clear(&c->sendq, s->chunks);
 	buf_clear(&c->recvq, s->chunks);
 	tcp_ooo_clear(c);
+	tcp_sack_clear(c);
 	if (c->passive && c->state == TCP_SYN_RECEIVED)
 		s->n_half_open--;
 	s->n_conns--;

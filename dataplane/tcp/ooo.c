@@ -16,6 +16,12 @@ static void range_free(struct tcp_conn *c, struct tcp_range *r)
 	c->n_ranges--;
 }
 
+static void touch(struct tcp_conn *c, struct tcp_range *r)
+{
+	r->stamp = ++c->range_stamp;
+	r->reported = false;
+}
+
 // Joins r with the range behind it when they touch.
 static void join_next(struct tcp_conn *c, struct tcp_range *r)
 {
@@ -41,6 +47,7 @@ static bool insert_piece(
 	if (prev && range_end(prev) == seq) {
 		if (!buf_append(&prev->data, s->chunks, data, len))
 			return false;
+		touch(c, prev);
 		join_next(c, prev);
 		return true;
 	}
@@ -58,6 +65,7 @@ static bool insert_piece(
 	struct tcp_range **link = prev ? &prev->next : &c->ranges;
 	r->next = *link;
 	*link = r;
+	touch(c, r);
 	join_next(c, r);
 	return true;
 }
@@ -111,4 +119,40 @@ void tcp_ooo_clear(struct tcp_conn *c)
 		c->ranges = r->next;
 		range_free(c, r);
 	}
+}
+
+bool tcp_ooo_unreported(const struct tcp_conn *c)
+{
+	for (const struct tcp_range *r = c->ranges; r; r = r->next)
+		if (!r->reported)
+			return true;
+	return false;
+}
+
+// Is a to be reported before b?
+static bool before(const struct tcp_range *a, const struct tcp_range *b)
+{
+	return a->reported != b->reported ? b->reported : seq_lt(b->stamp, a->stamp);
+}
+
+unsigned tcp_ooo_blocks(struct tcp_conn *c, struct tcp_sack_block *ret, unsigned max)
+{
+	struct tcp_range *best[TCP_MAX_SACK_BLOCKS];
+	unsigned n = 0;
+	for (struct tcp_range *r = c->ranges; r; r = r->next) {
+		unsigned at = n;
+		while (at && before(r, best[at - 1]))
+			at--;
+		if (at == max)
+			continue;
+		n += n < max;
+		for (unsigned i = n - 1; i > at; i--)
+			best[i] = best[i - 1];
+		best[at] = r;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		ret[i] = (struct tcp_sack_block){best[i]->seq, range_end(best[i])};
+		best[i]->reported = true;
+	}
+	return n;
 }

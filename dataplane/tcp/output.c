@@ -4,11 +4,19 @@
 #include "dataplane/tcp/csum.h"
 #include "dataplane/tcp/tcp_internal.h"
 
-// A header for what is at p, its window field already in the unit of the wire.
-static void write_header(uint8_t *p, const struct tcp_flow *flow, const struct tcp_seg *seg)
+// Room for header, options and data, the first two written. The window is in the unit of the wire.
+// NULL = no buffer.
+static uint8_t *begin(struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *seg,
+	size_t *ret_header_len)
 {
 	struct tcp_header h = {.flags = seg->flags};
-	size_t n_opts = tcp_opts_write(&seg->opts, p + sizeof(h));
+	uint8_t opts[TCP_OPT_MAX];
+	size_t n_opts = tcp_opts_write(&seg->opts, opts);
+	uint8_t *p = s->io.reserve(s->io.ctx, flow, sizeof(h) + n_opts + seg->len);
+	if (!p) {
+		tcp_count(s, TCP_NO_BUFFER);
+		return NULL;
+	}
 	put16(h.src_port, flow->local_port);
 	put16(h.dst_port, flow->remote_port);
 	put32(h.seq, seg->seq);
@@ -16,6 +24,9 @@ static void write_header(uint8_t *p, const struct tcp_flow *flow, const struct t
 	h.offset = (uint8_t)((sizeof(h) + n_opts) / 4 << 4);
 	put16(h.window, (uint16_t)seg->wnd);
 	memcpy(p, &h, sizeof(h));
+	memcpy(p + sizeof(h), opts, n_opts);
+	*ret_header_len = sizeof(h) + n_opts;
+	return p;
 }
 
 static void emit(struct tcp_stack *s, const struct tcp_flow *flow, uint8_t *p, size_t len)
@@ -26,27 +37,12 @@ static void emit(struct tcp_stack *s, const struct tcp_flow *flow, uint8_t *p, s
 	tcp_count(s, TCP_SEGS_OUT);
 }
 
-static size_t opts_len(const struct tcp_opts *o)
-{
-	uint8_t scratch[TCP_OPT_MAX];
-	return tcp_opts_write(o, scratch);
-}
-
-static uint8_t *reserve(struct tcp_stack *s, const struct tcp_flow *flow, size_t len)
-{
-	uint8_t *p = s->io.reserve(s->io.ctx, flow, len);
-	if (!p)
-		tcp_count(s, TCP_NO_BUFFER);
-	return p;
-}
-
 static bool send_bare(struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *seg)
 {
-	size_t len = TCP_HEADER_LEN + opts_len(&seg->opts);
-	uint8_t *p = reserve(s, flow, len);
+	size_t len;
+	uint8_t *p = begin(s, flow, seg, &len);
 	if (!p)
 		return false;
-	write_header(p, flow, seg);
 	emit(s, flow, p, len);
 	return true;
 }
@@ -122,23 +118,29 @@ static bool send_segment(struct tcp_conn *c, uint32_t seq, uint32_t len, uint8_t
 		.seq = seq,
 		.ack = c->rcv_nxt,
 		.wnd = window_field(c, &edge),
+		.len = len,
 		.flags = TCP_ACK | flags,
 	};
-	size_t header_len = TCP_HEADER_LEN;
 	if (c->ts_on) {
 		seg.opts.has_ts = true;
 		seg.opts.ts_val = tcp_ts_now(c);
 		seg.opts.ts_ecr = c->ts_recent;
-		header_len += 12;
 	}
-	uint8_t *p = reserve(s, &c->flow, header_len + len);
+	if (!len && c->ranges && c->sack_on) {
+		unsigned max = c->ts_on ? TCP_MAX_SACK_BLOCKS - 1 : TCP_MAX_SACK_BLOCKS;
+		seg.opts.n_sack = (uint8_t)tcp_ooo_blocks(c, seg.opts.sack, max);
+	}
+	size_t header_len;
+	uint8_t *p = begin(s, &c->flow, &seg, &header_len);
 	if (!p)
 		return false;
-	write_header(p, &c->flow, &seg);
-	if (len && seq == c->snd_nxt)
+	if (len && seq == c->snd_nxt) {
+		if (c->cursor.offset != seq - c->snd_una) // snd_nxt has jumped
+			buf_cursor_set(&c->sendq, &c->cursor, seq - c->snd_una);
 		buf_cursor_read(&c->sendq, &c->cursor, p + header_len, len);
-	else if (len)
+	} else if (len) {
 		buf_copy_out(&c->sendq, seq - c->snd_una, p + header_len, len);
+	}
 	emit(s, &c->flow, p, header_len + len);
 	acknowledged(c, edge);
 	return true;
@@ -189,18 +191,26 @@ bool tcp_output_pending(const struct tcp_conn *c)
 // What to send next from snd_nxt on; false = nothing now.
 static bool next_piece(struct tcp_conn *c, uint32_t *ret_len, bool *ret_fin)
 {
-	uint32_t sent = c->snd_nxt - c->snd_una;
+	uint32_t gap = UINT32_MAX;
 	c->cwnd_limited = false;
+	if (c->board && seq_lt(c->snd_nxt, c->snd_max)) // resending after a timeout
+		c->snd_nxt = tcp_sack_gap(c, c->snd_nxt, &gap);
 	if (!tcp_output_pending(c))
 		return false;
+	uint32_t sent = c->snd_nxt - c->snd_una;
+	uint32_t flight = sent;
+	if (c->in_recovery && c->sack_on)
+		flight = tcp_sack_pipe(c);
+	else if (c->board) // what has arrived is no longer in flight
+		flight -= tcp_sack_below(c, c->snd_nxt);
 	uint32_t unsent = (uint32_t)c->sendq.len - sent;
 	uint32_t cwnd = c->cc.cwnd;
-	if (!c->in_recovery && c->n_dup_acks <= 2)
+	if (!c->in_recovery && !c->sack_on && c->n_dup_acks <= 2)
 		cwnd += c->n_dup_acks * c->mss; // RFC 3042
 	uint32_t wnd_room = c->snd_wnd > sent ? c->snd_wnd - sent : 0;
-	uint32_t cwnd_room = cwnd > sent ? cwnd - sent : 0;
+	uint32_t cwnd_room = cwnd > flight ? cwnd - flight : 0;
 	uint32_t room = min_u32(wnd_room, cwnd_room);
-	uint32_t wanted = min_u32(unsent, c->mss);
+	uint32_t wanted = min_u32(min_u32(unsent, gap), c->mss);
 	uint32_t len = min_u32(wanted, room);
 	if (len < wanted) {
 		c->cwnd_limited = cwnd_room <= wnd_room;
@@ -216,10 +226,33 @@ static bool next_piece(struct tcp_conn *c, uint32_t *ret_len, bool *ret_fin)
 // The oldest outstanding segment once more.
 static bool resend_oldest(struct tcp_conn *c)
 {
-	uint32_t sent = c->snd_max - c->snd_una;
-	uint32_t len = min_u32(min_u32((uint32_t)c->sendq.len, c->mss), sent);
+	uint32_t gap, sent = c->snd_max - c->snd_una;
+	(void)tcp_sack_gap(c, c->snd_una, &gap);
+	uint32_t len = min_u32(min_u32((uint32_t)c->sendq.len, c->mss), min_u32(sent, gap));
 	bool fin = c->fin_sent && sent > len && len == c->sendq.len;
-	return send_data(c, c->snd_una, len, fin);
+	if (!send_data(c, c->snd_una, len, fin))
+		return false;
+	c->high_rxt = c->snd_una + len + fin;
+	return true;
+}
+
+// RFC 6675 5, step C: what is lost, as long as the network has room. Else, when there is nothing
+// new to send, one segment that may be.
+static enum tcp_output_result resend_holes(struct tcp_conn *c, bool lost_only)
+{
+	uint32_t seq, len;
+	for (unsigned n = 0; tcp_sack_next(c, lost_only, &seq, &len); n++) {
+		if (c->cc.cwnd < tcp_sack_pipe(c) + len)
+			return TCP_OUTPUT_DONE;
+		if (n == TCP_MAX_BURST)
+			return TCP_OUTPUT_MORE;
+		if (!send_data(c, seq, len, false))
+			return TCP_OUTPUT_BLOCKED;
+		c->high_rxt = seq + len;
+		if (!lost_only)
+			return TCP_OUTPUT_DONE;
+	}
+	return TCP_OUTPUT_DONE;
 }
 
 // What a small window allows, or one byte beyond a closed one, or the FIN (RFC 9293 3.8.6.1).
@@ -256,6 +289,7 @@ static enum tcp_output_result output_handshake(struct tcp_conn *c)
 				.mss = c->our_mss,
 				.has_wscale = !reply || c->wscale_on,
 				.wscale = s->rcv_wscale,
+				.sack_ok = !reply || c->sack_on,
 				.has_ts = !reply || c->ts_on,
 				.ts_val = tcp_ts_now(c),
 				.ts_ecr = reply ? c->ts_recent : 0,
@@ -277,35 +311,68 @@ static enum tcp_output_result output_handshake(struct tcp_conn *c)
 	return TCP_OUTPUT_DONE;
 }
 
-enum tcp_output_result tcp_output(struct tcp_conn *c)
+// Acknowledgements of what came out of order. False = no buffer.
+static bool send_duplicates(struct tcp_conn *c)
 {
-	if (c->state != TCP_OPEN)
-		return output_handshake(c);
 	for (; c->n_dup_acks_due; c->n_dup_acks_due--) {
 		if (!send_segment(c, bare_seq(c), 0, 0))
-			return TCP_OUTPUT_BLOCKED;
+			return false;
 		tcp_count(c->stack, TCP_ACKS_OUT);
 	}
+	while (c->sack_due) {
+		if (!send_segment(c, bare_seq(c), 0, 0))
+			return false;
+		tcp_count(c->stack, TCP_ACKS_OUT);
+		c->sack_due = tcp_ooo_unreported(c);
+	}
+	return true;
+}
+
+// What acknowledgements, not the timer, have shown to be lost.
+static enum tcp_output_result send_again(struct tcp_conn *c)
+{
 	if (c->rtx_due) {
 		if (!resend_oldest(c))
 			return TCP_OUTPUT_BLOCKED;
 		c->rtx_due = false;
 	}
-	if (c->probe_due) {
-		if (!send_probe(c))
-			return TCP_OUTPUT_BLOCKED;
-		c->probe_due = false;
-	}
-	if (c->snd_una == c->snd_max && tcp_now(c->stack) - c->sent_ns > c->rto_ns)
-		tcp_cc_ops(c)->on_idle(&c->cc, c->mss);
+	return c->in_recovery && c->sack_on ? resend_holes(c, true) : TCP_OUTPUT_DONE;
+}
+
+static enum tcp_output_result send_new(struct tcp_conn *c)
+{
 	uint32_t len;
 	bool fin;
+	if (c->snd_una == c->snd_max && tcp_now(c->stack) - c->sent_ns > c->rto_ns)
+		tcp_cc_ops(c)->on_idle(&c->cc, c->mss);
 	for (unsigned n = 0; next_piece(c, &len, &fin); n++) {
 		if (n == TCP_MAX_BURST)
 			return TCP_OUTPUT_MORE;
 		if (!send_data(c, c->snd_nxt, len, fin))
 			return TCP_OUTPUT_BLOCKED;
 	}
+	if (c->in_recovery && c->sack_on && !c->cwnd_limited)
+		return resend_holes(c, false);
+	return TCP_OUTPUT_DONE;
+}
+
+enum tcp_output_result tcp_output(struct tcp_conn *c)
+{
+	if (c->state != TCP_OPEN)
+		return output_handshake(c);
+	if (!send_duplicates(c))
+		return TCP_OUTPUT_BLOCKED;
+	enum tcp_output_result result = send_again(c);
+	if (result != TCP_OUTPUT_DONE)
+		return result;
+	if (c->probe_due) {
+		if (!send_probe(c))
+			return TCP_OUTPUT_BLOCKED;
+		c->probe_due = false;
+	}
+	result = send_new(c);
+	if (result != TCP_OUTPUT_DONE)
+		return result;
 	if (c->ack_due) {
 		if (!send_segment(c, bare_seq(c), 0, 0))
 			return TCP_OUTPUT_BLOCKED;

@@ -83,7 +83,9 @@ static void out_of_order(struct tcp_conn *c, const struct tcp_seg *seg, uint32_t
 {
 	if (len && tcp_ooo_insert(c, seg->seq, seg->data, len))
 		tcp_count(c->stack, TCP_OUT_OF_ORDER);
-	if (c->n_dup_acks_due < UINT8_MAX)
+	if (c->sack_on) // blocks tell more than the number of duplicates
+		c->sack_due = true;
+	else if (c->n_dup_acks_due < UINT8_MAX)
 		c->n_dup_acks_due++;
 	tcp_conn_mark_dirty(c);
 }

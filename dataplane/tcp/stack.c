@@ -59,6 +59,7 @@ struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io
 	if (!s->table || !s->tw_table ||
 		pool_init(&s->conns, sizeof(struct tcp_conn), conf->max_conns) ||
 		pool_init(&s->ranges, sizeof(struct tcp_range), n_ranges) ||
+		pool_init(&s->boards, sizeof(struct tcp_board), conf->max_conns) ||
 		pool_init(&s->tws, sizeof(struct tcp_tw), conf->max_time_wait)) {
 		tcp_stack_free(s);
 		return NULL;
@@ -77,6 +78,7 @@ void tcp_stack_free(struct tcp_stack *s)
 	twheel_cancel(s->wheel, &s->again);
 	pool_fini(&s->conns);
 	pool_fini(&s->ranges);
+	pool_fini(&s->boards);
 	pool_fini(&s->tws);
 	free(s->table);
 	free(s->tw_table);

@@ -26,6 +26,7 @@
 #define TCP_MSS_FLOOR 536
 #define TCP_MAX_LISTENERS 256
 #define TCP_MAX_RANGES 32 // holes that one connection may have in what it received
+#define TCP_MAX_SACKED 32 // islands that the peer may tell us of
 #define TCP_MAX_BURST 64 // segments of one connection in one flush
 
 enum tcp_state {
@@ -48,7 +49,16 @@ enum tcp_timer {
 struct tcp_range {
 	struct tcp_range *next; // higher sequence number
 	uint32_t seq;
+	uint32_t stamp; // grows with each arrival: the latest is reported first
+	bool reported; // in a SACK block since it changed last
 	struct buf data;
+};
+
+// What the peer has beyond a hole (RFC 6675's scoreboard); pooled, and only there while something
+// is.
+struct tcp_board {
+	uint32_t n;
+	struct tcp_sack_block blocks[TCP_MAX_SACKED]; // ascending, apart, above snd_una
 };
 
 struct tcp_link {
@@ -77,6 +87,7 @@ struct tcp_conn {
 	bool ack_due : 1; // ACK at the next flush, whatever else there is to send
 	bool probe_due : 1; // a byte into the zero window
 	bool rtx_due : 1; // the oldest segment again
+	bool sack_due : 1; // ACKs that report all that came out of order
 	bool ts_on : 1;
 	bool sack_on : 1;
 	bool wscale_on : 1;
@@ -106,6 +117,8 @@ struct tcp_conn {
 	uint16_t our_mss; // as we offered it
 	uint8_t n_dup_acks;
 	uint32_t recover; // RFC 6582: last byte sent when recovery began
+	uint32_t high_rxt; // RFC 6675: up to here it was sent again in this recovery
+	struct tcp_board *board; // NULL = nothing reported
 	struct buf sendq;
 	struct buf_cursor cursor; // of snd_nxt in sendq
 	struct tcp_cc cc;
@@ -121,6 +134,7 @@ struct tcp_conn {
 	struct buf recvq; // in order, not consumed yet
 	struct tcp_range *ranges; // out of order, ascending, with holes between
 	uint32_t n_ranges;
+	uint32_t range_stamp;
 	uint32_t irs;
 
 	// Time.
@@ -167,7 +181,7 @@ struct tcp_stack {
 	struct tcp_io io;
 	struct pool *chunks; // borrowed
 	struct twheel *wheel; // borrowed
-	struct pool conns, ranges, tws;
+	struct pool conns, ranges, tws, boards;
 	struct tcp_conn **table; // owned; chains by hash
 	struct tcp_tw **tw_table; // owned
 	uint32_t table_mask, tw_mask;
@@ -317,6 +331,21 @@ bool tcp_ooo_insert(struct tcp_conn *, uint32_t seq, const uint8_t *data, uint32
 // Moves what became contiguous to recvq and advances rcv_nxt.
 void tcp_ooo_pull(struct tcp_conn *);
 void tcp_ooo_clear(struct tcp_conn *);
+// What to report, the latest first (RFC 2018 4); returns how many. They count as reported then.
+unsigned tcp_ooo_blocks(struct tcp_conn *, struct tcp_sack_block *ret, unsigned max);
+bool tcp_ooo_unreported(const struct tcp_conn *);
+
+// sack.c: what the peer reported, and what follows from it (RFC 6675).
+bool tcp_sack_update(struct tcp_conn *, const struct tcp_opts *); // true = something new
+void tcp_sack_acked(struct tcp_conn *); // snd_una moved
+void tcp_sack_clear(struct tcp_conn *);
+bool tcp_sack_oldest_lost(const struct tcp_conn *);
+uint32_t tcp_sack_pipe(const struct tcp_conn *); // bytes that are still in the network
+uint32_t tcp_sack_below(const struct tcp_conn *, uint32_t seq); // bytes reported below seq
+// The next piece to send again: above high_rxt, below a reported block. False = none.
+bool tcp_sack_next(const struct tcp_conn *, bool lost_only, uint32_t *ret_seq, uint32_t *ret_len);
+// First byte at or above seq that the peer does not have; *ret_len bytes until one that it has.
+uint32_t tcp_sack_gap(const struct tcp_conn *, uint32_t seq, uint32_t *ret_len);
 
 // output.c
 enum tcp_output_result {

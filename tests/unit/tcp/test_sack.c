@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/base/rand.h"
+#include "tests/unit/tcp/rig.h"
+
+static const struct tcp_opts sacking = {.has_mss = true, .mss = MSS, .sack_ok = true};
+
+static void expect_block(const struct out *o, unsigned i, uint32_t start, uint32_t end)
+{
+	assert_true(i < o->opts.n_sack);
+	assert_int_equal(o->opts.sack[i].start - PEER_ISS, start);
+	assert_int_equal(o->opts.sack[i].end - PEER_ISS, end);
+}
+
+// The peer says: everything before ack, and segments [from, to) beyond it.
+static void sack(uint32_t ack, uint32_t from, uint32_t to)
+{
+	struct tcp_opts o = {
+		.n_sack = 1, .sack = {{rig.iss + 1 + from * MSS, rig.iss + 1 + to * MSS}}};
+	IN(.flags = ACK, .seq = 1, .ack = 1 + ack * MSS, .opts = o);
+}
+
+static void expect_segment(uint32_t number)
+{
+	struct out *o = rig_out();
+	assert_int_equal(o->seq, 1 + number * MSS);
+	assert_int_equal(o->len, MSS);
+}
+
+static void both_sides_must_offer_it(void **state)
+{
+	rig_accept(PLAIN);
+	assert_false(rig.conn->sack_on);
+	IN(.flags = ACK, .seq = 4, .ack = 1, .data = "def");
+	assert_int_equal(rig_out()->opts.n_sack, 0);
+	rig_connect(sacking);
+	assert_true(rig.conn->sack_on);
+}
+
+// RFC 2018 4: the first block holds the segment that caused the ACK.
+static void the_latest_block_comes_first(void **state)
+{
+	rig_accept(sacking);
+	IN(.flags = ACK, .seq = 10, .ack = 1, .data = "abc");
+	struct out *o = rig_out();
+	assert_int_equal(o->ack, 1);
+	assert_int_equal(o->opts.n_sack, 1);
+	expect_block(o, 0, 10, 13);
+	IN(.flags = ACK, .seq = 30, .ack = 1, .data = "abc");
+	o = rig_out();
+	assert_int_equal(o->opts.n_sack, 2);
+	expect_block(o, 0, 30, 33);
+	expect_block(o, 1, 10, 13);
+	IN(.flags = ACK, .seq = 13, .ack = 1, .data = "def"); // grows the older one
+	o = rig_out();
+	expect_block(o, 0, 10, 16);
+	expect_block(o, 1, 30, 33);
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "123456789");
+	o = rig_out();
+	assert_int_equal(o->ack, 16);
+	assert_int_equal(o->opts.n_sack, 1);
+	expect_block(o, 0, 30, 33);
+	rig_after_ms(50);
+	NO_OUT();
+}
+
+static void every_island_of_a_turn_is_reported(void **state)
+{
+	rig_accept(sacking);
+	for (uint32_t i = 1; i <= 10; i++)
+		IN(.flags = ACK, .seq = i * 10, .ack = 1, .data = "x");
+	static const unsigned n_blocks[] = {4, 4, 4};
+	bool seen[11] = {0};
+	for (unsigned k = 0; k < 3; k++) {
+		struct out *o = rig_out();
+		assert_int_equal(o->opts.n_sack, n_blocks[k]);
+		for (unsigned i = 0; i < o->opts.n_sack; i++)
+			seen[(o->opts.sack[i].start - PEER_ISS) / 10] = true;
+	}
+	NO_OUT();
+	for (unsigned i = 1; i <= 10; i++)
+		assert_true(seen[i]);
+}
+
+static void with_timestamps_three_blocks_fit(void **state)
+{
+	struct tcp_opts o = sacking;
+	o.has_ts = true;
+	o.ts_val = 7;
+	rig_accept(o);
+	struct tcp_opts ts = {.has_ts = true, .ts_val = 7};
+	for (uint32_t i = 1; i <= 4; i++)
+		IN(.flags = ACK, .seq = i * 10, .ack = 1, .data = "x", .opts = ts);
+	assert_int_equal(rig_out()->opts.n_sack, 3);
+}
+
+// RFC 6675 5: three segments' worth beyond the hole.
+static void only_the_hole_is_sent_again(void **state)
+{
+	rig_accept(sacking);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	sack(0, 1, 2);
+	sack(0, 1, 3);
+	NO_OUT();
+	sack(0, 1, 4);
+	expect_segment(0);
+	NO_OUT();
+	assert_int_equal(rig.conn->cc.cwnd, 5 * MSS);
+	sack(0, 1, 10);
+	NO_OUT();
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 10 * MSS);
+	assert_false(rig.conn->in_recovery);
+	assert_null(rig.conn->board);
+	assert_int_equal(rig_count(TCP_RETRANSMITS), 1);
+}
+
+static void one_ack_may_tell_of_a_loss(void **state)
+{
+	rig_accept(sacking);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	sack(0, 1, 10); // receivers that batch send one ACK for many segments
+	expect_segment(0);
+	NO_OUT();
+}
+
+static void several_holes_are_sent_again_in_one_round_trip(void **state)
+{
+	rig_accept(sacking);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	struct tcp_opts o = {.n_sack = 3,
+		.sack = {{rig.iss + 1 + 5 * MSS, rig.iss + 1 + 10 * MSS},
+			{rig.iss + 1 + 3 * MSS, rig.iss + 1 + 4 * MSS},
+			{rig.iss + 1 + 1 * MSS, rig.iss + 1 + 2 * MSS}}};
+	IN(.flags = ACK, .seq = 1, .ack = 1, .opts = o);
+	expect_segment(0);
+	expect_segment(2);
+	expect_segment(4);
+	NO_OUT();
+}
+
+// RFC 6675 4, SetPipe(): what is lost is not in the network, what was sent again is.
+static void recovery_keeps_the_pipe_within_cwnd(void **state)
+{
+	rig_accept(sacking);
+	rig_write_n(40 * MSS);
+	rig_skip();
+	sack(0, 5, 10); // 0..4 lost: pipe is 0, cwnd 5
+	for (uint32_t i = 0; i < 5; i++)
+		expect_segment(i);
+	NO_OUT();
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 2 * MSS); // two have left it
+	expect_segment(10);
+	expect_segment(11);
+	NO_OUT();
+}
+
+static void new_data_goes_out_in_recovery_when_the_pipe_has_room(void **state)
+{
+	rig_accept(sacking);
+	rig_write_n(20 * MSS);
+	rig_skip();
+	sack(0, 1, 7); // pipe: 7, 8 and 9; cwnd 5
+	expect_segment(0);
+	expect_segment(10);
+	NO_OUT();
+}
+
+static void blocks_that_cannot_be_true_are_ignored(void **state)
+{
+	rig_accept(sacking);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	uint32_t una = rig.iss + 1, max = una + 10 * MSS;
+	struct tcp_sack_block bad[] = {{una, una + MSS}, {una - 5, una + 5}, {max, max + 5},
+		{una + 5, max + 1}, {una + 5, una + 5}, {una + 9, una + 5}, {una - 50, una - 5},
+		{una + 0x80000000, una + 5}};
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct tcp_opts o = {.n_sack = 1, .sack = {bad[i]}};
+		IN(.flags = ACK, .seq = 1, .ack = 1, .opts = o);
+	}
+	NO_OUT();
+	assert_null(rig.conn->board);
+	assert_int_equal(rig.conn->n_dup_acks, 0);
+}
+
+// RFC 2018 8.
+static void a_timeout_forgets_and_learns_again(void **state)
+{
+	rig_accept(sacking);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	sack(0, 2, 4);
+	rig_after_ms(200);
+	expect_segment(0);
+	NO_OUT();
+	assert_null(rig.conn->board);
+	sack(1, 2, 4); // said again: 2 and 3 need no resending
+	expect_segment(1);
+	expect_segment(4);
+	NO_OUT();
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 5 * MSS);
+	expect_segment(5);
+}
+
+static void a_fin_waits_for_its_turn_in_recovery(void **state)
+{
+	rig_accept(sacking);
+	rig_write_n(5 * MSS);
+	tcp_conn_shutdown(rig.conn);
+	rig_skip();
+	sack(0, 1, 5);
+	expect_segment(0);
+	NO_OUT();
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 5 * MSS); // all but the FIN
+	rig_after_ms(200);
+	assert_int_equal(rig_out()->flags, ACK | FIN);
+}
+
+static void the_board_is_bounded(void **state)
+{
+	rig_accept(sacking);
+	IN(.flags = ACK, .seq = 1, .ack = 1, .wnd = 65535);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	for (uint32_t i = 0; i < 100; i++) {
+		uint32_t start = rig.iss + 3 + 10 * i;
+		struct tcp_opts o = {.n_sack = 1, .sack = {{start, start + 1}}};
+		IN(.flags = ACK, .seq = 1, .ack = 1, .opts = o);
+	}
+	assert_int_equal(rig.conn->board->n, TCP_MAX_SACKED);
+	rig_skip();
+}
+
+// Naive twin: one flag per byte.
+static void random_blocks_agree_with_a_map_of_bytes(void **state)
+{
+	enum { N = 10 * MSS };
+	static bool have[N];
+	struct rand r;
+	for (uint64_t seed = 1; seed <= 60; seed++) {
+		rand_init(&r, seed);
+		rig_accept(sacking);
+		rig_write_n(N);
+		rig_skip();
+		memset(have, 0, sizeof(have));
+		struct tcp_conn *c = rig.conn;
+		for (unsigned step = 0; step < 25; step++) {
+			uint32_t from = 1 + (uint32_t)rand_below(&r, N - 1);
+			uint32_t len = 1 + (uint32_t)rand_below(&r, rand_below(&r, 2) ? 50 : 3000);
+			uint32_t to = from + len < N ? from + len : N;
+			struct tcp_opts o = {
+				.n_sack = 1, .sack = {{c->snd_una + from, c->snd_una + to}}};
+			bool news = false;
+			for (uint32_t i = from; i < to; i++) {
+				news |= !have[i];
+				have[i] = true;
+			}
+			assert_int_equal(tcp_sack_update(c, &o), news);
+			uint32_t at = (uint32_t)rand_below(&r, N), gap;
+			uint32_t found = tcp_sack_gap(c, c->snd_una + at, &gap) - c->snd_una;
+			while (at < N && have[at])
+				at++;
+			assert_int_equal(found, at);
+			for (uint32_t i = 0; i < gap && at + i < N; i++)
+				assert_false(have[at + i]);
+		}
+		uint32_t in_board = 0, in_map = 0;
+		for (uint32_t i = 0; i < c->board->n; i++)
+			in_board += c->board->blocks[i].end - c->board->blocks[i].start;
+		for (uint32_t i = 0; i < N; i++)
+			in_map += have[i];
+		assert_int_equal(in_board, in_map);
+		tcp_conn_abort(c);
+		rig_skip();
+	}
+}
+
+RUN_SUITE("tcp/sack", CASE(both_sides_must_offer_it), CASE(the_latest_block_comes_first),
+	CASE(every_island_of_a_turn_is_reported), CASE(with_timestamps_three_blocks_fit),
+	CASE(only_the_hole_is_sent_again), CASE(one_ack_may_tell_of_a_loss),
+	CASE(several_holes_are_sent_again_in_one_round_trip),
+	CASE(recovery_keeps_the_pipe_within_cwnd),
+	CASE(new_data_goes_out_in_recovery_when_the_pipe_has_room),
+	CASE(blocks_that_cannot_be_true_are_ignored), CASE(a_timeout_forgets_and_learns_again),
+	CASE(a_fin_waits_for_its_turn_in_recovery), CASE(the_board_is_bounded),
+	CASE(random_blocks_agree_with_a_map_of_bytes))
