@@ -19,8 +19,8 @@ struct lb_frontend {
 	char *error; // owned; "" while there are routes
 };
 
-// The clusters by id, in pages: the next snapshot shares the pages in which nothing changed, so that
-// making it costs what changes and leaves the cache lines that workers read alone.
+// The clusters by id, in pages: the next snapshot shares the pages in which nothing changed, so
+// that making it costs what changes and leaves the cache lines that workers read alone.
 #define LB_CLUSTERS_PER_PAGE 64
 struct lb_cluster_page {
 	struct lb_cluster *clusters[LB_CLUSTERS_PER_PAGE]; // counted; NULL = no such cluster
