@@ -94,7 +94,11 @@ void proxy_queue_prepend(struct proxy *p, struct proxy_request *r)
 {
 	struct proxy_queue *q = link_used(p, r->cluster_id);
 	proxy_list_prepend(&q->list, r);
-	start_walk(&p->queues, q);
+	// Several in a row: the walk that the first one began has not started, or is at it.
+	if (q->walking && q->cursor == r->next)
+		q->cursor = r;
+	else
+		start_walk(&p->queues, q);
 }
 
 void proxy_queue_remove(struct proxy *p, struct proxy_request *r)

@@ -44,7 +44,8 @@ static void check_fields(struct job *j, const struct h2_message *m)
 
 static void send_head(struct h2_stream *s, struct job *j, uint16_t status, bool end)
 {
-	struct h2_field fields[3] = {
+	static char large[16000];
+	struct h2_field fields[4] = {
 		{.name = STR("content-type"),
 			.value = j->is_grpc ? STR("application/grpc+proto") : STR("text/plain")},
 		{.name = STR("grpc-status"), .value = STR("5")},
@@ -56,6 +57,11 @@ static void send_head(struct h2_stream *s, struct job *j, uint16_t status, bool 
 		.content_length = -1,
 		.fields = fields,
 		.n_fields = end && j->is_grpc ? 3 : 1};
+	if (end && j->size) {
+		memset(large, 'l', sizeof(large));
+		fields[m.n_fields++] =
+			(struct h2_field){.name = STR("x-large"), .value = {large, j->size}};
+	}
 	CHECK(h2_stream_send_message(s, &m));
 	j->headers_sent = status >= 200;
 }
@@ -132,7 +138,7 @@ static void begin(struct h2_stream *s, struct job *j)
 	} else if (is(j, "head")) {
 		send_head(s, j, 200, true);
 	} else if (is(j, "early")) {
-		j->size = 10000;
+		j->size = EARLY_SIZE;
 		send_head(s, j, 200, false);
 		send_more(s, j, true);
 	} else if (is(j, "reset")) {

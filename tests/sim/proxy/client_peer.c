@@ -153,6 +153,8 @@ static void tcp_on_established(struct tcp_conn *tcp, void *user)
 static size_t tcp_on_data(struct tcp_conn *tcp, void *user, const uint8_t *p, size_t len)
 {
 	struct client *c = user;
+	if (c->deaf)
+		return 0;
 	return c->h2 ? h2_conn_feed(c->h2, p, len) : len;
 }
 
@@ -267,6 +269,13 @@ void client_resume(struct client *c, struct ask *a)
 	if (a->stream)
 		h2_stream_consumed(a->stream, a->held);
 	a->held = 0;
+	c->host->due = true;
+}
+
+void client_listen(struct client *c)
+{
+	c->deaf = false;
+	tcp_conn_resume(c->tcp);
 	c->host->due = true;
 }
 

@@ -15,7 +15,7 @@
 enum kind {
 	KIND_ECHO, // gRPC: headers, the request's body, trailers
 	KIND_DOWNLOAD, // gRPC: `size` bytes whatever was asked
-	KIND_TRAILERS_ONLY, // gRPC: status 5 in one HEADERS
+	KIND_TRAILERS_ONLY, // gRPC: status 5 in one HEADERS, `size` bytes larger
 	KIND_PLAIN, // HTTP: 103 twice, 200, `size` bytes
 	KIND_HEAD, // HTTP: HEAD
 	KIND_EARLY, // gRPC: the whole answer at the request's HEADERS
@@ -57,6 +57,7 @@ struct client {
 	uint32_t frontend;
 	bool up, over, goaway;
 	bool slow; // gives no window back
+	bool deaf; // reads nothing from TCP
 };
 
 struct backend {
@@ -74,6 +75,8 @@ struct backend {
 	uint32_t n_served, n_bad_requests;
 };
 
+#define EARLY_SIZE 100000 // more than a window
+
 uint8_t pattern(uint32_t id, uint32_t at);
 
 // Connects to the frontend's address.
@@ -85,6 +88,7 @@ bool client_has_room(const struct client *);
 void client_ask(struct client *, struct ask *);
 void client_cancel(struct ask *); // nothing if it is over
 void client_resume(struct client *, struct ask *); // gives the window back
+void client_listen(struct client *); // no longer deaf
 void client_pump(struct client *);
 
 void backend_open(struct backend *, struct host *, struct ip_addr, const struct h2_conf *);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single situations, one a test, in the same world as proxy_sim.c.
 #include "lb/cause.h"
+#include "lb/connectivity.h"
 #include "lb/link.h"
 #include "tests/sim/proxy/world.h"
 #include "tests/support/check.h"
@@ -156,8 +157,10 @@ static void requests_wait_for_room_and_leave_a_released_backend(void **state)
 		&w->backend_conf);
 	use_backends(w, 2);
 	finish(w);
-	for (int i = 0; i < 5; i++)
+	for (uint32_t i = 0; i < 5; i++) {
 		assert_ok(w, &w->asks[i]);
+		assert_int_equal(w->served[i], i);
+	}
 	world_free(w);
 }
 
@@ -237,12 +240,17 @@ static void streams_below_a_goaway_finish(void **state)
 	struct world *w = ready_world(NULL);
 	for (int i = 0; i < 10; i++)
 		ask(w, KIND_DOWNLOAD, 200000);
-	world_run(w, 5 * MS);
+	w->clients[0].slow = true;
+	world_run(w, 200 * MS);
 	backend_goaway(&w->backends[0], true);
 	backend_goaway(&w->backends[1], true);
-	world_run(w, 5 * MS);
-	for (int i = 0; i < 10; i++)
+	world_run(w, 200 * MS);
+	w->clients[0].slow = false;
+	for (int i = 0; i < 10; i++) {
+		assert_false(w->asks[i].closed);
+		client_resume(&w->clients[0], &w->asks[i]);
 		ask(w, KIND_ECHO, 10);
+	}
 	finish(w);
 	for (int i = 0; i < 20; i++)
 		assert_ok(w, &w->asks[i]);
@@ -267,6 +275,71 @@ static void a_lost_backend_is_told_by_status_or_by_reset(void **state)
 	assert_int_equal(download->code, H2_INTERNAL_ERROR);
 	assert_int_equal(world_ended(w, LB_CAUSE_UPSTREAM_LOST), 2);
 	finish(w);
+	world_free(w);
+}
+
+static void a_lost_connection_is_reported_and_made_again(void **state)
+{
+	struct world *w = ready_world(NULL);
+	backend_abort_conns(&w->backends[0]);
+	world_run(w, 3 * SECOND);
+	assert_int_equal(w->backends[0].n_accepted, 2);
+	assert_int_equal(world_counter(w, "upstreams"), 2);
+	world_free(w);
+}
+
+// Its copy in the proxy is of no use once the backend has answered.
+static void an_answered_request_costs_no_copy(void **state)
+{
+	struct world *w = ready_world(NULL);
+	w->clients[0].slow = true;
+	for (int i = 0; i < 20; i++)
+		ask(w, KIND_DOWNLOAD, 1 << 20);
+	world_run(w, SECOND);
+	assert_in_range(world_chunks_used(w), 20 * 16, 20 * 18 + 12); // half a window each
+	client_abort(&w->clients[0]);
+	world_run(w, SECOND);
+	assert_int_equal(world_chunks_used(w), 0);
+	world_free(w);
+}
+
+// A client that asks and asks and reads no answer is not read any more.
+static void a_client_that_does_not_read_is_not_read(void **state)
+{
+	struct world *w = ready_world(NULL);
+	w->clients[0].deaf = true;
+	for (int i = 0; i < 40; i++)
+		ask(w, KIND_TRAILERS_ONLY, 12000);
+	world_run(w, SECOND);
+	assert_int_equal(w->n_served, 40);
+	for (int i = 0; i < 40; i++)
+		ask(w, KIND_TRAILERS_ONLY, 12000);
+	world_run(w, SECOND);
+	assert_int_equal(w->n_served, 40);
+	client_listen(&w->clients[0]);
+	finish(w);
+	for (int i = 0; i < 80; i++)
+		assert_reply(&w->asks[i], 5);
+	world_free(w);
+}
+
+// A pick from before the release must not bring the connection back: nobody would close it.
+static void an_older_snapshot_cannot_take_up_a_released_endpoint(void **state)
+{
+	struct world *w = ready_world(NULL);
+	use_backends(w, 1);
+	world_run(w, SECOND);
+	w->control.deaf = true;
+	struct lb_endpoint_table *t = lb_connectivity_endpoints(w->control.connectivity);
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_RELEASE,
+					     .endpoint = lb_endpoint_find(t, 0)});
+	ask(w, KIND_ECHO, 10);
+	world_run(w, SECOND);
+	assert_int_equal(world_counter(w, "upstreams"), 0);
+	assert_int_equal(w->link->clusters[0].queued, 1);
+	w->control.deaf = false;
+	finish(w);
+	assert_ok(w, &w->asks[0]);
 	world_free(w);
 }
 
@@ -641,10 +714,12 @@ RUN_SUITE("sim/proxy", CASE(requests_wait_for_the_first_connection_in_order),
 	CASE(a_backend_that_reads_nothing_costs_one_window),
 	CASE(a_waiting_upload_holds_one_window), CASE(requests_above_a_goaway_are_sent_again),
 	CASE(streams_below_a_goaway_finish), CASE(a_lost_backend_is_told_by_status_or_by_reset),
-	CASE(a_lost_client_cancels_its_streams), CASE(a_malformed_response_is_13_or_502),
-	CASE(too_many_header_bytes_are_431_or_status_13), CASE(a_frontend_without_routes_says_why),
-	CASE(plain_requests_get_http_statuses), CASE(exhausted_pools_fail_requests_and_heal),
-	CASE(too_few_chunks_fail_requests_and_heal),
+	CASE(a_lost_client_cancels_its_streams), CASE(a_lost_connection_is_reported_and_made_again),
+	CASE(an_answered_request_costs_no_copy), CASE(a_client_that_does_not_read_is_not_read),
+	CASE(an_older_snapshot_cannot_take_up_a_released_endpoint),
+	CASE(a_malformed_response_is_13_or_502), CASE(too_many_header_bytes_are_431_or_status_13),
+	CASE(a_frontend_without_routes_says_why), CASE(plain_requests_get_http_statuses),
+	CASE(exhausted_pools_fail_requests_and_heal), CASE(too_few_chunks_fail_requests_and_heal),
 	CASE(a_drain_says_goaway_twice_and_lets_streams_finish),
 	CASE(a_drain_without_clients_is_over_at_once), CASE(the_drains_deadline_cuts_what_is_left),
 	CASE(a_client_that_says_nothing_is_closed),

@@ -57,7 +57,7 @@ static bool as_owed(const struct world *w, const struct ask *a)
 	case KIND_HEAD:
 		return complete(a, 200, -1, 0);
 	case KIND_EARLY:
-		return complete(a, 200, 0, 10000) && a->code == H2_NO_ERROR;
+		return complete(a, 200, 0, EARLY_SIZE) && a->code == H2_NO_ERROR;
 	case KIND_RESET:
 		return complete(a, 200, grpc_of_reset(a->size), 0);
 	case KIND_RESET_LATE:
