@@ -26,7 +26,8 @@ struct node {
 	struct node *next; // of all nodes
 	char *name;
 	struct xds_res *res; // counted; NULL = no value
-	char *error; // no value, and this is why; NULL = none
+	bool failed; // no value, and error says why (NULL = no memory even for that)
+	char *error;
 	char *ambient; // trouble beside the value; NULL = none
 	uint64_t pass; // last one that reached it
 };
@@ -76,11 +77,13 @@ static void on_event(struct xds_watcher *w, const struct xds_event *e)
 	switch (e->kind) {
 	case XDS_EVENT_RESOURCE:
 		put(&n->res, xds_res_get(e->res));
+		n->failed = false;
 		set_text(&n->error, NULL);
 		set_text(&n->ambient, NULL);
 		break;
 	case XDS_EVENT_ERROR:
 		put(&n->res, NULL);
+		n->failed = true;
 		set_text(&n->error, strdup(e->text));
 		set_text(&n->ambient, NULL);
 		break;
@@ -92,7 +95,12 @@ static void on_event(struct xds_watcher *w, const struct xds_event *e)
 
 static bool resolved(const struct node *n)
 {
-	return n->res || n->error;
+	return n->res || n->failed;
+}
+
+static const char *error_of(const struct node *n)
+{
+	return n->error ? n->error : "no memory";
 }
 
 static void node_free(struct node *n)
@@ -124,7 +132,7 @@ static struct node *node_new(
 	n->next = dm->nodes;
 	dm->nodes = n;
 	if (xds_client_watch(dm->conf.client, type, n->name, &n->watcher))
-		set_text(&n->error, strdup("no memory"));
+		n->failed = true;
 	return n;
 }
 
@@ -174,8 +182,8 @@ static enum outcome fail(char **reterr, const char *text)
 // DM-02, DM-25: only the routes that the current listener names are of interest.
 static enum outcome reach_routes(struct depmgr *dm, struct res_route_config **ret, char **reterr)
 {
-	if (dm->listener->error)
-		return fail(reterr, dm->listener->error);
+	if (dm->listener->failed)
+		return fail(reterr, error_of(dm->listener));
 	if (!dm->listener->res)
 		return WAITING;
 	const struct res_listener *l = res_listener_from(dm->listener->res);
@@ -196,8 +204,8 @@ static enum outcome reach_routes(struct depmgr *dm, struct res_route_config **re
 	if (!dm->routes)
 		return fail(reterr, "no memory");
 	dm->routes->pass = dm->pass;
-	if (dm->routes->error)
-		return fail(reterr, dm->routes->error);
+	if (dm->routes->failed)
+		return fail(reterr, error_of(dm->routes));
 	if (!dm->routes->res)
 		return WAITING;
 	*ret = res_route_config_from(dm->routes->res);
@@ -340,7 +348,7 @@ static int fill_cluster(const struct depmgr *dm, const struct node *n, struct co
 	const struct node *e = NULL;
 	char empty[512] = "";
 	c->name = xds_arena_strdup(b->arena, n->name);
-	c->error = xds_arena_strdup(b->arena, n->res ? "" : n->error);
+	c->error = xds_arena_strdup(b->arena, n->res ? "" : error_of(n));
 	if (!c->name || !c->error)
 		return -ENOMEM;
 	if (n->res) {
@@ -353,8 +361,8 @@ static int fill_cluster(const struct depmgr *dm, const struct node *n, struct co
 			snprintf(
 				empty, sizeof(empty), "endpoints \"%s\" hold no locality", e->name);
 	}
-	const char *notes[] = {shared->listener, shared->routes, n->ambient, e ? e->error : NULL,
-		e ? e->ambient : NULL, *empty ? empty : NULL};
+	const char *notes[] = {shared->listener, shared->routes, n->ambient,
+		e && e->failed ? error_of(e) : NULL, e ? e->ambient : NULL, *empty ? empty : NULL};
 	c->resolution_note = join_notes(b->arena, notes, sizeof(notes) / sizeof(notes[0]));
 	if (!c->resolution_note)
 		c->resolution_note = shared->node_id;

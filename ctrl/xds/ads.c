@@ -25,7 +25,7 @@ struct type_state {
 	char *version; // last accepted; "" = none. Survives the stream (SW-07)
 	char *nonce; // of the last response on this stream; "" = none
 	struct name_set sent; // on this stream
-	bool requested; // on this stream: an empty list is no wildcard any more (SW-09)
+	bool requested; // on this stream
 	bool changed; // the names may differ from `sent`
 	bool answer; // the last response is to be ACKed or, with error, NACKed
 	char *error;
@@ -215,19 +215,18 @@ static bool send_type(struct xds_ads *a, uint32_t type)
 	return true;
 }
 
-static bool send_next(struct xds_ads *a)
+static void send_next(struct xds_ads *a)
 {
 	for (uint32_t t = 0; t < a->conf.n_types; t++)
-		if (a->types[t].answer)
-			return send_type(a, t);
-	for (uint32_t t = 0; t < a->conf.n_types; t++) {
-		struct type_state *s = &a->types[t];
-		// SW-09: the first request of a type on a stream is never an empty list.
-		if (s->requested || a->conf.owner->n_names(a->conf.ctx, t))
-			if (send_type(a, t))
-				return true;
-	}
-	return false;
+		if (a->types[t].answer) {
+			send_type(a, t);
+			return;
+		}
+	// Nothing has been sent on a new stream, which equals an empty list: the first request of a
+	// type is never empty (SW-09).
+	for (uint32_t t = 0; t < a->conf.n_types; t++)
+		if (send_type(a, t))
+			return;
 }
 
 static bool answer_due(const struct xds_ads *a)

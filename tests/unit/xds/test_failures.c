@@ -94,6 +94,25 @@ static void stream_loss_stops_timers_and_the_next_stream_starts_them_anew(void *
 	fixture_fini(&f);
 }
 
+static void refused_resource_is_waited_for_again_on_the_next_stream(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	fixture_init(&f, "");
+	listen_to(&f, &toy_cluster, "a", &a);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_cluster, "v1", "n1", "a=BAD", NULL);
+	fake_ads_settle(&f.server);
+	pass_time(&f, 20 * S);
+	assert_string_equal(heard(&a), "!3");
+	fake_ads_close(&f.server, "bye");
+	pass_time(&f, 1);
+	fake_ads_settle(&f.server);
+	pass_time(&f, 16 * S); // FM-05: it is not cached
+	assert_string_equal(heard(&a), "!5");
+	fixture_fini(&f);
+}
+
 static void failure_before_any_response_is_told_once_an_outage(void **state)
 {
 	struct fixture f;
@@ -308,6 +327,7 @@ RUN_SUITE("xds/failures", cmocka_unit_test(unanswered_resource_does_not_exist_af
 	cmocka_unit_test(answer_of_any_kind_stops_the_timer),
 	cmocka_unit_test(timer_may_be_a_transient_error),
 	cmocka_unit_test(stream_loss_stops_timers_and_the_next_stream_starts_them_anew),
+	cmocka_unit_test(refused_resource_is_waited_for_again_on_the_next_stream),
 	cmocka_unit_test(failure_before_any_response_is_told_once_an_outage),
 	cmocka_unit_test(reconnects_back_off_and_a_response_resets),
 	cmocka_unit_test(unusable_credentials_are_an_outage),
