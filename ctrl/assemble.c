@@ -10,6 +10,7 @@
 #include "lb/balancer.h"
 #include "lb/base/log.h"
 #include "lb/base/rand.h"
+#include "lb/base/twheel.h"
 #include "lb/cluster.h"
 #include "lb/connectivity.h"
 #include "lb/picker.h"
@@ -21,6 +22,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+// A change waits for the next tick while this many snapshots are alive, so that a storm of changes
+// becomes few snapshots; not longer than HOLD_NS, since a stalled worker may delay freeing but not
+// publishing (lb-tree.md MC-18).
+#define MAX_LIVE 3
+#define HOLD_NS UINT64_C(100000000)
 
 struct assembled_frontend {
 	struct xds_config *config; // counted; NULL = none
@@ -37,6 +44,7 @@ struct assembler {
 	bool retry; // memory ran out in between: configure again at the next tick
 	bool leaving; // some cluster waits for its last request
 	uint64_t n_published;
+	uint64_t held_since_ns; // 0 = no change waits
 	unsigned n_live;
 	struct assembled_frontend frontends[]; // as config has
 };
@@ -270,16 +278,27 @@ static void drop_left_clusters(struct assembler *a)
 	count_users(a);
 }
 
+static bool must_hold(struct assembler *a)
+{
+	uint64_t now = twheel_now(a->conf.wheel);
+	if (a->n_live < MAX_LIVE)
+		return false;
+	if (a->held_since_ns == 0)
+		a->held_since_ns = now;
+	return now - a->held_since_ns < HOLD_NS;
+}
+
 void assembler_tick(struct assembler *a)
 {
 	a->n_live = lb_slot_reclaim(a->conf.slot);
 	drop_left_clusters(a);
 	if (a->retry)
 		try_again(a);
-	if (!a->next || a->retry)
+	if (!a->next || a->retry || must_hold(a))
 		return;
 	lb_slot_publish(a->conf.slot, a->next);
 	a->next = NULL;
+	a->held_since_ns = 0;
 	a->n_published++;
 }
 

@@ -341,6 +341,24 @@ static void endpoints_nobody_wants_any_more_are_released(void **state)
 	xds_res_put(&none->base);
 }
 
+// MC-18: a storm of changes is coalesced, yet none waits longer than a stalled worker lets it.
+static void a_storm_of_changes_becomes_few_snapshots(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	for (int i = 0; i < 40; i++) {
+		apply(w, i % 2 ? &blue_vhost : &both_vhost, (const char *[]){"blue", "green"},
+			(struct res_endpoints *[]){e, e}, 2);
+		turns(w, 1); // 2 ms of virtual time, no real time for a grace period
+		assert_true(assembler_n_live_snapshots(w->assembler) <= 4);
+	}
+	assert_true(assembler_n_snapshots(w->assembler) < 40);
+	turns(w, 60);
+	settle(w);
+	assert_int_equal(assembler_n_live_snapshots(w->assembler), 1);
+	xds_res_put(&e->base);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is_not_ready),
@@ -351,4 +369,5 @@ RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is
 	CASE(a_cluster_in_error_fails_and_the_others_go_on),
 	CASE(a_cluster_that_left_stays_until_its_last_request_ends),
 	CASE(a_cluster_that_comes_back_in_time_is_the_same_one),
-	CASE(endpoints_nobody_wants_any_more_are_released))
+	CASE(endpoints_nobody_wants_any_more_are_released),
+	CASE(a_storm_of_changes_becomes_few_snapshots))
