@@ -176,6 +176,10 @@ static void chaos(uint64_t seed)
 	conf.n_workers = 1 + seed % 2;
 	conf.n_events = 2; // full all the time
 	conf.max_queued = 60;
+	if (seed % 5 == 0)
+		conf.n_chunks = 200;
+	if (seed % 7 == 0)
+		conf.max_requests = 40;
 	struct world *w = world_new(&conf);
 	if (seed % 2)
 		w->wire.loss = (double)rand_below(world_rand(w), 4) * 0.01;
