@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #define NS_PER_S 1000000000ull
+#define SPECIFIER(x) ENVOY__CONFIG__CORE__V3__CONFIG_SOURCE__CONFIG_SOURCE_SPECIFIER_##x
 #define DURATION_MAX_S 315576000000ll // google/protobuf/duration.proto
 #define DURATION_MAX_NS 999999999
 
@@ -42,11 +43,8 @@ void *res_any_unpack(const Google__Protobuf__Any *any, const ProtobufCMessageDes
 
 bool res_is_ads(const Envoy__Config__Core__V3__ConfigSource *c)
 {
-	return c &&
-	       (c->config_source_specifier_case ==
-			       ENVOY__CONFIG__CORE__V3__CONFIG_SOURCE__CONFIG_SOURCE_SPECIFIER_ADS ||
-		       c->config_source_specifier_case ==
-			       ENVOY__CONFIG__CORE__V3__CONFIG_SOURCE__CONFIG_SOURCE_SPECIFIER_SELF);
+	return c && (c->config_source_specifier_case == SPECIFIER(ADS) ||
+			    c->config_source_specifier_case == SPECIFIER(SELF));
 }
 
 int res_check_duration(const Google__Protobuf__Duration *d, const char *field, struct lb_err *err)

@@ -13,15 +13,15 @@
 
 // Short names; protobuf-c's own are typedefs.
 typedef Envoy__Config__Listener__V3__Listener Listener;
-typedef Envoy__Extensions__Filters__Network__HttpConnectionManager__V3__HttpConnectionManager Hcm;
-typedef Envoy__Extensions__Filters__Network__HttpConnectionManager__V3__HttpFilter Filter;
-typedef Envoy__Extensions__Filters__Network__HttpConnectionManager__V3__Rds Rds;
-#define HCM_TYPE                                                                                   \
-	(&envoy__extensions__filters__network__http_connection_manager__v3__http_connection_manager__descriptor)
-#define HCM_SPECIFIER(x)                                                                           \
-	ENVOY__EXTENSIONS__FILTERS__NETWORK__HTTP_CONNECTION_MANAGER__V3__HTTP_CONNECTION_MANAGER__ROUTE_SPECIFIER_##x
-#define FILTER_TYPED_CONFIG                                                                        \
-	ENVOY__EXTENSIONS__FILTERS__NETWORK__HTTP_CONNECTION_MANAGER__V3__HTTP_FILTER__CONFIG_TYPE_TYPED_CONFIG
+#define HCM(x) envoy__extensions__filters__network__http_connection_manager__v3__##x
+#define HCM_T(x) Envoy__Extensions__Filters__Network__HttpConnectionManager__V3__##x
+#define HCM_E(x) ENVOY__EXTENSIONS__FILTERS__NETWORK__HTTP_CONNECTION_MANAGER__V3__##x
+typedef HCM_T(HttpConnectionManager) Hcm;
+typedef HCM_T(HttpFilter) Filter;
+typedef HCM_T(Rds) Rds;
+#define HCM_TYPE (&HCM(http_connection_manager__descriptor))
+#define HCM_SPECIFIER(x) HCM_E(HTTP_CONNECTION_MANAGER__ROUTE_SPECIFIER_##x)
+#define FILTER_TYPED_CONFIG HCM_E(HTTP_FILTER__CONFIG_TYPE_TYPED_CONFIG)
 #define ROUTER_TYPE (&envoy__extensions__filters__http__router__v3__router__descriptor)
 
 enum filter_kind { FILTER_DROPPED, FILTER_ROUTER };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scripted xDS server behind the transport vtable: it keeps what the client sent and says what the
-// test tells it to. It CHECKs the client's side of the contract: one send and one read at a time.
+// A scripted xDS server behind the transport vtable: it keeps what the client sent and says what
+// the test tells it to. It CHECKs the client's side of the contract: one send and one read at a
+// time.
 // Thread: the test's.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two frontends (one pinned to an authority) over one client against a server that answers at random:
-// good, bad, partial, doubled and foreign resources, garbage, silence, lost streams. Whatever happens,
-// each response is answered once, each delivered configuration is whole, and when the server calms
-// down the frontends have what it says.
+// Two frontends (one pinned to an authority) over one client against a server that answers at
+// random: good, bad, partial, doubled and foreign resources, garbage, silence, lost streams.
+// Whatever happens, each response is answered once, each delivered configuration is whole, and when
+// the server calms down the frontends have what it says.
 // usage: xds_sim [SEED [STEPS]]
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/res/cluster.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dependency manager over the real client, real resource types, and a scripted server that holds a
-// set of resources and says them when told to.
+// A dependency manager over the real client, real resource types, and a scripted server that holds
+// a set of resources and says them when told to.
 // Thread: the test's.
 #pragma once
 
@@ -59,7 +59,7 @@ void say(struct deps_fixture *, const struct xds_type *);
 void say_all(struct deps_fixture *);
 bool asked_for(struct deps_fixture *, const struct xds_type *, const char *name);
 
-// The last config as text: "rc: blue=blue/10.0.0.1 green!"; an error: "!". After looking, the counts
-// start again.
+// The last config as text: "rc: blue=e-blue/10.0.0.1 green!"; none: "!".
 const char *look(struct deps_fixture *);
+// How many of each since the last time.
 void expect_updates(struct deps_fixture *, unsigned n_updates, unsigned n_errors);

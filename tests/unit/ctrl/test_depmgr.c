@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dependency manager (xds-client.md §12): what is watched, when a configuration is delivered, and
-// what is in it.
+// The dependency manager (xds-client.md §12): what is watched, when a configuration is delivered,
+// and what is in it.
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"

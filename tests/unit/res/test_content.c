@@ -209,8 +209,8 @@ static void names_must_be_utf8_without_nul(void **state)
 		3, "malformed");
 }
 
-// metadata {filter_metadata {value {fields {value {struct_value {fields …: a Struct in a Struct, each
-// level a few bytes.
+// metadata {filter_metadata {value {fields {value {struct_value {fields …: a Struct in a Struct,
+// each level a few bytes.
 static void bottomless_nesting_is_refused_before_it_uses_up_the_stack(void **state)
 {
 	static const uint8_t path[] = {0x2a, 0x12, 0x0a}; // Value.struct_value, Field.value, fields
@@ -260,7 +260,7 @@ static void damaged_bytes_never_crash_a_decoder(void **state)
 		"{'name':'rc','virtualHosts':[{'name':'v','domains':['x']}]}," ROUTER "}}}",
 		"{'name':'r','virtualHosts':[{'name':'v','domains':['x'],'routes':[{'match':"
 		"{'prefix':'/"
-	        "'},'route':{'weightedClusters':{'clusters':[{'name':'a','weight':9}]}}}"
+		"'},'route':{'weightedClusters':{'clusters':[{'name':'a','weight':9}]}}}"
 		"]}]}",
 	};
 	struct rand rand;

@@ -93,7 +93,7 @@ static void listeners(void **state)
 			"api_listener: empty"},
 		{"DM-08 socket listener",
 			"{'name':'l','address':{'socketAddress':{'address':'0.0.0.0','portValue':1}"
-	                "}}",
+			"}}",
 			NULL},
 		{"neither", "{'name':'l'}", "neither api_listener nor address"},
 		{"FLT-01 no filters", FILTERS(""), "there is no router"},

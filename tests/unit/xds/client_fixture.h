@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client with two toy resource types against a scripted server, in virtual time. A toy resource is
-// the text "name=content"; content that starts with "BAD" is refused. "cluster" lists all of its
+// A client with two toy resource types against a scripted server, in virtual time. A toy resource
+// is the text "name=content"; content that starts with "BAD" is refused. "cluster" lists all of its
 // type in each response (as CDS), "endpoints" does not (as EDS).
 // Thread: the test's.
 #pragma once
@@ -43,7 +43,7 @@ void listen_to(struct fixture *, const struct xds_type *, const char *name, stru
 // What was heard since the last call.
 const char *heard(struct ear *);
 
-// Responds with up to 8 texts, NULL ends the list: respond(f, &toy_cluster, "v1", "n1", "a=1", NULL).
+// Responds with up to 8 texts, NULL ends the list.
 void respond(struct fixture *, const struct xds_type *, const char *version, const char *nonce, ...)
 	__attribute__((sentinel));
 
