@@ -8,7 +8,6 @@ A scenario asserts what it expects and prints one JSON line of what it saw; any 
 and a non-zero exit. Runs in the namespace of the client, hence a program of its own.
 """
 
-import inspect
 import json
 import os
 import random
@@ -248,21 +247,32 @@ def steady(channel, stop_file, path=ECHO + "Unary", parallel=4):
     return {"calls": sum(totals)}
 
 
-def table(channel, calls):
-    """Each call is {path, metadata}; the outcome of each is the cluster that answered, or the code."""
-    return [outcome_of(channel, call) for call in calls]
+def table(_channel, calls, template):
+    """Each call is {authority, path, metadata, body, timeout}, on a channel of its authority; a target
+    template with {} is filled with it. The outcome of each is the backend that answered, or the code."""
+    channels = {}
+    for call in calls:
+        authority = call["authority"]
+        if authority not in channels:
+            options = [] if "{}" in template else [("grpc.default_authority", authority)]
+            channels[authority] = connect(template.format(authority), *options)
+    return [outcome_of(channels[call["authority"]], call) for call in calls]
+
+
+def echoed_keys(pairs):
+    return [key for key, _ in metadata_of(pairs) if key.startswith("x-echo")]
 
 
 def outcome_of(channel, call):
     pairs = [(k, bytes.fromhex(v) if k.endswith("-bin") else v) for k, v in call["metadata"]]
     try:
-        answer, done = channel.unary_unary(call["path"]).with_call(
-            call.get("body", "").encode(), metadata=pairs, timeout=call.get("timeout", 5))
+        _, done = channel.unary_unary(call["path"]).with_call(
+            call["body"].encode(), metadata=pairs, timeout=call["timeout"])
     except grpc.RpcError as error:
-        trailing = [k for k, _ in metadata_of(error.trailing_metadata()) if k.startswith("x-echo")]
-        return {"code": error.code().name, "trailing": trailing}
-    trailing = [k for k, _ in metadata_of(done.trailing_metadata()) if k.startswith("x-echo")]
-    return {"code": "OK", "backend": backend_of(done), "trailing": trailing, "bytes": len(answer)}
+        return {"code": error.code().name, "trailing": echoed_keys(error.trailing_metadata()),
+                "details": error.details()[:200]}
+    return {"code": "OK", "backend": backend_of(done),
+            "trailing": echoed_keys(done.trailing_metadata())}
 
 
 SCENARIOS = (unary, server_streaming, client_streaming, bidi, deadline, cancellation, big_message,
@@ -273,11 +283,7 @@ def main():
     target, name, *rest = sys.argv[1:]
     arguments = json.loads(rest[0]) if rest else {}
     scenario = {s.__name__: s for s in SCENARIOS}[name]
-    options = []
-    if "authority" in arguments:
-        options.append(("grpc.default_authority", arguments.pop("authority")))
-    inspect.signature(scenario).bind(None, **arguments)
-    with connect(target, *options) as channel:
+    with connect(target) as channel:
         print(json.dumps(scenario(channel, **arguments)), flush=True)
 
 

@@ -107,19 +107,22 @@ class Process:
 
 
 class Lab:
-    """One world of namespaces. Use as a context manager, from the main thread."""
+    """One world of namespaces. Use as a context manager, from the main thread. Processes die with us,
+    even when we are killed, if leashed; a world that keep() may keep can't have them leashed."""
 
-    def __init__(self, label="shunt"):
-        with _registry_locked():
-            _sweep_locked()
-            self.prefix, self.dir, self._lock = _claim_run_dir(label)
+    def __init__(self, label="shunt", leashed=True):
         self.processes = []
         self._namespaces = []
         self._owner = os.getpid()
+        self._leashed = leashed
         self._kept = False
         self._closed = False
         _install_signal_handlers()
-        atexit.register(self.close)
+        with _signals_blocked():
+            with _registry_locked():
+                _sweep_locked()
+                self.prefix, self.dir, self._lock = _claim_run_dir(label)
+            atexit.register(self.close)
 
     def __enter__(self):
         return self
@@ -175,10 +178,10 @@ class Lab:
         return command(["ip", "netns", "exec", self.ns(ns), *argv], timeout=timeout, check=check)
 
     def start(self, ns, name, argv, env=None, cpu=SUPPORT_CPU):
-        """Starts a process in ns, its output in NAME.log of the run directory. It dies with us, unless
-        keep() was called before. cpu None leaves all cores to it."""
+        """Starts a process in ns, its output in NAME.log of the run directory. cpu None leaves all
+        cores to it."""
         pin = [] if cpu is None else ["taskset", "-c", str(cpu)]
-        leash = [] if self._kept else ["setpriv", "--pdeathsig", "KILL"]
+        leash = [] if not self._leashed else ["setpriv", "--pdeathsig", "KILL"]
         full = ["ip", "netns", "exec", self.ns(ns), "prlimit", "--core=0", "--nofile=4096",
                 *leash, *pin, *map(str, argv)]
         log_path = self.dir / f"{name}.log"
@@ -192,23 +195,28 @@ class Lab:
     # -- the end
 
     def keep(self):
-        """What is started from now on stays after this program's end, until drop_kept()."""
+        """What runs now stays after this program's end, until drop_kept()."""
         self._kept = True
+
+    def unkeep(self):
+        """Takes keep() back: close() removes everything after all."""
+        self._kept = False
 
     def close(self):
         """Stops every process and removes every namespace and file. Safe to call again."""
         if self._closed or os.getpid() != self._owner:
             return
-        self._closed = True
-        atexit.unregister(self.close)
-        if self._kept:
-            (self.dir / "kept").touch()
-            os.close(self._lock)
-            return
         with _signals_blocked():
+            self._closed = True
+            atexit.unregister(self.close)
+            if self._kept:
+                (self.dir / "kept").touch()
+                os.close(self._lock)
+                return
             _stop_all(self.processes)
-            _remove_world(self.prefix, self.dir)
-            os.close(self._lock)
+            with _registry_locked():
+                _remove_world(self.prefix, self.dir)
+                os.close(self._lock)
 
 
 def _stop_all(processes):
@@ -222,15 +230,28 @@ def _stop_all(processes):
         process.kill()
 
 
+def _lock_registry():
+    # The directory goes with the last world: a lock on one that is gone already is no lock.
+    while True:
+        RUN_ROOT.mkdir(mode=0o755, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            root = os.open(RUN_ROOT, os.O_RDONLY | os.O_CLOEXEC)
+            fcntl.flock(root, fcntl.LOCK_EX)
+            with contextlib.suppress(FileNotFoundError):
+                if os.stat(RUN_ROOT).st_ino == os.fstat(root).st_ino:
+                    return root
+            os.close(root)
+
+
 @contextlib.contextmanager
 def _registry_locked():
     """One at a time claims or sweeps, so that a run directory is never seen before it is locked."""
-    RUN_ROOT.mkdir(mode=0o755, exist_ok=True)
-    root = os.open(RUN_ROOT, os.O_RDONLY | os.O_CLOEXEC)
+    root = _lock_registry()
     try:
-        fcntl.flock(root, fcntl.LOCK_EX)
         yield
     finally:
+        with contextlib.suppress(OSError):  # others are at work
+            RUN_ROOT.rmdir()
         os.close(root)
 
 
@@ -294,10 +315,11 @@ def sweep():
         _sweep_locked()
 
 
-def drop_kept():
-    """Removes the kept worlds; returns their prefixes."""
+def drop_kept(only=None):
+    """Removes the kept worlds, or the one of a prefix; returns their prefixes."""
     with _registry_locked():
-        worlds = [(prefix, run_dir) for prefix, run_dir, kept in _dead_worlds() if kept]
+        worlds = [(prefix, run_dir) for prefix, run_dir, kept in _dead_worlds()
+                  if kept and only in (None, prefix)]
         for prefix, run_dir in worlds:
             _remove_world(prefix, run_dir)
     return [prefix for prefix, _ in worlds]

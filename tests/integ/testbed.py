@@ -38,6 +38,8 @@ DEVICES = {
 class Testbed:
     """Builds the network at once; servers and the daemon start when asked to."""
 
+    __test__ = False  # pytest: not a test for its name
+
     def __init__(self, lab, device="af_packet", bridges=False):
         self.lab = lab
         self.device = device
@@ -83,13 +85,13 @@ class Testbed:
 
     # -- the control plane
 
-    def start_xds(self, argv=None):
+    def start_xds(self, argv=None, ns="lb"):
         """shunt-xds on the served folder, or another server's command line."""
         argv = argv or [BUILD / "tools" / "shunt-xds" / "shunt-xds", "--listen", XDS_ADDRESS,
                         self.xds_folder]
-        self.xds = self.lab.start("lb", "xds", argv)
+        self.xds = self.lab.start(ns, f"xds-{ns}", argv)
         host, port = XDS_ADDRESS.split(":")
-        self.wait_connect("lb", host, int(port), self.xds)
+        self.wait_connect(ns, host, int(port), self.xds)
         return self.xds
 
     # -- the balancer
@@ -107,7 +109,7 @@ class Testbed:
         return DEVICES[self.device].format(n=number, interface=interface)
 
     def start_daemon(self, wait=True, env=None):
-        """shuntd; wait: until its stats socket answers and the frontend accepts."""
+        """shuntd; wait: until it says that every frontend serves."""
         config = self.lab.dir / "shunt.yaml"
         config.write_text(self.config_text())
         env = {"GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json"), **(env or {})}
@@ -118,29 +120,34 @@ class Testbed:
         return self.daemon
 
     def wait_for_daemon(self):
-        def ready():
-            if not self.daemon.alive():
-                raise LabError(f"shuntd ended: {self.daemon.output()}")
-            return self.stats_socket.exists()
-        wait_until(ready, START_TIMEOUT_S, "the stats socket of shuntd")
+        wait_until(self._stats_answer, START_TIMEOUT_S, "the stats socket of shuntd")
         if self.device == "tap":
             self._bridge_taps()
+        wait_until(lambda: self.show("info")["state"] == "ready", START_TIMEOUT_S, "shuntd ready")
         self.wait_connect("client", VIP, PORT, self.daemon)
 
+    def _stats_answer(self):
+        if not self.daemon.alive():
+            raise LabError(f"shuntd ended: {self.daemon.output()}")
+        return command(self._shuntctl("help"), check=False).returncode == 0
+
     def _bridge_taps(self):
-        # The device's kernel side appears in `lb` beside the veth: a bridge joins the two.
-        for _, near_if in LINKS.values():
+        # The device's kernel side appears in `lb` beside the veth: a bridge joins the two. It has
+        # shuntd's own MAC address, which a bridge would take for itself, and gets another one.
+        for number, (_, near_if) in enumerate(LINKS.values()):
             tap = f"tap-{near_if}"
-            self.lab.ip("lb", "link", "set", tap, "up")
+            self.lab.ip("lb", "link", "set", tap, "address", f"02:00:00:00:ff:0{number}", "up")
             self.lab.bridge("lb", f"br-{near_if}", near_if, tap)
 
     def show(self, what):
-        """The parsed JSON answer of `show WHAT`."""
-        return json.loads(self.shuntctl("--json", "show", *what.split()))
+        """The data of the JSON answer to `show WHAT`."""
+        return json.loads(self.shuntctl("--json", "show", what))["data"]
 
     def shuntctl(self, *words):
-        argv = [BUILD / "tools" / "shuntctl", "--socket", self.stats_socket, *words]
-        return command(argv).stdout
+        return command(self._shuntctl(*words)).stdout
+
+    def _shuntctl(self, *words):
+        return [BUILD / "tools" / "shuntctl", "--socket", self.stats_socket, *words]
 
     # -- the client
 
