@@ -191,8 +191,10 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 	if (!m)
 		return;
 	ret->name = strdup(m->name);
-	struct xds_res *base =
-		xds_res_new(&res_type_cluster, sizeof(struct res_cluster), m->name, bytes, len);
+	struct xds_res *base = !ret->name
+	                               ? NULL
+	                               : xds_res_new(&res_type_cluster, sizeof(struct res_cluster),
+						 m->name, bytes, len);
 	if (base && read_cluster(m, res_cluster_from(base), &ret->err)) {
 		xds_res_put(base);
 		base = NULL;

@@ -264,8 +264,10 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 	if (!m)
 		return;
 	ret->name = strdup(m->cluster_name);
-	struct xds_res *base = xds_res_new(
-		&res_type_endpoints, sizeof(struct res_endpoints), m->cluster_name, bytes, len);
+	struct xds_res *base =
+		!ret->name ? NULL
+			   : xds_res_new(&res_type_endpoints, sizeof(struct res_endpoints),
+				     m->cluster_name, bytes, len);
 	if (base) {
 		struct res_endpoints *r = res_endpoints_from(base);
 		if (read_localities(m, r, &ret->err) || read_drops(m, r, &ret->err)) {

@@ -231,7 +231,8 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 	if (!m)
 		return;
 	ret->name = strdup(m->name);
-	struct res_route_config *c = res_route_config_new(m, bytes, len, &ret->err);
+	struct res_route_config *c =
+		ret->name ? res_route_config_new(m, bytes, len, &ret->err) : NULL;
 	ret->res = c ? &c->base : NULL;
 	pb_free(m);
 }

@@ -27,7 +27,8 @@ static struct xds_stream *stream_new(struct xds_transport *base, const char *met
 	CHECK(strcmp(method, "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
 			     "StreamAggregatedResources") == 0);
 	f->stream = calloc(1, sizeof(*f->stream));
-	CHECK(f->stream);
+	if (!f->stream)
+		return NULL;
 	f->stream->server = f;
 	f->events = events;
 	f->ctx = ctx;
@@ -40,11 +41,11 @@ static int stream_send(struct xds_stream *s, const uint8_t *bytes, size_t len)
 {
 	struct fake_ads *f = s->server;
 	CHECK(f->stream == s && !f->sending && f->n_sent < FAKE_ADS_MAX_SENT);
+	Request *r = envoy__service__discovery__v3__discovery_request__unpack(NULL, len, bytes);
+	if (!r)
+		return -ENOMEM;
 	f->sending = true;
-	f->sent[f->n_sent] =
-		envoy__service__discovery__v3__discovery_request__unpack(NULL, len, bytes);
-	CHECK(f->sent[f->n_sent]);
-	f->n_sent++;
+	f->sent[f->n_sent++] = r;
 	return 0;
 }
 
@@ -84,7 +85,8 @@ static int fake_connect(void *ctx, const struct xds_server_conf *conf, struct xd
 	if (f->refuse)
 		return lb_err_set(err, "no credentials");
 	struct fake_transport *t = calloc(1, sizeof(*t));
-	CHECK(t);
+	if (!t)
+		return -ENOMEM;
 	t->base.ops = &ops;
 	t->server = f;
 	f->n_transports++;
@@ -157,8 +159,8 @@ static void wrap(Google__Protobuf__Any *any, const char *name)
 	any->value.len = len;
 }
 
-void fake_ads_respond(struct fake_ads *f, const char *type_url, const char *version,
-	const char *nonce, const struct fake_resource *resources, size_t n)
+uint8_t *fake_ads_encode(const char *type_url, const char *version, const char *nonce,
+	const struct fake_resource *resources, size_t n, size_t *ret_len)
 {
 	Envoy__Service__Discovery__V3__DiscoveryResponse m;
 	envoy__service__discovery__v3__discovery_response__init(&m);
@@ -180,15 +182,23 @@ void fake_ads_respond(struct fake_ads *f, const char *type_url, const char *vers
 	m.type_url = (char *)(uintptr_t)type_url;
 	m.resources = list;
 	m.n_resources = n;
-	size_t len = envoy__service__discovery__v3__discovery_response__get_packed_size(&m);
-	uint8_t *bytes = malloc(len ? len : 1);
+	*ret_len = envoy__service__discovery__v3__discovery_response__get_packed_size(&m);
+	uint8_t *bytes = malloc(*ret_len ? *ret_len : 1);
 	CHECK(bytes);
 	envoy__service__discovery__v3__discovery_response__pack(&m, bytes);
-	fake_ads_say(f, bytes, len);
-	free(bytes);
 	for (size_t i = 0; i < n; i++)
 		if (resources[i].wrapper_name)
 			free(anys[i].value.data);
 	free(list);
 	free(anys);
+	return bytes;
+}
+
+void fake_ads_respond(struct fake_ads *f, const char *type_url, const char *version,
+	const char *nonce, const struct fake_resource *resources, size_t n)
+{
+	size_t len;
+	uint8_t *bytes = fake_ads_encode(type_url, version, nonce, resources, n, &len);
+	fake_ads_say(f, bytes, len);
+	free(bytes);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A scripted xDS server behind the transport vtable: it keeps what the client sent and says what
 // the test tells it to. It CHECKs the client's side of the contract: one send and one read at a
-// time.
+// time. It gives way where memory is short.
 // Thread: the test's.
 #pragma once
 
@@ -45,5 +45,8 @@ struct fake_resource {
 	size_t len;
 	const char *wrapper_name; // not NULL = wrapped in a Resource of this name
 };
+// The bytes of a response (free).
+uint8_t *fake_ads_encode(const char *type_url, const char *version, const char *nonce,
+	const struct fake_resource *, size_t n, size_t *ret_len);
 void fake_ads_respond(struct fake_ads *, const char *type_url, const char *version,
 	const char *nonce, const struct fake_resource *, size_t n);

@@ -26,7 +26,8 @@ static void decode_toy(
 			(const char *)eq + 1);
 		return;
 	}
-	ret->res = xds_res_new(type, sizeof(struct xds_res), ret->name, bytes, len);
+	if (ret->name)
+		ret->res = xds_res_new(type, sizeof(struct xds_res), ret->name, bytes, len);
 }
 
 static void decode_cluster(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
@@ -129,9 +130,14 @@ static void ear_on_event(struct xds_watcher *w, const struct xds_event *e)
 	}
 }
 
-void listen_to(struct fixture *f, const struct xds_type *type, const char *name, struct ear *ear)
+void prepare_ear(struct ear *ear)
 {
 	*ear = (struct ear){.watcher.on_event = ear_on_event};
+}
+
+void listen_to(struct fixture *f, const struct xds_type *type, const char *name, struct ear *ear)
+{
+	prepare_ear(ear);
 	assert_int_equal(xds_client_watch(f->client, type, name, &ear->watcher), 0);
 }
 

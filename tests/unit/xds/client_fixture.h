@@ -39,6 +39,7 @@ struct ear {
 	char heard[256];
 	char text[512]; // of the last error
 };
+void prepare_ear(struct ear *); // to be watched with by hand
 void listen_to(struct fixture *, const struct xds_type *, const char *name, struct ear *);
 // What was heard since the last call.
 const char *heard(struct ear *);

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each allocation of each decoder is failed once: the resource is refused and nothing leaks.
+#include "ctrl/res/types.h"
+#include "ctrl/xds/type.h"
+#include "tests/support/alloc_fail.h"
+#include "tests/support/check.h"
+#include "tests/support/res_json.h"
+
+#include <stdlib.h>
+
+static struct xds_res *decode(const struct xds_type *type, const uint8_t *bytes, size_t len)
+{
+	struct xds_decoded d = {0};
+	type->decode(bytes, len, &d);
+	free(d.name);
+	return d.res;
+}
+
+static void each_allocation_may_fail(void **state)
+{
+	static const char *const JSON[RES_N_TYPES] = {
+		"{'name':'c','type':'EDS','edsClusterConfig':{'edsConfig':{'ads':{}}},"
+		"'loadBalancingPolicy':{'policies':[{'typedExtensionConfig':{'name':'x',"
+		"'typedConfig':{'@type':'type.googleapis.com/envoy.extensions."
+		"load_balancing_policies.round_robin.v3.RoundRobin'}}}]},"
+		"'upstreamConfig':{'name':'u','typedConfig':{'@type':'type.googleapis.com/"
+		"envoy.extensions.upstreams.http.v3.HttpProtocolOptions'}}}",
+		"{'clusterName':'e','endpoints':[{'locality':{'zone':'z'},'loadBalancingWeight':4,"
+		"'lbEndpoints':[{'endpoint':{'address':{'socketAddress':{'address':'10.0.0.7',"
+		"'portValue':82}}}}]}],'policy':{'dropOverloads':[{'category':'c',"
+		"'dropPercentage':{'numerator':5}}]}}",
+		"{'name':'l','apiListener':{'apiListener':{'@type':'type.googleapis.com/envoy."
+		"extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',"
+		"'routeConfig':{'name':'rc','virtualHosts':[{'name':'v','domains':['x']}]},"
+		"'httpFilters':[{'name':'router','typedConfig':{'@type':'type.googleapis.com/"
+		"envoy.extensions.filters.http.router.v3.Router'}}]}}}",
+		"{'name':'r','virtualHosts':[{'name':'v','domains':['x'],'routes':[{'match':"
+		"{'prefix':'/"
+	        "'},'route':{'weightedClusters':{'clusters':[{'name':'a','weight':9}]}}},"
+		"{'match':{'path':'/'},'route':{'cluster':'b'}}]}]}",
+	};
+	for (unsigned t = 0; t < RES_N_TYPES; t++) {
+		size_t len;
+		uint8_t *bytes = res_bytes_from_json(res_types[t], JSON[t], &len);
+		struct xds_res *r;
+		ALLOC_FAIL_EACH(r = decode(res_types[t], bytes, len), !r, xds_res_put(r));
+		free(bytes);
+	}
+}
+
+RUN_SUITE("res/memory", cmocka_unit_test(each_allocation_may_fail))

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each allocation of the client is failed once, anywhere in a life with good and bad responses,
+// cancelled watches and a lost stream: nothing crashes, and once there is memory again the watcher
+// has the resource.
+#include "tests/support/alloc_fail.h"
+#include "tests/support/check.h"
+#include "tests/unit/xds/client_fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_CALLS 32
+
+struct tight {
+	struct fixture f;
+	unsigned victim; // number of the call in which an allocation fails
+	size_t nth; // of its allocations
+	unsigned n_calls;
+	bool hit;
+	unsigned n_said;
+};
+
+// One call into the client.
+#define TIGHT(t, call)                                                                             \
+	do {                                                                                       \
+		bool turn = (t)->n_calls++ == (t)->victim;                                         \
+		if (turn)                                                                          \
+			alloc_fail_arm((t)->nth);                                                  \
+		call;                                                                              \
+		if (turn)                                                                          \
+			(t)->hit = alloc_fail_disarm();                                            \
+	} while (0)
+
+static void say_tight(struct tight *t, const struct xds_type *type, const char *text)
+{
+	if (!t->f.server.stream || !t->f.server.reading)
+		return;
+	struct fake_resource r = {.bytes = (const uint8_t *)text, .len = strlen(text)};
+	char tag[] = {'v', (char)('a' + t->n_said++), '\0'};
+	size_t len;
+	uint8_t *bytes = fake_ads_encode(type->url, tag, tag, &r, 1, &len);
+	TIGHT(t, fake_ads_say(&t->f.server, bytes, len));
+	free(bytes);
+}
+
+static void watch_tight(
+	struct tight *t, const struct xds_type *type, const char *name, struct ear *ear)
+{
+	int rc;
+	prepare_ear(ear);
+	TIGHT(t, rc = xds_client_watch(t->f.client, type, name, &ear->watcher));
+	if (rc) {
+		assert_true(t->hit);
+		listen_to(&t->f, type, name, ear);
+	}
+}
+
+// False = that call has no so many allocations.
+static bool live_with_failure(unsigned victim, size_t nth)
+{
+	struct tight t = {.victim = victim, .nth = nth};
+	struct ear a, b, e;
+	fixture_init(&t.f, "");
+	watch_tight(&t, &toy_cluster, "a", &a);
+	TIGHT(&t, fake_ads_settle(&t.f.server));
+	say_tight(&t, &toy_cluster, "a=1");
+	watch_tight(&t, &toy_endpoints, "e", &e);
+	watch_tight(&t, &toy_cluster, "b", &b);
+	TIGHT(&t, fake_ads_settle(&t.f.server));
+	say_tight(&t, &toy_cluster, "b=BAD");
+	TIGHT(&t, fake_ads_settle(&t.f.server));
+	say_tight(&t, &toy_endpoints, "no name");
+	TIGHT(&t, fake_ads_settle(&t.f.server));
+	TIGHT(&t, xds_client_cancel(t.f.client, &b.watcher));
+	TIGHT(&t, fake_ads_settle(&t.f.server));
+	TIGHT(&t, pass_time(&t.f, 16 * S));
+	if (t.f.server.stream)
+		TIGHT(&t, fake_ads_close(&t.f.server, "bye"));
+	TIGHT(&t, pass_time(&t.f, 2 * S));
+	if (t.f.server.stream)
+		TIGHT(&t, fake_ads_close(&t.f.server, "refused"));
+
+	pass_time(&t.f, 200 * S);
+	fake_ads_settle(&t.f.server);
+	assert_non_null(t.f.server.stream);
+	heard(&a);
+	respond(&t.f, &toy_cluster, "w", "w", "a=2", NULL);
+	fake_ads_settle(&t.f.server);
+	assert_non_null(strstr(heard(&a), "=2"));
+	assert_string_equal(state_of(&t.f, "b"), "");
+	fixture_fini(&t.f);
+	assert_true(t.n_calls < MAX_CALLS);
+	return t.hit;
+}
+
+static void each_allocation_may_fail(void **state)
+{
+	if (!alloc_fail_works())
+		skip();
+	size_t n_failed = 0;
+	for (unsigned victim = 0; victim < MAX_CALLS; victim++)
+		for (size_t nth = 0; live_with_failure(victim, nth); nth++)
+			n_failed++;
+	assert_in_range(n_failed, 50, 10000);
+}
+
+RUN_SUITE("xds/memory", cmocka_unit_test(each_allocation_may_fail))
