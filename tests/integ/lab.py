@@ -198,10 +198,6 @@ class Lab:
         """What runs now stays after this program's end, until drop_kept()."""
         self._kept = True
 
-    def unkeep(self):
-        """Takes keep() back: close() removes everything after all."""
-        self._kept = False
-
     def close(self):
         """Stops every process and removes every namespace and file. Safe to call again."""
         if self._closed or os.getpid() != self._owner:

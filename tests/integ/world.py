@@ -31,10 +31,9 @@ def rpc_address(number):
 
 class World:
     """A Testbed with the backends running and the resources written, but neither xDS server nor daemon:
-    start() does that. In the resources, extra_routes come first and extra is added. sizes: of the
-    answers of each web backend, if not those of its cluster."""
+    start() does that. In the resources, extra_routes come first and extra is added."""
 
-    def __init__(self, lab, n_rpc=1, extra_routes=(), extra=(), sizes=None, **bed_arguments):
+    def __init__(self, lab, n_rpc=1, extra_routes=(), extra=(), **bed_arguments):
         self.bed = Testbed(lab, **bed_arguments)
         self.folder = Folder(self.bed.xds_folder)
         self.extra_routes = tuple(extra_routes)
@@ -42,8 +41,7 @@ class World:
         self.backends = {}
         for name, (cluster, ip) in WEB_BACKENDS.items():
             self.bed.add_backend_address(ip)
-            size = sizes[name] if sizes else SIZES[cluster]
-            self.backends[name] = self.bed.start_http_backend(name, ip, size, WEB_PORT)
+            self.backends[name] = self.bed.start_http_backend(name, ip, SIZES[cluster], WEB_PORT)
         self.rpc_names = [f"rpc-{n}" for n in range(1, n_rpc + 1)]
         for number, name in enumerate(self.rpc_names, 1):
             self.bed.add_backend_address(rpc_address(number))
