@@ -64,6 +64,53 @@ static void recovery_ack(struct tcp_conn *c, uint32_t ack, uint32_t acked)
 	c->rtx_due = true;
 }
 
+// RFC 8985 7.4: the ACK of a probe that repeated old data, and no word that the data came twice,
+// says that the probe itself repaired a loss.
+static void tail_acked(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	if (!c->tail_probe_out || seq_lt(seg->ack, c->tail_end))
+		return;
+	c->tail_probe_out = false;
+	bool twice = seg->opts.n_sack && seq_le(seg->opts.sack[0].end, seg->ack);
+	if (c->tail_probe_old && !twice && !c->in_recovery)
+		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->snd_max - c->snd_una);
+}
+
+// News of what arrived beyond a hole.
+static void sack_news(struct tcp_conn *c)
+{
+	// The probe was sent long after all else: what is missing before it is lost.
+	if (c->tail_probe_out && tcp_sack_has(c, c->tail_end - 1)) {
+		c->tail_probe_out = false;
+		c->lost_below = c->tail_end;
+	}
+	// Three segments arrived that were sent after the last repetition, which did not: it was
+	// lost, too, and counts as another loss (RFC 5681 4.3).
+	uint32_t later = tcp_sack_below(c, c->snd_max) - tcp_sack_below(c, c->rtx_mark);
+	if (c->in_recovery && seq_lt(c->snd_una, c->high_rxt) && later >= DUP_THRESHOLD * c->mss) {
+		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->cc.cwnd);
+		c->high_rxt = c->snd_una;
+		c->rtx_mark = c->snd_max;
+		c->rtx_due = true;
+	}
+	if (c->tail_probe_next) // the timer is for the hole now
+		tcp_rtx_start(c);
+	duplicate(c);
+	if (!c->in_recovery && c->board) // RFC 8985 6.2: a quarter of a round trip is reordering
+		tcp_timer_set(c, TCP_TIMER_REORDER,
+			tcp_now(c->stack) + c->srtt_ns / 4 + TWHEEL_NS_PER_TICK);
+}
+
+// All was sent in order before the highest reported block, so that time alone tells.
+void tcp_ack_late(struct tcp_conn *c)
+{
+	if (!c->board || c->in_recovery || !seq_lt(c->recover, c->snd_una))
+		return;
+	c->lost_below = c->board->blocks[c->board->n - 1].end;
+	enter_recovery(c);
+	tcp_conn_mark_dirty(c);
+}
+
 // Advances snd_una. False = the connection is gone.
 static bool advance(struct tcp_conn *c, const struct tcp_seg *seg)
 {
@@ -72,6 +119,7 @@ static bool advance(struct tcp_conn *c, const struct tcp_seg *seg)
 	uint32_t n = min_u32(acked, (uint32_t)c->sendq.len);
 	bool had_room = c->sendq.len < s->conf.send_limit;
 	measure(c, seg);
+	tail_acked(c, seg);
 	if (c->in_recovery) {
 		recovery_ack(c, seg->ack, acked);
 	} else {
@@ -88,6 +136,8 @@ static bool advance(struct tcp_conn *c, const struct tcp_seg *seg)
 	tcp_sack_acked(c);
 	if (seq_lt(c->high_rxt, c->snd_una))
 		c->high_rxt = c->snd_una;
+	if (seq_lt(c->lost_below, c->snd_una))
+		c->lost_below = c->snd_una;
 	if (seq_lt(c->snd_nxt, seg->ack))
 		c->snd_nxt = seg->ack;
 	if (acked > n) {
@@ -134,20 +184,21 @@ bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
 	if (seq_lt(c->snd_una, seg->ack)) {
 		if (!advance(c, seg))
 			return false;
-		if (c->sack_on && tcp_sack_update(c, &seg->opts) && !c->in_recovery)
-			duplicate(c);
+		if (c->sack_on && tcp_sack_update(c, &seg->opts))
+			sack_news(c);
 	} else if (c->sack_on) {
 		if (tcp_sack_update(c, &seg->opts)) // RFC 6675 2: what counts is news
-			duplicate(c);
-	} else if (seg->ack == c->snd_una && !probing && seg->len == 0 && !(seg->flags & TCP_FIN) &&
-		   wnd == c->snd_wnd) {
+			sack_news(c);
+	} else if (seg->ack == c->snd_una && !probing && seg->len == 0 && !seg->old &&
+		   !(seg->flags & TCP_FIN) && wnd == c->snd_wnd) {
 		duplicate(c); // RFC 5681 2
 	}
 	// A peer that answers probes lives, however long its window stays closed (RFC 9293
 	// 3.8.6.1).
 	if (probing)
 		c->progress_ns = tcp_now(c->stack);
-	update_window(c, seg);
+	if (!seg->old)
+		update_window(c, seg);
 	if (tcp_output_pending(c))
 		tcp_conn_mark_dirty(c);
 	if (c->fin_acked && !was_done)
@@ -161,6 +212,7 @@ void tcp_ack_timeout(struct tcp_conn *c)
 	tcp_cc_ops(c)->on_timeout(&c->cc, c->mss, c->snd_max - c->snd_una, c->n_backoff == 0);
 	tcp_conn_refresh_mss(c); // the path may have told of a smaller MTU
 	c->in_recovery = c->rtx_due = c->timing = false;
+	c->tail_probe_due = c->tail_probe_out = false;
 	c->n_dup_acks = 0;
 	c->recover = c->snd_max - 1;
 	c->snd_nxt = c->snd_una;

@@ -127,7 +127,7 @@ static bool become_open(struct tcp_conn *c, const struct tcp_seg *seg)
 	c->state = TCP_OPEN;
 	c->timing = c->syn_due = false;
 	c->n_backoff = 0;
-	c->snd_una = c->iss + 1;
+	c->snd_una = c->high_rxt = c->rtx_mark = c->lost_below = c->iss + 1;
 	c->progress_ns = c->sent_ns = tcp_now(s);
 	tcp_timer_stop(c, TCP_TIMER_HANDSHAKE);
 	tcp_timer_stop(c, TCP_TIMER_RTX);
@@ -225,20 +225,34 @@ static bool check_timestamp(struct tcp_conn *c, const struct tcp_seg *seg)
 	return true;
 }
 
-// RFC 9293 3.10.7.4, first. Cuts off what is outside of the window; false = nothing is left of it.
+// A segment wholly before the window. False = drop.
+static bool take_old(struct tcp_conn *c, struct tcp_seg *seg, uint32_t before)
+{
+	tcp_count(c->stack, TCP_DROP_OLD);
+	if (seg->len && c->sack_on) {
+		c->dsack = (struct tcp_sack_block){seg->seq, seg->seq + seg->len};
+		c->dsack_due = c->sack_due = true;
+	}
+	if (seg->len || seg->flags & TCP_FIN) // a retransmission: our ACK was lost
+		ack_soon(c);
+	else // a probe or keep-alive, or half of a loop of ACKs
+		challenge(c);
+	// Its acknowledgement is as good as any. Two ends that repeat themselves, each because the
+	// other's ACK was lost, would else never hear each other. A peer repeats at most a window.
+	seg->old = true;
+	seg->len = 0;
+	seg->flags &= (uint8_t)~TCP_FIN;
+	return c->state == TCP_OPEN && before <= c->stack->conf.recv_window;
+}
+
+// RFC 9293 3.10.7.4, first. Cuts off what is outside of the window; false = drop.
 static bool trim(struct tcp_conn *c, struct tcp_seg *seg)
 {
 	int32_t before = seq_diff(c->rcv_nxt, seg->seq);
 	uint32_t fin = seg->flags & TCP_FIN ? 1 : 0;
 	if (before > 0) {
-		if ((uint32_t)before >= seg->len + fin) {
-			tcp_count(c->stack, TCP_DROP_OLD);
-			if (seg->len + fin) // a retransmission: our ACK was lost
-				ack_soon(c);
-			else // a probe or keep-alive, or half of a loop of ACKs
-				challenge(c);
-			return false;
-		}
+		if ((uint32_t)before >= seg->len + fin)
+			return take_old(c, seg, (uint32_t)before);
 		seg->data += before;
 		seg->len -= (uint32_t)before;
 		seg->seq = c->rcv_nxt;

@@ -109,6 +109,17 @@ static void acknowledged(struct tcp_conn *c, uint32_t edge)
 	tcp_timer_stop(c, TCP_TIMER_ACK);
 }
 
+static void add_blocks(struct tcp_conn *c, struct tcp_opts *o)
+{
+	unsigned max = c->ts_on ? TCP_MAX_SACK_BLOCKS - 1 : TCP_MAX_SACK_BLOCKS;
+	unsigned n = 0;
+	if (c->dsack_due) // RFC 2883 4: first
+		o->sack[n++] = c->dsack;
+	c->dsack_due = false;
+	n += tcp_ooo_blocks(c, o->sack + n, max - n);
+	o->n_sack = (uint8_t)n;
+}
+
 // len bytes of the send queue from seq on, and the flags. False = no buffer.
 static bool send_segment(struct tcp_conn *c, uint32_t seq, uint32_t len, uint8_t flags)
 {
@@ -126,10 +137,8 @@ static bool send_segment(struct tcp_conn *c, uint32_t seq, uint32_t len, uint8_t
 		seg.opts.ts_val = tcp_ts_now(c);
 		seg.opts.ts_ecr = c->ts_recent;
 	}
-	if (!len && c->ranges && c->sack_on) {
-		unsigned max = c->ts_on ? TCP_MAX_SACK_BLOCKS - 1 : TCP_MAX_SACK_BLOCKS;
-		seg.opts.n_sack = (uint8_t)tcp_ooo_blocks(c, seg.opts.sack, max);
-	}
+	if (!len && c->sack_on && (c->ranges || c->dsack_due))
+		add_blocks(c, &seg.opts);
 	size_t header_len;
 	uint8_t *p = begin(s, &c->flow, &seg, &header_len);
 	if (!p)
@@ -233,6 +242,7 @@ static bool resend_oldest(struct tcp_conn *c)
 	if (!send_data(c, c->snd_una, len, fin))
 		return false;
 	c->high_rxt = c->snd_una + len + fin;
+	c->rtx_mark = c->snd_max;
 	return true;
 }
 
@@ -249,6 +259,7 @@ static enum tcp_output_result resend_holes(struct tcp_conn *c, bool lost_only)
 		if (!send_data(c, seq, len, false))
 			return TCP_OUTPUT_BLOCKED;
 		c->high_rxt = seq + len;
+		c->rtx_mark = c->snd_max;
 		if (!lost_only)
 			return TCP_OUTPUT_DONE;
 	}
@@ -267,6 +278,28 @@ static bool send_probe(struct tcp_conn *c)
 		c->snd_nxt = c->snd_una;
 		c->cursor = cursor;
 	}
+	return true;
+}
+
+// RFC 8985 7.3: something new if there is, else the last segment again, so that the peer's answer
+// shows what is missing before the timeout does. cwnd does not hold it back.
+static bool send_tail_probe(struct tcp_conn *c)
+{
+	uint32_t sent = tcp_sent(c), unsent = (uint32_t)c->sendq.len - sent;
+	uint32_t len = min_u32(unsent, c->mss);
+	c->tail_probe_old = !len || c->snd_wnd < sent + len;
+	if (c->tail_probe_old)
+		len = min_u32(sent, c->mss);
+	uint32_t seq = c->snd_una + sent - (c->tail_probe_old ? len : 0);
+	bool fin = c->fin_sent && !unsent;
+	if (c->snd_nxt != c->snd_max || !len) {
+		c->tail_probe_out = false;
+		return true;
+	}
+	if (!send_data(c, seq, len, fin))
+		return false;
+	c->tail_end = seq + len;
+	tcp_count(c->stack, TCP_TAIL_PROBES);
 	return true;
 }
 
@@ -341,19 +374,22 @@ static enum tcp_output_result send_again(struct tcp_conn *c)
 
 static enum tcp_output_result send_new(struct tcp_conn *c)
 {
-	uint32_t len;
+	uint32_t len, max = c->snd_max;
 	bool fin;
+	enum tcp_output_result result = TCP_OUTPUT_DONE;
 	if (c->snd_una == c->snd_max && tcp_now(c->stack) - c->sent_ns > c->rto_ns)
 		tcp_cc_ops(c)->on_idle(&c->cc, c->mss);
-	for (unsigned n = 0; next_piece(c, &len, &fin); n++) {
+	for (unsigned n = 0; result == TCP_OUTPUT_DONE && next_piece(c, &len, &fin); n++) {
 		if (n == TCP_MAX_BURST)
-			return TCP_OUTPUT_MORE;
-		if (!send_data(c, c->snd_nxt, len, fin))
-			return TCP_OUTPUT_BLOCKED;
+			result = TCP_OUTPUT_MORE;
+		else if (!send_data(c, c->snd_nxt, len, fin))
+			result = TCP_OUTPUT_BLOCKED;
 	}
-	if (c->in_recovery && c->sack_on && !c->cwnd_limited)
+	if (c->snd_max != max && tcp_may_probe_tail(c)) // RFC 8985 7.2: from the last one sent
+		tcp_rtx_start(c);
+	if (result == TCP_OUTPUT_DONE && c->in_recovery && c->sack_on && !c->cwnd_limited)
 		return resend_holes(c, false);
-	return TCP_OUTPUT_DONE;
+	return result;
 }
 
 enum tcp_output_result tcp_output(struct tcp_conn *c)
@@ -369,6 +405,11 @@ enum tcp_output_result tcp_output(struct tcp_conn *c)
 		if (!send_probe(c))
 			return TCP_OUTPUT_BLOCKED;
 		c->probe_due = false;
+	}
+	if (c->tail_probe_due) {
+		if (!send_tail_probe(c))
+			return TCP_OUTPUT_BLOCKED;
+		c->tail_probe_due = false;
 	}
 	result = send_new(c);
 	if (result != TCP_OUTPUT_DONE)

@@ -87,7 +87,8 @@ static uint32_t n_lost_holes(const struct tcp_conn *c)
 	uint32_t above = 0;
 	for (uint32_t i = b->n; i-- > 0;) {
 		above += b->blocks[i].end - b->blocks[i].start;
-		if (b->n - i >= DUP_THRESHOLD || above > (DUP_THRESHOLD - 1) * c->mss)
+		if (b->n - i >= DUP_THRESHOLD || above > (DUP_THRESHOLD - 1) * c->mss ||
+			seq_lt(b->blocks[i].start, c->lost_below))
 			return i + 1;
 	}
 	return 0;
@@ -96,6 +97,12 @@ static uint32_t n_lost_holes(const struct tcp_conn *c)
 bool tcp_sack_oldest_lost(const struct tcp_conn *c)
 {
 	return c->board && n_lost_holes(c) > 0;
+}
+
+bool tcp_sack_has(const struct tcp_conn *c, uint32_t seq)
+{
+	uint32_t gap;
+	return tcp_sack_gap(c, seq, &gap) != seq;
 }
 
 // Length of the part of [start, end) below seq.

@@ -19,6 +19,7 @@
 #define TCP_RTO_MIN (200 * TCP_MS) // RFC 6298 2.4 says 1 s; docs/tcp.md says why not
 #define TCP_RTO_MAX (60 * TCP_S)
 #define TCP_DELAYED_ACK (40 * TCP_MS)
+#define TCP_TAIL_PROBE_MIN (50 * TCP_MS) // longer than the peer delays an ACK
 #define TCP_TIME_WAIT_NS (60 * TCP_S) // 2 MSL
 #define TCP_HALF_OPEN_NS (15 * TCP_S) // SYN sent at 0, 1, 3 and 7 s
 #define TCP_USER_TIMEOUT (30 * TCP_S)
@@ -40,6 +41,7 @@ enum tcp_state {
 enum tcp_timer {
 	TCP_TIMER_RTX, // retransmission, or probe of a zero window
 	TCP_TIMER_ACK,
+	TCP_TIMER_REORDER, // what is missing is late now, not out of order
 	TCP_TIMER_HANDSHAKE, // end of patience before TCP_OPEN
 	TCP_TIMER_RESUME, // tcp_conn_resume() was called inside on_data
 	TCP_N_TIMERS,
@@ -104,6 +106,11 @@ struct tcp_conn {
 	bool in_recovery : 1;
 	bool cwnd_limited : 1; // cwnd was what held the last flush back
 	bool timing : 1; // a round trip is being measured
+	bool tail_probe_next : 1; // the retransmission timer is to fire for a tail loss probe
+	bool tail_probe_due : 1;
+	bool tail_probe_out : 1; // sent, and tail_end not acknowledged yet
+	bool tail_probe_old : 1; // it repeated old data
+	bool dsack_due : 1;
 
 	// Send side. Sequence number of sendq's first byte = snd_una, once open.
 	uint32_t snd_una;
@@ -118,6 +125,9 @@ struct tcp_conn {
 	uint8_t n_dup_acks;
 	uint32_t recover; // RFC 6582: last byte sent when recovery began
 	uint32_t high_rxt; // RFC 6675: up to here it was sent again in this recovery
+	uint32_t rtx_mark; // snd_max when something was last sent again
+	uint32_t lost_below; // what lies before a reported block that begins below here is lost
+	uint32_t tail_end; // end of the data that the tail probe repeated or sent
 	struct tcp_board *board; // NULL = nothing reported
 	struct buf sendq;
 	struct buf_cursor cursor; // of snd_nxt in sendq
@@ -135,6 +145,7 @@ struct tcp_conn {
 	struct tcp_range *ranges; // out of order, ascending, with holes between
 	uint32_t n_ranges;
 	uint32_t range_stamp;
+	struct tcp_sack_block dsack; // what came twice (RFC 2883)
 	uint32_t irs;
 
 	// Time.
@@ -205,6 +216,7 @@ struct tcp_seg {
 	uint32_t wnd; // as in the header
 	uint32_t len; // of data
 	uint8_t flags;
+	bool old; // a repetition: only what it acknowledges counts
 	const uint8_t *data;
 	struct tcp_opts opts;
 };
@@ -320,6 +332,7 @@ void tcp_conn_input(struct tcp_conn *, struct tcp_seg *);
 // ack.c: what the peer acknowledges. False = the connection is gone.
 bool tcp_ack_input(struct tcp_conn *, const struct tcp_seg *);
 void tcp_ack_timeout(struct tcp_conn *); // the retransmission timer fired with data outstanding
+void tcp_ack_late(struct tcp_conn *); // time is up for what is missing before a reported block
 
 // recv.c: data and FIN of a segment that was trimmed to the window.
 void tcp_recv_input(struct tcp_conn *, const struct tcp_seg *);
@@ -340,6 +353,7 @@ bool tcp_sack_update(struct tcp_conn *, const struct tcp_opts *); // true = some
 void tcp_sack_acked(struct tcp_conn *); // snd_una moved
 void tcp_sack_clear(struct tcp_conn *);
 bool tcp_sack_oldest_lost(const struct tcp_conn *);
+bool tcp_sack_has(const struct tcp_conn *, uint32_t seq);
 uint32_t tcp_sack_pipe(const struct tcp_conn *); // bytes that are still in the network
 uint32_t tcp_sack_below(const struct tcp_conn *, uint32_t seq); // bytes reported below seq
 // The next piece to send again: above high_rxt, below a reported block. False = none.
@@ -365,6 +379,7 @@ void tcp_timer_set(struct tcp_conn *, enum tcp_timer, uint64_t at_ns);
 void tcp_timer_stop(struct tcp_conn *, enum tcp_timer);
 void tcp_timer_fire(struct twheel_timer *);
 void tcp_rtx_start(struct tcp_conn *); // from now
+bool tcp_may_probe_tail(const struct tcp_conn *);
 void tcp_rtt_sample(struct tcp_conn *, uint64_t rtt_ns);
 
 // timewait.c

@@ -17,11 +17,22 @@ void tcp_timer_stop(struct tcp_conn *c, enum tcp_timer which)
 	c->deadlines[which] = 0;
 }
 
+// RFC 8985 7.2. Not for a single segment: its ACK may be delayed for as long as a timeout takes.
+bool tcp_may_probe_tail(const struct tcp_conn *c)
+{
+	return c->sack_on && !c->board && !c->in_recovery && !c->tail_probe_out && !c->n_backoff &&
+	       c->srtt_ns && c->snd_nxt == c->snd_max && c->snd_max - c->snd_una > c->mss;
+}
+
 void tcp_rtx_start(struct tcp_conn *c)
 {
 	uint64_t now = tcp_now(c->stack), give_up = c->progress_ns + c->user_timeout_ns;
 	uint64_t rto = c->n_backoff > 9 ? TCP_RTO_MAX : c->rto_ns << c->n_backoff;
 	uint64_t at = now + (rto < TCP_RTO_MAX ? rto : TCP_RTO_MAX);
+	uint64_t pto = 2 * c->srtt_ns < TCP_TAIL_PROBE_MIN ? TCP_TAIL_PROBE_MIN : 2 * c->srtt_ns;
+	c->tail_probe_next = c->state == TCP_OPEN && pto < rto && tcp_may_probe_tail(c);
+	if (c->tail_probe_next)
+		at = now + pto;
 	if (c->state == TCP_OPEN && give_up < at)
 		at = give_up > now ? give_up : now;
 	tcp_timer_set(c, TCP_TIMER_RTX, at);
@@ -63,6 +74,12 @@ static void rtx_fired(struct tcp_conn *c)
 		tcp_conn_close(c, TCP_CLOSE_TIMEOUT);
 		return;
 	}
+	if (c->tail_probe_next) {
+		c->tail_probe_due = c->tail_probe_out = true;
+		tcp_conn_mark_dirty(c);
+		tcp_rtx_start(c);
+		return;
+	}
 	if (c->snd_nxt == c->snd_una && tcp_output_pending(c) && c->snd_wnd < c->mss)
 		c->probe_due = true; // RFC 9293 3.8.6.1
 	else if (c->snd_max != c->snd_una)
@@ -91,6 +108,9 @@ static void fire_one(struct tcp_conn *c, enum tcp_timer which)
 	case TCP_TIMER_ACK:
 		c->ack_due = true;
 		tcp_conn_mark_dirty(c);
+		break;
+	case TCP_TIMER_REORDER:
+		tcp_ack_late(c);
 		break;
 	case TCP_TIMER_HANDSHAKE:
 		handshake_expired(c);

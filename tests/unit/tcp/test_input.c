@@ -231,6 +231,34 @@ static void an_empty_segment_at_the_right_edge_still_acknowledges(void **state)
 	assert_int_equal(rig_count(TCP_DROP_BEYOND_WINDOW), 0);
 }
 
+// Seed 1407 of the simulation: both ACKs were lost, both ends repeated themselves for ever.
+static void a_repetition_still_acknowledges(void **state)
+{
+	rig_accept(PLAIN);
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "abc");
+	rig_write("hello");
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 6, .data = "abc");
+	assert_int_equal(rig.n_room, 1);
+	assert_int_equal(rig.n_got, 3);
+	rig_after_ms(1000);
+	assert_int_equal(rig_out()->ack, 4);
+	NO_OUT(); // nothing of ours comes again
+}
+
+// RFC 5961 5: a blind attacker must guess both numbers.
+static void an_ack_in_a_segment_more_than_a_window_old_is_not_taken(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write("hello");
+	rig_skip();
+	IN(.flags = ACK, .seq = 1u - 65536, .ack = 6, .data = "x");
+	assert_int_equal(rig.n_room, 0);
+	rig_skip();
+	IN(.flags = ACK, .seq = 1u - 65535, .ack = 6, .data = "x");
+	assert_int_equal(rig.n_room, 1);
+}
+
 static void an_abort_inside_on_data_is_safe(void **state)
 {
 	rig_accept(PLAIN);
@@ -257,4 +285,6 @@ RUN_SUITE("tcp/input", CASE(malformed_segments_are_dropped_by_cause),
 	CASE(after_24_days_of_silence_any_timestamp_is_fine),
 	CASE(the_echoed_timestamp_is_that_of_the_oldest_unacknowledged_segment),
 	CASE(an_empty_segment_at_the_right_edge_still_acknowledges),
+	CASE(a_repetition_still_acknowledges),
+	CASE(an_ack_in_a_segment_more_than_a_window_old_is_not_taken),
 	CASE(an_abort_inside_on_data_is_safe))

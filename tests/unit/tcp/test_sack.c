@@ -192,7 +192,10 @@ static void a_timeout_forgets_and_learns_again(void **state)
 	rig_write_n(10 * MSS);
 	rig_skip();
 	sack(0, 2, 4);
-	rig_after_ms(200);
+	rig_after_ms(1);
+	expect_segment(0);
+	NO_OUT();
+	rig_after_ms(199);
 	expect_segment(0);
 	NO_OUT();
 	assert_null(rig.conn->board);
@@ -202,6 +205,147 @@ static void a_timeout_forgets_and_learns_again(void **state)
 	NO_OUT();
 	IN(.flags = ACK, .seq = 1, .ack = 1 + 5 * MSS);
 	expect_segment(5);
+}
+
+// RFC 8985 6.2: what is missing for a quarter of a round trip longer than what came after it.
+static void too_few_reports_for_a_loss_count_after_a_while(void **state)
+{
+	rig_begin_connect(10 * TCP_S);
+	rig_after_ms(40);
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = sacking);
+	rig_write_n(3 * MSS);
+	rig_skip();
+	sack(0, 1, 2);
+	rig_after_ms(10);
+	NO_OUT();
+	rig_after_ms(1);
+	expect_segment(0);
+	NO_OUT();
+	assert_true(rig.conn->in_recovery);
+}
+
+static void what_was_only_reordered_is_not_sent_again(void **state)
+{
+	rig_begin_connect(10 * TCP_S);
+	rig_after_ms(40);
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = sacking);
+	rig_write_n(3 * MSS);
+	rig_skip();
+	sack(0, 1, 2);
+	rig_after_ms(5);
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 2 * MSS);
+	rig_after_ms(30);
+	NO_OUT();
+}
+
+// RFC 5681 4.3: the loss of a repetition is another loss, and seen without a timeout.
+static void a_lost_repetition_is_repeated(void **state)
+{
+	rig_accept(sacking);
+	rig_write_n(30 * MSS);
+	rig_skip();
+	sack(0, 1, 8); // pipe: 8 and 9
+	expect_segment(0);
+	expect_segment(10);
+	expect_segment(11);
+	NO_OUT();
+	sack(0, 1, 12); // but 0 was sent before 10 and 11
+	for (uint32_t i = 12; i < 16; i++)
+		expect_segment(i);
+	NO_OUT();
+	assert_int_equal(rig.conn->cc.cwnd, 5 * MSS);
+	sack(0, 1, 13); // the third one that overtook it
+	expect_segment(0);
+	NO_OUT();
+	assert_true(rig.conn->cc.cwnd < 3 * MSS);
+	assert_int_equal(rig_count(TCP_RETRANSMITS), 2);
+	assert_int_equal(rig_count(TCP_TIMEOUTS), 0);
+}
+
+// RFC 8985 7.2 and 7.3: nothing came for 50 ms, so the last segment goes again.
+static void a_silent_tail_is_probed_before_the_timeout(void **state)
+{
+	rig_accept(sacking);
+	uint64_t start = twheel_now(rig.wheel) / TCP_MS;
+	rig_write_n(4 * MSS);
+	rig_skip();
+	rig_after_ms(100);
+	struct out *o = rig_out();
+	assert_int_equal(rig_ms(o), start + 50);
+	assert_int_equal(o->seq, 1 + 3 * MSS);
+	assert_int_equal(o->len, MSS);
+	NO_OUT();
+	// The answer shows that 0 and 1 are missing.
+	sack(0, 2, 4);
+	expect_segment(0);
+	expect_segment(1);
+	NO_OUT();
+	assert_int_equal(rig_count(TCP_TAIL_PROBES), 1);
+	assert_int_equal(rig_count(TCP_TIMEOUTS), 0);
+}
+
+static void a_probe_prefers_new_data(void **state)
+{
+	rig_accept(sacking);
+	rig_write_n(20 * MSS);
+	rig_skip();
+	rig_after_ms(50);
+	expect_segment(10); // beyond cwnd
+	NO_OUT();
+	rig_after_ms(199);
+	NO_OUT();
+	rig_after_ms(1); // nobody answers: the timeout runs from the probe
+	expect_segment(0);
+	NO_OUT();
+}
+
+// RFC 8985 7.4.
+static void a_probe_that_repaired_the_loss_itself_slows_us_down(void **state)
+{
+	rig_accept(sacking);
+	rig_write_n(4 * MSS);
+	rig_skip();
+	rig_after_ms(50);
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 4 * MSS);
+	assert_int_equal(rig.conn->cc.cwnd, 2 * MSS);
+}
+
+// RFC 2883: the peer got it twice, so only the ACK was lost.
+static void a_probe_that_was_needless_does_not(void **state)
+{
+	rig_accept(sacking);
+	rig_write_n(4 * MSS);
+	rig_skip();
+	rig_after_ms(50);
+	rig_skip();
+	struct tcp_opts o = {.n_sack = 1, .sack = {{rig.iss + 1 + 3 * MSS, rig.iss + 1 + 4 * MSS}}};
+	IN(.flags = ACK, .seq = 1, .ack = 1 + 4 * MSS, .opts = o);
+	assert_int_equal(rig.conn->cc.cwnd, 10 * MSS);
+}
+
+static void a_single_segment_waits_for_the_timeout(void **state)
+{
+	rig_accept(sacking);
+	rig_write("one");
+	rig_skip();
+	rig_after_ms(199);
+	NO_OUT();
+	rig_after_ms(1);
+	assert_int_equal(rig_out()->seq, 1);
+}
+
+static void what_comes_twice_is_reported(void **state)
+{
+	rig_accept(sacking);
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "abcdef");
+	rig_skip();
+	IN(.flags = ACK, .seq = 3, .ack = 1, .data = "cd");
+	struct out *o = rig_out();
+	assert_int_equal(o->ack, 7);
+	assert_int_equal(o->opts.n_sack, 1);
+	expect_block(o, 0, 3, 5);
+	NO_OUT();
 }
 
 static void a_fin_waits_for_its_turn_in_recovery(void **state)
@@ -284,5 +428,10 @@ RUN_SUITE("tcp/sack", CASE(both_sides_must_offer_it), CASE(the_latest_block_come
 	CASE(recovery_keeps_the_pipe_within_cwnd),
 	CASE(new_data_goes_out_in_recovery_when_the_pipe_has_room),
 	CASE(blocks_that_cannot_be_true_are_ignored), CASE(a_timeout_forgets_and_learns_again),
-	CASE(a_fin_waits_for_its_turn_in_recovery), CASE(the_board_is_bounded),
-	CASE(random_blocks_agree_with_a_map_of_bytes))
+	CASE(too_few_reports_for_a_loss_count_after_a_while),
+	CASE(what_was_only_reordered_is_not_sent_again), CASE(a_lost_repetition_is_repeated),
+	CASE(a_silent_tail_is_probed_before_the_timeout), CASE(a_probe_prefers_new_data),
+	CASE(a_probe_that_repaired_the_loss_itself_slows_us_down),
+	CASE(a_probe_that_was_needless_does_not), CASE(a_single_segment_waits_for_the_timeout),
+	CASE(what_comes_twice_is_reported), CASE(a_fin_waits_for_its_turn_in_recovery),
+	CASE(the_board_is_bounded), CASE(random_blocks_agree_with_a_map_of_bytes))
