@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from world import split_of
+
 COMMANDS = ("show info", "show stat", "show clusters", "show xds", "show workers")
 
 
@@ -22,3 +24,22 @@ def test_help_names_every_command(world):
 
 def test_socket_has_the_mode_of_the_configuration(world):
     assert world.bed.stats_socket.stat().st_mode & 0o777 == 0o660
+
+
+def test_counters_equal_what_the_client_counted(world):
+    report = world.bed.run_h2load(requests=20_000)
+    world.bed.run_calls("unary", count=50)
+    blue, green = split_of(report)
+    shown = world.bed.show("clusters")
+    counts = {row["cluster"]: (row["requests"], row["ok"]) for row in shown["clusters"]}
+    assert counts == {"blue": (blue, blue), "green": (green, green), "rpc": (50, 50)}
+    assert sum(row["requests"] for row in shown["endpoints"]) == 20_050
+
+
+def test_every_request_has_one_ending(world):
+    """Answered by the backend, cancelled by the client, and without a route."""
+    world.bed.run_calls("cancellation", calls=10)
+    world.bed.run_calls("statuses")
+    worker = world.bed.show("workers")["worker0"]
+    assert sum(worker["ended"].values()) == worker["requests"], worker
+    assert worker["ended"]["client_reset"] == 10, worker["ended"]
