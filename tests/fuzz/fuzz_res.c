@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a resource of each type: a verdict with a reason, and what is accepted keeps its
+// promises. Input: a byte that chooses the type, and the resource.
+#include "ctrl/res/cluster.h"
+#include "ctrl/res/endpoints.h"
+#include "ctrl/res/listener.h"
+#include "ctrl/res/route.h"
+#include "ctrl/res/types.h"
+#include "ctrl/xds/type.h"
+#include "lb/base/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_routes(const struct res_route_config *c)
+{
+	for (uint32_t v = 0; v < c->n_vhosts; v++) {
+		CHECK(c->vhosts[v].n_domains > 0);
+		for (uint32_t r = 0; r < c->vhosts[v].n_routes; r++) {
+			const struct res_route *route = &c->vhosts[v].routes[r];
+			uint64_t sum = 0;
+			for (uint32_t i = 0; i < route->n_clusters; i++) {
+				CHECK(*route->clusters[i].name);
+				sum += route->clusters[i].weight;
+			}
+			CHECK(route->action != LB_ACTION_CLUSTERS ||
+				(sum > 0 && sum <= UINT32_MAX));
+		}
+	}
+	(void)res_route_config_choose(c, "example.com");
+}
+
+static void check_endpoints(const struct res_endpoints *e)
+{
+	for (uint32_t p = 0; p < e->n_priorities; p++) {
+		CHECK(e->priorities[p].n_localities > 0);
+		for (uint32_t l = 0; l < e->priorities[p].n_localities; l++) {
+			const struct res_locality *loc = &e->priorities[p].localities[l];
+			CHECK(loc->weight > 0);
+			for (uint32_t i = 0; i < loc->n_endpoints; i++)
+				CHECK(loc->endpoints[i].weight > 0 && loc->endpoints[i].addr.port);
+		}
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size == 0)
+		return 0;
+	const struct xds_type *type = res_types[data[0] % RES_N_TYPES];
+	struct xds_decoded d = {0};
+	type->decode(data + 1, size - 1, &d);
+	CHECK(!d.res == !!*d.err.text);
+	if (d.res) {
+		CHECK(d.res->len == size - 1 && memcmp(d.res->bytes, data + 1, size - 1) == 0);
+		CHECK(strcmp(d.name, d.res->name) == 0);
+		if (type == &res_type_route_config)
+			check_routes(res_route_config_from(d.res));
+		else if (type == &res_type_endpoints)
+			check_endpoints(res_endpoints_from(d.res));
+		else if (type == &res_type_cluster)
+			CHECK(res_cluster_from(d.res)->eds_name);
+		else if (res_listener_from(d.res)->is_api)
+			CHECK(!res_listener_from(d.res)->rds_name !=
+				!res_listener_from(d.res)->routes);
+	}
+	xds_res_put(d.res);
+	free(d.name);
+	return 0;
+}
