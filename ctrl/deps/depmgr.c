@@ -38,6 +38,15 @@ enum outcome {
 	COMPLETE,
 };
 
+// What a walk found out.
+struct found {
+	enum outcome outcome; // never mind what is not resolved yet
+	struct res_route_config *routes; // COMPLETE: borrowed from the nodes
+	int32_t vhost;
+	uint32_t n_clusters;
+	char *error; // FAILED: owned; NULL = no memory even for that
+};
+
 struct depmgr {
 	struct depmgr_conf conf;
 	char *listener_name, *authority, *node_id;
@@ -47,12 +56,15 @@ struct depmgr {
 	struct node *routes; // in nodes; NULL = inline, or not known yet
 	struct xds_settled settled;
 	struct twheel_timer kick;
+	uint32_t n_unresolved; // nodes with neither value nor error
 	uint64_t pass;
+	struct found found;
 	bool dirty; // an event came since the last pass
+	bool reshaped; // of a resource that names others: a walk is due
 	bool busy; // a pass is running
 	struct xds_config *config; // counted; the last delivered one; NULL = none
 	char *error; // the last delivered one; NULL = none
-	char *waiting; // for operators; NULL = nothing
+	char *waiting; // for operators
 };
 
 static void set_text(char **at, char *text)
@@ -69,11 +81,18 @@ static void put(struct xds_res **at, struct xds_res *res)
 
 // Nodes
 
+static bool resolved(const struct node *n)
+{
+	return n->res || n->failed;
+}
+
 // Only notes: the pass comes when the client has told all events that belong together.
 static void on_event(struct xds_watcher *w, const struct xds_event *e)
 {
 	struct node *n = (struct node *)((char *)w - offsetof(struct node, watcher));
 	n->dm->dirty = true;
+	n->dm->reshaped |= n->type != &res_type_endpoints;
+	n->dm->n_unresolved -= !resolved(n);
 	switch (e->kind) {
 	case XDS_EVENT_RESOURCE:
 		put(&n->res, xds_res_get(e->res));
@@ -91,11 +110,7 @@ static void on_event(struct xds_watcher *w, const struct xds_event *e)
 		set_text(&n->ambient, e->code == XDS_OK ? NULL : strdup(e->text));
 		break;
 	}
-}
-
-static bool resolved(const struct node *n)
-{
-	return n->res || n->failed;
+	n->dm->n_unresolved += !resolved(n);
 }
 
 static const char *error_of(const struct node *n)
@@ -106,6 +121,7 @@ static const char *error_of(const struct node *n)
 static void node_free(struct node *n)
 {
 	xds_client_cancel(n->dm->conf.client, &n->watcher);
+	n->dm->n_unresolved -= !resolved(n);
 	xds_res_put(n->res);
 	free(n->name);
 	free(n->error);
@@ -131,8 +147,11 @@ static struct node *node_new(
 	}
 	n->next = dm->nodes;
 	dm->nodes = n;
-	if (xds_client_watch(dm->conf.client, type, n->name, &n->watcher))
+	dm->n_unresolved++;
+	if (xds_client_watch(dm->conf.client, type, n->name, &n->watcher)) {
 		n->failed = true;
+		dm->n_unresolved--;
+	}
 	return n;
 }
 
@@ -263,57 +282,24 @@ static enum outcome reach_clusters(struct depmgr *dm, const struct res_route_con
 	return COMPLETE;
 }
 
-static void note_waiting(struct depmgr *dm)
+// Everything that the listener reaches, by value or by name.
+static void walk(struct depmgr *dm)
 {
-	set_text(&dm->waiting, NULL);
-	char *text = NULL;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
-	if (!f)
-		return;
-	unsigned n = 0;
-	for (const struct node *i = dm->nodes; i; i = i->next)
-		if (!resolved(i) && n++ < N_NAMES_SHOWN)
-			fprintf(f, "%s%s %s", n > 1 ? ", " : "", i->type->label, i->name);
-	if (n > N_NAMES_SHOWN)
-		fprintf(f, " and %u more", n - N_NAMES_SHOWN);
-	if (fclose(f) == 0)
-		dm->waiting = text;
-	else
-		free(text);
-}
-
-static bool all_resolved(const struct depmgr *dm)
-{
-	for (const struct node *n = dm->nodes; n; n = n->next)
-		if (!resolved(n))
-			return false;
-	return true;
-}
-
-// What a pass found out.
-struct found {
-	struct res_route_config *routes;
-	int32_t vhost;
-	uint32_t n_clusters;
-	char *error; // FAILED; NULL = no memory even for that
-};
-
-static enum outcome walk(struct depmgr *dm, struct found *f)
-{
+	struct found f = {0};
 	dm->pass++;
 	dm->listener->pass = dm->pass;
-	enum outcome outcome = reach_routes(dm, &f->routes, &f->error);
-	if (outcome == COMPLETE)
-		outcome = reach_clusters(dm, f->routes, &f->vhost, &f->n_clusters, &f->error);
-	else if (outcome == WAITING) // the routes are unknown: all that was needed may still be
+	f.outcome = reach_routes(dm, &f.routes, &f.error);
+	if (f.outcome == COMPLETE)
+		f.outcome = reach_clusters(dm, f.routes, &f.vhost, &f.n_clusters, &f.error);
+	else if (f.outcome == WAITING) // the routes are unknown: all that was needed may still be
 		for (struct node *n = dm->nodes; n; n = n->next)
 			if (n->type != &res_type_route_config)
 				n->pass = dm->pass;
-	if (outcome == FAILED && dm->routes && dm->routes->pass != dm->pass)
+	if (f.outcome == FAILED && dm->routes && dm->routes->pass != dm->pass)
 		dm->routes = NULL; // swept
 	sweep(dm);
-	return outcome == COMPLETE && !all_resolved(dm) ? WAITING : outcome;
+	free(dm->found.error);
+	dm->found = f;
 }
 
 // Building
@@ -370,8 +356,9 @@ static int fill_cluster(const struct depmgr *dm, const struct node *n, struct co
 }
 
 // NULL = no memory.
-static struct xds_config *build(struct depmgr *dm, const struct found *f)
+static struct xds_config *build(struct depmgr *dm)
 {
+	const struct found *f = &dm->found;
 	struct config_builder b;
 	// Inline routes are made anew with each version of the listener: equal ones are shared.
 	struct res_route_config *routes = f->routes;
@@ -411,9 +398,9 @@ static void deliver_error(struct depmgr *dm, const char *text)
 }
 
 // DM-05, DM-29: a change is delivered once, equal content not at all.
-static void deliver(struct depmgr *dm, const struct found *f)
+static void deliver(struct depmgr *dm)
 {
-	struct xds_config *config = build(dm, f);
+	struct xds_config *config = build(dm);
 	if (!config || (dm->config && xds_config_eq(dm->config, config))) {
 		xds_config_put(config);
 		return;
@@ -429,24 +416,17 @@ static void reconcile(struct depmgr *dm)
 	if (dm->busy)
 		return;
 	dm->busy = true;
-	enum outcome outcome;
-	struct found found;
-	char *error = NULL;
 	do { // a watch that fails at once comes back as an event
-		found = (struct found){0};
-		set_text(&error, NULL);
 		xds_client_begin(dm->conf.client);
-		outcome = walk(dm, &found);
-		error = found.error;
-		dm->dirty = false;
+		if (dm->reshaped)
+			walk(dm);
+		dm->dirty = dm->reshaped = false; // the walk has read what came inside it
 		xds_client_end(dm->conf.client);
 	} while (dm->dirty);
-	note_waiting(dm);
-	if (outcome == FAILED)
-		deliver_error(dm, error ? error : "no memory");
-	else if (outcome == COMPLETE)
-		deliver(dm, &found);
-	free(error);
+	if (dm->found.outcome == FAILED)
+		deliver_error(dm, dm->found.error ? dm->found.error : "no memory");
+	else if (dm->found.outcome == COMPLETE && dm->n_unresolved == 0)
+		deliver(dm);
 	dm->busy = false;
 	if (dm->dirty)
 		twheel_arm(dm->conf.wheel, &dm->kick, twheel_now(dm->conf.wheel));
@@ -470,6 +450,7 @@ struct depmgr *depmgr_new(const struct depmgr_conf *conf)
 	if (!dm)
 		return NULL;
 	dm->conf = *conf;
+	dm->reshaped = true;
 	dm->settled.fn = on_settled;
 	dm->kick.fire = kick_fired;
 	dm->listener_name = strdup(conf->listener_name);
@@ -504,6 +485,7 @@ void depmgr_free(struct depmgr *dm)
 	xds_config_put(dm->config);
 	free(dm->error);
 	free(dm->waiting);
+	free(dm->found.error);
 	free(dm->listener_name);
 	free(dm->authority);
 	free(dm->node_id);
@@ -515,7 +497,18 @@ struct xds_config *depmgr_config(const struct depmgr *dm)
 	return dm->config;
 }
 
-const char *depmgr_waiting(const struct depmgr *dm)
+const char *depmgr_waiting(struct depmgr *dm)
 {
-	return dm->waiting ? dm->waiting : "";
+	set_text(&dm->waiting, NULL);
+	size_t len;
+	FILE *f = open_memstream(&dm->waiting, &len);
+	if (!f)
+		return "";
+	unsigned n = 0;
+	for (const struct node *i = dm->nodes; i; i = i->next)
+		if (!resolved(i) && n++ < N_NAMES_SHOWN)
+			fprintf(f, "%s%s %s", n > 1 ? ", " : "", i->type->label, i->name);
+	if (n > N_NAMES_SHOWN)
+		fprintf(f, " and %u more", n - N_NAMES_SHOWN);
+	return fclose(f) == 0 ? dm->waiting : "";
 }

@@ -62,5 +62,5 @@ void depmgr_free(struct depmgr *); // cancels every watch; not inside a callback
 // The last delivered config, borrowed; NULL = none, or an error came after it.
 struct xds_config *depmgr_config(const struct depmgr *);
 // What is missing for the next config, for operators ("cluster blue, endpoints of green"), "" =
-// nothing. Valid until the next event.
-const char *depmgr_waiting(const struct depmgr *);
+// nothing. Valid until the next call.
+const char *depmgr_waiting(struct depmgr *);
