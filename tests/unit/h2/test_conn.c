@@ -208,9 +208,11 @@ static void drain_refuses_only_what_comes_after_it(void **state)
 	assert_true(respond(server.streams[0].stream, true));
 	assert_true(respond(server.streams[1].stream, true));
 	peer_settle(&client, &server);
+	h2_conn_drain_begin(server.conn); // promises are not taken back (RFC 9113 6.8)
+	peer_settle(&client, &server);
 	assert_string_equal(client.log,
 		"goaway(3 NO_ERROR) response(1 200 end) response(3 200 end) "
-		"closed(1 NO_ERROR) closed(3 NO_ERROR) ");
+		"closed(1 NO_ERROR) closed(3 NO_ERROR) goaway(3 NO_ERROR) ");
 	assert_true(h2_conn_idle(server.conn));
 }
 
@@ -236,6 +238,12 @@ static void streams_above_goaways_last_id_are_safe_to_send_again(void **state)
 	assert_int_equal(peer_counter(&server, "streams_refused_drain"), 2);
 	enum h2_error code;
 	assert_false(h2_conn_failed(server.conn, &code));
+	// A later error doesn't lift the last id again.
+	struct raw *raw = calloc(1, sizeof(*raw));
+	raw_frame(raw, H2_PING, 0, 1, "12345678", 8);
+	peer_feed(&server, raw);
+	free(raw);
+	assert_string_equal(peer_frames(&server), "GOAWAY 1 PROTOCOL_ERROR\n");
 }
 
 // RFC 9113 6.8
@@ -361,7 +369,15 @@ static void large_header_list_goes_out_in_continuations(void **state)
 		.end_stream = true};
 	peer_settle(&client, &server);
 	assert_non_null(h2_stream_open(client.conn, &m, NULL));
-	assert_int_equal(peer_counter(&client, "frames_out_continuation"), 2);
+	static const uint8_t flags[] = {H2_FLAG_END_STREAM, 0, H2_FLAG_END_HEADERS};
+	for (size_t i = 0, at = 0; i < 3; i++) {
+		uint8_t head[H2_FRAME_HEAD];
+		buf_copy_out(&client.out, at, head, sizeof(head));
+		struct h2_frame f = h2_frame_unpack(head);
+		assert_int_equal(f.type, i ? H2_CONTINUATION : H2_HEADERS);
+		assert_int_equal(f.flags, flags[i]);
+		at += H2_FRAME_HEAD + f.length;
+	}
 	peer_settle(&client, &server);
 	assert_int_equal(peer_counter(&server, "streams_accepted"), 1);
 	assert_int_equal(peer_counter(&server, "requests_too_large_431"), 0);
@@ -389,27 +405,47 @@ static void message_beyond_the_scratch_is_refused_and_harms_nothing(void **state
 	assert_int_equal(h2_conn_n_streams(server.conn), 1);
 }
 
-static void two_connections_with_equal_ids_are_told_apart(void **state)
+#define N_EQUAL 4
+
+static void reset_all_of_one(struct peer *peers, int which)
 {
-	struct peer *other = malloc(sizeof(*other));
+	static struct raw raw;
+	raw_frame(&raw, H2_SETTINGS, 0, 0, NULL, 0);
+	for (uint32_t id = 1; id < 8; id += 2)
+		raw_u32_frame(&raw, H2_RST_STREAM, id, H2_CANCEL);
+	peer_feed(&peers[which], &raw);
+	for (int k = 0; k < N_EQUAL; k++)
+		assert_int_equal(h2_conn_n_streams(peers[k].conn), k <= which ? 0 : 4);
+}
+
+// In a table so small that equal ids of different connections share buckets.
+static void connections_with_equal_ids_are_told_apart(void **state)
+{
 	struct h2_conf conf = peer_conf();
-	peer_settle(&client, &server);
-	peer_init(other, &chunks, &conf);
-	assert_non_null(peer_connect(other, H2_CLIENT));
-	struct h2_stream *mine = open_get(false);
+	struct peer *peers = calloc(N_EQUAL, sizeof(*peers));
 	struct h2_message m = {.kind = H2_REQUEST,
 		.method = STR("GET"),
 		.scheme = STR("http"),
 		.authority = STR("b"),
 		.path = STR("/")};
-	struct h2_stream *theirs = h2_stream_open(other->conn, &m, NULL);
-	assert_int_equal(h2_stream_id(mine), h2_stream_id(theirs));
-	assert_ptr_equal(h2_stream_conn(theirs), other->conn);
-	h2_stream_reset(theirs, H2_CANCEL);
-	assert_string_equal(other->log, "closed(1 CANCEL) ");
-	assert_int_equal(h2_conn_n_streams(client.conn), 1);
-	peer_fini(other);
-	free(other);
+	conf.max_streams = N_EQUAL * 4;
+	struct h2_context *ctx = h2_context_new(&conf, &chunks);
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < N_EQUAL; i++) {
+			peers[i].ctx = ctx;
+			peers[i].chunks = &chunks;
+			peer_clear_log(&peers[i]);
+			assert_non_null(peer_connect(&peers[i], H2_CLIENT));
+			for (int k = 0; k < 4; k++)
+				assert_non_null(h2_stream_open(peers[i].conn, &m, NULL));
+		}
+		for (int i = 0; i < N_EQUAL; i++)
+			reset_all_of_one(peers, i);
+		for (int i = 0; i < N_EQUAL; i++)
+			peer_disconnect(&peers[i], H2_NO_ERROR);
+	}
+	h2_context_free(ctx);
+	free(peers);
 }
 
 // Callbacks that call back.
@@ -599,7 +635,7 @@ RUN_SUITE("h2/conn", CASE(settings_make_both_ends_ready),
 	CASE(last_data_carries_the_end), CASE(a_queue_is_taken_over),
 	CASE(large_header_list_goes_out_in_continuations),
 	CASE(message_beyond_the_scratch_is_refused_and_harms_nothing),
-	CASE(two_connections_with_equal_ids_are_told_apart), CASE(stream_reset_inside_its_message),
+	CASE(connections_with_equal_ids_are_told_apart), CASE(stream_reset_inside_its_message),
 	CASE(stream_reset_inside_its_data), CASE(closing_one_stream_closes_all_others),
 	CASE(closings_inside_goaway_and_free), CASE(stream_reset_inside_on_sent),
 	CASE(pump_inside_a_message), CASE(feed_inside_a_message_takes_nothing),

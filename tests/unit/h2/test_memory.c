@@ -178,6 +178,127 @@ static void feed_stops_at_a_ping_that_cannot_be_answered(void **state)
 	worlds_end();
 }
 
+static uint32_t hide_all_but(void **hidden, uint32_t n_left)
+{
+	uint32_t n = hide_chunks(hidden);
+	while (n_left--)
+		pool_put(&chunks, hidden[--n]);
+	return n;
+}
+
+// With one chunk, a frame that needs one for its header and one for the cut in the queue waits.
+static void a_frame_that_does_not_fit_the_pool_waits(void **state)
+{
+	void *hidden[64];
+	worlds_begin(64, 16);
+	assert_true(connect_both());
+	settle();
+	struct h2_stream *s = post(0, 5000);
+	assert_non_null(s);
+	buf_clear(&client.out, &chunks);
+	uint32_t n = hide_all_but(hidden, 1);
+	assert_true(h2_conn_pump(client.conn, 3009));
+	assert_int_equal(client.out.len, 0);
+	while (n)
+		pool_put(&chunks, hidden[--n]);
+	assert_true(h2_conn_pump(client.conn, 3009));
+	assert_int_equal(client.out.len, 3009);
+	worlds_end();
+}
+
+// A message that may need two chunks isn't begun with one: half a block would part the tables.
+static void a_message_that_may_not_fit_the_pool_is_not_begun(void **state)
+{
+	void *hidden[64];
+	char value[3000];
+	memset(value, '~', sizeof(value)); // Huffman coding gains nothing
+	struct h2_field field = {.name = STR("x"), .value = {value, sizeof(value)}};
+	struct h2_message m = {.kind = H2_REQUEST,
+		.method = STR("GET"),
+		.scheme = STR("http"),
+		.authority = STR("a"),
+		.path = STR("/"),
+		.fields = &field,
+		.n_fields = 1};
+	worlds_begin(64, 16);
+	assert_true(connect_both());
+	settle();
+	uint32_t n = hide_all_but(hidden, 1);
+	assert_null(h2_stream_open(client.conn, &m, NULL));
+	while (n)
+		pool_put(&chunks, hidden[--n]);
+	assert_false(failed(&client));
+	assert_true(exchange(1, 10));
+	worlds_end();
+}
+
+// Bodies leave enough of the pool for control frames, and for the frames that drain them.
+static void bodies_do_not_take_the_last_chunks(void **state)
+{
+	static const uint8_t body[1000];
+	worlds_begin(64, 16);
+	server.on_message = NULL; // it only listens
+	server.on_data = NULL;
+	assert_true(connect_both());
+	settle();
+	struct h2_message m = {.kind = H2_REQUEST,
+		.method = STR("GET"),
+		.scheme = STR("http"),
+		.authority = STR("a"),
+		.path = STR("/")};
+	struct h2_stream *s = h2_stream_open(client.conn, &m, NULL);
+	peer_add_stream(&client, s);
+	while (h2_stream_send_data(s, body, sizeof(body), false))
+		;
+	assert_true(pool_left(&chunks) >= 8);
+	settle(); // drains as far as the window goes, and there is memory again
+	assert_true(h2_stream_send_data(s, body, sizeof(body), false));
+	worlds_end();
+}
+
+// Two large blocks serve the field that is being decoded. A connection that fails in the middle of
+// one gives them back at once, not when it is freed.
+static void a_field_cut_short_does_not_keep_the_large_blocks(void **state)
+{
+	// A name of 60000 Huffman coded bytes, of which only some come.
+	static const uint8_t cut[100] = {0x40, 0xff, 0xe1, 0xd3, 0x03};
+	static uint8_t block[48000];
+	struct raw *raw = calloc(1, sizeof(*raw));
+	struct peer *bad = calloc(3, sizeof(*bad));
+	worlds_begin(64, 16);
+	for (int i = 0; i < 3; i++) {
+		bad[i].ctx = server.ctx;
+		bad[i].chunks = &chunks;
+		assert_non_null(peer_connect(&bad[i], H2_SERVER));
+		raw_preface(raw, H2_CLIENT);
+		raw_frame(raw, H2_HEADERS, 4, 1, cut, sizeof(cut));
+		peer_feed(&bad[i], raw);
+		enum h2_error code = H2_NO_ERROR;
+		assert_true(h2_conn_failed(bad[i].conn, &code));
+		assert_int_equal(code, H2_COMPRESSION_ERROR);
+	}
+	assert_non_null(peer_connect(&server, H2_SERVER));
+	server.on_message = NULL;
+	char *value = calloc(1, 40001);
+	memset(value, 'v', 40000);
+	size_t len = raw_fields(block, (const char *const[]){":method", "GET", ":scheme", "http",
+					       ":authority", "a", ":path", "/", "x", value, NULL});
+	raw_preface(raw, H2_CLIENT);
+	raw_frame(raw, H2_HEADERS, 1, 1, block, 16000);
+	raw_frame(raw, H2_CONTINUATION, 0, 1, block + 16000, 16000);
+	raw_frame(raw, H2_CONTINUATION, 4, 1, block + 32000, len - 32000);
+	server.log_len = 0;
+	peer_feed(&server, raw);
+	assert_int_equal(peer_counter(&server, "requests_too_large_431"), 1);
+	assert_false(failed(&server));
+	for (int i = 0; i < 3; i++)
+		peer_disconnect(&bad[i], H2_CANCEL);
+	free(bad);
+	free(raw);
+	free(value);
+	worlds_end();
+}
+
 // A header block in pieces that cannot be kept is lost, and with it the tables.
 static void header_block_without_memory_ends_the_connection(void **state)
 {
@@ -336,6 +457,10 @@ static void nothing_is_allocated_from_libc(void **state)
 
 RUN_SUITE("h2/memory", cmocka_unit_test(chunks_run_dry_at_each_point),
 	cmocka_unit_test(feed_stops_at_a_ping_that_cannot_be_answered),
+	cmocka_unit_test(a_frame_that_does_not_fit_the_pool_waits),
+	cmocka_unit_test(a_message_that_may_not_fit_the_pool_is_not_begun),
+	cmocka_unit_test(bodies_do_not_take_the_last_chunks),
+	cmocka_unit_test(a_field_cut_short_does_not_keep_the_large_blocks),
 	cmocka_unit_test(header_block_without_memory_ends_the_connection),
 	cmocka_unit_test(stream_pool_runs_dry), cmocka_unit_test(server_without_streams_refuses),
 	cmocka_unit_test(connection_pool_runs_dry),
