@@ -77,10 +77,13 @@ static void on_closed(
 	proxy_request_client_closed(r, cause);
 }
 
+static void silent_fire(struct twheel_timer *t);
+
 static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
 {
 	struct proxy_client *c = h2_conn_user(h2);
-	twheel_cancel(c->conn.proxy->wheel, &c->conn.timer);
+	if (c->conn.timer.fire == silent_fire)
+		twheel_cancel(c->conn.proxy->wheel, &c->conn.timer);
 }
 
 static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
@@ -136,6 +139,17 @@ static void reset_answered(struct proxy_client *c)
 	}
 }
 
+static void stuck_fire(struct twheel_timer *t)
+{
+	struct proxy_client *c = (struct proxy_client *)proxy_conn_of_timer(t);
+	if (proxy_conn_stuck(&c->conn)) {
+		proxy_count(c->conn.proxy, PROXY_CLIENTS_STUCK);
+		proxy_client_abort(c);
+	} else if (tcp_conn_sendq(c->conn.tcp)->len) {
+		proxy_conn_arm(&c->conn, stuck_fire, PROXY_STUCK_NS);
+	}
+}
+
 void proxy_client_flushed(struct proxy_client *c)
 {
 	enum h2_error code;
@@ -145,6 +159,10 @@ void proxy_client_flushed(struct proxy_client *c)
 		return;
 	}
 	reset_answered(c);
+	if (tcp_conn_sendq(c->conn.tcp)->len && !twheel_armed(&c->conn.timer)) {
+		proxy_conn_stuck(&c->conn);
+		proxy_conn_arm(&c->conn, stuck_fire, PROXY_STUCK_NS);
+	}
 	if (c->drained && h2_conn_idle(c->conn.h2))
 		over(c, H2_NO_ERROR);
 }

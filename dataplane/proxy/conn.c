@@ -6,7 +6,7 @@
 #include "dataplane/proxy/upstream.h"
 #include "lb/base/check.h"
 
-#define LINGER_NS UINT64_C(1000000000)
+#define LINGER_NS UINT64_C(1000000000) // for the peer's FIN
 // HEADERS, RST_STREAM and the like are written whatever the room: beyond TCP's limit and this, the
 // peer must read before we go on.
 #define OUT_SLACK (32u << 10)
@@ -76,6 +76,26 @@ size_t proxy_conn_on_data(struct tcp_conn *tcp, void *user, const uint8_t *data,
 	return n;
 }
 
+bool proxy_conn_stuck(struct proxy_conn *c)
+{
+	size_t len;
+	const void *mark =
+		buf_peek(tcp_conn_sendq(c->tcp), &len); // moves as bytes are acknowledged
+	bool same = mark && mark == c->out_mark;
+	c->out_mark = mark;
+	return same;
+}
+
+static void linger_fire(struct twheel_timer *t)
+{
+	struct proxy_conn *c = proxy_conn_of_timer(t);
+	c->n_stuck = proxy_conn_stuck(c) ? c->n_stuck + 1 : 0;
+	if (!tcp_conn_sendq(c->tcp)->len || c->n_stuck >= PROXY_STUCK_NS / LINGER_NS)
+		proxy_conn_gone(c, H2_NO_ERROR, true);
+	else
+		proxy_conn_arm(c, linger_fire, LINGER_NS);
+}
+
 void proxy_conn_on_send_room(struct tcp_conn *tcp, void *user)
 {
 	struct proxy_conn *c = user;
@@ -88,16 +108,6 @@ void proxy_conn_on_send_room(struct tcp_conn *tcp, void *user)
 		c->fed_short = false;
 		tcp_conn_resume(tcp);
 	}
-}
-
-// While there is something to send, TCP's own timeout is the bound.
-static void linger_fire(struct twheel_timer *t)
-{
-	struct proxy_conn *c = proxy_conn_of_timer(t);
-	if (tcp_conn_sendq(c->tcp)->len)
-		proxy_conn_arm(c, linger_fire, LINGER_NS);
-	else
-		proxy_conn_gone(c, H2_NO_ERROR, true);
 }
 
 static void link_lingering(struct proxy_conn *c)

@@ -15,6 +15,10 @@
 
 struct proxy;
 
+// A client that takes none of its output for this long is let go (ecosystem-reliability.md 2.3),
+// and so is whoever takes none of our last bytes.
+#define PROXY_STUCK_NS UINT64_C(30000000000)
+
 enum proxy_conn_kind { PROXY_CONN_CLIENT, PROXY_CONN_UPSTREAM };
 
 struct proxy_conn {
@@ -24,8 +28,10 @@ struct proxy_conn {
 	struct proxy_conn *dirty_next;
 	struct proxy_conn *linger_next, *linger_prev;
 	struct twheel_timer timer; // the one deadline of the connection's present state
+	const void *out_mark; // where the output began when its progress was last looked at
 	uint32_t out_limit; // bytes of output beyond which nothing more is read
 	enum proxy_conn_kind kind;
+	uint8_t n_stuck; // seconds of lingering without progress
 	bool dirty; // in the proxy's list
 	bool lingering; // FIN queued, in the proxy's list of such
 	bool fed_short; // TCP keeps bytes that we did not take
@@ -41,6 +47,8 @@ void proxy_conn_init(struct proxy_conn *, struct proxy *, enum proxy_conn_kind);
 void proxy_conn_touch(struct proxy_conn *);
 void proxy_conn_arm(struct proxy_conn *, void (*fire)(struct twheel_timer *), uint64_t delay_ns);
 struct proxy_conn *proxy_conn_of_timer(struct twheel_timer *);
+// There is output, and the peer has taken none since the last call.
+bool proxy_conn_stuck(struct proxy_conn *);
 
 // tcp_conn_ops of both kinds; user is the proxy_conn.
 size_t proxy_conn_on_data(struct tcp_conn *, void *user, const uint8_t *, size_t len);

@@ -323,6 +323,32 @@ static void a_client_that_does_not_read_is_not_read(void **state)
 	world_free(w);
 }
 
+// A closed TCP window keeps TCP alive, but not the client.
+static void a_client_that_never_reads_is_let_go(void **state)
+{
+	struct world *w = ready_world(NULL);
+	ask(w, KIND_ECHO, 10);
+	finish(w);
+	world_run(w, 40 * SECOND); // nothing to read is no offence
+	assert_false(w->clients[0].over);
+	w->clients[0].deaf = true;
+	for (int i = 0; i < 40; i++)
+		ask(w, KIND_TRAILERS_ONLY, 12000);
+	world_run(w, 25 * SECOND);
+	client_listen(&w->clients[0]); // and now and then some is enough
+	world_run(w, 5 * MS);
+	w->clients[0].deaf = true;
+	for (int i = 0; i < 30; i++)
+		ask(w, KIND_TRAILERS_ONLY, 12000);
+	world_run(w, 25 * SECOND);
+	assert_false(w->clients[0].over);
+	world_run(w, 50 * SECOND);
+	assert_true(w->clients[0].over);
+	assert_int_equal(world_counter(w, "clients_stuck"), 1);
+	assert_int_equal(world_counter(w, "clients"), 0);
+	world_free(w);
+}
+
 // A pick from before the release must not bring the connection back: nobody would close it.
 static void an_older_snapshot_cannot_take_up_a_released_endpoint(void **state)
 {
@@ -716,6 +742,7 @@ RUN_SUITE("sim/proxy", CASE(requests_wait_for_the_first_connection_in_order),
 	CASE(streams_below_a_goaway_finish), CASE(a_lost_backend_is_told_by_status_or_by_reset),
 	CASE(a_lost_client_cancels_its_streams), CASE(a_lost_connection_is_reported_and_made_again),
 	CASE(an_answered_request_costs_no_copy), CASE(a_client_that_does_not_read_is_not_read),
+	CASE(a_client_that_never_reads_is_let_go),
 	CASE(an_older_snapshot_cannot_take_up_a_released_endpoint),
 	CASE(a_malformed_response_is_13_or_502), CASE(too_many_header_bytes_are_431_or_status_13),
 	CASE(a_frontend_without_routes_says_why), CASE(plain_requests_get_http_statuses),

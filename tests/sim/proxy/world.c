@@ -286,8 +286,8 @@ static void check_nothing_left(struct world *w)
 
 void world_free(struct world *w)
 {
-	// A client whose RST was lost would stay for ever.
-	if (w->wire.loss > 0)
+	// A client whose RST was lost, or came out of order, would stay for ever.
+	if (w->wire.loss > 0 || w->wire.jitter_ns)
 		control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
 						     .deadline_ns = w->wire.now_ns + 2 * SECOND});
 	w->wire.loss = 0;
