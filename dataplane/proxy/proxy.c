@@ -86,6 +86,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	p->wheel = wheel;
 	p->chunks = chunks;
 	p->link = link;
+	p->again.fire = again_fire;
 	rand_init(&p->rand, conf->seed);
 	p->now_ns = twheel_now(wheel);
 	struct h2_conf h2_conf = *h2;
@@ -121,6 +122,7 @@ void proxy_free(struct proxy *p)
 	if (p->backends)
 		free_conns(p);
 	twheel_cancel(p->wheel, &p->retry_timer);
+	twheel_cancel(p->wheel, &p->again);
 	twheel_cancel(p->wheel, &p->drain.timer);
 	h2_context_free(p->h2);
 	pool_fini(&p->requests);
@@ -162,6 +164,23 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 	}
 }
 
+static void again_fire(struct twheel_timer *t)
+{
+	// That a turn happens is all: its end does the work.
+}
+
+static void ask_for_a_turn(struct proxy *p)
+{
+	uint64_t at = twheel_now(p->wheel);
+	if (!p->queues.walk_head && !p->drain.next) {
+		bool drained_untold = p->drain.step == PROXY_DRAIN_DONE && !p->drain.answered;
+		if (!p->tell_head && !drained_untold)
+			return;
+		at += TWHEEL_NS_PER_TICK; // the control thread reads its ring when it can
+	}
+	twheel_arm(p->wheel, &p->again, at);
+}
+
 static void set_gauges(struct proxy *p)
 {
 	counter_set_to(&p->counters[PROXY_LIVE_REQUESTS], p->requests.n_used);
@@ -185,6 +204,7 @@ void proxy_end_turn(struct proxy *p)
 	} while (proxy_conn_flush_all(p));
 	proxy_backend_tell_all(p);
 	set_gauges(p);
+	ask_for_a_turn(p);
 	p->snapshot = NULL;
 }
 
