@@ -74,6 +74,11 @@ static int listen_all(struct proxy *p)
 	return 0;
 }
 
+static void again_fire(struct twheel_timer *t)
+{
+	// That a turn happens is all: its end does the work.
+}
+
 struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	struct tcp_stack *tcp, struct twheel *wheel, struct pool *chunks, struct lb_link *link)
 {
@@ -162,11 +167,6 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 	case LB_COMMAND_STOP:
 		return; // the loop's
 	}
-}
-
-static void again_fire(struct twheel_timer *t)
-{
-	// That a turn happens is all: its end does the work.
 }
 
 static void ask_for_a_turn(struct proxy *p)
