@@ -221,6 +221,15 @@ void tcp_conn_abort(struct tcp_conn *c)
 	tcp_conn_drop(c);
 }
 
+void tcp_conn_set_keepalive(struct tcp_conn *c, uint64_t idle_ns)
+{
+	c->keepalive_ns = idle_ns;
+	if (idle_ns)
+		tcp_timer_set(c, TCP_TIMER_KEEPALIVE, tcp_now(c->stack) + idle_ns);
+	else
+		tcp_timer_stop(c, TCP_TIMER_KEEPALIVE);
+}
+
 void tcp_conn_set_user_timeout(struct tcp_conn *c, uint64_t timeout_ns)
 {
 	c->user_timeout_ns = timeout_ns ? timeout_ns : TCP_USER_TIMEOUT;

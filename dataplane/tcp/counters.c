@@ -13,6 +13,7 @@ const char *const tcp_counter_names[TCP_N_COUNTERS] = {
 	[TCP_TIMEOUTS] = "retransmission_timeouts",
 	[TCP_PROBES] = "window_probes",
 	[TCP_TAIL_PROBES] = "tail_probes",
+	[TCP_KEEPALIVES] = "keepalives",
 	[TCP_CHALLENGE_ACKS] = "challenge_acks",
 	[TCP_NO_BUFFER] = "no_buffer",
 	[TCP_OUT_OF_ORDER] = "out_of_order",

@@ -16,6 +16,7 @@ enum tcp_counter {
 	TCP_TIMEOUTS,
 	TCP_PROBES, // of a zero window
 	TCP_TAIL_PROBES,
+	TCP_KEEPALIVES,
 	TCP_CHALLENGE_ACKS,
 	TCP_NO_BUFFER, // reserve() gave nothing; sent later
 	TCP_OUT_OF_ORDER, // segments kept for later

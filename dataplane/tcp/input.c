@@ -128,7 +128,7 @@ static bool become_open(struct tcp_conn *c, const struct tcp_seg *seg)
 	c->timing = c->syn_due = false;
 	c->n_backoff = 0;
 	c->snd_una = c->high_rxt = c->rtx_mark = c->lost_below = c->iss + 1;
-	c->progress_ns = c->sent_ns = tcp_now(s);
+	c->progress_ns = c->sent_ns = c->heard_ns = tcp_now(s);
 	tcp_timer_stop(c, TCP_TIMER_HANDSHAKE);
 	tcp_timer_stop(c, TCP_TIMER_RTX);
 	if (tcp_output_pending(c))
@@ -318,6 +318,7 @@ void tcp_conn_input(struct tcp_conn *c, struct tcp_seg *seg)
 	uint32_t seq = seg->seq; // before trimming: RFC 7323 4.3 compares it
 	if (!trim(c, seg) || !check_ack(c, seg))
 		return;
+	c->heard_ns = tcp_now(c->stack);
 	if (c->ts_on && seq_le(seq, c->rcv_acked)) {
 		c->ts_recent = seg->opts.ts_val;
 		c->ts_recent_ns = tcp_now(c->stack);

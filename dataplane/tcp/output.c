@@ -406,6 +406,12 @@ enum tcp_output_result tcp_output(struct tcp_conn *c)
 			return TCP_OUTPUT_BLOCKED;
 		c->probe_due = false;
 	}
+	if (c->keepalive_due) { // RFC 9293 3.8.4: an old number, so that the peer must answer
+		if (!send_segment(c, c->snd_una - 1, 0, 0))
+			return TCP_OUTPUT_BLOCKED;
+		c->keepalive_due = false;
+		tcp_count(c->stack, TCP_KEEPALIVES);
+	}
 	if (c->tail_probe_due) {
 		if (!send_tail_probe(c))
 			return TCP_OUTPUT_BLOCKED;

@@ -126,6 +126,9 @@ void tcp_conn_abort(struct tcp_conn *);
 // Gives up after this long without progress on outstanding data (RFC 5482); 0 = the default, 30 s.
 // A closed window is no reason while the peer answers the probes.
 void tcp_conn_set_user_timeout(struct tcp_conn *, uint64_t timeout_ns);
+// Probes a peer that was silent for this long although nothing is outstanding (RFC 9293 3.8.4), and
+// gives up when it stays silent for the user timeout after that; 0 = off, the default.
+void tcp_conn_set_keepalive(struct tcp_conn *, uint64_t idle_ns);
 
 // What was received, sent, retransmitted, refused and dropped, the last by cause.
 struct counter_set tcp_stack_counters(const struct tcp_stack *);

@@ -42,6 +42,7 @@ enum tcp_timer {
 	TCP_TIMER_RTX, // retransmission, or probe of a zero window
 	TCP_TIMER_ACK,
 	TCP_TIMER_REORDER, // what is missing is late now, not out of order
+	TCP_TIMER_KEEPALIVE,
 	TCP_TIMER_HANDSHAKE, // end of patience before TCP_OPEN
 	TCP_TIMER_RESUME, // tcp_conn_resume() was called inside on_data
 	TCP_N_TIMERS,
@@ -89,6 +90,7 @@ struct tcp_conn {
 	bool ack_due : 1; // ACK at the next flush, whatever else there is to send
 	bool probe_due : 1; // a byte into the zero window
 	bool rtx_due : 1; // the oldest segment again
+	bool keepalive_due : 1;
 	bool sack_due : 1; // ACKs that report all that came out of order
 	bool ts_on : 1;
 	bool sack_on : 1;
@@ -156,6 +158,8 @@ struct tcp_conn {
 	uint64_t sent_ns; // last data
 	uint64_t challenge_ns; // no challenge ACK before
 	uint64_t user_timeout_ns;
+	uint64_t keepalive_ns; // 0 = off
+	uint64_t heard_ns; // the peer's last segment
 	uint64_t deadlines[TCP_N_TIMERS]; // 0 = not running
 	struct twheel_timer timer; // at the earliest deadline or before
 

@@ -4,6 +4,8 @@
 // do not touch the wheel.
 #include "dataplane/tcp/tcp_internal.h"
 
+#define KEEPALIVE_PROBES 8 // in one user timeout
+
 void tcp_timer_set(struct tcp_conn *c, enum tcp_timer which, uint64_t at_ns)
 {
 	c->deadlines[which] = at_ns;
@@ -59,6 +61,12 @@ static void backoff(struct tcp_conn *c)
 		c->n_backoff++;
 }
 
+static void give_up(struct tcp_conn *c)
+{
+	tcp_output_rst(c);
+	tcp_conn_close(c, TCP_CLOSE_TIMEOUT);
+}
+
 static void rtx_fired(struct tcp_conn *c)
 {
 	if (c->state != TCP_OPEN) {
@@ -70,8 +78,7 @@ static void rtx_fired(struct tcp_conn *c)
 		return;
 	}
 	if (tcp_now(c->stack) >= c->progress_ns + c->user_timeout_ns) {
-		tcp_output_rst(c);
-		tcp_conn_close(c, TCP_CLOSE_TIMEOUT);
+		give_up(c);
 		return;
 	}
 	if (c->tail_probe_next) {
@@ -87,6 +94,23 @@ static void rtx_fired(struct tcp_conn *c)
 	backoff(c);
 	tcp_conn_mark_dirty(c);
 	tcp_rtx_start(c);
+}
+
+static void keepalive_fired(struct tcp_conn *c)
+{
+	uint64_t now = tcp_now(c->stack), silent = now - c->heard_ns;
+	uint64_t end = c->heard_ns + c->keepalive_ns + c->user_timeout_ns;
+	uint64_t next = now + c->user_timeout_ns / KEEPALIVE_PROBES;
+	if (c->state != TCP_OPEN || silent < c->keepalive_ns) {
+		next = (c->state == TCP_OPEN ? c->heard_ns : now) + c->keepalive_ns;
+	} else if (now >= end) {
+		give_up(c);
+		return;
+	} else if (c->snd_una == c->snd_max) { // else retransmissions ask already
+		c->keepalive_due = true;
+		tcp_conn_mark_dirty(c);
+	}
+	tcp_timer_set(c, TCP_TIMER_KEEPALIVE, next < end || c->state != TCP_OPEN ? next : end);
 }
 
 static void handshake_expired(struct tcp_conn *c)
@@ -108,6 +132,9 @@ static void fire_one(struct tcp_conn *c, enum tcp_timer which)
 	case TCP_TIMER_ACK:
 		c->ack_due = true;
 		tcp_conn_mark_dirty(c);
+		break;
+	case TCP_TIMER_KEEPALIVE:
+		keepalive_fired(c);
 		break;
 	case TCP_TIMER_REORDER:
 		tcp_ack_late(c);

@@ -141,6 +141,44 @@ static void the_default_user_timeout_is_30_seconds(void **state)
 	rig_skip();
 }
 
+// RFC 9293 3.8.4.
+static void a_silent_peer_is_probed_and_given_up(void **state)
+{
+	rig_accept(PLAIN);
+	tcp_conn_set_user_timeout(rig.conn, 8 * TCP_S);
+	tcp_conn_set_keepalive(rig.conn, 10 * TCP_S);
+	rig_after_ms(9999);
+	NO_OUT();
+	rig_after_ms(1);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, ACK);
+	assert_int_equal(o->seq, 0);
+	assert_int_equal(o->len, 0);
+	IN(.flags = ACK, .seq = 1, .ack = 1); // it lives
+	rig_after_ms(9999);
+	NO_OUT();
+	rig_after_ms(1 + 7999);
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(rig_out()->seq, 0);
+	NO_OUT();
+	assert_int_equal(rig.n_closed, 0);
+	rig_after_ms(1);
+	assert_int_equal(rig.n_closed, 1);
+	assert_int_equal(rig.reason, TCP_CLOSE_TIMEOUT);
+	assert_int_equal(rig_out()->flags, RST | ACK);
+}
+
+static void keepalive_is_off_unless_asked_for(void **state)
+{
+	rig_accept(PLAIN);
+	rig_after_ms(100000);
+	tcp_conn_set_keepalive(rig.conn, TCP_S);
+	tcp_conn_set_keepalive(rig.conn, 0);
+	rig_after_ms(100000);
+	NO_OUT();
+	assert_int_equal(rig.n_closed, 0);
+}
+
 // RFC 3042.
 static void the_first_two_duplicates_let_new_segments_out(void **state)
 {
@@ -241,7 +279,8 @@ RUN_SUITE("tcp/ack", CASE(unacknowledged_data_comes_again_after_200_600_1400_ms)
 	CASE(a_lost_syn_makes_the_first_timeout_3_seconds), CASE(progress_restarts_the_timer),
 	CASE(a_timeout_starts_over_with_one_segment),
 	CASE(the_user_timeout_ends_the_connection_on_time),
-	CASE(the_default_user_timeout_is_30_seconds),
+	CASE(the_default_user_timeout_is_30_seconds), CASE(a_silent_peer_is_probed_and_given_up),
+	CASE(keepalive_is_off_unless_asked_for),
 	CASE(the_first_two_duplicates_let_new_segments_out),
 	CASE(the_third_duplicate_resends_the_oldest_segment),
 	CASE(a_partial_ack_resends_the_next_hole),

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any segments into a stack, with time and the owner's doings in between. Input: records of an
+// operation byte and its bytes. Numbers are taken relative to what the stack sent last and
+// checksums are right, so that the fuzzer gets behind the first checks; raw segments come too.
+// Thread: one.
+#include "dataplane/tcp/csum.h"
+#include "dataplane/tcp/tcp_internal.h"
+
+#include <stdlib.h>
+
+#define N_FLOWS 3
+#define N_CHUNKS 96
+#define SEND_LIMIT 20000
+#define RECV_WINDOW 30000
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct input {
+	const uint8_t *p, *end;
+};
+
+// One flow as the peer sees it: what the stack said last.
+struct peer {
+	uint32_t seq, ack; // next to send, next expected
+	struct tcp_conn *conn; // of the stack's owner
+	size_t appetite;
+	uint64_t n_given, n_eof;
+};
+
+static struct peer peers[N_FLOWS];
+static uint8_t room[2048];
+static struct tcp_stack *stack;
+static struct pool chunks;
+static struct twheel *wheel;
+
+static const struct ip_addr local = {{[10] = 0xff, 0xff, 10, 0, 0, 1}};
+static const struct ip_addr remote = {{[10] = 0xff, 0xff, 10, 0, 0, 2}};
+
+static uint8_t take8(struct input *in)
+{
+	return in->p < in->end ? *in->p++ : 0;
+}
+
+static uint32_t take32(struct input *in)
+{
+	uint32_t x = take8(in);
+	x |= (uint32_t)take8(in) << 8;
+	x |= (uint32_t)take8(in) << 16;
+	return x | (uint32_t)take8(in) << 24;
+}
+
+static void *io_reserve(void *ctx, const struct tcp_flow *flow, size_t len)
+{
+	CHECK(len <= 1480);
+	return *(bool *)ctx ? NULL : room;
+}
+
+static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
+{
+	const uint8_t *s = segment;
+	struct tcp_opts opts;
+	size_t header_len = (size_t)(s[12] >> 4) * 4;
+	CHECK(len >= 20 && header_len >= 20 && header_len <= len);
+	CHECK(tcp_csum(&flow->local, &flow->remote, s, len) == 0);
+	CHECK(tcp_opts_parse(s + 20, header_len - 20, &opts));
+	// 80 listens; 7000 and up are opened by us.
+	unsigned i = (unsigned)(flow->local_port == 80 ? flow->remote_port - 1000
+						       : flow->local_port - 7000);
+	if (i >= N_FLOWS || s[13] & TCP_RST)
+		return;
+	struct peer *peer = &peers[i];
+	peer->ack =
+		get32(s + 4) + (uint32_t)(len - header_len) + (s[13] & (TCP_SYN | TCP_FIN) ? 1 : 0);
+	if (s[13] & TCP_ACK)
+		peer->seq = get32(s + 8);
+}
+
+static uint16_t io_mtu(void *ctx, const struct tcp_flow *flow)
+{
+	return 1500;
+}
+
+static void on_established(struct tcp_conn *c, void *user)
+{
+	CHECK(((struct peer *)user)->conn == c);
+}
+
+static size_t on_data(struct tcp_conn *c, void *user, const uint8_t *data, size_t len)
+{
+	struct peer *peer = user;
+	CHECK(len && peer->conn == c && !peer->n_eof);
+	size_t n = len < peer->appetite ? len : peer->appetite;
+	if (data[0] == 'A') {
+		tcp_conn_abort(c);
+		peer->conn = NULL;
+		return n;
+	}
+	if (data[0] == 'R')
+		tcp_conn_resume(c);
+	if (data[0] == 'S')
+		tcp_conn_shutdown(c);
+	peer->n_given += n;
+	peer->appetite -= n;
+	return n;
+}
+
+static void on_send_room(struct tcp_conn *c, void *user)
+{
+	CHECK(((struct peer *)user)->conn == c);
+}
+
+static void on_eof(struct tcp_conn *c, void *user)
+{
+	struct peer *peer = user;
+	CHECK(peer->conn == c && !peer->n_eof);
+	peer->n_eof++;
+}
+
+static void on_closed(struct tcp_conn *c, void *user, enum tcp_close_reason reason)
+{
+	struct peer *peer = user;
+	CHECK(peer->conn == c);
+	peer->conn = NULL;
+}
+
+static const struct tcp_conn_ops ops = {on_established, on_data, on_send_room, on_eof, on_closed};
+
+static const struct tcp_conn_ops *on_accept(void *arg, struct tcp_conn *c, void **ret_user)
+{
+	struct peer *peer = &peers[tcp_conn_flow(c)->remote_port - 1000];
+	if (peer->conn)
+		return NULL;
+	peer->conn = c;
+	peer->n_eof = 0;
+	*ret_user = peer;
+	return &ops;
+}
+
+// A small signed distance, or any number.
+static uint32_t offset(struct input *in)
+{
+	uint8_t kind = take8(in);
+	if (kind < 160)
+		return 0;
+	if (kind < 230)
+		return (uint32_t)(int32_t)(int8_t)take8(in) * (kind & 1 ? 700 : 1);
+	return take32(in);
+}
+
+static void segment_in(struct input *in, unsigned i, bool passive)
+{
+	static uint8_t s[20 + TCP_OPT_MAX + 255 * 6];
+	struct peer *peer = &peers[i];
+	struct tcp_header h = {.flags = take8(in) & 0x1f};
+	if (take8(in) & 1)
+		h.flags = TCP_ACK | (h.flags & (TCP_FIN | TCP_PSH));
+	memset(s, 0, sizeof(s));
+	put16(h.src_port, (uint16_t)(passive ? 1000 + i : 443));
+	put16(h.dst_port, (uint16_t)(passive ? 80 : 7000 + i));
+	uint32_t seq = peer->seq + offset(in);
+	put32(h.seq, seq);
+	put32(h.ack, peer->ack + offset(in));
+	put16(h.window, (uint16_t)(take8(in) << 8));
+	size_t n_opts = take8(in) % 3 ? 0 : (size_t)(take8(in) % (TCP_OPT_MAX + 1)) & ~(size_t)3;
+	h.offset = (uint8_t)((20 + n_opts) / 4 << 4);
+	for (size_t k = 0; k < n_opts; k++)
+		s[20 + k] = take8(in);
+	size_t len = take8(in) % 4 ? 0 : (size_t)take8(in) * 6;
+	memset(s + 20 + n_opts, take8(in), len);
+	memcpy(s, &h, sizeof(h));
+	uint16_t sum = tcp_csum(&remote, &local, s, 20 + n_opts + len);
+	memcpy(s + 16, &sum, 2);
+	tcp_stack_input(stack, &local, &remote, s, 20 + n_opts + len);
+}
+
+static void owner_acts(struct input *in, struct peer *peer)
+{
+	static const uint8_t bytes[4096] = {'w'};
+	struct tcp_conn *c = peer->conn;
+	size_t n = (size_t)take8(in) * 16;
+	switch (take8(in) % 6) {
+	case 0:
+		n = n < tcp_conn_send_room(c) ? n : tcp_conn_send_room(c);
+		if (buf_append(tcp_conn_sendq(c), &chunks, bytes, n))
+			tcp_conn_push(c);
+		break;
+	case 1:
+		peer->appetite = n;
+		tcp_conn_resume(c);
+		break;
+	case 2:
+		tcp_conn_shutdown(c);
+		break;
+	case 3:
+		tcp_conn_set_user_timeout(c, n * TCP_MS);
+		break;
+	case 4:
+		tcp_conn_set_keepalive(c, n * 10 * TCP_MS);
+		break;
+	default:
+		if (n < 200)
+			break;
+		peer->conn = NULL;
+		tcp_conn_abort(c);
+	}
+}
+
+static void check_conn(const struct tcp_conn *c)
+{
+	CHECK(seq_le(c->snd_una, c->snd_nxt) && seq_le(c->snd_nxt, c->snd_max));
+	CHECK(c->state != TCP_OPEN || c->snd_max - c->snd_una <= c->sendq.len + 1);
+	CHECK(c->sendq.len <= SEND_LIMIT && c->recvq.len <= RECV_WINDOW);
+	CHECK(c->state == TCP_SYN_SENT || c->rcv_adv - c->rcv_nxt <= RECV_WINDOW + 1 ||
+		c->rcv_nxt == c->rcv_adv + 1);
+	CHECK(c->cc.cwnd >= 536 || c->state != TCP_OPEN);
+	uint32_t n = 0;
+	for (const struct tcp_range *r = c->ranges; r; r = r->next, n++) {
+		CHECK(r->data.len && seq_lt(c->rcv_nxt, r->seq));
+		CHECK(!r->next || seq_lt(r->seq + (uint32_t)r->data.len, r->next->seq));
+	}
+	CHECK(n == c->n_ranges && n <= TCP_MAX_RANGES);
+	for (uint32_t i = 0; c->board && i < c->board->n; i++) {
+		const struct tcp_sack_block *b = &c->board->blocks[i];
+		CHECK(seq_lt(c->snd_una, b->start) && seq_lt(b->start, b->end));
+		CHECK(i == 0 || seq_lt(b[-1].end, b->start));
+	}
+}
+
+static void step(struct input *in, bool *no_buffer)
+{
+	uint8_t op = take8(in);
+	unsigned i = op % N_FLOWS;
+	struct peer *peer = &peers[i];
+	switch (op / 16) {
+	case 0: {
+		struct tcp_flow flow = {local, remote, (uint16_t)(7000 + i), 443};
+		if (peer->conn)
+			break;
+		peer->n_eof = 0;
+		peer->conn = tcp_connect(stack, &flow, 20 * TCP_S, &ops, peer);
+		break;
+	}
+	case 1:
+		twheel_advance(wheel, twheel_now(wheel) + take32(in) % (70 * TCP_S));
+		break;
+	case 2:
+		*no_buffer = op & 1;
+		break;
+	case 3:
+	case 4:
+	case 5:
+		if (peer->conn)
+			owner_acts(in, peer);
+		break;
+	case 6: {
+		size_t len = take8(in);
+		uint8_t raw[256];
+		for (size_t k = 0; k < len; k++)
+			raw[k] = take8(in);
+		tcp_stack_input(stack, &local, &remote, raw, len);
+		break;
+	}
+	case 7:
+		tcp_stack_flush(stack);
+		break;
+	case 8:
+		twheel_advance(wheel, twheel_now(wheel) + op % 16 * 7 * TCP_MS);
+		break;
+	default:
+		segment_in(in, i, op & 1);
+		if (op >= 200)
+			tcp_stack_flush(stack);
+	}
+	for (i = 0; i < N_FLOWS; i++)
+		if (peers[i].conn)
+			check_conn(peers[i].conn);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, data + size};
+	bool no_buffer = false;
+	struct tcp_conf conf = {.max_conns = 4,
+		.max_half_open = 2,
+		.max_time_wait = 2,
+		.send_limit = SEND_LIMIT,
+		.recv_window = RECV_WINDOW,
+		.secret = "fuzz",
+		.seed = 1};
+	struct tcp_io io = {io_reserve, io_emit, io_mtu, &no_buffer};
+	memset(peers, 0, sizeof(peers));
+	wheel = twheel_new(TCP_S);
+	if (!wheel || buf_pool_init(&chunks, N_CHUNKS))
+		abort();
+	stack = tcp_stack_new(&conf, &io, &chunks, wheel);
+	if (!stack || tcp_listen(stack, &local, 80, on_accept, NULL))
+		abort();
+	for (unsigned i = 0; i < N_FLOWS; i++) {
+		peers[i].seq = i * 0x7fffff00; // one of them wraps
+		peers[i].appetite = SIZE_MAX;
+	}
+	while (in.p < in.end)
+		step(&in, &no_buffer);
+	CHECK(tcp_stack_n_conns(stack) == stack->conns.n_used);
+	tcp_stack_free(stack);
+	CHECK(chunks.n_used == 0);
+	CHECK(twheel_next_ns(wheel) == UINT64_MAX);
+	pool_fini(&chunks);
+	twheel_free(wheel);
+	return 0;
+}
