@@ -149,6 +149,7 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 		.conn_window = 1024 * 1024,
 		.max_header_bytes = 60 * 1024,
 		.max_header_fields = 128,
+		.seed = ~seed,
 	};
 	return proxy_new(&proxy, &h2, w->tcp, w->wheel, &w->chunks, w->link);
 }
