@@ -168,6 +168,8 @@ static struct xds_entry *entry_new(struct xds_client *c, uint32_t type, const ch
 	e->prev = list->last;
 	*(list->last ? &list->last->next : &list->first) = e;
 	list->last = e;
+	list->n_unwatched++;
+	list->newcomers = true;
 	return e;
 }
 
@@ -182,6 +184,7 @@ static void entry_unlink(struct xds_entry *e)
 // Out of the cache (WA-09). While news of it is being told it stays in memory.
 static void entry_drop(struct xds_entry *e)
 {
+	e->client->lists[e->type].n_unwatched--;
 	twheel_cancel(e->client->conf.wheel, &e->absent);
 	entry_unlink(e);
 	if (e->news == NEWS_NONE)
@@ -192,7 +195,9 @@ static void entry_drop(struct xds_entry *e)
 
 static void drop_unwatched(struct xds_client *c, uint32_t type)
 {
-	for (struct xds_entry *e = c->lists[type].first, *next; e; e = next) {
+	struct xds_entry *next;
+	for (struct xds_entry *e = c->lists[type].first; e && c->lists[type].n_unwatched;
+		e = next) {
 		next = e->next;
 		if (!e->watchers)
 			entry_drop(e);
@@ -331,6 +336,7 @@ int xds_client_watch(
 	if (e) {
 		if (!e->watchers) {
 			c->lists[t].n++;
+			c->lists[t].n_unwatched--;
 			xds_ads_changed(c->ads, t);
 		}
 		add_watcher(e, w);
@@ -352,6 +358,7 @@ void xds_client_cancel(struct xds_client *c, struct xds_watcher *w)
 	w->next = w->prev = NULL;
 	if (!e->watchers) {
 		c->lists[e->type].n--;
+		c->lists[e->type].n_unwatched++;
 		xds_ads_changed(c->ads, e->type);
 		// The server goes on thinking that we have it until a request without it is sent:
 		// the value is kept so long, since a watch before that would not be answered
@@ -381,8 +388,11 @@ static void owner_names(void *ctx, uint32_t type, const char **ret)
 static void owner_on_sending(void *ctx, uint32_t type)
 {
 	struct xds_client *c = ctx;
+	struct entry_list *list = &c->lists[type];
 	drop_unwatched(c, type);
-	for (struct xds_entry *e = c->lists[type].first; e; e = e->next)
+	list->in_flight = list->newcomers;
+	list->newcomers = false;
+	for (struct xds_entry *e = list->in_flight ? list->first : NULL; e; e = e->next)
 		e->in_flight = !e->value && !e->answered && e->status != XDS_STATUS_DOES_NOT_EXIST;
 }
 
@@ -390,11 +400,13 @@ static void owner_on_sent(void *ctx, uint32_t type)
 {
 	struct xds_client *c = ctx;
 	uint64_t wait = server_of(c)->timer_is_transient_error ? ABSENT_TRANSIENT_NS : ABSENT_NS;
-	for (struct xds_entry *e = c->lists[type].first; e; e = e->next) {
+	struct entry_list *list = &c->lists[type];
+	for (struct xds_entry *e = list->in_flight ? list->first : NULL; e; e = e->next) {
 		if (e->in_flight && e->watchers && !twheel_armed(&e->absent))
 			twheel_arm(c->conf.wheel, &e->absent, twheel_now(c->conf.wheel) + wait);
 		e->in_flight = false;
 	}
+	list->in_flight = false;
 }
 
 static char *owner_on_response(void *ctx, uint32_t type, const struct xds_response *r)
@@ -408,6 +420,7 @@ static void owner_on_lost(void *ctx, const char *why, bool had_response)
 	char *old = c->failure;
 	for (uint32_t t = 0; t < c->conf.n_types; t++) {
 		drop_unwatched(c, t);
+		c->lists[t].newcomers = true;
 		for (struct xds_entry *e = c->lists[t].first; e; e = e->next) {
 			twheel_cancel(c->conf.wheel, &e->absent); // FM-05
 			e->in_flight = e->answered = false;

@@ -45,6 +45,9 @@ struct xds_entry {
 struct entry_list {
 	struct xds_entry *first, *last;
 	uint32_t n; // with watchers
+	uint32_t n_unwatched; // to be dropped when the server has been told
+	bool in_flight; // the request under way names entries that are to get a timer
+	bool newcomers; // there may be entries that were in no request of this stream yet
 	struct strmap by_name;
 };
 
