@@ -8,6 +8,7 @@
 #include "lb/link.h"
 
 #define SETTINGS_TIMEOUT_NS UINT64_C(10000000000)
+#define ASK_AFTER_NS UINT64_C(60000000000) // silence, for TCP to see whether it is still there
 
 static void link_client(struct proxy_client *c)
 {
@@ -212,6 +213,7 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 		return NULL;
 	}
 	link_client(c);
+	tcp_conn_set_keepalive(tcp, ASK_AFTER_NS);
 	counter_add(&p->link->counters.frontend_connections[l->frontend], 1);
 	proxy_conn_arm(&c->conn, silent_fire, SETTINGS_TIMEOUT_NS);
 	*ret_user = c;

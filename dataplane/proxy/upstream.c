@@ -10,8 +10,10 @@
 
 #define LAST_ID 0x7fffffff // RFC 9113 5.1.1
 #define IDLE_NS UINT64_C(30000000000)
-// A backend that acknowledges nothing for this long is gone (ecosystem-reliability.md 2.6).
-#define UNANSWERED_NS UINT64_C(10000000000)
+// A backend that went without a word is missed within ten seconds (ecosystem-reliability.md 2.6):
+// TCP asks, since HTTP/2 PINGs make gRPC servers hang up.
+#define ASK_AFTER_NS UINT64_C(3000000000)
+#define UNANSWERED_NS UINT64_C(6500000000)
 
 static struct lb_endpoint_counters *counters(const struct proxy_upstream *u)
 {
@@ -240,6 +242,7 @@ static void on_established(struct tcp_conn *tcp, void *user)
 {
 	struct proxy_upstream *u = user;
 	tcp_conn_set_user_timeout(tcp, UNANSWERED_NS);
+	tcp_conn_set_keepalive(tcp, ASK_AFTER_NS);
 	if (!proxy_conn_start(&u->conn, tcp, H2_CLIENT, &events))
 		gone(u, "out of memory", true);
 }

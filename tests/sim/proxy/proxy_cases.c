@@ -369,6 +369,34 @@ static void an_older_snapshot_cannot_take_up_a_released_endpoint(void **state)
 	world_free(w);
 }
 
+// Neither FIN nor RST: the wire is cut.
+static void a_silent_backend_is_missed_within_ten_seconds(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *a = ask(w, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	w->wire.hosts[HOST_BACKENDS].unplugged = true;
+	world_run(w, 2 * SECOND);
+	assert_false(a->closed);
+	world_run(w, 8 * SECOND);
+	assert_reply(a, 14);
+	assert_int_equal(world_ended(w, LB_CAUSE_UPSTREAM_LOST), 1);
+	world_free(w);
+}
+
+static void a_silent_client_is_missed(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *a = ask(w, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	w->wire.hosts[HOST_CLIENTS].unplugged = true;
+	world_run(w, 100 * SECOND);
+	assert_false(a->closed);
+	assert_int_equal(world_ended(w, LB_CAUSE_CLIENT_LOST), 1);
+	assert_int_equal(world_counter(w, "clients"), 0);
+	world_free(w);
+}
+
 // HX-18
 static void a_lost_client_cancels_its_streams(void **state)
 {
@@ -740,9 +768,10 @@ RUN_SUITE("sim/proxy", CASE(requests_wait_for_the_first_connection_in_order),
 	CASE(a_backend_that_reads_nothing_costs_one_window),
 	CASE(a_waiting_upload_holds_one_window), CASE(requests_above_a_goaway_are_sent_again),
 	CASE(streams_below_a_goaway_finish), CASE(a_lost_backend_is_told_by_status_or_by_reset),
-	CASE(a_lost_client_cancels_its_streams), CASE(a_lost_connection_is_reported_and_made_again),
-	CASE(an_answered_request_costs_no_copy), CASE(a_client_that_does_not_read_is_not_read),
-	CASE(a_client_that_never_reads_is_let_go),
+	CASE(a_lost_client_cancels_its_streams),
+	CASE(a_silent_backend_is_missed_within_ten_seconds), CASE(a_silent_client_is_missed),
+	CASE(a_lost_connection_is_reported_and_made_again), CASE(an_answered_request_costs_no_copy),
+	CASE(a_client_that_does_not_read_is_not_read), CASE(a_client_that_never_reads_is_let_go),
 	CASE(an_older_snapshot_cannot_take_up_a_released_endpoint),
 	CASE(a_malformed_response_is_13_or_502), CASE(too_many_header_bytes_are_431_or_status_13),
 	CASE(a_frontend_without_routes_says_why), CASE(plain_requests_get_http_statuses),

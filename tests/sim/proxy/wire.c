@@ -78,7 +78,7 @@ static void emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t l
 	struct host *h = ctx;
 	struct wire *w = h->wire;
 	w->n_sent++;
-	if (w->cut || (double)(rand_u64(&w->rand) >> 11) * 0x1p-53 < w->loss) {
+	if (h->unplugged || (double)(rand_u64(&w->rand) >> 11) * 0x1p-53 < w->loss) {
 		w->n_lost++;
 		return;
 	}
@@ -134,7 +134,7 @@ static void deliver(struct wire *w)
 	while (w->n_packets && w->heap[0]->at_ns <= w->now_ns) {
 		struct packet *p = heap_pop(w);
 		uint32_t n = p->to.b[14];
-		if (n < w->n_hosts)
+		if (n < w->n_hosts && !w->hosts[n].unplugged)
 			tcp_stack_input(w->hosts[n].tcp, &p->to, &p->from, p->data, p->len);
 		free(p);
 	}

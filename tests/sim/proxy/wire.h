@@ -27,6 +27,7 @@ struct host {
 	void (*begin_turn)(void *ctx);
 	void (*end_turn)(void *ctx);
 	void *ctx;
+	bool unplugged; // nothing arrives there, nor comes from there
 	bool due; // something happened outside of a turn
 	uint8_t segment[4096];
 };
@@ -43,7 +44,6 @@ struct wire {
 	struct rand rand;
 	uint64_t delay_ns, jitter_ns;
 	double loss;
-	bool cut; // nothing arrives any more
 	struct host hosts[MAX_HOSTS];
 	uint32_t n_hosts;
 	struct packet **heap;
