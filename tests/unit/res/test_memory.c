@@ -36,7 +36,7 @@ static void each_allocation_may_fail(void **state)
 		"envoy.extensions.filters.http.router.v3.Router'}}]}}}",
 		"{'name':'r','virtualHosts':[{'name':'v','domains':['x'],'routes':[{'match':"
 		"{'prefix':'/"
-	        "'},'route':{'weightedClusters':{'clusters':[{'name':'a','weight':9}]}}},"
+		"'},'route':{'weightedClusters':{'clusters':[{'name':'a','weight':9}]}}},"
 		"{'match':{'path':'/'},'route':{'cluster':'b'}}]}]}",
 	};
 	for (unsigned t = 0; t < RES_N_TYPES; t++) {
