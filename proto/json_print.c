@@ -195,9 +195,10 @@ static int print_fields(const ProtobufCMessage *m, json_t *object, unsigned dept
 static int print_any_value(const Google__Protobuf__Any *any, json_t *object, unsigned depth)
 {
 	const ProtobufCMessageDescriptor *desc = proto_registry_find(str_from(any->type_url));
-	ProtobufCMessage *inner = desc && depth < PROTO_DEPTH_MAX
-	                                  ? proto_unpack(desc, any->value.data, any->value.len)
-	                                  : NULL;
+	ProtobufCMessage *inner =
+		desc && depth < PROTO_DEPTH_MAX
+			? proto_unpack(desc, any->value.data, any->value.len, NULL)
+			: NULL;
 	int r;
 	if (!inner)
 		r = json_object_set_new(object, "value", print_bytes(&any->value));

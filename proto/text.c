@@ -2,8 +2,11 @@
 // Days are counted in the proleptic Gregorian calendar, as RFC 3339 has it.
 #include "proto/text.h"
 
+#include "proto/wire.h"
+
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define NANOS_PER_SECOND 1000000000
 #define TIMESTAMP_MIN (-62135596800) // 0001-01-01T00:00:00Z
@@ -28,24 +31,13 @@ const char *proto_camel_name(const char *name, char text[PROTO_NAME_MAX])
 
 bool proto_is_utf8(const char *text)
 {
-	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-	for (const unsigned char *at = (const unsigned char *)text; *at;) {
-		int len = *at < 0x80       ? 1
-		          : *at >> 5 == 6  ? 2
-		          : *at >> 4 == 14 ? 3
-		          : *at >> 3 == 30 ? 4
-		                           : 0;
-		if (len == 0)
+	size_t left = strlen(text);
+	while (left) {
+		size_t n = proto_utf8_len((const uint8_t *)text, left);
+		if (n == 0)
 			return false;
-		uint32_t x = len == 1 ? *at : *at & (0x7fu >> len);
-		for (int i = 1; i < len; i++) {
-			if (at[i] >> 6 != 2) // also at the end of the text
-				return false;
-			x = x << 6 | (at[i] & 0x3f);
-		}
-		if (x < smallest[len] || x > 0x10ffff || (x >= 0xd800 && x <= 0xdfff))
-			return false;
-		at += len;
+		text += n;
+		left -= n;
 	}
 	return true;
 }

@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding of bytes that somebody else wrote. protobuf-c follows nested messages by recursion
-// without a bound; here the nesting is measured first, so that no message exhausts the stack.
+// Decoding of untrusted protobuf bytes: protobuf-c, behind a guard. protobuf-c itself neither
+// bounds the nesting (a Struct in a Struct in a … would use up the stack) nor checks strings, which
+// proto3 wants in UTF-8 and which C wants without NUL.
 // Thread: any.
 #pragma once
 
+#include "lb/base/err.h"
+
 #include <protobuf-c/protobuf-c.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define PROTO_DEPTH_MAX 100 // messages within messages, as protobuf's own parsers have it
 
-// NULL = malformed, nested too deeply, or no memory. Freed by protobuf_c_message_free_unpacked().
-// An Any inside is not opened: its bytes come here again, with a bound of their own.
-ProtobufCMessage *proto_unpack(
-	const ProtobufCMessageDescriptor *, const uint8_t *bytes, size_t len);
+// The message, the caller's (proto_free); NULL: malformed, nested too deeply, not text where text
+// is due, or no memory, with the reason in reterr (which may be NULL). An Any inside is not opened:
+// its bytes come here again, with a bound of their own.
+void *proto_unpack(const ProtobufCMessageDescriptor *, const uint8_t *bytes, size_t len,
+	struct lb_err *reterr);
+void proto_free(void *message); // NULL is fine
+
+// Does the Any's type URL name this message? What stands before the last '/' does not count
+// (WF-04). Both may be "".
+bool proto_any_is(const char *type_url, const ProtobufCMessageDescriptor *);
+
+// Length of the well-formed UTF-8 sequence that starts at p, 0 = malformed or a NUL.
+size_t proto_utf8_len(const uint8_t *p, size_t left);

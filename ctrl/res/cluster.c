@@ -76,20 +76,20 @@ static int read_policies(
 		const Google__Protobuf__Any *any = e ? e->typed_config : NULL;
 		if (!any)
 			return lb_err_set(err, "policies[%zu]: no typed_config", i);
-		if (pb_any_is(any->type_url, ROUND_ROBIN_TYPE)) {
+		if (proto_any_is(any->type_url, ROUND_ROBIN_TYPE)) {
 			void *m = res_any_unpack(any, ROUND_ROBIN_TYPE, "round_robin", err);
-			pb_free(m);
+			proto_free(m);
 			c->policy = RES_LB_ROUND_ROBIN;
 			return m ? 0 : -EINVAL;
 		}
-		if (pb_any_is(any->type_url, WRR_LOCALITY_TYPE)) {
+		if (proto_any_is(any->type_url, WRR_LOCALITY_TYPE)) {
 			WrrLocality *m =
 				res_any_unpack(any, WRR_LOCALITY_TYPE, "wrr_locality", err);
 			if (!m)
 				return -EINVAL;
 			c->by_locality = true;
 			int rc = read_policies(m->endpoint_picking_policy, depth + 1, c, err);
-			pb_free(m);
+			proto_free(m);
 			return rc == -EINVAL ? lb_err_within(err, "wrr_locality") : rc;
 		}
 	}
@@ -127,7 +127,7 @@ static int read_idle_timeout(const Google__Protobuf__Any *any, const char *field
 		lb_err_within(err, "%s", field);
 	else if (d)
 		c->idle_timeout_ns = res_duration_ns(d);
-	pb_free(m);
+	proto_free(m);
 	return rc;
 }
 
@@ -137,13 +137,13 @@ static int read_upstream(const Cluster *m, struct res_cluster *c, struct lb_err 
 	c->idle_timeout_ns = DEFAULT_IDLE_TIMEOUT_NS;
 	if (m->upstream_config) {
 		const Google__Protobuf__Any *any = m->upstream_config->typed_config;
-		if (!any || !pb_any_is(any->type_url, HTTP_OPTIONS_TYPE))
+		if (!any || !proto_any_is(any->type_url, HTTP_OPTIONS_TYPE))
 			return lb_err_set(err, "upstream_config: is no HttpProtocolOptions");
 		return read_idle_timeout(any, "upstream_config", c, err);
 	}
 	for (size_t i = 0; i < m->n_typed_extension_protocol_options; i++) {
 		const Google__Protobuf__Any *any = m->typed_extension_protocol_options[i]->value;
-		if (any && pb_any_is(any->type_url, HTTP_OPTIONS_TYPE))
+		if (any && proto_any_is(any->type_url, HTTP_OPTIONS_TYPE))
 			return read_idle_timeout(any, "typed_extension_protocol_options", c, err);
 	}
 	return 0;
@@ -186,8 +186,8 @@ static int read_cluster(const Cluster *m, struct res_cluster *c, struct lb_err *
 
 static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 {
-	Cluster *m =
-		pb_unpack(&envoy__config__cluster__v3__cluster__descriptor, bytes, len, &ret->err);
+	Cluster *m = proto_unpack(
+		&envoy__config__cluster__v3__cluster__descriptor, bytes, len, &ret->err);
 	if (!m)
 		return;
 	ret->name = strdup(m->name);
@@ -200,7 +200,7 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 		base = NULL;
 	}
 	ret->res = base;
-	pb_free(m);
+	proto_free(m);
 }
 
 const struct xds_type res_type_cluster = {

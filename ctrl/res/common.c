@@ -13,21 +13,22 @@
 
 bool res_any_stands_for(const Google__Protobuf__Any *any, const ProtobufCMessageDescriptor *type)
 {
-	if (pb_any_is(any->type_url, type))
+	if (proto_any_is(any->type_url, type))
 		return true;
 	struct lb_err ignored;
 	bool found = false;
-	if (pb_any_is(any->type_url, &xds__type__v3__typed_struct__descriptor)) {
-		Xds__Type__V3__TypedStruct *t = pb_unpack(&xds__type__v3__typed_struct__descriptor,
-			any->value.data, any->value.len, &ignored);
-		found = t && pb_any_is(t->type_url, type);
-		pb_free(t);
-	} else if (pb_any_is(any->type_url, &udpa__type__v1__typed_struct__descriptor)) {
-		Udpa__Type__V1__TypedStruct *t =
-			pb_unpack(&udpa__type__v1__typed_struct__descriptor, any->value.data,
+	if (proto_any_is(any->type_url, &xds__type__v3__typed_struct__descriptor)) {
+		Xds__Type__V3__TypedStruct *t =
+			proto_unpack(&xds__type__v3__typed_struct__descriptor, any->value.data,
 				any->value.len, &ignored);
-		found = t && pb_any_is(t->type_url, type);
-		pb_free(t);
+		found = t && proto_any_is(t->type_url, type);
+		proto_free(t);
+	} else if (proto_any_is(any->type_url, &udpa__type__v1__typed_struct__descriptor)) {
+		Udpa__Type__V1__TypedStruct *t =
+			proto_unpack(&udpa__type__v1__typed_struct__descriptor, any->value.data,
+				any->value.len, &ignored);
+		found = t && proto_any_is(t->type_url, type);
+		proto_free(t);
 	}
 	return found;
 }
@@ -35,7 +36,7 @@ bool res_any_stands_for(const Google__Protobuf__Any *any, const ProtobufCMessage
 void *res_any_unpack(const Google__Protobuf__Any *any, const ProtobufCMessageDescriptor *type,
 	const char *field, struct lb_err *err)
 {
-	void *message = pb_unpack(type, any->value.data, any->value.len, err);
+	void *message = proto_unpack(type, any->value.data, any->value.len, err);
 	if (!message)
 		lb_err_within(err, "%s", field);
 	return message;

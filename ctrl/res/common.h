@@ -4,12 +4,12 @@
 #pragma once
 
 #include "ctrl/xds/arena.h"
-#include "ctrl/xds/pb.h"
 #include "ctrl/xds/strmap.h"
 #include "envoy/config/core/v3/config_source.pb-c.h"
 #include "google/protobuf/any.pb-c.h"
 #include "google/protobuf/duration.pb-c.h"
 #include "lb/base/err.h"
+#include "proto/wire.h"
 
 #include <stdbool.h>
 #include <stdint.h>

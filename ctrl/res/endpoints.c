@@ -259,8 +259,9 @@ static int read_drops(const Assignment *m, struct res_endpoints *r, struct lb_er
 
 static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 {
-	Assignment *m = pb_unpack(&envoy__config__endpoint__v3__cluster_load_assignment__descriptor,
-		bytes, len, &ret->err);
+	Assignment *m =
+		proto_unpack(&envoy__config__endpoint__v3__cluster_load_assignment__descriptor,
+			bytes, len, &ret->err);
 	if (!m)
 		return;
 	ret->name = strdup(m->cluster_name);
@@ -276,7 +277,7 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 		}
 	}
 	ret->res = base;
-	pb_free(m);
+	proto_free(m);
 }
 
 const struct xds_type res_type_endpoints = {

@@ -32,11 +32,11 @@ static int read_filter(const Filter *f, enum filter_kind *ret, struct lb_err *er
 	const Google__Protobuf__Any *any =
 		f->config_type_case == FILTER_TYPED_CONFIG ? f->typed_config : NULL;
 	if (any && res_any_stands_for(any, ROUTER_TYPE)) {
-		if (pb_any_is(any->type_url, ROUTER_TYPE)) { // its fields are ignored (FLT-09)
+		if (proto_any_is(any->type_url, ROUTER_TYPE)) { // its fields are ignored (FLT-09)
 			void *router = res_any_unpack(any, ROUTER_TYPE, "typed_config", err);
 			if (!router)
 				return -EINVAL;
-			pb_free(router);
+			proto_free(router);
 		}
 		*ret = FILTER_ROUTER;
 		return 0;
@@ -128,7 +128,7 @@ static int read_listener(const Listener *m, struct res_listener *l, struct lb_er
 	const Google__Protobuf__Any *any = m->api_listener->api_listener;
 	if (!any)
 		return lb_err_set(err, "api_listener: empty");
-	if (!pb_any_is(any->type_url, HCM_TYPE))
+	if (!proto_any_is(any->type_url, HCM_TYPE))
 		return lb_err_set(
 			err, "api_listener: \"%.128s\" is no HttpConnectionManager", any->type_url);
 	Hcm *hcm = res_any_unpack(any, HCM_TYPE, "api_listener", err);
@@ -136,13 +136,13 @@ static int read_listener(const Listener *m, struct res_listener *l, struct lb_er
 		return -EINVAL;
 	l->is_api = true;
 	int rc = read_hcm(hcm, l, err);
-	pb_free(hcm);
+	proto_free(hcm);
 	return rc == -EINVAL ? lb_err_within(err, "api_listener") : rc;
 }
 
 static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 {
-	Listener *m = pb_unpack(
+	Listener *m = proto_unpack(
 		&envoy__config__listener__v3__listener__descriptor, bytes, len, &ret->err);
 	if (!m)
 		return;
@@ -156,7 +156,7 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 		base = NULL;
 	}
 	ret->res = base;
-	pb_free(m);
+	proto_free(m);
 }
 
 static void release(struct xds_res *base)

@@ -226,7 +226,7 @@ struct res_route_config *res_route_config_new(
 
 static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 {
-	RouteConfig *m = pb_unpack(
+	RouteConfig *m = proto_unpack(
 		&envoy__config__route__v3__route_configuration__descriptor, bytes, len, &ret->err);
 	if (!m)
 		return;
@@ -234,7 +234,7 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 	struct res_route_config *c =
 		ret->name ? res_route_config_new(m, bytes, len, &ret->err) : NULL;
 	ret->res = c ? &c->base : NULL;
-	pb_free(m);
+	proto_free(m);
 }
 
 const struct xds_type res_type_route_config = {

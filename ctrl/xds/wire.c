@@ -3,8 +3,8 @@
 
 #include "ctrl/xds/arena.h"
 #include "ctrl/xds/node.h"
-#include "ctrl/xds/pb.h"
 #include "envoy/service/discovery/v3/discovery.pb-c.h"
+#include "proto/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static char *to_utf8(const char *s)
 	if (!copy)
 		return NULL;
 	for (size_t i = 0, left = strlen(copy); left;) {
-		size_t n = pb_utf8_len((const uint8_t *)copy + i, left);
+		size_t n = proto_utf8_len((const uint8_t *)copy + i, left);
 		if (n == 0) {
 			copy[i] = '?';
 			n = 1;
@@ -121,9 +121,10 @@ static int read_entries(struct decoded *d)
 		e->type_url = any->type_url;
 		e->bytes = any->value.data;
 		e->len = any->value.len;
-		if (!pb_any_is(any->type_url, &envoy__service__discovery__v3__resource__descriptor))
+		if (!proto_any_is(
+			    any->type_url, &envoy__service__discovery__v3__resource__descriptor))
 			continue;
-		d->wrappers[i] = pb_unpack(&envoy__service__discovery__v3__resource__descriptor,
+		d->wrappers[i] = proto_unpack(&envoy__service__discovery__v3__resource__descriptor,
 			e->bytes, e->len, &e->err);
 		if (d->wrappers[i])
 			unwrap(e, d->wrappers[i]);
@@ -160,7 +161,7 @@ struct xds_response *xds_response_decode(const uint8_t *bytes, size_t len, struc
 		lb_err_set(err, "no memory");
 		return NULL;
 	}
-	d->msg = pb_unpack(
+	d->msg = proto_unpack(
 		&envoy__service__discovery__v3__discovery_response__descriptor, bytes, len, err);
 	if (!d->msg) {
 		xds_response_free(&d->view);
@@ -183,8 +184,8 @@ void xds_response_free(struct xds_response *r)
 		return;
 	struct decoded *d = (struct decoded *)r; // view is the first member
 	for (size_t i = 0; d->wrappers && i < d->msg->n_resources; i++)
-		pb_free(d->wrappers[i]);
+		proto_free(d->wrappers[i]);
 	xds_arena_fini(&d->arena);
-	pb_free(d->msg);
+	proto_free(d->msg);
 	free(d);
 }

@@ -140,7 +140,7 @@ static void on_message(void *call_ctx, const uint8_t *bytes, size_t len)
 	struct client *c = call_ctx;
 	struct ads_request_result result;
 	request_message *m = (request_message *)proto_unpack(
-		&envoy__service__discovery__v3__discovery_request__descriptor, bytes, len);
+		&envoy__service__discovery__v3__discovery_request__descriptor, bytes, len, NULL);
 	if (!m) {
 		log_warn("request is not understood", "client=%" PRIu64 " bytes=%zu", c->number,
 			len);

@@ -109,7 +109,7 @@ static int add_any(struct load *l, const char *file, const Google__Protobuf__Any
 			"assignment");
 		return 0;
 	}
-	ProtobufCMessage *m = proto_unpack(desc_of(type), any->value.data, any->value.len);
+	ProtobufCMessage *m = proto_unpack(desc_of(type), any->value.data, any->value.len, NULL);
 	if (!m)
 		return -ENOMEM;
 	const char *name = name_of(type, m);

@@ -37,7 +37,7 @@ static bool is_accepted(unsigned depth)
 	static uint8_t room[1 << 21];
 	size_t len;
 	const uint8_t *bytes = nested(room, sizeof(room), depth, &len);
-	ProtobufCMessage *m = proto_unpack(constraints, bytes, len);
+	ProtobufCMessage *m = proto_unpack(constraints, bytes, len, NULL);
 	if (!m)
 		return false;
 	protobuf_c_message_free_unpacked(m, NULL);
@@ -54,7 +54,7 @@ static void nesting_is_bounded(void **state)
 
 static void empty_bytes_are_an_empty_message(void **state)
 {
-	ProtobufCMessage *m = proto_unpack(constraints, NULL, 0);
+	ProtobufCMessage *m = proto_unpack(constraints, NULL, 0, NULL);
 	assert_non_null(m);
 	protobuf_c_message_free_unpacked(m, NULL);
 }
@@ -67,7 +67,7 @@ static void later_values_win_and_unknown_fields_are_kept(void **state)
 		0xfa, 0x3e, 1, 'x', // field 1007
 		0x3a, 1, 'v', 0x42, 0}; // user_agent_version, then user_agent_build_version
 	Envoy__Config__Core__V3__Node *n = (Envoy__Config__Core__V3__Node *)proto_unpack(
-		&envoy__config__core__v3__node__descriptor, bytes, sizeof(bytes));
+		&envoy__config__core__v3__node__descriptor, bytes, sizeof(bytes), NULL);
 	assert_non_null(n);
 	assert_string_equal(n->id, "b");
 	assert_string_equal(n->locality->region, "r");
@@ -102,8 +102,9 @@ static void cut_and_changed_bytes_do_no_harm(void **state)
 			malloc(len); // its own block, so that a sanitizer sees a read beyond
 		assert_non_null(bytes);
 		memcpy(bytes, room, len);
-		ProtobufCMessage *m = proto_unpack(
-			&envoy__service__discovery__v3__discovery_response__descriptor, bytes, len);
+		ProtobufCMessage *m =
+			proto_unpack(&envoy__service__discovery__v3__discovery_response__descriptor,
+				bytes, len, NULL);
 		free(bytes);
 		n_accepted += m != NULL;
 		assert_true(m || round > 0);

@@ -463,7 +463,8 @@ static void response_is_encoded_as_clients_expect(void **state)
 	assert_int_equal(ads_response_encode(&r, &bytes, &len), 0);
 	Envoy__Service__Discovery__V3__DiscoveryResponse *m =
 		(Envoy__Service__Discovery__V3__DiscoveryResponse *)proto_unpack(
-			&envoy__service__discovery__v3__discovery_response__descriptor, bytes, len);
+			&envoy__service__discovery__v3__discovery_response__descriptor, bytes, len,
+			NULL);
 	free(bytes);
 	assert_non_null(m);
 	assert_string_equal(m->version_info, "1");
