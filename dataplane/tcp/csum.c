@@ -53,18 +53,35 @@ static uint16_t fold(uint64_t sum)
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "lengths are swapped by hand");
 
-uint16_t tcp_csum(
-	const struct ip_addr *src, const struct ip_addr *dst, const void *segment, size_t len)
+// Both pseudo headers end in length and protocol, as 16-bit words: RFC 9293 3.1, 8200 8.1.
+static uint64_t sum_pseudo(const struct ip_addr *src, const struct ip_addr *dst, size_t len)
 {
-	// Both pseudo headers end in length and protocol, as 16-bit words: RFC 9293 3.1, 8200 8.1.
 	uint64_t sum = (uint64_t)__builtin_bswap16((uint16_t)len) + (uint64_t)(PROTO_TCP << 8);
 	if (ip_is_v4(src) && ip_is_v4(dst)) {
 		uint32_t s, d;
 		memcpy(&s, src->b + 12, 4);
 		memcpy(&d, dst->b + 12, 4);
-		sum += (uint64_t)s + d;
-	} else {
-		sum = add(sum, add(sum_bytes(src->b, 16), sum_bytes(dst->b, 16)));
+		return sum + s + d;
 	}
-	return fold(add(sum, sum_bytes(segment, len)));
+	return add(sum, add(sum_bytes(src->b, 16), sum_bytes(dst->b, 16)));
+}
+
+uint16_t tcp_csum(
+	const struct ip_addr *src, const struct ip_addr *dst, const void *segment, size_t len)
+{
+	return fold(add(sum_pseudo(src, dst, len), sum_bytes(segment, len)));
+}
+
+uint16_t tcp_csum_built(const struct ip_addr *src, const struct ip_addr *dst, const void *segment,
+	size_t header_len, size_t len)
+{
+	const uint8_t *p = segment;
+	uint64_t sum = 0;
+	for (size_t i = 0; i < header_len; i += 4) {
+		uint32_t word;
+		memcpy(&word, p + i, 4);
+		sum += word;
+	}
+	sum = add(sum, sum_pseudo(src, dst, len));
+	return fold(add(sum, sum_bytes(p + header_len, len - header_len)));
 }

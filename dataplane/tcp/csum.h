@@ -12,3 +12,7 @@ struct ip_addr;
 // Over a segment whose field is filled: 0 = correct.
 uint16_t tcp_csum(
 	const struct ip_addr *src, const struct ip_addr *dst, const void *segment, size_t len);
+// The same for a segment whose header was written a moment ago, in words of four bytes: reading it
+// in larger ones would wait until the stores have left the store buffer.
+uint16_t tcp_csum_built(const struct ip_addr *src, const struct ip_addr *dst, const void *segment,
+	size_t header_len, size_t len);

@@ -77,28 +77,23 @@ bool tcp_opts_parse(const uint8_t *p, size_t len, struct tcp_opts *ret)
 size_t tcp_opts_write(const struct tcp_opts *o, uint8_t *p)
 {
 	uint8_t *start = p;
-	if (o->has_mss) {
-		p = put16(p, KIND_MSS << 8 | 4);
-		p = put16(p, o->mss);
-	}
-	if (o->sack_ok && o->has_ts)
-		p = put16(p, KIND_SACK_OK << 8 | 2);
-	else if (o->sack_ok)
-		p = put32(p, 0x01010000 | KIND_SACK_OK << 8 | 2);
-	else if (o->has_ts)
-		p = put16(p, 0x0101);
+	// Whole words: see tcp_csum_built().
+	if (o->has_mss)
+		p = put32(p, KIND_MSS << 24 | 4 << 16 | (uint32_t)o->mss);
 	if (o->has_ts) {
-		p = put16(p, KIND_TS << 8 | 10);
+		uint32_t before =
+			o->sack_ok ? KIND_SACK_OK << 24 | 2 << 16 : KIND_NOP << 24 | KIND_NOP << 16;
+		p = put32(p, before | KIND_TS << 8 | 10);
 		p = put32(p, o->ts_val);
 		p = put32(p, o->ts_ecr);
+	} else if (o->sack_ok) {
+		p = put32(p, KIND_NOP << 24 | KIND_NOP << 16 | KIND_SACK_OK << 8 | 2);
 	}
-	if (o->has_wscale) {
-		p = put16(p, KIND_NOP << 8 | KIND_WSCALE);
-		p = put16(p, (uint16_t)(3 << 8 | o->wscale));
-	}
+	if (o->has_wscale)
+		p = put32(p, KIND_NOP << 24 | KIND_WSCALE << 16 | 3 << 8 | (uint32_t)o->wscale);
 	if (o->n_sack) {
-		p = put16(p, 0x0101);
-		p = put16(p, (uint16_t)(KIND_SACK << 8 | (2 + 8 * o->n_sack)));
+		uint32_t len = 2 + 8 * (uint32_t)o->n_sack;
+		p = put32(p, KIND_NOP << 24 | KIND_NOP << 16 | KIND_SACK << 8 | len);
 		for (unsigned i = 0; i < o->n_sack; i++) {
 			p = put32(p, o->sack[i].start);
 			p = put32(p, o->sack[i].end);

@@ -25,6 +25,13 @@ struct tcp_opts {
 
 // False = malformed: a length that is impossible or runs over the end. Unknown options are skipped.
 [[nodiscard]] bool tcp_opts_parse(const uint8_t *p, size_t len, struct tcp_opts *ret);
+// What tcp_opts_write() will return.
+static inline size_t tcp_opts_len(const struct tcp_opts *o)
+{
+	size_t ts = o->has_ts ? 12 : o->sack_ok ? 4 : 0; // the latter fills the former's padding
+	return ts + (o->has_mss ? 4 : 0) + (o->has_wscale ? 4 : 0) +
+	       (o->n_sack ? 4 + 8 * (size_t)o->n_sack : 0);
+}
 // Writes the options that are set, padded to a multiple of four; returns the length. p has
 // TCP_OPT_MAX bytes.
 size_t tcp_opts_write(const struct tcp_opts *, uint8_t *p);

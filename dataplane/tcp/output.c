@@ -9,29 +9,27 @@
 static uint8_t *begin(struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *seg,
 	size_t *ret_header_len)
 {
-	struct tcp_header h = {.flags = seg->flags};
-	uint8_t opts[TCP_OPT_MAX];
-	size_t n_opts = tcp_opts_write(&seg->opts, opts);
-	uint8_t *p = s->io.reserve(s->io.ctx, flow, sizeof(h) + n_opts + seg->len);
+	size_t header_len = TCP_HEADER_LEN + tcp_opts_len(&seg->opts);
+	uint8_t *p = s->io.reserve(s->io.ctx, flow, header_len + seg->len);
 	if (!p) {
 		tcp_count(s, TCP_NO_BUFFER);
 		return NULL;
 	}
-	put16(h.src_port, flow->local_port);
-	put16(h.dst_port, flow->remote_port);
-	put32(h.seq, seg->seq);
-	put32(h.ack, seg->ack);
-	h.offset = (uint8_t)((sizeof(h) + n_opts) / 4 << 4);
-	put16(h.window, (uint16_t)seg->wnd);
-	memcpy(p, &h, sizeof(h));
-	memcpy(p + sizeof(h), opts, n_opts);
-	*ret_header_len = sizeof(h) + n_opts;
+	// Whole words: see tcp_csum_built().
+	put32(p, (uint32_t)flow->local_port << 16 | flow->remote_port);
+	put32(p + 4, seg->seq);
+	put32(p + 8, seg->ack);
+	put32(p + 12, (uint32_t)header_len / 4 << 28 | (uint32_t)seg->flags << 16 | seg->wnd);
+	put32(p + 16, 0); // checksum; no urgent data
+	tcp_opts_write(&seg->opts, p + TCP_HEADER_LEN);
+	*ret_header_len = header_len;
 	return p;
 }
 
-static void emit(struct tcp_stack *s, const struct tcp_flow *flow, uint8_t *p, size_t len)
+static void emit(
+	struct tcp_stack *s, const struct tcp_flow *flow, uint8_t *p, size_t header_len, size_t len)
 {
-	uint16_t sum = tcp_csum(&flow->local, &flow->remote, p, len);
+	uint16_t sum = tcp_csum_built(&flow->local, &flow->remote, p, header_len, len);
 	memcpy(p + offsetof(struct tcp_header, checksum), &sum, sizeof(sum));
 	s->io.emit(s->io.ctx, flow, p, len);
 	tcp_count(s, TCP_SEGS_OUT);
@@ -43,7 +41,7 @@ static bool send_bare(struct tcp_stack *s, const struct tcp_flow *flow, const st
 	uint8_t *p = begin(s, flow, seg, &len);
 	if (!p)
 		return false;
-	emit(s, flow, p, len);
+	emit(s, flow, p, len, len);
 	return true;
 }
 
@@ -150,7 +148,7 @@ static bool send_segment(struct tcp_conn *c, uint32_t seq, uint32_t len, uint8_t
 	} else if (len) {
 		buf_copy_out(&c->sendq, seq - c->snd_una, p + header_len, len);
 	}
-	emit(s, &c->flow, p, header_len + len);
+	emit(s, &c->flow, p, header_len, header_len + len);
 	acknowledged(c, edge);
 	return true;
 }
