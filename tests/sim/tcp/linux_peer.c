@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our TCP against the kernel's, over a TUN device in a network namespace of its own, in real time:
+// echo both ways with half-close, with and without loss, with options switched off in the kernel,
+// refusals, resets, closed windows and keep-alives. Exits 77 where namespaces or TUN are missing.
+// Usage: tcp_linux_peer [seed].
+// Thread: one; the kernel's side runs in a child process.
+#include "dataplane/tcp/tcp_internal.h"
+#include "lb/base/rand.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KERNEL_IP 0x0a630001 // 10.99.0.1
+#define OUR_IP 0x0a630002
+#define ECHO_PORT 7
+#define STALL_PORT 8 // reads nothing for a while
+#define ABORT_PORT 9 // resets at the first byte
+#define PATIENCE_NS (25 * TCP_S)
+#define EXIT_SKIP 77
+
+static struct {
+	int tun;
+	struct rand rand;
+	unsigned loss; // of 1000 packets, each way
+	struct twheel *wheel;
+	struct pool chunks;
+	struct tcp_stack *stack;
+	uint8_t out[2048];
+	uint16_t ip_id;
+	// Our client connection, if the case has one.
+	struct tcp_conn *client;
+	uint64_t to_send, sent, received;
+	bool echo_wrong, closed;
+	enum tcp_close_reason reason;
+} rig;
+
+static _Noreturn void fail(const char *what)
+{
+	fprintf(stderr, "tcp_linux_peer: %s\n", what);
+	for (unsigned i = 0; rig.stack && i < TCP_N_COUNTERS; i++)
+		if (rig.stack->counters[i])
+			fprintf(stderr, "%26s %" PRIu64 "\n", tcp_counter_names[i],
+				rig.stack->counters[i]);
+	exit(1);
+}
+
+static uint64_t clock_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * TCP_S + (uint64_t)t.tv_nsec;
+}
+
+static uint8_t byte_at(uint64_t i)
+{
+	return (uint8_t)((i * 0x9e3779b97f4a7c15) >> 56);
+}
+
+// The network.
+
+static bool lost(void)
+{
+	return rand_below(&rig.rand, 1000) < rig.loss;
+}
+
+static uint16_t ip_sum(const uint8_t *p)
+{
+	uint32_t sum = 0;
+	for (unsigned i = 0; i < 20; i += 2)
+		sum += get16(p + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t) ~((sum & 0xffff) + (sum >> 16));
+}
+
+static void *io_reserve(void *ctx, const struct tcp_flow *flow, size_t len)
+{
+	return len + 20 <= sizeof(rig.out) ? rig.out + 20 : NULL;
+}
+
+static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
+{
+	uint8_t *p = rig.out;
+	memset(p, 0, 20);
+	p[0] = 0x45;
+	put16(p + 2, (uint16_t)(20 + len));
+	put16(p + 4, rig.ip_id++);
+	p[8] = 64;
+	p[9] = 6;
+	put32(p + 12, ip_to_v4(&flow->local));
+	put32(p + 16, ip_to_v4(&flow->remote));
+	put16(p + 10, ip_sum(p));
+	if (!lost() && write(rig.tun, p, 20 + len) < 0 && errno != EAGAIN && errno != ENOBUFS)
+		fail("cannot write to the device");
+}
+
+static uint16_t io_mtu(void *ctx, const struct tcp_flow *flow)
+{
+	return 1500;
+}
+
+static void read_device(void)
+{
+	uint8_t p[2048];
+	for (ssize_t n; (n = read(rig.tun, p, sizeof(p))) > 0;) {
+		size_t header_len = (size_t)(p[0] & 15) * 4;
+		if (n < 40 || p[0] >> 4 != 4 || p[9] != 6 || lost())
+			continue;
+		struct ip_addr src = ip_from_v4(get32(p + 12)), dst = ip_from_v4(get32(p + 16));
+		tcp_stack_input(rig.stack, &dst, &src, p + header_len, get16(p + 2) - header_len);
+	}
+}
+
+// Our owners: an echo server that closes when the peer does, and one client.
+
+static void on_established(struct tcp_conn *c, void *user)
+{
+}
+
+static size_t echo_data(struct tcp_conn *c, void *user, const uint8_t *data, size_t len)
+{
+	size_t room = tcp_conn_send_room(c);
+	size_t n = len < room ? len : room;
+	if (!buf_append(tcp_conn_sendq(c), &rig.chunks, data, n))
+		return 0;
+	tcp_conn_push(c);
+	return n;
+}
+
+static void echo_room(struct tcp_conn *c, void *user)
+{
+	tcp_conn_resume(c);
+}
+
+static void echo_eof(struct tcp_conn *c, void *user)
+{
+	tcp_conn_shutdown(c);
+}
+
+static void echo_closed(struct tcp_conn *c, void *user, enum tcp_close_reason reason)
+{
+	rig.closed = true;
+	rig.reason = reason;
+}
+
+static const struct tcp_conn_ops echo_ops = {
+	on_established, echo_data, echo_room, echo_eof, echo_closed};
+
+static size_t abort_data(struct tcp_conn *c, void *user, const uint8_t *data, size_t len)
+{
+	tcp_conn_abort(c);
+	return len;
+}
+
+static const struct tcp_conn_ops abort_ops = {
+	on_established, abort_data, echo_room, echo_eof, echo_closed};
+
+static const struct tcp_conn_ops *on_accept(void *arg, struct tcp_conn *c, void **ret_user)
+{
+	return arg;
+}
+
+static void client_write(struct tcp_conn *c)
+{
+	uint8_t piece[4000];
+	while (rig.sent < rig.to_send) {
+		size_t n = tcp_conn_send_room(c);
+		n = n < sizeof(piece) ? n : sizeof(piece);
+		n = n < rig.to_send - rig.sent ? n : (size_t)(rig.to_send - rig.sent);
+		for (size_t i = 0; i < n; i++)
+			piece[i] = byte_at(rig.sent + i);
+		if (!n || !buf_append(tcp_conn_sendq(c), &rig.chunks, piece, n))
+			break;
+		rig.sent += n;
+	}
+	tcp_conn_push(c);
+	if (rig.sent == rig.to_send)
+		tcp_conn_shutdown(c);
+}
+
+static void client_established(struct tcp_conn *c, void *user)
+{
+	client_write(c);
+}
+
+static size_t client_data(struct tcp_conn *c, void *user, const uint8_t *data, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		rig.echo_wrong |= data[i] != byte_at(rig.received + i);
+	rig.received += len;
+	return len;
+}
+
+static void client_room(struct tcp_conn *c, void *user)
+{
+	if (rig.sent < rig.to_send)
+		client_write(c);
+}
+
+static void client_eof(struct tcp_conn *c, void *user)
+{
+}
+
+static void client_closed(struct tcp_conn *c, void *user, enum tcp_close_reason reason)
+{
+	rig.client = NULL;
+	rig.closed = true;
+	rig.reason = reason;
+}
+
+static const struct tcp_conn_ops client_ops = {
+	client_established, client_data, client_room, client_eof, client_closed};
+
+// One turn of a worker's loop.
+static void turn(void)
+{
+	uint64_t now = clock_ns(), next = twheel_next_ns(rig.wheel);
+	int wait_ms = next <= now                ? 0
+	              : next - now > 20 * TCP_MS ? 20
+	                                         : (int)((next - now) / TCP_MS);
+	struct pollfd poll_tun = {.fd = rig.tun, .events = POLLIN};
+	(void)poll(&poll_tun, 1, wait_ms);
+	twheel_advance(rig.wheel, clock_ns());
+	read_device();
+	tcp_stack_flush(rig.stack);
+}
+
+// Runs until the child is through and our connections are closed.
+static void run(pid_t child)
+{
+	uint64_t end = clock_ns() + PATIENCE_NS;
+	int status = 0;
+	while (child || tcp_stack_n_conns(rig.stack)) {
+		turn();
+		if (child && waitpid(child, &status, WNOHANG) == child) {
+			if (status)
+				fail("the kernel's side saw a failure");
+			child = 0;
+		}
+		if (clock_ns() > end)
+			fail("took too long");
+	}
+}
+
+// The kernel's side, in the child: blocking sockets.
+
+static struct sockaddr_in address(uint32_t ip, uint16_t port)
+{
+	return (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
+}
+
+static int dial(uint16_t port)
+{
+	struct sockaddr_in to = address(OUR_IP, port);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		return -errno;
+	return fd;
+}
+
+static int serve(uint16_t port)
+{
+	struct sockaddr_in at = address(KERNEL_IP, port);
+	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 8))
+		fail("cannot listen in the kernel");
+	return fd;
+}
+
+// Writes and reads at once, closes its half after the last byte.
+static int echo_through(int fd, uint64_t total)
+{
+	uint64_t sent = 0, received = 0;
+	uint8_t piece[8192];
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	for (;;) {
+		struct pollfd p = {.fd = fd, .events = POLLIN | (sent < total ? POLLOUT : 0)};
+		poll(&p, 1, -1);
+		size_t n = total - sent < sizeof(piece) ? (size_t)(total - sent) : sizeof(piece);
+		for (size_t i = 0; i < n; i++)
+			piece[i] = byte_at(sent + i);
+		ssize_t done = n ? write(fd, piece, n) : 0;
+		if (done > 0 && (sent += (uint64_t)done) == total)
+			shutdown(fd, SHUT_WR);
+		done = read(fd, piece, sizeof(piece));
+		if (done == 0)
+			return received == total ? 0 : 2;
+		if (done < 0 && errno != EAGAIN)
+			return 3;
+		for (ssize_t i = 0; i < done; i++)
+			if (piece[i] != byte_at(received + (uint64_t)i))
+				return 4;
+		received += done > 0 ? (uint64_t)done : 0;
+	}
+}
+
+static int echo_once(int listener, unsigned stall_ms)
+{
+	uint8_t piece[8192];
+	int fd = accept(listener, NULL, NULL);
+	usleep(stall_ms * 1000);
+	for (ssize_t n; (n = read(fd, piece, sizeof(piece))) != 0;) {
+		if (n < 0)
+			return 5;
+		for (ssize_t at = 0, done; at < n; at += done)
+			if ((done = write(fd, piece + at, (size_t)(n - at))) < 0)
+				return 6;
+	}
+	close(fd);
+	return 0;
+}
+
+// The cases.
+
+static pid_t start(void)
+{
+	fflush(stdout);
+	rig.closed = rig.echo_wrong = false;
+	rig.sent = rig.received = rig.to_send = 0;
+	return fork();
+}
+
+static void kernel_dials(const char *name, uint64_t bytes, unsigned loss)
+{
+	uint64_t begin = clock_ns();
+	rig.loss = loss;
+	pid_t child = start();
+	if (!child)
+		_exit(echo_through(dial(ECHO_PORT), bytes));
+	run(child);
+	if (rig.reason != TCP_CLOSE_DONE)
+		fail("closed for another reason");
+	printf("%s: ok, %" PRIu64 " ms\n", name, (clock_ns() - begin) / TCP_MS);
+}
+
+static void we_dial_port(uint16_t port, uint64_t bytes)
+{
+	struct tcp_flow flow = {ip_from_v4(OUR_IP), ip_from_v4(KERNEL_IP), 0, port};
+	rig.to_send = bytes;
+	rig.client = tcp_connect(rig.stack, &flow, 20 * TCP_S, &client_ops, NULL);
+	if (!rig.client)
+		fail("cannot connect");
+}
+
+static void we_dial(const char *name, uint64_t bytes, unsigned loss, unsigned stall_ms)
+{
+	uint64_t begin = clock_ns();
+	rig.loss = loss;
+	int listener = serve(ECHO_PORT);
+	pid_t child = start();
+	if (!child)
+		_exit(echo_once(listener, stall_ms));
+	we_dial_port(ECHO_PORT, bytes);
+	run(child);
+	close(listener);
+	if (rig.reason != TCP_CLOSE_DONE || rig.received != bytes || rig.echo_wrong)
+		fail("our client did not get its echo");
+	printf("%s: ok, %" PRIu64 " ms\n", name, (clock_ns() - begin) / TCP_MS);
+}
+
+static void refusals(void)
+{
+	rig.loss = 0;
+	pid_t child = start();
+	if (!child)
+		_exit(dial(81) == -ECONNREFUSED ? 0 : 7);
+	run(child);
+	we_dial_port(81, 1);
+	run(0);
+	if (rig.reason != TCP_CLOSE_REFUSED)
+		fail("not refused");
+	printf("refusals: ok\n");
+}
+
+static void resets(void)
+{
+	pid_t child = start();
+	if (!child) { // ours resets theirs
+		char c;
+		int fd = dial(ABORT_PORT);
+		(void)!write(fd, "x", 1);
+		_exit(read(fd, &c, 1) == -1 && errno == ECONNRESET ? 0 : 8);
+	}
+	run(child);
+	child = start();
+	if (!child) { // theirs resets ours
+		struct linger now = {1, 0};
+		int fd = dial(ECHO_PORT);
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+		usleep(50000);
+		close(fd);
+		_exit(0);
+	}
+	run(child);
+	if (rig.reason != TCP_CLOSE_RESET)
+		fail("not reset");
+	printf("resets: ok\n");
+}
+
+static void keepalive(void)
+{
+	int listener = serve(STALL_PORT);
+	pid_t child = start();
+	if (!child) {
+		char c;
+		int fd = accept(listener, NULL, NULL);
+		_exit(read(fd, &c, 1) == 0 ? 0 : 9); // until our FIN
+	}
+	uint64_t before = rig.stack->counters[TCP_KEEPALIVES];
+	struct tcp_flow flow = {ip_from_v4(OUR_IP), ip_from_v4(KERNEL_IP), 0, STALL_PORT};
+	rig.client = tcp_connect(rig.stack, &flow, 20 * TCP_S, &echo_ops, NULL);
+	tcp_conn_set_user_timeout(rig.client, 700 * TCP_MS);
+	tcp_conn_set_keepalive(rig.client, 300 * TCP_MS);
+	for (uint64_t end = clock_ns() + 2 * TCP_S; clock_ns() < end;)
+		turn();
+	if (rig.closed || rig.stack->counters[TCP_KEEPALIVES] - before < 4)
+		fail("keep-alives were not answered");
+	tcp_conn_shutdown(rig.client);
+	run(child);
+	close(listener);
+	printf("keepalive: ok\n");
+}
+
+static void set_kernel(const char *name, const char *value)
+{
+	char path[100];
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/%s", name);
+	int fd = open(path, O_WRONLY);
+	if (fd < 0 || write(fd, value, strlen(value)) < 0)
+		fail("cannot set the kernel's options");
+	close(fd);
+}
+
+static void old_kernel(void)
+{
+	static const char *const names[] = {"tcp_sack", "tcp_timestamps", "tcp_window_scaling"};
+	for (unsigned i = 0; i < 3; i++)
+		set_kernel(names[i], "0");
+	kernel_dials("kernel dials, no options, 2% lost", 300000, 20);
+	we_dial("we dial, no options, 2% lost", 300000, 20, 0);
+	for (unsigned i = 0; i < 3; i++)
+		set_kernel(names[i], "1");
+}
+
+static void make_device(void)
+{
+	struct ifreq r = {0};
+	int s = socket(AF_INET, SOCK_DGRAM, 0);
+	rig.tun = open("/dev/net/tun", O_RDWR | O_NONBLOCK);
+	strcpy(r.ifr_name, "shunt0");
+	r.ifr_flags = IFF_TUN | IFF_NO_PI;
+	if (rig.tun < 0 || ioctl(rig.tun, TUNSETIFF, &r))
+		exit(EXIT_SKIP);
+	struct sockaddr_in at = address(KERNEL_IP, 0), mask = address(0xffffff00, 0);
+	memcpy(&r.ifr_addr, &at, sizeof(at));
+	int failed = ioctl(s, SIOCSIFADDR, &r);
+	memcpy(&r.ifr_netmask, &mask, sizeof(mask));
+	failed |= ioctl(s, SIOCSIFNETMASK, &r);
+	r.ifr_flags = IFF_UP | IFF_RUNNING;
+	failed |= ioctl(s, SIOCSIFFLAGS, &r);
+	close(s);
+	if (failed)
+		exit(EXIT_SKIP);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		return EXIT_SKIP;
+	make_device();
+	printf("seed %" PRIu64 "\n", seed);
+	rand_init(&rig.rand, seed);
+	struct tcp_conf conf = {.max_conns = 64,
+		.max_half_open = 64,
+		.max_time_wait = 64,
+		.send_limit = 1 << 18,
+		.recv_window = 1 << 18,
+		.secret = "linux",
+		.seed = seed};
+	struct tcp_io io = {io_reserve, io_emit, io_mtu, NULL};
+	rig.wheel = twheel_new(clock_ns());
+	if (!rig.wheel || buf_pool_init(&rig.chunks, 4096))
+		fail("no memory");
+	rig.stack = tcp_stack_new(&conf, &io, &rig.chunks, rig.wheel);
+	struct ip_addr ours = ip_from_v4(OUR_IP);
+	// on_accept() only reads what it passes on.
+	void *echo = (void *)(uintptr_t)&echo_ops, *abort_all = (void *)(uintptr_t)&abort_ops;
+	if (!rig.stack || tcp_listen(rig.stack, &ours, ECHO_PORT, on_accept, echo) ||
+		tcp_listen(rig.stack, &ours, ABORT_PORT, on_accept, abort_all))
+		fail("no memory");
+	kernel_dials("kernel dials", 8000000, 0);
+	kernel_dials("kernel dials, 2% lost", 1000000, 20);
+	we_dial("we dial", 8000000, 0, 0);
+	we_dial("we dial, 2% lost", 1000000, 20, 0);
+	we_dial("we dial, the kernel stalls", 3000000, 0, 1000);
+	old_kernel();
+	refusals();
+	resets();
+	keepalive();
+	if (rig.chunks.n_used || rig.stack->conns.n_used || rig.stack->counters[TCP_DROP_CHECKSUM])
+		fail("something was not given back");
+	tcp_stack_free(rig.stack);
+	twheel_free(rig.wheel);
+	pool_fini(&rig.chunks);
+	return 0;
+}
