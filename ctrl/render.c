@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/render.h"
 
+#include "proto/wire.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,11 +10,51 @@
 
 #define MAX_COLUMNS 64
 
+json_t *render_string(const char *text)
+{
+	if (!text)
+		return json_null();
+	const uint8_t *p = (const uint8_t *)text;
+	size_t left = strlen(text), len = 0;
+	char *valid = malloc(3 * left + 1);
+	if (!valid)
+		return NULL;
+	while (left) {
+		size_t n = proto_utf8_len(p, left);
+		memcpy(valid + len, n ? (const char *)p : "\uFFFD", n ? n : 3);
+		len += n ? n : 3;
+		p += n ? n : 1;
+		left -= n ? n : 1;
+	}
+	json_t *string = json_stringn_nocheck(valid, len);
+	free(valid);
+	return string;
+}
+
+// Servers choose these texts: a line break would end an answer early or forge one, and terminals
+// obey the control characters of C0 and C1 (U+0080 to U+009F).
+static void print_string(FILE *out, const char *text, bool doubles_quotes)
+{
+	for (const uint8_t *c = (const uint8_t *)text; *c; c++) {
+		bool is_c1 = c[0] == 0xc2 && c[1] <= 0x9f;
+		if (*c == '\n')
+			fputs("\\n", out);
+		else if (*c < ' ' || *c == 0x7f)
+			fprintf(out, "\\x%02x", *c);
+		else if (is_c1)
+			fprintf(out, "\\x%02x", *++c);
+		else if (*c == '"' && doubles_quotes)
+			fputs("\"\"", out);
+		else
+			fputc(*c, out);
+	}
+}
+
 static void print_scalar(FILE *out, const json_t *v)
 {
 	switch (json_typeof(v)) {
 	case JSON_STRING:
-		fputs(json_string_value(v), out);
+		print_string(out, json_string_value(v), false);
 		break;
 	case JSON_INTEGER:
 		fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
@@ -31,6 +73,20 @@ static void print_scalar(FILE *out, const json_t *v)
 	}
 }
 
+// RFC 4180, 2.6 and 2.7.
+static void print_csv_cell(FILE *out, const json_t *v)
+{
+	const char *text = json_string_value(v);
+	if (!text || !strpbrk(text, ",\"")) {
+		print_scalar(out, v);
+		return;
+	}
+	fputc('"', out);
+	print_string(out, text, true);
+	fputc('"', out);
+}
+
+// In characters: bytes that continue one take no room.
 static int scalar_width(const json_t *v)
 {
 	char *text = NULL;
@@ -40,8 +96,11 @@ static int scalar_width(const json_t *v)
 		return 0;
 	print_scalar(f, v);
 	fclose(f);
+	int width = 0;
+	for (size_t i = 0; i < len; i++)
+		width += (text[i] & 0xc0) != 0x80;
 	free(text);
-	return (int)len;
+	return width;
 }
 
 static bool is_nested(const json_t *v)
@@ -188,7 +247,7 @@ char *render_csv(const json_t *rows, const char *const *columns)
 		for (size_t c = 0; columns[c]; c++) {
 			const json_t *cell = json_object_get(row, columns[c]);
 			if (cell)
-				print_scalar(out, cell);
+				print_csv_cell(out, cell);
 			fputc(',', out);
 		}
 		fputc('\n', out);

@@ -6,11 +6,17 @@
 
 #include <jansson.h>
 
+// A JSON string of any text, or null of NULL: what is not UTF-8 (a text cut in the middle of a
+// character) becomes U+FFFD, since JSON would refuse the whole. NULL = no memory.
+json_t *render_string(const char *text);
+
 // "key: value" lines for scalars, aligned columns for arrays of objects, a titled section for what
-// nests. From malloc; NULL = no memory.
+// nests. Control characters in strings are escaped: an answer is always as many lines as it has
+// rows. From malloc; NULL = no memory.
 char *render_text(json_t *tree);
 // Compact JSON on one line. From malloc; NULL = no memory.
 char *render_json(json_t *tree);
 // Comma-separated lines: a header "# a,b,c" from `columns` (NULL-terminated) and a line for each
-// object of the array; absent values stay empty. From malloc; NULL = no memory.
+// object of the array; absent values stay empty, cells are quoted as in RFC 4180 where they must
+// be, strings escaped as in text. From malloc; NULL = no memory.
 char *render_csv(const json_t *rows, const char *const *columns);

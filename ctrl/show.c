@@ -58,7 +58,7 @@ static void set_u64(json_t *o, const char *key, uint64_t value)
 
 static void set_text(json_t *o, const char *key, const char *value)
 {
-	json_object_set_new(o, key, json_string(value));
+	json_object_set_new(o, key, render_string(value));
 }
 
 static double seconds(uint64_t ns)
@@ -129,10 +129,14 @@ static json_t *build_info(const struct show *s)
 	for (uint32_t i = 0; i < s->conf.config->n_frontends; i++) {
 		const struct config_frontend *f = &s->conf.config->frontends[i];
 		const char *error = assembler_frontend_error(s->conf.assembler, i);
-		json_array_append_new(frontends,
-			json_pack("{ss ss si ss ss ss}", "name", f->name, "address", f->address,
-				"port", f->port, "target", f->target, "state",
-				error[0] ? "failing" : "serving", "error", error));
+		json_t *row = json_object();
+		set_text(row, "name", f->name);
+		set_text(row, "address", f->address);
+		set_u64(row, "port", f->port);
+		set_text(row, "target", f->target);
+		set_text(row, "state", error[0] ? "failing" : "serving");
+		set_text(row, "error", error);
+		json_array_append_new(frontends, row);
 	}
 	json_object_set_new(o, "frontends", frontends);
 	return o;
@@ -239,11 +243,15 @@ static void cluster_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 {
 	struct stat_ctx *c = ctx;
 	struct lb_endpoint_counters t = endpoint_totals(c->show, e->id);
-	json_array_append_new(
-		c->rows, json_pack("{ss ss ss sI sI sI ss}", "cluster", c->cluster, "endpoint",
-				 e->address, "state", lb_state_name(e->state), "requests",
-				 (json_int_t)t.started, "active", (json_int_t)t.active,
-				 "connections", (json_int_t)t.connections, "error", e->last_error));
+	json_t *row = json_object();
+	set_text(row, "cluster", c->cluster);
+	set_text(row, "endpoint", e->address);
+	set_text(row, "state", lb_state_name(e->state));
+	set_u64(row, "requests", t.started);
+	set_u64(row, "active", t.active);
+	set_u64(row, "connections", t.connections);
+	set_text(row, "error", e->last_error);
+	json_array_append_new(c->rows, row);
 }
 
 struct clusters_ctx {
