@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures: a fresh world for each test, and what every test asserts at its end.
 
-Whatever a test did, the daemon must still run and leave with status 0 when asked to; a test that ends
-it on purpose marks itself with ends_daemon.
+Whatever a test did, the daemon must still run, have given every request exactly one ending, hold no
+client and no request any more, and leave with status 0 when asked to. A test that ends it on purpose
+marks itself with ends_daemon.
 """
 
 import os
+import subprocess
 
 import pytest
 
-from lab import Lab
+from lab import Lab, leftovers, wait_until
 from world import World
 
 LABEL = "shunt-test"
 LOG_TAIL = 3000
 EXIT_TIMEOUT_S = 10
+REST_TIMEOUT_S = 5
 
 
 def pytest_configure(config):
@@ -26,7 +29,7 @@ def pytest_configure(config):
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item):
     outcome = yield
-    item.stash[_REPORTS] = report = outcome.get_result()
+    report = outcome.get_result()
     lab = item.stash.get(_LAB, None)
     if report.failed and lab:
         for process in lab.processes:
@@ -34,7 +37,16 @@ def pytest_runtest_makereport(item):
 
 
 _LAB = pytest.StashKey()
-_REPORTS = pytest.StashKey()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fixture_nothing_is_left():
+    """No namespace, run directory or process of this session outlives it."""
+    yield
+    mine = f"{LABEL}-{os.getpid()}"
+    processes = subprocess.run(["pgrep", "-a", "-f", f"/run/shunt-lab/{mine}"], timeout=10,
+                               capture_output=True, text=True, check=False).stdout
+    assert leftovers(mine) == [] and processes == ""
 
 
 @pytest.fixture(name="lab")
@@ -56,10 +68,20 @@ def fixture_make_world(lab, request):
     if request.node.get_closest_marker("ends_daemon"):
         return
     for world in worlds:
-        daemon = world.bed.daemon
-        if daemon:
-            assert daemon.alive(), f"shuntd ended by itself: {daemon.output()[-LOG_TAIL:]}"
-            assert daemon.stop(EXIT_TIMEOUT_S) == 0, daemon.output()[-LOG_TAIL:]
+        if world.bed.daemon:
+            check_end(world.bed)
+
+
+def check_end(bed):
+    assert bed.daemon.alive(), f"shuntd ended by itself: {bed.daemon.output()[-LOG_TAIL:]}"
+    wait_until(lambda: is_at_rest(bed.show("workers")["worker0"]), REST_TIMEOUT_S,
+               "every request ended and every client gone")
+    assert bed.daemon.stop(EXIT_TIMEOUT_S) == 0, bed.daemon.output()[-LOG_TAIL:]
+
+
+def is_at_rest(worker):
+    return (sum(worker["ended"].values()) == worker["requests"] and
+            worker["proxy"]["requests"] == worker["proxy"]["clients"] == 0)
 
 
 @pytest.fixture(name="world")

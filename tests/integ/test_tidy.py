@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -20,8 +21,8 @@ def huge_pages():
     return [line for line in lines if line.startswith("HugePages_")]
 
 
-def start_demo():
-    return subprocess.Popen([DEMO, "--no-setup", "--check"], stdin=subprocess.DEVNULL,
+def start_demo(how="--check"):
+    return subprocess.Popen([DEMO, "--no-setup", how], stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
@@ -61,3 +62,18 @@ def test_two_demos_run_at_once():
     for demo in (start_demo(), start_demo()):
         output, _ = demo.communicate(timeout=140)
         assert demo.returncode == 0, output
+
+
+def test_kept_demo_stays_until_it_is_stopped():
+    demo = start_demo("--keep")
+    output, _ = demo.communicate(timeout=140)
+    assert demo.returncode == 0, output
+    kept = f"{label_of(demo)}-0"
+    try:
+        sweep()
+        assert f"{kept}-lb" in leftovers(kept)
+        info = re.search(r"(\S*shuntctl --socket \S+) show", output)[1].split()
+        subprocess.run([*info, "show", "info"], check=True, timeout=10, stdout=subprocess.DEVNULL)
+    finally:
+        subprocess.run([DEMO, "--stop", kept], check=True, timeout=30)
+    assert_nothing_left(demo)
