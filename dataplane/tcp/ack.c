@@ -10,11 +10,9 @@ static void measure(struct tcp_conn *c, const struct tcp_seg *seg)
 	if (c->timing && seq_le(c->rtt_seq, seg->ack)) {
 		c->timing = false;
 		tcp_rtt_sample(c, tcp_now(c->stack) - c->rtt_start_ns);
-	} else if (!c->timing && c->ts_on && seg->opts.ts_ecr && (c->n_backoff || c->in_recovery)) {
-		// Karn's rule leaves no other sample while everything is sent twice (RFC 7323 4).
-		uint32_t ms = tcp_ts_now(c) - seg->opts.ts_ecr;
-		if (ms < TCP_RTO_MAX / TCP_MS)
-			tcp_rtt_sample(c, ms * TCP_MS);
+	} else if (!c->timing && (c->n_backoff || c->in_recovery)) {
+		// Karn's rule leaves no other sample while everything is sent twice.
+		(void)!tcp_rtt_sample_echo(c, seg);
 	}
 }
 

@@ -23,6 +23,8 @@ enum tcp_counter {
 	TCP_OPENED, // by tcp_connect()
 	TCP_ACCEPTED, // handshakes completed for a listener
 	TCP_ACCEPT_REFUSED, // by the listener's owner
+	TCP_COOKIES_OUT,
+	TCP_COOKIES_TAKEN,
 	TCP_SMALL_MSS, // peers that offered less than 536
 	TCP_TIME_WAIT_EVICTED,
 	TCP_TIME_WAIT_REUSED,
@@ -42,7 +44,6 @@ enum tcp_counter {
 	TCP_DROP_OPTIONS,
 	TCP_DROP_NOWHERE, // no connection and no listener: answered by RST
 	TCP_DROP_STRAY_RST, // RST to no connection
-	TCP_DROP_HALF_OPEN_FULL,
 	TCP_DROP_CONNS_FULL,
 	TCP_DROP_TIME_WAIT, // anything but a new connection
 	TCP_DROP_NO_TIMESTAMP, // though agreed on (RFC 7323 3.2)

@@ -53,7 +53,7 @@ static bool parse(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *seg
 }
 
 static void input_without_conn(
-	struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash, const struct tcp_seg *seg)
+	struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash, struct tcp_seg *seg)
 {
 	uint32_t iss_floor;
 	const uint32_t *floor = NULL;
@@ -69,7 +69,7 @@ static void input_without_conn(
 		tcp_listener_syn(s, flow, hash, seg, floor);
 	} else if (seg->flags & TCP_RST) {
 		tcp_count(s, TCP_DROP_STRAY_RST);
-	} else {
+	} else if (tw || !tcp_listener_cookie(s, flow, hash, seg)) {
 		tcp_count(s, TCP_DROP_NOWHERE);
 		tcp_output_rst_reply(s, flow, seg);
 	}
@@ -118,9 +118,7 @@ static bool become_open(struct tcp_conn *c, const struct tcp_seg *seg)
 	struct tcp_stack *s = c->stack;
 	if (c->timing)
 		tcp_rtt_sample(c, tcp_now(s) - c->rtt_start_ns);
-	else if (c->ts_on && seg->opts.ts_ecr)
-		tcp_rtt_sample(c, (uint64_t)(tcp_ts_now(c) - seg->opts.ts_ecr) * TCP_MS);
-	else
+	else if (!tcp_rtt_sample_echo(c, seg) && c->n_backoff)
 		c->rto_ns = TCP_RTO_AFTER_SYN_LOSS;
 	if (c->passive)
 		s->n_half_open--;

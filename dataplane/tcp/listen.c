@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passive opens. A half-open connection is a whole control block, so their number is bounded; over
-// it, SYNs are dropped and the honest ones come again.
+// Passive opens. A half-open connection is a whole control block, so their number is bounded. Beyond
+// it SYNs are answered by cookies (RFC 4987 3.6): our sequence number holds all that is needed to
+// believe the ACK that comes back, so that a flood of forged SYNs costs no memory and honest clients
+// get in, if without window scale, SACK and timestamps.
 #include "dataplane/tcp/tcp_internal.h"
 
 #include <errno.h>
+
+#define COOKIE_PERIOD (64 * TCP_S) // a cookie is good for this one and the next
+#define COOKIE_BELIEVED (2 * COOKIE_PERIOD)
 
 static struct tcp_listener **bucket_of(struct tcp_stack *s, const struct ip_addr *ip, uint16_t port)
 {
@@ -50,11 +55,80 @@ void tcp_unlisten(struct tcp_stack *s, const struct ip_addr *ip, uint16_t port)
 	s->free_listeners = l;
 }
 
+// What fits into three bits of a cookie; the last one that is no larger than the offer counts.
+static const uint16_t cookie_mss[8] = {TCP_MSS_FLOOR, 1024, 1220, 1360, 1400, 1440, 1460, 8960};
+
+// Period in five bits, MSS in three, 24 bits of hash over them, the flow and the peer's number.
+static uint32_t cookie(const struct tcp_stack *s, const struct tcp_flow *flow, uint32_t peer_isn,
+	uint32_t period, uint32_t mss_index)
+{
+	uint32_t what = (period & 31) << 27 | mss_index << 24;
+	return what | tcp_cookie_hash(s, flow, peer_isn, what) >> 8;
+}
+
+static uint32_t cookie_period(const struct tcp_stack *s)
+{
+	return (uint32_t)(tcp_now(s) / COOKIE_PERIOD);
+}
+
+static void send_cookie(struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *syn)
+{
+	uint32_t i = 7;
+	while (i && cookie_mss[i] > (syn->opts.has_mss ? syn->opts.mss : 0))
+		i--;
+	struct tcp_seg reply = {
+		.seq = cookie(s, flow, syn->seq, cookie_period(s), i),
+		.ack = syn->seq + 1,
+		.wnd = min_u32(s->conf.recv_window, UINT16_MAX),
+		.flags = TCP_SYN | TCP_ACK,
+		.opts = {.has_mss = true, .mss = tcp_flow_mss(s, flow)},
+	};
+	s->cookies_until_ns = tcp_now(s) + COOKIE_BELIEVED;
+	tcp_count(s, TCP_COOKIES_OUT);
+	tcp_output_raw(s, flow, &reply);
+}
+
+bool tcp_listener_cookie(
+	struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash, struct tcp_seg *seg)
+{
+	// Only after a flood: 24 bits are few enough to be guessed in the long run.
+	if ((seg->flags & (TCP_SYN | TCP_RST | TCP_ACK)) != TCP_ACK ||
+		tcp_now(s) >= s->cookies_until_ns ||
+		!tcp_listener_find(s, &flow->local, flow->local_port))
+		return false;
+	uint32_t iss = seg->ack - 1, period = cookie_period(s), mss_index = iss >> 24 & 7;
+	if (iss != cookie(s, flow, seg->seq - 1, period, mss_index) &&
+		iss != cookie(s, flow, seg->seq - 1, period - 1, mss_index))
+		return false;
+	struct tcp_conn *c = tcp_conn_new(s, flow, hash);
+	if (!c) {
+		tcp_count(s, TCP_DROP_CONNS_FULL);
+		return true;
+	}
+	// As if the SYN had been kept.
+	struct tcp_seg syn = {.seq = seg->seq - 1,
+		.wnd = seg->wnd,
+		.flags = TCP_SYN,
+		.opts = {.has_mss = true, .mss = cookie_mss[mss_index]}};
+	c->state = TCP_SYN_RECEIVED;
+	c->passive = true;
+	s->n_half_open++;
+	c->iss = c->snd_una = c->recover = iss;
+	c->snd_nxt = c->snd_max = iss + 1;
+	tcp_conn_take_syn(c, &syn);
+	tcp_table_add(c);
+	tcp_count(s, TCP_COOKIES_TAKEN);
+	tcp_conn_hold(c);
+	tcp_conn_input(c, seg);
+	tcp_conn_unhold(c);
+	return true;
+}
+
 void tcp_listener_syn(struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash,
 	const struct tcp_seg *seg, const uint32_t *iss_floor)
 {
 	if (s->n_half_open >= s->conf.max_half_open) {
-		tcp_count(s, TCP_DROP_HALF_OPEN_FULL);
+		send_cookie(s, flow, seg);
 		return;
 	}
 	struct tcp_conn *c = tcp_conn_new(s, flow, hash);

@@ -8,12 +8,13 @@
 #define EPHEMERAL_COUNT (61000u - EPHEMERAL_MIN)
 #define PORT_ATTEMPTS 2048
 
-enum purpose { FOR_TABLE, FOR_ISN, FOR_TIMESTAMP, FOR_PORT };
+enum purpose { FOR_TABLE, FOR_ISN, FOR_TIMESTAMP, FOR_PORT, FOR_COOKIE };
 
+// extra: mixed in for FOR_COOKIE only.
 static uint64_t keyed_hash(
-	const struct tcp_stack *s, const struct tcp_flow *f, enum purpose purpose)
+	const struct tcp_stack *s, const struct tcp_flow *f, enum purpose purpose, uint64_t extra)
 {
-	uint8_t in[40];
+	uint8_t in[48];
 	size_t n = 0;
 	// Three words instead of five for IPv4; the lengths keep the families apart.
 	size_t skip = ip_is_v4(&f->local) && ip_is_v4(&f->remote) ? 12 : 0;
@@ -26,12 +27,16 @@ static uint64_t keyed_hash(
 	n += 4;
 	if (purpose != FOR_TABLE)
 		in[n++] = (uint8_t)purpose;
+	if (purpose == FOR_COOKIE) {
+		memcpy(in + n, &extra, sizeof(extra));
+		n += sizeof(extra);
+	}
 	return siphash24(s->conf.secret, in, n);
 }
 
 uint32_t tcp_flow_hash(const struct tcp_stack *s, const struct tcp_flow *f)
 {
-	return (uint32_t)keyed_hash(s, f, FOR_TABLE);
+	return (uint32_t)keyed_hash(s, f, FOR_TABLE, 0);
 }
 
 bool tcp_flow_eq(const struct tcp_flow *a, const struct tcp_flow *b)
@@ -66,18 +71,24 @@ void tcp_table_remove(struct tcp_conn *c)
 
 uint32_t tcp_isn(const struct tcp_stack *s, const struct tcp_flow *f)
 {
-	return (uint32_t)(tcp_now(s) / 4000) + (uint32_t)keyed_hash(s, f, FOR_ISN);
+	return (uint32_t)(tcp_now(s) / 4000) + (uint32_t)keyed_hash(s, f, FOR_ISN, 0);
 }
 
 uint32_t tcp_ts_offset(const struct tcp_stack *s, const struct tcp_flow *f)
 {
-	return (uint32_t)keyed_hash(s, f, FOR_TIMESTAMP);
+	return (uint32_t)keyed_hash(s, f, FOR_TIMESTAMP, 0);
+}
+
+uint32_t tcp_cookie_hash(
+	const struct tcp_stack *s, const struct tcp_flow *f, uint32_t peer_isn, uint32_t what)
+{
+	return (uint32_t)keyed_hash(s, f, FOR_COOKIE, (uint64_t)peer_isn << 32 | what);
 }
 
 uint16_t tcp_pick_port(struct tcp_stack *s, struct tcp_flow *f)
 {
 	f->local_port = 0;
-	uint64_t offset = keyed_hash(s, f, FOR_PORT); // RFC 6056 3.3.3
+	uint64_t offset = keyed_hash(s, f, FOR_PORT, 0); // RFC 6056 3.3.3
 	for (unsigned i = 0; i < PORT_ATTEMPTS; i++) {
 		f->local_port =
 			(uint16_t)(EPHEMERAL_MIN + (offset + s->next_port++) % EPHEMERAL_COUNT);

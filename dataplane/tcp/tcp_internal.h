@@ -207,6 +207,7 @@ struct tcp_stack {
 	struct rand rand;
 	uint32_t next_port;
 	uint32_t n_conns, n_half_open;
+	uint64_t cookies_until_ns; // such ACKs are believed
 	uint8_t rcv_wscale;
 	struct tcp_listener listeners[TCP_MAX_LISTENERS];
 	struct tcp_listener *free_listeners;
@@ -320,6 +321,8 @@ void tcp_table_add(struct tcp_conn *);
 void tcp_table_remove(struct tcp_conn *);
 uint32_t tcp_isn(const struct tcp_stack *, const struct tcp_flow *); // RFC 6528
 uint32_t tcp_ts_offset(const struct tcp_stack *, const struct tcp_flow *);
+uint32_t tcp_cookie_hash(
+	const struct tcp_stack *, const struct tcp_flow *, uint32_t peer_isn, uint32_t what);
 uint16_t tcp_pick_port(struct tcp_stack *, struct tcp_flow *); // RFC 6056; 0 = none free
 
 // listen.c
@@ -327,6 +330,9 @@ struct tcp_listener *tcp_listener_find(struct tcp_stack *, const struct ip_addr 
 // iss_floor: RFC 6191's lower bound of our sequence number, or NULL.
 void tcp_listener_syn(struct tcp_stack *, const struct tcp_flow *, uint32_t hash,
 	const struct tcp_seg *, const uint32_t *iss_floor);
+// An ACK to a listener, of no connection: true = it answers a cookie of ours and was taken.
+bool tcp_listener_cookie(
+	struct tcp_stack *, const struct tcp_flow *, uint32_t hash, struct tcp_seg *);
 // The handshake of a passive connection completed. False = it is gone.
 bool tcp_listener_accept(struct tcp_conn *);
 
@@ -385,6 +391,8 @@ void tcp_timer_fire(struct twheel_timer *);
 void tcp_rtx_start(struct tcp_conn *); // from now
 bool tcp_may_probe_tail(const struct tcp_conn *);
 void tcp_rtt_sample(struct tcp_conn *, uint64_t rtt_ns);
+// By the timestamp that the segment echoes (RFC 7323 4). False = it has none that makes sense.
+bool tcp_rtt_sample_echo(struct tcp_conn *, const struct tcp_seg *);
 
 // timewait.c
 void tcp_tw_add(struct tcp_conn *);

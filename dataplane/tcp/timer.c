@@ -55,6 +55,15 @@ void tcp_rtt_sample(struct tcp_conn *c, uint64_t rtt)
 	c->rto_ns = rto < TCP_RTO_MIN ? TCP_RTO_MIN : rto > TCP_RTO_MAX ? TCP_RTO_MAX : rto;
 }
 
+bool tcp_rtt_sample_echo(struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	uint32_t ms = tcp_ts_now(c) - seg->opts.ts_ecr;
+	if (!c->ts_on || !seg->opts.ts_ecr || ms >= TCP_RTO_MAX / TCP_MS)
+		return false;
+	tcp_rtt_sample(c, ms * TCP_MS);
+	return true;
+}
+
 static void backoff(struct tcp_conn *c)
 {
 	if (c->n_backoff < UINT8_MAX)

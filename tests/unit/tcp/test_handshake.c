@@ -252,7 +252,86 @@ static void half_open_connections_are_capped(void **state)
 		IN(.flags = SYN, .seq = 0, .from = port, .opts = PLAIN);
 	rig_skip();
 	assert_int_equal(rig.stack->n_half_open, 4);
-	assert_int_equal(rig_count(TCP_DROP_HALF_OPEN_FULL), 2);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 4);
+	assert_int_equal(rig_count(TCP_COOKIES_OUT), 2);
+}
+
+static void flood(void)
+{
+	for (uint16_t port = 1; port <= 4; port++)
+		IN(.flags = SYN, .seq = 0, .from = port, .opts = PLAIN);
+	rig_skip();
+}
+
+// RFC 4987 3.6.
+static void in_a_flood_the_ack_of_a_cookie_opens_the_connection(void **state)
+{
+	flood();
+	IN(.flags = SYN, .seq = 0,
+		.opts = {.has_mss = true,
+			.mss = 1450,
+			.has_ts = true,
+			.ts_val = 5,
+			.sack_ok = true});
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, SYN | ACK);
+	assert_int_equal(o->ack, 1);
+	assert_int_equal(o->opts.mss, 1460);
+	assert_false(o->opts.has_ts || o->opts.sack_ok || o->opts.has_wscale);
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 4); // nothing is kept of it
+	uint32_t iss = rig.iss;
+	rig_after_ms(100000); // the flood's half-open connections end, the cookie is still good
+	rig_skip();
+	rig.iss = iss; // not that of a SYN-ACK to the flood
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "GET");
+	assert_non_null(rig.conn);
+	assert_int_equal(rig.n_got, 3);
+	assert_int_equal(rig_count(TCP_COOKIES_TAKEN), 1);
+	assert_int_equal(rig.stack->n_half_open, 0);
+	rig_write_n(2000);
+	o = rig_out();
+	assert_int_equal(o->len, 1440); // the largest known size below the offer
+	assert_int_equal(o->seq, 1);
+	assert_int_equal(o->ack, 4);
+}
+
+static void a_forged_or_stale_cookie_is_reset(void **state)
+{
+	flood();
+	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
+	rig_skip();
+	for (uint32_t bit = 0; bit < 32; bit++) {
+		IN(.flags = ACK, .seq = 1, .ack = 1 ^ UINT32_C(1) << bit);
+		assert_int_equal(rig_out()->flags, RST);
+	}
+	IN(.flags = ACK, .seq = 2, .ack = 1); // another number of theirs
+	assert_int_equal(rig_out()->flags, RST);
+	IN(.flags = ACK, .seq = 1, .ack = 1, .from = 40001); // another flow
+	assert_int_equal(rig_out()->flags, RST);
+	uint32_t iss = rig.iss;
+	rig_after_ms(100000);
+	flood(); // goes on, so that cookies are still believed
+	IN(.flags = SYN, .seq = 0, .from = 9, .opts = PLAIN);
+	rig_after_ms(28000);
+	rig_skip();
+	rig.iss = iss;
+	IN(.flags = ACK, .seq = 1, .ack = 1);
+	assert_int_equal(rig_out()->flags, RST);
+	assert_null(rig.conn);
+	assert_int_equal(rig_count(TCP_COOKIES_TAKEN), 0);
+}
+
+static void without_a_flood_no_ack_is_taken_for_a_cookie(void **state)
+{
+	flood();
+	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
+	struct out good = *rig_out();
+	uint32_t iss = rig.iss;
+	rig_restart(); // same secret, same time, no flood seen
+	rig.iss = iss;
+	IN(.flags = ACK, .seq = 1, .ack = good.seq + 1);
+	assert_int_equal(rig_out()->flags, RST);
+	assert_null(rig.conn);
 }
 
 static void connections_are_capped(void **state)
@@ -362,8 +441,10 @@ RUN_SUITE("tcp/handshake", CASE(an_active_open_takes_three_segments),
 	CASE(a_wrong_third_segment_is_answered_by_reset), CASE(a_reset_ends_a_half_open_connection),
 	CASE(a_refused_accept_resets),
 	CASE(after_unlisten_new_connections_are_reset_and_old_ones_stay),
-	CASE(half_open_connections_are_capped), CASE(connections_are_capped),
-	CASE(one_address_and_port_has_one_listener),
+	CASE(half_open_connections_are_capped),
+	CASE(in_a_flood_the_ack_of_a_cookie_opens_the_connection),
+	CASE(a_forged_or_stale_cookie_is_reset), CASE(without_a_flood_no_ack_is_taken_for_a_cookie),
+	CASE(connections_are_capped), CASE(one_address_and_port_has_one_listener),
 	CASE(an_offered_mss_below_536_is_raised_and_counted),
 	CASE(without_an_mss_option_segments_carry_536), CASE(the_mtu_bounds_the_peers_mss),
 	CASE(the_peers_window_scale_applies_after_the_syn),
