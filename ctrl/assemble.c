@@ -19,7 +19,7 @@
 #include "lb/snapshot.h"
 #include "lb/subchannel.h"
 
-#include <inttypes.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,10 +29,17 @@
 #define MAX_LIVE 3
 #define HOLD_NS UINT64_C(100000000)
 
+// What could not be applied (too large, no memory) is tried again this often: clusters that left may
+// have made room.
+#define RETRY_NS UINT64_C(1000000000)
+
 struct assembled_frontend {
-	struct xds_config *config; // counted; NULL = none
-	struct lb_route_table *table; // counted; compiled from config's routes
-	char *error; // owned; "" = serves
+	struct xds_config *applied; // counted; serves; NULL = none
+	struct lb_route_table *table; // counted; compiled from applied's routes
+	struct xds_config *wanted; // counted; refused so far; NULL = none
+	uint64_t retry_ns; // when `wanted` is tried again
+	char *error; // owned; why there is no table; never ""
+	char *refusal; // owned; why `wanted` is not applied; "" = nothing is refused
 };
 
 struct assembler {
@@ -41,7 +48,7 @@ struct assembler {
 	struct lb_connectivity *connectivity;
 	struct cluster_set *clusters;
 	struct lb_snapshot *next; // owned: what the next publish shows; NULL = nothing changed
-	bool retry; // memory ran out in between: configure again at the next tick
+	bool redraft; // memory ran out over `next`: it is to be made anew
 	bool leaving; // some cluster waits for its last request
 	uint64_t n_published;
 	uint64_t held_since_ns; // 0 = no change waits
@@ -61,7 +68,7 @@ static void draft_cluster(struct assembler *a, uint32_t id, struct lb_cluster *c
 {
 	struct lb_snapshot *s = draft(a);
 	if (!s || lb_snapshot_set_cluster(s, id, cluster))
-		a->retry = true;
+		a->redraft = true;
 }
 
 static void on_cluster_change(void *ctx, struct lb_cluster *cluster)
@@ -106,7 +113,8 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 	bool ok = a->clusters != NULL;
 	for (uint32_t i = 0; i < n; i++) {
 		a->frontends[i].error = strdup("no configuration has been received yet");
-		ok = ok && a->frontends[i].error;
+		a->frontends[i].refusal = strdup("");
+		ok = ok && a->frontends[i].error && a->frontends[i].refusal;
 	}
 	if (!ok) {
 		assembler_free(a);
@@ -123,22 +131,24 @@ void assembler_free(struct assembler *a)
 	lb_snapshot_free(a->next);
 	lb_connectivity_free(a->connectivity);
 	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
-		xds_config_put(a->frontends[i].config);
+		xds_config_put(a->frontends[i].applied);
+		xds_config_put(a->frontends[i].wanted);
 		lb_route_table_put(a->frontends[i].table);
 		free(a->frontends[i].error);
+		free(a->frontends[i].refusal);
 	}
 	free(a);
 }
 
 // Frontends.
 
-static bool set_error(struct assembled_frontend *f, const char *text)
+static bool set_text(char **text, const char *value)
 {
-	char *copy = strdup(text);
+	char *copy = strdup(value);
 	if (!copy)
 		return false;
-	free(f->error);
-	f->error = copy;
+	free(*text);
+	*text = copy;
 	return true;
 }
 
@@ -146,8 +156,13 @@ static void draft_frontend(struct assembler *a, uint32_t i)
 {
 	struct assembled_frontend *f = &a->frontends[i];
 	struct lb_snapshot *s = draft(a);
-	if (!s || lb_snapshot_set_frontend(s, i, f->error[0] ? NULL : f->table, f->error))
-		a->retry = true;
+	if (!s || lb_snapshot_set_frontend(s, i, f->table, f->table ? "" : f->error))
+		a->redraft = true;
+}
+
+static bool is_named(const struct xds_config *config, const char *cluster)
+{
+	return config && xds_config_find_cluster(config, cluster);
 }
 
 static void count_users(struct assembler *a)
@@ -157,78 +172,92 @@ static void count_users(struct assembler *a)
 	for (uint32_t i = 0; i < n; i++) {
 		struct cluster *c = cluster_set_at(a->clusters, i);
 		c->n_users = 0;
-		for (uint32_t f = 0; f < a->conf.config->n_frontends; f++)
-			if (a->frontends[f].config &&
-				xds_config_find_cluster(a->frontends[f].config, c->name))
-				c->n_users++;
+		for (uint32_t j = 0; j < a->conf.config->n_frontends; j++) {
+			const struct assembled_frontend *f = &a->frontends[j];
+			c->n_users += is_named(f->applied, c->name) || is_named(f->wanted, c->name);
+		}
 		a->leaving |= c->n_users == 0;
 	}
 }
 
-static bool configure_clusters(struct assembler *a, const struct xds_config *config)
+static int configure_clusters(
+	struct assembler *a, const struct xds_config *config, struct lb_err *reterr)
 {
 	for (uint32_t i = 0; i < config->n_clusters; i++) {
-		struct lb_err err = {0};
 		uint32_t known = cluster_set_count(a->clusters);
-		struct cluster *c = cluster_set_obtain(a->clusters, config->clusters[i].name, &err);
-		if (!c) {
-			log_error("configuration not applied", "error=%s", log_quote(err.text));
-			return false;
-		}
+		struct cluster *c =
+			cluster_set_obtain(a->clusters, config->clusters[i].name, reterr);
+		if (!c)
+			return -ENOMEM;
 		if (cluster_set_count(a->clusters) != known) {
 			workers_cluster_totals(a->conf.workers, c->id, &c->before);
 			draft_cluster(a, c->id, lb_balancer_cluster(c->balancer));
 		}
-		if (cluster_configure(a->clusters, c, &config->clusters[i]))
-			return false;
+		if (cluster_configure(a->clusters, c, &config->clusters[i], reterr))
+			return -ENOMEM;
 	}
-	return true;
+	return 0;
 }
 
-static bool compile_routes(
-	struct assembler *a, struct assembled_frontend *f, struct xds_config *config)
+// The table of a configuration: the one that serves, when its resource is the same. Counted.
+static struct lb_route_table *table_for(const struct assembler *a,
+	const struct assembled_frontend *f, const struct xds_config *config, struct lb_err *reterr)
 {
-	bool same = f->table && f->config && f->config->routes == config->routes &&
-	            f->config->vhost == config->vhost;
-	if (same)
-		return true;
-	struct lb_err err = {0};
-	struct lb_route_table *table =
-		route_compile(config->routes, config->vhost, a->clusters, &err);
-	if (!table) {
-		log_error("routes not applied", "error=%s", log_quote(err.text));
-		return false;
+	if (f->table && f->applied && f->applied->routes == config->routes &&
+		f->applied->vhost == config->vhost)
+		return lb_route_table_get(f->table);
+	return route_compile(config->routes, config->vhost, a->clusters, reterr);
+}
+
+// Tries to make `wanted` the configuration that serves. On failure the applied one serves on.
+static void try_wanted(struct assembler *a, uint32_t i)
+{
+	struct assembled_frontend *f = &a->frontends[i];
+	const char *name = a->conf.config->frontends[i].name;
+	struct lb_err err = {.text = "out of memory"};
+	struct lb_route_table *table = NULL;
+	if (configure_clusters(a, f->wanted, &err) == 0)
+		table = table_for(a, f, f->wanted, &err);
+	if (!table || !set_text(&f->refusal, "")) {
+		lb_route_table_put(table);
+		f->retry_ns = twheel_now(a->conf.wheel) + RETRY_NS;
+		if (strcmp(f->refusal, err.text) != 0)
+			log_error("configuration refused", "frontend=%s serves=%s error=%s",
+				log_quote(name), f->applied ? "the-last-good-one" : "nothing",
+				log_quote(err.text));
+		set_text(&f->refusal, err.text);
+		if (!f->applied && set_text(&f->error, err.text))
+			draft_frontend(a, i);
+		return;
 	}
 	lb_route_table_put(f->table);
 	f->table = table;
-	return true;
+	xds_config_put(f->applied);
+	f->applied = f->wanted;
+	f->wanted = NULL;
+	draft_frontend(a, i);
+	log_info("configuration", "frontend=%s clusters=%u", log_quote(name),
+		f->applied->n_clusters);
 }
 
 void assembler_update(struct assembler *a, uint32_t frontend, struct xds_config *config)
 {
 	struct assembled_frontend *f = &a->frontends[frontend];
-	// On failure the last good state serves on, and every tick tries again.
-	bool applied =
-		configure_clusters(a, config) && compile_routes(a, f, config) && set_error(f, "");
-	a->retry |= !applied;
 	xds_config_get(config);
-	xds_config_put(f->config);
-	f->config = config;
-	if (applied)
-		draft_frontend(a, frontend);
+	xds_config_put(f->wanted);
+	f->wanted = config;
+	try_wanted(a, frontend);
 	count_users(a);
-	log_info("configuration", "frontend=%s clusters=%u applied=%s",
-		log_quote(a->conf.config->frontends[frontend].name), config->n_clusters,
-		applied ? "yes" : "later");
 }
 
 void assembler_fail(struct assembler *a, uint32_t frontend, const char *text)
 {
 	struct assembled_frontend *f = &a->frontends[frontend];
-	if (!set_error(f, text[0] ? text : "no configuration"))
-		return;
-	xds_config_put(f->config);
-	f->config = NULL;
+	set_text(&f->error, text[0] ? text : "no configuration"); // else an older reason stays
+	f->refusal[0] = 0;
+	xds_config_put(f->applied);
+	xds_config_put(f->wanted);
+	f->applied = f->wanted = NULL;
 	lb_route_table_put(f->table);
 	f->table = NULL;
 	draft_frontend(a, frontend);
@@ -240,24 +269,31 @@ void assembler_event(struct assembler *a, uint32_t worker, const struct lb_event
 	lb_connectivity_event(a->connectivity, worker, event);
 }
 
-// What a lack of memory left undone, from the configurations that are kept.
-static void try_again(struct assembler *a)
+static void redraft(struct assembler *a)
 {
-	a->retry = false;
-	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
-		struct assembled_frontend *f = &a->frontends[i];
-		if (f->config) {
-			lb_route_table_put(f->table);
-			f->table = NULL;
-			assembler_update(a, i, f->config);
-		} else {
-			draft_frontend(a, i);
-		}
-	}
-	for (uint32_t i = 0; i < cluster_set_count(a->clusters); i++) {
+	lb_snapshot_free(a->next);
+	a->next = NULL;
+	a->redraft = false;
+	for (uint32_t i = 0; i < a->conf.config->n_frontends && !a->redraft; i++)
+		draft_frontend(a, i);
+	for (uint32_t i = 0; i < cluster_set_count(a->clusters) && !a->redraft; i++) {
 		struct cluster *c = cluster_set_at(a->clusters, i);
 		draft_cluster(a, c->id, lb_balancer_cluster(c->balancer));
 	}
+}
+
+static void retry_wanted(struct assembler *a)
+{
+	bool tried = false;
+	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
+		struct assembled_frontend *f = &a->frontends[i];
+		if (!f->wanted || twheel_now(a->conf.wheel) < f->retry_ns)
+			continue;
+		try_wanted(a, i);
+		tried = true;
+	}
+	if (tried)
+		count_users(a);
 }
 
 // A cluster can go when no snapshot that a worker may still read routes to it, and no request that
@@ -271,7 +307,7 @@ static void drop_left_clusters(struct assembler *a)
 		if (c->n_users || workers_cluster_active(a->conf.workers, c->id))
 			continue;
 		draft_cluster(a, c->id, NULL);
-		if (a->retry)
+		if (a->redraft)
 			return;
 		cluster_set_drop(a->clusters, c);
 	}
@@ -292,9 +328,10 @@ void assembler_tick(struct assembler *a)
 {
 	a->n_live = lb_slot_reclaim(a->conf.slot);
 	drop_left_clusters(a);
-	if (a->retry)
-		try_again(a);
-	if (!a->next || a->retry || must_hold(a))
+	retry_wanted(a);
+	if (a->redraft)
+		redraft(a);
+	if (!a->next || a->redraft || must_hold(a))
 		return;
 	lb_slot_publish(a->conf.slot, a->next);
 	a->next = NULL;
@@ -305,7 +342,7 @@ void assembler_tick(struct assembler *a)
 bool assembler_ready(const struct assembler *a)
 {
 	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++)
-		if (a->frontends[i].error[0])
+		if (!a->frontends[i].table)
 			return false;
 	return a->next == NULL;
 }
@@ -330,6 +367,16 @@ static uint32_t count_ready(const struct cluster *c)
 	return n;
 }
 
+// What a request would hear. A picker in this state looks at nothing.
+static const char *why_failing(const struct lb_cluster *c)
+{
+	if (c->state != LB_TRANSIENT_FAILURE)
+		return "";
+	struct lb_pick_ctx nothing = {0};
+	struct lb_pick pick = c->picker->pick(c->picker, &nothing);
+	return pick.kind == LB_PICK_FAIL ? pick.text : "";
+}
+
 void assembler_each_cluster(const struct assembler *a,
 	void (*fn)(void *ctx, const struct assembler_cluster_info *), void *ctx)
 {
@@ -340,7 +387,7 @@ void assembler_each_cluster(const struct assembler *a,
 			.name = c->name,
 			.id = c->id,
 			.state = now->state,
-			.detail = now->state == LB_TRANSIENT_FAILURE ? c->note : "",
+			.detail = why_failing(now),
 			.leaving = c->n_users == 0,
 			.n_endpoints = c->n_subchannels,
 			.n_ready = count_ready(c),
@@ -369,5 +416,11 @@ void assembler_each_endpoint(const struct assembler *a, const char *cluster,
 
 const char *assembler_frontend_error(const struct assembler *a, uint32_t frontend)
 {
-	return a->frontends[frontend].error;
+	const struct assembled_frontend *f = &a->frontends[frontend];
+	return f->table ? "" : f->error;
+}
+
+const char *assembler_frontend_refusal(const struct assembler *a, uint32_t frontend)
+{
+	return a->frontends[frontend].refusal;
 }

@@ -68,3 +68,5 @@ void assembler_each_endpoint(const struct assembler *, const char *cluster,
 	void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx);
 // "" = serves; else why the frontend has no routes.
 const char *assembler_frontend_error(const struct assembler *, uint32_t frontend);
+// "" = the newest configuration serves; else why it does not, and an earlier one does (if any).
+const char *assembler_frontend_refusal(const struct assembler *, uint32_t frontend);

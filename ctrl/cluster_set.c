@@ -272,28 +272,27 @@ static int fail(struct cluster_set *s, struct cluster *c, const struct xds_clust
 	return ret ? ret : hold_subchannels(s, c, NULL, 0);
 }
 
-int cluster_configure(
-	struct cluster_set *s, struct cluster *c, const struct xds_cluster_config *conf)
+int cluster_configure(struct cluster_set *s, struct cluster *c,
+	const struct xds_cluster_config *conf, struct lb_err *reterr)
 {
 	bool failed = !conf->cluster;
 	const char *note = failed ? conf->error : conf->resolution_note;
-	bool first = c->n_subchannels == 0 && !c->endpoints && !c->note[0];
-	if (!first && failed == c->failed && conf->endpoints == c->endpoints &&
+	if (c->configured && failed == c->failed && conf->endpoints == c->endpoints &&
 		strcmp(note, c->note) == 0)
 		return 0;
 	char *copy = strdup(note);
-	if (!copy)
-		return -ENOMEM;
-	int ret = failed ? fail(s, c, conf) : balance(s, c, conf);
-	if (ret) {
+	if (!copy || (failed ? fail(s, c, conf) : balance(s, c, conf))) {
 		free(copy);
-		return ret;
+		lb_err_set(reterr, "cluster '%s': out of memory, or more than %d endpoints in all",
+			c->name, LB_MAX_ENDPOINTS);
+		return -ENOMEM;
 	}
 	if (conf->endpoints)
 		xds_res_get(&conf->endpoints->base);
 	if (c->endpoints)
 		xds_res_put(&c->endpoints->base);
 	c->endpoints = conf->endpoints;
+	c->configured = true;
 	c->failed = failed;
 	free(c->note);
 	c->note = copy;

@@ -27,6 +27,7 @@ struct cluster {
 	struct res_endpoints *endpoints; // counted; what the balancer was given, NULL = none
 	char *note; // owned; resolution note or error it was given with
 	struct cluster_totals before; // what the workers counted for this id before it came
+	bool configured; // at least once
 	bool failed; // in error instead of balanced
 	// One reference each, so that operators see an endpoint as long as the cluster has it.
 	struct lb_subchannel **subchannels;
@@ -53,6 +54,6 @@ struct cluster *cluster_set_obtain(struct cluster_set *, const char *name, struc
 // Forgets a cluster that nobody uses; its id may be given away again.
 void cluster_set_drop(struct cluster_set *, struct cluster *);
 // Gives its balancer what the configuration says now; nothing when that is the same as before.
-// 0 or -ENOMEM (the earlier state stays).
-[[nodiscard]] int cluster_configure(
-	struct cluster_set *, struct cluster *, const struct xds_cluster_config *);
+// 0, or -ENOMEM with reterr: no memory, or too many endpoints (the earlier state stays).
+[[nodiscard]] int cluster_configure(struct cluster_set *, struct cluster *,
+	const struct xds_cluster_config *, struct lb_err *reterr);

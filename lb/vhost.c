@@ -27,10 +27,19 @@ struct lb_vhost_index {
 	int any; // -1 = none
 };
 
-// `*x` is a suffix even when x holds more stars: those are literal (VH-07). False = bad domain.
-static bool pattern_parse(struct str domain, struct pattern *ret)
+bool lb_domain_is_valid(struct str domain)
 {
 	if (domain.len == 0)
+		return false;
+	bool at_an_end = domain.p[0] == '*' || domain.p[domain.len - 1] == '*';
+	return at_an_end || !memchr(domain.p, '*', domain.len);
+}
+
+// `*x` is a suffix and `x*` a prefix even when x holds more stars: those are literal (VH-07).
+// False = bad domain.
+static bool pattern_parse(struct str domain, struct pattern *ret)
+{
+	if (!lb_domain_is_valid(domain))
 		return false;
 	if (domain.p[0] == '*') {
 		struct str rest = {domain.p + 1, domain.len - 1};
@@ -41,7 +50,7 @@ static bool pattern_parse(struct str domain, struct pattern *ret)
 		*ret = (struct pattern){PREFIX, {domain.p, domain.len - 1}};
 	else
 		*ret = (struct pattern){EXACT, domain};
-	return !memchr(ret->text.p, '*', ret->text.len);
+	return true;
 }
 
 // Comparison ignores ASCII case (VH-05) and knows no ports (VH-06); a star covers at least one

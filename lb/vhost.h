@@ -13,6 +13,8 @@
 struct lb_vhost_conf;
 struct lb_vhost_index;
 
+// Not empty, and a star only at its start or its end makes it a pattern (VH-07).
+bool lb_domain_is_valid(struct str domain);
 // NULL = no memory, or a bad domain; reterr says which.
 struct lb_vhost_index *lb_vhost_index_new(
 	const struct lb_vhost_conf *, uint32_t n_vhosts, struct lb_err *reterr);

@@ -3,6 +3,7 @@
 
 #include "ctrl/res/common.h"
 #include "ctrl/res/route_decode.h"
+#include "lb/vhost.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,10 +20,9 @@ typedef Envoy__Config__Route__V3__WeightedCluster Weighted;
 // routing.md VH-07.
 static int check_domain(const char *d, struct lb_err *err)
 {
-	size_t len = strlen(d);
-	if (len == 0)
+	if (!d[0])
 		return lb_err_set(err, "domains: an empty domain");
-	if (strchr(d, '*') && d[0] != '*' && d[len - 1] != '*')
+	if (!lb_domain_is_valid(str_from(d)))
 		return lb_err_set(
 			err, "domains: \"%.128s\": '*' may stand only at the start or the end", d);
 	return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cmocka, with the includes it wants before itself. The only file that includes it.
+// Thread: the test's own.
 #pragma once
 
 // clang-format off

@@ -216,7 +216,7 @@ static void chaos(uint64_t seed)
 		case 6:
 		case 7:
 			masks[i % 2] = (uint32_t)rand_below(world_rand(w), 15) + 1;
-			// fall through
+			[[fallthrough]];
 		default:
 			control_set_endpoints(&w->control, i % 2, HOST_BACKENDS, masks[i % 2]);
 		}

@@ -10,6 +10,7 @@
 #include "ctrl/res/route.h"
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
+#include "lb/limits.h"
 #include "lb/req.h"
 #include "lb/route.h"
 #include "lb/slot.h"
@@ -359,6 +360,74 @@ static void a_storm_of_changes_becomes_few_snapshots(void **state)
 	xds_res_put(&e->base);
 }
 
+// A configuration that can never fit is refused with the limit, and the last good one serves on.
+static void a_configuration_beyond_a_limit_is_refused_and_the_last_good_one_serves(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	settle(w);
+	uint32_t n = LB_MAX_CLUSTERS + 1;
+	char(*texts)[12] = calloc(n, sizeof(*texts));
+	const char **names = calloc(n, sizeof(*names));
+	struct res_endpoints **endpoints = calloc(n, sizeof(struct res_endpoints *));
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "c%06u", i);
+		names[i] = texts[i];
+	}
+	apply(w, &green_vhost, names, endpoints, n);
+	assert_non_null(strstr(assembler_frontend_refusal(w->assembler, 0), "more than 16384"));
+	assert_string_equal(assembler_frontend_error(w->assembler, 0), "");
+	uint64_t published = assembler_n_snapshots(w->assembler);
+	settle(w);
+	assert_int_not_equal(route(w, "/x"), UINT32_MAX); // blue's table is there
+	// Others' changes still get through, and a configuration that fits is taken at once.
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	settle(w);
+	assert_string_equal(assembler_frontend_refusal(w->assembler, 0), "");
+	assert_true(assembler_n_snapshots(w->assembler) > published);
+	free(texts);
+	free(names);
+	free(endpoints);
+	xds_res_put(&e->base);
+}
+
+// The routes name a cluster that the configuration lacks: cannot be, and must not stop the rest.
+static void routes_that_do_not_compile_are_refused_and_publishing_goes_on(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	apply(w, &green_vhost, (const char *[]){"blue"}, &e, 1);
+	turns(w, 1);
+	assert_non_null(strstr(assembler_frontend_error(w->assembler, 0), "cluster 'green'"));
+	assert_false(assembler_ready(w->assembler));
+	assert_non_null(strstr(lb_slot_current(w->slot)->frontends[0].error, "cluster 'green'"));
+	uint64_t published = assembler_n_snapshots(w->assembler);
+	struct lb_event up = {LB_EVENT_CONNECTED, expect_command(w, LB_COMMAND_CONNECT), ""};
+	assert_true(spsc_write(&w->link->events, &up));
+	turns(w, 2);
+	assert_true(assembler_n_snapshots(w->assembler) > published);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	turns(w, 60);
+	assert_true(assembler_ready(w->assembler));
+	xds_res_put(&e->base);
+}
+
+static void see_detail(void *ctx, const struct assembler_cluster_info *info)
+{
+	snprintf(ctx, 128, "%s", info->detail);
+}
+
+static void a_failing_cluster_says_what_its_requests_hear(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *none = NULL;
+	char detail[128] = "";
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &none, 1);
+	assembler_each_cluster(w->assembler, see_detail, detail);
+	assert_non_null(strstr(detail, "no such cluster"));
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is_not_ready),
@@ -370,4 +439,7 @@ RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is
 	CASE(a_cluster_that_left_stays_until_its_last_request_ends),
 	CASE(a_cluster_that_comes_back_in_time_is_the_same_one),
 	CASE(endpoints_nobody_wants_any_more_are_released),
-	CASE(a_storm_of_changes_becomes_few_snapshots))
+	CASE(a_storm_of_changes_becomes_few_snapshots),
+	CASE(a_configuration_beyond_a_limit_is_refused_and_the_last_good_one_serves),
+	CASE(routes_that_do_not_compile_are_refused_and_publishing_goes_on),
+	CASE(a_failing_cluster_says_what_its_requests_hear))
