@@ -29,8 +29,8 @@
 #define MAX_LIVE 3
 #define HOLD_NS UINT64_C(100000000)
 
-// What could not be applied (too large, no memory) is tried again this often: clusters that left may
-// have made room.
+// What could not be applied (too large, no memory) is tried again this often: clusters that left
+// may have made room.
 #define RETRY_NS UINT64_C(1000000000)
 
 struct assembled_frontend {
