@@ -95,6 +95,7 @@ int lb_balancer_update(struct lb_balancer *b, const struct lb_policy_config *con
 			.subchannel_put = subchannel_put,
 			.publish = publish,
 			.ctx = b,
+			.wheel = lb_connectivity_wheel(b->env.connectivity),
 		};
 		b->policy = lb_policy_round_robin.new(&helper);
 	}

@@ -160,6 +160,11 @@ void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const str
 	}
 }
 
+struct twheel *lb_connectivity_wheel(const struct lb_connectivity *c)
+{
+	return c->env.wheel;
+}
+
 struct lb_endpoint_table *lb_connectivity_endpoints(struct lb_connectivity *c)
 {
 	return c->endpoints;

@@ -39,6 +39,7 @@ void lb_connectivity_put(struct lb_connectivity *, struct lb_subchannel *);
 // that nobody uses any more.
 void lb_connectivity_event(struct lb_connectivity *, uint32_t worker, const struct lb_event *);
 
+struct twheel *lb_connectivity_wheel(const struct lb_connectivity *); // the env's
 struct lb_endpoint_table *lb_connectivity_endpoints(struct lb_connectivity *);
 // For operators: the subchannel that serves an endpoint; borrowed, NULL = none.
 struct lb_subchannel *lb_connectivity_find(const struct lb_connectivity *, uint32_t endpoint_id);

@@ -11,7 +11,7 @@
 struct lb_picker;
 struct lb_policy;
 struct lb_subchannel;
-struct rand;
+struct twheel;
 
 // What a policy may ask of its parent.
 struct lb_policy_helper {
@@ -20,10 +20,11 @@ struct lb_policy_helper {
 	struct lb_subchannel *(*subchannel_get)(void *ctx, const struct ip_port *);
 	void (*subchannel_put)(void *ctx, struct lb_subchannel *);
 	// New state and picker; the reference to the picker moves to the parent, also on failure.
-	// May be called inside update() and any subchannel event. 0, or -ENOMEM: the parent still
-	// has the old one; try again at the next event.
+	// May be called inside update(), any subchannel event, and a timer. 0, or -ENOMEM: the
+	// parent still has the old one; try again.
 	int (*publish)(void *ctx, enum lb_state, struct lb_picker *);
 	void *ctx;
+	struct twheel *wheel; // ctrl's
 };
 
 struct lb_policy_endpoint {
@@ -42,7 +43,6 @@ struct lb_policy_ops {
 	struct lb_policy *(*new)(const struct lb_policy_helper *); // NULL = no memory
 	int (*update)(struct lb_policy *,
 		const struct lb_policy_config *); // 0 or -ENOMEM (old list stays)
-	void (*exit_idle)(struct lb_policy *);
 	void (*free)(struct lb_policy *); // NULL is fine
 };
 struct lb_policy {

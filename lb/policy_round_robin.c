@@ -2,6 +2,7 @@
 // round_robin (lb-tree.md RR-01..RR-04): connects every endpoint and keeps it so; picks walk the
 // READY ones in a cycle. The place in the cycle belongs to the picking worker (MC-09).
 #include "lb/base/check.h"
+#include "lb/base/twheel.h"
 #include "lb/picker.h"
 #include "lb/policy.h"
 #include "lb/subchannel.h"
@@ -16,6 +17,7 @@
 // Guesses at another endpoint, when this worker lacks a connection to the one whose turn it is.
 // Guessing spreads the load that walking on would give to the neighbour.
 #define N_GUESSES 8
+#define RETRY_NS 1000000000ull // after running out of memory
 
 struct picker {
 	struct lb_picker base;
@@ -50,6 +52,7 @@ struct round_robin {
 	char last_error[192]; // of the last attempt that failed
 	enum lb_state published;
 	bool is_published; // and nothing that the picker holds has changed since
+	struct twheel_timer retry; // of what could not be published
 };
 
 static bool has_connection(const struct lb_pick_ctx *ctx, const struct lb_endpoint *e)
@@ -147,10 +150,17 @@ static void publish(struct round_robin *rr)
 		p = lb_picker_new_queue();
 	else
 		p = fail_picker_new(rr);
-	// Without memory the old picker stays until the next event tries again.
 	rr->is_published = p && rr->helper.publish(rr->helper.ctx, state, p) == 0;
+	twheel_cancel(rr->helper.wheel, &rr->retry);
 	if (rr->is_published)
 		rr->published = state;
+	else // the old picker stays meanwhile
+		twheel_arm(rr->helper.wheel, &rr->retry, twheel_now(rr->helper.wheel) + RETRY_NS);
+}
+
+static void retry_fired(struct twheel_timer *t)
+{
+	publish((struct round_robin *)((char *)t - offsetof(struct round_robin, retry)));
 }
 
 static void list_free(struct list *l)
@@ -267,6 +277,7 @@ static struct lb_policy *round_robin_new(const struct lb_policy_helper *helper)
 	rr->base.ops = &lb_policy_round_robin;
 	rr->helper = *helper;
 	rr->note = note;
+	rr->retry.fire = retry_fired;
 	return &rr->base;
 }
 
@@ -287,16 +298,12 @@ static int round_robin_update(struct lb_policy *base, const struct lb_policy_con
 	return 0;
 }
 
-static void round_robin_exit_idle(struct lb_policy *base)
-{
-	(void)base; // never idle: every endpoint is wanted (RR-01)
-}
-
 static void round_robin_free(struct lb_policy *base)
 {
 	struct round_robin *rr = (struct round_robin *)base;
 	if (!rr)
 		return;
+	twheel_cancel(rr->helper.wheel, &rr->retry);
 	list_free(rr->pending);
 	list_free(rr->current);
 	free(rr->note);
@@ -307,6 +314,5 @@ const struct lb_policy_ops lb_policy_round_robin = {
 	.name = "round_robin",
 	.new = round_robin_new,
 	.update = round_robin_update,
-	.exit_idle = round_robin_exit_idle,
 	.free = round_robin_free,
 };

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define N_NAMES_SHOWN 5 // of what is missing
+#define RETRY_NS 1000000000ull // after running out of memory
 
 // One resource that is watched, and what is known of it.
 struct node {
@@ -35,6 +36,7 @@ struct node {
 enum outcome {
 	WAITING, // something has neither a value nor an error yet
 	FAILED, // no usable listener or routes
+	STARVED, // no memory to find out: the last config serves on
 	COMPLETE,
 };
 
@@ -56,6 +58,7 @@ struct depmgr {
 	struct node *routes; // in nodes; NULL = inline, or not known yet
 	struct xds_settled settled;
 	struct twheel_timer kick;
+	struct twheel_timer retry;
 	uint32_t n_unresolved; // nodes with neither value nor error
 	uint64_t pass;
 	struct found found;
@@ -148,11 +151,13 @@ static struct node *node_new(
 	n->next = dm->nodes;
 	dm->nodes = n;
 	dm->n_unresolved++;
-	if (xds_client_watch(dm->conf.client, type, n->name, &n->watcher)) {
-		n->failed = true;
-		dm->n_unresolved--;
-	}
-	return n;
+	if (xds_client_watch(dm->conf.client, type, n->name, &n->watcher) == 0)
+		return n;
+	dm->nodes = n->next;
+	if (map)
+		strmap_remove(map, &n->link);
+	node_free(n);
+	return NULL;
 }
 
 static struct node *find(const struct strmap *map, const char *name)
@@ -221,7 +226,7 @@ static enum outcome reach_routes(struct depmgr *dm, struct res_route_config **re
 	if (!dm->routes || strcmp(dm->routes->name, l->rds_name) != 0)
 		dm->routes = node_new(dm, &res_type_route_config, l->rds_name, NULL);
 	if (!dm->routes)
-		return fail(reterr, "no memory");
+		return STARVED;
 	dm->routes->pass = dm->pass;
 	if (dm->routes->failed)
 		return fail(reterr, error_of(dm->routes));
@@ -263,7 +268,7 @@ static enum outcome reach_clusters(struct depmgr *dm, const struct res_route_con
 	if (dm->authority) {
 		vhost = res_route_config_choose(routes, dm->authority);
 		if (vhost == -ENOMEM)
-			return fail(reterr, "no memory");
+			return STARVED;
 		if (vhost < 0) {
 			char text[512];
 			snprintf(text, sizeof(text),
@@ -276,7 +281,7 @@ static enum outcome reach_clusters(struct depmgr *dm, const struct res_route_con
 	for (uint32_t i = 0; i < routes->n_vhosts; i++)
 		if (vhost < 0 || i == (uint32_t)vhost)
 			if (!reach_vhost(dm, &routes->vhosts[i], &n))
-				return fail(reterr, "no memory");
+				return STARVED;
 	*ret_vhost = vhost;
 	*ret_n = n;
 	return COMPLETE;
@@ -291,7 +296,8 @@ static void walk(struct depmgr *dm)
 	f.outcome = reach_routes(dm, &f.routes, &f.error);
 	if (f.outcome == COMPLETE)
 		f.outcome = reach_clusters(dm, f.routes, &f.vhost, &f.n_clusters, &f.error);
-	else if (f.outcome == WAITING) // the routes are unknown: all that was needed may still be
+	// What is needed is not known yet: all that was needed may still be.
+	if (f.outcome == WAITING || f.outcome == STARVED)
 		for (struct node *n = dm->nodes; n; n = n->next)
 			if (n->type != &res_type_route_config)
 				n->pass = dm->pass;
@@ -304,23 +310,28 @@ static void walk(struct depmgr *dm)
 
 // Building
 
-// "<a>; <b>; …" of what is wrong, NULL = nothing is.
-static char *join_notes(struct xds_arena *arena, const char *const *notes, unsigned n)
+// "<a>; <b>; …" of what is wrong; NULL = nothing is. 0 or -ENOMEM.
+static int join_notes(
+	struct xds_arena *arena, const char *const *notes, unsigned n, const char **ret)
 {
 	size_t len = 0;
+	*ret = NULL;
 	for (unsigned i = 0; i < n; i++)
 		len += notes[i] ? strlen(notes[i]) + 2 : 0;
 	if (!len)
-		return NULL;
+		return 0;
 	char *text = xds_arena_alloc(arena, 1, len + 1);
-	for (unsigned i = 0; text && i < n; i++) {
+	if (!text)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++) {
 		if (!notes[i])
 			continue;
 		if (*text)
 			strcat(text, "; ");
 		strcat(text, notes[i]);
 	}
-	return text;
+	*ret = text;
+	return 0;
 }
 
 struct shared_notes {
@@ -349,10 +360,10 @@ static int fill_cluster(const struct depmgr *dm, const struct node *n, struct co
 	}
 	const char *notes[] = {shared->listener, shared->routes, n->ambient,
 		e && e->failed ? error_of(e) : NULL, e ? e->ambient : NULL, *empty ? empty : NULL};
-	c->resolution_note = join_notes(b->arena, notes, sizeof(notes) / sizeof(notes[0]));
+	int rc = join_notes(b->arena, notes, sizeof(notes) / sizeof(notes[0]), &c->resolution_note);
 	if (!c->resolution_note)
 		c->resolution_note = shared->node_id;
-	return 0;
+	return rc;
 }
 
 // NULL = no memory.
@@ -397,18 +408,21 @@ static void deliver_error(struct depmgr *dm, const char *text)
 	dm->conf.on_error(dm->conf.ctx, text);
 }
 
-// DM-05, DM-29: a change is delivered once, equal content not at all.
-static void deliver(struct depmgr *dm)
+// DM-05, DM-29: a change is delivered once, equal content not at all. False = no memory.
+static bool deliver(struct depmgr *dm)
 {
 	struct xds_config *config = build(dm);
-	if (!config || (dm->config && xds_config_eq(dm->config, config))) {
+	if (!config)
+		return false;
+	if (dm->config && xds_config_eq(dm->config, config)) {
 		xds_config_put(config);
-		return;
+		return true;
 	}
 	xds_config_put(dm->config);
 	dm->config = config;
 	set_text(&dm->error, NULL);
 	dm->conf.on_update(dm->conf.ctx, config);
+	return true;
 }
 
 static void reconcile(struct depmgr *dm)
@@ -423,11 +437,17 @@ static void reconcile(struct depmgr *dm)
 		dm->dirty = dm->reshaped = false; // the walk has read what came inside it
 		xds_client_end(dm->conf.client);
 	} while (dm->dirty);
+	bool starved = dm->found.outcome == STARVED;
 	if (dm->found.outcome == FAILED)
 		deliver_error(dm, dm->found.error ? dm->found.error : "no memory");
 	else if (dm->found.outcome == COMPLETE && dm->n_unresolved == 0)
-		deliver(dm);
+		starved = !deliver(dm);
 	dm->busy = false;
+	twheel_cancel(dm->conf.wheel, &dm->retry);
+	if (starved) { // no event may ever come: the server has said everything
+		dm->reshaped = true;
+		twheel_arm(dm->conf.wheel, &dm->retry, twheel_now(dm->conf.wheel) + RETRY_NS);
+	}
 	if (dm->dirty)
 		twheel_arm(dm->conf.wheel, &dm->kick, twheel_now(dm->conf.wheel));
 }
@@ -444,6 +464,11 @@ static void kick_fired(struct twheel_timer *t)
 	reconcile((struct depmgr *)((char *)t - offsetof(struct depmgr, kick)));
 }
 
+static void retry_fired(struct twheel_timer *t)
+{
+	reconcile((struct depmgr *)((char *)t - offsetof(struct depmgr, retry)));
+}
+
 struct depmgr *depmgr_new(const struct depmgr_conf *conf)
 {
 	struct depmgr *dm = calloc(1, sizeof(*dm));
@@ -453,6 +478,7 @@ struct depmgr *depmgr_new(const struct depmgr_conf *conf)
 	dm->reshaped = true;
 	dm->settled.fn = on_settled;
 	dm->kick.fire = kick_fired;
+	dm->retry.fire = retry_fired;
 	dm->listener_name = strdup(conf->listener_name);
 	dm->node_id = strdup(conf->node_id);
 	dm->authority = conf->authority ? strdup(conf->authority) : NULL;
@@ -473,6 +499,7 @@ void depmgr_free(struct depmgr *dm)
 	if (!dm)
 		return;
 	twheel_cancel(dm->conf.wheel, &dm->kick);
+	twheel_cancel(dm->conf.wheel, &dm->retry);
 	xds_client_remove_settled(dm->conf.client, &dm->settled);
 	xds_client_begin(dm->conf.client);
 	for (struct node *n = dm->nodes, *next; n; n = next) {

@@ -5,6 +5,8 @@
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
+#include "lb/base/twheel.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/deps_fixture.h"
 
@@ -413,6 +415,64 @@ static void server_outage_changes_notes_only(void **state)
 	deps_fini(&f);
 }
 
+struct second {
+	struct xds_config *config; // borrowed
+	unsigned n_updates;
+};
+
+static void second_update(void *ctx, struct xds_config *config)
+{
+	struct second *s = ctx;
+	s->config = config;
+	s->n_updates++;
+}
+
+static void second_error(void *ctx, const char *text)
+{
+	fail_msg("an error without reason: %s", text);
+}
+
+// Everything is cached, so the server has nothing more to say: the config must come all the same,
+// whichever allocation of the pass fails.
+static void pass_without_memory_is_made_again(void **state)
+{
+	struct deps_fixture f;
+	if (!alloc_fail_works())
+		skip();
+	with_blue(&f, "");
+	for (size_t nth = 0;; nth++) {
+		struct second second = {0};
+		struct depmgr *dm = depmgr_new(&(struct depmgr_conf){
+			.client = f.client,
+			.wheel = f.wheel,
+			.listener_name = "web",
+			.authority = "a.example",
+			.node_id = "me",
+			.on_update = second_update,
+			.on_error = second_error,
+			.ctx = &second,
+		});
+		assert_non_null(dm);
+		f.now_ns += 2000000;
+		alloc_fail_arm(nth);
+		twheel_advance(f.wheel, f.now_ns); // the pass
+		bool hit = alloc_fail_disarm();
+		if (!hit)
+			assert_int_equal(second.n_updates, 1);
+		deps_pass_time(&f, 2 * S);
+		assert_int_equal(second.n_updates, 1);
+		assert_non_null(second.config->clusters[0].endpoints);
+		assert_non_null(strstr(second.config->clusters[0].resolution_note, "node id"));
+		depmgr_free(dm);
+		if (!hit) {
+			assert_true(nth > 8);
+			break;
+		}
+	}
+	expect_updates(&f, 0, 0);
+	deps_fini(&f);
+}
+
 RUN_SUITE("deps/depmgr", cmocka_unit_test(watches_go_from_listener_to_endpoints),
 	cmocka_unit_test(a_pass_that_adds_clusters_costs_one_request),
 	cmocka_unit_test(inline_routes_need_no_route_watch),
@@ -430,4 +490,5 @@ RUN_SUITE("deps/depmgr", cmocka_unit_test(watches_go_from_listener_to_endpoints)
 	cmocka_unit_test(equal_content_is_not_delivered_again),
 	cmocka_unit_test(delivered_config_outlives_the_manager),
 	cmocka_unit_test(second_manager_starts_from_the_cache_but_not_inside_new),
-	cmocka_unit_test(server_outage_changes_notes_only))
+	cmocka_unit_test(server_outage_changes_notes_only),
+	cmocka_unit_test(pass_without_memory_is_made_again))

@@ -55,7 +55,7 @@ static void init(struct fixture *f, uint64_t seed)
 	world_init(&f->world, 1, seed);
 	memset(f->ready, 0xff, sizeof(f->ready));
 	const struct lb_policy_helper helper = {
-		"orders", subchannel_get, subchannel_put, on_publish, f};
+		"orders", subchannel_get, subchannel_put, on_publish, f, f->world.wheel};
 	f->policy = lb_policy_round_robin.new(&helper);
 	assert_non_null(f->policy);
 }
@@ -514,6 +514,27 @@ static void publishing_is_tried_again_after_running_out_of_memory(void **state)
 	fini(&f);
 }
 
+// No event may ever come: the backend stays connected.
+static void publishing_is_tried_again_without_an_event(void **state)
+{
+	(void)state;
+	struct fixture f;
+	init(&f, 1);
+	assert_int_equal(update(&f, 0, 1, ""), 0);
+	f.out_of_memory = true;
+	connected(&f, 0);
+	world_pass(&f.world, 5 * WORLD_S);
+	assert_int_equal(f.state, LB_CONNECTING);
+	f.out_of_memory = false;
+	world_pass(&f.world, 2 * WORLD_S);
+	assert_int_equal(f.state, LB_READY);
+	assert_int_equal(number_of(pick(&f).endpoint), 0);
+	uint32_t n = f.n_published;
+	world_pass(&f.world, 5 * WORLD_S);
+	assert_int_equal(f.n_published, n);
+	fini(&f);
+}
+
 // Two policies (clusters) share the subchannel of an address.
 static void shared_endpoint_is_connected_once(void **state)
 {
@@ -524,7 +545,7 @@ static void shared_endpoint_is_connected_once(void **state)
 	struct fixture other = {0};
 	other.world.connectivity = f.world.connectivity;
 	const struct lb_policy_helper helper = {
-		"other", subchannel_get, subchannel_put, on_publish, &other};
+		"other", subchannel_get, subchannel_put, on_publish, &other, f.world.wheel};
 	struct lb_policy *second = lb_policy_round_robin.new(&helper);
 	assert_int_equal(update(&f, 0, 1, ""), 0);
 	assert_int_equal(
@@ -663,6 +684,7 @@ RUN_SUITE("lb/policy_round_robin", cmocka_unit_test(every_endpoint_is_connected_
 	cmocka_unit_test(pick_without_any_local_connection_waits_for_one),
 	cmocka_unit_test(nothing_is_published_that_changes_nothing),
 	cmocka_unit_test(publishing_is_tried_again_after_running_out_of_memory),
+	cmocka_unit_test(publishing_is_tried_again_without_an_event),
 	cmocka_unit_test(shared_endpoint_is_connected_once),
 	cmocka_unit_test(random_life_agrees_with_the_rules),
 	cmocka_unit_test(each_failed_allocation_is_survived))
