@@ -21,6 +21,8 @@
 #define CLIENT_TIMEOUT_S 60
 // Commands wait while this much of earlier answers is unread.
 #define OUTPUT_HIGH_WATER ((size_t)1 << 20)
+// How long nobody is accepted when the process has no descriptor left.
+#define ACCEPT_PAUSE_MS 100
 
 struct client {
 	struct client *next;
@@ -32,6 +34,7 @@ struct client {
 struct stats_server {
 	struct event_base *base;
 	struct event *accept_event;
+	struct event *accept_again; // timer
 	int fd;
 	char path[108];
 	stats_answer_fn answer;
@@ -76,6 +79,7 @@ static void client_run(struct client *c)
 			evbuffer_add_printf(out, STATS_ERROR "command longer than %d bytes\n\n",
 				STATS_MAX_COMMAND);
 			evbuffer_drain(in, evbuffer_get_length(in));
+			bufferevent_disable(c->bev, EV_READ); // what follows is no command
 			c->eof = true;
 			break;
 		}
@@ -108,12 +112,29 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
 	}
 }
 
+static void pause_accepting(struct stats_server *s)
+{
+	struct timeval pause = {.tv_usec = ACCEPT_PAUSE_MS * 1000};
+	if (event_add(s->accept_again, &pause) == 0)
+		event_del(s->accept_event);
+}
+
+static void on_accept_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct stats_server *s = arg;
+	if (event_add(s->accept_event, NULL) != 0)
+		pause_accepting(s);
+}
+
 static void on_accept(evutil_socket_t fd, short what, void *arg)
 {
 	struct stats_server *s = arg;
 	int client_fd = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (client_fd < 0)
+	if (client_fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			pause_accepting(s); // the socket stays readable
 		return;
+	}
 	struct client *c = s->n_clients < MAX_CLIENTS ? calloc(1, sizeof(*c)) : NULL;
 	if (c)
 		c->bev = bufferevent_socket_new(s->base, client_fd, BEV_OPT_CLOSE_ON_FREE);
@@ -198,7 +219,8 @@ struct stats_server *stats_server_new(struct event_base *base, const char *path,
 	snprintf(s->path, sizeof(s->path), "%s", path);
 	if (listen_on(s, mode, reterr) == 0) {
 		s->accept_event = event_new(base, s->fd, EV_READ | EV_PERSIST, on_accept, s);
-		if (s->accept_event && event_add(s->accept_event, NULL) == 0)
+		s->accept_again = event_new(base, -1, 0, on_accept_again, s);
+		if (s->accept_event && s->accept_again && event_add(s->accept_event, NULL) == 0)
 			return s;
 		lb_err_set(reterr, "out of memory");
 	}
@@ -207,6 +229,8 @@ struct stats_server *stats_server_new(struct event_base *base, const char *path,
 		close(s->fd);
 	if (s->accept_event)
 		event_free(s->accept_event);
+	if (s->accept_again)
+		event_free(s->accept_again);
 	free(s);
 	return NULL;
 }
@@ -218,6 +242,7 @@ void stats_server_free(struct stats_server *s)
 	while (s->clients)
 		client_free(s->clients);
 	event_free(s->accept_event);
+	event_free(s->accept_again);
 	close(s->fd);
 	unlink(s->path);
 	free(s);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -106,6 +107,59 @@ static void a_command_without_end_is_refused(void **state)
 	close(fd);
 }
 
+static void nothing_after_a_command_too_long_is_answered(void **state)
+{
+	const struct fixture *f = *state;
+	char out[256], junk[2 * STATS_MAX_COMMAND];
+	memset(junk, 'x', sizeof(junk));
+	int fd = dial(f);
+	event_base_loop(f->base, EVLOOP_NONBLOCK); // accepted
+	assert_int_equal(write(fd, junk, sizeof(junk)), sizeof(junk));
+	event_base_loop(f->base, EVLOOP_NONBLOCK | EVLOOP_ONCE);
+	// What the client says until it sees the answer.
+	(void)!send(fd, "one\ntwo\n", 8, MSG_NOSIGNAL);
+	size_t len = 0;
+	for (int turn = 0; turn < 100; turn++) {
+		event_base_loop(f->base, EVLOOP_NONBLOCK);
+		ssize_t n = read(fd, out + len, sizeof(out) - len - 1);
+		if (n == 0 || (n < 0 && errno != EAGAIN))
+			break; // end, or reset for what was not read
+		len += n > 0 ? (size_t)n : 0;
+	}
+	out[len] = 0;
+	assert_null(strstr(out, "you said"));
+	close(fd);
+}
+
+// Reading the listening socket again and again would take the whole control thread.
+static void running_out_of_descriptors_costs_no_time(void **state)
+{
+	const struct fixture *f = *state;
+	struct rlimit old, none;
+	char out[64];
+	int fd = dial(f);
+	assert_int_equal(write(fd, "hi\n", 3), 3);
+	shutdown(fd, SHUT_WR);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	event_base_loop(f->base, EVLOOP_NONBLOCK);
+	assert_int_equal(event_base_get_num_events(f->base, EVENT_BASE_COUNT_ACTIVE), 0);
+	struct timeval start, end;
+	event_base_loop(f->base, EVLOOP_NONBLOCK);
+	evutil_gettimeofday(&start, NULL);
+	event_base_loop(f->base, EVLOOP_ONCE); // sleeps until the next try
+	evutil_gettimeofday(&end, NULL);
+	evutil_timersub(&end, &start, &end);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_true(end.tv_sec > 0 || end.tv_usec > 20000);
+	for (int turn = 0; turn < 3; turn++)
+		event_base_loop(f->base, EVLOOP_ONCE);
+	read_all(f, fd, out, sizeof(out));
+	assert_string_equal(out, "you said hi\n\n");
+	close(fd);
+}
+
 static void clients_beyond_the_cap_are_turned_away_and_others_stay(void **state)
 {
 	const struct fixture *f = *state;
@@ -151,7 +205,8 @@ static void a_socket_in_use_is_an_error_and_a_stale_one_is_replaced(void **state
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 RUN_SUITE("ctrl/stats_server", CASE(each_line_gets_an_answer_that_ends_with_an_empty_line),
-	CASE(a_command_without_end_is_refused),
+	CASE(a_command_without_end_is_refused), CASE(nothing_after_a_command_too_long_is_answered),
+	CASE(running_out_of_descriptors_costs_no_time),
 	CASE(clients_beyond_the_cap_are_turned_away_and_others_stay),
 	CASE(the_socket_has_the_mode_asked_for),
 	CASE(a_socket_in_use_is_an_error_and_a_stale_one_is_replaced))
