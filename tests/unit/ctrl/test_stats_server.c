@@ -110,24 +110,35 @@ static void a_command_without_end_is_refused(void **state)
 static void nothing_after_a_command_too_long_is_answered(void **state)
 {
 	const struct fixture *f = *state;
-	char out[256], junk[2 * STATS_MAX_COMMAND];
+	enum { N_COMMANDS = 1200, ROOM = 1 << 20 };
+	char command[401], junk[2 * STATS_MAX_COMMAND];
+	memset(command, 'y', 400);
+	command[400] = '\n';
 	memset(junk, 'x', sizeof(junk));
 	int fd = dial(f);
-	event_base_loop(f->base, EVLOOP_NONBLOCK); // accepted
-	assert_int_equal(write(fd, junk, sizeof(junk)), sizeof(junk));
-	event_base_loop(f->base, EVLOOP_NONBLOCK | EVLOOP_ONCE);
-	// What the client says until it sees the answer.
-	(void)!send(fd, "one\ntwo\n", 8, MSG_NOSIGNAL);
-	size_t len = 0;
-	for (int turn = 0; turn < 100; turn++) {
+	// The answers fill the socket, so that the refusal has to wait while more input comes.
+	for (int i = 0; i < N_COMMANDS; i++) {
+		assert_int_equal(write(fd, command, sizeof(command)), sizeof(command));
 		event_base_loop(f->base, EVLOOP_NONBLOCK);
-		ssize_t n = read(fd, out + len, sizeof(out) - len - 1);
+	}
+	assert_int_equal(write(fd, junk, sizeof(junk)), sizeof(junk));
+	event_base_loop(f->base, EVLOOP_NONBLOCK);
+	assert_int_equal(write(fd, "one\ntwo\n", 8), 8);
+	event_base_loop(f->base, EVLOOP_NONBLOCK);
+	char *out = malloc(ROOM);
+	size_t len = 0;
+	for (;;) {
+		event_base_loop(f->base, EVLOOP_NONBLOCK);
+		ssize_t n = read(fd, out + len, ROOM - len - 1);
 		if (n == 0 || (n < 0 && errno != EAGAIN))
 			break; // end, or reset for what was not read
 		len += n > 0 ? (size_t)n : 0;
 	}
 	out[len] = 0;
-	assert_null(strstr(out, "you said"));
+	assert_true(len > N_COMMANDS * sizeof(command));
+	assert_non_null(strstr(out, "command longer than"));
+	assert_null(strstr(out, "you said one"));
+	free(out);
 	close(fd);
 }
 
