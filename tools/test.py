@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The one test command.
+
+    tools/test                      everything
+    tools/test PART [NAME]          one part, or one test of it
+
+Parts: lint; unit; sim (seeded simulations); sanitize (unit and sim under AddressSanitizer and
+UndefinedBehaviorSanitizer, unit under ThreadSanitizer); clang (the whole build with clang); integ (the
+running daemon between real peers, in network namespaces; needs root).
+
+Installs what is missing first (tools/setup). The last line is `N passed, N failed[, N skipped]`.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+CLANG = {"CC": "clang-14", "CXX": "clang++-14"}
+NO_EAL = ["-Deal=false"]
+# name of the build directory: (meson options, environment)
+BUILDS = {
+    "build": ([], {}),
+    "build-asan": ([*NO_EAL, "-Db_sanitize=address,undefined"], {}),
+    "build-tsan": ([*NO_EAL, "-Db_sanitize=thread", "-Db_lundef=false"], CLANG),
+    "build-clang": ([], CLANG),
+}
+SLOWER = {"build-asan": 4, "build-tsan": 6}  # how much more time a test may take
+PARTS = ("lint", "unit", "sim", "sanitize", "clang", "integ")
+CASES = re.compile(r"\[  (PASSED|FAILED)  \] (\d+) test\(s\)")
+GO_AT_LEAST = (1, 25)
+INTEG_TIMEOUT_S = 25 * 60
+
+Counts = collections.namedtuple("Counts", "passed failed skipped", defaults=(0, 0, 0))
+
+
+def add(*counts):
+    return Counts(*(sum(c[i] for c in counts) for i in range(3)))
+
+
+def say(text):
+    print(f"\n== {text}", flush=True)
+
+
+def run(argv, **kwargs):
+    """Runs with the output visible; True = exit status 0."""
+    return subprocess.run([str(a) for a in argv], cwd=ROOT, stdin=subprocess.DEVNULL, check=False,
+                          **kwargs).returncode == 0
+
+
+def build(name):
+    """Configures when needed and builds. False, after saying so, when that fails."""
+    options, extra = BUILDS[name]
+    env = {**os.environ, **extra}
+    say(f"building {name}")
+    # The linker has the last word in CI's log, so keep ninja's progress short there.
+    configured = (ROOT / name / "build.ninja").exists() or run(
+        ["meson", "setup", name, *options], env=env, stdout=subprocess.DEVNULL)
+    if configured and run(["ninja", "-C", name, "--quiet"], env=env):
+        return True
+    print(f"{name} does not build", flush=True)
+    return False
+
+
+def count_cases(result):
+    """Cases of one meson test: those that cmocka counted, else the program as one."""
+    text = (result.get("stdout") or "") + (result.get("stderr") or "")  # cmocka sums up on the latter
+    cases = {kind: sum(int(n) for k, n in CASES.findall(text) if k == kind)
+             for kind in ("PASSED", "FAILED")}
+    if result["result"] == "SKIP":
+        return Counts(skipped=1)
+    if result["result"] == "OK":
+        return Counts(passed=max(1, cases["PASSED"]))
+    return Counts(passed=cases["PASSED"], failed=max(1, cases["FAILED"]))
+
+
+def meson_test(name, suite, only=()):
+    """One suite of one build; prints what failed."""
+    say(f"{suite} tests of {name}")
+    log = ROOT / name / "meson-logs" / "testlog.json"
+    log.unlink(missing_ok=True)
+    ok = run(["meson", "test", "-C", name, "--no-rebuild", "--suite", suite, "--print-errorlogs",
+              "--timeout-multiplier", str(SLOWER.get(name, 1)), *only])
+    lines = log.read_text().splitlines() if log.exists() else []
+    counts = add(Counts(), *(count_cases(json.loads(line)) for line in lines))
+    if not lines or (not ok and not counts.failed):
+        counts = add(counts, Counts(failed=1))
+    return counts
+
+
+def tested(name, suites, only=()):
+    if not build(name):
+        return Counts(failed=1)
+    return add(*(meson_test(name, suite, only) for suite in suites))
+
+
+def sanitize(only):
+    return add(tested("build-asan", ["unit", "sim"], only), tested("build-tsan", ["unit"], only))
+
+
+def clang(_):
+    return Counts(passed=1) if build("build-clang") else Counts(failed=1)
+
+
+def go_version():
+    try:
+        text = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, check=True,
+                              env={**os.environ, "GOTOOLCHAIN": "local"}, timeout=30).stdout
+        return tuple(int(n) for n in re.findall(r"\d+", text)[:2])
+    except (OSError, subprocess.SubprocessError):
+        return (0, 0)
+
+
+def junit_counts(path):
+    if not path.exists():
+        return Counts(failed=1)
+    suites = xml.etree.ElementTree.parse(path).getroot().iter("testsuite")
+    total = Counts()
+    for suite in suites:
+        n = {key: int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")}
+        bad = n["failures"] + n["errors"]
+        total = add(total, Counts(n["tests"] - bad - n["skipped"], bad, n["skipped"]))
+    return total
+
+
+def integ(only):
+    if not build("build"):
+        return Counts(failed=1)
+    say("integration tests")
+    if go_version() < GO_AT_LEAST:
+        print("no Go toolchain of at least 1.25: the go-control-plane tests will be skipped")
+    report = ROOT / "build" / "integ.xml"
+    report.unlink(missing_ok=True)
+    chosen = ["-k", only[0]] if only else []
+    argv = [".venv/bin/python", "-m", "pytest", "-v", "--tb=short", "-rs",
+            "-c", "tests/integ/pytest.ini", f"--junitxml={report}", "tests/integ", *chosen]
+    try:
+        ok = run(argv, timeout=INTEG_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        print(f"the integration tests took more than {INTEG_TIMEOUT_S} s")
+        return add(Counts(failed=1), junit_counts(report) if report.exists() else Counts())
+    counts = junit_counts(report)
+    return counts if ok or counts.failed else add(counts, Counts(failed=1))
+
+
+def run_part(part, only):
+    if part in ("lint", "unit", "sim"):
+        return tested("build", [part], only)
+    return {"sanitize": sanitize, "clang": clang, "integ": integ}[part](only)
+
+
+def main(argv):
+    if any(a in ("-h", "--help") for a in argv) or (argv and argv[0] not in PARTS) or len(argv) > 2:
+        print(__doc__.strip())
+        return 0 if argv and argv[0] in ("-h", "--help") else 2
+    if not run(["tools/setup"]):
+        print("0 passed, 1 failed")
+        return 1
+    total, parts = Counts(), argv[:1] or PARTS
+    for part in parts:
+        start = time.monotonic()
+        counts = run_part(part, argv[1:])
+        total = add(total, counts)
+        print(f"{part}: {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped "
+              f"in {time.monotonic() - start:.0f} s", flush=True)
+    skipped = f", {total.skipped} skipped" if total.skipped else ""
+    print(f"\n{total.passed} passed, {total.failed} failed{skipped}", flush=True)
+    return 1 if total.failed or not total.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
