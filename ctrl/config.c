@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/config.h"
 
+#include "ctrl/stats_proto.h"
 #include "lb/limits.h"
 
 #include <cyaml/cyaml.h>
@@ -11,10 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_PORTS 8
-#define MAX_ADDRESSES 16
 #define MIN_MTU 576 // RFC 791: every host takes it
-#define MAX_MTU 1900 // a frame fits one packet buffer
+#define DEFAULT_DRAIN_S 30
 
 // The shape of the file.
 
@@ -40,7 +39,7 @@ static const cyaml_strval_t level_names[] = {
 static const cyaml_schema_field_t port_fields[] = {
 	CYAML_FIELD_STRING_PTR("device", CYAML_FLAG_POINTER, struct config_port, device, 1, 1024),
 	CYAML_FIELD_SEQUENCE_COUNT("addresses", CYAML_FLAG_POINTER, struct config_port, addresses,
-		n_addresses, &string_value, 1, MAX_ADDRESSES),
+		n_addresses, &string_value, 1, CONFIG_MAX_ADDRESSES),
 	CYAML_FIELD_STRING_PTR("gateway", OPTIONAL_POINTER, struct config_port, gateway, 1, 64),
 	CYAML_FIELD_UINT("mtu", CYAML_FLAG_OPTIONAL, struct config_port, mtu),
 	CYAML_FIELD_END,
@@ -83,12 +82,12 @@ static const cyaml_schema_field_t top_fields[] = {
 	CYAML_FIELD_ENUM("idle", CYAML_FLAG_OPTIONAL, struct config, idle, idle_names,
 		CYAML_ARRAY_LEN(idle_names)),
 	CYAML_FIELD_SEQUENCE_COUNT("ports", CYAML_FLAG_POINTER, struct config, ports, n_ports,
-		&port_value, 1, MAX_PORTS),
+		&port_value, 1, CONFIG_MAX_PORTS),
 	CYAML_FIELD_SEQUENCE_COUNT("frontends", CYAML_FLAG_POINTER, struct config, frontends,
 		n_frontends, &frontend_value, 1, LB_MAX_FRONTENDS),
 	CYAML_FIELD_MAPPING_PTR("stats", OPTIONAL_POINTER, struct config, stats, stats_fields),
 	CYAML_FIELD_MAPPING_PTR("log", OPTIONAL_POINTER, struct config, log, log_fields),
-	CYAML_FIELD_UINT("drain_s", CYAML_FLAG_OPTIONAL, struct config, drain_s),
+	CYAML_FIELD_UINT_PTR("drain_s", OPTIONAL_POINTER, struct config, drain),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t top_schema = {
@@ -186,8 +185,9 @@ static int check_port(struct config_port *p, struct lb_err *reterr)
 {
 	if (p->mtu == 0)
 		p->mtu = 1500;
-	if (p->mtu < MIN_MTU || p->mtu > MAX_MTU)
-		return lb_err_set(reterr, "mtu: %u is outside %d..%d", p->mtu, MIN_MTU, MAX_MTU);
+	if (p->mtu < MIN_MTU || p->mtu > CONFIG_MAX_MTU)
+		return lb_err_set(
+			reterr, "mtu: %u is outside %d..%d", p->mtu, MIN_MTU, CONFIG_MAX_MTU);
 	p->address_ips = calloc(p->n_addresses, sizeof(*p->address_ips));
 	p->address_lens = calloc(p->n_addresses, sizeof(*p->address_lens));
 	if (!p->address_ips || !p->address_lens)
@@ -270,7 +270,7 @@ static int check_stats(struct config *c, struct lb_err *reterr)
 		return lb_err_set(reterr, "out of memory");
 	c->log_level = c->log && c->log->level ? *c->log->level : LOG_LEVEL_INFO;
 	if (!c->stats->socket)
-		c->stats->socket = strdup("/run/shunt/stats.sock");
+		c->stats->socket = strdup(STATS_DEFAULT_SOCKET);
 	if (!c->stats->mode)
 		c->stats->mode = strdup("0660");
 	if (!c->stats->socket || !c->stats->mode)
@@ -286,8 +286,7 @@ static int check_stats(struct config *c, struct lb_err *reterr)
 
 static int check(struct config *c, struct lb_err *reterr)
 {
-	if (c->drain_s == 0)
-		c->drain_s = 30;
+	c->drain_s = c->drain ? *c->drain : DEFAULT_DRAIN_S;
 	if (check_stats(c, reterr) || check_workers(c, reterr) || check_ports(c, reterr))
 		return -EINVAL;
 	for (unsigned i = 0; i < c->n_frontends; i++)

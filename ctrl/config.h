@@ -10,6 +10,10 @@
 
 #include <stdint.h>
 
+#define CONFIG_MAX_PORTS 8
+#define CONFIG_MAX_ADDRESSES 16 // of one port
+#define CONFIG_MAX_MTU 1900 // a frame fits one packet buffer
+
 enum config_idle { CONFIG_IDLE_BACKOFF, CONFIG_IDLE_POLL };
 
 struct config_port {
@@ -34,7 +38,7 @@ struct config_frontend {
 };
 
 struct config_stats {
-	char *socket; // default /run/shunt/stats.sock
+	char *socket; // default STATS_DEFAULT_SOCKET
 	char *mode; // octal digits, default "0660"
 	unsigned mode_bits;
 };
@@ -56,7 +60,9 @@ struct config {
 	struct config_stats *stats; // never NULL after load
 	struct config_log *log; // NULL = absent
 	enum log_level log_level; // as given, or the default
-	uint32_t drain_s; // seconds that open streams get after SIGTERM; default 30
+	uint32_t *drain; // NULL = absent
+	uint32_t
+		drain_s; // that open streams get after SIGTERM: as given (0 = none), or the default
 };
 
 // NULL on error: reterr is "<path>[:line]: <field>: <reason>".

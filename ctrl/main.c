@@ -29,6 +29,11 @@
 #include <string.h>
 #include <sys/random.h>
 
+// What config.h lets through must fit the data plane, which it does not know.
+_Static_assert(CONFIG_MAX_PORTS <= NET_MAX_PORTS, "ports");
+_Static_assert(CONFIG_MAX_ADDRESSES <= NET_MAX_ADDRESSES, "addresses of a port");
+_Static_assert(CONFIG_MAX_MTU <= PORT_MAX_MTU, "mtu");
+
 #define SECOND_NS UINT64_C(1000000000)
 // After the drain's deadline workers get this long to cut what is left and report.
 #define DRAIN_SLACK_NS SECOND_NS

@@ -2,6 +2,7 @@
 // shunt.yaml: what is accepted, which defaults hold, and that every error names file, field and
 // reason.
 #include "ctrl/config.h"
+#include "ctrl/stats_proto.h"
 #include "tests/support/check.h"
 
 #include <stdio.h>
@@ -82,11 +83,29 @@ static void what_is_left_out_gets_its_default(void **state)
 	assert_int_equal(c->n_workers, 1);
 	assert_int_equal(c->idle, CONFIG_IDLE_BACKOFF);
 	assert_null(c->frontends[0].authority);
-	assert_string_equal(c->stats->socket, "/run/shunt/stats.sock");
+	assert_string_equal(c->stats->socket, STATS_DEFAULT_SOCKET);
 	assert_int_equal(c->stats->mode_bits, 0660);
 	assert_int_equal(c->log_level, LOG_LEVEL_INFO);
 	assert_int_equal(c->drain_s, 30);
 	config_free(c);
+}
+
+static void drain_of_zero_seconds_is_no_default(void **state)
+{
+	static const struct {
+		const char *line;
+		uint32_t drain_s;
+	} rows[] = {{"drain_s: 0\n", 0}, {"drain_s: 7\n", 7}, {"", 30}};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lb_err err = {0};
+		char *text = NULL;
+		assert_true(asprintf(&text, "%s%s", whole, rows[i].line) > 0);
+		struct config *c = load(text, &err);
+		assert_string_equal(err.text, "");
+		assert_int_equal(c->drain_s, rows[i].drain_s);
+		config_free(c);
+		free(text);
+	}
 }
 
 static void an_error_names_file_field_and_reason(void **state)
@@ -97,6 +116,8 @@ static void an_error_names_file_field_and_reason(void **state)
 		{"mtu: 1400", "mtu: abc", ":10: ports[1].mtu: 'abc' is not a number"},
 		{"mtu: 1400", "mtu: 70000",
 			":10: ports[1].mtu: '70000' is not a number of its range"},
+		{"log: ", "drain_s: -1\nlog: ", "drain_s: '-1' is not a number"},
+		{"mtu: 1400", "mtu: 1901", ": ports[1]: mtu: 1901 is outside 576..1900"},
 		{"mtu: 1400", "mtu: 100", ": ports[1]: mtu: 100 is outside"},
 		{"idle: poll", "idle: fast", ":3: idle: 'fast' is not a value"},
 		{"level: debug", "level: loud", ": log.level: 'loud' is not a value"},
@@ -141,5 +162,6 @@ static void missing_empty_and_incomplete_files_are_errors(void **state)
 
 RUN_SUITE("ctrl/config", cmocka_unit_test(every_field_of_the_documented_shape_is_read),
 	cmocka_unit_test(what_is_left_out_gets_its_default),
+	cmocka_unit_test(drain_of_zero_seconds_is_no_default),
 	cmocka_unit_test(an_error_names_file_field_and_reason),
 	cmocka_unit_test(missing_empty_and_incomplete_files_are_errors))
