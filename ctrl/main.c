@@ -177,14 +177,25 @@ static int describe_frontends(struct daemon *d, struct lb_err *err)
 	return 0;
 }
 
-static int start_data_plane(struct daemon *d, struct lb_err *err)
+static int make_slot(struct daemon *d, struct lb_err *err)
 {
 	struct lb_snapshot *first =
 		lb_snapshot_new(d->config->n_frontends, "no configuration has been received yet");
 	d->slot = first ? lb_slot_new(first) : NULL;
-	if (!d->slot)
-		return lb_err_set(err, "out of memory");
-	if (describe_frontends(d, err) || start_eal(d, err) || open_ports(d, err) ||
+	if (d->slot)
+		return 0;
+	lb_snapshot_free(first);
+	return lb_err_set(err, "out of memory");
+}
+
+// EAL first: it takes this thread off the workers' cores, and threads started later inherit that
+// (the slot's helper).
+static int start_data_plane(struct daemon *d, struct lb_err *err)
+{
+	int ret = start_eal(d, err);
+	if (ret)
+		return ret;
+	if (make_slot(d, err) || describe_frontends(d, err) || open_ports(d, err) ||
 		make_workers(d, err))
 		return -EINVAL;
 	for (unsigned i = 0; i < d->config->n_workers; i++)
@@ -304,8 +315,11 @@ static int name_frontends(struct daemon *d, struct lb_err *err)
 		struct frontend *f = &d->frontends[i];
 		f->daemon = d;
 		f->index = i;
-		if (xds_bootstrap_listener_name(
-			    d->bootstrap, d->config->frontends[i].target, &f->listener_name, err))
+		int ret = xds_bootstrap_listener_name(
+			d->bootstrap, d->config->frontends[i].target, &f->listener_name, err);
+		if (ret == -ENOMEM) // which has no text
+			return ret;
+		if (ret)
 			return lb_err_within(err, "frontends[%u].target", i);
 	}
 	return 0;
@@ -513,7 +527,7 @@ int main(int argc, char **argv)
 	if (ret == 0 && !args.check)
 		ret = run(&d, &err);
 	if (ret != 0)
-		fprintf(stderr, "shuntd: %s\n", err.text);
+		fprintf(stderr, "shuntd: %s\n", err.text[0] ? err.text : strerror(-ret));
 	else if (args.check)
 		printf("%s: fine\n", args.config);
 	for (uint32_t i = 0; d.frontends && i < d.config->n_frontends; i++)
