@@ -154,7 +154,7 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 	q->mbufs = rte_pktmbuf_pool_create(name, conf->n_mbufs ? conf->n_mbufs : DEFAULT_MBUFS,
 		MBUF_CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, socket);
 	if (!q->mbufs)
-		return blame(reterr, port, "no memory for mbufs (see -m in eal_args)", rte_errno);
+		return blame(reterr, port, "no memory for mbufs (see -m in eal)", rte_errno);
 	int rc = rte_eth_rx_queue_setup(port->id, index, n_rx, (unsigned)socket, NULL, q->mbufs);
 	if (rc == 0)
 		rc = rte_eth_tx_queue_setup(port->id, index, n_tx, (unsigned)socket, NULL);
