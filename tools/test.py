@@ -140,7 +140,8 @@ def integ(only):
     report.unlink(missing_ok=True)
     chosen = ["-k", only[0]] if only else []
     argv = [".venv/bin/python", "-m", "pytest", "-v", "--tb=short", "-rs",
-            "-c", "tests/integ/pytest.ini", f"--junitxml={report}", "tests/integ", *chosen]
+            "-c", "tests/integ/pytest.ini", f"--junitxml={report}",
+            f"--basetemp={ROOT / 'build' / 'integ-tmp'}", "tests/integ", *chosen]
     try:
         ok = run(argv, timeout=INTEG_TIMEOUT_S)
     except subprocess.TimeoutExpired:
