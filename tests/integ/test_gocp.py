@@ -1,38 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo's steps with another management server: go-control-plane instead of shunt-xds."""
 
-import re
-import shutil
-import subprocess
 import time
 
 import pytest
 
+from go_build import go_build
 from test_xds import wait_for_split
-from testbed import HERE, XDS_ADDRESS
+from testbed import XDS_ADDRESS
 from world import split_of
-
-MIN_GO = (1, 25)
-
-
-def go_version():
-    """The version of the Go toolchain, or None."""
-    if not shutil.which("go"):
-        return None
-    text = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, timeout=30,
-                          check=False).stdout
-    found = re.search(r"go(\d+)\.(\d+)", text)
-    return (int(found[1]), int(found[2])) if found else None
 
 
 @pytest.fixture(name="gocp", scope="module")
 def fixture_gocp(tmp_path_factory):
-    version = go_version()
-    if version is None or version < MIN_GO:
-        pytest.skip("needs a Go toolchain >= 1.25, which this machine lacks")
-    binary = tmp_path_factory.mktemp("gocp") / "gocp"
-    subprocess.run(["go", "build", "-o", binary, "."], cwd=HERE / "gocp", check=True, timeout=140)
-    return binary
+    return go_build("gocp", ".", tmp_path_factory.mktemp("gocp") / "gocp")
 
 
 def test_demo_steps_with_go_control_plane(make_world, gocp):
