@@ -109,9 +109,12 @@ static int add_any(struct load *l, const char *file, const Google__Protobuf__Any
 			"assignment");
 		return 0;
 	}
-	ProtobufCMessage *m = proto_unpack(desc_of(type), any->value.data, any->value.len, NULL);
-	if (!m)
-		return -ENOMEM;
+	struct lb_err err = {""};
+	ProtobufCMessage *m = proto_unpack(desc_of(type), any->value.data, any->value.len, &err);
+	if (!m) { // what JSON allows and the wire does not, such as NUL in a name
+		complain(l, file, err.text);
+		return 0;
+	}
 	const char *name = name_of(type, m);
 	int r = 0;
 	if (name[0] == '\0') {

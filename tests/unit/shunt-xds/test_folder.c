@@ -142,6 +142,25 @@ static void every_bad_file_is_named(void **state)
 	assert_non_null(resource_set_find(w->set, RESOURCE_CLUSTER, "blue")); // the last good set
 }
 
+// A Struct's members are one level of JSON and two of the wire.
+static void file_that_is_deeper_on_the_wire_than_in_json_is_named(void **state)
+{
+	struct world *w = *state;
+	char text[1024];
+	int len = snprintf(text, sizeof(text),
+		"{\"@type\":\"type.googleapis.com/envoy.config.cluster.v3.Cluster\","
+		"\"name\":\"deep\",\"metadata\":{\"filterMetadata\":{\"x\":");
+	for (int i = 0; i < 40; i++)
+		len += snprintf(text + len, sizeof(text) - (size_t)len, "{\"a\":");
+	len += snprintf(text + len, sizeof(text) - (size_t)len, "1");
+	for (int i = 0; i < 43; i++)
+		len += snprintf(text + len, sizeof(text) - (size_t)len, "}");
+	put(w, "deep.json", text);
+	assert_int_equal(load(w), -EINVAL);
+	assert_non_null(strstr(w->complaints, "deep.json: "));
+	assert_non_null(strstr(w->complaints, "nested deeper than 100"));
+}
+
 static void one_name_in_two_files_is_refused(void **state)
 {
 	struct world *w = *state;
@@ -275,6 +294,7 @@ static void folder_that_goes_and_comes_is_followed(void **state)
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 RUN_SUITE("shunt-xds/folder", CASE(files_become_resources), CASE(every_bad_file_is_named),
+	CASE(file_that_is_deeper_on_the_wire_than_in_json_is_named),
 	CASE(one_name_in_two_files_is_refused), CASE(resource_may_move_to_another_file),
 	CASE(missing_folder_is_told), CASE(changes_together_are_told_once),
 	CASE(busy_folder_is_told_all_the_same), CASE(renames_links_and_removals_are_seen),
