@@ -169,8 +169,3 @@ struct lb_endpoint_table *lb_connectivity_endpoints(struct lb_connectivity *c)
 {
 	return c->endpoints;
 }
-
-struct lb_subchannel *lb_connectivity_find(const struct lb_connectivity *c, uint32_t endpoint_id)
-{
-	return endpoint_id < c->n_records ? c->records[endpoint_id].subchannel : NULL;
-}

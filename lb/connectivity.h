@@ -41,5 +41,3 @@ void lb_connectivity_event(struct lb_connectivity *, uint32_t worker, const stru
 
 struct twheel *lb_connectivity_wheel(const struct lb_connectivity *); // the env's
 struct lb_endpoint_table *lb_connectivity_endpoints(struct lb_connectivity *);
-// For operators: the subchannel that serves an endpoint; borrowed, NULL = none.
-struct lb_subchannel *lb_connectivity_find(const struct lb_connectivity *, uint32_t endpoint_id);

@@ -277,8 +277,3 @@ struct lb_route_result lb_route_find(
 	result.cluster_id = draw(&v->routes[i], rand);
 	return result;
 }
-
-int lb_route_find_vhost(const struct lb_route_table *t, struct str authority)
-{
-	return lb_vhost_index_find(t->index, authority);
-}

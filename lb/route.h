@@ -61,8 +61,7 @@ struct lb_route_result {
 struct lb_route_result lb_route_find(
 	const struct lb_route_table *, const struct lb_req *, struct rand *);
 
-// Which virtual host an authority would use: its index in the conf, -1 = none. Also used by the
-// dependency manager (A74: only the clusters of the chosen virtual host are watched).
-int lb_route_find_vhost(const struct lb_route_table *, struct str authority);
-// The same rule on plain data, before anything is compiled (VH-02..VH-08). -1 = none.
+// Which virtual host an authority would use, on plain data, before anything is compiled
+// (VH-02..VH-08): the dependency manager watches the clusters of the chosen one alone (A74). Its
+// index, -1 = none.
 int lb_vhost_choose(const struct lb_vhost_conf *, uint32_t n_vhosts, struct str authority);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/cluster.h"
 #include "lb/picker.h"
+#include "lb/req.h"
 #include "lb/route.h"
 #include "lb/snapshot.h"
 #include "tests/support/alloc_fail.h"
@@ -73,7 +74,11 @@ static void copies_share_unchanged_parts(void **state)
 	lb_route_table_put(table);
 	lb_snapshot_free(a);
 	assert_string_equal(lb_snapshot_cluster(b, 0)->name, "c");
-	assert_int_equal(lb_route_find_vhost(b->frontends[0].routes, STR("x")), 0);
+	struct rand rand;
+	rand_init(&rand, 1);
+	const struct lb_req req = {.authority = STR("x"), .path = STR("/")};
+	assert_int_not_equal(
+		lb_route_find(b->frontends[0].routes, &req, &rand).kind, LB_ROUTE_NO_VHOST);
 	lb_snapshot_free(b);
 }
 
