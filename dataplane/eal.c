@@ -10,10 +10,12 @@
 #include <rte_log.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_ARGS 64
 
@@ -208,6 +210,30 @@ static void close_log(void)
 	eal.log = NULL;
 }
 
+// For one argument that it does not know, EAL prints a page of usage: an operator wants the line that
+// names it, which comes through the log. Returns what unmute_stdout() takes.
+static int mute_stdout(void)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (null < 0)
+		return -1;
+	fflush(stdout);
+	int saved = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (saved >= 0)
+		dup2(null, STDOUT_FILENO);
+	close(null);
+	return saved;
+}
+
+static void unmute_stdout(int saved)
+{
+	if (saved < 0)
+		return;
+	fflush(stdout);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+}
+
 int eal_start(const struct eal_conf *conf, struct lb_err *reterr)
 {
 	DCHECK(conf->n_cores >= 1 && conf->n_cores <= LB_MAX_WORKERS);
@@ -227,7 +253,10 @@ int eal_start(const struct eal_conf *conf, struct lb_err *reterr)
 	char *argv[MAX_ARGS + 1];
 	memcpy(argv, eal.args, sizeof(argv));
 	argv[eal.n_args] = NULL;
-	if (rte_eal_init(eal.n_args, argv) < 0) {
+	int muted = mute_stdout();
+	int n_taken = rte_eal_init(eal.n_args, argv);
+	unmute_stdout(muted);
+	if (n_taken < 0) {
 		rc = rte_errno ? -rte_errno : -EINVAL;
 		lb_err_set(reterr, "eal: DPDK does not start: %s",
 			eal.blame[0] ? eal.blame : rte_strerror(-rc));
