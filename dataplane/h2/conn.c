@@ -34,6 +34,7 @@ struct h2_conn *h2_conn_new(struct h2_context *ctx, enum h2_role role,
 	hpack_init(&c->hpack);
 	h2_list_init(&c->streams);
 	h2_list_init(&c->data_turns);
+	h2_list_init(&c->windowless);
 	h2_list_init(&c->end_turns);
 	h2_list_init(&c->credits);
 	h2_list_init(&c->done);
@@ -85,6 +86,28 @@ bool h2_conn_failed(const struct h2_conn *c, enum h2_error *ret_code)
 	if (c->failed)
 		*ret_code = c->error;
 	return c->failed;
+}
+
+struct h2_stream *h2_conn_waiting(const struct h2_conn *c, uint64_t *ret_since_ns)
+{
+	struct h2_stream *found = NULL;
+	if (!h2_list_empty(&c->windowless)) {
+		found = H2_LINK_OF(c->windowless.next, struct h2_stream, turn);
+		*ret_since_ns = found->turn_ns;
+	}
+	if (c->send_window > 0 || h2_list_empty(&c->data_turns))
+		return found;
+	struct h2_stream *s = H2_LINK_OF(c->data_turns.next, struct h2_stream, turn);
+	uint64_t since = s->turn_ns > c->spent_ns ? s->turn_ns : c->spent_ns;
+	if (found && *ret_since_ns <= since)
+		return found;
+	*ret_since_ns = since;
+	return s;
+}
+
+uint64_t h2_conn_written(const struct h2_conn *c)
+{
+	return c->written;
 }
 
 bool h2_conn_idle(const struct h2_conn *c)
@@ -152,6 +175,8 @@ static bool put_data(struct h2_stream *s, size_t len, bool end)
 	CHECK(ok);
 	c->written += H2_FRAME_HEAD + len;
 	c->send_window -= (int64_t)len;
+	if (c->send_window <= 0)
+		c->spent_ns = h2_now(c->ctx);
 	s->send_window -= (int64_t)len;
 	c->n_data_sent++;
 	h2_count(c->ctx, H2_C_frames_out_data);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flow control (RFC 9113 5.2, 6.9). A stream's window opens as its owner consumes; the
-// connection's opens as bytes arrive, so that a slow stream stops only itself, until more than
-// conn_window of them lie unconsumed.
+// connection's opens as bytes arrive, so that a slow stream stops only itself. A client that sends
+// us more than conn_window unconsumed bytes in all is stopped as a whole; a server is not: many
+// clients share the connection to it, and what it sends was asked for, a stream window each.
 #include "dataplane/h2/impl.h"
 #include "lb/base/check.h"
 
@@ -41,7 +42,8 @@ void h2_flow_consumed(struct h2_stream *s, size_t len)
 static bool conn_credit_due(const struct h2_conn *c)
 {
 	int64_t target = conn_target(c);
-	return c->unannounced * 2ll >= target && c->unconsumed <= (uint64_t)target;
+	return c->unannounced * 2ll >= target &&
+	       (c->role == H2_CLIENT || c->unconsumed <= (uint64_t)target);
 }
 
 bool h2_flow_announce(struct h2_conn *c, size_t *room)

@@ -46,8 +46,9 @@ struct h2_conf {
 	uint32_t conn_window; // bytes advertised per connection
 	uint32_t max_header_bytes; // decoded header list, 32 added per field (RFC 9113 6.5.2)
 	uint32_t max_header_fields;
-	// The turn's time, for the abuse budgets (1000 resets + 33 a second). Borrowed, outlives
-	// the context. NULL = time stands still and spent budgets never refill.
+	// The turn's time, for the abuse budgets (1000 resets + 33 a second) and
+	// h2_conn_waiting(). Borrowed, outlives the context. NULL = time stands still and spent
+	// budgets never refill.
 	const uint64_t *now_ns;
 	uint64_t seed; // secret of the stream table's hash
 };
@@ -129,6 +130,12 @@ bool h2_conn_failed(const struct h2_conn *, enum h2_error *ret_code);
 // Writes to *out what windows and `room` (bytes) allow: WINDOW_UPDATEs first, then DATA, streams in
 // turn. True = more is waiting for room (not for windows).
 bool h2_conn_pump(struct h2_conn *, size_t room);
+// The stream that has waited longest, with body bytes queued, for a window of the peer's; since the
+// end of the connection's window or the stream's last progress. NULL = none waits. The owner's
+// timer decides how long is too long.
+struct h2_stream *h2_conn_waiting(const struct h2_conn *, uint64_t *ret_since_ns);
+// Bytes ever written to *out.
+uint64_t h2_conn_written(const struct h2_conn *);
 // Nothing open, nothing to send.
 bool h2_conn_idle(const struct h2_conn *);
 uint32_t h2_conn_n_streams(const struct h2_conn *);

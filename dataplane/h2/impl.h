@@ -76,11 +76,13 @@ struct h2_conn {
 	uint64_t hash_key;
 	struct h2_link streams; // all that the owner knows, oldest first
 	struct h2_link data_turns; // have body bytes and stream window
+	struct h2_link windowless; // have body bytes and no stream window
 	struct h2_link end_turns; // have only an end or trailers left: no window needed
 	struct h2_link credits; // owe the peer stream window
 	struct h2_link done; // over on the wire; on_closed is due
 	// Flow control, RFC 9113 6.9. Signed: a SETTINGS change may take a window below zero.
 	int64_t send_window, recv_window;
+	uint64_t spent_ns; // when send_window was last used up
 	uint32_t unannounced; // received and not yet given back to the peer
 	uint64_t unconsumed; // received and still with the owner
 	int64_t our_initial_window; // in force: ours counts from the peer's ACK on
@@ -113,7 +115,8 @@ struct h2_stream {
 	void *user;
 	struct h2_link link; // conn->streams
 	struct h2_link turn; // on turn_list
-	struct h2_link *turn_list; // conn's data_turns, end_turns, done, or NULL
+	struct h2_link *turn_list; // conn's data_turns, windowless, end_turns, done, or NULL
+	uint64_t turn_ns; // when it got there: each list is in this order
 	struct h2_link credit; // conn->credits
 	struct buf out; // body
 	struct buf trailers; // packed fields, behind the body

@@ -103,8 +103,10 @@ static void put_turn(struct h2_stream *s, struct h2_link *list)
 		return;
 	h2_list_remove(&s->turn);
 	s->turn_list = list;
-	if (list)
-		h2_list_append(list, &s->turn);
+	if (!list)
+		return;
+	s->turn_ns = h2_now(s->conn->ctx);
+	h2_list_append(list, &s->turn);
 }
 
 void h2_stream_schedule(struct h2_stream *s)
@@ -113,7 +115,7 @@ void h2_stream_schedule(struct h2_stream *s)
 	if (!s->live)
 		return;
 	if (s->out.len)
-		put_turn(s, s->send_window > 0 ? &c->data_turns : NULL);
+		put_turn(s, s->send_window > 0 ? &c->data_turns : &c->windowless);
 	else
 		put_turn(s, s->end_queued && !s->sent_end ? &c->end_turns : NULL);
 }

@@ -104,9 +104,16 @@ static const struct h2_events events = {.on_message = on_message,
 	.on_goaway = on_goaway,
 	.on_ping_ack = on_ping_ack};
 
-static void over(struct proxy_client *c, enum h2_error code)
+// Out of the books, before its HTTP/2 ends.
+static void leave(struct proxy_client *c)
 {
 	unlink_client(c);
+	twheel_cancel(c->conn.proxy->wheel, &c->window_timer);
+}
+
+static void over(struct proxy_client *c, enum h2_error code)
+{
+	leave(c);
 	proxy_conn_over(&c->conn, code);
 }
 
@@ -120,7 +127,7 @@ void proxy_client_close(struct proxy_client *c, enum h2_error code)
 void proxy_client_abort(struct proxy_client *c)
 {
 	if (c->conn.h2)
-		unlink_client(c);
+		leave(c);
 	proxy_conn_gone(&c->conn, H2_CANCEL, true);
 }
 
@@ -151,6 +158,44 @@ static void stuck_fire(struct twheel_timer *t)
 	}
 }
 
+static void window_fire(struct twheel_timer *);
+
+// TCP may move while a stream, or all of them, wait for HTTP/2's window.
+static void watch_windows(struct proxy_client *c)
+{
+	uint64_t since;
+	if (!twheel_armed(&c->window_timer) && h2_conn_waiting(c->conn.h2, &since)) {
+		c->window_timer.fire = window_fire;
+		twheel_arm(c->conn.proxy->wheel, &c->window_timer, since + PROXY_STUCK_NS);
+	}
+}
+
+static void reset_stuck(struct h2_stream *s)
+{
+	struct proxy_request *r = h2_stream_user(s);
+	struct proxy_reply reply = proxy_reply_for(LB_CAUSE_TIMEOUT, STR(""));
+	if (r)
+		proxy_request_fail(r, &reply, H2_CANCEL);
+	else
+		h2_stream_reset(s, H2_CANCEL);
+}
+
+static void window_fire(struct twheel_timer *t)
+{
+	struct proxy_client *c =
+		(void *)((uint8_t *)t - offsetof(struct proxy_client, window_timer));
+	struct proxy *p = c->conn.proxy;
+	struct h2_stream *s;
+	uint64_t since;
+	while ((s = h2_conn_waiting(c->conn.h2, &since)) &&
+		twheel_now(p->wheel) >= since + PROXY_STUCK_NS) {
+		proxy_count(p, PROXY_STREAMS_STUCK);
+		reset_stuck(s);
+	}
+	proxy_conn_touch(&c->conn);
+	watch_windows(c);
+}
+
 void proxy_client_flushed(struct proxy_client *c)
 {
 	enum h2_error code;
@@ -160,6 +205,7 @@ void proxy_client_flushed(struct proxy_client *c)
 		return;
 	}
 	reset_answered(c);
+	watch_windows(c);
 	if (tcp_conn_sendq(c->conn.tcp)->len && !twheel_armed(&c->conn.timer)) {
 		proxy_conn_stuck(&c->conn);
 		proxy_conn_arm(&c->conn, stuck_fire, PROXY_STUCK_NS);
@@ -180,7 +226,7 @@ static void on_tcp_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reaso
 {
 	struct proxy_client *c = user;
 	if (c->conn.h2)
-		unlink_client(c);
+		leave(c);
 	proxy_conn_gone(&c->conn, H2_CANCEL, false);
 }
 

@@ -14,6 +14,7 @@ struct proxy_client {
 	struct proxy_conn conn; // first
 	struct proxy_client *next, *prev; // in the proxy's list, while conn.h2
 	struct proxy_list answered; // requests answered in full while their body still comes
+	struct twheel_timer window_timer; // the oldest wait of a stream for window is too long
 	uint8_t frontend;
 	bool cut; // by the drain's deadline
 	bool broke_protocol; // why it is over

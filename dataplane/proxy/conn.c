@@ -78,11 +78,10 @@ size_t proxy_conn_on_data(struct tcp_conn *tcp, void *user, const uint8_t *data,
 
 bool proxy_conn_stuck(struct proxy_conn *c)
 {
-	size_t len;
-	const void *mark =
-		buf_peek(tcp_conn_sendq(c->tcp), &len); // moves as bytes are acknowledged
-	bool same = mark && mark == c->out_mark;
-	c->out_mark = mark;
+	size_t left = tcp_conn_sendq(c->tcp)->len;
+	uint64_t taken = (c->h2 ? h2_conn_written(c->h2) : c->written) - left;
+	bool same = left && taken == c->taken_mark;
+	c->taken_mark = taken;
 	return same;
 }
 
@@ -139,8 +138,10 @@ static void end_h2(struct proxy_conn *c, enum h2_error code)
 {
 	struct h2_conn *h2 = c->h2;
 	c->h2 = NULL;
-	if (h2)
-		h2_conn_free(h2, code);
+	if (!h2)
+		return;
+	c->written = h2_conn_written(h2);
+	h2_conn_free(h2, code);
 }
 
 void proxy_conn_over(struct proxy_conn *c, enum h2_error code)

@@ -16,7 +16,8 @@
 struct proxy;
 
 // A client that takes none of its output for this long is let go (ecosystem-reliability.md 2.3),
-// and so is whoever takes none of our last bytes.
+// and so is whoever takes none of our last bytes; a stream for whose body it gives no window is
+// reset.
 #define PROXY_STUCK_NS UINT64_C(30000000000)
 
 enum proxy_conn_kind { PROXY_CONN_CLIENT, PROXY_CONN_UPSTREAM };
@@ -28,7 +29,8 @@ struct proxy_conn {
 	struct proxy_conn *dirty_next;
 	struct proxy_conn *linger_next, *linger_prev;
 	struct twheel_timer timer; // the one deadline of the connection's present state
-	const void *out_mark; // where the output began when its progress was last looked at
+	uint64_t written; // bytes of output in all, once h2 is over
+	uint64_t taken_mark; // of them, those the peer had when that was last looked at
 	uint32_t out_limit; // bytes of output beyond which nothing more is read
 	enum proxy_conn_kind kind;
 	uint8_t n_stuck; // seconds of lingering without progress

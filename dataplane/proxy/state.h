@@ -16,6 +16,7 @@ enum proxy_counter {
 	PROXY_CLIENTS_REFUSED, // no room for another client connection
 	PROXY_CLIENTS_SILENT, // no SETTINGS within the time for it
 	PROXY_CLIENTS_STUCK, // took no byte of its output within the time for it
+	PROXY_STREAMS_STUCK, // the client gave them no window within the time for it
 	PROXY_REPLIES, // made here, for want of a backend's
 	PROXY_RETRIES, // requests sent again because the backend surely did nothing with them
 	PROXY_QUEUED_PICK, // requests that waited for a picker to choose

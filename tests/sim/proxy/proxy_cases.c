@@ -1,74 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single situations, one a test, in the same world as proxy_sim.c.
+// Single situations, one a test, in the same world as proxy_sim.c. Not who takes or gives too
+// little: slow_cases.c.
 #include "lb/cause.h"
 #include "lb/connectivity.h"
 #include "lb/link.h"
-#include "tests/sim/proxy/world.h"
+#include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define GIVE_UP (100 * SECOND)
-
-static struct world *a_world(void)
-{
-	struct world_conf conf = world_conf_default(7);
-	conf.n_clients = 1;
-	conf.n_backends = 2;
-	return world_new(&conf);
-}
-
-static void open_client(struct world *w)
-{
-	world_open_client(w, 0, 0);
-	while (!w->clients[0].up)
-		world_run(w, MS);
-}
-
-static void use_backends(struct world *w, uint32_t mask)
-{
-	control_set_endpoints(&w->control, 0, HOST_BACKENDS, mask);
-}
-
-// Client connected, both backends too.
-static struct world *ready_world(const struct world_conf *conf)
-{
-	struct world *w = conf ? world_new(conf) : a_world();
-	use_backends(w, 0x3);
-	open_client(w);
-	world_run(w, 20 * MS);
-	return w;
-}
-
-static struct ask *ask(struct world *w, enum kind kind, uint32_t size)
-{
-	struct ask *a = world_ask(w, "one", kind, size);
-	client_ask(&w->clients[0], a);
-	return a;
-}
-
-static void finish(struct world *w)
-{
-	world_finish(w, GIVE_UP);
-}
-
-static void assert_ok(const struct world *w, const struct ask *a)
-{
-	assert_true(a->closed && a->got_end && !a->broken);
-	assert_int_equal(a->http_status, 200);
-	assert_int_equal(a->grpc_status, 0);
-	assert_int_equal(a->received, a->size);
-	assert_int_equal(w->n_done[a->id], 1);
-}
-
-static void assert_reply(const struct ask *a, int grpc)
-{
-	assert_true(a->closed && a->got_end);
-	assert_int_equal(a->http_status, 200);
-	assert_int_equal(a->grpc_status, grpc);
-	assert_int_equal(a->received, 0);
-}
 
 // FIFO through one stream at a time.
 static void requests_wait_for_the_first_connection_in_order(void **state)
@@ -164,60 +104,6 @@ static void requests_wait_for_room_and_leave_a_released_backend(void **state)
 	world_free(w);
 }
 
-// HX-24
-static void a_slow_reader_costs_one_window_and_stops_nobody(void **state)
-{
-	struct world *w = ready_world(NULL);
-	w->clients[0].slow = true;
-	struct ask *slow = ask(w, KIND_DOWNLOAD, 10 << 20);
-	world_run(w, 5 * SECOND);
-	assert_int_equal(slow->received, 65535); // the window that it gave
-	// What was sent has opened half a window or all of it again: that lies here, in chunks of
-	// 2 KiB.
-	assert_in_range(world_chunks_used(w), 15, 36);
-	w->clients[0].slow = false;
-	for (int i = 0; i < 10; i++)
-		ask(w, KIND_ECHO, 5000);
-	world_run(w, SECOND);
-	for (int i = 1; i <= 10; i++)
-		assert_ok(w, &w->asks[i]);
-	client_resume(&w->clients[0], slow);
-	finish(w);
-	assert_ok(w, slow);
-	world_free(w);
-}
-
-static void a_backend_that_reads_nothing_costs_one_window(void **state)
-{
-	struct world *w = ready_world(NULL);
-	struct ask *a = ask(w, KIND_HANG, 10 << 20);
-	world_run(w, 5 * SECOND);
-	assert_in_range(world_chunks_used(w), 15, 36);
-	struct ask *other = ask(w, KIND_ECHO, 5000);
-	world_run(w, SECOND);
-	assert_ok(w, other);
-	client_cancel(a);
-	finish(w);
-	world_run(w, SECOND);
-	assert_int_equal(world_chunks_used(w), 0);
-	assert_int_equal(w->link->endpoints[0].active + w->link->endpoints[1].active, 0);
-	world_free(w);
-}
-
-// A queued upload holds its window and no more.
-static void a_waiting_upload_holds_one_window(void **state)
-{
-	struct world *w = a_world();
-	open_client(w);
-	ask(w, KIND_ECHO, 1 << 20);
-	world_run(w, SECOND);
-	assert_in_range(world_chunks_used(w), 15, 36);
-	use_backends(w, 1);
-	finish(w);
-	assert_ok(w, &w->asks[0]);
-	world_free(w);
-}
-
 // HX-21, RT-11: what a GOAWAY leaves unprocessed goes elsewhere, once.
 static void requests_above_a_goaway_are_sent_again(void **state)
 {
@@ -285,67 +171,6 @@ static void a_lost_connection_is_reported_and_made_again(void **state)
 	world_run(w, 3 * SECOND);
 	assert_int_equal(w->backends[0].n_accepted, 2);
 	assert_int_equal(world_counter(w, "upstreams"), 2);
-	world_free(w);
-}
-
-// Its copy in the proxy is of no use once the backend has answered.
-static void an_answered_request_costs_no_copy(void **state)
-{
-	struct world *w = ready_world(NULL);
-	w->clients[0].slow = true;
-	for (int i = 0; i < 20; i++)
-		ask(w, KIND_DOWNLOAD, 1 << 20);
-	world_run(w, SECOND);
-	assert_in_range(world_chunks_used(w), 20 * 16, 20 * 18 + 12); // half a window each
-	client_abort(&w->clients[0]);
-	world_run(w, SECOND);
-	assert_int_equal(world_chunks_used(w), 0);
-	world_free(w);
-}
-
-// A client that asks and asks and reads no answer is not read any more.
-static void a_client_that_does_not_read_is_not_read(void **state)
-{
-	struct world *w = ready_world(NULL);
-	w->clients[0].deaf = true;
-	for (int i = 0; i < 40; i++)
-		ask(w, KIND_TRAILERS_ONLY, 12000);
-	world_run(w, SECOND);
-	assert_int_equal(w->n_served, 40);
-	for (int i = 0; i < 40; i++)
-		ask(w, KIND_TRAILERS_ONLY, 12000);
-	world_run(w, SECOND);
-	assert_int_equal(w->n_served, 40);
-	client_listen(&w->clients[0]);
-	finish(w);
-	for (int i = 0; i < 80; i++)
-		assert_reply(&w->asks[i], 5);
-	world_free(w);
-}
-
-// A closed TCP window keeps TCP alive, but not the client.
-static void a_client_that_never_reads_is_let_go(void **state)
-{
-	struct world *w = ready_world(NULL);
-	ask(w, KIND_ECHO, 10);
-	finish(w);
-	world_run(w, 40 * SECOND); // nothing to read is no offence
-	assert_false(w->clients[0].over);
-	w->clients[0].deaf = true;
-	for (int i = 0; i < 40; i++)
-		ask(w, KIND_TRAILERS_ONLY, 12000);
-	world_run(w, 25 * SECOND);
-	client_listen(&w->clients[0]); // and now and then some is enough
-	world_run(w, 5 * MS);
-	w->clients[0].deaf = true;
-	for (int i = 0; i < 30; i++)
-		ask(w, KIND_TRAILERS_ONLY, 12000);
-	world_run(w, 25 * SECOND);
-	assert_false(w->clients[0].over);
-	world_run(w, 50 * SECOND);
-	assert_true(w->clients[0].over);
-	assert_int_equal(world_counter(w, "clients_stuck"), 1);
-	assert_int_equal(world_counter(w, "clients"), 0);
 	world_free(w);
 }
 
@@ -764,14 +589,10 @@ static void a_full_event_ring_delays_but_loses_nothing(void **state)
 RUN_SUITE("sim/proxy", CASE(requests_wait_for_the_first_connection_in_order),
 	CASE(more_than_may_wait_fail_at_once), CASE(a_waiting_request_that_is_reset_is_forgotten),
 	CASE(requests_wait_for_room_and_leave_a_released_backend),
-	CASE(a_slow_reader_costs_one_window_and_stops_nobody),
-	CASE(a_backend_that_reads_nothing_costs_one_window),
-	CASE(a_waiting_upload_holds_one_window), CASE(requests_above_a_goaway_are_sent_again),
-	CASE(streams_below_a_goaway_finish), CASE(a_lost_backend_is_told_by_status_or_by_reset),
-	CASE(a_lost_client_cancels_its_streams),
+	CASE(requests_above_a_goaway_are_sent_again), CASE(streams_below_a_goaway_finish),
+	CASE(a_lost_backend_is_told_by_status_or_by_reset), CASE(a_lost_client_cancels_its_streams),
 	CASE(a_silent_backend_is_missed_within_ten_seconds), CASE(a_silent_client_is_missed),
-	CASE(a_lost_connection_is_reported_and_made_again), CASE(an_answered_request_costs_no_copy),
-	CASE(a_client_that_does_not_read_is_not_read), CASE(a_client_that_never_reads_is_let_go),
+	CASE(a_lost_connection_is_reported_and_made_again),
 	CASE(an_older_snapshot_cannot_take_up_a_released_endpoint),
 	CASE(a_malformed_response_is_13_or_502), CASE(too_many_header_bytes_are_431_or_status_13),
 	CASE(a_frontend_without_routes_says_why), CASE(plain_requests_get_http_statuses),

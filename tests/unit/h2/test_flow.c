@@ -149,6 +149,34 @@ static void unconsumed_bytes_of_a_dead_stream_are_forgotten(void **state)
 	assert_string_equal(peer_frames(&us), "RST_STREAM 1 CANCEL\nWINDOW_UPDATE 0 40000\n");
 }
 
+// HX-24: all clients share the connection to a server, so that nothing but its streams' own windows
+// holds it back.
+static void a_server_gets_connection_credit_whatever_lies_unconsumed(void **state)
+{
+	assert_non_null(peer_connect(&us, H2_CLIENT));
+	raw_preface(&raw, H2_SERVER);
+	raw_frame(&raw, H2_SETTINGS, H2_FLAG_ACK, 0, NULL, 0);
+	peer_feed(&us, &raw);
+	struct h2_message m = {.kind = H2_REQUEST,
+		.method = STR("GET"),
+		.scheme = STR("http"),
+		.authority = STR("a.test"),
+		.path = STR("/"),
+		.end_stream = true};
+	for (uint32_t id = 1; id <= 5; id += 2) {
+		peer_add_stream(&us, h2_stream_open(us.conn, &m, NULL));
+		raw_headers(&raw, id, false, ok_response);
+		peer_feed(&us, &raw);
+	}
+	peer_frames(&us);
+	feed_data(1, 60000);
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 0 60000\n");
+	feed_data(3, 60000);
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 0 60000\n");
+	feed_data(5, 60000);
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 0 60000\n");
+}
+
 // RFC 9113 6.9.1: also what nobody reads was sent and must be given back.
 static void data_on_reset_streams_counts_for_the_connection(void **state)
 {
@@ -441,6 +469,58 @@ static void random_windows_are_used_exactly(void **state)
 	}
 }
 
+static void assert_waiting(const struct h2_stream *s, uint64_t since_ns)
+{
+	uint64_t since = 0;
+	assert_ptr_equal(h2_conn_waiting(us.conn, &since), s);
+	assert_int_equal(since, since_ns);
+}
+
+static void the_stream_that_waits_longest_for_its_window_is_named(void **state)
+{
+	start_server();
+	set_initial_window(10);
+	struct h2_stream *a = responding(1), *b = responding(3);
+	assert_waiting(NULL, 0);
+	us.now_ns = 100;
+	assert_true(h2_stream_send_data(b, zeros, 20, false));
+	peer_frames(&us);
+	us.now_ns = 200;
+	assert_true(h2_stream_send_data(a, zeros, 20, false));
+	assert_true(h2_stream_send_data(b, zeros, 20, false)); // no progress of the peer's
+	peer_frames(&us);
+	assert_waiting(b, 100);
+	us.now_ns = 300;
+	update(3, 1);
+	peer_frames(&us);
+	assert_waiting(a, 200);
+	h2_stream_reset(a, H2_CANCEL);
+	assert_waiting(b, 300);
+	update(3, 100);
+	peer_frames(&us);
+	assert_waiting(NULL, 0);
+}
+
+static void streams_wait_for_the_connections_window_since_it_ended(void **state)
+{
+	start_server();
+	struct h2_stream *a = responding(1), *b = responding(3);
+	us.now_ns = 100;
+	assert_true(h2_stream_send_data(a, zeros, 65535, false));
+	peer_frames(&us);
+	assert_waiting(NULL, 0); // it is used up, but nobody wants more
+	us.now_ns = 200;
+	assert_true(h2_stream_send_data(b, zeros, 1, false));
+	peer_frames(&us);
+	assert_waiting(b, 200);
+	us.now_ns = 300;
+	assert_true(h2_stream_send_data(a, zeros, 1, false)); // its own window is used up, too
+	assert_waiting(b, 200);
+	update(0, 1);
+	peer_frames(&us);
+	assert_waiting(a, 300);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 #define SMALL(f) cmocka_unit_test_setup_teardown(f, set_up_small_streams, tear_down)
 RUN_SUITE("h2/flow", SMALL(stream_credit_is_given_by_consumption_in_halves),
@@ -448,6 +528,9 @@ RUN_SUITE("h2/flow", SMALL(stream_credit_is_given_by_consumption_in_halves),
 	CASE(data_beyond_the_connection_window_ends_the_connection),
 	CASE(connection_credit_does_not_wait_for_the_owner),
 	CASE(connection_credit_stops_above_a_window_of_unconsumed_bytes),
+	CASE(a_server_gets_connection_credit_whatever_lies_unconsumed),
+	CASE(the_stream_that_waits_longest_for_its_window_is_named),
+	CASE(streams_wait_for_the_connections_window_since_it_ended),
 	CASE(unconsumed_bytes_of_a_dead_stream_are_forgotten),
 	CASE(data_on_reset_streams_counts_for_the_connection),
 	SMALL(padding_counts_and_comes_back_by_itself),

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/proxy/cases.h"
+
+#include "tests/support/check.h"
+
+#define GIVE_UP (100 * SECOND)
+
+struct world *a_world(void)
+{
+	struct world_conf conf = world_conf_default(7);
+	conf.n_clients = 1;
+	conf.n_backends = 2;
+	return world_new(&conf);
+}
+
+void open_client(struct world *w)
+{
+	world_open_client(w, 0, 0);
+	while (!w->clients[0].up)
+		world_run(w, MS);
+}
+
+void use_backends(struct world *w, uint32_t mask)
+{
+	control_set_endpoints(&w->control, 0, HOST_BACKENDS, mask);
+}
+
+struct world *ready_world(const struct world_conf *conf)
+{
+	struct world *w = conf ? world_new(conf) : a_world();
+	use_backends(w, 0x3);
+	open_client(w);
+	world_run(w, 20 * MS);
+	return w;
+}
+
+struct ask *ask(struct world *w, enum kind kind, uint32_t size)
+{
+	struct ask *a = world_ask(w, "one", kind, size);
+	client_ask(&w->clients[0], a);
+	return a;
+}
+
+void finish(struct world *w)
+{
+	world_finish(w, GIVE_UP);
+}
+
+void assert_ok(const struct world *w, const struct ask *a)
+{
+	assert_true(a->closed && a->got_end && !a->broken);
+	assert_int_equal(a->http_status, 200);
+	assert_int_equal(a->grpc_status, 0);
+	assert_int_equal(a->received, a->size);
+	assert_int_equal(w->n_done[a->id], 1);
+}
+
+void assert_reply(const struct ask *a, int grpc)
+{
+	assert_true(a->closed && a->got_end);
+	assert_int_equal(a->http_status, 200);
+	assert_int_equal(a->grpc_status, grpc);
+	assert_int_equal(a->received, 0);
+}

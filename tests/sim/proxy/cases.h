@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What single situations begin and end with: a small world, requests of its first client, and what
+// must have become of them.
+// Thread: the test's.
+#pragma once
+
+#include "tests/sim/proxy/world.h"
+
+// One client, two backends.
+struct world *a_world(void);
+// The first one, up when this returns.
+void open_client(struct world *);
+void use_backends(struct world *, uint32_t mask);
+// Client connected, both backends too. NULL = a_world().
+struct world *ready_world(const struct world_conf *conf);
+struct ask *ask(struct world *, enum kind kind, uint32_t size);
+void finish(struct world *);
+void assert_ok(const struct world *, const struct ask *);
+// A local reply to gRPC.
+void assert_reply(const struct ask *, int grpc);

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients and backends that read little or give no window, one situation a test: what they cost,
+// whom they stop, and when they are let go. Not who says nothing at all: proxy_cases.c.
+#include "lb/cause.h"
+#include "lb/link.h"
+#include "tests/sim/proxy/cases.h"
+#include "tests/support/check.h"
+
+// HX-24
+static void a_slow_reader_costs_one_window_and_stops_nobody(void **state)
+{
+	struct world *w = ready_world(NULL);
+	w->clients[0].slow = true;
+	struct ask *slow = ask(w, KIND_DOWNLOAD, 10 << 20);
+	world_run(w, 5 * SECOND);
+	assert_int_equal(slow->received, 65535); // the window that it gave
+	// What was sent has opened half a window or all of it again: that lies here, in chunks of
+	// 2 KiB.
+	assert_in_range(world_chunks_used(w), 15, 36);
+	w->clients[0].slow = false;
+	for (int i = 0; i < 10; i++)
+		ask(w, KIND_ECHO, 5000);
+	world_run(w, SECOND);
+	for (int i = 1; i <= 10; i++)
+		assert_ok(w, &w->asks[i]);
+	client_resume(&w->clients[0], slow);
+	finish(w);
+	assert_ok(w, slow);
+	world_free(w);
+}
+
+static void a_backend_that_reads_nothing_costs_one_window(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *a = ask(w, KIND_HANG, 10 << 20);
+	world_run(w, 5 * SECOND);
+	assert_in_range(world_chunks_used(w), 15, 36);
+	struct ask *other = ask(w, KIND_ECHO, 5000);
+	world_run(w, SECOND);
+	assert_ok(w, other);
+	client_cancel(a);
+	finish(w);
+	world_run(w, SECOND);
+	assert_int_equal(world_chunks_used(w), 0);
+	assert_int_equal(w->link->endpoints[0].active + w->link->endpoints[1].active, 0);
+	world_free(w);
+}
+
+// A queued upload holds its window and no more.
+static void a_waiting_upload_holds_one_window(void **state)
+{
+	struct world *w = a_world();
+	open_client(w);
+	ask(w, KIND_ECHO, 1 << 20);
+	world_run(w, SECOND);
+	assert_in_range(world_chunks_used(w), 15, 36);
+	use_backends(w, 1);
+	finish(w);
+	assert_ok(w, &w->asks[0]);
+	world_free(w);
+}
+
+// Its copy in the proxy is of no use once the backend has answered.
+static void an_answered_request_costs_no_copy(void **state)
+{
+	struct world *w = ready_world(NULL);
+	w->clients[0].slow = true;
+	for (int i = 0; i < 20; i++)
+		ask(w, KIND_DOWNLOAD, 1 << 20);
+	world_run(w, SECOND);
+	assert_in_range(world_chunks_used(w), 20 * 16, 20 * 18 + 12); // half a window each
+	client_abort(&w->clients[0]);
+	world_run(w, SECOND);
+	assert_int_equal(world_chunks_used(w), 0);
+	world_free(w);
+}
+
+// A client that asks and asks and reads no answer is not read any more.
+static void a_client_that_does_not_read_is_not_read(void **state)
+{
+	struct world *w = ready_world(NULL);
+	w->clients[0].deaf = true;
+	for (int i = 0; i < 40; i++)
+		ask(w, KIND_TRAILERS_ONLY, 12000);
+	world_run(w, SECOND);
+	assert_int_equal(w->n_served, 40);
+	for (int i = 0; i < 40; i++)
+		ask(w, KIND_TRAILERS_ONLY, 12000);
+	world_run(w, SECOND);
+	assert_int_equal(w->n_served, 40);
+	client_listen(&w->clients[0]);
+	finish(w);
+	for (int i = 0; i < 80; i++)
+		assert_reply(&w->asks[i], 5);
+	world_free(w);
+}
+
+// A closed TCP window keeps TCP alive, but not the client.
+static void a_client_that_never_reads_is_let_go(void **state)
+{
+	struct world *w = ready_world(NULL);
+	ask(w, KIND_ECHO, 10);
+	finish(w);
+	world_run(w, 40 * SECOND); // nothing to read is no offence
+	assert_false(w->clients[0].over);
+	w->clients[0].deaf = true;
+	for (int i = 0; i < 40; i++)
+		ask(w, KIND_TRAILERS_ONLY, 12000);
+	world_run(w, 25 * SECOND);
+	client_listen(&w->clients[0]); // and now and then some is enough
+	world_run(w, 5 * MS);
+	w->clients[0].deaf = true;
+	for (int i = 0; i < 30; i++)
+		ask(w, KIND_TRAILERS_ONLY, 12000);
+	world_run(w, 25 * SECOND);
+	assert_false(w->clients[0].over);
+	world_run(w, 50 * SECOND);
+	assert_true(w->clients[0].over);
+	assert_int_equal(world_counter(w, "clients_stuck"), 1);
+	assert_int_equal(world_counter(w, "clients"), 0);
+	world_free(w);
+}
+
+// Its answers lie in the same few chunks again and again, and one is always on its way.
+static void a_busy_client_is_never_taken_for_stuck(void **state)
+{
+	struct world *w = ready_world(NULL);
+	w->wire.delay_ns = 25 * MS;
+	w->wire.jitter_ns = 3 * MS;
+	uint64_t until = w->wire.now_ns + 150 * SECOND;
+	while (w->wire.now_ns < until) {
+		struct ask *a = ask(w, KIND_ECHO, 10);
+		finish(w);
+		assert_ok(w, a);
+	}
+	assert_int_equal(world_counter(w, "clients_stuck"), 0);
+	assert_false(w->clients[0].over);
+	world_free(w);
+}
+
+static struct world *two_clients_and_one_backend(void)
+{
+	struct world_conf conf = world_conf_default(11);
+	conf.n_clients = 2;
+	conf.n_backends = 1;
+	conf.max_conns_per_endpoint = 1;
+	struct world *w = world_new(&conf);
+	use_backends(w, 1);
+	open_client(w);
+	world_open_client(w, 1, 0);
+	world_run(w, 20 * MS);
+	return w;
+}
+
+// HX-24: what it leaves lying is more than the backend connection's window, and still its own
+// trouble alone. It ends after a while (ecosystem-reliability.md 2.3, CVE-2019-9517).
+static void a_client_that_gives_no_window_stops_nobody(void **state)
+{
+	struct world *w = two_clients_and_one_backend();
+	w->clients[0].slow = true;
+	struct ask *slow[40];
+	for (int i = 0; i < 40; i++)
+		slow[i] = ask(w, KIND_DOWNLOAD, 10 << 20);
+	world_run(w, 2 * SECOND);
+	assert_true(world_chunks_used(w) > (1 << 20) / 2048);
+	for (int i = 0; i < 20; i++) {
+		struct ask *other = world_ask(w, "one", KIND_DOWNLOAD, 200000);
+		client_ask(&w->clients[1], other);
+		world_run(w, SECOND);
+		assert_ok(w, other);
+	}
+	assert_int_equal(world_counter(w, "streams_stuck"), 0);
+	world_run(w, 10 * SECOND);
+	for (int i = 0; i < 40; i++) {
+		assert_true(slow[i]->closed && slow[i]->by_peer && !slow[i]->got_end);
+		assert_int_equal(slow[i]->code, H2_CANCEL);
+	}
+	assert_int_equal(world_ended(w, LB_CAUSE_TIMEOUT), 40);
+	assert_int_equal(world_counter(w, "streams_stuck"), 40);
+	assert_int_equal(w->link->endpoints[0].active, 0);
+	assert_int_equal(world_chunks_used(w), 0);
+	assert_false(w->clients[0].over);
+	world_free(w);
+}
+
+// However little it is that a client takes, it is progress.
+static void a_client_that_gives_window_now_and_then_is_served(void **state)
+{
+	struct world *w = ready_world(NULL);
+	w->clients[0].slow = true;
+	struct ask *a = ask(w, KIND_DOWNLOAD, 350000);
+	for (int i = 0; i < 5; i++) {
+		world_run(w, 25 * SECOND);
+		assert_false(a->closed);
+		client_resume(&w->clients[0], a);
+	}
+	finish(w);
+	assert_ok(w, a);
+	assert_int_equal(world_counter(w, "streams_stuck"), 0);
+	world_free(w);
+}
+
+#define CASE(f) cmocka_unit_test(f)
+RUN_SUITE("sim/proxy_slow", CASE(a_slow_reader_costs_one_window_and_stops_nobody),
+	CASE(a_backend_that_reads_nothing_costs_one_window),
+	CASE(a_waiting_upload_holds_one_window), CASE(an_answered_request_costs_no_copy),
+	CASE(a_client_that_does_not_read_is_not_read), CASE(a_client_that_never_reads_is_let_go),
+	CASE(a_busy_client_is_never_taken_for_stuck),
+	CASE(a_client_that_gives_no_window_stops_nobody),
+	CASE(a_client_that_gives_window_now_and_then_is_served))
