@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/subchannel.h"
 
+#include "lb/base/backoff.h"
 #include "lb/base/check.h"
 
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-// grpc doc/connection-backoff.md (BO-01).
-#define BACKOFF_FIRST_NS 1000000000ull
-#define BACKOFF_MAX_NS 120000000000ull
-#define BACKOFF_GROWTH_PERCENT 160
-#define BACKOFF_JITTER_PERCENT 20
-
 struct lb_subchannel {
 	struct lb_endpoint *endpoint; // borrowed
 	struct lb_subchannel_env env;
 	enum lb_state state;
 	bool attempt_waits; // CONNECTING, but its start is not due yet
-	uint64_t backoff_ns; // of the next attempt, before jitter
+	struct backoff backoff; // BO-01
 	uint64_t not_before_ns; // the next attempt starts no earlier (BO-02)
 	struct twheel_timer timer; // TF: its end; CONNECTING: the start of the attempt
 	struct lb_subchannel_watcher *watchers;
@@ -40,7 +35,6 @@ struct lb_subchannel *lb_subchannel_new(
 		return NULL;
 	s->endpoint = endpoint;
 	s->env = *env;
-	s->backoff_ns = BACKOFF_FIRST_NS;
 	s->timer.fire = on_timer;
 	return s;
 }
@@ -110,19 +104,10 @@ static void enter(struct lb_subchannel *s, enum lb_state state)
 		free(s);
 }
 
-static uint64_t jittered(struct lb_subchannel *s)
-{
-	uint64_t spread = s->backoff_ns / 100 * BACKOFF_JITTER_PERCENT;
-	return s->backoff_ns - spread + rand_below(s->env.rand, 2 * spread + 1);
-}
-
 static void start_attempt(struct lb_subchannel *s)
 {
 	s->attempt_waits = false;
-	s->not_before_ns = twheel_now(s->env.wheel) + jittered(s);
-	s->backoff_ns = s->backoff_ns / 100 * BACKOFF_GROWTH_PERCENT;
-	if (s->backoff_ns > BACKOFF_MAX_NS)
-		s->backoff_ns = BACKOFF_MAX_NS;
+	s->not_before_ns = twheel_now(s->env.wheel) + backoff_next_ns(&s->backoff, s->env.rand);
 	s->env.connect(s->env.ctx, s->endpoint);
 }
 
@@ -150,7 +135,7 @@ void lb_subchannel_request(struct lb_subchannel *s)
 
 void lb_subchannel_connected(struct lb_subchannel *s)
 {
-	s->backoff_ns = BACKOFF_FIRST_NS; // BO-03
+	backoff_reset(&s->backoff); // BO-03
 	if (s->state == LB_READY)
 		return;
 	twheel_cancel(s->env.wheel, &s->timer);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/ads.h"
 
-#include "ctrl/xds/backoff.h"
 #include "ctrl/xds/bootstrap.h"
 #include "ctrl/xds/strmap.h"
 #include "ctrl/xds/wire.h"
+#include "lb/base/backoff.h"
 #include "lb/base/check.h"
 #include "lb/base/twheel.h"
 
@@ -44,7 +44,7 @@ struct xds_ads {
 	bool node_sent; // on this stream
 	bool had_response; // on this stream
 	uint64_t opened_ns; // this stream
-	struct xds_backoff backoff;
+	struct backoff backoff; // FM-03
 	struct twheel_timer retry;
 	enum xds_server_state state;
 	uint64_t since_ns;
@@ -143,7 +143,7 @@ static void lost(struct xds_ads *a, const char *why)
 	reset_stream_state(a);
 	set_text(&a->error, strdup(why));
 
-	uint64_t wait = xds_backoff_next(&a->backoff, a->conf.rand);
+	uint64_t wait = backoff_next_ns(&a->backoff, a->conf.rand);
 	uint64_t lived = now(a) - a->opened_ns;
 	if (had_response)
 		wait = wait > lived ? wait - lived : 0;
@@ -287,7 +287,7 @@ static bool heard(struct xds_ads *a)
 	a->counters.n_responses++;
 	if (!first)
 		return false;
-	xds_backoff_reset(&a->backoff);
+	backoff_reset(&a->backoff);
 	set_text(&a->error, NULL);
 	set_state(a, XDS_SERVER_CONNECTED);
 	return true;

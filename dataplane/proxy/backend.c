@@ -10,11 +10,6 @@
 
 #include <stdio.h>
 
-// Waits between our own attempts at a backend (lb-tree.md BO-01); those of the control thread have
-// their own.
-#define BACKOFF_FIRST_NS UINT64_C(1000000000)
-#define BACKOFF_MAX_NS UINT64_C(120000000000)
-
 static void set_ready_bit(struct proxy_backend *b, bool ready)
 {
 	uint64_t bit = UINT64_C(1) << (b->id % 64);
@@ -269,10 +264,7 @@ void proxy_backend_attempt_failed(struct proxy_backend *b, const char *why)
 	proxy_backend_changed(b);
 	if (b->releasing)
 		return; // cut short, not failed
-	uint64_t wait = b->backoff_ns ? b->backoff_ns / 5 * 8 : BACKOFF_FIRST_NS;
-	b->backoff_ns = wait < BACKOFF_MAX_NS ? wait : BACKOFF_MAX_NS;
-	uint64_t jitter = rand_below(&p->rand, b->backoff_ns / 5 * 2); // ±20 %
-	b->retry_at_ns = twheel_now(p->wheel) + b->backoff_ns / 5 * 4 + jitter;
+	b->retry_at_ns = twheel_now(p->wheel) + backoff_next_ns(&b->backoff, &p->rand);
 	proxy_count(p, PROXY_CONNECT_FAILURES);
 	proxy_queue_changed(p);
 }
@@ -281,7 +273,7 @@ void proxy_backend_ready(struct proxy_backend *b, struct proxy_upstream *u)
 {
 	b->n_connecting--;
 	b->n_ready++;
-	b->backoff_ns = 0;
+	backoff_reset(&b->backoff);
 	b->retry_at_ns = 0;
 	list_to_tell(b);
 	if (b->releasing)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "dataplane/proxy/queue.h"
+#include "lb/base/backoff.h"
 #include "lb/base/ip.h"
 
 #include <stdbool.h>
@@ -25,7 +26,7 @@ struct proxy_backend {
 	const char *why; // of the last failure or loss; static
 	uint64_t barred; // picks of snapshots up to this version are not followed: released since
 	uint64_t retry_at_ns; // own attempts wait until then; those of the control thread don't
-	uint64_t backoff_ns; // the last wait; 0 = none since the last success
+	struct backoff backoff; // of our own attempts; the control thread's have another (BO-01)
 	struct ip_port addr;
 	uint32_t id;
 	uint16_t n_conns, n_connecting, n_ready;
