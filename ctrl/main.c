@@ -362,6 +362,12 @@ static int start_xds(struct daemon *d, struct lb_err *err)
 	return 0;
 }
 
+static const char *frontend_waiting(void *ctx, uint32_t frontend)
+{
+	const struct daemon *d = ctx;
+	return depmgr_waiting(d->frontends[frontend].depmgr);
+}
+
 static int start_show(struct daemon *d, struct lb_err *err)
 {
 	struct show_conf conf = {
@@ -370,6 +376,8 @@ static int start_show(struct daemon *d, struct lb_err *err)
 		.assembler = d->assembler,
 		.xds = d->xds,
 		.wheel = loop_wheel(d->loop),
+		.waiting = frontend_waiting,
+		.ctx = d,
 	};
 	d->show = show_new(&conf);
 	if (!d->show)

@@ -3,6 +3,8 @@
 // Thread: ctrl.
 #pragma once
 
+#include <stdint.h>
+
 struct assembler;
 struct config;
 struct show;
@@ -16,6 +18,9 @@ struct show_conf { // all borrowed, outlive it
 	const struct assembler *assembler;
 	const struct xds_client *xds;
 	const struct twheel *wheel;
+	// What a frontend's next configuration still lacks, "" = nothing; valid until the next call.
+	const char *(*waiting)(void *ctx, uint32_t frontend);
+	void *ctx;
 };
 
 struct show *show_new(const struct show_conf *); // NULL = no memory

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands say of a daemon that has no configuration yet, and that texts of others can't
+// spoil it.
+#include "ctrl/assemble.h"
+#include "ctrl/config.h"
+#include "ctrl/res/types.h"
+#include "ctrl/show.h"
+#include "ctrl/workers.h"
+#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/client.h"
+#include "lb/base/rand.h"
+#include "lb/base/twheel.h"
+#include "lb/slot.h"
+#include "lb/snapshot.h"
+#include "tests/support/check.h"
+#include "tests/support/fake_ads.h"
+
+#include <jansson.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char BOOTSTRAP[] =
+	"{\"xds_servers\":[{\"server_uri\":\"ads:1\",\"channel_creds\":[{\"type\":\"insecure\"}]}],"
+	"\"node\":{\"id\":\"me\"}}";
+
+struct world {
+	struct config_frontend frontends[2];
+	struct config config;
+	struct twheel *wheel;
+	struct lb_slot *slot;
+	struct lb_link *link;
+	struct workers *workers;
+	struct assembler *assembler;
+	struct xds_bootstrap *bootstrap;
+	struct fake_ads server;
+	struct rand rand;
+	struct xds_client *xds;
+	struct show *show;
+	const char *waiting[2];
+};
+
+static const char *waiting(void *ctx, uint32_t frontend)
+{
+	const struct world *w = ctx;
+	return w->waiting[frontend];
+}
+
+static int set_up(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	log_set_level(LOG_LEVEL_ERROR);
+	w->frontends[0] = (struct config_frontend){
+		.name = strdup("web"), .address = strdup("10.0.0.1"), .target = strdup("t")};
+	w->frontends[1] = (struct config_frontend){
+		.name = strdup("api"), .address = strdup("10.0.0.1"), .target = strdup("u")};
+	w->config = (struct config){.frontends = w->frontends, .n_frontends = 2};
+	w->wheel = twheel_new(1000000000);
+	w->slot = lb_slot_new(lb_snapshot_new(2, "nothing yet"));
+	w->link = lb_link_new(0, 0);
+	w->workers = workers_new(&w->link, 1, NULL, NULL);
+	w->assembler = assembler_new(&(struct assembler_conf){
+		.config = &w->config, .slot = w->slot, .workers = w->workers, .wheel = w->wheel});
+	struct lb_err err;
+	assert_int_equal(
+		xds_bootstrap_parse(BOOTSTRAP, strlen(BOOTSTRAP), "test", &w->bootstrap, &err), 0);
+	rand_init(&w->rand, 1);
+	w->xds = xds_client_new(&(struct xds_client_conf){
+		.bootstrap = w->bootstrap,
+		.types = res_types,
+		.n_types = RES_N_TYPES,
+		.transport = fake_ads_factory(&w->server),
+		.wheel = w->wheel,
+		.rand = &w->rand,
+		.user_agent_version = "0",
+	});
+	w->waiting[0] = w->waiting[1] = "";
+	w->show = show_new(&(struct show_conf){
+		.config = &w->config,
+		.workers = w->workers,
+		.assembler = w->assembler,
+		.xds = w->xds,
+		.wheel = w->wheel,
+		.waiting = waiting,
+		.ctx = w,
+	});
+	assert_non_null(w->show);
+	*state = w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+	show_free(w->show);
+	xds_client_free(w->xds);
+	fake_ads_fini(&w->server);
+	xds_bootstrap_free(w->bootstrap);
+	lb_slot_free(w->slot);
+	assembler_free(w->assembler);
+	workers_free(w->workers);
+	lb_link_free(w->link);
+	twheel_free(w->wheel);
+	for (int i = 0; i < 2; i++) {
+		free(w->frontends[i].name);
+		free(w->frontends[i].address);
+		free(w->frontends[i].target);
+	}
+	free(w);
+	return 0;
+}
+
+// The data of a command's JSON.
+static json_t *ask_json(struct world *w, const char *command)
+{
+	char *text = show_answer(w->show, command);
+	json_t *whole = json_loads(text, 0, NULL);
+	json_t *data = json_incref(json_object_get(whole, "data"));
+	assert_non_null(data);
+	json_decref(whole);
+	free(text);
+	return data;
+}
+
+static const char *text_of(json_t *info, size_t frontend, const char *key)
+{
+	json_t *row = json_array_get(json_object_get(info, "frontends"), frontend);
+	return json_string_value(json_object_get(row, key));
+}
+
+static void info_says_what_each_frontend_waits_for(void **state)
+{
+	struct world *w = *state;
+	w->waiting[1] = "cluster blue, endpoints green";
+	json_t *info = ask_json(w, "show info json");
+	assert_string_equal(text_of(info, 0, "waiting"), "");
+	assert_string_equal(text_of(info, 1, "waiting"), "cluster blue, endpoints green");
+	assert_string_equal(text_of(info, 1, "name"), "api");
+	json_decref(info);
+	char *text = show_answer(w->show, "show info");
+	assert_non_null(strstr(text, "cluster blue, endpoints green"));
+	free(text);
+}
+
+// A row that JSON refuses would be missing from the text, too.
+static void frontend_whose_error_is_no_utf8_keeps_its_row(void **state)
+{
+	struct world *w = *state;
+	w->waiting[0] = "cluster gr\xc3";
+	assembler_fail(w->assembler, 0, "no such listener \"gr\xc3");
+	json_t *info = ask_json(w, "show info json");
+	assert_string_equal(text_of(info, 0, "state"), "failing");
+	assert_string_equal(text_of(info, 0, "waiting"), "cluster gr\uFFFD");
+	assert_non_null(strstr(text_of(info, 0, "error"), "gr\uFFFD"));
+	json_decref(info);
+}
+
+// An empty line ends an answer (ctrl/stats_proto.h).
+static void no_text_of_a_server_ends_an_answer_early(void **state)
+{
+	static const char *const commands[] = {
+		"help", "show info", "show stat", "show clusters", "show xds", "show workers"};
+	struct world *w = *state;
+	w->waiting[0] = "cluster a\n\nb";
+	assembler_fail(w->assembler, 0, "refused:\n\nxds_state: connected\x1b[2J");
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		char *text = show_answer(w->show, commands[i]);
+		assert_null(strstr(text, "\n\n"));
+		assert_null(strchr(text, '\x1b'));
+		assert_int_equal(text[strlen(text) - 1], '\n');
+		if (strcmp(commands[i], "show info") == 0)
+			assert_non_null(strstr(text, "refused:\\n\\nxds_state: connected\\x1b[2J"));
+		free(text);
+	}
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+RUN_SUITE("ctrl/show", CASE(info_says_what_each_frontend_waits_for),
+	CASE(frontend_whose_error_is_no_utf8_keeps_its_row),
+	CASE(no_text_of_a_server_ends_an_answer_early))
