@@ -2,7 +2,9 @@
 """Small HTTP/2 peers on hyper-h2: a server whose answers carry the address it was reached at, and a
 client that asks one request after the other and notes every answer.
 
-usage: h2_peer.py serve PORT | probe IP PORT PATH CONNECTIONS STOP_FILE
+usage: h2_peer.py serve PORT [ANSWERS] | probe IP PORT PATH CONNECTIONS STOP_FILE
+
+With ANSWERS, a connection of the server says GOAWAY after that many, and answers nothing that came later.
 """
 
 import json
@@ -38,7 +40,7 @@ def events_of(sock, connection):
     return events
 
 
-def serve_one(sock):
+def serve_one(sock, answers):
     address = sock.getsockname()[0]
     connection = session(sock, is_client=False)
     while (events := events_of(sock, connection)) is not None:
@@ -46,14 +48,27 @@ def serve_one(sock):
             if isinstance(event, h2.events.StreamEnded):
                 connection.send_headers(event.stream_id, [(":status", "200"), (ADDRESS, address)],
                                         end_stream=True)
+                answers -= 1
+                if answers == 0:
+                    leave(sock, connection, event.stream_id)
+                    return
         sock.sendall(connection.data_to_send())
 
 
-def serve(port):
+def leave(sock, connection, last_stream):
+    """GOAWAY; then the peer closes."""
+    connection.close_connection(last_stream_id=last_stream)
+    sock.sendall(connection.data_to_send())
+    while sock.recv(65536):
+        pass
+    sock.close()
+
+
+def serve(port, answers=-1):
     listener = socket.create_server(("0.0.0.0", int(port)), backlog=128)
     while True:
         sock, _ = listener.accept()
-        threading.Thread(target=serve_one, args=(sock,), daemon=True).start()
+        threading.Thread(target=serve_one, args=(sock, int(answers)), daemon=True).start()
 
 
 def ask(sock, connection, authority, path):

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lossy links and dying backends."""
 
+import sys
 import time
 
+import resources
 from lab import wait_until
+from testbed import HERE
 from world import split_of
 
 STATUS_LIMIT_S = 0.1
@@ -72,3 +75,21 @@ def test_traffic_moves_away_from_a_dead_backend_but_stays_in_its_cluster(world):
     none_left = bed.run_h2load(requests=4000)
     assert none_left.errored == none_left.timeout == 0, none_left
     assert abs(none_left.failed / 4000 - 0.75) < 0.05, none_left  # A28: no shift to siblings
+
+
+def test_goaway_of_a_backend_fails_no_request(make_world, lab):
+    """One of two backends says GOAWAY after every 100 answers, with requests on their way to it. gRFC A6
+    sends such a request again once: 64 at a time never meet a second GOAWAY."""
+    path, steady, leaving = "/leaving", ("10.82.2.1", 8081), ("10.82.2.2", 8082)
+    world = make_world(extra_routes=[resources.route(path, "leaving")],
+                       extra=[resources.cluster("leaving"),
+                              resources.endpoints("leaving", steady, leaving)])
+    bed = world.bed
+    lab.ip("backends", "route", "add", "local", "10.82.2.0/24", "dev", "lo")
+    for (ip, port), answers in ((steady, -1), (leaving, 100)):
+        argv = [sys.executable, HERE / "h2_peer.py", "serve", port, answers]
+        bed.wait_connect("backends", ip, port, lab.start("backends", f"peer-{port}", argv))
+    report = world.start().bed.run_h2load(requests=10_000, clients=8, streams=8, path=path)
+    assert report.perfect, report
+    proxy = bed.show("workers")["worker0"]["proxy"]
+    assert proxy["upstream_goaways"] > 30 and proxy["transparent_retries"] > 30, proxy

@@ -6,8 +6,9 @@ import sys
 import time
 
 import resources
+from lab import wait_until
 from testbed import HERE, PORT, VIP
-from world import split_of
+from world import ROUTES, RPC_PORT, rpc_address, split_of
 
 VERSIONS = 200
 CHANGE_EVERY_S = 0.05
@@ -50,6 +51,44 @@ def test_weight_change_is_live_and_fails_nothing(world):
     assert time.monotonic() - changed < 5
     report = world.bed.h2load_report(load)
     assert report.perfect, report
+
+
+def test_removed_endpoint_keeps_its_streams_and_gets_no_more(make_world):
+    world = make_world(n_rpc=2).start()
+    bed = world.bed
+    calls = bed.start_calls("held", "held_streams", streams=8, seconds=4.0)
+    wait_until(lambda: "ready" in calls.output(), 10, "open streams")
+    time.sleep(1)
+    world.folder.put(resources.endpoints("rpc", (rpc_address(2), RPC_PORT)))
+    wait_until(lambda: cluster_size(bed, "rpc") == 1, 5, "the change")
+    late = bed.run_calls("held_streams", streams=4, seconds=0.5)
+    assert {s["backend"] for s in late} == {"rpc-2"}
+    held = bed.calls_result(calls)
+    assert all(s["complete"] and s["code"] == 0 for s in held), held
+    assert {s["backend"] for s in held} == {"rpc-1", "rpc-2"}
+
+
+def cluster_size(bed, name):
+    return {c["cluster"]: c["endpoints"] for c in bed.show("clusters")["clusters"]}[name]
+
+
+def test_bad_resource_is_refused_by_name_and_changes_nothing(world):
+    bed = world.bed
+    bad = world.routes(75, 25)
+    bad["virtual_hosts"][0]["routes"].append({"route": {"cluster": "blue"}})  # no match
+    world.folder.put(bad)
+    wait_until(lambda: resource_state(bed, ROUTES)["state"] == "NACKED", 5, "the refusal")
+    refused = resource_state(bed, ROUTES)
+    assert "match" in refused["error"] and refused["version"] != refused["rejected"], refused
+    report = bed.run_h2load(requests=5000)
+    assert report.perfect, report
+    world.set_weights(0, 100)
+    wait_until(lambda: resource_state(bed, ROUTES)["state"] == "ACKED", 5, "the mended resource")
+    wait_for_split(bed, 0)
+
+
+def resource_state(bed, name):
+    return {r["name"]: r for r in bed.show("xds")["resources"]}[name]
 
 
 def version_address(number):
