@@ -125,9 +125,9 @@ bool h2_conn_ready(const struct h2_conn *c)
 	return c->settings_seen;
 }
 
-bool h2_conn_in_block(const struct h2_conn *c)
+uint32_t h2_conn_in_block(const struct h2_conn *c)
 {
-	return c->rx.block_id != 0;
+	return c->rx.block_id;
 }
 
 static void drain(struct h2_conn *c, uint32_t last_id, enum h2_error code)

@@ -83,7 +83,8 @@ struct h2_message {
 // What the owner hears. `user` is the stream's (h2_stream_set_user) or the connection's. A callback
 // may call anything on any stream or connection of the context but h2_conn_feed(), h2_conn_free()
 // and, from on_closed, calls on the stream that ends. A stream whose both ends are out ends with
-// on_closed in the next h2_conn_pump(), never inside a send.
+// on_closed in the next h2_conn_pump(), never inside a send. on_sent, on_settings and on_goaway may
+// be NULL.
 struct h2_events {
 	// A header block: new request (server; set the stream's user here), response, 1xx or
 	// trailers.
@@ -105,7 +106,6 @@ struct h2_events {
 	// The peer will take no new streams; those above last_id are closed right after
 	// (unprocessed).
 	void (*on_goaway)(struct h2_conn *, uint32_t last_id, enum h2_error code);
-	void (*on_ping_ack)(struct h2_conn *);
 };
 
 // NULL = no memory. chunks is borrowed and outlives the context.
@@ -144,14 +144,14 @@ uint32_t h2_conn_n_streams(const struct h2_conn *);
 uint32_t h2_conn_stream_room(const struct h2_conn *);
 // First SETTINGS frame seen (gRPC's READY, lb-tree.md BO-03).
 bool h2_conn_ready(const struct h2_conn *);
-// A header block has begun and not ended: the owner's header timer runs while this is so.
-bool h2_conn_in_block(const struct h2_conn *);
+// The stream of the header block that has begun and not ended, 0 = none: the owner's header timer
+// runs while it is the same.
+uint32_t h2_conn_in_block(const struct h2_conn *);
 
 // Drain, step 1: GOAWAY with last id 2^31-1 (HX-22); step 2: the real last id, later streams
 // refused.
 void h2_conn_drain_begin(struct h2_conn *);
 void h2_conn_drain_end(struct h2_conn *, enum h2_error code);
-void h2_conn_ping(struct h2_conn *);
 
 // Client: opens a stream and sends its HEADERS. message: method, scheme, authority, path and
 // fields; everything is copied (encoded) before return. NULL = no stream room or pools exhausted.

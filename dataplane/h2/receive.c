@@ -43,22 +43,13 @@ static void on_priority(struct h2_conn *c, const uint8_t *payload)
 		h2_conn_fail(c, code);
 }
 
-static const uint8_t our_ping[8] = {'s', 'h', 'u', 'n', 't', 0, 0, 1};
-
-void h2_conn_ping(struct h2_conn *c)
-{
-	h2_put_frame(c, H2_PING, 0, 0, our_ping, sizeof(our_ping));
-}
-
 static void on_ping(struct h2_conn *c, const uint8_t *payload)
 {
 	if (!(c->rx.frame.flags & H2_FLAG_ACK)) {
 		if (h2_put_frame(c, H2_PING, H2_FLAG_ACK, 0, payload, 8))
 			h2_abuse_answer(c);
-	} else if (memcmp(payload, our_ping, sizeof(our_ping)) != 0) {
-		h2_count(c->ctx, H2_C_ping_ack_unasked);
-	} else if (c->events->on_ping_ack) {
-		c->events->on_ping_ack(c);
+	} else {
+		h2_count(c->ctx, H2_C_ping_ack_unasked); // we never ask
 	}
 }
 

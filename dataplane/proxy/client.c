@@ -8,6 +8,7 @@
 #include "lb/link.h"
 
 #define SETTINGS_TIMEOUT_NS UINT64_C(10000000000)
+#define BLOCK_TIMEOUT_NS UINT64_C(10000000000) // ecosystem-reliability.md 2.3
 #define ASK_AFTER_NS UINT64_C(60000000000) // silence, for TCP to see whether it is still there
 
 static void link_client(struct proxy_client *c)
@@ -42,21 +43,6 @@ static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_
 		proxy_forward_request_trailers(r, m);
 }
 
-static void on_data(
-	struct h2_conn *h2, struct h2_stream *s, const uint8_t *data, size_t len, bool end_stream)
-{
-	struct proxy_request *r = h2_stream_user(s);
-	if (r)
-		proxy_forward_request_data(r, data, len, end_stream);
-}
-
-static void on_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
-{
-	struct proxy_request *r = h2_stream_user(s);
-	if (r)
-		proxy_forward_response_sent(r, n);
-}
-
 static void on_closed(
 	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
 {
@@ -65,14 +51,14 @@ static void on_closed(
 	if (!r)
 		return;
 	enum lb_cause cause;
-	if (c->cut)
+	if (c->conn.h2 && !by_peer)
+		cause = LB_CAUSE_OK; // both ends, or our RST_STREAM after the whole answer
+	else if (c->cut)
 		cause = LB_CAUSE_TIMEOUT;
 	else if (c->broke_protocol)
 		cause = LB_CAUSE_CLIENT_PROTOCOL;
 	else if (!c->conn.h2)
 		cause = LB_CAUSE_CLIENT_LOST;
-	else if (!by_peer)
-		cause = LB_CAUSE_OK; // both ends, or our RST_STREAM after the whole answer
 	else
 		cause = h2_stream_malformed(s) ? LB_CAUSE_CLIENT_PROTOCOL : LB_CAUSE_CLIENT_RESET;
 	proxy_request_client_closed(r, cause);
@@ -87,28 +73,18 @@ static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
 		twheel_cancel(c->conn.proxy->wheel, &c->conn.timer);
 }
 
-static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
-{
-	// A client's GOAWAY speaks of streams that we would open: none.
-}
-
-static void on_ping_ack(struct h2_conn *h2)
-{
-}
-
 static const struct h2_events events = {.on_message = on_message,
-	.on_data = on_data,
-	.on_sent = on_sent,
+	.on_data = proxy_forward_request_data,
+	.on_sent = proxy_forward_response_sent,
 	.on_closed = on_closed,
-	.on_settings = on_settings,
-	.on_goaway = on_goaway,
-	.on_ping_ack = on_ping_ack};
+	.on_settings = on_settings};
 
 // Out of the books, before its HTTP/2 ends.
 static void leave(struct proxy_client *c)
 {
 	unlink_client(c);
 	twheel_cancel(c->conn.proxy->wheel, &c->window_timer);
+	twheel_cancel(c->conn.proxy->wheel, &c->block_timer);
 }
 
 static void over(struct proxy_client *c, enum h2_error code)
@@ -196,6 +172,28 @@ static void window_fire(struct twheel_timer *t)
 	watch_windows(c);
 }
 
+static void block_fire(struct twheel_timer *t)
+{
+	struct proxy_client *c =
+		(void *)((uint8_t *)t - offsetof(struct proxy_client, block_timer));
+	proxy_count(c->conn.proxy, PROXY_CLIENTS_IN_HEADER);
+	c->broke_protocol = true;
+	proxy_client_close(c, H2_ENHANCE_YOUR_CALM);
+}
+
+static void watch_block(struct proxy_client *c)
+{
+	struct twheel *w = c->conn.proxy->wheel;
+	uint32_t id = h2_conn_in_block(c->conn.h2);
+	if (id == c->block_id)
+		return;
+	c->block_id = id;
+	twheel_cancel(w, &c->block_timer);
+	c->block_timer.fire = block_fire;
+	if (id)
+		twheel_arm(w, &c->block_timer, twheel_now(w) + BLOCK_TIMEOUT_NS);
+}
+
 void proxy_client_flushed(struct proxy_client *c)
 {
 	enum h2_error code;
@@ -206,6 +204,7 @@ void proxy_client_flushed(struct proxy_client *c)
 	}
 	reset_answered(c);
 	watch_windows(c);
+	watch_block(c);
 	if (tcp_conn_sendq(c->conn.tcp)->len && !twheel_armed(&c->conn.timer)) {
 		proxy_conn_stuck(&c->conn);
 		proxy_conn_arm(&c->conn, stuck_fire, PROXY_STUCK_NS);

@@ -15,6 +15,8 @@ struct proxy_client {
 	struct proxy_client *next, *prev; // in the proxy's list, while conn.h2
 	struct proxy_list answered; // requests answered in full while their body still comes
 	struct twheel_timer window_timer; // the oldest wait of a stream for window is too long
+	struct twheel_timer block_timer; // a header block is open for too long
+	uint32_t block_id; // of its stream, 0 = none is open
 	uint8_t frontend;
 	bool cut; // by the drain's deadline
 	bool broke_protocol; // why it is over

@@ -37,13 +37,6 @@ bool proxy_forward_head(
 	return true;
 }
 
-static void fail_overload(struct proxy_request *r)
-{
-	struct proxy_reply reply =
-		proxy_reply_for(LB_CAUSE_OVERLOAD, STR("the load balancer is out of memory"));
-	proxy_request_fail(r, &reply, H2_INTERNAL_ERROR);
-}
-
 static bool waits(const struct proxy_request *r)
 {
 	return r->state == PROXY_REQUEST_PICKING || r->state == PROXY_REQUEST_ROOM;
@@ -61,21 +54,24 @@ static void keep_for_retry(struct proxy_request *r, const uint8_t *data, size_t 
 }
 
 void proxy_forward_request_data(
-	struct proxy_request *r, const uint8_t *data, size_t len, bool end_stream)
+	struct h2_conn *h2, struct h2_stream *s, const uint8_t *data, size_t len, bool end_stream)
 {
+	struct proxy_request *r = h2_stream_user(s);
+	if (!r)
+		return;
 	proxy_request_enter(r);
 	if (end_stream)
 		r->request_done = true;
 	if (waits(r)) {
 		// Held without giving window back: at most a stream's window (HX-24).
 		if (!proxy_replay_put_body(r->proxy, &r->replay, data, len))
-			fail_overload(r);
+			proxy_request_fail_overload(r);
 	} else if (r->upstream) {
 		if (r->state == PROXY_REQUEST_SENT)
 			keep_for_retry(r, data, len);
 		touch(r->upstream);
 		if (!h2_stream_send_data(r->upstream, data, len, end_stream))
-			fail_overload(r);
+			proxy_request_fail_overload(r);
 	} else if (r->client && len) {
 		// Answered already. Until it hears that, the client may wait for window.
 		touch(r->client);
@@ -90,20 +86,23 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 	r->request_done = true;
 	if (waits(r)) {
 		if (!proxy_replay_put_trailers(r->proxy, &r->replay, m))
-			fail_overload(r);
+			proxy_request_fail_overload(r);
 	} else if (r->upstream) {
 		if (proxy_replay_stored(&r->replay) &&
 			!proxy_replay_put_trailers(r->proxy, &r->replay, m))
 			proxy_replay_drop(r->proxy, &r->replay);
 		touch(r->upstream);
 		if (!h2_stream_send_message(r->upstream, m))
-			fail_overload(r);
+			proxy_request_fail_overload(r);
 	}
 	proxy_request_leave(r);
 }
 
-void proxy_forward_request_sent(struct proxy_request *r, size_t n)
+void proxy_forward_request_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
 {
+	struct proxy_request *r = h2_stream_user(s);
+	if (!r)
+		return;
 	// A second attempt sends bytes for which the client has had its window back.
 	size_t again = n < r->skip ? n : r->skip;
 	r->skip -= (uint32_t)again;
@@ -123,7 +122,7 @@ void proxy_forward_response_head(struct proxy_request *r, const struct h2_messag
 		if (!r->is_grpc && r->client) {
 			touch(r->client);
 			if (!h2_stream_send_message(r->client, m))
-				fail_overload(r);
+				proxy_request_fail_overload(r);
 		}
 		proxy_request_leave(r);
 		return;
@@ -131,7 +130,7 @@ void proxy_forward_response_head(struct proxy_request *r, const struct h2_messag
 	proxy_replay_drop(r->proxy, &r->replay);
 	touch(r->client);
 	if (!h2_stream_send_message(r->client, m)) {
-		fail_overload(r);
+		proxy_request_fail_overload(r);
 	} else {
 		r->state = PROXY_REQUEST_ANSWERED;
 		if (m->end_stream)
@@ -141,12 +140,15 @@ void proxy_forward_response_head(struct proxy_request *r, const struct h2_messag
 }
 
 void proxy_forward_response_data(
-	struct proxy_request *r, const uint8_t *data, size_t len, bool end_stream)
+	struct h2_conn *h2, struct h2_stream *s, const uint8_t *data, size_t len, bool end_stream)
 {
+	struct proxy_request *r = h2_stream_user(s);
+	if (!r)
+		return;
 	proxy_request_enter(r);
 	touch(r->client);
 	if (!h2_stream_send_data(r->client, data, len, end_stream))
-		fail_overload(r);
+		proxy_request_fail_overload(r);
 	else if (end_stream)
 		proxy_request_answered_all(r);
 	proxy_request_leave(r);
@@ -157,14 +159,17 @@ void proxy_forward_response_trailers(struct proxy_request *r, const struct h2_me
 	proxy_request_enter(r);
 	touch(r->client);
 	if (!h2_stream_send_message(r->client, m))
-		fail_overload(r);
+		proxy_request_fail_overload(r);
 	else
 		proxy_request_answered_all(r);
 	proxy_request_leave(r);
 }
 
-void proxy_forward_response_sent(struct proxy_request *r, size_t n)
+void proxy_forward_response_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
 {
+	struct proxy_request *r = h2_stream_user(s);
+	if (!r)
+		return;
 	if (!r->upstream || !n)
 		return;
 	touch(r->upstream);

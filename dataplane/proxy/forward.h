@@ -18,15 +18,20 @@ struct proxy_request;
 [[nodiscard]] bool proxy_forward_head(
 	struct proxy *, const struct h2_message *, bool is_grpc, struct h2_message *ret);
 
+// The streams' user is the request, or NULL: it is forgotten. data and sent are on_data and on_sent
+// of h2_events.
+
 // From the client, after its HEADERS.
 void proxy_forward_request_data(
-	struct proxy_request *, const uint8_t *, size_t len, bool end_stream);
+	struct h2_conn *, struct h2_stream *client, const uint8_t *, size_t len, bool end_stream);
 void proxy_forward_request_trailers(struct proxy_request *, const struct h2_message *);
-void proxy_forward_request_sent(struct proxy_request *, size_t n); // left for the backend
+// Left for the backend.
+void proxy_forward_request_sent(struct h2_conn *, struct h2_stream *upstream, size_t n);
 
 // From the backend.
 void proxy_forward_response_head(struct proxy_request *, const struct h2_message *);
 void proxy_forward_response_data(
-	struct proxy_request *, const uint8_t *, size_t len, bool end_stream);
+	struct h2_conn *, struct h2_stream *upstream, const uint8_t *, size_t len, bool end_stream);
 void proxy_forward_response_trailers(struct proxy_request *, const struct h2_message *);
-void proxy_forward_response_sent(struct proxy_request *, size_t n); // left for the client
+// Left for the client.
+void proxy_forward_response_sent(struct h2_conn *, struct h2_stream *client, size_t n);

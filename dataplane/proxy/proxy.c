@@ -19,6 +19,7 @@
 static const char *const counter_names[PROXY_N_COUNTERS] = {
 	[PROXY_CLIENTS_REFUSED] = "clients_refused",
 	[PROXY_CLIENTS_SILENT] = "clients_silent",
+	[PROXY_CLIENTS_IN_HEADER] = "clients_in_header",
 	[PROXY_CLIENTS_STUCK] = "clients_stuck",
 	[PROXY_STREAMS_STUCK] = "streams_stuck",
 	[PROXY_REPLIES] = "local_replies",

@@ -154,7 +154,7 @@ static void fail(struct proxy_request *r, enum lb_cause cause, struct str text)
 	proxy_request_fail(r, &reply, H2_INTERNAL_ERROR);
 }
 
-static void fail_overload(struct proxy_request *r)
+void proxy_request_fail_overload(struct proxy_request *r)
 {
 	fail(r, LB_CAUSE_OVERLOAD, STR("the load balancer is out of memory"));
 }
@@ -171,7 +171,7 @@ static bool may_wait(struct proxy_request *r, const struct h2_message *head)
 		return false;
 	}
 	if (!proxy_replay_put_head(p, &r->replay, head)) {
-		fail_overload(r);
+		proxy_request_fail_overload(r);
 		return false;
 	}
 	return true;
@@ -208,7 +208,7 @@ static bool send_head(
 	unlist(r);
 	struct h2_message m;
 	if (!proxy_forward_head(r->proxy, head, r->is_grpc, &m) || !proxy_upstream_open(u, r, &m)) {
-		fail_overload(r);
+		proxy_request_fail_overload(r);
 		return false;
 	}
 	r->state = PROXY_REQUEST_SENT;
@@ -249,7 +249,7 @@ void proxy_request_send_stored(struct proxy_request *r, struct proxy_upstream *u
 	if (!proxy_replay_stored(stored))
 		proxy_replay_drop(p, stored);
 	if (!ok && !r->ended)
-		fail_overload(r);
+		proxy_request_fail_overload(r);
 	proxy_request_leave(r);
 }
 

@@ -80,6 +80,7 @@ void proxy_request_end(struct proxy_request *, enum lb_cause);
 // Ends it from our side: a local reply while the client has no response yet, else RST_STREAM(code).
 void proxy_request_fail(
 	struct proxy_request *, const struct proxy_reply *, enum h2_error code_if_answered);
+void proxy_request_fail_overload(struct proxy_request *); // our pools are exhausted
 // The response is complete on its way to the client.
 void proxy_request_answered_all(struct proxy_request *);
 // RST_STREAM to the backend, which then is forgotten.

@@ -15,6 +15,7 @@ struct proxy_conn;
 enum proxy_counter {
 	PROXY_CLIENTS_REFUSED, // no room for another client connection
 	PROXY_CLIENTS_SILENT, // no SETTINGS within the time for it
+	PROXY_CLIENTS_IN_HEADER, // no end of a header block within the time for it
 	PROXY_CLIENTS_STUCK, // took no byte of its output within the time for it
 	PROXY_STREAMS_STUCK, // the client gave them no window within the time for it
 	PROXY_REPLIES, // made here, for want of a backend's

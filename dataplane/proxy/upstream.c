@@ -171,21 +171,6 @@ static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_
 		proxy_forward_response_head(r, m);
 }
 
-static void on_data(
-	struct h2_conn *h2, struct h2_stream *s, const uint8_t *data, size_t len, bool end_stream)
-{
-	struct proxy_request *r = h2_stream_user(s);
-	if (r)
-		proxy_forward_response_data(r, data, len, end_stream);
-}
-
-static void on_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
-{
-	struct proxy_request *r = h2_stream_user(s);
-	if (r)
-		proxy_forward_request_sent(r, n);
-}
-
 static void on_closed(
 	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
 {
@@ -226,17 +211,12 @@ static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
 		proxy_upstream_retire(u, "GOAWAY");
 }
 
-static void on_ping_ack(struct h2_conn *h2)
-{
-}
-
 static const struct h2_events events = {.on_message = on_message,
-	.on_data = on_data,
-	.on_sent = on_sent,
+	.on_data = proxy_forward_response_data,
+	.on_sent = proxy_forward_request_sent,
 	.on_closed = on_closed,
 	.on_settings = on_settings,
-	.on_goaway = on_goaway,
-	.on_ping_ack = on_ping_ack};
+	.on_goaway = on_goaway};
 
 static void on_established(struct tcp_conn *tcp, void *user)
 {

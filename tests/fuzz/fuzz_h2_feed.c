@@ -94,7 +94,7 @@ static void on_goaway(struct h2_conn *c, uint32_t last_id, enum h2_error code)
 }
 
 static const struct h2_events events = {
-	on_message, on_data, on_sent, on_closed, on_settings, on_goaway, NULL};
+	on_message, on_data, on_sent, on_closed, on_settings, on_goaway};
 
 static const struct h2_field some_fields[] = {
 	{STR("x-a"), STR("value"), false}, {STR("x-secret"), STR("42"), true}};
@@ -144,8 +144,6 @@ static void act(struct owner *o)
 		h2_stream_consumed(s, s->unconsumed);
 	else if (what == 12)
 		h2_conn_pump(o->conn, roll(o, 40000));
-	else if (what == 13)
-		h2_conn_ping(o->conn);
 	else if (what == 14 && roll(o, 8) == 0)
 		h2_conn_drain_begin(o->conn);
 	else if (what == 15 && roll(o, 8) == 0)

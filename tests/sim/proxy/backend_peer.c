@@ -234,12 +234,8 @@ static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
 {
 }
 
-static void on_ping_ack(struct h2_conn *h2)
-{
-}
-
 static const struct h2_events events = {
-	on_message, on_data, on_sent, on_closed, on_settings, on_goaway, on_ping_ack};
+	on_message, on_data, on_sent, on_closed, on_settings, on_goaway};
 
 static void forget(struct backend_conn *c)
 {

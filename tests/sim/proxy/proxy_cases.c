@@ -453,6 +453,47 @@ static void a_client_that_says_nothing_is_closed(void **state)
 	world_free(w);
 }
 
+static void begin_header_block(struct tcp_conn *c, void *user)
+{
+	// Preface, SETTINGS, HEADERS without END_HEADERS: one byte of a block.
+	static const char bytes[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+				    "\0\0\0\4\0\0\0\0\0"
+				    "\0\0\1\1\0\0\0\0\1\x82";
+	struct world *w = user;
+	assert_true(buf_append(
+		tcp_conn_sendq(c), &w->wire.hosts[HOST_CLIENTS].chunks, bytes, sizeof(bytes) - 1));
+	tcp_conn_push(c);
+}
+
+static void hang_up(struct tcp_conn *c, void *user)
+{
+	tcp_conn_shutdown(c);
+}
+
+static void forget(struct tcp_conn *c, void *user, enum tcp_close_reason reason)
+{
+}
+
+// VU#421644: a header block may not stay open (ecosystem-reliability.md 2.3).
+static void a_client_that_never_ends_its_header_block_is_closed(void **state)
+{
+	static const struct tcp_conn_ops ops = {begin_header_block, deaf, nothing, hang_up, forget};
+	struct world *w = a_world();
+	struct tcp_flow flow = {.local = wire_address(HOST_CLIENTS, 9),
+		.remote = w->frontends[0].address,
+		.remote_port = 80};
+	struct host *h = &w->wire.hosts[HOST_CLIENTS];
+	assert_non_null(tcp_connect(h->tcp, &flow, SECOND, &ops, w));
+	h->due = true;
+	world_run(w, 9 * SECOND);
+	assert_int_equal(world_counter(w, "clients"), 1);
+	world_run(w, 3 * SECOND);
+	assert_int_equal(world_counter(w, "clients"), 0);
+	assert_int_equal(world_counter(w, "clients_in_header"), 1);
+	assert_int_equal(world_counter(w, "clients_silent"), 0);
+	world_free(w);
+}
+
 // MC-04: READY thanks to another worker. This one connects at its first pick.
 static void an_endpoint_of_another_worker_is_connected_when_picked(void **state)
 {
@@ -600,6 +641,7 @@ RUN_SUITE("sim/proxy", CASE(requests_wait_for_the_first_connection_in_order),
 	CASE(a_drain_says_goaway_twice_and_lets_streams_finish),
 	CASE(a_drain_without_clients_is_over_at_once), CASE(the_drains_deadline_cuts_what_is_left),
 	CASE(a_client_that_says_nothing_is_closed),
+	CASE(a_client_that_never_ends_its_header_block_is_closed),
 	CASE(an_endpoint_of_another_worker_is_connected_when_picked), CASE(own_attempts_back_off),
 	CASE(spare_connections_are_opened_and_closed),
 	CASE(a_released_backend_finishes_its_streams_and_may_come_back),

@@ -138,13 +138,8 @@ static void on_goaway(struct h2_conn *c, uint32_t last_id, enum h2_error code)
 	say(h2_conn_user(c), "goaway(%u %s) ", last_id, error_name(code));
 }
 
-static void on_ping_ack(struct h2_conn *c)
-{
-	say(h2_conn_user(c), "ping_ack ");
-}
-
 static const struct h2_events events = {
-	on_message, on_data, on_sent, on_closed, on_settings, on_goaway, on_ping_ack};
+	on_message, on_data, on_sent, on_closed, on_settings, on_goaway};
 
 struct h2_conf peer_conf(void)
 {

@@ -300,15 +300,6 @@ static void stream_keeps_its_owners_pointer(void **state)
 	assert_false(h2_stream_sent_end(s));
 }
 
-static void ping_is_answered(void **state)
-{
-	peer_settle(&client, &server);
-	peer_clear_log(&client);
-	h2_conn_ping(client.conn);
-	peer_settle(&client, &server);
-	assert_string_equal(client.log, "ping_ack ");
-}
-
 static void freeing_a_connection_closes_what_is_open(void **state)
 {
 	peer_settle(&client, &server);
@@ -612,7 +603,6 @@ static void failed_connection_sends_nothing(void **state)
 	assert_false(h2_stream_send_data(s, (const uint8_t *)"abc", 3, false));
 	assert_int_equal(h2_conn_stream_room(client.conn), 0);
 	assert_null(open_get(false));
-	h2_conn_ping(client.conn);
 	h2_conn_drain_begin(client.conn);
 	h2_stream_consumed(s, 0);
 	peer_clear_log(&client);
@@ -630,10 +620,9 @@ RUN_SUITE("h2/conn", CASE(settings_make_both_ends_ready),
 	CASE(drain_refuses_only_what_comes_after_it),
 	CASE(streams_above_goaways_last_id_are_safe_to_send_again),
 	CASE(a_goaway_may_not_take_back_its_promise), CASE(refused_stream_is_told_as_unprocessed),
-	CASE(early_response_and_reset_without_error), CASE(ping_is_answered),
-	CASE(stream_keeps_its_owners_pointer), CASE(freeing_a_connection_closes_what_is_open),
-	CASE(last_data_carries_the_end), CASE(a_queue_is_taken_over),
-	CASE(large_header_list_goes_out_in_continuations),
+	CASE(early_response_and_reset_without_error), CASE(stream_keeps_its_owners_pointer),
+	CASE(freeing_a_connection_closes_what_is_open), CASE(last_data_carries_the_end),
+	CASE(a_queue_is_taken_over), CASE(large_header_list_goes_out_in_continuations),
 	CASE(message_beyond_the_scratch_is_refused_and_harms_nothing),
 	CASE(connections_with_equal_ids_are_told_apart), CASE(stream_reset_inside_its_message),
 	CASE(stream_reset_inside_its_data), CASE(closing_one_stream_closes_all_others),
