@@ -18,7 +18,8 @@ struct show_conf { // all borrowed, outlive it
 	const struct assembler *assembler;
 	const struct xds_client *xds;
 	const struct twheel *wheel;
-	// What a frontend's next configuration still lacks, "" = nothing; valid until the next call.
+	// What a frontend's next configuration still lacks, "" = nothing; valid until the next
+	// call.
 	const char *(*waiting)(void *ctx, uint32_t frontend);
 	void *ctx;
 };
