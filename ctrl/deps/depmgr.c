@@ -519,11 +519,6 @@ void depmgr_free(struct depmgr *dm)
 	free(dm);
 }
 
-struct xds_config *depmgr_config(const struct depmgr *dm)
-{
-	return dm->config;
-}
-
 const char *depmgr_waiting(struct depmgr *dm)
 {
 	set_text(&dm->waiting, NULL);

@@ -48,7 +48,7 @@ struct depmgr_conf {
 	const char *listener_name; // copied
 	const char *authority; // pinned; copied; NULL = chosen per request
 	const char *node_id; // copied
-	// A complete change, once. Borrowed: xds_config_get() to keep.
+	// A complete change, once. Borrowed until the next callback: xds_config_get() to keep.
 	void (*on_update)(void *ctx, struct xds_config *);
 	// No usable listener or routes: stop using the last config (DM-08).
 	void (*on_error)(void *ctx, const char *text);
@@ -59,8 +59,6 @@ struct depmgr_conf {
 struct depmgr *depmgr_new(const struct depmgr_conf *);
 void depmgr_free(struct depmgr *); // cancels every watch; not inside a callback of its own
 
-// The last delivered config, borrowed; NULL = none, or an error came after it.
-struct xds_config *depmgr_config(const struct depmgr *);
 // What is missing for the next config, for operators ("cluster blue, endpoints of green"), "" =
 // nothing. Valid until the next call.
 const char *depmgr_waiting(struct depmgr *);

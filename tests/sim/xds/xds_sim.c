@@ -43,8 +43,8 @@ struct server_type {
 struct frontend {
 	struct depmgr *dm;
 	int number;
+	struct xds_config *config; // borrowed; NULL = none, or an error came after it
 	unsigned n_updates, n_errors;
-	bool down; // the last event was an error
 };
 
 struct sim {
@@ -106,16 +106,16 @@ static void on_update(void *ctx, struct xds_config *config)
 {
 	struct frontend *f = ctx;
 	check_config(f, config);
+	f->config = config;
 	f->n_updates++;
-	f->down = false;
 }
 
 static void on_error(void *ctx, const char *text)
 {
 	struct frontend *f = ctx;
 	CHECK(*text);
+	f->config = NULL;
 	f->n_errors++;
-	f->down = true;
 }
 
 static void stranger_event(struct xds_watcher *w, const struct xds_event *e)
@@ -332,9 +332,8 @@ static void step(struct sim *s)
 	}
 	for (int i = 0; i < N_LISTENERS; i++) {
 		const struct frontend *f = &s->frontends[i];
-		if (depmgr_config(f->dm))
-			check_config(f, depmgr_config(f->dm));
-		CHECK(!f->down || !depmgr_config(f->dm));
+		if (f->config)
+			check_config(f, f->config);
 	}
 }
 
@@ -357,7 +356,7 @@ static void check_converged(const struct sim *s)
 	for (unsigned t = 0; t < RES_N_TYPES; t++)
 		CHECK(s->types[t].answered);
 	for (int l = 0; l < N_LISTENERS; l++) {
-		const struct xds_config *c = depmgr_config(s->frontends[l].dm);
+		const struct xds_config *c = s->frontends[l].config;
 		CHECK(c);
 		int rc = w->listener_routes[l];
 		CHECK(world_find(3, c->routes->base.name) == rc);

@@ -19,12 +19,14 @@
 static void on_update(void *ctx, struct xds_config *config)
 {
 	struct deps_fixture *f = ctx;
+	f->config = config;
 	f->n_updates++;
 }
 
 static void on_error(void *ctx, const char *text)
 {
 	struct deps_fixture *f = ctx;
+	f->config = NULL;
 	f->n_errors++;
 	snprintf(f->error, sizeof(f->error), "%s", text);
 }
@@ -222,7 +224,7 @@ void say_all(struct deps_fixture *f)
 const char *look(struct deps_fixture *f)
 {
 	static char text[1024];
-	const struct xds_config *c = depmgr_config(f->dm);
+	const struct xds_config *c = f->config;
 	if (!c)
 		return "!";
 	int len = snprintf(text, sizeof(text), "%s:", c->routes->base.name);

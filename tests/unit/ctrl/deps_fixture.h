@@ -32,6 +32,7 @@ struct deps_fixture {
 	uint64_t now_ns;
 	struct xds_client *client;
 	struct depmgr *dm;
+	struct xds_config *config; // borrowed; NULL = none, or an error came after it
 	unsigned n_updates, n_errors; // since the last look
 	char error[512];
 };

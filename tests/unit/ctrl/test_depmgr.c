@@ -51,7 +51,7 @@ static void watches_go_from_listener_to_endpoints(void **state)
 	expect_updates(&f, 1, 0);
 	assert_string_equal(look(&f), "rc: blue=e/10.0.0.7 green=e/10.0.0.7");
 	assert_string_equal(depmgr_waiting(f.dm), "");
-	const struct xds_config *c = depmgr_config(f.dm);
+	const struct xds_config *c = f.config;
 	assert_int_equal(c->vhost, -1);
 	assert_non_null(strstr(c->clusters[0].resolution_note, "node id \"me\"")); // DM-27
 	assert_null(xds_config_find_cluster(c, "red"));
@@ -92,13 +92,13 @@ static void inline_routes_need_no_route_watch(void **state)
 	say(&f, &res_type_endpoints);
 	assert_string_equal(look(&f), "in: blue=e/10.0.0.1"); // DM-02
 	assert_string_equal(f.asked[3], "");
-	const struct res_route_config *routes = depmgr_config(f.dm)->routes;
-	const struct res_listener *listener = depmgr_config(f.dm)->listener;
+	const struct res_route_config *routes = f.config->routes;
+	const struct res_listener *listener = f.config->listener;
 	snprintf(json, sizeof(json), WEB, "'statPrefix':'x',"); // another listener, the same routes
 	hold(&f, &res_type_listener, "web", json);
 	say(&f, &res_type_listener);
-	assert_ptr_not_equal(depmgr_config(f.dm)->listener, listener);
-	assert_ptr_equal(depmgr_config(f.dm)->routes, routes); // equal routes are shared
+	assert_ptr_not_equal(f.config->listener, listener);
+	assert_ptr_equal(f.config->routes, routes); // equal routes are shared
 	expect_updates(&f, 2, 0);
 	hold_listener(&f, "rc"); // and over to RDS
 	hold_routes(&f, "rc", "blue", NULL);
@@ -125,7 +125,7 @@ static void pinned_authority_watches_one_virtual_host(void **state)
 	hold_endpoint(&f, "e", 1);
 	say_all(&f);
 	assert_string_equal(look(&f), "rc: blue=e/10.0.0.1"); // DM-03
-	assert_int_equal(depmgr_config(f.dm)->vhost, 1);
+	assert_int_equal(f.config->vhost, 1);
 	assert_false(asked_for(&f, &res_type_cluster, "red"));
 
 	hold(&f, &res_type_route_config, "rc",
@@ -173,11 +173,11 @@ static void new_cluster_waits_for_all_of_it_and_then_swaps_at_once(void **state)
 	say(&f, &res_type_cluster);
 	expect_updates(&f, 0, 0);
 	hold_endpoint(&f, "e-green", 3);
-	const struct res_cluster *blue = depmgr_config(f.dm)->clusters[0].cluster;
+	const struct res_cluster *blue = f.config->clusters[0].cluster;
 	say(&f, &res_type_endpoints);
 	expect_updates(&f, 1, 0);
 	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.2 green=e-green/10.0.0.3");
-	assert_ptr_equal(depmgr_config(f.dm)->clusters[0].cluster, blue); // unchanged = same object
+	assert_ptr_equal(f.config->clusters[0].cluster, blue); // unchanged = same object
 	deps_fini(&f);
 }
 
@@ -193,7 +193,7 @@ static void failing_new_cluster_is_one_entry_in_error(void **state)
 	deps_pass_time(&f, 16 * S);
 	expect_updates(&f, 1, 0); // DM-07
 	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.1 green! red!");
-	const struct xds_config *c = depmgr_config(f.dm);
+	const struct xds_config *c = f.config;
 	assert_non_null(strstr(xds_config_find_cluster(c, "green")->error, "no answer"));
 	assert_non_null(strstr(xds_config_find_cluster(c, "red")->error, "STATIC"));
 	hold_cluster(&f, "green", "e-blue"); // and heals
@@ -216,7 +216,7 @@ static void endpoint_trouble_leaves_the_cluster_in_order(void **state)
 	deps_pass_time(&f, 16 * S);
 	expect_updates(&f, 1, 0);
 	assert_string_equal(look(&f), "rc: blue=e-blue? green=e-green/none"); // DM-11
-	const struct xds_config *c = depmgr_config(f.dm);
+	const struct xds_config *c = f.config;
 	assert_non_null(strstr(c->clusters[0].resolution_note, "no answer"));
 	assert_non_null(strstr(c->clusters[1].resolution_note, "no locality")); // A27-V09
 	hold_endpoint(&f, "e-blue", 4);
@@ -227,7 +227,7 @@ static void endpoint_trouble_leaves_the_cluster_in_order(void **state)
 		"{'clusterName':'e-blue','endpoints':[{'loadBalancingWeight':1}]}");
 	say(&f, &res_type_endpoints);
 	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.4 green=e-green/none");
-	assert_non_null(strstr(depmgr_config(f.dm)->clusters[0].resolution_note, "no locality"));
+	assert_non_null(strstr(f.config->clusters[0].resolution_note, "no locality"));
 	deps_fini(&f);
 }
 
@@ -238,14 +238,14 @@ static void deleted_or_refused_cluster_keeps_its_value(void **state)
 	hold(&f, &res_type_cluster, "blue", "{'name':'blue','type':'STATIC'}");
 	say(&f, &res_type_cluster); // DM-10: error with a value
 	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.1");
-	assert_non_null(strstr(depmgr_config(f.dm)->clusters[0].resolution_note, "STATIC"));
+	assert_non_null(strstr(f.config->clusters[0].resolution_note, "STATIC"));
 	drop(&f, &res_type_cluster, "blue");
 	say(&f, &res_type_cluster); // DE-05
 	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.1");
-	assert_non_null(strstr(depmgr_config(f.dm)->clusters[0].resolution_note, "deleted"));
+	assert_non_null(strstr(f.config->clusters[0].resolution_note, "deleted"));
 	hold_cluster(&f, "blue", "e-blue");
 	say(&f, &res_type_cluster);
-	assert_null(strstr(depmgr_config(f.dm)->clusters[0].resolution_note, "deleted"));
+	assert_null(strstr(f.config->clusters[0].resolution_note, "deleted"));
 	deps_fini(&f);
 }
 
@@ -298,8 +298,7 @@ static void listener_and_route_errors_count_only_before_a_value(void **state)
 	say(&f, &res_type_route_config);
 	assert_int_equal(f.n_errors, 0); // DM-09
 	assert_string_equal(look(&f), "rc: blue=e/10.0.0.1");
-	assert_non_null(
-		strstr(depmgr_config(f.dm)->clusters[0].resolution_note, "no domains")); // DM-27
+	assert_non_null(strstr(f.config->clusters[0].resolution_note, "no domains")); // DM-27
 	deps_fini(&f);
 }
 
@@ -318,7 +317,7 @@ static void new_listener_never_serves_old_routes(void **state)
 {
 	struct deps_fixture f;
 	with_blue(&f, "");
-	const struct res_listener *old = depmgr_config(f.dm)->listener;
+	const struct res_listener *old = f.config->listener;
 	hold_listener(&f, "rc2");
 	say(&f, &res_type_listener);
 	assert_true(asked_for(&f, &res_type_route_config, "rc2"));
@@ -326,7 +325,7 @@ static void new_listener_never_serves_old_routes(void **state)
 	hold_endpoint(&f, "e-blue", 9); // another resource changes meanwhile
 	say(&f, &res_type_endpoints);
 	expect_updates(&f, 0, 0);
-	assert_ptr_equal(depmgr_config(f.dm)->listener, old);
+	assert_ptr_equal(f.config->listener, old);
 	hold_routes(&f, "rc2", "blue", NULL);
 	say(&f, &res_type_route_config);
 	expect_updates(&f, 1, 0);
@@ -366,10 +365,10 @@ static void delivered_config_outlives_the_manager(void **state)
 {
 	struct deps_fixture f;
 	with_blue(&f, "");
-	struct xds_config *kept = xds_config_get(depmgr_config(f.dm));
+	struct xds_config *kept = xds_config_get(f.config);
 	hold_endpoint(&f, "e-blue", 2);
 	say(&f, &res_type_endpoints);
-	assert_ptr_not_equal(depmgr_config(f.dm), kept); // DM-28
+	assert_ptr_not_equal(f.config, kept); // DM-28
 	depmgr_free(f.dm);
 	f.dm = NULL;
 	assert_string_equal(kept->clusters[0].name, "blue");
@@ -391,7 +390,6 @@ static void second_manager_starts_from_the_cache_but_not_inside_new(void **state
 	// A callback inside depmgr_new() would jump through NULL.
 	struct depmgr *dm = depmgr_new(&conf);
 	assert_non_null(dm);
-	assert_null(depmgr_config(dm));
 	depmgr_free(dm);
 	expect_updates(&f, 0, 0);
 	deps_fini(&f);
@@ -401,17 +399,17 @@ static void server_outage_changes_notes_only(void **state)
 {
 	struct deps_fixture f;
 	with_blue(&f, "");
-	const struct res_cluster *blue = depmgr_config(f.dm)->clusters[0].cluster;
+	const struct res_cluster *blue = f.config->clusters[0].cluster;
 	fake_ads_close(&f.server, "bye");
 	deps_pass_time(&f, 2 * S);
 	expect_updates(&f, 0, 0);
 	fake_ads_close(&f.server, "refused");
 	expect_updates(&f, 1, 0);
-	assert_ptr_equal(depmgr_config(f.dm)->clusters[0].cluster, blue);
-	assert_non_null(strstr(depmgr_config(f.dm)->clusters[0].resolution_note, "refused"));
+	assert_ptr_equal(f.config->clusters[0].cluster, blue);
+	assert_non_null(strstr(f.config->clusters[0].resolution_note, "refused"));
 	deps_pass_time(&f, 3 * S);
 	say_all(&f);
-	assert_null(strstr(depmgr_config(f.dm)->clusters[0].resolution_note, "refused"));
+	assert_null(strstr(f.config->clusters[0].resolution_note, "refused"));
 	deps_fini(&f);
 }
 

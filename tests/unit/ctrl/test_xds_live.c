@@ -38,6 +38,7 @@ struct live {
 	struct xds_grpc *grpc;
 	struct xds_client *client;
 	struct depmgr *dm;
+	struct xds_config *config; // borrowed; NULL = none, or an error came after it
 	unsigned n_updates;
 	char error[256];
 };
@@ -108,12 +109,14 @@ static void stop_server(struct live *l)
 static void on_update(void *ctx, struct xds_config *config)
 {
 	struct live *l = ctx;
+	l->config = config;
 	l->n_updates++;
 }
 
 static void on_error(void *ctx, const char *text)
 {
 	struct live *l = ctx;
+	l->config = NULL;
 	snprintf(l->error, sizeof(l->error), "%s", text);
 }
 
@@ -226,7 +229,7 @@ static void live_fini(struct live *l)
 // Port of the only endpoint, 0 = none.
 static unsigned port_served(struct live *l)
 {
-	const struct xds_config *c = depmgr_config(l->dm);
+	const struct xds_config *c = l->config;
 	if (!c || c->n_clusters != 1 || !c->clusters[0].endpoints ||
 		c->clusters[0].endpoints->n_priorities != 1)
 		return 0;
@@ -259,15 +262,14 @@ static void real_server_is_followed_lost_and_found_again(void **state)
 	write_file(&l, "cluster",
 		"{'@type':'type.googleapis.com/envoy.config.cluster.v3.Cluster','name':'blue',"
 		"'type':'STATIC'}");
-	WAIT_FOR(&l, strstr(depmgr_config(l.dm)->clusters[0].resolution_note, "STATIC"));
+	WAIT_FOR(&l, strstr(l.config->clusters[0].resolution_note, "STATIC"));
 	assert_int_equal(port_served(&l), 81); // NACKed; the last good one serves
 	write_resources(&l);
-	WAIT_FOR(&l, !strstr(depmgr_config(l.dm)->clusters[0].resolution_note, "STATIC"));
+	WAIT_FOR(&l, !strstr(l.config->clusters[0].resolution_note, "STATIC"));
 
 	stop_server(&l);
-	WAIT_FOR(&l,
-		server_state(&l) == XDS_SERVER_BACKOFF &&
-			strstr(depmgr_config(l.dm)->clusters[0].resolution_note, "not reachable"));
+	WAIT_FOR(&l, server_state(&l) == XDS_SERVER_BACKOFF &&
+			     strstr(l.config->clusters[0].resolution_note, "not reachable"));
 	assert_int_equal(port_served(&l), 81); // FM-09
 	write_endpoint(&l, 82);
 	start_server(&l);
