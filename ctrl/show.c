@@ -219,7 +219,7 @@ static void stat_cluster(void *ctx, const struct assembler_cluster_info *info)
 	set_u64(row, "lbtot", t->started);
 	set_u64(row, "req_tot", t->started);
 	set_u64(row, "act", info->n_ready);
-	set_u64(row, "econ", t->ended[LB_CAUSE_CONNECT_FAILED] + t->ended[LB_CAUSE_NO_HEALTHY]);
+	set_u64(row, "econ", t->ended[LB_CAUSE_NO_HEALTHY]);
 	set_u64(row, "eresp",
 		t->ended[LB_CAUSE_UPSTREAM_RESET] + t->ended[LB_CAUSE_UPSTREAM_LOST] +
 			t->ended[LB_CAUSE_UPSTREAM_PROTOCOL]);

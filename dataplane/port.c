@@ -249,11 +249,6 @@ void port_free(struct port *port)
 	free(port);
 }
 
-const char *port_name(const struct port *port)
-{
-	return port->name;
-}
-
 const uint8_t *port_mac(const struct port *port)
 {
 	return port->mac.addr_bytes;
@@ -262,12 +257,6 @@ const uint8_t *port_mac(const struct port *port)
 uint16_t port_mtu(const struct port *port)
 {
 	return port->mtu;
-}
-
-bool port_link_up(const struct port *port)
-{
-	struct rte_eth_link link;
-	return rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status;
 }
 
 struct port_queue *port_queue_of(struct port *port, uint32_t queue)

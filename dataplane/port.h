@@ -34,10 +34,8 @@ struct port *port_new(const struct port_conf *, struct lb_err *reterr);
 // Stops and closes the device; its queues are gone. NULL is fine.
 void port_free(struct port *);
 
-const char *port_name(const struct port *); // "net_af_packet0"
 const uint8_t *port_mac(const struct port *);
 uint16_t port_mtu(const struct port *);
-bool port_link_up(const struct port *); // any time; asks the device, may be slow
 struct port_queue *port_queue_of(struct port *, uint32_t queue); // borrowed
 
 // The way out of net/: frames are batched until port_queue_flush(), or until a batch is full.

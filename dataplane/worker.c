@@ -23,12 +23,11 @@
 #define MAX_COMMANDS 64 // in one turn
 #define WATCH_INTERVAL_NS 1000000000ull
 
-enum worker_state { WORKER_NEW, WORKER_LAUNCHED, WORKER_RUNS, WORKER_ENDED };
+enum worker_state { WORKER_NEW, WORKER_LAUNCHED, WORKER_ENDED };
 
 struct worker {
 	uint32_t state; // enum worker_state; w: ctrl, then worker (release), r: ctrl (acquire)
 	bool stop; // w: ctrl (relaxed), r: worker (relaxed)
-	bool stop_commanded;
 	uint32_t index;
 	enum worker_idle idle_mode;
 	uint32_t n_ports;
@@ -205,6 +204,7 @@ static void add_groups(struct worker *w)
 {
 	lb_link_add_group(w->link, "net", net_counters(w->net));
 	lb_link_add_group(w->link, "tcp", tcp_stack_counters(w->tcp));
+	lb_link_add_group(w->link, "h2", proxy_h2_counters(w->proxy));
 	lb_link_add_group(w->link, "proxy", proxy_counters(w->proxy));
 	for (uint32_t i = 0; i < w->n_ports; i++) {
 		snprintf(w->port_groups[i], sizeof(w->port_groups[i]), "port%u", i);
@@ -240,12 +240,8 @@ static bool take_commands(struct worker *w)
 {
 	struct lb_command command;
 	int n = 0;
-	for (; n < MAX_COMMANDS && spsc_read(&w->link->commands, &command); n++) {
-		if (command.kind == LB_COMMAND_STOP)
-			w->stop_commanded = true;
-		else
-			proxy_command(w->proxy, &command);
-	}
+	for (; n < MAX_COMMANDS && spsc_read(&w->link->commands, &command); n++)
+		proxy_command(w->proxy, &command);
 	return n > 0;
 }
 
@@ -292,7 +288,7 @@ static bool turn(struct worker *w, uint64_t now_ns)
 	const struct lb_snapshot *snap = lb_slot_read(w->slot);
 	bool any = snap->version != counters->snapshot_version;
 	counter_set_to(&counters->snapshot_version, snap->version);
-	proxy_begin_turn(w->proxy, snap);
+	proxy_begin_turn(w->proxy, snap, now_ns);
 	twheel_advance(w->wheel, now_ns); // timers deliver kept bytes: requests may begin
 	any |= take_commands(w);
 	any |= receive(w);
@@ -320,7 +316,6 @@ static void account(struct worker *w, bool busy, uint64_t ns)
 static int run(void *arg)
 {
 	struct worker *w = arg;
-	__atomic_store_n(&w->state, WORKER_RUNS, __ATOMIC_RELEASE); // pairs with worker_running()
 	lb_slot_reader_start();
 	idle_init(&w->idle, w->queues, w->n_ports);
 	uint64_t now = clock_ns();
@@ -328,7 +323,7 @@ static int run(void *arg)
 	net_announce(w->net);
 	w->watch.fire = watch;
 	watch(&w->watch);
-	while (!w->stop_commanded && !__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
+	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
 		bool busy = turn(w, now);
 		if (w->idle_mode == WORKER_IDLE_BACKOFF)
 			idle_step(&w->idle, busy, now, w->wheel);
@@ -354,11 +349,6 @@ int worker_start(struct worker *w)
 void worker_stop(struct worker *w)
 {
 	__atomic_store_n(&w->stop, true, __ATOMIC_RELAXED);
-}
-
-bool worker_running(const struct worker *w)
-{
-	return __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == WORKER_RUNS;
 }
 
 void worker_join(struct worker *w)

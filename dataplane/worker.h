@@ -64,10 +64,8 @@ struct worker_conf {
 struct worker *worker_new(const struct worker_conf *, struct lb_err *reterr);
 // 0 or -errno (its lcore is busy).
 [[nodiscard]] int worker_start(struct worker *);
-// Asks the loop to end; the same as LB_COMMAND_STOP, but can't meet a full ring.
+// Asks the loop to end.
 void worker_stop(struct worker *);
-// The loop has begun and has not ended.
-bool worker_running(const struct worker *);
 // Waits until the loop has ended. Never started = returns at once.
 void worker_join(struct worker *);
 // Joined or never started. Connections vanish without a word. NULL is fine.

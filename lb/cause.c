@@ -9,7 +9,6 @@ static const struct lb_cause_info causes[LB_N_CAUSES] = {
 	[LB_CAUSE_NO_ROUTE] = {"NR", "no_route", 14, 404},
 	[LB_CAUSE_NO_CONFIG] = {"NC", "no_config", 14, 503},
 	[LB_CAUSE_NO_HEALTHY] = {"UH", "no_healthy", 14, 503},
-	[LB_CAUSE_CONNECT_FAILED] = {"UF", "connect_failed", 14, 503},
 	[LB_CAUSE_UPSTREAM_RESET] = {"UR", "upstream_reset", 14, 503},
 	[LB_CAUSE_UPSTREAM_LOST] = {"UC", "upstream_lost", 14, 503},
 	[LB_CAUSE_UPSTREAM_PROTOCOL] = {"UPE", "upstream_protocol", 13, 502},

@@ -8,14 +8,13 @@ enum lb_cause {
 	LB_CAUSE_OK, // the backend's own complete answer, whatever its status
 	LB_CAUSE_NO_ROUTE, // NR: no virtual host or no route
 	LB_CAUSE_NO_CONFIG, // NC: no usable configuration for this frontend, or no such cluster
-	LB_CAUSE_NO_HEALTHY, // UH: cluster without a usable endpoint
-	LB_CAUSE_CONNECT_FAILED, // UF: could not connect
+	LB_CAUSE_NO_HEALTHY, // UH: cluster without a usable endpoint; none can be connected to, too
 	LB_CAUSE_UPSTREAM_RESET, // UR: the backend reset the stream
 	LB_CAUSE_UPSTREAM_LOST, // UC: the backend's connection went away
 	LB_CAUSE_UPSTREAM_PROTOCOL, // UPE: the backend broke the protocol
-	LB_CAUSE_OVERFLOW, // UO: a limit on queued or live requests
+	LB_CAUSE_OVERFLOW, // UO: the limit on queued requests
 	LB_CAUSE_TIMEOUT, // UT: a deadline passed
-	LB_CAUSE_OVERLOAD, // OM: our own pools were exhausted
+	LB_CAUSE_OVERLOAD, // OM: our own pools, live requests among them, were exhausted
 	LB_CAUSE_CLIENT_RESET, // DR: the client reset the stream
 	LB_CAUSE_CLIENT_LOST, // DC: the client's connection went away
 	LB_CAUSE_CLIENT_PROTOCOL, // DPE: malformed request

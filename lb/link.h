@@ -19,7 +19,6 @@ enum lb_command_kind {
 	// is left (then RELEASED comes before CONNECTED; UPD-03)
 	LB_COMMAND_DRAIN, // GOAWAY to all clients, take no new connections; deadline_ns; answer
 	// DRAINED
-	LB_COMMAND_STOP, // leave the loop
 };
 struct lb_command {
 	enum lb_command_kind kind;

@@ -144,10 +144,10 @@ void proxy_free(struct proxy *p)
 	free(p);
 }
 
-void proxy_begin_turn(struct proxy *p, const struct lb_snapshot *snapshot)
+void proxy_begin_turn(struct proxy *p, const struct lb_snapshot *snapshot, uint64_t now_ns)
 {
 	p->snapshot = snapshot;
-	p->now_ns = twheel_now(p->wheel);
+	p->now_ns = now_ns;
 	if (snapshot->version == p->version)
 		return;
 	p->version = snapshot->version;
@@ -166,8 +166,6 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 	case LB_COMMAND_DRAIN:
 		proxy_drain_begin(p, c->deadline_ns);
 		return;
-	case LB_COMMAND_STOP:
-		return; // the loop's
 	}
 }
 
@@ -210,13 +208,13 @@ void proxy_end_turn(struct proxy *p)
 	p->snapshot = NULL;
 }
 
-bool proxy_drained(const struct proxy *p)
-{
-	return p->drain.step == PROXY_DRAIN_DONE;
-}
-
 struct counter_set proxy_counters(const struct proxy *p)
 {
 	return (struct counter_set){
 		.names = counter_names, .values = p->counters, .n = PROXY_N_COUNTERS};
+}
+
+struct counter_set proxy_h2_counters(const struct proxy *p)
+{
+	return h2_context_counters(p->h2);
 }

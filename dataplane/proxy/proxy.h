@@ -50,14 +50,14 @@ struct proxy *proxy_new(const struct proxy_conf *, const struct h2_conf *, struc
 void proxy_free(struct proxy *);
 
 // The snapshot of this turn; nothing keeps it beyond proxy_end_turn(). A new version re-picks the
-// queued requests (MC-17). All that the TCP stack and the wheel call back happens between the two.
-void proxy_begin_turn(struct proxy *, const struct lb_snapshot *);
+// queued requests (MC-17). now_ns is the time of the turn, to which the wheel is advanced after
+// this: all that it and the TCP stack call back happens between the two.
+void proxy_begin_turn(struct proxy *, const struct lb_snapshot *, uint64_t now_ns);
 // One command of the control thread (lb/link.h); outcomes go to the link's event ring.
 void proxy_command(struct proxy *, const struct lb_command *);
 // Pumps every connection that something happened to, once, and forgets the snapshot. Call before
 // tcp_stack_flush().
 void proxy_end_turn(struct proxy *);
-// The drain asked for is over (all clients gone or the deadline passed).
-bool proxy_drained(const struct proxy *);
 
 struct counter_set proxy_counters(const struct proxy *); // refusals, queueing, pool sizes
+struct counter_set proxy_h2_counters(const struct proxy *); // h2_context_counters() of its own

@@ -71,7 +71,7 @@ static void proxy_begin(void *ctx)
 	struct world *w = ctx;
 	struct lb_command c;
 	control_turn(&w->control);
-	proxy_begin_turn(w->proxy, w->control.snapshot);
+	proxy_begin_turn(w->proxy, w->control.snapshot, w->wire.now_ns);
 	while (spsc_read(&w->link->commands, &c))
 		proxy_command(w->proxy, &c);
 }

@@ -188,7 +188,6 @@ static void each_cause_has_its_two_statuses(void **state)
 		{LB_CAUSE_NO_ROUTE, 14, 404},
 		{LB_CAUSE_NO_CONFIG, 14, 503},
 		{LB_CAUSE_NO_HEALTHY, 14, 503},
-		{LB_CAUSE_CONNECT_FAILED, 14, 503},
 		{LB_CAUSE_UPSTREAM_LOST, 14, 503},
 		{LB_CAUSE_UPSTREAM_PROTOCOL, 13, 502},
 		{LB_CAUSE_OVERFLOW, 14, 503},
