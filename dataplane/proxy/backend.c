@@ -146,8 +146,9 @@ static void attempt_if_due(struct proxy_backend *b)
 		return;
 	if (twheel_now(p->wheel) >= b->retry_at_ns) {
 		begin_attempt(b);
-	} else if (!twheel_armed(&p->retry_timer)) {
+	} else if (!twheel_armed(&p->retry_timer) || b->retry_at_ns < p->retry_at_ns) {
 		p->retry_timer.fire = retry_fire;
+		p->retry_at_ns = b->retry_at_ns;
 		twheel_arm(p->wheel, &p->retry_timer, b->retry_at_ns);
 	}
 }

@@ -78,7 +78,8 @@ struct proxy {
 	uint64_t *ready; // [LB_MAX_ENDPOINTS / 64], lb/picker.h
 	struct proxy_backend *serve_head, *serve_tail; // waiting requests may find room
 	struct proxy_backend *tell_head, *tell_tail; // the control thread must learn something
-	struct twheel_timer retry_timer; // a backend may be tried again
+	struct twheel_timer retry_timer; // the first backend that may be tried again
+	uint64_t retry_at_ns; // its time, while armed
 	struct twheel_timer again; // makes a next turn happen when this one left something over
 
 	uint8_t *scratch; // a stored request, laid out flat; contents last for one call
