@@ -2,8 +2,8 @@
 """Fixtures: a fresh world for each test, and what every test asserts at its end.
 
 Whatever a test did, the daemon must still run, have given every request exactly one ending, hold no
-client and no request any more, and leave with status 0 when asked to. A test that ends it on purpose
-marks itself with ends_daemon.
+client and no request any more, and leave with status 0 when asked to. A test that ends it on
+purpose marks itself with ends_daemon.
 """
 
 import os

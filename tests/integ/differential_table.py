@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resources and calls for test_differential: routing, cluster and status cases.
 
-A row is (case, authority, path, metadata, outcome): the backend that answers, or the status. The outcome
-is what the specifications say; the test asks gRPC's own xDS client and shuntd.
+A row is (case, authority, path, metadata, outcome): the backend that answers, or the status. The
+outcome is what the specifications say; the test asks gRPC's own xDS client and shuntd.
 """
 
 import resources

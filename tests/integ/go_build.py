@@ -23,9 +23,11 @@ def go_version():
 
 
 def go_build(module, package, target):
-    """Builds a package of the module in tests/integ/MODULE into the file `target`, or skips the test."""
+    """Builds a package of the module in tests/integ/MODULE into the file `target`, or skips the
+    test."""
     version = go_version()
     if version is None or version < MIN_GO:
         pytest.skip("needs a Go toolchain >= 1.25, which this machine lacks")
-    subprocess.run(["go", "build", "-o", target, package], cwd=HERE / module, check=True, timeout=140)
+    subprocess.run(["go", "build", "-o", target, package], cwd=HERE / module, check=True,
+                   timeout=140)
     return target

@@ -4,8 +4,8 @@
 
 usage: grpc_calls.py TARGET SCENARIO [JSON arguments]
 
-A scenario asserts what it expects and prints one JSON line of what it saw; any surprise is a traceback
-and a non-zero exit. Runs in the namespace of the client, hence a program of its own.
+A scenario asserts what it expects and prints one JSON line of what it saw; any surprise is a
+traceback and a non-zero exit. Runs in the namespace of the client, hence a program of its own.
 """
 
 import json
@@ -202,8 +202,8 @@ def many(channel, count=20000, parallel=64):
 
 
 def held_streams(channel, streams=8, seconds=4.0):
-    """Holds open server streams; tells for each its backend, how many messages came, its end and when
-    (CLOCK_MONOTONIC, the same in every namespace)."""
+    """Holds open server streams; tells for each its backend, how many messages came, its end and
+    when (CLOCK_MONOTONIC, the same in every namespace)."""
     reports = []
     chunks = int(seconds / 0.02)
 
@@ -248,8 +248,9 @@ def steady(channel, stop_file, path=ECHO + "Unary", parallel=4):
 
 
 def table(_channel, calls, template):
-    """Each call is {authority, path, metadata, body, timeout}, on a channel of its authority; a target
-    template with {} is filled with it. The outcome of each is the backend that answered, or the code."""
+    """Each call is {authority, path, metadata, body, timeout}, on a channel of its authority; a
+    target template with {} is filled with it. The outcome of each is the backend that answered, or
+    the code."""
     channels = {}
     for call in calls:
         authority = call["authority"]

@@ -4,9 +4,9 @@
 
 usage: grpc_server.py NAME IP:PORT
 
-Every answer has `x-backend: NAME` in its initial metadata, and gives request metadata whose key starts
-with x-echo back as trailing metadata. /shunt.test.Echo/... has the methods below; any other service
-answers every method with the backend's name, but for methods called Missing, which it lacks.
+Every answer has `x-backend: NAME` in its initial metadata, and gives request metadata whose key
+starts with x-echo back as trailing metadata. /shunt.test.Echo/... has the methods below; any other
+service answers every method with the backend's name, and lacks all methods called Missing.
 """
 
 import concurrent.futures

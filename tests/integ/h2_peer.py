@@ -4,7 +4,7 @@ client that asks one request after the other and notes every answer.
 
 usage: h2_peer.py serve PORT [ANSWERS] | probe IP PORT PATH CONNECTIONS STOP_FILE
 
-With ANSWERS, a connection of the server says GOAWAY after that many, and answers nothing that came later.
+With ANSWERS, a connection of the server says GOAWAY after that many, and answers nothing more.
 """
 
 import json

@@ -2,9 +2,9 @@
 """Network namespaces, veth pairs and processes that never outlive their owner.
 
 A Lab owns a prefix (so that several can run at once), a run directory under RUN_ROOT, and all that
-was made through it. Leaving the context, a signal, or the interpreter's end removes everything; what
-a killed owner left behind is removed by the next Lab (sweep), which knows a dead owner by the lock
-on its run directory. Nothing is ever created in the caller's own namespace.
+was made through it. Leaving the context, a signal, or the interpreter's end removes everything;
+what a killed owner left behind is removed by the next Lab (sweep), which knows a dead owner by the
+lock on its run directory. Nothing is ever created in the caller's own namespace.
 """
 
 import atexit
@@ -41,7 +41,7 @@ def command(argv, timeout=COMMAND_TIMEOUT_S, stdin=None, check=True):
 
 
 def wait_until(condition, timeout, what, interval=0.02):
-    """Polls until condition() is true and returns its value; TimeoutError names what it waited for."""
+    """Polls until condition() is true and returns its value; TimeoutError names `what`."""
     deadline = time.monotonic() + timeout
     while True:
         value = condition()
@@ -107,8 +107,8 @@ class Process:
 
 
 class Lab:
-    """One world of namespaces. Use as a context manager, from the main thread. Processes die with us,
-    even when we are killed, if leashed; a world that keep() may keep can't have them leashed."""
+    """One world of namespaces. Use as a context manager, from the main thread. Processes die with
+    us, even when we are killed, if leashed; a world to keep() can't have them leashed."""
 
     def __init__(self, label="shunt", leashed=True):
         self.processes = []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """xDS resources as plain dictionaries (proto3 JSON), and the folder that an xDS server serves.
 
-The builders give the smallest resource that does the job; what a test wants beyond it, it adds to the
-dictionary. Folder writes one file per resource, each replaced atomically.
+The builders give the smallest resource that does the job; what a test wants beyond it, it adds to
+the dictionary. Folder writes one file per resource, each replaced atomically.
 """
 
 import contextlib
@@ -76,7 +76,7 @@ def name_of(resource):
 
 
 class Folder:
-    """The served folder. set() makes it hold exactly these resources; put() replaces single ones."""
+    """The served folder. set() makes it hold exactly these resources; put() replaces some."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same resources and the same calls, given to gRPC's own xDS client (C-core) and to shuntd: the same
-backend answers, or the call fails with the same status.
+"""The same resources and the same calls, given to gRPC's own xDS client (C-core) and to shuntd: the
+same backend answers, or the call fails with the same status.
 
-C-core takes the virtual host from its target's name, so each authority is a channel of its own and has a
-listener of its own; all listeners lead to one route configuration. The oracle lives in a namespace with a
-direct way to the backends and its own copy of the management server.
+C-core takes the virtual host from its target's name, so each authority is a channel of its own and
+has a listener of its own; all listeners lead to one route configuration. The oracle lives in a
+namespace with a direct way to the backends and its own copy of the management server.
 """
 
 import json

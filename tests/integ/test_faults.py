@@ -78,8 +78,8 @@ def test_traffic_moves_away_from_a_dead_backend_but_stays_in_its_cluster(world):
 
 
 def test_goaway_of_a_backend_fails_no_request(make_world, lab):
-    """One of two backends says GOAWAY after every 100 answers, with requests on their way to it. gRFC A6
-    sends such a request again once: 64 at a time never meet a second GOAWAY."""
+    """One of two backends says GOAWAY after every 100 answers, with requests on their way to it.
+    gRFC A6 sends such a request again once: 64 at a time never meet a second GOAWAY."""
     path, steady, leaving = "/leaving", ("10.82.2.1", 8081), ("10.82.2.2", 8082)
     world = make_world(extra_routes=[resources.route(path, "leaving")],
                        extra=[resources.cluster("leaving"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""h2spec's strict cases against the frontend. Where it expects what RFC 7540 said and we follow RFC 9113,
-or take another choice that the RFC leaves, the case is named here with the reason."""
+"""h2spec's strict cases against the frontend. Where it expects what RFC 7540 said and we follow RFC
+9113, or take another choice that the RFC leaves, the case is named here with the reason."""
 
 import xml.etree.ElementTree
 

@@ -96,16 +96,17 @@ def version_address(number):
 
 
 def version(number):
-    """A cluster of its own for every version, at an address of its own: an answer tells which version
-    served it."""
+    """A cluster of its own for every version, at an address of its own: an answer tells which
+    version served it."""
     name = f"v{number}"
-    return (resources.cluster(name), resources.endpoints(name, (version_address(number), PROBE_PORT)),
+    address = (version_address(number), PROBE_PORT)
+    return (resources.cluster(name), resources.endpoints(name, address),
             (resources.route(PROBE_PATH, name),))
 
 
 def apply_version(world, number):
-    """Weights and the versioned route change in one RouteConfiguration, the clusters beside it. Every
-    other time the routes are written first, naming a cluster that is still to come."""
+    """Weights and the versioned route change in one RouteConfiguration, the clusters beside it.
+    Every other time the routes are written first, naming a cluster that is still to come."""
     cluster, endpoints, world.extra_routes = version(number)
     world.extra = (cluster, endpoints)
     weight = number % 101

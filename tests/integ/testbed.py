@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The balancer between a client and its backends, in three namespaces of a Lab.
 
-    client 10.81.0.1 -- lb-c (shuntd, 10.81.0.10) -- lb-b (shuntd, 10.82.255.254) -- backends 10.82.x.y
+    client 10.81.0.1 -- lb-c 10.81.0.10 (shuntd) lb-b 10.82.255.254 -- backends 10.82.x.y
 
-The kernel of `lb` has no address on either link: whatever answers there is shuntd. With bridges=True a
-namespace with a bridge stands in the middle of each link, where rules may drop frames. tools/demo and
-the tests share this module.
+The kernel of `lb` has no address on either link: whatever answers there is shuntd. With
+bridges=True a namespace with a bridge stands in the middle of each link, where rules may drop
+frames. tools/demo and the tests share this module.
 """
 
 import json
@@ -186,7 +186,7 @@ class Testbed:
         return self.calls_result(process, timeout)
 
     def wait_connect(self, ns, ip, port, process=None):
-        """Until something accepts on ip:port; LabError with the log when the process ends before."""
+        """Until something accepts on ip:port; LabError with its log if the process ends."""
         probe = ["timeout", "1", "bash", "-c", f": </dev/tcp/{ip}/{port}"]
 
         def accepts():

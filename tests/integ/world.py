@@ -30,8 +30,8 @@ def rpc_address(number):
 
 
 class World:
-    """A Testbed with the backends running and the resources written, but neither xDS server nor daemon:
-    start() does that. In the resources, extra_routes come first and extra is added."""
+    """A Testbed with the backends running and the resources written, but neither xDS server nor
+    daemon: start() does that. In the resources, extra_routes come first and extra is added."""
 
     def __init__(self, lab, n_rpc=1, extra_routes=(), extra=(), **bed_arguments):
         self.bed = Testbed(lab, **bed_arguments)
