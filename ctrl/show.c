@@ -136,6 +136,7 @@ static json_t *build_info(const struct show *s)
 		set_text(row, "target", f->target);
 		set_text(row, "state", error[0] ? "failing" : "serving");
 		set_text(row, "waiting", s->conf.waiting(s->conf.ctx, i));
+		set_text(row, "refused", assembler_frontend_refusal(s->conf.assembler, i));
 		set_text(row, "error", error);
 		json_array_append_new(frontends, row);
 	}

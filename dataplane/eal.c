@@ -210,8 +210,8 @@ static void close_log(void)
 	eal.log = NULL;
 }
 
-// For one argument that it does not know, EAL prints a page of usage: an operator wants the line that
-// names it, which comes through the log. Returns what unmute_stdout() takes.
+// For one argument that it does not know, EAL prints a page of usage: an operator wants the line
+// that names it, which comes through the log. Returns what unmute_stdout() takes.
 static int mute_stdout(void)
 {
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
