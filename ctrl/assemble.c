@@ -13,6 +13,7 @@
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
 #include "lb/connectivity.h"
+#include "lb/limits.h"
 #include "lb/picker.h"
 #include "lb/route.h"
 #include "lb/slot.h"
@@ -32,6 +33,8 @@
 // What could not be applied (too large, no memory) is tried again this often: clusters that left
 // may have made room.
 #define RETRY_NS UINT64_C(1000000000)
+
+enum flip { FLIP_NONE, FLIP_UP, FLIP_DOWN };
 
 struct assembled_frontend {
 	struct xds_config *applied; // counted; serves; NULL = none
@@ -53,6 +56,7 @@ struct assembler {
 	uint64_t n_published;
 	uint64_t held_since_ns; // 0 = no change waits
 	unsigned n_live;
+	uint8_t *flips; // [LB_MAX_ENDPOINTS] owned; enum flip: what the log said last
 	struct assembled_frontend frontends[]; // as config has
 };
 
@@ -110,7 +114,8 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 	a->connectivity = lb_connectivity_new(&env);
 	struct cluster_set_env set_env = {a->connectivity, on_cluster_change, a};
 	a->clusters = a->connectivity ? cluster_set_new(&set_env) : NULL;
-	bool ok = a->clusters != NULL;
+	a->flips = calloc(LB_MAX_ENDPOINTS, sizeof(*a->flips));
+	bool ok = a->clusters && a->flips;
 	for (uint32_t i = 0; i < n; i++) {
 		a->frontends[i].error = strdup("no configuration has been received yet");
 		a->frontends[i].refusal = strdup("");
@@ -130,6 +135,7 @@ void assembler_free(struct assembler *a)
 	cluster_set_free(a->clusters);
 	lb_snapshot_free(a->next);
 	lb_connectivity_free(a->connectivity);
+	free(a->flips);
 	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
 		xds_config_put(a->frontends[i].applied);
 		xds_config_put(a->frontends[i].wanted);
@@ -209,6 +215,18 @@ static struct lb_route_table *table_for(const struct assembler *a,
 	return route_compile(config->routes, config->vhost, a->clusters, reterr);
 }
 
+// Whether any resource is another one.
+static bool differs(const struct xds_config *a, const struct xds_config *b)
+{
+	if (a->listener != b->listener || a->routes != b->routes || a->n_clusters != b->n_clusters)
+		return true;
+	for (uint32_t i = 0; i < a->n_clusters; i++)
+		if (a->clusters[i].cluster != b->clusters[i].cluster ||
+			a->clusters[i].endpoints != b->clusters[i].endpoints)
+			return true;
+	return false;
+}
+
 // Tries to make `wanted` the configuration that serves. On failure the applied one serves on.
 static void try_wanted(struct assembler *a, uint32_t i)
 {
@@ -230,14 +248,16 @@ static void try_wanted(struct assembler *a, uint32_t i)
 			draft_frontend(a, i);
 		return;
 	}
+	bool changed = !f->applied || differs(f->applied, f->wanted);
 	lb_route_table_put(f->table);
 	f->table = table;
 	xds_config_put(f->applied);
 	f->applied = f->wanted;
 	f->wanted = NULL;
 	draft_frontend(a, i);
-	log_info("configuration", "frontend=%s clusters=%u", log_quote(name),
-		f->applied->n_clusters);
+	// Notes about the server's health come as configurations, too: not worth a line each.
+	log_write(changed ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG, "configuration",
+		"frontend=%s clusters=%u", log_quote(name), f->applied->n_clusters);
 }
 
 void assembler_update(struct assembler *a, uint32_t frontend, struct xds_config *config)
@@ -264,8 +284,30 @@ void assembler_fail(struct assembler *a, uint32_t frontend, const char *text)
 	count_users(a);
 }
 
+// Each flip once, with its cause; how often an attempt fails is in `show clusters`.
+static void log_flip(struct assembler *a, const struct lb_event *event)
+{
+	bool up = event->kind == LB_EVENT_CONNECTED;
+	const struct lb_endpoint *e =
+		lb_endpoint_find(lb_connectivity_endpoints(a->connectivity), event->endpoint_id);
+	if (!e || event->kind == LB_EVENT_RELEASED)
+		return;
+	enum flip flip = up ? FLIP_UP : FLIP_DOWN;
+	if (a->flips[e->id] == flip)
+		return;
+	a->flips[e->id] = flip;
+	if (up)
+		log_info("endpoint connected", "endpoint=%s", e->text);
+	else
+		log_warn("endpoint unreachable", "endpoint=%s event=%s cause=%s", e->text,
+			event->kind == LB_EVENT_LOST ? "lost" : "failed", log_quote(event->why));
+}
+
 void assembler_event(struct assembler *a, uint32_t worker, const struct lb_event *event)
 {
+	log_flip(a, event);
+	if (event->kind == LB_EVENT_RELEASED)
+		a->flips[event->endpoint_id] = FLIP_NONE;
 	lb_connectivity_event(a->connectivity, worker, event);
 }
 

@@ -172,13 +172,24 @@ static int check_address(
 	unsigned len;
 	int end = 0;
 	if (sscanf(text, "%63[^/]/%u%n", ip, &len, &end) != 2 || text[end] != 0 ||
-		!ip_parse(ip, ret_ip) || !ip_is_v4(ret_ip) || len > 32)
+		!ip_parse(ip, ret_ip) || !ip_is_v4(ret_ip) || len < 1 || len > 32)
 		return lb_err_set(reterr,
 			"'%s' is not an IPv4 address with a prefix length, like "
 			"10.0.0.1/24",
 			text);
+	uint32_t v4 = ip_to_v4(ret_ip);
+	if (v4 >> 24 == 0 || v4 >> 24 == 127 || v4 >> 28 >= 14)
+		return lb_err_set(reterr, "%s is no address that a host can have", text);
 	*ret_len = (uint8_t)len;
 	return 0;
+}
+
+static bool is_on_link(const struct config_port *p, const struct ip_addr *ip)
+{
+	for (unsigned i = 0; i < p->n_addresses; i++)
+		if ((ip_to_v4(ip) ^ ip_to_v4(&p->address_ips[i])) >> (32 - p->address_lens[i]) == 0)
+			return true;
+	return false;
 }
 
 static int check_port(struct config_port *p, struct lb_err *reterr)
@@ -197,7 +208,24 @@ static int check_port(struct config_port *p, struct lb_err *reterr)
 			return lb_err_within(reterr, "addresses[%u]", i);
 	if (p->gateway && (!ip_parse(p->gateway, &p->gateway_ip) || !ip_is_v4(&p->gateway_ip)))
 		return lb_err_set(reterr, "gateway: '%s' is not an IPv4 address", p->gateway);
+	if (p->gateway && !is_on_link(p, &p->gateway_ip))
+		return lb_err_set(reterr, "gateway: %s is in no subnet of this port", p->gateway);
 	return 0;
+}
+
+static bool has_same_device(const struct config_port *a, const struct config_port *b)
+{
+	size_t len = strcspn(a->device, ",");
+	return len == strcspn(b->device, ",") && strncmp(a->device, b->device, len) == 0;
+}
+
+static bool has_same_address(const struct config_port *a, const struct config_port *b)
+{
+	for (unsigned i = 0; i < a->n_addresses; i++)
+		for (unsigned j = 0; j < b->n_addresses; j++)
+			if (ip_eq(&a->address_ips[i], &b->address_ips[j]))
+				return true;
+	return false;
 }
 
 static int check_ports(struct config *c, struct lb_err *reterr)
@@ -206,10 +234,15 @@ static int check_ports(struct config *c, struct lb_err *reterr)
 		if (check_port(&c->ports[i], reterr))
 			return lb_err_within(reterr, "ports[%u]", i);
 		for (unsigned j = 0; j < i; j++)
-			if (strcmp(c->ports[i].device, c->ports[j].device) == 0)
+			if (has_same_device(&c->ports[i], &c->ports[j]))
 				return lb_err_set(reterr,
 					"ports[%u].device: '%s' is ports[%u] already", i,
 					c->ports[i].device, j);
+			else if (has_same_address(&c->ports[i], &c->ports[j]))
+				return lb_err_set(reterr,
+					"ports[%u].addresses: one is an address of ports[%u] "
+				        "already",
+					i, j);
 	}
 	return 0;
 }

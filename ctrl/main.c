@@ -530,10 +530,13 @@ int main(int argc, char **argv)
 		log_set_level(d.config->log_level);
 		ret = xds_bootstrap_load(&d.bootstrap, &err);
 	}
-	if (ret == 0)
+	if (ret == 0) {
 		ret = name_frontends(&d, &err);
-	if (ret == 0 && !args.check)
-		ret = run(&d, &err);
+		if (ret == 0 && !args.check)
+			ret = run(&d, &err);
+		if (ret != 0 && err.text[0])
+			lb_err_within(&err, "%s", args.config); // the fields it names are there
+	}
 	if (ret != 0)
 		fprintf(stderr, "shuntd: %s\n", err.text[0] ? err.text : strerror(-ret));
 	else if (args.check)

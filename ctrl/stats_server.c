@@ -157,6 +157,11 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 // A socket file nobody listens on is left over from a process that died.
 static int remove_stale(const struct sockaddr_un *addr, struct lb_err *reterr)
 {
+	struct stat st;
+	if (lstat(addr->sun_path, &st) != 0)
+		return 0; // nothing there; what else is wrong, bind says
+	if (!S_ISSOCK(st.st_mode))
+		return lb_err_set(reterr, "exists and is no socket");
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return lb_err_set(reterr, "socket: %s", strerror(errno));

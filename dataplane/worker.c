@@ -366,6 +366,8 @@ void worker_free(struct worker *w)
 	if (!w)
 		return;
 	proxy_free(w->proxy);
+	if (w->tcp)
+		transmit(w); // the resets of connections that were cut: peers need not wait for us
 	tcp_stack_free(w->tcp);
 	net_free(w->net);
 	twheel_free(w->wheel);

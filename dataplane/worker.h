@@ -68,5 +68,5 @@ struct worker *worker_new(const struct worker_conf *, struct lb_err *reterr);
 void worker_stop(struct worker *);
 // Waits until the loop has ended. Never started = returns at once.
 void worker_join(struct worker *);
-// Joined or never started. Connections vanish without a word. NULL is fine.
+// Joined or never started, ports still open. Connections that are left are reset. NULL is fine.
 void worker_free(struct worker *);

@@ -121,6 +121,7 @@ static int print_answer(int fd)
 int main(int argc, char **argv)
 {
 	struct args args = {.socket = getenv("SHUNT_SOCKET")};
+	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
 	if (!args.socket)
 		args.socket = STATS_DEFAULT_SOCKET;

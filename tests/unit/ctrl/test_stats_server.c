@@ -213,11 +213,26 @@ static void a_socket_in_use_is_an_error_and_a_stale_one_is_replaced(void **state
 	assert_non_null(f->server);
 }
 
+static void a_file_that_is_no_socket_is_left_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct lb_err err = {0};
+	char path[96];
+	snprintf(path, sizeof(path), "%s/sub/precious", f->dir);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fclose(file);
+	assert_null(stats_server_new(f->base, path, 0640, answer, NULL, &err));
+	assert_non_null(strstr(err.text, "exists and is no socket"));
+	assert_int_equal(access(path, F_OK), 0);
+	unlink(path);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 RUN_SUITE("ctrl/stats_server", CASE(each_line_gets_an_answer_that_ends_with_an_empty_line),
 	CASE(a_command_without_end_is_refused), CASE(nothing_after_a_command_too_long_is_answered),
 	CASE(running_out_of_descriptors_costs_no_time),
 	CASE(clients_beyond_the_cap_are_turned_away_and_others_stay),
-	CASE(the_socket_has_the_mode_asked_for),
+	CASE(the_socket_has_the_mode_asked_for), CASE(a_file_that_is_no_socket_is_left_alone),
 	CASE(a_socket_in_use_is_an_error_and_a_stale_one_is_replaced))
