@@ -2,6 +2,7 @@
 #include "dataplane/port.h"
 
 #include "dataplane/eal.h"
+#include "dataplane/port_claim.h"
 #include "dataplane/wait_fd.h"
 #include "lb/base/check.h"
 #include "lb/limits.h"
@@ -58,6 +59,7 @@ struct port {
 	uint32_t index; // in shunt.yaml
 	uint16_t id;
 	bool opened;
+	int claim; // of the interface; negative = none
 	uint16_t mtu;
 	struct rte_ether_addr mac;
 	char name[RTE_ETH_NAME_MAX_LEN];
@@ -211,14 +213,23 @@ struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 {
 	DCHECK(conf->n_queues >= 1 && conf->n_queues <= LB_MAX_WORKERS);
 	struct port *port = calloc(1, sizeof(*port));
-	if (port)
+	if (port) {
+		port->claim = -1;
 		port->queues = aligned_alloc(64, conf->n_queues * sizeof(*port->queues));
+	}
 	if (!port || !port->queues) {
 		lb_err_set(reterr, "ports[%u]: out of memory", conf->index);
 		port_free(port);
 		return NULL;
 	}
 	memset(port->queues, 0, conf->n_queues * sizeof(*port->queues));
+	port->claim = port_claim(conf->device);
+	if (port->claim == -EADDRINUSE) {
+		lb_err_set(reterr, "ports[%u].device: %s: another process drives this interface",
+			conf->index, conf->device);
+		port_free(port);
+		return NULL;
+	}
 	port->n_queues = conf->n_queues;
 	port->index = conf->index;
 	if (probe(port, conf, reterr) != 0 || configure(port, conf, reterr) != 0 ||
@@ -243,6 +254,7 @@ void port_free(struct port *port)
 		(void)rte_eth_dev_stop(port->id);
 		(void)rte_eth_dev_close(port->id);
 	}
+	port_claim_drop(port->claim);
 	for (uint32_t i = 0; i < port->n_queues; i++)
 		rte_mempool_free(port->queues[i].mbufs);
 	free(port->queues);
