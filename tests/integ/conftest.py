@@ -26,17 +26,21 @@ def pytest_configure(config):
         pytest.exit("the integration tests make network namespaces: run them as root", 2)
 
 
+_LAB = pytest.StashKey()
+_LOGS = pytest.StashKey()
+
+
+def log_tails(lab):
+    return [(process.name, process.output()[-LOG_TAIL:]) for process in lab.processes]
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item):
     outcome = yield
     report = outcome.get_result()
-    lab = item.stash.get(_LAB, None)
-    if report.failed and lab:
-        for process in lab.processes:
-            report.sections.append((process.name, process.output()[-LOG_TAIL:]))
-
-
-_LAB = pytest.StashKey()
+    if report.failed and _LAB in item.stash:
+        # After the teardown the files are gone.
+        report.sections += item.stash.get(_LOGS, None) or log_tails(item.stash[_LAB])
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -54,6 +58,7 @@ def fixture_lab(request):
     with Lab(LABEL) as lab:
         request.node.stash[_LAB] = lab
         yield lab
+        request.node.stash[_LOGS] = log_tails(lab)
 
 
 @pytest.fixture(name="make_world")
