@@ -241,7 +241,7 @@ static int check_ports(struct config *c, struct lb_err *reterr)
 			else if (has_same_address(&c->ports[i], &c->ports[j]))
 				return lb_err_set(reterr,
 					"ports[%u].addresses: one is an address of ports[%u] "
-				        "already",
+					"already",
 					i, j);
 	}
 	return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The claim is an abstract Unix socket: its name belongs to the network namespace, as interfaces do,
-// and goes with the process.
+// The claim is an abstract Unix socket: its name belongs to the network namespace, as interfaces
+// do, and goes with the process.
 #include "dataplane/port_claim.h"
 
 #include <errno.h>
