@@ -38,6 +38,8 @@ CASES = re.compile(r"\[  (PASSED|FAILED)  \] (\d+) test\(s\)")
 GO_AT_LEAST = (1, 25)
 INTEG_TIMEOUT_S = 25 * 60
 
+FAILED = []  # names, told again at the very end: a log is often seen by its last lines only
+
 Counts = collections.namedtuple("Counts", "passed failed skipped", defaults=(0, 0, 0))
 
 
@@ -66,6 +68,7 @@ def build(name):
     if configured and run(["ninja", "-C", name, "--quiet"], env=env):
         return True
     print(f"{name} does not build", flush=True)
+    FAILED.append(f"{name} does not build")
     return False
 
 
@@ -89,7 +92,10 @@ def meson_test(name, suite, only=()):
     ok = run(["meson", "test", "-C", name, "--no-rebuild", "--suite", suite, "--print-errorlogs",
               "--timeout-multiplier", str(SLOWER.get(name, 1)), *only])
     lines = log.read_text().splitlines() if log.exists() else []
-    counts = add(Counts(), *(count_cases(json.loads(line)) for line in lines))
+    results = [json.loads(line) for line in lines]
+    counts = add(Counts(), *map(count_cases, results))
+    FAILED.extend(f"{name}: {r['name']} ({r['result']})" for r in results
+                  if r["result"] not in ("OK", "SKIP"))
     if not lines or (not ok and not counts.failed):
         counts = add(counts, Counts(failed=1))
     return counts
@@ -121,7 +127,10 @@ def go_version():
 def junit_counts(path):
     if not path.exists():
         return Counts(failed=1)
-    suites = xml.etree.ElementTree.parse(path).getroot().iter("testsuite")
+    root = xml.etree.ElementTree.parse(path).getroot()
+    FAILED.extend(f"integ: {case.get('name')}" for case in root.iter("testcase")
+                  if case.find("failure") is not None or case.find("error") is not None)
+    suites = root.iter("testsuite")
     total = Counts()
     for suite in suites:
         n = {key: int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")}
@@ -171,6 +180,8 @@ def main(argv):
         total = add(total, counts)
         print(f"{part}: {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped "
               f"in {time.monotonic() - start:.0f} s", flush=True)
+    for name in FAILED:
+        print(f"failed: {name}")
     skipped = f", {total.skipped} skipped" if total.skipped else ""
     print(f"\n{total.passed} passed, {total.failed} failed{skipped}", flush=True)
     return 1 if total.failed or not total.passed else 0

@@ -90,6 +90,7 @@ static void on_closed(
 	a->stream = NULL;
 	a->code = code;
 	a->by_peer = by_peer;
+	a->conn_lost = !((struct client *)h2_conn_user(h2))->h2;
 }
 
 #define PIECE 4000

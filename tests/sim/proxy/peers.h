@@ -42,6 +42,7 @@ struct ask {
 	uint32_t held; // received and no window given back
 	int http_status, grpc_status; // -1 = not seen
 	bool begun, got_end, closed, by_peer, cancelled;
+	bool conn_lost; // closed because its client's connection went away
 	bool omit_te, broken; // broken: the answer is not what was asked
 	bool request_trailers;
 	bool huge; // with more header bytes than the proxy takes
