@@ -8,14 +8,30 @@
 #include "lb/base/err.h"
 #include "lb/base/rand.h"
 #include "lb/base/str.h"
+#include "lb/filter.h"
+#include "lb/hash_policy.h"
+#include "lb/header_match.h"
+#include "lb/retry.h"
+#include "lb/timeouts.h"
 
 #include <stdint.h>
 
 struct lb_req;
 struct lb_route_table;
 
+// What a route asks for beside the choice of a cluster.
+struct lb_route_policy {
+	struct lb_timeouts timeouts;
+	struct lb_retry retry; // the virtual host's where the route has none (RT-02)
+	const struct lb_hash_policy *hash;
+	uint32_t n_hash;
+	bool auto_host_rewrite; // A81; only where the server is trusted (AR-01)
+	struct lb_filter_overrides overrides; // of the route
+};
+#define LB_PPM_ALWAYS 1000000 // a fraction of the requests, in parts per million: all
+
 // The builder's input: borrowed for the call.
-enum lb_path_kind { LB_PATH_PREFIX, LB_PATH_EXACT };
+enum lb_path_kind { LB_PATH_PREFIX, LB_PATH_EXACT, LB_PATH_REGEX };
 struct lb_weighted_cluster {
 	uint32_t cluster_id; // dense id (lb/cluster.h)
 	uint32_t weight;

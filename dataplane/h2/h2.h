@@ -8,6 +8,7 @@
 
 #include "dataplane/buf/buf.h"
 #include "lb/base/counter.h"
+#include "lb/base/field.h"
 #include "lb/base/pool.h"
 #include "lb/base/str.h"
 
@@ -53,11 +54,6 @@ struct h2_conf {
 	uint64_t seed; // secret of the stream table's hash
 };
 
-struct h2_field {
-	struct str name, value; // borrowed
-	bool never_index; // RFC 7541 7.1.3: stays so on the next hop
-};
-
 enum h2_message_kind { H2_REQUEST, H2_INFORMATIONAL, H2_RESPONSE, H2_TRAILERS };
 
 // One decoded header block, borrowed until the callback returns. It passed the rules of RFC
@@ -76,7 +72,7 @@ struct h2_message {
 	int64_t content_length; // -1 = absent
 	// All regular fields in order of arrival; pseudo-header fields not among them, `host`
 	// removed.
-	const struct h2_field *fields;
+	const struct field *fields;
 	size_t n_fields;
 };
 

@@ -298,7 +298,7 @@ static void on_regular(struct h2_block *b, struct str name, struct str value, bo
 		spoil(b, H2_BAD_VALUE);
 	if (on_special(b, name, value) == DROP || b->too_large)
 		return;
-	struct h2_field *f = &b->fields[b->n_fields++];
+	struct field *f = &b->fields[b->n_fields++];
 	f->name = keep(b, name);
 	f->value = keep(b, value);
 	f->never_index = never_index;

@@ -26,7 +26,7 @@ enum h2_malformed {
 
 struct h2_block {
 	// Storage and limits, set once.
-	struct h2_field *fields;
+	struct field *fields;
 	char *text;
 	uint32_t max_fields;
 	size_t max_bytes;

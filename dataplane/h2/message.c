@@ -121,7 +121,7 @@ bool h2_pack_trailers(struct h2_stream *s, const struct h2_message *m)
 		len += m->fields[i].name.len + m->fields[i].value.len;
 	bool ok = m->n_fields <= s->conn->ctx->max_nvs && len <= s->conn->ctx->max_encoded;
 	for (size_t i = 0; ok && i < m->n_fields; i++) {
-		const struct h2_field *f = &m->fields[i];
+		const struct field *f = &m->fields[i];
 		struct packed_field p = {
 			(uint32_t)f->name.len, (uint32_t)f->value.len, f->never_index};
 		ok = buf_append(&s->trailers, chunks, &p, sizeof(p)) &&

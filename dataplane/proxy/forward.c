@@ -31,7 +31,7 @@ bool proxy_forward_head(
 		return false;
 	if (m->fields != p->fields && m->n_fields)
 		memcpy(p->fields, m->fields, m->n_fields * sizeof(*m->fields));
-	p->fields[m->n_fields] = (struct h2_field){.name = STR("te"), .value = STR("trailers")};
+	p->fields[m->n_fields] = (struct field){.name = STR("te"), .value = STR("trailers")};
 	ret->fields = p->fields;
 	ret->n_fields = m->n_fields + 1;
 	return true;

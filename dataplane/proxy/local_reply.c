@@ -76,7 +76,7 @@ static bool send_grpc(struct h2_stream *s, const struct proxy_reply *r)
 {
 	char status[12], text[PROXY_GRPC_MESSAGE_MAX];
 	int status_len = snprintf(status, sizeof(status), "%d", r->grpc_status);
-	struct h2_field fields[] = {
+	struct field fields[] = {
 		{.name = STR("content-type"), .value = STR("application/grpc")},
 		{.name = STR("grpc-status"), .value = {status, (size_t)status_len}},
 		{.name = STR("grpc-message"), .value = {text, proxy_grpc_message(r->text, text)}},
@@ -93,7 +93,7 @@ static bool send_grpc(struct h2_stream *s, const struct proxy_reply *r)
 
 static bool send_plain(struct h2_stream *s, const struct proxy_reply *r, bool with_body)
 {
-	struct h2_field fields[] = {{.name = STR("content-type"), .value = STR("text/plain")}};
+	struct field fields[] = {{.name = STR("content-type"), .value = STR("text/plain")}};
 	with_body = with_body && r->text.len;
 	struct h2_message m = {.kind = H2_RESPONSE,
 		.status = r->http_status,

@@ -78,7 +78,7 @@ static void read_block(struct proxy *p, const struct proxy_replay *r, size_t at,
 	size_t n = 0;
 	for (; next < end; n++) {
 		CHECK(n < p->max_fields);
-		struct h2_field *f = &p->fields[n];
+		struct field *f = &p->fields[n];
 		next = get(next, &f->name, &f->value, &f->never_index);
 	}
 	ret->fields = p->fields;

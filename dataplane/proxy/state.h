@@ -84,7 +84,7 @@ struct proxy {
 
 	uint8_t *scratch; // a stored request, laid out flat; contents last for one call
 	size_t scratch_size;
-	struct h2_field *fields; // [max_header_fields + 1], likewise
+	struct field *fields; // [max_header_fields + 1], likewise
 	uint32_t max_fields;
 
 	bool freeing; // nothing is begun any more

@@ -34,7 +34,7 @@ static void check_message(const struct h2_message *m)
 	uint8_t sum = 0;
 	CHECK(m->n_fields <= 100);
 	for (size_t i = 0; i < m->n_fields; i++) {
-		const struct h2_field *f = &m->fields[i];
+		const struct field *f = &m->fields[i];
 		CHECK(m->bad || f->name.len);
 		for (size_t k = 0; k < f->name.len; k++)
 			sum ^= (uint8_t)f->name.p[k];
@@ -96,7 +96,7 @@ static void on_goaway(struct h2_conn *c, uint32_t last_id, enum h2_error code)
 static const struct h2_events events = {
 	on_message, on_data, on_sent, on_closed, on_settings, on_goaway};
 
-static const struct h2_field some_fields[] = {
+static const struct field some_fields[] = {
 	{STR("x-a"), STR("value"), false}, {STR("x-secret"), STR("42"), true}};
 
 static void open_stream(struct owner *o)

@@ -27,7 +27,7 @@ static void check_fields(struct job *j, const struct h2_message *m)
 	int n_dup = 0;
 	bool te = false, secret = false, ok = true;
 	for (size_t i = 0; i < m->n_fields; i++) {
-		const struct h2_field *f = &m->fields[i];
+		const struct field *f = &m->fields[i];
 		if (str_eq(f->name, STR("x-dup"))) {
 			ok = ok && str_eq(f->value, n_dup == 0 ? STR("one") : STR("two"));
 			n_dup++;
@@ -45,7 +45,7 @@ static void check_fields(struct job *j, const struct h2_message *m)
 static void send_head(struct h2_stream *s, struct job *j, uint16_t status, bool end)
 {
 	static char large[16000];
-	struct h2_field fields[4] = {
+	struct field fields[4] = {
 		{.name = STR("content-type"),
 			.value = j->is_grpc ? STR("application/grpc+proto") : STR("text/plain")},
 		{.name = STR("grpc-status"), .value = STR("5")},
@@ -60,7 +60,7 @@ static void send_head(struct h2_stream *s, struct job *j, uint16_t status, bool 
 	if (end && j->size) {
 		memset(large, 'l', sizeof(large));
 		fields[m.n_fields++] =
-			(struct h2_field){.name = STR("x-large"), .value = {large, j->size}};
+			(struct field){.name = STR("x-large"), .value = {large, j->size}};
 	}
 	CHECK(h2_stream_send_message(s, &m));
 	j->headers_sent = status >= 200;
@@ -68,7 +68,7 @@ static void send_head(struct h2_stream *s, struct job *j, uint16_t status, bool 
 
 static void send_trailers(struct h2_stream *s, struct job *j)
 {
-	struct h2_field fields[] = {{.name = STR("grpc-status"), .value = STR("0")},
+	struct field fields[] = {{.name = STR("grpc-status"), .value = STR("0")},
 		{.name = STR("x-late-bin"), .value = STR("AAECAw==")}};
 	struct h2_message m = {.kind = H2_TRAILERS, .fields = fields, .n_fields = 2};
 	CHECK(h2_stream_send_message(s, &m));
@@ -150,7 +150,7 @@ static void begin(struct h2_stream *s, struct job *j)
 		send_head(s, j, 200, false);
 		CHECK(h2_stream_send_data(s, body, sizeof(body), false));
 	} else if (is(j, "badlength")) {
-		struct h2_field f = {.name = STR("content-length"), .value = STR("17")};
+		struct field f = {.name = STR("content-length"), .value = STR("17")};
 		struct h2_message m = {.kind = H2_RESPONSE,
 			.status = 200,
 			.content_length = -1,

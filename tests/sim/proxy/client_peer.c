@@ -30,7 +30,7 @@ static int to_int(struct str s)
 static void read_fields(struct ask *a, const struct h2_message *m)
 {
 	for (size_t i = 0; i < m->n_fields; i++) {
-		const struct h2_field *f = &m->fields[i];
+		const struct field *f = &m->fields[i];
 		if (str_eq(f->name, STR("grpc-status")))
 			a->grpc_status = to_int(f->value);
 		else if (str_eq(f->name, STR("grpc-message")))
@@ -106,7 +106,7 @@ static void send_more(struct ask *a)
 		bool last = a->sent == a->size;
 		CHECK(h2_stream_send_data(a->stream, body, n, last && !a->request_trailers));
 		if (last && a->request_trailers) {
-			struct h2_field f = {.name = STR("x-trailer"), .value = STR("yes")};
+			struct field f = {.name = STR("x-trailer"), .value = STR("yes")};
 			struct h2_message m = {.kind = H2_TRAILERS, .fields = &f, .n_fields = 1};
 			CHECK(h2_stream_send_message(a->stream, &m));
 		}
@@ -213,22 +213,21 @@ void client_ask(struct client *c, struct ask *a)
 	bool body = a->size &&
 	            (a->kind == KIND_ECHO || a->kind == KIND_EARLY || a->kind == KIND_REFUSE_ONCE ||
 			    a->kind == KIND_REFUSE || a->kind == KIND_HANG);
-	struct h2_field fields[8];
+	struct field fields[8];
 	size_t n = 0;
-	fields[n++] = (struct h2_field){.name = STR("x-dup"), .value = STR("one")};
+	fields[n++] = (struct field){.name = STR("x-dup"), .value = STR("one")};
 	if (is_grpc(a->kind))
-		fields[n++] = (struct h2_field){
+		fields[n++] = (struct field){
 			.name = STR("content-type"), .value = STR("application/grpc+proto")};
 	if (is_grpc(a->kind) && !a->omit_te)
-		fields[n++] = (struct h2_field){.name = STR("te"), .value = STR("trailers")};
-	fields[n++] = (struct h2_field){.name = STR("x-dup"), .value = STR("two")};
-	fields[n++] = (struct h2_field){
+		fields[n++] = (struct field){.name = STR("te"), .value = STR("trailers")};
+	fields[n++] = (struct field){.name = STR("x-dup"), .value = STR("two")};
+	fields[n++] = (struct field){
 		.name = STR("authorization"), .value = STR("secret"), .never_index = true};
 	static char huge[20000];
 	if (a->huge) {
 		memset(huge, 'h', sizeof(huge));
-		fields[n++] =
-			(struct h2_field){.name = STR("x-huge"), .value = {huge, sizeof(huge)}};
+		fields[n++] = (struct field){.name = STR("x-huge"), .value = {huge, sizeof(huge)}};
 	}
 	struct h2_message m = {.kind = H2_REQUEST,
 		.method = a->kind == KIND_HEAD ? STR("HEAD")

@@ -93,7 +93,7 @@ static void echo_data(
 	assert_true(h2_stream_send_data(s, data, len, false));
 	if (!end_stream)
 		return;
-	static const struct h2_field fields[] = {
+	static const struct field fields[] = {
 		FIELD("grpc-status", "0"), FIELD("grpc-message", "fine")};
 	assert_true(h2_stream_send_message(
 		s, &(struct h2_message){.kind = H2_TRAILERS, .fields = fields, .n_fields = 2}));
@@ -101,7 +101,7 @@ static void echo_data(
 
 static void answer_head(struct peer *p, struct h2_stream *s, const struct h2_message *m)
 {
-	static const struct h2_field fields[] = {
+	static const struct field fields[] = {
 		FIELD("content-type", "application/grpc"), {STR("x-secret"), STR("s3"), true}};
 	if (m->kind == H2_REQUEST)
 		assert_true(h2_stream_send_message(s, &(struct h2_message){.kind = H2_RESPONSE,
@@ -349,7 +349,7 @@ static void large_header_list_goes_out_in_continuations(void **state)
 	set_up_with(&conf, 4096);
 	char *value = malloc(40000);
 	memset(value, '~', 40000); // Huffman coding makes it longer: sent as it is
-	struct h2_field field = {.name = STR("x"), .value = {value, 40000}};
+	struct field field = {.name = STR("x"), .value = {value, 40000}};
 	struct h2_message m = {.kind = H2_REQUEST,
 		.method = STR("GET"),
 		.scheme = STR("http"),
@@ -379,7 +379,7 @@ static void message_beyond_the_scratch_is_refused_and_harms_nothing(void **state
 {
 	char *value = malloc(60000);
 	memset(value, 'v', 60000);
-	struct h2_field field = {.name = STR("x"), .value = {value, 60000}};
+	struct field field = {.name = STR("x"), .value = {value, 60000}};
 	struct h2_message m = {.kind = H2_REQUEST,
 		.method = STR("GET"),
 		.scheme = STR("http"),

@@ -302,7 +302,7 @@ static void trailers_wait_for_the_body_before_them(void **state)
 	set_initial_window(3);
 	struct h2_stream *s = responding(1);
 	assert_true(h2_stream_send_data(s, zeros, 5, false));
-	static const struct h2_field field = {.name = STR("grpc-status"), .value = STR("0")};
+	static const struct field field = {.name = STR("grpc-status"), .value = STR("0")};
 	struct h2_message m = {.kind = H2_TRAILERS, .fields = &field, .n_fields = 1};
 	assert_true(h2_stream_send_message(s, &m));
 	assert_string_equal(peer_frames(&us), "DATA 1 3\n");

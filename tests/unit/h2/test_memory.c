@@ -20,7 +20,7 @@ static void echo_head(struct peer *p, struct h2_stream *s, const struct h2_messa
 static void echo_data(
 	struct peer *p, struct h2_stream *s, const uint8_t *data, size_t len, bool end)
 {
-	static const struct h2_field field = {.name = STR("t"), .value = STR("u")};
+	static const struct field field = {.name = STR("t"), .value = STR("u")};
 	struct h2_message t = {.kind = H2_TRAILERS, .fields = &field, .n_fields = 1};
 	if (!h2_stream_send_data(s, data, len, false) || (end && !h2_stream_send_message(s, &t)))
 		h2_stream_reset(s, H2_INTERNAL_ERROR);
@@ -32,7 +32,7 @@ static struct h2_stream *post(int i, size_t len)
 	char name[32], value[300];
 	snprintf(name, sizeof(name), "x-%d", i); // each grows the tables
 	memset(value, 'a' + i, sizeof(value));
-	struct h2_field field = {{name, strlen(name)}, {value, sizeof(value)}, false};
+	struct field field = {{name, strlen(name)}, {value, sizeof(value)}, false};
 	struct h2_message m = {.kind = H2_REQUEST,
 		.method = STR("POST"),
 		.scheme = STR("http"),
@@ -212,7 +212,7 @@ static void a_message_that_may_not_fit_the_pool_is_not_begun(void **state)
 	void *hidden[64];
 	char value[3000];
 	memset(value, '~', sizeof(value)); // Huffman coding gains nothing
-	struct h2_field field = {.name = STR("x"), .value = {value, sizeof(value)}};
+	struct field field = {.name = STR("x"), .value = {value, sizeof(value)}};
 	struct h2_message m = {.kind = H2_REQUEST,
 		.method = STR("GET"),
 		.scheme = STR("http"),

@@ -215,9 +215,9 @@ static void they_open(struct world *w)
 
 // Our side
 
-static const struct h2_field head_fields[] = {
+static const struct field head_fields[] = {
 	{STR("x-a"), STR("value"), false}, {STR("x-secret"), STR("42"), true}};
-static const struct h2_field trailer_fields[] = {
+static const struct field trailer_fields[] = {
 	{STR("t-one"), STR("1"), false}, {STR("t-two"), STR("two"), true}};
 
 static void send_body(

@@ -30,7 +30,7 @@ static void client_on_message(struct h2_conn *c, struct h2_stream *s, const stru
 	seen.end_on_headers = m->end_stream;
 	size_t at = 0;
 	for (size_t i = 0; i < m->n_fields; i++) {
-		const struct h2_field *f = &m->fields[i];
+		const struct field *f = &m->fields[i];
 		at += (size_t)snprintf(seen.fields + at, sizeof(seen.fields) - at, "%.*s: %.*s\n",
 			(int)f->name.len, f->name.p, (int)f->value.len, f->value.p);
 	}

@@ -67,7 +67,7 @@ static void what_was_stored_comes_back_field_by_field(void **state)
 	for (size_t i = 0; i < sizeof(letters); i++)
 		letters[i] = (char)rand_u64(&r);
 	for (int round = 0; round < 2000; round++) {
-		struct h2_field fields[MAX_FIELDS];
+		struct field fields[MAX_FIELDS];
 		struct h2_message m = {.kind = H2_REQUEST,
 			.method = any_str(&r, 10),
 			.scheme = any_str(&r, 5),
@@ -76,7 +76,7 @@ static void what_was_stored_comes_back_field_by_field(void **state)
 			.fields = fields,
 			.n_fields = rand_below(&r, 20)};
 		for (size_t i = 0; i < m.n_fields; i++)
-			fields[i] = (struct h2_field){any_str(&r, 30),
+			fields[i] = (struct field){any_str(&r, 30),
 				any_str(&r, round % 50 ? 100 : 1000), rand_below(&r, 2)};
 		struct proxy_replay replay = {0};
 		assert_true(proxy_replay_put_head(&proxy, &replay, &m));
@@ -105,7 +105,7 @@ static void what_was_stored_comes_back_field_by_field(void **state)
 static void a_request_that_does_not_fit_is_not_stored(void **state)
 {
 	static char big[SCRATCH];
-	struct h2_field f = {.name = STR("x"), .value = {big, sizeof(big)}};
+	struct field f = {.name = STR("x"), .value = {big, sizeof(big)}};
 	struct h2_message m = {.kind = H2_REQUEST, .fields = &f, .n_fields = 1};
 	struct proxy_replay replay = {0};
 	assert_false(proxy_replay_put_head(&proxy, &replay, &m));
@@ -123,7 +123,7 @@ static void a_request_that_does_not_fit_is_not_stored(void **state)
 // HX-05
 static void a_grpc_request_gets_te_trailers_and_keeps_its_own(void **state)
 {
-	struct h2_field fields[] = {{.name = STR("a"), .value = STR("1")},
+	struct field fields[] = {{.name = STR("a"), .value = STR("1")},
 		{.name = STR("te"), .value = STR("trailers")}};
 	struct h2_message m = {.kind = H2_REQUEST, .fields = fields, .n_fields = 2}, out;
 	assert_true(proxy_forward_head(&proxy, &m, true, &out));

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// A header field as HTTP/2 decodes it and routing matches it: borrowed bytes.
+// Thread: any.
+#pragma once
+
+#include "lb/base/str.h"
+
+struct field {
+	struct str name, value;
+	bool never_index; // RFC 7541 7.1.3: stays so on the next hop
+};

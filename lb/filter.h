@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP filters of a listener and what routes override of them (gRFC A39; routing.md FLT-05..07):
+// the most specific of weighted cluster, route, virtual host and listener counts whole, by the
+// filter's name. The router, which ends every chain, is not in it.
+// Thread: chains are built, counted and freed on ctrl; workers read.
+#pragma once
+
+#include "lb/base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lb_route_result;
+
+enum lb_filter_kind { LB_FILTER_FAULT, LB_FILTER_SESSION };
+
+enum lb_fault_delay { LB_DELAY_NONE, LB_DELAY_FIXED, LB_DELAY_HEADER };
+enum lb_fault_abort { LB_ABORT_NONE, LB_ABORT_HTTP, LB_ABORT_GRPC, LB_ABORT_HEADER };
+
+// gRFC A33; routing.md FI-01..FI-09.
+struct lb_fault {
+	enum lb_fault_delay delay;
+	enum lb_fault_abort abort;
+	uint64_t delay_ns; // FIXED
+	uint32_t abort_status; // HTTP or gRPC
+	// As configured, since headers may lower the numerator (FI-07); denominator 100, 10^4, 10^6.
+	uint32_t delay_numerator, delay_denominator;
+	uint32_t abort_numerator, abort_denominator;
+	uint32_t max_active; // UINT32_MAX = no limit (FI-08)
+};
+
+// gRFC A55, A60; routing.md SA-01..SA-19.
+struct lb_session {
+	bool enabled; // false = this filter does nothing here
+	struct str cookie, path; // name; path "" = unset
+	uint64_t ttl_s; // 0 = a session cookie
+};
+
+struct lb_filter {
+	struct str name; // of the instance
+	enum lb_filter_kind kind;
+	union {
+		struct lb_fault fault;
+		struct lb_session session;
+	};
+};
+
+struct lb_filter_overrides {
+	const struct lb_filter *list; // names that are in no chain do no harm (FLT-07)
+	uint32_t n;
+};
+
+struct lb_filter_chain {
+	uint32_t n_refs; // ctrl only
+	uint32_t n;
+	uint64_t max_stream_duration_ns; // of the listener; LB_NO_TIMEOUT = none (A31-T01)
+	struct lb_filter *filters; // owned, texts too
+};
+
+// Copies everything. Count 1. NULL = no memory.
+struct lb_filter_chain *lb_filter_chain_new(
+	const struct lb_filter *, uint32_t n, uint64_t max_stream_duration_ns);
+struct lb_filter_chain *lb_filter_chain_get(struct lb_filter_chain *);
+void lb_filter_chain_put(struct lb_filter_chain *); // NULL is fine
+// Filter i as it counts for a request with this route.
+const struct lb_filter *lb_filter_effective(
+	const struct lb_filter_chain *, uint32_t i, const struct lb_route_result *);
