@@ -4,6 +4,7 @@
 #include "lb/base/check.h"
 #include "lb/cluster.h"
 #include "lb/connectivity.h"
+#include "lb/hosts.h"
 #include "lb/limits.h"
 #include "lb/picker.h"
 #include "lb/policy.h"
@@ -18,6 +19,7 @@ struct lb_balancer {
 	struct lb_balancer_env env;
 	struct lb_policy *policy; // owned; NULL before the first update and after fail()
 	struct lb_cluster *cluster; // counted; the newest
+	struct lb_hosts *hosts; // counted; NULL = none
 };
 
 static struct lb_subchannel *subchannel_get(void *ctx, const struct ip_port *addr)
@@ -39,6 +41,7 @@ static int replace(struct lb_balancer *b, enum lb_state state, struct lb_picker 
 	lb_picker_put(picker);
 	if (!c)
 		return -ENOMEM;
+	lb_cluster_set_hosts(c, b->hosts);
 	lb_cluster_put(b->cluster);
 	b->cluster = c;
 	return 0;
@@ -82,6 +85,7 @@ void lb_balancer_free(struct lb_balancer *b)
 	if (b->policy)
 		b->policy->ops->free(b->policy);
 	lb_cluster_put(b->cluster);
+	lb_hosts_put(b->hosts);
 	free(b->name);
 	free(b);
 }
@@ -100,6 +104,21 @@ int lb_balancer_update(struct lb_balancer *b, const struct lb_policy_config *con
 		b->policy = lb_policy_round_robin.new(&helper);
 	}
 	return b->policy ? b->policy->ops->update(b->policy, config) : -ENOMEM;
+}
+
+int lb_balancer_set_hosts(struct lb_balancer *b, struct lb_hosts *hosts)
+{
+	struct lb_hosts *old = b->hosts;
+	b->hosts = hosts;
+	int err = publish(b, b->cluster->state, lb_picker_get(b->cluster->picker));
+	if (err) {
+		b->hosts = old;
+		return err;
+	}
+	if (hosts)
+		lb_hosts_get(hosts);
+	lb_hosts_put(old);
+	return 0;
 }
 
 int lb_balancer_fail(struct lb_balancer *b, const char *text)

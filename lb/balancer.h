@@ -9,6 +9,7 @@
 struct lb_balancer;
 struct lb_cluster;
 struct lb_connectivity;
+struct lb_hosts;
 struct lb_policy_config;
 
 struct lb_balancer_env {
@@ -26,6 +27,9 @@ void lb_balancer_free(struct lb_balancer *); // NULL is fine
 
 // New endpoints. Unchanged ones keep their connections (UPD-02). 0 or -ENOMEM (the old list stays).
 [[nodiscard]] int lb_balancer_update(struct lb_balancer *, const struct lb_policy_config *);
+// What the endpoints are called, from the next object on, which is published at once. Takes its own
+// reference; NULL = nothing is known. 0 or -ENOMEM (the old ones stay).
+[[nodiscard]] int lb_balancer_set_hosts(struct lb_balancer *, struct lb_hosts *);
 // The cluster is in error: its requests fail with the text, its endpoints are let go (A28-R06).
 // 0 or -ENOMEM (nothing changed).
 [[nodiscard]] int lb_balancer_fail(struct lb_balancer *, const char *text);

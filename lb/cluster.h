@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster as a snapshot holds it: name, dense id, and the picker of this moment. Immutable; a new
-// state makes a new object. Ids are stable while the cluster lives, so route tables survive.
+// A cluster as a snapshot holds it: name, dense id, its endpoints, and the picker of this moment.
+// Immutable; a new state makes a new object. Ids are stable while the cluster lives, so route
+// tables survive.
 // Thread: get/put/new on ctrl; workers read.
 #pragma once
 
@@ -8,6 +9,7 @@
 
 #include <stdint.h>
 
+struct lb_hosts;
 struct lb_picker;
 
 struct lb_cluster {
@@ -15,6 +17,7 @@ struct lb_cluster {
 	uint32_t id;
 	enum lb_state state;
 	struct lb_picker *picker; // owned (counted); never NULL
+	struct lb_hosts *hosts; // owned (counted); NULL = none
 	char *name; // owned
 };
 
@@ -23,3 +26,5 @@ struct lb_cluster *lb_cluster_new(
 	uint32_t id, const char *name, enum lb_state, struct lb_picker *picker);
 struct lb_cluster *lb_cluster_get(struct lb_cluster *);
 void lb_cluster_put(struct lb_cluster *); // NULL is fine
+// Only before anybody else sees the cluster. Takes its own reference; NULL is fine.
+void lb_cluster_set_hosts(struct lb_cluster *, struct lb_hosts *);

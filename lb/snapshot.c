@@ -3,6 +3,7 @@
 
 #include "lb/base/check.h"
 #include "lb/cluster.h"
+#include "lb/filter.h"
 #include "lb/route.h"
 
 #include <errno.h>
@@ -92,9 +93,12 @@ struct lb_snapshot *lb_snapshot_copy(const struct lb_snapshot *from)
 		char *error = strdup(f->error);
 		if (!error)
 			goto err;
-		s->frontends[s->n_frontends].error = error;
-		if (f->routes)
-			s->frontends[s->n_frontends].routes = lb_route_table_get(f->routes);
+		s->frontends[s->n_frontends] = (struct lb_frontend){
+			.routes = f->routes ? lb_route_table_get(f->routes) : NULL,
+			.error = error,
+			.filters = f->filters ? lb_filter_chain_get(f->filters) : NULL,
+			.generation = f->generation,
+		};
 	}
 	for (; s->n_pages < from->n_pages; s->n_pages++) {
 		struct lb_cluster_page *page = from->pages[s->n_pages];
@@ -116,11 +120,23 @@ int lb_snapshot_set_frontend(
 	if (!copy)
 		return -ENOMEM;
 	struct lb_frontend *f = &s->frontends[index];
-	struct lb_frontend old = *f;
-	*f = (struct lb_frontend){routes ? lb_route_table_get(routes) : NULL, copy};
-	lb_route_table_put(old.routes);
-	free(old.error);
+	struct lb_route_table *old = f->routes;
+	f->routes = routes ? lb_route_table_get(routes) : NULL;
+	lb_route_table_put(old);
+	free(f->error);
+	f->error = copy;
 	return 0;
+}
+
+void lb_snapshot_set_filters(
+	struct lb_snapshot *s, uint32_t index, struct lb_filter_chain *filters, uint64_t generation)
+{
+	CHECK(index < s->n_frontends);
+	struct lb_frontend *f = &s->frontends[index];
+	struct lb_filter_chain *old = f->filters;
+	f->filters = filters ? lb_filter_chain_get(filters) : NULL;
+	f->generation = generation;
+	lb_filter_chain_put(old);
 }
 
 int lb_snapshot_set_cluster(struct lb_snapshot *s, uint32_t id, struct lb_cluster *cluster)
@@ -144,6 +160,7 @@ void lb_snapshot_free(struct lb_snapshot *s)
 		return;
 	for (uint32_t i = 0; i < s->n_frontends; i++) {
 		lb_route_table_put(s->frontends[i].routes);
+		lb_filter_chain_put(s->frontends[i].filters);
 		free(s->frontends[i].error);
 	}
 	for (uint32_t i = 0; i < s->n_pages; i++)

@@ -11,12 +11,18 @@
 #include <stdint.h>
 
 struct lb_cluster;
+struct lb_filter_chain;
 struct lb_route_table;
 
 struct lb_frontend {
 	struct lb_route_table
 		*routes; // counted; NULL = no usable config: requests fail with `error`
 	char *error; // owned; "" while there are routes
+	struct lb_filter_chain *filters; // counted; NULL = none, and no limit of the listener's
+	// Grows when the listener is another one than before: connections that were accepted under
+	// an earlier number are to be drained, those under 0 were accepted without a listener
+	// (routing.md FLT-11).
+	uint64_t generation;
 };
 
 // The clusters by id, in pages: the next snapshot shares the pages in which nothing changed, so
@@ -48,6 +54,9 @@ struct lb_snapshot *lb_snapshot_copy(const struct lb_snapshot *);
 // Only on a snapshot that is not published yet. They take their own references. 0 or -ENOMEM.
 int lb_snapshot_set_frontend(
 	struct lb_snapshot *, uint32_t index, struct lb_route_table *, const char *error);
+// NULL = none.
+void lb_snapshot_set_filters(
+	struct lb_snapshot *, uint32_t index, struct lb_filter_chain *, uint64_t generation);
 int lb_snapshot_set_cluster(struct lb_snapshot *, uint32_t id, struct lb_cluster *); // NULL removes
 void lb_snapshot_free(struct lb_snapshot *); // NULL is fine
 
