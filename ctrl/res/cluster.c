@@ -2,6 +2,7 @@
 #include "ctrl/res/cluster.h"
 
 #include "ctrl/res/common.h"
+#include "ctrl/res/endpoints.h"
 #include "envoy/config/cluster/v3/cluster.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/round_robin/v3/round_robin.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/wrr_locality/v3/wrr_locality.pb-c.h"
@@ -162,6 +163,24 @@ static uint32_t max_requests(const Cluster *m)
 	return DEFAULT_MAX_REQUESTS;
 }
 
+// routing.md SA-12: others than these three are no reason to refuse, and count for nothing.
+static uint32_t override_statuses(const Cluster *m)
+{
+	const uint32_t eligible =
+		1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY | 1u << RES_HEALTH_DRAINING;
+	if (!m->common_lb_config || !m->common_lb_config->override_host_status)
+		return 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY;
+	const Envoy__Config__Core__V3__HealthStatusSet *set =
+		m->common_lb_config->override_host_status;
+	uint32_t mask = 0;
+	for (size_t i = 0; i < set->n_statuses; i++) {
+		int status = (int)set->statuses[i];
+		if (status >= 0 && status <= RES_HEALTH_DRAINING)
+			mask |= 1u << status;
+	}
+	return mask & eligible;
+}
+
 static int read_cluster(const Cluster *m, struct res_cluster *c, struct lb_err *err)
 {
 	int rc = read_discovery(m, c, err);
@@ -181,6 +200,7 @@ static int read_cluster(const Cluster *m, struct res_cluster *c, struct lb_err *
 	if (socket && res_any_stands_for(socket, TLS_TYPE))
 		return lb_err_set(err, "transport_socket: TLS to backends is not supported yet");
 	c->max_requests = max_requests(m);
+	c->override_statuses = override_statuses(m);
 	return 0;
 }
 

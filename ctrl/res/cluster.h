@@ -18,6 +18,9 @@ struct res_cluster {
 	bool by_locality;
 	uint32_t max_requests; // circuit breaker (CB-01); default 1024
 	uint64_t idle_timeout_ns; // of session connections (gRFC A75); default 1 h
+	// 1 << enum res_health for each health that a session's endpoint may have (SA-12). 0 = the
+	// field is set and names none of those that count: sessions hold nobody.
+	uint32_t override_statuses;
 };
 
 extern const struct xds_type res_type_cluster;

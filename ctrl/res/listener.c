@@ -135,6 +135,7 @@ static int read_listener(const Listener *m, struct res_listener *l, struct lb_er
 	if (!hcm)
 		return -EINVAL;
 	l->is_api = true;
+	l->max_stream_duration_ns = LB_NO_TIMEOUT;
 	int rc = read_hcm(hcm, l, err);
 	proto_free(hcm);
 	return rc == -EINVAL ? lb_err_within(err, "api_listener") : rc;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // envoy.config.listener.v3.Listener as plain data: the api_listener's HttpConnectionManager
-// (xds-client.md CL-02, routing.md §10).
+// (xds-client.md CL-02, routing.md §9 and §10).
 // Thread: ctrl.
 #pragma once
 
 #include "ctrl/xds/type.h"
+#include "lb/filter.h"
+#include "lb/timeouts.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct res_route_config;
 
@@ -15,6 +18,11 @@ struct res_listener {
 	bool is_api; // false: a socket listener, which serves no target (DM-08); the rest is empty
 	const char *rds_name; // NULL = the routes are inline
 	struct res_route_config *routes; // counted; NULL = by rds_name
+	const struct lb_filter *filters; // in order; all but the router
+	uint32_t n_filters;
+	uint64_t max_stream_duration_ns; // LB_NO_TIMEOUT = none (A31-T01)
+	const char *const *warnings; // as those of a route configuration
+	uint32_t n_warnings;
 };
 
 extern const struct xds_type res_type_listener;

@@ -59,6 +59,9 @@ static int read_match(
 	if (m->runtime_fraction)
 		return lb_err_set(err, "match.runtime_fraction: not supported yet");
 	r->case_sensitive = !m->case_sensitive || m->case_sensitive->value; // A28-P04
+	r->grpc_only = m->grpc;
+	r->ppm = LB_PPM_ALWAYS;
+	r->path_len = strlen(path);
 	r->path = xds_arena_strdup(arena, path);
 	return r->path ? 0 : -ENOMEM;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// envoy.config.route.v3.RouteConfiguration as plain data (routing.md §1, 2, 5 to 8). Routes that
-// gRPC ignores are not in it; what is in it can be evaluated exactly.
+// envoy.config.route.v3.RouteConfiguration as plain data (routing.md §1 to §9, §11, §12). Routes
+// that gRPC ignores are not among the routes, only told of; what is left can be evaluated exactly.
 // Thread: ctrl.
 #pragma once
 
@@ -13,16 +13,33 @@
 struct res_weighted_cluster {
 	const char *name;
 	uint32_t weight; // 0 = never picked
+	struct lb_filter_overrides overrides; // of this entry (A28-W07)
 };
 
 struct res_route {
 	const char *name; // "" = none
 	enum lb_path_kind path_kind;
-	const char *path;
-	bool case_sensitive;
+	const char *path; // the pattern of REGEX, a valid one (RX-03)
+	size_t path_len;
+	bool case_sensitive; // no effect on REGEX
+	const struct lb_header_match_conf *headers; // regex.set is NULL: whoever compiles sets it
+	uint32_t n_headers;
+	uint32_t ppm; // LB_PPM_ALWAYS = no fraction
+	bool grpc_only;
 	enum lb_action_kind action; // UNSUPPORTED: matches, and the request fails (V04)
 	const struct res_weighted_cluster *clusters; // one with weight 1 for a plain `cluster`
 	uint32_t n_clusters;
+	// The retry policy that counts (RT-02). hash[].rewrite is NULL: whoever compiles sets it.
+	// auto_host_rewrite as the resource has it, whether the server is trusted or not (AR-02).
+	struct lb_route_policy policy;
+	uint32_t index; // in the resource's list, which also counts the ignored ones
+};
+
+// A route that acts as if it were not there.
+struct res_ignored_route {
+	uint32_t index; // in the resource's list
+	const char *name; // "" = none
+	const char *reason; // "match.query_parameters is set"
 };
 
 struct res_vhost {
@@ -31,12 +48,20 @@ struct res_vhost {
 	uint32_t n_domains;
 	const struct res_route *routes;
 	uint32_t n_routes;
+	struct lb_filter_overrides overrides;
+	const struct res_ignored_route *ignored;
+	uint32_t n_ignored;
+	uint64_t hash[2]; // of the bytes as received: equal = the same virtual host
 };
 
 struct res_route_config {
 	struct xds_res base;
 	const struct res_vhost *vhosts;
 	uint32_t n_vhosts;
+	bool ignore_port; // in the authority (VH-06)
+	const char *const
+		*warnings; // accepted, but not what the sender may have meant; to be logged
+	uint32_t n_warnings;
 };
 
 extern const struct xds_type res_type_route_config;

@@ -152,13 +152,34 @@ static const char *const star[] = {"*"};
 static const struct res_weighted_cluster to_blue[] = {{"blue", 1}};
 static const struct res_weighted_cluster to_green[] = {{"green", 1}};
 static const struct res_weighted_cluster blue_or_green[] = {{"blue", 3}, {"green", 0}};
-static const struct res_route blue_routes[] = {
-	{"", LB_PATH_PREFIX, "", true, LB_ACTION_CLUSTERS, to_blue, 1}};
-static const struct res_route green_routes[] = {
-	{"", LB_PATH_PREFIX, "", true, LB_ACTION_CLUSTERS, to_green, 1}};
-static const struct res_route both_routes[] = {
-	{"", LB_PATH_PREFIX, "/g", true, LB_ACTION_CLUSTERS, to_green, 1},
-	{"", LB_PATH_PREFIX, "", true, LB_ACTION_CLUSTERS, blue_or_green, 2}};
+static const struct res_route blue_routes[] = {{.name = "",
+	.path = "",
+	.path_len = 0,
+	.case_sensitive = true,
+	.ppm = LB_PPM_ALWAYS,
+	.clusters = to_blue,
+	.n_clusters = 1}};
+static const struct res_route green_routes[] = {{.name = "",
+	.path = "",
+	.path_len = 0,
+	.case_sensitive = true,
+	.ppm = LB_PPM_ALWAYS,
+	.clusters = to_green,
+	.n_clusters = 1}};
+static const struct res_route both_routes[] = {{.name = "",
+						       .path = "/g",
+						       .path_len = 2,
+						       .case_sensitive = true,
+						       .ppm = LB_PPM_ALWAYS,
+						       .clusters = to_green,
+						       .n_clusters = 1},
+	{.name = "",
+		.path = "",
+		.path_len = 0,
+		.case_sensitive = true,
+		.ppm = LB_PPM_ALWAYS,
+		.clusters = blue_or_green,
+		.n_clusters = 2}};
 static const struct res_vhost blue_vhost = {"v", star, 1, blue_routes, 1};
 static const struct res_vhost green_vhost = {"v", star, 1, green_routes, 1};
 static const struct res_vhost both_vhost = {"v", star, 1, both_routes, 2};
