@@ -181,6 +181,23 @@ static uint32_t override_statuses(const Cluster *m)
 	return mask & eligible;
 }
 
+// routing.md SA-12.
+static uint32_t session_health(const Cluster *m)
+{
+	const uint32_t usual = 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY;
+	const Envoy__Config__Core__V3__HealthStatusSet *set =
+		m->common_lb_config ? m->common_lb_config->override_host_status : NULL;
+	if (!set)
+		return usual;
+	uint32_t mask = 0;
+	for (size_t i = 0; i < set->n_statuses; i++)
+		if (set->statuses[i] == (int)RES_HEALTH_UNKNOWN ||
+			set->statuses[i] == (int)RES_HEALTH_HEALTHY ||
+			set->statuses[i] == (int)RES_HEALTH_DRAINING)
+			mask |= 1u << set->statuses[i];
+	return mask;
+}
+
 static int read_cluster(const Cluster *m, struct res_cluster *c, struct lb_err *err)
 {
 	int rc = read_discovery(m, c, err);
@@ -200,6 +217,7 @@ static int read_cluster(const Cluster *m, struct res_cluster *c, struct lb_err *
 	if (socket && res_any_stands_for(socket, TLS_TYPE))
 		return lb_err_set(err, "transport_socket: TLS to backends is not supported yet");
 	c->max_requests = max_requests(m);
+	c->session_health = session_health(m);
 	c->override_statuses = override_statuses(m);
 	return 0;
 }

@@ -77,20 +77,37 @@ static int read_address(
 	return 0;
 }
 
-static int read_endpoint(
-	const InEndpoint *in, struct addr_set *seen, struct res_endpoint *e, struct lb_err *err)
+static int read_additional(const Envoy__Config__Endpoint__V3__Endpoint *in, struct xds_arena *arena,
+	struct addr_set *seen, struct res_endpoint *e, struct lb_err *err)
+{
+	size_t n = in->n_additional_addresses;
+	struct ip_port *list = xds_arena_alloc(arena, n, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		int rc = read_address(in->additional_addresses[i]->address, seen, &list[i], err);
+		if (rc)
+			return rc;
+	}
+	e->additional = list;
+	e->n_additional = (uint32_t)n;
+	return 0;
+}
+
+static int read_endpoint(const InEndpoint *in, struct xds_arena *arena, struct addr_set *seen,
+	struct res_endpoint *e, struct lb_err *err)
 {
 	if (in->host_identifier_case !=
 		ENVOY__CONFIG__ENDPOINT__V3__LB_ENDPOINT__HOST_IDENTIFIER_ENDPOINT)
 		return lb_err_set(err, "no endpoint");
 	int rc = read_address(in->endpoint->address, seen, &e->addr, err);
-	for (size_t i = 0; !rc && i < in->endpoint->n_additional_addresses; i++) {
-		struct ip_port unused;
-		rc = read_address(
-			in->endpoint->additional_addresses[i]->address, seen, &unused, err);
-	}
+	if (rc == 0)
+		rc = read_additional(in->endpoint, arena, seen, e, err);
 	if (rc)
 		return rc;
+	e->hostname = xds_arena_strdup(arena, in->endpoint->hostname);
+	if (!e->hostname)
+		return -ENOMEM;
 	e->weight = in->load_balancing_weight ? in->load_balancing_weight->value : 1;
 	if (e->weight == 0) // A27-V06
 		return lb_err_set(err, "load_balancing_weight: must not be 0");
@@ -114,7 +131,7 @@ static int read_locality(const InLocality *in, struct xds_arena *arena, struct a
 	l->n_endpoints = (uint32_t)in->n_lb_endpoints;
 	uint64_t sum = 0;
 	for (size_t i = 0; i < in->n_lb_endpoints; i++) {
-		int rc = read_endpoint(in->lb_endpoints[i], seen, &list[i], err);
+		int rc = read_endpoint(in->lb_endpoints[i], arena, seen, &list[i], err);
 		if (rc == -EINVAL)
 			return lb_err_within(err, "lb_endpoints[%zu]", i);
 		if (rc)

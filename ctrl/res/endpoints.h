@@ -23,6 +23,9 @@ struct res_endpoint {
 	struct ip_port addr;
 	uint32_t weight; // >= 1
 	enum res_health health; // usable for new requests: UNKNOWN and HEALTHY (CL-06)
+	const struct ip_port *additional; // its other addresses, in order (gRFC A61, A75)
+	uint32_t n_additional;
+	const char *hostname; // "" = none (gRFC A81)
 };
 
 struct res_locality {
