@@ -212,7 +212,8 @@ static struct lb_route_table *table_for(const struct assembler *a,
 	if (f->table && f->applied && f->applied->routes == config->routes &&
 		f->applied->vhost == config->vhost)
 		return lb_route_table_get(f->table);
-	return route_compile(config->routes, config->vhost, a->clusters, reterr);
+	return route_compile(
+		config->routes, config->vhost, a->clusters, workers_count(a->conf.workers), reterr);
 }
 
 // Whether any resource is another one.

@@ -28,8 +28,8 @@ static int add_clusters(struct work *w, const struct res_route *r, struct lb_rou
 		if (!c)
 			return lb_err_set(w->err, "cluster '%s' is not in the configuration",
 				r->clusters[i].name);
-		w->weighted[w->n_weighted++] =
-			(struct lb_weighted_cluster){c->id, r->clusters[i].weight};
+		w->weighted[w->n_weighted++] = (struct lb_weighted_cluster){
+			.cluster_id = c->id, .weight = r->clusters[i].weight};
 		to->n_clusters++;
 	}
 	return 0;
@@ -54,6 +54,7 @@ static int add_vhost(struct work *w, const struct res_vhost *v)
 			.path_kind = r->path_kind,
 			.path = str_from(r->path),
 			.case_sensitive = r->case_sensitive,
+			.ppm = LB_PPM_ALWAYS,
 			.action = r->action,
 		};
 		if (r->action == LB_ACTION_CLUSTERS && add_clusters(w, r, route))
@@ -78,8 +79,29 @@ static bool reserve(struct work *w, const struct res_route_config *c)
 	return w->vhosts && w->domains && w->routes && w->weighted;
 }
 
+// NULL = reterr says why.
+static struct lb_route_table *make_table(
+	const struct work *w, uint32_t n_workers, struct lb_err *reterr)
+{
+	struct lb_route_table *table = NULL;
+	struct lb_vhost **compiled = calloc(w->n_vhosts + 1, sizeof(struct lb_vhost *));
+	uint32_t n = 0;
+	while (compiled && n < w->n_vhosts && (compiled[n] = lb_vhost_new(&w->vhosts[n], reterr)))
+		n++;
+	if (compiled && n == w->n_vhosts)
+		table = lb_route_table_new(&(struct lb_route_table_conf){.vhosts = w->vhosts,
+						   .compiled = compiled,
+						   .n_vhosts = n,
+						   .n_workers = n_workers},
+			reterr);
+	for (uint32_t i = 0; i < n; i++)
+		lb_vhost_put(compiled[i]);
+	free(compiled);
+	return table;
+}
+
 struct lb_route_table *route_compile(const struct res_route_config *c, int32_t vhost,
-	const struct cluster_set *clusters, struct lb_err *reterr)
+	const struct cluster_set *clusters, uint32_t n_workers, struct lb_err *reterr)
 {
 	struct work w = {.clusters = clusters, .err = reterr};
 	struct lb_route_table *table = NULL;
@@ -89,7 +111,7 @@ struct lb_route_table *route_compile(const struct res_route_config *c, int32_t v
 			ret = add_vhost(&w, &c->vhosts[i]);
 	if (ret == 0) {
 		lb_err_set(reterr, "out of memory");
-		table = lb_route_table_new(w.vhosts, w.n_vhosts, reterr);
+		table = make_table(&w, n_workers, reterr);
 	}
 	free(w.vhosts);
 	free(w.domains);

@@ -1,270 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/vhost.h"
 
+#include "lb/base/check.h"
 #include "lb/radix.h"
-#include "lb/route.h"
 #include "lb/strmap.h"
 
 #include <stdlib.h>
 
-// Exact names up to this length are looked up in a hash, by a folded copy on the stack; a real host
-// name with its port is shorter. Longer ones live in a radix tree.
-#define SHORT_NAME_MAX 272
-
-// In the order of precedence: class beats length (VH-03).
-enum class { EXACT, SUFFIX, PREFIX, ANY, N_CLASSES };
-
-struct pattern {
-	enum class class;
-	struct str text; // without the star
-};
-
-struct lb_vhost_index {
-	struct lb_strmap *exact_short; // folded
-	struct lb_radix *exact_long;
-	struct lb_radix *suffix;
-	struct lb_radix *prefix;
-	int any; // -1 = none
-};
-
-bool lb_domain_is_valid(struct str domain)
+static int no_memory(struct lb_err *reterr)
 {
-	if (domain.len == 0)
-		return false;
-	bool at_an_end = domain.p[0] == '*' || domain.p[domain.len - 1] == '*';
-	return at_an_end || !memchr(domain.p, '*', domain.len);
+	return lb_err_set(reterr, "no memory");
 }
 
-// `*x` is a suffix and `x*` a prefix even when x holds more stars: those are literal (VH-07).
-// False = bad domain.
-static bool pattern_parse(struct str domain, struct pattern *ret)
+enum set { EXACT, EXACT_FOLD, PREFIX, PREFIX_FOLD, N_SETS };
+
+static enum set set_of(const struct lb_route_conf *r)
 {
-	if (!lb_domain_is_valid(domain))
-		return false;
-	if (domain.p[0] == '*') {
-		struct str rest = {domain.p + 1, domain.len - 1};
-		*ret = (struct pattern){rest.len ? SUFFIX : ANY, rest};
-		return true;
-	}
-	if (domain.p[domain.len - 1] == '*')
-		*ret = (struct pattern){PREFIX, {domain.p, domain.len - 1}};
-	else
-		*ret = (struct pattern){EXACT, domain};
-	return true;
+	if (r->path_kind == LB_PATH_EXACT)
+		return r->case_sensitive ? EXACT : EXACT_FOLD;
+	return r->case_sensitive ? PREFIX : PREFIX_FOLD;
 }
 
-// Comparison ignores ASCII case (VH-05) and knows no ports (VH-06); a star covers at least one
-// character (VH-04).
-static bool pattern_matches(const struct pattern *p, struct str authority)
+static uint32_t collect(
+	struct lb_radix_entry *entries, const struct lb_vhost_conf *conf, enum set set)
 {
-	struct str t = p->text;
-	switch (p->class) {
-	case EXACT:
-		return str_eq_fold(authority, t);
-	case SUFFIX:
-		return authority.len > t.len &&
-		       str_eq_fold((struct str){authority.p + authority.len - t.len, t.len}, t);
-	case PREFIX:
-		return authority.len > t.len && str_eq_fold((struct str){authority.p, t.len}, t);
-	default:
-		return true;
-	}
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < conf->n_routes; i++)
+		if (set_of(&conf->routes[i]) == set)
+			entries[n++] = (struct lb_radix_entry){conf->routes[i].path, i};
+	return n;
 }
 
-int lb_vhost_choose(const struct lb_vhost_conf *vhosts, uint32_t n_vhosts, struct str authority)
+static struct lb_strmap *build_exact(const struct lb_radix_entry *entries, uint32_t n)
 {
-	int best = -1;
-	struct pattern best_pattern = {.class = N_CLASSES};
-	for (uint32_t i = 0; i < n_vhosts; i++) {
-		for (uint32_t j = 0; j < vhosts[i].n_domains; j++) {
-			struct pattern p;
-			if (!pattern_parse(vhosts[i].domains[j], &p) ||
-				!pattern_matches(&p, authority))
-				continue;
-			// VH-02; of equal domains the earlier stays (VH-08).
-			if (p.class < best_pattern.class ||
-				(p.class == best_pattern.class &&
-					p.text.len > best_pattern.text.len)) {
-				best = (int)i;
-				best_pattern = p;
-			}
-		}
-	}
-	return best;
-}
-
-// The patterns of all virtual hosts, sorted into their classes.
-struct sorted {
-	struct lb_radix_entry *entries[N_CLASSES];
-	uint32_t n[N_CLASSES];
-};
-
-// False = bad domain. Counts only, when there are no entries yet.
-static bool sort_patterns(struct sorted *s, const struct lb_vhost_conf *vhosts, uint32_t n_vhosts,
-	struct lb_err *reterr)
-{
-	memset(s->n, 0, sizeof(s->n));
-	for (uint32_t i = 0; i < n_vhosts; i++) {
-		const struct lb_vhost_conf *v = &vhosts[i];
-		if (v->n_domains == 0) {
-			(void)lb_err_set(reterr, "virtual_hosts[%u] (%.*s): no domains", i,
-				(int)v->name.len, v->name.p ? v->name.p : "");
-			return false;
-		}
-		for (uint32_t j = 0; j < v->n_domains; j++) {
-			struct pattern p;
-			if (!pattern_parse(v->domains[j], &p)) {
-				(void)lb_err_set(reterr,
-					"virtual_hosts[%u].domains[%u]: \"%.*s\" is not a domain "
-					"pattern",
-					i, j, (int)v->domains[j].len,
-					v->domains[j].p ? v->domains[j].p : "");
-				return false;
-			}
-			if (s->entries[p.class])
-				s->entries[p.class][s->n[p.class]] =
-					(struct lb_radix_entry){p.text, i};
-			s->n[p.class]++;
-		}
-	}
-	return true;
-}
-
-// ASCII upper case to lower case, eight bytes at a time.
-static uint64_t fold8(uint64_t x)
-{
-	const uint64_t ones = 0x0101010101010101;
-	uint64_t low = x & 0x7f * ones;
-	uint64_t from_a = low + (0x80 - 'A') * ones; // top bit: >= 'A'
-	uint64_t above_z = low + (0x7f - 'Z') * ones; // top bit: > 'Z'
-	uint64_t is_upper = (from_a ^ above_z) & ~x & 0x80 * ones;
-	return x | is_upper >> 2;
-}
-
-static void fold8_at(char *to, const char *from)
-{
-	uint64_t x;
-	memcpy(&x, from, sizeof(x));
-	x = fold8(x);
-	memcpy(to, &x, sizeof(x));
-}
-
-static void fold_into(char *to, struct str s)
-{
-	if (s.len < 8) {
-		for (size_t i = 0; i < s.len; i++)
-			to[i] = str_fold(s.p[i]);
-		return;
-	}
-	for (size_t i = 0; i + 8 <= s.len; i += 8)
-		fold8_at(to + i, s.p + i);
-	fold8_at(to + s.len - 8, s.p + s.len - 8); // the rest; what overlaps is the same twice
-}
-
-// Folded copies of the short exact names make the hash; the long ones are moved to the front of
-// entries and their number returned in *ret_n_long.
-static struct lb_strmap *short_names(
-	struct lb_radix_entry *entries, uint32_t n, uint32_t *ret_n_long)
-{
-	size_t n_bytes = 1;
+	struct lb_strmap_entry *keys = malloc(((size_t)n + 1) * sizeof(keys[0]));
+	if (!keys)
+		return NULL;
 	for (uint32_t i = 0; i < n; i++)
-		n_bytes += entries[i].key.len;
-	struct lb_strmap_entry *names = malloc(((size_t)n + 1) * sizeof(names[0]));
-	char *bytes = malloc(n_bytes);
-	struct lb_strmap *map = NULL;
-	if (names && bytes) {
-		uint32_t n_short = 0, n_long = 0;
-		char *p = bytes;
-		for (uint32_t i = 0; i < n; i++) {
-			struct str key = entries[i].key;
-			if (key.len > SHORT_NAME_MAX) {
-				entries[n_long++] = entries[i];
-				continue;
-			}
-			fold_into(p, key);
-			names[n_short++] = (struct lb_strmap_entry){{p, key.len}, entries[i].value};
-			p += key.len;
-		}
-		map = lb_strmap_new(names, n_short);
-		*ret_n_long = n_long;
-	}
-	free(names);
-	free(bytes);
+		keys[i] = (struct lb_strmap_entry){entries[i].key, entries[i].value};
+	struct lb_strmap *map = lb_strmap_new(keys, n);
+	free(keys);
 	return map;
 }
 
-static bool build(struct lb_vhost_index *x, struct sorted *s)
+static int build_paths(struct lb_vhost *v, const struct lb_vhost_conf *conf, struct lb_err *reterr)
 {
-	uint32_t n_long = 0;
-	x->exact_short = short_names(s->entries[EXACT], s->n[EXACT], &n_long);
-	if (!x->exact_short)
-		return false;
-	x->exact_long = lb_radix_new(s->entries[EXACT], n_long, LB_RADIX_FOLD);
-	x->suffix =
-		lb_radix_new(s->entries[SUFFIX], s->n[SUFFIX], LB_RADIX_FOLD | LB_RADIX_BACKWARDS);
-	x->prefix = lb_radix_new(s->entries[PREFIX], s->n[PREFIX], LB_RADIX_FOLD);
-	x->any = s->n[ANY] ? (int)s->entries[ANY][0].value : -1;
-	return x->exact_long && x->suffix && x->prefix;
+	struct lb_radix_entry *entries = malloc(((size_t)conf->n_routes + 1) * sizeof(entries[0]));
+	if (!entries)
+		return no_memory(reterr);
+	v->exact = build_exact(entries, collect(entries, conf, EXACT));
+	v->prefix = lb_radix_new(entries, collect(entries, conf, PREFIX), 0);
+	v->exact_fold = lb_radix_new(entries, collect(entries, conf, EXACT_FOLD), LB_RADIX_FOLD);
+	v->prefix_fold = lb_radix_new(entries, collect(entries, conf, PREFIX_FOLD), LB_RADIX_FOLD);
+	free(entries);
+	bool ok = v->exact && v->prefix && v->exact_fold && v->prefix_fold;
+	return ok ? 0 : no_memory(reterr);
 }
 
-struct lb_vhost_index *lb_vhost_index_new(
-	const struct lb_vhost_conf *vhosts, uint32_t n_vhosts, struct lb_err *reterr)
+static int build_route(
+	struct lb_vhost *v, uint32_t i, const struct lb_route_conf *conf, struct lb_err *reterr)
 {
-	struct sorted s = {0};
-	if (!sort_patterns(&s, vhosts, n_vhosts, reterr))
-		return NULL;
-	struct lb_vhost_index *x = calloc(1, sizeof(*x));
-	bool ok = x != NULL;
-	for (int c = 0; c < N_CLASSES; c++) {
-		s.entries[c] = malloc(((size_t)s.n[c] + 1) * sizeof(s.entries[c][0]));
-		ok = ok && s.entries[c];
+	if (conf->path_kind == LB_PATH_REGEX || conf->n_headers || conf->grpc_only ||
+		conf->ppm < LB_PPM_ALWAYS)
+		return lb_err_set(reterr, "criteria beyond prefix and path are not built");
+	return lb_actions_add(&v->actions, conf, &v->routes[i].action, reterr);
+}
+
+static int build(struct lb_vhost *v, const struct lb_vhost_conf *conf, struct lb_err *reterr)
+{
+	for (uint32_t i = 0; i < conf->n_routes; i++)
+		if (build_route(v, i, &conf->routes[i], reterr))
+			return lb_err_within(reterr, "routes[%u]", i);
+	if (!lb_overrides_copy(&v->actions.arena, &conf->overrides, &v->overrides))
+		return no_memory(reterr);
+	return build_paths(v, conf, reterr);
+}
+
+struct lb_vhost *lb_vhost_new(const struct lb_vhost_conf *conf, struct lb_err *reterr)
+{
+	struct lb_vhost *v = calloc(1, sizeof(*v));
+	if (v) {
+		v->n_refs = 1;
+		v->n_routes = conf->n_routes;
+		v->routes = calloc((size_t)conf->n_routes + 1, sizeof(v->routes[0]));
 	}
-	ok = ok && sort_patterns(&s, vhosts, n_vhosts, reterr) && build(x, &s);
-	for (int c = 0; c < N_CLASSES; c++)
-		free(s.entries[c]);
-	if (ok)
-		return x;
-	lb_vhost_index_free(x);
-	(void)lb_err_set(reterr, "no memory");
+	int err = v && v->routes ? build(v, conf, reterr) : no_memory(reterr);
+	if (!err)
+		return v;
+	lb_vhost_put(v);
 	return NULL;
 }
 
-void lb_vhost_index_free(struct lb_vhost_index *x)
+struct lb_vhost *lb_vhost_get(struct lb_vhost *v)
 {
-	if (!x)
+	v->n_refs++;
+	return v;
+}
+
+void lb_vhost_put(struct lb_vhost *v)
+{
+	if (!v)
 		return;
-	lb_strmap_free(x->exact_short);
-	lb_radix_free(x->exact_long);
-	lb_radix_free(x->suffix);
-	lb_radix_free(x->prefix);
-	free(x);
+	CHECK(v->n_refs > 0);
+	if (--v->n_refs)
+		return;
+	lb_strmap_free(v->exact);
+	lb_radix_free(v->prefix);
+	lb_radix_free(v->exact_fold);
+	lb_radix_free(v->prefix_fold);
+	lb_actions_fini(&v->actions);
+	free(v->routes);
+	free(v);
 }
 
-static uint32_t find_exact(const struct lb_vhost_index *x, struct str authority)
+size_t lb_vhost_size(const struct lb_vhost *v)
 {
-	if (authority.len > SHORT_NAME_MAX)
-		return lb_radix_find(x->exact_long, authority).whole;
-	if (lb_strmap_is_empty(x->exact_short))
-		return LB_STRMAP_NONE;
-	char folded[SHORT_NAME_MAX];
-	fold_into(folded, authority);
-	return lb_strmap_find(x->exact_short, (struct str){folded, authority.len});
-}
-
-int lb_vhost_index_find(const struct lb_vhost_index *x, struct str authority)
-{
-	if (authority.len == 0)
-		return x->any;
-	uint32_t found = find_exact(x, authority);
-	if (found != LB_STRMAP_NONE)
-		return (int)found;
-	// The character that the star must cover is cut off before (VH-04).
-	size_t rest = authority.len - 1;
-	found = lb_radix_find(x->suffix, (struct str){authority.p + 1, rest}).longest;
-	if (found != LB_RADIX_NONE)
-		return (int)found;
-	found = lb_radix_find(x->prefix, (struct str){authority.p, rest}).longest;
-	if (found != LB_RADIX_NONE)
-		return (int)found;
-	return x->any;
+	return sizeof(*v) + v->n_routes * sizeof(v->routes[0]) + v->actions.arena.n_bytes;
 }

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which virtual host serves an authority (routing.md VH-01..VH-10), compiled: exact names in a
-// hash, prefix and suffix wildcards in radix trees. The same rule on plain data is
-// lb_vhost_choose() in lb/route.h.
-// Thread: new/free on ctrl; find anywhere. Pure.
+// One virtual host's routes compiled, as lb/route.c searches them. Nobody else includes this.
+// Thread: built on ctrl; read anywhere.
 #pragma once
 
-#include "lb/base/err.h"
-#include "lb/base/str.h"
+#include "lb/action.h"
 
-#include <stdint.h>
+struct lb_radix;
+struct lb_strmap;
 
-struct lb_vhost_conf;
-struct lb_vhost_index;
+struct lb_vhost_route {
+	uint32_t action;
+};
 
-// Not empty, and a star only at its start or its end makes it a pattern (VH-07).
-bool lb_domain_is_valid(struct str domain);
-// NULL = no memory, or a bad domain; reterr says which.
-struct lb_vhost_index *lb_vhost_index_new(
-	const struct lb_vhost_conf *, uint32_t n_vhosts, struct lb_err *reterr);
-void lb_vhost_index_free(struct lb_vhost_index *); // NULL is fine
-// Index in the conf, -1 = none (VH-10).
-int lb_vhost_index_find(const struct lb_vhost_index *, struct str authority);
+struct lb_vhost {
+	uint32_t n_refs; // ctrl only
+	uint32_t n_routes;
+	struct lb_vhost_route *routes; // owned, as all below
+	struct lb_strmap *exact;
+	struct lb_radix *prefix;
+	struct lb_radix *exact_fold, *prefix_fold; // case ignored (A28-P04)
+	struct lb_actions actions;
+	struct lb_filter_overrides overrides; // in the actions' arena
+};

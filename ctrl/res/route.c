@@ -3,7 +3,7 @@
 
 #include "ctrl/res/common.h"
 #include "ctrl/res/route_decode.h"
-#include "lb/vhost.h"
+#include "lb/domains.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -259,7 +259,10 @@ static struct lb_req view(const struct proxy_request *r, const struct h2_message
 	return (struct lb_req){.authority = pinned ? str_from(pinned) : m->authority,
 		.path = m->path,
 		.method = m->method,
-		.is_grpc = r->is_grpc};
+		.scheme = m->scheme,
+		.is_grpc = r->is_grpc,
+		.fields = m->fields,
+		.n_fields = m->n_fields};
 }
 
 // Asks the cluster's picker of this turn and acts on it. head is the request as it came, or NULL:
@@ -339,8 +342,9 @@ static void route(struct proxy_request *r, const struct h2_message *m)
 	struct lb_req req = view(r, m);
 	// A tunnel is not a request for a resource (HX-17).
 	struct lb_route_result to = {.kind = LB_ROUTE_NONE};
+	struct lb_route_ctx ctx = {.rand = &p->rand, .scratch = p->route_scratch};
 	if (!str_eq(m->method, STR("CONNECT")))
-		to = lb_route_find(f->routes, &req, &p->rand);
+		to = lb_route_find(f->routes, &req, &ctx);
 	switch (to.kind) {
 	case LB_ROUTE_CLUSTER:
 		break;

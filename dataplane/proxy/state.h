@@ -85,6 +85,7 @@ struct proxy {
 	uint8_t *scratch; // a stored request, laid out flat; contents last for one call
 	size_t scratch_size;
 	struct field *fields; // [max_header_fields + 1], likewise
+	struct lb_route_scratch *route_scratch;
 	uint32_t max_fields;
 
 	bool freeing; // nothing is begun any more

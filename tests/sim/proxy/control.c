@@ -49,20 +49,27 @@ static void release_everywhere(void *ctx, struct lb_endpoint *ep)
 		imagine(c, LB_EVENT_RELEASED, ep->id);
 }
 
-static struct lb_route_table *make_routes(void)
+static struct lb_route_table *make_routes(uint32_t n_workers)
 {
-	static const struct lb_weighted_cluster one[] = {{0, 1}}, two[] = {{0, 1}, {1, 3}},
-						down[] = {{2, 1}};
+	static const struct lb_weighted_cluster one[] = {{.cluster_id = 0, .weight = 1}},
+						two[] = {{.cluster_id = 0, .weight = 1},
+							{.cluster_id = 1, .weight = 3}},
+						down[] = {{.cluster_id = 2, .weight = 1}};
 	struct lb_route_conf routes[] = {
 		{.path = STR("/one/"), .clusters = one, .n_clusters = 1},
 		{.path = STR("/two/"), .clusters = two, .n_clusters = 2},
 		{.path = STR("/down/"), .clusters = down, .n_clusters = 1},
 		{.path = STR("/unsupported/"), .action = LB_ACTION_UNSUPPORTED},
 	};
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++) {
 		routes[i].case_sensitive = true;
-	struct lb_route_conf pinned = {
-		.path = STR("/"), .case_sensitive = true, .clusters = one, .n_clusters = 1};
+		routes[i].ppm = LB_PPM_ALWAYS;
+	}
+	struct lb_route_conf pinned = {.path = STR("/"),
+		.case_sensitive = true,
+		.ppm = LB_PPM_ALWAYS,
+		.clusters = one,
+		.n_clusters = 1};
 	static const struct str any[] = {STR("*")}, only[] = {STR("pinned.test")};
 	struct lb_vhost_conf hosts[] = {
 		{.name = STR("any"),
@@ -77,8 +84,17 @@ static struct lb_route_table *make_routes(void)
 			.n_routes = 1},
 	};
 	struct lb_err err;
-	struct lb_route_table *t = lb_route_table_new(hosts, 2, &err);
+	struct lb_vhost *compiled[] = {
+		lb_vhost_new(&hosts[0], &err), lb_vhost_new(&hosts[1], &err)};
+	CHECK(compiled[0] && compiled[1]);
+	struct lb_route_table *t = lb_route_table_new(&(struct lb_route_table_conf){.vhosts = hosts,
+							      .compiled = compiled,
+							      .n_vhosts = 2,
+							      .n_workers = n_workers},
+		&err);
 	CHECK(t);
+	lb_vhost_put(compiled[0]);
+	lb_vhost_put(compiled[1]);
 	return t;
 }
 
@@ -97,7 +113,7 @@ void control_init(struct control *c, struct wire *w, struct lb_link *link, uint3
 	c->connectivity = lb_connectivity_new(&env);
 	c->snapshot = lb_snapshot_new(N_FRONTENDS, "not configured");
 	CHECK(c->wheel && c->connectivity && c->snapshot);
-	struct lb_route_table *routes = make_routes();
+	struct lb_route_table *routes = make_routes(n_workers);
 	CHECK(lb_snapshot_set_frontend(c->snapshot, 0, routes, NULL) == 0);
 	CHECK(lb_snapshot_set_frontend(c->snapshot, 1, routes, NULL) == 0);
 	lb_route_table_put(routes);

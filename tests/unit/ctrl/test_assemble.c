@@ -200,7 +200,11 @@ static uint32_t route(const struct world *w, const char *path)
 	struct rand rand;
 	rand_init(&rand, 1);
 	struct lb_req req = {.authority = STR("x"), .path = str_from(path), .method = STR("GET")};
-	struct lb_route_result r = lb_route_find(s->frontends[0].routes, &req, &rand);
+	struct lb_route_scratch *scratch = lb_route_scratch_new(0, 1024);
+	assert_non_null(scratch);
+	struct lb_route_ctx ctx = {.rand = &rand, .scratch = scratch};
+	struct lb_route_result r = lb_route_find(s->frontends[0].routes, &req, &ctx);
+	lb_route_scratch_free(scratch);
 	assert_int_equal(r.kind, LB_ROUTE_CLUSTER);
 	return r.cluster_id;
 }

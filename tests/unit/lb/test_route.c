@@ -9,6 +9,10 @@
 #include <stdlib.h>
 
 #define MAX_ROUTES 64
+#define CLUSTER(id, n)                                                                             \
+	{                                                                                          \
+		.cluster_id = (id), .weight = (n)                                                  \
+	}
 
 static const struct str any_domain[] = {STR("*")};
 
@@ -24,6 +28,7 @@ static void add(struct table *t, enum lb_path_kind kind, const char *path, bool 
 	t->routes[t->n] = (struct lb_route_conf){.path_kind = kind,
 		.path = str_from(path),
 		.case_sensitive = case_sensitive,
+		.ppm = LB_PPM_ALWAYS,
 		.clusters = &t->clusters[t->n],
 		.n_clusters = 1};
 	t->n++;
@@ -39,6 +44,36 @@ static void exact(struct table *t, const char *path)
 	add(t, LB_PATH_EXACT, path, true);
 }
 
+static struct lb_route_scratch *scratch;
+
+static struct lb_route_table *new_table(
+	const struct lb_vhost_conf *vhosts, uint32_t n, struct lb_err *reterr)
+{
+	struct lb_vhost *compiled[4] = {0};
+	struct lb_route_table *table = NULL;
+	uint32_t i = 0;
+	while (i < n && (compiled[i] = lb_vhost_new(&vhosts[i], reterr)))
+		i++;
+	if (i == n)
+		table = lb_route_table_new(
+			&(struct lb_route_table_conf){
+				.vhosts = vhosts, .compiled = compiled, .n_vhosts = n},
+			reterr);
+	for (i = 0; i < n; i++)
+		lb_vhost_put(compiled[i]);
+	return table;
+}
+
+static struct lb_route_result find_req(
+	const struct lb_route_table *table, const struct lb_req *req, struct rand *r)
+{
+	if (!scratch)
+		scratch = lb_route_scratch_new(0, 4096);
+	assert_non_null(scratch);
+	struct lb_route_ctx ctx = {.rand = r, .scratch = scratch};
+	return lb_route_find(table, req, &ctx);
+}
+
 static struct lb_route_table *compile(const struct table *t)
 {
 	const struct lb_vhost_conf vhost = {.name = STR("all"),
@@ -47,7 +82,7 @@ static struct lb_route_table *compile(const struct table *t)
 		.routes = t->routes,
 		.n_routes = t->n};
 	struct lb_err err = {0};
-	struct lb_route_table *table = lb_route_table_new(&vhost, 1, &err);
+	struct lb_route_table *table = new_table(&vhost, 1, &err);
 	assert_non_null(table);
 	return table;
 }
@@ -57,7 +92,7 @@ static struct lb_route_result find(const struct lb_route_table *table, struct st
 	struct rand r;
 	rand_init(&r, 1);
 	const struct lb_req req = {.authority = STR("a"), .path = path};
-	return lb_route_find(table, &req, &r);
+	return find_req(table, &req, &r);
 }
 
 // Number of the matching route, -1 = none.
@@ -103,20 +138,20 @@ static void no_route_means_none_not_the_wildcard_host(void **state)
 			.routes = t.routes,
 			.n_routes = 1},
 	};
-	struct lb_route_table *table = lb_route_table_new(vhosts, 2, NULL);
+	struct lb_route_table *table = new_table(vhosts, 2, NULL);
 	struct rand r;
 	rand_init(&r, 1);
 	struct lb_req req = {.authority = STR("foo"), .path = STR("/a")};
-	struct lb_route_result result = lb_route_find(table, &req, &r);
+	struct lb_route_result result = find_req(table, &req, &r);
 	assert_int_equal(result.kind, LB_ROUTE_NONE);
 	assert_int_equal(result.vhost_index, 0);
 	req.authority = STR("bar");
-	result = lb_route_find(table, &req, &r);
+	result = find_req(table, &req, &r);
 	assert_int_equal(result.kind, LB_ROUTE_CLUSTER);
 	assert_int_equal(result.vhost_index, 1);
 	lb_route_table_put(table);
-	table = lb_route_table_new(vhosts, 1, NULL);
-	assert_int_equal(lb_route_find(table, &req, &r).kind, LB_ROUTE_NO_VHOST);
+	table = new_table(vhosts, 1, NULL);
+	assert_int_equal(find_req(table, &req, &r).kind, LB_ROUTE_NO_VHOST);
 	lb_route_table_put(table);
 }
 
@@ -233,25 +268,26 @@ static void unsupported_action_matches_and_ends_there(void **state)
 static void sum_of_weights_must_be_in_range(void **state)
 {
 	(void)state;
-	static const struct lb_weighted_cluster zero[] = {{1, 0}, {2, 0}};
-	static const struct lb_weighted_cluster huge[] = {{1, UINT32_MAX}, {2, 1}};
-	static const struct lb_weighted_cluster largest[] = {{1, UINT32_MAX - 1}, {2, 1}};
+	static const struct lb_weighted_cluster zero[] = {CLUSTER(1, 0), CLUSTER(2, 0)};
+	static const struct lb_weighted_cluster huge[] = {CLUSTER(1, UINT32_MAX), CLUSTER(2, 1)};
+	static const struct lb_weighted_cluster largest[] = {
+		CLUSTER(1, UINT32_MAX - 1), CLUSTER(2, 1)};
 	struct table t = {0};
 	prefix(&t, "/");
 	const struct lb_vhost_conf vhost = {
 		.domains = any_domain, .n_domains = 1, .routes = t.routes, .n_routes = 1};
 	struct lb_err err = {0};
 	t.routes[0].n_clusters = 0;
-	assert_null(lb_route_table_new(&vhost, 1, &err));
+	assert_null(new_table(&vhost, 1, &err));
 	t.routes[0].n_clusters = 2;
 	t.routes[0].clusters = zero;
-	assert_null(lb_route_table_new(&vhost, 1, &err));
+	assert_null(new_table(&vhost, 1, &err));
 	t.routes[0].clusters = huge;
-	assert_null(lb_route_table_new(&vhost, 1, &err));
-	assert_non_null(strstr(err.text, "virtual_hosts[0].routes[0]"));
+	assert_null(new_table(&vhost, 1, &err));
+	assert_non_null(strstr(err.text, "routes[0]"));
 	assert_non_null(strstr(err.text, "4294967296"));
 	t.routes[0].clusters = largest;
-	struct lb_route_table *table = lb_route_table_new(&vhost, 1, &err);
+	struct lb_route_table *table = new_table(&vhost, 1, &err);
 	assert_non_null(table);
 	lb_route_table_put(table);
 }
@@ -261,8 +297,9 @@ static void sum_of_weights_must_be_in_range(void **state)
 static void draws_follow_the_weights(void **state)
 {
 	(void)state;
-	static const struct lb_weighted_cluster clusters[] = {
-		{0, 1}, {1, 0}, {2, 10}, {3, 100}, {4, 1000}, {2, 5}, {5, 77}, {6, 13}, {7, 0}};
+	static const struct lb_weighted_cluster clusters[] = {CLUSTER(0, 1), CLUSTER(1, 0),
+		CLUSTER(2, 10), CLUSTER(3, 100), CLUSTER(4, 1000), CLUSTER(2, 5), CLUSTER(5, 77),
+		CLUSTER(6, 13), CLUSTER(7, 0)};
 	static const double weights[8] = {1, 0, 15, 100, 1000, 77, 13, 0};
 	const double sum = 1206;
 	const int n = 1000000;
@@ -276,7 +313,7 @@ static void draws_follow_the_weights(void **state)
 	const struct lb_req req = {.authority = STR("a"), .path = STR("/")};
 	int count[8] = {0};
 	for (int i = 0; i < n; i++)
-		count[lb_route_find(table, &req, &r).cluster_id]++;
+		count[find_req(table, &req, &r).cluster_id]++;
 	double chi2 = 0;
 	for (int i = 0; i < 8; i++) {
 		double expected = n * weights[i] / sum;
@@ -300,7 +337,7 @@ static void a_single_cluster_costs_no_draw(void **state)
 	rand_init(&r, 3);
 	same = r;
 	const struct lb_req req = {.authority = STR("a"), .path = STR("/")};
-	lb_route_find(table, &req, &r);
+	find_req(table, &req, &r);
 	assert_memory_equal(&r, &same, sizeof(r));
 	lb_route_table_put(table);
 }
@@ -385,7 +422,7 @@ static void large_tables_agree_with_the_linear_scan(void **state)
 	rand_init(&r, 12);
 	static char paths[N][80];
 	static struct lb_route_conf routes[N];
-	static const struct lb_weighted_cluster cluster = {1, 1};
+	static const struct lb_weighted_cluster cluster = CLUSTER(1, 1);
 	for (int i = 0; i < N; i++) {
 		snprintf(paths[i], sizeof(paths[i]), "/org.example.team%02u.v%u.Service%03u%s",
 			(unsigned)rand_below(&r, 40), (unsigned)rand_below(&r, 3),
@@ -394,13 +431,14 @@ static void large_tables_agree_with_the_linear_scan(void **state)
 			.path_kind = rand_below(&r, 3) ? LB_PATH_PREFIX : LB_PATH_EXACT,
 			.path = str_from(paths[i]),
 			.case_sensitive = rand_below(&r, 4) > 0,
+			.ppm = LB_PPM_ALWAYS,
 			.clusters = &cluster,
 			.n_clusters = 1};
 		routes[i].path.len -= rand_below(&r, 4);
 	}
 	const struct lb_vhost_conf vhost = {
 		.domains = any_domain, .n_domains = 1, .routes = routes, .n_routes = N};
-	struct lb_route_table *table = lb_route_table_new(&vhost, 1, NULL);
+	struct lb_route_table *table = new_table(&vhost, 1, NULL);
 	assert_non_null(table);
 	for (int i = 0; i < 4000; i++) {
 		char path[96];
@@ -447,8 +485,7 @@ static void each_failed_allocation_is_survived(void **state)
 		{.domains = any_domain, .n_domains = 1, .routes = t.routes, .n_routes = t.n}};
 	struct lb_route_table *table = NULL;
 	struct lb_err err = {0};
-	ALLOC_FAIL_EACH(
-		table = lb_route_table_new(vhosts, 2, &err), !table, lb_route_table_put(table));
+	ALLOC_FAIL_EACH(table = new_table(vhosts, 2, &err), !table, lb_route_table_put(table));
 	if (alloc_fail_works())
 		assert_string_equal(err.text, "no memory");
 }

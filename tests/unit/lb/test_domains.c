@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/domains.h"
 #include "lb/route.h"
-#include "lb/vhost.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 
@@ -26,11 +26,11 @@ static void table_add(struct table *t, struct str domain)
 static int choose(const struct table *t, const char *authority)
 {
 	struct lb_err err = {0};
-	struct lb_vhost_index *x = lb_vhost_index_new(t->vhosts, t->n, &err);
+	struct lb_domains *x = lb_domains_new(t->vhosts, t->n, &err);
 	assert_non_null(x);
-	int a = lb_vhost_index_find(x, str_from(authority));
+	int a = lb_domains_find(x, str_from(authority));
 	assert_int_equal(a, lb_vhost_choose(t->vhosts, t->n, str_from(authority)));
-	lb_vhost_index_free(x);
+	lb_domains_free(x);
 	return a;
 }
 
@@ -124,12 +124,12 @@ static void only_a_star_inside_is_refused(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		TABLE("good", bad[i]);
 		struct lb_err err = {0};
-		assert_null(lb_vhost_index_new(t.vhosts, t.n, &err));
+		assert_null(lb_domains_new(t.vhosts, t.n, &err));
 		assert_non_null(strstr(err.text, "virtual_hosts[1].domains[0]"));
 	}
 	const struct lb_vhost_conf without_domains = {.name = STR("empty")};
 	struct lb_err err = {0};
-	assert_null(lb_vhost_index_new(&without_domains, 1, &err));
+	assert_null(lb_domains_new(&without_domains, 1, &err));
 	assert_non_null(strstr(err.text, "virtual_hosts[0] (empty): no domains"));
 }
 
@@ -275,7 +275,7 @@ static void random_tables_agree_with_the_rules(void **state)
 			table_add(&t, str_from(name));
 		}
 		struct lb_err err = {0};
-		struct lb_vhost_index *x = lb_vhost_index_new(t.vhosts, t.n, &err);
+		struct lb_domains *x = lb_domains_new(t.vhosts, t.n, &err);
 		assert_non_null(x);
 		for (int i = 0; i < 50; i++) {
 			char host[16];
@@ -283,10 +283,10 @@ static void random_tables_agree_with_the_rules(void **state)
 			if (rand_below(&r, 4) == 0)
 				strcpy(host + 1, "a*");
 			int expected = twin(&t, host);
-			assert_int_equal(lb_vhost_index_find(x, str_from(host)), expected);
+			assert_int_equal(lb_domains_find(x, str_from(host)), expected);
 			assert_int_equal(lb_vhost_choose(t.vhosts, t.n, str_from(host)), expected);
 		}
-		lb_vhost_index_free(x);
+		lb_domains_free(x);
 	}
 }
 
@@ -294,12 +294,12 @@ static void each_failed_allocation_is_survived(void **state)
 {
 	(void)state;
 	TABLE("foo.com", "*.bar", "baz.*", "*");
-	struct lb_vhost_index *x = NULL;
+	struct lb_domains *x = NULL;
 	struct lb_err err = {0};
-	ALLOC_FAIL_EACH(x = lb_vhost_index_new(t.vhosts, t.n, &err), !x, lb_vhost_index_free(x));
+	ALLOC_FAIL_EACH(x = lb_domains_new(t.vhosts, t.n, &err), !x, lb_domains_free(x));
 }
 
-RUN_SUITE("lb/vhost", cmocka_unit_test(most_specific_domain_wins),
+RUN_SUITE("lb/domains", cmocka_unit_test(most_specific_domain_wins),
 	cmocka_unit_test(suffix_beats_longer_prefix),
 	cmocka_unit_test(star_covers_at_least_one_character),
 	cmocka_unit_test(case_is_ignored_on_both_sides),

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory taken in small pieces and given back as a whole: what an immutable object is made of.
+// Thread: the owner's.
+#pragma once
+
+#include "lb/base/str.h"
+
+struct lb_arena_block;
+struct lb_arena {
+	struct lb_arena_block *blocks; // {0} is an empty arena
+	size_t n_bytes; // taken from the heap
+};
+
+// Zeroed, aligned for anything, never NULL for want of length. NULL = no memory.
+void *lb_arena_alloc(struct lb_arena *, size_t n, size_t size);
+// A copy, terminated. False = no memory.
+bool lb_arena_copy(struct lb_arena *, struct str, struct str *ret);
+void lb_arena_fini(struct lb_arena *);
