@@ -163,24 +163,6 @@ static uint32_t max_requests(const Cluster *m)
 	return DEFAULT_MAX_REQUESTS;
 }
 
-// routing.md SA-12: others than these three are no reason to refuse, and count for nothing.
-static uint32_t override_statuses(const Cluster *m)
-{
-	const uint32_t eligible =
-		1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY | 1u << RES_HEALTH_DRAINING;
-	if (!m->common_lb_config || !m->common_lb_config->override_host_status)
-		return 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY;
-	const Envoy__Config__Core__V3__HealthStatusSet *set =
-		m->common_lb_config->override_host_status;
-	uint32_t mask = 0;
-	for (size_t i = 0; i < set->n_statuses; i++) {
-		int status = (int)set->statuses[i];
-		if (status >= 0 && status <= RES_HEALTH_DRAINING)
-			mask |= 1u << status;
-	}
-	return mask & eligible;
-}
-
 // routing.md SA-12.
 static uint32_t session_health(const Cluster *m)
 {
@@ -218,7 +200,6 @@ static int read_cluster(const Cluster *m, struct res_cluster *c, struct lb_err *
 		return lb_err_set(err, "transport_socket: TLS to backends is not supported yet");
 	c->max_requests = max_requests(m);
 	c->session_health = session_health(m);
-	c->override_statuses = override_statuses(m);
 	return 0;
 }
 

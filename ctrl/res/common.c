@@ -1,35 +1,127 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/res/common.h"
 
+#include "proto/json.h"
 #include "udpa/type/v1/typed_struct.pb-c.h"
 #include "xds/type/v3/typed_struct.pb-c.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #define NS_PER_S 1000000000ull
 #define SPECIFIER(x) ENVOY__CONFIG__CORE__V3__CONFIG_SOURCE__CONFIG_SOURCE_SPECIFIER_##x
+#define DENOMINATOR(x) ENVOY__TYPE__V3__FRACTIONAL_PERCENT__DENOMINATOR_TYPE__##x
+#define TYPED_STRUCT (&xds__type__v3__typed_struct__descriptor)
 #define DURATION_MAX_S 315576000000ll // google/protobuf/duration.proto
 #define DURATION_MAX_NS 999999999
 
+void res_warn(struct res_reader *rd, const char *fmt, ...)
+{
+	if (!rd->warnings)
+		rd->warnings = xds_arena_alloc(rd->arena, RES_WARNINGS_MAX + 1, sizeof(char *));
+	if (!rd->warnings) {
+		rd->no_memory = true;
+		return;
+	}
+	if (rd->n_warnings == RES_WARNINGS_MAX) {
+		rd->n_unsaid++;
+		return;
+	}
+	struct lb_err text;
+	va_list args;
+	va_start(args, fmt);
+	vsnprintf(text.text, sizeof(text.text), fmt, args);
+	va_end(args);
+	if (rd->in_route)
+		lb_err_within(&text, "route %zu", rd->route);
+	if (rd->vhost)
+		lb_err_within(&text, "virtual host \"%.128s\"", rd->vhost);
+	rd->warnings[rd->n_warnings] = xds_arena_strdup(rd->arena, text.text);
+	if (rd->warnings[rd->n_warnings])
+		rd->n_warnings++;
+	else
+		rd->no_memory = true;
+}
+
+int res_warnings_finish(struct res_reader *rd)
+{
+	if (rd->n_unsaid) {
+		char text[64];
+		snprintf(text, sizeof(text), "%u more warnings are left out", rd->n_unsaid);
+		rd->warnings[rd->n_warnings] = xds_arena_strdup(rd->arena, text);
+		rd->n_unsaid = 0;
+		if (rd->warnings[rd->n_warnings])
+			rd->n_warnings++;
+		else
+			rd->no_memory = true;
+	}
+	return rd->no_memory ? -ENOMEM : 0;
+}
+
+int res_copy(struct res_reader *rd, const char *text, struct str *ret)
+{
+	const char *copy = xds_arena_strdup(rd->arena, text);
+	if (!copy)
+		return -ENOMEM;
+	*ret = str_from(copy);
+	return 0;
+}
+
+int res_copy_folded(struct res_reader *rd, const char *text, struct str *ret)
+{
+	char *copy = xds_arena_strdup(rd->arena, text);
+	if (!copy)
+		return -ENOMEM;
+	for (char *p = copy; *p; p++)
+		*p = str_fold(*p);
+	*ret = str_from(copy);
+	return 0;
+}
+
+int res_any_open(const Google__Protobuf__Any *any, struct res_any *ret, struct lb_err *err)
+{
+	*ret = (struct res_any){.type_url = any->type_url, .bytes = &any->value};
+	if (!proto_any_is(any->type_url, TYPED_STRUCT) &&
+		!proto_any_is(any->type_url, &udpa__type__v1__typed_struct__descriptor))
+		return 0;
+	// The two have one form.
+	Xds__Type__V3__TypedStruct *t =
+		proto_unpack(TYPED_STRUCT, any->value.data, any->value.len, err);
+	if (!t)
+		return -EINVAL;
+	ret->typed_struct = t;
+	ret->type_url = t->type_url;
+	ret->json = t->value;
+	return 0;
+}
+
+void res_any_close(struct res_any *a)
+{
+	proto_free(a->typed_struct);
+}
+
+void *res_any_decode(
+	const struct res_any *a, const ProtobufCMessageDescriptor *type, struct lb_err *err)
+{
+	if (!a->typed_struct)
+		return proto_unpack(type, a->bytes->data, a->bytes->len, err);
+	json_t *json = a->json ? proto_json_encode(&a->json->base) : json_object();
+	ProtobufCMessage *message = NULL;
+	if (json && proto_json_decode(type, json, &message, err))
+		message = NULL;
+	json_decref(json);
+	return message;
+}
+
 bool res_any_stands_for(const Google__Protobuf__Any *any, const ProtobufCMessageDescriptor *type)
 {
-	if (proto_any_is(any->type_url, type))
-		return true;
+	struct res_any a;
 	struct lb_err ignored;
-	bool found = false;
-	if (proto_any_is(any->type_url, &xds__type__v3__typed_struct__descriptor)) {
-		Xds__Type__V3__TypedStruct *t =
-			proto_unpack(&xds__type__v3__typed_struct__descriptor, any->value.data,
-				any->value.len, &ignored);
-		found = t && proto_any_is(t->type_url, type);
-		proto_free(t);
-	} else if (proto_any_is(any->type_url, &udpa__type__v1__typed_struct__descriptor)) {
-		Udpa__Type__V1__TypedStruct *t =
-			proto_unpack(&udpa__type__v1__typed_struct__descriptor, any->value.data,
-				any->value.len, &ignored);
-		found = t && proto_any_is(t->type_url, type);
-		proto_free(t);
-	}
+	if (res_any_open(any, &a, &ignored))
+		return false;
+	bool found = proto_any_is(a.type_url, type);
+	res_any_close(&a);
 	return found;
 }
 
@@ -63,6 +155,23 @@ uint64_t res_duration_ns(const Google__Protobuf__Duration *d)
 {
 	uint64_t s = (uint64_t)d->seconds;
 	return s >= UINT64_MAX / NS_PER_S ? UINT64_MAX : s * NS_PER_S + (uint64_t)d->nanos;
+}
+
+int res_denominator(const Envoy__Type__V3__FractionalPercent *p, uint32_t *ret, struct lb_err *err)
+{
+	switch (p->denominator) {
+	case DENOMINATOR(HUNDRED):
+		*ret = 100;
+		return 0;
+	case DENOMINATOR(TEN_THOUSAND):
+		*ret = 10000;
+		return 0;
+	case DENOMINATOR(MILLION):
+		*ret = 1000000;
+		return 0;
+	default:
+		return lb_err_set(err, "unknown denominator %d", (int)p->denominator);
+	}
 }
 
 int res_name_set_add(struct strmap *set, struct xds_arena *arena, const char *name)

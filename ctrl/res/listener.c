@@ -2,9 +2,9 @@
 #include "ctrl/res/listener.h"
 
 #include "ctrl/res/common.h"
+#include "ctrl/res/http_filter.h"
 #include "ctrl/res/route_decode.h"
 #include "envoy/config/listener/v3/listener.pb-c.h"
-#include "envoy/extensions/filters/http/router/v3/router.pb-c.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb-c.h"
 
 #include <errno.h>
@@ -22,63 +22,40 @@ typedef HCM_T(Rds) Rds;
 #define HCM_TYPE (&HCM(http_connection_manager__descriptor))
 #define HCM_SPECIFIER(x) HCM_E(HTTP_CONNECTION_MANAGER__ROUTE_SPECIFIER_##x)
 #define FILTER_TYPED_CONFIG HCM_E(HTTP_FILTER__CONFIG_TYPE_TYPED_CONFIG)
-#define ROUTER_TYPE (&envoy__extensions__filters__http__router__v3__router__descriptor)
 
-enum filter_kind { FILTER_DROPPED, FILTER_ROUTER };
-
-// routing.md FLT-02. 0 or -EINVAL.
-static int read_filter(const Filter *f, enum filter_kind *ret, struct lb_err *err)
+static int read_filters(struct res_reader *rd, const Hcm *hcm, struct res_listener *l)
 {
-	const Google__Protobuf__Any *any =
-		f->config_type_case == FILTER_TYPED_CONFIG ? f->typed_config : NULL;
-	if (any && res_any_stands_for(any, ROUTER_TYPE)) {
-		if (proto_any_is(any->type_url, ROUTER_TYPE)) { // its fields are ignored (FLT-09)
-			void *router = res_any_unpack(any, ROUTER_TYPE, "typed_config", err);
-			if (!router)
-				return -EINVAL;
-			proto_free(router);
-		}
-		*ret = FILTER_ROUTER;
-		return 0;
+	struct res_http_filter *list = calloc(hcm->n_http_filters + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < hcm->n_http_filters; i++) {
+		const Filter *f = hcm->http_filters[i];
+		list[i] = (struct res_http_filter){
+			.name = f->name,
+			.config =
+				f->config_type_case == FILTER_TYPED_CONFIG ? f->typed_config : NULL,
+			.is_optional = f->is_optional,
+			.disabled = f->disabled,
+		};
 	}
-	if (f->is_optional) {
-		*ret = FILTER_DROPPED;
-		return 0;
-	}
-	if (!any)
-		return lb_err_set(err, "no typed_config");
-	return lb_err_set(err, "type \"%.128s\" is not supported", any->type_url);
+	int rc = res_filters_read(rd, list, hcm->n_http_filters, &l->filters, &l->n_filters);
+	free(list);
+	return rc;
 }
 
-// routing.md FLT-01 to FLT-03.
-static int check_filters(const Hcm *hcm, struct xds_arena *arena, struct lb_err *err)
+// routing.md A31-T01, T02.
+static int read_max_duration(const Hcm *hcm, struct res_listener *l, struct lb_err *err)
 {
-	struct strmap names = {0};
-	bool router = false;
-	int rc = 0;
-	for (size_t i = 0; !rc && i < hcm->n_http_filters; i++) {
-		const Filter *f = hcm->http_filters[i];
-		enum filter_kind kind = FILTER_DROPPED;
-		if (!*f->name)
-			rc = lb_err_set(err, "http_filters[%zu]: no name", i);
-		else
-			rc = res_name_set_add(&names, arena, f->name);
-		if (rc == -EEXIST)
-			rc = lb_err_set(
-				err, "http_filters: the name \"%.128s\" is there twice", f->name);
-		if (rc)
-			break;
-		rc = read_filter(f, &kind, err);
-		if (rc == -EINVAL)
-			lb_err_within(err, "http filter \"%.128s\"", f->name);
-		else if (!rc && router && kind != FILTER_DROPPED)
-			rc = lb_err_set(err, "http_filters: the router is not the last one");
-		router = router || kind == FILTER_ROUTER;
-	}
-	strmap_fini(&names);
-	if (!rc && !router)
-		rc = lb_err_set(err, "http_filters: there is no router");
-	return rc;
+	const Google__Protobuf__Duration *d =
+		hcm->common_http_protocol_options
+			? hcm->common_http_protocol_options->max_stream_duration
+			: NULL;
+	l->max_stream_duration_ns = LB_NO_TIMEOUT;
+	if (res_check_duration(d, "common_http_protocol_options.max_stream_duration", err))
+		return -EINVAL;
+	if (d && res_duration_ns(d) > 0)
+		l->max_stream_duration_ns = res_duration_ns(d);
+	return 0;
 }
 
 // xds-client.md CL-02.
@@ -114,7 +91,14 @@ static int read_hcm(const Hcm *hcm, struct res_listener *l, struct lb_err *err)
 		return lb_err_set(err, "xff_num_trusted_hops: must be 0");
 	if (hcm->n_original_ip_detection_extensions)
 		return lb_err_set(err, "original_ip_detection_extensions: must be empty");
-	int rc = check_filters(hcm, &l->base.arena, err);
+	struct res_reader rd = {.arena = &l->base.arena, .err = err};
+	int rc = read_max_duration(hcm, l, err);
+	if (!rc)
+		rc = read_filters(&rd, hcm, l);
+	if (!rc)
+		rc = res_warnings_finish(&rd);
+	l->warnings = rd.warnings;
+	l->n_warnings = rd.n_warnings;
 	return rc ? rc : read_routes(hcm, l, err);
 }
 
@@ -135,7 +119,6 @@ static int read_listener(const Listener *m, struct res_listener *l, struct lb_er
 	if (!hcm)
 		return -EINVAL;
 	l->is_api = true;
-	l->max_stream_duration_ns = LB_NO_TIMEOUT;
 	int rc = read_hcm(hcm, l, err);
 	proto_free(hcm);
 	return rc == -EINVAL ? lb_err_within(err, "api_listener") : rc;

@@ -2,8 +2,14 @@
 #include "ctrl/res/route.h"
 
 #include "ctrl/res/common.h"
+#include "ctrl/res/http_filter.h"
+#include "ctrl/res/retry.h"
+#include "ctrl/res/route_action.h"
 #include "ctrl/res/route_decode.h"
+#include "ctrl/res/route_match.h"
 #include "lb/domains.h"
+
+#include <xxhash.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,9 +19,14 @@
 typedef Envoy__Config__Route__V3__RouteConfiguration RouteConfig;
 typedef Envoy__Config__Route__V3__VirtualHost VirtualHost;
 typedef Envoy__Config__Route__V3__Route Route;
-typedef Envoy__Config__Route__V3__RouteMatch Match;
-typedef Envoy__Config__Route__V3__RouteAction Action;
-typedef Envoy__Config__Route__V3__WeightedCluster Weighted;
+#define VIRTUAL_HOSTS 2 // the field's number
+#define LENGTH_DELIMITED 2 // the wire type
+
+// The fields that edit headers, which several messages have.
+#define EDITS_HEADERS(m)                                                                           \
+	((m)->n_request_headers_to_add || (m)->n_request_headers_to_remove ||                      \
+		(m)->n_response_headers_to_add || (m)->n_response_headers_to_remove)
+#define EDITS_IGNORED "request_headers_to_… and response_headers_to_… are ignored"
 
 // routing.md VH-07.
 static int check_domain(const char *d, struct lb_err *err)
@@ -28,178 +39,202 @@ static int check_domain(const char *d, struct lb_err *err)
 	return 0;
 }
 
-// Sets what a request must be like. 0, -EINVAL or -ENOMEM.
-static int read_match(
-	const Match *m, struct xds_arena *arena, struct res_route *r, struct lb_err *err)
-{
-	const char *path = NULL;
-	switch (m->path_specifier_case) {
-	case ENVOY__CONFIG__ROUTE__V3__ROUTE_MATCH__PATH_SPECIFIER_PREFIX:
-		r->path_kind = LB_PATH_PREFIX;
-		path = m->prefix;
-		break;
-	case ENVOY__CONFIG__ROUTE__V3__ROUTE_MATCH__PATH_SPECIFIER_PATH:
-		r->path_kind = LB_PATH_EXACT;
-		path = m->path;
-		break;
-	case ENVOY__CONFIG__ROUTE__V3__ROUTE_MATCH__PATH_SPECIFIER_SAFE_REGEX:
-		return lb_err_set(err, "match.safe_regex: not supported yet");
-	case ENVOY__CONFIG__ROUTE__V3__ROUTE_MATCH__PATH_SPECIFIER_CONNECT_MATCHER:
-		return lb_err_set(err, "match.connect_matcher: not supported"); // A28-P08
-	case ENVOY__CONFIG__ROUTE__V3__ROUTE_MATCH__PATH_SPECIFIER_PATH_SEPARATED_PREFIX:
-		return lb_err_set(err, "match.path_separated_prefix: not supported");
-	case ENVOY__CONFIG__ROUTE__V3__ROUTE_MATCH__PATH_SPECIFIER_PATH_MATCH_POLICY:
-		return lb_err_set(err, "match.path_match_policy: not supported");
-	default: // A28-P03
-		return lb_err_set(err, "match: no path specifier");
-	}
-	// Valid, but to leave one out would send requests where they do not belong.
-	if (m->n_headers)
-		return lb_err_set(err, "match.headers: not supported yet");
-	if (m->runtime_fraction)
-		return lb_err_set(err, "match.runtime_fraction: not supported yet");
-	r->case_sensitive = !m->case_sensitive || m->case_sensitive->value; // A28-P04
-	r->grpc_only = m->grpc;
-	r->ppm = LB_PPM_ALWAYS;
-	r->path_len = strlen(path);
-	r->path = xds_arena_strdup(arena, path);
-	return r->path ? 0 : -ENOMEM;
-}
+struct vhost_reader {
+	struct res_reader *rd;
+	const struct res_plugins *plugins;
+	struct lb_retry retry; // of the virtual host
+	struct res_route *routes;
+	struct res_ignored_route *ignored;
+	uint32_t n_routes, n_ignored;
+};
 
-// routing.md A28-W01 to W07.
-static int read_weighted(
-	const Weighted *w, struct xds_arena *arena, struct res_route *r, struct lb_err *err)
+static int read_route(
+	struct vhost_reader *v, const Route *in, struct res_route *r, const char **ret_ignored)
 {
-	if (w->n_clusters == 0)
-		return lb_err_set(err, "weighted_clusters: no clusters");
-	struct res_weighted_cluster *list = xds_arena_alloc(arena, w->n_clusters, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	uint64_t sum = 0;
-	for (size_t i = 0; i < w->n_clusters; i++) {
-		const Envoy__Config__Route__V3__WeightedCluster__ClusterWeight *in = w->clusters[i];
-		if (!*in->name)
-			return lb_err_set(err, "weighted_clusters[%zu]: no cluster name", i);
-		if (!in->weight)
-			return lb_err_set(err, "weighted_clusters[%zu]: no weight", i);
-		list[i].name = xds_arena_strdup(arena, in->name);
-		if (!list[i].name)
-			return -ENOMEM;
-		list[i].weight = in->weight->value;
-		sum += in->weight->value;
-	}
-	if (sum == 0 || sum > UINT32_MAX)
-		return lb_err_set(
-			err, "weighted_clusters: weights add up to %llu", (unsigned long long)sum);
-	if (w->total_weight && w->total_weight->value && w->total_weight->value != sum) // D6
-		return lb_err_set(err,
-			"weighted_clusters: weights add up to %llu, total_weight is %u",
-			(unsigned long long)sum, w->total_weight->value);
-	r->clusters = list;
-	r->n_clusters = (uint32_t)w->n_clusters;
-	return 0;
-}
-
-static int read_single(
-	const char *name, struct xds_arena *arena, struct res_route *r, struct lb_err *err)
-{
-	if (!*name)
-		return lb_err_set(err, "route.cluster: no name");
-	struct res_weighted_cluster *one = xds_arena_alloc(arena, 1, sizeof(*one));
-	if (!one)
-		return -ENOMEM;
-	one->name = xds_arena_strdup(arena, name);
-	one->weight = 1;
-	r->clusters = one;
-	r->n_clusters = 1;
-	return one->name ? 0 : -ENOMEM;
-}
-
-// *ret_ignored: the route acts as if it were not there (A28-V02, V06).
-static int read_action(const Action *a, struct xds_arena *arena, struct res_route *r,
-	bool *ret_ignored, struct lb_err *err)
-{
-	if (a->max_stream_duration) {
-		int rc = res_check_duration(
-			a->max_stream_duration->max_stream_duration, "max_stream_duration", err);
-		if (!rc)
-			rc = res_check_duration(a->max_stream_duration->grpc_timeout_header_max,
-				"grpc_timeout_header_max", err);
-		if (rc)
-			return rc;
-	}
-	r->action = LB_ACTION_CLUSTERS;
-	switch (a->cluster_specifier_case) {
-	case ENVOY__CONFIG__ROUTE__V3__ROUTE_ACTION__CLUSTER_SPECIFIER_CLUSTER:
-		return read_single(a->cluster, arena, r, err);
-	case ENVOY__CONFIG__ROUTE__V3__ROUTE_ACTION__CLUSTER_SPECIFIER_WEIGHTED_CLUSTERS:
-		return read_weighted(a->weighted_clusters, arena, r, err);
-	default:
-		*ret_ignored = true;
-		return 0;
-	}
-}
-
-static int read_route(const Route *in, struct xds_arena *arena, struct res_route *r,
-	bool *ret_ignored, struct lb_err *err)
-{
+	struct res_reader *rd = v->rd;
 	if (!in->match) // A28-V01
-		return lb_err_set(err, "no match");
+		return lb_err_set(rd->err, "no match");
 	if (in->match->n_query_parameters) { // A28-O06
-		*ret_ignored = true;
+		*ret_ignored = "match.query_parameters is not supported";
 		return 0;
 	}
-	r->name = xds_arena_strdup(arena, in->name);
-	int rc = r->name ? read_match(in->match, arena, r, err) : -ENOMEM;
+	int rc = res_match_read(rd, in->match, r);
 	if (rc)
 		return rc;
-	if (in->action_case == ENVOY__CONFIG__ROUTE__V3__ROUTE__ACTION_ROUTE)
-		return read_action(in->route, arena, r, ret_ignored, err);
+	r->policy.retry.max_attempts = 1;
 	r->action = LB_ACTION_UNSUPPORTED; // A28-V04
+	if (in->action_case == ENVOY__CONFIG__ROUTE__V3__ROUTE__ACTION_ROUTE) {
+		r->action = LB_ACTION_CLUSTERS;
+		rc = res_action_read(rd, in->route, v->plugins, &v->retry, r, ret_ignored);
+	} else {
+		res_warn(rd, "its action is not supported: requests that match it fail");
+	}
+	if (rc || *ret_ignored)
+		return rc;
+	if (EDITS_HEADERS(in))
+		res_warn(rd, EDITS_IGNORED);
+	return RES_OVERRIDES_READ(rd, in, &r->policy.overrides);
+}
+
+// The route takes the next place, unless it is ignored.
+static int add_route(struct vhost_reader *v, const Route *in, uint32_t index)
+{
+	struct res_route *r = &v->routes[v->n_routes];
+	const char *ignored = NULL;
+	*r = (struct res_route){.index = index};
+	r->name = xds_arena_strdup(v->rd->arena, in->name);
+	int rc = r->name ? read_route(v, in, r, &ignored) : -ENOMEM;
+	if (rc || !ignored) {
+		v->n_routes += !rc;
+		return rc;
+	}
+	v->ignored[v->n_ignored++] = (struct res_ignored_route){index, r->name, ignored};
 	return 0;
 }
 
-static int read_routes(
-	const VirtualHost *in, struct xds_arena *arena, struct res_vhost *v, struct lb_err *err)
+// Room for the ignored ones is counted first: most configurations have none.
+static uint32_t most_ignored(const VirtualHost *in)
 {
-	struct res_route *routes = xds_arena_alloc(arena, in->n_routes, sizeof(*routes));
-	if (!routes)
-		return -ENOMEM;
+	uint32_t n = 0;
 	for (size_t i = 0; i < in->n_routes; i++) {
-		struct res_route *r = &routes[v->n_routes];
-		bool ignored = false;
-		*r = (struct res_route){0};
-		int rc = read_route(in->routes[i], arena, r, &ignored, err);
-		if (rc == -EINVAL)
-			return lb_err_within(err, "route %zu", i);
+		const Route *r = in->routes[i];
+		n += (r->match && r->match->n_query_parameters) ||
+		     (r->action_case == ENVOY__CONFIG__ROUTE__V3__ROUTE__ACTION_ROUTE &&
+			     !res_action_has_clusters(r->route));
+	}
+	return n;
+}
+
+static int read_routes(struct vhost_reader *v, const VirtualHost *in)
+{
+	struct res_reader *rd = v->rd;
+	v->routes = xds_arena_alloc(rd->arena, in->n_routes, sizeof(*v->routes));
+	v->ignored = xds_arena_alloc(rd->arena, most_ignored(in), sizeof(*v->ignored));
+	if (!v->routes || !v->ignored)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < in->n_routes; i++) {
+		rd->route = i;
+		rd->in_route = true;
+		int rc = add_route(v, in->routes[i], i);
+		rd->in_route = false;
+		if (rc == -EINVAL && *in->routes[i]->name)
+			lb_err_within(rd->err, "route %u \"%.64s\"", i, in->routes[i]->name);
+		else if (rc == -EINVAL)
+			lb_err_within(rd->err, "route %u", i);
 		if (rc)
 			return rc;
-		v->n_routes += !ignored;
 	}
-	v->routes = routes;
 	return 0;
 }
 
-static int read_vhost(
-	const VirtualHost *in, struct xds_arena *arena, struct res_vhost *v, struct lb_err *err)
+static int read_domains(struct res_reader *rd, const VirtualHost *in, struct res_vhost *v)
 {
 	if (in->n_domains == 0)
-		return lb_err_set(err, "no domains");
-	const char **domains = xds_arena_alloc(arena, in->n_domains, sizeof(char *));
-	v->name = xds_arena_strdup(arena, in->name);
-	if (!domains || !v->name)
+		return lb_err_set(rd->err, "no domains");
+	const char **domains = xds_arena_alloc(rd->arena, in->n_domains, sizeof(char *));
+	if (!domains)
 		return -ENOMEM;
 	for (size_t i = 0; i < in->n_domains; i++) {
-		int rc = check_domain(in->domains[i], err);
+		int rc = check_domain(in->domains[i], rd->err);
 		if (rc)
 			return rc;
-		domains[i] = xds_arena_strdup(arena, in->domains[i]);
+		domains[i] = xds_arena_strdup(rd->arena, in->domains[i]);
 		if (!domains[i])
 			return -ENOMEM;
 	}
 	v->domains = domains;
 	v->n_domains = (uint32_t)in->n_domains;
-	return read_routes(in, arena, v, err);
+	return 0;
+}
+
+static int read_vhost(struct res_reader *rd, const VirtualHost *in,
+	const struct res_plugins *plugins, struct res_vhost *v)
+{
+	struct vhost_reader routes = {.rd = rd, .plugins = plugins};
+	v->name = xds_arena_strdup(rd->arena, in->name);
+	int rc = v->name ? read_domains(rd, in, v) : -ENOMEM;
+	if (!rc)
+		rc = res_retry_read(rd, in->retry_policy, &routes.retry);
+	if (!rc)
+		rc = RES_OVERRIDES_READ(rd, in, &v->overrides);
+	if (!rc)
+		rc = read_routes(&routes, in);
+	if (EDITS_HEADERS(in))
+		res_warn(rd, EDITS_IGNORED);
+	v->routes = routes.routes;
+	v->n_routes = routes.n_routes;
+	v->ignored = routes.ignored;
+	v->n_ignored = routes.n_ignored;
+	return rc;
+}
+
+static uint64_t read_varint(const uint8_t **p, const uint8_t *end)
+{
+	uint64_t v = 0;
+	for (unsigned shift = 0; *p < end && shift < 64; shift += 7) {
+		uint8_t b = *(*p)++;
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80))
+			break;
+	}
+	return v;
+}
+
+// The bytes of the next virtual host in a message that has been parsed: each occurrence of the
+// field is one, in order. False = no more.
+static bool next_vhost(const uint8_t **p, const uint8_t *end, struct str *ret)
+{
+	while (*p < end) {
+		uint64_t tag = read_varint(p, end), n = 0;
+		if ((tag & 7) == 0)
+			read_varint(p, end);
+		else
+			n = (tag & 7) == LENGTH_DELIMITED ? read_varint(p, end)
+			    : (tag & 7) == 1              ? 8
+			                                  : 4;
+		if (n > (uint64_t)(end - *p))
+			return false;
+		*ret = (struct str){(const char *)*p, n};
+		*p += n;
+		if (tag >> 3 == VIRTUAL_HOSTS)
+			return true;
+	}
+	return false;
+}
+
+static void hash_vhosts(
+	struct res_vhost *vhosts, size_t n, const uint8_t *bytes, const uint8_t *end)
+{
+	struct str text;
+	for (size_t i = 0; i < n && next_vhost(&bytes, end, &text); i++) {
+		XXH128_hash_t h = XXH3_128bits(text.p, text.len);
+		vhosts[i].hash[0] = h.low64;
+		vhosts[i].hash[1] = h.high64;
+	}
+}
+
+static int read_config(struct res_reader *rd, const RouteConfig *in, struct res_plugins *plugins,
+	struct res_route_config *c)
+{
+	struct res_vhost *vhosts = xds_arena_alloc(rd->arena, in->n_virtual_hosts, sizeof(*vhosts));
+	int rc = vhosts ? res_plugins_read(plugins, rd, in->cluster_specifier_plugins,
+				  in->n_cluster_specifier_plugins)
+	                : -ENOMEM;
+	for (size_t i = 0; !rc && i < in->n_virtual_hosts; i++) {
+		rd->vhost = in->virtual_hosts[i]->name;
+		rc = read_vhost(rd, in->virtual_hosts[i], plugins, &vhosts[i]);
+		if (rc == -EINVAL)
+			lb_err_within(rd->err, "virtual host \"%.128s\"", rd->vhost);
+	}
+	rd->vhost = NULL;
+	if (EDITS_HEADERS(in))
+		res_warn(rd, EDITS_IGNORED);
+	if (in->n_typed_per_filter_config) // FLT-09
+		res_warn(rd, "typed_per_filter_config of the route configuration is ignored");
+	c->vhosts = vhosts;
+	c->n_vhosts = (uint32_t)in->n_virtual_hosts;
+	c->ignore_port = in->ignore_port_in_host_matching;
+	return rc ? rc : res_warnings_finish(rd);
 }
 
 struct res_route_config *res_route_config_new(
@@ -210,20 +245,18 @@ struct res_route_config *res_route_config_new(
 	if (!base)
 		return NULL;
 	struct res_route_config *c = res_route_config_from(base);
-	struct res_vhost *vhosts =
-		xds_arena_alloc(&base->arena, in->n_virtual_hosts, sizeof(*vhosts));
-	int rc = vhosts ? 0 : -ENOMEM;
-	for (size_t i = 0; !rc && i < in->n_virtual_hosts; i++) {
-		rc = read_vhost(in->virtual_hosts[i], &base->arena, &vhosts[i], err);
-		if (rc == -EINVAL)
-			lb_err_within(err, "virtual host \"%.128s\"", in->virtual_hosts[i]->name);
-	}
+	struct res_reader rd = {.arena = &base->arena, .err = err};
+	struct res_plugins plugins = {0};
+	int rc = read_config(&rd, in, &plugins, c);
+	res_plugins_fini(&plugins);
 	if (rc) {
 		xds_res_put(base);
 		return NULL;
 	}
-	c->vhosts = vhosts;
-	c->n_vhosts = (uint32_t)in->n_virtual_hosts;
+	c->warnings = rd.warnings;
+	c->n_warnings = rd.n_warnings;
+	hash_vhosts((struct res_vhost *)(uintptr_t)c->vhosts, c->n_vhosts, base->bytes,
+		base->bytes + len);
 	return c;
 }
 

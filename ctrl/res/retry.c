@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/res/retry.h"
+
+#include <errno.h>
+
+#define NS_PER_MS 1000000ull
+#define MAX_RETRIES 4
+#define DEFAULT_BASE_NS (25 * NS_PER_MS)
+#define MAX_PER_BASE 10
+
+typedef Envoy__Config__Route__V3__RetryPolicy Policy;
+typedef Envoy__Config__Route__V3__RetryPolicy__RetryBackOff BackOff;
+
+static const struct {
+	struct str name;
+	unsigned status;
+} conditions[] = {
+	{STR("cancelled"), 1},
+	{STR("deadline-exceeded"), 4},
+	{STR("resource-exhausted"), 8},
+	{STR("internal"), 13},
+	{STR("unavailable"), 14},
+};
+
+static struct str trim(struct str s)
+{
+	while (s.len && (s.p[0] == ' ' || s.p[0] == '\t')) {
+		s.p++;
+		s.len--;
+	}
+	while (s.len && (s.p[s.len - 1] == ' ' || s.p[s.len - 1] == '\t'))
+		s.len--;
+	return s;
+}
+
+// routing.md RT-01.
+static uint32_t read_conditions(struct res_reader *rd, const char *list)
+{
+	uint32_t statuses = 0;
+	for (const char *p = list; *p;) {
+		size_t len = strcspn(p, ",");
+		struct str name = trim((struct str){p, len});
+		uint32_t status = 0;
+		for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
+			if (str_eq_fold(name, conditions[i].name))
+				status = 1u << conditions[i].status;
+		if (!status && name.len)
+			res_warn(rd, "retry_policy.retry_on: \"%.*s\" is ignored",
+				(int)(name.len < 64 ? name.len : 64), name.p);
+		statuses |= status;
+		p += len + (p[len] == ',');
+	}
+	return statuses;
+}
+
+static uint64_t at_least_1_ms(uint64_t ns)
+{
+	return ns < NS_PER_MS ? NS_PER_MS : ns;
+}
+
+// routing.md RT-04.
+static int read_back_off(const BackOff *m, struct lb_retry *ret, struct lb_err *err)
+{
+	if (!m->base_interval)
+		return lb_err_set(err, "base_interval: missing");
+	if (res_check_duration(m->base_interval, "base_interval", err) ||
+		res_check_duration(m->max_interval, "max_interval", err))
+		return -EINVAL;
+	uint64_t base = res_duration_ns(m->base_interval);
+	if (base == 0)
+		return lb_err_set(err, "base_interval: must be above 0");
+	ret->base_ns = at_least_1_ms(base);
+	if (!m->max_interval) {
+		if (__builtin_mul_overflow(ret->base_ns, MAX_PER_BASE, &ret->max_ns))
+			ret->max_ns = UINT64_MAX;
+		return 0;
+	}
+	uint64_t max = res_duration_ns(m->max_interval);
+	if (max == 0)
+		return lb_err_set(err, "max_interval: must be above 0");
+	if (max < base)
+		return lb_err_set(err, "max_interval: below base_interval");
+	ret->max_ns = at_least_1_ms(max);
+	return 0;
+}
+
+int res_retry_read(struct res_reader *rd, const Policy *m, struct lb_retry *ret)
+{
+	*ret = (struct lb_retry){
+		.max_attempts = 1,
+		.base_ns = DEFAULT_BASE_NS,
+		.max_ns = DEFAULT_BASE_NS * MAX_PER_BASE,
+	};
+	if (!m)
+		return 0;
+	uint32_t n = m->num_retries ? m->num_retries->value : 1; // RT-03
+	if (n == 0)
+		return lb_err_set(rd->err, "retry_policy.num_retries: must be above 0");
+	if (m->retry_back_off && read_back_off(m->retry_back_off, ret, rd->err))
+		return lb_err_within(rd->err, "retry_policy.retry_back_off");
+	ret->statuses = read_conditions(rd, m->retry_on);
+	if (ret->statuses)
+		ret->max_attempts = (uint8_t)(1 + (n < MAX_RETRIES ? n : MAX_RETRIES));
+	return 0;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the requests of a route go and what is done for them (routing.md §6, §7, §9, §11, §17). Not
+// for users of the decoded resources.
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/res/common.h"
+#include "ctrl/res/route.h"
+#include "envoy/config/route/v3/route_components.pb-c.h"
+
+// The cluster specifier plugins that a route configuration declares: none is supported, but routes
+// may use those that are optional (A28-V06).
+struct res_plugins {
+	struct strmap names;
+};
+// 0, -EINVAL or -ENOMEM; fini() in any case.
+int res_plugins_read(struct res_plugins *, struct res_reader *,
+	Envoy__Config__Route__V3__ClusterSpecifierPlugin *const *, size_t n);
+void res_plugins_fini(struct res_plugins *);
+
+// False = the route will be ignored, or refused.
+bool res_action_has_clusters(const Envoy__Config__Route__V3__RouteAction *);
+// vhost_retry: for a route without a retry policy. *ret_ignored: why the route acts as if it were
+// not there, NULL = it is used. 0, -EINVAL or -ENOMEM.
+int res_action_read(struct res_reader *, const Envoy__Config__Route__V3__RouteAction *,
+	const struct res_plugins *, const struct lb_retry *vhost_retry, struct res_route *,
+	const char **ret_ignored);
