@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The endpoints of one cluster as session affinity and authority rewriting know them (gRFC A55, A60,
-// A75, A81): all priorities together, each endpoint with every address it has, its host name, and
-// whether sessions may stay with it. Immutable; made anew when the endpoints change, shared by the
-// lb_cluster objects until then. Not for picking: that is the picker's.
+// The endpoints of one cluster as session affinity and authority rewriting know them (gRFC A55,
+// A60, A75, A81): all priorities together, each endpoint with every address it has, its host name,
+// and whether sessions may stay with it. Immutable; made anew when the endpoints change, shared by
+// the lb_cluster objects until then. Not for picking: that is the picker's.
 // Thread: new/get/put on ctrl; find on workers. Pure.
 #pragma once
 

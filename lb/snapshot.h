@@ -19,9 +19,8 @@ struct lb_frontend {
 		*routes; // counted; NULL = no usable config: requests fail with `error`
 	char *error; // owned; "" while there are routes
 	struct lb_filter_chain *filters; // counted; NULL = none, and no limit of the listener's
-	// Grows when the listener is another one than before: connections that were accepted under
-	// an earlier number are to be drained, those under 0 were accepted without a listener
-	// (routing.md FLT-11).
+	// Grows when the listener is another one than before; routes alone don't count. Connections
+	// that were accepted under an earlier number are to be drained (routing.md FLT-11).
 	uint64_t generation;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/cluster.h"
+#include "lb/filter.h"
 #include "lb/picker.h"
 #include "lb/req.h"
 #include "lb/route.h"
@@ -21,7 +22,13 @@ static struct lb_route_table *routes(void)
 {
 	static const struct str any[] = {STR("*")};
 	const struct lb_vhost_conf vhost = {.domains = any, .n_domains = 1};
-	return lb_route_table_new(&vhost, 1, NULL);
+	struct lb_vhost *compiled = lb_vhost_new(&vhost, NULL);
+	struct lb_route_table *t = lb_route_table_new(
+		&(struct lb_route_table_conf){
+			.vhosts = &vhost, .compiled = &compiled, .n_vhosts = 1, .n_workers = 1},
+		NULL);
+	lb_vhost_put(compiled);
+	return t;
 }
 
 static void empty_one_has_the_error_everywhere(void **state)
@@ -76,9 +83,10 @@ static void copies_share_unchanged_parts(void **state)
 	assert_string_equal(lb_snapshot_cluster(b, 0)->name, "c");
 	struct rand rand;
 	rand_init(&rand, 1);
+	struct lb_route_ctx ctx = {.rand = &rand, .scratch = lb_route_scratch_new(0, 1000)};
 	const struct lb_req req = {.authority = STR("x"), .path = STR("/")};
-	assert_int_not_equal(
-		lb_route_find(b->frontends[0].routes, &req, &rand).kind, LB_ROUTE_NO_VHOST);
+	assert_int_equal(lb_route_find(b->frontends[0].routes, &req, &ctx).kind, LB_ROUTE_NONE);
+	lb_route_scratch_free(ctx.scratch);
 	lb_snapshot_free(b);
 }
 
@@ -94,6 +102,30 @@ static void frontend_may_lose_its_routes_for_an_error(void **state)
 	assert_null(s->frontends[0].routes);
 	assert_string_equal(s->frontends[0].error, "listener was removed");
 	lb_snapshot_free(s);
+}
+
+// FLT-11: the number goes with the listener, not with the routes.
+static void filters_and_their_generation_stay_until_others_come(void **state)
+{
+	(void)state;
+	const struct lb_filter fault = {.name = STR("f"), .kind = LB_FILTER_FAULT};
+	struct lb_filter_chain *chain = lb_filter_chain_new(&fault, 1, 7);
+	struct lb_snapshot *a = lb_snapshot_new(1, "");
+	assert_null(a->frontends[0].filters);
+	lb_snapshot_set_filters(a, 0, chain, 3);
+	lb_filter_chain_put(chain);
+	assert_int_equal(lb_snapshot_set_frontend(a, 0, NULL, "no routes"), 0);
+	struct lb_snapshot *b = lb_snapshot_copy(a);
+	assert_ptr_equal(b->frontends[0].filters, chain);
+	assert_int_equal(b->frontends[0].generation, 3);
+	lb_snapshot_free(a);
+	assert_int_equal(chain->n_refs, 1);
+	lb_snapshot_set_filters(b, 0, chain, 4); // the same one again
+	assert_true(str_eq(chain->filters[0].name, STR("f")));
+	lb_snapshot_set_filters(b, 0, NULL, 5);
+	assert_null(b->frontends[0].filters);
+	assert_int_equal(b->frontends[0].generation, 5);
+	lb_snapshot_free(b);
 }
 
 static void removing_what_is_not_there_is_fine(void **state)
@@ -141,5 +173,6 @@ static void each_failed_allocation_is_survived(void **state)
 RUN_SUITE("lb/snapshot", cmocka_unit_test(empty_one_has_the_error_everywhere),
 	cmocka_unit_test(copies_share_unchanged_parts),
 	cmocka_unit_test(frontend_may_lose_its_routes_for_an_error),
+	cmocka_unit_test(filters_and_their_generation_stay_until_others_come),
 	cmocka_unit_test(removing_what_is_not_there_is_fine),
 	cmocka_unit_test(each_failed_allocation_is_survived))
