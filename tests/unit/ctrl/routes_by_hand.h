@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Route configurations made of literals, as their decoder would make them.
+// Thread: the test's.
+#pragma once
+
+#include "ctrl/res/route.h"
+
+#define CLUSTERS(...)                                                                              \
+	.clusters = (const struct res_weighted_cluster[]){__VA_ARGS__},                            \
+	.n_clusters = sizeof((const struct res_weighted_cluster[]){__VA_ARGS__}) /                 \
+	              sizeof(struct res_weighted_cluster)
+#define PATH_OF(kind, text)                                                                        \
+	.path_kind = (kind), .path = (text), .path_len = sizeof(text) - 1, .case_sensitive = true, \
+	.ppm = LB_PPM_ALWAYS, .name = ""
+#define PREFIX(text) PATH_OF(LB_PATH_PREFIX, text)
+#define EXACT(text) PATH_OF(LB_PATH_EXACT, text)
+#define REGEX(text) PATH_OF(LB_PATH_REGEX, text)
+#define ROUTES(...)                                                                                \
+	.routes = (const struct res_route[]){__VA_ARGS__},                                         \
+	.n_routes = sizeof((const struct res_route[]){__VA_ARGS__}) / sizeof(struct res_route)
+#define DOMAINS(...)                                                                               \
+	.domains = (const char *const[]){__VA_ARGS__},                                             \
+	.n_domains = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)
+
+// Borrows the virtual hosts. Count 1.
+static inline struct res_route_config *routes_of(const struct res_vhost *vhosts, uint32_t n)
+{
+	struct res_route_config *r = (struct res_route_config *)xds_res_new(
+		&res_type_route_config, sizeof(*r), "routes", NULL, 0);
+	r->vhosts = vhosts;
+	r->n_vhosts = n;
+	return r;
+}
