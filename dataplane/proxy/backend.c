@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/backend.h"
 
-#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/attempt.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
 #include "lb/base/check.h"
@@ -186,7 +186,7 @@ void proxy_backend_wait(struct proxy_backend *b, struct proxy_request *r)
 static void give_up_waiting(struct proxy_backend *b)
 {
 	while (b->waiting.tail)
-		proxy_request_back_to_queue(b->waiting.tail);
+		proxy_attempt_back_to_queue(b->waiting.tail);
 }
 
 static bool serve(struct proxy_backend *b)
@@ -194,7 +194,7 @@ static bool serve(struct proxy_backend *b)
 	struct proxy_upstream *u;
 	bool moved = false;
 	while (b->waiting.head && !b->releasing && (u = first_with_room(b))) {
-		proxy_request_send_stored(b->waiting.head, u);
+		proxy_attempt_send_stored(b->waiting.head, u);
 		moved = true;
 	}
 	if (!b->waiting.head)

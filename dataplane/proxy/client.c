@@ -250,7 +250,7 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 		proxy_count(p, PROXY_CLIENTS_REFUSED);
 		return NULL;
 	}
-	*c = (struct proxy_client){.frontend = (uint8_t)l->frontend};
+	*c = (struct proxy_client){.frontend = (uint8_t)l->frontend, .random = rand_u64(&p->rand)};
 	proxy_conn_init(&c->conn, p, PROXY_CONN_CLIENT);
 	if (!proxy_conn_start(&c->conn, tcp, H2_SERVER, &events)) {
 		proxy_count(p, PROXY_CLIENTS_REFUSED);

@@ -16,6 +16,7 @@ struct proxy_client {
 	struct proxy_list answered; // requests answered in full while their body still comes
 	struct twheel_timer window_timer; // the oldest wait of a stream for window is too long
 	struct twheel_timer block_timer; // a header block is open for too long
+	uint64_t random; // its own, for hashing (routing.md HP-08)
 	uint32_t block_id; // of its stream, 0 = none is open
 	uint8_t frontend;
 	bool cut; // by the drain's deadline

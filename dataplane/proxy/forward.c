@@ -1,45 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/forward.h"
 
+#include "dataplane/proxy/attempt.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/request.h"
+#include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
-
-#include <string.h>
 
 static void touch(struct h2_stream *s)
 {
 	proxy_conn_touch(h2_conn_user(h2_stream_conn(s)));
-}
-
-static bool has_te(const struct h2_message *m)
-{
-	for (size_t i = 0; i < m->n_fields; i++)
-		if (str_eq(m->fields[i].name, STR("te")))
-			return true; // it is `trailers`, or h2/ would have refused it (HX-05)
-	return false;
-}
-
-bool proxy_forward_head(
-	struct proxy *p, const struct h2_message *m, bool is_grpc, struct h2_message *ret)
-{
-	*ret = *m;
-	if (!is_grpc || has_te(m))
-		return true;
-	// gRPC over HTTP/2, "Requests": a backend may refuse a call without it.
-	if (m->n_fields > p->max_fields)
-		return false;
-	if (m->fields != p->fields && m->n_fields)
-		memcpy(p->fields, m->fields, m->n_fields * sizeof(*m->fields));
-	p->fields[m->n_fields] = (struct field){.name = STR("te"), .value = STR("trailers")};
-	ret->fields = p->fields;
-	ret->n_fields = m->n_fields + 1;
-	return true;
-}
-
-static bool waits(const struct proxy_request *r)
-{
-	return r->state == PROXY_REQUEST_PICKING || r->state == PROXY_REQUEST_ROOM;
 }
 
 // Keeps the body of a request under way for a second attempt, or gives that up.
@@ -48,7 +18,7 @@ static void keep_for_retry(struct proxy_request *r, const uint8_t *data, size_t 
 	struct proxy_replay *kept = &r->replay;
 	if (!proxy_replay_stored(kept))
 		return;
-	if (proxy_replay_body_len(kept) + len > PROXY_REPLAY_BODY_MAX ||
+	if (!proxy_retry_may_keep(r, proxy_replay_body_len(kept) + len) ||
 		!proxy_replay_put_body(r->proxy, kept, data, len))
 		proxy_replay_drop(r->proxy, kept);
 }
@@ -62,7 +32,7 @@ void proxy_forward_request_data(
 	proxy_request_enter(r);
 	if (end_stream)
 		r->request_done = true;
-	if (waits(r)) {
+	if (proxy_request_waits(r)) {
 		// Held without giving window back: at most a stream's window (HX-24).
 		if (!proxy_replay_put_body(r->proxy, &r->replay, data, len))
 			proxy_request_fail_overload(r);
@@ -84,7 +54,7 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 {
 	proxy_request_enter(r);
 	r->request_done = true;
-	if (waits(r)) {
+	if (proxy_request_waits(r)) {
 		if (!proxy_replay_put_trailers(r->proxy, &r->replay, m))
 			proxy_request_fail_overload(r);
 	} else if (r->upstream) {
@@ -114,28 +84,50 @@ void proxy_forward_request_sent(struct h2_conn *h2, struct h2_stream *s, size_t 
 	h2_stream_consumed(r->client, n);
 }
 
-void proxy_forward_response_head(struct proxy_request *r, const struct h2_message *m)
+// gRPC knows none; the stream of a plain request gets them in order (HX-16).
+static void forward_informational(struct proxy_request *r, const struct h2_message *m)
 {
-	proxy_request_enter(r);
-	if (m->kind == H2_INFORMATIONAL) {
-		// gRPC knows none; the stream of a plain request gets them in order (HX-16).
-		if (!r->is_grpc && r->client) {
-			touch(r->client);
-			if (!h2_stream_send_message(r->client, m))
-				proxy_request_fail_overload(r);
-		}
-		proxy_request_leave(r);
+	if (r->is_grpc || !r->client)
 		return;
-	}
+	touch(r->client);
+	if (!h2_stream_send_message(r->client, m))
+		proxy_request_fail_overload(r);
+}
+
+// Trailers-Only with a status for which the route's policy has another try (RT-07).
+static bool try_again(struct proxy_request *r, const struct h2_message *m)
+{
+	uint64_t delay_ns;
+	if (!m->end_stream || !r->plan.retry.statuses ||
+		!proxy_retry_status(r, proxy_retry_status_of(m), m, &delay_ns))
+		return false;
+	proxy_request_leave_upstream(r);
+	proxy_attempt_begin_later(r, NULL, delay_ns);
+	return true;
+}
+
+// From here on there is no other attempt (RT-06).
+static void forward_answer(struct proxy_request *r, const struct h2_message *m)
+{
 	proxy_replay_drop(r->proxy, &r->replay);
 	touch(r->client);
 	if (!h2_stream_send_message(r->client, m)) {
 		proxy_request_fail_overload(r);
-	} else {
-		r->state = PROXY_REQUEST_ANSWERED;
-		if (m->end_stream)
-			proxy_request_answered_all(r);
+		return;
 	}
+	r->state = PROXY_REQUEST_ANSWERED;
+	r->frames_cut = !m->is_grpc || m->content_length >= 0;
+	if (m->end_stream)
+		proxy_request_answered_all(r);
+}
+
+void proxy_forward_response_head(struct proxy_request *r, const struct h2_message *m)
+{
+	proxy_request_enter(r);
+	if (m->kind == H2_INFORMATIONAL)
+		forward_informational(r, m);
+	else if (!try_again(r, m))
+		forward_answer(r, m);
 	proxy_request_leave(r);
 }
 
@@ -146,6 +138,8 @@ void proxy_forward_response_data(
 	if (!r)
 		return;
 	proxy_request_enter(r);
+	if (twheel_armed(&r->deadline))
+		proxy_frames_feed(&r->frames, data, len);
 	touch(r->client);
 	if (!h2_stream_send_data(r->client, data, len, end_stream))
 		proxy_request_fail_overload(r);

@@ -10,13 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct proxy;
 struct proxy_request;
-
-// The request as the backend must see it, in ret; its fields may be in the proxy's scratch space.
-// False = too many fields.
-[[nodiscard]] bool proxy_forward_head(
-	struct proxy *, const struct h2_message *, bool is_grpc, struct h2_message *ret);
 
 // The streams' user is the request, or NULL: it is forgotten. data and sent are on_data and on_sent
 // of h2_events.

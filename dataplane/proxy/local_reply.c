@@ -7,10 +7,13 @@
 // gRPC status codes that no cause has.
 enum {
 	GRPC_CANCELLED = 1,
+	GRPC_UNKNOWN = 2,
 	GRPC_PERMISSION_DENIED = 7,
 	GRPC_RESOURCE_EXHAUSTED = 8,
+	GRPC_UNIMPLEMENTED = 12,
 	GRPC_INTERNAL = 13,
-	GRPC_UNAVAILABLE = 14
+	GRPC_UNAVAILABLE = 14,
+	GRPC_UNAUTHENTICATED = 16,
 };
 
 struct proxy_reply proxy_reply_for(enum lb_cause cause, struct str text)
@@ -50,6 +53,28 @@ struct proxy_reply proxy_reply_for_reset(enum h2_error code)
 	return r;
 }
 
+int proxy_grpc_of_http(uint16_t status)
+{
+	switch (status) {
+	case 400:
+	case 431:
+		return GRPC_INTERNAL;
+	case 401:
+		return GRPC_UNAUTHENTICATED;
+	case 403:
+		return GRPC_PERMISSION_DENIED;
+	case 404:
+		return GRPC_UNIMPLEMENTED;
+	case 429:
+	case 502:
+	case 503:
+	case 504:
+		return GRPC_UNAVAILABLE;
+	default:
+		return GRPC_UNKNOWN;
+	}
+}
+
 size_t proxy_grpc_message(struct str text, char *out)
 {
 	static const char hex[] = "0123456789ABCDEF";
@@ -71,8 +96,8 @@ size_t proxy_grpc_message(struct str text, char *out)
 	return n;
 }
 
-// One HEADERS with END_STREAM, never DATA.
-static bool send_grpc(struct h2_stream *s, const struct proxy_reply *r)
+// One HEADERS with END_STREAM, never DATA: an answer of its own, or the end of one.
+static bool send_status(struct h2_stream *s, const struct proxy_reply *r, enum h2_message_kind kind)
 {
 	char status[12], text[PROXY_GRPC_MESSAGE_MAX];
 	int status_len = snprintf(status, sizeof(status), "%d", r->grpc_status);
@@ -81,14 +106,20 @@ static bool send_grpc(struct h2_stream *s, const struct proxy_reply *r)
 		{.name = STR("grpc-status"), .value = {status, (size_t)status_len}},
 		{.name = STR("grpc-message"), .value = {text, proxy_grpc_message(r->text, text)}},
 	};
-	struct h2_message m = {.kind = H2_RESPONSE,
-		.status = 200,
+	bool trailers = kind == H2_TRAILERS;
+	struct h2_message m = {.kind = kind,
+		.status = trailers ? 0 : 200,
 		.is_grpc = true,
 		.end_stream = true,
 		.content_length = -1,
-		.fields = fields,
-		.n_fields = 3};
+		.fields = fields + trailers,
+		.n_fields = 3u - trailers};
 	return h2_stream_send_message(s, &m);
+}
+
+bool proxy_reply_send_trailers(struct h2_stream *s, const struct proxy_reply *r)
+{
+	return send_status(s, r, H2_TRAILERS);
 }
 
 static bool send_plain(struct h2_stream *s, const struct proxy_reply *r, bool with_body)
@@ -109,5 +140,5 @@ static bool send_plain(struct h2_stream *s, const struct proxy_reply *r, bool wi
 bool proxy_reply_send(
 	struct h2_stream *s, const struct proxy_reply *r, bool is_grpc, bool with_body)
 {
-	return is_grpc ? send_grpc(s, r) : send_plain(s, r, with_body);
+	return is_grpc ? send_status(s, r, H2_RESPONSE) : send_plain(s, r, with_body);
 }

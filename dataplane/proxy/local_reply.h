@@ -20,6 +20,9 @@ struct proxy_reply {
 struct proxy_reply proxy_reply_for(enum lb_cause, struct str text);
 // A backend's RST_STREAM before its response (HX-19).
 struct proxy_reply proxy_reply_for_reset(enum h2_error);
+// The status that a gRPC client reads from an HTTP one without grpc-status (gRPC's "HTTP to gRPC
+// Status Code Mapping").
+int proxy_grpc_of_http(uint16_t status);
 
 // Longer texts are cut.
 #define PROXY_GRPC_MESSAGE_MAX 1024
@@ -30,3 +33,5 @@ size_t proxy_grpc_message(struct str text, char *out);
 // Sends the whole answer, END_STREAM included. False = pools exhausted: reset the stream.
 [[nodiscard]] bool proxy_reply_send(
 	struct h2_stream *, const struct proxy_reply *, bool is_grpc, bool with_body);
+// The status and text in trailers, after what a gRPC client has had. False likewise.
+[[nodiscard]] bool proxy_reply_send_trailers(struct h2_stream *, const struct proxy_reply *);

@@ -4,6 +4,7 @@
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/drain.h"
+#include "dataplane/proxy/head.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
@@ -24,7 +25,15 @@ static const char *const counter_names[PROXY_N_COUNTERS] = {
 	[PROXY_CLIENTS_STUCK] = "clients_stuck",
 	[PROXY_STREAMS_STUCK] = "streams_stuck",
 	[PROXY_REPLIES] = "local_replies",
-	[PROXY_RETRIES] = "transparent_retries",
+	[PROXY_TRANSPARENT_RETRIES] = "transparent_retries",
+	[PROXY_RETRIES] = "retries",
+	[PROXY_RETRIES_EXHAUSTED] = "retries_exhausted",
+	[PROXY_RETRIES_FORBIDDEN] = "retries_forbidden",
+	[PROXY_RETRIES_UNKEPT] = "retries_unkept",
+	[PROXY_DEADLINES_PAUSED] = "deadlines_paused",
+	[PROXY_DEADLINES_QUEUED] = "deadlines_queued",
+	[PROXY_DEADLINES_SENT] = "deadlines_sent",
+	[PROXY_DEADLINES_ANSWERED] = "deadlines_answered",
 	[PROXY_QUEUED_PICK] = "queued_for_pick",
 	[PROXY_QUEUED_ROOM] = "queued_for_stream",
 	[PROXY_QUEUE_OVERFLOWS] = "queue_overflows",
@@ -51,7 +60,7 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 	p->backends = calloc(LB_MAX_ENDPOINTS, sizeof(*p->backends));
 	p->ready = calloc(LB_MAX_ENDPOINTS / 64, sizeof(*p->ready));
 	p->max_fields = h2->max_header_fields;
-	p->fields = calloc(p->max_fields + 1, sizeof(*p->fields));
+	p->fields = calloc(p->max_fields + PROXY_ADDED_FIELDS, sizeof(*p->fields));
 	// Fields in their stored form take less than what the limit counts for them.
 	p->scratch_size = h2->max_header_bytes + 1024;
 	p->scratch = malloc(p->scratch_size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/queue.h"
 
+#include "dataplane/proxy/attempt.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 
@@ -154,7 +155,7 @@ bool proxy_queue_walk(struct proxy *p, uint32_t *budget)
 		}
 		q->cursor = r->next;
 		--*budget;
-		moved |= proxy_request_pick_again(r);
+		moved |= proxy_attempt_pick_again(r);
 	}
 	return moved;
 }

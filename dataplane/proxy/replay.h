@@ -17,6 +17,8 @@ struct proxy;
 // Body bytes of a request that is under way are kept up to this many; one with more is not sent
 // again.
 #define PROXY_REPLAY_BODY_MAX (8u << 10)
+// The same if its route asks for retries, while the worker has chunks to spare (retry.h).
+#define PROXY_RETRY_BODY_MAX (64u << 10)
 
 // All zero = nothing stored.
 struct proxy_replay {

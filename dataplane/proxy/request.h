@@ -1,24 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // One request: a client's stream, at most one backend's stream at a time, and what ties them
-// together from the first HEADERS to the one cause it ends with. Bytes and fields that pass through
-// are forward.c's; choosing a backend, waiting and ending are request.c's.
+// together from the first HEADERS to the one cause it ends with. Its life is told here: begin,
+// route, plan, end. Looking for a backend is attempt.h's, doing so again retry.h's, the time it may
+// take deadline.h's; bytes and fields that pass through are forward.h's.
 //
 //   state     upstream   means                                          leads to
-//   PICKING   none       in its cluster's queue, or just begun          ROOM SENT ENDING
+//   PAUSED    none       waits for a time: a delay, a retry's backoff   PICKING ROOM SENT ENDING
+//   PICKING   none       in its cluster's queue, or just begun          PAUSED ROOM SENT ENDING
 //   ROOM      none       backend chosen, waits for a stream there       PICKING SENT ENDING
-//   SENT      open       no final response yet; may be sent again       PICKING ANSWERED ENDING
+//   SENT      open       no final response yet; may be sent again       PAUSED PICKING ANSWERED
+//                                                                       ENDING
 //   ANSWERED  open       response headers went to the client            ENDING
 //   ENDING    none       the client's stream has all it will get        freed
 //
-// The client's stream may close in any state. A cause is recorded exactly once, by
-// proxy_request_end().
+// The client's stream may close in any state, and the deadline may pass in any but ENDING. A cause
+// is recorded exactly once, by proxy_request_end().
 // Thread: the owning worker.
 #pragma once
 
 #include "dataplane/h2/h2.h"
+#include "dataplane/proxy/grpc_frames.h"
 #include "dataplane/proxy/local_reply.h"
 #include "dataplane/proxy/replay.h"
+#include "lb/base/twheel.h"
 #include "lb/cause.h"
+#include "lb/req.h"
+#include "lb/retry.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +35,9 @@ struct proxy_backend;
 struct proxy_client;
 struct proxy_upstream;
 
+// In order: before SENT there is no stream to a backend, from ANSWERED on the client has an answer.
 enum proxy_request_state {
+	PROXY_REQUEST_PAUSED,
 	PROXY_REQUEST_PICKING,
 	PROXY_REQUEST_ROOM,
 	PROXY_REQUEST_SENT,
@@ -37,6 +46,12 @@ enum proxy_request_state {
 };
 
 #define PROXY_NO_CLUSTER UINT32_MAX
+#define PROXY_NO_FIELD UINT16_MAX
+
+// What the chosen route asks for, copied: no pointer into a snapshot survives a turn.
+struct proxy_plan {
+	struct lb_retry retry; // no statuses = no retries
+};
 
 struct proxy_request {
 	struct h2_stream *client; // NULL = closed
@@ -47,46 +62,72 @@ struct proxy_request {
 	// client's list of answered requests whose body still comes.
 	struct proxy_request *next, *prev;
 	struct proxy_replay replay;
+	struct proxy_plan plan;
+	struct twheel_timer pause; // PAUSED
+	struct twheel_timer deadline; // armed = there is one
+	uint64_t deadline_ns; // its instant, while armed
+	struct proxy_frames frames; // of the answer, while there is a deadline
 	uint32_t cluster_id;
 	uint32_t endpoint_id; // ROOM and later
 	uint32_t credited; // body bytes given back to the client's window while replay is kept
 	uint32_t skip; // of them, those that a new attempt has not sent again yet
 	uint16_t n_running; // handlers of this request on the stack: it is not freed under them
+	uint16_t timeout_field; // index of a well-formed grpc-timeout
 	uint8_t state; // enum proxy_request_state
 	uint8_t frontend;
+	uint8_t n_failed; // attempts that ended with a status, the transparent ones not counted
+	uint8_t n_waits; // backoffs since the first one or since the backend said how long
 	bool is_grpc : 1;
 	bool is_head : 1;
+	bool has_te : 1;
 	bool listed : 1; // next and prev are in use
 	bool request_done : 1; // the client's END_STREAM (or trailers) arrived
-	bool retried : 1;
+	bool sent_twice : 1; // by a backend's leave (RT-11), which is given once
+	bool capped : 1; // the deadline is earlier than the client's own
+	bool foreign_timeout : 1; // has grpc-timeout fields that are nothing to us
+	bool frames_cut : 1; // trailers of ours don't fit this answer
 	bool ended : 1; // has its cause
 };
 
 // A request arrived.
 void proxy_request_begin(struct proxy_client *, struct h2_stream *, const struct h2_message *);
+// As routing and pickers see it: borrowed from the message.
+struct lb_req proxy_request_view(const struct proxy_request *, const struct h2_message *);
 // Every handler of an event stands between these two. leave() frees what nothing holds any more.
 void proxy_request_enter(struct proxy_request *);
 void proxy_request_leave(struct proxy_request *);
 
-// Its cluster's queue is walked: picks again. True = it left the queue.
-bool proxy_request_pick_again(struct proxy_request *);
-// It waited for room at its backend: here it is.
-void proxy_request_send_stored(struct proxy_request *, struct proxy_upstream *);
-// Its backend cannot serve it any more.
-void proxy_request_back_to_queue(struct proxy_request *);
+// Into a state in which it waits for others; the caller puts it into the list that goes with it.
+void proxy_request_set_waiting(struct proxy_request *, enum proxy_request_state);
+// Stops whatever waiting its state means.
+void proxy_request_stop_waiting(struct proxy_request *);
+static inline bool proxy_request_waits(const struct proxy_request *r)
+{
+	return r->state < PROXY_REQUEST_SENT;
+}
 
 // Records the cause; later ones don't count.
 void proxy_request_end(struct proxy_request *, enum lb_cause);
 // Ends it from our side: a local reply while the client has no response yet, else RST_STREAM(code).
 void proxy_request_fail(
 	struct proxy_request *, const struct proxy_reply *, enum h2_error code_if_answered);
+void proxy_request_fail_with(struct proxy_request *, enum lb_cause, struct str text);
 void proxy_request_fail_overload(struct proxy_request *); // our pools are exhausted
 // The response is complete on its way to the client.
 void proxy_request_answered_all(struct proxy_request *);
+// Ends an answer of gRPC's under way with the reply's status in trailers; the backend is reset.
+void proxy_request_cut_short(struct proxy_request *, const struct proxy_reply *);
 // RST_STREAM to the backend, which then is forgotten.
 void proxy_request_drop_upstream(struct proxy_request *, enum h2_error);
+// The backend has answered in full: it is forgotten, and told if the rest won't come (HX-15).
+void proxy_request_leave_upstream(struct proxy_request *);
 
 // The streams' last events, and what they mean if the request has no cause yet.
 void proxy_request_client_closed(struct proxy_request *, enum lb_cause);
-void proxy_request_upstream_closed(
-	struct proxy_request *, enum h2_error, bool unprocessed, enum lb_cause);
+struct proxy_upstream_end {
+	enum h2_error code;
+	enum lb_cause cause;
+	bool unprocessed; // the backend surely did nothing with it
+	bool never_sent; // not a byte of it left this host
+};
+void proxy_request_upstream_closed(struct proxy_request *, const struct proxy_upstream_end *);

@@ -3,6 +3,7 @@
 // Thread: the owning worker.
 #pragma once
 
+#include "dataplane/proxy/grpc_timeout.h"
 #include "dataplane/proxy/proxy.h"
 #include "dataplane/proxy/queue.h"
 #include "lb/base/rand.h"
@@ -19,7 +20,17 @@ enum proxy_counter {
 	PROXY_CLIENTS_STUCK, // took no byte of its output within the time for it
 	PROXY_STREAMS_STUCK, // the client gave them no window within the time for it
 	PROXY_REPLIES, // made here, for want of a backend's
-	PROXY_RETRIES, // requests sent again because the backend surely did nothing with them
+	PROXY_TRANSPARENT_RETRIES, // the backend surely did nothing with the request
+	PROXY_RETRIES, // the route's policy wanted them
+	// Retries that the policy wanted and that were not made:
+	PROXY_RETRIES_EXHAUSTED, // it was the last attempt
+	PROXY_RETRIES_FORBIDDEN, // the backend said so
+	PROXY_RETRIES_UNKEPT, // too much of the request's body was sent already
+	// Deadlines that passed, by what the request did then:
+	PROXY_DEADLINES_PAUSED, // waited for a delay or a backoff to end
+	PROXY_DEADLINES_QUEUED, // waited for a backend
+	PROXY_DEADLINES_SENT, // waited for the backend's answer
+	PROXY_DEADLINES_ANSWERED, // was being answered
 	PROXY_QUEUED_PICK, // requests that waited for a picker to choose
 	PROXY_QUEUED_ROOM, // requests that waited for a stream of a chosen backend
 	PROXY_QUEUE_OVERFLOWS,
@@ -84,9 +95,10 @@ struct proxy {
 
 	uint8_t *scratch; // a stored request, laid out flat; contents last for one call
 	size_t scratch_size;
-	struct field *fields; // [max_header_fields + 1], likewise
-	struct lb_route_scratch *route_scratch;
+	struct field *fields; // [max_header_fields + PROXY_ADDED_FIELDS], likewise
+	char timeout_text[PROXY_GRPC_TIMEOUT_MAX], attempts_text[4]; // likewise
 	uint32_t max_fields;
+	struct lb_route_scratch *route_scratch;
 
 	bool freeing; // nothing is begun any more
 	struct proxy_drain drain;

@@ -187,7 +187,8 @@ static void on_closed(
 		cause = LB_CAUSE_UPSTREAM_LOST;
 	else if (u->conn.h2 && by_peer && !h2_stream_malformed(s))
 		cause = LB_CAUSE_UPSTREAM_RESET;
-	proxy_request_upstream_closed(r, code, unprocessed, cause);
+	struct proxy_upstream_end end = {.code = code, .cause = cause, .unprocessed = unprocessed};
+	proxy_request_upstream_closed(r, &end);
 }
 
 static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)

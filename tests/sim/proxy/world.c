@@ -58,8 +58,8 @@ static void check_invariants(struct world *w)
 	uint64_t live = world_counter(w, "requests");
 	uint64_t ended = sum(l->counters.ended, LB_N_CAUSES);
 	CHECK(queued == world_counter(w, "requests_waiting"));
-	CHECK(queued <=
-		w->conf.max_queued + world_counter(w, "transparent_retries") + MAX_BACKENDS);
+	uint64_t retried = world_counter(w, "transparent_retries") + world_counter(w, "retries");
+	CHECK(queued <= w->conf.max_queued + retried + MAX_BACKENDS);
 	CHECK(ended + active <= l->counters.requests && l->counters.requests <= ended + live);
 	CHECK(live <= w->conf.max_requests);
 	if (world_chunks_used(w) > w->max_chunks)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/client.h"
 #include "dataplane/proxy/queue.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
@@ -20,6 +21,7 @@ static struct proxy proxy;
 static struct lb_snapshot *snapshot;
 static struct proxy_request requests[N]; // "a", "b", …
 static const struct proxy_frontend frontends[1];
+static struct proxy_client client;
 
 static struct lb_pick not_yet(const struct lb_picker *p, struct lb_pick_ctx *ctx)
 {
@@ -36,6 +38,7 @@ static struct lb_picker picker = {1, not_yet, not_owned};
 static void make_request(struct proxy_request *r, char name, uint32_t cluster_id)
 {
 	*r = (struct proxy_request){.proxy = &proxy,
+		.owner = &client,
 		.cluster_id = cluster_id,
 		.state = PROXY_REQUEST_PICKING,
 		.listed = true,

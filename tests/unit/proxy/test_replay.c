@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/proxy/forward.h"
 #include "dataplane/proxy/replay.h"
 #include "dataplane/proxy/state.h"
 #include "tests/support/check.h"
@@ -120,27 +119,6 @@ static void a_request_that_does_not_fit_is_not_stored(void **state)
 	assert_false(proxy_replay_stored(&replay));
 }
 
-// HX-05
-static void a_grpc_request_gets_te_trailers_and_keeps_its_own(void **state)
-{
-	struct field fields[] = {{.name = STR("a"), .value = STR("1")},
-		{.name = STR("te"), .value = STR("trailers")}};
-	struct h2_message m = {.kind = H2_REQUEST, .fields = fields, .n_fields = 2}, out;
-	assert_true(proxy_forward_head(&proxy, &m, true, &out));
-	assert_ptr_equal(out.fields, fields);
-	m.n_fields = 1;
-	assert_true(proxy_forward_head(&proxy, &m, true, &out));
-	assert_int_equal(out.n_fields, 2);
-	assert_str(out.fields[0].name, STR("a"));
-	assert_str(out.fields[1].name, STR("te"));
-	assert_str(out.fields[1].value, STR("trailers"));
-	assert_true(proxy_forward_head(&proxy, &m, false, &out));
-	assert_ptr_equal(out.fields, fields);
-	assert_int_equal(out.n_fields, 1);
-}
-
 RUN_SUITE("proxy/replay",
 	cmocka_unit_test_setup_teardown(what_was_stored_comes_back_field_by_field, setup, teardown),
-	cmocka_unit_test_setup_teardown(a_request_that_does_not_fit_is_not_stored, setup, teardown),
-	cmocka_unit_test_setup_teardown(
-		a_grpc_request_gets_te_trailers_and_keeps_its_own, setup, teardown))
+	cmocka_unit_test_setup_teardown(a_request_that_does_not_fit_is_not_stored, setup, teardown))

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/attempt.h"
+
+#include "dataplane/proxy/backend.h"
+#include "dataplane/proxy/head.h"
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/retry.h"
+#include "dataplane/proxy/state.h"
+#include "dataplane/proxy/upstream.h"
+#include "lb/cluster.h"
+#include "lb/picker.h"
+#include "lb/snapshot.h"
+
+// Longer waits than any connection lasts are as good as this one, and their ends are instants.
+#define LONGEST_NS (UINT64_C(1) << 62)
+
+// Stores a newcomer's fields. False = it failed.
+static bool store(struct proxy_request *r, const struct h2_message *head)
+{
+	if (proxy_replay_stored(&r->replay) || proxy_replay_put_head(r->proxy, &r->replay, head))
+		return true;
+	proxy_request_fail_overload(r);
+	return false;
+}
+
+// Bounds the queues: those that have waited or were sent before stay. False = it failed.
+static bool may_wait(struct proxy_request *r, const struct h2_message *head)
+{
+	struct proxy *p = r->proxy;
+	if (head && p->queues.n_waiting >= p->conf.max_queued) {
+		proxy_count(p, PROXY_QUEUE_OVERFLOWS);
+		proxy_request_fail_with(
+			r, LB_CAUSE_OVERFLOW, STR("too many requests wait for a backend"));
+		return false;
+	}
+	return store(r, head);
+}
+
+static void wait_for_pick(struct proxy_request *r, const struct h2_message *head)
+{
+	if (r->listed && r->state == PROXY_REQUEST_PICKING)
+		return; // keeps its place
+	if (!may_wait(r, head))
+		return;
+	proxy_request_stop_waiting(r);
+	proxy_request_set_waiting(r, PROXY_REQUEST_PICKING);
+	proxy_queue_append(r->proxy, r);
+	proxy_count(r->proxy, PROXY_QUEUED_PICK);
+}
+
+static void wait_for_room(
+	struct proxy_request *r, struct proxy_backend *b, const struct h2_message *head)
+{
+	if (!may_wait(r, head))
+		return;
+	proxy_request_stop_waiting(r);
+	r->endpoint_id = b->id;
+	proxy_request_set_waiting(r, PROXY_REQUEST_ROOM);
+	proxy_backend_wait(b, r);
+	proxy_count(r->proxy, PROXY_QUEUED_ROOM);
+}
+
+// HEADERS to the backend. Trailing parts that are stored already follow in send_stored.
+static bool send_head(
+	struct proxy_request *r, struct proxy_upstream *u, const struct h2_message *head)
+{
+	proxy_request_stop_waiting(r);
+	struct h2_message m;
+	if (!proxy_head_to_backend(r, head, &m) || !proxy_upstream_open(u, r, &m)) {
+		proxy_request_fail_overload(r);
+		return false;
+	}
+	r->state = PROXY_REQUEST_SENT;
+	r->endpoint_id = u->endpoint_id;
+	return true;
+}
+
+// A request that has just come, straight through.
+static void send_fresh(
+	struct proxy_request *r, struct proxy_upstream *u, const struct h2_message *head)
+{
+	if (!send_head(r, u, head))
+		return;
+	// Without the copy it is as good, only never sent again.
+	bool kept = proxy_replay_put_head(r->proxy, &r->replay, head);
+	(void)kept;
+}
+
+void proxy_attempt_send_stored(struct proxy_request *r, struct proxy_upstream *u)
+{
+	struct proxy *p = r->proxy;
+	struct proxy_replay *stored = &r->replay;
+	size_t body_len = proxy_replay_body_len(stored);
+	bool trailers = stored->trailers_len != 0;
+	struct h2_message m;
+	proxy_request_enter(r);
+	r->skip = r->credited;
+	proxy_replay_head(p, stored, &m);
+	m.is_grpc = r->is_grpc;
+	m.end_stream = r->request_done && !body_len && !trailers;
+	bool ok = send_head(r, u, &m);
+	if (ok && body_len)
+		ok = proxy_replay_send_body(p, stored, r->upstream, r->request_done && !trailers,
+			proxy_retry_may_keep(r, body_len));
+	if (ok && trailers) {
+		proxy_replay_trailers(p, stored, &m);
+		ok = h2_stream_send_message(r->upstream, &m);
+	}
+	if (!proxy_replay_stored(stored))
+		proxy_replay_drop(p, stored);
+	if (!ok && !r->ended)
+		proxy_request_fail_overload(r);
+	proxy_request_leave(r);
+}
+
+// Counts as an attempt that ended with UNAVAILABLE, as in gRPC's retries of failed picks.
+static void pick_failed(struct proxy_request *r, const struct h2_message *head, const char *text)
+{
+	struct proxy_reply reply = proxy_reply_for(LB_CAUSE_NO_HEALTHY, str_from(text));
+	uint64_t delay_ns;
+	if (head && r->plan.retry.statuses && !store(r, head))
+		return;
+	if (proxy_retry_status(r, reply.grpc_status, NULL, &delay_ns))
+		proxy_attempt_begin_later(r, NULL, delay_ns);
+	else
+		proxy_request_fail(r, &reply, H2_INTERNAL_ERROR);
+}
+
+// Asks the cluster's picker of this turn and acts on it.
+static void pick(struct proxy_request *r, const struct h2_message *head)
+{
+	struct proxy *p = r->proxy;
+	const struct lb_cluster *cluster = lb_snapshot_cluster(p->snapshot, r->cluster_id);
+	if (!cluster) {
+		proxy_request_fail_with(r, LB_CAUSE_NO_CONFIG, STR("no such cluster"));
+		return;
+	}
+	struct h2_message stored;
+	if (!head)
+		proxy_replay_head(p, &r->replay, &stored);
+	struct lb_req req = proxy_request_view(r, head ? head : &stored);
+	struct lb_pick_ctx ctx = {.req = &req,
+		.rand = &p->rand,
+		.position = &p->positions[r->cluster_id],
+		.ready = p->ready};
+	struct lb_pick chosen = cluster->picker->pick(cluster->picker, &ctx);
+	struct proxy_backend *b;
+	struct proxy_upstream *u;
+	switch (chosen.kind) {
+	case LB_PICK_FAIL:
+		pick_failed(r, head, chosen.text);
+		return;
+	case LB_PICK_QUEUE:
+		if (chosen.endpoint)
+			proxy_backend_want(p, chosen.endpoint);
+		wait_for_pick(r, head);
+		return;
+	case LB_PICK_ENDPOINT:
+		break;
+	}
+	if (chosen.want)
+		proxy_backend_want(p, chosen.want);
+	b = proxy_backend_find(p, chosen.endpoint);
+	if (!b) {
+		wait_for_pick(r, head);
+		return;
+	}
+	u = proxy_backend_room(b);
+	if (!u)
+		wait_for_room(r, b, head);
+	else if (head)
+		send_fresh(r, u, head);
+	else
+		proxy_attempt_send_stored(r, u);
+}
+
+void proxy_attempt_begin(struct proxy_request *r, const struct h2_message *head)
+{
+	r->state = PROXY_REQUEST_PICKING;
+	if (proxy_queue_must_wait(r->proxy, r->cluster_id))
+		wait_for_pick(r, head);
+	else
+		pick(r, head);
+}
+
+static void pause_over(struct twheel_timer *t)
+{
+	struct proxy_request *r = (void *)((uint8_t *)t - offsetof(struct proxy_request, pause));
+	proxy_request_enter(r);
+	proxy_attempt_begin(r, NULL);
+	proxy_request_leave(r);
+}
+
+void proxy_attempt_begin_later(
+	struct proxy_request *r, const struct h2_message *head, uint64_t delay_ns)
+{
+	struct twheel *w = r->proxy->wheel;
+	if (!store(r, head))
+		return;
+	proxy_request_stop_waiting(r);
+	r->state = PROXY_REQUEST_PAUSED;
+	r->pause.fire = pause_over;
+	twheel_arm(w, &r->pause, twheel_now(w) + (delay_ns < LONGEST_NS ? delay_ns : LONGEST_NS));
+}
+
+bool proxy_attempt_pick_again(struct proxy_request *r)
+{
+	proxy_request_enter(r);
+	pick(r, NULL);
+	bool moved = !r->listed || r->state != PROXY_REQUEST_PICKING;
+	proxy_request_leave(r);
+	return moved;
+}
+
+void proxy_attempt_back_to_queue(struct proxy_request *r)
+{
+	proxy_request_stop_waiting(r);
+	proxy_request_set_waiting(r, PROXY_REQUEST_PICKING);
+	proxy_queue_prepend(r->proxy, r);
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/deadline.h"
+
+#include "dataplane/proxy/client.h"
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/state.h"
+
+// What a client may ask for without having asked for anything: it is beyond any wheel's time.
+#define LONGEST_NS (UINT64_C(1) << 62)
+
+uint64_t proxy_deadline_left_ns(const struct proxy_request *r)
+{
+	uint64_t now_ns = twheel_now(r->proxy->wheel);
+	return r->deadline_ns > now_ns ? r->deadline_ns - now_ns : 0;
+}
+
+void proxy_deadline_end(struct proxy_request *r)
+{
+	if (twheel_armed(&r->deadline))
+		twheel_cancel(r->proxy->wheel, &r->deadline);
+}
+
+static void count(struct proxy_request *r)
+{
+	static const enum proxy_counter by_state[] = {
+		[PROXY_REQUEST_PAUSED] = PROXY_DEADLINES_PAUSED,
+		[PROXY_REQUEST_PICKING] = PROXY_DEADLINES_QUEUED,
+		[PROXY_REQUEST_ROOM] = PROXY_DEADLINES_QUEUED,
+		[PROXY_REQUEST_SENT] = PROXY_DEADLINES_SENT,
+		[PROXY_REQUEST_ANSWERED] = PROXY_DEADLINES_ANSWERED,
+	};
+	proxy_count(r->proxy, by_state[r->state]);
+}
+
+// A31-T08
+static void expire(struct proxy_request *r)
+{
+	struct proxy_reply reply = proxy_reply_for(LB_CAUSE_TIMEOUT, STR("deadline exceeded"));
+	if (!r->request_done)
+		reply.http_status = 408;
+	count(r);
+	if (r->state == PROXY_REQUEST_ANSWERED && r->is_grpc && !r->frames_cut &&
+		proxy_frames_whole(&r->frames))
+		proxy_request_cut_short(r, &reply);
+	else
+		proxy_request_fail(r, &reply, H2_CANCEL);
+}
+
+static void fire(struct twheel_timer *t)
+{
+	struct proxy_request *r = (void *)((uint8_t *)t - offsetof(struct proxy_request, deadline));
+	proxy_request_enter(r);
+	expire(r);
+	proxy_request_leave(r);
+}
+
+bool proxy_deadline_begin(struct proxy_request *r, const struct lb_timeouts *timeouts,
+	uint64_t listener_max_ns, uint64_t client_ns)
+{
+	struct lb_timeouts t = *timeouts;
+	// It speaks of grpc-timeout, which nobody else has: they keep the other limits.
+	t.has_header_max = t.has_header_max && r->is_grpc;
+	uint64_t ns = lb_timeouts_effective(&t, listener_max_ns, client_ns);
+	if (ns >= LONGEST_NS)
+		return true;
+	struct twheel *w = r->proxy->wheel;
+	r->capped = ns < client_ns;
+	if (!ns) {
+		expire(r);
+		return false;
+	}
+	r->deadline_ns = twheel_now(w) + ns;
+	r->deadline.fire = fire;
+	twheel_arm(w, &r->deadline, r->deadline_ns);
+	return true;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/head.h"
+
+#include "dataplane/proxy/deadline.h"
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/state.h"
+
+#include <stdio.h>
+
+#define TE STR("te")
+#define TIMEOUT STR("grpc-timeout")
+#define PREVIOUS_ATTEMPTS STR("grpc-previous-rpc-attempts")
+
+uint64_t proxy_head_read(struct proxy_request *r, const struct h2_message *m)
+{
+	uint64_t ns = LB_NO_TIMEOUT;
+	uint32_t n_timeouts = 0;
+	for (size_t i = 0; i < m->n_fields; i++) {
+		const struct field *f = &m->fields[i];
+		if (str_eq(f->name, TE)) {
+			r->has_te = true; // `trailers`, or h2/ would have refused it (HX-05)
+		} else if (str_eq(f->name, TIMEOUT)) {
+			n_timeouts++;
+			r->timeout_field = (uint16_t)i;
+			if (i >= PROXY_NO_FIELD || !proxy_grpc_timeout_parse(f->value, &ns))
+				n_timeouts++;
+		}
+	}
+	if (n_timeouts == 1)
+		return ns;
+	// Malformed, or there are several: nobody knows better than the backend what to do
+	// (A31-T10).
+	r->foreign_timeout = n_timeouts != 0;
+	r->timeout_field = PROXY_NO_FIELD;
+	return LB_NO_TIMEOUT;
+}
+
+// The time that is left, unless the client's own field says it still.
+static bool says_timeout(const struct proxy_request *r)
+{
+	return twheel_armed(&r->deadline) && !r->foreign_timeout &&
+	       (r->capped || proxy_replay_stored(&r->replay));
+}
+
+static struct str timeout_text(struct proxy_request *r)
+{
+	char *text = r->proxy->timeout_text;
+	return (struct str){text, proxy_grpc_timeout_write(proxy_deadline_left_ns(r), text)};
+}
+
+static struct str attempts_text(struct proxy_request *r)
+{
+	char *text = r->proxy->attempts_text;
+	int len = snprintf(text, sizeof(r->proxy->attempts_text), "%u", r->n_failed);
+	return (struct str){text, (size_t)len};
+}
+
+bool proxy_head_to_backend(
+	struct proxy_request *r, const struct h2_message *m, struct h2_message *ret)
+{
+	struct proxy *p = r->proxy;
+	// gRPC over HTTP/2, "Requests": a backend may refuse a call without it.
+	bool add_te = r->is_grpc && !r->has_te;
+	bool timeout = r->is_grpc && says_timeout(r); // A31-T09
+	bool attempts = r->n_failed != 0; // RT-09
+	*ret = *m;
+	if (!add_te && !timeout && !attempts)
+		return true;
+	if (m->n_fields > p->max_fields)
+		return false;
+	struct field *out = p->fields; // perhaps m's too
+	for (size_t i = 0; i < m->n_fields; i++) {
+		struct field f = m->fields[i];
+		if (attempts && str_eq(f.name, PREVIOUS_ATTEMPTS))
+			continue; // of the client's own attempts
+		if (timeout && i == r->timeout_field)
+			f.value = timeout_text(r);
+		*out++ = f;
+	}
+	if (timeout && r->timeout_field == PROXY_NO_FIELD)
+		*out++ = (struct field){.name = TIMEOUT, .value = timeout_text(r)};
+	if (attempts)
+		*out++ = (struct field){.name = PREVIOUS_ATTEMPTS, .value = attempts_text(r)};
+	if (add_te)
+		*out++ = (struct field){.name = TE, .value = STR("trailers")};
+	ret->fields = p->fields;
+	ret->n_fields = (size_t)(out - p->fields);
+	return true;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The header blocks that leave the proxy: the one place in each direction where something is added
+// to what came, or changed. All else passes as it is (routing.md HX-11).
+// Thread: the owning worker.
+#pragma once
+
+#include "dataplane/h2/h2.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct proxy_request;
+
+// Most fields that a request gets on top of the client's.
+#define PROXY_ADDED_FIELDS 4
+
+// Notes where the fields of a gRPC request are that count here. Returns the client's timeout,
+// LB_NO_TIMEOUT = none.
+uint64_t proxy_head_read(struct proxy_request *, const struct h2_message *);
+
+// The request as the backend of this attempt must see it, in ret. Fields may be in the proxy's
+// scratch space: good until the next call here. False = too many.
+[[nodiscard]] bool proxy_head_to_backend(
+	struct proxy_request *, const struct h2_message *, struct h2_message *ret);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/retry.h"
+
+#include "dataplane/proxy/local_reply.h"
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/state.h"
+
+#define GRPC_UNKNOWN 2
+#define NS_PER_MS UINT64_C(1000000)
+
+bool proxy_retry_unseen(struct proxy_request *r, const struct proxy_upstream_end *end)
+{
+	if (r->proxy->freeing || r->state != PROXY_REQUEST_SENT || !proxy_replay_stored(&r->replay))
+		return false;
+	if (!end->never_sent && (!end->unprocessed || r->sent_twice))
+		return false;
+	r->sent_twice |= !end->never_sent;
+	proxy_count(r->proxy, PROXY_TRANSPARENT_RETRIES);
+	return true;
+}
+
+static const struct field *find(const struct h2_message *m, struct str name)
+{
+	for (size_t i = 0; i < m->n_fields; i++)
+		if (str_eq(m->fields[i].name, name))
+			return &m->fields[i];
+	return NULL;
+}
+
+// Decimal, without a sign. False = it is none.
+static bool to_number(struct str s, uint64_t most, uint64_t *ret)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.p[i] < '0' || s.p[i] > '9')
+			return false;
+		n = 10 * n + (uint64_t)(s.p[i] - '0');
+		if (n > most)
+			return false;
+	}
+	*ret = n;
+	return s.len > 0;
+}
+
+int proxy_retry_status_of(const struct h2_message *answer)
+{
+	const struct field *f = find(answer, STR("grpc-status"));
+	uint64_t status;
+	if (!f)
+		return answer->status == 200 ? GRPC_UNKNOWN : proxy_grpc_of_http(answer->status);
+	return to_number(f->value, 16, &status) ? (int)status : GRPC_UNKNOWN;
+}
+
+// RT-10. False = the backend wants no retry.
+static bool wait_as_told(const struct field *pushback, uint64_t *ret_delay_ns)
+{
+	uint64_t ms;
+	if (!to_number(pushback->value, INT64_MAX / NS_PER_MS, &ms))
+		return false;
+	*ret_delay_ns = ms * NS_PER_MS;
+	return true;
+}
+
+bool proxy_retry_status(struct proxy_request *r, int grpc_status, const struct h2_message *answer,
+	uint64_t *ret_delay_ns)
+{
+	struct proxy *p = r->proxy;
+	const struct lb_retry *policy = &r->plan.retry;
+	if (!policy->statuses || !r->is_grpc || p->freeing || !lb_retry_covers(policy, grpc_status))
+		return false;
+	if (!proxy_replay_stored(&r->replay)) {
+		proxy_count(p, PROXY_RETRIES_UNKEPT);
+		return false;
+	}
+	if (r->n_failed + 1 >= policy->max_attempts) {
+		proxy_count(p, PROXY_RETRIES_EXHAUSTED);
+		return false;
+	}
+	const struct field *pushback = answer ? find(answer, STR("grpc-retry-pushback-ms")) : NULL;
+	if (!pushback) {
+		r->n_waits++;
+		*ret_delay_ns = lb_retry_delay_ns(policy, r->n_waits, &p->rand);
+	} else if (wait_as_told(pushback, ret_delay_ns)) {
+		r->n_waits = 0;
+	} else {
+		proxy_count(p, PROXY_RETRIES_FORBIDDEN);
+		return false;
+	}
+	r->n_failed++;
+	proxy_count(p, PROXY_RETRIES);
+	return true;
+}
+
+bool proxy_retry_may_keep(const struct proxy_request *r, size_t body_len)
+{
+	const struct pool *chunks = r->proxy->chunks;
+	if (body_len <= PROXY_REPLAY_BODY_MAX)
+		return true;
+	// More than that is kept only while it is nobody else's need.
+	return r->plan.retry.statuses && body_len <= PROXY_RETRY_BODY_MAX &&
+	       pool_left(chunks) >= chunks->n_total / 2;
+}
