@@ -17,8 +17,8 @@ struct res_cluster {
 	// wrr_locality: draw a locality by weight first. False: all endpoints of a priority alike.
 	bool by_locality;
 	uint32_t max_requests; // circuit breaker (CB-01); default 1024
-	// override_host_status: 1 << each res_health in it (SA-12). 0 = it is set, and holds none of
-	// those that count: sessions bind nobody.
+	// override_host_status: 1 << each res_health in it (SA-12). 0 = it is set and holds none
+	// that counts: sessions bind nobody.
 	uint32_t session_health;
 	uint64_t idle_timeout_ns; // of session connections (gRFC A75); default 1 h
 };
