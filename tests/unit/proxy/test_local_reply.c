@@ -227,6 +227,18 @@ static void a_reset_before_the_response_maps_to_a_grpc_status(void **state)
 	}
 }
 
+// gRPC's "HTTP to gRPC Status Code Mapping"
+static void an_http_status_reads_as_a_grpc_one(void **state)
+{
+	static const struct {
+		uint16_t http;
+		int grpc;
+	} rows[] = {{400, 13}, {401, 16}, {403, 7}, {404, 12}, {429, 14}, {431, 13}, {502, 14},
+		{503, 14}, {504, 14}, {200, 2}, {302, 2}, {418, 2}, {500, 2}, {599, 2}};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(proxy_grpc_of_http(rows[i].http), rows[i].grpc);
+}
+
 RUN_SUITE("proxy/local_reply",
 	cmocka_unit_test(a_grpc_reply_is_one_headers_frame_with_the_status_in_it),
 	cmocka_unit_test(a_plain_reply_has_the_http_status_and_a_text),
@@ -234,4 +246,5 @@ RUN_SUITE("proxy/local_reply",
 	cmocka_unit_test(a_plain_reply_without_text_has_no_body),
 	cmocka_unit_test(grpc_messages_are_percent_encoded_and_cut_between_characters),
 	cmocka_unit_test(each_cause_has_its_two_statuses),
-	cmocka_unit_test(a_reset_before_the_response_maps_to_a_grpc_status))
+	cmocka_unit_test(a_reset_before_the_response_maps_to_a_grpc_status),
+	cmocka_unit_test(an_http_status_reads_as_a_grpc_one))
