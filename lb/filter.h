@@ -23,7 +23,8 @@ struct lb_fault {
 	enum lb_fault_abort abort;
 	uint64_t delay_ns; // FIXED
 	uint32_t abort_status; // HTTP or gRPC
-	// As configured, since headers may lower the numerator (FI-07); denominator 100, 10^4, 10^6.
+	// As configured, since headers may lower the numerator (FI-07); denominators are 100, 10^4
+	// or 10^6.
 	uint32_t delay_numerator, delay_denominator;
 	uint32_t abort_numerator, abort_denominator;
 	uint32_t max_active; // UINT32_MAX = no limit (FI-08)

@@ -8,3 +8,8 @@ uint64_t lb_hash(const void *data, size_t len)
 {
 	return XXH3_64bits(data, len);
 }
+
+uint64_t lb_xxh64(const void *data, size_t len)
+{
+	return XXH64(data, len, 0);
+}

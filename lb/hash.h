@@ -9,3 +9,5 @@
 #include <stdint.h>
 
 uint64_t lb_hash(const void *data, size_t len);
+// XXH64 with seed 0: what gRPC and Envoy hash requests and ring entries with (gRFC A42).
+uint64_t lb_xxh64(const void *data, size_t len);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular expressions as RE2 defines them (routing.md RX-01..RX-11): RE2 says what is valid and what
-// matches; Hyperscan runs whatever it can run with the same verdict, a set of patterns in one scan.
+// Regular expressions as RE2 defines them (routing.md RX-01..RX-11): RE2 says what is valid and
+// what matches; Hyperscan runs whatever it can run with the same verdict, a set of patterns in one
+// scan.
 // A pattern always has to cover the whole subject.
 // Thread: check() and set_new() on any thread, they take up to milliseconds a pattern; get/put on
 // ctrl; match() on the thread that owns the scratch. match() takes no lock and allocates nothing

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outlier detection's arithmetic (gRFC A50; lb-tree.md A50-E03..E15): who is ejected and who comes
+// back at a sweep. Who counts requests, when sweeps are, and what an ejection does to an endpoint
+// are its caller's.
+// Thread: any. Pure.
+#pragma once
+
+#include "lb/base/rand.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lb_outlier_algorithm {
+	bool enabled;
+	uint32_t enforcement_percent; // chance that a verdict is carried out (E12)
+	uint32_t minimum_hosts; // with enough requests, else there is no verdict (E06)
+	uint64_t request_volume; // that is enough
+};
+struct lb_outlier_conf {
+	uint64_t interval_ns; // between sweeps
+	uint64_t base_ejection_ns, max_ejection_ns;
+	uint32_t max_ejection_percent;
+	struct lb_outlier_algorithm success_rate, failure_percentage;
+	uint32_t stdev_factor; // of success_rate, in thousandths
+	uint32_t threshold_percent; // of failure_percentage; more than this is too much (E08)
+};
+
+struct lb_outlier_host {
+	uint64_t n_ok, n_failed; // of the interval that the sweep closes
+	uint64_t ejected_at_ns;
+	uint32_t multiplier; // of the ejection time; grows with each ejection
+	bool ejected;
+};
+
+bool lb_outlier_counts(const struct lb_outlier_conf *); // any algorithm is on (E01)
+// One sweep over all endpoints of a cluster. Changes ejected, ejected_at_ns and multiplier.
+void lb_outlier_sweep(const struct lb_outlier_conf *, struct lb_outlier_host *hosts, uint32_t n,
+	uint64_t now_ns, struct rand *);
