@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/wire.h"
 
+#include <errno.h>
 #include <string.h>
+
+#define LENGTH_DELIMITED 2 // wire type
+#define PATH_MAX_DEPTH 8 // levels that an error names
 
 size_t proto_utf8_len(const uint8_t *p, size_t left)
 {
@@ -48,60 +52,90 @@ static bool read_varint(const uint8_t **p, const uint8_t *end, uint64_t *ret)
 	return false;
 }
 
+bool proto_field_next(const uint8_t **p, const uint8_t *end, struct proto_field *ret)
+{
+	const uint8_t *at = *p;
+	uint64_t tag, n = 0;
+	if (!read_varint(&at, end, &tag) || tag >> 3 == 0 || tag >> 32)
+		return false;
+	ret->number = (uint32_t)(tag >> 3);
+	ret->type = tag & 7;
+	ret->bytes = at;
+	switch (ret->type) {
+	case 0:
+		if (!read_varint(&at, end, &n))
+			return false;
+		n = 0;
+		break;
+	case 1:
+		n = 8;
+		break;
+	case LENGTH_DELIMITED:
+		if (!read_varint(&at, end, &n))
+			return false;
+		ret->bytes = at;
+		break;
+	case 5:
+		n = 4;
+		break;
+	default:
+		return false;
+	}
+	if (n > (uint64_t)(end - at))
+		return false;
+	*p = at + n;
+	ret->len = (size_t)(*p - ret->bytes);
+	return true;
+}
+
 static int guard(const ProtobufCMessageDescriptor *type, const uint8_t *p, size_t len,
 	unsigned depth, struct lb_err *err);
 
-static int guard_field(const ProtobufCMessageDescriptor *type, uint32_t number, const uint8_t *p,
-	size_t len, unsigned depth, struct lb_err *err)
+static int guard_field(const ProtobufCFieldDescriptor *f, const struct proto_field *in,
+	unsigned depth, struct lb_err *err)
 {
-	const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field(type, number);
-	if (!f)
-		return 0; // unknown: skipped
-	if (f->type == PROTOBUF_C_TYPE_STRING && !is_text(p, len))
-		return lb_err_set(err, "%s: not UTF-8 text", f->name);
+	if (f->type == PROTOBUF_C_TYPE_STRING && memchr(in->bytes, 0, in->len))
+		return lb_err_set(err, "holds a NUL");
+	if (f->type == PROTOBUF_C_TYPE_STRING && !is_text(in->bytes, in->len))
+		return lb_err_set(err, "not UTF-8 text");
 	if (f->type == PROTOBUF_C_TYPE_MESSAGE)
-		return guard(f->descriptor, p, len, depth + 1, err);
+		return guard(f->descriptor, in->bytes, in->len, depth + 1, err);
 	return 0;
+}
+
+// Puts "field: " or "field[7]: " in front of what is wrong with it. The innermost names of a very
+// deep path say nothing, and would push out the text.
+static int name_field(const ProtobufCFieldDescriptor *f, const uint8_t *message,
+	const struct proto_field *at, unsigned depth, struct lb_err *err)
+{
+	if (depth > PATH_MAX_DEPTH)
+		return -EINVAL;
+	if (f->label != PROTOBUF_C_LABEL_REPEATED)
+		return lb_err_within(err, "%s", f->name);
+	size_t index = 0;
+	struct proto_field before;
+	while (proto_field_next(&message, at->bytes, &before) && before.bytes != at->bytes)
+		index += before.number == at->number;
+	return lb_err_within(err, "%s[%zu]", f->name, index);
 }
 
 static int guard(const ProtobufCMessageDescriptor *type, const uint8_t *p, size_t len,
 	unsigned depth, struct lb_err *err)
 {
-	static const char CUT[] = "%s: malformed protobuf";
 	if (depth > PROTO_DEPTH_MAX)
 		return lb_err_set(
 			err, "%s: nested deeper than %d", type->short_name, PROTO_DEPTH_MAX);
-	const uint8_t *end = p + len;
+	const uint8_t *message = p, *end = p + len;
 	while (p < end) {
-		uint64_t tag, n = 0;
-		if (!read_varint(&p, end, &tag) || tag >> 3 == 0 || tag >> 32)
-			return lb_err_set(err, CUT, type->short_name);
-		switch (tag & 7) {
-		case 0:
-			if (!read_varint(&p, end, &n))
-				return lb_err_set(err, CUT, type->short_name);
-			continue;
-		case 1:
-			n = 8;
-			break;
-		case 2:
-			if (!read_varint(&p, end, &n))
-				return lb_err_set(err, CUT, type->short_name);
-			break;
-		case 5:
-			n = 4;
-			break;
-		default:
-			return lb_err_set(err, CUT, type->short_name);
-		}
-		if (n > (uint64_t)(end - p))
-			return lb_err_set(err, CUT, type->short_name);
-		if ((tag & 7) == 2) {
-			int rc = guard_field(type, (uint32_t)(tag >> 3), p, n, depth, err);
-			if (rc)
-				return rc;
-		}
-		p += n;
+		struct proto_field in;
+		if (!proto_field_next(&p, end, &in))
+			return lb_err_set(err, "%s: malformed protobuf", type->short_name);
+		const ProtobufCFieldDescriptor *f =
+			in.type == LENGTH_DELIMITED
+				? protobuf_c_message_descriptor_get_field(type, in.number)
+				: NULL; // others hold nothing that could hurt, or are unknown
+		if (f && guard_field(f, &in, depth, err))
+			return name_field(f, message, &in, depth, err);
 	}
 	return 0;
 }

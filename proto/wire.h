@@ -22,6 +22,16 @@ void *proto_unpack(const ProtobufCMessageDescriptor *, const uint8_t *bytes, siz
 	struct lb_err *reterr);
 void proto_free(void *message); // NULL is fine
 
+// One field of a message as it stands in the bytes.
+struct proto_field {
+	uint32_t number;
+	unsigned type; // protobuf's wire type: 0, 1, 2 = length and bytes, 5
+	const uint8_t *bytes; // borrowed; what follows the tag, or the length
+	size_t len;
+};
+// Takes the next field from *p. False = there is none, or (*p is before end) what is there is none.
+bool proto_field_next(const uint8_t **p, const uint8_t *end, struct proto_field *ret);
+
 // Does the Any's type URL name this message? What stands before the last '/' does not count
 // (WF-04). Both may be "".
 bool proto_any_is(const char *type_url, const ProtobufCMessageDescriptor *);

@@ -20,7 +20,6 @@ typedef Envoy__Config__Route__V3__RouteConfiguration RouteConfig;
 typedef Envoy__Config__Route__V3__VirtualHost VirtualHost;
 typedef Envoy__Config__Route__V3__Route Route;
 #define VIRTUAL_HOSTS 2 // the field's number
-#define LENGTH_DELIMITED 2 // the wire type
 
 // The fields that edit headers, which several messages have.
 #define EDITS_HEADERS(m)                                                                           \
@@ -168,48 +167,18 @@ static int read_vhost(struct res_reader *rd, const VirtualHost *in,
 	return rc;
 }
 
-static uint64_t read_varint(const uint8_t **p, const uint8_t *end)
+// Each occurrence of the field is one virtual host, in order.
+static void hash_vhosts(struct res_vhost *vhosts, uint32_t n, const uint8_t *bytes, size_t len)
 {
-	uint64_t v = 0;
-	for (unsigned shift = 0; *p < end && shift < 64; shift += 7) {
-		uint8_t b = *(*p)++;
-		v |= (uint64_t)(b & 0x7f) << shift;
-		if (!(b & 0x80))
-			break;
-	}
-	return v;
-}
-
-// The bytes of the next virtual host in a message that has been parsed: each occurrence of the
-// field is one, in order. False = no more.
-static bool next_vhost(const uint8_t **p, const uint8_t *end, struct str *ret)
-{
-	while (*p < end) {
-		uint64_t tag = read_varint(p, end), n = 0;
-		if ((tag & 7) == 0)
-			read_varint(p, end);
-		else
-			n = (tag & 7) == LENGTH_DELIMITED ? read_varint(p, end)
-			    : (tag & 7) == 1              ? 8
-			                                  : 4;
-		if (n > (uint64_t)(end - *p))
-			return false;
-		*ret = (struct str){(const char *)*p, n};
-		*p += n;
-		if (tag >> 3 == VIRTUAL_HOSTS)
-			return true;
-	}
-	return false;
-}
-
-static void hash_vhosts(
-	struct res_vhost *vhosts, size_t n, const uint8_t *bytes, const uint8_t *end)
-{
-	struct str text;
-	for (size_t i = 0; i < n && next_vhost(&bytes, end, &text); i++) {
-		XXH128_hash_t h = XXH3_128bits(text.p, text.len);
+	const uint8_t *end = bytes + len;
+	struct proto_field f;
+	for (uint32_t i = 0; i < n && proto_field_next(&bytes, end, &f);) {
+		if (f.number != VIRTUAL_HOSTS)
+			continue;
+		XXH128_hash_t h = XXH3_128bits(f.bytes, f.len);
 		vhosts[i].hash[0] = h.low64;
 		vhosts[i].hash[1] = h.high64;
+		i++;
 	}
 }
 
@@ -231,6 +200,8 @@ static int read_config(struct res_reader *rd, const RouteConfig *in, struct res_
 		res_warn(rd, EDITS_IGNORED);
 	if (in->n_typed_per_filter_config) // FLT-09
 		res_warn(rd, "typed_per_filter_config of the route configuration is ignored");
+	if (!rc)
+		hash_vhosts(vhosts, (uint32_t)in->n_virtual_hosts, c->base.bytes, c->base.len);
 	c->vhosts = vhosts;
 	c->n_vhosts = (uint32_t)in->n_virtual_hosts;
 	c->ignore_port = in->ignore_port_in_host_matching;
@@ -255,8 +226,6 @@ struct res_route_config *res_route_config_new(
 	}
 	c->warnings = rd.warnings;
 	c->n_warnings = rd.n_warnings;
-	hash_vhosts((struct res_vhost *)(uintptr_t)c->vhosts, c->n_vhosts, base->bytes,
-		base->bytes + len);
 	return c;
 }
 

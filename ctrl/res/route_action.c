@@ -2,8 +2,8 @@
 #include "ctrl/res/route_action.h"
 
 #include "ctrl/res/http_filter.h"
+#include "ctrl/res/regex_check.h"
 #include "ctrl/res/retry.h"
-#include "lb/regex.h"
 
 #include <errno.h>
 #include <string.h>
@@ -83,8 +83,11 @@ static int read_rewrite(struct res_reader *rd, const HashHeader *m, struct lb_ha
 		return 0;
 	if (!re->pattern || !*re->pattern->regex)
 		return lb_err_set(rd->err, "header.regex_rewrite.pattern.regex: empty");
-	(void)h;
-	return lb_err_set(rd->err, "header.regex_rewrite: not supported yet");
+	int rc = res_rewrite_check(re->pattern->regex, re->substitution, rd->err);
+	if (rc)
+		return rc == -EINVAL ? lb_err_within(rd->err, "header.regex_rewrite") : rc;
+	rc = res_copy(rd, re->pattern->regex, &h->pattern);
+	return rc ? rc : res_copy(rd, re->substitution, &h->substitution);
 }
 
 static int read_hash_header(struct res_reader *rd, const HashHeader *m, struct lb_hash_policy *h)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/res/route_match.h"
 
-#include "lb/regex.h"
+#include "ctrl/res/regex_check.h"
 
 #include <errno.h>
 
@@ -19,8 +19,9 @@ typedef Envoy__Type__Matcher__V3__RegexMatcher RegexMatcher;
 static int read_regex(
 	struct res_reader *rd, const RegexMatcher *m, const char *field, struct str *ret)
 {
-	(void)ret;
-	return lb_err_set(rd->err, "%s.regex: not supported yet", field);
+	if (res_regex_check(m->regex, rd->err))
+		return lb_err_within(rd->err, "%s.regex", field);
+	return res_copy(rd, m->regex, ret);
 }
 
 static int read_path(struct res_reader *rd, const Match *m, struct res_route *r)

@@ -14,7 +14,7 @@ struct res_row {
 	const char *refused;
 	// Of an accepted one: its only warning; NULL = there is none.
 	const char *warning;
-	// Of an accepted route configuration: why its only ignored route is ignored; NULL = none is.
+	// Of an accepted route configuration: why its only ignored route is; NULL = none is.
 	const char *ignored;
 };
 

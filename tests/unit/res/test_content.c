@@ -201,7 +201,7 @@ static void names_must_be_utf8_without_nul(void **state)
 	refuses(&res_type_cluster,
 		(const uint8_t *)"\x0a\x03"
 				 "a\0b",
-		5, "name: not UTF-8");
+		5, "name: holds a NUL");
 	refuses(&res_type_cluster, (const uint8_t *)"\x0a\x02\xc0\x80", 4, "name: not UTF-8");
 	refuses(&res_type_cluster,
 		(const uint8_t *)"\x0a\x7f"
