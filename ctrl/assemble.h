@@ -12,9 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct actions;
 struct assembler;
 struct config;
 struct lb_event;
+struct lb_filter_chain;
+struct lb_route_table;
 struct lb_slot;
 struct twheel;
 struct xds_config;
@@ -25,6 +28,7 @@ struct assembler_conf {
 	struct workers *workers;
 	struct twheel *wheel;
 	uint64_t seed;
+	bool trusts_server; // the xDS server may rewrite authorities (gRFC A81)
 };
 
 // Everything is borrowed and outlives it, but for the slot, which goes first. NULL = no memory.
@@ -66,6 +70,18 @@ void assembler_each_cluster(const struct assembler *,
 	void (*fn)(void *ctx, const struct assembler_cluster_info *), void *ctx);
 void assembler_each_endpoint(const struct assembler *, const char *cluster,
 	void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx);
+// What serves a frontend's requests: of the snapshot that is published, or about to be.
+struct assembler_routes {
+	const struct xds_config *config;
+	const struct lb_route_table *table; // in the order of the config's virtual hosts
+	const struct lb_filter_chain *filters;
+	const struct actions *actions;
+};
+// False = nothing does. Good until the assembler is called again.
+bool assembler_frontend_routes(
+	const struct assembler *, uint32_t frontend, struct assembler_routes *ret);
+// "" = nothing; else what its next configuration waits for here, complete as it is.
+const char *assembler_frontend_waiting(const struct assembler *, uint32_t frontend);
 // "" = serves; else why the frontend has no routes.
 const char *assembler_frontend_error(const struct assembler *, uint32_t frontend);
 // "" = the newest configuration serves; else why it does not, and an earlier one does (if any).

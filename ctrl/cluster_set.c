@@ -2,11 +2,14 @@
 #include "ctrl/cluster_set.h"
 
 #include "ctrl/deps/depmgr.h"
+#include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
 #include "lb/balancer.h"
 #include "lb/connectivity.h"
+#include "lb/hosts.h"
 #include "lb/limits.h"
 #include "lb/policy.h"
+#include "lb/subchannel.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,6 +49,7 @@ static void put_subchannels(struct cluster_set *s, struct lb_subchannel **list, 
 static void cluster_free(struct cluster_set *s, struct cluster *c)
 {
 	lb_balancer_free(c->balancer);
+	lb_hosts_put(c->hosts);
 	put_subchannels(s, c->subchannels, c->n_subchannels);
 	xds_res_put(c->endpoints ? &c->endpoints->base : NULL);
 	free(c->note);
@@ -231,45 +235,145 @@ static int choose_endpoints(
 	return 0;
 }
 
-static int hold_subchannels(
-	struct cluster_set *s, struct cluster *c, const struct lb_policy_endpoint *list, uint32_t n)
+// Those that requests may go to, in any priority: the usable ones, and those that only sessions
+// may use. list may be NULL to count.
+static uint32_t collect_hosts(
+	const struct res_endpoints *e, uint32_t session_health, const struct res_endpoint **list)
 {
-	struct lb_subchannel **held = calloc(n + 1, sizeof(struct lb_subchannel *));
-	if (!held)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		held[i] = lb_connectivity_get(s->env.connectivity, &list[i].addr);
-		if (!held[i]) {
-			put_subchannels(s, held, i);
-			return -ENOMEM;
+	uint32_t n = 0;
+	for (uint32_t i = 0; e && i < e->n_priorities; i++) {
+		const struct res_priority *p = &e->priorities[i];
+		for (uint32_t j = 0; j < p->n_localities; j++) {
+			for (uint32_t k = 0; k < p->localities[j].n_endpoints; k++) {
+				const struct res_endpoint *at = &p->localities[j].endpoints[k];
+				if (!is_usable(at) && !(session_health >> at->health & 1))
+					continue;
+				if (list)
+					list[n] = at;
+				n++;
+			}
 		}
 	}
-	struct lb_subchannel **old = c->subchannels;
-	uint32_t n_old = c->n_subchannels;
-	c->subchannels = held;
-	c->n_subchannels = n;
-	put_subchannels(s, old, n_old);
+	return n;
+}
+
+// What the cluster has of its endpoints, for one configuration.
+struct holding {
+	uint32_t n;
+	struct lb_subchannel **subchannels; // owned; counted
+	struct lb_hosts *hosts; // counted
+};
+
+static void holding_fini(struct cluster_set *s, struct holding *h)
+{
+	lb_hosts_put(h->hosts);
+	put_subchannels(s, h->subchannels, h->n);
+}
+
+static int hold_subchannels(struct cluster_set *s, const struct res_endpoint *const *list,
+	uint32_t n, struct holding *h)
+{
+	h->subchannels = calloc((size_t)n + 1, sizeof(struct lb_subchannel *));
+	if (!h->subchannels)
+		return -ENOMEM;
+	for (; h->n < n; h->n++) {
+		h->subchannels[h->n] = lb_connectivity_get(s->env.connectivity, &list[h->n]->addr);
+		if (!h->subchannels[h->n])
+			return -ENOMEM;
+	}
 	return 0;
+}
+
+static int make_hosts(const struct cluster *c, const struct res_endpoint *const *list,
+	uint32_t session_health, struct holding *h)
+{
+	size_t n_addresses = 0;
+	for (uint32_t i = 0; i < h->n; i++)
+		n_addresses += 1 + list[i]->n_additional;
+	struct lb_host_conf *conf = calloc((size_t)h->n + 1, sizeof(*conf));
+	struct ip_port *addresses = calloc(n_addresses + 1, sizeof(*addresses));
+	struct ip_port *next = addresses;
+	for (uint32_t i = 0; conf && addresses && i < h->n; i++) {
+		const struct res_endpoint *e = list[i];
+		conf[i] = (struct lb_host_conf){
+			.endpoint = lb_subchannel_endpoint(h->subchannels[i]),
+			.addresses = next,
+			.n_addresses = 1 + e->n_additional,
+			.hostname = str_from(e->hostname),
+			.is_session_target = session_health >> e->health & 1,
+		};
+		*next++ = e->addr;
+		for (uint32_t j = 0; j < e->n_additional; j++)
+			*next++ = e->additional[j];
+	}
+	if (conf && addresses)
+		h->hosts = lb_hosts_new(conf, h->n, c->hosts);
+	free(conf);
+	free(addresses);
+	return h->hosts ? 0 : -ENOMEM;
+}
+
+static int hold(struct cluster_set *s, const struct cluster *c, const struct res_endpoints *e,
+	uint32_t session_health, struct holding *h)
+{
+	uint32_t n = collect_hosts(e, session_health, NULL);
+	const struct res_endpoint **list =
+		calloc((size_t)n + 1, sizeof(const struct res_endpoint *));
+	if (!list)
+		return -ENOMEM;
+	collect_hosts(e, session_health, list);
+	int err = hold_subchannels(s, list, n, h);
+	if (!err)
+		err = make_hosts(c, list, session_health, h);
+	free(list);
+	return err;
+}
+
+// What was held before is put last: endpoints that stay are never let go.
+static void replace_holding(struct cluster_set *s, struct cluster *c, struct holding *h)
+{
+	struct holding old = {c->n_subchannels, c->subchannels, c->hosts};
+	c->subchannels = h->subchannels;
+	c->n_subchannels = h->n;
+	c->hosts = h->hosts;
+	holding_fini(s, &old);
 }
 
 static int balance(struct cluster_set *s, struct cluster *c, const struct xds_cluster_config *conf)
 {
-	struct lb_policy_endpoint *list;
+	uint32_t session_health = conf->cluster->session_health;
+	bool same_hosts =
+		c->hosts && conf->endpoints == c->endpoints && session_health == c->session_health;
+	struct holding h = {0};
+	struct lb_policy_endpoint *list = NULL;
 	uint32_t n;
-	if (choose_endpoints(conf->endpoints, &list, &n))
-		return -ENOMEM;
-	struct lb_policy_config policy = {list, n, conf->resolution_note};
-	int ret = lb_balancer_update(c->balancer, &policy);
-	if (ret == 0)
-		ret = hold_subchannels(s, c, list, n);
+	int err = choose_endpoints(conf->endpoints, &list, &n);
+	if (!err && !same_hosts)
+		err = hold(s, c, conf->endpoints, session_health, &h);
+	if (!err && !same_hosts)
+		err = lb_balancer_set_hosts(c->balancer, h.hosts);
+	if (!err) {
+		struct lb_policy_config policy = {list, n, conf->resolution_note};
+		err = lb_balancer_update(c->balancer, &policy);
+	}
 	free(list);
-	return ret;
+	if (err)
+		holding_fini(s, &h);
+	else if (!same_hosts)
+		replace_holding(s, c, &h);
+	return err;
 }
 
 static int fail(struct cluster_set *s, struct cluster *c, const struct xds_cluster_config *conf)
 {
-	int ret = lb_balancer_fail(c->balancer, conf->error);
-	return ret ? ret : hold_subchannels(s, c, NULL, 0);
+	int err = lb_balancer_set_hosts(c->balancer, NULL);
+	if (!err)
+		err = lb_balancer_fail(c->balancer, conf->error);
+	if (err)
+		return err;
+	struct holding none = {0};
+	replace_holding(s, c, &none);
+	return 0;
 }
 
 int cluster_configure(struct cluster_set *s, struct cluster *c,
@@ -277,8 +381,9 @@ int cluster_configure(struct cluster_set *s, struct cluster *c,
 {
 	bool failed = !conf->cluster;
 	const char *note = failed ? conf->error : conf->resolution_note;
+	uint32_t session_health = failed ? 0 : conf->cluster->session_health;
 	if (c->configured && failed == c->failed && conf->endpoints == c->endpoints &&
-		strcmp(note, c->note) == 0)
+		session_health == c->session_health && strcmp(note, c->note) == 0)
 		return 0;
 	char *copy = strdup(note);
 	if (!copy || (failed ? fail(s, c, conf) : balance(s, c, conf))) {
@@ -292,6 +397,7 @@ int cluster_configure(struct cluster_set *s, struct cluster *c,
 	if (c->endpoints)
 		xds_res_put(&c->endpoints->base);
 	c->endpoints = conf->endpoints;
+	c->session_health = session_health;
 	c->configured = true;
 	c->failed = failed;
 	free(c->note);

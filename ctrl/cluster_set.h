@@ -15,6 +15,7 @@
 struct lb_balancer;
 struct lb_cluster;
 struct lb_connectivity;
+struct lb_hosts;
 struct lb_subchannel;
 struct res_endpoints;
 struct xds_cluster_config;
@@ -25,11 +26,15 @@ struct cluster {
 	uint32_t n_users; // frontends whose configuration names it; 0 = leaving
 	struct lb_balancer *balancer; // owned
 	struct res_endpoints *endpoints; // counted; what the balancer was given, NULL = none
+	uint32_t session_health; // of the hosts that it was given
+	struct lb_hosts *hosts; // counted; NULL = none
 	char *note; // owned; resolution note or error it was given with
 	struct cluster_totals before; // what the workers counted for this id before it came
 	bool configured; // at least once
 	bool failed; // in error instead of balanced
-	// One reference each, so that operators see an endpoint as long as the cluster has it.
+	// Of every endpoint that is used or that a session may use: one reference each, so that
+	// operators see an endpoint as long as the cluster has it, and a session finds it in
+	// whatever priority it is (routing.md SA-13, SA-14).
 	struct lb_subchannel **subchannels;
 	uint32_t n_subchannels;
 };

@@ -404,6 +404,7 @@ static int start_control_plane(struct daemon *d, struct lb_err *err)
 		.workers = d->workers,
 		.wheel = loop_wheel(d->loop),
 		.seed = rand_u64(&d->rand),
+		.trusts_server = d->bootstrap->servers[0].trusted,
 	};
 	d->assembler = assembler_new(&conf);
 	if (!d->assembler)

@@ -1,17 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a validated RouteConfiguration to the table that workers search: cluster names become ids.
+// From validated RouteConfigurations to the tables that workers search: cluster names become ids,
+// patterns compiled sets. A virtual host whose bytes and clusters are the same as those of one in
+// use is the same object, in whatever table it was.
 // Thread: ctrl.
 #pragma once
 
 #include "lb/base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct cluster_set;
+struct compiled_routes;
 struct lb_route_table;
+struct regex_cache;
 struct res_route_config;
+struct route_compiler;
 
+struct route_compiler_conf { // all borrowed, outlive it
+	const struct cluster_set *clusters;
+	struct regex_cache *regexes;
+	uint32_t n_workers;
+	bool trusts_server; // its auto_host_rewrite counts (routing.md AR-01, AR-02)
+};
+
+struct route_compiler *route_compiler_new(const struct route_compiler_conf *); // NULL = no memory
+void route_compiler_free(struct route_compiler *); // everything compiled is put; NULL is fine
+
+enum route_compile_outcome {
+	ROUTE_COMPILED,
+	ROUTE_COMPILE_WAITS, // for patterns: ask again later
+	ROUTE_COMPILE_REFUSED, // reterr: no memory, or a cluster that is not in the set
+};
 // vhost: only this one (a pinned authority); -1 = all. Every cluster named by a weight above 0 is
-// in the set. NULL: no memory, or a cluster that is not in the set (reterr).
-struct lb_route_table *route_compile(const struct res_route_config *, int32_t vhost,
-	const struct cluster_set *, uint32_t n_workers, struct lb_err *reterr);
+// in the set.
+enum route_compile_outcome route_compile(struct route_compiler *, const struct res_route_config *,
+	int32_t vhost, struct compiled_routes **ret, struct lb_err *reterr);
+// Keeps its virtual hosts known to the compiler for as long as it lives.
+void compiled_routes_free(struct compiled_routes *); // NULL is fine
+struct lb_route_table *compiled_routes_table(const struct compiled_routes *); // borrowed

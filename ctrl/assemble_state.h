@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The assembler's own state, for the files that it consists of: assemble.c (clusters, publishing),
+// frontend.c (configurations), assemble_view.c (what operators hear). Nobody else includes this.
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/assemble.h"
+#include "lb/base/rand.h"
+
+struct lb_cluster;
+struct lb_snapshot;
+
+struct assembled_frontend {
+	struct xds_config *applied; // counted; serves; NULL = none
+	struct compiled_routes *routes; // owned; compiled from applied's routes
+	struct actions *actions; // owned; of applied's routes
+	struct lb_filter_chain *filters; // counted; of applied's listener
+	// Of the last configuration that served, also when there is none any more: another one
+	// after it means a new generation (routing.md FLT-11). Counted; NULL = there was none.
+	struct res_listener *listener;
+	uint64_t generation;
+	struct xds_config *wanted; // counted; refused so far, or waits for patterns; NULL = none
+	bool waits; // `wanted` lacks nothing but compiled patterns
+	uint64_t retry_ns; // when `wanted` is tried again
+	char *error; // owned; why there are no routes; never ""
+	char *refusal; // owned; why `wanted` is not applied; "" = nothing is refused
+};
+
+struct assembler {
+	struct assembler_conf conf;
+	struct rand rand;
+	struct lb_connectivity *connectivity;
+	struct cluster_set *clusters;
+	struct route_compiler *compiler;
+	struct lb_snapshot *next; // owned: what the next publish shows; NULL = nothing changed
+	bool redraft; // memory ran out over `next`: it is to be made anew
+	bool leaving; // some cluster waits for its last request
+	uint64_t n_published;
+	uint64_t held_since_ns; // 0 = no change waits
+	unsigned n_live;
+	uint8_t *flips; // [LB_MAX_ENDPOINTS] owned; enum flip: what the log said last
+	struct assembled_frontend frontends[]; // as config has
+};
+
+// assemble.c
+// The snapshot in the making. NULL = no memory.
+struct lb_snapshot *assembler_draft(struct assembler *);
+void assembler_draft_cluster(struct assembler *, uint32_t id, struct lb_cluster *);
+
+// frontend.c
+bool frontend_init(struct assembled_frontend *); // false = no memory
+void frontend_fini(struct assembled_frontend *);
+void frontend_draft(struct assembler *, uint32_t index);
+void frontend_count_users(struct assembler *); // of each cluster
+// Tries what was refused or had to wait, when it is time.
+void frontend_retry(struct assembler *);

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// One frontend's configurations: what serves, what is wanted instead, and why it does not yet.
+#include "ctrl/actions.h"
+#include "ctrl/assemble_state.h"
+#include "ctrl/cluster_set.h"
+#include "ctrl/config.h"
+#include "ctrl/deps/depmgr.h"
+#include "ctrl/res/listener.h"
+#include "ctrl/res/route.h"
+#include "ctrl/route_compile.h"
+#include "lb/balancer.h"
+#include "lb/base/log.h"
+#include "lb/base/twheel.h"
+#include "lb/filter.h"
+#include "lb/snapshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What could not be applied (too large, no memory) is tried again this often: clusters that left
+// may have made room.
+#define RETRY_NS UINT64_C(1000000000)
+
+static bool set_text(char **text, const char *value)
+{
+	char *copy = strdup(value);
+	if (!copy)
+		return false;
+	free(*text);
+	*text = copy;
+	return true;
+}
+
+bool frontend_init(struct assembled_frontend *f)
+{
+	f->error = strdup("no configuration has been received yet");
+	f->refusal = strdup("");
+	return f->error && f->refusal;
+}
+
+static void drop_applied(struct assembled_frontend *f)
+{
+	compiled_routes_free(f->routes);
+	actions_free(f->actions);
+	lb_filter_chain_put(f->filters);
+	xds_config_put(f->applied);
+	f->routes = NULL;
+	f->actions = NULL;
+	f->filters = NULL;
+	f->applied = NULL;
+}
+
+static void drop_wanted(struct assembled_frontend *f)
+{
+	xds_config_put(f->wanted);
+	f->wanted = NULL;
+	f->waits = false;
+}
+
+void frontend_fini(struct assembled_frontend *f)
+{
+	drop_applied(f);
+	drop_wanted(f);
+	if (f->listener)
+		xds_res_put(&f->listener->base);
+	free(f->error);
+	free(f->refusal);
+}
+
+void frontend_draft(struct assembler *a, uint32_t i)
+{
+	struct assembled_frontend *f = &a->frontends[i];
+	struct lb_route_table *table = f->routes ? compiled_routes_table(f->routes) : NULL;
+	struct lb_snapshot *s = assembler_draft(a);
+	if (!s || lb_snapshot_set_frontend(s, i, table, table ? "" : f->error))
+		a->redraft = true;
+	else
+		lb_snapshot_set_filters(s, i, f->filters, f->generation);
+}
+
+static bool is_named(const struct xds_config *config, const char *cluster)
+{
+	return config && xds_config_find_cluster(config, cluster);
+}
+
+void frontend_count_users(struct assembler *a)
+{
+	uint32_t n = cluster_set_count(a->clusters);
+	a->leaving = false;
+	for (uint32_t i = 0; i < n; i++) {
+		struct cluster *c = cluster_set_at(a->clusters, i);
+		c->n_users = 0;
+		for (uint32_t j = 0; j < a->conf.config->n_frontends; j++) {
+			const struct assembled_frontend *f = &a->frontends[j];
+			c->n_users += is_named(f->applied, c->name) || is_named(f->wanted, c->name);
+		}
+		a->leaving |= c->n_users == 0;
+	}
+}
+
+static int configure_clusters(
+	struct assembler *a, const struct xds_config *config, struct lb_err *reterr)
+{
+	for (uint32_t i = 0; i < config->n_clusters; i++) {
+		uint32_t known = cluster_set_count(a->clusters);
+		struct cluster *c =
+			cluster_set_obtain(a->clusters, config->clusters[i].name, reterr);
+		if (!c)
+			return -ENOMEM;
+		if (cluster_set_count(a->clusters) != known) {
+			workers_cluster_totals(a->conf.workers, c->id, &c->before);
+			assembler_draft_cluster(a, c->id, lb_balancer_cluster(c->balancer));
+		}
+		if (cluster_configure(a->clusters, c, &config->clusters[i], reterr))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+// What a configuration becomes. Parts whose resources are those that serve are NULL: they stay.
+struct assembled {
+	struct compiled_routes *routes;
+	struct actions *actions;
+	struct lb_filter_chain *filters;
+	bool same_routes, same_listener;
+};
+
+static void assembled_fini(struct assembled *n)
+{
+	compiled_routes_free(n->routes);
+	actions_free(n->actions);
+	lb_filter_chain_put(n->filters);
+}
+
+static enum route_compile_outcome assemble(struct assembler *a, const struct assembled_frontend *f,
+	struct assembled *ret, struct lb_err *reterr)
+{
+	const struct xds_config *new = f->wanted, *old = f->applied;
+	ret->same_routes = old && old->routes == new->routes && old->vhost == new->vhost;
+	ret->same_listener = old && old->listener == new->listener;
+	enum route_compile_outcome outcome = ROUTE_COMPILED;
+	if (!ret->same_routes)
+		outcome = route_compile(a->compiler, new->routes, new->vhost, &ret->routes, reterr);
+	if (outcome != ROUTE_COMPILED)
+		return outcome;
+	lb_err_set(reterr, "out of memory");
+	if (!ret->same_routes)
+		ret->actions = actions_new(new->routes, new->vhost, f->actions);
+	if (!ret->same_listener)
+		ret->filters = lb_filter_chain_new(new->listener->filters, new->listener->n_filters,
+			new->listener->max_stream_duration_ns);
+	bool ok = (ret->same_routes || ret->actions) && (ret->same_listener || ret->filters);
+	return ok ? ROUTE_COMPILED : ROUTE_COMPILE_REFUSED;
+}
+
+// Whether any resource is another one.
+static bool differs(const struct xds_config *a, const struct xds_config *b)
+{
+	if (a->listener != b->listener || a->routes != b->routes || a->n_clusters != b->n_clusters)
+		return true;
+	for (uint32_t i = 0; i < a->n_clusters; i++)
+		if (a->clusters[i].cluster != b->clusters[i].cluster ||
+			a->clusters[i].endpoints != b->clusters[i].endpoints)
+			return true;
+	return false;
+}
+
+static void note_listener(struct assembled_frontend *f, struct res_listener *listener)
+{
+	if (f->listener && !xds_res_eq(&f->listener->base, &listener->base))
+		f->generation++;
+	xds_res_get(&listener->base);
+	if (f->listener)
+		xds_res_put(&f->listener->base);
+	f->listener = listener;
+}
+
+// `wanted` serves from now on.
+static void apply(struct assembler *a, uint32_t i, struct assembled *n)
+{
+	struct assembled_frontend *f = &a->frontends[i];
+	bool changed = !f->applied || differs(f->applied, f->wanted);
+	struct assembled old = {0};
+	if (!n->same_routes) {
+		old.routes = f->routes;
+		old.actions = f->actions;
+		f->routes = n->routes;
+		f->actions = n->actions;
+	}
+	if (!n->same_listener) {
+		old.filters = f->filters;
+		f->filters = n->filters;
+	}
+	assembled_fini(&old);
+	note_listener(f, f->wanted->listener);
+	xds_config_put(f->applied);
+	f->applied = xds_config_get(f->wanted);
+	drop_wanted(f);
+	frontend_draft(a, i);
+	// Notes about the server's health come as configurations, too: not worth a line each.
+	log_write(changed ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG, "configuration",
+		"frontend=%s clusters=%u", log_quote(a->conf.config->frontends[i].name),
+		f->applied->n_clusters);
+}
+
+static void refuse(struct assembler *a, uint32_t i, const char *text)
+{
+	struct assembled_frontend *f = &a->frontends[i];
+	f->waits = false;
+	f->retry_ns = twheel_now(a->conf.wheel) + RETRY_NS;
+	if (strcmp(f->refusal, text) != 0)
+		log_error("configuration refused", "frontend=%s serves=%s error=%s",
+			log_quote(a->conf.config->frontends[i].name),
+			f->applied ? "the-last-good-one" : "nothing", log_quote(text));
+	set_text(&f->refusal, text);
+	if (!f->applied && set_text(&f->error, text))
+		frontend_draft(a, i);
+}
+
+// Meanwhile the applied one serves on.
+static void wait_for_patterns(struct assembler *a, uint32_t i)
+{
+	struct assembled_frontend *f = &a->frontends[i];
+	f->waits = true;
+	f->refusal[0] = 0;
+	if (!f->applied && set_text(&f->error, "regular expressions are being compiled"))
+		frontend_draft(a, i);
+}
+
+// Tries to make `wanted` the configuration that serves. On failure the applied one serves on.
+static void try_wanted(struct assembler *a, uint32_t i)
+{
+	struct assembled_frontend *f = &a->frontends[i];
+	struct lb_err err = {.text = "out of memory"};
+	struct assembled new = {0};
+	enum route_compile_outcome outcome = ROUTE_COMPILE_REFUSED;
+	if (configure_clusters(a, f->wanted, &err) == 0)
+		outcome = assemble(a, f, &new, &err);
+	if (outcome == ROUTE_COMPILED && set_text(&f->refusal, "")) {
+		apply(a, i, &new);
+		return;
+	}
+	assembled_fini(&new);
+	if (outcome == ROUTE_COMPILE_WAITS)
+		wait_for_patterns(a, i);
+	else
+		refuse(a, i, err.text);
+}
+
+void assembler_update(struct assembler *a, uint32_t frontend, struct xds_config *config)
+{
+	struct assembled_frontend *f = &a->frontends[frontend];
+	xds_config_get(config);
+	drop_wanted(f);
+	f->wanted = config;
+	try_wanted(a, frontend);
+	frontend_count_users(a);
+}
+
+void assembler_fail(struct assembler *a, uint32_t frontend, const char *text)
+{
+	struct assembled_frontend *f = &a->frontends[frontend];
+	set_text(&f->error, text[0] ? text : "no configuration"); // else an older reason stays
+	f->refusal[0] = 0;
+	drop_applied(f);
+	drop_wanted(f);
+	frontend_draft(a, frontend);
+	frontend_count_users(a);
+}
+
+void frontend_retry(struct assembler *a)
+{
+	bool tried = false;
+	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
+		struct assembled_frontend *f = &a->frontends[i];
+		if (!f->wanted || (!f->waits && twheel_now(a->conf.wheel) < f->retry_ns))
+			continue;
+		try_wanted(a, i);
+		tried = true;
+	}
+	if (tried)
+		frontend_count_users(a);
+}

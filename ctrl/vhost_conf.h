@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// One decoded virtual host as lb_vhost_new() wants it: clusters by id, patterns by their compiled
+// sets, rewrites only of servers that are trusted. Not for keeping: it borrows from the resource.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/arena.h"
+#include "lb/base/err.h"
+#include "lb/route.h"
+
+#include <stdbool.h>
+
+struct cluster_set;
+struct res_vhost;
+
+struct vhost_conf_env {
+	const struct cluster_set *clusters;
+	bool trusts_server; // routing.md AR-01, AR-02
+	// The compiled form of a pattern; it has one.
+	struct lb_regex_ref (*regex)(void *ctx, struct str pattern);
+	void *ctx;
+};
+
+struct vhost_conf {
+	struct lb_vhost_conf conf;
+	struct lb_arena arena; // the conf's arrays
+};
+
+// 0, or -EINVAL with the reason: no memory, or a cluster that is not in the set. Call fini() in
+// either case.
+[[nodiscard]] int vhost_conf_init(struct vhost_conf *, const struct res_vhost *,
+	const struct vhost_conf_env *, struct lb_err *reterr);
+void vhost_conf_fini(struct vhost_conf *);
+
+// Hears of every pattern that init() will ask for.
+void vhost_each_pattern(
+	const struct res_vhost *, void (*fn)(void *ctx, struct str pattern), void *ctx);
