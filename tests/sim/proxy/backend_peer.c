@@ -11,6 +11,8 @@ struct backend_conn {
 	struct backend *backend;
 	struct tcp_conn *tcp;
 	struct h2_conn *h2;
+	bool gone; // under its streams
+	bool lose; // at the end of the turn
 };
 
 // One request as the backend sees it.
@@ -20,7 +22,45 @@ struct job {
 	char kind[16];
 	bool is_grpc, all_sent, got_end;
 	bool headers_sent;
+	bool is_delivered, is_over; // over: as far as the backend cares
+	// As x-fail asks.
+	uint32_t fail_times;
+	int fail_code;
+	char fail_how[8], pushback[16];
 };
+
+static struct seen *seen(const struct job *j)
+{
+	return &j->backend->seen[j->id];
+}
+
+static void keep(char *out, size_t size, struct str value)
+{
+	CHECK(value.len && value.len < size && !*out);
+	memcpy(out, value.p, value.len);
+}
+
+static void note(struct job *j, const struct h2_message *m)
+{
+	struct seen *see = seen(j);
+	CHECK(see->n < MAX_SEEN);
+	see->attempts[see->n].at_ns = j->backend->host->wire->now_ns;
+	see->attempts[see->n].backend = j->backend->address.b[15];
+	for (size_t i = 0; i < m->n_fields; i++) {
+		struct str name = m->fields[i].name, value = m->fields[i].value;
+		if (str_eq(name, STR("grpc-timeout")))
+			keep(see->attempts[see->n].timeout, 12, value);
+		else if (str_eq(name, STR("grpc-previous-rpc-attempts")))
+			keep(see->attempts[see->n].previous, 12, value);
+		char script[64] = "";
+		if (str_eq(name, STR("x-fail"))) {
+			keep(script, sizeof(script), value);
+			CHECK(sscanf(script, "%u %7s %d %15s", &j->fail_times, j->fail_how,
+				      &j->fail_code, j->pushback) >= 3);
+		}
+	}
+	see->n++;
+}
 
 static void check_fields(struct job *j, const struct h2_message *m)
 {
@@ -112,6 +152,74 @@ static bool echoes(const struct job *j)
 	return is(j, "echo") || is(j, "refuseonce");
 }
 
+static void send_status(struct h2_stream *s, struct job *j, uint16_t http_status, int grpc_status)
+{
+	char text[8];
+	int len = snprintf(text, sizeof(text), "%d", grpc_status);
+	struct field fields[4] = {{.name = STR("content-type"), .value = STR("application/grpc")}};
+	size_t n = 1;
+	if (grpc_status >= 0)
+		fields[n++] =
+			(struct field){.name = STR("grpc-status"), .value = {text, (size_t)len}};
+	if (j->pushback[0])
+		fields[n++] = (struct field){
+			.name = STR("grpc-retry-pushback-ms"), .value = str_from(j->pushback)};
+	struct h2_message m = {.kind = H2_RESPONSE,
+		.status = http_status,
+		.end_stream = true,
+		.content_length = -1,
+		.fields = fields,
+		.n_fields = n};
+	j->is_over = true;
+	if (grpc_status == 14 || http_status == 503)
+		seen(j)->n_excused++;
+	CHECK(h2_stream_send_message(s, &m));
+}
+
+static bool fails_late(const struct job *j)
+{
+	return j->fail_times && strcmp(j->fail_how, "late") == 0;
+}
+
+// Returns whether this attempt fails as asked.
+static bool fail_as_asked(struct h2_stream *s, struct job *j)
+{
+	struct backend_conn *c = h2_conn_user(h2_stream_conn(s));
+	if (seen(j)->n_failed >= j->fail_times) {
+		j->fail_times = 0;
+		return false;
+	}
+	if (fails_late(j)) {
+		if (j->got_end) {
+			seen(j)->n_failed++;
+			send_status(s, j, 200, j->fail_code);
+		}
+		return true;
+	}
+	seen(j)->n_failed++;
+	if (strcmp(j->fail_how, "status") == 0) {
+		send_status(s, j, 200, j->fail_code);
+	} else if (strcmp(j->fail_how, "http") == 0) {
+		send_status(s, j, (uint16_t)j->fail_code, -1);
+	} else if (strcmp(j->fail_how, "reset") == 0) {
+		h2_stream_reset(s, (enum h2_error)j->fail_code);
+	} else {
+		CHECK(strcmp(j->fail_how, "lose") == 0);
+		c->lose = true;
+	}
+	return true;
+}
+
+static void send_stall(struct h2_stream *s, struct job *j)
+{
+	static const uint8_t message[15] = {[4] = 10};
+	send_head(s, j, 200, false);
+	for (uint32_t i = 0; i < j->size; i++) {
+		uint8_t byte = j->is_grpc ? message[i % 15] : pattern(j->id, i);
+		CHECK(h2_stream_send_data(s, &byte, 1, false));
+	}
+}
+
 static void begin(struct h2_stream *s, struct job *j)
 {
 	struct backend *b = j->backend;
@@ -120,6 +228,10 @@ static void begin(struct h2_stream *s, struct job *j)
 		h2_stream_reset(s, H2_REFUSED_STREAM);
 		return;
 	}
+	seen(j)->n_delivered++;
+	j->is_delivered = true;
+	if (b->mute || (j->fail_times && fail_as_asked(s, j)))
+		return;
 	done(j);
 	if (echoes(j)) {
 		send_head(s, j, 200, false);
@@ -158,9 +270,18 @@ static void begin(struct h2_stream *s, struct job *j)
 			.fields = &f,
 			.n_fields = 1};
 		CHECK(h2_stream_send_message(s, &m));
+	} else if (is(j, "stall") || is(j, "stallplain")) {
+		send_stall(s, j);
 	} else {
 		CHECK(is(j, "hang"));
 	}
+}
+
+// At the end of the request.
+static void fail_late(struct h2_stream *s, struct job *j)
+{
+	if (fails_late(j) && j->got_end && !j->is_over)
+		fail_as_asked(s, j);
 }
 
 static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_message *m)
@@ -171,7 +292,9 @@ static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_
 		if (m->n_fields != 1 || !str_eq(m->fields[0].name, STR("x-trailer")))
 			c->backend->n_bad_requests++;
 		j->got_end = true;
-		if (echoes(j))
+		if (j->fail_times)
+			fail_late(s, j);
+		else if (echoes(j))
 			send_trailers(s, j);
 		return;
 	}
@@ -187,6 +310,7 @@ static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_
 	h2_stream_set_user(s, j);
 	CHECK(j->id < c->backend->n_ids);
 	check_fields(j, m);
+	note(j, m);
 	begin(s, j);
 }
 
@@ -195,6 +319,11 @@ static void on_data(
 {
 	struct job *j = h2_stream_user(s);
 	j->got_end = end_stream;
+	if (j->fail_times) {
+		h2_stream_consumed(s, len);
+		fail_late(s, j);
+		return;
+	}
 	if (is(j, "early") || is(j, "hang")) // read nothing
 		return;
 	if (!echoes(j)) {
@@ -223,7 +352,15 @@ static void on_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
 static void on_closed(
 	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
 {
-	free(h2_stream_user(s));
+	struct job *j = h2_stream_user(s);
+	struct backend_conn *c = h2_conn_user(h2);
+	if (!j)
+		return;
+	seen(j)->end_code = code;
+	seen(j)->ended_by_peer = by_peer;
+	if (j->is_delivered && !j->is_over && c->gone)
+		seen(j)->n_excused++;
+	free(j);
 }
 
 static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
@@ -244,6 +381,7 @@ static void forget(struct backend_conn *c)
 		at = &(*at)->next;
 	*at = c->next;
 	c->backend->n_conns--;
+	c->gone = true;
 	if (c->h2)
 		h2_conn_free(c->h2, H2_INTERNAL_ERROR);
 	free(c);
@@ -264,6 +402,7 @@ static void tcp_on_eof(struct tcp_conn *tcp, void *user)
 	struct backend_conn *c = user;
 	struct h2_conn *h2 = c->h2;
 	c->h2 = NULL;
+	c->gone = true;
 	if (h2)
 		h2_conn_free(h2, H2_INTERNAL_ERROR);
 	tcp_conn_shutdown(tcp);
@@ -351,7 +490,15 @@ void backend_goaway(struct backend *b, bool at_once)
 void backend_pump(struct backend *b)
 {
 	enum h2_error code;
-	for (struct backend_conn *c = b->conns; c; c = c->next) {
+	struct backend_conn *next;
+	for (struct backend_conn *c = b->conns; c; c = next) {
+		next = c->next;
+		if (c->lose) {
+			struct tcp_conn *tcp = c->tcp;
+			forget(c);
+			tcp_conn_abort(tcp);
+			continue;
+		}
 		if (!c->h2)
 			continue;
 		h2_conn_pump(c->h2, tcp_conn_send_room(c->tcp));

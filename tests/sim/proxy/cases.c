@@ -41,6 +41,22 @@ struct ask *ask(struct world *w, enum kind kind, uint32_t size)
 	return a;
 }
 
+struct ask *ask_with(
+	struct world *w, enum kind kind, uint32_t size, const char *timeout, const char *fail)
+{
+	struct ask *a = world_ask(w, "one", kind, size);
+	a->timeout = timeout;
+	a->fail = fail;
+	client_ask(&w->clients[0], a);
+	return a;
+}
+
+uint64_t took_ns(const struct ask *a)
+{
+	assert_true(a->closed);
+	return a->closed_ns - a->begun_ns;
+}
+
 void finish(struct world *w)
 {
 	world_finish(w, GIVE_UP);

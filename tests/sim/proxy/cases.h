@@ -14,7 +14,12 @@ void use_backends(struct world *, uint32_t mask);
 // Client connected, both backends too. NULL = a_world().
 struct world *ready_world(const struct world_conf *conf);
 struct ask *ask(struct world *, enum kind kind, uint32_t size);
+// With grpc-timeout and x-fail (peers.h), NULL = without.
+struct ask *ask_with(
+	struct world *, enum kind kind, uint32_t size, const char *timeout, const char *fail);
 void finish(struct world *);
+// How long it took, as its client saw it.
+uint64_t took_ns(const struct ask *);
 void assert_ok(const struct world *, const struct ask *);
 // A local reply to gRPC.
 void assert_reply(const struct ask *, int grpc);

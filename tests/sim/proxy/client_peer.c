@@ -7,7 +7,8 @@
 #include <string.h>
 
 static const char *const kind_names[N_KINDS] = {"echo", "download", "trailersonly", "plain", "head",
-	"early", "reset", "resetlate", "refuse", "refuseonce", "badlength", "hang"};
+	"early", "reset", "resetlate", "refuse", "refuseonce", "badlength", "hang", "stall",
+	"stallplain"};
 
 uint8_t pattern(uint32_t id, uint32_t at)
 {
@@ -16,7 +17,7 @@ uint8_t pattern(uint32_t id, uint32_t at)
 
 static bool is_grpc(enum kind k)
 {
-	return k != KIND_PLAIN && k != KIND_HEAD;
+	return k != KIND_PLAIN && k != KIND_HEAD && k != KIND_STALL_PLAIN;
 }
 
 static int to_int(struct str s)
@@ -64,7 +65,7 @@ static void on_data(
 	struct h2_conn *h2, struct h2_stream *s, const uint8_t *p, size_t len, bool end_stream)
 {
 	struct ask *a = h2_stream_user(s);
-	bool local = a->grpc_status < 0 && a->http_status >= 400;
+	bool local = (a->grpc_status < 0 && a->http_status >= 400) || a->kind == KIND_STALL;
 	for (size_t i = 0; i < len && !local; i++)
 		if (p[i] != pattern(a->id, a->received + (uint32_t)i))
 			a->broken = true;
@@ -87,6 +88,7 @@ static void on_closed(
 	struct ask *a = h2_stream_user(s);
 	CHECK(!a->closed);
 	a->closed = true;
+	a->closed_ns = a->client->host->wire->now_ns;
 	a->stream = NULL;
 	a->code = code;
 	a->by_peer = by_peer;
@@ -213,7 +215,7 @@ void client_ask(struct client *c, struct ask *a)
 	bool body = a->size &&
 	            (a->kind == KIND_ECHO || a->kind == KIND_EARLY || a->kind == KIND_REFUSE_ONCE ||
 			    a->kind == KIND_REFUSE || a->kind == KIND_HANG);
-	struct field fields[8];
+	struct field fields[12];
 	size_t n = 0;
 	fields[n++] = (struct field){.name = STR("x-dup"), .value = STR("one")};
 	if (is_grpc(a->kind))
@@ -224,6 +226,13 @@ void client_ask(struct client *c, struct ask *a)
 	fields[n++] = (struct field){.name = STR("x-dup"), .value = STR("two")};
 	fields[n++] = (struct field){
 		.name = STR("authorization"), .value = STR("secret"), .never_index = true};
+	if (a->fail)
+		fields[n++] = (struct field){.name = STR("x-fail"), .value = str_from(a->fail)};
+	if (a->timeout)
+		fields[n++] =
+			(struct field){.name = STR("grpc-timeout"), .value = str_from(a->timeout)};
+	if (a->extra.name.len)
+		fields[n++] = a->extra;
 	static char huge[20000];
 	if (a->huge) {
 		memset(huge, 'h', sizeof(huge));
@@ -236,12 +245,13 @@ void client_ask(struct client *c, struct ask *a)
 		.scheme = STR("http"),
 		.authority = str_from(authority),
 		.path = str_from(path),
-		.end_stream = !body,
+		.end_stream = !body && !a->open_ended,
 		.content_length = -1,
 		.fields = fields,
 		.n_fields = n};
 	a->client = c;
 	a->begun = true;
+	a->begun_ns = c->host->wire->now_ns;
 	a->http_status = a->grpc_status = -1;
 	if (!body)
 		a->sent = a->size;

@@ -5,17 +5,29 @@
 #include "lb/base/check.h"
 #include "lb/cluster.h"
 #include "lb/connectivity.h"
+#include "lb/filter.h"
 #include "lb/policy.h"
-#include "lb/route.h"
 #include "lb/snapshot.h"
+
+static struct lb_snapshot *draft(struct control *c)
+{
+	struct lb_snapshot *next = lb_snapshot_copy(c->snapshot);
+	CHECK(next);
+	return next;
+}
+
+static void publish(struct control *c, struct lb_snapshot *next)
+{
+	lb_snapshot_free(c->snapshot); // no turn is going on
+	c->snapshot = next;
+}
 
 static void set_cluster(void *ctx, struct lb_cluster *cluster)
 {
 	struct control *c = ctx;
-	struct lb_snapshot *old = c->snapshot, *next = lb_snapshot_copy(old);
-	CHECK(next && lb_snapshot_set_cluster(next, cluster->id, cluster) == 0);
-	c->snapshot = next;
-	lb_snapshot_free(old); // no turn is going on
+	struct lb_snapshot *next = draft(c);
+	CHECK(lb_snapshot_set_cluster(next, cluster->id, cluster) == 0);
+	publish(c, next);
 }
 
 void control_command(struct control *c, const struct lb_command *command)
@@ -49,27 +61,29 @@ static void release_everywhere(void *ctx, struct lb_endpoint *ep)
 		imagine(c, LB_EVENT_RELEASED, ep->id);
 }
 
-static struct lb_route_table *make_routes(uint32_t n_workers)
+static struct lb_route_table *make_routes(const struct control *c)
 {
 	static const struct lb_weighted_cluster one[] = {{.cluster_id = 0, .weight = 1}},
 						two[] = {{.cluster_id = 0, .weight = 1},
 							{.cluster_id = 1, .weight = 3}},
 						down[] = {{.cluster_id = 2, .weight = 1}};
 	struct lb_route_conf routes[] = {
-		{.path = STR("/one/"), .clusters = one, .n_clusters = 1},
-		{.path = STR("/two/"), .clusters = two, .n_clusters = 2},
-		{.path = STR("/down/"), .clusters = down, .n_clusters = 1},
+		[ROUTE_ONE] = {.path = STR("/one/"), .clusters = one, .n_clusters = 1},
+		[ROUTE_TWO] = {.path = STR("/two/"), .clusters = two, .n_clusters = 2},
+		[ROUTE_DOWN] = {.path = STR("/down/"), .clusters = down, .n_clusters = 1},
 		{.path = STR("/unsupported/"), .action = LB_ACTION_UNSUPPORTED},
 	};
 	for (size_t i = 0; i < 4; i++) {
 		routes[i].case_sensitive = true;
 		routes[i].ppm = LB_PPM_ALWAYS;
+		routes[i].policy = c->policies[i];
 	}
 	struct lb_route_conf pinned = {.path = STR("/"),
 		.case_sensitive = true,
 		.ppm = LB_PPM_ALWAYS,
 		.clusters = one,
-		.n_clusters = 1};
+		.n_clusters = 1,
+		.policy = c->policies[ROUTE_PINNED]};
 	static const struct str any[] = {STR("*")}, only[] = {STR("pinned.test")};
 	struct lb_vhost_conf hosts[] = {
 		{.name = STR("any"),
@@ -90,12 +104,40 @@ static struct lb_route_table *make_routes(uint32_t n_workers)
 	struct lb_route_table *t = lb_route_table_new(&(struct lb_route_table_conf){.vhosts = hosts,
 							      .compiled = compiled,
 							      .n_vhosts = 2,
-							      .n_workers = n_workers},
+							      .n_workers = c->n_workers},
 		&err);
 	CHECK(t);
 	lb_vhost_put(compiled[0]);
 	lb_vhost_put(compiled[1]);
 	return t;
+}
+
+static void set_routes(struct control *c)
+{
+	struct lb_snapshot *next = draft(c);
+	struct lb_route_table *routes = make_routes(c);
+	CHECK(lb_snapshot_set_frontend(next, 0, routes, NULL) == 0);
+	CHECK(lb_snapshot_set_frontend(next, 1, routes, NULL) == 0);
+	lb_route_table_put(routes);
+	publish(c, next);
+}
+
+void control_set_policy(
+	struct control *c, enum control_route route, const struct lb_route_policy *policy)
+{
+	c->policies[route] = *policy;
+	set_routes(c);
+}
+
+void control_set_filters(struct control *c, uint32_t frontend, const struct lb_filter *filters,
+	uint32_t n, uint64_t max_stream_duration_ns, uint64_t generation)
+{
+	struct lb_snapshot *next = draft(c);
+	struct lb_filter_chain *chain = lb_filter_chain_new(filters, n, max_stream_duration_ns);
+	CHECK(chain);
+	lb_snapshot_set_filters(next, frontend, chain, generation);
+	lb_filter_chain_put(chain);
+	publish(c, next);
 }
 
 void control_init(struct control *c, struct wire *w, struct lb_link *link, uint32_t n_workers)
@@ -113,10 +155,7 @@ void control_init(struct control *c, struct wire *w, struct lb_link *link, uint3
 	c->connectivity = lb_connectivity_new(&env);
 	c->snapshot = lb_snapshot_new(N_FRONTENDS, "not configured");
 	CHECK(c->wheel && c->connectivity && c->snapshot);
-	struct lb_route_table *routes = make_routes(n_workers);
-	CHECK(lb_snapshot_set_frontend(c->snapshot, 0, routes, NULL) == 0);
-	CHECK(lb_snapshot_set_frontend(c->snapshot, 1, routes, NULL) == 0);
-	lb_route_table_put(routes);
+	set_routes(c);
 	for (uint32_t i = 0; i < N_CLUSTERS; i++) {
 		struct lb_balancer_env balancer = {c->connectivity, set_cluster, c};
 		c->balancers[i] = lb_balancer_new(i, names[i], &balancer);

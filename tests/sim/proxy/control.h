@@ -7,6 +7,7 @@
 
 #include "lb/endpoint.h"
 #include "lb/link.h"
+#include "lb/route.h"
 #include "tests/sim/proxy/wire.h"
 
 #include <stdbool.h>
@@ -17,8 +18,11 @@
 // Clusters: routes /one/ lead to cluster 0, /two/ by weight to 0 (1) and 1 (3), /down/ to 2, which
 // is in error. Frontend 1 is pinned to the authority "pinned.test", frontend 2 has no routes.
 
+enum control_route { ROUTE_ONE, ROUTE_TWO, ROUTE_DOWN, ROUTE_PINNED, N_ROUTES };
+
 struct lb_balancer;
 struct lb_connectivity;
+struct lb_filter;
 struct lb_snapshot;
 
 struct control {
@@ -29,6 +33,7 @@ struct control {
 	uint32_t n_workers;
 	struct lb_connectivity *connectivity;
 	struct lb_balancer *balancers[N_CLUSTERS];
+	struct lb_route_policy policies[N_ROUTES];
 	struct lb_snapshot *snapshot;
 	struct lb_command backlog[256]; // that the ring had no room for
 	uint32_t n_backlog;
@@ -43,5 +48,10 @@ void control_init(struct control *, struct wire *, struct lb_link *, uint32_t n_
 void control_fini(struct control *);
 // The cluster's endpoints: addresses 10.0.<host>.x for the bits in mask.
 void control_set_endpoints(struct control *, uint32_t cluster, uint32_t host, uint32_t mask);
+// What one route asks for from the next turn on.
+void control_set_policy(struct control *, enum control_route, const struct lb_route_policy *);
+// The filters of a frontend's listener, and its limit (lb/filter.h).
+void control_set_filters(struct control *, uint32_t frontend, const struct lb_filter *, uint32_t n,
+	uint64_t max_stream_duration_ns, uint64_t generation);
 void control_command(struct control *, const struct lb_command *);
 void control_turn(struct control *);

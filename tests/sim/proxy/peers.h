@@ -25,7 +25,30 @@ enum kind {
 	KIND_REFUSE_ONCE, // … the first time, then as ECHO
 	KIND_BAD_LENGTH, // a response that does not fit its content-length
 	KIND_HANG, // nothing
+	KIND_STALL, // gRPC: headers, `size` bytes of messages of 15 bytes each, then nothing
+	KIND_STALL_PLAIN, // HTTP: headers, `size` bytes, then nothing
 	N_KINDS,
+};
+
+// A request may ask for its first attempts to fail: the field x-fail is "<attempts> <how> <code>",
+// and after it perhaps a grpc-retry-pushback-ms. How: `status` (Trailers-Only with this gRPC
+// status), `http` (HEADERS alone with this HTTP status), `reset` (RST_STREAM with this code),
+// `late` (like status, but after the request's last byte), `lose` (the connection breaks).
+
+// What backends saw of one request, in all attempts that came to them.
+#define MAX_SEEN 8
+struct seen {
+	uint32_t n; // refused ones too
+	uint32_t n_delivered; // that an application saw
+	uint32_t n_excused; // deliveries that ended with status 14 or a lost connection
+	uint32_t n_failed; // as x-fail asked
+	struct {
+		uint64_t at_ns;
+		uint8_t backend; // last byte of its address
+		char timeout[12], previous[12]; // fields of gRPC; "" = absent
+	} attempts[MAX_SEEN];
+	enum h2_error end_code; // of the last stream that ended
+	bool ended_by_peer;
 };
 
 // One request as the client sees it.
@@ -45,7 +68,11 @@ struct ask {
 	bool conn_lost; // closed because its client's connection went away
 	bool omit_te, broken; // broken: the answer is not what was asked
 	bool request_trailers;
+	bool open_ended; // plain: the request never ends
 	bool huge; // with more header bytes than the proxy takes
+	const char *fail, *timeout; // x-fail, grpc-timeout; NULL = without
+	struct field extra; // any one more; without a name: none
+	uint64_t begun_ns, closed_ns;
 	enum h2_error code;
 	char message[128];
 };
@@ -66,10 +93,12 @@ struct backend {
 	struct h2_context *ctx;
 	struct ip_addr address;
 	bool listening;
+	bool mute; // answers nothing
 	uint32_t n_conns, n_accepted;
 	struct backend_conn *conns;
 	uint32_t *n_done; // by request id: answered here or elsewhere; shared by all backends
 	uint8_t *n_refused; // by request id; shared
+	struct seen *seen; // by request id; shared
 	uint32_t n_ids;
 	uint32_t *served; // ids in the order in which backends began with them; shared
 	uint32_t *n_all_served; // shared

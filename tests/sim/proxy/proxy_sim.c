@@ -72,6 +72,8 @@ static bool as_owed(const struct world *w, const struct ask *a)
 	case KIND_BAD_LENGTH:
 		return complete(a, 200, 13, 0);
 	case KIND_HANG:
+	case KIND_STALL:
+	case KIND_STALL_PLAIN:
 	case N_KINDS:
 		break;
 	}

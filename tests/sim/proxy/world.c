@@ -182,6 +182,7 @@ struct world *world_new(const struct world_conf *conf)
 		struct backend *b = &w->backends[i];
 		*b = (struct backend){.n_done = w->n_done,
 			.n_refused = w->n_refused,
+			.seen = w->seen,
 			.n_ids = MAX_ASKS,
 			.served = w->served,
 			.n_all_served = &w->n_served};
@@ -240,10 +241,13 @@ void world_show(const struct world *w, const struct ask *a)
 	fprintf(stderr,
 		"ask %u kind %d /%s size %u: http %d grpc %d (%s) received %u end %d closed %d "
 		"by_peer "
-		"%d code %d cancelled %d broken %d info %u done %u refused %u sent %u\n",
+		"%d code %d cancelled %d broken %d info %u done %u refused %u sent %u "
+		"timeout %s fail %s seen %u delivered %u excused %u\n",
 		a->id, a->kind, a->route, a->size, a->http_status, a->grpc_status, a->message,
 		a->received, a->got_end, a->closed, a->by_peer, a->code, a->cancelled, a->broken,
-		a->n_informational, w->n_done[a->id], w->n_refused[a->id], a->sent);
+		a->n_informational, w->n_done[a->id], w->n_refused[a->id], a->sent,
+		a->timeout ? a->timeout : "-", a->fail ? a->fail : "-", w->seen[a->id].n,
+		w->seen[a->id].n_delivered, w->seen[a->id].n_excused);
 }
 
 static void world_show_open(const struct world *w)

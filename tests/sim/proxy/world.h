@@ -43,6 +43,7 @@ struct world {
 	uint32_t n_asks;
 	uint32_t n_done[MAX_ASKS];
 	uint8_t n_refused[MAX_ASKS];
+	struct seen seen[MAX_ASKS];
 	uint32_t served[MAX_ASKS], n_served;
 	uint32_t max_chunks; // most of the proxy's in use at one time
 };
