@@ -2,6 +2,7 @@
 #include "lb/filter.h"
 
 #include "lb/base/check.h"
+#include "lb/route.h"
 
 #include <stdlib.h>
 
@@ -63,4 +64,26 @@ void lb_filter_chain_put(struct lb_filter_chain *c)
 		return;
 	free(c->filters);
 	free(c);
+}
+
+static const struct lb_filter *find(const struct lb_filter_overrides *o, const struct lb_filter *f)
+{
+	for (uint32_t i = 0; i < o->n; i++)
+		if (o->list[i].kind == f->kind && str_eq(o->list[i].name, f->name))
+			return &o->list[i];
+	return NULL;
+}
+
+const struct lb_filter *lb_filter_effective(
+	const struct lb_filter_chain *c, uint32_t i, const struct lb_route_result *route)
+{
+	const struct lb_filter *f = &c->filters[i];
+	const struct lb_filter_overrides *const levels[] = {
+		route->cluster_overrides, &route->policy->overrides, route->vhost_overrides};
+	for (size_t k = 0; k < sizeof(levels) / sizeof(levels[0]); k++) {
+		const struct lb_filter *found = find(levels[k], f);
+		if (found)
+			return found;
+	}
+	return f;
 }
