@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time runs in generations: in each, every index gets one chance, and takes it in a share of the
-// generations that is its weight over the largest weight. Which ones is a Bresenham line through the
-// generation number, so that an index's turns are evenly spaced; offsets keep the indices out of step.
+// generations that is its weight over the largest weight. Which ones is a Bresenham line through
+// the generation number, so that an index's turns are evenly spaced; offsets keep the indices out
+// of step.
 #include "lb/stride.h"
 
 #include <stdlib.h>

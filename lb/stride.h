@@ -8,8 +8,8 @@
 
 struct lb_stride;
 
-// Weights that are not > 0 stand for the mean of the others (A58-04); all are kept within [0.01, 10]
-// times the mean (A58-07). NULL = no memory, or fewer than two are usable: use plain rotation.
+// Weights that are not > 0 stand for the mean of the others (A58-04); all are kept within 0.01 and
+// 10 times the mean (A58-07). NULL = no memory, or fewer than two are usable: use plain rotation.
 struct lb_stride *lb_stride_new(const double *weights, uint32_t n);
 void lb_stride_free(struct lb_stride *); // NULL is fine
 // The next index; moves *sequence on. Any start of the sequence is as good as another.

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/base/check.h"
+#include "lb/regex.h"
+#include "lb/regex_re2.h"
+#include "lb/regex_syntax.h"
+
+#include <errno.h>
+#include <hs.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct lb_regex_set {
+	uint32_t n_refs; // ctrl only
+	uint32_t n;
+	hs_database_t *db; // owned; NULL = none of the patterns is Hyperscan's
+	uint64_t by_re2; // patterns that are not in db
+	char *prefix; // owned; literal start of whatever matches
+	size_t prefix_len;
+	struct regex_re2 *re2[LB_REGEX_SET_MAX]; // owned; of every pattern (RX-09)
+};
+
+struct lb_regex_scratches {
+	uint32_t n_refs; // ctrl only
+	uint32_t n;
+	hs_scratch_t *of[]; // owned; NULL while no set has needed one
+};
+
+int lb_regex_check(struct str pattern, struct lb_err *reterr)
+{
+	char why[128];
+	struct regex_re2 *re = regex_re2_new(pattern.p, pattern.len, why, sizeof(why));
+	if (!re)
+		return lb_err_set(reterr, "%s", why[0] ? why : "out of memory");
+	regex_re2_free(re);
+	return 0;
+}
+
+// Patterns as Hyperscan gets them.
+struct program {
+	char *texts[LB_REGEX_SET_MAX]; // owned
+	unsigned flags[LB_REGEX_SET_MAX], ids[LB_REGEX_SET_MAX];
+	unsigned n;
+};
+
+static void program_fini(struct program *p)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		free(p->texts[i]);
+}
+
+// RX-06, RX-07.
+static bool program_add(struct program *p, struct str core, uint32_t bit)
+{
+	size_t size = core.len + sizeof("\\A(?:)\\z");
+	char *text = malloc(size);
+	if (!text)
+		return false;
+	snprintf(text, size, "\\A(?:%.*s)\\z", (int)core.len, core.p);
+	p->texts[p->n] = text;
+	p->flags[p->n] = HS_FLAG_ALLOWEMPTY | HS_FLAG_SINGLEMATCH;
+	p->ids[p->n++] = bit;
+	return true;
+}
+
+static hs_database_t *program_compile(const struct program *p, unsigned from, unsigned n)
+{
+	hs_database_t *db = NULL;
+	hs_compile_error_t *error = NULL;
+	hs_error_t rc = hs_compile_multi((const char *const *)p->texts + from, p->flags + from,
+		p->ids + from, n, HS_MODE_BLOCK, NULL, &db, &error);
+	hs_free_compile_error(error);
+	return rc == HS_SUCCESS ? db : NULL;
+}
+
+// Drops what Hyperscan refuses, too large for it perhaps (RX-05).
+static void program_sift(struct program *p, uint64_t *by_re2)
+{
+	unsigned kept = 0;
+	for (unsigned i = 0; i < p->n; i++) {
+		hs_database_t *db = program_compile(p, i, 1);
+		hs_free_database(db);
+		if (db) {
+			p->texts[kept] = p->texts[i];
+			p->flags[kept] = p->flags[i];
+			p->ids[kept++] = p->ids[i];
+		} else {
+			*by_re2 |= UINT64_C(1) << p->ids[i];
+			free(p->texts[i]);
+		}
+	}
+	p->n = kept;
+}
+
+static void narrow_prefix(struct lb_regex_set *s, const char *prefix, size_t len)
+{
+	size_t i = 0;
+	while (i < len && i < s->prefix_len && prefix[i] == s->prefix[i])
+		i++;
+	s->prefix_len = i;
+}
+
+// False = no memory. Leaves to RE2 what the two engines might not agree on.
+static bool read_pattern(
+	struct lb_regex_set *s, struct program *program, struct str pattern, uint32_t bit)
+{
+	char *prefix = malloc(pattern.len + 1);
+	if (!prefix)
+		return false;
+	struct lb_regex_syntax syntax = lb_regex_syntax_read(pattern, prefix);
+	bool ok = true;
+	if (bit == 0) {
+		s->prefix = prefix;
+		s->prefix_len = syntax.prefix_len;
+	} else {
+		narrow_prefix(s, prefix, syntax.prefix_len);
+		free(prefix);
+	}
+	if (syntax.is_common)
+		ok = program_add(program, syntax.core, bit);
+	else
+		s->by_re2 |= UINT64_C(1) << bit;
+	return ok;
+}
+
+// -EINVAL and why, or -ENOMEM.
+static int compile(struct lb_regex_set *s, const struct str *patterns, struct lb_err *reterr)
+{
+	struct program program = {0};
+	char why[128];
+	int rc = 0;
+	for (uint32_t i = 0; i < s->n && !rc; i++) {
+		s->re2[i] = regex_re2_new(patterns[i].p, patterns[i].len, why, sizeof(why));
+		if (!s->re2[i] && why[0])
+			rc = lb_err_set(reterr, "%s", why);
+		else if (!s->re2[i] || !read_pattern(s, &program, patterns[i], i))
+			rc = -ENOMEM;
+	}
+	if (!rc && program.n)
+		s->db = program_compile(&program, 0, program.n);
+	if (!rc && program.n && !s->db) {
+		program_sift(&program, &s->by_re2);
+		if (program.n)
+			s->db = program_compile(&program, 0, program.n);
+		for (unsigned i = 0; !s->db && i < program.n; i++)
+			s->by_re2 |= UINT64_C(1) << program.ids[i];
+	}
+	program_fini(&program);
+	return rc;
+}
+
+static void set_free(struct lb_regex_set *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		regex_re2_free(s->re2[i]);
+	hs_free_database(s->db);
+	free(s->prefix);
+	free(s);
+}
+
+struct lb_regex_set *lb_regex_set_new(const struct str *patterns, uint32_t n, struct lb_err *reterr)
+{
+	CHECK(n > 0 && n <= LB_REGEX_SET_MAX);
+	struct lb_regex_set *s = calloc(1, sizeof(*s));
+	int rc = -ENOMEM;
+	if (s) {
+		s->n_refs = 1;
+		s->n = n;
+		rc = compile(s, patterns, reterr);
+	}
+	if (!rc)
+		return s;
+	if (rc == -ENOMEM)
+		(void)lb_err_set(reterr, "no memory");
+	if (s)
+		set_free(s);
+	return NULL;
+}
+
+struct lb_regex_set *lb_regex_set_get(struct lb_regex_set *s)
+{
+	s->n_refs++;
+	return s;
+}
+
+void lb_regex_set_put(struct lb_regex_set *s)
+{
+	if (!s)
+		return;
+	CHECK(s->n_refs > 0);
+	if (--s->n_refs == 0)
+		set_free(s);
+}
+
+struct str lb_regex_set_prefix(const struct lb_regex_set *s)
+{
+	return (struct str){s->prefix, s->prefix_len};
+}
+
+size_t lb_regex_set_size(const struct lb_regex_set *s)
+{
+	size_t db = 0;
+	if (s->db)
+		(void)hs_database_size(s->db, &db);
+	return sizeof(*s) + s->prefix_len + db;
+}
+
+static int on_hit(
+	unsigned id, unsigned long long from, unsigned long long to, unsigned flags, void *hits)
+{
+	*(uint64_t *)hits |= UINT64_C(1) << id;
+	return 0;
+}
+
+// Bytes 0x01 to 0x7f only: what both engines read alike (RX-09, RX-10).
+static bool is_common_text(struct str s)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+	size_t i = 0;
+	uint64_t bad = 0, word;
+	for (; i + 8 <= s.len; i += 8) {
+		memcpy(&word, s.p + i, 8);
+		bad |= word | (word - ones); // without top bits, only a zero byte borrows one
+	}
+	for (; i < s.len; i++)
+		bad |= (uint8_t)s.p[i] < 0x80 && s.p[i] ? 0 : tops;
+	return !(bad & tops);
+}
+
+uint64_t lb_regex_set_match(const struct lb_regex_set *s, struct lb_regex_scratches *scratches,
+	uint32_t thread, struct str subject)
+{
+	if (!str_starts(subject, lb_regex_set_prefix(s)))
+		return 0;
+	uint64_t hits = 0, left = UINT64_MAX >> (64 - s->n);
+	const char *text = subject.len ? subject.p : "";
+	if (s->db && subject.len <= UINT32_MAX && is_common_text(subject) &&
+		hs_scan(s->db, text, (unsigned)subject.len, 0, scratches->of[thread], on_hit,
+			&hits) == HS_SUCCESS)
+		left = s->by_re2;
+	for (; left; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(left);
+		uint64_t bit = UINT64_C(1) << i;
+		hits = regex_re2_match(s->re2[i], text, subject.len) ? hits | bit : hits & ~bit;
+	}
+	return hits;
+}
+
+static void scratches_free(struct lb_regex_scratches *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		(void)hs_free_scratch(s->of[i]);
+	free(s);
+}
+
+// Takes proto over.
+static struct lb_regex_scratches *scratches_new(uint32_t n, hs_scratch_t *proto)
+{
+	struct lb_regex_scratches *s = calloc(1, sizeof(*s) + n * sizeof(hs_scratch_t *));
+	if (!s) {
+		(void)hs_free_scratch(proto);
+		return NULL;
+	}
+	s->n_refs = 1;
+	s->n = n;
+	s->of[0] = proto;
+	for (uint32_t i = 1; proto && i < n; i++) {
+		if (hs_clone_scratch(proto, &s->of[i]) != HS_SUCCESS) {
+			scratches_free(s);
+			return NULL;
+		}
+	}
+	return s;
+}
+
+static size_t scratch_size(const hs_scratch_t *s)
+{
+	size_t size = 0;
+	if (s)
+		(void)hs_scratch_size(s, &size);
+	return size;
+}
+
+struct lb_regex_scratches *lb_regex_scratches_fit(
+	struct lb_regex_scratches *old, uint32_t n_workers, const struct lb_regex_set *set)
+{
+	hs_scratch_t *proto = NULL;
+	hs_scratch_t *known = old ? old->of[0] : NULL;
+	if (old && !set->db)
+		return lb_regex_scratches_get(old);
+	if (known && hs_clone_scratch(known, &proto) != HS_SUCCESS)
+		return NULL;
+	if (set->db && hs_alloc_scratch(set->db, &proto) != HS_SUCCESS) {
+		(void)hs_free_scratch(proto);
+		return NULL;
+	}
+	if (known && scratch_size(proto) == scratch_size(known)) {
+		(void)hs_free_scratch(proto);
+		return lb_regex_scratches_get(old);
+	}
+	return scratches_new(n_workers + 1, proto);
+}
+
+struct lb_regex_scratches *lb_regex_scratches_get(struct lb_regex_scratches *s)
+{
+	s->n_refs++;
+	return s;
+}
+
+void lb_regex_scratches_put(struct lb_regex_scratches *s)
+{
+	if (!s)
+		return;
+	CHECK(s->n_refs > 0);
+	if (--s->n_refs == 0)
+		scratches_free(s);
+}
