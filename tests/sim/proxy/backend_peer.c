@@ -24,7 +24,7 @@ struct job {
 	bool headers_sent;
 	bool is_delivered, is_over; // over: as far as the backend cares
 	// As x-fail asks.
-	uint32_t fail_times;
+	uint32_t fail_times, pushback_at;
 	int fail_code;
 	char fail_how[8], pushback[16];
 };
@@ -55,8 +55,8 @@ static void note(struct job *j, const struct h2_message *m)
 		char script[64] = "";
 		if (str_eq(name, STR("x-fail"))) {
 			keep(script, sizeof(script), value);
-			CHECK(sscanf(script, "%u %7s %d %15s", &j->fail_times, j->fail_how,
-				      &j->fail_code, j->pushback) >= 3);
+			CHECK(sscanf(script, "%u %7s %d %15[^@]@%u", &j->fail_times, j->fail_how,
+				      &j->fail_code, j->pushback, &j->pushback_at) >= 3);
 		}
 	}
 	see->n++;
@@ -161,7 +161,7 @@ static void send_status(struct h2_stream *s, struct job *j, uint16_t http_status
 	if (grpc_status >= 0)
 		fields[n++] =
 			(struct field){.name = STR("grpc-status"), .value = {text, (size_t)len}};
-	if (j->pushback[0])
+	if (j->pushback[0] && (!j->pushback_at || j->pushback_at == seen(j)->n_failed))
 		fields[n++] = (struct field){
 			.name = STR("grpc-retry-pushback-ms"), .value = str_from(j->pushback)};
 	struct h2_message m = {.kind = H2_RESPONSE,

@@ -31,7 +31,7 @@ enum kind {
 };
 
 // A request may ask for its first attempts to fail: the field x-fail is "<attempts> <how> <code>",
-// and after it perhaps a grpc-retry-pushback-ms. How: `status` (Trailers-Only with this gRPC
+// and after it perhaps a grpc-retry-pushback-ms, for attempt n alone with "@n". How: `status` (Trailers-Only with this gRPC
 // status), `http` (HEADERS alone with this HTTP status), `reset` (RST_STREAM with this code),
 // `late` (like status, but after the request's last byte), `lose` (the connection breaks).
 
