@@ -9,29 +9,14 @@
 #include "lb/base/rand.h"
 #include "tests/support/check.h"
 #include "tests/support/res_json.h"
+#include "tests/unit/res/decode.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static struct xds_res *decode(const struct xds_type *type, const char *json)
-{
-	size_t len;
-	uint8_t *bytes = res_bytes_from_json(type, json, &len);
-	struct xds_decoded d = {0};
-	type->decode(bytes, len, &d);
-	if (!d.res)
-		fail_msg("refused: %s", d.err.text);
-	// The bytes are kept as received.
-	assert_int_equal(d.res->len, len);
-	assert_memory_equal(d.res->bytes, bytes, len);
-	free(bytes);
-	free(d.name);
-	return d.res;
-}
-
 static void routes_keep_their_order_and_ignored_ones_are_gone(void **state)
 {
-	struct xds_res *r = decode(&res_type_route_config,
+	struct xds_res *r = res_decode(&res_type_route_config,
 		"{'name':'rc','virtualHosts':[{'name':'v','domains':['a.b','*'],'routes':["
 		"{'name':'one','match':{'prefix':'/x','caseSensitive':false},"
 		"'route':{'cluster':'c1'}},"
@@ -66,7 +51,7 @@ static void routes_keep_their_order_and_ignored_ones_are_gone(void **state)
 	assert_int_equal(res_route_config_choose(c, "w"), 1); // VH-02: exact beats '*'
 	assert_int_equal(res_route_config_choose(c, "z"), 0);
 	xds_res_put(r);
-	r = decode(&res_type_route_config,
+	r = res_decode(&res_type_route_config,
 		"{'name':'rc','virtualHosts':[{'name':'v','domains':['a.b']}]}");
 	assert_int_equal(res_route_config_choose(res_route_config_from(r), "b.a"), -1);
 	xds_res_put(r);
@@ -80,7 +65,7 @@ static void listener_holds_the_route_name_or_the_routes(void **state)
 #define ROUTER                                                                                     \
 	"'httpFilters':[{'name':'router','typedConfig':{'@type':"                                  \
 	"'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router'}}]"
-	struct xds_res *r = decode(&res_type_listener,
+	struct xds_res *r = res_decode(&res_type_listener,
 		"{'name':'l','apiListener':{'apiListener':{" HCM ",'rds':"
 		"{'configSource':{'ads':{}},'routeConfigName':'rc'}," ROUTER "}}}");
 	assert_true(res_listener_from(r)->is_api);
@@ -88,7 +73,7 @@ static void listener_holds_the_route_name_or_the_routes(void **state)
 	assert_null(res_listener_from(r)->routes);
 	xds_res_put(r);
 
-	r = decode(&res_type_listener,
+	r = res_decode(&res_type_listener,
 		"{'name':'l','apiListener':{'apiListener':{" HCM ",'routeConfig':"
 		"{'name':'rc','virtualHosts':[{'name':'v','domains':['x']}]}," ROUTER "}}}");
 	assert_null(res_listener_from(r)->rds_name);
@@ -96,13 +81,13 @@ static void listener_holds_the_route_name_or_the_routes(void **state)
 	assert_string_equal(routes->base.name, "rc");
 	assert_string_equal(routes->vhosts[0].domains[0], "x");
 	// Inline routes are comparable: their bytes are those of the message by itself.
-	struct xds_res *alone = decode(&res_type_route_config,
+	struct xds_res *alone = res_decode(&res_type_route_config,
 		"{'name':'rc','virtualHosts':[{'name':'v','domains':['x']}]}");
 	assert_true(xds_res_eq(alone, &routes->base));
 	xds_res_put(alone);
 	xds_res_put(r);
 
-	r = decode(&res_type_listener, "{'name':'l','address':{'pipe':{'path':'/x'}}}");
+	r = res_decode(&res_type_listener, "{'name':'l','address':{'pipe':{'path':'/x'}}}");
 	assert_false(res_listener_from(r)->is_api);
 	xds_res_put(r);
 }
@@ -113,7 +98,7 @@ static void cluster_names_its_endpoints_and_limits(void **state)
 #define OPTIONS                                                                                    \
 	"{'@type':'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',"   \
 	"'commonHttpProtocolOptions':{'idleTimeout':'1.5s'}}"
-	struct xds_res *r = decode(&res_type_cluster, "{'name':'c'," EDS "}}");
+	struct xds_res *r = res_decode(&res_type_cluster, "{'name':'c'," EDS "}}");
 	const struct res_cluster *c = res_cluster_from(r);
 	assert_string_equal(c->eds_name, "c"); // CL-04
 	assert_true(c->by_locality);
@@ -121,7 +106,7 @@ static void cluster_names_its_endpoints_and_limits(void **state)
 	assert_int_equal(c->idle_timeout_ns, 3600000000000); // A75
 	xds_res_put(r);
 
-	r = decode(&res_type_cluster,
+	r = res_decode(&res_type_cluster,
 		"{'name':'c'," EDS ",'serviceName':'s'},'circuitBreakers':{'thresholds':["
 		"{'priority':'HIGH','maxRequests':1},{'maxRequests':7},{'maxRequests':9}]},"
 		"'loadBalancingPolicy':{'policies':[{'typedExtensionConfig':{'name':'x',"
@@ -138,7 +123,7 @@ static void cluster_names_its_endpoints_and_limits(void **state)
 
 static void endpoints_are_grouped_by_priority(void **state)
 {
-	struct xds_res *r = decode(&res_type_endpoints,
+	struct xds_res *r = res_decode(&res_type_endpoints,
 		"{'clusterName':'e','endpoints':["
 		"{'locality':{'region':'r','zone':'z1','subZone':'s'},'loadBalancingWeight':3,"
 		"'priority':1,'lbEndpoints':[{'healthStatus':'DRAINING','loadBalancingWeight':5,"
@@ -174,10 +159,10 @@ static void endpoints_are_grouped_by_priority(void **state)
 
 static void resources_are_equal_by_bytes(void **state)
 {
-	struct xds_res *a = decode(&res_type_cluster, "{'name':'c'," EDS "}}");
-	struct xds_res *b = decode(&res_type_cluster, "{'name':'c'," EDS "}}");
+	struct xds_res *a = res_decode(&res_type_cluster, "{'name':'c'," EDS "}}");
+	struct xds_res *b = res_decode(&res_type_cluster, "{'name':'c'," EDS "}}");
 	struct xds_res *c =
-		decode(&res_type_cluster, "{'name':'c'," EDS "},'connectTimeout':'1s'}");
+		res_decode(&res_type_cluster, "{'name':'c'," EDS "},'connectTimeout':'1s'}");
 	assert_true(xds_res_eq(a, b));
 	assert_false(xds_res_eq(a, c)); // though no field of ours differs
 	xds_res_put(a);
@@ -185,25 +170,17 @@ static void resources_are_equal_by_bytes(void **state)
 	xds_res_put(c);
 }
 
-static void refuses(const struct xds_type *type, const uint8_t *bytes, size_t len, const char *why)
-{
-	struct xds_decoded d = {0};
-	type->decode(bytes, len, &d);
-	assert_null(d.res);
-	if (!strstr(d.err.text, why))
-		fail_msg("\"%s\" does not say \"%s\"", d.err.text, why);
-	free(d.name);
-}
-
 static void names_must_be_utf8_without_nul(void **state)
 {
-	refuses(&res_type_cluster, (const uint8_t *)"\x0a\x02\xff\xfe", 4, "name: not UTF-8");
-	refuses(&res_type_cluster,
+	res_refuse_bytes(
+		&res_type_cluster, (const uint8_t *)"\x0a\x02\xff\xfe", 4, "name: not UTF-8");
+	res_refuse_bytes(&res_type_cluster,
 		(const uint8_t *)"\x0a\x03"
 				 "a\0b",
 		5, "name: holds a NUL");
-	refuses(&res_type_cluster, (const uint8_t *)"\x0a\x02\xc0\x80", 4, "name: not UTF-8");
-	refuses(&res_type_cluster,
+	res_refuse_bytes(
+		&res_type_cluster, (const uint8_t *)"\x0a\x02\xc0\x80", 4, "name: not UTF-8");
+	res_refuse_bytes(&res_type_cluster,
 		(const uint8_t *)"\x0a\x7f"
 				 "a",
 		3, "malformed");
@@ -244,7 +221,7 @@ static void bottomless_nesting_is_refused_before_it_uses_up_the_stack(void **sta
 		at -= outer[i].n_tag;
 		memcpy(b + at, outer[i].tag, outer[i].n_tag);
 	}
-	refuses(&res_type_cluster, b + at, room - at, "nested deeper than");
+	res_refuse_bytes(&res_type_cluster, b + at, room - at, "nested deeper than");
 	free(b);
 }
 

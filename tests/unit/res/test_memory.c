@@ -5,8 +5,15 @@
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/support/res_json.h"
+#include "tests/unit/res/json.h"
 
 #include <stdlib.h>
+
+#define ROUND_ROBIN_TYPE "envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin"
+#define FAULT STRUCT_ANY(TYPED_STRUCT, FAULT_TYPE, "'abort':{'grpcStatus':5}")
+#define SESSION                                                                                    \
+	ANY(SESSION_TYPE, ",'sessionState':{'typedConfig':" ANY(                                   \
+				  COOKIE_TYPE, ",'cookie':{'name':'c','path':'/'}") "}")
 
 static struct xds_res *decode(const struct xds_type *type, const uint8_t *bytes, size_t len)
 {
@@ -29,20 +36,55 @@ static void each_allocation_may_fail(void **state)
 		"'lbEndpoints':[{'endpoint':{'address':{'socketAddress':{'address':'10.0.0.7',"
 		"'portValue':82}}}}]}],'policy':{'dropOverloads':[{'category':'c',"
 		"'dropPercentage':{'numerator':5}}]}}",
-		"{'name':'l','apiListener':{'apiListener':{'@type':'type.googleapis.com/envoy."
-		"extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',"
-		"'routeConfig':{'name':'rc','virtualHosts':[{'name':'v','domains':['x']}]},"
-		"'httpFilters':[{'name':'router','typedConfig':{'@type':'type.googleapis.com/"
-		"envoy.extensions.filters.http.router.v3.Router'}}]}}}",
-		"{'name':'r','virtualHosts':[{'name':'v','domains':['x'],'routes':[{'match':"
-		"{'prefix':'/"
-		"'},'route':{'weightedClusters':{'clusters':[{'name':'a','weight':9}]}}},"
-		"{'match':{'path':'/'},'route':{'cluster':'b'}}]}]}",
+		LISTENER("'routeConfig':{'name':'rc','virtualHosts':[{'name':'v','domains':['x']}]"
+			 "},'httpFilters':[{'name':'x','isOptional':true,'typedConfig':" ANY(
+				 ROUND_ROBIN_TYPE, "") "},{'name':'f','typedConfig':" FAULT
+						       "},{'name':'s','typedConfig':" SESSION
+						       "}," ROUTER "]"),
+		"{'name':'r','clusterSpecifierPlugins':[{'isOptional':true,'extension':"
+		"{'name':'p','typedConfig':" ANY(ROUND_ROBIN_TYPE,
+			"") "}}],'virtualHosts':["
+			    "{'name':'v','domains':['x'],'retryPolicy':{'retryOn':'internal,5xx'},'"
+	                    "routes':["
+			    "{'match':{'safeRegex':{'regex':'/a|/b'},'tlsContext':{},'headers':["
+			    "{'name':'x','rangeMatch':{'end':3}},"
+			    "{'name':'y','stringMatch':{'safeRegex':{'regex':'c+'}}}]},"
+			    "'route':{'weightedClusters':{'clusters':[{'name':'a','weight':"
+	                    "9," OVERRIDES(
+				    "'f':" FAULT) "}]},'hashPolicy':[{'header':{'headerName':'h'}},"
+	                                          "{}]}," OVERRIDES("'s':" ANY(FILTER_CONFIG_TYPE,
+							  ",'config':" ANY(PER_ROUTE_TYPE,
+								  ",'disabled':true"))) "},"
+											"{'match':{"
+	                                                                                "'path':'/"
+	                                                                                "','"
+	                                                                                "queryParam"
+	                                                                                "eters':[{}"
+	                                                                                "]},'route'"
+	                                                                                ":{'"
+	                                                                                "cluster':'"
+	                                                                                "b'}},"
+											"{'match':{"
+	                                                                                "'path':'/"
+	                                                                                "'},'route'"
+	                                                                                ":{'"
+	                                                                                "clusterSpe"
+	                                                                                "cifierPlug"
+	                                                                                "in':'p'}},"
+											"{'match':{"
+	                                                                                "'path':'/"
+	                                                                                "'},'route'"
+	                                                                                ":{'"
+	                                                                                "cluster':'"
+	                                                                                "b'}}]}]}",
 	};
 	for (unsigned t = 0; t < RES_N_TYPES; t++) {
 		size_t len;
 		uint8_t *bytes = res_bytes_from_json(res_types[t], JSON[t], &len);
-		struct xds_res *r;
+		// Regular expressions are remembered: what RE2 allocates is not failed here.
+		struct xds_res *r = decode(res_types[t], bytes, len);
+		assert_non_null(r);
+		xds_res_put(r);
 		ALLOC_FAIL_EACH(r = decode(res_types[t], bytes, len), !r, xds_res_put(r));
 		free(bytes);
 	}

@@ -157,6 +157,8 @@ static void hash_policies(void **state)
 		{"HP-01 header", HASH("{'header':{'headerName':'x'}}")},
 		{"HP-03 empty header_name", HASH("{'header':{}}"),
 			HASH_0 "header.header_name: empty"},
+		{"HP-03 regex_rewrite",
+			HASH_REWRITE("'pattern':{'regex':'(a)b'},'substitution':'\\\\1'")},
 		{"HP-03 regex_rewrite without a pattern", HASH_REWRITE("'substitution':'x'"),
 			HASH_0 "header.regex_rewrite.pattern.regex: empty"},
 		{"HP-03 regex_rewrite with an empty pattern", HASH_REWRITE("'pattern':{}"),

@@ -64,9 +64,12 @@ static void paths(void **state)
 		{"A28-P01 prefix", MATCH("'prefix':'/a'")},
 		{"A28-P01 empty prefix", MATCH("'prefix':''")},
 		{"A28-P02 path", MATCH("'path':'/a'")},
+		{"A28-P02 safe_regex", MATCH("'safeRegex':{'regex':'/a|/b'}")},
 		{"A28-P03 no path specifier", MATCH("'caseSensitive':true"),
 			ROUTE_0 "match: no path specifier"},
 		{"A28-P04 case", MATCH("'prefix':'/a','caseSensitive':false")},
+		{"A28-P04 case of a regex does not count",
+			MATCH("'safeRegex':{'regex':'a'},'caseSensitive':false")},
 		{"A28-P07 no method's path", MATCH("'prefix':'/healthz'")},
 		{"A28-P07 no leading slash", MATCH("'path':'a/b/c'")},
 		{"A28-P08 connect_matcher", MATCH("'connectMatcher':{}"),
@@ -76,6 +79,54 @@ static void paths(void **state)
 		{"A28-P08 path_match_policy", MATCH("'pathMatchPolicy':{'name':'x'}"),
 			ROUTE_0 "match: path_match_policy: not supported"},
 		{"A28-V01 no match", VHOST("'*'", "{" TO_C "}"), ROUTE_0 "no match"},
+	};
+	RUN_ROWS(&res_type_route_config, rows);
+}
+
+#define REGEX(pattern) MATCH("'safeRegex':{'regex':'" pattern "'}")
+#define BAD_REGEX "virtual host \"v\": route 0: match: safe_regex.regex: "
+
+static void regular_expressions(void **state)
+{
+	static const struct res_row rows[] = {
+		{"RX-02 engine", MATCH("'safeRegex':{'googleRe2':{},'regex':'a'}")},
+		{"RX-03 unbalanced", REGEX("(a"), BAD_REGEX},
+		{"RX-03 unbalanced unless it is wrapped", REGEX("a)|(?:b"), BAD_REGEX},
+		{"RX-03 look-ahead", REGEX("a(?=b)"), BAD_REGEX},
+		{"RX-03 look-behind", REGEX("(?<=a)b"), BAD_REGEX},
+		{"RX-03 back-reference", REGEX("(a)\\\\1"), BAD_REGEX},
+		{"RX-03 possessive", REGEX("a++"), BAD_REGEX},
+		{"RX-03 atomic group", REGEX("(?>a)"), BAD_REGEX},
+		{"RX-03 nothing to repeat", REGEX("*"), BAD_REGEX},
+		{"RX-03 range upside down", REGEX("[b-a]"), BAD_REGEX},
+		{"RX-04 repeat above 1000", REGEX("x{1001}"), BAD_REGEX},
+		{"RX-04 nested repeats above 1000", REGEX("([^/]{1,255}/){1,32}"), BAD_REGEX},
+		{"RX-04 \\Z", REGEX("a\\\\Z"), BAD_REGEX},
+		{"RX-04 \\h", REGEX("\\\\h"), BAD_REGEX},
+		{"RX-04 (?x)", REGEX("(?x)a b"), BAD_REGEX},
+		{"RX-04 comment", REGEX("(?#c)a"), BAD_REGEX},
+		{"RX-05 embedded anchors", REGEX("abc^def|a$b")},
+		{"RX-05 ungreedy", REGEX("(?U)a+")},
+		{"RX-05 any byte", REGEX("\\\\C")},
+		{"RX-05 script", REGEX("\\\\p{Greek}\\\\x{263a}")},
+		{"RX-05 too large for Hyperscan", REGEX("([a-z]|bc*d|xy?z){200}")},
+		{"RX-05 unclosed quote", REGEX("\\\\Qa)")},
+		{"RX-07 matches the empty text", REGEX("(x)?")},
+		{"RX-07 inline flag", REGEX("(?i)/a")},
+		{"RX-11 empty", REGEX("")},
+		{"A28-H03 bad header regex", HEADER("'name':'x','safeRegexMatch':{'regex':'('}"),
+			"virtual host \"v\": route 0: match: headers[0]: safe_regex_match.regex: "},
+		{"SM-03 bad regex of a string matcher", STRING("'safeRegex':{'regex':'('}"),
+			"virtual host \"v\": route 0: match: headers[0]: string_match: "
+			"safe_regex.regex: "},
+		{"A28-V03 regex is checked before the specifier",
+			ROUTE("'safeRegex':{'regex':'('}", "'route':{'clusterHeader':'x'}"),
+			BAD_REGEX},
+		{"A28-V03 regex is checked before the action",
+			ROUTE("'safeRegex':{'regex':'('}", "'redirect':{}"), BAD_REGEX},
+		{"A28-O06 regex is not checked beside query_parameters",
+			MATCH("'safeRegex':{'regex':'('},'queryParameters':[{'name':'q'}]"),
+			.ignored = "match.query_parameters is not supported"},
 	};
 	RUN_ROWS(&res_type_route_config, rows);
 }
@@ -96,6 +147,7 @@ static void headers(void **state)
 		{"A28-H02 contains", HEADER("'name':'x','containsMatch':'a'")},
 		{"A28-H02 empty contains", HEADER("'name':'x','containsMatch':''"),
 			HEADER_0 "contains_match: empty"},
+		{"A28-H03 regex", HEADER("'name':'x','safeRegexMatch':{'regex':'a+'}")},
 		{"A28-H04 range", HEADER("'name':'x','rangeMatch':{'start':-3,'end':7}")},
 		{"A28-H04 empty range", HEADER("'name':'x','rangeMatch':{'start':7,'end':7}")},
 		{"A28-H04 widest range",
@@ -129,6 +181,7 @@ static void headers(void **state)
 		{"SM-01 prefix", STRING("'prefix':'a'")},
 		{"SM-01 suffix", STRING("'suffix':'a'")},
 		{"SM-01 contains", STRING("'contains':'a'")},
+		{"SM-01 regex", STRING("'safeRegex':{'regex':'a'}")},
 		{"SM-02 ignore_case", STRING("'prefix':'A','ignoreCase':true")},
 		{"SM-03 no pattern", STRING(""), HEADER_0 "string_match: no pattern"},
 		{"SM-03 no pattern but ignore_case", STRING("'ignoreCase':true"),
@@ -166,4 +219,5 @@ static void other_criteria(void **state)
 }
 
 RUN_SUITE("res/route_match", cmocka_unit_test(virtual_hosts), cmocka_unit_test(paths),
-	cmocka_unit_test(headers), cmocka_unit_test(other_criteria))
+	cmocka_unit_test(regular_expressions), cmocka_unit_test(headers),
+	cmocka_unit_test(other_criteria))
