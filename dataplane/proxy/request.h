@@ -69,6 +69,7 @@ struct proxy_request {
 	struct proxy_frames frames; // of the answer, while there is a deadline
 	uint32_t cluster_id;
 	uint32_t endpoint_id; // ROOM and later
+	uint32_t sent_from; // place of its HEADERS in what its connection wrote, as 32 bits
 	uint32_t credited; // body bytes given back to the client's window while replay is kept
 	uint32_t skip; // of them, those that a new attempt has not sent again yet
 	uint16_t n_running; // handlers of this request on the stack: it is not freed under them

@@ -68,6 +68,7 @@ static void over(struct proxy_upstream *u, const char *why, enum h2_error code)
 static void gone(struct proxy_upstream *u, const char *why, bool abort)
 {
 	leave_backend(u, why);
+	u->cut = true;
 	proxy_conn_gone(&u->conn, H2_INTERNAL_ERROR, abort);
 }
 
@@ -129,6 +130,7 @@ bool proxy_upstream_has_room(struct proxy_upstream *u)
 bool proxy_upstream_open(
 	struct proxy_upstream *u, struct proxy_request *r, const struct h2_message *head)
 {
+	r->sent_from = (uint32_t)h2_conn_written(u->conn.h2);
 	r->upstream = h2_stream_open(u->conn.h2, head, r);
 	if (!r->upstream)
 		return false;
@@ -171,6 +173,12 @@ static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_
 		proxy_forward_response_head(r, m);
 }
 
+// RT-11
+static bool never_sent(const struct proxy_upstream *u, const struct proxy_request *r)
+{
+	return u->cut && u->conn.tcp && (int32_t)(r->sent_from - tcp_conn_n_sent(u->conn.tcp)) >= 0;
+}
+
 static void on_closed(
 	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
 {
@@ -187,7 +195,10 @@ static void on_closed(
 		cause = LB_CAUSE_UPSTREAM_LOST;
 	else if (u->conn.h2 && by_peer && !h2_stream_malformed(s))
 		cause = LB_CAUSE_UPSTREAM_RESET;
-	struct proxy_upstream_end end = {.code = code, .cause = cause, .unprocessed = unprocessed};
+	struct proxy_upstream_end end = {.code = code,
+		.cause = cause,
+		.unprocessed = unprocessed,
+		.never_sent = never_sent(u, r)};
 	proxy_request_upstream_closed(r, &end);
 }
 

@@ -29,6 +29,7 @@ struct proxy_upstream {
 	enum proxy_upstream_state state;
 	bool open; // in the list of those with room
 	bool broke_protocol; // why it is over
+	bool cut; // it is over, and what TCP had not sent yet never will be
 };
 
 // A new attempt. NULL = it failed at once; *ret_why says why.

@@ -186,6 +186,11 @@ size_t tcp_conn_send_room(const struct tcp_conn *c)
 	return c->shut || c->sendq.len >= limit ? 0 : limit - c->sendq.len;
 }
 
+uint32_t tcp_conn_n_sent(const struct tcp_conn *c)
+{
+	return c->snd_max - c->iss - 1;
+}
+
 void tcp_conn_push(struct tcp_conn *c)
 {
 	DCHECK(!c->dead);

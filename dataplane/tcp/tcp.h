@@ -113,6 +113,8 @@ const struct tcp_flow *tcp_conn_flow(const struct tcp_conn *);
 // The connection's send queue: append (never more than tcp_conn_send_room()), then tcp_conn_push().
 struct buf *tcp_conn_sendq(struct tcp_conn *);
 size_t tcp_conn_send_room(const struct tcp_conn *);
+// Bytes of the send queue that ever left for the peer, as 32 bits hold them. Inside on_closed, too.
+uint32_t tcp_conn_n_sent(const struct tcp_conn *);
 // Marks the connection for the next flush.
 void tcp_conn_push(struct tcp_conn *);
 // The owner can consume again: kept bytes are delivered at once, through on_data (at the next turn

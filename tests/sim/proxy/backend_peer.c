@@ -390,6 +390,8 @@ static void forget(struct backend_conn *c)
 static size_t tcp_on_data(struct tcp_conn *tcp, void *user, const uint8_t *p, size_t len)
 {
 	struct backend_conn *c = user;
+	if (c->backend->deaf)
+		return 0;
 	return c->h2 ? h2_conn_feed(c->h2, p, len) : len;
 }
 

@@ -31,8 +31,8 @@ enum kind {
 };
 
 // A request may ask for its first attempts to fail: the field x-fail is "<attempts> <how> <code>",
-// and after it perhaps a grpc-retry-pushback-ms, for attempt n alone with "@n". How: `status` (Trailers-Only with this gRPC
-// status), `http` (HEADERS alone with this HTTP status), `reset` (RST_STREAM with this code),
+// and after it perhaps a grpc-retry-pushback-ms, for attempt n alone with "@n". How: `status`
+// (Trailers-Only with this gRPC status), `http` (HEADERS alone with this HTTP status), `reset` (RST_STREAM with this code),
 // `late` (like status, but after the request's last byte), `lose` (the connection breaks).
 
 // What backends saw of one request, in all attempts that came to them.
@@ -94,6 +94,7 @@ struct backend {
 	struct ip_addr address;
 	bool listening;
 	bool mute; // answers nothing
+	bool deaf; // reads nothing from TCP
 	uint32_t n_conns, n_accepted;
 	struct backend_conn *conns;
 	uint32_t *n_done; // by request id: answered here or elsewhere; shared by all backends

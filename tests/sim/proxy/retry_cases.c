@@ -314,6 +314,32 @@ static void rt_11_refusals_are_free_once_and_then_count(void **state)
 	world_free(w);
 }
 
+// RT-11: what never left this host cannot have been seen.
+static void rt_11_what_was_never_sent_goes_elsewhere(void **state)
+{
+	struct world *w = ready_world(NULL);
+	use_backends(w, 1);
+	world_run(w, 20 * MS);
+	w->backends[0].deaf = true;
+	struct ask *fill[2] = {ask(w, KIND_HANG, 60000), ask(w, KIND_HANG, 60000)};
+	world_run(w, SECOND);
+	struct ask *behind[3];
+	for (int i = 0; i < 3; i++)
+		behind[i] = ask(w, KIND_ECHO, 100);
+	world_run(w, SECOND);
+	assert_int_equal(w->link->endpoints[0].active, 5);
+	use_backends(w, 3);
+	world_run(w, 20 * MS);
+	backend_abort_conns(&w->backends[0]);
+	finish(w);
+	for (int i = 0; i < 2; i++)
+		assert_reply(fill[i], 14); // some of it was sent
+	for (int i = 0; i < 3; i++)
+		assert_ok(w, behind[i]);
+	assert_int_equal(world_counter(w, "transparent_retries"), 3);
+	world_free(w);
+}
+
 // RT-12: a limit of ours is no status of a backend's.
 static void rt_12_overflow_and_overload_are_not_retried(void **state)
 {
@@ -416,6 +442,7 @@ RUN_SUITE("sim/proxy_retry", CASE(rt_03_the_last_attempts_status_is_the_clients)
 	CASE(rt_10_a_negative_or_odd_wait_forbids_retries),
 	CASE(rt_11_a_refused_request_is_sent_again_once),
 	CASE(rt_11_refusals_are_free_once_and_then_count),
+	CASE(rt_11_what_was_never_sent_goes_elsewhere),
 	CASE(rt_12_overflow_and_overload_are_not_retried), CASE(rt_12_failed_picks_are_retried),
 	CASE(rt_13_plain_http_is_not_retried), CASE(a_client_may_leave_during_the_wait),
 	CASE(an_upload_goes_on_through_its_retries))
