@@ -45,38 +45,38 @@ static void each_allocation_may_fail(void **state)
 		"{'name':'p','typedConfig':" ANY(ROUND_ROBIN_TYPE,
 			"") "}}],'virtualHosts':["
 			    "{'name':'v','domains':['x'],'retryPolicy':{'retryOn':'internal,5xx'},'"
-	                    "routes':["
+			    "routes':["
 			    "{'match':{'safeRegex':{'regex':'/a|/b'},'tlsContext':{},'headers':["
 			    "{'name':'x','rangeMatch':{'end':3}},"
 			    "{'name':'y','stringMatch':{'safeRegex':{'regex':'c+'}}}]},"
 			    "'route':{'weightedClusters':{'clusters':[{'name':'a','weight':"
-	                    "9," OVERRIDES(
+			    "9," OVERRIDES(
 				    "'f':" FAULT) "}]},'hashPolicy':[{'header':{'headerName':'h'}},"
-	                                          "{}]}," OVERRIDES("'s':" ANY(FILTER_CONFIG_TYPE,
+						  "{}]}," OVERRIDES("'s':" ANY(FILTER_CONFIG_TYPE,
 							  ",'config':" ANY(PER_ROUTE_TYPE,
 								  ",'disabled':true"))) "},"
 											"{'match':{"
-	                                                                                "'path':'/"
-	                                                                                "','"
-	                                                                                "queryParam"
-	                                                                                "eters':[{}"
-	                                                                                "]},'route'"
-	                                                                                ":{'"
-	                                                                                "cluster':'"
-	                                                                                "b'}},"
+											"'path':'/"
+											"','"
+											"queryParam"
+											"eters':[{}"
+											"]},'route'"
+											":{'"
+											"cluster':'"
+											"b'}},"
 											"{'match':{"
-	                                                                                "'path':'/"
-	                                                                                "'},'route'"
-	                                                                                ":{'"
-	                                                                                "clusterSpe"
-	                                                                                "cifierPlug"
-	                                                                                "in':'p'}},"
+											"'path':'/"
+											"'},'route'"
+											":{'"
+											"clusterSpe"
+											"cifierPlug"
+											"in':'p'}},"
 											"{'match':{"
-	                                                                                "'path':'/"
-	                                                                                "'},'route'"
-	                                                                                ":{'"
-	                                                                                "cluster':'"
-	                                                                                "b'}}]}]}",
+											"'path':'/"
+											"'},'route'"
+											":{'"
+											"cluster':'"
+											"b'}}]}]}",
 	};
 	for (unsigned t = 0; t < RES_N_TYPES; t++) {
 		size_t len;
