@@ -11,8 +11,9 @@ struct backend_conn {
 	struct backend *backend;
 	struct tcp_conn *tcp;
 	struct h2_conn *h2;
-	bool gone; // under its streams
 	bool lose; // at the end of the turn
+	uint32_t n_delivered;
+	uint32_t delivered[1024]; // ids of requests that came here, whatever became of them
 };
 
 // One request as the backend sees it.
@@ -22,7 +23,7 @@ struct job {
 	char kind[16];
 	bool is_grpc, all_sent, got_end;
 	bool headers_sent;
-	bool is_delivered, is_over; // over: as far as the backend cares
+	bool is_over; // as far as the backend cares
 	// As x-fail asks.
 	uint32_t fail_times, pushback_at;
 	int fail_code;
@@ -228,8 +229,10 @@ static void begin(struct h2_stream *s, struct job *j)
 		h2_stream_reset(s, H2_REFUSED_STREAM);
 		return;
 	}
+	struct backend_conn *c = h2_conn_user(h2_stream_conn(s));
+	CHECK(c->n_delivered < 1024);
+	c->delivered[c->n_delivered++] = j->id;
 	seen(j)->n_delivered++;
-	j->is_delivered = true;
 	if (b->mute || (j->fail_times && fail_as_asked(s, j)))
 		return;
 	done(j);
@@ -353,13 +356,10 @@ static void on_closed(
 	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
 {
 	struct job *j = h2_stream_user(s);
-	struct backend_conn *c = h2_conn_user(h2);
 	if (!j)
 		return;
 	seen(j)->end_code = code;
 	seen(j)->ended_by_peer = by_peer;
-	if (j->is_delivered && !j->is_over && c->gone)
-		seen(j)->n_excused++;
 	free(j);
 }
 
@@ -374,6 +374,13 @@ static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
 static const struct h2_events events = {
 	on_message, on_data, on_sent, on_closed, on_settings, on_goaway};
 
+// Its end may have come before the answers.
+static void excuse(struct backend_conn *c)
+{
+	while (c->n_delivered)
+		c->backend->seen[c->delivered[--c->n_delivered]].n_excused++;
+}
+
 static void forget(struct backend_conn *c)
 {
 	struct backend_conn **at = &c->backend->conns;
@@ -381,7 +388,7 @@ static void forget(struct backend_conn *c)
 		at = &(*at)->next;
 	*at = c->next;
 	c->backend->n_conns--;
-	c->gone = true;
+	excuse(c);
 	if (c->h2)
 		h2_conn_free(c->h2, H2_INTERNAL_ERROR);
 	free(c);
@@ -404,7 +411,7 @@ static void tcp_on_eof(struct tcp_conn *tcp, void *user)
 	struct backend_conn *c = user;
 	struct h2_conn *h2 = c->h2;
 	c->h2 = NULL;
-	c->gone = true;
+	excuse(c);
 	if (h2)
 		h2_conn_free(h2, H2_INTERNAL_ERROR);
 	tcp_conn_shutdown(tcp);

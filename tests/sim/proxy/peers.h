@@ -31,16 +31,17 @@ enum kind {
 };
 
 // A request may ask for its first attempts to fail: the field x-fail is "<attempts> <how> <code>",
-// and after it perhaps a grpc-retry-pushback-ms, for attempt n alone with "@n". How: `status`
-// (Trailers-Only with this gRPC status), `http` (HEADERS alone with this HTTP status), `reset` (RST_STREAM with this code),
-// `late` (like status, but after the request's last byte), `lose` (the connection breaks).
+// and after it perhaps a grpc-retry-pushback-ms, of attempt n alone with "@n". How: `status`
+// (Trailers-Only with this gRPC status), `http` (HEADERS alone with this HTTP status), `reset`
+// (RST_STREAM with this code), `late` (like status, but after the request's last byte), `lose` (the
+// connection breaks).
 
 // What backends saw of one request, in all attempts that came to them.
 #define MAX_SEEN 8
 struct seen {
 	uint32_t n; // refused ones too
 	uint32_t n_delivered; // that an application saw
-	uint32_t n_excused; // deliveries that ended with status 14 or a lost connection
+	uint32_t n_excused; // deliveries answered with status 14, or on a lost connection
 	uint32_t n_failed; // as x-fail asked
 	struct {
 		uint64_t at_ns;

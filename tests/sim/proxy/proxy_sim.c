@@ -2,6 +2,7 @@
 // Random lives of a proxy between simulated clients and backends. Prints each seed; argv[1] sets
 // the first, argv[2] how many. The same ones every time unless told otherwise: a run that fails by
 // itself helps nobody.
+#include "dataplane/proxy/grpc_timeout.h"
 #include "lb/base/check.h"
 #include "lb/link.h"
 #include "tests/sim/proxy/world.h"
@@ -30,10 +31,34 @@ static int grpc_of_reset(uint32_t code)
 	}
 }
 
+// Routes that retry status 14, up to two times.
+static const struct lb_route_policy retries = {
+	.retry = {.statuses = 1u << 14, .max_attempts = 3, .base_ns = 5 * MS, .max_ns = 20 * MS}};
+
+static bool retried(const struct ask *a)
+{
+	return strcmp(a->route, "one") == 0;
+}
+
+static void set_policies(struct world *w)
+{
+	control_set_policy(&w->control, ROUTE_ONE, &retries);
+	control_set_policy(&w->control, ROUTE_PINNED, &retries);
+}
+
 static bool complete(const struct ask *a, int http, int grpc, uint32_t received)
 {
 	return a->closed && a->got_end && !a->broken && a->http_status == http &&
 	       a->grpc_status == grpc && a->received == received;
+}
+
+// RT-06, RT-11: again only after an end that the route's policy lists.
+static bool done_as_often_as_may_be(const struct world *w, const struct ask *a)
+{
+	const struct seen *s = &w->seen[a->id];
+	uint32_t excused = retried(a) ? s->n_excused : 0;
+	return s->n_delivered <= 1 + excused && s->n_delivered <= retries.retry.max_attempts &&
+	       w->n_done[a->id] <= s->n_delivered;
 }
 
 // What a healthy world owes this request.
@@ -48,9 +73,9 @@ static bool as_owed(const struct world *w, const struct ask *a)
 		return complete(a, 200, 14, 0);
 	switch (a->kind) {
 	case KIND_ECHO:
-		return complete(a, 200, 0, a->size) && w->n_done[a->id] == 1;
+		return complete(a, 200, 0, a->size) && done_as_often_as_may_be(w, a);
 	case KIND_REFUSE_ONCE:
-		return complete(a, 200, 0, a->size) && w->n_done[a->id] == 1 &&
+		return complete(a, 200, 0, a->size) && done_as_often_as_may_be(w, a) &&
 		       w->n_refused[a->id] == 1;
 	case KIND_DOWNLOAD:
 		return complete(a, 200, 0, a->size);
@@ -68,7 +93,7 @@ static bool as_owed(const struct world *w, const struct ask *a)
 		return a->closed && !a->got_end && a->http_status == 200 && a->by_peer &&
 		       a->code == (a->size == H2_CANCEL ? H2_CANCEL : H2_INTERNAL_ERROR);
 	case KIND_REFUSE:
-		return complete(a, 200, 14, 0) && w->n_refused[a->id] == 2;
+		return complete(a, 200, 14, 0) && w->n_refused[a->id] == (retried(a) ? 4 : 2);
 	case KIND_BAD_LENGTH:
 		return complete(a, 200, 13, 0);
 	case KIND_HANG:
@@ -98,7 +123,20 @@ static uint32_t any_size(struct world *w)
 	return sizes[rand_below(world_rand(w), 7)];
 }
 
-static struct ask *any_ask(struct world *w)
+// Deadlines and failures: in a calm world those that change nothing of the outcome.
+static void spoil(struct world *w, struct ask *a, bool rough)
+{
+	static const char *const timeouts[] = {"10m", "50000u", "300m", "2S", "1M"};
+	static const char *const failures[] = {"1 status 14", "2 status 14", "1 late 14",
+		"1 lose 0", "1 status 13", "1 reset 8", "3 status 14 20", "1 status 14 -1"};
+	if (world_chance(w, 30))
+		a->timeout = rough ? timeouts[rand_below(world_rand(w), 5)] : "10M";
+	if (!world_chance(w, 20) || (!rough && (!retried(a) || a->size > 20000)))
+		return;
+	a->fail = failures[rand_below(world_rand(w), rough ? 8 : 3)];
+}
+
+static struct ask *any_ask(struct world *w, bool rough)
 {
 	static const uint32_t codes[] = {0, 1, 2, 8, 11, 12};
 	static const char *const routes[] = {
@@ -123,17 +161,19 @@ static struct ask *any_ask(struct world *w)
 		a->request_trailers = world_chance(w, 20);
 	if (kind == KIND_DOWNLOAD && size > 1000 && world_chance(w, 20))
 		a->cancel_after = size / 2;
+	if (kind == KIND_ECHO || kind == KIND_DOWNLOAD)
+		spoil(w, a, rough);
 	return a;
 }
 
 // Begins asks where there is room, `n` at most.
-static void begin_some(struct world *w, uint32_t n)
+static void begin_some(struct world *w, uint32_t n, bool rough)
 {
 	while (n-- && w->n_asks < MAX_ASKS) {
 		struct client *c = &w->clients[rand_below(world_rand(w), w->conf.n_clients)];
 		if (!client_has_room(c))
 			continue;
-		struct ask *a = any_ask(w);
+		struct ask *a = any_ask(w, rough);
 		// A pinned authority has one cluster for all paths.
 		if (c->frontend == 1)
 			a->route = "one";
@@ -156,13 +196,14 @@ static void calm(uint64_t seed)
 	struct world *w = world_new(&conf);
 	w->wire.loss = (double)rand_below(world_rand(w), 3) * 0.01;
 	w->conf.n_workers = w->control.n_workers = 1 + seed % 2;
+	set_policies(w);
 	open_clients(w);
-	begin_some(w, 100);
+	begin_some(w, 100, false);
 	world_run(w, 50 * MS);
 	control_set_endpoints(&w->control, 0, HOST_BACKENDS, 0x3);
 	control_set_endpoints(&w->control, 1, HOST_BACKENDS, 0xe);
 	for (int i = 0; i < 40; i++) {
-		begin_some(w, (uint32_t)rand_below(world_rand(w), 12));
+		begin_some(w, (uint32_t)rand_below(world_rand(w), 12), false);
 		world_run(w, rand_below(world_rand(w), 30 * MS));
 		if (i % 10 == 9) // new snapshots change nothing that is asked for
 			control_set_endpoints(
@@ -175,6 +216,14 @@ static void calm(uint64_t seed)
 
 // Connections and backends come and go. Nothing hangs, nothing that claims to be complete is not,
 // nothing is done twice.
+static bool too_late(const struct ask *a)
+{
+	uint64_t ns;
+	if (!a->begun || !a->timeout || !proxy_grpc_timeout_parse(str_from(a->timeout), &ns))
+		return false;
+	return a->closed_ns - a->begun_ns > ns + 10 * SECOND; // the wire loses much
+}
+
 static void chaos(uint64_t seed)
 {
 	struct world_conf conf = world_conf_default(seed);
@@ -188,10 +237,11 @@ static void chaos(uint64_t seed)
 		conf.max_requests = 40;
 	struct world *w = world_new(&conf);
 	w->wire.loss = (double)rand_below(world_rand(w), 4) * 0.01;
+	set_policies(w);
 	open_clients(w);
 	uint32_t masks[2] = {0x3, 0xe};
 	for (int i = 0; i < 60; i++) {
-		begin_some(w, (uint32_t)rand_below(world_rand(w), 12));
+		begin_some(w, (uint32_t)rand_below(world_rand(w), 12), true);
 		world_run(w, rand_below(world_rand(w), 40 * MS));
 		struct backend *b = &w->backends[rand_below(world_rand(w), conf.n_backends)];
 		uint32_t c = (uint32_t)rand_below(world_rand(w), conf.n_clients);
@@ -236,7 +286,7 @@ static void chaos(uint64_t seed)
 	world_finish(w, 60 * SECOND);
 	for (uint32_t i = 0; i < w->n_asks; i++) {
 		const struct ask *a = &w->asks[i];
-		bool bad = a->broken || w->n_done[a->id] > 1;
+		bool bad = a->broken || !done_as_often_as_may_be(w, a) || too_late(a);
 		if (a->got_end && a->grpc_status == 0)
 			bad = bad || !as_owed(w, a);
 		if (bad)
