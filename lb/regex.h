@@ -32,6 +32,7 @@ struct lb_regex_set *lb_regex_set_new(
 	const struct str *patterns, uint32_t n, struct lb_err *reterr);
 struct lb_regex_set *lb_regex_set_get(struct lb_regex_set *);
 void lb_regex_set_put(struct lb_regex_set *); // NULL is fine
+bool lb_regex_set_is_shared(const struct lb_regex_set *); // more than one holds it
 // What every subject that any of the patterns matches starts with; "" = nothing in common.
 struct str lb_regex_set_prefix(const struct lb_regex_set *);
 size_t lb_regex_set_size(const struct lb_regex_set *); // bytes

@@ -191,6 +191,11 @@ void lb_regex_set_put(struct lb_regex_set *s)
 		set_free(s);
 }
 
+bool lb_regex_set_is_shared(const struct lb_regex_set *s)
+{
+	return s->n_refs > 1;
+}
+
 struct str lb_regex_set_prefix(const struct lb_regex_set *s)
 {
 	return (struct str){s->prefix, s->prefix_len};
