@@ -19,11 +19,15 @@ struct pattern {
 	struct str text; // without the star
 };
 
+struct tree {
+	struct lb_radix *radix;
+	uint32_t *vhosts; // of its keys
+};
+
 struct lb_domains {
 	struct lb_strmap *exact_short; // folded
-	struct lb_radix *exact_long;
-	struct lb_radix *suffix;
-	struct lb_radix *prefix;
+	uint32_t *exact_vhosts; // of its keys
+	struct tree exact_long, suffix, prefix;
 	int any; // -1 = none
 };
 
@@ -95,11 +99,25 @@ int lb_vhost_choose(const struct lb_vhost_conf *vhosts, uint32_t n_vhosts, struc
 
 // The patterns of all virtual hosts, sorted into their classes.
 struct sorted {
-	struct lb_radix_entry *entries[N_CLASSES];
+	struct str *texts[N_CLASSES];
+	uint32_t *vhosts[N_CLASSES];
 	uint32_t n[N_CLASSES];
 };
 
-// False = bad domain. Counts only, when there are no entries yet.
+static bool add_pattern(struct sorted *s, struct str domain, uint32_t vhost)
+{
+	struct pattern p;
+	if (!pattern_parse(domain, &p))
+		return false;
+	uint32_t i = s->n[p.class]++;
+	if (s->texts[p.class]) {
+		s->texts[p.class][i] = p.text;
+		s->vhosts[p.class][i] = vhost;
+	}
+	return true;
+}
+
+// False = bad domain. Counts only, when there are no arrays yet.
 static bool sort_patterns(struct sorted *s, const struct lb_vhost_conf *vhosts, uint32_t n_vhosts,
 	struct lb_err *reterr)
 {
@@ -112,19 +130,13 @@ static bool sort_patterns(struct sorted *s, const struct lb_vhost_conf *vhosts, 
 			return false;
 		}
 		for (uint32_t j = 0; j < v->n_domains; j++) {
-			struct pattern p;
-			if (!pattern_parse(v->domains[j], &p)) {
-				(void)lb_err_set(reterr,
-					"virtual_hosts[%u].domains[%u]: \"%.*s\" is not a domain "
-					"pattern",
-					i, j, (int)v->domains[j].len,
-					v->domains[j].p ? v->domains[j].p : "");
-				return false;
-			}
-			if (s->entries[p.class])
-				s->entries[p.class][s->n[p.class]] =
-					(struct lb_radix_entry){p.text, i};
-			s->n[p.class]++;
+			struct str d = v->domains[j];
+			if (add_pattern(s, d, i))
+				continue;
+			(void)lb_err_set(reterr,
+				"virtual_hosts[%u].domains[%u]: \"%.*s\" is not a domain pattern",
+				i, j, (int)d.len, d.p ? d.p : "");
+			return false;
 		}
 	}
 	return true;
@@ -161,50 +173,62 @@ static void fold_into(char *to, struct str s)
 	fold8_at(to + s.len - 8, s.p + s.len - 8); // the rest; what overlaps is the same twice
 }
 
-// Folded copies of the short exact names make the hash; the long ones are moved to the front of
-// entries and their number returned in *ret_n_long.
-static struct lb_strmap *short_names(
-	struct lb_radix_entry *entries, uint32_t n, uint32_t *ret_n_long)
+// Those too long for the hash are moved to the front of their class, and their number returned in
+// *ret_n_long. False = no memory.
+static bool build_exact(struct lb_domains *x, struct sorted *s, uint32_t *ret_n_long)
 {
-	size_t n_bytes = 1;
-	for (uint32_t i = 0; i < n; i++)
-		n_bytes += entries[i].key.len;
-	struct lb_strmap_entry *names = malloc(((size_t)n + 1) * sizeof(names[0]));
-	char *bytes = malloc(n_bytes);
-	struct lb_strmap *map = NULL;
-	if (names && bytes) {
-		uint32_t n_short = 0, n_long = 0;
-		char *p = bytes;
-		for (uint32_t i = 0; i < n; i++) {
-			struct str key = entries[i].key;
-			if (key.len > SHORT_NAME_MAX) {
-				entries[n_long++] = entries[i];
-				continue;
-			}
-			fold_into(p, key);
-			names[n_short++] = (struct lb_strmap_entry){{p, key.len}, entries[i].value};
-			p += key.len;
+	struct str *texts = s->texts[EXACT];
+	uint32_t *vhosts = s->vhosts[EXACT], n_long = 0;
+	x->exact_short = lb_strmap_new(s->n[EXACT]);
+	x->exact_vhosts = malloc(((size_t)s->n[EXACT] + 1) * sizeof(x->exact_vhosts[0]));
+	if (!x->exact_short || !x->exact_vhosts)
+		return false;
+	for (uint32_t i = 0; i < s->n[EXACT]; i++) {
+		if (texts[i].len > SHORT_NAME_MAX) {
+			texts[n_long] = texts[i];
+			vhosts[n_long++] = vhosts[i];
+			continue;
 		}
-		map = lb_strmap_new(names, n_short);
-		*ret_n_long = n_long;
+		char folded[SHORT_NAME_MAX];
+		fold_into(folded, texts[i]);
+		uint32_t n = lb_strmap_count(x->exact_short);
+		uint32_t k = lb_strmap_add(x->exact_short, (struct str){folded, texts[i].len});
+		if (k == LB_STRMAP_NONE)
+			return false;
+		if (k == n) // of equal names the earlier host's stays (VH-08)
+			x->exact_vhosts[k] = vhosts[i];
 	}
-	free(names);
-	free(bytes);
-	return map;
+	*ret_n_long = n_long;
+	return lb_strmap_seal(x->exact_short);
+}
+
+static bool build_tree(
+	struct tree *t, const struct str *texts, const uint32_t *vhosts, uint32_t n, int flags)
+{
+	uint32_t *numbers = malloc(((size_t)n + 1) * sizeof(*numbers));
+	uint32_t *up = malloc(((size_t)n + 1) * sizeof(*up)); // the longest match is the answer
+	t->vhosts = malloc(((size_t)n + 1) * sizeof(t->vhosts[0]));
+	bool ok = numbers && up && t->vhosts;
+	if (ok)
+		t->radix = lb_radix_new(texts, n, flags, numbers, up);
+	for (uint32_t i = n; t->radix && i-- > 0;) // the earlier host's stays (VH-08)
+		t->vhosts[numbers[i]] = vhosts[i];
+	free(numbers);
+	free(up);
+	return t->radix != NULL;
 }
 
 static bool build(struct lb_domains *x, struct sorted *s)
 {
 	uint32_t n_long = 0;
-	x->exact_short = short_names(s->entries[EXACT], s->n[EXACT], &n_long);
-	if (!x->exact_short)
-		return false;
-	x->exact_long = lb_radix_new(s->entries[EXACT], n_long, LB_RADIX_FOLD);
-	x->suffix =
-		lb_radix_new(s->entries[SUFFIX], s->n[SUFFIX], LB_RADIX_FOLD | LB_RADIX_BACKWARDS);
-	x->prefix = lb_radix_new(s->entries[PREFIX], s->n[PREFIX], LB_RADIX_FOLD);
-	x->any = s->n[ANY] ? (int)s->entries[ANY][0].value : -1;
-	return x->exact_long && x->suffix && x->prefix;
+	x->any = s->n[ANY] ? (int)s->vhosts[ANY][0] : -1;
+	return build_exact(x, s, &n_long) &&
+	       build_tree(
+		       &x->exact_long, s->texts[EXACT], s->vhosts[EXACT], n_long, LB_RADIX_FOLD) &&
+	       build_tree(&x->suffix, s->texts[SUFFIX], s->vhosts[SUFFIX], s->n[SUFFIX],
+		       LB_RADIX_FOLD | LB_RADIX_BACKWARDS) &&
+	       build_tree(&x->prefix, s->texts[PREFIX], s->vhosts[PREFIX], s->n[PREFIX],
+		       LB_RADIX_FOLD);
 }
 
 struct lb_domains *lb_domains_new(
@@ -216,12 +240,15 @@ struct lb_domains *lb_domains_new(
 	struct lb_domains *x = calloc(1, sizeof(*x));
 	bool ok = x != NULL;
 	for (int c = 0; c < N_CLASSES; c++) {
-		s.entries[c] = malloc(((size_t)s.n[c] + 1) * sizeof(s.entries[c][0]));
-		ok = ok && s.entries[c];
+		s.texts[c] = malloc(((size_t)s.n[c] + 1) * sizeof(s.texts[c][0]));
+		s.vhosts[c] = malloc(((size_t)s.n[c] + 1) * sizeof(s.vhosts[c][0]));
+		ok = ok && s.texts[c] && s.vhosts[c];
 	}
 	ok = ok && sort_patterns(&s, vhosts, n_vhosts, reterr) && build(x, &s);
-	for (int c = 0; c < N_CLASSES; c++)
-		free(s.entries[c]);
+	for (int c = 0; c < N_CLASSES; c++) {
+		free(s.texts[c]);
+		free(s.vhosts[c]);
+	}
 	if (ok)
 		return x;
 	lb_domains_free(x);
@@ -229,42 +256,61 @@ struct lb_domains *lb_domains_new(
 	return NULL;
 }
 
+static void tree_fini(struct tree *t)
+{
+	lb_radix_free(t->radix);
+	free(t->vhosts);
+}
+
 void lb_domains_free(struct lb_domains *x)
 {
 	if (!x)
 		return;
 	lb_strmap_free(x->exact_short);
-	lb_radix_free(x->exact_long);
-	lb_radix_free(x->suffix);
-	lb_radix_free(x->prefix);
+	free(x->exact_vhosts);
+	tree_fini(&x->exact_long);
+	tree_fini(&x->suffix);
+	tree_fini(&x->prefix);
 	free(x);
 }
 
-static uint32_t find_exact(const struct lb_domains *x, struct str authority)
+static int vhost_of(const struct tree *t, uint32_t key)
+{
+	return key == LB_RADIX_NONE ? -1 : (int)t->vhosts[key];
+}
+
+static int find_exact(const struct lb_domains *x, struct str authority)
 {
 	if (authority.len > SHORT_NAME_MAX)
-		return lb_radix_find(x->exact_long, authority).whole;
-	if (lb_strmap_is_empty(x->exact_short))
-		return LB_STRMAP_NONE;
+		return vhost_of(
+			&x->exact_long, lb_radix_find(x->exact_long.radix, authority).whole);
+	if (lb_strmap_count(x->exact_short) == 0)
+		return -1;
 	char folded[SHORT_NAME_MAX];
 	fold_into(folded, authority);
-	return lb_strmap_find(x->exact_short, (struct str){folded, authority.len});
+	uint32_t k = lb_strmap_find(x->exact_short, (struct str){folded, authority.len});
+	return k == LB_STRMAP_NONE ? -1 : (int)x->exact_vhosts[k];
 }
 
 int lb_domains_find(const struct lb_domains *x, struct str authority)
 {
 	if (authority.len == 0)
 		return x->any;
-	uint32_t found = find_exact(x, authority);
-	if (found != LB_STRMAP_NONE)
-		return (int)found;
+	int found = find_exact(x, authority);
 	// The character that the star must cover is cut off before (VH-04).
-	size_t rest = authority.len - 1;
-	found = lb_radix_find(x->suffix, (struct str){authority.p + 1, rest}).longest;
-	if (found != LB_RADIX_NONE)
-		return (int)found;
-	found = lb_radix_find(x->prefix, (struct str){authority.p, rest}).longest;
-	if (found != LB_RADIX_NONE)
-		return (int)found;
-	return x->any;
+	struct str tail = {authority.p + 1, authority.len - 1};
+	struct str head = {authority.p, authority.len - 1};
+	if (found < 0)
+		found = vhost_of(&x->suffix, lb_radix_find(x->suffix.radix, tail).longest);
+	if (found < 0)
+		found = vhost_of(&x->prefix, lb_radix_find(x->prefix.radix, head).longest);
+	return found < 0 ? x->any : found;
+}
+
+struct str lb_authority_without_port(struct str authority)
+{
+	for (size_t i = authority.len; i-- > 0 && authority.p[i] != ']';)
+		if (authority.p[i] == ':')
+			return (struct str){authority.p, i};
+	return authority;
 }

@@ -21,3 +21,6 @@ struct lb_domains *lb_domains_new(
 void lb_domains_free(struct lb_domains *); // NULL is fine
 // Index in the conf, -1 = none (VH-10).
 int lb_domains_find(const struct lb_domains *, struct str authority);
+// Without what follows the last colon that is not inside brackets: what a table that ignores ports
+// looks up (VH-06).
+struct str lb_authority_without_port(struct str authority);

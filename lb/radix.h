@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Immutable compressed radix tree over byte strings: one walk along a text finds every key that the
-// text starts with. For prefix routes and, read backwards, for suffix domains.
+// Immutable compressed radix tree over byte strings: one walk along a text finds the longest key
+// that the text starts with; the shorter ones follow from it, key by key. For prefix routes and,
+// read backwards, for suffix domains.
 // Thread: new/free on ctrl; find anywhere. Pure.
 #pragma once
 
@@ -16,18 +17,19 @@ enum lb_radix_flags {
 };
 
 struct lb_radix;
-struct lb_radix_entry {
-	struct str key; // borrowed for the call
-	uint32_t value; // < LB_RADIX_NONE; the smallest of equal keys stays
-};
-// LB_RADIX_NONE where there is none.
+// Numbers of keys; LB_RADIX_NONE where there is none.
 struct lb_radix_hit {
-	uint32_t smallest; // of the values of all keys that the text starts with
-	uint32_t longest; // value of the longest of those keys
-	uint32_t whole; // value of the key that is the text
+	uint32_t longest; // of the keys that the text starts with
+	uint32_t whole; // the key that is the text
 };
 
-// NULL = no memory.
-struct lb_radix *lb_radix_new(const struct lb_radix_entry *, uint32_t n, int flags);
+// Distinct keys are numbered from 0 in byte order, so that a key comes after those it starts with.
+// ret_numbers[i] is the number of keys[i], ret_up[number] the longest other key that key `number`
+// starts with, LB_RADIX_NONE = none; each has room for n. Keys are borrowed for the call. NULL = no
+// memory.
+struct lb_radix *lb_radix_new(
+	const struct str *keys, uint32_t n, int flags, uint32_t *ret_numbers, uint32_t *ret_up);
 void lb_radix_free(struct lb_radix *); // NULL is fine
+uint32_t lb_radix_count(const struct lb_radix *); // of distinct keys
+size_t lb_radix_size(const struct lb_radix *); // bytes
 struct lb_radix_hit lb_radix_find(const struct lb_radix *, struct str text);

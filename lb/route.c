@@ -3,28 +3,27 @@
 
 #include "lb/base/check.h"
 #include "lb/domains.h"
-#include "lb/radix.h"
+#include "lb/lane.h"
 #include "lb/req.h"
-#include "lb/strmap.h"
 #include "lb/vhost.h"
 
 #include <stdlib.h>
 
-_Static_assert(LB_STRMAP_NONE == UINT32_MAX && LB_RADIX_NONE == UINT32_MAX,
-	"an absent route is larger than every route number");
-
 struct lb_route_table {
 	uint32_t n_refs; // ctrl only
 	uint32_t n_vhosts;
-	uint32_t n_workers;
+	uint32_t n_threads; // the last one is ctrl
 	bool ignore_port, grpc_sees_all;
 	struct lb_domains *domains; // owned
+	struct lb_lane **lanes; // owned; one a thread
+	struct lb_regex_scratches *regex; // counted; NULL without regexes
 	struct lb_vhost *vhosts[]; // counted
 };
 
 struct lb_route_scratch {
 	uint32_t thread;
-	size_t max_text;
+	size_t text_size;
+	char text[]; // values of repeated headers, joined
 };
 
 static const struct lb_filter_overrides no_overrides;
@@ -32,9 +31,9 @@ static const struct lb_route_policy no_policy;
 
 struct lb_route_scratch *lb_route_scratch_new(uint32_t thread, size_t max_text)
 {
-	struct lb_route_scratch *s = malloc(sizeof(*s));
+	struct lb_route_scratch *s = malloc(sizeof(*s) + max_text);
 	if (s)
-		*s = (struct lb_route_scratch){thread, max_text};
+		*s = (struct lb_route_scratch){.thread = thread, .text_size = max_text};
 	return s;
 }
 
@@ -43,28 +42,55 @@ void lb_route_scratch_free(struct lb_route_scratch *s)
 	free(s);
 }
 
+// Grows what regexes write to until it fits the virtual host's sets, too.
+static bool fit_regexes(struct lb_route_table *t, const struct lb_vhost *v, uint32_t n_workers)
+{
+	uint32_t at = 0;
+	for (const struct lb_regex_set *set; (set = lb_vhost_next_set(v, &at));) {
+		struct lb_regex_scratches *fit = lb_regex_scratches_fit(t->regex, n_workers, set);
+		if (!fit)
+			return false;
+		lb_regex_scratches_put(t->regex);
+		t->regex = fit;
+	}
+	return true;
+}
+
+static bool build(struct lb_route_table *t, const struct lb_route_table_conf *conf)
+{
+	struct lb_lane_size needs = {0};
+	for (uint32_t i = 0; i < conf->n_vhosts; i++) {
+		struct lb_vhost *v = conf->compiled[i];
+		t->vhosts[t->n_vhosts++] = lb_vhost_get(v);
+		needs = lb_lane_size_max(needs, v->needs);
+		if (!fit_regexes(t, v, conf->n_workers))
+			return false;
+	}
+	t->lanes = lb_lanes_new(t->n_threads, &needs);
+	return t->lanes;
+}
+
 struct lb_route_table *lb_route_table_new(
 	const struct lb_route_table_conf *conf, struct lb_err *reterr)
 {
 	struct lb_domains *domains = lb_domains_new(conf->vhosts, conf->n_vhosts, reterr);
 	if (!domains)
 		return NULL;
-	size_t n = conf->n_vhosts;
-	struct lb_route_table *t = malloc(sizeof(*t) + n * sizeof(t->vhosts[0]));
-	if (!t) {
+	struct lb_route_table *t =
+		malloc(sizeof(*t) + (size_t)conf->n_vhosts * sizeof(t->vhosts[0]));
+	if (t)
+		*t = (struct lb_route_table){.n_refs = 1,
+			.n_threads = conf->n_workers + 1,
+			.ignore_port = conf->ignore_port,
+			.grpc_sees_all = conf->grpc_sees_all,
+			.domains = domains};
+	else
 		lb_domains_free(domains);
-		(void)lb_err_set(reterr, "no memory");
-		return NULL;
-	}
-	*t = (struct lb_route_table){.n_refs = 1,
-		.n_vhosts = conf->n_vhosts,
-		.n_workers = conf->n_workers,
-		.ignore_port = conf->ignore_port,
-		.grpc_sees_all = conf->grpc_sees_all,
-		.domains = domains};
-	for (uint32_t i = 0; i < conf->n_vhosts; i++)
-		t->vhosts[i] = lb_vhost_get(conf->compiled[i]);
-	return t;
+	if (t && build(t, conf))
+		return t;
+	lb_route_table_put(t);
+	(void)lb_err_set(reterr, "no memory");
+	return NULL;
 }
 
 struct lb_route_table *lb_route_table_get(struct lb_route_table *t)
@@ -83,6 +109,8 @@ void lb_route_table_put(struct lb_route_table *t)
 	for (uint32_t i = 0; i < t->n_vhosts; i++)
 		lb_vhost_put(t->vhosts[i]);
 	lb_domains_free(t->domains);
+	lb_regex_scratches_put(t->regex);
+	free(t->lanes);
 	free(t);
 }
 
@@ -90,43 +118,6 @@ struct lb_vhost *lb_route_table_vhost(const struct lb_route_table *t, uint32_t i
 {
 	CHECK(index < t->n_vhosts);
 	return t->vhosts[index];
-}
-
-// Without the port, when it is one: digits after the last colon, which is not inside brackets
-// (VH-06).
-static struct str without_port(struct str authority)
-{
-	size_t i = authority.len;
-	while (i > 0 && authority.p[i - 1] >= '0' && authority.p[i - 1] <= '9')
-		i--;
-	if (i > 0 && i < authority.len && authority.p[i - 1] == ':')
-		authority.len = i - 1;
-	return authority;
-}
-
-// The query and the fragment take no part in matching (A28-P06).
-static struct str cut(struct str path)
-{
-	const char *end = path.len ? memchr(path.p, '?', path.len) : NULL;
-	if (end)
-		path.len = (size_t)(end - path.p);
-	end = path.len ? memchr(path.p, '#', path.len) : NULL;
-	if (end)
-		path.len = (size_t)(end - path.p);
-	return path;
-}
-
-static uint32_t smaller(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint32_t first_route(const struct lb_vhost *v, struct str path)
-{
-	uint32_t i = lb_strmap_find(v->exact, path);
-	i = smaller(i, lb_radix_find(v->prefix, path).smallest);
-	i = smaller(i, lb_radix_find(v->exact_fold, path).whole);
-	return smaller(i, lb_radix_find(v->prefix_fold, path).smallest);
 }
 
 static void choose_draw(struct lb_route_result *r, const struct lb_draw *d)
@@ -142,24 +133,33 @@ struct lb_route_result lb_route_find(
 		.policy = &no_policy,
 		.cluster_overrides = &no_overrides,
 		.vhost_overrides = &no_overrides};
-	struct str authority = t->ignore_port ? without_port(req->authority) : req->authority;
+	struct str authority = req->authority;
+	if (t->ignore_port)
+		authority = lb_authority_without_port(authority);
 	int vhost = lb_domains_find(t->domains, authority);
 	if (vhost < 0)
 		return result;
 	const struct lb_vhost *v = t->vhosts[vhost];
 	result.vhost_index = (uint32_t)vhost;
+	result.vhost_overrides = &v->overrides;
 	result.kind = LB_ROUTE_NONE;
 	if (req->path.len == 0) // CONNECT (A28-P09)
 		return result;
-	uint32_t i = first_route(v, cut(req->path));
-	if (i >= v->n_routes)
+	struct lb_route_scratch *scratch = ctx->scratch;
+	DCHECK(scratch->thread < t->n_threads);
+	uint32_t i =
+		lb_vhost_search(v, &(struct lb_vhost_query){.req = req,
+					   .ctx = ctx,
+					   .lane = t->lanes[scratch->thread],
+					   .regex = t->regex,
+					   .hides_transport = req->is_grpc && !t->grpc_sees_all,
+					   .text = {scratch->text, scratch->text_size},
+					   .thread = scratch->thread});
+	if (i == LB_VHOST_NONE)
 		return result;
-	if (ctx->trace)
-		ctx->trace(ctx->trace_ctx, &(struct lb_route_step){.route_index = i});
 	const struct lb_action *action = &v->actions.list[v->routes[i].action];
 	result.route_index = i;
 	result.policy = action->policy;
-	result.vhost_overrides = &v->overrides;
 	result.kind = LB_ROUTE_UNSUPPORTED;
 	if (action->kind == LB_ACTION_UNSUPPORTED)
 		return result;

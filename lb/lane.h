@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lookups in one route table write to, a lane for each thread: as large as the table's largest
+// virtual host needs, so that a lookup allocates nothing and has no limit of its own.
+// Thread: made on ctrl; a lane is its thread's.
+#pragma once
+
+#include "lb/base/str.h"
+
+#include <stdint.h>
+
+struct lb_header_value {
+	struct str text;
+	uint32_t n; // fields of this name; 0 = absent
+	uint32_t n_joined; // of them, so far
+	size_t joined_len; // of all of them in one
+};
+
+struct lb_header_hits { // of one regex set on one header
+	uint64_t generation; // of the lookup that asked
+	uint64_t bits;
+};
+
+struct lb_lane_size {
+	uint32_t n_candidates, n_values, n_hits;
+};
+
+struct lb_lane {
+	uint64_t generation; // lookups so far
+	uint64_t *candidates; // a heap
+	struct lb_header_value *values;
+	struct lb_header_hits *hits;
+};
+
+struct lb_lane_size lb_lane_size_max(struct lb_lane_size, struct lb_lane_size);
+// n lanes that share no cache line. free() frees them all. NULL = no memory.
+struct lb_lane **lb_lanes_new(uint32_t n, const struct lb_lane_size *);
