@@ -114,7 +114,66 @@ static void cut_and_changed_bytes_do_no_harm(void **state)
 	assert_in_range(n_accepted, 1000, 19999);
 }
 
+static void fields_come_one_by_one_as_they_stand_in_the_bytes(void **state)
+{
+	static const uint8_t bytes[] = {0x08, 0x96, 0x01, // 1: varint
+		0x12, 2, 'a', 'b', // 2: text
+		0xfd, 0x3e, 1, 2, 3, 4, // 1007: four bytes
+		0x1a, 0, // 3: empty
+		0x21, 1, 2, 3, 4, 5, 6, 7, 8}; // 4: eight bytes
+	static const struct {
+		uint32_t number;
+		unsigned type;
+		size_t at, len;
+	} wanted[] = {{1, 0, 1, 2}, {2, 2, 5, 2}, {1007, 5, 9, 4}, {3, 2, 15, 0}, {4, 1, 16, 8}};
+	const uint8_t *p = bytes, *end = bytes + sizeof(bytes);
+	struct proto_field f;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		assert_true(proto_field_next(&p, end, &f));
+		assert_int_equal(f.number, wanted[i].number);
+		assert_int_equal(f.type, wanted[i].type);
+		assert_ptr_equal(f.bytes, bytes + wanted[i].at);
+		assert_int_equal(f.len, wanted[i].len);
+	}
+	assert_ptr_equal(p, end);
+	assert_false(proto_field_next(&p, end, &f));
+	// One byte less, and each last field is none.
+	for (size_t len = 1; len < sizeof(bytes); len++) {
+		p = bytes;
+		while (proto_field_next(&p, bytes + len, &f))
+			assert_true(f.bytes + f.len <= bytes + len);
+		assert_true(p <= bytes + len);
+	}
+	static const uint8_t groups[] = {0x0b};
+	p = groups;
+	assert_false(proto_field_next(&p, groups + 1, &f));
+}
+
+static void what_is_no_text_is_named_with_its_path(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+		const char *text;
+	} rows[] = {
+		{"\x0a\x02"
+		 "a",
+			4, "id: holds a NUL"},
+		{"\x0a\x02\xc3\x28", 4, "id: not UTF-8 text"},
+		{"\x22\x03\x12\x01\xff", 5, "locality: zone: not UTF-8 text"},
+		{"\x52\x01x\x52\x01y\x52\x01\xff", 9, "client_features[2]: not UTF-8 text"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lb_err err = {""};
+		assert_null(proto_unpack(&envoy__config__core__v3__node__descriptor,
+			(const uint8_t *)rows[i].bytes, rows[i].len, &err));
+		assert_string_equal(err.text, rows[i].text);
+	}
+}
+
 RUN_SUITE("proto/wire", cmocka_unit_test(nesting_is_bounded),
 	cmocka_unit_test(empty_bytes_are_an_empty_message),
 	cmocka_unit_test(later_values_win_and_unknown_fields_are_kept),
-	cmocka_unit_test(cut_and_changed_bytes_do_no_harm))
+	cmocka_unit_test(cut_and_changed_bytes_do_no_harm),
+	cmocka_unit_test(fields_come_one_by_one_as_they_stand_in_the_bytes),
+	cmocka_unit_test(what_is_no_text_is_named_with_its_path))

@@ -121,6 +121,29 @@ static void cluster_names_its_endpoints_and_limits(void **state)
 	xds_res_put(r);
 }
 
+// SA-12.
+static void sessions_hold_endpoints_of_the_statuses_that_count(void **state)
+{
+#define STATUSES(list) "'commonLbConfig':{'overrideHostStatus':{'statuses':[" list "]}}"
+	static const struct {
+		const char *json;
+		uint32_t mask;
+	} rows[] = {
+		{"{'name':'c'," EDS "}}", 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY},
+		{"{'name':'c'," EDS "},'commonLbConfig':{}}",
+			1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY},
+		{"{'name':'c'," EDS "}," STATUSES("") "}", 0},
+		{"{'name':'c'," EDS "}," STATUSES("'DRAINING','HEALTHY','DRAINING'") "}",
+			1u << RES_HEALTH_DRAINING | 1u << RES_HEALTH_HEALTHY},
+		{"{'name':'c'," EDS "}," STATUSES("'UNHEALTHY','TIMEOUT','DEGRADED',77") "}", 0},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct xds_res *r = res_decode(&res_type_cluster, rows[i].json);
+		assert_int_equal(res_cluster_from(r)->session_health, rows[i].mask);
+		xds_res_put(r);
+	}
+}
+
 static void endpoints_are_grouped_by_priority(void **state)
 {
 	struct xds_res *r = res_decode(&res_type_endpoints,
@@ -265,6 +288,7 @@ static void damaged_bytes_never_crash_a_decoder(void **state)
 RUN_SUITE("res/content", cmocka_unit_test(routes_keep_their_order_and_ignored_ones_are_gone),
 	cmocka_unit_test(listener_holds_the_route_name_or_the_routes),
 	cmocka_unit_test(cluster_names_its_endpoints_and_limits),
+	cmocka_unit_test(sessions_hold_endpoints_of_the_statuses_that_count),
 	cmocka_unit_test(endpoints_are_grouped_by_priority),
 	cmocka_unit_test(resources_are_equal_by_bytes),
 	cmocka_unit_test(names_must_be_utf8_without_nul),
