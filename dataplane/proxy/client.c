@@ -85,6 +85,7 @@ static void leave(struct proxy_client *c)
 	unlink_client(c);
 	twheel_cancel(c->conn.proxy->wheel, &c->window_timer);
 	twheel_cancel(c->conn.proxy->wheel, &c->block_timer);
+	twheel_cancel(c->conn.proxy->wheel, &c->leave_timer);
 }
 
 static void over(struct proxy_client *c, enum h2_error code)
@@ -250,7 +251,9 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 		proxy_count(p, PROXY_CLIENTS_REFUSED);
 		return NULL;
 	}
-	*c = (struct proxy_client){.frontend = (uint8_t)l->frontend, .random = rand_u64(&p->rand)};
+	*c = (struct proxy_client){.frontend = (uint8_t)l->frontend,
+		.generation = p->drain.generations[l->frontend],
+		.random = rand_u64(&p->rand)};
 	proxy_conn_init(&c->conn, p, PROXY_CONN_CLIENT);
 	if (!proxy_conn_start(&c->conn, tcp, H2_SERVER, &events)) {
 		proxy_count(p, PROXY_CLIENTS_REFUSED);

@@ -4,16 +4,21 @@
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/state.h"
 #include "lb/link.h"
+#include "lb/snapshot.h"
 
 // Time for requests that were on their way when the client had not heard of the drain yet.
 #define GRACE_NS UINT64_C(1000000000)
 // Clients told in one turn.
 #define PER_TURN 256
+// What the clients of a changed listener get to finish: Envoy's default (gRFC A36).
+#define LISTENER_DRAIN_NS UINT64_C(600000000000)
 
 void proxy_drain_forget(struct proxy *p, const struct proxy_client *c)
 {
 	if (p->drain.next == c)
 		p->drain.next = c->next;
+	if (p->drain.look_at == c)
+		p->drain.look_at = c->next;
 }
 
 static void enter_step(struct proxy *p, enum proxy_drain_step step)
@@ -47,15 +52,25 @@ void proxy_drain_begin(struct proxy *p, uint64_t deadline_ns)
 	twheel_arm(p->wheel, &p->drain.timer, twheel_now(p->wheel) + GRACE_NS);
 }
 
+static void say_first_goaway(struct proxy_client *c)
+{
+	h2_conn_drain_begin(c->conn.h2);
+	proxy_conn_touch(&c->conn);
+}
+
+static void say_last_goaway(struct proxy_client *c)
+{
+	h2_conn_drain_end(c->conn.h2, H2_NO_ERROR);
+	c->drained = true;
+	proxy_conn_touch(&c->conn);
+}
+
 static void tell_client(struct proxy *p, struct proxy_client *c)
 {
-	if (p->drain.step == PROXY_DRAIN_BEGUN) {
-		h2_conn_drain_begin(c->conn.h2);
-	} else {
-		h2_conn_drain_end(c->conn.h2, H2_NO_ERROR);
-		c->drained = true;
-	}
-	proxy_conn_touch(&c->conn);
+	if (p->drain.step == PROXY_DRAIN_BEGUN)
+		say_first_goaway(c);
+	else
+		say_last_goaway(c);
 }
 
 static void tell_some(struct proxy *p)
@@ -84,8 +99,64 @@ static void answer(struct proxy *p)
 		p->drain.answered = spsc_write(&p->link->events, &e);
 }
 
+static struct proxy_client *of_leave_timer(struct twheel_timer *t)
+{
+	return (void *)((uint8_t *)t - offsetof(struct proxy_client, leave_timer));
+}
+
+static void time_is_up(struct twheel_timer *t)
+{
+	struct proxy_client *c = of_leave_timer(t);
+	c->cut = true;
+	proxy_client_abort(c);
+}
+
+static void client_grace_over(struct twheel_timer *t)
+{
+	struct proxy_client *c = of_leave_timer(t);
+	say_last_goaway(c);
+	t->fire = time_is_up;
+	twheel_arm(c->conn.proxy->wheel, t, c->leave_by_ns);
+}
+
+static void send_away(struct proxy *p, struct proxy_client *c)
+{
+	uint64_t now_ns = twheel_now(p->wheel);
+	proxy_count(p, PROXY_CLIENTS_DRAINED);
+	say_first_goaway(c);
+	c->leave_by_ns = now_ns + LISTENER_DRAIN_NS;
+	c->leave_timer.fire = client_grace_over;
+	twheel_arm(p->wheel, &c->leave_timer, now_ns + GRACE_NS);
+}
+
+void proxy_drain_see_generations(struct proxy *p)
+{
+	struct proxy_drain *d = &p->drain;
+	for (uint32_t i = 0; i < p->conf.n_frontends; i++) {
+		uint64_t now = p->snapshot->frontends[i].generation;
+		if (now == d->generations[i])
+			continue;
+		d->generations[i] = now;
+		d->look_at = p->client_list; // newcomers are put in front of them
+	}
+}
+
+// Before there was a listener nothing was promised that could have changed.
+static void look_at_some(struct proxy *p)
+{
+	for (uint32_t i = 0; p->drain.look_at && i < PER_TURN; i++) {
+		struct proxy_client *c = p->drain.look_at;
+		p->drain.look_at = c->next;
+		uint64_t now = p->drain.generations[c->frontend];
+		if (c->generation && c->generation != now && !c->leave_by_ns)
+			send_away(p, c);
+		c->generation = now;
+	}
+}
+
 void proxy_drain_step(struct proxy *p)
 {
+	look_at_some(p);
 	switch (p->drain.step) {
 	case PROXY_DRAIN_NONE:
 		return;

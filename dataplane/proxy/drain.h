@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaving: no new clients, GOAWAY in two steps (routing.md HX-22), streams finish, the deadline
-// cuts the rest.
+// Leaving, in the manner of routing.md HX-22: GOAWAY in two steps, streams finish, a deadline cuts
+// the rest. Either all of the proxy leaves, and takes no new clients, or those go who came by a
+// listener that is another one now (FLT-11).
 // Thread: the owning worker.
 #pragma once
 
@@ -9,6 +10,8 @@
 struct proxy;
 
 void proxy_drain_begin(struct proxy *, uint64_t deadline_ns);
+// A new snapshot: have its listeners changed?
+void proxy_drain_see_generations(struct proxy *);
 // Once per turn.
 void proxy_drain_step(struct proxy *);
 // A client connection leaves the proxy's list.

@@ -22,6 +22,7 @@ static const char *const counter_names[PROXY_N_COUNTERS] = {
 	[PROXY_CLIENTS_REFUSED] = "clients_refused",
 	[PROXY_CLIENTS_SILENT] = "clients_silent",
 	[PROXY_CLIENTS_IN_HEADER] = "clients_in_header",
+	[PROXY_CLIENTS_DRAINED] = "clients_drained",
 	[PROXY_CLIENTS_STUCK] = "clients_stuck",
 	[PROXY_STREAMS_STUCK] = "streams_stuck",
 	[PROXY_REPLIES] = "local_replies",
@@ -165,6 +166,7 @@ void proxy_begin_turn(struct proxy *p, const struct lb_snapshot *snapshot, uint6
 		return;
 	p->version = snapshot->version;
 	proxy_queue_changed(p);
+	proxy_drain_see_generations(p);
 }
 
 void proxy_command(struct proxy *p, const struct lb_command *c)
@@ -185,7 +187,7 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 static void ask_for_a_turn(struct proxy *p)
 {
 	uint64_t at = twheel_now(p->wheel);
-	if (!p->queues.walk_head && !p->drain.next) {
+	if (!p->queues.walk_head && !p->drain.next && !p->drain.look_at) {
 		bool drained_untold = p->drain.step == PROXY_DRAIN_DONE && !p->drain.answered;
 		if (!p->tell_head && !drained_untold)
 			return;

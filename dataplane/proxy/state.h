@@ -17,6 +17,7 @@ enum proxy_counter {
 	PROXY_CLIENTS_REFUSED, // no room for another client connection
 	PROXY_CLIENTS_SILENT, // no SETTINGS within the time for it
 	PROXY_CLIENTS_IN_HEADER, // no end of a header block within the time for it
+	PROXY_CLIENTS_DRAINED, // told to go, since their listener became another one
 	PROXY_CLIENTS_STUCK, // took no byte of its output within the time for it
 	PROXY_STREAMS_STUCK, // the client gave them no window within the time for it
 	PROXY_REPLIES, // made here, for want of a backend's
@@ -65,6 +66,9 @@ struct proxy_drain {
 	struct proxy_client *next; // to hear of this step; NULL = all have
 	struct twheel_timer timer;
 	uint64_t deadline_ns;
+	// Of listeners that became others (routing.md FLT-11).
+	uint64_t generations[LB_MAX_FRONTENDS]; // of the snapshot's frontends
+	struct proxy_client *look_at; // perhaps of an earlier one; NULL = no walk going on
 };
 
 struct proxy {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single situations, one a test, in the same world as proxy_sim.c. Not who takes or gives too
-// little: slow_cases.c.
+// little (slow_cases.c), deadlines, retries or leaving, which have files of their own.
 #include "lb/cause.h"
 #include "lb/connectivity.h"
 #include "lb/link.h"
@@ -353,64 +353,6 @@ static void too_few_chunks_fail_requests_and_heal(void **state)
 	world_free(w);
 }
 
-// HX-22
-static void a_drain_says_goaway_twice_and_lets_streams_finish(void **state)
-{
-	struct world *w = ready_world(NULL);
-	struct ask *early = ask(w, KIND_DOWNLOAD, 1 << 20);
-	world_run(w, 3 * MS);
-	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
-					     .deadline_ns = w->wire.now_ns + 60 * SECOND});
-	struct ask *late = world_ask(w, "one", KIND_ECHO, 3000);
-	client_ask(&w->clients[0], late); // on its way when the first GOAWAY is
-	w->clients[0].slow = true;
-	world_run(w, 500 * MS);
-	assert_true(w->clients[0].goaway && !w->control.drained);
-	world_run(w, 10 * SECOND);
-	assert_false(w->control.drained);
-	w->clients[0].slow = false;
-	client_resume(&w->clients[0], late);
-	client_resume(&w->clients[0], early);
-	finish(w);
-	assert_ok(w, early);
-	assert_ok(w, late);
-	world_run(w, 2 * SECOND);
-	assert_true(w->control.drained);
-	assert_true(w->clients[0].over);
-	world_open_client(w, 0, 0); // nobody listens
-	world_run(w, SECOND);
-	assert_true(w->clients[0].over && !w->clients[0].up);
-	world_free(w);
-}
-
-static void a_drain_without_clients_is_over_at_once(void **state)
-{
-	struct world *w = a_world();
-	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
-					     .deadline_ns = w->wire.now_ns + 60 * SECOND});
-	world_run(w, 100 * MS);
-	assert_true(w->control.drained);
-	world_open_client(w, 0, 0);
-	world_run(w, SECOND);
-	assert_true(w->clients[0].over);
-	world_free(w);
-}
-
-static void the_drains_deadline_cuts_what_is_left(void **state)
-{
-	struct world *w = ready_world(NULL);
-	struct ask *a = ask(w, KIND_HANG, 0);
-	world_run(w, 20 * MS);
-	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
-					     .deadline_ns = w->wire.now_ns + 5 * SECOND});
-	world_run(w, 4 * SECOND);
-	assert_false(a->closed || w->control.drained);
-	world_run(w, 2 * SECOND);
-	assert_true(a->closed && w->control.drained);
-	assert_int_equal(world_ended(w, LB_CAUSE_TIMEOUT), 1);
-	world_free(w);
-}
-
 static size_t deaf(struct tcp_conn *c, void *user, const uint8_t *p, size_t len)
 {
 	return len;
@@ -638,8 +580,6 @@ RUN_SUITE("sim/proxy", CASE(requests_wait_for_the_first_connection_in_order),
 	CASE(a_malformed_response_is_13_or_502), CASE(too_many_header_bytes_are_431_or_status_13),
 	CASE(a_frontend_without_routes_says_why), CASE(plain_requests_get_http_statuses),
 	CASE(exhausted_pools_fail_requests_and_heal), CASE(too_few_chunks_fail_requests_and_heal),
-	CASE(a_drain_says_goaway_twice_and_lets_streams_finish),
-	CASE(a_drain_without_clients_is_over_at_once), CASE(the_drains_deadline_cuts_what_is_left),
 	CASE(a_client_that_says_nothing_is_closed),
 	CASE(a_client_that_never_ends_its_header_block_is_closed),
 	CASE(an_endpoint_of_another_worker_is_connected_when_picked), CASE(own_attempts_back_off),

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leaving, one situation a test: the whole proxy's, or of the clients of a changed listener.
+#include "lb/cause.h"
+#include "lb/link.h"
+#include "tests/sim/proxy/cases.h"
+#include "tests/support/check.h"
+
+#define NONE LB_NO_TIMEOUT
+
+// HX-22
+static void a_drain_says_goaway_twice_and_lets_streams_finish(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *early = ask(w, KIND_DOWNLOAD, 1 << 20);
+	world_run(w, 3 * MS);
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
+					     .deadline_ns = w->wire.now_ns + 60 * SECOND});
+	struct ask *late = world_ask(w, "one", KIND_ECHO, 3000);
+	client_ask(&w->clients[0], late); // on its way when the first GOAWAY is
+	w->clients[0].slow = true;
+	world_run(w, 500 * MS);
+	assert_true(w->clients[0].goaway && !w->control.drained);
+	world_run(w, 10 * SECOND);
+	assert_false(w->control.drained);
+	w->clients[0].slow = false;
+	client_resume(&w->clients[0], late);
+	client_resume(&w->clients[0], early);
+	finish(w);
+	assert_ok(w, early);
+	assert_ok(w, late);
+	world_run(w, 2 * SECOND);
+	assert_true(w->control.drained);
+	assert_true(w->clients[0].over);
+	world_open_client(w, 0, 0); // nobody listens
+	world_run(w, SECOND);
+	assert_true(w->clients[0].over && !w->clients[0].up);
+	world_free(w);
+}
+
+static void a_drain_without_clients_is_over_at_once(void **state)
+{
+	struct world *w = a_world();
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
+					     .deadline_ns = w->wire.now_ns + 60 * SECOND});
+	world_run(w, 100 * MS);
+	assert_true(w->control.drained);
+	world_open_client(w, 0, 0);
+	world_run(w, SECOND);
+	assert_true(w->clients[0].over);
+	world_free(w);
+}
+
+static void the_drains_deadline_cuts_what_is_left(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *a = ask(w, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
+					     .deadline_ns = w->wire.now_ns + 5 * SECOND});
+	world_run(w, 4 * SECOND);
+	assert_false(a->closed || w->control.drained);
+	world_run(w, 2 * SECOND);
+	assert_true(a->closed && w->control.drained);
+	assert_int_equal(world_ended(w, LB_CAUSE_TIMEOUT), 1);
+	world_free(w);
+}
+
+static void set_generation(struct world *w, uint32_t frontend, uint64_t generation)
+{
+	control_set_filters(&w->control, frontend, NULL, 0, NONE, generation);
+}
+
+// Three clients: two of frontend 0, one of frontend 1, accepted under generation 1.
+static struct world *three_clients(void)
+{
+	struct world_conf conf = world_conf_default(13);
+	conf.n_clients = 3;
+	conf.n_backends = 2;
+	struct world *w = world_new(&conf);
+	set_generation(w, 0, 1);
+	set_generation(w, 1, 1);
+	use_backends(w, 0x3);
+	for (uint32_t i = 0; i < 3; i++)
+		world_open_client(w, i, i / 2);
+	world_run(w, 100 * MS);
+	return w;
+}
+
+static struct ask *ask_of(struct world *w, uint32_t client, enum kind kind, uint32_t size)
+{
+	struct ask *a = world_ask(w, "one", kind, size);
+	client_ask(&w->clients[client], a);
+	return a;
+}
+
+// FLT-11
+static void flt_11_a_changed_listeners_clients_are_sent_away(void **state)
+{
+	struct world *w = three_clients();
+	struct ask *busy = ask_of(w, 0, KIND_HANG, 0), *other = ask_of(w, 2, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	set_generation(w, 0, 2);
+	struct ask *late = ask_of(w, 1, KIND_ECHO, 3000); // crosses the first GOAWAY
+	world_run(w, 500 * MS);
+	assert_true(w->clients[0].goaway && w->clients[1].goaway && !w->clients[2].goaway);
+	assert_ok(w, late);
+	assert_false(w->clients[0].over || w->clients[1].over);
+	world_run(w, 3 * SECOND);
+	assert_true(w->clients[1].over && !w->clients[0].over);
+	assert_int_equal(world_counter(w, "clients_drained"), 2);
+	// Whoever comes now stays.
+	world_open_client(w, 1, 0);
+	world_run(w, 5 * SECOND);
+	assert_true(w->clients[1].up && !w->clients[1].goaway);
+	world_run(w, 580 * SECOND);
+	assert_false(busy->closed || other->closed);
+	world_run(w, 20 * SECOND);
+	assert_true(busy->closed && w->clients[0].over);
+	assert_int_equal(world_ended(w, LB_CAUSE_TIMEOUT), 1);
+	assert_false(other->closed || w->clients[1].over);
+	world_free(w);
+}
+
+// FLT-11: a request that ends in time is whole, and its connection goes with it.
+static void flt_11_streams_finish_within_the_time(void **state)
+{
+	struct world *w = three_clients();
+	w->clients[0].slow = true;
+	struct ask *a = ask_of(w, 0, KIND_DOWNLOAD, 350000);
+	world_run(w, 20 * MS);
+	set_generation(w, 0, 2);
+	for (int i = 0; i < 5; i++) {
+		world_run(w, 20 * SECOND);
+		assert_false(w->clients[0].over);
+		client_resume(&w->clients[0], a);
+	}
+	w->clients[0].slow = false;
+	client_resume(&w->clients[0], a);
+	finish(w);
+	assert_ok(w, a);
+	world_run(w, 3 * SECOND);
+	assert_true(w->clients[0].over);
+	world_free(w);
+}
+
+// FLT-11: neither other changes, nor the first listener, nor a second change of one who goes.
+static void flt_11_nothing_else_sends_anyone_away(void **state)
+{
+	struct world *w = a_world();
+	open_client(w);
+	set_generation(w, 0, 1);
+	use_backends(w, 0x3);
+	world_run(w, 3 * SECOND);
+	static const struct lb_route_policy policy = {.timeouts = {.has_max = true}};
+	control_set_policy(&w->control, ROUTE_ONE, &policy); // as a new RouteConfiguration would
+	world_run(w, 3 * SECOND);
+	assert_false(w->clients[0].goaway);
+	struct ask *a = ask(w, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	for (uint64_t i = 2; i < 5; i++) {
+		set_generation(w, 0, i);
+		world_run(w, 3 * SECOND);
+	}
+	assert_true(w->clients[0].goaway && !a->closed);
+	assert_int_equal(world_counter(w, "clients_drained"), 1);
+	client_cancel(a);
+	finish(w);
+	world_free(w);
+}
+
+#define CASE(f) cmocka_unit_test(f)
+RUN_SUITE("sim/proxy_drain", CASE(a_drain_says_goaway_twice_and_lets_streams_finish),
+	CASE(a_drain_without_clients_is_over_at_once), CASE(the_drains_deadline_cuts_what_is_left),
+	CASE(flt_11_a_changed_listeners_clients_are_sent_away),
+	CASE(flt_11_streams_finish_within_the_time), CASE(flt_11_nothing_else_sends_anyone_away))
