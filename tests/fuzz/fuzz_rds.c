@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a RouteConfiguration: a verdict with a reason; what is accepted compiles, and is then
-// searched with requests made of its own paths, domains and headers. Each answer is held against
-// what the resource says.
+// Any bytes as a RouteConfiguration: a verdict with a reason; what is accepted compiles, and is
+// then searched with requests made of its own paths, domains and headers. Each answer is held
+// against what the resource says.
 #include "ctrl/cluster_set.h"
+#include "ctrl/regex_cache.h"
 #include "ctrl/res/route.h"
 #include "ctrl/route_compile.h"
 #include "ctrl/xds/type.h"
@@ -21,6 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct world { // made once
 	struct cluster_set *clusters;
+	struct regex_cache *regexes;
 	struct route_compiler *compiler;
 	struct lb_route_scratch *scratch;
 	struct rand rand;
@@ -34,11 +36,14 @@ static void make_world(void)
 {
 	struct cluster_set_env env = {.on_change = ignore_change};
 	world.clusters = cluster_set_new(&env);
-	struct route_compiler_conf conf = {.clusters = world.clusters, .n_workers = 1};
+	struct regex_cache_conf regex_conf = {.synchronous = true};
+	world.regexes = regex_cache_new(&regex_conf);
+	struct route_compiler_conf conf = {
+		.clusters = world.clusters, .regexes = world.regexes, .n_workers = 1};
 	world.compiler = route_compiler_new(&conf);
 	world.scratch = lb_route_scratch_new(0, 64 << 10);
 	rand_init(&world.rand, 1);
-	CHECK(world.clusters && world.compiler && world.scratch);
+	CHECK(world.clusters && world.regexes && world.compiler && world.scratch);
 }
 
 static void check_route(const struct res_route *r)
@@ -174,6 +179,7 @@ static void compile(const struct res_route_config *c)
 		search(c, compiled_routes_table(compiled));
 		compiled_routes_free(compiled);
 	}
+	regex_cache_sweep(world.regexes);
 	while (cluster_set_count(world.clusters))
 		cluster_set_drop(world.clusters, cluster_set_at(world.clusters, 0));
 }
