@@ -14,12 +14,6 @@ uint64_t proxy_deadline_left_ns(const struct proxy_request *r)
 	return r->deadline_ns > now_ns ? r->deadline_ns - now_ns : 0;
 }
 
-void proxy_deadline_end(struct proxy_request *r)
-{
-	if (twheel_armed(&r->deadline))
-		twheel_cancel(r->proxy->wheel, &r->deadline);
-}
-
 static void count(struct proxy_request *r)
 {
 	static const enum proxy_counter by_state[] = {

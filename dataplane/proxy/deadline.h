@@ -17,5 +17,4 @@ struct proxy_request;
 // failed.
 bool proxy_deadline_begin(struct proxy_request *, const struct lb_timeouts *,
 	uint64_t listener_max_ns, uint64_t client_ns);
-void proxy_deadline_end(struct proxy_request *);
 uint64_t proxy_deadline_left_ns(const struct proxy_request *);

@@ -156,7 +156,8 @@ static void look_at_some(struct proxy *p)
 
 void proxy_drain_step(struct proxy *p)
 {
-	look_at_some(p);
+	if (p->drain.look_at)
+		look_at_some(p);
 	switch (p->drain.step) {
 	case PROXY_DRAIN_NONE:
 		return;

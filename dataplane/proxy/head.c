@@ -16,21 +16,24 @@ uint64_t proxy_head_read(struct proxy_request *r, const struct h2_message *m)
 	uint64_t ns = LB_NO_TIMEOUT;
 	uint32_t n_timeouts = 0;
 	for (size_t i = 0; i < m->n_fields; i++) {
-		const struct field *f = &m->fields[i];
-		if (str_eq(f->name, TE)) {
+		struct str name = m->fields[i].name;
+		if (name.len == TE.len && str_eq(name, TE)) {
 			r->has_te = true; // `trailers`, or h2/ would have refused it (HX-05)
-		} else if (str_eq(f->name, TIMEOUT)) {
+		} else if (name.len == TIMEOUT.len && str_eq(name, TIMEOUT)) {
 			n_timeouts++;
 			r->timeout_field = (uint16_t)i;
-			if (i >= PROXY_NO_FIELD || !proxy_grpc_timeout_parse(f->value, &ns))
+			if (i >= PROXY_NO_FIELD ||
+				!proxy_grpc_timeout_parse(m->fields[i].value, &ns))
 				n_timeouts++;
 		}
 	}
+	if (!n_timeouts)
+		return LB_NO_TIMEOUT;
 	if (n_timeouts == 1)
 		return ns;
 	// Malformed, or there are several: nobody knows better than the backend what to do
 	// (A31-T10).
-	r->foreign_timeout = n_timeouts != 0;
+	r->foreign_timeout = true;
 	r->timeout_field = PROXY_NO_FIELD;
 	return LB_NO_TIMEOUT;
 }

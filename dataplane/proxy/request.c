@@ -45,11 +45,10 @@ void proxy_request_end(struct proxy_request *r, enum lb_cause cause)
 	counter_add(&c->active, -UINT64_C(1));
 }
 
-void proxy_request_stop_waiting(struct proxy_request *r)
+void proxy_request_unlist(struct proxy_request *r)
 {
 	struct proxy *p = r->proxy;
-	if (twheel_armed(&r->pause))
-		twheel_cancel(p->wheel, &r->pause);
+	twheel_cancel(p->wheel, &r->pause);
 	if (!r->listed)
 		return;
 	r->listed = false;
@@ -85,7 +84,8 @@ void proxy_request_set_waiting(struct proxy_request *r, enum proxy_request_state
 static void set_ending(struct proxy_request *r)
 {
 	proxy_request_stop_waiting(r);
-	proxy_deadline_end(r);
+	if (twheel_armed(&r->deadline))
+		twheel_cancel(r->proxy->wheel, &r->deadline);
 	r->state = PROXY_REQUEST_ENDING;
 }
 

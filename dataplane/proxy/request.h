@@ -101,7 +101,12 @@ void proxy_request_leave(struct proxy_request *);
 // Into a state in which it waits for others; the caller puts it into the list that goes with it.
 void proxy_request_set_waiting(struct proxy_request *, enum proxy_request_state);
 // Stops whatever waiting its state means.
-void proxy_request_stop_waiting(struct proxy_request *);
+void proxy_request_unlist(struct proxy_request *);
+static inline void proxy_request_stop_waiting(struct proxy_request *r)
+{
+	if (r->listed || twheel_armed(&r->pause))
+		proxy_request_unlist(r);
+}
 static inline bool proxy_request_waits(const struct proxy_request *r)
 {
 	return r->state < PROXY_REQUEST_SENT;
