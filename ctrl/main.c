@@ -53,6 +53,7 @@ struct daemon {
 	struct proxy_frontend *proxy_frontends;
 	struct lb_slot *slot;
 	struct lb_link *links[LB_MAX_WORKERS];
+	uint32_t active_faults; // of all workers together
 	struct worker *threads[LB_MAX_WORKERS];
 	struct loop *loop;
 	struct workers *workers;
@@ -146,6 +147,7 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 		d->links[i] = lb_link_new(i, c->workers[i]);
 		if (!d->links[i])
 			return lb_err_set(err, "out of memory for worker %u", i);
+		d->links[i]->active_faults = &d->active_faults;
 		struct worker_conf conf = {
 			.index = i,
 			.idle = c->idle == CONFIG_IDLE_POLL ? WORKER_IDLE_POLL

@@ -19,6 +19,8 @@ static const struct lb_cause_info causes[LB_N_CAUSES] = {
 	[LB_CAUSE_CLIENT_RESET] = {"DR", "client_reset", 1, 499},
 	[LB_CAUSE_CLIENT_LOST] = {"DC", "client_lost", 1, 499},
 	[LB_CAUSE_CLIENT_PROTOCOL] = {"DPE", "client_protocol", 13, 400},
+	// The filter says the statuses.
+	[LB_CAUSE_FAULT] = {"FI", "fault_injected", 14, 503},
 };
 
 const struct lb_cause_info *lb_cause_info(enum lb_cause cause)

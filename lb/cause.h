@@ -18,6 +18,7 @@ enum lb_cause {
 	LB_CAUSE_CLIENT_RESET, // DR: the client reset the stream
 	LB_CAUSE_CLIENT_LOST, // DC: the client's connection went away
 	LB_CAUSE_CLIENT_PROTOCOL, // DPE: malformed request
+	LB_CAUSE_FAULT, // FI: aborted as the configuration asked (routing.md FI-02)
 	LB_N_CAUSES,
 };
 

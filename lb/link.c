@@ -11,6 +11,7 @@ struct lb_link *lb_link_new(uint32_t worker, int core)
 	if (!l)
 		return NULL;
 	*l = (struct lb_link){.worker = worker, .core = core};
+	l->active_faults = &l->own_active_faults;
 	// calloc leaves what no cluster or endpoint uses as untouched zero pages.
 	l->clusters = calloc(LB_MAX_CLUSTERS, sizeof(l->clusters[0]));
 	l->endpoints = calloc(LB_MAX_ENDPOINTS, sizeof(l->endpoints[0]));

@@ -82,6 +82,10 @@ struct lb_link {
 	struct lb_worker_counters counters; // w: worker (relaxed), r: ctrl
 	struct lb_cluster_counters *clusters; // [LB_MAX_CLUSTERS] w: worker (relaxed), r: ctrl
 	struct lb_endpoint_counters *endpoints; // [LB_MAX_ENDPOINTS] w: worker (relaxed), r: ctrl
+	// The gauge of routing.md FI-08, of all workers together: its own until somebody points all
+	// links to one, before the workers start.
+	uint32_t *active_faults; // w: workers (relaxed); touched only when a fault hits
+	uint32_t own_active_faults;
 	// Filled before the worker starts, constant afterwards: each module's own counters, by
 	// name.
 	struct lb_counter_group groups[LB_LINK_MAX_GROUPS];

@@ -12,6 +12,12 @@
 
 struct lb_req;
 
+// A request's hash, kept with it for its retries (routing.md HP-06).
+struct lb_pick_hash {
+	uint64_t value;
+	bool known; // false: random, drawn by the first picker that asks
+};
+
 // What a pick may use of the picking worker.
 struct lb_pick_ctx {
 	const struct lb_req *req; // borrowed for the call
@@ -19,7 +25,15 @@ struct lb_pick_ctx {
 	uint32_t *position; // this worker's place in this cluster's rotation; starts anywhere
 	// ready[id / 64] >> (id % 64) & 1: this worker holds a connection to endpoint id (MC-04).
 	const uint64_t *ready;
+	struct lb_pick_hash *hash; // of the request
 };
+
+static inline uint64_t lb_pick_hash(struct lb_pick_ctx *ctx)
+{
+	if (!ctx->hash->known)
+		*ctx->hash = (struct lb_pick_hash){rand_u64(ctx->rand), true};
+	return ctx->hash->value;
+}
 
 enum lb_pick_kind {
 	LB_PICK_ENDPOINT, // endpoint: use this worker's connection to it

@@ -168,13 +168,28 @@ struct lb_route_result lb_route_find(
 	return result;
 }
 
+static const struct lb_action *action_of(
+	const struct lb_route_table *t, const struct lb_route_result *r)
+{
+	const struct lb_vhost *v = t->vhosts[r->vhost_index];
+	return &v->actions.list[v->routes[r->route_index].action];
+}
+
+bool lb_route_cluster(const struct lb_route_table *t, const struct lb_route_result *r, uint32_t i,
+	uint32_t *ret_cluster_id)
+{
+	if (r->kind != LB_ROUTE_CLUSTER || i >= action_of(t, r)->n_draws)
+		return false;
+	*ret_cluster_id = action_of(t, r)->draws[i].cluster_id;
+	return true;
+}
+
 bool lb_route_use_cluster(
 	const struct lb_route_table *t, struct lb_route_result *r, uint32_t cluster_id)
 {
 	if (r->kind != LB_ROUTE_CLUSTER)
 		return false;
-	const struct lb_vhost *v = t->vhosts[r->vhost_index];
-	const struct lb_action *action = &v->actions.list[v->routes[r->route_index].action];
+	const struct lb_action *action = action_of(t, r);
 	for (uint32_t i = 0; i < action->n_draws; i++)
 		if (action->draws[i].cluster_id == cluster_id) {
 			choose_draw(r, &action->draws[i]);

@@ -131,6 +131,9 @@ struct lb_route_result lb_route_find(
 // route does not have it, or with weight 0.
 bool lb_route_use_cluster(
 	const struct lb_route_table *, struct lb_route_result *, uint32_t cluster_id);
+// The clusters that the matched route may draw: of entry i, from 0 on. False = no more entries.
+bool lb_route_cluster(const struct lb_route_table *, const struct lb_route_result *, uint32_t i,
+	uint32_t *ret_cluster_id);
 
 // What one thread writes to while it looks up. thread: 0 to n_workers - 1, or n_workers = ctrl.
 // max_text: bytes of the longest header list.
