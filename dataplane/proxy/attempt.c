@@ -8,6 +8,7 @@
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
 #include "lb/cluster.h"
+#include "lb/hosts.h"
 #include "lb/picker.h"
 #include "lb/snapshot.h"
 
@@ -66,10 +67,16 @@ static bool send_head(
 {
 	proxy_request_stop_waiting(r);
 	struct h2_message m;
-	if (!proxy_head_to_backend(r, head, &m) || !proxy_upstream_open(u, r, &m)) {
+	const struct lb_cluster *cluster = lb_snapshot_cluster(r->proxy->snapshot, r->cluster_id);
+	const struct lb_host *host = NULL;
+	if (cluster && (r->session.on || r->plan.auto_host_rewrite))
+		host = lb_hosts_find(cluster->hosts, &u->backend->addr);
+	if (!proxy_head_to_backend(r, head, host, &m) || !proxy_upstream_open(u, r, &m)) {
 		proxy_request_fail_overload(r);
 		return false;
 	}
+	if (r->session.on)
+		proxy_session_sent(r, cluster, host);
 	r->state = PROXY_REQUEST_SENT;
 	r->endpoint_id = u->endpoint_id;
 	return true;
@@ -126,13 +133,37 @@ static void pick_failed(struct proxy_request *r, const struct h2_message *head, 
 		proxy_request_fail(r, &reply, H2_INTERNAL_ERROR);
 }
 
-// Asks the cluster's picker of this turn and acts on it.
+// Goes to this one, now or when it has room.
+static void use(
+	struct proxy_request *r, const struct h2_message *head, const struct lb_endpoint *ep)
+{
+	struct proxy_backend *b = proxy_backend_find(r->proxy, ep);
+	if (!b) {
+		wait_for_pick(r, head);
+		return;
+	}
+	struct proxy_upstream *u = proxy_backend_room(b);
+	if (!u)
+		wait_for_room(r, b, head);
+	else if (head)
+		send_fresh(r, u, head);
+	else
+		proxy_attempt_send_stored(r, u);
+}
+
+// Asks the session, then the cluster's picker of this turn, and acts on what it says.
 static void pick(struct proxy_request *r, const struct h2_message *head)
 {
 	struct proxy *p = r->proxy;
 	const struct lb_cluster *cluster = lb_snapshot_cluster(p->snapshot, r->cluster_id);
 	if (!cluster) {
 		proxy_request_fail_with(r, LB_CAUSE_NO_CONFIG, STR("no such cluster"));
+		return;
+	}
+	const struct lb_endpoint *bound =
+		r->session.n_addresses ? proxy_session_choose(r, cluster) : NULL;
+	if (bound) {
+		use(r, head, bound);
 		return;
 	}
 	struct h2_message stored;
@@ -142,10 +173,9 @@ static void pick(struct proxy_request *r, const struct h2_message *head)
 	struct lb_pick_ctx ctx = {.req = &req,
 		.rand = &p->rand,
 		.position = &p->positions[r->cluster_id],
-		.ready = p->ready};
+		.ready = p->ready,
+		.hash = &r->plan.hash};
 	struct lb_pick chosen = cluster->picker->pick(cluster->picker, &ctx);
-	struct proxy_backend *b;
-	struct proxy_upstream *u;
 	switch (chosen.kind) {
 	case LB_PICK_FAIL:
 		pick_failed(r, head, chosen.text);
@@ -160,18 +190,7 @@ static void pick(struct proxy_request *r, const struct h2_message *head)
 	}
 	if (chosen.want)
 		proxy_backend_want(p, chosen.want);
-	b = proxy_backend_find(p, chosen.endpoint);
-	if (!b) {
-		wait_for_pick(r, head);
-		return;
-	}
-	u = proxy_backend_room(b);
-	if (!u)
-		wait_for_room(r, b, head);
-	else if (head)
-		send_fresh(r, u, head);
-	else
-		proxy_attempt_send_stored(r, u);
+	use(r, head, chosen.endpoint);
 }
 
 void proxy_attempt_begin(struct proxy_request *r, const struct h2_message *head)
@@ -187,7 +206,8 @@ static void pause_over(struct twheel_timer *t)
 {
 	struct proxy_request *r = (void *)((uint8_t *)t - offsetof(struct proxy_request, pause));
 	proxy_request_enter(r);
-	proxy_attempt_begin(r, NULL);
+	if (!proxy_fault_strike(r))
+		proxy_attempt_begin(r, NULL);
 	proxy_request_leave(r);
 }
 

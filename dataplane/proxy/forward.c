@@ -3,6 +3,7 @@
 
 #include "dataplane/proxy/attempt.h"
 #include "dataplane/proxy/client.h"
+#include "dataplane/proxy/head.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
@@ -111,10 +112,20 @@ static void forward_answer(struct proxy_request *r, const struct h2_message *m)
 {
 	proxy_replay_drop(r->proxy, &r->replay);
 	touch(r->client);
+	struct h2_message with_cookie;
+	if (r->session.set_cookie.len) {
+		if (!proxy_head_to_client(r, m, &with_cookie)) {
+			proxy_request_fail_overload(r);
+			return;
+		}
+		m = &with_cookie;
+	}
 	if (!h2_stream_send_message(r->client, m)) {
 		proxy_request_fail_overload(r);
 		return;
 	}
+	if (r->session.on)
+		proxy_session_drop(r->proxy, &r->session);
 	r->state = PROXY_REQUEST_ANSWERED;
 	r->frames_cut = !m->is_grpc || m->content_length >= 0;
 	if (m->end_stream)

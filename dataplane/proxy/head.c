@@ -4,6 +4,7 @@
 #include "dataplane/proxy/deadline.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
+#include "lb/hosts.h"
 
 #include <stdio.h>
 
@@ -58,8 +59,8 @@ static struct str attempts_text(struct proxy_request *r)
 	return (struct str){text, (size_t)len};
 }
 
-bool proxy_head_to_backend(
-	struct proxy_request *r, const struct h2_message *m, struct h2_message *ret)
+bool proxy_head_to_backend(struct proxy_request *r, const struct h2_message *m,
+	const struct lb_host *to, struct h2_message *ret)
 {
 	struct proxy *p = r->proxy;
 	// gRPC over HTTP/2, "Requests": a backend may refuse a call without it.
@@ -67,6 +68,8 @@ bool proxy_head_to_backend(
 	bool timeout = r->is_grpc && says_timeout(r); // A31-T09
 	bool attempts = r->n_failed != 0; // RT-09
 	*ret = *m;
+	if (r->plan.auto_host_rewrite && to && to->hostname.len)
+		ret->authority = to->hostname; // AR-01
 	if (!add_te && !timeout && !attempts)
 		return true;
 	if (m->n_fields > p->max_fields)
@@ -88,5 +91,23 @@ bool proxy_head_to_backend(
 		*out++ = (struct field){.name = TE, .value = STR("trailers")};
 	ret->fields = p->fields;
 	ret->n_fields = (size_t)(out - p->fields);
+	return true;
+}
+
+bool proxy_head_to_client(
+	struct proxy_request *r, const struct h2_message *m, struct h2_message *ret)
+{
+	struct proxy *p = r->proxy;
+	const struct buf *set_cookie = &r->session.set_cookie;
+	*ret = *m;
+	if (m->n_fields > p->max_fields)
+		return false;
+	buf_copy_out(set_cookie, 0, p->scratch, set_cookie->len);
+	for (size_t i = 0; i < m->n_fields; i++)
+		p->fields[i] = m->fields[i];
+	p->fields[m->n_fields] = (struct field){
+		.name = STR("set-cookie"), .value = {(const char *)p->scratch, set_cookie->len}};
+	ret->fields = p->fields;
+	ret->n_fields = m->n_fields + 1;
 	return true;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lb_host;
 struct proxy_request;
 
 // Most fields that a request gets on top of the client's.
@@ -18,7 +19,11 @@ struct proxy_request;
 // LB_NO_TIMEOUT = none.
 uint64_t proxy_head_read(struct proxy_request *, const struct h2_message *);
 
-// The request as the backend of this attempt must see it, in ret. Fields may be in the proxy's
-// scratch space: good until the next call here. False = too many.
-[[nodiscard]] bool proxy_head_to_backend(
-	struct proxy_request *, const struct h2_message *, struct h2_message *ret);
+// The request as the backend of this attempt must see it, in ret. to: what is known of it, NULL =
+// nothing. Fields may be in the proxy's scratch space: good until the next call here. False = too
+// many.
+[[nodiscard]] bool proxy_head_to_backend(struct proxy_request *, const struct h2_message *,
+	const struct lb_host *to, struct h2_message *ret);
+// The answer of a request whose session has a cookie to set (SA-18), likewise.
+[[nodiscard]] bool proxy_head_to_client(
+	struct proxy_request *, const struct h2_message *m, struct h2_message *ret);

@@ -125,7 +125,9 @@ bool proxy_reply_send_trailers(struct h2_stream *s, const struct proxy_reply *r)
 static bool send_plain(struct h2_stream *s, const struct proxy_reply *r, bool with_body)
 {
 	struct field fields[] = {{.name = STR("content-type"), .value = STR("text/plain")}};
-	with_body = with_body && r->text.len;
+	// These have none (RFC 9110 15.3.5, 15.3.6, 15.4.5).
+	bool bare = r->http_status == 204 || r->http_status == 205 || r->http_status == 304;
+	with_body = with_body && r->text.len && !bare;
 	struct h2_message m = {.kind = H2_RESPONSE,
 		.status = r->http_status,
 		.end_stream = !with_body,

@@ -5,7 +5,7 @@
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/deadline.h"
-#include "dataplane/proxy/head.h"
+#include "dataplane/proxy/plan.h"
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
@@ -29,6 +29,8 @@ void proxy_request_leave(struct proxy_request *r)
 		return;
 	DCHECK(r->ended && !r->listed);
 	proxy_replay_drop(r->proxy, &r->replay);
+	if (r->session.on)
+		proxy_session_drop(r->proxy, &r->session);
 	pool_put(&r->proxy->requests, r);
 }
 
@@ -37,6 +39,8 @@ void proxy_request_end(struct proxy_request *r, enum lb_cause cause)
 	if (r->ended)
 		return;
 	r->ended = true;
+	if (r->fault.counted)
+		proxy_fault_end(r);
 	counter_add(&r->proxy->link->counters.ended[cause], 1);
 	if (r->cluster_id == PROXY_NO_CLUSTER)
 		return;
@@ -195,15 +199,13 @@ struct lb_req proxy_request_view(const struct proxy_request *r, const struct h2_
 		.connection = r->owner->random};
 }
 
-// What the route asks for, before the first pick. False = the request has failed.
-static bool plan(
-	struct proxy_request *r, const struct h2_message *m, const struct lb_route_result *to)
+// After the faults that its route wants for it.
+static void start(struct proxy_request *r, const struct h2_message *m)
 {
-	const struct lb_frontend *f = &r->proxy->snapshot->frontends[r->frontend];
-	uint64_t listener_max_ns = f->filters ? f->filters->max_stream_duration_ns : LB_NO_TIMEOUT;
-	uint64_t client_ns = r->is_grpc ? proxy_head_read(r, m) : LB_NO_TIMEOUT;
-	r->plan.retry = to->policy->retry;
-	return proxy_deadline_begin(r, &to->policy->timeouts, listener_max_ns, client_ns);
+	if (r->fault.delay_ns)
+		proxy_attempt_begin_later(r, m, r->fault.delay_ns);
+	else if (!r->fault.counted || !proxy_fault_strike(r))
+		proxy_attempt_begin(r, m);
 }
 
 // Which cluster, or the answer that there is none.
@@ -239,11 +241,14 @@ static void route(struct proxy_request *r, const struct h2_message *m)
 		proxy_request_fail_with(r, LB_CAUSE_NO_ROUTE, STR("no route matches"));
 		return;
 	}
+	bool filtered = proxy_plan_filter(r, &req, &to);
 	r->cluster_id = to.cluster_id;
 	counter_add(&cluster_counters(r)->started, 1);
 	counter_add(&cluster_counters(r)->active, 1);
-	if (plan(r, m, &to))
-		proxy_attempt_begin(r, m);
+	if (!filtered)
+		proxy_request_fail_overload(r);
+	else if (proxy_plan_make(r, m, &req, to.policy))
+		start(r, m);
 }
 
 // Not even a request object: HEADERS alone, so that nothing needs to be remembered.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One request: a client's stream, at most one backend's stream at a time, and what ties them
 // together from the first HEADERS to the one cause it ends with. Its life is told here: begin,
-// route, plan, end. Looking for a backend is attempt.h's, doing so again retry.h's, the time it may
-// take deadline.h's; bytes and fields that pass through are forward.h's.
+// route, end. What route and filters want is plan.h's, looking for a backend attempt.h's, doing so
+// again retry.h's, the time it may take deadline.h's; bytes and fields that pass through are
+// forward.h's.
 //
 //   state     upstream   means                                          leads to
 //   PAUSED    none       waits for a time: a delay, a retry's backoff   PICKING ROOM SENT ENDING
@@ -19,11 +20,14 @@
 #pragma once
 
 #include "dataplane/h2/h2.h"
+#include "dataplane/proxy/fault.h"
 #include "dataplane/proxy/grpc_frames.h"
 #include "dataplane/proxy/local_reply.h"
 #include "dataplane/proxy/replay.h"
+#include "dataplane/proxy/session.h"
 #include "lb/base/twheel.h"
 #include "lb/cause.h"
+#include "lb/picker.h"
 #include "lb/req.h"
 #include "lb/retry.h"
 
@@ -51,6 +55,8 @@ enum proxy_request_state {
 // What the chosen route asks for, copied: no pointer into a snapshot survives a turn.
 struct proxy_plan {
 	struct lb_retry retry; // no statuses = no retries
+	struct lb_pick_hash hash;
+	bool auto_host_rewrite; // AR-01
 };
 
 struct proxy_request {
@@ -63,6 +69,8 @@ struct proxy_request {
 	struct proxy_request *next, *prev;
 	struct proxy_replay replay;
 	struct proxy_plan plan;
+	struct proxy_fault fault;
+	struct proxy_session session;
 	struct twheel_timer pause; // PAUSED
 	struct twheel_timer deadline; // armed = there is one
 	uint64_t deadline_ns; // its instant, while armed

@@ -32,6 +32,11 @@ enum proxy_counter {
 	PROXY_DEADLINES_QUEUED, // waited for a backend
 	PROXY_DEADLINES_SENT, // waited for the backend's answer
 	PROXY_DEADLINES_ANSWERED, // was being answered
+	PROXY_FAULT_DELAYS,
+	PROXY_FAULT_ABORTS,
+	PROXY_FAULTS_OVER_LIMIT, // drawn, and not made: enough requests are under one
+	PROXY_SESSIONS_KEPT, // attempts that went where the client's cookie says
+	PROXY_SESSIONS_SET, // attempts whose answer sets a cookie
 	PROXY_QUEUED_PICK, // requests that waited for a picker to choose
 	PROXY_QUEUED_ROOM, // requests that waited for a stream of a chosen backend
 	PROXY_QUEUE_OVERFLOWS,

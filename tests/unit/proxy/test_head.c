@@ -57,7 +57,7 @@ static void expect(const struct pair *in, size_t n_in, const struct pair *out, s
 	if (request.is_grpc)
 		proxy_head_read(&request, &m);
 	for (int again = 0; again < 2; again++) {
-		assert_true(proxy_head_to_backend(&request, &m, &got));
+		assert_true(proxy_head_to_backend(&request, &m, NULL, &got));
 		assert_int_equal(got.n_fields, n_out);
 		for (size_t i = 0; i < n_out; i++) {
 			assert_true(str_eq(got.fields[i].name, str_from(out[i].name)));
@@ -170,10 +170,10 @@ static void too_many_fields_are_refused(void **state)
 	struct h2_message m = {.kind = H2_REQUEST, .fields = fields, .n_fields = MAX_FIELDS}, out;
 	request.n_failed = 1;
 	set_deadline(MS, true);
-	assert_true(proxy_head_to_backend(&request, &m, &out));
+	assert_true(proxy_head_to_backend(&request, &m, NULL, &out));
 	assert_int_equal(out.n_fields, MAX_FIELDS + 3);
 	m.n_fields++;
-	assert_false(proxy_head_to_backend(&request, &m, &out));
+	assert_false(proxy_head_to_backend(&request, &m, NULL, &out));
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/plan.h"
+
+#include "dataplane/proxy/deadline.h"
+#include "dataplane/proxy/head.h"
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/state.h"
+#include "lb/filter.h"
+#include "lb/hash_policy.h"
+#include "lb/route.h"
+#include "lb/snapshot.h"
+
+static const struct lb_filter_chain *chain_of(const struct proxy_request *r)
+{
+	return r->proxy->snapshot->frontends[r->frontend].filters;
+}
+
+bool proxy_plan_filter(
+	struct proxy_request *r, const struct lb_req *req, struct lb_route_result *to)
+{
+	const struct lb_filter_chain *chain = chain_of(r);
+	// Overrides are those of the entry that was drawn, whatever a session makes of it.
+	const struct lb_route_result drawn = *to;
+	for (uint32_t i = 0; chain && i < chain->n; i++) {
+		const struct lb_filter *f = lb_filter_effective(chain, i, &drawn);
+		switch (f->kind) {
+		case LB_FILTER_FAULT:
+			if (proxy_fault_draw(r, &f->fault, req))
+				return true;
+			break;
+		case LB_FILTER_SESSION:
+			if (!proxy_session_begin(r, &f->session, req, to))
+				return false;
+			break;
+		}
+	}
+	return true;
+}
+
+bool proxy_plan_make(struct proxy_request *r, const struct h2_message *m, const struct lb_req *req,
+	const struct lb_route_policy *policy)
+{
+	struct proxy *p = r->proxy;
+	const struct lb_filter_chain *chain = chain_of(r);
+	uint64_t listener_max_ns = chain ? chain->max_stream_duration_ns : LB_NO_TIMEOUT;
+	uint64_t client_ns = r->is_grpc ? proxy_head_read(r, m) : LB_NO_TIMEOUT;
+	r->plan = (struct proxy_plan){
+		.retry = policy->retry, .auto_host_rewrite = policy->auto_host_rewrite};
+	if (policy->n_hash)
+		r->plan.hash.known = lb_hash_policies_run(policy->hash, policy->n_hash, req,
+			(char *)p->scratch, p->scratch_size, &r->plan.hash.value);
+	return proxy_deadline_begin(r, &policy->timeouts, listener_max_ns, client_ns);
+}
