@@ -1,90 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lb/req.h"
-#include "lb/route.h"
+#include "lb/regex.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
+#include "tests/unit/lb/routes.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MAX_ROUTES 64
-#define CLUSTER(id, n)                                                                             \
-	{                                                                                          \
-		.cluster_id = (id), .weight = (n)                                                  \
-	}
+#define MAX_ROUTES ROUTES_MAX
+#define MANY 10000
 
 static const struct str any_domain[] = {STR("*")};
 
-struct table {
-	struct lb_route_conf routes[MAX_ROUTES];
-	struct lb_weighted_cluster clusters[MAX_ROUTES];
-	uint32_t n;
-};
-
-static void add(struct table *t, enum lb_path_kind kind, const char *path, bool case_sensitive)
+static void prefix(struct routes *t, const char *path)
 {
-	t->clusters[t->n] = (struct lb_weighted_cluster){.cluster_id = 100 + t->n, .weight = 1};
-	t->routes[t->n] = (struct lb_route_conf){.path_kind = kind,
-		.path = str_from(path),
-		.case_sensitive = case_sensitive,
-		.ppm = LB_PPM_ALWAYS,
-		.clusters = &t->clusters[t->n],
-		.n_clusters = 1};
-	t->n++;
+	routes_add(t, LB_PATH_PREFIX, path);
 }
 
-static void prefix(struct table *t, const char *path)
+static void exact(struct routes *t, const char *path)
 {
-	add(t, LB_PATH_PREFIX, path, true);
+	routes_add(t, LB_PATH_EXACT, path);
 }
 
-static void exact(struct table *t, const char *path)
+static void add(struct routes *t, enum lb_path_kind kind, const char *path, bool case_sensitive)
 {
-	add(t, LB_PATH_EXACT, path, true);
-}
-
-static struct lb_route_scratch *scratch;
-
-static struct lb_route_table *new_table(
-	const struct lb_vhost_conf *vhosts, uint32_t n, struct lb_err *reterr)
-{
-	struct lb_vhost *compiled[4] = {0};
-	struct lb_route_table *table = NULL;
-	uint32_t i = 0;
-	while (i < n && (compiled[i] = lb_vhost_new(&vhosts[i], reterr)))
-		i++;
-	if (i == n)
-		table = lb_route_table_new(
-			&(struct lb_route_table_conf){
-				.vhosts = vhosts, .compiled = compiled, .n_vhosts = n},
-			reterr);
-	for (i = 0; i < n; i++)
-		lb_vhost_put(compiled[i]);
-	return table;
-}
-
-static struct lb_route_result find_req(
-	const struct lb_route_table *table, const struct lb_req *req, struct rand *r)
-{
-	if (!scratch)
-		scratch = lb_route_scratch_new(0, 4096);
-	assert_non_null(scratch);
-	struct lb_route_ctx ctx = {.rand = r, .scratch = scratch};
-	return lb_route_find(table, req, &ctx);
-}
-
-static struct lb_route_table *compile(const struct table *t)
-{
-	const struct lb_vhost_conf vhost = {.name = STR("all"),
-		.domains = any_domain,
-		.n_domains = 1,
-		.routes = t->routes,
-		.n_routes = t->n};
-	struct lb_err err = {0};
-	struct lb_route_table *table = new_table(&vhost, 1, &err);
-	assert_non_null(table);
-	return table;
+	routes_add(t, kind, path)->case_sensitive = case_sensitive;
 }
 
 static struct lb_route_result find(const struct lb_route_table *table, struct str path)
@@ -95,39 +36,26 @@ static struct lb_route_result find(const struct lb_route_table *table, struct st
 	return find_req(table, &req, &r);
 }
 
-// Number of the matching route, -1 = none.
-static int match(const struct table *t, const char *path)
-{
-	struct lb_route_table *table = compile(t);
-	struct lb_route_result result = find(table, str_from(path));
-	lb_route_table_put(table);
-	if (result.kind == LB_ROUTE_NONE)
-		return -1;
-	assert_int_equal(result.kind, LB_ROUTE_CLUSTER);
-	assert_int_equal(result.cluster_id, 100 + result.route_index);
-	return (int)result.route_index;
-}
-
 // A28-R01
 static void first_match_wins_over_better_match(void **state)
 {
 	(void)state;
-	struct table t = {0};
+	struct routes t = {0};
 	prefix(&t, "/MyService");
 	exact(&t, "/MyService/MyMethod");
-	assert_int_equal(match(&t, "/MyService/MyMethod"), 0);
-	struct table reversed = {0};
+	assert_int_equal(routes_match_path(&t, "/MyService/MyMethod"), 0);
+	struct routes reversed = {0};
 	exact(&reversed, "/MyService/MyMethod");
 	prefix(&reversed, "/MyService");
-	assert_int_equal(match(&reversed, "/MyService/MyMethod"), 0);
-	assert_int_equal(match(&reversed, "/MyService/MyMethod2"), 1);
+	assert_int_equal(routes_match_path(&reversed, "/MyService/MyMethod"), 0);
+	assert_int_equal(routes_match_path(&reversed, "/MyService/MyMethod2"), 1);
 }
 
 // A28-R03, VH-09
 static void no_route_means_none_not_the_wildcard_host(void **state)
 {
 	(void)state;
-	struct table t = {0};
+	struct routes t = {0};
 	exact(&t, "/a");
 	static const struct str foo[] = {STR("foo")};
 	const struct lb_vhost_conf vhosts[] = {
@@ -135,10 +63,10 @@ static void no_route_means_none_not_the_wildcard_host(void **state)
 		{.name = STR("all"),
 			.domains = any_domain,
 			.n_domains = 1,
-			.routes = t.routes,
+			.routes = t.list,
 			.n_routes = 1},
 	};
-	struct lb_route_table *table = new_table(vhosts, 2, NULL);
+	struct lb_route_table *table = vhosts_compile(vhosts, 2, false, NULL);
 	struct rand r;
 	rand_init(&r, 1);
 	struct lb_req req = {.authority = STR("foo"), .path = STR("/a")};
@@ -150,7 +78,7 @@ static void no_route_means_none_not_the_wildcard_host(void **state)
 	assert_int_equal(result.kind, LB_ROUTE_CLUSTER);
 	assert_int_equal(result.vhost_index, 1);
 	lb_route_table_put(table);
-	table = new_table(vhosts, 1, NULL);
+	table = vhosts_compile(vhosts, 1, false, NULL);
 	assert_int_equal(find_req(table, &req, &r).kind, LB_ROUTE_NO_VHOST);
 	lb_route_table_put(table);
 }
@@ -159,90 +87,90 @@ static void no_route_means_none_not_the_wildcard_host(void **state)
 static void second_of_equal_routes_gets_nothing(void **state)
 {
 	(void)state;
-	struct table t = {0};
+	struct routes t = {0};
 	exact(&t, "/b");
 	exact(&t, "/a");
 	exact(&t, "/a");
 	prefix(&t, "/p");
 	prefix(&t, "/p");
-	assert_int_equal(match(&t, "/a"), 1);
-	assert_int_equal(match(&t, "/pp"), 3);
+	assert_int_equal(routes_match_path(&t, "/a"), 1);
+	assert_int_equal(routes_match_path(&t, "/pp"), 3);
 }
 
 // A28-P01, A28-P02
 static void prefix_compares_bytes_and_path_is_whole(void **state)
 {
 	(void)state;
-	struct table t = {0};
+	struct routes t = {0};
 	exact(&t, "/a/");
 	prefix(&t, "/a");
 	prefix(&t, "/ab/cd");
-	assert_int_equal(match(&t, "/a/"), 0);
-	assert_int_equal(match(&t, "/ab"), 1);
-	assert_int_equal(match(&t, "/a/b"), 1);
-	assert_int_equal(match(&t, "/ab/cd"), 1);
-	assert_int_equal(match(&t, "/"), -1);
+	assert_int_equal(routes_match_path(&t, "/a/"), 0);
+	assert_int_equal(routes_match_path(&t, "/ab"), 1);
+	assert_int_equal(routes_match_path(&t, "/a/b"), 1);
+	assert_int_equal(routes_match_path(&t, "/ab/cd"), 1);
+	assert_int_equal(routes_match_path(&t, "/"), -1);
 	prefix(&t, "");
-	assert_int_equal(match(&t, "/"), 3);
-	assert_int_equal(match(&t, "*"), 3);
+	assert_int_equal(routes_match_path(&t, "/"), 3);
+	assert_int_equal(routes_match_path(&t, "*"), 3);
 }
 
 // A28-P04
 static void case_is_folded_only_where_asked(void **state)
 {
 	(void)state;
-	struct table t = {0};
+	struct routes t = {0};
 	add(&t, LB_PATH_EXACT, "/Foo", false);
 	add(&t, LB_PATH_EXACT, "/Bar", true);
 	add(&t, LB_PATH_PREFIX, "/P/", false);
 	add(&t, LB_PATH_PREFIX, "/Q/", true);
-	assert_int_equal(match(&t, "/fOO"), 0);
-	assert_int_equal(match(&t, "/foo/"), -1);
-	assert_int_equal(match(&t, "/bar"), -1);
-	assert_int_equal(match(&t, "/Bar"), 1);
-	assert_int_equal(match(&t, "/p/x"), 2);
-	assert_int_equal(match(&t, "/q/x"), -1);
-	assert_int_equal(match(&t, "/Q/x"), 3);
+	assert_int_equal(routes_match_path(&t, "/fOO"), 0);
+	assert_int_equal(routes_match_path(&t, "/foo/"), -1);
+	assert_int_equal(routes_match_path(&t, "/bar"), -1);
+	assert_int_equal(routes_match_path(&t, "/Bar"), 1);
+	assert_int_equal(routes_match_path(&t, "/p/x"), 2);
+	assert_int_equal(routes_match_path(&t, "/q/x"), -1);
+	assert_int_equal(routes_match_path(&t, "/Q/x"), 3);
 }
 
 // A28-P06
 static void query_and_fragment_take_no_part(void **state)
 {
 	(void)state;
-	struct table t = {0};
+	struct routes t = {0};
 	exact(&t, "/a");
 	prefix(&t, "/p?");
 	prefix(&t, "/../p");
 	exact(&t, "/a%2Fb");
-	assert_int_equal(match(&t, "/a?x=/b"), 0);
-	assert_int_equal(match(&t, "/a#x?y"), 0);
-	assert_int_equal(match(&t, "/a?x#y"), 0);
-	assert_int_equal(match(&t, "/p?x"), -1);
-	assert_int_equal(match(&t, "/x/../p"), -1);
-	assert_int_equal(match(&t, "/a%2Fb"), 3);
-	assert_int_equal(match(&t, "/a/b"), -1);
+	assert_int_equal(routes_match_path(&t, "/a?x=/b"), 0);
+	assert_int_equal(routes_match_path(&t, "/a#x?y"), 0);
+	assert_int_equal(routes_match_path(&t, "/a?x#y"), 0);
+	assert_int_equal(routes_match_path(&t, "/p?x"), -1);
+	assert_int_equal(routes_match_path(&t, "/x/../p"), -1);
+	assert_int_equal(routes_match_path(&t, "/a%2Fb"), 3);
+	assert_int_equal(routes_match_path(&t, "/a/b"), -1);
 }
 
 // A28-P07
 static void paths_that_no_grpc_method_has_are_kept(void **state)
 {
 	(void)state;
-	struct table t = {0};
+	struct routes t = {0};
 	exact(&t, "/healthz");
 	exact(&t, "/a/b/c");
 	prefix(&t, "no-slash");
-	assert_int_equal(match(&t, "/healthz"), 0);
-	assert_int_equal(match(&t, "/a/b/c"), 1);
-	assert_int_equal(match(&t, "no-slash/x"), 2);
+	assert_int_equal(routes_match_path(&t, "/healthz"), 0);
+	assert_int_equal(routes_match_path(&t, "/a/b/c"), 1);
+	assert_int_equal(routes_match_path(&t, "no-slash/x"), 2);
 }
 
 // A28-P09
 static void request_without_path_matches_nothing(void **state)
 {
 	(void)state;
-	struct table t = {0};
+	struct routes t = {0};
 	prefix(&t, "");
-	struct lb_route_table *table = compile(&t);
+	struct lb_route_table *table = routes_compile(&t);
 	assert_int_equal(find(table, (struct str){0}).kind, LB_ROUTE_NONE);
 	assert_int_equal(find(table, STR("?q")).kind, LB_ROUTE_CLUSTER);
 	lb_route_table_put(table);
@@ -252,12 +180,12 @@ static void request_without_path_matches_nothing(void **state)
 static void unsupported_action_matches_and_ends_there(void **state)
 {
 	(void)state;
-	struct table t = {0};
+	struct routes t = {0};
 	prefix(&t, "/a");
-	t.routes[0].action = LB_ACTION_UNSUPPORTED;
-	t.routes[0].n_clusters = 0;
+	t.list[0].action = LB_ACTION_UNSUPPORTED;
+	t.list[0].n_clusters = 0;
 	prefix(&t, "/");
-	struct lb_route_table *table = compile(&t);
+	struct lb_route_table *table = routes_compile(&t);
 	struct lb_route_result result = find(table, STR("/a"));
 	assert_int_equal(result.kind, LB_ROUTE_UNSUPPORTED);
 	assert_int_equal(result.route_index, 0);
@@ -272,22 +200,22 @@ static void sum_of_weights_must_be_in_range(void **state)
 	static const struct lb_weighted_cluster huge[] = {CLUSTER(1, UINT32_MAX), CLUSTER(2, 1)};
 	static const struct lb_weighted_cluster largest[] = {
 		CLUSTER(1, UINT32_MAX - 1), CLUSTER(2, 1)};
-	struct table t = {0};
+	struct routes t = {0};
 	prefix(&t, "/");
 	const struct lb_vhost_conf vhost = {
-		.domains = any_domain, .n_domains = 1, .routes = t.routes, .n_routes = 1};
+		.domains = any_domain, .n_domains = 1, .routes = t.list, .n_routes = 1};
 	struct lb_err err = {0};
-	t.routes[0].n_clusters = 0;
-	assert_null(new_table(&vhost, 1, &err));
-	t.routes[0].n_clusters = 2;
-	t.routes[0].clusters = zero;
-	assert_null(new_table(&vhost, 1, &err));
-	t.routes[0].clusters = huge;
-	assert_null(new_table(&vhost, 1, &err));
+	t.list[0].n_clusters = 0;
+	assert_null(vhosts_compile(&vhost, 1, false, &err));
+	t.list[0].n_clusters = 2;
+	t.list[0].clusters = zero;
+	assert_null(vhosts_compile(&vhost, 1, false, &err));
+	t.list[0].clusters = huge;
+	assert_null(vhosts_compile(&vhost, 1, false, &err));
 	assert_non_null(strstr(err.text, "routes[0]"));
 	assert_non_null(strstr(err.text, "4294967296"));
-	t.routes[0].clusters = largest;
-	struct lb_route_table *table = new_table(&vhost, 1, &err);
+	t.list[0].clusters = largest;
+	struct lb_route_table *table = vhosts_compile(&vhost, 1, false, &err);
 	assert_non_null(table);
 	lb_route_table_put(table);
 }
@@ -303,11 +231,11 @@ static void draws_follow_the_weights(void **state)
 	static const double weights[8] = {1, 0, 15, 100, 1000, 77, 13, 0};
 	const double sum = 1206;
 	const int n = 1000000;
-	struct table t = {0};
+	struct routes t = {0};
 	prefix(&t, "/");
-	t.routes[0].clusters = clusters;
-	t.routes[0].n_clusters = 9;
-	struct lb_route_table *table = compile(&t);
+	t.list[0].clusters = clusters;
+	t.list[0].n_clusters = 9;
+	struct lb_route_table *table = routes_compile(&t);
 	struct rand r;
 	rand_init(&r, 42);
 	const struct lb_req req = {.authority = STR("a"), .path = STR("/")};
@@ -330,9 +258,9 @@ static void draws_follow_the_weights(void **state)
 static void a_single_cluster_costs_no_draw(void **state)
 {
 	(void)state;
-	struct table t = {0};
+	struct routes t = {0};
 	prefix(&t, "/");
-	struct lb_route_table *table = compile(&t);
+	struct lb_route_table *table = routes_compile(&t);
 	struct rand r, same;
 	rand_init(&r, 3);
 	same = r;
@@ -357,60 +285,6 @@ static bool twin_matches(const struct lb_route_conf *route, const char *path, si
 			return false;
 	}
 	return true;
-}
-
-static int twin(const struct table *t, const char *path)
-{
-	size_t len = strcspn(path, "?#");
-	for (uint32_t i = 0; i < t->n; i++)
-		if (twin_matches(&t->routes[i], path, len))
-			return (int)i;
-	return -1;
-}
-
-static void random_path(struct rand *r, char *to, size_t max)
-{
-	static const char alphabet[] = "/aAbB?#";
-	size_t len = rand_below(r, max + 1);
-	to[0] = '/';
-	for (size_t i = 1; i <= len; i++)
-		to[i] = alphabet[rand_below(r, rand_below(r, 8) ? 5 : 7)];
-	to[len + 1] = 0;
-}
-
-static void random_tables_agree_with_the_linear_scan(void **state)
-{
-	(void)state;
-	struct rand r;
-	rand_init(&r, 11);
-	int n_matched = 0;
-	for (int round = 0; round < 4000; round++) {
-		struct table t = {0};
-		char paths[MAX_ROUTES][16];
-		uint32_t n = 1 + (uint32_t)rand_below(&r, MAX_ROUTES);
-		for (uint32_t i = 0; i < n; i++) {
-			random_path(&r, paths[i], 7);
-			if (rand_below(&r, 16) == 0)
-				paths[i][0] = 0;
-			add(&t, rand_below(&r, 2) ? LB_PATH_EXACT : LB_PATH_PREFIX, paths[i],
-				rand_below(&r, 3) > 0);
-		}
-		struct lb_route_table *table = compile(&t);
-		for (int i = 0; i < 60; i++) {
-			char path[16];
-			random_path(&r, path, 9);
-			int expected = twin(&t, path);
-			struct lb_route_result result = find(table, str_from(path));
-			assert_int_equal(
-				result.kind, expected < 0 ? LB_ROUTE_NONE : LB_ROUTE_CLUSTER);
-			if (expected >= 0) {
-				assert_int_equal(result.route_index, expected);
-				n_matched++;
-			}
-		}
-		lb_route_table_put(table);
-	}
-	assert_true(n_matched > 50000 && n_matched < 230000);
 }
 
 // Keys that share long prefixes, thousands of them, and binary bytes.
@@ -438,7 +312,7 @@ static void large_tables_agree_with_the_linear_scan(void **state)
 	}
 	const struct lb_vhost_conf vhost = {
 		.domains = any_domain, .n_domains = 1, .routes = routes, .n_routes = N};
-	struct lb_route_table *table = new_table(&vhost, 1, NULL);
+	struct lb_route_table *table = vhosts_compile(&vhost, 1, false, NULL);
 	assert_non_null(table);
 	for (int i = 0; i < 4000; i++) {
 		char path[96];
@@ -459,35 +333,238 @@ static void large_tables_agree_with_the_linear_scan(void **state)
 	lb_route_table_put(table);
 }
 
-static void count_keeps_the_table_alive(void **state)
+// A28-R02, A28-R01: what fails one criterion falls through to the next route.
+static void path_headers_and_fraction_must_all_hold(void **state)
 {
 	(void)state;
-	struct table t = {0};
-	prefix(&t, "/");
-	struct lb_route_table *table = compile(&t);
-	assert_ptr_equal(lb_route_table_get(table), table);
-	lb_route_table_put(table);
-	assert_int_equal(find(table, STR("/")).kind, LB_ROUTE_CLUSTER);
-	lb_route_table_put(table);
-	lb_route_table_put(NULL);
+	struct routes t = {0};
+	prefix(&t, "/a");
+	routes_add_header(&t, "x", LB_HEADER_EXACT, "1");
+	prefix(&t, "/a");
+	t.list[1].ppm = 0;
+	exact(&t, "/a");
+	routes_add_header(&t, "x", LB_HEADER_EXACT, "2");
+	prefix(&t, "");
+	static const char *const values[] = {"1", "2", "3"};
+	static const int routes[] = {0, 2, 3};
+	for (int i = 0; i < 3; i++) {
+		const struct field f = {.name = STR("x"), .value = str_from(values[i])};
+		const struct lb_req req = {.path = STR("/a"), .fields = &f, .n_fields = 1};
+		assert_int_equal(routes_match(&t, &req), routes[i]);
+	}
+	assert_int_equal(routes_match_path(&t, "/a"), 3);
+	assert_int_equal(routes_match_path(&t, "/b"), 3);
 }
 
-static void each_failed_allocation_is_survived(void **state)
+// A28-P02, A28-R01: regexes take their turn among literal routes, whatever set they are in.
+static void regexes_are_tried_in_the_order_of_routes(void **state)
 {
 	(void)state;
-	struct table t = {0};
+	static const char *const apart[] = {"/v1/[0-9]+", "/v1/[0-9a-f]+"}, *const all[] = {".*"};
+	struct routes t = {0};
+	struct lb_regex_set *two = routes_add_set(&t, apart, 2);
+	exact(&t, "/v1/7");
+	struct lb_route_conf *hex = routes_add(&t, LB_PATH_REGEX, apart[1]);
+	hex->regex = (struct lb_regex_ref){two, 1};
+	prefix(&t, "/v1/a");
+	struct lb_route_conf *decimal = routes_add(&t, LB_PATH_REGEX, apart[0]);
+	decimal->regex = (struct lb_regex_ref){two, 0};
+	prefix(&t, "/v2/");
+	routes_add(&t, LB_PATH_REGEX, "/v3|/v4")->case_sensitive = false; // no effect (A28-P04)
+	routes_add(&t, LB_PATH_REGEX, all[0]);
+	prefix(&t, "");
+	assert_int_equal(routes_match_path(&t, "/v1/7"), 0);
+	assert_int_equal(routes_match_path(&t, "/v1/77"), 1);
+	assert_int_equal(routes_match_path(&t, "/v1/a"), 1);
+	assert_int_equal(routes_match_path(&t, "/v1/ax"), 2);
+	assert_int_equal(routes_match_path(&t, "/v1/7?q"), 0);
+	assert_int_equal(routes_match_path(&t, "/v2/7"), 4);
+	assert_int_equal(routes_match_path(&t, "/v4"), 5);
+	assert_int_equal(routes_match_path(&t, "/V4"), 6);
+	assert_int_equal(routes_match_path(&t, "/v4\n"), 7);
+	hex->ppm = 0;
+	assert_int_equal(routes_match_path(&t, "/v1/77"), 3);
+	routes_fini(&t);
+}
+
+// A28-O03: hit when the draw is below, so that 0 is never and a million is always.
+static void fraction_is_hit_below_the_draw(void **state)
+{
+	(void)state;
+	struct routes t = {0};
 	prefix(&t, "/");
-	exact(&t, "/a");
-	add(&t, LB_PATH_PREFIX, "/b", false);
-	add(&t, LB_PATH_EXACT, "/c", false);
-	const struct lb_vhost_conf vhosts[2] = {
-		{.domains = any_domain, .n_domains = 1, .routes = t.routes, .n_routes = t.n},
-		{.domains = any_domain, .n_domains = 1, .routes = t.routes, .n_routes = t.n}};
-	struct lb_route_table *table = NULL;
-	struct lb_err err = {0};
-	ALLOC_FAIL_EACH(table = new_table(vhosts, 2, &err), !table, lb_route_table_put(table));
-	if (alloc_fail_works())
-		assert_string_equal(err.text, "no memory");
+	struct rand r;
+	rand_init(&r, 5);
+	const struct lb_req req = {.path = STR("/")};
+	for (int i = 0; i < 200; i++) {
+		struct rand peek = r;
+		uint32_t drawn = (uint32_t)rand_below(&peek, 1000000);
+		static const int kinds[] = {LB_ROUTE_NONE, LB_ROUTE_CLUSTER};
+		for (uint32_t above = 0; above < 2; above++) {
+			t.list[0].ppm = drawn + above;
+			struct rand same = r;
+			struct lb_route_table *table = routes_compile(&t);
+			assert_int_equal(find_req(table, &req, &same).kind, kinds[above]);
+			lb_route_table_put(table);
+		}
+		r = peek;
+	}
+}
+
+// A28-O04: two halves after another give 50, 25, 25; and no draw for a path that does not match.
+static void each_fraction_draws_its_own(void **state)
+{
+	(void)state;
+	struct routes t = {0};
+	prefix(&t, "/elsewhere");
+	t.list[0].ppm = 500000;
+	prefix(&t, "/");
+	t.list[1].ppm = 500000;
+	routes_add(&t, LB_PATH_REGEX, "/a+")->ppm = 500000;
+	prefix(&t, "");
+	struct lb_route_table *table = routes_compile(&t);
+	struct rand r;
+	rand_init(&r, 6);
+	const struct lb_req req = {.path = STR("/a")};
+	int count[4] = {0};
+	for (int i = 0; i < 100000; i++)
+		count[find_req(table, &req, &r).route_index]++;
+	assert_int_equal(count[0], 0);
+	assert_in_range(count[1], 49200, 50800); // 5 standard deviations
+	assert_in_range(count[2], 24300, 25700);
+	assert_in_range(count[3], 24300, 25700);
+	struct rand same = r;
+	const struct lb_req other = {.path = STR("b")};
+	assert_int_equal(find_req(table, &other, &same).route_index, 3);
+	assert_memory_equal(&same, &r, sizeof(r));
+	lb_route_table_put(table);
+	routes_fini(&t);
+}
+
+// A28-O07
+static void grpc_matcher_has_no_effect_on_grpc_requests(void **state)
+{
+	(void)state;
+	struct routes t = {0};
+	prefix(&t, "/");
+	t.list[0].grpc_only = true;
+	struct lb_req req = {.path = STR("/"), .is_grpc = true};
+	assert_int_equal(routes_match(&t, &req), 0);
+	req.is_grpc = false;
+	assert_int_equal(routes_match(&t, &req), -1);
+}
+
+// VH-01, VH-06
+static void authority_alone_chooses_the_virtual_host(void **state)
+{
+	(void)state;
+	struct routes t = {0};
+	prefix(&t, "/");
+	static const struct str foo[] = {STR("foo.com"), STR("[::1]")}, bar[] = {STR("foo.com:80")};
+	const struct lb_vhost_conf vhosts[] = {
+		{.domains = foo, .n_domains = 2, .routes = t.list, .n_routes = 1},
+		{.domains = bar, .n_domains = 1, .routes = t.list, .n_routes = 1}};
+	static const struct {
+		const char *authority;
+		int plain, without_port; // virtual host, -1 = none
+	} rows[] = {{"foo.com", 0, 0}, {"foo.com:80", 1, 0}, {"foo.com:81", -1, 0},
+		{"foo.com:", -1, 0}, {"[::1]", 0, 0}, {"[::1]:8", -1, 0}, {"::1", -1, -1}};
+	for (int ignore_port = 0; ignore_port < 2; ignore_port++) {
+		struct lb_route_table *table = vhosts_compile(vhosts, 2, ignore_port, NULL);
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			const struct lb_req req = {
+				.authority = str_from(rows[i].authority), .path = STR("/")};
+			struct rand r;
+			rand_init(&r, 1);
+			struct lb_route_result to = find_req(table, &req, &r);
+			int expected = ignore_port ? rows[i].without_port : rows[i].plain;
+			assert_int_equal(
+				to.kind, expected < 0 ? LB_ROUTE_NO_VHOST : LB_ROUTE_CLUSTER);
+			if (expected >= 0)
+				assert_int_equal(to.vhost_index, expected);
+		}
+		lb_route_table_put(table);
+	}
+}
+
+struct heard {
+	struct lb_route_step steps[3 * MANY];
+	uint32_t n;
+};
+
+static void hear(void *ctx, const struct lb_route_step *step)
+{
+	struct heard *h = ctx;
+	h->steps[h->n++] = *step;
+}
+
+// However deep prefixes nest: each level twice, exactly one path, and the last one matches.
+static void nested_prefixes_are_all_looked_at_in_order(void **state)
+{
+	(void)state;
+	static char path[MANY + 1];
+	static struct lb_route_conf routes[2 * MANY];
+	static const struct lb_weighted_cluster cluster = CLUSTER(1, 1);
+	static struct heard heard;
+	memset(path, 'a', MANY);
+	for (uint32_t i = 0; i < 2 * MANY; i++)
+		routes[i] = (struct lb_route_conf){.path_kind = LB_PATH_PREFIX,
+			.path = {path, (i * 7) % MANY},
+			.case_sensitive = i % 3,
+			.ppm = i + 1 < 2 * MANY ? 0 : LB_PPM_ALWAYS,
+			.clusters = &cluster,
+			.n_clusters = 1};
+	static const struct str any[] = {STR("*")};
+	const struct lb_vhost_conf vhost = {
+		.domains = any, .n_domains = 1, .routes = routes, .n_routes = 2 * MANY};
+	struct lb_route_table *table = vhosts_compile(&vhost, 1, false, NULL);
+	struct lb_route_scratch *scratch = lb_route_scratch_new(0, 0);
+	struct rand r;
+	rand_init(&r, 1);
+	struct lb_route_ctx ctx = {
+		.rand = &r, .scratch = scratch, .trace = hear, .trace_ctx = &heard};
+	const struct lb_req req = {.path = {path, MANY}};
+	struct lb_route_result to = lb_route_find(table, &req, &ctx);
+	assert_int_equal(to.route_index, 2 * MANY - 1);
+	assert_int_equal(heard.n, 2 * MANY);
+	for (uint32_t i = 0; i < heard.n; i++) {
+		assert_int_equal(heard.steps[i].route_index, i);
+		assert_int_equal(heard.steps[i].verdict,
+			i + 1 < heard.n ? LB_VERDICT_FRACTION : LB_VERDICT_MATCH);
+	}
+	lb_route_scratch_free(scratch);
+	lb_route_table_put(table);
+}
+
+static void trace_says_which_criterion_failed(void **state)
+{
+	(void)state;
+	struct routes t = {0};
+	prefix(&t, "/x");
+	prefix(&t, "/");
+	routes_add_header(&t, "a", LB_HEADER_PRESENT, "");
+	routes_add_header(&t, "b", LB_HEADER_EXACT, "1");
+	exact(&t, "/");
+	t.list[2].grpc_only = true;
+	prefix(&t, "/");
+	struct lb_route_table *table = routes_compile(&t);
+	static struct heard heard;
+	heard.n = 0;
+	struct lb_route_scratch *scratch = lb_route_scratch_new(0, 100);
+	struct rand r;
+	rand_init(&r, 1);
+	struct lb_route_ctx ctx = {
+		.rand = &r, .scratch = scratch, .trace = hear, .trace_ctx = &heard};
+	const struct lb_req req = {.path = STR("/")};
+	assert_int_equal(lb_route_find(table, &req, &ctx).route_index, 3);
+	assert_int_equal(heard.n, 3);
+	assert_int_equal(heard.steps[0].route_index, 1);
+	assert_int_equal(heard.steps[0].verdict, LB_VERDICT_HEADER);
+	assert_int_equal(heard.steps[0].header, 1);
+	assert_int_equal(heard.steps[1].verdict, LB_VERDICT_NOT_GRPC);
+	assert_int_equal(heard.steps[2].verdict, LB_VERDICT_MATCH);
+	lb_route_scratch_free(scratch);
+	lb_route_table_put(table);
 }
 
 RUN_SUITE("lb/route", cmocka_unit_test(first_match_wins_over_better_match),
@@ -502,7 +579,12 @@ RUN_SUITE("lb/route", cmocka_unit_test(first_match_wins_over_better_match),
 	cmocka_unit_test(sum_of_weights_must_be_in_range),
 	cmocka_unit_test(draws_follow_the_weights),
 	cmocka_unit_test(a_single_cluster_costs_no_draw),
-	cmocka_unit_test(random_tables_agree_with_the_linear_scan),
 	cmocka_unit_test(large_tables_agree_with_the_linear_scan),
-	cmocka_unit_test(count_keeps_the_table_alive),
-	cmocka_unit_test(each_failed_allocation_is_survived))
+	cmocka_unit_test(path_headers_and_fraction_must_all_hold),
+	cmocka_unit_test(regexes_are_tried_in_the_order_of_routes),
+	cmocka_unit_test(fraction_is_hit_below_the_draw),
+	cmocka_unit_test(each_fraction_draws_its_own),
+	cmocka_unit_test(grpc_matcher_has_no_effect_on_grpc_requests),
+	cmocka_unit_test(authority_alone_chooses_the_virtual_host),
+	cmocka_unit_test(nested_prefixes_are_all_looked_at_in_order),
+	cmocka_unit_test(trace_says_which_criterion_failed))
