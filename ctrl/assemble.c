@@ -4,6 +4,7 @@
 #include "ctrl/assemble_state.h"
 #include "ctrl/cluster_set.h"
 #include "ctrl/config.h"
+#include "ctrl/regex_cache.h"
 #include "ctrl/route_compile.h"
 #include "ctrl/workers.h"
 #include "lb/balancer.h"
@@ -79,14 +80,16 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 	a->connectivity = lb_connectivity_new(&env);
 	struct cluster_set_env set_env = {a->connectivity, on_cluster_change, a};
 	a->clusters = a->connectivity ? cluster_set_new(&set_env) : NULL;
+	a->regexes = regex_cache_new(&(struct regex_cache_conf){0});
 	struct route_compiler_conf compiler = {
 		.clusters = a->clusters,
+		.regexes = a->regexes,
 		.n_workers = workers_count(conf->workers),
 		.trusts_server = conf->trusts_server,
 	};
 	a->compiler = route_compiler_new(&compiler);
 	a->flips = calloc(LB_MAX_ENDPOINTS, sizeof(*a->flips));
-	bool ok = a->clusters && a->compiler && a->flips;
+	bool ok = a->clusters && a->regexes && a->compiler && a->flips;
 	for (uint32_t i = 0; i < n; i++)
 		ok = frontend_init(&a->frontends[i]) && ok;
 	if (!ok) {
@@ -103,6 +106,7 @@ void assembler_free(struct assembler *a)
 	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++)
 		frontend_fini(&a->frontends[i]);
 	route_compiler_free(a->compiler);
+	regex_cache_free(a->regexes);
 	cluster_set_free(a->clusters);
 	lb_snapshot_free(a->next);
 	lb_connectivity_free(a->connectivity);

@@ -8,6 +8,7 @@
 
 #include "ctrl/workers.h"
 #include "lb/endpoint.h"
+#include "lb/picker.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@ struct assembler;
 struct config;
 struct lb_event;
 struct lb_filter_chain;
+struct lb_req;
 struct lb_route_table;
 struct lb_slot;
 struct twheel;
@@ -68,6 +70,10 @@ struct assembler_cluster_info {
 // fn gets the clusters by name; endpoints of one are told by assembler_each_endpoint() inside fn.
 void assembler_each_cluster(const struct assembler *,
 	void (*fn)(void *ctx, const struct assembler_cluster_info *), void *ctx);
+bool assembler_find_cluster(
+	const struct assembler *, const char *name, struct assembler_cluster_info *ret);
+// What the cluster's picker says to a worker that is connected to every endpoint; borrowed.
+struct lb_pick assembler_pick(const struct assembler *, const char *cluster, const struct lb_req *);
 void assembler_each_endpoint(const struct assembler *, const char *cluster,
 	void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx);
 // What serves a frontend's requests: of the snapshot that is published, or about to be.
@@ -76,6 +82,7 @@ struct assembler_routes {
 	const struct lb_route_table *table; // in the order of the config's virtual hosts
 	const struct lb_filter_chain *filters;
 	const struct actions *actions;
+	bool trusts_server;
 };
 // False = nothing does. Good until the assembler is called again.
 bool assembler_frontend_routes(

@@ -31,7 +31,11 @@ struct assembler {
 	struct rand rand;
 	struct lb_connectivity *connectivity;
 	struct cluster_set *clusters;
+	struct regex_cache *regexes;
 	struct route_compiler *compiler;
+	uint64_t sweep_ns; // when unused patterns are next forgotten
+	bool patterns_came; // and nobody who waits for some was told
+	uint64_t compiled_ns; // when those who wait are next told, if some are still missing
 	struct lb_snapshot *next; // owned: what the next publish shows; NULL = nothing changed
 	bool redraft; // memory ran out over `next`: it is to be made anew
 	bool leaving; // some cluster waits for its last request
@@ -52,5 +56,5 @@ bool frontend_init(struct assembled_frontend *); // false = no memory
 void frontend_fini(struct assembled_frontend *);
 void frontend_draft(struct assembler *, uint32_t index);
 void frontend_count_users(struct assembler *); // of each cluster
-// Tries what was refused or had to wait, when it is time.
+// Tries what was refused, and what waits for patterns, when it is time.
 void frontend_retry(struct assembler *);

@@ -3,8 +3,10 @@
 #include "ctrl/cluster_set.h"
 #include "ctrl/route_compile.h"
 #include "lb/balancer.h"
+#include "lb/base/twheel.h"
 #include "lb/cluster.h"
 #include "lb/connectivity.h"
+#include "lb/limits.h"
 #include "lb/picker.h"
 #include "lb/subchannel.h"
 
@@ -26,25 +28,55 @@ static const char *why_failing(const struct lb_cluster *c)
 	return pick.kind == LB_PICK_FAIL ? pick.text : "";
 }
 
+static void describe(
+	const struct assembler *a, const struct cluster *c, struct assembler_cluster_info *ret)
+{
+	const struct lb_cluster *now = lb_balancer_cluster(c->balancer);
+	*ret = (struct assembler_cluster_info){
+		.name = c->name,
+		.id = c->id,
+		.state = now->state,
+		.detail = why_failing(now),
+		.leaving = c->n_users == 0,
+		.n_endpoints = c->n_subchannels,
+		.n_ready = count_ready(c),
+	};
+	workers_cluster_totals(a->conf.workers, c->id, &ret->totals);
+	cluster_totals_since(&ret->totals, &c->before);
+}
+
 void assembler_each_cluster(const struct assembler *a,
 	void (*fn)(void *ctx, const struct assembler_cluster_info *), void *ctx)
 {
 	for (uint32_t i = 0; i < cluster_set_count(a->clusters); i++) {
-		const struct cluster *c = cluster_set_at(a->clusters, i);
-		const struct lb_cluster *now = lb_balancer_cluster(c->balancer);
-		struct assembler_cluster_info info = {
-			.name = c->name,
-			.id = c->id,
-			.state = now->state,
-			.detail = why_failing(now),
-			.leaving = c->n_users == 0,
-			.n_endpoints = c->n_subchannels,
-			.n_ready = count_ready(c),
-		};
-		workers_cluster_totals(a->conf.workers, c->id, &info.totals);
-		cluster_totals_since(&info.totals, &c->before);
+		struct assembler_cluster_info info;
+		describe(a, cluster_set_at(a->clusters, i), &info);
 		fn(ctx, &info);
 	}
+}
+
+bool assembler_find_cluster(
+	const struct assembler *a, const char *name, struct assembler_cluster_info *ret)
+{
+	const struct cluster *c = cluster_set_find(a->clusters, name);
+	if (c)
+		describe(a, c, ret);
+	return c;
+}
+
+struct lb_pick assembler_pick(const struct assembler *a, const char *name, const struct lb_req *req)
+{
+	static const uint64_t all[LB_MAX_ENDPOINTS / 64] = {
+		[0 ... LB_MAX_ENDPOINTS / 64 - 1] = UINT64_MAX};
+	const struct cluster *c = cluster_set_find(a->clusters, name);
+	if (!c)
+		return (struct lb_pick){.kind = LB_PICK_FAIL, .text = "no such cluster"};
+	struct rand rand;
+	rand_init(&rand, twheel_now(a->conf.wheel));
+	uint32_t position = (uint32_t)rand_u64(&rand);
+	struct lb_pick_ctx ctx = {.req = req, .rand = &rand, .position = &position, .ready = all};
+	const struct lb_picker *picker = lb_balancer_cluster(c->balancer)->picker;
+	return picker->pick(picker, &ctx);
 }
 
 void assembler_each_endpoint(const struct assembler *a, const char *cluster,
@@ -85,7 +117,7 @@ bool assembler_frontend_routes(
 	const struct assembled_frontend *f = &a->frontends[frontend];
 	if (!f->applied)
 		return false;
-	*ret = (struct assembler_routes){
-		f->applied, compiled_routes_table(f->routes), f->filters, f->actions};
+	*ret = (struct assembler_routes){f->applied, compiled_routes_table(f->routes), f->filters,
+		f->actions, a->conf.trusts_server};
 	return true;
 }

@@ -5,6 +5,7 @@
 #include "ctrl/cluster_set.h"
 #include "ctrl/config.h"
 #include "ctrl/deps/depmgr.h"
+#include "ctrl/regex_cache.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "ctrl/route_compile.h"
@@ -21,6 +22,8 @@
 // What could not be applied (too large, no memory) is tried again this often: clusters that left
 // may have made room.
 #define RETRY_NS UINT64_C(1000000000)
+#define SWEEP_NS UINT64_C(10000000000)
+#define COMPILED_NS UINT64_C(100000000)
 
 static bool set_text(char **text, const char *value)
 {
@@ -269,12 +272,29 @@ void assembler_fail(struct assembler *a, uint32_t frontend, const char *text)
 	frontend_count_users(a);
 }
 
+// True = what waits for patterns may go on: all are there, or a while has passed since the last try
+// (each one reads the whole configuration).
+static bool patterns_came(struct assembler *a)
+{
+	uint64_t now = twheel_now(a->conf.wheel);
+	if (now >= a->sweep_ns) {
+		a->sweep_ns = now + SWEEP_NS;
+		regex_cache_sweep(a->regexes);
+	}
+	a->patterns_came |= regex_cache_poll(a->regexes);
+	if (!a->patterns_came || (regex_cache_count(a->regexes).n_pending && now < a->compiled_ns))
+		return false;
+	a->patterns_came = false;
+	a->compiled_ns = now + COMPILED_NS;
+	return true;
+}
+
 void frontend_retry(struct assembler *a)
 {
-	bool tried = false;
+	bool tried = false, came = patterns_came(a);
 	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
 		struct assembled_frontend *f = &a->frontends[i];
-		if (!f->wanted || (!f->waits && twheel_now(a->conf.wheel) < f->retry_ns))
+		if (!f->wanted || !(f->waits ? came : twheel_now(a->conf.wheel) >= f->retry_ns))
 			continue;
 		try_wanted(a, i);
 		tried = true;

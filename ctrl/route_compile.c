@@ -2,6 +2,7 @@
 #include "ctrl/route_compile.h"
 
 #include "ctrl/cluster_set.h"
+#include "ctrl/regex_cache.h"
 #include "ctrl/res/route.h"
 #include "ctrl/vhost_conf.h"
 #include "ctrl/xds/strmap.h"
@@ -103,36 +104,8 @@ struct job {
 	uint32_t n_vhosts;
 	struct compiled_routes *to;
 	char (*keys)[65]; // owned, [n_vhosts]
-	// Patterns of the virtual hosts that are not known, in the order in which they are built.
-	struct str *patterns; // owned
-	struct lb_regex_ref *refs; // owned; of patterns
-	uint32_t n_patterns, room, next;
-	bool starved;
 	struct lb_err *err;
 };
-
-static void add_pattern(void *ctx, struct str pattern)
-{
-	struct job *j = ctx;
-	if (j->n_patterns == j->room) {
-		uint32_t room = j->room ? 2 * j->room : 64;
-		struct str *list = realloc(j->patterns, room * sizeof(*list));
-		if (!list) {
-			j->starved = true;
-			return;
-		}
-		j->patterns = list;
-		j->room = room;
-	}
-	j->patterns[j->n_patterns++] = pattern;
-}
-
-static struct lb_regex_ref next_ref(void *ctx, struct str pattern)
-{
-	struct job *j = ctx;
-	CHECK(j->next < j->n_patterns && str_eq(j->patterns[j->next], pattern));
-	return j->refs[j->next++];
-}
 
 static enum route_compile_outcome no_memory(struct lb_err *err)
 {
@@ -140,44 +113,104 @@ static enum route_compile_outcome no_memory(struct lb_err *err)
 	return ROUTE_COMPILE_REFUSED;
 }
 
-// What is in use already is used again; the patterns of the rest are gathered.
+// One virtual host's patterns and where they are.
+struct patterns {
+	uint32_t n_paths, n_headers;
+	struct str *list; // owned: of paths, then of headers
+	struct lb_regex_ref *refs; // owned; borrowed from the cache until its next sweep
+};
+
+static void patterns_fini(struct patterns *p)
+{
+	free(p->list);
+	free(p->refs);
+}
+
+static enum route_compile_outcome ask(
+	struct job *j, enum regex_cache_use use, const struct patterns *p)
+{
+	uint32_t first = use == REGEX_OF_PATHS ? 0 : p->n_paths;
+	uint32_t n = use == REGEX_OF_PATHS ? p->n_paths : p->n_headers;
+	if (n == 0)
+		return ROUTE_COMPILED;
+	no_memory(j->err);
+	int err = regex_cache_ask(
+		j->compiler->conf.regexes, use, p->list + first, n, p->refs + first, j->err);
+	return err == 0         ? ROUTE_COMPILED
+	       : err == -EAGAIN ? ROUTE_COMPILE_WAITS
+	                        : ROUTE_COMPILE_REFUSED;
+}
+
+static enum route_compile_outcome patterns_init(
+	struct patterns *p, struct job *j, const struct res_vhost *v)
+{
+	*p = (struct patterns){0};
+	vhost_patterns(v, NULL, &p->n_paths, NULL, &p->n_headers);
+	size_t n = (size_t)p->n_paths + p->n_headers;
+	if (n == 0)
+		return ROUTE_COMPILED;
+	p->list = calloc(n, sizeof(*p->list));
+	p->refs = calloc(n, sizeof(*p->refs));
+	if (!p->list || !p->refs)
+		return no_memory(j->err);
+	vhost_patterns(v, p->list, &p->n_paths, p->list + p->n_paths, &p->n_headers);
+	enum route_compile_outcome paths = ask(j, REGEX_OF_PATHS, p);
+	if (paths == ROUTE_COMPILE_REFUSED)
+		return paths;
+	enum route_compile_outcome headers = ask(j, REGEX_OF_HEADERS, p);
+	return headers == ROUTE_COMPILED ? paths : headers;
+}
+
+// What is in use already is used again. Of the rest the patterns are asked for, all of them, so
+// that they are compiled in one go.
 static enum route_compile_outcome find_units(struct job *j)
 {
+	enum route_compile_outcome worst = ROUTE_COMPILED;
 	for (uint32_t i = 0; i < j->n_vhosts; i++) {
 		make_key(j->compiler, &j->vhosts[i], j->keys[i]);
 		j->to->units[i] = unit_find(j->compiler, j->keys[i]);
-		if (!j->to->units[i])
-			vhost_each_pattern(&j->vhosts[i], add_pattern, j);
+		if (j->to->units[i])
+			continue;
+		struct patterns p;
+		enum route_compile_outcome outcome = patterns_init(&p, j, &j->vhosts[i]);
+		patterns_fini(&p);
+		if (outcome == ROUTE_COMPILE_REFUSED)
+			return outcome;
+		if (outcome == ROUTE_COMPILE_WAITS)
+			worst = outcome;
 	}
-	return j->starved ? no_memory(j->err) : ROUTE_COMPILED;
+	return worst;
 }
 
-static enum route_compile_outcome find_patterns(struct job *j)
-{
-	if (j->n_patterns == 0)
-		return ROUTE_COMPILED;
-	lb_err_set(j->err, "regular expressions are not built");
-	return ROUTE_COMPILE_REFUSED;
-}
-
-static struct unit *unit_new(struct job *j, uint32_t index)
+static struct lb_vhost *compile(struct job *j, const struct res_vhost *v, const struct patterns *p)
 {
 	struct vhost_conf_env env = {
-		j->compiler->conf.clusters, j->compiler->conf.trusts_server, next_ref, j};
-	struct vhost_conf v;
+		.clusters = j->compiler->conf.clusters,
+		.trusts_server = j->compiler->conf.trusts_server,
+		.paths = p->refs,
+		.headers = p->refs + p->n_paths,
+	};
+	struct vhost_conf conf;
+	struct lb_vhost *made = NULL;
+	if (vhost_conf_init(&conf, v, &env, j->err) == 0) {
+		made = lb_vhost_new(&conf.conf, j->err);
+		if (!made)
+			lb_err_within(j->err, "virtual host '%s'", v->name);
+	}
+	vhost_conf_fini(&conf);
+	return made;
+}
+
+static struct unit *unit_new(struct job *j, uint32_t index, const struct patterns *p)
+{
 	struct unit *u = calloc(1, sizeof(*u));
 	if (!u) {
 		no_memory(j->err);
 		return NULL;
 	}
-	if (vhost_conf_init(&v, &j->vhosts[index], &env, j->err) == 0) {
-		u->vhost = lb_vhost_new(&v.conf, j->err);
-		if (!u->vhost)
-			lb_err_within(j->err, "virtual host '%s'", j->vhosts[index].name);
-	}
-	vhost_conf_fini(&v);
 	memcpy(u->key, j->keys[index], sizeof(u->key));
 	u->n_users = 1;
+	u->vhost = compile(j, &j->vhosts[index], p);
 	if (u->vhost && strmap_add(&j->compiler->units, &u->by_key, u->key) == 0)
 		return u;
 	if (u->vhost)
@@ -187,24 +220,21 @@ static struct unit *unit_new(struct job *j, uint32_t index)
 	return NULL;
 }
 
-static void skip_ref(void *ctx, struct str pattern)
-{
-	next_ref(ctx, pattern);
-}
-
 static enum route_compile_outcome make_units(struct job *j)
 {
 	for (uint32_t i = 0; i < j->n_vhosts; i++) {
 		struct unit **place = &j->to->units[i];
+		if (!*place) // a twin in the same configuration may have come meanwhile
+			*place = unit_find(j->compiler, j->keys[i]);
 		if (*place)
 			continue;
-		*place = unit_find(j->compiler, j->keys[i]);
-		if (*place) // a twin in the same configuration
-			vhost_each_pattern(&j->vhosts[i], skip_ref, j);
-		else
-			*place = unit_new(j, i);
+		struct patterns p;
+		enum route_compile_outcome outcome = patterns_init(&p, j, &j->vhosts[i]);
+		if (outcome == ROUTE_COMPILED)
+			*place = unit_new(j, i, &p);
+		patterns_fini(&p);
 		if (!*place)
-			return ROUTE_COMPILE_REFUSED;
+			return outcome == ROUTE_COMPILED ? ROUTE_COMPILE_REFUSED : outcome;
 	}
 	return ROUTE_COMPILED;
 }
@@ -266,8 +296,6 @@ enum route_compile_outcome route_compile(struct route_compiler *c,
 		outcome = find_units(&j);
 	}
 	if (outcome == ROUTE_COMPILED)
-		outcome = find_patterns(&j);
-	if (outcome == ROUTE_COMPILED)
 		outcome = make_units(&j);
 	if (outcome == ROUTE_COMPILED)
 		outcome = make_table(&j, routes->ignore_port);
@@ -276,8 +304,6 @@ enum route_compile_outcome route_compile(struct route_compiler *c,
 	else
 		compiled_routes_free(j.to);
 	free(j.keys);
-	free(j.patterns);
-	free(j.refs);
 	return outcome;
 }
 

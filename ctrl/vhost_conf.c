@@ -8,6 +8,7 @@
 
 struct work {
 	const struct vhost_conf_env *env;
+	uint32_t n_paths, n_headers; // patterns so far
 	struct lb_arena *arena;
 	struct lb_err *err;
 };
@@ -37,7 +38,7 @@ static int read_clusters(const struct work *w, const struct res_route *r, struct
 	return 0;
 }
 
-static int read_headers(const struct work *w, const struct res_route *r, struct lb_route_conf *to)
+static int read_headers(struct work *w, const struct res_route *r, struct lb_route_conf *to)
 {
 	struct lb_header_match_conf *list = lb_arena_alloc(w->arena, r->n_headers, sizeof(*list));
 	if (!list)
@@ -45,14 +46,14 @@ static int read_headers(const struct work *w, const struct res_route *r, struct 
 	for (uint32_t i = 0; i < r->n_headers; i++) {
 		list[i] = r->headers[i];
 		if (list[i].kind == LB_HEADER_REGEX)
-			list[i].regex = w->env->regex(w->env->ctx, list[i].text);
+			list[i].regex = w->env->headers[w->n_headers++];
 	}
 	to->headers = list;
 	to->n_headers = r->n_headers;
 	return 0;
 }
 
-static int read_route(const struct work *w, const struct res_route *r, struct lb_route_conf *to)
+static int read_route(struct work *w, const struct res_route *r, struct lb_route_conf *to)
 {
 	*to = (struct lb_route_conf){
 		.name = str_from(r->name),
@@ -65,7 +66,7 @@ static int read_route(const struct work *w, const struct res_route *r, struct lb
 		.policy = r->policy,
 	};
 	if (r->path_kind == LB_PATH_REGEX)
-		to->regex = w->env->regex(w->env->ctx, to->path);
+		to->regex = w->env->paths[w->n_paths++];
 	to->policy.auto_host_rewrite = r->policy.auto_host_rewrite && w->env->trusts_server;
 	int err = read_headers(w, r, to);
 	if (!err && r->action == LB_ACTION_CLUSTERS)
@@ -77,7 +78,7 @@ int vhost_conf_init(struct vhost_conf *c, const struct res_vhost *v,
 	const struct vhost_conf_env *env, struct lb_err *reterr)
 {
 	*c = (struct vhost_conf){0};
-	struct work w = {env, &c->arena, reterr};
+	struct work w = {.env = env, .arena = &c->arena, .err = reterr};
 	struct lb_route_conf *routes = lb_arena_alloc(w.arena, v->n_routes, sizeof(*routes));
 	if (!routes)
 		return no_memory(&w);
@@ -99,15 +100,25 @@ void vhost_conf_fini(struct vhost_conf *c)
 	lb_arena_fini(&c->arena);
 }
 
-void vhost_each_pattern(
-	const struct res_vhost *v, void (*fn)(void *ctx, struct str pattern), void *ctx)
+void vhost_patterns(const struct res_vhost *v, struct str *paths, uint32_t *ret_n_paths,
+	struct str *headers, uint32_t *ret_n_headers)
 {
+	uint32_t n_paths = 0, n_headers = 0;
 	for (uint32_t i = 0; i < v->n_routes; i++) {
 		const struct res_route *r = &v->routes[i];
-		if (r->path_kind == LB_PATH_REGEX)
-			fn(ctx, (struct str){r->path, r->path_len});
-		for (uint32_t k = 0; k < r->n_headers; k++)
-			if (r->headers[k].kind == LB_HEADER_REGEX)
-				fn(ctx, r->headers[k].text);
+		if (r->path_kind == LB_PATH_REGEX) {
+			if (paths)
+				paths[n_paths] = (struct str){r->path, r->path_len};
+			n_paths++;
+		}
+		for (uint32_t k = 0; k < r->n_headers; k++) {
+			if (r->headers[k].kind != LB_HEADER_REGEX)
+				continue;
+			if (headers)
+				headers[n_headers] = r->headers[k].text;
+			n_headers++;
+		}
 	}
+	*ret_n_paths = n_paths;
+	*ret_n_headers = n_headers;
 }

@@ -16,9 +16,8 @@ struct res_vhost;
 struct vhost_conf_env {
 	const struct cluster_set *clusters;
 	bool trusts_server; // routing.md AR-01, AR-02
-	// The compiled form of a pattern; it has one.
-	struct lb_regex_ref (*regex)(void *ctx, struct str pattern);
-	void *ctx;
+	// The compiled forms of the patterns in the order of vhost_patterns().
+	const struct lb_regex_ref *paths, *headers;
 };
 
 struct vhost_conf {
@@ -32,6 +31,6 @@ struct vhost_conf {
 	const struct vhost_conf_env *, struct lb_err *reterr);
 void vhost_conf_fini(struct vhost_conf *);
 
-// Hears of every pattern that init() will ask for.
-void vhost_each_pattern(
-	const struct res_vhost *, void (*fn)(void *ctx, struct str pattern), void *ctx);
+// The patterns of its paths and of its headers. NULL lists are counted only.
+void vhost_patterns(const struct res_vhost *, struct str *paths, uint32_t *ret_n_paths,
+	struct str *headers, uint32_t *ret_n_headers);

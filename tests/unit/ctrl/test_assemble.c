@@ -1,143 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // From configurations and connection events to snapshots: what is shared, what waits, what leaves.
 // The worker is played by the test through its link.
-#include "ctrl/assemble.h"
-#include "ctrl/config.h"
-#include "ctrl/deps/config.h"
-#include "ctrl/res/cluster.h"
-#include "ctrl/res/endpoints.h"
-#include "ctrl/res/listener.h"
-#include "ctrl/res/route.h"
-#include "lb/base/twheel.h"
 #include "lb/cluster.h"
 #include "lb/limits.h"
-#include "lb/req.h"
-#include "lb/route.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "tests/support/check.h"
+#include "tests/unit/ctrl/assembler_world.h"
+#include "tests/unit/ctrl/routes_by_hand.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#define MS UINT64_C(1000000)
-
-struct world {
-	struct config_frontend frontend;
-	struct config config;
-	struct twheel *wheel;
-	struct lb_slot *slot;
-	struct lb_link *link;
-	struct workers *workers;
-	struct assembler *assembler;
-	uint64_t now;
-};
-
-static void on_event(void *ctx, uint32_t worker, const struct lb_event *event)
-{
-	assembler_event(((struct world *)ctx)->assembler, worker, event);
-}
-
-static int set_up(void **state)
-{
-	log_set_level(LOG_LEVEL_WARN);
-	struct world *w = calloc(1, sizeof(*w));
-	w->frontend.name = strdup("web");
-	w->config.frontends = &w->frontend;
-	w->config.n_frontends = 1;
-	w->now = 1000 * MS;
-	w->wheel = twheel_new(w->now);
-	w->slot = lb_slot_new(lb_snapshot_new(1, "nothing yet"));
-	w->link = lb_link_new(0, 0);
-	w->workers = workers_new(&w->link, 1, on_event, w);
-	struct assembler_conf conf = {&w->config, w->slot, w->workers, w->wheel, 7};
-	w->assembler = assembler_new(&conf);
-	assert_non_null(w->assembler);
-	*state = w;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct world *w = *state;
-	lb_slot_free(w->slot);
-	assembler_free(w->assembler);
-	workers_free(w->workers);
-	lb_link_free(w->link);
-	twheel_free(w->wheel);
-	free(w->frontend.name);
-	free(w);
-	return 0;
-}
-
-// Turns of the loop; grace periods end by themselves, since nobody reads.
-static void turns(struct world *w, int n)
-{
-	for (int i = 0; i < n; i++) {
-		w->now += 2 * MS;
-		twheel_advance(w->wheel, w->now);
-		workers_poll(w->workers);
-		assembler_tick(w->assembler);
-	}
-}
-
-// Until the published snapshot is the only one alive.
-static void settle(struct world *w)
-{
-	for (int i = 0; i < 2000; i++) {
-		struct timespec pause = {.tv_nsec = 500000};
-		turns(w, 1);
-		if (i > 3 && assembler_n_live_snapshots(w->assembler) == 1)
-			return;
-		nanosleep(&pause, NULL);
-	}
-	fail_msg("old snapshots are never freed");
-}
-
-// Resources by hand.
-
-static struct res_route_config *routes_of(const struct res_vhost *vhosts, uint32_t n)
-{
-	struct res_route_config *r = (struct res_route_config *)xds_res_new(
-		&res_type_route_config, sizeof(*r), "routes", NULL, 0);
-	r->vhosts = vhosts;
-	r->n_vhosts = n;
-	return r;
-}
-
-static struct res_endpoints *endpoints_of(const struct res_priority *priorities, uint32_t n)
-{
-	struct res_endpoints *e = (struct res_endpoints *)xds_res_new(
-		&res_type_endpoints, sizeof(*e), "endpoints", NULL, 0);
-	e->priorities = priorities;
-	e->n_priorities = n;
-	return e;
-}
-
-static struct xds_config *config_of(struct res_route_config *routes, const char *const *names,
-	struct res_endpoints *const *endpoints, uint32_t n)
-{
-	struct res_listener *listener = (struct res_listener *)xds_res_new(
-		&res_type_listener, sizeof(*listener), "web", NULL, 0);
-	struct config_builder b;
-	assert_int_equal(config_builder_init(&b, listener, routes, -1, n), 0);
-	xds_res_put(&listener->base);
-	for (uint32_t i = 0; i < n; i++) {
-		struct xds_cluster_config *to = &b.config->clusters[i];
-		to->name = names[i];
-		to->error = endpoints[i] ? "" : "no such cluster";
-		to->resolution_note = "node n1";
-		if (!endpoints[i])
-			continue;
-		to->cluster = (struct res_cluster *)xds_res_new(
-			&res_type_cluster, sizeof(*to->cluster), names[i], NULL, 0);
-		to->endpoints = (struct res_endpoints *)xds_res_get(&endpoints[i]->base);
-	}
-	config_builder_sort(&b);
-	return b.config;
-}
 
 static const struct res_endpoint two_backends[] = {
 	{{.port = 1, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, 1, RES_HEALTH_HEALTHY},
@@ -148,74 +22,14 @@ static const struct res_endpoint two_backends[] = {
 static const struct res_locality locality = {"", "", "", 1, two_backends, 3};
 static const struct res_priority priority = {&locality, 1};
 
-static const char *const star[] = {"*"};
-static const struct res_weighted_cluster to_blue[] = {{"blue", 1}};
-static const struct res_weighted_cluster to_green[] = {{"green", 1}};
-static const struct res_weighted_cluster blue_or_green[] = {{"blue", 3}, {"green", 0}};
-static const struct res_route blue_routes[] = {{.name = "",
-	.path = "",
-	.path_len = 0,
-	.case_sensitive = true,
-	.ppm = LB_PPM_ALWAYS,
-	.clusters = to_blue,
-	.n_clusters = 1}};
-static const struct res_route green_routes[] = {{.name = "",
-	.path = "",
-	.path_len = 0,
-	.case_sensitive = true,
-	.ppm = LB_PPM_ALWAYS,
-	.clusters = to_green,
-	.n_clusters = 1}};
-static const struct res_route both_routes[] = {{.name = "",
-						       .path = "/g",
-						       .path_len = 2,
-						       .case_sensitive = true,
-						       .ppm = LB_PPM_ALWAYS,
-						       .clusters = to_green,
-						       .n_clusters = 1},
-	{.name = "",
-		.path = "",
-		.path_len = 0,
-		.case_sensitive = true,
-		.ppm = LB_PPM_ALWAYS,
-		.clusters = blue_or_green,
-		.n_clusters = 2}};
-static const struct res_vhost blue_vhost = {"v", star, 1, blue_routes, 1};
-static const struct res_vhost green_vhost = {"v", star, 1, green_routes, 1};
-static const struct res_vhost both_vhost = {"v", star, 1, both_routes, 2};
-
-static void apply(struct world *w, const struct res_vhost *vhost, const char *const *names,
-	struct res_endpoints *const *endpoints, uint32_t n)
-{
-	struct res_route_config *routes = routes_of(vhost, 1);
-	struct xds_config *c = config_of(routes, names, endpoints, n);
-	assembler_update(w->assembler, 0, c);
-	xds_config_put(c);
-	xds_res_put(&routes->base);
-}
-
-static uint32_t route(const struct world *w, const char *path)
-{
-	const struct lb_snapshot *s = lb_slot_current(w->slot);
-	struct rand rand;
-	rand_init(&rand, 1);
-	struct lb_req req = {.authority = STR("x"), .path = str_from(path), .method = STR("GET")};
-	struct lb_route_scratch *scratch = lb_route_scratch_new(0, 1024);
-	assert_non_null(scratch);
-	struct lb_route_ctx ctx = {.rand = &rand, .scratch = scratch};
-	struct lb_route_result r = lb_route_find(s->frontends[0].routes, &req, &ctx);
-	lb_route_scratch_free(scratch);
-	assert_int_equal(r.kind, LB_ROUTE_CLUSTER);
-	return r.cluster_id;
-}
-
-static uint32_t expect_command(struct world *w, enum lb_command_kind kind)
-{
-	struct lb_command c;
-	assert_true(spsc_read(&w->link->commands, &c));
-	assert_int_equal(c.kind, kind);
-	return c.endpoint->id;
-}
+#define ANY_HOST DOMAINS("*")
+static const struct res_vhost blue_vhost = {
+	"v", ANY_HOST, ROUTES({PREFIX(""), CLUSTERS({"blue", 1})})};
+static const struct res_vhost green_vhost = {
+	"v", ANY_HOST, ROUTES({PREFIX(""), CLUSTERS({"green", 1})})};
+static const struct res_vhost both_vhost = {"v", ANY_HOST,
+	ROUTES({PREFIX("/g"), CLUSTERS({"green", 1})},
+		{PREFIX(""), CLUSTERS({"blue", 3}, {"green", 0})})};
 
 static void a_frontend_without_configuration_says_why_and_is_not_ready(void **state)
 {
@@ -453,7 +267,7 @@ static void a_failing_cluster_says_what_its_requests_hear(void **state)
 	assert_non_null(strstr(detail, "no such cluster"));
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up, world_tear_down)
 
 RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is_not_ready),
 	CASE(routes_and_their_clusters_appear_in_one_snapshot),

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// An assembler with two frontends and one worker, which the test plays through its link, and
+// resources made by hand.
+// Thread: the test's.
+#pragma once
+
+#include "ctrl/assemble.h"
+#include "ctrl/config.h"
+#include "ctrl/deps/config.h"
+#include "ctrl/res/cluster.h"
+#include "ctrl/res/endpoints.h"
+#include "ctrl/res/listener.h"
+#include "ctrl/res/route.h"
+#include "lb/route.h"
+
+#include <stdint.h>
+
+#define MS UINT64_C(1000000)
+
+struct world {
+	struct config_frontend frontends[2]; // "web", "api"
+	struct config config; // tells of the first one; a test may count in the second
+	struct twheel *wheel;
+	struct lb_slot *slot;
+	struct lb_link *link;
+	struct workers *workers;
+	struct assembler *assembler;
+	uint64_t now;
+};
+
+// Fixtures of cmocka: with one frontend, with both, with both and a server that is trusted.
+int world_set_up(void **state);
+int world_set_up_both(void **state);
+int world_set_up_trusting(void **state);
+int world_tear_down(void **state);
+
+// Turns of the loop; grace periods end by themselves, since nobody reads.
+void turns(struct world *, int n);
+// Until the published snapshot is the only one alive.
+void settle(struct world *);
+// Until the frontend waits for nothing any more.
+void await_patterns(struct world *, uint32_t frontend);
+
+// Resources. They borrow what they are given. Count 1.
+struct res_endpoints *endpoints_of(const struct res_priority *, uint32_t n);
+struct res_cluster *cluster_of(const char *name); // sessions may use UNKNOWN and HEALTHY
+// Listeners of different versions differ.
+struct res_listener *listener_of(
+	const char *version, const struct lb_filter *filters, uint32_t n_filters);
+
+// A config: takes references. Endpoints NULL = the cluster is in error.
+struct xds_config *config_of(struct res_listener *, struct res_route_config *,
+	const char *const *names, struct res_endpoints *const *, uint32_t n);
+void update(struct world *, uint32_t frontend, struct xds_config *); // puts it, too
+// The short form: one virtual host, a listener of its own.
+void apply(struct world *, const struct res_vhost *, const char *const *names,
+	struct res_endpoints *const *, uint32_t n);
+
+// What a request for authority "x" finds in the published snapshot's first frontend.
+uint32_t route(const struct world *, const char *path);
+uint32_t expect_command(struct world *, enum lb_command_kind); // the endpoint's id

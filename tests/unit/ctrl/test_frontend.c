@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one configuration becomes and what the next one keeps of it: virtual hosts, filters, hosts
+// of clusters; and that nothing waits for patterns but the configuration that needs them.
+#include "lb/base/twheel.h"
+#include "lb/cluster.h"
+#include "lb/filter.h"
+#include "lb/hosts.h"
+#include "lb/link.h"
+#include "lb/req.h"
+#include "lb/slot.h"
+#include "lb/snapshot.h"
+#include "tests/support/check.h"
+#include "tests/unit/ctrl/assembler_world.h"
+#include "tests/unit/ctrl/routes_by_hand.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IP(last)                                                                                   \
+	{                                                                                          \
+		.b = { [10] = 255, [11] = 255, [12] = 10, [15] = (last) }                          \
+	}
+static const struct res_endpoint one_backend[] = {{{IP(1), 80}, 1, RES_HEALTH_HEALTHY}};
+static const struct res_locality one_locality = {"", "", "", 1, one_backend, 1};
+static const struct res_priority one_priority = {&one_locality, 1};
+
+// Gives a frontend these virtual hosts and every cluster that the tests name.
+static void give(struct world *w, uint32_t frontend, const char *listener_version,
+	const struct res_vhost *vhosts, uint32_t n)
+{
+	static const char *const names[] = {"blue", "green"};
+	struct res_endpoints *e = endpoints_of(&one_priority, 1);
+	struct res_listener *l = listener_of(listener_version, NULL, 0);
+	struct res_route_config *r = routes_of(vhosts, n);
+	update(w, frontend, config_of(l, r, names, (struct res_endpoints *[]){e, e}, 2));
+	xds_res_put(&e->base);
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
+}
+
+static const struct lb_frontend *published(const struct world *w, uint32_t frontend)
+{
+	return &lb_slot_current(w->slot)->frontends[frontend];
+}
+
+static const struct lb_vhost *vhost_at(const struct world *w, uint32_t frontend, uint32_t index)
+{
+	assert_non_null(published(w, frontend)->routes);
+	return lb_route_table_vhost(published(w, frontend)->routes, index);
+}
+
+#define TO_BLUE ROUTES({PREFIX("/"), CLUSTERS({"blue", 1})})
+#define TO_GREEN ROUTES({PREFIX("/"), CLUSTERS({"green", 1})})
+
+static void a_virtual_host_that_did_not_change_is_the_same_object(void **state)
+{
+	struct world *w = *state;
+	const struct res_vhost first[] = {
+		{"a", DOMAINS("a"), TO_BLUE, .hash = {1, 1}},
+		{"b", DOMAINS("b"), TO_GREEN, .hash = {2, 2}},
+	};
+	const struct res_vhost second[] = {
+		{"new", DOMAINS("n"), TO_BLUE, .hash = {3, 3}},
+		{"b", DOMAINS("b"), TO_GREEN, .hash = {2, 2}},
+		{"a", DOMAINS("a"), TO_GREEN, .hash = {1, 9}},
+	};
+	give(w, 0, "1", first, 2);
+	turns(w, 1);
+	const struct lb_vhost *a = vhost_at(w, 0, 0), *b = vhost_at(w, 0, 1);
+	give(w, 0, "1", second, 3);
+	settle(w);
+	assert_ptr_equal(vhost_at(w, 0, 1), b);
+	assert_ptr_not_equal(vhost_at(w, 0, 2), a);
+	// Another frontend's is none other.
+	give(w, 1, "1", first, 2);
+	settle(w);
+	assert_ptr_equal(vhost_at(w, 1, 1), b);
+	assert_ptr_not_equal(published(w, 0)->routes, published(w, 1)->routes);
+}
+
+static void twins_in_one_configuration_are_one_object(void **state)
+{
+	struct world *w = *state;
+	const struct res_vhost twins[] = {
+		{"a", DOMAINS("a"), TO_BLUE, .hash = {1, 1}},
+		{"a", DOMAINS("a"), TO_BLUE, .hash = {1, 1}},
+	};
+	give(w, 0, "1", twins, 2);
+	turns(w, 1);
+	assert_ptr_equal(vhost_at(w, 0, 0), vhost_at(w, 0, 1));
+}
+
+// The bytes are the same, but the names stand for other clusters meanwhile.
+static void a_virtual_host_whose_clusters_got_other_ids_is_another_one(void **state)
+{
+	struct world *w = *state;
+	const struct res_vhost blue = {"a", DOMAINS("*"), TO_BLUE, .hash = {1, 1}};
+	struct res_endpoints *e = endpoints_of(&one_priority, 1);
+	apply(w, &blue, (const char *[]){"blue"}, &e, 1);
+	settle(w);
+	uint32_t id = route(w, "/");
+	apply(w, &(struct res_vhost){"b", DOMAINS("*"), TO_GREEN, .hash = {2, 2}},
+		(const char *[]){"green"}, &e, 1);
+	settle(w);
+	turns(w, 2);
+	settle(w);
+	assert_null(lb_snapshot_cluster(lb_slot_current(w->slot), id)); // blue is gone
+	apply(w, &blue, (const char *[]){"blue"}, &e, 1);
+	settle(w);
+	const struct lb_cluster *now = lb_snapshot_cluster(lb_slot_current(w->slot), route(w, "/"));
+	assert_string_equal(now->name, "blue");
+	xds_res_put(&e->base);
+}
+
+// RX: compiling takes its time, on a thread of its own; `show info` says so.
+static void patterns_hold_up_nothing_but_the_configuration_that_needs_them(void **state)
+{
+	struct world *w = *state;
+	const struct res_vhost plain = {"a", DOMAINS("*"), TO_BLUE, .hash = {1, 1}};
+	const struct res_vhost with_regex = {"a", DOMAINS("*"),
+		ROUTES({REGEX("/(foo|ba[rz])+/[0-9]{1,40}"), CLUSTERS({"green", 1})},
+			{PREFIX("/"), CLUSTERS({"blue", 1})}),
+		.hash = {2, 2}};
+	give(w, 0, "1", &with_regex, 1);
+	assert_string_equal(
+		assembler_frontend_waiting(w->assembler, 0), "compiling regular expressions");
+	assert_null(published(w, 0)->routes);
+	assert_false(assembler_ready(w->assembler));
+	await_patterns(w, 0);
+	settle(w);
+	assert_string_equal(assembler_frontend_error(w->assembler, 0), "");
+	uint32_t green = route(w, "/foobaz/7");
+	assert_int_not_equal(route(w, "/foobaz/x"), green);
+	// The known pattern costs no wait; new ones leave the old routes serving.
+	give(w, 0, "1", &plain, 1);
+	settle(w);
+	give(w, 0, "1", &with_regex, 1);
+	assert_string_equal(assembler_frontend_waiting(w->assembler, 0), "");
+	const struct res_vhost other = {"a", DOMAINS("*"),
+		ROUTES({REGEX("/other/.*x{1,50}"), CLUSTERS({"blue", 1})}), .hash = {3, 3}};
+	settle(w);
+	const struct lb_route_table *serves = published(w, 0)->routes;
+	give(w, 0, "1", &other, 1);
+	assert_string_equal(assembler_frontend_error(w->assembler, 0), "");
+	assert_string_equal(
+		assembler_frontend_waiting(w->assembler, 0), "compiling regular expressions");
+	assert_ptr_equal(published(w, 0)->routes, serves);
+	// The next one needs no pattern: it does not wait for those of the one before.
+	give(w, 0, "1", &plain, 1);
+	assert_string_equal(assembler_frontend_waiting(w->assembler, 0), "");
+	settle(w);
+	assert_int_not_equal(route(w, "/foobaz/7"), green);
+}
+
+static void a_frontend_that_waits_holds_up_no_other(void **state)
+{
+	struct world *w = *state;
+	const struct res_vhost plain = {"a", DOMAINS("*"), TO_BLUE, .hash = {1, 1}};
+	const struct res_vhost with_regex = {"a", DOMAINS("*"),
+		ROUTES({PREFIX("/"), CLUSTERS({"green", 1}),
+			.headers = &(struct lb_header_match_conf){.name = STR("k"),
+				.kind = LB_HEADER_REGEX,
+				.text = STR("[a-c]{3}(x|y)*")},
+			.n_headers = 1}),
+		.hash = {2, 2}};
+	give(w, 1, "1", &with_regex, 1);
+	give(w, 0, "1", &plain, 1);
+	turns(w, 1);
+	assert_non_null(published(w, 0)->routes);
+	await_patterns(w, 1);
+	settle(w);
+	assert_true(assembler_ready(w->assembler));
+	assert_non_null(published(w, 1)->routes);
+}
+
+// FLT-11: LDS drains, RDS does not; the first listener drains nobody.
+static void another_listener_means_another_generation(void **state)
+{
+	struct world *w = *state;
+	const struct res_vhost a = {"a", DOMAINS("*"), TO_BLUE, .hash = {1, 1}};
+	const struct res_vhost b = {"a", DOMAINS("*"), TO_GREEN, .hash = {2, 2}};
+	assert_int_equal(published(w, 0)->generation, 0);
+	give(w, 0, "1", &a, 1);
+	settle(w);
+	assert_int_equal(published(w, 0)->generation, 0);
+	give(w, 0, "1", &b, 1); // routes alone, and the listener once more
+	settle(w);
+	assert_int_equal(published(w, 0)->generation, 0);
+	give(w, 0, "2", &b, 1);
+	settle(w);
+	assert_int_equal(published(w, 0)->generation, 1);
+	// It may have been away in between.
+	assembler_fail(w->assembler, 0, "listener web does not exist");
+	settle(w);
+	assert_int_equal(published(w, 0)->generation, 1);
+	give(w, 0, "2", &b, 1);
+	settle(w);
+	assert_int_equal(published(w, 0)->generation, 1);
+	give(w, 0, "3", &b, 1);
+	settle(w);
+	assert_int_equal(published(w, 0)->generation, 2);
+}
+
+static void filters_of_the_listener_reach_the_snapshot(void **state)
+{
+	struct world *w = *state;
+	const struct lb_filter fault = {.name = STR("chaos"), .kind = LB_FILTER_FAULT};
+	const struct res_vhost a = {"a", DOMAINS("*"), TO_BLUE, .hash = {1, 1}};
+	struct res_endpoints *e = endpoints_of(&one_priority, 1);
+	struct res_listener *l = listener_of("1", &fault, 1);
+	struct res_route_config *r = routes_of(&a, 1);
+	l->max_stream_duration_ns = 5;
+	struct xds_config *c = config_of(l, r, (const char *[]){"blue"}, &e, 1);
+	update(w, 0, xds_config_get(c));
+	settle(w);
+	struct lb_filter_chain *chain = published(w, 0)->filters;
+	assert_int_equal(chain->n, 1);
+	assert_int_equal(chain->max_stream_duration_ns, 5);
+	assert_true(str_eq(chain->filters[0].name, STR("chaos")));
+	update(w, 0, c);
+	settle(w);
+	assert_ptr_equal(published(w, 0)->filters, chain);
+	assembler_fail(w->assembler, 0, "gone");
+	settle(w);
+	assert_null(published(w, 0)->filters);
+	xds_res_put(&e->base);
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
+}
+
+static bool rewrites(const struct world *w)
+{
+	struct rand rand;
+	rand_init(&rand, 1);
+	struct lb_req req = {.authority = STR("x"), .path = STR("/"), .method = STR("GET")};
+	struct lb_route_ctx ctx = {.rand = &rand, .scratch = lb_route_scratch_new(0, 1024)};
+	struct lb_route_result r = lb_route_find(published(w, 0)->routes, &req, &ctx);
+	lb_route_scratch_free(ctx.scratch);
+	assert_int_equal(r.kind, LB_ROUTE_CLUSTER);
+	return r.policy->auto_host_rewrite;
+}
+
+static const struct res_vhost rewriting = {"a", DOMAINS("*"),
+	ROUTES({PREFIX("/"), CLUSTERS({"blue", 1}), .policy = {.auto_host_rewrite = true}}),
+	.hash = {1, 1}};
+
+// AR-02
+static void rewriting_of_a_server_that_is_not_trusted_is_ignored(void **state)
+{
+	struct world *w = *state;
+	give(w, 0, "1", &rewriting, 1);
+	settle(w);
+	assert_false(rewrites(w));
+}
+
+// AR-01
+static void rewriting_of_a_trusted_server_counts(void **state)
+{
+	struct world *w = *state;
+	const struct res_vhost plain = {"a", DOMAINS("*"), TO_BLUE, .hash = {2, 2}};
+	give(w, 0, "1", &rewriting, 1);
+	settle(w);
+	assert_true(rewrites(w));
+	give(w, 0, "1", &plain, 1);
+	settle(w);
+	assert_false(rewrites(w));
+}
+
+// Hosts.
+
+static const struct ip_port more[] = {{IP(11), 81}};
+static const struct res_endpoint mixed[] = {
+	{{IP(1), 80}, 1, RES_HEALTH_HEALTHY, more, 1, "one.example"},
+	{{IP(2), 80}, 1, RES_HEALTH_DRAINING, NULL, 0, ""},
+	{{IP(3), 80}, 1, RES_HEALTH_UNHEALTHY, NULL, 0, ""},
+	{{IP(4), 80}, 1, RES_HEALTH_UNKNOWN, NULL, 0, ""},
+};
+static const struct res_endpoint failover[] = {{{IP(9), 80}, 1, RES_HEALTH_HEALTHY, NULL, 0, ""}};
+static const struct res_locality mixed_locality = {"", "", "", 1, mixed, 4};
+static const struct res_locality failover_locality = {"", "", "", 1, failover, 1};
+static const struct res_priority two_priorities[] = {{&mixed_locality, 1}, {&failover_locality, 1}};
+
+static const struct res_vhost to_blue = {"a", DOMAINS("*"), TO_BLUE, .hash = {1, 1}};
+
+static void give_hosts(struct world *w, struct res_endpoints *e, uint32_t session_health)
+{
+	struct res_listener *l = listener_of("1", NULL, 0);
+	struct res_route_config *r = routes_of(&to_blue, 1);
+	struct xds_config *c = config_of(l, r, (const char *[]){"blue"}, &e, 1);
+	c->clusters[0].cluster->session_health = session_health;
+	update(w, 0, c);
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
+	settle(w);
+}
+
+static const struct lb_cluster *blue(const struct world *w)
+{
+	return lb_snapshot_cluster(lb_slot_current(w->slot), route(w, "/"));
+}
+
+static const struct lb_host *host(const struct world *w, uint8_t last)
+{
+	struct ip_port a = {IP(last), 80};
+	return lb_hosts_find(blue(w)->hosts, &a);
+}
+
+// SA-12, SA-13, SA-14, A81.
+static void hosts_of_a_cluster_are_all_that_a_request_may_reach(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(two_priorities, 2);
+	give_hosts(w, e, 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY);
+	assert_true(str_eq(host(w, 1)->hostname, STR("one.example")));
+	assert_true(str_eq(host(w, 1)->addresses, STR("10.0.0.1:80,10.0.0.11:81")));
+	assert_ptr_equal(lb_hosts_find(blue(w)->hosts, &more[0]), host(w, 1));
+	assert_true(host(w, 1)->is_session_target);
+	assert_null(host(w, 2)); // DRAINING, and no session may use it
+	assert_null(host(w, 3));
+	assert_true(host(w, 4)->is_session_target);
+	assert_true(host(w, 9)->is_session_target); // in another priority
+	// Only those of the priority in use are connected to: 1 and 4.
+	uint32_t first = expect_command(w, LB_COMMAND_CONNECT);
+	assert_int_equal(first, host(w, 1)->endpoint->id);
+	assert_int_equal(expect_command(w, LB_COMMAND_CONNECT), host(w, 4)->endpoint->id);
+	struct lb_command none;
+	assert_false(spsc_read(&w->link->commands, &none));
+	xds_res_put(&e->base);
+}
+
+// SA-12, SA-13: the set decides, and a change of it alone is enough.
+static void override_host_status_decides_which_hosts_sessions_may_use(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(two_priorities, 2);
+	give_hosts(w, e, 1u << RES_HEALTH_HEALTHY | 1u << RES_HEALTH_DRAINING);
+	assert_true(host(w, 1)->is_session_target);
+	assert_true(host(w, 2)->is_session_target);
+	assert_false(host(w, 4)->is_session_target); // UNKNOWN: for requests, not for sessions
+	struct lb_hosts *before = blue(w)->hosts;
+	give_hosts(w, e, 1u << RES_HEALTH_HEALTHY | 1u << RES_HEALTH_DRAINING);
+	assert_ptr_equal(blue(w)->hosts, before);
+	give_hosts(w, e, 0);
+	assert_false(host(w, 1)->is_session_target);
+	assert_null(host(w, 2)->endpoint); // left, and its connections may close
+	xds_res_put(&e->base);
+}
+
+// SA-13: a draining endpoint stays until EDS drops it.
+static void a_draining_host_is_released_when_eds_drops_it(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(two_priorities, 2),
+			     *one = endpoints_of(&one_priority, 1);
+	uint32_t health = 1u << RES_HEALTH_HEALTHY | 1u << RES_HEALTH_DRAINING;
+	give_hosts(w, e, health);
+	uint32_t draining = host(w, 2)->endpoint->id;
+	struct lb_command c;
+	while (spsc_read(&w->link->commands, &c))
+		assert_int_equal(c.kind, LB_COMMAND_CONNECT);
+	give_hosts(w, one, health);
+	settle(w);
+	bool released = false;
+	while (spsc_read(&w->link->commands, &c))
+		released |= c.kind == LB_COMMAND_RELEASE && c.endpoint->id == draining;
+	assert_true(released);
+	xds_res_put(&e->base);
+	xds_res_put(&one->base);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up_both, world_tear_down)
+
+RUN_SUITE("ctrl/frontend", CASE(a_virtual_host_that_did_not_change_is_the_same_object),
+	CASE(twins_in_one_configuration_are_one_object),
+	CASE(a_virtual_host_whose_clusters_got_other_ids_is_another_one),
+	CASE(patterns_hold_up_nothing_but_the_configuration_that_needs_them),
+	CASE(a_frontend_that_waits_holds_up_no_other),
+	CASE(another_listener_means_another_generation),
+	CASE(filters_of_the_listener_reach_the_snapshot),
+	CASE(rewriting_of_a_server_that_is_not_trusted_is_ignored),
+	cmocka_unit_test_setup_teardown(
+		rewriting_of_a_trusted_server_counts, world_set_up_trusting, world_tear_down),
+	CASE(hosts_of_a_cluster_are_all_that_a_request_may_reach),
+	CASE(override_host_status_decides_which_hosts_sessions_may_use),
+	CASE(a_draining_host_is_released_when_eds_drops_it))
