@@ -10,12 +10,10 @@
 
 #define MAX_COLUMNS 64
 
-json_t *render_string(const char *text)
+json_t *render_str(struct str text)
 {
-	if (!text)
-		return json_null();
-	const uint8_t *p = (const uint8_t *)text;
-	size_t left = strlen(text), len = 0;
+	const uint8_t *p = (const uint8_t *)text.p;
+	size_t left = text.len, len = 0;
 	char *valid = malloc(3 * left + 1);
 	if (!valid)
 		return NULL;
@@ -29,6 +27,11 @@ json_t *render_string(const char *text)
 	json_t *string = json_stringn_nocheck(valid, len);
 	free(valid);
 	return string;
+}
+
+json_t *render_string(const char *text)
+{
+	return text ? render_str(str_from(text)) : json_null();
 }
 
 // Servers choose these texts: a line break would end an answer early or forge one, and terminals
@@ -48,6 +51,11 @@ static void print_string(FILE *out, const char *text, bool doubles_quotes)
 		else
 			fputc(*c, out);
 	}
+}
+
+void render_print(FILE *out, const char *text)
+{
+	print_string(out, text, false);
 }
 
 static void print_scalar(FILE *out, const json_t *v)

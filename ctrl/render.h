@@ -4,11 +4,18 @@
 // Thread: ctrl.
 #pragma once
 
+#include "lb/base/str.h"
+
 #include <jansson.h>
+
+#include <stdio.h>
 
 // A JSON string of any text, or null of NULL: what is not UTF-8 (a text cut in the middle of a
 // character) becomes U+FFFD, since JSON would refuse the whole. NULL = no memory.
 json_t *render_string(const char *text);
+json_t *render_str(struct str); // likewise; NULs are kept
+// For text forms of one's own: the string with its control characters escaped.
+void render_print(FILE *, const char *text);
 
 // "key: value" lines for scalars, aligned columns for arrays of objects, a titled section for what
 // nests. Control characters in strings are escaped: an answer is always as many lines as it has

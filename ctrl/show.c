@@ -4,11 +4,14 @@
 #include "ctrl/assemble.h"
 #include "ctrl/config.h"
 #include "ctrl/render.h"
+#include "ctrl/show_impl.h"
 #include "ctrl/stats_proto.h"
 #include "ctrl/workers.h"
 #include "ctrl/xds/client.h"
 #include "lb/base/twheel.h"
+#include "lb/base/words.h"
 #include "lb/link.h"
+#include "lb/route.h"
 
 #include <jansson.h>
 
@@ -17,17 +20,16 @@
 #include <string.h>
 #include <unistd.h>
 
-struct show {
-	struct show_conf conf;
-	const char *state;
-	uint64_t started_ns;
-};
+// Header lists longer than this are cut in lookups for operators: more than a command can hold.
+#define MAX_TEXT ((size_t)2 * STATS_MAX_COMMAND)
 
 struct command {
-	const char *name;
+	const char *name; // its words
+	const char *usage; // what may follow; NULL = nothing
 	const char *help;
-	json_t *(*build)(const struct show *); // NULL = no memory
-	const char *const *csv; // columns of the text form; NULL = render_text()
+	json_t *(*build)(const struct show *, struct show_args *);
+	const char *const *csv; // columns of the text form
+	char *(*text)(json_t *); // the text form; neither = render_text()
 };
 
 struct show *show_new(const struct show_conf *conf)
@@ -38,11 +40,19 @@ struct show *show_new(const struct show_conf *conf)
 	s->conf = *conf;
 	s->state = "starting";
 	s->started_ns = twheel_now(conf->wheel);
+	s->scratch = lb_route_scratch_new(workers_count(conf->workers), MAX_TEXT);
+	if (!s->scratch) {
+		free(s);
+		return NULL;
+	}
 	return s;
 }
 
 void show_free(struct show *s)
 {
+	if (!s)
+		return;
+	lb_route_scratch_free(s->scratch);
 	free(s);
 }
 
@@ -51,12 +61,12 @@ void show_set_state(struct show *s, const char *state)
 	s->state = state;
 }
 
-static void set_u64(json_t *o, const char *key, uint64_t value)
+void show_set_u64(json_t *o, const char *key, uint64_t value)
 {
 	json_object_set_new(o, key, json_integer((json_int_t)value));
 }
 
-static void set_text(json_t *o, const char *key, const char *value)
+void show_set_text(json_t *o, const char *key, const char *value)
 {
 	json_object_set_new(o, key, render_string(value));
 }
@@ -66,40 +76,17 @@ static double seconds(uint64_t ns)
 	return (double)ns / 1e9;
 }
 
-// Sums over workers.
-
-static uint64_t failures(const struct cluster_totals *t)
-{
-	uint64_t n = 0;
-	for (int i = 0; i < LB_N_CAUSES; i++)
-		n += i == LB_CAUSE_OK ? 0 : t->ended[i];
-	return n;
-}
-
-static struct lb_endpoint_counters endpoint_totals(const struct show *s, uint32_t id)
-{
-	struct lb_endpoint_counters t = {0};
-	for (uint32_t w = 0; w < workers_count(s->conf.workers); w++) {
-		const struct lb_endpoint_counters *e =
-			&workers_link(s->conf.workers, w)->endpoints[id];
-		t.started += counter_read(&e->started);
-		t.active += counter_read(&e->active);
-		t.connections += counter_read(&e->connections);
-	}
-	return t;
-}
-
-static json_t *causes_json(const uint64_t ended[LB_N_CAUSES])
+json_t *show_causes(const uint64_t ended[LB_N_CAUSES])
 {
 	json_t *o = json_object();
 	for (int i = 0; o && i < LB_N_CAUSES; i++)
-		set_u64(o, lb_cause_info((enum lb_cause)i)->name, ended[i]);
+		show_set_u64(o, lb_cause_info((enum lb_cause)i)->name, ended[i]);
 	return o;
 }
 
 // show info
 
-static json_t *build_info(const struct show *s)
+static json_t *build_info(const struct show *s, struct show_args *args)
 {
 	json_t *o = json_object();
 	if (!o)
@@ -112,182 +99,38 @@ static json_t *build_info(const struct show *s)
 		requests += counter_read(&c->requests);
 		clients += counter_read(&c->client_connections);
 	}
-	set_text(o, "version", SHUNT_VERSION);
-	set_text(o, "state", s->state);
-	set_u64(o, "pid", (uint64_t)getpid());
+	show_set_text(o, "version", SHUNT_VERSION);
+	show_set_text(o, "state", s->state);
+	show_set_u64(o, "pid", (uint64_t)getpid());
 	json_object_set_new(
 		o, "uptime_s", json_real(seconds(twheel_now(s->conf.wheel) - s->started_ns)));
-	set_u64(o, "workers", workers_count(s->conf.workers));
-	set_u64(o, "snapshots_published", assembler_n_snapshots(s->conf.assembler));
-	set_u64(o, "snapshots_live", assembler_n_live_snapshots(s->conf.assembler));
-	set_u64(o, "client_connections", clients);
-	set_u64(o, "requests", requests);
-	set_text(o, "xds_server", server.uri);
-	set_text(o, "xds_state", xds_server_state_name(server.state));
-	set_text(o, "xds_error", server.error);
+	show_set_u64(o, "workers", workers_count(s->conf.workers));
+	show_set_u64(o, "snapshots_published", assembler_n_snapshots(s->conf.assembler));
+	show_set_u64(o, "snapshots_live", assembler_n_live_snapshots(s->conf.assembler));
+	show_set_u64(o, "client_connections", clients);
+	show_set_u64(o, "requests", requests);
+	show_set_text(o, "xds_server", server.uri);
+	show_set_text(o, "xds_state", xds_server_state_name(server.state));
+	show_set_text(o, "xds_error", server.error);
 	json_t *frontends = json_array();
 	for (uint32_t i = 0; i < s->conf.config->n_frontends; i++) {
 		const struct config_frontend *f = &s->conf.config->frontends[i];
 		const char *error = assembler_frontend_error(s->conf.assembler, i);
 		json_t *row = json_object();
-		set_text(row, "name", f->name);
-		set_text(row, "address", f->address);
-		set_u64(row, "port", f->port);
-		set_text(row, "target", f->target);
-		set_text(row, "state", error[0] ? "failing" : "serving");
-		set_text(row, "waiting", s->conf.waiting(s->conf.ctx, i));
-		set_text(row, "refused", assembler_frontend_refusal(s->conf.assembler, i));
-		set_text(row, "error", error);
+		show_set_text(row, "name", f->name);
+		show_set_text(row, "address", f->address);
+		show_set_u64(row, "port", f->port);
+		show_set_text(row, "target", f->target);
+		show_set_text(row, "state", error[0] ? "failing" : "serving");
+		const char *waiting = assembler_frontend_waiting(s->conf.assembler, i);
+		show_set_text(
+			row, "waiting", waiting[0] ? waiting : s->conf.waiting(s->conf.ctx, i));
+		show_set_text(row, "refused", assembler_frontend_refusal(s->conf.assembler, i));
+		show_set_text(row, "error", error);
 		json_array_append_new(frontends, row);
 	}
 	json_object_set_new(o, "frontends", frontends);
 	return o;
-}
-
-// show stat: rows like HAProxy's, so that its tools and people's habits work.
-
-static const char *const stat_columns[] = {"pxname", "svname", "qcur", "qmax", "scur", "smax",
-	"slim", "stot", "bin", "bout", "dreq", "dresp", "ereq", "econ", "eresp", "wretr", "wredis",
-	"status", "weight", "act", "bck", "chkfail", "chkdown", "lastchg", "downtime", "qlimit",
-	"pid", "iid", "sid", "throttle", "lbtot", "tracked", "type", "req_tot", "ok", "failed",
-	NULL};
-
-enum { STAT_TYPE_FRONTEND = 0, STAT_TYPE_BACKEND = 1, STAT_TYPE_SERVER = 2 };
-
-struct stat_ctx {
-	const struct show *show;
-	json_t *rows;
-	const char *cluster;
-};
-
-static json_t *stat_row(
-	struct stat_ctx *c, const char *proxy, const char *server, int type, const char *status)
-{
-	json_t *row = json_object();
-	set_text(row, "pxname", proxy);
-	set_text(row, "svname", server);
-	set_text(row, "status", status);
-	set_u64(row, "type", (uint64_t)type);
-	set_u64(row, "pid", 1);
-	json_array_append_new(c->rows, row);
-	return row;
-}
-
-static void stat_frontends(struct stat_ctx *c)
-{
-	const struct show *s = c->show;
-	for (uint32_t i = 0; i < s->conf.config->n_frontends; i++) {
-		uint64_t requests = 0, connections = 0;
-		for (uint32_t w = 0; w < workers_count(s->conf.workers); w++) {
-			const struct lb_worker_counters *k =
-				&workers_link(s->conf.workers, w)->counters;
-			requests += counter_read(&k->frontend_requests[i]);
-			connections += counter_read(&k->frontend_connections[i]);
-		}
-		bool serving = assembler_frontend_error(s->conf.assembler, i)[0] == 0;
-		json_t *row = stat_row(c, s->conf.config->frontends[i].name, "FRONTEND",
-			STAT_TYPE_FRONTEND, serving ? "OPEN" : "STOP");
-		set_u64(row, "stot", connections);
-		set_u64(row, "req_tot", requests);
-	}
-}
-
-static void stat_endpoint(void *ctx, const struct assembler_endpoint_info *e)
-{
-	struct stat_ctx *c = ctx;
-	struct lb_endpoint_counters t = endpoint_totals(c->show, e->id);
-	json_t *row = stat_row(
-		c, c->cluster, e->address, STAT_TYPE_SERVER, e->state == LB_READY ? "UP" : "DOWN");
-	set_u64(row, "scur", t.active);
-	set_u64(row, "stot", t.started);
-	set_u64(row, "lbtot", t.started);
-	set_u64(row, "req_tot", t.started);
-	set_u64(row, "weight", 1);
-	set_u64(row, "act", e->state == LB_READY);
-}
-
-static void stat_cluster(void *ctx, const struct assembler_cluster_info *info)
-{
-	struct stat_ctx *c = ctx;
-	const struct cluster_totals *t = &info->totals;
-	c->cluster = info->name;
-	assembler_each_endpoint(c->show->conf.assembler, info->name, stat_endpoint, c);
-	json_t *row = stat_row(c, info->name, "BACKEND", STAT_TYPE_BACKEND,
-		info->state == LB_TRANSIENT_FAILURE ? "DOWN" : "UP");
-	set_u64(row, "qcur", t->queued);
-	set_u64(row, "scur", t->active);
-	set_u64(row, "stot", t->started);
-	set_u64(row, "lbtot", t->started);
-	set_u64(row, "req_tot", t->started);
-	set_u64(row, "act", info->n_ready);
-	set_u64(row, "econ", t->ended[LB_CAUSE_NO_HEALTHY]);
-	set_u64(row, "eresp",
-		t->ended[LB_CAUSE_UPSTREAM_RESET] + t->ended[LB_CAUSE_UPSTREAM_LOST] +
-			t->ended[LB_CAUSE_UPSTREAM_PROTOCOL]);
-	set_u64(row, "ok", t->ended[LB_CAUSE_OK]);
-	set_u64(row, "failed", failures(t));
-	json_object_set_new(row, "ended", causes_json(t->ended));
-}
-
-static json_t *build_stat(const struct show *s)
-{
-	struct stat_ctx c = {.show = s, .rows = json_array()};
-	if (!c.rows)
-		return NULL;
-	stat_frontends(&c);
-	assembler_each_cluster(s->conf.assembler, stat_cluster, &c);
-	return c.rows;
-}
-
-// show clusters
-
-static void cluster_endpoint(void *ctx, const struct assembler_endpoint_info *e)
-{
-	struct stat_ctx *c = ctx;
-	struct lb_endpoint_counters t = endpoint_totals(c->show, e->id);
-	json_t *row = json_object();
-	set_text(row, "cluster", c->cluster);
-	set_text(row, "endpoint", e->address);
-	set_text(row, "state", lb_state_name(e->state));
-	set_u64(row, "requests", t.started);
-	set_u64(row, "active", t.active);
-	set_u64(row, "connections", t.connections);
-	set_text(row, "error", e->last_error);
-	json_array_append_new(c->rows, row);
-}
-
-struct clusters_ctx {
-	const struct show *show;
-	json_t *clusters, *endpoints;
-};
-
-static void cluster_line(void *ctx, const struct assembler_cluster_info *info)
-{
-	struct clusters_ctx *c = ctx;
-	const struct cluster_totals *t = &info->totals;
-	json_t *row = json_object();
-	set_text(row, "cluster", info->name);
-	set_text(row, "state", lb_state_name(info->state));
-	set_u64(row, "endpoints", info->n_endpoints);
-	set_u64(row, "ready", info->n_ready);
-	set_u64(row, "requests", t->started);
-	set_u64(row, "active", t->active);
-	set_u64(row, "queued", t->queued);
-	set_u64(row, "ok", t->ended[LB_CAUSE_OK]);
-	set_u64(row, "failed", failures(t));
-	json_object_set_new(row, "leaving", json_boolean(info->leaving));
-	set_text(row, "detail", info->detail);
-	json_object_set_new(row, "ended", causes_json(t->ended));
-	json_array_append_new(c->clusters, row);
-	struct stat_ctx inner = {c->show, c->endpoints, info->name};
-	assembler_each_endpoint(c->show->conf.assembler, info->name, cluster_endpoint, &inner);
-}
-
-static json_t *build_clusters(const struct show *s)
-{
-	struct clusters_ctx c = {s, json_array(), json_array()};
-	assembler_each_cluster(s->conf.assembler, cluster_line, &c);
-	return json_pack("{so so}", "clusters", c.clusters, "endpoints", c.endpoints);
 }
 
 // show xds
@@ -302,34 +145,34 @@ static void xds_line(void *ctx, const struct xds_entry_info *e)
 	struct xds_ctx *c = ctx;
 	uint64_t now = twheel_now(c->show->conf.wheel);
 	json_t *row = json_object();
-	set_text(row, "type", e->type->label);
-	set_text(row, "name", e->name);
-	set_text(row, "state", xds_status_name(e->status));
-	set_text(row, "version", e->version);
+	show_set_text(row, "type", e->type->label);
+	show_set_text(row, "name", e->name);
+	show_set_text(row, "state", xds_status_name(e->status));
+	show_set_text(row, "version", e->version);
 	json_object_set_new(row, "age_s",
 		e->updated_ns ? json_real(seconds(now - e->updated_ns)) : json_null());
-	set_text(row, "rejected", e->error_version);
-	set_text(row, "error", e->error);
+	show_set_text(row, "rejected", e->error_version);
+	show_set_text(row, "error", e->error);
 	json_array_append_new(c->rows, row);
 }
 
-static json_t *build_xds(const struct show *s)
+static json_t *build_xds(const struct show *s, struct show_args *args)
 {
 	struct xds_server_info i;
 	xds_client_server(s->conf.xds, &i);
 	json_t *server = json_object();
-	set_text(server, "uri", i.uri);
-	set_text(server, "state", xds_server_state_name(i.state));
+	show_set_text(server, "uri", i.uri);
+	show_set_text(server, "state", xds_server_state_name(i.state));
 	json_object_set_new(
 		server, "for_s", json_real(seconds(twheel_now(s->conf.wheel) - i.since_ns)));
-	set_text(server, "error", i.error);
-	set_u64(server, "streams", i.n_streams);
-	set_u64(server, "requests", i.n_requests);
-	set_u64(server, "responses", i.n_responses);
-	set_u64(server, "acks", i.n_acks);
-	set_u64(server, "nacks", i.n_nacks);
-	set_u64(server, "undecodable", i.n_undecodable);
-	set_u64(server, "unknown_type", i.n_unknown_type);
+	show_set_text(server, "error", i.error);
+	show_set_u64(server, "streams", i.n_streams);
+	show_set_u64(server, "requests", i.n_requests);
+	show_set_u64(server, "responses", i.n_responses);
+	show_set_u64(server, "acks", i.n_acks);
+	show_set_u64(server, "nacks", i.n_nacks);
+	show_set_u64(server, "undecodable", i.n_undecodable);
+	show_set_u64(server, "unknown_type", i.n_unknown_type);
 	struct xds_ctx c = {s, json_array()};
 	xds_client_each(s->conf.xds, xds_line, &c);
 	return json_pack("{so so}", "server", server, "resources", c.rows);
@@ -341,7 +184,7 @@ static json_t *group_json(const struct counter_set *set)
 {
 	json_t *o = json_object();
 	for (uint32_t i = 0; o && i < set->n; i++)
-		set_u64(o, set->names[i], counter_read(&set->values[i]));
+		show_set_u64(o, set->names[i], counter_read(&set->values[i]));
 	return o;
 }
 
@@ -350,29 +193,29 @@ static json_t *worker_json(const struct show *s, uint32_t w)
 	const struct lb_link *link = workers_link(s->conf.workers, w);
 	const struct lb_worker_counters *k = &link->counters;
 	json_t *o = json_object();
-	set_u64(o, "worker", w);
-	set_u64(o, "core", (uint64_t)link->core);
+	show_set_u64(o, "worker", w);
+	show_set_u64(o, "core", (uint64_t)link->core);
 	json_object_set_new(
 		o, "busy_percent", json_real(100 * workers_busy_share(s->conf.workers, w)));
-	set_u64(o, "turns", counter_read(&k->turns));
-	set_u64(o, "empty_turns", counter_read(&k->empty_turns));
+	show_set_u64(o, "turns", counter_read(&k->turns));
+	show_set_u64(o, "empty_turns", counter_read(&k->empty_turns));
 	json_object_set_new(o, "busy_s", json_real(seconds(counter_read(&k->busy_ns))));
 	json_object_set_new(o, "idle_s", json_real(seconds(counter_read(&k->idle_ns))));
 	json_object_set_new(
 		o, "longest_turn_us", json_real((double)counter_read(&k->longest_turn_ns) / 1e3));
-	set_u64(o, "snapshot", counter_read(&k->snapshot_version));
-	set_u64(o, "client_connections", counter_read(&k->client_connections));
-	set_u64(o, "requests", counter_read(&k->requests));
+	show_set_u64(o, "snapshot", counter_read(&k->snapshot_version));
+	show_set_u64(o, "client_connections", counter_read(&k->client_connections));
+	show_set_u64(o, "requests", counter_read(&k->requests));
 	uint64_t ended[LB_N_CAUSES];
 	for (int i = 0; i < LB_N_CAUSES; i++)
 		ended[i] = counter_read(&k->ended[i]);
-	json_object_set_new(o, "ended", causes_json(ended));
+	json_object_set_new(o, "ended", show_causes(ended));
 	for (uint32_t g = 0; g < link->n_groups; g++)
 		json_object_set_new(o, link->groups[g].name, group_json(&link->groups[g].set));
 	return o;
 }
 
-static json_t *build_workers(const struct show *s)
+static json_t *build_workers(const struct show *s, struct show_args *args)
 {
 	json_t *o = json_object();
 	for (uint32_t w = 0; o && w < workers_count(s->conf.workers); w++) {
@@ -385,49 +228,71 @@ static json_t *build_workers(const struct show *s)
 
 // help and dispatch
 
-static json_t *build_help(const struct show *);
+static json_t *build_help(const struct show *, struct show_args *);
 
 static const struct command commands[] = {
-	{"help", "this list", build_help, NULL},
-	{"show info", "version, state, frontends, xDS server", build_info, NULL},
-	{"show stat", "frontends, clusters and endpoints with counters, as HAProxy's CSV",
-		build_stat, stat_columns},
-	{"show clusters", "clusters and their endpoints: state, requests, last error",
-		build_clusters, NULL},
-	{"show xds", "the xDS server and every resource: state, version, age, error", build_xds,
-		NULL},
-	{"show workers", "each worker: load, requests by ending, counters of every layer",
-		build_workers, NULL},
+	{"help", NULL, "this list", build_help, NULL, NULL},
+	{"show info", NULL, "version, state, frontends, xDS server", build_info, NULL, NULL},
+	{"show stat", NULL, "frontends, clusters and endpoints with counters, as HAProxy's CSV",
+		show_stat, show_stat_columns, NULL},
+	{"show clusters", NULL, "clusters and their endpoints: state, requests, last error",
+		show_clusters, NULL, NULL},
+	{"show routes", NULL, "each frontend's routes and actions, as gRFC A28 prints them",
+		show_routes, NULL, show_routes_text},
+	{"explain",
+		"--authority A --path P [-H 'NAME: VALUE']... [--frontend F] [--method M] "
+		"[--grpc | --http]",
+		"where a request would go, and why", show_explain, NULL, NULL},
+	{"show xds", NULL, "the xDS server and every resource: state, version, age, error",
+		build_xds, NULL, NULL},
+	{"show workers", NULL, "each worker: load, requests by ending, counters of every layer",
+		build_workers, NULL, NULL},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static json_t *build_help(const struct show *s)
+static json_t *build_help(const struct show *s, struct show_args *args)
 {
 	json_t *rows = json_array();
-	for (size_t i = 0; rows && i < N_COMMANDS; i++)
-		json_array_append_new(rows, json_pack("{ss ss}", "command", commands[i].name,
-						    "help", commands[i].help));
+	for (size_t i = 0; rows && i < N_COMMANDS; i++) {
+		const struct command *c = &commands[i];
+		char help[256];
+		snprintf(help, sizeof(help), "%s%s%s", c->help, c->usage ? ": " : "",
+			c->usage ? c->usage : "");
+		json_array_append_new(rows, json_pack("{ss ss}", "command", c->name, "help", help));
+	}
 	return rows;
 }
 
-// Splits "show  stat json " into "show stat" and whether JSON was asked for.
-static bool take_words(const char *line, char *command, size_t room)
+// How many words the command's name has, if the line starts with it; else 0.
+static unsigned words_of(const struct command *c, const struct words *line)
 {
-	char copy[STATS_MAX_COMMAND + 1];
+	char name[64];
 	char *save = NULL;
-	snprintf(copy, sizeof(copy), "%s", line);
-	command[0] = 0;
-	bool json = false;
-	for (char *word = strtok_r(copy, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
-		size_t len = strlen(command);
-		if (json) // "json" was not the last word
-			snprintf(command + len, room - len, " json");
-		json = strcmp(word, "json") == 0;
-		len = strlen(command);
-		if (!json)
-			snprintf(command + len, room - len, "%s%s", len ? " " : "", word);
+	unsigned n = 0;
+	snprintf(name, sizeof(name), "%s", c->name);
+	for (char *w = strtok_r(name, " ", &save); w; w = strtok_r(NULL, " ", &save), n++)
+		if (n == line->n || strcmp(line->list[n], w) != 0)
+			return 0;
+	return n;
+}
+
+static char *answer_error(const char *fmt, const char *what)
+{
+	char *text = NULL, *raw = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	if (!f)
+		return NULL;
+	fputs(STATS_ERROR, f);
+	if (asprintf(&raw, fmt, what) >= 0) {
+		render_print(f, raw);
+		free(raw);
 	}
-	return json;
+	fputc('\n', f);
+	if (fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
 }
 
 static char *answer_json(json_t *tree)
@@ -438,25 +303,38 @@ static char *answer_json(json_t *tree)
 	return text;
 }
 
+static char *answer(const struct show *s, const struct command *c, struct show_args *args)
+{
+	if (!c->usage && args->n == 1 && strcmp(args->words[0], "json") == 0) {
+		args->json = true;
+		args->n = 0;
+	}
+	if (!c->usage && args->n)
+		return answer_error("'%s' is too much, try help", args->words[0]);
+	json_t *tree = c->build(s, args);
+	if (!tree)
+		return args->err.text[0] ? answer_error("%s", args->err.text) : NULL;
+	char *text = args->json ? answer_json(tree)
+	             : c->csv   ? render_csv(tree, c->csv)
+	             : c->text  ? c->text(tree)
+	                        : render_text(tree);
+	json_decref(tree);
+	return text;
+}
+
 char *show_answer(void *ctx, const char *line)
 {
-	const struct show *s = ctx;
-	char name[STATS_MAX_COMMAND + 1];
-	bool json = take_words(line, name, sizeof(name));
+	char copy[STATS_MAX_COMMAND + 1];
+	struct words words;
+	snprintf(copy, sizeof(copy), "%s", line);
+	const char *wrong = words_split(copy, &words);
+	if (wrong)
+		return answer_error("%s", wrong);
 	for (size_t i = 0; i < N_COMMANDS; i++) {
-		if (strcmp(name, commands[i].name) != 0)
-			continue;
-		json_t *tree = commands[i].build(s);
-		if (!tree)
-			return NULL;
-		char *text = json              ? answer_json(tree)
-		             : commands[i].csv ? render_csv(tree, commands[i].csv)
-		                               : render_text(tree);
-		json_decref(tree);
-		return text;
+		unsigned n = words_of(&commands[i], &words);
+		struct show_args args = {.words = words.list + n, .n = words.n - n};
+		if (n)
+			return answer(ctx, &commands[i], &args);
 	}
-	char *text = NULL;
-	if (asprintf(&text, STATS_ERROR "unknown command '%s', try help\n", name) < 0)
-		return NULL;
-	return text;
+	return answer_error("unknown command '%s', try help", line);
 }

@@ -5,6 +5,6 @@
 #pragma once
 
 #define STATS_DEFAULT_SOCKET "/run/shunt/stats.sock"
-#define STATS_MAX_COMMAND 512
+#define STATS_MAX_COMMAND 4096
 #define STATS_ERROR "error: "
 #define STATS_SCHEMA_VERSION 1

@@ -2,6 +2,7 @@
 // shuntctl: sends one command to shuntd's stats socket and prints the answer. It knows no command:
 // what there is, the daemon says (`shuntctl help`).
 #include "ctrl/stats_proto.h"
+#include "lb/base/words.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -29,10 +30,20 @@ static const struct argp_option options[] = {
 	{0},
 };
 
+// The first word ends our own options, since a command may have some, too.
+static void take_words(struct args *a, char **words, int n, struct argp_state *state)
+{
+	for (int i = 0; i < n; i++) {
+		if (strcmp(words[i], "--json") == 0 || strcmp(words[i], "-j") == 0)
+			a->json = true;
+		else if (!words_append(a->command, sizeof(a->command) - sizeof(" json"), words[i]))
+			argp_error(state, "command longer than %d bytes", STATS_MAX_COMMAND);
+	}
+}
+
 static error_t take_arg(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
-	size_t len = strlen(a->command);
 	switch (key) {
 	case 's':
 		a->socket = arg;
@@ -40,11 +51,8 @@ static error_t take_arg(int key, char *arg, struct argp_state *state)
 	case 'j':
 		a->json = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (len + strlen(arg) + sizeof(" json") + 2 > sizeof(a->command) ||
-			strchr(arg, '\n'))
-			argp_error(state, "command too long or with a line break");
-		snprintf(a->command + len, sizeof(a->command) - len, "%s%s", len ? " " : "", arg);
+	case ARGP_KEY_ARGS:
+		take_words(a, state->argv + state->next, state->argc - state->next, state);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_usage(state);
@@ -59,6 +67,8 @@ static const struct argp argp = {
 	.parser = take_arg,
 	.args_doc = "COMMAND...",
 	.doc = "Ask a running shuntd. `shuntctl help` lists the commands.\v"
+	       "Options stand before the command, but for --json. Words with blanks reach the "
+	       "daemon as they are.\n\n"
 	       "Exit status: 0 answered, 1 the daemon refused the command, 2 it could not be "
 	       "asked.",
 };
@@ -122,7 +132,7 @@ int main(int argc, char **argv)
 {
 	struct args args = {.socket = getenv("SHUNT_SOCKET")};
 	argp_err_exit_status = 2;
-	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args);
 	if (!args.socket)
 		args.socket = STATS_DEFAULT_SOCKET;
 	if (args.json)

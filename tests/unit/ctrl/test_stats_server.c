@@ -98,7 +98,7 @@ static void each_line_gets_an_answer_that_ends_with_an_empty_line(void **state)
 static void a_command_without_end_is_refused(void **state)
 {
 	const struct fixture *f = *state;
-	char out[256], junk[STATS_MAX_COMMAND + 1];
+	char out[256], junk[STATS_MAX_COMMAND];
 	memset(junk, 'x', sizeof(junk));
 	int fd = dial(f);
 	assert_int_equal(write(fd, junk, sizeof(junk)), sizeof(junk));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ctrl/words.h"
+#include "lb/base/words.h"
 
 #include <string.h>
 

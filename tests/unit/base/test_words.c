@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words of a command line: what is put together comes apart again.
-#include "ctrl/words.h"
+#include "lb/base/words.h"
 #include "tests/support/check.h"
 
 #include <stdio.h>
@@ -85,7 +85,7 @@ static void a_word_without_room_leaves_the_line_as_it_was(void **state)
 	assert_string_equal(line, "ab \" d\"");
 }
 
-RUN_SUITE("ctrl/words", cmocka_unit_test(blanks_part_words_and_quotes_keep_them),
+RUN_SUITE("base/words", cmocka_unit_test(blanks_part_words_and_quotes_keep_them),
 	cmocka_unit_test(what_is_no_word_is_refused),
 	cmocka_unit_test(every_byte_survives_the_way_through_a_line),
 	cmocka_unit_test(a_word_without_room_leaves_the_line_as_it_was))

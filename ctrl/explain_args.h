@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of `explain` as the request that they describe.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/base/err.h"
+#include "lb/base/field.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define EXPLAIN_MAX_FIELDS 128
+
+struct explain_args {
+	const char *frontend; // NULL = not said
+	struct str authority;
+	const char *path, *method; // never NULL
+	bool is_grpc;
+	bool json;
+	struct field fields[EXPLAIN_MAX_FIELDS]; // names in lower case, no `host`
+	size_t n_fields;
+};
+
+// Changes the words and keeps pointing into them. 0 or -EINVAL with the reason.
+[[nodiscard]] int explain_args_read(
+	struct explain_args *, char *const *words, unsigned n, struct lb_err *reterr);

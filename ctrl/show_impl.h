@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files behind the stats socket's commands share: show.c (dispatch, info, xds, workers),
+// show_stat.c, show_routes.c, explain.c. Nobody else includes this.
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/show.h"
+#include "lb/base/err.h"
+#include "lb/cause.h"
+
+#include <jansson.h>
+
+#include <stdint.h>
+
+struct lb_route_scratch;
+
+struct show {
+	struct show_conf conf;
+	const char *state;
+	uint64_t started_ns;
+	struct lb_route_scratch *scratch; // owned; of lookups on ctrl
+};
+
+// What follows a command's own words.
+struct show_args {
+	char *const *words;
+	unsigned n;
+	bool json; // a builder may find it among its words
+	struct lb_err err; // a builder that finds the words wrong says so here; "" = no memory
+};
+
+// The data of one command, NULL = args->err.
+json_t *show_stat(const struct show *, struct show_args *);
+json_t *show_clusters(const struct show *, struct show_args *);
+json_t *show_routes(const struct show *, struct show_args *);
+json_t *show_explain(const struct show *, struct show_args *);
+
+extern const char *const show_stat_columns[]; // of its CSV
+char *show_routes_text(json_t *); // from malloc; NULL = no memory
+
+// The null of a failed allocation makes the whole fail in the end, not here.
+void show_set_u64(json_t *object, const char *key, uint64_t value);
+void show_set_text(json_t *object, const char *key, const char *value);
+json_t *show_causes(const uint64_t ended[LB_N_CAUSES]);

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// `explain`: the words it takes, and that it says what the worker's lookup finds.
+#include "ctrl/explain_args.h"
+#include "ctrl/show.h"
+#include "ctrl/stats_proto.h"
+#include "lb/base/twheel.h"
+#include "lb/link.h"
+#include "tests/support/check.h"
+#include "tests/unit/ctrl/assembler_world.h"
+#include "tests/unit/ctrl/routes_by_hand.h"
+
+#include <jansson.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Words.
+
+static int read_words(struct explain_args *a, char *text, struct lb_err *err)
+{
+	char *words[32], *save = NULL;
+	unsigned n = 0;
+	*err = (struct lb_err){0};
+	for (char *w = strtok_r(text, "|", &save); w; w = strtok_r(NULL, "|", &save))
+		words[n++] = w;
+	return explain_args_read(a, words, n, err);
+}
+
+static void words_become_the_request(void **state)
+{
+	struct explain_args a;
+	struct lb_err err;
+	char line[] = "--authority|a.example|--path|/x?y|-H|X-A:  b c \t|-H|cookie:d|--method|PUT"
+		      "|--frontend|web|-H|e:|json";
+	assert_int_equal(read_words(&a, line, &err), 0);
+	assert_true(str_eq(a.authority, STR("a.example")));
+	assert_string_equal(a.path, "/x?y");
+	assert_string_equal(a.method, "PUT");
+	assert_string_equal(a.frontend, "web");
+	assert_true(a.json);
+	assert_false(a.is_grpc);
+	assert_int_equal(a.n_fields, 3);
+	assert_true(str_eq(a.fields[0].name, STR("x-a")));
+	assert_true(str_eq(a.fields[0].value, STR("b c")));
+	assert_true(str_eq(a.fields[2].name, STR("e")));
+	assert_int_equal(a.fields[2].value.len, 0);
+}
+
+// HX-01; VH-11
+static void kind_of_the_request_is_what_its_content_type_says(void **state)
+{
+	struct explain_args a;
+	struct lb_err err;
+	char grpc[] = "--authority|a|--path|/|-H|content-type: application/grpc+proto";
+	assert_int_equal(read_words(&a, grpc, &err), 0);
+	assert_true(a.is_grpc);
+	assert_string_equal(a.method, "POST");
+	char web[] = "--authority|a|--path|/|-H|content-type: application/grpc-web";
+	assert_int_equal(read_words(&a, web, &err), 0);
+	assert_false(a.is_grpc);
+	assert_string_equal(a.method, "GET");
+	char asked[] = "--authority|a|--path|/|--grpc";
+	assert_int_equal(read_words(&a, asked, &err), 0);
+	assert_true(a.is_grpc);
+	assert_true(str_eq(a.fields[0].value, STR("application/grpc")));
+	char host[] = "--path|/|-H|Host: h.example ";
+	assert_int_equal(read_words(&a, host, &err), 0);
+	assert_true(str_eq(a.authority, STR("h.example")));
+	assert_int_equal(a.n_fields, 0);
+}
+
+static void words_that_make_no_request_are_refused(void **state)
+{
+	static const char *const bad[][2] = {{"--path|/", "--authority"},
+		{"--authority|a", "--path"}, {"--authority", "--authority needs a value"},
+		{"-H", "-H needs a value"}, {"-H|novalue", "NAME: VALUE"},
+		{"-H|:path: /", "NAME: VALUE"}, {"what", "'what' is no option"},
+		{"--authority|a|--path|/|--grpc|--http", "--grpc and --http"},
+		{"--authority|a|--path|/|--http|-H|content-type: application/grpc",
+			"content-type says otherwise"},
+		{"--authority|a|--path|/|--grpc|-H|content-type: text/html",
+			"content-type says otherwise"}};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct explain_args a;
+		struct lb_err err;
+		char line[128];
+		snprintf(line, sizeof(line), "%s", bad[i][0]);
+		assert_true(read_words(&a, line, &err) < 0);
+		assert_non_null(strstr(err.text, bad[i][1]));
+	}
+	char many[16 * (EXPLAIN_MAX_FIELDS + 1)];
+	char *words[2 * (EXPLAIN_MAX_FIELDS + 1)];
+	for (unsigned i = 0; i <= EXPLAIN_MAX_FIELDS; i++) {
+		snprintf(many + (size_t)16 * i, 16, "k%u: v", i);
+		words[2 * i] = "-H";
+		words[2 * i + 1] = many + (size_t)16 * i;
+	}
+	struct explain_args a;
+	struct lb_err err;
+	assert_true(explain_args_read(&a, words, 2 * (EXPLAIN_MAX_FIELDS + 1), &err) < 0);
+	assert_non_null(strstr(err.text, "more than 128 headers"));
+}
+
+// Answers.
+
+static const struct lb_header_match_conf key_is_v[] = {
+	{.name = STR("key"), .kind = LB_HEADER_EXACT, .text = STR("v")}};
+static const struct lb_filter chain[] = {
+	{.name = STR("chaos"), .kind = LB_FILTER_FAULT, .fault = {.max_active = UINT32_MAX}}};
+static const struct lb_filter override[] = {{.name = STR("chaos"),
+	.kind = LB_FILTER_FAULT,
+	.fault = {.abort = LB_ABORT_HTTP,
+		.abort_status = 418,
+		.abort_numerator = 1,
+		.abort_denominator = 4,
+		.max_active = UINT32_MAX}}};
+static const struct res_vhost vhosts[] = {
+	{"exact", DOMAINS("*.b.example", "a.example"),
+		ROUTES({PREFIX("/x"), CLUSTERS({"blue", 1}), .headers = key_is_v, .n_headers = 1,
+			       .index = 0},
+			{SOME("canary", "/x", 250000), CLUSTERS({"green", 1}), .index = 2},
+			{PREFIX("/"), CLUSTERS({"blue", 3}, {"green", 1}, {"red", 0}), .index = 3,
+				.policy = {.timeouts = {.has_max = true, .max_ns = 2000000000},
+					.overrides = {override, 1}}}),
+		.hash = {1, 1}},
+	{"any", DOMAINS("*"),
+		ROUTES({EXACT("/redirect"), .action = LB_ACTION_UNSUPPORTED},
+			{PREFIX("/grpc"), CLUSTERS({"blue", 1}), .grpc_only = true, .index = 1}),
+		.hash = {2, 2}},
+};
+
+static void give(struct world *w)
+{
+	static const struct res_endpoint backend[] = {
+		{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}, 80}, 1, RES_HEALTH_HEALTHY}};
+	static const struct res_locality locality = {"", "", "", 1, backend, 1};
+	static const struct res_priority priority = {&locality, 1};
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	struct res_listener *l = listener_of("1", chain, 1);
+	struct res_route_config *r = routes_of(vhosts, 2);
+	struct res_endpoints *list[] = {e, NULL, e};
+	update(w, 0, config_of(l, r, (const char *[]){"blue", "green", "red"}, list, 3));
+	xds_res_put(&e->base);
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
+	turns(w, 1);
+	struct lb_event up = {LB_EVENT_CONNECTED, expect_command(w, LB_COMMAND_CONNECT), ""};
+	assert_true(spsc_write(&w->link->events, &up));
+	turns(w, 1);
+}
+
+static char *ask(struct world *w, const char *command)
+{
+	struct show *show = show_new(&(struct show_conf){.config = &w->config,
+		.workers = w->workers,
+		.assembler = w->assembler,
+		.wheel = w->wheel});
+	char *text = show_answer(show, command);
+	show_free(show);
+	return text;
+}
+
+static json_t *explain(struct world *w, const char *words)
+{
+	char command[STATS_MAX_COMMAND];
+	snprintf(command, sizeof(command), "explain %s json", words);
+	char *text = ask(w, command);
+	json_t *whole = json_loads(text, 0, NULL);
+	if (!whole)
+		fail_msg("%s", text);
+	json_t *data = json_incref(json_object_get(whole, "data"));
+	json_decref(whole);
+	free(text);
+	return data;
+}
+
+static const char *cell(json_t *data, const char *table, size_t row, const char *column)
+{
+	json_t *value = json_object_get(json_array_get(json_object_get(data, table), row), column);
+	static char number[32];
+	if (json_is_string(value))
+		return json_string_value(value);
+	if (!json_is_integer(value))
+		return "null";
+	snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(value));
+	return number;
+}
+
+static size_t rows(json_t *data, const char *table)
+{
+	return json_array_size(json_object_get(data, table));
+}
+
+static void the_first_match_ends_the_story(void **state)
+{
+	struct world *w = *state;
+	give(w);
+	json_t *d = explain(w, "--authority A.example --path /x/y?z -H \"Key: v\"");
+	assert_string_equal(json_string_value(json_object_get(d, "virtual_host")), "exact");
+	assert_string_equal(json_string_value(json_object_get(d, "domain")), "a.example");
+	assert_int_equal(rows(d, "looked_at"), 1);
+	assert_string_equal(cell(d, "looked_at", 0, "verdict"), "matches");
+	assert_string_equal(
+		cell(d, "looked_at", 0, "matchers"), "prefix \"/x\", header key exact \"v\"");
+	assert_string_equal(cell(d, "outcomes", 0, "action"), "cds:blue");
+	assert_string_equal(cell(d, "outcomes", 0, "percent"), "100");
+	assert_string_equal(cell(d, "clusters", 0, "state"), "READY");
+	assert_string_equal(cell(d, "clusters", 0, "pick"), "10.0.0.1:80");
+	assert_string_equal(cell(d, "effects", 0, "time_limit"), "none");
+	assert_string_equal(cell(d, "filters", 0, "config"), "{\"type\":\"fault\"}");
+	json_decref(d);
+}
+
+// A28-O04, A28-W01: odds instead of one draw.
+static void fractions_and_weights_become_odds(void **state)
+{
+	struct world *w = *state;
+	give(w);
+	json_t *d = explain(w, "--authority x.b.example --path /x -H key:u -H \"KEY: v\"");
+	assert_string_equal(json_string_value(json_object_get(d, "domain")), "*.b.example");
+	assert_int_equal(rows(d, "looked_at"), 3);
+	assert_string_equal(
+		cell(d, "looked_at", 0, "verdict"), "no: key exact \"v\"; it is \"u,v\"");
+	assert_string_equal(
+		cell(d, "looked_at", 1, "verdict"), "matches 25 % of such requests, by a draw");
+	assert_string_equal(cell(d, "looked_at", 1, "route"), "2"); // as the resource counts
+	assert_string_equal(cell(d, "looked_at", 2, "verdict"), "matches");
+	assert_int_equal(rows(d, "outcomes"), 2);
+	assert_string_equal(cell(d, "outcomes", 0, "percent"), "25");
+	assert_string_equal(cell(d, "outcomes", 0, "name"), "canary");
+	assert_string_equal(cell(d, "outcomes", 1, "percent"), "75");
+	assert_string_equal(cell(d, "outcomes", 1, "action"), "weighted:blue_green_red_1");
+	assert_int_equal(rows(d, "clusters"), 3); // green; blue, green; never red
+	assert_string_equal(cell(d, "clusters", 0, "cluster"), "green");
+	assert_non_null(strstr(cell(d, "clusters", 0, "pick"), "no such cluster"));
+	assert_string_equal(cell(d, "clusters", 1, "percent"), "56.25");
+	assert_string_equal(cell(d, "clusters", 2, "percent"), "18.75");
+	assert_string_equal(cell(d, "effects", 1, "time_limit"), "2s");
+	assert_string_equal(cell(d, "filters", 0, "config"), "{\"type\":\"fault\"}"); // of route 2
+	assert_non_null(strstr(cell(d, "filters", 1, "config"), "HTTP status 418, 25 %"));
+	json_decref(d);
+}
+
+static void what_fails_says_how(void **state)
+{
+	struct world *w = *state;
+	give(w);
+	json_t *d = explain(w, "--authority other --path /redirect");
+	assert_string_equal(json_string_value(json_object_get(d, "virtual_host")), "any");
+	assert_non_null(strstr(cell(d, "outcomes", 0, "action"), "14, HTTP 503"));
+	json_decref(d);
+	d = explain(w, "--authority other --path /grpc.S/M");
+	assert_non_null(strstr(cell(d, "looked_at", 0, "verdict"), "the request is not"));
+	assert_non_null(strstr(cell(d, "outcomes", 0, "action"), "14, HTTP 404"));
+	assert_string_equal(cell(d, "outcomes", 0, "route"), "null");
+	json_decref(d);
+	d = explain(w, "--authority other --path /grpc.S/M --grpc");
+	assert_string_equal(cell(d, "outcomes", 0, "action"), "cds:blue");
+	json_decref(d);
+	d = explain(w, "--authority other --path /nothing");
+	assert_int_equal(rows(d, "looked_at"), 0);
+	assert_non_null(strstr(cell(d, "outcomes", 0, "action"), "no route matches"));
+	json_decref(d);
+}
+
+static void expect_refusal(struct world *w, const char *command, const char *part)
+{
+	char *text = ask(w, command);
+	assert_int_equal(strncmp(text, STATS_ERROR, strlen(STATS_ERROR)), 0);
+	assert_non_null(strstr(text, part));
+	assert_null(strstr(text, "\n\n"));
+	free(text);
+}
+
+static void questions_that_cannot_be_answered_are_refused(void **state)
+{
+	struct world *w = *state;
+	expect_refusal(w, "explain --authority a --path /", "no routes: no configuration");
+	give(w);
+	expect_refusal(w, "explain --authority a", "needs --authority and --path");
+	expect_refusal(
+		w, "explain --authority a --path / --frontend db", "no frontend is called 'db'");
+	expect_refusal(w, "explain --authority \"a", "a quote is not closed");
+	expect_refusal(w, "explain --frontend \"\\n\\n\" --authority a --path /", "\\n\\n");
+	expect_refusal(w, "explai", "unknown command 'explai'");
+	w->config.n_frontends = 2; // which one?
+	expect_refusal(w, "explain --authority a --path /", "there are 2 frontends");
+	w->config.n_frontends = 1;
+}
+
+static void text_form_has_the_same_tables(void **state)
+{
+	static const char *const parts[] = {"virtual_host: exact\n", "domain: a.example\n",
+		"looked_at:\n", "outcomes:\n", "clusters:\n", "effects:\n", "no: key exact",
+		"the request has none"};
+	struct world *w = *state;
+	give(w);
+	char *text = ask(w, "explain --authority a.example --path /x --frontend web --http");
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		assert_non_null(strstr(text, parts[i]));
+	free(text);
+}
+
+// A pinned authority serves whatever the client says (DESIGN 3.10).
+static void a_pinned_authority_is_the_one_that_counts(void **state)
+{
+	struct world *w = *state;
+	w->frontends[0].authority = (char[]){"a.example"};
+	give(w);
+	json_t *d = explain(w, "--authority other --path /y");
+	assert_string_equal(json_string_value(json_object_get(d, "authority")), "a.example");
+	assert_string_equal(json_string_value(json_object_get(d, "virtual_host")), "exact");
+	json_decref(d);
+	w->frontends[0].authority = NULL;
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up, world_tear_down)
+
+RUN_SUITE("ctrl/explain", cmocka_unit_test(words_become_the_request),
+	cmocka_unit_test(kind_of_the_request_is_what_its_content_type_says),
+	cmocka_unit_test(words_that_make_no_request_are_refused),
+	CASE(the_first_match_ends_the_story), CASE(fractions_and_weights_become_odds),
+	CASE(what_fails_says_how), CASE(questions_that_cannot_be_answered_are_refused),
+	CASE(text_form_has_the_same_tables), CASE(a_pinned_authority_is_the_one_that_counts))
