@@ -61,6 +61,16 @@ def fixture_lab(request):
         request.node.stash[_LOGS] = log_tails(lab)
 
 
+@pytest.fixture(name="module_lab", scope="module")
+def fixture_module_lab(request):
+    """One lab for all the tests of a module, for worlds that no test changes for good."""
+    with Lab(LABEL) as lab:
+        for item in request.session.items:
+            if item.module is request.module:
+                item.stash[_LAB] = lab
+        yield lab
+
+
 @pytest.fixture(name="make_world")
 def fixture_make_world(lab, request):
     """World(...) by its arguments; at the end its daemon must leave in order."""

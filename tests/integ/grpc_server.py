@@ -7,10 +7,18 @@ usage: grpc_server.py NAME IP:PORT
 Every answer has `x-backend: NAME` in its initial metadata, and gives request metadata whose key
 starts with x-echo back as trailing metadata. /shunt.test.Echo/... has the methods below; any other
 service answers every method with the backend's name, and lacks all methods called Missing.
+
+Those others obey `x-script: step,step,...`, a step for each attempt of the call, the last one for
+all further attempts. A step is a status, 0 for the usual answer, perhaps with a word after it:
+`14`; `14head` for a status that comes after initial metadata; `14push50` for one with
+grpc-retry-pushback-ms: 50; `0wait300` for one that comes 300 ms later. `x-script-NAME` is for the
+backend of that name alone. Trailing metadata then tell the attempt, and to `x-want-deadline` the
+time that was left.
 """
 
 import concurrent.futures
 import json
+import re
 import signal
 import sys
 import threading
@@ -20,6 +28,8 @@ import zlib
 import grpc
 
 ECHO = "/shunt.test.Echo/"
+CODES = {code.value[0]: code for code in grpc.StatusCode}
+STEP = re.compile(r"(\d+)(?:(head|push|wait)(-?\d*))?")
 CHUNK = bytes(range(256)) * 4096  # 1 MiB
 OPTIONS = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1),
            ("grpc.so_reuseport", 0), ("grpc.http2.max_ping_strikes", 2))
@@ -37,11 +47,33 @@ class Echo:
         context.send_initial_metadata((("x-backend", self.name),))
         echoed = [(key, value) for key, value in context.invocation_metadata()
                   if key.startswith("x-echo")]
-        context.set_trailing_metadata(echoed)
+        context.set_trailing_metadata([*(context.trailing_metadata() or ()), *echoed])
 
     def name_only(self, _request, context):
+        metadata = dict(context.invocation_metadata())
+        script = metadata.get(f"x-script-{self.name}") or metadata.get("x-script")
+        if script:
+            self.follow(script, metadata, context)
         self.greet(context)
         return self.name.encode()
+
+    def follow(self, script, metadata, context):
+        """Plays this attempt's step; comes back when the usual answer is to be given."""
+        attempt = int(metadata.get("grpc-previous-rpc-attempts", 0))
+        steps = script.split(",")
+        status, word, number = STEP.fullmatch(steps[min(attempt, len(steps) - 1)]).groups()
+        trailing = [("x-backend", self.name), ("x-attempt", str(attempt))]
+        if "x-want-deadline" in metadata:
+            trailing.append(("x-deadline-ms", str(int(1000 * (context.time_remaining() or 0)))))
+        if word == "wait":
+            time.sleep(int(number) / 1000)
+        if word == "head":
+            context.send_initial_metadata((("x-backend", self.name),))
+        if word == "push":
+            trailing.append(("grpc-retry-pushback-ms", number))
+        context.set_trailing_metadata(trailing)
+        if status != "0":
+            context.abort(CODES[int(status)], f"attempt {attempt} at {self.name}")
 
     def unary(self, request, context):
         self.greet(context)
@@ -81,8 +113,7 @@ class Echo:
         """{"code": status number, "details": text}."""
         self.greet(context)
         wish = json.loads(request)
-        codes = {code.value[0]: code for code in grpc.StatusCode}
-        context.abort(codes[wish["code"]], wish["details"])
+        context.abort(CODES[wish["code"]], wish["details"])
 
     def hang(self, _request, context):
         """Never answers; counts how often it was called off."""

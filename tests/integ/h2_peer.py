@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small HTTP/2 peers on hyper-h2: a server whose answers carry the address it was reached at, and a
-client that asks one request after the other and notes every answer.
+"""Small HTTP/2 peers on hyper-h2: a server whose answers carry the address it was reached at and
+what it saw of the request (a request with `x-never` gets none), and a client that asks one request
+after the other and notes every answer.
 
 usage: h2_peer.py serve PORT [ANSWERS] | probe IP PORT PATH CONNECTIONS STOP_FILE
 
 With ANSWERS, a connection of the server says GOAWAY after that many, and answers nothing more.
 """
 
+import contextlib
 import json
 import os
 import socket
@@ -17,6 +19,7 @@ import time
 import h2.config
 import h2.connection
 import h2.events
+import h2.exceptions
 
 ADDRESS = "x-address"
 
@@ -43,16 +46,30 @@ def events_of(sock, connection):
 def serve_one(sock, answers):
     address = sock.getsockname()[0]
     connection = session(sock, is_client=False)
+    seen = {}
     while (events := events_of(sock, connection)) is not None:
         for event in events:
-            if isinstance(event, h2.events.StreamEnded):
-                connection.send_headers(event.stream_id, [(":status", "200"), (ADDRESS, address)],
-                                        end_stream=True)
+            if isinstance(event, h2.events.RequestReceived):
+                seen[event.stream_id] = dict(event.headers)
+            elif isinstance(event, h2.events.StreamReset):
+                seen.pop(event.stream_id, None)
+            elif isinstance(event, h2.events.StreamEnded):
+                request = seen.pop(event.stream_id)
+                if "x-never" in request:
+                    continue
+                with contextlib.suppress(h2.exceptions.StreamClosedError):  # called off meanwhile
+                    connection.send_headers(event.stream_id, answer_to(request, address),
+                                            end_stream=True)
                 answers -= 1
                 if answers == 0:
                     leave(sock, connection, event.stream_id)
                     return
         sock.sendall(connection.data_to_send())
+
+
+def answer_to(request, address):
+    return [(":status", "200"), (ADDRESS, address), ("x-path", request.get(":path", "")),
+            ("x-authority", request.get(":authority", ""))]
 
 
 def leave(sock, connection, last_stream):

@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""An agent (agent.py) that makes gRPC calls and tells how each ended.
+
+usage: grpc_agent.py SOCKET
+
+Asked for {target, calls, parallel}; a call is {authority, path, metadata, body, timeout, stream}. A
+target with {} is filled with the authority, else the authority is set on the channel. Channels are
+kept. The answer to a call with `stream` tells how many messages came.
+"""
+
+import sys
+import threading
+import time
+
+import grpc
+
+import agent
+
+CHANNELS = {}
+DEFAULT_TIMEOUT_S = 25
+
+
+def channel_of(target, authority):
+    key = (target, authority)
+    if key not in CHANNELS:
+        options = [] if "{}" in target else [("grpc.default_authority", authority)]
+        CHANNELS[key] = grpc.insecure_channel(target.format(authority), options=options)
+    return CHANNELS[key]
+
+
+def pairs_of(metadata):
+    return [(k, bytes.fromhex(v) if k.endswith("-bin") else v) for k, v in metadata]
+
+
+def texts(pairs):
+    """Metadata without what the transport adds, in a form that JSON knows."""
+    return sorted([k, v.hex() if isinstance(v, bytes) else v] for k, v in pairs or ())
+
+
+def outcome(done, started):
+    told = dict(texts(done.initial_metadata())), texts(done.trailing_metadata())
+    backend = told[0].get("x-backend") or dict(told[1]).get("x-backend")
+    return {"code": done.code().name, "backend": backend, "details": (done.details() or "")[:300],
+            "initial": texts(done.initial_metadata()), "trailing": told[1],
+            "seconds": time.monotonic() - started}
+
+
+def stream_one(method, call, timeout):
+    """The outcome of a call whose answer is a stream."""
+    started, count = time.monotonic(), 0
+    done = method(call.get("body", "").encode(), metadata=pairs_of(call["metadata"]),
+                  timeout=timeout)
+    try:
+        for _ in done:
+            count += 1
+    except grpc.RpcError:
+        pass
+    return {**outcome(done, started), "messages": count}
+
+
+def run(request):
+    calls = request["calls"]
+    room = threading.Semaphore(request.get("parallel", 16))
+    finished = threading.Semaphore(0)
+    answers = [None] * len(calls)
+
+    def end(done, number, started):
+        answers[number] = outcome(done, started)
+        room.release()
+        finished.release()
+    for number, call in enumerate(calls):
+        channel = channel_of(request["target"], call["authority"])
+        timeout = call.get("timeout", DEFAULT_TIMEOUT_S) or None
+        if call.get("stream"):
+            answers[number] = stream_one(channel.unary_stream(call["path"]), call, timeout)
+            finished.release()
+            continue
+        room.acquire()
+        started = time.monotonic()
+        future = channel.unary_unary(call["path"]).future(
+            call.get("body", "").encode(), metadata=pairs_of(call["metadata"]), timeout=timeout)
+        future.add_done_callback(lambda done, n=number, s=started: end(done, n, s))
+    for _ in calls:
+        finished.acquire()
+    return answers
+
+
+if __name__ == "__main__":
+    agent.serve(sys.argv[1], run)
