@@ -171,12 +171,21 @@ static bool differs(const struct xds_config *a, const struct xds_config *b)
 
 static void note_listener(struct assembled_frontend *f, struct res_listener *listener)
 {
-	if (f->listener && !xds_res_eq(&f->listener->base, &listener->base))
+	if (!f->listener || !xds_res_eq(&f->listener->base, &listener->base))
 		f->generation++;
 	xds_res_get(&listener->base);
 	if (f->listener)
 		xds_res_put(&f->listener->base);
 	f->listener = listener;
+}
+
+static void log_warnings(const struct assembler *a, uint32_t i, const struct xds_res *res,
+	const char *const *warnings, uint32_t n)
+{
+	for (uint32_t k = 0; k < n; k++)
+		log_warn("resource", "frontend=%s type=%s name=%s warning=%s",
+			log_quote(a->conf.config->frontends[i].name), res->type->label,
+			log_quote(res->name), log_quote(warnings[k]));
 }
 
 // `wanted` serves from now on.
@@ -196,6 +205,12 @@ static void apply(struct assembler *a, uint32_t i, struct assembled *n)
 		f->filters = n->filters;
 	}
 	assembled_fini(&old);
+	const struct res_listener *l = f->wanted->listener;
+	const struct res_route_config *r = f->wanted->routes;
+	if (!n->same_listener)
+		log_warnings(a, i, &l->base, l->warnings, l->n_warnings);
+	if (!n->same_routes)
+		log_warnings(a, i, &r->base, r->warnings, r->n_warnings);
 	note_listener(f, f->wanted->listener);
 	xds_config_put(f->applied);
 	f->applied = xds_config_get(f->wanted);

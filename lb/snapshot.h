@@ -19,8 +19,9 @@ struct lb_frontend {
 		*routes; // counted; NULL = no usable config: requests fail with `error`
 	char *error; // owned; "" while there are routes
 	struct lb_filter_chain *filters; // counted; NULL = none, and no limit of the listener's
-	// Grows when the listener is another one than before; routes alone don't count. Connections
-	// that were accepted under an earlier number are to be drained (routing.md FLT-11).
+	// 0 = there has been no listener yet. Grows with each other listener; routes alone don't
+	// count. Connections that were accepted under an earlier number but 0 are to be drained
+	// (routing.md FLT-11).
 	uint64_t generation;
 };
 

@@ -31,6 +31,7 @@ static const struct res_vhost both_vhost = {"v", ANY_HOST,
 	ROUTES({PREFIX("/g"), CLUSTERS({"green", 1})},
 		{PREFIX(""), CLUSTERS({"blue", 3}, {"green", 0})})};
 
+// A28-R08
 static void a_frontend_without_configuration_says_why_and_is_not_ready(void **state)
 {
 	struct world *w = *state;
@@ -44,7 +45,8 @@ static void a_frontend_without_configuration_says_why_and_is_not_ready(void **st
 		lb_slot_current(w->slot)->frontends[0].error, "listener web does not exist");
 }
 
-// A31-C04: the cluster is in the same snapshot as the first route to it; its requests wait.
+// A31-C04, A28-R05: the cluster is in the same snapshot as the first route to it; its requests
+// wait.
 static void routes_and_their_clusters_appear_in_one_snapshot(void **state)
 {
 	struct world *w = *state;
@@ -141,6 +143,53 @@ static void a_cluster_that_left_stays_until_its_last_request_ends(void **state)
 	settle(w);
 	turns(w, 2);
 	assert_null(lb_snapshot_cluster(lb_slot_current(w->slot), blue));
+	xds_res_put(&e->base);
+}
+
+// A31-C03: whoever still holds a cluster that left hears of its failure instead of waiting for ever.
+static void a_cluster_that_left_still_fails_when_its_backends_do(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	turns(w, 1);
+	uint32_t blue = route(w, "/x");
+	counter_set_to(&w->link->clusters[blue].active, 1);
+	uint32_t ids[] = {expect_command(w, LB_COMMAND_CONNECT), 0};
+	ids[1] = expect_command(w, LB_COMMAND_CONNECT);
+	apply(w, &green_vhost, (const char *[]){"green"}, &(struct res_endpoints *){NULL}, 1);
+	settle(w);
+	assert_int_equal(lb_snapshot_cluster(lb_slot_current(w->slot), blue)->state, LB_CONNECTING);
+	for (int i = 0; i < 2; i++) {
+		struct lb_event down = {LB_EVENT_FAILED, ids[i], "refused"};
+		assert_true(spsc_write(&w->link->events, &down));
+	}
+	turns(w, 1);
+	settle(w);
+	assert_int_equal(
+		lb_snapshot_cluster(lb_slot_current(w->slot), blue)->state, LB_TRANSIENT_FAILURE);
+	counter_set_to(&w->link->clusters[blue].active, 0);
+	xds_res_put(&e->base);
+}
+
+// A28-R07: matchers and clusters are those of one configuration, whatever came meanwhile.
+static void a_snapshot_stays_whole_when_the_next_one_comes(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	settle(w);
+	uint32_t blue = route(w, "/x");
+	struct lb_snapshot *old = lb_snapshot_copy(lb_slot_current(w->slot)); // as a worker has it
+	apply(w, &green_vhost, (const char *[]){"green"}, &e, 1);
+	settle(w);
+	turns(w, 2);
+	assert_null(lb_snapshot_cluster(lb_slot_current(w->slot), blue));
+	assert_string_equal(lb_snapshot_cluster(old, blue)->name, "blue");
+	assert_ptr_not_equal(
+		old->frontends[0].routes, lb_slot_current(w->slot)->frontends[0].routes);
+	lb_snapshot_free(old);
+	settle(w);
 	xds_res_put(&e->base);
 }
 
@@ -276,6 +325,8 @@ RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is
 	CASE(an_equal_configuration_changes_no_cluster),
 	CASE(a_cluster_in_error_fails_and_the_others_go_on),
 	CASE(a_cluster_that_left_stays_until_its_last_request_ends),
+	CASE(a_cluster_that_left_still_fails_when_its_backends_do),
+	CASE(a_snapshot_stays_whole_when_the_next_one_comes),
 	CASE(a_cluster_that_comes_back_in_time_is_the_same_one),
 	CASE(endpoints_nobody_wants_any_more_are_released),
 	CASE(a_storm_of_changes_becomes_few_snapshots),

@@ -159,6 +159,7 @@ static void without_pinned_authority_all_virtual_hosts_are_watched(void **state)
 	deps_fini(&f);
 }
 
+// A28-R09: until then the old routes serve.
 static void new_cluster_waits_for_all_of_it_and_then_swaps_at_once(void **state)
 {
 	struct deps_fixture f;
@@ -181,6 +182,7 @@ static void new_cluster_waits_for_all_of_it_and_then_swaps_at_once(void **state)
 	deps_fini(&f);
 }
 
+// A28-R06, A28-R09: found faulty is as good as obtained.
 static void failing_new_cluster_is_one_entry_in_error(void **state)
 {
 	struct deps_fixture f;
@@ -273,6 +275,7 @@ static void data_errors_reach_the_config_where_the_server_wants_them(void **stat
 	deps_fini(&f);
 }
 
+// A28-R08
 static void listener_and_route_errors_count_only_before_a_value(void **state)
 {
 	struct deps_fixture f;
@@ -302,6 +305,7 @@ static void listener_and_route_errors_count_only_before_a_value(void **state)
 	deps_fini(&f);
 }
 
+// A28-R08
 static void socket_listener_serves_nothing(void **state)
 {
 	struct deps_fixture f;
