@@ -47,6 +47,7 @@ static void note(struct job *j, const struct h2_message *m)
 	CHECK(see->n < MAX_SEEN);
 	see->attempts[see->n].at_ns = j->backend->host->wire->now_ns;
 	see->attempts[see->n].backend = j->backend->address.b[15];
+	keep(see->attempts[see->n].authority, 32, m->authority);
 	for (size_t i = 0; i < m->n_fields; i++) {
 		struct str name = m->fields[i].name, value = m->fields[i].value;
 		if (str_eq(name, STR("grpc-timeout")))
@@ -86,7 +87,7 @@ static void check_fields(struct job *j, const struct h2_message *m)
 static void send_head(struct h2_stream *s, struct job *j, uint16_t status, bool end)
 {
 	static char large[16000];
-	struct field fields[4] = {
+	struct field fields[5] = {
 		{.name = STR("content-type"),
 			.value = j->is_grpc ? STR("application/grpc+proto") : STR("text/plain")},
 		{.name = STR("grpc-status"), .value = STR("5")},
@@ -103,6 +104,9 @@ static void send_head(struct h2_stream *s, struct job *j, uint16_t status, bool 
 		fields[m.n_fields++] =
 			(struct field){.name = STR("x-large"), .value = {large, j->size}};
 	}
+	if (j->backend->sets_cookies)
+		fields[m.n_fields++] =
+			(struct field){.name = STR("set-cookie"), .value = STR(BACKENDS_COOKIE)};
 	CHECK(h2_stream_send_message(s, &m));
 	j->headers_sent = status >= 200;
 }

@@ -28,6 +28,18 @@ static int to_int(struct str s)
 	return v;
 }
 
+static void read_set_cookie(struct ask *a, struct str value)
+{
+	if (str_eq(value, STR(BACKENDS_COOKIE))) {
+		a->n_backend_cookies++;
+		return;
+	}
+	a->n_set_cookies++;
+	CHECK(value.len < sizeof(a->set_cookie));
+	memcpy(a->set_cookie, value.p, value.len);
+	a->set_cookie[value.len] = '\0';
+}
+
 static void read_fields(struct ask *a, const struct h2_message *m)
 {
 	for (size_t i = 0; i < m->n_fields; i++) {
@@ -37,6 +49,8 @@ static void read_fields(struct ask *a, const struct h2_message *m)
 		else if (str_eq(f->name, STR("grpc-message")))
 			snprintf(a->message, sizeof(a->message), "%.*s", (int)f->value.len,
 				f->value.p);
+		else if (str_eq(f->name, STR("set-cookie")))
+			read_set_cookie(a, f->value);
 	}
 }
 
@@ -231,8 +245,8 @@ void client_ask(struct client *c, struct ask *a)
 	if (a->timeout)
 		fields[n++] =
 			(struct field){.name = STR("grpc-timeout"), .value = str_from(a->timeout)};
-	if (a->extra.name.len)
-		fields[n++] = a->extra;
+	for (size_t i = 0; i < 3 && a->extra[i].name.len; i++)
+		fields[n++] = a->extra[i];
 	static char huge[20000];
 	if (a->huge) {
 		memset(huge, 'h', sizeof(huge));

@@ -6,8 +6,10 @@
 #include "lb/cluster.h"
 #include "lb/connectivity.h"
 #include "lb/filter.h"
+#include "lb/hosts.h"
 #include "lb/policy.h"
 #include "lb/snapshot.h"
+#include "lb/subchannel.h"
 
 static struct lb_snapshot *draft(struct control *c)
 {
@@ -22,12 +24,16 @@ static void publish(struct control *c, struct lb_snapshot *next)
 	c->snapshot = next;
 }
 
-static void set_cluster(void *ctx, struct lb_cluster *cluster)
+void control_set_cluster(struct control *c, struct lb_cluster *cluster)
 {
-	struct control *c = ctx;
 	struct lb_snapshot *next = draft(c);
 	CHECK(lb_snapshot_set_cluster(next, cluster->id, cluster) == 0);
 	publish(c, next);
+}
+
+static void set_cluster(void *ctx, struct lb_cluster *cluster)
+{
+	control_set_cluster(ctx, cluster);
 }
 
 void control_command(struct control *c, const struct lb_command *command)
@@ -165,15 +171,6 @@ void control_init(struct control *c, struct wire *w, struct lb_link *link, uint3
 	CHECK(lb_balancer_fail(c->balancers[2], "cluster two: 100% broken") == 0);
 }
 
-void control_fini(struct control *c)
-{
-	for (uint32_t i = 0; i < N_CLUSTERS; i++)
-		lb_balancer_free(c->balancers[i]);
-	lb_snapshot_free(c->snapshot);
-	lb_connectivity_free(c->connectivity);
-	twheel_free(c->wheel);
-}
-
 void control_set_endpoints(struct control *c, uint32_t cluster, uint32_t host, uint32_t mask)
 {
 	struct lb_policy_endpoint endpoints[32];
@@ -184,6 +181,51 @@ void control_set_endpoints(struct control *c, uint32_t cluster, uint32_t host, u
 				(struct lb_policy_endpoint){{wire_address(host, i + 1), 50051}, 1};
 	struct lb_policy_config conf = {endpoints, n, ""};
 	CHECK(lb_balancer_update(c->balancers[cluster], &conf) == 0);
+}
+
+// Those of before are put last: endpoints that stay are never let go.
+static void replace_held(
+	struct control *c, uint32_t cluster, struct lb_subchannel **held, uint32_t n)
+{
+	for (uint32_t i = 0; i < MAX_HOSTS; i++) {
+		struct lb_subchannel *old = c->held[cluster][i];
+		c->held[cluster][i] = i < n ? held[i] : NULL;
+		if (old)
+			lb_connectivity_put(c->connectivity, old);
+	}
+}
+
+void control_set_hosts(struct control *c, uint32_t cluster, uint32_t host,
+	const struct control_host *list, uint32_t n)
+{
+	struct lb_subchannel *held[MAX_HOSTS];
+	struct lb_host_conf conf[MAX_HOSTS];
+	struct ip_port addresses[MAX_HOSTS][2];
+	CHECK(n <= MAX_HOSTS);
+	for (uint32_t i = 0; i < n; i++) {
+		addresses[i][0] = (struct ip_port){wire_address(host, list[i].backend), 50051};
+		addresses[i][1] = (struct ip_port){wire_address(host, list[i].also), 50051};
+		held[i] = lb_connectivity_get(c->connectivity, &addresses[i][0]);
+		CHECK(held[i]);
+		conf[i] = (struct lb_host_conf){lb_subchannel_endpoint(held[i]), addresses[i],
+			list[i].also ? 2 : 1, str_from(list[i].hostname),
+			list[i].is_session_target};
+	}
+	struct lb_hosts *hosts = lb_hosts_new(conf, n, NULL);
+	CHECK(hosts && lb_balancer_set_hosts(c->balancers[cluster], hosts) == 0);
+	lb_hosts_put(hosts);
+	replace_held(c, cluster, held, n);
+}
+
+void control_fini(struct control *c)
+{
+	for (uint32_t i = 0; i < N_CLUSTERS; i++) {
+		replace_held(c, i, NULL, 0);
+		lb_balancer_free(c->balancers[i]);
+	}
+	lb_snapshot_free(c->snapshot);
+	lb_connectivity_free(c->connectivity);
+	twheel_free(c->wheel);
 }
 
 static void on_event(struct control *c, uint32_t worker, const struct lb_event *e)

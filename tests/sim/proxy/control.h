@@ -15,15 +15,18 @@
 
 #define N_CLUSTERS 3
 #define N_FRONTENDS 3
+#define MAX_HOSTS 8
 // Clusters: routes /one/ lead to cluster 0, /two/ by weight to 0 (1) and 1 (3), /down/ to 2, which
 // is in error. Frontend 1 is pinned to the authority "pinned.test", frontend 2 has no routes.
 
 enum control_route { ROUTE_ONE, ROUTE_TWO, ROUTE_DOWN, ROUTE_PINNED, N_ROUTES };
 
 struct lb_balancer;
+struct lb_cluster;
 struct lb_connectivity;
 struct lb_filter;
 struct lb_snapshot;
+struct lb_subchannel;
 
 struct control {
 	struct wire *wire;
@@ -33,6 +36,7 @@ struct control {
 	uint32_t n_workers;
 	struct lb_connectivity *connectivity;
 	struct lb_balancer *balancers[N_CLUSTERS];
+	struct lb_subchannel *held[N_CLUSTERS][MAX_HOSTS]; // of their hosts
 	struct lb_route_policy policies[N_ROUTES];
 	struct lb_snapshot *snapshot;
 	struct lb_command backlog[256]; // that the ring had no room for
@@ -48,6 +52,17 @@ void control_init(struct control *, struct wire *, struct lb_link *, uint32_t n_
 void control_fini(struct control *);
 // The cluster's endpoints: addresses 10.0.<host>.x for the bits in mask.
 void control_set_endpoints(struct control *, uint32_t cluster, uint32_t host, uint32_t mask);
+// What is known of the cluster's endpoints: those of the list are backends of this host.
+struct control_host {
+	uint32_t backend; // number of its address
+	const char *hostname; // "" = none
+	bool is_session_target;
+	uint32_t also; // number of a second address; 0 = none
+};
+void control_set_hosts(
+	struct control *, uint32_t cluster, uint32_t host, const struct control_host *, uint32_t n);
+// In place of the balancer's newest, until that has a new one.
+void control_set_cluster(struct control *, struct lb_cluster *);
 // What one route asks for from the next turn on.
 void control_set_policy(struct control *, enum control_route, const struct lb_route_policy *);
 // The filters of a frontend's listener, and its limit (lb/filter.h).

@@ -47,6 +47,7 @@ struct seen {
 		uint64_t at_ns;
 		uint8_t backend; // last byte of its address
 		char timeout[12], previous[12]; // fields of gRPC; "" = absent
+		char authority[32];
 	} attempts[MAX_SEEN];
 	enum h2_error end_code; // of the last stream that ended
 	bool ended_by_peer;
@@ -72,10 +73,12 @@ struct ask {
 	bool open_ended; // plain: the request never ends
 	bool huge; // with more header bytes than the proxy takes
 	const char *fail, *timeout; // x-fail, grpc-timeout; NULL = without
-	struct field extra; // any one more; without a name: none
+	struct field extra[3]; // any more; without a name: none
 	uint64_t begun_ns, closed_ns;
 	enum h2_error code;
 	char message[128];
+	uint32_t n_set_cookies, n_backend_cookies; // by the proxy, by the backend
+	char set_cookie[256]; // the proxy's last one
 };
 
 struct client {
@@ -89,6 +92,7 @@ struct client {
 	bool deaf; // reads nothing from TCP
 };
 
+#define BACKENDS_COOKIE "own=1"
 struct backend {
 	struct host *host;
 	struct h2_context *ctx;
@@ -96,6 +100,7 @@ struct backend {
 	bool listening;
 	bool mute; // answers nothing
 	bool deaf; // reads nothing from TCP
+	bool sets_cookies; // BACKENDS_COOKIE in each answer
 	uint32_t n_conns, n_accepted;
 	struct backend_conn *conns;
 	uint32_t *n_done; // by request id: answered here or elsewhere; shared by all backends

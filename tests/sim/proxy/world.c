@@ -282,6 +282,7 @@ static void check_nothing_left(struct world *w)
 	CHECK(tcp_stack_n_conns(w->wire.hosts[HOST_PROXY].tcp) == 0);
 	CHECK(w->link->counters.requests == sum(w->link->counters.ended, LB_N_CAUSES));
 	CHECK(w->link->counters.client_connections == 0);
+	CHECK(*w->link->active_faults == 0);
 	for (uint32_t i = 0; i < 64; i++) {
 		CHECK(w->link->endpoints[i].active == 0);
 		CHECK(w->link->endpoints[i].connections == 0);
@@ -293,8 +294,10 @@ void world_free(struct world *w)
 	w->wire.loss = 0;
 	for (uint32_t i = 0; i < w->conf.n_clients; i++)
 		client_abort(&w->clients[i]);
-	for (uint32_t i = 0; i < N_CLUSTERS; i++)
+	for (uint32_t i = 0; i < N_CLUSTERS; i++) {
 		control_set_endpoints(&w->control, i, HOST_BACKENDS, 0);
+		control_set_hosts(&w->control, i, HOST_BACKENDS, NULL, 0);
+	}
 	// A client whose RST was lost, or came before the data in front of it (RFC 5961 3.2), is
 	// missed a minute and the user timeout later.
 	world_run(w, 100 * SECOND);
