@@ -318,17 +318,6 @@ bool h2_block_add(struct h2_block *b, struct str name, struct str value, bool ne
 	       b->list_fields <= BOMB_FACTOR * b->max_fields;
 }
 
-// Same host, and same port where one is left out (RFC 3986 6.2.3).
-static bool same_authority(struct str a, struct str b, struct str scheme)
-{
-	struct str port = str_eq_fold(scheme, STR("https")) ? STR(":443") : STR(":80");
-	if (str_ends(a, port))
-		a.len -= port.len;
-	if (str_ends(b, port))
-		b.len -= port.len;
-	return str_eq_fold(a, b);
-}
-
 // RFC 9113 8.3.1, 8.5.
 static void end_request(struct h2_block *b)
 {
@@ -339,13 +328,12 @@ static void end_request(struct h2_block *b)
 		if (b->scheme_seen || b->path_seen || !b->authority_seen)
 			spoil(b, H2_BAD_PSEUDO);
 		m->content_length = -1;
-	} else if (!b->scheme_seen || !b->path_seen || !(b->authority_seen || b->host_seen)) {
+	} else if (!b->scheme_seen || !b->path_seen) {
 		spoil(b, H2_BAD_PSEUDO);
 	}
+	// VH-11: :authority rules; host, which might say something else to the backend, ends here.
 	if (b->host_seen && !b->authority_seen)
 		m->authority = b->host;
-	else if (b->host_seen && !b->too_large && !same_authority(m->authority, b->host, m->scheme))
-		spoil(b, H2_BAD_AUTHORITY);
 	bool asterisk = b->method_options && str_eq(m->path, STR("*"));
 	if (b->path_seen && !b->too_large && !asterisk && !str_starts(m->path, STR("/")))
 		m->bad = 400;

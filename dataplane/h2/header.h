@@ -14,7 +14,7 @@ enum h2_malformed {
 	H2_BAD_PSEUDO, // missing, repeated, unknown, late, in trailers (HX-06)
 	H2_BAD_METHOD,
 	H2_BAD_SCHEME,
-	H2_BAD_AUTHORITY, // forbidden byte, userinfo, host that differs (HX-09, HX-10)
+	H2_BAD_AUTHORITY, // forbidden byte, userinfo, two of host (HX-09, VH-11)
 	H2_BAD_STATUS, // HX-16
 	H2_BAD_CONNECTION_FIELD, // connection, upgrade, … (HX-04)
 	H2_BAD_TE, // HX-05
