@@ -188,7 +188,7 @@ static struct lb_vhost *compile(struct job *j, const struct res_vhost *v, const 
 		.clusters = j->compiler->conf.clusters,
 		.trusts_server = j->compiler->conf.trusts_server,
 		.paths = p->refs,
-		.headers = p->refs + p->n_paths,
+		.headers = p->refs ? p->refs + p->n_paths : NULL,
 	};
 	struct vhost_conf conf;
 	struct lb_vhost *made = NULL;

@@ -157,6 +157,16 @@ static void search(const struct res_route_config *c, const struct lb_route_table
 	}
 }
 
+// A counted repetition can keep Hyperscan busy for seconds, and that is all there is to find.
+static bool is_slow(const struct res_route *r)
+{
+	bool slow = r->path_kind == LB_PATH_REGEX && strchr(r->path, '{');
+	for (uint32_t i = 0; i < r->n_headers; i++)
+		slow = slow || (r->headers[i].kind == LB_HEADER_REGEX &&
+				       memchr(r->headers[i].text.p, '{', r->headers[i].text.len));
+	return slow;
+}
+
 static void obtain_clusters(const struct res_route *r)
 {
 	struct lb_err err;
@@ -166,16 +176,18 @@ static void obtain_clusters(const struct res_route *r)
 
 static void compile(const struct res_route_config *c)
 {
+	bool slow = false;
 	for (uint32_t v = 0; v < c->n_vhosts; v++) {
 		CHECK(c->vhosts[v].n_domains > 0);
 		for (uint32_t i = 0; i < c->vhosts[v].n_routes; i++) {
 			check_route(&c->vhosts[v].routes[i]);
+			slow = slow || is_slow(&c->vhosts[v].routes[i]);
 			obtain_clusters(&c->vhosts[v].routes[i]);
 		}
 	}
 	struct compiled_routes *compiled;
 	struct lb_err err = {""};
-	if (route_compile(world.compiler, c, -1, &compiled, &err) == ROUTE_COMPILED) {
+	if (!slow && route_compile(world.compiler, c, -1, &compiled, &err) == ROUTE_COMPILED) {
 		search(c, compiled_routes_table(compiled));
 		compiled_routes_free(compiled);
 	}
