@@ -146,7 +146,8 @@ static void a_cluster_that_left_stays_until_its_last_request_ends(void **state)
 	xds_res_put(&e->base);
 }
 
-// A31-C03: whoever still holds a cluster that left hears of its failure instead of waiting for ever.
+// A31-C03: whoever still holds a cluster that left hears of its failure, and does not wait for
+// ever.
 static void a_cluster_that_left_still_fails_when_its_backends_do(void **state)
 {
 	struct world *w = *state;
