@@ -340,7 +340,7 @@ static bool read_items(enum regex_cache_use use, const struct str *patterns, uin
 		items[i].hash = lb_hash(patterns[i].p, patterns[i].len);
 		if (use == REGEX_OF_HEADERS)
 			continue;
-		size_t len = lb_regex_syntax_read(patterns[i], text).prefix_len;
+		size_t len = lb_regex_syntax_read(patterns[i], text, NULL).prefix_len;
 		items[i].prefix = (struct str){text, len};
 		text += len;
 	}

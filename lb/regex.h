@@ -35,7 +35,7 @@ void lb_regex_set_put(struct lb_regex_set *); // NULL is fine
 bool lb_regex_set_is_shared(const struct lb_regex_set *); // more than one holds it
 // What every subject that any of the patterns matches starts with; "" = nothing in common.
 struct str lb_regex_set_prefix(const struct lb_regex_set *);
-size_t lb_regex_set_size(const struct lb_regex_set *); // bytes
+size_t lb_regex_set_size(const struct lb_regex_set *); // bytes, RE2's not included
 // The patterns that match the whole subject, a bit each.
 uint64_t lb_regex_set_match(const struct lb_regex_set *, struct lb_regex_scratches *,
 	uint32_t thread, struct str subject);

@@ -3,13 +3,31 @@
 
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <re2/re2.h>
 #include <string>
 
+namespace
+{
+
+// What an automaton may grow to that foreign subjects make RE2 build. It starts over when that is
+// full, and goes on without one when that happens too often: slower, with the same verdict.
+constexpr int64_t few_bytes = 256 << 10;
+
+RE2::Options options_with(int64_t max_mem)
+{
+	RE2::Options o(RE2::Quiet);
+	o.set_max_mem(max_mem);
+	return o;
+}
+
+} // namespace
+
 struct regex_re2 {
 	RE2 re;
-	explicit regex_re2(const re2::StringPiece &pattern) : re(pattern, RE2::Quiet)
+	regex_re2(const re2::StringPiece &pattern, int64_t max_mem)
+	    : re(pattern, options_with(max_mem))
 	{
 	}
 };
@@ -19,11 +37,14 @@ extern "C" {
 struct regex_re2 *regex_re2_new(const char *pattern, size_t len, char *why, size_t why_size)
 try {
 	snprintf(why, why_size, "%s", "");
-	auto *r = new regex_re2(re2::StringPiece(pattern, len));
+	auto text = re2::StringPiece(pattern, len);
+	auto r = std::make_unique<regex_re2>(text, few_bytes);
+	// RE2's verdict is the one of its default: what is too large for less may still be valid.
+	if (r->re.error_code() == RE2::ErrorPatternTooLarge)
+		r = std::make_unique<regex_re2>(text, RE2::Options::kDefaultMaxMem);
 	if (r->re.ok())
-		return r;
+		return r.release();
 	snprintf(why, why_size, "%s", r->re.error().c_str());
-	delete r;
 	return nullptr;
 } catch (const std::bad_alloc &) {
 	return nullptr;
@@ -37,6 +58,11 @@ void regex_re2_free(struct regex_re2 *r)
 size_t regex_re2_size(const struct regex_re2 *r)
 {
 	return sizeof(*r) + static_cast<size_t>(r->re.options().max_mem());
+}
+
+size_t regex_re2_steps(const struct regex_re2 *r)
+{
+	return static_cast<size_t>(r->re.ProgramSize());
 }
 
 bool regex_re2_match(const struct regex_re2 *r, const char *text, size_t len)

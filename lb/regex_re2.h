@@ -15,7 +15,8 @@ struct regex_re2;
 // NULL = no memory ("" in why), or the pattern is invalid and why says so, terminated.
 struct regex_re2 *regex_re2_new(const char *pattern, size_t len, char *why, size_t why_size);
 void regex_re2_free(struct regex_re2 *); // NULL is fine
-size_t regex_re2_size(const struct regex_re2 *); // bytes it may use
+size_t regex_re2_size(const struct regex_re2 *); // bytes it may grow to
+size_t regex_re2_steps(const struct regex_re2 *); // of its program: what the pattern costs
 // RE2::FullMatch. False too when memory ran out.
 bool regex_re2_match(const struct regex_re2 *, const char *text, size_t len);
 // Whether \1 and its like in the replacement name groups that are there.

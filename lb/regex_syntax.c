@@ -1,17 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// A walk over the grammar that both engines share. It errs on the side of RE2: a construct that is
-// not on this list, be it harmless, makes the pattern RE2's.
+// A walk over the grammar of RE2 (its doc/syntax.txt) as far as it is common to both engines. It
+// errs on the side of RE2: a construct that is not known here, be it harmless, makes the pattern
+// RE2's.
 #include "lb/regex_syntax.h"
 
-#define DEPTH_MAX 64 // of groups; Hyperscan's own limits are in the same region
+#include <stdint.h>
+
+#define DEPTH_MAX 64 // of groups; Hyperscan's parser recurses
+
+// ASCII characters, a bit each.
+struct chars {
+	uint64_t bits[2];
+};
+
+struct flags {
+	bool fold; // (?i)
+	bool dot_all; // (?s)
+};
 
 struct walk {
 	const char *p, *end;
+	char *text; // NULL = not wanted
+	size_t n_text;
 	char *prefix;
-	size_t n_prefix;
-	bool in_prefix; // so far everything was literal and came once
-	bool branched; // an alternative at the outermost level: no common start
+	size_t n_prefix; // of the outermost alternatives read so far
+	size_t n_branch; // of this one
+	size_t n_bytes;
+	bool first_branch; // outermost alternative
+	bool in_prefix; // of this branch all so far was literal, came once and fits the prefix
+	bool at_start; // of an alternative: nothing that could be repeated
 	unsigned depth;
+	struct flags flags, outer[DEPTH_MAX]; // those of the groups around
 };
 
 static bool is_digit(char c)
@@ -24,193 +43,491 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_printable(char c)
+// Sets of characters.
+
+static void add_range(struct chars *s, unsigned low, unsigned high)
 {
-	return c >= ' ' && c <= '~';
+	for (unsigned c = low; c <= high && c < 128; c++)
+		s->bits[c >> 6] |= UINT64_C(1) << (c & 63);
 }
 
-static bool is_meta(char c)
+static void add_all(struct chars *s, struct chars other)
 {
-	return c == '\\' || c == '^' || c == '$' || c == '.' || c == '|' || c == '?' || c == '*' ||
-	       c == '+' || c == '(' || c == ')' || c == '[' || c == ']' || c == '{' || c == '}';
+	s->bits[0] |= other.bits[0];
+	s->bits[1] |= other.bits[1];
 }
 
-// A backslash and what follows it. *ret_literal: the character it stands for, or 0 for a class.
-static bool walk_escape(struct walk *w, char *ret_literal)
+static bool has(const struct chars *s, unsigned c)
 {
+	return s->bits[c >> 6] >> (c & 63) & 1;
+}
+
+static struct chars complement(struct chars s)
+{
+	return (struct chars){{~s.bits[0], ~s.bits[1]}};
+}
+
+// Both cases of each letter. U+017F and U+212A fold to ASCII letters, too, but are in no pattern
+// that gets here.
+static struct chars fold(struct chars s)
+{
+	uint64_t letters = UINT64_C(0x07fffffe); // both cases' places in a half of the second word
+	uint64_t either = (s.bits[1] | s.bits[1] >> 32) & letters;
+	s.bits[1] |= either | either << 32;
+	return s;
+}
+
+// "[:name:]" of the beginning of a text, as ranges of characters.
+static const struct {
+	const char *name, *ranges;
+} posix_classes[] = {
+	{"alnum", "09AZaz"},
+	{"alpha", "AZaz"},
+	{"ascii", "\0\x7f"},
+	{"blank", "\t\t  "},
+	{"cntrl", "\0\x1f\x7f\x7f"},
+	{"digit", "09"},
+	{"graph", "!~"},
+	{"lower", "az"},
+	{"print", " ~"},
+	{"punct", "!/:@[`{~"},
+	{"space", "\t\r  "},
+	{"upper", "AZ"},
+	{"word", "09AZaz__"},
+	{"xdigit", "09AFaf"},
+};
+
+static struct chars of_ranges(const char *ranges)
+{
+	struct chars s = {0};
+	do {
+		add_range(&s, (uint8_t)ranges[0], (uint8_t)ranges[1]);
+		ranges += 2;
+	} while (*ranges);
+	return s;
+}
+
+static bool read_posix_class(struct walk *w, struct chars *ret)
+{
+	const char *p = w->p + 2;
+	bool negated = p < w->end && *p == '^';
+	p += negated;
+	for (size_t i = 0; i < sizeof(posix_classes) / sizeof(posix_classes[0]); i++) {
+		struct str name = str_from(posix_classes[i].name);
+		if ((size_t)(w->end - p) < name.len + 2 || memcmp(p, name.p, name.len) != 0 ||
+			p[name.len] != ':' || p[name.len + 1] != ']')
+			continue;
+		*ret = of_ranges(posix_classes[i].ranges);
+		if (w->flags.fold)
+			*ret = fold(*ret); // before it is negated: RE2 folds each class by itself
+		if (negated)
+			*ret = complement(*ret);
+		w->p = p + name.len + 2;
+		return true;
+	}
+	return false;
+}
+
+// Output.
+
+static void put(struct walk *w, const char *text, size_t len)
+{
+	if (w->text)
+		memcpy(w->text + w->n_text, text, len);
+	w->n_text += len;
+}
+
+static void put_byte(struct walk *w, unsigned c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char text[LB_REGEX_SYNTAX_BYTE] = {'\\', 'x', digits[c >> 4], digits[c & 15]};
+	put(w, text, sizeof(text));
+}
+
+// No subject has NUL or a byte above ASCII here, so they are put where the ranges get fewest.
+static void put_chars(struct walk *w, const struct chars *s)
+{
+	put(w, "[", 1);
+	for (unsigned c = 0; c < 128; c++) {
+		if (!has(s, c))
+			continue;
+		unsigned low = c;
+		while (c < 127 && has(s, c + 1))
+			c++;
+		put_byte(w, low == 1 ? 0 : low);
+		put(w, "-", 1);
+		put_byte(w, c == 127 ? 255 : c);
+	}
+	put(w, "]", 1);
+}
+
+// Reading. Each returns false where RE2 has to take over.
+
+static int hex_value(char c)
+{
+	if (is_digit(c))
+		return c - '0';
+	c = str_fold(c);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+// What follows \x.
+static bool read_hex(struct walk *w, struct chars *ret)
+{
+	unsigned value = 0, n = 0;
+	bool braced = w->p < w->end && *w->p == '{';
+	w->p += braced;
+	for (; w->p < w->end && hex_value(*w->p) >= 0 && n < (braced ? 8 : 2); n++)
+		value = value << 4 | (unsigned)hex_value(*w->p++);
+	if (braced && (w->p >= w->end || *w->p++ != '}'))
+		return false;
+	add_range(ret, value, value);
+	return n > 0 && value < 128 && (braced || n == 2);
+}
+
+// A backslash and what follows it; *ret_literal says that it stands for one character.
+static bool read_escape(struct walk *w, struct chars *ret, bool *ret_literal)
+{
+	static const char controls[] = "a\af\fn\nr\rt\tv\v";
 	if (w->end - w->p < 2)
 		return false;
 	char c = w->p[1];
 	w->p += 2;
-	*ret_literal = 0;
+	*ret = (struct chars){0};
+	*ret_literal = false;
 	switch (c) {
 	case 'd':
 	case 'D':
+		*ret = of_ranges("09");
+		break;
 	case 'w':
 	case 'W':
-		return true; // ASCII in both; \s is not: Hyperscan's has 0x0B (RX-09)
-	case 't':
-		*ret_literal = '\t';
-		return true;
+		*ret = of_ranges("09AZaz__");
+		break;
+	case 's':
+	case 'S':
+		*ret = of_ranges("\t\n\f\r  "); // without \v, which Hyperscan's has (RX-09)
+		break;
+	case 'x':
+		*ret_literal = true;
+		return read_hex(w, ret);
 	default:
-		*ret_literal = c;
-		return is_printable(c) && !is_letter(c) && !is_digit(c);
+		*ret_literal = true;
+		for (size_t i = 0; controls[i]; i += 2)
+			if (c == controls[i]) {
+				add_range(ret, (uint8_t)controls[i + 1], (uint8_t)controls[i + 1]);
+				return true;
+			}
+		add_range(ret, (uint8_t)c, (uint8_t)c);
+		return c > ' ' && c <= '~' && !is_letter(c) && !is_digit(c);
 	}
-}
-
-// One character of a class, or an escape for several. A dash is one only at either end.
-static bool walk_member(struct walk *w, bool first, char *ret_literal)
-{
-	char c = *w->p;
-	if (c == '\\')
-		return walk_escape(w, ret_literal);
-	if (c == '[' || c == '^' || !is_printable(c))
-		return false;
-	bool last = w->end - w->p > 1 && w->p[1] == ']';
-	if (c == '-' && !first && !last)
-		return false;
-	w->p++;
-	*ret_literal = c;
+	if (c <= 'Z')
+		*ret = complement(*ret);
 	return true;
 }
 
-// [...] from its bracket on. Names of classes and what could be a range in one engine and not in
-// the other are left to RE2.
-static bool walk_class(struct walk *w)
+static unsigned only_one(const struct chars *s)
 {
+	return (unsigned)(s->bits[0] ? __builtin_ctzll(s->bits[0])
+				     : 64 + __builtin_ctzll(s->bits[1]));
+}
+
+// One character of a class, or an escape for several.
+static bool read_member(struct walk *w, struct chars *ret, bool *ret_literal)
+{
+	if (w->p >= w->end)
+		return false;
+	uint8_t c = (uint8_t)*w->p;
+	if (c == '\\')
+		return read_escape(w, ret, ret_literal);
+	*ret_literal = true;
+	*ret = (struct chars){0};
+	add_range(ret, c, c);
 	w->p++;
-	if (w->p < w->end && *w->p == '^')
-		w->p++;
+	return c < 128;
+}
+
+// [...] from its bracket on. A dash is itself where it cannot make a range.
+static bool read_class(struct walk *w, struct chars *ret)
+{
+	*ret = (struct chars){0};
+	bool negated = w->end - w->p > 1 && w->p[1] == '^';
+	w->p += 1 + negated;
 	for (bool first = true; w->p < w->end && (first || *w->p != ']'); first = false) {
-		char low;
-		if (*w->p == ']' || !walk_member(w, first, &low))
-			return false;
-		if (w->end - w->p < 2 || *w->p != '-' || w->p[1] == ']')
+		struct chars low, high;
+		bool literal;
+		if (*w->p == '[' && w->end - w->p > 1 && w->p[1] == ':') {
+			if (!read_posix_class(w, &low))
+				return false;
+			add_all(ret, low);
 			continue;
-		char high = w->p[1];
-		if (!low || low == '-' || !(is_letter(high) || is_digit(high)))
+		}
+		if (!read_member(w, &low, &literal))
 			return false;
-		w->p += 2;
+		if (literal && w->end - w->p > 1 && *w->p == '-' && w->p[1] != ']') {
+			w->p++;
+			if (!read_member(w, &high, &literal) || !literal)
+				return false;
+			add_range(&low, only_one(&low), only_one(&high));
+		}
+		add_all(ret, low);
 	}
 	if (w->p >= w->end)
 		return false;
 	w->p++;
+	if (w->flags.fold)
+		*ret = fold(*ret);
+	if (negated)
+		*ret = complement(*ret);
 	return true;
 }
 
-static bool walk_count(struct walk *w)
+// A number, which RE2 reads without a leading zero.
+static bool skip_number(const char **p, const char *end)
+{
+	const char *begin = *p;
+	while (*p < end && is_digit(**p))
+		++*p;
+	return *p > begin && (*begin != '0' || *p == begin + 1);
+}
+
+// The end of {n}, {n,} or {n,m}; NULL = none of them, so that the brace is a literal one.
+static const char *count_end(const struct walk *w)
 {
 	const char *p = w->p + 1;
-	if (p >= w->end || !is_digit(*p))
-		return false; // a literal brace for RE2
-	while (p < w->end && is_digit(*p))
+	if (!skip_number(&p, w->end))
+		return NULL;
+	if (p < w->end && *p == ',') {
 		p++;
-	if (p < w->end && *p == ',')
-		p++;
-	while (p < w->end && is_digit(*p))
-		p++;
-	if (p >= w->end || *p != '}')
+		if (p < w->end && is_digit(*p) && !skip_number(&p, w->end))
+			return NULL;
+	}
+	return p < w->end && *p == '}' ? p + 1 : NULL;
+}
+
+static const char *quantifier_end(const struct walk *w)
+{
+	if (w->p >= w->end)
+		return NULL;
+	switch (*w->p) {
+	case '*':
+	case '+':
+	case '?':
+		return w->p + 1;
+	case '{':
+		return count_end(w);
+	default:
+		return NULL;
+	}
+}
+
+// After an atom: how often it comes. Greedy or lazy are the same texts.
+static bool walk_quantifier(struct walk *w)
+{
+	const char *end = quantifier_end(w);
+	w->at_start = false;
+	if (!end)
+		return true;
+	put(w, w->p, (size_t)(end - w->p));
+	w->p = end;
+	if (w->p < w->end && *w->p == '?')
+		w->p++;
+	return !quantifier_end(w);
+}
+
+// One byte that is there for sure and once, at the outermost level.
+static void add_to_prefix(struct walk *w, char c)
+{
+	if (!w->first_branch && (w->n_branch >= w->n_prefix || w->prefix[w->n_branch] != c)) {
+		w->in_prefix = false;
+		return;
+	}
+	w->prefix[w->n_branch++] = c;
+}
+
+// An atom of characters, and its quantifier.
+static bool walk_chars(struct walk *w, const struct chars *s)
+{
+	if (!s->bits[0] && !s->bits[1])
+		return false; // nothing of ASCII
+	unsigned c = only_one(s);
+	if (__builtin_popcountll(s->bits[0]) + __builtin_popcountll(s->bits[1]) > 1) {
+		w->in_prefix = false;
+		put_chars(w, s);
+		return walk_quantifier(w);
+	}
+	bool at_start = w->in_prefix;
+	put_byte(w, c);
+	bool once = !quantifier_end(w);
+	if (at_start && (once || *w->p == '+'))
+		add_to_prefix(w, (char)c);
+	if (at_start && once && w->first_branch)
+		w->n_bytes++;
+	w->in_prefix = w->in_prefix && once;
+	return walk_quantifier(w);
+}
+
+static bool walk_char(struct walk *w, char c)
+{
+	struct chars s = {0};
+	add_range(&s, (uint8_t)c, (uint8_t)c);
+	if (w->flags.fold)
+		s = fold(s);
+	w->p++;
+	return (uint8_t)c < 128 && c && walk_chars(w, &s);
+}
+
+static bool open_group(struct walk *w)
+{
+	if (w->depth == DEPTH_MAX)
 		return false;
-	w->p = p + 1;
+	w->in_prefix = false;
+	w->at_start = true;
+	w->outer[w->depth++] = w->flags;
+	put(w, "(?:", 3);
 	return true;
 }
 
-// After an atom: how often it comes. A literal that may not come at all is none of the prefix.
-static bool walk_quantifier(struct walk *w, bool literal)
+// (?is-i) and (?i:, from the bracket on. ^ and $ have no flag here, greediness says nothing.
+static bool walk_flags(struct walk *w)
 {
-	bool any = w->p < w->end && (*w->p == '*' || *w->p == '+' || *w->p == '?' || *w->p == '{');
-	if (!any)
-		return true;
-	if (w->in_prefix && literal && *w->p != '+')
-		w->n_prefix--;
-	w->in_prefix = false;
-	if (*w->p == '{') {
-		if (!walk_count(w))
+	struct flags flags = w->flags;
+	bool on = true;
+	for (w->p += 2; w->p < w->end; w->p++) {
+		switch (*w->p) {
+		case 'i':
+			flags.fold = on;
+			break;
+		case 's':
+			flags.dot_all = on;
+			break;
+		case '-':
+			on = false;
+			break;
+		case ':':
+			w->p++;
+			if (!open_group(w))
+				return false;
+			w->flags = flags;
+			return true;
+		case ')':
+			w->p++;
+			w->flags = flags;
+			return !quantifier_end(w);
+		default:
 			return false;
-	} else {
-		w->p++;
+		}
 	}
-	if (w->p < w->end && *w->p == '?') // lazy: the same texts
-		w->p++;
-	return w->p >= w->end || (*w->p != '*' && *w->p != '+' && *w->p != '?' && *w->p != '{');
-}
-
-static bool walk_literal(struct walk *w, char c)
-{
-	if (w->in_prefix)
-		w->prefix[w->n_prefix++] = c;
-	return walk_quantifier(w, true);
+	return false;
 }
 
 static bool walk_group(struct walk *w)
 {
-	w->in_prefix = false;
-	w->p++;
-	if (w->p < w->end && *w->p == '?') {
-		if (w->end - w->p < 2 || w->p[1] != ':')
-			return false; // flags and names
-		w->p += 2;
+	struct str rest = {w->p, (size_t)(w->end - w->p)};
+	if (!str_starts(rest, STR("(?"))) {
+		w->p++;
+		return open_group(w);
 	}
-	return ++w->depth <= DEPTH_MAX;
+	if (!str_starts(rest, STR("(?P<")))
+		return walk_flags(w);
+	const char *end = memchr(rest.p, '>', rest.len);
+	w->p = end ? end + 1 : w->end;
+	return end && open_group(w);
+}
+
+static bool walk_escape(struct walk *w)
+{
+	struct chars s;
+	bool literal;
+	if (!read_escape(w, &s, &literal))
+		return false;
+	if (w->flags.fold)
+		s = fold(s);
+	return walk_chars(w, &s);
+}
+
+static void end_branch(struct walk *w)
+{
+	if (w->depth)
+		return;
+	w->n_prefix = w->n_branch;
+	w->n_branch = 0;
+	w->first_branch = false;
+	w->in_prefix = true;
+}
+
+// What follows an anchor of the end.
+static bool ends_branch(const struct walk *w)
+{
+	return w->depth == 0 && (w->p >= w->end || *w->p == '|');
 }
 
 static bool walk_one(struct walk *w)
 {
-	char c = *w->p, literal;
-	switch (c) {
+	struct chars s = {0};
+	switch (*w->p) {
 	case '\\':
-		if (!walk_escape(w, &literal))
-			return false;
-		if (literal)
-			return walk_literal(w, literal);
-		w->in_prefix = false;
-		return walk_quantifier(w, false);
+		return walk_escape(w);
 	case '[':
-		w->in_prefix = false;
-		return walk_class(w) && walk_quantifier(w, false);
+		return read_class(w, &s) && walk_chars(w, &s);
 	case '.':
-		w->in_prefix = false;
 		w->p++;
-		return walk_quantifier(w, false);
+		if (!w->flags.dot_all)
+			add_range(&s, '\n', '\n');
+		s = complement(s);
+		return walk_chars(w, &s);
 	case '(':
 		return walk_group(w);
 	case ')':
-		if (w->depth-- == 0)
+		if (w->depth == 0)
 			return false;
 		w->p++;
-		return walk_quantifier(w, false);
+		put(w, ")", 1);
+		w->flags = w->outer[--w->depth];
+		return walk_quantifier(w);
 	case '|':
-		w->in_prefix = false;
-		w->branched = w->branched || w->depth == 0;
 		w->p++;
+		put(w, "|", 1);
+		w->at_start = true;
+		end_branch(w);
 		return true;
-	default:
+	case '^':
 		w->p++;
-		return is_printable(c) && !is_meta(c) && walk_literal(w, c);
+		return w->depth == 0 && w->at_start && !quantifier_end(w);
+	case '$':
+		w->p++;
+		return ends_branch(w);
+	default:
+		return !quantifier_end(w) && walk_char(w, *w->p);
 	}
 }
 
-// ^ and $ at the ends, where the whole text has to be covered anyway.
-static struct str trim(struct str p)
+size_t lb_regex_syntax_room(size_t pattern_len)
 {
-	if (p.len && p.p[0] == '^') {
-		p.p++;
-		p.len--;
-	}
-	if (p.len && p.p[p.len - 1] == '$' && (p.len < 2 || p.p[p.len - 2] != '\\'))
-		p.len--;
-	return p;
+	// \W and its like, of two characters, are the longest: five ranges of nine.
+	return 32 * pattern_len + 128;
 }
 
-struct lb_regex_syntax lb_regex_syntax_read(struct str pattern, char *out)
+struct lb_regex_syntax lb_regex_syntax_read(struct str pattern, char *prefix, char *text)
 {
-	struct lb_regex_syntax s = {.core = trim(pattern)};
-	struct walk w = {
-		.p = s.core.p, .end = s.core.p + s.core.len, .prefix = out, .in_prefix = true};
+	struct walk w = {.p = pattern.p,
+		.end = pattern.p + pattern.len,
+		.prefix = prefix,
+		.text = text,
+		.first_branch = true,
+		.in_prefix = true,
+		.at_start = true};
 	while (w.p < w.end)
 		if (!walk_one(&w))
-			return s;
-	s.is_common = w.depth == 0;
-	s.prefix_len = s.is_common && !w.branched ? w.n_prefix : 0;
-	return s;
+			return (struct lb_regex_syntax){0};
+	if (w.depth)
+		return (struct lb_regex_syntax){0};
+	bool branched = !w.first_branch;
+	end_branch(&w);
+	return (struct lb_regex_syntax){
+		.is_common = true,
+		.prefix_len = w.n_prefix,
+		.n_bytes = branched ? 0 : w.n_bytes,
+		.text_len = w.n_text,
+	};
 }

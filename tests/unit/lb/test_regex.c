@@ -2,6 +2,7 @@
 // Sets of patterns against RE2 itself: argv[1] random pairs instead of the short form's.
 #include "lb/base/rand.h"
 #include "lb/regex.h"
+#include "lb/regex_chain.h"
 #include "lb/regex_re2.h"
 #include "lb/regex_syntax.h"
 #include "tests/support/check.h"
@@ -51,7 +52,7 @@ static bool matches(const char *pattern, const char *subject)
 static bool is_common(const char *pattern)
 {
 	char prefix[256];
-	return lb_regex_syntax_read(str_from(pattern), prefix).is_common;
+	return lb_regex_syntax_read(str_from(pattern), prefix, NULL).is_common;
 }
 
 static void a_pattern_covers_the_whole_subject(void **state) // RX-01, RX-06
@@ -210,10 +211,15 @@ static void the_prefix_is_what_all_matches_start_with(void **state)
 		{{"/v1/ab+"}, "/v1/ab"},
 		{{"/v1/ab{0,3}"}, "/v1/a"},
 		{{"/v1\\.0/x.*"}, "/v1.0/x"},
-		{{"/a|/b"}, ""},
+		{{"/a|/b"}, "/"},
+		{{"^/a/b$|^/a/[cd]$"}, "/a/"},
+		{{"/a/b|/a"}, "/a"},
+		{{"/a||/ab"}, ""},
 		{{"/a(|/b)"}, "/a"},
-		{{"/a[(]|/b"}, ""},
-		{{"(?i)/a"}, ""},
+		{{"/a[(]|/b"}, "/"},
+		{{"(?i)/a"}, "/"},
+		{{"/a(?P<rest>/.*)?"}, "/a"},
+		{{"/a{2}"}, "/"},
 		{{"/a\\p{L}"}, ""},
 		{{"/v1/a.*", "/v1/b.*", "/v1"}, "/v1"},
 		{{"/v1/a.*", ".*"}, ""},
@@ -230,19 +236,49 @@ static void the_prefix_is_what_all_matches_start_with(void **state)
 	}
 }
 
-// Hyperscan is to run what real routes are written with.
-static void everyday_patterns_are_hyperscans(void **state)
+// RE2 is not to run what real routes are written with.
+static void everyday_patterns_are_common(void **state)
 {
 	static const char *const patterns[] = {"/v1/[^/]+/items/[0-9]+", "^/api/v[12]/.*$",
 		"/(foo|bar)/?", "[a-z0-9_-]+\\.example\\.com", "(?:a|b){1,3}c*?", "\\d{4}-\\d{2}",
-		"[A-Za-z0-9._~-]*", "x\\$\\^\\|\\\\"};
+		"[A-Za-z0-9._~-]*", "x\\$\\^\\|\\\\", "a\\s", "(?i)bearer .+", "(?s).*",
+		"[[:alpha:]]+", "\\x41", "/(?P<user>[^/]+)", "a{,3}", "[]a]", "^a$|^b$", "(?i:a)b"};
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
 		if (!is_common(patterns[i]))
 			fail_msg("%s", patterns[i]);
-	static const char *const others[] = {"a\\s", "(?s).", "a$b", "\\bfoo", "[[:alpha:]]",
-		"\\x41", "(?P<n>a)", "a{,3}", "\\Qa", "[a-\\d]", "\xc3\xa4", "[]a]", "a{"};
+	static const char *const others[] = {"a$b", "\\bfoo", "(^a)*", "(a$)", "\\Qa", "\\pL",
+		"\\x{4e00}", "\xc3\xa4", "(?m)^a$", "(?U)a+", "\\C", "\\012", "\\Aa", "a\\z",
+		"[^\\x00-\\x7f]", "[[:alpha:]-\\x{e4}]"};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (is_common(others[i]))
+			fail_msg("%s", others[i]);
+}
+
+static struct lb_regex_chain *chain_of(const char *pattern)
+{
+	char prefix[256], text[8192];
+	struct str p = str_from(pattern);
+	assert_true(lb_regex_syntax_room(p.len) <= sizeof(text));
+	struct lb_regex_syntax s = lb_regex_syntax_read(p, prefix, text);
+	assert_true(s.is_common && s.text_len <= sizeof(text));
+	return lb_regex_chain_new(text, s.text_len);
+}
+
+static void patterns_that_need_no_second_try_are_chains(void **state)
+{
+	static const char *const chains[] = {"/v1/[^/]+/items/[0-9]+", "/a/.*", "[a-z]+-\\d{2,3}x?",
+		"", "a?b?c", ".*", "(?i)ab+"};
+	for (size_t i = 0; i < sizeof(chains) / sizeof(chains[0]); i++) {
+		struct lb_regex_chain *c = chain_of(chains[i]);
+		if (!c)
+			fail_msg("%s", chains[i]);
+		assert_true(lb_regex_chain_size(c) > 0);
+		lb_regex_chain_free(c);
+	}
+	static const char *const others[] = {
+		"a*a", "/.*/b", "[a-z]*x?z", "a|b", "(ab)+", "a{1,2}b?a", "\\w+_"};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (chain_of(others[i]))
 			fail_msg("%s", others[i]);
 }
 
@@ -284,6 +320,18 @@ static size_t random_pattern(struct rand *r, char *out, size_t at, int depth)
 	return at;
 }
 
+// What is left of the pattern without its signs, so that hits are not rare.
+static size_t subject_like(struct rand *r, struct str pattern, char *out, size_t room)
+{
+	size_t at = 0;
+	for (size_t i = 0; i < pattern.len && at < room; i++)
+		if (!strchr("()|*+?[]\\{}:", pattern.p[i]) && rand_below(r, 8))
+			out[at++] = pattern.p[i] == '.' ? 'a' : pattern.p[i];
+	if (at && rand_below(r, 2))
+		out[rand_below(r, (uint32_t)at)] ^= 0x20;
+	return at;
+}
+
 static size_t random_subject(struct rand *r, char *out)
 {
 	static const char bytes[] = "aaabbbccc//kKsS11--__  ..\t\n\x0b]}{x\0\xff\xc3\xa4\x80";
@@ -318,10 +366,12 @@ static void random_pairs_get_the_verdict_of_re2(void **state)
 		struct lb_regex_set *s = lb_regex_set_new(&p, 1, &err);
 		assert_non_null(s);
 		n_patterns++;
-		n_common += lb_regex_syntax_read(p, prefix).is_common;
+		n_common += lb_regex_syntax_read(p, prefix, NULL).is_common;
 		struct lb_regex_scratches *scratches = lb_regex_scratches_fit(NULL, 1, s);
 		for (int i = 0; i < PER_PATTERN; i++) {
-			struct str t = {subject, random_subject(&r, subject)};
+			struct str t = {subject, rand_below(&r, 2)
+							 ? random_subject(&r, subject)
+							 : subject_like(&r, p, subject, 32)};
 			bool expected = regex_re2_match(re, t.p, t.len);
 			bool got = lb_regex_set_match(s, scratches, 0, t) == 1;
 			if (got != expected)
@@ -390,7 +440,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(subjects_beyond_ascii_are_read_by_re2),
 		cmocka_unit_test(nul_bytes_are_bytes),
 		cmocka_unit_test(the_prefix_is_what_all_matches_start_with),
-		cmocka_unit_test(everyday_patterns_are_hyperscans),
+		cmocka_unit_test(everyday_patterns_are_common),
+		cmocka_unit_test(patterns_that_need_no_second_try_are_chains),
 		cmocka_unit_test(random_pairs_get_the_verdict_of_re2),
 		cmocka_unit_test(scratches_grow_only_for_a_set_that_needs_it),
 		cmocka_unit_test(rewrites_replace_all_hits_with_groups),
