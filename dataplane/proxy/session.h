@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request's session (gRFC A55, A60, A75; routing.md SA-*): what its cookie asks for, kept for all
-// of its attempts, and the Set-Cookie that its answer must carry. The cookie's text is lb/session.h's.
+// of its attempts, and the Set-Cookie that its answer must carry. The text is lb/session.h's.
 // Thread: the owning worker.
 #pragma once
 

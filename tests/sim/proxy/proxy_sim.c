@@ -4,7 +4,9 @@
 // itself helps nobody.
 #include "dataplane/proxy/grpc_timeout.h"
 #include "lb/base/check.h"
+#include "lb/filter.h"
 #include "lb/link.h"
+#include "lb/session.h"
 #include "tests/sim/proxy/world.h"
 
 #include <stdio.h>
@@ -14,6 +16,8 @@
 
 // A client aborted between the end of its answer and the backend's RST_STREAM(NO_ERROR).
 #define SEED_ABORT_AFTER_ANSWER 1795234822
+
+static uint64_t n_kept, n_set; // sessions, in all calm lives
 
 static int grpc_of_reset(uint32_t code)
 {
@@ -38,6 +42,40 @@ static const struct lb_route_policy retries = {
 static bool retried(const struct ask *a)
 {
 	return strcmp(a->route, "one") == 0;
+}
+
+// Sessions for all, a delay for some; aborts, and no more than a few faults at once, if it may get
+// rough.
+static void set_filters(struct world *w, bool rough)
+{
+	struct lb_filter filters[] = {
+		{.name = STR("f"),
+			.kind = LB_FILTER_FAULT,
+			.fault = {.delay = LB_DELAY_FIXED,
+				.delay_ns = rand_below(world_rand(w), 30 * MS),
+				.delay_numerator = 20,
+				.delay_denominator = 100,
+				.abort = rough ? LB_ABORT_HTTP : LB_ABORT_NONE,
+				.abort_status = 418,
+				.abort_numerator = 50000,
+				.abort_denominator = 1000000,
+				.max_active = rough ? 3 : UINT32_MAX}},
+		{.name = STR("s"),
+			.kind = LB_FILTER_SESSION,
+			.session = {.enabled = true, .cookie = STR("lane"), .ttl_s = 60}},
+	};
+	control_set_filters(&w->control, 0, filters, 2, LB_NO_TIMEOUT, 0);
+}
+
+// Any of the backends, as if some were draining; their sessions may stay or not.
+static void set_hosts(struct world *w, uint32_t cluster)
+{
+	struct control_host hosts[4];
+	uint32_t n = 0;
+	for (uint32_t i = 1; i <= 4; i++)
+		if (world_chance(w, 60))
+			hosts[n++] = (struct control_host){i, "", world_chance(w, 70), 0};
+	control_set_hosts(&w->control, cluster, HOST_BACKENDS, hosts, n);
 }
 
 static void set_policies(struct world *w)
@@ -136,6 +174,21 @@ static void spoil(struct world *w, struct ask *a, bool rough)
 	a->fail = failures[rand_below(world_rand(w), rough ? 8 : 3)];
 }
 
+// A session with any backend, of any cluster; some with one that does not exist.
+static void bind(struct world *w, struct ask *a)
+{
+	static const char *const clusters[] = {"zero", "one", "two", ""};
+	static char value[256]; // good until the ask has begun
+	char address[IP_PORT_TEXT_MAX];
+	struct ip_port at = {
+		wire_address(HOST_BACKENDS, (uint32_t)rand_below(world_rand(w), 5) + 1), 50051};
+	const struct lb_session_cookie c = {str_from(ip_port_print(&at, address)),
+		str_from(clusters[rand_below(world_rand(w), 4)])};
+	const struct lb_session s = {.cookie = STR("lane")};
+	size_t len = lb_session_write(&s, &c, value, sizeof(value));
+	a->extra[0] = (struct field){.name = STR("cookie"), .value = {value, len}};
+}
+
 static struct ask *any_ask(struct world *w, bool rough)
 {
 	static const uint32_t codes[] = {0, 1, 2, 8, 11, 12};
@@ -163,6 +216,8 @@ static struct ask *any_ask(struct world *w, bool rough)
 		a->cancel_after = size / 2;
 	if (kind == KIND_ECHO || kind == KIND_DOWNLOAD)
 		spoil(w, a, rough);
+	if (world_chance(w, 40))
+		bind(w, a);
 	return a;
 }
 
@@ -197,6 +252,7 @@ static void calm(uint64_t seed)
 	w->wire.loss = (double)rand_below(world_rand(w), 3) * 0.01;
 	w->conf.n_workers = w->control.n_workers = 1 + seed % 2;
 	set_policies(w);
+	set_filters(w, false);
 	open_clients(w);
 	begin_some(w, 100, false);
 	world_run(w, 50 * MS);
@@ -205,12 +261,17 @@ static void calm(uint64_t seed)
 	for (int i = 0; i < 40; i++) {
 		begin_some(w, (uint32_t)rand_below(world_rand(w), 12), false);
 		world_run(w, rand_below(world_rand(w), 30 * MS));
-		if (i % 10 == 9) // new snapshots change nothing that is asked for
+		if (i % 10 == 9) { // new snapshots change nothing that is asked for
 			control_set_endpoints(
 				&w->control, 1, HOST_BACKENDS, i % 20 == 9 ? 0xc : 0xe);
+			set_hosts(w, 0);
+			set_hosts(w, 1);
+		}
 	}
 	world_finish(w, 120 * SECOND);
 	check_owed(w);
+	n_kept += world_counter(w, "sessions_kept");
+	n_set += world_counter(w, "sessions_set");
 	world_free(w);
 }
 
@@ -238,6 +299,7 @@ static void chaos(uint64_t seed)
 	struct world *w = world_new(&conf);
 	w->wire.loss = (double)rand_below(world_rand(w), 4) * 0.01;
 	set_policies(w);
+	set_filters(w, true);
 	open_clients(w);
 	uint32_t masks[2] = {0x3, 0xe};
 	for (int i = 0; i < 60; i++) {
@@ -274,6 +336,7 @@ static void chaos(uint64_t seed)
 			masks[i % 2] = (uint32_t)rand_below(world_rand(w), 15) + 1;
 			[[fallthrough]];
 		default:
+			set_hosts(w, i / 2 % 2);
 			control_set_endpoints(&w->control, i % 2, HOST_BACKENDS, masks[i % 2]);
 		}
 	}
@@ -310,5 +373,6 @@ int main(int argc, char **argv)
 		calm(seed + i);
 		chaos(seed + i);
 	}
+	CHECK(i < 10 || (n_kept > 100 && n_set > 100));
 	return 0;
 }
