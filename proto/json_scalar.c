@@ -99,8 +99,8 @@ static int json_read_integer(
 
 int json_read_signed(const struct json_place *at, json_t *v, int64_t min, int64_t max, int64_t *ret)
 {
-	bool negative;
-	uint64_t size;
+	bool negative = false;
+	uint64_t size = 0;
 	int r = json_read_integer(at, v, &negative, &size);
 	if (r < 0)
 		return r;
@@ -112,8 +112,8 @@ int json_read_signed(const struct json_place *at, json_t *v, int64_t min, int64_
 
 int json_read_unsigned(const struct json_place *at, json_t *v, uint64_t max, uint64_t *ret)
 {
-	bool negative;
-	uint64_t size;
+	bool negative = false;
+	uint64_t size = 0;
 	int r = json_read_integer(at, v, &negative, &size);
 	if (r < 0)
 		return r;
