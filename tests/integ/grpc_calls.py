@@ -247,37 +247,8 @@ def steady(channel, stop_file, path=ECHO + "Unary", parallel=4):
     return {"calls": sum(totals)}
 
 
-def table(_channel, calls, template):
-    """Each call is {authority, path, metadata, body, timeout}, on a channel of its authority; a
-    target template with {} is filled with it. The outcome of each is the backend that answered, or
-    the code."""
-    channels = {}
-    for call in calls:
-        authority = call["authority"]
-        if authority not in channels:
-            options = [] if "{}" in template else [("grpc.default_authority", authority)]
-            channels[authority] = connect(template.format(authority), *options)
-    return [outcome_of(channels[call["authority"]], call) for call in calls]
-
-
-def echoed_keys(pairs):
-    return [key for key, _ in metadata_of(pairs) if key.startswith("x-echo")]
-
-
-def outcome_of(channel, call):
-    pairs = [(k, bytes.fromhex(v) if k.endswith("-bin") else v) for k, v in call["metadata"]]
-    try:
-        _, done = channel.unary_unary(call["path"]).with_call(
-            call["body"].encode(), metadata=pairs, timeout=call["timeout"])
-    except grpc.RpcError as error:
-        return {"code": error.code().name, "trailing": echoed_keys(error.trailing_metadata()),
-                "details": error.details()[:200]}
-    return {"code": "OK", "backend": backend_of(done),
-            "trailing": echoed_keys(done.trailing_metadata())}
-
-
 SCENARIOS = (unary, server_streaming, client_streaming, bidi, deadline, cancellation, big_message,
-             metadata, statuses, upload, download, many, held_streams, steady, table)
+             metadata, statuses, upload, download, many, held_streams, steady)
 
 
 def main():

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases for the differential test against Envoy: what plain HTTP can ask beyond routing_cases, and
-gRPC requests as a proxy sees them.
+gRPC requests as a proxy sees them; and what an answer amounts to.
 """
 
 import dataclasses
 
 from policy_cases import ABORT, FAULT_HEADERS, faulty, fixed_delay, http_abort, percent
 from resources import route
-from routing_cases import ALPHA, BETA, Call, Case, in_service, service, yes_or_no
+from routing_cases import ALPHA, BETA, GAMMA, Call, Case, in_service, service, yes_or_no
 
 GRPC = "application/grpc"
+BACKENDS = {ALPHA: "10.82.2.1", BETA: "10.82.2.2", GAMMA: "10.82.2.3"}  # of h2_peer.py
+PORT = 8081
 
 
 @dataclasses.dataclass
@@ -27,6 +29,22 @@ def fields_of(call):
     method = getattr(call, "method", "GET")
     return [[":method", method], [":scheme", "http"], [":path", call.path],
             [":authority", call.authority], *call.metadata]
+
+
+def outcome(answer):
+    """Who answered and, where it differs from what was sent, what it saw; or which status."""
+    fields, sent = dict(answer["fields"]), dict(fields_of(answer["call"]))
+    if answer["status"] is None:
+        return f"reset {answer['reset']}"
+    if "x-address" in fields:
+        words = [{ip: name for name, ip in BACKENDS.items()}[fields["x-address"]]]
+        words += [f"{key} {fields['x-' + key]}" for key in ("path", "authority")
+                  if fields["x-" + key] != sent.get(":" + key, "")]
+    elif "grpc-status" in fields:
+        words = [f"grpc {fields['grpc-status']}"]
+    else:
+        words = [str(answer["status"])]
+    return " ".join(words) + (f" reset {answer['reset']}" if answer["reset"] else "")
 
 
 def as_grpc(call, kind=GRPC):

@@ -24,7 +24,8 @@ WEB_ADDRESSES = ["10.82.2.1", "10.82.2.2", "10.82.2.3"]
 OTHER_ADDRESS = "10.82.2.9"
 COOKIE = "sid"
 LISTENER_MAX_S = 1.5
-EARLY_S, LATE_S = 0.05, 0.5
+EARLY_S, LATE_S = 0.05, 0.8
+SOON_S = 0.4
 
 
 def with_override(made, name, config):
@@ -173,13 +174,13 @@ def test_retries_come_to_an_end(policies):
 def test_faults_abort_and_delay(policies):
     """FI-01, FI-02, FI-05."""
     (aborted,) = policies.call("/abort.T/M")
-    assert aborted["code"] == "PERMISSION_DENIED" and aborted["seconds"] < LATE_S, aborted
+    assert aborted["code"] == "PERMISSION_DENIED" and aborted["seconds"] < SOON_S, aborted
     late = policies.call("/delay.T/M", count=8)
     assert all(a["code"] == "OK" and ends_in(a, 0.5) for a in late), late
     (asked,) = policies.call("/asked.T/M", [DELAY, "700"])
     assert asked["code"] == "OK" and ends_in(asked, 0.7), asked
     (unasked,) = policies.call("/asked.T/M")
-    assert unasked["code"] == "OK" and unasked["seconds"] < LATE_S, unasked
+    assert unasked["code"] == "OK" and unasked["seconds"] < SOON_S, unasked
 
 
 def test_delay_counts_towards_the_deadline(policies):

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Envoy, from PyPI, as an oracle: its static configuration, out of the same RouteConfiguration that
+shuntd is given, and the process."""
+
+import json
+import pathlib
+import sysconfig
+
+from resources import HTTP_MANAGER, ROUTER, TYPES
+
+BINARY = pathlib.Path(sysconfig.get_path("purelib")) / "envoy" / "_bin" / "envoy"
+ADDRESS, PORT = "127.0.0.1", 10000
+HTTP2 = TYPES + "extensions.upstreams.http.v3.HttpProtocolOptions"
+
+
+def address_of(ip, port):
+    return {"socket_address": {"address": ip, "port_value": port}}
+
+
+def cluster(name, endpoints):
+    """A static cluster of HTTP/2 backends."""
+    members = [{"endpoint": {"address": address_of(ip, port)}} for ip, port in endpoints]
+    return {
+        "name": name, "type": "STATIC", "connect_timeout": "2s",
+        "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": members}]},
+        "typed_extension_protocol_options": {TYPES.split("/")[1] + HTTP2.split("envoy.")[1]: {
+            "@type": HTTP2, "explicit_http_config": {"http2_protocol_options": {}}}},
+    }
+
+
+def configuration(routes, clusters, http_filters):
+    """clusters: {name: [(ip, port)]}."""
+    manager = {
+        "@type": HTTP_MANAGER, "stat_prefix": "oracle", "codec_type": "HTTP2",
+        "generate_request_id": False,
+        "route_config": {k: v for k, v in routes.items() if k != "@type"},
+        "http_filters": [*http_filters, {"name": "router", "typed_config": {
+            "@type": ROUTER, "suppress_envoy_headers": True}}],
+    }
+    listener = {"name": "oracle", "address": address_of(ADDRESS, PORT), "filter_chains": [
+        {"filters": [{"name": "http", "typed_config": manager}]}]}
+    return {"node": {"id": "oracle", "cluster": "oracle"}, "static_resources": {
+        "listeners": [listener], "clusters": [cluster(*item) for item in clusters.items()]}}
+
+
+def start(bed, ns, config):
+    """Envoy in a namespace, listening."""
+    path = bed.lab.dir / "envoy.json"
+    path.write_text(json.dumps(config, indent=1))
+    process = bed.lab.start(ns, "envoy", [BINARY, "-c", path, "-l", "error", "--concurrency", "1",
+                                          "--disable-hot-restart"], cpu=None)
+    bed.wait_connect(ns, ADDRESS, PORT, process)
+    return process
