@@ -49,12 +49,12 @@ MESSAGES = {PREFIX + m.DESCRIPTOR.full_name: m for m in (
     listener_pb2.Listener, route_pb2.RouteConfiguration, cluster_pb2.Cluster,
     endpoint_pb2.ClusterLoadAssignment)}
 METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources"
-STEP = re.compile(r"([a-z_0-9]+)|\[(\d+)\]|\{([^}]*)\}")
+STEP = re.compile(r"([a-z_0-9]+)|\[(\d+)\]")
 
 
 def inner(message, path):
-    """The message at a path such as a.b[0]; {type} after an Any unpacks it."""
-    for name, index, _ in STEP.findall(path):
+    """The message at a path such as a.b[0]."""
+    for name, index in STEP.findall(path):
         message = message[int(index)] if index else getattr(message, name)
     return message
 

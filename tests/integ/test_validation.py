@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bad and odd resources over the wire, from a real management server: each is accepted or refused
+as the tables say. What is accepted does what it must; what is refused is told by resource and
+field, and the last good version keeps serving. gRPC's own xDS client (C-core) hears the same bytes
+and must give the same verdict, unless the row says why not.
+"""
+
+import sys
+
+import pytest
+
+from agent import Agent
+from http_cases import BACKENDS, PORT, Http, fields_of, outcome
+from lab import wait_until
+from listener_table import good_listener, listener_rows
+from resources import ROUTE_CONFIG, cluster, endpoints, route, route_config, virtual_host
+from routing_cases import ALPHA, BETA
+from testbed import EXAMPLE, HERE, VIP, XDS_ADDRESS, Testbed
+from testbed import PORT as FRONTEND_PORT
+from validation_table import ACK, ROUTES, Row, route_rows
+
+MIN_ROWS = 120
+TAKES_S = 5  # at most, from acceptance to the new behaviour
+OURS, CORE = "shunt", "gRPC C-core"  # how the clients name themselves
+PLAIN = Row("the good listener again", ACK, answers={"/x.T/M": ALPHA})
+
+
+class World:
+    """shuntd and a gRPC client of one management server, and a client that asks shuntd."""
+
+    def __init__(self, bed):
+        self.bed = bed
+        self.version = 0
+        self.live = None  # the version that serves
+        bed.lab.ip("backends", "route", "add", "local", "10.82.2.0/24", "dev", "lo")
+        bed.lab.start("backends", "peers", [sys.executable, HERE / "h2_peer.py", "serve", PORT])
+        self.server = Agent(bed.lab, "lb", "ads", "ads_agent.py", XDS_ADDRESS)
+        self.client = Agent(bed.lab, "client", "client", "h2_agent.py")
+        for ip in BACKENDS.values():
+            bed.wait_connect("backends", ip, PORT)
+        self.publish([resource for name, ip in BACKENDS.items()
+                      for resource in (cluster(name), endpoints(name, (ip, PORT)))])
+        self.publish([good_listener(), self.routes([virtual_host("row", ["*"], route("", BETA))])])
+        self.live = self.version
+        bed.start_daemon()
+        env = {"GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json")}
+        self.core = Agent(bed.lab, "lb", "core", "grpc_agent.py", env=env)
+        self.core.ask(target="xds:///{}", calls=[
+            {"authority": "web", "path": "/x/y", "metadata": [], "timeout": 5}])
+
+    def routes(self, hosts, has_versions=True):
+        """A route configuration with a number of its own, which requests can ask for."""
+        self.version += 1
+        mark = virtual_host("versions", ["versions.test"],
+                            route({"path": f"/version/{self.version}"}, ALPHA))
+        return route_config(ROUTES, *([mark] if has_versions else []), *hosts)
+
+    def publish(self, resources, patch=(), raw=()):
+        """{client: verdict}, "" = accepted."""
+        answers = self.server.ask(put=list(resources), patch=list(patch), raw=list(raw))
+        return {name: text for agent, text in answers.items() for name in (OURS, CORE)
+                if agent.startswith(name)}
+
+    def ask(self, *calls, alone=False):
+        requests = [{"fields": fields_of(call), "alone": alone} for call in calls]
+        answers = self.client.ask(ip=VIP, port=FRONTEND_PORT, requests=requests, timeout=5)
+        return [outcome({**answer, "call": call}) for answer, call in zip(answers, calls)]
+
+    def serves(self, version):
+        call = Http("version", f"/version/{version}", authority="versions.test")
+        return self.ask(call) == [ALPHA]
+
+
+def asks_of(row):
+    return [Http(path, path, row.headers) for path in row.answers]
+
+
+def verdicts_wrong(row, name, verdicts):
+    """What is wrong with what the two clients said."""
+    ours, core = verdicts[OURS], verdicts[CORE]
+    if row.wanted == ACK and ours:
+        yield f"refused: {ours}"
+    if row.wanted != ACK and not ours:
+        yield "accepted"
+    texts = row.wanted if row.nameless else (name, *row.wanted)
+    missing = [text for text in texts if text not in ours]
+    if row.wanted != ACK and ours and missing:
+        yield f"the refusal lacks {missing}: {ours}"
+    agree = (core == "") == (row.wanted == ACK)
+    if agree and row.core:
+        yield f"C-core agrees, though the row says {row.core}"
+    if not agree and not row.core:
+        yield f"C-core says {core or 'ACK'}"
+
+
+def behaves(world, row, alone):
+    """Whether requests get what the row wants, in time; else what they get."""
+    asks = asks_of(row)
+    wanted = list(row.answers.values())
+    try:
+        wait_until(lambda: world.ask(*asks, alone=alone) == wanted, TAKES_S, row.label)
+    except TimeoutError:
+        yield f"wanted {row.answers}, got {world.ask(*asks, alone=alone)}"
+
+
+def check_routes(world, row):
+    """Everything that is wrong with one row."""
+    resource = world.routes(row.hosts, row.has_versions)
+    yield from verdicts_wrong(row, ROUTES, world.publish([resource], [[0, *p] for p in row.patch]))
+    if row.wanted != ACK:
+        if not world.serves(world.live) or world.serves(world.version):
+            yield "the last good version does not serve any more"
+        return
+    if row.has_versions:
+        wait_until(lambda: world.serves(world.version), TAKES_S, row.label)
+        world.live = world.version
+        got = world.ask(*asks_of(row))
+        if got != list(row.answers.values()):
+            yield f"wanted {row.answers}, got {got}"
+    else:
+        yield from behaves(world, row, False)
+        world.publish([world.routes([virtual_host("row", ["*"], route("", BETA))])])
+        wait_until(lambda: world.serves(world.version), TAKES_S, row.label)
+        world.live = world.version
+
+
+def check_listener(world, row):
+    """A change of the listener may end connections, so that every request has one of its own."""
+    verdicts = world.publish([row.resource], [[0, *p] for p in row.patch])
+    yield from verdicts_wrong(row, "web", verdicts)
+    if row.wanted == ACK:
+        yield from behaves(world, row, True)
+    elif world.ask(Http("any", "/x.T/M"), alone=True) != [ALPHA]:
+        yield "the last good version does not serve any more"
+    world.publish([good_listener()])
+    yield from behaves(world, PLAIN, True)
+
+
+GARBAGE = {
+    "no message": "ff", "cut off": "0a10", "endless varint": "0a" + "ff" * 12,
+    "nested beyond its room": "12060a016112ff01", "name that is no UTF-8": "0a02fffe",
+    "prefix that is no UTF-8": "0a0b776972652d726f7574657312190a01611201611a110a060a042ffffe2f"
+                               "12070a05616c706861",
+}
+
+
+def check_garbage(world):
+    """Bytes that are no RouteConfiguration."""
+    for label, text in GARBAGE.items():
+        verdicts = world.publish([], raw=[[ROUTE_CONFIG, ROUTES, text]])
+        for name in (OURS, CORE):
+            if not verdicts[name]:
+                yield f"{label}: {name} accepted it"
+        if not world.serves(world.live):
+            yield f"{label}: the last good version does not serve any more"
+
+
+def complaints(world, check, rows):
+    wrong = []
+    for row in rows:
+        try:
+            wrong += [f"{row.label}: {text}" for text in check(world, row)]
+        except TimeoutError as error:
+            wrong.append(f"{row.label}: {error}")
+    return wrong
+
+
+@pytest.fixture(name="wire")
+def fixture_wire(lab):
+    world = World(Testbed(lab))
+    yield world
+    assert world.bed.daemon.stop(10) == 0
+
+
+@pytest.mark.timeout(100)
+def test_route_configurations(wire):
+    rows = list(route_rows())
+    assert len(rows) >= MIN_ROWS
+    wrong = [*complaints(wire, check_routes, rows), *check_garbage(wire)]
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
+
+
+@pytest.mark.timeout(100)
+def test_listeners(wire):
+    wire.publish([wire.routes([virtual_host("row", ["*"], route("", ALPHA))])])
+    wrong = complaints(wire, check_listener, listener_rows())
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
