@@ -5,9 +5,10 @@ import json
 
 import pytest
 
+from lab import LabError
 from world import split_of
 
-COMMANDS = ("show info", "show stat", "show clusters", "show xds", "show workers")
+COMMANDS = ("show info", "show stat", "show clusters", "show routes", "show xds", "show workers")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -20,6 +21,22 @@ def test_every_show_command_has_both_forms(world, command):
 def test_help_names_every_command(world):
     text = world.bed.shuntctl("help")
     assert all(command in text for command in COMMANDS)
+
+
+def test_explain_says_what_requests_then_meet(world):
+    args = ("explain", "--authority", "web.example", "-H", "note: two words\n", "--path")
+    data = json.loads(world.bed.shuntctl("--json", *args, "/mark"))["data"]
+    assert {row["cluster"]: row["percent"] for row in data["clusters"]} == {"blue": "75",
+                                                                            "green": "25"}
+    assert all(row["state"] == "READY" for row in data["clusters"])
+    rpc = json.loads(world.bed.shuntctl(*args, "/shunt.test.Echo/Unary", "--grpc", "--json"))["data"]
+    assert rpc["outcomes"][0]["action"] == "cds:rpc"
+    assert rpc["grpc"] is True
+
+
+def test_explain_refuses_what_is_no_question(world):
+    with pytest.raises(LabError, match="needs --authority"):
+        world.bed.shuntctl("explain", "--path", "/")
 
 
 def test_socket_has_the_mode_of_the_configuration(world):
