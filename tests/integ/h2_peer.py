@@ -6,8 +6,11 @@ after the other and notes every answer.
 usage: h2_peer.py serve PORT [ANSWERS] | probe IP PORT PATH CONNECTIONS STOP_FILE
 
 With ANSWERS, a connection of the server says GOAWAY after that many, and answers nothing more.
+A request with `x-resets: CODE COUNT` and an `x-id` is reset with that code the first COUNT times
+that this id comes; `x-seen` in an answer tells how often it came before.
 """
 
+import collections
 import contextlib
 import json
 import os
@@ -22,6 +25,8 @@ import h2.events
 import h2.exceptions
 
 ADDRESS = "x-address"
+SEEN = collections.Counter()  # how often each x-id came
+LOCK = threading.Lock()
 
 
 def session(sock, is_client):
@@ -55,7 +60,7 @@ def serve_one(sock, answers):
                 seen.pop(event.stream_id, None)
             elif isinstance(event, h2.events.StreamEnded):
                 request = seen.pop(event.stream_id)
-                if "x-never" in request:
+                if "x-never" in request or reset_of(connection, event.stream_id, request):
                     continue
                 with contextlib.suppress(h2.exceptions.StreamClosedError):  # called off meanwhile
                     connection.send_headers(event.stream_id, answer_to(request, address),
@@ -67,9 +72,22 @@ def serve_one(sock, answers):
         sock.sendall(connection.data_to_send())
 
 
+def reset_of(connection, stream, request):
+    """Whether the request is one to be reset, and is."""
+    code, count = map(int, request.get("x-resets", "0 0").split())
+    with LOCK:
+        SEEN[request.get("x-id")] += 1
+        seen = SEEN[request.get("x-id")]
+    if seen > count:
+        return False
+    connection.reset_stream(stream, code)
+    return True
+
+
 def answer_to(request, address):
     return [(":status", "200"), (ADDRESS, address), ("x-path", request.get(":path", "")),
-            ("x-authority", request.get(":authority", ""))]
+            ("x-authority", request.get(":authority", "")),
+            ("x-seen", str(SEEN[request.get("x-id")] - 1))]
 
 
 def leave(sock, connection, last_stream):

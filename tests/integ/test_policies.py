@@ -93,10 +93,13 @@ class World:
         return self.grpc.ask(target=f"{VIP}:{PORT}", calls=[call] * count,
                              parallel=parallel or count)
 
+    def requests(self, path, fields, count=1):
+        request = Http("get", path, fields, "any.test")
+        return self.web.ask(ip=VIP, port=PORT, requests=[{"fields": fields_of(request)}] * count)
+
     def get(self, path, *cookies, count=1):
         """[(address that answered, value of the session cookie that was set or None)]"""
-        request = Http("get", path, [["cookie", c] for c in cookies], "any.test")
-        answers = self.web.ask(ip=VIP, port=PORT, requests=[{"fields": fields_of(request)}] * count)
+        answers = self.requests(path, [["cookie", c] for c in cookies], count)
         return [(dict(a["fields"]).get("x-address"), cookie_of(a["fields"])) for a in answers]
 
 
@@ -169,6 +172,21 @@ def test_retries_come_to_an_end(policies):
     assert answer["code"] == "UNAVAILABLE", answer
     assert dict(answer["trailing"])["x-attempt"] == "3", answer
     assert answer["details"].startswith("attempt 3"), answer
+
+
+REFUSED_STREAM, INTERNAL_ERROR, NO_ERROR = 7, 2, 0
+
+
+@pytest.mark.parametrize("code,resets,delivered,status", (
+    (REFUSED_STREAM, 1, 2, "200"), (REFUSED_STREAM, 9, 2, "503"), (INTERNAL_ERROR, 9, 1, "503"),
+    (NO_ERROR, 9, 1, "503")))
+def test_only_what_was_refused_is_sent_again(policies, code, resets, delivered, status):
+    """RT-06, RT-11, D12: once, at once, and nothing that an application may have seen."""
+    wish = [["x-id", f"{code}-{resets}"], ["x-resets", f"{code} {resets}"]]
+    (answer,) = policies.requests("/other", wish)
+    assert dict(answer["fields"])[":status"] == status, answer
+    (later,) = policies.requests("/other", [wish[0]])
+    assert int(dict(later["fields"])["x-seen"]) == delivered, later
 
 
 def test_faults_abort_and_delay(policies):
