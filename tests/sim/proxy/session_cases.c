@@ -272,6 +272,10 @@ static void sa_11_an_unconnected_endpoint_is_waited_for(void **state)
 	backend_abort_conns(&w->backends[2]);
 	world_run(w, SECOND);
 	assert_int_equal(w->backends[2].n_conns, 0);
+	struct ask *connected = ask_as(w, "one", KIND_ECHO, cookie_of("32", "zero"));
+	finish(w);
+	expect_at(w, connected, 2);
+	assert_int_equal(w->backends[2].n_conns, 0);
 	struct ask *a = ask_as(w, "one", KIND_ECHO, cookie_of("3", "zero"));
 	struct ask *b = ask_as(w, "one", KIND_ECHO, cookie_of("3", "zero"));
 	finish(w);
@@ -426,6 +430,8 @@ static void ar_01_authority_is_the_hosts_name_where_asked_for(void **state)
 {
 	struct world *w = ready_world(NULL);
 	set_hosts(w, 0, named, 2);
+	expect_authorities(w, "calls.test", "calls.test");
+	set_filter(w, lane); // which knows the host, too
 	expect_authorities(w, "calls.test", "calls.test");
 	const struct lb_route_policy policy = {.auto_host_rewrite = true};
 	control_set_policy(&w->control, ROUTE_ONE, &policy);
