@@ -66,10 +66,24 @@ static uint32_t gather(struct work *w, const struct res_route *r)
 	return n;
 }
 
-// "4:blue=3;5:green=1;", without the weights for a set. Lengths make it unambiguous.
+static char *put_number(char *to, uint64_t number)
+{
+	char digits[20];
+	int n = 0;
+	do {
+		digits[n++] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	while (n)
+		*to++ = digits[--n];
+	return to;
+}
+
+// "4:blue=3;5:green=1;", without the weights for a set. Lengths make it unambiguous. Once for each
+// route, so without printf.
 static const char *spell(struct work *w, uint32_t n, bool weights)
 {
-	size_t need = 1, len = 0;
+	size_t need = 1;
 	for (uint32_t i = 0; i < n; i++)
 		need += strlen(w->targets[i].cluster) + 48;
 	if (need > w->text_room) {
@@ -79,14 +93,21 @@ static const char *spell(struct work *w, uint32_t n, bool weights)
 		w->text = text;
 		w->text_room = 2 * need;
 	}
+	char *to = w->text;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct action_target *t = &w->targets[i];
-		len += (size_t)sprintf(w->text + len, "%zu:%s", strlen(t->cluster), t->cluster);
-		if (weights)
-			len += (size_t)sprintf(w->text + len, "=%u", t->weight);
-		w->text[len++] = ';';
+		size_t len = strlen(t->cluster);
+		to = put_number(to, len);
+		*to++ = ':';
+		memcpy(to, t->cluster, len);
+		to += len;
+		if (weights) {
+			*to++ = '=';
+			to = put_number(to, t->weight);
+		}
+		*to++ = ';';
 	}
-	w->text[len] = 0;
+	*to = 0;
 	return w->text;
 }
 

@@ -12,12 +12,14 @@
 #include "lb/subchannel.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct cluster_set {
 	struct cluster_set_env env;
-	struct cluster **by_name; // owned, sorted
+	struct cluster **sorted; // owned; by name
+	struct strmap by_name; // the same ones
 	uint32_t n, room;
 	// Ids given back, oldest first, so that one rests as long as possible.
 	uint32_t *free_ids; // ring of LB_MAX_CLUSTERS
@@ -62,8 +64,9 @@ void cluster_set_free(struct cluster_set *s)
 	if (!s)
 		return;
 	for (uint32_t i = 0; i < s->n; i++)
-		cluster_free(s, s->by_name[i]);
-	free(s->by_name);
+		cluster_free(s, s->sorted[i]);
+	strmap_fini(&s->by_name);
+	free(s->sorted);
 	free(s->free_ids);
 	free(s);
 }
@@ -75,7 +78,7 @@ uint32_t cluster_set_count(const struct cluster_set *s)
 
 struct cluster *cluster_set_at(const struct cluster_set *s, uint32_t index)
 {
-	return s->by_name[index];
+	return s->sorted[index];
 }
 
 // Where the name stands, or would stand.
@@ -84,7 +87,7 @@ static uint32_t place_of(const struct cluster_set *s, const char *name, bool *re
 	uint32_t low = 0, high = s->n;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		int order = strcmp(s->by_name[middle]->name, name);
+		int order = strcmp(s->sorted[middle]->name, name);
 		if (order == 0) {
 			*ret_found = true;
 			return middle;
@@ -100,9 +103,8 @@ static uint32_t place_of(const struct cluster_set *s, const char *name, bool *re
 
 struct cluster *cluster_set_find(const struct cluster_set *s, const char *name)
 {
-	bool found;
-	uint32_t place = place_of(s, name, &found);
-	return found ? s->by_name[place] : NULL;
+	struct strmap_link *l = strmap_find(&s->by_name, name);
+	return l ? (struct cluster *)((char *)l - offsetof(struct cluster, by_name)) : NULL;
 }
 
 static bool take_id(struct cluster_set *s, uint32_t *ret)
@@ -129,10 +131,10 @@ static bool make_room(struct cluster_set *s)
 	if (s->n < s->room)
 		return true;
 	uint32_t room = s->room ? 2 * s->room : 16;
-	struct cluster **list = realloc(s->by_name, room * sizeof(struct cluster *));
+	struct cluster **list = realloc(s->sorted, room * sizeof(struct cluster *));
 	if (!list)
 		return false;
-	s->by_name = list;
+	s->sorted = list;
 	s->room = room;
 	return true;
 }
@@ -159,21 +161,25 @@ struct cluster *cluster_set_obtain(struct cluster_set *s, const char *name, stru
 	bool found;
 	uint32_t place = place_of(s, name, &found);
 	if (found)
-		return s->by_name[place];
+		return s->sorted[place];
 	uint32_t id;
 	if (!take_id(s, &id)) {
 		lb_err_set(reterr, "cluster '%s': more than %d clusters", name, LB_MAX_CLUSTERS);
 		return NULL;
 	}
 	struct cluster *c = make_room(s) ? cluster_new(s, name, id) : NULL;
+	if (c && strmap_add(&s->by_name, &c->by_name, c->name)) {
+		cluster_free(s, c);
+		c = NULL;
+	}
 	if (!c) {
 		give_id_back(s, id);
 		lb_err_set(reterr, "cluster '%s': out of memory", name);
 		return NULL;
 	}
-	memmove(&s->by_name[place + 1], &s->by_name[place],
+	memmove(&s->sorted[place + 1], &s->sorted[place],
 		(s->n - place) * sizeof(struct cluster *));
-	s->by_name[place] = c;
+	s->sorted[place] = c;
 	s->n++;
 	return c;
 }
@@ -184,8 +190,9 @@ void cluster_set_drop(struct cluster_set *s, struct cluster *c)
 	uint32_t place = place_of(s, c->name, &found);
 	if (!found)
 		return;
+	strmap_remove(&s->by_name, &c->by_name);
 	s->n--;
-	memmove(&s->by_name[place], &s->by_name[place + 1],
+	memmove(&s->sorted[place], &s->sorted[place + 1],
 		(s->n - place) * sizeof(struct cluster *));
 	give_id_back(s, c->id);
 	cluster_free(s, c);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "ctrl/workers.h"
+#include "ctrl/xds/strmap.h"
 #include "lb/base/err.h"
 
 #include <stdbool.h>
@@ -21,6 +22,7 @@ struct res_endpoints;
 struct xds_cluster_config;
 
 struct cluster {
+	struct strmap_link by_name; // in the set
 	char *name; // owned
 	uint32_t id;
 	uint32_t n_users; // frontends whose configuration names it; 0 = leaving
