@@ -26,6 +26,11 @@ struct lb_pick_ctx {
 	// ready[id / 64] >> (id % 64) & 1: this worker holds a connection to endpoint id (MC-04).
 	const uint64_t *ready;
 	struct lb_pick_hash *hash; // of the request
+	// This worker's places by slot of lb_node_env.slot_take; each starts anywhere (MC-10).
+	uint32_t *positions;
+	// By member: requests in flight, of all workers (MC-12). w, r: workers (relaxed). NULL =
+	// all are zero.
+	const uint32_t *active;
 };
 
 static inline uint64_t lb_pick_hash(struct lb_pick_ctx *ctx)
@@ -47,6 +52,14 @@ struct lb_pick {
 	// open one, so that it gets its share (MC-04, MC-06). NULL = none.
 	struct lb_endpoint *want;
 	const char *text; // FAIL: for operators and grpc-message; borrowed from the picker
+	uint32_t member; // ENDPOINT: id of the lb_member that was picked, where there are members
+	// ENDPOINT: add one to active[member] when the request is sent, subtract it at its end,
+	// whatever that is (A48-02).
+	bool counts_active;
+	// QUEUE: id + 1 of an IDLE member, which the control thread is to connect
+	// (lb_member_connect): a worker's own attempts tell it nothing. Once a member and snapshot
+	// is enough. 0 = none.
+	uint32_t wish;
 };
 
 struct lb_picker {

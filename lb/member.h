@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// One endpoint of one leaf cluster as its policies see it: one or more addresses that are a single
+// balancing unit with one connection (gRFC A61, A62; lb-tree.md PF-01..PF-08), and whether outlier
+// detection has ejected it (A50-E16). It stays the same object over updates while its set of
+// addresses does (A50-E04). Connecting walks the addresses as pick_first does; nothing connects
+// unless a policy asks. Not the connection itself: that is the subchannels'.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/endpoint.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lb_connectivity;
+struct lb_member;
+
+// Told of each change of what the functions below say. on_change may watch, unwatch and connect.
+struct lb_member_watcher {
+	struct lb_member_watcher *next; // linked by the member
+	void (*on_change)(struct lb_member_watcher *);
+};
+
+// Borrowed by all members made with it, so that each holds a pointer to it only.
+struct lb_member_env {
+	struct lb_connectivity *connectivity; // gives subchannels, the wheel
+	uint64_t attempt_delay_ns; // until the next address is tried beside (PF-02); 250 ms
+};
+
+// Addresses are copied, n >= 1; the env outlives the member. Nothing is connected. Count 1. NULL =
+// no memory.
+struct lb_member *lb_member_new(
+	const struct lb_member_env *, uint32_t id, const struct ip_port *addresses, uint32_t n);
+struct lb_member *lb_member_get(struct lb_member *);
+void lb_member_put(struct lb_member *); // NULL is fine; nobody watches it any more at the last
+
+uint32_t lb_member_id(const struct lb_member *); // dense, of counters that workers keep
+uint32_t lb_member_n_addresses(const struct lb_member *);
+const struct ip_port *lb_member_address(const struct lb_member *, uint32_t i); // in EDS order
+// The same set in another order is the same member; the order is taken over (PF-08), from the next
+// pass on.
+bool lb_member_same_set(const struct lb_member *, const struct ip_port *, uint32_t n);
+void lb_member_reorder(struct lb_member *, const struct ip_port *);
+
+// TRANSIENT_FAILURE while ejected. Sticky: after a failure it is TRANSIENT_FAILURE until READY
+// (ST-02, PF-05), whatever is tried meanwhile.
+enum lb_state lb_member_state(const struct lb_member *);
+// What its connection is like, ejected or not, and before stickiness: for sessions and operators.
+enum lb_state lb_member_raw_state(const struct lb_member *);
+// The address in use; NULL unless the raw state is READY. Borrowed: pickers count it.
+struct lb_endpoint *lb_member_endpoint(const struct lb_member *);
+const char *lb_member_last_error(const struct lb_member *); // "10.0.0.1:80: refused"; "" = none
+// Raw IDLE only: begins a pass over the addresses. Where another cluster has a connection it is
+// READY at once. Out of memory it stays IDLE: ask again later.
+void lb_member_connect(struct lb_member *);
+void lb_member_set_ejected(struct lb_member *, bool);
+bool lb_member_is_ejected(const struct lb_member *);
+// Nobody needs its connection any more: subchannels are given back, the state is IDLE.
+void lb_member_disconnect(struct lb_member *);
+
+void lb_member_watch(struct lb_member *, struct lb_member_watcher *);
+void lb_member_unwatch(struct lb_member *, struct lb_member_watcher *);

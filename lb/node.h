@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node of a cluster's policy tree: a single-threaded state machine that turns members' states
+// into one state and one immutable picker (DESIGN 3.1). One algorithm a file (node_*.c). A node
+// knows no socket and no clock but the wheel.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/base/str.h"
+#include "lb/endpoint.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ip_port;
+struct lb_member;
+struct lb_node;
+struct lb_orca_table;
+struct lb_picker;
+struct rand;
+struct twheel;
+
+// Which policy, and its parameters, as CDS says. Immutable; outlives the nodes that were given it.
+enum lb_policy_kind {
+	LB_POLICY_WRR_LOCALITY, // weighted_target over localities, `child` in each (lb-tree.md §11)
+	LB_POLICY_ROUND_ROBIN,
+	LB_POLICY_WEIGHTED_ROUND_ROBIN, // client_side_weighted_round_robin
+	LB_POLICY_LEAST_REQUEST,
+	LB_POLICY_RING_HASH,
+	LB_POLICY_PICK_FIRST,
+};
+struct lb_policy_spec {
+	enum lb_policy_kind kind;
+	const struct lb_policy_spec *child; // WRR_LOCALITY
+	union {
+		struct {
+			bool oob; // reports by a stream of their own instead of per request
+			uint64_t oob_period_ns, blackout_ns, expiration_ns, update_ns;
+			double error_penalty;
+		} wrr; // A58-02's defaults filled in
+		struct {
+			uint32_t choice_count; // 2 to 10
+		} least_request;
+		struct {
+			uint64_t min_size, max_size; // capped already (RH-03)
+		} ring_hash;
+		struct {
+			bool shuffle;
+		} pick_first;
+	};
+};
+
+// What an update brings; borrowed for the call.
+struct lb_node_member {
+	struct lb_member *member; // the node takes its own reference
+	uint32_t
+		weight; // of the endpoint, times its locality's where the policy sees several (C11)
+	struct str hash_key; // of the ring (RH-01); "" = the first address's text
+};
+struct lb_node_locality {
+	struct str name; // "region/zone/sub_zone", unique in the list
+	uint32_t weight; // >= 1
+	const struct lb_node_member *members;
+	uint32_t n_members;
+};
+struct lb_node_config {
+	const struct lb_policy_spec *spec;
+	const struct lb_node_locality *localities; // a policy that does not split sees all members
+	uint32_t n_localities;
+	const char *note; // resolution note, for failures; "" = none
+};
+
+struct lb_node_env {
+	const char *cluster; // for error texts (ERR-01); outlives the node
+	struct twheel *wheel;
+	struct rand *rand;
+	struct lb_orca_table *orca; // reports by member id (lb/orca.h); NULL = there are none
+	// A dense number that is this node's alone: the index of its place in each worker's
+	// lb_pick_ctx.positions. UINT32_MAX = none is left.
+	uint32_t (*slot_take)(void *ctx);
+	void (*slot_give)(void *ctx, uint32_t slot);
+	// A member of the node's own over these addresses, for pick_first. Its id is found by the
+	// picks' wishes (lb_pick.wish) as any other's. The caller puts it. NULL = no memory.
+	struct lb_member *(*member_new)(void *ctx, const struct ip_port *, uint32_t n);
+	// New state and picker; the reference moves to the parent, also on failure. Called inside
+	// update() (once at most), exit_idle(), timers, and members' changes. 0, or -ENOMEM: the
+	// parent has the old one still; the node tries again (lb-tree.md §24).
+	int (*publish)(void *ctx, enum lb_state, struct lb_picker *);
+	void *ctx;
+};
+
+struct lb_dump; // what `show tree` is drawn from (lb/dump.h)
+
+struct lb_node_ops {
+	const char *name; // gRPC's: "round_robin", "weighted_target", …
+	struct lb_node *(*new)(const struct lb_node_env *); // NULL = no memory
+	int (*update)(struct lb_node *, const struct lb_node_config *); // 0 or -ENOMEM: as before
+	void (*exit_idle)(struct lb_node *); // a request wants it; IDLE members may connect
+	void (*dump)(const struct lb_node *, struct lb_dump *); // NULL = name and state say it all
+	void (*free)(struct lb_node *); // NULL is fine
+};
+struct lb_node {
+	const struct lb_node_ops *ops;
+};
+
+// Of the kinds above.
+const struct lb_node_ops *lb_node_ops_of(enum lb_policy_kind);
+extern const struct lb_node_ops lb_node_round_robin; // RR-01..RR-04
+extern const struct lb_node_ops lb_node_weighted_round_robin; // A58-01..A58-07
+extern const struct lb_node_ops lb_node_least_request; // A48-01..A48-03
+extern const struct lb_node_ops lb_node_ring_hash; // RH-01..RH-07
+extern const struct lb_node_ops lb_node_pick_first; // PF-01..PF-07
