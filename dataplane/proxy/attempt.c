@@ -67,9 +67,11 @@ static bool send_head(
 {
 	proxy_request_stop_waiting(r);
 	struct h2_message m;
-	const struct lb_cluster *cluster = lb_snapshot_cluster(r->proxy->snapshot, r->cluster_id);
+	const struct lb_cluster *cluster = NULL;
 	const struct lb_host *host = NULL;
-	if (cluster && (r->session.on || r->plan.auto_host_rewrite))
+	if (r->session.on || r->plan.auto_host_rewrite)
+		cluster = lb_snapshot_cluster(r->proxy->snapshot, r->cluster_id);
+	if (cluster)
 		host = lb_hosts_find(cluster->hosts, &u->backend->addr);
 	if (!proxy_head_to_backend(r, head, host, &m) || !proxy_upstream_open(u, r, &m)) {
 		proxy_request_fail_overload(r);
