@@ -19,12 +19,14 @@
 #include <string.h>
 
 #define MAX_STEPS 1000 // routes told of
-// Lookups until one goes past every route that takes only a fraction of the requests.
-#define MAX_DRAWS 4096
+// Lookups until one goes past every route that takes only a fraction of the requests, and what they
+// may cost: the loop has other work.
+#define MAX_DRAWS 1000
+#define MAX_LOOKED_AT 100000
 
 struct trace {
 	uint32_t n; // looked at
-	struct lb_route_step steps[MAX_STEPS];
+	struct lb_route_step steps[MAX_STEPS]; // the first ones, and the last one
 };
 
 struct explanation {
@@ -44,8 +46,7 @@ struct explanation {
 static void hear(void *ctx, const struct lb_route_step *step)
 {
 	struct trace *t = ctx;
-	if (t->n < MAX_STEPS)
-		t->steps[t->n] = *step;
+	t->steps[t->n < MAX_STEPS ? t->n : MAX_STEPS - 1] = *step;
 	t->n++;
 }
 
@@ -55,16 +56,17 @@ static bool look_up(struct explanation *e)
 	struct trace *t = malloc(sizeof(*t));
 	if (!t)
 		return false;
-	for (int i = 0; i < MAX_DRAWS; i++) {
+	uint64_t looked_at = 0;
+	for (int i = 0; i < MAX_DRAWS && looked_at < MAX_LOOKED_AT; i++) {
 		struct lb_route_ctx ctx = {&e->rand, e->show->scratch, hear, t};
 		t->n = 0;
 		struct lb_route_result r = lb_route_find(e->of.table, &e->req, &ctx);
+		looked_at += t->n;
 		if (i && t->n <= e->trace.n)
 			continue;
 		e->result = r;
 		e->trace = *t;
-		if (r.kind == LB_ROUTE_NO_VHOST || r.kind == LB_ROUTE_NONE || t->n == 0 ||
-			t->n > MAX_STEPS)
+		if (r.kind == LB_ROUTE_NO_VHOST || r.kind == LB_ROUTE_NONE)
 			break;
 		e->vhost_index =
 			e->of.config->vhost < 0 ? r.vhost_index : (uint32_t)e->of.config->vhost;

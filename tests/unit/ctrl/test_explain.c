@@ -302,6 +302,27 @@ static void text_form_has_the_same_tables(void **state)
 	free(text);
 }
 
+// However many routes say no, the one that takes the request is told.
+static void the_end_of_a_long_story_is_told(void **state)
+{
+	enum { N = 1500 };
+	struct world *w = *state;
+	static struct res_route routes[N];
+	const struct res_weighted_cluster to_blue[] = {{"blue", 1}};
+	for (uint32_t i = 0; i < N; i++)
+		routes[i] = (struct res_route){PREFIX("/"), .clusters = to_blue, .n_clusters = 1,
+			.headers = key_is_v, .n_headers = i + 1 < N, .index = i};
+	const struct res_vhost v = {
+		"long", DOMAINS("*"), .routes = routes, .n_routes = N, .hash = {5, 5}};
+	apply(w, &v, (const char *[]){"blue"}, &(struct res_endpoints *){NULL}, 1);
+	json_t *d = explain(w, "--authority a --path /");
+	assert_int_equal(rows(d, "looked_at"), 1000);
+	assert_string_equal(cell(d, "looked_at", 999, "route"), "1499");
+	assert_string_equal(cell(d, "outcomes", 0, "route"), "1499");
+	assert_int_equal(json_integer_value(json_object_get(d, "not_told")), 500);
+	json_decref(d);
+}
+
 // A pinned authority serves whatever the client says (DESIGN 3.10).
 static void a_pinned_authority_is_the_one_that_counts(void **state)
 {
@@ -322,4 +343,5 @@ RUN_SUITE("ctrl/explain", cmocka_unit_test(words_become_the_request),
 	cmocka_unit_test(words_that_make_no_request_are_refused),
 	CASE(the_first_match_ends_the_story), CASE(fractions_and_weights_become_odds),
 	CASE(what_fails_says_how), CASE(questions_that_cannot_be_answered_are_refused),
-	CASE(text_form_has_the_same_tables), CASE(a_pinned_authority_is_the_one_that_counts))
+	CASE(text_form_has_the_same_tables), CASE(a_pinned_authority_is_the_one_that_counts),
+	CASE(the_end_of_a_long_story_is_told))
