@@ -207,8 +207,10 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 {
 	Cluster *m = proto_unpack(
 		&envoy__config__cluster__v3__cluster__descriptor, bytes, len, &ret->err);
-	if (!m)
+	if (!m) {
+		ret->name = res_name_in(bytes, len);
 		return;
+	}
 	ret->name = strdup(m->name);
 	struct xds_res *base = !ret->name
 	                               ? NULL

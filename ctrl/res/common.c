@@ -59,6 +59,28 @@ int res_warnings_finish(struct res_reader *rd)
 	return rd->no_memory ? -ENOMEM : 0;
 }
 
+static bool is_text(const uint8_t *p, size_t len)
+{
+	for (size_t n; len; p += n, len -= n) {
+		n = proto_utf8_len(p, len);
+		if (n == 0)
+			return false;
+	}
+	return true;
+}
+
+char *res_name_in(const uint8_t *bytes, size_t len)
+{
+	const uint8_t *p = bytes;
+	struct proto_field f;
+	while (proto_field_next(&p, bytes + len, &f))
+		if (f.number == 1 && f.type == 2)
+			return f.len && is_text(f.bytes, f.len)
+			               ? strndup((const char *)f.bytes, f.len)
+			               : NULL;
+	return NULL;
+}
+
 int res_copy(struct res_reader *rd, const char *text, struct str *ret)
 {
 	const char *copy = xds_arena_strdup(rd->arena, text);

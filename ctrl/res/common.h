@@ -38,6 +38,10 @@ void res_warn(struct res_reader *, const char *fmt, ...) __attribute__((format(p
 // Nothing more will be told. 0 or -ENOMEM.
 int res_warnings_finish(struct res_reader *);
 
+// The name (field 1) of a resource that is not to be decoded as a whole, so that its refusal says
+// which one it is. The caller's (free); NULL = it has none.
+char *res_name_in(const uint8_t *bytes, size_t len);
+
 // A copy in the arena. 0 or -ENOMEM.
 int res_copy(struct res_reader *, const char *text, struct str *ret);
 int res_copy_folded(struct res_reader *, const char *text, struct str *ret); // ASCII lower case

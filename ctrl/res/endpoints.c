@@ -279,8 +279,10 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 	Assignment *m =
 		proto_unpack(&envoy__config__endpoint__v3__cluster_load_assignment__descriptor,
 			bytes, len, &ret->err);
-	if (!m)
+	if (!m) {
+		ret->name = res_name_in(bytes, len);
 		return;
+	}
 	ret->name = strdup(m->cluster_name);
 	struct xds_res *base =
 		!ret->name ? NULL

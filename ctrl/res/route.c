@@ -233,8 +233,10 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 {
 	RouteConfig *m = proto_unpack(
 		&envoy__config__route__v3__route_configuration__descriptor, bytes, len, &ret->err);
-	if (!m)
+	if (!m) {
+		ret->name = res_name_in(bytes, len);
 		return;
+	}
 	ret->name = strdup(m->name);
 	struct res_route_config *c =
 		ret->name ? res_route_config_new(m, bytes, len, &ret->err) : NULL;

@@ -82,7 +82,7 @@ def verdicts_wrong(row, name, verdicts):
         yield f"refused: {ours}"
     if row.wanted != ACK and not ours:
         yield "accepted"
-    texts = row.wanted if row.nameless else (name, *row.wanted)
+    texts = (name, *row.wanted)
     missing = [text for text in texts if text not in ours]
     if row.wanted != ACK and ours and missing:
         yield f"the refusal lacks {missing}: {ours}"

@@ -37,7 +37,6 @@ class Row:
     headers: list = dataclasses.field(default_factory=list)  # that requests have
     resource: dict = None  # a listener in place of the hosts
     has_versions: bool = True  # the host that tells versions apart is there
-    nameless: bool = False  # the text is refused before anybody knows whose it is
 
 
 def routes_row(label, wanted, *routes, answers=None, **more):
@@ -85,7 +84,7 @@ def path_rows():
     yield match_row("path that gRPC could not ask for (P07)", ACK, {"path": "/a/b/c"},
                     {"/a/b/c": ALPHA, "/a/b": BETA})
     yield match_row("path with a NUL", ("routes[0]", "path", "NUL"), {"path": "/x.T/M\0"},
-                    nameless=True, core="ACK: it takes any text")
+                    core="ACK: it takes any text")
     yield taken("case_sensitive unset", {"path": "/x.T/M", "case_sensitive": True})
     yield match_row("case_sensitive false (P04)", ACK, {"path": "/X.t/m", "case_sensitive": False},
                     {"/x.T/M": ALPHA, "/x.T/N": BETA})
@@ -119,7 +118,7 @@ def regex_rows():
         yield row(f"regex: {label}", {"safe_regex": {"regex": pattern}})
     nul = {"safe_regex": {"regex": "/x.T/M\0"}}
     yield match_row("regex with a NUL (RX-10)", ("routes[0]", "safe_regex", "NUL"), nul,
-                    nameless=True, core="ACK: RE2 takes it (RX-10)")
+                    core="ACK: RE2 takes it (RX-10)")
     yield taken("regex: max_program_size (RX-02)", {
         "safe_regex": {"regex": "/x.*", "google_re2": {"max_program_size": 1}}})
 
@@ -154,7 +153,7 @@ def header_rows():
         "range_match": {"start": 2, "end": 1}}, "range_match")
     nul = {"prefix": "", "headers": [{"name": "x-h", "exact_match": "a\0"}]}
     yield match_row("exact_match with a NUL", ("headers[0]", "exact_match", "NUL"), nul,
-                    nameless=True, core="ACK: it takes any text")
+                    core="ACK: it takes any text")
     present = [["x-h", "5"]]
     for label, matcher, matches in (
             ("empty range (H04)", {"range_match": {"start": 5, "end": 5}}, False),

@@ -209,6 +209,24 @@ static void names_must_be_utf8_without_nul(void **state)
 		3, "malformed");
 }
 
+static void a_resource_that_cannot_be_decoded_is_named_all_the_same(void **state)
+{
+	const struct xds_type *const types[] = {
+		&res_type_listener, &res_type_route_config, &res_type_cluster, &res_type_endpoints};
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		struct xds_decoded d = {0};
+		types[i]->decode((const uint8_t *)"\x0a\x02me\x0b", 5, &d);
+		assert_null(d.res);
+		assert_true(d.err.text[0]);
+		assert_string_equal(d.name, "me");
+		free(d.name);
+		d = (struct xds_decoded){0};
+		types[i]->decode((const uint8_t *)"\x0a\x02m\xff\x0b", 5, &d);
+		assert_null(d.name);
+		assert_true(d.err.text[0]);
+	}
+}
+
 // metadata {filter_metadata {value {fields {value {struct_value {fields …: a Struct in a Struct,
 // each level a few bytes.
 static void bottomless_nesting_is_refused_before_it_uses_up_the_stack(void **state)
@@ -292,5 +310,6 @@ RUN_SUITE("res/content", cmocka_unit_test(routes_keep_their_order_and_ignored_on
 	cmocka_unit_test(endpoints_are_grouped_by_priority),
 	cmocka_unit_test(resources_are_equal_by_bytes),
 	cmocka_unit_test(names_must_be_utf8_without_nul),
+	cmocka_unit_test(a_resource_that_cannot_be_decoded_is_named_all_the_same),
 	cmocka_unit_test(bottomless_nesting_is_refused_before_it_uses_up_the_stack),
 	cmocka_unit_test(damaged_bytes_never_crash_a_decoder))
