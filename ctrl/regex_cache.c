@@ -8,14 +8,13 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-// Patterns that share their literal start are scanned together, so few are best; those without one
-// are scanned for every path, so the fewer sets the better, as far as compiling one anew stays
-// short.
-#define PATTERNS_PER_PREFIX 8
-#define PATTERNS_PER_SET 16 // without a common start, and of headers
+// A scan costs about the same for one pattern and for many, so few large sets are best to match;
+// small ones are best to compile when one of their patterns changes. This many take milliseconds.
+#define PATTERNS_PER_SET 32
 #define SWEEPS_KEPT 2
 
 // One set. Patterns are sorted and unique, so that equal contents have equal keys.
@@ -83,6 +82,17 @@ static void *run(void *arg)
 	return NULL;
 }
 
+// Signals are the control loop's.
+static int start(struct regex_cache *c)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = pthread_create(&c->thread, NULL, run, c);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
+
 struct regex_cache *regex_cache_new(const struct regex_cache_conf *conf)
 {
 	struct regex_cache *c = calloc(1, sizeof(*c));
@@ -91,8 +101,10 @@ struct regex_cache *regex_cache_new(const struct regex_cache_conf *conf)
 	c->synchronous = conf->synchronous;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->wake, NULL);
-	if (c->synchronous || pthread_create(&c->thread, NULL, run, c) == 0)
+	if (c->synchronous || start(c) == 0)
 		return c;
+	pthread_cond_destroy(&c->wake);
+	pthread_mutex_destroy(&c->lock);
 	free(c);
 	return NULL;
 }
@@ -149,7 +161,6 @@ struct item {
 	struct str prefix; // "" for headers
 	uint64_t hash; // of the pattern
 	uint32_t index; // in the caller's list
-	uint32_t bucket;
 };
 
 static int compare_str(struct str a, struct str b)
@@ -163,14 +174,10 @@ static int by_group(const void *pa, const void *pb)
 {
 	const struct item *a = pa, *b = pb;
 	int order = compare_str(a->prefix, b->prefix);
-	return order ? order : compare_str(a->pattern, b->pattern);
-}
-
-static int by_bucket(const void *pa, const void *pb)
-{
-	const struct item *a = pa, *b = pb;
-	if (a->bucket != b->bucket)
-		return a->bucket < b->bucket ? -1 : 1;
+	if (order)
+		return order;
+	if (a->hash != b->hash)
+		return a->hash < b->hash ? -1 : 1;
 	return compare_str(a->pattern, b->pattern);
 }
 
@@ -302,29 +309,28 @@ static int resolve(struct regex_cache *c, const struct item *items, uint32_t n,
 	return 0;
 }
 
-// Patterns with one start: into so many buckets, by their hashes, that a bucket holds about
-// `target`. The number doubles, so that growth makes all of them anew only now and then.
-static int resolve_group(struct regex_cache *c, struct item *items, uint32_t n, uint32_t target,
+// Patterns with one start, by their hashes: too many are halved by the first bit, then by the next.
+// So the cuts depend on what is in the list alone, and one pattern more or less touches the set
+// where it belongs, or makes two of it.
+static int resolve_group(struct regex_cache *c, const struct item *items, uint32_t n, unsigned bit,
 	struct lb_regex_ref *ret, struct lb_err *reterr)
 {
-	uint32_t n_buckets = 1;
-	while (n_buckets * target < n)
-		n_buckets *= 2;
-	for (uint32_t i = 0; i < n; i++)
-		items[i].bucket = (uint32_t)(items[i].hash & (n_buckets - 1));
-	qsort(items, n, sizeof(*items), by_bucket);
-	int rc = 0;
-	for (uint32_t begin = 0, end; begin < n && rc != -EINVAL; begin = end) {
-		uint32_t n_unique = 1;
-		for (end = begin + 1; end < n && items[end].bucket == items[begin].bucket; end++) {
-			n_unique += !same_pattern(&items[end - 1], &items[end]);
-			if (n_unique > LB_REGEX_SET_MAX)
-				break;
-		}
-		int one = resolve(c, &items[begin], end - begin, ret, reterr);
-		rc = one ? one : rc;
-	}
-	return rc;
+	uint32_t n_unique = n ? 1 : 0, middle = 0;
+	for (uint32_t i = 1; i < n; i++)
+		n_unique += !same_pattern(&items[i - 1], &items[i]);
+	if (n == 0)
+		return 0;
+	if (n_unique <= PATTERNS_PER_SET)
+		return resolve(c, items, n, ret, reterr);
+	if (bit == 64)
+		return lb_err_set(reterr, "%u patterns have one hash", n_unique);
+	while (middle < n && !(items[middle].hash << bit >> 63))
+		middle++;
+	int low = resolve_group(c, items, middle, bit + 1, ret, reterr);
+	if (low == -EINVAL)
+		return low;
+	int high = resolve_group(c, items + middle, n - middle, bit + 1, ret, reterr);
+	return high ? high : low;
 }
 
 static bool read_items(enum regex_cache_use use, const struct str *patterns, uint32_t n,
@@ -364,8 +370,7 @@ int regex_cache_ask(struct regex_cache *c, enum regex_cache_use use, const struc
 	for (uint32_t begin = 0, end; begin < n && rc != -EINVAL; begin = end) {
 		for (end = begin + 1; end < n && str_eq(items[end].prefix, items[begin].prefix);)
 			end++;
-		uint32_t target = items[begin].prefix.len ? PATTERNS_PER_PREFIX : PATTERNS_PER_SET;
-		int one = resolve_group(c, &items[begin], end - begin, target, ret, reterr);
+		int one = resolve_group(c, &items[begin], end - begin, 0, ret, reterr);
 		rc = one ? one : rc;
 	}
 	free(text);

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <re2/re2.h>
 #include <string>
 
@@ -22,6 +21,12 @@ RE2::Options options_with(int64_t max_mem)
 	return o;
 }
 
+// The wall that exceptions end at.
+template <typename F> auto walled(F f) noexcept
+{
+	return f();
+}
+
 } // namespace
 
 struct regex_re2 {
@@ -35,29 +40,24 @@ struct regex_re2 {
 extern "C" {
 
 struct regex_re2 *regex_re2_new(const char *pattern, size_t len, char *why, size_t why_size)
-try {
-	snprintf(why, why_size, "%s", "");
-	auto text = re2::StringPiece(pattern, len);
-	auto r = std::make_unique<regex_re2>(text, few_bytes);
-	// RE2's verdict is the one of its default: what is too large for less may still be valid.
-	if (r->re.error_code() == RE2::ErrorPatternTooLarge)
-		r = std::make_unique<regex_re2>(text, RE2::Options::kDefaultMaxMem);
-	if (r->re.ok())
-		return r.release();
-	snprintf(why, why_size, "%s", r->re.error().c_str());
-	return nullptr;
-} catch (const std::bad_alloc &) {
-	return nullptr;
+{
+	return walled([&]() -> struct regex_re2 * {
+		auto text = re2::StringPiece(pattern, len);
+		auto r = std::make_unique<regex_re2>(text, few_bytes);
+		// RE2's verdict is the one of its default: what is too large for less may still be
+		// valid.
+		if (r->re.error_code() == RE2::ErrorPatternTooLarge)
+			r = std::make_unique<regex_re2>(text, RE2::Options::kDefaultMaxMem);
+		if (r->re.ok())
+			return r.release();
+		snprintf(why, why_size, "%s", r->re.error().c_str());
+		return nullptr;
+	});
 }
 
 void regex_re2_free(struct regex_re2 *r)
 {
 	delete r;
-}
-
-size_t regex_re2_size(const struct regex_re2 *r)
-{
-	return sizeof(*r) + static_cast<size_t>(r->re.options().max_mem());
 }
 
 size_t regex_re2_steps(const struct regex_re2 *r)
@@ -66,35 +66,30 @@ size_t regex_re2_steps(const struct regex_re2 *r)
 }
 
 bool regex_re2_match(const struct regex_re2 *r, const char *text, size_t len)
-try {
-	return RE2::FullMatch(re2::StringPiece(text, len), r->re);
-} catch (const std::bad_alloc &) {
-	return false;
+{
+	return walled([=] { return RE2::FullMatch(re2::StringPiece(text, len), r->re); });
 }
 
 bool regex_re2_rewrite_ok(
 	const struct regex_re2 *r, const char *rewrite, size_t len, char *why, size_t why_size)
-try {
-	std::string error;
-	bool ok = r->re.CheckRewriteString(re2::StringPiece(rewrite, len), &error);
-	snprintf(why, why_size, "%s", error.c_str());
-	return ok;
-} catch (const std::bad_alloc &) {
-	snprintf(why, why_size, "%s", "");
-	return false;
+{
+	return walled([=] {
+		std::string error;
+		bool ok = r->re.CheckRewriteString(re2::StringPiece(rewrite, len), &error);
+		snprintf(why, why_size, "%s", error.c_str());
+		return ok;
+	});
 }
 
 size_t regex_re2_replace(const struct regex_re2 *r, const char *rewrite, size_t rewrite_len,
 	const char *text, size_t len, char *out, size_t room)
-try {
-	std::string s(text, len);
-	RE2::GlobalReplace(&s, r->re, re2::StringPiece(rewrite, rewrite_len));
-	size_t n = s.size() < room ? s.size() : room;
-	memcpy(out, s.data(), n);
-	return n;
-} catch (const std::bad_alloc &) {
-	size_t n = len < room ? len : room;
-	memcpy(out, text, n);
-	return n;
+{
+	return walled([=] {
+		std::string s(text, len);
+		RE2::GlobalReplace(&s, r->re, re2::StringPiece(rewrite, rewrite_len));
+		size_t n = s.size() < room ? s.size() : room;
+		memcpy(out, s.data(), n);
+		return n;
+	});
 }
 }

@@ -25,7 +25,7 @@ struct lb_regex_rewrite *lb_regex_rewrite_new(
 	if (r->re && regex_re2_rewrite_ok(r->re, r->substitution, r->len, why, sizeof(why)))
 		return r;
 err:
-	(void)lb_err_set(reterr, "%s", why[0] ? why : "no memory");
+	(void)lb_err_set(reterr, "%s", why);
 	lb_regex_rewrite_free(r);
 	return NULL;
 }

@@ -29,7 +29,7 @@ struct lb_regex_set {
 	struct lb_regex_chain *chains[CHAINS_MAX]; // owned
 	uint32_t n_chains;
 	uint8_t chain_ids[CHAINS_MAX];
-	struct regex_re2 *re2[LB_REGEX_SET_MAX]; // owned; of every pattern (RX-09)
+	struct regex_re2 *re2[]; // owned; of every pattern (RX-09)
 };
 
 struct lb_regex_scratches {
@@ -46,7 +46,7 @@ int lb_regex_check(struct str pattern, struct lb_err *reterr)
 	char why[128];
 	struct regex_re2 *re = regex_re2_new(pattern.p, pattern.len, why, sizeof(why));
 	if (!re)
-		return lb_err_set(reterr, "%s", why[0] ? why : "out of memory");
+		return lb_err_set(reterr, "%s", why);
 	regex_re2_free(re);
 	return 0;
 }
@@ -194,9 +194,9 @@ static int compile(struct lb_regex_set *s, const struct str *patterns, struct lb
 	int rc = 0;
 	for (uint32_t i = 0; i < s->n && !rc; i++) {
 		s->re2[i] = regex_re2_new(patterns[i].p, patterns[i].len, why, sizeof(why));
-		if (!s->re2[i] && why[0])
+		if (!s->re2[i])
 			rc = lb_err_set(reterr, "%s", why);
-		else if (!s->re2[i] || !read_pattern(s, &drafts[i], patterns[i], i))
+		else if (!read_pattern(s, &drafts[i], patterns[i], i))
 			rc = -ENOMEM;
 		else if (regex_re2_match(s->re2[i], "", 0))
 			s->if_empty |= UINT64_C(1) << i;
@@ -225,7 +225,7 @@ static void set_free(struct lb_regex_set *s)
 struct lb_regex_set *lb_regex_set_new(const struct str *patterns, uint32_t n, struct lb_err *reterr)
 {
 	CHECK(n > 0 && n <= LB_REGEX_SET_MAX);
-	struct lb_regex_set *s = calloc(1, sizeof(*s));
+	struct lb_regex_set *s = calloc(1, sizeof(*s) + n * sizeof(s->re2[0]));
 	int rc = -ENOMEM;
 	if (s) {
 		s->n_refs = 1;
@@ -274,7 +274,7 @@ size_t lb_regex_set_size(const struct lb_regex_set *s)
 	size_t chains = 0;
 	for (uint32_t i = 0; i < s->n_chains; i++)
 		chains += lb_regex_chain_size(s->chains[i]);
-	return sizeof(*s) + s->prefix_len + chains + db;
+	return sizeof(*s) + s->n * sizeof(s->re2[0]) + s->prefix_len + chains + db;
 }
 
 static int on_hit(

@@ -5,8 +5,10 @@
 #include "lb/regex_chain.h"
 #include "lb/regex_re2.h"
 #include "lb/regex_syntax.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -95,6 +97,16 @@ static void what_re2_refuses_is_refused(void **state)
 	struct str bad = STR("(");
 	assert_null(lb_regex_set_new(&bad, 1, &err));
 	assert_string_equal(err.text, "missing ): (");
+}
+
+// RX-03: valid is what RE2's own bound of memory takes, more than what it then runs in mostly.
+static void large_patterns_are_valid_as_far_as_re2s_own_limit(void **state)
+{
+	assert_int_equal(CHECK_PATTERN("\\pL{20}"), 0);
+	assert_int_equal(CHECK_PATTERN("\\pL{150}"), 0);
+	assert_true(CHECK_PATTERN("\\pL{1000}"));
+	assert_true(matches("\\pL{20}", "abcdefghijklmnopqrst"));
+	assert_false(matches("\\pL{20}", "abcdefghijklmnopqrs1"));
 }
 
 // RX-05: accepted, and run by RE2.
@@ -408,6 +420,90 @@ static void scratches_grow_only_for_a_set_that_needs_it(void **state)
 	lb_regex_set_put(b);
 }
 
+static void scratches_grow_for_a_set_that_needs_more(void **state)
+{
+	static const char *const small[] = {"/(a|b)"};
+	static const char *const large[] = {".*x.{200}(a|b)", ".*y.{300}c", "(.*z|w){3}[a-f]{2,9}"};
+	struct lb_regex_set *a = set_of(small, 1), *b = set_of(large, 3);
+	struct lb_regex_scratches *first = lb_regex_scratches_fit(NULL, 2, a);
+	struct lb_regex_scratches *both = lb_regex_scratches_fit(first, 2, b);
+	assert_ptr_not_equal(first, both);
+	struct lb_regex_scratches *again = lb_regex_scratches_fit(both, 2, a);
+	assert_ptr_equal(both, again);
+	for (uint32_t thread = 0; thread <= 2; thread++) {
+		assert_true(lb_regex_set_match(a, first, thread, STR("/a")) == 1);
+		assert_true(lb_regex_set_match(a, both, thread, STR("/b")) == 1);
+		assert_true(lb_regex_set_match(b, both, thread, STR("zwwaa")) == 4);
+	}
+	lb_regex_scratches_put(first);
+	lb_regex_scratches_put(both);
+	lb_regex_scratches_put(again);
+	lb_regex_set_put(a);
+	lb_regex_set_put(b);
+}
+
+static void scratches_stand_a_lack_of_memory(void **state)
+{
+	static const char *const small[] = {"/(a|b)"}, *const large[] = {".*x.{200}(a|b)"};
+	struct lb_regex_set *a = set_of(small, 1), *b = set_of(large, 1);
+	struct lb_regex_scratches *old = lb_regex_scratches_fit(NULL, 2, a), *s;
+	ALLOC_FAIL_EACH(
+		s = lb_regex_scratches_fit(old, 2, b), s == NULL, lb_regex_scratches_put(s));
+	ALLOC_FAIL_EACH(
+		s = lb_regex_scratches_fit(NULL, 2, b), s == NULL, lb_regex_scratches_put(s));
+	assert_true(lb_regex_set_match(a, old, 0, STR("/a")) == 1);
+	lb_regex_scratches_put(old);
+	lb_regex_set_put(a);
+	lb_regex_set_put(b);
+}
+
+#define N_THREADS 3
+
+struct shared {
+	struct lb_regex_set *set;
+	struct lb_regex_scratches *scratches;
+	pthread_t threads[N_THREADS];
+	unsigned n_wrong[N_THREADS];
+};
+struct turn {
+	struct shared *shared;
+	uint32_t thread;
+};
+
+static void *match_much(void *arg)
+{
+	struct turn *t = arg;
+	struct shared *x = t->shared;
+	for (unsigned i = 0; i < 4000; i++) {
+		char text[64];
+		int n = snprintf(text, sizeof(text), "/a/%u\xc3\xa4%u", i % 97, i % 7);
+		uint64_t hits = lb_regex_set_match(
+			x->set, x->scratches, t->thread, (struct str){text, (size_t)n});
+		x->n_wrong[t->thread] += hits != (i % 7 == 3 ? 3 : 2);
+		hits = lb_regex_set_match(x->set, x->scratches, t->thread, STR("/a/b3"));
+		x->n_wrong[t->thread] += hits != 5;
+	}
+	return NULL;
+}
+
+static void threads_match_at_once(void **state)
+{
+	static const char *const patterns[] = {"/a/.*3", "/a/[0-9]+[^/]+", "/a/(b|c)+[0-9]"};
+	struct shared x = {.set = set_of(patterns, 3)};
+	x.scratches = lb_regex_scratches_fit(NULL, N_THREADS - 1, x.set);
+	struct turn turns[N_THREADS];
+	for (uint32_t i = 0; i < N_THREADS; i++) {
+		turns[i] = (struct turn){&x, i};
+		assert_int_equal(pthread_create(&x.threads[i], NULL, match_much, &turns[i]), 0);
+	}
+	for (uint32_t i = 0; i < N_THREADS; i++) {
+		pthread_join(x.threads[i], NULL);
+		assert_int_equal(x.n_wrong[i], 0);
+	}
+	lb_regex_scratches_put(x.scratches);
+	lb_regex_set_put(x.set);
+}
+
 static void rewrites_replace_all_hits_with_groups(void **state) // HP-03
 {
 	struct lb_err err = {0};
@@ -433,6 +529,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pattern_covers_the_whole_subject),
 		cmocka_unit_test(what_re2_refuses_is_refused),
+		cmocka_unit_test(large_patterns_are_valid_as_far_as_re2s_own_limit),
 		cmocka_unit_test(what_hyperscan_refuses_runs_on_re2),
 		cmocka_unit_test(empty_patterns_and_subjects_are_matched),
 		cmocka_unit_test(an_empty_regex_matches_the_empty_value_alone),
@@ -444,6 +541,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(patterns_that_need_no_second_try_are_chains),
 		cmocka_unit_test(random_pairs_get_the_verdict_of_re2),
 		cmocka_unit_test(scratches_grow_only_for_a_set_that_needs_it),
+		cmocka_unit_test(scratches_grow_for_a_set_that_needs_more),
+		cmocka_unit_test(scratches_stand_a_lack_of_memory),
+		cmocka_unit_test(threads_match_at_once),
 		cmocka_unit_test(rewrites_replace_all_hits_with_groups),
 	};
 	return cmocka_run_group_tests_name("lb/regex", tests, NULL, NULL);
