@@ -246,8 +246,8 @@ static bool have_builder(struct lb_actions *as)
 	struct lb_action_builder *b = as->builder = calloc(1, sizeof(*b));
 	if (!b)
 		return false;
-	b->policies = lb_strmap_new(0);
-	b->actions = lb_strmap_new(0);
+	b->policies = lb_strmap_new(0, 0);
+	b->actions = lb_strmap_new(0, 0);
 	return b->policies && b->actions;
 }
 

@@ -19,15 +19,9 @@ struct pattern {
 	struct str text; // without the star
 };
 
-struct tree {
-	struct lb_radix *radix;
-	uint32_t *vhosts; // of its keys
-};
-
-struct lb_domains {
+struct lb_domains { // the value of each name is its virtual host's index
 	struct lb_strmap *exact_short; // folded
-	uint32_t *exact_vhosts; // of its keys
-	struct tree exact_long, suffix, prefix;
+	struct lb_radix *exact_long, *suffix, *prefix;
 	int any; // -1 = none
 };
 
@@ -179,11 +173,8 @@ static bool build_exact(struct lb_domains *x, struct sorted *s, uint32_t *ret_n_
 {
 	struct str *texts = s->texts[EXACT];
 	uint32_t *vhosts = s->vhosts[EXACT], n_long = 0;
-	x->exact_short = lb_strmap_new(s->n[EXACT]);
-	x->exact_vhosts = malloc(((size_t)s->n[EXACT] + 1) * sizeof(x->exact_vhosts[0]));
-	if (!x->exact_short || !x->exact_vhosts)
-		return false;
-	for (uint32_t i = 0; i < s->n[EXACT]; i++) {
+	x->exact_short = lb_strmap_new(s->n[EXACT], sizeof(uint32_t));
+	for (uint32_t i = 0; x->exact_short && i < s->n[EXACT]; i++) {
 		if (texts[i].len > SHORT_NAME_MAX) {
 			texts[n_long] = texts[i];
 			vhosts[n_long++] = vhosts[i];
@@ -196,39 +187,35 @@ static bool build_exact(struct lb_domains *x, struct sorted *s, uint32_t *ret_n_
 		if (k == LB_STRMAP_NONE)
 			return false;
 		if (k == n) // of equal names the earlier host's stays (VH-08)
-			x->exact_vhosts[k] = vhosts[i];
+			*(uint32_t *)lb_strmap_value(x->exact_short, k) = vhosts[i];
 	}
 	*ret_n_long = n_long;
-	return lb_strmap_seal(x->exact_short);
+	return x->exact_short && lb_strmap_seal(x->exact_short);
 }
 
-static bool build_tree(
-	struct tree *t, const struct str *texts, const uint32_t *vhosts, uint32_t n, int flags)
+static struct lb_radix *build_tree(
+	const struct str *texts, const uint32_t *vhosts, uint32_t n, int flags)
 {
-	uint32_t *numbers = malloc(((size_t)n + 1) * sizeof(*numbers));
-	uint32_t *up = malloc(((size_t)n + 1) * sizeof(*up)); // the longest match is the answer
-	t->vhosts = malloc(((size_t)n + 1) * sizeof(t->vhosts[0]));
-	bool ok = numbers && up && t->vhosts;
-	if (ok)
-		t->radix = lb_radix_new(texts, n, flags, numbers, up);
-	for (uint32_t i = n; t->radix && i-- > 0;) // the earlier host's stays (VH-08)
-		t->vhosts[numbers[i]] = vhosts[i];
-	free(numbers);
-	free(up);
-	return t->radix != NULL;
+	void **values = malloc(((size_t)n + 1) * sizeof(void *));
+	struct lb_radix *r =
+		values ? lb_radix_new(texts, n, flags, sizeof(uint32_t), values) : NULL;
+	for (uint32_t i = n; r && i-- > 0;) // the earlier host's stays (VH-08)
+		*(uint32_t *)values[i] = vhosts[i];
+	free(values);
+	return r;
 }
 
 static bool build(struct lb_domains *x, struct sorted *s)
 {
 	uint32_t n_long = 0;
 	x->any = s->n[ANY] ? (int)s->vhosts[ANY][0] : -1;
-	return build_exact(x, s, &n_long) &&
-	       build_tree(
-		       &x->exact_long, s->texts[EXACT], s->vhosts[EXACT], n_long, LB_RADIX_FOLD) &&
-	       build_tree(&x->suffix, s->texts[SUFFIX], s->vhosts[SUFFIX], s->n[SUFFIX],
-		       LB_RADIX_FOLD | LB_RADIX_BACKWARDS) &&
-	       build_tree(&x->prefix, s->texts[PREFIX], s->vhosts[PREFIX], s->n[PREFIX],
-		       LB_RADIX_FOLD);
+	if (!build_exact(x, s, &n_long))
+		return false;
+	x->exact_long = build_tree(s->texts[EXACT], s->vhosts[EXACT], n_long, LB_RADIX_FOLD);
+	x->suffix = build_tree(s->texts[SUFFIX], s->vhosts[SUFFIX], s->n[SUFFIX],
+		LB_RADIX_FOLD | LB_RADIX_BACKWARDS);
+	x->prefix = build_tree(s->texts[PREFIX], s->vhosts[PREFIX], s->n[PREFIX], LB_RADIX_FOLD);
+	return x->exact_long && x->suffix && x->prefix;
 }
 
 struct lb_domains *lb_domains_new(
@@ -256,40 +243,33 @@ struct lb_domains *lb_domains_new(
 	return NULL;
 }
 
-static void tree_fini(struct tree *t)
-{
-	lb_radix_free(t->radix);
-	free(t->vhosts);
-}
-
 void lb_domains_free(struct lb_domains *x)
 {
 	if (!x)
 		return;
 	lb_strmap_free(x->exact_short);
-	free(x->exact_vhosts);
-	tree_fini(&x->exact_long);
-	tree_fini(&x->suffix);
-	tree_fini(&x->prefix);
+	lb_radix_free(x->exact_long);
+	lb_radix_free(x->suffix);
+	lb_radix_free(x->prefix);
 	free(x);
 }
 
-static int vhost_of(const struct tree *t, uint32_t key)
+static int vhost_of(const void *value)
 {
-	return key == LB_RADIX_NONE ? -1 : (int)t->vhosts[key];
+	return value ? (int)*(const uint32_t *)value : -1;
 }
 
 static int find_exact(const struct lb_domains *x, struct str authority)
 {
-	if (authority.len > SHORT_NAME_MAX)
-		return vhost_of(
-			&x->exact_long, lb_radix_find(x->exact_long.radix, authority).whole);
+	if (authority.len > SHORT_NAME_MAX) {
+		struct lb_radix_hit hit = lb_radix_find(x->exact_long, authority);
+		return vhost_of(hit.is_whole ? hit.longest : NULL);
+	}
 	if (lb_strmap_count(x->exact_short) == 0)
 		return -1;
 	char folded[SHORT_NAME_MAX];
 	fold_into(folded, authority);
-	uint32_t k = lb_strmap_find(x->exact_short, (struct str){folded, authority.len});
-	return k == LB_STRMAP_NONE ? -1 : (int)x->exact_vhosts[k];
+	return vhost_of(lb_strmap_find_value(x->exact_short, (struct str){folded, authority.len}));
 }
 
 int lb_domains_find(const struct lb_domains *x, struct str authority)
@@ -301,9 +281,9 @@ int lb_domains_find(const struct lb_domains *x, struct str authority)
 	struct str tail = {authority.p + 1, authority.len - 1};
 	struct str head = {authority.p, authority.len - 1};
 	if (found < 0)
-		found = vhost_of(&x->suffix, lb_radix_find(x->suffix.radix, tail).longest);
+		found = vhost_of(lb_radix_find(x->suffix, tail).longest);
 	if (found < 0)
-		found = vhost_of(&x->prefix, lb_radix_find(x->prefix.radix, head).longest);
+		found = vhost_of(lb_radix_find(x->prefix, head).longest);
 	return found < 0 ? x->any : found;
 }
 

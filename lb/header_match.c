@@ -64,8 +64,8 @@ struct lb_header_matchers *lb_header_matchers_new(void)
 	struct lb_header_matchers *m = calloc(1, sizeof(*m));
 	if (!m)
 		return NULL;
-	m->names = lb_strmap_new(0);
-	m->asked_numbers = lb_strmap_new(0);
+	m->names = lb_strmap_new(0, 0);
+	m->asked_numbers = lb_strmap_new(0, 0);
 	if (m->names && m->asked_numbers)
 		return m;
 	lb_header_matchers_free(m);

@@ -20,12 +20,18 @@ struct lb_header_hits { // of one regex set on one header
 	uint64_t bits;
 };
 
+#define LB_LANE_AUTHORITY_MAX 64
+
 struct lb_lane_size {
 	uint32_t n_candidates, n_values, n_hits;
 };
 
 struct lb_lane {
-	uint64_t generation; // lookups so far
+	uint64_t generation; // lookups so far that needed more than the path
+	// The last authority and its virtual host: requests in a row mostly have the same one.
+	char authority[LB_LANE_AUTHORITY_MAX];
+	size_t authority_len; // 0 = none
+	int vhost;
 	uint64_t *candidates; // a heap
 	struct lb_header_value *values;
 	struct lb_header_hits *hits;

@@ -120,6 +120,21 @@ struct lb_vhost *lb_route_table_vhost(const struct lb_route_table *t, uint32_t i
 	return t->vhosts[index];
 }
 
+static int find_vhost(const struct lb_route_table *t, struct lb_lane *lane, struct str authority)
+{
+	if (authority.len && authority.len == lane->authority_len &&
+		memcmp(authority.p, lane->authority, authority.len) == 0)
+		return lane->vhost;
+	struct str name = t->ignore_port ? lb_authority_without_port(authority) : authority;
+	int vhost = lb_domains_find(t->domains, name);
+	if (authority.len && authority.len <= sizeof(lane->authority)) {
+		memcpy(lane->authority, authority.p, authority.len);
+		lane->authority_len = authority.len;
+		lane->vhost = vhost;
+	}
+	return vhost;
+}
+
 static void choose_draw(struct lb_route_result *r, const struct lb_draw *d)
 {
 	r->cluster_id = d->cluster_id;
@@ -133,10 +148,10 @@ struct lb_route_result lb_route_find(
 		.policy = &no_policy,
 		.cluster_overrides = &no_overrides,
 		.vhost_overrides = &no_overrides};
-	struct str authority = req->authority;
-	if (t->ignore_port)
-		authority = lb_authority_without_port(authority);
-	int vhost = lb_domains_find(t->domains, authority);
+	struct lb_route_scratch *scratch = ctx->scratch;
+	DCHECK(scratch->thread < t->n_threads);
+	struct lb_lane *lane = t->lanes[scratch->thread];
+	int vhost = find_vhost(t, lane, req->authority);
 	if (vhost < 0)
 		return result;
 	const struct lb_vhost *v = t->vhosts[vhost];
@@ -145,20 +160,18 @@ struct lb_route_result lb_route_find(
 	result.kind = LB_ROUTE_NONE;
 	if (req->path.len == 0) // CONNECT (A28-P09)
 		return result;
-	struct lb_route_scratch *scratch = ctx->scratch;
-	DCHECK(scratch->thread < t->n_threads);
-	uint32_t i =
+	struct lb_vhost_found found =
 		lb_vhost_search(v, &(struct lb_vhost_query){.req = req,
 					   .ctx = ctx,
-					   .lane = t->lanes[scratch->thread],
+					   .lane = lane,
 					   .regex = t->regex,
 					   .hides_transport = req->is_grpc && !t->grpc_sees_all,
 					   .text = {scratch->text, scratch->text_size},
 					   .thread = scratch->thread});
-	if (i == LB_VHOST_NONE)
+	if (found.route == LB_VHOST_NONE)
 		return result;
-	const struct lb_action *action = &v->actions.list[v->routes[i].action];
-	result.route_index = i;
+	const struct lb_action *action = &v->actions.list[found.action];
+	result.route_index = found.route;
 	result.policy = action->policy;
 	result.kind = LB_ROUTE_UNSUPPORTED;
 	if (action->kind == LB_ACTION_UNSUPPORTED)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Keys, numbers and values lie together in records of one array of words, so that a lookup touches
+// a slot and a record.
 #include "lb/strmap.h"
 
 #include "lb/hash.h"
@@ -7,27 +9,30 @@
 
 struct slot {
 	uint32_t tag; // high half of the hash: most misses end without touching the key
-	uint32_t number; // LB_STRMAP_NONE = empty slot
+	uint32_t at; // word where the record begins; LB_STRMAP_NONE = empty slot
 };
 
-struct key {
-	uint32_t at, len; // in bytes
+// The value follows, then the key.
+struct record {
+	uint32_t number, len;
 };
+#define HEAD_WORDS (sizeof(struct record) / sizeof(uint32_t))
 
 struct lb_strmap {
 	uint64_t mask; // slots - 1
 	struct slot *slots; // owned, as all below
-	struct key *keys;
-	char *bytes;
+	uint32_t *words; // records
+	uint32_t *starts; // of them, by number
+	uint32_t value_words;
 	uint32_t n, room; // keys
-	size_t n_bytes, bytes_room;
+	size_t n_words, words_room;
 };
 
 // At most three quarters of the slots are used, so that a probe ends soon.
-static uint64_t slots_for(uint32_t n)
+static uint64_t slots_for(uint64_t n)
 {
 	uint64_t n_slots = 2;
-	while (3 * n_slots < 4 * (uint64_t)n)
+	while (3 * n_slots < 4 * n)
 		n_slots *= 2;
 	return n_slots;
 }
@@ -36,21 +41,20 @@ static struct slot *new_slots(uint64_t n)
 {
 	struct slot *slots = malloc(n * sizeof(*slots));
 	for (uint64_t i = 0; slots && i < n; i++)
-		slots[i] = (struct slot){.number = LB_STRMAP_NONE};
+		slots[i] = (struct slot){.at = LB_STRMAP_NONE};
 	return slots;
 }
 
-struct lb_strmap *lb_strmap_new(uint32_t n_expected)
+struct lb_strmap *lb_strmap_new(uint32_t n_expected, size_t value_size)
 {
 	struct lb_strmap *m = calloc(1, sizeof(*m));
 	if (!m)
 		return NULL;
 	uint64_t n_slots = slots_for(n_expected);
 	m->mask = n_slots - 1;
-	m->room = n_expected;
+	m->value_words = (uint32_t)(value_size / sizeof(uint32_t));
 	m->slots = new_slots(n_slots);
-	m->keys = malloc(((size_t)n_expected + 1) * sizeof(m->keys[0]));
-	if (m->slots && m->keys)
+	if (m->slots)
 		return m;
 	lb_strmap_free(m);
 	return NULL;
@@ -61,14 +65,19 @@ void lb_strmap_free(struct lb_strmap *m)
 	if (!m)
 		return;
 	free(m->slots);
-	free(m->keys);
-	free(m->bytes);
+	free(m->words);
+	free(m->starts);
 	free(m);
 }
 
-struct str lb_strmap_key(const struct lb_strmap *m, uint32_t number)
+static struct record *record_at(const struct lb_strmap *m, uint32_t at)
 {
-	return (struct str){m->bytes + m->keys[number].at, m->keys[number].len};
+	return (struct record *)(void *)(m->words + at);
+}
+
+static struct str key_of(const struct lb_strmap *m, const struct record *r)
+{
+	return (struct str){(const char *)((const uint32_t *)(r + 1) + m->value_words), r->len};
 }
 
 // The key's slot, or the empty one where it belongs.
@@ -77,16 +86,16 @@ static struct slot *probe(const struct lb_strmap *m, struct str key, uint64_t ha
 	uint32_t tag = (uint32_t)(hash >> 32);
 	for (uint64_t i = hash & m->mask;; i = (i + 1) & m->mask) {
 		struct slot *s = &m->slots[i];
-		if (s->number == LB_STRMAP_NONE)
+		if (s->at == LB_STRMAP_NONE)
 			return s;
-		if (s->tag == tag && str_eq(lb_strmap_key(m, s->number), key))
+		if (s->tag == tag && str_eq(key_of(m, record_at(m, s->at)), key))
 			return s;
 	}
 }
 
 static bool grow_slots(struct lb_strmap *m)
 {
-	uint64_t n_slots = slots_for(2 * m->n);
+	uint64_t n_slots = slots_for(2 * (uint64_t)m->n + 2);
 	struct slot *slots = new_slots(n_slots);
 	if (!slots)
 		return false;
@@ -94,32 +103,40 @@ static bool grow_slots(struct lb_strmap *m)
 	m->slots = slots;
 	m->mask = n_slots - 1;
 	for (uint32_t i = 0; i < m->n; i++) {
-		struct str key = lb_strmap_key(m, i);
+		struct str key = key_of(m, record_at(m, m->starts[i]));
 		uint64_t hash = lb_hash(key.p, key.len);
-		*probe(m, key, hash) = (struct slot){(uint32_t)(hash >> 32), i};
+		*probe(m, key, hash) = (struct slot){(uint32_t)(hash >> 32), m->starts[i]};
 	}
 	return true;
+}
+
+static size_t record_words(const struct lb_strmap *m, size_t len)
+{
+	return HEAD_WORDS + m->value_words + (len + 3) / 4;
 }
 
 // For one key more with len bytes.
 static bool have_room(struct lb_strmap *m, size_t len)
 {
-	if (len > UINT32_MAX - m->n_bytes || m->n == LB_STRMAP_NONE - 1)
+	if (len >= UINT32_MAX || m->n == LB_STRMAP_NONE - 1)
 		return false;
-	if (m->n_bytes + len > m->bytes_room || !m->bytes) {
-		size_t room = 2 * (m->n_bytes + len) + 64;
-		char *bytes = realloc(m->bytes, room);
-		if (!bytes)
+	size_t n_words = m->n_words + record_words(m, len);
+	if (n_words >= LB_STRMAP_NONE)
+		return false;
+	if (n_words > m->words_room) {
+		size_t room = 2 * n_words;
+		uint32_t *words = realloc(m->words, room * sizeof(*words));
+		if (!words)
 			return false;
-		m->bytes = bytes;
-		m->bytes_room = room;
+		m->words = words;
+		m->words_room = room;
 	}
 	if (m->n == m->room) {
-		size_t room = 2 * (size_t)m->room + 8;
-		struct key *keys = realloc(m->keys, (room + 1) * sizeof(*keys));
-		if (!keys)
+		uint64_t room = 2 * (uint64_t)m->room + 8;
+		uint32_t *starts = realloc(m->starts, room * sizeof(*starts));
+		if (!starts)
 			return false;
-		m->keys = keys;
+		m->starts = starts;
 		m->room = room < LB_STRMAP_NONE ? (uint32_t)room : LB_STRMAP_NONE;
 	}
 	return 4 * ((uint64_t)m->n + 1) <= 3 * (m->mask + 1) || grow_slots(m);
@@ -129,29 +146,34 @@ uint32_t lb_strmap_add(struct lb_strmap *m, struct str key)
 {
 	uint64_t hash = lb_hash(key.p, key.len);
 	struct slot *s = probe(m, key, hash);
-	if (s->number != LB_STRMAP_NONE)
-		return s->number;
+	if (s->at != LB_STRMAP_NONE)
+		return record_at(m, s->at)->number;
 	if (!have_room(m, key.len))
 		return LB_STRMAP_NONE;
-	*probe(m, key, hash) = (struct slot){(uint32_t)(hash >> 32), m->n};
-	m->keys[m->n] = (struct key){(uint32_t)m->n_bytes, (uint32_t)key.len};
+	uint32_t at = (uint32_t)m->n_words;
+	*probe(m, key, hash) = (struct slot){(uint32_t)(hash >> 32), at};
+	m->n_words += record_words(m, key.len);
+	memset(m->words + at, 0, (m->n_words - at) * sizeof(m->words[0]));
+	*record_at(m, at) = (struct record){m->n, (uint32_t)key.len};
 	if (key.len)
-		memcpy(m->bytes + m->n_bytes, key.p, key.len);
-	m->n_bytes += key.len;
+		memcpy(m->words + at + HEAD_WORDS + m->value_words, key.p, key.len);
+	m->starts[m->n] = at;
 	return m->n++;
 }
 
 bool lb_strmap_seal(struct lb_strmap *m)
 {
-	char *bytes = realloc(m->bytes, m->n_bytes + 1);
-	if (!bytes)
+	if (m->n == 0)
+		return true;
+	uint32_t *words = realloc(m->words, m->n_words * sizeof(*words));
+	if (!words)
 		return false;
-	m->bytes = bytes;
-	m->bytes_room = m->n_bytes + 1;
-	struct key *keys = realloc(m->keys, ((size_t)m->n + 1) * sizeof(*keys));
-	if (!keys)
+	m->words = words;
+	m->words_room = m->n_words;
+	uint32_t *starts = realloc(m->starts, m->n * sizeof(*starts));
+	if (!starts)
 		return false;
-	m->keys = keys;
+	m->starts = starts;
 	m->room = m->n;
 	return true;
 }
@@ -163,11 +185,31 @@ uint32_t lb_strmap_count(const struct lb_strmap *m)
 
 size_t lb_strmap_size(const struct lb_strmap *m)
 {
-	return sizeof(*m) + (m->mask + 1) * sizeof(m->slots[0]) +
-	       ((size_t)m->room + 1) * sizeof(m->keys[0]) + m->bytes_room;
+	return sizeof(*m) + (m->mask + 1) * sizeof(m->slots[0]) + m->room * sizeof(m->starts[0]) +
+	       m->words_room * sizeof(m->words[0]);
+}
+
+void *lb_strmap_value(const struct lb_strmap *m, uint32_t number)
+{
+	return record_at(m, m->starts[number]) + 1;
+}
+
+static const struct record *find(const struct lb_strmap *m, struct str key)
+{
+	if (m->n == 0)
+		return NULL;
+	uint32_t at = probe(m, key, lb_hash(key.p, key.len))->at;
+	return at == LB_STRMAP_NONE ? NULL : record_at(m, at);
 }
 
 uint32_t lb_strmap_find(const struct lb_strmap *m, struct str key)
 {
-	return m->n ? probe(m, key, lb_hash(key.p, key.len))->number : LB_STRMAP_NONE;
+	const struct record *r = find(m, key);
+	return r ? r->number : LB_STRMAP_NONE;
+}
+
+const void *lb_strmap_find_value(const struct lb_strmap *m, struct str key)
+{
+	const struct record *r = find(m, key);
+	return r ? r + 1 : NULL;
 }

@@ -5,16 +5,13 @@
 #include "lb/radix.h"
 #include "lb/strmap.h"
 
+#include <stddef.h>
 #include <stdlib.h>
-
-_Static_assert(LB_STRMAP_NONE == LB_VHOST_NONE && LB_RADIX_NONE == LB_VHOST_NONE,
-	"keys of both kinds are absent in the same way");
 
 // One kind of path: its keys, and behind those of routes the prefixes of regex sets.
 struct paths {
 	struct str *keys;
-	uint32_t *numbers; // of the keys, in the tree or the hash
-	uint32_t *up; // by number
+	void **values; // of the keys
 	uint32_t *routes; // of keys[i]
 	uint32_t n;
 };
@@ -32,18 +29,16 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 static void paths_fini(struct paths *p)
 {
 	free(p->keys);
-	free(p->numbers);
-	free(p->up);
+	free(p->values);
 	free(p->routes);
 }
 
 static bool paths_init(struct paths *p, size_t room)
 {
 	*p = (struct paths){.keys = malloc((room + 1) * sizeof(p->keys[0])),
-		.numbers = malloc((room + 1) * sizeof(p->numbers[0])),
-		.up = malloc((room + 1) * sizeof(p->up[0])),
+		.values = malloc((room + 1) * sizeof(void *)),
 		.routes = malloc((room + 1) * sizeof(p->routes[0]))};
-	return p->keys && p->numbers && p->up && p->routes;
+	return p->keys && p->values && p->routes;
 }
 
 static void paths_collect(struct paths *p, const struct lb_vhost_conf *conf, enum lb_path_kind kind,
@@ -59,122 +54,115 @@ static void paths_collect(struct paths *p, const struct lb_vhost_conf *conf, enu
 	}
 }
 
-// The ascending list of each key's routes, from the last one on.
-static uint32_t *list_routes(struct lb_vhost *v, const struct paths *p, uint32_t n_keys)
+// The ascending list of each key's routes, from the last one on. Values begin with its first.
+static void list_routes(struct lb_vhost *v, const struct paths *p)
 {
-	uint32_t *first = malloc(((size_t)n_keys + 1) * sizeof(*first));
-	if (!first)
-		return NULL;
-	for (uint32_t i = 0; i < n_keys; i++)
-		first[i] = LB_VHOST_NONE;
+	for (uint32_t i = 0; i < p->n; i++)
+		*(uint32_t *)p->values[i] = LB_VHOST_NONE;
 	for (uint32_t i = p->n; i-- > 0;) {
-		v->routes[p->routes[i]].next = first[p->numbers[i]];
-		first[p->numbers[i]] = p->routes[i];
+		uint32_t *first = p->values[i];
+		v->routes[p->routes[i]].next = *first;
+		*first = p->routes[i];
 	}
-	return first;
 }
 
-static bool build_exact(struct lb_vhost *v, struct paths *p)
+// LB_VHOST_NONE = the route, if any, has more criteria than its path.
+static uint32_t plain_action(const struct lb_vhost *v, uint32_t route)
 {
-	v->exact = lb_strmap_new(p->n);
-	for (uint32_t i = 0; v->exact && i < p->n; i++) {
-		p->numbers[i] = lb_strmap_add(v->exact, p->keys[i]);
-		if (p->numbers[i] == LB_STRMAP_NONE)
-			return false;
+	if (route == LB_VHOST_NONE || v->routes[route].criteria != LB_VHOST_NONE)
+		return LB_VHOST_NONE;
+	return v->routes[route].action;
+}
+
+static void finish_exact(struct lb_vhost *v, const struct paths *p)
+{
+	list_routes(v, p);
+	for (uint32_t i = 0; i < p->n; i++) {
+		struct lb_vhost_exact *x = p->values[i];
+		x->action = plain_action(v, x->first);
 	}
+}
+
+static bool build_exact(struct lb_vhost *v, const struct paths *p)
+{
+	v->exact = lb_strmap_new(p->n, sizeof(struct lb_vhost_exact));
+	for (uint32_t i = 0; v->exact && i < p->n; i++)
+		if (lb_strmap_add(v->exact, p->keys[i]) == LB_STRMAP_NONE)
+			return false;
 	if (!v->exact || !lb_strmap_seal(v->exact))
 		return false;
-	v->n_exact = lb_strmap_count(v->exact);
-	v->exact_first = list_routes(v, p, v->n_exact);
-	return v->exact_first;
-}
-
-static bool build_exact_fold(struct lb_vhost *v, struct paths *p)
-{
-	v->exact_fold = lb_radix_new(p->keys, p->n, LB_RADIX_FOLD, p->numbers, p->up);
-	if (!v->exact_fold)
-		return false;
-	v->n_exact_fold = lb_radix_count(v->exact_fold);
-	v->exact_fold_first = list_routes(v, p, v->n_exact_fold);
-	return v->exact_fold_first;
-}
-
-// Candidates of a set that wait at the same time: itself, or then its hits.
-static uint32_t set_candidates(const struct lb_vhost_set *set)
-{
-	return (uint32_t)__builtin_popcountll(set->used);
-}
-
-// How many candidates the keys on one path can have at most.
-static bool count_candidates(
-	const struct lb_vhost *v, const struct lb_vhost_prefixes *to, uint32_t *ret)
-{
-	uint32_t n = to->n, *upto = malloc(((size_t)n + 1) * sizeof(*upto));
-	if (!upto)
-		return false;
-	*ret = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct lb_vhost_key *k = &to->keys[i];
-		upto[i] = (k->up == LB_VHOST_NONE ? 0 : upto[k->up]) + (k->first != LB_VHOST_NONE);
-		if (to == &v->prefix && v->key_sets)
-			for (uint32_t s = v->key_sets[i]; s != LB_VHOST_NONE; s = v->sets[s].next)
-				upto[i] += set_candidates(&v->sets[s]);
-		if (upto[i] > *ret)
-			*ret = upto[i];
-	}
-	free(upto);
+	v->has_exact = p->n > 0;
+	for (uint32_t i = 0; i < p->n; i++)
+		p->values[i] = lb_strmap_value(v->exact, lb_strmap_find(v->exact, p->keys[i]));
+	finish_exact(v, p);
 	return true;
 }
 
-// Sets hang at the keys behind those of routes. False = no memory.
-static bool hang_sets(struct lb_vhost *v, const struct paths *p, uint32_t n_keys)
+static bool build_exact_fold(struct lb_vhost *v, const struct paths *p)
 {
-	if (v->n_sets == 0)
-		return true;
-	v->key_sets = malloc(n_keys * sizeof(v->key_sets[0]));
-	if (!v->key_sets)
-		return false;
-	for (uint32_t i = 0; i < n_keys; i++)
-		v->key_sets[i] = LB_VHOST_NONE;
-	for (uint32_t i = 0; i < v->n_sets; i++) {
-		uint32_t key = p->numbers[p->n + i];
-		struct lb_vhost_set *set = &v->sets[i];
-		set->next = v->key_sets[key];
-		v->key_sets[key] = i;
-		v->prefix.keys[key].smallest_set =
-			smaller(v->prefix.keys[key].smallest_set, set->smallest);
-	}
-	return true;
+	v->exact_fold = lb_radix_new(
+		p->keys, p->n, LB_RADIX_FOLD, sizeof(struct lb_vhost_exact), p->values);
+	v->has_exact_fold = p->n > 0;
+	if (v->exact_fold)
+		finish_exact(v, p);
+	return v->exact_fold;
 }
 
-static bool build_prefixes(struct lb_vhost *v, struct lb_vhost_prefixes *to, struct paths *p)
+// What a prefix knows of regex sets here and above. Returns how many hits they can have here.
+static uint32_t finish_sets(
+	const struct lb_vhost *v, struct lb_vhost_prefix *x, const struct lb_vhost_prefix *up)
 {
-	bool with_sets = to == &v->prefix;
-	uint32_t n_sets = with_sets ? v->n_sets : 0;
+	uint32_t n = 0;
+	x->smallest_set = up ? up->smallest_set : LB_VHOST_NONE;
+	for (uint32_t s = x->sets; s != LB_VHOST_NONE; s = v->sets[s].next) {
+		x->smallest_set = smaller(x->smallest_set, v->sets[s].smallest);
+		n += (uint32_t)__builtin_popcountll(v->sets[s].used);
+	}
+	return n;
+}
+
+// From the lists of routes and sets to what each prefix knows of those above. Returns how many
+// candidates a path can have at most: a list's route each, and for a set itself, then its hits.
+static uint32_t finish_prefixes(
+	const struct lb_vhost *v, const struct lb_radix *tree, bool has_sets)
+{
+	struct lb_vhost_prefix *x;
+	uint32_t most = 0;
+	for (x = lb_radix_next(tree, NULL); x; x = lb_radix_next(tree, x)) {
+		const struct lb_vhost_prefix *up = lb_radix_up(tree, x);
+		x->smallest = smaller(x->first, up ? up->smallest : LB_VHOST_NONE);
+		uint32_t n = (x->first != LB_VHOST_NONE) + (up ? up->action : 0);
+		x->action = n + (has_sets ? finish_sets(v, x, up) : 0); // for now
+		if (x->action > most)
+			most = x->action;
+	}
+	for (x = lb_radix_next(tree, NULL); x; x = lb_radix_next(tree, x))
+		x->action = plain_action(v, x->smallest);
+	return most;
+}
+
+// Regex sets hang at the prefixes behind those of routes. NULL = no memory.
+static struct lb_radix *build_prefixes(
+	struct lb_vhost *v, const struct paths *p, uint32_t n_sets, int flags)
+{
 	for (uint32_t i = 0; i < n_sets; i++)
 		p->keys[p->n + i] = lb_regex_set_prefix(v->sets[i].set);
-	to->tree = lb_radix_new(
-		p->keys, p->n + n_sets, with_sets ? 0 : LB_RADIX_FOLD, p->numbers, p->up);
-	if (!to->tree)
-		return false;
-	uint32_t n = to->n = lb_radix_count(to->tree);
-	uint32_t *first = list_routes(v, p, n);
-	to->keys = malloc(((size_t)n + 1) * sizeof(to->keys[0]));
-	for (uint32_t i = 0; first && to->keys && i < n; i++)
-		to->keys[i] = (struct lb_vhost_key){p->up[i], first[i], first[i], LB_VHOST_NONE};
-	bool ok = first && to->keys && (!with_sets || hang_sets(v, p, n));
-	free(first);
-	for (uint32_t i = 0; ok && i < n; i++) {
-		struct lb_vhost_key *k = &to->keys[i];
-		if (k->up == LB_VHOST_NONE)
-			continue;
-		k->smallest = smaller(k->smallest, to->keys[k->up].smallest);
-		k->smallest_set = smaller(k->smallest_set, to->keys[k->up].smallest_set);
+	size_t size = n_sets ? sizeof(struct lb_vhost_prefix)
+	                     : offsetof(struct lb_vhost_prefix, smallest_set);
+	struct lb_radix *tree = lb_radix_new(p->keys, p->n + n_sets, flags, size, p->values);
+	if (!tree)
+		return NULL;
+	struct lb_vhost_prefix empty = {.first = LB_VHOST_NONE, .sets = LB_VHOST_NONE};
+	for (uint32_t i = 0; i < p->n + n_sets; i++)
+		memcpy(p->values[i], &empty, size);
+	list_routes(v, p);
+	for (uint32_t i = 0; i < n_sets; i++) {
+		struct lb_vhost_prefix *x = p->values[p->n + i];
+		v->sets[i].next = x->sets;
+		x->sets = i;
 	}
-	uint32_t n_candidates = 0;
-	ok = ok && count_candidates(v, to, &n_candidates);
-	v->needs.n_candidates += n_candidates;
-	return ok;
+	v->needs.n_candidates += finish_prefixes(v, tree, n_sets > 0);
+	return tree;
 }
 
 static bool build_paths(struct lb_vhost *v, const struct lb_vhost_conf *conf)
@@ -191,11 +179,14 @@ static bool build_paths(struct lb_vhost *v, const struct lb_vhost_conf *conf)
 	}
 	if (ok) {
 		paths_collect(&p, conf, LB_PATH_PREFIX, true);
-		ok = build_prefixes(v, &v->prefix, &p);
+		v->prefix = build_prefixes(v, &p, v->n_sets, 0);
+		ok = v->prefix;
 	}
 	if (ok) {
 		paths_collect(&p, conf, LB_PATH_PREFIX, false);
-		ok = build_prefixes(v, &v->prefix_fold, &p);
+		v->has_prefix_fold = p.n > 0;
+		v->prefix_fold = build_prefixes(v, &p, 0, LB_RADIX_FOLD);
+		ok = v->prefix_fold;
 	}
 	paths_fini(&p);
 	v->needs.n_candidates += 2; // an exact path, and one that ignores case
@@ -205,7 +196,7 @@ static bool build_paths(struct lb_vhost *v, const struct lb_vhost_conf *conf)
 // A number for each distinct set of the routes' paths. NULL = no memory.
 static struct lb_strmap *number_sets(const struct lb_vhost_conf *conf)
 {
-	struct lb_strmap *m = lb_strmap_new(0);
+	struct lb_strmap *m = lb_strmap_new(0, 0);
 	for (uint32_t i = 0; m && i < conf->n_routes; i++) {
 		const struct lb_regex_set *set = conf->routes[i].regex.set;
 		struct str key = {(const char *)&set, sizeof(set)};
@@ -320,12 +311,6 @@ struct lb_vhost *lb_vhost_get(struct lb_vhost *v)
 	return v;
 }
 
-static void prefixes_fini(struct lb_vhost_prefixes *p)
-{
-	lb_radix_free(p->tree);
-	free(p->keys);
-}
-
 void lb_vhost_put(struct lb_vhost *v)
 {
 	if (!v)
@@ -336,13 +321,10 @@ void lb_vhost_put(struct lb_vhost *v)
 	for (uint32_t i = 0; i < v->n_sets; i++)
 		lb_regex_set_put(v->sets[i].set);
 	free(v->sets);
-	free(v->key_sets);
-	prefixes_fini(&v->prefix);
-	prefixes_fini(&v->prefix_fold);
+	lb_radix_free(v->prefix);
+	lb_radix_free(v->prefix_fold);
 	lb_radix_free(v->exact_fold);
-	free(v->exact_fold_first);
 	lb_strmap_free(v->exact);
-	free(v->exact_first);
 	lb_header_matchers_free(v->matchers);
 	lb_actions_fini(&v->actions);
 	free(v->criteria);
@@ -350,20 +332,12 @@ void lb_vhost_put(struct lb_vhost *v)
 	free(v);
 }
 
-static size_t prefixes_size(const struct lb_vhost_prefixes *p)
-{
-	return lb_radix_size(p->tree) + p->n * sizeof(p->keys[0]);
-}
-
 size_t lb_vhost_size(const struct lb_vhost *v)
 {
-	size_t n_key_sets = v->key_sets ? v->prefix.n : 0;
 	return sizeof(*v) + v->n_routes * sizeof(v->routes[0]) +
-	       v->n_criteria * sizeof(v->criteria[0]) + lb_strmap_size(v->exact) +
-	       v->n_exact * sizeof(v->exact_first[0]) + lb_radix_size(v->exact_fold) +
-	       v->n_exact_fold * sizeof(v->exact_fold_first[0]) + prefixes_size(&v->prefix) +
-	       prefixes_size(&v->prefix_fold) + v->n_sets * sizeof(v->sets[0]) +
-	       n_key_sets * sizeof(v->key_sets[0]) + lb_header_matchers_size(v->matchers) +
+	       v->n_criteria * sizeof(v->criteria[0]) + v->n_sets * sizeof(v->sets[0]) +
+	       lb_strmap_size(v->exact) + lb_radix_size(v->exact_fold) + lb_radix_size(v->prefix) +
+	       lb_radix_size(v->prefix_fold) + lb_header_matchers_size(v->matchers) +
 	       lb_actions_size(&v->actions);
 }
 

@@ -2,7 +2,8 @@
 // One virtual host's routes compiled, and the search for the first one that takes a request.
 // Exact paths are in a hash, prefixes in a radix tree, case-insensitive ones in a folded twin;
 // regexes hang at the prefix that all subjects of their set start with. Every key begins an
-// ascending list of routes, and the lists that a path selects are merged.
+// ascending list of routes, and the lists that a path selects are merged. What decides the common
+// case lies with the key: its smallest route, and what that does if its path is all it asks for.
 // Thread: built on ctrl; searched anywhere. Pure but for the lane.
 #pragma once
 
@@ -27,18 +28,20 @@ struct lb_vhost_criteria {
 	uint32_t matchers, n_matchers; // numbers of the first one and how many follow on it
 };
 
-// A prefix and the shorter ones that it starts with.
-struct lb_vhost_key {
-	uint32_t up; // the longest shorter one
-	uint32_t first; // route
-	uint32_t smallest; // route of this key or one above
-	uint32_t smallest_set; // the smallest route of the regex sets here or above
+// Beside an exact path.
+struct lb_vhost_exact {
+	uint32_t first; // route of its list
+	uint32_t action; // of that route; LB_VHOST_NONE = it has criteria
 };
 
-struct lb_vhost_prefixes {
-	struct lb_radix *tree;
-	struct lb_vhost_key *keys; // by their number in the tree
-	uint32_t n; // of them
+// Beside a prefix.
+struct lb_vhost_prefix {
+	uint32_t first; // route of its list
+	uint32_t smallest; // route of this prefix or a shorter one that it starts with
+	uint32_t action; // of the smallest; LB_VHOST_NONE = it has criteria
+	// Only in a virtual host with regex sets:
+	uint32_t smallest_set; // the smallest route of the sets here or above
+	uint32_t sets; // the first one here
 };
 
 struct lb_vhost_set {
@@ -52,16 +55,12 @@ struct lb_vhost_set {
 struct lb_vhost {
 	uint32_t n_refs; // ctrl only
 	uint32_t n_routes, n_criteria, n_sets;
-	uint32_t n_exact, n_exact_fold; // keys
 	struct lb_vhost_route *routes; // owned, as all below
 	struct lb_vhost_criteria *criteria;
 	struct lb_strmap *exact;
-	uint32_t *exact_first; // route of each key
-	struct lb_radix *exact_fold;
-	uint32_t *exact_fold_first;
-	struct lb_vhost_prefixes prefix, prefix_fold;
+	struct lb_radix *exact_fold, *prefix, *prefix_fold;
+	bool has_exact, has_exact_fold, has_prefix_fold; // any keys: most lookups need not ask
 	struct lb_vhost_set *sets;
-	uint32_t *key_sets; // the first set of each key of prefix; NULL without sets
 	struct lb_header_matchers *matchers;
 	struct lb_actions actions;
 	struct lb_filter_overrides overrides; // in the actions' arena
@@ -81,5 +80,8 @@ struct lb_vhost_query {
 	struct str text; // room for joined header values
 	uint32_t thread;
 };
-// The number of the first route that takes the request, LB_VHOST_NONE = none.
-uint32_t lb_vhost_search(const struct lb_vhost *, const struct lb_vhost_query *);
+struct lb_vhost_found {
+	uint32_t route; // the first one that takes the request, LB_VHOST_NONE = none
+	uint32_t action; // its
+};
+struct lb_vhost_found lb_vhost_search(const struct lb_vhost *, const struct lb_vhost_query *);

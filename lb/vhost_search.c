@@ -11,9 +11,10 @@
 
 #define CANDIDATE UINT32_MAX // in place of a set's number
 
+// What a path leads to; NULL = nothing.
 struct selected {
-	uint32_t exact, exact_fold; // routes
-	uint32_t prefix, prefix_fold; // keys
+	const struct lb_vhost_exact *exact, *exact_fold;
+	const struct lb_vhost_prefix *prefix, *prefix_fold;
 };
 
 struct search {
@@ -69,14 +70,14 @@ static void push_route(struct heap *h, uint32_t route)
 		push(h, entry(route, CANDIDATE));
 }
 
-static void push_keys(
-	struct heap *h, const struct lb_vhost *v, const struct lb_vhost_key *keys, uint32_t key)
+static void push_prefixes(struct heap *h, const struct lb_vhost *v, const struct lb_radix *tree,
+	const struct lb_vhost_prefix *x)
 {
-	for (; key != LB_VHOST_NONE; key = keys[key].up) {
-		push_route(h, keys[key].first);
-		if (keys != v->prefix.keys || !v->key_sets)
+	for (; x; x = lb_radix_up(tree, x)) {
+		push_route(h, x->first);
+		if (tree != v->prefix || v->n_sets == 0)
 			continue;
-		for (uint32_t s = v->key_sets[key]; s != LB_VHOST_NONE; s = v->sets[s].next)
+		for (uint32_t s = x->sets; s != LB_VHOST_NONE; s = v->sets[s].next)
 			push(h, entry(v->sets[s].smallest, s));
 	}
 }
@@ -132,10 +133,12 @@ static uint32_t merge(const struct lb_vhost *v, const struct lb_vhost_query *q, 
 			.thread = q->thread},
 		.ctx = q->ctx};
 	struct heap h = {.list = q->lane->candidates};
-	push_route(&h, from->exact);
-	push_route(&h, from->exact_fold);
-	push_keys(&h, v, v->prefix.keys, from->prefix);
-	push_keys(&h, v, v->prefix_fold.keys, from->prefix_fold);
+	if (from->exact)
+		push_route(&h, from->exact->first);
+	if (from->exact_fold)
+		push_route(&h, from->exact_fold->first);
+	push_prefixes(&h, v, v->prefix, from->prefix);
+	push_prefixes(&h, v, v->prefix_fold, from->prefix_fold);
 	while (h.n) {
 		uint32_t route = (uint32_t)(h.list[0] >> 32), set = (uint32_t)h.list[0];
 		if (set != CANDIDATE) {
@@ -152,11 +155,6 @@ static uint32_t merge(const struct lb_vhost *v, const struct lb_vhost_query *q, 
 			sink(&h, entry(next, CANDIDATE));
 	}
 	return LB_VHOST_NONE;
-}
-
-static uint32_t smaller(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
 }
 
 // Not 0 if a byte of x is.
@@ -187,48 +185,49 @@ static struct str cut(struct str path)
 	return (struct str){path.p, len};
 }
 
-// Where the path leads, and the smallest route and regex set there.
-static struct selected select_keys(
-	const struct lb_vhost *v, struct str path, uint32_t *ret_smallest, uint32_t *ret_set)
+static struct selected select_paths(const struct lb_vhost *v, struct str path)
 {
-	struct selected s = {LB_VHOST_NONE, LB_VHOST_NONE, LB_VHOST_NONE, LB_VHOST_NONE};
-	uint32_t smallest = LB_VHOST_NONE, set = LB_VHOST_NONE;
-	if (v->prefix.n) {
-		s.prefix = lb_radix_find(v->prefix.tree, path).longest;
-		if (s.prefix != LB_VHOST_NONE) {
-			smallest = v->prefix.keys[s.prefix].smallest;
-			set = v->prefix.keys[s.prefix].smallest_set;
-		}
+	struct selected s = {.prefix = lb_radix_find(v->prefix, path).longest};
+	if (v->has_exact)
+		s.exact = lb_strmap_find_value(v->exact, path);
+	if (v->has_exact_fold) {
+		struct lb_radix_hit hit = lb_radix_find(v->exact_fold, path);
+		s.exact_fold = hit.is_whole ? hit.longest : NULL;
 	}
-	if (v->n_exact) {
-		uint32_t key = lb_strmap_find(v->exact, path);
-		if (key != LB_VHOST_NONE)
-			smallest = smaller(smallest, s.exact = v->exact_first[key]);
-	}
-	if (v->n_exact_fold) {
-		uint32_t key = lb_radix_find(v->exact_fold, path).whole;
-		if (key != LB_VHOST_NONE)
-			smallest = smaller(smallest, s.exact_fold = v->exact_fold_first[key]);
-	}
-	if (v->prefix_fold.n) {
-		s.prefix_fold = lb_radix_find(v->prefix_fold.tree, path).longest;
-		if (s.prefix_fold != LB_VHOST_NONE)
-			smallest = smaller(smallest, v->prefix_fold.keys[s.prefix_fold].smallest);
-	}
-	*ret_smallest = smallest;
-	*ret_set = set;
+	if (v->has_prefix_fold)
+		s.prefix_fold = lb_radix_find(v->prefix_fold, path).longest;
 	return s;
 }
 
-uint32_t lb_vhost_search(const struct lb_vhost *v, const struct lb_vhost_query *q)
+static void take_smaller(struct lb_vhost_found *best, uint32_t route, uint32_t action)
+{
+	if (route < best->route)
+		*best = (struct lb_vhost_found){route, action};
+}
+
+struct lb_vhost_found lb_vhost_search(const struct lb_vhost *v, const struct lb_vhost_query *q)
 {
 	struct str path = cut(q->req->path);
-	uint32_t smallest, set;
-	struct selected from = select_keys(v, path, &smallest, &set);
+	struct selected from = select_paths(v, path);
+	struct lb_vhost_found best = {LB_VHOST_NONE, LB_VHOST_NONE};
+	uint32_t set = LB_VHOST_NONE;
+	if (from.prefix) {
+		take_smaller(&best, from.prefix->smallest, from.prefix->action);
+		if (v->n_sets)
+			set = from.prefix->smallest_set;
+	}
+	if (from.prefix_fold)
+		take_smaller(&best, from.prefix_fold->smallest, from.prefix_fold->action);
+	if (from.exact)
+		take_smaller(&best, from.exact->first, from.exact->action);
+	if (from.exact_fold)
+		take_smaller(&best, from.exact_fold->first, from.exact_fold->action);
 	// Mostly the smallest number is that of a route with no more criteria than its path.
-	if (smallest < set && v->routes[smallest].criteria == LB_VHOST_NONE && !q->ctx->trace)
-		return smallest;
-	if (smallest == LB_VHOST_NONE && set == LB_VHOST_NONE)
-		return LB_VHOST_NONE;
-	return merge(v, q, path, &from);
+	if (best.route < set && best.action != LB_VHOST_NONE && !q->ctx->trace)
+		return best;
+	if (best.route == LB_VHOST_NONE && set == LB_VHOST_NONE)
+		return best;
+	uint32_t route = merge(v, q, path, &from);
+	return (struct lb_vhost_found){
+		route, route == LB_VHOST_NONE ? LB_VHOST_NONE : v->routes[route].action};
 }

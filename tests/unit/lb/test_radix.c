@@ -12,12 +12,12 @@ struct tree {
 	struct lb_radix *r;
 	struct str keys[MAX_KEYS];
 	uint32_t n;
-	uint32_t numbers[MAX_KEYS], up[MAX_KEYS];
+	void *values[MAX_KEYS];
 };
 
 static void build(struct tree *t, int flags)
 {
-	t->r = lb_radix_new(t->keys, t->n, flags, t->numbers, t->up);
+	t->r = lb_radix_new(t->keys, t->n, flags, 8, t->values);
 	assert_non_null(t->r);
 }
 
@@ -27,32 +27,40 @@ static void empty_tree_finds_nothing(void **state)
 	struct tree t = {.n = 0};
 	build(&t, 0);
 	struct lb_radix_hit hit = lb_radix_find(t.r, STR("x"));
-	assert_int_equal(hit.longest, LB_RADIX_NONE);
-	assert_int_equal(hit.whole, LB_RADIX_NONE);
-	assert_int_equal(lb_radix_find(t.r, (struct str){0}).whole, LB_RADIX_NONE);
+	assert_null(hit.longest);
+	assert_false(hit.is_whole);
+	assert_null(lb_radix_find(t.r, (struct str){0}).longest);
+	assert_null(lb_radix_next(t.r, NULL));
 	assert_int_equal(lb_radix_count(t.r), 0);
 	lb_radix_free(t.r);
 	lb_radix_free(NULL);
 }
 
-static void keys_are_numbered_in_byte_order_and_know_the_shorter_one(void **state)
+static void keys_come_in_byte_order_and_know_the_shorter_one(void **state)
 {
 	(void)state;
 	struct tree t = {
 		.keys = {STR("b"), STR("abc"), {0}, STR("ab"), STR("abc"), STR("ac")}, .n = 6};
 	build(&t, 0);
 	assert_int_equal(lb_radix_count(t.r), 5);
-	static const uint32_t numbers[] = {4, 2, 0, 1, 2, 3};
-	static const uint32_t up[] = {LB_RADIX_NONE, 0, 1, 0, 0};
-	assert_memory_equal(t.numbers, numbers, sizeof(numbers));
-	assert_memory_equal(t.up, up, sizeof(up));
+	static const int order[] = {2, 3, 1, 5, 0}, up[] = {-1, 2, 3, 2, 2};
+	void *value = NULL;
+	for (int i = 0; i < 5; i++) {
+		value = lb_radix_next(t.r, value);
+		assert_ptr_equal(value, t.values[order[i]]);
+		assert_ptr_equal(lb_radix_up(t.r, value), up[i] < 0 ? NULL : t.values[up[i]]);
+		assert_memory_equal(value, "\0\0\0\0\0\0\0\0", 8);
+		memset(value, 0xff, 8);
+	}
+	assert_null(lb_radix_next(t.r, value));
+	assert_ptr_equal(t.values[1], t.values[4]);
 	struct lb_radix_hit hit = lb_radix_find(t.r, STR("abcd"));
-	assert_int_equal(hit.longest, 2);
-	assert_int_equal(hit.whole, LB_RADIX_NONE);
-	assert_int_equal(lb_radix_find(t.r, STR("ab")).whole, 1);
-	assert_int_equal(lb_radix_find(t.r, STR("a")).longest, 0);
-	assert_int_equal(lb_radix_find(t.r, STR("a")).whole, LB_RADIX_NONE);
-	assert_int_equal(lb_radix_find(t.r, (struct str){0}).whole, 0);
+	assert_ptr_equal(hit.longest, t.values[1]);
+	assert_false(hit.is_whole);
+	assert_true(lb_radix_find(t.r, STR("ab")).is_whole);
+	assert_ptr_equal(lb_radix_find(t.r, STR("a")).longest, t.values[2]);
+	assert_false(lb_radix_find(t.r, STR("a")).is_whole);
+	assert_true(lb_radix_find(t.r, (struct str){0}).is_whole);
 	lb_radix_free(t.r);
 }
 
@@ -86,9 +94,9 @@ static int twin(const struct tree *t, struct str s, int flags, bool whole)
 	return best;
 }
 
-static uint32_t number_of(const struct tree *t, int i)
+static const void *value_of(const struct tree *t, int i)
 {
-	return i < 0 ? LB_RADIX_NONE : t->numbers[i];
+	return i < 0 ? NULL : t->values[i];
 }
 
 static void random_text(struct rand *r, char *to, size_t max, struct str *ret)
@@ -105,22 +113,24 @@ static void check_tree(struct tree *t, struct rand *r, int flags)
 	build(t, flags);
 	for (uint32_t i = 0; i < t->n; i++) {
 		for (uint32_t k = 0; k < i; k++)
-			assert_int_equal(t->numbers[i] == t->numbers[k],
+			assert_int_equal(t->values[i] == t->values[k],
 				t->keys[i].len == t->keys[k].len &&
 					starts(t->keys[i], t->keys[k], flags));
-		uint32_t up = t->up[t->numbers[i]];
-		assert_int_equal(up, number_of(t, twin(t, t->keys[i], flags, false)));
-		assert_true(up == LB_RADIX_NONE || up < t->numbers[i]);
+		assert_ptr_equal(lb_radix_up(t->r, t->values[i]),
+			value_of(t, twin(t, t->keys[i], flags, false)));
 	}
+	uint32_t n = 0;
+	for (void *v = lb_radix_next(t->r, NULL); v; v = lb_radix_next(t->r, v), n++)
+		assert_true((const void *)v > lb_radix_up(t->r, v));
+	assert_int_equal(n, lb_radix_count(t->r));
 	for (int i = 0; i < 100; i++) {
 		char text[16];
 		struct str s;
 		random_text(r, text, 12, &s);
 		struct lb_radix_hit hit = lb_radix_find(t->r, s);
 		int longest = twin(t, s, flags, true);
-		bool whole = longest >= 0 && t->keys[longest].len == s.len;
-		assert_int_equal(hit.longest, number_of(t, longest));
-		assert_int_equal(hit.whole, number_of(t, whole ? longest : -1));
+		assert_ptr_equal(hit.longest, value_of(t, longest));
+		assert_int_equal(hit.is_whole, longest >= 0 && t->keys[longest].len == s.len);
 	}
 	lb_radix_free(t->r);
 }
@@ -144,20 +154,22 @@ static void a_node_may_have_all_256_children(void **state)
 	(void)state;
 	static char bytes[256];
 	static struct str keys[256];
-	static uint32_t numbers[256], up[256];
+	static void *values[256];
 	for (int i = 0; i < 256; i++) {
 		bytes[i] = (char)i;
 		keys[i] = (struct str){&bytes[i], 1};
 	}
-	struct lb_radix *r = lb_radix_new(keys, 256, 0, numbers, up);
+	struct lb_radix *r = lb_radix_new(keys, 256, 0, 4, values);
 	assert_non_null(r);
-	for (int i = 0; i < 256; i++)
-		assert_int_equal(lb_radix_find(r, keys[i]).whole, i);
+	for (int i = 0; i < 256; i++) {
+		struct lb_radix_hit hit = lb_radix_find(r, keys[i]);
+		assert_ptr_equal(hit.longest, values[i]);
+		assert_true(hit.is_whole);
+	}
 	lb_radix_free(r);
 }
 
-// Labels have 15 bits for their length.
-static void keys_may_be_longer_than_a_label(void **state)
+static void keys_may_be_very_long(void **state)
 {
 	(void)state;
 	static char text[200001];
@@ -172,9 +184,8 @@ static void keys_may_be_longer_than_a_label(void **state)
 		struct str s = {text, len};
 		int longest = twin(&t, s, 0, true);
 		struct lb_radix_hit hit = lb_radix_find(t.r, s);
-		assert_int_equal(hit.longest, number_of(&t, longest));
-		bool whole = longest >= 0 && t.keys[longest].len == len;
-		assert_int_equal(hit.whole, number_of(&t, whole ? longest : -1));
+		assert_ptr_equal(hit.longest, value_of(&t, longest));
+		assert_int_equal(hit.is_whole, longest >= 0 && t.keys[longest].len == len);
 	}
 	lb_radix_free(t.r);
 }
@@ -183,13 +194,12 @@ static void each_failed_allocation_is_survived(void **state)
 {
 	(void)state;
 	struct tree t = {.keys = {STR("a"), STR("ab"), STR("b")}, .n = 3};
-	ALLOC_FAIL_EACH(t.r = lb_radix_new(t.keys, t.n, LB_RADIX_FOLD, t.numbers, t.up), !t.r,
+	ALLOC_FAIL_EACH(t.r = lb_radix_new(t.keys, t.n, LB_RADIX_FOLD, 4, t.values), !t.r,
 		lb_radix_free(t.r));
 }
 
 RUN_SUITE("lb/radix", cmocka_unit_test(empty_tree_finds_nothing),
-	cmocka_unit_test(keys_are_numbered_in_byte_order_and_know_the_shorter_one),
+	cmocka_unit_test(keys_come_in_byte_order_and_know_the_shorter_one),
 	cmocka_unit_test(random_trees_agree_with_a_scan),
-	cmocka_unit_test(a_node_may_have_all_256_children),
-	cmocka_unit_test(keys_may_be_longer_than_a_label),
+	cmocka_unit_test(a_node_may_have_all_256_children), cmocka_unit_test(keys_may_be_very_long),
 	cmocka_unit_test(each_failed_allocation_is_survived))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// test_lb_route_random [PAIRS [SEED]]: that many random (table, request) pairs, on each of which the
-// fast lookup and the rules must agree, down to each route looked at and why it did not match.
+// test_lb_route_random [PAIRS [SEED]]: that many random (table, request) pairs, on each of which
+// the fast lookup and the rules must agree, down to each route looked at and why it did not match.
 #include "tests/support/check.h"
 #include "tests/unit/lb/route_twin.h"
 
