@@ -98,6 +98,39 @@ static void a_picker_change_keeps_the_route_table(void **state)
 	xds_res_put(&e->base);
 }
 
+// A28-W08: the clusters, and with them their connections, hear nothing of it.
+static void a_change_of_weights_changes_no_cluster(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	struct res_endpoints *both[] = {e, e};
+	for (uint32_t weight = 1; weight < 4; weight++) {
+		const struct lb_snapshot *old = lb_slot_current(w->slot);
+		uint64_t version = old->version;
+		const struct lb_cluster *before[] = {
+			lb_snapshot_cluster(old, 0), lb_snapshot_cluster(old, 1)};
+		const struct res_route split = {PREFIX("/"), .action = LB_ACTION_CLUSTERS,
+			CLUSTERS({.name = "blue", .weight = weight},
+				{.name = "green", .weight = 3})};
+		const struct res_vhost v = {.name = "v",
+			DOMAINS("*"),
+			.routes = &split,
+			.n_routes = 1,
+			.hash = {weight}};
+		apply(w, &v, (const char *[]){"blue", "green"}, both, 2);
+		turns(w, 1);
+		const struct lb_snapshot *now = lb_slot_current(w->slot);
+		assert_true(now->version > version);
+		struct lb_command c;
+		for (uint32_t id = 0; weight > 1 && id < 2; id++)
+			assert_ptr_equal(lb_snapshot_cluster(now, id), before[id]);
+		assert_true(weight == 1 || !spsc_read(&w->link->commands, &c));
+		while (spsc_read(&w->link->commands, &c))
+			; // those of the first time connect
+	}
+	xds_res_put(&e->base);
+}
+
 // UPD-02: the same content again publishes nothing.
 static void an_equal_configuration_changes_no_cluster(void **state)
 {
@@ -324,6 +357,7 @@ RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is
 	CASE(usable_endpoints_are_connected_and_ready_follows_the_worker),
 	CASE(a_picker_change_keeps_the_route_table),
 	CASE(an_equal_configuration_changes_no_cluster),
+	CASE(a_change_of_weights_changes_no_cluster),
 	CASE(a_cluster_in_error_fails_and_the_others_go_on),
 	CASE(a_cluster_that_left_stays_until_its_last_request_ends),
 	CASE(a_cluster_that_left_still_fails_when_its_backends_do),

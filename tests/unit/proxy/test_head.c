@@ -176,9 +176,19 @@ static void too_many_fields_are_refused(void **state)
 	assert_false(proxy_head_to_backend(&request, &m, NULL, &out));
 }
 
+// A28-P05, P06: however it was matched.
+static void the_path_goes_on_as_it_came(void **state)
+{
+	struct h2_message m = {.kind = H2_REQUEST, .path = STR("/Pkg.S/../M%2f?q=1#f")}, out;
+	proxy_head_read(&request, &m);
+	assert_true(proxy_head_to_backend(&request, &m, NULL, &out));
+	assert_true(str_eq(out.path, STR("/Pkg.S/../M%2f?q=1#f")));
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 RUN_SUITE("proxy/head", CASE(a_grpc_request_gets_te_trailers_and_keeps_its_own),
 	CASE(a_capped_deadline_is_told_in_place_or_at_the_end),
 	CASE(an_own_deadline_passes_untouched_until_time_has_passed),
 	CASE(a_timeout_that_is_none_is_left_alone), CASE(later_attempts_say_how_many_came_before),
-	CASE(the_clients_timeout_is_read), CASE(too_many_fields_are_refused))
+	CASE(the_clients_timeout_is_read), CASE(too_many_fields_are_refused),
+	CASE(the_path_goes_on_as_it_came))
