@@ -4,9 +4,9 @@
 // can begin with: had it stopped before a character of its own, nothing could go on from there.
 #include "lb/regex_chain.h"
 
+#include "lb/regex_chars.h"
 #include "lb/regex_syntax.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 #define LINKS_MAX 32
@@ -22,7 +22,7 @@ struct link {
 	uint32_t min, max; // of CHARS and UNTIL; UINT32_MAX = no end
 	uint32_t at, len; // LITERAL: where in the text
 	char stop; // UNTIL
-	uint64_t chars[2]; // of CHARS and UNTIL; of LITERAL its first character
+	struct lb_regex_chars chars; // of CHARS and UNTIL; of LITERAL its first character
 };
 
 struct lb_regex_chain {
@@ -37,12 +37,6 @@ struct reader {
 	char *text; // literals so far
 };
 
-static void add_range(uint64_t chars[2], unsigned low, unsigned high)
-{
-	for (unsigned c = low; c <= high && c < 128; c++)
-		chars[c >> 6] |= UINT64_C(1) << (c & 63);
-}
-
 // \xhh, which is all that the text has of characters.
 static unsigned read_byte(struct reader *r)
 {
@@ -51,12 +45,12 @@ static unsigned read_byte(struct reader *r)
 	return (unsigned)strtoul(digits, NULL, 16);
 }
 
-static void read_class(struct reader *r, uint64_t chars[2])
+static void read_class(struct reader *r, struct lb_regex_chars *chars)
 {
 	for (r->p++; *r->p != ']';) {
 		unsigned low = read_byte(r);
 		r->p++;
-		add_range(chars, low, read_byte(r));
+		lb_regex_chars_add(chars, low, read_byte(r));
 	}
 	r->p++;
 }
@@ -102,12 +96,11 @@ static bool read_quantifier(struct reader *r, struct link *l)
 // A class without one character, as often as one likes, is a search for that character.
 static void see_until(struct link *l)
 {
-	uint64_t out[2] = {~l->chars[0], ~l->chars[1]};
-	if (l->max != UINT32_MAX ||
-		__builtin_popcountll(out[0]) + __builtin_popcountll(out[1]) != 1)
+	struct lb_regex_chars others = lb_regex_chars_others(l->chars);
+	if (l->max != UINT32_MAX || lb_regex_chars_count(others) != 1)
 		return;
 	l->kind = LINK_UNTIL;
-	l->stop = (char)(out[0] ? __builtin_ctzll(out[0]) : 64 + __builtin_ctzll(out[1]));
+	l->stop = (char)lb_regex_chars_first(others);
 }
 
 static bool read_link(struct reader *r)
@@ -117,10 +110,10 @@ static bool read_link(struct reader *r)
 	switch (*r->p) {
 	case '\\':
 		byte = read_byte(r);
-		add_range(l.chars, byte, byte);
+		lb_regex_chars_add(&l.chars, byte, byte);
 		break;
 	case '[':
-		read_class(r, l.chars);
+		read_class(r, &l.chars);
 		break;
 	default:
 		return false; // groups, alternatives
@@ -151,7 +144,7 @@ static bool is_sure(const struct reader *r, uint32_t i)
 		return true;
 	for (uint32_t j = i + 1; j < r->n; j++) {
 		const struct link *next = &r->links[j];
-		if ((l->chars[0] & next->chars[0]) || (l->chars[1] & next->chars[1]))
+		if (lb_regex_chars_meet(l->chars, next->chars))
 			return false;
 		if (next->min)
 			return true;
@@ -198,7 +191,7 @@ static size_t link_take(const struct link *l, const char *p, size_t left)
 		return at ? (size_t)(at - p) : left;
 	}
 	size_t n = 0, most = left < l->max ? left : l->max;
-	uint64_t low = l->chars[0], high = l->chars[1];
+	uint64_t low = l->chars.bits[0], high = l->chars.bits[1];
 	while (n < most && ((p[n] & 64 ? high : low) >> (p[n] & 63) & 1))
 		n++;
 	return n;

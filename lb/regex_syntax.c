@@ -4,14 +4,9 @@
 // RE2's.
 #include "lb/regex_syntax.h"
 
-#include <stdint.h>
+#include "lb/regex_chars.h"
 
 #define DEPTH_MAX 64 // of groups; Hyperscan's parser recurses
-
-// ASCII characters, a bit each.
-struct chars {
-	uint64_t bits[2];
-};
 
 struct flags {
 	bool fold; // (?i)
@@ -45,38 +40,6 @@ static bool is_letter(char c)
 
 // Sets of characters.
 
-static void add_range(struct chars *s, unsigned low, unsigned high)
-{
-	for (unsigned c = low; c <= high && c < 128; c++)
-		s->bits[c >> 6] |= UINT64_C(1) << (c & 63);
-}
-
-static void add_all(struct chars *s, struct chars other)
-{
-	s->bits[0] |= other.bits[0];
-	s->bits[1] |= other.bits[1];
-}
-
-static bool has(const struct chars *s, unsigned c)
-{
-	return s->bits[c >> 6] >> (c & 63) & 1;
-}
-
-static struct chars complement(struct chars s)
-{
-	return (struct chars){{~s.bits[0], ~s.bits[1]}};
-}
-
-// Both cases of each letter. U+017F and U+212A fold to ASCII letters, too, but are in no pattern
-// that gets here.
-static struct chars fold(struct chars s)
-{
-	uint64_t letters = UINT64_C(0x07fffffe); // both cases' places in a half of the second word
-	uint64_t either = (s.bits[1] | s.bits[1] >> 32) & letters;
-	s.bits[1] |= either | either << 32;
-	return s;
-}
-
 // "[:name:]" of the beginning of a text, as ranges of characters.
 static const struct {
 	const char *name, *ranges;
@@ -97,17 +60,17 @@ static const struct {
 	{"xdigit", "09AFaf"},
 };
 
-static struct chars of_ranges(const char *ranges)
+static struct lb_regex_chars of_ranges(const char *ranges)
 {
-	struct chars s = {0};
+	struct lb_regex_chars s = {0};
 	do {
-		add_range(&s, (uint8_t)ranges[0], (uint8_t)ranges[1]);
+		lb_regex_chars_add(&s, (uint8_t)ranges[0], (uint8_t)ranges[1]);
 		ranges += 2;
 	} while (*ranges);
 	return s;
 }
 
-static bool read_posix_class(struct walk *w, struct chars *ret)
+static bool read_posix_class(struct walk *w, struct lb_regex_chars *ret)
 {
 	const char *p = w->p + 2;
 	bool negated = p < w->end && *p == '^';
@@ -119,9 +82,10 @@ static bool read_posix_class(struct walk *w, struct chars *ret)
 			continue;
 		*ret = of_ranges(posix_classes[i].ranges);
 		if (w->flags.fold)
-			*ret = fold(*ret); // before it is negated: RE2 folds each class by itself
+			*ret = lb_regex_chars_fold(
+				*ret); // before it is negated: RE2 folds each class by itself
 		if (negated)
-			*ret = complement(*ret);
+			*ret = lb_regex_chars_others(*ret);
 		w->p = p + name.len + 2;
 		return true;
 	}
@@ -145,14 +109,14 @@ static void put_byte(struct walk *w, unsigned c)
 }
 
 // No subject has NUL or a byte above ASCII here, so they are put where the ranges get fewest.
-static void put_chars(struct walk *w, const struct chars *s)
+static void put_chars(struct walk *w, const struct lb_regex_chars *s)
 {
 	put(w, "[", 1);
 	for (unsigned c = 0; c < 128; c++) {
-		if (!has(s, c))
+		if (!lb_regex_chars_has(s, c))
 			continue;
 		unsigned low = c;
-		while (c < 127 && has(s, c + 1))
+		while (c < 127 && lb_regex_chars_has(s, c + 1))
 			c++;
 		put_byte(w, low == 1 ? 0 : low);
 		put(w, "-", 1);
@@ -172,7 +136,7 @@ static int hex_value(char c)
 }
 
 // What follows \x.
-static bool read_hex(struct walk *w, struct chars *ret)
+static bool read_hex(struct walk *w, struct lb_regex_chars *ret)
 {
 	unsigned value = 0, n = 0;
 	bool braced = w->p < w->end && *w->p == '{';
@@ -181,19 +145,19 @@ static bool read_hex(struct walk *w, struct chars *ret)
 		value = value << 4 | (unsigned)hex_value(*w->p++);
 	if (braced && (w->p >= w->end || *w->p++ != '}'))
 		return false;
-	add_range(ret, value, value);
+	lb_regex_chars_add(ret, value, value);
 	return n > 0 && value < 128 && (braced || n == 2);
 }
 
 // A backslash and what follows it; *ret_literal says that it stands for one character.
-static bool read_escape(struct walk *w, struct chars *ret, bool *ret_literal)
+static bool read_escape(struct walk *w, struct lb_regex_chars *ret, bool *ret_literal)
 {
 	static const char controls[] = "a\af\fn\nr\rt\tv\v";
 	if (w->end - w->p < 2)
 		return false;
 	char c = w->p[1];
 	w->p += 2;
-	*ret = (struct chars){0};
+	*ret = (struct lb_regex_chars){0};
 	*ret_literal = false;
 	switch (c) {
 	case 'd':
@@ -215,25 +179,20 @@ static bool read_escape(struct walk *w, struct chars *ret, bool *ret_literal)
 		*ret_literal = true;
 		for (size_t i = 0; controls[i]; i += 2)
 			if (c == controls[i]) {
-				add_range(ret, (uint8_t)controls[i + 1], (uint8_t)controls[i + 1]);
+				lb_regex_chars_add(
+					ret, (uint8_t)controls[i + 1], (uint8_t)controls[i + 1]);
 				return true;
 			}
-		add_range(ret, (uint8_t)c, (uint8_t)c);
+		lb_regex_chars_add(ret, (uint8_t)c, (uint8_t)c);
 		return c > ' ' && c <= '~' && !is_letter(c) && !is_digit(c);
 	}
 	if (c <= 'Z')
-		*ret = complement(*ret);
+		*ret = lb_regex_chars_others(*ret);
 	return true;
 }
 
-static unsigned only_one(const struct chars *s)
-{
-	return (unsigned)(s->bits[0] ? __builtin_ctzll(s->bits[0])
-				     : 64 + __builtin_ctzll(s->bits[1]));
-}
-
 // One character of a class, or an escape for several.
-static bool read_member(struct walk *w, struct chars *ret, bool *ret_literal)
+static bool read_member(struct walk *w, struct lb_regex_chars *ret, bool *ret_literal)
 {
 	if (w->p >= w->end)
 		return false;
@@ -241,25 +200,25 @@ static bool read_member(struct walk *w, struct chars *ret, bool *ret_literal)
 	if (c == '\\')
 		return read_escape(w, ret, ret_literal);
 	*ret_literal = true;
-	*ret = (struct chars){0};
-	add_range(ret, c, c);
+	*ret = (struct lb_regex_chars){0};
+	lb_regex_chars_add(ret, c, c);
 	w->p++;
 	return c < 128;
 }
 
 // [...] from its bracket on. A dash is itself where it cannot make a range.
-static bool read_class(struct walk *w, struct chars *ret)
+static bool read_class(struct walk *w, struct lb_regex_chars *ret)
 {
-	*ret = (struct chars){0};
+	*ret = (struct lb_regex_chars){0};
 	bool negated = w->end - w->p > 1 && w->p[1] == '^';
 	w->p += 1 + negated;
 	for (bool first = true; w->p < w->end && (first || *w->p != ']'); first = false) {
-		struct chars low, high;
+		struct lb_regex_chars low, high;
 		bool literal;
 		if (*w->p == '[' && w->end - w->p > 1 && w->p[1] == ':') {
 			if (!read_posix_class(w, &low))
 				return false;
-			add_all(ret, low);
+			lb_regex_chars_add_all(ret, low);
 			continue;
 		}
 		if (!read_member(w, &low, &literal))
@@ -268,17 +227,18 @@ static bool read_class(struct walk *w, struct chars *ret)
 			w->p++;
 			if (!read_member(w, &high, &literal) || !literal)
 				return false;
-			add_range(&low, only_one(&low), only_one(&high));
+			lb_regex_chars_add(
+				&low, lb_regex_chars_first(low), lb_regex_chars_first(high));
 		}
-		add_all(ret, low);
+		lb_regex_chars_add_all(ret, low);
 	}
 	if (w->p >= w->end)
 		return false;
 	w->p++;
 	if (w->flags.fold)
-		*ret = fold(*ret);
+		*ret = lb_regex_chars_fold(*ret);
 	if (negated)
-		*ret = complement(*ret);
+		*ret = lb_regex_chars_others(*ret);
 	return true;
 }
 
@@ -346,12 +306,12 @@ static void add_to_prefix(struct walk *w, char c)
 }
 
 // An atom of characters, and its quantifier.
-static bool walk_chars(struct walk *w, const struct chars *s)
+static bool walk_chars(struct walk *w, const struct lb_regex_chars *s)
 {
-	if (!s->bits[0] && !s->bits[1])
+	if (lb_regex_chars_count(*s) == 0)
 		return false; // nothing of ASCII
-	unsigned c = only_one(s);
-	if (__builtin_popcountll(s->bits[0]) + __builtin_popcountll(s->bits[1]) > 1) {
+	unsigned c = lb_regex_chars_first(*s);
+	if (lb_regex_chars_count(*s) > 1) {
 		w->in_prefix = false;
 		put_chars(w, s);
 		return walk_quantifier(w);
@@ -369,10 +329,10 @@ static bool walk_chars(struct walk *w, const struct chars *s)
 
 static bool walk_char(struct walk *w, char c)
 {
-	struct chars s = {0};
-	add_range(&s, (uint8_t)c, (uint8_t)c);
+	struct lb_regex_chars s = {0};
+	lb_regex_chars_add(&s, (uint8_t)c, (uint8_t)c);
 	if (w->flags.fold)
-		s = fold(s);
+		s = lb_regex_chars_fold(s);
 	w->p++;
 	return (uint8_t)c < 128 && c && walk_chars(w, &s);
 }
@@ -389,6 +349,7 @@ static bool open_group(struct walk *w)
 }
 
 // (?is-i) and (?i:, from the bracket on. ^ and $ have no flag here, greediness says nothing.
+// Folding stays within ASCII: U+017F and U+212A are in no pattern that is common.
 static bool walk_flags(struct walk *w)
 {
 	struct flags flags = w->flags;
@@ -437,12 +398,12 @@ static bool walk_group(struct walk *w)
 
 static bool walk_escape(struct walk *w)
 {
-	struct chars s;
+	struct lb_regex_chars s;
 	bool literal;
 	if (!read_escape(w, &s, &literal))
 		return false;
 	if (w->flags.fold)
-		s = fold(s);
+		s = lb_regex_chars_fold(s);
 	return walk_chars(w, &s);
 }
 
@@ -464,7 +425,7 @@ static bool ends_branch(const struct walk *w)
 
 static bool walk_one(struct walk *w)
 {
-	struct chars s = {0};
+	struct lb_regex_chars s = {0};
 	switch (*w->p) {
 	case '\\':
 		return walk_escape(w);
@@ -473,8 +434,8 @@ static bool walk_one(struct walk *w)
 	case '.':
 		w->p++;
 		if (!w->flags.dot_all)
-			add_range(&s, '\n', '\n');
-		s = complement(s);
+			lb_regex_chars_add(&s, '\n', '\n');
+		s = lb_regex_chars_others(s);
 		return walk_chars(w, &s);
 	case '(':
 		return walk_group(w);
