@@ -119,6 +119,7 @@ static void a_change_of_weights_changes_no_cluster(void **state)
 			.hash = {weight}};
 		apply(w, &v, (const char *[]){"blue", "green"}, both, 2);
 		turns(w, 1);
+		settle(w);
 		const struct lb_snapshot *now = lb_slot_current(w->slot);
 		assert_true(now->version > version);
 		struct lb_command c;
