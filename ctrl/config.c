@@ -27,6 +27,10 @@ static const cyaml_strval_t idle_names[] = {
 	{"backoff", CONFIG_IDLE_BACKOFF},
 	{"poll", CONFIG_IDLE_POLL},
 };
+static const cyaml_strval_t grpc_headers_names[] = {
+	{"metadata", CONFIG_GRPC_METADATA},
+	{"all", CONFIG_GRPC_ALL},
+};
 static const cyaml_strval_t level_names[] = {
 	{"error", LOG_LEVEL_ERROR},
 	{"warn", LOG_LEVEL_WARN},
@@ -57,6 +61,8 @@ static const cyaml_schema_field_t frontend_fields[] = {
 		"target", CYAML_FLAG_POINTER, struct config_frontend, target, 1, 1024),
 	CYAML_FIELD_STRING_PTR(
 		"authority", OPTIONAL_POINTER, struct config_frontend, authority, 1, 1024),
+	CYAML_FIELD_ENUM("grpc_headers", CYAML_FLAG_OPTIONAL, struct config_frontend, grpc_headers,
+		grpc_headers_names, CYAML_ARRAY_LEN(grpc_headers_names)),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t frontend_value = {

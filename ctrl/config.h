@@ -28,12 +28,19 @@ struct config_port {
 	struct ip_addr gateway_ip; // all zero = none
 };
 
+// What header matchers see of a gRPC request (routing.md D2).
+enum config_grpc_headers {
+	CONFIG_GRPC_METADATA, // custom metadata and content-type, as a gRPC client's routing
+	CONFIG_GRPC_ALL, // what they see of other requests, as Envoy's
+};
+
 struct config_frontend {
 	char *name;
 	char *address;
 	uint16_t port;
 	char *target; // becomes a listener resource name by the bootstrap's template
 	char *authority; // NULL = chosen per request
+	enum config_grpc_headers grpc_headers;
 	struct ip_addr address_ip;
 };
 

@@ -136,6 +136,13 @@ static void assembled_fini(struct assembled *n)
 	lb_filter_chain_put(n->filters);
 }
 
+static struct route_compile_how how_of(
+	const struct assembler *a, const struct assembled_frontend *f)
+{
+	const struct config_frontend *conf = &a->conf.config->frontends[f - a->frontends];
+	return (struct route_compile_how){f->wanted->vhost, conf->grpc_headers == CONFIG_GRPC_ALL};
+}
+
 static enum route_compile_outcome assemble(struct assembler *a, const struct assembled_frontend *f,
 	struct assembled *ret, struct lb_err *reterr)
 {
@@ -144,7 +151,8 @@ static enum route_compile_outcome assemble(struct assembler *a, const struct ass
 	ret->same_listener = old && old->listener == new->listener;
 	enum route_compile_outcome outcome = ROUTE_COMPILED;
 	if (!ret->same_routes)
-		outcome = route_compile(a->compiler, new->routes, new->vhost, &ret->routes, reterr);
+		outcome =
+			route_compile(a->compiler, new->routes, how_of(a, f), &ret->routes, reterr);
 	if (outcome != ROUTE_COMPILED)
 		return outcome;
 	lb_err_set(reterr, "out of memory");

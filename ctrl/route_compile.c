@@ -239,7 +239,7 @@ static enum route_compile_outcome make_units(struct job *j)
 	return ROUTE_COMPILED;
 }
 
-static enum route_compile_outcome make_table(struct job *j, bool ignore_port)
+static enum route_compile_outcome make_table(struct job *j, bool ignore_port, bool grpc_sees_all)
 {
 	uint32_t n_domains = 0;
 	for (uint32_t i = 0; i < j->n_vhosts; i++)
@@ -265,6 +265,7 @@ static enum route_compile_outcome make_table(struct job *j, bool ignore_port)
 				.compiled = compiled,
 				.n_vhosts = j->n_vhosts,
 				.ignore_port = ignore_port,
+				.grpc_sees_all = grpc_sees_all,
 				.n_workers = j->compiler->conf.n_workers,
 			},
 			j->err);
@@ -275,9 +276,10 @@ static enum route_compile_outcome make_table(struct job *j, bool ignore_port)
 }
 
 enum route_compile_outcome route_compile(struct route_compiler *c,
-	const struct res_route_config *routes, int32_t vhost, struct compiled_routes **ret,
-	struct lb_err *reterr)
+	const struct res_route_config *routes, struct route_compile_how how,
+	struct compiled_routes **ret, struct lb_err *reterr)
 {
+	int32_t vhost = how.vhost;
 	struct job j = {
 		.compiler = c,
 		.vhosts = vhost < 0 ? routes->vhosts : &routes->vhosts[vhost],
@@ -298,7 +300,7 @@ enum route_compile_outcome route_compile(struct route_compiler *c,
 	if (outcome == ROUTE_COMPILED)
 		outcome = make_units(&j);
 	if (outcome == ROUTE_COMPILED)
-		outcome = make_table(&j, routes->ignore_port);
+		outcome = make_table(&j, routes->ignore_port, how.grpc_sees_all);
 	if (outcome == ROUTE_COMPILED)
 		*ret = j.to;
 	else

@@ -32,10 +32,13 @@ enum route_compile_outcome {
 	ROUTE_COMPILE_WAITS, // for patterns: ask again later
 	ROUTE_COMPILE_REFUSED, // reterr: no memory, or a cluster that is not in the set
 };
-// vhost: only this one (a pinned authority); -1 = all. Every cluster named by a weight above 0 is
-// in the set.
+struct route_compile_how {
+	int32_t vhost; // only this one (a pinned authority); -1 = all
+	bool grpc_sees_all; // lb/route.h
+};
+// Every cluster named by a weight above 0 is in the set.
 enum route_compile_outcome route_compile(struct route_compiler *, const struct res_route_config *,
-	int32_t vhost, struct compiled_routes **ret, struct lb_err *reterr);
+	struct route_compile_how, struct compiled_routes **ret, struct lb_err *reterr);
 // Keeps its virtual hosts known to the compiler for as long as it lives.
 void compiled_routes_free(struct compiled_routes *); // NULL is fine
 struct lb_route_table *compiled_routes_table(const struct compiled_routes *); // borrowed

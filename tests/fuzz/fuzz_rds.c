@@ -187,7 +187,8 @@ static void compile(const struct res_route_config *c)
 	}
 	struct compiled_routes *compiled;
 	struct lb_err err = {""};
-	if (!slow && route_compile(world.compiler, c, -1, &compiled, &err) == ROUTE_COMPILED) {
+	struct route_compile_how how = {.vhost = -1};
+	if (!slow && route_compile(world.compiler, c, how, &compiled, &err) == ROUTE_COMPILED) {
 		search(c, compiled_routes_table(compiled));
 		compiled_routes_free(compiled);
 	}

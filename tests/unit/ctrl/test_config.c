@@ -22,7 +22,7 @@ static const char *const whole = "eal: [--in-memory, --no-huge, -m, \"512\"]\n"
 				 "    mtu: 1400\n"
 				 "frontends:\n"
 				 "  - {name: web, address: 10.81.0.10, port: 8080, target: web,"
-				 " authority: web.example}\n"
+				 " authority: web.example, grpc_headers: all}\n"
 				 "stats: {socket: /run/shunt/stats.sock, mode: \"0600\"}\n"
 				 "log: {level: debug}\n";
 
@@ -65,6 +65,7 @@ static void every_field_of_the_documented_shape_is_read(void **state)
 	assert_int_equal(c->ports[1].address_lens[0], 16);
 	assert_int_equal(ip_to_v4(&c->ports[1].gateway_ip), 0x0a520001);
 	assert_string_equal(c->frontends[0].authority, "web.example");
+	assert_int_equal(c->frontends[0].grpc_headers, CONFIG_GRPC_ALL);
 	assert_int_equal(c->stats->mode_bits, 0600);
 	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
 	config_free(c);
@@ -83,6 +84,7 @@ static void what_is_left_out_gets_its_default(void **state)
 	assert_int_equal(c->n_workers, 1);
 	assert_int_equal(c->idle, CONFIG_IDLE_BACKOFF);
 	assert_null(c->frontends[0].authority);
+	assert_int_equal(c->frontends[0].grpc_headers, CONFIG_GRPC_METADATA);
 	assert_string_equal(c->stats->socket, STATS_DEFAULT_SOCKET);
 	assert_int_equal(c->stats->mode_bits, 0660);
 	assert_int_equal(c->log_level, LOG_LEVEL_INFO);
@@ -122,6 +124,8 @@ static void an_error_names_file_field_and_reason(void **state)
 		{"idle: poll", "idle: fast", ":3: idle: 'fast' is not a value"},
 		{"level: debug", "level: loud", ": log.level: 'loud' is not a value"},
 		{"name: web", "nam: web", ":12: frontends[0]: Unexpected key: nam"},
+		{"headers: all", "headers: some",
+			":12: frontends[0].grpc_headers: 'some' is not a value"},
 		{"port: 8080", "port: 0", ": frontends[0]: port: 0 is not a port"},
 		{"address: 10.81.0.10,", "address: 10.81.0.11,",
 			"frontends[0]: address: 10.81.0.11 is not an address of any port"},

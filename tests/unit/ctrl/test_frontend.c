@@ -241,6 +241,35 @@ static bool rewrites(const struct world *w)
 	return r.policy->auto_host_rewrite;
 }
 
+// D2: custom metadata is visible always, what belongs to the transport where the frontend says so.
+static void matchers_see_of_grpc_what_the_frontend_says(void **state)
+{
+	struct world *w = *state;
+	const struct lb_header_match_conf agent = {
+		.name = STR("user-agent"), .kind = LB_HEADER_PRESENT, .present = true};
+	const struct res_vhost v = {"a", DOMAINS("*"),
+		ROUTES({PREFIX("/"), CLUSTERS({"blue", 1}), .headers = &agent, .n_headers = 1}),
+		.hash = {7, 1}};
+	const struct field field = {.name = STR("user-agent"), .value = STR("grpc-go")};
+	w->frontends[1].grpc_headers = CONFIG_GRPC_ALL;
+	for (uint32_t i = 0; i < 2; i++) {
+		give(w, i, "1", &v, 1);
+		settle(w);
+		struct rand rand;
+		rand_init(&rand, 1);
+		struct lb_req req = {.authority = STR("x"),
+			.path = STR("/"),
+			.is_grpc = true,
+			.fields = &field,
+			.n_fields = 1};
+		struct lb_route_ctx ctx = {.rand = &rand, .scratch = lb_route_scratch_new(0, 1024)};
+		struct lb_route_result r = lb_route_find(published(w, i)->routes, &req, &ctx);
+		lb_route_scratch_free(ctx.scratch);
+		assert_int_equal(r.kind, i ? LB_ROUTE_CLUSTER : LB_ROUTE_NONE);
+	}
+	assert_ptr_equal(vhost_at(w, 0, 0), vhost_at(w, 1, 0)); // shared all the same
+}
+
 static const struct res_vhost rewriting = {"a", DOMAINS("*"),
 	ROUTES({PREFIX("/"), CLUSTERS({"blue", 1}), .policy = {.auto_host_rewrite = true}}),
 	.hash = {1, 1}};
@@ -378,6 +407,7 @@ RUN_SUITE("ctrl/frontend", CASE(a_virtual_host_that_did_not_change_is_the_same_o
 	CASE(a_frontend_that_waits_holds_up_no_other),
 	CASE(another_listener_means_another_generation),
 	CASE(filters_of_the_listener_reach_the_snapshot),
+	CASE(matchers_see_of_grpc_what_the_frontend_says),
 	CASE(rewriting_of_a_server_that_is_not_trusted_is_ignored),
 	cmocka_unit_test_setup_teardown(
 		rewriting_of_a_trusted_server_counts, world_set_up_trusting, world_tear_down),
