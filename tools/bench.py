@@ -1,0 +1,125 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Benches of the product beside its rivals, on this machine.
+
+    tools/bench route [--json] [ROUTES ...]
+
+route: how long a route is looked for, in tables of so many routes (10, 1000, 10000, 100000), by
+shunt, a linear scan, RE2::Set and Hyperscan, all on the same table and requests (route_find); and how
+long a changed route configuration takes from its bytes to a published snapshot (route_publish). Times
+are of the processor, medians of alternating repeats.
+
+Makes a release build in build-rel. With --json one object a line goes to the standard output, else a
+table with ratios. What is left out is said on the standard error.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build-rel"
+RIVALS = ("linear", "re2_set", "hyperscan")
+DEFAULT_SIZES = (10, 1000, 10000, 100000)
+
+
+def build(*targets):
+    if not (BUILD / "build.ninja").exists():
+        setup = ["meson", "setup", str(BUILD), str(ROOT), "--buildtype=release", "-Deal=false"]
+        subprocess.run(setup, check=True, stdout=sys.stderr)
+    ninja = ["ninja", "-C", str(BUILD), *(f"tests/bench/{t}" for t in targets)]
+    subprocess.run(ninja, check=True, stdout=sys.stderr)
+
+
+def run(program, *args, each=lambda row: None):
+    """The objects that the program prints, each also given to `each` when it comes."""
+    rows = []
+    command = [str(BUILD / "tests/bench" / program), *args]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as p:
+        for line in p.stdout:
+            rows.append(json.loads(line))
+            each(rows[-1])
+    if p.returncode:
+        sys.exit(f"{' '.join(command)} failed with {p.returncode}")
+    return rows
+
+
+def number(x):
+    return "-" if x is None else f"{x:,.0f}" if abs(x) >= 100 else f"{x:,.1f}"
+
+
+def table(head, rows):
+    cells = [head, *rows]
+    widths = [max(len(r[i]) for r in cells) for i in range(len(head))]
+    for r in cells:
+        print("  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(r, widths))))
+    print()
+
+
+def find_table(rows):
+    by = {(r["case"], r["n"], r["impl"]): r for r in rows}
+    out = []
+    for (case, n, impl), r in by.items():
+        ours = by[case, n, "shunt"]["ns_op"]
+        out.append([case, str(n), impl, number(r["ns_op"]), f"{r['ns_op'] / ours:,.1f}",
+                    number(r["build_ms"]), number(r["bytes_per_route"])])
+    table(["case", "routes", "by", "ns a lookup", "times ours", "ms to build", "bytes a route"], out)
+    return by
+
+
+def publish_table(rows):
+    out = [[r["case"], number(r["ms"]), number(r["decode_ms"]), number(r["compile_ms"])] for r in rows]
+    table([f"{rows[0]['n']} routes, {rows[0]['regexes']} regexes", "ms", "of it decoding", "compiling"], out)
+
+
+def targets(by, published):
+    """(what, value, limit, at least?) of what is there."""
+
+    def ns(case, n, impl):
+        return by.get((case, n, impl), {}).get("ns_op")
+
+    for case in ("prefix", "regex10"):
+        for rival, limit in zip(RIVALS, (500, 8, 8)):
+            ours, theirs = ns(case, 10000, "shunt"), ns(case, 10000, rival)
+            if ours and theirs:
+                yield f"{rival} / shunt, {case}, 10000 routes", theirs / ours, limit, True
+    small, large = ns("prefix", 10, "shunt"), ns("prefix", 100000, "shunt")
+    if small and large:
+        yield "100000 / 10 routes, prefix", large / small, 8, False
+    r = by.get(("prefix", 100000, "shunt"))
+    if r:
+        yield "ms to build 100000 prefixes", r["build_ms"], 120, False
+        yield "bytes a literal route beyond its text", r["bytes_per_route"], 64, False
+    for p in published:
+        if p["case"] == "add":
+            yield "ms to add a route and publish", p["ms"], 50, False
+
+
+def route(args):
+    build("bench_route", "bench_publish")
+    show = (lambda row: print(json.dumps(row, separators=(",", ":")), flush=True)) if args.json else (lambda row: None)
+    found = run("bench_route", *map(str, args.sizes or DEFAULT_SIZES), each=show)
+    published = run("bench_publish", each=show)
+    if args.json:
+        return
+    by = find_table(found)
+    publish_table(published)
+    rows = [[what, number(value), f"{'>=' if at_least else '<='} {limit}",
+             "met" if (value >= limit if at_least else value <= limit) else "MISSED"]
+            for what, value, limit, at_least in targets(by, published)]
+    table(["target", "here", "wanted", ""], rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bench", choices=["route"])
+    parser.add_argument("--json", action="store_true", help="one object a line")
+    parser.add_argument("sizes", nargs="*", type=int, metavar="ROUTES")
+    args = parser.parse_args()
+    route(args)
+
+
+if __name__ == "__main__":
+    main()
