@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/dump.h"
+
+#include "lb/node.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+void lb_dump_enter(struct lb_dump *d, const char *name, enum lb_state state)
+{
+	d->enter(d, name, lb_state_name(state));
+}
+
+void lb_dump_text(struct lb_dump *d, const char *key, const char *value)
+{
+	d->field(d, key, value);
+}
+
+void lb_dump_number(struct lb_dump *d, const char *key, uint64_t value)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	d->field(d, key, text);
+}
+
+void lb_dump_leave(struct lb_dump *d)
+{
+	d->leave(d);
+}
+
+void lb_dump_node(struct lb_dump *d, const struct lb_node *node, enum lb_state state)
+{
+	lb_dump_enter(d, node->ops->name, state);
+	if (node->ops->dump)
+		node->ops->dump(node, d);
+	lb_dump_leave(d);
+}
