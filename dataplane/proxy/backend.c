@@ -214,7 +214,8 @@ static bool serve(struct proxy_backend *b)
 		return moved;
 	if (!b->releasing)
 		attempt_if_due(b);
-	if (b->releasing || !b->n_conns) {
+	// One that retires gives no room any more, however long its streams last.
+	if (b->releasing || (!b->n_ready && !b->n_connecting)) {
 		give_up_waiting(b);
 		moved = true;
 	}

@@ -307,6 +307,26 @@ static void sa_11_a_dead_endpoint_loses_its_sessions(void **state)
 	world_free(w);
 }
 
+// A rolling restart: the old connection finishes its streams, and there will be no other.
+static void sa_11_an_endpoint_that_only_finishes_streams_loses_its_sessions(void **state)
+{
+	struct world *w = session_world();
+	struct ask *old = ask_as(w, "one", KIND_HANG, cookie_of("2", "zero"));
+	world_run(w, 20 * MS);
+	backend_goaway(&w->backends[1], true);
+	backend_unlisten(&w->backends[1]);
+	world_run(w, 20 * MS);
+	for (int i = 0; i < 3; i++) {
+		struct ask *a = ask_as(w, "one", KIND_ECHO, cookie_of("2", "zero"));
+		world_run(w, 3 * SECOND);
+		expect_at(w, a, 1);
+	}
+	assert_false(old->closed);
+	client_cancel(old);
+	finish(w);
+	world_free(w);
+}
+
 // Released since the snapshot: nothing may bring its connections back, nor wait for them.
 static void sa_11_a_released_endpoint_loses_its_sessions(void **state)
 {
@@ -546,6 +566,7 @@ RUN_SUITE("proxy/session_cases",
 	cmocka_unit_test(sa_11_a_ready_endpoint_is_preferred),
 	cmocka_unit_test(sa_11_an_unconnected_endpoint_is_waited_for),
 	cmocka_unit_test(sa_11_a_dead_endpoint_loses_its_sessions),
+	cmocka_unit_test(sa_11_an_endpoint_that_only_finishes_streams_loses_its_sessions),
 	cmocka_unit_test(sa_11_a_released_endpoint_loses_its_sessions),
 	cmocka_unit_test(sa_12_endpoints_of_other_health_get_no_sessions),
 	cmocka_unit_test(sa_06_all_addresses_of_the_endpoint_are_listed),
