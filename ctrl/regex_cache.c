@@ -16,6 +16,7 @@
 // small ones are best to compile when one of their patterns changes. This many take milliseconds.
 #define PATTERNS_PER_SET 32
 #define SWEEPS_KEPT 2
+#define LENGTH_SIZE 24 // of a key
 
 // One set. Patterns are sorted and unique, so that equal contents have equal keys.
 struct entry {
@@ -186,12 +187,23 @@ static bool same_pattern(const struct item *a, const struct item *b)
 	return str_eq(a->pattern, b->pattern);
 }
 
-// "<length>:<pattern>" of each, as a C string: patterns have no NUL.
+// NUL and 0x01 become two bytes: a key is a C string, a pattern may hold anything (RX-10).
+static char *put_pattern(char *at, struct str p)
+{
+	for (size_t i = 0; i < p.len; i++) {
+		if ((uint8_t)p.p[i] <= 1)
+			*at++ = 1;
+		*at++ = p.p[i] ? p.p[i] : 2;
+	}
+	return at;
+}
+
+// "<length>:<pattern>" of each.
 static char *key_of(const struct item *items, uint32_t n, uint32_t *ret_n_unique)
 {
 	size_t size = 1;
 	for (uint32_t i = 0; i < n; i++)
-		size += items[i].pattern.len + 12;
+		size += 2 * items[i].pattern.len + LENGTH_SIZE;
 	char *key = malloc(size), *at = key;
 	if (!key)
 		return NULL;
@@ -199,9 +211,8 @@ static char *key_of(const struct item *items, uint32_t n, uint32_t *ret_n_unique
 	for (uint32_t i = 0; i < n; i++) {
 		if (i && same_pattern(&items[i - 1], &items[i]))
 			continue;
-		at += snprintf(at, 12, "%zu:", items[i].pattern.len);
-		memcpy(at, items[i].pattern.p, items[i].pattern.len);
-		at += items[i].pattern.len;
+		at += snprintf(at, LENGTH_SIZE, "%zu:", items[i].pattern.len);
+		at = put_pattern(at, items[i].pattern);
 		++*ret_n_unique;
 	}
 	*at = 0;
@@ -356,9 +367,6 @@ static bool read_items(enum regex_cache_use use, const struct str *patterns, uin
 int regex_cache_ask(struct regex_cache *c, enum regex_cache_use use, const struct str *patterns,
 	uint32_t n, struct lb_regex_ref *ret, struct lb_err *reterr)
 {
-	for (uint32_t i = 0; i < n; i++)
-		if (patterns[i].len && memchr(patterns[i].p, 0, patterns[i].len))
-			return lb_err_set(reterr, "a pattern holds a NUL"); // RX-10
 	struct item *items = calloc(n + 1, sizeof(*items));
 	char *text = NULL;
 	if (!items || !read_items(use, patterns, n, items, &text)) {

@@ -26,7 +26,8 @@ struct regex_cache *regex_cache_new(const struct regex_cache_conf *);
 void regex_cache_free(struct regex_cache *);
 
 // What the patterns are matched with decides how they are cut: of paths, only sets whose literal
-// start the path has are looked at.
+// start the path has are looked at. Patterns of different headers do best in calls of their own:
+// what is asked together may share a set, and each header's value is then scanned for all of it.
 enum regex_cache_use { REGEX_OF_PATHS, REGEX_OF_HEADERS };
 
 // Where each pattern is, in ret[n]; the sets are borrowed until the next sweep: whoever keeps one

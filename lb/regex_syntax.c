@@ -24,6 +24,7 @@ struct walk {
 	bool first_branch; // outermost alternative
 	bool in_prefix; // of this branch all so far was literal, came once and fits the prefix
 	bool at_start; // of an alternative: nothing that could be repeated
+	bool folds, minds_case; // letters were read that do, and some that do not
 	unsigned depth;
 	struct flags flags, outer[DEPTH_MAX]; // those of the groups around
 };
@@ -305,13 +306,27 @@ static void add_to_prefix(struct walk *w, char c)
 	w->prefix[w->n_branch++] = c;
 }
 
+// RE2 forgets to fold a letter that it merges with a class that has it in one case: (?i:Z)|[a-z] is
+// not Z to it. So what minds case and what folds are not for both engines in one pattern.
+static bool one_case(struct walk *w, const struct lb_regex_chars *s)
+{
+	struct lb_regex_chars folded = lb_regex_chars_fold(*s), letters = {{0}};
+	lb_regex_chars_add(&letters, 'A', 'Z');
+	if (w->flags.fold)
+		w->folds = w->folds || lb_regex_chars_meet(folded, letters);
+	else
+		w->minds_case = w->minds_case || folded.bits[1] != s->bits[1];
+	return !w->folds || !w->minds_case;
+}
+
 // An atom of characters, and its quantifier.
 static bool walk_chars(struct walk *w, const struct lb_regex_chars *s)
 {
-	if (lb_regex_chars_count(*s) == 0)
-		return false; // nothing of ASCII
+	unsigned n = lb_regex_chars_count(*s); // 0 = nothing of ASCII
+	if (n == 0 || !one_case(w, s))
+		return false;
 	unsigned c = lb_regex_chars_first(*s);
-	if (lb_regex_chars_count(*s) > 1) {
+	if (n > 1) {
 		w->in_prefix = false;
 		put_chars(w, s);
 		return walk_quantifier(w);

@@ -109,6 +109,27 @@ static void large_patterns_are_valid_as_far_as_re2s_own_limit(void **state)
 	assert_false(matches("\\pL{20}", "abcdefghijklmnopqrs1"));
 }
 
+// RX-01: also where RE2 forgets something.
+static void what_folds_and_what_minds_case_are_not_mixed(void **state)
+{
+	static const struct {
+		const char *pattern, *subject;
+	} rows[] = {{"(?:(?i:Z)|[a-z])", "Z"}, {"[a-z]|(?i:Z)", "Z"}, {"z|(?i)Z", "Z"},
+		{"x(?:[\\d-z]|(?i:Z)|-)", "xZ"}, {"(?i:z|(?-i:z))", "Z"}, {"z|(?i)[y-z]", "Z"}};
+	char why[64];
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *pattern = rows[i].pattern, *subject = rows[i].subject;
+		struct regex_re2 *re = regex_re2_new(pattern, strlen(pattern), why, sizeof(why));
+		bool expected = regex_re2_match(re, subject, strlen(subject));
+		regex_re2_free(re);
+		assert_int_equal(matches(pattern, subject), expected);
+		assert_false(is_common(pattern));
+	}
+	assert_true(is_common("(?i:bearer) [0-9]+.*[^/]\\w"));
+	assert_true(is_common("(?i)a[b-c]"));
+	assert_true(matches("(?i:bearer) [0-9]+", "BeaReR 7"));
+}
+
 // RX-05: accepted, and run by RE2.
 static void what_hyperscan_refuses_runs_on_re2(void **state)
 {
@@ -254,7 +275,8 @@ static void everyday_patterns_are_common(void **state)
 	static const char *const patterns[] = {"/v1/[^/]+/items/[0-9]+", "^/api/v[12]/.*$",
 		"/(foo|bar)/?", "[a-z0-9_-]+\\.example\\.com", "(?:a|b){1,3}c*?", "\\d{4}-\\d{2}",
 		"[A-Za-z0-9._~-]*", "x\\$\\^\\|\\\\", "a\\s", "(?i)bearer .+", "(?s).*",
-		"[[:alpha:]]+", "\\x41", "/(?P<user>[^/]+)", "a{,3}", "[]a]", "^a$|^b$", "(?i:a)b"};
+		"[[:alpha:]]+", "\\x41", "/(?P<user>[^/]+)", "a{,3}", "[]a]", "^a$|^b$",
+		"(?i:a)-1"};
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
 		if (!is_common(patterns[i]))
 			fail_msg("%s", patterns[i]);
@@ -530,6 +552,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_pattern_covers_the_whole_subject),
 		cmocka_unit_test(what_re2_refuses_is_refused),
 		cmocka_unit_test(large_patterns_are_valid_as_far_as_re2s_own_limit),
+		cmocka_unit_test(what_folds_and_what_minds_case_are_not_mixed),
 		cmocka_unit_test(what_hyperscan_refuses_runs_on_re2),
 		cmocka_unit_test(empty_patterns_and_subjects_are_matched),
 		cmocka_unit_test(an_empty_regex_matches_the_empty_value_alone),
