@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which requests of a cluster are dropped, by category, as EDS says (gRFC A27; lb-tree.md
+// A27-I01..I04). Immutable; shared by all that have the same.
+// Thread: new/get/put on ctrl; the rest on workers.
+#pragma once
+
+#include "lb/base/rand.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LB_DROP_NONE UINT32_MAX
+#define LB_DROP_ALL 1000000u // per million
+
+struct lb_drops;
+struct lb_drop_category {
+	const char *name; // borrowed for the call
+	uint32_t per_million; // more than a million counts as one (I02)
+};
+
+// Kept with the request; zero at first.
+struct lb_drop_once {
+	uint32_t drawn_for; // leaf + 1; 0 = not drawn yet
+};
+
+// Count 1. NULL = no memory.
+struct lb_drops *lb_drops_new(const struct lb_drop_category *, uint32_t n);
+struct lb_drops *lb_drops_get(struct lb_drops *);
+void lb_drops_put(struct lb_drops *); // NULL is fine
+bool lb_drops_same(const struct lb_drops *, const struct lb_drop_category *, uint32_t n);
+bool lb_drops_everything(const struct lb_drops *); // a category does (I02); NULL = none
+uint32_t lb_drops_count(const struct lb_drops *);
+const char *lb_drops_name(const struct lb_drops *, uint32_t category);
+
+// The category that drops this request, or LB_DROP_NONE. Drawn once for a request and leaf however
+// often it waits and is looked at again (I04): then NONE. `drops` may be NULL: none.
+uint32_t lb_drops_draw(
+	const struct lb_drops *, struct lb_drop_once *, uint32_t leaf, struct rand *);
