@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/cells.h"
+
+#include "lb/base/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lb_text *lb_text_new(const char *text)
+{
+	size_t size = strlen(text) + 1;
+	struct lb_text *t = malloc(sizeof(*t) + size);
+	if (!t)
+		return NULL;
+	t->n_refs = 1;
+	memcpy(t->text, text, size);
+	return t;
+}
+
+void lb_text_put(struct lb_text *t)
+{
+	if (!t)
+		return;
+	CHECK(t->n_refs > 0);
+	if (--t->n_refs == 0)
+		free(t);
+}
+
+static void count_cell(const struct lb_cell *c)
+{
+	if (c->state == LB_READY)
+		lb_endpoint_get_again(c->endpoint);
+	else if (c->error)
+		c->error->n_refs++;
+}
+
+static void uncount_cell(const struct lb_cell *c)
+{
+	if (c->state == LB_READY)
+		lb_endpoint_put(c->endpoint->table, c->endpoint);
+	else
+		lb_text_put(c->error);
+}
+
+static size_t size_for(uint32_t n)
+{
+	uint32_t room = 1;
+	while (room < n)
+		room *= 2;
+	return sizeof(struct lb_page) + room * sizeof(((struct lb_page *)NULL)->entries[0]);
+}
+
+static struct lb_page *page_new(uint32_t room)
+{
+	struct lb_page *p = malloc(size_for(room));
+	if (p)
+		*p = (struct lb_page){.n_refs = 1};
+	return p;
+}
+
+static void page_put(struct lb_page *p, uint32_t height)
+{
+	if (--p->n_refs)
+		return;
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (height)
+			page_put(p->entries[i].below, height - 1);
+		else
+			uncount_cell(&p->entries[i].cell);
+	}
+	free(p);
+}
+
+// A page for this version alone, with what the other one has.
+static struct lb_page *page_copy(const struct lb_page *from, uint32_t height, uint32_t room)
+{
+	struct lb_page *p = page_new(room);
+	if (!p)
+		return NULL;
+	p->n = from->n;
+	memcpy(p->entries, from->entries, from->n * sizeof(p->entries[0]));
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (height)
+			p->entries[i].below->n_refs++;
+		else
+			count_cell(&p->entries[i].cell);
+	}
+	return p;
+}
+
+// Makes *link's page this version's own, with room for so many entries. NULL = no memory, nothing
+// changed.
+static struct lb_page *own(struct lb_page **link, uint32_t height, uint32_t room)
+{
+	struct lb_page *p = *link;
+	if (room < p->n)
+		room = p->n;
+	if (p->n_refs > 1) {
+		struct lb_page *copy = page_copy(p, height, room);
+		if (!copy)
+			return NULL;
+		p->n_refs--;
+		return *link = copy;
+	}
+	if (size_for(room) == size_for(p->n))
+		return p;
+	p = realloc(p, size_for(room));
+	return p ? (*link = p) : NULL;
+}
+
+struct lb_cells lb_cells_share(const struct lb_cells *c)
+{
+	if (c->root)
+		c->root->n_refs++;
+	return *c;
+}
+
+void lb_cells_fini(struct lb_cells *c)
+{
+	if (c->root)
+		page_put(c->root, c->height);
+	*c = (struct lb_cells){0};
+}
+
+// One cell at the end of `height` pages above it.
+static struct lb_page *stem_new(const struct lb_cell *cell, uint32_t height)
+{
+	struct lb_page *p = page_new(1);
+	if (!p)
+		return NULL;
+	p->entries[p->n++].cell = *cell;
+	count_cell(cell);
+	for (uint32_t h = 1; h <= height; h++) {
+		struct lb_page *above = page_new(1);
+		if (!above) {
+			page_put(p, h - 1);
+			return NULL;
+		}
+		above->entries[above->n++].below = p;
+		p = above;
+	}
+	return p;
+}
+
+static int push_first(struct lb_cells *c, const struct lb_cell *cell)
+{
+	c->root = stem_new(cell, 0);
+	c->height = 0;
+	c->n = c->root ? 1 : 0;
+	return c->root ? 0 : -ENOMEM;
+}
+
+static int raise(struct lb_cells *c)
+{
+	struct lb_page *above = page_new(2);
+	if (!above)
+		return -ENOMEM;
+	above->entries[above->n++].below = c->root;
+	c->root = above;
+	c->height++;
+	return 0;
+}
+
+int lb_cells_push(struct lb_cells *c, struct lb_cell cell)
+{
+	CHECK(c->n < LB_CELLS_MAX);
+	if (c->n == 0)
+		return push_first(c, &cell);
+	if (c->n >> ((c->height + 1) * LB_CELLS_BITS) && raise(c))
+		return -ENOMEM;
+	struct lb_page **link = &c->root;
+	for (uint32_t h = c->height;; h--) {
+		uint32_t at = c->n >> (h * LB_CELLS_BITS) & (LB_CELLS_FAN - 1);
+		struct lb_page *p = own(link, h, at + 1);
+		if (!p)
+			return -ENOMEM;
+		if (at < p->n) {
+			link = &p->entries[at].below;
+			continue;
+		}
+		if (h) {
+			struct lb_page *stem = stem_new(&cell, h - 1);
+			if (!stem)
+				return -ENOMEM;
+			p->entries[at].below = stem;
+		} else {
+			p->entries[at].cell = cell;
+			count_cell(&cell);
+		}
+		p->n++;
+		c->n++;
+		return 0;
+	}
+}
+
+// The pages from the root to a cell, all this version's own.
+static int own_path(struct lb_cells *c, uint32_t at, struct lb_page **path)
+{
+	struct lb_page **link = &c->root;
+	for (uint32_t h = c->height;; h--) {
+		path[h] = own(link, h, 0);
+		if (!path[h])
+			return -ENOMEM;
+		if (h == 0)
+			return 0;
+		link = &path[h]->entries[at >> (h * LB_CELLS_BITS) & (LB_CELLS_FAN - 1)].below;
+	}
+}
+
+int lb_cells_set(struct lb_cells *c, uint32_t at, struct lb_cell cell)
+{
+	DCHECK(at < c->n);
+	struct lb_page *path[4];
+	if (own_path(c, at, path))
+		return -ENOMEM;
+	struct lb_cell *place = &path[0]->entries[at & (LB_CELLS_FAN - 1)].cell;
+	struct lb_cell old = *place;
+	count_cell(&cell); // may be the same endpoint
+	*place = cell;
+	uncount_cell(&old);
+	return 0;
+}
+
+int lb_cells_pop(struct lb_cells *c)
+{
+	DCHECK(c->n > 0);
+	struct lb_page *path[4];
+	if (own_path(c, c->n - 1, path))
+		return -ENOMEM;
+	uncount_cell(&path[0]->entries[path[0]->n - 1].cell);
+	path[0]->n--;
+	c->n--;
+	for (uint32_t h = 0; path[h]->n == 0; h++) {
+		free(path[h]);
+		if (h == c->height) {
+			*c = (struct lb_cells){0};
+			break;
+		}
+		path[h + 1]->n--;
+	}
+	return 0;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A list of what picks choose from, in versions that share all pages but those that differ: a
+// change costs the path from the root to one page, however long the list is. A page that only one
+// version has is changed in place, so building a list is linear. Not a table by key.
+// Thread: changed, copied and freed by ctrl; workers read versions that pickers hold.
+#pragma once
+
+#include "lb/endpoint.h"
+
+#include <stdint.h>
+
+#define LB_CELLS_BITS 6
+#define LB_CELLS_FAN (1u << LB_CELLS_BITS) // cells of a page, and pages below one
+#define LB_CELLS_MAX (1u << (4 * LB_CELLS_BITS))
+
+// A text that several versions have in common.
+struct lb_text {
+	uint32_t n_refs; // ctrl only
+	char text[];
+};
+struct lb_text *lb_text_new(const char *); // count 1. NULL = no memory
+void lb_text_put(struct lb_text *); // NULL is fine
+
+// A member as its node's picker sees it.
+struct lb_cell {
+	union {
+		struct lb_endpoint *endpoint; // READY: counted by the page
+		struct lb_text *error; // TRANSIENT_FAILURE: counted by the page; NULL = none
+	};
+	uint32_t member; // id
+	uint16_t weight; // of weighted_round_robin
+	uint8_t state; // enum lb_state
+};
+
+struct lb_page {
+	uint32_t n_refs; // ctrl only
+	uint32_t n; // entries; there is room for the next power of two
+	union {
+		struct lb_page *below; // counted
+		struct lb_cell cell;
+	} entries[];
+};
+
+// One version. All zero = empty.
+struct lb_cells {
+	struct lb_page *root; // counted; NULL = empty
+	uint32_t n;
+	uint32_t height; // of the root over the pages of cells
+};
+
+struct lb_cells lb_cells_share(const struct lb_cells *); // the same version once more
+void lb_cells_fini(struct lb_cells *); // empty afterwards
+// All three count what the cell names. 0, or -ENOMEM: the list is as before.
+[[nodiscard]] int lb_cells_push(struct lb_cells *, struct lb_cell);
+[[nodiscard]] int lb_cells_set(struct lb_cells *, uint32_t at, struct lb_cell);
+[[nodiscard]] int lb_cells_pop(struct lb_cells *);
+
+// at < n
+static inline const struct lb_cell *lb_cells_at(const struct lb_cells *c, uint32_t at)
+{
+	const struct lb_page *p = c->root;
+	for (uint32_t shift = c->height * LB_CELLS_BITS; shift; shift -= LB_CELLS_BITS)
+		p = p->entries[at >> shift & (LB_CELLS_FAN - 1)].below;
+	return &p->entries[at & (LB_CELLS_FAN - 1)].cell;
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What backends say of their load, turned into weights (gRFC A58; lb-tree.md A58-01, A58-03): the
+// last report of each member, and since when there are some. Not who gets the reports.
+// Thread: ctrl. Time is passed in.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lb_orca_table; // by lb_member_id
+
+struct lb_orca_report {
+	double qps, eps; // requests and failures a second
+	double application_utilization, cpu_utilization;
+};
+
+struct lb_orca_conf { // a policy's
+	double error_penalty; // >= 0
+	uint64_t blackout_ns, expiration_ns;
+};
+
+struct lb_orca_table *lb_orca_table_new(void); // NULL = no memory
+void lb_orca_table_free(struct lb_orca_table *); // NULL is fine
+// A report came. False = it says nothing and is ignored, or there is no memory for it.
+bool lb_orca_report(
+	struct lb_orca_table *, uint32_t member, const struct lb_orca_report *, uint64_t now_ns);
+// The weight to use now; 0 = none is usable: never reported, blacked out, expired.
+double lb_orca_weight(
+	struct lb_orca_table *, uint32_t member, const struct lb_orca_conf *, uint64_t now_ns);
+// The member is READY again: blackout starts anew with its next report.
+void lb_orca_restart(struct lb_orca_table *, uint32_t member);
+void lb_orca_forget(struct lb_orca_table *, uint32_t member); // its id may go to another
