@@ -4,6 +4,7 @@
 // the smallest number left it is scanned, and its hits take its place: a match found before never
 // pays for it, and no set runs twice. How many can wait at once is known when the virtual host is
 // built (vhost.c), so the heap never overflows, however prefixes nest.
+#include "lb/base/check.h"
 #include "lb/radix.h"
 #include "lb/req.h"
 #include "lb/strmap.h"
@@ -26,7 +27,7 @@ struct search {
 
 struct heap {
 	uint64_t *list; // route << 32 | set, or CANDIDATE
-	uint32_t n;
+	uint32_t n, room;
 };
 
 static uint64_t entry(uint32_t route, uint32_t set)
@@ -52,6 +53,7 @@ static void sink(struct heap *h, uint64_t x)
 
 static void push(struct heap *h, uint64_t x)
 {
+	DCHECK(h->n < h->room);
 	uint32_t i = h->n++;
 	for (; i > 0 && h->list[(i - 1) / 2] > x; i = (i - 1) / 2)
 		h->list[i] = h->list[(i - 1) / 2];
@@ -132,7 +134,7 @@ static uint32_t merge(const struct lb_vhost *v, const struct lb_vhost_query *q, 
 			.regex = q->regex,
 			.thread = q->thread},
 		.ctx = q->ctx};
-	struct heap h = {.list = q->lane->candidates};
+	struct heap h = {.list = q->lane->candidates, .room = v->needs.n_candidates};
 	if (from->exact)
 		push_route(&h, from->exact->first);
 	if (from->exact_fold)
