@@ -14,7 +14,7 @@
 
 // A scan costs about the same for one pattern and for many, so few large sets are best to match;
 // small ones are best to compile when one of their patterns changes. This many take milliseconds.
-#define PATTERNS_PER_SET 32
+#define PATTERNS_PER_SET 16
 #define SWEEPS_KEPT 2
 #define LENGTH_SIZE 24 // of a key
 

@@ -88,7 +88,7 @@ static void one_more_pattern_makes_one_set_anew(void **state)
 		add(&l, "[a-z]+%u", i);
 	assert_int_equal(ask(c, REGEX_OF_HEADERS, &l), 0);
 	uint64_t before = regex_cache_count(c).n_compiled;
-	assert_in_range(before, 150 / 32 + 1, 150 / 8);
+	assert_in_range(before, 150 / 16 + 1, 150 / 4);
 	add(&l, "[a-z]+%u", 1000);
 	assert_int_equal(ask(c, REGEX_OF_HEADERS, &l), 0);
 	assert_in_range(regex_cache_count(c).n_compiled, before + 1, before + 2);
