@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_publish: how long it takes from the bytes of a changed RouteConfiguration to a snapshot that
-// workers adopt, a JSON object a line. tools/bench runs it.
+// bench_publish: how long it takes from the bytes of a changed RouteConfiguration to a snapshot
+// that workers adopt, a JSON object a line. tools/bench runs it.
 #include "ctrl/cluster_set.h"
 #include "ctrl/regex_cache.h"
 #include "ctrl/res/route.h"
