@@ -370,6 +370,12 @@ static const char *frontend_waiting(void *ctx, uint32_t frontend)
 	return depmgr_waiting(d->frontends[frontend].depmgr);
 }
 
+static const char *frontend_refused(void *ctx, uint32_t frontend)
+{
+	const struct daemon *d = ctx;
+	return depmgr_refused(d->frontends[frontend].depmgr);
+}
+
 static int start_show(struct daemon *d, struct lb_err *err)
 {
 	struct show_conf conf = {
@@ -379,6 +385,7 @@ static int start_show(struct daemon *d, struct lb_err *err)
 		.xds = d->xds,
 		.wheel = loop_wheel(d->loop),
 		.waiting = frontend_waiting,
+		.refused = frontend_refused,
 		.ctx = d,
 	};
 	d->show = show_new(&conf);

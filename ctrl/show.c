@@ -125,7 +125,9 @@ static json_t *build_info(const struct show *s, struct show_args *args)
 		const char *waiting = assembler_frontend_waiting(s->conf.assembler, i);
 		show_set_text(
 			row, "waiting", waiting[0] ? waiting : s->conf.waiting(s->conf.ctx, i));
-		show_set_text(row, "refused", assembler_frontend_refusal(s->conf.assembler, i));
+		const char *refusal = assembler_frontend_refusal(s->conf.assembler, i);
+		show_set_text(
+			row, "refused", refusal[0] ? refusal : s->conf.refused(s->conf.ctx, i));
 		show_set_text(row, "error", error);
 		json_array_append_new(frontends, row);
 	}

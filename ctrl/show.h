@@ -21,6 +21,8 @@ struct show_conf { // all borrowed, outlive it
 	// What a frontend's next configuration still lacks, "" = nothing; valid until the next
 	// call.
 	const char *(*waiting)(void *ctx, uint32_t frontend);
+	// Why its newest listener or routes were refused, "" = they were not; likewise.
+	const char *(*refused)(void *ctx, uint32_t frontend);
 	void *ctx;
 };
 

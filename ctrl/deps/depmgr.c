@@ -67,7 +67,7 @@ struct depmgr {
 	bool busy; // a pass is running
 	struct xds_config *config; // counted; the last delivered one; NULL = none
 	char *error; // the last delivered one; NULL = none
-	char *waiting; // for operators
+	char *waiting, *refused; // for operators
 };
 
 static void set_text(char **at, char *text)
@@ -512,6 +512,7 @@ void depmgr_free(struct depmgr *dm)
 	xds_config_put(dm->config);
 	free(dm->error);
 	free(dm->waiting);
+	free(dm->refused);
 	free(dm->found.error);
 	free(dm->listener_name);
 	free(dm->authority);
@@ -533,4 +534,22 @@ const char *depmgr_waiting(struct depmgr *dm)
 	if (n > N_NAMES_SHOWN)
 		fprintf(f, " and %u more", n - N_NAMES_SHOWN);
 	return fclose(f) == 0 ? dm->waiting : "";
+}
+
+static void find_refused(void *ctx, const struct xds_entry_info *e)
+{
+	struct depmgr *dm = ctx;
+	if (e->status != XDS_STATUS_NACKED || dm->refused)
+		return;
+	const struct node *own[] = {dm->listener, dm->routes};
+	for (int i = 0; i < 2; i++)
+		if (own[i] && own[i]->type == e->type && strcmp(own[i]->name, e->name) == 0)
+			set_text(&dm->refused, strdup(e->error));
+}
+
+const char *depmgr_refused(struct depmgr *dm)
+{
+	set_text(&dm->refused, NULL);
+	xds_client_each(dm->conf.client, find_refused, dm);
+	return dm->refused ? dm->refused : "";
 }

@@ -62,3 +62,6 @@ void depmgr_free(struct depmgr *); // cancels every watch; not inside a callback
 // What is missing for the next config, for operators ("cluster blue, endpoints of green"), "" =
 // nothing. Valid until the next call.
 const char *depmgr_waiting(struct depmgr *);
+// Why the newest version of its listener or its routes was refused and an earlier one is in use, ""
+// = neither was. Valid until the next call.
+const char *depmgr_refused(struct depmgr *);

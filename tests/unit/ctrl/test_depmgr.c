@@ -26,6 +26,31 @@ static void with_blue(struct deps_fixture *f, const char *features)
 	expect_updates(f, 1, 0);
 }
 
+static void a_refused_version_of_its_own_resources_is_told(void **state)
+{
+	struct deps_fixture f;
+	deps_init(&f, "", NULL);
+	hold_listener(&f, "rc");
+	hold_routes(&f, "rc", "blue", NULL);
+	hold_cluster(&f, "blue", "e");
+	hold_endpoint(&f, "e", 7);
+	say_all(&f);
+	expect_updates(&f, 1, 0);
+	assert_string_equal(depmgr_refused(f.dm), "");
+	hold(&f, &res_type_route_config, "rc",
+		"{'name':'rc','virtualHosts':[{'name':'v','domains':['*'],'routes':[{}]}]}");
+	say(&f, &res_type_route_config);
+	assert_non_null(strstr(depmgr_refused(f.dm), "no match"));
+	assert_string_equal(look(&f), "rc: blue=e/10.0.0.7");
+	hold_routes(&f, "rc", "blue", NULL);
+	say(&f, &res_type_route_config);
+	assert_string_equal(depmgr_refused(f.dm), "");
+	hold(&f, &res_type_cluster, "blue", "{'name':'blue','type':'STATIC'}"); // not its own
+	say(&f, &res_type_cluster);
+	assert_string_equal(depmgr_refused(f.dm), "");
+	deps_fini(&f);
+}
+
 static void watches_go_from_listener_to_endpoints(void **state)
 {
 	struct deps_fixture f;
@@ -476,6 +501,7 @@ static void pass_without_memory_is_made_again(void **state)
 }
 
 RUN_SUITE("deps/depmgr", cmocka_unit_test(watches_go_from_listener_to_endpoints),
+	cmocka_unit_test(a_refused_version_of_its_own_resources_is_told),
 	cmocka_unit_test(a_pass_that_adds_clusters_costs_one_request),
 	cmocka_unit_test(inline_routes_need_no_route_watch),
 	cmocka_unit_test(pinned_authority_watches_one_virtual_host),

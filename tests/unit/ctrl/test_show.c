@@ -37,13 +37,19 @@ struct world {
 	struct rand rand;
 	struct xds_client *xds;
 	struct show *show;
-	const char *waiting[2];
+	const char *waiting[2], *refused;
 };
 
 static const char *waiting(void *ctx, uint32_t frontend)
 {
 	const struct world *w = ctx;
 	return w->waiting[frontend];
+}
+
+static const char *refused(void *ctx, uint32_t frontend)
+{
+	const struct world *w = ctx;
+	return frontend == 1 && w->refused ? w->refused : "";
 }
 
 static int set_up(void **state)
@@ -82,6 +88,7 @@ static int set_up(void **state)
 		.xds = w->xds,
 		.wheel = w->wheel,
 		.waiting = waiting,
+		.refused = refused,
 		.ctx = w,
 	});
 	assert_non_null(w->show);
@@ -132,9 +139,11 @@ static void info_says_what_each_frontend_waits_for(void **state)
 {
 	struct world *w = *state;
 	w->waiting[1] = "cluster blue, endpoints green";
+	w->refused = "no match";
 	json_t *info = ask_json(w, "show info json");
 	assert_string_equal(text_of(info, 0, "waiting"), "");
 	assert_string_equal(text_of(info, 1, "waiting"), "cluster blue, endpoints green");
+	assert_string_equal(text_of(info, 1, "refused"), "no match");
 	assert_string_equal(text_of(info, 1, "name"), "api");
 	json_decref(info);
 	char *text = show_answer(w->show, "show info");
