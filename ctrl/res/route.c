@@ -265,8 +265,11 @@ int res_route_config_choose(const struct res_route_config *c, const char *author
 		confs[i].domains = domains;
 		confs[i].n_domains = v->n_domains;
 	}
+	struct str name = str_from(authority);
+	if (c->ignore_port) // VH-06
+		name = lb_authority_without_port(name);
 	if (!chosen)
-		chosen = lb_vhost_choose(confs, c->n_vhosts, str_from(authority));
+		chosen = lb_vhost_choose(confs, c->n_vhosts, name);
 	xds_arena_fini(&arena);
 	return chosen;
 }

@@ -57,6 +57,31 @@ static void routes_keep_their_order_and_ignored_ones_are_gone(void **state)
 	xds_res_put(r);
 }
 
+// VH-06: as the table of the chosen virtual host will be asked.
+static void an_authority_is_chosen_with_its_port_unless_that_is_ignored(void **state)
+{
+#define HOSTS                                                                                      \
+	"'virtualHosts':[{'name':'a','domains':['foo.com:8080']},"                                 \
+	"{'name':'b','domains':['foo.com','[::1]']}]}"
+	static const struct {
+		const char *authority;
+		int plain, without_port; // -1 = none
+	} rows[] = {{"foo.com", 1, 1}, {"foo.com:8080", 0, 1}, {"foo.com:81", -1, 1},
+		{"[::1]:80", -1, 1}, {"[::1]", 1, 1}, {"bar.com:8080", -1, -1}};
+	struct xds_res *plain = res_decode(&res_type_route_config, "{'name':'rc'," HOSTS);
+	struct xds_res *without = res_decode(
+		&res_type_route_config, "{'name':'rc','ignorePortInHostMatching':true," HOSTS);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *a = rows[i].authority;
+		assert_int_equal(
+			res_route_config_choose(res_route_config_from(plain), a), rows[i].plain);
+		assert_int_equal(res_route_config_choose(res_route_config_from(without), a),
+			rows[i].without_port);
+	}
+	xds_res_put(plain);
+	xds_res_put(without);
+}
+
 static void listener_holds_the_route_name_or_the_routes(void **state)
 {
 #define HCM                                                                                        \
@@ -304,6 +329,7 @@ static void damaged_bytes_never_crash_a_decoder(void **state)
 }
 
 RUN_SUITE("res/content", cmocka_unit_test(routes_keep_their_order_and_ignored_ones_are_gone),
+	cmocka_unit_test(an_authority_is_chosen_with_its_port_unless_that_is_ignored),
 	cmocka_unit_test(listener_holds_the_route_name_or_the_routes),
 	cmocka_unit_test(cluster_names_its_endpoints_and_limits),
 	cmocka_unit_test(sessions_hold_endpoints_of_the_statuses_that_count),
