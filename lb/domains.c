@@ -287,6 +287,21 @@ int lb_domains_find(const struct lb_domains *x, struct str authority)
 	return found < 0 ? x->any : found;
 }
 
+bool lb_authority_is_valid(struct str authority)
+{
+	static const char others[] = "-._~"
+				     "!$&'()*+,;="
+				     ":[]"
+				     "%";
+	for (size_t i = 0; i < authority.len; i++) {
+		char c = str_fold(authority.p[i]);
+		bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+		if (!plain && !memchr(others, c, sizeof(others) - 1))
+			return false;
+	}
+	return authority.len;
+}
+
 struct str lb_authority_without_port(struct str authority)
 {
 	for (size_t i = authority.len; i-- > 0 && authority.p[i] != ']';)

@@ -21,6 +21,9 @@ struct lb_domains *lb_domains_new(
 void lb_domains_free(struct lb_domains *); // NULL is fine
 // Index in the conf, -1 = none (VH-10).
 int lb_domains_find(const struct lb_domains *, struct str authority);
+// Not empty, and of the bytes that an authority without userinfo may have (RFC 3986 3.2): fit to be
+// sent as :authority.
+bool lb_authority_is_valid(struct str authority);
 // Without what follows the last colon that is not inside brackets: what a table that ignores ports
 // looks up (VH-06).
 struct str lb_authority_without_port(struct str authority);

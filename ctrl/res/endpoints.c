@@ -3,6 +3,7 @@
 
 #include "ctrl/res/common.h"
 #include "envoy/config/endpoint/v3/endpoint.pb-c.h"
+#include "lb/domains.h"
 
 #include <xxhash.h>
 
@@ -105,6 +106,10 @@ static int read_endpoint(const InEndpoint *in, struct xds_arena *arena, struct a
 		rc = read_additional(in->endpoint, arena, seen, e, err);
 	if (rc)
 		return rc;
+	struct str hostname = str_from(in->endpoint->hostname);
+	// It becomes the :authority of requests (AR-01).
+	if (hostname.len && !lb_authority_is_valid(hostname))
+		return lb_err_set(err, "hostname: \"%.64s\" is no authority", hostname.p);
 	e->hostname = xds_arena_strdup(arena, in->endpoint->hostname);
 	if (!e->hostname)
 		return -ENOMEM;

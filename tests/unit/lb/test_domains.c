@@ -299,7 +299,23 @@ static void each_failed_allocation_is_survived(void **state)
 	ALLOC_FAIL_EACH(x = lb_domains_new(t.vhosts, t.n, &err), !x, lb_domains_free(x));
 }
 
+// RFC 3986 3.2: unreserved, sub-delims, ":", "[", "]" and "%"; "@" would make a userinfo.
+static void an_authority_has_the_bytes_of_host_and_port(void **state)
+{
+	(void)state;
+	static const char fit[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				  "-._~!$&'()*+,;=:[]%";
+	for (int i = 0; i < 256; i++) {
+		char text[] = {'a', (char)i, 'b'};
+		bool expected = memchr(fit, i, sizeof(fit) - 1);
+		assert_int_equal(lb_authority_is_valid((struct str){text, 3}), expected);
+		assert_int_equal(lb_authority_is_valid((struct str){text + 1, 1}), expected);
+	}
+	assert_false(lb_authority_is_valid((struct str){0}));
+}
+
 RUN_SUITE("lb/domains", cmocka_unit_test(most_specific_domain_wins),
+	cmocka_unit_test(an_authority_has_the_bytes_of_host_and_port),
 	cmocka_unit_test(suffix_beats_longer_prefix),
 	cmocka_unit_test(star_covers_at_least_one_character),
 	cmocka_unit_test(case_is_ignored_on_both_sides),

@@ -157,6 +157,16 @@ static void endpoints(void **state)
 			ONE("{'endpoint':{" ADDRESS(
 				"10.0.0.2", "80") ",'additionalAddresses':[{}]}}"),
 			"no socket_address"},
+#define HOST(name) "{'endpoint':{" ADDRESS("10.0.0.2", "80") ",'hostname':'" name "'}}"
+		{"AR-01 host name", ONE(HOST("Pod_1.svc.local:8080")), NULL},
+		{"AR-01 IPv6 as host name", ONE(HOST("[fd00::1]:80")), NULL},
+		{"AR-01 no host name", ONE(HOST("")), NULL},
+		{"AR-01 host name with a line's end", ONE(HOST("a\\r\\nx: y")),
+			"endpoints[0]: lb_endpoints[0]: hostname: \"a\r\nx: y\" is no authority"},
+		{"AR-01 host name with a blank", ONE(HOST("a b")), "\"a b\" is no authority"},
+		{"AR-01 host name with user", ONE(HOST("u@a")), "\"u@a\" is no authority"},
+		{"AR-01 host name with a path", ONE(HOST("a/b")), "\"a/b\" is no authority"},
+		{"AR-01 host name beyond ASCII", ONE(HOST("\xc3\xa4")), "is no authority"},
 		{"V06 endpoint weight 0",
 			ONE("{'loadBalancingWeight':0,'endpoint':{" ADDRESS("10.0.0.2", "80") "}}"),
 			"load_balancing_weight"},
