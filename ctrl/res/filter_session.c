@@ -19,11 +19,15 @@ typedef Envoy__Type__Http__V3__Cookie Cookie;
 #define SESSION_OVERRIDE                                                                           \
 	ENVOY__EXTENSIONS__FILTERS__HTTP__STATEFUL_SESSION__V3__STATEFUL_SESSION_PER_ROUTE__OVERRIDE_STATEFUL_SESSION
 
-// They go out in Set-Cookie as they are: what would end or split that field is refused.
+// They go out in Set-Cookie as they are: what RFC 6265 4.1.1 has no room for is refused, and blanks
+// at the ends, which would end the field (RFC 9113 8.2.1) or not come back.
 static bool fits_in_set_cookie(const char *text, const char *not_these)
 {
+	size_t len = strlen(text);
+	if (len && (text[0] == ' ' || text[len - 1] == ' '))
+		return false;
 	for (const char *p = text; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f || strchr(not_these, *p))
+		if ((unsigned char)*p < 0x20 || (unsigned char)*p >= 0x7f || strchr(not_these, *p))
 			return false;
 	return true;
 }
@@ -35,7 +39,7 @@ static int read_cookie(struct res_reader *rd, const Cookie *m, struct lb_session
 		return lb_err_set(rd->err, "no cookie");
 	if (!*m->name)
 		return lb_err_set(rd->err, "cookie.name: empty");
-	if (!fits_in_set_cookie(m->name, " ;,=\""))
+	if (!fits_in_set_cookie(m->name, " ()<>@,;:\\\"/[]?={}"))
 		return lb_err_set(rd->err, "cookie.name: \"%.128s\" is no cookie's name", m->name);
 	if (!fits_in_set_cookie(m->path, ";"))
 		return lb_err_set(rd->err, "cookie.path: \"%.128s\" is no cookie's path", m->path);
