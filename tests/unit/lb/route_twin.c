@@ -210,13 +210,11 @@ static uint32_t draw(const struct lb_route_conf *r, struct rand *rand)
 
 static int choose_vhost(const struct twin_table *t, struct str authority)
 {
-	if (t->ignore_port && authority.len && !memchr(authority.p, ']', authority.len)) {
-		size_t i = authority.len;
-		while (i && authority.p[i - 1] != ':')
-			i--;
-		if (i)
-			authority.len = i - 1;
-	}
+	size_t i = t->ignore_port ? authority.len : 0;
+	while (i && authority.p[i - 1] != ':' && authority.p[i - 1] != ']')
+		i--;
+	if (i && authority.p[i - 1] == ':')
+		authority.len = i - 1;
 	return lb_vhost_choose(t->vhosts, t->n_vhosts, authority); // test_domains.c has its twin
 }
 

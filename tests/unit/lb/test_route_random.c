@@ -29,9 +29,10 @@ static const char *const names[] = {"x-a", "x-b", "x-c", "cookie", "content-type
 static const char *const values[] = {"", "a", "b", "ab", "AB", "aB", "aab", "5", "-5", "+7", "42",
 	"9223372036854775807", "9223372036854775808", "1x", "10.5", "a,b", "a=1", "b=2",
 	"application/grpc", "application/grpc+proto", "x", "\xff\x80", "aaaaab", "a\nb"};
-static const char *const domains[] = {"a.com", "*.com", "a.*", "b.com:80", "*"};
+static const char *const domains[] = {
+	"a.com", "*.com", "a.*", "b.com:80", "[::1]", "[::1]:80", "*"};
 static const char *const hosts[] = {
-	"a.com", "A.com", "x.com", "a.org", "b.com:80", "a.com:80", "z", "", "[::1]:80"};
+	"a.com", "A.com", "x.com", "a.org", "b.com:80", "a.com:80", "z", "", "[::1]", "[::1]:80"};
 
 struct pool { // of compiled sets, each of some of the patterns
 	const char *const *patterns;
