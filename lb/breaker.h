@@ -27,9 +27,9 @@ struct lb_breaker *lb_breaker_get_again(struct lb_breaker *);
 void lb_breaker_put(struct lb_breaker *);
 uint32_t lb_breakers_count(const struct lb_breakers *); // those with requests included
 
-// True = the request is in, until leave(). Never lets in more than the limit. A worker that is about
-// to be refused holds one place for an instant, so that others may be refused up to one place a
-// worker early; all of the limit is there for one worker alone.
+// True = the request is in, until leave(). Never lets in more than the limit. A worker about to be
+// refused holds one place for an instant, so that others may be refused up to one place a worker
+// early; all of the limit is there for one worker alone.
 static inline bool lb_breaker_enter(struct lb_breaker *b, uint32_t limit)
 {
 	// A look first: refusing, which may be all that happens, then leaves the line shared.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// xds_override_host's side of a leaf's connections (gRFC A75; lb-tree.md A75-O04, O12..O20): which
+// members that no policy uses are connected all the same, since a session needs them, and for how
+// long. What picks read is lb/affinity_map.h's.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lb_affinity;
+struct lb_affinity_map;
+struct lb_member;
+struct twheel;
+
+struct lb_affinity_env {
+	struct twheel *wheel;
+	// When a request with a session last went to this member, by the wheel's clock; 0 = never
+	// (O12).
+	uint64_t (*last_used)(void *ctx, uint32_t member);
+	// There is another map; not called from inside update().
+	void (*on_change)(void *ctx);
+	void *ctx;
+};
+
+// A member of the leaf, as an update lists it; borrowed for the call.
+struct lb_affinity_member {
+	struct lb_member *member; // counted while it is listed
+	struct str hostname, locality;
+	bool is_target; // its health is in override_host_status
+	bool in_child; // a policy uses it
+};
+
+struct lb_affinity *lb_affinity_new(const struct lb_affinity_env *); // NULL = no memory
+void lb_affinity_free(struct lb_affinity *); // NULL is fine
+// All members of all priorities (O01). 0 or -ENOMEM: as before.
+[[nodiscard]] int lb_affinity_update(struct lb_affinity *, const struct lb_affinity_member *,
+	uint32_t n, uint64_t idle_timeout_ns);
+// A policy begins to use the member, or ends. What no session has used lately is disconnected then
+// (O13); what a policy takes back keeps its connection (O14).
+void lb_affinity_set_in_child(struct lb_affinity *, struct lb_member *, bool);
+// A request waits for this member: connect it (O06, O08, O20). Nothing if it is not listed.
+void lb_affinity_want(struct lb_affinity *, uint32_t member);
+
+struct lb_affinity_map *lb_affinity_map_of(const struct lb_affinity *); // borrowed; NULL at first
+uint32_t lb_affinity_n_owned(const struct lb_affinity *); // connected for sessions alone
