@@ -23,6 +23,6 @@ struct lb_hash_policy {
 };
 
 // False = no policy hashed: the caller draws a random one and keeps it (HP-06). buf is scratch for
-// joined values; a value beyond it is cut.
+// joined values; a value beyond it is cut. hides_transport: lb_route_hides_transport().
 bool lb_hash_policies_run(const struct lb_hash_policy *, uint32_t n, const struct lb_req *,
-	char *buf, size_t buf_size, uint64_t *ret_hash);
+	bool hides_transport, char *buf, size_t buf_size, uint64_t *ret_hash);

@@ -2,21 +2,11 @@
 #include "lb/header_match.h"
 
 #include "lb/arena.h"
+#include "lb/header_value.h"
 #include "lb/req.h"
 #include "lb/strmap.h"
 
 #include <stdlib.h>
-
-// Where a name's value comes from, or why it has none.
-enum source {
-	SOURCE_FIELDS,
-	SOURCE_TRANSPORT, // fields, but hidden from gRPC requests
-	SOURCE_METHOD, // pseudo-headers: hidden from gRPC requests
-	SOURCE_SCHEME,
-	SOURCE_AUTHORITY,
-	SOURCE_PATH,
-	SOURCE_NONE, // always absent
-};
 
 struct matcher {
 	uint32_t name; // number in names
@@ -39,7 +29,7 @@ struct lb_header_matchers {
 	struct lb_arena arena; // texts
 	struct lb_strmap *names; // owned, as all below
 	struct lb_strmap *asked_numbers; // of (name, set); for the builder
-	enum source *sources; // of names
+	enum lb_header_source *sources; // of names
 	struct asked *asked;
 	struct matcher *list;
 	uint32_t n, room, n_asked, asked_room, sources_room;
@@ -103,46 +93,15 @@ static bool grow(void *list, uint32_t n, uint32_t *room, size_t size)
 	return true;
 }
 
-// What gRPC requests carry beside custom metadata and content-type. Names that start with "grpc-"
-// are gRPC's own (PROTOCOL-HTTP2.md).
-static enum source source_of(struct str name)
-{
-	static const struct {
-		struct str name;
-		enum source source;
-	} special[] = {
-		{STR(":method"), SOURCE_METHOD},
-		{STR(":scheme"), SOURCE_SCHEME},
-		{STR(":authority"), SOURCE_AUTHORITY},
-		{STR(":path"), SOURCE_PATH},
-		{STR("user-agent"), SOURCE_TRANSPORT},
-		// A28-H12: stay with the connection.
-		{STR("te"), SOURCE_NONE},
-		{STR("connection"), SOURCE_NONE},
-		{STR("keep-alive"), SOURCE_NONE},
-		{STR("proxy-connection"), SOURCE_NONE},
-		{STR("transfer-encoding"), SOURCE_NONE},
-		{STR("upgrade"), SOURCE_NONE},
-	};
-	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++)
-		if (str_eq(name, special[i].name))
-			return special[i].source;
-	if (str_ends(name, STR("-bin"))) // A28-H10
-		return SOURCE_NONE;
-	return str_starts(name, STR("grpc-")) ? SOURCE_TRANSPORT : SOURCE_FIELDS;
-}
-
 // The name's number. LB_STRMAP_NONE = no memory.
 static uint32_t add_name(struct lb_header_matchers *m, struct str name)
 {
-	if (str_eq(name, STR("host"))) // it became the authority (VH-11)
-		name = STR(":authority");
 	uint32_t n = lb_strmap_count(m->names);
 	if (!grow(&m->sources, n, &m->sources_room, sizeof(m->sources[0])))
 		return LB_STRMAP_NONE;
 	uint32_t i = lb_strmap_add(m->names, name);
 	if (i == n) {
-		m->sources[i] = source_of(name);
+		m->sources[i] = lb_header_source(name);
 		m->filter |= UINT64_C(1) << filter_bit(name);
 	}
 	return i;
@@ -262,28 +221,9 @@ static struct lb_header_value *value_of(const struct lb_header_view *v, struct s
 	if (!(m->filter >> filter_bit(name) & 1))
 		return NULL;
 	uint32_t i = lb_strmap_find(m->names, name);
-	if (i == LB_STRMAP_NONE || m->sources[i] > SOURCE_TRANSPORT ||
-		(m->sources[i] == SOURCE_TRANSPORT && v->hides_transport))
+	if (i == LB_STRMAP_NONE || !lb_header_in_fields(m->sources[i], v->hides_transport))
 		return NULL;
 	return &v->lane->values[i];
-}
-
-// A28-H08; HTTP/2 clients may split cookies (A28-H09).
-static struct str separator(struct str name)
-{
-	return str_eq(name, STR("cookie")) ? STR("; ") : STR(",");
-}
-
-// Appends to a value that lies at the place kept for it in the buffer.
-static void append(struct lb_header_value *value, struct str s, const char *end)
-{
-	char *to = (char *)(uintptr_t)value->text.p + value->text.len;
-	size_t len = s.len;
-	if (len > (size_t)(end - to))
-		len = (size_t)(end - to);
-	if (len)
-		memcpy(to, s.p, len);
-	value->text.len += len;
 }
 
 // The second pass, if any name comes twice: each gets its place in the buffer.
@@ -306,26 +246,20 @@ static void join(struct lb_header_view *v)
 		if (!value || value->n < 2)
 			continue;
 		if (value->n_joined++)
-			append(value, separator(f->name), end);
-		append(value, f->value, end);
+			lb_header_append(&value->text, lb_header_separator(f->name), end);
+		lb_header_append(&value->text, f->value, end);
 	}
 }
 
 static void gather_pseudo(struct lb_header_view *v)
 {
 	const struct lb_header_matchers *m = v->matchers;
-	const struct lb_req *req = v->req;
-	const struct str pseudo[] = {[SOURCE_METHOD] = req->method,
-		[SOURCE_SCHEME] = req->scheme,
-		[SOURCE_AUTHORITY] = req->authority,
-		[SOURCE_PATH] = req->path};
 	uint32_t n = lb_strmap_count(m->names);
 	for (uint32_t i = 0; i < n; i++) {
-		v->lane->values[i] = (struct lb_header_value){0};
-		enum source s = m->sources[i];
-		bool is_pseudo = s >= SOURCE_METHOD && s <= SOURCE_PATH;
-		if (is_pseudo && !v->hides_transport && pseudo[s].len)
-			v->lane->values[i] = (struct lb_header_value){.text = pseudo[s], .n = 1};
+		struct lb_header_value *value = &v->lane->values[i];
+		*value = (struct lb_header_value){0};
+		value->n =
+			lb_header_pseudo(v->req, m->sources[i], v->hides_transport, &value->text);
 	}
 }
 
@@ -344,7 +278,7 @@ static void gather(struct lb_header_view *v)
 			value->joined_len = f->value.len;
 			continue;
 		}
-		value->joined_len += separator(f->name).len + f->value.len;
+		value->joined_len += lb_header_separator(f->name).len + f->value.len;
 		repeated = true;
 	}
 	if (repeated)

@@ -52,7 +52,7 @@ struct lb_regex_set *lb_header_matchers_next_set(const struct lb_header_matchers
 struct lb_header_view {
 	const struct lb_header_matchers *matchers;
 	const struct lb_req *req;
-	bool hides_transport; // a gRPC request: custom metadata and content-type alone (A28-H12)
+	bool hides_transport; // lb/header_value.h
 	bool gathered; // starts false; the first matcher gathers the values
 	struct lb_lane *lane; // its generation is this lookup's
 	struct str text; // joined values go here; what does not fit is cut

@@ -141,6 +141,11 @@ static void choose_draw(struct lb_route_result *r, const struct lb_draw *d)
 	r->cluster_overrides = &d->overrides;
 }
 
+bool lb_route_hides_transport(const struct lb_route_table *t, const struct lb_req *req)
+{
+	return req->is_grpc && !t->grpc_sees_all;
+}
+
 struct lb_route_result lb_route_find(
 	const struct lb_route_table *t, const struct lb_req *req, struct lb_route_ctx *ctx)
 {
@@ -165,7 +170,7 @@ struct lb_route_result lb_route_find(
 					   .ctx = ctx,
 					   .lane = lane,
 					   .regex = t->regex,
-					   .hides_transport = req->is_grpc && !t->grpc_sees_all,
+					   .hides_transport = lb_route_hides_transport(t, req),
 					   .text = {scratch->text, scratch->text_size},
 					   .thread = scratch->thread});
 	if (found.route == LB_VHOST_NONE)

@@ -127,6 +127,9 @@ struct lb_route_ctx {
 };
 struct lb_route_result lb_route_find(
 	const struct lb_route_table *, const struct lb_req *, struct lb_route_ctx *);
+// Whether its header matchers and hash policies see custom metadata and content-type alone of this
+// request: lb_header_find() tells what they compare (lb/header_value.h).
+bool lb_route_hides_transport(const struct lb_route_table *, const struct lb_req *);
 // The entry of the matched route with this cluster instead of the drawn one (SA-10). False = the
 // route does not have it, or with weight 0.
 bool lb_route_use_cluster(

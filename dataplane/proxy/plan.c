@@ -15,6 +15,11 @@ static const struct lb_filter_chain *chain_of(const struct proxy_request *r)
 	return r->proxy->snapshot->frontends[r->frontend].filters;
 }
 
+static const struct lb_route_table *routes_of(const struct proxy_request *r)
+{
+	return r->proxy->snapshot->frontends[r->frontend].routes;
+}
+
 bool proxy_plan_filter(
 	struct proxy_request *r, const struct lb_req *req, struct lb_route_result *to)
 {
@@ -48,6 +53,7 @@ bool proxy_plan_make(struct proxy_request *r, const struct h2_message *m, const 
 		.retry = policy->retry, .auto_host_rewrite = policy->auto_host_rewrite};
 	if (policy->n_hash)
 		r->plan.hash.known = lb_hash_policies_run(policy->hash, policy->n_hash, req,
-			(char *)p->scratch, p->scratch_size, &r->plan.hash.value);
+			lb_route_hides_transport(routes_of(r), req), (char *)p->scratch,
+			p->scratch_size, &r->plan.hash.value);
 	return proxy_deadline_begin(r, &policy->timeouts, listener_max_ns, client_ns);
 }

@@ -31,6 +31,7 @@ static const struct field fields[] = {
 	{.name = {"te", 2}, .value = {"trailers", 8}},
 	{.name = {"user-agent", 10}, .value = {"curl", 4}},
 	{.name = {"grpc-timeout", 12}, .value = {"1S", 2}},
+	{.name = {"connection", 10}, .value = {"close", 5}},
 	{.name = {"x-empty", 7}, .value = {NULL, 0}},
 };
 
@@ -47,13 +48,19 @@ static struct lb_req request(bool is_grpc)
 }
 
 // Returns 77 for none.
-static uint64_t run_on(const struct lb_req *req, const struct lb_hash_policy *p, uint32_t n)
+static uint64_t run_shown(
+	const struct lb_req *req, bool hides_transport, const struct lb_hash_policy *p, uint32_t n)
 {
 	char buf[256];
 	uint64_t hash = 77;
-	bool any = lb_hash_policies_run(p, n, req, buf, sizeof(buf), &hash);
+	bool any = lb_hash_policies_run(p, n, req, hides_transport, buf, sizeof(buf), &hash);
 	assert_int_equal(any, hash != 77);
 	return hash;
+}
+
+static uint64_t run_on(const struct lb_req *req, const struct lb_hash_policy *p, uint32_t n)
+{
+	return run_shown(req, req->is_grpc, p, n);
 }
 
 static uint64_t run(const struct lb_hash_policy *p, uint32_t n)
@@ -90,20 +97,22 @@ static void absent_and_binary_headers_give_no_hash(void **state)
 	assert_int_equal(run(NULL, 0), 77);
 }
 
-// A28-H12
-static void grpc_requests_show_their_metadata_alone(void **state)
+// A28-H12, D2
+static void grpc_requests_show_their_metadata_alone_unless_told(void **state)
 {
 	static const struct {
 		const char *name, *plain; // NULL = absent there, too
-	} rows[] = {{"te", NULL}, {"user-agent", "curl"}, {"grpc-timeout", "1S"}, {":path", "/a"},
-		{":method", "POST"}, {":scheme", "http"}, {":authority", "calls.test"},
-		{"host", "calls.test"}};
-	struct lb_req plain = request(false);
+	} rows[] = {{"te", NULL}, {"connection", NULL}, {"key-bin", NULL}, {"user-agent", "curl"},
+		{"grpc-timeout", "1S"}, {":path", "/a"}, {":method", "POST"}, {":scheme", "http"},
+		{":authority", "calls.test"}, {"host", "calls.test"}};
+	struct lb_req plain = request(false), grpc = request(true);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct lb_hash_policy p = header(rows[i].name);
 		const char *text = rows[i].plain;
 		assert_int_equal(run(&p, 1), 77);
-		assert_int_equal(run_on(&plain, &p, 1), text ? lb_xxh64(text, strlen(text)) : 77);
+		uint64_t want = text ? lb_xxh64(text, strlen(text)) : 77;
+		assert_int_equal(run_on(&plain, &p, 1), want);
+		assert_int_equal(run_shown(&grpc, false, &p, 1), want);
 	}
 }
 
@@ -165,7 +174,7 @@ static void values_beyond_the_buffer_are_cut(void **state)
 		char buf[20];
 		memset(buf, '#', sizeof(buf));
 		uint64_t hash;
-		assert_true(lb_hash_policies_run(&p, 1, &req, buf, size, &hash));
+		assert_true(lb_hash_policies_run(&p, 1, &req, false, buf, size, &hash));
 		assert_int_equal(hash, lb_xxh64("abcd,efgh,ijkl", size < 14 ? size : 14));
 		for (size_t i = size; i < sizeof(buf); i++)
 			assert_int_equal(buf[i], '#');
@@ -224,7 +233,7 @@ static void random_policies_agree_with_a_naive_twin(void **state)
 RUN_SUITE("lb/hash_policy", cmocka_unit_test(header_value_is_hashed_as_grpc_and_envoy_do),
 	cmocka_unit_test(split_cookies_are_one_value),
 	cmocka_unit_test(absent_and_binary_headers_give_no_hash),
-	cmocka_unit_test(grpc_requests_show_their_metadata_alone),
+	cmocka_unit_test(grpc_requests_show_their_metadata_alone_unless_told),
 	cmocka_unit_test(regex_rewrite_comes_before_the_hash),
 	cmocka_unit_test(hashes_are_combined_by_rotation),
 	cmocka_unit_test(terminal_stops_once_there_is_a_hash),
