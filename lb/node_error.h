@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nodes say to requests that fail, in one form (lb-tree.md ERR-01).
+// Thread: ctrl.
+#pragma once
+
+#include "lb/node.h"
+
+#include <stddef.h>
+
+#define LB_NODE_ERROR_MAX 192
+
+// "10.0.0.1:80: refused" of a member that counts as failing.
+void lb_node_member_error(const struct lb_member *, char text[LB_NODE_ERROR_MAX]);
+// Fails with the cluster, what became of its n members, and the note. NULL = no memory.
+struct lb_picker *lb_node_fail_picker(
+	const struct lb_node_env *, uint32_t n_members, const char *last_error, const char *note);

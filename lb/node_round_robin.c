@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// round_robin (lb-tree.md RR-01..RR-04): picks walk the READY ones in a cycle. The place in the
+// cycle belongs to the picking worker (MC-09); where the cycle starts to the picker, so that swaps
+// of pickers in step with a worker's picks favour nobody (RR-02, MC-10).
+#include "lb/node_spread.h"
+
+#include <stdlib.h>
+
+static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
+{
+	const struct lb_spread_picker *p = (const struct lb_spread_picker *)base;
+	uint32_t n = p->cells.n, position = ctx->positions[p->slot];
+	if (position == n)
+		position = 0;
+	else if (position > n) // it never was in this list, or that has become shorter
+		position = (uint32_t)rand_below(ctx->rand, n);
+	ctx->positions[p->slot] = position + 1;
+	uint32_t at = position < n - p->start ? position + p->start : position + p->start - n;
+	return lb_spread_serve(&p->cells, lb_cells_at(&p->cells, at), ctx);
+}
+
+static const struct lb_spread_kind kind = {
+	.ops = &lb_node_round_robin, .pick = pick, .has_slot = true};
+
+static struct lb_node *node_new(const struct lb_node_env *env)
+{
+	struct lb_spread *s = malloc(sizeof(*s));
+	if (s && !lb_spread_init(s, &kind, env)) {
+		free(s);
+		return NULL;
+	}
+	return s ? &s->base : NULL;
+}
+
+static void exit_idle(struct lb_node *node)
+{
+	(void)node; // is never IDLE
+}
+
+static void node_free(struct lb_node *node)
+{
+	if (node)
+		lb_spread_fini((struct lb_spread *)node);
+	free(node);
+}
+
+const struct lb_node_ops lb_node_round_robin = {
+	.name = "round_robin",
+	.new = node_new,
+	.update = lb_spread_update,
+	.exit_idle = exit_idle,
+	.free = node_free,
+};

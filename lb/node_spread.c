@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/node_spread.h"
+
+#include "lb/base/check.h"
+#include "lb/member.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_STATES 4
+#define RETRY_NS 1000000000ull
+#define NOWHERE UINT32_MAX
+// Guesses at another endpoint, when this worker lacks a connection to the one whose turn it is.
+// Guessing spreads the load that walking on would give to the neighbour.
+#define N_GUESSES 8
+// And places walked after that: a worker that finds none among so many is connected to hardly any,
+// and its requests wait for the connection that their turn opens.
+#define N_WALKED 1024
+
+struct item {
+	struct lb_member_watcher watcher;
+	struct lb_member *member; // counted
+	uint32_t index; // in its list
+	uint32_t place; // of its cell; NOWHERE = it is not READY
+};
+
+// The members of one update.
+struct lb_spread_list {
+	struct lb_spread *node;
+	bool is_open; // built: its items may act
+	bool is_stale; // a change of the cells found no memory: they are to be made anew
+	uint32_t n;
+	uint32_t n_in[N_STATES];
+	struct lb_cells cells; // in any order
+	uint32_t *indices; // owned: of the item, by place
+	uint8_t *states; // owned: by index, as RR-03 counts them
+	struct item items[];
+};
+
+static struct lb_spread_list *list_of(struct item *item)
+{
+	item -= item->index;
+	return (void *)((char *)item - offsetof(struct lb_spread_list, items));
+}
+
+static const struct lb_cell *find_connected(const struct lb_cells *c, struct lb_pick_ctx *ctx)
+{
+	for (int i = 0; i < N_GUESSES; i++) {
+		const struct lb_cell *cell = lb_cells_at(c, (uint32_t)rand_below(ctx->rand, c->n));
+		if (lb_spread_has_connection(ctx, cell->endpoint))
+			return cell;
+	}
+	uint32_t at = (uint32_t)rand_below(ctx->rand, c->n);
+	for (uint32_t i = 0; i < c->n && i < N_WALKED; i++) {
+		const struct lb_cell *cell = lb_cells_at(c, at);
+		if (lb_spread_has_connection(ctx, cell->endpoint))
+			return cell;
+		at = at + 1 < c->n ? at + 1 : 0;
+	}
+	return NULL;
+}
+
+struct lb_pick lb_spread_serve(
+	const struct lb_cells *c, const struct lb_cell *turn, struct lb_pick_ctx *ctx)
+{
+	if (lb_spread_has_connection(ctx, turn->endpoint))
+		return (struct lb_pick){.kind = LB_PICK_ENDPOINT,
+			.endpoint = turn->endpoint,
+			.member = turn->member};
+	const struct lb_cell *other = find_connected(c, ctx);
+	if (!other)
+		return (struct lb_pick){.kind = LB_PICK_QUEUE, .endpoint = turn->endpoint};
+	return (struct lb_pick){.kind = LB_PICK_ENDPOINT,
+		.endpoint = other->endpoint,
+		.member = other->member,
+		.want = turn->endpoint};
+}
+
+static void picker_free(struct lb_picker *base)
+{
+	struct lb_spread_picker *p = (struct lb_spread_picker *)base;
+	lb_cells_fini(&p->cells);
+	free(p);
+}
+
+static struct lb_picker *picker_new(const struct lb_spread *s)
+{
+	struct lb_spread_picker *p = malloc(sizeof(*p));
+	if (!p)
+		return NULL;
+	*p = (struct lb_spread_picker){
+		.base = {1, s->kind->pick, picker_free},
+		.cells = lb_cells_share(&s->current->cells),
+		.slot = s->slot,
+		.start = (uint32_t)rand_below(s->env.rand, s->current->cells.n),
+		.choice_count = s->choice_count,
+	};
+	return &p->base;
+}
+
+// In a list that waits nobody weighs anything yet.
+static struct lb_cell cell_of(const struct lb_spread_list *l, const struct item *item)
+{
+	struct lb_spread *s = l->node;
+	return (struct lb_cell){
+		.endpoint = lb_member_endpoint(item->member),
+		.member = lb_member_id(item->member),
+		.state = LB_READY,
+		.weight = s->kind->weight && l == s->current ? s->kind->weight(s) : 0,
+	};
+}
+
+static int add_cell(struct lb_spread_list *l, struct item *item)
+{
+	int err = lb_cells_push(&l->cells, cell_of(l, item));
+	if (err)
+		return err;
+	item->place = l->cells.n - 1;
+	l->indices[item->place] = item->index;
+	return 0;
+}
+
+// The last one takes its place, so that nobody else moves.
+static int remove_cell(struct lb_spread_list *l, struct item *item)
+{
+	struct lb_spread *s = l->node;
+	uint32_t at = item->place, last = l->cells.n - 1;
+	uint16_t weight = lb_cells_at(&l->cells, at)->weight;
+	if (at != last && lb_cells_set(&l->cells, at, *lb_cells_at(&l->cells, last)))
+		return -ENOMEM;
+	if (lb_cells_pop(&l->cells))
+		return -ENOMEM;
+	l->indices[at] = l->indices[last];
+	l->items[l->indices[at]].place = at;
+	item->place = NOWHERE;
+	if (s->kind->left && l == s->current)
+		s->must_weigh |= s->kind->left(s, weight);
+	return 0;
+}
+
+static int make_cells(struct lb_spread_list *l)
+{
+	lb_cells_fini(&l->cells);
+	for (uint32_t i = 0; i < l->n; i++) {
+		l->items[i].place = NOWHERE;
+		if (l->states[i] == LB_READY && add_cell(l, &l->items[i]))
+			return -ENOMEM;
+	}
+	l->is_stale = false;
+	l->node->must_weigh = l->node->kind->weigh;
+	return 0;
+}
+
+// After a change of its member. True = its cell changed.
+static bool update_cell(struct lb_spread_list *l, struct item *item)
+{
+	if (l->is_stale)
+		return true;
+	bool ready = l->states[item->index] == LB_READY;
+	int err = 0;
+	if (ready && item->place == NOWHERE)
+		err = add_cell(l, item);
+	else if (!ready && item->place != NOWHERE)
+		err = remove_cell(l, item);
+	else if (ready &&
+		 lb_cells_at(&l->cells, item->place)->endpoint != lb_member_endpoint(item->member))
+		err = lb_cells_set(&l->cells, item->place, cell_of(l, item));
+	else
+		return false;
+	l->is_stale = err;
+	return true;
+}
+
+// RR-03; an empty list is TRANSIENT_FAILURE (RR-04).
+static enum lb_state aggregate(const struct lb_spread_list *l)
+{
+	if (l->n_in[LB_READY])
+		return LB_READY;
+	return l->n_in[LB_CONNECTING] || l->n_in[LB_IDLE] ? LB_CONNECTING : LB_TRANSIENT_FAILURE;
+}
+
+static int weigh(struct lb_spread *s, bool *ret_changed)
+{
+	int err = s->kind->weigh ? s->kind->weigh(s, &s->current->cells, ret_changed) : 0;
+	s->must_weigh = err;
+	return err;
+}
+
+static struct lb_picker *make_picker(struct lb_spread *s, enum lb_state state)
+{
+	bool changed;
+	struct lb_spread_list *l = s->current;
+	if (state == LB_CONNECTING)
+		return lb_picker_new_queue();
+	if (state == LB_TRANSIENT_FAILURE)
+		return lb_node_fail_picker(&s->env, l->n, s->last_error, s->note);
+	if (l->is_stale && make_cells(l))
+		return NULL;
+	if (s->must_weigh && weigh(s, &changed))
+		return NULL;
+	return picker_new(s);
+}
+
+static void try_again_later(struct lb_spread *s)
+{
+	if (!twheel_armed(&s->retry))
+		twheel_arm(s->env.wheel, &s->retry, twheel_now(s->env.wheel) + RETRY_NS);
+}
+
+static void publish(struct lb_spread *s)
+{
+	enum lb_state state = aggregate(s->current);
+	if (s->is_published && state == s->published)
+		return;
+	struct lb_picker *p = make_picker(s, state);
+	s->is_published = p && s->env.publish(s->env.ctx, state, p) == 0;
+	if (s->is_published)
+		s->published = state;
+	else // the old picker stays meanwhile
+		try_again_later(s);
+}
+
+static void list_free(struct lb_spread_list *l)
+{
+	if (!l)
+		return;
+	for (uint32_t i = 0; i < l->n; i++) {
+		lb_member_unwatch(l->items[i].member, &l->items[i].watcher);
+		lb_member_put(l->items[i].member);
+	}
+	lb_cells_fini(&l->cells);
+	free(l->indices);
+	free(l->states);
+	free(l);
+}
+
+// RR-04. Every item of ours has reported as soon as it is in the list.
+static bool pending_takes_over(const struct lb_spread *s)
+{
+	const struct lb_spread_list *pending = s->pending;
+	return pending &&
+	       (!s->current || s->current->n_in[LB_READY] == 0 || pending->n_in[LB_READY] > 0 ||
+		       pending->n_in[LB_TRANSIENT_FAILURE] == pending->n);
+}
+
+static void settle(struct lb_spread *s)
+{
+	struct lb_spread_list *old = NULL;
+	if (s->is_updating)
+		return;
+	s->n_settled++;
+	if (pending_takes_over(s)) {
+		old = s->current;
+		s->current = s->pending;
+		s->pending = NULL;
+		s->is_published = false;
+		s->must_weigh = s->kind->weigh;
+	}
+	publish(s);
+	list_free(old);
+}
+
+static void item_count(struct item *item)
+{
+	struct lb_spread_list *l = list_of(item);
+	struct lb_spread *s = l->node;
+	enum lb_state state = lb_member_state(item->member);
+	l->n_in[l->states[item->index]]--;
+	l->n_in[state]++;
+	l->states[item->index] = (uint8_t)state;
+	bool changed = update_cell(l, item);
+	// An attempt of a failing one brings no other error until it ends.
+	bool has_error =
+		state == LB_TRANSIENT_FAILURE && lb_member_raw_state(item->member) != LB_CONNECTING;
+	if (has_error)
+		lb_node_member_error(item->member, s->last_error);
+	// The picker names the READY ones, or the last error.
+	if (l == s->current && (changed || (has_error && s->published == LB_TRANSIENT_FAILURE)))
+		s->is_published = false;
+}
+
+static void on_change(struct lb_member_watcher *w)
+{
+	struct item *item = (struct item *)w;
+	struct lb_spread_list *l = list_of(item);
+	struct lb_spread *s = l->node;
+	bool was_ready = l->states[item->index] == LB_READY;
+	item_count(item);
+	if (!was_ready && l->states[item->index] == LB_READY && s->kind->became_ready)
+		s->kind->became_ready(s, item->member);
+	if (!l->is_open)
+		return;
+	if (lb_member_raw_state(item->member) == LB_IDLE) { // RR-01
+		uint32_t before = s->n_settled;
+		lb_member_connect(item->member); // comes back here; the item may be gone then
+		if (s->n_settled != before || s->is_updating)
+			return;
+		try_again_later(s);
+	}
+	settle(s); // the list and its item may be gone after this
+}
+
+static void item_init(struct lb_spread_list *l, struct lb_member *m)
+{
+	struct item *item = &l->items[l->n];
+	*item = (struct item){
+		.watcher = {.on_change = on_change},
+		.member = lb_member_get(m),
+		.index = l->n++,
+		.place = NOWHERE,
+	};
+	l->n_in[LB_IDLE]++;
+	lb_member_watch(m, &item->watcher);
+	item_count(item);
+}
+
+static struct lb_spread_list *list_new(struct lb_spread *s, const struct lb_node_config *config)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < config->n_localities; i++)
+		n += config->localities[i].n_members;
+	struct lb_spread_list *l = malloc(sizeof(*l) + n * sizeof(l->items[0]));
+	if (!l)
+		return NULL;
+	*l = (struct lb_spread_list){.node = s,
+		.indices = calloc(n + 1, sizeof(l->indices[0])),
+		.states = calloc(n + 1, sizeof(l->states[0]))};
+	if (!l->indices || !l->states)
+		goto err;
+	for (uint32_t i = 0; i < config->n_localities; i++)
+		for (uint32_t k = 0; k < config->localities[i].n_members; k++)
+			item_init(l, config->localities[i].members[k].member);
+	if (!l->is_stale)
+		return l;
+err:
+	list_free(l);
+	return NULL;
+}
+
+static void connect_all(struct lb_spread_list *l)
+{
+	for (uint32_t i = 0; i < l->n; i++) {
+		lb_member_connect(l->items[i].member); // RR-01; only those that are IDLE
+		if (lb_member_raw_state(l->items[i].member) == LB_IDLE)
+			try_again_later(l->node);
+	}
+}
+
+static void retry_fired(struct twheel_timer *t)
+{
+	struct lb_spread *s = (void *)((char *)t - offsetof(struct lb_spread, retry));
+	s->is_updating = true; // so that no list goes while it is walked
+	if (s->current)
+		connect_all(s->current);
+	if (s->pending)
+		connect_all(s->pending);
+	s->is_updating = false;
+	settle(s);
+}
+
+bool lb_spread_init(
+	struct lb_spread *s, const struct lb_spread_kind *kind, const struct lb_node_env *env)
+{
+	char *note = strdup("");
+	uint32_t slot = note && kind->has_slot ? env->slot_take(env->ctx) : UINT32_MAX;
+	if (!note || (kind->has_slot && slot == UINT32_MAX)) {
+		free(note);
+		return false;
+	}
+	*s = (struct lb_spread){.base.ops = kind->ops,
+		.kind = kind,
+		.env = *env,
+		.note = note,
+		.slot = slot,
+		.retry.fire = retry_fired};
+	return true;
+}
+
+int lb_spread_update(struct lb_node *base, const struct lb_node_config *config)
+{
+	struct lb_spread *s = (struct lb_spread *)base;
+	char *note = strdup(config->note ? config->note : "");
+	s->is_updating = true;
+	struct lb_spread_list *l = note ? list_new(s, config) : NULL;
+	if (l) {
+		free(s->note);
+		s->note = note;
+		if (s->kind->configure)
+			s->kind->configure(s, config->spec);
+		connect_all(l);
+		l->is_open = true;
+		list_free(s->pending);
+		s->pending = l;
+	}
+	s->is_updating = false;
+	if (!l) {
+		free(note);
+		return -ENOMEM;
+	}
+	s->is_published &= s->published != LB_TRANSIENT_FAILURE; // the note
+	settle(s);
+	return 0;
+}
+
+void lb_spread_weigh(struct lb_spread *s)
+{
+	bool changed = false;
+	if (!s->current || s->current->is_stale || s->current->cells.n == 0)
+		return;
+	weigh(s, &changed);
+	if (changed)
+		s->is_published = false;
+	publish(s);
+}
+
+void lb_spread_fini(struct lb_spread *s)
+{
+	twheel_cancel(s->env.wheel, &s->retry);
+	list_free(s->pending);
+	list_free(s->current);
+	free(s->note);
+	if (s->slot != UINT32_MAX)
+		s->env.slot_give(s->env.ctx, s->slot);
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What round_robin, weighted_round_robin and least_request have in common: they connect every
+// endpoint and keep it so (lb-tree.md RR-01), aggregate states alike (RR-03), have new lists take
+// over alike (RR-04), and pick among the READY ones, which they keep as cells. Not a node itself.
+// Thread: ctrl; the functions for pickers on workers.
+#pragma once
+
+#include "lb/base/twheel.h"
+#include "lb/cells.h"
+#include "lb/node.h"
+#include "lb/node_error.h"
+#include "lb/picker.h"
+
+struct lb_spread;
+struct lb_spread_list;
+
+struct lb_spread_picker {
+	struct lb_picker base;
+	struct lb_cells cells; // READY ones; never empty
+	uint32_t slot; // of the places in the rotation
+	uint32_t start; // of the rotation: any index
+	uint32_t choice_count;
+};
+
+struct lb_spread_kind {
+	const struct lb_node_ops *ops;
+	struct lb_pick (*pick)(const struct lb_picker *, struct lb_pick_ctx *);
+	bool has_slot;
+	// These may be NULL.
+	void (*configure)(struct lb_spread *, const struct lb_policy_spec *);
+	void (*became_ready)(struct lb_spread *, const struct lb_member *);
+	uint16_t (*weight)(struct lb_spread *); // of a new cell, until weigh()
+	// One that weighs so much is READY no more. True = all are to be weighed again.
+	bool (*left)(struct lb_spread *, uint16_t weight);
+	// Weighs all. 0, or -ENOMEM: some are as before.
+	int (*weigh)(struct lb_spread *, struct lb_cells *, bool *ret_changed);
+};
+
+struct lb_spread {
+	struct lb_node base;
+	const struct lb_spread_kind *kind;
+	struct lb_node_env env;
+	struct lb_spread_list *current; // owned; NULL before the first update
+	struct lb_spread_list *pending; // owned; waits for its turn (RR-04)
+	char *note; // owned: resolution note of the newest list
+	char last_error[LB_NODE_ERROR_MAX];
+	uint32_t slot; // UINT32_MAX = has none
+	uint32_t choice_count;
+	uint32_t n_settled;
+	enum lb_state published;
+	bool is_published; // and nothing that the picker holds has changed since
+	bool is_updating;
+	bool must_weigh;
+	struct twheel_timer retry; // of what there was no memory for
+};
+
+// False = no memory or slot: nothing is left to undo.
+bool lb_spread_init(struct lb_spread *, const struct lb_spread_kind *, const struct lb_node_env *);
+void lb_spread_fini(struct lb_spread *);
+int lb_spread_update(struct lb_node *, const struct lb_node_config *); // of lb_node_ops
+// Weighs the current list, and publishes if that changed something.
+void lb_spread_weigh(struct lb_spread *);
+
+static inline bool lb_spread_has_connection(
+	const struct lb_pick_ctx *ctx, const struct lb_endpoint *e)
+{
+	return ctx->ready[e->id / 64] >> (e->id % 64) & 1;
+}
+// The turn is this cell's. Where the worker lacks a connection to it, it gets one, and somebody
+// whom it has one to serves meanwhile (MC-04).
+struct lb_pick lb_spread_serve(
+	const struct lb_cells *, const struct lb_cell *turn, struct lb_pick_ctx *);
