@@ -5,28 +5,21 @@
 
 #include <stdio.h>
 
-static struct str first(struct str s, size_t n)
-{
-	return (struct str){s.p, n};
-}
-
 static struct str after(struct str s, size_t n)
 {
 	return n < s.len ? (struct str){s.p + n, s.len - n} : (struct str){0};
 }
 
-static size_t find(struct str s, char c)
+static bool has(struct str s, char c)
 {
-	const char *at = s.len ? memchr(s.p, c, s.len) : NULL;
-	return at ? (size_t)(at - s.p) : s.len;
+	return str_until(s, c).len < s.len;
 }
 
 // The part before c, which moves behind it.
 static struct str cut(struct str *s, char c)
 {
-	size_t n = find(*s, c);
-	struct str part = first(*s, n);
-	*s = after(*s, n + 1);
+	struct str part = str_until(*s, c);
+	*s = after(*s, part.len + 1);
 	return part;
 }
 
@@ -43,20 +36,10 @@ bool lb_session_covers(const struct lb_session *s, struct str path)
 		return false;
 	if (p.len == 0 || str_eq(p, STR("/")))
 		return true;
-	path = first(path, find(path, '?'));
-	path = first(path, find(path, '#'));
+	path = str_until(str_until(path, '?'), '#');
 	if (!str_starts(path, p)) // RFC 6265 5.1.4
 		return false;
 	return path.len == p.len || p.p[p.len - 1] == '/' || path.p[p.len] == '/';
-}
-
-static struct str trimmed(struct str s)
-{
-	while (s.len && (s.p[0] == ' ' || s.p[0] == '\t'))
-		s = after(s, 1);
-	while (s.len && (s.p[s.len - 1] == ' ' || s.p[s.len - 1] == '\t'))
-		s.len--;
-	return s;
 }
 
 // The first one of this name: clients may split their cookies over fields (SA-05).
@@ -67,8 +50,8 @@ static struct str find_cookie(struct str name, const struct lb_req *req)
 		if (!str_eq(req->fields[i].name, STR("cookie")))
 			continue;
 		while (rest.len) {
-			struct str value = trimmed(cut(&rest, ';'));
-			if (find(value, '=') < value.len && str_eq(cut(&value, '='), name))
+			struct str value = str_trim(cut(&rest, ';'));
+			if (has(value, '=') && str_eq(cut(&value, '='), name))
 				return unquoted(value);
 		}
 	}
@@ -96,16 +79,11 @@ bool lb_session_is_cluster(const struct lb_session_cookie *c, struct str name)
 
 static bool parse_port(struct str s, uint16_t *ret)
 {
-	uint32_t port = 0;
-	if (s.len == 0 || s.len > 5)
+	uint64_t port;
+	if (s.len > 5 || !str_number(s, UINT16_MAX, &port))
 		return false;
-	for (size_t i = 0; i < s.len; i++) {
-		if (s.p[i] < '0' || s.p[i] > '9')
-			return false;
-		port = 10 * port + (uint32_t)(s.p[i] - '0');
-	}
 	*ret = (uint16_t)port;
-	return port <= UINT16_MAX;
+	return true;
 }
 
 // "10.0.0.7:8080" or "[fd00::7]:8080".
@@ -117,12 +95,11 @@ static bool parse_address(struct str s, struct ip_port *ret)
 		end--;
 	if (end < 2 || !parse_port(after(s, end), &ret->port))
 		return false;
-	struct str host = first(s, end - 1);
+	struct str host = {s.p, end - 1};
 	bool v6 = host.len >= 2 && host.p[0] == '[' && host.p[host.len - 1] == ']';
 	if (v6)
 		host = (struct str){host.p + 1, host.len - 2};
-	if (host.len >= sizeof(ip) || find(host, '\0') < host.len ||
-		(find(host, ':') < host.len) != v6)
+	if (host.len >= sizeof(ip) || has(host, '\0') || has(host, ':') != v6)
 		return false;
 	memcpy(ip, host.p, host.len);
 	ip[host.len] = '\0';

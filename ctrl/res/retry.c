@@ -22,24 +22,13 @@ static const struct {
 	{STR("unavailable"), 14},
 };
 
-static struct str trim(struct str s)
-{
-	while (s.len && (s.p[0] == ' ' || s.p[0] == '\t')) {
-		s.p++;
-		s.len--;
-	}
-	while (s.len && (s.p[s.len - 1] == ' ' || s.p[s.len - 1] == '\t'))
-		s.len--;
-	return s;
-}
-
 // routing.md RT-01.
 static uint32_t read_conditions(struct res_reader *rd, const char *list)
 {
 	uint32_t statuses = 0;
 	for (const char *p = list; *p;) {
 		size_t len = strcspn(p, ",");
-		struct str name = trim((struct str){p, len});
+		struct str name = str_trim((struct str){p, len});
 		uint32_t status = 0;
 		for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
 			if (str_eq_fold(name, conditions[i].name))

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct str {
@@ -48,5 +49,39 @@ static inline bool str_eq_fold(struct str a, struct str b)
 	for (size_t i = 0; i < a.len; i++)
 		if (str_fold(a.p[i]) != str_fold(b.p[i]))
 			return false;
+	return true;
+}
+
+// The bytes before the first c, or all.
+static inline struct str str_until(struct str s, char c)
+{
+	const char *at = s.len ? memchr(s.p, c, s.len) : NULL;
+	return (struct str){s.p, at ? (size_t)(at - s.p) : s.len};
+}
+
+// Without blanks and tabs at its ends.
+static inline struct str str_trim(struct str s)
+{
+	while (s.len && (s.p[0] == ' ' || s.p[0] == '\t')) {
+		s.p++;
+		s.len--;
+	}
+	while (s.len && (s.p[s.len - 1] == ' ' || s.p[s.len - 1] == '\t'))
+		s.len--;
+	return s;
+}
+
+// One digit or more and nothing else, up to most. *ret stays where it is no such number.
+static inline bool str_number(struct str s, uint64_t most, uint64_t *ret)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.p[i] < '0' || s.p[i] > '9' || __builtin_mul_overflow(n, 10, &n) ||
+			__builtin_add_overflow(n, (uint64_t)(s.p[i] - '0'), &n))
+			return false;
+	}
+	if (s.len == 0 || n > most)
+		return false;
+	*ret = n;
 	return true;
 }
