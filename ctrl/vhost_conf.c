@@ -56,7 +56,6 @@ static int read_headers(struct work *w, const struct res_route *r, struct lb_rou
 static int read_route(struct work *w, const struct res_route *r, struct lb_route_conf *to)
 {
 	*to = (struct lb_route_conf){
-		.name = str_from(r->name),
 		.path_kind = r->path_kind,
 		.path = {r->path, r->path_len},
 		.case_sensitive = r->case_sensitive,

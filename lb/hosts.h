@@ -45,9 +45,3 @@ struct lb_hosts *lb_hosts_get(struct lb_hosts *);
 void lb_hosts_put(struct lb_hosts *); // NULL is fine
 // The endpoint with this address, be it the one in use or another; NULL = none. hosts may be NULL.
 const struct lb_host *lb_hosts_find(const struct lb_hosts *, const struct ip_port *);
-// What is known of an endpoint that was picked.
-static inline const struct lb_host *lb_hosts_of(
-	const struct lb_hosts *hosts, const struct lb_endpoint *e)
-{
-	return lb_hosts_find(hosts, &e->addr);
-}

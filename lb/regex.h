@@ -46,7 +46,6 @@ uint64_t lb_regex_set_match(const struct lb_regex_set *, struct lb_regex_scratch
 // the old one fits, too. old may be NULL. NULL = no memory.
 struct lb_regex_scratches *lb_regex_scratches_fit(
 	struct lb_regex_scratches *old, uint32_t n_workers, const struct lb_regex_set *);
-struct lb_regex_scratches *lb_regex_scratches_get(struct lb_regex_scratches *);
 void lb_regex_scratches_put(struct lb_regex_scratches *); // NULL is fine
 
 // Search and replace (HP-03), RE2 alone: takes locks and allocates.

@@ -370,13 +370,19 @@ static size_t scratch_size(const hs_scratch_t *s)
 	return size;
 }
 
+static struct lb_regex_scratches *scratches_get(struct lb_regex_scratches *s)
+{
+	s->n_refs++;
+	return s;
+}
+
 struct lb_regex_scratches *lb_regex_scratches_fit(
 	struct lb_regex_scratches *old, uint32_t n_workers, const struct lb_regex_set *set)
 {
 	hs_scratch_t *model = NULL;
 	hs_scratch_t *known = old ? old->model : NULL;
 	if (old && !set->db)
-		return lb_regex_scratches_get(old);
+		return scratches_get(old);
 	if (known && hs_clone_scratch(known, &model) != HS_SUCCESS)
 		return NULL;
 	if (set->db && hs_alloc_scratch(set->db, &model) != HS_SUCCESS) {
@@ -386,15 +392,9 @@ struct lb_regex_scratches *lb_regex_scratches_fit(
 	// Whatever a set needs more of adds to the size.
 	if (known && scratch_size(model) == scratch_size(known)) {
 		(void)hs_free_scratch(model);
-		return lb_regex_scratches_get(old);
+		return scratches_get(old);
 	}
 	return scratches_new(n_workers + 1, model);
-}
-
-struct lb_regex_scratches *lb_regex_scratches_get(struct lb_regex_scratches *s)
-{
-	s->n_refs++;
-	return s;
 }
 
 void lb_regex_scratches_put(struct lb_regex_scratches *s)

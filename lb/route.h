@@ -44,7 +44,6 @@ enum lb_action_kind {
 };
 #define LB_PPM_ALWAYS 1000000
 struct lb_route_conf {
-	struct str name;
 	enum lb_path_kind path_kind;
 	struct str path; // the pattern of REGEX
 	bool case_sensitive; // no effect on REGEX

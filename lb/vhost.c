@@ -131,10 +131,10 @@ static uint32_t finish_prefixes(
 	for (x = lb_radix_next(tree, NULL); x; x = lb_radix_next(tree, x)) {
 		const struct lb_vhost_prefix *up = lb_radix_up(tree, x);
 		x->smallest = smaller(x->first, up ? up->smallest : LB_VHOST_NONE);
-		uint32_t n = (x->first != LB_VHOST_NONE) + (up ? up->action : 0);
-		x->action = n + (has_sets ? finish_sets(v, x, up) : 0); // for now
-		if (x->action > most)
-			most = x->action;
+		x->n_candidates = (x->first != LB_VHOST_NONE) + (up ? up->n_candidates : 0) +
+		                  (has_sets ? finish_sets(v, x, up) : 0);
+		if (x->n_candidates > most)
+			most = x->n_candidates;
 	}
 	for (x = lb_radix_next(tree, NULL); x; x = lb_radix_next(tree, x))
 		x->action = plain_action(v, x->smallest);

@@ -38,7 +38,10 @@ struct lb_vhost_exact {
 struct lb_vhost_prefix {
 	uint32_t first; // route of its list
 	uint32_t smallest; // route of this prefix or a shorter one that it starts with
-	uint32_t action; // of the smallest; LB_VHOST_NONE = it has criteria
+	union {
+		uint32_t action; // of the smallest; LB_VHOST_NONE = it has criteria
+		uint32_t n_candidates; // while being built: what a path of it can have at most
+	};
 	// Only in a virtual host with regex sets:
 	uint32_t smallest_set; // the smallest route of the sets here or above
 	uint32_t sets; // the first one here
