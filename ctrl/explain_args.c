@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/explain_args.h"
 
+#include "lb/req.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -9,13 +11,6 @@ struct reader {
 	bool wants_grpc, wants_http;
 	struct str host;
 };
-
-// routing.md HX-01.
-static bool says_grpc(struct str content_type)
-{
-	return str_eq(content_type, STR("application/grpc")) ||
-	       str_starts(content_type, STR("application/grpc+"));
-}
 
 static struct str trimmed(struct str s)
 {
@@ -66,10 +61,10 @@ static int settle_kind(struct reader *r, struct lb_err *err)
 {
 	struct explain_args *a = r->a;
 	const struct field *type = NULL;
-	for (size_t i = 0; i < a->n_fields && !type; i++)
+	for (size_t i = 0; i < a->n_fields; i++) // the last one says so
 		if (str_eq(a->fields[i].name, STR("content-type")))
 			type = &a->fields[i];
-	a->is_grpc = type ? says_grpc(type->value) : r->wants_grpc;
+	a->is_grpc = type ? lb_content_type_is_grpc(type->value) : r->wants_grpc;
 	if (r->wants_grpc && r->wants_http)
 		return lb_err_set(err, "--grpc and --http");
 	if (type && ((r->wants_grpc && !a->is_grpc) || (r->wants_http && a->is_grpc)))

@@ -17,3 +17,10 @@ struct lb_req {
 	size_t n_fields;
 	uint64_t connection; // random, one per client connection (routing.md HP-08)
 };
+
+// What a gRPC request's content-type says (HX-01).
+static inline bool lb_content_type_is_grpc(struct str v)
+{
+	const struct str grpc = STR("application/grpc");
+	return str_starts(v, grpc) && (v.len == grpc.len || v.p[grpc.len] == '+');
+}

@@ -163,7 +163,8 @@ struct lb_route_result lb_route_find(
 	result.vhost_index = (uint32_t)vhost;
 	result.vhost_overrides = &v->overrides;
 	result.kind = LB_ROUTE_NONE;
-	if (req->path.len == 0) // CONNECT (A28-P09)
+	// A tunnel is no request for a resource (A28-P09, HX-17).
+	if (req->path.len == 0 || str_eq(req->method, STR("CONNECT")))
 		return result;
 	struct lb_vhost_found found =
 		lb_vhost_search(v, &(struct lb_vhost_query){.req = req,
@@ -191,6 +192,14 @@ static const struct lb_action *action_of(
 {
 	const struct lb_vhost *v = t->vhosts[r->vhost_index];
 	return &v->actions.list[v->routes[r->route_index].action];
+}
+
+const struct lb_route_policy *lb_route_policy_of(
+	const struct lb_route_table *t, uint32_t vhost_index, uint32_t route_index)
+{
+	CHECK(vhost_index < t->n_vhosts && route_index < t->vhosts[vhost_index]->n_routes);
+	struct lb_route_result at = {.vhost_index = vhost_index, .route_index = route_index};
+	return action_of(t, &at)->policy;
 }
 
 bool lb_route_cluster(const struct lb_route_table *t, const struct lb_route_result *r, uint32_t i,

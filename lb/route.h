@@ -94,7 +94,8 @@ enum lb_route_kind {
 	LB_ROUTE_CLUSTER, // cluster_id is set
 	LB_ROUTE_UNSUPPORTED,
 	LB_ROUTE_NO_VHOST,
-	LB_ROUTE_NONE, // the virtual host has no matching route (VH-09: `*` is not tried)
+	// The virtual host has no matching route (VH-09: `*` is not tried); CONNECT has none ever.
+	LB_ROUTE_NONE,
 };
 struct lb_route_result {
 	enum lb_route_kind kind;
@@ -133,6 +134,9 @@ bool lb_route_hides_transport(const struct lb_route_table *, const struct lb_req
 // route does not have it, or with weight 0.
 bool lb_route_use_cluster(
 	const struct lb_route_table *, struct lb_route_result *, uint32_t cluster_id);
+// What any route asks for, whether a request found it or not; borrowed from the table.
+const struct lb_route_policy *lb_route_policy_of(
+	const struct lb_route_table *, uint32_t vhost_index, uint32_t route_index);
 // The clusters that the matched route may draw: of entry i, from 0 on. False = no more entries.
 bool lb_route_cluster(const struct lb_route_table *, const struct lb_route_result *, uint32_t i,
 	uint32_t *ret_cluster_id);

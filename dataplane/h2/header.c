@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/h2/header.h"
 
+#include "lb/req.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -244,8 +246,7 @@ static enum keep_field on_host(struct h2_block *b, struct str v)
 
 static void on_content_type(struct h2_block *b, struct str v)
 {
-	static const struct str grpc = {"application/grpc", 16};
-	b->message.is_grpc = str_starts(v, grpc) && (v.len == grpc.len || v.p[grpc.len] == '+');
+	b->message.is_grpc = lb_content_type_is_grpc(v);
 }
 
 // The fields that have rules of their own, told apart by length first.

@@ -218,11 +218,8 @@ static void route(struct proxy_request *r, const struct h2_message *m)
 		return;
 	}
 	struct lb_req req = proxy_request_view(r, m);
-	// A tunnel is not a request for a resource (HX-17).
-	struct lb_route_result to = {.kind = LB_ROUTE_NONE};
 	struct lb_route_ctx ctx = {.rand = &p->rand, .scratch = p->route_scratch};
-	if (!str_eq(m->method, STR("CONNECT")))
-		to = lb_route_find(f->routes, &req, &ctx);
+	struct lb_route_result to = lb_route_find(f->routes, &req, &ctx);
 	switch (to.kind) {
 	case LB_ROUTE_CLUSTER:
 		break;

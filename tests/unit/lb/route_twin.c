@@ -229,7 +229,8 @@ void twin_find(const struct twin_table *t, const struct lb_req *req, struct rand
 	const struct lb_vhost_conf *v = &t->vhosts[vhost];
 	ret->vhost = (uint32_t)vhost;
 	ret->kind = LB_ROUTE_NONE;
-	for (uint32_t i = 0; req->path.len && i < v->n_routes; i++) {
+	bool is_tunnel = req->path.len == 0 || str_eq(req->method, STR("CONNECT"));
+	for (uint32_t i = 0; !is_tunnel && i < v->n_routes; i++) {
 		const struct lb_route_conf *r = &v->routes[i];
 		if (!path_matches(r, req->path))
 			continue;

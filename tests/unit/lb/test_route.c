@@ -177,6 +177,18 @@ static void request_without_path_matches_nothing(void **state)
 }
 
 // A28-V04
+// HX-17
+static void connect_is_no_request_for_a_resource(void **state)
+{
+	(void)state;
+	struct routes t = {0};
+	prefix(&t, "/");
+	struct lb_req req = {.path = STR("/"), .method = STR("CONNECT")};
+	assert_int_equal(routes_match(&t, &req), -1);
+	req.method = STR("CONNECT-UDP"); // whatever that is
+	assert_int_equal(routes_match(&t, &req), 0);
+}
+
 static void unsupported_action_matches_and_ends_there(void **state)
 {
 	(void)state;
@@ -575,6 +587,7 @@ RUN_SUITE("lb/route", cmocka_unit_test(first_match_wins_over_better_match),
 	cmocka_unit_test(query_and_fragment_take_no_part),
 	cmocka_unit_test(paths_that_no_grpc_method_has_are_kept),
 	cmocka_unit_test(request_without_path_matches_nothing),
+	cmocka_unit_test(connect_is_no_request_for_a_resource),
 	cmocka_unit_test(unsupported_action_matches_and_ends_there),
 	cmocka_unit_test(sum_of_weights_must_be_in_range),
 	cmocka_unit_test(draws_follow_the_weights),

@@ -29,6 +29,7 @@ static const char *const names[] = {"x-a", "x-b", "x-c", "cookie", "content-type
 static const char *const values[] = {"", "a", "b", "ab", "AB", "aB", "aab", "5", "-5", "+7", "42",
 	"9223372036854775807", "9223372036854775808", "1x", "10.5", "a,b", "a=1", "b=2",
 	"application/grpc", "application/grpc+proto", "x", "\xff\x80", "aaaaab", "a\nb"};
+static const char *const methods[] = {"GET", "a", "GET", "a", "GET", "CONNECT"};
 static const char *const domains[] = {
 	"a.com", "*.com", "a.*", "b.com:80", "[::1]", "[::1]:80", "*"};
 static const char *const hosts[] = {
@@ -216,7 +217,7 @@ static void random_req(struct rand *r, struct random_req *q)
 			.value = str_from(PICK(r, values))};
 	q->req = (struct lb_req){.authority = str_from(PICK(r, hosts)),
 		.path = str_from(q->path),
-		.method = rand_below(r, 2) ? STR("GET") : STR("a"),
+		.method = str_from(PICK(r, methods)),
 		.scheme = STR("http"),
 		.is_grpc = rand_below(r, 2),
 		.fields = q->fields,
