@@ -7,6 +7,7 @@
 #pragma once
 
 #include "ctrl/workers.h"
+#include "lb/base/str.h"
 #include "lb/endpoint.h"
 #include "lb/picker.h"
 
@@ -72,8 +73,13 @@ void assembler_each_cluster(const struct assembler *,
 	void (*fn)(void *ctx, const struct assembler_cluster_info *), void *ctx);
 bool assembler_find_cluster(
 	const struct assembler *, const char *name, struct assembler_cluster_info *ret);
-// What the cluster's picker says to a worker that is connected to every endpoint; borrowed.
-struct lb_pick assembler_pick(const struct assembler *, const char *cluster, const struct lb_req *);
+// What the cluster's picker says to a worker that is connected to every endpoint; borrowed. hash:
+// of the request on its route.
+struct lb_pick assembler_pick(const struct assembler *, const char *cluster, const struct lb_req *,
+	const struct lb_pick_hash *hash);
+// The endpoint that a session's addresses mean in the cluster, to the same worker; NULL = none.
+const struct lb_endpoint *assembler_session_endpoint(
+	const struct assembler *, const char *cluster, struct str addresses);
 void assembler_each_endpoint(const struct assembler *, const char *cluster,
 	void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx);
 // What serves a frontend's requests: of the snapshot that is published, or about to be.

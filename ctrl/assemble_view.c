@@ -6,8 +6,11 @@
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
 #include "lb/connectivity.h"
+#include "lb/hosts.h"
 #include "lb/limits.h"
 #include "lb/picker.h"
+#include "lb/req.h"
+#include "lb/session.h"
 #include "lb/subchannel.h"
 
 static uint32_t count_ready(const struct cluster *c)
@@ -18,13 +21,27 @@ static uint32_t count_ready(const struct cluster *c)
 	return n;
 }
 
-// What a request would hear. A picker in this state looks at nothing.
-static const char *why_failing(const struct lb_cluster *c)
+// What the picker says to a worker that is connected to every endpoint.
+static struct lb_pick ask(const struct assembler *a, const struct lb_picker *picker,
+	const struct lb_req *req, struct lb_pick_hash hash)
 {
+	static const uint64_t all[LB_MAX_ENDPOINTS / 64] = {
+		[0 ... LB_MAX_ENDPOINTS / 64 - 1] = UINT64_MAX};
+	struct rand rand;
+	rand_init(&rand, twheel_now(a->conf.wheel));
+	uint32_t position = (uint32_t)rand_u64(&rand);
+	struct lb_pick_ctx ctx = {
+		.req = req, .rand = &rand, .position = &position, .ready = all, .hash = &hash};
+	return picker->pick(picker, &ctx);
+}
+
+// What a request would hear.
+static const char *why_failing(const struct assembler *a, const struct lb_cluster *c)
+{
+	const struct lb_req any = {0};
 	if (c->state != LB_TRANSIENT_FAILURE)
 		return "";
-	struct lb_pick_ctx nothing = {0};
-	struct lb_pick pick = c->picker->pick(c->picker, &nothing);
+	struct lb_pick pick = ask(a, c->picker, &any, (struct lb_pick_hash){0});
 	return pick.kind == LB_PICK_FAIL ? pick.text : "";
 }
 
@@ -36,7 +53,7 @@ static void describe(
 		.name = c->name,
 		.id = c->id,
 		.state = now->state,
-		.detail = why_failing(now),
+		.detail = why_failing(a, now),
 		.leaving = c->n_users == 0,
 		.n_endpoints = c->n_subchannels,
 		.n_ready = count_ready(c),
@@ -64,19 +81,28 @@ bool assembler_find_cluster(
 	return c;
 }
 
-struct lb_pick assembler_pick(const struct assembler *a, const char *name, const struct lb_req *req)
+struct lb_pick assembler_pick(const struct assembler *a, const char *name, const struct lb_req *req,
+	const struct lb_pick_hash *hash)
 {
-	static const uint64_t all[LB_MAX_ENDPOINTS / 64] = {
-		[0 ... LB_MAX_ENDPOINTS / 64 - 1] = UINT64_MAX};
 	const struct cluster *c = cluster_set_find(a->clusters, name);
 	if (!c)
 		return (struct lb_pick){.kind = LB_PICK_FAIL, .text = "no such cluster"};
-	struct rand rand;
-	rand_init(&rand, twheel_now(a->conf.wheel));
-	uint32_t position = (uint32_t)rand_u64(&rand);
-	struct lb_pick_ctx ctx = {.req = req, .rand = &rand, .position = &position, .ready = all};
-	const struct lb_picker *picker = lb_balancer_cluster(c->balancer)->picker;
-	return picker->pick(picker, &ctx);
+	return ask(a, lb_balancer_cluster(c->balancer)->picker, req, *hash);
+}
+
+const struct lb_endpoint *assembler_session_endpoint(
+	const struct assembler *a, const char *name, struct str addresses)
+{
+	struct ip_port list[LB_SESSION_MAX_ADDRESSES];
+	const struct cluster *c = cluster_set_find(a->clusters, name);
+	size_t n = c ? lb_session_addresses(addresses, list) : 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct lb_host *host =
+			lb_hosts_find(lb_balancer_cluster(c->balancer)->hosts, &list[i]);
+		if (host && host->endpoint && host->is_session_target)
+			return host->endpoint;
+	}
+	return NULL;
 }
 
 void assembler_each_endpoint(const struct assembler *a, const char *cluster,

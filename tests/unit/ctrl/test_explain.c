@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // `explain`: the words it takes, and that it says what the worker's lookup finds.
+#include "ctrl/assemble_state.h"
+#include "ctrl/cluster_set.h"
 #include "ctrl/explain_args.h"
 #include "ctrl/show.h"
 #include "ctrl/stats_proto.h"
+#include "lb/balancer.h"
+#include "lb/base/base64.h"
 #include "lb/base/twheel.h"
+#include "lb/cluster.h"
+#include "lb/hash.h"
 #include "lb/link.h"
+#include "lb/picker.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/assembler_world.h"
 #include "tests/unit/ctrl/routes_by_hand.h"
@@ -60,6 +67,9 @@ static void kind_of_the_request_is_what_its_content_type_says(void **state)
 	assert_int_equal(read_words(&a, web, &err), 0);
 	assert_false(a.is_grpc);
 	assert_string_equal(a.method, "GET");
+	char both[] = "--authority|a|--path|/|-H|content-type: application/grpc|-H|content-type: x";
+	assert_int_equal(read_words(&a, both, &err), 0);
+	assert_false(a.is_grpc); // the last one counts, as when a request is read
 	char asked[] = "--authority|a|--path|/|--grpc";
 	assert_int_equal(read_words(&a, asked, &err), 0);
 	assert_true(a.is_grpc);
@@ -336,6 +346,182 @@ static void a_pinned_authority_is_the_one_that_counts(void **state)
 	w->frontends[0].authority = NULL;
 }
 
+static void give_routes(
+	struct world *w, struct res_listener *l, const struct res_vhost *v, bool ignore_port)
+{
+	static const struct res_endpoint backend[] = {
+		{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}, 80}, 1, RES_HEALTH_HEALTHY}};
+	static const struct res_locality locality = {"", "", "", 1, backend, 1};
+	static const struct res_priority priority = {&locality, 1};
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	struct res_route_config *r = routes_of(v, 1);
+	struct res_endpoints *list[] = {e, NULL};
+	r->ignore_port = ignore_port;
+	update(w, 0, config_of(l, r, (const char *[]){"blue", "green"}, list, 2));
+	xds_res_put(&e->base);
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
+	turns(w, 1);
+}
+
+// A28-H06 to H12: pseudo-headers, gRPC's own ones, those of the connection, several as one.
+static void a_matcher_is_told_with_the_value_that_it_saw(void **state)
+{
+	static const struct lb_header_match_conf on[] = {
+		{.name = STR(":method"), .kind = LB_HEADER_EXACT, .text = STR("x")},
+		{.name = STR("host"), .kind = LB_HEADER_EXACT, .text = STR("x")},
+		{.name = STR("user-agent"), .kind = LB_HEADER_EXACT, .text = STR("x")},
+		{.name = STR("te"), .kind = LB_HEADER_EXACT, .text = STR("x")},
+		{.name = STR("k-bin"), .kind = LB_HEADER_EXACT, .text = STR("x")},
+		{.name = STR("cookie"), .kind = LB_HEADER_EXACT, .text = STR("x")},
+		{.name = STR("none"), .kind = LB_HEADER_EXACT, .text = STR("x")}};
+	static const char *const plain[] = {"it is \"GET\"", "it is \"a.example\"", "it is \"ua\"",
+		"it is hidden from matchers", "it is hidden from matchers", "it is \"c=1; d=2\"",
+		"the request has none"};
+	static const char *const grpc[] = {"it is hidden from matchers",
+		"it is hidden from matchers", "it is hidden from matchers",
+		"it is hidden from matchers", "it is hidden from matchers", "it is \"c=1; d=2\"",
+		"the request has none"};
+	enum { N = sizeof(on) / sizeof(on[0]) };
+	static const struct res_weighted_cluster to_blue[] = {{"blue", 1}};
+	struct res_route routes[N];
+	for (uint32_t i = 0; i < N; i++)
+		routes[i] = (struct res_route){PREFIX("/"), .clusters = to_blue, .n_clusters = 1,
+			.headers = &on[i], .n_headers = 1, .index = i};
+	const struct res_vhost v = {
+		"seen", DOMAINS("*"), .routes = routes, .n_routes = N, .hash = {6, 6}};
+	struct world *w = *state;
+	give_routes(w, listener_of("1", NULL, 0), &v, false);
+#define FIELDS                                                                                     \
+	"--authority a.example --path / -H user-agent:ua -H te:trailers -H k-bin:eA "              \
+	"-H cookie:c=1 -H cookie:d=2"
+	for (int is_grpc = 0; is_grpc < 2; is_grpc++) {
+		json_t *d = explain(w, is_grpc ? FIELDS " --grpc" : FIELDS);
+		assert_int_equal(rows(d, "looked_at"), N);
+		for (uint32_t i = 0; i < N; i++) {
+			char expected[128];
+			snprintf(expected, sizeof(expected), "no: %s exact \"x\"; %s",
+				i == 1 ? "host" : on[i].name.p, is_grpc ? grpc[i] : plain[i]);
+			assert_string_equal(cell(d, "looked_at", i, "verdict"), expected);
+		}
+		json_decref(d);
+	}
+}
+
+// VH-06
+static void the_domain_is_told_that_the_table_matched(void **state)
+{
+	const struct res_vhost v = {"ports", DOMAINS("foo.com:80*", "foo.com"),
+		ROUTES({PREFIX("/"), CLUSTERS({"blue", 1})}), .hash = {7, 7}};
+	struct world *w = *state;
+	for (int ignore_port = 0; ignore_port < 2; ignore_port++) {
+		give_routes(w, listener_of(ignore_port ? "2" : "1", NULL, 0), &v, ignore_port);
+		json_t *d = explain(w, "--authority foo.com:8080 --path /");
+		assert_string_equal(json_string_value(json_object_get(d, "domain")),
+			ignore_port ? "foo.com" : "foo.com:80*");
+		json_decref(d);
+	}
+}
+
+// HX-17
+static void connect_is_told_to_fail(void **state)
+{
+	struct world *w = *state;
+	give(w);
+	json_t *d = explain(w, "--authority a.example --path /y --method CONNECT");
+	assert_int_equal(rows(d, "looked_at"), 0);
+	assert_int_equal(rows(d, "clusters"), 0);
+	assert_string_equal(cell(d, "outcomes", 0, "action"),
+		"none: fails (14, HTTP 404), CONNECT is never routed");
+	json_decref(d);
+}
+
+static json_t *explain_cookie(struct world *w, const char *content)
+{
+	char code[64] = "", words[128];
+	base64_encode(content, strlen(content), code);
+	snprintf(words, sizeof(words), "--authority a --path /y -H \"cookie: sid=%s\"", code);
+	return explain(w, words);
+}
+
+// SA-10, SA-11
+static void a_cookie_takes_the_place_of_the_draw(void **state)
+{
+	static const struct lb_filter sticky[] = {{.name = STR("sticky"),
+		.kind = LB_FILTER_SESSION,
+		.session = {.enabled = true, .cookie = STR("sid")}}};
+	const struct res_vhost v = {"any", DOMAINS("*"),
+		ROUTES({PREFIX("/"), CLUSTERS({"blue", 3}, {"green", 1}, {"red", 0})}),
+		.hash = {8, 8}};
+	struct world *w = *state;
+	give_routes(w, listener_of("1", sticky, 1), &v, false);
+	json_t *d = explain_cookie(w, "10.9.9.9:80,10.0.0.1:80;blue");
+	assert_int_equal(rows(d, "clusters"), 1);
+	assert_string_equal(cell(d, "clusters", 0, "cluster"), "blue");
+	assert_string_equal(cell(d, "clusters", 0, "percent"), "100");
+	assert_int_equal(rows(d, "sessions"), 2);
+	assert_string_equal(cell(d, "sessions", 1, "drawn"), "green");
+	assert_string_equal(cell(d, "sessions", 1, "cookie"), "sid");
+	assert_string_equal(cell(d, "sessions", 1, "cluster"), "blue");
+	assert_string_equal(cell(d, "sessions", 1, "because"), "the cookie names it");
+	assert_string_equal(cell(d, "sessions", 1, "endpoint"), "10.0.0.1:80");
+	json_decref(d);
+	d = explain_cookie(w, "10.0.0.1:80;red"); // weight 0
+	assert_int_equal(rows(d, "clusters"), 2);
+	assert_string_equal(cell(d, "clusters", 0, "percent"), "75");
+	assert_string_equal(cell(d, "sessions", 0, "endpoint"), "10.0.0.1:80");
+	assert_string_equal(cell(d, "sessions", 1, "cluster"), "green");
+	assert_string_equal(cell(d, "sessions", 1, "because"),
+		"it is drawn, the route does not have the cookie's");
+	assert_string_equal(cell(d, "sessions", 1, "endpoint"), "as picked");
+	json_decref(d);
+	d = explain(w, "--authority a --path /y");
+	assert_int_equal(rows(d, "clusters"), 2);
+	assert_string_equal(
+		cell(d, "sessions", 0, "because"), "it is drawn, the request has no such cookie");
+	assert_string_equal(cell(d, "sessions", 0, "endpoint"), "as picked");
+	json_decref(d);
+}
+
+static struct lb_pick tell_hash(const struct lb_picker *p, struct lb_pick_ctx *ctx)
+{
+	static char texts[8][32]; // of several answers in a row
+	static unsigned n;
+	char *text = texts[n++ % 8];
+	snprintf(text, sizeof(texts[0]), "%llx", (unsigned long long)lb_pick_hash(ctx));
+	return (struct lb_pick){.kind = LB_PICK_FAIL, .text = text};
+}
+
+// HP-01, HP-03: with the request's own hash, also where the cluster fails.
+static void a_picker_is_asked_with_the_hash_of_the_request(void **state)
+{
+	static const struct lb_hash_policy by_key[] = {{.kind = LB_HASH_HEADER,
+		.header = STR("key"),
+		.pattern = STR("^(..).*$"),
+		.substitution = STR("\\1")}};
+	const struct res_vhost v = {"any", DOMAINS("*"),
+		ROUTES({SOME("", "/", 500000), CLUSTERS({"blue", 1}),
+			       .policy = {.hash = by_key, .n_hash = 1}},
+			{PREFIX("/"), CLUSTERS({"blue", 1}), .index = 1}),
+		.hash = {9, 9}};
+	struct lb_picker picker = {.n_refs = 1, .pick = tell_hash};
+	struct world *w = *state;
+	give_routes(w, listener_of("1", NULL, 0), &v, false);
+	struct cluster *blue = cluster_set_find(w->assembler->clusters, "blue");
+	struct lb_cluster *c = lb_balancer_cluster(blue->balancer);
+	const struct lb_cluster before = *c;
+	c->picker = &picker;
+	c->state = LB_TRANSIENT_FAILURE;
+	json_t *d = explain(w, "--authority a --path / -H key:value");
+	c->picker = before.picker;
+	c->state = before.state;
+	char expected[32];
+	snprintf(expected, sizeof(expected), "%llx", (unsigned long long)lb_xxh64("va", 2));
+	assert_string_equal(cell(d, "clusters", 0, "pick"), expected);
+	assert_string_not_equal(cell(d, "clusters", 1, "pick"), expected); // it has no policy
+	json_decref(d);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up, world_tear_down)
 
 RUN_SUITE("ctrl/explain", cmocka_unit_test(words_become_the_request),
@@ -344,4 +530,7 @@ RUN_SUITE("ctrl/explain", cmocka_unit_test(words_become_the_request),
 	CASE(the_first_match_ends_the_story), CASE(fractions_and_weights_become_odds),
 	CASE(what_fails_says_how), CASE(questions_that_cannot_be_answered_are_refused),
 	CASE(text_form_has_the_same_tables), CASE(a_pinned_authority_is_the_one_that_counts),
-	CASE(the_end_of_a_long_story_is_told))
+	CASE(the_end_of_a_long_story_is_told), CASE(a_matcher_is_told_with_the_value_that_it_saw),
+	CASE(the_domain_is_told_that_the_table_matched), CASE(connect_is_told_to_fail),
+	CASE(a_cookie_takes_the_place_of_the_draw),
+	CASE(a_picker_is_asked_with_the_hash_of_the_request))
