@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// least_request (gRFC A48; lb-tree.md A48-01..A48-03): the one of a few, drawn at random, that has
+// the fewest requests in flight. The counts are all workers', so that they agree on who is busy
+// (MC-12); whoever sends the request keeps them (lb_pick.counts_active).
+#include "lb/node_spread.h"
+
+#include <stdlib.h>
+
+static uint32_t active_of(const struct lb_pick_ctx *ctx, const struct lb_cell *cell)
+{
+	return ctx->active ? __atomic_load_n(&ctx->active[cell->member], __ATOMIC_RELAXED) : 0;
+}
+
+static const struct lb_cell *better(
+	const struct lb_pick_ctx *ctx, const struct lb_cell *a, const struct lb_cell *b)
+{
+	return !a || active_of(ctx, b) < active_of(ctx, a) ? b : a;
+}
+
+static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
+{
+	const struct lb_spread_picker *p = (const struct lb_spread_picker *)base;
+	const struct lb_cell *best = NULL, *connected = NULL;
+	for (uint32_t i = 0; i < p->choice_count; i++) {
+		uint32_t at = (uint32_t)rand_below(ctx->rand, p->cells.n);
+		const struct lb_cell *cell = lb_cells_at(&p->cells, at);
+		best = better(ctx, best, cell);
+		if (lb_spread_has_connection(ctx, cell->endpoint))
+			connected = better(ctx, connected, cell);
+	}
+	struct lb_pick result = lb_spread_serve(&p->cells, connected ? connected : best, ctx);
+	if (connected && connected != best)
+		result.want = best->endpoint;
+	result.counts_active = result.kind == LB_PICK_ENDPOINT;
+	return result;
+}
+
+static void configure(struct lb_spread *s, const struct lb_policy_spec *spec)
+{
+	s->choice_count = spec->least_request.choice_count;
+}
+
+static const struct lb_spread_kind kind = {
+	.ops = &lb_node_least_request, .pick = pick, .configure = configure};
+
+static struct lb_node *node_new(const struct lb_node_env *env)
+{
+	struct lb_spread *s = malloc(sizeof(*s));
+	if (s && !lb_spread_init(s, &kind, env)) {
+		free(s);
+		return NULL;
+	}
+	return s ? &s->base : NULL;
+}
+
+static void exit_idle(struct lb_node *node)
+{
+	(void)node; // is never IDLE
+}
+
+static void node_free(struct lb_node *node)
+{
+	if (node)
+		lb_spread_fini((struct lb_spread *)node);
+	free(node);
+}
+
+const struct lb_node_ops lb_node_least_request = {
+	.name = "least_request_experimental",
+	.new = node_new,
+	.update = lb_spread_update,
+	.exit_idle = exit_idle,
+	.free = node_free,
+};
