@@ -155,7 +155,8 @@ static void apply(struct world *w, const struct wanted *c, struct applied *a)
 	double decoded = now_ms();
 	struct lb_err err = {0};
 	enum route_compile_outcome outcome =
-		route_compile(w->compiler, res_route_config_from(d.res), -1, &a->routes, &err);
+		route_compile(w->compiler, res_route_config_from(d.res),
+			(struct route_compile_how){.vhost = -1}, &a->routes, &err);
 	CHECK(outcome == ROUTE_COMPILED);
 	double compiled = now_ms();
 	struct lb_snapshot *s = lb_snapshot_copy(lb_slot_current(w->slot));
