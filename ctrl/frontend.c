@@ -309,6 +309,7 @@ static bool patterns_came(struct assembler *a)
 		return false;
 	a->patterns_came = false;
 	a->compiled_ns = now + COMPILED_NS;
+	regex_cache_forget_unasked(a->regexes); // who waits asks for all of his each time
 	return true;
 }
 

@@ -25,6 +25,7 @@ struct entry {
 	struct str *patterns; // owned; the texts lie behind the array
 	uint32_t n;
 	uint32_t n_idle; // sweeps since it was asked for
+	bool asked; // since the last regex_cache_forget_unasked()
 	struct lb_regex_set *set; // counted; NULL = pending, or failed
 	bool pending;
 	struct entry *next; // in the thread's queues
@@ -306,6 +307,7 @@ static int resolve(struct regex_cache *c, const struct item *items, uint32_t n,
 		compile(c, e);
 	}
 	e->n_idle = 0;
+	e->asked = true;
 	if (e->pending)
 		return -EAGAIN;
 	if (!e->set) {
@@ -397,6 +399,23 @@ bool regex_cache_poll(struct regex_cache *c)
 			return any;
 		finished(c, e);
 		any = true;
+	}
+}
+
+// What the thread has taken it also gives back: that stays.
+void regex_cache_forget_unasked(struct regex_cache *c)
+{
+	struct queue kept = {0}, unasked = {0};
+	pthread_mutex_lock(&c->lock);
+	for (struct entry *e; (e = queue_take(&c->wanted));) {
+		queue_put(e->asked ? &kept : &unasked, e);
+		e->asked = false;
+	}
+	c->wanted = kept;
+	pthread_mutex_unlock(&c->lock);
+	for (struct entry *e; (e = queue_take(&unasked));) {
+		c->totals.n_pending--;
+		forget(c, e);
 	}
 }
 

@@ -37,6 +37,9 @@ int regex_cache_ask(struct regex_cache *, enum regex_cache_use, const struct str
 	uint32_t n, struct lb_regex_ref *ret, struct lb_err *reterr);
 // Takes in what has been compiled. True = there was something.
 bool regex_cache_poll(struct regex_cache *);
+// Of the sets that wait for the thread, forgets those that nobody asked for since the last call:
+// what is wanted now is not to wait behind what was wanted once.
+void regex_cache_forget_unasked(struct regex_cache *);
 // Forgets sets that nobody else holds and nobody asked for since the last two sweeps.
 void regex_cache_sweep(struct regex_cache *);
 

@@ -97,6 +97,13 @@ static void make_key(const struct route_compiler *c, const struct res_vhost *v, 
 		v->hash[1], ids.hash[0], ids.hash[1]);
 }
 
+// One virtual host's patterns and where they are.
+struct patterns {
+	uint32_t n_paths, n_headers;
+	struct str *list; // owned: of paths, then of headers
+	struct lb_regex_ref *refs; // owned; borrowed from the cache until its next sweep
+};
+
 // One call of route_compile().
 struct job {
 	struct route_compiler *compiler;
@@ -104,6 +111,7 @@ struct job {
 	uint32_t n_vhosts;
 	struct compiled_routes *to;
 	char (*keys)[65]; // owned, [n_vhosts]
+	struct patterns *patterns; // owned, [n_vhosts]; of those that no unit was found for
 	struct lb_err *err;
 };
 
@@ -112,13 +120,6 @@ static enum route_compile_outcome no_memory(struct lb_err *err)
 	lb_err_set(err, "out of memory");
 	return ROUTE_COMPILE_REFUSED;
 }
-
-// One virtual host's patterns and where they are.
-struct patterns {
-	uint32_t n_paths, n_headers;
-	struct str *list; // owned: of paths, then of headers
-	struct lb_regex_ref *refs; // owned; borrowed from the cache until its next sweep
-};
 
 static void patterns_fini(struct patterns *p)
 {
@@ -144,7 +145,6 @@ static enum route_compile_outcome ask(
 static enum route_compile_outcome patterns_init(
 	struct patterns *p, struct job *j, const struct res_vhost *v)
 {
-	*p = (struct patterns){0};
 	vhost_patterns(v, NULL, &p->n_paths, NULL, &p->n_headers);
 	size_t n = (size_t)p->n_paths + p->n_headers;
 	if (n == 0)
@@ -171,9 +171,8 @@ static enum route_compile_outcome find_units(struct job *j)
 		j->to->units[i] = unit_find(j->compiler, j->keys[i]);
 		if (j->to->units[i])
 			continue;
-		struct patterns p;
-		enum route_compile_outcome outcome = patterns_init(&p, j, &j->vhosts[i]);
-		patterns_fini(&p);
+		enum route_compile_outcome outcome =
+			patterns_init(&j->patterns[i], j, &j->vhosts[i]);
 		if (outcome == ROUTE_COMPILE_REFUSED)
 			return outcome;
 		if (outcome == ROUTE_COMPILE_WAITS)
@@ -201,7 +200,7 @@ static struct lb_vhost *compile(struct job *j, const struct res_vhost *v, const 
 	return made;
 }
 
-static struct unit *unit_new(struct job *j, uint32_t index, const struct patterns *p)
+static struct unit *unit_new(struct job *j, uint32_t index)
 {
 	struct unit *u = calloc(1, sizeof(*u));
 	if (!u) {
@@ -210,7 +209,7 @@ static struct unit *unit_new(struct job *j, uint32_t index, const struct pattern
 	}
 	memcpy(u->key, j->keys[index], sizeof(u->key));
 	u->n_users = 1;
-	u->vhost = compile(j, &j->vhosts[index], p);
+	u->vhost = compile(j, &j->vhosts[index], &j->patterns[index]);
 	if (u->vhost && strmap_add(&j->compiler->units, &u->by_key, u->key) == 0)
 		return u;
 	if (u->vhost)
@@ -226,15 +225,10 @@ static enum route_compile_outcome make_units(struct job *j)
 		struct unit **place = &j->to->units[i];
 		if (!*place) // a twin in the same configuration may have come meanwhile
 			*place = unit_find(j->compiler, j->keys[i]);
-		if (*place)
-			continue;
-		struct patterns p;
-		enum route_compile_outcome outcome = patterns_init(&p, j, &j->vhosts[i]);
-		if (outcome == ROUTE_COMPILED)
-			*place = unit_new(j, i, &p);
-		patterns_fini(&p);
 		if (!*place)
-			return outcome == ROUTE_COMPILED ? ROUTE_COMPILE_REFUSED : outcome;
+			*place = unit_new(j, i);
+		if (!*place)
+			return ROUTE_COMPILE_REFUSED;
 	}
 	return ROUTE_COMPILED;
 }
@@ -275,6 +269,14 @@ static enum route_compile_outcome make_table(struct job *j, bool ignore_port, bo
 	return j->to->table ? ROUTE_COMPILED : ROUTE_COMPILE_REFUSED;
 }
 
+static void job_fini(struct job *j)
+{
+	for (uint32_t i = 0; j->patterns && i < j->n_vhosts; i++)
+		patterns_fini(&j->patterns[i]);
+	free(j->patterns);
+	free(j->keys);
+}
+
 enum route_compile_outcome route_compile(struct route_compiler *c,
 	const struct res_route_config *routes, struct route_compile_how how,
 	struct compiled_routes **ret, struct lb_err *reterr)
@@ -288,9 +290,10 @@ enum route_compile_outcome route_compile(struct route_compiler *c,
 	};
 	*ret = NULL;
 	j.keys = calloc((size_t)j.n_vhosts + 1, sizeof(*j.keys));
+	j.patterns = calloc((size_t)j.n_vhosts + 1, sizeof(*j.patterns));
 	j.to = calloc(1, sizeof(*j.to) + j.n_vhosts * sizeof(j.to->units[0]));
 	enum route_compile_outcome outcome = ROUTE_COMPILED;
-	if (!j.keys || !j.to) {
+	if (!j.keys || !j.patterns || !j.to) {
 		outcome = no_memory(reterr);
 	} else {
 		j.to->compiler = c;
@@ -305,7 +308,7 @@ enum route_compile_outcome route_compile(struct route_compiler *c,
 		*ret = j.to;
 	else
 		compiled_routes_free(j.to);
-	free(j.keys);
+	job_fini(&j);
 	return outcome;
 }
 

@@ -203,6 +203,32 @@ static void the_thread_compiles_while_others_wait_for_nothing(void **state)
 	regex_cache_free(c);
 }
 
+// What a corrected configuration wants is not behind all of what the bad one wanted.
+static void what_nobody_asks_for_any_more_is_not_compiled(void **state)
+{
+	struct regex_cache *c = regex_cache_new(&(struct regex_cache_conf){0});
+	struct list old = {0}, new = {0};
+	for (uint32_t i = 0; i < MAX; i++)
+		add(&old, "/old%u/([a-z]+[0-9]{1,90}x){1,4}", i);
+	add(&new, "/new%u/[a-z]+", 1);
+	assert_int_equal(ask(c, REGEX_OF_PATHS, &old), -EAGAIN);
+	regex_cache_forget_unasked(c); // asked for since the beginning
+	assert_int_equal(regex_cache_count(c).n_pending, MAX);
+	assert_int_equal(ask(c, REGEX_OF_PATHS, &new), -EAGAIN);
+	regex_cache_forget_unasked(c);
+	assert_in_range(regex_cache_count(c).n_pending, 1, MAX / 2);
+	assert_int_equal(regex_cache_count(c).n_sets, regex_cache_count(c).n_pending);
+	poll_until(c, &new);
+	assert_true(hits(new.refs[0], "/new1/abc"));
+	assert_in_range(regex_cache_count(c).n_compiled, 1, MAX / 2);
+	// Who comes back is served again.
+	old.n = 10;
+	assert_int_equal(ask(c, REGEX_OF_PATHS, &old), -EAGAIN);
+	poll_until(c, &old);
+	assert_true(hits(old.refs[9], "/old9/ab12x"));
+	regex_cache_free(c);
+}
+
 static void it_can_be_freed_while_the_thread_compiles(void **state)
 {
 	struct regex_cache *c = regex_cache_new(&(struct regex_cache_conf){0});
@@ -225,6 +251,7 @@ int main(void)
 		cmocka_unit_test(a_nul_in_a_pattern_is_a_byte_of_it),
 		cmocka_unit_test(nothing_asked_is_answered),
 		cmocka_unit_test(the_thread_compiles_while_others_wait_for_nothing),
+		cmocka_unit_test(what_nobody_asks_for_any_more_is_not_compiled),
 		cmocka_unit_test(it_can_be_freed_while_the_thread_compiles),
 	};
 	return cmocka_run_group_tests_name("ctrl/regex_cache", tests, NULL, NULL);
