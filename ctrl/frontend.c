@@ -187,13 +187,43 @@ static void note_listener(struct assembled_frontend *f, struct res_listener *lis
 	f->listener = listener;
 }
 
-static void log_warnings(const struct assembler *a, uint32_t i, const struct xds_res *res,
-	const char *const *warnings, uint32_t n)
+struct warnings { // of a resource
+	const char *const *list;
+	uint32_t n;
+};
+
+static bool has_warning(const struct warnings *w, const char *text)
 {
-	for (uint32_t k = 0; k < n; k++)
-		log_warn("resource", "frontend=%s type=%s name=%s warning=%s",
-			log_quote(a->conf.config->frontends[i].name), res->type->label,
-			log_quote(res->name), log_quote(warnings[k]));
+	uint32_t i = 0;
+	while (i < w->n && strcmp(w->list[i], text) != 0)
+		i++;
+	return i < w->n;
+}
+
+// What was not said of the version before: some servers send one every few seconds.
+static void log_warnings(const struct assembler *a, uint32_t i, const struct xds_res *res,
+	const struct warnings *before, const struct warnings *now)
+{
+	for (uint32_t k = 0; k < now->n; k++)
+		if (!has_warning(before, now->list[k]))
+			log_warn("resource", "frontend=%s type=%s name=%s warning=%s",
+				log_quote(a->conf.config->frontends[i].name), res->type->label,
+				log_quote(res->name), log_quote(now->list[k]));
+}
+
+static void log_news(const struct assembler *a, uint32_t i)
+{
+	const struct assembled_frontend *f = &a->frontends[i];
+	const struct res_listener *l = f->wanted->listener;
+	const struct res_route_config *r = f->wanted->routes;
+	struct warnings of_listener = {0}, of_routes = {0};
+	if (f->applied) {
+		const struct xds_config *c = f->applied;
+		of_listener = (struct warnings){c->listener->warnings, c->listener->n_warnings};
+		of_routes = (struct warnings){c->routes->warnings, c->routes->n_warnings};
+	}
+	log_warnings(a, i, &l->base, &of_listener, &(struct warnings){l->warnings, l->n_warnings});
+	log_warnings(a, i, &r->base, &of_routes, &(struct warnings){r->warnings, r->n_warnings});
 }
 
 // `wanted` serves from now on.
@@ -213,12 +243,7 @@ static void apply(struct assembler *a, uint32_t i, struct assembled *n)
 		f->filters = n->filters;
 	}
 	assembled_fini(&old);
-	const struct res_listener *l = f->wanted->listener;
-	const struct res_route_config *r = f->wanted->routes;
-	if (!n->same_listener)
-		log_warnings(a, i, &l->base, l->warnings, l->n_warnings);
-	if (!n->same_routes)
-		log_warnings(a, i, &r->base, r->warnings, r->n_warnings);
+	log_news(a, i);
 	note_listener(f, f->wanted->listener);
 	xds_config_put(f->applied);
 	f->applied = xds_config_get(f->wanted);

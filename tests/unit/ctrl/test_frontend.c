@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define IP(last)                                                                                   \
 	{                                                                                          \
@@ -398,9 +399,50 @@ static void a_draining_host_is_released_when_eds_drops_it(void **state)
 	xds_res_put(&one->base);
 }
 
+// What is written to stderr while the frontend takes a version with these warnings.
+static char *log_of_version(struct world *w, const char *const *warnings, uint32_t n)
+{
+	static const char *const any[] = {"*"};
+	static const struct res_vhost v = {
+		.name = "v", .domains = any, .n_domains = 1, .hash = {1, 1}};
+	static const char *const names[] = {"blue"};
+	static char text[4096];
+	struct res_listener *l = listener_of("1", NULL, 0);
+	struct res_route_config *r = routes_of(&v, 1);
+	r->warnings = warnings;
+	r->n_warnings = n;
+	int pipes[2], before = dup(STDERR_FILENO);
+	assert_int_equal(pipe(pipes), 0);
+	dup2(pipes[1], STDERR_FILENO);
+	update(w, 0, config_of(l, r, names, (struct res_endpoints *[]){NULL}, 1));
+	dup2(before, STDERR_FILENO);
+	close(before);
+	close(pipes[1]);
+	ssize_t len = read(pipes[0], text, sizeof(text) - 1);
+	text[len > 0 ? len : 0] = 0;
+	close(pipes[0]);
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
+	return text;
+}
+
+static void a_warning_is_logged_when_it_comes_not_with_every_version(void **state)
+{
+	static const char *const warnings[] = {"one is ignored", "two is ignored"};
+	struct world *w = *state;
+	assert_non_null(strstr(log_of_version(w, warnings, 1), "one is ignored"));
+	assert_string_equal(log_of_version(w, warnings, 1), "");
+	const char *text = log_of_version(w, warnings, 2);
+	assert_null(strstr(text, "one is ignored"));
+	assert_non_null(strstr(text, "two is ignored"));
+	assert_string_equal(log_of_version(w, warnings, 0), "");
+	assert_non_null(strstr(log_of_version(w, warnings, 1), "one is ignored")); // again
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up_both, world_tear_down)
 
-RUN_SUITE("ctrl/frontend", CASE(a_virtual_host_that_did_not_change_is_the_same_object),
+RUN_SUITE("ctrl/frontend", CASE(a_warning_is_logged_when_it_comes_not_with_every_version),
+	CASE(a_virtual_host_that_did_not_change_is_the_same_object),
 	CASE(twins_in_one_configuration_are_one_object),
 	CASE(a_virtual_host_whose_clusters_got_other_ids_is_another_one),
 	CASE(patterns_hold_up_nothing_but_the_configuration_that_needs_them),
