@@ -301,20 +301,6 @@ static json_t *whole_json(struct explanation *e)
 	return o;
 }
 
-// The one that was asked for, or the only one.
-static int find_frontend(const struct config *c, const char *name, struct lb_err *err)
-{
-	for (unsigned i = 0; name && i < c->n_frontends; i++)
-		if (strcmp(c->frontends[i].name, name) == 0)
-			return (int)i;
-	if (name)
-		return lb_err_set(err, "no frontend is called '%s'", name);
-	if (c->n_frontends != 1)
-		return lb_err_set(err, "there are %u frontends: which? (--frontend)",
-			(unsigned)c->n_frontends);
-	return 0;
-}
-
 static json_t *explain(struct explanation *e)
 {
 	if (!explain_look_up(&e->query, &e->found))
@@ -340,7 +326,7 @@ json_t *show_explain(const struct show *s, struct show_args *args)
 	if (explain_args_read(&a, args->words, args->n, &args->err))
 		return NULL;
 	args->json = a.json;
-	int frontend = find_frontend(s->conf.config, a.frontend, &args->err);
+	int frontend = show_find_frontend(s->conf.config, a.frontend, &args->err);
 	if (frontend < 0)
 		return NULL;
 	struct explanation *e = calloc(1, sizeof(*e));

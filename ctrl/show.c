@@ -84,6 +84,19 @@ json_t *show_causes(const uint64_t ended[LB_N_CAUSES])
 	return o;
 }
 
+int show_find_frontend(const struct config *c, const char *name, struct lb_err *err)
+{
+	for (unsigned i = 0; name && i < c->n_frontends; i++)
+		if (strcmp(c->frontends[i].name, name) == 0)
+			return (int)i;
+	if (name)
+		return lb_err_set(err, "no frontend is called '%s'", name);
+	if (c->n_frontends != 1)
+		return lb_err_set(err, "there are %u frontends: which? (--frontend)",
+			(unsigned)c->n_frontends);
+	return 0;
+}
+
 // show info
 
 static json_t *build_info(const struct show *s, struct show_args *args)
@@ -239,8 +252,9 @@ static const struct command commands[] = {
 		show_stat, show_stat_columns, NULL},
 	{"show clusters", NULL, "clusters and their endpoints: state, requests, last error",
 		show_clusters, NULL, NULL},
-	{"show routes", NULL, "each frontend's routes and actions, as gRFC A28 prints them",
-		show_routes, NULL, show_routes_text},
+	{"show routes", "[--frontend F] [--authority A]",
+		"each frontend's routes and actions, as gRFC A28 prints them", show_routes, NULL,
+		show_routes_text},
 	{"explain",
 		"--authority A --path P [-H 'NAME: VALUE']... [--frontend F] [--method M] "
 		"[--grpc | --http]",

@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+struct config;
 struct lb_route_scratch;
 
 struct show {
@@ -34,6 +35,9 @@ json_t *show_stat(const struct show *, struct show_args *);
 json_t *show_clusters(const struct show *, struct show_args *);
 json_t *show_routes(const struct show *, struct show_args *);
 json_t *show_explain(const struct show *, struct show_args *);
+
+// The number of the frontend that is called so, of the only one for NULL; or -EINVAL.
+int show_find_frontend(const struct config *, const char *name, struct lb_err *reterr);
 
 extern const char *const show_stat_columns[]; // of its CSV
 char *show_routes_text(json_t *); // from malloc; NULL = no memory

@@ -105,7 +105,47 @@ static json_t *vhost_json(const struct assembler_routes *of, uint32_t index)
 	return o;
 }
 
-static json_t *frontend_json(const struct show *s, uint32_t index)
+// What of the configuration is asked for: thousands of virtual hosts take the loop's time.
+struct wanted {
+	const char *frontend, *authority; // NULL = all
+};
+
+static int read_words(struct wanted *w, struct show_args *args)
+{
+	const struct {
+		const char *name;
+		const char **to;
+	} options[] = {{"--frontend", &w->frontend}, {"--authority", &w->authority}};
+	for (unsigned i = 0; i < args->n; i++) {
+		if (strcmp(args->words[i], "json") == 0) {
+			args->json = true;
+			continue;
+		}
+		size_t k = strcmp(args->words[i], options[0].name) != 0;
+		if (strcmp(args->words[i], options[k].name) != 0)
+			return lb_err_set(&args->err, "'%s' is too much, try help", args->words[i]);
+		if (++i == args->n)
+			return lb_err_set(&args->err, "%s needs a value", options[k].name);
+		*options[k].to = args->words[i];
+	}
+	return 0;
+}
+
+// From its first virtual host to before *ret_end: all that serve, or the one of the authority.
+static uint32_t vhosts_wanted(
+	const struct assembler_routes *of, const char *authority, uint32_t *ret_end)
+{
+	int only = of->config->vhost;
+	*ret_end = of->config->routes->n_vhosts;
+	if (only < 0 && !authority)
+		return 0;
+	if (only < 0)
+		only = res_route_config_choose(of->config->routes, authority);
+	*ret_end = only < 0 ? 0 : (uint32_t)only + 1;
+	return only < 0 ? 0 : (uint32_t)only;
+}
+
+static json_t *frontend_json(const struct show *s, uint32_t index, const char *authority)
 {
 	const struct config_frontend *f = &s->conf.config->frontends[index];
 	struct assembler_routes of;
@@ -122,18 +162,26 @@ static json_t *frontend_json(const struct show *s, uint32_t index)
 		route_text_duration(of.filters->max_stream_duration_ns, text));
 	json_object_set_new(o, "filters", route_json_filters(of.filters->filters, of.filters->n));
 	json_t *vhosts = json_array();
-	for (uint32_t i = 0; i < of.config->routes->n_vhosts; i++)
-		if (of.config->vhost < 0 || i == (uint32_t)of.config->vhost)
-			json_array_append_new(vhosts, vhost_json(&of, i));
+	uint32_t end;
+	for (uint32_t i = vhosts_wanted(&of, authority, &end); i < end; i++)
+		json_array_append_new(vhosts, vhost_json(&of, i));
 	json_object_set_new(o, "virtual_hosts", vhosts);
 	return o;
 }
 
 json_t *show_routes(const struct show *s, struct show_args *args)
 {
+	struct wanted w = {0};
+	const struct config *c = s->conf.config;
+	if (read_words(&w, args))
+		return NULL;
+	int only = w.frontend ? show_find_frontend(c, w.frontend, &args->err) : -1;
+	if (w.frontend && only < 0)
+		return NULL;
 	json_t *frontends = json_array();
-	for (uint32_t i = 0; frontends && i < s->conf.config->n_frontends; i++)
-		json_array_append_new(frontends, frontend_json(s, i));
+	for (uint32_t i = 0; frontends && i < c->n_frontends; i++)
+		if (only < 0 || i == (uint32_t)only)
+			json_array_append_new(frontends, frontend_json(s, i, w.authority));
 	return frontends;
 }
 

@@ -229,8 +229,47 @@ static void a_frontend_without_routes_says_why(void **state)
 	json_decref(frontends);
 }
 
+static bool shows(struct world *w, const char *command, const char *part)
+{
+	char *text = ask(w, command);
+	bool found = strstr(text, part);
+	free(text);
+	return found;
+}
+
+// A large configuration is looked at in parts.
+static void one_frontend_or_one_virtual_host_is_shown_alone(void **state)
+{
+	struct world *w = *state;
+	const struct res_vhost vhosts[] = {
+		{"one", DOMAINS("one.com"), ROUTES({PREFIX("/"), CLUSTERS({"cluster_1", 1})}),
+			.hash = {1, 1}},
+		{"any", DOMAINS("*"), ROUTES({PREFIX("/"), CLUSTERS({"cluster_2", 1})}),
+			.hash = {2, 2}}};
+	struct res_listener *l = listener_of("1", NULL, 0);
+	struct res_route_config *r = routes_of(vhosts, 2);
+	struct res_endpoints *none[3] = {NULL};
+	update(w, 0, config_of(l, r, clusters, none, 3));
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
+	assert_true(shows(w, "show routes", "frontend api: no routes"));
+	assert_true(shows(w, "show routes --frontend api", "frontend api: no routes"));
+	assert_false(shows(w, "show routes --frontend api", "frontend web"));
+	assert_true(shows(w, "show routes --frontend web", "virtual host one"));
+	assert_true(shows(w, "show routes --frontend web", "virtual host any"));
+	assert_true(shows(w, "show routes --authority ONE.com", "virtual host one"));
+	assert_false(shows(w, "show routes --authority ONE.com", "virtual host any"));
+	assert_true(shows(w, "show routes --authority x --frontend web json", "\"any\""));
+	assert_false(shows(w, "show routes --authority x --frontend web json", "\"one\""));
+	assert_true(shows(w, "show routes --frontend db", "no frontend is called 'db'"));
+	assert_true(shows(w, "show routes --frontend", "--frontend needs a value"));
+	assert_true(shows(w, "show routes web", "'web' is too much"));
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up, world_tear_down)
 
 RUN_SUITE("ctrl/show_routes", CASE(the_appendix_of_a28_is_printed_as_it_stands_there),
 	CASE(names_survive_updates), CASE(matchers_policies_and_ignored_routes_are_shown),
-	CASE(texts_of_the_server_cannot_forge_the_answer), CASE(a_frontend_without_routes_says_why))
+	CASE(texts_of_the_server_cannot_forge_the_answer), CASE(a_frontend_without_routes_says_why),
+	cmocka_unit_test_setup_teardown(one_frontend_or_one_virtual_host_is_shown_alone,
+		world_set_up_both, world_tear_down))
