@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/aggregate.h"
+
+#include "lb/dump.h"
+#include "lb/priority.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lb_aggregate {
+	struct lb_aggregate_env env;
+	char *name; // owned
+	struct lb_priority *priority; // owned
+};
+
+// A leaf and the place that it reports to: leaves ask their callbacks with one context.
+struct child {
+	struct lb_aggregate *aggregate;
+	struct lb_priority_child *place;
+	struct lb_leaf *leaf; // owned
+};
+
+static uint32_t member_take(void *ctx)
+{
+	const struct lb_leaf_env *env = &((struct child *)ctx)->aggregate->env.leaf;
+	return env->member_take(env->ctx);
+}
+
+static void member_give(void *ctx, uint32_t id)
+{
+	const struct lb_leaf_env *env = &((struct child *)ctx)->aggregate->env.leaf;
+	env->member_give(env->ctx, id);
+}
+
+static uint32_t slot_take(void *ctx)
+{
+	const struct lb_leaf_env *env = &((struct child *)ctx)->aggregate->env.leaf;
+	return env->slot_take(env->ctx);
+}
+
+static void slot_give(void *ctx, uint32_t slot)
+{
+	const struct lb_leaf_env *env = &((struct child *)ctx)->aggregate->env.leaf;
+	env->slot_give(env->ctx, slot);
+}
+
+static void harvest(void *ctx, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed)
+{
+	const struct lb_leaf_env *env = &((struct child *)ctx)->aggregate->env.leaf;
+	env->harvest(env->ctx, member, ret_ok, ret_failed);
+}
+
+static uint64_t last_used(void *ctx, uint32_t member)
+{
+	const struct lb_leaf_env *env = &((struct child *)ctx)->aggregate->env.leaf;
+	return env->last_used(env->ctx, member);
+}
+
+static int on_leaf(void *ctx, enum lb_state state, struct lb_picker *picker)
+{
+	lb_priority_report(((struct child *)ctx)->place, state, picker);
+	return 0;
+}
+
+static void *child_create(void *ctx, struct lb_priority_child *place, const char *name)
+{
+	struct lb_aggregate *a = ctx;
+	struct child *c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	*c = (struct child){.aggregate = a, .place = place};
+	struct lb_leaf_env env = a->env.leaf;
+	env.member_take = member_take;
+	env.member_give = member_give;
+	env.slot_take = slot_take;
+	env.slot_give = slot_give;
+	env.harvest = harvest;
+	env.last_used = last_used;
+	env.publish = on_leaf;
+	env.ctx = c;
+	c->leaf = lb_leaf_new(&env, name, a->env.leaf_id(a->env.leaf.ctx, name));
+	if (!c->leaf) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+static int child_update(void *ctx, void *child, const char *name)
+{
+	struct lb_aggregate *a = ctx;
+	return a->env.configure(a->env.leaf.ctx, ((struct child *)child)->leaf, name);
+}
+
+static void child_exit_idle(void *ctx, void *child)
+{
+	(void)ctx;
+	lb_leaf_exit_idle(((struct child *)child)->leaf);
+}
+
+static void child_dump(void *ctx, const void *child, struct lb_dump *d)
+{
+	(void)ctx;
+	lb_leaf_dump(((const struct child *)child)->leaf, d);
+}
+
+static void child_free(void *ctx, void *child)
+{
+	struct child *c = child;
+	(void)ctx;
+	lb_leaf_free(c->leaf);
+	free(c);
+}
+
+static int on_priority(void *ctx, enum lb_state state, struct lb_picker *picker)
+{
+	struct lb_aggregate *a = ctx;
+	return a->env.leaf.publish(a->env.leaf.ctx, state, picker);
+}
+
+struct lb_aggregate *lb_aggregate_new(const struct lb_aggregate_env *env, const char *name)
+{
+	struct lb_aggregate *a = calloc(1, sizeof(*a));
+	if (!a)
+		return NULL;
+	a->env = *env;
+	a->name = strdup(name);
+	const struct lb_priority_env priority = {env->leaf.wheel, child_create, child_update,
+		child_exit_idle, child_dump, child_free, on_priority, a};
+	a->priority = lb_priority_new(&priority);
+	if (!a->name || !a->priority) {
+		lb_aggregate_free(a);
+		return NULL;
+	}
+	return a;
+}
+
+void lb_aggregate_free(struct lb_aggregate *a)
+{
+	if (!a)
+		return;
+	lb_priority_free(a->priority);
+	free(a->name);
+	free(a);
+}
+
+int lb_aggregate_update(
+	struct lb_aggregate *a, const char *const *names, uint32_t n, const char *note)
+{
+	char text[512];
+	snprintf(text, sizeof(text), "cluster %s: no leaf clusters%s%s%s", a->name,
+		*note ? " (" : "", note, *note ? ")" : "");
+	return lb_priority_update(a->priority, names, n, text);
+}
+
+struct lb_leaf *lb_aggregate_leaf(const struct lb_aggregate *a, const char *name)
+{
+	struct child *c = lb_priority_find(a->priority, name);
+	return c ? c->leaf : NULL;
+}
+
+void lb_aggregate_exit_idle(struct lb_aggregate *a)
+{
+	lb_priority_exit_idle(a->priority);
+}
+
+// A75-T02
+void lb_aggregate_dump(const struct lb_aggregate *a, struct lb_dump *d)
+{
+	lb_dump_enter(d, "cds", lb_priority_state(a->priority));
+	lb_dump_text(d, "cluster", a->name);
+	lb_priority_dump(a->priority, d);
+	lb_dump_leave(d);
+}

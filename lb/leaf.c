@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/leaf.h"
+
+#include "lb/affinity.h"
+#include "lb/base/check.h"
+#include "lb/base/twheel.h"
+#include "lb/breaker.h"
+#include "lb/child_names.h"
+#include "lb/dump.h"
+#include "lb/ejection.h"
+#include "lb/leaf_layout.h"
+#include "lb/leaf_picker.h"
+#include "lb/member.h"
+#include "lb/picker.h"
+#include "lb/priority.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_NS 1000000000ull // after running out of memory
+
+// A member that a policy made for itself.
+struct made {
+	struct made *next;
+	struct lb_member *member; // counted
+};
+
+struct lb_leaf {
+	struct lb_leaf_env env;
+	char *name; // owned
+	uint32_t id;
+	struct lb_leaf_layout *layout; // owned; NULL before the first update
+	struct lb_priority *priority; // owned
+	struct lb_ejection *ejection; // owned
+	struct lb_affinity *affinity; // owned
+	struct made *made;
+	// Of the layer.
+	struct lb_drops *drops; // counted
+	struct lb_breaker *breaker; // counted
+	uint32_t max_requests;
+	// Of the newest update, for lists that could not be made at once.
+	struct lb_outlier_conf outlier;
+	bool has_outlier;
+	uint32_t session_health;
+	uint64_t idle_timeout_ns;
+	// What the priorities say.
+	enum lb_state state;
+	struct lb_picker *picker; // counted; NULL = nothing yet
+	bool updating; // what they say is told at the end
+	bool configs_owed; // to the policies, of which some took those of an update that failed
+	bool lists_owed; // to ejection and affinity
+	struct twheel_timer retry;
+};
+
+// One priority's policies.
+struct child {
+	struct lb_leaf *leaf;
+	struct lb_priority_child *place;
+	struct lb_graceful *node; // owned
+	char name[LB_LEAF_CHILD_NAME_MAX];
+};
+
+// The lists.
+
+static bool has_child(const struct lb_leaf *leaf, uint32_t priority)
+{
+	return lb_priority_find(leaf->priority, leaf->layout->children[priority]);
+}
+
+static int give_ejection(struct lb_leaf *leaf)
+{
+	const struct lb_leaf_layout *l = leaf->layout;
+	struct lb_member **list = calloc((size_t)l->n_endpoints + 1, sizeof(struct lb_member *));
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l->n_endpoints; i++)
+		list[i] = l->endpoints[i].member;
+	int err = lb_ejection_update(
+		leaf->ejection, leaf->has_outlier ? &leaf->outlier : NULL, list, l->n_endpoints);
+	free(list);
+	return err;
+}
+
+// O02, O03
+static int give_affinity(struct lb_leaf *leaf)
+{
+	const struct lb_leaf_layout *l = leaf->layout;
+	struct lb_affinity_member *list = calloc((size_t)l->n_endpoints + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l->n_endpoints; i++) {
+		const struct lb_leaf_entry *e = &l->endpoints[i];
+		list[i] = (struct lb_affinity_member){
+			.member = e->member,
+			.hostname = e->hostname,
+			.locality = e->locality,
+			.is_target = leaf->session_health >> e->health & 1,
+			.in_child = e->health != LB_LEAF_DRAINING && has_child(leaf, e->priority),
+		};
+	}
+	int err = lb_affinity_update(leaf->affinity, list, l->n_endpoints, leaf->idle_timeout_ns);
+	free(list);
+	return err;
+}
+
+static void give_lists(struct lb_leaf *leaf)
+{
+	leaf->lists_owed = give_affinity(leaf) || give_ejection(leaf);
+}
+
+// Publishing.
+
+static int publish_once(struct lb_leaf *leaf)
+{
+	const struct lb_leaf_layer layer = {
+		.name = leaf->name,
+		.id = leaf->id,
+		.max_requests = leaf->max_requests,
+		.drops = leaf->drops,
+		.breaker = leaf->breaker,
+		.affinity = lb_affinity_map_of(leaf->affinity),
+		.has_sessions = leaf->session_health,
+		.counts_outcomes = lb_ejection_counts(leaf->ejection),
+	};
+	// I02: what is dropped anyhow needs no endpoint.
+	enum lb_state state = lb_drops_everything(leaf->drops) ? LB_READY : leaf->state;
+	struct lb_picker *p = lb_leaf_picker_new(&layer, leaf->picker);
+	return p ? leaf->env.publish(leaf->env.ctx, state, p) : -ENOMEM;
+}
+
+static void publish(struct lb_leaf *leaf)
+{
+	if (leaf->updating || !leaf->picker)
+		return;
+	if (publish_once(leaf) || leaf->lists_owed || leaf->configs_owed)
+		twheel_arm(leaf->env.wheel, &leaf->retry, twheel_now(leaf->env.wheel) + RETRY_NS);
+	else
+		twheel_cancel(leaf->env.wheel, &leaf->retry);
+}
+
+static int give_configs(struct lb_leaf *leaf)
+{
+	int err = lb_priority_update(
+		leaf->priority, leaf->layout->children, leaf->layout->n_priorities, "");
+	leaf->configs_owed = err;
+	return err;
+}
+
+static void retry_fired(struct twheel_timer *t)
+{
+	struct lb_leaf *leaf = (void *)((char *)t - offsetof(struct lb_leaf, retry));
+	if (leaf->configs_owed)
+		give_configs(leaf);
+	if (leaf->lists_owed)
+		give_lists(leaf);
+	publish(leaf);
+}
+
+static int on_priority(void *ctx, enum lb_state state, struct lb_picker *picker)
+{
+	struct lb_leaf *leaf = ctx;
+	lb_picker_put(leaf->picker);
+	leaf->picker = picker;
+	leaf->state = state;
+	publish(leaf);
+	return 0;
+}
+
+static uint64_t last_used(void *ctx, uint32_t member)
+{
+	const struct lb_leaf_env *env = &((struct lb_leaf *)ctx)->env;
+	return env->last_used(env->ctx, member);
+}
+
+static void on_affinity(void *ctx)
+{
+	publish(ctx);
+}
+
+// The priorities' policies.
+
+static int on_node(void *ctx, enum lb_state state, struct lb_picker *picker)
+{
+	lb_priority_report(((struct child *)ctx)->place, state, picker);
+	return 0;
+}
+
+static uint32_t slot_take(void *ctx)
+{
+	const struct lb_leaf_env *env = &((struct child *)ctx)->leaf->env;
+	return env->slot_take(env->ctx);
+}
+
+static void slot_give(void *ctx, uint32_t slot)
+{
+	const struct lb_leaf_env *env = &((struct child *)ctx)->leaf->env;
+	env->slot_give(env->ctx, slot);
+}
+
+// Kept until the leaf goes: whether the policy still has it is not known here, and its number must
+// not go to another one before. The same addresses are the same member.
+static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, uint32_t n)
+{
+	struct lb_leaf *leaf = ((struct child *)ctx)->leaf;
+	for (struct made *m = leaf->made; m; m = m->next) {
+		if (!lb_member_same_set(m->member, addresses, n))
+			continue;
+		lb_member_reorder(m->member, addresses);
+		return lb_member_get(m->member);
+	}
+	struct made *m = calloc(1, sizeof(*m));
+	uint32_t id = m ? leaf->env.member_take(leaf->env.ctx) : UINT32_MAX;
+	if (id != UINT32_MAX)
+		m->member = lb_member_new(leaf->env.member_env, id, addresses, n);
+	if (!m || !m->member) {
+		if (id != UINT32_MAX)
+			leaf->env.member_give(leaf->env.ctx, id);
+		free(m);
+		return NULL;
+	}
+	m->next = leaf->made;
+	leaf->made = m;
+	return lb_member_get(m->member);
+}
+
+static void free_made(struct lb_leaf *leaf)
+{
+	while (leaf->made) {
+		struct made *m = leaf->made;
+		leaf->made = m->next;
+		leaf->env.member_give(leaf->env.ctx, lb_member_id(m->member));
+		lb_member_put(m->member);
+		free(m);
+	}
+}
+
+// During an update that is said in the lists.
+static void tell_affinity(const struct child *c, bool in_child)
+{
+	const struct lb_leaf_layout *l = c->leaf->layout;
+	uint32_t rank = lb_leaf_layout_find(l, c->name);
+	for (uint32_t i = 0; rank != UINT32_MAX && !c->leaf->updating && i < l->n_endpoints; i++)
+		if (l->endpoints[i].priority == rank && l->endpoints[i].health != LB_LEAF_DRAINING)
+			lb_affinity_set_in_child(
+				c->leaf->affinity, l->endpoints[i].member, in_child);
+}
+
+static void *child_create(void *ctx, struct lb_priority_child *place, const char *name)
+{
+	struct lb_leaf *leaf = ctx;
+	struct child *c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	*c = (struct child){.leaf = leaf, .place = place};
+	strncpy(c->name, name, sizeof(c->name) - 1);
+	const struct lb_node_env env = {
+		.cluster = leaf->name,
+		.wheel = leaf->env.wheel,
+		.rand = leaf->env.rand,
+		.orca = leaf->env.orca,
+		.slot_take = slot_take,
+		.slot_give = slot_give,
+		.member_new = member_new,
+		.publish = on_node,
+		.ctx = c,
+	};
+	c->node = lb_graceful_new(&env, leaf->env.ops_of);
+	if (!c->node) {
+		free(c);
+		return NULL;
+	}
+	tell_affinity(c, true);
+	return c;
+}
+
+static int child_update(void *ctx, void *child, const char *name)
+{
+	const struct lb_leaf_layout *l = ((struct lb_leaf *)ctx)->layout;
+	uint32_t rank = lb_leaf_layout_find(l, name);
+	DCHECK(rank != UINT32_MAX);
+	return lb_graceful_update(((struct child *)child)->node, &l->configs[rank]);
+}
+
+static void child_exit_idle(void *ctx, void *child)
+{
+	(void)ctx;
+	lb_graceful_exit_idle(((struct child *)child)->node);
+}
+
+static void child_dump(void *ctx, const void *child, struct lb_dump *d)
+{
+	(void)ctx;
+	lb_graceful_dump(((const struct child *)child)->node, d);
+}
+
+static void child_free(void *ctx, void *child)
+{
+	struct child *c = child;
+	(void)ctx;
+	lb_graceful_free(c->node);
+	if (c->leaf->affinity)
+		tell_affinity(c, false);
+	free(c);
+}
+
+static bool child_exists(void *ctx, uint32_t number)
+{
+	char name[LB_LEAF_CHILD_NAME_MAX];
+	lb_leaf_child_name(number, name);
+	return lb_priority_find(((struct lb_leaf *)ctx)->priority, name);
+}
+
+// The outside.
+
+static bool make_parts(struct lb_leaf *leaf)
+{
+	const struct lb_priority_env priority = {leaf->env.wheel, child_create, child_update,
+		child_exit_idle, child_dump, child_free, on_priority, leaf};
+	const struct lb_ejection_env ejection = {
+		leaf->env.wheel, leaf->env.rand, leaf->env.harvest, leaf->env.ctx};
+	const struct lb_affinity_env affinity = {leaf->env.wheel, last_used, on_affinity, leaf};
+	leaf->priority = lb_priority_new(&priority);
+	leaf->ejection = lb_ejection_new(&ejection);
+	leaf->affinity = lb_affinity_new(&affinity);
+	return leaf->priority && leaf->ejection && leaf->affinity;
+}
+
+struct lb_leaf *lb_leaf_new(const struct lb_leaf_env *env, const char *name, uint32_t id)
+{
+	struct lb_leaf *leaf = calloc(1, sizeof(*leaf));
+	if (!leaf)
+		return NULL;
+	*leaf = (struct lb_leaf){.env = *env, .id = id, .retry = {.fire = retry_fired}};
+	leaf->name = strdup(name);
+	if (!leaf->name || !make_parts(leaf)) {
+		lb_leaf_free(leaf);
+		return NULL;
+	}
+	return leaf;
+}
+
+void lb_leaf_free(struct lb_leaf *leaf)
+{
+	if (!leaf)
+		return;
+	leaf->updating = true; // nothing is told any more
+	twheel_cancel(leaf->env.wheel, &leaf->retry);
+	lb_priority_free(leaf->priority);
+	lb_affinity_free(leaf->affinity);
+	lb_ejection_free(leaf->ejection);
+	free_made(leaf);
+	lb_leaf_layout_free(leaf->layout, &leaf->env, NULL);
+	lb_picker_put(leaf->picker);
+	lb_drops_put(leaf->drops);
+	lb_breaker_put(leaf->breaker);
+	free(leaf->name);
+	free(leaf);
+}
+
+// What an update needs before anything changes.
+struct plan {
+	struct lb_leaf_layout *layout;
+	struct lb_drops *drops; // counted
+	struct lb_breaker *breaker; // counted
+};
+
+static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, struct plan *p)
+{
+	const struct lb_leaf_members from = {&leaf->env, leaf->layout};
+	*p = (struct plan){.layout = lb_leaf_layout_new(&from, config, child_exists, leaf)};
+	if (leaf->drops && lb_drops_same(leaf->drops, config->drops, config->n_drops))
+		p->drops = lb_drops_get(leaf->drops);
+	else
+		p->drops = lb_drops_new(config->drops, config->n_drops);
+	p->breaker = lb_breakers_get(leaf->env.breakers, leaf->name, config->eds_service_name);
+	return p->layout && p->drops && p->breaker ? 0 : -ENOMEM;
+}
+
+static void plan_drop(struct lb_leaf *leaf, struct plan *p)
+{
+	lb_leaf_layout_free(p->layout, &leaf->env, leaf->layout);
+	lb_drops_put(p->drops);
+	lb_breaker_put(p->breaker);
+}
+
+static void plan_commit(
+	struct lb_leaf *leaf, const struct plan *p, const struct lb_leaf_config *config)
+{
+	lb_drops_put(leaf->drops);
+	lb_breaker_put(leaf->breaker);
+	leaf->drops = p->drops;
+	leaf->breaker = p->breaker;
+	leaf->max_requests = config->max_requests;
+	leaf->has_outlier = config->outlier;
+	if (config->outlier)
+		leaf->outlier = *config->outlier;
+	leaf->session_health = config->session_health;
+	leaf->idle_timeout_ns = config->idle_timeout_ns;
+	for (uint32_t i = 0; i < p->layout->n_endpoints; i++)
+		lb_member_reorder(
+			p->layout->endpoints[i].member, p->layout->endpoints[i].addresses);
+}
+
+int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
+{
+	struct lb_leaf_layout *before = leaf->layout;
+	struct plan plan;
+	int err = plan_make(leaf, config, &plan);
+	if (err) {
+		plan_drop(leaf, &plan);
+		return err;
+	}
+	leaf->updating = true;
+	leaf->layout = plan.layout; // children read it
+	if (!before || leaf->configs_owed || !lb_leaf_layout_same_configs(before, plan.layout))
+		err = give_configs(leaf);
+	if (!err) {
+		plan_commit(leaf, &plan, config);
+		give_lists(leaf);
+	} else {
+		leaf->layout = before;
+		leaf->configs_owed = false;
+		if (before) // some may have taken theirs
+			give_configs(leaf);
+	}
+	leaf->updating = false;
+	publish(leaf);
+	if (err)
+		plan_drop(leaf, &plan);
+	else
+		lb_leaf_layout_free(before, &leaf->env, leaf->layout);
+	return err;
+}
+
+void lb_leaf_want(struct lb_leaf *leaf, uint32_t member)
+{
+	lb_affinity_want(leaf->affinity, member);
+	for (struct made *m = leaf->made; m; m = m->next)
+		if (lb_member_id(m->member) == member)
+			lb_member_connect(m->member);
+}
+
+void lb_leaf_exit_idle(struct lb_leaf *leaf)
+{
+	lb_priority_exit_idle(leaf->priority);
+}
+
+// A75-T01
+void lb_leaf_dump(const struct lb_leaf *leaf, struct lb_dump *d)
+{
+	enum lb_state state = lb_drops_everything(leaf->drops) ? LB_READY : leaf->state;
+	lb_dump_enter(d, "cds", leaf->picker ? state : LB_CONNECTING);
+	lb_dump_text(d, "cluster", leaf->name);
+	d->enter(d, "outlier_detection", "");
+	lb_dump_text(d, "counts", lb_ejection_counts(leaf->ejection) ? "yes" : "no");
+	lb_dump_number(d, "ejected", lb_ejection_n_ejected(leaf->ejection));
+	d->enter(d, "xds_cluster_impl", "");
+	lb_dump_number(d, "max_requests", leaf->max_requests);
+	lb_dump_number(d, "in_flight", leaf->breaker ? lb_breaker_in_flight(leaf->breaker) : 0);
+	lb_dump_number(d, "drop_categories", leaf->drops ? lb_drops_count(leaf->drops) : 0);
+	d->enter(d, "xds_override_host", "");
+	lb_dump_number(d, "kept_for_sessions", lb_affinity_n_owned(leaf->affinity));
+	lb_priority_dump(leaf->priority, d);
+	for (int i = 0; i < 4; i++)
+		lb_dump_leave(d);
+}

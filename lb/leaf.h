@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// One leaf cluster's balancing (gRFC A75; lb-tree.md A75-T01, T03, T06, A74-C07..C09, A27-I02,
+// A74-I12): its members over all updates, and above the policies of its priorities the choice among
+// these, session affinity, drops, the limit of requests, and outlier detection. Not the cluster
+// resource itself, and not what chooses among leaves (lb/aggregate.h).
+// Thread: ctrl; what lb_leaf_layer() gives is for workers.
+#pragma once
+
+#include "lb/drop.h"
+#include "lb/graceful.h"
+#include "lb/outlier.h"
+
+struct lb_affinity_map;
+struct lb_breaker;
+struct lb_breakers;
+struct lb_dump;
+struct lb_leaf;
+struct lb_member_env;
+
+enum lb_leaf_health { LB_LEAF_UNKNOWN, LB_LEAF_HEALTHY, LB_LEAF_DRAINING };
+
+// What an update brings; borrowed for the call, but for spec.
+struct lb_leaf_endpoint {
+	const struct ip_port *addresses; // in the order of EDS
+	uint32_t n_addresses; // >= 1
+	uint32_t weight; // >= 1
+	enum lb_leaf_health health; // of another health: left out
+	struct str hostname; // "" = none
+	struct str hash_key; // "" = the first address's text
+};
+struct lb_leaf_locality {
+	struct str name; // unique in its priority
+	uint32_t weight; // >= 1
+	const struct lb_leaf_endpoint *endpoints;
+	uint32_t n_endpoints;
+};
+struct lb_leaf_priority {
+	const struct lb_leaf_locality *localities;
+	uint32_t n_localities;
+};
+struct lb_leaf_config {
+	const struct lb_policy_spec *spec; // outlives the nodes that get it (lb/node.h); another
+	// pointer is another policy config (C09)
+	const struct lb_leaf_priority *priorities;
+	uint32_t n_priorities; // 0 = one without endpoints (C08)
+	const struct lb_drop_category *drops;
+	uint32_t n_drops;
+	uint32_t max_requests;
+	const char *eds_service_name;
+	const struct lb_outlier_conf *outlier; // NULL = none
+	uint32_t session_health; // 1 << each health that sessions may use (O02)
+	uint64_t idle_timeout_ns; // of what sessions keep
+	const char *note; // resolution note; "" = none
+};
+
+struct lb_leaf_env {
+	struct twheel *wheel;
+	struct rand *rand;
+	const struct lb_member_env *member_env; // outlives the leaf's members
+	struct lb_breakers *breakers;
+	struct lb_orca_table *orca; // as a node's
+	lb_node_ops_find *ops_of; // usually lb_node_ops_of
+	// Numbers of members, dense over the process; UINT32_MAX = none is left. One given back is
+	// best left to rest as long as possible: picks of older snapshots still carry it.
+	uint32_t (*member_take)(void *ctx);
+	void (*member_give)(void *ctx, uint32_t id);
+	uint32_t (*slot_take)(void *ctx); // as a node's
+	void (*slot_give)(void *ctx, uint32_t slot);
+	// As lb_ejection_env's and lb_affinity_env's.
+	void (*harvest)(void *ctx, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed);
+	uint64_t (*last_used)(void *ctx, uint32_t member);
+	// As a node's. The picker is one that lb_leaf_layer() knows.
+	int (*publish)(void *ctx, enum lb_state, struct lb_picker *);
+	void *ctx;
+};
+
+// Until the first update nothing is published. The name is copied; id tells leaves apart to requests
+// that are drawn for drops (lb/drop.h). NULL = no memory.
+struct lb_leaf *lb_leaf_new(const struct lb_leaf_env *, const char *name, uint32_t id);
+void lb_leaf_free(struct lb_leaf *); // NULL is fine
+// 0, or -ENOMEM: as before.
+[[nodiscard]] int lb_leaf_update(struct lb_leaf *, const struct lb_leaf_config *);
+// A request waits for this member (lb_pick.wish, LB_AFFINITY_WISH).
+void lb_leaf_want(struct lb_leaf *, uint32_t member);
+void lb_leaf_exit_idle(struct lb_leaf *);
+void lb_leaf_dump(const struct lb_leaf *, struct lb_dump *);
+
+// What stands above a leaf's picks, in the order in which a request passes it (I01). Part of the
+// leaf's picker, and as immutable.
+struct lb_leaf_layer {
+	const char *name; // of the leaf
+	uint32_t id;
+	uint32_t max_requests;
+	const struct lb_drops *drops;
+	struct lb_breaker *breaker;
+	const struct lb_affinity_map *affinity; // all endpoints; NULL = not known yet
+	bool has_sessions; // affinity may bind (O02)
+	bool counts_outcomes; // outlier detection wants them (E01)
+};
+// NULL = the picker is no leaf's. An aggregate's picker is that of the leaf in use.
+const struct lb_leaf_layer *lb_leaf_layer(const struct lb_picker *);

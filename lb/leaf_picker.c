@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/leaf_picker.h"
+
+#include "lb/affinity_map.h"
+#include "lb/breaker.h"
+#include "lb/leaf.h"
+#include "lb/picker.h"
+
+#include <stdlib.h>
+
+struct leaf_picker {
+	struct lb_picker base;
+	struct lb_picker *child; // counted
+	struct lb_drops *drops; // counted
+	struct lb_affinity_map *affinity; // counted; NULL = none
+	struct lb_leaf_layer layer;
+	char name[];
+};
+
+static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
+{
+	const struct leaf_picker *p = (const struct leaf_picker *)base;
+	return p->child->pick(p->child, ctx);
+}
+
+static void picker_free(struct lb_picker *base)
+{
+	struct leaf_picker *p = (struct leaf_picker *)base;
+	lb_picker_put(p->child);
+	lb_drops_put(p->drops);
+	lb_affinity_map_put(p->affinity);
+	lb_breaker_put(p->layer.breaker);
+	free(p);
+}
+
+struct lb_picker *lb_leaf_picker_new(const struct lb_leaf_layer *layer, struct lb_picker *child)
+{
+	size_t size = strlen(layer->name) + 1;
+	struct leaf_picker *p = calloc(1, sizeof(*p) + size);
+	if (!p)
+		return NULL;
+	*p = (struct leaf_picker){.base = {1, pick, picker_free},
+		.child = lb_picker_get(child),
+		.drops = lb_drops_get((struct lb_drops *)(uintptr_t)layer->drops),
+		.layer = *layer};
+	if (layer->affinity)
+		p->affinity =
+			lb_affinity_map_get((struct lb_affinity_map *)(uintptr_t)layer->affinity);
+	lb_breaker_get_again(p->layer.breaker);
+	memcpy(p->name, layer->name, size);
+	p->layer.name = p->name;
+	return &p->base;
+}
+
+const struct lb_leaf_layer *lb_leaf_layer(const struct lb_picker *base)
+{
+	return base->pick == pick ? &((const struct leaf_picker *)base)->layer : NULL;
+}

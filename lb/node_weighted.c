@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/node_weighted.h"
+
+#include "lb/base/twheel.h"
+#include "lb/dump.h"
+#include "lb/picker.h"
+#include "lb/weighted_picker.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define KEPT_NS (15 * 60 * 1000000000ull) // A28-W02
+#define RETRY_NS 1000000000ull // after running out of memory
+
+struct weighted;
+
+struct child {
+	struct weighted *owner;
+	struct lb_graceful *node; // owned
+	char *name; // owned
+	uint32_t weight;
+	bool in_use; // else it is kept for its return
+	bool idle; // reported IDLE last (A28-W05)
+	enum lb_state state; // as W07 counts it
+	struct lb_picker *picker; // counted; goes with state; NULL = has not reported
+	struct twheel_timer leave; // the end of being kept
+};
+
+struct weighted {
+	struct lb_node base;
+	struct lb_node_env env;
+	lb_node_ops_find *ops_of;
+	struct child **children; // owned; sorted by name, those kept among them
+	uint32_t n;
+	char *note; // owned
+	bool updating;
+	bool is_published;
+	enum lb_state published;
+	struct twheel_timer retry; // of what could not be published
+	struct twheel_timer wake; // of IDLE children: not from inside their report
+};
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp((*(struct child *const *)a)->name, (*(struct child *const *)b)->name);
+}
+
+// Its index; UINT32_MAX = absent.
+static uint32_t find(const struct weighted *w, struct str name)
+{
+	uint32_t low = 0, high = w->n;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		struct str own = str_from(w->children[middle]->name);
+		int order = memcmp(own.p, name.p, own.len < name.len ? own.len : name.len);
+		if (order == 0)
+			order = (own.len > name.len) - (own.len < name.len);
+		if (order == 0)
+			return middle;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return UINT32_MAX;
+}
+
+static void child_free(struct child *c)
+{
+	if (!c)
+		return;
+	twheel_cancel(c->owner->env.wheel, &c->leave);
+	lb_graceful_free(c->node);
+	lb_picker_put(c->picker);
+	free(c->name);
+	free(c);
+}
+
+// A28-W05, W08.
+static enum lb_state aggregate(const struct weighted *w)
+{
+	bool is_in[LB_TRANSIENT_FAILURE + 1] = {false};
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->children[i]->in_use)
+			is_in[w->children[i]->state] = true;
+	if (is_in[LB_READY])
+		return LB_READY;
+	if (is_in[LB_CONNECTING])
+		return LB_CONNECTING;
+	return is_in[LB_IDLE] ? LB_IDLE : LB_TRANSIENT_FAILURE;
+}
+
+static struct lb_picker *no_targets(const struct weighted *w)
+{
+	char text[512];
+	const char *note = w->note ? w->note : "";
+	snprintf(text, sizeof(text), "cluster %s: no locality has usable endpoints%s%s%s",
+		w->env.cluster, *note ? " (" : "", note, *note ? ")" : "");
+	return lb_picker_new_fail(text);
+}
+
+// Those in this state, which is READY (W01) or TRANSIENT_FAILURE (W06).
+static struct lb_picker *draw_among(const struct weighted *w, enum lb_state state)
+{
+	struct lb_weighted_picker_item *list = calloc((size_t)w->n + 1, sizeof(*list));
+	if (!list)
+		return NULL;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct child *c = w->children[i];
+		if (c->in_use && c->state == state)
+			list[n++] = (struct lb_weighted_picker_item){c->picker, c->weight};
+	}
+	struct lb_picker *p = n ? lb_weighted_picker_new(list, n) : no_targets(w);
+	free(list);
+	return p;
+}
+
+static void publish(struct weighted *w)
+{
+	enum lb_state state = aggregate(w);
+	bool queues = state == LB_CONNECTING || state == LB_IDLE;
+	if (w->is_published && state == w->published && queues)
+		return;
+	struct lb_picker *p = queues ? lb_picker_new_queue() : draw_among(w, state);
+	w->is_published = p && w->env.publish(w->env.ctx, state, p) == 0;
+	if (w->is_published) {
+		w->published = state;
+		twheel_cancel(w->env.wheel, &w->retry);
+	} else {
+		twheel_arm(w->env.wheel, &w->retry, twheel_now(w->env.wheel) + RETRY_NS);
+	}
+}
+
+static void retry_fired(struct twheel_timer *t)
+{
+	publish((struct weighted *)((char *)t - offsetof(struct weighted, retry)));
+}
+
+static void wake_fired(struct twheel_timer *t)
+{
+	struct weighted *w = (void *)((char *)t - offsetof(struct weighted, wake));
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->children[i]->in_use && w->children[i]->idle)
+			lb_graceful_exit_idle(w->children[i]->node);
+}
+
+// Its picker is kept anew whatever happens above: the draw that goes round is made here.
+static int on_report(void *ctx, enum lb_state state, struct lb_picker *picker)
+{
+	struct child *c = ctx;
+	struct weighted *w = c->owner;
+	enum lb_state before = c->state;
+	c->idle = state == LB_IDLE;
+	if (c->idle && c->in_use)
+		twheel_arm(w->env.wheel, &w->wake, twheel_now(w->env.wheel));
+	if (before == LB_TRANSIENT_FAILURE && state != LB_READY && state != before) {
+		lb_picker_put(picker); // W07: it fails until READY, with the error that it has
+		return 0;
+	}
+	lb_picker_put(c->picker);
+	c->picker = picker;
+	c->state = state;
+	if (!c->in_use || w->updating)
+		return 0;
+	if (before == LB_READY || state == LB_READY || aggregate(w) == LB_TRANSIENT_FAILURE)
+		w->is_published = false;
+	if (!w->is_published || aggregate(w) != w->published)
+		publish(w);
+	return 0;
+}
+
+static void leave_fired(struct twheel_timer *t)
+{
+	struct child *c = (void *)((char *)t - offsetof(struct child, leave));
+	struct weighted *w = c->owner;
+	uint32_t i = 0;
+	while (w->children[i] != c)
+		i++;
+	memmove(&w->children[i], &w->children[i + 1], (--w->n - i) * sizeof(struct child *));
+	child_free(c);
+}
+
+// What the nodes below ask for beside publishing comes from above.
+
+static uint32_t slot_take(void *ctx)
+{
+	const struct lb_node_env *env = &((struct child *)ctx)->owner->env;
+	return env->slot_take(env->ctx);
+}
+
+static void slot_give(void *ctx, uint32_t slot)
+{
+	const struct lb_node_env *env = &((struct child *)ctx)->owner->env;
+	env->slot_give(env->ctx, slot);
+}
+
+static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, uint32_t n)
+{
+	const struct lb_node_env *env = &((struct child *)ctx)->owner->env;
+	return env->member_new(env->ctx, addresses, n);
+}
+
+static struct child *child_new(struct weighted *w, struct str name)
+{
+	struct child *c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	*c = (struct child){
+		.owner = w, .state = LB_CONNECTING, .leave = {.fire = leave_fired}}; // W07
+	struct lb_node_env env = w->env;
+	env.slot_take = slot_take;
+	env.slot_give = slot_give;
+	env.member_new = member_new;
+	env.publish = on_report;
+	env.ctx = c;
+	c->name = strndup(name.p ? name.p : "", name.len);
+	c->node = lb_graceful_new(&env, w->ops_of);
+	if (!c->name || !c->node) {
+		child_free(c);
+		return NULL;
+	}
+	return c;
+}
+
+// Update.
+
+static bool is_target(const struct lb_node_locality *l)
+{
+	return l->weight > 0 && l->n_members > 0; // A27-L02
+}
+
+static int give(struct child *c, const struct lb_node_config *all, const struct lb_node_locality *l)
+{
+	const struct lb_node_config own = {all->spec->child, l, 1, all->note};
+	return lb_graceful_update(c->node, &own);
+}
+
+// What an update will make of the node.
+struct plan {
+	struct child **children; // [n]: all old ones, then the new
+	char *note;
+	uint32_t n, n_old;
+	uint32_t *target_of; // [n_localities]: index in children; UINT32_MAX = none
+};
+
+static void plan_drop(struct plan *p)
+{
+	for (uint32_t i = p->n_old; p->children && i < p->n; i++)
+		child_free(p->children[i]);
+	free(p->children);
+	free(p->target_of);
+	free(p->note);
+}
+
+static int plan_make(struct weighted *w, const struct lb_node_config *config, struct plan *p)
+{
+	*p = (struct plan){.n = w->n, .n_old = w->n, .note = strdup(config->note)};
+	p->children = calloc((size_t)w->n + config->n_localities + 1, sizeof(struct child *));
+	p->target_of = calloc((size_t)config->n_localities + 1, sizeof(*p->target_of));
+	if (!p->note || !p->children || !p->target_of)
+		return -ENOMEM;
+	if (w->n)
+		memcpy(p->children, w->children, w->n * sizeof(struct child *));
+	for (uint32_t i = 0; i < config->n_localities; i++) {
+		const struct lb_node_locality *l = &config->localities[i];
+		p->target_of[i] = UINT32_MAX;
+		if (!is_target(l))
+			continue;
+		p->target_of[i] = find(w, l->name);
+		if (p->target_of[i] != UINT32_MAX)
+			continue;
+		struct child *c = child_new(w, l->name);
+		if (!c)
+			return -ENOMEM;
+		p->target_of[i] = p->n;
+		p->children[p->n++] = c;
+	}
+	return 0;
+}
+
+// The new ones first: while one of them fails, nothing that serves has changed.
+static int plan_update(const struct plan *p, const struct lb_node_config *config)
+{
+	int err = 0;
+	for (int old = 0; old <= 1; old++) {
+		for (uint32_t i = 0; !err && i < config->n_localities; i++) {
+			uint32_t target = p->target_of[i];
+			if (target != UINT32_MAX && (target < p->n_old) == old)
+				err = give(p->children[target], config, &config->localities[i]);
+		}
+	}
+	return err;
+}
+
+static void plan_commit(
+	struct weighted *w, const struct plan *p, const struct lb_node_config *config)
+{
+	uint64_t now = twheel_now(w->env.wheel);
+	for (uint32_t i = 0; i < p->n; i++) {
+		struct child *c = p->children[i];
+		if (c->in_use)
+			twheel_arm(w->env.wheel, &c->leave, now + KEPT_NS);
+		c->in_use = false;
+	}
+	for (uint32_t i = 0; i < config->n_localities; i++) {
+		if (p->target_of[i] == UINT32_MAX)
+			continue;
+		struct child *c = p->children[p->target_of[i]];
+		twheel_cancel(w->env.wheel, &c->leave);
+		c->in_use = true;
+		c->weight = config->localities[i].weight;
+		if (c->idle)
+			twheel_arm(w->env.wheel, &w->wake, now);
+	}
+	free(w->note);
+	free(w->children);
+	free(p->target_of);
+	w->note = p->note;
+	w->children = p->children;
+	w->n = p->n;
+	qsort(w->children, w->n, sizeof(struct child *), compare);
+}
+
+static int weighted_update(struct lb_node *base, const struct lb_node_config *config)
+{
+	struct weighted *w = (struct weighted *)base;
+	struct plan plan;
+	w->updating = true; // W09
+	int err = plan_make(w, config, &plan);
+	if (!err)
+		err = plan_update(&plan, config);
+	if (err)
+		plan_drop(&plan);
+	else
+		plan_commit(w, &plan, config);
+	w->updating = false;
+	if (err && !w->is_published)
+		return err; // nothing has been said yet, or it is tried again anyhow
+	w->is_published = false;
+	publish(w);
+	return err;
+}
+
+static void weighted_exit_idle(struct lb_node *base)
+{
+	struct weighted *w = (struct weighted *)base;
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->children[i]->in_use)
+			lb_graceful_exit_idle(w->children[i]->node);
+}
+
+static void weighted_dump(const struct lb_node *base, struct lb_dump *d)
+{
+	const struct weighted *w = (const struct weighted *)base;
+	uint64_t now = twheel_now(w->env.wheel);
+	lb_dump_enter(d, "weighted_target", aggregate(w));
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct child *c = w->children[i];
+		lb_dump_enter(d, c->name, c->state);
+		if (c->in_use)
+			lb_dump_number(d, "weight", c->weight);
+		else
+			lb_dump_number(d, "kept_s",
+				(c->leave.expires_tick * TWHEEL_NS_PER_TICK - now) / 1000000000);
+		lb_graceful_dump(c->node, d);
+		lb_dump_leave(d);
+	}
+	lb_dump_leave(d);
+}
+
+static void weighted_free(struct lb_node *base)
+{
+	struct weighted *w = (struct weighted *)base;
+	if (!w)
+		return;
+	twheel_cancel(w->env.wheel, &w->retry);
+	twheel_cancel(w->env.wheel, &w->wake);
+	for (uint32_t i = 0; i < w->n; i++)
+		child_free(w->children[i]);
+	free(w->children);
+	free(w->note);
+	free(w);
+}
+
+struct lb_node *lb_node_weighted_new(const struct lb_node_env *env, lb_node_ops_find *ops_of)
+{
+	struct weighted *w = calloc(1, sizeof(*w));
+	if (!w)
+		return NULL;
+	*w = (struct weighted){.base = {&lb_node_weighted},
+		.env = *env,
+		.ops_of = ops_of,
+		.retry = {.fire = retry_fired},
+		.wake = {.fire = wake_fired}};
+	return &w->base;
+}
+
+static struct lb_node *weighted_new(const struct lb_node_env *env)
+{
+	return lb_node_weighted_new(env, lb_node_ops_of);
+}
+
+const struct lb_node_ops lb_node_weighted = {
+	.name = "wrr_locality", // which it is the weighted_target of
+	.new = weighted_new,
+	.update = weighted_update,
+	.exit_idle = weighted_exit_idle,
+	.dump = weighted_dump,
+	.free = weighted_free,
+};

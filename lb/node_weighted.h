@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// weighted_target over the localities of one priority, as wrr_locality makes it (gRFC A28;
+// lb-tree.md A28-W01..W10, A52-L01..L04): each pick draws a locality by weight among the READY
+// ones, then asks its policy. A locality that leaves is kept for 15 minutes with its connections.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/graceful.h"
+
+// With the policies below from ops_of; lb_node_ops_of(LB_POLICY_WRR_LOCALITY) makes the same with
+// itself. NULL = no memory.
+struct lb_node *lb_node_weighted_new(const struct lb_node_env *env, lb_node_ops_find *ops_of);
+
+extern const struct lb_node_ops lb_node_weighted;
