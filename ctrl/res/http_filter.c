@@ -141,14 +141,6 @@ int res_filters_read(struct res_reader *rd, const struct res_http_filter *in, si
 	return rc;
 }
 
-int res_overrides_begin(struct res_override_reader *o, struct res_reader *rd, size_t n)
-{
-	*o = (struct res_override_reader){.rd = rd};
-	if (n)
-		o->list = xds_arena_alloc(rd->arena, n, sizeof(*o->list));
-	return n == 0 || o->list ? 0 : -ENOMEM;
-}
-
 struct override {
 	struct lb_filter *filter;
 	bool is_wrapped, is_optional, is_disabled; // by a FilterConfig
@@ -203,27 +195,43 @@ static int read_override(
 	return rc;
 }
 
-int res_overrides_add(
-	struct res_override_reader *r, const char *name, const Google__Protobuf__Any *any)
+// What is read of one message.
+struct reader {
+	struct res_reader *rd;
+	struct strmap names;
+	struct lb_filter *list;
+	uint32_t n;
+};
+
+static int add_override(struct reader *r, const struct res_override_entry *e)
 {
 	struct override o = {.filter = &r->list[r->n]};
-	if (!*name)
+	if (!*e->name)
 		return lb_err_set(r->rd->err, "typed_per_filter_config: an empty name");
-	int rc = res_name_set_add(&r->names, r->rd->arena, name);
+	int rc = res_name_set_add(&r->names, r->rd->arena, e->name);
 	if (rc)
 		return rc == -EEXIST ? 0 : rc;
-	rc = res_copy(r->rd, name, &o.filter->name);
+	rc = res_copy(r->rd, e->name, &o.filter->name);
 	if (!rc)
-		rc = read_override(r->rd, any, &o);
+		rc = read_override(r->rd, e->config, &o);
 	if (!rc && !o.is_dropped)
 		r->n++;
-	return rc == -EINVAL ? lb_err_within(r->rd->err, "typed_per_filter_config[%.128s]", name)
+	return rc == -EINVAL ? lb_err_within(r->rd->err, "typed_per_filter_config[%.128s]", e->name)
 	                     : rc;
 }
 
-int res_overrides_end(struct res_override_reader *r, int rc, struct lb_filter_overrides *ret)
+int res_overrides_read(
+	struct res_reader *rd, const struct res_override_map *map, struct lb_filter_overrides *ret)
 {
-	strmap_fini(&r->names);
-	*ret = (struct lb_filter_overrides){r->list, r->n};
+	struct reader r = {.rd = rd};
+	if (map->n)
+		r.list = xds_arena_alloc(rd->arena, map->n, sizeof(*r.list));
+	int rc = map->n == 0 || r.list ? 0 : -ENOMEM;
+	for (size_t i = map->n; !rc && i > 0; i--) { // a name that was there came later: it counts
+		struct res_override_entry e = map->at(map->message, i - 1);
+		rc = add_override(&r, &e);
+	}
+	strmap_fini(&r.names);
+	*ret = (struct lb_filter_overrides){r.list, r.n};
 	return rc;
 }

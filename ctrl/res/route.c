@@ -47,6 +47,13 @@ struct vhost_reader {
 	uint32_t n_routes, n_ignored;
 };
 
+static struct res_override_entry override_of_route(const void *message, size_t i)
+{
+	const Route *m = message;
+	return (struct res_override_entry){
+		m->typed_per_filter_config[i]->key, m->typed_per_filter_config[i]->value};
+}
+
 static int read_route(
 	struct vhost_reader *v, const Route *in, struct res_route *r, const char **ret_ignored)
 {
@@ -72,7 +79,9 @@ static int read_route(
 		return rc;
 	if (EDITS_HEADERS(in))
 		res_warn(rd, EDITS_IGNORED);
-	return RES_OVERRIDES_READ(rd, in, &r->policy.overrides);
+	const struct res_override_map overrides = {
+		in, in->n_typed_per_filter_config, override_of_route};
+	return res_overrides_read(rd, &overrides, &r->policy.overrides);
 }
 
 // The route takes the next place, unless it is ignored.
@@ -146,16 +155,25 @@ static int read_domains(struct res_reader *rd, const VirtualHost *in, struct res
 	return 0;
 }
 
+static struct res_override_entry override_of_vhost(const void *message, size_t i)
+{
+	const VirtualHost *m = message;
+	return (struct res_override_entry){
+		m->typed_per_filter_config[i]->key, m->typed_per_filter_config[i]->value};
+}
+
 static int read_vhost(struct res_reader *rd, const VirtualHost *in,
 	const struct res_plugins *plugins, struct res_vhost *v)
 {
 	struct vhost_reader routes = {.rd = rd, .plugins = plugins};
+	const struct res_override_map overrides = {
+		in, in->n_typed_per_filter_config, override_of_vhost};
 	v->name = xds_arena_strdup(rd->arena, in->name);
 	int rc = v->name ? read_domains(rd, in, v) : -ENOMEM;
 	if (!rc)
 		rc = res_retry_read(rd, in->retry_policy, &routes.retry);
 	if (!rc)
-		rc = RES_OVERRIDES_READ(rd, in, &v->overrides);
+		rc = res_overrides_read(rd, &overrides, &v->overrides);
 	if (!rc)
 		rc = read_routes(&routes, in);
 	if (EDITS_HEADERS(in))

@@ -150,6 +150,13 @@ static void read_host_rewrite(struct res_reader *rd, const Action *a, struct lb_
 		res_warn(rd, "route.prefix_rewrite and regex_rewrite are ignored");
 }
 
+static struct res_override_entry override_of_entry(const void *message, size_t i)
+{
+	const ClusterWeight *m = message;
+	return (struct res_override_entry){
+		m->typed_per_filter_config[i]->key, m->typed_per_filter_config[i]->value};
+}
+
 // routing.md A28-W05, W07. cluster_header is not read (W09).
 static int read_cluster_weight(
 	struct res_reader *rd, const ClusterWeight *m, struct res_weighted_cluster *c)
@@ -160,7 +167,9 @@ static int read_cluster_weight(
 		return lb_err_set(rd->err, "no weight");
 	c->weight = m->weight->value;
 	c->name = xds_arena_strdup(rd->arena, m->name);
-	return c->name ? RES_OVERRIDES_READ(rd, m, &c->overrides) : -ENOMEM;
+	const struct res_override_map overrides = {
+		m, m->n_typed_per_filter_config, override_of_entry};
+	return c->name ? res_overrides_read(rd, &overrides, &c->overrides) : -ENOMEM;
 }
 
 // routing.md A28-W02 to W04.
