@@ -283,7 +283,7 @@ static json_t *whole_json(struct explanation *e)
 	const struct explain_args *a = e->args;
 	json_t *o = json_object();
 	show_set_text(o, "frontend", e->show->conf.config->frontends[e->frontend].name);
-	json_object_set_new(o, "authority", render_str(e->query.req.authority));
+	json_object_set_new(o, "authority", render_str(lb_req_host(&e->query.req)));
 	show_set_text(o, "method", a->method);
 	show_set_text(o, "path", a->path);
 	json_object_set_new(o, "grpc", json_boolean(e->query.req.is_grpc));
@@ -338,7 +338,8 @@ json_t *show_explain(const struct show *s, struct show_args *args)
 	rand_init(&e->rand, twheel_now(s->conf.wheel));
 	const char *pinned = s->conf.config->frontends[frontend].authority;
 	e->query = (struct explain_query){
-		.req = {.authority = pinned ? str_from(pinned) : a.authority,
+		.req = {.authority = a.authority,
+			.pinned = pinned ? str_from(pinned) : (struct str){0},
 			.path = str_from(a.path),
 			.method = str_from(a.method),
 			.scheme = STR("http"),

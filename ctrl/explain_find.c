@@ -68,7 +68,7 @@ const char *explain_domain(const struct explain_query *q, const struct explain_f
 	const struct res_vhost *v = f->vhost;
 	struct lb_vhost_conf *confs = calloc((size_t)v->n_domains + 1, sizeof(*confs));
 	struct str *domains = calloc((size_t)v->n_domains + 1, sizeof(*domains));
-	struct str authority = q->req.authority;
+	struct str authority = lb_req_host(&q->req);
 	int found = -1;
 	if (q->of.config->routes->ignore_port)
 		authority = lb_authority_without_port(authority);

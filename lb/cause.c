@@ -7,6 +7,7 @@
 static const struct lb_cause_info causes[LB_N_CAUSES] = {
 	[LB_CAUSE_OK] = {"-", "ok", 0, 200},
 	[LB_CAUSE_NO_ROUTE] = {"NR", "no_route", 14, 404},
+	[LB_CAUSE_NO_ACTION] = {"NA", "unsupported_action", 14, 503},
 	[LB_CAUSE_NO_CONFIG] = {"NC", "no_config", 14, 503},
 	[LB_CAUSE_NO_HEALTHY] = {"UH", "no_healthy", 14, 503},
 	[LB_CAUSE_UPSTREAM_RESET] = {"UR", "upstream_reset", 14, 503},

@@ -7,6 +7,7 @@
 enum lb_cause {
 	LB_CAUSE_OK, // the backend's own complete answer, whatever its status
 	LB_CAUSE_NO_ROUTE, // NR: no virtual host or no route
+	LB_CAUSE_NO_ACTION, // NA: the route's action is unsupported (routing.md A28-V04)
 	LB_CAUSE_NO_CONFIG, // NC: no usable configuration for this frontend, or no such cluster
 	LB_CAUSE_NO_HEALTHY, // UH: cluster without a usable endpoint; none can be connected to, too
 	LB_CAUSE_UPSTREAM_RESET, // UR: the backend reset the stream

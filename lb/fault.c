@@ -4,7 +4,8 @@
 #define MAX_GRPC_STATUS 16
 #define GRPC_UNKNOWN 2
 #define NS_PER_MS UINT64_C(1000000)
-#define MAX_DELAY_MS (UINT64_MAX / NS_PER_MS)
+// What a client may ask for; the configuration itself may want more.
+#define MAX_DELAY_MS UINT64_C(3600000)
 
 static bool parse(struct str s, uint64_t *ret)
 {
@@ -53,9 +54,9 @@ static uint64_t draw_delay(const struct lb_fault *f, const struct lb_req *req, s
 	if (f->delay == LB_DELAY_NONE)
 		return 0;
 	if (f->delay == LB_DELAY_HEADER) {
-		if (!number(req, STR("x-envoy-fault-delay-request"), MAX_DELAY_MS, &ms))
+		if (!number(req, STR("x-envoy-fault-delay-request"), UINT64_MAX, &ms))
 			return 0;
-		delay_ns = ms * NS_PER_MS;
+		delay_ns = (ms < MAX_DELAY_MS ? ms : MAX_DELAY_MS) * NS_PER_MS;
 		numerator = lowered(req, STR("x-envoy-fault-delay-request-percentage"), numerator);
 	}
 	return hits(rand, numerator, f->delay_denominator) ? delay_ns : 0;

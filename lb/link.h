@@ -44,7 +44,7 @@ struct lb_event {
 struct lb_cluster_counters {
 	uint64_t started;
 	uint64_t active; // gauge: holds the cluster alive (routing.md A31-C02)
-	uint64_t queued; // gauge: waiting for a connection
+	uint64_t queued; // gauge: waiting for a backend, a delay or a retry's backoff
 	uint64_t ended[LB_N_CAUSES];
 };
 struct lb_endpoint_counters {

@@ -2,6 +2,7 @@
 #include "lb/picker.h"
 
 #include "lb/base/check.h"
+#include "lb/hash_policy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,18 @@ struct fail_picker {
 	struct lb_picker base;
 	char text[];
 };
+
+uint64_t lb_pick_hash(struct lb_pick_ctx *ctx)
+{
+	struct lb_pick_hash *hash = ctx->hash;
+	const struct lb_hash_recipe *of = &ctx->recipe;
+	if (!hash->known &&
+		!lb_hash_policies_run(of->policies, of->n, ctx->req, of->hides_transport,
+			ctx->scratch, ctx->scratch_size, &hash->value))
+		hash->value = rand_u64(ctx->rand);
+	hash->known = true;
+	return hash->value;
+}
 
 struct lb_picker *lb_picker_get(struct lb_picker *p)
 {

@@ -8,14 +8,23 @@
 #include "lb/endpoint.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+struct lb_hash_policy;
 struct lb_req;
 
 // A request's hash, kept with it for its retries (routing.md HP-06).
 struct lb_pick_hash {
 	uint64_t value;
-	bool known; // false: random, drawn by the first picker that asks
+	bool known; // false: the first picker that asks has it made
+};
+
+// What a hash is made of. All zero: it is random.
+struct lb_hash_recipe {
+	const struct lb_hash_policy *policies;
+	uint32_t n;
+	bool hides_transport; // lb_route_hides_transport()
 };
 
 // What a pick may use of the picking worker.
@@ -26,6 +35,9 @@ struct lb_pick_ctx {
 	// ready[id / 64] >> (id % 64) & 1: this worker holds a connection to endpoint id (MC-04).
 	const uint64_t *ready;
 	struct lb_pick_hash *hash; // of the request
+	struct lb_hash_recipe recipe; // for it, unless it is known
+	char *scratch; // of the recipe, for joined values
+	size_t scratch_size;
 	// This worker's places by slot of lb_node_env.slot_take; each starts anywhere (MC-10).
 	uint32_t *positions;
 	// By member: requests in flight, of all workers (MC-12). w, r: workers (relaxed). NULL =
@@ -33,12 +45,8 @@ struct lb_pick_ctx {
 	const uint32_t *active;
 };
 
-static inline uint64_t lb_pick_hash(struct lb_pick_ctx *ctx)
-{
-	if (!ctx->hash->known)
-		*ctx->hash = (struct lb_pick_hash){rand_u64(ctx->rand), true};
-	return ctx->hash->value;
-}
+// Made when the first picker asks: most never do.
+uint64_t lb_pick_hash(struct lb_pick_ctx *);
 
 enum lb_pick_kind {
 	LB_PICK_ENDPOINT, // endpoint: use this worker's connection to it

@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 struct lb_req {
-	struct str authority; // of the request, or the frontend's pinned one
+	struct str authority; // as received
+	struct str pinned; // chooses the virtual host in the authority's place; empty = it does
 	struct str path; // as received; matchers cut '?' and '#' themselves
 	struct str method, scheme;
 	bool is_grpc;
@@ -23,4 +24,10 @@ static inline bool lb_content_type_is_grpc(struct str v)
 {
 	const struct str grpc = STR("application/grpc");
 	return str_starts(v, grpc) && (v.len == grpc.len || v.p[grpc.len] == '+');
+}
+
+// What chooses the virtual host.
+static inline struct str lb_req_host(const struct lb_req *req)
+{
+	return req->pinned.len ? req->pinned : req->authority;
 }

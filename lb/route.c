@@ -156,7 +156,7 @@ struct lb_route_result lb_route_find(
 	struct lb_route_scratch *scratch = ctx->scratch;
 	DCHECK(scratch->thread < t->n_threads);
 	struct lb_lane *lane = t->lanes[scratch->thread];
-	int vhost = find_vhost(t, lane, req->authority);
+	int vhost = find_vhost(t, lane, lb_req_host(req));
 	if (vhost < 0)
 		return result;
 	const struct lb_vhost *v = t->vhosts[vhost];

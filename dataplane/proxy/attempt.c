@@ -12,9 +12,6 @@
 #include "lb/picker.h"
 #include "lb/snapshot.h"
 
-// Longer waits than any connection lasts are as good as this one, and their ends are instants.
-#define LONGEST_NS (UINT64_C(1) << 62)
-
 // Stores a newcomer's fields. False = it failed.
 static bool store(struct proxy_request *r, const struct h2_message *head)
 {
@@ -28,10 +25,9 @@ static bool store(struct proxy_request *r, const struct h2_message *head)
 static bool may_wait(struct proxy_request *r, const struct h2_message *head)
 {
 	struct proxy *p = r->proxy;
-	if (head && p->queues.n_waiting >= p->conf.max_queued) {
+	if (head && proxy_queues_full(p)) {
 		proxy_count(p, PROXY_QUEUE_OVERFLOWS);
-		proxy_request_fail_with(
-			r, LB_CAUSE_OVERFLOW, STR("too many requests wait for a backend"));
+		proxy_request_fail_with(r, LB_CAUSE_OVERFLOW, STR("too many requests wait"));
 		return false;
 	}
 	return store(r, head);
@@ -176,7 +172,10 @@ static void pick(struct proxy_request *r, const struct h2_message *head)
 		.rand = &p->rand,
 		.position = &p->positions[r->cluster_id],
 		.ready = p->ready,
-		.hash = &r->plan.hash};
+		.hash = &r->plan.hash,
+		.recipe = r->plan.recipe,
+		.scratch = (char *)p->scratch,
+		.scratch_size = p->scratch_size};
 	struct lb_pick chosen = cluster->picker->pick(cluster->picker, &ctx);
 	switch (chosen.kind) {
 	case LB_PICK_FAIL:
@@ -208,6 +207,7 @@ static void pause_over(struct twheel_timer *t)
 {
 	struct proxy_request *r = (void *)((uint8_t *)t - offsetof(struct proxy_request, pause));
 	proxy_request_enter(r);
+	proxy_request_stop_waiting(r);
 	if (!proxy_fault_strike(r))
 		proxy_attempt_begin(r, NULL);
 	proxy_request_leave(r);
@@ -217,12 +217,14 @@ void proxy_attempt_begin_later(
 	struct proxy_request *r, const struct h2_message *head, uint64_t delay_ns)
 {
 	struct twheel *w = r->proxy->wheel;
-	if (!store(r, head))
+	if (!may_wait(r, head))
 		return;
 	proxy_request_stop_waiting(r);
-	r->state = PROXY_REQUEST_PAUSED;
+	proxy_request_set_paused(r);
 	r->pause.fire = pause_over;
-	twheel_arm(w, &r->pause, twheel_now(w) + (delay_ns < LONGEST_NS ? delay_ns : LONGEST_NS));
+	if (delay_ns > PROXY_LONGEST_NS)
+		delay_ns = PROXY_LONGEST_NS;
+	twheel_arm(w, &r->pause, twheel_now(w) + delay_ns);
 }
 
 bool proxy_attempt_pick_again(struct proxy_request *r)

@@ -5,9 +5,6 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 
-// What a client may ask for without having asked for anything: it is beyond any wheel's time.
-#define LONGEST_NS (UINT64_C(1) << 62)
-
 uint64_t proxy_deadline_left_ns(const struct proxy_request *r)
 {
 	uint64_t now_ns = twheel_now(r->proxy->wheel);
@@ -55,7 +52,7 @@ bool proxy_deadline_begin(struct proxy_request *r, const struct lb_timeouts *tim
 	// It speaks of grpc-timeout, which nobody else has: they keep the other limits.
 	t.has_header_max = t.has_header_max && r->is_grpc;
 	uint64_t ns = lb_timeouts_effective(&t, listener_max_ns, client_ns);
-	if (ns >= LONGEST_NS)
+	if (ns >= PROXY_LONGEST_NS)
 		return true;
 	struct twheel *w = r->proxy->wheel;
 	r->capped = ns < client_ns;

@@ -45,15 +45,23 @@ bool proxy_plan_filter(
 bool proxy_plan_make(struct proxy_request *r, const struct h2_message *m, const struct lb_req *req,
 	const struct lb_route_policy *policy)
 {
-	struct proxy *p = r->proxy;
 	const struct lb_filter_chain *chain = chain_of(r);
 	uint64_t listener_max_ns = chain ? chain->max_stream_duration_ns : LB_NO_TIMEOUT;
 	uint64_t client_ns = r->is_grpc ? proxy_head_read(r, m) : LB_NO_TIMEOUT;
-	r->plan = (struct proxy_plan){
-		.retry = policy->retry, .auto_host_rewrite = policy->auto_host_rewrite};
-	if (policy->n_hash)
-		r->plan.hash.known = lb_hash_policies_run(policy->hash, policy->n_hash, req,
-			lb_route_hides_transport(routes_of(r), req), (char *)p->scratch,
-			p->scratch_size, &r->plan.hash.value);
+	r->plan = (struct proxy_plan){.retry = policy->retry,
+		.auto_host_rewrite = policy->auto_host_rewrite,
+		.recipe = {
+			policy->hash, policy->n_hash, lb_route_hides_transport(routes_of(r), req)}};
 	return proxy_deadline_begin(r, &policy->timeouts, listener_max_ns, client_ns);
+}
+
+void proxy_plan_end_turn(struct proxy_request *r, const struct lb_req *req)
+{
+	struct proxy *p = r->proxy;
+	struct lb_pick_hash *hash = &r->plan.hash;
+	const struct lb_hash_recipe *of = &r->plan.recipe;
+	if (of->n && !hash->known && proxy_request_waits(r))
+		hash->known = lb_hash_policies_run(of->policies, of->n, req, of->hides_transport,
+			(char *)p->scratch, p->scratch_size, &hash->value);
+	r->plan.recipe = (struct lb_hash_recipe){0};
 }

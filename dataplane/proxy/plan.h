@@ -20,3 +20,7 @@ struct proxy_request;
 // The rest. False = the request has failed.
 bool proxy_plan_make(struct proxy_request *, const struct h2_message *, const struct lb_req *,
 	const struct lb_route_policy *);
+// The request has begun its way. If it waits, a policy that picks by hash may come before its turn
+// does: it gets its hash now. One that was sent has the hash that its picker asked for, and else a
+// random one, should a later picker ask on a retry.
+void proxy_plan_end_turn(struct proxy_request *, const struct lb_req *);

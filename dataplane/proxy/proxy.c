@@ -31,6 +31,7 @@ static const char *const counter_names[PROXY_N_COUNTERS] = {
 	[PROXY_RETRIES_EXHAUSTED] = "retries_exhausted",
 	[PROXY_RETRIES_FORBIDDEN] = "retries_forbidden",
 	[PROXY_RETRIES_UNKEPT] = "retries_unkept",
+	[PROXY_RETRIES_OVERFLOW] = "retries_overflow",
 	[PROXY_DEADLINES_PAUSED] = "deadlines_paused",
 	[PROXY_DEADLINES_QUEUED] = "deadlines_queued",
 	[PROXY_DEADLINES_SENT] = "deadlines_sent",
@@ -50,6 +51,7 @@ static const char *const counter_names[PROXY_N_COUNTERS] = {
 	[PROXY_EVENTS_DELAYED] = "events_delayed",
 	[PROXY_LIVE_REQUESTS] = "requests",
 	[PROXY_WAITING_REQUESTS] = "requests_waiting",
+	[PROXY_PAUSED_REQUESTS] = "requests_paused",
 	[PROXY_LIVE_CLIENTS] = "clients",
 	[PROXY_LIVE_UPSTREAMS] = "upstreams",
 };
@@ -205,6 +207,7 @@ static void set_gauges(struct proxy *p)
 {
 	counter_set_to(&p->counters[PROXY_LIVE_REQUESTS], p->requests.n_used);
 	counter_set_to(&p->counters[PROXY_WAITING_REQUESTS], p->queues.n_waiting);
+	counter_set_to(&p->counters[PROXY_PAUSED_REQUESTS], p->queues.n_paused);
 	counter_set_to(&p->counters[PROXY_LIVE_CLIENTS], p->clients.n_used);
 	counter_set_to(&p->counters[PROXY_LIVE_UPSTREAMS], p->upstreams.n_used);
 }

@@ -33,9 +33,10 @@ struct proxy_conf {
 	uint32_t n_frontends;
 	uint32_t max_clients; // client connections
 	uint32_t max_requests; // live requests, queued ones included
-	uint32_t max_queued; // requests waiting for a backend connection (lb-tree.md Q-06)
+	uint32_t max_queued; // requests waiting for a backend or a time (lb-tree.md Q-06)
 	uint32_t max_conns_per_endpoint; // of this worker (MC-19)
 	uint64_t connect_timeout_ns; // TCP and SETTINGS together; at least 20 s (BO-02)
+	uint64_t listener_drain_ns; // what clients of a changed listener get (routing.md FLT-11)
 	uint64_t seed;
 	// Our source address towards a backend. False = no route: the attempt fails.
 	bool (*source_for)(void *ctx, const struct ip_addr *dst, struct ip_addr *ret);

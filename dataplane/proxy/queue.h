@@ -34,6 +34,7 @@ struct proxy_queues {
 	struct proxy_queue *used; // not empty
 	struct proxy_queue *walk_head, *walk_tail;
 	uint32_t n_waiting; // requests, those that wait for room at a backend included
+	uint32_t n_paused; // requests that wait for a time instead, in no list
 };
 
 // 0 or -ENOMEM.

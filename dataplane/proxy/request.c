@@ -27,7 +27,7 @@ void proxy_request_leave(struct proxy_request *r)
 {
 	if (--r->n_running || r->client || r->upstream)
 		return;
-	DCHECK(r->ended && !r->listed);
+	DCHECK(r->ended && !r->listed && !r->paused);
 	proxy_replay_drop(r->proxy, &r->replay);
 	if (r->session.on)
 		proxy_session_drop(r->proxy, &r->session);
@@ -52,9 +52,13 @@ void proxy_request_end(struct proxy_request *r, enum lb_cause cause)
 void proxy_request_unlist(struct proxy_request *r)
 {
 	struct proxy *p = r->proxy;
-	twheel_cancel(p->wheel, &r->pause);
-	if (!r->listed)
+	if (r->paused) {
+		r->paused = false;
+		twheel_cancel(p->wheel, &r->pause);
+		p->queues.n_paused--;
+		counter_add(&cluster_counters(r)->queued, -UINT64_C(1));
 		return;
+	}
 	r->listed = false;
 	switch ((enum proxy_request_state)r->state) {
 	case PROXY_REQUEST_PICKING:
@@ -77,10 +81,19 @@ void proxy_request_unlist(struct proxy_request *r)
 
 void proxy_request_set_waiting(struct proxy_request *r, enum proxy_request_state state)
 {
-	DCHECK(!r->listed);
+	DCHECK(!r->listed && !r->paused);
 	r->state = (uint8_t)state;
 	r->listed = true;
 	r->proxy->queues.n_waiting++;
+	counter_add(&cluster_counters(r)->queued, 1);
+}
+
+void proxy_request_set_paused(struct proxy_request *r)
+{
+	DCHECK(!r->listed && !r->paused);
+	r->state = PROXY_REQUEST_PAUSED;
+	r->paused = true;
+	r->proxy->queues.n_paused++;
 	counter_add(&cluster_counters(r)->queued, 1);
 }
 
@@ -189,7 +202,8 @@ void proxy_request_fail_overload(struct proxy_request *r)
 struct lb_req proxy_request_view(const struct proxy_request *r, const struct h2_message *m)
 {
 	const char *pinned = r->proxy->conf.frontends[r->frontend].authority;
-	return (struct lb_req){.authority = pinned ? str_from(pinned) : m->authority,
+	return (struct lb_req){.authority = m->authority,
+		.pinned = pinned ? str_from(pinned) : (struct str){0},
 		.path = m->path,
 		.method = m->method,
 		.scheme = m->scheme,
@@ -223,13 +237,10 @@ static void route(struct proxy_request *r, const struct h2_message *m)
 	switch (to.kind) {
 	case LB_ROUTE_CLUSTER:
 		break;
-	case LB_ROUTE_UNSUPPORTED: {
-		struct proxy_reply reply = proxy_reply_for(
-			LB_CAUSE_NO_ROUTE, STR("the route's action is unsupported"));
-		reply.http_status = 503; // routing.md A28-V04
-		proxy_request_fail(r, &reply, H2_INTERNAL_ERROR);
+	case LB_ROUTE_UNSUPPORTED:
+		proxy_request_fail_with(
+			r, LB_CAUSE_NO_ACTION, STR("the route's action is unsupported"));
 		return;
-	}
 	case LB_ROUTE_NO_VHOST:
 		proxy_request_fail_with(
 			r, LB_CAUSE_NO_ROUTE, STR("no virtual host for this authority"));
@@ -242,10 +253,12 @@ static void route(struct proxy_request *r, const struct h2_message *m)
 	r->cluster_id = to.cluster_id;
 	counter_add(&cluster_counters(r)->started, 1);
 	counter_add(&cluster_counters(r)->active, 1);
-	if (!filtered)
+	if (!filtered) {
 		proxy_request_fail_overload(r);
-	else if (proxy_plan_make(r, m, &req, to.policy))
+	} else if (proxy_plan_make(r, m, &req, to.policy)) {
 		start(r, m);
+		proxy_plan_end_turn(r, &req);
+	}
 }
 
 // Not even a request object: HEADERS alone, so that nothing needs to be remembered.

@@ -56,6 +56,7 @@ enum proxy_request_state {
 struct proxy_plan {
 	struct lb_retry retry; // no statuses = no retries
 	struct lb_pick_hash hash;
+	struct lb_hash_recipe recipe; // in the turn of the request's HEADERS alone
 	bool auto_host_rewrite; // AR-01
 };
 
@@ -71,7 +72,7 @@ struct proxy_request {
 	struct proxy_plan plan;
 	struct proxy_fault fault;
 	struct proxy_session session;
-	struct twheel_timer pause; // PAUSED
+	struct twheel_timer pause; // PAUSED: its end
 	struct twheel_timer deadline; // armed = there is one
 	uint64_t deadline_ns; // its instant, while armed
 	struct proxy_frames frames; // of the answer, while there is a deadline
@@ -90,6 +91,7 @@ struct proxy_request {
 	bool is_head : 1;
 	bool has_te : 1;
 	bool listed : 1; // next and prev are in use
+	bool paused : 1; // counts as such
 	bool request_done : 1; // the client's END_STREAM (or trailers) arrived
 	bool sent_twice : 1; // by a backend's leave (RT-11), which is given once
 	bool capped : 1; // the deadline is earlier than the client's own
@@ -108,11 +110,13 @@ void proxy_request_leave(struct proxy_request *);
 
 // Into a state in which it waits for others; the caller puts it into the list that goes with it.
 void proxy_request_set_waiting(struct proxy_request *, enum proxy_request_state);
+// Into PAUSED; the caller arms the timer.
+void proxy_request_set_paused(struct proxy_request *);
 // Stops whatever waiting its state means.
 void proxy_request_unlist(struct proxy_request *);
 static inline void proxy_request_stop_waiting(struct proxy_request *r)
 {
-	if (r->listed || twheel_armed(&r->pause))
+	if (r->listed || r->paused)
 		proxy_request_unlist(r);
 }
 static inline bool proxy_request_waits(const struct proxy_request *r)

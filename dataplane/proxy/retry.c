@@ -7,6 +7,8 @@
 
 #define GRPC_UNKNOWN 2
 #define NS_PER_MS UINT64_C(1000000)
+// A backend that wants more wants no retry: what it parks here takes memory.
+#define LONGEST_TOLD_MS UINT64_C(3600000)
 
 bool proxy_retry_unseen(struct proxy_request *r, const struct proxy_upstream_end *end)
 {
@@ -55,7 +57,7 @@ int proxy_retry_status_of(const struct h2_message *answer)
 static bool wait_as_told(const struct field *pushback, uint64_t *ret_delay_ns)
 {
 	uint64_t ms;
-	if (!to_number(pushback->value, INT64_MAX / NS_PER_MS, &ms))
+	if (!to_number(pushback->value, LONGEST_TOLD_MS, &ms))
 		return false;
 	*ret_delay_ns = ms * NS_PER_MS;
 	return true;
@@ -74,6 +76,10 @@ bool proxy_retry_status(struct proxy_request *r, int grpc_status, const struct h
 	}
 	if (r->n_failed + 1 >= policy->max_attempts) {
 		proxy_count(p, PROXY_RETRIES_EXHAUSTED);
+		return false;
+	}
+	if (proxy_queues_full(p)) {
+		proxy_count(p, PROXY_RETRIES_OVERFLOW);
 		return false;
 	}
 	const struct field *pushback = answer ? find(answer, STR("grpc-retry-pushback-ms")) : NULL;

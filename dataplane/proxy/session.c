@@ -72,7 +72,7 @@ const struct lb_endpoint *proxy_session_choose(
 {
 	struct proxy *p = r->proxy;
 	const struct proxy_session *s = &r->session;
-	const struct lb_endpoint *possible = NULL;
+	const struct lb_endpoint *idle = NULL, *connecting = NULL;
 	struct ip_port addresses[LB_SESSION_MAX_ADDRESSES];
 	buf_copy_out(&s->kept, 0, addresses, s->n_addresses * sizeof(addresses[0]));
 	for (uint32_t i = 0; i < s->n_addresses; i++) {
@@ -81,10 +81,12 @@ const struct lb_endpoint *proxy_session_choose(
 			continue;
 		if (proxy_backend_is_ready(p, host->endpoint))
 			return host->endpoint;
-		if (!possible && proxy_backend_may_connect(p, host->endpoint))
-			possible = host->endpoint;
+		if (proxy_backend_is_connecting(p, host->endpoint))
+			connecting = connecting ? connecting : host->endpoint;
+		else if (!idle && proxy_backend_may_connect(p, host->endpoint))
+			idle = host->endpoint;
 	}
-	return possible;
+	return idle ? idle : connecting;
 }
 
 static struct str take(char **at, size_t len)

@@ -34,7 +34,8 @@ struct proxy_session {
 [[nodiscard]] bool proxy_session_begin(struct proxy_request *, const struct lb_session *,
 	const struct lb_req *, struct lb_route_result *to);
 // Of the addresses of the session the first that this worker is connected to, or else the first
-// that it may connect to (SA-11, SA-12). NULL = none: pick as for everybody.
+// that it may connect to, or else the first that it is connecting to (SA-11, SA-12). NULL = none:
+// pick as for everybody.
 const struct lb_endpoint *proxy_session_choose(
 	const struct proxy_request *, const struct lb_cluster *);
 // The request went to this host of the cluster: its answer sets a cookie unless the client's says

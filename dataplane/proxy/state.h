@@ -13,6 +13,9 @@ struct proxy_backend;
 struct proxy_client;
 struct proxy_conn;
 
+// Longer times are as good as this one, and their ends would be no instants of the wheel.
+#define PROXY_LONGEST_NS (UINT64_C(1) << 62)
+
 enum proxy_counter {
 	PROXY_CLIENTS_REFUSED, // no room for another client connection
 	PROXY_CLIENTS_SILENT, // no SETTINGS within the time for it
@@ -27,6 +30,7 @@ enum proxy_counter {
 	PROXY_RETRIES_EXHAUSTED, // it was the last attempt
 	PROXY_RETRIES_FORBIDDEN, // the backend said so
 	PROXY_RETRIES_UNKEPT, // too much of the request's body was sent already
+	PROXY_RETRIES_OVERFLOW, // as many requests wait as may
 	// Deadlines that passed, by what the request did then:
 	PROXY_DEADLINES_PAUSED, // waited for a delay or a backoff to end
 	PROXY_DEADLINES_QUEUED, // waited for a backend
@@ -47,7 +51,8 @@ enum proxy_counter {
 	PROXY_EVENTS_DELAYED, // the ring to the control thread was full
 	// Gauges, as of the end of the last turn.
 	PROXY_LIVE_REQUESTS,
-	PROXY_WAITING_REQUESTS,
+	PROXY_WAITING_REQUESTS, // for a backend
+	PROXY_PAUSED_REQUESTS, // for a time
 	PROXY_LIVE_CLIENTS,
 	PROXY_LIVE_UPSTREAMS,
 	PROXY_N_COUNTERS,
@@ -115,6 +120,12 @@ struct proxy {
 	struct proxy_conf conf;
 	uint64_t counters[PROXY_N_COUNTERS];
 };
+
+// Nobody else may wait for a backend or a time (lb-tree.md Q-06).
+static inline bool proxy_queues_full(const struct proxy *p)
+{
+	return p->queues.n_waiting + p->queues.n_paused >= p->conf.max_queued;
+}
 
 static inline void proxy_count(struct proxy *p, enum proxy_counter which)
 {

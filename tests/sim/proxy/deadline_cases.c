@@ -341,7 +341,7 @@ static void a31_t10_a_timeout_of_0_is_over_at_once(void **state)
 }
 
 // The timers of those that end in time are gone with them: world_free() sees to what is left.
-static void a31_c05_a_deadline_ends_with_its_request(void **state)
+static void a_deadline_ends_with_its_request(void **state)
 {
 	struct world *w = ready_world(NULL);
 	for (int i = 0; i < 50; i++)
@@ -371,5 +371,4 @@ RUN_SUITE("sim/proxy_deadline", CASE(a31_t01_the_routes_or_the_listeners_limit_o
 	CASE(a31_t09_backends_see_the_time_that_is_left),
 	CASE(a31_t09_time_in_the_queue_is_taken_off),
 	CASE(a31_t10_a_malformed_timeout_is_none_and_passes),
-	CASE(a31_t10_a_timeout_of_0_is_over_at_once),
-	CASE(a31_c05_a_deadline_ends_with_its_request))
+	CASE(a31_t10_a_timeout_of_0_is_over_at_once), CASE(a_deadline_ends_with_its_request))

@@ -109,6 +109,31 @@ static void fi_01_headers_say_how_long(void **state)
 	world_free(w);
 }
 
+// a delay is waiting, too.
+static void delayed_requests_have_a_bound(void **state)
+{
+	struct world_conf conf = world_conf_default(7);
+	conf.n_clients = 1;
+	conf.max_queued = 2;
+	struct world *w = ready_world(&conf);
+	const struct lb_filter f = delay("f", 500 * MS);
+	set_filters(w, &f, 1);
+	struct ask *delayed[2] = {ask(w, KIND_ECHO, 100), ask(w, KIND_ECHO, 100)};
+	struct ask *over = ask(w, KIND_ECHO, 100);
+	world_run(w, 100 * MS);
+	assert_reply(over, 14);
+	assert_string_equal(over->message, "too many requests wait");
+	assert_int_equal(world_ended(w, LB_CAUSE_OVERFLOW), 1);
+	assert_int_equal(world_counter(w, "requests_paused"), 2);
+	assert_int_equal(w->link->clusters[0].queued, 2);
+	assert_int_equal(active(w), 2);
+	client_cancel(delayed[1]);
+	finish(w);
+	assert_ok(w, delayed[0]);
+	assert_int_equal(w->link->clusters[0].queued, 0);
+	world_free(w);
+}
+
 // FI-02: once the delay is over, and not a byte upstream.
 static void fi_02_abort_comes_after_the_delay(void **state)
 {
@@ -321,6 +346,7 @@ static void retries_are_not_delayed_again(void **state)
 
 RUN_SUITE("proxy/fault_cases", cmocka_unit_test(fi_01_nothing_goes_upstream_until_the_delay_ends),
 	cmocka_unit_test(fi_01_headers_say_how_long),
+	cmocka_unit_test(delayed_requests_have_a_bound),
 	cmocka_unit_test(fi_02_abort_comes_after_the_delay),
 	cmocka_unit_test(fi_04_http_statuses_are_mapped_for_grpc_alone),
 	cmocka_unit_test(fi_05_grpc_statuses_come_as_they_are),

@@ -293,7 +293,7 @@ static void plain_requests_get_http_statuses(void **state)
 		const char *route;
 		int status;
 		enum lb_cause cause;
-	} rows[] = {{"nowhere", 404, LB_CAUSE_NO_ROUTE}, {"unsupported", 503, LB_CAUSE_NO_ROUTE},
+	} rows[] = {{"nowhere", 404, LB_CAUSE_NO_ROUTE}, {"unsupported", 503, LB_CAUSE_NO_ACTION},
 		{"down", 503, LB_CAUSE_NO_HEALTHY}};
 	for (int i = 0; i < 3; i++) {
 		struct ask *a = world_ask(w, rows[i].route, KIND_PLAIN, 0);
@@ -302,8 +302,13 @@ static void plain_requests_get_http_statuses(void **state)
 		assert_int_equal(a->http_status, rows[i].status);
 		assert_true(a->got_end && a->received > 0);
 	}
-	assert_int_equal(world_ended(w, LB_CAUSE_NO_ROUTE), 2);
-	assert_int_equal(world_ended(w, LB_CAUSE_NO_HEALTHY), 1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(world_ended(w, rows[i].cause), 1);
+	struct ask *grpc = world_ask(w, "unsupported", KIND_ECHO, 0); // A28-V04
+	client_ask(&w->clients[0], grpc);
+	finish(w);
+	assert_reply(grpc, 14);
+	assert_int_equal(world_ended(w, LB_CAUSE_NO_ACTION), 2);
 	world_free(w);
 }
 

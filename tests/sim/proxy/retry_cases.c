@@ -142,6 +142,7 @@ static void rt_07_only_listed_statuses_are_retried(void **state)
 	static const struct {
 		const char *fail;
 		int status; // as clients read it
+		int http; // 0 = 200
 	} rows[] = {
 		{"1 status 1", 1},
 		{"1 status 4", 4},
@@ -156,8 +157,8 @@ static void rt_07_only_listed_statuses_are_retried(void **state)
 		{"1 reset 2", 13},
 		{"1 reset 0", 13},
 		{"1 lose 0", 14},
-		{"1 http 503", 14}, // gRPC's mapping of what has no grpc-status
-		{"1 http 404", 12},
+		{"1 http 503", 14, 503}, // gRPC's mapping of what has no grpc-status
+		{"1 http 404", 12, 404},
 	};
 	static const int listed[] = {1, 4, 8, 13, 14, 0};
 	for (size_t i = 0; i < sizeof(listed) / sizeof(listed[0]); i++) {
@@ -172,8 +173,10 @@ static void rt_07_only_listed_statuses_are_retried(void **state)
 				assert_int_equal(seen(w, a)->n, 2);
 			} else {
 				assert_int_equal(seen(w, a)->n, 1);
-				assert_true(
-					a->grpc_status == rows[j].status || a->http_status >= 400);
+				int http = rows[j].http;
+				assert_int_equal(a->http_status, http ? http : 200);
+				// Else it is for the client to read it from the other.
+				assert_int_equal(a->grpc_status, http ? -1 : rows[j].status);
 			}
 		}
 		world_free(w);
@@ -314,6 +317,58 @@ static void rt_11_refusals_are_free_once_and_then_count(void **state)
 	world_free(w);
 }
 
+// RT-10: who wants hours wants no retry; an hour is waited.
+static void rt_10_a_told_wait_has_a_bound(void **state)
+{
+	struct world *w = world_with(&unavailable);
+	struct ask *over = ask_with(w, KIND_ECHO, 100, NULL, "1 status 14 3600001");
+	struct ask *ages = ask_with(w, KIND_ECHO, 100, NULL, "1 status 14 9000000000000");
+	struct ask *hour = ask_with(w, KIND_ECHO, 100, NULL, "1 status 14 3600000");
+	world_run(w, SECOND);
+	assert_reply(over, 14);
+	assert_reply(ages, 14);
+	assert_int_equal(world_counter(w, "retries_forbidden"), 2);
+	assert_false(hour->closed);
+	assert_int_equal(world_counter(w, "requests_paused"), 1);
+	client_cancel(hour);
+	finish(w);
+	world_free(w);
+}
+
+// requests that wait for a time take as much as those that wait for a backend.
+static void paused_requests_count_as_waiting_ones(void **state)
+{
+	struct world_conf conf = world_conf_default(3);
+	conf.n_clients = 1;
+	conf.max_queued = 2;
+	struct world *w = ready_world(&conf);
+	const struct lb_route_policy slow = {.retry = {.statuses = 1u << 14,
+						     .max_attempts = 3,
+						     .base_ns = 10 * SECOND,
+						     .max_ns = 10 * SECOND}};
+	control_set_policy(&w->control, ROUTE_ONE, &slow);
+	struct ask *asks[4];
+	for (int i = 0; i < 4; i++)
+		asks[i] = ask_with(w, KIND_ECHO, 100, NULL, "1 status 14");
+	world_run(w, SECOND);
+	assert_int_equal(world_counter(w, "requests_paused"), 2);
+	assert_int_equal(world_counter(w, "requests_waiting"), 0);
+	assert_int_equal(w->link->clusters[0].queued, 2);
+	assert_int_equal(world_counter(w, "retries"), 2);
+	assert_int_equal(world_counter(w, "retries_overflow"), 2);
+	struct ask *straight = ask(w, KIND_ECHO, 100); // waits for nothing
+	finish(w);
+	assert_ok(w, straight);
+	uint32_t n_ok = 0;
+	for (int i = 0; i < 4; i++) {
+		n_ok += asks[i]->grpc_status == 0;
+		assert_true(asks[i]->grpc_status == 0 || asks[i]->grpc_status == 14);
+	}
+	assert_int_equal(n_ok, 2);
+	assert_int_equal(w->link->clusters[0].queued, 0);
+	world_free(w);
+}
+
 // RT-11: what never left this host cannot have been seen.
 static void rt_11_what_was_never_sent_goes_elsewhere(void **state)
 {
@@ -442,7 +497,8 @@ RUN_SUITE("sim/proxy_retry", CASE(rt_03_the_last_attempts_status_is_the_clients)
 	CASE(rt_10_a_negative_or_odd_wait_forbids_retries),
 	CASE(rt_11_a_refused_request_is_sent_again_once),
 	CASE(rt_11_refusals_are_free_once_and_then_count),
-	CASE(rt_11_what_was_never_sent_goes_elsewhere),
+	CASE(rt_11_what_was_never_sent_goes_elsewhere), CASE(rt_10_a_told_wait_has_a_bound),
+	CASE(paused_requests_count_as_waiting_ones),
 	CASE(rt_12_overflow_and_overload_are_not_retried), CASE(rt_12_failed_picks_are_retried),
 	CASE(rt_13_plain_http_is_not_retried), CASE(a_client_may_leave_during_the_wait),
 	CASE(an_upload_goes_on_through_its_retries))

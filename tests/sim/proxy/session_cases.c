@@ -5,6 +5,7 @@
 #include "lb/cluster.h"
 #include "lb/connectivity.h"
 #include "lb/filter.h"
+#include "lb/hash.h"
 #include "lb/link.h"
 #include "lb/picker.h"
 #include "lb/session.h"
@@ -291,6 +292,30 @@ static void sa_11_an_unconnected_endpoint_is_waited_for(void **state)
 	world_free(w);
 }
 
+// SA-11: one that is not being connected to goes before one that is.
+static void sa_11_idle_goes_before_connecting(void **state)
+{
+	struct world *w = session_world();
+	set_hosts(w, 0, four, 4);
+	control_set_endpoints(&w->control, 1, HOST_BACKENDS, 0);
+	set_hosts(w, 1, NULL, 0);
+	world_run(w, SECOND);
+	backend_abort_conns(&w->backends[2]);
+	backend_abort_conns(&w->backends[3]);
+	world_run(w, SECOND);
+	assert_int_equal(w->backends[2].n_conns + w->backends[3].n_conns, 0);
+	struct ask *first = ask_as(w, "one", KIND_ECHO, cookie_of("4", "zero"));
+	world_run(w, MS * 4 / 5); // it is there, and nothing has come back
+	struct ask *second = ask_as(w, "one", KIND_ECHO, cookie_of("43", "zero"));
+	world_run(w, MS * 4 / 5);
+	struct ask *third = ask_as(w, "one", KIND_ECHO, cookie_of("43", "zero"));
+	finish(w);
+	expect_at(w, first, 4);
+	expect_at(w, second, 3);
+	expect_at(w, third, 4); // both are being connected to: the first one
+	world_free(w);
+}
+
 // SA-11: what cannot be connected to is passed over, and for others as soon as that is known.
 static void sa_11_a_dead_endpoint_loses_its_sessions(void **state)
 {
@@ -523,17 +548,86 @@ static struct ask *ask_user(struct world *w, const char *user, const char *fail)
 	return a;
 }
 
-static void hp_06_a_request_keeps_its_hash_and_others_have_their_own(void **state)
+static const struct lb_hash_policy by_user = {.kind = LB_HASH_HEADER, .header = {"user", 4}};
+
+static void use_picker(struct world *w, struct lb_picker *picker)
 {
-	struct world *w = ready_world(NULL);
+	struct lb_cluster *c = lb_cluster_new(0, "zero", LB_READY, picker);
+	assert_non_null(c);
+	control_set_cluster(&w->control, c);
+	lb_cluster_put(c);
+}
+
+// Two clients, the second one of the pinned frontend; the cluster's picker is the one that asks.
+static struct world *hash_world(void)
+{
+	struct world_conf conf = world_conf_default(7);
+	conf.n_clients = conf.n_backends = 2;
+	struct world *w = ready_world(&conf);
+	world_open_client(w, 1, 1);
+	world_run(w, 20 * MS);
 	struct lb_endpoint_table *t = lb_connectivity_endpoints(w->control.connectivity);
 	hashed.n = 0;
 	hashed.endpoints[0] = lb_endpoint_find(t, 0);
 	hashed.endpoints[1] = lb_endpoint_find(t, 1);
-	struct lb_cluster *c = lb_cluster_new(0, "zero", LB_READY, &hash_picker);
-	control_set_cluster(&w->control, c);
-	lb_cluster_put(c);
-	const struct lb_hash_policy by_user = {.kind = LB_HASH_HEADER, .header = STR("user")};
+	use_picker(w, &hash_picker);
+	return w;
+}
+
+// HP-06: the hash is the request's, also when a picker asks for it only in a later turn.
+static void hp_06_whoever_waits_has_its_hash_when_asked(void **state)
+{
+	struct world *w = hash_world();
+	const struct lb_route_policy policy = {.hash = &by_user, .n_hash = 1};
+	control_set_policy(&w->control, ROUTE_ONE, &policy);
+	struct lb_picker *queue = lb_picker_new_queue();
+	use_picker(w, queue);
+	lb_picker_put(queue);
+	struct ask *a = world_ask(w, "one", KIND_ECHO, 10);
+	a->extra[0] = (struct field){.name = STR("user"), .value = STR("alice")};
+	client_ask(&w->clients[0], a);
+	world_run(w, 20 * MS);
+	assert_false(a->closed);
+	use_picker(w, &hash_picker);
+	finish(w);
+	assert_ok(w, a);
+	struct lb_filter f = {.name = STR("f"),
+		.kind = LB_FILTER_FAULT,
+		.fault = {.delay = LB_DELAY_FIXED,
+			.delay_ns = 20 * MS,
+			.delay_numerator = 100,
+			.delay_denominator = 100,
+			.abort_denominator = 100,
+			.max_active = 10}};
+	set_filter(w, f);
+	ask_user(w, "alice", NULL);
+	assert_int_equal(hashed.n, 2);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(hashed.hashes[i], UINT64_C(0x73a3ea485f2e6049));
+	use_backends(w, 0x1);
+	world_free(w);
+}
+
+// A28-H15: the pin chooses the virtual host; everything else sees what the client sent.
+static void a28_h15_a_pinned_authority_hides_nothing(void **state)
+{
+	struct world *w = hash_world();
+	const struct lb_hash_policy by_host = {.kind = LB_HASH_HEADER, .header = STR(":authority")};
+	const struct lb_route_policy policy = {.hash = &by_host, .n_hash = 1};
+	control_set_policy(&w->control, ROUTE_PINNED, &policy);
+	struct ask *a = world_ask(w, "one", KIND_PLAIN, 10);
+	client_ask(&w->clients[1], a);
+	finish(w);
+	assert_int_equal(a->http_status, 200);
+	assert_int_equal(hashed.n, 1);
+	assert_int_equal(hashed.hashes[0], lb_xxh64("calls.test", 10));
+	use_backends(w, 0x1);
+	world_free(w);
+}
+
+static void hp_06_a_request_keeps_its_hash_and_others_have_their_own(void **state)
+{
+	struct world *w = hash_world();
 	const struct lb_route_policy policy = {.hash = &by_user,
 		.n_hash = 1,
 		.retry = {.statuses = 1u << 14, .max_attempts = 3, .base_ns = MS, .max_ns = MS}};
@@ -565,6 +659,7 @@ RUN_SUITE("proxy/session_cases",
 	cmocka_unit_test(sa_10_cookie_chooses_among_the_routes_clusters),
 	cmocka_unit_test(sa_11_a_ready_endpoint_is_preferred),
 	cmocka_unit_test(sa_11_an_unconnected_endpoint_is_waited_for),
+	cmocka_unit_test(sa_11_idle_goes_before_connecting),
 	cmocka_unit_test(sa_11_a_dead_endpoint_loses_its_sessions),
 	cmocka_unit_test(sa_11_an_endpoint_that_only_finishes_streams_loses_its_sessions),
 	cmocka_unit_test(sa_11_a_released_endpoint_loses_its_sessions),
@@ -574,4 +669,6 @@ RUN_SUITE("proxy/session_cases",
 	cmocka_unit_test(session_waits_for_a_stream_of_its_backend),
 	cmocka_unit_test(ar_01_authority_is_the_hosts_name_where_asked_for),
 	cmocka_unit_test(ar_03_each_attempt_has_its_own_authority),
-	cmocka_unit_test(hp_06_a_request_keeps_its_hash_and_others_have_their_own))
+	cmocka_unit_test(hp_06_a_request_keeps_its_hash_and_others_have_their_own),
+	cmocka_unit_test(hp_06_whoever_waits_has_its_hash_when_asked),
+	cmocka_unit_test(a28_h15_a_pinned_authority_hides_nothing))

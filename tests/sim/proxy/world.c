@@ -57,7 +57,7 @@ static void check_invariants(struct world *w)
 	}
 	uint64_t live = world_counter(w, "requests");
 	uint64_t ended = sum(l->counters.ended, LB_N_CAUSES);
-	CHECK(queued == world_counter(w, "requests_waiting"));
+	CHECK(queued == world_counter(w, "requests_waiting") + world_counter(w, "requests_paused"));
 	uint64_t retried = world_counter(w, "transparent_retries") + world_counter(w, "retries");
 	CHECK(queued <= w->conf.max_queued + retried + MAX_BACKENDS);
 	CHECK(ended + active <= l->counters.requests && l->counters.requests <= ended + live);
@@ -115,6 +115,7 @@ struct world_conf world_conf_default(uint64_t seed)
 		.n_chunks = 16384,
 		.backend_streams = 100,
 		.stream_window = 65535,
+		.listener_drain_ns = 600 * SECOND,
 		.n_events = 256};
 }
 
@@ -144,6 +145,7 @@ static void new_proxy(struct world *w)
 		.max_queued = w->conf.max_queued,
 		.max_conns_per_endpoint = w->conf.max_conns_per_endpoint,
 		.connect_timeout_ns = 20 * SECOND,
+		.listener_drain_ns = w->conf.listener_drain_ns,
 		.seed = w->conf.seed,
 		.source_for = source_for,
 		.source_ctx = w};
@@ -276,6 +278,7 @@ static void check_nothing_left(struct world *w)
 {
 	CHECK(world_counter(w, "requests") == 0);
 	CHECK(world_counter(w, "requests_waiting") == 0);
+	CHECK(world_counter(w, "requests_paused") == 0);
 	CHECK(world_counter(w, "clients") == 0);
 	CHECK(world_counter(w, "upstreams") == 0);
 	CHECK(world_chunks_used(w) == 0);

@@ -25,6 +25,7 @@ struct world_conf {
 	uint32_t n_chunks; // of the proxy
 	uint32_t backend_streams; // MAX_CONCURRENT_STREAMS
 	uint32_t stream_window;
+	uint64_t listener_drain_ns;
 	uint32_t n_events; // room in the ring to the control thread
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/cluster.h"
+#include "lb/hash_policy.h"
 #include "lb/picker.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
@@ -43,6 +44,37 @@ static void cluster_holds_its_picker(void **state)
 	lb_cluster_put(NULL);
 }
 
+// HP-06
+static void hash_is_made_when_asked_for_and_kept(void **state)
+{
+	(void)state;
+	static const struct field field = {.name = {"user", 4}, .value = {"alice", 5}};
+	static const struct lb_hash_policy by_user = {
+		.kind = LB_HASH_HEADER, .header = {"user", 4}};
+	const struct lb_req with = {.fields = &field, .n_fields = 1}, without = {.n_fields = 0};
+	struct rand rand, same;
+	rand_init(&rand, 3);
+	rand_init(&same, 3);
+	struct lb_pick_hash hash = {0};
+	char scratch[16];
+	struct lb_pick_ctx ctx = {.req = &with,
+		.rand = &rand,
+		.hash = &hash,
+		.recipe = {&by_user, 1, true},
+		.scratch = scratch,
+		.scratch_size = sizeof(scratch)};
+	assert_int_equal(lb_pick_hash(&ctx), UINT64_C(0x73a3ea485f2e6049)); // HP-01
+	ctx.req = &without;
+	assert_int_equal(lb_pick_hash(&ctx), UINT64_C(0x73a3ea485f2e6049));
+	hash.known = false;
+	uint64_t drawn = rand_u64(&same);
+	assert_int_equal(lb_pick_hash(&ctx), drawn);
+	assert_int_equal(lb_pick_hash(&ctx), drawn);
+	hash.known = false;
+	ctx.recipe = (struct lb_hash_recipe){0};
+	assert_int_equal(lb_pick_hash(&ctx), rand_u64(&same));
+}
+
 static void each_failed_allocation_is_survived(void **state)
 {
 	(void)state;
@@ -58,4 +90,5 @@ static void each_failed_allocation_is_survived(void **state)
 RUN_SUITE("lb/picker", cmocka_unit_test(queue_picker_always_queues),
 	cmocka_unit_test(fail_picker_keeps_a_copy_of_its_text),
 	cmocka_unit_test(cluster_holds_its_picker),
+	cmocka_unit_test(hash_is_made_when_asked_for_and_kept),
 	cmocka_unit_test(each_failed_allocation_is_survived))

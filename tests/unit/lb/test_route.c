@@ -51,6 +51,31 @@ static void first_match_wins_over_better_match(void **state)
 	assert_int_equal(routes_match_path(&reversed, "/MyService/MyMethod2"), 1);
 }
 
+// A28-H15
+static void a_pin_chooses_the_host_and_is_no_header(void **state)
+{
+	(void)state;
+	static const struct str pin[] = {STR("pinned.test")};
+	struct routes t = {0};
+	prefix(&t, "/");
+	routes_add_header(&t, ":authority", LB_HEADER_EXACT, "a.test");
+	struct lb_vhost_conf host = routes_vhost(&t);
+	host.domains = pin;
+	struct lb_err err;
+	struct lb_route_table *table = vhosts_compile(&host, 1, false, &err);
+	assert_non_null(table);
+	struct rand r;
+	rand_init(&r, 1);
+	struct lb_req req = {.authority = STR("a.test"), .pinned = pin[0], .path = STR("/x")};
+	assert_int_equal(find_req(table, &req, &r).kind, LB_ROUTE_CLUSTER);
+	req.authority = pin[0];
+	assert_int_equal(find_req(table, &req, &r).kind, LB_ROUTE_NONE);
+	req = (struct lb_req){.authority = STR("a.test"), .path = STR("/x")};
+	assert_int_equal(find_req(table, &req, &r).kind, LB_ROUTE_NO_VHOST);
+	lb_route_table_put(table);
+	routes_fini(&t);
+}
+
 // A28-R03, VH-09
 static void no_route_means_none_not_the_wildcard_host(void **state)
 {
@@ -580,6 +605,7 @@ static void trace_says_which_criterion_failed(void **state)
 }
 
 RUN_SUITE("lb/route", cmocka_unit_test(first_match_wins_over_better_match),
+	cmocka_unit_test(a_pin_chooses_the_host_and_is_no_header),
 	cmocka_unit_test(no_route_means_none_not_the_wildcard_host),
 	cmocka_unit_test(second_of_equal_routes_gets_nothing),
 	cmocka_unit_test(prefix_compares_bytes_and_path_is_whole),
