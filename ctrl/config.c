@@ -14,6 +14,7 @@
 
 #define MIN_MTU 576 // RFC 791: every host takes it
 #define DEFAULT_DRAIN_S 30
+#define DEFAULT_LISTENER_DRAIN_S 600 // Envoy's (gRFC A36)
 
 // The shape of the file.
 
@@ -94,6 +95,7 @@ static const cyaml_schema_field_t top_fields[] = {
 	CYAML_FIELD_MAPPING_PTR("stats", OPTIONAL_POINTER, struct config, stats, stats_fields),
 	CYAML_FIELD_MAPPING_PTR("log", OPTIONAL_POINTER, struct config, log, log_fields),
 	CYAML_FIELD_UINT_PTR("drain_s", OPTIONAL_POINTER, struct config, drain),
+	CYAML_FIELD_UINT_PTR("listener_drain_s", OPTIONAL_POINTER, struct config, listener_drain),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t top_schema = {
@@ -326,6 +328,7 @@ static int check_stats(struct config *c, struct lb_err *reterr)
 static int check(struct config *c, struct lb_err *reterr)
 {
 	c->drain_s = c->drain ? *c->drain : DEFAULT_DRAIN_S;
+	c->listener_drain_s = c->listener_drain ? *c->listener_drain : DEFAULT_LISTENER_DRAIN_S;
 	if (check_stats(c, reterr) || check_workers(c, reterr) || check_ports(c, reterr))
 		return -EINVAL;
 	for (unsigned i = 0; i < c->n_frontends; i++)

@@ -68,8 +68,10 @@ struct config {
 	struct config_log *log; // NULL = absent
 	enum log_level log_level; // as given, or the default
 	uint32_t *drain; // NULL = absent
-	uint32_t
-		drain_s; // that open streams get after SIGTERM: as given (0 = none), or the default
+	uint32_t *listener_drain; // NULL = absent
+	// Seconds for open streams, as given (0 = none) or the default:
+	uint32_t drain_s; // after SIGTERM
+	uint32_t listener_drain_s; // of a listener that has changed
 };
 
 // NULL on error: reterr is "<path>[:line]: <field>: <reason>".

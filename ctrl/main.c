@@ -153,6 +153,7 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 			.idle = c->idle == CONFIG_IDLE_POLL ? WORKER_IDLE_POLL
 		                                            : WORKER_IDLE_BACKOFF,
 			.limits = worker_limits_default(),
+			.listener_drain_ns = c->listener_drain_s * SECOND_NS,
 			.frontends = d->proxy_frontends,
 			.n_frontends = c->n_frontends,
 			.link = d->links[i],

@@ -136,6 +136,7 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 		.max_conns_per_endpoint = limits->max_conns_per_endpoint,
 		.connect_timeout_ns =
 			conf->connect_timeout_ns ? conf->connect_timeout_ns : 20 * 1000000000ull,
+		.listener_drain_ns = conf->listener_drain_ns,
 		.seed = seed,
 		.source_for = source_for,
 		.source_ctx = w->net,

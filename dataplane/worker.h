@@ -54,6 +54,7 @@ struct worker_conf {
 	const struct proxy_frontend *frontends;
 	uint32_t n_frontends;
 	uint64_t connect_timeout_ns; // 0 = 20 s
+	uint64_t listener_drain_ns; // what clients of a changed listener get
 	// Borrowed, outlive the worker. Gets the counter groups "net", "tcp", "proxy", "port0", …
 	struct lb_link *link;
 	const struct lb_slot *slot;

@@ -16,12 +16,13 @@ struct proxy_client {
 	struct proxy_list answered; // requests answered in full while their body still comes
 	struct twheel_timer window_timer; // the oldest wait of a stream for window is too long
 	struct twheel_timer block_timer; // a header block is open for too long
-	struct twheel_timer leave_timer; // it is to go: the last GOAWAY, then the end
+	struct twheel_timer leave_timer; // leaves: the first GOAWAY, the last one, then the end
 	uint64_t generation; // of its listener when it was accepted; 0 = there was none
-	uint64_t leave_by_ns; // while leave_timer is armed
+	uint64_t leave_by_ns; // of one that leaves and was told to
 	uint64_t random; // its own, for hashing (routing.md HP-08)
 	uint32_t block_id; // of its stream, 0 = none is open
 	uint8_t frontend;
+	bool leaves; // since its listener became another one
 	bool cut; // by a drain's deadline
 	bool broke_protocol; // why it is over
 	bool drained; // heard the last GOAWAY: goes when its streams are gone

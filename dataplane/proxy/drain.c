@@ -10,8 +10,9 @@
 #define GRACE_NS UINT64_C(1000000000)
 // Clients told in one turn.
 #define PER_TURN 256
-// What the clients of a changed listener get to finish: Envoy's default (gRFC A36).
-#define LISTENER_DRAIN_NS UINT64_C(600000000000)
+// The share of the time of a listener's clients over which they are told, one by one: all at once
+// they would all come back at once.
+#define TELLING_SHARE 10
 
 void proxy_drain_forget(struct proxy *p, const struct proxy_client *c)
 {
@@ -119,14 +120,28 @@ static void client_grace_over(struct twheel_timer *t)
 	twheel_arm(c->conn.proxy->wheel, t, c->leave_by_ns);
 }
 
+static void tell_to_leave(struct twheel_timer *t)
+{
+	struct proxy_client *c = of_leave_timer(t);
+	struct proxy *p = c->conn.proxy;
+	uint64_t now_ns = twheel_now(p->wheel);
+	uint64_t rest_ns = p->conf.listener_drain_ns / TELLING_SHARE * (TELLING_SHARE - 1);
+	proxy_count(p, PROXY_CLIENTS_DRAINED);
+	if (!c->drained) // by the end of everything
+		say_first_goaway(c);
+	c->leave_by_ns = now_ns + rest_ns;
+	t->fire = client_grace_over;
+	twheel_arm(p->wheel, t, now_ns + (rest_ns < GRACE_NS ? rest_ns : GRACE_NS));
+}
+
+// Those who are told late have as long as the others, and are cut apart as well.
 static void send_away(struct proxy *p, struct proxy_client *c)
 {
-	uint64_t now_ns = twheel_now(p->wheel);
-	proxy_count(p, PROXY_CLIENTS_DRAINED);
-	say_first_goaway(c);
-	c->leave_by_ns = now_ns + LISTENER_DRAIN_NS;
-	c->leave_timer.fire = client_grace_over;
-	twheel_arm(p->wheel, &c->leave_timer, now_ns + GRACE_NS);
+	uint64_t telling_ns = p->conf.listener_drain_ns / TELLING_SHARE;
+	c->leaves = true;
+	c->leave_timer.fire = tell_to_leave;
+	twheel_arm(p->wheel, &c->leave_timer,
+		twheel_now(p->wheel) + rand_below(&p->rand, telling_ns + 1));
 }
 
 void proxy_drain_see_generations(struct proxy *p)
@@ -148,7 +163,7 @@ static void look_at_some(struct proxy *p)
 		struct proxy_client *c = p->drain.look_at;
 		p->drain.look_at = c->next;
 		uint64_t now = p->drain.generations[c->frontend];
-		if (c->generation && c->generation != now && !c->leave_by_ns)
+		if (c->generation && c->generation != now && !c->leaves)
 			send_away(p, c);
 		c->generation = now;
 	}

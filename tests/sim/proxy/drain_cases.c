@@ -71,9 +71,10 @@ static void set_generation(struct world *w, uint32_t frontend, uint64_t generati
 }
 
 // Three clients: two of frontend 0, one of frontend 1, accepted under generation 1.
-static struct world *three_clients(void)
+static struct world *three_clients(uint64_t drain_ns)
 {
 	struct world_conf conf = world_conf_default(13);
+	conf.listener_drain_ns = drain_ns;
 	conf.n_clients = 3;
 	conf.n_backends = 2;
 	struct world *w = world_new(&conf);
@@ -96,25 +97,25 @@ static struct ask *ask_of(struct world *w, uint32_t client, enum kind kind, uint
 // FLT-11
 static void flt_11_a_changed_listeners_clients_are_sent_away(void **state)
 {
-	struct world *w = three_clients();
+	struct world *w = three_clients(20 * SECOND);
 	struct ask *busy = ask_of(w, 0, KIND_HANG, 0), *other = ask_of(w, 2, KIND_HANG, 0);
 	world_run(w, 20 * MS);
 	set_generation(w, 0, 2);
 	struct ask *late = ask_of(w, 1, KIND_ECHO, 3000); // crosses the first GOAWAY
-	world_run(w, 500 * MS);
+	world_run(w, 2 * SECOND + 20 * MS); // a tenth of the time
 	assert_true(w->clients[0].goaway && w->clients[1].goaway && !w->clients[2].goaway);
 	assert_ok(w, late);
-	assert_false(w->clients[0].over || w->clients[1].over);
-	world_run(w, 3 * SECOND);
+	assert_false(w->clients[0].over);
+	world_run(w, 2 * SECOND);
 	assert_true(w->clients[1].over && !w->clients[0].over);
 	assert_int_equal(world_counter(w, "clients_drained"), 2);
 	// Whoever comes now stays.
 	world_open_client(w, 1, 0);
 	world_run(w, 5 * SECOND);
 	assert_true(w->clients[1].up && !w->clients[1].goaway);
-	world_run(w, 580 * SECOND);
+	world_run(w, 8 * SECOND);
 	assert_false(busy->closed || other->closed);
-	world_run(w, 20 * SECOND);
+	world_run(w, 4 * SECOND);
 	assert_true(busy->closed && w->clients[0].over);
 	assert_int_equal(world_ended(w, LB_CAUSE_TIMEOUT), 1);
 	assert_false(other->closed || w->clients[1].over);
@@ -124,7 +125,7 @@ static void flt_11_a_changed_listeners_clients_are_sent_away(void **state)
 // FLT-11: a request that ends in time is whole, and its connection goes with it.
 static void flt_11_streams_finish_within_the_time(void **state)
 {
-	struct world *w = three_clients();
+	struct world *w = three_clients(200 * SECOND);
 	w->clients[0].slow = true;
 	struct ask *a = ask_of(w, 0, KIND_DOWNLOAD, 350000);
 	world_run(w, 20 * MS);
@@ -161,6 +162,7 @@ static void flt_11_nothing_else_sends_anyone_away(void **state)
 		set_generation(w, 0, i);
 		world_run(w, 3 * SECOND);
 	}
+	world_run(w, 60 * SECOND);
 	assert_true(w->clients[0].goaway && !a->closed);
 	assert_int_equal(world_counter(w, "clients_drained"), 1);
 	client_cancel(a);
@@ -168,8 +170,67 @@ static void flt_11_nothing_else_sends_anyone_away(void **state)
 	world_free(w);
 }
 
+// FLT-11: they come back one after the other.
+static void flt_11_clients_are_told_over_a_tenth_of_the_time(void **state)
+{
+	struct world_conf conf = world_conf_default(13);
+	conf.n_clients = MAX_CLIENTS;
+	struct world *w = world_new(&conf);
+	set_generation(w, 0, 1);
+	for (uint32_t i = 0; i < MAX_CLIENTS; i++)
+		world_open_client(w, i, 0);
+	world_run(w, 100 * MS);
+	set_generation(w, 0, 2);
+	uint32_t n_told = 0, most = 0;
+	for (int second = 0; second < 61; second++) {
+		uint32_t before = n_told;
+		world_run(w, SECOND);
+		n_told = 0;
+		for (uint32_t i = 0; i < MAX_CLIENTS; i++)
+			n_told += w->clients[i].goaway;
+		most = n_told - before > most ? n_told - before : most;
+	}
+	assert_int_equal(n_told, MAX_CLIENTS);
+	assert_in_range(most, 1, 3);
+	assert_int_equal(world_counter(w, "clients_drained"), MAX_CLIENTS);
+	world_free(w);
+}
+
+// The end of everything does not wait for those who were to leave later, nor they for it.
+static void a_drain_meets_clients_that_were_to_leave(void **state)
+{
+	struct world *w = three_clients(600 * SECOND);
+	struct ask *busy = ask_of(w, 0, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	set_generation(w, 0, 2);
+	world_run(w, 20 * MS);
+	control_command(&w->control, &(struct lb_command){.kind = LB_COMMAND_DRAIN,
+					     .deadline_ns = w->wire.now_ns + 100 * SECOND});
+	world_run(w, 5 * SECOND);
+	assert_true(w->clients[1].over && w->clients[2].over && !w->clients[0].over);
+	world_run(w, 70 * SECOND); // past its time to be told
+	assert_false(busy->closed || w->control.drained);
+	world_run(w, 30 * SECOND);
+	assert_true(busy->closed && w->control.drained);
+	world_free(w);
+}
+
+static void flt_11_no_time_at_all_cuts_at_once(void **state)
+{
+	struct world *w = three_clients(0);
+	struct ask *busy = ask_of(w, 0, KIND_HANG, 0), *other = ask_of(w, 2, KIND_HANG, 0);
+	world_run(w, 20 * MS);
+	set_generation(w, 0, 2);
+	world_run(w, 100 * MS);
+	assert_true(busy->closed && w->clients[0].over && w->clients[1].over);
+	assert_false(other->closed || w->clients[2].over);
+	world_free(w);
+}
+
 #define CASE(f) cmocka_unit_test(f)
 RUN_SUITE("sim/proxy_drain", CASE(a_drain_says_goaway_twice_and_lets_streams_finish),
 	CASE(a_drain_without_clients_is_over_at_once), CASE(the_drains_deadline_cuts_what_is_left),
 	CASE(flt_11_a_changed_listeners_clients_are_sent_away),
-	CASE(flt_11_streams_finish_within_the_time), CASE(flt_11_nothing_else_sends_anyone_away))
+	CASE(flt_11_streams_finish_within_the_time), CASE(flt_11_nothing_else_sends_anyone_away),
+	CASE(flt_11_clients_are_told_over_a_tenth_of_the_time),
+	CASE(a_drain_meets_clients_that_were_to_leave), CASE(flt_11_no_time_at_all_cuts_at_once))

@@ -89,6 +89,7 @@ static void what_is_left_out_gets_its_default(void **state)
 	assert_int_equal(c->stats->mode_bits, 0660);
 	assert_int_equal(c->log_level, LOG_LEVEL_INFO);
 	assert_int_equal(c->drain_s, 30);
+	assert_int_equal(c->listener_drain_s, 600);
 	config_free(c);
 }
 
@@ -96,8 +97,9 @@ static void drain_of_zero_seconds_is_no_default(void **state)
 {
 	static const struct {
 		const char *line;
-		uint32_t drain_s;
-	} rows[] = {{"drain_s: 0\n", 0}, {"drain_s: 7\n", 7}, {"", 30}};
+		uint32_t drain_s, listener_drain_s;
+	} rows[] = {{"drain_s: 0\n", 0, 600}, {"drain_s: 7\n", 7, 600}, {"", 30, 600},
+		{"listener_drain_s: 0\n", 30, 0}, {"listener_drain_s: 90\n", 30, 90}};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct lb_err err = {0};
 		char *text = NULL;
@@ -105,6 +107,7 @@ static void drain_of_zero_seconds_is_no_default(void **state)
 		struct config *c = load(text, &err);
 		assert_string_equal(err.text, "");
 		assert_int_equal(c->drain_s, rows[i].drain_s);
+		assert_int_equal(c->listener_drain_s, rows[i].listener_drain_s);
 		config_free(c);
 		free(text);
 	}
