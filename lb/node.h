@@ -81,6 +81,9 @@ struct lb_node_env {
 	// A member of the node's own over these addresses, for pick_first. Its id is found by the
 	// picks' wishes (lb_pick.wish) as any other's. The caller puts it. NULL = no memory.
 	struct lb_member *(*member_new)(void *ctx, const struct ip_port *, uint32_t n);
+	// A connection was lost, or an attempt to connect failed: addresses that come of DNS may be
+	// stale (PF-05, PF-06, A74-C06). Only takes note of it. NULL = nobody listens.
+	void (*reresolve)(void *ctx);
 	// New state and picker; the reference moves to the parent, also on failure. Called inside
 	// update() (once at most), exit_idle(), timers, and members' changes. 0, or -ENOMEM: the
 	// parent has the old one still; the node tries again (lb-tree.md §24).

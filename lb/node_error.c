@@ -18,6 +18,14 @@ void lb_node_member_error(const struct lb_member *m, char text[LB_NODE_ERROR_MAX
 			lb_member_is_ejected(m) ? "ejected by outlier detection" : "unavailable");
 }
 
+void lb_node_reresolve(const struct lb_node_env *env, const struct lb_member *m, bool was_ready)
+{
+	enum lb_state raw = lb_member_raw_state(m);
+	bool helps = raw == LB_TRANSIENT_FAILURE || (was_ready && raw == LB_IDLE);
+	if (helps && env->reresolve)
+		env->reresolve(env->ctx);
+}
+
 struct lb_picker *lb_node_fail_picker(
 	const struct lb_node_env *env, uint32_t n_members, const char *last_error, const char *note)
 {

@@ -230,6 +230,7 @@ static void on_change(struct lb_member_watcher *w)
 		(state != LB_TRANSIENT_FAILURE ||
 			lb_member_raw_state(item->member) == LB_CONNECTING))
 		return;
+	lb_node_reresolve(&r->env, item->member, l->states[i] == LB_READY);
 	l->n_in[l->states[i]]--;
 	l->n_in[state]++;
 	l->states[i] = (uint8_t)state;

@@ -21,6 +21,12 @@ static int on_publish(void *ctx, enum lb_state state, struct lb_picker *picker)
 	return 0;
 }
 
+static void reresolve(void *ctx)
+{
+	struct node_world *w = ctx;
+	w->n_resolutions++;
+}
+
 static uint32_t slot_take(void *ctx)
 {
 	struct node_world *w = ctx;
@@ -56,6 +62,7 @@ void node_world_init(struct node_world *w, const struct lb_node_ops *ops, uint64
 		.slot_take = slot_take,
 		.slot_give = slot_give,
 		.member_new = member_new,
+		.reresolve = reresolve,
 		.publish = on_publish,
 		.ctx = w,
 	};

@@ -25,6 +25,7 @@ struct node_world {
 	enum lb_state state;
 	struct lb_picker *picker; // NULL = nothing was published
 	uint32_t n_published;
+	uint32_t n_resolutions; // asked for
 	uint32_t n_slots; // taken and not given back
 	bool out_of_memory; // of the parent
 	struct rand rand; // of the picking worker

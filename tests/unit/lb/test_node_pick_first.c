@@ -189,6 +189,30 @@ static void each_failed_allocation_is_survived(void **state)
 	node_world_fini(&w);
 }
 
+// PF-05, PF-06: not for what an ejection or the start of an attempt changes.
+static void loss_and_failure_ask_for_a_resolution(void **state)
+{
+	(void)state;
+	struct node_world w;
+	init(&w, 1);
+	assert_int_equal(node_world_update(&w, 0, 1, ""), 0);
+	lb_member_connect(w.own ? w.own : w.members[0]);
+	node_world_event(&w, LB_EVENT_FAILED, 0);
+	assert_int_equal(w.n_resolutions, 1);
+	world_pass(&w.world, 2 * WORLD_S);
+	assert_int_equal(w.n_resolutions, 1);
+	node_world_event(&w, LB_EVENT_FAILED, 0);
+	assert_int_equal(w.n_resolutions, 2);
+	node_world_connected(&w, 0, 1);
+	lb_member_set_ejected(w.members[0], true);
+	lb_member_set_ejected(w.members[0], false);
+	assert_int_equal(w.n_resolutions, 2);
+	world_pass(&w.world, 2 * WORLD_S);
+	node_world_event(&w, LB_EVENT_LOST, 0);
+	assert_int_equal(w.n_resolutions, 3);
+	node_world_fini(&w);
+}
+
 RUN_SUITE("lb/node_pick_first", cmocka_unit_test(first_address_is_tried_first),
 	cmocka_unit_test(lost_connection_waits_for_a_pick),
 	cmocka_unit_test(all_failing_names_the_last_error),
@@ -196,4 +220,5 @@ RUN_SUITE("lb/node_pick_first", cmocka_unit_test(first_address_is_tried_first),
 	cmocka_unit_test(new_list_without_it_drops_the_connection),
 	cmocka_unit_test(shuffling_follows_the_weights),
 	cmocka_unit_test(worker_without_connection_opens_its_own),
+	cmocka_unit_test(loss_and_failure_ask_for_a_resolution),
 	cmocka_unit_test(each_failed_allocation_is_survived))

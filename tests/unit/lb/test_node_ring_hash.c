@@ -319,6 +319,30 @@ static void each_failed_allocation_is_survived(void **state)
 	node_world_fini(&w);
 }
 
+// PF-05, PF-06: not for what an ejection or the start of an attempt changes.
+static void loss_and_failure_ask_for_a_resolution(void **state)
+{
+	(void)state;
+	struct node_world w;
+	init(&w, 1);
+	assert_int_equal(node_world_update(&w, 0, 1, ""), 0);
+	lb_member_connect(w.own ? w.own : w.members[0]);
+	node_world_event(&w, LB_EVENT_FAILED, 0);
+	assert_int_equal(w.n_resolutions, 1);
+	world_pass(&w.world, 2 * WORLD_S);
+	assert_int_equal(w.n_resolutions, 1);
+	node_world_event(&w, LB_EVENT_FAILED, 0);
+	assert_int_equal(w.n_resolutions, 2);
+	node_world_connected(&w, 0, 1);
+	lb_member_set_ejected(w.members[0], true);
+	lb_member_set_ejected(w.members[0], false);
+	assert_int_equal(w.n_resolutions, 2);
+	world_pass(&w.world, 2 * WORLD_S);
+	node_world_event(&w, LB_EVENT_LOST, 0);
+	assert_int_equal(w.n_resolutions, 3);
+	node_world_fini(&w);
+}
+
 RUN_SUITE("lb/node_ring_hash", cmocka_unit_test(nothing_connects_before_a_pick),
 	cmocka_unit_test(pick_wishes_for_the_idle_member_of_its_hash),
 	cmocka_unit_test(worker_without_connection_waits_for_its_own),
@@ -326,4 +350,5 @@ RUN_SUITE("lb/node_ring_hash", cmocka_unit_test(nothing_connects_before_a_pick),
 	cmocka_unit_test(failing_ring_tries_one_idle_member_after_another),
 	cmocka_unit_test(weights_share_the_hashes),
 	cmocka_unit_test(random_life_agrees_with_the_rules),
+	cmocka_unit_test(loss_and_failure_ask_for_a_resolution),
 	cmocka_unit_test(each_failed_allocation_is_survived))

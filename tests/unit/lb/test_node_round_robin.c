@@ -216,6 +216,55 @@ static void turns_without_a_local_connection_are_wanted_and_spread(void **state)
 	node_world_fini(&w);
 }
 
+// PF-08: one turn, whichever of its addresses is in use.
+static void endpoint_of_two_addresses_is_one_unit(void **state)
+{
+	(void)state;
+	struct node_world w;
+	init(&w, 1);
+	const struct ip_port both[] = {world_addr(1), world_addr(50)};
+	w.members[1] = lb_member_new(&w.member_env, 1, both, 2);
+	assert_int_equal(node_world_update(&w, 0, 2, ""), 0);
+	node_world_connected(&w, 0, 2);
+	assert_int_equal(node_world_connects(&w, 50), 0);
+	world_pass(&w.world, 2 * WORLD_S);
+	node_world_event(&w, LB_EVENT_LOST, 1);
+	assert_int_equal(node_world_connects(&w, 1), 2);
+	node_world_event(&w, LB_EVENT_FAILED, 1);
+	node_world_connected(&w, 50, 1);
+	uint32_t id = node_world_id(&w, 50), n = 0;
+	for (int i = 0; i < 10; i++) {
+		struct lb_pick p = node_world_pick(&w);
+		assert_int_equal(p.kind, LB_PICK_ENDPOINT);
+		assert_int_equal(p.member, p.endpoint->id == id);
+		n += p.member;
+	}
+	assert_int_equal(n, 5);
+	node_world_fini(&w);
+}
+
+// MC-09: four workers with places of their own: the union is off by one pick a worker at most.
+static void workers_turns_add_up(void **state)
+{
+	(void)state;
+	struct node_world w;
+	init(&w, 2);
+	assert_int_equal(node_world_update(&w, 0, 7, ""), 0);
+	node_world_connected(&w, 0, 7);
+	uint32_t places[4], count[7] = {0};
+	for (int i = 0; i < 4; i++)
+		places[i] = (uint32_t)rand_u64(&w.rand);
+	for (uint32_t i = 0; i < 4 * 700; i++) {
+		uint32_t worker = (uint32_t)rand_below(&w.rand, 4);
+		w.positions[0] = places[worker];
+		count[node_world_number(&w)]++;
+		places[worker] = w.positions[0];
+	}
+	for (int i = 0; i < 7; i++)
+		assert_in_range(count[i], 400 - 4, 400 + 4);
+	node_world_fini(&w);
+}
+
 // lb-tree.md §24
 static void failed_publishing_is_tried_again(void **state)
 {
@@ -344,6 +393,30 @@ static void random_life_agrees_with_the_rules(void **state)
 	}
 }
 
+// PF-05, PF-06: not for what an ejection or the start of an attempt changes.
+static void loss_and_failure_ask_for_a_resolution(void **state)
+{
+	(void)state;
+	struct node_world w;
+	init(&w, 1);
+	assert_int_equal(node_world_update(&w, 0, 1, ""), 0);
+	lb_member_connect(w.own ? w.own : w.members[0]);
+	node_world_event(&w, LB_EVENT_FAILED, 0);
+	assert_int_equal(w.n_resolutions, 1);
+	world_pass(&w.world, 2 * WORLD_S);
+	assert_int_equal(w.n_resolutions, 1);
+	node_world_event(&w, LB_EVENT_FAILED, 0);
+	assert_int_equal(w.n_resolutions, 2);
+	node_world_connected(&w, 0, 1);
+	lb_member_set_ejected(w.members[0], true);
+	lb_member_set_ejected(w.members[0], false);
+	assert_int_equal(w.n_resolutions, 2);
+	world_pass(&w.world, 2 * WORLD_S);
+	node_world_event(&w, LB_EVENT_LOST, 0);
+	assert_int_equal(w.n_resolutions, 3);
+	node_world_fini(&w);
+}
+
 RUN_SUITE("lb/node_round_robin", cmocka_unit_test(every_endpoint_is_connected_and_kept_so),
 	cmocka_unit_test(all_failing_fails_with_the_last_error),
 	cmocka_unit_test(ejected_endpoint_leaves_and_returns_at_once),
@@ -351,6 +424,8 @@ RUN_SUITE("lb/node_round_robin", cmocka_unit_test(every_endpoint_is_connected_an
 	cmocka_unit_test(any_window_gives_each_endpoint_its_share),
 	cmocka_unit_test(swaps_favour_nobody),
 	cmocka_unit_test(turns_without_a_local_connection_are_wanted_and_spread),
-	cmocka_unit_test(failed_publishing_is_tried_again),
+	cmocka_unit_test(endpoint_of_two_addresses_is_one_unit),
+	cmocka_unit_test(workers_turns_add_up), cmocka_unit_test(failed_publishing_is_tried_again),
+	cmocka_unit_test(loss_and_failure_ask_for_a_resolution),
 	cmocka_unit_test(each_failed_allocation_is_survived),
 	cmocka_unit_test(random_life_agrees_with_the_rules))
