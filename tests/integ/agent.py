@@ -14,7 +14,7 @@ import traceback
 
 from lab import LabError, wait_until
 
-START_TIMEOUT_S = 15
+START_TIMEOUT_S = 45
 ANSWER_TIMEOUT_S = 90
 HERE = os.path.dirname(os.path.abspath(__file__))
 

@@ -12,11 +12,11 @@ import subprocess
 import pytest
 
 from lab import Lab, leftovers, wait_until
+from testbed import EXIT_TIMEOUT_S
 from world import World
 
 LABEL = "shunt-test"
 LOG_TAIL = 3000
-EXIT_TIMEOUT_S = 10
 REST_TIMEOUT_S = 5
 
 

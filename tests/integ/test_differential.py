@@ -17,7 +17,7 @@ from differential_table import BACKENDS, KNOWN, PORT, ROUTES, all_resources, cas
 from lab import wait_until
 from resources import Folder
 from routing_cases import MAIN
-from testbed import EXAMPLE, VIP, Testbed
+from testbed import EXAMPLE, EXIT_TIMEOUT_S, VIP, Testbed
 from testbed import PORT as FRONTEND_PORT
 
 # C-core ends deadlines of the configuration 1.2 to 1.8 s early, by a constant of each process.
@@ -101,4 +101,4 @@ def test_same_outcome_as_grpc_core(lab):
     check_refused_change(bed, folder, quick + timed, judge, pair)
     assert len(everything) >= MIN_CASES
     judge.conclude(MIN_CALLS, ("alpha", "beta", "UNAVAILABLE"))
-    assert bed.daemon.stop(10) == 0
+    assert bed.daemon.stop(EXIT_TIMEOUT_S) == 0

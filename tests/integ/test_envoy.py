@@ -20,7 +20,7 @@ from envoy_table import KNOWN, all_resources, case_lists, clusters, routes_of
 from http_cases import BACKENDS, PORT, fields_of, outcome
 from policy_cases import FAULTS
 from resources import Folder
-from testbed import HERE, VIP, Testbed
+from testbed import EXIT_TIMEOUT_S, HERE, VIP, Testbed
 from testbed import PORT as FRONTEND_PORT
 
 MIN_CALLS, MIN_EXPLAINED = 300, 100
@@ -110,4 +110,4 @@ def test_same_outcome_as_envoy(lab):
     judge.compare_shares(shares, pair.ask)
     check_explain(bed, pair, quick, shares)
     judge.conclude(MIN_CALLS, ("alpha", "beta", "404"))
-    assert bed.daemon.stop(10) == 0
+    assert bed.daemon.stop(EXIT_TIMEOUT_S) == 0

@@ -15,7 +15,7 @@ from lab import wait_until
 from listener_table import SESSION_PER_ROUTE, session_filter
 from policy_cases import DELAY, FAULTS, faults, fixed_delay, grpc_abort, limits, percent, retry
 from resources import Folder, cluster, endpoints, route, route_config, virtual_host
-from testbed import HERE, PORT, VIP, Testbed
+from testbed import EXIT_TIMEOUT_S, HERE, PORT, VIP, Testbed
 
 ALPHA, BETA, PAIR, WEB, OTHER = "alpha", "beta", "pair", "web", "other"
 RPC = {ALPHA: "10.82.1.1", BETA: "10.82.1.2"}
@@ -120,7 +120,7 @@ def ends_in(answer, seconds):
 def fixture_policies(module_lab):
     world = World(module_lab)
     yield world
-    assert world.bed.daemon.stop(10) == 0
+    assert world.bed.daemon.stop(EXIT_TIMEOUT_S) == 0
 
 
 def test_stream_ends_at_its_deadline_with_whole_messages(policies):

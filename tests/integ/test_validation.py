@@ -15,7 +15,7 @@ from lab import wait_until
 from listener_table import good_listener, listener_rows
 from resources import ROUTE_CONFIG, cluster, endpoints, route, route_config, virtual_host
 from routing_cases import ALPHA, BETA
-from testbed import EXAMPLE, HERE, VIP, XDS_ADDRESS, Testbed
+from testbed import EXAMPLE, EXIT_TIMEOUT_S, HERE, VIP, XDS_ADDRESS, Testbed
 from testbed import PORT as FRONTEND_PORT
 from validation_table import ACK, ROUTES, Row, route_rows
 
@@ -169,7 +169,7 @@ def complaints(world, check, rows):
 def fixture_wire(lab):
     world = World(Testbed(lab))
     yield world
-    assert world.bed.daemon.stop(10) == 0
+    assert world.bed.daemon.stop(EXIT_TIMEOUT_S) == 0
 
 
 @pytest.mark.timeout(100)

@@ -24,7 +24,8 @@ VIP = "10.81.0.10"
 PORT = 8080
 URL = f"http://{VIP}:{PORT}"
 XDS_ADDRESS = "127.0.0.1:18000"
-START_TIMEOUT_S = 20
+START_TIMEOUT_S = 45  # generous: other suites may keep the machine busy
+EXIT_TIMEOUT_S = 30
 
 # The two links of the balancer, by the namespace at the far end.
 LINKS = {"client": ("c0", "lb-c"), "backends": ("b0", "lb-b")}
