@@ -239,9 +239,11 @@ static void it_fails_once_each_address_failed_and_then_tries_all(void **state)
 	event(&f, LB_EVENT_FAILED, 2, "connect timeout");
 	assert_int_equal(f.state, LB_TRANSIENT_FAILURE);
 	assert_string_equal(lb_member_last_error(f.member), "10.82.0.2:50051: connect timeout");
+	uint32_t n_told = f.n_told;
 	while (n_connects(&f, 1) < 2 || n_connects(&f, 2) < 2)
 		world_pass(&f.world, WORLD_MS);
 	assert_true(world_now(&f.world) - WORLD_START < 1400 * WORLD_MS); // each on its own
+	assert_true(f.n_told > n_told); // of the raw state
 	// Sticky (ST-02), whatever is tried.
 	assert_int_equal(lb_member_raw_state(f.member), LB_CONNECTING);
 	assert_int_equal(lb_member_state(f.member), LB_TRANSIENT_FAILURE);
@@ -297,6 +299,28 @@ static void address_in_backoff_is_skipped_and_one_under_way_counts(void **state)
 	assert_int_equal(f.state, LB_TRANSIENT_FAILURE);
 	lb_connectivity_put(f.world.connectivity, other1);
 	lb_connectivity_put(f.world.connectivity, other2);
+	fini(&f);
+}
+
+// PF-04, PF-05: what somebody else's attempt came to before its turn is no failure of its own.
+static void attempt_counts_from_its_turn_on(void **state)
+{
+	(void)state;
+	struct fixture f;
+	init(&f, (uint32_t[]){1, 2}, 2);
+	f.env.attempt_delay_ns = 2 * WORLD_S;
+	struct ip_port a2 = addr(2);
+	struct lb_subchannel *other = lb_connectivity_get(f.world.connectivity, &a2);
+	lb_member_connect(f.member);
+	lb_subchannel_request(other);
+	event(&f, LB_EVENT_FAILED, 2, "refused");
+	world_pass(&f.world, 2 * WORLD_S); // its backoff is over, its turn is come
+	assert_int_equal(n_connects(&f, 2), 2);
+	event(&f, LB_EVENT_FAILED, 1, "refused");
+	assert_int_equal(f.state, LB_CONNECTING);
+	event(&f, LB_EVENT_FAILED, 2, "refused");
+	assert_int_equal(f.state, LB_TRANSIENT_FAILURE);
+	lb_connectivity_put(f.world.connectivity, other);
 	fini(&f);
 }
 
@@ -571,6 +595,7 @@ RUN_SUITE("lb/member", cmocka_unit_test(nothing_connects_unless_asked),
 	cmocka_unit_test(it_fails_once_each_address_failed_and_then_tries_all),
 	cmocka_unit_test(address_fails_once_in_a_pass),
 	cmocka_unit_test(address_in_backoff_is_skipped_and_one_under_way_counts),
+	cmocka_unit_test(attempt_counts_from_its_turn_on),
 	cmocka_unit_test(connection_of_another_cluster_is_used_at_once),
 	cmocka_unit_test(ejection_shows_failure_and_keeps_the_connection),
 	cmocka_unit_test(disconnected_member_gives_everything_back),

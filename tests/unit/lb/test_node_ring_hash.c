@@ -300,6 +300,8 @@ static void each_failed_allocation_is_survived(void **state)
 		alloc_fail_disarm();
 		world_pass(&w.world, 2 * WORLD_S);
 		assert_int_equal(w.state, LB_IDLE);
+		for (int i = 0; i < 20; i++)
+			check_pick(&w, 4, rand_u64(&w.rand));
 		lb_member_connect(w.members[0]);
 		world_pass(&w.world, 2 * WORLD_S);
 		alloc_fail_arm(nth);
