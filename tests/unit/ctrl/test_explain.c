@@ -408,6 +408,27 @@ static void a_matcher_is_told_with_the_value_that_it_saw(void **state)
 	}
 }
 
+// A28-H15
+static void a_pin_is_no_header(void **state)
+{
+	static const struct lb_header_match_conf on = {
+		.name = STR(":authority"), .kind = LB_HEADER_EXACT, .text = STR("x")};
+	static const struct res_weighted_cluster to_blue[] = {{"blue", 1}};
+	const struct res_route route = {
+		PREFIX("/"), .clusters = to_blue, .n_clusters = 1, .headers = &on, .n_headers = 1};
+	const struct res_vhost v = {
+		"pin", DOMAINS("a.example"), .routes = &route, .n_routes = 1, .hash = {8, 8}};
+	struct world *w = *state;
+	w->frontends[0].authority = (char[]){"a.example"};
+	give_routes(w, listener_of("1", NULL, 0), &v, false);
+	json_t *d = explain(w, "--authority other --path /y");
+	assert_string_equal(json_string_value(json_object_get(d, "domain")), "a.example");
+	assert_string_equal(
+		cell(d, "looked_at", 0, "verdict"), "no: :authority exact \"x\"; it is \"other\"");
+	json_decref(d);
+	w->frontends[0].authority = NULL;
+}
+
 // VH-06
 static void the_domain_is_told_that_the_table_matched(void **state)
 {
@@ -531,6 +552,6 @@ RUN_SUITE("ctrl/explain", cmocka_unit_test(words_become_the_request),
 	CASE(what_fails_says_how), CASE(questions_that_cannot_be_answered_are_refused),
 	CASE(text_form_has_the_same_tables), CASE(a_pinned_authority_is_the_one_that_counts),
 	CASE(the_end_of_a_long_story_is_told), CASE(a_matcher_is_told_with_the_value_that_it_saw),
-	CASE(the_domain_is_told_that_the_table_matched), CASE(connect_is_told_to_fail),
-	CASE(a_cookie_takes_the_place_of_the_draw),
+	CASE(a_pin_is_no_header), CASE(the_domain_is_told_that_the_table_matched),
+	CASE(connect_is_told_to_fail), CASE(a_cookie_takes_the_place_of_the_draw),
 	CASE(a_picker_is_asked_with_the_hash_of_the_request))
