@@ -21,6 +21,8 @@ struct assembled_frontend {
 	uint64_t generation;
 	struct xds_config *wanted; // counted; refused so far, or waits for patterns; NULL = none
 	bool waits; // `wanted` lacks nothing but compiled patterns
+	uint64_t waits_since_ns;
+	struct xds_config *newest; // counted; came while `wanted` waits; NULL = none did
 	uint64_t retry_ns; // when `wanted` is tried again
 	char *error; // owned; why there are no routes; never ""
 	char *refusal; // owned; why `wanted` is not applied; "" = nothing is refused

@@ -24,6 +24,10 @@
 #define RETRY_NS UINT64_C(1000000000)
 #define SWEEP_NS UINT64_C(10000000000)
 #define COMPILED_NS UINT64_C(100000000)
+// A configuration that waits for patterns has so much time before a newer one takes its place: with
+// none a server that sends new patterns faster than they compile would never be heard, with more a
+// mistake of ten thousand patterns would hold its correction up.
+#define PATIENCE_NS UINT64_C(1000000000)
 
 static bool set_text(char **text, const char *value)
 {
@@ -61,10 +65,17 @@ static void drop_wanted(struct assembled_frontend *f)
 	f->waits = false;
 }
 
+static void drop_newest(struct assembled_frontend *f)
+{
+	xds_config_put(f->newest);
+	f->newest = NULL;
+}
+
 void frontend_fini(struct assembled_frontend *f)
 {
 	drop_applied(f);
 	drop_wanted(f);
+	drop_newest(f);
 	if (f->listener)
 		xds_res_put(&f->listener->base);
 	free(f->error);
@@ -96,7 +107,8 @@ void frontend_count_users(struct assembler *a)
 		c->n_users = 0;
 		for (uint32_t j = 0; j < a->conf.config->n_frontends; j++) {
 			const struct assembled_frontend *f = &a->frontends[j];
-			c->n_users += is_named(f->applied, c->name) || is_named(f->wanted, c->name);
+			c->n_users += is_named(f->applied, c->name) ||
+			              is_named(f->wanted, c->name) || is_named(f->newest, c->name);
 		}
 		a->leaving |= c->n_users == 0;
 	}
@@ -273,6 +285,8 @@ static void refuse(struct assembler *a, uint32_t i, const char *text)
 static void wait_for_patterns(struct assembler *a, uint32_t i)
 {
 	struct assembled_frontend *f = &a->frontends[i];
+	if (!f->waits)
+		f->waits_since_ns = twheel_now(a->conf.wheel);
 	f->waits = true;
 	f->refusal[0] = 0;
 	if (!f->applied && set_text(&f->error, "regular expressions are being compiled"))
@@ -299,13 +313,39 @@ static void try_wanted(struct assembler *a, uint32_t i)
 		refuse(a, i, err.text);
 }
 
+static bool has_patience(const struct assembler *a, const struct assembled_frontend *f)
+{
+	return f->waits && twheel_now(a->conf.wheel) - f->waits_since_ns < PATIENCE_NS;
+}
+
+// The newest one's turn, when the one before it serves, is refused, or has waited long enough.
+static void try_newest(struct assembler *a, uint32_t i)
+{
+	struct assembled_frontend *f = &a->frontends[i];
+	if (!f->newest || has_patience(a, f))
+		return;
+	drop_wanted(f);
+	f->wanted = f->newest;
+	f->newest = NULL;
+	try_wanted(a, i);
+}
+
 void assembler_update(struct assembler *a, uint32_t frontend, struct xds_config *config)
 {
 	struct assembled_frontend *f = &a->frontends[frontend];
-	xds_config_get(config);
+	struct xds_config *before = has_patience(a, f) ? xds_config_get(f->wanted) : NULL;
+	uint64_t since_ns = f->waits_since_ns;
 	drop_wanted(f);
-	f->wanted = config;
+	drop_newest(f);
+	f->wanted = xds_config_get(config);
 	try_wanted(a, frontend);
+	if (f->waits &&
+		before) { // first come, first served; of the others only the last one counts
+		f->newest = f->wanted;
+		f->wanted = xds_config_get(before);
+		f->waits_since_ns = since_ns;
+	}
+	xds_config_put(before);
 	frontend_count_users(a);
 }
 
@@ -316,6 +356,7 @@ void assembler_fail(struct assembler *a, uint32_t frontend, const char *text)
 	f->refusal[0] = 0;
 	drop_applied(f);
 	drop_wanted(f);
+	drop_newest(f);
 	frontend_draft(a, frontend);
 	frontend_count_users(a);
 }
@@ -343,10 +384,11 @@ void frontend_retry(struct assembler *a)
 	bool tried = false, came = patterns_came(a);
 	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
 		struct assembled_frontend *f = &a->frontends[i];
-		if (!f->wanted || !(f->waits ? came : twheel_now(a->conf.wheel) >= f->retry_ns))
-			continue;
-		try_wanted(a, i);
-		tried = true;
+		bool due = f->waits ? came : twheel_now(a->conf.wheel) >= f->retry_ns;
+		if (f->wanted && due)
+			try_wanted(a, i);
+		tried |= f->newest || (f->wanted && due);
+		try_newest(a, i);
 	}
 	if (tried)
 		frontend_count_users(a);

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define IP(last)                                                                                   \
@@ -152,6 +153,47 @@ static void patterns_hold_up_nothing_but_the_configuration_that_needs_them(void 
 	assert_string_equal(assembler_frontend_waiting(w->assembler, 0), "");
 	settle(w);
 	assert_int_not_equal(route(w, "/foobaz/7"), green);
+}
+
+#define N_STORM 60
+
+// Patterns that change faster than they compile: each configuration that was begun is finished, of
+// those that came meanwhile the last one follows.
+static void a_storm_of_new_patterns_is_heard(void **state)
+{
+	struct world *w = *state;
+	static char texts[N_STORM][32];
+	static struct res_route routes[N_STORM][2];
+	static struct res_vhost vhosts[N_STORM];
+	static const char *const all = "*";
+	static const struct res_weighted_cluster green = {"green", 1, {0}}, blue = {"blue", 1, {0}};
+	for (uint32_t i = 0; i < N_STORM; i++) {
+		int len = snprintf(texts[i], sizeof(texts[i]), "/(a|bc){1,20}%u/(x|yz)*", i);
+		routes[i][0] = (struct res_route){.name = "",
+			.path_kind = LB_PATH_REGEX,
+			.path = texts[i],
+			.path_len = (size_t)len,
+			.ppm = LB_PPM_ALWAYS,
+			.clusters = &green,
+			.n_clusters = 1};
+		routes[i][1] = (struct res_route){PREFIX("/"), .clusters = &blue, .n_clusters = 1};
+		vhosts[i] = (struct res_vhost){.name = "a",
+			.domains = &all,
+			.n_domains = 1,
+			.routes = routes[i],
+			.n_routes = 2,
+			.hash = {100 + i, 1}};
+		give(w, 0, "1", &vhosts[i], 1);
+	}
+	for (int i = 0; i < 20000 && !published(w, 0)->routes; i++) {
+		nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+		turns(w, 1);
+	}
+	assert_int_not_equal(route(w, "/a0/x"), route(w, "/"));
+	await_patterns(w, 0);
+	settle(w);
+	assert_int_not_equal(route(w, "/a59/x"), route(w, "/"));
+	assert_int_equal(route(w, "/a58/x"), route(w, "/"));
 }
 
 static void a_frontend_that_waits_holds_up_no_other(void **state)
@@ -446,7 +488,7 @@ RUN_SUITE("ctrl/frontend", CASE(a_warning_is_logged_when_it_comes_not_with_every
 	CASE(twins_in_one_configuration_are_one_object),
 	CASE(a_virtual_host_whose_clusters_got_other_ids_is_another_one),
 	CASE(patterns_hold_up_nothing_but_the_configuration_that_needs_them),
-	CASE(a_frontend_that_waits_holds_up_no_other),
+	CASE(a_storm_of_new_patterns_is_heard), CASE(a_frontend_that_waits_holds_up_no_other),
 	CASE(another_listener_means_another_generation),
 	CASE(filters_of_the_listener_reach_the_snapshot),
 	CASE(matchers_see_of_grpc_what_the_frontend_says),
