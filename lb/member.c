@@ -15,7 +15,7 @@
 enum phase {
 	PHASE_IDLE,
 	PHASE_PASS, // walks the addresses
-	PHASE_FAILED, // each failed once: all are tried again, each when its backoff is over (PF-05)
+	PHASE_FAILED, // each failed once: all are tried again as their backoffs end (PF-05)
 	PHASE_READY,
 };
 
