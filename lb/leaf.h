@@ -74,8 +74,8 @@ struct lb_leaf_env {
 	void *ctx;
 };
 
-// Until the first update nothing is published. The name is copied; id tells leaves apart to requests
-// that are drawn for drops (lb/drop.h). NULL = no memory.
+// Until the first update nothing is published. The name is copied; id tells leaves apart to
+// requests that are drawn for drops (lb/drop.h). NULL = no memory.
 struct lb_leaf *lb_leaf_new(const struct lb_leaf_env *, const char *name, uint32_t id);
 void lb_leaf_free(struct lb_leaf *); // NULL is fine
 // 0, or -ENOMEM: as before.

@@ -15,7 +15,7 @@
 enum phase {
 	PHASE_IDLE,
 	PHASE_PASS, // walks the addresses
-	PHASE_FAILED, // each failed once: all are tried again as their backoffs end (PF-05)
+	PHASE_FAILED, // each failed once: all are tried again, each after its backoff (PF-05)
 	PHASE_READY,
 };
 
@@ -448,12 +448,8 @@ static void on_failure(struct lb_member *m, struct leg *leg)
 
 static void on_idle(struct lb_member *m, struct leg *leg)
 {
-	if (leg == m->in_use) { // PF-06. The subchannel stays: it knows how soon it may try again
-		m->in_use = NULL;
-		enter(m, PHASE_IDLE);
-	} else if (m->phase == PHASE_FAILED) {
+	if (m->phase == PHASE_FAILED)
 		lb_subchannel_request(leg->subchannel);
-	}
 }
 
 static void on_state(struct lb_subchannel_watcher *w, enum lb_state state)
@@ -461,6 +457,12 @@ static void on_state(struct lb_subchannel_watcher *w, enum lb_state state)
 	struct leg *leg = (struct leg *)w;
 	struct lb_member *m = leg->member;
 	begin(m);
+	// PF-06. The subchannel stays: it knows how soon it may try again. IDLE itself goes unheard
+	// where another of its users asks for it anew before we are told.
+	if (leg == m->in_use && state != LB_READY) {
+		m->in_use = NULL;
+		enter(m, PHASE_IDLE);
+	}
 	switch (state) {
 	case LB_READY:
 		use(m, leg);
