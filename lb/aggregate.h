@@ -11,8 +11,8 @@ struct lb_aggregate;
 
 struct lb_aggregate_env {
 	struct lb_leaf_env leaf; // of each; its publish is the aggregate's, with its ctx
-	// Gives a leaf its configuration of this moment (lb_leaf_update()). Called for each leaf
-	// that exists inside update(), and when another leaf's turn comes. 0, or -ENOMEM: as before.
+	// Gives a leaf its configuration of this moment (lb_leaf_update()). Called inside update()
+	// for each leaf that exists, and when another leaf's turn comes. 0, or -ENOMEM: as before.
 	int (*configure)(void *ctx, struct lb_leaf *, const char *name);
 	uint32_t (*leaf_id)(void *ctx, const char *name); // for lb_leaf_new()
 };
