@@ -55,7 +55,7 @@ static inline bool str_eq_fold(struct str a, struct str b)
 // The bytes before the first c, or all.
 static inline struct str str_until(struct str s, char c)
 {
-	const char *at = s.len ? memchr(s.p, c, s.len) : NULL;
+	const char *at = s.len ? (const char *)memchr(s.p, c, s.len) : NULL;
 	return (struct str){s.p, at ? (size_t)(at - s.p) : s.len};
 }
 
