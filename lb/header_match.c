@@ -257,9 +257,10 @@ static void gather_pseudo(struct lb_header_view *v)
 	uint32_t n = lb_strmap_count(m->names);
 	for (uint32_t i = 0; i < n; i++) {
 		struct lb_header_value *value = &v->lane->values[i];
+		enum lb_header_source source = m->sources[i];
 		*value = (struct lb_header_value){0};
-		value->n =
-			lb_header_pseudo(v->req, m->sources[i], v->hides_transport, &value->text);
+		value->n = source >= LB_HEADER_METHOD &&
+		           lb_header_pseudo(v->req, source, v->hides_transport, &value->text);
 	}
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/header_value.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/lb/routes.h"
@@ -19,15 +20,20 @@ static void one_init(
 	o->h = routes_add_header(&o->routes, name, kind, text);
 }
 
-static bool sees(struct one *o, bool is_grpc, const struct field *fields, size_t n)
+static struct lb_req request(bool is_grpc, const struct field *fields, size_t n)
 {
-	const struct lb_req req = {.authority = STR("example.com:80"),
+	return (struct lb_req){.authority = STR("example.com:80"),
 		.path = STR("/p?q"),
 		.method = STR("GET"),
 		.scheme = STR("https"),
 		.is_grpc = is_grpc,
 		.fields = fields,
 		.n_fields = n};
+}
+
+static bool sees(struct one *o, bool is_grpc, const struct field *fields, size_t n)
+{
+	const struct lb_req req = request(is_grpc, fields, n);
 	return routes_match(&o->routes, &req) == 0;
 }
 
@@ -370,6 +376,58 @@ static void a_regex_without_its_set_is_refused(void **state)
 	assert_string_equal(err.text, "routes[0]: headers[0]: the regex is not compiled");
 }
 
+// What explaining and hashing find is what a matcher compares (A28-H08 to A28-H12).
+static void finding_a_value_agrees_with_matching_it(void **state)
+{
+	(void)state;
+	static const struct field fields[] = {
+		{.name = {"x", 1}, .value = {"a", 1}},
+		{.name = {"cookie", 6}, .value = {"b=1", 3}},
+		{.name = {"x", 1}, .value = {NULL, 0}},
+		{.name = {"cookie", 6}, .value = {"c=2", 3}},
+		{.name = {"x", 1}, .value = {"b", 1}},
+		{.name = {"y-bin", 5}, .value = {"YQ", 2}},
+		{.name = {"te", 2}, .value = {"trailers", 8}},
+		{.name = {"user-agent", 10}, .value = {"u", 1}},
+		{.name = {"grpc-timeout", 12}, .value = {"1S", 2}},
+		{.name = {"content-type", 12}, .value = {"application/grpc", 16}},
+		{.name = {"empty", 5}, .value = {NULL, 0}},
+	};
+	static const struct {
+		const char *name, *plain, *grpc; // NULL = absent
+	} rows[] = {
+		{"x", "a,,b", "a,,b"},
+		{"cookie", "b=1; c=2", "b=1; c=2"},
+		{"y-bin", NULL, NULL},
+		{"te", NULL, NULL},
+		{"user-agent", "u", NULL},
+		{"grpc-timeout", "1S", NULL},
+		{"content-type", "application/grpc", "application/grpc"},
+		{"empty", "", ""},
+		{"nobody", NULL, NULL},
+		{":method", "GET", NULL},
+		{":scheme", "https", NULL},
+		{":authority", "example.com:80", NULL},
+		{"host", "example.com:80", NULL},
+		{":path", "/p?q", NULL},
+	};
+	const size_t n = sizeof(fields) / sizeof(fields[0]);
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		bool is_grpc = i % 2;
+		const char *want = is_grpc ? rows[i / 2].grpc : rows[i / 2].plain;
+		struct lb_req req = request(is_grpc, fields, n);
+		struct str value = {0};
+		char buf[32];
+		bool found = lb_header_find(
+			&req, str_from(rows[i / 2].name), is_grpc, buf, sizeof(buf), &value);
+		assert_int_equal(found, want != NULL);
+		assert_true(!want || str_eq(value, str_from(want)));
+		struct one o;
+		one_init(&o, rows[i / 2].name, LB_HEADER_EXACT, want ? want : "");
+		assert_int_equal(sees(&o, is_grpc, fields, n), want != NULL);
+	}
+}
+
 RUN_SUITE("lb/header_match", cmocka_unit_test(exact_compares_bytes_and_needs_the_header),
 	cmocka_unit_test(prefix_suffix_and_contains_test_ends_and_inside),
 	cmocka_unit_test(regex_has_to_cover_the_value),
@@ -383,6 +441,7 @@ RUN_SUITE("lb/header_match", cmocka_unit_test(exact_compares_bytes_and_needs_the
 	cmocka_unit_test(content_type_is_the_real_one),
 	cmocka_unit_test(grpc_requests_show_metadata_and_content_type_alone),
 	cmocka_unit_test(pseudo_headers_are_what_was_received),
+	cmocka_unit_test(finding_a_value_agrees_with_matching_it),
 	cmocka_unit_test(ignore_case_folds_ascii_on_both_sides_but_not_in_regexes),
 	cmocka_unit_test(contains_without_case_finds_what_overlaps),
 	cmocka_unit_test(all_matchers_of_a_route_must_hold),
