@@ -219,8 +219,9 @@ static void log_warnings(const struct assembler *a, uint32_t i, const struct xds
 	for (uint32_t k = 0; k < now->n; k++)
 		if (!has_warning(before, now->list[k]))
 			log_warn("resource", "frontend=%s type=%s name=%s warning=%s",
-				log_quote(a->conf.config->frontends[i].name), res->type->label,
-				log_quote(res->name), log_quote(now->list[k]));
+				log_quote(a->conf.config->frontends[i].name),
+				log_quote(res->type->label), log_quote(res->name),
+				log_quote(now->list[k]));
 }
 
 static void log_news(const struct assembler *a, uint32_t i)

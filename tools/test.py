@@ -4,6 +4,7 @@
 
     tools/test                      everything
     tools/test PART [NAME]          one part, or one test of it
+    tools/test long                 the random tests in their long forms (some ten minutes)
 
 Parts: lint; unit; sim (seeded simulations); sanitize (unit and sim under AddressSanitizer and
 UndefinedBehaviorSanitizer, unit under ThreadSanitizer); clang (the whole build with clang); integ (the
@@ -34,6 +35,16 @@ BUILDS = {
 }
 SLOWER = {"build-asan": 4, "build-tsan": 6}  # how much more time a test may take
 PARTS = ("lint", "unit", "sim", "sanitize", "clang", "integ")
+# What the unit and sim suites run a short form of: routes against a naive twin, patterns against
+# RE2, simulated worlds by seed.
+LONG = [
+    ["tests/unit/lb/test_lb_route_random", "10000000"],
+    ["tests/unit/lb/test_lb_regex", "2000000"],
+    ["tests/sim/proxy/proxy_sim", "1000", "1000"],
+    ["tests/sim/proxy/proxy_sim", "2000", "1000"],
+    ["tests/sim/tcp/tcp_sim", "1000", "200"],
+]
+LONG_TIMEOUT_S = 1200
 CASES = re.compile(r"\[  (PASSED|FAILED)  \] (\d+) test\(s\)")
 GO_AT_LEAST = (1, 25)
 INTEG_TIMEOUT_S = 25 * 60
@@ -160,14 +171,37 @@ def integ(only):
     return counts if ok or counts.failed else add(counts, Counts(failed=1))
 
 
+def run_long():
+    if not build("build"):
+        return Counts(failed=1)
+    total = Counts()
+    for command in LONG:
+        name = " ".join([pathlib.Path(command[0]).name, *command[1:]])
+        say(name)
+        try:
+            done = subprocess.run([str(ROOT / "build" / command[0]), *command[1:]], text=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=LONG_TIMEOUT_S, check=False)
+            output, ok = done.stdout, done.returncode == 0
+        except subprocess.TimeoutExpired as e:
+            output, ok = f"{e.stdout}\nmore than {LONG_TIMEOUT_S} s", False
+        if not ok:
+            print(output[-3000:])
+            FAILED.append(name)
+        total = add(total, Counts(passed=int(ok), failed=int(not ok)))
+    return total
+
+
 def run_part(part, only):
+    if part == "long":
+        return run_long()
     if part in ("lint", "unit", "sim"):
         return tested("build", [part], only)
     return {"sanitize": sanitize, "clang": clang, "integ": integ}[part](only)
 
 
 def main(argv):
-    if any(a in ("-h", "--help") for a in argv) or (argv and argv[0] not in PARTS) or len(argv) > 2:
+    if any(a in ("-h", "--help") for a in argv) or (argv and argv[0] not in (*PARTS, "long")) or len(argv) > 2:
         print(__doc__.strip())
         return 0 if argv and argv[0] in ("-h", "--help") else 2
     if not run(["tools/setup"]):
