@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A leaf or an aggregate of leaves over pretended workers, with endpoints that are up, down or hang.
+// A leaf or an aggregate of leaves over pretended workers, with endpoints that are up, down or
+// hang.
 // Thread: the test's.
 #pragma once
 
