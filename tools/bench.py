@@ -117,7 +117,7 @@ def main():
     parser.add_argument("bench", choices=["route"])
     parser.add_argument("--json", action="store_true", help="one object a line")
     parser.add_argument("sizes", nargs="*", type=int, metavar="ROUTES")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     route(args)
 
 
