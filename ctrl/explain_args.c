@@ -12,17 +12,6 @@ struct reader {
 	struct str host;
 };
 
-static struct str trimmed(struct str s)
-{
-	while (s.len && (s.p[0] == ' ' || s.p[0] == '\t')) {
-		s.p++;
-		s.len--;
-	}
-	while (s.len && (s.p[s.len - 1] == ' ' || s.p[s.len - 1] == '\t'))
-		s.len--;
-	return s;
-}
-
 static int read_field(struct reader *r, char *word, struct lb_err *err)
 {
 	char *colon = strchr(word, ':');
@@ -33,13 +22,13 @@ static int read_field(struct reader *r, char *word, struct lb_err *err)
 	for (char *c = word; c < colon; c++)
 		*c = str_fold(*c);
 	*colon = 0;
-	struct str value = trimmed(str_from(colon + 1));
+	struct str value = str_trim(str_from(colon + 1));
 	if (strcmp(word, "host") == 0) { // becomes the authority, if there is none (VH-11)
 		r->host = value;
 		return 0;
 	}
 	r->a->fields[r->a->n_fields++] =
-		(struct field){.name = trimmed(str_from(word)), .value = value};
+		(struct field){.name = str_trim(str_from(word)), .value = value};
 	return 0;
 }
 

@@ -7,31 +7,12 @@
 // What a client may ask for; the configuration itself may want more.
 #define MAX_DELAY_MS UINT64_C(3600000)
 
-static bool parse(struct str s, uint64_t *ret)
-{
-	uint64_t n = 0;
-	if (s.len == 0 || s.len > 18)
-		return false;
-	for (size_t i = 0; i < s.len; i++) {
-		if (s.p[i] < '0' || s.p[i] > '9')
-			return false;
-		n = 10 * n + (uint64_t)(s.p[i] - '0');
-	}
-	*ret = n;
-	return true;
-}
-
 // The first field of this name that holds a number up to max; junk counts as absent (FI-07).
 static bool number(const struct lb_req *req, struct str name, uint64_t max, uint64_t *ret)
 {
-	uint64_t n;
-	for (size_t i = 0; i < req->n_fields; i++) {
-		const struct field *f = &req->fields[i];
-		if (str_eq(f->name, name) && parse(f->value, &n) && n <= max) {
-			*ret = n;
+	for (size_t i = 0; i < req->n_fields; i++)
+		if (str_eq(req->fields[i].name, name) && str_number(req->fields[i].value, max, ret))
 			return true;
-		}
-	}
 	return false;
 }
 

@@ -4,8 +4,6 @@
 // (MC-12); whoever sends the request keeps them (lb_pick.counts_active).
 #include "lb/node_spread.h"
 
-#include <stdlib.h>
-
 static uint32_t active_of(const struct lb_pick_ctx *ctx, const struct lb_cell *cell)
 {
 	return ctx->active ? __atomic_load_n(&ctx->active[cell->member], __ATOMIC_RELAXED) : 0;
@@ -45,30 +43,13 @@ static const struct lb_spread_kind kind = {
 
 static struct lb_node *node_new(const struct lb_node_env *env)
 {
-	struct lb_spread *s = malloc(sizeof(*s));
-	if (s && !lb_spread_init(s, &kind, env)) {
-		free(s);
-		return NULL;
-	}
-	return s ? &s->base : NULL;
-}
-
-static void exit_idle(struct lb_node *node)
-{
-	(void)node; // is never IDLE
-}
-
-static void node_free(struct lb_node *node)
-{
-	if (node)
-		lb_spread_fini((struct lb_spread *)node);
-	free(node);
+	return lb_spread_new(&kind, env);
 }
 
 const struct lb_node_ops lb_node_least_request = {
 	.name = "least_request_experimental",
 	.new = node_new,
 	.update = lb_spread_update,
-	.exit_idle = exit_idle,
-	.free = node_free,
+	.exit_idle = lb_spread_exit_idle,
+	.free = lb_spread_free,
 };

@@ -4,8 +4,6 @@
 // of pickers in step with a worker's picks favour nobody (RR-02, MC-10).
 #include "lb/node_spread.h"
 
-#include <stdlib.h>
-
 static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct lb_spread_picker *p = (const struct lb_spread_picker *)base;
@@ -24,30 +22,13 @@ static const struct lb_spread_kind kind = {
 
 static struct lb_node *node_new(const struct lb_node_env *env)
 {
-	struct lb_spread *s = malloc(sizeof(*s));
-	if (s && !lb_spread_init(s, &kind, env)) {
-		free(s);
-		return NULL;
-	}
-	return s ? &s->base : NULL;
-}
-
-static void exit_idle(struct lb_node *node)
-{
-	(void)node; // is never IDLE
-}
-
-static void node_free(struct lb_node *node)
-{
-	if (node)
-		lb_spread_fini((struct lb_spread *)node);
-	free(node);
+	return lb_spread_new(&kind, env);
 }
 
 const struct lb_node_ops lb_node_round_robin = {
 	.name = "round_robin",
 	.new = node_new,
 	.update = lb_spread_update,
-	.exit_idle = exit_idle,
-	.free = node_free,
+	.exit_idle = lb_spread_exit_idle,
+	.free = lb_spread_free,
 };

@@ -425,3 +425,25 @@ void lb_spread_fini(struct lb_spread *s)
 	if (s->slot != UINT32_MAX)
 		s->env.slot_give(s->env.ctx, s->slot);
 }
+
+struct lb_node *lb_spread_new(const struct lb_spread_kind *kind, const struct lb_node_env *env)
+{
+	struct lb_spread *s = malloc(sizeof(*s));
+	if (s && !lb_spread_init(s, kind, env)) {
+		free(s);
+		return NULL;
+	}
+	return s ? &s->base : NULL;
+}
+
+void lb_spread_free(struct lb_node *node)
+{
+	if (node)
+		lb_spread_fini((struct lb_spread *)node);
+	free(node);
+}
+
+void lb_spread_exit_idle(struct lb_node *node)
+{
+	(void)node;
+}

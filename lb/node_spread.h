@@ -54,6 +54,11 @@ struct lb_spread {
 	struct twheel_timer retry; // of what there was no memory for
 };
 
+// Of lb_node_ops, for kinds that hold nothing of their own.
+struct lb_node *lb_spread_new(const struct lb_spread_kind *, const struct lb_node_env *);
+void lb_spread_free(struct lb_node *); // NULL is fine
+void lb_spread_exit_idle(struct lb_node *); // nothing: they are never IDLE
+
 // False = no memory or slot: nothing is left to undo.
 bool lb_spread_init(struct lb_spread *, const struct lb_spread_kind *, const struct lb_node_env *);
 void lb_spread_fini(struct lb_spread *);

@@ -150,11 +150,6 @@ static struct lb_node *node_new(const struct lb_node_env *env)
 	return &w->spread.base;
 }
 
-static void exit_idle(struct lb_node *node)
-{
-	(void)node; // is never IDLE
-}
-
 static void node_free(struct lb_node *node)
 {
 	struct wrr *w = (struct wrr *)node;
@@ -169,6 +164,6 @@ const struct lb_node_ops lb_node_weighted_round_robin = {
 	.name = "weighted_round_robin",
 	.new = node_new,
 	.update = lb_spread_update,
-	.exit_idle = exit_idle,
+	.exit_idle = lb_spread_exit_idle,
 	.free = node_free,
 };

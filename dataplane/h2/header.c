@@ -198,19 +198,6 @@ static void on_pseudo(struct h2_block *b, struct str name, struct str value)
 		spoil(b, H2_BAD_PSEUDO); // `:protocol` too: never offered (HX-17)
 }
 
-static int64_t parse_length(struct str v)
-{
-	int64_t n = 0;
-	for (size_t i = 0; i < v.len; i++) {
-		if (v.p[i] < '0' || v.p[i] > '9')
-			return -1;
-		if (__builtin_mul_overflow(n, 10, &n) ||
-			__builtin_add_overflow(n, v.p[i] - '0', &n))
-			return -1;
-	}
-	return v.len ? n : -1;
-}
-
 enum keep_field { KEEP, DROP };
 
 // HX-08. A repeated one is malformed even when equal, as in nghttp2.
@@ -219,7 +206,8 @@ static enum keep_field on_content_length(struct h2_block *b, struct str v)
 	struct h2_message *m = &b->message;
 	if (m->kind == H2_RESPONSE && b->connect_stream && m->status / 100 == 2)
 		return DROP; // RFC 9110 9.3.6: to be ignored
-	int64_t n = parse_length(v);
+	uint64_t number;
+	int64_t n = str_number(v, INT64_MAX, &number) ? (int64_t)number : -1;
 	if (n < 0 || m->content_length >= 0 || b->length_forbidden)
 		spoil(b, H2_BAD_CONTENT_LENGTH);
 	if (m->kind == H2_RESPONSE && m->status / 100 == 1)

@@ -29,35 +29,20 @@ static const struct field *find(const struct h2_message *m, struct str name)
 	return NULL;
 }
 
-// Decimal, without a sign. False = it is none.
-static bool to_number(struct str s, uint64_t most, uint64_t *ret)
-{
-	uint64_t n = 0;
-	for (size_t i = 0; i < s.len; i++) {
-		if (s.p[i] < '0' || s.p[i] > '9')
-			return false;
-		n = 10 * n + (uint64_t)(s.p[i] - '0');
-		if (n > most)
-			return false;
-	}
-	*ret = n;
-	return s.len > 0;
-}
-
 int proxy_retry_status_of(const struct h2_message *answer)
 {
 	const struct field *f = find(answer, STR("grpc-status"));
 	uint64_t status;
 	if (!f)
 		return answer->status == 200 ? GRPC_UNKNOWN : proxy_grpc_of_http(answer->status);
-	return to_number(f->value, 16, &status) ? (int)status : GRPC_UNKNOWN;
+	return str_number(f->value, 16, &status) ? (int)status : GRPC_UNKNOWN;
 }
 
 // RT-10. False = the backend wants no retry.
 static bool wait_as_told(const struct field *pushback, uint64_t *ret_delay_ns)
 {
 	uint64_t ms;
-	if (!to_number(pushback->value, LONGEST_TOLD_MS, &ms))
+	if (!str_number(pushback->value, LONGEST_TOLD_MS, &ms))
 		return false;
 	*ret_delay_ns = ms * NS_PER_MS;
 	return true;
