@@ -53,7 +53,7 @@ struct daemon {
 	struct proxy_frontend *proxy_frontends;
 	struct lb_slot *slot;
 	struct lb_link *links[LB_MAX_WORKERS];
-	uint32_t active_faults; // of all workers together
+	struct lb_shared *shared;
 	struct worker *threads[LB_MAX_WORKERS];
 	struct loop *loop;
 	struct workers *workers;
@@ -143,11 +143,13 @@ static void describe_ports(const struct daemon *d, struct worker_conf *conf)
 static int make_workers(struct daemon *d, struct lb_err *err)
 {
 	const struct config *c = d->config;
+	d->shared = lb_shared_new();
+	if (!d->shared)
+		return lb_err_set(err, "out of memory for the workers");
 	for (unsigned i = 0; i < c->n_workers; i++) {
-		d->links[i] = lb_link_new(i, c->workers[i]);
+		d->links[i] = lb_link_new(i, c->workers[i], d->shared);
 		if (!d->links[i])
 			return lb_err_set(err, "out of memory for worker %u", i);
-		d->links[i]->active_faults = &d->active_faults;
 		struct worker_conf conf = {
 			.index = i,
 			.idle = c->idle == CONFIG_IDLE_POLL ? WORKER_IDLE_POLL
@@ -451,6 +453,7 @@ static void free_shared(struct daemon *d)
 	loop_free(d->loop);
 	for (unsigned i = 0; i < d->config->n_workers; i++)
 		lb_link_free(d->links[i]);
+	lb_shared_free(d->shared);
 }
 
 // Signals go to the control thread alone, since the workers inherit a mask that blocks them.

@@ -156,6 +156,9 @@ void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const str
 		on_released(c, r, e);
 		break;
 	case LB_EVENT_DRAINED:
+	case LB_EVENT_WISH:
+	case LB_EVENT_ORCA:
+	case LB_EVENT_METRIC:
 		break;
 	}
 }

@@ -10,6 +10,7 @@
 #include "lb/ejection.h"
 #include "lb/leaf_layout.h"
 #include "lb/leaf_picker.h"
+#include "lb/loads.h"
 #include "lb/member.h"
 #include "lb/picker.h"
 #include "lb/priority.h"
@@ -38,8 +39,10 @@ struct lb_leaf {
 	struct made *made;
 	// Of the layer.
 	struct lb_drops *drops; // counted
+	struct lb_loads *loads; // counted; NULL = none
 	struct lb_breaker *breaker; // counted
 	uint32_t max_requests;
+	bool wants_metrics;
 	// Of the newest update, for lists that could not be made at once.
 	struct lb_outlier_conf outlier;
 	bool has_outlier;
@@ -119,10 +122,12 @@ static int publish_once(struct lb_leaf *leaf)
 		.id = leaf->id,
 		.max_requests = leaf->max_requests,
 		.drops = leaf->drops,
+		.loads = leaf->loads,
 		.breaker = leaf->breaker,
 		.affinity = lb_affinity_map_of(leaf->affinity),
 		.has_sessions = leaf->session_health,
 		.counts_outcomes = lb_ejection_counts(leaf->ejection),
+		.wants_metrics = leaf->wants_metrics,
 	};
 	// I02: what is dropped anyhow needs no endpoint.
 	enum lb_state state = lb_drops_everything(leaf->drops) ? LB_READY : leaf->state;
@@ -354,6 +359,7 @@ void lb_leaf_free(struct lb_leaf *leaf)
 	lb_leaf_layout_free(leaf->layout, &leaf->env, NULL);
 	lb_picker_put(leaf->picker);
 	lb_drops_put(leaf->drops);
+	lb_loads_put(leaf->loads);
 	lb_breaker_put(leaf->breaker);
 	free(leaf->name);
 	free(leaf);
@@ -385,6 +391,20 @@ static void plan_drop(struct lb_leaf *leaf, struct plan *p)
 	lb_breaker_put(p->breaker);
 }
 
+// O21: wherever a pick finds it. Layouts list endpoints in the order of the config.
+static void book(
+	uint32_t *loads, const struct lb_leaf_layout *l, const struct lb_leaf_config *config)
+{
+	uint32_t at = 0;
+	for (uint32_t i = 0; loads && i < config->n_priorities; i++) {
+		const struct lb_leaf_priority *p = &config->priorities[i];
+		for (uint32_t j = 0; j < p->n_localities; j++)
+			for (uint32_t k = 0; k < p->localities[j].n_endpoints; k++)
+				__atomic_store_n(&loads[lb_member_id(l->endpoints[at++].member)],
+					p->localities[j].load, __ATOMIC_RELAXED);
+	}
+}
+
 static void plan_commit(
 	struct lb_leaf *leaf, const struct plan *p, const struct lb_leaf_config *config)
 {
@@ -392,12 +412,17 @@ static void plan_commit(
 	lb_breaker_put(leaf->breaker);
 	leaf->drops = p->drops;
 	leaf->breaker = p->breaker;
+	lb_loads_get(config->loads);
+	lb_loads_put(leaf->loads);
+	leaf->loads = config->loads;
+	leaf->wants_metrics = config->wants_metrics;
 	leaf->max_requests = config->max_requests;
 	leaf->has_outlier = config->outlier;
 	if (config->outlier)
 		leaf->outlier = *config->outlier;
 	leaf->session_health = config->session_health;
 	leaf->idle_timeout_ns = config->idle_timeout_ns;
+	book(leaf->env.loads, p->layout, config);
 	for (uint32_t i = 0; i < p->layout->n_endpoints; i++)
 		lb_member_reorder(
 			p->layout->endpoints[i].member, p->layout->endpoints[i].addresses);

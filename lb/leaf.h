@@ -15,6 +15,7 @@ struct lb_breaker;
 struct lb_breakers;
 struct lb_dump;
 struct lb_leaf;
+struct lb_loads;
 struct lb_member_env;
 
 enum lb_leaf_health { LB_LEAF_UNKNOWN, LB_LEAF_HEALTHY, LB_LEAF_DRAINING };
@@ -33,6 +34,7 @@ struct lb_leaf_locality {
 	uint32_t weight; // >= 1
 	const struct lb_leaf_endpoint *endpoints;
 	uint32_t n_endpoints;
+	uint32_t load; // index of lb_link.loads; 0 = nobody wants to know
 };
 struct lb_leaf_priority {
 	const struct lb_leaf_locality *localities;
@@ -45,6 +47,8 @@ struct lb_leaf_config {
 	uint32_t n_priorities; // 0 = one without endpoints (C08)
 	const struct lb_drop_category *drops;
 	uint32_t n_drops;
+	struct lb_loads *loads; // counted by the pickers; NULL = nobody wants to know of drops
+	bool wants_metrics; // of backends' reports, for load reports (xds-client.md LR-10)
 	uint32_t max_requests;
 	const char *eds_service_name;
 	const struct lb_outlier_conf *outlier; // NULL = none
@@ -54,6 +58,7 @@ struct lb_leaf_config {
 };
 
 struct lb_leaf_env {
+	uint32_t *loads; // lb_shared.loads; NULL = nobody counts by locality
 	struct twheel *wheel;
 	struct rand *rand;
 	const struct lb_member_env *member_env; // outlives the leaf's members
@@ -92,10 +97,12 @@ struct lb_leaf_layer {
 	uint32_t id;
 	uint32_t max_requests;
 	const struct lb_drops *drops;
+	const struct lb_loads *loads; // NULL = none
 	struct lb_breaker *breaker;
 	const struct lb_affinity_map *affinity; // all endpoints; NULL = not known yet
 	bool has_sessions; // affinity may bind (O02)
 	bool counts_outcomes; // outlier detection wants them (E01)
+	bool wants_metrics;
 };
 // NULL = the picker is no leaf's. An aggregate's picker is that of the leaf in use.
 const struct lb_leaf_layer *lb_leaf_layer(const struct lb_picker *);

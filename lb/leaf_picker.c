@@ -4,6 +4,7 @@
 #include "lb/affinity_map.h"
 #include "lb/breaker.h"
 #include "lb/leaf.h"
+#include "lb/loads.h"
 #include "lb/picker.h"
 
 #include <stdlib.h>
@@ -12,6 +13,7 @@ struct leaf_picker {
 	struct lb_picker base;
 	struct lb_picker *child; // counted
 	struct lb_drops *drops; // counted
+	struct lb_loads *loads; // counted; NULL = none
 	struct lb_affinity_map *affinity; // counted; NULL = none
 	struct lb_leaf_layer layer;
 	char name[];
@@ -28,6 +30,7 @@ static void picker_free(struct lb_picker *base)
 	struct leaf_picker *p = (struct leaf_picker *)base;
 	lb_picker_put(p->child);
 	lb_drops_put(p->drops);
+	lb_loads_put(p->loads);
 	lb_affinity_map_put(p->affinity);
 	lb_breaker_put(p->layer.breaker);
 	free(p);
@@ -42,6 +45,7 @@ struct lb_picker *lb_leaf_picker_new(const struct lb_leaf_layer *layer, struct l
 	*p = (struct leaf_picker){.base = {1, pick, picker_free},
 		.child = lb_picker_get(child),
 		.drops = lb_drops_get((struct lb_drops *)(uintptr_t)layer->drops),
+		.loads = lb_loads_get((struct lb_loads *)(uintptr_t)layer->loads),
 		.layer = *layer};
 	if (layer->affinity)
 		p->affinity =

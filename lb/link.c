@@ -5,17 +5,41 @@
 
 #include <stdlib.h>
 
-struct lb_link *lb_link_new(uint32_t worker, int core)
+struct lb_shared *lb_shared_new(void)
+{
+	struct lb_shared *s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->active = calloc(LB_MAX_MEMBERS, sizeof(s->active[0]));
+	s->loads = calloc(LB_MAX_MEMBERS, sizeof(s->loads[0]));
+	if (!s->active || !s->loads) {
+		lb_shared_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void lb_shared_free(struct lb_shared *s)
+{
+	if (!s)
+		return;
+	free(s->active);
+	free(s->loads);
+	free(s);
+}
+
+struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *shared)
 {
 	struct lb_link *l = aligned_alloc(_Alignof(struct lb_link), sizeof(*l));
 	if (!l)
 		return NULL;
-	*l = (struct lb_link){.worker = worker, .core = core};
-	l->active_faults = &l->own_active_faults;
-	// calloc leaves what no cluster or endpoint uses as untouched zero pages.
+	*l = (struct lb_link){.worker = worker, .core = core, .shared = shared};
+	// calloc leaves what nobody uses as untouched zero pages.
 	l->clusters = calloc(LB_MAX_CLUSTERS, sizeof(l->clusters[0]));
 	l->endpoints = calloc(LB_MAX_ENDPOINTS, sizeof(l->endpoints[0]));
-	if (!l->clusters || !l->endpoints)
+	l->members = calloc(LB_MAX_MEMBERS, sizeof(l->members[0]));
+	l->loads = calloc(LB_MAX_LOADS, sizeof(l->loads[0]));
+	if (!l->clusters || !l->endpoints || !l->members || !l->loads)
 		goto err;
 	if (spsc_init(&l->commands, sizeof(struct lb_command), LB_LINK_COMMANDS) ||
 		spsc_init(&l->events, sizeof(struct lb_event), LB_LINK_EVENTS))
@@ -34,6 +58,8 @@ void lb_link_free(struct lb_link *l)
 	spsc_fini(&l->events);
 	free(l->clusters);
 	free(l->endpoints);
+	free(l->members);
+	free(l->loads);
 	free(l);
 }
 

@@ -9,6 +9,7 @@
 #include "lb/cause.h"
 #include "lb/endpoint.h"
 #include "lb/limits.h"
+#include "lb/orca.h"
 
 // ctrl → worker
 enum lb_command_kind {
@@ -33,11 +34,27 @@ enum lb_event_kind {
 	LB_EVENT_LOST, // the last connection to the endpoint is gone (or took GOAWAY)
 	LB_EVENT_RELEASED,
 	LB_EVENT_DRAINED,
+	// A request waits for this IDLE member: connect it (lb_pick.wish, LB_AFFINITY_WISH). Once a
+	// member and snapshot.
+	LB_EVENT_WISH,
+	LB_EVENT_ORCA, // the newest of the member's reports of the last while
+	LB_EVENT_METRIC, // one value of one request, for load reports (xds-client.md LR-10)
 };
 struct lb_event {
 	enum lb_event_kind kind;
-	uint32_t endpoint_id;
-	char why[64]; // FAILED, LOST: "refused", "connect timeout", "reset by peer", …
+	union {
+		uint32_t endpoint_id;
+		uint32_t member; // WISH, ORCA
+		uint32_t load; // METRIC: of the locality
+	};
+	union {
+		char why[64]; // FAILED, LOST: "refused", "connect timeout", "reset by peer", …
+		struct lb_orca_report orca;
+		struct {
+			double value;
+			char name[56]; // as A64 calls it; "" ends it
+		} metric;
+	};
 };
 
 // Requests of one cluster on one worker. started = sum of ended[] + active, always (I2).
@@ -51,6 +68,18 @@ struct lb_endpoint_counters {
 	uint64_t started; // streams opened to it
 	uint64_t active; // gauge
 	uint64_t connections; // gauge
+};
+
+// Requests that were sent to one member of a leaf's. issued - ok - failed are in flight.
+struct lb_member_counters {
+	uint64_t issued;
+	uint64_t ok, failed; // as outlier detection tells them apart (lb-tree.md A50-E05)
+	uint64_t used_ns; // when one of a session was last sent to it (A75-O12); 0 = never
+};
+// Of a locality or, issued alone, of a category of drops (A27-I10). Grow for ever: a reader keeps
+// what it has read.
+struct lb_load_counters {
+	uint64_t issued, ok, failed;
 };
 
 struct lb_worker_counters {
@@ -74,6 +103,20 @@ struct lb_counter_group {
 	struct counter_set set;
 };
 
+// What all workers have in common.
+struct lb_shared {
+	// The gauge of routing.md FI-08; w: workers (relaxed), only when a fault hits.
+	uint32_t active_faults;
+	// [LB_MAX_MEMBERS] requests in flight of members whose picks count them (MC-12); w: workers
+	// (relaxed).
+	uint32_t *active;
+	// [LB_MAX_MEMBERS] which load counters the member's requests go to besides; 0 = none. A
+	// request keeps the one with which it was sent. w: ctrl (relaxed), r: workers.
+	uint32_t *loads;
+};
+struct lb_shared *lb_shared_new(void); // NULL = no memory
+void lb_shared_free(struct lb_shared *); // NULL is fine
+
 struct lb_link {
 	uint32_t worker; // number of the worker, from 0
 	int core; // it is pinned to
@@ -82,10 +125,9 @@ struct lb_link {
 	struct lb_worker_counters counters; // w: worker (relaxed), r: ctrl
 	struct lb_cluster_counters *clusters; // [LB_MAX_CLUSTERS] w: worker (relaxed), r: ctrl
 	struct lb_endpoint_counters *endpoints; // [LB_MAX_ENDPOINTS] w: worker (relaxed), r: ctrl
-	// The gauge of routing.md FI-08, of all workers together: its own until somebody points all
-	// links to one, before the workers start.
-	uint32_t *active_faults; // w: workers (relaxed); touched only when a fault hits
-	uint32_t own_active_faults;
+	struct lb_member_counters *members; // [LB_MAX_MEMBERS] w: worker (relaxed), r: ctrl
+	struct lb_load_counters *loads; // [LB_MAX_LOADS] likewise; 0 is nobody's
+	struct lb_shared *shared; // borrowed
 	// Filled before the worker starts, constant afterwards: each module's own counters, by
 	// name.
 	struct lb_counter_group groups[LB_LINK_MAX_GROUPS];
@@ -97,8 +139,8 @@ struct lb_link {
 #define LB_LINK_COMMANDS 16384
 #define LB_LINK_EVENTS 16384
 
-// NULL = no memory.
-struct lb_link *lb_link_new(uint32_t worker, int core);
+// What they share outlives it. NULL = no memory.
+struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *);
 void lb_link_free(struct lb_link *); // worker stopped; NULL is fine
 // Before the worker starts; CHECKs the bound.
 void lb_link_add_group(struct lb_link *, const char *name, struct counter_set);

@@ -61,6 +61,7 @@ struct lb_pick {
 	struct lb_endpoint *want;
 	const char *text; // FAIL: for operators and grpc-message; borrowed from the picker
 	uint32_t member; // ENDPOINT: id of the lb_member that was picked, where there are members
+	bool wants_report; // ENDPOINT: the ORCA report of its answer, for LB_EVENT_ORCA
 	// ENDPOINT: add one to active[member] when the request is sent, subtract it at its end,
 	// whatever that is (A48-02).
 	bool counts_active;

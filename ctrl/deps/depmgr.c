@@ -520,6 +520,11 @@ void depmgr_free(struct depmgr *dm)
 	free(dm);
 }
 
+void depmgr_reresolve(struct depmgr *dm)
+{
+	(void)dm;
+}
+
 const char *depmgr_waiting(struct depmgr *dm)
 {
 	set_text(&dm->waiting, NULL);

@@ -6,6 +6,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct res_cluster;
@@ -17,9 +18,16 @@ struct xds_client;
 
 struct xds_cluster_config {
 	const char *name;
+	bool is_root; // a route names it; others are only leaves of aggregates
 	struct res_cluster *cluster; // counted; NULL = in error
 	const char *error; // why; "" while there is a cluster
-	struct res_endpoints *endpoints; // counted; NULL = none, resolution_note says why
+	// Counted; NULL = none, resolution_note says why. A LOGICAL_DNS cluster's is made of the
+	// addresses of its name: one endpoint with all of them (A61-D02).
+	struct res_endpoints *endpoints;
+	// AGGREGATE: its leaves, flat and in order (A75-G01); each is an entry of the configuration
+	// with a cluster. NULL = it is none, or none is left (then it is in error).
+	const char *const *leaves;
+	uint32_t n_leaves;
 	// For failure messages: what is wrong with the sources of this entry, else the node id
 	// (DM-27). Never NULL.
 	const char *resolution_note;
@@ -41,9 +49,11 @@ const struct xds_cluster_config *xds_config_find_cluster(
 	const struct xds_config *, const char *name);
 
 struct depmgr;
+struct dns_resolver;
 
 struct depmgr_conf {
 	struct xds_client *client; // borrowed, outlives the manager
+	struct dns_resolver *dns; // likewise; NULL = LOGICAL_DNS clusters are in error
 	struct twheel *wheel;
 	const char *listener_name; // copied
 	const char *authority; // pinned; copied; NULL = chosen per request
@@ -58,6 +68,10 @@ struct depmgr_conf {
 // Starts the watch of the listener. Neither callback is called inside. NULL = no memory.
 struct depmgr *depmgr_new(const struct depmgr_conf *);
 void depmgr_free(struct depmgr *); // cancels every watch; not inside a callback of its own
+
+// A connection failed: the addresses of all its LOGICAL_DNS clusters may be stale (A74-C06, DM-23).
+// Calls nothing back inside.
+void depmgr_reresolve(struct depmgr *);
 
 // What is missing for the next config, for operators ("cluster blue, endpoints of green"), "" =
 // nothing. Valid until the next call.

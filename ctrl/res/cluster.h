@@ -10,8 +10,31 @@
 
 enum res_lb_policy { RES_LB_ROUND_ROBIN };
 
+struct lb_outlier_conf;
+struct lb_policy_spec;
+
+enum res_cluster_kind { RES_CLUSTER_EDS, RES_CLUSTER_LOGICAL_DNS, RES_CLUSTER_AGGREGATE };
+
 struct res_cluster {
 	struct xds_res base;
+	enum res_cluster_kind kind;
+	struct {
+		const char *host; // a name, or an address in its place
+		uint16_t port;
+		const char *hostname; // of the endpoint (gRFC A81); "" = none
+	} dns; // LOGICAL_DNS
+	const char *const *children; // AGGREGATE: names as listed, repeated ones too
+	uint32_t n_children;
+	// What it does with its endpoints; in an aggregate it counts only as A75-G08 says. Lives as
+	// long as the resource.
+	const struct lb_policy_spec *spec;
+	const struct lb_outlier_conf *outlier; // NULL = none
+	bool reports_load; // lrs_server is self
+	// lrs_report_endpoint_metrics (gRFC A85): "cpu_utilization", "named_metrics.*", …
+	const char *const *metrics;
+	uint32_t n_metrics;
+	const char *const *warnings; // what is accepted and has no effect (ENV-04), for the log
+	uint32_t n_warnings;
 	const char *eds_name; // of the endpoints: the service name, else the cluster's own
 	enum res_lb_policy policy; // of the endpoints
 	// wrr_locality: draw a locality by weight first. False: all endpoints of a priority alike.

@@ -10,7 +10,8 @@
 static bool count(struct proxy_request *r, uint32_t max_active)
 {
 	if (!r->fault.counted)
-		r->fault.counted = lb_fault_begin(r->proxy->link->active_faults, max_active);
+		r->fault.counted =
+			lb_fault_begin(&r->proxy->link->shared->active_faults, max_active);
 	return r->fault.counted;
 }
 
@@ -60,6 +61,6 @@ bool proxy_fault_strike(struct proxy_request *r)
 void proxy_fault_end(struct proxy_request *r)
 {
 	if (r->fault.counted)
-		lb_fault_end(r->proxy->link->active_faults);
+		lb_fault_end(&r->proxy->link->shared->active_faults);
 	r->fault.counted = false;
 }

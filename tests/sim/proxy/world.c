@@ -151,7 +151,7 @@ static void new_proxy(struct world *w)
 		.source_ctx = w};
 	struct h2_conf h2 = h2_conf(w, 100);
 	h2.now_ns = NULL; // the proxy gives its own
-	w->link = lb_link_new(0, 0);
+	w->link = lb_link_new(0, 0, w->shared = lb_shared_new());
 	CHECK(w->link);
 	spsc_fini(&w->link->events);
 	CHECK(spsc_init(&w->link->events, sizeof(struct lb_event), w->conf.n_events) == 0);
@@ -285,7 +285,7 @@ static void check_nothing_left(struct world *w)
 	CHECK(tcp_stack_n_conns(w->wire.hosts[HOST_PROXY].tcp) == 0);
 	CHECK(w->link->counters.requests == sum(w->link->counters.ended, LB_N_CAUSES));
 	CHECK(w->link->counters.client_connections == 0);
-	CHECK(*w->link->active_faults == 0);
+	CHECK(w->shared->active_faults == 0);
 	for (uint32_t i = 0; i < 64; i++) {
 		CHECK(w->link->endpoints[i].active == 0);
 		CHECK(w->link->endpoints[i].connections == 0);
@@ -311,6 +311,7 @@ void world_free(struct world *w)
 	h2_context_free(w->client_ctx);
 	control_fini(&w->control);
 	lb_link_free(w->link);
+	lb_shared_free(w->shared);
 	wire_fini(&w->wire);
 	free(w);
 }

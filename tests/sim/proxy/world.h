@@ -33,6 +33,7 @@ struct world {
 	struct world_conf conf;
 	struct wire wire;
 	struct control control;
+	struct lb_shared *shared;
 	struct lb_link *link;
 	struct proxy *proxy;
 	struct proxy_frontend frontends[N_FRONTENDS];

@@ -29,7 +29,7 @@ static int make(void **state, unsigned n_frontends, bool trusts_server)
 	w->now = 1000 * MS;
 	w->wheel = twheel_new(w->now);
 	w->slot = lb_slot_new(lb_snapshot_new(n_frontends, "nothing yet"));
-	w->link = lb_link_new(0, 0);
+	w->link = lb_link_new(0, 0, w->shared = lb_shared_new());
 	w->workers = workers_new(&w->link, 1, on_event, w);
 	struct assembler_conf conf = {&w->config, w->slot, w->workers, w->wheel, 7, trusts_server};
 	w->assembler = assembler_new(&conf);
@@ -60,6 +60,7 @@ int world_tear_down(void **state)
 	assembler_free(w->assembler);
 	workers_free(w->workers);
 	lb_link_free(w->link);
+	lb_shared_free(w->shared);
 	twheel_free(w->wheel);
 	for (int i = 0; i < 2; i++) {
 		free(w->frontends[i].name);

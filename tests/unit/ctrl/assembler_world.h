@@ -22,6 +22,7 @@ struct world {
 	struct config config; // tells of the first one; a test may count in the second
 	struct twheel *wheel;
 	struct lb_slot *slot;
+	struct lb_shared *shared;
 	struct lb_link *link;
 	struct workers *workers;
 	struct assembler *assembler;

@@ -90,7 +90,8 @@ static void a_picker_change_keeps_the_route_table(void **state)
 	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
 	turns(w, 1);
 	const struct lb_route_table *table = lb_slot_current(w->slot)->frontends[0].routes;
-	struct lb_event up = {LB_EVENT_CONNECTED, expect_command(w, LB_COMMAND_CONNECT), ""};
+	struct lb_event up = {
+		.kind = LB_EVENT_CONNECTED, .endpoint_id = expect_command(w, LB_COMMAND_CONNECT)};
 	assert_true(spsc_write(&w->link->events, &up));
 	turns(w, 1);
 	assert_int_equal(assembler_n_snapshots(w->assembler), 2);
@@ -196,7 +197,8 @@ static void a_cluster_that_left_still_fails_when_its_backends_do(void **state)
 	settle(w);
 	assert_int_equal(lb_snapshot_cluster(lb_slot_current(w->slot), blue)->state, LB_CONNECTING);
 	for (int i = 0; i < 2; i++) {
-		struct lb_event down = {LB_EVENT_FAILED, ids[i], "refused"};
+		struct lb_event down = {
+			.kind = LB_EVENT_FAILED, .endpoint_id = ids[i], .why = "refused"};
 		assert_true(spsc_write(&w->link->events, &down));
 	}
 	turns(w, 1);
@@ -326,7 +328,8 @@ static void routes_that_do_not_compile_are_refused_and_publishing_goes_on(void *
 	assert_false(assembler_ready(w->assembler));
 	assert_non_null(strstr(lb_slot_current(w->slot)->frontends[0].error, "cluster 'green'"));
 	uint64_t published = assembler_n_snapshots(w->assembler);
-	struct lb_event up = {LB_EVENT_CONNECTED, expect_command(w, LB_COMMAND_CONNECT), ""};
+	struct lb_event up = {
+		.kind = LB_EVENT_CONNECTED, .endpoint_id = expect_command(w, LB_COMMAND_CONNECT)};
 	assert_true(spsc_write(&w->link->events, &up));
 	turns(w, 2);
 	assert_true(assembler_n_snapshots(w->assembler) > published);

@@ -155,7 +155,8 @@ static void give(struct world *w)
 	xds_res_put(&l->base);
 	xds_res_put(&r->base);
 	turns(w, 1);
-	struct lb_event up = {LB_EVENT_CONNECTED, expect_command(w, LB_COMMAND_CONNECT), ""};
+	struct lb_event up = {
+		.kind = LB_EVENT_CONNECTED, .endpoint_id = expect_command(w, LB_COMMAND_CONNECT)};
 	assert_true(spsc_write(&w->link->events, &up));
 	turns(w, 1);
 }

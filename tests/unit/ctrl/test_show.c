@@ -29,6 +29,7 @@ struct world {
 	struct config config;
 	struct twheel *wheel;
 	struct lb_slot *slot;
+	struct lb_shared *shared;
 	struct lb_link *link;
 	struct workers *workers;
 	struct assembler *assembler;
@@ -63,7 +64,7 @@ static int set_up(void **state)
 	w->config = (struct config){.frontends = w->frontends, .n_frontends = 2};
 	w->wheel = twheel_new(1000000000);
 	w->slot = lb_slot_new(lb_snapshot_new(2, "nothing yet"));
-	w->link = lb_link_new(0, 0);
+	w->link = lb_link_new(0, 0, w->shared = lb_shared_new());
 	w->workers = workers_new(&w->link, 1, NULL, NULL);
 	w->assembler = assembler_new(&(struct assembler_conf){
 		.config = &w->config, .slot = w->slot, .workers = w->workers, .wheel = w->wheel});
@@ -107,6 +108,7 @@ static int tear_down(void **state)
 	assembler_free(w->assembler);
 	workers_free(w->workers);
 	lb_link_free(w->link);
+	lb_shared_free(w->shared);
 	twheel_free(w->wheel);
 	for (int i = 0; i < 2; i++) {
 		free(w->frontends[i].name);

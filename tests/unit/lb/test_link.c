@@ -8,7 +8,7 @@
 static void rings_carry_commands_and_events_in_order(void **state)
 {
 	(void)state;
-	struct lb_link *l = lb_link_new(2, 5);
+	struct lb_link *l = lb_link_new(2, 5, NULL);
 	assert_int_equal(l->worker, 2);
 	assert_int_equal(l->core, 5);
 	struct lb_command command = {.kind = LB_COMMAND_DRAIN, .deadline_ns = 77};
@@ -34,7 +34,7 @@ static void rings_carry_commands_and_events_in_order(void **state)
 static void counters_start_at_zero_for_every_id(void **state)
 {
 	(void)state;
-	struct lb_link *l = lb_link_new(0, 0);
+	struct lb_link *l = lb_link_new(0, 0, NULL);
 	counter_add(&l->clusters[LB_MAX_CLUSTERS - 1].ended[LB_N_CAUSES - 1], 1);
 	assert_int_equal(counter_read(&l->clusters[LB_MAX_CLUSTERS - 1].ended[LB_N_CAUSES - 1]), 1);
 	assert_int_equal(counter_read(&l->endpoints[LB_MAX_ENDPOINTS - 1].started), 0);
@@ -45,7 +45,7 @@ static void counters_start_at_zero_for_every_id(void **state)
 static void groups_are_kept_in_order(void **state)
 {
 	(void)state;
-	struct lb_link *l = lb_link_new(0, 0);
+	struct lb_link *l = lb_link_new(0, 0, NULL);
 	static const char *const names[] = {"a"};
 	static const uint64_t values[] = {3};
 	for (int i = 0; i < LB_LINK_MAX_GROUPS; i++)
@@ -60,7 +60,7 @@ static void each_failed_allocation_is_survived(void **state)
 {
 	(void)state;
 	struct lb_link *l = NULL;
-	ALLOC_FAIL_EACH(l = lb_link_new(0, 0), !l, lb_link_free(l));
+	ALLOC_FAIL_EACH(l = lb_link_new(0, 0, NULL), !l, lb_link_free(l));
 }
 
 RUN_SUITE("lb/link", cmocka_unit_test(rings_carry_commands_and_events_in_order),

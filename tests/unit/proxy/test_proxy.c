@@ -36,7 +36,7 @@ static int setup(void **state)
 		.recv_window = 65536};
 	struct tcp_io io = {no_room, never, mtu, NULL};
 	wheel = twheel_new(0);
-	l = lb_link_new(0, 0);
+	l = lb_link_new(0, 0, NULL);
 	if (!wheel || !l || buf_pool_init(&chunks, 64))
 		return -1;
 	tcp = tcp_stack_new(&conf, &io, &chunks, wheel);
