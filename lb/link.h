@@ -52,7 +52,10 @@ struct lb_event {
 		struct lb_orca_report orca;
 		struct {
 			double value;
-			char name[56]; // as A64 calls it; "" ends it
+			// As gRFC A85 calls it: "cpu_utilization", "mem_utilization",
+			// "application_utilization", "named_metrics.k". 0 ends it; a longer one is
+			// not sent, a cut one would be another.
+			char name[56];
 		} metric;
 	};
 };
