@@ -472,6 +472,12 @@ void lb_leaf_exit_idle(struct lb_leaf *leaf)
 	lb_priority_exit_idle(leaf->priority);
 }
 
+struct lb_member *lb_leaf_member(
+	const struct lb_leaf *leaf, const struct ip_port *addresses, uint32_t n)
+{
+	return lb_leaf_layout_member(leaf->layout, addresses, n);
+}
+
 // A75-T01
 void lb_leaf_dump(const struct lb_leaf *leaf, struct lb_dump *d)
 {

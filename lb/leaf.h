@@ -89,6 +89,9 @@ void lb_leaf_free(struct lb_leaf *); // NULL is fine
 void lb_leaf_want(struct lb_leaf *, uint32_t member);
 void lb_leaf_exit_idle(struct lb_leaf *);
 void lb_leaf_dump(const struct lb_leaf *, struct lb_dump *);
+// Its member of this set of addresses, borrowed until the next update; NULL = there is none.
+struct lb_member *lb_leaf_member(
+	const struct lb_leaf *, const struct ip_port *addresses, uint32_t n);
 
 // What stands above a leaf's picks, in the order in which a request passes it (I01). Part of the
 // leaf's picker, and as immutable.

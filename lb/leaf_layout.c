@@ -244,6 +244,13 @@ void lb_leaf_layout_free(
 	free(l);
 }
 
+struct lb_member *lb_leaf_layout_member(
+	const struct lb_leaf_layout *l, const struct ip_port *addresses, uint32_t n)
+{
+	const struct lb_leaf_entry *e = find_set(l, hash_of(addresses, n), addresses, n);
+	return e ? e->member : NULL;
+}
+
 static bool same_locality(const struct lb_node_locality *a, const struct lb_node_locality *b)
 {
 	if (!str_eq(a->name, b->name) || a->weight != b->weight || a->n_members != b->n_members)

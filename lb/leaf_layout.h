@@ -45,6 +45,9 @@ struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *,
 // given back. NULL is fine.
 void lb_leaf_layout_free(
 	struct lb_leaf_layout *, const struct lb_leaf_env *, const struct lb_leaf_layout *kept);
+// The member of this set of addresses, in whatever order; NULL = there is none.
+struct lb_member *lb_leaf_layout_member(
+	const struct lb_leaf_layout *, const struct ip_port *addresses, uint32_t n);
 // The policies would be told nothing new (C09).
 bool lb_leaf_layout_same_configs(const struct lb_leaf_layout *, const struct lb_leaf_layout *);
 void lb_leaf_child_name(uint32_t number, char ret[LB_LEAF_CHILD_NAME_MAX]);
