@@ -120,12 +120,24 @@ static struct entry *add(struct lb_endpoint_table *t, const struct ip_port *addr
 	return e;
 }
 
-struct lb_endpoint *lb_endpoint_get(
-	struct lb_endpoint_table *t, const struct ip_port *addr, bool *ret_new)
+static struct entry *find(const struct lb_endpoint_table *t, const struct ip_port *addr)
 {
 	struct entry *e = *bucket_of(t->buckets, t->n_room, addr);
 	while (e && !ip_port_eq(&e->base.addr, addr))
 		e = e->next;
+	return e;
+}
+
+struct lb_endpoint *lb_endpoint_of(const struct lb_endpoint_table *t, const struct ip_port *addr)
+{
+	struct entry *e = find(t, addr);
+	return e && e->base.n_refs ? &e->base : NULL;
+}
+
+struct lb_endpoint *lb_endpoint_get(
+	struct lb_endpoint_table *t, const struct ip_port *addr, bool *ret_new)
+{
+	struct entry *e = find(t, addr);
 	bool is_new = !e;
 	if (is_new)
 		e = add(t, addr);

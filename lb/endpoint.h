@@ -41,6 +41,8 @@ uint32_t lb_endpoint_table_count(const struct lb_endpoint_table *); // released 
 // LB_MAX_ENDPOINTS reached. *ret_new (may be NULL) tells the caller that workers must learn of it.
 struct lb_endpoint *lb_endpoint_get(
 	struct lb_endpoint_table *, const struct ip_port *, bool *ret_new);
+// The endpoint of this address, borrowed; NULL = nobody has it.
+struct lb_endpoint *lb_endpoint_of(const struct lb_endpoint_table *, const struct ip_port *);
 // One more reference of an endpoint that the caller can name already.
 static inline struct lb_endpoint *lb_endpoint_get_again(struct lb_endpoint *e)
 {
