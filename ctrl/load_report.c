@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/load_report.h"
+
+#include "ctrl/load_metrics.h"
+#include "ctrl/workers.h"
+#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/node.h"
+#include "ctrl/xds/strmap.h"
+#include "lb/base/check.h"
+#include "lb/base/log.h"
+#include "lb/base/twheel.h"
+#include "lb/drop.h"
+#include "lb/loads.h"
+#include "proto/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// How often counters that nobody needs any more are looked at, and for how many looks in a row they
+// must have stood still: a worker may pick by an older snapshot for a moment.
+#define SWEEP_NS UINT64_C(1000000000)
+#define QUIET_SWEEPS 2
+
+enum kind { LOCALITY, CATEGORY };
+
+struct load_counter {
+	struct strmap_link link; // by key
+	struct load_counter *next; // of the leaf, in order of coming
+	struct load_leaf *leaf;
+	uint32_t index; // of lb_link.loads
+	uint32_t update; // of the leaf's, the last that asked for it
+	enum kind kind;
+	bool leaving;
+	uint8_t quiet; // looks in a row
+	struct lb_load_counters told; // what the report has got, of all workers' sums
+	struct xds_load_place place; // CATEGORY: its name is where a region's would be
+	char texts[]; // key and place
+};
+
+struct load_leaf {
+	struct load_leaf *next, *prev; // of the report
+	struct load_report *report;
+	struct xds_load_cluster *cluster; // counted
+	struct strmap by_key;
+	struct load_counter *first, **last;
+	struct load_counter *expected; // during an update: most ask in the same order again
+	uint32_t update;
+	uint32_t n_leaving;
+	bool gone; // freed but for its last requests
+	struct lb_loads *drops; // counted; NULL = none
+	struct load_metrics *metrics; // NULL = none are wanted
+};
+
+struct number {
+	struct load_counter *counter; // NULL = at rest, or never used
+	uint64_t idle; // its open_requests() when nobody is in flight
+	bool had_drops; // its last use: they are counted as issued alone
+};
+
+struct load_report {
+	struct load_report_conf conf;
+	struct xds_node node;
+	struct xds_lrs *lrs;
+	struct load_leaf *leaves;
+	struct twheel_timer sweep; // armed while something is leaving
+	struct number *numbers; // [LB_MAX_LOADS]
+	uint32_t next_number; // never used so far; 0 is nobody's
+	uint32_t *resting; // ring of LB_MAX_LOADS, oldest first
+	uint32_t resting_head, n_resting;
+	uint32_t n_leaving;
+	bool refusing; // logged
+	struct load_report_info counted;
+};
+
+// Counters
+
+// Ends before beginnings: a request that ends meanwhile counts as one still in flight, not as one
+// that never began.
+static struct lb_load_counters sum(const struct load_report *r, uint32_t index)
+{
+	struct lb_load_counters s = {0};
+	for (uint32_t i = 0; i < workers_count(r->conf.workers); i++) {
+		const struct lb_load_counters *c = &workers_link(r->conf.workers, i)->loads[index];
+		s.ok += counter_read(&c->ok);
+		s.failed += counter_read(&c->failed);
+		s.issued += counter_read(&c->issued);
+	}
+	return s;
+}
+
+static uint64_t open_requests(const struct lb_load_counters *s)
+{
+	return s->issued - s->ok - s->failed;
+}
+
+// False = none is left.
+static bool take_number(struct load_report *r, uint32_t *ret)
+{
+	if (r->next_number < LB_MAX_LOADS) {
+		*ret = r->next_number++;
+		return true;
+	}
+	for (uint32_t tries = r->n_resting; tries > 0; tries--) {
+		uint32_t index = r->resting[r->resting_head];
+		struct number *n = &r->numbers[index];
+		struct lb_load_counters s = sum(r, index);
+		r->resting_head = (r->resting_head + 1) % LB_MAX_LOADS;
+		if (n->had_drops)
+			n->idle = open_requests(&s);
+		if (open_requests(&s) == n->idle) {
+			r->n_resting--;
+			*ret = index;
+			return true;
+		}
+		// A request came late, by an old snapshot: not before it has ended.
+		r->resting[(r->resting_head + r->n_resting - 1) % LB_MAX_LOADS] = index;
+	}
+	return false;
+}
+
+static void give_number(struct load_report *r, uint32_t index)
+{
+	struct number *n = &r->numbers[index];
+	n->had_drops = n->counter->kind == CATEGORY;
+	n->counter = NULL;
+	r->resting[(r->resting_head + r->n_resting++) % LB_MAX_LOADS] = index;
+}
+
+static void counter_free(struct load_counter *c)
+{
+	struct load_leaf *leaf = c->leaf;
+	strmap_remove(&leaf->by_key, &c->link);
+	give_number(leaf->report, c->index);
+	leaf->report->counted.n_counters--;
+	free(c);
+}
+
+// NULL = no memory, or no number is left.
+static struct load_counter *counter_new(
+	struct load_leaf *leaf, enum kind kind, const struct xds_load_place *place, const char *key)
+{
+	struct load_report *r = leaf->report;
+	size_t region = strlen(place->region) + 1, zone = strlen(place->zone) + 1;
+	size_t sub_zone = strlen(place->sub_zone) + 1, len = strlen(key) + 1;
+	struct load_counter *c = calloc(1, sizeof(*c) + len + region + zone + sub_zone);
+	if (!c)
+		return NULL;
+	memcpy(c->texts, key, len);
+	c->place.region = memcpy(c->texts + len, place->region, region);
+	c->place.zone = memcpy(c->texts + len + region, place->zone, zone);
+	c->place.sub_zone = memcpy(c->texts + len + region + zone, place->sub_zone, sub_zone);
+	if (strmap_add(&leaf->by_key, &c->link, c->texts)) {
+		free(c);
+		return NULL;
+	}
+	if (!take_number(r, &c->index)) {
+		strmap_remove(&leaf->by_key, &c->link);
+		free(c);
+		return NULL;
+	}
+	c->leaf = leaf;
+	c->kind = kind;
+	c->told = sum(r, c->index);
+	r->numbers[c->index].counter = c;
+	r->counted.n_counters++;
+	*leaf->last = c;
+	leaf->last = &c->next;
+	return c;
+}
+
+// Finds or makes.
+static struct load_counter *counter_obtain(
+	struct load_leaf *leaf, enum kind kind, const struct xds_load_place *place)
+{
+	char *key;
+	// Lengths, so that no other place has the same text.
+	if (asprintf(&key, "%d %zu %zu %s%s%s", kind, strlen(place->region), strlen(place->zone),
+		    place->region, place->zone, place->sub_zone) < 0)
+		return NULL;
+	struct strmap_link *l = strmap_find(&leaf->by_key, key);
+	struct load_counter *c =
+		l ? (struct load_counter *)((char *)l - offsetof(struct load_counter, link))
+		  : counter_new(leaf, kind, place, key);
+	free(key);
+	return c;
+}
+
+// The update asks for it.
+static uint32_t use(struct load_counter *c)
+{
+	struct load_leaf *leaf = c->leaf;
+	c->update = leaf->update;
+	c->quiet = 0;
+	if (c->leaving) {
+		leaf->n_leaving--;
+		leaf->report->n_leaving--;
+	}
+	c->leaving = false;
+	return c->index;
+}
+
+static uint32_t refuse(struct load_report *r)
+{
+	r->counted.n_refused++;
+	if (!r->refusing)
+		log_warn("load reports leave something out",
+			"reason=\"no counter is left, or no memory\" limit=%d", LB_MAX_LOADS);
+	r->refusing = true;
+	return 0;
+}
+
+// Reports
+
+// True = all that was counted is told, and nobody is in flight. in_progress: also tell those.
+static bool tell_locality(struct load_counter *c, bool in_progress)
+{
+	struct load_report *r = c->leaf->report;
+	struct lb_load_counters now = sum(r, c->index);
+	int64_t n_open = (int64_t)(open_requests(&now) - r->numbers[c->index].idle);
+	struct xds_load_requests add = {
+		.issued = now.issued - c->told.issued,
+		.ok = now.ok - c->told.ok,
+		.error = now.failed - c->told.failed,
+		.in_progress = in_progress && n_open > 0 ? (uint64_t)n_open : 0,
+	};
+	bool quiet = !add.issued && !add.ok && !add.error && n_open == 0;
+	if (c->leaving && quiet)
+		return true;
+	if (xds_load_add_requests(c->leaf->cluster, &c->place, &add) == 0)
+		c->told = now; // else the next time tells it
+	return quiet;
+}
+
+static bool tell_category(struct load_counter *c)
+{
+	struct lb_load_counters now = sum(c->leaf->report, c->index);
+	uint64_t n = now.issued - c->told.issued;
+	if (n && xds_load_add_drops(c->leaf->cluster, c->place.region, n) == 0)
+		c->told = now;
+	return n == 0;
+}
+
+static bool tell(struct load_counter *c, bool in_progress)
+{
+	return c->kind == LOCALITY ? tell_locality(c, in_progress) : tell_category(c);
+}
+
+static void harvest(void *ctx)
+{
+	struct load_report *r = ctx;
+	for (struct load_leaf *leaf = r->leaves; leaf; leaf = leaf->next)
+		for (struct load_counter *c = leaf->first; c; c = c->next)
+			(void)tell(c, true);
+}
+
+static void on_lrs_log(void *ctx, const char *line)
+{
+	const struct load_report *r = ctx;
+	if (r->conf.log)
+		r->conf.log(r->conf.log_ctx, line);
+}
+
+// Leaving
+
+static void leaf_destroy(struct load_leaf *leaf)
+{
+	struct load_report *r = leaf->report;
+	for (struct load_counter *c = leaf->first, *next; c; c = next) {
+		next = c->next;
+		r->n_leaving -= c->leaving;
+		counter_free(c);
+	}
+	strmap_fini(&leaf->by_key);
+	lb_loads_put(leaf->drops);
+	load_metrics_free(leaf->metrics);
+	xds_lrs_cluster_put(r->lrs, leaf->cluster);
+	*(leaf->prev ? &leaf->prev->next : &r->leaves) = leaf->next;
+	if (leaf->next)
+		leaf->next->prev = leaf->prev;
+	free(leaf);
+}
+
+static void sweep_leaf(struct load_leaf *leaf)
+{
+	for (struct load_counter **at = &leaf->first; *at;) {
+		struct load_counter *c = *at;
+		if (c->leaving)
+			c->quiet = tell(c, false) ? (uint8_t)(c->quiet + 1) : 0;
+		if (c->quiet < QUIET_SWEEPS) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		if (!c->next)
+			leaf->last = at;
+		leaf->n_leaving--;
+		leaf->report->n_leaving--;
+		counter_free(c);
+	}
+	if (leaf->gone && !leaf->first)
+		leaf_destroy(leaf);
+}
+
+static void arm_sweep(struct load_report *r)
+{
+	if (r->n_leaving && !twheel_armed(&r->sweep))
+		twheel_arm(r->conf.wheel, &r->sweep, twheel_now(r->conf.wheel) + SWEEP_NS);
+}
+
+static void sweep_fired(struct twheel_timer *t)
+{
+	struct load_report *r =
+		(struct load_report *)((char *)t - offsetof(struct load_report, sweep));
+	for (struct load_leaf *leaf = r->leaves, *next; leaf; leaf = next) {
+		next = leaf->next;
+		if (leaf->n_leaving)
+			sweep_leaf(leaf);
+	}
+	arm_sweep(r);
+}
+
+// What the last update did not ask for.
+static void leave(struct load_leaf *leaf)
+{
+	for (struct load_counter *c = leaf->first; c; c = c->next) {
+		if (c->update == leaf->update || c->leaving)
+			continue;
+		c->leaving = true;
+		leaf->n_leaving++;
+		leaf->report->n_leaving++;
+	}
+	arm_sweep(leaf->report);
+}
+
+// The owner's side
+
+struct load_report *load_report_new(const struct load_report_conf *conf)
+{
+	struct load_report *r = calloc(1, sizeof(*r));
+	if (!r)
+		return NULL;
+	r->conf = *conf;
+	r->sweep.fire = sweep_fired;
+	r->next_number = 1;
+	r->numbers = calloc(LB_MAX_LOADS, sizeof(*r->numbers));
+	r->resting = calloc(LB_MAX_LOADS, sizeof(*r->resting));
+	if (!r->numbers || !r->resting ||
+		xds_node_init(&r->node, conf->bootstrap, conf->user_agent_version)) {
+		load_report_free(r);
+		return NULL;
+	}
+	struct xds_lrs_conf lrs = {
+		.server = &conf->bootstrap->servers[0],
+		.transport = conf->transport,
+		.node = &r->node,
+		.wheel = conf->wheel,
+		.rand = conf->rand,
+		.harvest = harvest,
+		.log = on_lrs_log,
+		.ctx = r,
+	};
+	r->lrs = xds_lrs_new(&lrs);
+	if (!r->lrs) {
+		load_report_free(r);
+		return NULL;
+	}
+	return r;
+}
+
+void load_report_free(struct load_report *r)
+{
+	if (!r)
+		return;
+	while (r->leaves) {
+		CHECK(r->leaves->gone);
+		leaf_destroy(r->leaves);
+	}
+	twheel_cancel(r->conf.wheel, &r->sweep);
+	xds_lrs_free(r->lrs);
+	xds_node_fini(&r->node);
+	free(r->numbers);
+	free(r->resting);
+	free(r);
+}
+
+void load_report_event(struct load_report *r, const struct lb_event *event)
+{
+	CHECK(event->kind == LB_EVENT_METRIC && event->load < LB_MAX_LOADS);
+	const struct load_counter *c = r->numbers[event->load].counter;
+	const char *name = event->metric.name;
+	if (c && !load_metrics_has(c->leaf->metrics, name))
+		return;
+	// A name that is not UTF-8 would make the server refuse the whole report.
+	if (!c || c->kind != LOCALITY || !isfinite(event->metric.value) || !proto_is_utf8(name) ||
+		xds_load_add_metric(c->leaf->cluster, &c->place, name, 1, event->metric.value))
+		r->counted.n_stray_metrics++;
+}
+
+struct load_leaf *load_leaf_new(struct load_report *r, const char *cluster, const char *eds_service)
+{
+	struct load_leaf *leaf = calloc(1, sizeof(*leaf));
+	struct xds_load_cluster *c =
+		leaf ? xds_lrs_cluster_get(r->lrs, cluster, eds_service) : NULL;
+	if (!c) {
+		free(leaf);
+		return NULL;
+	}
+	*leaf = (struct load_leaf){
+		.report = r, .cluster = c, .last = &leaf->first, .next = r->leaves};
+	if (r->leaves)
+		r->leaves->prev = leaf;
+	r->leaves = leaf;
+	return leaf;
+}
+
+void load_leaf_free(struct load_leaf *leaf)
+{
+	if (!leaf)
+		return;
+	leaf->gone = true;
+	leaf->update++;
+	leave(leaf);
+	if (!leaf->first)
+		leaf_destroy(leaf);
+}
+
+int load_leaf_set_metrics(struct load_leaf *leaf, const char *const *metrics, uint32_t n)
+{
+	struct load_metrics *m;
+	int rc = load_metrics_new(metrics, n, &m);
+	if (rc)
+		return rc;
+	load_metrics_free(leaf->metrics);
+	leaf->metrics = m;
+	return 0;
+}
+
+bool load_leaf_wants_metrics(const struct load_leaf *leaf)
+{
+	return leaf->metrics != NULL;
+}
+
+void load_leaf_begin(struct load_leaf *leaf)
+{
+	leaf->update++;
+	leaf->expected = leaf->first;
+}
+
+static bool is_at(const struct load_counter *c, const struct xds_load_place *p)
+{
+	return strcmp(c->place.region, p->region) == 0 && strcmp(c->place.zone, p->zone) == 0 &&
+	       strcmp(c->place.sub_zone, p->sub_zone) == 0;
+}
+
+uint32_t load_leaf_locality(
+	struct load_leaf *leaf, const char *region, const char *zone, const char *sub_zone)
+{
+	struct xds_load_place place = {region, zone, sub_zone};
+	struct load_counter *c = leaf->expected;
+	if (!c || c->kind != LOCALITY || !is_at(c, &place))
+		c = counter_obtain(leaf, LOCALITY, &place);
+	if (!c)
+		return refuse(leaf->report);
+	leaf->expected = c->next;
+	return use(c);
+}
+
+static uint32_t use_category(struct load_leaf *leaf, const char *name)
+{
+	struct load_counter *c =
+		counter_obtain(leaf, CATEGORY, &(struct xds_load_place){name, "", ""});
+	return c ? use(c) : refuse(leaf->report);
+}
+
+static bool same_loads(const struct lb_loads *a, const struct lb_loads *b)
+{
+	return a && a->breaker == b->breaker && a->n_drops == b->n_drops &&
+	       memcmp(a->drops, b->drops, b->n_drops * sizeof(b->drops[0])) == 0;
+}
+
+struct lb_loads *load_leaf_drops(
+	struct load_leaf *leaf, const struct lb_drop_category *categories, uint32_t n)
+{
+	struct lb_loads *loads = lb_loads_new(n);
+	if (!loads) {
+		(void)refuse(leaf->report);
+		return NULL;
+	}
+	loads->breaker = use_category(leaf, ""); // LR-07
+	for (uint32_t i = 0; i < n; i++)
+		loads->drops[i] = use_category(leaf, categories[i].name);
+	if (same_loads(leaf->drops, loads)) {
+		lb_loads_put(loads);
+		return leaf->drops;
+	}
+	lb_loads_put(leaf->drops);
+	leaf->drops = loads;
+	return loads;
+}
+
+void load_leaf_end(struct load_leaf *leaf)
+{
+	leave(leaf);
+}
+
+void load_report_info(const struct load_report *r, struct load_report_info *ret)
+{
+	*ret = r->counted;
+	ret->n_leaving = r->n_leaving;
+	xds_lrs_info(r->lrs, &ret->stream);
+}
