@@ -62,7 +62,7 @@ static struct entry *find(const struct lb_affinity *a, uint32_t member)
 
 // The map.
 
-static struct lb_affinity_map *make_map(
+static struct lb_affinity_map *make_map(const struct lb_affinity *a,
 	struct lb_affinity_index *index, const struct entry *entries, uint32_t n)
 {
 	struct lb_affinity_state *states = calloc((size_t)n + 1, sizeof(*states));
@@ -74,7 +74,7 @@ static struct lb_affinity_map *make_map(
 			.endpoint = lb_member_endpoint(e->member),
 			.state = (uint8_t)lb_member_raw_state(e->member),
 			.has_connection = e->in_child || e->is_owned,
-			.is_barred = lb_member_is_ejected(e->member),
+			.is_barred = lb_member_is_ejected(e->member) && !a->env.uses_ejected,
 		};
 	}
 	return lb_affinity_map_new(index, states);
@@ -90,7 +90,7 @@ static void changed(struct lb_affinity *a)
 static void news_fired(struct twheel_timer *t)
 {
 	struct lb_affinity *a = (void *)((char *)t - offsetof(struct lb_affinity, news));
-	struct lb_affinity_map *map = make_map(a->index, a->entries, a->n);
+	struct lb_affinity_map *map = make_map(a, a->index, a->entries, a->n);
 	if (!map) {
 		twheel_arm(a->env.wheel, &a->news, twheel_now(a->env.wheel) + RETRY_NS);
 		return;
@@ -313,7 +313,7 @@ int lb_affinity_update(struct lb_affinity *a, const struct lb_affinity_member *l
 	struct lb_affinity_index *index = index_of(list, n);
 	struct entry *entries = index ? entries_of(a, list, n) : NULL;
 	uint32_t *by_id = entries ? order_of(entries, n) : NULL;
-	struct lb_affinity_map *map = by_id ? make_map(index, entries, n) : NULL;
+	struct lb_affinity_map *map = by_id ? make_map(a, index, entries, n) : NULL;
 	if (!map) {
 		free(by_id);
 		entries_free(entries, n);

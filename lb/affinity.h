@@ -23,6 +23,7 @@ struct lb_affinity_env {
 	// There is another map; not called from inside update().
 	void (*on_change)(void *ctx);
 	void *ctx;
+	bool uses_ejected; // sessions stay with who is ejected (O22)
 };
 
 // A member of the leaf, as an update lists it; borrowed for the call.

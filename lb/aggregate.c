@@ -57,6 +57,13 @@ static uint64_t last_used(void *ctx, uint32_t member)
 	return env->last_used(env->ctx, member);
 }
 
+static void reresolve(void *ctx)
+{
+	const struct lb_leaf_env *env = &((struct child *)ctx)->aggregate->env.leaf;
+	if (env->reresolve)
+		env->reresolve(env->ctx);
+}
+
 static int on_leaf(void *ctx, enum lb_state state, struct lb_picker *picker)
 {
 	lb_priority_report(((struct child *)ctx)->place, state, picker);
@@ -77,6 +84,7 @@ static void *child_create(void *ctx, struct lb_priority_child *place, const char
 	env.slot_give = slot_give;
 	env.harvest = harvest;
 	env.last_used = last_used;
+	env.reresolve = reresolve;
 	env.publish = on_leaf;
 	env.ctx = c;
 	c->leaf = lb_leaf_new(&env, name, a->env.leaf_id(a->env.leaf.ctx, name));

@@ -115,6 +115,13 @@ static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, 
 	return env->member_new(env->ctx, addresses, n);
 }
 
+static void reresolve(void *ctx)
+{
+	const struct lb_node_env *env = &((struct side *)ctx)->owner->env;
+	if (env->reresolve)
+		env->reresolve(env->ctx);
+}
+
 static struct side *side_new(struct lb_graceful *g, enum lb_policy_kind kind)
 {
 	struct side *s = calloc(1, sizeof(*s));
@@ -125,6 +132,7 @@ static struct side *side_new(struct lb_graceful *g, enum lb_policy_kind kind)
 	env.slot_take = slot_take;
 	env.slot_give = slot_give;
 	env.member_new = member_new;
+	env.reresolve = reresolve;
 	env.publish = on_publish;
 	env.ctx = s;
 	s->node = g->ops_of(kind)->new (&env);

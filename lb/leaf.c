@@ -21,6 +21,7 @@
 #include <string.h>
 
 #define RETRY_NS 1000000000ull // after running out of memory
+#define TIDY_NS 10000000ull
 
 // A member that a policy made for itself.
 struct made {
@@ -43,6 +44,7 @@ struct lb_leaf {
 	struct lb_breaker *breaker; // counted
 	uint32_t max_requests;
 	bool wants_metrics;
+	bool ignores_reresolution;
 	// Of the newest update, for lists that could not be made at once.
 	struct lb_outlier_conf outlier;
 	bool has_outlier;
@@ -55,6 +57,7 @@ struct lb_leaf {
 	bool configs_owed; // to the policies, of which some took those of an update that failed
 	bool lists_owed; // to ejection and affinity
 	struct twheel_timer retry;
+	struct twheel_timer tidy; // of members that policies made
 };
 
 // One priority's policies.
@@ -184,10 +187,40 @@ static void on_affinity(void *ctx)
 	publish(ctx);
 }
 
+// Those that no policy has any more; their connections end (PF-07).
+static void free_made(struct lb_leaf *leaf)
+{
+	struct made **link = &leaf->made;
+	while (*link) {
+		struct made *m = *link;
+		if (lb_member_is_shared(m->member)) {
+			link = &m->next;
+			continue;
+		}
+		*link = m->next;
+		leaf->env.member_give(leaf->env.ctx, lb_member_id(m->member));
+		lb_member_put(m->member);
+		free(m);
+	}
+}
+
+static void tidy_fired(struct twheel_timer *t)
+{
+	free_made((struct lb_leaf *)((char *)t - offsetof(struct lb_leaf, tidy)));
+}
+
+// Policies that were replaced go at the next tick themselves.
+static void tidy_soon(struct lb_leaf *leaf)
+{
+	if (leaf->made)
+		twheel_arm(leaf->env.wheel, &leaf->tidy, twheel_now(leaf->env.wheel) + TIDY_NS);
+}
+
 // The priorities' policies.
 
 static int on_node(void *ctx, enum lb_state state, struct lb_picker *picker)
 {
+	tidy_soon(((struct child *)ctx)->leaf); // one policy may have taken another's place
 	lb_priority_report(((struct child *)ctx)->place, state, picker);
 	return 0;
 }
@@ -204,8 +237,8 @@ static void slot_give(void *ctx, uint32_t slot)
 	env->slot_give(env->ctx, slot);
 }
 
-// Kept until the leaf goes: whether the policy still has it is not known here, and its number must
-// not go to another one before. The same addresses are the same member.
+// Kept while the policy has it, since its number must not go to another one before. The same
+// addresses are the same member.
 static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, uint32_t n)
 {
 	struct lb_leaf *leaf = ((struct child *)ctx)->leaf;
@@ -230,15 +263,12 @@ static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, 
 	return lb_member_get(m->member);
 }
 
-static void free_made(struct lb_leaf *leaf)
+// P14, C06
+static void reresolve(void *ctx)
 {
-	while (leaf->made) {
-		struct made *m = leaf->made;
-		leaf->made = m->next;
-		leaf->env.member_give(leaf->env.ctx, lb_member_id(m->member));
-		lb_member_put(m->member);
-		free(m);
-	}
+	const struct lb_leaf *leaf = ((struct child *)ctx)->leaf;
+	if (leaf->env.reresolve && !leaf->ignores_reresolution)
+		leaf->env.reresolve(leaf->env.ctx);
 }
 
 // During an update that is said in the lists.
@@ -268,6 +298,7 @@ static void *child_create(void *ctx, struct lb_priority_child *place, const char
 		.slot_take = slot_take,
 		.slot_give = slot_give,
 		.member_new = member_new,
+		.reresolve = reresolve,
 		.publish = on_node,
 		.ctx = c,
 	};
@@ -307,6 +338,7 @@ static void child_free(void *ctx, void *child)
 	lb_graceful_free(c->node);
 	if (c->leaf->affinity)
 		tell_affinity(c, false);
+	tidy_soon(c->leaf);
 	free(c);
 }
 
@@ -325,7 +357,8 @@ static bool make_parts(struct lb_leaf *leaf)
 		child_exit_idle, child_dump, child_free, on_priority, leaf};
 	const struct lb_ejection_env ejection = {
 		leaf->env.wheel, leaf->env.rand, leaf->env.harvest, leaf->env.ctx};
-	const struct lb_affinity_env affinity = {leaf->env.wheel, last_used, on_affinity, leaf};
+	const struct lb_affinity_env affinity = {
+		leaf->env.wheel, last_used, on_affinity, leaf, leaf->env.sessions_use_ejected};
 	leaf->priority = lb_priority_new(&priority);
 	leaf->ejection = lb_ejection_new(&ejection);
 	leaf->affinity = lb_affinity_new(&affinity);
@@ -337,7 +370,10 @@ struct lb_leaf *lb_leaf_new(const struct lb_leaf_env *env, const char *name, uin
 	struct lb_leaf *leaf = calloc(1, sizeof(*leaf));
 	if (!leaf)
 		return NULL;
-	*leaf = (struct lb_leaf){.env = *env, .id = id, .retry = {.fire = retry_fired}};
+	*leaf = (struct lb_leaf){.env = *env,
+		.id = id,
+		.retry = {.fire = retry_fired},
+		.tidy = {.fire = tidy_fired}};
 	leaf->name = strdup(name);
 	if (!leaf->name || !make_parts(leaf)) {
 		lb_leaf_free(leaf);
@@ -353,6 +389,7 @@ void lb_leaf_free(struct lb_leaf *leaf)
 	leaf->updating = true; // nothing is told any more
 	twheel_cancel(leaf->env.wheel, &leaf->retry);
 	lb_priority_free(leaf->priority);
+	twheel_cancel(leaf->env.wheel, &leaf->tidy);
 	lb_affinity_free(leaf->affinity);
 	lb_ejection_free(leaf->ejection);
 	free_made(leaf);
@@ -417,6 +454,7 @@ static void plan_commit(
 	leaf->loads = config->loads;
 	leaf->wants_metrics = config->wants_metrics;
 	leaf->max_requests = config->max_requests;
+	leaf->ignores_reresolution = config->ignores_reresolution;
 	leaf->has_outlier = config->outlier;
 	if (config->outlier)
 		leaf->outlier = *config->outlier;
@@ -451,6 +489,7 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 			give_configs(leaf);
 	}
 	leaf->updating = false;
+	tidy_soon(leaf);
 	publish(leaf);
 	if (err)
 		plan_drop(leaf, &plan);

@@ -49,6 +49,8 @@ struct lb_leaf_config {
 	uint32_t n_drops;
 	struct lb_loads *loads; // counted by the pickers; NULL = nobody wants to know of drops
 	bool wants_metrics; // of backends' reports, for load reports (xds-client.md LR-10)
+	// Its endpoints come of EDS: nobody could find newer ones by asking for them (P14, C06).
+	bool ignores_reresolution;
 	uint32_t max_requests;
 	const char *eds_service_name;
 	const struct lb_outlier_conf *outlier; // NULL = none
@@ -74,6 +76,10 @@ struct lb_leaf_env {
 	// As lb_ejection_env's and lb_affinity_env's.
 	void (*harvest)(void *ctx, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed);
 	uint64_t (*last_used)(void *ctx, uint32_t member);
+	// As a node's: every LOGICAL_DNS cluster of the configuration is to be resolved again
+	// (C06). NULL = nobody listens.
+	void (*reresolve)(void *ctx);
+	bool sessions_use_ejected; // as gRPC has it; else they go elsewhere, as Envoy's do (O22)
 	// As a node's. The picker is one that lb_leaf_layer() knows.
 	int (*publish)(void *ctx, enum lb_state, struct lb_picker *);
 	void *ctx;

@@ -153,6 +153,11 @@ struct lb_member *lb_member_get(struct lb_member *m)
 	return m;
 }
 
+bool lb_member_is_shared(const struct lb_member *m)
+{
+	return m->n_refs > 1;
+}
+
 static void give_back(struct lb_member *m)
 {
 	m->in_use = m->last_failed = NULL;

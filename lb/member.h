@@ -32,6 +32,7 @@ struct lb_member_env {
 struct lb_member *lb_member_new(
 	const struct lb_member_env *, uint32_t id, const struct ip_port *addresses, uint32_t n);
 struct lb_member *lb_member_get(struct lb_member *);
+bool lb_member_is_shared(const struct lb_member *); // the caller's reference is not the only one
 void lb_member_put(struct lb_member *); // NULL is fine; nobody watches it any more at the last
 
 uint32_t lb_member_id(const struct lb_member *); // dense, of counters that workers keep

@@ -42,6 +42,9 @@ struct lb_policy_spec {
 		} least_request;
 		struct {
 			uint64_t min_size, max_size; // capped already (RH-03)
+			// Hashed in place of what the route says (RH-10); lower case; "" =
+			// none.
+			struct str request_hash_header;
 		} ring_hash;
 		struct {
 			bool shuffle;

@@ -5,6 +5,7 @@
 // MC-13). A worker that lacks a connection to a READY one opens its own and waits (MC-05).
 #include "lb/base/twheel.h"
 #include "lb/cells.h"
+#include "lb/hash_policy.h"
 #include "lb/member.h"
 #include "lb/node_error.h"
 #include "lb/picker.h"
@@ -23,12 +24,15 @@
 struct shared_ring {
 	uint32_t n_refs;
 	struct lb_ring *ring; // owned
+	struct lb_hash_policy policy; // of the header that is hashed (RH-10); "" = none
+	char header[];
 };
 
 struct picker {
 	struct lb_picker base;
 	struct shared_ring *ring; // counted
 	struct lb_cells cells; // by index of the member in the ring's list
+	bool is_connecting; // somebody is
 };
 
 struct item {
@@ -76,15 +80,58 @@ static struct lb_pick serve(const struct lb_cell *c, const struct lb_pick_ctx *c
 	return (struct lb_pick){.kind = LB_PICK_QUEUE, .endpoint = c->endpoint}; // MC-05
 }
 
+// The i-th on the way round the ring.
+static const struct lb_cell *cell_at(const struct picker *p, uint32_t first, uint32_t i)
+{
+	uint32_t size = lb_ring_size(p->ring->ring);
+	uint32_t place = first + i < size ? first + i : first + i - size;
+	return lb_cells_at(&p->cells, lb_ring_item_at(p->ring->ring, place));
+}
+
+static struct lb_pick fail(const struct picker *p, uint32_t first)
+{
+	return (struct lb_pick){.kind = LB_PICK_FAIL, .text = cell_at(p, first, 0)->error->text};
+}
+
+// RH-10, gRFC A76: no hash binds the request, so whoever is READY serves it, and one other is
+// connected besides unless somebody is being connected already.
+static struct lb_pick pick_unbound(const struct picker *p, struct lb_pick_ctx *ctx)
+{
+	uint32_t size = lb_ring_size(p->ring->ring);
+	uint32_t first = lb_ring_find(p->ring->ring, rand_u64(ctx->rand));
+	struct lb_pick result = {.kind = LB_PICK_QUEUE};
+	for (uint32_t i = 0; i < size && result.kind == LB_PICK_QUEUE; i++) {
+		const struct lb_cell *c = cell_at(p, first, i);
+		if (c->state == LB_IDLE && !p->is_connecting && !result.wish)
+			result.wish = c->member + 1;
+		if (c->state != LB_READY)
+			continue;
+		struct lb_pick one = serve(c, ctx);
+		if (one.kind == LB_PICK_ENDPOINT || !result.endpoint) { // MC-04
+			one.wish = result.wish;
+			one.want = one.kind == LB_PICK_ENDPOINT ? result.endpoint : NULL;
+			result = one;
+		}
+	}
+	if (result.kind == LB_PICK_QUEUE && !result.endpoint && !result.wish && !p->is_connecting)
+		return fail(p, first);
+	return result;
+}
+
 // RH-04
 static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct picker *p = (const struct picker *)base;
 	const struct lb_ring *ring = p->ring->ring;
-	uint32_t size = lb_ring_size(ring), first = lb_ring_find(ring, lb_pick_hash(ctx));
+	uint64_t hash;
+	if (p->ring->policy.header.len == 0)
+		hash = lb_pick_hash(ctx);
+	else if (!lb_hash_policies_run(&p->ring->policy, 1, ctx->req, ctx->recipe.hides_transport,
+			 ctx->scratch, ctx->scratch_size, &hash))
+		return pick_unbound(p, ctx);
+	uint32_t size = lb_ring_size(ring), first = lb_ring_find(ring, hash);
 	for (uint32_t i = 0; i < size; i++) {
-		uint32_t place = first + i < size ? first + i : first + i - size;
-		const struct lb_cell *c = lb_cells_at(&p->cells, lb_ring_item_at(ring, place));
+		const struct lb_cell *c = cell_at(p, first, i);
 		switch ((enum lb_state)c->state) {
 		case LB_READY:
 			return serve(c, ctx);
@@ -96,8 +143,7 @@ static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx
 			break;
 		}
 	}
-	const struct lb_cell *c = lb_cells_at(&p->cells, lb_ring_item_at(ring, first));
-	return (struct lb_pick){.kind = LB_PICK_FAIL, .text = c->error->text};
+	return fail(p, first);
 }
 
 static void picker_free(struct lb_picker *base)
@@ -114,7 +160,8 @@ static struct lb_picker *picker_new(struct list *l)
 	if (!p)
 		return NULL;
 	l->ring->n_refs++;
-	*p = (struct picker){{1, pick, picker_free}, l->ring, lb_cells_share(&l->cells)};
+	*p = (struct picker){{1, pick, picker_free}, l->ring, lb_cells_share(&l->cells),
+		l->n_in[LB_CONNECTING] > 0};
 	return &p->base;
 }
 
@@ -266,7 +313,8 @@ static int item_init(struct list *l, struct lb_member *m)
 static struct shared_ring *ring_new(const struct lb_node_config *config, uint32_t n)
 {
 	const struct lb_policy_spec *spec = config->spec;
-	struct shared_ring *r = calloc(1, sizeof(*r));
+	struct str header = spec->ring_hash.request_hash_header;
+	struct shared_ring *r = calloc(1, sizeof(*r) + header.len);
 	struct lb_ring_item *items = malloc(n * sizeof(items[0]));
 	char(*texts)[IP_PORT_TEXT_MAX] = malloc(n * sizeof(texts[0]));
 	uint32_t at = 0;
@@ -286,6 +334,9 @@ static struct shared_ring *ring_new(const struct lb_node_config *config, uint32_
 	free(texts);
 	if (r && r->ring) {
 		r->n_refs = 1;
+		if (header.len)
+			memcpy(r->header, header.p, header.len);
+		r->policy.header = (struct str){r->header, header.len};
 		return r;
 	}
 	free(r);

@@ -96,6 +96,7 @@ static struct lb_picker *picker_new(const struct lb_spread *s)
 		.slot = s->slot,
 		.start = (uint32_t)rand_below(s->env.rand, s->current->cells.n),
 		.choice_count = s->choice_count,
+		.wants_reports = s->wants_reports,
 	};
 	return &p->base;
 }

@@ -20,6 +20,7 @@ struct lb_spread_picker {
 	uint32_t slot; // of the places in the rotation
 	uint32_t start; // of the rotation: any index
 	uint32_t choice_count;
+	bool wants_reports;
 };
 
 struct lb_spread_kind {
@@ -51,6 +52,7 @@ struct lb_spread {
 	bool is_published; // and nothing that the picker holds has changed since
 	bool is_updating;
 	bool must_weigh;
+	bool wants_reports; // with the answers to requests (A58-06)
 	struct twheel_timer retry; // of what there was no memory for
 };
 

@@ -203,6 +203,13 @@ static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, 
 	return env->member_new(env->ctx, addresses, n);
 }
 
+static void reresolve(void *ctx)
+{
+	const struct lb_node_env *env = &((struct child *)ctx)->owner->env;
+	if (env->reresolve)
+		env->reresolve(env->ctx);
+}
+
 static struct child *child_new(struct weighted *w, struct str name)
 {
 	struct child *c = calloc(1, sizeof(*c));
@@ -214,6 +221,7 @@ static struct child *child_new(struct weighted *w, struct str name)
 	env.slot_take = slot_take;
 	env.slot_give = slot_give;
 	env.member_new = member_new;
+	env.reresolve = reresolve;
 	env.publish = on_report;
 	env.ctx = c;
 	c->name = strndup(name.p ? name.p : "", name.len);

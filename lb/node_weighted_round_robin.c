@@ -34,7 +34,9 @@ static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx
 		turn = lb_cells_at(&p->cells, at % p->cells.n);
 	} while (!lb_stride_has_turn(at, p->cells.n, turn->weight));
 	ctx->positions[p->slot] = sequence;
-	return lb_spread_serve(&p->cells, turn, ctx);
+	struct lb_pick result = lb_spread_serve(&p->cells, turn, ctx);
+	result.wants_report = p->wants_reports && result.kind == LB_PICK_ENDPOINT;
+	return result;
 }
 
 static void became_ready(struct lb_spread *s, const struct lb_member *m)
@@ -122,6 +124,9 @@ static void configure(struct lb_spread *s, const struct lb_policy_spec *spec)
 	w->conf = (struct lb_orca_conf){
 		spec->wrr.error_penalty, spec->wrr.blackout_ns, spec->wrr.expiration_ns};
 	w->update_ns = spec->wrr.update_ns < UPDATE_MIN_NS ? UPDATE_MIN_NS : spec->wrr.update_ns;
+	if (s->wants_reports == spec->wrr.oob)
+		s->is_published = false;
+	s->wants_reports = !spec->wrr.oob;
 	rearm(w);
 }
 

@@ -65,9 +65,9 @@ struct lb_pick {
 	// ENDPOINT: add one to active[member] when the request is sent, subtract it at its end,
 	// whatever that is (A48-02).
 	bool counts_active;
-	// QUEUE: id + 1 of an IDLE member, which the control thread is to connect
-	// (lb_member_connect): a worker's own attempts tell it nothing. Once a member and snapshot
-	// is enough. 0 = none.
+	// QUEUE, or ENDPOINT where another one serves meanwhile (RH-10): id + 1 of an IDLE member,
+	// which the control thread is to connect (lb_member_connect): a worker's own attempts tell
+	// it nothing. Once a member and snapshot is enough. 0 = none.
 	uint32_t wish;
 };
 

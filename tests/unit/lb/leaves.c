@@ -71,6 +71,11 @@ static int on_publish(void *ctx, enum lb_state state, struct lb_picker *picker)
 	return 0;
 }
 
+static void reresolve(void *ctx)
+{
+	((struct leaves *)ctx)->n_resolutions++;
+}
+
 struct lb_leaf_env leaves_env(struct leaves *f, lb_node_ops_find *ops_of)
 {
 	return (struct lb_leaf_env){.wheel = f->world.wheel,
@@ -84,6 +89,7 @@ struct lb_leaf_env leaves_env(struct leaves *f, lb_node_ops_find *ops_of)
 		.slot_give = slot_give,
 		.harvest = harvest,
 		.last_used = last_used,
+		.reresolve = reresolve,
 		.publish = on_publish,
 		.ctx = f};
 }

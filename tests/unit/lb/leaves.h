@@ -27,6 +27,7 @@ struct leaves {
 	enum lb_state state;
 	struct lb_picker *picker;
 	uint32_t n_published;
+	uint32_t n_resolutions; // asked for
 	bool out_of_memory;
 	// What the configuration says; addresses by number.
 	struct lb_leaf_config config;

@@ -14,6 +14,7 @@
 #define IDLE_NS (20 * WORLD_S)
 
 struct fixture {
+	bool uses_ejected; // of the switch
 	struct world world;
 	struct lb_member_env member_env;
 	struct lb_member *members[N];
@@ -40,7 +41,7 @@ static void update_n(struct fixture *f, uint32_t n, uint64_t idle_ns)
 
 static void init_idle(struct fixture *f, uint64_t idle_ns)
 {
-	*f = (struct fixture){0};
+	*f = (struct fixture){.uses_ejected = f->uses_ejected};
 	world_init(&f->world, 1, 1);
 	f->member_env = (struct lb_member_env){f->world.connectivity, 250 * WORLD_MS};
 	for (uint32_t i = 0; i < N; i++) {
@@ -49,7 +50,8 @@ static void init_idle(struct fixture *f, uint64_t idle_ns)
 		f->list[i] = (struct lb_affinity_member){
 			.member = f->members[i], .is_target = true, .locality = STR("here")};
 	}
-	const struct lb_affinity_env env = {f->world.wheel, last_used, on_change, f};
+	const struct lb_affinity_env env = {
+		f->world.wheel, last_used, on_change, f, f->uses_ejected};
 	f->affinity = lb_affinity_new(&env);
 	update_n(f, N, idle_ns);
 }
@@ -124,7 +126,7 @@ static void expect(struct lb_affinity_pick p, enum lb_affinity_kind kind, uint32
 // O05
 static void first_ready_endpoint_is_used_whatever_comes_before(void **state)
 {
-	struct fixture f;
+	struct fixture f = {0};
 	init(&f);
 	f.list[0].in_child = f.list[1].in_child = true;
 	update_n(&f, N, IDLE_NS);
@@ -139,7 +141,7 @@ static void first_ready_endpoint_is_used_whatever_comes_before(void **state)
 // O06, O07, O08: IDLE before CONNECTING before one that nobody has.
 static void without_a_ready_one_idle_connects_connecting_waits_none_is_made(void **state)
 {
-	struct fixture f;
+	struct fixture f = {0};
 	init(&f);
 	f.list[0].in_child = true;
 	update_n(&f, N, IDLE_NS);
@@ -154,7 +156,7 @@ static void without_a_ready_one_idle_connects_connecting_waits_none_is_made(void
 // O02, O09
 static void unknown_failing_or_unhealthy_ones_leave_it_to_the_child(void **state)
 {
-	struct fixture f;
+	struct fixture f = {0};
 	init(&f);
 	f.list[1].is_target = false;
 	update_n(&f, N, IDLE_NS);
@@ -169,7 +171,7 @@ static void unknown_failing_or_unhealthy_ones_leave_it_to_the_child(void **state
 // O22
 static void ejected_endpoint_binds_nobody(void **state)
 {
-	struct fixture f;
+	struct fixture f = {0};
 	init(&f);
 	connect(&f, 0);
 	lb_member_set_ejected(f.members[0], true);
@@ -181,10 +183,22 @@ static void ejected_endpoint_binds_nobody(void **state)
 	fini(&f);
 }
 
+// O22: behind the switch as gRPC's core has it.
+static void ejected_endpoint_keeps_its_sessions_if_asked_to(void **state)
+{
+	struct fixture f = {.uses_ejected = true};
+	init(&f);
+	connect(&f, 0);
+	lb_member_set_ejected(f.members[0], true);
+	tick(&f);
+	expect(PICK(&f, 0), LB_AFFINITY_USE, 0);
+	fini(&f);
+}
+
 // O20
 static void repeated_wishes_make_one_connection(void **state)
 {
-	struct fixture f;
+	struct fixture f = {0};
 	init(&f);
 	for (int i = 0; i < 5; i++)
 		lb_affinity_want(f.affinity, 1);
@@ -200,7 +214,7 @@ static void repeated_wishes_make_one_connection(void **state)
 // O15, O16
 static void unused_connection_ends_at_the_sweep_after_its_time(void **state)
 {
-	struct fixture f;
+	struct fixture f = {0};
 	init(&f);
 	world_pass(&f.world, WORLD_S);
 	connect(&f, 0);
@@ -218,7 +232,7 @@ static void unused_connection_ends_at_the_sweep_after_its_time(void **state)
 // O12, O15
 static void connection_in_use_stays(void **state)
 {
-	struct fixture f;
+	struct fixture f = {0};
 	init(&f);
 	connect(&f, 0);
 	for (int i = 0; i < 100; i++) {
@@ -234,7 +248,7 @@ static void connection_in_use_stays(void **state)
 // O13
 static void what_the_child_lets_go_stays_only_if_a_session_used_it(void **state)
 {
-	struct fixture f;
+	struct fixture f = {0};
 	init(&f);
 	f.list[0].in_child = f.list[1].in_child = true;
 	update_n(&f, N, IDLE_NS);
@@ -255,7 +269,7 @@ static void what_the_child_lets_go_stays_only_if_a_session_used_it(void **state)
 // O13, O19: also by an update.
 static void endpoint_that_moves_to_an_unused_priority_keeps_its_session(void **state)
 {
-	struct fixture f;
+	struct fixture f = {0};
 	init(&f);
 	f.list[0].in_child = f.list[1].in_child = true;
 	update_n(&f, N, IDLE_NS);
@@ -274,7 +288,7 @@ static void endpoint_that_moves_to_an_unused_priority_keeps_its_session(void **s
 // O14
 static void child_takes_the_connection_back_as_it_is(void **state)
 {
-	struct fixture f;
+	struct fixture f = {0};
 	init(&f);
 	connect(&f, 0);
 	uint32_t n = f.world.n_connects[id_of(&f, 0)];
@@ -289,7 +303,7 @@ static void child_takes_the_connection_back_as_it_is(void **state)
 // O18
 static void largest_timeout_does_not_overflow_and_zero_retains_nothing(void **state)
 {
-	struct fixture f;
+	struct fixture f = {0};
 	init_idle(&f, UINT64_MAX);
 	connect(&f, 0);
 	world_pass(&f.world, 100 * WORLD_S);
@@ -308,7 +322,7 @@ static void largest_timeout_does_not_overflow_and_zero_retains_nothing(void **st
 
 static void connection_that_nobody_is_to_have_is_ended(void **state)
 {
-	struct fixture f;
+	struct fixture f = {0};
 	init(&f);
 	lb_member_connect(f.members[2]); // as a list that is about to go may do
 	report(&f, 2, LB_EVENT_CONNECTED);
@@ -320,7 +334,7 @@ static void connection_that_nobody_is_to_have_is_ended(void **state)
 // O20: and what happens in one turn is told once.
 static void changes_make_another_map(void **state)
 {
-	struct fixture f;
+	struct fixture f = {0};
 	init(&f);
 	lb_affinity_want(f.affinity, 0);
 	lb_affinity_want(f.affinity, 1);
@@ -389,6 +403,7 @@ RUN_SUITE("lb/affinity", cmocka_unit_test(first_ready_endpoint_is_used_whatever_
 	cmocka_unit_test(without_a_ready_one_idle_connects_connecting_waits_none_is_made),
 	cmocka_unit_test(unknown_failing_or_unhealthy_ones_leave_it_to_the_child),
 	cmocka_unit_test(ejected_endpoint_binds_nobody),
+	cmocka_unit_test(ejected_endpoint_keeps_its_sessions_if_asked_to),
 	cmocka_unit_test(repeated_wishes_make_one_connection),
 	cmocka_unit_test(unused_connection_ends_at_the_sweep_after_its_time),
 	cmocka_unit_test(connection_in_use_stays),

@@ -271,6 +271,55 @@ static void session_keeps_its_endpoint_in_an_unused_priority(void **state)
 	leaves_fini(&f);
 }
 
+// A56-P14, A74-C06, PF-05, PF-06: what any endpoint asks for reaches those who resolve names,
+// unless the leaf is one of EDS.
+static void resolution_is_asked_for_unless_endpoints_come_of_eds(void **state)
+{
+	static struct leaves f;
+	struct leaves_plan p;
+	leaves_init(&f, lb_node_ops_of);
+	leaves_plan_init(&p, 0);
+	leaves_update(&f, &p, 1);
+	leaves_pass(&f, WORLD_S);
+	assert_int_equal(f.n_resolutions, 0);
+	leaves_set_down(&f, 0, true);
+	assert_int_equal(f.n_resolutions, 1);
+	leaves_pass(&f, 10 * WORLD_S);
+	assert_in_range(f.n_resolutions, 3, 8); // and once a failure
+	uint32_t before = f.n_resolutions;
+	f.config.ignores_reresolution = true;
+	leaves_update(&f, &p, 1);
+	leaves_set_down(&f, 1, true);
+	leaves_pass(&f, 10 * WORLD_S);
+	assert_int_equal(f.n_resolutions, before);
+	leaves_fini(&f);
+}
+
+// PF-07: pick_first's list of addresses is a member of its own, which goes with it.
+static void what_pick_first_made_ends_with_its_list(void **state)
+{
+	static struct leaves f;
+	static const struct lb_policy_spec pick_first = {.kind = LB_POLICY_PICK_FIRST};
+	struct leaves_plan p, q;
+	leaves_init(&f, lb_node_ops_of);
+	leaves_plan_init(&p, 0);
+	leaves_plan_init(&q, 16);
+	f.config.spec = &pick_first;
+	for (int i = 0; i < 20; i++) {
+		leaves_update(&f, i % 2 ? &p : &q, 1);
+		leaves_pass(&f, WORLD_S);
+		assert_int_equal(leaves_picked(&f), i % 2 ? 0 : 16);
+		assert_int_equal(f.n_taken, 9); // eight endpoints and the list
+		struct lb_endpoint_table *t = lb_connectivity_endpoints(f.world.connectivity);
+		assert_int_equal(lb_endpoint_table_count(t), 1); // connections of one alone
+	}
+	f.config.spec = &leaves_split;
+	leaves_update(&f, &p, 1);
+	leaves_pass(&f, 2 * WORLD_S);
+	assert_int_equal(f.n_taken, 8);
+	leaves_fini(&f);
+}
+
 static void failed_publish_is_tried_again(void **state)
 {
 	static struct leaves f;
@@ -336,6 +385,8 @@ RUN_SUITE("lb/leaf", cmocka_unit_test(dump_shows_the_layers_from_the_top_down),
 	cmocka_unit_test(other_policy_takes_the_place_of_the_first),
 	cmocka_unit_test(ejection_of_a_whole_priority_fails_over),
 	cmocka_unit_test(session_keeps_its_endpoint_in_an_unused_priority),
+	cmocka_unit_test(resolution_is_asked_for_unless_endpoints_come_of_eds),
+	cmocka_unit_test(what_pick_first_made_ends_with_its_list),
 	cmocka_unit_test(failed_publish_is_tried_again),
 	cmocka_unit_test(update_without_memory_leaves_it_as_before),
 	cmocka_unit_test(construction_without_memory_gives_nothing))

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/hash.h"
+#include "lb/req.h"
 #include "lb/ring.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
@@ -345,7 +347,110 @@ static void loss_and_failure_ask_for_a_resolution(void **state)
 	node_world_fini(&w);
 }
 
-RUN_SUITE("lb/node_ring_hash", cmocka_unit_test(nothing_connects_before_a_pick),
+// A request with these values of x-key, n of them.
+static struct lb_pick pick_with(struct node_world *w, uint32_t n, const char *const *values)
+{
+	struct field fields[2];
+	char scratch[64];
+	for (uint32_t i = 0; i < n; i++)
+		fields[i] = (struct field){.name = STR("x-key"), .value = str_from(values[i])};
+	const struct lb_req req = {.fields = fields, .n_fields = n};
+	struct lb_pick_ctx ctx = {.req = &req,
+		.rand = &w->rand,
+		.ready = w->ready,
+		.hash = &w->hash,
+		.scratch = scratch,
+		.scratch_size = sizeof(scratch)};
+	return w->picker->pick(w->picker, &ctx);
+}
+
+static void init_with_header(struct node_world *w)
+{
+	init(w, 1);
+	w->spec.ring_hash.request_hash_header = STR("x-key");
+	w->hash = (struct lb_pick_hash){7, true}; // of the route, which counts no more
+}
+
+// RH-10
+static void values_of_the_policys_header_are_hashed_joined(void **state)
+{
+	(void)state;
+	struct node_world w;
+	uint32_t order[4];
+	init_with_header(&w);
+	assert_int_equal(node_world_update(&w, 0, 4, ""), 0);
+	for (int i = 0; i < 20; i++) {
+		char a[8], joined[16];
+		snprintf(a, sizeof(a), "u%d", i);
+		snprintf(joined, sizeof(joined), "%s,v", a);
+		order_of(4, lb_xxh64(joined, strlen(joined)), order);
+		const char *const values[] = {a, "v"};
+		assert_int_equal(pick_with(&w, 2, values).wish, order[0] + 1);
+	}
+	node_world_fini(&w);
+}
+
+// RH-10: whoever is READY, and one attempt beside at a time.
+static void request_without_the_header_goes_to_any_ready_member(void **state)
+{
+	(void)state;
+	struct node_world w;
+	uint32_t n[4] = {0}, n_wishes = 0;
+	init_with_header(&w);
+	assert_int_equal(node_world_update(&w, 0, 4, ""), 0);
+	struct lb_pick p = pick_with(&w, 0, NULL);
+	assert_int_equal(p.kind, LB_PICK_QUEUE);
+	assert_in_range(p.wish, 1, 4);
+	lb_member_connect(w.members[0]);
+	p = pick_with(&w, 0, NULL);
+	assert_int_equal(p.kind, LB_PICK_QUEUE);
+	assert_int_equal(p.wish, 0);
+	node_world_connected(&w, 0, 1);
+	for (int i = 0; i < 1000; i++) {
+		p = pick_with(&w, 0, NULL);
+		assert_int_equal(p.kind, LB_PICK_ENDPOINT);
+		n_wishes += p.wish != 0;
+	}
+	assert_in_range(n_wishes, 600, 900); // the ring has others before the READY one
+	for (uint32_t i = 1; i < 4; i++)
+		lb_member_connect(w.members[i]);
+	node_world_connected(&w, 1, 3);
+	for (int i = 0; i < 4000; i++)
+		n[pick_with(&w, 0, NULL).member]++;
+	for (int i = 0; i < 4; i++)
+		assert_in_range(n[i], 500, 1500); // shares of the ring
+	memset(w.ready, 0, sizeof(w.ready)); // MC-04
+	p = pick_with(&w, 0, NULL);
+	assert_int_equal(p.kind, LB_PICK_QUEUE);
+	assert_non_null(p.endpoint);
+	uint32_t id = node_world_id(&w, 2);
+	w.ready[id / 64] |= UINT64_C(1) << id % 64;
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(pick_with(&w, 0, NULL).member, 2);
+	node_world_fini(&w);
+}
+
+// RH-10
+static void request_without_the_header_fails_when_all_do(void **state)
+{
+	(void)state;
+	struct node_world w;
+	init_with_header(&w);
+	assert_int_equal(node_world_update(&w, 0, 2, ""), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		lb_member_connect(w.members[i]);
+		node_world_event(&w, LB_EVENT_FAILED, i);
+	}
+	struct lb_pick p = pick_with(&w, 0, NULL);
+	assert_int_equal(p.kind, LB_PICK_FAIL);
+	assert_non_null(strstr(p.text, "refused"));
+	node_world_fini(&w);
+}
+
+RUN_SUITE("lb/node_ring_hash", cmocka_unit_test(values_of_the_policys_header_are_hashed_joined),
+	cmocka_unit_test(request_without_the_header_goes_to_any_ready_member),
+	cmocka_unit_test(request_without_the_header_fails_when_all_do),
+	cmocka_unit_test(nothing_connects_before_a_pick),
 	cmocka_unit_test(pick_wishes_for_the_idle_member_of_its_hash),
 	cmocka_unit_test(worker_without_connection_waits_for_its_own),
 	cmocka_unit_test(all_failing_gives_the_first_ones_error),
