@@ -296,22 +296,23 @@ static int make_hosts(const struct cluster *c, const struct res_endpoint *const 
 {
 	size_t n_addresses = 0;
 	for (uint32_t i = 0; i < h->n; i++)
-		n_addresses += 1 + list[i]->n_additional;
+		n_addresses += 1 + res_endpoint_more(list[i])->n_additional;
 	struct lb_host_conf *conf = calloc((size_t)h->n + 1, sizeof(*conf));
 	struct ip_port *addresses = calloc(n_addresses + 1, sizeof(*addresses));
 	struct ip_port *next = addresses;
 	for (uint32_t i = 0; conf && addresses && i < h->n; i++) {
 		const struct res_endpoint *e = list[i];
+		const struct res_endpoint_more *more = res_endpoint_more(e);
 		conf[i] = (struct lb_host_conf){
 			.endpoint = lb_subchannel_endpoint(h->subchannels[i]),
 			.addresses = next,
-			.n_addresses = 1 + e->n_additional,
-			.hostname = str_from(e->hostname),
+			.n_addresses = 1 + more->n_additional,
+			.hostname = str_from(more->hostname),
 			.is_session_target = session_health >> e->health & 1,
 		};
 		*next++ = e->addr;
-		for (uint32_t j = 0; j < e->n_additional; j++)
-			*next++ = e->additional[j];
+		for (uint32_t j = 0; j < more->n_additional; j++)
+			*next++ = more->additional[j];
 	}
 	if (conf && addresses)
 		h->hosts = lb_hosts_new(conf, h->n, c->hosts);

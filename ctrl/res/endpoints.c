@@ -78,21 +78,49 @@ static int read_address(
 	return 0;
 }
 
-static int read_additional(const Envoy__Config__Endpoint__V3__Endpoint *in, struct xds_arena *arena,
-	struct addr_set *seen, struct res_endpoint *e, struct lb_err *err)
+// The string at filter_metadata["envoy.lb"]["hash_key"] (gRFC A76); "" = there is none. Of entries
+// with one key the last counts.
+static const char *find_hash_key(const Envoy__Config__Core__V3__Metadata *m)
 {
-	size_t n = in->n_additional_addresses;
+	const Google__Protobuf__Struct *at = NULL;
+	for (size_t i = 0; m && i < m->n_filter_metadata; i++)
+		if (strcmp(m->filter_metadata[i]->key, "envoy.lb") == 0)
+			at = m->filter_metadata[i]->value;
+	const Google__Protobuf__Value *v = NULL;
+	for (size_t i = 0; at && i < at->n_fields; i++)
+		if (strcmp(at->fields[i]->key, "hash_key") == 0)
+			v = at->fields[i]->value;
+	bool is_string = v && v->kind_case == GOOGLE__PROTOBUF__VALUE__KIND_STRING_VALUE;
+	return is_string ? v->string_value : "";
+}
+
+static int read_more(const InEndpoint *in, struct xds_arena *arena, struct addr_set *seen,
+	struct res_endpoint *e, struct lb_err *err)
+{
+	const char *hash_key = find_hash_key(in->metadata);
+	struct str hostname = str_from(in->endpoint->hostname);
+	size_t n = in->endpoint->n_additional_addresses;
+	if (n == 0 && hostname.len == 0 && !*hash_key)
+		return 0;
+	// It becomes the :authority of requests (AR-01).
+	if (hostname.len && !lb_authority_is_valid(hostname))
+		return lb_err_set(err, "hostname: \"%.64s\" is no authority", hostname.p);
+	struct res_endpoint_more *more = xds_arena_alloc(arena, 1, sizeof(*more));
 	struct ip_port *list = xds_arena_alloc(arena, n, sizeof(*list));
-	if (!list)
+	if (!more || !list)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		int rc = read_address(in->additional_addresses[i]->address, seen, &list[i], err);
+		int rc = read_address(
+			in->endpoint->additional_addresses[i]->address, seen, &list[i], err);
 		if (rc)
 			return rc;
 	}
-	e->additional = list;
-	e->n_additional = (uint32_t)n;
-	return 0;
+	more->additional = list;
+	more->n_additional = (uint32_t)n;
+	more->hostname = xds_arena_strdup(arena, hostname.p);
+	more->hash_key = xds_arena_strdup(arena, hash_key);
+	e->more = more;
+	return more->hostname && more->hash_key ? 0 : -ENOMEM;
 }
 
 static int read_endpoint(const InEndpoint *in, struct xds_arena *arena, struct addr_set *seen,
@@ -103,20 +131,14 @@ static int read_endpoint(const InEndpoint *in, struct xds_arena *arena, struct a
 		return lb_err_set(err, "no endpoint");
 	int rc = read_address(in->endpoint->address, seen, &e->addr, err);
 	if (rc == 0)
-		rc = read_additional(in->endpoint, arena, seen, e, err);
+		rc = read_more(in, arena, seen, e, err);
 	if (rc)
 		return rc;
-	struct str hostname = str_from(in->endpoint->hostname);
-	// It becomes the :authority of requests (AR-01).
-	if (hostname.len && !lb_authority_is_valid(hostname))
-		return lb_err_set(err, "hostname: \"%.64s\" is no authority", hostname.p);
-	e->hostname = xds_arena_strdup(arena, in->endpoint->hostname);
-	if (!e->hostname)
-		return -ENOMEM;
 	e->weight = in->load_balancing_weight ? in->load_balancing_weight->value : 1;
 	if (e->weight == 0) // A27-V06
 		return lb_err_set(err, "load_balancing_weight: must not be 0");
-	e->health = (enum res_health)in->health_status;
+	bool is_known = (unsigned)in->health_status < RES_HEALTH_OTHER;
+	e->health = is_known ? (uint8_t)in->health_status : RES_HEALTH_OTHER;
 	return 0;
 }
 
@@ -302,6 +324,70 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 	}
 	ret->res = base;
 	proto_free(m);
+}
+
+// The addresses, each once, in the order given.
+static uint32_t copy_once(const struct ip_port *from, uint32_t n, struct ip_port *to)
+{
+	uint32_t n_kept = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t k = 0;
+		while (k < n_kept && !ip_port_eq(&to[k], &from[i]))
+			k++;
+		if (k == n_kept)
+			to[n_kept++] = from[i];
+	}
+	return n_kept;
+}
+
+static int set_addresses(struct res_endpoints *r, const struct ip_port *list, uint32_t n)
+{
+	struct {
+		struct res_priority priority;
+		struct res_locality locality;
+		struct res_endpoint endpoint;
+		struct res_endpoint_more more;
+	} *m = xds_arena_alloc(&r->base.arena, 1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	m->more = (struct res_endpoint_more){
+		.additional = list + 1,
+		.n_additional = n - 1,
+		.hostname = (const char *)(list + n),
+		.hash_key = "",
+	};
+	m->endpoint = (struct res_endpoint){
+		.addr = list[0],
+		.weight = 1,
+		.more = n > 1 || *m->more.hostname ? &m->more : NULL,
+	};
+	m->locality = (struct res_locality){"", "", "", 1, &m->endpoint, 1};
+	m->priority = (struct res_priority){&m->locality, 1};
+	r->priorities = &m->priority;
+	r->n_priorities = 1;
+	return 0;
+}
+
+struct res_endpoints *res_endpoints_of_addresses(
+	const char *name, const struct ip_port *addresses, uint32_t n, const char *hostname)
+{
+	size_t hostname_size = strlen(hostname) + 1;
+	uint8_t *bytes = malloc(n * sizeof(*addresses) + hostname_size);
+	if (!bytes)
+		return NULL;
+	n = copy_once(addresses, n, (struct ip_port *)bytes);
+	memcpy(bytes + n * sizeof(*addresses), hostname, hostname_size);
+	struct xds_res *base = xds_res_new(&res_type_endpoints, sizeof(struct res_endpoints), name,
+		bytes, n * sizeof(*addresses) + hostname_size);
+	free(bytes);
+	if (!base)
+		return NULL;
+	struct res_endpoints *r = res_endpoints_from(base);
+	if (n > 0 && set_addresses(r, (const struct ip_port *)base->bytes, n)) {
+		xds_res_put(base);
+		return NULL;
+	}
+	return r;
 }
 
 const struct xds_type res_type_endpoints = {

@@ -14,10 +14,10 @@
 #include <string.h>
 
 static const struct res_endpoint two_backends[] = {
-	{{.port = 1, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, 1, RES_HEALTH_HEALTHY},
-	{{.port = 2, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, 1,
-		RES_HEALTH_UNHEALTHY},
-	{{.port = 3, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, 1, RES_HEALTH_UNKNOWN},
+	{{.port = 1, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, RES_HEALTH_HEALTHY, 1},
+	{{.port = 2, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, RES_HEALTH_UNHEALTHY,
+		1},
+	{{.port = 3, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, RES_HEALTH_UNKNOWN, 1},
 };
 static const struct res_locality locality = {"", "", "", 1, two_backends, 3};
 static const struct res_priority priority = {&locality, 1};

@@ -143,7 +143,7 @@ static const struct res_vhost vhosts[] = {
 static void give(struct world *w)
 {
 	static const struct res_endpoint backend[] = {
-		{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}, 80}, 1, RES_HEALTH_HEALTHY}};
+		{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}, 80}, RES_HEALTH_HEALTHY, 1}};
 	static const struct res_locality locality = {"", "", "", 1, backend, 1};
 	static const struct res_priority priority = {&locality, 1};
 	struct res_endpoints *e = endpoints_of(&priority, 1);
@@ -351,7 +351,7 @@ static void give_routes(
 	struct world *w, struct res_listener *l, const struct res_vhost *v, bool ignore_port)
 {
 	static const struct res_endpoint backend[] = {
-		{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}, 80}, 1, RES_HEALTH_HEALTHY}};
+		{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}, 80}, RES_HEALTH_HEALTHY, 1}};
 	static const struct res_locality locality = {"", "", "", 1, backend, 1};
 	static const struct res_priority priority = {&locality, 1};
 	struct res_endpoints *e = endpoints_of(&priority, 1);

@@ -23,7 +23,7 @@
 	{                                                                                          \
 		.b = { [10] = 255, [11] = 255, [12] = 10, [15] = (last) }                          \
 	}
-static const struct res_endpoint one_backend[] = {{{IP(1), 80}, 1, RES_HEALTH_HEALTHY}};
+static const struct res_endpoint one_backend[] = {{{IP(1), 80}, RES_HEALTH_HEALTHY, 1}};
 static const struct res_locality one_locality = {"", "", "", 1, one_backend, 1};
 static const struct res_priority one_priority = {&one_locality, 1};
 
@@ -342,13 +342,14 @@ static void rewriting_of_a_trusted_server_counts(void **state)
 // Hosts.
 
 static const struct ip_port more[] = {{IP(11), 81}};
+static const struct res_endpoint_more one_example = {more, 1, "one.example", ""};
 static const struct res_endpoint mixed[] = {
-	{{IP(1), 80}, 1, RES_HEALTH_HEALTHY, more, 1, "one.example"},
-	{{IP(2), 80}, 1, RES_HEALTH_DRAINING, NULL, 0, ""},
-	{{IP(3), 80}, 1, RES_HEALTH_UNHEALTHY, NULL, 0, ""},
-	{{IP(4), 80}, 1, RES_HEALTH_UNKNOWN, NULL, 0, ""},
+	{{IP(1), 80}, RES_HEALTH_HEALTHY, 1, &one_example},
+	{{IP(2), 80}, RES_HEALTH_DRAINING, 1},
+	{{IP(3), 80}, RES_HEALTH_UNHEALTHY, 1},
+	{{IP(4), 80}, RES_HEALTH_UNKNOWN, 1},
 };
-static const struct res_endpoint failover[] = {{{IP(9), 80}, 1, RES_HEALTH_HEALTHY, NULL, 0, ""}};
+static const struct res_endpoint failover[] = {{{IP(9), 80}, RES_HEALTH_HEALTHY, 1}};
 static const struct res_locality mixed_locality = {"", "", "", 1, mixed, 4};
 static const struct res_locality failover_locality = {"", "", "", 1, failover, 1};
 static const struct res_priority two_priorities[] = {{&mixed_locality, 1}, {&failover_locality, 1}};
