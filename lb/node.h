@@ -52,6 +52,10 @@ struct lb_policy_spec {
 	};
 };
 
+// Same kinds and parameters all the way down: a node that has the one need not hear of the other.
+// Both may be NULL.
+bool lb_policy_spec_same(const struct lb_policy_spec *, const struct lb_policy_spec *);
+
 // What an update brings; borrowed for the call.
 struct lb_node_member {
 	struct lb_member *member; // the node takes its own reference

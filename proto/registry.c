@@ -13,12 +13,14 @@
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb-c.h"
 #include "envoy/extensions/http/stateful_session/cookie/v3/cookie.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/client_side_weighted_round_robin/v3/client_side_weighted_round_robin.pb-c.h"
+#include "envoy/extensions/load_balancing_policies/cluster_provided/v3/cluster_provided.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/least_request/v3/least_request.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/pick_first/v3/pick_first.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/ring_hash/v3/ring_hash.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/round_robin/v3/round_robin.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/wrr_locality/v3/wrr_locality.pb-c.h"
 #include "envoy/extensions/transport_sockets/http_11_proxy/v3/upstream_http_11_connect.pb-c.h"
+#include "envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer.pb-c.h"
 #include "envoy/extensions/transport_sockets/tls/v3/tls.pb-c.h"
 #include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb-c.h"
 #include "envoy/service/discovery/v3/discovery.pb-c.h"
@@ -45,12 +47,14 @@ static const ProtobufCMessageDescriptor *const known[] = {
 	&envoy__extensions__filters__network__http_connection_manager__v3__http_connection_manager__descriptor,
 	&envoy__extensions__http__stateful_session__cookie__v3__cookie_based_session_state__descriptor,
 	&envoy__extensions__load_balancing_policies__client_side_weighted_round_robin__v3__client_side_weighted_round_robin__descriptor,
+	&envoy__extensions__load_balancing_policies__cluster_provided__v3__cluster_provided__descriptor,
 	&envoy__extensions__load_balancing_policies__least_request__v3__least_request__descriptor,
 	&envoy__extensions__load_balancing_policies__pick_first__v3__pick_first__descriptor,
 	&envoy__extensions__load_balancing_policies__ring_hash__v3__ring_hash__descriptor,
 	&envoy__extensions__load_balancing_policies__round_robin__v3__round_robin__descriptor,
 	&envoy__extensions__load_balancing_policies__wrr_locality__v3__wrr_locality__descriptor,
 	&envoy__extensions__transport_sockets__http_11_proxy__v3__http11_proxy_upstream_transport__descriptor,
+	&envoy__extensions__transport_sockets__raw_buffer__v3__raw_buffer__descriptor,
 	&envoy__extensions__transport_sockets__tls__v3__downstream_tls_context__descriptor,
 	&envoy__extensions__transport_sockets__tls__v3__upstream_tls_context__descriptor,
 	&envoy__extensions__upstreams__http__v3__http_protocol_options__descriptor,

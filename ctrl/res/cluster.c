@@ -2,10 +2,12 @@
 #include "ctrl/res/cluster.h"
 
 #include "ctrl/res/common.h"
+#include "ctrl/res/discovery.h"
 #include "ctrl/res/endpoints.h"
+#include "ctrl/res/outlier.h"
+#include "ctrl/res/policy.h"
 #include "envoy/config/cluster/v3/cluster.pb-c.h"
-#include "envoy/extensions/load_balancing_policies/round_robin/v3/round_robin.pb-c.h"
-#include "envoy/extensions/load_balancing_policies/wrr_locality/v3/wrr_locality.pb-c.h"
+#include "envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer.pb-c.h"
 #include "envoy/extensions/transport_sockets/tls/v3/tls.pb-c.h"
 #include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb-c.h"
 
@@ -13,106 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_POLICY_DEPTH 16 // gRFC A52
 #define DEFAULT_MAX_REQUESTS 1024 // gRFC A32
 #define DEFAULT_IDLE_TIMEOUT_NS (3600 * 1000000000ull) // gRFC A75
 
 // Short names; protobuf-c's own are typedefs.
 typedef Envoy__Config__Cluster__V3__Cluster Cluster;
-typedef Envoy__Config__Cluster__V3__LoadBalancingPolicy PolicyList;
-typedef Envoy__Extensions__LoadBalancingPolicies__WrrLocality__V3__WrrLocality WrrLocality;
+typedef Envoy__Config__Cluster__V3__CircuitBreakers__Thresholds Thresholds;
 typedef Envoy__Extensions__Upstreams__Http__V3__HttpProtocolOptions HttpOptions;
-#define ROUND_ROBIN_TYPE                                                                           \
-	(&envoy__extensions__load_balancing_policies__round_robin__v3__round_robin__descriptor)
-#define WRR_LOCALITY_TYPE                                                                          \
-	(&envoy__extensions__load_balancing_policies__wrr_locality__v3__wrr_locality__descriptor)
+typedef Google__Protobuf__UInt32Value Number;
 #define HTTP_OPTIONS_TYPE                                                                          \
 	(&envoy__extensions__upstreams__http__v3__http_protocol_options__descriptor)
-#define TLS_TYPE (&envoy__extensions__transport_sockets__tls__v3__upstream_tls_context__descriptor)
-#define DISCOVERY(x) ENVOY__CONFIG__CLUSTER__V3__CLUSTER__DISCOVERY_TYPE__##x
-#define DISCOVERY_CASE(x) ENVOY__CONFIG__CLUSTER__V3__CLUSTER__CLUSTER_DISCOVERY_TYPE_##x
-#define LB(x) ENVOY__CONFIG__CLUSTER__V3__CLUSTER__LB_POLICY__##x
-
-static const char *enum_name(const ProtobufCEnumDescriptor *type, int value)
-{
-	const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(type, value);
-	return v ? v->name : "unknown";
-}
-
-// xds-client.md CL-03, CL-04.
-static int read_discovery(const Cluster *m, struct res_cluster *c, struct lb_err *err)
-{
-	if (m->cluster_discovery_type_case == DISCOVERY_CASE(CLUSTER_TYPE)) {
-		const Google__Protobuf__Any *any = m->cluster_type->typed_config;
-		return lb_err_set(err, "cluster_type: \"%.128s\" is not supported yet",
-			any ? any->type_url : m->cluster_type->name);
-	}
-	int type = m->cluster_discovery_type_case == DISCOVERY_CASE(TYPE) ? (int)m->type
-	                                                                  : DISCOVERY(STATIC);
-	if (type != DISCOVERY(EDS))
-		return lb_err_set(err, "type: %s is not supported%s",
-			enum_name(&envoy__config__cluster__v3__cluster__discovery_type__descriptor,
-				type),
-			type == DISCOVERY(LOGICAL_DNS) ? " yet" : "");
-	if (!m->eds_cluster_config || !res_is_ads(m->eds_cluster_config->eds_config))
-		return lb_err_set(err, "eds_cluster_config: eds_config is neither ads nor self");
-	const char *name = m->eds_cluster_config->service_name;
-	if (!*name && strncmp(m->name, "xdstp:", 6) == 0)
-		return lb_err_set(
-			err, "eds_cluster_config: a cluster named xdstp: needs a service_name");
-	c->eds_name = xds_arena_strdup(&c->base.arena, *name ? name : m->name);
-	return c->eds_name ? 0 : -ENOMEM;
-}
-
-// The first entry of a type we know counts; what it says must then be right (gRFC A52). 0, -EINVAL
-// or -ENOMEM.
-static int read_policies(
-	const PolicyList *list, unsigned depth, struct res_cluster *c, struct lb_err *err)
-{
-	if (depth > MAX_POLICY_DEPTH)
-		return lb_err_set(err, "nested deeper than %d", MAX_POLICY_DEPTH);
-	for (size_t i = 0; list && i < list->n_policies; i++) {
-		const Envoy__Config__Core__V3__TypedExtensionConfig *e =
-			list->policies[i]->typed_extension_config;
-		const Google__Protobuf__Any *any = e ? e->typed_config : NULL;
-		if (!any)
-			return lb_err_set(err, "policies[%zu]: no typed_config", i);
-		if (proto_any_is(any->type_url, ROUND_ROBIN_TYPE)) {
-			void *m = res_any_unpack(any, ROUND_ROBIN_TYPE, "round_robin", err);
-			proto_free(m);
-			c->policy = RES_LB_ROUND_ROBIN;
-			return m ? 0 : -EINVAL;
-		}
-		if (proto_any_is(any->type_url, WRR_LOCALITY_TYPE)) {
-			WrrLocality *m =
-				res_any_unpack(any, WRR_LOCALITY_TYPE, "wrr_locality", err);
-			if (!m)
-				return -EINVAL;
-			c->by_locality = true;
-			int rc = read_policies(m->endpoint_picking_policy, depth + 1, c, err);
-			proto_free(m);
-			return rc == -EINVAL ? lb_err_within(err, "wrr_locality") : rc;
-		}
-	}
-	return lb_err_set(err, "no supported policy");
-}
-
-static int read_policy(const Cluster *m, struct res_cluster *c, struct lb_err *err)
-{
-	if (m->load_balancing_policy) {
-		int rc = read_policies(m->load_balancing_policy, 1, c, err);
-		return rc == -EINVAL ? lb_err_within(err, "load_balancing_policy") : rc;
-	}
-	if (m->lb_policy != LB(ROUND_ROBIN))
-		return lb_err_set(err, "lb_policy: %s is not supported%s",
-			enum_name(&envoy__config__cluster__v3__cluster__lb_policy__descriptor,
-				(int)m->lb_policy),
-			m->lb_policy == LB(LEAST_REQUEST) || m->lb_policy == LB(RING_HASH) ? " yet"
-											   : "");
-	c->policy = RES_LB_ROUND_ROBIN;
-	c->by_locality = true;
-	return 0;
-}
+#define TRANSPORT(x) (&envoy__extensions__transport_sockets__##x##__descriptor)
+#define TLS_TYPE TRANSPORT(tls__v3__upstream_tls_context)
+#define PLAIN_TYPE TRANSPORT(raw_buffer__v3__raw_buffer)
 
 static int read_idle_timeout(const Google__Protobuf__Any *any, const char *field,
 	struct res_cluster *c, struct lb_err *err)
@@ -150,17 +65,42 @@ static int read_upstream(const Cluster *m, struct res_cluster *c, struct lb_err 
 	return 0;
 }
 
-// gRFC A32: the first threshold of DEFAULT priority.
-static uint32_t max_requests(const Cluster *m)
+// ENV-04. A number that stands for "no limit" loses nothing.
+static void warn_of_limit(struct res_reader *rd, const char *field, const Number *n)
 {
-	size_t n = m->circuit_breakers ? m->circuit_breakers->n_thresholds : 0;
-	for (size_t i = 0; i < n; i++) {
-		const Envoy__Config__Cluster__V3__CircuitBreakers__Thresholds *t =
-			m->circuit_breakers->thresholds[i];
-		if (t->priority == ENVOY__CONFIG__CORE__V3__ROUTING_PRIORITY__DEFAULT)
-			return t->max_requests ? t->max_requests->value : DEFAULT_MAX_REQUESTS;
+	if (n && n->value != UINT32_MAX)
+		res_warn(rd, "circuit_breakers: %s is ignored", field);
+}
+
+static void read_thresholds(struct res_reader *rd, const Thresholds *t, struct res_cluster *c)
+{
+	if (t->max_requests)
+		c->max_requests = t->max_requests->value;
+	warn_of_limit(rd, "max_connections", t->max_connections);
+	warn_of_limit(rd, "max_pending_requests", t->max_pending_requests);
+	warn_of_limit(rd, "max_retries", t->max_retries);
+	warn_of_limit(rd, "max_connection_pools", t->max_connection_pools);
+	if (t->retry_budget)
+		res_warn(rd, "circuit_breakers: retry_budget is ignored");
+}
+
+// A32-I05: the first threshold of DEFAULT priority.
+static void read_breakers(struct res_reader *rd, const Cluster *m, struct res_cluster *c)
+{
+	bool found = false, others = false;
+	c->max_requests = DEFAULT_MAX_REQUESTS;
+	for (size_t i = 0; m->circuit_breakers && i < m->circuit_breakers->n_thresholds; i++) {
+		const Thresholds *t = m->circuit_breakers->thresholds[i];
+		if (t->priority != ENVOY__CONFIG__CORE__V3__ROUTING_PRIORITY__DEFAULT)
+			others = true;
+		else if (!found)
+			read_thresholds(rd, t, c);
+		found = found || t->priority == ENVOY__CONFIG__CORE__V3__ROUTING_PRIORITY__DEFAULT;
 	}
-	return DEFAULT_MAX_REQUESTS;
+	if (others)
+		res_warn(rd, "circuit_breakers: thresholds of priority HIGH are ignored");
+	if (m->circuit_breakers && m->circuit_breakers->n_per_host_thresholds)
+		res_warn(rd, "circuit_breakers: per_host_thresholds are ignored");
 }
 
 // routing.md SA-12.
@@ -180,27 +120,99 @@ static uint32_t session_health(const Cluster *m)
 	return mask;
 }
 
-static int read_cluster(const Cluster *m, struct res_cluster *c, struct lb_err *err)
+// To connect in the clear where anything else is asked for would be worse than to refuse.
+static int check_transport(const Cluster *m, struct lb_err *err)
 {
-	int rc = read_discovery(m, c, err);
-	if (!rc)
-		rc = read_policy(m, c, err);
-	if (!rc)
-		rc = read_upstream(m, c, err);
-	if (rc)
-		return rc;
+	if (!m->transport_socket)
+		return 0;
+	const Google__Protobuf__Any *any = m->transport_socket->typed_config;
+	if (!any)
+		return lb_err_set(err, "transport_socket: no typed_config");
+	if (res_any_stands_for(any, PLAIN_TYPE))
+		return 0;
+	return lb_err_set(err,
+		res_any_stands_for(any, TLS_TYPE)
+			? "transport_socket: TLS to backends is not supported yet"
+			: "transport_socket: \"%.128s\" is not supported",
+		any->type_url);
+}
+
+// gRFC A64, A85.
+static int read_reports(struct res_reader *rd, const Cluster *m, struct res_cluster *c)
+{
 	if (m->lrs_server &&
 		m->lrs_server->config_source_specifier_case !=
 			ENVOY__CONFIG__CORE__V3__CONFIG_SOURCE__CONFIG_SOURCE_SPECIFIER_SELF)
-		return lb_err_set(err, "lrs_server: is not self");
-	// To connect in the clear where TLS is asked for would be worse than to refuse.
-	const Google__Protobuf__Any *socket =
-		m->transport_socket ? m->transport_socket->typed_config : NULL;
-	if (socket && res_any_stands_for(socket, TLS_TYPE))
-		return lb_err_set(err, "transport_socket: TLS to backends is not supported yet");
-	c->max_requests = max_requests(m);
-	c->session_health = session_health(m);
+		return lb_err_set(rd->err, "lrs_server: is not self");
+	c->reports_load = m->lrs_server;
+	size_t n = m->n_lrs_report_endpoint_metrics;
+	const char **list = xds_arena_alloc(rd->arena, n, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		list[i] = xds_arena_strdup(rd->arena, m->lrs_report_endpoint_metrics[i]);
+		if (!list[i])
+			return -ENOMEM;
+	}
+	c->metrics = list;
+	c->n_metrics = (uint32_t)n;
 	return 0;
+}
+
+// ENV-02, ENV-04: what Envoy would do besides.
+static void warn_of_ignored(struct res_reader *rd, const Cluster *m)
+{
+	if (m->n_health_checks)
+		res_warn(rd, "health_checks are ignored: health is what the endpoints come with");
+	if (m->n_transport_socket_matches)
+		res_warn(rd, "transport_socket_matches are ignored");
+	if (m->max_requests_per_connection)
+		res_warn(rd, "max_requests_per_connection is ignored");
+	if (m->common_lb_config && m->common_lb_config->healthy_panic_threshold &&
+		m->common_lb_config->healthy_panic_threshold->value > 0)
+		res_warn(rd, "common_lb_config: healthy_panic_threshold is ignored");
+}
+
+static int read_cluster(struct res_reader *rd, const Cluster *m, struct res_cluster *c)
+{
+	int rc = res_discovery_read(rd, m, c);
+	if (!rc)
+		rc = res_policy_read(
+			rd, m, c->kind == RES_CLUSTER_AGGREGATE, &c->spec, &c->is_provided);
+	if (!rc)
+		rc = read_upstream(m, c, rd->err);
+	if (!rc)
+		rc = read_reports(rd, m, c);
+	if (!rc)
+		rc = check_transport(m, rd->err);
+	if (!rc && m->outlier_detection) {
+		rc = res_outlier_read(rd, m->outlier_detection, &c->outlier);
+		if (rc == -EINVAL)
+			lb_err_within(rd->err, "outlier_detection");
+	}
+	if (rc)
+		return rc;
+	read_breakers(rd, m, c);
+	c->session_health = session_health(m);
+	warn_of_ignored(rd, m);
+	rc = res_warnings_finish(rd);
+	c->warnings = rd->warnings;
+	c->n_warnings = rd->n_warnings;
+	return rc;
+}
+
+static struct xds_res *new_cluster(
+	const Cluster *m, const uint8_t *bytes, size_t len, struct lb_err *err)
+{
+	struct xds_res *base =
+		xds_res_new(&res_type_cluster, sizeof(struct res_cluster), m->name, bytes, len);
+	if (!base)
+		return NULL;
+	struct res_reader rd = {.arena = &base->arena, .err = err};
+	if (!read_cluster(&rd, m, res_cluster_from(base)))
+		return base;
+	xds_res_put(base);
+	return NULL;
 }
 
 static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
@@ -212,15 +224,7 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 		return;
 	}
 	ret->name = strdup(m->name);
-	struct xds_res *base = !ret->name
-	                               ? NULL
-	                               : xds_res_new(&res_type_cluster, sizeof(struct res_cluster),
-						 m->name, bytes, len);
-	if (base && read_cluster(m, res_cluster_from(base), &ret->err)) {
-		xds_res_put(base);
-		base = NULL;
-	}
-	ret->res = base;
+	ret->res = ret->name ? new_cluster(m, bytes, len, &ret->err) : NULL;
 	proto_free(m);
 }
 

@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum res_lb_policy { RES_LB_ROUND_ROBIN };
-
 struct lb_outlier_conf;
 struct lb_policy_spec;
 
@@ -27,7 +25,10 @@ struct res_cluster {
 	uint32_t n_children;
 	// What it does with its endpoints; in an aggregate it counts only as A75-G08 says. Lives as
 	// long as the resource.
-	const struct lb_policy_spec *spec;
+	const struct lb_policy_spec *spec; // never NULL
+	// An aggregate with CLUSTER_PROVIDED (A75-G07): `spec` is a default that nobody asked for,
+	// its leaves keep their own even where A75-G08 is on.
+	bool is_provided;
 	const struct lb_outlier_conf *outlier; // NULL = none
 	bool reports_load; // lrs_server is self
 	// lrs_report_endpoint_metrics (gRFC A85): "cpu_utilization", "named_metrics.*", …
@@ -36,9 +37,7 @@ struct res_cluster {
 	const char *const *warnings; // what is accepted and has no effect (ENV-04), for the log
 	uint32_t n_warnings;
 	const char *eds_name; // of the endpoints: the service name, else the cluster's own
-	enum res_lb_policy policy; // of the endpoints
-	// wrr_locality: draw a locality by weight first. False: all endpoints of a priority alike.
-	bool by_locality;
+	const char *eds_service_name; // as given; "" = none (A32-I07, LR-05)
 	uint32_t max_requests; // circuit breaker (CB-01); default 1024
 	// override_host_status: 1 << each res_health in it (SA-12). 0 = it is set and holds none
 	// that counts: sessions bind nobody.

@@ -156,6 +156,12 @@ void *res_any_unpack(const Google__Protobuf__Any *any, const ProtobufCMessageDes
 	return message;
 }
 
+const char *res_enum_name(const ProtobufCEnumDescriptor *type, int value)
+{
+	const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(type, value);
+	return v ? v->name : "unknown";
+}
+
 bool res_is_ads(const Envoy__Config__Core__V3__ConfigSource *c)
 {
 	return c && (c->config_source_specifier_case == SPECIFIER(ADS) ||

@@ -67,6 +67,9 @@ bool res_any_stands_for(const Google__Protobuf__Any *, const ProtobufCMessageDes
 void *res_any_unpack(const Google__Protobuf__Any *, const ProtobufCMessageDescriptor *,
 	const char *field, struct lb_err *reterr);
 
+// As the .proto file has it; "unknown" for a number that it does not have.
+const char *res_enum_name(const ProtobufCEnumDescriptor *, int value);
+
 // ads and self mean the same: the stream this came from (FE-09).
 bool res_is_ads(const Envoy__Config__Core__V3__ConfigSource *);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/res/rows.h"
 
+#include "ctrl/res/cluster.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "ctrl/xds/type.h"
@@ -41,6 +42,9 @@ static void check_accepted(const struct res_row *row, struct xds_res *res)
 	} else if (res->type == &res_type_listener) {
 		const struct res_listener *l = res_listener_from(res);
 		check_warnings(row, l->warnings, l->n_warnings);
+	} else if (res->type == &res_type_cluster) {
+		const struct res_cluster *c = res_cluster_from(res);
+		check_warnings(row, c->warnings, c->n_warnings);
 	}
 }
 

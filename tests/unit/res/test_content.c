@@ -7,6 +7,7 @@
 #include "ctrl/res/types.h"
 #include "ctrl/xds/type.h"
 #include "lb/base/rand.h"
+#include "lb/node.h"
 #include "tests/support/check.h"
 #include "tests/support/res_json.h"
 #include "tests/unit/res/decode.h"
@@ -126,7 +127,8 @@ static void cluster_names_its_endpoints_and_limits(void **state)
 	struct xds_res *r = res_decode(&res_type_cluster, "{'name':'c'," EDS "}}");
 	const struct res_cluster *c = res_cluster_from(r);
 	assert_string_equal(c->eds_name, "c"); // CL-04
-	assert_true(c->by_locality);
+	assert_int_equal(c->spec->kind, LB_POLICY_WRR_LOCALITY); // A52-L04
+	assert_int_equal(c->spec->child->kind, LB_POLICY_ROUND_ROBIN);
 	assert_int_equal(c->max_requests, 1024); // CB-01
 	assert_int_equal(c->idle_timeout_ns, 3600000000000); // A75
 	xds_res_put(r);
@@ -140,7 +142,7 @@ static void cluster_names_its_endpoints_and_limits(void **state)
 		"'typedExtensionProtocolOptions':{'x':" OPTIONS "}}");
 	c = res_cluster_from(r);
 	assert_string_equal(c->eds_name, "s");
-	assert_false(c->by_locality);
+	assert_int_equal(c->spec->kind, LB_POLICY_ROUND_ROBIN);
 	assert_int_equal(c->max_requests, 7);
 	assert_int_equal(c->idle_timeout_ns, 1500000000); // §17.12
 	xds_res_put(r);

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cluster's outlier_detection (gRFC A50; lb-tree.md A50-E01..E03). What it does is lb/outlier.h's.
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/res/common.h"
+#include "envoy/config/cluster/v3/outlier_detection.pb-c.h"
+
+struct lb_outlier_conf;
+
+// Lives in the reader's arena. 0, -EINVAL with "<field>: …", or -ENOMEM.
+int res_outlier_read(struct res_reader *, const Envoy__Config__Cluster__V3__OutlierDetection *,
+	const struct lb_outlier_conf **ret);

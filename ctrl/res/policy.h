@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cluster's load_balancing_policy, or the older lb_policy, as the tree of policies that the
+// balancer runs (gRFC A52; lb-tree.md A52-T10). What a policy does with its parameters is lb's.
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/res/common.h"
+#include "envoy/config/cluster/v3/cluster.pb-c.h"
+
+struct lb_policy_spec;
+
+// The tree lives in the reader's arena. *ret_provided: an aggregate that leaves balancing to its
+// members (A75-G07); the tree is then that of no policy at all. 0, -EINVAL or -ENOMEM.
+int res_policy_read(struct res_reader *, const Envoy__Config__Cluster__V3__Cluster *,
+	bool is_aggregate, const struct lb_policy_spec **ret, bool *ret_provided);
