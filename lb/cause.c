@@ -14,6 +14,7 @@ static const struct lb_cause_info causes[LB_N_CAUSES] = {
 	[LB_CAUSE_UPSTREAM_LOST] = {"UC", "upstream_lost", 14, 503},
 	[LB_CAUSE_UPSTREAM_PROTOCOL] = {"UPE", "upstream_protocol", 13, 502},
 	[LB_CAUSE_OVERFLOW] = {"UO", "overflow", 14, 503},
+	[LB_CAUSE_DROPPED] = {"DO", "dropped", 14, 503},
 	[LB_CAUSE_TIMEOUT] = {"UT", "timeout", 4, 504},
 	[LB_CAUSE_OVERLOAD] = {"OM", "overload", 14, 503},
 	// Nobody is left to read these two replies; the status is for logs and metrics.

@@ -13,7 +13,8 @@ enum lb_cause {
 	LB_CAUSE_UPSTREAM_RESET, // UR: the backend reset the stream
 	LB_CAUSE_UPSTREAM_LOST, // UC: the backend's connection went away
 	LB_CAUSE_UPSTREAM_PROTOCOL, // UPE: the backend broke the protocol
-	LB_CAUSE_OVERFLOW, // UO: the limit on queued requests
+	LB_CAUSE_OVERFLOW, // UO: the limit on queued requests, or the cluster's on live ones
+	LB_CAUSE_DROPPED, // DO: dropped as the endpoints' configuration asks (lb-tree.md A27-I01)
 	LB_CAUSE_TIMEOUT, // UT: a deadline passed
 	LB_CAUSE_OVERLOAD, // OM: our own pools, live requests among them, were exhausted
 	LB_CAUSE_CLIENT_RESET, // DR: the client reset the stream
