@@ -13,21 +13,25 @@
 #define SWEEP_NS (5 * SECOND_NS) // sweeps are no closer than this (O16)
 #define RETRY_NS SECOND_NS // after running out of memory
 
-struct entry {
-	struct lb_member_watcher watcher;
-	struct lb_affinity *owner;
-	struct lb_member *member; // counted and watched
-	bool is_target, in_child;
-	bool is_owned; // connected for sessions alone
-	uint64_t wanted_ns; // when a request last asked for it
+// What is kept of a member.
+enum { IS_TARGET = 1, IN_CHILD = 2, IS_OWNED = 4 }; // owned: connected for sessions alone
+
+// The members, in the order of the index.
+struct list {
+	uint32_t n;
+	uint32_t n_owned;
+	struct lb_member **members; // owned; counted, each knows its place (lb_member_place)
+	uint8_t *flags; // owned
+	uint64_t *wanted_ns; // owned: when a request last asked for it; NULL = none ever did
+	uint32_t *by_id; // owned: places by member id; NULL = they are in that order
+	struct lb_cells cells; // what maps are made of
+	bool is_stale; // a change of the cells found no memory: they are to be made anew
 };
 
 struct lb_affinity {
 	struct lb_affinity_env env;
 	uint64_t idle_timeout_ns;
-	struct entry *entries; // owned; [n], in the order of the index
-	uint32_t *by_id; // owned; [n], entries by member id
-	uint32_t n;
+	struct list list;
 	struct lb_affinity_index *index; // counted
 	struct lb_affinity_map *map; // counted
 	uint64_t swept_ns; // 0 = never
@@ -42,47 +46,72 @@ static uint64_t saturating_add(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-// By member's id; NULL = not listed.
-static struct entry *find(const struct lb_affinity *a, uint32_t member)
+// Its place; UINT32_MAX = not listed.
+static uint32_t find(const struct list *l, const struct lb_member *m)
 {
-	uint32_t low = 0, high = a->n;
+	uint32_t at = lb_member_place(m);
+	return at < l->n && l->members[at] == m ? at : UINT32_MAX;
+}
+
+static uint32_t find_id(const struct list *l, uint32_t member)
+{
+	uint32_t low = 0, high = l->n;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		struct entry *e = &a->entries[a->by_id[middle]];
-		uint32_t id = lb_member_id(e->member);
+		uint32_t at = l->by_id ? l->by_id[middle] : middle;
+		uint32_t id = lb_member_id(l->members[at]);
 		if (id == member)
-			return e;
+			return at;
 		if (id < member)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return NULL;
+	return UINT32_MAX;
+}
+
+static void set_owned(struct list *l, uint32_t at, bool is_owned)
+{
+	l->n_owned -= l->flags[at] / IS_OWNED & 1;
+	l->flags[at] = (uint8_t)((l->flags[at] & ~IS_OWNED) | is_owned * IS_OWNED);
+	l->n_owned += is_owned;
 }
 
 // The map.
 
-static struct lb_affinity_map *make_map(const struct lb_affinity *a,
-	struct lb_affinity_index *index, const struct entry *entries, uint32_t n)
+static struct lb_cell cell_of(const struct lb_affinity *a, const struct list *l, uint32_t at)
 {
-	struct lb_affinity_state *states = calloc((size_t)n + 1, sizeof(*states));
-	if (!states)
-		return NULL;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct entry *e = &entries[i];
-		states[i] = (struct lb_affinity_state){
-			.endpoint = lb_member_endpoint(e->member),
-			.state = (uint8_t)lb_member_raw_state(e->member),
-			.has_connection = e->in_child || e->is_owned,
-			.is_barred = lb_member_is_ejected(e->member) && !a->env.uses_ejected,
-		};
-	}
-	return lb_affinity_map_new(index, states);
+	const struct lb_member *m = l->members[at];
+	return (struct lb_cell){
+		.endpoint = lb_member_endpoint(m),
+		.member = lb_member_id(m),
+		.state = (uint8_t)lb_member_raw_state(m),
+		.is_target = l->flags[at] & IS_TARGET,
+		.has_connection = l->flags[at] & (IN_CHILD | IS_OWNED),
+		.is_barred = lb_member_is_ejected(m) && !a->env.uses_ejected,
+	};
+}
+
+static int make_cells(const struct lb_affinity *a, struct list *l)
+{
+	lb_cells_fini(&l->cells);
+	for (uint32_t i = 0; i < l->n; i++)
+		if (lb_cells_push(&l->cells, cell_of(a, l, i)))
+			return -ENOMEM;
+	l->is_stale = false;
+	return 0;
+}
+
+static void try_again(struct lb_affinity *a)
+{
+	twheel_arm(a->env.wheel, &a->news, twheel_now(a->env.wheel) + RETRY_NS);
 }
 
 // Changes of one turn make one map.
-static void changed(struct lb_affinity *a)
+static void changed(struct lb_affinity *a, uint32_t at)
 {
+	struct list *l = &a->list;
+	l->is_stale = l->is_stale || lb_cells_set(&l->cells, at, cell_of(a, l, at));
 	if (!twheel_armed(&a->news))
 		twheel_arm(a->env.wheel, &a->news, twheel_now(a->env.wheel));
 }
@@ -90,9 +119,11 @@ static void changed(struct lb_affinity *a)
 static void news_fired(struct twheel_timer *t)
 {
 	struct lb_affinity *a = (void *)((char *)t - offsetof(struct lb_affinity, news));
-	struct lb_affinity_map *map = make_map(a, a->index, a->entries, a->n);
+	struct lb_affinity_map *map = NULL;
+	if (!a->list.is_stale || make_cells(a, &a->list) == 0)
+		map = lb_affinity_map_new(a->index, &a->list.cells);
 	if (!map) {
-		twheel_arm(a->env.wheel, &a->news, twheel_now(a->env.wheel) + RETRY_NS);
+		try_again(a);
 		return;
 	}
 	lb_affinity_map_put(a->map);
@@ -102,20 +133,22 @@ static void news_fired(struct twheel_timer *t)
 
 // Connections.
 
-static uint64_t expiry_of(const struct lb_affinity *a, const struct entry *e)
+// Of a member at this place in this list.
+static uint64_t expiry_of(const struct lb_affinity *a, const struct list *l, uint32_t at)
 {
-	uint64_t used = a->env.last_used(a->env.ctx, lb_member_id(e->member));
-	if (used < e->wanted_ns)
-		used = e->wanted_ns;
+	uint64_t used = a->env.last_used(a->env.ctx, lb_member_id(l->members[at]));
+	if (l->wanted_ns && used < l->wanted_ns[at])
+		used = l->wanted_ns[at];
 	return used ? saturating_add(used, a->idle_timeout_ns) : 0;
 }
 
 // The next sweep: at the earliest end of what sessions own (O16).
 static void plan(struct lb_affinity *a)
 {
+	const struct list *l = &a->list;
 	uint64_t at = saturating_add(twheel_now(a->env.wheel), a->idle_timeout_ns);
-	for (uint32_t i = 0; i < a->n; i++) {
-		uint64_t end = a->entries[i].is_owned ? expiry_of(a, &a->entries[i]) : UINT64_MAX;
+	for (uint32_t i = 0; l->n_owned && i < l->n; i++) {
+		uint64_t end = l->flags[i] & IS_OWNED ? expiry_of(a, l, i) : UINT64_MAX;
 		at = end < at ? end : at;
 	}
 	if (a->swept_ns && at < a->swept_ns + SWEEP_NS)
@@ -126,83 +159,95 @@ static void plan(struct lb_affinity *a)
 static void sweep_fired(struct twheel_timer *t)
 {
 	struct lb_affinity *a = (void *)((char *)t - offsetof(struct lb_affinity, sweep));
+	struct list *l = &a->list;
 	uint64_t now = twheel_now(a->env.wheel);
 	a->swept_ns = now;
-	for (uint32_t i = 0; i < a->n; i++) {
-		struct entry *e = &a->entries[i];
+	for (uint32_t i = 0; l->n_owned && i < l->n; i++) {
 		// O15; but a request may wait for one that is CONNECTING (O18).
-		if (!e->is_owned || expiry_of(a, e) > now ||
-			lb_member_raw_state(e->member) == LB_CONNECTING)
+		if (!(l->flags[i] & IS_OWNED) || expiry_of(a, l, i) > now ||
+			lb_member_raw_state(l->members[i]) == LB_CONNECTING)
 			continue;
-		e->is_owned = false;
-		lb_member_disconnect(e->member);
-		changed(a);
+		set_owned(l, i, false);
+		changed(a, i);
+		lb_member_disconnect(l->members[i]);
 	}
 	plan(a);
 }
 
-static bool is_stray(const struct entry *e)
+static bool is_stray(const struct list *l, uint32_t at)
 {
-	return !e->in_child && !e->is_owned && lb_member_raw_state(e->member) != LB_IDLE;
+	return !(l->flags[at] & (IN_CHILD | IS_OWNED)) &&
+	       lb_member_raw_state(l->members[at]) != LB_IDLE;
 }
 
 static void tidy_fired(struct twheel_timer *t)
 {
 	struct lb_affinity *a = (void *)((char *)t - offsetof(struct lb_affinity, tidy));
-	for (uint32_t i = 0; i < a->n; i++)
-		if (is_stray(&a->entries[i]))
-			lb_member_disconnect(a->entries[i].member);
+	for (uint32_t i = 0; i < a->list.n; i++)
+		if (is_stray(&a->list, i))
+			lb_member_disconnect(a->list.members[i]);
 }
 
 // A list that a policy is about to replace may still hold on to a member that nobody is to use any
 // more, and connect it again: for as long as it does, that is looked after now and then.
-static void on_member(struct lb_member_watcher *w)
+void lb_affinity_note(struct lb_affinity *a, struct lb_member *m)
 {
-	struct entry *e = (void *)((char *)w - offsetof(struct entry, watcher));
-	struct lb_affinity *a = e->owner;
-	changed(a);
-	if (is_stray(e) && !twheel_armed(&a->tidy))
+	uint32_t at = find(&a->list, m);
+	if (at == UINT32_MAX)
+		return;
+	changed(a, at);
+	if (is_stray(&a->list, at) && !twheel_armed(&a->tidy))
 		twheel_arm(a->env.wheel, &a->tidy, twheel_now(a->env.wheel) + SWEEP_NS);
 }
 
 void lb_affinity_set_in_child(struct lb_affinity *a, struct lb_member *m, bool in_child)
 {
-	struct entry *e = find(a, lb_member_id(m));
-	if (!e || e->in_child == in_child)
+	struct list *l = &a->list;
+	uint32_t at = find(l, m);
+	if (at == UINT32_MAX || !(l->flags[at] & IN_CHILD) == !in_child)
 		return;
 	uint64_t now = twheel_now(a->env.wheel);
-	e->in_child = in_child;
-	e->is_owned = !in_child && e->is_target && expiry_of(a, e) > now; // O13, O14
-	if (is_stray(e)) // disconnected when whoever changes the tree is through with it
+	l->flags[at] ^= IN_CHILD;
+	bool is_target = l->flags[at] & IS_TARGET;
+	set_owned(l, at, !in_child && is_target && expiry_of(a, l, at) > now); // O13, O14
+	if (is_stray(l, at)) // disconnected when whoever changes the tree is through with it
 		twheel_arm(a->env.wheel, &a->tidy, now);
-	changed(a);
+	changed(a, at);
 }
 
 void lb_affinity_want(struct lb_affinity *a, uint32_t member)
 {
-	struct entry *e = find(a, member);
-	if (!e)
+	struct list *l = &a->list;
+	uint32_t at = find_id(l, member);
+	if (at == UINT32_MAX)
 		return;
-	if (!e->in_child) {
-		e->is_owned = true;
-		e->wanted_ns = twheel_now(a->env.wheel);
-		changed(a);
+	if (!(l->flags[at] & IN_CHILD)) {
+		if (!l->wanted_ns)
+			l->wanted_ns = calloc((size_t)l->n + 1, sizeof(*l->wanted_ns));
+		if (!l->wanted_ns)
+			return; // it is asked for again
+		l->wanted_ns[at] = twheel_now(a->env.wheel);
+		set_owned(l, at, true);
+		changed(a, at);
 	}
-	lb_member_connect(e->member); // only if it is IDLE
+	lb_member_connect(l->members[at]); // only if it is IDLE
 }
 
 // Updates.
 
-static void entries_free(struct entry *entries, uint32_t n)
+static void list_fini(struct list *l)
 {
-	for (uint32_t i = 0; entries && i < n; i++) {
-		lb_member_unwatch(entries[i].member, &entries[i].watcher);
-		lb_member_put(entries[i].member);
-	}
-	free(entries);
+	for (uint32_t i = 0; i < l->n; i++)
+		lb_member_put(l->members[i]);
+	free(l->members);
+	free(l->flags);
+	free(l->wanted_ns);
+	free(l->by_id);
+	lb_cells_fini(&l->cells);
+	*l = (struct list){0};
 }
 
-struct order { // of entries by member id
+struct order { // of members by id
 	uint32_t id, at;
 };
 
@@ -212,27 +257,38 @@ static int compare(const void *x, const void *y)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-static uint32_t *order_of(const struct entry *entries, uint32_t n)
+static bool is_by_id(const struct list *l)
 {
-	struct order *order = calloc((size_t)n + 1, sizeof(*order));
-	uint32_t *by_id = calloc((size_t)n + 1, sizeof(*by_id));
-	if (!order || !by_id) {
-		free(order);
-		free(by_id);
-		return NULL;
-	}
-	for (uint32_t i = 0; i < n; i++)
-		order[i] = (struct order){lb_member_id(entries[i].member), i};
-	qsort(order, n, sizeof(*order), compare);
-	for (uint32_t i = 0; i < n; i++)
-		by_id[i] = order[i].at;
-	free(order);
-	return by_id;
+	for (uint32_t i = 1; i < l->n; i++)
+		if (lb_member_id(l->members[i - 1]) > lb_member_id(l->members[i]))
+			return false;
+	return true;
 }
 
-static struct lb_affinity_index *index_of(const struct lb_affinity_member *list, uint32_t n)
+static int put_in_order(struct list *l)
 {
-	struct lb_affinity_conf *conf = calloc((size_t)n + 1, sizeof(*conf));
+	if (is_by_id(l))
+		return 0;
+	struct order *order = malloc(((size_t)l->n + 1) * sizeof(*order));
+	l->by_id = malloc(((size_t)l->n + 1) * sizeof(*l->by_id));
+	if (!order || !l->by_id) {
+		free(order);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < l->n; i++)
+		order[i] = (struct order){lb_member_id(l->members[i]), i};
+	qsort(order, l->n, sizeof(*order), compare);
+	for (uint32_t i = 0; i < l->n; i++)
+		l->by_id[i] = order[i].at;
+	free(order);
+	return 0;
+}
+
+// That of the list before, if it would be the same.
+static struct lb_affinity_index *index_of(
+	const struct lb_affinity *a, const struct lb_affinity_member *list, uint32_t n)
+{
+	struct lb_affinity_conf *conf = malloc(((size_t)n + 1) * sizeof(*conf));
 	if (!conf)
 		return NULL;
 	for (uint32_t i = 0; i < n; i++)
@@ -240,45 +296,50 @@ static struct lb_affinity_index *index_of(const struct lb_affinity_member *list,
 			.addresses = lb_member_address(list[i].member, 0), // side by side
 			.n_addresses = lb_member_n_addresses(list[i].member),
 			.hostname = list[i].hostname,
-			.locality = list[i].locality,
-			.member = lb_member_id(list[i].member),
-			.is_target = list[i].is_target,
 		};
-	struct lb_affinity_index *index = lb_affinity_index_new(conf, n);
+	struct lb_affinity_index *index;
+	if (a->index && lb_affinity_index_is_of(a->index, conf, n))
+		index = lb_affinity_index_get(a->index);
+	else
+		index = lb_affinity_index_new(conf, n);
 	free(conf);
 	return index;
 }
 
-// What a session has stays so; what the policies let go with this update may become it (O13).
-static bool is_owned_now(
-	const struct lb_affinity *a, const struct entry *e, const struct entry *old)
+static int list_init(struct list *l, const struct lb_affinity_member *list, uint32_t n)
 {
-	if (e->in_child || !e->is_target)
-		return false;
-	return (old && old->is_owned) || (lb_member_raw_state(e->member) != LB_IDLE &&
-						 expiry_of(a, e) > twheel_now(a->env.wheel));
+	*l = (struct list){.members = malloc(((size_t)n + 1) * sizeof(struct lb_member *)),
+		.flags = calloc((size_t)n + 1, 1)};
+	if (!l->members || !l->flags)
+		return -ENOMEM;
+	for (; l->n < n; l->n++) {
+		const struct lb_affinity_member *m = &list[l->n];
+		l->members[l->n] = lb_member_get(m->member);
+		l->flags[l->n] = (uint8_t)(m->is_target * IS_TARGET + m->in_child * IN_CHILD);
+	}
+	return put_in_order(l);
 }
 
-static struct entry *entries_of(
-	struct lb_affinity *a, const struct lb_affinity_member *list, uint32_t n)
+// What a session has stays so; what the policies let go with this update may become it (O13).
+static int inherit(const struct lb_affinity *a, struct list *l)
 {
-	struct entry *entries = calloc((size_t)n + 1, sizeof(*entries));
-	for (uint32_t i = 0; entries && i < n; i++) {
-		const struct entry *old = find(a, lb_member_id(list[i].member));
-		if (old && old->member != list[i].member)
-			old = NULL; // the number has another bearer
-		entries[i] = (struct entry){
-			.watcher = {.on_change = on_member},
-			.owner = a,
-			.member = lb_member_get(list[i].member),
-			.is_target = list[i].is_target,
-			.in_child = list[i].in_child,
-			.wanted_ns = old ? old->wanted_ns : 0,
-		};
-		entries[i].is_owned = is_owned_now(a, &entries[i], old);
-		lb_member_watch(entries[i].member, &entries[i].watcher);
+	uint64_t now = twheel_now(a->env.wheel);
+	if (a->list.wanted_ns)
+		l->wanted_ns = calloc((size_t)l->n + 1, sizeof(*l->wanted_ns));
+	if (a->list.wanted_ns && !l->wanted_ns)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l->n; i++) {
+		uint32_t old = find(&a->list, l->members[i]);
+		if (old != UINT32_MAX && l->wanted_ns)
+			l->wanted_ns[i] = a->list.wanted_ns[old];
+		if (l->flags[i] & IN_CHILD || !(l->flags[i] & IS_TARGET))
+			continue;
+		bool is_owned = old != UINT32_MAX && a->list.flags[old] & IS_OWNED;
+		set_owned(l, i,
+			is_owned || (lb_member_raw_state(l->members[i]) != LB_IDLE &&
+					    expiry_of(a, l, i) > now));
 	}
-	return entries;
+	return 0;
 }
 
 struct lb_affinity *lb_affinity_new(const struct lb_affinity_env *env)
@@ -300,36 +361,35 @@ void lb_affinity_free(struct lb_affinity *a)
 	twheel_cancel(a->env.wheel, &a->sweep);
 	twheel_cancel(a->env.wheel, &a->tidy);
 	twheel_cancel(a->env.wheel, &a->news);
-	entries_free(a->entries, a->n);
-	free(a->by_id);
+	list_fini(&a->list);
 	lb_affinity_index_put(a->index);
 	lb_affinity_map_put(a->map);
 	free(a);
 }
 
-int lb_affinity_update(struct lb_affinity *a, const struct lb_affinity_member *list, uint32_t n,
+int lb_affinity_update(struct lb_affinity *a, const struct lb_affinity_member *members, uint32_t n,
 	uint64_t idle_timeout_ns)
 {
-	struct lb_affinity_index *index = index_of(list, n);
-	struct entry *entries = index ? entries_of(a, list, n) : NULL;
-	uint32_t *by_id = entries ? order_of(entries, n) : NULL;
-	struct lb_affinity_map *map = by_id ? make_map(a, index, entries, n) : NULL;
+	struct list list;
+	struct lb_affinity_index *index = index_of(a, members, n);
+	struct lb_affinity_map *map = NULL;
+	if (list_init(&list, members, n) == 0 && index && inherit(a, &list) == 0 &&
+		make_cells(a, &list) == 0)
+		map = lb_affinity_map_new(index, &list.cells);
 	if (!map) {
-		free(by_id);
-		entries_free(entries, n);
+		list_fini(&list);
 		lb_affinity_index_put(index);
 		return -ENOMEM;
 	}
-	entries_free(a->entries, a->n);
-	free(a->by_id);
+	list_fini(&a->list);
 	lb_affinity_index_put(a->index);
 	lb_affinity_map_put(a->map);
-	a->entries = entries;
-	a->by_id = by_id;
-	a->n = n;
+	a->list = list;
 	a->index = index;
 	a->map = map;
 	a->idle_timeout_ns = idle_timeout_ns;
+	for (uint32_t i = 0; i < n; i++)
+		lb_member_set_place(list.members[i], i);
 	twheel_arm(a->env.wheel, &a->tidy, twheel_now(a->env.wheel));
 	plan(a);
 	return 0;
@@ -342,8 +402,5 @@ struct lb_affinity_map *lb_affinity_map_of(const struct lb_affinity *a)
 
 uint32_t lb_affinity_n_owned(const struct lb_affinity *a)
 {
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < a->n; i++)
-		n += a->entries[i].is_owned;
-	return n;
+	return a->list.n_owned;
 }

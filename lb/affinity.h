@@ -29,7 +29,7 @@ struct lb_affinity_env {
 // A member of the leaf, as an update lists it; borrowed for the call.
 struct lb_affinity_member {
 	struct lb_member *member; // counted while it is listed
-	struct str hostname, locality;
+	struct str hostname;
 	bool is_target; // its health is in override_host_status
 	bool in_child; // a policy uses it
 };
@@ -42,6 +42,8 @@ void lb_affinity_free(struct lb_affinity *); // NULL is fine
 // A policy begins to use the member, or ends. What no session has used lately is disconnected then
 // (O13); what a policy takes back keeps its connection (O14).
 void lb_affinity_set_in_child(struct lb_affinity *, struct lb_member *, bool);
+// The member changed (lb_member_env.on_change). Nothing if it is not listed.
+void lb_affinity_note(struct lb_affinity *, struct lb_member *);
 // A request waits for this member: connect it (O06, O08, O20). Nothing if it is not listed.
 void lb_affinity_want(struct lb_affinity *, uint32_t member);
 

@@ -1,109 +1,162 @@
 // SPDX-License-Identifier: Apache-2.0
+// An address is found by open addressing in a table of 32-bit slots, half of them free at least:
+// the address's number, and some bits of its hash, so that one that is none of the leaf's costs one
+// cache line and no look at another address.
 #include "lb/affinity_map.h"
 
-#include "lb/arena.h"
 #include "lb/base/check.h"
-#include "lb/hash.h"
 
 #include <stdlib.h>
 
-struct slot {
-	struct ip_port address;
-	uint32_t host; // index + 1; 0 = free
-	struct str addresses;
-};
-
-struct host {
-	struct str hostname, locality;
-	uint32_t member;
-	bool is_target;
-};
+#define NUMBER_BITS 20
+#define NUMBER_MASK ((1u << NUMBER_BITS) - 1)
+#define NONE UINT32_MAX
 
 struct lb_affinity_index {
 	uint32_t n_refs; // ctrl only
-	uint32_t n;
-	uint32_t mask;
-	struct host *hosts; // [n]
-	struct slot *slots; // [mask + 1]: open addressing, at most half full
-	struct lb_arena arena; // all of it
+	uint32_t n; // endpoints
+	uint32_t n_addresses;
+	uint32_t n_slots;
+	struct ip_port *addresses; // owned; [n_addresses], endpoint by endpoint
+	uint32_t *first; // owned; [n + 1], each one's first address; NULL = they have one each
+	uint32_t *hostnames; // owned; [n], where in texts; NULL = nobody has one
+	char *texts; // owned
+	// 0 = free; else the address's number + 1, and above that bits of its hash.
+	uint32_t slots[];
 };
 
 struct lb_affinity_map {
 	uint32_t n_refs; // ctrl only
 	struct lb_affinity_index *index; // counted
-	struct lb_affinity_state *states; // owned; [index->n]
+	struct lb_cells cells;
 };
 
-static struct slot *place_of(const struct lb_affinity_index *x, const struct ip_port *a)
+static uint64_t hash_of(const struct ip_port *a)
 {
-	uint8_t key[sizeof(a->ip.b) + 2]; // without the padding of struct ip_port
-	memcpy(key, a->ip.b, sizeof(a->ip.b));
-	memcpy(key + sizeof(a->ip.b), &a->port, 2);
-	uint32_t at = (uint32_t)lb_hash(key, sizeof(key)) & x->mask;
-	while (x->slots[at].host && !ip_port_eq(&x->slots[at].address, a))
-		at = (at + 1) & x->mask;
-	return &x->slots[at];
+	uint64_t low, high;
+	memcpy(&low, a->ip.b, 8);
+	memcpy(&high, a->ip.b + 8, 8);
+	high ^= (uint64_t)a->port << 48 | a->port;
+	unsigned __int128 m =
+		(unsigned __int128)(low ^ 0x9e3779b97f4a7c15) * (high ^ 0xd6e8feb86659fd93);
+	return (uint64_t)(m >> 64) ^ (uint64_t)m;
 }
 
-// The text of address `first` and then the others.
-static bool add_list(struct lb_affinity_index *x, const struct lb_affinity_conf *c, uint32_t first,
-	struct str *ret)
+// Number of the address; NONE = absent, and *ret_slot is where it belongs, with its bits.
+static uint32_t number_of(const struct lb_affinity_index *x, const struct ip_port *a,
+	uint32_t *ret_slot, uint32_t *ret_bits)
 {
-	char *text = lb_arena_alloc(&x->arena, c->n_addresses, IP_PORT_TEXT_MAX);
-	if (!text)
-		return false;
-	size_t len = 0;
-	for (uint32_t i = 0; i < c->n_addresses; i++) {
-		uint32_t at = i == 0 ? first : i <= first ? i - 1 : i;
-		if (i)
-			text[len++] = ',';
-		len += strlen(ip_port_print(&c->addresses[at], text + len));
+	uint64_t hash = hash_of(a);
+	uint32_t bits = (uint32_t)hash & ~NUMBER_MASK;
+	uint32_t at = (uint32_t)((hash >> 32) * x->n_slots >> 32);
+	for (; x->slots[at]; at = at + 1 < x->n_slots ? at + 1 : 0) {
+		uint32_t number = (x->slots[at] & NUMBER_MASK) - 1;
+		if ((x->slots[at] & ~NUMBER_MASK) == bits && ip_port_eq(&x->addresses[number], a))
+			return number;
 	}
-	*ret = (struct str){text, len};
-	return true;
+	*ret_slot = at;
+	*ret_bits = bits;
+	return NONE;
 }
 
-static bool add(struct lb_affinity_index *x, const struct lb_affinity_conf *c)
+// Whose address it is.
+static uint32_t host_of(const struct lb_affinity_index *x, uint32_t number)
 {
-	struct host *h = &x->hosts[x->n++];
-	h->member = c->member;
-	h->is_target = c->is_target;
-	if (!lb_arena_copy(&x->arena, c->hostname, &h->hostname) ||
-		!lb_arena_copy(&x->arena, c->locality, &h->locality))
-		return false;
-	for (uint32_t i = 0; i < c->n_addresses; i++) {
-		struct slot *s = place_of(x, &c->addresses[i]);
-		if (s->host)
-			continue;
-		if (!add_list(x, c, i, &s->addresses))
-			return false;
-		s->address = c->addresses[i];
-		s->host = x->n;
+	if (!x->first)
+		return number;
+	uint32_t low = 0, high = x->n;
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+		if (x->first[middle] <= number)
+			low = middle;
+		else
+			high = middle;
 	}
-	return true;
+	return low;
 }
 
-struct lb_affinity_index *lb_affinity_index_new(const struct lb_affinity_conf *list, uint32_t n)
+// What the parts take.
+struct sizes {
+	size_t addresses, texts;
+};
+
+static struct sizes sizes_of(const struct lb_affinity_conf *list, uint32_t n)
 {
-	struct lb_affinity_index *x = calloc(1, sizeof(*x));
+	struct sizes s = {0, 0};
+	for (uint32_t i = 0; i < n; i++) {
+		s.addresses += list[i].n_addresses;
+		s.texts += list[i].hostname.len ? list[i].hostname.len + 1 : 0;
+	}
+	return s;
+}
+
+static struct lb_affinity_index *allocate(uint32_t n, const struct sizes *s)
+{
+	if (s->texts >= UINT32_MAX || s->addresses >= UINT32_MAX / 2)
+		return NULL;
+	uint32_t n_slots = 2 * (uint32_t)s->addresses + 1;
+	struct lb_affinity_index *x = calloc(1, sizeof(*x) + n_slots * sizeof(x->slots[0]));
 	if (!x)
 		return NULL;
-	size_t n_addresses = 0, n_slots = 2;
-	for (uint32_t i = 0; i < n; i++)
-		n_addresses += list[i].n_addresses;
-	while (n_slots < 2 * n_addresses)
-		n_slots *= 2;
 	x->n_refs = 1;
-	x->mask = (uint32_t)n_slots - 1;
-	x->hosts = lb_arena_alloc(&x->arena, n, sizeof(*x->hosts));
-	x->slots = lb_arena_alloc(&x->arena, n_slots, sizeof(*x->slots));
-	bool is_complete = x->hosts && x->slots;
-	for (uint32_t i = 0; is_complete && i < n; i++)
-		is_complete = add(x, &list[i]);
+	x->n_slots = n_slots;
+	x->addresses = malloc((s->addresses + 1) * sizeof(x->addresses[0]));
+	bool is_complete = x->addresses;
+	if (s->addresses > n) {
+		x->first = malloc(((size_t)n + 1) * sizeof(x->first[0]));
+		is_complete &= x->first != NULL;
+	}
+	if (s->texts) {
+		x->hostnames = malloc((size_t)n * sizeof(x->hostnames[0]));
+		x->texts = calloc(1, s->texts + 1);
+		is_complete &= x->hostnames && x->texts;
+	}
 	if (is_complete)
 		return x;
 	lb_affinity_index_put(x);
 	return NULL;
+}
+
+static void add(struct lb_affinity_index *x, const struct lb_affinity_conf *c)
+{
+	for (uint32_t i = 0; i < c->n_addresses; i++) {
+		uint32_t number = x->n_addresses++, slot, bits;
+		x->addresses[number] = c->addresses[i];
+		// An address beyond what slots can say binds nobody.
+		if (number < NUMBER_MASK && number_of(x, &c->addresses[i], &slot, &bits) == NONE)
+			x->slots[slot] = bits | (number + 1);
+	}
+	x->n++;
+	if (x->first)
+		x->first[x->n] = x->n_addresses;
+}
+
+struct lb_affinity_index *lb_affinity_index_new(const struct lb_affinity_conf *list, uint32_t n)
+{
+	struct sizes sizes = sizes_of(list, n);
+	struct lb_affinity_index *x = allocate(n, &sizes);
+	if (!x)
+		return NULL;
+	if (x->first)
+		x->first[0] = 0;
+	uint32_t at = 1; // texts begin with a ""
+	for (uint32_t i = 0; i < n; i++) {
+		add(x, &list[i]);
+		struct str name = list[i].hostname;
+		if (x->hostnames)
+			x->hostnames[i] = name.len ? at : 0;
+		if (name.len == 0)
+			continue;
+		memcpy(x->texts + at, name.p, name.len);
+		at += (uint32_t)name.len + 1;
+	}
+	return x;
+}
+
+struct lb_affinity_index *lb_affinity_index_get(struct lb_affinity_index *x)
+{
+	x->n_refs++;
+	return x;
 }
 
 void lb_affinity_index_put(struct lb_affinity_index *x)
@@ -113,23 +166,43 @@ void lb_affinity_index_put(struct lb_affinity_index *x)
 	CHECK(x->n_refs > 0);
 	if (--x->n_refs)
 		return;
-	lb_arena_fini(&x->arena);
+	free(x->addresses);
+	free(x->first);
+	free(x->hostnames);
+	free(x->texts);
 	free(x);
 }
 
-struct lb_affinity_map *lb_affinity_map_new(
-	struct lb_affinity_index *x, struct lb_affinity_state *states)
+static struct str hostname_of(const struct lb_affinity_index *x, uint32_t host)
 {
-	struct lb_affinity_map *m = malloc(sizeof(*m));
-	if (!m) {
-		free(states);
-		return NULL;
+	return x->hostnames ? str_from(x->texts + x->hostnames[host]) : STR("");
+}
+
+bool lb_affinity_index_is_of(
+	const struct lb_affinity_index *x, const struct lb_affinity_conf *list, uint32_t n)
+{
+	if (x->n != n)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t first = x->first ? x->first[i] : i;
+		uint32_t end = x->first ? x->first[i + 1] : i + 1;
+		if (end - first != list[i].n_addresses ||
+			!str_eq(hostname_of(x, i), list[i].hostname))
+			return false;
+		for (uint32_t k = first; k < end; k++)
+			if (!ip_port_eq(&x->addresses[k], &list[i].addresses[k - first]))
+				return false;
 	}
-	*m = (struct lb_affinity_map){1, x, states};
-	x->n_refs++;
-	for (uint32_t i = 0; i < x->n; i++)
-		if (states[i].endpoint)
-			lb_endpoint_get_again(states[i].endpoint);
+	return true;
+}
+
+struct lb_affinity_map *lb_affinity_map_new(
+	struct lb_affinity_index *x, const struct lb_cells *cells)
+{
+	DCHECK(cells->n == x->n);
+	struct lb_affinity_map *m = malloc(sizeof(*m));
+	if (m)
+		*m = (struct lb_affinity_map){1, lb_affinity_index_get(x), lb_cells_share(cells)};
 	return m;
 }
 
@@ -146,57 +219,109 @@ void lb_affinity_map_put(struct lb_affinity_map *m)
 	CHECK(m->n_refs > 0);
 	if (--m->n_refs)
 		return;
-	for (uint32_t i = 0; i < m->index->n; i++)
-		if (m->states[i].endpoint)
-			lb_endpoint_put(m->states[i].endpoint->table, m->states[i].endpoint);
 	lb_affinity_index_put(m->index);
-	free(m->states);
+	lb_cells_fini(&m->cells);
 	free(m);
+}
+
+static void describe(const struct lb_affinity_map *m, uint32_t number, struct lb_affinity_host *ret)
+{
+	const struct lb_affinity_index *x = m->index;
+	uint32_t host = host_of(x, number);
+	uint32_t first = x->first ? x->first[host] : host;
+	const struct lb_cell *state = lb_cells_at(&m->cells, host);
+	*ret = (struct lb_affinity_host){
+		.state = state,
+		.hostname = hostname_of(x, host),
+		.addresses = &x->addresses[first],
+		.n_addresses = x->first ? x->first[host + 1] - first : 1,
+		.address = number - first,
+		.member = state->member,
+		.is_target = state->is_target,
+	};
 }
 
 bool lb_affinity_map_find(
 	const struct lb_affinity_map *m, const struct ip_port *a, struct lb_affinity_host *ret)
 {
-	const struct slot *s = m ? place_of(m->index, a) : NULL;
-	if (!s || !s->host)
+	uint32_t slot, bits;
+	uint32_t number = m ? number_of(m->index, a, &slot, &bits) : NONE;
+	if (number == NONE)
 		return false;
-	const struct host *h = &m->index->hosts[s->host - 1];
-	*ret = (struct lb_affinity_host){
-		.state = &m->states[s->host - 1],
-		.hostname = h->hostname,
-		.locality = h->locality,
-		.addresses = s->addresses,
-		.member = h->member,
-		.is_target = h->is_target,
-	};
+	describe(m, number, ret);
 	return true;
 }
 
+size_t lb_affinity_print(const struct lb_affinity_host *h, char *out, size_t room)
+{
+	size_t len = 0;
+	for (uint32_t i = 0; i < h->n_addresses; i++) {
+		char text[IP_PORT_TEXT_MAX];
+		uint32_t at = i == 0 ? h->address : i <= h->address ? i - 1 : i;
+		size_t part = strlen(ip_port_print(&h->addresses[at], text));
+		if (room - len < part + 1)
+			return 0;
+		if (i)
+			out[len++] = ',';
+		memcpy(out + len, text, part);
+		len += part;
+	}
+	return len;
+}
+
+static struct lb_affinity_pick bind(
+	const struct lb_affinity_map *m, enum lb_affinity_kind kind, uint32_t number)
+{
+	struct lb_affinity_pick p = {.kind = kind};
+	struct lb_affinity_host *h = &p.host;
+	describe(m, number, h);
+	// The address in use, whichever of its addresses the cookie has.
+	for (uint32_t i = 0; kind == LB_AFFINITY_USE && i < h->n_addresses; i++)
+		if (ip_port_eq(&h->addresses[i], &h->state->endpoint->addr))
+			h->address = i;
+	return p;
+}
+
+// The first that is READY, or else IDLE, or else CONNECTING, or else without a connection (O05 to
+// O08).
+static struct lb_affinity_pick pick_known(const struct lb_affinity_map *m,
+	const struct ip_port *addresses, uint32_t n, uint32_t first, uint32_t number)
+{
+	uint32_t idle = NONE, none = NONE, slot, bits;
+	bool is_connecting = false;
+	for (uint32_t i = first;; number = number_of(m->index, &addresses[i], &slot, &bits)) {
+		const struct lb_cell *c =
+			number == NONE ? NULL : lb_cells_at(&m->cells, host_of(m->index, number));
+		if (c && c->is_target && !c->is_barred) {
+			if (!c->has_connection) {
+				none = none == NONE ? number : none;
+			} else if (c->state == LB_READY) {
+				return bind(m, LB_AFFINITY_USE, number);
+			} else if (c->state == LB_IDLE) {
+				idle = idle == NONE ? number : idle;
+			}
+			is_connecting |= c->has_connection && c->state == LB_CONNECTING;
+		}
+		if (++i >= n)
+			break;
+	}
+	if (idle != NONE)
+		return bind(m, LB_AFFINITY_WISH, idle);
+	if (is_connecting)
+		return (struct lb_affinity_pick){.kind = LB_AFFINITY_QUEUE};
+	if (none != NONE)
+		return bind(m, LB_AFFINITY_WISH, none);
+	return (struct lb_affinity_pick){.kind = LB_AFFINITY_CHILD};
+}
+
+// Most cookies that are not the leaf's name nobody it knows.
 struct lb_affinity_pick lb_affinity_map_pick(
 	const struct lb_affinity_map *m, const struct ip_port *addresses, uint32_t n)
 {
-	struct lb_affinity_pick idle = {0}, none = {0};
-	bool is_connecting = false;
-	for (uint32_t i = 0; i < n; i++) {
-		struct lb_affinity_host h;
-		if (!lb_affinity_map_find(m, &addresses[i], &h) || !h.is_target ||
-			h.state->is_barred)
-			continue;
-		if (!h.state->has_connection) {
-			if (none.kind == LB_AFFINITY_CHILD)
-				none = (struct lb_affinity_pick){LB_AFFINITY_WISH, h};
-		} else if (h.state->state == LB_READY) {
-			// The address in use, whichever of its addresses the cookie has.
-			lb_affinity_map_find(m, &h.state->endpoint->addr, &h);
-			return (struct lb_affinity_pick){LB_AFFINITY_USE, h};
-		} else if (h.state->state == LB_IDLE && idle.kind == LB_AFFINITY_CHILD) {
-			idle = (struct lb_affinity_pick){LB_AFFINITY_WISH, h};
-		}
-		is_connecting |= h.state->has_connection && h.state->state == LB_CONNECTING;
+	for (uint32_t i = 0, slot, bits; m && i < n; i++) {
+		uint32_t number = number_of(m->index, &addresses[i], &slot, &bits);
+		if (number != NONE)
+			return pick_known(m, addresses, n, i, number);
 	}
-	if (idle.kind != LB_AFFINITY_CHILD)
-		return idle;
-	if (is_connecting)
-		return (struct lb_affinity_pick){.kind = LB_AFFINITY_QUEUE};
-	return none;
+	return (struct lb_affinity_pick){.kind = LB_AFFINITY_CHILD};
 }

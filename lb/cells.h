@@ -7,6 +7,7 @@
 
 #include "lb/endpoint.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define LB_CELLS_BITS 6
@@ -30,6 +31,10 @@ struct lb_cell {
 	uint32_t member; // id
 	uint16_t weight; // of weighted_round_robin
 	uint8_t state; // enum lb_state
+	// For sessions (lb/affinity_map.h).
+	bool is_target : 1; // its health is in override_host_status (O02)
+	bool has_connection : 1; // somebody keeps one or wants one; else its state says nothing
+	bool is_barred : 1; // ejected (O22)
 };
 
 struct lb_page {

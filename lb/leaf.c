@@ -31,6 +31,7 @@ struct made {
 
 struct lb_leaf {
 	struct lb_leaf_env env;
+	struct lb_member_env member_env; // of its members, which all are gone before
 	char *name; // owned
 	uint32_t id;
 	struct lb_leaf_layout *layout; // owned; NULL before the first update
@@ -101,7 +102,6 @@ static int give_affinity(struct lb_leaf *leaf)
 		list[i] = (struct lb_affinity_member){
 			.member = e->member,
 			.hostname = e->hostname,
-			.locality = e->locality,
 			.is_target = leaf->session_health >> e->health & 1,
 			.in_child = e->health != LB_LEAF_DRAINING && has_child(leaf, e->priority),
 		};
@@ -216,6 +216,13 @@ static void tidy_soon(struct lb_leaf *leaf)
 		twheel_arm(leaf->env.wheel, &leaf->tidy, twheel_now(leaf->env.wheel) + TIDY_NS);
 }
 
+static void on_member(void *ctx, struct lb_member *m)
+{
+	struct lb_leaf *leaf = ctx;
+	if (leaf->affinity)
+		lb_affinity_note(leaf->affinity, m);
+}
+
 // The priorities' policies.
 
 static int on_node(void *ctx, enum lb_state state, struct lb_picker *picker)
@@ -251,7 +258,7 @@ static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, 
 	struct made *m = calloc(1, sizeof(*m));
 	uint32_t id = m ? leaf->env.member_take(leaf->env.ctx) : UINT32_MAX;
 	if (id != UINT32_MAX)
-		m->member = lb_member_new(leaf->env.member_env, id, addresses, n);
+		m->member = lb_member_new(&leaf->member_env, id, addresses, n);
 	if (!m || !m->member) {
 		if (id != UINT32_MAX)
 			leaf->env.member_give(leaf->env.ctx, id);
@@ -374,6 +381,10 @@ struct lb_leaf *lb_leaf_new(const struct lb_leaf_env *env, const char *name, uin
 		.id = id,
 		.retry = {.fire = retry_fired},
 		.tidy = {.fire = tidy_fired}};
+	leaf->member_env = *env->member_env;
+	leaf->member_env.on_change = on_member;
+	leaf->member_env.ctx = leaf;
+	leaf->env.member_env = &leaf->member_env;
 	leaf->name = strdup(name);
 	if (!leaf->name || !make_parts(leaf)) {
 		lb_leaf_free(leaf);
@@ -391,6 +402,7 @@ void lb_leaf_free(struct lb_leaf *leaf)
 	lb_priority_free(leaf->priority);
 	twheel_cancel(leaf->env.wheel, &leaf->tidy);
 	lb_affinity_free(leaf->affinity);
+	leaf->affinity = NULL;
 	lb_ejection_free(leaf->ejection);
 	free_made(leaf);
 	lb_leaf_layout_free(leaf->layout, &leaf->env, NULL);

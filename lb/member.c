@@ -38,6 +38,7 @@ struct race {
 struct lb_member {
 	uint32_t n_refs;
 	uint32_t id;
+	uint32_t place;
 	uint32_t n_addresses;
 	uint16_t n_telling; // rounds of telling that are under way
 	uint8_t n_busy; // changes that are under way: watchers hear of them when they are over
@@ -192,6 +193,16 @@ uint32_t lb_member_id(const struct lb_member *m)
 	return m->id;
 }
 
+uint32_t lb_member_place(const struct lb_member *m)
+{
+	return m->place;
+}
+
+void lb_member_set_place(struct lb_member *m, uint32_t place)
+{
+	m->place = place;
+}
+
 uint32_t lb_member_n_addresses(const struct lb_member *m)
 {
 	return m->n_addresses;
@@ -302,6 +313,8 @@ static void tell(struct lb_member *m)
 {
 	m->has_news = false;
 	m->n_telling++;
+	if (m->env->on_change)
+		m->env->on_change(m->env->ctx, m);
 	m->next_told = m->watchers;
 	while (m->next_told) {
 		struct lb_member_watcher *w = m->next_told;

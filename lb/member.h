@@ -25,6 +25,9 @@ struct lb_member_watcher {
 struct lb_member_env {
 	struct lb_connectivity *connectivity; // gives subchannels, the wheel
 	uint64_t attempt_delay_ns; // until the next address is tried beside (PF-02); 250 ms
+	// As a watcher of every member, told before the others; NULL = nobody.
+	void (*on_change)(void *ctx, struct lb_member *);
+	void *ctx;
 };
 
 // Addresses are copied, n >= 1; the env outlives the member. Nothing is connected. Count 1. NULL =
@@ -36,6 +39,9 @@ bool lb_member_is_shared(const struct lb_member *); // the caller's reference is
 void lb_member_put(struct lb_member *); // NULL is fine; nobody watches it any more at the last
 
 uint32_t lb_member_id(const struct lb_member *); // dense, of counters that workers keep
+// Where whoever lists all of a leaf's members has it; 0 at first.
+uint32_t lb_member_place(const struct lb_member *);
+void lb_member_set_place(struct lb_member *, uint32_t place);
 uint32_t lb_member_n_addresses(const struct lb_member *);
 const struct ip_port *lb_member_address(const struct lb_member *, uint32_t i); // in EDS order
 // The same set in another order is the same member; the order is taken over (PF-08), from the next

@@ -29,6 +29,13 @@ static uint64_t last_used(void *ctx, uint32_t member)
 	return ((struct fixture *)ctx)->used_ns[member];
 }
 
+static void on_member(void *ctx, struct lb_member *m)
+{
+	struct fixture *f = ctx;
+	if (f->affinity)
+		lb_affinity_note(f->affinity, m);
+}
+
 static void on_change(void *ctx)
 {
 	((struct fixture *)ctx)->n_changes++;
@@ -43,12 +50,12 @@ static void init_idle(struct fixture *f, uint64_t idle_ns)
 {
 	*f = (struct fixture){.uses_ejected = f->uses_ejected};
 	world_init(&f->world, 1, 1);
-	f->member_env = (struct lb_member_env){f->world.connectivity, 250 * WORLD_MS};
+	f->member_env = (struct lb_member_env){f->world.connectivity, 250 * WORLD_MS, on_member, f};
 	for (uint32_t i = 0; i < N; i++) {
 		struct ip_port a = world_addr(i);
 		f->members[i] = lb_member_new(&f->member_env, i, &a, 1);
-		f->list[i] = (struct lb_affinity_member){
-			.member = f->members[i], .is_target = true, .locality = STR("here")};
+		f->list[i] =
+			(struct lb_affinity_member){.member = f->members[i], .is_target = true};
 	}
 	const struct lb_affinity_env env = {
 		f->world.wheel, last_used, on_change, f, f->uses_ejected};
@@ -64,6 +71,7 @@ static void init(struct fixture *f)
 static void fini(struct fixture *f)
 {
 	lb_affinity_free(f->affinity);
+	f->affinity = NULL;
 	for (uint32_t i = 0; i < N; i++)
 		lb_member_put(f->members[i]);
 	world_fini(&f->world);
@@ -351,22 +359,29 @@ static void cookie_lists_the_address_in_use_first(void **state)
 {
 	const struct ip_port list[] = {
 		world_addr(0), {{{0xfd, [15] = 7}}, 8080}, {ip_from_v4(0x0a520001), 81}};
-	const struct lb_affinity_conf conf[] = {{list, 3, STR("a.example"), STR("here"), 5, true}};
+	const struct lb_affinity_conf conf[] = {{list, 3, STR("a.example")}};
+	struct lb_cells cells = {0};
+	assert_int_equal(
+		lb_cells_push(&cells, (struct lb_cell){.member = 5, .is_target = true}), 0);
 	struct lb_affinity_index *x = lb_affinity_index_new(conf, 1);
-	struct lb_affinity_map *m =
-		lb_affinity_map_new(x, calloc(1, sizeof(struct lb_affinity_state)));
+	struct lb_affinity_map *m = lb_affinity_map_new(x, &cells);
 	static const char *const texts[] = {"10.82.0.0:50051,[fd00::7]:8080,10.82.0.1:81",
 		"[fd00::7]:8080,10.82.0.0:50051,10.82.0.1:81",
 		"10.82.0.1:81,10.82.0.0:50051,[fd00::7]:8080"};
 	for (int i = 0; i < 3; i++) {
 		struct lb_affinity_host h;
 		assert_true(lb_affinity_map_find(m, &list[i], &h));
-		assert_int_equal(h.addresses.len, strlen(texts[i]));
-		assert_memory_equal(h.addresses.p, texts[i], h.addresses.len);
+		char text[64];
+		size_t len = strlen(texts[i]);
+		assert_int_equal(lb_affinity_print(&h, text, sizeof(text)), len);
+		assert_memory_equal(text, texts[i], len);
+		assert_int_equal(lb_affinity_print(&h, text, len), len);
+		assert_int_equal(lb_affinity_print(&h, text, len - 1), 0);
+		assert_int_equal(h.member, 5);
 		assert_true(str_eq(h.hostname, STR("a.example")));
-		assert_true(str_eq(h.locality, STR("here")));
 	}
 	lb_affinity_index_put(x);
+	lb_cells_fini(&cells);
 	assert_ptr_equal(lb_affinity_map_get(m), m);
 	lb_affinity_map_put(m);
 	lb_affinity_map_put(m);
