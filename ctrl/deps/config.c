@@ -8,6 +8,8 @@
 #include "lb/base/check.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,17 +96,50 @@ void config_builder_sort(struct config_builder *b)
 	qsort(b->config->clusters, b->config->n_clusters, sizeof(*b->config->clusters), compare);
 }
 
+const char *config_builder_text(struct config_builder *b, const char *fmt, ...)
+{
+	char *text;
+	va_list args;
+	va_start(args, fmt);
+	int n = vasprintf(&text, fmt, args);
+	va_end(args);
+	if (n < 0)
+		return NULL;
+	const char *copy = xds_arena_strdup(b->arena, text);
+	free(text);
+	return copy;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || strcmp(a, b) == 0;
+}
+
+static bool same_leaves(const struct xds_cluster_config *a, const struct xds_cluster_config *b)
+{
+	if (a->n_leaves != b->n_leaves)
+		return false;
+	for (uint32_t i = 0; i < a->n_leaves; i++)
+		if (!same_text(a->leaves[i], b->leaves[i]))
+			return false;
+	return true;
+}
+
+static bool same_cluster(const struct xds_cluster_config *a, const struct xds_cluster_config *b)
+{
+	return a->cluster == b->cluster && a->endpoints == b->endpoints &&
+	       a->is_root == b->is_root && same_text(a->name, b->name) &&
+	       same_text(a->error, b->error) && same_text(a->resolution_note, b->resolution_note) &&
+	       same_leaves(a, b);
+}
+
 bool xds_config_eq(const struct xds_config *a, const struct xds_config *b)
 {
 	if (a->listener != b->listener || a->routes != b->routes || a->vhost != b->vhost ||
 		a->n_clusters != b->n_clusters)
 		return false;
-	for (uint32_t i = 0; i < a->n_clusters; i++) {
-		const struct xds_cluster_config *x = &a->clusters[i], *y = &b->clusters[i];
-		if (x->cluster != y->cluster || x->endpoints != y->endpoints ||
-			strcmp(x->name, y->name) != 0 || strcmp(x->error, y->error) != 0 ||
-			strcmp(x->resolution_note, y->resolution_note) != 0)
+	for (uint32_t i = 0; i < a->n_clusters; i++)
+		if (!same_cluster(&a->clusters[i], &b->clusters[i]))
 			return false;
-	}
 	return true;
 }

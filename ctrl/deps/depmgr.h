@@ -18,14 +18,15 @@ struct xds_client;
 
 struct xds_cluster_config {
 	const char *name;
-	bool is_root; // a route names it; others are only leaves of aggregates
+	bool is_root; // a route names it; others are only members of aggregates (DM-14)
 	struct res_cluster *cluster; // counted; NULL = in error
 	const char *error; // why; "" while there is a cluster
 	// Counted; NULL = none, resolution_note says why. A LOGICAL_DNS cluster's is made of the
 	// addresses of its name: one endpoint with all of them (A61-D02).
 	struct res_endpoints *endpoints;
 	// AGGREGATE: its leaves, flat and in order (A75-G01); each is an entry of the configuration
-	// with a cluster. NULL = it is none, or none is left (then it is in error).
+	// with a cluster that is no aggregate. NULL = it is none, or none is left (then it is in
+	// error).
 	const char *const *leaves;
 	uint32_t n_leaves;
 	// For failure messages: what is wrong with the sources of this entry, else the node id

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/ctrl/deps_fixture.h"
 
+#include "ctrl/dns/names.h"
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
@@ -8,6 +9,7 @@
 #include "ctrl/xds/bootstrap.h"
 #include "ctrl/xds/client.h"
 #include "lb/base/twheel.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/support/res_json.h"
 
@@ -29,6 +31,24 @@ static void on_error(void *ctx, const char *text)
 	f->config = NULL;
 	f->n_errors++;
 	snprintf(f->error, sizeof(f->error), "%s", text);
+}
+
+struct depmgr *deps_start(
+	const struct deps_fixture *f, struct deps_fixture *hears, const char *authority, bool dns)
+{
+	struct depmgr *dm = depmgr_new(&(struct depmgr_conf){
+		.client = f->client,
+		.dns = dns ? f->resolver : NULL,
+		.wheel = f->wheel,
+		.listener_name = "web",
+		.authority = authority,
+		.node_id = "me",
+		.on_update = on_update,
+		.on_error = on_error,
+		.ctx = hears,
+	});
+	assert_non_null(dm);
+	return dm;
 }
 
 void deps_init(struct deps_fixture *f, const char *features, const char *authority)
@@ -54,23 +74,45 @@ void deps_init(struct deps_fixture *f, const char *features, const char *authori
 		.rand = &f->rand,
 		.user_agent_version = "0",
 	});
-	f->dm = depmgr_new(&(struct depmgr_conf){
-		.client = f->client,
-		.wheel = f->wheel,
-		.listener_name = "web",
-		.authority = authority,
-		.node_id = "me",
-		.on_update = on_update,
-		.on_error = on_error,
-		.ctx = f,
-	});
-	assert_non_null(f->dm);
+	fake_lookups_init(&f->name_servers);
+	f->resolver = dns_names_new(&(struct dns_names_conf){
+		.wheel = f->wheel, .rand = &f->rand, .lookups = &f->name_servers.base});
+	assert_non_null(f->resolver);
+	f->dm = deps_start(f, f, authority, true);
 	deps_pass_time(f, 1);
+}
+
+// The server has nothing more to say, so that no event helps.
+size_t deps_starve_each(struct deps_fixture *f, const char *authority)
+{
+	char expected[2048];
+	size_t nth = 0;
+	snprintf(expected, sizeof(expected), "%s", look(f));
+	f->n_updates = 0;
+	for (bool hit = true; hit; nth++) {
+		struct deps_fixture second = {.config = NULL};
+		second.dm = deps_start(f, &second, authority, true);
+		f->now_ns += 2000000;
+		alloc_fail_arm(nth);
+		twheel_advance(f->wheel, f->now_ns); // the pass
+		hit = alloc_fail_disarm();
+		if (!hit)
+			assert_int_equal(second.n_updates, 1);
+		deps_pass_time(f, 2 * S);
+		assert_int_equal(second.n_updates, 1);
+		assert_int_equal(second.n_errors, 0);
+		assert_string_equal(look(&second), expected);
+		depmgr_free(second.dm);
+	}
+	assert_int_equal(f->n_updates, 0); // the first one did not notice
+	return nth;
 }
 
 void deps_fini(struct deps_fixture *f)
 {
 	depmgr_free(f->dm);
+	f->resolver->ops->free(f->resolver);
+	fake_lookups_fini(&f->name_servers);
 	xds_client_free(f->client);
 	fake_ads_fini(&f->server);
 	twheel_free(f->wheel);
@@ -171,6 +213,38 @@ void hold_endpoint(struct deps_fixture *f, const char *name, int n)
 	hold(f, &res_type_endpoints, name, json);
 }
 
+void hold_leaf(struct deps_fixture *f, const char *name, int n)
+{
+	hold_cluster(f, name, name);
+	hold_endpoint(f, name, n);
+}
+
+void hold_aggregate(struct deps_fixture *f, const char *name, const char *children)
+{
+	char json[2048], list[1024], *rest = list;
+	int len = snprintf(json, sizeof(json),
+		"{'name':'%s','lbPolicy':'CLUSTER_PROVIDED','clusterType':{'name':'x',"
+		"'typedConfig':{'@type':'type.googleapis.com/envoy.extensions.clusters.aggregate."
+		"v3.ClusterConfig','clusters':[",
+		name);
+	snprintf(list, sizeof(list), "%s", children);
+	for (char *child; (child = strtok_r(rest, " ", &rest));)
+		len += snprintf(json + len, sizeof(json) - (size_t)len, "%s'%s'",
+			child == list ? "" : ",", child);
+	snprintf(json + len, sizeof(json) - (size_t)len, "]}}}");
+	hold(f, &res_type_cluster, name, json);
+}
+
+void hold_name(struct deps_fixture *f, const char *name, const char *host)
+{
+	char json[1024];
+	snprintf(json, sizeof(json),
+		"{'name':'%s','type':'LOGICAL_DNS','loadAssignment':{'endpoints':[{'lbEndpoints':["
+		"{'endpoint':{'address':{'socketAddress':{'address':'%s','portValue':80}}}}]}]}}",
+		name, host);
+	hold(f, &res_type_cluster, name, json);
+}
+
 void hold_routes(struct deps_fixture *f, const char *name, const char *cluster, ...)
 {
 	char json[2048];
@@ -215,41 +289,99 @@ void say_all(struct deps_fixture *f)
 	say(f, &res_type_listener);
 	if (f->asked[type_index(&res_type_route_config)][0])
 		say(f, &res_type_route_config);
-	if (f->asked[type_index(&res_type_cluster)][0])
+	char *asked = f->asked[type_index(&res_type_cluster)], before[DEPS_MAX_ASKED] = "";
+	while (strcmp(before, asked) != 0) { // aggregates lead to more
+		strcpy(before, asked);
 		say(f, &res_type_cluster);
+	}
 	if (f->asked[type_index(&res_type_endpoints)][0])
 		say(f, &res_type_endpoints);
 }
 
+static void look_at_endpoint(const struct res_endpoint *e, FILE *out)
+{
+	char ip[IP_PORT_TEXT_MAX];
+	const struct res_endpoint_more *more = res_endpoint_more(e);
+	fprintf(out, "%s", ip_print(&e->addr.ip, ip));
+	for (uint32_t i = 0; i < more->n_additional; i++)
+		fprintf(out, "+%s", ip_print(&more->additional[i].ip, ip));
+}
+
+static void look_at_leaves(
+	const struct xds_config *c, const struct xds_cluster_config *k, FILE *out)
+{
+	assert_null(k->endpoints);
+	assert_true(k->n_leaves > 0);
+	for (uint32_t i = 0; i < k->n_leaves; i++) {
+		const struct xds_cluster_config *leaf = xds_config_find_cluster(c, k->leaves[i]);
+		assert_non_null(leaf);
+		assert_non_null(leaf->cluster);
+		assert_null(leaf->leaves);
+		fprintf(out, "%s%s", i ? " " : "[", k->leaves[i]);
+	}
+	fputc(']', out);
+}
+
+static void look_at(const struct xds_config *c, const struct xds_cluster_config *k, FILE *out)
+{
+	assert_ptr_equal(xds_config_find_cluster(c, k->name), k);
+	assert_true(!k->cluster == !!*k->error);
+	assert_true(*k->resolution_note);
+	fprintf(out, " %s%s", k->is_root ? "" : "~", k->name);
+	if (!k->cluster) {
+		assert_null(k->endpoints);
+		assert_null(k->leaves);
+		fputc('!', out);
+		return;
+	}
+	assert_true((k->cluster->kind == RES_CLUSTER_AGGREGATE) == !!k->leaves);
+	if (k->leaves) {
+		look_at_leaves(c, k, out);
+		return;
+	}
+	fprintf(out, "=%s",
+		k->cluster->kind == RES_CLUSTER_EDS ? k->cluster->eds_name : k->cluster->dns.host);
+	if (!k->endpoints) {
+		fputc('?', out);
+	} else if (k->endpoints->n_priorities == 0) {
+		fprintf(out, "/none");
+	} else {
+		fputc('/', out);
+		look_at_endpoint(&k->endpoints->priorities[0].localities[0].endpoints[0], out);
+	}
+}
+
 const char *look(struct deps_fixture *f)
 {
-	static char text[1024];
+	static char text[2048];
 	const struct xds_config *c = f->config;
 	if (!c)
 		return "!";
-	int len = snprintf(text, sizeof(text), "%s:", c->routes->base.name);
-	for (uint32_t i = 0; i < c->n_clusters; i++) {
-		const struct xds_cluster_config *k = &c->clusters[i];
-		size_t room = sizeof(text) - (size_t)len;
-		assert_ptr_equal(xds_config_find_cluster(c, k->name), k);
-		assert_true(!k->cluster == !!*k->error);
-		assert_non_null(k->resolution_note);
-		if (!k->cluster) {
-			assert_null(k->endpoints);
-			len += snprintf(text + len, room, " %s!", k->name);
-		} else if (!k->endpoints) {
-			len += snprintf(text + len, room, " %s=%s?", k->name, k->cluster->eds_name);
-		} else if (k->endpoints->n_priorities == 0) {
-			len += snprintf(
-				text + len, room, " %s=%s/none", k->name, k->cluster->eds_name);
-		} else {
-			char ip[IP_PORT_TEXT_MAX];
-			const struct res_locality *l = &k->endpoints->priorities[0].localities[0];
-			len += snprintf(text + len, room, " %s=%s/%s", k->name,
-				k->cluster->eds_name, ip_print(&l->endpoints[0].addr.ip, ip));
-		}
-	}
+	FILE *out = fmemopen(text, sizeof(text), "w");
+	assert_non_null(out);
+	fprintf(out, "%s:", c->routes->base.name);
+	for (uint32_t i = 0; i < c->n_clusters; i++)
+		look_at(c, &c->clusters[i], out);
+	fclose(out);
 	return text;
+}
+
+static const struct xds_cluster_config *entry(struct deps_fixture *f, const char *name)
+{
+	assert_non_null(f->config);
+	const struct xds_cluster_config *k = xds_config_find_cluster(f->config, name);
+	assert_non_null(k);
+	return k;
+}
+
+const char *error_of(struct deps_fixture *f, const char *name)
+{
+	return entry(f, name)->error;
+}
+
+const char *note_of(struct deps_fixture *f, const char *name)
+{
+	return entry(f, name)->resolution_note;
 }
 
 void expect_updates(struct deps_fixture *f, unsigned n_updates, unsigned n_errors)

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/deps/compose.h"
+
+#include "ctrl/deps/config.h"
+#include "ctrl/deps/dns_source.h"
+#include "ctrl/deps/leaves.h"
+#include "ctrl/deps/nodes.h"
+#include "ctrl/res/cluster.h"
+#include "ctrl/res/endpoints.h"
+#include "ctrl/res/listener.h"
+#include "ctrl/res/route.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_NOTES 8 // of one cluster
+
+struct composer {
+	const struct composition *in;
+	struct config_builder b;
+	struct node **clusters; // by name
+	struct leaves leaves; // of the aggregate at hand; its list is scratch
+	const char *node_id; // for notes where nothing is wrong (DM-27)
+};
+
+// What is wrong with one cluster; NULL = nothing, and not counted.
+struct notes {
+	const char *list[MAX_NOTES];
+	unsigned n;
+};
+
+static void note(struct notes *notes, const char *text)
+{
+	if (text && *text)
+		notes->list[notes->n++] = text;
+}
+
+// "<a>; <b>; …". NULL = no memory.
+static const char *join(struct xds_arena *arena, const struct notes *notes)
+{
+	size_t len = 0;
+	for (unsigned i = 0; i < notes->n; i++)
+		len += strlen(notes->list[i]) + 2;
+	char *text = xds_arena_alloc(arena, 1, len), *at = text;
+	for (unsigned i = 0; text && i < notes->n; i++) {
+		if (i)
+			at = stpcpy(at, "; ");
+		at = stpcpy(at, notes->list[i]);
+	}
+	return text;
+}
+
+static const char *error_of(const struct node *n)
+{
+	const char *error;
+	return node_cluster(n, &error) ? "" : error;
+}
+
+// "; <error>; …" of the clusters that were left out. NULL = no memory.
+static const char *faults(struct composer *c)
+{
+	const struct leaves *l = &c->leaves;
+	struct notes list = {.n = 0};
+	for (uint32_t i = 0; i < l->n_faulty && i < LEAVES_MAX_FAULTY_TOLD; i++)
+		note(&list, error_of(l->faulty[i]));
+	const char *text = join(c->b.arena, &list);
+	if (!text || l->n_faulty <= LEAVES_MAX_FAULTY_TOLD)
+		return text;
+	return config_builder_text(
+		&c->b, "%s; and %u more", text, l->n_faulty - LEAVES_MAX_FAULTY_TOLD);
+}
+
+// An aggregate without leaves is an entry in error (A37-G02, A37-G03, A37-G10).
+static int fail_aggregate(struct composer *c, struct xds_cluster_config *k)
+{
+	const struct leaves *l = &c->leaves;
+	if (l->too_deep) {
+		k->error = config_builder_text(&c->b,
+			"aggregate cluster \"%s\" exceeds max depth %d (at \"%s\"); %s", k->name,
+			LEAVES_MAX_DEPTH, l->too_deep, c->node_id);
+	} else {
+		const char *why = l->n_faulty ? faults(c) : c->node_id;
+		k->error = why ? config_builder_text(&c->b,
+					 "aggregate cluster \"%s\" has no leaf clusters: %s",
+					 k->name, why)
+		               : NULL;
+	}
+	return k->error ? 0 : -ENOMEM;
+}
+
+static int fill_aggregate(
+	struct composer *c, struct node *n, struct xds_cluster_config *k, struct notes *notes)
+{
+	struct leaves *l = &c->leaves;
+	leaves_find(c->in->nodes, n, l);
+	if (l->too_deep || l->n == 0)
+		return fail_aggregate(c, k);
+	const char **names = xds_arena_alloc(c->b.arena, l->n, sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l->n; i++)
+		names[i] = c->b.config->clusters[l->list[i]->entry].name;
+	k->leaves = names;
+	k->n_leaves = l->n;
+	if (l->n_faulty) {
+		const char *text = faults(c);
+		text = text ? config_builder_text(&c->b, "left out: %s", text) : NULL;
+		if (!text)
+			return -ENOMEM;
+		note(notes, text);
+	}
+	return 0;
+}
+
+static int fill_eds(
+	struct composer *c, const struct node *n, struct xds_cluster_config *k, struct notes *notes)
+{
+	const struct node *e =
+		node_find(&c->in->nodes->endpoints, res_cluster_from(n->res)->eds_name);
+	if (!e)
+		return 0;
+	if (!e->res) {
+		note(notes, e->error ? e->error : "no memory");
+		return 0;
+	}
+	k->endpoints = res_endpoints_from(xds_res_get(e->res));
+	note(notes, e->ambient);
+	if (k->endpoints->n_priorities == 0) { // A27-V09
+		const char *text =
+			config_builder_text(&c->b, "endpoints \"%s\" hold no locality", e->name);
+		if (!text)
+			return -ENOMEM;
+		note(notes, text);
+	}
+	return 0;
+}
+
+// A37-D03
+static void fill_dns(const struct node *n, struct xds_cluster_config *k, struct notes *notes)
+{
+	if (n->dns->endpoints)
+		k->endpoints = res_endpoints_from(xds_res_get(&n->dns->endpoints->base));
+	note(notes, n->dns->error);
+}
+
+// DM-10, DM-11, DM-27.
+static int fill(struct composer *c, struct node *n, struct xds_cluster_config *k)
+{
+	struct notes notes = {.n = 0};
+	const char *error = "";
+	struct res_cluster *cluster = node_cluster(n, &error);
+	int rc = 0;
+	k->is_root = n->root_pass == c->in->nodes->pass;
+	note(&notes, c->in->listener->ambient);
+	note(&notes, c->in->route_node ? c->in->route_node->ambient : NULL);
+	note(&notes, n->ambient);
+	k->error = cluster ? "" : xds_arena_strdup(c->b.arena, error);
+	if (!k->error)
+		return -ENOMEM;
+	if (cluster && cluster->kind == RES_CLUSTER_AGGREGATE)
+		rc = fill_aggregate(c, n, k, &notes);
+	else if (cluster && cluster->kind == RES_CLUSTER_LOGICAL_DNS)
+		fill_dns(n, k, &notes);
+	else if (cluster)
+		rc = fill_eds(c, n, k, &notes);
+	if (rc)
+		return rc;
+	if (!*k->error)
+		k->cluster = res_cluster_from(xds_res_get(n->res));
+	k->resolution_note = notes.n ? join(c->b.arena, &notes) : c->node_id;
+	return k->resolution_note ? 0 : -ENOMEM;
+}
+
+static int by_name(const void *pa, const void *pb)
+{
+	const struct node *const *a = pa, *const *b = pb;
+	return strcmp((*a)->name, (*b)->name);
+}
+
+// The names of all entries, before any aggregate borrows some.
+static int fill_names(struct composer *c)
+{
+	uint32_t n = 0;
+	for (struct node *i = c->in->nodes->all; i; i = i->next)
+		if (i->type == &res_type_cluster)
+			c->clusters[n++] = i;
+	qsort(c->clusters, n, sizeof(*c->clusters), by_name);
+	for (uint32_t i = 0; i < n; i++) {
+		struct node *node = c->clusters[i];
+		node->entry = i;
+		const char *name = xds_arena_strdup(c->b.arena, node->name);
+		if (!name)
+			return -ENOMEM;
+		c->b.config->clusters[i].name = name;
+	}
+	return 0;
+}
+
+static int fill_all(struct composer *c)
+{
+	uint32_t n = c->in->n_clusters;
+	c->node_id = config_builder_text(&c->b, "xDS node id \"%s\"", c->in->node_id);
+	c->clusters = calloc((size_t)n + 1, sizeof(*c->clusters));
+	c->leaves.list = calloc((size_t)n + 1, sizeof(*c->leaves.list));
+	int rc = c->node_id && c->clusters && c->leaves.list ? fill_names(c) : -ENOMEM;
+	for (uint32_t i = 0; !rc && i < n; i++)
+		rc = fill(c, c->clusters[i], &c->b.config->clusters[i]);
+	free(c->clusters);
+	free(c->leaves.list);
+	return rc;
+}
+
+struct xds_config *compose(const struct composition *in)
+{
+	struct composer c = {.in = in};
+	// Inline routes are made anew with each version of the listener: equal ones are shared.
+	struct res_route_config *routes = in->routes;
+	if (in->last && xds_res_eq(&in->last->routes->base, &routes->base))
+		routes = in->last->routes;
+	if (config_builder_init(
+		    &c.b, res_listener_from(in->listener->res), routes, in->vhost, in->n_clusters))
+		return NULL;
+	if (fill_all(&c) == 0)
+		return c.b.config;
+	xds_config_put(c.b.config);
+	return NULL;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the configuration of what a complete pass of the dependency manager found. Part of the
+// manager.
+// Thread: ctrl.
+#pragma once
+
+#include <stdint.h>
+
+struct node;
+struct nodes;
+struct res_route_config;
+struct xds_config;
+
+struct composition {
+	struct nodes *nodes; // all resolved
+	uint32_t n_clusters; // of them
+	const struct node *listener;
+	const struct node *route_node; // NULL = inline
+	struct res_route_config *routes;
+	int32_t vhost; // -1 = not pinned
+	const char *node_id;
+	const struct xds_config *last; // equal parts are taken from it; NULL = none
+};
+
+// NULL = no memory.
+struct xds_config *compose(const struct composition *);

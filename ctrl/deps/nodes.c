@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/deps/nodes.h"
+
+#include "ctrl/deps/dns_source.h"
+#include "ctrl/res/cluster.h"
+#include "ctrl/res/endpoints.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void set_text(char **at, char *text)
+{
+	free(*at);
+	*at = text;
+}
+
+static void put(struct xds_res **at, struct xds_res *res)
+{
+	xds_res_put(*at);
+	*at = res;
+}
+
+bool node_resolved(const struct node *n)
+{
+	return n->res || n->failed;
+}
+
+// Only notes: the pass comes when the client has told all events that belong together.
+static void on_event(struct xds_watcher *w, const struct xds_event *e)
+{
+	struct node *n = (struct node *)((char *)w - offsetof(struct node, watcher));
+	n->nodes->dirty = true;
+	n->nodes->reshaped |= n->type != &res_type_endpoints;
+	n->nodes->n_unresolved -= !node_resolved(n);
+	switch (e->kind) {
+	case XDS_EVENT_RESOURCE:
+		put(&n->res, xds_res_get(e->res));
+		n->failed = false;
+		set_text(&n->error, NULL);
+		set_text(&n->ambient, NULL);
+		break;
+	case XDS_EVENT_ERROR:
+		put(&n->res, NULL);
+		n->failed = true;
+		set_text(&n->error, strdup(e->text));
+		set_text(&n->ambient, NULL);
+		break;
+	case XDS_EVENT_AMBIENT:
+		set_text(&n->ambient, e->code == XDS_OK ? NULL : strdup(e->text));
+		break;
+	}
+	n->nodes->n_unresolved += !node_resolved(n);
+}
+
+static void drop_source(struct node *n)
+{
+	if (n->dns)
+		n->nodes->n_unresolved -= !n->dns->answered;
+	dns_source_free(n->dns);
+	n->dns = NULL;
+}
+
+static void node_free(struct node *n)
+{
+	xds_client_cancel(n->nodes->client, &n->watcher);
+	n->nodes->n_unresolved -= !node_resolved(n);
+	drop_source(n);
+	xds_res_put(n->res);
+	free(n->name);
+	free(n->error);
+	free(n->ambient);
+	free(n);
+}
+
+struct node *node_new(
+	struct nodes *nodes, const struct xds_type *type, const char *name, struct strmap *map)
+{
+	struct node *n = calloc(1, sizeof(*n));
+	if (!n)
+		return NULL;
+	n->nodes = nodes;
+	n->type = type;
+	n->watcher.on_event = on_event;
+	n->name = strdup(name);
+	if (!n->name || (map && strmap_add(map, &n->link, n->name))) {
+		free(n->name);
+		free(n);
+		return NULL;
+	}
+	n->next = nodes->all;
+	nodes->all = n;
+	nodes->n_unresolved++;
+	if (xds_client_watch(nodes->client, type, n->name, &n->watcher) == 0)
+		return n;
+	nodes->all = n->next;
+	if (map)
+		strmap_remove(map, &n->link);
+	node_free(n);
+	return NULL;
+}
+
+struct node *node_find(const struct strmap *map, const char *name)
+{
+	struct strmap_link *l = strmap_find(map, name);
+	return l ? (struct node *)((char *)l - offsetof(struct node, link)) : NULL;
+}
+
+struct node *node_reach(
+	struct nodes *nodes, const struct xds_type *type, const char *name, struct strmap *map)
+{
+	struct node *n = node_find(map, name);
+	if (!n)
+		n = node_new(nodes, type, name, map);
+	if (n)
+		n->pass = nodes->pass;
+	return n;
+}
+
+void nodes_sweep(struct nodes *nodes)
+{
+	for (struct node **at = &nodes->all; *at;) {
+		struct node *n = *at;
+		if (n->pass == nodes->pass) {
+			at = &n->next;
+			continue;
+		}
+		*at = n->next;
+		if (n->type == &res_type_cluster)
+			strmap_remove(&nodes->clusters, &n->link);
+		else if (n->type == &res_type_endpoints)
+			strmap_remove(&nodes->endpoints, &n->link);
+		node_free(n);
+	}
+}
+
+void nodes_fini(struct nodes *nodes)
+{
+	for (struct node *n = nodes->all, *next; n; n = next) {
+		next = n->next;
+		node_free(n);
+	}
+	nodes->all = NULL;
+	strmap_fini(&nodes->clusters);
+	strmap_fini(&nodes->endpoints);
+}
+
+// Names
+
+static void on_addresses(struct dns_source *s)
+{
+	struct node *n = s->ctx;
+	n->nodes->dirty = true;
+	n->nodes->reshaped |= s->starved; // the pass asks for the answer again
+	if (s->first)
+		n->nodes->n_unresolved--;
+	n->nodes->on_news(n->nodes);
+}
+
+int node_resolve_name(struct node *n)
+{
+	struct res_cluster *c = n->res ? res_cluster_from(n->res) : NULL;
+	if (!c || c->kind != RES_CLUSTER_LOGICAL_DNS || !n->nodes->dns) {
+		drop_source(n);
+		return 0;
+	}
+	if (n->dns && !n->dns->starved && dns_source_fits(n->dns, c))
+		return 0;
+	// The new watch starts before the old one ends: a name that stays is not asked for again.
+	struct dns_source *s = dns_source_new(n->nodes->dns, c, n->dns, on_addresses, n);
+	if (!s)
+		return -ENOMEM;
+	drop_source(n);
+	n->dns = s;
+	n->nodes->n_unresolved += !s->answered;
+	return 0;
+}
+
+struct res_cluster *node_cluster(const struct node *n, const char **reterr)
+{
+	struct res_cluster *c = n->res ? res_cluster_from(n->res) : NULL;
+	if (c && (c->kind != RES_CLUSTER_LOGICAL_DNS || n->dns))
+		return c;
+	if (c)
+		*reterr = "LOGICAL_DNS needs a resolver of names, and this instance has none";
+	else
+		*reterr = n->error ? n->error : "no memory";
+	return NULL;
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one dependency manager watches, each thing once, and what is known of it. Part of the
+// manager. Not here: what is needed (depmgr.c), what becomes of it (compose.h).
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/xds/client.h"
+#include "ctrl/xds/strmap.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dns_resolver;
+struct dns_source;
+struct res_cluster;
+
+struct node {
+	struct strmap_link link; // clusters and endpoints, by name
+	struct xds_watcher watcher;
+	struct nodes *nodes;
+	const struct xds_type *type;
+	struct node *next; // of all
+	char *name;
+	struct xds_res *res; // counted; NULL = no value
+	bool failed; // no value, and error says why (NULL = no memory even for that)
+	char *error;
+	char *ambient; // trouble beside the value; NULL = none
+	uint64_t pass; // last one that reached it
+	// Clusters
+	uint64_t root_pass; // last one in which a route named it
+	struct node *next_reached; // of those as far from the routes
+	struct dns_source *dns; // addresses of a LOGICAL_DNS cluster; NULL = not watched
+	uint64_t seen; // last flattening that came by
+	uint32_t entry; // in the configuration that is being built
+};
+
+struct nodes {
+	struct xds_client *client; // borrowed
+	struct dns_resolver *dns; // borrowed; NULL = none
+	struct node *all; // newest first
+	struct strmap clusters, endpoints;
+	uint32_t n_unresolved; // nodes with neither value nor error, names without an answer
+	uint64_t pass; // counts the manager's
+	uint64_t n_flattenings;
+	bool dirty; // an event came since the flag was cleared
+	bool reshaped; // likewise, of a resource that names others: a pass is due
+	// An event came from elsewhere than the client, which says itself when it has told all.
+	void (*on_news)(struct nodes *);
+};
+
+void nodes_sweep(struct nodes *); // DM-24: what the pass did not reach is watched no more
+void nodes_fini(struct nodes *);
+
+// Starts a watch; what is cached is in the node when it returns. The map is that of the type, NULL
+// for those that have none. NULL = no memory.
+struct node *node_new(
+	struct nodes *, const struct xds_type *, const char *name, struct strmap *map);
+// NULL = it is not watched.
+struct node *node_find(const struct strmap *map, const char *name);
+// Finds or starts it, and notes that this pass needs it. NULL = no memory.
+struct node *node_reach(
+	struct nodes *, const struct xds_type *, const char *name, struct strmap *map);
+// Resolves the name of a LOGICAL_DNS cluster, and stops that for all others. 0 or -ENOMEM.
+[[nodiscard]] int node_resolve_name(struct node *);
+bool node_resolved(const struct node *); // it has a value or an error
+// The cluster, or NULL and the reason, which lives as long as the node.
+struct res_cluster *node_cluster(const struct node *, const char **reterr);
