@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define MAX_DEPTH 16 // of lists of policies in each other (gRFC A52)
+#define MAX_DEPTH_SAID 3 // of them in an error: its reason must not be cut off
 #define NS_PER_S 1000000000ull
 
 // lb-tree.md RH-03: what the resource may ask for, and what it gets.
@@ -185,6 +186,12 @@ static int read_pick_first(struct policy_reader *pr, const void *message, struct
 	return 0;
 }
 
+// The outermost lists name their place in an error.
+static bool is_said(const struct policy_reader *pr, int rc)
+{
+	return rc == -EINVAL && pr->depth <= MAX_DEPTH_SAID;
+}
+
 static struct lb_policy_spec *new_child(struct policy_reader *pr, struct lb_policy_spec *parent)
 {
 	struct lb_policy_spec *child = xds_arena_alloc(pr->rd->arena, 1, sizeof(*child));
@@ -204,7 +211,7 @@ static int read_wrr_locality(
 	pr->depth++;
 	int rc = read_list(pr, m->endpoint_picking_policy, child);
 	pr->depth--;
-	return rc == -EINVAL ? lb_err_within(pr->rd->err, "endpoint_picking_policy") : rc;
+	return is_said(pr, rc) ? lb_err_within(pr->rd->err, "endpoint_picking_policy") : rc;
 }
 
 static const struct policy_type {
@@ -265,7 +272,8 @@ static int read_entry(
 	s->kind = type->kind;
 	int rc = type->read(pr, m, s);
 	proto_free(m);
-	return rc == -EINVAL ? lb_err_within(pr->rd->err, "%s", type->name) : rc;
+	bool is_innermost = rc == -EINVAL && type->kind != LB_POLICY_WRR_LOCALITY;
+	return is_innermost || is_said(pr, rc) ? lb_err_within(pr->rd->err, "%s", type->name) : rc;
 }
 
 // The first entry of a type we know counts; what it says must then be right (A52-T10). 0, -EINVAL
@@ -281,7 +289,8 @@ static int read_list(struct policy_reader *pr, const PolicyList *list, struct lb
 			return lb_err_set(pr->rd->err, "policies[%zu]: no typed_config", i);
 		int rc = read_entry(pr, e->typed_config, s);
 		if (rc <= 0)
-			return rc == -EINVAL ? lb_err_within(pr->rd->err, "policies[%zu]", i) : rc;
+			return is_said(pr, rc) ? lb_err_within(pr->rd->err, "policies[%zu]", i)
+			                       : rc;
 	}
 	return lb_err_set(pr->rd->err, "no supported policy");
 }

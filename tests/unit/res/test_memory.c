@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each allocation of each decoder is failed once: the resource is refused and nothing leaks.
+#include "ctrl/res/cluster.h"
 #include "ctrl/res/types.h"
 #include "ctrl/xds/type.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/support/res_json.h"
-#include "tests/unit/res/json.h"
+#include "tests/unit/res/cluster_json.h"
 
 #include <stdlib.h>
 
-#define ROUND_ROBIN_TYPE "envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin"
 #define FAULT STRUCT_ANY(TYPED_STRUCT, FAULT_TYPE, "'abort':{'grpcStatus':5}")
 #define SESSION                                                                                    \
 	ANY(SESSION_TYPE, ",'sessionState':{'typedConfig':" ANY(                                   \
@@ -90,4 +90,34 @@ static void each_allocation_may_fail(void **state)
 	}
 }
 
-RUN_SUITE("res/memory", cmocka_unit_test(each_allocation_may_fail))
+static void each_allocation_of_each_kind_of_cluster_may_fail(void **state)
+{
+	static const char *const JSON[] = {
+		CLUSTER(OF("'a','b'") ",'lbPolicy':'CLUSTER_PROVIDED'"),
+		CLUSTER(DNS_AT(
+			"'endpoint':{" SOCKET("'address':'a','portValue':1") ",'hostname':'h'"
+									     "}")),
+		EDS_AND("'lbPolicy':'RING_HASH'"),
+		EDS_AND("'lbPolicy':'LEAST_REQUEST','leastRequestLbConfig':"
+			"{'activeRequestBias':{},'slowStartConfig':{}}"),
+		BALANCED(UNKNOWN "," ENTRY(STRUCT_ANY(TYPED_STRUCT, "x", "'a':1")) "," WRR(
+			ENTRY(ANY(WEIGHTED_TYPE, ",'metricNamesForComputingUtilization':['a'],"
+						 "'errorUtilizationPenalty':2")))),
+		EDS_AND("'lrsServer':{'self':{}},'lrsReportEndpointMetrics':['a','b'],"
+			"'outlierDetection':{'interval':'0s','consecutive5xx':1},'healthChecks':"
+			"[{}],'circuitBreakers':{'thresholds':[{'maxRetries':1}]},'transportSocket'"
+			":{'typedConfig':" ANY("envoy.extensions.transport_sockets.raw_buffer.v3."
+					       "RawBuffer",
+				"") "}"),
+	};
+	for (size_t i = 0; i < sizeof(JSON) / sizeof(JSON[0]); i++) {
+		size_t len;
+		uint8_t *bytes = res_bytes_from_json(&res_type_cluster, JSON[i], &len);
+		struct xds_res *r;
+		ALLOC_FAIL_EACH(r = decode(&res_type_cluster, bytes, len), !r, xds_res_put(r));
+		free(bytes);
+	}
+}
+
+RUN_SUITE("res/memory", cmocka_unit_test(each_allocation_may_fail),
+	cmocka_unit_test(each_allocation_of_each_kind_of_cluster_may_fail))
