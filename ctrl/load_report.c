@@ -67,9 +67,10 @@ struct load_report {
 	struct xds_lrs *lrs;
 	struct load_leaf *leaves;
 	struct twheel_timer sweep; // armed while something is leaving
-	struct number *numbers; // [LB_MAX_LOADS]
-	uint32_t next_number; // never used so far; 0 is nobody's
-	uint32_t *resting; // ring of LB_MAX_LOADS, oldest first
+	uint32_t n_numbers; // with 0, which is nobody's
+	struct number *numbers;
+	uint32_t next_number; // never used so far
+	uint32_t *resting; // ring of n_numbers, oldest first
 	uint32_t resting_head, n_resting;
 	uint32_t n_leaving;
 	bool refusing; // logged
@@ -100,7 +101,7 @@ static uint64_t open_requests(const struct lb_load_counters *s)
 // False = none is left.
 static bool take_number(struct load_report *r, uint32_t *ret)
 {
-	if (r->next_number < LB_MAX_LOADS) {
+	if (r->next_number < r->n_numbers) {
 		*ret = r->next_number++;
 		return true;
 	}
@@ -108,7 +109,7 @@ static bool take_number(struct load_report *r, uint32_t *ret)
 		uint32_t index = r->resting[r->resting_head];
 		struct number *n = &r->numbers[index];
 		struct lb_load_counters s = sum(r, index);
-		r->resting_head = (r->resting_head + 1) % LB_MAX_LOADS;
+		r->resting_head = (r->resting_head + 1) % r->n_numbers;
 		if (n->had_drops)
 			n->idle = open_requests(&s);
 		if (open_requests(&s) == n->idle) {
@@ -117,7 +118,7 @@ static bool take_number(struct load_report *r, uint32_t *ret)
 			return true;
 		}
 		// A request came late, by an old snapshot: not before it has ended.
-		r->resting[(r->resting_head + r->n_resting - 1) % LB_MAX_LOADS] = index;
+		r->resting[(r->resting_head + r->n_resting - 1) % r->n_numbers] = index;
 	}
 	return false;
 }
@@ -127,7 +128,7 @@ static void give_number(struct load_report *r, uint32_t index)
 	struct number *n = &r->numbers[index];
 	n->had_drops = n->counter->kind == CATEGORY;
 	n->counter = NULL;
-	r->resting[(r->resting_head + r->n_resting++) % LB_MAX_LOADS] = index;
+	r->resting[(r->resting_head + r->n_resting++) % r->n_numbers] = index;
 }
 
 static void counter_free(struct load_counter *c)
@@ -208,7 +209,8 @@ static uint32_t refuse(struct load_report *r)
 	r->counted.n_refused++;
 	if (!r->refusing)
 		log_warn("load reports leave something out",
-			"reason=\"no counter is left, or no memory\" limit=%d", LB_MAX_LOADS);
+			"reason=\"no counter is left, or no memory\" counters=%u",
+			r->n_numbers - 1);
 	r->refusing = true;
 	return 0;
 }
@@ -345,9 +347,11 @@ struct load_report *load_report_new(const struct load_report_conf *conf)
 		return NULL;
 	r->conf = *conf;
 	r->sweep.fire = sweep_fired;
+	r->n_numbers = conf->max_counters ? conf->max_counters + 1 : LB_MAX_LOADS;
+	CHECK(r->n_numbers <= LB_MAX_LOADS);
 	r->next_number = 1;
-	r->numbers = calloc(LB_MAX_LOADS, sizeof(*r->numbers));
-	r->resting = calloc(LB_MAX_LOADS, sizeof(*r->resting));
+	r->numbers = calloc(r->n_numbers, sizeof(*r->numbers));
+	r->resting = calloc(r->n_numbers, sizeof(*r->resting));
 	if (!r->numbers || !r->resting ||
 		xds_node_init(&r->node, conf->bootstrap, conf->user_agent_version)) {
 		load_report_free(r);
@@ -389,7 +393,7 @@ void load_report_free(struct load_report *r)
 
 void load_report_event(struct load_report *r, const struct lb_event *event)
 {
-	CHECK(event->kind == LB_EVENT_METRIC && event->load < LB_MAX_LOADS);
+	CHECK(event->kind == LB_EVENT_METRIC && event->load < r->n_numbers);
 	const struct load_counter *c = r->numbers[event->load].counter;
 	const char *name = event->metric.name;
 	if (c && !load_metrics_has(c->leaf->metrics, name))

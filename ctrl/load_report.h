@@ -28,6 +28,7 @@ struct load_report_conf { // all borrowed, outlives it
 	const struct workers *workers;
 	struct twheel *wheel;
 	struct rand *rand; // jitter
+	uint32_t max_counters; // 0 = LB_MAX_LOADS
 	const char *user_agent_version; // "0.1.0"
 	void (*log)(void *ctx, const char *line); // one line for the operator; NULL = silent
 	void *log_ctx;
@@ -58,7 +59,7 @@ bool load_leaf_wants_metrics(const struct load_leaf *); // for lb_leaf_config.wa
 void load_leaf_begin(struct load_leaf *);
 // For lb_leaf_locality.load: the same number as long as the locality stays, in whatever priority.
 // "" where a field is not set; all of them for LOGICAL_DNS. 0 = not counted: no memory, or
-// LB_MAX_LOADS are in use (logged).
+// all are in use (logged).
 uint32_t load_leaf_locality(
 	struct load_leaf *, const char *region, const char *zone, const char *sub_zone);
 // For lb_leaf_config.loads: the same object as long as the names of the categories stay. Borrowed

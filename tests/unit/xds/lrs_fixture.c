@@ -102,6 +102,11 @@ static int fake_connect(void *ctx, const struct xds_server_conf *conf, struct xd
 	return 0;
 }
 
+struct xds_transport_factory lrs_factory(struct lrs_fixture *f)
+{
+	return (struct xds_transport_factory){fake_connect, f};
+}
+
 // Counting
 
 static void harvest(void *ctx)
@@ -145,7 +150,7 @@ void lrs_init(struct lrs_fixture *f)
 	rand_init(&f->rand, 1);
 	f->lrs = xds_lrs_new(&(struct xds_lrs_conf){
 		.server = &f->bootstrap->servers[0],
-		.transport = {fake_connect, f},
+		.transport = lrs_factory(f),
 		.node = &f->node,
 		.wheel = f->wheel,
 		.rand = &f->rand,
@@ -162,11 +167,20 @@ void lrs_fini(struct lrs_fixture *f)
 	assert_null(f->stream);
 	assert_int_equal(f->n_transports, 0);
 	assert_true(twheel_next_ns(f->wheel) == UINT64_MAX); // no timer is left
-	for (unsigned i = 0; i < f->n_sent; i++)
-		envoy__service__load_stats__v3__load_stats_request__free_unpacked(f->sent[i], NULL);
+	f->n_read = f->n_sent;
+	lrs_forget(f);
 	twheel_free(f->wheel);
 	xds_node_fini(&f->node);
 	xds_bootstrap_free(f->bootstrap);
+}
+
+void lrs_forget(struct lrs_fixture *f)
+{
+	for (unsigned i = 0; i < f->n_read; i++)
+		envoy__service__load_stats__v3__load_stats_request__free_unpacked(f->sent[i], NULL);
+	memmove(f->sent, f->sent + f->n_read, (f->n_sent - f->n_read) * sizeof(f->sent[0]));
+	f->n_sent -= f->n_read;
+	f->n_read = 0;
 }
 
 void lrs_pass_time(struct lrs_fixture *f, uint64_t ns)

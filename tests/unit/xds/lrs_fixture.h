@@ -52,6 +52,10 @@ struct lrs_fixture {
 
 void lrs_init(struct lrs_fixture *);
 void lrs_fini(struct lrs_fixture *);
+// For what makes load reports of its own, in place of f->lrs.
+struct xds_transport_factory lrs_factory(struct lrs_fixture *);
+// Frees what the test has seen.
+void lrs_forget(struct lrs_fixture *);
 void lrs_pass_time(struct lrs_fixture *, uint64_t ns);
 
 // The message under way has left.
