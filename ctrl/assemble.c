@@ -3,16 +3,21 @@
 
 #include "ctrl/assemble_state.h"
 #include "ctrl/cluster_set.h"
+#include "ctrl/cluster_tree.h"
 #include "ctrl/config.h"
+#include "ctrl/load_report.h"
+#include "ctrl/members.h"
 #include "ctrl/regex_cache.h"
 #include "ctrl/route_compile.h"
 #include "ctrl/workers.h"
-#include "lb/balancer.h"
 #include "lb/base/log.h"
 #include "lb/base/twheel.h"
+#include "lb/breaker.h"
 #include "lb/cluster.h"
 #include "lb/connectivity.h"
 #include "lb/limits.h"
+#include "lb/link.h"
+#include "lb/orca.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 
@@ -24,6 +29,8 @@
 // publishing (lb-tree.md MC-18).
 #define MAX_LIVE 3
 #define HOLD_NS UINT64_C(100000000)
+#define ATTEMPT_DELAY_NS UINT64_C(250000000) // lb-tree.md PF-02
+#define LEAVES_REST 1024
 
 enum flip { FLIP_NONE, FLIP_UP, FLIP_DOWN };
 
@@ -61,6 +68,56 @@ static void on_release(void *ctx, struct lb_endpoint *endpoint)
 	workers_send_all(a->conf.workers, &c);
 }
 
+static void on_reresolve(void *ctx)
+{
+	struct assembler *a = ctx;
+	if (a->conf.reresolve)
+		a->conf.reresolve(a->conf.ctx);
+}
+
+// What the clusters' trees have in common. False = no memory.
+static bool make_tree_env(struct assembler *a)
+{
+	struct lb_connectivity_env env = {
+		.wheel = a->conf.wheel,
+		.rand = &a->rand,
+		.n_workers = workers_count(a->conf.workers),
+		.connect = on_connect,
+		.release = on_release,
+		.ctx = a,
+	};
+	a->connectivity = lb_connectivity_new(&env);
+	a->orca = lb_orca_table_new();
+	a->breakers = lb_breakers_new();
+	a->members = a->orca ? members_new(a->conf.workers, a->orca) : NULL;
+	a->tree_env = (struct cluster_tree_env){
+		.wheel = a->conf.wheel,
+		.rand = &a->rand,
+		.member_env = {a->connectivity, ATTEMPT_DELAY_NS},
+		.members = a->members,
+		.leaf_ids = &a->leaf_ids,
+		.breakers = a->breakers,
+		.orca = a->orca,
+		.member_loads = workers_link(a->conf.workers, 0)->shared->loads,
+		.loads = a->conf.loads,
+		.aggregate_policy = a->conf.aggregate_policy,
+		.on_change = on_cluster_change,
+		.reresolve = on_reresolve,
+		.ctx = a,
+	};
+	return a->connectivity && a->members && a->breakers &&
+	       ids_init(&a->leaf_ids, LB_MAX_LEAVES, LEAVES_REST) == 0;
+}
+
+// Each starts somewhere (MC-10). False = no memory.
+static bool make_positions(struct assembler *a)
+{
+	a->positions = malloc(LB_MAX_SLOTS * sizeof(a->positions[0]));
+	for (uint32_t i = 0; a->positions && i < LB_MAX_SLOTS; i++)
+		a->positions[i] = (uint32_t)rand_u64(&a->rand);
+	return a->positions;
+}
+
 struct assembler *assembler_new(const struct assembler_conf *conf)
 {
 	uint32_t n = conf->config->n_frontends;
@@ -69,17 +126,8 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 		return NULL;
 	a->conf = *conf;
 	rand_init(&a->rand, conf->seed);
-	struct lb_connectivity_env env = {
-		.wheel = conf->wheel,
-		.rand = &a->rand,
-		.n_workers = workers_count(conf->workers),
-		.connect = on_connect,
-		.release = on_release,
-		.ctx = a,
-	};
-	a->connectivity = lb_connectivity_new(&env);
-	struct cluster_set_env set_env = {a->connectivity, on_cluster_change, a};
-	a->clusters = a->connectivity ? cluster_set_new(&set_env) : NULL;
+	if (make_tree_env(a) && make_positions(a))
+		a->clusters = cluster_set_new(&a->tree_env);
 	a->regexes = regex_cache_new(&(struct regex_cache_conf){0});
 	struct route_compiler_conf compiler = {
 		.clusters = a->clusters,
@@ -109,7 +157,12 @@ void assembler_free(struct assembler *a)
 	regex_cache_free(a->regexes);
 	cluster_set_free(a->clusters);
 	lb_snapshot_free(a->next);
+	members_free(a->members);
+	lb_breakers_free(a->breakers);
+	lb_orca_table_free(a->orca);
 	lb_connectivity_free(a->connectivity);
+	ids_fini(&a->leaf_ids);
+	free(a->positions);
 	free(a->flips);
 	free(a);
 }
@@ -120,7 +173,7 @@ static void log_flip(struct assembler *a, const struct lb_event *event)
 	bool up = event->kind == LB_EVENT_CONNECTED;
 	const struct lb_endpoint *e =
 		lb_endpoint_find(lb_connectivity_endpoints(a->connectivity), event->endpoint_id);
-	if (!e || event->kind == LB_EVENT_RELEASED)
+	if (!e)
 		return;
 	enum flip flip = up ? FLIP_UP : FLIP_DOWN;
 	if (a->flips[e->id] == flip)
@@ -133,11 +186,39 @@ static void log_flip(struct assembler *a, const struct lb_event *event)
 			event->kind == LB_EVENT_LOST ? "lost" : "failed", log_quote(event->why));
 }
 
+static void on_wish(struct assembler *a, uint32_t member)
+{
+	struct cluster_tree *tree = members_owner(a->members, member);
+	if (tree)
+		cluster_tree_want(tree, member);
+}
+
 void assembler_event(struct assembler *a, uint32_t worker, const struct lb_event *event)
 {
-	log_flip(a, event);
-	if (event->kind == LB_EVENT_RELEASED)
+	switch (event->kind) {
+	case LB_EVENT_WISH:
+		on_wish(a, event->member);
+		return;
+	case LB_EVENT_ORCA:
+		if (members_owner(a->members, event->member))
+			lb_orca_report(
+				a->orca, event->member, &event->orca, twheel_now(a->conf.wheel));
+		return;
+	case LB_EVENT_METRIC:
+		if (a->conf.loads)
+			load_report_event(a->conf.loads, event);
+		return;
+	case LB_EVENT_RELEASED:
 		a->flips[event->endpoint_id] = FLIP_NONE;
+		break;
+	case LB_EVENT_CONNECTED:
+	case LB_EVENT_FAILED:
+	case LB_EVENT_LOST:
+		log_flip(a, event);
+		break;
+	case LB_EVENT_DRAINED:
+		break;
+	}
 	lb_connectivity_event(a->connectivity, worker, event);
 }
 
@@ -150,7 +231,7 @@ static void redraft(struct assembler *a)
 		frontend_draft(a, i);
 	for (uint32_t i = 0; i < cluster_set_count(a->clusters) && !a->redraft; i++) {
 		struct cluster *c = cluster_set_at(a->clusters, i);
-		assembler_draft_cluster(a, c->id, lb_balancer_cluster(c->balancer));
+		assembler_draft_cluster(a, c->id, cluster_tree_object(c->tree));
 	}
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // From complete configurations (ctrl/deps) and the workers' connection events to published
-// snapshots: keeps one balancer a cluster, compiles a route table only when its resource changed,
-// and publishes at most once a turn of the loop. Clusters that left every configuration stay until
-// no request holds them (routing.md A31-C01, A31-C02).
+// snapshots: keeps one policy tree a cluster, compiles a route table only when its resource
+// changed, and publishes at most once a turn of the loop. Clusters that left every configuration
+// stay until no request holds them (routing.md A31-C01, A31-C02).
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/members.h"
 #include "ctrl/workers.h"
+#include "lb/base/ip.h"
 #include "lb/base/str.h"
 #include "lb/endpoint.h"
 #include "lb/picker.h"
@@ -17,11 +19,14 @@
 struct actions;
 struct assembler;
 struct config;
+struct lb_dump;
 struct lb_event;
 struct lb_filter_chain;
 struct lb_req;
 struct lb_route_table;
 struct lb_slot;
+struct load_report;
+struct res_locality;
 struct twheel;
 struct xds_config;
 
@@ -32,6 +37,11 @@ struct assembler_conf {
 	struct twheel *wheel;
 	uint64_t seed;
 	bool trusts_server; // the xDS server may rewrite authorities (gRFC A81)
+	struct load_report *loads; // NULL = nobody takes load reports
+	bool aggregate_policy; // leaves use that of their aggregate (lb-tree.md A75-G08)
+	// A connection failed: names may have other addresses now (A74-C06). NULL = nobody listens.
+	void (*reresolve)(void *ctx);
+	void *ctx;
 };
 
 // Everything is borrowed and outlives it, but for the slot, which goes first. NULL = no memory.
@@ -53,10 +63,19 @@ uint64_t assembler_n_snapshots(const struct assembler *); // published so far
 unsigned assembler_n_live_snapshots(const struct assembler *);
 
 // For operators.
-struct assembler_endpoint_info {
-	const char *address;
-	uint32_t id;
-	enum lb_state state;
+#define ASSEMBLER_MAX_ADDRESSES 64 // of one endpoint, that are told
+struct assembler_endpoint_info { // all texts are borrowed for the call
+	const char *leaf; // the cluster that has it: itself, or a leaf of the aggregate
+	const struct ip_port *addresses; // in the order of the resource
+	uint32_t n_addresses; // >= 1
+	const char *health; // as the resource says
+	uint32_t priority, weight;
+	const struct res_locality *locality;
+	enum lb_state state; // of its connection
+	bool is_failing; // for policies: an attempt failed since it was READY, or it is ejected
+	bool is_ejected;
+	uint64_t connections; // of all workers, also of other clusters' requests
+	struct member_totals totals;
 	const char *last_error; // "" = none
 };
 struct assembler_cluster_info {
@@ -77,9 +96,11 @@ bool assembler_find_cluster(
 // of the request on its route.
 struct lb_pick assembler_pick(const struct assembler *, const char *cluster, const struct lb_req *,
 	const struct lb_pick_hash *hash);
-// The endpoint that a session's addresses mean in the cluster, to the same worker; NULL = none.
-const struct lb_endpoint *assembler_session_endpoint(
-	const struct assembler *, const char *cluster, struct str addresses);
+// The address that a session's addresses mean in the cluster, to the same worker. False = none.
+bool assembler_session_endpoint(
+	const struct assembler *, const char *cluster, struct str addresses, struct ip_port *ret);
+// The cluster's policy tree, from the top down. False = there is no such cluster.
+bool assembler_dump_tree(const struct assembler *, const char *cluster, struct lb_dump *);
 void assembler_each_endpoint(const struct assembler *, const char *cluster,
 	void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx);
 // What serves a frontend's requests: of the snapshot that is published, or about to be.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ctrl/assemble.h"
+#include "ctrl/cluster_tree.h"
 #include "lb/base/rand.h"
 
 struct lb_cluster;
@@ -32,6 +33,12 @@ struct assembler {
 	struct assembler_conf conf;
 	struct rand rand;
 	struct lb_connectivity *connectivity;
+	struct lb_orca_table *orca;
+	struct members *members;
+	struct lb_breakers *breakers;
+	struct ids leaf_ids;
+	struct cluster_tree_env tree_env;
+	uint32_t *positions; // [LB_MAX_SLOTS] owned; of picks for operators
 	struct cluster_set *clusters;
 	struct regex_cache *regexes;
 	struct route_compiler *compiler;

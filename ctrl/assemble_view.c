@@ -1,24 +1,128 @@
 // SPDX-License-Identifier: Apache-2.0
+// What operators hear of clusters, endpoints and frontends.
 #include "ctrl/assemble_state.h"
 #include "ctrl/cluster_set.h"
+#include "ctrl/leaf_source.h"
+#include "ctrl/members.h"
+#include "ctrl/res/endpoints.h"
 #include "ctrl/route_compile.h"
-#include "lb/balancer.h"
+#include "lb/affinity_map.h"
 #include "lb/base/twheel.h"
+#include "lb/breaker.h"
 #include "lb/cluster.h"
 #include "lb/connectivity.h"
-#include "lb/hosts.h"
+#include "lb/drop.h"
+#include "lb/leaf.h"
 #include "lb/limits.h"
+#include "lb/link.h"
 #include "lb/picker.h"
 #include "lb/req.h"
 #include "lb/session.h"
-#include "lb/subchannel.h"
 
-static uint32_t count_ready(const struct cluster *c)
+#include <stdio.h>
+
+// Endpoints.
+
+struct endpoint_walk {
+	const struct assembler *a;
+	void (*fn)(void *ctx, const struct assembler_endpoint_info *);
+	void *ctx;
+};
+
+static uint64_t connections_to(const struct assembler *a, const struct ip_port *address)
 {
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < c->n_subchannels; i++)
-		n += lb_subchannel_state(c->subchannels[i]) == LB_READY;
+	const struct lb_endpoint *e =
+		lb_endpoint_of(lb_connectivity_endpoints(a->connectivity), address);
+	uint64_t n = 0;
+	for (uint32_t w = 0; e && w < workers_count(a->conf.workers); w++)
+		n += counter_read(&workers_link(a->conf.workers, w)->endpoints[e->id].connections);
 	return n;
+}
+
+static const char *health_name(uint8_t health)
+{
+	static const char *const names[] = {
+		"UNKNOWN", "HEALTHY", "UNHEALTHY", "DRAINING", "TIMEOUT", "DEGRADED"};
+	return health < sizeof(names) / sizeof(names[0]) ? names[health] : "UNKNOWN";
+}
+
+// All addresses, the endpoint's own first. Returns how many.
+static uint32_t addresses_of(
+	const struct res_endpoint *e, struct ip_port ret[ASSEMBLER_MAX_ADDRESSES])
+{
+	uint32_t n = 1;
+	ret[0] = e->addr;
+	for (uint32_t i = 0; e->more && i < e->more->n_additional; i++)
+		if (n < ASSEMBLER_MAX_ADDRESSES)
+			ret[n++] = e->more->additional[i];
+	return n;
+}
+
+static void tell_endpoint(const struct endpoint_walk *w, const struct leaf_source *s,
+	const struct lb_leaf *leaf, const struct res_endpoint *e,
+	struct assembler_endpoint_info *info)
+{
+	struct ip_port list[ASSEMBLER_MAX_ADDRESSES];
+	uint32_t n = addresses_of(e, list);
+	const struct lb_member *m = leaf ? lb_leaf_member(leaf, list, n) : NULL;
+	info->leaf = s->name;
+	info->addresses = list;
+	info->n_addresses = n;
+	info->health = health_name(e->health);
+	info->weight = e->weight;
+	info->state = m ? lb_member_raw_state(m) : LB_IDLE;
+	info->is_failing = m && lb_member_state(m) == LB_TRANSIENT_FAILURE;
+	info->is_ejected = m && lb_member_is_ejected(m);
+	info->last_error = m ? lb_member_last_error(m) : "";
+	info->totals = (struct member_totals){0};
+	info->connections = 0;
+	if (m)
+		members_totals(w->a->members, lb_member_id(m), &info->totals);
+	for (uint32_t i = 0; i < n; i++)
+		info->connections += connections_to(w->a, &list[i]);
+	w->fn(w->ctx, info);
+}
+
+static void tell_leaf(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)
+{
+	const struct res_endpoints *e = s->endpoints;
+	struct assembler_endpoint_info info = {0};
+	for (uint32_t i = 0; e && i < e->n_priorities; i++) {
+		info.priority = i;
+		for (uint32_t j = 0; j < e->priorities[i].n_localities; j++) {
+			info.locality = &e->priorities[i].localities[j];
+			for (uint32_t k = 0; k < info.locality->n_endpoints; k++)
+				tell_endpoint(ctx, s, leaf, &info.locality->endpoints[k], &info);
+		}
+	}
+}
+
+static void each_endpoint(const struct assembler *a, const struct cluster *c,
+	void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx)
+{
+	struct endpoint_walk w = {a, fn, ctx};
+	cluster_tree_each_leaf(c->tree, tell_leaf, &w);
+}
+
+void assembler_each_endpoint(const struct assembler *a, const char *cluster,
+	void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx)
+{
+	const struct cluster *c = cluster_set_find(a->clusters, cluster);
+	if (c)
+		each_endpoint(a, c, fn, ctx);
+}
+
+// Picks.
+
+// What stands above the picker says no. NULL = nothing does.
+static const char *why_refused(const struct lb_leaf_layer *layer)
+{
+	for (uint32_t i = 0; layer && layer->drops && i < lb_drops_count(layer->drops); i++)
+		if (lb_drops_everything(layer->drops))
+			return "dropped: a category drops every request";
+	if (layer && lb_breaker_in_flight(layer->breaker) >= layer->max_requests)
+		return "refused: circuit breaker";
+	return NULL;
 }
 
 // What the picker says to a worker that is connected to every endpoint.
@@ -27,12 +131,64 @@ static struct lb_pick ask(const struct assembler *a, const struct lb_picker *pic
 {
 	static const uint64_t all[LB_MAX_ENDPOINTS / 64] = {
 		[0 ... LB_MAX_ENDPOINTS / 64 - 1] = UINT64_MAX};
+	const char *refused = why_refused(lb_leaf_layer(picker));
+	if (refused)
+		return (struct lb_pick){.kind = LB_PICK_FAIL, .text = refused};
 	struct rand rand;
 	rand_init(&rand, twheel_now(a->conf.wheel));
-	uint32_t position = (uint32_t)rand_u64(&rand);
-	struct lb_pick_ctx ctx = {
-		.req = req, .rand = &rand, .position = &position, .ready = all, .hash = &hash};
+	struct lb_pick_ctx ctx = {.req = req,
+		.rand = &rand,
+		.ready = all,
+		.hash = &hash,
+		.positions = a->positions,
+		.active = workers_link(a->conf.workers, 0)->shared->active};
 	return picker->pick(picker, &ctx);
+}
+
+struct lb_pick assembler_pick(const struct assembler *a, const char *name, const struct lb_req *req,
+	const struct lb_pick_hash *hash)
+{
+	const struct cluster *c = cluster_set_find(a->clusters, name);
+	if (!c)
+		return (struct lb_pick){.kind = LB_PICK_FAIL, .text = "no such cluster"};
+	return ask(a, cluster_tree_object(c->tree)->picker, req, *hash);
+}
+
+bool assembler_session_endpoint(
+	const struct assembler *a, const char *name, struct str addresses, struct ip_port *ret)
+{
+	struct ip_port list[LB_SESSION_MAX_ADDRESSES];
+	const struct cluster *c = cluster_set_find(a->clusters, name);
+	const struct lb_leaf_layer *layer =
+		c ? lb_leaf_layer(cluster_tree_object(c->tree)->picker) : NULL;
+	if (!layer || !layer->has_sessions)
+		return false;
+	uint32_t n = (uint32_t)lb_session_addresses(addresses, list);
+	struct lb_affinity_pick pick = lb_affinity_map_pick(layer->affinity, list, n);
+	if (pick.kind == LB_AFFINITY_CHILD)
+		return false;
+	if (pick.kind == LB_AFFINITY_USE) {
+		*ret = pick.host.state->endpoint->addr;
+		return true;
+	}
+	// Nobody is connected yet: the first that may be it.
+	struct lb_affinity_host host;
+	for (uint32_t i = 0; i < n; i++) {
+		*ret = list[i];
+		if (lb_affinity_map_find(layer->affinity, ret, &host) && host.is_target &&
+			!host.state->is_barred)
+			return true;
+	}
+	return false;
+}
+
+// Clusters.
+
+static void count_endpoint(void *ctx, const struct assembler_endpoint_info *e)
+{
+	struct assembler_cluster_info *info = ctx;
+	info->n_endpoints++;
+	info->n_ready += e->state == LB_READY && !e->is_ejected;
 }
 
 // What a request would hear.
@@ -48,16 +204,15 @@ static const char *why_failing(const struct assembler *a, const struct lb_cluste
 static void describe(
 	const struct assembler *a, const struct cluster *c, struct assembler_cluster_info *ret)
 {
-	const struct lb_cluster *now = lb_balancer_cluster(c->balancer);
+	const struct lb_cluster *now = cluster_tree_object(c->tree);
 	*ret = (struct assembler_cluster_info){
 		.name = c->name,
 		.id = c->id,
 		.state = now->state,
 		.detail = why_failing(a, now),
 		.leaving = c->n_users == 0,
-		.n_endpoints = c->n_subchannels,
-		.n_ready = count_ready(c),
 	};
+	each_endpoint(a, c, count_endpoint, ret);
 	workers_cluster_totals(a->conf.workers, c->id, &ret->totals);
 	cluster_totals_since(&ret->totals, &c->before);
 }
@@ -81,45 +236,15 @@ bool assembler_find_cluster(
 	return c;
 }
 
-struct lb_pick assembler_pick(const struct assembler *a, const char *name, const struct lb_req *req,
-	const struct lb_pick_hash *hash)
-{
-	const struct cluster *c = cluster_set_find(a->clusters, name);
-	if (!c)
-		return (struct lb_pick){.kind = LB_PICK_FAIL, .text = "no such cluster"};
-	return ask(a, lb_balancer_cluster(c->balancer)->picker, req, *hash);
-}
-
-const struct lb_endpoint *assembler_session_endpoint(
-	const struct assembler *a, const char *name, struct str addresses)
-{
-	struct ip_port list[LB_SESSION_MAX_ADDRESSES];
-	const struct cluster *c = cluster_set_find(a->clusters, name);
-	size_t n = c ? lb_session_addresses(addresses, list) : 0;
-	for (size_t i = 0; i < n; i++) {
-		const struct lb_host *host =
-			lb_hosts_find(lb_balancer_cluster(c->balancer)->hosts, &list[i]);
-		if (host && host->endpoint && host->is_session_target)
-			return host->endpoint;
-	}
-	return NULL;
-}
-
-void assembler_each_endpoint(const struct assembler *a, const char *cluster,
-	void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx)
+bool assembler_dump_tree(const struct assembler *a, const char *cluster, struct lb_dump *d)
 {
 	const struct cluster *c = cluster_set_find(a->clusters, cluster);
-	for (uint32_t i = 0; c && i < c->n_subchannels; i++) {
-		const struct lb_endpoint *e = lb_subchannel_endpoint(c->subchannels[i]);
-		struct assembler_endpoint_info info = {
-			.address = e->text,
-			.id = e->id,
-			.state = lb_subchannel_state(c->subchannels[i]),
-			.last_error = lb_subchannel_last_error(c->subchannels[i]),
-		};
-		fn(ctx, &info);
-	}
+	if (c)
+		cluster_tree_dump(c->tree, d);
+	return c;
 }
+
+// Frontends.
 
 const char *assembler_frontend_error(const struct assembler *a, uint32_t frontend)
 {

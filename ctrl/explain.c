@@ -124,6 +124,7 @@ static void add_cluster(
 {
 	struct assembler_cluster_info info;
 	struct lb_pick_hash hash = explain_hash(&e->query, &e->found, r);
+	char address[IP_PORT_TEXT_MAX];
 	struct lb_pick pick = assembler_pick(e->show->conf.assembler, name, &e->query.req, &hash);
 	json_t *row = json_object();
 	bool known = assembler_find_cluster(e->show->conf.assembler, name, &info);
@@ -136,7 +137,7 @@ static void add_cluster(
 	show_set_text(row, "pick",
 		pick.kind == LB_PICK_FAIL    ? pick.text
 		: pick.kind == LB_PICK_QUEUE ? "waits for a connection"
-					     : pick.endpoint->text);
+					     : ip_port_print(&pick.endpoint->addr, address));
 	json_array_append_new(e->clusters, row);
 }
 
@@ -164,8 +165,10 @@ static void add_session(struct explanation *e, const struct res_route *r,
 {
 	json_t *row = json_object();
 	const char *cluster = s->to ? s->to->name : drawn->name;
-	const struct lb_endpoint *endpoint =
-		assembler_session_endpoint(e->show->conf.assembler, cluster, s->cookie.addresses);
+	struct ip_port endpoint;
+	char address[IP_PORT_TEXT_MAX];
+	bool bound = assembler_session_endpoint(
+		e->show->conf.assembler, cluster, s->cookie.addresses, &endpoint);
 	show_set_u64(row, "route", r->index);
 	show_set_text(row, "drawn", drawn->name);
 	json_object_set_new(row, "cookie", render_str(s->filter->cookie));
@@ -174,7 +177,7 @@ static void add_session(struct explanation *e, const struct res_route *r,
 		s->to                   ? "the cookie names it"
 		: s->cookie.cluster.len ? "it is drawn, the route does not have the cookie's"
 					: "it is drawn, the request has no such cookie");
-	show_set_text(row, "endpoint", endpoint ? endpoint->text : "as picked");
+	show_set_text(row, "endpoint", bound ? ip_port_print(&endpoint, address) : "as picked");
 	json_array_append_new(e->sessions, row);
 }
 

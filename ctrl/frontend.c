@@ -3,13 +3,13 @@
 #include "ctrl/actions.h"
 #include "ctrl/assemble_state.h"
 #include "ctrl/cluster_set.h"
+#include "ctrl/cluster_tree.h"
 #include "ctrl/config.h"
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/regex_cache.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "ctrl/route_compile.h"
-#include "lb/balancer.h"
 #include "lb/base/log.h"
 #include "lb/base/twheel.h"
 #include "lb/filter.h"
@@ -95,7 +95,9 @@ void frontend_draft(struct assembler *a, uint32_t i)
 
 static bool is_named(const struct xds_config *config, const char *cluster)
 {
-	return config && xds_config_find_cluster(config, cluster);
+	const struct xds_cluster_config *c =
+		config ? xds_config_find_cluster(config, cluster) : NULL;
+	return c && c->is_root;
 }
 
 void frontend_count_users(struct assembler *a)
@@ -114,20 +116,21 @@ void frontend_count_users(struct assembler *a)
 	}
 }
 
-static int configure_clusters(
-	struct assembler *a, const struct xds_config *config, struct lb_err *reterr)
+static int configure_clusters(struct assembler *a, struct xds_config *config, struct lb_err *reterr)
 {
 	for (uint32_t i = 0; i < config->n_clusters; i++) {
+		const struct xds_cluster_config *conf = &config->clusters[i];
 		uint32_t known = cluster_set_count(a->clusters);
-		struct cluster *c =
-			cluster_set_obtain(a->clusters, config->clusters[i].name, reterr);
+		if (!conf->is_root)
+			continue;
+		struct cluster *c = cluster_set_obtain(a->clusters, conf->name, reterr);
 		if (!c)
 			return -ENOMEM;
 		if (cluster_set_count(a->clusters) != known) {
 			workers_cluster_totals(a->conf.workers, c->id, &c->before);
-			assembler_draft_cluster(a, c->id, lb_balancer_cluster(c->balancer));
+			assembler_draft_cluster(a, c->id, cluster_tree_object(c->tree));
 		}
-		if (cluster_configure(a->clusters, c, &config->clusters[i], reterr))
+		if (cluster_tree_configure(c->tree, config, conf, reterr))
 			return -ENOMEM;
 	}
 	return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files behind the stats socket's commands share: show.c (dispatch, info, xds, workers),
-// show_stat.c, show_routes.c, explain.c. Nobody else includes this.
+// show_stat.c, show_tree.c, show_routes.c, explain.c. Nobody else includes this.
 // Thread: ctrl.
 #pragma once
 
@@ -34,6 +34,8 @@ struct show_args {
 // The data of one command, NULL = args->err.
 json_t *show_stat(const struct show *, struct show_args *);
 json_t *show_clusters(const struct show *, struct show_args *);
+json_t *show_tree(const struct show *, struct show_args *);
+json_t *show_endpoints(const struct show *, struct show_args *);
 json_t *show_routes(const struct show *, struct show_args *);
 json_t *show_explain(const struct show *, struct show_args *);
 
@@ -42,6 +44,7 @@ int show_find_frontend(const struct config *, const char *name, struct lb_err *r
 
 extern const char *const show_stat_columns[]; // of its CSV
 char *show_routes_text(json_t *); // from malloc; NULL = no memory
+char *show_tree_text(json_t *); // likewise
 
 // The null of a failed allocation makes the whole fail in the end, not here.
 void show_set_u64(json_t *object, const char *key, uint64_t value);

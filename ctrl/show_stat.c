@@ -16,19 +16,6 @@ static uint64_t failures(const struct cluster_totals *t)
 	return n;
 }
 
-static struct lb_endpoint_counters endpoint_totals(const struct show *s, uint32_t id)
-{
-	struct lb_endpoint_counters t = {0};
-	for (uint32_t w = 0; w < workers_count(s->conf.workers); w++) {
-		const struct lb_endpoint_counters *e =
-			&workers_link(s->conf.workers, w)->endpoints[id];
-		t.started += counter_read(&e->started);
-		t.active += counter_read(&e->active);
-		t.connections += counter_read(&e->connections);
-	}
-	return t;
-}
-
 // show stat: rows like HAProxy's, so that its tools and people's habits work.
 
 const char *const show_stat_columns[] = {"pxname", "svname", "qcur", "qmax", "scur", "smax", "slim",
@@ -80,14 +67,16 @@ static void stat_frontends(struct stat_ctx *c)
 static void stat_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 {
 	struct stat_ctx *c = ctx;
-	struct lb_endpoint_counters t = endpoint_totals(c->show, e->id);
-	json_t *row = stat_row(
-		c, c->cluster, e->address, STAT_TYPE_SERVER, e->state == LB_READY ? "UP" : "DOWN");
-	show_set_u64(row, "scur", t.active);
-	show_set_u64(row, "stot", t.started);
-	show_set_u64(row, "lbtot", t.started);
-	show_set_u64(row, "req_tot", t.started);
-	show_set_u64(row, "weight", 1);
+	char address[IP_PORT_TEXT_MAX];
+	json_t *row = stat_row(c, c->cluster, ip_port_print(&e->addresses[0], address),
+		STAT_TYPE_SERVER, e->state == LB_READY && !e->is_ejected ? "UP" : "DOWN");
+	show_set_u64(row, "scur", e->totals.active);
+	show_set_u64(row, "stot", e->totals.issued);
+	show_set_u64(row, "lbtot", e->totals.issued);
+	show_set_u64(row, "req_tot", e->totals.issued);
+	show_set_u64(row, "ok", e->totals.ok);
+	show_set_u64(row, "failed", e->totals.failed);
+	show_set_u64(row, "weight", e->weight);
 	show_set_u64(row, "act", e->state == LB_READY);
 }
 
@@ -129,14 +118,14 @@ json_t *show_stat(const struct show *s, struct show_args *args)
 static void cluster_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 {
 	struct stat_ctx *c = ctx;
-	struct lb_endpoint_counters t = endpoint_totals(c->show, e->id);
+	char address[IP_PORT_TEXT_MAX];
 	json_t *row = json_object();
 	show_set_text(row, "cluster", c->cluster);
-	show_set_text(row, "endpoint", e->address);
+	show_set_text(row, "endpoint", ip_port_print(&e->addresses[0], address));
 	show_set_text(row, "state", lb_state_name(e->state));
-	show_set_u64(row, "requests", t.started);
-	show_set_u64(row, "active", t.active);
-	show_set_u64(row, "connections", t.connections);
+	show_set_u64(row, "requests", e->totals.issued);
+	show_set_u64(row, "active", e->totals.active);
+	show_set_u64(row, "connections", e->connections);
 	show_set_text(row, "error", e->last_error);
 	json_array_append_new(c->rows, row);
 }

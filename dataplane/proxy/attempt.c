@@ -171,6 +171,7 @@ static void pick(struct proxy_request *r, const struct h2_message *head)
 	struct lb_pick_ctx ctx = {.req = &req,
 		.rand = &p->rand,
 		.position = &p->positions[r->cluster_id],
+		.positions = p->positions,
 		.ready = p->ready,
 		.hash = &r->plan.hash,
 		.recipe = r->plan.recipe,

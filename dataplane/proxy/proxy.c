@@ -64,7 +64,7 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 		pool_init(&p->clients, sizeof(struct proxy_client), p->conf.max_clients) ||
 		pool_init(&p->upstreams, sizeof(struct proxy_upstream), h2->max_conns))
 		return -1;
-	p->positions = malloc(LB_MAX_CLUSTERS * sizeof(*p->positions));
+	p->positions = malloc(LB_MAX_SLOTS * sizeof(*p->positions));
 	p->backends = calloc(LB_MAX_ENDPOINTS, sizeof(*p->backends));
 	p->ready = calloc(LB_MAX_ENDPOINTS / 64, sizeof(*p->ready));
 	p->max_fields = h2->max_header_fields;
@@ -77,7 +77,7 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 		!p->route_scratch)
 		return -1;
 	// Rotations start anywhere, so that workers don't all begin with the same backend (MC-10).
-	for (uint32_t i = 0; i < LB_MAX_CLUSTERS; i++)
+	for (uint32_t i = 0; i < LB_MAX_SLOTS; i++)
 		p->positions[i] = (uint32_t)rand_u64(&p->rand);
 	return 0;
 }

@@ -2,12 +2,11 @@
 // bench_publish: how long it takes from the bytes of a changed RouteConfiguration to a snapshot
 // that workers adopt, a JSON object a line. tools/bench runs it.
 #include "ctrl/cluster_set.h"
+#include "ctrl/cluster_tree.h"
 #include "ctrl/regex_cache.h"
 #include "ctrl/res/route.h"
 #include "ctrl/route_compile.h"
 #include "lb/base/check.h"
-#include "lb/base/twheel.h"
-#include "lb/connectivity.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "tests/bench/workload.h"
@@ -22,9 +21,6 @@
 #define N_REPEATS 7
 
 struct world {
-	struct twheel *wheel;
-	struct rand rand;
-	struct lb_connectivity *connectivity;
 	struct cluster_set *clusters;
 	struct regex_cache *regexes;
 	struct route_compiler *compiler;
@@ -55,27 +51,12 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-static void on_cluster_change(void *ctx, struct lb_cluster *c)
-{
-}
-static void on_endpoint(void *ctx, struct lb_endpoint *ep)
-{
-}
-
 static void world_init(struct world *w)
 {
-	w->wheel = twheel_new(0);
-	rand_init(&w->rand, 1);
-	struct lb_connectivity_env env = {.wheel = w->wheel,
-		.rand = &w->rand,
-		.n_workers = 2,
-		.connect = on_endpoint,
-		.release = on_endpoint};
-	w->connectivity = lb_connectivity_new(&env);
-	struct cluster_set_env set_env = {w->connectivity, on_cluster_change, NULL};
-	w->clusters = cluster_set_new(&set_env);
+	static const struct cluster_tree_env nothing_changes;
+	w->clusters = cluster_set_new(&nothing_changes);
 	w->regexes = regex_cache_new(&(struct regex_cache_conf){.synchronous = true});
-	CHECK(w->wheel && w->connectivity && w->clusters && w->regexes);
+	CHECK(w->clusters && w->regexes);
 	for (uint32_t i = 0; i < N_CLUSTERS; i++) {
 		char name[16];
 		snprintf(name, sizeof(name), "cluster%u", i);
@@ -97,8 +78,6 @@ static void world_fini(struct world *w)
 	route_compiler_free(w->compiler);
 	regex_cache_free(w->regexes);
 	cluster_set_free(w->clusters);
-	lb_connectivity_free(w->connectivity);
-	twheel_free(w->wheel);
 }
 
 static void print_route(FILE *to, const char *kind, struct str text, uint32_t cluster)

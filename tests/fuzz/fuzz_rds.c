@@ -3,6 +3,7 @@
 // then searched with requests made of its own paths, domains and headers. Each answer is held
 // against what the resource says.
 #include "ctrl/cluster_set.h"
+#include "ctrl/cluster_tree.h"
 #include "ctrl/regex_cache.h"
 #include "ctrl/res/route.h"
 #include "ctrl/route_compile.h"
@@ -28,14 +29,10 @@ static struct world { // made once
 	struct rand rand;
 } world;
 
-static void ignore_change(void *ctx, struct lb_cluster *cluster)
-{
-}
-
 static void make_world(void)
 {
-	struct cluster_set_env env = {.on_change = ignore_change};
-	world.clusters = cluster_set_new(&env);
+	static const struct cluster_tree_env nothing_changes;
+	world.clusters = cluster_set_new(&nothing_changes);
 	struct regex_cache_conf regex_conf = {.synchronous = true};
 	world.regexes = regex_cache_new(&regex_conf);
 	struct route_compiler_conf conf = {

@@ -4,6 +4,7 @@
 #include "lb/base/log.h"
 #include "lb/base/twheel.h"
 #include "lb/link.h"
+#include "lb/node.h"
 #include "lb/req.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
@@ -12,6 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+// Those of earlier configurations of a test: an unchanged resource stays the same object.
+static struct res_cluster *made[64]; // counted
+static unsigned n_made;
 
 static void on_event(void *ctx, uint32_t worker, const struct lb_event *event)
 {
@@ -31,7 +36,8 @@ static int make(void **state, unsigned n_frontends, bool trusts_server)
 	w->slot = lb_slot_new(lb_snapshot_new(n_frontends, "nothing yet"));
 	w->link = lb_link_new(0, 0, w->shared = lb_shared_new());
 	w->workers = workers_new(&w->link, 1, on_event, w);
-	struct assembler_conf conf = {&w->config, w->slot, w->workers, w->wheel, 7, trusts_server};
+	struct assembler_conf conf = {
+		&w->config, w->slot, w->workers, w->wheel, 7, .trusts_server = trusts_server};
 	w->assembler = assembler_new(&conf);
 	assert_non_null(w->assembler);
 	*state = w;
@@ -56,6 +62,8 @@ int world_set_up_trusting(void **state)
 int world_tear_down(void **state)
 {
 	struct world *w = *state;
+	while (n_made)
+		xds_res_put(&made[--n_made]->base);
 	lb_slot_free(w->slot);
 	assembler_free(w->assembler);
 	workers_free(w->workers);
@@ -119,9 +127,20 @@ struct res_endpoints *endpoints_of(const struct res_priority *priorities, uint32
 
 struct res_cluster *cluster_of(const char *name)
 {
+	static const struct lb_policy_spec round_robin = {.kind = LB_POLICY_ROUND_ROBIN};
+	static const struct lb_policy_spec by_locality = {
+		.kind = LB_POLICY_WRR_LOCALITY, .child = &round_robin};
+	for (unsigned i = 0; i < n_made; i++)
+		if (strcmp(made[i]->base.name, name) == 0)
+			return res_cluster_from(xds_res_get(&made[i]->base));
 	struct res_cluster *c =
 		(struct res_cluster *)xds_res_new(&res_type_cluster, sizeof(*c), name, NULL, 0);
+	c->eds_name = name;
+	c->spec = &by_locality;
+	c->max_requests = 1024;
 	c->session_health = 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY;
+	if (n_made < sizeof(made) / sizeof(made[0]))
+		made[n_made++] = res_cluster_from(xds_res_get(&c->base));
 	return c;
 }
 
@@ -145,6 +164,7 @@ struct xds_config *config_of(struct res_listener *listener, struct res_route_con
 	for (uint32_t i = 0; i < n; i++) {
 		struct xds_cluster_config *to = &b.config->clusters[i];
 		to->name = names[i];
+		to->is_root = true;
 		to->error = endpoints[i] ? "" : "no such cluster";
 		to->resolution_note = "node n1";
 		if (!endpoints[i])

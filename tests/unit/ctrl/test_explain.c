@@ -2,10 +2,10 @@
 // `explain`: the words it takes, and that it says what the worker's lookup finds.
 #include "ctrl/assemble_state.h"
 #include "ctrl/cluster_set.h"
+#include "ctrl/cluster_tree.h"
 #include "ctrl/explain_args.h"
 #include "ctrl/show.h"
 #include "ctrl/stats_proto.h"
-#include "lb/balancer.h"
 #include "lb/base/base64.h"
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
@@ -530,7 +530,7 @@ static void a_picker_is_asked_with_the_hash_of_the_request(void **state)
 	struct world *w = *state;
 	give_routes(w, listener_of("1", NULL, 0), &v, false);
 	struct cluster *blue = cluster_set_find(w->assembler->clusters, "blue");
-	struct lb_cluster *c = lb_balancer_cluster(blue->balancer);
+	struct lb_cluster *c = cluster_tree_object(blue->tree);
 	const struct lb_cluster before = *c;
 	c->picker = &picker;
 	c->state = LB_TRANSIENT_FAILURE;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one configuration becomes and what the next one keeps of it: virtual hosts, filters, hosts
 // of clusters; and that nothing waits for patterns but the configuration that needs them.
+#include "lb/affinity_map.h"
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
 #include "lb/filter.h"
-#include "lb/hosts.h"
+#include "lb/leaf.h"
 #include "lb/link.h"
 #include "lb/req.h"
 #include "lb/slot.h"
@@ -361,7 +362,14 @@ static void give_hosts(struct world *w, struct res_endpoints *e, uint32_t sessio
 	struct res_listener *l = listener_of("1", NULL, 0);
 	struct res_route_config *r = routes_of(&to_blue, 1);
 	struct xds_config *c = config_of(l, r, (const char *[]){"blue"}, &e, 1);
-	c->clusters[0].cluster->session_health = session_health;
+	struct res_cluster *other = (struct res_cluster *)xds_res_new(
+		&res_type_cluster, sizeof(*other), "blue", NULL, 0);
+	other->eds_name = "blue";
+	other->spec = c->clusters[0].cluster->spec;
+	other->max_requests = c->clusters[0].cluster->max_requests;
+	other->session_health = session_health;
+	xds_res_put(&c->clusters[0].cluster->base);
+	c->clusters[0].cluster = other;
 	update(w, 0, c);
 	xds_res_put(&l->base);
 	xds_res_put(&r->base);
@@ -373,30 +381,39 @@ static const struct lb_cluster *blue(const struct world *w)
 	return lb_snapshot_cluster(lb_slot_current(w->slot), route(w, "/"));
 }
 
-static const struct lb_host *host(const struct world *w, uint8_t last)
+// What sessions know of an address. False = nothing.
+static bool host(const struct world *w, uint8_t last, struct lb_affinity_host *ret)
 {
 	struct ip_port a = {IP(last), 80};
-	return lb_hosts_find(blue(w)->hosts, &a);
+	return lb_affinity_map_find(lb_leaf_layer(blue(w)->picker)->affinity, &a, ret);
 }
 
-// SA-12, SA-13, SA-14, A81.
+static bool is_target(const struct world *w, uint8_t last)
+{
+	struct lb_affinity_host h;
+	return host(w, last, &h) && h.is_target;
+}
+
+// SA-12, SA-13, SA-14, A81, A55-O01.
 static void hosts_of_a_cluster_are_all_that_a_request_may_reach(void **state)
 {
 	struct world *w = *state;
 	struct res_endpoints *e = endpoints_of(two_priorities, 2);
+	struct lb_affinity_host h;
 	give_hosts(w, e, 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY);
-	assert_true(str_eq(host(w, 1)->hostname, STR("one.example")));
-	assert_true(str_eq(host(w, 1)->addresses, STR("10.0.0.1:80,10.0.0.11:81")));
-	assert_ptr_equal(lb_hosts_find(blue(w)->hosts, &more[0]), host(w, 1));
-	assert_true(host(w, 1)->is_session_target);
-	assert_null(host(w, 2)); // DRAINING, and no session may use it
-	assert_null(host(w, 3));
-	assert_true(host(w, 4)->is_session_target);
-	assert_true(host(w, 9)->is_session_target); // in another priority
+	assert_true(host(w, 1, &h));
+	assert_true(str_eq(h.hostname, STR("one.example")));
+	char text[64];
+	size_t len = lb_affinity_print(&h, text, sizeof(text));
+	assert_true(str_eq((struct str){text, len}, STR("10.0.0.1:80,10.0.0.11:81")));
+	assert_true(h.is_target);
+	assert_false(is_target(w, 2)); // DRAINING, and no session may use it
+	assert_false(host(w, 3, &h)); // UNHEALTHY
+	assert_true(is_target(w, 4));
+	assert_true(is_target(w, 9)); // in another priority
 	// Only those of the priority in use are connected to: 1 and 4.
-	uint32_t first = expect_command(w, LB_COMMAND_CONNECT);
-	assert_int_equal(first, host(w, 1)->endpoint->id);
-	assert_int_equal(expect_command(w, LB_COMMAND_CONNECT), host(w, 4)->endpoint->id);
+	expect_command(w, LB_COMMAND_CONNECT);
+	expect_command(w, LB_COMMAND_CONNECT);
 	struct lb_command none;
 	assert_false(spsc_read(&w->link->commands, &none));
 	xds_res_put(&e->base);
@@ -408,30 +425,32 @@ static void override_host_status_decides_which_hosts_sessions_may_use(void **sta
 	struct world *w = *state;
 	struct res_endpoints *e = endpoints_of(two_priorities, 2);
 	give_hosts(w, e, 1u << RES_HEALTH_HEALTHY | 1u << RES_HEALTH_DRAINING);
-	assert_true(host(w, 1)->is_session_target);
-	assert_true(host(w, 2)->is_session_target);
-	assert_false(host(w, 4)->is_session_target); // UNKNOWN: for requests, not for sessions
-	struct lb_hosts *before = blue(w)->hosts;
-	give_hosts(w, e, 1u << RES_HEALTH_HEALTHY | 1u << RES_HEALTH_DRAINING);
-	assert_ptr_equal(blue(w)->hosts, before);
+	assert_true(is_target(w, 1));
+	assert_true(is_target(w, 2));
+	assert_false(is_target(w, 4)); // UNKNOWN: for requests, not for sessions
 	give_hosts(w, e, 0);
-	assert_false(host(w, 1)->is_session_target);
-	assert_null(host(w, 2)->endpoint); // left, and its connections may close
+	assert_false(is_target(w, 1));
+	assert_false(lb_leaf_layer(blue(w)->picker)->has_sessions);
 	xds_res_put(&e->base);
 }
 
-// SA-13: a draining endpoint stays until EDS drops it.
-static void a_draining_host_is_released_when_eds_drops_it(void **state)
+// A75-O08, SA-13: a session's wish connects a draining endpoint; it is released when EDS drops it.
+static void a_draining_host_is_connected_for_a_session_until_eds_drops_it(void **state)
 {
 	struct world *w = *state;
 	struct res_endpoints *e = endpoints_of(two_priorities, 2),
 			     *one = endpoints_of(&one_priority, 1);
 	uint32_t health = 1u << RES_HEALTH_HEALTHY | 1u << RES_HEALTH_DRAINING;
-	give_hosts(w, e, health);
-	uint32_t draining = host(w, 2)->endpoint->id;
+	struct lb_affinity_host h;
 	struct lb_command c;
+	give_hosts(w, e, health);
 	while (spsc_read(&w->link->commands, &c))
 		assert_int_equal(c.kind, LB_COMMAND_CONNECT);
+	assert_true(host(w, 2, &h));
+	struct lb_event wish = {.kind = LB_EVENT_WISH, .member = h.member};
+	assert_true(spsc_write(&w->link->events, &wish));
+	turns(w, 1);
+	uint32_t draining = expect_command(w, LB_COMMAND_CONNECT);
 	give_hosts(w, one, health);
 	settle(w);
 	bool released = false;
@@ -498,4 +517,4 @@ RUN_SUITE("ctrl/frontend", CASE(a_warning_is_logged_when_it_comes_not_with_every
 		rewriting_of_a_trusted_server_counts, world_set_up_trusting, world_tear_down),
 	CASE(hosts_of_a_cluster_are_all_that_a_request_may_reach),
 	CASE(override_host_status_decides_which_hosts_sessions_may_use),
-	CASE(a_draining_host_is_released_when_eds_drops_it))
+	CASE(a_draining_host_is_connected_for_a_session_until_eds_drops_it))

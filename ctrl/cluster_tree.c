@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/cluster_tree.h"
+
+#include "ctrl/deps/depmgr.h"
+#include "ctrl/leaf_source.h"
+#include "ctrl/members.h"
+#include "ctrl/res/cluster.h"
+#include "lb/aggregate.h"
+#include "lb/base/check.h"
+#include "lb/cluster.h"
+#include "lb/connectivity.h"
+#include "lb/dump.h"
+#include "lb/leaf.h"
+#include "lb/limits.h"
+#include "lb/node.h"
+#include "lb/picker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What balances: one of the two, or neither in error.
+struct body {
+	struct lb_leaf *leaf; // owned
+	struct lb_aggregate *aggregate; // owned
+};
+
+struct cluster_tree {
+	const struct cluster_tree_env *env;
+	uint32_t id;
+	char *name; // owned
+	struct lb_cluster *object; // counted; the newest
+	struct body body;
+	struct leaf_source *sources; // owned; of the leaf, or of the aggregate's, in no order
+	struct xds_config *config; // counted; of the last configure(): leaves are made from it
+};
+
+// Objects for snapshots. Takes the reference to the picker. -ENOMEM leaves the old one in place.
+static int publish(void *ctx, enum lb_state state, struct lb_picker *picker)
+{
+	struct cluster_tree *t = ctx;
+	struct lb_cluster *c = lb_cluster_new(t->id, t->name, state, picker);
+	lb_picker_put(picker);
+	if (!c)
+		return -ENOMEM;
+	lb_cluster_put(t->object);
+	t->object = c;
+	t->env->on_change(t->env->ctx, c);
+	return 0;
+}
+
+// What the trees ask for.
+
+static uint32_t member_take(void *ctx)
+{
+	struct cluster_tree *t = ctx;
+	return members_take(t->env->members, t);
+}
+
+static void member_give(void *ctx, uint32_t id)
+{
+	members_give(((struct cluster_tree *)ctx)->env->members, id);
+}
+
+static uint32_t slot_take(void *ctx)
+{
+	return members_slot_take(((struct cluster_tree *)ctx)->env->members);
+}
+
+static void slot_give(void *ctx, uint32_t slot)
+{
+	members_slot_give(((struct cluster_tree *)ctx)->env->members, slot);
+}
+
+static void harvest(void *ctx, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed)
+{
+	members_harvest(((struct cluster_tree *)ctx)->env->members, member, ret_ok, ret_failed);
+}
+
+static uint64_t last_used(void *ctx, uint32_t member)
+{
+	return members_last_used(((struct cluster_tree *)ctx)->env->members, member);
+}
+
+static void reresolve(void *ctx)
+{
+	const struct cluster_tree_env *env = ((struct cluster_tree *)ctx)->env;
+	env->reresolve(env->ctx);
+}
+
+static struct lb_leaf_env leaf_env(struct cluster_tree *t)
+{
+	return (struct lb_leaf_env){
+		.loads = t->env->member_loads,
+		.wheel = t->env->wheel,
+		.rand = t->env->rand,
+		.member_env = &t->env->member_env,
+		.breakers = t->env->breakers,
+		.orca = t->env->orca,
+		.ops_of = lb_node_ops_of,
+		.member_take = member_take,
+		.member_give = member_give,
+		.slot_take = slot_take,
+		.slot_give = slot_give,
+		.harvest = harvest,
+		.last_used = last_used,
+		.reresolve = reresolve,
+		.publish = publish,
+		.ctx = t,
+	};
+}
+
+// Sources.
+
+static struct leaf_source *find_source(const struct cluster_tree *t, const char *name)
+{
+	struct leaf_source *s = t->sources;
+	while (s && strcmp(s->name, name) != 0)
+		s = s->next;
+	return s;
+}
+
+// What the configuration says of the cluster itself; NULL = nothing.
+static const struct xds_cluster_config *root_of(
+	const struct cluster_tree *t, const struct xds_config *config)
+{
+	return config ? xds_config_find_cluster(config, t->name) : NULL;
+}
+
+static bool is_aggregate(const struct xds_cluster_config *conf)
+{
+	return conf->cluster && conf->cluster->kind == RES_CLUSTER_AGGREGATE;
+}
+
+struct leaves {
+	const char *const *names;
+	uint32_t n;
+};
+
+static struct leaves leaves_of(const struct xds_cluster_config *conf)
+{
+	if (!conf || !conf->cluster)
+		return (struct leaves){0};
+	if (is_aggregate(conf))
+		return (struct leaves){conf->leaves, conf->n_leaves};
+	return (struct leaves){&conf->name, 1};
+}
+
+static bool has_leaf(const struct leaves *l, const char *name)
+{
+	uint32_t i = 0;
+	while (i < l->n && strcmp(l->names[i], name) != 0)
+		i++;
+	return i < l->n;
+}
+
+static void drop_sources_but(struct cluster_tree *t, const struct leaves *leaves)
+{
+	for (struct leaf_source **at = &t->sources; *at;) {
+		struct leaf_source *s = *at;
+		if (has_leaf(leaves, s->name)) {
+			at = &s->next;
+			continue;
+		}
+		*at = s->next;
+		leaf_source_free(s, t->env);
+	}
+}
+
+// Whose policy the leaf is to have.
+static struct res_cluster *policy_for(const struct cluster_tree *t, const struct xds_config *config,
+	const struct xds_cluster_config *leaf)
+{
+	const struct xds_cluster_config *root = root_of(t, config);
+	return t->env->aggregate_policy && is_aggregate(root) ? root->cluster : leaf->cluster;
+}
+
+// Of an aggregate, which gives each of its leaves what the configuration says.
+
+static int configure_leaf(void *ctx, struct lb_leaf *leaf, const char *name)
+{
+	struct cluster_tree *t = ctx;
+	const struct xds_cluster_config *conf = xds_config_find_cluster(t->config, name);
+	struct leaf_source *s = find_source(t, name);
+	DCHECK(conf && conf->cluster && s);
+	return leaf_source_apply(s, t->env, leaf, conf, policy_for(t, t->config, conf));
+}
+
+static uint32_t leaf_id(void *ctx, const char *name)
+{
+	const struct leaf_source *s = find_source(ctx, name);
+	DCHECK(s);
+	return s->id;
+}
+
+static void body_free(struct body *b)
+{
+	lb_leaf_free(b->leaf);
+	lb_aggregate_free(b->aggregate);
+	*b = (struct body){0};
+}
+
+struct cluster_tree *cluster_tree_new(
+	const struct cluster_tree_env *env, uint32_t id, const char *name)
+{
+	CHECK(id < LB_MAX_CLUSTERS);
+	struct cluster_tree *t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->env = env;
+	t->id = id;
+	t->name = strdup(name);
+	struct lb_picker *picker = lb_picker_new_queue();
+	if (t->name && picker)
+		t->object = lb_cluster_new(id, name, LB_CONNECTING, picker);
+	lb_picker_put(picker);
+	if (t->object)
+		return t;
+	cluster_tree_free(t);
+	return NULL;
+}
+
+void cluster_tree_free(struct cluster_tree *t)
+{
+	if (!t)
+		return;
+	body_free(&t->body);
+	drop_sources_but(t, &(struct leaves){0});
+	lb_cluster_put(t->object);
+	xds_config_put(t->config);
+	free(t->name);
+	free(t);
+}
+
+// Configuring.
+
+static bool is_same_leaf(
+	const struct cluster_tree *t, const struct xds_config *config, const char *name)
+{
+	const struct leaf_source *s = find_source(t, name);
+	const struct xds_cluster_config *leaf = xds_config_find_cluster(config, name);
+	return s && leaf_source_is_same(s, leaf, policy_for(t, config, leaf));
+}
+
+static bool is_same(const struct cluster_tree *t, const struct xds_config *config,
+	const struct xds_cluster_config *conf)
+{
+	const struct xds_cluster_config *before = root_of(t, t->config);
+	if (!before)
+		return false;
+	if (!conf->cluster || !before->cluster)
+		return !conf->cluster && !before->cluster &&
+		       strcmp(before->error, conf->error) == 0;
+	struct leaves leaves = leaves_of(conf), old = leaves_of(before);
+	if (is_aggregate(conf) != is_aggregate(before) || leaves.n != old.n)
+		return false;
+	for (uint32_t i = 0; i < leaves.n; i++)
+		if (strcmp(leaves.names[i], old.names[i]) != 0 ||
+			!is_same_leaf(t, config, leaves.names[i]))
+			return false;
+	return true;
+}
+
+// 0, or -ENOMEM: some of them are there.
+static int add_sources(struct cluster_tree *t, const struct leaves *leaves)
+{
+	for (uint32_t i = 0; i < leaves->n; i++) {
+		if (find_source(t, leaves->names[i]))
+			continue;
+		struct leaf_source *s = leaf_source_new(t->env, leaves->names[i]);
+		if (!s)
+			return -ENOMEM;
+		s->next = t->sources;
+		t->sources = s;
+	}
+	return 0;
+}
+
+static bool body_new(struct cluster_tree *t, bool aggregate, struct body *ret)
+{
+	const struct lb_leaf_env leaf = leaf_env(t);
+	const struct lb_aggregate_env env = {leaf, configure_leaf, leaf_id};
+	*ret = (struct body){0};
+	if (aggregate)
+		ret->aggregate = lb_aggregate_new(&env, t->name);
+	else
+		ret->leaf = lb_leaf_new(&leaf, t->name, find_source(t, t->name)->id);
+	return ret->aggregate || ret->leaf;
+}
+
+// From t->config.
+static int body_update(struct cluster_tree *t, const struct body *b)
+{
+	const struct xds_cluster_config *conf = root_of(t, t->config);
+	struct leaves leaves = leaves_of(conf);
+	if (b->aggregate)
+		return lb_aggregate_update(
+			b->aggregate, leaves.names, leaves.n, conf->resolution_note);
+	return configure_leaf(t, b->leaf, conf->name);
+}
+
+// A tree of another kind takes over connections, since it asks for them before the old one lets
+// them go (C09).
+static int body_replace(struct cluster_tree *t, bool aggregate)
+{
+	struct body new;
+	int err = body_new(t, aggregate, &new) ? body_update(t, &new) : -ENOMEM;
+	struct body old = err ? new : t->body;
+	if (!err)
+		t->body = new;
+	body_free(&old);
+	return err;
+}
+
+static int balance(
+	struct cluster_tree *t, struct xds_config *config, const struct xds_cluster_config *conf)
+{
+	struct leaves leaves = leaves_of(conf);
+	bool aggregate = is_aggregate(conf);
+	bool fits = aggregate ? (bool)t->body.aggregate : (bool)t->body.leaf;
+	int err = add_sources(t, &leaves);
+	if (err)
+		return err;
+	struct xds_config *before = t->config;
+	t->config = config; // leaves are made from it
+	err = fits ? body_update(t, &t->body) : body_replace(t, aggregate);
+	t->config = before;
+	if (!err)
+		drop_sources_but(t, &leaves);
+	return err;
+}
+
+// A28-R06: its endpoints are let go.
+static int fail(struct cluster_tree *t, const char *error)
+{
+	const struct leaves none = {0};
+	struct lb_picker *picker = lb_picker_new_fail(error);
+	if (!picker || publish(t, LB_TRANSIENT_FAILURE, picker))
+		return -ENOMEM;
+	body_free(&t->body);
+	drop_sources_but(t, &none);
+	return 0;
+}
+
+int cluster_tree_configure(struct cluster_tree *t, struct xds_config *config,
+	const struct xds_cluster_config *conf, struct lb_err *reterr)
+{
+	int err = 0;
+	if (!is_same(t, config, conf))
+		err = conf->cluster ? balance(t, config, conf) : fail(t, conf->error);
+	if (err) {
+		lb_err_set(reterr, "cluster '%s': out of memory, or more than %d endpoints in all",
+			t->name, LB_MAX_MEMBERS);
+		return err;
+	}
+	xds_config_get(config);
+	xds_config_put(t->config);
+	t->config = config;
+	return 0;
+}
+
+// From workers, and for operators.
+
+void cluster_tree_want(struct cluster_tree *t, uint32_t member)
+{
+	if (t->body.leaf)
+		lb_leaf_want(t->body.leaf, member);
+	for (const struct leaf_source *s = t->sources; t->body.aggregate && s; s = s->next) {
+		struct lb_leaf *leaf = lb_aggregate_leaf(t->body.aggregate, s->name);
+		if (leaf)
+			lb_leaf_want(leaf, member);
+	}
+}
+
+struct lb_cluster *cluster_tree_object(const struct cluster_tree *t)
+{
+	return t->object;
+}
+
+void cluster_tree_dump(const struct cluster_tree *t, struct lb_dump *d)
+{
+	if (t->body.leaf) {
+		lb_leaf_dump(t->body.leaf, d);
+	} else if (t->body.aggregate) {
+		lb_aggregate_dump(t->body.aggregate, d);
+	} else {
+		lb_dump_enter(d, "cds", t->object->state);
+		lb_dump_text(d, "cluster", t->name);
+		if (t->config)
+			lb_dump_text(d, "error", root_of(t, t->config)->error);
+		lb_dump_leave(d);
+	}
+}
+
+void cluster_tree_each_leaf(const struct cluster_tree *t,
+	void (*fn)(void *ctx, const struct leaf_source *, const struct lb_leaf *leaf), void *ctx)
+{
+	struct leaves leaves = leaves_of(root_of(t, t->config));
+	for (uint32_t i = 0; i < leaves.n; i++)
+		fn(ctx, find_source(t, leaves.names[i]),
+			t->body.leaf ? t->body.leaf
+				     : lb_aggregate_leaf(t->body.aggregate, leaves.names[i]));
+}

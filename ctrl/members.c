@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/members.h"
+
+#include "ctrl/ids.h"
+#include "ctrl/workers.h"
+#include "lb/base/check.h"
+#include "lb/link.h"
+#include "lb/orca.h"
+
+#include <stdlib.h>
+
+// Longer than the snapshots that may still carry a number.
+#define N_REST 4096
+#define N_TRIES 64 // of numbers with requests in flight
+
+struct counts {
+	uint64_t issued, ok, failed;
+};
+
+struct slot {
+	void *owner; // NULL = nobody's
+	struct counts before; // what the number's earlier members had
+	uint64_t harvested_ok, harvested_failed;
+	uint64_t since_ns; // newest use by a session before the member came
+};
+
+struct members {
+	struct workers *workers;
+	struct lb_orca_table *orca;
+	struct ids ids, node_slots;
+	struct slot *slots; // [LB_MAX_MEMBERS] owned
+};
+
+struct members *members_new(struct workers *workers, struct lb_orca_table *orca)
+{
+	struct members *m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->workers = workers;
+	m->orca = orca;
+	// calloc leaves what no member uses as untouched zero pages.
+	m->slots = calloc(LB_MAX_MEMBERS, sizeof(m->slots[0]));
+	if (!m->slots || ids_init(&m->ids, LB_MAX_MEMBERS, N_REST) ||
+		ids_init(&m->node_slots, LB_MAX_SLOTS, N_REST)) {
+		members_free(m);
+		return NULL;
+	}
+	return m;
+}
+
+void members_free(struct members *m)
+{
+	if (!m)
+		return;
+	ids_fini(&m->ids);
+	ids_fini(&m->node_slots);
+	free(m->slots);
+	free(m);
+}
+
+static struct counts sum(const struct members *m, uint32_t member)
+{
+	struct counts c = {0};
+	for (uint32_t i = 0; i < workers_count(m->workers); i++) {
+		const struct lb_member_counters *w = &workers_link(m->workers, i)->members[member];
+		c.ok += counter_read(&w->ok);
+		c.failed += counter_read(&w->failed);
+		c.issued += counter_read(&w->issued);
+	}
+	return c;
+}
+
+static uint64_t last_used(const struct members *m, uint32_t member)
+{
+	uint64_t newest = 0;
+	for (uint32_t i = 0; i < workers_count(m->workers); i++) {
+		uint64_t at = counter_read(&workers_link(m->workers, i)->members[member].used_ns);
+		newest = at > newest ? at : newest;
+	}
+	return newest;
+}
+
+uint32_t members_take(struct members *m, void *owner)
+{
+	for (int i = 0; i < N_TRIES; i++) {
+		uint32_t id = ids_take(&m->ids);
+		if (id == IDS_NONE)
+			break;
+		struct counts c = sum(m, id);
+		if (c.issued != c.ok + c.failed) {
+			ids_give(&m->ids, id);
+			continue;
+		}
+		m->slots[id] = (struct slot){owner, c, c.ok, c.failed, last_used(m, id)};
+		return id;
+	}
+	return UINT32_MAX;
+}
+
+void members_give(struct members *m, uint32_t member)
+{
+	CHECK(m->slots[member].owner);
+	m->slots[member].owner = NULL;
+	lb_orca_forget(m->orca, member);
+	struct lb_shared *shared = workers_link(m->workers, 0)->shared;
+	__atomic_store_n(&shared->loads[member], 0, __ATOMIC_RELAXED);
+	ids_give(&m->ids, member);
+}
+
+void *members_owner(const struct members *m, uint32_t member)
+{
+	return member < LB_MAX_MEMBERS ? m->slots[member].owner : NULL;
+}
+
+uint32_t members_slot_take(struct members *m)
+{
+	return ids_take(&m->node_slots);
+}
+
+void members_slot_give(struct members *m, uint32_t slot)
+{
+	ids_give(&m->node_slots, slot);
+}
+
+void members_harvest(struct members *m, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed)
+{
+	struct slot *s = &m->slots[member];
+	struct counts now = sum(m, member);
+	*ret_ok = now.ok - s->harvested_ok;
+	*ret_failed = now.failed - s->harvested_failed;
+	s->harvested_ok = now.ok;
+	s->harvested_failed = now.failed;
+}
+
+uint64_t members_last_used(const struct members *m, uint32_t member)
+{
+	uint64_t at = last_used(m, member);
+	return at > m->slots[member].since_ns ? at : 0;
+}
+
+void members_totals(const struct members *m, uint32_t member, struct member_totals *ret)
+{
+	const struct counts *before = &m->slots[member].before;
+	struct counts now = sum(m, member);
+	*ret = (struct member_totals){
+		.issued = now.issued - before->issued,
+		.ok = now.ok - before->ok,
+		.failed = now.failed - before->failed,
+	};
+	uint64_t ended = now.ok + now.failed;
+	ret->active = now.issued > ended ? now.issued - ended : 0; // read one after the other
+}
