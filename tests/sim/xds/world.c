@@ -34,34 +34,74 @@ static int pick(struct rand *r, int n)
 	return (int)rand_below(r, (uint64_t)n);
 }
 
-void world_init(struct world *w, struct rand *r)
+void world_host(int host, char ret_name[16])
 {
-	*w = (struct world){0};
-	for (int i = 0; i < 200; i++)
+	snprintf(ret_name, 16, "h%d", host);
+}
+
+void world_addresses(const struct world *w, int host, char ret_list[128])
+{
+	int len = 0;
+	ret_list[0] = '\0';
+	for (int i = 0; i < N_ADDRESSES; i++)
+		if (w->addresses[host] >> i & 1)
+			len += snprintf(ret_list + len, 128 - (size_t)len, "%s10.9.%d.%d",
+				len ? " " : "", host, i);
+}
+
+void world_init(struct world *w, struct rand *r, bool deep)
+{
+	*w = (struct world){.deep = deep};
+	for (int i = 0; i < 400; i++)
 		world_change(w, r);
 	world_heal(w);
+}
+
+static void change_cluster(struct world *w, struct rand *r)
+{
+	int i = pick(r, N_CLUSTERS);
+	struct world_cluster *c = &w->clusters[i];
+	*c = (struct world_cluster){
+		.kind = (enum world_kind)pick(r, 3),
+		.endpoints = pick(r, N_ENDPOINTS),
+		.host = pick(r, N_HOSTS),
+		.n_children = 1 + pick(r, MAX_CHILDREN),
+	};
+	if (w->deep && i + 1 < N_CLUSTERS && pick(r, 100)) {
+		c->kind = WORLD_AGGREGATE;
+		c->n_children = 1 + (pick(r, 20) == 0);
+	}
+	for (int k = 0; k < c->n_children; k++)
+		c->children[k] = pick(r, N_CLUSTERS);
+	if (w->deep && i + 1 < N_CLUSTERS)
+		c->children[0] = i + 1;
+	else if (pick(r, 8) == 0) // a loop and nothing else
+		*c = (struct world_cluster){WORLD_AGGREGATE, .children = {i}, .n_children = 1};
 }
 
 void world_change(struct world *w, struct rand *r)
 {
 	int l = pick(r, N_LISTENERS), rc = pick(r, N_ROUTES), type = pick(r, 4);
-	switch (pick(r, 8)) {
+	switch (pick(r, 10)) {
 	case 0:
 		w->listener_routes[l] = pick(r, 20) ? pick(r, N_ROUTES) : -1;
 		w->listener_inline[l] = pick(r, 4) == 0;
 		break;
 	case 1:
 	case 2:
-		w->vhost_clusters[rc][pick(r, N_VHOSTS)] ^= 1u << pick(r, N_CLUSTERS);
+		w->vhost_clusters[rc][pick(r, N_VHOSTS)] ^= 1u << pick(r, w->deep ? 4 : N_CLUSTERS);
 		break;
 	case 3:
-		w->cluster_endpoints[pick(r, N_CLUSTERS)] = pick(r, N_ENDPOINTS);
+		change_cluster(w, r);
 		break;
 	case 4:
 		w->gone[type][pick(r, world_count((unsigned)type))] = true;
 		break;
 	case 5:
 		w->gone[type][pick(r, world_count((unsigned)type))] = false;
+		break;
+	case 6:
+		w->addresses[pick(r, N_HOSTS)] = (uint32_t)pick(r, 1 << N_ADDRESSES);
 		break;
 	default:
 		w->endpoints_port[pick(r, N_ENDPOINTS)] = pick(r, 60000);
@@ -75,6 +115,9 @@ void world_heal(struct world *w)
 	for (int l = 0; l < N_LISTENERS; l++)
 		if (w->listener_routes[l] < 0)
 			w->listener_routes[l] = l;
+	for (int h = 0; h < N_HOSTS; h++)
+		if (!w->addresses[h])
+			w->addresses[h] = 1;
 }
 
 // The virtual hosts of one route configuration; the second one is that of the pinned frontend.
@@ -122,6 +165,33 @@ static void print_listener(const struct world *w, int l, bool bad, FILE *f)
 	fprintf(f, "}}}");
 }
 
+static void print_cluster(const struct world *w, int i, bool bad, FILE *f)
+{
+	const struct world_cluster *c = &w->clusters[i];
+	fprintf(f, "{'name':'c%d',", i);
+	if (bad) {
+		fprintf(f, "'type':'STATIC'}");
+	} else if (c->kind == WORLD_EDS) {
+		fprintf(f,
+			"'type':'EDS','edsClusterConfig':{'edsConfig':{'ads':{}},'serviceName':"
+			"'e%d'}}",
+			c->endpoints);
+	} else if (c->kind == WORLD_NAME) {
+		fprintf(f,
+			"'type':'LOGICAL_DNS','loadAssignment':{'endpoints':[{'lbEndpoints':["
+			"{'endpoint':{'address':{'socketAddress':{'address':'h%d','portValue':%d}}}"
+			"}]}]}}",
+			c->host, i + 1);
+	} else {
+		fprintf(f, "'clusterType':{'name':'x','typedConfig':{'@type':"
+			   "'type.googleapis.com/envoy.extensions.clusters.aggregate.v3."
+			   "ClusterConfig','clusters':[");
+		for (int k = 0; k < c->n_children; k++)
+			fprintf(f, "%s'c%d'", k ? "," : "", c->children[k]);
+		fprintf(f, "]}}}");
+	}
+}
+
 uint8_t *world_bytes(const struct world *w, unsigned type, int i, bool bad, size_t *ret_len)
 {
 	char *json;
@@ -138,10 +208,7 @@ uint8_t *world_bytes(const struct world *w, unsigned type, int i, bool bad, size
 		fprintf(f, "}");
 		break;
 	case CLUSTER:
-		fprintf(f,
-			"{'name':'c%d','type':'%s','edsClusterConfig':{'edsConfig':{'ads':{}},"
-			"'serviceName':'e%d'}}",
-			i, bad ? "STATIC" : "EDS", w->cluster_endpoints[i]);
+		print_cluster(w, i, bad, f);
 		break;
 	default:
 		fprintf(f,

@@ -12,30 +12,46 @@
 
 #define N_LISTENERS 2
 #define N_ROUTES 3
-#define N_CLUSTERS 8
+#define N_CLUSTERS 20 // more than an aggregate may be deep
 #define N_ENDPOINTS 6
 #define N_VHOSTS 2
+#define N_HOSTS 4
+#define N_ADDRESSES 6 // that a host may have
+#define MAX_CHILDREN 4
 
 struct xds_type;
 
+enum world_kind { WORLD_EDS, WORLD_NAME, WORLD_AGGREGATE };
+
+struct world_cluster {
+	enum world_kind kind;
+	int endpoints; // WORLD_EDS
+	int host; // WORLD_NAME
+	int children[MAX_CHILDREN], n_children; // WORLD_AGGREGATE
+};
+
 struct world {
+	bool deep; // aggregates tend to be chains
 	int listener_routes[N_LISTENERS]; // which route configuration; -1 = a socket listener
 	bool listener_inline[N_LISTENERS];
 	// The clusters of each virtual host's routes, as bits.
 	uint32_t vhost_clusters[N_ROUTES][N_VHOSTS];
-	int cluster_endpoints[N_CLUSTERS];
+	struct world_cluster clusters[N_CLUSTERS];
 	int endpoints_port[N_ENDPOINTS];
+	uint32_t addresses[N_HOSTS]; // 10.9.<host>.<bit>; 0 = the name does not exist
 	// By res_types index and number: it is not there.
 	bool gone[4][N_CLUSTERS];
 };
 
-void world_init(struct world *, struct rand *);
-// Changes one thing. calm: only into states in which everything that is named is there.
-void world_change(struct world *, struct rand *);
-void world_heal(struct world *);
+void world_init(struct world *, struct rand *, bool deep);
+void world_change(struct world *, struct rand *); // one thing
+void world_heal(struct world *); // whatever is named is there
 
 int world_count(unsigned type); // how many of a type there may be
 void world_name(unsigned type, int i, char ret_name[16]); // "l0", "r1", "c2", "e3"
 int world_find(unsigned type, const char *name); // -1 = none
+void world_host(int host, char ret_name[16]); // "h0"
+// What name servers say of it, "10.9.0.1 10.9.0.4"; "" = nothing.
+void world_addresses(const struct world *, int host, char ret_list[128]);
 // The resource's bytes (free). bad: it decodes to its name, but must be refused.
 uint8_t *world_bytes(const struct world *, unsigned type, int i, bool bad, size_t *ret_len);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two frontends (one pinned to an authority) over one client against a server that answers at
-// random: good, bad, partial, doubled and foreign resources, garbage, silence, lost streams.
-// Whatever happens, each response is answered once, each delivered configuration is whole, and when
-// the server calms down the frontends have what it says.
+// random: good, bad, partial, doubled and foreign resources, garbage, silence, lost streams; and
+// over one resolver against name servers that answer, fail, stall and change their mind. Whatever
+// happens, each response is answered once, each delivered configuration is whole, and when the
+// servers calm down the frontends have what they say.
 // usage: xds_sim [SEED [STEPS]]
 #include "ctrl/deps/depmgr.h"
+#include "ctrl/dns/names.h"
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
@@ -15,15 +17,18 @@
 #include "lb/base/check.h"
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"
+#include "tests/sim/xds/converged.h"
+#include "tests/sim/xds/invariants.h"
 #include "tests/sim/xds/world.h"
 #include "tests/support/fake_ads.h"
+#include "tests/support/fake_lookups.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NS_PER_MS 1000000ull
-#define MAX_ENTRIES 16
+#define MAX_ENTRIES 48
 #define DEFAULT_SEEDS 12
 #define DEFAULT_STEPS 2000
 
@@ -60,6 +65,10 @@ struct sim {
 	struct twheel *wheel;
 	uint64_t now_ns;
 	struct xds_client *client;
+	struct fake_lookups name_servers;
+	struct dns_resolver *resolver;
+	unsigned n_answers; // of name servers
+	struct converged_seen converged;
 	struct frontend frontends[N_LISTENERS];
 	struct xds_watcher stranger; // watches clusters at random
 };
@@ -69,43 +78,10 @@ static bool chance(struct sim *s, unsigned percent)
 	return rand_below(&s->rand, 100) < percent;
 }
 
-// Invariants of a configuration
-
-static void check_cluster(const struct xds_config *c, const char *name)
-{
-	const struct xds_cluster_config *k = xds_config_find_cluster(c, name);
-	CHECK(k); // no route to nowhere
-	CHECK(!k->cluster == !!*k->error);
-	CHECK(k->cluster || !k->endpoints);
-	CHECK(*k->resolution_note);
-	if (k->endpoints)
-		CHECK(strcmp(k->endpoints->base.name, k->cluster->eds_name) == 0);
-}
-
-static void check_config(const struct frontend *f, const struct xds_config *c)
-{
-	CHECK(c->listener && c->listener->is_api && c->routes);
-	if (c->listener->rds_name) // DM-25
-		CHECK(strcmp(c->listener->rds_name, c->routes->base.name) == 0);
-	CHECK((f->number == 1) == (c->vhost >= 0));
-	uint32_t used = 0;
-	for (uint32_t v = 0; v < c->routes->n_vhosts; v++) {
-		const struct res_vhost *vhost = &c->routes->vhosts[v];
-		if (c->vhost >= 0 && v != (uint32_t)c->vhost)
-			continue;
-		for (uint32_t r = 0; r < vhost->n_routes; r++) {
-			const char *name = vhost->routes[r].clusters[0].name;
-			check_cluster(c, name);
-			used |= 1u << world_find(0, name);
-		}
-	}
-	CHECK(c->n_clusters == (uint32_t)__builtin_popcount(used)); // DM-14
-}
-
 static void on_update(void *ctx, struct xds_config *config)
 {
 	struct frontend *f = ctx;
-	check_config(f, config);
+	check_config(config, f->number == 1);
 	f->config = config;
 	f->n_updates++;
 }
@@ -257,6 +233,47 @@ static void respond_at_random(struct sim *s, bool wild)
 	}
 }
 
+// Name servers
+
+static void answer_name(struct sim *s, int host)
+{
+	char name[16], list[128];
+	world_host(host, name);
+	world_addresses(&s->world, host, list);
+	if (!fake_lookups_asks(&s->name_servers, name))
+		return;
+	s->n_answers++;
+	if (*list)
+		fake_lookups_answer(&s->name_servers, name, list, 30);
+	else
+		fake_lookups_fail(&s->name_servers, name, "NXDOMAIN");
+}
+
+static void name_server_at_random(struct sim *s)
+{
+	int host = (int)rand_below(&s->rand, N_HOSTS);
+	char name[16];
+	world_host(host, name);
+	switch (rand_below(&s->rand, 8)) {
+	case 0:
+		if (fake_lookups_asks(&s->name_servers, name))
+			fake_lookups_fail(&s->name_servers, name, "SERVFAIL");
+		break;
+	case 1: // of the hosts file
+		s->name_servers.instant = chance(s, 20) ? "10.8.0.1" : NULL;
+		break;
+	case 2:
+		s->name_servers.starve = chance(s, 20);
+		break;
+	case 3:
+		depmgr_reresolve(s->frontends[rand_below(&s->rand, N_LISTENERS)].dm);
+		break;
+	default:
+		answer_name(s, host);
+		break;
+	}
+}
+
 // The world goes on
 
 static void pass_time(struct sim *s, uint64_t ns)
@@ -285,6 +302,7 @@ static void restart_frontend(struct sim *s, int n)
 	*f = (struct frontend){.number = n};
 	f->dm = depmgr_new(&(struct depmgr_conf){
 		.client = s->client,
+		.dns = s->resolver,
 		.wheel = s->wheel,
 		.listener_name = name,
 		.authority = n == 1 ? "b.example" : NULL,
@@ -298,7 +316,7 @@ static void restart_frontend(struct sim *s, int n)
 
 static void step(struct sim *s)
 {
-	switch (rand_below(&s->rand, 12)) {
+	switch (rand_below(&s->rand, 14)) {
 	case 0:
 		world_change(&s->world, &s->rand);
 		break;
@@ -326,6 +344,10 @@ static void step(struct sim *s)
 		if (chance(s, 2))
 			restart_frontend(s, (int)rand_below(&s->rand, N_LISTENERS));
 		break;
+	case 7:
+	case 8:
+		name_server_at_random(s);
+		break;
 	default:
 		respond_at_random(s, true);
 		break;
@@ -333,48 +355,18 @@ static void step(struct sim *s)
 	for (int i = 0; i < N_LISTENERS; i++) {
 		const struct frontend *f = &s->frontends[i];
 		if (f->config)
-			check_config(f, f->config);
+			check_config(f->config, i == 1);
 	}
 }
 
 // Convergence
 
-static void check_converged_cluster(const struct sim *s, const struct xds_cluster_config *k)
-{
-	const struct world *w = &s->world;
-	int c = world_find(0, k->name);
-	CHECK(k->cluster && k->endpoints);
-	int e = world_find(1, k->cluster->eds_name);
-	CHECK(e == w->cluster_endpoints[c]);
-	const struct res_endpoint *ep = &k->endpoints->priorities[0].localities[0].endpoints[0];
-	CHECK(ep->addr.port == w->endpoints_port[e] + 1);
-}
-
-static void check_converged(const struct sim *s)
-{
-	const struct world *w = &s->world;
-	for (unsigned t = 0; t < RES_N_TYPES; t++)
-		CHECK(s->types[t].answered);
-	for (int l = 0; l < N_LISTENERS; l++) {
-		const struct xds_config *c = s->frontends[l].config;
-		CHECK(c);
-		int rc = w->listener_routes[l];
-		CHECK(world_find(3, c->routes->base.name) == rc);
-		uint32_t wanted = w->vhost_clusters[rc][1];
-		if (l == 0)
-			wanted |= w->vhost_clusters[rc][0];
-		CHECK(c->n_clusters == (uint32_t)__builtin_popcount(wanted));
-		for (uint32_t i = 0; i < c->n_clusters; i++) {
-			CHECK(wanted >> world_find(0, c->clusters[i].name) & 1);
-			check_converged_cluster(s, &c->clusters[i]);
-		}
-	}
-}
-
 static void converge(struct sim *s)
 {
 	world_heal(&s->world);
-	for (int round = 0; round < 40; round++) {
+	s->name_servers.instant = NULL;
+	s->name_servers.starve = false;
+	for (int round = 0; round < 80; round++) {
 		pass_time(s, 5000 * NS_PER_MS); // past any backoff of a few failures
 		for (unsigned t = 0; t < RES_N_TYPES; t++) {
 			read_requests(s, true);
@@ -382,8 +374,14 @@ static void converge(struct sim *s)
 				respond(s, t, false);
 		}
 		read_requests(s, true);
+		for (int h = 0; h < N_HOSTS; h++)
+			answer_name(s, h);
 	}
-	check_converged(s);
+	pass_time(s, NS_PER_MS);
+	for (unsigned t = 0; t < RES_N_TYPES; t++)
+		CHECK(s->types[t].answered);
+	for (int l = 0; l < N_LISTENERS; l++)
+		check_converged(&s->world, l, l == 1, s->frontends[l].config, &s->converged);
 }
 
 static void sim_init(struct sim *s, uint64_t seed)
@@ -391,7 +389,8 @@ static void sim_init(struct sim *s, uint64_t seed)
 	*s = (struct sim){.now_ns = 1000000 * NS_PER_MS, .stranger.on_event = stranger_event};
 	rand_init(&s->rand, seed);
 	s->drops = seed % 3 == 0;
-	world_init(&s->world, &s->rand);
+	world_init(&s->world, &s->rand, seed % 4 == 1);
+	fake_lookups_init(&s->name_servers);
 	char json[256];
 	struct lb_err err;
 	int len = snprintf(json, sizeof(json),
@@ -409,7 +408,9 @@ static void sim_init(struct sim *s, uint64_t seed)
 		.rand = &s->rand,
 		.user_agent_version = "0",
 	});
-	CHECK(s->wheel && s->client);
+	s->resolver = dns_names_new(&(struct dns_names_conf){
+		.wheel = s->wheel, .rand = &s->rand, .lookups = &s->name_servers.base});
+	CHECK(s->wheel && s->client && s->resolver);
 	for (int i = 0; i < N_LISTENERS; i++)
 		restart_frontend(s, i);
 }
@@ -419,6 +420,8 @@ static void sim_fini(struct sim *s)
 	for (int i = 0; i < N_LISTENERS; i++)
 		depmgr_free(s->frontends[i].dm);
 	xds_client_cancel(s->client, &s->stranger);
+	s->resolver->ops->free(s->resolver);
+	fake_lookups_fini(&s->name_servers);
 	xds_client_free(s->client);
 	fake_ads_fini(&s->server);
 	twheel_free(s->wheel);
@@ -438,8 +441,10 @@ static void run(uint64_t seed, unsigned steps)
 	}
 	converge(&s);
 	unsigned updates = s.frontends[0].n_updates + s.frontends[1].n_updates;
-	printf("%u responses, %u ACKs, %u NACKs, %u losses, %u updates\n", s.n_responses, s.n_acks,
-		s.n_nacks, s.n_losses, updates);
+	printf("%u responses, %u ACKs, %u NACKs, %u losses, %u answers, %u updates; "
+	       "aggregates: %u flat, %u empty, %u too deep\n",
+		s.n_responses, s.n_acks, s.n_nacks, s.n_losses, s.n_answers, updates,
+		s.converged.n_flat, s.converged.n_empty, s.converged.n_too_deep);
 	CHECK(s.n_acks && s.n_nacks && updates);
 	sim_fini(&s);
 }

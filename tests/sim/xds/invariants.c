@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/xds/invariants.h"
+
+#include "ctrl/deps/depmgr.h"
+#include "ctrl/res/cluster.h"
+#include "ctrl/res/endpoints.h"
+#include "ctrl/res/listener.h"
+#include "ctrl/res/route.h"
+#include "lb/base/check.h"
+#include "tests/sim/xds/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FORBIDDEN_DEPTH 16
+
+// Clusters by number (world_find).
+struct graph {
+	const struct xds_cluster_config *entries[N_CLUSTERS]; // NULL = not in the configuration
+};
+
+// Of one aggregate.
+struct flat {
+	int list[N_CLUSTERS], n;
+	bool seen[N_CLUSTERS];
+	bool too_deep;
+};
+
+static bool is_aggregate(const struct xds_cluster_config *k)
+{
+	return k->cluster && k->cluster->kind == RES_CLUSTER_AGGREGATE;
+}
+
+// What an aggregate in error would list is not in the configuration: then only what its list may
+// hold can be told, not what it must. False = such a one was met.
+static bool flatten(const struct graph *g, int c, int depth, struct flat *f)
+{
+	const struct xds_cluster_config *k = g->entries[c];
+	if (depth == FORBIDDEN_DEPTH || !k) {
+		f->too_deep = true;
+		return true;
+	}
+	if (f->seen[c])
+		return true;
+	f->seen[c] = true;
+	if (!k->cluster)
+		return !strstr(k->error, "aggregate cluster");
+	if (!is_aggregate(k)) {
+		f->list[f->n++] = c;
+		return true;
+	}
+	bool known = true;
+	for (uint32_t i = 0; i < k->cluster->n_children; i++)
+		known &= flatten(g, world_find(0, k->cluster->children[i]), depth + 1, f);
+	return known;
+}
+
+static void check_aggregate(const struct graph *g, const struct xds_cluster_config *k)
+{
+	struct flat f = {.n = 0};
+	bool known = flatten(g, world_find(0, k->name), 0, &f);
+	CHECK(!k->endpoints && k->n_leaves > 0);
+	CHECK(!f.too_deep);
+	for (uint32_t i = 0; i < k->n_leaves; i++) {
+		const struct xds_cluster_config *leaf = g->entries[world_find(0, k->leaves[i])];
+		CHECK(leaf && leaf->cluster && !is_aggregate(leaf));
+	}
+	if (!known)
+		return;
+	CHECK(k->n_leaves == (uint32_t)f.n);
+	for (int i = 0; i < f.n; i++)
+		CHECK(world_find(0, k->leaves[i]) == f.list[i]);
+}
+
+static void check_leaf(const struct xds_cluster_config *k)
+{
+	CHECK(!k->leaves && !k->n_leaves);
+	if (k->cluster->kind == RES_CLUSTER_EDS) {
+		if (k->endpoints)
+			CHECK(strcmp(k->endpoints->base.name, k->cluster->eds_name) == 0);
+		return;
+	}
+	char name[64];
+	snprintf(name, sizeof(name), "%s:%d", k->cluster->dns.host, k->cluster->dns.port);
+	if (k->endpoints)
+		CHECK(strcmp(k->endpoints->base.name, name) == 0);
+	else // A37-D03
+		CHECK(strstr(k->resolution_note, "DNS resolution of"));
+}
+
+static void check_cluster(const struct graph *g, const struct xds_cluster_config *k)
+{
+	CHECK(!k->cluster == !!*k->error);
+	CHECK(*k->resolution_note);
+	if (!k->cluster) {
+		CHECK(!k->endpoints && !k->leaves && !k->n_leaves);
+	} else if (is_aggregate(k)) {
+		check_aggregate(g, k);
+	} else {
+		check_leaf(k);
+	}
+}
+
+// Everything that a cluster lists is there, unless it is too deep to be asked for.
+static void reach(const struct graph *g, int c, int depth, int *least_depth)
+{
+	if (depth >= FORBIDDEN_DEPTH || least_depth[c] <= depth)
+		return;
+	least_depth[c] = depth;
+	const struct xds_cluster_config *k = g->entries[c];
+	CHECK(k); // no route to nowhere
+	for (uint32_t i = 0; is_aggregate(k) && i < k->cluster->n_children; i++)
+		reach(g, world_find(0, k->cluster->children[i]), depth + 1, least_depth);
+}
+
+void check_config(const struct xds_config *c, bool pinned)
+{
+	struct graph g = {.entries = {0}};
+	int least_depth[N_CLUSTERS];
+	bool unknown = false; // members of an aggregate in error, which is not there to ask
+	CHECK(c->listener && c->listener->is_api && c->routes);
+	if (c->listener->rds_name) // DM-25
+		CHECK(strcmp(c->listener->rds_name, c->routes->base.name) == 0);
+	CHECK(pinned == (c->vhost >= 0));
+	for (uint32_t i = 0; i < c->n_clusters; i++) {
+		const struct xds_cluster_config *k = &c->clusters[i];
+		CHECK(i == 0 || strcmp(k[-1].name, k->name) < 0);
+		CHECK(xds_config_find_cluster(c, k->name) == k);
+		g.entries[world_find(0, k->name)] = k;
+		unknown |= !k->cluster && strstr(k->error, "aggregate cluster");
+	}
+	for (int i = 0; i < N_CLUSTERS; i++)
+		least_depth[i] = FORBIDDEN_DEPTH;
+	for (uint32_t v = 0; v < c->routes->n_vhosts; v++) {
+		const struct res_vhost *vhost = &c->routes->vhosts[v];
+		if (c->vhost >= 0 && v != (uint32_t)c->vhost)
+			continue;
+		for (uint32_t r = 0; r < vhost->n_routes; r++)
+			reach(&g, world_find(0, vhost->routes[r].clusters[0].name), 0, least_depth);
+	}
+	for (int i = 0; i < N_CLUSTERS; i++) {
+		if (!g.entries[i])
+			continue;
+		CHECK(least_depth[i] < FORBIDDEN_DEPTH || unknown); // DM-14
+		CHECK(g.entries[i]->is_root == (least_depth[i] == 0));
+		check_cluster(&g, g.entries[i]);
+	}
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds for every configuration that is ever delivered, whatever the servers do. Aggregates
+// are flattened again here, by name and without any of the manager's state.
+// Thread: the simulation's.
+#pragma once
+
+#include <stdbool.h>
+
+struct xds_config;
+
+void check_config(const struct xds_config *, bool pinned); // CHECKs
