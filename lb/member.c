@@ -40,6 +40,7 @@ struct lb_member {
 	uint32_t id;
 	uint32_t place;
 	uint32_t n_addresses;
+	uint16_t n_failed; // attempts since it last wanted a resolution
 	uint16_t n_telling; // rounds of telling that are under way
 	uint8_t n_busy; // changes that are under way: watchers hear of them when they are over
 	uint8_t phase;
@@ -47,6 +48,7 @@ struct lb_member {
 	bool is_ejected;
 	bool has_news; // for the watchers
 	bool must_disconnect; // as soon as it is not busy
+	bool wants_resolution; // while that is told
 	const struct lb_member_env *env;
 	struct lb_member_watcher *watchers;
 	struct lb_member_watcher *next_told; // so that a watcher may leave while they are told
@@ -275,6 +277,11 @@ const char *lb_member_last_error(const struct lb_member *m)
 	return m->last_failed ? lb_subchannel_last_error(m->last_failed->subchannel) : "";
 }
 
+bool lb_member_wants_resolution(const struct lb_member *m)
+{
+	return m->wants_resolution;
+}
+
 bool lb_member_is_ejected(const struct lb_member *m)
 {
 	return m->is_ejected;
@@ -300,7 +307,8 @@ void lb_member_unwatch(struct lb_member *m, struct lb_member_watcher *w)
 
 static void begin(struct lb_member *m)
 {
-	m->n_busy++;
+	if (m->n_busy++ == 0)
+		m->wants_resolution = false; // heard already, if a watcher begins this
 }
 
 static void enter(struct lb_member *m, enum phase phase)
@@ -321,6 +329,7 @@ static void tell(struct lb_member *m)
 		m->next_told = w->next;
 		w->on_change(w);
 	}
+	m->wants_resolution = false;
 	m->n_telling--;
 }
 
@@ -353,12 +362,17 @@ static void use(struct lb_member *m, struct leg *winner)
 	if (m->n_addresses > 1)
 		twheel_cancel(lb_connectivity_wheel(m->env->connectivity), &m->race->timer);
 	m->in_use = winner;
+	m->n_failed = 0;
 	m->last_failed = NULL;
 	enter(m, PHASE_READY);
 }
 
 static void fail(struct lb_member *m, struct leg *leg)
 {
+	if (++m->n_failed >= m->n_addresses || m->n_failed == UINT16_MAX) {
+		m->n_failed = 0;
+		m->wants_resolution = true;
+	}
 	leg->has_failed = true;
 	m->last_failed = leg;
 	m->has_news = true; // the error's text
@@ -479,6 +493,7 @@ static void on_state(struct lb_subchannel_watcher *w, enum lb_state state)
 	// where another of its users asks for it anew before we are told.
 	if (leg == m->in_use && state != LB_READY) {
 		m->in_use = NULL;
+		m->wants_resolution = true;
 		enter(m, PHASE_IDLE);
 	}
 	switch (state) {

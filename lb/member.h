@@ -57,6 +57,9 @@ enum lb_state lb_member_raw_state(const struct lb_member *);
 // The address in use; NULL unless the raw state is READY. Borrowed: pickers count it.
 struct lb_endpoint *lb_member_endpoint(const struct lb_member *);
 const char *lb_member_last_error(const struct lb_member *); // "10.0.0.1:80: refused"; "" = none
+// Asked inside on_change: its addresses may be stale, since as many attempts have failed as it has
+// addresses, or its connection was lost (PF-05, PF-06).
+bool lb_member_wants_resolution(const struct lb_member *);
 // Raw IDLE only: begins a pass over the addresses. Where another cluster has a connection it is
 // READY at once. Out of memory it stays IDLE: ask again later.
 void lb_member_connect(struct lb_member *);

@@ -18,11 +18,9 @@ void lb_node_member_error(const struct lb_member *m, char text[LB_NODE_ERROR_MAX
 			lb_member_is_ejected(m) ? "ejected by outlier detection" : "unavailable");
 }
 
-void lb_node_reresolve(const struct lb_node_env *env, const struct lb_member *m, bool was_ready)
+void lb_node_reresolve(const struct lb_node_env *env, const struct lb_member *m)
 {
-	enum lb_state raw = lb_member_raw_state(m);
-	bool helps = raw == LB_TRANSIENT_FAILURE || (was_ready && raw == LB_IDLE);
-	if (helps && env->reresolve)
+	if (env->reresolve && lb_member_wants_resolution(m))
 		env->reresolve(env->ctx);
 }
 

@@ -143,7 +143,7 @@ static void on_change(struct lb_member_watcher *w)
 	struct list *l = (void *)((char *)w - offsetof(struct list, watcher));
 	struct pick_first *f = l->node;
 	enum lb_state state = lb_member_state(l->own);
-	lb_node_reresolve(&f->env, l->own, f->published == LB_READY);
+	lb_node_reresolve(&f->env, l->own);
 	if (state == LB_TRANSIENT_FAILURE)
 		lb_node_member_error(l->own, f->last_error);
 	if (state == LB_TRANSIENT_FAILURE || state == LB_READY)

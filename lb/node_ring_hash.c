@@ -272,12 +272,12 @@ static void on_change(struct lb_member_watcher *w)
 	struct ring_node *r = l->node;
 	uint32_t i = (uint32_t)(item - l->items);
 	enum lb_state state = lb_member_state(item->member);
+	lb_node_reresolve(&r->env, item->member);
 	// Attempts of a failing one change nothing but the error that they end with.
 	if (state == l->states[i] && state != LB_READY &&
 		(state != LB_TRANSIENT_FAILURE ||
 			lb_member_raw_state(item->member) == LB_CONNECTING))
 		return;
-	lb_node_reresolve(&r->env, item->member, l->states[i] == LB_READY);
 	l->n_in[l->states[i]]--;
 	l->n_in[state]++;
 	l->states[i] = (uint8_t)state;

@@ -291,7 +291,7 @@ static void on_change(struct lb_member_watcher *w)
 	item_count(item);
 	if (!was_ready && l->states[item->index] == LB_READY && s->kind->became_ready)
 		s->kind->became_ready(s, item->member);
-	lb_node_reresolve(&s->env, item->member, was_ready);
+	lb_node_reresolve(&s->env, item->member);
 	if (!l->is_open)
 		return;
 	if (lb_member_raw_state(item->member) == LB_IDLE) { // RR-01

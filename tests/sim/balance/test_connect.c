@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// lb-tree.md §13, §16, §17 and §20 as timelines: who is asked to connect, when, and how often.
+#include "tests/sim/balance/sim.h"
+#include "tests/support/check.h"
+
+#include <math.h>
+
+static const struct lb_policy_spec ring = {
+	.kind = LB_POLICY_RING_HASH, .ring_hash = {.min_size = 64, .max_size = 64}};
+static const struct lb_policy_spec first = {.kind = LB_POLICY_PICK_FIRST};
+
+// The n-th SYN to an address, in seconds.
+static double syn_at(const struct sim *s, uint32_t address, uint32_t n)
+{
+	for (uint32_t i = 0; i < s->n_syns; i++)
+		if (s->syns[i].address == address && n-- == 0)
+			return (double)s->syns[i].at_ns / 1e9;
+	fail_msg("no such SYN to %u", address);
+	return 0;
+}
+
+static const double delays[] = {
+	1, 1.6, 2.56, 4.096, 6.554, 10.486, 16.777, 26.844, 42.95, 68.72, 109.95, 120, 120};
+#define N_DELAYS (sizeof(delays) / sizeof(delays[0]))
+
+// BO-01: 1, 1.6, 2.56, 4.1, 6.6, 10.5, 16.8, 26.8, 43, 68.7, 110, 120 s, each ±20 %.
+static void refusing_backend_is_tried_at_the_documented_distances(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct sim *s = sim_new(1, seed);
+		sim_set(s, 0, SIM_REFUSES);
+		sim_update(s, "a: 0");
+		sim_run(s, 900 * SIM_S);
+		for (uint32_t i = 0; i < N_DELAYS; i++) {
+			double distance = syn_at(s, 0, i + 1) - syn_at(s, 0, i);
+			assert_true(distance >= 0.8 * delays[i]);
+			assert_true(distance <= 1.2 * delays[i] + 0.005); // ticks
+		}
+		sim_free(s);
+	}
+}
+
+// BO-02: an attempt has 20 s, and the distance is that of their starts.
+static void silent_backend_is_given_20_seconds_an_attempt(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 3);
+	sim_set(s, 0, SIM_SILENT);
+	sim_update(s, "a: 0");
+	sim_run(s, 600 * SIM_S);
+	for (uint32_t i = 0; i < 10; i++) {
+		double distance = syn_at(s, 0, i + 1) - syn_at(s, 0, i);
+		assert_true(distance >= fmax(20, 0.8 * delays[i]));
+		assert_true(distance <= fmax(20, 1.2 * delays[i]) + 0.005);
+	}
+	sim_free(s);
+}
+
+// BO-03: a connection without SETTINGS is none.
+static void only_settings_end_the_backoff(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 4);
+	sim_set(s, 0, SIM_MUTE);
+	sim_update(s, "a: 0");
+	sim_run(s, 300 * SIM_S);
+	assert_true(syn_at(s, 0, 9) - syn_at(s, 0, 8) > 30);
+	assert_string_equal(s->label,
+		"fail: cluster orders: cannot connect to any of 1 endpoints, last error: "
+		"10.0.0.0:80: no SETTINGS");
+	sim_set(s, 0, SIM_UP);
+	sim_run(s, 150 * SIM_S);
+	assert_string_equal(s->label, "P0");
+	uint32_t n = sim_count_syns(s, 0);
+	sim_set(s, 0, SIM_REFUSES);
+	sim_reset(s, 0);
+	sim_run(s, 100 * SIM_S);
+	assert_true(syn_at(s, 0, n + 1) - syn_at(s, 0, n) <= 1.21); // from the start again
+	sim_free(s);
+}
+
+// BO-04, MC-07: over all workers; who has no connection asks nobody while it fails.
+static void dead_backend_sees_no_more_attempts_of_four_workers_than_of_one(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct sim *s = sim_new(4, seed);
+		s->load_ns = 10 * SIM_MS;
+		sim_update(s, "a: 0 1");
+		sim_run(s, 5 * SIM_S);
+		for (uint32_t i = 0; i < 4; i++)
+			assert_true(sim_is_connected(s, i, 0));
+		uint32_t n = sim_count_syns(s, 0);
+		sim_set(s, 0, SIM_REFUSES);
+		sim_reset(s, 0);
+		sim_run(s, 300 * SIM_S);
+		for (uint32_t i = 0; i < 8; i++) {
+			double distance = syn_at(s, 0, n + i + 1) - syn_at(s, 0, n + i);
+			assert_true(distance >= 0.8 * delays[i]);
+			assert_true(distance <= 1.2 * delays[i] + 0.005);
+		}
+		// Success frees the others: within one request of theirs each has its own again.
+		sim_set(s, 0, SIM_UP);
+		sim_run(s, 150 * SIM_S);
+		for (uint32_t i = 0; i < 4; i++)
+			assert_true(sim_is_connected(s, i, 0));
+		sim_free(s);
+	}
+}
+
+// RR-01, RR-03: eager, and reconnects unasked.
+static void round_robin_connects_all_and_keeps_them(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	sim_update(s, "a: 0 1 2");
+	sim_run(s, 5 * SIM_S);
+	sim_reset(s, 1);
+	sim_run(s, SIM_S);
+	sim_goaway(s, 2);
+	sim_run(s, SIM_S);
+	sim_expect(s, "0.000 syn 0\n"
+		      "0.000 syn 1\n"
+		      "0.000 syn 2\n"
+		      "0.000 CONNECTING\n"
+		      "0.000 queue\n"
+		      "0.002 READY\n"
+		      "0.002 P0\n"
+		      "5.000 syn 1\n"
+		      "6.000 syn 2\n");
+	sim_free(s);
+}
+
+// PF-02, PF-03, PF-04
+static void addresses_are_tried_a_quarter_second_apart_and_the_first_wins(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	s->leaves[0].config.spec = &first;
+	s->hosts[0].settings_ns = 600 * SIM_MS; // late, but the first one
+	sim_set(s, 1, SIM_SILENT);
+	s->hosts[2].settings_ns = 200 * SIM_MS;
+	sim_update(s, "a: 0 1 2 3");
+	sim_run(s, 2 * SIM_S);
+	sim_expect(s, "0.000 syn 0\n"
+		      "0.000 CONNECTING\n"
+		      "0.000 queue\n"
+		      "0.250 syn 1\n"
+		      "0.500 syn 2\n"
+		      "0.601 READY\n"
+		      "0.601 P0\n");
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(sim_n_connections(s, i), i == 0);
+	sim_free(s);
+}
+
+// PF-02: a failure has the next one tried at once.
+static void refused_address_is_left_at_once(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	s->leaves[0].config.spec = &first;
+	sim_set(s, 0, SIM_REFUSES);
+	sim_set(s, 1, SIM_REFUSES);
+	sim_update(s, "a: 0 1 2");
+	sim_run(s, 2 * SIM_S);
+	sim_expect(s, "0.000 syn 0\n"
+		      "0.000 CONNECTING\n"
+		      "0.000 queue\n"
+		      "0.001 syn 1\n"
+		      "0.002 syn 2\n"
+		      "0.004 READY\n"
+		      "0.004 P0\n");
+	sim_free(s);
+}
+
+// PF-05, ERR-01: requests wait until each has failed, and then all are tried side by side, each
+// after its own backoff; newer addresses are asked for.
+static void pick_first_fails_after_each_address_did_and_stays_so(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	s->leaves[0].config.spec = &first;
+	sim_set(s, 0, SIM_REFUSES);
+	sim_set(s, 1, SIM_SILENT);
+	sim_update(s, "a: 0 1");
+	sim_run_to(s, 20 * SIM_S);
+	sim_expect(s, "0.000 syn 0\n"
+		      "0.000 CONNECTING\n"
+		      "0.000 queue\n"
+		      "0.001 syn 1\n");
+	assert_int_equal(s->n_resolutions, 0);
+	sim_run_to(s, 40 * SIM_S);
+	sim_expect(s, "20.001 syn 0\n"
+		      "20.001 TRANSIENT_FAILURE\n"
+		      "20.001 fail: cluster orders: cannot connect to any of 2 endpoints, last "
+		      "error: 10.0.0.1:80: connect timeout\n"
+		      "20.002 syn 1\n"
+		      "20.002 fail: cluster orders: cannot connect to any of 2 endpoints, last "
+		      "error: 10.0.0.0:80: refused\n"
+		      "21.649 syn 0\n"
+		      "24.411 syn 0\n"
+		      "27.924 syn 0\n"
+		      "33.354 syn 0\n");
+	assert_in_range(s->n_resolutions, 2, 4); // one for two failures
+	sim_set(s, 1, SIM_UP);
+	sim_run_to(s, 60 * SIM_S);
+	assert_string_equal(s->label, "P0");
+	sim_free(s);
+}
+
+// PF-06
+static void lost_pick_first_rests_until_a_request_comes(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	s->leaves[0].config.spec = &first;
+	sim_update(s, "a: 0 1");
+	sim_run_to(s, 5 * SIM_S);
+	sim_forget(s);
+	s->probes = false;
+	sim_reset(s, 0);
+	sim_run_to(s, 60 * SIM_S);
+	sim_expect(s, "5.000 IDLE\n");
+	assert_int_equal(s->n_resolutions, 1);
+	struct sim_request *r = sim_begin(s, 0);
+	sim_start(s, r);
+	sim_run(s, SIM_S);
+	assert_int_equal(r->outcome, SIM_SENT);
+	sim_expect(s, "60.000 syn 0\n"
+		      "60.000 CONNECTING\n"
+		      "60.002 READY\n");
+	sim_free(s);
+}
+
+// PF-07
+static void new_list_keeps_the_connection_that_it_contains(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	s->leaves[0].config.spec = &first;
+	sim_set(s, 0, SIM_REFUSES);
+	sim_update(s, "a: 0 1");
+	sim_run_to(s, 2 * SIM_S);
+	assert_int_equal(sim_n_connections(s, 1), 1);
+	sim_forget(s);
+	sim_update(s, "a: 5 6 1");
+	sim_run(s, 2 * SIM_S);
+	sim_expect(s, ""); // PF-08 too: nothing has changed for requests
+	sim_update(s, "a: 5 6");
+	sim_run(s, 2 * SIM_S);
+	sim_expect(s, "4.000 syn 5\n"
+		      "4.000 CONNECTING\n"
+		      "4.000 queue\n"
+		      "4.002 READY\n"
+		      "4.002 P0\n");
+	assert_int_equal(sim_n_connections(s, 1), 0);
+	sim_free(s);
+}
+
+// PF-08: an endpoint of two addresses whose first is dead is one unit with one connection.
+static void endpoint_of_two_addresses_connects_by_the_second(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	sim_set(s, 0, SIM_SILENT);
+	sim_update(s, "a: 0+1 2");
+	sim_run(s, 2 * SIM_S);
+	sim_expect(s, "0.000 syn 0\n"
+		      "0.000 syn 2\n"
+		      "0.000 CONNECTING\n"
+		      "0.000 queue\n"
+		      "0.002 READY\n"
+		      "0.002 P0\n"
+		      "0.250 syn 1\n");
+	s->load_ns = 10 * SIM_MS;
+	s->probes = false; // they take turns
+	sim_run(s, 10 * SIM_S);
+	assert_int_equal(s->n_served[0], 0);
+	assert_in_range(s->n_served[1], 499, 502);
+	assert_in_range(s->n_served[2], 499, 502);
+	sim_forget(s);
+	sim_update(s, "a: 1+0 2"); // the same endpoint
+	sim_run(s, 2 * SIM_S);
+	sim_expect(s, "");
+	sim_free(s);
+}
+
+static struct sim_request *with_hash(struct sim *s, uint32_t worker, uint64_t hash)
+{
+	struct sim_request *r = sim_begin(s, worker);
+	r->hash = (struct lb_pick_hash){hash, true};
+	sim_start(s, r);
+	return r;
+}
+
+// RH-04, RH-05: nobody connects before a request needs it, and then the one that it needs.
+static void ring_connects_whom_a_request_needs(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	s->leaves[0].config.spec = &ring;
+	s->probes = false;
+	sim_update(s, "a: 0 1 2");
+	sim_run_to(s, 60 * SIM_S);
+	sim_expect(s, "0.000 IDLE\n");
+	struct sim_request *r = with_hash(s, 0, 1), *same;
+	sim_run(s, SIM_S);
+	assert_int_equal(r->outcome, SIM_SENT);
+	assert_int_equal(s->n_syns, 1);
+	same = with_hash(s, 0, 1);
+	assert_int_equal(same->address, r->address);
+	// RH-04: it fails, and the next one on the ring has its requests.
+	uint32_t mine = r->address;
+	sim_set(s, mine, SIM_REFUSES);
+	sim_reset(s, mine);
+	sim_run(s, SIM_S);
+	sim_forget(s);
+	struct sim_request *next = with_hash(s, 0, 1);
+	assert_int_equal(next->outcome, SIM_WAITS);
+	sim_run(s, SIM_S);
+	assert_int_equal(next->outcome, SIM_SENT);
+	assert_int_not_equal(next->address, mine);
+	sim_free(s);
+}
+
+// RH-06, RH-07: two fail, and it goes on by itself; all fail: the first one's error.
+static void failing_ring_looks_for_somebody_who_works(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	s->leaves[0].config.spec = &ring;
+	s->probes = false;
+	for (uint32_t i = 0; i < 4; i++)
+		sim_set(s, i, SIM_REFUSES);
+	sim_update(s, "a: 0 1 2 3");
+	struct sim_request *r = with_hash(s, 0, 1);
+	sim_run(s, 500 * SIM_MS);
+	sim_expect(s, "0.000 IDLE\n"
+		      "0.000 syn 3\n"
+		      "0.000 CONNECTING\n"
+		      "0.001 syn 0\n"
+		      "0.001 syn 2\n"
+		      "0.002 TRANSIENT_FAILURE\n"
+		      "0.002 syn 1\n");
+	assert_int_equal(r->outcome, SIM_FAILED);
+	assert_non_null(strstr(r->text, "refused"));
+	struct sim_request *later = with_hash(s, 0, 2);
+	assert_int_equal(later->outcome, SIM_FAILED);
+	sim_set(s, 2, SIM_UP);
+	sim_run(s, 2 * SIM_S);
+	assert_int_equal(s->state, LB_READY);
+	sim_free(s);
+}
+
+// RH-06: a lost connection leaves it IDLE, and does not come back unasked (RH-05).
+static void ring_that_loses_its_connection_is_idle(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	s->leaves[0].config.spec = &ring;
+	s->probes = false;
+	sim_update(s, "a: 0 1");
+	struct sim_request *r = with_hash(s, 0, 1);
+	sim_run(s, 5 * SIM_S);
+	sim_reset(s, r->address);
+	sim_run(s, 60 * SIM_S);
+	sim_expect(s, "0.000 IDLE\n"
+		      "0.000 syn 1\n"
+		      "0.000 CONNECTING\n"
+		      "0.002 READY\n"
+		      "5.000 IDLE\n");
+	sim_free(s);
+}
+
+RUN_SUITE("sim/balance/connect",
+	cmocka_unit_test(refusing_backend_is_tried_at_the_documented_distances),
+	cmocka_unit_test(silent_backend_is_given_20_seconds_an_attempt),
+	cmocka_unit_test(only_settings_end_the_backoff),
+	cmocka_unit_test(dead_backend_sees_no_more_attempts_of_four_workers_than_of_one),
+	cmocka_unit_test(round_robin_connects_all_and_keeps_them),
+	cmocka_unit_test(addresses_are_tried_a_quarter_second_apart_and_the_first_wins),
+	cmocka_unit_test(refused_address_is_left_at_once),
+	cmocka_unit_test(pick_first_fails_after_each_address_did_and_stays_so),
+	cmocka_unit_test(lost_pick_first_rests_until_a_request_comes),
+	cmocka_unit_test(new_list_keeps_the_connection_that_it_contains),
+	cmocka_unit_test(endpoint_of_two_addresses_connects_by_the_second),
+	cmocka_unit_test(ring_connects_whom_a_request_needs),
+	cmocka_unit_test(failing_ring_looks_for_somebody_who_works),
+	cmocka_unit_test(ring_that_loses_its_connection_is_idle))
