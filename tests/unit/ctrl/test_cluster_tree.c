@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clusters of all kinds, from a configuration to what requests are balanced by. The worker is
+// played by the test through its link.
+#include "ctrl/assemble_state.h"
+#include "ctrl/show.h"
+#include "lb/cluster.h"
+#include "lb/leaf.h"
+#include "lb/link.h"
+#include "lb/node.h"
+#include "lb/req.h"
+#include "lb/slot.h"
+#include "lb/snapshot.h"
+#include "tests/support/check.h"
+#include "tests/unit/ctrl/assembler_world.h"
+#include "tests/unit/ctrl/routes_by_hand.h"
+
+#include <jansson.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BACKEND(last)                                                                              \
+	{                                                                                          \
+		{{{[10] = 255, [11] = 255, [12] = 10, [15] = (last)}}, 80}, RES_HEALTH_HEALTHY, 1  \
+	}
+static const struct res_endpoint one[] = {BACKEND(1)}, two[] = {BACKEND(2)};
+static const struct res_locality first = {"r", "z", "s", 3, one, 1},
+				 second = {"", "", "", 1, two, 1};
+static const struct res_priority only_one[] = {{&first, 1}}, only_two[] = {{&second, 1}},
+				 one_then_two[] = {{&first, 1}, {&second, 1}};
+static const struct lb_policy_spec round_robin = {.kind = LB_POLICY_ROUND_ROBIN},
+				   by_locality = {.kind = LB_POLICY_WRR_LOCALITY,
+					   .child = &round_robin},
+				   ring = {.kind = LB_POLICY_RING_HASH, .ring_hash = {1024, 4096}};
+
+static const struct res_vhost to_web = {
+	"v", DOMAINS("*"), ROUTES({PREFIX(""), CLUSTERS({"web", 1})})};
+
+// A configuration in the making, with one route to "web".
+static struct xds_cluster_config entries[4];
+static uint32_t n_entries;
+
+static struct res_cluster *cluster(const char *name, enum res_cluster_kind kind)
+{
+	struct res_cluster *c =
+		(struct res_cluster *)xds_res_new(&res_type_cluster, sizeof(*c), name, NULL, 0);
+	c->kind = kind;
+	c->eds_name = name;
+	c->spec = &by_locality;
+	c->max_requests = 1024;
+	c->session_health = 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY;
+	c->idle_timeout_ns = 3600 * 1000 * MS;
+	return c;
+}
+
+static struct xds_cluster_config *entry(const char *name)
+{
+	struct xds_cluster_config *e = &entries[n_entries++];
+	*e = (struct xds_cluster_config){.name = name,
+		.is_root = strcmp(name, "web") == 0,
+		.error = "",
+		.resolution_note = "node n1"};
+	return e;
+}
+
+static struct xds_cluster_config *leaf(
+	const char *name, const struct res_priority *priorities, uint32_t n)
+{
+	struct xds_cluster_config *e = entry(name);
+	e->cluster = cluster(name, RES_CLUSTER_EDS);
+	e->endpoints = endpoints_of(priorities, n);
+	return e;
+}
+
+static struct xds_cluster_config *aggregate(const char *name, const char *const *leaves, uint32_t n)
+{
+	struct xds_cluster_config *e = entry(name);
+	e->cluster = cluster(name, RES_CLUSTER_AGGREGATE);
+	e->leaves = leaves;
+	e->n_leaves = n;
+	return e;
+}
+
+static void give(struct world *w)
+{
+	struct config_builder b;
+	struct res_listener *l = listener_of("1", NULL, 0);
+	struct res_route_config *r = routes_of(&to_web, 1);
+	assert_int_equal(config_builder_init(&b, l, r, -1, n_entries), 0);
+	memcpy(b.config->clusters, entries, n_entries * sizeof(entries[0]));
+	n_entries = 0;
+	config_builder_sort(&b);
+	update(w, 0, b.config);
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
+	settle(w);
+}
+
+static const struct lb_cluster *web(const struct world *w)
+{
+	return lb_snapshot_cluster(lb_slot_current(w->slot), route(w, "/"));
+}
+
+static void tell(struct world *w, enum lb_event_kind kind, uint32_t endpoint)
+{
+	struct lb_event e = {.kind = kind, .endpoint_id = endpoint};
+	if (kind != LB_EVENT_CONNECTED)
+		strcpy(e.why, "refused");
+	assert_true(spsc_write(&w->link->events, &e));
+	settle(w);
+}
+
+static bool is_asked_to_connect(struct world *w, uint32_t *ret_endpoint)
+{
+	struct lb_command c;
+	while (spsc_read(&w->link->commands, &c)) {
+		*ret_endpoint = c.endpoint->id;
+		if (c.kind == LB_COMMAND_CONNECT)
+			return true;
+	}
+	return false;
+}
+
+static const char *leaf_of(const struct world *w)
+{
+	const struct lb_leaf_layer *layer = lb_leaf_layer(web(w)->picker);
+	return layer ? layer->name : NULL;
+}
+
+// A75-G09, T02: the second leaf is made when the first one's turn is over, and gives way again.
+static void an_aggregate_uses_the_first_leaf_that_serves(void **state)
+{
+	struct world *w = *state;
+	uint32_t a = 0, b = 0;
+	leaf("a", only_one, 1);
+	leaf("b", only_two, 1);
+	aggregate("web", (const char *const[]){"a", "b"}, 2);
+	give(w);
+	assert_true(is_asked_to_connect(w, &a));
+	assert_false(is_asked_to_connect(w, &b));
+	tell(w, LB_EVENT_FAILED, a);
+	assert_true(is_asked_to_connect(w, &b));
+	tell(w, LB_EVENT_CONNECTED, b);
+	assert_int_equal(web(w)->state, LB_READY);
+	assert_string_equal(leaf_of(w), "b");
+	tell(w, LB_EVENT_CONNECTED, a);
+	assert_string_equal(leaf_of(w), "a");
+}
+
+// A74-C09: no connection closes, and none is asked for that is there.
+static void a_leaf_becomes_an_aggregate_and_back_without_a_new_connection(void **state)
+{
+	struct world *w = *state;
+	uint32_t id = 0;
+	leaf("web", only_one, 1);
+	give(w);
+	assert_true(is_asked_to_connect(w, &id));
+	tell(w, LB_EVENT_CONNECTED, id);
+	leaf("a", only_one, 1);
+	aggregate("web", (const char *const[]){"a"}, 1);
+	give(w);
+	assert_int_equal(web(w)->state, LB_READY);
+	assert_string_equal(leaf_of(w), "a");
+	leaf("web", only_one, 1);
+	give(w);
+	assert_int_equal(web(w)->state, LB_READY);
+	assert_string_equal(leaf_of(w), "web");
+	struct lb_command none;
+	assert_false(spsc_read(&w->link->commands, &none));
+}
+
+// A28-R06, A74-C01: an error fails requests with its text, and the cluster comes back.
+static void a_cluster_in_error_lets_its_endpoints_go_and_recovers(void **state)
+{
+	struct world *w = *state;
+	uint32_t id = 0;
+	leaf("web", only_one, 1);
+	give(w);
+	assert_true(is_asked_to_connect(w, &id));
+	tell(w, LB_EVENT_CONNECTED, id);
+	entry("web")->error = "cluster web: gone";
+	give(w);
+	settle(w);
+	struct lb_command c;
+	assert_true(spsc_read(&w->link->commands, &c));
+	assert_int_equal(c.kind, LB_COMMAND_RELEASE);
+	struct lb_pick_hash hash = {0};
+	struct lb_pick p = assembler_pick(w->assembler, "web", &(struct lb_req){0}, &hash);
+	assert_string_equal(p.text, "cluster web: gone");
+	tell(w, LB_EVENT_RELEASED, c.endpoint->id);
+	leaf("web", only_one, 1);
+	give(w);
+	assert_true(is_asked_to_connect(w, &id));
+}
+
+static char *ask(struct world *w, const char *command)
+{
+	struct show *show = show_new(&(struct show_conf){.config = &w->config,
+		.workers = w->workers,
+		.assembler = w->assembler,
+		.wheel = w->wheel});
+	char *text = show_answer(show, command);
+	show_free(show);
+	return text;
+}
+
+static bool shows(struct world *w, const char *command, const char *part)
+{
+	char *text = ask(w, command);
+	bool found = strstr(text, part);
+	free(text);
+	return found;
+}
+
+// A75-G06, G08: the variable turns it.
+static void leaves_have_their_own_policies_unless_the_aggregates_is_asked_for(void **state)
+{
+	struct world *w = *state;
+	for (int compat = 0; compat < 2; compat++) {
+		w->assembler->tree_env.aggregate_policy = compat;
+		leaf("a", only_one, 1);
+		aggregate("web", (const char *const[]){"a"}, 1)->cluster->spec = &ring;
+		give(w);
+		assert_int_equal(shows(w, "show tree web", "ring_hash"), compat);
+		assert_int_equal(shows(w, "show tree web", "round_robin"), !compat);
+	}
+}
+
+// A75-T01
+static void the_tree_is_shown_in_the_order_of_its_layers(void **state)
+{
+	static const char *const layers[] = {"cds", "\n  outlier_detection",
+		"\n    xds_cluster_impl", "\n      xds_override_host", "\n        priority",
+		"weighted_target", "round_robin"};
+	struct world *w = *state;
+	leaf("web", one_then_two, 2);
+	give(w);
+	char *text = ask(w, "show tree");
+	const char *at = text;
+	for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++) {
+		at = strstr(at, layers[i]);
+		assert_non_null(at);
+	}
+	free(text);
+	text = ask(w, "show tree web json");
+	json_t *whole = json_loads(text, 0, NULL);
+	assert_string_equal(json_string_value(json_object_get(
+				    json_array_get(json_object_get(whole, "data"), 0), "name")),
+		"cds");
+	json_decref(whole);
+	free(text);
+	assert_true(shows(w, "show tree blue", "no cluster 'blue'"));
+	assert_true(shows(w, "show tree web blue", "'blue' is too much"));
+}
+
+static json_t *endpoint_row(struct world *w, size_t i)
+{
+	char *text = ask(w, "show endpoints web json");
+	json_t *whole = json_loads(text, 0, NULL);
+	json_t *row = json_incref(json_array_get(json_object_get(whole, "data"), i));
+	json_decref(whole);
+	free(text);
+	return row;
+}
+
+static const char *text_of(json_t *row, const char *key)
+{
+	return json_string_value(json_object_get(row, key));
+}
+
+static void endpoints_are_shown_with_their_place_state_and_counts(void **state)
+{
+	struct world *w = *state;
+	uint32_t id = 0;
+	leaf("web", one_then_two, 2);
+	give(w);
+	assert_true(is_asked_to_connect(w, &id));
+	counter_set_to(&w->link->members[0].issued, 5);
+	counter_set_to(&w->link->members[0].ok, 2);
+	counter_set_to(&w->link->members[0].failed, 1);
+	counter_set_to(&w->link->endpoints[id].connections, 1);
+	tell(w, LB_EVENT_FAILED, id);
+	json_t *row = endpoint_row(w, 0);
+	assert_string_equal(text_of(row, "endpoint"), "10.0.0.1:80");
+	assert_string_equal(text_of(row, "locality"), "r/z/s");
+	assert_string_equal(text_of(row, "health"), "HEALTHY");
+	assert_string_equal(text_of(row, "error"), "10.0.0.1:80: refused");
+	assert_true(json_is_true(json_object_get(row, "failing")));
+	assert_int_equal(json_integer_value(json_object_get(row, "locality_weight")), 3);
+	assert_int_equal(json_integer_value(json_object_get(row, "requests")), 5);
+	assert_int_equal(json_integer_value(json_object_get(row, "active")), 2);
+	assert_int_equal(json_integer_value(json_object_get(row, "connections")), 1);
+	json_decref(row);
+	row = endpoint_row(w, 1);
+	assert_string_equal(text_of(row, "endpoint"), "10.0.0.2:80");
+	assert_string_equal(text_of(row, "locality"), "");
+	assert_int_equal(json_integer_value(json_object_get(row, "priority")), 1);
+	json_decref(row);
+}
+
+// O06, O08: a wish finds its leaf, also among those of an aggregate; one of nobody's is ignored.
+static void a_wish_connects_the_member_that_it_names(void **state)
+{
+	struct world *w = *state;
+	uint32_t id = 0;
+	leaf("a", only_one, 1)->cluster->spec = &ring;
+	aggregate("web", (const char *const[]){"a"}, 1);
+	give(w);
+	assert_false(is_asked_to_connect(w, &id)); // RH-05
+	for (uint32_t member = 9; member <= 9; member--) {
+		struct lb_event wish = {.kind = LB_EVENT_WISH, .member = member};
+		assert_true(spsc_write(&w->link->events, &wish));
+		turns(w, 1);
+		assert_int_equal(is_asked_to_connect(w, &id), member == 0);
+	}
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up, world_tear_down)
+
+RUN_SUITE("ctrl/cluster_tree", CASE(an_aggregate_uses_the_first_leaf_that_serves),
+	CASE(a_leaf_becomes_an_aggregate_and_back_without_a_new_connection),
+	CASE(a_cluster_in_error_lets_its_endpoints_go_and_recovers),
+	CASE(leaves_have_their_own_policies_unless_the_aggregates_is_asked_for),
+	CASE(the_tree_is_shown_in_the_order_of_its_layers),
+	CASE(endpoints_are_shown_with_their_place_state_and_counts),
+	CASE(a_wish_connects_the_member_that_it_names))
