@@ -80,6 +80,11 @@ static const cyaml_schema_field_t log_fields[] = {
 		CYAML_ARRAY_LEN(level_names)),
 	CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t dns_fields[] = {
+	CYAML_FIELD_SEQUENCE_COUNT("servers", CYAML_FLAG_POINTER, struct config_dns, servers,
+		n_servers, &string_value, 1, CONFIG_MAX_DNS_SERVERS),
+	CYAML_FIELD_END,
+};
 
 static const cyaml_schema_field_t top_fields[] = {
 	CYAML_FIELD_SEQUENCE_COUNT(
@@ -94,6 +99,7 @@ static const cyaml_schema_field_t top_fields[] = {
 		n_frontends, &frontend_value, 1, LB_MAX_FRONTENDS),
 	CYAML_FIELD_MAPPING_PTR("stats", OPTIONAL_POINTER, struct config, stats, stats_fields),
 	CYAML_FIELD_MAPPING_PTR("log", OPTIONAL_POINTER, struct config, log, log_fields),
+	CYAML_FIELD_MAPPING_PTR("dns", OPTIONAL_POINTER, struct config, dns, dns_fields),
 	CYAML_FIELD_UINT_PTR("drain_s", OPTIONAL_POINTER, struct config, drain),
 	CYAML_FIELD_UINT_PTR("listener_drain_s", OPTIONAL_POINTER, struct config, listener_drain),
 	CYAML_FIELD_END,
@@ -325,11 +331,53 @@ static int check_stats(struct config *c, struct lb_err *reterr)
 	return 0;
 }
 
+// An address, alone or with a port.
+static bool is_name_server(const char *text)
+{
+	char host[64];
+	unsigned port;
+	int end = 0;
+	struct ip_addr ip;
+	if (ip_parse(text, &ip))
+		return true;
+	if (strpbrk(text, " +-")) // of a number, to sscanf
+		return false;
+	if (sscanf(text, "[%63[^]]]:%5u%n", host, &port, &end) != 2 &&
+		sscanf(text, "%63[^:]:%5u%n", host, &port, &end) != 2)
+		return false;
+	bool brackets = text[0] == '[';
+	return text[end] == 0 && port >= 1 && port <= 65535 && ip_parse(host, &ip) &&
+	       ip_is_v4(&ip) != brackets;
+}
+
+static int check_dns(struct config *c, struct lb_err *reterr)
+{
+	size_t len = 0;
+	for (unsigned i = 0; c->dns && i < c->dns->n_servers; i++) {
+		if (!is_name_server(c->dns->servers[i]))
+			return lb_err_set(reterr,
+				"dns.servers[%u]: '%s' is not an address of a name server, like "
+				"10.0.0.2 or 10.0.0.2:5353",
+				i, c->dns->servers[i]);
+		len += strlen(c->dns->servers[i]) + 1;
+	}
+	if (len == 0)
+		return 0;
+	c->dns_servers = malloc(len);
+	if (!c->dns_servers)
+		return lb_err_set(reterr, "out of memory");
+	char *end = c->dns_servers;
+	for (unsigned i = 0; i < c->dns->n_servers; i++)
+		end += sprintf(end, "%s%s", i ? "," : "", c->dns->servers[i]);
+	return 0;
+}
+
 static int check(struct config *c, struct lb_err *reterr)
 {
 	c->drain_s = c->drain ? *c->drain : DEFAULT_DRAIN_S;
 	c->listener_drain_s = c->listener_drain ? *c->listener_drain : DEFAULT_LISTENER_DRAIN_S;
-	if (check_stats(c, reterr) || check_workers(c, reterr) || check_ports(c, reterr))
+	if (check_stats(c, reterr) || check_workers(c, reterr) || check_dns(c, reterr) ||
+		check_ports(c, reterr))
 		return -EINVAL;
 	for (unsigned i = 0; i < c->n_frontends; i++)
 		if (check_frontend(c, i, reterr))
@@ -377,6 +425,7 @@ void config_free(struct config *c)
 		free(c->ports[i].address_ips);
 		free(c->ports[i].address_lens);
 	}
+	free(c->dns_servers);
 	struct complaint complaint = {.line = 0};
 	cyaml_config_t cyaml = cyaml_base;
 	cyaml.log_ctx = &complaint;

@@ -12,6 +12,7 @@
 
 #define CONFIG_MAX_PORTS 8
 #define CONFIG_MAX_ADDRESSES 16 // of one port
+#define CONFIG_MAX_DNS_SERVERS 16
 #define CONFIG_MAX_MTU 1900 // a frame fits one packet buffer
 
 enum config_idle { CONFIG_IDLE_BACKOFF, CONFIG_IDLE_POLL };
@@ -54,6 +55,11 @@ struct config_log {
 	enum log_level *level; // NULL = absent
 };
 
+struct config_dns {
+	char **servers; // "10.0.0.2", "10.0.0.2:5353", "[fd00::2]:53"
+	unsigned n_servers;
+};
+
 struct config {
 	char **eal; // DPDK's own arguments
 	unsigned n_eal;
@@ -66,6 +72,9 @@ struct config {
 	unsigned n_frontends;
 	struct config_stats *stats; // never NULL after load
 	struct config_log *log; // NULL = absent
+	struct config_dns *dns; // NULL = absent
+	// All of its servers with commas between them; NULL = those of resolv.conf. Not libcyaml's.
+	char *dns_servers;
 	enum log_level log_level; // as given, or the default
 	uint32_t *drain; // NULL = absent
 	uint32_t *listener_drain; // NULL = absent

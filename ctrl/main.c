@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // shuntd: the order in which everything is born, and its mirror image. The only file that sees both
 // the control plane and the data plane.
-#include "ctrl/assemble.h"
 #include "ctrl/config.h"
-#include "ctrl/deps/depmgr.h"
-#include "ctrl/loop.h"
-#include "ctrl/res/types.h"
-#include "ctrl/show.h"
-#include "ctrl/stats_server.h"
-#include "ctrl/workers.h"
+#include "ctrl/control_plane.h"
 #include "ctrl/xds/bootstrap.h"
-#include "ctrl/xds/client.h"
-#include "ctrl/xds/transport_grpc.h"
 #include "dataplane/eal.h"
 #include "dataplane/port.h"
 #include "dataplane/worker.h"
 #include "lb/base/log.h"
-#include "lb/base/rand.h"
 #include "lb/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
@@ -27,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 // What config.h lets through must fit the data plane, which it does not know.
 _Static_assert(CONFIG_MAX_PORTS <= NET_MAX_PORTS, "ports");
@@ -35,19 +25,11 @@ _Static_assert(CONFIG_MAX_ADDRESSES <= NET_MAX_ADDRESSES, "addresses of a port")
 _Static_assert(CONFIG_MAX_MTU <= PORT_MAX_MTU, "mtu");
 
 #define SECOND_NS UINT64_C(1000000000)
-// After the drain's deadline workers get this long to cut what is left and report.
-#define DRAIN_SLACK_NS SECOND_NS
-
-struct frontend {
-	struct daemon *daemon;
-	uint32_t index;
-	char *listener_name; // owned
-	struct depmgr *depmgr; // owned
-};
 
 struct daemon {
 	struct config *config;
 	struct xds_bootstrap *bootstrap;
+	char **listener_names; // of the frontends
 	bool eal_started;
 	struct port *ports[NET_MAX_PORTS];
 	struct proxy_frontend *proxy_frontends;
@@ -55,30 +37,8 @@ struct daemon {
 	struct lb_link *links[LB_MAX_WORKERS];
 	struct lb_shared *shared;
 	struct worker *threads[LB_MAX_WORKERS];
-	struct loop *loop;
-	struct workers *workers;
-	struct assembler *assembler;
-	struct rand rand;
-	struct xds_grpc *grpc;
-	struct xds_client *xds;
-	struct frontend *frontends;
-	struct show *show;
-	struct stats_server *stats;
-	struct twheel_timer watch_timer; // every second
-	struct twheel_timer drain_timer;
-	bool ready, draining;
-	uint32_t n_drained;
+	struct control_plane *control;
 };
-
-static struct daemon *daemon_of_watch(struct twheel_timer *t)
-{
-	return (struct daemon *)((char *)t - offsetof(struct daemon, watch_timer));
-}
-
-static struct daemon *daemon_of_drain(struct twheel_timer *t)
-{
-	return (struct daemon *)((char *)t - offsetof(struct daemon, drain_timer));
-}
 
 // Data plane.
 
@@ -228,229 +188,22 @@ static void stop_data_plane(struct daemon *d)
 	free(d->proxy_frontends);
 }
 
-// Events of the loop.
-
-static void on_worker_event(void *ctx, uint32_t worker, const struct lb_event *event)
-{
-	struct daemon *d = ctx;
-	if (event->kind != LB_EVENT_DRAINED) {
-		assembler_event(d->assembler, worker, event);
-		return;
-	}
-	log_info("worker drained", "worker=%u", worker);
-	if (++d->n_drained == workers_count(d->workers))
-		loop_stop(d->loop);
-}
-
-static void on_tick(void *arg)
-{
-	struct daemon *d = arg;
-	workers_poll(d->workers);
-	assembler_tick(d->assembler);
-	if (!d->ready && !d->draining && assembler_ready(d->assembler)) {
-		d->ready = true;
-		show_set_state(d->show, "ready");
-		log_info("ready", "frontends=%u", d->config->n_frontends);
-	}
-}
-
-static void on_second(struct twheel_timer *timer)
-{
-	struct daemon *d = daemon_of_watch(timer);
-	uint64_t now = twheel_now(loop_wheel(d->loop));
-	workers_watch(d->workers, now);
-	twheel_arm(loop_wheel(d->loop), timer, now + SECOND_NS);
-}
-
-static void on_drain_overdue(struct twheel_timer *timer)
-{
-	log_warn("stopping", "reason=\"drain overdue\"");
-	loop_stop(daemon_of_drain(timer)->loop);
-}
-
-static void on_signal(void *arg)
-{
-	struct daemon *d = arg;
-	if (d->draining) {
-		log_warn("stopping", "reason=\"second signal\"");
-		loop_stop(d->loop);
-		return;
-	}
-	d->draining = true;
-	uint64_t deadline = twheel_now(loop_wheel(d->loop)) + d->config->drain_s * SECOND_NS;
-	log_info("draining", "deadline_s=%u", d->config->drain_s);
-	show_set_state(d->show, "draining");
-	struct lb_command drain = {.kind = LB_COMMAND_DRAIN, .deadline_ns = deadline};
-	workers_send_all(d->workers, &drain);
-	twheel_arm(loop_wheel(d->loop), &d->drain_timer, deadline + DRAIN_SLACK_NS);
-}
-
-static void on_config(void *ctx, struct xds_config *config)
-{
-	struct frontend *f = ctx;
-	assembler_update(f->daemon->assembler, f->index, config);
-}
-
-static void on_config_error(void *ctx, const char *text)
-{
-	struct frontend *f = ctx;
-	log_warn("frontend without configuration", "frontend=%s error=%s",
-		log_quote(f->daemon->config->frontends[f->index].name), log_quote(text));
-	assembler_fail(f->daemon->assembler, f->index, text);
-}
-
-static void on_xds_log(void *ctx, const char *line)
-{
-	log_warn("xds", "text=%s", log_quote(line));
-}
-
-static void on_grpc_ready(void *arg)
-{
-	xds_grpc_dispatch(arg);
-}
-
-// Control plane.
-
-static int name_frontends(struct daemon *d, struct lb_err *err)
-{
-	d->frontends = calloc(d->config->n_frontends, sizeof(*d->frontends));
-	if (!d->frontends)
-		return lb_err_set(err, "out of memory");
-	for (uint32_t i = 0; i < d->config->n_frontends; i++) {
-		struct frontend *f = &d->frontends[i];
-		f->daemon = d;
-		f->index = i;
-		int ret = xds_bootstrap_listener_name(
-			d->bootstrap, d->config->frontends[i].target, &f->listener_name, err);
-		if (ret == -ENOMEM) // which has no text
-			return ret;
-		if (ret)
-			return lb_err_within(err, "frontends[%u].target", i);
-	}
-	return 0;
-}
-
-static int start_xds(struct daemon *d, struct lb_err *err)
-{
-	d->grpc = xds_grpc_new();
-	if (!d->grpc || loop_watch_fd(d->loop, xds_grpc_fd(d->grpc), on_grpc_ready, d->grpc))
-		return lb_err_set(err, "out of memory");
-	struct xds_client_conf conf = {
-		.bootstrap = d->bootstrap,
-		.types = res_types,
-		.n_types = RES_N_TYPES,
-		.transport = xds_grpc_factory(d->grpc),
-		.wheel = loop_wheel(d->loop),
-		.rand = &d->rand,
-		.user_agent_version = SHUNT_VERSION,
-		.log = on_xds_log,
-	};
-	d->xds = xds_client_new(&conf);
-	if (!d->xds)
-		return lb_err_set(err, "out of memory");
-	for (uint32_t i = 0; i < d->config->n_frontends; i++) {
-		struct frontend *f = &d->frontends[i];
-		struct depmgr_conf deps = {
-			.client = d->xds,
-			.wheel = loop_wheel(d->loop),
-			.listener_name = f->listener_name,
-			.authority = d->config->frontends[i].authority,
-			.node_id = d->bootstrap->node_id,
-			.on_update = on_config,
-			.on_error = on_config_error,
-			.ctx = f,
-		};
-		f->depmgr = depmgr_new(&deps);
-		if (!f->depmgr)
-			return lb_err_set(err, "out of memory");
-	}
-	return 0;
-}
-
-static const char *frontend_waiting(void *ctx, uint32_t frontend)
-{
-	const struct daemon *d = ctx;
-	return depmgr_waiting(d->frontends[frontend].depmgr);
-}
-
-static const char *frontend_refused(void *ctx, uint32_t frontend)
-{
-	const struct daemon *d = ctx;
-	return depmgr_refused(d->frontends[frontend].depmgr);
-}
-
-static int start_show(struct daemon *d, struct lb_err *err)
-{
-	struct show_conf conf = {
-		.config = d->config,
-		.workers = d->workers,
-		.assembler = d->assembler,
-		.xds = d->xds,
-		.wheel = loop_wheel(d->loop),
-		.waiting = frontend_waiting,
-		.refused = frontend_refused,
-		.ctx = d,
-	};
-	d->show = show_new(&conf);
-	if (!d->show)
-		return lb_err_set(err, "out of memory");
-	const struct config_stats *stats = d->config->stats;
-	d->stats = stats_server_new(
-		loop_base(d->loop), stats->socket, stats->mode_bits, show_answer, d->show, err);
-	return d->stats ? 0 : lb_err_within(err, "stats.socket");
-}
-
 static int start_control_plane(struct daemon *d, struct lb_err *err)
 {
-	uint64_t seed;
-	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
-		return lb_err_set(err, "no randomness: %s", strerror(errno));
-	rand_init(&d->rand, seed);
-	d->loop = loop_new();
-	d->workers = workers_new(d->links, d->config->n_workers, on_worker_event, d);
-	if (!d->loop || !d->workers || loop_watch_signals(d->loop, on_signal, d))
-		return lb_err_set(err, "out of memory");
-	struct assembler_conf conf = {
+	struct control_plane_conf conf = {
 		.config = d->config,
+		.bootstrap = d->bootstrap,
+		.listener_names = d->listener_names,
 		.slot = d->slot,
-		.workers = d->workers,
-		.wheel = loop_wheel(d->loop),
-		.seed = rand_u64(&d->rand),
-		.trusts_server = d->bootstrap->servers[0].trusted,
+		.links = d->links,
+		.n_links = d->config->n_workers,
 	};
-	d->assembler = assembler_new(&conf);
-	if (!d->assembler)
-		return lb_err_set(err, "out of memory");
-	if (start_xds(d, err) || start_show(d, err))
-		return -EINVAL;
-	d->watch_timer.fire = on_second;
-	d->drain_timer.fire = on_drain_overdue;
-	twheel_arm(
-		loop_wheel(d->loop), &d->watch_timer, twheel_now(loop_wheel(d->loop)) + SECOND_NS);
-	loop_set_tick(d->loop, on_tick, d);
-	return 0;
+	d->control = control_plane_new(&conf);
+	return d->control ? control_plane_start(d->control, err) : lb_err_set(err, "out of memory");
 }
 
-static void stop_control_plane(struct daemon *d)
+static void free_links(struct daemon *d)
 {
-	stats_server_free(d->stats);
-	show_free(d->show);
-	for (uint32_t i = 0; i < d->config->n_frontends; i++)
-		depmgr_free(d->frontends[i].depmgr);
-	if (d->xds)
-		xds_client_free(d->xds);
-	if (d->grpc)
-		xds_grpc_free(d->grpc);
-}
-
-// The workers have stopped: nobody reads a snapshot any more.
-static void free_shared(struct daemon *d)
-{
-	if (d->slot)
-		lb_slot_free(d->slot);
-	assembler_free(d->assembler);
-	workers_free(d->workers);
-	loop_free(d->loop);
 	for (unsigned i = 0; i < d->config->n_workers; i++)
 		lb_link_free(d->links[i]);
 	lb_shared_free(d->shared);
@@ -469,6 +222,7 @@ static void block_signals(int how)
 
 static int run(struct daemon *d, struct lb_err *err)
 {
+	bool drained = false;
 	block_signals(SIG_BLOCK);
 	int ret = start_data_plane(d, err);
 	if (ret == 0)
@@ -478,13 +232,17 @@ static int run(struct daemon *d, struct lb_err *err)
 		log_info("started", "version=%s workers=%u ports=%u frontends=%u xds=%s",
 			SHUNT_VERSION, d->config->n_workers, d->config->n_ports,
 			d->config->n_frontends, d->bootstrap->servers[0].uri);
-		loop_run(d->loop);
+		control_plane_run(d->control);
+		drained = control_plane_drained(d->control);
 	}
-	stop_control_plane(d);
+	control_plane_stop(d->control);
 	stop_data_plane(d);
-	free_shared(d);
+	if (d->slot) // nobody reads a snapshot any more
+		lb_slot_free(d->slot);
+	control_plane_free(d->control);
+	free_links(d);
 	if (ret == 0)
-		log_info("stopped", "requests_cut=%s", d->n_drained ? "no" : "maybe");
+		log_info("stopped", "requests_cut=%s", drained ? "no" : "maybe");
 	return ret;
 }
 
@@ -545,7 +303,7 @@ int main(int argc, char **argv)
 		ret = xds_bootstrap_load(&d.bootstrap, &err);
 	}
 	if (ret == 0) {
-		ret = name_frontends(&d, &err);
+		ret = control_plane_name_listeners(d.config, d.bootstrap, &d.listener_names, &err);
 		if (ret == 0 && !args.check)
 			ret = run(&d, &err);
 		if (ret != 0 && err.text[0])
@@ -555,9 +313,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "shuntd: %s\n", err.text[0] ? err.text : strerror(-ret));
 	else if (args.check)
 		printf("%s: fine\n", args.config);
-	for (uint32_t i = 0; d.frontends && i < d.config->n_frontends; i++)
-		free(d.frontends[i].listener_name);
-	free(d.frontends);
+	control_plane_free_names(d.config, d.listener_names);
 	xds_bootstrap_free(d.bootstrap);
 	config_free(d.config);
 	return ret == 0 ? 0 : 1;

@@ -3,6 +3,7 @@
 
 #include "ctrl/assemble.h"
 #include "ctrl/config.h"
+#include "ctrl/load_report.h"
 #include "ctrl/render.h"
 #include "ctrl/show_impl.h"
 #include "ctrl/stats_proto.h"
@@ -99,6 +100,21 @@ int show_find_frontend(const struct config *c, const char *name, struct lb_err *
 
 // show info
 
+static void set_loads(json_t *o, const struct load_report *loads)
+{
+	struct load_report_info i;
+	load_report_info(loads, &i);
+	show_set_text(o, "lrs_state", xds_server_state_name(i.stream.state));
+	show_set_text(o, "lrs_error", i.stream.error);
+	json_object_set_new(o, "lrs_interval_s", json_real(seconds(i.stream.interval_ns)));
+	show_set_u64(o, "lrs_clusters", i.stream.n_clusters);
+	show_set_u64(o, "lrs_streams", i.stream.n_streams);
+	show_set_u64(o, "lrs_reports", i.stream.n_reports);
+	show_set_u64(o, "lrs_counters", i.n_counters);
+	show_set_u64(o, "lrs_counters_refused", i.n_refused);
+	show_set_u64(o, "lrs_metrics_refused", i.n_stray_metrics);
+}
+
 static json_t *build_info(const struct show *s, struct show_args *args)
 {
 	json_t *o = json_object();
@@ -125,6 +141,8 @@ static json_t *build_info(const struct show *s, struct show_args *args)
 	show_set_text(o, "xds_server", server.uri);
 	show_set_text(o, "xds_state", xds_server_state_name(server.state));
 	show_set_text(o, "xds_error", server.error);
+	if (s->conf.loads)
+		set_loads(o, s->conf.loads);
 	json_t *frontends = json_array();
 	for (uint32_t i = 0; i < s->conf.config->n_frontends; i++) {
 		const struct config_frontend *f = &s->conf.config->frontends[i];

@@ -7,6 +7,7 @@
 
 struct assembler;
 struct config;
+struct load_report;
 struct show;
 struct twheel;
 struct workers;
@@ -17,6 +18,7 @@ struct show_conf { // all borrowed, outlive it
 	const struct workers *workers;
 	const struct assembler *assembler;
 	const struct xds_client *xds;
+	const struct load_report *loads; // NULL = nobody takes load reports
 	const struct twheel *wheel;
 	// What a frontend's next configuration still lacks, "" = nothing; valid until the next
 	// call.

@@ -90,7 +90,36 @@ static void what_is_left_out_gets_its_default(void **state)
 	assert_int_equal(c->log_level, LOG_LEVEL_INFO);
 	assert_int_equal(c->drain_s, 30);
 	assert_int_equal(c->listener_drain_s, 600);
+	assert_null(c->dns_servers);
 	config_free(c);
+}
+
+static void name_servers_stand_in_place_of_those_of_resolv_conf(void **state)
+{
+	static const struct {
+		const char *line, *servers; // NULL = refused
+	} rows[] = {{"dns: {servers: [10.0.0.2]}\n", "10.0.0.2"},
+		{"dns: {servers: [10.0.0.2:5353, \"fd00::2\", \"[fd00::2]:53\"]}\n",
+			"10.0.0.2:5353,fd00::2,[fd00::2]:53"},
+		{"dns: {servers: [ns.example]}\n", NULL}, {"dns: {servers: []}\n", NULL},
+		{"dns: {}\n", NULL}, {"dns: {servers: [\"10.0.0.2:0\"]}\n", NULL},
+		{"dns: {servers: [\"10.0.0.2:65536\"]}\n", NULL},
+		{"dns: {servers: [\"10.0.0.2: 53\"]}\n", NULL},
+		{"dns: {servers: [\"10.0.0.2:+53\"]}\n", NULL},
+		{"dns: {servers: [\"10.0.0.2:53,10.0.0.3\"]}\n", NULL},
+		{"dns: {servers: [\"[10.0.0.2]:53\"]}\n", NULL}};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lb_err err = {0};
+		char *text = NULL;
+		assert_true(asprintf(&text, "%s%s", whole, rows[i].line) > 0);
+		struct config *c = load(text, &err);
+		if (rows[i].servers)
+			assert_string_equal(c->dns_servers, rows[i].servers);
+		else if (c || !strstr(err.text, "dns"))
+			fail_msg("row %zu: got \"%s\"", i, err.text);
+		config_free(c);
+		free(text);
+	}
 }
 
 static void drain_of_zero_seconds_is_no_default(void **state)
@@ -176,6 +205,7 @@ static void missing_empty_and_incomplete_files_are_errors(void **state)
 
 RUN_SUITE("ctrl/config", cmocka_unit_test(every_field_of_the_documented_shape_is_read),
 	cmocka_unit_test(what_is_left_out_gets_its_default),
+	cmocka_unit_test(name_servers_stand_in_place_of_those_of_resolv_conf),
 	cmocka_unit_test(drain_of_zero_seconds_is_no_default),
 	cmocka_unit_test(an_error_names_file_field_and_reason),
 	cmocka_unit_test(missing_empty_and_incomplete_files_are_errors))

@@ -3,6 +3,7 @@
 // spoil it.
 #include "ctrl/assemble.h"
 #include "ctrl/config.h"
+#include "ctrl/load_report.h"
 #include "ctrl/res/types.h"
 #include "ctrl/show.h"
 #include "ctrl/workers.h"
@@ -37,6 +38,7 @@ struct world {
 	struct fake_ads server;
 	struct rand rand;
 	struct xds_client *xds;
+	struct load_report *loads;
 	struct show *show;
 	const char *waiting[2], *refused;
 };
@@ -81,12 +83,21 @@ static int set_up(void **state)
 		.rand = &w->rand,
 		.user_agent_version = "0",
 	});
+	w->loads = load_report_new(&(struct load_report_conf){
+		.bootstrap = w->bootstrap,
+		.transport = fake_ads_factory(&w->server),
+		.workers = w->workers,
+		.wheel = w->wheel,
+		.rand = &w->rand,
+		.user_agent_version = "0",
+	});
 	w->waiting[0] = w->waiting[1] = "";
 	w->show = show_new(&(struct show_conf){
 		.config = &w->config,
 		.workers = w->workers,
 		.assembler = w->assembler,
 		.xds = w->xds,
+		.loads = w->loads,
 		.wheel = w->wheel,
 		.waiting = waiting,
 		.refused = refused,
@@ -102,6 +113,7 @@ static int tear_down(void **state)
 	struct world *w = *state;
 	show_free(w->show);
 	xds_client_free(w->xds);
+	load_report_free(w->loads);
 	fake_ads_fini(&w->server);
 	xds_bootstrap_free(w->bootstrap);
 	lb_slot_free(w->slot);
@@ -153,6 +165,26 @@ static void info_says_what_each_frontend_waits_for(void **state)
 	free(text);
 }
 
+static void info_says_how_load_reports_are(void **state)
+{
+	struct world *w = *state;
+	json_t *info = ask_json(w, "show info json");
+	assert_string_equal(json_string_value(json_object_get(info, "lrs_state")), "IDLE");
+	json_decref(info);
+	w->server.refuse = true;
+	struct load_leaf *leaf = load_leaf_new(w->loads, "blue", "");
+	load_leaf_begin(leaf);
+	assert_true(load_leaf_locality(leaf, "here", "", "") > 0);
+	load_leaf_end(leaf);
+	info = ask_json(w, "show info json");
+	assert_string_equal(json_string_value(json_object_get(info, "lrs_state")), "BACKOFF");
+	assert_int_not_equal(strlen(json_string_value(json_object_get(info, "lrs_error"))), 0);
+	assert_int_equal(json_integer_value(json_object_get(info, "lrs_clusters")), 1);
+	assert_int_equal(json_integer_value(json_object_get(info, "lrs_counters")), 1);
+	json_decref(info);
+	load_leaf_free(leaf);
+}
+
 // A row that JSON refuses would be missing from the text, too.
 static void frontend_whose_error_is_no_utf8_keeps_its_row(void **state)
 {
@@ -188,5 +220,5 @@ static void no_text_of_a_server_ends_an_answer_early(void **state)
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 RUN_SUITE("ctrl/show", CASE(info_says_what_each_frontend_waits_for),
-	CASE(frontend_whose_error_is_no_utf8_keeps_its_row),
+	CASE(info_says_how_load_reports_are), CASE(frontend_whose_error_is_no_utf8_keeps_its_row),
 	CASE(no_text_of_a_server_ends_an_answer_early))

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/control_plane.h"
+
+#include "ctrl/assemble.h"
+#include "ctrl/config.h"
+#include "ctrl/deps/depmgr.h"
+#include "ctrl/dns/lookup_ares.h"
+#include "ctrl/dns/names.h"
+#include "ctrl/load_report.h"
+#include "ctrl/loop.h"
+#include "ctrl/res/types.h"
+#include "ctrl/show.h"
+#include "ctrl/stats_server.h"
+#include "ctrl/workers.h"
+#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/client.h"
+#include "ctrl/xds/transport_grpc.h"
+#include "lb/base/log.h"
+#include "lb/base/rand.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+// After the drain's deadline workers get this long to cut what is left and report.
+#define DRAIN_SLACK_NS SECOND_NS
+
+struct frontend {
+	struct control_plane *plane;
+	uint32_t index;
+	struct depmgr *depmgr; // owned
+};
+
+struct control_plane {
+	struct control_plane_conf conf;
+	struct rand rand;
+	struct loop *loop;
+	struct workers *workers;
+	struct xds_grpc *grpc;
+	struct load_report *loads;
+	struct dns_lookups *lookups;
+	struct dns_resolver *dns;
+	struct assembler *assembler;
+	struct xds_client *xds;
+	struct show *show;
+	struct stats_server *stats;
+	struct twheel_timer watch_timer; // every second
+	struct twheel_timer drain_timer;
+	bool ready, draining;
+	uint32_t n_drained;
+	uint32_t n_frontends;
+	struct frontend frontends[];
+};
+
+static struct control_plane *plane_of_watch(struct twheel_timer *t)
+{
+	return (struct control_plane *)((char *)t - offsetof(struct control_plane, watch_timer));
+}
+
+static struct control_plane *plane_of_drain(struct twheel_timer *t)
+{
+	return (struct control_plane *)((char *)t - offsetof(struct control_plane, drain_timer));
+}
+
+// Events of the loop.
+
+static void on_worker_event(void *ctx, uint32_t worker, const struct lb_event *event)
+{
+	struct control_plane *p = ctx;
+	if (event->kind != LB_EVENT_DRAINED) {
+		assembler_event(p->assembler, worker, event);
+		return;
+	}
+	log_info("worker drained", "worker=%u", worker);
+	if (++p->n_drained == workers_count(p->workers))
+		loop_stop(p->loop);
+}
+
+static void on_tick(void *arg)
+{
+	struct control_plane *p = arg;
+	workers_poll(p->workers);
+	assembler_tick(p->assembler);
+	if (!p->ready && !p->draining && assembler_ready(p->assembler)) {
+		p->ready = true;
+		show_set_state(p->show, "ready");
+		log_info("ready", "frontends=%u", p->n_frontends);
+	}
+}
+
+static void on_second(struct twheel_timer *timer)
+{
+	struct control_plane *p = plane_of_watch(timer);
+	uint64_t now = twheel_now(loop_wheel(p->loop));
+	workers_watch(p->workers, now);
+	twheel_arm(loop_wheel(p->loop), timer, now + SECOND_NS);
+}
+
+static void on_drain_overdue(struct twheel_timer *timer)
+{
+	log_warn("stopping", "reason=\"drain overdue\"");
+	loop_stop(plane_of_drain(timer)->loop);
+}
+
+static void on_signal(void *arg)
+{
+	struct control_plane *p = arg;
+	if (p->draining) {
+		log_warn("stopping", "reason=\"second signal\"");
+		loop_stop(p->loop);
+		return;
+	}
+	uint32_t drain_s = p->conf.config->drain_s;
+	p->draining = true;
+	uint64_t deadline = twheel_now(loop_wheel(p->loop)) + drain_s * SECOND_NS;
+	log_info("draining", "deadline_s=%u", drain_s);
+	show_set_state(p->show, "draining");
+	struct lb_command drain = {.kind = LB_COMMAND_DRAIN, .deadline_ns = deadline};
+	workers_send_all(p->workers, &drain);
+	twheel_arm(loop_wheel(p->loop), &p->drain_timer, deadline + DRAIN_SLACK_NS);
+}
+
+static void on_config(void *ctx, struct xds_config *config)
+{
+	struct frontend *f = ctx;
+	assembler_update(f->plane->assembler, f->index, config);
+}
+
+static void on_config_error(void *ctx, const char *text)
+{
+	struct frontend *f = ctx;
+	log_warn("frontend without configuration", "frontend=%s error=%s",
+		log_quote(f->plane->conf.config->frontends[f->index].name), log_quote(text));
+	assembler_fail(f->plane->assembler, f->index, text);
+}
+
+static void on_reresolve(void *ctx)
+{
+	struct control_plane *p = ctx;
+	for (uint32_t i = 0; i < p->n_frontends; i++)
+		if (p->frontends[i].depmgr) // not while they are being made
+			depmgr_reresolve(p->frontends[i].depmgr);
+}
+
+static void on_xds_log(void *ctx, const char *line)
+{
+	log_warn("xds", "text=%s", log_quote(line));
+}
+
+static void on_grpc_ready(void *arg)
+{
+	xds_grpc_dispatch(arg);
+}
+
+// Birth.
+
+static int start_loop(struct control_plane *p, struct lb_err *err)
+{
+	uint64_t seed;
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		return lb_err_set(err, "no randomness: %s", strerror(errno));
+	rand_init(&p->rand, seed);
+	p->loop = loop_new();
+	p->workers = workers_new(p->conf.links, p->conf.n_links, on_worker_event, p);
+	if (!p->loop || !p->workers || loop_watch_signals(p->loop, on_signal, p))
+		return lb_err_set(err, "out of memory");
+	return 0;
+}
+
+static int start_transport(struct control_plane *p, struct lb_err *err)
+{
+	p->grpc = xds_grpc_new();
+	if (!p->grpc || loop_watch_fd(p->loop, xds_grpc_fd(p->grpc), on_grpc_ready, p->grpc))
+		return lb_err_set(err, "out of memory");
+	struct load_report_conf conf = {
+		.bootstrap = p->conf.bootstrap,
+		.transport = xds_grpc_factory(p->grpc),
+		.workers = p->workers,
+		.wheel = loop_wheel(p->loop),
+		.rand = &p->rand,
+		.user_agent_version = SHUNT_VERSION,
+		.log = on_xds_log,
+	};
+	p->loads = load_report_new(&conf);
+	return p->loads ? 0 : lb_err_set(err, "out of memory");
+}
+
+static int start_dns(struct control_plane *p, struct lb_err *err)
+{
+	struct dns_ares_conf conf = {
+		.events = loop_base(p->loop),
+		.wheel = loop_wheel(p->loop),
+		.servers = p->conf.config->dns_servers,
+	};
+	int ret = dns_ares_new(&conf, &p->lookups, err);
+	if (ret == -EINVAL)
+		return lb_err_within(err, "dns.servers");
+	if (ret)
+		return lb_err_set(err, "out of memory");
+	struct dns_names_conf names = {
+		.wheel = loop_wheel(p->loop), .rand = &p->rand, .lookups = p->lookups};
+	p->dns = dns_names_new(&names);
+	return p->dns ? 0 : lb_err_set(err, "out of memory");
+}
+
+static int start_assembler(struct control_plane *p, struct lb_err *err)
+{
+	const char *compat = getenv("GRPC_XDS_AGGREGATE_CLUSTER_BACKWARD_COMPAT");
+	struct assembler_conf conf = {
+		.config = p->conf.config,
+		.slot = p->conf.slot,
+		.workers = p->workers,
+		.wheel = loop_wheel(p->loop),
+		.seed = rand_u64(&p->rand),
+		.trusts_server = p->conf.bootstrap->servers[0].trusted,
+		.loads = p->loads,
+		.aggregate_policy = compat && strcmp(compat, "true") == 0, // A75-G08
+		.reresolve = on_reresolve,
+		.ctx = p,
+	};
+	p->assembler = assembler_new(&conf);
+	return p->assembler ? 0 : lb_err_set(err, "out of memory");
+}
+
+static int start_xds(struct control_plane *p, struct lb_err *err)
+{
+	struct xds_client_conf conf = {
+		.bootstrap = p->conf.bootstrap,
+		.types = res_types,
+		.n_types = RES_N_TYPES,
+		.transport = xds_grpc_factory(p->grpc),
+		.wheel = loop_wheel(p->loop),
+		.rand = &p->rand,
+		.user_agent_version = SHUNT_VERSION,
+		.log = on_xds_log,
+	};
+	p->xds = xds_client_new(&conf);
+	if (!p->xds)
+		return lb_err_set(err, "out of memory");
+	for (uint32_t i = 0; i < p->n_frontends; i++) {
+		struct frontend *f = &p->frontends[i];
+		struct depmgr_conf deps = {
+			.client = p->xds,
+			.dns = p->dns,
+			.wheel = loop_wheel(p->loop),
+			.listener_name = p->conf.listener_names[i],
+			.authority = p->conf.config->frontends[i].authority,
+			.node_id = p->conf.bootstrap->node_id,
+			.on_update = on_config,
+			.on_error = on_config_error,
+			.ctx = f,
+		};
+		f->depmgr = depmgr_new(&deps);
+		if (!f->depmgr)
+			return lb_err_set(err, "out of memory");
+	}
+	return 0;
+}
+
+static const char *frontend_waiting(void *ctx, uint32_t frontend)
+{
+	const struct control_plane *p = ctx;
+	return depmgr_waiting(p->frontends[frontend].depmgr);
+}
+
+static const char *frontend_refused(void *ctx, uint32_t frontend)
+{
+	const struct control_plane *p = ctx;
+	return depmgr_refused(p->frontends[frontend].depmgr);
+}
+
+static int start_show(struct control_plane *p, struct lb_err *err)
+{
+	struct show_conf conf = {
+		.config = p->conf.config,
+		.workers = p->workers,
+		.assembler = p->assembler,
+		.xds = p->xds,
+		.loads = p->loads,
+		.wheel = loop_wheel(p->loop),
+		.waiting = frontend_waiting,
+		.refused = frontend_refused,
+		.ctx = p,
+	};
+	p->show = show_new(&conf);
+	if (!p->show)
+		return lb_err_set(err, "out of memory");
+	const struct config_stats *stats = p->conf.config->stats;
+	p->stats = stats_server_new(
+		loop_base(p->loop), stats->socket, stats->mode_bits, show_answer, p->show, err);
+	return p->stats ? 0 : lb_err_within(err, "stats.socket");
+}
+
+// The owner's side
+
+int control_plane_name_listeners(const struct config *config, const struct xds_bootstrap *bootstrap,
+	char ***ret, struct lb_err *err)
+{
+	char **names = calloc(config->n_frontends, sizeof(*names));
+	if (!names)
+		return lb_err_set(err, "out of memory");
+	for (uint32_t i = 0; i < config->n_frontends; i++) {
+		int rc = xds_bootstrap_listener_name(
+			bootstrap, config->frontends[i].target, &names[i], err);
+		if (!rc)
+			continue;
+		control_plane_free_names(config, names);
+		return rc == -ENOMEM ? rc // it has no text
+		                     : lb_err_within(err, "frontends[%u].target", i);
+	}
+	*ret = names;
+	return 0;
+}
+
+void control_plane_free_names(const struct config *config, char **names)
+{
+	for (uint32_t i = 0; names && i < config->n_frontends; i++)
+		free(names[i]);
+	free(names);
+}
+
+struct control_plane *control_plane_new(const struct control_plane_conf *conf)
+{
+	uint32_t n = conf->config->n_frontends;
+	struct control_plane *p = calloc(1, sizeof(*p) + n * sizeof(p->frontends[0]));
+	if (!p)
+		return NULL;
+	p->conf = *conf;
+	p->n_frontends = n;
+	p->watch_timer.fire = on_second;
+	p->drain_timer.fire = on_drain_overdue;
+	for (uint32_t i = 0; i < n; i++)
+		p->frontends[i] = (struct frontend){.plane = p, .index = i};
+	return p;
+}
+
+int control_plane_start(struct control_plane *p, struct lb_err *err)
+{
+	if (start_loop(p, err) || start_transport(p, err) || start_dns(p, err) ||
+		start_assembler(p, err) || start_xds(p, err) || start_show(p, err))
+		return -EINVAL;
+	struct twheel *wheel = loop_wheel(p->loop);
+	twheel_arm(wheel, &p->watch_timer, twheel_now(wheel) + SECOND_NS);
+	loop_set_tick(p->loop, on_tick, p);
+	return 0;
+}
+
+void control_plane_run(struct control_plane *p)
+{
+	loop_run(p->loop);
+}
+
+bool control_plane_drained(const struct control_plane *p)
+{
+	return p->n_drained > 0;
+}
+
+void control_plane_stop(struct control_plane *p)
+{
+	if (!p)
+		return;
+	stats_server_free(p->stats);
+	show_free(p->show);
+	for (uint32_t i = 0; i < p->n_frontends; i++) {
+		depmgr_free(p->frontends[i].depmgr);
+		p->frontends[i].depmgr = NULL;
+	}
+	if (p->xds)
+		xds_client_free(p->xds);
+	if (p->dns)
+		p->dns->ops->free(p->dns);
+	if (p->lookups)
+		p->lookups->ops->free(p->lookups);
+}
+
+// Clusters give their places in load reports back, whose stream needs the transport.
+void control_plane_free(struct control_plane *p)
+{
+	if (!p)
+		return;
+	assembler_free(p->assembler);
+	load_report_free(p->loads);
+	if (p->grpc)
+		xds_grpc_free(p->grpc);
+	workers_free(p->workers);
+	loop_free(p->loop);
+	free(p);
+}

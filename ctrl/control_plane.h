@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control plane as a whole, on its event loop: xDS, names, load reports, the assembler, the
+// stats socket and signals, born in one order and ended in its mirror image. Not the data plane,
+// which it knows by its links and the slot alone.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct config;
+struct control_plane;
+struct lb_link;
+struct lb_slot;
+struct xds_bootstrap;
+
+struct control_plane_conf { // all borrowed, outlives it, but for the slot
+	const struct config *config;
+	const struct xds_bootstrap *bootstrap;
+	char *const *listener_names; // of the frontends
+	struct lb_slot *slot; // holds an empty first snapshot
+	struct lb_link *const *links; // of workers that run
+	uint32_t n_links;
+};
+
+// Resource names of the frontends' targets, to be freed with free_names(). 0, -EINVAL with reterr,
+// or -ENOMEM.
+[[nodiscard]] int control_plane_name_listeners(
+	const struct config *, const struct xds_bootstrap *, char ***ret, struct lb_err *reterr);
+void control_plane_free_names(const struct config *, char **names); // NULL is fine
+
+// NULL = no memory. Nothing has begun.
+struct control_plane *control_plane_new(const struct control_plane_conf *);
+// 0, or negative with reterr; then stop() and free() are still due.
+[[nodiscard]] int control_plane_start(struct control_plane *, struct lb_err *reterr);
+// Until a signal came and the workers are drained, or there is no more time for that.
+void control_plane_run(struct control_plane *);
+bool control_plane_drained(const struct control_plane *); // at least one worker
+// Nobody asks or is asked any more; the workers may run on. NULL is fine.
+void control_plane_stop(struct control_plane *);
+// The workers have stopped, the slot is gone. NULL is fine.
+void control_plane_free(struct control_plane *);
