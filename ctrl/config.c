@@ -32,6 +32,11 @@ static const cyaml_strval_t grpc_headers_names[] = {
 	{"metadata", CONFIG_GRPC_METADATA},
 	{"all", CONFIG_GRPC_ALL},
 };
+static const cyaml_strval_t wait_names[] = {
+	{"never", CONFIG_WAIT_NEVER},
+	{"always", CONFIG_WAIT_ALWAYS},
+	{"header", CONFIG_WAIT_HEADER},
+};
 static const cyaml_strval_t level_names[] = {
 	{"error", LOG_LEVEL_ERROR},
 	{"warn", LOG_LEVEL_WARN},
@@ -64,6 +69,8 @@ static const cyaml_schema_field_t frontend_fields[] = {
 		"authority", OPTIONAL_POINTER, struct config_frontend, authority, 1, 1024),
 	CYAML_FIELD_ENUM("grpc_headers", CYAML_FLAG_OPTIONAL, struct config_frontend, grpc_headers,
 		grpc_headers_names, CYAML_ARRAY_LEN(grpc_headers_names)),
+	CYAML_FIELD_ENUM("wait_for_ready", CYAML_FLAG_OPTIONAL, struct config_frontend,
+		wait_for_ready, wait_names, CYAML_ARRAY_LEN(wait_names)),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t frontend_value = {

@@ -35,6 +35,13 @@ enum config_grpc_headers {
 	CONFIG_GRPC_ALL, // what they see of other requests, as Envoy's
 };
 
+// Which requests wait while their cluster fails, instead of failing with it (lb-tree.md Q-00).
+enum config_wait_for_ready {
+	CONFIG_WAIT_NEVER,
+	CONFIG_WAIT_ALWAYS,
+	CONFIG_WAIT_HEADER, // those with x-shunt-wait-for-ready: true
+};
+
 struct config_frontend {
 	char *name;
 	char *address;
@@ -42,6 +49,7 @@ struct config_frontend {
 	char *target; // becomes a listener resource name by the bootstrap's template
 	char *authority; // NULL = chosen per request
 	enum config_grpc_headers grpc_headers;
+	enum config_wait_for_ready wait_for_ready;
 	struct ip_addr address_ip;
 };
 

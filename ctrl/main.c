@@ -129,6 +129,12 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 	return 0;
 }
 
+static const enum proxy_wait_for_ready wait_for_ready[] = {
+	[CONFIG_WAIT_NEVER] = PROXY_WAIT_NEVER,
+	[CONFIG_WAIT_ALWAYS] = PROXY_WAIT_ALWAYS,
+	[CONFIG_WAIT_HEADER] = PROXY_WAIT_HEADER,
+};
+
 static int describe_frontends(struct daemon *d, struct lb_err *err)
 {
 	d->proxy_frontends = calloc(d->config->n_frontends, sizeof(*d->proxy_frontends));
@@ -136,8 +142,8 @@ static int describe_frontends(struct daemon *d, struct lb_err *err)
 		return lb_err_set(err, "out of memory");
 	for (unsigned i = 0; i < d->config->n_frontends; i++) {
 		const struct config_frontend *f = &d->config->frontends[i];
-		d->proxy_frontends[i] =
-			(struct proxy_frontend){f->address_ip, f->port, f->authority};
+		d->proxy_frontends[i] = (struct proxy_frontend){
+			f->address_ip, f->port, f->authority, wait_for_ready[f->wait_for_ready]};
 	}
 	return 0;
 }

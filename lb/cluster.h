@@ -7,6 +7,7 @@
 
 #include "lb/endpoint.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct lb_hosts;
@@ -18,6 +19,9 @@ struct lb_cluster {
 	enum lb_state state;
 	struct lb_picker *picker; // owned (counted); never NULL
 	struct lb_hosts *hosts; // owned (counted); NULL = none
+	// No configuration names it any more. What its picker fails then fails, and waits for
+	// nothing (lb-tree.md A31-R12).
+	bool is_leaving;
 	char *name; // owned
 };
 

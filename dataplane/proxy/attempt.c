@@ -3,14 +3,24 @@
 
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/head.h"
+#include "dataplane/proxy/pick.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
 #include "lb/cluster.h"
-#include "lb/hosts.h"
-#include "lb/picker.h"
+#include "lb/leaf.h"
 #include "lb/snapshot.h"
+
+static const struct lb_cluster *cluster_of(const struct proxy_request *r)
+{
+	return lb_snapshot_cluster(r->proxy->snapshot, r->cluster_id);
+}
+
+static const struct lb_leaf_layer *layer_of(const struct lb_cluster *cluster)
+{
+	return cluster ? lb_leaf_layer(cluster->picker) : NULL;
+}
 
 // Stores a newcomer's fields. False = it failed.
 static bool store(struct proxy_request *r, const struct h2_message *head)
@@ -57,41 +67,53 @@ static void wait_for_room(
 	proxy_count(r->proxy, PROXY_QUEUED_ROOM);
 }
 
+// Ends the request for good: there will be no other attempt (A27-I03).
+static void refuse(struct proxy_request *r, const struct proxy_pick *why)
+{
+	proxy_request_fail_with(r, why->cause, str_from(why->text));
+}
+
 // HEADERS to the backend. Trailing parts that are stored already follow in send_stored.
-static bool send_head(
-	struct proxy_request *r, struct proxy_upstream *u, const struct h2_message *head)
+static bool send_head(struct proxy_request *r, const struct lb_leaf_layer *layer,
+	struct proxy_upstream *u, const struct h2_message *head)
 {
 	proxy_request_stop_waiting(r);
+	if (!proxy_booking_enter(r, layer)) {
+		const struct proxy_pick full = proxy_pick_overflow(r, layer);
+		refuse(r, &full);
+		return false;
+	}
 	struct h2_message m;
-	const struct lb_cluster *cluster = NULL;
-	const struct lb_host *host = NULL;
-	if (r->session.on || r->plan.auto_host_rewrite)
-		cluster = lb_snapshot_cluster(r->proxy->snapshot, r->cluster_id);
-	if (cluster)
-		host = lb_hosts_find(cluster->hosts, &u->backend->addr);
+	struct lb_affinity_host known;
+	bool is_known = (r->session.on || r->plan.auto_host_rewrite) && layer &&
+	                lb_affinity_map_find(layer->affinity, &u->backend->addr, &known);
+	const struct lb_affinity_host *host = is_known ? &known : NULL;
 	if (!proxy_head_to_backend(r, head, host, &m) || !proxy_upstream_open(u, r, &m)) {
+		proxy_booking_close(r);
 		proxy_request_fail_overload(r);
 		return false;
 	}
+	proxy_booking_open(r);
 	if (r->session.on)
-		proxy_session_sent(r, cluster, host);
+		proxy_session_sent(r, cluster_of(r), host);
 	r->state = PROXY_REQUEST_SENT;
 	r->endpoint_id = u->endpoint_id;
 	return true;
 }
 
 // A request that has just come, straight through.
-static void send_fresh(
-	struct proxy_request *r, struct proxy_upstream *u, const struct h2_message *head)
+static void send_fresh(struct proxy_request *r, const struct lb_leaf_layer *layer,
+	struct proxy_upstream *u, const struct h2_message *head)
 {
-	if (!send_head(r, u, head))
+	if (!send_head(r, layer, u, head))
 		return;
 	// Without the copy it is as good, only never sent again.
 	bool kept = proxy_replay_put_head(r->proxy, &r->replay, head);
 	(void)kept;
 }
 
-void proxy_attempt_send_stored(struct proxy_request *r, struct proxy_upstream *u)
+static void send_stored(
+	struct proxy_request *r, const struct lb_leaf_layer *layer, struct proxy_upstream *u)
 {
 	struct proxy *p = r->proxy;
 	struct proxy_replay *stored = &r->replay;
@@ -103,7 +125,7 @@ void proxy_attempt_send_stored(struct proxy_request *r, struct proxy_upstream *u
 	proxy_replay_head(p, stored, &m);
 	m.is_grpc = r->is_grpc;
 	m.end_stream = r->request_done && !body_len && !trailers;
-	bool ok = send_head(r, u, &m);
+	bool ok = send_head(r, layer, u, &m);
 	if (ok && body_len)
 		ok = proxy_replay_send_body(p, stored, r->upstream, r->request_done && !trailers,
 			proxy_retry_may_keep(r, body_len));
@@ -116,6 +138,17 @@ void proxy_attempt_send_stored(struct proxy_request *r, struct proxy_upstream *u
 	if (!ok && !r->ended)
 		proxy_request_fail_overload(r);
 	proxy_request_leave(r);
+}
+
+void proxy_attempt_send_stored(struct proxy_request *r, struct proxy_upstream *u)
+{
+	const struct lb_leaf_layer *layer = layer_of(cluster_of(r));
+	// An aggregate may have gone over to another leaf meanwhile, whose limits and sessions are
+	// not those of this endpoint.
+	if (r->booking.leaf == (layer ? layer->id + 1 : 0))
+		send_stored(r, layer, u);
+	else
+		proxy_attempt_back_to_queue(r);
 }
 
 // Counts as an attempt that ended with UNAVAILABLE, as in gRPC's retries of failed picks.
@@ -132,8 +165,8 @@ static void pick_failed(struct proxy_request *r, const struct h2_message *head, 
 }
 
 // Goes to this one, now or when it has room.
-static void use(
-	struct proxy_request *r, const struct h2_message *head, const struct lb_endpoint *ep)
+static void use(struct proxy_request *r, const struct lb_leaf_layer *layer,
+	const struct h2_message *head, const struct lb_endpoint *ep)
 {
 	struct proxy_backend *b = proxy_backend_find(r->proxy, ep);
 	if (!b) {
@@ -144,55 +177,40 @@ static void use(
 	if (!u)
 		wait_for_room(r, b, head);
 	else if (head)
-		send_fresh(r, u, head);
+		send_fresh(r, layer, u, head);
 	else
-		proxy_attempt_send_stored(r, u);
+		send_stored(r, layer, u);
 }
 
-// Asks the session, then the cluster's picker of this turn, and acts on what it says.
+// Asks the cluster of this turn, and acts on what it says.
 static void pick(struct proxy_request *r, const struct h2_message *head)
 {
-	struct proxy *p = r->proxy;
-	const struct lb_cluster *cluster = lb_snapshot_cluster(p->snapshot, r->cluster_id);
+	const struct lb_cluster *cluster = cluster_of(r);
 	if (!cluster) {
 		proxy_request_fail_with(r, LB_CAUSE_NO_CONFIG, STR("no such cluster"));
 		return;
 	}
-	const struct lb_endpoint *bound =
-		r->session.n_addresses ? proxy_session_choose(r, cluster) : NULL;
-	if (bound) {
-		use(r, head, bound);
-		return;
-	}
-	struct h2_message stored;
-	if (!head)
-		proxy_replay_head(p, &r->replay, &stored);
-	struct lb_req req = proxy_request_view(r, head ? head : &stored);
-	struct lb_pick_ctx ctx = {.req = &req,
-		.rand = &p->rand,
-		.position = &p->positions[r->cluster_id],
-		.positions = p->positions,
-		.ready = p->ready,
-		.hash = &r->plan.hash,
-		.recipe = r->plan.recipe,
-		.scratch = (char *)p->scratch,
-		.scratch_size = p->scratch_size};
-	struct lb_pick chosen = cluster->picker->pick(cluster->picker, &ctx);
+	const struct lb_leaf_layer *layer = layer_of(cluster);
+	const struct proxy_pick chosen = proxy_pick(r, cluster, layer, head);
+	r->pick_failed = chosen.kind == PROXY_PICK_FAIL;
 	switch (chosen.kind) {
-	case LB_PICK_FAIL:
-		pick_failed(r, head, chosen.text);
+	case PROXY_PICK_ENDPOINT:
+		use(r, layer, head, chosen.endpoint);
 		return;
-	case LB_PICK_QUEUE:
-		if (chosen.endpoint)
-			proxy_backend_want(p, chosen.endpoint);
+	case PROXY_PICK_QUEUE:
 		wait_for_pick(r, head);
 		return;
-	case LB_PICK_ENDPOINT:
-		break;
+	case PROXY_PICK_FAIL:
+		// A31-R12: one that waited for a cluster that nobody names would keep it for ever.
+		if (r->waits_for_ready && !cluster->is_leaving)
+			wait_for_pick(r, head);
+		else
+			pick_failed(r, head, chosen.text);
+		return;
+	case PROXY_PICK_REFUSE:
+		refuse(r, &chosen);
+		return;
 	}
-	if (chosen.want)
-		proxy_backend_want(p, chosen.want);
-	use(r, head, chosen.endpoint);
 }
 
 void proxy_attempt_begin(struct proxy_request *r, const struct h2_message *head)

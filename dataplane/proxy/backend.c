@@ -120,20 +120,6 @@ bool proxy_backend_is_ready(const struct proxy *p, const struct lb_endpoint *ep)
 	return p->ready[ep->id / 64] >> (ep->id % 64) & 1;
 }
 
-bool proxy_backend_is_connecting(const struct proxy *p, const struct lb_endpoint *ep)
-{
-	const struct proxy_backend *b = &p->backends[ep->id];
-	return b->proxy && !b->releasing && b->n_connecting;
-}
-
-bool proxy_backend_may_connect(const struct proxy *p, const struct lb_endpoint *ep)
-{
-	const struct proxy_backend *b = &p->backends[ep->id];
-	if (!b->proxy || b->releasing)
-		return p->snapshot->version > b->barred;
-	return twheel_now(p->wheel) >= b->retry_at_ns;
-}
-
 static void begin_attempt(struct proxy_backend *b)
 {
 	const char *why;

@@ -41,9 +41,6 @@ struct proxy_backend {
 // meanwhile: pick again with the next one.
 struct proxy_backend *proxy_backend_find(struct proxy *, const struct lb_endpoint *);
 bool proxy_backend_is_ready(const struct proxy *, const struct lb_endpoint *);
-bool proxy_backend_is_connecting(const struct proxy *, const struct lb_endpoint *);
-// Nothing speaks against an attempt to connect.
-bool proxy_backend_may_connect(const struct proxy *, const struct lb_endpoint *);
 // Starts a connection unless there is one, or one has failed lately (MC-04, MC-07).
 void proxy_backend_want(struct proxy *, const struct lb_endpoint *);
 // A connection for one more stream, if none waits already; begins another one if need be and

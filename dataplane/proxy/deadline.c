@@ -5,6 +5,8 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 
+#include <stdio.h>
+
 uint64_t proxy_deadline_left_ns(const struct proxy_request *r)
 {
 	uint64_t now_ns = twheel_now(r->proxy->wheel);
@@ -23,10 +25,22 @@ static void count(struct proxy_request *r)
 	proxy_count(r->proxy, by_state[r->state]);
 }
 
+// what it waited for, in the words of its cluster if that fails.
+static struct str waited_for(struct proxy_request *r, char *text, size_t size)
+{
+	const char *error = r->pick_failed ? proxy_pick_error(r) : NULL;
+	int len = error ? snprintf(text, size, "deadline exceeded; last error: %s", error)
+	                : snprintf(text, size, "deadline exceeded while waiting for a backend");
+	return (struct str){text, len < 0 ? 0 : (size_t)len < size ? (size_t)len : size - 1};
+}
+
 // A31-T08
 static void expire(struct proxy_request *r)
 {
 	struct proxy_reply reply = proxy_reply_for(LB_CAUSE_TIMEOUT, STR("deadline exceeded"));
+	char text[PROXY_GRPC_MESSAGE_MAX];
+	if (r->state == PROXY_REQUEST_PICKING && r->listed)
+		reply.text = waited_for(r, text, sizeof(text));
 	if (!r->request_done)
 		reply.http_status = 408;
 	count(r);

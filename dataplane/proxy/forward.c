@@ -135,10 +135,13 @@ static void forward_answer(struct proxy_request *r, const struct h2_message *m)
 void proxy_forward_response_head(struct proxy_request *r, const struct h2_message *m)
 {
 	proxy_request_enter(r);
-	if (m->kind == H2_INFORMATIONAL)
+	if (m->kind == H2_INFORMATIONAL) {
 		forward_informational(r, m);
-	else if (!try_again(r, m))
-		forward_answer(r, m);
+	} else {
+		proxy_booking_answer(r, m);
+		if (!try_again(r, m))
+			forward_answer(r, m);
+	}
 	proxy_request_leave(r);
 }
 
@@ -152,10 +155,12 @@ void proxy_forward_response_data(
 	if (twheel_armed(&r->deadline))
 		proxy_frames_feed(&r->frames, data, len);
 	touch(r->client);
-	if (!h2_stream_send_data(r->client, data, len, end_stream))
+	if (!h2_stream_send_data(r->client, data, len, end_stream)) {
 		proxy_request_fail_overload(r);
-	else if (end_stream)
+	} else if (end_stream) {
+		proxy_booking_answer_data_end(r);
 		proxy_request_answered_all(r);
+	}
 	proxy_request_leave(r);
 }
 
@@ -163,6 +168,7 @@ void proxy_forward_response_trailers(struct proxy_request *r, const struct h2_me
 {
 	proxy_request_enter(r);
 	touch(r->client);
+	proxy_booking_answer_trailers(r, m);
 	if (!h2_stream_send_message(r->client, m))
 		proxy_request_fail_overload(r);
 	else

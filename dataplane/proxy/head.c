@@ -4,13 +4,24 @@
 #include "dataplane/proxy/deadline.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
-#include "lb/hosts.h"
+#include "lb/affinity_map.h"
 
 #include <stdio.h>
 
 #define TE STR("te")
 #define TIMEOUT STR("grpc-timeout")
 #define PREVIOUS_ATTEMPTS STR("grpc-previous-rpc-attempts")
+#define WAIT_FOR_READY STR("x-shunt-wait-for-ready")
+
+void proxy_head_read_wait(struct proxy_request *r, const struct h2_message *m)
+{
+	for (size_t i = 0; i < m->n_fields; i++) {
+		if (!str_eq(m->fields[i].name, WAIT_FOR_READY))
+			continue;
+		r->wait_field = true;
+		r->waits_for_ready |= str_eq(m->fields[i].value, STR("true"));
+	}
+}
 
 uint64_t proxy_head_read(struct proxy_request *r, const struct h2_message *m)
 {
@@ -60,7 +71,7 @@ static struct str attempts_text(struct proxy_request *r)
 }
 
 bool proxy_head_to_backend(struct proxy_request *r, const struct h2_message *m,
-	const struct lb_host *to, struct h2_message *ret)
+	const struct lb_affinity_host *to, struct h2_message *ret)
 {
 	struct proxy *p = r->proxy;
 	// gRPC over HTTP/2, "Requests": a backend may refuse a call without it.
@@ -70,7 +81,7 @@ bool proxy_head_to_backend(struct proxy_request *r, const struct h2_message *m,
 	*ret = *m;
 	if (r->plan.auto_host_rewrite && to && to->hostname.len)
 		ret->authority = to->hostname; // AR-01
-	if (!add_te && !timeout && !attempts)
+	if (!add_te && !timeout && !attempts && !r->wait_field)
 		return true;
 	if (m->n_fields > p->max_fields)
 		return false;
@@ -79,6 +90,8 @@ bool proxy_head_to_backend(struct proxy_request *r, const struct h2_message *m,
 		struct field f = m->fields[i];
 		if (attempts && str_eq(f.name, PREVIOUS_ATTEMPTS))
 			continue; // of the client's own attempts
+		if (r->wait_field && str_eq(f.name, WAIT_FOR_READY))
+			continue;
 		if (timeout && i == r->timeout_field)
 			f.value = timeout_text(r);
 		*out++ = f;

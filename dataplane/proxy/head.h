@@ -9,12 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct lb_host;
+struct lb_affinity_host;
 struct proxy_request;
 
 // Most fields that a request gets on top of the client's.
 #define PROXY_ADDED_FIELDS 4
 
+// Whether the client asks that the request waits while its cluster fails.
+void proxy_head_read_wait(struct proxy_request *, const struct h2_message *);
 // Notes where the fields of a gRPC request are that count here. Returns the client's timeout,
 // LB_NO_TIMEOUT = none.
 uint64_t proxy_head_read(struct proxy_request *, const struct h2_message *);
@@ -23,7 +25,7 @@ uint64_t proxy_head_read(struct proxy_request *, const struct h2_message *);
 // nothing. Fields may be in the proxy's scratch space: good until the next call here. False = too
 // many.
 [[nodiscard]] bool proxy_head_to_backend(struct proxy_request *, const struct h2_message *,
-	const struct lb_host *to, struct h2_message *ret);
+	const struct lb_affinity_host *to, struct h2_message *ret);
 // The answer of a request whose session has a cookie to set (SA-18), likewise.
 [[nodiscard]] bool proxy_head_to_client(
 	struct proxy_request *, const struct h2_message *m, struct h2_message *ret);

@@ -46,6 +46,8 @@ bool proxy_plan_make(struct proxy_request *r, const struct h2_message *m, const 
 	const struct lb_route_policy *policy)
 {
 	const struct lb_filter_chain *chain = chain_of(r);
+	if (r->proxy->conf.frontends[r->frontend].wait_for_ready == PROXY_WAIT_HEADER)
+		proxy_head_read_wait(r, m);
 	uint64_t listener_max_ns = chain ? chain->max_stream_duration_ns : LB_NO_TIMEOUT;
 	uint64_t client_ns = r->is_grpc ? proxy_head_read(r, m) : LB_NO_TIMEOUT;
 	r->plan = (struct proxy_plan){.retry = policy->retry,

@@ -49,6 +49,8 @@ static const char *const counter_names[PROXY_N_COUNTERS] = {
 	[PROXY_UPSTREAM_GOAWAYS] = "upstream_goaways",
 	[PROXY_UPSTREAMS_IDLED] = "upstreams_idled",
 	[PROXY_EVENTS_DELAYED] = "events_delayed",
+	[PROXY_REPORTS_BAD] = "reports_bad",
+	[PROXY_METRICS_LOST] = "metrics_lost",
 	[PROXY_LIVE_REQUESTS] = "requests",
 	[PROXY_WAITING_REQUESTS] = "requests_waiting",
 	[PROXY_PAUSED_REQUESTS] = "requests_paused",
@@ -58,7 +60,7 @@ static const char *const counter_names[PROXY_N_COUNTERS] = {
 
 static int init_memory(struct proxy *p, const struct h2_conf *h2)
 {
-	if (proxy_queues_init(&p->queues))
+	if (proxy_queues_init(&p->queues) || proxy_notices_init(&p->notices))
 		return -1;
 	if (pool_init(&p->requests, sizeof(struct proxy_request), p->conf.max_requests) ||
 		pool_init(&p->clients, sizeof(struct proxy_client), p->conf.max_clients) ||
@@ -113,6 +115,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	p->wheel = wheel;
 	p->chunks = chunks;
 	p->link = link;
+	p->shared = link->shared;
 	p->again.fire = again_fire;
 	rand_init(&p->rand, conf->seed);
 	p->now_ns = twheel_now(wheel);
@@ -156,6 +159,7 @@ void proxy_free(struct proxy *p)
 	pool_fini(&p->clients);
 	pool_fini(&p->upstreams);
 	proxy_queues_fini(&p->queues);
+	proxy_notices_fini(p);
 	free(p->positions);
 	free(p->backends);
 	free(p->ready);
@@ -196,7 +200,8 @@ static void ask_for_a_turn(struct proxy *p)
 	uint64_t at = twheel_now(p->wheel);
 	if (!p->queues.walk_head && !p->drain.next && !p->drain.look_at) {
 		bool drained_untold = p->drain.step == PROXY_DRAIN_DONE && !p->drain.answered;
-		if (!p->tell_head && !drained_untold)
+		bool is_told = !p->tell_head && !p->notices.wishes.head && !p->notices.due.head;
+		if (is_told && !drained_untold)
 			return;
 		at += TWHEEL_NS_PER_TICK; // the control thread reads its ring when it can
 	}
@@ -226,6 +231,8 @@ void proxy_end_turn(struct proxy *p)
 		}
 	} while (proxy_conn_flush_all(p));
 	proxy_backend_tell_all(p);
+	if (!proxy_notice_tell_all(p))
+		proxy_count(p, PROXY_EVENTS_DELAYED);
 	set_gauges(p);
 	ask_for_a_turn(p);
 	p->snapshot = NULL;

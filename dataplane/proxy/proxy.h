@@ -21,11 +21,19 @@ struct lb_link;
 struct lb_snapshot;
 struct proxy;
 
+// Which requests wait while their cluster fails (lb-tree.md ). Others fail with it.
+enum proxy_wait_for_ready {
+	PROXY_WAIT_NEVER,
+	PROXY_WAIT_ALWAYS,
+	PROXY_WAIT_HEADER, // those with x-shunt-wait-for-ready: true, which no backend sees
+};
+
 struct proxy_frontend {
 	struct ip_addr address;
 	uint16_t port;
 	const char *
 		authority; // pinned :authority for the choice of virtual host; NULL = the request's
+	enum proxy_wait_for_ready wait_for_ready;
 };
 
 struct proxy_conf {

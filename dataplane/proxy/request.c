@@ -111,6 +111,7 @@ static struct h2_stream *detach_upstream(struct proxy_request *r)
 {
 	struct h2_stream *s = r->upstream;
 	r->upstream = NULL;
+	proxy_booking_close(r);
 	h2_stream_set_user(s, NULL);
 	proxy_conn_touch(h2_conn_user(h2_stream_conn(s)));
 	return s;
@@ -301,7 +302,9 @@ void proxy_request_begin(
 		.frontend = c->frontend,
 		.is_grpc = m->is_grpc,
 		.is_head = str_eq(m->method, STR("HEAD")),
-		.request_done = m->end_stream};
+		.request_done = m->end_stream,
+		.waits_for_ready =
+			p->conf.frontends[c->frontend].wait_for_ready == PROXY_WAIT_ALWAYS};
 	h2_stream_set_user(stream, r);
 	proxy_request_enter(r);
 	if (m->bad)
@@ -339,6 +342,7 @@ void proxy_request_upstream_closed(struct proxy_request *r, const struct proxy_u
 {
 	proxy_request_enter(r);
 	r->upstream = NULL;
+	proxy_booking_close(r);
 	struct proxy_reply reply = reply_to_end(end);
 	uint64_t delay_ns;
 	if (proxy_retry_unseen(r, end)) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One request: a client's stream, at most one backend's stream at a time, and what ties them
 // together from the first HEADERS to the one cause it ends with. Its life is told here: begin,
-// route, end. What route and filters want is plan.h's, looking for a backend attempt.h's, doing so
-// again retry.h's, the time it may take deadline.h's; bytes and fields that pass through are
-// forward.h's.
+// route, end. What route and filters want is plan.h's, looking for a backend attempt.h's and
+// pick.h's, what is counted of that booking.h's, doing so again retry.h's, the time it may take
+// deadline.h's; bytes and fields that pass through are forward.h's.
 //
 //   state     upstream   means                                          leads to
 //   PAUSED    none       waits for a time: a delay, a retry's backoff   PICKING ROOM SENT ENDING
@@ -20,6 +20,7 @@
 #pragma once
 
 #include "dataplane/h2/h2.h"
+#include "dataplane/proxy/booking.h"
 #include "dataplane/proxy/fault.h"
 #include "dataplane/proxy/grpc_frames.h"
 #include "dataplane/proxy/local_reply.h"
@@ -27,6 +28,7 @@
 #include "dataplane/proxy/session.h"
 #include "lb/base/twheel.h"
 #include "lb/cause.h"
+#include "lb/drop.h"
 #include "lb/picker.h"
 #include "lb/req.h"
 #include "lb/retry.h"
@@ -72,6 +74,8 @@ struct proxy_request {
 	struct proxy_plan plan;
 	struct proxy_fault fault;
 	struct proxy_session session;
+	struct proxy_booking booking; // of this attempt
+	struct lb_drop_once drawn;
 	struct twheel_timer pause; // PAUSED: its end
 	struct twheel_timer deadline; // armed = there is one
 	uint64_t deadline_ns; // its instant, while armed
@@ -98,6 +102,9 @@ struct proxy_request {
 	bool foreign_timeout : 1; // has grpc-timeout fields that are nothing to us
 	bool frames_cut : 1; // trailers of ours don't fit this answer
 	bool ended : 1; // has its cause
+	bool waits_for_ready : 1; // while its cluster fails
+	bool wait_field : 1; // has fields that say so, which go no further
+	bool pick_failed : 1; // PICKING: the cluster failed when it was asked last
 };
 
 // A request arrived.

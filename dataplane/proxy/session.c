@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/session.h"
 
-#include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/cluster.h"
-#include "lb/hosts.h"
 #include "lb/route.h"
 #include "lb/session.h"
 #include "lb/snapshot.h"
@@ -67,26 +65,13 @@ bool proxy_session_begin(struct proxy_request *r, const struct lb_session *filte
 	       keep(p, &s->kept, filter->path) && keep(p, &s->kept, cookie.addresses);
 }
 
-const struct lb_endpoint *proxy_session_choose(
-	const struct proxy_request *r, const struct lb_cluster *cluster)
+struct lb_affinity_pick proxy_session_pick(
+	const struct proxy_request *r, const struct lb_affinity_map *map)
 {
-	struct proxy *p = r->proxy;
 	const struct proxy_session *s = &r->session;
-	const struct lb_endpoint *idle = NULL, *connecting = NULL;
 	struct ip_port addresses[LB_SESSION_MAX_ADDRESSES];
 	buf_copy_out(&s->kept, 0, addresses, s->n_addresses * sizeof(addresses[0]));
-	for (uint32_t i = 0; i < s->n_addresses; i++) {
-		const struct lb_host *host = lb_hosts_find(cluster->hosts, &addresses[i]);
-		if (!host || !host->endpoint || !host->is_session_target)
-			continue;
-		if (proxy_backend_is_ready(p, host->endpoint))
-			return host->endpoint;
-		if (proxy_backend_is_connecting(p, host->endpoint))
-			connecting = connecting ? connecting : host->endpoint;
-		else if (!idle && proxy_backend_may_connect(p, host->endpoint))
-			idle = host->endpoint;
-	}
-	return idle ? idle : connecting;
+	return lb_affinity_map_pick(map, addresses, s->n_addresses);
 }
 
 static struct str take(char **at, size_t len)
@@ -96,8 +81,8 @@ static struct str take(char **at, size_t len)
 	return s;
 }
 
-void proxy_session_sent(
-	struct proxy_request *r, const struct lb_cluster *cluster, const struct lb_host *host)
+void proxy_session_sent(struct proxy_request *r, const struct lb_cluster *cluster,
+	const struct lb_affinity_host *host)
 {
 	struct proxy *p = r->proxy;
 	struct proxy_session *s = &r->session;
@@ -114,12 +99,15 @@ void proxy_session_sent(
 	filter.cookie = take(&at, s->name_len);
 	filter.path = take(&at, s->path_len);
 	struct str list = take(&at, s->list_len);
-	if (s->same_cluster && str_eq(list, host->addresses)) {
+	size_t room = p->scratch_size - len;
+	size_t addresses_len = lb_affinity_print(host, at, room);
+	struct str addresses = take(&at, addresses_len);
+	if (s->same_cluster && str_eq(list, addresses)) {
 		proxy_count(p, PROXY_SESSIONS_KEPT);
 		return;
 	}
-	struct lb_session_cookie now = {host->addresses, str_from(cluster->name)};
-	len = lb_session_write(&filter, &now, at, p->scratch_size - len);
+	struct lb_session_cookie now = {addresses, str_from(cluster->name)};
+	len = addresses_len ? lb_session_write(&filter, &now, at, room - addresses_len) : 0;
 	// Without chunks for it, it is the client's next answer that sets it.
 	if (len && keep(p, &s->set_cookie, (struct str){at, len}))
 		proxy_count(p, PROXY_SESSIONS_SET);

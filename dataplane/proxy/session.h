@@ -5,13 +5,12 @@
 #pragma once
 
 #include "dataplane/buf/buf.h"
+#include "lb/affinity_map.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct lb_cluster;
-struct lb_endpoint;
-struct lb_host;
 struct lb_req;
 struct lb_route_result;
 struct lb_session;
@@ -33,12 +32,11 @@ struct proxy_session {
 // of chunks.
 [[nodiscard]] bool proxy_session_begin(struct proxy_request *, const struct lb_session *,
 	const struct lb_req *, struct lb_route_result *to);
-// Of the addresses of the session the first that this worker is connected to, or else the first
-// that it may connect to, or else the first that it is connecting to (SA-11, SA-12). NULL = none:
-// pick as for everybody.
-const struct lb_endpoint *proxy_session_choose(
-	const struct proxy_request *, const struct lb_cluster *);
+// What its cluster has for the addresses of the session (A75-O05..O09).
+struct lb_affinity_pick proxy_session_pick(
+	const struct proxy_request *, const struct lb_affinity_map *);
 // The request went to this host of the cluster: its answer sets a cookie unless the client's says
 // so already (SA-16). NULL = nobody knows its addresses.
-void proxy_session_sent(struct proxy_request *, const struct lb_cluster *, const struct lb_host *);
+void proxy_session_sent(
+	struct proxy_request *, const struct lb_cluster *, const struct lb_affinity_host *);
 void proxy_session_drop(struct proxy *, struct proxy_session *);

@@ -4,6 +4,8 @@
 #pragma once
 
 #include "dataplane/proxy/grpc_timeout.h"
+#include "dataplane/proxy/notice.h"
+#include "dataplane/proxy/pick.h"
 #include "dataplane/proxy/proxy.h"
 #include "dataplane/proxy/queue.h"
 #include "lb/base/rand.h"
@@ -49,6 +51,8 @@ enum proxy_counter {
 	PROXY_UPSTREAM_GOAWAYS,
 	PROXY_UPSTREAMS_IDLED, // spare connections closed
 	PROXY_EVENTS_DELAYED, // the ring to the control thread was full
+	PROXY_REPORTS_BAD, // of backends' load, that nobody can read
+	PROXY_METRICS_LOST, // values for load reports: the ring was full, or the name too long
 	// Gauges, as of the end of the last turn.
 	PROXY_LIVE_REQUESTS,
 	PROXY_WAITING_REQUESTS, // for a backend
@@ -84,6 +88,7 @@ struct proxy_drain {
 struct proxy {
 	const struct lb_snapshot *snapshot; // of this turn, else NULL
 	struct lb_link *link;
+	struct lb_shared *shared; // the link's
 	struct h2_context *h2;
 	struct tcp_stack *tcp;
 	struct twheel *wheel;
@@ -98,7 +103,8 @@ struct proxy {
 	struct proxy_conn *lingering; // of both kinds: have FIN to send or to get
 
 	struct proxy_queues queues;
-	uint32_t *positions; // [LB_MAX_CLUSTERS], rotations of the pickers
+	uint32_t *positions; // [LB_MAX_SLOTS], lb_pick_ctx.positions
+	struct proxy_notices notices;
 	struct proxy_backend *backends; // [LB_MAX_ENDPOINTS]
 	uint64_t *ready; // [LB_MAX_ENDPOINTS / 64], lb/picker.h
 	struct proxy_backend *serve_head, *serve_tail; // waiting requests may find room
@@ -111,6 +117,7 @@ struct proxy {
 	size_t scratch_size;
 	struct field *fields; // [max_header_fields + PROXY_ADDED_FIELDS], likewise
 	char timeout_text[PROXY_GRPC_TIMEOUT_MAX], attempts_text[4]; // likewise
+	char refusal[PROXY_REFUSAL_MAX]; // proxy_pick.text
 	uint32_t max_fields;
 	struct lb_route_scratch *route_scratch;
 

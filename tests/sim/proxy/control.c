@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/proxy/control.h"
 
-#include "lb/balancer.h"
 #include "lb/base/check.h"
+#include "lb/breaker.h"
 #include "lb/cluster.h"
 #include "lb/connectivity.h"
 #include "lb/filter.h"
-#include "lb/hosts.h"
-#include "lb/policy.h"
+#include "lb/leaf.h"
+#include "lb/loads.h"
+#include "lb/orca.h"
+#include "lb/picker.h"
 #include "lb/snapshot.h"
-#include "lb/subchannel.h"
+
+#include <stdlib.h>
 
 static struct lb_snapshot *draft(struct control *c)
 {
@@ -29,11 +32,6 @@ void control_set_cluster(struct control *c, struct lb_cluster *cluster)
 	struct lb_snapshot *next = draft(c);
 	CHECK(lb_snapshot_set_cluster(next, cluster->id, cluster) == 0);
 	publish(c, next);
-}
-
-static void set_cluster(void *ctx, struct lb_cluster *cluster)
-{
-	control_set_cluster(ctx, cluster);
 }
 
 void control_command(struct control *c, const struct lb_command *command)
@@ -146,9 +144,162 @@ void control_set_filters(struct control *c, uint32_t frontend, const struct lb_f
 	publish(c, next);
 }
 
+// The policy trees.
+
+static const struct lb_policy_spec round_robin = {.kind = LB_POLICY_ROUND_ROBIN},
+				   by_locality = {
+					   .kind = LB_POLICY_WRR_LOCALITY, .child = &round_robin};
+static const char *const names[N_CLUSTERS] = {"zero", "one", "two"};
+
+static void set_picker(
+	struct control *c, uint32_t id, enum lb_state state, struct lb_picker *picker)
+{
+	struct lb_cluster *cluster = lb_cluster_new(id, names[id], state, picker);
+	CHECK(cluster);
+	cluster->is_leaving = c->leaves[id].is_leaving;
+	control_set_cluster(c, cluster);
+	lb_cluster_put(cluster);
+	lb_picker_put(picker);
+}
+
+static int on_publish(void *ctx, enum lb_state state, struct lb_picker *picker)
+{
+	struct control_leaf *l = ctx;
+	set_picker(l->control, l->id, state, picker);
+	return 0;
+}
+
+static uint32_t member_take(void *ctx)
+{
+	struct control *c = ((struct control_leaf *)ctx)->control;
+	CHECK(c->n_members < LB_MAX_MEMBERS);
+	return c->n_members++;
+}
+
+static uint32_t slot_take(void *ctx)
+{
+	struct control *c = ((struct control_leaf *)ctx)->control;
+	CHECK(c->n_slots < LB_MAX_SLOTS);
+	return c->n_slots++;
+}
+
+static void rests(void *ctx, uint32_t id)
+{
+}
+
+// What came since it was asked last.
+static void harvest(void *ctx, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed)
+{
+	struct control *c = ((struct control_leaf *)ctx)->control;
+	const struct lb_member_counters *now = &c->link->members[member];
+	struct lb_member_counters *seen = &c->harvested[member];
+	*ret_ok = now->ok - seen->ok;
+	*ret_failed = now->failed - seen->failed;
+	*seen = *now;
+}
+
+static uint64_t last_used(void *ctx, uint32_t member)
+{
+	return ((struct control_leaf *)ctx)->control->link->members[member].used_ns;
+}
+
+static void init_leaf(struct control *c, uint32_t id)
+{
+	struct control_leaf *l = &c->leaves[id];
+	*l = (struct control_leaf){.control = c,
+		.id = id,
+		.spec = &by_locality,
+		.max_requests = 1024,
+		.idle_timeout_ns = 3600 * SECOND};
+	const struct lb_leaf_env env = {.loads = c->link->shared->loads,
+		.wheel = c->wheel,
+		.rand = &c->rand,
+		.member_env = &c->member_env,
+		.breakers = c->breakers,
+		.orca = c->orca,
+		.ops_of = lb_node_ops_of,
+		.member_take = member_take,
+		.member_give = rests,
+		.slot_take = slot_take,
+		.slot_give = rests,
+		.harvest = harvest,
+		.last_used = last_used,
+		.publish = on_publish,
+		.ctx = l};
+	l->leaf = lb_leaf_new(&env, names[id], id);
+	l->breaker = lb_breakers_get(c->breakers, names[id], "");
+	CHECK(l->leaf && l->breaker);
+	set_picker(c, id, LB_CONNECTING, lb_picker_new_queue());
+}
+
+static const struct control_host *host_of(const struct control_leaf *l, uint32_t backend)
+{
+	for (uint32_t i = 0; i < l->n_hosts; i++)
+		if (l->hosts[i].backend == backend)
+			return &l->hosts[i];
+	return NULL;
+}
+
+// HEALTHY and DRAINING are for sessions, UNKNOWN is not.
+#define SESSION_HEALTH (1u << LB_LEAF_HEALTHY | 1u << LB_LEAF_DRAINING)
+struct listed {
+	struct ip_port addresses[64][2];
+	struct lb_leaf_endpoint endpoints[64];
+	uint32_t n;
+};
+
+static void list(struct listed *list, const struct control_leaf *l, uint32_t backend, bool in_use)
+{
+	const struct control_host *h = host_of(l, backend);
+	struct ip_port *a = list->addresses[list->n];
+	if (!in_use && (!h || !h->is_session_target))
+		return;
+	a[0] = (struct ip_port){wire_address(l->host, backend), 50051};
+	a[1] = (struct ip_port){wire_address(l->host, h ? h->also : 0), 50051};
+	list->endpoints[list->n++] = (struct lb_leaf_endpoint){.addresses = a,
+		.n_addresses = h && h->also ? 2 : 1,
+		.weight = 1,
+		.health = !in_use                     ? LB_LEAF_DRAINING
+	                  : h && h->is_session_target ? LB_LEAF_HEALTHY
+	                                              : LB_LEAF_UNKNOWN,
+		.hostname = h ? str_from(h->hostname) : STR("")};
+}
+
+void control_update(struct control *c, uint32_t cluster)
+{
+	struct control_leaf *l = &c->leaves[cluster];
+	struct listed all[2] = {0};
+	struct lb_leaf_locality localities[2];
+	struct lb_leaf_priority priorities[2];
+	for (uint32_t p = 0; p < 2; p++) {
+		for (uint32_t i = 0; i < 32; i++)
+			if (l->masks[p] >> i & 1)
+				list(&all[p], l, i + 1, true);
+		for (uint32_t i = 0; p == 0 && i < l->n_hosts; i++)
+			if (!((l->masks[0] | l->masks[1]) >> (l->hosts[i].backend - 1) & 1))
+				list(&all[p], l, l->hosts[i].backend, false);
+		localities[p] = (struct lb_leaf_locality){
+			p ? STR("far") : STR("near"), 1, all[p].endpoints, all[p].n, l->load};
+		priorities[p] = (struct lb_leaf_priority){&localities[p], all[p].n ? 1 : 0};
+	}
+	const struct lb_leaf_config conf = {.spec = l->spec,
+		.priorities = priorities,
+		.n_priorities = l->masks[1] ? 2 : 1,
+		.drops = l->drops,
+		.n_drops = l->n_drops,
+		.loads = l->loads,
+		.wants_metrics = l->wants_metrics,
+		.max_requests = l->max_requests,
+		.eds_service_name = "",
+		.outlier = l->outlier,
+		.session_health = l->no_sessions ? 0 : SESSION_HEALTH,
+		.idle_timeout_ns = l->idle_timeout_ns,
+		.note = ""};
+	CHECK(lb_leaf_update(l->leaf, &conf) == 0);
+}
+
 void control_init(struct control *c, struct wire *w, struct lb_link *link, uint32_t n_workers)
 {
-	static const char *const names[N_CLUSTERS] = {"zero", "one", "two"};
 	*c = (struct control){.wire = w, .link = link, .n_workers = n_workers};
 	c->wheel = twheel_new(w->now_ns);
 	rand_init(&c->rand, rand_u64(&w->rand));
@@ -159,90 +310,98 @@ void control_init(struct control *c, struct wire *w, struct lb_link *link, uint3
 		.release = release_everywhere,
 		.ctx = c};
 	c->connectivity = lb_connectivity_new(&env);
+	c->breakers = lb_breakers_new();
+	c->orca = lb_orca_table_new();
+	c->harvested = calloc(LB_MAX_MEMBERS, sizeof(*c->harvested));
 	c->snapshot = lb_snapshot_new(N_FRONTENDS, "not configured");
-	CHECK(c->wheel && c->connectivity && c->snapshot);
+	CHECK(c->wheel && c->connectivity && c->breakers && c->orca && c->harvested && c->snapshot);
+	c->member_env = (struct lb_member_env){c->connectivity, 250 * MS};
 	set_routes(c);
-	for (uint32_t i = 0; i < N_CLUSTERS; i++) {
-		struct lb_balancer_env balancer = {c->connectivity, set_cluster, c};
-		c->balancers[i] = lb_balancer_new(i, names[i], &balancer);
-		CHECK(c->balancers[i]);
-		set_cluster(c, lb_balancer_cluster(c->balancers[i]));
-	}
-	CHECK(lb_balancer_fail(c->balancers[2], "cluster two: 100% broken") == 0);
+	for (uint32_t i = 0; i < N_CLUSTERS; i++)
+		init_leaf(c, i);
+	set_picker(c, 2, LB_TRANSIENT_FAILURE, lb_picker_new_fail("cluster two: 100% broken"));
 }
 
 void control_set_endpoints(struct control *c, uint32_t cluster, uint32_t host, uint32_t mask)
 {
-	struct lb_policy_endpoint endpoints[32];
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < 32; i++)
-		if (mask >> i & 1)
-			endpoints[n++] =
-				(struct lb_policy_endpoint){{wire_address(host, i + 1), 50051}, 1};
-	struct lb_policy_config conf = {endpoints, n, ""};
-	CHECK(lb_balancer_update(c->balancers[cluster], &conf) == 0);
-}
-
-// Those of before are put last: endpoints that stay are never let go.
-static void replace_held(
-	struct control *c, uint32_t cluster, struct lb_subchannel **held, uint32_t n)
-{
-	for (uint32_t i = 0; i < MAX_HOSTS; i++) {
-		struct lb_subchannel *old = c->held[cluster][i];
-		c->held[cluster][i] = i < n ? held[i] : NULL;
-		if (old)
-			lb_connectivity_put(c->connectivity, old);
-	}
+	c->leaves[cluster].host = host;
+	c->leaves[cluster].masks[0] = mask;
+	c->leaves[cluster].masks[1] = 0;
+	control_update(c, cluster);
 }
 
 void control_set_hosts(struct control *c, uint32_t cluster, uint32_t host,
-	const struct control_host *list, uint32_t n)
+	const struct control_host *hosts, uint32_t n)
 {
-	struct lb_subchannel *held[MAX_HOSTS];
-	struct lb_host_conf conf[MAX_HOSTS];
-	struct ip_port addresses[MAX_HOSTS][2];
+	struct control_leaf *l = &c->leaves[cluster];
 	CHECK(n <= MAX_HOSTS);
-	for (uint32_t i = 0; i < n; i++) {
-		addresses[i][0] = (struct ip_port){wire_address(host, list[i].backend), 50051};
-		addresses[i][1] = (struct ip_port){wire_address(host, list[i].also), 50051};
-		held[i] = lb_connectivity_get(c->connectivity, &addresses[i][0]);
-		CHECK(held[i]);
-		conf[i] = (struct lb_host_conf){lb_subchannel_endpoint(held[i]), addresses[i],
-			list[i].also ? 2 : 1, str_from(list[i].hostname),
-			list[i].is_session_target};
-	}
-	struct lb_hosts *hosts = lb_hosts_new(conf, n, NULL);
-	CHECK(hosts && lb_balancer_set_hosts(c->balancers[cluster], hosts) == 0);
-	lb_hosts_put(hosts);
-	replace_held(c, cluster, held, n);
+	l->host = host;
+	l->n_hosts = n;
+	for (uint32_t i = 0; i < n; i++)
+		l->hosts[i] = hosts[i];
+	control_update(c, cluster);
 }
 
 void control_fini(struct control *c)
 {
 	for (uint32_t i = 0; i < N_CLUSTERS; i++) {
-		replace_held(c, i, NULL, 0);
-		lb_balancer_free(c->balancers[i]);
+		lb_leaf_free(c->leaves[i].leaf);
+		lb_loads_put(c->leaves[i].loads);
+		lb_breaker_put(c->leaves[i].breaker);
 	}
 	lb_snapshot_free(c->snapshot);
+	CHECK(lb_breakers_count(c->breakers) == 0);
+	lb_breakers_free(c->breakers);
+	lb_orca_table_free(c->orca);
+	free(c->harvested);
 	lb_connectivity_free(c->connectivity);
 	twheel_free(c->wheel);
+}
+
+static void on_wish(struct control *c, uint32_t member)
+{
+	c->n_wishes++;
+	for (uint32_t i = 0; !c->deaf_to_wishes && i < N_CLUSTERS; i++)
+		lb_leaf_want(c->leaves[i].leaf, member);
 }
 
 static void on_event(struct control *c, uint32_t worker, const struct lb_event *e)
 {
 	c->n_events++;
-	if (e->kind == LB_EVENT_DRAINED)
+	switch (e->kind) {
+	case LB_EVENT_DRAINED:
 		c->drained = true;
-	else
+		return;
+	case LB_EVENT_WISH:
+		on_wish(c, e->member);
+		return;
+	case LB_EVENT_ORCA:
+		if (c->n_reports < 16)
+			c->reported_ns[c->n_reports] = c->wire->now_ns;
+		c->n_reports++;
+		lb_orca_report(c->orca, e->member, &e->orca, c->wire->now_ns);
+		return;
+	case LB_EVENT_METRIC:
+		if (c->n_metrics < 16)
+			c->metrics[c->n_metrics] = *e;
+		c->n_metrics++;
+		return;
+	case LB_EVENT_CONNECTED:
+	case LB_EVENT_FAILED:
+	case LB_EVENT_LOST:
+	case LB_EVENT_RELEASED:
 		lb_connectivity_event(c->connectivity, worker, e);
+		return;
+	}
 }
 
 void control_turn(struct control *c)
 {
 	struct lb_event e;
 	twheel_advance(c->wheel, c->wire->now_ns);
-	while (c->n_imagined)
-		on_event(c, 1, &c->imagined[--c->n_imagined]);
+	for (uint32_t i = 0; i < c->n_imagined; i++) // more may come
+		on_event(c, 1, &c->imagined[i]);
+	c->n_imagined = 0;
 	while (!c->deaf && spsc_read(&c->link->events, &e))
 		on_event(c, 0, &e);
 	uint32_t done = 0;

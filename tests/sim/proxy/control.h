@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A control thread in small: the real balancers, connectivity and snapshots of lb/ over the rings
-// of the one simulated worker. With a second, imagined worker every endpoint may be READY without
-// a connection of the simulated one (lb-tree.md MC-04).
+// A control thread in small: the real policy trees, connectivity and snapshots of lb/ over the
+// rings of the one simulated worker. With a second, imagined worker every endpoint may be READY
+// without a connection of the simulated one (lb-tree.md MC-04).
 // Thread: one.
 #pragma once
 
+#include "lb/drop.h"
 #include "lb/endpoint.h"
 #include "lb/link.h"
+#include "lb/member.h"
 #include "lb/route.h"
 #include "tests/sim/proxy/wire.h"
 
@@ -17,16 +19,50 @@
 #define N_FRONTENDS 3
 #define MAX_HOSTS 8
 // Clusters: routes /one/ lead to cluster 0, /two/ by weight to 0 (1) and 1 (3), /down/ to 2, which
-// is in error. Frontend 1 is pinned to the authority "pinned.test", frontend 2 has no routes.
+// is in error until it gets endpoints. Frontend 1 is pinned to the authority "pinned.test",
+// frontend 2 has no routes.
 
 enum control_route { ROUTE_ONE, ROUTE_TWO, ROUTE_DOWN, ROUTE_PINNED, N_ROUTES };
 
-struct lb_balancer;
+struct lb_breakers;
 struct lb_cluster;
 struct lb_connectivity;
 struct lb_filter;
+struct lb_orca_table;
 struct lb_snapshot;
-struct lb_subchannel;
+
+// What is known of the cluster's endpoints: those of the list are backends of this host.
+struct control_host {
+	uint32_t backend; // number of its address
+	const char *hostname; // "" = none
+	bool is_session_target;
+	uint32_t also; // number of a second address; 0 = none
+};
+
+// One cluster's configuration, as CDS and EDS would have it. Change it and call control_update().
+#define MAX_DROPS 4
+#define MAX_DELAYED 64
+struct control_leaf {
+	struct control *control;
+	struct lb_leaf *leaf;
+	struct lb_breaker *breaker; // counted; the leaf's
+	uint32_t id;
+	const struct lb_policy_spec *spec; // round_robin in each locality
+	uint32_t host; // of the backends
+	uint32_t masks[2]; // backends of both priorities, by bit
+	struct control_host hosts[MAX_HOSTS];
+	uint32_t n_hosts;
+	struct lb_drop_category drops[MAX_DROPS];
+	uint32_t n_drops;
+	uint32_t max_requests;
+	const struct lb_outlier_conf *outlier;
+	uint32_t load; // of its locality, index of lb_link.loads
+	struct lb_loads *loads; // counted; NULL = none
+	uint64_t idle_timeout_ns;
+	bool wants_metrics;
+	bool no_sessions;
+	bool is_leaving;
+};
 
 struct control {
 	struct wire *wire;
@@ -35,8 +71,12 @@ struct control {
 	struct rand rand;
 	uint32_t n_workers;
 	struct lb_connectivity *connectivity;
-	struct lb_balancer *balancers[N_CLUSTERS];
-	struct lb_subchannel *held[N_CLUSTERS][MAX_HOSTS]; // of their hosts
+	struct lb_member_env member_env;
+	struct lb_breakers *breakers;
+	struct lb_orca_table *orca;
+	struct control_leaf leaves[N_CLUSTERS];
+	uint32_t n_members, n_slots; // numbers given
+	struct lb_member_counters *harvested; // owned; by member, as of the last time
 	struct lb_route_policy policies[N_ROUTES];
 	struct lb_snapshot *snapshot;
 	struct lb_command backlog[256]; // that the ring had no room for
@@ -44,24 +84,22 @@ struct control {
 	struct lb_event imagined[256]; // of the second worker
 	uint32_t n_imagined;
 	uint32_t n_events;
+	uint32_t n_wishes, n_reports, n_metrics;
+	struct lb_event metrics[16]; // the first ones
+	uint64_t reported_ns[16]; // when the first reports came
 	bool drained;
 	bool deaf; // reads no events
+	bool deaf_to_wishes;
 };
 
 void control_init(struct control *, struct wire *, struct lb_link *, uint32_t n_workers);
 void control_fini(struct control *);
 // The cluster's endpoints: addresses 10.0.<host>.x for the bits in mask.
 void control_set_endpoints(struct control *, uint32_t cluster, uint32_t host, uint32_t mask);
-// What is known of the cluster's endpoints: those of the list are backends of this host.
-struct control_host {
-	uint32_t backend; // number of its address
-	const char *hostname; // "" = none
-	bool is_session_target;
-	uint32_t also; // number of a second address; 0 = none
-};
 void control_set_hosts(
 	struct control *, uint32_t cluster, uint32_t host, const struct control_host *, uint32_t n);
-// In place of the balancer's newest, until that has a new one.
+void control_update(struct control *, uint32_t cluster);
+// In place of the leaf's newest, until that has a new one.
 void control_set_cluster(struct control *, struct lb_cluster *);
 // What one route asks for from the next turn on.
 void control_set_policy(struct control *, enum control_route, const struct lb_route_policy *);

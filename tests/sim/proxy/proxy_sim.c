@@ -248,9 +248,9 @@ static void open_clients(struct world *w)
 static void calm(uint64_t seed)
 {
 	struct world_conf conf = world_conf_default(seed);
+	conf.n_workers = 1 + seed % 2;
 	struct world *w = world_new(&conf);
 	w->wire.loss = (double)rand_below(world_rand(w), 3) * 0.01;
-	w->conf.n_workers = w->control.n_workers = 1 + seed % 2;
 	set_policies(w);
 	set_filters(w, false);
 	open_clients(w);

@@ -245,14 +245,21 @@ static void sa_10_cookie_chooses_among_the_routes_clusters(void **state)
 	world_free(w);
 }
 
-// SA-11: the first one that is connected, before one that would have to be.
-static void sa_11_a_ready_endpoint_is_preferred(void **state)
+// A75-O05: a READY one, before one that would have to be connected to. What another cluster has
+// connected is nobody's here.
+static void a75_o05_a_ready_endpoint_is_preferred(void **state)
 {
 	struct world *w = session_world();
 	set_hosts(w, 0, four, 3); // 3 is of no use to cluster zero's policy
 	struct ask *a = ask_as(w, "one", KIND_ECHO, cookie_of("32", "zero"));
 	finish(w);
-	expect_at(w, a, 3); // cluster one has it connected
+	expect_at(w, a, 2);
+	a = ask_as(w, "one", KIND_ECHO, cookie_of("3", "zero"));
+	finish(w);
+	expect_at(w, a, 3);
+	a = ask_as(w, "one", KIND_ECHO, cookie_of("32", "zero"));
+	finish(w);
+	expect_at(w, a, 3);
 	backend_close(&w->backends[2]);
 	world_run(w, 20 * MS);
 	a = ask_as(w, "one", KIND_ECHO, cookie_of("32", "zero"));
@@ -292,27 +299,49 @@ static void sa_11_an_unconnected_endpoint_is_waited_for(void **state)
 	world_free(w);
 }
 
-// SA-11: one that is not being connected to goes before one that is.
-static void sa_11_idle_goes_before_connecting(void **state)
+// Cluster zero alone has backends 3 and 4, for sessions, and no connection to them.
+static struct world *draining_world(void)
 {
 	struct world *w = session_world();
 	set_hosts(w, 0, four, 4);
 	control_set_endpoints(&w->control, 1, HOST_BACKENDS, 0);
 	set_hosts(w, 1, NULL, 0);
 	world_run(w, SECOND);
-	backend_abort_conns(&w->backends[2]);
-	backend_abort_conns(&w->backends[3]);
-	world_run(w, SECOND);
 	assert_int_equal(w->backends[2].n_conns + w->backends[3].n_conns, 0);
+	return w;
+}
+
+// A75-O07, O08: what is being connected to is waited for, before others are connected to.
+static void a75_o07_connecting_goes_before_unconnected(void **state)
+{
+	struct world *w = draining_world();
 	struct ask *first = ask_as(w, "one", KIND_ECHO, cookie_of("4", "zero"));
 	world_run(w, MS * 4 / 5); // it is there, and nothing has come back
-	struct ask *second = ask_as(w, "one", KIND_ECHO, cookie_of("43", "zero"));
-	world_run(w, MS * 4 / 5);
-	struct ask *third = ask_as(w, "one", KIND_ECHO, cookie_of("43", "zero"));
+	struct ask *second = ask_as(w, "one", KIND_ECHO, cookie_of("34", "zero"));
 	finish(w);
 	expect_at(w, first, 4);
-	expect_at(w, second, 3);
-	expect_at(w, third, 4); // both are being connected to: the first one
+	expect_at(w, second, 4);
+	assert_int_equal(w->backends[2].n_accepted, 1); // of cluster one, then
+	world_free(w);
+}
+
+// A75-O06: of those that nothing is tried for, the first one that had a connection.
+static void a75_o06_idle_goes_before_unconnected_and_connecting(void **state)
+{
+	struct world *w = draining_world();
+	ask_as(w, "one", KIND_ECHO, cookie_of("4", "zero"));
+	finish(w);
+	backend_abort_conns(&w->backends[3]);
+	world_run(w, SECOND);
+	assert_int_equal(w->backends[3].n_conns, 0); // nobody but sessions wants it
+	ask_as(w, "one", KIND_ECHO, cookie_of("3", "zero"));
+	world_run(w, MS * 4 / 5);
+	struct ask *a = ask_as(w, "one", KIND_ECHO, cookie_of("34", "zero"));
+	world_run(w, 20 * MS);
+	finish(w);
+	assert_ok(w, a);
+	assert_int_equal(w->backends[2].n_conns, 1);
+	assert_int_equal(w->backends[3].n_conns, 1);
 	world_free(w);
 }
 
@@ -352,8 +381,9 @@ static void sa_11_an_endpoint_that_only_finishes_streams_loses_its_sessions(void
 	world_free(w);
 }
 
-// Released since the snapshot: nothing may bring its connections back, nor wait for them.
-static void sa_11_a_released_endpoint_loses_its_sessions(void **state)
+// Released since the snapshot: nothing may bring its connections back before the next one, and the
+// session waits for that (MC-05).
+static void mc_05_a_released_endpoints_sessions_wait_for_the_next_snapshot(void **state)
 {
 	struct world *w = session_world();
 	struct lb_endpoint_table *t = lb_connectivity_endpoints(w->control.connectivity);
@@ -365,9 +395,14 @@ static void sa_11_a_released_endpoint_loses_its_sessions(void **state)
 						     .endpoint = lb_endpoint_find(t, id)});
 	world_run(w, 20 * MS);
 	struct ask *a = ask_as(w, "one", KIND_ECHO, cookie_of("2", "zero"));
-	finish(w);
-	expect_at(w, a, 1);
+	world_run(w, SECOND);
+	assert_false(a->closed);
 	assert_int_equal(w->backends[1].n_accepted, 1);
+	const struct lb_route_policy none = {0};
+	control_set_policy(&w->control, ROUTE_ONE, &none); // another snapshot
+	world_run(w, SECOND);
+	expect_at(w, a, 2);
+	assert_int_equal(w->backends[1].n_accepted, 2);
 	w->control.deaf = false;
 	world_run(w, SECOND);
 	world_free(w);
@@ -490,7 +525,9 @@ static void ar_01_authority_is_the_hosts_name_where_asked_for(void **state)
 static void ar_03_each_attempt_has_its_own_authority(void **state)
 {
 	struct world *w = a_world();
-	set_hosts(w, 0, named, 2);
+	struct control_leaf *zero = &w->control.leaves[0];
+	memcpy(zero->hosts, named, sizeof(named));
+	zero->n_hosts = 2;
 	const struct lb_route_policy policy = {.auto_host_rewrite = true,
 		.retry = {.statuses = 1u << 14, .max_attempts = 3, .base_ns = MS, .max_ns = MS}};
 	control_set_policy(&w->control, ROUTE_ONE, &policy);
@@ -657,12 +694,13 @@ RUN_SUITE("proxy/session_cases",
 	cmocka_unit_test(sa_04_other_paths_have_no_sessions),
 	cmocka_unit_test(sa_19_a_route_turns_it_off),
 	cmocka_unit_test(sa_10_cookie_chooses_among_the_routes_clusters),
-	cmocka_unit_test(sa_11_a_ready_endpoint_is_preferred),
+	cmocka_unit_test(a75_o05_a_ready_endpoint_is_preferred),
 	cmocka_unit_test(sa_11_an_unconnected_endpoint_is_waited_for),
-	cmocka_unit_test(sa_11_idle_goes_before_connecting),
+	cmocka_unit_test(a75_o07_connecting_goes_before_unconnected),
+	cmocka_unit_test(a75_o06_idle_goes_before_unconnected_and_connecting),
 	cmocka_unit_test(sa_11_a_dead_endpoint_loses_its_sessions),
 	cmocka_unit_test(sa_11_an_endpoint_that_only_finishes_streams_loses_its_sessions),
-	cmocka_unit_test(sa_11_a_released_endpoint_loses_its_sessions),
+	cmocka_unit_test(mc_05_a_released_endpoints_sessions_wait_for_the_next_snapshot),
 	cmocka_unit_test(sa_12_endpoints_of_other_health_get_no_sessions),
 	cmocka_unit_test(sa_06_all_addresses_of_the_endpoint_are_listed),
 	cmocka_unit_test(sa_20_retries_go_where_the_session_is),

@@ -2,6 +2,7 @@
 #include "tests/sim/proxy/world.h"
 
 #include "lb/base/check.h"
+#include "lb/breaker.h"
 #include "lb/link.h"
 
 #include <stdio.h>
@@ -43,6 +44,25 @@ static uint64_t sum(const uint64_t *values, uint32_t n)
 	return total;
 }
 
+// Attempts in flight: each that was sent counts once, and ends once.
+static uint64_t check_members(const struct world *w)
+{
+	const struct lb_link *l = w->link;
+	uint64_t in_flight = 0, entered = 0, active = 0;
+	for (uint32_t i = 0; i < w->control.n_members; i++) {
+		const struct lb_member_counters *m = &l->members[i];
+		CHECK(m->ok + m->failed <= m->issued);
+		in_flight += m->issued - m->ok - m->failed;
+		CHECK(w->shared->active[i] <= m->issued - m->ok - m->failed);
+		active += w->shared->active[i];
+	}
+	for (uint32_t i = 0; i < N_CLUSTERS; i++)
+		entered += lb_breaker_in_flight(w->control.leaves[i].breaker);
+	CHECK(entered == in_flight && active <= in_flight);
+	CHECK(in_flight <= world_counter(w, "requests"));
+	return in_flight;
+}
+
 // I1, I2 of ecosystem-reliability.md, and bounds.
 static void check_invariants(struct world *w)
 {
@@ -62,6 +82,7 @@ static void check_invariants(struct world *w)
 	CHECK(queued <= w->conf.max_queued + retried + MAX_BACKENDS);
 	CHECK(ended + active <= l->counters.requests && l->counters.requests <= ended + live);
 	CHECK(live <= w->conf.max_requests);
+	check_members(w);
 	if (world_chunks_used(w) > w->max_chunks)
 		w->max_chunks = world_chunks_used(w);
 }
@@ -286,6 +307,7 @@ static void check_nothing_left(struct world *w)
 	CHECK(w->link->counters.requests == sum(w->link->counters.ended, LB_N_CAUSES));
 	CHECK(w->link->counters.client_connections == 0);
 	CHECK(w->shared->active_faults == 0);
+	CHECK(check_members(w) == 0);
 	for (uint32_t i = 0; i < 64; i++) {
 		CHECK(w->link->endpoints[i].active == 0);
 		CHECK(w->link->endpoints[i].connections == 0);

@@ -10,21 +10,22 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const whole = "eal: [--in-memory, --no-huge, -m, \"512\"]\n"
-				 "workers: [0]\n"
-				 "idle: poll\n"
-				 "ports:\n"
-				 "  - device: net_af_packet0,iface=lb-c\n"
-				 "    addresses: [10.81.0.10/24]\n"
-				 "  - device: net_af_packet1,iface=lb-b\n"
-				 "    addresses: [10.82.255.254/16]\n"
-				 "    gateway: 10.82.0.1\n"
-				 "    mtu: 1400\n"
-				 "frontends:\n"
-				 "  - {name: web, address: 10.81.0.10, port: 8080, target: web,"
-				 " authority: web.example, grpc_headers: all}\n"
-				 "stats: {socket: /run/shunt/stats.sock, mode: \"0600\"}\n"
-				 "log: {level: debug}\n";
+static const char *const whole =
+	"eal: [--in-memory, --no-huge, -m, \"512\"]\n"
+	"workers: [0]\n"
+	"idle: poll\n"
+	"ports:\n"
+	"  - device: net_af_packet0,iface=lb-c\n"
+	"    addresses: [10.81.0.10/24]\n"
+	"  - device: net_af_packet1,iface=lb-b\n"
+	"    addresses: [10.82.255.254/16]\n"
+	"    gateway: 10.82.0.1\n"
+	"    mtu: 1400\n"
+	"frontends:\n"
+	"  - {name: web, address: 10.81.0.10, port: 8080, target: web,"
+	" authority: web.example, grpc_headers: all, wait_for_ready: header}\n"
+	"stats: {socket: /run/shunt/stats.sock, mode: \"0600\"}\n"
+	"log: {level: debug}\n";
 
 // Writes text to a temporary file, loads it, removes it.
 static struct config *load(const char *text, struct lb_err *err)
@@ -66,6 +67,7 @@ static void every_field_of_the_documented_shape_is_read(void **state)
 	assert_int_equal(ip_to_v4(&c->ports[1].gateway_ip), 0x0a520001);
 	assert_string_equal(c->frontends[0].authority, "web.example");
 	assert_int_equal(c->frontends[0].grpc_headers, CONFIG_GRPC_ALL);
+	assert_int_equal(c->frontends[0].wait_for_ready, CONFIG_WAIT_HEADER);
 	assert_int_equal(c->stats->mode_bits, 0600);
 	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
 	config_free(c);
@@ -85,6 +87,7 @@ static void what_is_left_out_gets_its_default(void **state)
 	assert_int_equal(c->idle, CONFIG_IDLE_BACKOFF);
 	assert_null(c->frontends[0].authority);
 	assert_int_equal(c->frontends[0].grpc_headers, CONFIG_GRPC_METADATA);
+	assert_int_equal(c->frontends[0].wait_for_ready, CONFIG_WAIT_NEVER);
 	assert_string_equal(c->stats->socket, STATS_DEFAULT_SOCKET);
 	assert_int_equal(c->stats->mode_bits, 0660);
 	assert_int_equal(c->log_level, LOG_LEVEL_INFO);
@@ -158,6 +161,8 @@ static void an_error_names_file_field_and_reason(void **state)
 		{"name: web", "nam: web", ":12: frontends[0]: Unexpected key: nam"},
 		{"headers: all", "headers: some",
 			":12: frontends[0].grpc_headers: 'some' is not a value"},
+		{"ready: header", "ready: yes",
+			":12: frontends[0].wait_for_ready: 'yes' is not a value"},
 		{"port: 8080", "port: 0", ": frontends[0]: port: 0 is not a port"},
 		{"address: 10.81.0.10,", "address: 10.81.0.11,",
 			"frontends[0]: address: 10.81.0.11 is not an address of any port"},

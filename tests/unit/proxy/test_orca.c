@@ -53,25 +53,21 @@ static void expect(double qps, double eps, double app, double cpu, double mem)
 // request_cost {c: 1}, utilization {u: 1}, rps_fractional 8, eps 2, named_metrics {k: 4, m: 0.5},
 // application_utilization 1.5.
 #define D(hi, lo) "\0\0\0\0\0\0" lo hi
-#define WHOLE                                                                                            \
-	"\x09" D("\x3f", "\xe0") "\x11" D("\x3f",                                                        \
-		"\xd0") "\x18\x07"                                                                       \
-			"\x22\x0c\x0a\x01"                                                               \
-			"c\x11" D("\x3f",                                                                \
-				"\xf0") "\x2a\x0c\x0a\x01"                                               \
-					"u\x11" D("\x3f", "\xf0") "\x31" D(                              \
-						"\x40", "\x20") "\x39" D("\x40",                         \
-						"\x00") "\x42\x0c\x0a\x01"                               \
-							"k\x11" D("\x40",                                \
-								"\x10") "\x42\x0c\x0a\x01"               \
-									"m\x11" D("\x3f",                \
-										"\xe0") "\x49" D("\x3f", \
-										"\xf8")
+// clang-format off
+static const char whole[] =
+	"\x09" D("\x3f", "\xe0") "\x11" D("\x3f", "\xd0") "\x18\x07"
+	"\x22\x0c\x0a\x01" "c\x11" D("\x3f", "\xf0")
+	"\x2a\x0c\x0a\x01" "u\x11" D("\x3f", "\xf0")
+	"\x31" D("\x40", "\x20") "\x39" D("\x40", "\x00")
+	"\x42\x0c\x0a\x01" "k\x11" D("\x40", "\x10")
+	"\x42\x0c\x0a\x01" "m\x11" D("\x3f", "\xe0")
+	"\x49" D("\x3f", "\xf8");
+// clang-format on
 
 static void a_binary_report_is_read_with_or_without_padding(void **state)
 {
 	for (int padded = 0; padded < 2; padded++) {
-		assert_int_equal(read_bytes(WHOLE, sizeof(WHOLE) - 1, padded), PROXY_ORCA_READ);
+		assert_int_equal(read_bytes(whole, sizeof(whole) - 1, padded), PROXY_ORCA_READ);
 		expect(8, 2, 1.5, 0.5, 0.25);
 		assert_string_equal(named, "k=4 m=0.5 ");
 	}
@@ -97,8 +93,8 @@ static void what_is_unknown_is_passed_over(void **state)
 
 static void a_report_that_is_cut_anywhere_is_bad_or_says_less(void **state)
 {
-	for (size_t len = 0; len < sizeof(WHOLE) - 1; len++) {
-		enum proxy_orca_kind kind = read_bytes(WHOLE, len, len % 2);
+	for (size_t len = 0; len < sizeof(whole) - 1; len++) {
+		enum proxy_orca_kind kind = read_bytes(whole, len, len % 2);
 		assert_true(kind == PROXY_ORCA_READ || !named[0]);
 		assert_true(len % 9 != 5 || len > 9 || kind == PROXY_ORCA_BAD);
 	}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Under what one attempt is counted, from its being sent to its end: the member and its locality's
+// load, its cluster's circuit breaker, the requests in flight that least_request compares. A pick
+// takes it down, sending opens it, and however the attempt ends it is closed once: an attempt that
+// was sent counts as issued, and as ok or failed.
+// Thread: the owning worker.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct h2_message;
+struct lb_breaker;
+struct lb_leaf_layer;
+struct proxy_request;
+
+// All zero = of a picker that is no leaf's: nothing is counted.
+struct proxy_booking {
+	uint32_t leaf; // id + 1 of the leaf that was asked; 0 = none
+	uint32_t member; // id + 1; 0 = none
+	uint32_t load; // open: index of lb_link.loads
+	// Open: the attempt is in it; NULL = none. It outlives those that are in, whatever becomes
+	// of the snapshot (lb/breaker.h).
+	struct lb_breaker *breaker;
+	bool counts_active; // lb_pick's
+	bool wants_report; // lb_pick's
+	bool wants_metrics; // lb_leaf_layer's
+	bool is_open;
+	bool is_bad; // the answer has begun, and is a failure whatever comes
+	bool is_ok; // the answer was complete, and a success
+};
+
+// Its leaf's breaker, as it stands now. False = full: the request must not be sent.
+[[nodiscard]] bool proxy_booking_enter(struct proxy_request *, const struct lb_leaf_layer *);
+// It was sent. It has entered.
+void proxy_booking_open(struct proxy_request *);
+// Leaves, and counts what was opened. Nothing if there is nothing to end.
+void proxy_booking_close(struct proxy_request *);
+
+// What the answer says; with what ends it, is_ok. Reads its report of the backend's load.
+void proxy_booking_answer(struct proxy_request *, const struct h2_message *head);
+void proxy_booking_answer_data_end(struct proxy_request *);
+void proxy_booking_answer_trailers(struct proxy_request *, const struct h2_message *);

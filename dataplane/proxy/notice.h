@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this worker tells the control thread of members (lb/member.h): that a request waits for one
+// to be connected, and what it says of its load. Kept here while the ring is full, and coalesced:
+// one wish a member and snapshot, the newest report of 100 ms. What is told of endpoints is
+// backend.h's.
+// Thread: the owning worker.
+#pragma once
+
+#include "lb/base/twheel.h"
+#include "lb/orca.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct field;
+struct proxy;
+
+// Of one member. All zero: nothing to tell.
+struct proxy_notice {
+	uint64_t wished; // in the turn of the snapshot of this version; 0 = never
+	uint32_t next_wish, next_report; // ids + 1; 0 = the last one
+	bool wish_listed, report_listed;
+	struct lb_orca_report report;
+};
+
+struct proxy_notice_list {
+	uint32_t head, tail; // ids + 1; 0 = empty
+};
+
+struct proxy_notices {
+	struct proxy_notice *by_member; // [LB_MAX_MEMBERS]
+	struct proxy_notice_list wishes;
+	struct proxy_notice_list reports; // of this period
+	struct proxy_notice_list due; // of earlier ones
+	struct twheel_timer period;
+};
+
+// 0 or -ENOMEM.
+[[nodiscard]] int proxy_notices_init(struct proxy_notices *);
+void proxy_notices_fini(struct proxy *);
+
+void proxy_notice_wish(struct proxy *, uint32_t member);
+// From the last fields of a member's answer. load: where each of its values is wanted too, for load
+// reports; 0 = nowhere.
+void proxy_notice_report(struct proxy *, uint32_t member, uint32_t load, bool is_wanted,
+	const struct field *, size_t n_fields);
+// Writes what the ring takes. False = it is full.
+bool proxy_notice_tell_all(struct proxy *);

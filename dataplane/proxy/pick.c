@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/pick.h"
+
+#include "dataplane/proxy/backend.h"
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/state.h"
+#include "lb/breaker.h"
+#include "lb/cluster.h"
+#include "lb/drop.h"
+#include "lb/leaf.h"
+#include "lb/link.h"
+#include "lb/loads.h"
+#include "lb/picker.h"
+#include "lb/snapshot.h"
+
+#include <stdio.h>
+
+// Load reports have refusals, too (A27-I10, xds-client.md LR-07).
+static void count_refusal(struct proxy *p, uint32_t load)
+{
+	if (load)
+		counter_add(&p->link->loads[load].issued, 1);
+}
+
+// ERR-01
+static struct proxy_pick drop(
+	struct proxy_request *r, const struct lb_leaf_layer *layer, uint32_t category)
+{
+	struct proxy *p = r->proxy;
+	if (layer->loads && category < layer->loads->n_drops)
+		count_refusal(p, layer->loads->drops[category]);
+	snprintf(p->refusal, sizeof(p->refusal), "cluster %s: EDS-configured drop: %s", layer->name,
+		lb_drops_name(layer->drops, category));
+	return (struct proxy_pick){
+		.kind = PROXY_PICK_REFUSE, .cause = LB_CAUSE_DROPPED, .text = p->refusal};
+}
+
+struct proxy_pick proxy_pick_overflow(struct proxy_request *r, const struct lb_leaf_layer *layer)
+{
+	struct proxy *p = r->proxy;
+	if (layer->loads)
+		count_refusal(p, layer->loads->breaker);
+	snprintf(p->refusal, sizeof(p->refusal),
+		"cluster %s: circuit breaker drop: %u requests are in flight, as many as may",
+		layer->name, layer->max_requests);
+	return (struct proxy_pick){
+		.kind = PROXY_PICK_REFUSE, .cause = LB_CAUSE_OVERFLOW, .text = p->refusal};
+}
+
+static struct proxy_pick to(const struct lb_endpoint *ep)
+{
+	return (struct proxy_pick){.kind = PROXY_PICK_ENDPOINT, .endpoint = ep};
+}
+
+static const struct proxy_pick later = {.kind = PROXY_PICK_QUEUE};
+
+// True = the session decides (A75-O05..O08). What is READY elsewhere and not connected here is
+// waited for (MC-05): others would be another backend.
+static bool pick_session(
+	struct proxy_request *r, const struct lb_leaf_layer *layer, struct proxy_pick *ret)
+{
+	struct proxy *p = r->proxy;
+	struct lb_affinity_pick chosen = proxy_session_pick(r, layer->affinity);
+	*ret = later;
+	switch (chosen.kind) {
+	case LB_AFFINITY_CHILD:
+		return false; // O09
+	case LB_AFFINITY_QUEUE:
+		return true;
+	case LB_AFFINITY_WISH:
+		proxy_notice_wish(p, chosen.host.member);
+		return true;
+	case LB_AFFINITY_USE:
+		break;
+	}
+	const struct lb_endpoint *ep = chosen.host.state->endpoint;
+	if (!proxy_backend_is_ready(p, ep)) {
+		proxy_backend_want(p, ep);
+		return true;
+	}
+	r->booking.member = chosen.host.member + 1; // O21
+	*ret = to(ep);
+	return true;
+}
+
+static struct lb_pick ask(
+	struct proxy_request *r, const struct lb_cluster *cluster, const struct h2_message *head)
+{
+	struct proxy *p = r->proxy;
+	struct h2_message stored;
+	if (!head)
+		proxy_replay_head(p, &r->replay, &stored);
+	struct lb_req req = proxy_request_view(r, head ? head : &stored);
+	struct lb_pick_ctx ctx = {.req = &req,
+		.rand = &p->rand,
+		.position = &p->positions[r->cluster_id],
+		.positions = p->positions,
+		.active = p->shared ? p->shared->active : NULL,
+		.ready = p->ready,
+		.hash = &r->plan.hash,
+		.recipe = r->plan.recipe,
+		.scratch = (char *)p->scratch,
+		.scratch_size = p->scratch_size};
+	return cluster->picker->pick(cluster->picker, &ctx);
+}
+
+static struct proxy_pick pick_policy(struct proxy_request *r, const struct lb_cluster *cluster,
+	const struct lb_leaf_layer *layer, const struct h2_message *head)
+{
+	struct proxy *p = r->proxy;
+	struct lb_pick chosen = ask(r, cluster, head);
+	if (chosen.wish)
+		proxy_notice_wish(p, chosen.wish - 1);
+	switch (chosen.kind) {
+	case LB_PICK_FAIL:
+		return (struct proxy_pick){
+			.kind = PROXY_PICK_FAIL, .cause = LB_CAUSE_NO_HEALTHY, .text = chosen.text};
+	case LB_PICK_QUEUE:
+		if (chosen.endpoint)
+			proxy_backend_want(p, chosen.endpoint);
+		return later;
+	case LB_PICK_ENDPOINT:
+		break;
+	}
+	if (chosen.want)
+		proxy_backend_want(p, chosen.want);
+	if (layer) {
+		r->booking.member = chosen.member + 1;
+		r->booking.counts_active = chosen.counts_active;
+		r->booking.wants_report = chosen.wants_report;
+	}
+	return to(chosen.endpoint);
+}
+
+struct proxy_pick proxy_pick(struct proxy_request *r, const struct lb_cluster *cluster,
+	const struct lb_leaf_layer *layer, const struct h2_message *head)
+{
+	struct proxy *p = r->proxy;
+	r->booking = (struct proxy_booking){0};
+	if (!layer)
+		return pick_policy(r, cluster, NULL, head);
+	r->booking.leaf = layer->id + 1;
+	r->booking.wants_metrics = layer->wants_metrics;
+	uint32_t category = lb_drops_draw(layer->drops, &r->drawn, layer->id, &p->rand);
+	if (category != LB_DROP_NONE)
+		return drop(r, layer, category);
+	if (lb_breaker_in_flight(layer->breaker) >= layer->max_requests)
+		return proxy_pick_overflow(r, layer);
+	struct proxy_pick bound;
+	if (r->session.n_addresses && layer->has_sessions && pick_session(r, layer, &bound))
+		return bound;
+	return pick_policy(r, cluster, layer, head);
+}
+
+const char *proxy_pick_error(struct proxy_request *r)
+{
+	const struct lb_cluster *cluster = lb_snapshot_cluster(r->proxy->snapshot, r->cluster_id);
+	if (!cluster)
+		return NULL;
+	struct lb_pick now = ask(r, cluster, NULL);
+	return now.kind == LB_PICK_FAIL ? now.text : NULL;
+}

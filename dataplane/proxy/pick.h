@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whom one attempt goes to, as its cluster says in this turn's snapshot. A leaf is asked in gRPC's
+// order (lb-tree.md A27-I01): drops, circuit breaker, session, and then its policy. What becomes of
+// the answer is attempt.h's.
+// Thread: the owning worker.
+#pragma once
+
+#include "dataplane/h2/h2.h"
+#include "lb/cause.h"
+
+#include <stddef.h>
+
+struct lb_cluster;
+struct lb_endpoint;
+struct lb_leaf_layer;
+struct proxy_request;
+
+enum proxy_pick_kind {
+	PROXY_PICK_ENDPOINT, // the request's booking is for it
+	PROXY_PICK_QUEUE,
+	PROXY_PICK_FAIL, // for those that don't wait until their cluster serves
+	PROXY_PICK_REFUSE, // for all, and once and for all (A27-I03)
+};
+struct proxy_pick {
+	enum proxy_pick_kind kind;
+	const struct lb_endpoint *endpoint; // ENDPOINT; of the snapshot
+	enum lb_cause cause; // FAIL, REFUSE
+	const char *text; // likewise; of the snapshot, or good until the next pick
+};
+
+// Longer texts of refusals are cut.
+#define PROXY_REFUSAL_MAX 512
+
+// layer: of the cluster's picker; NULL = that is no leaf's. head: as attempt.h's.
+struct proxy_pick proxy_pick(struct proxy_request *, const struct lb_cluster *,
+	const struct lb_leaf_layer *, const struct h2_message *head);
+// The breaker's refusal, whether at the pick or when it would be sent.
+struct proxy_pick proxy_pick_overflow(struct proxy_request *, const struct lb_leaf_layer *);
+// What the cluster's policy says against the request now; NULL = nothing. Nothing is counted.
+const char *proxy_pick_error(struct proxy_request *);
