@@ -43,9 +43,11 @@ static void begin(struct sim *s, uint32_t worker, struct sim_conn *c)
 		sim_write(s, "syn %u", number);
 }
 
-static struct sim_conn *use(struct sim_worker *w, const struct lb_endpoint *e)
+static struct sim_conn *use(struct sim *s, uint32_t worker, const struct lb_endpoint *e)
 {
+	struct sim_worker *w = &s->workers[worker];
 	assert_true(e->id < SIM_IDS);
+	s->n_ids = e->id < s->n_ids ? s->n_ids : e->id + 1;
 	struct sim_conn *c = &w->conns[e->id];
 	if (!c->is_known) {
 		*c = (struct sim_conn){.is_known = true, .address = e->addr};
@@ -61,7 +63,7 @@ static struct sim_conn *use(struct sim_worker *w, const struct lb_endpoint *e)
 void sim_connect(struct sim *s, struct lb_endpoint *e)
 {
 	uint32_t worker = lb_endpoint_anchor(e->id, s->n_workers);
-	struct sim_conn *c = use(&s->workers[worker], e);
+	struct sim_conn *c = use(s, worker, e);
 	c->connect_owed = true;
 	if (!c->is_ready && !c->is_connecting)
 		begin(s, worker, c);
@@ -70,7 +72,7 @@ void sim_connect(struct sim *s, struct lb_endpoint *e)
 void sim_release(struct sim *s, struct lb_endpoint *e)
 {
 	for (uint32_t i = 0; i < s->n_workers; i++) {
-		struct sim_conn *c = use(&s->workers[i], e);
+		struct sim_conn *c = use(s, i, e);
 		c->is_releasing = true;
 		c->n_release_owed++;
 		c->told_up = c->connect_owed = false;
@@ -79,7 +81,7 @@ void sim_release(struct sim *s, struct lb_endpoint *e)
 
 bool sim_open(struct sim *s, uint32_t worker, const struct lb_endpoint *e)
 {
-	struct sim_conn *c = use(&s->workers[worker], e);
+	struct sim_conn *c = use(s, worker, e);
 	if (c->is_ready || c->is_connecting || twheel_now(s->wheel) < c->retry_ns)
 		return false;
 	begin(s, worker, c);
@@ -149,7 +151,7 @@ void sim_turn_workers(struct sim *s)
 {
 	uint64_t now = twheel_now(s->wheel);
 	for (uint32_t i = 0; i < s->n_workers; i++) {
-		for (uint32_t id = 0; id < SIM_IDS; id++) {
+		for (uint32_t id = 0; id < s->n_ids; id++) {
 			struct sim_conn *c = &s->workers[i].conns[id];
 			if (!c->is_known)
 				continue;
@@ -164,7 +166,7 @@ uint64_t sim_next_of_workers(const struct sim *s)
 {
 	uint64_t next = UINT64_MAX, now = twheel_now(s->wheel);
 	for (uint32_t i = 0; i < s->n_workers; i++) {
-		for (uint32_t id = 0; id < SIM_IDS; id++) {
+		for (uint32_t id = 0; id < s->n_ids; id++) {
 			const struct sim_conn *c = &s->workers[i].conns[id];
 			if (c->is_known && c->is_connecting && c->due_ns < next)
 				next = c->due_ns;
@@ -183,7 +185,7 @@ void sim_set(struct sim *s, uint32_t address, enum sim_host_kind kind)
 
 static void end_at(struct sim *s, uint32_t worker, uint32_t address, const char *why, bool cuts)
 {
-	for (uint32_t id = 0; id < SIM_IDS; id++) {
+	for (uint32_t id = 0; id < s->n_ids; id++) {
 		struct sim_conn *c = &s->workers[worker].conns[id];
 		if (!c->is_known || !c->is_ready || plan_number(&c->address) != address)
 			continue;
@@ -220,7 +222,7 @@ uint32_t sim_count_syns(const struct sim *s, uint32_t address)
 
 bool sim_is_connected(const struct sim *s, uint32_t worker, uint32_t address)
 {
-	for (uint32_t id = 0; id < SIM_IDS; id++) {
+	for (uint32_t id = 0; id < s->n_ids; id++) {
 		const struct sim_conn *c = &s->workers[worker].conns[id];
 		if (c->is_known && c->is_ready && plan_number(&c->address) == address)
 			return true;

@@ -124,6 +124,7 @@ struct sim_request *sim_begin(struct sim *s, uint32_t worker)
 		struct sim_request *r = &s->requests[i];
 		if (r->in_use)
 			continue;
+		s->n_slots_used = i < s->n_slots_used ? s->n_slots_used : i + 1;
 		*r = (struct sim_request){.in_use = true,
 			.worker = worker,
 			.order = s->n_requests++,
@@ -182,7 +183,7 @@ uint32_t sim_once(struct sim *s, uint32_t worker)
 
 void sim_requests_lost(struct sim *s, uint32_t worker, uint32_t endpoint)
 {
-	for (uint32_t i = 0; i < SIM_REQUESTS; i++) {
+	for (uint32_t i = 0; i < s->n_slots_used; i++) {
 		struct sim_request *r = &s->requests[i];
 		if (r->in_use && r->outcome == SIM_SENT && r->worker == worker &&
 			r->endpoint == endpoint)
@@ -192,7 +193,7 @@ void sim_requests_lost(struct sim *s, uint32_t worker, uint32_t endpoint)
 
 bool sim_requests_on(const struct sim *s, uint32_t worker, uint32_t endpoint)
 {
-	for (uint32_t i = 0; i < SIM_REQUESTS; i++) {
+	for (uint32_t i = 0; i < s->n_slots_used; i++) {
 		const struct sim_request *r = &s->requests[i];
 		if (r->in_use && r->outcome == SIM_SENT && r->worker == worker &&
 			r->endpoint == endpoint)
@@ -209,7 +210,7 @@ void sim_requests_turn(struct sim *s, uint32_t worker)
 	w->changed = false;
 	for (;;) {
 		struct sim_request *next = NULL;
-		for (uint32_t i = 0; i < SIM_REQUESTS; i++) {
+		for (uint32_t i = 0; i < s->n_slots_used; i++) {
 			struct sim_request *r = &s->requests[i];
 			if (r->in_use && r->outcome == SIM_WAITS && r->worker == worker &&
 				r->order >= from && (!next || r->order < next->order))
@@ -225,7 +226,7 @@ void sim_requests_turn(struct sim *s, uint32_t worker)
 void sim_requests_expire(struct sim *s)
 {
 	uint64_t now = twheel_now(s->wheel);
-	for (uint32_t i = 0; i < SIM_REQUESTS; i++) {
+	for (uint32_t i = 0; i < s->n_slots_used; i++) {
 		struct sim_request *r = &s->requests[i];
 		if (r->in_use && r->outcome == SIM_WAITS && r->deadline_ns <= now)
 			failed(r, SIM_FAILED, "deadline exceeded");
@@ -237,7 +238,7 @@ void sim_requests_expire(struct sim *s)
 uint64_t sim_next_of_requests(const struct sim *s)
 {
 	uint64_t next = s->load_ns ? s->load_at_ns : UINT64_MAX;
-	for (uint32_t i = 0; i < SIM_REQUESTS; i++) {
+	for (uint32_t i = 0; i < s->n_slots_used; i++) {
 		const struct sim_request *r = &s->requests[i];
 		uint64_t at = !r->in_use                ? UINT64_MAX
 		              : r->outcome == SIM_WAITS ? r->deadline_ns

@@ -126,9 +126,11 @@ struct sim {
 	} old[256];
 	uint32_t n_old;
 	struct sim_worker workers[SIM_WORKERS];
+	uint32_t n_ids; // endpoint ids are less
 	struct sim_host hosts[PLAN_ADDRESSES];
 	struct sim_request requests[SIM_REQUESTS];
-	uint64_t n_requests;
+	uint64_t n_requests; // in all
+	uint32_t n_slots_used; // of requests, at most
 	// One that lasts no time, of worker 0 after each step: who serves now.
 	bool probes;
 	uint64_t load_ns; // between requests of the load, of the workers in turn; 0 = none
