@@ -7,6 +7,7 @@
 #include "ctrl/config.h"
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/regex_cache.h"
+#include "ctrl/res/cluster.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "ctrl/route_compile.h"
@@ -227,6 +228,21 @@ static void log_warnings(const struct assembler *a, uint32_t i, const struct xds
 				log_quote(now->list[k]));
 }
 
+static void log_cluster_warnings(
+	const struct assembler *a, uint32_t i, const struct xds_config *before, const char *name)
+{
+	const struct assembled_frontend *f = &a->frontends[i];
+	const struct res_cluster *now = xds_config_find_cluster(f->wanted, name)->cluster;
+	const struct xds_cluster_config *old =
+		before ? xds_config_find_cluster(before, name) : NULL;
+	struct warnings said = {0};
+	if (!now || (old && old->cluster == now))
+		return;
+	if (old && old->cluster)
+		said = (struct warnings){old->cluster->warnings, old->cluster->n_warnings};
+	log_warnings(a, i, &now->base, &said, &(struct warnings){now->warnings, now->n_warnings});
+}
+
 static void log_news(const struct assembler *a, uint32_t i)
 {
 	const struct assembled_frontend *f = &a->frontends[i];
@@ -240,6 +256,8 @@ static void log_news(const struct assembler *a, uint32_t i)
 	}
 	log_warnings(a, i, &l->base, &of_listener, &(struct warnings){l->warnings, l->n_warnings});
 	log_warnings(a, i, &r->base, &of_routes, &(struct warnings){r->warnings, r->n_warnings});
+	for (uint32_t k = 0; k < f->wanted->n_clusters; k++)
+		log_cluster_warnings(a, i, f->applied, f->wanted->clusters[k].name);
 }
 
 // `wanted` serves from now on.

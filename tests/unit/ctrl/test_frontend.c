@@ -461,31 +461,64 @@ static void a_draining_host_is_connected_for_a_session_until_eds_drops_it(void *
 	xds_res_put(&one->base);
 }
 
-// What is written to stderr while the frontend takes a version with these warnings.
-static char *log_of_version(struct world *w, const char *const *warnings, uint32_t n)
+// What is written to stderr while the frontend takes the configuration.
+static char *log_of(struct world *w, struct xds_config *c)
 {
-	static const char *const any[] = {"*"};
-	static const struct res_vhost v = {
-		.name = "v", .domains = any, .n_domains = 1, .hash = {1, 1}};
-	static const char *const names[] = {"blue"};
 	static char text[4096];
-	struct res_listener *l = listener_of("1", NULL, 0);
-	struct res_route_config *r = routes_of(&v, 1);
-	r->warnings = warnings;
-	r->n_warnings = n;
 	int pipes[2], before = dup(STDERR_FILENO);
 	assert_int_equal(pipe(pipes), 0);
 	dup2(pipes[1], STDERR_FILENO);
-	update(w, 0, config_of(l, r, names, (struct res_endpoints *[]){NULL}, 1));
+	update(w, 0, c);
 	dup2(before, STDERR_FILENO);
 	close(before);
 	close(pipes[1]);
 	ssize_t len = read(pipes[0], text, sizeof(text) - 1);
 	text[len > 0 ? len : 0] = 0;
 	close(pipes[0]);
+	return text;
+}
+
+static char *log_of_version(struct world *w, const char *const *warnings, uint32_t n)
+{
+	static const char *const any[] = {"*"};
+	static const struct res_vhost v = {
+		.name = "v", .domains = any, .n_domains = 1, .hash = {1, 1}};
+	static const char *const names[] = {"blue"};
+	struct res_listener *l = listener_of("1", NULL, 0);
+	struct res_route_config *r = routes_of(&v, 1);
+	r->warnings = warnings;
+	r->n_warnings = n;
+	char *text = log_of(w, config_of(l, r, names, (struct res_endpoints *[]){NULL}, 1));
 	xds_res_put(&l->base);
 	xds_res_put(&r->base);
 	return text;
+}
+
+// lb-tree.md ENV-04: what is accepted and ignored is said once.
+static void warnings_of_a_cluster_are_logged_when_they_are_new(void **state)
+{
+	static const char *const warnings[] = {"one is ignored", "two is ignored"};
+	struct world *w = *state;
+	struct res_listener *l = listener_of("1", NULL, 0);
+	struct res_route_config *r = routes_of(&to_blue, 1);
+	struct res_endpoints *e = endpoints_of(two_priorities, 2);
+	for (uint32_t n = 0; n <= 2; n++) {
+		struct xds_config *c = config_of(l, r, (const char *[]){"blue"}, &e, 1);
+		struct res_cluster *version = (struct res_cluster *)xds_res_new(
+			&res_type_cluster, sizeof(*version), "blue", (uint8_t[]){(uint8_t)n}, 1);
+		version->eds_name = "blue";
+		version->spec = c->clusters[0].cluster->spec;
+		version->warnings = warnings;
+		version->n_warnings = n;
+		xds_res_put(&c->clusters[0].cluster->base);
+		c->clusters[0].cluster = version;
+		char *text = log_of(w, c);
+		assert_int_equal(strstr(text, "one is ignored") != NULL, n == 1);
+		assert_int_equal(strstr(text, "two is ignored") != NULL, n == 2);
+	}
+	xds_res_put(&e->base);
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
 }
 
 static void a_warning_is_logged_when_it_comes_not_with_every_version(void **state)
@@ -516,5 +549,6 @@ RUN_SUITE("ctrl/frontend", CASE(a_warning_is_logged_when_it_comes_not_with_every
 	cmocka_unit_test_setup_teardown(
 		rewriting_of_a_trusted_server_counts, world_set_up_trusting, world_tear_down),
 	CASE(hosts_of_a_cluster_are_all_that_a_request_may_reach),
+	CASE(warnings_of_a_cluster_are_logged_when_they_are_new),
 	CASE(override_host_status_decides_which_hosts_sessions_may_use),
 	CASE(a_draining_host_is_connected_for_a_session_until_eds_drops_it))
