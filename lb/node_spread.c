@@ -62,13 +62,9 @@ static const struct lb_cell *find_connected(const struct lb_cells *c, struct lb_
 	return NULL;
 }
 
-struct lb_pick lb_spread_serve(
+struct lb_pick lb_spread_serve_other(
 	const struct lb_cells *c, const struct lb_cell *turn, struct lb_pick_ctx *ctx)
 {
-	if (lb_spread_has_connection(ctx, turn->endpoint))
-		return (struct lb_pick){.kind = LB_PICK_ENDPOINT,
-			.endpoint = turn->endpoint,
-			.member = turn->member};
 	const struct lb_cell *other = find_connected(c, ctx);
 	if (!other)
 		return (struct lb_pick){.kind = LB_PICK_QUEUE, .endpoint = turn->endpoint};

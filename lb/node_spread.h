@@ -75,5 +75,13 @@ static inline bool lb_spread_has_connection(
 }
 // The turn is this cell's. Where the worker lacks a connection to it, it gets one, and somebody
 // whom it has one to serves meanwhile (MC-04).
-struct lb_pick lb_spread_serve(
+struct lb_pick lb_spread_serve_other(
 	const struct lb_cells *, const struct lb_cell *turn, struct lb_pick_ctx *);
+static inline struct lb_pick lb_spread_serve(
+	const struct lb_cells *c, const struct lb_cell *turn, struct lb_pick_ctx *ctx)
+{
+	if (__builtin_expect(!lb_spread_has_connection(ctx, turn->endpoint), 0))
+		return lb_spread_serve_other(c, turn, ctx);
+	return (struct lb_pick){
+		.kind = LB_PICK_ENDPOINT, .endpoint = turn->endpoint, .member = turn->member};
+}

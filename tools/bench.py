@@ -3,11 +3,20 @@
 """Benches of the product beside its rivals, on this machine.
 
     tools/bench route [--json] [ROUTES ...]
+    tools/bench pick [--json] [ENDPOINTS ...]
+    tools/bench update [--json] [ENDPOINTS ...]
 
 route: how long a route is looked for, in tables of so many routes (10, 1000, 10000, 100000), by
 shunt, a linear scan, RE2::Set and Hyperscan, all on the same table and requests (route_find); and how
 long a changed route configuration takes from its bytes to a published snapshot (route_publish). Times
 are of the processor, medians of alternating repeats.
+
+pick: how long it takes to pick an endpoint for a request with a session cookie that binds to nobody
+(miss) or to one of the cluster's (hit), among so many (100, 100000), beside a draw from an alias table.
+
+update: what changes of a cluster cost: from the bytes of its endpoints to a published picker
+(eds_to_picker; 10000, 100000), beside libprotobuf, which only parses them; one endpoint's state
+(one_endpoint); and what endpoints and clusters take (memory).
 
 Makes a release build in build-rel. With --json one object a line goes to the standard output, else a
 table with ratios. What is left out is said on the standard error.
@@ -97,28 +106,78 @@ def targets(by, published):
             yield "ms to add a route and publish", p["ms"], 50, False
 
 
+def target_table(targets):
+    """Of (what, value, limit, at least?)."""
+    rows = [[what, number(value), f"{'>=' if at_least else '<='} {limit}",
+             "met" if (value >= limit if at_least else value <= limit) else "MISSED"]
+            for what, value, limit, at_least in targets]
+    table(["target", "here", "wanted", ""], rows)
+
+
+def shower(args):
+    if args.json:
+        return lambda row: print(json.dumps(row, separators=(",", ":")), flush=True)
+    return lambda row: None
+
+
 def route(args):
     build("bench_route", "bench_publish")
-    show = (lambda row: print(json.dumps(row, separators=(",", ":")), flush=True)) if args.json else (lambda row: None)
-    found = run("bench_route", *map(str, args.sizes or DEFAULT_SIZES), each=show)
-    published = run("bench_publish", each=show)
+    found = run("bench_route", *map(str, args.sizes or DEFAULT_SIZES), each=shower(args))
+    published = run("bench_publish", each=shower(args))
     if args.json:
         return
     by = find_table(found)
     publish_table(published)
-    rows = [[what, number(value), f"{'>=' if at_least else '<='} {limit}",
-             "met" if (value >= limit if at_least else value <= limit) else "MISSED"]
-            for what, value, limit, at_least in targets(by, published)]
-    table(["target", "here", "wanted", ""], rows)
+    target_table(targets(by, published))
+
+
+def pick(args):
+    build("bench_pick")
+    rows = run("bench_pick", *map(str, args.sizes), each=shower(args))
+    if args.json:
+        return
+    by = {(r["case"], r["n"], r["impl"]): r["ns_op"] for r in rows}
+    out = [[case, str(n), number(ns), number(by[case, n, "alias"]), f"{ns / by[case, n, 'alias']:.1f}"]
+           for (case, n, impl), ns in by.items() if impl == "shunt"]
+    table(["cookie", "endpoints", "ns a pick", "ns by alias table", "times"], out)
+    wanted = [(f"shunt / alias, miss, {n} endpoints", by["miss", n, "shunt"] / by["miss", n, "alias"], 2, False)
+              for n in sorted({n for _, n, _ in by})]
+    if ("miss", 100, "shunt") in by and ("miss", 100000, "shunt") in by:
+        wanted.append(("100000 / 100 endpoints, miss", by["miss", 100000, "shunt"] / by["miss", 100, "shunt"], 4, False))
+    target_table(wanted)
+
+
+def update(args):
+    build("bench_update")
+    rows = run("bench_update", *map(str, args.sizes), each=shower(args))
+    if args.json:
+        return
+    by = {(r["case"], r["n"], r["impl"]): r for r in rows if r["bench"] == "eds_to_picker"}
+    out, wanted = [], []
+    for (case, n, impl), r in by.items():
+        theirs = by[case, n, "libprotobuf_parse"]["ns_op"]
+        out.append([case, str(n), impl, number(r["ns_op"]), number(r.get("decode_ns")), f"{r['ns_op'] / theirs:.2f}"])
+        if impl == "shunt":
+            wanted.append((f"shunt / libprotobuf, {case}, {n} endpoints", r["ns_op"] / theirs, 1, False))
+    table(["update", "endpoints", "by", "ns each", "of it decoding", "times theirs"], out)
+    for r in rows:
+        if r["bench"] == "one_endpoint":
+            wanted.append((f"us until one of {r['n']} is published", r["us"], 200, False))
+            wanted.append(("bytes of new memory for it", r["bytes"], 65536, False))
+        if r["bench"] == "memory":
+            wanted.append((f"bytes an endpoint, {r['n']} of them", r["bytes_per_endpoint"], 256, False))
+            if "bytes_per_cluster" in r:
+                wanted.append(("bytes a cluster", r["bytes_per_cluster"], 4096, False))
+    target_table(wanted)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bench", choices=["route"])
+    parser.add_argument("bench", choices=["route", "pick", "update"])
     parser.add_argument("--json", action="store_true", help="one object a line")
-    parser.add_argument("sizes", nargs="*", type=int, metavar="ROUTES")
+    parser.add_argument("sizes", nargs="*", type=int, metavar="SIZE")
     args = parser.parse_intermixed_args()
-    route(args)
+    {"route": route, "pick": pick, "update": update}[args.bench](args)
 
 
 if __name__ == "__main__":
