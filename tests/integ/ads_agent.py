@@ -33,7 +33,21 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
     http_connection_manager_pb2 as _manager)
 from envoy.extensions.http.stateful_session.cookie.v3 import cookie_pb2 as _cookie
 from envoy.extensions.http.stateful_session.header.v3 import header_pb2 as _header
+from envoy.extensions.load_balancing_policies.client_side_weighted_round_robin.v3 import (
+    client_side_weighted_round_robin_pb2 as _weighted)
+from envoy.extensions.load_balancing_policies.cluster_provided.v3 import (
+    cluster_provided_pb2 as _provided)
+from envoy.extensions.load_balancing_policies.least_request.v3 import (
+    least_request_pb2 as _least_request)
+from envoy.extensions.load_balancing_policies.maglev.v3 import maglev_pb2 as _maglev
+from envoy.extensions.load_balancing_policies.pick_first.v3 import pick_first_pb2 as _pick_first
+from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2 as _ring_hash
+from envoy.extensions.load_balancing_policies.round_robin.v3 import round_robin_pb2 as _round_robin
+from envoy.extensions.load_balancing_policies.wrr_locality.v3 import wrr_locality_pb2 as _locality
 from envoy.extensions.path.match.uri_template.v3 import uri_template_match_pb2 as _template
+from envoy.extensions.transport_sockets.raw_buffer.v3 import raw_buffer_pb2 as _raw_buffer
+from envoy.extensions.transport_sockets.tls.v3 import tls_pb2 as _tls
+from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2 as _options
 from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf import any_pb2, json_format
 from udpa.type.v1 import typed_struct_pb2 as _udpa_struct
@@ -42,8 +56,9 @@ from xds.type.v3 import typed_struct_pb2 as _xds_struct
 import agent
 
 # The types inside google.protobuf.Any: to import them is to make them known.
-KNOWN = (_aggregate, _buffer, _cookie, _fault, _header, _manager, _router, _session, _template,
-         _udpa_struct, _xds_struct)
+KNOWN = (_aggregate, _buffer, _cookie, _fault, _header, _least_request, _locality, _maglev,
+         _manager, _options, _pick_first, _provided, _raw_buffer, _ring_hash, _round_robin, _router,
+         _session, _template, _tls, _udpa_struct, _weighted, _xds_struct)
 PREFIX = "type.googleapis.com/"
 MESSAGES = {PREFIX + m.DESCRIPTOR.full_name: m for m in (
     listener_pb2.Listener, route_pb2.RouteConfiguration, cluster_pb2.Cluster,

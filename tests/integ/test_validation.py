@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from agent import Agent
+from cluster_table import PATHS, cluster_rows, good_cluster
 from http_cases import BACKENDS, PORT, Http, fields_of, outcome
 from lab import wait_until
 from listener_table import good_listener, listener_rows
@@ -22,6 +23,7 @@ from validation_table import ACK, ROUTES, Row, route_rows
 MIN_ROWS = 120
 TAKES_S = 5  # at most, from acceptance to the new behaviour
 OURS, CORE = "shunt", "gRPC C-core"  # how the clients name themselves
+MIN_CLUSTER_ROWS = 130
 PLAIN = Row("the good listener again", ACK, answers={"/x.T/M": ALPHA})
 
 
@@ -136,6 +138,19 @@ def check_listener(world, row):
     yield from behaves(world, PLAIN, True)
 
 
+def check_cluster(world, row):
+    name = row.resource["name"]
+    again = Row("the good cluster again", ACK, answers={PATHS[name]: ALPHA})
+    verdicts = world.publish([row.resource], [[0, *p] for p in row.patch])
+    yield from verdicts_wrong(row, name, verdicts)
+    if row.wanted == ACK:
+        yield from behaves(world, row, False)
+    elif world.ask(*asks_of(again)) != [ALPHA]:
+        yield "the last good version does not serve any more"
+    world.publish([good_cluster(name)])
+    yield from behaves(world, again, False)
+
+
 GARBAGE = {
     "no message": "ff", "cut off": "0a10", "endless varint": "0a" + "ff" * 12,
     "nested beyond its room": "12060a016112ff01", "name that is no UTF-8": "0a02fffe",
@@ -184,4 +199,15 @@ def test_route_configurations(wire):
 def test_listeners(wire):
     wire.publish([wire.routes([virtual_host("row", ["*"], route("", ALPHA))])])
     wrong = complaints(wire, check_listener, listener_rows())
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
+
+
+@pytest.mark.timeout(150)
+def test_clusters(wire):
+    rows = list(cluster_rows())
+    assert len(rows) >= MIN_CLUSTER_ROWS
+    wire.publish([good_cluster(name) for name in PATHS])
+    routes = [route(path, name) for name, path in PATHS.items()]
+    wire.publish([wire.routes([virtual_host("row", ["*"], *routes)])])
+    wrong = complaints(wire, check_cluster, rows)
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
