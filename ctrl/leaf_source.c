@@ -209,11 +209,6 @@ static void draft_fill(struct draft *d, const struct res_endpoints *e, struct lo
 			(struct lb_drop_category){e->drops[i].category, e->drops[i].per_million};
 }
 
-static const char *service_of(const struct res_cluster *c)
-{
-	return c->kind == RES_CLUSTER_EDS ? c->eds_name : "";
-}
-
 static int update(struct leaf_source *s, struct lb_leaf *leaf,
 	const struct xds_cluster_config *conf, const struct lb_policy_spec *spec)
 {
@@ -236,7 +231,7 @@ static int update(struct leaf_source *s, struct lb_leaf *leaf,
 		.loads = s->loads ? load_leaf_drops(s->loads, d.drops, d.n_drops) : NULL,
 		.wants_metrics = s->loads && load_leaf_wants_metrics(s->loads),
 		.max_requests = c->max_requests,
-		.eds_service_name = service_of(c),
+		.eds_service_name = c->eds_service_name,
 		.outlier = c->outlier,
 		.session_health = session_health(c),
 		.idle_timeout_ns = c->idle_timeout_ns,
@@ -254,10 +249,11 @@ static int choose_loads(
 	struct leaf_source *s, struct load_report *report, const struct res_cluster *c)
 {
 	bool wanted = c->reports_load && report;
-	bool fits = s->loads && s->cluster && strcmp(service_of(s->cluster), service_of(c)) == 0;
+	bool fits = s->loads && s->cluster &&
+	            strcmp(s->cluster->eds_service_name, c->eds_service_name) == 0;
 	if (!wanted || !fits) {
 		load_leaf_free(s->loads);
-		s->loads = wanted ? load_leaf_new(report, s->name, service_of(c)) : NULL;
+		s->loads = wanted ? load_leaf_new(report, s->name, c->eds_service_name) : NULL;
 	}
 	if (!wanted)
 		return 0;

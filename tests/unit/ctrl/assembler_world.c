@@ -136,6 +136,7 @@ struct res_cluster *cluster_of(const char *name)
 	struct res_cluster *c =
 		(struct res_cluster *)xds_res_new(&res_type_cluster, sizeof(*c), name, NULL, 0);
 	c->eds_name = name;
+	c->eds_service_name = "";
 	c->spec = &by_locality;
 	c->max_requests = 1024;
 	c->session_health = 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY;

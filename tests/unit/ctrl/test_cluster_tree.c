@@ -47,6 +47,7 @@ static struct res_cluster *cluster(const char *name, enum res_cluster_kind kind)
 		(struct res_cluster *)xds_res_new(&res_type_cluster, sizeof(*c), name, NULL, 0);
 	c->kind = kind;
 	c->eds_name = name;
+	c->eds_service_name = "";
 	c->spec = &by_locality;
 	c->max_requests = 1024;
 	c->session_health = 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY;

@@ -365,6 +365,7 @@ static void give_hosts(struct world *w, struct res_endpoints *e, uint32_t sessio
 	struct res_cluster *other = (struct res_cluster *)xds_res_new(
 		&res_type_cluster, sizeof(*other), "blue", NULL, 0);
 	other->eds_name = "blue";
+	other->eds_service_name = "";
 	other->spec = c->clusters[0].cluster->spec;
 	other->max_requests = c->clusters[0].cluster->max_requests;
 	other->session_health = session_health;
@@ -507,6 +508,7 @@ static void warnings_of_a_cluster_are_logged_when_they_are_new(void **state)
 		struct res_cluster *version = (struct res_cluster *)xds_res_new(
 			&res_type_cluster, sizeof(*version), "blue", (uint8_t[]){(uint8_t)n}, 1);
 		version->eds_name = "blue";
+		version->eds_service_name = "";
 		version->spec = c->clusters[0].cluster->spec;
 		version->warnings = warnings;
 		version->n_warnings = n;
