@@ -5,8 +5,9 @@
 usage: grpc_server.py NAME IP:PORT
 
 Every answer has `x-backend: NAME` in its initial metadata, and gives request metadata whose key
-starts with x-echo back as trailing metadata. /shunt.test.Echo/... has the methods below; any other
-service answers every method with the backend's name, and lacks all methods called Missing.
+starts with x-echo back as trailing metadata, and x-load-bin as the backend's own report of its load
+(ORCA). /shunt.test.Echo/... has the methods below; any other service answers every method with the
+backend's name, and lacks all methods called Missing.
 
 Those others obey `x-script: step,step,...`, a step for each attempt of the call, the last one for
 all further attempts. A step is a status, 0 for the usual answer, perhaps with a word after it:
@@ -47,6 +48,8 @@ class Echo:
         context.send_initial_metadata((("x-backend", self.name),))
         echoed = [(key, value) for key, value in context.invocation_metadata()
                   if key.startswith("x-echo")]
+        echoed += [("endpoint-load-metrics-bin", value)
+                   for key, value in context.invocation_metadata() if key == "x-load-bin"]
         context.set_trailing_metadata([*(context.trailing_metadata() or ()), *echoed])
 
     def name_only(self, _request, context):
