@@ -8,8 +8,10 @@
 
 #include <stdint.h>
 
+#define DNS_MAX_FOUND 512 // records of one answer; further ones are left out
+
 struct dns_found {
-	const struct ip_addr *addrs; // borrowed for the call; at most DNS_MAX_ADDRESSES
+	const struct ip_addr *addrs; // borrowed for the call; at most DNS_MAX_FOUND
 	uint32_t n;
 	uint32_t ttl_s; // the least of all records that led to them; 0 = do not keep
 	const char *error; // NULL = found; else why not, borrowed for the call

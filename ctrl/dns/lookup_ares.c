@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/dns/lookup_ares.h"
 
-#include "ctrl/dns/resolver.h"
 #include "lb/base/twheel.h"
 
 #include <ares.h>
@@ -19,6 +18,10 @@
 
 // At once; further ones wait. Each holds a file descriptor or a few.
 #define MAX_RUNNING 128
+#define TIMEOUT_MS 2000
+#define TRIES 3
+#define LIMIT_MS 12000
+#define NS_PER_MS 1000000u
 
 struct lookups {
 	struct dns_lookups base; // first member
@@ -46,10 +49,11 @@ struct dns_query {
 	char *host;
 	ares_channel channel; // NULL while waiting
 	struct sock *socks;
-	struct twheel_timer timer; // c-ares's next time-out
+	struct twheel_timer timer; // c-ares's next time-out, or the end
+	uint64_t end_ns; // once it runs
 	bool over; // status and what was found are final
 	int status;
-	struct ip_addr addrs[DNS_MAX_ADDRESSES];
+	struct ip_addr addrs[DNS_MAX_FOUND];
 	uint32_t n_addrs;
 	uint32_t ttl_s;
 };
@@ -112,7 +116,7 @@ static void on_result(void *arg, int status, int timeouts, struct ares_addrinfo 
 		return;
 	}
 	q->over = true;
-	q->status = status;
+	q->status = status == ARES_ECANCELLED ? ARES_ETIMEOUT : status; // nobody else cancels
 	if (status != ARES_SUCCESS) {
 		ares_freeaddrinfo(found);
 		return;
@@ -122,7 +126,7 @@ static void on_result(void *arg, int status, int timeouts, struct ares_addrinfo 
 		q->ttl_s = min_ttl(q->ttl_s, c->ttl);
 	for (const struct ares_addrinfo_node *n = found->nodes; n; n = n->ai_next) {
 		q->ttl_s = min_ttl(q->ttl_s, n->ai_ttl);
-		if (q->n_addrs == DNS_MAX_ADDRESSES)
+		if (q->n_addrs == DNS_MAX_FOUND)
 			break;
 		if (n->ai_family == AF_INET) {
 			struct sockaddr_in sin;
@@ -181,7 +185,7 @@ static void query_free(struct dns_query *q)
 static void finish(struct dns_query *q)
 {
 	struct dns_lookup *lookup = q->lookup;
-	struct ip_addr addrs[DNS_MAX_ADDRESSES];
+	struct ip_addr addrs[DNS_MAX_FOUND];
 	struct dns_found found = {.addrs = addrs, .n = q->n_addrs, .ttl_s = q->ttl_s};
 	memcpy(addrs, q->addrs, sizeof(addrs));
 	if (q->status != ARES_SUCCESS)
@@ -201,18 +205,22 @@ static void step(struct dns_query *q)
 	}
 	struct timeval tv = {0};
 	struct twheel *wheel = q->lookups->conf.wheel;
-	if (ares_timeout(q->channel, NULL, &tv))
-		twheel_arm(wheel, &q->timer,
-			twheel_now(wheel) + (uint64_t)tv.tv_sec * 1000000000u +
-				(uint64_t)tv.tv_usec * 1000u);
-	else
-		twheel_cancel(wheel, &q->timer);
+	uint64_t at_ns = q->end_ns;
+	if (ares_timeout(q->channel, NULL, &tv)) {
+		uint64_t next_ns = twheel_now(wheel) + (uint64_t)tv.tv_sec * 1000000000u +
+		                   (uint64_t)tv.tv_usec * 1000u;
+		at_ns = next_ns < at_ns ? next_ns : at_ns;
+	}
+	twheel_arm(wheel, &q->timer, at_ns);
 }
 
 static void timer_fired(struct twheel_timer *t)
 {
 	struct dns_query *q = (struct dns_query *)((char *)t - offsetof(struct dns_query, timer));
-	ares_process_fd(q->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+	if (twheel_now(q->lookups->conf.wheel) >= q->end_ns)
+		ares_cancel(q->channel); // what has come is the result
+	else
+		ares_process_fd(q->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
 	step(q);
 }
 
@@ -220,13 +228,12 @@ static void timer_fired(struct twheel_timer *t)
 static int open_channel(const struct lookups *l, struct dns_query *q, ares_channel *ret)
 {
 	struct ares_options options = {
-		.timeout = l->conf.timeout_ms,
-		.tries = l->conf.tries,
+		.timeout = l->conf.timeout_ms ? l->conf.timeout_ms : TIMEOUT_MS,
+		.tries = l->conf.tries ? l->conf.tries : TRIES,
 		.sock_state_cb = on_sock_state,
 		.sock_state_cb_data = q,
 	};
-	int mask = ARES_OPT_SOCK_STATE_CB | (l->conf.timeout_ms ? ARES_OPT_TIMEOUTMS : 0) |
-	           (l->conf.tries ? ARES_OPT_TRIES : 0);
+	int mask = ARES_OPT_SOCK_STATE_CB | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES;
 	ares_channel channel;
 	int rc = ares_init_options(&channel, &options, mask);
 	if (rc != ARES_SUCCESS)
@@ -259,6 +266,8 @@ static void run(struct dns_query *q)
 		return;
 	}
 	insert(q);
+	int limit_ms = q->lookups->conf.limit_ms ? q->lookups->conf.limit_ms : LIMIT_MS;
+	q->end_ns = twheel_now(q->lookups->conf.wheel) + (uint64_t)limit_ms * NS_PER_MS;
 	ares_getaddrinfo(q->channel, q->host, NULL, &hints, on_result, q);
 	step(q);
 }

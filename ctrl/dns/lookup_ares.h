@@ -18,9 +18,13 @@ struct dns_ares_conf {
 	struct event_base *events;
 	struct twheel *wheel;
 	const char *servers; // "10.0.0.1,10.0.0.2:5353", in place of resolv.conf's; NULL = those
-	// Of one attempt, and attempts a server; each round waits twice as long. 0 = resolv.conf's,
-	// else c-ares's (5 s and 4).
+	// Of one attempt, and attempts a server; each round waits twice as long. 0 = 2 s and 3, so
+	// that a second and a third server have their turn within the limit.
 	int timeout_ms, tries;
+	// Of one lookup as a whole. An answer for one family counts then even if the other one is
+	// outstanding: some servers never answer for AAAA (RFC 4074 4.1). 0 = 12 s, which is less
+	// than a name may keep a configuration waiting.
+	int limit_ms;
 };
 
 // `servers` is copied. 0, -ENOMEM, or -EINVAL with the reason.

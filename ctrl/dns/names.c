@@ -111,14 +111,33 @@ static bool contains(const struct ip_addr *list, uint32_t n, const struct ip_add
 	return false;
 }
 
-// The addresses once each, IPv6 first, else in the server's order.
-static uint32_t tidy(const struct dns_found *f, struct ip_addr *ret)
+// Adds the addresses of one family that are not in the list yet.
+static void collect(const struct dns_found *f, bool v4, const struct dns_name *known,
+	struct ip_addr *list, uint32_t *n)
 {
-	uint32_t n = 0;
+	for (uint32_t i = 0; i < f->n && *n < DNS_MAX_ADDRESSES; i++) {
+		const struct ip_addr *a = &f->addrs[i];
+		if (ip_is_v4(a) == v4 && !contains(list, *n, a) &&
+			(!known || contains(known->addrs, known->n_addrs, a)))
+			list[(*n)++] = *a;
+	}
+}
+
+// The addresses once each, IPv6 first, else in the server's order. Of too many, those that are
+// known come first: servers turn the order of their lists, and each time others would be left out.
+static uint32_t tidy(const struct dns_name *known, const struct dns_found *f, struct ip_addr *ret)
+{
+	struct ip_addr list[DNS_MAX_ADDRESSES];
+	uint32_t n_list = 0, n = 0;
+	if (f->n > DNS_MAX_ADDRESSES)
+		for (int v4 = 0; v4 <= 1; v4++)
+			collect(f, v4, known, list, &n_list);
 	for (int v4 = 0; v4 <= 1; v4++)
-		for (uint32_t i = 0; i < f->n && n < DNS_MAX_ADDRESSES; i++)
-			if (ip_is_v4(&f->addrs[i]) == v4 && !contains(ret, n, &f->addrs[i]))
-				ret[n++] = f->addrs[i];
+		collect(f, v4, NULL, list, &n_list);
+	for (int v4 = 0; v4 <= 1; v4++)
+		for (uint32_t i = 0; i < n_list; i++)
+			if (ip_is_v4(&list[i]) == v4)
+				ret[n++] = list[i];
 	return n;
 }
 
@@ -161,7 +180,7 @@ static void failed(struct dns_name *n, const char *why)
 static void found(struct dns_name *n, const struct dns_found *f)
 {
 	struct ip_addr list[DNS_MAX_ADDRESSES];
-	uint32_t n_list = tidy(f, list);
+	uint32_t n_list = tidy(n, f, list);
 	if (n_list == 0) {
 		failed(n, "no address");
 		return;

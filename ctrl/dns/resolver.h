@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define DNS_MAX_ADDRESSES 64 // of one name; what a server lists beyond is left out
+#define DNS_MAX_ADDRESSES 64 // of one name; what servers list beyond is left out
 
 // All that is known of a name.
 struct dns_answer {

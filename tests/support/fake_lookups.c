@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/fake_lookups.h"
 
-#include "ctrl/dns/resolver.h"
 #include "lb/base/check.h"
 
 #include <errno.h>
@@ -10,12 +9,12 @@
 
 static void answer(struct dns_lookup *lookup, const char *addresses, uint32_t ttl_s)
 {
-	struct ip_addr addrs[DNS_MAX_ADDRESSES];
+	struct ip_addr addrs[DNS_MAX_FOUND];
 	struct dns_found found = {.addrs = addrs, .ttl_s = ttl_s};
 	char text[4096], *rest = text;
 	CHECK(snprintf(text, sizeof(text), "%s", addresses) < (int)sizeof(text));
 	for (char *word; (word = strtok_r(rest, " ", &rest)); found.n++)
-		CHECK(found.n < DNS_MAX_ADDRESSES && ip_parse(word, &addrs[found.n]));
+		CHECK(found.n < DNS_MAX_FOUND && ip_parse(word, &addrs[found.n]));
 	lookup->done(lookup, &found);
 }
 

@@ -85,6 +85,8 @@ static void turn(struct fixture *f)
 	usleep(300);
 }
 
+#define MAX_SHOWN 64
+
 // A lookup that writes down what it found: "10.0.0.1 fd00::1", or "!" + error.
 struct ear {
 	struct dns_lookup lookup; // first member
@@ -102,7 +104,7 @@ static void on_done(struct dns_lookup *l, const struct dns_found *found)
 	ear->found[0] = '\0';
 	if (found->error)
 		snprintf(ear->found, sizeof(ear->found), "!%s", found->error);
-	for (uint32_t i = 0; !found->error && i < found->n; i++) {
+	for (uint32_t i = 0; !found->error && i < found->n && i < MAX_SHOWN; i++) {
 		char text[IP_PORT_TEXT_MAX];
 		strcat(ear->found, i ? " " : "");
 		strcat(ear->found, ip_print(&found->addrs[i], text));
@@ -239,6 +241,36 @@ static void silence_ends_in_bounded_time(void **state)
 	fini(&f);
 }
 
+static void a_lookup_as_a_whole_has_a_limit(void **state)
+{
+	struct fixture f;
+	struct ear ear;
+	struct lb_err err = {""};
+	init(&f);
+	f.lookups->ops->free(f.lookups);
+	struct dns_ares_conf conf = {
+		.events = f.events,
+		.wheel = f.wheel,
+		.servers = f.server.address,
+		.timeout_ms = 30 * 1000,
+		.limit_ms = 3 * TIMEOUT_MS,
+	};
+	assert_int_equal(dns_ares_new(&conf, &f.lookups, &err), 0);
+	dns_server_rule(&f.server, &(struct dns_rule){.host = "mute.test", .way = DNS_SILENT});
+	// RFC 4074 4.1
+	dns_server_rule(&f.server,
+		&(struct dns_rule){
+			.host = "half.test", .a = "10.0.0.3", .ttl = 8, .aaaa_way = DNS_SILENT});
+	uint64_t before = clock_ns();
+	look_up(&f, "mute.test", &ear);
+	assert_string_equal(ear.found, "!Timeout while contacting DNS servers");
+	assert_true(clock_ns() - before >= 3 * TIMEOUT_MS * S / 1000);
+	look_up(&f, "half.test", &ear);
+	assert_string_equal(ear.found, "10.0.0.3");
+	assert_int_equal(ear.ttl_s, 8);
+	fini(&f);
+}
+
 static void nobody_at_the_servers_port_fails(void **state)
 {
 	struct fixture f;
@@ -283,7 +315,7 @@ static void truncated_answer_is_fetched_by_tcp(void **state)
 	list = many_addresses(600); // more than is taken
 	dns_server_rule(&f.server, &(struct dns_rule){.host = "huge.test", .a = list, .ttl = 60});
 	look_up(&f, "huge.test", &ear);
-	assert_int_equal(ear.n, DNS_MAX_ADDRESSES);
+	assert_int_equal(ear.n, DNS_MAX_FOUND);
 	free(list);
 	fini(&f);
 }
@@ -345,7 +377,7 @@ static void random_damage_ends_somehow(void **state)
 			start(&f, "bad.test", &ears[i]);
 		for (unsigned i = 0; i < 40; i++) {
 			wait_for(&f, &ears[i]);
-			assert_true(ears[i].n <= DNS_MAX_ADDRESSES);
+			assert_true(ears[i].n <= DNS_MAX_FOUND);
 		}
 	}
 	fini(&f);
@@ -517,6 +549,7 @@ RUN_SUITE("dns/lookup_ares", cmocka_unit_test(both_families_are_asked_for),
 	cmocka_unit_test(one_family_is_enough), cmocka_unit_test(least_ttl_of_the_chain_counts),
 	cmocka_unit_test(refusals_fail_with_their_reason),
 	cmocka_unit_test(silence_ends_in_bounded_time),
+	cmocka_unit_test(a_lookup_as_a_whole_has_a_limit),
 	cmocka_unit_test(nobody_at_the_servers_port_fails),
 	cmocka_unit_test(truncated_answer_is_fetched_by_tcp),
 	cmocka_unit_test(malformed_answers_are_failures),

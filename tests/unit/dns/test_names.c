@@ -156,6 +156,38 @@ static void ipv6_comes_first_and_no_address_twice(void **state)
 	fini(&f);
 }
 
+// "10.0.0.<first>" and so on, n of 100 in a ring.
+static const char *ring(unsigned first, unsigned n)
+{
+	static char list[2048];
+	int len = 0;
+	for (unsigned i = 0; i < n; i++)
+		len += snprintf(
+			list + len, sizeof(list) - (size_t)len, " 10.0.0.%u", (first + i) % 100);
+	return list;
+}
+
+static void of_too_many_addresses_the_known_ones_stay(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	init(&f);
+	start(&f, "db", 1, &a);
+	fake_lookups_answer(&f.servers, "db", ring(0, 100), 60);
+	assert_non_null(strstr(heard(&a), " 10.0.0.63:1"));
+	assert_null(strstr(a.heard, " 10.0.0.64:1"));
+	pass_time(&f, 61 * S);
+	fake_lookups_answer(&f.servers, "db", ring(50, 100), 60); // the order turns
+	assert_int_equal(a.n, 0);
+	pass_time(&f, 61 * S);
+	fake_lookups_answer(&f.servers, "db", ring(10, 90), 60); // ten known ones are gone
+	assert_null(strstr(heard(&a), " 10.0.0.9:1"));
+	assert_non_null(strstr(a.heard, " 10.0.0.63:1"));
+	assert_non_null(strstr(a.heard, " 10.0.0.73:1"));
+	assert_null(strstr(a.heard, " 10.0.0.74:1"));
+	fini(&f);
+}
+
 static void answer_is_asked_for_again_when_its_ttl_is_over(void **state)
 {
 	struct fixture f;
@@ -630,6 +662,7 @@ static void random_lives_agree_with_a_naive_model(void **state)
 RUN_SUITE("dns/names", cmocka_unit_test(name_is_asked_for_at_once_and_told_once),
 	cmocka_unit_test(address_in_place_of_a_name_is_told_inside_the_call),
 	cmocka_unit_test(ipv6_comes_first_and_no_address_twice),
+	cmocka_unit_test(of_too_many_addresses_the_known_ones_stay),
 	cmocka_unit_test(answer_is_asked_for_again_when_its_ttl_is_over),
 	cmocka_unit_test(short_ttl_asks_no_more_than_every_30_s),
 	cmocka_unit_test(ttl_of_years_counts_as_a_week),
