@@ -5,6 +5,7 @@ An agent listens on a Unix socket, which does not care about network namespaces.
 answer are one line of JSON each; what the agent raises, the test sees as AgentError.
 """
 
+import copy
 import json
 import os
 import socket
@@ -12,7 +13,7 @@ import sys
 import threading
 import traceback
 
-from lab import LabError, wait_until
+from lab import SUPPORT_CPU, LabError, wait_until
 
 START_TIMEOUT_S = 45
 ANSWER_TIMEOUT_S = 90
@@ -27,7 +28,7 @@ def serve(path, handler):
     """The agent's side: answers every line with handler(request), for ever."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
-        listener.listen(4)
+        listener.listen(256)
         while True:
             peer, _ = listener.accept()
             threading.Thread(target=_serve_one, args=(peer, handler), daemon=True).start()
@@ -47,12 +48,23 @@ def _serve_one(peer, handler):
 class Agent:
     """The test's side. The program is a file of this folder; its first argument is the socket."""
 
-    def __init__(self, lab, ns, name, program, *arguments, env=None):
+    def __init__(self, lab, ns, name, program, *arguments, env=None, cpu=SUPPORT_CPU):
         path = str(lab.dir / f"{name}.agent")
         argv = [sys.executable, os.path.join(HERE, program), path, *arguments]
-        self.process = lab.start(ns, name, argv, env=env)
-        self._socket = wait_until(lambda: self._connect(path), START_TIMEOUT_S, f"agent {name}")
+        self.process = lab.start(ns, name, argv, env=env, cpu=cpu)
+        self._path = path
+        self._open()
+
+    def _open(self):
+        self._socket = wait_until(lambda: self._connect(self._path), START_TIMEOUT_S,
+                                  f"agent {self.process.name}")
         self._stream = self._socket.makefile("rw")
+
+    def second_line(self):
+        """The same program, for another thread: to be asked beside the first."""
+        other = copy.copy(self)
+        other._open()
+        return other
 
     def _connect(self, path):
         if not self.process.alive():

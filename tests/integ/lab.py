@@ -20,6 +20,7 @@ import time
 
 RUN_ROOT = pathlib.Path("/run/shunt-lab")
 NS_ROOT = pathlib.Path("/run/netns")
+ETC_ROOT = pathlib.Path("/etc/netns")  # what stands there, ip-netns-exec lays over /etc
 NS_SYSCTLS = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
 OFFLOADS = ("tx", "gso", "tso", "gro")
 SUPPORT_CPU = 0  # the balancer's worker has the other core to itself
@@ -167,6 +168,13 @@ class Lab:
     def ip(self, ns, *words):
         return command(["ip", "-n", self.ns(ns), *words])
 
+    def resolver(self, ns, server):
+        """Processes started in ns from now on ask this name server, once a second, three times."""
+        folder = ETC_ROOT / self.ns(ns)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "resolv.conf").write_text(
+            f"nameserver {server}\noptions timeout:1 attempts:3\n")
+
     def nft(self, ns, ruleset):
         """Loads an nftables ruleset inside ns."""
         command(["ip", "netns", "exec", self.ns(ns), "nft", "-f", "-"], stdin=ruleset)
@@ -282,6 +290,10 @@ def _remove_world(prefix, run_dir):
         with contextlib.suppress(TimeoutError):
             wait_until(lambda name=ns: not _pids_in(name), STOP_TIMEOUT_S, f"processes of {ns}")
         command(["ip", "netns", "del", ns], check=False)
+    for folder in ETC_ROOT.glob(f"{prefix}-*"):
+        shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):  # not there, or others' or the system's stand in it
+        ETC_ROOT.rmdir()
     shutil.rmtree(run_dir, ignore_errors=True)
 
 
@@ -324,6 +336,7 @@ def drop_kept(only=None):
 def leftovers(label):
     """Namespaces and run directories of a label that exist now, for tests of tidiness."""
     names = {p.name for p in RUN_ROOT.glob(f"{label}-*")} if RUN_ROOT.is_dir() else set()
+    names |= {p.name for p in ETC_ROOT.glob(f"{label}-*")}
     return sorted(names | set(_namespaces_of(label)))
 
 
