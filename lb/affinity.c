@@ -367,11 +367,28 @@ void lb_affinity_free(struct lb_affinity *a)
 	free(a);
 }
 
+// An update that says nothing new.
+static bool is_same(const struct list *l, const struct lb_affinity_member *members)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		if (members[i].member != l->members[i] ||
+			members[i].is_target * IS_TARGET + members[i].in_child * IN_CHILD !=
+				(l->flags[i] & ~IS_OWNED))
+			return false;
+	return true;
+}
+
 int lb_affinity_update(struct lb_affinity *a, const struct lb_affinity_member *members, uint32_t n,
 	uint64_t idle_timeout_ns)
 {
 	struct list list;
 	struct lb_affinity_index *index = index_of(a, members, n);
+	if (index && index == a->index && is_same(&a->list, members)) {
+		lb_affinity_index_put(index);
+		a->idle_timeout_ns = idle_timeout_ns;
+		plan(a);
+		return 0;
+	}
 	struct lb_affinity_map *map = NULL;
 	if (list_init(&list, members, n) == 0 && index && inherit(a, &list) == 0 &&
 		make_cells(a, &list) == 0)
@@ -393,6 +410,17 @@ int lb_affinity_update(struct lb_affinity *a, const struct lb_affinity_member *m
 	twheel_arm(a->env.wheel, &a->tidy, twheel_now(a->env.wheel));
 	plan(a);
 	return 0;
+}
+
+struct lb_member *lb_affinity_find(
+	const struct lb_affinity *a, const struct ip_port *addresses, uint32_t n)
+{
+	for (uint32_t i = 0; a->index && i < n; i++) {
+		uint32_t at = lb_affinity_index_find(a->index, &addresses[i]);
+		if (at != UINT32_MAX && lb_member_same_set(a->list.members[at], addresses, n))
+			return a->list.members[at];
+	}
+	return NULL;
 }
 
 struct lb_affinity_map *lb_affinity_map_of(const struct lb_affinity *a)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ip_port;
 struct lb_affinity;
 struct lb_affinity_map;
 struct lb_member;
@@ -42,6 +43,9 @@ void lb_affinity_free(struct lb_affinity *); // NULL is fine
 // A policy begins to use the member, or ends. What no session has used lately is disconnected then
 // (O13); what a policy takes back keeps its connection (O14).
 void lb_affinity_set_in_child(struct lb_affinity *, struct lb_member *, bool);
+// The member of this set of addresses, in whatever order; NULL = not listed.
+struct lb_member *lb_affinity_find(
+	const struct lb_affinity *, const struct ip_port *addresses, uint32_t n);
 // The member changed (lb_member_env.on_change). Nothing if it is not listed.
 void lb_affinity_note(struct lb_affinity *, struct lb_member *);
 // A request waits for this member: connect it (O06, O08, O20). Nothing if it is not listed.

@@ -237,6 +237,12 @@ void lb_affinity_index_put(struct lb_affinity_index *x)
 	free(x);
 }
 
+uint32_t lb_affinity_index_find(const struct lb_affinity_index *x, const struct ip_port *a)
+{
+	uint32_t number = number_of(x, a);
+	return number == NONE ? UINT32_MAX : host_of(x, number);
+}
+
 static struct str hostname_of(const struct lb_affinity_index *x, uint32_t host)
 {
 	return x->hostnames ? str_from(x->texts + x->hostnames[host]) : STR("");

@@ -29,6 +29,8 @@ struct lb_affinity_index *lb_affinity_index_get(struct lb_affinity_index *);
 void lb_affinity_index_put(struct lb_affinity_index *); // NULL is fine
 bool lb_affinity_index_is_of(
 	const struct lb_affinity_index *, const struct lb_affinity_conf *, uint32_t n);
+// Which of the list has the address; UINT32_MAX = none.
+uint32_t lb_affinity_index_find(const struct lb_affinity_index *, const struct ip_port *);
 
 // One cell for each endpoint of the index, in its order. Takes references of its own. Count 1.
 // NULL = no memory.

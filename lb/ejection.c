@@ -109,17 +109,31 @@ static void take_members(struct lb_ejection *e, struct lb_member **members,
 	free(old_hosts);
 }
 
+// E01: without an algorithm nobody is listed, or ejected.
+static int stop(struct lb_ejection *e)
+{
+	struct lb_member **members = e->members;
+	uint32_t n = e->n;
+	twheel_cancel(e->env.wheel, &e->sweep);
+	free(e->hosts);
+	e->members = NULL;
+	e->hosts = NULL;
+	e->n = 0;
+	e->counts = false;
+	e->conf = (struct lb_outlier_conf){0};
+	for (uint32_t i = 0; i < n; i++)
+		lb_member_set_ejected(members[i], false);
+	put_members(members, n);
+	return 0;
+}
+
 static void take_conf(struct lb_ejection *e, const struct lb_outlier_conf *conf)
 {
 	bool counted = e->counts;
 	uint64_t interval_ns = e->conf.interval_ns;
-	e->counts = conf && lb_outlier_counts(conf);
-	e->conf = conf ? *conf : (struct lb_outlier_conf){0};
-	if (!e->counts) { // E01
-		twheel_cancel(e->env.wheel, &e->sweep);
-		for (uint32_t i = 0; i < e->n; i++)
-			e->hosts[i] = (struct lb_outlier_host){0};
-	} else if (!counted) {
+	e->counts = true;
+	e->conf = *conf;
+	if (!counted) {
 		for (uint32_t i = 0; i < e->n; i++)
 			harvest(e, i);
 		begin_interval(e, twheel_now(e->env.wheel));
@@ -131,6 +145,8 @@ static void take_conf(struct lb_ejection *e, const struct lb_outlier_conf *conf)
 int lb_ejection_update(struct lb_ejection *e, const struct lb_outlier_conf *conf,
 	struct lb_member *const *members, uint32_t n)
 {
+	if (!conf || !lb_outlier_counts(conf))
+		return stop(e);
 	struct lb_member **list = calloc((size_t)n + 1, sizeof(struct lb_member *));
 	struct lb_outlier_host *hosts = calloc((size_t)n + 1, sizeof(*hosts));
 	if (!list || !hosts) {

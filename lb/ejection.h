@@ -24,8 +24,9 @@ struct lb_ejection_env {
 
 struct lb_ejection *lb_ejection_new(const struct lb_ejection_env *); // NULL = no memory
 void lb_ejection_free(struct lb_ejection *); // members stay as they are; NULL is fine
-// The conf is copied; NULL = none. Every member of every priority is to be listed, once (E11);
-// those that stay keep their record. 0 or -ENOMEM: as before.
+// The conf is copied; NULL or one without an algorithm: members are not looked at. Every member of
+// every priority is to be listed, once (E11); those that stay keep their record. 0 or -ENOMEM: as
+// before.
 [[nodiscard]] int lb_ejection_update(struct lb_ejection *, const struct lb_outlier_conf *,
 	struct lb_member *const *members, uint32_t n);
 bool lb_ejection_counts(const struct lb_ejection *); // requests need to be counted (E01)

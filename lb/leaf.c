@@ -76,16 +76,22 @@ static bool has_child(const struct lb_leaf *leaf, uint32_t priority)
 	return lb_priority_find(leaf->priority, leaf->layout->children[priority]);
 }
 
+static struct lb_member *find_member(void *ctx, const struct ip_port *addresses, uint32_t n)
+{
+	return lb_affinity_find(((struct lb_leaf *)ctx)->affinity, addresses, n);
+}
+
 static int give_ejection(struct lb_leaf *leaf)
 {
 	const struct lb_leaf_layout *l = leaf->layout;
+	if (!leaf->has_outlier || !lb_outlier_counts(&leaf->outlier))
+		return lb_ejection_update(leaf->ejection, NULL, NULL, 0);
 	struct lb_member **list = calloc((size_t)l->n_endpoints + 1, sizeof(struct lb_member *));
 	if (!list)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < l->n_endpoints; i++)
 		list[i] = l->endpoints[i].member;
-	int err = lb_ejection_update(
-		leaf->ejection, leaf->has_outlier ? &leaf->outlier : NULL, list, l->n_endpoints);
+	int err = lb_ejection_update(leaf->ejection, &leaf->outlier, list, l->n_endpoints);
 	free(list);
 	return err;
 }
@@ -97,14 +103,15 @@ static int give_affinity(struct lb_leaf *leaf)
 	struct lb_affinity_member *list = calloc((size_t)l->n_endpoints + 1, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < l->n_endpoints; i++) {
-		const struct lb_leaf_entry *e = &l->endpoints[i];
-		list[i] = (struct lb_affinity_member){
-			.member = e->member,
-			.hostname = e->hostname,
-			.is_target = leaf->session_health >> e->health & 1,
-			.in_child = e->health != LB_LEAF_DRAINING && has_child(leaf, e->priority),
-		};
+	for (uint32_t rank = 0, i = 0; rank < l->n_priorities; rank++) {
+		bool in_use = has_child(leaf, rank);
+		for (; i < l->ends[rank]; i++)
+			list[i] = (struct lb_affinity_member){
+				.member = l->endpoints[i].member,
+				.hostname = lb_leaf_layout_hostname(l, i),
+				.is_target = leaf->session_health >> l->health[i] & 1,
+				.in_child = in_use && l->health[i] != LB_LEAF_DRAINING,
+			};
 	}
 	int err = lb_affinity_update(leaf->affinity, list, l->n_endpoints, leaf->idle_timeout_ns);
 	free(list);
@@ -283,8 +290,10 @@ static void tell_affinity(const struct child *c, bool in_child)
 {
 	const struct lb_leaf_layout *l = c->leaf->layout;
 	uint32_t rank = lb_leaf_layout_find(l, c->name);
-	for (uint32_t i = 0; rank != UINT32_MAX && !c->leaf->updating && i < l->n_endpoints; i++)
-		if (l->endpoints[i].priority == rank && l->endpoints[i].health != LB_LEAF_DRAINING)
+	if (rank == UINT32_MAX || c->leaf->updating)
+		return;
+	for (uint32_t i = rank ? l->ends[rank - 1] : 0; i < l->ends[rank]; i++)
+		if (l->health[i] != LB_LEAF_DRAINING)
 			lb_affinity_set_in_child(
 				c->leaf->affinity, l->endpoints[i].member, in_child);
 }
@@ -405,7 +414,7 @@ void lb_leaf_free(struct lb_leaf *leaf)
 	leaf->affinity = NULL;
 	lb_ejection_free(leaf->ejection);
 	free_made(leaf);
-	lb_leaf_layout_free(leaf->layout, &leaf->env, NULL);
+	lb_leaf_layout_free(leaf->layout, &leaf->env);
 	lb_picker_put(leaf->picker);
 	lb_drops_put(leaf->drops);
 	lb_loads_put(leaf->loads);
@@ -423,7 +432,7 @@ struct plan {
 
 static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, struct plan *p)
 {
-	const struct lb_leaf_members from = {&leaf->env, leaf->layout};
+	const struct lb_leaf_members from = {&leaf->env, leaf->layout, find_member, leaf};
 	*p = (struct plan){.layout = lb_leaf_layout_new(&from, config, child_exists, leaf)};
 	if (leaf->drops && lb_drops_same(leaf->drops, config->drops, config->n_drops))
 		p->drops = lb_drops_get(leaf->drops);
@@ -435,12 +444,12 @@ static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, 
 
 static void plan_drop(struct lb_leaf *leaf, struct plan *p)
 {
-	lb_leaf_layout_free(p->layout, &leaf->env, leaf->layout);
+	lb_leaf_layout_free(p->layout, &leaf->env);
 	lb_drops_put(p->drops);
 	lb_breaker_put(p->breaker);
 }
 
-// O21: wherever a pick finds it. Layouts list endpoints in the order of the config.
+// O21: wherever a pick finds it. Layouts list a locality's endpoints side by side.
 static void book(
 	uint32_t *loads, const struct lb_leaf_layout *l, const struct lb_leaf_config *config)
 {
@@ -473,9 +482,7 @@ static void plan_commit(
 	leaf->session_health = config->session_health;
 	leaf->idle_timeout_ns = config->idle_timeout_ns;
 	book(leaf->env.loads, p->layout, config);
-	for (uint32_t i = 0; i < p->layout->n_endpoints; i++)
-		lb_member_reorder(
-			p->layout->endpoints[i].member, p->layout->endpoints[i].addresses);
+	lb_leaf_layout_reorder(p->layout, config);
 }
 
 int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
@@ -506,7 +513,7 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 	if (err)
 		plan_drop(leaf, &plan);
 	else
-		lb_leaf_layout_free(before, &leaf->env, leaf->layout);
+		lb_leaf_layout_free(before, &leaf->env);
 	return err;
 }
 
@@ -526,7 +533,8 @@ void lb_leaf_exit_idle(struct lb_leaf *leaf)
 struct lb_member *lb_leaf_member(
 	const struct lb_leaf *leaf, const struct ip_port *addresses, uint32_t n)
 {
-	return lb_leaf_layout_member(leaf->layout, addresses, n);
+	struct lb_member *m = lb_affinity_find(leaf->affinity, addresses, n);
+	return m && lb_member_is_listed(m) ? m : NULL;
 }
 
 // A75-T01

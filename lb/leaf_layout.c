@@ -2,48 +2,10 @@
 #include "lb/leaf_layout.h"
 
 #include "lb/child_names.h"
-#include "lb/hash.h"
 #include "lb/member.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-// PF-08: the same in any order.
-static uint64_t hash_of(const struct ip_port *addresses, uint32_t n)
-{
-	uint64_t sum = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		uint8_t key[sizeof(addresses->ip.b) + 2]; // without the padding
-		memcpy(key, addresses[i].ip.b, sizeof(addresses->ip.b));
-		memcpy(key + sizeof(addresses->ip.b), &addresses[i].port, 2);
-		sum += lb_hash(key, sizeof(key));
-	}
-	return sum;
-}
-
-static int compare_hash(const void *a, const void *b)
-{
-	const struct lb_leaf_entry *x = *(struct lb_leaf_entry *const *)a;
-	const struct lb_leaf_entry *y = *(struct lb_leaf_entry *const *)b;
-	return (x->hash > y->hash) - (x->hash < y->hash);
-}
-
-static const struct lb_leaf_entry *find_set(
-	const struct lb_leaf_layout *l, uint64_t hash, const struct ip_port *addresses, uint32_t n)
-{
-	uint32_t low = 0, high = l ? l->n_endpoints : 0;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (l->by_hash[middle]->hash < hash)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; l && low < l->n_endpoints && l->by_hash[low]->hash == hash; low++)
-		if (lb_member_same_set(l->by_hash[low]->member, addresses, n))
-			return l->by_hash[low];
-	return NULL;
-}
 
 static struct lb_member *member_new(
 	const struct lb_leaf_env *env, const struct ip_port *list, uint32_t n)
@@ -57,36 +19,36 @@ static struct lb_member *member_new(
 	return m;
 }
 
-static bool take_member(const struct lb_leaf_members *from, struct lb_leaf_entry *e)
+// Counted. Most updates leave most endpoints where they were. PF-08: the same in any order.
+static struct lb_member *take_member(
+	const struct lb_leaf_members *from, const struct lb_leaf_endpoint *conf, uint32_t at)
 {
-	const struct lb_leaf_entry *old =
-		find_set(from->before, e->hash, e->addresses, e->n_addresses);
-	if (old)
-		e->member = lb_member_get(old->member);
-	else
-		e->member = member_new(from->env, e->addresses, e->n_addresses);
-	return e->member;
+	const struct lb_leaf_layout *before = from->before;
+	if (!before)
+		return member_new(from->env, conf->addresses, conf->n_addresses);
+	struct lb_member *m = at < before->n_endpoints ? before->endpoints[at].member : NULL;
+	if (m && lb_member_same_set(m, conf->addresses, conf->n_addresses))
+		return lb_member_get(m);
+	m = from->find(from->ctx, conf->addresses, conf->n_addresses);
+	if (m && lb_member_is_listed(m))
+		return lb_member_get(m);
+	return member_new(from->env, conf->addresses, conf->n_addresses);
 }
 
-static bool add_endpoint(struct lb_leaf_layout *l, const struct lb_leaf_members *from,
-	const struct lb_leaf_endpoint *conf, uint32_t priority, struct str locality)
+static bool copy_text(struct lb_leaf_layout *l, struct str from, const char **ret)
 {
-	struct lb_leaf_entry *e = &l->endpoints[l->n_endpoints];
-	*e = (struct lb_leaf_entry){.hash = hash_of(conf->addresses, conf->n_addresses),
-		.n_addresses = conf->n_addresses,
-		.health = conf->health,
-		.priority = priority,
-		.locality = locality};
-	struct ip_port *addresses =
-		lb_arena_alloc(&l->arena, conf->n_addresses, sizeof(*addresses));
-	if (!addresses || !lb_arena_copy(&l->arena, conf->hostname, &e->hostname))
+	struct str copy;
+	if (!lb_arena_copy(&l->arena, from, &copy))
 		return false;
-	memcpy(addresses, conf->addresses, conf->n_addresses * sizeof(*addresses));
-	e->addresses = addresses;
-	if (!take_member(from, e))
-		return false;
-	l->by_hash[l->n_endpoints++] = e;
+	*ret = copy.p;
 	return true;
+}
+
+static bool add_hostname(struct lb_leaf_layout *l, struct str name, uint32_t n_endpoints)
+{
+	if (!l->hostnames)
+		l->hostnames = lb_arena_alloc(&l->arena, n_endpoints, sizeof(char *));
+	return l->hostnames && copy_text(l, name, &l->hostnames[l->n_endpoints]);
 }
 
 // A113: the product of both shares, as fractions of 2^31; no member weighs nothing.
@@ -101,28 +63,65 @@ struct sums {
 	uint64_t endpoints; // of a locality
 };
 
-static bool add_locality(struct lb_leaf_layout *l, const struct lb_leaf_members *from,
-	const struct lb_leaf_locality *conf, uint32_t priority, const struct sums *sums,
-	bool is_split, struct lb_node_locality *ret)
+// What a layout is made of.
+struct plan {
+	const struct lb_leaf_members *from;
+	const struct lb_leaf_config *config;
+	uint32_t n_endpoints; // in all
+};
+
+static bool add_endpoint(struct lb_leaf_layout *l, const struct plan *p,
+	const struct lb_leaf_endpoint *conf, uint32_t weight)
 {
-	struct lb_node_member *members =
-		lb_arena_alloc(&l->arena, conf->n_endpoints, sizeof(*members));
-	*ret = (struct lb_node_locality){.weight = conf->weight, .members = members};
-	if (!members || !lb_arena_copy(&l->arena, conf->name, &ret->name))
+	if (conf->hostname.len && !add_hostname(l, conf->hostname, p->n_endpoints))
 		return false;
-	for (uint32_t i = 0; i < conf->n_endpoints; i++) {
-		const struct lb_leaf_endpoint *e = &conf->endpoints[i];
-		if (!add_endpoint(l, from, e, priority, ret->name))
-			return false;
-		if (e->health == LB_LEAF_DRAINING)
-			continue; // O03
-		struct lb_node_member *m = &members[ret->n_members++];
-		m->member = l->endpoints[l->n_endpoints - 1].member;
-		m->weight = is_split ? e->weight
-		                     : weight_among_all(conf->weight, sums->localities, e->weight,
-					       sums->endpoints);
-		if (!lb_arena_copy(&l->arena, e->hash_key, &m->hash_key))
-			return false;
+	struct lb_member *m = take_member(p->from, conf, l->n_endpoints);
+	if (!m)
+		return false;
+	lb_member_list(m);
+	l->endpoints[l->n_endpoints] = (struct lb_node_member){m, weight};
+	l->health[l->n_endpoints++] = (uint8_t)conf->health;
+	return true;
+}
+
+static bool has_keys(const struct lb_leaf_locality *conf)
+{
+	for (uint32_t i = 0; i < conf->n_endpoints; i++)
+		if (conf->endpoints[i].hash_key.len)
+			return true;
+	return false;
+}
+
+static bool add_locality(struct lb_leaf_layout *l, const struct plan *p,
+	const struct lb_leaf_locality *conf, const struct sums *sums, struct lb_node_locality *ret)
+{
+	bool is_split = p->config->spec->kind == LB_POLICY_WRR_LOCALITY; // T09
+	const char **keys = NULL;
+	*ret = (struct lb_node_locality){
+		.weight = conf->weight, .members = l->endpoints + l->n_endpoints};
+	if (!lb_arena_copy(&l->arena, conf->name, &ret->name))
+		return false;
+	if (has_keys(conf) &&
+		!(keys = lb_arena_alloc(&l->arena, conf->n_endpoints, sizeof(char *))))
+		return false;
+	ret->hash_keys = keys;
+	for (int drains = 0; drains <= 1; drains++) { // O03
+		for (uint32_t i = 0; i < conf->n_endpoints; i++) {
+			const struct lb_leaf_endpoint *e = &conf->endpoints[i];
+			if ((e->health == LB_LEAF_DRAINING) != drains)
+				continue;
+			uint32_t weight = is_split
+			                          ? e->weight
+			                          : weight_among_all(conf->weight, sums->localities,
+							    e->weight, sums->endpoints);
+			if (!add_endpoint(l, p, e, weight))
+				return false;
+			if (drains)
+				continue;
+			if (keys && !copy_text(l, e->hash_key, &keys[ret->n_members]))
+				return false;
+			ret->n_members++;
+		}
 	}
 	return true;
 }
@@ -137,9 +136,9 @@ static struct sums sums_of(const struct lb_leaf_priority *p, uint32_t locality)
 	return s;
 }
 
-static bool add_priority(struct lb_leaf_layout *l, const struct lb_leaf_members *from,
-	const struct lb_leaf_config *config, uint32_t rank)
+static bool add_priority(struct lb_leaf_layout *l, const struct plan *plan, uint32_t rank)
 {
+	const struct lb_leaf_config *config = plan->config;
 	static const struct lb_leaf_priority empty;
 	const struct lb_leaf_priority *p =
 		config->n_priorities ? &config->priorities[rank] : &empty;
@@ -147,12 +146,12 @@ static bool add_priority(struct lb_leaf_layout *l, const struct lb_leaf_members 
 	struct str note;
 	if (!list || !lb_arena_copy(&l->arena, str_from(config->note), &note))
 		return false;
-	bool is_split = config->spec->kind == LB_POLICY_WRR_LOCALITY; // T09
 	for (uint32_t i = 0; i < p->n_localities; i++) {
 		struct sums sums = sums_of(p, i);
-		if (!add_locality(l, from, &p->localities[i], rank, &sums, is_split, &list[i]))
+		if (!add_locality(l, plan, &p->localities[i], &sums, &list[i]))
 			return false;
 	}
+	l->ends[rank] = l->n_endpoints;
 	l->configs[rank] = (struct lb_node_config){
 		.spec = config->spec,
 		.localities = list,
@@ -194,13 +193,24 @@ static bool add_names(struct lb_leaf_layout *l, const struct lb_leaf_members *fr
 	return l->names;
 }
 
-static size_t count_endpoints(const struct lb_leaf_config *config)
+static uint32_t count_endpoints(const struct lb_leaf_config *config)
 {
-	size_t n = 0;
+	uint32_t n = 0;
 	for (uint32_t i = 0; i < config->n_priorities; i++)
 		for (uint32_t j = 0; j < config->priorities[i].n_localities; j++)
 			n += config->priorities[i].localities[j].n_endpoints;
 	return n;
+}
+
+static uint32_t reorder(
+	const struct lb_leaf_layout *l, const struct lb_leaf_locality *conf, uint32_t at)
+{
+	for (int drains = 0; drains <= 1; drains++)
+		for (uint32_t i = 0; i < conf->n_endpoints; i++)
+			if ((conf->endpoints[i].health == LB_LEAF_DRAINING) == drains)
+				lb_member_reorder(
+					l->endpoints[at++].member, conf->endpoints[i].addresses);
+	return at;
 }
 
 struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *from,
@@ -209,46 +219,54 @@ struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *from,
 	struct lb_leaf_layout *l = calloc(1, sizeof(*l));
 	if (!l)
 		return NULL;
-	size_t n = count_endpoints(config);
+	const struct plan plan = {from, config, count_endpoints(config)};
 	uint32_t n_priorities = config->n_priorities ? config->n_priorities : 1;
-	l->endpoints = lb_arena_alloc(&l->arena, n, sizeof(*l->endpoints));
-	l->by_hash = lb_arena_alloc(&l->arena, n, sizeof(struct lb_leaf_entry *));
+	l->endpoints = lb_arena_alloc(&l->arena, plan.n_endpoints, sizeof(*l->endpoints));
+	l->health = lb_arena_alloc(&l->arena, plan.n_endpoints, 1);
 	l->configs = lb_arena_alloc(&l->arena, n_priorities, sizeof(*l->configs));
 	l->children = lb_arena_alloc(&l->arena, n_priorities, sizeof(char *));
-	bool is_complete = l->endpoints && l->by_hash && l->configs && l->children;
+	l->ends = lb_arena_alloc(&l->arena, n_priorities, sizeof(*l->ends));
+	bool is_complete = l->endpoints && l->health && l->configs && l->children && l->ends;
 	while (is_complete && l->n_priorities < n_priorities)
-		is_complete = add_priority(l, from, config, l->n_priorities++);
-	if (is_complete && add_names(l, from, exists, ctx)) {
-		qsort(l->by_hash, l->n_endpoints, sizeof(struct lb_leaf_entry *), compare_hash);
+		is_complete = add_priority(l, &plan, l->n_priorities++);
+	if (is_complete && add_names(l, from, exists, ctx))
 		return l;
-	}
-	lb_leaf_layout_free(l, from->env, from->before);
+	lb_leaf_layout_free(l, from->env);
 	return NULL;
 }
 
-void lb_leaf_layout_free(
-	struct lb_leaf_layout *l, const struct lb_leaf_env *env, const struct lb_leaf_layout *kept)
+struct str lb_leaf_layout_hostname(const struct lb_leaf_layout *l, uint32_t endpoint)
+{
+	const char *name = l->hostnames ? l->hostnames[endpoint] : NULL;
+	return name ? str_from(name) : STR("");
+}
+
+void lb_leaf_layout_reorder(const struct lb_leaf_layout *l, const struct lb_leaf_config *config)
+{
+	uint32_t at = 0;
+	for (uint32_t i = 0; i < config->n_priorities; i++)
+		for (uint32_t j = 0; j < config->priorities[i].n_localities; j++)
+			at = reorder(l, &config->priorities[i].localities[j], at);
+}
+
+void lb_leaf_layout_free(struct lb_leaf_layout *l, const struct lb_leaf_env *env)
 {
 	if (!l)
 		return;
 	for (uint32_t i = 0; i < l->n_endpoints; i++) {
-		struct lb_leaf_entry *e = &l->endpoints[i];
-		const struct lb_leaf_entry *other =
-			find_set(kept, e->hash, e->addresses, e->n_addresses);
-		if (!other || other->member != e->member)
-			env->member_give(env->ctx, lb_member_id(e->member));
-		lb_member_put(e->member);
+		struct lb_member *m = l->endpoints[i].member;
+		if (lb_member_unlist(m))
+			env->member_give(env->ctx, lb_member_id(m));
+		lb_member_put(m);
 	}
 	lb_child_names_free(l->names);
 	lb_arena_fini(&l->arena);
 	free(l);
 }
 
-struct lb_member *lb_leaf_layout_member(
-	const struct lb_leaf_layout *l, const struct ip_port *addresses, uint32_t n)
+static const char *key_of(const struct lb_node_locality *l, uint32_t i)
 {
-	const struct lb_leaf_entry *e = find_set(l, hash_of(addresses, n), addresses, n);
-	return e ? e->member : NULL;
+	return l->hash_keys ? l->hash_keys[i] : "";
 }
 
 static bool same_locality(const struct lb_node_locality *a, const struct lb_node_locality *b)
@@ -258,7 +276,7 @@ static bool same_locality(const struct lb_node_locality *a, const struct lb_node
 	for (uint32_t i = 0; i < a->n_members; i++) {
 		const struct lb_node_member *x = &a->members[i], *y = &b->members[i];
 		if (x->member != y->member || x->weight != y->weight ||
-			!str_eq(x->hash_key, y->hash_key))
+			strcmp(key_of(a, i), key_of(b, i)) != 0)
 			return false;
 	}
 	return true;

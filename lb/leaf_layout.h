@@ -11,43 +11,37 @@ struct lb_child_names;
 
 #define LB_LEAF_CHILD_NAME_MAX 24
 
-struct lb_leaf_entry {
-	struct lb_member *member; // counted
-	uint64_t hash; // of the set of addresses
-	const struct ip_port *addresses; // in this update's order
-	uint32_t n_addresses;
-	enum lb_leaf_health health;
-	uint32_t priority;
-	struct str hostname, locality;
-};
-
 struct lb_leaf_layout {
 	struct lb_arena arena; // the rest lies in it
 	struct lb_child_names *names; // owned
 	uint32_t n_priorities;
 	struct lb_node_config *configs; // [n_priorities], for the policies
 	const char **children; // [n_priorities], their names
+	uint32_t *ends; // [n_priorities], of their endpoints
 	uint32_t n_endpoints;
-	struct lb_leaf_entry *endpoints; // in the order of EDS
-	struct lb_leaf_entry **by_hash; // the same
+	// In the order of EDS, but that in each locality those that drain are the last.
+	struct lb_node_member *endpoints; // their members are counted
+	uint8_t *health; // of each: enum lb_leaf_health
+	const char **hostnames; // of each; NULL = nobody has one
 };
 
 // Who makes members for it.
 struct lb_leaf_members {
 	const struct lb_leaf_env *env;
 	const struct lb_leaf_layout *before; // whose members are kept; NULL = none
+	// The member of these addresses, listed or not; NULL = unknown.
+	struct lb_member *(*find)(void *ctx, const struct ip_port *, uint32_t n);
+	void *ctx;
 };
 
 // NULL = no memory, or no number for a member is left.
 struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *,
 	const struct lb_leaf_config *, bool (*exists)(void *ctx, uint32_t number), void *ctx);
-// Puts the members; the numbers of those of which no `kept` layout (NULL = none) has the member are
-// given back. NULL is fine.
-void lb_leaf_layout_free(
-	struct lb_leaf_layout *, const struct lb_leaf_env *, const struct lb_leaf_layout *kept);
-// The member of this set of addresses, in whatever order; NULL = there is none.
-struct lb_member *lb_leaf_layout_member(
-	const struct lb_leaf_layout *, const struct ip_port *addresses, uint32_t n);
+// The members take over the order of their addresses in the config, which is the layout's.
+void lb_leaf_layout_reorder(const struct lb_leaf_layout *, const struct lb_leaf_config *);
+struct str lb_leaf_layout_hostname(const struct lb_leaf_layout *, uint32_t endpoint); // "" = none
+// Puts the members, and gives back the numbers of those that no other layout has. NULL is fine.
+void lb_leaf_layout_free(struct lb_leaf_layout *, const struct lb_leaf_env *);
 // The policies would be told nothing new (C09).
 bool lb_leaf_layout_same_configs(const struct lb_leaf_layout *, const struct lb_leaf_layout *);
 void lb_leaf_child_name(uint32_t number, char ret[LB_LEAF_CHILD_NAME_MAX]);

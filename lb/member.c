@@ -43,6 +43,7 @@ struct lb_member {
 	uint16_t n_failed; // attempts since it last wanted a resolution
 	uint16_t n_telling; // rounds of telling that are under way
 	uint8_t n_busy; // changes that are under way: watchers hear of them when they are over
+	uint8_t n_lists;
 	uint8_t phase;
 	uint8_t raw; // the state that goes with the phase
 	bool is_ejected;
@@ -203,6 +204,21 @@ uint32_t lb_member_place(const struct lb_member *m)
 void lb_member_set_place(struct lb_member *m, uint32_t place)
 {
 	m->place = place;
+}
+
+void lb_member_list(struct lb_member *m)
+{
+	m->n_lists++;
+}
+
+bool lb_member_unlist(struct lb_member *m)
+{
+	return --m->n_lists == 0;
+}
+
+bool lb_member_is_listed(const struct lb_member *m)
+{
+	return m->n_lists > 0;
 }
 
 uint32_t lb_member_n_addresses(const struct lb_member *m)

@@ -59,15 +59,16 @@ bool lb_policy_spec_same(const struct lb_policy_spec *, const struct lb_policy_s
 // What an update brings; borrowed for the call.
 struct lb_node_member {
 	struct lb_member *member; // the node takes its own reference
-	uint32_t
-		weight; // of the endpoint, times its locality's where the policy sees several (C11)
-	struct str hash_key; // of the ring (RH-01); "" = the first address's text
+	// Of the endpoint, times its locality's where the policy sees several (C11).
+	uint32_t weight;
 };
 struct lb_node_locality {
 	struct str name; // "region/zone/sub_zone", unique in the list
 	uint32_t weight; // >= 1
 	const struct lb_node_member *members;
 	uint32_t n_members;
+	// [n_members], of the ring (RH-01): "" = the first address's text. NULL = all are.
+	const char *const *hash_keys;
 };
 struct lb_node_config {
 	const struct lb_policy_spec *spec;

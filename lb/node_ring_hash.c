@@ -323,8 +323,9 @@ static struct shared_ring *ring_new(const struct lb_node_config *config, uint32_
 		for (uint32_t k = 0; k < locality->n_members; k++, at++) {
 			const struct lb_node_member *m = &locality->members[k];
 			const struct ip_port *first = lb_member_address(m->member, 0);
-			items[at] = (struct lb_ring_item){m->hash_key, m->weight};
-			if (m->hash_key.len == 0) // RH-01
+			const char *key = locality->hash_keys ? locality->hash_keys[k] : "";
+			items[at] = (struct lb_ring_item){str_from(key), m->weight};
+			if (!*key) // RH-01
 				items[at].key = str_from(ip_port_print(first, texts[at]));
 		}
 	}

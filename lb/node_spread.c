@@ -376,24 +376,40 @@ bool lb_spread_init(
 	return true;
 }
 
+// What the newest list has, in the same order.
+static bool is_listed(const struct lb_spread *s, const struct lb_node_config *config)
+{
+	const struct lb_spread_list *l = s->pending ? s->pending : s->current;
+	uint32_t n = 0;
+	for (uint32_t i = 0; l && i < config->n_localities; i++)
+		for (uint32_t k = 0; k < config->localities[i].n_members; k++, n++)
+			if (n >= l->n ||
+				l->items[n].member != config->localities[i].members[k].member)
+				return false;
+	return l && n == l->n;
+}
+
 int lb_spread_update(struct lb_node *base, const struct lb_node_config *config)
 {
 	struct lb_spread *s = (struct lb_spread *)base;
 	char *note = strdup(config->note ? config->note : "");
+	bool is_known = is_listed(s, config);
 	s->is_updating = true;
-	struct lb_spread_list *l = note ? list_new(s, config) : NULL;
-	if (l) {
+	struct lb_spread_list *l = note && !is_known ? list_new(s, config) : NULL;
+	if (note && (l || is_known)) {
 		free(s->note);
 		s->note = note;
 		if (s->kind->configure)
 			s->kind->configure(s, config->spec);
+	}
+	if (l) {
 		connect_all(l);
 		l->is_open = true;
 		list_free(s->pending);
 		s->pending = l;
 	}
 	s->is_updating = false;
-	if (!l) {
+	if (!note || (!l && !is_known)) {
 		free(note);
 		return -ENOMEM;
 	}

@@ -111,8 +111,7 @@ static void init(struct bench *b, uint32_t n)
 	size_t before = heap();
 	for (uint32_t i = 0; i < n; i++) {
 		struct ip_port a = {ip_from_v4(0x0a000000 + i), 80};
-		b->members[i] = (struct lb_node_member){
-			lb_member_new(&b->member_env, i, &a, 1), 1, STR("")};
+		b->members[i] = (struct lb_node_member){lb_member_new(&b->member_env, i, &a, 1), 1};
 	}
 	printf("  bytes of an IDLE member                 %zu\n", (heap() - before) / n);
 }

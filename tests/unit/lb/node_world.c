@@ -94,7 +94,7 @@ int node_world_update(struct node_world *w, uint32_t first, uint32_t n, const ch
 		if (!*m)
 			return -ENOMEM;
 		uint32_t weight = w->weights[first + i];
-		list[i] = (struct lb_node_member){*m, weight ? weight : 1, STR("")};
+		list[i] = (struct lb_node_member){*m, weight ? weight : 1};
 	}
 	const struct lb_node_locality locality = {STR("a/b/c"), 1, list, n};
 	const struct lb_node_config config = {&w->spec, &locality, 1, note};

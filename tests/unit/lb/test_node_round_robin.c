@@ -163,7 +163,7 @@ static void swaps_favour_nobody(void **state)
 		uint32_t n = w.n_published;
 		if (i % 3 == 0)
 			assert_int_equal(node_world_update(&w, 0, 6, ""), 0);
-		assert_true(w.n_published == n + (i % 3 == 0));
+		assert_int_equal(w.n_published, n); // the same list says nothing new
 		count[node_world_number(&w)]++;
 	}
 	double chi2 = 0, mean = (1000 - count[5]) / 5.0;
