@@ -2,7 +2,6 @@
 #include "lb/cluster.h"
 
 #include "lb/base/check.h"
-#include "lb/hosts.h"
 #include "lb/picker.h"
 
 #include <stdlib.h>
@@ -40,14 +39,6 @@ void lb_cluster_put(struct lb_cluster *c)
 	if (--c->n_refs)
 		return;
 	lb_picker_put(c->picker);
-	lb_hosts_put(c->hosts);
 	free(c->name);
 	free(c);
-}
-
-void lb_cluster_set_hosts(struct lb_cluster *c, struct lb_hosts *hosts)
-{
-	struct lb_hosts *old = c->hosts;
-	c->hosts = hosts ? lb_hosts_get(hosts) : NULL;
-	lb_hosts_put(old);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster as a snapshot holds it: name, dense id, its endpoints, and the picker of this moment.
+// A cluster as a snapshot holds it: name, dense id, and the picker of this moment.
 // Immutable; a new state makes a new object. Ids are stable while the cluster lives, so route
 // tables survive.
 // Thread: get/put/new on ctrl; workers read.
@@ -7,10 +7,8 @@
 
 #include "lb/endpoint.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
-struct lb_hosts;
 struct lb_picker;
 
 struct lb_cluster {
@@ -18,7 +16,6 @@ struct lb_cluster {
 	uint32_t id;
 	enum lb_state state;
 	struct lb_picker *picker; // owned (counted); never NULL
-	struct lb_hosts *hosts; // owned (counted); NULL = none
 	// No configuration names it any more. What its picker fails then fails, and waits for
 	// nothing (lb-tree.md A31-R12).
 	bool is_leaving;
@@ -30,5 +27,3 @@ struct lb_cluster *lb_cluster_new(
 	uint32_t id, const char *name, enum lb_state, struct lb_picker *picker);
 struct lb_cluster *lb_cluster_get(struct lb_cluster *);
 void lb_cluster_put(struct lb_cluster *); // NULL is fine
-// Only before anybody else sees the cluster. Takes its own reference; NULL is fine.
-void lb_cluster_set_hosts(struct lb_cluster *, struct lb_hosts *);

@@ -31,7 +31,6 @@ struct lb_hash_recipe {
 struct lb_pick_ctx {
 	const struct lb_req *req; // borrowed for the call
 	struct rand *rand; // this worker's generator
-	uint32_t *position; // this worker's place in this cluster's rotation; starts anywhere
 	// ready[id / 64] >> (id % 64) & 1: this worker holds a connection to endpoint id (MC-04).
 	const uint64_t *ready;
 	struct lb_pick_hash *hash; // of the request

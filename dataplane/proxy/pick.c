@@ -93,7 +93,6 @@ static struct lb_pick ask(
 	struct lb_req req = proxy_request_view(r, head ? head : &stored);
 	struct lb_pick_ctx ctx = {.req = &req,
 		.rand = &p->rand,
-		.position = &p->positions[r->cluster_id],
 		.positions = p->positions,
 		.active = p->shared ? p->shared->active : NULL,
 		.ready = p->ready,

@@ -95,9 +95,7 @@ static void pick(struct sim *s, struct sim_request *r)
 		if (r->n_cookie && layer->has_sessions && pick_bound(s, r, layer))
 			return;
 	}
-	uint32_t position = 0;
 	struct lb_pick_ctx ctx = {.rand = &w->rand,
-		.position = &position,
 		.positions = w->positions,
 		.ready = w->ready,
 		.hash = &r->hash,

@@ -159,13 +159,9 @@ struct lb_pick leaves_pick(struct leaves *f)
 {
 	uint64_t ready[WORLD_MAX_ENDPOINTS / 64];
 	struct lb_pick_hash hash = {0};
-	uint32_t position = 0;
 	memset(ready, 0xff, sizeof(ready));
-	struct lb_pick_ctx ctx = {.rand = &f->world.rand,
-		.position = &position,
-		.positions = f->positions,
-		.ready = ready,
-		.hash = &hash};
+	struct lb_pick_ctx ctx = {
+		.rand = &f->world.rand, .positions = f->positions, .ready = ready, .hash = &hash};
 	struct lb_pick p = f->picker->pick(f->picker, &ctx);
 	if (p.kind == LB_PICK_QUEUE && p.wish && f->leaf)
 		lb_leaf_want(f->leaf, p.wish - 1);

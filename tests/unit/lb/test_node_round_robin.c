@@ -123,7 +123,7 @@ static void new_list_takes_over_when_it_may(void **state)
 	node_world_fini(&w);
 }
 
-// MC-09
+// RR-02, MC-09
 static void any_window_gives_each_endpoint_its_share(void **state)
 {
 	(void)state;
@@ -148,7 +148,7 @@ static void any_window_gives_each_endpoint_its_share(void **state)
 	}
 }
 
-// MC-10: a thousand swaps with a pick each. Chi squared of 4 degrees of freedom: 18.47 is exceeded
+// RR-02, MC-10: a thousand swaps with a pick each. Chi squared of 4 degrees of freedom: 18.47 is exceeded
 // once in a thousand seeds.
 static void swaps_favour_nobody(void **state)
 {
