@@ -54,6 +54,7 @@ static void note(struct job *j, const struct h2_message *m)
 			keep(see->attempts[see->n].timeout, 12, value);
 		else if (str_eq(name, STR("grpc-previous-rpc-attempts")))
 			keep(see->attempts[see->n].previous, 12, value);
+		see->attempts[see->n].was_asked_to_wait |= str_eq(name, STR(ASK_TO_WAIT));
 		char script[64] = "";
 		if (str_eq(name, STR("x-fail"))) {
 			keep(script, sizeof(script), value);
@@ -84,10 +85,15 @@ static void check_fields(struct job *j, const struct h2_message *m)
 		j->backend->n_bad_requests++;
 }
 
+static struct field report_of(const struct backend *b)
+{
+	return (struct field){.name = str_from(b->report_field), .value = str_from(b->report)};
+}
+
 static void send_head(struct h2_stream *s, struct job *j, uint16_t status, bool end)
 {
 	static char large[16000];
-	struct field fields[5] = {
+	struct field fields[6] = {
 		{.name = STR("content-type"),
 			.value = j->is_grpc ? STR("application/grpc+proto") : STR("text/plain")},
 		{.name = STR("grpc-status"), .value = STR("5")},
@@ -107,15 +113,19 @@ static void send_head(struct h2_stream *s, struct job *j, uint16_t status, bool 
 	if (j->backend->sets_cookies)
 		fields[m.n_fields++] =
 			(struct field){.name = STR("set-cookie"), .value = STR(BACKENDS_COOKIE)};
+	if (end && j->backend->report)
+		fields[m.n_fields++] = report_of(j->backend);
 	CHECK(h2_stream_send_message(s, &m));
 	j->headers_sent = status >= 200;
 }
 
 static void send_trailers(struct h2_stream *s, struct job *j)
 {
-	struct field fields[] = {{.name = STR("grpc-status"), .value = STR("0")},
+	struct field fields[3] = {{.name = STR("grpc-status"), .value = STR("0")},
 		{.name = STR("x-late-bin"), .value = STR("AAECAw==")}};
 	struct h2_message m = {.kind = H2_TRAILERS, .fields = fields, .n_fields = 2};
+	if (j->backend->report)
+		fields[m.n_fields++] = report_of(j->backend);
 	CHECK(h2_stream_send_message(s, &m));
 }
 

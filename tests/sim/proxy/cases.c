@@ -51,6 +51,12 @@ struct ask *ask_with(
 	return a;
 }
 
+void finish_of(struct world *w, const struct ask *a)
+{
+	for (uint64_t until = w->wire.now_ns + GIVE_UP; !a->closed; world_run(w, MS))
+		assert_true(w->wire.now_ns < until);
+}
+
 uint64_t took_ns(const struct ask *a)
 {
 	assert_true(a->closed);

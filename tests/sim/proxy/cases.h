@@ -18,6 +18,7 @@ struct ask *ask(struct world *, enum kind kind, uint32_t size);
 struct ask *ask_with(
 	struct world *, enum kind kind, uint32_t size, const char *timeout, const char *fail);
 void finish(struct world *);
+void finish_of(struct world *, const struct ask *); // others may go on
 // How long it took, as its client saw it.
 uint64_t took_ns(const struct ask *);
 void assert_ok(const struct world *, const struct ask *);

@@ -51,6 +51,8 @@ static void read_fields(struct ask *a, const struct h2_message *m)
 				f->value.p);
 		else if (str_eq(f->name, STR("set-cookie")))
 			read_set_cookie(a, f->value);
+		else if (str_starts(f->name, STR("endpoint-load-metrics")))
+			a->n_reports++;
 	}
 }
 

@@ -298,6 +298,13 @@ void control_update(struct control *c, uint32_t cluster)
 	CHECK(lb_leaf_update(l->leaf, &conf) == 0);
 }
 
+void control_leave(struct control *c, uint32_t cluster)
+{
+	const struct lb_cluster *now = lb_snapshot_cluster(c->snapshot, cluster);
+	c->leaves[cluster].is_leaving = true;
+	set_picker(c, cluster, now->state, lb_picker_get(now->picker));
+}
+
 void control_init(struct control *c, struct wire *w, struct lb_link *link, uint32_t n_workers)
 {
 	*c = (struct control){.wire = w, .link = link, .n_workers = n_workers};
@@ -379,6 +386,7 @@ static void on_event(struct control *c, uint32_t worker, const struct lb_event *
 		if (c->n_reports < 16)
 			c->reported_ns[c->n_reports] = c->wire->now_ns;
 		c->n_reports++;
+		c->last_report = *e;
 		lb_orca_report(c->orca, e->member, &e->orca, c->wire->now_ns);
 		return;
 	case LB_EVENT_METRIC:

@@ -61,7 +61,7 @@ struct control_leaf {
 	uint64_t idle_timeout_ns;
 	bool wants_metrics;
 	bool no_sessions;
-	bool is_leaving;
+	bool is_leaving; // control_leave()
 };
 
 struct control {
@@ -86,6 +86,7 @@ struct control {
 	uint32_t n_events;
 	uint32_t n_wishes, n_reports, n_metrics;
 	struct lb_event metrics[16]; // the first ones
+	struct lb_event last_report;
 	uint64_t reported_ns[16]; // when the first reports came
 	bool drained;
 	bool deaf; // reads no events
@@ -99,6 +100,8 @@ void control_set_endpoints(struct control *, uint32_t cluster, uint32_t host, ui
 void control_set_hosts(
 	struct control *, uint32_t cluster, uint32_t host, const struct control_host *, uint32_t n);
 void control_update(struct control *, uint32_t cluster);
+// No configuration names it any more.
+void control_leave(struct control *, uint32_t cluster);
 // In place of the leaf's newest, until that has a new one.
 void control_set_cluster(struct control *, struct lb_cluster *);
 // What one route asks for from the next turn on.

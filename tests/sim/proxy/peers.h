@@ -36,6 +36,8 @@ enum kind {
 // (RST_STREAM with this code), `late` (like status, but after the request's last byte), `lose` (the
 // connection breaks).
 
+#define ASK_TO_WAIT "x-shunt-wait-for-ready"
+
 // What backends saw of one request, in all attempts that came to them.
 #define MAX_SEEN 8
 struct seen {
@@ -48,6 +50,7 @@ struct seen {
 		uint8_t backend; // last byte of its address
 		char timeout[12], previous[12]; // fields of gRPC; "" = absent
 		char authority[32];
+		bool was_asked_to_wait;
 	} attempts[MAX_SEEN];
 	enum h2_error end_code; // of the last stream that ended
 	bool ended_by_peer;
@@ -78,6 +81,7 @@ struct ask {
 	enum h2_error code;
 	char message[128];
 	uint32_t n_set_cookies, n_backend_cookies; // by the proxy, by the backend
+	uint32_t n_reports; // of backends' load
 	char set_cookie[256]; // the proxy's last one
 };
 
@@ -101,6 +105,7 @@ struct backend {
 	bool mute; // answers nothing
 	bool deaf; // reads nothing from TCP
 	bool sets_cookies; // BACKENDS_COOKIE in each answer
+	const char *report_field, *report; // of its load, in what ends an answer; NULL = none
 	uint32_t n_conns, n_accepted;
 	struct backend_conn *conns;
 	uint32_t *n_done; // by request id: answered here or elsewhere; shared by all backends

@@ -6,6 +6,8 @@
 #include "lb/base/check.h"
 #include "lb/filter.h"
 #include "lb/link.h"
+#include "lb/node.h"
+#include "lb/outlier.h"
 #include "lb/session.h"
 #include "tests/sim/proxy/world.h"
 
@@ -76,6 +78,48 @@ static void set_hosts(struct world *w, uint32_t cluster)
 		if (world_chance(w, 60))
 			hosts[n++] = (struct control_host){i, "", world_chance(w, 70), 0};
 	control_set_hosts(&w->control, cluster, HOST_BACKENDS, hosts, n);
+}
+
+static const struct lb_policy_spec round_robin = {.kind = LB_POLICY_ROUND_ROBIN};
+static const struct lb_policy_spec specs[] = {
+	{.kind = LB_POLICY_WRR_LOCALITY, .child = &round_robin},
+	{.kind = LB_POLICY_WEIGHTED_ROUND_ROBIN,
+		.wrr = {.expiration_ns = 180 * SECOND, .update_ns = 100 * MS, .error_penalty = 1}},
+	{.kind = LB_POLICY_LEAST_REQUEST, .least_request = {.choice_count = 2}},
+	{.kind = LB_POLICY_RING_HASH, .ring_hash = {.min_size = 64, .max_size = 64}},
+	{.kind = LB_POLICY_PICK_FIRST, .pick_first = {.shuffle = true}},
+};
+
+static const struct lb_outlier_conf outlier = {.interval_ns = 100 * MS,
+	.base_ejection_ns = 100 * MS,
+	.max_ejection_ns = SECOND,
+	.max_ejection_percent = 50,
+	.failure_percentage = {true, 100, 1, 5},
+	.threshold_percent = 50};
+
+// Any policy; and where it may get rough, refusals and ejections too. From the next update on.
+static void set_leaf(struct world *w, uint32_t cluster, bool rough)
+{
+	struct control_leaf *l = &w->control.leaves[cluster];
+	l->spec = &specs[rand_below(world_rand(w), sizeof(specs) / sizeof(specs[0]))];
+	l->load = (uint32_t)rand_below(world_rand(w), 4);
+	l->wants_metrics = world_chance(w, 50);
+	if (!rough)
+		return;
+	l->outlier = world_chance(w, 50) ? &outlier : NULL;
+	l->max_requests = world_chance(w, 50) ? 1024 : (uint32_t)rand_below(world_rand(w), 30);
+	l->drops[0] = (struct lb_drop_category){"some", 100000};
+	l->n_drops = world_chance(w, 50);
+}
+
+static void set_reports(struct world *w)
+{
+	static const char *const reports[] = {NULL, "BIN CQAAAAAAAOA/",
+		"TEXT rps_fractional=9,cpu_utilization=1,named_metrics.a=1", "TEXT ?"};
+	for (uint32_t i = 0; i < w->conf.n_backends; i++) {
+		w->backends[i].report_field = "endpoint-load-metrics";
+		w->backends[i].report = reports[rand_below(world_rand(w), 4)];
+	}
 }
 
 static void set_policies(struct world *w)
@@ -253,6 +297,9 @@ static void calm(uint64_t seed)
 	w->wire.loss = (double)rand_below(world_rand(w), 3) * 0.01;
 	set_policies(w);
 	set_filters(w, false);
+	set_reports(w);
+	set_leaf(w, 0, false);
+	set_leaf(w, 1, false);
 	open_clients(w);
 	begin_some(w, 100, false);
 	world_run(w, 50 * MS);
@@ -300,6 +347,10 @@ static void chaos(uint64_t seed)
 	w->wire.loss = (double)rand_below(world_rand(w), 4) * 0.01;
 	set_policies(w);
 	set_filters(w, true);
+	set_reports(w);
+	for (uint32_t i = 0; i < N_FRONTENDS; i++)
+		w->frontends[i].wait_for_ready =
+			(enum proxy_wait_for_ready)rand_below(world_rand(w), 2);
 	open_clients(w);
 	uint32_t masks[2] = {0x3, 0xe};
 	for (int i = 0; i < 60; i++) {
@@ -336,6 +387,8 @@ static void chaos(uint64_t seed)
 			masks[i % 2] = (uint32_t)rand_below(world_rand(w), 15) + 1;
 			[[fallthrough]];
 		default:
+			if (world_chance(w, 20))
+				set_leaf(w, i % 2, true);
 			set_hosts(w, i / 2 % 2);
 			control_set_endpoints(&w->control, i % 2, HOST_BACKENDS, masks[i % 2]);
 		}
@@ -346,6 +399,7 @@ static void chaos(uint64_t seed)
 			backend_open(&w->backends[i], &w->wire.hosts[HOST_BACKENDS],
 				w->backends[i].address, &w->backend_conf);
 		}
+	control_leave(&w->control, 2); // A31-R12: or they waited for ever
 	world_finish(w, 60 * SECOND);
 	for (uint32_t i = 0; i < w->n_asks; i++) {
 		const struct ask *a = &w->asks[i];
