@@ -22,6 +22,10 @@
 #define N_NAMES_SHOWN 5 // of what is missing
 #define RETRY_NS 1000000000ull // after running out of memory
 #define REFRESH_INTERVAL_NS 1000000000ull // many connections fail at once
+// A configuration is made as a whole, so that many changes of a large one would take the square of
+// its size: the next one rests for several times as long as this one took. Small ones need none.
+#define REST_FROM_CLUSTERS 1000
+#define REST_NS_PER_CLUSTER 10000ull
 
 enum outcome {
 	WAITING, // something has neither a value nor an error yet
@@ -50,6 +54,7 @@ struct depmgr {
 	struct twheel_timer retry;
 	struct twheel_timer refresh; // of names
 	uint64_t refreshed_ns; // the last time; 0 = never
+	uint64_t rest_until_ns;
 	struct found found;
 	bool busy; // a pass is running
 	struct xds_config *config; // counted; the last delivered one; NULL = none
@@ -251,6 +256,9 @@ static bool deliver(struct depmgr *dm)
 	});
 	if (!config)
 		return false;
+	if (config->n_clusters >= REST_FROM_CLUSTERS)
+		dm->rest_until_ns =
+			twheel_now(dm->conf.wheel) + config->n_clusters * REST_NS_PER_CLUSTER;
 	if (dm->config && xds_config_eq(dm->config, config)) {
 		xds_config_put(config);
 		return true;
@@ -262,6 +270,13 @@ static bool deliver(struct depmgr *dm)
 	return true;
 }
 
+static void reconcile_later(struct depmgr *dm)
+{
+	uint64_t now_ns = twheel_now(dm->conf.wheel);
+	twheel_arm(
+		dm->conf.wheel, &dm->kick, now_ns < dm->rest_until_ns ? dm->rest_until_ns : now_ns);
+}
+
 static void reconcile(struct depmgr *dm)
 {
 	if (dm->busy)
@@ -271,8 +286,8 @@ static void reconcile(struct depmgr *dm)
 		xds_client_begin(dm->conf.client);
 		if (dm->nodes.reshaped)
 			walk(dm);
-		dm->nodes.dirty = dm->nodes.reshaped =
-			false; // the walk has read what came inside it
+		// The walk has read what came inside it.
+		dm->nodes.dirty = dm->nodes.reshaped = false;
 		xds_client_end(dm->conf.client);
 	} while (dm->nodes.dirty);
 	bool starved = dm->found.outcome == STARVED;
@@ -287,13 +302,17 @@ static void reconcile(struct depmgr *dm)
 		twheel_arm(dm->conf.wheel, &dm->retry, twheel_now(dm->conf.wheel) + RETRY_NS);
 	}
 	if (dm->nodes.dirty)
-		twheel_arm(dm->conf.wheel, &dm->kick, twheel_now(dm->conf.wheel));
+		reconcile_later(dm);
 }
 
 static void on_settled(struct xds_settled *s)
 {
 	struct depmgr *dm = (struct depmgr *)((char *)s - offsetof(struct depmgr, settled));
-	if (dm->nodes.dirty && !twheel_armed(&dm->kick))
+	if (!dm->nodes.dirty || twheel_armed(&dm->kick))
+		return;
+	if (twheel_now(dm->conf.wheel) < dm->rest_until_ns)
+		reconcile_later(dm);
+	else
 		reconcile(dm);
 }
 
@@ -312,7 +331,7 @@ static void on_news(struct nodes *nodes)
 {
 	struct depmgr *dm = (struct depmgr *)((char *)nodes - offsetof(struct depmgr, nodes));
 	if (!dm->busy)
-		twheel_arm(dm->conf.wheel, &dm->kick, twheel_now(dm->conf.wheel));
+		reconcile_later(dm);
 }
 
 static void refresh_names(struct depmgr *dm)

@@ -17,13 +17,14 @@
 #include <string.h>
 #include <time.h>
 
-#define SMALL 1000
+#define SMALL 1000 // enough for rests, too
 #define FACTOR 10
+#define N_MESSAGES 100
 #define PER_INNER 50 // leaves of one inner aggregate
 
-enum step { FIRST, AGAIN, ONE_ENDPOINT, ONE_CLUSTER, RESOLVE, N_STEPS };
+enum step { FIRST, AGAIN, ONE_ENDPOINT, MANY_ENDPOINTS, ONE_CLUSTER, RESOLVE, N_STEPS };
 static const char *const step_names[] = {
-	"first", "again", "one endpoint", "one cluster", "resolve"};
+	"first", "again", "one endpoint", "many endpoints", "one cluster", "resolve"};
 
 struct list {
 	struct fake_resource *at;
@@ -143,6 +144,18 @@ static void free_list(struct list *l)
 	free(l->at);
 }
 
+// In a message each, whose acknowledgement lists all names.
+static void change_one_by_one(struct deps_fixture *f)
+{
+	for (int i = 0; i < N_MESSAGES; i++) {
+		struct list one = {.at = calloc(1, sizeof(*one.at))};
+		add_endpoints(&one, i * 2, 82);
+		respond(f, &res_type_endpoints, &one);
+		fake_ads_forget(&f->server);
+		free_list(&one);
+	}
+}
+
 static void run(int n, double *ret_s)
 {
 	struct deps_fixture f;
@@ -168,6 +181,7 @@ static void run(int n, double *ret_s)
 		top->leaves[n - 1], xds_config_find_cluster(f.config, "flat")->leaves[n - 1]);
 	assert_non_null(xds_config_find_cluster(f.config, "p1")->endpoints);
 
+	turn(&f, S);
 	t = clock();
 	respond(&f, &res_type_cluster, &clusters);
 	ret_s[AGAIN] = elapsed(&t);
@@ -175,11 +189,21 @@ static void run(int n, double *ret_s)
 
 	struct list one = {.at = calloc(1, sizeof(*one.at))};
 	add_endpoints(&one, 0, 81);
+	turn(&f, S);
 	t = clock();
 	respond(&f, &res_type_endpoints, &one);
 	ret_s[ONE_ENDPOINT] = elapsed(&t);
 	expect_updates(&f, 1, 0);
 	free_list(&one);
+
+	turn(&f, S);
+	t = clock();
+	change_one_by_one(&f);
+	turn(&f, S);
+	ret_s[MANY_ENDPOINTS] = elapsed(&t);
+	expect_updates(&f, 2, 0); // the first at once, the others later and together
+	const struct xds_cluster_config *last = xds_config_find_cluster(f.config, "p198");
+	assert_int_equal(last->endpoints->priorities[0].localities[0].endpoints[0].addr.port, 82);
 
 	struct list kept = {.at = calloc((size_t)n * 2 + 2, sizeof(*kept.at))};
 	memcpy(kept.at, clusters.at, clusters.n * sizeof(*kept.at));
@@ -187,6 +211,7 @@ static void run(int n, double *ret_s)
 	struct list changed = {.at = calloc(1, sizeof(*changed.at))};
 	add_aggregate(&changed, "top", 'i', 0, n / PER_INNER - 1);
 	kept.at[1] = changed.at[0];
+	turn(&f, S);
 	t = clock();
 	respond(&f, &res_type_cluster, &kept);
 	ret_s[ONE_CLUSTER] = elapsed(&t);
