@@ -40,6 +40,7 @@ PARTS = ("lint", "unit", "sim", "sanitize", "clang", "integ")
 LONG = [
     ["tests/unit/lb/test_lb_route_random", "10000000"],
     ["tests/unit/lb/test_lb_regex", "2000000"],
+    ["tests/unit/lb/test_lb_swaps", "10000"],
     ["tests/sim/proxy/proxy_sim", "1000", "1000"],
     ["tests/sim/proxy/proxy_sim", "2000", "1000"],
     ["tests/sim/tcp/tcp_sim", "1000", "200"],
