@@ -2,51 +2,55 @@
 #include "ctrl/res/endpoints.h"
 
 #include "ctrl/res/common.h"
-#include "envoy/config/endpoint/v3/endpoint.pb-c.h"
+#include "ctrl/res/endpoints_wire.h"
 #include "lb/domains.h"
-
-#include <xxhash.h>
+#include "lb/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-// Short names; protobuf-c's own are typedefs.
-typedef Envoy__Config__Endpoint__V3__ClusterLoadAssignment Assignment;
-typedef Envoy__Config__Endpoint__V3__LocalityLbEndpoints InLocality;
-typedef Envoy__Config__Endpoint__V3__LbEndpoint InEndpoint;
-typedef Envoy__Config__Core__V3__Address Address;
-typedef Envoy__Config__Endpoint__V3__ClusterLoadAssignment__Policy__DropOverload InDrop;
+// A locality that counts, and where it came from.
+struct kept {
+	struct eds_locality in;
+	size_t index;
+	struct res_locality *place; // in the resource
+};
 
-// Addresses seen so far in one resource (A27-V04): open addressing, sized once.
-struct addr_set {
-	struct ip_port *slots; // port 0 = free
+struct reader {
+	struct kept *kept; // owned, as all lists here; in the order given
+	size_t n_kept, kept_room;
+	struct eds_drop *drops;
+	size_t n_drops, drops_room;
+	struct eds_address *additional; // room for those of one endpoint
+	size_t additional_room;
+	size_t n_localities; // the skipped ones, too
+	size_t n_endpoints, n_addresses; // of those kept
+	struct res_endpoints *r;
+	struct lb_err *err;
+};
+
+// The list with room for `need`, NULL = no memory (and it is as before).
+static void *grow(void *list, size_t *room, size_t need, size_t size)
+{
+	size_t more = *room ? 2 * *room : 8;
+	more = more < need ? need : more;
+	void *grown = reallocarray(list, more, size);
+	if (grown)
+		*room = more;
+	return grown;
+}
+
+// Hashes seen so far, by half of each to stay in the cache: open addressing, sized once. Whoever
+// finds one there compares.
+struct seen {
+	uint32_t *slots; // 0 = free
 	size_t mask;
 };
 
-static bool addr_set_add(struct addr_set *s, const struct ip_port *a)
+static int seen_init(struct seen *s, size_t n)
 {
-	size_t at = XXH64(a->ip.b, sizeof(a->ip.b), a->port) & s->mask;
-	for (; s->slots[at].port; at = (at + 1) & s->mask)
-		if (ip_port_eq(&s->slots[at], a))
-			return false;
-	s->slots[at] = *a;
-	return true;
-}
-
-static int addr_set_init(struct addr_set *s, const Assignment *m)
-{
-	size_t n = 0, size = 16;
-	for (size_t i = 0; i < m->n_endpoints; i++) {
-		const InLocality *l = m->endpoints[i];
-		for (size_t k = 0; k < l->n_lb_endpoints; k++) {
-			const InEndpoint *e = l->lb_endpoints[k];
-			n++;
-			if (e->host_identifier_case ==
-				ENVOY__CONFIG__ENDPOINT__V3__LB_ENDPOINT__HOST_IDENTIFIER_ENDPOINT)
-				n += e->endpoint->n_additional_addresses;
-		}
-	}
+	size_t size = 16;
 	while (size < 2 * n)
 		size *= 2;
 	s->slots = calloc(size, sizeof(*s->slots));
@@ -54,340 +58,404 @@ static int addr_set_init(struct addr_set *s, const Assignment *m)
 	return s->slots ? 0 : -ENOMEM;
 }
 
-// A27-V04, V05.
-static int read_address(
-	const Address *in, struct addr_set *seen, struct ip_port *ret, struct lb_err *err)
+// True = it is new.
+static bool seen_add(struct seen *s, uint64_t hash)
 {
-	if (!in || in->address_case != ENVOY__CONFIG__CORE__V3__ADDRESS__ADDRESS_SOCKET_ADDRESS)
-		return lb_err_set(err, "no socket_address");
-	const Envoy__Config__Core__V3__SocketAddress *s = in->socket_address;
-	struct ip_port a = {0};
-	if (!ip_parse(s->address, &a.ip))
-		return lb_err_set(err, "\"%.64s\" is no IP address", s->address);
-	if (s->port_specifier_case !=
-		ENVOY__CONFIG__CORE__V3__SOCKET_ADDRESS__PORT_SPECIFIER_PORT_VALUE)
-		return lb_err_set(err, "%.64s: no port_value", s->address);
-	if (s->port_value == 0 || s->port_value > UINT16_MAX)
-		return lb_err_set(err, "%.64s: port %u", s->address, s->port_value);
-	a.port = (uint16_t)s->port_value;
-	if (!addr_set_add(seen, &a)) {
-		char text[IP_PORT_TEXT_MAX];
-		return lb_err_set(err, "%s is there twice", ip_port_print(&a, text));
-	}
-	*ret = a;
+	uint32_t half = (uint32_t)(hash >> 32) | 1;
+	size_t at = hash & s->mask;
+	for (; s->slots[at]; at = (at + 1) & s->mask)
+		if (s->slots[at] == half)
+			return false;
+	s->slots[at] = half;
+	return true;
+}
+
+// A27-V05.
+static int read_address(struct reader *rd, const struct eds_address *in, struct ip_port *ret)
+{
+	int len = in->text.len < 64 ? (int)in->text.len : 64;
+	if (!in->is_socket)
+		return lb_err_set(rd->err, "no socket_address");
+	if (!ip_parse_str(in->text, &ret->ip))
+		return lb_err_set(rd->err, "\"%.*s\" is no IP address", len, in->text.p);
+	if (!in->has_port)
+		return lb_err_set(rd->err, "%.*s: no port_value", len, in->text.p);
+	if (in->port == 0 || in->port > UINT16_MAX)
+		return lb_err_set(rd->err, "%.*s: port %u", len, in->text.p, in->port);
+	ret->port = (uint16_t)in->port;
+	rd->n_addresses++;
 	return 0;
 }
 
-// The string at filter_metadata["envoy.lb"]["hash_key"] (gRFC A76); "" = there is none. Of entries
-// with one key the last counts.
-static const char *find_hash_key(const Envoy__Config__Core__V3__Metadata *m)
+static int read_additional(
+	struct reader *rd, struct str bytes, size_t n, const struct ip_port **ret)
 {
-	const Google__Protobuf__Struct *at = NULL;
-	for (size_t i = 0; m && i < m->n_filter_metadata; i++)
-		if (strcmp(m->filter_metadata[i]->key, "envoy.lb") == 0)
-			at = m->filter_metadata[i]->value;
-	const Google__Protobuf__Value *v = NULL;
-	for (size_t i = 0; at && i < at->n_fields; i++)
-		if (strcmp(at->fields[i]->key, "hash_key") == 0)
-			v = at->fields[i]->value;
-	bool is_string = v && v->kind_case == GOOGLE__PROTOBUF__VALUE__KIND_STRING_VALUE;
-	return is_string ? v->string_value : "";
-}
-
-static int read_more(const InEndpoint *in, struct xds_arena *arena, struct addr_set *seen,
-	struct res_endpoint *e, struct lb_err *err)
-{
-	const char *hash_key = find_hash_key(in->metadata);
-	struct str hostname = str_from(in->endpoint->hostname);
-	size_t n = in->endpoint->n_additional_addresses;
-	if (n == 0 && hostname.len == 0 && !*hash_key)
-		return 0;
-	// It becomes the :authority of requests (AR-01).
-	if (hostname.len && !lb_authority_is_valid(hostname))
-		return lb_err_set(err, "hostname: \"%.64s\" is no authority", hostname.p);
-	struct res_endpoint_more *more = xds_arena_alloc(arena, 1, sizeof(*more));
-	struct ip_port *list = xds_arena_alloc(arena, n, sizeof(*list));
-	if (!more || !list)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		int rc = read_address(
-			in->endpoint->additional_addresses[i]->address, seen, &list[i], err);
-		if (rc)
-			return rc;
+	struct ip_port *list = xds_arena_alloc(&rd->r->base.arena, n, sizeof(*list));
+	if (n > rd->additional_room) {
+		void *grown =
+			grow(rd->additional, &rd->additional_room, n, sizeof(*rd->additional));
+		if (!grown)
+			return -ENOMEM;
+		rd->additional = grown;
 	}
-	more->additional = list;
-	more->n_additional = (uint32_t)n;
-	more->hostname = xds_arena_strdup(arena, hostname.p);
-	more->hash_key = xds_arena_strdup(arena, hash_key);
-	e->more = more;
-	return more->hostname && more->hash_key ? 0 : -ENOMEM;
+	if (!list)
+		return -ENOMEM;
+	struct eds_endpoint again;
+	int rc = eds_read_endpoint(bytes, &again, rd->additional, rd->additional_room, rd->err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		rc = read_address(rd, &rd->additional[i], &list[i]);
+		if (rc)
+			lb_err_within(rd->err, "endpoint.additional_addresses[%zu]", i);
+	}
+	*ret = list;
+	return rc;
 }
 
-static int read_endpoint(const InEndpoint *in, struct xds_arena *arena, struct addr_set *seen,
-	struct res_endpoint *e, struct lb_err *err)
+static const char *put_text(char **to, struct str text)
 {
-	if (in->host_identifier_case !=
-		ENVOY__CONFIG__ENDPOINT__V3__LB_ENDPOINT__HOST_IDENTIFIER_ENDPOINT)
-		return lb_err_set(err, "no endpoint");
-	int rc = read_address(in->endpoint->address, seen, &e->addr, err);
-	if (rc == 0)
-		rc = read_more(in, arena, seen, e, err);
+	if (text.len == 0)
+		return "";
+	char *p = *to;
+	memcpy(p, text.p, text.len);
+	*to += text.len + 1; // the arena is zeroed
+	return p;
+}
+
+static int read_more(struct reader *rd, struct str bytes, const struct eds_endpoint *in,
+	const struct res_endpoint_more **ret)
+{
+	// It becomes the :authority of requests (AR-01).
+	if (in->hostname.len && !lb_authority_is_valid(in->hostname))
+		return lb_err_set(rd->err, "endpoint.hostname: \"%.*s\" is no authority",
+			in->hostname.len < 64 ? (int)in->hostname.len : 64, in->hostname.p);
+	size_t n_text = in->hostname.len + in->hash_key.len + 2;
+	struct res_endpoint_more *more =
+		xds_arena_alloc(&rd->r->base.arena, 1, sizeof(*more) + n_text);
+	if (!more)
+		return -ENOMEM;
+	char *text = (char *)(more + 1);
+	more->hostname = put_text(&text, in->hostname);
+	more->hash_key = put_text(&text, in->hash_key);
+	more->n_additional = (uint32_t)in->n_additional;
+	*ret = more;
+	return in->n_additional ? read_additional(rd, bytes, in->n_additional, &more->additional)
+	                        : 0;
+}
+
+static int read_endpoint(struct reader *rd, struct str bytes, struct res_endpoint *e)
+{
+	struct eds_endpoint in;
+	int rc = eds_read_endpoint(bytes, &in, NULL, 0, rd->err);
 	if (rc)
 		return rc;
-	e->weight = in->load_balancing_weight ? in->load_balancing_weight->value : 1;
+	if (!in.is_endpoint)
+		return lb_err_set(rd->err, "no endpoint");
+	if (read_address(rd, &in.address, &e->addr))
+		return lb_err_within(rd->err, "endpoint.address");
+	e->weight = in.has_weight ? in.weight : 1;
 	if (e->weight == 0) // A27-V06
-		return lb_err_set(err, "load_balancing_weight: must not be 0");
-	bool is_known = (unsigned)in->health_status < RES_HEALTH_OTHER;
-	e->health = is_known ? (uint8_t)in->health_status : RES_HEALTH_OTHER;
-	return 0;
+		return lb_err_set(rd->err, "load_balancing_weight: must not be 0");
+	bool is_known = (uint32_t)in.health < RES_HEALTH_OTHER;
+	e->health = is_known ? (uint8_t)in.health : RES_HEALTH_OTHER;
+	bool has_more = in.n_additional || in.hostname.len || in.hash_key.len;
+	return has_more ? read_more(rd, bytes, &in, &e->more) : 0;
 }
 
-static int read_locality(const InLocality *in, struct xds_arena *arena, struct addr_set *seen,
-	struct res_locality *l, struct lb_err *err)
+static int read_locality(struct reader *rd, const struct kept *k, struct res_endpoint *list)
 {
-	if (!in->locality)
-		return lb_err_set(err, "no locality");
-	l->region = xds_arena_strdup(arena, in->locality->region);
-	l->zone = xds_arena_strdup(arena, in->locality->zone);
-	l->sub_zone = xds_arena_strdup(arena, in->locality->sub_zone);
-	struct res_endpoint *list = xds_arena_alloc(arena, in->n_lb_endpoints, sizeof(*list));
-	if (!l->region || !l->zone || !l->sub_zone || !list)
+	const struct eds_locality *in = &k->in;
+	if (!in->is_named)
+		return lb_err_set(rd->err, "no locality");
+	size_t n_text = in->region.len + in->zone.len + in->sub_zone.len + 3;
+	char *text = xds_arena_alloc(&rd->r->base.arena, 1, n_text);
+	if (!text)
 		return -ENOMEM;
-	l->weight = in->load_balancing_weight->value;
-	l->endpoints = list;
-	l->n_endpoints = (uint32_t)in->n_lb_endpoints;
+	*k->place = (struct res_locality){
+		.region = put_text(&text, in->region),
+		.zone = put_text(&text, in->zone),
+		.sub_zone = put_text(&text, in->sub_zone),
+		.weight = in->weight,
+		.endpoints = list,
+		.n_endpoints = (uint32_t)in->n_endpoints,
+	};
 	uint64_t sum = 0;
-	for (size_t i = 0; i < in->n_lb_endpoints; i++) {
-		int rc = read_endpoint(in->lb_endpoints[i], arena, seen, &list[i], err);
+	struct str at = in->bytes, bytes;
+	for (size_t i = 0; eds_next_endpoint(&at, &bytes); i++) {
+		int rc = read_endpoint(rd, bytes, &list[i]);
 		if (rc == -EINVAL)
-			return lb_err_within(err, "lb_endpoints[%zu]", i);
+			return lb_err_within(rd->err, "lb_endpoints[%zu]", i);
 		if (rc)
 			return rc;
 		sum += list[i].weight;
 	}
-	if (sum > UINT32_MAX)
-		return lb_err_set(err, "endpoint weights add up to %llu", (unsigned long long)sum);
+	if (sum > UINT32_MAX) // A27-V06
+		return lb_err_set(
+			rd->err, "endpoint weights add up to %llu", (unsigned long long)sum);
 	return 0;
 }
 
-// A locality that counts, and where it came from.
-struct kept {
-	const InLocality *in;
-	size_t index;
-};
-
-static int compare_kept(const void *pa, const void *pb)
+// Gives each locality kept its place in its priority, in the order given, and counts priorities.
+// A27-V01: none below another is without localities.
+static int place_localities(struct reader *rd)
 {
-	const struct kept *a = pa, *b = pb;
-	if (a->in->priority != b->in->priority)
-		return a->in->priority < b->in->priority ? -1 : 1;
-	return a->index < b->index ? -1 : 1; // in the order given
-}
-
-static int compare_localities(const void *pa, const void *pb)
-{
-	const struct res_locality *const *a = pa, *const *b = pb;
-	int d = strcmp((*a)->region, (*b)->region);
-	d = d ? d : strcmp((*a)->zone, (*b)->zone);
-	return d ? d : strcmp((*a)->sub_zone, (*b)->sub_zone);
-}
-
-// A27-V02, V03. scratch has room for the localities of the priority.
-static int check_priority(
-	const struct res_priority *p, const struct res_locality **scratch, struct lb_err *err)
-{
-	uint64_t sum = 0;
-	for (uint32_t i = 0; i < p->n_localities; i++) {
-		scratch[i] = &p->localities[i];
-		sum += p->localities[i].weight;
-	}
-	if (sum > UINT32_MAX)
-		return lb_err_set(err, "locality weights add up to %llu", (unsigned long long)sum);
-	qsort(scratch, p->n_localities, sizeof(const struct res_locality *), compare_localities);
-	for (uint32_t i = 1; i < p->n_localities; i++)
-		if (compare_localities(&scratch[i - 1], &scratch[i]) == 0)
-			return lb_err_set(err, "locality %.64s/%.64s/%.64s is there twice",
-				scratch[i]->region, scratch[i]->zone, scratch[i]->sub_zone);
-	return 0;
-}
-
-// `kept` is sorted by priority. A27-V01.
-static int read_priorities(const struct kept *kept, size_t n, struct addr_set *seen,
-	struct res_endpoints *r, struct lb_err *err)
-{
-	struct xds_arena *arena = &r->base.arena;
-	struct res_locality *localities = xds_arena_alloc(arena, n, sizeof(*localities));
-	struct res_priority *priorities = xds_arena_alloc(arena, n, sizeof(*priorities));
-	const struct res_locality **scratch =
-		calloc(n ? n : 1, sizeof(const struct res_locality *));
-	int rc = localities && priorities && scratch ? 0 : -ENOMEM;
+	struct res_endpoints *r = rd->r;
+	size_t n = rd->n_kept, n_levels = 0;
+	for (size_t i = 0; i < n; i++)
+		if (rd->kept[i].in.priority >= n_levels)
+			n_levels = (size_t)rd->kept[i].in.priority + 1;
+	n_levels = n_levels < n ? n_levels : n; // more would have gaps
+	struct res_locality *localities = xds_arena_alloc(&r->base.arena, n, sizeof(*localities));
+	struct res_priority *priorities =
+		xds_arena_alloc(&r->base.arena, n_levels, sizeof(*priorities));
+	if (!localities || !priorities)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (rd->kept[i].in.priority < n_levels)
+			priorities[rd->kept[i].in.priority].n_localities++;
 	uint32_t level = 0;
-	for (size_t i = 0, first; !rc && i < n; level++) {
-		if (kept[i].in->priority != level) {
-			rc = lb_err_set(err, "priority %u is missing", level);
-			break;
-		}
-		for (first = i; !rc && i < n && kept[i].in->priority == level; i++) {
-			rc = read_locality(kept[i].in, arena, seen, &localities[i], err);
-			if (rc == -EINVAL)
-				lb_err_within(err, "endpoints[%zu]", kept[i].index);
-		}
-		priorities[level] = (struct res_priority){
-			.localities = &localities[first],
-			.n_localities = (uint32_t)(i - first),
-		};
-		if (!rc)
-			rc = check_priority(&priorities[level], scratch, err);
+	struct res_locality *next = localities;
+	for (; level < n_levels && priorities[level].n_localities; level++) {
+		priorities[level].localities = next;
+		next += priorities[level].n_localities;
+		priorities[level].n_localities = 0;
 	}
-	free(scratch);
+	if (next != localities + n)
+		return lb_err_set(rd->err, "priority %u is missing", level);
+	for (size_t i = 0; i < n; i++) {
+		struct res_priority *p = &priorities[rd->kept[i].in.priority];
+		rd->kept[i].place = &localities[p->localities - localities + p->n_localities++];
+	}
 	r->priorities = priorities;
 	r->n_priorities = level;
+	return 0;
+}
+
+// A27-V03.
+static int check_weights(const struct res_endpoints *r, struct lb_err *err)
+{
+	for (uint32_t i = 0; i < r->n_priorities; i++) {
+		uint64_t sum = 0;
+		for (uint32_t k = 0; k < r->priorities[i].n_localities; k++)
+			sum += r->priorities[i].localities[k].weight;
+		if (sum > UINT32_MAX)
+			return lb_err_set(err, "priority %u: locality weights add up to %llu", i,
+				(unsigned long long)sum);
+	}
+	return 0;
+}
+
+static uint64_t hash_locality(const struct eds_locality *l)
+{
+	const uint64_t parts[] = {l->priority, lb_hash(l->region.p, l->region.len),
+		lb_hash(l->zone.p, l->zone.len), lb_hash(l->sub_zone.p, l->sub_zone.len)};
+	return lb_hash(parts, sizeof(parts));
+}
+
+static bool is_same_locality(const struct eds_locality *a, const struct eds_locality *b)
+{
+	return a->priority == b->priority && str_eq(a->region, b->region) &&
+	       str_eq(a->zone, b->zone) && str_eq(a->sub_zone, b->sub_zone);
+}
+
+// A27-V02.
+static int check_localities(const struct reader *rd)
+{
+	struct seen seen;
+	if (seen_init(&seen, rd->n_kept))
+		return -ENOMEM;
+	int rc = 0;
+	for (size_t i = 0; !rc && i < rd->n_kept; i++) {
+		const struct kept *k = &rd->kept[i];
+		size_t before = seen_add(&seen, hash_locality(&k->in)) ? i : 0;
+		while (before < i && !is_same_locality(&rd->kept[before].in, &k->in))
+			before++;
+		if (before < i)
+			rc = lb_err_set(rd->err,
+				"endpoints[%zu]: locality %.64s/%.64s/%.64s is there twice",
+				k->index, k->place->region, k->place->zone, k->place->sub_zone);
+	}
+	free(seen.slots);
 	return rc;
 }
 
-static int read_localities(const Assignment *m, struct res_endpoints *r, struct lb_err *err)
+// The i-th address of an endpoint, NULL = it has no more.
+static const struct ip_port *address_at(const struct res_endpoint *e, uint32_t i)
 {
-	struct kept *kept = calloc(m->n_endpoints ? m->n_endpoints : 1, sizeof(*kept));
-	struct addr_set seen = {0};
-	int rc = kept ? addr_set_init(&seen, m) : -ENOMEM;
-	size_t n = 0;
-	for (size_t i = 0; !rc && i < m->n_endpoints; i++) {
-		const InLocality *l = m->endpoints[i];
-		if (l->load_balancing_weight && l->load_balancing_weight->value) // CL-05
-			kept[n++] = (struct kept){l, i};
+	if (i == 0)
+		return &e->addr;
+	return e->more && i <= e->more->n_additional ? &e->more->additional[i - 1] : NULL;
+}
+
+// Whether one equal to it stands before it.
+static bool is_second(const struct reader *rd, const struct ip_port *a)
+{
+	const struct ip_port *other;
+	for (size_t i = 0; i < rd->n_kept; i++) {
+		const struct res_locality *l = rd->kept[i].place;
+		for (uint32_t k = 0; k < l->n_endpoints; k++) {
+			for (uint32_t j = 0; (other = address_at(&l->endpoints[k], j)); j++) {
+				if (other == a)
+					return false;
+				if (ip_port_eq(other, a))
+					return true;
+			}
+		}
 	}
-	if (!rc) {
-		qsort(kept, n, sizeof(*kept), compare_kept);
-		rc = read_priorities(kept, n, &seen, r, err);
+	return false;
+}
+
+static int check_endpoint_addresses(
+	const struct reader *rd, const struct res_endpoint *e, struct seen *seen)
+{
+	const struct ip_port *a;
+	for (uint32_t i = 0; (a = address_at(e, i)); i++) {
+		char text[IP_PORT_TEXT_MAX];
+		if (!seen_add(seen, lb_hash(a, sizeof(*a))) && is_second(rd, a))
+			return lb_err_set(rd->err, "%s is there twice", ip_port_print(a, text));
+	}
+	return 0;
+}
+
+// A27-V04, A55-V07: on endpoints of any health.
+static int check_addresses(const struct reader *rd)
+{
+	struct seen seen;
+	if (seen_init(&seen, rd->n_addresses))
+		return -ENOMEM;
+	int rc = 0;
+	for (size_t i = 0; !rc && i < rd->n_kept; i++) {
+		const struct res_locality *l = rd->kept[i].place;
+		for (uint32_t k = 0; !rc && k < l->n_endpoints; k++) {
+			rc = check_endpoint_addresses(rd, &l->endpoints[k], &seen);
+			if (rc)
+				lb_err_within(rd->err, "endpoints[%zu]: lb_endpoints[%u]",
+					rd->kept[i].index, k);
+		}
 	}
 	free(seen.slots);
-	free(kept);
 	return rc;
+}
+
+static int read_localities(struct reader *rd)
+{
+	struct res_endpoint *next =
+		xds_arena_alloc(&rd->r->base.arena, rd->n_endpoints, sizeof(*next));
+	int rc = next ? place_localities(rd) : -ENOMEM;
+	for (size_t i = 0; !rc && i < rd->n_kept; i++) {
+		rc = read_locality(rd, &rd->kept[i], next);
+		if (rc == -EINVAL)
+			lb_err_within(rd->err, "endpoints[%zu]", rd->kept[i].index);
+		next += rd->kept[i].in.n_endpoints;
+	}
+	if (!rc)
+		rc = check_weights(rd->r, rd->err);
+	if (!rc)
+		rc = check_localities(rd);
+	return rc ? rc : check_addresses(rd);
 }
 
 // A27-V08; WF-05: above 100 % counts as 100 %.
-static int read_drop(
-	const InDrop *in, struct xds_arena *arena, struct res_drop *d, struct lb_err *err)
+static int read_drop(struct reader *rd, const struct eds_drop *in, struct res_drop *d)
 {
-	if (!*in->category)
-		return lb_err_set(err, "no category");
-	if (!in->drop_percentage)
-		return lb_err_set(err, "no drop_percentage");
 	static const uint32_t SCALE[] = {10000, 100, 1}; // HUNDRED, TEN_THOUSAND, MILLION
-	unsigned denominator = (unsigned)in->drop_percentage->denominator;
-	if (denominator >= sizeof(SCALE) / sizeof(SCALE[0]))
-		return lb_err_set(err, "drop_percentage: denominator %u", denominator);
-	uint64_t ppm = (uint64_t)in->drop_percentage->numerator * SCALE[denominator];
+	if (in->category.len == 0)
+		return lb_err_set(rd->err, "no category");
+	if (!in->has_percentage)
+		return lb_err_set(rd->err, "no drop_percentage");
+	if ((uint32_t)in->denominator >= sizeof(SCALE) / sizeof(SCALE[0]))
+		return lb_err_set(rd->err, "drop_percentage: denominator %d", in->denominator);
+	uint64_t ppm = (uint64_t)in->numerator * SCALE[in->denominator];
+	char *text = xds_arena_alloc(&rd->r->base.arena, 1, in->category.len + 1);
+	if (!text)
+		return -ENOMEM;
 	d->per_million = ppm < 1000000 ? (uint32_t)ppm : 1000000;
-	d->category = xds_arena_strdup(arena, in->category);
-	return d->category ? 0 : -ENOMEM;
+	d->category = put_text(&text, in->category);
+	return 0;
 }
 
-static int read_drops(const Assignment *m, struct res_endpoints *r, struct lb_err *err)
+static int read_drops(struct reader *rd)
 {
-	size_t n = m->policy ? m->policy->n_drop_overloads : 0;
-	struct res_drop *drops = xds_arena_alloc(&r->base.arena, n, sizeof(*drops));
+	struct res_drop *drops = xds_arena_alloc(&rd->r->base.arena, rd->n_drops, sizeof(*drops));
 	if (!drops)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		int rc = read_drop(m->policy->drop_overloads[i], &r->base.arena, &drops[i], err);
+	for (size_t i = 0; i < rd->n_drops; i++) {
+		int rc = read_drop(rd, &rd->drops[i], &drops[i]);
 		if (rc == -EINVAL)
-			return lb_err_within(err, "policy.drop_overloads[%zu]", i);
+			return lb_err_within(rd->err, "policy.drop_overloads[%zu]", i);
 		if (rc)
 			return rc;
 	}
-	r->drops = drops;
-	r->n_drops = (uint32_t)n;
+	rd->r->drops = drops;
+	rd->r->n_drops = (uint32_t)rd->n_drops;
+	return 0;
+}
+
+// What is skipped must still be protobuf.
+static int skip_endpoints(const struct eds_locality *l, struct lb_err *err)
+{
+	struct str at = l->bytes, bytes;
+	struct eds_endpoint ignored;
+	for (size_t i = 0; eds_next_endpoint(&at, &bytes); i++)
+		if (eds_read_endpoint(bytes, &ignored, NULL, 0, err))
+			return lb_err_within(err, "lb_endpoints[%zu]", i);
+	return 0;
+}
+
+static int on_locality(void *ctx, struct str bytes, struct lb_err *err)
+{
+	struct reader *rd = ctx;
+	struct kept k = {.index = rd->n_localities++};
+	int rc = eds_read_locality(bytes, &k.in, err);
+	if (rc)
+		return rc;
+	if (k.in.weight == 0) // CL-05
+		return skip_endpoints(&k.in, err);
+	if (rd->n_kept == rd->kept_room) {
+		void *grown = grow(rd->kept, &rd->kept_room, 0, sizeof(*rd->kept));
+		if (!grown)
+			return -ENOMEM;
+		rd->kept = grown;
+	}
+	rd->kept[rd->n_kept++] = k;
+	rd->n_endpoints += k.in.n_endpoints;
+	return 0;
+}
+
+static int on_drop(void *ctx, const struct eds_drop *d, struct lb_err *err)
+{
+	struct reader *rd = ctx;
+	if (rd->n_drops == rd->drops_room) {
+		void *grown = grow(rd->drops, &rd->drops_room, 0, sizeof(*rd->drops));
+		if (!grown)
+			return -ENOMEM;
+		rd->drops = grown;
+	}
+	rd->drops[rd->n_drops++] = *d;
 	return 0;
 }
 
 static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 {
-	Assignment *m =
-		proto_unpack(&envoy__config__endpoint__v3__cluster_load_assignment__descriptor,
-			bytes, len, &ret->err);
-	if (!m) {
-		ret->name = res_name_in(bytes, len);
-		return;
-	}
-	ret->name = strdup(m->cluster_name);
+	struct reader rd = {.err = &ret->err};
+	const struct eds_sink sink = {on_locality, on_drop, &rd};
+	struct str name;
+	int rc = eds_read((struct str){(const char *)bytes, len}, &sink, &name, rd.err);
+	ret->name = rc ? res_name_in(bytes, len) : strndup(name.p, name.len);
 	struct xds_res *base =
-		!ret->name ? NULL
-			   : xds_res_new(&res_type_endpoints, sizeof(struct res_endpoints),
-				     m->cluster_name, bytes, len);
+		rc || !ret->name ? NULL
+				 : xds_res_new(&res_type_endpoints, sizeof(struct res_endpoints),
+					   ret->name, bytes, len);
 	if (base) {
-		struct res_endpoints *r = res_endpoints_from(base);
-		if (read_localities(m, r, &ret->err) || read_drops(m, r, &ret->err)) {
+		rd.r = res_endpoints_from(base);
+		if (read_localities(&rd) || read_drops(&rd)) {
 			xds_res_put(base);
 			base = NULL;
 		}
 	}
 	ret->res = base;
-	proto_free(m);
-}
-
-// The addresses, each once, in the order given.
-static uint32_t copy_once(const struct ip_port *from, uint32_t n, struct ip_port *to)
-{
-	uint32_t n_kept = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t k = 0;
-		while (k < n_kept && !ip_port_eq(&to[k], &from[i]))
-			k++;
-		if (k == n_kept)
-			to[n_kept++] = from[i];
-	}
-	return n_kept;
-}
-
-static int set_addresses(struct res_endpoints *r, const struct ip_port *list, uint32_t n)
-{
-	struct {
-		struct res_priority priority;
-		struct res_locality locality;
-		struct res_endpoint endpoint;
-		struct res_endpoint_more more;
-	} *m = xds_arena_alloc(&r->base.arena, 1, sizeof(*m));
-	if (!m)
-		return -ENOMEM;
-	m->more = (struct res_endpoint_more){
-		.additional = list + 1,
-		.n_additional = n - 1,
-		.hostname = (const char *)(list + n),
-		.hash_key = "",
-	};
-	m->endpoint = (struct res_endpoint){
-		.addr = list[0],
-		.weight = 1,
-		.more = n > 1 || *m->more.hostname ? &m->more : NULL,
-	};
-	m->locality = (struct res_locality){"", "", "", 1, &m->endpoint, 1};
-	m->priority = (struct res_priority){&m->locality, 1};
-	r->priorities = &m->priority;
-	r->n_priorities = 1;
-	return 0;
-}
-
-struct res_endpoints *res_endpoints_of_addresses(
-	const char *name, const struct ip_port *addresses, uint32_t n, const char *hostname)
-{
-	size_t hostname_size = strlen(hostname) + 1;
-	uint8_t *bytes = malloc(n * sizeof(*addresses) + hostname_size);
-	if (!bytes)
-		return NULL;
-	n = copy_once(addresses, n, (struct ip_port *)bytes);
-	memcpy(bytes + n * sizeof(*addresses), hostname, hostname_size);
-	struct xds_res *base = xds_res_new(&res_type_endpoints, sizeof(struct res_endpoints), name,
-		bytes, n * sizeof(*addresses) + hostname_size);
-	free(bytes);
-	if (!base)
-		return NULL;
-	struct res_endpoints *r = res_endpoints_from(base);
-	if (n > 0 && set_addresses(r, (const struct ip_port *)base->bytes, n)) {
-		xds_res_put(base);
-		return NULL;
-	}
-	return r;
+	free(rd.kept);
+	free(rd.drops);
+	free(rd.additional);
 }
 
 const struct xds_type res_type_endpoints = {

@@ -3,6 +3,8 @@
 // Thread: any.
 #pragma once
 
+#include "lb/base/str.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -54,6 +56,7 @@ static inline bool ip_port_eq(const struct ip_port *a, const struct ip_port *b)
 
 // Literal address only (no names). False = not an address.
 [[nodiscard]] bool ip_parse(const char *text, struct ip_addr *ret);
+[[nodiscard]] bool ip_parse_str(struct str text, struct ip_addr *ret);
 // "10.0.0.7:8080" or "[fd00::7]:8080" into text[IP_PORT_TEXT_MAX]; returns text.
 const char *ip_port_print(const struct ip_port *, char *text);
 // "10.0.0.7" or "fd00::7"; returns text.

@@ -84,7 +84,7 @@ static void endpoints(void **state)
 		{"AR-01 IPv6 as host name", ONE(HOST("[fd00::1]:80")), NULL},
 		{"AR-01 no host name", ONE(HOST("")), NULL},
 		{"AR-01 host name with a line's end", ONE(HOST("a\\r\\nx: y")),
-			"endpoints[0]: lb_endpoints[0]: hostname: \"a\r\nx: y\" is no authority"},
+			"lb_endpoints[0]: endpoint.hostname: \"a\r\nx: y\" is no authority"},
 		{"AR-01 host name with a blank", ONE(HOST("a b")), "\"a b\" is no authority"},
 		{"AR-01 host name with user", ONE(HOST("u@a")), "\"u@a\" is no authority"},
 		{"AR-01 host name with a path", ONE(HOST("a/b")), "\"a/b\" is no authority"},

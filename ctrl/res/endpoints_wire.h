@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// ClusterLoadAssignment between bytes and views: what stands in the fields that Shunt reads, as
+// protobuf means it (xds-client.md WF-01). Whether that makes sense is ctrl/res/endpoints.c's.
+// Every function gives 0, or -EINVAL when the bytes are no protobuf or hold a string that is no
+// text; reterr names the field. Views borrow from the bytes.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/base/err.h"
+#include "lb/base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct eds_address { // envoy.config.core.v3.Address
+	bool is_socket;
+	bool has_port; // a port_value
+	uint32_t port;
+	struct str text;
+};
+
+struct eds_endpoint { // LbEndpoint
+	bool is_endpoint; // no endpoint_name
+	bool has_weight;
+	uint32_t weight;
+	int32_t health;
+	struct eds_address address;
+	struct str hostname;
+	struct str hash_key; // filter_metadata["envoy.lb"]["hash_key"] (gRFC A76)
+	size_t n_additional;
+};
+// The additional addresses go to additional[room]; those for which there is no room are only
+// counted.
+int eds_read_endpoint(struct str bytes, struct eds_endpoint *ret, struct eds_address *additional,
+	size_t room, struct lb_err *reterr);
+
+struct eds_locality { // LocalityLbEndpoints
+	struct str bytes;
+	bool is_named; // has a locality
+	struct str region, zone, sub_zone;
+	uint32_t weight; // 0 = 0, or none
+	uint32_t priority;
+	size_t n_endpoints;
+};
+// Its endpoints are counted, not read.
+int eds_read_locality(struct str bytes, struct eds_locality *ret, struct lb_err *reterr);
+// The next one of the locality's endpoints; *at starts with the locality's bytes, which
+// eds_read_locality() found well-formed. False = there is no more.
+bool eds_next_endpoint(struct str *at, struct str *ret);
+
+struct eds_drop { // DropOverload
+	struct str category;
+	bool has_percentage;
+	uint32_t numerator;
+	int32_t denominator;
+};
+
+// What a ClusterLoadAssignment consists of, in the order of its bytes. Each function gives 0 or an
+// error, which ends the reading.
+struct eds_sink {
+	int (*on_locality)(void *ctx, struct str bytes, struct lb_err *reterr);
+	int (*on_drop)(void *ctx, const struct eds_drop *, struct lb_err *reterr);
+	void *ctx;
+};
+// Also the sink's error. The name may be "".
+int eds_read(
+	struct str bytes, const struct eds_sink *, struct str *ret_name, struct lb_err *reterr);
