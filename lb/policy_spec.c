@@ -18,7 +18,8 @@ static bool same_parameters(const struct lb_policy_spec *a, const struct lb_poli
 		return a->least_request.choice_count == b->least_request.choice_count;
 	case LB_POLICY_RING_HASH:
 		return a->ring_hash.min_size == b->ring_hash.min_size &&
-		       a->ring_hash.max_size == b->ring_hash.max_size;
+		       a->ring_hash.max_size == b->ring_hash.max_size &&
+		       str_eq(a->ring_hash.request_hash_header, b->ring_hash.request_hash_header);
 	case LB_POLICY_PICK_FIRST:
 		return a->pick_first.shuffle == b->pick_first.shuffle;
 	}

@@ -317,7 +317,7 @@ static int read_plain(const struct json_place *at, ProtobufCMessage *m, json_t *
 
 static int read_into(const struct json_place *at, ProtobufCMessage *m, json_t *v)
 {
-	const ProtobufCFieldDescriptor *only = &m->descriptor->fields[0];
+	const ProtobufCFieldDescriptor *only = m->descriptor->fields; // NULL = there is none
 	switch (proto_json_type(m->descriptor)) {
 	case PROTO_JSON_PLAIN:
 		return read_plain(at, m, v);

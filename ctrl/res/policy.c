@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/res/policy.h"
 
+#include "ctrl/res/policy_decode.h"
 #include "envoy/extensions/load_balancing_policies/client_side_weighted_round_robin/v3/client_side_weighted_round_robin.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/cluster_provided/v3/cluster_provided.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/least_request/v3/least_request.pb-c.h"
@@ -8,14 +9,13 @@
 #include "envoy/extensions/load_balancing_policies/ring_hash/v3/ring_hash.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/round_robin/v3/round_robin.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/wrr_locality/v3/wrr_locality.pb-c.h"
-#include "lb/node.h"
+#include "proto/json.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#define MAX_DEPTH 16 // of lists of policies in each other (gRFC A52)
-#define MAX_DEPTH_SAID 3 // of them in an error: its reason must not be cut off
+#define MAX_DEPTH_SAID 3 // lists within lists in an error: its reason must not be cut off
 #define NS_PER_S 1000000000ull
 
 // lb-tree.md RH-03: what the resource may ask for, and what it gets.
@@ -51,14 +51,10 @@ typedef POLICIES(WrrLocality__V3__WrrLocality) WrrLocality;
 #define LB(x) ENVOY__CONFIG__CLUSTER__V3__CLUSTER__LB_POLICY__##x
 #define LB_CONFIG(x) ENVOY__CONFIG__CLUSTER__V3__CLUSTER__LB_CONFIG_##x
 
-struct policy_reader {
-	struct res_reader *rd;
-	unsigned depth; // of the list that is being read, from 1
-};
+static int read_list(struct res_policy_reader *, const PolicyList *, struct lb_policy_spec *);
 
-static int read_list(struct policy_reader *, const PolicyList *, struct lb_policy_spec *);
-
-static int read_round_robin(struct policy_reader *pr, const void *message, struct lb_policy_spec *s)
+static int read_round_robin(
+	struct res_policy_reader *pr, const void *message, struct lb_policy_spec *s)
 {
 	const RoundRobin *m = message;
 	if (m->slow_start_config)
@@ -79,7 +75,8 @@ static int read_period(
 	return 0;
 }
 
-static int read_weighted(struct policy_reader *pr, const void *message, struct lb_policy_spec *s)
+static int read_weighted(
+	struct res_policy_reader *pr, const void *message, struct lb_policy_spec *s)
 {
 	const WeightedRoundRobin *m = message;
 	struct lb_err *err = pr->rd->err;
@@ -123,7 +120,7 @@ static int read_choices(
 }
 
 static int read_least_request(
-	struct policy_reader *pr, const void *message, struct lb_policy_spec *s)
+	struct res_policy_reader *pr, const void *message, struct lb_policy_spec *s)
 {
 	const LeastRequest *m = message;
 	if (m->active_request_bias)
@@ -159,7 +156,8 @@ static int read_ring_sizes(const Google__Protobuf__UInt64Value *in_min,
 	return 0;
 }
 
-static int read_ring_hash(struct policy_reader *pr, const void *message, struct lb_policy_spec *s)
+static int read_ring_hash(
+	struct res_policy_reader *pr, const void *message, struct lb_policy_spec *s)
 {
 	const RingHash *m = message;
 	if (m->hash_function != POLICY_ENUM(RING_HASH__V3__RING_HASH__HASH_FUNCTION__XX_HASH) &&
@@ -179,7 +177,8 @@ static int read_ring_hash(struct policy_reader *pr, const void *message, struct 
 	return read_ring_sizes(m->minimum_ring_size, m->maximum_ring_size, s, pr->rd->err);
 }
 
-static int read_pick_first(struct policy_reader *pr, const void *message, struct lb_policy_spec *s)
+static int read_pick_first(
+	struct res_policy_reader *pr, const void *message, struct lb_policy_spec *s)
 {
 	const PickFirst *m = message;
 	s->pick_first.shuffle = m->shuffle_address_list;
@@ -187,12 +186,13 @@ static int read_pick_first(struct policy_reader *pr, const void *message, struct
 }
 
 // The outermost lists name their place in an error.
-static bool is_said(const struct policy_reader *pr, int rc)
+static bool is_said(const struct res_policy_reader *pr, int rc)
 {
 	return rc == -EINVAL && pr->depth <= MAX_DEPTH_SAID;
 }
 
-static struct lb_policy_spec *new_child(struct policy_reader *pr, struct lb_policy_spec *parent)
+struct lb_policy_spec *res_policy_new_child(
+	struct res_policy_reader *pr, struct lb_policy_spec *parent)
 {
 	struct lb_policy_spec *child = xds_arena_alloc(pr->rd->arena, 1, sizeof(*child));
 	parent->child = child;
@@ -200,12 +200,12 @@ static struct lb_policy_spec *new_child(struct policy_reader *pr, struct lb_poli
 }
 
 static int read_wrr_locality(
-	struct policy_reader *pr, const void *message, struct lb_policy_spec *s)
+	struct res_policy_reader *pr, const void *message, struct lb_policy_spec *s)
 {
 	const WrrLocality *m = message;
 	if (!m->endpoint_picking_policy)
 		return lb_err_set(pr->rd->err, "no endpoint_picking_policy");
-	struct lb_policy_spec *child = new_child(pr, s);
+	struct lb_policy_spec *child = res_policy_new_child(pr, s);
 	if (!child)
 		return -ENOMEM;
 	pr->depth++;
@@ -218,7 +218,7 @@ static const struct policy_type {
 	const ProtobufCMessageDescriptor *message;
 	const char *name; // in errors
 	enum lb_policy_kind kind;
-	int (*read)(struct policy_reader *, const void *message, struct lb_policy_spec *);
+	int (*read)(struct res_policy_reader *, const void *message, struct lb_policy_spec *);
 } policy_types[] = {
 	{POLICY_TYPE(wrr_locality__v3__wrr_locality), "wrr_locality", LB_POLICY_WRR_LOCALITY,
 		read_wrr_locality},
@@ -241,6 +241,14 @@ static const struct policy_type *find_type(const char *type_url)
 	return NULL;
 }
 
+static const struct policy_type *type_of(enum lb_policy_kind kind)
+{
+	size_t i = 0;
+	while (policy_types[i].kind != kind)
+		i++;
+	return &policy_types[i];
+}
+
 // What names a type at all: an entry that does not is wrong, even where it would be passed over.
 static bool names_a_type(const char *type_url)
 {
@@ -248,22 +256,35 @@ static bool names_a_type(const char *type_url)
 	return slash && slash[1];
 }
 
-// 1 = an unknown one, to be passed over; else 0, -EINVAL or -ENOMEM.
-static int read_entry(
-	struct policy_reader *pr, const Google__Protobuf__Any *any, struct lb_policy_spec *s)
+int res_policy_read_message(struct res_policy_reader *pr, enum lb_policy_kind kind,
+	const void *message, struct lb_policy_spec *s)
 {
-	struct res_any opened;
-	if (!names_a_type(any->type_url))
-		return lb_err_set(pr->rd->err, "type_url: \"%.128s\" names no type", any->type_url);
-	// A TypedStruct stands for a policy outside the API, by its name (gRFC A52): we have none.
-	if (res_any_open(any, &opened, pr->rd->err))
-		return -EINVAL;
-	bool is_struct = opened.typed_struct;
-	bool is_named = names_a_type(opened.type_url);
-	res_any_close(&opened);
-	if (!is_named)
+	return type_of(kind)->read(pr, message, s);
+}
+
+const ProtobufCMessageDescriptor *res_policy_message_of(enum lb_policy_kind kind)
+{
+	return type_of(kind)->message;
+}
+
+// A TypedStruct stands for a policy by gRPC's name (gRFC A52), not for a message of the API.
+static int read_struct(
+	struct res_policy_reader *pr, const struct res_any *opened, struct lb_policy_spec *s)
+{
+	if (!names_a_type(opened->type_url))
 		return lb_err_set(pr->rd->err, "TypedStruct: type_url names no type");
-	const struct policy_type *type = is_struct ? NULL : find_type(any->type_url);
+	json_t *json = opened->json ? proto_json_encode(&opened->json->base) : json_object();
+	if (!json)
+		return -ENOMEM;
+	int rc = res_policy_read_json(pr, strrchr(opened->type_url, '/') + 1, json, s);
+	json_decref(json);
+	return rc;
+}
+
+static int read_message(
+	struct res_policy_reader *pr, const Google__Protobuf__Any *any, struct lb_policy_spec *s)
+{
+	const struct policy_type *type = find_type(any->type_url);
 	if (!type)
 		return 1;
 	void *m = res_any_unpack(any, type->message, type->name, pr->rd->err);
@@ -276,12 +297,26 @@ static int read_entry(
 	return is_innermost || is_said(pr, rc) ? lb_err_within(pr->rd->err, "%s", type->name) : rc;
 }
 
+// 1 = an unknown one, to be passed over; else 0, -EINVAL or -ENOMEM.
+static int read_entry(
+	struct res_policy_reader *pr, const Google__Protobuf__Any *any, struct lb_policy_spec *s)
+{
+	struct res_any opened;
+	if (!names_a_type(any->type_url))
+		return lb_err_set(pr->rd->err, "type_url: \"%.128s\" names no type", any->type_url);
+	if (res_any_open(any, &opened, pr->rd->err))
+		return -EINVAL;
+	int rc = opened.typed_struct ? read_struct(pr, &opened, s) : read_message(pr, any, s);
+	res_any_close(&opened);
+	return rc;
+}
+
 // The first entry of a type we know counts; what it says must then be right (A52-T10). 0, -EINVAL
 // or -ENOMEM.
-static int read_list(struct policy_reader *pr, const PolicyList *list, struct lb_policy_spec *s)
+static int read_list(struct res_policy_reader *pr, const PolicyList *list, struct lb_policy_spec *s)
 {
-	if (pr->depth > MAX_DEPTH)
-		return lb_err_set(pr->rd->err, "nested deeper than %d", MAX_DEPTH);
+	if (pr->depth > RES_POLICY_MAX_DEPTH)
+		return lb_err_set(pr->rd->err, "nested deeper than %d", RES_POLICY_MAX_DEPTH);
 	for (size_t i = 0; i < list->n_policies; i++) {
 		const Envoy__Config__Core__V3__TypedExtensionConfig *e =
 			list->policies[i]->typed_extension_config;
@@ -310,11 +345,11 @@ static bool is_provided(const PolicyList *list)
 }
 
 // A52-L04: by locality first, then by this.
-static int spread(struct policy_reader *pr, enum lb_policy_kind kind, struct lb_policy_spec *s,
+static int spread(struct res_policy_reader *pr, enum lb_policy_kind kind, struct lb_policy_spec *s,
 	struct lb_policy_spec **ret_child)
 {
 	s->kind = LB_POLICY_WRR_LOCALITY;
-	*ret_child = new_child(pr, s);
+	*ret_child = res_policy_new_child(pr, s);
 	if (!*ret_child)
 		return -ENOMEM;
 	(*ret_child)->kind = kind;
@@ -322,7 +357,7 @@ static int spread(struct policy_reader *pr, enum lb_policy_kind kind, struct lb_
 }
 
 static int read_old_least_request(
-	struct policy_reader *pr, const Cluster *m, struct lb_policy_spec *s)
+	struct res_policy_reader *pr, const Cluster *m, struct lb_policy_spec *s)
 {
 	const Envoy__Config__Cluster__V3__Cluster__LeastRequestLbConfig *c =
 		m->lb_config_case == LB_CONFIG(LEAST_REQUEST_LB_CONFIG) ? m->least_request_lb_config
@@ -339,7 +374,8 @@ static int read_old_least_request(
 	return 0;
 }
 
-static int read_old_ring_hash(struct policy_reader *pr, const Cluster *m, struct lb_policy_spec *s)
+static int read_old_ring_hash(
+	struct res_policy_reader *pr, const Cluster *m, struct lb_policy_spec *s)
 {
 	const Envoy__Config__Cluster__V3__Cluster__RingHashLbConfig *c =
 		m->lb_config_case == LB_CONFIG(RING_HASH_LB_CONFIG) ? m->ring_hash_lb_config : NULL;
@@ -356,7 +392,7 @@ static int read_old_ring_hash(struct policy_reader *pr, const Cluster *m, struct
 }
 
 static int read_old_round_robin(
-	struct policy_reader *pr, const Cluster *m, struct lb_policy_spec *s)
+	struct res_policy_reader *pr, const Cluster *m, struct lb_policy_spec *s)
 {
 	struct lb_policy_spec *child;
 	if (m->lb_config_case == LB_CONFIG(ROUND_ROBIN_LB_CONFIG) &&
@@ -365,7 +401,7 @@ static int read_old_round_robin(
 	return spread(pr, LB_POLICY_ROUND_ROBIN, s, &child);
 }
 
-static int read_old(struct policy_reader *pr, const Cluster *m, struct lb_policy_spec *s)
+static int read_old(struct res_policy_reader *pr, const Cluster *m, struct lb_policy_spec *s)
 {
 	switch (m->lb_policy) {
 	case LB(ROUND_ROBIN):
@@ -384,7 +420,7 @@ static int read_old(struct policy_reader *pr, const Cluster *m, struct lb_policy
 int res_policy_read(struct res_reader *rd, const Cluster *m, bool is_aggregate,
 	const struct lb_policy_spec **ret, bool *ret_provided)
 {
-	struct policy_reader pr = {rd, 1};
+	struct res_policy_reader pr = {rd, 1};
 	struct lb_policy_spec *s = xds_arena_alloc(rd->arena, 1, sizeof(*s)), *child;
 	if (!s)
 		return -ENOMEM;

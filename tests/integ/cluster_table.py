@@ -221,9 +221,30 @@ def list_rows():
     yield good("TypedStruct of an unknown name (A52)", by(
         struct("type.googleapis.com/nobodys", UDPA_STRUCT, a=1), plain))
     yield bad("TypedStruct without a type (A52)", by(struct(""), plain), where, "policies[0]")
-    yield bad("TypedStruct of one of gRPC's names (A52)", by(
-        struct("type.googleapis.com/round_robin")), where, "no supported policy",
-        core="ACK: its own policies go by name, too")
+    grpc = "type.googleapis.com/"
+    yield good("TypedStruct of one of gRPC's names (A52)", by(struct(grpc + "round_robin")))
+    yield good("the same with a field that is not known (A52)", by(
+        struct(grpc + "round_robin", a=1)))
+    locality = grpc + "xds_wrr_locality_experimental"
+    yield good("children by name (A52)", by(
+        struct(locality, childPolicy=[{"nobodys": {}}, {"pick_first": {}}])))
+    yield bad("no known child by name (A52)", by(struct(locality, childPolicy=[{"nobodys": {}}])),
+              where, "childPolicy", "no supported policy")
+    yield bad("a child of two names (A52)", by(
+        struct(locality, childPolicy=[{"round_robin": {}, "pick_first": {}}])), where,
+        "childPolicy[0]")
+    yield bad("a ring of 0 by name (RH-03)", by(
+        struct(grpc + "ring_hash_experimental", minRingSize=0)), where, "minimum_ring_size")
+    yield bad("a penalty below 0 by name (A58-02)", by(
+        struct(grpc + "weighted_round_robin", errorUtilizationPenalty=-1)), where,
+        "error_utilization_penalty")
+    yield bad("text in place of a switch (PF-01)", by(
+        struct(grpc + "pick_first", shuffleAddressList="x")), where, "shuffleAddressList")
+    yield good("hash by header (RH-10)", by(
+        struct(grpc + "ring_hash_experimental", requestHashHeader="x-key")))
+    yield bad("hash by binary header (RH-10)", by(
+        struct(grpc + "ring_hash_experimental", requestHashHeader="x-bin")), where,
+        "requestHashHeader", core="ACK: it reads the field with an experiment switched on")
 
 
 def enum_rows():

@@ -103,6 +103,9 @@ static void each_allocation_of_each_kind_of_cluster_may_fail(void **state)
 		BALANCED(UNKNOWN "," ENTRY(STRUCT_ANY(TYPED_STRUCT, "x", "'a':1")) "," WRR(
 			ENTRY(ANY(WEIGHTED_TYPE, ",'metricNamesForComputingUtilization':['a'],"
 						 "'errorUtilizationPenalty':2")))),
+		BALANCED(ENTRY(STRUCT_ANY(TYPED_STRUCT, "xds_wrr_locality_experimental",
+			"'childPolicy':[{'ring_hash_experimental':{'minRingSize':5,"
+			"'requestHashHeader':'X'}}]"))),
 		EDS_AND("'lrsServer':{'self':{}},'lrsReportEndpointMetrics':['a','b'],"
 			"'outlierDetection':{'interval':'0s','consecutive5xx':1},'healthChecks':"
 			"[{}],'circuitBreakers':{'thresholds':[{'maxRetries':1}]},'transportSocket'"

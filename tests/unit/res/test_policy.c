@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MIN_RANGE "minimum_ring_size: must be in [1, 8388608]"
 #define POLICY "=load_balancing_policy: "
 #define FIRST POLICY "policies[0]: "
 
@@ -48,9 +49,8 @@ static void which_entry_counts(void **state)
 		{"TypedStruct of a known type",
 			BALANCED(STRUCT_ENTRY(TYPED_STRUCT, ROUND_ROBIN_TYPE)),
 			POLICY "no supported policy"},
-		{"TypedStruct of gRPC's own name",
-			BALANCED(STRUCT_ENTRY(OLD_TYPED_STRUCT, "round_robin") "," PICK_FIRST),
-			NULL},
+		{"TypedStruct of a name that nobody has",
+			BALANCED(STRUCT_ENTRY(OLD_TYPED_STRUCT, "maglev") "," PICK_FIRST), NULL},
 		{"TypedStruct without a type", BALANCED(ENTRY(NAMELESS("")) "," ROUND_ROBIN),
 			FIRST "TypedStruct: type_url names no type"},
 		{"TypedStruct whose type has no slash",
@@ -76,6 +76,66 @@ static void which_entry_counts(void **state)
 			"=lb_policy: LOAD_BALANCING_POLICY_CONFIG is not supported"},
 		{"a number that is no policy", EDS_AND("'lbPolicy':4"),
 			"=lb_policy: unknown is not supported"},
+	};
+	RUN_ROWS(&res_type_cluster, rows);
+}
+
+// gRFC A52, A76: policies by gRPC's names.
+static void policies_of_a_service_config(void **state)
+{
+#define NAMED(name, fields) BALANCED(ENTRY(STRUCT_ANY(TYPED_STRUCT, name, fields)))
+#define CHILDREN(list) NAMED("xds_wrr_locality_experimental", "'childPolicy':" list)
+#define NAMED_RING(fields) NAMED("ring_hash_experimental", fields)
+#define RING_0 FIRST "ring_hash_experimental: "
+#define HEADER_0 RING_0 "requestHashHeader: "
+#define NAMED_WRR FIRST "xds_wrr_locality_experimental: "
+	static const struct res_row rows[] = {
+		{"round_robin", NAMED("round_robin", ""), NULL},
+		{"in the older wrapper",
+			BALANCED(ENTRY(STRUCT_ANY(OLD_TYPED_STRUCT, "round_robin", ""))), NULL},
+		{"without a value",
+			BALANCED(ENTRY(
+				"{'@type':'" URL TYPED_STRUCT "','typeUrl':'" URL "pick_first'}")),
+			NULL},
+		{"fields that are not known", NAMED("round_robin", "'a':{'b':[1]}"), NULL},
+		{"a name in part", NAMED("round_robi", ""), POLICY "no supported policy"},
+		{"wrong type of a field", NAMED("pick_first", "'shuffleAddressList':1"),
+			FIRST "pick_first: shuffleAddressList: not true or false"},
+		{"checked like the message", NAMED("least_request_experimental", "'choiceCount':1"),
+			FIRST "least_request_experimental: choice_count: must be at least 2"},
+		{"a negative period", NAMED("weighted_round_robin", "'blackoutPeriod':'-1s'"),
+			FIRST "weighted_round_robin: blackout_period: seconds must be in [0, "
+			      "315576000000]"},
+		{"ring of 0", NAMED_RING("'minRingSize':0"), RING_0 MIN_RANGE},
+		{"ring of a half", NAMED_RING("'minRingSize':0.5"), "not a whole number"},
+		{"RH-10 header", NAMED_RING("'requestHashHeader':'X-Key_1.a'"), NULL},
+		{"RH-10 no header", NAMED_RING("'requestHashHeader':''"), NULL},
+		{"RH-10 binary header", NAMED_RING("'requestHashHeader':'x-BIN'"),
+			HEADER_0 "\"x-BIN\" is no name of a header that is text"},
+		{"RH-10 pseudo header", NAMED_RING("'requestHashHeader':':path'"),
+			HEADER_0 "\":path\" is no name of a header that is text"},
+		{"RH-10 two headers", NAMED_RING("'requestHashHeader':'a, b'"),
+			HEADER_0 "\"a, b\" is no name of a header that is text"},
+		{"RH-10 a number", NAMED_RING("'requestHashHeader':1"), HEADER_0 "is no text"},
+		{"children", CHILDREN("[{'nobodys':{}},{'pick_first':{}},1]"), NULL},
+		{"no children", NAMED("xds_wrr_locality_experimental", ""),
+			NAMED_WRR "childPolicy: no supported policy"},
+		{"no known child", CHILDREN("[{'nobodys':{}}]"),
+			NAMED_WRR "childPolicy: no supported policy"},
+		{"a child of two names", CHILDREN("[{'round_robin':{},'pick_first':{}}]"),
+			NAMED_WRR "childPolicy[0]: is no object with one field"},
+		{"a child that is no object", CHILDREN("[{'nobodys':{}},5]"),
+			NAMED_WRR "childPolicy[1]: is no object with one field"},
+		{"a child whose config is none", CHILDREN("[{'round_robin':5}]"),
+			NAMED_WRR "round_robin: is no object"},
+		{"a child that is wrong",
+			CHILDREN("[{'least_request_experimental':{'choiceCount':0}}]"),
+			NAMED_WRR "least_request_experimental: choice_count: must be at least 2"},
+		{"localities within localities, the message within too deep",
+			BALANCED(WRR_4(WRR_4(WRR_4(WRR(WRR(
+				WRR(ENTRY(STRUCT_ANY(TYPED_STRUCT, "xds_wrr_locality_experimental",
+					"'childPolicy':[{'round_robin':{}}]"))))))))),
+			"nested deeper than 16"},
 	};
 	RUN_ROWS(&res_type_cluster, rows);
 }
@@ -113,7 +173,6 @@ static void rings(void **state)
 {
 #define RING(fields) BY(RING_HASH_TYPE, fields)
 #define OLD_RING(fields) EDS_AND("'lbPolicy':'RING_HASH','ringHashLbConfig':{" fields "}")
-#define MIN_RANGE "minimum_ring_size: must be in [1, 8388608]"
 #define MAX_RANGE "maximum_ring_size: must be in [1, 8388608]"
 #define OVER "minimum_ring_size: must not exceed maximum_ring_size"
 	static const struct res_row rows[] = {
@@ -294,6 +353,16 @@ static const struct {
 		SPREAD(LB_POLICY_WEIGHTED_ROUND_ROBIN, .wrr = {true, S, 0, 3 * S, S / 10, 0.5})},
 	{BY(WEIGHTED_TYPE, "'enableOobLoadReport':false,'weightUpdatePeriod':'0.2s'"),
 		WEIGHTED_OF(false, 10 * S, 10 * S, 180 * S, S / 5, 1.0)},
+	// A52, A76: by gRPC's names
+	{NAMED_RING("'minRingSize':5,'maxRingSize':'6','requestHashHeader':'X-Key'"),
+		{.kind = LB_POLICY_RING_HASH, .ring_hash = {5, 6, {"x-key", 5}}}},
+	{NAMED("weighted_round_robin",
+		 "'enableOobLoadReport':true,'oobReportingPeriod':'1s','blackoutPeriod':'2s',"
+		 "'weightExpirationPeriod':'3s','weightUpdatePeriod':'4s',"
+		 "'errorUtilizationPenalty':0.25"),
+		WEIGHTED_OF(true, S, 2 * S, 3 * S, 4 * S, 0.25)},
+	{CHILDREN("[{'least_request_experimental':{'choiceCount':3}}]"),
+		SPREAD(LB_POLICY_LEAST_REQUEST, .least_request = {3})},
 	// A75-G07: a default that nobody asked for
 	{CLUSTER(OF("'a'") ",'lbPolicy':'CLUSTER_PROVIDED'"), SPREAD(LB_POLICY_ROUND_ROBIN)},
 };
@@ -343,6 +412,8 @@ static void each_parameter_tells_two_trees_apart(void **state)
 		RING_OF(1, 2),
 		RING_OF(1, 3),
 		RING_OF(2, 2),
+		{.kind = LB_POLICY_RING_HASH, .ring_hash = {1, 2, {"x", 1}}},
+		{.kind = LB_POLICY_RING_HASH, .ring_hash = {1, 2, {"y", 1}}},
 	};
 	size_t n = sizeof(some) / sizeof(some[0]);
 	for (size_t i = 0; i < n; i++)
@@ -351,6 +422,7 @@ static void each_parameter_tells_two_trees_apart(void **state)
 }
 
 RUN_SUITE("res/policy", cmocka_unit_test(which_entry_counts),
+	cmocka_unit_test(policies_of_a_service_config),
 	cmocka_unit_test(an_entry_must_name_a_type_and_hold_it), cmocka_unit_test(rings),
 	cmocka_unit_test(choices), cmocka_unit_test(weights_by_load), cmocka_unit_test(rotations),
 	cmocka_unit_test(a_policy_becomes_a_tree),

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the readers of one cluster's policies share (policy.c: messages of the API; policy_json.c:
+// gRPC's own JSON). Not for users of the decoded policy.
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/res/common.h"
+#include "lb/node.h"
+
+#include <jansson.h>
+
+#define RES_POLICY_MAX_DEPTH 16 // of lists of policies in each other (gRFC A52)
+
+struct res_policy_reader {
+	struct res_reader *rd;
+	unsigned depth; // of the list that is being read, from 1
+};
+
+// A policy's parameters out of the message that the API has for it, which knows nothing of
+// children. 0, -EINVAL or -ENOMEM.
+int res_policy_read_message(struct res_policy_reader *, enum lb_policy_kind, const void *message,
+	struct lb_policy_spec *);
+const ProtobufCMessageDescriptor *res_policy_message_of(enum lb_policy_kind);
+struct lb_policy_spec *res_policy_new_child( // NULL = no memory
+	struct res_policy_reader *, struct lb_policy_spec *parent);
+
+// A policy by the name and with the JSON that it has in a gRPC service config. 1 = no such name;
+// else 0, -EINVAL or -ENOMEM.
+int res_policy_read_json(
+	struct res_policy_reader *, const char *name, const json_t *, struct lb_policy_spec *);
