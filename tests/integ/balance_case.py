@@ -19,7 +19,8 @@ FIRST_PORT = 10000
 CALL_TIMEOUT_S = 5.0
 HOLD_MS = 2000
 LATE_S = 3  # more than PF-02's 250 ms
-QUICK_CALLS = 16  # while waiting for an outcome
+CALLS, QUICK_CALLS = 40, 16  # at least; fewer do while waiting for an outcome
+SURE = 14  # a share of this mean is never absent by chance (e^-14)
 CHI_Z = 5  # of the normal law: one run in three million fails by chance
 POLICIES = TYPES + "extensions.load_balancing_policies."
 AGGREGATE = TYPES + "extensions.clusters.aggregate.v3.ClusterConfig"
@@ -228,10 +229,11 @@ def cookie_of(answer):
 
 def unlike(counts, shares, total):
     """Why these counts can't well be draws by these shares; "" when they can."""
-    strangers = set(counts) - {key for key, share in shares.items() if share > 0}
-    if strangers:
+    if strangers := set(counts) - set(shares):
         return f"not expected at all: {sorted(strangers)}"
-    expected = {key: share * total for key, share in shares.items() if share > 0}
+    expected = {key: share * total for key, share in shares.items()}
+    if absent := [key for key, mean in expected.items() if mean >= SURE and key not in counts]:
+        return f"absent: {absent}"
     degrees = len(expected) - 1
     if degrees == 0:
         return ""
@@ -247,20 +249,25 @@ class Shares:
     farther than that from its mean."""
 
     shares: dict
-    calls: int = 40
+    calls: int = 0  # 0: as many as make every share sure to show
+    parallel: int = 16
     spread: float = math.inf
     metadata: tuple = ()
     timeout: float = CALL_TIMEOUT_S
     same = False  # need both sides say the very same?
 
     def run(self, case, ask, quick):
-        count = min(self.calls, QUICK_CALLS) if quick else self.calls
+        least = math.ceil(SURE / min(self._shares().values()))
+        count = max(least, QUICK_CALLS) if quick else max(least, self.calls or CALLS)
         calls = [case.call(*self.metadata, timeout=self.timeout)] * count
-        return collections.Counter(map(shown, ask(calls)))
+        return collections.Counter(map(shown, ask(calls, parallel=self.parallel)))
+
+    def _shares(self):
+        total = sum(self.shares.values())
+        return {str(key): share / total for key, share in self.shares.items()}
 
     def wrong(self, counts):
-        shares = {str(key): share / sum(self.shares.values())
-                  for key, share in self.shares.items()}
+        shares = self._shares()
         total = counts.total()
         far = [key for key, share in shares.items()
                if abs(counts.get(key, 0) - share * total) > self.spread]
@@ -272,8 +279,8 @@ def even(*keys, **more):
     return Shares(dict.fromkeys(keys, 1), **more)
 
 
-def only(key, calls=20, **more):
-    return Shares({key: 1}, calls, **more)
+def only(key, **more):
+    return Shares({key: 1}, 20, **more)
 
 
 @dataclasses.dataclass

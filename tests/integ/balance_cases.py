@@ -139,7 +139,7 @@ def p_no_spill_over_below_140_percent(c):
     """ENV-01."""
     c.cluster()
     c.eds(c.locality("a", 1, dead(1), dead(2), dead(3)), c.locality("b", 2, priority=1))
-    yield only(1, calls=60)
+    yield only(1)
 
 
 # -- localities
@@ -455,7 +455,7 @@ def dns_leaf(c):
 
 def o_drop_nothing(c):
     c.simple(1, drops=[drop("none", 0)])
-    yield only(1, calls=60)
+    yield only(1)
 
 
 def o_drop_half(c):

@@ -82,6 +82,11 @@ class BalanceWorld:
             self._steps[name] = function(case)
         self.advance()
 
+    def case(self, name):
+        """Another case, without steps; apply() what is done to it."""
+        case = self.cases[name] = Case(name, len(self.cases))
+        return case
+
     # -- what the cases ask for
 
     def advance(self):
@@ -133,6 +138,14 @@ class BalanceWorld:
         """{connections, live, requests} of a case's backend."""
         (found,) = self.backends.ask(op="counts", addresses=[case.address(number)]).values()
         return found
+
+    def settle(self, case, expectation, limit_s=15):
+        """Applies, and asks shuntd until it holds; the outcome."""
+        self.apply()
+        outcome, wrong = settle(self.ours, case, expectation, limit_s)
+        if wrong:
+            raise AssertionError(f"{case.name}: {wrong}: {outcome}")
+        return outcome
 
     def let_go(self):
         self.backends.ask(op="let_go")
