@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/load_report.h"
 
+#include "ctrl/ids.h"
 #include "ctrl/load_metrics.h"
 #include "ctrl/workers.h"
 #include "ctrl/xds/bootstrap.h"
@@ -24,6 +25,8 @@
 // must have stood still: a worker may pick by an older snapshot for a moment.
 #define SWEEP_NS UINT64_C(1000000000)
 #define QUIET_SWEEPS 2
+// Numbers that rest before one of them is given again.
+#define REST 4096
 
 enum kind { LOCALITY, CATEGORY };
 
@@ -69,9 +72,7 @@ struct load_report {
 	struct twheel_timer sweep; // armed while something is leaving
 	uint32_t n_numbers; // with 0, which is nobody's
 	struct number *numbers;
-	uint32_t next_number; // never used so far
-	uint32_t *resting; // ring of n_numbers, oldest first
-	uint32_t resting_head, n_resting;
+	struct ids ids; // number - 1
 	uint32_t n_leaving;
 	bool refusing; // logged
 	struct load_report_info counted;
@@ -101,24 +102,19 @@ static uint64_t open_requests(const struct lb_load_counters *s)
 // False = none is left.
 static bool take_number(struct load_report *r, uint32_t *ret)
 {
-	if (r->next_number < r->n_numbers) {
-		*ret = r->next_number++;
-		return true;
-	}
-	for (uint32_t tries = r->n_resting; tries > 0; tries--) {
-		uint32_t index = r->resting[r->resting_head];
-		struct number *n = &r->numbers[index];
-		struct lb_load_counters s = sum(r, index);
-		r->resting_head = (r->resting_head + 1) % r->n_numbers;
+	for (uint32_t tries = r->ids.n_resting + 1; tries > 0; tries--) {
+		uint32_t id = ids_take(&r->ids);
+		if (id == IDS_NONE)
+			return false;
+		struct number *n = &r->numbers[id + 1];
+		struct lb_load_counters s = sum(r, id + 1);
 		if (n->had_drops)
 			n->idle = open_requests(&s);
 		if (open_requests(&s) == n->idle) {
-			r->n_resting--;
-			*ret = index;
+			*ret = id + 1;
 			return true;
 		}
-		// A request came late, by an old snapshot: not before it has ended.
-		r->resting[(r->resting_head + r->n_resting - 1) % r->n_numbers] = index;
+		ids_give(&r->ids, id); // a request came late, by an old snapshot, and has not ended
 	}
 	return false;
 }
@@ -128,7 +124,7 @@ static void give_number(struct load_report *r, uint32_t index)
 	struct number *n = &r->numbers[index];
 	n->had_drops = n->counter->kind == CATEGORY;
 	n->counter = NULL;
-	r->resting[(r->resting_head + r->n_resting++) % r->n_numbers] = index;
+	ids_give(&r->ids, index - 1);
 }
 
 static void counter_free(struct load_counter *c)
@@ -349,10 +345,8 @@ struct load_report *load_report_new(const struct load_report_conf *conf)
 	r->sweep.fire = sweep_fired;
 	r->n_numbers = conf->max_counters ? conf->max_counters + 1 : LB_MAX_LOADS;
 	CHECK(r->n_numbers <= LB_MAX_LOADS);
-	r->next_number = 1;
 	r->numbers = calloc(r->n_numbers, sizeof(*r->numbers));
-	r->resting = calloc(r->n_numbers, sizeof(*r->resting));
-	if (!r->numbers || !r->resting ||
+	if (!r->numbers || ids_init(&r->ids, r->n_numbers - 1, REST) ||
 		xds_node_init(&r->node, conf->bootstrap, conf->user_agent_version)) {
 		load_report_free(r);
 		return NULL;
@@ -387,7 +381,7 @@ void load_report_free(struct load_report *r)
 	xds_lrs_free(r->lrs);
 	xds_node_fini(&r->node);
 	free(r->numbers);
-	free(r->resting);
+	ids_fini(&r->ids);
 	free(r);
 }
 

@@ -14,7 +14,6 @@ static void locality_free(struct xds_load_locality *l)
 		next = m->next;
 		free(m);
 	}
-	free(l->region);
 	free(l);
 }
 
@@ -24,6 +23,7 @@ static void cluster_free(struct xds_load_cluster *c)
 		next = l->next;
 		locality_free(l);
 	}
+	strmap_fini(&c->by_place);
 	for (struct xds_load_drop *d = c->drops, *next; d; d = next) {
 		next = d->next;
 		free(d);
@@ -55,6 +55,7 @@ struct xds_load_cluster *xds_load_cluster_add(
 	c->name = strdup(name);
 	c->service = strdup(service);
 	c->since_ns = now_ns;
+	c->localities_end = &c->localities;
 	if (!c->name || !c->service || strmap_add(&load->by_key, &c->link, c->key)) {
 		cluster_free(c);
 		return NULL;
@@ -86,28 +87,63 @@ void xds_load_fini(struct xds_load *load)
 
 // Counting
 
+static bool is_at(const struct xds_load_locality *l, const struct xds_load_place *p)
+{
+	return l && strcmp(l->place.region, p->region) == 0 &&
+	       strcmp(l->place.zone, p->zone) == 0 && strcmp(l->place.sub_zone, p->sub_zone) == 0;
+}
+
+// NULL = no memory.
+static struct xds_load_locality *locality_new(
+	struct xds_load_cluster *c, const struct xds_load_place *p, const char *key)
+{
+	size_t region = strlen(p->region) + 1, zone = strlen(p->zone) + 1;
+	size_t sub_zone = strlen(p->sub_zone) + 1, len = strlen(key) + 1;
+	struct xds_load_locality *l = calloc(1, sizeof(*l) + len + region + zone + sub_zone);
+	if (!l)
+		return NULL;
+	memcpy(l->texts, key, len);
+	l->place.region = memcpy(l->texts + len, p->region, region);
+	l->place.zone = memcpy(l->texts + len + region, p->zone, zone);
+	l->place.sub_zone = memcpy(l->texts + len + region + zone, p->sub_zone, sub_zone);
+	if (strmap_add(&c->by_place, &l->link, l->texts)) {
+		free(l);
+		return NULL;
+	}
+	*c->localities_end = l;
+	c->localities_end = &l->next;
+	return l;
+}
+
+static struct xds_load_locality *find_or_make(
+	struct xds_load_cluster *c, const struct xds_load_place *p)
+{
+	char *key;
+	// Lengths, so that no other place has the same text.
+	if (asprintf(&key, "%zu %zu %s%s%s", strlen(p->region), strlen(p->zone), p->region, p->zone,
+		    p->sub_zone) < 0)
+		return NULL;
+	struct strmap_link *link = strmap_find(&c->by_place, key);
+	struct xds_load_locality *l =
+		link ? (struct xds_load_locality *)((char *)link -
+						    offsetof(struct xds_load_locality, link))
+		     : locality_new(c, p, key);
+	free(key);
+	return l;
+}
+
 // NULL = no memory.
 static struct xds_load_locality *locality_of(
 	struct xds_load_cluster *c, const struct xds_load_place *p)
 {
-	for (struct xds_load_locality *l = c->localities; l; l = l->next)
-		if (strcmp(l->region, p->region) == 0 && strcmp(l->zone, p->zone) == 0 &&
-			strcmp(l->sub_zone, p->sub_zone) == 0)
-			return l;
-	size_t region = strlen(p->region) + 1, zone = strlen(p->zone) + 1;
-	size_t sub_zone = strlen(p->sub_zone) + 1;
-	struct xds_load_locality *l = calloc(1, sizeof(*l));
-	char *texts = malloc(region + zone + sub_zone);
-	if (!l || !texts) {
-		free(l);
-		free(texts);
-		return NULL;
-	}
-	l->region = memcpy(texts, p->region, region);
-	l->zone = memcpy(texts + region, p->zone, zone);
-	l->sub_zone = memcpy(texts + region + zone, p->sub_zone, sub_zone);
-	l->next = c->localities;
-	c->localities = l;
+	struct xds_load_locality *l = c->here;
+	if (is_at(l, p))
+		return l;
+	l = l ? l->next : c->localities;
+	if (!is_at(l, p))
+		l = find_or_make(c, p);
+	if (l)
+		c->here = l;
 	return l;
 }
 
@@ -294,6 +330,7 @@ static void tidy_metrics(struct xds_load_locality *l)
 
 void xds_load_tidy(struct xds_load_cluster *c)
 {
+	c->here = NULL; // the next harvest begins with the first
 	for (struct xds_load_locality **at = &c->localities; *at;) {
 		struct xds_load_locality *l = *at;
 		tidy_metrics(l);
@@ -302,6 +339,9 @@ void xds_load_tidy(struct xds_load_cluster *c)
 			continue;
 		}
 		*at = l->next;
+		if (!*at)
+			c->localities_end = at;
+		strmap_remove(&c->by_place, &l->link);
 		locality_free(l);
 	}
 	for (struct xds_load_drop **at = &c->drops; *at;) {

@@ -28,12 +28,14 @@ struct xds_load_metric {
 };
 
 struct xds_load_locality {
-	struct xds_load_locality *next;
-	char *region, *zone, *sub_zone; // in one block with region
+	struct strmap_link link; // by key
+	struct xds_load_locality *next; // in order of coming
 	struct xds_load_count issued, ok, error;
 	uint64_t in_progress;
 	bool present; // the last harvest added to it
 	struct xds_load_metric *metrics;
+	struct xds_load_place place;
+	char texts[]; // key and place
 };
 
 struct xds_load_cluster {
@@ -41,7 +43,10 @@ struct xds_load_cluster {
 	struct xds_load_cluster *next, *prev; // in order of coming
 	uint32_t n_refs; // 0 = gone, but not reported yet
 	char *key, *name, *service;
-	struct xds_load_locality *localities;
+	struct xds_load_locality *localities, **localities_end;
+	// The one that was added to last: harvests ask for all in the same order each time.
+	struct xds_load_locality *here; // NULL = none
+	struct strmap by_place;
 	struct xds_load_drop *drops;
 	uint64_t since_ns; // what is not sent was counted since then
 	uint64_t taken_ns; // sending: until then

@@ -108,9 +108,9 @@ static int fill_locality(struct xds_arena *a, LocalityStats *m, const struct xds
 	if (!place)
 		return -ENOMEM;
 	envoy__config__core__v3__locality__init(place);
-	place->region = text(l->region);
-	place->zone = text(l->zone);
-	place->sub_zone = text(l->sub_zone);
+	place->region = text(l->place.region);
+	place->zone = text(l->place.zone);
+	place->sub_zone = text(l->place.sub_zone);
 	envoy__config__endpoint__v3__upstream_locality_stats__init(m);
 	m->locality = place;
 	m->total_issued_requests = l->issued.sending;
