@@ -172,7 +172,9 @@ static struct res_cluster *policy_for(const struct cluster_tree *t, const struct
 	const struct xds_cluster_config *leaf)
 {
 	const struct xds_cluster_config *root = root_of(t, config);
-	return t->env->aggregate_policy && is_aggregate(root) ? root->cluster : leaf->cluster;
+	if (!t->env->aggregate_policy || !is_aggregate(root) || root->cluster->is_provided)
+		return leaf->cluster;
+	return root->cluster;
 }
 
 // Of an aggregate, which gives each of its leaves what the configuration says.

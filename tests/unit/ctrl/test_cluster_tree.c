@@ -226,6 +226,13 @@ static void leaves_have_their_own_policies_unless_the_aggregates_is_asked_for(vo
 		assert_int_equal(shows(w, "show tree web", "ring_hash"), compat);
 		assert_int_equal(shows(w, "show tree web", "round_robin"), !compat);
 	}
+	// An aggregate that is CLUSTER_PROVIDED (A75-G07) has no policy to give.
+	leaf("a", only_one, 1);
+	struct xds_cluster_config *web = aggregate("web", (const char *const[]){"a"}, 1);
+	web->cluster->spec = &ring;
+	web->cluster->is_provided = true;
+	give(w);
+	assert_true(shows(w, "show tree web", "round_robin"));
 }
 
 // A75-T01
