@@ -30,6 +30,7 @@ struct cluster_tree {
 	uint32_t id;
 	char *name; // owned
 	struct lb_cluster *object; // counted; the newest
+	bool is_leaving;
 	struct body body;
 	struct leaf_source *sources; // owned; of the leaf, or of the aggregate's, in no order
 	struct xds_config *config; // counted; of the last configure(): leaves are made from it
@@ -43,6 +44,7 @@ static int publish(void *ctx, enum lb_state state, struct lb_picker *picker)
 	lb_picker_put(picker);
 	if (!c)
 		return -ENOMEM;
+	c->is_leaving = t->is_leaving;
 	lb_cluster_put(t->object);
 	t->object = c;
 	t->env->on_change(t->env->ctx, c);
@@ -372,6 +374,15 @@ void cluster_tree_want(struct cluster_tree *t, uint32_t member)
 		if (leaf)
 			lb_leaf_want(leaf, member);
 	}
+}
+
+void cluster_tree_set_leaving(struct cluster_tree *t, bool is_leaving)
+{
+	if (t->object->is_leaving == is_leaving)
+		return;
+	t->is_leaving = is_leaving;
+	// Without memory for it the next object says it.
+	(void)publish(t, t->object->state, lb_picker_get(t->object->picker));
 }
 
 struct lb_cluster *cluster_tree_object(const struct cluster_tree *t)

@@ -57,6 +57,9 @@ void cluster_tree_free(struct cluster_tree *); // NULL is fine
 // A request waits for this member (LB_EVENT_WISH).
 void cluster_tree_want(struct cluster_tree *, uint32_t member);
 
+// No configuration routes to it any more, or one does again (lb-tree.md A31-R12).
+void cluster_tree_set_leaving(struct cluster_tree *, bool);
+
 // The newest object; never NULL; borrowed until the next change.
 struct lb_cluster *cluster_tree_object(const struct cluster_tree *);
 void cluster_tree_dump(const struct cluster_tree *, struct lb_dump *);

@@ -114,6 +114,7 @@ void frontend_count_users(struct assembler *a)
 			              is_named(f->wanted, c->name) || is_named(f->newest, c->name);
 		}
 		a->leaving |= c->n_users == 0;
+		cluster_tree_set_leaving(c->tree, c->n_users == 0);
 	}
 }
 

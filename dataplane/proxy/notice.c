@@ -162,7 +162,7 @@ static bool tell_reports(struct proxy *p)
 	return true;
 }
 
-bool proxy_notice_tell_all(struct proxy *p)
+bool proxy_notice_tell(struct proxy *p)
 {
 	return tell_wishes(p) && tell_reports(p);
 }

@@ -46,4 +46,9 @@ void proxy_notice_wish(struct proxy *, uint32_t member);
 void proxy_notice_report(struct proxy *, uint32_t member, uint32_t load, bool is_wanted,
 	const struct field *, size_t n_fields);
 // Writes what the ring takes. False = it is full.
-bool proxy_notice_tell_all(struct proxy *);
+bool proxy_notice_tell(struct proxy *);
+static inline bool proxy_notice_tell_all(struct proxy *p, const struct proxy_notices *n)
+{
+	bool is_silent = !n->wishes.head && !n->reports.head && !n->due.head;
+	return is_silent || proxy_notice_tell(p);
+}

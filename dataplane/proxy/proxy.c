@@ -231,7 +231,7 @@ void proxy_end_turn(struct proxy *p)
 		}
 	} while (proxy_conn_flush_all(p));
 	proxy_backend_tell_all(p);
-	if (!proxy_notice_tell_all(p))
+	if (!proxy_notice_tell_all(p, &p->notices))
 		proxy_count(p, PROXY_EVENTS_DELAYED);
 	set_gauges(p);
 	ask_for_a_turn(p);

@@ -172,7 +172,9 @@ static void a_cluster_that_left_stays_until_its_last_request_ends(void **state)
 	counter_set_to(&w->link->clusters[blue].active, 1);
 	apply(w, &green_vhost, (const char *[]){"green"}, &e, 1);
 	settle(w);
-	assert_non_null(lb_snapshot_cluster(lb_slot_current(w->slot), blue));
+	const struct lb_snapshot *now = lb_slot_current(w->slot);
+	assert_true(lb_snapshot_cluster(now, blue)->is_leaving); // A31-R12
+	assert_false(lb_snapshot_cluster(now, route(w, "/g"))->is_leaving);
 	assert_int_not_equal(route(w, "/x"), blue);
 	counter_set_to(&w->link->clusters[blue].active, 0);
 	settle(w);
@@ -237,14 +239,17 @@ static void a_cluster_that_comes_back_in_time_is_the_same_one(void **state)
 	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
 	turns(w, 1);
 	uint32_t blue = route(w, "/x");
-	const struct lb_cluster *object = lb_snapshot_cluster(lb_slot_current(w->slot), blue);
+	const struct lb_picker *picker =
+		lb_snapshot_cluster(lb_slot_current(w->slot), blue)->picker;
 	counter_set_to(&w->link->clusters[blue].active, 1);
 	apply(w, &green_vhost, (const char *[]){"green"}, &e, 1);
 	settle(w);
 	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
 	settle(w);
 	assert_int_equal(route(w, "/x"), blue);
-	assert_ptr_equal(lb_snapshot_cluster(lb_slot_current(w->slot), blue), object);
+	const struct lb_cluster *again = lb_snapshot_cluster(lb_slot_current(w->slot), blue);
+	assert_ptr_equal(again->picker, picker);
+	assert_false(again->is_leaving);
 	counter_set_to(&w->link->clusters[blue].active, 0);
 	xds_res_put(&e->base);
 }
