@@ -183,7 +183,7 @@ static int fill_names(struct composer *c)
 {
 	uint32_t n = 0;
 	for (struct node *i = c->in->nodes->all; i; i = i->next)
-		if (i->type == &res_type_cluster)
+		if (i->type == &res_type_cluster && (i->waited || c->in->held))
 			c->clusters[n++] = i;
 	qsort(c->clusters, n, sizeof(*c->clusters), by_name);
 	for (uint32_t i = 0; i < n; i++) {

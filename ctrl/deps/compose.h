@@ -4,6 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct node;
@@ -12,8 +13,9 @@ struct res_route_config;
 struct xds_config;
 
 struct composition {
-	struct nodes *nodes; // all resolved
-	uint32_t n_clusters; // of them
+	struct nodes *nodes; // all resolved that are taken
+	bool held; // those for requests under way are, too
+	uint32_t n_clusters; // that are taken
 	const struct node *listener;
 	const struct node *route_node; // NULL = inline
 	struct res_route_config *routes;

@@ -21,6 +21,7 @@
 
 #define N_NAMES_SHOWN 5 // of what is missing
 #define RETRY_NS 1000000000ull // after running out of memory
+#define IN_USE_INTERVAL_NS 1000000000ull // of clusters that requests hold
 #define REFRESH_INTERVAL_NS 1000000000ull // many connections fail at once
 // A configuration is made as a whole, so that many changes of a large one would take the square of
 // its size: the next one rests for several times as long as this one took. Small ones need none.
@@ -40,6 +41,7 @@ struct found {
 	struct res_route_config *routes; // COMPLETE: borrowed from the nodes
 	int32_t vhost;
 	uint32_t n_clusters;
+	uint32_t n_held; // those besides that requests hold, and what they need
 	char *error; // FAILED: owned; NULL = no memory even for that
 };
 
@@ -53,6 +55,7 @@ struct depmgr {
 	struct twheel_timer kick;
 	struct twheel_timer retry;
 	struct twheel_timer refresh; // of names
+	struct twheel_timer in_use; // asks whether requests hold clusters still
 	uint64_t refreshed_ns; // the last time; 0 = never
 	uint64_t rest_until_ns;
 	struct found found;
@@ -210,6 +213,31 @@ static enum outcome reach_clusters(struct depmgr *dm, const struct res_route_con
 	return COMPLETE;
 }
 
+// DM-22: what was a root and is none any more, while requests that chose it are under way.
+static enum outcome reach_held(struct depmgr *dm, uint32_t *ret_n)
+{
+	uint64_t pass = dm->nodes.pass;
+	struct level level = {.n_clusters = 0};
+	for (struct node *n = dm->nodes.all; n; n = n->next) {
+		if (n->root_pass == pass) {
+			n->was_root = true;
+		} else if (n->was_root) {
+			n->was_root = dm->conf.in_use && dm->conf.in_use(dm->conf.ctx, n->name);
+			if (!n->was_root || n->pass == pass)
+				continue;
+			n->pass = pass;
+			n->next_reached = level.first;
+			level.first = n;
+			level.n_clusters++;
+		}
+	}
+	dm->nodes.holding = true;
+	bool ok = reach_levels(dm, &level);
+	dm->nodes.holding = false;
+	*ret_n = level.n_clusters;
+	return ok ? COMPLETE : STARVED;
+}
+
 // Everything that the listener reaches, by value or by name.
 static void walk(struct depmgr *dm)
 {
@@ -219,6 +247,8 @@ static void walk(struct depmgr *dm)
 	f.outcome = reach_routes(dm, &f.routes, &f.error);
 	if (f.outcome == COMPLETE)
 		f.outcome = reach_clusters(dm, f.routes, &f.vhost, &f.n_clusters, &f.error);
+	if (f.outcome == COMPLETE)
+		f.outcome = reach_held(dm, &f.n_held);
 	// What is needed is not known yet: all that was needed may still be.
 	if (f.outcome == WAITING || f.outcome == STARVED)
 		for (struct node *n = dm->nodes.all; n; n = n->next)
@@ -227,6 +257,8 @@ static void walk(struct depmgr *dm)
 	if (f.outcome == FAILED && dm->routes && dm->routes->pass != pass)
 		dm->routes = NULL; // swept
 	nodes_sweep(&dm->nodes);
+	for (struct node *n = dm->nodes.all; n; n = n->next)
+		node_set_waited(n, f.outcome != COMPLETE || n->waited_pass == pass);
 	free(dm->found.error);
 	dm->found = f;
 }
@@ -244,9 +276,11 @@ static void deliver_error(struct depmgr *dm, const char *text)
 // DM-05, DM-29: a change is delivered once, equal content not at all. False = no memory.
 static bool deliver(struct depmgr *dm)
 {
+	bool held = dm->nodes.n_unresolved[false] == 0; // DM-21
 	struct xds_config *config = compose(&(struct composition){
 		.nodes = &dm->nodes,
-		.n_clusters = dm->found.n_clusters,
+		.held = held,
+		.n_clusters = dm->found.n_clusters + (held ? dm->found.n_held : 0),
 		.listener = dm->listener,
 		.route_node = dm->routes,
 		.routes = dm->found.routes,
@@ -293,7 +327,7 @@ static void reconcile(struct depmgr *dm)
 	bool starved = dm->found.outcome == STARVED;
 	if (dm->found.outcome == FAILED)
 		deliver_error(dm, dm->found.error ? dm->found.error : "no memory");
-	else if (dm->found.outcome == COMPLETE && dm->nodes.n_unresolved == 0)
+	else if (dm->found.outcome == COMPLETE && dm->nodes.n_unresolved[true] == 0)
 		starved = !deliver(dm);
 	dm->busy = false;
 	twheel_cancel(dm->conf.wheel, &dm->retry);
@@ -301,6 +335,9 @@ static void reconcile(struct depmgr *dm)
 		dm->nodes.reshaped = true;
 		twheel_arm(dm->conf.wheel, &dm->retry, twheel_now(dm->conf.wheel) + RETRY_NS);
 	}
+	if (dm->found.n_held && !twheel_armed(&dm->in_use))
+		twheel_arm(dm->conf.wheel, &dm->in_use,
+			twheel_now(dm->conf.wheel) + IN_USE_INTERVAL_NS);
 	if (dm->nodes.dirty)
 		reconcile_later(dm);
 }
@@ -324,6 +361,13 @@ static void kick_fired(struct twheel_timer *t)
 static void retry_fired(struct twheel_timer *t)
 {
 	reconcile((struct depmgr *)((char *)t - offsetof(struct depmgr, retry)));
+}
+
+static void in_use_fired(struct twheel_timer *t)
+{
+	struct depmgr *dm = (struct depmgr *)((char *)t - offsetof(struct depmgr, in_use));
+	dm->nodes.reshaped = true;
+	reconcile(dm);
 }
 
 // All that is found out in one turn of the wheel is one event.
@@ -374,6 +418,7 @@ struct depmgr *depmgr_new(const struct depmgr_conf *conf)
 	dm->kick.fire = kick_fired;
 	dm->retry.fire = retry_fired;
 	dm->refresh.fire = refresh_fired;
+	dm->in_use.fire = in_use_fired;
 	dm->listener_name = strdup(conf->listener_name);
 	dm->node_id = strdup(conf->node_id);
 	dm->authority = conf->authority ? strdup(conf->authority) : NULL;
@@ -396,6 +441,7 @@ void depmgr_free(struct depmgr *dm)
 	twheel_cancel(dm->conf.wheel, &dm->kick);
 	twheel_cancel(dm->conf.wheel, &dm->retry);
 	twheel_cancel(dm->conf.wheel, &dm->refresh);
+	twheel_cancel(dm->conf.wheel, &dm->in_use);
 	xds_client_remove_settled(dm->conf.client, &dm->settled);
 	xds_client_begin(dm->conf.client);
 	nodes_fini(&dm->nodes);
@@ -431,9 +477,9 @@ const char *depmgr_waiting(struct depmgr *dm)
 		return "";
 	struct missing m = {.f = f};
 	for (const struct node *i = dm->nodes.all; i; i = i->next) {
-		if (!node_resolved(i))
+		if (i->waited && !node_resolved(i))
 			tell_missing(&m, i->type->label, i->name);
-		if (i->dns && !i->dns->answered)
+		if (i->waited && i->dns && !i->dns->answered)
 			tell_missing(&m, "addresses of", i->dns->cluster->dns.host);
 	}
 	if (m.n > N_NAMES_SHOWN)

@@ -18,7 +18,8 @@ struct xds_client;
 
 struct xds_cluster_config {
 	const char *name;
-	bool is_root; // a route names it; others are only members of aggregates (DM-14)
+	// A route names it; others are only members of aggregates, or in use (DM-14).
+	bool is_root;
 	struct res_cluster *cluster; // counted; NULL = in error
 	const char *error; // why; "" while there is a cluster
 	// Counted; NULL = none, resolution_note says why. A LOGICAL_DNS cluster's is made of the
@@ -63,6 +64,11 @@ struct depmgr_conf {
 	void (*on_update)(void *ctx, struct xds_config *);
 	// No usable listener or routes: stop using the last config (DM-08).
 	void (*on_error)(void *ctx, const char *text);
+	// A cluster that no route names any more: there may be requests that chose it. It then
+	// stays watched and in the configuration (A31-R11, DM-22) unless it waits for something
+	// (DM-21), and is asked about again every second. NULL = never. Calls nothing of the
+	// manager.
+	bool (*in_use)(void *ctx, const char *cluster);
 	void *ctx;
 };
 

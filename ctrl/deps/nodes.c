@@ -27,13 +27,25 @@ bool node_resolved(const struct node *n)
 	return n->res || n->failed;
 }
 
+static uint32_t n_missing(const struct node *n)
+{
+	return (uint32_t)!node_resolved(n) + (n->dns && !n->dns->answered);
+}
+
+void node_set_waited(struct node *n, bool waited)
+{
+	n->nodes->n_unresolved[n->waited] -= n_missing(n);
+	n->waited = waited;
+	n->nodes->n_unresolved[n->waited] += n_missing(n);
+}
+
 // Only notes: the pass comes when the client has told all events that belong together.
 static void on_event(struct xds_watcher *w, const struct xds_event *e)
 {
 	struct node *n = (struct node *)((char *)w - offsetof(struct node, watcher));
 	n->nodes->dirty = true;
 	n->nodes->reshaped |= n->type != &res_type_endpoints;
-	n->nodes->n_unresolved -= !node_resolved(n);
+	n->nodes->n_unresolved[n->waited] -= !node_resolved(n);
 	switch (e->kind) {
 	case XDS_EVENT_RESOURCE:
 		put(&n->res, xds_res_get(e->res));
@@ -51,13 +63,13 @@ static void on_event(struct xds_watcher *w, const struct xds_event *e)
 		set_text(&n->ambient, e->code == XDS_OK ? NULL : strdup(e->text));
 		break;
 	}
-	n->nodes->n_unresolved += !node_resolved(n);
+	n->nodes->n_unresolved[n->waited] += !node_resolved(n);
 }
 
 static void drop_source(struct node *n)
 {
 	if (n->dns)
-		n->nodes->n_unresolved -= !n->dns->answered;
+		n->nodes->n_unresolved[n->waited] -= !n->dns->answered;
 	dns_source_free(n->dns);
 	n->dns = NULL;
 }
@@ -65,7 +77,7 @@ static void drop_source(struct node *n)
 static void node_free(struct node *n)
 {
 	xds_client_cancel(n->nodes->client, &n->watcher);
-	n->nodes->n_unresolved -= !node_resolved(n);
+	n->nodes->n_unresolved[n->waited] -= !node_resolved(n);
 	drop_source(n);
 	xds_res_put(n->res);
 	free(n->name);
@@ -82,6 +94,7 @@ struct node *node_new(
 		return NULL;
 	n->nodes = nodes;
 	n->type = type;
+	n->waited = !nodes->holding;
 	n->watcher.on_event = on_event;
 	n->name = strdup(name);
 	if (!n->name || (map && strmap_add(map, &n->link, n->name))) {
@@ -91,7 +104,7 @@ struct node *node_new(
 	}
 	n->next = nodes->all;
 	nodes->all = n;
-	nodes->n_unresolved++;
+	nodes->n_unresolved[n->waited]++;
 	if (xds_client_watch(nodes->client, type, n->name, &n->watcher) == 0)
 		return n;
 	nodes->all = n->next;
@@ -113,8 +126,11 @@ struct node *node_reach(
 	struct node *n = node_find(map, name);
 	if (!n)
 		n = node_new(nodes, type, name, map);
-	if (n)
-		n->pass = nodes->pass;
+	if (!n)
+		return NULL;
+	n->pass = nodes->pass;
+	if (!nodes->holding)
+		n->waited_pass = nodes->pass;
 	return n;
 }
 
@@ -154,7 +170,7 @@ static void on_addresses(struct dns_source *s)
 	n->nodes->dirty = true;
 	n->nodes->reshaped |= s->starved; // the pass asks for the answer again
 	if (s->first)
-		n->nodes->n_unresolved--;
+		n->nodes->n_unresolved[n->waited]--;
 	n->nodes->on_news(n->nodes);
 }
 
@@ -173,7 +189,7 @@ int node_resolve_name(struct node *n)
 		return -ENOMEM;
 	drop_source(n);
 	n->dns = s;
-	n->nodes->n_unresolved += !s->answered;
+	n->nodes->n_unresolved[n->waited] += !s->answered;
 	return 0;
 }
 

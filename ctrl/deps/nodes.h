@@ -26,8 +26,11 @@ struct node {
 	char *error;
 	char *ambient; // trouble beside the value; NULL = none
 	uint64_t pass; // last one that reached it
+	uint64_t waited_pass; // last one that did so from a route
+	bool waited; // a configuration waits for it; else it is there for requests under way alone
 	// Clusters
 	uint64_t root_pass; // last one in which a route named it
+	bool was_root; // in an earlier pass, or requests hold it since
 	struct node *next_reached; // of those as far from the routes
 	struct dns_source *dns; // addresses of a LOGICAL_DNS cluster; NULL = not watched
 	uint64_t seen; // last flattening that came by
@@ -39,8 +42,10 @@ struct nodes {
 	struct dns_resolver *dns; // borrowed; NULL = none
 	struct node *all; // newest first
 	struct strmap clusters, endpoints;
-	uint32_t n_unresolved; // nodes with neither value nor error, names without an answer
+	// Nodes with neither value nor error, names without an answer: by `waited`.
+	uint32_t n_unresolved[2];
 	uint64_t pass; // counts the manager's
+	bool holding; // what is reached now is so for requests under way (DM-22)
 	uint64_t n_flattenings;
 	bool dirty; // an event came since the flag was cleared
 	bool reshaped; // likewise, of a resource that names others: a pass is due
@@ -60,6 +65,7 @@ struct node *node_find(const struct strmap *map, const char *name);
 // Finds or starts it, and notes that this pass needs it. NULL = no memory.
 struct node *node_reach(
 	struct nodes *, const struct xds_type *, const char *name, struct strmap *map);
+void node_set_waited(struct node *, bool);
 // Resolves the name of a LOGICAL_DNS cluster, and stops that for all others. 0 or -ENOMEM.
 [[nodiscard]] int node_resolve_name(struct node *);
 bool node_resolved(const struct node *); // it has a value or an error

@@ -101,19 +101,34 @@ static void check_cluster(const struct graph *g, const struct xds_cluster_config
 	}
 }
 
-// Everything that a cluster lists is there, unless it is too deep to be asked for.
-static void reach(const struct graph *g, int c, int depth, int *least_depth)
+// Everything that a cluster lists is there, unless it is too deep to be asked for, or the cluster
+// itself is there for another reason than thought.
+static void reach(const struct graph *g, int c, int depth, bool sure, int *least_depth)
 {
-	if (depth >= FORBIDDEN_DEPTH || least_depth[c] <= depth)
-		return;
-	least_depth[c] = depth;
 	const struct xds_cluster_config *k = g->entries[c];
+	if (depth >= FORBIDDEN_DEPTH || least_depth[c] <= depth || (!k && !sure))
+		return;
 	CHECK(k); // no route to nowhere
+	least_depth[c] = depth;
 	for (uint32_t i = 0; is_aggregate(k) && i < k->cluster->n_children; i++)
-		reach(g, world_find(0, k->cluster->children[i]), depth + 1, least_depth);
+		reach(g, world_find(0, k->cluster->children[i]), depth + 1, sure, least_depth);
 }
 
-void check_config(const struct xds_config *c, bool pinned)
+// The clusters that routes name.
+static uint32_t find_roots(const struct xds_config *c)
+{
+	uint32_t roots = 0;
+	for (uint32_t v = 0; v < c->routes->n_vhosts; v++) {
+		const struct res_vhost *vhost = &c->routes->vhosts[v];
+		if (c->vhost >= 0 && v != (uint32_t)c->vhost)
+			continue;
+		for (uint32_t r = 0; r < vhost->n_routes; r++)
+			roots |= 1u << world_find(0, vhost->routes[r].clusters[0].name);
+	}
+	return roots;
+}
+
+void check_config(const struct xds_config *c, bool pinned, uint32_t held)
 {
 	struct graph g = {.entries = {0}};
 	int least_depth[N_CLUSTERS];
@@ -129,20 +144,20 @@ void check_config(const struct xds_config *c, bool pinned)
 		g.entries[world_find(0, k->name)] = k;
 		unknown |= !k->cluster && strstr(k->error, "aggregate cluster");
 	}
+	uint32_t roots = find_roots(c);
 	for (int i = 0; i < N_CLUSTERS; i++)
 		least_depth[i] = FORBIDDEN_DEPTH;
-	for (uint32_t v = 0; v < c->routes->n_vhosts; v++) {
-		const struct res_vhost *vhost = &c->routes->vhosts[v];
-		if (c->vhost >= 0 && v != (uint32_t)c->vhost)
-			continue;
-		for (uint32_t r = 0; r < vhost->n_routes; r++)
-			reach(&g, world_find(0, vhost->routes[r].clusters[0].name), 0, least_depth);
-	}
+	for (int i = 0; i < N_CLUSTERS; i++)
+		if (roots >> i & 1)
+			reach(&g, i, 0, true, least_depth);
+	for (int i = 0; i < N_CLUSTERS; i++)
+		if (held >> i & 1)
+			reach(&g, i, 0, false, least_depth);
 	for (int i = 0; i < N_CLUSTERS; i++) {
 		if (!g.entries[i])
 			continue;
 		CHECK(least_depth[i] < FORBIDDEN_DEPTH || unknown); // DM-14
-		CHECK(g.entries[i]->is_root == (least_depth[i] == 0));
+		CHECK(g.entries[i]->is_root == (roots >> i & 1));
 		check_cluster(&g, g.entries[i]);
 	}
 }

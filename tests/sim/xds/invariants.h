@@ -5,7 +5,9 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct xds_config;
 
-void check_config(const struct xds_config *, bool pinned); // CHECKs
+// CHECKs. held: clusters, by number, that requests may have held of late.
+void check_config(const struct xds_config *, bool pinned, uint32_t held);

@@ -49,6 +49,8 @@ struct frontend {
 	struct depmgr *dm;
 	int number;
 	struct xds_config *config; // borrowed; NULL = none, or an error came after it
+	uint32_t in_use; // clusters, by number, that requests hold
+	uint32_t held; // that were held since the servers last calmed down
 	unsigned n_updates, n_errors;
 };
 
@@ -81,9 +83,17 @@ static bool chance(struct sim *s, unsigned percent)
 static void on_update(void *ctx, struct xds_config *config)
 {
 	struct frontend *f = ctx;
-	check_config(config, f->number == 1);
+	check_config(config, f->number == 1, f->held);
 	f->config = config;
 	f->n_updates++;
+}
+
+static bool in_use(void *ctx, const char *cluster)
+{
+	struct frontend *f = ctx;
+	uint32_t bit = 1u << world_find(0, cluster);
+	f->held |= f->in_use & bit;
+	return f->in_use & bit;
 }
 
 static void on_error(void *ctx, const char *text)
@@ -309,6 +319,7 @@ static void restart_frontend(struct sim *s, int n)
 		.node_id = "sim",
 		.on_update = on_update,
 		.on_error = on_error,
+		.in_use = in_use,
 		.ctx = f,
 	});
 	CHECK(f->dm);
@@ -341,6 +352,8 @@ static void step(struct sim *s)
 	case 6:
 		if (chance(s, 20))
 			toggle_stranger(s);
+		s->frontends[rand_below(&s->rand, N_LISTENERS)].in_use =
+			(uint32_t)rand_u64(&s->rand);
 		if (chance(s, 2))
 			restart_frontend(s, (int)rand_below(&s->rand, N_LISTENERS));
 		break;
@@ -355,7 +368,7 @@ static void step(struct sim *s)
 	for (int i = 0; i < N_LISTENERS; i++) {
 		const struct frontend *f = &s->frontends[i];
 		if (f->config)
-			check_config(f->config, i == 1);
+			check_config(f->config, i == 1, f->held);
 	}
 }
 
@@ -366,6 +379,8 @@ static void converge(struct sim *s)
 	world_heal(&s->world);
 	s->name_servers.instant = NULL;
 	s->name_servers.starve = false;
+	for (int l = 0; l < N_LISTENERS; l++)
+		s->frontends[l].in_use = 0;
 	for (int round = 0; round < 80; round++) {
 		pass_time(s, 5000 * NS_PER_MS); // past any backoff of a few failures
 		for (unsigned t = 0; t < RES_N_TYPES; t++) {
@@ -382,6 +397,8 @@ static void converge(struct sim *s)
 		CHECK(s->types[t].answered);
 	for (int l = 0; l < N_LISTENERS; l++)
 		check_converged(&s->world, l, l == 1, s->frontends[l].config, &s->converged);
+	for (int l = 0; l < N_LISTENERS; l++)
+		s->frontends[l].held = 0;
 }
 
 static void sim_init(struct sim *s, uint64_t seed)

@@ -33,6 +33,14 @@ static void on_error(void *ctx, const char *text)
 	snprintf(f->error, sizeof(f->error), "%s", text);
 }
 
+static bool in_use(void *ctx, const char *cluster)
+{
+	const struct deps_fixture *f = ctx;
+	char needle[80];
+	snprintf(needle, sizeof(needle), " %s ", cluster);
+	return f->in_use && strstr(f->in_use, needle);
+}
+
 struct depmgr *deps_start(
 	const struct deps_fixture *f, struct deps_fixture *hears, const char *authority, bool dns)
 {
@@ -45,6 +53,7 @@ struct depmgr *deps_start(
 		.node_id = "me",
 		.on_update = on_update,
 		.on_error = on_error,
+		.in_use = in_use,
 		.ctx = hears,
 	});
 	assert_non_null(dm);

@@ -37,6 +37,7 @@ struct deps_fixture {
 	struct fake_lookups name_servers;
 	struct dns_resolver *resolver;
 	struct depmgr *dm; // has the resolver
+	const char *in_use; // clusters that requests hold, " a b "; NULL = none
 	struct xds_config *config; // borrowed; NULL = none, or an error came after it
 	unsigned n_updates, n_errors; // since the last look
 	char error[512];

@@ -380,6 +380,93 @@ static void what_is_not_reachable_any_more_is_not_watched(void **state)
 	deps_fini(&f);
 }
 
+// A31-R11, DM-22
+static void a_cluster_in_use_stays_although_no_route_names_it(void **state)
+{
+	struct deps_fixture f;
+	deps_init(&f, "", NULL);
+	hold_listener(&f, "rc");
+	hold_routes(&f, "rc", "blue", "green", NULL);
+	hold_leaf(&f, "blue", 1);
+	hold_aggregate(&f, "green", "red");
+	hold_leaf(&f, "red", 2);
+	say_all(&f);
+	f.in_use = " green ";
+	hold_routes(&f, "rc", "blue", NULL);
+	say(&f, &res_type_route_config);
+	expect_updates(&f, 2, 0);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.1 ~green[red] ~red=red/10.0.0.2");
+	deps_pass_time(&f, 5 * S);
+	hold_endpoint(&f, "red", 3);
+	say(&f, &res_type_endpoints);
+	expect_updates(&f, 1, 0);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.1 ~green[red] ~red=red/10.0.0.3");
+	hold_routes(&f, "rc", "blue", "green", NULL); // named again: the same objects
+	const struct res_cluster *green = f.config->clusters[1].cluster;
+	say(&f, &res_type_route_config);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.1 green[red] ~red=red/10.0.0.3");
+	assert_ptr_equal(f.config->clusters[1].cluster, green);
+	hold_routes(&f, "rc", "blue", NULL);
+	say(&f, &res_type_route_config);
+	expect_updates(&f, 2, 0);
+	f.in_use = NULL; // the last request is gone
+	deps_pass_time(&f, S + S / 2);
+	expect_updates(&f, 1, 0);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.1");
+	assert_string_equal(f.asked[0], " blue "); // DM-24
+	assert_string_equal(f.asked[1], " blue ");
+	f.in_use = " green "; // too late
+	hold_endpoint(&f, "blue", 4);
+	say(&f, &res_type_endpoints);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.4");
+	deps_fini(&f);
+}
+
+// DM-21
+static void what_a_cluster_in_use_waits_for_holds_nothing_back(void **state)
+{
+	struct deps_fixture f;
+	deps_init(&f, "", NULL);
+	hold_listener(&f, "rc");
+	hold_routes(&f, "rc", "blue", "green", NULL);
+	hold_leaf(&f, "blue", 1);
+	hold_leaf(&f, "green", 2);
+	say_all(&f);
+	f.in_use = " green ";
+	hold_routes(&f, "rc", "blue", NULL);
+	say(&f, &res_type_route_config);
+	hold_aggregate(&f, "green", "red db");
+	hold_name(&f, "db", "db.example");
+	say(&f, &res_type_cluster);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.1");
+	assert_string_equal(depmgr_waiting(f.dm), "");
+	assert_true(asked_for(&f, &res_type_cluster, "red"));
+	hold_endpoint(&f, "blue", 3);
+	say(&f, &res_type_endpoints);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.3");
+	hold_leaf(&f, "red", 4);
+	say(&f, &res_type_cluster);
+	say(&f, &res_type_endpoints);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.3");
+	fake_lookups_answer(&f.name_servers, "db.example", "10.0.0.9", 60);
+	deps_pass_time(&f, 0);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.3 ~db=db.example/10.0.0.9 "
+				      "~green[red db] ~red=red/10.0.0.4");
+	hold_aggregate(&f, "green", "red x"); // a route now needs what was only waited for idly
+	say(&f, &res_type_cluster);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.3");
+	hold_routes(&f, "rc", "green", NULL);
+	f.in_use = NULL;
+	say(&f, &res_type_route_config);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.3");
+	assert_string_equal(depmgr_waiting(f.dm), "cluster x");
+	hold_leaf(&f, "x", 5);
+	say(&f, &res_type_cluster);
+	say(&f, &res_type_endpoints);
+	assert_string_equal(look(&f), "rc: green[red x] ~red=red/10.0.0.4 ~x=x/10.0.0.5");
+	deps_fini(&f);
+}
+
 static void equal_content_is_not_delivered_again(void **state)
 {
 	struct deps_fixture f;
@@ -468,6 +555,8 @@ RUN_SUITE("deps/depmgr", cmocka_unit_test(watches_go_from_listener_to_endpoints)
 	cmocka_unit_test(socket_listener_serves_nothing),
 	cmocka_unit_test(new_listener_never_serves_old_routes),
 	cmocka_unit_test(what_is_not_reachable_any_more_is_not_watched),
+	cmocka_unit_test(a_cluster_in_use_stays_although_no_route_names_it),
+	cmocka_unit_test(what_a_cluster_in_use_waits_for_holds_nothing_back),
 	cmocka_unit_test(equal_content_is_not_delivered_again),
 	cmocka_unit_test(delivered_config_outlives_the_manager),
 	cmocka_unit_test(second_manager_starts_from_the_cache_but_not_inside_new),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LOGICAL_DNS clusters from the resource to the configuration, with a name server that others wrote:
-// dnsmasq on loopback. c-ares and the server run in real time, each wait with a bound; the names'
-// timers in virtual time.
+// LOGICAL_DNS clusters from the resource to the configuration, with a name server that others
+// wrote: dnsmasq on loopback. c-ares and the server run in real time, each wait with a bound; the
+// names' timers in virtual time.
 // usage: test_deps_dnsmasq DNSMASQ ("" = there is none)
 #include "ctrl/dns/lookup_ares.h"
 #include "ctrl/dns/names.h"
