@@ -35,7 +35,7 @@ static void *grow(void *list, size_t *room, size_t need, size_t size)
 {
 	size_t more = *room ? 2 * *room : 8;
 	more = more < need ? need : more;
-	void *grown = reallocarray(list, more, size);
+	void *grown = realloc(list, more * size); // a multiple of bytes that are in memory
 	if (grown)
 		*room = more;
 	return grown;

@@ -5,6 +5,7 @@
 #include "tests/unit/res/decode.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ONE(rest)                                                                                  \
@@ -71,6 +72,194 @@ static void a_health_that_nobody_knows_is_none_of_those_known(void **state)
 		assert_int_equal(first(res_endpoints_from(r))->health, cases[i].health);
 		xds_res_put(r);
 	}
+}
+
+// A27-I02, WF-05.
+static void drops_are_parts_of_a_million(void **state)
+{
+	struct xds_res *r = res_decode(&res_type_endpoints,
+		"{'clusterName':'e','policy':{'dropOverloads':["
+		"{'category':'a','dropPercentage':{'numerator':7}},"
+		"{'category':'b','dropPercentage':{'numerator':7,'denominator':'TEN_THOUSAND'}},"
+		"{'category':'c','dropPercentage':{'numerator':7,'denominator':'MILLION'}},"
+		"{'category':'d','dropPercentage':{'numerator':100}},"
+		"{'category':'e','dropPercentage':{'numerator':101}},"
+		"{'category':'f','dropPercentage':{'numerator':4294967295}},"
+		"{'category':'g','dropPercentage':{'denominator':'MILLION'}},"
+		"{'category':'h','dropPercentage':{'numerator':10001,"
+		"'denominator':'TEN_THOUSAND'}},"
+		"{'category':'i','dropPercentage':{'numerator':999999,"
+		"'denominator':'MILLION'}}]}}");
+	static const uint32_t wanted[] = {
+		70000, 700, 7, 1000000, 1000000, 1000000, 0, 1000000, 999999};
+	const struct res_endpoints *e = res_endpoints_from(r);
+	assert_int_equal(e->n_drops, 9);
+	for (uint32_t i = 0; i < 9; i++) {
+		assert_int_equal(e->drops[i].per_million, wanted[i]);
+		assert_true(e->drops[i].category[0] == (char)('a' + i));
+	}
+	xds_res_put(r);
+}
+
+// The encoding by hand. Every part is below 128 bytes.
+
+struct bytes {
+	uint8_t b[128];
+	size_t n;
+};
+
+static struct bytes join(struct bytes a, struct bytes b)
+{
+	assert_true(a.n + b.n <= sizeof(a.b));
+	memcpy(a.b + a.n, b.b, b.n);
+	a.n += b.n;
+	return a;
+}
+
+static struct bytes inside(unsigned number, struct bytes in)
+{
+	return join((struct bytes){{(uint8_t)(number << 3 | 2), (uint8_t)in.n}, 2}, in);
+}
+
+static struct bytes text(unsigned number, const char *value)
+{
+	struct bytes in = {.n = strlen(value)};
+	memcpy(in.b, value, in.n);
+	return inside(number, in);
+}
+
+static struct bytes number(unsigned field, uint8_t value)
+{
+	return (struct bytes){{(uint8_t)(field << 3), value}, 2};
+}
+
+#define NOTHING ((struct bytes){{0}, 0})
+
+static struct bytes ip_address(const char *ip, uint8_t port) // an Address
+{
+	return inside(1, join(text(2, ip), number(3, port)));
+}
+
+// The resource around one LbEndpoint.
+static struct bytes around(struct bytes endpoint)
+{
+	struct bytes locality = inside(1, NOTHING);
+	struct bytes weight = inside(3, number(1, 1));
+	return inside(2, join(join(locality, inside(2, endpoint)), weight));
+}
+
+static struct xds_res *read_one(struct bytes endpoint)
+{
+	struct bytes all = around(endpoint);
+	return res_decode_bytes(&res_type_endpoints, all.b, all.n);
+}
+
+static void refuse_one(struct bytes endpoint, const char *why)
+{
+	struct bytes all = around(endpoint);
+	res_refuse_bytes(&res_type_endpoints, all.b, all.n, why);
+}
+
+static void expect_addr(struct bytes endpoint, const char *wanted)
+{
+	char printed[IP_PORT_TEXT_MAX];
+	struct xds_res *r = read_one(endpoint);
+	ip_port_print(&first(res_endpoints_from(r))->addr, printed);
+	assert_string_equal(printed, wanted);
+	xds_res_put(r);
+}
+
+// WF-01.
+static void a_message_that_is_there_twice_merges(void **state)
+{
+	struct bytes ip = text(2, "10.0.0.1"), port = number(3, 80);
+	struct bytes two_sockets = join(inside(1, ip), inside(1, port));
+	expect_addr(inside(1, inside(1, two_sockets)), "10.0.0.1:80");
+	struct bytes two_addresses = join(inside(1, inside(1, ip)), inside(1, inside(1, port)));
+	expect_addr(inside(1, two_addresses), "10.0.0.1:80");
+	struct bytes two_endpoints =
+		join(inside(1, inside(1, inside(1, ip))), inside(1, inside(1, inside(1, port))));
+	expect_addr(two_endpoints, "10.0.0.1:80");
+	struct bytes weight = join(inside(4, number(1, 7)), inside(4, NOTHING));
+	struct xds_res *r =
+		read_one(join(inside(1, inside(1, ip_address("10.0.0.1", 80))), weight));
+	assert_int_equal(first(res_endpoints_from(r))->weight, 7);
+	xds_res_put(r);
+}
+
+static void the_last_scalar_counts(void **state)
+{
+	struct bytes socket = join(
+		join(text(2, "nonsense"), text(2, "10.0.0.1")), join(number(3, 0), number(3, 80)));
+	expect_addr(inside(1, inside(1, inside(1, socket))), "10.0.0.1:80");
+}
+
+static void the_last_member_of_a_oneof_counts(void **state)
+{
+	struct bytes good = inside(1, inside(1, ip_address("10.0.0.1", 80)));
+	refuse_one(join(good, text(5, "name")), "no endpoint");
+	expect_addr(join(text(5, "name"), good), "10.0.0.1:80");
+	// What stood before another member is gone.
+	refuse_one(join(join(good, text(5, "name")), inside(1, NOTHING)), "no socket_address");
+	struct bytes pipe = inside(2, NOTHING), socket = ip_address("10.0.0.1", 80);
+	refuse_one(inside(1, inside(1, join(socket, pipe))), "no socket_address");
+	refuse_one(inside(1, inside(1, join(join(socket, pipe), inside(1, number(3, 80))))),
+		"\"\" is no IP address");
+	struct bytes named = join(text(2, "10.0.0.1"), join(number(3, 80), text(4, "http")));
+	refuse_one(inside(1, inside(1, inside(1, named))), "no port_value");
+}
+
+// Five addresses are counted before endpoint_name takes them away.
+static void additional_addresses_of_a_member_that_lost_are_gone(void **state)
+{
+	struct bytes more = inside(4, inside(1, ip_address("10.0.0.9", 9)));
+	struct bytes host = inside(1, ip_address("10.0.0.1", 80));
+	struct bytes before = join(more, join(more, more));
+	struct bytes all = join(join(inside(1, before), text(5, "x")), inside(1, join(host, more)));
+	struct xds_res *r = read_one(all);
+	assert_int_equal(first(res_endpoints_from(r))->more->n_additional, 1);
+	xds_res_put(r);
+}
+
+static void fields_of_another_wire_type_are_unknown(void **state)
+{
+	struct bytes socket =
+		join(ip_address("10.0.0.1", 80), inside(1, join(number(2, 5), text(3, "x"))));
+	expect_addr(join(inside(1, inside(1, socket)), join(number(1, 1), text(2, "x"))),
+		"10.0.0.1:80");
+}
+
+// An address, a drop or a name cut at each byte: refused wherever it stands, never read beyond.
+static void what_is_cut_is_malformed(void **state)
+{
+	struct bytes all = join(text(1, "e"),
+		join(around(inside(1, inside(1, ip_address("10.0.0.1", 80)))),
+			inside(4, inside(2, join(text(1, "c"), inside(2, number(1, 5)))))));
+	unsigned n_accepted = 0;
+	for (size_t len = 0; len <= all.n; len++) {
+		uint8_t *copy = malloc(len ? len : 1); // of its size, for sanitizers
+		assert_non_null(copy);
+		memcpy(copy, all.b, len);
+		struct xds_decoded d = {0};
+		res_type_endpoints.decode(copy, len, &d);
+		n_accepted += d.res != NULL;
+		assert_true(d.res || strstr(d.err.text, "malformed protobuf"));
+		xds_res_put(d.res);
+		free(d.name);
+		free(copy);
+	}
+	assert_int_equal(n_accepted, 4); // nothing, after the name, the localities, the policy
+}
+
+static void a_skipped_locality_must_be_protobuf_all_the_same(void **state)
+{
+	struct bytes bad = inside(2, inside(2, inside(1, inside(1, inside(1, text(2, "\xff"))))));
+	res_refuse_bytes(&res_type_endpoints, bad.b, bad.n,
+		"endpoints[0]: lb_endpoints[0]: endpoint: address: socket_address: address: not "
+		"UTF-8 text");
+	bad = inside(2, inside(2, (struct bytes){{0x0a, 5}, 2}));
+	res_refuse_bytes(&res_type_endpoints, bad.b, bad.n,
+		"endpoints[0]: lb_endpoints[0]: malformed protobuf");
 }
 
 static struct ip_port v4(uint8_t last)
@@ -150,6 +339,14 @@ static void equal_answers_are_equal_resources(void **state)
 RUN_SUITE("res/endpoints", cmocka_unit_test(the_hash_key_is_a_string_in_envoy_lb),
 	cmocka_unit_test(what_few_endpoints_have_stands_aside),
 	cmocka_unit_test(a_health_that_nobody_knows_is_none_of_those_known),
+	cmocka_unit_test(drops_are_parts_of_a_million),
+	cmocka_unit_test(a_message_that_is_there_twice_merges),
+	cmocka_unit_test(the_last_scalar_counts),
+	cmocka_unit_test(the_last_member_of_a_oneof_counts),
+	cmocka_unit_test(additional_addresses_of_a_member_that_lost_are_gone),
+	cmocka_unit_test(fields_of_another_wire_type_are_unknown),
+	cmocka_unit_test(what_is_cut_is_malformed),
+	cmocka_unit_test(a_skipped_locality_must_be_protobuf_all_the_same),
 	cmocka_unit_test(all_addresses_of_a_name_are_one_endpoint),
 	cmocka_unit_test(one_address_without_a_host_name_needs_nothing_more),
 	cmocka_unit_test(no_address_is_no_priority),

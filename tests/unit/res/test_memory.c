@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each allocation of each decoder is failed once: the resource is refused and nothing leaks.
 #include "ctrl/res/cluster.h"
+#include "ctrl/res/endpoints.h"
 #include "ctrl/res/types.h"
 #include "ctrl/xds/type.h"
 #include "tests/support/alloc_fail.h"
@@ -122,5 +123,41 @@ static void each_allocation_of_each_kind_of_cluster_may_fail(void **state)
 	}
 }
 
+// More localities and drops than there is room for at first, further addresses, host names.
+static void each_allocation_of_endpoints_with_everything_may_fail(void **state)
+{
+#define SOCKET_AT(ip) "'address':{'socketAddress':{'address':'" ip "','portValue':80}}"
+#define FULL(n)                                                                                    \
+	"{'locality':{'region':'r','zone':'z" n "'},'loadBalancingWeight':1,'lbEndpoints':["       \
+	"{'endpoint':{" SOCKET_AT("10.0.0." n) ",'hostname':'h','additionalAddresses':["           \
+					       "{" SOCKET_AT("fd00::1" n) "},{" SOCKET_AT(         \
+						       "fd00::2" n) "}]},'metadata':{"             \
+								    "'filterMetadata':{'envoy.lb'" \
+								    ":{'hash_key':'k'}}}}]}"
+#define PART(n) "{'category':'c" n "','dropPercentage':{'numerator':5}}"
+#define NINE(x)                                                                                    \
+	x("1") "," x("2") "," x("3") "," x("4") "," x("5") "," x("6") "," x("7") "," x("8") "," x( \
+		"9")
+	static const char JSON[] = "{'clusterName':'e','endpoints':[" NINE(
+		FULL) "],'policy':{'dropOverloads':[" NINE(PART) "]}}";
+	size_t len;
+	uint8_t *bytes = res_bytes_from_json(&res_type_endpoints, JSON, &len);
+	struct xds_res *r = decode(&res_type_endpoints, bytes, len);
+	assert_non_null(r);
+	xds_res_put(r);
+	ALLOC_FAIL_EACH(r = decode(&res_type_endpoints, bytes, len), !r, xds_res_put(r));
+	free(bytes);
+}
+
+static void each_allocation_of_the_endpoint_of_a_name_may_fail(void **state)
+{
+	const struct ip_port list[] = {{ip_from_v4(1), 80}, {ip_from_v4(2), 80}};
+	struct res_endpoints *e;
+	ALLOC_FAIL_EACH(e = res_endpoints_of_addresses("c", list, 2, "h"), !e,
+		xds_res_put(e ? &e->base : NULL));
+}
+
 RUN_SUITE("res/memory", cmocka_unit_test(each_allocation_may_fail),
-	cmocka_unit_test(each_allocation_of_each_kind_of_cluster_may_fail))
+	cmocka_unit_test(each_allocation_of_each_kind_of_cluster_may_fail),
+	cmocka_unit_test(each_allocation_of_endpoints_with_everything_may_fail),
+	cmocka_unit_test(each_allocation_of_the_endpoint_of_a_name_may_fail))
