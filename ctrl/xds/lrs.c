@@ -16,6 +16,8 @@
 
 // Clusters that are gone and could not be reported: beyond this the oldest are given up.
 #define MAX_GONE 4096
+// A stream that is ended at once takes along what its server has not read yet.
+#define LINGER_NS 1000000000ull
 
 static const char METHOD[] = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats";
 
@@ -32,6 +34,7 @@ struct xds_lrs {
 	bool harvesting;
 	struct xds_lrs_wish wish; // of this stream, when it had a response
 	uint64_t opened_ns; // this stream
+	uint64_t told_ns; // when the last report on it left; 0 = none has
 	struct backoff backoff; // FM-03
 	struct twheel_timer retry;
 	struct twheel_timer report;
@@ -111,6 +114,7 @@ static void close_stream(struct xds_lrs *r)
 	xds_lrs_wish_fini(&r->wish);
 	r->sending = NONE;
 	r->had_response = r->were_zero = false;
+	r->told_ns = 0;
 	for (struct xds_load_cluster *c = r->load.first; c; c = c->next) {
 		if (!c->sending)
 			continue;
@@ -137,6 +141,10 @@ static void stop(struct xds_lrs *r)
 static void lost(struct xds_lrs *r, const char *why)
 {
 	bool had_response = r->had_response;
+	if (r->load.n == 0) { // all was told
+		stop(r);
+		return;
+	}
 	close_stream(r);
 	if (had_response)
 		say(r, "ended the stream", why);
@@ -166,7 +174,15 @@ static void settle_one(struct xds_lrs *r, struct xds_load_cluster *c)
 	xds_load_cluster_remove(&r->load, c);
 }
 
-// Without clusters the stream ends.
+// Without clusters the stream ends, in a moment if something has just been told.
+static void end(struct xds_lrs *r)
+{
+	if (r->told_ns && now(r) < r->told_ns + LINGER_NS)
+		twheel_arm(r->conf.wheel, &r->report, r->told_ns + LINGER_NS);
+	else
+		stop(r);
+}
+
 static void settle(struct xds_lrs *r)
 {
 	for (struct xds_load_cluster *c = r->load.first, *next; c; c = next) {
@@ -174,7 +190,7 @@ static void settle(struct xds_lrs *r)
 		settle_one(r, c);
 	}
 	if (r->load.n == 0)
-		stop(r);
+		end(r);
 }
 
 // Reports
@@ -218,6 +234,10 @@ static void finish_report(struct xds_lrs *r)
 static void report_fired(struct twheel_timer *t)
 {
 	struct xds_lrs *r = (struct xds_lrs *)((char *)t - offsetof(struct xds_lrs, report));
+	if (r->load.n == 0) {
+		stop(r);
+		return;
+	}
 	xds_load_begin_harvest(&r->load);
 	r->harvesting = true;
 	r->conf.harvest(r->conf.ctx);
@@ -240,6 +260,7 @@ static void on_sent(void *ctx)
 	r->sending = NONE;
 	if (what == REPORT) {
 		r->counters.n_reports++;
+		r->told_ns = now(r);
 		finish_report(r);
 	} else if (r->had_response) { // else the answer starts the time (LR-03)
 		arm_report(r);
@@ -275,7 +296,7 @@ static void on_message(void *ctx, const uint8_t *bytes, size_t len)
 		set_error(r, NULL);
 		r->state = XDS_SERVER_CONNECTED;
 	}
-	if (new_interval && !r->sending) // else on_sent does
+	if (new_interval && !r->sending && r->load.n) // else on_sent does, or the end is near
 		arm_report(r);
 }
 
@@ -313,12 +334,15 @@ struct xds_load_cluster *xds_lrs_cluster_get(
 	struct xds_lrs *r, const char *cluster, const char *eds_service)
 {
 	DCHECK(!r->harvesting);
+	bool ending = r->load.n == 0 && r->stream;
 	struct xds_load_cluster *c = xds_load_cluster_add(&r->load, cluster, eds_service, now(r));
 	if (!c)
 		return NULL;
 	r->load.n_gone -= c->n_refs++ == 0;
 	if (r->state == XDS_SERVER_IDLE)
 		open_stream(r);
+	else if (ending)
+		arm_report(r);
 	return c;
 }
 

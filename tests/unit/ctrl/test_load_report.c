@@ -173,6 +173,7 @@ static void cluster_that_left_is_told_to_its_last_request_and_then_the_stream_en
 	count(&w, 0, x, 0, 3, 0);
 	assert_non_null(w.f.stream);
 	assert_string_equal(load_world_report(&w), "a/ 10s x/z/s 0 3 0 0");
+	load_world_pass(&w, 1);
 	assert_null(w.f.stream);
 	assert_int_equal(info_of(&w).n_counters, 0);
 	assert_true(twheel_next_ns(w.f.wheel) == UINT64_MAX);

@@ -345,10 +345,49 @@ static void last_counts_of_the_last_cluster_leave_before_the_stream_ends_LR_09(v
 	assert_non_null(f.stream);
 	lrs_pass_time(&f, 10 * S);
 	assert_string_equal(lrs_sent(&f), "a/ 10s drops 1 lb=1");
-	assert_non_null(f.stream);
 	lrs_settle(&f);
+	assert_non_null(f.stream); // it has left, the server may not have read it yet
+	lrs_pass_time(&f, S);
 	assert_null(f.stream);
 	assert_int_equal(f.n_transports, 0);
+	lrs_fini(&f);
+}
+
+static void stream_that_is_about_to_end_serves_a_cluster_that_comes(void **state)
+{
+	struct lrs_fixture f;
+	lrs_init(&f);
+	struct xds_load_cluster *c = lrs_get(&f, "a", "");
+	begin(&f);
+	assert_int_equal(xds_load_add_drops(c, "lb", 1), 0);
+	xds_lrs_cluster_put(f.lrs, c);
+	assert_string_equal(next_report(&f), "a/ 10s drops 1 lb=1");
+	lrs_wish(&f, NULL, 7 * S); // does not make it longer
+	struct source *s = lrs_source(&f, lrs_get(&f, "b", ""));
+	s->requests.issued = 1;
+	lrs_pass_time(&f, 6 * S);
+	assert_string_equal(lrs_sent(&f), "");
+	lrs_pass_time(&f, S);
+	assert_string_equal(lrs_sent(&f), "b/ 7s r/z/s 1 0 0 0");
+	assert_int_equal(f.n_streams, 1);
+	lrs_fini(&f);
+}
+
+static void stream_that_breaks_when_all_is_told_is_not_made_anew(void **state)
+{
+	struct lrs_fixture f;
+	lrs_init(&f);
+	struct xds_load_cluster *c = lrs_get(&f, "a", "");
+	begin(&f);
+	assert_int_equal(xds_load_add_drops(c, "lb", 1), 0);
+	xds_lrs_cluster_put(f.lrs, c);
+	assert_string_equal(next_report(&f), "a/ 10s drops 1 lb=1");
+	lrs_wish(&f, NULL, 7 * S);
+	lrs_close(&f, "broken");
+	assert_true(twheel_next_ns(f.wheel) == UINT64_MAX);
+	lrs_pass_time(&f, 100 * S);
+	assert_int_equal(f.n_streams, 1);
+	assert_int_equal(f.n_logged, 0);
 	lrs_fini(&f);
 }
 
@@ -508,6 +547,7 @@ static void removed_cluster_survives_a_broken_stream_LR_09(void **state)
 	lrs_pass_time(&f, 2 * S);
 	begin(&f);
 	assert_string_equal(next_report(&f), "a/ 22s drops 1 lb=1");
+	lrs_pass_time(&f, S);
 	assert_null(f.stream);
 	lrs_fini(&f);
 }
@@ -724,6 +764,8 @@ RUN_SUITE("xds/lrs",
 	cmocka_unit_test(second_report_of_zeros_is_left_out_LR_08),
 	cmocka_unit_test(removed_cluster_is_reported_once_more_LR_09),
 	cmocka_unit_test(last_counts_of_the_last_cluster_leave_before_the_stream_ends_LR_09),
+	cmocka_unit_test(stream_that_is_about_to_end_serves_a_cluster_that_comes),
+	cmocka_unit_test(stream_that_breaks_when_all_is_told_is_not_made_anew),
 	cmocka_unit_test(removed_locality_is_reported_once_more_LR_09),
 	cmocka_unit_test(cluster_that_comes_back_goes_on_counting),
 	cmocka_unit_test(metrics_are_summed_and_start_anew_LR_10),
