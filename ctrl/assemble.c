@@ -179,10 +179,12 @@ static void log_flip(struct assembler *a, const struct lb_event *event)
 	if (a->flips[e->id] == flip)
 		return;
 	a->flips[e->id] = flip;
+	char text[IP_PORT_TEXT_MAX];
+	ip_port_print(&e->addr, text);
 	if (up)
-		log_info("endpoint connected", "endpoint=%s", e->text);
+		log_info("endpoint connected", "endpoint=%s", text);
 	else
-		log_warn("endpoint unreachable", "endpoint=%s event=%s cause=%s", e->text,
+		log_warn("endpoint unreachable", "endpoint=%s event=%s cause=%s", text,
 			event->kind == LB_EVENT_LOST ? "lost" : "failed", log_quote(event->why));
 }
 

@@ -10,27 +10,30 @@
 
 _Static_assert(LB_MAX_WORKERS <= 64, "one bit a worker");
 
-// What is known of one endpoint id.
+// What is known of one endpoint: lies beside it.
 struct record {
-	struct lb_subchannel *subchannel; // owned; NULL = no policy uses the endpoint
-	uint32_t n_users;
-	uint32_t n_releasing; // RELEASED answers still to come
+	struct lb_subchannel subchannel; // if it has users
 	uint64_t connected; // bit w: worker w has a connection (MC-03)
+	uint32_t n_users; // policies
+	uint32_t n_releasing; // RELEASED answers still to come
 };
 
 struct lb_connectivity {
 	struct lb_connectivity_env env;
+	struct lb_subchannel_env subchannel_env;
 	struct lb_endpoint_table *endpoints; // owned
-	struct record *records; // [n_records], by endpoint id
-	uint32_t n_records;
 };
+
+static struct record *record_of(const struct lb_endpoint *e)
+{
+	return lb_endpoint_user(e);
+}
 
 // Its snapshots are gone, so no worker picks it any more: what it still has may end (UPD-03).
 static void on_unused(void *ctx, struct lb_endpoint *e)
 {
 	struct lb_connectivity *c = ctx;
-	CHECK(e->id < c->n_records); // every endpoint comes from lb_connectivity_get()
-	c->records[e->id].n_releasing += c->env.n_workers;
+	record_of(e)->n_releasing += c->env.n_workers;
 	c->env.release(c->env.ctx, e);
 }
 
@@ -41,7 +44,9 @@ struct lb_connectivity *lb_connectivity_new(const struct lb_connectivity_env *en
 	if (!c)
 		return NULL;
 	c->env = *env;
-	c->endpoints = lb_endpoint_table_new();
+	c->subchannel_env =
+		(struct lb_subchannel_env){env->wheel, env->rand, env->connect, env->ctx};
+	c->endpoints = lb_endpoint_table_new(sizeof(struct record));
 	if (!c->endpoints) {
 		free(c);
 		return NULL;
@@ -54,66 +59,36 @@ void lb_connectivity_free(struct lb_connectivity *c)
 {
 	if (!c)
 		return;
-	for (uint32_t i = 0; i < c->n_records; i++)
-		lb_subchannel_free(c->records[i].subchannel);
+	for (uint32_t id = 0; id < lb_endpoint_table_n_ids(c->endpoints); id++) {
+		struct lb_endpoint *e = lb_endpoint_find(c->endpoints, id);
+		if (e && record_of(e)->n_users)
+			lb_subchannel_fini(&record_of(e)->subchannel);
+	}
 	lb_endpoint_table_free(c->endpoints);
-	free(c->records);
 	free(c);
-}
-
-static bool grow_records(struct lb_connectivity *c, uint32_t id)
-{
-	if (id < c->n_records)
-		return true;
-	uint32_t n = c->n_records ? c->n_records : 64;
-	while (n <= id)
-		n *= 2;
-	struct record *records = realloc(c->records, n * sizeof(records[0]));
-	if (!records)
-		return false;
-	memset(records + c->n_records, 0, (n - c->n_records) * sizeof(records[0]));
-	c->records = records;
-	c->n_records = n;
-	return true;
 }
 
 struct lb_subchannel *lb_connectivity_get(struct lb_connectivity *c, const struct ip_port *addr)
 {
-	bool is_new;
-	struct lb_endpoint *e = lb_endpoint_get(c->endpoints, addr, &is_new);
+	struct lb_endpoint *e = lb_endpoint_get(c->endpoints, addr, NULL);
 	if (!e)
 		return NULL;
-	if (!grow_records(c, e->id)) {
-		// Without a record it was never announced to a worker.
-		e->n_refs--;
-		lb_endpoint_free_released(c->endpoints, e);
-		return NULL;
+	struct record *r = record_of(e);
+	if (r->n_users++ == 0) {
+		lb_subchannel_init(&r->subchannel, e, &c->subchannel_env);
+		if (r->connected)
+			lb_subchannel_connected(&r->subchannel);
 	}
-	struct record *r = &c->records[e->id];
-	if (!r->subchannel) {
-		const struct lb_subchannel_env env = {
-			c->env.wheel, c->env.rand, c->env.connect, c->env.ctx};
-		r->subchannel = lb_subchannel_new(e, &env);
-		if (r->subchannel && r->connected)
-			lb_subchannel_connected(r->subchannel);
-	}
-	if (!r->subchannel) {
-		lb_endpoint_put(c->endpoints, e);
-		return NULL;
-	}
-	r->n_users++;
-	return r->subchannel;
+	return &r->subchannel;
 }
 
 void lb_connectivity_put(struct lb_connectivity *c, struct lb_subchannel *s)
 {
 	struct lb_endpoint *e = lb_subchannel_endpoint(s);
-	struct record *r = &c->records[e->id];
-	CHECK(r->subchannel == s && r->n_users > 0);
-	if (--r->n_users == 0) {
-		r->subchannel = NULL;
-		lb_subchannel_free(s);
-	}
+	struct record *r = record_of(e);
+	CHECK(&r->subchannel == s && r->n_users > 0);
+	if (--r->n_users == 0)
+		lb_subchannel_fini(s);
 	lb_endpoint_put(c->endpoints, e);
 }
 
@@ -127,8 +102,8 @@ static void on_released(struct lb_connectivity *c, struct record *r, struct lb_e
 static void disconnected(struct record *r, uint64_t bit, const char *why)
 {
 	r->connected &= ~bit;
-	if (r->subchannel && !r->connected)
-		lb_subchannel_lost(r->subchannel, why);
+	if (r->n_users && !r->connected)
+		lb_subchannel_lost(&r->subchannel, why);
 }
 
 void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const struct lb_event *event)
@@ -136,17 +111,17 @@ void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const str
 	struct lb_endpoint *e = lb_endpoint_find(c->endpoints, event->endpoint_id);
 	if (!e || worker >= c->env.n_workers)
 		return;
-	struct record *r = &c->records[e->id];
+	struct record *r = record_of(e);
 	uint64_t bit = (uint64_t)1 << worker;
 	switch (event->kind) {
 	case LB_EVENT_CONNECTED:
 		r->connected |= bit;
-		if (r->subchannel)
-			lb_subchannel_connected(r->subchannel);
+		if (r->n_users)
+			lb_subchannel_connected(&r->subchannel);
 		break;
 	case LB_EVENT_FAILED:
-		if (r->subchannel)
-			lb_subchannel_failed(r->subchannel, event->why);
+		if (r->n_users)
+			lb_subchannel_failed(&r->subchannel, event->why);
 		break;
 	case LB_EVENT_LOST:
 		disconnected(r, bit, event->why);

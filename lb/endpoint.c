@@ -7,18 +7,19 @@
 
 #include <stdlib.h>
 
-struct entry {
-	struct lb_endpoint base;
-	struct entry *next; // of its bucket
-};
+// Endpoints lie side by side in slabs, which never move.
+#define SLAB_BITS 6
+#define SLAB_SIZE (1u << SLAB_BITS)
 
 struct lb_endpoint_table {
-	struct entry **by_id; // [n_room], NULL = free id
-	uint32_t *free_ids; // [n_room]: a stack of n_free ids below n_ids
-	struct entry **buckets; // [n_room], a power of two
+	char **slabs; // owned; [n_room / SLAB_SIZE]
+	uint32_t *buckets; // [n_room], a power of two: id + 1 of the first in it; 0 = empty
 	uint32_t n_room;
+	uint32_t n_slabs;
+	size_t size; // of an endpoint, with what is its user's
 	uint32_t n_ids; // ids given out so far, free ones included
 	uint32_t n_free;
+	uint32_t first_free; // id + 1
 	void (*on_unused)(void *ctx, struct lb_endpoint *);
 	void *ctx;
 };
@@ -30,7 +31,12 @@ const char *lb_state_name(enum lb_state state)
 	return names[state];
 }
 
-static struct entry **bucket_of(struct entry **buckets, uint32_t n_room, const struct ip_port *addr)
+static struct lb_endpoint *at(const struct lb_endpoint_table *t, uint32_t id)
+{
+	return (void *)(t->slabs[id >> SLAB_BITS] + (id & (SLAB_SIZE - 1)) * t->size);
+}
+
+static uint32_t *bucket_of(uint32_t *buckets, uint32_t n_room, const struct ip_port *addr)
 {
 	uint8_t key[sizeof(addr->ip.b) + 2]; // without the padding of struct ip_port
 	memcpy(key, addr->ip.b, sizeof(addr->ip.b));
@@ -41,25 +47,21 @@ static struct entry **bucket_of(struct entry **buckets, uint32_t n_room, const s
 // Twice the room. False = no memory, nothing changed but for what is still usable.
 static bool grow(struct lb_endpoint_table *t)
 {
-	uint32_t n = t->n_room ? 2 * t->n_room : 64;
-	struct entry **by_id = realloc(t->by_id, n * sizeof(struct entry *));
-	if (!by_id)
+	uint32_t n = t->n_room ? 2 * t->n_room : SLAB_SIZE;
+	char **slabs = realloc(t->slabs, n / SLAB_SIZE * sizeof(char *));
+	if (!slabs)
 		return false;
-	t->by_id = by_id;
-	uint32_t *free_ids = realloc(t->free_ids, n * sizeof(uint32_t));
-	if (!free_ids)
-		return false;
-	t->free_ids = free_ids;
-	struct entry **buckets = calloc(n, sizeof(struct entry *));
+	t->slabs = slabs;
+	uint32_t *buckets = calloc(n, sizeof(buckets[0]));
 	if (!buckets)
 		return false;
 	for (uint32_t id = 0; id < t->n_ids; id++) {
-		struct entry *e = t->by_id[id];
-		if (!e)
+		struct lb_endpoint *e = at(t, id);
+		if (!e->is_used)
 			continue;
-		struct entry **bucket = bucket_of(buckets, n, &e->base.addr);
+		uint32_t *bucket = bucket_of(buckets, n, &e->addr);
 		e->next = *bucket;
-		*bucket = e;
+		*bucket = id + 1;
 	}
 	free(t->buckets);
 	t->buckets = buckets;
@@ -67,10 +69,26 @@ static bool grow(struct lb_endpoint_table *t)
 	return true;
 }
 
-struct lb_endpoint_table *lb_endpoint_table_new(void)
+// False = no memory.
+static bool have_slab(struct lb_endpoint_table *t)
+{
+	if (t->n_ids < t->n_slabs * SLAB_SIZE)
+		return true;
+	t->slabs[t->n_slabs] = calloc(SLAB_SIZE, t->size);
+	if (!t->slabs[t->n_slabs])
+		return false;
+	t->n_slabs++;
+	return true;
+}
+
+struct lb_endpoint_table *lb_endpoint_table_new(size_t user_size)
 {
 	struct lb_endpoint_table *t = calloc(1, sizeof(*t));
-	if (t && !grow(t)) {
+	if (!t)
+		return NULL;
+	size_t align = _Alignof(struct lb_endpoint) - 1;
+	t->size = (sizeof(struct lb_endpoint) + user_size + align) & ~align;
+	if (!grow(t)) {
 		lb_endpoint_table_free(t);
 		return NULL;
 	}
@@ -81,12 +99,16 @@ void lb_endpoint_table_free(struct lb_endpoint_table *t)
 {
 	if (!t)
 		return;
-	for (uint32_t id = 0; id < t->n_ids; id++)
-		free(t->by_id[id]);
-	free(t->by_id);
-	free(t->free_ids);
+	for (uint32_t i = 0; i < t->n_slabs; i++)
+		free(t->slabs[i]);
+	free(t->slabs);
 	free(t->buckets);
 	free(t);
+}
+
+uint32_t lb_endpoint_table_n_ids(const struct lb_endpoint_table *t)
+{
+	return t->n_ids;
 }
 
 void lb_endpoint_table_on_unused(
@@ -101,52 +123,57 @@ uint32_t lb_endpoint_table_count(const struct lb_endpoint_table *t)
 	return t->n_ids - t->n_free;
 }
 
-static struct entry *add(struct lb_endpoint_table *t, const struct ip_port *addr)
+static struct lb_endpoint *add(struct lb_endpoint_table *t, const struct ip_port *addr)
 {
-	if (t->n_free == 0 && t->n_ids == LB_MAX_ENDPOINTS)
-		return NULL;
-	if (t->n_free == 0 && t->n_ids == t->n_room && !grow(t))
-		return NULL;
-	struct entry *e = calloc(1, sizeof(*e));
-	if (!e)
-		return NULL;
-	uint32_t id = t->n_free ? t->free_ids[--t->n_free] : t->n_ids++;
-	e->base = (struct lb_endpoint){.id = id, .addr = *addr, .table = t};
-	ip_port_print(addr, e->base.text);
-	struct entry **bucket = bucket_of(t->buckets, t->n_room, addr);
-	e->next = *bucket;
-	*bucket = e;
-	t->by_id[id] = e;
+	uint32_t id = t->first_free - 1;
+	if (t->n_free) {
+		t->first_free = at(t, id)->next;
+		t->n_free--;
+	} else {
+		if (t->n_ids == LB_MAX_ENDPOINTS || (t->n_ids == t->n_room && !grow(t)) ||
+			!have_slab(t))
+			return NULL;
+		id = t->n_ids++;
+	}
+	struct lb_endpoint *e = at(t, id);
+	uint32_t *bucket = bucket_of(t->buckets, t->n_room, addr);
+	*e = (struct lb_endpoint){
+		.table = t, .id = id, .addr = *addr, .is_used = true, .next = *bucket};
+	*bucket = id + 1;
 	return e;
 }
 
-static struct entry *find(const struct lb_endpoint_table *t, const struct ip_port *addr)
+static struct lb_endpoint *find(const struct lb_endpoint_table *t, const struct ip_port *addr)
 {
-	struct entry *e = *bucket_of(t->buckets, t->n_room, addr);
-	while (e && !ip_port_eq(&e->base.addr, addr))
-		e = e->next;
-	return e;
+	uint32_t next = *bucket_of(t->buckets, t->n_room, addr);
+	while (next) {
+		struct lb_endpoint *e = at(t, next - 1);
+		if (ip_port_eq(&e->addr, addr))
+			return e;
+		next = e->next;
+	}
+	return NULL;
 }
 
 struct lb_endpoint *lb_endpoint_of(const struct lb_endpoint_table *t, const struct ip_port *addr)
 {
-	struct entry *e = find(t, addr);
-	return e && e->base.n_refs ? &e->base : NULL;
+	struct lb_endpoint *e = find(t, addr);
+	return e && e->n_refs ? e : NULL;
 }
 
 struct lb_endpoint *lb_endpoint_get(
 	struct lb_endpoint_table *t, const struct ip_port *addr, bool *ret_new)
 {
-	struct entry *e = find(t, addr);
+	struct lb_endpoint *e = find(t, addr);
 	bool is_new = !e;
 	if (is_new)
 		e = add(t, addr);
 	if (!e)
 		return NULL;
-	e->base.n_refs++;
+	e->n_refs++;
 	if (ret_new)
 		*ret_new = is_new;
-	return &e->base;
+	return e;
 }
 
 bool lb_endpoint_put(struct lb_endpoint_table *t, struct lb_endpoint *e)
@@ -163,17 +190,17 @@ void lb_endpoint_free_released(struct lb_endpoint_table *t, struct lb_endpoint *
 {
 	if (e->n_refs)
 		return;
-	uint32_t id = e->id;
-	struct entry **link = bucket_of(t->buckets, t->n_room, &e->addr);
-	while (*link != t->by_id[id])
-		link = &(*link)->next;
-	*link = (*link)->next;
-	free(t->by_id[id]);
-	t->by_id[id] = NULL;
-	t->free_ids[t->n_free++] = id;
+	uint32_t *link = bucket_of(t->buckets, t->n_room, &e->addr);
+	while (*link != e->id + 1)
+		link = &at(t, *link - 1)->next;
+	*link = e->next;
+	e->is_used = false;
+	e->next = t->first_free;
+	t->first_free = e->id + 1;
+	t->n_free++;
 }
 
 struct lb_endpoint *lb_endpoint_find(const struct lb_endpoint_table *t, uint32_t id)
 {
-	return id < t->n_ids && t->by_id[id] ? &t->by_id[id]->base : NULL;
+	return id < t->n_ids && at(t, id)->is_used ? at(t, id) : NULL;
 }

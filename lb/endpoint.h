@@ -9,6 +9,7 @@
 #include "lb/base/ip.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum lb_state { LB_IDLE, LB_CONNECTING, LB_READY, LB_TRANSIENT_FAILURE };
@@ -17,11 +18,12 @@ const char *lb_state_name(enum lb_state); // "IDLE", "CONNECTING", …
 struct lb_endpoint_table;
 
 struct lb_endpoint {
+	struct lb_endpoint_table *table; // constant; ctrl only
 	uint32_t id; // constant
 	struct ip_port addr; // constant
-	char text[IP_PORT_TEXT_MAX]; // constant: "10.82.0.1:50051"
-	struct lb_endpoint_table *table; // constant; ctrl only
+	bool is_used; // else its id is free; ctrl only
 	uint32_t n_refs; // ctrl only
+	uint32_t next; // the table's: id + 1 of another one in the same bucket, or of a free one
 };
 
 // The worker that keeps the endpoint connected when a policy wants it (DESIGN 3.3).
@@ -30,8 +32,15 @@ static inline uint32_t lb_endpoint_anchor(uint32_t id, uint32_t n_workers)
 	return id % n_workers;
 }
 
-// All endpoints of the process, one per address.
-struct lb_endpoint_table *lb_endpoint_table_new(void); // NULL = no memory
+// All endpoints of the process, one per address, each with so many bytes of its user's, zeroed as
+// long as nobody has used the id. NULL = no memory.
+struct lb_endpoint_table *lb_endpoint_table_new(size_t user_size);
+static inline void *lb_endpoint_user(const struct lb_endpoint *e)
+{
+	return (void *)(uintptr_t)(e + 1);
+}
+// By id, up to and without this one, all that there ever were.
+uint32_t lb_endpoint_table_n_ids(const struct lb_endpoint_table *);
 void lb_endpoint_table_free(struct lb_endpoint_table *); // with all endpoints; NULL is fine
 // Who hears, inside lb_endpoint_put(), that the last reference of an endpoint is gone.
 void lb_endpoint_table_on_unused(

@@ -8,46 +8,48 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct lb_subchannel {
-	struct lb_endpoint *endpoint; // borrowed
-	struct lb_subchannel_env env;
-	enum lb_state state;
-	bool attempt_waits; // CONNECTING, but its start is not due yet
+struct lb_subchannel_effort {
+	// TRANSIENT_FAILURE: its end; CONNECTING: the start of the attempt; READY: the end of this.
+	struct twheel_timer timer;
+	struct lb_subchannel *subchannel;
 	struct backoff backoff; // BO-01
 	uint64_t not_before_ns; // the next attempt starts no earlier (BO-02)
-	struct twheel_timer timer; // TF: its end; CONNECTING: the start of the attempt
-	struct lb_subchannel_watcher *watchers;
-	// While the watchers are told: who is next, so that a watcher may leave meanwhile; and
-	// whether to free the subchannel afterwards.
-	struct lb_subchannel_watcher *next_told;
-	uint32_t telling;
-	bool doomed;
-	char last_error[IP_PORT_TEXT_MAX + 72]; // "" unless failing
+	bool waits; // CONNECTING, but its start is not due yet
+	char error[IP_PORT_TEXT_MAX + 72]; // of the last one that failed
 };
 
 static void on_timer(struct twheel_timer *);
 
-struct lb_subchannel *lb_subchannel_new(
-	struct lb_endpoint *endpoint, const struct lb_subchannel_env *env)
+void lb_subchannel_init(
+	struct lb_subchannel *s, struct lb_endpoint *endpoint, const struct lb_subchannel_env *env)
 {
-	struct lb_subchannel *s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	s->endpoint = endpoint;
-	s->env = *env;
-	s->timer.fire = on_timer;
-	return s;
+	*s = (struct lb_subchannel){.endpoint = endpoint, .env = env};
 }
 
-void lb_subchannel_free(struct lb_subchannel *s)
+static void drop_effort(struct lb_subchannel *s)
 {
-	if (!s)
-		return;
-	twheel_cancel(s->env.wheel, &s->timer);
-	if (s->telling)
-		s->doomed = true;
-	else
-		free(s);
+	if (s->effort)
+		twheel_cancel(s->env->wheel, &s->effort->timer);
+	free(s->effort);
+	s->effort = NULL;
+}
+
+void lb_subchannel_fini(struct lb_subchannel *s)
+{
+	drop_effort(s);
+	s->watchers = s->next_told = NULL;
+}
+
+// NULL = no memory.
+static struct lb_subchannel_effort *have_effort(struct lb_subchannel *s)
+{
+	if (s->effort)
+		return s->effort;
+	s->effort = calloc(1, sizeof(*s->effort));
+	if (s->effort)
+		*s->effort =
+			(struct lb_subchannel_effort){.timer = {.fire = on_timer}, .subchannel = s};
+	return s->effort;
 }
 
 struct lb_endpoint *lb_subchannel_endpoint(const struct lb_subchannel *s)
@@ -57,17 +59,17 @@ struct lb_endpoint *lb_subchannel_endpoint(const struct lb_subchannel *s)
 
 enum lb_state lb_subchannel_state(const struct lb_subchannel *s)
 {
-	return s->state;
+	return (enum lb_state)s->state;
 }
 
 bool lb_subchannel_failing(const struct lb_subchannel *s)
 {
-	return s->last_error[0];
+	return s->is_failing;
 }
 
 const char *lb_subchannel_last_error(const struct lb_subchannel *s)
 {
-	return s->last_error;
+	return s->is_failing && s->effort ? s->effort->error : "";
 }
 
 void lb_subchannel_watch(struct lb_subchannel *s, struct lb_subchannel_watcher *w)
@@ -92,30 +94,35 @@ void lb_subchannel_unwatch(struct lb_subchannel *s, struct lb_subchannel_watcher
 // the inner round tells everybody the newer state and the outer one has nothing left to say.
 static void enter(struct lb_subchannel *s, enum lb_state state)
 {
-	s->state = state;
-	s->telling++;
+	s->state = (uint8_t)state;
 	s->next_told = s->watchers;
-	while (s->next_told && !s->doomed) {
+	while (s->next_told) {
 		struct lb_subchannel_watcher *w = s->next_told;
 		s->next_told = w->next;
 		w->on_state(w, state);
 	}
-	if (--s->telling == 0 && s->doomed)
-		free(s);
 }
 
 static void start_attempt(struct lb_subchannel *s)
 {
-	s->attempt_waits = false;
-	s->not_before_ns = twheel_now(s->env.wheel) + backoff_next_ns(&s->backoff, s->env.rand);
-	s->env.connect(s->env.ctx, s->endpoint);
+	struct lb_subchannel_effort *e = s->effort;
+	if (e) {
+		e->waits = false;
+		e->not_before_ns =
+			twheel_now(s->env->wheel) + backoff_next_ns(&e->backoff, s->env->rand);
+	}
+	s->env->connect(s->env->ctx, s->endpoint);
 }
 
 static void on_timer(struct twheel_timer *t)
 {
-	struct lb_subchannel *s = (void *)((char *)t - offsetof(struct lb_subchannel, timer));
+	struct lb_subchannel_effort *e =
+		(void *)((char *)t - offsetof(struct lb_subchannel_effort, timer));
+	struct lb_subchannel *s = e->subchannel;
 	if (s->state == LB_TRANSIENT_FAILURE)
 		enter(s, LB_IDLE); // BO-04
+	else if (s->state == LB_READY)
+		drop_effort(s);
 	else
 		start_attempt(s);
 }
@@ -124,38 +131,57 @@ void lb_subchannel_request(struct lb_subchannel *s)
 {
 	if (s->state != LB_IDLE)
 		return;
+	struct lb_subchannel_effort *e = have_effort(s);
 	// A backend that accepts and hangs up at once is tried no more often than BO-01 allows.
-	s->attempt_waits = twheel_now(s->env.wheel) < s->not_before_ns;
-	if (s->attempt_waits)
-		twheel_arm(s->env.wheel, &s->timer, s->not_before_ns);
-	else
+	if (e && twheel_now(s->env->wheel) < e->not_before_ns) {
+		e->waits = true;
+		twheel_arm(s->env->wheel, &e->timer, e->not_before_ns);
+	} else {
 		start_attempt(s);
+	}
 	enter(s, LB_CONNECTING);
 }
 
 void lb_subchannel_connected(struct lb_subchannel *s)
 {
-	backoff_reset(&s->backoff); // BO-03
+	struct lb_subchannel_effort *e = s->effort;
+	if (e)
+		backoff_reset(&e->backoff); // BO-03
 	if (s->state == LB_READY)
 		return;
-	twheel_cancel(s->env.wheel, &s->timer);
-	s->last_error[0] = 0;
+	s->is_failing = false;
+	// It is kept for as long as another attempt would have to wait.
+	if (e && twheel_now(s->env->wheel) < e->not_before_ns)
+		twheel_arm(s->env->wheel, &e->timer, e->not_before_ns);
+	else
+		drop_effort(s);
 	enter(s, LB_READY);
 }
 
 void lb_subchannel_failed(struct lb_subchannel *s, const char *why)
 {
 	// Not of the attempt that is under way: another one has brought a connection meanwhile.
-	if (s->state != LB_CONNECTING || s->attempt_waits)
+	if (s->state != LB_CONNECTING || (s->effort && s->effort->waits))
 		return;
-	snprintf(s->last_error, sizeof(s->last_error), "%s: %s", s->endpoint->text, why);
-	twheel_arm(s->env.wheel, &s->timer, s->not_before_ns);
+	struct lb_subchannel_effort *e = have_effort(s);
+	s->is_failing = true;
+	if (e) {
+		char address[IP_PORT_TEXT_MAX];
+		snprintf(e->error, sizeof(e->error), "%s: %s",
+			ip_port_print(&s->endpoint->addr, address), why);
+		twheel_arm(s->env->wheel, &e->timer, e->not_before_ns);
+	}
 	enter(s, LB_TRANSIENT_FAILURE);
+	if (s->state == LB_TRANSIENT_FAILURE && !s->effort)
+		enter(s, LB_IDLE);
 }
 
 void lb_subchannel_lost(struct lb_subchannel *s, const char *why)
 {
 	(void)why; // a connection that ends is no failure to connect
-	if (s->state == LB_READY)
-		enter(s, LB_IDLE);
+	if (s->state != LB_READY)
+		return;
+	if (s->effort)
+		twheel_cancel(s->env->wheel, &s->effort->timer);
+	enter(s, LB_IDLE);
 }

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 struct lb_subchannel;
+struct lb_subchannel_effort;
 
 struct lb_subchannel_env {
 	struct twheel *wheel; // ctrl's wheel and clock
@@ -23,15 +24,28 @@ struct lb_subchannel_env {
 	void *ctx;
 };
 
-// Told of each change of state. on_state may watch and unwatch, request, and free the subchannel.
+// Told of each change of state. on_state may watch and unwatch, request, and end the subchannel.
 struct lb_subchannel_watcher {
 	struct lb_subchannel_watcher *next; // linked by the subchannel
 	void (*on_state)(struct lb_subchannel_watcher *, enum lb_state);
 };
 
-// The endpoint is borrowed. NULL = no memory.
-struct lb_subchannel *lb_subchannel_new(struct lb_endpoint *, const struct lb_subchannel_env *);
-void lb_subchannel_free(struct lb_subchannel *); // NULL is fine
+struct lb_subchannel {
+	struct lb_endpoint *endpoint; // borrowed
+	const struct lb_subchannel_env *env; // borrowed
+	struct lb_subchannel_watcher *watchers;
+	struct lb_subchannel_watcher *next_told; // so that a watcher may leave while they are told
+	// Owned: what attempts to connect need; NULL = never asked for, or READY for a while.
+	struct lb_subchannel_effort *effort;
+	uint8_t state; // enum lb_state
+	bool is_failing;
+};
+
+// The endpoint is borrowed, and so is the env. Its storage outlives the callbacks that are under
+// way when it ends; another subchannel may begin in it at once.
+void lb_subchannel_init(
+	struct lb_subchannel *, struct lb_endpoint *, const struct lb_subchannel_env *);
+void lb_subchannel_fini(struct lb_subchannel *);
 struct lb_endpoint *lb_subchannel_endpoint(const struct lb_subchannel *);
 enum lb_state lb_subchannel_state(const struct lb_subchannel *);
 // An attempt has failed since it was last READY: for policies it counts as TRANSIENT_FAILURE until
@@ -42,7 +56,8 @@ const char *lb_subchannel_last_error(const struct lb_subchannel *);
 void lb_subchannel_watch(struct lb_subchannel *, struct lb_subchannel_watcher *);
 void lb_subchannel_unwatch(struct lb_subchannel *, struct lb_subchannel_watcher *);
 
-// A policy wants a connection: IDLE → CONNECTING and an attempt; otherwise nothing.
+// A policy wants a connection: IDLE → CONNECTING and an attempt; otherwise nothing. Out of memory
+// attempts are made without backoff.
 void lb_subchannel_request(struct lb_subchannel *);
 
 // From the workers (lb/link.h). READY at the peer's first SETTINGS (BO-03: resets the backoff).

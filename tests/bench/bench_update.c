@@ -18,6 +18,7 @@
 #define N_REPEATS 5
 #define N_CHANGES 200
 #define N_KEPT 50
+#define SETTLE_S 200 // no backoff is longer
 #define N_CLUSTERS 10000
 #define PER_CLUSTER 10
 
@@ -126,7 +127,7 @@ static void bench_one(uint32_t n)
 	for (uint32_t i = 0; i < N_CHANGES; i++) {
 		while (leaf_world_reclaim(&world) > 1)
 			;
-		leaf_world_pass(&world, 200); // it backs off no longer than that
+		leaf_world_pass(&world, SETTLE_S);
 		change_one(n, &us[2 * i]);
 	}
 	// While no snapshot goes no memory is used again.
@@ -160,12 +161,12 @@ static double endpoint_bytes(uint32_t n)
 	size_t before = bench_heap();
 	leaf_cluster_init(&c, &world, 0);
 	apply(&c, bytes, len, &res, &decoding);
-	size_t resource = bench_heap();
 	leaf_world_connect(&world);
-	while (leaf_world_publish(&world), leaf_world_reclaim(&world) > 1)
+	leaf_world_publish(&world);
+	leaf_world_pass(&world, SETTLE_S);
+	while (leaf_world_reclaim(&world) > 1)
 		;
 	double all = (double)(bench_heap() - before) / n;
-	(void)resource;
 	leaf_cluster_fini(&c);
 	leaf_world_fini(&world);
 	xds_res_put(res);
@@ -205,6 +206,7 @@ static double cluster_bytes(double of_endpoints)
 			while (leaf_world_reclaim(&world) > 1)
 				;
 	}
+	leaf_world_pass(&world, SETTLE_S);
 	while (leaf_world_reclaim(&world) > 1)
 		;
 	double all = (double)(bench_heap() - before) / N_CLUSTERS;

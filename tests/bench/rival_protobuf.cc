@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/bench/rival_protobuf.h"
 
-#include "assignment.pb.h"
+#include <assignment.pb.h>
 
 void *rival_protobuf_parse(const uint8_t *bytes, size_t len)
 {

@@ -11,7 +11,9 @@ struct fixture {
 	struct twheel *wheel;
 	struct rand rand;
 	struct lb_endpoint endpoint;
-	struct lb_subchannel *s;
+	struct lb_subchannel_env env;
+	struct lb_subchannel subchannel;
+	struct lb_subchannel *s; // NULL = ended
 	uint32_t n_attempts;
 };
 
@@ -22,25 +24,20 @@ static void on_connect(void *ctx, struct lb_endpoint *e)
 	f->n_attempts++;
 }
 
-static struct lb_subchannel *make(struct fixture *f)
-{
-	return lb_subchannel_new(
-		&f->endpoint, &(struct lb_subchannel_env){f->wheel, &f->rand, on_connect, f});
-}
-
 static void init(struct fixture *f, uint64_t seed)
 {
 	*f = (struct fixture){.wheel = twheel_new(WORLD_START)};
 	rand_init(&f->rand, seed);
 	f->endpoint.addr = world_addr(3);
-	ip_port_print(&f->endpoint.addr, f->endpoint.text);
-	f->s = make(f);
-	assert_non_null(f->s);
+	f->env = (struct lb_subchannel_env){f->wheel, &f->rand, on_connect, f};
+	f->s = &f->subchannel;
+	lb_subchannel_init(f->s, &f->endpoint, &f->env);
 }
 
 static void fini(struct fixture *f)
 {
-	lb_subchannel_free(f->s);
+	if (f->s)
+		lb_subchannel_fini(f->s);
 	assert_true(twheel_next_ns(f->wheel) == UINT64_MAX);
 	twheel_free(f->wheel);
 }
@@ -242,7 +239,7 @@ static void on_state(struct lb_subchannel_watcher *watcher, enum lb_state state)
 	if (w->asks)
 		lb_subchannel_request(w->f->s);
 	if (w->frees) {
-		lb_subchannel_free(w->f->s);
+		lb_subchannel_fini(w->f->s);
 		w->f->s = NULL;
 	}
 }
@@ -295,7 +292,7 @@ static void watchers_may_leave_while_told(void **state)
 	fini(&f);
 }
 
-static void watcher_may_free_the_subchannel(void **state)
+static void watcher_may_end_the_subchannel(void **state)
 {
 	(void)state;
 	struct fixture f;
@@ -307,13 +304,48 @@ static void watcher_may_free_the_subchannel(void **state)
 	fini(&f);
 }
 
-static void each_failed_allocation_is_survived(void **state)
+static void without_memory_attempts_go_on_without_backoff(void **state)
 {
 	(void)state;
 	struct fixture f;
 	init(&f, 1);
-	struct lb_subchannel *s = NULL;
-	ALLOC_FAIL_EACH(s = make(&f), !s, lb_subchannel_free(s));
+	if (!alloc_fail_works())
+		skip();
+	for (int i = 0; i < 2; i++) {
+		alloc_fail_arm(0);
+		lb_subchannel_request(f.s);
+		alloc_fail_disarm();
+		assert_int_equal(lb_subchannel_state(f.s), LB_CONNECTING);
+		alloc_fail_arm(0);
+		lb_subchannel_failed(f.s, "refused");
+		alloc_fail_disarm();
+		assert_int_equal(lb_subchannel_state(f.s), LB_IDLE);
+		assert_true(lb_subchannel_failing(f.s));
+		assert_string_equal(lb_subchannel_last_error(f.s), "");
+	}
+	lb_subchannel_request(f.s);
+	lb_subchannel_failed(f.s, "refused");
+	assert_int_equal(lb_subchannel_state(f.s), LB_TRANSIENT_FAILURE);
+	assert_string_equal(lb_subchannel_last_error(f.s), "10.82.0.3:50051: refused");
+	assert_int_equal(f.n_attempts, 3);
+	fini(&f);
+}
+
+// All that attempts need is given back when another one could start at once.
+static void ready_for_a_while_needs_no_timer(void **state)
+{
+	(void)state;
+	struct fixture f;
+	init(&f, 1);
+	lb_subchannel_request(f.s);
+	lb_subchannel_connected(f.s);
+	assert_non_null(f.s->effort);
+	pass(&f, 2 * WORLD_S);
+	assert_null(f.s->effort);
+	assert_int_equal(lb_subchannel_state(f.s), LB_READY);
+	lb_subchannel_lost(f.s, "closed");
+	lb_subchannel_request(f.s);
+	assert_int_equal(f.n_attempts, 2);
 	fini(&f);
 }
 
@@ -327,5 +359,6 @@ RUN_SUITE("lb/subchannel", cmocka_unit_test(is_idle_until_asked),
 	cmocka_unit_test(connection_of_another_worker_ends_the_backoff),
 	cmocka_unit_test(watchers_hear_states_in_order),
 	cmocka_unit_test(watchers_may_leave_while_told),
-	cmocka_unit_test(watcher_may_free_the_subchannel),
-	cmocka_unit_test(each_failed_allocation_is_survived))
+	cmocka_unit_test(watcher_may_end_the_subchannel),
+	cmocka_unit_test(without_memory_attempts_go_on_without_backoff),
+	cmocka_unit_test(ready_for_a_while_needs_no_timer))
