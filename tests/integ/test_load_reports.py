@@ -18,6 +18,8 @@ BACKENDS = {"near-1": "10.82.1.1", "near-2": "10.82.1.2", "far": "10.82.1.3"}
 ZONES = {"near": ["near-1", "near-2"], "far": ["far"]}
 RPC_PORT = 9090
 UPSTREAM = "127.0.0.1:18001"
+NAME_SERVER, NAME_PORT = "127.0.0.1", 5353
+HOST = "far.test"
 REPORTS_LIMIT_S = 20
 SELF = {"resource_api_version": "V3", "self": {}}
 METRICS = ["cpu_utilization", "named_metrics.queue", "eps"]
@@ -38,18 +40,18 @@ def endpoints(name, zones=("near", "far"), **more):
     return {**made, **more}
 
 
-def address(ip):
-    return {"socket_address": {"address": ip, "port_value": RPC_PORT}}
+def address(host):
+    return {"socket_address": {"address": host, "port_value": RPC_PORT}}
 
 
 def cluster(name, **more):
     return {**resources.cluster(name), "lrs_server": SELF, **more}
 
 
-def by_name(name, backend):
+def by_name(name, host):
     made = cluster(name, type="LOGICAL_DNS", load_assignment={
         "cluster_name": name,
-        "endpoints": [{"lb_endpoints": [{"endpoint": {"address": address(BACKENDS[backend])}}]}]})
+        "endpoints": [{"lb_endpoints": [{"endpoint": {"address": address(host)}}]}]})
     del made["eds_cluster_config"]
     return made
 
@@ -70,7 +72,7 @@ CLUSTERS = {
     "dropping": [cluster("dropping"), endpoints("dropping", **DROPS)],
     "narrow": [cluster("narrow", circuit_breakers={"thresholds": [{"max_requests": 2}]}),
                endpoints("narrow")],
-    "named": [by_name("named", "far")],
+    "named": [by_name("named", HOST)],
     "measured": [cluster("measured", lrs_report_endpoint_metrics=METRICS), endpoints("measured")],
     "unasked": [cluster("unasked"), endpoints("unasked")],
     "silent": [SILENT, endpoints("silent")],
@@ -102,10 +104,25 @@ class Sums:
                 if counts["in_progress"]}
 
 
+class Bed(Testbed):
+    """With a name server of its own."""
+
+    def config_text(self):
+        return super().config_text() + f"dns: {{servers: ['{NAME_SERVER}:{NAME_PORT}']}}\n"
+
+    def start_name_server(self):
+        self.lab.start("lb", "dns", [
+            "dnsmasq", "--keep-in-foreground", "--user=root", "--conf-file=/dev/null",
+            "--no-resolv", "--no-hosts", f"--address=/{HOST}/{BACKENDS['far']}", "--pid-file=",
+            f"--port={NAME_PORT}", f"--listen-address={NAME_SERVER}", "--bind-interfaces"])
+        self.wait_connect("lb", NAME_SERVER, NAME_PORT)
+
+
 class World:
     def __init__(self, lab):
         self.lab = lab
-        self.bed = bed = Testbed(lab)
+        self.bed = bed = Bed(lab)
+        bed.start_name_server()
         for name, ip in BACKENDS.items():
             bed.add_backend_address(ip)
             bed.start_grpc_backend(name, ip, RPC_PORT)
@@ -322,7 +339,7 @@ def test_refusals_of_the_breaker_are_in_the_sum_of_drops(world):
 
 
 def test_cluster_by_name_has_the_empty_locality(world):
-    """A27-I10, LR-06."""
+    """A27-I10, LR-06. The name is known to the name server of shunt.yaml alone."""
     assert {a["backend"] for a in world.call("named", 30)} == {"far"}
     sums = world.wait_for("named", lambda s: s.total("ok") == 30, "30 ends")
     assert issued_of(sums) == {"//": 30}
