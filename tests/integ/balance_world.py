@@ -152,20 +152,20 @@ class BalanceWorld:
 
     # -- the two sides
 
-    def add_oracle(self):
+    def add_oracle(self, env=()):
         add_oracle(self.bed)
         self.lab.resolver("oracle", "127.0.0.1")
         self.oracle = "soon"
         self.apply()
         self.bed.start_xds(ns="oracle")
-        agent = Agent(self.lab, "oracle", "oracle", "grpc_agent.py", env=ORACLE_ENV,
-                      cpu=None)
+        agent = Agent(self.lab, "oracle", "oracle", "grpc_agent.py",
+                      env={**ORACLE_ENV, **dict(env)}, cpu=None)
         self.oracle = Side("C-core", agent, "xds:///{}")
 
-    def start(self):
+    def start(self, env=()):
         self.lab.resolver("lb", "127.0.0.1")
         self.bed.start_xds()
-        self.bed.start_daemon()
+        self.bed.start_daemon(env=dict(env))
         agent = Agent(self.lab, "client", "ours", "grpc_agent.py")
         self.ours = Side("shuntd", agent, f"{VIP}:{PORT}")
         return self

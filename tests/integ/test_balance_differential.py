@@ -14,7 +14,7 @@ import pytest
 import balance_cases
 import balance_policy_cases
 import balance_session_cases
-from balance_case import Differ
+from balance_case import Differ, dead, even, header, keys
 from balance_world import BalanceWorld, measure_all, settle_all
 from testbed import EXIT_TIMEOUT_S
 
@@ -54,12 +54,8 @@ def complaints(world, jobs, results, when):
             yield f"{name} {when}: shuntd does as C-core, so this is wrong: {expectation.why}"
 
 
-@pytest.mark.timeout(300)
-def test_balances_as_grpc_core(lab):
-    cases = balance_cases.CASES + balance_policy_cases.CASES + balance_session_cases.CASES
-    world = BalanceWorld(lab, cases, balance_session_cases.HOSTS)
-    world.add_oracle()
-    world.start()
+def play(world):
+    """Plays all steps of all cases on both sides; then the daemon must leave in order."""
     wrong, step = [], 0
     while world.wanted:
         step += 1
@@ -69,5 +65,36 @@ def test_balances_as_grpc_core(lab):
         wrong += complaints(world, jobs, results, f"step {step}")
         world.advance()
     assert not wrong, f"{len(wrong)} differences\n" + "\n".join(wrong)
-    assert len(world.cases) >= MIN_CASES
     assert world.bed.daemon.stop(EXIT_TIMEOUT_S) == 0
+
+
+@pytest.mark.timeout(300)
+def test_balances_as_grpc_core(lab):
+    cases = balance_cases.CASES + balance_policy_cases.CASES + balance_session_cases.CASES
+    assert len(cases) >= MIN_CASES
+    world = BalanceWorld(lab, cases, balance_session_cases.HOSTS)
+    world.add_oracle()
+    world.start()
+    play(world)
+
+
+def aggregate_policy_counts(c):
+    c.aggregate(c.leaf("a", dead(1)), c.leaf("b", 1, 2, 3), lb_policy="RING_HASH")
+    c.hash_by(header("x-key"))
+    yield keys(*balance_cases.KEYS, distinct=3)
+
+
+def leaf_alone_keeps_its_policy(c):
+    leaf = c.leaf("a", 1, 2)
+    c.aggregate(leaf, lb_policy="RING_HASH")
+    c.hash_by(header("x-key"), target=leaf)
+    yield even(1, 2, spread=3, metadata=(("x-key", "one"),))
+
+
+def test_aggregates_as_of_old(lab):
+    """A75-G08: with the variable set, the aggregate's policy is that of its leaves."""
+    env = {"GRPC_XDS_AGGREGATE_CLUSTER_BACKWARD_COMPAT": "true"}
+    world = BalanceWorld(lab, [aggregate_policy_counts, leaf_alone_keeps_its_policy])
+    world.add_oracle(env)
+    world.start(env)
+    play(world)
