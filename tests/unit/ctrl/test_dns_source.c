@@ -333,6 +333,37 @@ static void an_answer_without_memory_is_taken_later(void **state)
 	deps_fini(&f);
 }
 
+// What had memory before stays the same object, though the watch is begun anew.
+static void trouble_without_memory_leaves_the_addresses_alone(void **state)
+{
+	struct deps_fixture f;
+	if (!alloc_fail_works())
+		skip();
+	init(&f, "d");
+	hold_name(&f, "d", "d.example");
+	say_all(&f);
+	fake_lookups_answer(&f.name_servers, "d.example", "10.0.0.1 10.0.0.2", 40);
+	deps_pass_time(&f, 0);
+	const struct res_endpoints *e = f.config->clusters[0].endpoints;
+	size_t nth = 0;
+	for (bool hit = true; hit; nth++) {
+		deps_pass_time(&f, 41 * S);
+		alloc_fail_arm(nth);
+		fake_lookups_fail(&f.name_servers, "d.example", "SERVFAIL");
+		f.now_ns += 2000000;
+		twheel_advance(f.wheel, f.now_ns);
+		hit = alloc_fail_disarm();
+		deps_pass_time(&f, 2 * S);
+		assert_ptr_equal(f.config->clusters[0].endpoints, e);
+		fake_lookups_answer(&f.name_servers, "d.example", "10.0.0.2 10.0.0.1", 40);
+		deps_pass_time(&f, 2 * S);
+		assert_ptr_equal(f.config->clusters[0].endpoints, e);
+		assert_non_null(strstr(note_of(&f, "d"), "node id"));
+	}
+	assert_true(nth > 3);
+	deps_fini(&f);
+}
+
 RUN_SUITE("deps/dns_source", cmocka_unit_test(all_addresses_of_a_name_are_one_endpoint),
 	cmocka_unit_test(an_unchanged_answer_is_the_same_object_and_no_news),
 	cmocka_unit_test(a_name_that_does_not_resolve_leaves_the_cluster_in_order),
@@ -345,4 +376,5 @@ RUN_SUITE("deps/dns_source", cmocka_unit_test(all_addresses_of_a_name_are_one_en
 	cmocka_unit_test(a_request_resolves_all_names_again),
 	cmocka_unit_test(without_a_resolver_such_clusters_are_in_error),
 	cmocka_unit_test(without_memory_a_pass_over_names_is_made_again),
-	cmocka_unit_test(an_answer_without_memory_is_taken_later))
+	cmocka_unit_test(an_answer_without_memory_is_taken_later),
+	cmocka_unit_test(trouble_without_memory_leaves_the_addresses_alone))

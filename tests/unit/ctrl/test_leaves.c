@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregate clusters through the dependency manager: which clusters are watched, and which leaves
 // an aggregate has (lb-tree.md §7, xds-client.md DM-14 to DM-19).
+#include "ctrl/deps/config.h"
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
@@ -317,6 +318,35 @@ static void only_a_change_of_leaves_or_roots_is_a_change(void **state)
 	deps_fini(&f);
 }
 
+// Each part of an entry counts, whether or not a resource changes with it.
+static void configurations_that_differ_in_leaves_or_roots_are_not_equal(void **state)
+{
+	struct deps_fixture f;
+	init(&f);
+	hold_routes(&f, "rc", "top", NULL);
+	hold_aggregate(&f, "top", "a b");
+	hold_leaf(&f, "a", 1);
+	hold_leaf(&f, "b", 2);
+	say_all(&f);
+	struct xds_cluster_config entries[3];
+	struct xds_config other = *f.config;
+	memcpy(entries, other.clusters, sizeof(entries));
+	other.clusters = entries;
+	assert_true(xds_config_eq(f.config, &other));
+	entries[0].is_root = true;
+	assert_false(xds_config_eq(f.config, &other));
+	entries[0].is_root = false;
+	entries[2].n_leaves = 1;
+	assert_false(xds_config_eq(f.config, &other));
+	const char *const turned[] = {"b", "a"}, *const same[] = {"a", "b"};
+	entries[2].n_leaves = 2;
+	entries[2].leaves = turned;
+	assert_false(xds_config_eq(f.config, &other));
+	entries[2].leaves = same;
+	assert_true(xds_config_eq(f.config, &other));
+	deps_fini(&f);
+}
+
 static void without_memory_a_pass_over_aggregates_is_made_again(void **state)
 {
 	struct deps_fixture f;
@@ -347,4 +377,5 @@ RUN_SUITE("deps/leaves",
 	cmocka_unit_test(a_leaf_that_is_deleted_serves_on_unless_the_server_wants_errors),
 	cmocka_unit_test(a_cluster_turns_from_leaf_to_aggregate_and_back_at_once),
 	cmocka_unit_test(only_a_change_of_leaves_or_roots_is_a_change),
+	cmocka_unit_test(configurations_that_differ_in_leaves_or_roots_are_not_equal),
 	cmocka_unit_test(without_memory_a_pass_over_aggregates_is_made_again))
