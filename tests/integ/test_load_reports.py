@@ -110,16 +110,16 @@ class Bed(Testbed):
     def config_text(self):
         return super().config_text() + f"dns: {{servers: ['{NAME_SERVER}:{NAME_PORT}']}}\n"
 
-    def start_name_server(self):
-        self.lab.start("lb", "dns", [
+    def start_name_server(self, ns="lb", port=NAME_PORT):
+        self.lab.start(ns, f"dns-{ns}", [
             "dnsmasq", "--keep-in-foreground", "--user=root", "--conf-file=/dev/null",
             "--no-resolv", "--no-hosts", f"--address=/{HOST}/{BACKENDS['far']}", "--pid-file=",
-            f"--port={NAME_PORT}", f"--listen-address={NAME_SERVER}", "--bind-interfaces"])
-        self.wait_connect("lb", NAME_SERVER, NAME_PORT)
+            f"--port={port}", f"--listen-address={NAME_SERVER}", "--bind-interfaces"])
+        self.wait_connect(ns, NAME_SERVER, port)
 
 
 class World:
-    def __init__(self, lab):
+    def __init__(self, lab, clusters=None):
         self.lab = lab
         self.bed = bed = Bed(lab)
         bed.start_name_server()
@@ -127,7 +127,7 @@ class World:
             bed.add_backend_address(ip)
             bed.start_grpc_backend(name, ip, RPC_PORT)
         self.folder = Folder(bed.xds_folder)
-        self.set(CLUSTERS)
+        self.set(clusters or CLUSTERS)
         for ip in BACKENDS.values():
             bed.wait_connect("backends", ip, RPC_PORT)
         lab.start("lb", "upstream", [BUILD / "tools" / "shunt-xds" / "shunt-xds", "--listen",
