@@ -169,7 +169,10 @@ static void sweep_fired(struct twheel_timer *t)
 			continue;
 		set_owned(l, i, false);
 		changed(a, i);
-		lb_member_disconnect(l->members[i]);
+		if (!lb_member_is_watched(l->members[i]))
+			lb_member_disconnect(l->members[i]);
+		else if (!twheel_armed(&a->tidy))
+			twheel_arm(a->env.wheel, &a->tidy, now + SWEEP_NS);
 	}
 	plan(a);
 }
@@ -183,13 +186,23 @@ static bool is_stray(const struct list *l, uint32_t at)
 static void tidy_fired(struct twheel_timer *t)
 {
 	struct lb_affinity *a = (void *)((char *)t - offsetof(struct lb_affinity, tidy));
-	for (uint32_t i = 0; i < a->list.n; i++)
-		if (is_stray(&a->list, i))
+	bool is_left = false;
+	for (uint32_t i = 0; i < a->list.n; i++) {
+		if (!is_stray(&a->list, i))
+			continue;
+		if (lb_member_is_watched(a->list.members[i]))
+			is_left = true;
+		else
 			lb_member_disconnect(a->list.members[i]);
+	}
+	if (is_left)
+		twheel_arm(a->env.wheel, &a->tidy, twheel_now(a->env.wheel) + SWEEP_NS);
 }
 
-// A list that a policy is about to replace may still hold on to a member that nobody is to use any
-// more, and connect it again: for as long as it does, that is looked after now and then.
+// A list that a policy is about to replace, or a locality that is kept for its return (A28-W02),
+// may hold on to a member that nobody else is to use any more. What one cuts off the other would
+// connect again at once, whatever its backoff: for as long as it does, that is looked after now and
+// then.
 void lb_affinity_note(struct lb_affinity *a, struct lb_member *m)
 {
 	uint32_t at = find(&a->list, m);

@@ -309,6 +309,11 @@ void lb_member_watch(struct lb_member *m, struct lb_member_watcher *w)
 	m->watchers = w;
 }
 
+bool lb_member_is_watched(const struct lb_member *m)
+{
+	return m->watchers;
+}
+
 void lb_member_unwatch(struct lb_member *m, struct lb_member_watcher *w)
 {
 	struct lb_member_watcher **link = &m->watchers;

@@ -74,4 +74,5 @@ bool lb_member_is_ejected(const struct lb_member *);
 void lb_member_disconnect(struct lb_member *);
 
 void lb_member_watch(struct lb_member *, struct lb_member_watcher *);
+bool lb_member_is_watched(const struct lb_member *);
 void lb_member_unwatch(struct lb_member *, struct lb_member_watcher *);

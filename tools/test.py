@@ -44,6 +44,7 @@ LONG = [
     ["tests/sim/proxy/proxy_sim", "1000", "1000"],
     ["tests/sim/proxy/proxy_sim", "2000", "1000"],
     ["tests/sim/tcp/tcp_sim", "1000", "200"],
+    ["tests/sim/balance/balance_random", "1000", "2000"],
 ]
 LONG_TIMEOUT_S = 1200
 CASES = re.compile(r"\[  (PASSED|FAILED)  \] (\d+) test\(s\)")

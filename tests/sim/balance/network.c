@@ -37,6 +37,8 @@ static void begin(struct sim *s, uint32_t worker, struct sim_conn *c)
 		c->due_ns += h->settings_ns;
 	else if (h->kind != SIM_REFUSES)
 		c->due_ns = twheel_now(s->wheel) + SIM_CONNECT_TIMEOUT;
+	if (s->on_syn)
+		s->on_syn(s->on_ctx, number);
 	if (s->n_workers > 1)
 		sim_write(s, "syn %u by %u", number, worker);
 	else
@@ -50,7 +52,8 @@ static struct sim_conn *use(struct sim *s, uint32_t worker, const struct lb_endp
 	s->n_ids = e->id < s->n_ids ? s->n_ids : e->id + 1;
 	struct sim_conn *c = &w->conns[e->id];
 	if (!c->is_known) {
-		*c = (struct sim_conn){.is_known = true, .address = e->addr};
+		*c = (struct sim_conn){
+			.is_known = true, .address = e->addr, .n_release_owed = c->n_release_owed};
 		w->ready[e->id / 64] &= ~(UINT64_C(1) << e->id % 64);
 	}
 	assert_true(ip_port_eq(&c->address, &e->addr)); // no other address before RELEASED
@@ -120,6 +123,8 @@ static void attempt_over(struct sim *s, uint32_t worker, uint32_t id)
 	c->retry_ns = 0;
 	c->is_ready = true;
 	set_ready(w, id, true);
+	if (s->on_connected)
+		s->on_connected(s->on_ctx, plan_number(&c->address));
 }
 
 // As proxy_backend_tell_all(): what is, against what the control thread knows.

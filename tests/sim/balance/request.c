@@ -49,6 +49,8 @@ static void send(struct sim *s, struct sim_request *r, const struct lb_endpoint 
 	r->address = plan_number(&e->addr);
 	r->end_ns = r->lasts_ns == UINT64_MAX ? UINT64_MAX : twheel_now(s->wheel) + r->lasts_ns;
 	s->n_served[r->address]++;
+	if (s->on_served)
+		s->on_served(s->on_ctx, r->address);
 	if (r->n_cookie)
 		w->used_ns[member] = twheel_now(s->wheel);
 	if (r->counts_active)

@@ -137,6 +137,11 @@ struct sim {
 	uint64_t load_at_ns;
 	uint32_t load_worker;
 	uint32_t n_served[PLAN_ADDRESSES]; // requests sent, by address
+	// NULL = nobody wants to know.
+	void (*on_served)(void *ctx, uint32_t address);
+	void (*on_syn)(void *ctx, uint32_t address);
+	void (*on_connected)(void *ctx, uint32_t address);
+	void *on_ctx;
 	struct sim_syn syns[SIM_SYNS];
 	uint32_t n_syns;
 	char *log; // owned; written since it was read last

@@ -339,6 +339,28 @@ static void connection_that_nobody_is_to_have_is_ended(void **state)
 	fini(&f);
 }
 
+static void on_nothing(struct lb_member_watcher *w)
+{
+	(void)w;
+}
+
+// BO-01: cut off, it would be connected again at once, whatever its backoff.
+static void connection_that_a_list_still_holds_is_left_to_it(void **state)
+{
+	struct fixture f = {0};
+	struct lb_member_watcher w = {.on_change = on_nothing};
+	init(&f);
+	lb_member_watch(f.members[2], &w);
+	lb_member_connect(f.members[2]);
+	report(&f, 2, LB_EVENT_CONNECTED);
+	world_pass(&f.world, 20 * WORLD_S);
+	assert_true(is_connected(&f, 2));
+	lb_member_unwatch(f.members[2], &w);
+	world_pass(&f.world, 5 * WORLD_S);
+	assert_false(is_connected(&f, 2));
+	fini(&f);
+}
+
 // O20: and what happens in one turn is told once.
 static void changes_make_another_map(void **state)
 {
@@ -427,6 +449,7 @@ RUN_SUITE("lb/affinity", cmocka_unit_test(first_ready_endpoint_is_used_whatever_
 	cmocka_unit_test(child_takes_the_connection_back_as_it_is),
 	cmocka_unit_test(largest_timeout_does_not_overflow_and_zero_retains_nothing),
 	cmocka_unit_test(connection_that_nobody_is_to_have_is_ended),
+	cmocka_unit_test(connection_that_a_list_still_holds_is_left_to_it),
 	cmocka_unit_test(changes_make_another_map),
 	cmocka_unit_test(cookie_lists_the_address_in_use_first),
 	cmocka_unit_test(each_allocation_that_fails_leaves_it_as_before))
