@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same resources and the same calls, given to gRPC's own xDS client (C-core) and to shuntd: both
-report the same load. The oracle lives in a namespace with a direct way to the backends, and has a
-reporting server of its own."""
+"""The same resources and the same calls, given to gRPC's own xDS client (C-core) and to shuntd:
+both report the same load. The oracle lives in a namespace with a direct way to the backends, and
+has a reporting server of its own."""
 
 import pytest
 
@@ -23,7 +23,8 @@ class Pair:
         self.ours = World(lab, {
             **{name: CLUSTERS[name] for name in NAMES},
             "all": [cluster("all", lrs_report_endpoint_metrics=EVERYTHING), endpoints("all")],
-            "both": [cluster("both", eds_cluster_config={"eds_config": ADS, "service_name": "both"}),
+            "both": [cluster("both", eds_cluster_config={"eds_config": ADS,
+                                                         "service_name": "both"}),
                      endpoints("both")]})
         bed = self.ours.bed
         add_oracle(bed)

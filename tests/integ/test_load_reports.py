@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Load reports (LRS) of real calls: what the server hears, over all reports, is exactly what clients
-saw and backends served (xds-client.md §14). Each test has a cluster of its own."""
+"""Load reports (LRS) of real calls: what the server hears, over all reports, is exactly what
+clients saw and backends served (xds-client.md §14). Each test has a cluster of its own."""
 
 import collections
 import time
@@ -209,7 +209,7 @@ def fixture_world(module_lab):
 
 
 def test_calls_are_counted_by_locality_and_outcome(world):
-    """LR-02, LR-06: what the reports sum up to is what the client saw of each locality's backends."""
+    """LR-02, LR-06: what the reports sum up to is what the client saw of each locality."""
     good = world.call("counted", 300)
     bad = world.call("counted", 41, ["x-script", "14"])
     assert {a["code"] for a in good} == {"OK"} and {a["code"] for a in bad} == {"UNAVAILABLE"}
