@@ -8,8 +8,8 @@ usage: lrs_agent.py SOCKET IP:PORT UPSTREAM_IP:PORT
 Every stream is asked for reports of all clusters, each second. Asked for {op}: `reports`, the
 answer to which is all reports so far, oldest first, each {cluster: {service, seconds, localities,
 drops, dropped}} with localities as {"region/zone/sub_zone": {issued, ok, error, in_progress,
-metrics}} and metrics as {name: [number, total]}; `break`, which ends the streams; `streams`, how many there
-were and the features that the first messages named.
+metrics}} and metrics as {name: [number, total]}; `break`, which ends the streams; `streams`, the
+features that the first message of each stream named.
 """
 
 import concurrent.futures
