@@ -7,7 +7,7 @@ import time
 import resources
 from lab import wait_until
 from testbed import HERE
-from world import split_of
+from world import SIZES, WEB_BACKENDS, WEB_PORT, split_of
 
 STATUS_LIMIT_S = 0.1
 CUT_STREAM = (13, 14)  # reset after headers, or UNAVAILABLE in trailers
@@ -75,6 +75,28 @@ def test_traffic_moves_away_from_a_dead_backend_but_stays_in_its_cluster(world):
     none_left = bed.run_h2load(requests=4000)
     assert none_left.errored == none_left.timeout == 0, none_left
     assert abs(none_left.failed / 4000 - 0.75) < 0.05, none_left  # A28: no shift to siblings
+
+
+def test_requests_wait_for_a_dead_cluster_where_the_frontend_says_so(make_world):
+    """lb-tree.md Q-00, Q-01: with every backend dead requests wait, and all are served when they
+    are back."""
+    world = make_world()
+    config = world.bed.config_text
+    world.bed.config_text = lambda: config().replace(
+        "target: web}", "target: web, wait_for_ready: always}")
+    bed = world.start().bed
+    assert bed.run_h2load(requests=100).perfect
+    for name in WEB_BACKENDS:
+        world.backends[name].kill()
+    time.sleep(0.5)
+    load = bed.start_h2load("waiting", requests=200)
+    wait_until(lambda: sum(c["queued"] for c in bed.show("clusters")["clusters"]) >= 50, 5, "requests wait")
+    time.sleep(2)
+    assert load.alive()
+    for name, (cluster, ip) in WEB_BACKENDS.items():
+        bed.start_http_backend(f"{name}-again", ip, SIZES[cluster], WEB_PORT)
+    report = bed.h2load_report(load, timeout=30)
+    assert report.perfect, report
 
 
 def test_goaway_of_a_backend_fails_no_request(make_world, lab):
