@@ -52,6 +52,8 @@ void assembler_free(struct assembler *); // NULL is fine; workers have stopped
 void assembler_update(struct assembler *, uint32_t frontend, struct xds_config *);
 // The frontend has no usable configuration any more: its requests fail with this text.
 void assembler_fail(struct assembler *, uint32_t frontend, const char *text);
+// Its requests may still hold a cluster that its configuration does not name any more (A31-R11).
+bool assembler_in_use(struct assembler *, uint32_t frontend, const char *cluster);
 // What workers_poll() read.
 void assembler_event(struct assembler *, uint32_t worker, const struct lb_event *);
 // Every tick: publishes what changed, drops what nobody holds any more.

@@ -136,6 +136,12 @@ static void on_config_error(void *ctx, const char *text)
 	assembler_fail(f->plane->assembler, f->index, text);
 }
 
+static bool on_in_use(void *ctx, const char *cluster)
+{
+	const struct frontend *f = ctx;
+	return assembler_in_use(f->plane->assembler, f->index, cluster);
+}
+
 static void on_reresolve(void *ctx)
 {
 	struct control_plane *p = ctx;
@@ -250,6 +256,7 @@ static int start_xds(struct control_plane *p, struct lb_err *err)
 			.node_id = p->conf.bootstrap->node_id,
 			.on_update = on_config,
 			.on_error = on_config_error,
+			.in_use = on_in_use,
 			.ctx = f,
 		};
 		f->depmgr = depmgr_new(&deps);

@@ -101,6 +101,21 @@ static bool is_named(const struct xds_config *config, const char *cluster)
 	return c && c->is_root;
 }
 
+static bool names(const struct assembled_frontend *f, const char *cluster)
+{
+	return is_named(f->applied, cluster) || is_named(f->wanted, cluster) ||
+	       is_named(f->newest, cluster);
+}
+
+// Frontends that name it see to it themselves.
+bool assembler_in_use(struct assembler *a, uint32_t frontend, const char *cluster)
+{
+	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++)
+		if (i != frontend && names(&a->frontends[i], cluster))
+			return false;
+	return cluster_set_find(a->clusters, cluster);
+}
+
 void frontend_count_users(struct assembler *a)
 {
 	uint32_t n = cluster_set_count(a->clusters);
@@ -108,22 +123,21 @@ void frontend_count_users(struct assembler *a)
 	for (uint32_t i = 0; i < n; i++) {
 		struct cluster *c = cluster_set_at(a->clusters, i);
 		c->n_users = 0;
-		for (uint32_t j = 0; j < a->conf.config->n_frontends; j++) {
-			const struct assembled_frontend *f = &a->frontends[j];
-			c->n_users += is_named(f->applied, c->name) ||
-			              is_named(f->wanted, c->name) || is_named(f->newest, c->name);
-		}
+		for (uint32_t j = 0; j < a->conf.config->n_frontends; j++)
+			c->n_users += names(&a->frontends[j], c->name);
 		a->leaving |= c->n_users == 0;
 		cluster_tree_set_leaving(c->tree, c->n_users == 0);
 	}
 }
 
-static int configure_clusters(struct assembler *a, struct xds_config *config, struct lb_err *reterr)
+static int configure_clusters(struct assembler *a, uint32_t frontend, struct lb_err *reterr)
 {
+	struct xds_config *config = a->frontends[frontend].wanted;
 	for (uint32_t i = 0; i < config->n_clusters; i++) {
 		const struct xds_cluster_config *conf = &config->clusters[i];
 		uint32_t known = cluster_set_count(a->clusters);
-		if (!conf->is_root)
+		// A31-R11: others are leaves of aggregates, or what requests alone hold.
+		if (!conf->is_root && !assembler_in_use(a, frontend, conf->name))
 			continue;
 		struct cluster *c = cluster_set_obtain(a->clusters, conf->name, reterr);
 		if (!c)
@@ -323,7 +337,7 @@ static void try_wanted(struct assembler *a, uint32_t i)
 	struct lb_err err = {.text = "out of memory"};
 	struct assembled new = {0};
 	enum route_compile_outcome outcome = ROUTE_COMPILE_REFUSED;
-	if (configure_clusters(a, f->wanted, &err) == 0)
+	if (configure_clusters(a, i, &err) == 0)
 		outcome = assemble(a, f, &new, &err);
 	if (outcome == ROUTE_COMPILED && set_text(&f->refusal, "")) {
 		apply(a, i, &new);

@@ -183,6 +183,46 @@ static void a_cluster_that_left_stays_until_its_last_request_ends(void **state)
 	xds_res_put(&e->base);
 }
 
+// A31-R11, A74: it is told of its endpoints as long as the configuration carries it for them.
+static void a_cluster_that_left_follows_its_endpoints_while_requests_hold_it(void **state)
+{
+	static const struct res_endpoint moved[] = {
+		{{.port = 7, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 7}}},
+			RES_HEALTH_HEALTHY, 1}};
+	static const struct res_locality there = {"", "", "", 1, moved, 1};
+	static const struct res_priority priorities[] = {{&there, 1}};
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1), *now = endpoints_of(priorities, 1);
+	struct res_endpoints *both[] = {e, now};
+	assert_false(assembler_in_use(w->assembler, 0, "blue"));
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	settle(w);
+	uint32_t blue = route(w, "/x");
+	counter_set_to(&w->link->clusters[blue].active, 1);
+	assert_true(assembler_in_use(w->assembler, 0, "blue"));
+	struct lb_command c;
+	while (spsc_read(&w->link->commands, &c))
+		;
+	struct res_listener *l = listener_of("1", NULL, 0);
+	struct res_route_config *r = routes_of(&green_vhost, 1);
+	struct xds_config *config = config_of(l, r, (const char *[]){"green", "blue"}, both, 2);
+	config->clusters[0].is_root = false; // by name: blue is the first
+	update(w, 0, config);
+	settle(w);
+	bool connects = false;
+	while (spsc_read(&w->link->commands, &c))
+		connects |= c.kind == LB_COMMAND_CONNECT && c.endpoint->addr.port == 7;
+	assert_true(connects);
+	counter_set_to(&w->link->clusters[blue].active, 0);
+	settle(w);
+	turns(w, 2);
+	assert_false(assembler_in_use(w->assembler, 0, "blue"));
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
+	xds_res_put(&e->base);
+	xds_res_put(&now->base);
+}
+
 // A31-C03: whoever still holds a cluster that left hears of its failure, and does not wait for
 // ever.
 static void a_cluster_that_left_still_fails_when_its_backends_do(void **state)
@@ -369,6 +409,7 @@ RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is
 	CASE(a_change_of_weights_changes_no_cluster),
 	CASE(a_cluster_in_error_fails_and_the_others_go_on),
 	CASE(a_cluster_that_left_stays_until_its_last_request_ends),
+	CASE(a_cluster_that_left_follows_its_endpoints_while_requests_hold_it),
 	CASE(a_cluster_that_left_still_fails_when_its_backends_do),
 	CASE(a_snapshot_stays_whole_when_the_next_one_comes),
 	CASE(a_cluster_that_comes_back_in_time_is_the_same_one),
