@@ -3,6 +3,7 @@
 
 #include "lb/base/backoff.h"
 #include "lb/base/check.h"
+#include "lb/cells.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ struct lb_subchannel_effort {
 	struct backoff backoff; // BO-01
 	uint64_t not_before_ns; // the next attempt starts no earlier (BO-02)
 	bool waits; // CONNECTING, but its start is not due yet
-	char error[IP_PORT_TEXT_MAX + 72]; // of the last one that failed
+	struct lb_text *error; // counted: of the last one that failed; NULL = none
 };
 
 static void on_timer(struct twheel_timer *);
@@ -28,9 +29,12 @@ void lb_subchannel_init(
 
 static void drop_effort(struct lb_subchannel *s)
 {
-	if (s->effort)
-		twheel_cancel(s->env->wheel, &s->effort->timer);
-	free(s->effort);
+	struct lb_subchannel_effort *e = s->effort;
+	if (!e)
+		return;
+	twheel_cancel(s->env->wheel, &e->timer);
+	lb_text_put(e->error);
+	free(e);
 	s->effort = NULL;
 }
 
@@ -69,7 +73,8 @@ bool lb_subchannel_failing(const struct lb_subchannel *s)
 
 const char *lb_subchannel_last_error(const struct lb_subchannel *s)
 {
-	return s->is_failing && s->effort ? s->effort->error : "";
+	bool is_known = s->is_failing && s->effort && s->effort->error;
+	return is_known ? s->effort->error->text : "";
 }
 
 void lb_subchannel_watch(struct lb_subchannel *s, struct lb_subchannel_watcher *w)
@@ -166,9 +171,11 @@ void lb_subchannel_failed(struct lb_subchannel *s, const char *why)
 	struct lb_subchannel_effort *e = have_effort(s);
 	s->is_failing = true;
 	if (e) {
-		char address[IP_PORT_TEXT_MAX];
-		snprintf(e->error, sizeof(e->error), "%s: %s",
-			ip_port_print(&s->endpoint->addr, address), why);
+		char address[IP_PORT_TEXT_MAX], text[IP_PORT_TEXT_MAX + 72];
+		snprintf(text, sizeof(text), "%s: %s", ip_port_print(&s->endpoint->addr, address),
+			why);
+		lb_text_put(e->error);
+		e->error = lb_text_new(text);
 		twheel_arm(s->env->wheel, &e->timer, e->not_before_ns);
 	}
 	enter(s, LB_TRANSIENT_FAILURE);
