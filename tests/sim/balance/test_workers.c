@@ -84,8 +84,8 @@ static void least_request_shares_equally_on_each_worker_and_together(void **stat
 	sim_free(s);
 }
 
-// MC-09: k * n picks give each k on one worker, within one of it in any window, and the union within
-// one a worker.
+// MC-09: k * n picks give each k on one worker, within one of it in any window, and the union
+// within one a worker.
 static void rotation_is_even_on_each_worker_and_together(void **state)
 {
 	(void)state;
@@ -188,8 +188,8 @@ static void tenth_of_the_requests_is_dropped(void **state)
 	sim_free(s);
 }
 
-// MC-02, MC-03, MC-04: a worker that loses its connections serves by the next one that it opens, and
-// nobody else notices.
+// MC-02, MC-03, MC-04: a worker that loses its connections serves by the next one that it opens,
+// and nobody else notices.
 static void one_workers_loss_moves_no_priority(void **state)
 {
 	(void)state;

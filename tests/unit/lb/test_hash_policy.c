@@ -133,7 +133,7 @@ static void regex_rewrite_comes_before_the_hash(void **state)
 	lb_regex_rewrite_free(list.rewrite);
 }
 
-// HP-04
+// HP-04, RH-08
 static void hashes_are_combined_by_rotation(void **state)
 {
 	const struct lb_hash_policy two[] = {header("user"), header("tenant")},

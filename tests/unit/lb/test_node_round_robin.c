@@ -148,8 +148,8 @@ static void any_window_gives_each_endpoint_its_share(void **state)
 	}
 }
 
-// RR-02, MC-10: a thousand swaps with a pick each. Chi squared of 4 degrees of freedom: 18.47 is exceeded
-// once in a thousand seeds.
+// RR-02, MC-10: a thousand swaps with a pick each. Chi squared of 4 degrees of freedom: 18.47 is
+// exceeded once in a thousand seeds.
 static void swaps_favour_nobody(void **state)
 {
 	(void)state;

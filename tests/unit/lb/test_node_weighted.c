@@ -251,7 +251,7 @@ static void weights_change_in_place(void **state)
 	fini(&f);
 }
 
-// W05
+// W05, ST-01
 static void state_is_the_best_that_any_child_has(void **state)
 {
 	struct fixture f;

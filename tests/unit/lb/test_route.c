@@ -229,7 +229,7 @@ static void unsupported_action_matches_and_ends_there(void **state)
 	lb_route_table_put(table);
 }
 
-// A28-W03, A28-W04
+// A28-W03, A28-W04, A28-N06
 static void sum_of_weights_must_be_in_range(void **state)
 {
 	(void)state;
@@ -291,7 +291,7 @@ static void draws_follow_the_weights(void **state)
 	lb_route_table_put(table);
 }
 
-// A31: one draw a request; none where there is nothing to draw.
+// A31-R10: one draw a request; none where there is nothing to draw.
 static void a_single_cluster_costs_no_draw(void **state)
 {
 	(void)state;

@@ -122,7 +122,7 @@ static void cluster_is_known_in_all_three_spellings(void **state)
 	assert_true(lb_session_is_cluster(&odd, STR("cluster:x")));
 }
 
-// SA-06
+// SA-06, A60-O11
 static void addresses_come_in_order_without_junk(void **state)
 {
 	struct ip_port got[LB_SESSION_MAX_ADDRESSES];
