@@ -70,6 +70,10 @@ def limited(max_requests, priority="DEFAULT"):
     return {"priority": priority, "max_requests": max_requests}
 
 
+def limits(*thresholds):
+    return {"circuit_breakers": {"thresholds": list(thresholds)}}
+
+
 class Case:
     """`state` is what the world serves for this case; the generator's changes go there."""
 

@@ -4,8 +4,8 @@ then. What a case expects, gRPC's own client must do too, unless it says why not
 """
 
 import resources
-from balance_case import (ALL_STATUSES, UNAVAILABLE, Differ, Shares, dead, drop, even, header,
-                          held, keys, limited, only, policies, policy, silent)
+from balance_case import (ALL_STATUSES, UNAVAILABLE, Differ, Shares, dead, drop, even, header, held,
+                          keys, limited, limits, only, policies, policy, silent)
 
 KEYS = [[("x-key", f"key-{n}")] for n in range(40)]
 ROUND_ROBIN, PICK_FIRST = policy("round_robin"), policy("pick_first")
@@ -135,6 +135,26 @@ def p_locality_in_two(c):
     yield only(2)
 
 
+def p_ring_of_mostly_dead_serves_at_last(c):
+    """RH-06, RH-07: two dead make it fail over, until the third is found without a pick."""
+    c.cluster(lb_policy="RING_HASH")
+    c.priorities((dead(1), 1, dead(2)), (2,))
+    yield only(1)
+
+
+def p_listed_out_of_order(c):
+    c.cluster()
+    c.eds(c.locality("a", 1, priority=1), c.locality("b", dead(1)), c.locality("d", 2, priority=2))
+    yield only(1)
+
+
+def p_weightless_first_is_a_gap(c):
+    c.simple(1)
+    yield only(1)
+    c.eds(c.locality("a", 2, weight=0), c.locality("b", 3, priority=1))
+    yield only(1)
+
+
 def p_no_spill_over_below_140_percent(c):
     """ENV-01."""
     c.cluster()
@@ -197,6 +217,21 @@ def l_weights_near_2_to_32(c):
     c.cluster()
     c.eds(c.locality("a", 1, weight=3_000_000_000), c.locality("b", 2, weight=1_000_000_000))
     yield Shares({1: 3, 2: 1}, 300)
+
+
+def l_draining_locality_leaves_its_share(c):
+    """Though its endpoint is kept for sessions."""
+    c.cluster(common_lb_config={"override_host_status": {"statuses": ALL_STATUSES}})
+    c.eds(c.locality("a", c.host(1, health="DRAINING"), weight=8), c.locality("b", 2, weight=1),
+          c.locality("d", 3, weight=1))
+    yield Shares({2: 1, 3: 1}, 100)
+
+
+def l_weights_beyond_2_to_32_are_refused(c):
+    c.simple(1)
+    yield only(1)
+    c.eds(c.locality("a", 2, weight=4_000_000_000), c.locality("b", 3, weight=294_967_296))
+    yield only(1)
 
 
 def l_new_weights(c):
@@ -413,6 +448,31 @@ def a_failover_and_return(c):
     yield only(1)
 
 
+def a_second_leaf_drops_half(c):
+    second = c.leaf("b")
+    c.priorities((1,), name=second, drops=[drop("half", 50)])
+    c.aggregate(c.leaf("a", dead(1)), second)
+    yield Shares({1: 1, UNAVAILABLE: 1}, 200)
+
+
+def a_leaves_share_their_endpoints(c):
+    """Two clusters of one EDS resource."""
+    for suffix in "ab":
+        c.cluster(f"{c.name}.{suffix}", service_name=f"{c.name}/both",
+                  **limits(limited(0 if suffix == "b" else 2)))
+    c.priorities((1,), name=f"{c.name}/both")
+    c.aggregate(f"{c.name}.a", f"{c.name}.b")
+    yield held(4, {"OK": 2, UNAVAILABLE: 2})
+
+
+def a_weighted_clusters_do_not_cover_for_each_other(c):
+    """A31-R10."""
+    c.aggregate(c.leaf("a", 1), name=f"{c.name}.one")
+    c.aggregate(c.leaf("b", dead(1)), name=f"{c.name}.two")
+    c.routes = [resources.route("", {f"{c.name}.one": 3, f"{c.name}.two": 1})]
+    yield Shares({1: 3, UNAVAILABLE: 1}, 200)
+
+
 def a_new_order(c):
     leaves = c.leaf("a", 1), c.leaf("b", 2)
     c.aggregate(*leaves)
@@ -449,201 +509,6 @@ def dns_leaf(c):
     name = f"{c.name}.dns"
     c.dns("one.test", name=name)
     return name
-
-
-# -- drops and circuit breaking (gRFC A27, A32)
-
-def o_drop_nothing(c):
-    c.simple(1, drops=[drop("none", 0)])
-    yield only(1)
-
-
-def o_drop_half(c):
-    c.simple(1, drops=[drop("half", 50)])
-    yield Shares({1: 1, UNAVAILABLE: 1}, 300)
-
-
-def o_drop_all(c):
-    c.simple(1, drops=[drop("all", 100)])
-    yield only(UNAVAILABLE)
-
-
-def o_drop_by_two_categories(c):
-    c.simple(1, drops=[drop("one", 50), drop("two", 50)])
-    yield Shares({1: 1, UNAVAILABLE: 3}, 300)
-
-
-def o_drop_millionths(c):
-    c.simple(1, drops=[drop("some", 250_000, "MILLION")])
-    yield Shares({1: 3, UNAVAILABLE: 1}, 300)
-
-
-def o_drop_ten_thousandths(c):
-    c.simple(1, drops=[drop("some", 9_000, "TEN_THOUSAND")])
-    yield Shares({1: 1, UNAVAILABLE: 9}, 300)
-
-
-def o_drop_above_all(c):
-    c.simple(1, drops=[drop("much", 250)])
-    yield only(UNAVAILABLE)
-
-
-def o_drop_all_of_nothing(c):
-    c.simple(drops=[drop("all", 100)])
-    yield only(UNAVAILABLE)
-
-
-def o_drops_change(c):
-    c.simple(1, drops=[drop("all", 100)])
-    yield only(UNAVAILABLE)
-    c.priorities((1,))
-    yield only(1)
-    c.priorities((1,), drops=[drop("half", 50)])
-    yield Shares({1: 1, UNAVAILABLE: 1}, 200)
-
-
-def limits(*thresholds):
-    return {"circuit_breakers": {"thresholds": list(thresholds)}}
-
-
-def b_none_at_once(c):
-    c.simple(1, **limits(limited(0)))
-    yield only(UNAVAILABLE)
-
-
-def b_one_at_once(c):
-    c.simple(1, **limits(limited(1)))
-    yield held(4, {"OK": 1, UNAVAILABLE: 3})
-
-
-def b_three_at_once(c):
-    c.simple(1, 2, **limits(limited(3)))
-    yield held(12, {"OK": 3, UNAVAILABLE: 9})
-
-
-def b_default_priority_counts(c):
-    c.simple(1, **limits(limited(0, "HIGH"), limited(2), limited(9)))
-    yield held(6, {"OK": 2, UNAVAILABLE: 4})
-
-
-def b_new_limit(c):
-    c.simple(1, **limits(limited(1)))
-    yield held(4, {"OK": 1, UNAVAILABLE: 3})
-    c.cluster(**limits(limited(3)))
-    yield held(6, {"OK": 3, UNAVAILABLE: 3})
-
-
-def b_spans_priorities(c):
-    c.cluster(**limits(limited(2)))
-    c.priorities((dead(1),), (1, 2))
-    yield held(6, {"OK": 2, UNAVAILABLE: 4})
-
-
-def b_of_a_leaf_in_an_aggregate(c):
-    c.aggregate(c.leaf("a", 1, **limits(limited(2))), c.leaf("b", 2))
-    yield held(6, {"OK": 2, UNAVAILABLE: 4})
-
-
-# -- EDS and CDS that come late or go
-
-def e_never_comes(c):
-    c.cluster()
-    yield only(UNAVAILABLE)
-
-
-def e_comes_late(c):
-    c.cluster()
-    yield only(UNAVAILABLE)
-    c.priorities((1,))
-    yield only(1)
-
-
-def e_is_emptied(c):
-    c.simple(1)
-    yield only(1)
-    c.eds()
-    yield only(UNAVAILABLE)
-    c.priorities((2,))
-    yield only(2)
-
-
-def e_is_wrong_from_the_start(c):
-    c.cluster()
-    c.priorities((1, 1))
-    yield only(UNAVAILABLE)
-    c.priorities((1, 2))
-    yield even(1, 2)
-
-
-def e_other_service_name(c):
-    c.cluster(service_name=f"{c.name}/one")
-    c.priorities((1,), name=f"{c.name}/one")
-    c.priorities((2,), name=f"{c.name}/two")
-    yield only(1)
-    c.cluster(service_name=f"{c.name}/two")
-    yield only(2)
-
-
-def e_endpoints_replaced(c):
-    c.simple(1, 2)
-    yield even(1, 2, spread=3)
-    c.priorities((3, 4))
-    yield even(3, 4, spread=3)
-
-
-def k_never_comes(c):
-    yield only(UNAVAILABLE)
-
-
-def k_comes_late(c):
-    yield only(UNAVAILABLE)
-    c.simple(1)
-    yield only(1)
-
-
-def k_is_deleted(c):
-    """A88-C10: what was there keeps serving."""
-    c.simple(1)
-    yield only(1)
-    c.remove_cluster()
-    yield only(1)
-    c.cluster()
-    c.priorities((2,))
-    yield only(2)
-
-
-def k_is_wrong_from_the_start(c):
-    c.simple(1, lb_policy="MAGLEV")
-    yield only(UNAVAILABLE)
-    c.cluster()
-    yield only(1)
-
-
-def k_becomes_wrong(c):
-    c.simple(1)
-    yield only(1)
-    c.cluster(lb_policy="MAGLEV", service_name="elsewhere")
-    yield only(1)
-
-
-def k_leaf_of_aggregate_is_deleted(c):
-    """A88-C10."""
-    c.aggregate(c.leaf("a", 1), c.leaf("b", 2))
-    yield only(1)
-    c.remove_cluster(f"{c.name}.a")
-    yield only(1)
-    c.aggregate(f"{c.name}.b")
-    yield only(2)
-
-
-def k_leaf_shared_with_an_aggregate(c):
-    """The leaf is routed directly, too."""
-    shared, both = c.leaf("a", 1), f"{c.name}.both"
-    c.aggregate(shared, c.leaf("b", 2), name=both)
-    directly = resources.route({"prefix": "", "headers": [
-        {"name": "x-direct", "present_match": True}]}, shared)
-    c.routes = [directly, resources.route("", both)]
-    yield Differ(only(2), only(1), "A37-G05: each root keeps all its leaves")
 
 
 CASES = [made for name, made in list(globals().items()) if name[1:2] == "_" and callable(made)]

@@ -220,6 +220,11 @@ def w_reports_without_qps_are_ignored(c):
     yield even(1, 2, 3, calls=60, spread=3)
 
 
+def w_negative_penalty_is_refused(c):
+    c.simple(1, **by_load(error_utilization_penalty=-1))
+    yield only(UNAVAILABLE)
+
+
 def w_reports_change(c):
     c.simple(1, 2, **by_load())
     c.behave(1, load=load(100, 0.5))
@@ -295,6 +300,29 @@ def r_weights_and_localities(c):
 
 def r_hash_key(c):
     ring(c, c.host(1, hash_key="alpha"), c.host(2, hash_key="beta"), 3)
+    yield keys(*KEYS, distinct=3)
+
+
+def r_hash_key_of_two(c):
+    """Which of two equal entries comes first is nobody's promise."""
+    ring(c, c.host(1, hash_key="same"), c.host(2, hash_key="same"), 3, 4)
+
+    def do(case, ask):
+        answers = map(shown, ask([case.call(*metadata) for metadata in KEYS]))
+        return ["1 or 2" if name in ("1", "2") else name for name in answers]
+
+    def valid(outcome):
+        return "" if set(outcome) == {"1 or 2", "3", "4"} else "not all of them serve"
+    yield Told(do, valid=valid, same=True)
+
+
+def r_becomes_round_robin_and_back(c):
+    c.simple(1, 2, 3, lb_policy="RING_HASH")
+    c.hash_by(header("x-key"))
+    yield keys(*KEYS, distinct=3)
+    c.cluster()
+    yield even(1, 2, 3, calls=60, spread=3)
+    c.cluster(lb_policy="RING_HASH")
     yield keys(*KEYS, distinct=3)
 
 
@@ -394,6 +422,23 @@ def x_success_rate(c):
     c.simple(1, 2, 3, 4, 5, 6, **config)
     c.behave(6, status=13)
     yield even(1, 2, 3, 4, 5)
+
+
+def x_success_rate_unset(c):
+    yield LATER
+    made = outliers(success_rate_minimum_hosts=5, success_rate_request_volume=3)
+    del made["outlier_detection"]["enforcing_success_rate"]
+    c.simple(1, 2, 3, 4, 5, 6, **made)
+    c.behave(6, status=13)
+    yield Differ(even(1, 2, 3, 4, 5, "INTERNAL"), even(1, 2, 3, 4, 5, calls=120),
+                 "A50-E02: unset is 100 %")
+
+
+def x_max_percent_zero(c):
+    yield LATER
+    c.simple(1, 2, 3, **by_percentage(percent=0))
+    c.behave(3, status=14)
+    yield Differ(even(1, 2), even(1, 2, UNAVAILABLE), "A50-E10: nobody, as the algorithm says")
 
 
 def x_not_enforced(c):

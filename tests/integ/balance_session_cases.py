@@ -4,9 +4,10 @@
 import base64
 
 import resources
-from balance_case import (ALL_STATUSES, COOKIE, LIVE_NET, UNAVAILABLE, Told, cookie_of, dead, even,
-                          header, keys, one_of, only, shown, silent)
+from balance_case import (ALL_STATUSES, COOKIE, LATER, LIVE_NET, UNAVAILABLE, Differ, Told,
+                          cookie_of, dead, even, header, keys, one_of, only, shown, silent)
 from balance_cases import KEYS
+from balance_policy_cases import by_percentage
 
 # What the name servers say: the last number is the backend's.
 HOSTS = {"one.test": [f"{LIVE_NET}.1"], "two.test": [f"{LIVE_NET}.1", f"{LIVE_NET}.2"],
@@ -134,6 +135,52 @@ def s_cookie_of_another_cluster(c):
     c.sessions(target=first)
     c.routes.append(resources.route("/never", second))
     yield pinned(2, [("1", True)], cluster=second)
+
+
+def pinned_to(addresses, wanted):
+    """The same for a cookie of several addresses, given by backend numbers."""
+    def do(case, ask):
+        text = ",".join("{}:{}".format(*case.address(n)) for n in addresses)
+        value = base64.b64encode(f"{text};{case.name}".encode()).decode()
+        answers = ask([case.call(("cookie", f"{COOKIE}={value}"))] * 12)
+        return sorted({(shown(a), cookie_of(a) is not None) for a in answers})
+    return Told(do, wanted)
+
+
+def s_cookie_of_two_hosts(c):
+    c.simple(1, 2, 3)
+    c.sessions()
+    yield pinned_to((3, 2), [("3", True)])
+
+
+def s_cookie_whose_first_is_dead(c):
+    c.simple(1, dead(1), 2)
+    c.sessions()
+    yield pinned_to((dead(1), 2), [("2", True)])
+
+
+def s_cookie_of_both_addresses(c):
+    c.simple(c.host(1, dead(1)), c.host(2))
+    c.sessions()
+    yield pinned_to((1, dead(1)), [("1", False)])
+
+
+def s_draining_is_all_there_is(c):
+    c.simple(c.host(1, health="DRAINING"),
+             common_lb_config={"override_host_status": {"statuses": ALL_STATUSES}})
+    c.sessions()
+    yield pinned(1, [("1", False)])
+    yield only(UNAVAILABLE)
+
+
+def s_ejected_host_loses_its_session(c):
+    yield LATER
+    c.simple(1, 2, 3, **by_percentage())
+    c.sessions()
+    c.behave(3, status=14)
+    yield even(1, 2)
+    yield Differ(pinned(3, [(UNAVAILABLE, False)]), pinned(3, [("1", True), ("2", True)]),
+                 "A75-O22: as Envoy, where an ejected host is unhealthy")
 
 
 def s_drops_come_first(c):

@@ -12,6 +12,7 @@ backoff, resources that never come), and then must be there when everything is a
 import pytest
 
 import balance_cases
+import balance_cluster_cases
 import balance_policy_cases
 import balance_session_cases
 from balance_case import Differ, dead, even, header, keys
@@ -70,7 +71,8 @@ def play(world):
 
 @pytest.mark.timeout(300)
 def test_balances_as_grpc_core(lab):
-    cases = balance_cases.CASES + balance_policy_cases.CASES + balance_session_cases.CASES
+    cases = [case for module in (balance_cases, balance_cluster_cases, balance_policy_cases,
+                                 balance_session_cases) for case in module.CASES]
     assert len(cases) >= MIN_CASES
     world = BalanceWorld(lab, cases, balance_session_cases.HOSTS)
     world.add_oracle()
