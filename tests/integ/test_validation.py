@@ -11,6 +11,9 @@ import pytest
 
 from agent import Agent
 from cluster_table import PATHS, cluster_rows, good_cluster
+from endpoint_table import NAME as ENDPOINTS_NAME
+from endpoint_table import PATH as ENDPOINTS_PATH
+from endpoint_table import eds_rows, good_endpoints
 from http_cases import BACKENDS, PORT, Http, fields_of, outcome
 from lab import wait_until
 from listener_table import good_listener, listener_rows
@@ -24,6 +27,7 @@ MIN_ROWS = 120
 TAKES_S = 5  # at most, from acceptance to the new behaviour
 OURS, CORE = "shunt", "gRPC C-core"  # how the clients name themselves
 MIN_CLUSTER_ROWS = 130
+MIN_ENDPOINT_ROWS = 80
 PLAIN = Row("the good listener again", ACK, answers={"/x.T/M": ALPHA})
 
 
@@ -45,7 +49,8 @@ class World:
         self.publish([good_listener(), self.routes([virtual_host("row", ["*"], route("", BETA))])])
         self.live = self.version
         bed.start_daemon()
-        env = {"GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json")}
+        env = {"GRPC_XDS_BOOTSTRAP": str(EXAMPLE / "bootstrap.json"),
+               "GRPC_EXPERIMENTAL_XDS_DUALSTACK_ENDPOINTS": "true"}
         self.core = Agent(bed.lab, "lb", "core", "grpc_agent.py", env=env)
         self.core.ask(target="xds:///{}", calls=[
             {"authority": "web", "path": "/x/y", "metadata": [], "timeout": 5}])
@@ -140,14 +145,23 @@ def check_listener(world, row):
 
 def check_cluster(world, row):
     name = row.resource["name"]
-    again = Row("the good cluster again", ACK, answers={PATHS[name]: ALPHA})
+    yield from check_change(world, row, name, PATHS[name], good_cluster(name))
+
+
+def check_endpoints(world, row):
+    yield from check_change(world, row, ENDPOINTS_NAME, ENDPOINTS_PATH, good_endpoints())
+
+
+def check_change(world, row, name, path, good):
+    """The row's resource takes the good one's place, and leaves it again."""
+    again = Row("the good one again", ACK, answers={path: ALPHA})
     verdicts = world.publish([row.resource], [[0, *p] for p in row.patch])
     yield from verdicts_wrong(row, name, verdicts)
     if row.wanted == ACK:
         yield from behaves(world, row, False)
     elif world.ask(*asks_of(again)) != [ALPHA]:
         yield "the last good version does not serve any more"
-    world.publish([good_cluster(name)])
+    world.publish([good])
     yield from behaves(world, again, False)
 
 
@@ -210,4 +224,14 @@ def test_clusters(wire):
     routes = [route(path, name) for name, path in PATHS.items()]
     wire.publish([wire.routes([virtual_host("row", ["*"], *routes)])])
     wrong = complaints(wire, check_cluster, rows)
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
+
+
+@pytest.mark.timeout(150)
+def test_endpoints(wire):
+    rows = list(eds_rows())
+    assert len(rows) >= MIN_ENDPOINT_ROWS
+    wire.publish([cluster(ENDPOINTS_NAME), good_endpoints()])
+    wire.publish([wire.routes([virtual_host("row", ["*"], route(ENDPOINTS_PATH, ENDPOINTS_NAME))])])
+    wrong = complaints(wire, check_endpoints, rows)
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
