@@ -45,7 +45,8 @@ struct lb_drops *lb_drops_new(const struct lb_drop_category *list, uint32_t n)
 
 struct lb_drops *lb_drops_get(struct lb_drops *d)
 {
-	d->n_refs++;
+	if (d)
+		d->n_refs++;
 	return d;
 }
 

@@ -25,7 +25,7 @@ struct lb_drop_once {
 
 // Count 1. NULL = no memory.
 struct lb_drops *lb_drops_new(const struct lb_drop_category *, uint32_t n);
-struct lb_drops *lb_drops_get(struct lb_drops *);
+struct lb_drops *lb_drops_get(struct lb_drops *); // NULL is fine
 void lb_drops_put(struct lb_drops *); // NULL is fine
 bool lb_drops_same(const struct lb_drops *, const struct lb_drop_category *, uint32_t n);
 bool lb_drops_everything(const struct lb_drops *); // a category does (I02); NULL = none

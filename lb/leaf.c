@@ -131,7 +131,7 @@ static int publish_once(struct lb_leaf *leaf)
 		.name = leaf->name,
 		.id = leaf->id,
 		.max_requests = leaf->max_requests,
-		.drops = leaf->drops,
+		.drops = lb_drops_count(leaf->drops) ? leaf->drops : NULL,
 		.loads = leaf->loads,
 		.breaker = leaf->breaker,
 		.affinity = lb_affinity_map_of(leaf->affinity),

@@ -105,7 +105,7 @@ struct lb_leaf_layer {
 	const char *name; // of the leaf
 	uint32_t id;
 	uint32_t max_requests;
-	const struct lb_drops *drops;
+	const struct lb_drops *drops; // NULL = no category
 	const struct lb_loads *loads; // NULL = none
 	struct lb_breaker *breaker;
 	const struct lb_affinity_map *affinity; // all endpoints; NULL = not known yet

@@ -140,9 +140,11 @@ struct proxy_pick proxy_pick(struct proxy_request *r, const struct lb_cluster *c
 		return pick_policy(r, cluster, NULL, head);
 	r->booking.leaf = layer->id + 1;
 	r->booking.wants_metrics = layer->wants_metrics;
-	uint32_t category = lb_drops_draw(layer->drops, &r->drawn, layer->id, &p->rand);
-	if (category != LB_DROP_NONE)
-		return drop(r, layer, category);
+	if (layer->drops) {
+		uint32_t category = lb_drops_draw(layer->drops, &r->drawn, layer->id, &p->rand);
+		if (category != LB_DROP_NONE)
+			return drop(r, layer, category);
+	}
 	if (lb_breaker_in_flight(layer->breaker) >= layer->max_requests)
 		return proxy_pick_overflow(r, layer);
 	struct proxy_pick bound;
