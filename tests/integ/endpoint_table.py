@@ -150,6 +150,8 @@ def address_rows():
             ("that is a name", socket("x.test"), ""), ("without port", portless, PORT_0)):
         yield bad(f"additional address {label} (A27-V05)", of(
             endpoint(host={"additional_addresses": [entry]})), more, core=core)
+    yield bad("additional address with port 65536 (A27-V05)", of(
+        endpoint(host={"additional_addresses": [socket(port=65536)]})), more, "port 65536")
     yield good("UDP (CL-07)", of(endpoint() | {"endpoint": socket(protocol="UDP")}))
     yield good("a resolver's name (CL-07)", of({"endpoint": socket(resolver_name="x")}))
     yield good("additional addresses (A61)", of(endpoint(host={
