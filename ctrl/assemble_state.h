@@ -20,13 +20,15 @@ struct assembled_frontend {
 	// after it means a new generation (routing.md FLT-11). Counted; NULL = there was none.
 	struct res_listener *listener;
 	uint64_t generation;
-	struct xds_config *wanted; // counted; refused so far, or waits for patterns; NULL = none
+	// Counted; refused so far, waits for patterns, or is `applied`, of which some clusters are
+	// refused so far. NULL = none.
+	struct xds_config *wanted;
 	bool waits; // `wanted` lacks nothing but compiled patterns
 	uint64_t waits_since_ns;
 	struct xds_config *newest; // counted; came while `wanted` waits; NULL = none did
 	uint64_t retry_ns; // when `wanted` is tried again
 	char *error; // owned; why there are no routes; never ""
-	char *refusal; // owned; why `wanted` is not applied; "" = nothing is refused
+	char *refusal; // owned; why `wanted` is not applied, or not in whole; "" = nothing is
 };
 
 struct assembler {

@@ -322,28 +322,35 @@ static int balance(
 	struct leaves leaves = leaves_of(conf);
 	bool aggregate = is_aggregate(conf);
 	bool fits = aggregate ? (bool)t->body.aggregate : (bool)t->body.leaf;
-	int err = add_sources(t, &leaves);
-	if (err)
-		return err;
+	if (add_sources(t, &leaves))
+		return -ENOMEM;
 	struct xds_config *before = t->config;
 	t->config = config; // leaves are made from it
-	err = fits ? body_update(t, &t->body) : body_replace(t, aggregate);
+	int err = fits ? body_update(t, &t->body) : body_replace(t, aggregate);
 	t->config = before;
-	if (!err)
-		drop_sources_but(t, &leaves);
 	return err;
+}
+
+static int publish_error(struct cluster_tree *t, const char *error)
+{
+	struct lb_picker *picker = lb_picker_new_fail(error);
+	return picker ? publish(t, LB_TRANSIENT_FAILURE, picker) : -ENOMEM;
 }
 
 // A28-R06: its endpoints are let go.
 static int fail(struct cluster_tree *t, const char *error)
 {
-	const struct leaves none = {0};
-	struct lb_picker *picker = lb_picker_new_fail(error);
-	if (!picker || publish(t, LB_TRANSIENT_FAILURE, picker))
+	if (publish_error(t, error))
 		return -ENOMEM;
 	body_free(&t->body);
-	drop_sources_but(t, &none);
 	return 0;
+}
+
+// Requests need not wait for what may never come.
+static void stay(struct cluster_tree *t, const char *error)
+{
+	if (!t->body.leaf && !t->body.aggregate)
+		(void)publish_error(t, error);
 }
 
 int cluster_tree_configure(struct cluster_tree *t, struct xds_config *config,
@@ -355,12 +362,15 @@ int cluster_tree_configure(struct cluster_tree *t, struct xds_config *config,
 	if (err) {
 		lb_err_set(reterr, "cluster '%s': out of memory, or more than %d endpoints in all",
 			t->name, LB_MAX_MEMBERS);
-		return err;
+		stay(t, reterr->text);
+	} else {
+		xds_config_get(config);
+		xds_config_put(t->config);
+		t->config = config;
 	}
-	xds_config_get(config);
-	xds_config_put(t->config);
-	t->config = config;
-	return 0;
+	struct leaves leaves = leaves_of(root_of(t, t->config));
+	drop_sources_but(t, &leaves);
+	return err;
 }
 
 // From workers, and for operators.

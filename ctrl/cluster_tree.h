@@ -51,7 +51,8 @@ struct cluster_tree *cluster_tree_new(
 void cluster_tree_free(struct cluster_tree *); // NULL is fine
 // What the configuration says of it now; nothing happens if that is the same as before. Endpoints
 // that stay keep their connections (UPD-02), also when a leaf becomes an aggregate (C09). 0, or
-// -ENOMEM with reterr: no memory, or too many endpoints (the earlier tree serves on).
+// -ENOMEM with reterr: no memory, or too many endpoints. Then the earlier tree serves on; where
+// there is none, requests fail with that text.
 [[nodiscard]] int cluster_tree_configure(struct cluster_tree *, struct xds_config *,
 	const struct xds_cluster_config *, struct lb_err *reterr);
 // A request waits for this member (LB_EVENT_WISH).

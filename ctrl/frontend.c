@@ -130,9 +130,14 @@ void frontend_count_users(struct assembler *a)
 	}
 }
 
-static int configure_clusters(struct assembler *a, uint32_t frontend, struct lb_err *reterr)
+// A74-T07: one that cannot follow holds up no other. 0 with ret_refused: why the first of them
+// cannot, and how many others.
+static int configure_clusters(
+	struct assembler *a, uint32_t frontend, struct lb_err *ret_refused, struct lb_err *reterr)
 {
 	struct xds_config *config = a->frontends[frontend].wanted;
+	struct lb_err why = {.text = ""};
+	uint32_t n_refused = 0;
 	for (uint32_t i = 0; i < config->n_clusters; i++) {
 		const struct xds_cluster_config *conf = &config->clusters[i];
 		uint32_t known = cluster_set_count(a->clusters);
@@ -146,9 +151,13 @@ static int configure_clusters(struct assembler *a, uint32_t frontend, struct lb_
 			workers_cluster_totals(a->conf.workers, c->id, &c->before);
 			assembler_draft_cluster(a, c->id, cluster_tree_object(c->tree));
 		}
-		if (cluster_tree_configure(c->tree, config, conf, reterr))
-			return -ENOMEM;
+		if (cluster_tree_configure(
+			    c->tree, config, conf, n_refused ? &(struct lb_err){0} : &why))
+			n_refused++;
 	}
+	lb_err_set(ret_refused, "%s", why.text);
+	if (n_refused > 1)
+		lb_err_set(ret_refused, "%s; and %u more clusters", why.text, n_refused - 1);
 	return 0;
 }
 
@@ -279,6 +288,8 @@ static void log_news(const struct assembler *a, uint32_t i)
 static void apply(struct assembler *a, uint32_t i, struct assembled *n)
 {
 	struct assembled_frontend *f = &a->frontends[i];
+	if (f->wanted == f->applied)
+		return;
 	bool changed = !f->applied || differs(f->applied, f->wanted);
 	struct assembled old = {0};
 	if (!n->same_routes) {
@@ -296,7 +307,7 @@ static void apply(struct assembler *a, uint32_t i, struct assembled *n)
 	note_listener(f, f->wanted->listener);
 	xds_config_put(f->applied);
 	f->applied = xds_config_get(f->wanted);
-	drop_wanted(f);
+	f->waits = false;
 	frontend_draft(a, i);
 	// Notes about the server's health come as configurations, too: not worth a line each.
 	log_write(changed ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG, "configuration",
@@ -318,6 +329,19 @@ static void refuse(struct assembler *a, uint32_t i, const char *text)
 		frontend_draft(a, i);
 }
 
+// What applies, but for clusters that do not follow it yet. "" = for none.
+static void note_refused_clusters(struct assembler *a, uint32_t i, const char *text)
+{
+	struct assembled_frontend *f = &a->frontends[i];
+	f->retry_ns = twheel_now(a->conf.wheel) + RETRY_NS;
+	if (text[0] && strcmp(f->refusal, text) != 0)
+		log_error("clusters refused", "frontend=%s error=%s",
+			log_quote(a->conf.config->frontends[i].name), log_quote(text));
+	set_text(&f->refusal, text);
+	if (!text[0])
+		drop_wanted(f);
+}
+
 // Meanwhile the applied one serves on.
 static void wait_for_patterns(struct assembler *a, uint32_t i)
 {
@@ -334,13 +358,14 @@ static void wait_for_patterns(struct assembler *a, uint32_t i)
 static void try_wanted(struct assembler *a, uint32_t i)
 {
 	struct assembled_frontend *f = &a->frontends[i];
-	struct lb_err err = {.text = "out of memory"};
+	struct lb_err err = {.text = "out of memory"}, refused;
 	struct assembled new = {0};
 	enum route_compile_outcome outcome = ROUTE_COMPILE_REFUSED;
-	if (configure_clusters(a, i, &err) == 0)
+	if (configure_clusters(a, i, &refused, &err) == 0)
 		outcome = assemble(a, f, &new, &err);
-	if (outcome == ROUTE_COMPILED && set_text(&f->refusal, "")) {
+	if (outcome == ROUTE_COMPILED) {
 		apply(a, i, &new);
+		note_refused_clusters(a, i, refused.text);
 		return;
 	}
 	assembled_fini(&new);

@@ -5,6 +5,7 @@
 #include "ctrl/show.h"
 #include "lb/cluster.h"
 #include "lb/leaf.h"
+#include "lb/limits.h"
 #include "lb/link.h"
 #include "lb/node.h"
 #include "lb/req.h"
@@ -36,6 +37,9 @@ static const struct lb_policy_spec round_robin = {.kind = LB_POLICY_ROUND_ROBIN}
 
 static const struct res_vhost to_web = {
 	"v", DOMAINS("*"), ROUTES({PREFIX(""), CLUSTERS({"web", 1})})};
+
+static const struct res_vhost to_late = {
+	"v", DOMAINS("*"), ROUTES({PREFIX(""), CLUSTERS({"zlate", 1})})};
 
 // A configuration in the making, with one route to "web".
 static struct xds_cluster_config entries[4];
@@ -83,11 +87,11 @@ static struct xds_cluster_config *aggregate(const char *name, const char *const 
 	return e;
 }
 
-static void give(struct world *w)
+static void give_routes(struct world *w, const struct res_vhost *vhost)
 {
 	struct config_builder b;
 	struct res_listener *l = listener_of("1", NULL, 0);
-	struct res_route_config *r = routes_of(&to_web, 1);
+	struct res_route_config *r = routes_of(vhost, 1);
 	assert_int_equal(config_builder_init(&b, l, r, -1, n_entries), 0);
 	memcpy(b.config->clusters, entries, n_entries * sizeof(entries[0]));
 	n_entries = 0;
@@ -96,6 +100,11 @@ static void give(struct world *w)
 	xds_res_put(&l->base);
 	xds_res_put(&r->base);
 	settle(w);
+}
+
+static void give(struct world *w)
+{
+	give_routes(w, &to_web);
 }
 
 static const struct lb_cluster *web(const struct world *w)
@@ -324,6 +333,59 @@ static void a_wish_connects_the_member_that_it_names(void **state)
 	}
 }
 
+static const char *refusal(const struct world *w)
+{
+	return assembler_frontend_refusal(w->assembler, 0);
+}
+
+static const char *pick_text(const struct world *w, const char *name)
+{
+	struct lb_pick_hash hash = {0};
+	return assembler_pick(w->assembler, name, &(struct lb_req){0}, &hash).text;
+}
+
+// A74-T07: what cannot be made fails alone, an older tree serves on, the rest applies, and as soon
+// as there is room nothing is refused any more.
+static void a_cluster_without_room_holds_up_no_other(void **state)
+{
+	struct world *w = *state;
+	struct members *members = w->assembler->members;
+	const struct lb_policy_spec *specs[] = {&by_locality, &ring};
+	leaf("web", only_one, 1);
+	give(w);
+	const struct lb_cluster *before = web(w);
+	uint32_t *taken = calloc(LB_MAX_MEMBERS, sizeof(*taken)), n = 0;
+	while ((taken[n] = members_take(members, w)) != UINT32_MAX)
+		n++;
+	for (int round = 0; round < 2; round++) {
+		leaf("web", one_then_two, 2)->cluster->spec = specs[round];
+		leaf("more", only_two, 1)->is_root = true;
+		entry("zlate")->is_root = true;
+		entries[n_entries - 1].error = "late on purpose";
+		give_routes(w, &to_late);
+		assert_non_null(strstr(refusal(w), "cluster 'more': out of memory, or more than"));
+		assert_non_null(strstr(refusal(w), "and 1 more"));
+		assert_string_equal(pick_text(w, "zlate"), "late on purpose");
+		assert_non_null(strstr(pick_text(w, "more"), "out of memory, or more than"));
+		assert_int_equal(lb_snapshot_cluster(lb_slot_current(w->slot), before->id)->state,
+			LB_CONNECTING);
+		assert_string_equal(
+			lb_snapshot_cluster(lb_slot_current(w->slot), route(w, "/"))->name,
+			"zlate");
+	}
+	uint64_t n_snapshots = assembler_n_snapshots(w->assembler);
+	turns(w, 1100);
+	assert_int_equal(assembler_n_snapshots(w->assembler), n_snapshots + 2);
+	while (n)
+		members_give(members, taken[--n]);
+	free(taken);
+	turns(w, 600);
+	settle(w);
+	assert_string_equal(refusal(w), "");
+	assert_true(shows(w, "show tree web", "ring_hash"));
+	assert_true(shows(w, "show tree more", "round_robin"));
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up, world_tear_down)
 
 RUN_SUITE("ctrl/cluster_tree", CASE(an_aggregate_uses_the_first_leaf_that_serves),
@@ -332,4 +394,5 @@ RUN_SUITE("ctrl/cluster_tree", CASE(an_aggregate_uses_the_first_leaf_that_serves
 	CASE(leaves_have_their_own_policies_unless_the_aggregates_is_asked_for),
 	CASE(the_tree_is_shown_in_the_order_of_its_layers),
 	CASE(endpoints_are_shown_with_their_place_state_and_counts),
-	CASE(a_wish_connects_the_member_that_it_names))
+	CASE(a_wish_connects_the_member_that_it_names),
+	CASE(a_cluster_without_room_holds_up_no_other))
