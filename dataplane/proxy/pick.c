@@ -94,7 +94,7 @@ static struct lb_pick ask(
 	struct lb_pick_ctx ctx = {.req = &req,
 		.rand = &p->rand,
 		.positions = p->positions,
-		.active = p->shared ? p->shared->active : NULL,
+		.active = p->shared->active,
 		.ready = p->ready,
 		.hash = &r->plan.hash,
 		.recipe = r->plan.recipe,
