@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/header_value.h"
 
+#include "lb/base/check.h"
 #include "lb/req.h"
 
 // Names that start with "grpc-" are gRPC's own (PROTOCOL-HTTP2.md).
@@ -64,6 +65,7 @@ void lb_header_append(struct str *to, struct str more, const char *end)
 	char *p = (char *)(uintptr_t)to->p + to->len;
 	size_t room = (size_t)(end - p);
 	size_t len = more.len < room ? more.len : room;
+	DCHECK(more.p >= p + len || more.p + len <= p);
 	if (len)
 		memcpy(p, more.p, len);
 	to->len += len;

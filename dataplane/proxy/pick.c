@@ -98,7 +98,7 @@ static struct lb_pick ask(
 		.ready = p->ready,
 		.hash = &r->plan.hash,
 		.recipe = r->plan.recipe,
-		.scratch = (char *)p->scratch,
+		.scratch = p->pick_scratch,
 		.scratch_size = p->scratch_size};
 	return cluster->picker->pick(cluster->picker, &ctx);
 }

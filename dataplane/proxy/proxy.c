@@ -74,9 +74,10 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 	// Fields in their stored form take less than what the limit counts for them.
 	p->scratch_size = h2->max_header_bytes + 1024;
 	p->scratch = malloc(p->scratch_size);
+	p->pick_scratch = malloc(p->scratch_size);
 	p->route_scratch = lb_route_scratch_new(p->link->worker, p->scratch_size);
 	if (!p->positions || !p->backends || !p->ready || !p->fields || !p->scratch ||
-		!p->route_scratch)
+		!p->pick_scratch || !p->route_scratch)
 		return -1;
 	// Rotations start anywhere, so that workers don't all begin with the same backend (MC-10).
 	for (uint32_t i = 0; i < LB_MAX_SLOTS; i++)
@@ -165,6 +166,7 @@ void proxy_free(struct proxy *p)
 	free(p->ready);
 	free(p->fields);
 	free(p->scratch);
+	free(p->pick_scratch);
 	lb_route_scratch_free(p->route_scratch);
 	free(p);
 }

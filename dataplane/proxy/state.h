@@ -114,7 +114,8 @@ struct proxy {
 	struct twheel_timer again; // makes a next turn happen when this one left something over
 
 	uint8_t *scratch; // a stored request, laid out flat; contents last for one call
-	size_t scratch_size;
+	size_t scratch_size; // of both
+	char *pick_scratch; // lb_pick_ctx.scratch: what is joined there may lie in the other one
 	struct field *fields; // [max_header_fields + PROXY_ADDED_FIELDS], likewise
 	char timeout_text[PROXY_GRPC_TIMEOUT_MAX], attempts_text[4]; // likewise
 	char refusal[PROXY_REFUSAL_MAX]; // proxy_pick.text

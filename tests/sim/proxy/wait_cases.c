@@ -257,6 +257,36 @@ static void rh_05_wishes_are_told_once_a_member_and_snapshot(void **state)
 	world_free(w);
 }
 
+// RH-10: what a waiting request hashes lies where its fields are stored, and is joined elsewhere.
+static void rh_10_a_joined_header_that_waited_hashes_as_a_fresh_one(void **state)
+{
+	static const struct lb_policy_spec by_key = {.kind = LB_POLICY_RING_HASH,
+		.ring_hash = {
+			.min_size = 1024, .max_size = 4096, .request_hash_header = STR("x-key")}};
+	struct world_conf conf = world_conf_default(3);
+	conf.n_clients = 1;
+	struct world *w = world_new(&conf);
+	char values[8][2][400];
+	zero(w)->spec = &by_key;
+	use_backends(w, 0xf);
+	open_client(w);
+	for (int i = 0; i < 16; i++) {
+		struct ask *a = world_ask(w, "one", KIND_ECHO, 10);
+		for (int j = 0; j < 2; j++) {
+			char *value = values[i % 8][j];
+			memset(value, 'a' + i % 8, 400);
+			a->extra[j] = (struct field){STR("x-key"), {value, j ? 300 : 400}, false};
+		}
+		client_ask(&w->clients[0], a);
+		finish(w); // the first ones wait to be connected, the others do not
+	}
+	assert_true(w->control.n_wishes > 1);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(
+			w->seen[i].attempts[0].backend, w->seen[i + 8].attempts[0].backend);
+	world_free(w);
+}
+
 // Never lost, however full the ring is.
 static void wishes_outlast_a_full_ring(void **state)
 {
@@ -480,8 +510,9 @@ RUN_SUITE("proxy/wait_cases", CASE(q_01_nobody_waits_for_a_failing_cluster_unask
 	CASE(q_02_deadline_quotes_the_last_error),
 	CASE(mc_17_expired_requests_leave_before_the_next_pick),
 	CASE(a31_r12_nobody_waits_for_a_deleted_cluster), CASE(q_06_waiting_for_ready_is_bounded),
-	CASE(rh_05_wishes_are_told_once_a_member_and_snapshot), CASE(wishes_outlast_a_full_ring),
-	CASE(mc_05_a_hash_waits_for_this_workers_connection),
+	CASE(rh_05_wishes_are_told_once_a_member_and_snapshot),
+	CASE(rh_10_a_joined_header_that_waited_hashes_as_a_fresh_one),
+	CASE(wishes_outlast_a_full_ring), CASE(mc_05_a_hash_waits_for_this_workers_connection),
 	CASE(a58_01_picks_follow_per_request_reports),
 	CASE(reports_are_coalesced_and_the_newest_counts),
 	CASE(reports_outlast_a_full_ring_and_bad_ones_are_counted),
