@@ -11,7 +11,6 @@
 #include "lb/node.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,7 +114,7 @@ static uint32_t session_health(const struct res_cluster *c)
 
 static size_t name_size(const struct res_locality *l)
 {
-	return strlen(l->region) + strlen(l->zone) + strlen(l->sub_zone) + 3;
+	return 2 * (strlen(l->region) + strlen(l->zone) + strlen(l->sub_zone)) + 2;
 }
 
 static bool draft_alloc(struct draft *d, const struct res_endpoints *e)
@@ -172,13 +171,25 @@ static void add_endpoint(struct draft *d, const struct res_endpoint *e)
 		d->addresses[d->n_addresses++] = more->additional[i];
 }
 
+static void add_name_part(struct draft *d, const char *part)
+{
+	for (; *part; part++) {
+		if (*part == '/' || *part == '\\')
+			d->names[d->names_len++] = '\\';
+		d->names[d->names_len++] = *part;
+	}
+}
+
+// Slashes of its parts are escaped, so that no two localities have the same name.
 static struct str add_name(struct draft *d, const struct res_locality *l)
 {
-	char *at = d->names + d->names_len;
-	size_t size = name_size(l);
-	int len = snprintf(at, size, "%s/%s/%s", l->region, l->zone, l->sub_zone);
-	d->names_len += size;
-	return (struct str){at, (size_t)len};
+	size_t from = d->names_len;
+	add_name_part(d, l->region);
+	d->names[d->names_len++] = '/';
+	add_name_part(d, l->zone);
+	d->names[d->names_len++] = '/';
+	add_name_part(d, l->sub_zone);
+	return (struct str){d->names + from, d->names_len - from};
 }
 
 static void add_locality(struct draft *d, const struct res_locality *l, struct load_leaf *loads)

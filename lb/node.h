@@ -63,7 +63,7 @@ struct lb_node_member {
 	uint32_t weight;
 };
 struct lb_node_locality {
-	struct str name; // "region/zone/sub_zone", unique in the list
+	struct str name; // "region/zone/sub_zone", slashes in these escaped; unique in the list
 	uint32_t weight; // >= 1
 	const struct lb_node_member *members;
 	uint32_t n_members;

@@ -3,6 +3,7 @@
 // played by the test through its link.
 #include "ctrl/assemble_state.h"
 #include "ctrl/show.h"
+#include "lb/base/twheel.h"
 #include "lb/cluster.h"
 #include "lb/leaf.h"
 #include "lb/limits.h"
@@ -386,6 +387,49 @@ static void a_cluster_without_room_holds_up_no_other(void **state)
 	assert_true(shows(w, "show tree more", "round_robin"));
 }
 
+// Which of the backends 1 and 2 requests get; hundreds of picks.
+static unsigned picked(struct world *w)
+{
+	struct lb_pick_hash hash = {0};
+	unsigned seen = 0;
+	for (int i = 0; i < 300; i++) {
+		w->now++;
+		twheel_advance(w->wheel, w->now);
+		struct lb_pick p = assembler_pick(w->assembler, "web", &(struct lb_req){0}, &hash);
+		assert_int_equal(p.kind, LB_PICK_ENDPOINT);
+		seen |= 1u << p.endpoint->addr.ip.b[15];
+	}
+	return seen;
+}
+
+// A28-W03: localities are told apart, whatever their parts are made of.
+static void localities_whose_parts_have_slashes_are_two(void **state)
+{
+	struct world *w = *state;
+	static const char *const parts[][2][3] = {{{"a/b", "c", ""}, {"a", "b/c", ""}},
+		{{"a\\", "b", ""}, {"a", "\\b", ""}}, {{"a\\/b", "c", ""}, {"a\\", "b/c", ""}}};
+	uint32_t a = 0, b = 0;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		for (uint32_t weight = 1; weight <= 2; weight++) {
+			const char *const *x = parts[i][0], *const *y = parts[i][1];
+			const struct res_locality both[] = {
+				{x[0], x[1], x[2], weight, one, 1}, {y[0], y[1], y[2], 1, two, 1}};
+			const struct res_priority priority = {both, 2};
+			leaf("web", &priority, 1);
+			give(w);
+		}
+		if (i == 0) {
+			assert_true(is_asked_to_connect(w, &a));
+			assert_true(is_asked_to_connect(w, &b));
+			tell(w, LB_EVENT_CONNECTED, a);
+			tell(w, LB_EVENT_CONNECTED, b);
+		}
+		assert_int_equal(picked(w), 1u << 1 | 1u << 2);
+	}
+	leaf("web", only_one, 1);
+	give(w);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up, world_tear_down)
 
 RUN_SUITE("ctrl/cluster_tree", CASE(an_aggregate_uses_the_first_leaf_that_serves),
@@ -395,4 +439,5 @@ RUN_SUITE("ctrl/cluster_tree", CASE(an_aggregate_uses_the_first_leaf_that_serves
 	CASE(the_tree_is_shown_in_the_order_of_its_layers),
 	CASE(endpoints_are_shown_with_their_place_state_and_counts),
 	CASE(a_wish_connects_the_member_that_it_names),
-	CASE(a_cluster_without_room_holds_up_no_other))
+	CASE(a_cluster_without_room_holds_up_no_other),
+	CASE(localities_whose_parts_have_slashes_are_two))
