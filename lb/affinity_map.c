@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An address is found in a hash table whose buckets are one cache line each, 16 slots of 32 bits:
-// the address's number, and above it some bits of its hash, so that one that is none of the leaf's
-// costs one line, no look at another address, and no branch that could not be foreseen. What finds
-// its bucket full goes to the next.
+// the address's number, and above it some bits of its hash. What finds its bucket full goes to the
+// next.
 #include "lb/affinity_map.h"
 
 #include "lb/base/check.h"
@@ -13,15 +12,12 @@
 #define NUMBER_MASK ((1u << NUMBER_BITS) - 1)
 #define NONE UINT32_MAX
 #define BUCKET_SLOTS 16
-#define BUCKET_USED 10 // of them, on average
+#define BUCKET_USED 12 // of them, on average
+#define FILTER_USED 4 // addresses a word, on average
 
 // 0 = free, and so are those behind it; else the address's number + 1, and bits of its hash.
-typedef uint32_t quad __attribute__((vector_size(16)));
 struct bucket {
-	union {
-		_Alignas(64) uint32_t slots[BUCKET_SLOTS];
-		quad quads[BUCKET_SLOTS / 4];
-	};
+	_Alignas(64) uint32_t slots[BUCKET_SLOTS];
 };
 
 struct lb_affinity_index {
@@ -30,28 +26,12 @@ struct lb_affinity_index {
 	uint32_t n_addresses;
 	uint32_t n_buckets;
 	struct bucket *buckets; // owned
+	struct lb_affinity_filter filter; // owned
 	struct ip_port *addresses; // owned; [n_addresses], endpoint by endpoint
 	uint32_t *first; // owned; [n + 1], each one's first address; NULL = they have one each
 	uint32_t *hostnames; // owned; [n], where in texts; NULL = nobody has one
 	char *texts; // owned
 };
-
-struct lb_affinity_map {
-	uint32_t n_refs; // ctrl only
-	struct lb_affinity_index *index; // counted
-	struct lb_cells cells;
-};
-
-static uint64_t hash_of(const struct ip_port *a)
-{
-	uint64_t low, high;
-	memcpy(&low, a->ip.b, 8);
-	memcpy(&high, a->ip.b + 8, 8);
-	high ^= (uint64_t)a->port << 48 | a->port;
-	unsigned __int128 m =
-		(unsigned __int128)(low ^ 0x9e3779b97f4a7c15) * (high ^ 0xd6e8feb86659fd93);
-	return (uint64_t)(m >> 64) ^ (uint64_t)m;
-}
 
 // Where an address is or belongs.
 struct place {
@@ -59,21 +39,10 @@ struct place {
 	uint32_t bits;
 };
 
-static inline struct place place_of(const struct lb_affinity_index *x, const struct ip_port *a)
+static struct place place_of(const struct lb_affinity_index *x, uint64_t hash)
 {
-	uint64_t hash = hash_of(a);
 	return (struct place){
 		(uint32_t)((hash >> 32) * x->n_buckets >> 32), (uint32_t)hash & ~NUMBER_MASK};
-}
-
-// False = the address is in no slot of its bucket, and not beyond.
-static inline bool may_be_there(const struct lb_affinity_index *x, struct place p)
-{
-	const struct bucket *b = &x->buckets[p.bucket];
-	quad hit = (quad)((b->quads[0] & ~NUMBER_MASK) == p.bits);
-	for (uint32_t i = 1; i < BUCKET_SLOTS / 4; i++)
-		hit |= (quad)((b->quads[i] & ~NUMBER_MASK) == p.bits);
-	return hit[0] | hit[1] | hit[2] | hit[3] | b->slots[BUCKET_SLOTS - 1];
 }
 
 static uint32_t next_bucket(const struct lb_affinity_index *x, uint32_t bucket)
@@ -82,8 +51,7 @@ static uint32_t next_bucket(const struct lb_affinity_index *x, uint32_t bucket)
 }
 
 // NONE = absent.
-static __attribute__((noinline)) uint32_t search(
-	const struct lb_affinity_index *x, const struct ip_port *a, struct place p)
+static uint32_t search(const struct lb_affinity_index *x, const struct ip_port *a, struct place p)
 {
 	for (;; p.bucket = next_bucket(x, p.bucket)) {
 		const uint32_t *slots = x->buckets[p.bucket].slots;
@@ -98,17 +66,19 @@ static __attribute__((noinline)) uint32_t search(
 	}
 }
 
-static inline uint32_t number_of(const struct lb_affinity_index *x, const struct ip_port *a)
+static uint32_t number_of(const struct lb_affinity_index *x, const struct ip_port *a)
 {
-	struct place p = place_of(x, a);
-	return may_be_there(x, p) ? search(x, a, p) : NONE;
+	uint64_t hash = lb_affinity_hash(a);
+	return lb_affinity_filter_has(x->filter, hash) ? search(x, a, place_of(x, hash)) : NONE;
 }
 
 static void insert(struct lb_affinity_index *x, const struct ip_port *a, uint32_t number)
 {
-	struct place p = place_of(x, a);
+	uint64_t hash = lb_affinity_hash(a);
+	struct place p = place_of(x, hash);
 	if (search(x, a, p) != NONE)
 		return;
+	*lb_affinity_filter_word(x->filter, hash) |= lb_affinity_filter_bits(hash);
 	for (;; p.bucket = next_bucket(x, p.bucket)) {
 		uint32_t *slots = x->buckets[p.bucket].slots;
 		for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
@@ -162,7 +132,9 @@ static struct lb_affinity_index *allocate(uint32_t n, const struct sizes *s)
 	x->n_buckets = (uint32_t)s->addresses / BUCKET_USED + 1;
 	x->buckets = aligned_alloc(sizeof(struct bucket), x->n_buckets * sizeof(struct bucket));
 	x->addresses = malloc((s->addresses + 1) * sizeof(x->addresses[0]));
-	bool is_complete = x->buckets && x->addresses;
+	x->filter.n = (uint32_t)s->addresses / FILTER_USED + 1;
+	x->filter.words = calloc(x->filter.n, sizeof(x->filter.words[0]));
+	bool is_complete = x->buckets && x->addresses && x->filter.words;
 	if (x->buckets)
 		memset(x->buckets, 0, x->n_buckets * sizeof(struct bucket));
 	if (s->addresses > n) {
@@ -230,6 +202,7 @@ void lb_affinity_index_put(struct lb_affinity_index *x)
 	if (--x->n_refs)
 		return;
 	free(x->buckets);
+	free(x->filter.words);
 	free(x->addresses);
 	free(x->first);
 	free(x->hostnames);
@@ -272,7 +245,8 @@ struct lb_affinity_map *lb_affinity_map_new(
 	DCHECK(cells->n == x->n);
 	struct lb_affinity_map *m = malloc(sizeof(*m));
 	if (m)
-		*m = (struct lb_affinity_map){1, lb_affinity_index_get(x), lb_cells_share(cells)};
+		*m = (struct lb_affinity_map){
+			1, x->filter, lb_affinity_index_get(x), lb_cells_share(cells)};
 	return m;
 }
 
@@ -353,12 +327,13 @@ static struct lb_affinity_pick bind(
 
 // The first that is READY, or else IDLE, or else CONNECTING, or else without a connection (O05 to
 // O08).
-static __attribute__((noinline)) struct lb_affinity_pick pick_known(const struct lb_affinity_map *m,
-	const struct ip_port *addresses, uint32_t n, uint32_t first, uint32_t number)
+struct lb_affinity_pick lb_affinity_map_pick_known(
+	const struct lb_affinity_map *m, const struct ip_port *addresses, uint32_t n)
 {
 	uint32_t idle = NONE, none = NONE;
 	bool is_connecting = false;
-	for (uint32_t i = first;; number = number_of(m->index, &addresses[i])) {
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t number = number_of(m->index, &addresses[i]);
 		const struct lb_cell *c =
 			number == NONE ? NULL : lb_cells_at(&m->cells, host_of(m->index, number));
 		if (c && c->is_target && !c->is_barred) {
@@ -371,8 +346,6 @@ static __attribute__((noinline)) struct lb_affinity_pick pick_known(const struct
 			}
 			is_connecting |= c->has_connection && c->state == LB_CONNECTING;
 		}
-		if (++i >= n)
-			break;
 	}
 	if (idle != NONE)
 		return bind(m, LB_AFFINITY_WISH, idle);
@@ -381,18 +354,4 @@ static __attribute__((noinline)) struct lb_affinity_pick pick_known(const struct
 	if (none != NONE)
 		return bind(m, LB_AFFINITY_WISH, none);
 	return (struct lb_affinity_pick){.kind = LB_AFFINITY_CHILD};
-}
-
-// Most cookies that are not the leaf's name nobody it knows.
-struct lb_affinity_pick lb_affinity_map_pick(
-	const struct lb_affinity_map *m, const struct ip_port *addresses, uint32_t n)
-{
-	struct lb_affinity_pick child;
-	for (uint32_t i = 0; m && i < n; i++) {
-		uint32_t number = number_of(m->index, &addresses[i]);
-		if (number != NONE)
-			return pick_known(m, addresses, n, i, number);
-	}
-	child.kind = LB_AFFINITY_CHILD; // and no host
-	return child;
 }

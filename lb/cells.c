@@ -27,6 +27,12 @@ void lb_text_put(struct lb_text *t)
 		free(t);
 }
 
+static struct lb_cell filled(struct lb_cell c)
+{
+	c.endpoint_id = c.state == LB_READY ? c.endpoint->id : 0;
+	return c;
+}
+
 static void count_cell(const struct lb_cell *c)
 {
 	if (c->state == LB_READY)
@@ -165,6 +171,7 @@ static int raise(struct lb_cells *c)
 int lb_cells_push(struct lb_cells *c, struct lb_cell cell)
 {
 	CHECK(c->n < LB_CELLS_MAX);
+	cell = filled(cell);
 	if (c->n == 0)
 		return push_first(c, &cell);
 	if (c->n >> ((c->height + 1) * LB_CELLS_BITS) && raise(c))
@@ -217,7 +224,7 @@ int lb_cells_set(struct lb_cells *c, uint32_t at, struct lb_cell cell)
 	struct lb_cell *place = &path[0]->entries[at & (LB_CELLS_FAN - 1)].cell;
 	struct lb_cell old = *place;
 	count_cell(&cell); // may be the same endpoint
-	*place = cell;
+	*place = filled(cell);
 	uncount_cell(&old);
 	return 0;
 }

@@ -6,12 +6,14 @@
 #pragma once
 
 #include "lb/endpoint.h"
+#include "lb/limits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define LB_CELLS_BITS 6
 #define LB_CELLS_FAN (1u << LB_CELLS_BITS) // cells of a page, and pages below one
+#define LB_CELLS_AHEAD 4 // how far a walk in order looks
 #define LB_CELLS_MAX (1u << (4 * LB_CELLS_BITS))
 
 // A text that several versions have in common.
@@ -28,14 +30,20 @@ struct lb_cell {
 		struct lb_endpoint *endpoint; // READY: counted by the page
 		struct lb_text *error; // TRANSIENT_FAILURE: counted by the page; NULL = none
 	};
-	uint32_t member; // id
-	uint16_t weight; // of weighted_round_robin
-	uint8_t state; // enum lb_state
+	uint64_t member : 18; // id
+	// READY: the endpoint's, filled in by the page, so that a pick that looks whether it has a
+	// connection need not look at the endpoint.
+	uint64_t endpoint_id : 17;
+	uint64_t weight : 16; // of weighted_round_robin
+	uint64_t state : 2; // enum lb_state
 	// For sessions (lb/affinity_map.h).
 	bool is_target : 1; // its health is in override_host_status (O02)
 	bool has_connection : 1; // somebody keeps one or wants one; else its state says nothing
 	bool is_barred : 1; // ejected (O22)
 };
+_Static_assert(LB_MAX_MEMBERS <= 1 << 18, "a cell holds any member's id");
+_Static_assert(LB_MAX_ENDPOINTS <= 1 << 17, "a cell holds any endpoint's id");
+_Static_assert(sizeof(struct lb_cell) == 16, "four cells a cache line");
 
 struct lb_page {
 	uint32_t n_refs; // ctrl only
@@ -67,4 +75,16 @@ static inline const struct lb_cell *lb_cells_at(const struct lb_cells *c, uint32
 	for (uint32_t shift = c->height * LB_CELLS_BITS; shift; shift -= LB_CELLS_BITS)
 		p = p->entries[at >> shift & (LB_CELLS_FAN - 1)].below;
 	return &p->entries[at & (LB_CELLS_FAN - 1)].cell;
+}
+
+// Whoever goes through a list in order, and is at this cell, soon wants the endpoints of those
+// behind it. Not of the last few of a page, nor where all are near each other anyhow.
+static inline void lb_cells_prefetch(
+	const struct lb_cells *c, const struct lb_cell *cell, uint32_t at)
+{
+	if (c->height == 0)
+		return;
+	uint32_t is_there = c->n - at > LB_CELLS_AHEAD;
+	is_there &= (at & (LB_CELLS_FAN - 1)) < LB_CELLS_FAN - LB_CELLS_AHEAD;
+	__builtin_prefetch(cell[is_there * LB_CELLS_AHEAD].endpoint); // a branch would be guessed
 }

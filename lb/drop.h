@@ -31,8 +31,15 @@ bool lb_drops_same(const struct lb_drops *, const struct lb_drop_category *, uin
 bool lb_drops_everything(const struct lb_drops *); // a category does (I02); NULL = none
 uint32_t lb_drops_count(const struct lb_drops *);
 const char *lb_drops_name(const struct lb_drops *, uint32_t category);
+uint32_t lb_drops_draw_among(const struct lb_drops *, struct rand *); // whatever was drawn before
 
 // The category that drops this request, or LB_DROP_NONE. Drawn once for a request and leaf however
 // often it waits and is looked at again (I04): then NONE. `drops` may be NULL: none.
-uint32_t lb_drops_draw(
-	const struct lb_drops *, struct lb_drop_once *, uint32_t leaf, struct rand *);
+static inline uint32_t lb_drops_draw(
+	const struct lb_drops *d, struct lb_drop_once *once, uint32_t leaf, struct rand *rand)
+{
+	if (once->drawn_for == leaf + 1)
+		return LB_DROP_NONE;
+	once->drawn_for = leaf + 1;
+	return d ? lb_drops_draw_among(d, rand) : LB_DROP_NONE;
+}

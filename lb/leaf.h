@@ -9,6 +9,7 @@
 #include "lb/drop.h"
 #include "lb/graceful.h"
 #include "lb/outlier.h"
+#include "lb/picker.h"
 
 struct lb_affinity_map;
 struct lb_breaker;
@@ -113,5 +114,14 @@ struct lb_leaf_layer {
 	bool counts_outcomes; // outlier detection wants them (E01)
 	bool wants_metrics;
 };
+// A leaf's picker begins with these.
+struct lb_leaf_picker {
+	struct lb_picker base;
+	struct lb_leaf_layer layer;
+};
+struct lb_pick lb_leaf_pick(const struct lb_picker *, struct lb_pick_ctx *);
 // NULL = the picker is no leaf's. An aggregate's picker is that of the leaf in use.
-const struct lb_leaf_layer *lb_leaf_layer(const struct lb_picker *);
+static inline const struct lb_leaf_layer *lb_leaf_layer(const struct lb_picker *p)
+{
+	return p->pick == lb_leaf_pick ? &((const struct lb_leaf_picker *)p)->layer : NULL;
+}

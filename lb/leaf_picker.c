@@ -10,16 +10,15 @@
 #include <stdlib.h>
 
 struct leaf_picker {
-	struct lb_picker base;
+	struct lb_leaf_picker head;
 	struct lb_picker *child; // counted
 	struct lb_drops *drops; // counted
 	struct lb_loads *loads; // counted; NULL = none
 	struct lb_affinity_map *affinity; // counted; NULL = none
-	struct lb_leaf_layer layer;
 	char name[];
 };
 
-static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
+struct lb_pick lb_leaf_pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct leaf_picker *p = (const struct leaf_picker *)base;
 	return p->child->pick(p->child, ctx);
@@ -32,7 +31,7 @@ static void picker_free(struct lb_picker *base)
 	lb_drops_put(p->drops);
 	lb_loads_put(p->loads);
 	lb_affinity_map_put(p->affinity);
-	lb_breaker_put(p->layer.breaker);
+	lb_breaker_put(p->head.layer.breaker);
 	free(p);
 }
 
@@ -42,21 +41,15 @@ struct lb_picker *lb_leaf_picker_new(const struct lb_leaf_layer *layer, struct l
 	struct leaf_picker *p = calloc(1, sizeof(*p) + size);
 	if (!p)
 		return NULL;
-	*p = (struct leaf_picker){.base = {1, pick, picker_free},
+	*p = (struct leaf_picker){.head = {{1, lb_leaf_pick, picker_free}, *layer},
 		.child = lb_picker_get(child),
 		.drops = lb_drops_get((struct lb_drops *)(uintptr_t)layer->drops),
-		.loads = lb_loads_get((struct lb_loads *)(uintptr_t)layer->loads),
-		.layer = *layer};
+		.loads = lb_loads_get((struct lb_loads *)(uintptr_t)layer->loads)};
 	if (layer->affinity)
 		p->affinity =
 			lb_affinity_map_get((struct lb_affinity_map *)(uintptr_t)layer->affinity);
-	lb_breaker_get_again(p->layer.breaker);
+	lb_breaker_get_again(p->head.layer.breaker);
 	memcpy(p->name, layer->name, size);
-	p->layer.name = p->name;
-	return &p->base;
-}
-
-const struct lb_leaf_layer *lb_leaf_layer(const struct lb_picker *base)
-{
-	return base->pick == pick ? &((const struct leaf_picker *)base)->layer : NULL;
+	p->head.layer.name = p->name;
+	return &p->head.base;
 }

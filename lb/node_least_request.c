@@ -23,7 +23,7 @@ static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx
 		uint32_t at = (uint32_t)rand_below(ctx->rand, p->cells.n);
 		const struct lb_cell *cell = lb_cells_at(&p->cells, at);
 		best = better(ctx, best, cell);
-		if (lb_spread_has_connection(ctx, cell->endpoint))
+		if (lb_spread_has_connection(ctx, cell))
 			connected = better(ctx, connected, cell);
 	}
 	struct lb_pick result = lb_spread_serve(&p->cells, connected ? connected : best, ctx);

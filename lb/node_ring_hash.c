@@ -73,7 +73,7 @@ static void ring_put(struct shared_ring *r)
 
 static struct lb_pick serve(const struct lb_cell *c, const struct lb_pick_ctx *ctx)
 {
-	uint32_t id = c->endpoint->id;
+	uint32_t id = c->endpoint_id;
 	if (ctx->ready[id / 64] >> (id % 64) & 1)
 		return (struct lb_pick){
 			.kind = LB_PICK_ENDPOINT, .endpoint = c->endpoint, .member = c->member};

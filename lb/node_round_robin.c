@@ -4,17 +4,29 @@
 // of pickers in step with a worker's picks favour nobody (RR-02, MC-10).
 #include "lb/node_spread.h"
 
+static struct lb_pick pick(const struct lb_picker *, struct lb_pick_ctx *);
+
+// It never was in this list, or that has become shorter. Apart, so that other picks need not save
+// what this overwrites.
+static __attribute__((noinline, cold)) struct lb_pick begin_anywhere(
+	const struct lb_spread_picker *p, struct lb_pick_ctx *ctx)
+{
+	ctx->positions[p->slot] = (uint32_t)rand_below(ctx->rand, p->cells.n);
+	return pick(&p->base, ctx);
+}
+
 static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct lb_spread_picker *p = (const struct lb_spread_picker *)base;
 	uint32_t n = p->cells.n, position = ctx->positions[p->slot];
-	if (position == n)
-		position = 0;
-	else if (position > n) // it never was in this list, or that has become shorter
-		position = (uint32_t)rand_below(ctx->rand, n);
+	if (__builtin_expect(position > n, 0))
+		return begin_anywhere(p, ctx);
+	position = position == n ? 0 : position;
 	ctx->positions[p->slot] = position + 1;
 	uint32_t at = position < n - p->start ? position + p->start : position + p->start - n;
-	return lb_spread_serve(&p->cells, lb_cells_at(&p->cells, at), ctx);
+	const struct lb_cell *turn = lb_cells_at(&p->cells, at);
+	lb_cells_prefetch(&p->cells, turn, at);
+	return lb_spread_serve(&p->cells, turn, ctx);
 }
 
 static const struct lb_spread_kind kind = {

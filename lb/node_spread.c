@@ -49,13 +49,13 @@ static const struct lb_cell *find_connected(const struct lb_cells *c, struct lb_
 {
 	for (int i = 0; i < N_GUESSES; i++) {
 		const struct lb_cell *cell = lb_cells_at(c, (uint32_t)rand_below(ctx->rand, c->n));
-		if (lb_spread_has_connection(ctx, cell->endpoint))
+		if (lb_spread_has_connection(ctx, cell))
 			return cell;
 	}
 	uint32_t at = (uint32_t)rand_below(ctx->rand, c->n);
 	for (uint32_t i = 0; i < c->n && i < N_WALKED; i++) {
 		const struct lb_cell *cell = lb_cells_at(c, at);
-		if (lb_spread_has_connection(ctx, cell->endpoint))
+		if (lb_spread_has_connection(ctx, cell))
 			return cell;
 		at = at + 1 < c->n ? at + 1 : 0;
 	}

@@ -68,10 +68,10 @@ int lb_spread_update(struct lb_node *, const struct lb_node_config *); // of lb_
 // Weighs the current list, and publishes if that changed something.
 void lb_spread_weigh(struct lb_spread *);
 
-static inline bool lb_spread_has_connection(
-	const struct lb_pick_ctx *ctx, const struct lb_endpoint *e)
+static inline bool lb_spread_has_connection(const struct lb_pick_ctx *ctx, const struct lb_cell *c)
 {
-	return ctx->ready[e->id / 64] >> (e->id % 64) & 1;
+	uint32_t id = c->endpoint_id;
+	return ctx->ready[id / 64] >> (id % 64) & 1;
 }
 // The turn is this cell's. Where the worker lacks a connection to it, it gets one, and somebody
 // whom it has one to serves meanwhile (MC-04).
@@ -80,7 +80,7 @@ struct lb_pick lb_spread_serve_other(
 static inline struct lb_pick lb_spread_serve(
 	const struct lb_cells *c, const struct lb_cell *turn, struct lb_pick_ctx *ctx)
 {
-	if (__builtin_expect(!lb_spread_has_connection(ctx, turn->endpoint), 0))
+	if (__builtin_expect(!lb_spread_has_connection(ctx, turn), 0))
 		return lb_spread_serve_other(c, turn, ctx);
 	return (struct lb_pick){
 		.kind = LB_PICK_ENDPOINT, .endpoint = turn->endpoint, .member = turn->member};

@@ -66,8 +66,24 @@ static void fill(struct weighted_picker *p, uint64_t *shares, uint64_t sum, uint
 	}
 }
 
+// Where one has all the weight there is nothing to draw. NULL = several have some.
+static struct lb_picker *only(const struct lb_weighted_picker_item *list, uint32_t n)
+{
+	struct lb_picker *found = NULL;
+	for (uint32_t i = 0; i < n; i++) {
+		if (list[i].weight && found)
+			return NULL;
+		if (list[i].weight)
+			found = list[i].picker;
+	}
+	return found;
+}
+
 struct lb_picker *lb_weighted_picker_new(const struct lb_weighted_picker_item *list, uint32_t n)
 {
+	struct lb_picker *sole = only(list, n);
+	if (sole)
+		return lb_picker_get(sole);
 	struct weighted_picker *p = malloc(sizeof(*p) + n * sizeof(p->columns[0]));
 	uint64_t *shares = malloc(((size_t)n + 1) * sizeof(*shares)), sum = 0;
 	uint32_t *order = malloc(((size_t)n + 1) * sizeof(*order));

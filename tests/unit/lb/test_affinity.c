@@ -409,6 +409,39 @@ static void cookie_lists_the_address_in_use_first(void **state)
 	lb_affinity_map_put(m);
 }
 
+// The filter before the table may be wrong about strangers, never about the leaf's own.
+static void all_addresses_are_found_and_few_others_are_looked_for(void **state)
+{
+	enum { N_HOSTS = 5000 };
+	static struct ip_port addresses[N_HOSTS];
+	static struct lb_affinity_conf conf[N_HOSTS];
+	struct lb_cells cells = {0};
+	for (uint32_t i = 0; i < N_HOSTS; i++) {
+		addresses[i] = world_addr(i);
+		conf[i] = (struct lb_affinity_conf){.addresses = &addresses[i], .n_addresses = 1};
+		const struct lb_cell cell = {
+			.member = i, .has_connection = true, .is_target = true};
+		assert_int_equal(lb_cells_push(&cells, cell), 0);
+	}
+	struct lb_affinity_index *x = lb_affinity_index_new(conf, N_HOSTS);
+	struct lb_affinity_map *m = lb_affinity_map_new(x, &cells);
+	uint32_t n_mistaken = 0;
+	for (uint32_t i = 0; i < N_HOSTS; i++) {
+		struct lb_affinity_pick p = lb_affinity_map_pick(m, &addresses[i], 1);
+		assert_int_equal(p.kind, LB_AFFINITY_WISH);
+		assert_int_equal(p.host.member, i);
+	}
+	for (uint32_t i = N_HOSTS; i < 10 * N_HOSTS; i++) {
+		struct ip_port a = world_addr(i);
+		n_mistaken += lb_affinity_filter_has(m->filter, lb_affinity_hash(&a));
+		assert_int_equal(lb_affinity_map_pick(m, &a, 1).kind, LB_AFFINITY_CHILD);
+	}
+	assert_in_range(n_mistaken, 1, 9 * N_HOSTS / 50);
+	lb_affinity_map_put(m);
+	lb_affinity_index_put(x);
+	lb_cells_fini(&cells);
+}
+
 static void each_allocation_that_fails_leaves_it_as_before(void **state)
 {
 	struct fixture f;
@@ -452,4 +485,5 @@ RUN_SUITE("lb/affinity", cmocka_unit_test(first_ready_endpoint_is_used_whatever_
 	cmocka_unit_test(connection_that_a_list_still_holds_is_left_to_it),
 	cmocka_unit_test(changes_make_another_map),
 	cmocka_unit_test(cookie_lists_the_address_in_use_first),
+	cmocka_unit_test(all_addresses_are_found_and_few_others_are_looked_for),
 	cmocka_unit_test(each_allocation_that_fails_leaves_it_as_before))

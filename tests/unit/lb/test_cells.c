@@ -40,7 +40,7 @@ static struct lb_cell random_cell(struct fixture *f)
 {
 	struct lb_endpoint *e = f->endpoints[rand_below(&f->rand, N_ENDPOINTS)];
 	return (struct lb_cell){
-		.endpoint = e, .member = (uint32_t)rand_u64(&f->rand), .state = LB_READY};
+		.endpoint = e, .member = rand_below(&f->rand, LB_MAX_MEMBERS), .state = LB_READY};
 }
 
 // What a version must say.
@@ -56,6 +56,7 @@ static void compare(const struct twin *t)
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct lb_cell *c = lb_cells_at(&t->cells, i);
 		assert_true(c->endpoint == t->list[i].endpoint);
+		assert_true(c->state != LB_READY || c->endpoint_id == c->endpoint->id);
 		assert_true(c->member == t->list[i].member);
 	}
 }
