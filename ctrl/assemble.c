@@ -31,6 +31,7 @@
 #define HOLD_NS UINT64_C(100000000)
 #define ATTEMPT_DELAY_NS UINT64_C(250000000) // lb-tree.md PF-02
 #define LEAVES_REST 1024
+#define LOOK_NS UINT64_C(100000000) // a long stream may hold a cluster that left for days
 
 enum flip { FLIP_NONE, FLIP_UP, FLIP_DOWN };
 
@@ -241,8 +242,11 @@ static void redraft(struct assembler *a)
 // chose it is alive.
 static void drop_left_clusters(struct assembler *a)
 {
-	if (!a->leaving || a->next || a->n_live != 1)
+	uint64_t now = twheel_now(a->conf.wheel);
+	if (!a->leaving || a->next || a->n_live != 1 || now < a->look_ns)
 		return;
+	a->look_ns = now + LOOK_NS;
+	uint32_t n = cluster_set_count(a->clusters);
 	for (uint32_t i = cluster_set_count(a->clusters); i-- > 0;) {
 		struct cluster *c = cluster_set_at(a->clusters, i);
 		if (c->n_users || workers_cluster_active(a->conf.workers, c->id))
@@ -252,7 +256,8 @@ static void drop_left_clusters(struct assembler *a)
 			return;
 		cluster_set_drop(a->clusters, c);
 	}
-	frontend_count_users(a);
+	if (cluster_set_count(a->clusters) != n)
+		frontend_count_users(a);
 }
 
 static bool must_hold(struct assembler *a)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From configurations and connection events to snapshots: what is shared, what waits, what leaves.
 // The worker is played by the test through its link.
+#include "ctrl/assemble_state.h"
 #include "lb/cluster.h"
 #include "lb/limits.h"
 #include "lb/slot.h"
@@ -178,8 +179,33 @@ static void a_cluster_that_left_stays_until_its_last_request_ends(void **state)
 	assert_int_not_equal(route(w, "/x"), blue);
 	counter_set_to(&w->link->clusters[blue].active, 0);
 	settle(w);
-	turns(w, 2);
+	turns(w, 60);
 	assert_null(lb_snapshot_cluster(lb_slot_current(w->slot), blue));
+	xds_res_put(&e->base);
+}
+
+// Not in each tick: all clusters would be looked at for as long as one stream lasts.
+static void whether_a_cluster_may_go_is_looked_at_ten_times_a_second(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	turns(w, 1);
+	uint32_t blue = route(w, "/x");
+	counter_set_to(&w->link->clusters[blue].active, 1);
+	apply(w, &green_vhost, (const char *[]){"green"}, &e, 1);
+	settle(w);
+	uint64_t looked = w->assembler->look_ns;
+	assert_true(looked > w->now);
+	counter_set_to(&w->link->clusters[blue].active, 0);
+	while (w->now + 2 * MS < looked) {
+		turns(w, 1);
+		assert_non_null(lb_snapshot_cluster(lb_slot_current(w->slot), blue));
+	}
+	turns(w, 1);
+	settle(w);
+	assert_null(lb_snapshot_cluster(lb_slot_current(w->slot), blue));
+	assert_false(w->assembler->leaving);
 	xds_res_put(&e->base);
 }
 
@@ -215,7 +241,7 @@ static void a_cluster_that_left_follows_its_endpoints_while_requests_hold_it(voi
 	assert_true(connects);
 	counter_set_to(&w->link->clusters[blue].active, 0);
 	settle(w);
-	turns(w, 2);
+	turns(w, 60);
 	assert_false(assembler_in_use(w->assembler, 0, "blue"));
 	xds_res_put(&l->base);
 	xds_res_put(&r->base);
@@ -409,6 +435,7 @@ RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is
 	CASE(a_change_of_weights_changes_no_cluster),
 	CASE(a_cluster_in_error_fails_and_the_others_go_on),
 	CASE(a_cluster_that_left_stays_until_its_last_request_ends),
+	CASE(whether_a_cluster_may_go_is_looked_at_ten_times_a_second),
 	CASE(a_cluster_that_left_follows_its_endpoints_while_requests_hold_it),
 	CASE(a_cluster_that_left_still_fails_when_its_backends_do),
 	CASE(a_snapshot_stays_whole_when_the_next_one_comes),
