@@ -247,7 +247,7 @@ static json_t *print_message(const ProtobufCMessage *m, unsigned depth)
 	char text[PROTO_TIME_TEXT_MAX];
 	if (!m) // a map entry that came without its value
 		return json_object();
-	const ProtobufCFieldDescriptor *only = &m->descriptor->fields[0];
+	const ProtobufCFieldDescriptor *only = m->descriptor->fields; // NULL if there are none
 	depth++;
 	switch (proto_json_type(m->descriptor)) {
 	case PROTO_JSON_PLAIN:
