@@ -13,16 +13,16 @@
 // How the three use it:
 //   server: `keeps_all`. A folder is one change of XDS_CHANGE_FULL; xds_variants_check() refuses
 //     overlaps before it takes effect. Nothing seen = the resource does not exist (TP2-S03).
-//   client and proxy: a response is one change, LISTED for delta and RDS or EDS in SotW, FULL for
-//     LDS and CDS in SotW (TP2-T12), where xds_variants_keep() says what was there but was bad
+//   client and proxy: a response is one change, LISTED for delta and for RDS and EDS in SotW, FULL
+//     for LDS and CDS in SotW (TP2-T12), where xds_variants_keep() says what was there but was bad
 //     (SW-13). Nothing seen is only "not yet" (TP2-P05): whether it is known not to exist, timers
 //     and errors are the owner's, who has a pointer in each subscription (TP2-T13). What nobody
-//     subscribed to is not taken in (PC-08, TP2-L03), what nobody subscribes to any more is let go.
-//     A resource that may not be cached is passed on with xds_variants_each_sub(), not set.
+//     subscribed to is not taken in (PC-08, TP2-L03), what nobody subscribes to any more is let
+//     go. A resource that may not be cached is passed on with xds_variants_each_sub(), not set.
 //
 // Which variant, when several match (TP2-L04; undefined in TP2): the one in use, else the one of
-// the smallest encoding. In SotW for RDS and EDS, where a variant that is gone is not named, a later
-// change counts more than an earlier one (`newest_wins`, TP2-T12).
+// the smallest encoding. In SotW for RDS and EDS, where a variant that is gone is not named, a
+// later change counts more than an earlier one (`newest_wins`, TP2-T12).
 //
 // A change lists at most XDS_VARIANTS_MAX variants of a name, and a name has at most twice as many,
 // since whoever sends them decides how much work they are: a change costs (subscriptions to its

@@ -58,19 +58,24 @@ int world_number(const struct xds_variant *v)
 	return v ? ((const struct content *)v->content)->number : 0;
 }
 
+int world_try_set_of(struct world *w, const char *name, struct xds_constraints *c, int number,
+	struct lb_err *err)
+{
+	struct content *content = malloc(sizeof(*content));
+	char version[32];
+	snprintf(version, sizeof(version), w->round ? "v%d.%d" : "v%d", number, w->round);
+	if (!content)
+		return -ENOMEM;
+	content->number = number;
+	n_contents++;
+	return xds_variants_set(w->cache, name, c, version, content, err);
+}
+
 int world_try_set(
 	struct world *w, const char *name, const char *json, int number, struct lb_err *err)
 {
 	struct xds_constraints *c = constraints_of(json);
-	struct content *content = malloc(sizeof(*content));
-	char version[32];
-	snprintf(version, sizeof(version), w->round ? "v%d.%d" : "v%d", number, w->round);
-	int rc = content ? 0 : -ENOMEM;
-	if (!rc) {
-		content->number = number;
-		n_contents++;
-		rc = xds_variants_set(w->cache, name, c, version, content, err);
-	}
+	int rc = world_try_set_of(w, name, c, number, err);
 	xds_constraints_put(c);
 	return rc;
 }

@@ -23,6 +23,8 @@ int world_number(const struct xds_variant *); // its content; 0 = NULL
 // Constraints in protobuf's JSON form with ' for ", and parameters like "env=prod version=v1". Of
 // number 1 in round 7 the version is "v1.7", in round 0 "v1".
 int world_try_set(struct world *, const char *name, const char *json, int number, struct lb_err *);
+int world_try_set_of(
+	struct world *, const char *name, struct xds_constraints *, int number, struct lb_err *);
 int world_try_remove(struct world *, const char *name, const char *json, struct lb_err *);
 int world_try_keep(struct world *, const char *name, const char *json, struct lb_err *);
 int world_try_sub(struct world *, const char *name, const char *params, struct xds_sub **ret);
