@@ -428,10 +428,13 @@ int lb_affinity_update(struct lb_affinity *a, const struct lb_affinity_member *m
 struct lb_member *lb_affinity_find(
 	const struct lb_affinity *a, const struct ip_port *addresses, uint32_t n)
 {
+	uint32_t tried = UINT32_MAX;
 	for (uint32_t i = 0; a->index && i < n; i++) {
 		uint32_t at = lb_affinity_index_find(a->index, &addresses[i]);
-		if (at != UINT32_MAX && lb_member_same_set(a->list.members[at], addresses, n))
+		if (at != tried && at != UINT32_MAX &&
+			lb_member_same_set(a->list.members[at], addresses, n))
 			return a->list.members[at];
+		tried = at;
 	}
 	return NULL;
 }

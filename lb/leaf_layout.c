@@ -126,14 +126,20 @@ static bool add_locality(struct lb_leaf_layout *l, const struct plan *p,
 	return true;
 }
 
-static struct sums sums_of(const struct lb_leaf_priority *p, uint32_t locality)
+static uint64_t sum_of_localities(const struct lb_leaf_priority *p)
 {
-	struct sums s = {0, 0};
+	uint64_t sum = 0;
 	for (uint32_t i = 0; i < p->n_localities; i++)
-		s.localities += p->localities[i].weight;
-	for (uint32_t i = 0; i < p->localities[locality].n_endpoints; i++)
-		s.endpoints += p->localities[locality].endpoints[i].weight;
-	return s;
+		sum += p->localities[i].weight;
+	return sum;
+}
+
+static uint64_t sum_of_endpoints(const struct lb_leaf_locality *l)
+{
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < l->n_endpoints; i++)
+		sum += l->endpoints[i].weight;
+	return sum;
 }
 
 static bool add_priority(struct lb_leaf_layout *l, const struct plan *plan, uint32_t rank)
@@ -146,8 +152,9 @@ static bool add_priority(struct lb_leaf_layout *l, const struct plan *plan, uint
 	struct str note;
 	if (!list || !lb_arena_copy(&l->arena, str_from(config->note), &note))
 		return false;
+	struct sums sums = {.localities = sum_of_localities(p)};
 	for (uint32_t i = 0; i < p->n_localities; i++) {
-		struct sums sums = sums_of(p, i);
+		sums.endpoints = sum_of_endpoints(&p->localities[i]);
 		if (!add_locality(l, plan, &p->localities[i], &sums, &list[i]))
 			return false;
 	}

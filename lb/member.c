@@ -12,6 +12,8 @@
 #define DELAY_MIN_NS 100000000ull // PF-02
 #define DELAY_MAX_NS 2000000000ull
 
+#define N_FEW 16 // addresses that are compared without sorting them
+
 enum phase {
 	PHASE_IDLE,
 	PHASE_PASS, // walks the addresses
@@ -240,15 +242,52 @@ static uint32_t count(const struct ip_port *list, uint32_t n, const struct ip_po
 	return found;
 }
 
-// An endpoint has a handful of addresses.
+static bool same_few(const struct ip_port *a, const struct ip_port *b, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (count(a, n, &b[i]) != count(b, n, &b[i]))
+			return false;
+	return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct ip_port *x = a, *y = b;
+	int order = memcmp(&x->ip, &y->ip, sizeof(x->ip));
+	return order ? order : (x->port > y->port) - (x->port < y->port);
+}
+
+// How many stand at the same place in both.
+static uint32_t same_in_order(const struct ip_port *a, const struct ip_port *b, uint32_t n)
+{
+	uint32_t i = 0;
+	while (i < n && ip_port_eq(&a[i], &b[i]))
+		i++;
+	return i;
+}
+
+static bool same_many(const struct ip_port *a, const struct ip_port *b, uint32_t n)
+{
+	struct ip_port *sorted = malloc(2 * (size_t)n * sizeof(*sorted));
+	if (!sorted)
+		return same_few(a, b, n);
+	memcpy(sorted, a, n * sizeof(*sorted));
+	memcpy(sorted + n, b, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), compare);
+	qsort(sorted + n, n, sizeof(*sorted), compare);
+	bool same = same_in_order(sorted, sorted + n, n) == n;
+	free(sorted);
+	return same;
+}
+
+// An endpoint has a handful of addresses; pick_first makes one member of many endpoints.
 bool lb_member_same_set(const struct lb_member *m, const struct ip_port *addresses, uint32_t n)
 {
 	if (n != m->n_addresses)
 		return false;
-	for (uint32_t i = 0; i < n; i++)
-		if (count(m->addresses, n, &addresses[i]) != count(addresses, n, &addresses[i]))
-			return false;
-	return true;
+	uint32_t done = same_in_order(m->addresses, addresses, n), rest = n - done;
+	const struct ip_port *a = m->addresses + done, *b = addresses + done;
+	return rest <= N_FEW ? same_few(a, b, rest) : same_many(a, b, rest);
 }
 
 void lb_member_reorder(struct lb_member *m, const struct ip_port *addresses)

@@ -252,7 +252,7 @@ static bool list_open(struct pick_first *f, struct list *l)
 	struct ip_port *all = flatten(l, in_use ? &in_use->addr : NULL, &n);
 	struct ip_port *ordered = all ? flatten(l, NULL, &n) : NULL;
 	bool ok = ordered;
-	if (ok && n && old && lb_member_same_set(old, all, n)) {
+	if (ok && n && old && lb_member_same_set(old, ordered, n)) {
 		l->own = lb_member_get(old);
 	} else if (ok && n) {
 		l->own = f->env.member_new(f->env.ctx, all, n);

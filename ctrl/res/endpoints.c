@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_ADDRESSES 64 // of one endpoint
+
 // A locality that counts, and where it came from.
 struct kept {
 	struct eds_locality in;
@@ -150,6 +152,9 @@ static int read_endpoint(struct reader *rd, struct str bytes, struct res_endpoin
 		return rc;
 	if (!in.is_endpoint)
 		return lb_err_set(rd->err, "no endpoint");
+	if (in.n_additional >= MAX_ADDRESSES)
+		return lb_err_set(rd->err, "endpoint.additional_addresses: more than %d addresses",
+			MAX_ADDRESSES);
 	if (read_address(rd, &in.address, &e->addr))
 		return lb_err_within(rd->err, "endpoint.address");
 	e->weight = in.has_weight ? in.weight : 1;

@@ -300,6 +300,8 @@ static bool read_endpoint(const InEndpoint *in, struct xds_arena *arena, struct 
 		!read_address(in->endpoint->address, &e->addr))
 		return false;
 	size_t n = in->endpoint->n_additional_addresses;
+	if (n > 63)
+		return false;
 	struct str hostname = str_from(in->endpoint->hostname);
 	struct res_endpoint_more *more = xds_arena_alloc(arena, 1, sizeof(*more));
 	struct ip_port *list = xds_arena_alloc(arena, n, sizeof(*list));

@@ -5,6 +5,7 @@
 #include "tests/support/check.h"
 #include "tests/unit/lb/world.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define V6 0x1000 // addresses from here on are IPv6
@@ -400,6 +401,31 @@ static void disconnected_member_gives_everything_back(void **state)
 	}
 }
 
+// PF-07: pick_first makes one member of all endpoints; comparing each with each takes minutes.
+static void same_set_of_a_hundred_thousand_is_soon_known(void **state)
+{
+	enum { N = 100000 };
+	(void)state;
+	struct fixture f;
+	struct ip_port *list = calloc(N, sizeof(*list)), *other = calloc(N, sizeof(*other));
+	init(&f, (uint32_t[]){1}, 1);
+	for (uint32_t i = 0; i < N; i++)
+		list[i] = addr(i + 1);
+	struct lb_member *m = lb_member_new(&f.env, 7, list, N);
+	for (uint32_t i = 0; i < N; i++)
+		other[i] = list[N - 1 - i];
+	assert_true(lb_member_same_set(m, list, N));
+	assert_true(lb_member_same_set(m, other, N));
+	other[N / 2] = addr(N + 1);
+	assert_false(lb_member_same_set(m, other, N));
+	other[N / 2] = other[0]; // twice, and another one not at all
+	assert_false(lb_member_same_set(m, other, N));
+	lb_member_put(m);
+	free(list);
+	free(other);
+	fini(&f);
+}
+
 // PF-08, A50-E04
 static void same_set_in_another_order_is_the_same(void **state)
 {
@@ -601,6 +627,7 @@ RUN_SUITE("lb/member", cmocka_unit_test(nothing_connects_unless_asked),
 	cmocka_unit_test(ejection_shows_failure_and_keeps_the_connection),
 	cmocka_unit_test(disconnected_member_gives_everything_back),
 	cmocka_unit_test(same_set_in_another_order_is_the_same),
+	cmocka_unit_test(same_set_of_a_hundred_thousand_is_soon_known),
 	cmocka_unit_test(watchers_may_change_what_they_are_told_of),
 	cmocka_unit_test(last_watcher_may_put_the_member),
 	cmocka_unit_test(each_failed_allocation_is_survived),

@@ -210,6 +210,13 @@ static void addresses(void **state)
 #define AT FIRST "endpoint.address: "
 #define SOCKET_OF(x) ONE("{'endpoint':{'address':{'socketAddress':{" x "}}}}")
 #define MORE(list) ONE(HOST_AND("10.0.0.2", "'additionalAddresses':[" list "]"))
+#define ALSO_5(ip)                                                                                 \
+	ALSO(ip, "1") "," ALSO(ip, "2") "," ALSO(ip, "3") "," ALSO(ip, "4") "," ALSO(ip, "5")
+#define ALSO_20(n)                                                                                 \
+	ALSO_5("10.1." n ".1")                                                                     \
+	"," ALSO_5("10.1." n ".2") "," ALSO_5("10.1." n ".3") "," ALSO_5("10.1." n ".4")
+#define ALSO_60 ALSO_20("1") "," ALSO_20("2") "," ALSO_20("3")
+#define ALSO_3 ALSO("::1", "1") "," ALSO("::1", "2") "," ALSO("::1", "3")
 #define MORE_AT FIRST "endpoint.additional_addresses[1]: "
 	static const struct res_row rows[] = {
 		{"V05 IPv4", ONE(EP("10.0.0.1", "80")), NULL},
@@ -273,6 +280,9 @@ static void addresses(void **state)
 			NULL},
 		{"V05 additional addresses", MORE(ALSO("10.0.0.1", "80") "," ALSO("fd00::1", "81")),
 			NULL},
+		{"64 addresses", MORE(ALSO_60 "," ALSO_3), NULL},
+		{"65 addresses", MORE(ALSO_60 "," ALSO_3 "," ALSO("::1", "4")),
+			FIRST "endpoint.additional_addresses: more than 64 addresses"},
 		{"V05 additional address without an address", MORE(ALSO("10.0.0.1", "80") ",{}"),
 			MORE_AT "no socket_address"},
 		{"V05 additional address that is a pipe",
