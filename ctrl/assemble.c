@@ -30,7 +30,7 @@
 #define MAX_LIVE 3
 #define HOLD_NS UINT64_C(100000000)
 #define ATTEMPT_DELAY_NS UINT64_C(250000000) // lb-tree.md PF-02
-#define LEAVES_REST 1024
+#define LEAVES_REST_NS UINT64_C(10000000000)
 #define LOOK_NS UINT64_C(100000000) // a long stream may hold a cluster that left for days
 
 enum flip { FLIP_NONE, FLIP_UP, FLIP_DOWN };
@@ -90,7 +90,7 @@ static bool make_tree_env(struct assembler *a)
 	a->connectivity = lb_connectivity_new(&env);
 	a->orca = lb_orca_table_new();
 	a->breakers = lb_breakers_new();
-	a->members = a->orca ? members_new(a->conf.workers, a->orca) : NULL;
+	a->members = a->orca ? members_new(a->conf.workers, a->orca, a->conf.wheel) : NULL;
 	a->tree_env = (struct cluster_tree_env){
 		.wheel = a->conf.wheel,
 		.rand = &a->rand,
@@ -107,7 +107,7 @@ static bool make_tree_env(struct assembler *a)
 		.ctx = a,
 	};
 	return a->connectivity && a->members && a->breakers &&
-	       ids_init(&a->leaf_ids, LB_MAX_LEAVES, LEAVES_REST) == 0;
+	       ids_init(&a->leaf_ids, LB_MAX_LEAVES, LEAVES_REST_NS) == 0;
 }
 
 // Each starts somewhere (MC-10). False = no memory.

@@ -23,7 +23,7 @@ struct cluster_set *cluster_set_new(const struct cluster_tree_env *env)
 	if (!s)
 		return NULL;
 	s->env = env;
-	if (ids_init(&s->ids, LB_MAX_CLUSTERS, LB_MAX_CLUSTERS)) {
+	if (ids_init(&s->ids, LB_MAX_CLUSTERS, 0)) {
 		free(s);
 		return NULL;
 	}
@@ -119,7 +119,7 @@ struct cluster *cluster_set_obtain(struct cluster_set *s, const char *name, stru
 	uint32_t place = place_of(s, name, &found);
 	if (found)
 		return s->sorted[place];
-	uint32_t id = ids_take(&s->ids);
+	uint32_t id = ids_take(&s->ids, 0);
 	if (id == IDS_NONE) {
 		lb_err_set(reterr, "cluster '%s': more than %d clusters", name, LB_MAX_CLUSTERS);
 		return NULL;
@@ -130,7 +130,7 @@ struct cluster *cluster_set_obtain(struct cluster_set *s, const char *name, stru
 		c = NULL;
 	}
 	if (!c) {
-		ids_give(&s->ids, id);
+		ids_give(&s->ids, id, 0);
 		lb_err_set(reterr, "cluster '%s': out of memory", name);
 		return NULL;
 	}
@@ -151,6 +151,6 @@ void cluster_set_drop(struct cluster_set *s, struct cluster *c)
 	s->n--;
 	memmove(&s->sorted[place], &s->sorted[place + 1],
 		(s->n - place) * sizeof(struct cluster *));
-	ids_give(&s->ids, c->id);
+	ids_give(&s->ids, c->id, 0);
 	cluster_free(c);
 }

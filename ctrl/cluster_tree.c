@@ -186,7 +186,9 @@ static int configure_leaf(void *ctx, struct lb_leaf *leaf, const char *name)
 	struct cluster_tree *t = ctx;
 	const struct xds_cluster_config *conf = xds_config_find_cluster(t->config, name);
 	struct leaf_source *s = find_source(t, name);
-	DCHECK(conf && conf->cluster && s);
+	// A leaf of before an update that ran out of memory, and that is being taken back.
+	if (!conf || !conf->cluster || !s)
+		return -ENOMEM;
 	return leaf_source_apply(s, t->env, leaf, conf, policy_for(t, t->config, conf));
 }
 

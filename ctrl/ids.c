@@ -6,9 +6,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int ids_init(struct ids *ids, uint32_t n_max, uint32_t n_rest)
+struct ids_resting {
+	uint64_t since_ns;
+	uint32_t id;
+};
+
+int ids_init(struct ids *ids, uint32_t n_max, uint64_t rest_ns)
 {
-	*ids = (struct ids){.n_max = n_max, .n_rest = n_rest};
+	*ids = (struct ids){.n_max = n_max, .rest_ns = rest_ns};
+	// calloc leaves what was never given back as untouched zero pages.
 	ids->resting = calloc(n_max, sizeof(*ids->resting));
 	return ids->resting ? 0 : -ENOMEM;
 }
@@ -19,20 +25,20 @@ void ids_fini(struct ids *ids)
 	*ids = (struct ids){0};
 }
 
-uint32_t ids_take(struct ids *ids)
+uint32_t ids_take(struct ids *ids, uint64_t now_ns)
 {
-	if (ids->next < ids->n_max && ids->n_resting <= ids->n_rest)
-		return ids->next++;
-	if (ids->n_resting == 0)
-		return IDS_NONE;
-	uint32_t id = ids->resting[ids->head];
-	ids->head = (ids->head + 1) % ids->n_max;
-	ids->n_resting--;
-	return id;
+	const struct ids_resting *oldest = &ids->resting[ids->head];
+	if (ids->n_resting && now_ns - oldest->since_ns >= ids->rest_ns) {
+		ids->head = (ids->head + 1) % ids->n_max;
+		ids->n_resting--;
+		return oldest->id;
+	}
+	return ids->next < ids->n_max ? ids->next++ : IDS_NONE;
 }
 
-void ids_give(struct ids *ids, uint32_t id)
+void ids_give(struct ids *ids, uint32_t id, uint64_t now_ns)
 {
 	CHECK(id < ids->next && ids->n_resting < ids->n_max);
-	ids->resting[(ids->head + ids->n_resting++) % ids->n_max] = id;
+	ids->resting[(ids->head + ids->n_resting++) % ids->n_max] =
+		(struct ids_resting){now_ns, id};
 }

@@ -6,6 +6,7 @@
 #include "ctrl/load_report.h"
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
+#include "lb/base/twheel.h"
 #include "lb/leaf.h"
 #include "lb/loads.h"
 #include "lb/node.h"
@@ -52,7 +53,7 @@ struct leaf_source *leaf_source_new(const struct cluster_tree_env *env, const ch
 	struct leaf_source *s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
-	s->id = ids_take(env->leaf_ids);
+	s->id = ids_take(env->leaf_ids, twheel_now(env->wheel));
 	s->name = strdup(name);
 	if (s->id == IDS_NONE || !s->name) {
 		leaf_source_free(s, env);
@@ -66,7 +67,7 @@ void leaf_source_free(struct leaf_source *s, const struct cluster_tree_env *env)
 	if (!s)
 		return;
 	if (s->id != IDS_NONE)
-		ids_give(env->leaf_ids, s->id);
+		ids_give(env->leaf_ids, s->id, twheel_now(env->wheel));
 	set_cluster(&s->cluster, NULL);
 	set_endpoints(&s->endpoints, NULL);
 	set_cluster(&s->policy_of, NULL);

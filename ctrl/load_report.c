@@ -24,9 +24,7 @@
 // How often counters that nobody needs any more are looked at, and for how many looks in a row they
 // must have stood still: a worker may pick by an older snapshot for a moment.
 #define SWEEP_NS UINT64_C(1000000000)
-#define QUIET_SWEEPS 2
-// Numbers that rest before one of them is given again.
-#define REST 4096
+#define QUIET_SWEEPS 2 // the rest of what is given back
 
 enum kind { LOCALITY, CATEGORY };
 
@@ -102,8 +100,9 @@ static uint64_t open_requests(const struct lb_load_counters *s)
 // False = none is left.
 static bool take_number(struct load_report *r, uint32_t *ret)
 {
+	uint64_t now_ns = twheel_now(r->conf.wheel);
 	for (uint32_t tries = r->ids.n_resting + 1; tries > 0; tries--) {
-		uint32_t id = ids_take(&r->ids);
+		uint32_t id = ids_take(&r->ids, now_ns);
 		if (id == IDS_NONE)
 			return false;
 		struct number *n = &r->numbers[id + 1];
@@ -114,7 +113,8 @@ static bool take_number(struct load_report *r, uint32_t *ret)
 			*ret = id + 1;
 			return true;
 		}
-		ids_give(&r->ids, id); // a request came late, by an old snapshot, and has not ended
+		ids_give(&r->ids, id,
+			now_ns); // a request came late, by an old snapshot, and has not ended
 	}
 	return false;
 }
@@ -124,7 +124,7 @@ static void give_number(struct load_report *r, uint32_t index)
 	struct number *n = &r->numbers[index];
 	n->had_drops = n->counter->kind == CATEGORY;
 	n->counter = NULL;
-	ids_give(&r->ids, index - 1);
+	ids_give(&r->ids, index - 1, twheel_now(r->conf.wheel));
 }
 
 static void counter_free(struct load_counter *c)
@@ -346,7 +346,7 @@ struct load_report *load_report_new(const struct load_report_conf *conf)
 	r->n_numbers = conf->max_counters ? conf->max_counters + 1 : LB_MAX_LOADS;
 	CHECK(r->n_numbers <= LB_MAX_LOADS);
 	r->numbers = calloc(r->n_numbers, sizeof(*r->numbers));
-	if (!r->numbers || ids_init(&r->ids, r->n_numbers - 1, REST) ||
+	if (!r->numbers || ids_init(&r->ids, r->n_numbers - 1, 0) ||
 		xds_node_init(&r->node, conf->bootstrap, conf->user_agent_version)) {
 		load_report_free(r);
 		return NULL;

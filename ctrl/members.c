@@ -4,13 +4,14 @@
 #include "ctrl/ids.h"
 #include "ctrl/workers.h"
 #include "lb/base/check.h"
+#include "lb/base/twheel.h"
 #include "lb/link.h"
 #include "lb/orca.h"
 
 #include <stdlib.h>
 
 // Longer than the snapshots that may still carry a number.
-#define N_REST 4096
+#define REST_NS UINT64_C(10000000000)
 #define N_TRIES 64 // of numbers with requests in flight
 
 struct counts {
@@ -27,21 +28,24 @@ struct slot {
 struct members {
 	struct workers *workers;
 	struct lb_orca_table *orca;
+	struct twheel *wheel;
 	struct ids ids, node_slots;
 	struct slot *slots; // [LB_MAX_MEMBERS] owned
 };
 
-struct members *members_new(struct workers *workers, struct lb_orca_table *orca)
+struct members *members_new(
+	struct workers *workers, struct lb_orca_table *orca, struct twheel *wheel)
 {
 	struct members *m = calloc(1, sizeof(*m));
 	if (!m)
 		return NULL;
 	m->workers = workers;
 	m->orca = orca;
+	m->wheel = wheel;
 	// calloc leaves what no member uses as untouched zero pages.
 	m->slots = calloc(LB_MAX_MEMBERS, sizeof(m->slots[0]));
-	if (!m->slots || ids_init(&m->ids, LB_MAX_MEMBERS, N_REST) ||
-		ids_init(&m->node_slots, LB_MAX_SLOTS, N_REST)) {
+	if (!m->slots || ids_init(&m->ids, LB_MAX_MEMBERS, REST_NS) ||
+		ids_init(&m->node_slots, LB_MAX_SLOTS, REST_NS)) {
 		members_free(m);
 		return NULL;
 	}
@@ -80,17 +84,24 @@ static uint64_t last_used(const struct members *m, uint32_t member)
 	return newest;
 }
 
+static struct lb_shared *shared_of(const struct members *m)
+{
+	return workers_link(m->workers, 0)->shared;
+}
+
 uint32_t members_take(struct members *m, void *owner)
 {
+	uint64_t now_ns = twheel_now(m->wheel);
 	for (int i = 0; i < N_TRIES; i++) {
-		uint32_t id = ids_take(&m->ids);
+		uint32_t id = ids_take(&m->ids, now_ns);
 		if (id == IDS_NONE)
 			break;
 		struct counts c = sum(m, id);
 		if (c.issued != c.ok + c.failed) {
-			ids_give(&m->ids, id);
+			ids_give(&m->ids, id, now_ns);
 			continue;
 		}
+		__atomic_store_n(&shared_of(m)->loads[id], 0, __ATOMIC_RELAXED);
 		m->slots[id] = (struct slot){owner, c, c.ok, c.failed, last_used(m, id)};
 		return id;
 	}
@@ -102,9 +113,7 @@ void members_give(struct members *m, uint32_t member)
 	CHECK(m->slots[member].owner);
 	m->slots[member].owner = NULL;
 	lb_orca_forget(m->orca, member);
-	struct lb_shared *shared = workers_link(m->workers, 0)->shared;
-	__atomic_store_n(&shared->loads[member], 0, __ATOMIC_RELAXED);
-	ids_give(&m->ids, member);
+	ids_give(&m->ids, member, twheel_now(m->wheel));
 }
 
 void *members_owner(const struct members *m, uint32_t member)
@@ -114,12 +123,12 @@ void *members_owner(const struct members *m, uint32_t member)
 
 uint32_t members_slot_take(struct members *m)
 {
-	return ids_take(&m->node_slots);
+	return ids_take(&m->node_slots, twheel_now(m->wheel));
 }
 
 void members_slot_give(struct members *m, uint32_t slot)
 {
-	ids_give(&m->node_slots, slot);
+	ids_give(&m->node_slots, slot, twheel_now(m->wheel));
 }
 
 void members_harvest(struct members *m, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed)

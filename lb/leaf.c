@@ -35,6 +35,9 @@ struct lb_leaf {
 	char *name; // owned
 	uint32_t id;
 	struct lb_leaf_layout *layout; // owned; NULL before the first update
+	// The one before, while policies still pick members that the newest lacks (RR-04). Owned;
+	// NULL = they do not.
+	struct lb_leaf_layout *leaving;
 	struct lb_priority *priority; // owned
 	struct lb_ejection *ejection; // owned
 	struct lb_affinity *affinity; // owned
@@ -96,15 +99,40 @@ static int give_ejection(struct lb_leaf *leaf)
 	return err;
 }
 
+// pick_first connects to members of its own, one for all endpoints.
+static bool uses_members(const struct lb_policy_spec *spec)
+{
+	return spec->kind == LB_POLICY_WRR_LOCALITY ? uses_members(spec->child)
+	                                            : spec->kind != LB_POLICY_PICK_FIRST;
+}
+
+// Requests to them need their host names. Returns how many; list may be NULL to count.
+static uint32_t add_leaving(const struct lb_leaf *leaf, struct lb_affinity_member *list)
+{
+	const struct lb_leaf_layout *l = leaf->leaving;
+	uint32_t n = 0;
+	for (uint32_t i = 0; l && i < l->n_endpoints; i++) {
+		struct lb_member *m = l->endpoints[i].member;
+		if (lb_member_n_lists(m) > 1 || !lb_member_is_watched(m))
+			continue;
+		if (list)
+			list[n] = (struct lb_affinity_member){
+				.member = m, .hostname = lb_leaf_layout_hostname(l, i)};
+		n++;
+	}
+	return n;
+}
+
 // O02, O03
 static int give_affinity(struct lb_leaf *leaf)
 {
 	const struct lb_leaf_layout *l = leaf->layout;
-	struct lb_affinity_member *list = calloc((size_t)l->n_endpoints + 1, sizeof(*list));
+	uint32_t n = l->n_endpoints + add_leaving(leaf, NULL);
+	struct lb_affinity_member *list = calloc((size_t)n + 1, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
 	for (uint32_t rank = 0, i = 0; rank < l->n_priorities; rank++) {
-		bool in_use = has_child(leaf, rank);
+		bool in_use = has_child(leaf, rank) && uses_members(l->configs[rank].spec);
 		for (; i < l->ends[rank]; i++)
 			list[i] = (struct lb_affinity_member){
 				.member = l->endpoints[i].member,
@@ -113,7 +141,8 @@ static int give_affinity(struct lb_leaf *leaf)
 				.in_child = in_use && l->health[i] != LB_LEAF_DRAINING,
 			};
 	}
-	int err = lb_affinity_update(leaf->affinity, list, l->n_endpoints, leaf->idle_timeout_ns);
+	add_leaving(leaf, list + l->n_endpoints);
+	int err = lb_affinity_update(leaf->affinity, list, n, leaf->idle_timeout_ns);
 	free(list);
 	return err;
 }
@@ -205,21 +234,36 @@ static void free_made(struct lb_leaf *leaf)
 			continue;
 		}
 		*link = m->next;
-		leaf->env.member_give(leaf->env.ctx, lb_member_id(m->member));
 		lb_member_put(m->member);
 		free(m);
 	}
 }
 
+static void drop_leaving(struct lb_leaf *leaf)
+{
+	lb_leaf_layout_free(leaf->leaving);
+	leaf->leaving = NULL;
+}
+
 static void tidy_fired(struct twheel_timer *t)
 {
-	free_made((struct lb_leaf *)((char *)t - offsetof(struct lb_leaf, tidy)));
+	struct lb_leaf *leaf = (void *)((char *)t - offsetof(struct lb_leaf, tidy));
+	free_made(leaf);
+	if (!leaf->leaving)
+		return;
+	if (add_leaving(leaf, NULL)) {
+		twheel_arm(leaf->env.wheel, &leaf->tidy, twheel_now(leaf->env.wheel) + RETRY_NS);
+		return;
+	}
+	drop_leaving(leaf);
+	give_lists(leaf);
+	publish(leaf);
 }
 
 // Policies that were replaced go at the next tick themselves.
 static void tidy_soon(struct lb_leaf *leaf)
 {
-	if (leaf->made)
+	if (leaf->made || leaf->leaving)
 		twheel_arm(leaf->env.wheel, &leaf->tidy, twheel_now(leaf->env.wheel) + TIDY_NS);
 }
 
@@ -228,6 +272,13 @@ static void on_member(void *ctx, struct lb_member *m)
 	struct lb_leaf *leaf = ctx;
 	if (leaf->affinity)
 		lb_affinity_note(leaf->affinity, m);
+}
+
+// Not sooner: what picks it counts under its number.
+static void on_member_gone(void *ctx, uint32_t id)
+{
+	const struct lb_leaf_env *env = &((struct lb_leaf *)ctx)->env;
+	env->member_give(env->ctx, id);
 }
 
 // The priorities' policies.
@@ -251,8 +302,7 @@ static void slot_give(void *ctx, uint32_t slot)
 	env->slot_give(env->ctx, slot);
 }
 
-// Kept while the policy has it, since its number must not go to another one before. The same
-// addresses are the same member.
+// Known while the policy has it: the same addresses are the same member.
 static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, uint32_t n)
 {
 	struct lb_leaf *leaf = ((struct child *)ctx)->leaf;
@@ -290,7 +340,7 @@ static void tell_affinity(const struct child *c, bool in_child)
 {
 	const struct lb_leaf_layout *l = c->leaf->layout;
 	uint32_t rank = lb_leaf_layout_find(l, c->name);
-	if (rank == UINT32_MAX || c->leaf->updating)
+	if (rank == UINT32_MAX || c->leaf->updating || !uses_members(l->configs[rank].spec))
 		return;
 	for (uint32_t i = rank ? l->ends[rank - 1] : 0; i < l->ends[rank]; i++)
 		if (l->health[i] != LB_LEAF_DRAINING)
@@ -331,7 +381,9 @@ static int child_update(void *ctx, void *child, const char *name)
 {
 	const struct lb_leaf_layout *l = ((struct lb_leaf *)ctx)->layout;
 	uint32_t rank = lb_leaf_layout_find(l, name);
-	DCHECK(rank != UINT32_MAX);
+	// A name of before an update that ran out of memory, and that is being taken back.
+	if (rank == UINT32_MAX)
+		return -ENOMEM;
 	return lb_graceful_update(((struct child *)child)->node, &l->configs[rank]);
 }
 
@@ -392,6 +444,7 @@ struct lb_leaf *lb_leaf_new(const struct lb_leaf_env *env, const char *name, uin
 		.tidy = {.fire = tidy_fired}};
 	leaf->member_env = *env->member_env;
 	leaf->member_env.on_change = on_member;
+	leaf->member_env.on_gone = on_member_gone;
 	leaf->member_env.ctx = leaf;
 	leaf->env.member_env = &leaf->member_env;
 	leaf->name = strdup(name);
@@ -414,7 +467,8 @@ void lb_leaf_free(struct lb_leaf *leaf)
 	leaf->affinity = NULL;
 	lb_ejection_free(leaf->ejection);
 	free_made(leaf);
-	lb_leaf_layout_free(leaf->layout, &leaf->env);
+	drop_leaving(leaf);
+	lb_leaf_layout_free(leaf->layout);
 	lb_picker_put(leaf->picker);
 	lb_drops_put(leaf->drops);
 	lb_loads_put(leaf->loads);
@@ -444,7 +498,7 @@ static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, 
 
 static void plan_drop(struct lb_leaf *leaf, struct plan *p)
 {
-	lb_leaf_layout_free(p->layout, &leaf->env);
+	lb_leaf_layout_free(p->layout);
 	lb_drops_put(p->drops);
 	lb_breaker_put(p->breaker);
 }
@@ -482,7 +536,6 @@ static void plan_commit(
 	leaf->session_health = config->session_health;
 	leaf->idle_timeout_ns = config->idle_timeout_ns;
 	book(leaf->env.loads, p->layout, config);
-	lb_leaf_layout_reorder(p->layout, config);
 }
 
 int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
@@ -496,10 +549,16 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 	}
 	leaf->updating = true;
 	leaf->layout = plan.layout; // children read it
-	if (!before || leaf->configs_owed || !lb_leaf_layout_same_configs(before, plan.layout))
+	bool is_other = lb_leaf_layout_reorder(plan.layout, config);
+	if (!before || leaf->configs_owed || is_other ||
+		!lb_leaf_layout_same_configs(before, plan.layout))
 		err = give_configs(leaf);
 	if (!err) {
 		plan_commit(leaf, &plan, config);
+		drop_leaving(leaf);
+		leaf->leaving = before;
+		if (!add_leaving(leaf, NULL))
+			drop_leaving(leaf);
 		give_lists(leaf);
 	} else {
 		leaf->layout = before;
@@ -512,8 +571,6 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 	publish(leaf);
 	if (err)
 		plan_drop(leaf, &plan);
-	else
-		lb_leaf_layout_free(before, &leaf->env);
 	return err;
 }
 
@@ -533,8 +590,7 @@ void lb_leaf_exit_idle(struct lb_leaf *leaf)
 struct lb_member *lb_leaf_member(
 	const struct lb_leaf *leaf, const struct ip_port *addresses, uint32_t n)
 {
-	struct lb_member *m = lb_affinity_find(leaf->affinity, addresses, n);
-	return m && lb_member_is_listed(m) ? m : NULL;
+	return lb_affinity_find(leaf->affinity, addresses, n);
 }
 
 // A75-T01

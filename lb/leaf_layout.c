@@ -30,7 +30,7 @@ static struct lb_member *take_member(
 	if (m && lb_member_same_set(m, conf->addresses, conf->n_addresses))
 		return lb_member_get(m);
 	m = from->find(from->ctx, conf->addresses, conf->n_addresses);
-	if (m && lb_member_is_listed(m))
+	if (m)
 		return lb_member_get(m);
 	return member_new(from->env, conf->addresses, conf->n_addresses);
 }
@@ -209,15 +209,17 @@ static uint32_t count_endpoints(const struct lb_leaf_config *config)
 	return n;
 }
 
-static uint32_t reorder(
-	const struct lb_leaf_layout *l, const struct lb_leaf_locality *conf, uint32_t at)
+// *at moves on to the next locality's.
+static bool reorder(
+	const struct lb_leaf_layout *l, const struct lb_leaf_locality *conf, uint32_t *at)
 {
+	bool is_other = false;
 	for (int drains = 0; drains <= 1; drains++)
 		for (uint32_t i = 0; i < conf->n_endpoints; i++)
 			if ((conf->endpoints[i].health == LB_LEAF_DRAINING) == drains)
-				lb_member_reorder(
-					l->endpoints[at++].member, conf->endpoints[i].addresses);
-	return at;
+				is_other |= lb_member_reorder(
+					l->endpoints[(*at)++].member, conf->endpoints[i].addresses);
+	return is_other;
 }
 
 struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *from,
@@ -238,7 +240,7 @@ struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *from,
 		is_complete = add_priority(l, &plan, l->n_priorities++);
 	if (is_complete && add_names(l, from, exists, ctx))
 		return l;
-	lb_leaf_layout_free(l, from->env);
+	lb_leaf_layout_free(l);
 	return NULL;
 }
 
@@ -248,23 +250,23 @@ struct str lb_leaf_layout_hostname(const struct lb_leaf_layout *l, uint32_t endp
 	return name ? str_from(name) : STR("");
 }
 
-void lb_leaf_layout_reorder(const struct lb_leaf_layout *l, const struct lb_leaf_config *config)
+bool lb_leaf_layout_reorder(const struct lb_leaf_layout *l, const struct lb_leaf_config *config)
 {
+	bool is_other = false;
 	uint32_t at = 0;
 	for (uint32_t i = 0; i < config->n_priorities; i++)
 		for (uint32_t j = 0; j < config->priorities[i].n_localities; j++)
-			at = reorder(l, &config->priorities[i].localities[j], at);
+			is_other |= reorder(l, &config->priorities[i].localities[j], &at);
+	return is_other;
 }
 
-void lb_leaf_layout_free(struct lb_leaf_layout *l, const struct lb_leaf_env *env)
+void lb_leaf_layout_free(struct lb_leaf_layout *l)
 {
 	if (!l)
 		return;
 	for (uint32_t i = 0; i < l->n_endpoints; i++) {
-		struct lb_member *m = l->endpoints[i].member;
-		if (lb_member_unlist(m))
-			env->member_give(env->ctx, lb_member_id(m));
-		lb_member_put(m);
+		lb_member_unlist(l->endpoints[i].member);
+		lb_member_put(l->endpoints[i].member);
 	}
 	lb_child_names_free(l->names);
 	lb_arena_fini(&l->arena);

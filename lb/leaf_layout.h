@@ -29,7 +29,7 @@ struct lb_leaf_layout {
 struct lb_leaf_members {
 	const struct lb_leaf_env *env;
 	const struct lb_leaf_layout *before; // whose members are kept; NULL = none
-	// The member of these addresses, listed or not; NULL = unknown.
+	// The member of these addresses, in the layout before or earlier ones; NULL = unknown.
 	struct lb_member *(*find)(void *ctx, const struct ip_port *, uint32_t n);
 	void *ctx;
 };
@@ -37,11 +37,12 @@ struct lb_leaf_members {
 // NULL = no memory, or no number for a member is left.
 struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *,
 	const struct lb_leaf_config *, bool (*exists)(void *ctx, uint32_t number), void *ctx);
-// The members take over the order of their addresses in the config, which is the layout's.
-void lb_leaf_layout_reorder(const struct lb_leaf_layout *, const struct lb_leaf_config *);
+// The members take over the order of their addresses in the config, which is the layout's. True =
+// one has another first address, by which rings know it (RH-01).
+bool lb_leaf_layout_reorder(const struct lb_leaf_layout *, const struct lb_leaf_config *);
 struct str lb_leaf_layout_hostname(const struct lb_leaf_layout *, uint32_t endpoint); // "" = none
-// Puts the members, and gives back the numbers of those that no other layout has. NULL is fine.
-void lb_leaf_layout_free(struct lb_leaf_layout *, const struct lb_leaf_env *);
+// Puts the members. NULL is fine.
+void lb_leaf_layout_free(struct lb_leaf_layout *);
 // The policies would be told nothing new (C09).
 bool lb_leaf_layout_same_configs(const struct lb_leaf_layout *, const struct lb_leaf_layout *);
 void lb_leaf_child_name(uint32_t number, char ret[LB_LEAF_CHILD_NAME_MAX]);

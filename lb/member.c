@@ -177,8 +177,12 @@ static void give_back(struct lb_member *m)
 
 static void destroy(struct lb_member *m)
 {
+	const struct lb_member_env *env = m->env;
+	uint32_t id = m->id;
 	give_back(m);
 	free(m);
+	if (env->on_gone)
+		env->on_gone(env->ctx, id);
 }
 
 void lb_member_put(struct lb_member *m)
@@ -213,14 +217,15 @@ void lb_member_list(struct lb_member *m)
 	m->n_lists++;
 }
 
-bool lb_member_unlist(struct lb_member *m)
+void lb_member_unlist(struct lb_member *m)
 {
-	return --m->n_lists == 0;
+	CHECK(m->n_lists > 0);
+	m->n_lists--;
 }
 
-bool lb_member_is_listed(const struct lb_member *m)
+uint32_t lb_member_n_lists(const struct lb_member *m)
 {
-	return m->n_lists > 0;
+	return m->n_lists;
 }
 
 uint32_t lb_member_n_addresses(const struct lb_member *m)
@@ -290,10 +295,12 @@ bool lb_member_same_set(const struct lb_member *m, const struct ip_port *address
 	return rest <= N_FEW ? same_few(a, b, rest) : same_many(a, b, rest);
 }
 
-void lb_member_reorder(struct lb_member *m, const struct ip_port *addresses)
+bool lb_member_reorder(struct lb_member *m, const struct ip_port *addresses)
 {
 	DCHECK(lb_member_same_set(m, addresses, m->n_addresses));
+	bool is_other = !ip_port_eq(&m->addresses[0], &addresses[0]);
 	memcpy(m->addresses, addresses, m->n_addresses * sizeof(m->addresses[0]));
+	return is_other;
 }
 
 static enum lb_state raw_of(struct lb_member *m)

@@ -27,6 +27,8 @@ struct lb_member_env {
 	uint64_t attempt_delay_ns; // until the next address is tried beside (PF-02); 250 ms
 	// As a watcher of every member, told before the others; NULL = nobody.
 	void (*on_change)(void *ctx, struct lb_member *);
+	// The member of this number is gone, inside the last lb_member_put(); NULL = nobody.
+	void (*on_gone)(void *ctx, uint32_t id);
 	void *ctx;
 };
 
@@ -42,17 +44,17 @@ uint32_t lb_member_id(const struct lb_member *); // dense, of counters that work
 // Where whoever lists all of a leaf's members has it; 0 at first.
 uint32_t lb_member_place(const struct lb_member *);
 void lb_member_set_place(struct lb_member *, uint32_t place);
-// In how many lists of all members it is: whoever takes it out of the last one (true) may give its
-// number to another.
+// In how many of its leaf's layouts it is.
 void lb_member_list(struct lb_member *);
-bool lb_member_unlist(struct lb_member *);
-bool lb_member_is_listed(const struct lb_member *);
+void lb_member_unlist(struct lb_member *);
+uint32_t lb_member_n_lists(const struct lb_member *);
 uint32_t lb_member_n_addresses(const struct lb_member *);
 const struct ip_port *lb_member_address(const struct lb_member *, uint32_t i); // in EDS order
 // The same set in another order is the same member; the order is taken over (PF-08), from the next
 // pass on.
 bool lb_member_same_set(const struct lb_member *, const struct ip_port *, uint32_t n);
-void lb_member_reorder(struct lb_member *, const struct ip_port *);
+// True = another one is the first.
+bool lb_member_reorder(struct lb_member *, const struct ip_port *);
 
 // TRANSIENT_FAILURE while ejected. Sticky: after a failure it is TRANSIENT_FAILURE until READY
 // (ST-02, PF-05), whatever is tried meanwhile.

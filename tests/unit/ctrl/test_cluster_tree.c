@@ -380,7 +380,7 @@ static void a_cluster_without_room_holds_up_no_other(void **state)
 	while (n)
 		members_give(members, taken[--n]);
 	free(taken);
-	turns(w, 600);
+	turns(w, 6000); // numbers rest for ten seconds
 	settle(w);
 	assert_string_equal(refusal(w), "");
 	assert_true(shows(w, "show tree web", "ring_hash"));

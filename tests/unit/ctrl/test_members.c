@@ -3,6 +3,7 @@
 #include "ctrl/ids.h"
 #include "ctrl/members.h"
 #include "ctrl/workers.h"
+#include "lb/base/twheel.h"
 #include "lb/link.h"
 #include "lb/orca.h"
 #include "tests/support/alloc_fail.h"
@@ -12,6 +13,7 @@ static struct lb_shared *shared;
 static struct lb_link *links[2];
 static struct workers *workers;
 static struct lb_orca_table *orca;
+static struct twheel *wheel;
 static struct members *members;
 static int owner;
 
@@ -23,7 +25,8 @@ static int set_up(void **state)
 		links[i] = lb_link_new(i, 0, shared);
 	workers = workers_new(links, 2, NULL, NULL);
 	orca = lb_orca_table_new();
-	members = members_new(workers, orca);
+	wheel = twheel_new(1);
+	members = members_new(workers, orca, wheel);
 	return members ? 0 : -1;
 }
 
@@ -32,6 +35,7 @@ static int tear_down(void **state)
 	(void)state;
 	members_free(members);
 	lb_orca_table_free(orca);
+	twheel_free(wheel);
 	workers_free(workers);
 	for (uint32_t i = 0; i < 2; i++)
 		lb_link_free(links[i]);
@@ -46,21 +50,20 @@ static void count(uint32_t worker, uint32_t member, uint64_t issued, uint64_t ok
 	counter_add(&links[worker]->members[member].failed, failed);
 }
 
-static void a_number_rests_behind_all_others_that_were_given_back(void **state)
+static void a_number_that_was_given_back_rests(void **state)
 {
 	(void)state;
 	struct ids ids;
-	assert_int_equal(ids_init(&ids, 4, 1), 0);
+	assert_int_equal(ids_init(&ids, 4, 10), 0);
 	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(ids_take(&ids), i);
-	ids_give(&ids, 1);
-	assert_int_equal(ids_take(&ids), 3); // never given; 1 rests
-	ids_give(&ids, 0);
-	assert_int_equal(ids_take(&ids), 1); // all were given once
-	assert_int_equal(ids_take(&ids), 0);
-	assert_int_equal(ids_take(&ids), IDS_NONE);
-	ids_give(&ids, 2);
-	assert_int_equal(ids_take(&ids), 2);
+		assert_int_equal(ids_take(&ids, 0), i);
+	ids_give(&ids, 1, 100);
+	ids_give(&ids, 0, 105);
+	assert_int_equal(ids_take(&ids, 109), 3); // never given; the others rest
+	assert_int_equal(ids_take(&ids, 109), IDS_NONE);
+	assert_int_equal(ids_take(&ids, 110), 1);
+	assert_int_equal(ids_take(&ids, 114), IDS_NONE);
+	assert_int_equal(ids_take(&ids, 115), 0);
 	ids_fini(&ids);
 }
 
@@ -112,8 +115,10 @@ static void a_number_with_requests_in_flight_is_not_given_again(void **state)
 	count(0, 7, 1, 0, 0);
 	members_give(members, 7);
 	assert_null(members_owner(members, 7));
+	twheel_advance(wheel, 20 * UINT64_C(1000000000));
 	assert_int_equal(members_take(members, &owner), UINT32_MAX);
 	count(0, 7, 0, 0, 1);
+	twheel_advance(wheel, 40 * UINT64_C(1000000000));
 	assert_int_equal(members_take(members, &owner), 7);
 	assert_ptr_equal(members_owner(members, 7), &owner);
 	uint64_t ok, failed;
@@ -132,6 +137,9 @@ static void what_a_member_left_behind_is_forgotten(void **state)
 	assert_true(lb_orca_weight(orca, m, &conf, 2) > 0);
 	members_give(members, m);
 	assert_true(lb_orca_weight(orca, m, &conf, 2) == 0);
+	assert_int_equal(shared->loads[m], 9); // of requests by earlier snapshots
+	twheel_advance(wheel, 20 * UINT64_C(1000000000));
+	assert_int_equal(members_take(members, &owner), m);
 	assert_int_equal(shared->loads[m], 0);
 	assert_null(members_owner(members, LB_MAX_MEMBERS)); // of a broken event
 }
@@ -140,12 +148,12 @@ static void each_failed_allocation_is_survived(void **state)
 {
 	(void)state;
 	struct members *m = NULL;
-	ALLOC_FAIL_EACH(m = members_new(workers, orca), !m, members_free(m));
+	ALLOC_FAIL_EACH(m = members_new(workers, orca, wheel), !m, members_free(m));
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
-RUN_SUITE("ctrl/members", cmocka_unit_test(a_number_rests_behind_all_others_that_were_given_back),
+RUN_SUITE("ctrl/members", cmocka_unit_test(a_number_that_was_given_back_rests),
 	CASE(each_ended_request_is_harvested_once_over_all_workers),
 	CASE(the_newest_use_of_any_worker_counts_and_those_before_the_member_do_not),
 	CASE(a_number_with_requests_in_flight_is_not_given_again),

@@ -50,7 +50,8 @@ static void init_idle(struct fixture *f, uint64_t idle_ns)
 {
 	*f = (struct fixture){.uses_ejected = f->uses_ejected};
 	world_init(&f->world, 1, 1);
-	f->member_env = (struct lb_member_env){f->world.connectivity, 250 * WORLD_MS, on_member, f};
+	f->member_env =
+		(struct lb_member_env){f->world.connectivity, 250 * WORLD_MS, on_member, NULL, f};
 	for (uint32_t i = 0; i < N; i++) {
 		struct ip_port a = world_addr(i);
 		f->members[i] = lb_member_new(&f->member_env, i, &a, 1);
@@ -158,6 +159,20 @@ static void without_a_ready_one_idle_connects_connecting_waits_none_is_made(void
 	expect(PICK(&f, 3, 1, 0), LB_AFFINITY_WISH, 0);
 	expect(PICK(&f, 3, 1), LB_AFFINITY_QUEUE, 0);
 	expect(PICK(&f, 3, 2), LB_AFFINITY_WISH, 3);
+	fini(&f);
+}
+
+// O04: a wish of before the endpoint began to drain.
+static void nobody_is_connected_whom_no_session_may_use(void **state)
+{
+	struct fixture f = {0};
+	init(&f);
+	f.list[0].is_target = f.list[0].in_child = false;
+	update_n(&f, N, IDLE_NS);
+	lb_affinity_want(f.affinity, 0);
+	tick(&f);
+	assert_int_equal(lb_member_raw_state(f.members[0]), LB_IDLE);
+	assert_int_equal(lb_affinity_n_owned(f.affinity), 0);
 	fini(&f);
 }
 
@@ -471,6 +486,7 @@ static void each_allocation_that_fails_leaves_it_as_before(void **state)
 
 RUN_SUITE("lb/affinity", cmocka_unit_test(first_ready_endpoint_is_used_whatever_comes_before),
 	cmocka_unit_test(without_a_ready_one_idle_connects_connecting_waits_none_is_made),
+	cmocka_unit_test(nobody_is_connected_whom_no_session_may_use),
 	cmocka_unit_test(unknown_failing_or_unhealthy_ones_leave_it_to_the_child),
 	cmocka_unit_test(ejected_endpoint_binds_nobody),
 	cmocka_unit_test(ejected_endpoint_keeps_its_sessions_if_asked_to),

@@ -128,6 +128,97 @@ static void draining_endpoint_is_for_sessions_only(void **state)
 	leaves_fini(&f);
 }
 
+// RR-04: the list before serves on until one of the new one is READY. Its members keep their
+// numbers, which nobody else gets meanwhile, and requests to them find their host names.
+static void members_that_are_still_picked_keep_number_and_host_name(void **state)
+{
+	static struct leaves f;
+	struct leaves_plan p, q;
+	struct lb_affinity_host h;
+	leaves_init(&f, lb_node_ops_of);
+	leaves_plan_init(&p, 0);
+	leaves_plan_init(&q, 16);
+	p.endpoints[0].hostname = STR("zero.example");
+	leaves_update(&f, &p, 1);
+	leaves_pass(&f, WORLD_S);
+	for (uint32_t i = 16; i < 24; i++)
+		f.is_hung[i] = true;
+	leaves_update(&f, &q, 1);
+	leaves_pass(&f, WORLD_S);
+	assert_in_range(leaves_picked(&f), 0, 7);
+	assert_int_equal(f.n_taken, 16);
+	const struct lb_affinity_map *map = lb_leaf_layer(f.picker)->affinity;
+	assert_true(lb_affinity_map_find(map, &p.addresses[0], &h));
+	assert_true(str_eq(h.hostname, STR("zero.example")));
+	assert_false(h.state->is_target);
+	memset(f.is_hung, 0, sizeof(f.is_hung));
+	leaves_pass(&f, 5 * WORLD_S);
+	assert_in_range(leaves_picked(&f), 16, 23);
+	assert_int_equal(f.n_taken, 8);
+	assert_false(lb_affinity_map_find(lb_leaf_layer(f.picker)->affinity, &p.addresses[0], &h));
+	leaves_fini(&f);
+}
+
+// O13, O15: pick_first connects to a member of its own, so what a session has connected is the
+// session's.
+static void sessions_own_what_pick_first_does_not_use(void **state)
+{
+	static const struct lb_policy_spec first = {.kind = LB_POLICY_PICK_FIRST};
+	static struct leaves f;
+	struct leaves_plan p;
+	leaves_init(&f, lb_node_ops_of);
+	leaves_plan_init(&p, 0);
+	f.config.spec = &first;
+	f.config.idle_timeout_ns = 10 * WORLD_S;
+	leaves_update(&f, &p, 1);
+	leaves_pick(&f);
+	leaves_pass(&f, WORLD_S);
+	struct lb_member *m = lb_leaf_member(f.leaf, &p.addresses[3], 1);
+	lb_leaf_want(f.leaf, lb_member_id(m));
+	leaves_pass(&f, WORLD_S);
+	assert_int_equal(lb_member_raw_state(m), LB_READY);
+	leaves_pass(&f, 30 * WORLD_S);
+	assert_int_equal(lb_member_raw_state(m), LB_IDLE);
+	leaves_fini(&f);
+}
+
+// RH-01, PF-08: the first address is the key, also when nothing but the order is another one.
+static void ring_follows_the_first_address(void **state)
+{
+	static const struct lb_policy_spec ring = {
+		.kind = LB_POLICY_RING_HASH, .ring_hash = {64, 64}};
+	static struct leaves f;
+	struct leaves_plan p;
+	leaves_init(&f, lb_node_ops_of);
+	leaves_plan_init(&p, 0);
+	struct ip_port pairs[2][2] = {
+		{p.addresses[0], p.addresses[8]}, {p.addresses[8], p.addresses[0]}};
+	f.config.spec = &ring;
+	p.endpoints[0].addresses = pairs[0];
+	p.endpoints[0].n_addresses = 2;
+	leaves_update(&f, &p, 1);
+	uint32_t before = f.n_published;
+	p.endpoints[0].addresses = pairs[1];
+	leaves_update(&f, &p, 1);
+	assert_true(f.n_published > before);
+	struct lb_picker *reordered = lb_picker_get(f.picker);
+	static struct leaves fresh;
+	leaves_init(&fresh, lb_node_ops_of);
+	fresh.config.spec = &ring;
+	leaves_update(&fresh, &p, 1);
+	for (uint64_t k = 0; k < 1000; k++) {
+		struct lb_pick_hash hash = {k * UINT64_C(0x9e3779b97f4a7c15), true};
+		struct lb_pick_ctx ctx = {.hash = &hash, .rand = &f.world.rand};
+		struct lb_pick a = reordered->pick(reordered, &ctx);
+		struct lb_pick b = fresh.picker->pick(fresh.picker, &ctx);
+		assert_int_equal(a.kind, b.kind);
+		assert_int_equal(a.wish, b.wish); // both leaves number their members alike
+	}
+	lb_picker_put(reordered);
+	leaves_fini(&fresh);
+	leaves_fini(&f);
+}
+
 // I02, C08
 static void cluster_that_drops_everything_is_ready_without_endpoints(void **state)
 {
@@ -373,7 +464,10 @@ static void construction_without_memory_gives_nothing(void **state)
 	leaves_fini(&f);
 }
 
-RUN_SUITE("lb/leaf", cmocka_unit_test(dump_shows_the_layers_from_the_top_down),
+RUN_SUITE("lb/leaf", cmocka_unit_test(members_that_are_still_picked_keep_number_and_host_name),
+	cmocka_unit_test(sessions_own_what_pick_first_does_not_use),
+	cmocka_unit_test(ring_follows_the_first_address),
+	cmocka_unit_test(dump_shows_the_layers_from_the_top_down),
 	cmocka_unit_test(next_priority_is_made_when_the_first_fails),
 	cmocka_unit_test(priorities_that_swap_localities_swap_their_children),
 	cmocka_unit_test(endpoint_is_the_same_member_in_any_order_of_addresses),
