@@ -155,7 +155,7 @@ static enum tri evaluate(struct search *s, uint32_t at, uint32_t *ret_open)
 		enum tri one = evaluate(s, i, &open);
 		if (one == deciding)
 			return one;
-		if (one == OPEN && sum != OPEN) {
+		if (one == OPEN) {
 			sum = OPEN;
 			*ret_open = open;
 		}

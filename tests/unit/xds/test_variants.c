@@ -419,7 +419,53 @@ static void ambiguity_is_stable_and_told_once(void **state)
 	world_fini(&w);
 }
 
-// TP2-L05, TP2-P04, TP2-P05
+// TP2-T15
+static void unconstrained_resource_serves_whatever_parameters(void **state)
+{
+	struct world w;
+	cache_init(&w);
+	struct xds_sub *s = world_sub(&w, "r", "env=prod version=v1");
+	LISTED(&w, world_set(&w, "r", NONE, 1));
+	assert_string_equal(world_news(&w), "r{env=prod, version=v1}: 0 > 1");
+	xds_sub_put(w.cache, s);
+	world_fini(&w);
+}
+
+// TP2-S02, TP2-P01, TP2-P02, TP2-P07: constraints of any nesting go along with what is seen.
+static void what_is_seen_brings_its_constraints(void **state)
+{
+	struct world w;
+	char deep[2048] = AND(PROD "," V1);
+	for (int i = 0; i < 15; i++) { // pairs of NOT
+		char inner[2048];
+		strcpy(inner, deep);
+		snprintf(deep, sizeof(deep), NOT(NOT("%s")), inner);
+	}
+	cache_init(&w);
+	struct xds_sub *one = world_sub(&w, "r", "env=prod version=v1");
+	struct xds_sub *two = world_sub(&w, "r", "env=prod version=v2");
+	LISTED(&w, world_set(&w, "r", deep, 1), world_set(&w, "r", AND(PROD "," V2), 2));
+	struct xds_constraints *c = constraints_of(deep), *v2 = constraints_of(AND(PROD "," V2));
+	assert_true(xds_constraints_eq(one->variant->constraints, c));
+	assert_true(xds_constraints_eq(two->variant->constraints, v2));
+	assert_non_null(xds_constraints_message(one->variant->constraints));
+	struct xds_variants_event e;
+	assert_true(xds_variants_drain(w.cache, &e));
+	assert_true(xds_constraints_eq(e.after->constraints, c));
+	LISTED(&w, world_remove(&w, "r", deep));
+	while (xds_variants_drain(w.cache, &e) && e.sub != one)
+		;
+	// Out of the cache, and still there for whoever has to name what is removed.
+	assert_true(e.sub == one && !e.after && xds_constraints_eq(e.before->constraints, c));
+	assert_null(xds_variants_find(w.cache, "r", c));
+	xds_constraints_put(c);
+	xds_constraints_put(v2);
+	xds_sub_put(w.cache, one);
+	xds_sub_put(w.cache, two);
+	world_fini(&w);
+}
+
+// TP2-L05, TP2-T05, TP2-P04, TP2-P05
 static void subscriptions_are_shared_and_new_ones_see_what_is_cached(void **state)
 {
 	struct world w;
@@ -599,6 +645,8 @@ RUN_SUITE("xds/variants", cmocka_unit_test(resource_is_a_name_with_constraints),
 	cmocka_unit_test(overlapping_variants_are_refused_with_an_example),
 	cmocka_unit_test(what_nobody_subscribed_to_is_not_taken_in),
 	cmocka_unit_test(ambiguity_is_stable_and_told_once),
+	cmocka_unit_test(unconstrained_resource_serves_whatever_parameters),
+	cmocka_unit_test(what_is_seen_brings_its_constraints),
 	cmocka_unit_test(subscriptions_are_shared_and_new_ones_see_what_is_cached),
 	cmocka_unit_test(database_keeps_what_nobody_subscribes_to),
 	cmocka_unit_test(same_content_again_tells_nobody_and_takes_the_version),
