@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define SMALLEST_BLOCK 512
-#define LARGEST_STEP ((size_t)64 << 10) // blocks double up to here
+#define SMALLEST_BLOCK 128
+#define LARGEST_STEP ((size_t)64 << 10) // up to here a block is half of all before it
 
 struct lb_arena_block {
 	struct lb_arena_block *next;
@@ -19,7 +19,9 @@ static bool have_room(struct lb_arena *a, size_t len)
 	struct lb_arena_block *first = a->blocks;
 	if (first && first->size - first->used >= len)
 		return true;
-	size_t size = first ? 2 * first->size : SMALLEST_BLOCK;
+	size_t size = a->n_bytes / 2;
+	if (size < SMALLEST_BLOCK)
+		size = SMALLEST_BLOCK;
 	if (size > LARGEST_STEP)
 		size = LARGEST_STEP;
 	if (size < len)

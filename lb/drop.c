@@ -29,6 +29,8 @@ struct lb_drops *lb_drops_new(const struct lb_drop_category *list, uint32_t n)
 	if (!d)
 		return NULL;
 	d->n_refs = 1;
+	if (n == 0)
+		return d;
 	d->list = lb_arena_alloc(&d->arena, n, sizeof(*d->list));
 	for (; d->list && d->n < n; d->n++) {
 		struct category *c = &d->list[d->n];

@@ -192,7 +192,8 @@ static struct lb_picker *make_picker(struct lb_spread *s, enum lb_state state)
 	if (state == LB_CONNECTING)
 		return lb_picker_new_queue();
 	if (state == LB_TRANSIENT_FAILURE)
-		return lb_node_fail_picker(&s->env, l->n, s->last_error, s->note);
+		return lb_node_fail_picker(
+			&s->env, l->n, s->last_error ? s->last_error : "", s->note);
 	if (l->is_stale && make_cells(l))
 		return NULL;
 	if (s->must_weigh && weigh(s, &changed))
@@ -259,6 +260,18 @@ static void settle(struct lb_spread *s)
 	list_free(old);
 }
 
+// Without memory the one before stays.
+static void keep_error(struct lb_spread *s, const struct lb_member *m)
+{
+	char text[LB_NODE_ERROR_MAX];
+	lb_node_member_error(m, text);
+	char *copy = strdup(text);
+	if (!copy)
+		return;
+	free(s->last_error);
+	s->last_error = copy;
+}
+
 static void item_count(struct item *item)
 {
 	struct lb_spread_list *l = list_of(item);
@@ -272,7 +285,7 @@ static void item_count(struct item *item)
 	bool has_error =
 		state == LB_TRANSIENT_FAILURE && lb_member_raw_state(item->member) != LB_CONNECTING;
 	if (has_error)
-		lb_node_member_error(item->member, s->last_error);
+		keep_error(s, item->member);
 	// The picker names the READY ones, or the last error.
 	if (l == s->current && (changed || (has_error && s->published == LB_TRANSIENT_FAILURE)))
 		s->is_published = false;
@@ -435,6 +448,7 @@ void lb_spread_fini(struct lb_spread *s)
 	list_free(s->pending);
 	list_free(s->current);
 	free(s->note);
+	free(s->last_error);
 	if (s->slot != UINT32_MAX)
 		s->env.slot_give(s->env.ctx, s->slot);
 }

@@ -44,7 +44,7 @@ struct lb_spread {
 	struct lb_spread_list *current; // owned; NULL before the first update
 	struct lb_spread_list *pending; // owned; waits for its turn (RR-04)
 	char *note; // owned: resolution note of the newest list
-	char last_error[LB_NODE_ERROR_MAX];
+	char *last_error; // owned; NULL = none yet
 	uint32_t slot; // UINT32_MAX = has none
 	uint32_t choice_count;
 	uint32_t n_settled;

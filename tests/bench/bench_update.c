@@ -186,7 +186,7 @@ static double resource_bytes(uint32_t n)
 	return each;
 }
 
-static double cluster_bytes(double of_endpoints)
+static double cluster_bytes(double of_endpoints, uint32_t n_localities)
 {
 	struct leaf_cluster *c = calloc(N_CLUSTERS, sizeof(*c));
 	struct xds_res **res = calloc(N_CLUSTERS, sizeof(struct xds_res *));
@@ -196,7 +196,8 @@ static double cluster_bytes(double of_endpoints)
 	size_t before = bench_heap();
 	for (uint32_t i = 0; i < N_CLUSTERS; i++) {
 		size_t len;
-		uint8_t *bytes = leaf_assignment(i * PER_CLUSTER, PER_CLUSTER, 0, &len);
+		uint8_t *bytes =
+			leaf_assignment_in(n_localities, i * PER_CLUSTER, PER_CLUSTER, 0, &len);
 		leaf_cluster_init(&c[i], &world, i);
 		apply(&c[i], bytes, len, &res[i], &decoding);
 		leaf_world_connect(&world);
@@ -235,7 +236,8 @@ int main(int argc, char **argv)
 	       "\"of_resource\":%.1f",
 		n, each, resource_bytes(n));
 	if (argc == 1)
-		printf(",\"bytes_per_cluster\":%.0f", cluster_bytes(each));
+		printf(",\"bytes_per_cluster\":%.0f,\"of_one_locality\":%.0f",
+			cluster_bytes(each, 4), cluster_bytes(each, 1));
 	printf("}\n");
 	return 0;
 }

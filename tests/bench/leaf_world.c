@@ -300,6 +300,13 @@ static void fill(struct message *m, uint32_t number, uint32_t weight)
 
 uint8_t *leaf_assignment(uint32_t first_address, uint32_t n, uint32_t round, size_t *ret_len)
 {
+	return leaf_assignment_in(N_LOCALITIES - 1, first_address, n, round, ret_len);
+}
+
+uint8_t *leaf_assignment_in(
+	uint32_t n_first, uint32_t first_address, uint32_t n, uint32_t round, size_t *ret_len)
+{
+	CHECK(n_first > 0 && n_first < N_LOCALITIES);
 	Assignment a = ENVOY__CONFIG__ENDPOINT__V3__CLUSTER_LOAD_ASSIGNMENT__INIT;
 	Locality localities[N_LOCALITIES], *list[N_LOCALITIES];
 	Envoy__Config__Core__V3__Locality names[N_LOCALITIES];
@@ -314,10 +321,10 @@ uint8_t *leaf_assignment(uint32_t first_address, uint32_t n, uint32_t round, siz
 		endpoints[i] = &messages[i].lb;
 	}
 	uint32_t at = 0;
-	for (uint32_t i = 0; i < N_LOCALITIES; i++) {
-		bool is_last = i == N_LOCALITIES - 1;
+	for (uint32_t i = 0; i <= n_first; i++) {
+		bool is_last = i == n_first;
 		uint32_t in_first = n - n / 100;
-		uint32_t end = is_last ? n : in_first * (i + 1) / (N_LOCALITIES - 1);
+		uint32_t end = is_last ? n : in_first * (i + 1) / n_first;
 		envoy__config__endpoint__v3__locality_lb_endpoints__init(&localities[i]);
 		envoy__config__core__v3__locality__init(&names[i]);
 		google__protobuf__uint32_value__init(&weights[i]);
@@ -335,7 +342,7 @@ uint8_t *leaf_assignment(uint32_t first_address, uint32_t n, uint32_t round, siz
 	}
 	a.cluster_name = name;
 	a.endpoints = list;
-	a.n_endpoints = n >= 100 ? N_LOCALITIES : N_LOCALITIES - 1;
+	a.n_endpoints = n >= 100 ? n_first + 1 : n_first;
 	*ret_len = envoy__config__endpoint__v3__cluster_load_assignment__get_packed_size(&a);
 	uint8_t *bytes = malloc(*ret_len);
 	CHECK(bytes);

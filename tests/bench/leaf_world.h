@@ -59,6 +59,9 @@ void leaf_world_event(struct leaf_world *, uint32_t endpoint, bool is_connected)
 // four localities of the first, which weigh 1 to 4. `round` changes all weights of endpoints. To be
 // freed.
 uint8_t *leaf_assignment(uint32_t first_address, uint32_t n, uint32_t round, size_t *ret_len);
+// With so many localities in the first priority, 4 at most.
+uint8_t *leaf_assignment_in(
+	uint32_t n_first, uint32_t first_address, uint32_t n, uint32_t round, size_t *ret_len);
 struct ip_port leaf_address(uint32_t number);
 
 double bench_now_ns(void); // of this thread
