@@ -2,6 +2,7 @@
 #include "lb/connectivity.h"
 
 #include "lb/base/check.h"
+#include "lb/base/log.h"
 #include "lb/limits.h"
 #include "lb/link.h"
 #include "lb/subchannel.h"
@@ -22,6 +23,7 @@ struct lb_connectivity {
 	struct lb_connectivity_env env;
 	struct lb_subchannel_env subchannel_env;
 	struct lb_endpoint_table *endpoints; // owned
+	bool was_full; // and that was logged
 };
 
 static struct record *record_of(const struct lb_endpoint *e)
@@ -71,6 +73,10 @@ void lb_connectivity_free(struct lb_connectivity *c)
 struct lb_subchannel *lb_connectivity_get(struct lb_connectivity *c, const struct ip_port *addr)
 {
 	struct lb_endpoint *e = lb_endpoint_get(c->endpoints, addr, NULL);
+	bool is_full = !e && lb_connectivity_is_full(c);
+	if (is_full && !c->was_full)
+		log_error("too many endpoints", "addresses=%d", LB_MAX_ENDPOINTS);
+	c->was_full |= is_full;
 	if (!e)
 		return NULL;
 	struct record *r = record_of(e);
@@ -80,6 +86,11 @@ struct lb_subchannel *lb_connectivity_get(struct lb_connectivity *c, const struc
 			lb_subchannel_connected(&r->subchannel);
 	}
 	return &r->subchannel;
+}
+
+bool lb_connectivity_is_full(const struct lb_connectivity *c)
+{
+	return lb_endpoint_table_count(c->endpoints) == LB_MAX_ENDPOINTS;
 }
 
 void lb_connectivity_put(struct lb_connectivity *c, struct lb_subchannel *s)
@@ -97,6 +108,8 @@ static void on_released(struct lb_connectivity *c, struct record *r, struct lb_e
 	if (r->n_releasing == 0 || --r->n_releasing > 0)
 		return;
 	lb_endpoint_free_released(c->endpoints, e);
+	if (lb_endpoint_table_count(c->endpoints) < LB_MAX_ENDPOINTS / 10 * 9)
+		c->was_full = false;
 }
 
 static void disconnected(struct record *r, uint64_t bit, const char *why)

@@ -7,6 +7,7 @@
 
 #include "lb/endpoint.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct ip_port;
@@ -33,6 +34,7 @@ void lb_connectivity_free(struct lb_connectivity *); // NULL is fine
 
 // The subchannel of an address; counted. NULL = no memory or LB_MAX_ENDPOINTS reached.
 struct lb_subchannel *lb_connectivity_get(struct lb_connectivity *, const struct ip_port *);
+bool lb_connectivity_is_full(const struct lb_connectivity *); // LB_MAX_ENDPOINTS reached
 void lb_connectivity_put(struct lb_connectivity *, struct lb_subchannel *);
 
 // An endpoint event (CONNECTED, FAILED, LOST, RELEASED) of this worker's link. Ignores endpoints

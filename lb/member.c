@@ -4,6 +4,7 @@
 #include "lb/base/check.h"
 #include "lb/base/twheel.h"
 #include "lb/connectivity.h"
+#include "lb/limits.h"
 #include "lb/subchannel.h"
 
 #include <stddef.h>
@@ -12,6 +13,10 @@
 #define DELAY_MIN_NS 100000000ull // PF-02
 #define DELAY_MAX_NS 2000000000ull
 
+#define STUCK_NS 5000000000ull
+#define TEXT_OF(n) #n
+#define NUMBER(n) TEXT_OF(n)
+#define STUCK_TEXT "no room for more than " NUMBER(LB_MAX_ENDPOINTS) " addresses"
 #define N_FEW 16 // addresses that are compared without sorting them
 
 enum phase {
@@ -19,6 +24,7 @@ enum phase {
 	PHASE_PASS, // walks the addresses
 	PHASE_FAILED, // each failed once: all are tried again, each after its backoff (PF-05)
 	PHASE_READY,
+	PHASE_STUCK, // asks now and then for the subchannels that it could not have
 };
 
 // One address, from the first pass on.
@@ -35,6 +41,12 @@ struct race {
 	uint32_t n;
 	uint32_t n_begun; // of this pass
 	struct leg legs[]; // in the order of trying (PF-01)
+};
+
+// STUCK.
+struct stuck {
+	struct twheel_timer timer;
+	struct lb_member *member;
 };
 
 struct lb_member {
@@ -61,6 +73,7 @@ struct lb_member {
 	union {
 		struct leg only;
 		struct race *race; // owned; NULL before the first pass
+		struct stuck *stuck; // owned; STUCK, whatever it has
 	};
 	struct ip_port addresses[]; // [n_addresses], in EDS order
 };
@@ -167,6 +180,12 @@ bool lb_member_is_shared(const struct lb_member *m)
 static void give_back(struct lb_member *m)
 {
 	m->in_use = m->last_failed = NULL;
+	if (m->phase == PHASE_STUCK) {
+		twheel_cancel(lb_connectivity_wheel(m->env->connectivity), &m->stuck->timer);
+		free(m->stuck);
+		m->only = (struct leg){0};
+		return;
+	}
 	if (m->n_addresses == 1) {
 		leg_fini(&m->only);
 		return;
@@ -305,8 +324,10 @@ bool lb_member_reorder(struct lb_member *m, const struct ip_port *addresses)
 
 static enum lb_state raw_of(struct lb_member *m)
 {
-	static const enum lb_state states[] = {
-		[PHASE_IDLE] = LB_IDLE, [PHASE_PASS] = LB_CONNECTING, [PHASE_READY] = LB_READY};
+	static const enum lb_state states[] = {[PHASE_IDLE] = LB_IDLE,
+		[PHASE_PASS] = LB_CONNECTING,
+		[PHASE_READY] = LB_READY,
+		[PHASE_STUCK] = LB_TRANSIENT_FAILURE};
 	if (m->phase != PHASE_FAILED)
 		return states[m->phase];
 	uint32_t n;
@@ -336,6 +357,8 @@ struct lb_endpoint *lb_member_endpoint(const struct lb_member *m)
 
 const char *lb_member_last_error(const struct lb_member *m)
 {
+	if (m->phase == PHASE_STUCK)
+		return STUCK_TEXT;
 	return m->last_failed ? lb_subchannel_last_error(m->last_failed->subchannel) : "";
 }
 
@@ -513,10 +536,8 @@ static bool take(struct lb_member *m)
 	return true;
 }
 
-void lb_member_connect(struct lb_member *m)
+static void start(struct lb_member *m)
 {
-	if (m->phase != PHASE_IDLE || !take(m))
-		return;
 	begin(m);
 	uint32_t n;
 	struct leg *legs = legs_of(m, &n);
@@ -529,6 +550,52 @@ void lb_member_connect(struct lb_member *m)
 	if (m->phase == PHASE_PASS)
 		begin_next(m);
 	end(m);
+}
+
+static void try_later(struct stuck *s)
+{
+	struct twheel *wheel = lb_connectivity_wheel(s->member->env->connectivity);
+	twheel_arm(wheel, &s->timer, twheel_now(wheel) + STUCK_NS);
+}
+
+static void on_stuck(struct twheel_timer *t)
+{
+	struct stuck *s = (struct stuck *)((char *)t - offsetof(struct stuck, timer));
+	struct lb_member *m = s->member;
+	m->only = (struct leg){0};
+	if (!take(m)) {
+		m->stuck = s;
+		try_later(s);
+		return;
+	}
+	free(s);
+	start(m);
+}
+
+// Requests are not to wait for what has no room.
+static void get_stuck(struct lb_member *m)
+{
+	bool is_full = lb_connectivity_is_full(m->env->connectivity);
+	struct stuck *s = is_full ? calloc(1, sizeof(*s)) : NULL;
+	if (!s)
+		return;
+	begin(m);
+	give_back(m);
+	*s = (struct stuck){.timer.fire = on_stuck, .member = m};
+	m->stuck = s;
+	enter(m, PHASE_STUCK);
+	try_later(s);
+	end(m);
+}
+
+void lb_member_connect(struct lb_member *m)
+{
+	if (m->phase != PHASE_IDLE)
+		return;
+	if (take(m))
+		start(m);
+	else
+		get_stuck(m);
 }
 
 static void on_failure(struct lb_member *m, struct leg *leg)

@@ -68,7 +68,8 @@ const char *lb_member_last_error(const struct lb_member *); // "10.0.0.1:80: ref
 // addresses, or its connection was lost (PF-05, PF-06).
 bool lb_member_wants_resolution(const struct lb_member *);
 // Raw IDLE only: begins a pass over the addresses. Where another cluster has a connection it is
-// READY at once. Out of memory it stays IDLE: ask again later.
+// READY at once. Where its addresses have no room (LB_MAX_ENDPOINTS) it is TRANSIENT_FAILURE, says
+// so, and tries again every few seconds. Out of memory it stays IDLE: ask again later.
 void lb_member_connect(struct lb_member *);
 void lb_member_set_ejected(struct lb_member *, bool);
 bool lb_member_is_ejected(const struct lb_member *);

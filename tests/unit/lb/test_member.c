@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/connectivity.h"
+#include "lb/limits.h"
 #include "lb/member.h"
 #include "lb/subchannel.h"
 #include "tests/support/alloc_fail.h"
@@ -553,6 +555,68 @@ static void each_failed_allocation_is_survived(void **state)
 	}
 }
 
+static void nothing(void *ctx, struct lb_endpoint *e)
+{
+	(void)ctx;
+	(void)e;
+}
+
+// TRANSIENT_FAILURE with a text, so that requests do not wait; and it connects when there is room.
+static void member_without_room_says_so_and_tries_again(void **state)
+{
+	(void)state;
+	for (uint32_t n = 1; n <= 3; n++) {
+		struct fixture f;
+		init(&f, (uint32_t[]){9}, 1);
+		const struct lb_connectivity_env env = {
+			f.world.wheel, &f.world.rand, 1, nothing, nothing, NULL};
+		struct lb_connectivity *c = lb_connectivity_new(&env);
+		const struct lb_member_env member_env = {c, 250 * WORLD_MS};
+		const struct ip_port list[] = {addr(1), addr(2), addr(3)};
+		struct lb_subchannel **all = calloc(LB_MAX_ENDPOINTS, sizeof(*all));
+		struct ip_port other = addr(1);
+		for (uint32_t i = 0; i < LB_MAX_ENDPOINTS; i++) {
+			other.ip.b[12] = 77;
+			other.ip.b[13] = (uint8_t)(i >> 16);
+			other.ip.b[14] = (uint8_t)(i >> 8);
+			other.ip.b[15] = (uint8_t)i;
+			all[i] = lb_connectivity_get(c, &other);
+			assert_non_null(all[i]);
+		}
+		struct lb_member *m = lb_member_new(&member_env, 5, list, n);
+		for (int round = 0; round < 2; round++) {
+			lb_member_connect(m);
+			assert_int_equal(lb_member_state(m), LB_TRANSIENT_FAILURE);
+			assert_int_equal(lb_member_raw_state(m), LB_TRANSIENT_FAILURE);
+			assert_string_equal(
+				lb_member_last_error(m), "no room for more than 131072 addresses");
+			assert_null(lb_member_endpoint(m));
+			if (round == 0)
+				lb_member_disconnect(m);
+			if (round == 0)
+				assert_int_equal(lb_member_state(m), LB_IDLE);
+		}
+		world_pass(&f.world, 6 * WORLD_S);
+		assert_int_equal(lb_member_state(m), LB_TRANSIENT_FAILURE);
+		for (uint32_t i = 0; i < n; i++) {
+			struct lb_event e = {.kind = LB_EVENT_RELEASED,
+				.endpoint_id = lb_subchannel_endpoint(all[i])->id};
+			lb_connectivity_put(c, all[i]);
+			lb_connectivity_event(c, 0, &e);
+		}
+		world_pass(&f.world, 5 * WORLD_S);
+		assert_int_equal(lb_member_state(m), LB_CONNECTING);
+		assert_string_equal(lb_member_last_error(m), "");
+		lb_member_disconnect(m);
+		lb_member_put(m);
+		for (uint32_t i = n; i < LB_MAX_ENDPOINTS; i++)
+			lb_connectivity_put(c, all[i]);
+		lb_connectivity_free(c);
+		free(all);
+		fini(&f);
+	}
+}
+
 // Any order of events: the state is what the rules of its words say.
 static void random_life_agrees_with_the_rules(void **state)
 {
@@ -627,6 +691,7 @@ RUN_SUITE("lb/member", cmocka_unit_test(nothing_connects_unless_asked),
 	cmocka_unit_test(ejection_shows_failure_and_keeps_the_connection),
 	cmocka_unit_test(disconnected_member_gives_everything_back),
 	cmocka_unit_test(same_set_in_another_order_is_the_same),
+	cmocka_unit_test(member_without_room_says_so_and_tries_again),
 	cmocka_unit_test(same_set_of_a_hundred_thousand_is_soon_known),
 	cmocka_unit_test(watchers_may_change_what_they_are_told_of),
 	cmocka_unit_test(last_watcher_may_put_the_member),
