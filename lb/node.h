@@ -33,7 +33,7 @@ struct lb_policy_spec {
 	const struct lb_policy_spec *child; // WRR_LOCALITY
 	union {
 		struct {
-			bool oob; // reports by a stream of their own instead of per request
+			bool oob; // reports by a stream; those of answers stand in for them
 			uint64_t oob_period_ns, blackout_ns, expiration_ns, update_ns;
 			double error_penalty;
 		} wrr; // A58-02's defaults filled in

@@ -124,9 +124,6 @@ static void configure(struct lb_spread *s, const struct lb_policy_spec *spec)
 	w->conf = (struct lb_orca_conf){
 		spec->wrr.error_penalty, spec->wrr.blackout_ns, spec->wrr.expiration_ns};
 	w->update_ns = spec->wrr.update_ns < UPDATE_MIN_NS ? UPDATE_MIN_NS : spec->wrr.update_ns;
-	if (s->wants_reports == spec->wrr.oob)
-		s->is_published = false;
-	s->wants_reports = !spec->wrr.oob;
 	rearm(w);
 }
 
@@ -151,6 +148,7 @@ static struct lb_node *node_new(const struct lb_node_env *env)
 	if (!w)
 		return NULL;
 	w->timer.fire = on_timer;
+	w->spread.wants_reports = true; // A58-06: also in place of streams, which nobody opens
 	w->mean = LB_STRIDE_MAX;
 	return &w->spread.base;
 }

@@ -103,6 +103,9 @@ static int read_weighted(
 				"error_utilization_penalty: must be a number and not negative");
 		s->wrr.error_penalty = penalty;
 	}
+	if (s->wrr.oob)
+		res_warn(pr->rd, "client_side_weighted_round_robin: enable_oob_load_report: "
+				 "reports of answers are used instead");
 	if (m->n_metric_names_for_computing_utilization)
 		res_warn(pr->rd, "client_side_weighted_round_robin: "
 				 "metric_names_for_computing_utilization is ignored");

@@ -276,6 +276,10 @@ static void weights_by_load(void **state)
 		{"metrics by name", BY_LOAD("'metricNamesForComputingUtilization':['a']"), NULL,
 			"client_side_weighted_round_robin: "
 			"metric_names_for_computing_utilization is ignored"},
+		{"A58-06 no stream", BY_LOAD("'enableOobLoadReport':false"), NULL},
+		{"A58-06 reports by a stream", BY_LOAD("'enableOobLoadReport':true"), NULL,
+			"client_side_weighted_round_robin: enable_oob_load_report: "
+			"reports of answers are used instead"},
 		{"within localities",
 			BALANCED(WRR(ENTRY(ANY(WEIGHTED_TYPE, ",'blackoutPeriod':'-1s'")))),
 			FIRST "wrr_locality: endpoint_picking_policy: policies[0]: "
