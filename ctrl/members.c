@@ -15,7 +15,7 @@
 #define N_TRIES 64 // of numbers with requests in flight
 
 struct counts {
-	uint64_t issued, ok, failed;
+	uint64_t issued, ok, failed, unjudged;
 };
 
 struct slot {
@@ -69,9 +69,15 @@ static struct counts sum(const struct members *m, uint32_t member)
 		const struct lb_member_counters *w = &workers_link(m->workers, i)->members[member];
 		c.ok += counter_read(&w->ok);
 		c.failed += counter_read(&w->failed);
+		c.unjudged += counter_read(&w->unjudged);
 		c.issued += counter_read(&w->issued);
 	}
 	return c;
+}
+
+static uint64_t ended(const struct counts *c)
+{
+	return c->ok + c->failed + c->unjudged;
 }
 
 static uint64_t last_used(const struct members *m, uint32_t member)
@@ -97,7 +103,7 @@ uint32_t members_take(struct members *m, void *owner)
 		if (id == IDS_NONE)
 			break;
 		struct counts c = sum(m, id);
-		if (c.issued != c.ok + c.failed) {
+		if (c.issued != ended(&c)) {
 			ids_give(&m->ids, id, now_ns);
 			continue;
 		}
@@ -156,6 +162,6 @@ void members_totals(const struct members *m, uint32_t member, struct member_tota
 		.ok = now.ok - before->ok,
 		.failed = now.failed - before->failed,
 	};
-	uint64_t ended = now.ok + now.failed;
-	ret->active = now.issued > ended ? now.issued - ended : 0; // read one after the other
+	// Read one after the other.
+	ret->active = now.issued > ended(&now) ? now.issued - ended(&now) : 0;
 }

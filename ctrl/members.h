@@ -32,7 +32,8 @@ void members_harvest(struct members *, uint32_t member, uint64_t *ret_ok, uint64
 uint64_t members_last_used(const struct members *, uint32_t member);
 
 struct member_totals {
-	uint64_t issued, ok, failed; // since the member came
+	// Since the member came. What is none of its backend's doing is neither ok nor failed.
+	uint64_t issued, ok, failed;
 	uint64_t active;
 };
 void members_totals(const struct members *, uint32_t member, struct member_totals *ret);

@@ -73,10 +73,11 @@ struct lb_endpoint_counters {
 	uint64_t connections; // gauge
 };
 
-// Requests that were sent to one member of a leaf's. issued - ok - failed are in flight.
+// Requests that were sent to one member of a leaf's. issued - ok - failed - unjudged are in flight.
 struct lb_member_counters {
 	uint64_t issued;
 	uint64_t ok, failed; // as outlier detection tells them apart (lb-tree.md A50-E05)
+	uint64_t unjudged; // ended by what is none of the backend's doing
 	uint64_t used_ns; // when one of a session was last sent to it (A75-O12); 0 = never
 };
 // Of a locality or, issued alone, of a category of drops (A27-I10). Grow for ever: a reader keeps

@@ -9,6 +9,7 @@
 #include "lb/leaf.h"
 #include "lb/link.h"
 
+#define GRPC_DEADLINE_EXCEEDED 4
 #define USED_STEP_NS UINT64_C(1000000000) // MC-16
 
 bool proxy_booking_enter(struct proxy_request *r, const struct lb_leaf_layer *layer)
@@ -34,7 +35,8 @@ void proxy_booking_open(struct proxy_request *r)
 	struct proxy *p = r->proxy;
 	struct proxy_booking *b = &r->booking;
 	b->is_open = true;
-	b->is_bad = b->is_ok = false;
+	b->verdict = PROXY_UNJUDGED;
+	b->whole_ns = twheel_now(p->wheel);
 	if (!b->member)
 		return;
 	uint32_t member = b->member - 1;
@@ -64,10 +66,11 @@ void proxy_booking_close(struct proxy_request *r)
 		return;
 	uint32_t member = b->member - 1;
 	struct lb_member_counters *c = &p->link->members[member];
-	counter_add(b->is_ok ? &c->ok : &c->failed, 1);
+	uint64_t *const by_verdict[] = {&c->unjudged, &c->ok, &c->failed};
+	counter_add(by_verdict[b->verdict], 1);
 	if (b->load) {
 		struct lb_load_counters *l = &p->link->loads[b->load];
-		counter_add(b->is_ok ? &l->ok : &l->failed, 1);
+		counter_add(b->verdict == PROXY_GOOD ? &l->ok : &l->failed, 1);
 	}
 	if (b->counts_active)
 		__atomic_fetch_sub(&p->shared->active[member], 1, __ATOMIC_RELAXED);
@@ -82,25 +85,72 @@ static void read_report(struct proxy_request *r, const struct h2_message *m)
 			b->wants_report, m->fields, m->n_fields);
 }
 
+void proxy_booking_request_done(struct proxy_request *r)
+{
+	r->booking.whole_ns = twheel_now(r->proxy->wheel);
+}
+
+// A time that is up speaks against the backend if it was ours, and the backend had the request
+// whole for most of it. A client may set any time, and may take all of it for its own part.
+static bool is_time_the_clients(const struct proxy_request *r)
+{
+	return r->deadline_ns &&
+	       !(r->capped && r->request_done && r->booking.whole_ns <= r->half_ns);
+}
+
 // A50-E05. A status other than OK is a failure, CANCELLED too, as it is to gRPC's C-core; plain
 // HTTP fails with 5xx.
+static enum proxy_verdict judge_status(const struct proxy_request *r, const struct h2_message *m)
+{
+	int status = proxy_retry_status_of(m);
+	if (status == GRPC_DEADLINE_EXCEEDED && is_time_the_clients(r))
+		return PROXY_UNJUDGED;
+	return status ? PROXY_BAD : PROXY_GOOD;
+}
+
 void proxy_booking_answer(struct proxy_request *r, const struct h2_message *m)
 {
 	struct proxy_booking *b = &r->booking;
-	b->is_bad = !r->is_grpc && m->status >= 500;
-	if (m->end_stream)
-		b->is_ok = r->is_grpc ? !proxy_retry_status_of(m) : !b->is_bad;
+	if (!r->is_grpc && m->status >= 500)
+		b->verdict = PROXY_BAD; // whatever comes
+	else if (m->end_stream)
+		b->verdict = r->is_grpc ? judge_status(r, m) : PROXY_GOOD;
 	if (m->end_stream || !r->is_grpc)
 		read_report(r, m);
 }
 
 void proxy_booking_answer_data_end(struct proxy_request *r)
 {
-	r->booking.is_ok = !r->is_grpc && !r->booking.is_bad;
+	struct proxy_booking *b = &r->booking;
+	if (b->verdict == PROXY_UNJUDGED)
+		b->verdict = r->is_grpc ? PROXY_BAD : PROXY_GOOD; // gRPC's has a status
 }
 
 void proxy_booking_answer_trailers(struct proxy_request *r, const struct h2_message *m)
 {
-	r->booking.is_ok = r->is_grpc ? !proxy_retry_status_of(m) : !r->booking.is_bad;
+	struct proxy_booking *b = &r->booking;
+	if (r->is_grpc)
+		b->verdict = judge_status(r, m);
+	else if (b->verdict == PROXY_UNJUDGED)
+		b->verdict = PROXY_GOOD;
 	read_report(r, m);
+}
+
+// E05: what was not sent, or surely not begun, says nothing.
+void proxy_booking_cut(struct proxy_request *r, const struct proxy_upstream_end *end)
+{
+	// HTTP/2 gives a connection up with this code when we have no memory.
+	bool overload = end->cause == LB_CAUSE_UPSTREAM_PROTOCOL && end->code == H2_INTERNAL_ERROR;
+	// gRPC's servers end with it what lasts too long.
+	bool late = end->cause == LB_CAUSE_UPSTREAM_RESET && end->code == H2_CANCEL &&
+	            is_time_the_clients(r);
+	if (!end->never_sent && !end->unprocessed && !overload && !late)
+		r->booking.verdict = PROXY_BAD;
+}
+
+// Whoever has begun to answer may be a stream that lasts as long as it may.
+void proxy_booking_expire(struct proxy_request *r)
+{
+	if (r->state == PROXY_REQUEST_SENT && !is_time_the_clients(r))
+		r->booking.verdict = PROXY_BAD;
 }

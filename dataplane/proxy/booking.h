@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Under what one attempt is counted, from its being sent to its end: the member and its locality's
 // load, its cluster's circuit breaker, the requests in flight that least_request compares. A pick
-// takes it down, sending opens it, and however the attempt ends it is closed once: an attempt that
-// was sent counts as issued, and as ok or failed.
+// takes it down, sending opens it, and however the attempt ends it is closed once: one that was
+// sent counts as issued, and as ok, failed or not judged. The last are those that no backend can
+// help, or that a client brings about as it likes: it must not get backends ejected. Load reports
+// know no third, and have them as failed.
 // Thread: the owning worker.
 #pragma once
 
@@ -13,6 +15,9 @@ struct h2_message;
 struct lb_breaker;
 struct lb_leaf_layer;
 struct proxy_request;
+struct proxy_upstream_end;
+
+enum proxy_verdict { PROXY_UNJUDGED, PROXY_GOOD, PROXY_BAD };
 
 // All zero = of a picker that is no leaf's: nothing is counted.
 struct proxy_booking {
@@ -26,8 +31,8 @@ struct proxy_booking {
 	bool wants_report; // lb_pick's
 	bool wants_metrics; // lb_leaf_layer's
 	bool is_open;
-	bool is_bad; // the answer has begun, and is a failure whatever comes
-	bool is_ok; // the answer was complete, and a success
+	uint8_t verdict; // enum proxy_verdict, if it ended now
+	uint64_t whole_ns; // open: since when it has the request, as far as the client has sent it
 };
 
 // Its leaf's breaker, as it stands now. False = full: the request must not be sent.
@@ -37,7 +42,13 @@ void proxy_booking_open(struct proxy_request *);
 // Leaves, and counts what was opened. Nothing if there is nothing to end.
 void proxy_booking_close(struct proxy_request *);
 
-// What the answer says; with what ends it, is_ok. Reads its report of the backend's load.
+// The client's part of it is complete.
+void proxy_booking_request_done(struct proxy_request *);
+
+// What the answer says. Reads its report of the backend's load.
 void proxy_booking_answer(struct proxy_request *, const struct h2_message *head);
 void proxy_booking_answer_data_end(struct proxy_request *);
 void proxy_booking_answer_trailers(struct proxy_request *, const struct h2_message *);
+// The backend's stream ended before that, or the deadline came. Close it then.
+void proxy_booking_cut(struct proxy_request *, const struct proxy_upstream_end *);
+void proxy_booking_expire(struct proxy_request *);

@@ -44,6 +44,7 @@ static void expire(struct proxy_request *r)
 	if (!r->request_done)
 		reply.http_status = 408;
 	count(r);
+	proxy_booking_expire(r);
 	if (r->state == PROXY_REQUEST_ANSWERED && r->is_grpc && !r->frames_cut &&
 		proxy_frames_whole(&r->frames))
 		proxy_request_cut_short(r, &reply);
@@ -75,6 +76,7 @@ bool proxy_deadline_begin(struct proxy_request *r, const struct lb_timeouts *tim
 		return false;
 	}
 	r->deadline_ns = twheel_now(w) + ns;
+	r->half_ns = twheel_now(w) + ns / 2;
 	r->deadline.fire = fire;
 	twheel_arm(w, &r->deadline, r->deadline_ns);
 	return true;

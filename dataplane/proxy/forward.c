@@ -31,8 +31,10 @@ void proxy_forward_request_data(
 	if (!r)
 		return;
 	proxy_request_enter(r);
-	if (end_stream)
+	if (end_stream) {
 		r->request_done = true;
+		proxy_booking_request_done(r);
+	}
 	if (proxy_request_waits(r)) {
 		// Held without giving window back: at most a stream's window (HX-24).
 		if (!proxy_replay_put_body(r->proxy, &r->replay, data, len))
@@ -55,6 +57,7 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 {
 	proxy_request_enter(r);
 	r->request_done = true;
+	proxy_booking_request_done(r);
 	if (proxy_request_waits(r)) {
 		if (!proxy_replay_put_trailers(r->proxy, &r->replay, m))
 			proxy_request_fail_overload(r);

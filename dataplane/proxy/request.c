@@ -342,6 +342,7 @@ void proxy_request_upstream_closed(struct proxy_request *r, const struct proxy_u
 {
 	proxy_request_enter(r);
 	r->upstream = NULL;
+	proxy_booking_cut(r, end);
 	proxy_booking_close(r);
 	struct proxy_reply reply = reply_to_end(end);
 	uint64_t delay_ns;

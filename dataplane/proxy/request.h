@@ -78,7 +78,8 @@ struct proxy_request {
 	struct lb_drop_once drawn;
 	struct twheel_timer pause; // PAUSED: its end
 	struct twheel_timer deadline; // armed = there is one
-	uint64_t deadline_ns; // its instant, while armed
+	uint64_t deadline_ns; // its instant; 0 = there was never one
+	uint64_t half_ns; // when half of its time is over
 	struct proxy_frames frames; // of the answer, while there is a deadline
 	uint32_t cluster_id;
 	uint32_t endpoint_id; // ROOM and later

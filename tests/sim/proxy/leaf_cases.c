@@ -59,6 +59,7 @@ static struct lb_member_counters counted(const struct world *w)
 		sum.issued += w->link->members[i].issued;
 		sum.ok += w->link->members[i].ok;
 		sum.failed += w->link->members[i].failed;
+		sum.unjudged += w->link->members[i].unjudged;
 	}
 	return sum;
 }
@@ -281,59 +282,89 @@ static const struct {
 	enum kind kind;
 	uint32_t size;
 	const char *timeout, *fail;
-	uint32_t n, n_ok;
-	bool cancel;
+	uint32_t n, n_ok, n_unjudged;
+	enum { TO_END, CANCELS, ASKS_HALF, ASKS_LATE } client;
+	uint64_t limit_ns; // the route's
 } endings[] = {
-	{KIND_ECHO, 10, NULL, NULL, 1, 1, false},
-	{KIND_DOWNLOAD, 100000, NULL, NULL, 1, 1, false},
-	{KIND_TRAILERS_ONLY, 0, NULL, NULL, 1, 0, false}, // status 5
-	{KIND_ECHO, 10, NULL, "1 status 0", 1, 1, false},
-	{KIND_ECHO, 10, NULL, "1 status 1", 1, 0, false}, // CANCELLED counts, as in C-core
-	{KIND_PLAIN, 10, NULL, NULL, 1, 1, false},
-	{KIND_HEAD, 0, NULL, NULL, 1, 1, false},
-	{KIND_PLAIN, 0, NULL, "1 http 404", 1, 1, false},
-	{KIND_PLAIN, 0, NULL, "1 http 500", 1, 0, false},
-	{KIND_EARLY, 300000, NULL, NULL, 1, 1, false},
-	{KIND_RESET, 2, NULL, NULL, 1, 0, false},
-	{KIND_RESET_LATE, 2, NULL, NULL, 1, 0, false},
-	{KIND_BAD_LENGTH, 0, NULL, NULL, 1, 0, false},
-	{KIND_REFUSE_ONCE, 10, NULL, NULL, 2, 1, false}, // each attempt
-	{KIND_ECHO, 10, NULL, "2 status 14", 3, 1, false},
-	{KIND_ECHO, 10, NULL, "1 lose 0", 2, 1, false},
-	{KIND_HANG, 0, "50m", NULL, 1, 0, false},
-	{KIND_STALL, 30, "50m", NULL, 1, 0, false},
-	{KIND_HANG, 0, NULL, NULL, 1, 0, true},
-	{KIND_STALL_PLAIN, 30, NULL, NULL, 1, 0, true},
+	{KIND_ECHO, 10, NULL, NULL, 1, 1},
+	{KIND_DOWNLOAD, 100000, NULL, NULL, 1, 1},
+	{KIND_TRAILERS_ONLY, 0, NULL, NULL, 1, 0}, // status 5
+	{KIND_ECHO, 10, NULL, "1 status 0", 1, 1},
+	{KIND_ECHO, 10, NULL, "1 status 1", 1, 0}, // CANCELLED counts, as in C-core
+	{KIND_PLAIN, 10, NULL, NULL, 1, 1},
+	{KIND_HEAD, 0, NULL, NULL, 1, 1},
+	{KIND_PLAIN, 0, NULL, "1 http 404", 1, 1},
+	{KIND_PLAIN, 0, NULL, "1 http 500", 1, 0},
+	{KIND_EARLY, 300000, NULL, NULL, 1, 1},
+	{KIND_RESET, H2_INTERNAL_ERROR, NULL, NULL, 1, 0},
+	{KIND_RESET, H2_CANCEL, NULL, NULL, 1, 0},
+	{KIND_RESET_LATE, 2, NULL, NULL, 1, 0},
+	{KIND_BAD_LENGTH, 0, NULL, NULL, 1, 0},
+	{KIND_REFUSE_ONCE, 10, NULL, NULL, 2, 1, 1}, // each attempt; a refused one was not begun
+	{KIND_ECHO, 10, NULL, "2 status 14", 3, 1},
+	{KIND_ECHO, 10, NULL, "1 lose 0", 2, 1},
+	// The client's doing.
+	{KIND_HANG, 0, NULL, NULL, 1, 0, 1, CANCELS},
+	{KIND_STALL_PLAIN, 30, NULL, NULL, 1, 0, 1, CANCELS},
+	// Its own deadline, as we or the backend see it come.
+	{KIND_HANG, 0, "50m", NULL, 1, 0, 1},
+	{KIND_STALL, 30, "50m", NULL, 1, 0, 1},
+	{KIND_HANG, 0, "50m", NULL, 1, 0, 1, TO_END, SECOND},
+	{KIND_ECHO, 10, "50m", "1 status 4", 1, 0, 1},
+	{KIND_RESET, H2_CANCEL, "50m", NULL, 1, 0, 1},
+	{KIND_RESET, H2_INTERNAL_ERROR, "50m", NULL, 1, 0},
+	{KIND_ECHO, 10, NULL, "1 status 4", 1, 0},
+	// The route's: of those that had the request whole in time, and did not begin to answer.
+	{KIND_HANG, 0, NULL, NULL, 1, 0, 0, TO_END, 50 * MS},
+	{KIND_HANG, 0, "1S", NULL, 1, 0, 0, TO_END, 50 * MS},
+	{KIND_ECHO, 10, "1S", "1 status 4", 1, 0, 0, TO_END, 50 * MS},
+	{KIND_STALL, 30, NULL, NULL, 1, 0, 1, TO_END, 50 * MS},
+	{KIND_HANG, 0, NULL, NULL, 1, 0, 1, ASKS_HALF, 50 * MS},
+	{KIND_HANG, 0, NULL, NULL, 1, 0, 1, ASKS_LATE, 30 * MS},
 };
 
+static void meet_ending(struct world *w, size_t row)
+{
+	struct ask *a = world_ask(w, "one", endings[row].kind, endings[row].size);
+	struct lb_route_policy policy = retries;
+	policy.timeouts.has_max = endings[row].limit_ns;
+	policy.timeouts.max_ns = endings[row].limit_ns;
+	control_set_policy(&w->control, ROUTE_ONE, &policy);
+	a->timeout = endings[row].timeout;
+	a->fail = endings[row].fail;
+	a->open_ended = endings[row].client == ASKS_HALF || endings[row].client == ASKS_LATE;
+	client_ask(&w->clients[0], a);
+	world_run(w, 20 * MS);
+	if (endings[row].client == ASKS_LATE)
+		assert_true(h2_stream_send_data(a->stream, NULL, 0, true));
+	w->clients[0].host->due = true;
+	if (endings[row].client == CANCELS)
+		client_cancel(a);
+	finish(w);
+	world_run(w, SECOND); // what was lost is connected again
+}
+
 // A50-E05, A32-I09: however it ends, once; and nobody is left in the breaker.
-static void a50_e05_each_attempt_counts_once_as_ok_or_failed(void **state)
+static void a50_e05_each_attempt_counts_once_as_what_its_backend_made_of_it(void **state)
 {
 	struct world *w = ready_world(NULL);
-	control_set_policy(&w->control, ROUTE_ONE, &retries);
 	zero(w)->load = 5;
 	update(w);
 	struct lb_member_counters before = counted(w);
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-		struct ask *a = world_ask(w, "one", endings[i].kind, endings[i].size);
-		a->timeout = endings[i].timeout;
-		a->fail = endings[i].fail;
-		client_ask(&w->clients[0], a);
-		world_run(w, 20 * MS);
-		if (endings[i].cancel)
-			client_cancel(a);
-		finish(w);
-		world_run(w, SECOND); // what was lost is connected again
+		meet_ending(w, i);
 		struct lb_member_counters now = counted(w);
 		uint64_t n = now.issued - before.issued, ok = now.ok - before.ok;
-		if (n != endings[i].n || ok != endings[i].n_ok)
-			fail_msg("row %zu: %u attempts, %u ok", i, (unsigned)n, (unsigned)ok);
-		assert_int_equal(now.ok + now.failed, now.issued);
+		uint64_t unjudged = now.unjudged - before.unjudged;
+		if (n != endings[i].n || ok != endings[i].n_ok || unjudged != endings[i].n_unjudged)
+			fail_msg("row %zu: %u attempts, %u ok, %u not judged", i, (unsigned)n,
+				(unsigned)ok, (unsigned)unjudged);
+		assert_int_equal(now.ok + now.failed + now.unjudged, now.issued);
 		assert_int_equal(in_flight(w), 0);
 		const struct lb_load_counters *load = &w->link->loads[5];
 		assert_int_equal(load->issued, now.issued);
 		assert_int_equal(load->ok, now.ok);
-		assert_int_equal(load->failed, now.failed);
+		assert_int_equal(load->failed, now.failed + now.unjudged);
 		before = now;
 	}
 	// A client that goes away takes all of its attempts along.
@@ -343,7 +374,8 @@ static void a50_e05_each_attempt_counts_once_as_ok_or_failed(void **state)
 	assert_int_equal(in_flight(w), 10);
 	client_abort(&w->clients[0]);
 	world_run(w, SECOND);
-	assert_int_equal(counted(w).failed, before.failed + 10);
+	assert_int_equal(counted(w).failed, before.failed);
+	assert_int_equal(counted(w).unjudged, before.unjudged + 10);
 	assert_int_equal(in_flight(w), 0);
 	world_free(w);
 }
@@ -459,7 +491,7 @@ static void a75_i11_sessions_pass_drops_breaker_and_counters(void **state)
 	client_cancel(held[0]);
 	client_cancel(held[1]);
 	world_run(w, 20 * MS);
-	assert_int_equal(counted(w).failed, 2);
+	assert_int_equal(counted(w).unjudged, 2);
 	set_drops(w, LB_DROP_ALL, 0);
 	struct ask *dropped = ask_at(w, 2, KIND_ECHO);
 	finish(w);
@@ -621,7 +653,7 @@ RUN_SUITE("proxy/leaf_cases", CASE(a27_i03_drops_end_at_once_and_name_their_cate
 	CASE(a32_i09_queued_requests_are_not_in_flight),
 	CASE(a32_i09_waiting_for_a_stream_is_not_in_flight),
 	CASE(waiting_for_a_stream_ends_with_the_leaf),
-	CASE(a50_e05_each_attempt_counts_once_as_ok_or_failed),
+	CASE(a50_e05_each_attempt_counts_once_as_what_its_backend_made_of_it),
 	CASE(a27_i10_an_attempt_keeps_its_load_counter),
 	CASE(a48_02_requests_in_flight_are_shared_and_fall_to_zero),
 	CASE(a75_i11_sessions_pass_drops_breaker_and_counters), CASE(a75_o21_sessions_take_no_turn),

@@ -51,9 +51,10 @@ static uint64_t check_members(const struct world *w)
 	uint64_t in_flight = 0, entered = 0, active = 0;
 	for (uint32_t i = 0; i < w->control.n_members; i++) {
 		const struct lb_member_counters *m = &l->members[i];
-		CHECK(m->ok + m->failed <= m->issued);
-		in_flight += m->issued - m->ok - m->failed;
-		CHECK(w->shared->active[i] <= m->issued - m->ok - m->failed);
+		uint64_t ended = m->ok + m->failed + m->unjudged;
+		CHECK(ended <= m->issued);
+		in_flight += m->issued - ended;
+		CHECK(w->shared->active[i] <= m->issued - ended);
 		active += w->shared->active[i];
 	}
 	for (uint32_t i = 0; i < N_CLUSTERS; i++)

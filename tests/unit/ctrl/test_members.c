@@ -83,9 +83,13 @@ static void each_ended_request_is_harvested_once_over_all_workers(void **state)
 	count(0, m, 0, 1, 0);
 	members_harvest(members, m, &ok, &failed);
 	assert_int_equal(ok, 1);
+	counter_add(&links[1]->members[m].issued, 1); // ends, and nobody is to blame
+	counter_add(&links[1]->members[m].unjudged, 1);
+	members_harvest(members, m, &ok, &failed);
+	assert_int_equal(ok + failed, 0);
 	struct member_totals t;
 	members_totals(members, m, &t);
-	assert_int_equal(t.issued, 7);
+	assert_int_equal(t.issued, 8);
 	assert_int_equal(t.ok, 4);
 	assert_int_equal(t.failed, 3);
 	assert_int_equal(t.active, 0);
@@ -124,6 +128,13 @@ static void a_number_with_requests_in_flight_is_not_given_again(void **state)
 	uint64_t ok, failed;
 	members_harvest(members, 7, &ok, &failed);
 	assert_int_equal(ok + failed, 0); // nothing of the one before it
+	count(1, 7, 1, 0, 0);
+	members_give(members, 7);
+	twheel_advance(wheel, 60 * UINT64_C(1000000000));
+	assert_int_equal(members_take(members, &owner), UINT32_MAX);
+	counter_add(&links[1]->members[7].unjudged, 1);
+	twheel_advance(wheel, 80 * UINT64_C(1000000000));
+	assert_int_equal(members_take(members, &owner), 7);
 }
 
 static void what_a_member_left_behind_is_forgotten(void **state)
