@@ -627,6 +627,7 @@ static void on_state(struct lb_subchannel_watcher *w, enum lb_state state)
 	// where another of its users asks for it anew before we are told.
 	if (leg == m->in_use && state != LB_READY) {
 		m->in_use = NULL;
+		m->last_failed = leg; // says why
 		m->wants_resolution = true;
 		enter(m, PHASE_IDLE);
 	}

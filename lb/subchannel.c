@@ -14,9 +14,11 @@ struct lb_subchannel_effort {
 	struct twheel_timer timer;
 	struct lb_subchannel *subchannel;
 	struct backoff backoff; // BO-01
+	uint64_t started_ns; // of the last attempt
 	uint64_t not_before_ns; // the next attempt starts no earlier (BO-02)
 	bool waits; // CONNECTING, but its start is not due yet
-	struct lb_text *error; // counted: of the last one that failed; NULL = none
+	struct lb_text
+		*error; // counted: of the last one that failed, or why it was lost; NULL = none
 };
 
 static void on_timer(struct twheel_timer *);
@@ -73,7 +75,7 @@ bool lb_subchannel_failing(const struct lb_subchannel *s)
 
 const char *lb_subchannel_last_error(const struct lb_subchannel *s)
 {
-	bool is_known = s->is_failing && s->effort && s->effort->error;
+	bool is_known = s->state != LB_READY && s->effort && s->effort->error;
 	return is_known ? s->effort->error->text : "";
 }
 
@@ -113,8 +115,8 @@ static void start_attempt(struct lb_subchannel *s)
 	struct lb_subchannel_effort *e = s->effort;
 	if (e) {
 		e->waits = false;
-		e->not_before_ns =
-			twheel_now(s->env->wheel) + backoff_next_ns(&e->backoff, s->env->rand);
+		e->started_ns = twheel_now(s->env->wheel);
+		e->not_before_ns = e->started_ns + backoff_next_ns(&e->backoff, s->env->rand);
 	}
 	s->env->connect(s->env->ctx, s->endpoint);
 }
@@ -147,13 +149,23 @@ void lb_subchannel_request(struct lb_subchannel *s)
 	enter(s, LB_CONNECTING);
 }
 
+// As if the attempt had been the first.
+static void start_over(struct lb_subchannel *s, struct lb_subchannel_effort *e)
+{
+	backoff_reset(&e->backoff);
+	uint64_t first_ns = e->started_ns + backoff_next_ns(&e->backoff, s->env->rand);
+	if (first_ns < e->not_before_ns)
+		e->not_before_ns = first_ns;
+	backoff_reset(&e->backoff);
+}
+
 void lb_subchannel_connected(struct lb_subchannel *s)
 {
 	struct lb_subchannel_effort *e = s->effort;
-	if (e)
-		backoff_reset(&e->backoff); // BO-03
 	if (s->state == LB_READY)
 		return;
+	if (e) // BO-03: also for the wait that the attempt itself began
+		start_over(s, e);
 	s->is_failing = false;
 	// It is kept for as long as another attempt would have to wait.
 	if (e && twheel_now(s->env->wheel) < e->not_before_ns)
@@ -163,21 +175,27 @@ void lb_subchannel_connected(struct lb_subchannel *s)
 	enter(s, LB_READY);
 }
 
+// "10.82.0.3:50051: refused", if there is memory for it.
+static void note_error(struct lb_subchannel *s, const char *why)
+{
+	char address[IP_PORT_TEXT_MAX], text[IP_PORT_TEXT_MAX + 72];
+	struct lb_subchannel_effort *e = have_effort(s);
+	if (!e)
+		return;
+	snprintf(text, sizeof(text), "%s: %s", ip_port_print(&s->endpoint->addr, address), why);
+	lb_text_put(e->error);
+	e->error = lb_text_new(text);
+}
+
 void lb_subchannel_failed(struct lb_subchannel *s, const char *why)
 {
 	// Not of the attempt that is under way: another one has brought a connection meanwhile.
 	if (s->state != LB_CONNECTING || (s->effort && s->effort->waits))
 		return;
-	struct lb_subchannel_effort *e = have_effort(s);
 	s->is_failing = true;
-	if (e) {
-		char address[IP_PORT_TEXT_MAX], text[IP_PORT_TEXT_MAX + 72];
-		snprintf(text, sizeof(text), "%s: %s", ip_port_print(&s->endpoint->addr, address),
-			why);
-		lb_text_put(e->error);
-		e->error = lb_text_new(text);
-		twheel_arm(s->env->wheel, &e->timer, e->not_before_ns);
-	}
+	note_error(s, why);
+	if (s->effort)
+		twheel_arm(s->env->wheel, &s->effort->timer, s->effort->not_before_ns);
 	enter(s, LB_TRANSIENT_FAILURE);
 	if (s->state == LB_TRANSIENT_FAILURE && !s->effort)
 		enter(s, LB_IDLE);
@@ -185,9 +203,9 @@ void lb_subchannel_failed(struct lb_subchannel *s, const char *why)
 
 void lb_subchannel_lost(struct lb_subchannel *s, const char *why)
 {
-	(void)why; // a connection that ends is no failure to connect
 	if (s->state != LB_READY)
 		return;
+	note_error(s, why); // no failure to connect, but what operators ask for
 	if (s->effort)
 		twheel_cancel(s->env->wheel, &s->effort->timer);
 	enter(s, LB_IDLE);

@@ -51,7 +51,7 @@ enum lb_state lb_subchannel_state(const struct lb_subchannel *);
 // An attempt has failed since it was last READY: for policies it counts as TRANSIENT_FAILURE until
 // READY, whatever its state (RR-03, ST-02).
 bool lb_subchannel_failing(const struct lb_subchannel *);
-// While failing: "10.82.0.3:50051: refused" of the last attempt; else "".
+// "10.82.0.3:50051: refused" of the last attempt, or why the connection was lost; "" while READY.
 const char *lb_subchannel_last_error(const struct lb_subchannel *);
 void lb_subchannel_watch(struct lb_subchannel *, struct lb_subchannel_watcher *);
 void lb_subchannel_unwatch(struct lb_subchannel *, struct lb_subchannel_watcher *);

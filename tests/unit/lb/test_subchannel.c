@@ -160,6 +160,35 @@ static void connecting_resets_the_backoff(void **state)
 	fini(&f);
 }
 
+// BO-03: the wait that the successful attempt began is the first one's, too. A connection that is
+// lost soon after a long outage is made again within 1.2 s of that attempt.
+static void connecting_ends_the_wait_that_the_outage_made(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed < 50; seed++) {
+		struct fixture f;
+		init(&f, seed);
+		for (int i = 0; i < 8; i++) {
+			lb_subchannel_request(f.s);
+			fail_and_wait(&f);
+		}
+		lb_subchannel_request(f.s);
+		lb_subchannel_connected(f.s);
+		pass(&f, 100 * WORLD_MS);
+		lb_subchannel_lost(f.s, "reset by peer");
+		assert_non_null(strstr(lb_subchannel_last_error(f.s), "reset by peer"));
+		lb_subchannel_request(f.s);
+		pass(&f, 1101 * WORLD_MS);
+		assert_int_equal(f.n_attempts, 10);
+		lb_subchannel_connected(f.s);
+		pass(&f, 1300 * WORLD_MS);
+		lb_subchannel_lost(f.s, "reset by peer");
+		lb_subchannel_request(f.s);
+		assert_int_equal(f.n_attempts, 11); // at once
+		fini(&f);
+	}
+}
+
 // BO-02: a backend that accepts and hangs up is not hammered.
 static void reconnect_keeps_the_spacing_of_the_attempt(void **state)
 {
@@ -354,6 +383,7 @@ RUN_SUITE("lb/subchannel", cmocka_unit_test(is_idle_until_asked),
 	cmocka_unit_test(backoff_grows_as_the_document_says),
 	cmocka_unit_test(spacing_counts_from_start_to_start),
 	cmocka_unit_test(connecting_resets_the_backoff),
+	cmocka_unit_test(connecting_ends_the_wait_that_the_outage_made),
 	cmocka_unit_test(reconnect_keeps_the_spacing_of_the_attempt),
 	cmocka_unit_test(error_names_the_address_and_lasts_until_ready),
 	cmocka_unit_test(connection_of_another_worker_ends_the_backoff),
