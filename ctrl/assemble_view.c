@@ -6,6 +6,7 @@
 #include "ctrl/members.h"
 #include "ctrl/res/endpoints.h"
 #include "ctrl/route_compile.h"
+#include "ctrl/stats_proto.h"
 #include "lb/affinity_map.h"
 #include "lb/base/twheel.h"
 #include "lb/breaker.h"
@@ -114,6 +115,8 @@ void assembler_each_endpoint(const struct assembler *a, const char *cluster,
 
 // Picks.
 
+#define SCRATCH_SIZE ((size_t)2 * STATS_MAX_COMMAND) // a command's header values fit, joined
+
 // What stands above the picker says no. NULL = nothing does.
 static const char *why_refused(const struct lb_leaf_layer *layer)
 {
@@ -134,12 +137,15 @@ static struct lb_pick ask(const struct assembler *a, const struct lb_picker *pic
 	const char *refused = why_refused(lb_leaf_layer(picker));
 	if (refused)
 		return (struct lb_pick){.kind = LB_PICK_FAIL, .text = refused};
+	char scratch[SCRATCH_SIZE];
 	struct rand rand;
 	rand_init(&rand, twheel_now(a->conf.wheel));
 	struct lb_pick_ctx ctx = {.req = req,
 		.rand = &rand,
 		.ready = all,
 		.hash = &hash,
+		.scratch = scratch,
+		.scratch_size = sizeof(scratch),
 		.positions = a->positions,
 		.active = workers_link(a->conf.workers, 0)->shared->active};
 	return picker->pick(picker, &ctx);

@@ -402,6 +402,50 @@ static unsigned picked(struct world *w)
 	return seen;
 }
 
+static uint8_t ringed(struct world *w, const struct field *fields, size_t n)
+{
+	struct lb_pick_hash hash = {0};
+	const struct lb_req req = {.fields = fields, .n_fields = n};
+	struct lb_pick p = assembler_pick(w->assembler, "web", &req, &hash);
+	assert_int_equal(p.kind, LB_PICK_ENDPOINT);
+	return p.endpoint->addr.ip.b[15];
+}
+
+// RH-13: as workers see it, two of a header are the same as one with both values.
+static void a_pick_by_a_header_that_is_there_twice_takes_both_values(void **state)
+{
+	struct world *w = *state;
+	const struct lb_policy_spec by_key = {
+		.kind = LB_POLICY_RING_HASH, .ring_hash = {1024, 4096, STR("x-key")}};
+	const struct res_endpoint list[] = {one[0], two[0]};
+	const struct res_locality locality = {"", "", "", 1, list, 2};
+	const struct res_priority priority = {&locality, 1};
+	unsigned seen = 0;
+	leaf("web", &priority, 1)->cluster->spec = &by_key;
+	give(w);
+	for (uint32_t member = 0; member < 2; member++) {
+		struct lb_event wish = {.kind = LB_EVENT_WISH, .member = member};
+		uint32_t id = 0;
+		assert_true(spsc_write(&w->link->events, &wish));
+		turns(w, 1);
+		assert_true(is_asked_to_connect(w, &id));
+		tell(w, LB_EVENT_CONNECTED, id);
+	}
+	for (int i = 0; i < 64; i++) {
+		char key[8], joined[16];
+		snprintf(key, sizeof(key), "k%d", i);
+		snprintf(joined, sizeof(joined), "k%d,last", i);
+		const struct field both[] = {{.name = STR("x-key"), .value = str_from(key)},
+			{.name = STR("x-key"), .value = STR("last")}};
+		const struct field alone = {.name = STR("x-key"), .value = str_from(joined)};
+		assert_int_equal(ringed(w, both, 2), ringed(w, &alone, 1));
+		seen |= 1u << ringed(w, both, 2);
+	}
+	assert_int_equal(seen, 1u << 1 | 1u << 2);
+	leaf("web", only_one, 1);
+	give(w);
+}
+
 // A28-W03: localities are told apart, whatever their parts are made of.
 static void localities_whose_parts_have_slashes_are_two(void **state)
 {
@@ -440,4 +484,5 @@ RUN_SUITE("ctrl/cluster_tree", CASE(an_aggregate_uses_the_first_leaf_that_serves
 	CASE(endpoints_are_shown_with_their_place_state_and_counts),
 	CASE(a_wish_connects_the_member_that_it_names),
 	CASE(a_cluster_without_room_holds_up_no_other),
-	CASE(localities_whose_parts_have_slashes_are_two))
+	CASE(localities_whose_parts_have_slashes_are_two),
+	CASE(a_pick_by_a_header_that_is_there_twice_takes_both_values))
