@@ -117,15 +117,23 @@ void assembler_each_endpoint(const struct assembler *a, const char *cluster,
 
 #define SCRATCH_SIZE ((size_t)2 * STATS_MAX_COMMAND) // a command's header values fit, joined
 
-// What stands above the picker says no. NULL = nothing does.
+// ERR-01: what stands above the picker says no, in the words of workers. Good until it is asked
+// again. NULL = nothing does.
 static const char *why_refused(const struct lb_leaf_layer *layer)
 {
-	for (uint32_t i = 0; layer && layer->drops && i < lb_drops_count(layer->drops); i++)
-		if (lb_drops_everything(layer->drops))
-			return "dropped: a category drops every request";
-	if (layer && lb_breaker_in_flight(layer->breaker) >= layer->max_requests)
-		return "refused: circuit breaker";
-	return NULL;
+	static char text[512]; // ctrl's
+	uint32_t category = layer ? lb_drops_total(layer->drops) : LB_DROP_NONE;
+	if (category != LB_DROP_NONE)
+		snprintf(text, sizeof(text), "cluster %s: EDS-configured drop: %s", layer->name,
+			lb_drops_name(layer->drops, category));
+	else if (layer && lb_breaker_in_flight(layer->breaker) >= layer->max_requests)
+		snprintf(text, sizeof(text),
+			"cluster %s: circuit breaker drop: %u requests are in flight, as many as "
+			"may",
+			layer->name, layer->max_requests);
+	else
+		return NULL;
+	return text;
 }
 
 // What the picker says to a worker that is connected to every endpoint.

@@ -74,12 +74,17 @@ bool lb_drops_same(const struct lb_drops *d, const struct lb_drop_category *list
 	return true;
 }
 
-bool lb_drops_everything(const struct lb_drops *d)
+uint32_t lb_drops_total(const struct lb_drops *d)
 {
 	for (uint32_t i = 0; d && i < d->n; i++)
 		if (d->list[i].per_million == LB_DROP_ALL)
-			return true;
-	return false;
+			return i;
+	return LB_DROP_NONE;
+}
+
+bool lb_drops_everything(const struct lb_drops *d)
+{
+	return lb_drops_total(d) != LB_DROP_NONE;
 }
 
 uint32_t lb_drops_count(const struct lb_drops *d)

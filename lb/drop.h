@@ -28,7 +28,9 @@ struct lb_drops *lb_drops_new(const struct lb_drop_category *, uint32_t n);
 struct lb_drops *lb_drops_get(struct lb_drops *); // NULL is fine
 void lb_drops_put(struct lb_drops *); // NULL is fine
 bool lb_drops_same(const struct lb_drops *, const struct lb_drop_category *, uint32_t n);
-bool lb_drops_everything(const struct lb_drops *); // a category does (I02); NULL = none
+// The category that drops every request (I02), or LB_DROP_NONE. NULL = none.
+uint32_t lb_drops_total(const struct lb_drops *);
+bool lb_drops_everything(const struct lb_drops *); // there is such a category
 uint32_t lb_drops_count(const struct lb_drops *);
 const char *lb_drops_name(const struct lb_drops *, uint32_t category);
 uint32_t lb_drops_draw_among(const struct lb_drops *, struct rand *); // whatever was drawn before

@@ -446,6 +446,22 @@ static void a_pick_by_a_header_that_is_there_twice_takes_both_values(void **stat
 	give(w);
 }
 
+// ERR-01: a drop names its category, the breaker itself.
+static void a_refusal_above_the_endpoints_says_whose_it_is(void **state)
+{
+	struct world *w = *state;
+	static const struct res_drop drops[] = {{"some", 500000}, {"all of them", 1000000}};
+	struct xds_cluster_config *c = leaf("web", only_one, 1);
+	c->endpoints->drops = drops;
+	c->endpoints->n_drops = 2;
+	give(w);
+	assert_string_equal(pick_text(w, "web"), "cluster web: EDS-configured drop: all of them");
+	leaf("web", only_one, 1)->cluster->max_requests = 0;
+	give(w);
+	assert_string_equal(pick_text(w, "web"),
+		"cluster web: circuit breaker drop: 0 requests are in flight, as many as may");
+}
+
 // A28-W03: localities are told apart, whatever their parts are made of.
 static void localities_whose_parts_have_slashes_are_two(void **state)
 {
@@ -485,4 +501,5 @@ RUN_SUITE("ctrl/cluster_tree", CASE(an_aggregate_uses_the_first_leaf_that_serves
 	CASE(a_wish_connects_the_member_that_it_names),
 	CASE(a_cluster_without_room_holds_up_no_other),
 	CASE(localities_whose_parts_have_slashes_are_two),
+	CASE(a_refusal_above_the_endpoints_says_whose_it_is),
 	CASE(a_pick_by_a_header_that_is_there_twice_takes_both_values))
