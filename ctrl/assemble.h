@@ -65,7 +65,6 @@ uint64_t assembler_n_snapshots(const struct assembler *); // published so far
 unsigned assembler_n_live_snapshots(const struct assembler *);
 
 // For operators.
-#define ASSEMBLER_MAX_ADDRESSES 64 // of one endpoint, that are told
 struct assembler_endpoint_info { // all texts are borrowed for the call
 	const char *leaf; // the cluster that has it: itself, or a leaf of the aggregate
 	const struct ip_port *addresses; // in the order of the resource

@@ -21,6 +21,8 @@
 #include "lb/session.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 // Endpoints.
 
@@ -47,24 +49,29 @@ static const char *health_name(uint8_t health)
 	return health < sizeof(names) / sizeof(names[0]) ? names[health] : "UNKNOWN";
 }
 
-// All addresses, the endpoint's own first. Returns how many.
-static uint32_t addresses_of(
-	const struct res_endpoint *e, struct ip_port ret[ASSEMBLER_MAX_ADDRESSES])
+// All addresses, the endpoint's own first; a DNS name may have hundreds. For free(); NULL = no
+// memory.
+static struct ip_port *addresses_of(const struct res_endpoint *e, uint32_t *ret_n)
 {
-	uint32_t n = 1;
-	ret[0] = e->addr;
-	for (uint32_t i = 0; e->more && i < e->more->n_additional; i++)
-		if (n < ASSEMBLER_MAX_ADDRESSES)
-			ret[n++] = e->more->additional[i];
-	return n;
+	uint32_t n = e->more ? e->more->n_additional : 0;
+	struct ip_port *list = malloc((1 + (size_t)n) * sizeof(*list));
+	if (!list)
+		return NULL;
+	list[0] = e->addr;
+	if (n)
+		memcpy(list + 1, e->more->additional, n * sizeof(*list));
+	*ret_n = 1 + n;
+	return list;
 }
 
 static void tell_endpoint(const struct endpoint_walk *w, const struct leaf_source *s,
 	const struct lb_leaf *leaf, const struct res_endpoint *e,
 	struct assembler_endpoint_info *info)
 {
-	struct ip_port list[ASSEMBLER_MAX_ADDRESSES];
-	uint32_t n = addresses_of(e, list);
+	uint32_t n;
+	struct ip_port *list = addresses_of(e, &n);
+	if (!list)
+		return;
 	const struct lb_member *m = leaf ? lb_leaf_member(leaf, list, n) : NULL;
 	info->leaf = s->name;
 	info->addresses = list;
@@ -82,6 +89,7 @@ static void tell_endpoint(const struct endpoint_walk *w, const struct leaf_sourc
 	for (uint32_t i = 0; i < n; i++)
 		info->connections += connections_to(w->a, &list[i]);
 	w->fn(w->ctx, info);
+	free(list);
 }
 
 static void tell_leaf(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)

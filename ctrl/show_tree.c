@@ -148,12 +148,16 @@ struct endpoints_ctx {
 
 static json_t *addresses_json(const struct assembler_endpoint_info *e)
 {
-	char text[ASSEMBLER_MAX_ADDRESSES * (IP_PORT_TEXT_MAX + 1)], one[IP_PORT_TEXT_MAX];
+	char *text = malloc(e->n_addresses * (size_t)IP_PORT_TEXT_MAX);
 	size_t len = 0;
-	for (uint32_t i = 0; i < e->n_addresses; i++)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i ? "," : "",
-			ip_port_print(&e->addresses[i], one));
-	return json_string(text);
+	for (uint32_t i = 0; text && i < e->n_addresses; i++) {
+		ip_port_print(&e->addresses[i], text + len);
+		len += strlen(text + len);
+		text[len++] = ',';
+	}
+	json_t *list = text ? json_stringn(text, len - 1) : NULL;
+	free(text);
+	return list;
 }
 
 static json_t *locality_json(const struct res_locality *l)

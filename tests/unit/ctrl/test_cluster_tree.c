@@ -317,6 +317,32 @@ static void endpoints_are_shown_with_their_place_state_and_counts(void **state)
 	json_decref(row);
 }
 
+// A name in DNS is one endpoint, however many addresses it has.
+static void an_endpoint_of_many_addresses_is_shown_whole(void **state)
+{
+	struct world *w = *state;
+	struct ip_port others[199];
+	for (uint32_t i = 0; i < 199; i++)
+		others[i] = (struct ip_port){
+			{{[10] = 255, [11] = 255, [12] = 99, [15] = (uint8_t)i}}, 80};
+	const struct res_endpoint_more more = {others, 199, "", ""};
+	const struct res_endpoint many[] = {
+		{.addr = one[0].addr, .health = RES_HEALTH_HEALTHY, .weight = 1, .more = &more}};
+	const struct res_locality locality = {"", "", "", 1, many, 1};
+	const struct res_priority priority = {&locality, 1};
+	leaf("web", &priority, 1);
+	give(w);
+	json_t *row = endpoint_row(w, 0);
+	assert_string_equal(text_of(row, "state"), "CONNECTING"); // the member was found
+	assert_non_null(strstr(text_of(row, "endpoint"), "10.0.0.1:80,99.0.0.0:80,"));
+	const char *end = strstr(text_of(row, "endpoint"), ",99.0.0.198:80");
+	assert_non_null(end);
+	assert_string_equal(end, ",99.0.0.198:80");
+	json_decref(row);
+	leaf("web", only_one, 1);
+	give(w);
+}
+
 // O06, O08: a wish finds its leaf, also among those of an aggregate; one of nobody's is ignored.
 static void a_wish_connects_the_member_that_it_names(void **state)
 {
@@ -501,5 +527,6 @@ RUN_SUITE("ctrl/cluster_tree", CASE(an_aggregate_uses_the_first_leaf_that_serves
 	CASE(a_wish_connects_the_member_that_it_names),
 	CASE(a_cluster_without_room_holds_up_no_other),
 	CASE(localities_whose_parts_have_slashes_are_two),
+	CASE(an_endpoint_of_many_addresses_is_shown_whole),
 	CASE(a_refusal_above_the_endpoints_says_whose_it_is),
 	CASE(a_pick_by_a_header_that_is_there_twice_takes_both_values))
