@@ -72,11 +72,18 @@ static void on_enter(struct lb_dump *d, const char *name, const char *state)
 	w->depth++;
 }
 
-static void on_field(struct lb_dump *d, const char *key, const char *value)
+static void on_text(struct lb_dump *d, const char *key, const char *value)
 {
 	struct tree_writer *w = (struct tree_writer *)d;
 	if (w->depth && w->depth <= MAX_DEPTH)
 		show_set_text(w->open[w->depth - 1], key, value);
+}
+
+static void on_number(struct lb_dump *d, const char *key, uint64_t value)
+{
+	struct tree_writer *w = (struct tree_writer *)d;
+	if (w->depth && w->depth <= MAX_DEPTH)
+		show_set_u64(w->open[w->depth - 1], key, value);
 }
 
 static void on_leave(struct lb_dump *d)
@@ -92,7 +99,7 @@ static void add_tree(void *ctx, const struct assembler_cluster_info *info)
 
 json_t *show_tree(const struct show *s, struct show_args *args)
 {
-	struct tree_writer w = {{on_enter, on_field, on_leave}, s, NULL, {NULL}, 0};
+	struct tree_writer w = {{on_enter, on_text, on_number, on_leave}, s, NULL, {NULL}, 0};
 	const char *only;
 	if (!read_words(s, args, &only))
 		return NULL;
@@ -112,11 +119,13 @@ static void print_layer(FILE *out, json_t *layer, unsigned depth)
 		fprintf(out, " %s", state);
 	json_object_foreach(layer, key, value)
 	{
-		const char *text = json_string_value(value);
-		if (!text || strcmp(key, "name") == 0 || strcmp(key, "state") == 0)
+		if (json_is_array(value) || strcmp(key, "name") == 0 || strcmp(key, "state") == 0)
 			continue;
 		fprintf(out, "  %s=", key);
-		render_print(out, text);
+		if (json_is_integer(value))
+			fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+		else
+			render_print(out, json_string_value(value));
 	}
 	fputc('\n', out);
 	json_array_foreach(json_object_get(layer, "children"), i, value)

@@ -3,9 +3,6 @@
 
 #include "lb/node.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 void lb_dump_enter(struct lb_dump *d, const char *name, enum lb_state state)
 {
 	d->enter(d, name, lb_state_name(state));
@@ -13,14 +10,12 @@ void lb_dump_enter(struct lb_dump *d, const char *name, enum lb_state state)
 
 void lb_dump_text(struct lb_dump *d, const char *key, const char *value)
 {
-	d->field(d, key, value);
+	d->text(d, key, value);
 }
 
 void lb_dump_number(struct lb_dump *d, const char *key, uint64_t value)
 {
-	char text[24];
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	d->field(d, key, text);
+	d->number(d, key, value);
 }
 
 void lb_dump_leave(struct lb_dump *d)

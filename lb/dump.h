@@ -13,7 +13,8 @@ struct lb_node;
 // All texts are borrowed for the call.
 struct lb_dump {
 	void (*enter)(struct lb_dump *, const char *name, const char *state); // state "" = has none
-	void (*field)(struct lb_dump *, const char *key, const char *value); // of the innermost
+	void (*text)(struct lb_dump *, const char *key, const char *value); // of the innermost
+	void (*number)(struct lb_dump *, const char *key, uint64_t value); // likewise
 	void (*leave)(struct lb_dump *);
 };
 

@@ -198,7 +198,7 @@ def test_failing_backend_is_ejected_and_returns(world):
     world.settle(c, even(1, 2))
     row = endpoints_of(world, c)[3]
     assert row["ejected"] and row["failed"] > 0 and row["connections"] == 1, row
-    assert find(tree_of(world, c), "outlier_detection")["ejected"] == "1"
+    assert find(tree_of(world, c), "outlier_detection")["ejected"] == 1
     c.behave(3)
     world.settle(c, even(1, 2, 3), 20)
     assert not endpoints_of(world, c)[3]["ejected"]
@@ -211,7 +211,7 @@ def test_breaker_opens_at_exactly_max_requests(world):
     c.simple(1, 2, circuit_breakers={"thresholds": [limited(7)]})
     world.settle(c, even(1, 2, parallel=2))
     held = hold(world, c, 7)
-    assert find(tree_of(world, c), "xds_cluster_impl")["in_flight"] == "7"
+    assert find(tree_of(world, c), "xds_cluster_impl")["in_flight"] == 7
     ask = world.ours.line()
     arrived = world.counts(c, 1)["requests"] + world.counts(c, 2)["requests"]
     refused = ask([c.call()] * 10)
@@ -225,7 +225,7 @@ def test_breaker_opens_at_exactly_max_requests(world):
     (last,) = ask([c.call()])
     assert last["code"] == UNAVAILABLE, last
     assert set(eight.end()) | set(seventh.end()) <= {"1", "2"}
-    wait_until(lambda: find(tree_of(world, c), "xds_cluster_impl")["in_flight"] == "0", 3,
+    wait_until(lambda: find(tree_of(world, c), "xds_cluster_impl")["in_flight"] == 0, 3,
                "nothing in flight")
     ask.close()
 
@@ -242,7 +242,7 @@ def test_breaker_is_shared_by_direct_and_aggregate_use(world):
     through = hold(world, c, 2)
     direct = Held(world, c, 1, ("x-direct", "1"))
     wait_until(lambda: world.counts(c, 1)["requests"] and any(
-        n.get("in_flight") == "3" for n in nodes(tree_of(world, c))), 5, "three in flight")
+        n.get("in_flight") == 3 for n in nodes(tree_of(world, c))), 5, "three in flight")
     ask = world.ours.line()
     answers = ask([c.call(), c.call(("x-direct", "1"))] * 4)
     ask.close()

@@ -245,6 +245,11 @@ static void leaves_have_their_own_policies_unless_the_aggregates_is_asked_for(vo
 	assert_true(shows(w, "show tree web", "round_robin"));
 }
 
+static const char *text_of(json_t *row, const char *key)
+{
+	return json_string_value(json_object_get(row, key));
+}
+
 // A75-T01
 static void the_tree_is_shown_in_the_order_of_its_layers(void **state)
 {
@@ -266,8 +271,15 @@ static void the_tree_is_shown_in_the_order_of_its_layers(void **state)
 	assert_string_equal(json_string_value(json_object_get(
 				    json_array_get(json_object_get(whole, "data"), 0), "name")),
 		"cds");
+	json_t *layer = json_array_get(json_object_get(whole, "data"), 0);
+	for (int i = 0; i < 2; i++) // cds, outlier_detection
+		layer = json_array_get(json_object_get(layer, "children"), 0);
+	assert_string_equal(text_of(layer, "name"), "xds_cluster_impl");
+	assert_true(json_is_integer(json_object_get(layer, "in_flight")));
+	assert_int_equal(json_integer_value(json_object_get(layer, "max_requests")), 1024);
 	json_decref(whole);
 	free(text);
+	assert_true(shows(w, "show tree", "max_requests=1024  in_flight=0"));
 	assert_true(shows(w, "show tree blue", "no cluster 'blue'"));
 	assert_true(shows(w, "show tree web blue", "'blue' is too much"));
 }
@@ -280,11 +292,6 @@ static json_t *endpoint_row(struct world *w, size_t i)
 	json_decref(whole);
 	free(text);
 	return row;
-}
-
-static const char *text_of(json_t *row, const char *key)
-{
-	return json_string_value(json_object_get(row, key));
 }
 
 static void endpoints_are_shown_with_their_place_state_and_counts(void **state)

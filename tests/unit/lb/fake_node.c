@@ -163,13 +163,20 @@ static void on_enter(struct lb_dump *base, const char *name, const char *state)
 	d->depth++;
 }
 
-static void on_field(struct lb_dump *base, const char *key, const char *value)
+static void on_text(struct lb_dump *base, const char *key, const char *value)
 {
 	struct fake_dump *d = (struct fake_dump *)base;
 	add(d, " ");
 	add(d, key);
 	add(d, "=");
 	add(d, value);
+}
+
+static void on_number(struct lb_dump *base, const char *key, uint64_t value)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	on_text(base, key, text);
 }
 
 static void on_leave(struct lb_dump *base)
@@ -179,5 +186,5 @@ static void on_leave(struct lb_dump *base)
 
 void fake_dump_init(struct fake_dump *d)
 {
-	*d = (struct fake_dump){.base = {on_enter, on_field, on_leave}};
+	*d = (struct fake_dump){.base = {on_enter, on_text, on_number, on_leave}};
 }
