@@ -87,6 +87,7 @@ static bool make_tree_env(struct assembler *a)
 		.release = on_release,
 		.ctx = a,
 	};
+	const struct config_sessions *sessions = a->conf.config->sessions;
 	a->connectivity = lb_connectivity_new(&env);
 	a->orca = lb_orca_table_new();
 	a->breakers = lb_breakers_new();
@@ -102,6 +103,7 @@ static bool make_tree_env(struct assembler *a)
 		.member_loads = workers_link(a->conf.workers, 0)->shared->loads,
 		.loads = a->conf.loads,
 		.aggregate_policy = a->conf.aggregate_policy,
+		.sessions_use_ejected = sessions && sessions->use_ejected,
 		.on_change = on_cluster_change,
 		.reresolve = on_reresolve,
 		.ctx = a,

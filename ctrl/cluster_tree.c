@@ -100,6 +100,7 @@ static struct lb_leaf_env leaf_env(struct cluster_tree *t)
 		.breakers = t->env->breakers,
 		.orca = t->env->orca,
 		.ops_of = lb_node_ops_of,
+		.sessions_use_ejected = t->env->sessions_use_ejected,
 		.member_take = member_take,
 		.member_give = member_give,
 		.slot_take = slot_take,

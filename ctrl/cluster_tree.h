@@ -37,6 +37,7 @@ struct cluster_tree_env {
 	uint32_t *member_loads; // lb_shared.loads
 	struct load_report *loads; // NULL = nobody takes load reports
 	bool aggregate_policy; // leaves of an aggregate use the aggregate's own (A75-G08)
+	bool sessions_use_ejected; // A75-O22
 	// Another state or picker. Borrowed: a snapshot takes its own reference. Called from inside
 	// configure() and from events; must not free the tree.
 	void (*on_change)(void *ctx, struct lb_cluster *);

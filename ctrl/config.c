@@ -92,6 +92,10 @@ static const cyaml_schema_field_t dns_fields[] = {
 		n_servers, &string_value, 1, CONFIG_MAX_DNS_SERVERS),
 	CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t sessions_fields[] = {
+	CYAML_FIELD_BOOL("use_ejected", CYAML_FLAG_OPTIONAL, struct config_sessions, use_ejected),
+	CYAML_FIELD_END,
+};
 
 static const cyaml_schema_field_t top_fields[] = {
 	CYAML_FIELD_SEQUENCE_COUNT(
@@ -107,6 +111,8 @@ static const cyaml_schema_field_t top_fields[] = {
 	CYAML_FIELD_MAPPING_PTR("stats", OPTIONAL_POINTER, struct config, stats, stats_fields),
 	CYAML_FIELD_MAPPING_PTR("log", OPTIONAL_POINTER, struct config, log, log_fields),
 	CYAML_FIELD_MAPPING_PTR("dns", OPTIONAL_POINTER, struct config, dns, dns_fields),
+	CYAML_FIELD_MAPPING_PTR(
+		"sessions", OPTIONAL_POINTER, struct config, sessions, sessions_fields),
 	CYAML_FIELD_UINT_PTR("drain_s", OPTIONAL_POINTER, struct config, drain),
 	CYAML_FIELD_UINT_PTR("listener_drain_s", OPTIONAL_POINTER, struct config, listener_drain),
 	CYAML_FIELD_END,

@@ -8,6 +8,7 @@
 #include "lb/base/ip.h"
 #include "lb/base/log.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CONFIG_MAX_PORTS 8
@@ -68,6 +69,10 @@ struct config_dns {
 	unsigned n_servers;
 };
 
+struct config_sessions {
+	bool use_ejected; // sessions stay with ejected endpoints (lb-tree.md A75-O22)
+};
+
 struct config {
 	char **eal; // DPDK's own arguments
 	unsigned n_eal;
@@ -81,6 +86,7 @@ struct config {
 	struct config_stats *stats; // never NULL after load
 	struct config_log *log; // NULL = absent
 	struct config_dns *dns; // NULL = absent
+	struct config_sessions *sessions; // NULL = absent
 	// All of its servers with commas between them; NULL = those of resolv.conf. Not libcyaml's.
 	char *dns_servers;
 	enum log_level log_level; // as given, or the default

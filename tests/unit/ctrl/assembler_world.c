@@ -23,13 +23,15 @@ static void on_event(void *ctx, uint32_t worker, const struct lb_event *event)
 	assembler_event(((struct world *)ctx)->assembler, worker, event);
 }
 
-static int make(void **state, unsigned n_frontends, bool trusts_server)
+static int make(
+	void **state, unsigned n_frontends, bool trusts_server, struct config_sessions *sessions)
 {
 	log_set_level(LOG_LEVEL_WARN);
 	struct world *w = calloc(1, sizeof(*w));
 	w->frontends[0] = (struct config_frontend){.name = strdup("web"), .target = strdup("w")};
 	w->frontends[1] = (struct config_frontend){.name = strdup("api"), .target = strdup("a")};
 	w->config.frontends = w->frontends;
+	w->config.sessions = sessions;
 	w->config.n_frontends = n_frontends;
 	w->now = 1000 * MS;
 	w->wheel = twheel_new(w->now);
@@ -46,17 +48,22 @@ static int make(void **state, unsigned n_frontends, bool trusts_server)
 
 int world_set_up(void **state)
 {
-	return make(state, 1, false);
+	return make(state, 1, false, NULL);
 }
 
 int world_set_up_both(void **state)
 {
-	return make(state, 2, false);
+	return make(state, 2, false, NULL);
 }
 
 int world_set_up_trusting(void **state)
 {
-	return make(state, 2, true);
+	return make(state, 2, true, NULL);
+}
+
+int world_set_up_with(void **state, struct config_sessions *sessions)
+{
+	return make(state, 1, false, sessions);
 }
 
 int world_tear_down(void **state)

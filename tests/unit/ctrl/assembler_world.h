@@ -33,6 +33,7 @@ struct world {
 int world_set_up(void **state);
 int world_set_up_both(void **state);
 int world_set_up_trusting(void **state);
+int world_set_up_with(void **state, struct config_sessions *); // borrowed; with one frontend
 int world_tear_down(void **state);
 
 // Turns of the loop; grace periods end by themselves, since nobody reads.

@@ -2,7 +2,9 @@
 // Clusters of all kinds, from a configuration to what requests are balanced by. The worker is
 // played by the test through its link.
 #include "ctrl/assemble_state.h"
+#include "ctrl/cluster_set.h"
 #include "ctrl/show.h"
+#include "lb/affinity_map.h"
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
 #include "lb/leaf.h"
@@ -495,6 +497,39 @@ static void a_refusal_above_the_endpoints_says_whose_it_is(void **state)
 		"cluster web: circuit breaker drop: 0 requests are in flight, as many as may");
 }
 
+static void eject_first(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)
+{
+	struct lb_member *m = lb_leaf_member(leaf, &one[0].addr, 1);
+	(void)ctx;
+	(void)s;
+	assert_non_null(m);
+	lb_member_set_ejected(m, true);
+}
+
+static bool is_barred_when_ejected(void **state)
+{
+	struct world *w = *state;
+	struct lb_affinity_host host;
+	leaf("web", only_one, 1);
+	give(w);
+	cluster_tree_each_leaf(
+		cluster_set_find(w->assembler->clusters, "web")->tree, eject_first, NULL);
+	settle(w);
+	assert_true(
+		lb_affinity_map_find(lb_leaf_layer(web(w)->picker)->affinity, &one[0].addr, &host));
+	return host.state->is_barred;
+}
+
+// A75-O22: as Envoy has it, and the switch as gRPC does.
+static void sessions_leave_ejected_endpoints_unless_shunt_yaml_says_so(void **state)
+{
+	static struct config_sessions stay = {true};
+	assert_true(is_barred_when_ejected(state));
+	world_tear_down(state);
+	world_set_up_with(state, &stay);
+	assert_false(is_barred_when_ejected(state));
+}
+
 // A28-W03: localities are told apart, whatever their parts are made of.
 static void localities_whose_parts_have_slashes_are_two(void **state)
 {
@@ -534,6 +569,7 @@ RUN_SUITE("ctrl/cluster_tree", CASE(an_aggregate_uses_the_first_leaf_that_serves
 	CASE(a_wish_connects_the_member_that_it_names),
 	CASE(a_cluster_without_room_holds_up_no_other),
 	CASE(localities_whose_parts_have_slashes_are_two),
+	CASE(sessions_leave_ejected_endpoints_unless_shunt_yaml_says_so),
 	CASE(an_endpoint_of_many_addresses_is_shown_whole),
 	CASE(a_refusal_above_the_endpoints_says_whose_it_is),
 	CASE(a_pick_by_a_header_that_is_there_twice_takes_both_values))

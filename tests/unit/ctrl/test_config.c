@@ -25,7 +25,8 @@ static const char *const whole =
 	"  - {name: web, address: 10.81.0.10, port: 8080, target: web,"
 	" authority: web.example, grpc_headers: all, wait_for_ready: header}\n"
 	"stats: {socket: /run/shunt/stats.sock, mode: \"0600\"}\n"
-	"log: {level: debug}\n";
+	"log: {level: debug}\n"
+	"sessions: {use_ejected: true}\n";
 
 // Writes text to a temporary file, loads it, removes it.
 static struct config *load(const char *text, struct lb_err *err)
@@ -68,6 +69,7 @@ static void every_field_of_the_documented_shape_is_read(void **state)
 	assert_string_equal(c->frontends[0].authority, "web.example");
 	assert_int_equal(c->frontends[0].grpc_headers, CONFIG_GRPC_ALL);
 	assert_int_equal(c->frontends[0].wait_for_ready, CONFIG_WAIT_HEADER);
+	assert_true(c->sessions->use_ejected); // A75-O22
 	assert_int_equal(c->stats->mode_bits, 0600);
 	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
 	config_free(c);
@@ -94,6 +96,7 @@ static void what_is_left_out_gets_its_default(void **state)
 	assert_int_equal(c->drain_s, 30);
 	assert_int_equal(c->listener_drain_s, 600);
 	assert_null(c->dns_servers);
+	assert_null(c->sessions);
 	config_free(c);
 }
 
