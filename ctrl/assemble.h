@@ -11,6 +11,7 @@
 #include "lb/base/ip.h"
 #include "lb/base/str.h"
 #include "lb/endpoint.h"
+#include "lb/leaf.h"
 #include "lb/picker.h"
 
 #include <stdbool.h>
@@ -75,6 +76,7 @@ struct assembler_endpoint_info { // all texts are borrowed for the call
 	enum lb_state state; // of its connection
 	bool is_failing; // for policies: an attempt failed since it was READY, or it is ejected
 	bool is_ejected;
+	struct lb_leaf_record record; // of outlier detection and of reported weights
 	uint64_t connections; // of all workers, also of other clusters' requests
 	struct member_totals totals;
 	const char *last_error; // "" = none
@@ -97,6 +99,10 @@ bool assembler_find_cluster(
 // of the request on its route.
 struct lb_pick assembler_pick(const struct assembler *, const char *cluster, const struct lb_req *,
 	const struct lb_pick_hash *hash);
+// Which share of the cluster's requests each of its categories drops, in the order in which they
+// are drawn. Of an aggregate: of the leaf in use. The text is borrowed for the call.
+void assembler_each_drop(const struct assembler *, const char *cluster,
+	void (*fn)(void *ctx, const char *category, double chance), void *ctx);
 // The address that a session's addresses mean in the cluster, to the same worker. False = none.
 bool assembler_session_endpoint(
 	const struct assembler *, const char *cluster, struct str addresses, struct ip_port *ret);

@@ -82,6 +82,9 @@ static void tell_endpoint(const struct endpoint_walk *w, const struct leaf_sourc
 	info->is_failing = m && lb_member_state(m) == LB_TRANSIENT_FAILURE;
 	info->is_ejected = m && lb_member_is_ejected(m);
 	info->last_error = m ? lb_member_last_error(m) : "";
+	info->record = (struct lb_leaf_record){0};
+	if (m)
+		lb_leaf_look(leaf, m, &info->record);
 	info->totals = (struct member_totals){0};
 	info->connections = 0;
 	if (m)
@@ -174,6 +177,17 @@ struct lb_pick assembler_pick(const struct assembler *a, const char *name, const
 	if (!c)
 		return (struct lb_pick){.kind = LB_PICK_FAIL, .text = "no such cluster"};
 	return ask(a, cluster_tree_object(c->tree)->picker, req, *hash);
+}
+
+void assembler_each_drop(const struct assembler *a, const char *name,
+	void (*fn)(void *ctx, const char *category, double chance), void *ctx)
+{
+	const struct cluster *c = cluster_set_find(a->clusters, name);
+	const struct lb_leaf_layer *layer =
+		c ? lb_leaf_layer(cluster_tree_object(c->tree)->picker) : NULL;
+	const struct lb_drops *drops = layer ? layer->drops : NULL;
+	for (uint32_t i = 0; drops && i < lb_drops_count(drops); i++)
+		fn(ctx, lb_drops_name(drops, i), lb_drops_chance(drops, i));
 }
 
 bool assembler_session_endpoint(

@@ -29,7 +29,7 @@ struct explanation {
 	struct explain_found found;
 	struct explain_outcome outcome[EXPLAIN_MAX_STEPS + 1];
 	bool starved; // of memory
-	json_t *outcomes, *clusters, *sessions, *effects, *filters;
+	json_t *outcomes, *clusters, *drops, *sessions, *effects, *filters;
 	char text[2 * STATS_MAX_COMMAND]; // longer than any value that a command can hold
 };
 
@@ -119,6 +119,25 @@ static json_t *percent_json(double share)
 	return json_string(route_text_percent(share, text));
 }
 
+struct drops_ctx {
+	struct explanation *e;
+	const struct res_route *route;
+	const char *cluster;
+	double share, left;
+};
+
+static void add_drop(void *ctx, const char *category, double chance)
+{
+	struct drops_ctx *d = ctx;
+	json_t *row = json_object();
+	show_set_u64(row, "route", d->route->index);
+	show_set_text(row, "cluster", d->cluster);
+	show_set_text(row, "category", category);
+	json_object_set_new(row, "percent", percent_json(d->share * chance));
+	json_array_append_new(d->e->drops, row);
+	d->left -= d->share * chance;
+}
+
 static void add_cluster(
 	struct explanation *e, const struct res_route *r, const char *name, double share)
 {
@@ -128,9 +147,12 @@ static void add_cluster(
 	struct lb_pick pick = assembler_pick(e->show->conf.assembler, name, &e->query.req, &hash);
 	json_t *row = json_object();
 	bool known = assembler_find_cluster(e->show->conf.assembler, name, &info);
+	struct drops_ctx drops = {e, r, name, share, share};
+	assembler_each_drop(e->show->conf.assembler, name, add_drop, &drops);
 	show_set_u64(row, "route", r->index);
 	show_set_text(row, "cluster", name);
 	json_object_set_new(row, "percent", percent_json(share));
+	json_object_set_new(row, "left", percent_json(drops.left > 0 ? drops.left : 0));
 	show_set_text(row, "state", known ? lb_state_name(info.state) : "-");
 	show_set_u64(row, "endpoints", known ? info.n_endpoints : 0);
 	show_set_u64(row, "ready", known ? info.n_ready : 0);
@@ -298,6 +320,7 @@ static json_t *whole_json(struct explanation *e)
 		show_set_u64(o, "not_told", e->found.n_steps - EXPLAIN_MAX_STEPS);
 	json_object_set(o, "outcomes", e->outcomes);
 	json_object_set(o, "clusters", e->clusters);
+	json_object_set(o, "drops", e->drops);
 	json_object_set(o, "sessions", e->sessions);
 	json_object_set(o, "effects", e->effects);
 	json_object_set(o, "filters", e->filters);
@@ -310,6 +333,7 @@ static json_t *explain(struct explanation *e)
 		return NULL;
 	e->outcomes = json_array();
 	e->clusters = json_array();
+	e->drops = json_array();
 	e->sessions = json_array();
 	e->effects = json_array();
 	e->filters = json_array();
@@ -317,6 +341,7 @@ static json_t *explain(struct explanation *e)
 	json_t *whole = e->starved ? NULL : whole_json(e);
 	json_decref(e->outcomes);
 	json_decref(e->clusters);
+	json_decref(e->drops);
 	json_decref(e->sessions);
 	json_decref(e->effects);
 	json_decref(e->filters);

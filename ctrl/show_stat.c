@@ -149,6 +149,8 @@ static void cluster_line(void *ctx, const struct assembler_cluster_info *info)
 	show_set_u64(row, "queued", t->queued);
 	show_set_u64(row, "ok", t->ended[LB_CAUSE_OK]);
 	show_set_u64(row, "failed", failures(t));
+	show_set_u64(row, "dropped", t->ended[LB_CAUSE_DROPPED]);
+	show_set_u64(row, "refused", t->ended[LB_CAUSE_OVERFLOW]);
 	json_object_set_new(row, "leaving", json_boolean(info->leaving));
 	show_set_text(row, "detail", info->detail);
 	json_object_set_new(row, "ended", show_causes(t->ended));

@@ -176,6 +176,20 @@ static json_t *locality_json(const struct res_locality *l)
 	return render_string(strcmp(text, "//") == 0 ? "" : text);
 }
 
+// What weighted_round_robin makes of its reports (gRFC A58).
+static void set_reported(json_t *row, const struct lb_leaf_record *r)
+{
+	static const char *const standing[] = {
+		[LB_ORCA_NONE] = "none",
+		[LB_ORCA_BLACKOUT] = "blackout",
+		[LB_ORCA_EXPIRED] = "expired",
+		[LB_ORCA_WEIGHT] = "counts",
+	};
+	show_set_text(row, "report", r->is_weighed ? standing[r->standing] : "");
+	json_object_set_new(row, "report_weight",
+		r->standing == LB_ORCA_WEIGHT ? json_real(r->weight) : json_null());
+}
+
 static void add_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 {
 	struct endpoints_ctx *c = ctx;
@@ -187,11 +201,14 @@ static void add_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	show_set_text(row, "state", lb_state_name(e->state));
 	json_object_set_new(row, "failing", json_boolean(e->is_failing));
 	json_object_set_new(row, "ejected", json_boolean(e->is_ejected));
+	show_set_u64(row, "ejections", e->record.ejection.multiplier);
+	show_set_u64(row, "ejected_ms", e->record.ejection.left_ns / 1000000);
 	show_set_text(row, "health", e->health);
 	show_set_u64(row, "priority", e->priority);
 	json_object_set_new(row, "locality", locality_json(e->locality));
 	show_set_u64(row, "locality_weight", e->locality->weight);
 	show_set_u64(row, "weight", e->weight);
+	set_reported(row, &e->record);
 	show_set_u64(row, "connections", e->connections);
 	show_set_u64(row, "active", e->totals.active);
 	show_set_u64(row, "requests", e->totals.issued);

@@ -3,6 +3,7 @@
 
 #include "lb/affinity_map.h"
 #include "lb/base/twheel.h"
+#include "lb/dump.h"
 #include "lb/member.h"
 
 #include <errno.h>
@@ -447,4 +448,11 @@ struct lb_affinity_map *lb_affinity_map_of(const struct lb_affinity *a)
 uint32_t lb_affinity_n_owned(const struct lb_affinity *a)
 {
 	return a->list.n_owned;
+}
+
+void lb_affinity_dump(const struct lb_affinity *a, struct lb_dump *d)
+{
+	lb_dump_number(d, "kept_for_sessions", a->list.n_owned);
+	if (a->list.n_owned)
+		lb_dump_timer(d, "sweep_ms", a->env.wheel, &a->sweep);
 }

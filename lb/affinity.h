@@ -13,6 +13,7 @@
 struct ip_port;
 struct lb_affinity;
 struct lb_affinity_map;
+struct lb_dump;
 struct lb_member;
 struct twheel;
 
@@ -53,3 +54,4 @@ void lb_affinity_want(struct lb_affinity *, uint32_t member);
 
 struct lb_affinity_map *lb_affinity_map_of(const struct lb_affinity *); // borrowed; NULL at first
 uint32_t lb_affinity_n_owned(const struct lb_affinity *); // connected for sessions alone
+void lb_affinity_dump(const struct lb_affinity *, struct lb_dump *);

@@ -97,6 +97,19 @@ const char *lb_drops_name(const struct lb_drops *d, uint32_t category)
 	return d->list[category].name.p;
 }
 
+uint32_t lb_drops_per_million(const struct lb_drops *d, uint32_t category)
+{
+	return d->list[category].per_million;
+}
+
+double lb_drops_chance(const struct lb_drops *d, uint32_t category)
+{
+	double chance = (double)d->list[category].per_million / LB_DROP_ALL;
+	for (uint32_t i = 0; i < category; i++)
+		chance *= 1 - (double)d->list[i].per_million / LB_DROP_ALL;
+	return chance;
+}
+
 uint32_t lb_drops_draw_among(const struct lb_drops *d, struct rand *rand)
 {
 	for (uint32_t i = 0; i < d->n; i++)

@@ -33,6 +33,8 @@ uint32_t lb_drops_total(const struct lb_drops *);
 bool lb_drops_everything(const struct lb_drops *); // there is such a category
 uint32_t lb_drops_count(const struct lb_drops *);
 const char *lb_drops_name(const struct lb_drops *, uint32_t category);
+uint32_t lb_drops_per_million(const struct lb_drops *, uint32_t category); // of what gets to it
+double lb_drops_chance(const struct lb_drops *, uint32_t category); // to be dropped by just this
 uint32_t lb_drops_draw_among(const struct lb_drops *, struct rand *); // whatever was drawn before
 
 // The category that drops this request, or LB_DROP_NONE. Drawn once for a request and leaf however

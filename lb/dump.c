@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/dump.h"
 
+#include "lb/base/twheel.h"
 #include "lb/node.h"
 
 void lb_dump_enter(struct lb_dump *d, const char *name, enum lb_state state)
@@ -16,6 +17,14 @@ void lb_dump_text(struct lb_dump *d, const char *key, const char *value)
 void lb_dump_number(struct lb_dump *d, const char *key, uint64_t value)
 {
 	d->number(d, key, value);
+}
+
+void lb_dump_timer(struct lb_dump *d, const char *key, const struct twheel *wheel,
+	const struct twheel_timer *t)
+{
+	uint64_t now = twheel_now(wheel) / TWHEEL_NS_PER_TICK;
+	if (twheel_armed(t))
+		lb_dump_number(d, key, t->expires_tick > now ? t->expires_tick - now : 0);
 }
 
 void lb_dump_leave(struct lb_dump *d)

@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 struct lb_node;
+struct twheel;
+struct twheel_timer;
 
 // All texts are borrowed for the call.
 struct lb_dump {
@@ -21,6 +23,9 @@ struct lb_dump {
 void lb_dump_enter(struct lb_dump *, const char *name, enum lb_state);
 void lb_dump_text(struct lb_dump *, const char *key, const char *value);
 void lb_dump_number(struct lb_dump *, const char *key, uint64_t value);
+// Milliseconds until the timer fires; nothing if it is not armed.
+void lb_dump_timer(
+	struct lb_dump *, const char *key, const struct twheel *, const struct twheel_timer *);
 void lb_dump_leave(struct lb_dump *);
 // The node, in the state that its parent knows of it, with all that is below.
 void lb_dump_node(struct lb_dump *, const struct lb_node *, enum lb_state);

@@ -2,6 +2,7 @@
 #include "lb/ejection.h"
 
 #include "lb/base/twheel.h"
+#include "lb/dump.h"
 #include "lb/member.h"
 
 #include <errno.h>
@@ -174,4 +175,29 @@ uint32_t lb_ejection_n_ejected(const struct lb_ejection *e)
 	for (uint32_t i = 0; i < e->n; i++)
 		n += e->hosts[i].ejected;
 	return n;
+}
+
+bool lb_ejection_find(
+	const struct lb_ejection *e, const struct lb_member *m, struct lb_ejection_record *ret)
+{
+	uint32_t low = 0, high = e->n, id = lb_member_id(m);
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (lb_member_id(e->members[middle]) < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == e->n || e->members[low] != m)
+		return false;
+	const struct lb_outlier_host *h = &e->hosts[low];
+	uint64_t until = h->ejected ? lb_outlier_ejected_until(&e->conf, h) : 0;
+	uint64_t now = twheel_now(e->env.wheel);
+	*ret = (struct lb_ejection_record){h->multiplier, until > now ? until - now : 0};
+	return true;
+}
+
+void lb_ejection_dump(const struct lb_ejection *e, struct lb_dump *d)
+{
+	lb_dump_timer(d, "sweep_ms", e->env.wheel, &e->sweep);
 }

@@ -31,3 +31,13 @@ void lb_ejection_free(struct lb_ejection *); // members stay as they are; NULL i
 	struct lb_member *const *members, uint32_t n);
 bool lb_ejection_counts(const struct lb_ejection *); // requests need to be counted (E01)
 uint32_t lb_ejection_n_ejected(const struct lb_ejection *);
+
+// For operators.
+struct lb_ejection_record {
+	uint32_t multiplier; // of the ejection time
+	uint64_t left_ns; // of its ejection; it ends with the first sweep after. 0 = none, or over
+};
+// False = the member is not listed.
+bool lb_ejection_find(
+	const struct lb_ejection *, const struct lb_member *, struct lb_ejection_record *ret);
+void lb_ejection_dump(const struct lb_ejection *, struct lb_dump *);

@@ -12,6 +12,7 @@
 #include "lb/leaf_picker.h"
 #include "lb/loads.h"
 #include "lb/member.h"
+#include "lb/node.h"
 #include "lb/picker.h"
 #include "lb/priority.h"
 
@@ -593,6 +594,33 @@ struct lb_member *lb_leaf_member(
 	return lb_affinity_find(leaf->affinity, addresses, n);
 }
 
+void lb_leaf_look(const struct lb_leaf *leaf, const struct lb_member *m, struct lb_leaf_record *ret)
+{
+	const struct lb_leaf_layout *l = leaf->layout;
+	const struct lb_policy_spec *spec = l && l->n_priorities ? l->configs[0].spec : NULL;
+	*ret = (struct lb_leaf_record){0};
+	(void)lb_ejection_find(leaf->ejection, m, &ret->ejection);
+	while (spec && spec->kind == LB_POLICY_WRR_LOCALITY)
+		spec = spec->child;
+	if (!spec || spec->kind != LB_POLICY_WEIGHTED_ROUND_ROBIN || !leaf->env.orca)
+		return;
+	const struct lb_orca_conf conf = {
+		spec->wrr.error_penalty, spec->wrr.blackout_ns, spec->wrr.expiration_ns};
+	ret->is_weighed = true;
+	ret->standing = lb_orca_look(
+		leaf->env.orca, lb_member_id(m), &conf, twheel_now(leaf->env.wheel), &ret->weight);
+}
+
+static void dump_drops(const struct lb_drops *drops, struct lb_dump *d)
+{
+	for (uint32_t i = 0; drops && i < lb_drops_count(drops); i++) {
+		d->enter(d, "drop", "");
+		lb_dump_text(d, "category", lb_drops_name(drops, i));
+		lb_dump_number(d, "per_million", lb_drops_per_million(drops, i));
+		lb_dump_leave(d);
+	}
+}
+
 // A75-T01
 void lb_leaf_dump(const struct lb_leaf *leaf, struct lb_dump *d)
 {
@@ -602,12 +630,14 @@ void lb_leaf_dump(const struct lb_leaf *leaf, struct lb_dump *d)
 	d->enter(d, "outlier_detection", "");
 	lb_dump_text(d, "counts", lb_ejection_counts(leaf->ejection) ? "yes" : "no");
 	lb_dump_number(d, "ejected", lb_ejection_n_ejected(leaf->ejection));
+	lb_ejection_dump(leaf->ejection, d);
 	d->enter(d, "xds_cluster_impl", "");
 	lb_dump_number(d, "max_requests", leaf->max_requests);
 	lb_dump_number(d, "in_flight", leaf->breaker ? lb_breaker_in_flight(leaf->breaker) : 0);
 	lb_dump_number(d, "drop_categories", leaf->drops ? lb_drops_count(leaf->drops) : 0);
+	dump_drops(leaf->drops, d);
 	d->enter(d, "xds_override_host", "");
-	lb_dump_number(d, "kept_for_sessions", lb_affinity_n_owned(leaf->affinity));
+	lb_affinity_dump(leaf->affinity, d);
 	lb_priority_dump(leaf->priority, d);
 	for (int i = 0; i < 4; i++)
 		lb_dump_leave(d);

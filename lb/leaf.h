@@ -7,7 +7,9 @@
 #pragma once
 
 #include "lb/drop.h"
+#include "lb/ejection.h"
 #include "lb/graceful.h"
+#include "lb/orca.h"
 #include "lb/outlier.h"
 #include "lb/picker.h"
 
@@ -99,6 +101,15 @@ void lb_leaf_dump(const struct lb_leaf *, struct lb_dump *);
 // Its member of this set of addresses, borrowed until the next update; NULL = there is none.
 struct lb_member *lb_leaf_member(
 	const struct lb_leaf *, const struct ip_port *addresses, uint32_t n);
+
+// What the layers keep of its member, for operators.
+struct lb_leaf_record {
+	struct lb_ejection_record ejection;
+	bool is_weighed; // by what backends report (gRFC A58)
+	enum lb_orca_standing standing; // likewise
+	double weight; // 0 = that of the mean counts
+};
+void lb_leaf_look(const struct lb_leaf *, const struct lb_member *, struct lb_leaf_record *ret);
 
 // What stands above a leaf's picks, in the order in which a request passes it (I01). Part of the
 // leaf's picker, and as immutable.

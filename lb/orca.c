@@ -79,19 +79,28 @@ static double weight_of(const struct record *r, double error_penalty)
 	return is_positive(weight) ? weight : 0;
 }
 
+enum lb_orca_standing lb_orca_look(const struct lb_orca_table *t, uint32_t member,
+	const struct lb_orca_conf *conf, uint64_t now_ns, double *ret_weight)
+{
+	const struct record *r = member < t->n ? &t->records[member] : NULL;
+	*ret_weight = 0;
+	if (!r || !r->is_known)
+		return LB_ORCA_NONE;
+	if (now_ns - r->last_ns >= conf->expiration_ns)
+		return LB_ORCA_EXPIRED;
+	if (conf->blackout_ns && (!r->in_series || now_ns - r->since_ns < conf->blackout_ns))
+		return LB_ORCA_BLACKOUT;
+	*ret_weight = weight_of(r, conf->error_penalty);
+	return *ret_weight > 0 ? LB_ORCA_WEIGHT : LB_ORCA_NONE;
+}
+
 double lb_orca_weight(
 	struct lb_orca_table *t, uint32_t member, const struct lb_orca_conf *conf, uint64_t now_ns)
 {
-	struct record *r = member < t->n ? &t->records[member] : NULL;
-	if (!r || !r->is_known)
-		return 0;
-	if (now_ns - r->last_ns >= conf->expiration_ns) {
-		r->in_series = false; // A58-03: the next report starts blackout anew
-		return 0;
-	}
-	if (conf->blackout_ns && (!r->in_series || now_ns - r->since_ns < conf->blackout_ns))
-		return 0;
-	return weight_of(r, conf->error_penalty);
+	double weight;
+	if (lb_orca_look(t, member, conf, now_ns, &weight) == LB_ORCA_EXPIRED)
+		t->records[member].in_series = false; // A58-03: the next one starts blackout anew
+	return weight;
 }
 
 void lb_orca_restart(struct lb_orca_table *t, uint32_t member)

@@ -28,5 +28,14 @@ bool lb_orca_report(
 double lb_orca_weight(
 	struct lb_orca_table *, uint32_t member, const struct lb_orca_conf *, uint64_t now_ns);
 // The member is READY again: blackout starts anew with its next report.
+// The same for operators: asking changes nothing.
+enum lb_orca_standing {
+	LB_ORCA_NONE, // never reported, or nothing that makes a weight
+	LB_ORCA_BLACKOUT,
+	LB_ORCA_EXPIRED,
+	LB_ORCA_WEIGHT,
+};
+enum lb_orca_standing lb_orca_look(const struct lb_orca_table *, uint32_t member,
+	const struct lb_orca_conf *, uint64_t now_ns, double *ret_weight); // 0 unless WEIGHT
 void lb_orca_restart(struct lb_orca_table *, uint32_t member);
 void lb_orca_forget(struct lb_orca_table *, uint32_t member); // its id may go to another

@@ -89,7 +89,7 @@ static void run_failure_percentage(struct sweep *s)
 }
 
 // E14: products and sums saturate.
-static uint64_t ejected_until(const struct lb_outlier_conf *c, const struct lb_outlier_host *h)
+uint64_t lb_outlier_ejected_until(const struct lb_outlier_conf *c, const struct lb_outlier_host *h)
 {
 	uint64_t longest =
 		c->base_ejection_ns > c->max_ejection_ns ? c->base_ejection_ns : c->max_ejection_ns;
@@ -105,7 +105,7 @@ static void forgive(struct sweep *s)
 		struct lb_outlier_host *h = &s->hosts[i];
 		if (!h->ejected)
 			h->multiplier -= h->multiplier > 0; // E15
-		else if (s->now_ns > ejected_until(s->conf, h))
+		else if (s->now_ns > lb_outlier_ejected_until(s->conf, h))
 			h->ejected = false;
 	}
 }

@@ -36,3 +36,5 @@ bool lb_outlier_counts(const struct lb_outlier_conf *); // any algorithm is on (
 // One sweep over all endpoints of a cluster. Changes ejected, ejected_at_ns and multiplier.
 void lb_outlier_sweep(const struct lb_outlier_conf *, struct lb_outlier_host *hosts, uint32_t n,
 	uint64_t now_ns, struct rand *);
+// Of one that is ejected: the first sweep after it brings the host back (E14).
+uint64_t lb_outlier_ejected_until(const struct lb_outlier_conf *, const struct lb_outlier_host *);

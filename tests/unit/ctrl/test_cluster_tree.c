@@ -352,6 +352,67 @@ static void an_endpoint_of_many_addresses_is_shown_whole(void **state)
 	give(w);
 }
 
+// A27-I01, A50-E02, A75-T01: the tree names categories of drops and the next sweep.
+static void the_tree_tells_drops_and_sweeps(void **state)
+{
+	static const struct res_drop drops[] = {{"lb", 500000}, {"throttle", 100000}};
+	static const struct lb_outlier_conf outlier = {.interval_ns = 10000 * MS,
+		.base_ejection_ns = 30000 * MS,
+		.max_ejection_ns = 300000 * MS,
+		.max_ejection_percent = 10,
+		.failure_percentage = {true, 100, 1, 1}};
+	struct world *w = *state;
+	struct xds_cluster_config *e = leaf("web", only_one, 1);
+	e->endpoints->drops = drops;
+	e->endpoints->n_drops = 2;
+	e->cluster->outlier = &outlier;
+	give(w);
+	assert_true(shows(w, "show tree web", "drop  category=lb  per_million=500000"));
+	assert_true(shows(w, "show tree web", "drop  category=throttle  per_million=100000"));
+	assert_true(shows(w, "show tree web", "  sweep_ms="));
+	counter_set_to(&w->link->clusters[route(w, "/")].ended[LB_CAUSE_DROPPED], 7);
+	counter_set_to(&w->link->clusters[route(w, "/")].ended[LB_CAUSE_OVERFLOW], 5);
+	assert_true(shows(w, "show clusters json", "\"dropped\":7,\"refused\":5"));
+}
+
+// A58-01, A58-03: why a reported weight does not count yet, and how much when it does.
+static void endpoints_are_shown_with_what_they_report(void **state)
+{
+	static const struct lb_policy_spec wrr = {.kind = LB_POLICY_WEIGHTED_ROUND_ROBIN,
+		.wrr = {.blackout_ns = 1000 * MS,
+			.expiration_ns = 3000 * MS,
+			.update_ns = 1000 * MS}};
+	static const struct {
+		int wait;
+		const char *report;
+		double weight;
+	} cases[] = {{0, "blackout", 0}, {1100, "counts", 200}, {2000, "expired", 0}};
+	struct world *w = *state;
+	leaf("web", only_one, 1);
+	give(w);
+	json_t *row = endpoint_row(w, 0);
+	assert_string_equal(text_of(row, "report"), "");
+	json_decref(row);
+	leaf("web", only_one, 1)->cluster->spec = &wrr;
+	give(w);
+	row = endpoint_row(w, 0);
+	assert_string_equal(text_of(row, "report"), "none");
+	assert_true(json_is_null(json_object_get(row, "report_weight")));
+	json_decref(row);
+	struct lb_event report = {
+		.kind = LB_EVENT_ORCA, .member = 0, .orca = {.qps = 100, .cpu_utilization = 0.5}};
+	assert_true(spsc_write(&w->link->events, &report));
+	turns(w, 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		turns(w, cases[i].wait);
+		row = endpoint_row(w, 0);
+		assert_string_equal(text_of(row, "report"), cases[i].report);
+		double weight = json_real_value(json_object_get(row, "report_weight"));
+		assert_in_range((long)(weight + 0.5), (long)cases[i].weight, cases[i].weight);
+		json_decref(row);
+	}
+}
+
 // O06, O08: a wish finds its leaf, also among those of an aggregate; one of nobody's is ignored.
 static void a_wish_connects_the_member_that_it_names(void **state)
 {
@@ -566,6 +627,7 @@ RUN_SUITE("ctrl/cluster_tree", CASE(an_aggregate_uses_the_first_leaf_that_serves
 	CASE(leaves_have_their_own_policies_unless_the_aggregates_is_asked_for),
 	CASE(the_tree_is_shown_in_the_order_of_its_layers),
 	CASE(endpoints_are_shown_with_their_place_state_and_counts),
+	CASE(the_tree_tells_drops_and_sweeps), CASE(endpoints_are_shown_with_what_they_report),
 	CASE(a_wish_connects_the_member_that_it_names),
 	CASE(a_cluster_without_room_holds_up_no_other),
 	CASE(localities_whose_parts_have_slashes_are_two),

@@ -140,13 +140,15 @@ static const struct res_vhost vhosts[] = {
 		.hash = {2, 2}},
 };
 
-static void give(struct world *w)
+static void give(struct world *w, const struct res_drop *drops, uint32_t n_drops)
 {
 	static const struct res_endpoint backend[] = {
 		{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}, 80}, RES_HEALTH_HEALTHY, 1}};
 	static const struct res_locality locality = {"", "", "", 1, backend, 1};
 	static const struct res_priority priority = {&locality, 1};
 	struct res_endpoints *e = endpoints_of(&priority, 1);
+	e->drops = drops;
+	e->n_drops = n_drops;
 	struct res_listener *l = listener_of("1", chain, 1);
 	struct res_route_config *r = routes_of(vhosts, 2);
 	struct res_endpoints *list[] = {e, NULL, e};
@@ -206,7 +208,7 @@ static size_t rows(json_t *data, const char *table)
 static void the_first_match_ends_the_story(void **state)
 {
 	struct world *w = *state;
-	give(w);
+	give(w, NULL, 0);
 	json_t *d = explain(w, "--authority A.example --path /x/y?z -H \"Key: v\"");
 	assert_string_equal(json_string_value(json_object_get(d, "virtual_host")), "exact");
 	assert_string_equal(json_string_value(json_object_get(d, "domain")), "a.example");
@@ -227,7 +229,7 @@ static void the_first_match_ends_the_story(void **state)
 static void fractions_and_weights_become_odds(void **state)
 {
 	struct world *w = *state;
-	give(w);
+	give(w, NULL, 0);
 	json_t *d = explain(w, "--authority x.b.example --path /x -H key:u -H \"KEY: v\"");
 	assert_string_equal(json_string_value(json_object_get(d, "domain")), "*.b.example");
 	assert_int_equal(rows(d, "looked_at"), 3);
@@ -253,10 +255,32 @@ static void fractions_and_weights_become_odds(void **state)
 	json_decref(d);
 }
 
+// A27-I01: drops are told with what they leave, category by category.
+static void drops_become_odds(void **state)
+{
+	static const struct res_drop drops[] = {{"lb", 500000}, {"throttle", 100000}};
+	struct world *w = *state;
+	give(w, drops, 2);
+	json_t *d = explain(w, "--authority a.example --path /x -H \"key: v\"");
+	assert_string_equal(cell(d, "clusters", 0, "percent"), "100");
+	assert_string_equal(cell(d, "clusters", 0, "left"), "45");
+	assert_int_equal(rows(d, "drops"), 2);
+	assert_string_equal(cell(d, "drops", 0, "cluster"), "blue");
+	assert_string_equal(cell(d, "drops", 0, "category"), "lb");
+	assert_string_equal(cell(d, "drops", 0, "percent"), "50");
+	assert_string_equal(cell(d, "drops", 1, "category"), "throttle");
+	assert_string_equal(cell(d, "drops", 1, "percent"), "5");
+	json_decref(d);
+	d = explain(w, "--authority a.example --path /"); // three quarters go to blue
+	assert_string_equal(cell(d, "clusters", 0, "left"), "33.75");
+	assert_string_equal(cell(d, "drops", 0, "percent"), "37.5");
+	json_decref(d);
+}
+
 static void what_fails_says_how(void **state)
 {
 	struct world *w = *state;
-	give(w);
+	give(w, NULL, 0);
 	json_t *d = explain(w, "--authority other --path /redirect");
 	assert_string_equal(json_string_value(json_object_get(d, "virtual_host")), "any");
 	assert_non_null(strstr(cell(d, "outcomes", 0, "action"), "14, HTTP 503"));
@@ -288,7 +312,7 @@ static void questions_that_cannot_be_answered_are_refused(void **state)
 {
 	struct world *w = *state;
 	expect_refusal(w, "explain --authority a --path /", "no routes: no configuration");
-	give(w);
+	give(w, NULL, 0);
 	expect_refusal(w, "explain --authority a", "needs --authority and --path");
 	expect_refusal(
 		w, "explain --authority a --path / --frontend db", "no frontend is called 'db'");
@@ -306,7 +330,7 @@ static void text_form_has_the_same_tables(void **state)
 		"looked_at:\n", "outcomes:\n", "clusters:\n", "effects:\n", "no: key exact",
 		"the request has none"};
 	struct world *w = *state;
-	give(w);
+	give(w, NULL, 0);
 	char *text = ask(w, "explain --authority a.example --path /x --frontend web --http");
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		assert_non_null(strstr(text, parts[i]));
@@ -339,7 +363,7 @@ static void a_pinned_authority_is_the_one_that_counts(void **state)
 {
 	struct world *w = *state;
 	w->frontends[0].authority = (char[]){"a.example"};
-	give(w);
+	give(w, NULL, 0);
 	json_t *d = explain(w, "--authority other --path /y");
 	assert_string_equal(json_string_value(json_object_get(d, "authority")), "a.example");
 	assert_string_equal(json_string_value(json_object_get(d, "virtual_host")), "exact");
@@ -449,7 +473,7 @@ static void the_domain_is_told_that_the_table_matched(void **state)
 static void connect_is_told_to_fail(void **state)
 {
 	struct world *w = *state;
-	give(w);
+	give(w, NULL, 0);
 	json_t *d = explain(w, "--authority a.example --path /y --method CONNECT");
 	assert_int_equal(rows(d, "looked_at"), 0);
 	assert_int_equal(rows(d, "clusters"), 0);
@@ -550,9 +574,10 @@ RUN_SUITE("ctrl/explain", cmocka_unit_test(words_become_the_request),
 	cmocka_unit_test(kind_of_the_request_is_what_its_content_type_says),
 	cmocka_unit_test(words_that_make_no_request_are_refused),
 	CASE(the_first_match_ends_the_story), CASE(fractions_and_weights_become_odds),
-	CASE(what_fails_says_how), CASE(questions_that_cannot_be_answered_are_refused),
-	CASE(text_form_has_the_same_tables), CASE(a_pinned_authority_is_the_one_that_counts),
-	CASE(the_end_of_a_long_story_is_told), CASE(a_matcher_is_told_with_the_value_that_it_saw),
-	CASE(a_pin_is_no_header), CASE(the_domain_is_told_that_the_table_matched),
-	CASE(connect_is_told_to_fail), CASE(a_cookie_takes_the_place_of_the_draw),
+	CASE(drops_become_odds), CASE(what_fails_says_how),
+	CASE(questions_that_cannot_be_answered_are_refused), CASE(text_form_has_the_same_tables),
+	CASE(a_pinned_authority_is_the_one_that_counts), CASE(the_end_of_a_long_story_is_told),
+	CASE(a_matcher_is_told_with_the_value_that_it_saw), CASE(a_pin_is_no_header),
+	CASE(the_domain_is_told_that_the_table_matched), CASE(connect_is_told_to_fail),
+	CASE(a_cookie_takes_the_place_of_the_draw),
 	CASE(a_picker_is_asked_with_the_hash_of_the_request))

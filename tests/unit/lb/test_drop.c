@@ -3,6 +3,8 @@
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 
+#include <math.h>
+
 static uint32_t draw_new(const struct lb_drops *d, struct rand *rand)
 {
 	struct lb_drop_once once = {0};
@@ -29,6 +31,9 @@ static void categories_are_drawn_independently_in_order(void **state)
 	assert_in_range(n_passed, 398000, 402000);
 	assert_string_equal(lb_drops_name(d, 1), "maintenance");
 	assert_int_equal(lb_drops_count(d), 2);
+	assert_int_equal(lb_drops_per_million(d, 1), 500000);
+	assert_true(fabs(lb_drops_chance(d, 0) - 0.2) < 1e-9);
+	assert_true(fabs(lb_drops_chance(d, 1) - 0.4) < 1e-9); // as drawn above
 	lb_drops_put(d);
 }
 

@@ -3,6 +3,7 @@
 #include "lb/member.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
+#include "tests/unit/lb/fake_node.h"
 #include "tests/unit/lb/world.h"
 
 #include <errno.h>
@@ -75,6 +76,40 @@ static void load(struct fixture *f, uint32_t i)
 static bool is_ejected(struct fixture *f, uint32_t i)
 {
 	return lb_member_is_ejected(f->members[i]);
+}
+
+// E14: what operators are told of an ejection, and of the next sweep.
+static void an_ejection_is_told_with_its_end(void **state)
+{
+	struct fixture f;
+	struct lb_ejection_record r;
+	struct fake_dump d;
+	init(&f);
+	update(&f, &f.conf, 0, 10);
+	fake_dump_init(&d);
+	d.base.enter(&d.base, "od", "");
+	lb_ejection_dump(f.ejection, &d.base);
+	assert_string_equal(d.text, "od sweep_ms=10000");
+	assert_true(lb_ejection_find(f.ejection, f.members[3], &r));
+	assert_int_equal(r.multiplier, 0);
+	assert_int_equal(r.left_ns, 0);
+	assert_false(lb_ejection_find(f.ejection, f.members[10], &r));
+	load(&f, 3);
+	world_pass(&f.world, 10 * WORLD_S);
+	world_pass(&f.world, 4 * WORLD_S);
+	assert_true(is_ejected(&f, 3));
+	assert_true(lb_ejection_find(f.ejection, f.members[3], &r));
+	assert_int_equal(r.multiplier, 1);
+	assert_in_range(r.left_ns, 26 * WORLD_S - WORLD_MS, 26 * WORLD_S + WORLD_MS);
+	assert_true(lb_ejection_find(f.ejection, f.members[9], &r));
+	assert_int_equal(r.multiplier, 0);
+	world_pass(&f.world, 30 * WORLD_S);
+	assert_true(is_ejected(&f, 3)); // until the next sweep
+	assert_true(lb_ejection_find(f.ejection, f.members[3], &r));
+	assert_int_equal(r.left_ns, 0);
+	world_pass(&f.world, 6 * WORLD_S);
+	assert_false(is_ejected(&f, 3));
+	fini(&f);
 }
 
 // E01
@@ -299,7 +334,8 @@ static void each_allocation_that_fails_leaves_it_as_before(void **state)
 	fini(&f);
 }
 
-RUN_SUITE("lb/ejection", cmocka_unit_test(nothing_is_swept_without_an_algorithm),
+RUN_SUITE("lb/ejection", cmocka_unit_test(an_ejection_is_told_with_its_end),
+	cmocka_unit_test(nothing_is_swept_without_an_algorithm),
 	cmocka_unit_test(failing_member_is_ejected_at_the_end_of_the_interval),
 	cmocka_unit_test(ejected_member_returns_after_its_time),
 	cmocka_unit_test(removing_the_algorithms_lets_everybody_back),

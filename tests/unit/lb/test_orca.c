@@ -40,6 +40,25 @@ static void weight_is_requests_over_utilization_and_failures(void **state)
 	lb_orca_table_free(t);
 }
 
+// A58-03: asked without changing anything.
+static void a_look_tells_why_there_is_no_weight(void **state)
+{
+	(void)state;
+	struct lb_orca_table *t = lb_orca_table_new();
+	double weight = -1;
+	assert_int_equal(lb_orca_look(t, 7, &conf, S, &weight), LB_ORCA_NONE);
+	assert_true(weight == 0);
+	assert_true(report(t, 100, 0, 0, 0.5, S));
+	assert_int_equal(lb_orca_look(t, 7, &conf, 10 * S, &weight), LB_ORCA_BLACKOUT);
+	assert_int_equal(lb_orca_look(t, 7, &conf, 11 * S, &weight), LB_ORCA_WEIGHT);
+	assert_true(is_near(weight, 200));
+	assert_int_equal(lb_orca_look(t, 7, &conf, 181 * S, &weight), LB_ORCA_EXPIRED);
+	assert_true(weight == 0);
+	assert_true(report(t, 100, 0, 0, 0.5, 182 * S));
+	assert_int_equal(lb_orca_look(t, 7, &conf, 182 * S, &weight), LB_ORCA_WEIGHT);
+	lb_orca_table_free(t);
+}
+
 // A58-01
 static void report_without_requests_or_utilization_is_ignored(void **state)
 {
@@ -120,6 +139,7 @@ static void report_without_memory_is_lost(void **state)
 }
 
 RUN_SUITE("lb/orca", cmocka_unit_test(weight_is_requests_over_utilization_and_failures),
+	cmocka_unit_test(a_look_tells_why_there_is_no_weight),
 	cmocka_unit_test(report_without_requests_or_utilization_is_ignored),
 	cmocka_unit_test(weight_is_unused_until_blackout_is_over),
 	cmocka_unit_test(expiry_and_return_to_ready_start_blackout_anew),
