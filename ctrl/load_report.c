@@ -2,7 +2,6 @@
 #include "ctrl/load_report.h"
 
 #include "ctrl/ids.h"
-#include "ctrl/load_metrics.h"
 #include "ctrl/workers.h"
 #include "ctrl/xds/bootstrap.h"
 #include "ctrl/xds/node.h"
@@ -12,6 +11,7 @@
 #include "lb/base/twheel.h"
 #include "lb/drop.h"
 #include "lb/loads.h"
+#include "lb/metrics.h"
 #include "proto/text.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ struct load_leaf {
 	uint32_t n_leaving;
 	bool gone; // freed but for its last requests
 	struct lb_loads *drops; // counted; NULL = none
-	struct load_metrics *metrics; // NULL = none are wanted
+	struct lb_metrics *metrics; // counted; NULL = none are wanted
 };
 
 struct number {
@@ -72,6 +72,7 @@ struct load_report {
 	struct number *numbers;
 	struct ids ids; // number - 1
 	uint32_t n_leaving;
+	uint32_t n_lists; // of metrics, so far
 	bool refusing; // logged
 	struct load_report_info counted;
 };
@@ -274,7 +275,7 @@ static void leaf_destroy(struct load_leaf *leaf)
 	}
 	strmap_fini(&leaf->by_key);
 	lb_loads_put(leaf->drops);
-	load_metrics_free(leaf->metrics);
+	lb_metrics_put(leaf->metrics);
 	xds_lrs_cluster_put(r->lrs, leaf->cluster);
 	*(leaf->prev ? &leaf->prev->next : &r->leaves) = leaf->next;
 	if (leaf->next)
@@ -389,11 +390,17 @@ void load_report_event(struct load_report *r, const struct lb_event *event)
 {
 	CHECK(event->kind == LB_EVENT_METRIC && event->load < r->n_numbers);
 	const struct load_counter *c = r->numbers[event->load].counter;
-	const char *name = event->metric.name;
-	if (c && !load_metrics_has(c->leaf->metrics, name))
-		return;
+	const struct lb_metrics *m = c ? c->leaf->metrics : NULL;
+	char made[sizeof(event->metric.name) + 16];
+	const char *name = NULL;
+	if (m && m->list == event->metric.list)
+		name = event->metric.index == LB_METRIC_NONE
+		               ? made
+		               : lb_metrics_name(m, event->metric.index);
+	snprintf(made, sizeof(made), "named_metrics.%s", event->metric.name);
 	// A name that is not UTF-8 would make the server refuse the whole report.
-	if (!c || c->kind != LOCALITY || !isfinite(event->metric.value) || !proto_is_utf8(name) ||
+	if (!name || c->kind != LOCALITY || !isfinite(event->metric.value) ||
+		!proto_is_utf8(name) ||
 		xds_load_add_metric(c->leaf->cluster, &c->place, name, 1, event->metric.value))
 		r->counted.n_stray_metrics++;
 }
@@ -428,18 +435,23 @@ void load_leaf_free(struct load_leaf *leaf)
 
 int load_leaf_set_metrics(struct load_leaf *leaf, const char *const *metrics, uint32_t n)
 {
-	struct load_metrics *m;
-	int rc = load_metrics_new(metrics, n, &m);
+	struct lb_metrics *m;
+	int rc = lb_metrics_new(metrics, n, leaf->report->n_lists + 1, &m);
 	if (rc)
 		return rc;
-	load_metrics_free(leaf->metrics);
+	if (lb_metrics_same(leaf->metrics, m)) {
+		lb_metrics_put(m);
+		return 0;
+	}
+	leaf->report->n_lists++;
+	lb_metrics_put(leaf->metrics);
 	leaf->metrics = m;
 	return 0;
 }
 
-bool load_leaf_wants_metrics(const struct load_leaf *leaf)
+struct lb_metrics *load_leaf_metrics(const struct load_leaf *leaf)
 {
-	return leaf->metrics != NULL;
+	return leaf->metrics;
 }
 
 void load_leaf_begin(struct load_leaf *leaf)

@@ -15,6 +15,7 @@
 struct lb_drop_category;
 struct lb_event;
 struct lb_loads;
+struct lb_metrics;
 struct load_leaf;
 struct load_report;
 struct rand;
@@ -51,7 +52,9 @@ void load_leaf_free(struct load_leaf *);
 // res_cluster.metrics: which values of backends' reports are sent on (A85). 0, or -ENOMEM: as
 // before.
 [[nodiscard]] int load_leaf_set_metrics(struct load_leaf *, const char *const *metrics, uint32_t n);
-bool load_leaf_wants_metrics(const struct load_leaf *); // for lb_leaf_config.wants_metrics
+// For lb_leaf_config.metrics: the same object as long as these stay. Borrowed until the next call
+// and free().
+struct lb_metrics *load_leaf_metrics(const struct load_leaf *);
 
 // An update of the leaf asks for all counters anew between begin() and end(); those that were not
 // asked for are given up at end(). Is the update given up itself, then there is no end(): what the

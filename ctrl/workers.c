@@ -106,7 +106,9 @@ void workers_poll(struct workers *w)
 {
 	struct lb_event event;
 	for (uint32_t i = 0; i < w->n; i++) {
-		while (spsc_read(&w->ends[i].link->events, &event))
+		// One that writes as fast as this reads is no reason not to return.
+		for (uint32_t left = LB_LINK_EVENTS;
+			left > 0 && spsc_read(&w->ends[i].link->events, &event); left--)
 			w->on_event(w->ctx, i, &event);
 		send_pending(&w->ends[i]);
 	}

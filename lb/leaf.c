@@ -12,7 +12,11 @@
 #include "lb/leaf_picker.h"
 #include "lb/loads.h"
 #include "lb/member.h"
+<<<<<<< ours
 #include "lb/node.h"
+=======
+#include "lb/metrics.h"
+>>>>>>> theirs
 #include "lb/picker.h"
 #include "lb/priority.h"
 
@@ -48,7 +52,7 @@ struct lb_leaf {
 	struct lb_loads *loads; // counted; NULL = none
 	struct lb_breaker *breaker; // counted
 	uint32_t max_requests;
-	bool wants_metrics;
+	struct lb_metrics *metrics; // counted; NULL = none
 	bool ignores_reresolution;
 	// Of the newest update, for lists that could not be made at once.
 	struct lb_outlier_conf outlier;
@@ -167,7 +171,7 @@ static int publish_once(struct lb_leaf *leaf)
 		.affinity = lb_affinity_map_of(leaf->affinity),
 		.has_sessions = leaf->session_health,
 		.counts_outcomes = lb_ejection_counts(leaf->ejection),
-		.wants_metrics = leaf->wants_metrics,
+		.metrics = leaf->metrics,
 	};
 	// I02: what is dropped anyhow needs no endpoint.
 	enum lb_state state = lb_drops_everything(leaf->drops) ? LB_READY : leaf->state;
@@ -473,6 +477,7 @@ void lb_leaf_free(struct lb_leaf *leaf)
 	lb_picker_put(leaf->picker);
 	lb_drops_put(leaf->drops);
 	lb_loads_put(leaf->loads);
+	lb_metrics_put(leaf->metrics);
 	lb_breaker_put(leaf->breaker);
 	free(leaf->name);
 	free(leaf);
@@ -528,7 +533,9 @@ static void plan_commit(
 	lb_loads_get(config->loads);
 	lb_loads_put(leaf->loads);
 	leaf->loads = config->loads;
-	leaf->wants_metrics = config->wants_metrics;
+	lb_metrics_get(config->metrics);
+	lb_metrics_put(leaf->metrics);
+	leaf->metrics = config->metrics;
 	leaf->max_requests = config->max_requests;
 	leaf->ignores_reresolution = config->ignores_reresolution;
 	leaf->has_outlier = config->outlier;

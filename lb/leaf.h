@@ -20,6 +20,7 @@ struct lb_dump;
 struct lb_leaf;
 struct lb_loads;
 struct lb_member_env;
+struct lb_metrics;
 
 enum lb_leaf_health { LB_LEAF_UNKNOWN, LB_LEAF_HEALTHY, LB_LEAF_DRAINING };
 
@@ -51,7 +52,7 @@ struct lb_leaf_config {
 	const struct lb_drop_category *drops;
 	uint32_t n_drops;
 	struct lb_loads *loads; // counted by the pickers; NULL = nobody wants to know of drops
-	bool wants_metrics; // of backends' reports, for load reports (xds-client.md LR-10)
+	struct lb_metrics *metrics; // counted by the pickers; NULL = none is wanted
 	// Its endpoints come of EDS: nobody could find newer ones by asking for them (P14, C06).
 	bool ignores_reresolution;
 	uint32_t max_requests;
@@ -123,7 +124,7 @@ struct lb_leaf_layer {
 	const struct lb_affinity_map *affinity; // all endpoints; NULL = not known yet
 	bool has_sessions; // affinity may bind (O02)
 	bool counts_outcomes; // outlier detection wants them (E01)
-	bool wants_metrics;
+	const struct lb_metrics *metrics; // NULL = none
 };
 // A leaf's picker begins with these.
 struct lb_leaf_picker {

@@ -5,6 +5,7 @@
 #include "lb/breaker.h"
 #include "lb/leaf.h"
 #include "lb/loads.h"
+#include "lb/metrics.h"
 #include "lb/picker.h"
 
 #include <stdlib.h>
@@ -14,6 +15,7 @@ struct leaf_picker {
 	struct lb_picker *child; // counted
 	struct lb_drops *drops; // counted
 	struct lb_loads *loads; // counted; NULL = none
+	struct lb_metrics *metrics; // counted; NULL = none
 	struct lb_affinity_map *affinity; // counted; NULL = none
 	char name[];
 };
@@ -30,6 +32,7 @@ static void picker_free(struct lb_picker *base)
 	lb_picker_put(p->child);
 	lb_drops_put(p->drops);
 	lb_loads_put(p->loads);
+	lb_metrics_put(p->metrics);
 	lb_affinity_map_put(p->affinity);
 	lb_breaker_put(p->head.layer.breaker);
 	free(p);
@@ -44,7 +47,8 @@ struct lb_picker *lb_leaf_picker_new(const struct lb_leaf_layer *layer, struct l
 	*p = (struct leaf_picker){.head = {{1, lb_leaf_pick, picker_free}, *layer},
 		.child = lb_picker_get(child),
 		.drops = lb_drops_get((struct lb_drops *)(uintptr_t)layer->drops),
-		.loads = lb_loads_get((struct lb_loads *)(uintptr_t)layer->loads)};
+		.loads = lb_loads_get((struct lb_loads *)(uintptr_t)layer->loads),
+		.metrics = lb_metrics_get((struct lb_metrics *)(uintptr_t)layer->metrics)};
 	if (layer->affinity)
 		p->affinity =
 			lb_affinity_map_get((struct lb_affinity_map *)(uintptr_t)layer->affinity);

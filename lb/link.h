@@ -52,10 +52,11 @@ struct lb_event {
 		struct lb_orca_report orca;
 		struct {
 			double value;
-			// As gRFC A85 calls it: "cpu_utilization", "mem_utilization",
-			// "application_utilization", "named_metrics.k". 0 ends it; a longer one is
-			// not sent, a cut one would be another.
-			char name[56];
+			uint32_t list; // lb_metrics.list of those that were wanted
+			uint32_t index; // in it, or LB_METRIC_NONE: by name
+			// As the backend calls it. 0 ends it; a longer one is not sent, a cut one
+			// would be another.
+			char name[48];
 		} metric;
 	};
 };
@@ -139,7 +140,8 @@ struct lb_link {
 };
 
 // Room of the rings. A writer that finds its ring full keeps the item and tries again in its next
-// turn: neither commands nor events may be lost.
+// turn: neither commands nor events may be lost, but for METRIC, which is written only while more
+// than half of the ring is free: whatever backends report, the others have room.
 #define LB_LINK_COMMANDS 16384
 #define LB_LINK_EVENTS 16384
 

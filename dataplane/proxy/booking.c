@@ -6,8 +6,10 @@
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
 #include "lb/breaker.h"
+#include "lb/cluster.h"
 #include "lb/leaf.h"
 #include "lb/link.h"
+#include "lb/snapshot.h"
 
 #define GRPC_DEADLINE_EXCEEDED 4
 #define USED_STEP_NS UINT64_C(1000000000) // MC-16
@@ -76,13 +78,26 @@ void proxy_booking_close(struct proxy_request *r)
 		__atomic_fetch_sub(&p->shared->active[member], 1, __ATOMIC_RELAXED);
 }
 
+// Which values load reports want, as it stands now. NULL = none.
+static const struct lb_metrics *metrics_of(const struct proxy_request *r)
+{
+	const struct lb_cluster *c = lb_snapshot_cluster(r->proxy->snapshot, r->cluster_id);
+	const struct lb_leaf_layer *layer = c ? lb_leaf_layer(c->picker) : NULL;
+	bool is_leaf = layer && layer->id + 1 == r->booking.leaf;
+	return is_leaf && r->booking.load ? layer->metrics : NULL;
+}
+
 // gRPC reads a report from the fields that end a call alone.
 static void read_report(struct proxy_request *r, const struct h2_message *m)
 {
 	const struct proxy_booking *b = &r->booking;
 	if (b->member && (b->wants_report || b->wants_metrics))
-		proxy_notice_report(r->proxy, b->member - 1, b->wants_metrics ? b->load : 0,
-			b->wants_report, m->fields, m->n_fields);
+		proxy_notice_report(r->proxy,
+			&(struct proxy_notice_to){.member = b->member - 1,
+				.is_wanted = b->wants_report,
+				.load = b->load,
+				.metrics = b->wants_metrics ? metrics_of(r) : NULL},
+			m->fields, m->n_fields);
 }
 
 void proxy_booking_request_done(struct proxy_request *r)

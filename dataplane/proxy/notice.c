@@ -5,12 +5,12 @@
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
 #include "lb/link.h"
+#include "lb/metrics.h"
 #include "lb/snapshot.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PERIOD_NS UINT64_C(100000000)
 
@@ -66,46 +66,70 @@ static void keep_report(struct proxy *p, uint32_t member, const struct lb_orca_r
 	append(n, &n->reports, member, offsetof(struct proxy_notice, next_report));
 }
 
-// A64, A85: each value of each request counts, so none can stand for another.
-static void tell_metric(
-	struct proxy *p, uint32_t load, const char *prefix, struct str name, double value)
-{
-	struct lb_event e = {.kind = LB_EVENT_METRIC, .load = load};
-	e.metric.value = value;
-	int len = snprintf(e.metric.name, sizeof(e.metric.name), "%s%.*s", prefix,
-		name.len < INT_MAX ? (int)name.len : INT_MAX, name.p);
-	// A name that is cut, or ends early, would be another one's.
-	bool fits = len >= 0 && (size_t)len < sizeof(e.metric.name) &&
-	            strlen(e.metric.name) == strlen(prefix) + name.len;
-	if (!fits || !spsc_write(&p->link->events, &e))
-		proxy_count(p, PROXY_METRICS_LOST);
-}
+// How much of one report is looked at and told: a backend may fill a header block with names.
+#define LOOKED_AT_MAX 256
+#define TOLD_MAX 16
 
 struct metrics {
 	struct proxy *proxy;
-	uint32_t load;
+	const struct proxy_notice_to *to;
+	uint32_t n_seen, n_told;
 };
+
+static void lose_metric(struct metrics *m)
+{
+	proxy_count(m->proxy, PROXY_METRICS_LOST);
+}
+
+// A64, A85: each value of each request counts, so none can stand for another.
+static void tell_metric(struct metrics *m, uint32_t index, struct str name, double value)
+{
+	struct spsc *events = &m->proxy->link->events;
+	struct lb_event e = {.kind = LB_EVENT_METRIC, .load = m->to->load};
+	e.metric.value = value;
+	e.metric.list = m->to->metrics->list;
+	e.metric.index = index;
+	if (m->n_told++ >= TOLD_MAX || name.len >= sizeof(e.metric.name) ||
+		memchr(name.p, '\0', name.len)) {
+		lose_metric(m);
+		return;
+	}
+	memcpy(e.metric.name, name.p, name.len);
+	// What endpoints become may not wait for this (lb/link.h).
+	if (2 * (uint64_t)spsc_room(events) <= events->mask + UINT64_C(1) ||
+		!spsc_write(events, &e))
+		lose_metric(m);
+}
 
 static void on_named(void *ctx, struct str name, double value)
 {
-	const struct metrics *m = ctx;
-	tell_metric(m->proxy, m->load, "named_metrics.", name, value);
+	struct metrics *m = ctx;
+	if (m->n_seen++ >= LOOKED_AT_MAX) {
+		if (m->n_seen == LOOKED_AT_MAX + 1)
+			lose_metric(m);
+		return;
+	}
+	uint32_t index = lb_metrics_find(m->to->metrics, name);
+	if (index != LB_METRIC_NONE)
+		tell_metric(m, index, STR(""), value);
+	else if (m->to->metrics->all_named)
+		tell_metric(m, LB_METRIC_NONE, name, value);
 }
 
-static void tell_own(const struct metrics *m, struct str name, double value)
+static void tell_own(struct metrics *m, enum lb_metric which, double value)
 {
-	if (value > 0)
-		tell_metric(m->proxy, m->load, "", name, value);
+	if (value > 0 && lb_metrics_has(m->to->metrics, which))
+		tell_metric(m, which, STR(""), value);
 }
 
-void proxy_notice_report(struct proxy *p, uint32_t member, uint32_t load, bool is_wanted,
+void proxy_notice_report(struct proxy *p, const struct proxy_notice_to *to,
 	const struct field *fields, size_t n_fields)
 {
-	struct metrics to = {p, load};
-	const struct proxy_orca_listener listener = {on_named, &to};
+	struct metrics m = {.proxy = p, .to = to};
+	const struct proxy_orca_listener listener = {on_named, &m};
 	struct proxy_orca o;
 	switch (proxy_orca_read(fields, n_fields, (char *)p->scratch, p->scratch_size, &o,
-		load ? &listener : NULL)) {
+		to->metrics ? &listener : NULL)) {
 	case PROXY_ORCA_NONE:
 		return;
 	case PROXY_ORCA_BAD:
@@ -114,13 +138,14 @@ void proxy_notice_report(struct proxy *p, uint32_t member, uint32_t load, bool i
 	case PROXY_ORCA_READ:
 		break;
 	}
-	if (is_wanted)
-		keep_report(p, member, &o.report);
-	if (!load)
+	if (to->is_wanted)
+		keep_report(p, to->member, &o.report);
+	if (!to->metrics)
 		return;
-	tell_own(&to, STR("cpu_utilization"), o.report.cpu_utilization);
-	tell_own(&to, STR("mem_utilization"), o.mem_utilization);
-	tell_own(&to, STR("application_utilization"), o.report.application_utilization);
+	m.n_told = 0; // these are few
+	tell_own(&m, LB_METRIC_CPU, o.report.cpu_utilization);
+	tell_own(&m, LB_METRIC_MEM, o.mem_utilization);
+	tell_own(&m, LB_METRIC_APPLICATION, o.report.application_utilization);
 }
 
 static bool tell_wishes(struct proxy *p)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct field;
+struct lb_metrics;
 struct proxy;
 
 // Of one member. All zero: nothing to tell.
@@ -41,10 +42,16 @@ struct proxy_notices {
 void proxy_notices_fini(struct proxy *);
 
 void proxy_notice_wish(struct proxy *, uint32_t member);
-// From the last fields of a member's answer. load: where each of its values is wanted too, for load
-// reports; 0 = nowhere.
-void proxy_notice_report(struct proxy *, uint32_t member, uint32_t load, bool is_wanted,
-	const struct field *, size_t n_fields);
+// Whom a report concerns.
+struct proxy_notice_to {
+	uint32_t member;
+	bool is_wanted; // as a whole
+	uint32_t load; // of the locality, if metrics
+	const struct lb_metrics *metrics; // which values load reports want; NULL = none
+};
+// From the last fields of a member's answer.
+void proxy_notice_report(
+	struct proxy *, const struct proxy_notice_to *, const struct field *, size_t n_fields);
 // Writes what the ring takes. False = it is full.
 bool proxy_notice_tell(struct proxy *);
 static inline bool proxy_notice_tell_all(struct proxy *p, const struct proxy_notices *n)

@@ -139,7 +139,7 @@ struct proxy_pick proxy_pick(struct proxy_request *r, const struct lb_cluster *c
 	if (!layer)
 		return pick_policy(r, cluster, NULL, head);
 	r->booking.leaf = layer->id + 1;
-	r->booking.wants_metrics = layer->wants_metrics;
+	r->booking.wants_metrics = layer->metrics;
 	if (layer->drops) {
 		uint32_t category = lb_drops_draw(layer->drops, &r->drawn, layer->id, &p->rand);
 		if (category != LB_DROP_NONE)

@@ -52,7 +52,7 @@ enum proxy_counter {
 	PROXY_UPSTREAMS_IDLED, // spare connections closed
 	PROXY_EVENTS_DELAYED, // the ring to the control thread was full
 	PROXY_REPORTS_BAD, // of backends' load, that nobody can read
-	PROXY_METRICS_LOST, // values for load reports: the ring was full, or the name too long
+	PROXY_METRICS_LOST, // values for load reports: too many, or a name too long
 	// Gauges, as of the end of the last turn.
 	PROXY_LIVE_REQUESTS,
 	PROXY_WAITING_REQUESTS, // for a backend

@@ -35,6 +35,11 @@ bool spsc_write(struct spsc *r, const void *item)
 	return true;
 }
 
+uint32_t spsc_room(const struct spsc *r)
+{
+	return r->mask + 1 - (r->head - __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE));
+}
+
 bool spsc_read(struct spsc *r, void *ret_item)
 {
 	uint32_t tail = r->tail;

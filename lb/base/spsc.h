@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ring between one writing and one reading thread; items are copied. Never blocks, never allocates
 // after init.
-// Thread: spsc_write() on the writer, spsc_read() on the reader, init/fini while neither runs.
+// Thread: spsc_write() and spsc_room() on the writer, spsc_read() on the reader, init/fini while
+// neither runs.
 #pragma once
 
 #include <stdbool.h>
@@ -21,5 +22,7 @@ struct spsc {
 void spsc_fini(struct spsc *);
 // Copies the item in; false when the ring is full (nothing written).
 [[nodiscard]] bool spsc_write(struct spsc *, const void *item);
+// On the writer: how many more go in, at least.
+uint32_t spsc_room(const struct spsc *);
 // Copies the oldest item out; false when the ring is empty.
 [[nodiscard]] bool spsc_read(struct spsc *, void *ret_item);

@@ -8,6 +8,7 @@
 #include "lb/filter.h"
 #include "lb/leaf.h"
 #include "lb/loads.h"
+#include "lb/metrics.h"
 #include "lb/orca.h"
 #include "lb/picker.h"
 #include "lb/snapshot.h"
@@ -265,6 +266,12 @@ static void list(struct listed *list, const struct control_leaf *l, uint32_t bac
 		.hostname = h ? str_from(h->hostname) : STR("")};
 }
 
+void control_want_metrics(struct control_leaf *l, const char *const *wanted, uint32_t n)
+{
+	lb_metrics_put(l->metrics);
+	CHECK(lb_metrics_new(wanted, n, 7, &l->metrics) == 0);
+}
+
 void control_update(struct control *c, uint32_t cluster)
 {
 	struct control_leaf *l = &c->leaves[cluster];
@@ -288,7 +295,7 @@ void control_update(struct control *c, uint32_t cluster)
 		.drops = l->drops,
 		.n_drops = l->n_drops,
 		.loads = l->loads,
-		.wants_metrics = l->wants_metrics,
+		.metrics = l->metrics,
 		.max_requests = l->max_requests,
 		.eds_service_name = "",
 		.outlier = l->outlier,
@@ -354,6 +361,7 @@ void control_fini(struct control *c)
 	for (uint32_t i = 0; i < N_CLUSTERS; i++) {
 		lb_leaf_free(c->leaves[i].leaf);
 		lb_loads_put(c->leaves[i].loads);
+		lb_metrics_put(c->leaves[i].metrics);
 		lb_breaker_put(c->leaves[i].breaker);
 	}
 	lb_snapshot_free(c->snapshot);

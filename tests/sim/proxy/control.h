@@ -28,6 +28,7 @@ struct lb_breakers;
 struct lb_cluster;
 struct lb_connectivity;
 struct lb_filter;
+struct lb_metrics;
 struct lb_orca_table;
 struct lb_snapshot;
 
@@ -59,7 +60,7 @@ struct control_leaf {
 	uint32_t load; // of its locality, index of lb_link.loads
 	struct lb_loads *loads; // counted; NULL = none
 	uint64_t idle_timeout_ns;
-	bool wants_metrics;
+	struct lb_metrics *metrics; // counted; NULL = none
 	bool no_sessions;
 	bool is_leaving; // control_leave()
 };
@@ -99,6 +100,8 @@ void control_fini(struct control *);
 void control_set_endpoints(struct control *, uint32_t cluster, uint32_t host, uint32_t mask);
 void control_set_hosts(
 	struct control *, uint32_t cluster, uint32_t host, const struct control_host *, uint32_t n);
+// For load reports, from the next update on.
+void control_want_metrics(struct control_leaf *, const char *const *wanted, uint32_t n);
 void control_update(struct control *, uint32_t cluster);
 // No configuration names it any more.
 void control_leave(struct control *, uint32_t cluster);

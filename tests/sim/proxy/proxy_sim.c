@@ -103,7 +103,8 @@ static void set_leaf(struct world *w, uint32_t cluster, bool rough)
 	struct control_leaf *l = &w->control.leaves[cluster];
 	l->spec = &specs[rand_below(world_rand(w), sizeof(specs) / sizeof(specs[0]))];
 	l->load = (uint32_t)rand_below(world_rand(w), 4);
-	l->wants_metrics = world_chance(w, 50);
+	static const char *const metrics[] = {"cpu_utilization", "named_metrics.*"};
+	control_want_metrics(l, metrics, world_chance(w, 50) ? 2 : 0);
 	if (!rough)
 		return;
 	l->outlier = world_chance(w, 50) ? &outlier : NULL;

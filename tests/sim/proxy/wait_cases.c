@@ -5,6 +5,7 @@
 #include "lb/cause.h"
 #include "lb/hash_policy.h"
 #include "lb/link.h"
+#include "lb/metrics.h"
 #include "lb/node.h"
 #include "lb/route.h"
 #include "tests/sim/proxy/cases.h"
@@ -462,26 +463,42 @@ static void reports_nobody_wants_are_passed_on_alone(void **state)
 	world_free(w);
 }
 
-static void expect_metric(const struct world *w, uint32_t i, const char *name, double value)
+static void expect_metric(
+	const struct world *w, uint32_t i, uint32_t index, const char *name, double value)
 {
 	const struct lb_event *e = &w->control.metrics[i];
+	assert_int_equal(e->metric.index, index);
+	assert_int_equal(e->metric.list, 7);
 	assert_string_equal(e->metric.name, name);
 	assert_true(e->metric.value == value);
 	assert_int_equal(e->load, 5);
 }
 
-// A64, LR-10: each value of each request, under its locality.
-static void a64_values_for_load_reports_are_told_each(void **state)
+static struct world *metrics_world(const char *report, const char *const *names, uint32_t n)
 {
-	struct world *w = a_world();
+	struct world_conf conf = world_conf_default(3);
+	conf.n_clients = 1;
+	conf.n_backends = 1;
+	conf.n_events = 64;
+	struct world *w = world_new(&conf);
 	w->backends[0].report_field = "endpoint-load-metrics";
-	w->backends[0].report =
-		"TEXT named_metrics.a=1.5,cpu_utilization=0.25,eps=1,named_metrics.b=-2,"
-		"named_metrics.a-name-that-is-too-long-for-an-event-to-the-control-thread=1";
+	w->backends[0].report = report;
 	zero(w)->load = 5;
-	zero(w)->wants_metrics = true;
+	control_want_metrics(zero(w), names, n);
 	use_backends(w, 0x1);
 	open_client(w);
+	return w;
+}
+
+#define LONG_NAME "named_metrics.a-name-that-is-too-long-for-an-event-to-the-control-thread"
+
+// A64, LR-10: each wanted value of each request, under its locality.
+static void a64_values_for_load_reports_are_told_each(void **state)
+{
+	static const char *const names[] = {LONG_NAME, "cpu_utilization", "named_metrics.b"};
+	struct world *w = metrics_world("TEXT named_metrics.a=1.5,cpu_utilization=0.25,eps=1,"
+					"mem_utilization=0.5,named_metrics.b=-2," LONG_NAME "=1",
+		names, 3);
 	for (int i = 0; i < 2; i++) {
 		ask(w, KIND_ECHO, 10);
 		finish(w);
@@ -489,17 +506,62 @@ static void a64_values_for_load_reports_are_told_each(void **state)
 	world_run(w, 100 * MS);
 	assert_int_equal(w->control.n_metrics, 6);
 	for (uint32_t i = 0; i < 6; i += 3) {
-		expect_metric(w, i, "named_metrics.a", 1.5);
-		expect_metric(w, i + 1, "named_metrics.b", -2);
-		expect_metric(w, i + 2, "cpu_utilization", 0.25);
+		expect_metric(w, i, LB_METRIC_NAMED + 1, "", -2);
+		expect_metric(w, i + 1, LB_METRIC_NAMED, "", 1);
+		expect_metric(w, i + 2, LB_METRIC_CPU, "", 0.25);
 	}
 	assert_int_equal(w->control.n_reports, 0); // round_robin asks for none
-	assert_int_equal(world_counter(w, "metrics_lost"), 2);
+	assert_int_equal(world_counter(w, "metrics_lost"), 0);
 	zero(w)->load = 0; // nobody to tell
 	use_backends(w, 0x1);
 	ask(w, KIND_ECHO, 10);
 	finish(w);
 	assert_int_equal(w->control.n_metrics, 6);
+	world_free(w);
+}
+
+// A85: where all are wanted, they have names, of which one report may bring few.
+static void a85_all_named_values_are_told_by_name_and_bounded(void **state)
+{
+	static const char *const names[] = {"named_metrics.*"};
+	char report[8192] = "TEXT " LONG_NAME "=1";
+	size_t len = strlen(report);
+	for (int i = 0; i < 300; i++)
+		len += (size_t)snprintf(
+			report + len, sizeof(report) - len, ",named_metrics.m%d=%d", i, i);
+	struct world *w = metrics_world(report, names, 1);
+	ask(w, KIND_ECHO, 10);
+	finish(w);
+	world_run(w, 100 * MS);
+	assert_int_equal(w->control.n_metrics, 15);
+	for (uint32_t i = 0; i < 15; i++) {
+		char name[8];
+		snprintf(name, sizeof(name), "m%u", i);
+		expect_metric(w, i, LB_METRIC_NONE, name, i);
+	}
+	// The long one, those behind the sixteenth, and once for those not looked at.
+	assert_int_equal(world_counter(w, "metrics_lost"), 1 + 240 + 1);
+	world_free(w);
+}
+
+// However much a backend reports, half of the ring is there for what becomes of endpoints.
+static void values_leave_room_for_other_events(void **state)
+{
+	static const char *const names[] = {"named_metrics.*"};
+	struct world *w = metrics_world("TEXT named_metrics.a=1,named_metrics.b=2", names, 1);
+	ask(w, KIND_ECHO, 10);
+	finish(w);
+	world_run(w, 100 * MS);
+	w->control.deaf = true;
+	for (int i = 0; i < 50; i++) {
+		ask(w, KIND_ECHO, 10);
+		finish(w);
+	}
+	assert_int_equal(spsc_room(&w->link->events), 32);
+	assert_int_equal(world_counter(w, "metrics_lost"), 100 - 32);
+	w->control.deaf = false;
+	world_run(w, 100 * MS);
+	assert_int_equal(w->control.n_metrics, 2 + 32);
 	world_free(w);
 }
 
@@ -517,4 +579,6 @@ RUN_SUITE("proxy/wait_cases", CASE(q_01_nobody_waits_for_a_failing_cluster_unask
 	CASE(reports_are_coalesced_and_the_newest_counts),
 	CASE(reports_outlast_a_full_ring_and_bad_ones_are_counted),
 	CASE(reports_nobody_wants_are_passed_on_alone),
-	CASE(a64_values_for_load_reports_are_told_each))
+	CASE(a64_values_for_load_reports_are_told_each),
+	CASE(a85_all_named_values_are_told_by_name_and_bounded),
+	CASE(values_leave_room_for_other_events))

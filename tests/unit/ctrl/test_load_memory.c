@@ -3,6 +3,7 @@
 // and in the end what was counted is what was told.
 #include "lb/drop.h"
 #include "lb/loads.h"
+#include "lb/metrics.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/load_world.h"
@@ -78,7 +79,8 @@ static bool live_with_failure(size_t nth)
 	struct told t = {0};
 	struct numbers n;
 	struct load_report_info info;
-	struct lb_event event = {.kind = LB_EVENT_METRIC, .metric = {1, "named_metrics.k"}};
+	struct lb_event event = {
+		.kind = LB_EVENT_METRIC, .metric = {.value = 1, .index = LB_METRIC_NAMED}};
 	load_world_init_small(&w, 8);
 	alloc_fail_arm(nth);
 	struct load_leaf *leaf = load_leaf_new(w.report, "a", "");
@@ -92,6 +94,7 @@ static bool live_with_failure(size_t nth)
 	count(&w, n.x, 1);
 	count(&w, n.y, 10);
 	event.load = n.x;
+	event.metric.list = load_leaf_metrics(leaf)->list;
 	load_report_event(w.report, &event);
 	go_on(&w, &t);
 	count(&w, n.x, 20);

@@ -4,6 +4,7 @@
 #include "lb/base/twheel.h"
 #include "lb/drop.h"
 #include "lb/loads.h"
+#include "lb/metrics.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/load_world.h"
 
@@ -310,12 +311,29 @@ static void nothing_is_lost_or_told_twice_when_the_stream_breaks(void **state)
 	load_world_fini(&w);
 }
 
-static void metric(struct load_world *w, uint32_t index, const char *name, double value)
+// As a worker tells it.
+static void metric(struct load_world *w, const struct load_leaf *leaf, uint32_t index,
+	const char *name, double value)
 {
+	static const char *const own[] = {
+		"cpu_utilization", "mem_utilization", "application_utilization"};
+	const struct lb_metrics *m = load_leaf_metrics(leaf);
 	struct lb_event e = {.kind = LB_EVENT_METRIC, .load = index};
-	snprintf(e.metric.name, sizeof(e.metric.name), "%s", name);
+	if (!m)
+		return;
 	e.metric.value = value;
-	load_report_event(w->report, &e);
+	e.metric.list = m->list;
+	e.metric.index = LB_METRIC_NONE;
+	for (uint32_t i = 0; i < LB_METRIC_NAMED; i++)
+		if (strcmp(name, own[i]) == 0)
+			e.metric.index = lb_metrics_has(m, (enum lb_metric)i) ? i : 99;
+	if (e.metric.index == LB_METRIC_NONE) {
+		name += strlen("named_metrics.");
+		e.metric.index = lb_metrics_find(m, str_from(name));
+		snprintf(e.metric.name, sizeof(e.metric.name), "%s", name);
+	}
+	if (e.metric.index != 99 && (e.metric.index != LB_METRIC_NONE || m->all_named))
+		load_report_event(w->report, &e);
 }
 
 static void set_metrics(struct load_leaf *leaf, const char *words)
@@ -329,12 +347,12 @@ static void set_metrics(struct load_leaf *leaf, const char *words)
 	assert_int_equal(load_leaf_set_metrics(leaf, names, n), 0);
 }
 
-static void all_metrics(struct load_world *w, uint32_t index)
+static void all_metrics(struct load_world *w, const struct load_leaf *leaf, uint32_t index)
 {
 	static const char *const names[] = {"cpu_utilization", "mem_utilization",
 		"application_utilization", "named_metrics.k", "named_metrics.cpu_utilization"};
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		metric(w, index, names[i], 0.25 * (i + 1));
+		metric(w, leaf, index, names[i], 0.25 * (i + 1));
 }
 
 // LR-10, A85
@@ -345,27 +363,27 @@ static void metrics_are_told_as_the_cluster_asks(void **state)
 	struct load_leaf *leaf = leaf_of(&w, "a");
 	load_world_begin(&w);
 	uint32_t x = update(leaf, "x");
-	all_metrics(&w, x);
-	assert_false(load_leaf_wants_metrics(leaf)); // nothing unless it asks
+	all_metrics(&w, leaf, x);
+	assert_null(load_leaf_metrics(leaf)); // nothing unless it asks
 	assert_string_equal(load_world_report(&w), "a/ 10s x/z/s 0 0 0 0");
 	set_metrics(leaf, "utilization.x request_cost.* eps *");
-	assert_false(load_leaf_wants_metrics(leaf)); // nothing that is known
+	assert_null(load_leaf_metrics(leaf)); // nothing that is known
 	set_metrics(leaf, "named_metrics.k mem_utilization");
-	assert_true(load_leaf_wants_metrics(leaf));
-	all_metrics(&w, x);
-	all_metrics(&w, x);
+	assert_non_null(load_leaf_metrics(leaf));
+	all_metrics(&w, leaf, x);
+	all_metrics(&w, leaf, x);
 	assert_string_equal(
 		load_world_report(&w), "a/ 10s x/z/s 0 0 0 0 mem=2:1 named_metrics.k=2:2");
 	set_metrics(leaf, "cpu_utilization eps named_metrics.*");
-	all_metrics(&w, x);
+	all_metrics(&w, leaf, x);
 	const char *text = load_world_report(&w);
 	assert_non_null(strstr(text, " cpu=1:0.25 "));
 	assert_non_null(strstr(text, " named_metrics.k=1:1"));
 	assert_non_null(strstr(text, " named_metrics.cpu_utilization=1:1.25"));
 	assert_null(strstr(text, "mem"));
 	set_metrics(leaf, "");
-	assert_false(load_leaf_wants_metrics(leaf));
-	all_metrics(&w, x);
+	assert_null(load_leaf_metrics(leaf));
+	all_metrics(&w, leaf, x);
 	assert_string_equal(load_world_report(&w), "a/ 10s x/z/s 0 0 0 0");
 	assert_int_equal(info_of(&w).n_stray_metrics, 0);
 	load_leaf_free(leaf);
@@ -380,28 +398,35 @@ static void metrics_that_no_report_can_carry_are_left_out(void **state)
 	load_world_begin(&w);
 	uint32_t x = update(leaf, "x");
 	set_metrics(leaf, "named_metrics.* cpu_utilization");
-	metric(&w, x, "cpu_utilization", NAN);
-	metric(&w, x, "cpu_utilization", INFINITY);
-	metric(&w, x, "cpu_utilization", -INFINITY);
-	metric(&w, x, "named_metrics.\xff", 1);
-	metric(&w, x, "named_metrics.\xc3", 1); // cut
+	metric(&w, leaf, x, "cpu_utilization", NAN);
+	metric(&w, leaf, x, "cpu_utilization", INFINITY);
+	metric(&w, leaf, x, "cpu_utilization", -INFINITY);
+	metric(&w, leaf, x, "named_metrics.\xff", 1);
+	metric(&w, leaf, x, "named_metrics.\xc3", 1); // cut
 	assert_int_equal(info_of(&w).n_stray_metrics, 5);
-	metric(&w, x, "named_metrics.\xc3\xa4", -2.5);
+	metric(&w, leaf, x, "named_metrics.\xc3\xa4", -2.5);
 	assert_string_equal(
 		load_world_report(&w), "a/ 10s x/z/s 0 0 0 0 named_metrics.\xc3\xa4=1:-2.5");
 	assert_string_equal(load_world_report(&w), "a/ 10s x/z/s 0 0 0 0");
 	for (unsigned i = 0; i < XDS_LOAD_MAX_METRICS + 3; i++) {
 		char name[32];
 		snprintf(name, sizeof(name), "named_metrics.%u", i);
-		metric(&w, x, name, 1);
+		metric(&w, leaf, x, name, 1);
 	}
 	assert_int_equal(info_of(&w).n_stray_metrics, 8);
+	metric(&w, leaf, 0, "named_metrics.none", 1);
+	metric(&w, leaf, LB_MAX_LOADS - 1, "named_metrics.none", 1);
+	struct lb_event late = {.kind = LB_EVENT_METRIC, .load = x};
+	late.metric.list = load_leaf_metrics(leaf)->list - 1; // wanted before
+	load_report_event(w.report, &late);
+	late.metric.list++;
+	late.metric.index = LB_METRIC_NAMED; // there is none
+	load_report_event(w.report, &late);
 	load_leaf_free(leaf);
 	load_world_report(&w);
-	metric(&w, x, "named_metrics.late", 1); // nobody's any more
-	metric(&w, 0, "named_metrics.none", 1);
-	metric(&w, LB_MAX_LOADS - 1, "named_metrics.none", 1);
-	assert_int_equal(info_of(&w).n_stray_metrics, 11);
+	late.metric.index = LB_METRIC_CPU;
+	load_report_event(w.report, &late); // nobody's any more
+	assert_int_equal(info_of(&w).n_stray_metrics, 13);
 	load_world_fini(&w);
 }
 
