@@ -12,11 +12,8 @@
 #include "lb/leaf_picker.h"
 #include "lb/loads.h"
 #include "lb/member.h"
-<<<<<<< ours
-#include "lb/node.h"
-=======
 #include "lb/metrics.h"
->>>>>>> theirs
+#include "lb/node.h"
 #include "lb/picker.h"
 #include "lb/priority.h"
 
