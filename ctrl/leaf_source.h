@@ -25,7 +25,6 @@ struct leaf_source {
 	struct res_cluster *policy_of; // counted; whose spec the leaf has
 	char *note; // owned
 	struct load_leaf *loads; // NULL = nothing is reported
-	bool listed; // its owner's
 };
 
 // Takes a leaf id. NULL = no memory, or none is left.

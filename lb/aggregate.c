@@ -168,11 +168,6 @@ struct lb_leaf *lb_aggregate_leaf(const struct lb_aggregate *a, const char *name
 	return c ? c->leaf : NULL;
 }
 
-void lb_aggregate_exit_idle(struct lb_aggregate *a)
-{
-	lb_priority_exit_idle(a->priority);
-}
-
 // A75-T02
 void lb_aggregate_dump(const struct lb_aggregate *a, struct lb_dump *d)
 {

@@ -24,5 +24,4 @@ void lb_aggregate_free(struct lb_aggregate *); // NULL is fine
 [[nodiscard]] int lb_aggregate_update(
 	struct lb_aggregate *, const char *const *names, uint32_t n, const char *note);
 struct lb_leaf *lb_aggregate_leaf(const struct lb_aggregate *, const char *name); // NULL = not made
-void lb_aggregate_exit_idle(struct lb_aggregate *);
 void lb_aggregate_dump(const struct lb_aggregate *, struct lb_dump *);

@@ -158,11 +158,6 @@ void lb_child_names_free(struct lb_child_names *names)
 	free(names);
 }
 
-uint32_t lb_child_names_count(const struct lb_child_names *names)
-{
-	return names->n;
-}
-
 uint32_t lb_child_names_at(const struct lb_child_names *names, uint32_t priority)
 {
 	return names->numbers[priority];

@@ -23,6 +23,5 @@ typedef bool lb_child_exists(void *ctx, uint32_t number);
 struct lb_child_names *lb_child_names_new(const struct lb_child_names *before,
 	const struct lb_child_names_priority *, uint32_t n, lb_child_exists *, void *ctx);
 void lb_child_names_free(struct lb_child_names *); // NULL is fine
-uint32_t lb_child_names_count(const struct lb_child_names *);
 // The number of this priority; never one that another priority had before.
 uint32_t lb_child_names_at(const struct lb_child_names *, uint32_t priority);

@@ -167,7 +167,6 @@ static int publish_once(struct lb_leaf *leaf)
 		.breaker = leaf->breaker,
 		.affinity = lb_affinity_map_of(leaf->affinity),
 		.has_sessions = leaf->session_health,
-		.counts_outcomes = lb_ejection_counts(leaf->ejection),
 		.metrics = leaf->metrics,
 	};
 	// I02: what is dropped anyhow needs no endpoint.

@@ -123,7 +123,6 @@ struct lb_leaf_layer {
 	struct lb_breaker *breaker;
 	const struct lb_affinity_map *affinity; // all endpoints; NULL = not known yet
 	bool has_sessions; // affinity may bind (O02)
-	bool counts_outcomes; // outlier detection wants them (E01)
 	const struct lb_metrics *metrics; // NULL = none
 };
 // A leaf's picker begins with these.

@@ -38,7 +38,6 @@ static void update(struct fixture *f, const char *const *list, uint32_t n)
 	assert_non_null(names);
 	lb_child_names_free(f->names);
 	f->names = names;
-	assert_int_equal(lb_child_names_count(names), n);
 }
 
 #define UPDATE(f, ...)                                                                             \

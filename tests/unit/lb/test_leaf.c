@@ -258,7 +258,6 @@ static void limit_and_drops_change_above_the_policies(void **state)
 		.interval_ns = WORLD_S, .failure_percentage = {.enabled = true}};
 	leaves_update(&f, &p, 2);
 	assert_int_equal(lb_leaf_layer(f.picker)->max_requests, 3);
-	assert_true(lb_leaf_layer(f.picker)->counts_outcomes);
 	assert_ptr_equal(lb_leaf_layer(f.picker)->breaker, b);
 	assert_string_equal(lb_leaf_layer(f.picker)->name, "orders");
 	assert_int_equal(fake_nodes->n_updates, 1);
