@@ -186,6 +186,8 @@ static void log_flip(struct assembler *a, const struct lb_event *event)
 	ip_port_print(&e->addr, text);
 	if (up)
 		log_info("endpoint connected", "endpoint=%s", text);
+	else if (event->kind == LB_EVENT_LOST && strcmp(event->why, "GOAWAY") == 0)
+		log_info("endpoint ends its last connection", "endpoint=%s", text);
 	else
 		log_warn("endpoint unreachable", "endpoint=%s event=%s cause=%s", text,
 			event->kind == LB_EVENT_LOST ? "lost" : "failed", log_quote(event->why));

@@ -34,7 +34,7 @@ struct lb_picker *lb_node_fail_picker(
 			note, close);
 	else
 		snprintf(text, sizeof(text),
-			"cluster %s: cannot connect to any of %u endpoints, last error: %s%s%s%s",
+			"cluster %s: none of %u endpoints is usable, last error: %s%s%s%s",
 			env->cluster, n_members, last_error, open, note, close);
 	return lb_picker_new_fail(text);
 }

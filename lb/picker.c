@@ -76,3 +76,8 @@ struct lb_picker *lb_picker_new_fail(const char *text)
 	memcpy(p->text, text, size);
 	return &p->base;
 }
+
+const char *lb_picker_error(const struct lb_picker *p)
+{
+	return p && p->pick == pick_fail ? ((const struct fail_picker *)p)->text : NULL;
+}

@@ -80,3 +80,5 @@ struct lb_picker *lb_picker_get(struct lb_picker *);
 void lb_picker_put(struct lb_picker *); // NULL is fine
 struct lb_picker *lb_picker_new_queue(void); // always QUEUE
 struct lb_picker *lb_picker_new_fail(const char *text); // always FAIL; text is copied
+// The text of a picker of new_fail(); NULL = it is another one, or NULL.
+const char *lb_picker_error(const struct lb_picker *);

@@ -354,6 +354,9 @@ static void dump_child(
 		lb_dump_number(d, "failover_ms", c->failover.expires_tick - now / 1000000);
 	if (twheel_armed(&c->leave))
 		lb_dump_number(d, "kept_ms", c->leave.expires_tick - now / 1000000);
+	const char *error = lb_picker_error(c->picker);
+	if (error)
+		lb_dump_text(d, "error", error);
 	p->env.dump(p->env.ctx, c->child, d);
 	lb_dump_leave(d);
 }

@@ -80,10 +80,11 @@ static int fail_aggregate(struct composer *c, struct xds_cluster_config *k)
 			"aggregate cluster \"%s\" exceeds max depth %d (at \"%s\"); %s", k->name,
 			LEAVES_MAX_DEPTH, l->too_deep, c->node_id);
 	} else {
-		const char *why = l->n_faulty ? faults(c) : c->node_id;
+		// Clusters that exist but are no leaves are aggregates that come round again.
+		const char *why = l->n_faulty ? faults(c) : "they form a loop";
 		k->error = why ? config_builder_text(&c->b,
-					 "aggregate cluster \"%s\" has no leaf clusters: %s",
-					 k->name, why)
+					 "aggregate cluster \"%s\" has no leaf clusters: %s; %s",
+					 k->name, why, c->node_id)
 		               : NULL;
 	}
 	return k->error ? 0 : -ENOMEM;
@@ -127,8 +128,8 @@ static int fill_eds(
 	k->endpoints = res_endpoints_from(xds_res_get(e->res));
 	note(notes, e->ambient);
 	if (k->endpoints->n_priorities == 0) { // A27-V09
-		const char *text =
-			config_builder_text(&c->b, "endpoints \"%s\" hold no locality", e->name);
+		const char *text = config_builder_text(
+			&c->b, "endpoints \"%s\" hold no locality; %s", e->name, c->node_id);
 		if (!text)
 			return -ENOMEM;
 		note(notes, text);

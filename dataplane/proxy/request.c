@@ -9,9 +9,12 @@
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
+#include "lb/cluster.h"
 #include "lb/link.h"
 #include "lb/route.h"
 #include "lb/snapshot.h"
+
+#include <stdio.h>
 
 static struct lb_cluster_counters *cluster_counters(const struct proxy_request *r)
 {
@@ -338,6 +341,21 @@ static struct proxy_reply reply_to_end(const struct proxy_upstream_end *end)
 	return reply;
 }
 
+// ERR-01: whose stream it was. Good until the next pick.
+static void name_backend(
+	struct proxy_request *r, const struct proxy_upstream_end *end, struct proxy_reply *reply)
+{
+	struct proxy *p = r->proxy;
+	const struct lb_cluster *c = lb_snapshot_cluster(p->snapshot, r->cluster_id);
+	char address[IP_PORT_TEXT_MAX], code[24] = "";
+	if (end->cause == LB_CAUSE_UPSTREAM_RESET)
+		snprintf(code, sizeof(code), " (RST_STREAM %u)", (unsigned)end->code);
+	snprintf(p->refusal, sizeof(p->refusal), "cluster %s: %s: %.*s%s", c ? c->name : "?",
+		ip_port_print(&p->backends[r->endpoint_id].addr, address), (int)reply->text.len,
+		reply->text.p, code);
+	reply->text = str_from(p->refusal);
+}
+
 void proxy_request_upstream_closed(struct proxy_request *r, const struct proxy_upstream_end *end)
 {
 	proxy_request_enter(r);
@@ -352,6 +370,7 @@ void proxy_request_upstream_closed(struct proxy_request *r, const struct proxy_u
 		   proxy_retry_status(r, reply.grpc_status, NULL, &delay_ns)) {
 		proxy_attempt_begin_later(r, NULL, delay_ns);
 	} else if (r->state != PROXY_REQUEST_ENDING) {
+		name_backend(r, end, &reply);
 		// HX-20
 		proxy_request_fail(
 			r, &reply, end->code == H2_CANCEL ? H2_CANCEL : H2_INTERNAL_ERROR);

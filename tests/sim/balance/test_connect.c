@@ -67,7 +67,7 @@ static void only_settings_end_the_backoff(void **state)
 	sim_run(s, 300 * SIM_S);
 	assert_true(syn_at(s, 0, 9) - syn_at(s, 0, 8) > 30);
 	assert_string_equal(s->label,
-		"fail: cluster orders: cannot connect to any of 1 endpoints, last error: "
+		"fail: cluster orders: none of 1 endpoints is usable, last error: "
 		"10.0.0.0:80: no SETTINGS");
 	sim_set(s, 0, SIM_UP);
 	sim_run(s, 150 * SIM_S);
@@ -194,10 +194,10 @@ static void pick_first_fails_after_each_address_did_and_stays_so(void **state)
 	sim_run_to(s, 40 * SIM_S);
 	sim_expect(s, "20.001 syn 0\n"
 		      "20.001 TRANSIENT_FAILURE\n"
-		      "20.001 fail: cluster orders: cannot connect to any of 2 endpoints, last "
+		      "20.001 fail: cluster orders: none of 2 endpoints is usable, last "
 		      "error: 10.0.0.1:80: connect timeout\n"
 		      "20.002 syn 1\n"
-		      "20.002 fail: cluster orders: cannot connect to any of 2 endpoints, last "
+		      "20.002 fail: cluster orders: none of 2 endpoints is usable, last "
 		      "error: 10.0.0.0:80: refused\n"
 		      "21.649 syn 0\n"
 		      "24.411 syn 0\n"

@@ -205,7 +205,7 @@ static void requests_wait_for_the_first_that_tries_and_fail_with_the_last(void *
 		      "15.219 syn 0\n"
 		      "15.290 syn 2\n"
 		      "20.001 TRANSIENT_FAILURE\n"
-		      "20.001 fail: cluster orders: cannot connect to any of 1 endpoints, last "
+		      "20.001 fail: cluster orders: none of 1 endpoints is usable, last "
 		      "error: 10.0.0.2:80: refused\n"
 		      "20.002 syn 1\n"
 		      "20.095 syn 2\n"

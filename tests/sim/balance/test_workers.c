@@ -302,7 +302,7 @@ static void only_who_waits_for_ready_outlives_a_failure(void **state)
 	sim_start(s, late);
 	assert_int_equal(fast->outcome, SIM_FAILED);
 	assert_string_equal(fast->text,
-		"cluster orders: cannot connect to any of 1 endpoints, last error: "
+		"cluster orders: none of 1 endpoints is usable, last error: "
 		"10.0.0.0:80: refused"); // ERR-01
 	sim_set(s, 0, SIM_UP);
 	sim_run(s, 200 * SIM_MS);

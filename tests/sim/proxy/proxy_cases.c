@@ -157,6 +157,8 @@ static void a_lost_backend_is_told_by_status_or_by_reset(void **state)
 	backend_abort_conns(&w->backends[0]);
 	world_run(w, 20 * MS);
 	assert_reply(silent, 14);
+	assert_non_null(strstr(silent->message, "cluster "));
+	assert_non_null(strstr(silent->message, ": the backend's connection was lost"));
 	assert_true(download->closed && !download->got_end && download->by_peer);
 	assert_int_equal(download->code, H2_INTERNAL_ERROR);
 	assert_int_equal(world_ended(w, LB_CAUSE_UPSTREAM_LOST), 2);

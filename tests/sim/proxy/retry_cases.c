@@ -177,6 +177,8 @@ static void rt_07_only_listed_statuses_are_retried(void **state)
 				assert_int_equal(a->http_status, http ? http : 200);
 				// Else it is for the client to read it from the other.
 				assert_int_equal(a->grpc_status, http ? -1 : rows[j].status);
+				if (strstr(rows[j].fail, "reset"))
+					assert_non_null(strstr(a->message, " (RST_STREAM "));
 			}
 		}
 		world_free(w);

@@ -308,6 +308,9 @@ static void endpoints_are_shown_with_their_place_state_and_counts(void **state)
 	counter_set_to(&w->link->members[0].failed, 1);
 	counter_set_to(&w->link->endpoints[id].connections, 1);
 	tell(w, LB_EVENT_FAILED, id);
+	assert_true(shows(w, "show tree web",
+		"error=cluster web: none of 1 endpoints is usable, "
+		"last error: 10.0.0.1:80: refused"));
 	json_t *row = endpoint_row(w, 0);
 	assert_string_equal(text_of(row, "endpoint"), "10.0.0.1:80");
 	assert_string_equal(text_of(row, "locality"), "r/z/s");

@@ -245,7 +245,8 @@ static void endpoint_trouble_leaves_the_cluster_in_order(void **state)
 	assert_string_equal(look(&f), "rc: blue=e-blue? green=e-green/none"); // DM-11
 	const struct xds_config *c = f.config;
 	assert_non_null(strstr(c->clusters[0].resolution_note, "no answer"));
-	assert_non_null(strstr(c->clusters[1].resolution_note, "no locality")); // A27-V09
+	assert_non_null(strstr(c->clusters[1].resolution_note,
+		"no locality; xDS node id \"me\"")); // A27-V09, ERR-01
 	hold_endpoint(&f, "e-blue", 4);
 	say(&f, &res_type_endpoints);
 	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.4 green=e-green/none");

@@ -118,7 +118,8 @@ static void a_loop_adds_nothing(void **state)
 		"rc: ~a=a/10.0.0.1 ~b=b/10.0.0.2 lone! pair1! ~pair2! ring1[b a] ~ring2[b a] "
 		"self[a]");
 	assert_non_null(strstr(error_of(&f, "lone"), "\"lone\" has no leaf clusters"));
-	assert_non_null(strstr(error_of(&f, "lone"), "node id \"me\"")); // FM-11
+	assert_non_null(
+		strstr(error_of(&f, "lone"), "they form a loop; xDS node id \"me\"")); // FM-11
 	assert_non_null(strstr(error_of(&f, "pair1"), "no leaf clusters"));
 	deps_fini(&f);
 }

@@ -72,7 +72,7 @@ static void all_failing_names_the_last_error(void **state)
 	node_world_event(&w, LB_EVENT_FAILED, 1);
 	assert_int_equal(w.state, LB_TRANSIENT_FAILURE);
 	assert_string_equal(node_world_pick(&w).text,
-		"cluster orders: cannot connect to any of 2 endpoints, "
+		"cluster orders: none of 2 endpoints is usable, "
 		"last error: 10.82.0.1:50051: refused (EDS orders)");
 	world_pass(&w.world, 2 * WORLD_S);
 	assert_int_equal(w.state, LB_TRANSIENT_FAILURE);

@@ -49,7 +49,7 @@ static void all_failing_fails_with_the_last_error(void **state)
 	node_world_event(&w, LB_EVENT_FAILED, 0);
 	assert_int_equal(w.state, LB_TRANSIENT_FAILURE);
 	assert_string_equal(node_world_pick(&w).text,
-		"cluster orders: cannot connect to any of 2 endpoints, "
+		"cluster orders: none of 2 endpoints is usable, "
 		"last error: 10.82.0.0:50051: refused (EDS orders)");
 	uint32_t n = w.n_published;
 	world_pass(&w.world, 2 * WORLD_S); // both are tried again: still failing (ST-02)
