@@ -85,7 +85,7 @@ struct assembler_cluster_info {
 	const char *name;
 	uint32_t id;
 	enum lb_state state;
-	const char *detail; // why it fails, or "" ; borrowed
+	const char *detail; // why it fails, or what is wrong although it serves; "" = fine
 	bool leaving; // in no configuration, waits for its last request
 	uint32_t n_endpoints, n_ready;
 	struct cluster_totals totals; // since the cluster came

@@ -248,6 +248,8 @@ static void describe(
 		.detail = why_failing(a, now),
 		.leaving = c->n_users == 0,
 	};
+	if (!*ret->detail)
+		ret->detail = cluster_tree_trouble(c->tree);
 	each_endpoint(a, c, count_endpoint, ret);
 	workers_cluster_totals(a->conf.workers, c->id, &ret->totals);
 	cluster_totals_since(&ret->totals, &c->before);

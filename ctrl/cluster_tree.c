@@ -403,6 +403,12 @@ struct lb_cluster *cluster_tree_object(const struct cluster_tree *t)
 	return t->object;
 }
 
+const char *cluster_tree_trouble(const struct cluster_tree *t)
+{
+	const struct xds_cluster_config *conf = root_of(t, t->config);
+	return conf && conf->has_trouble ? conf->resolution_note : "";
+}
+
 void cluster_tree_dump(const struct cluster_tree *t, struct lb_dump *d)
 {
 	if (t->body.leaf) {

@@ -64,6 +64,9 @@ void cluster_tree_set_leaving(struct cluster_tree *, bool);
 
 // The newest object; never NULL; borrowed until the next change.
 struct lb_cluster *cluster_tree_object(const struct cluster_tree *);
+// What the configuration notes of a cluster that serves all the same: its newest resource was
+// refused or deleted, its endpoints have no answer. "" = nothing; borrowed until configure().
+const char *cluster_tree_trouble(const struct cluster_tree *);
 void cluster_tree_dump(const struct cluster_tree *, struct lb_dump *);
 // Its leaves in order; leaf NULL = not made yet. Borrowed for the call.
 void cluster_tree_each_leaf(const struct cluster_tree *,

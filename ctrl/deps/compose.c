@@ -170,6 +170,7 @@ static int fill(struct composer *c, struct node *n, struct xds_cluster_config *k
 	if (!*k->error)
 		k->cluster = res_cluster_from(xds_res_get(n->res));
 	k->resolution_note = notes.n ? join(c->b.arena, &notes) : c->node_id;
+	k->has_trouble = notes.n > 0;
 	return k->resolution_note ? 0 : -ENOMEM;
 }
 

@@ -33,6 +33,7 @@ struct xds_cluster_config {
 	// For failure messages: what is wrong with the sources of this entry, else the node id
 	// (DM-27). Never NULL.
 	const char *resolution_note;
+	bool has_trouble; // the note tells of some, not of the node alone
 };
 
 // Immutable. Parts that did not change are the same objects in the next one (compare pointers).

@@ -416,6 +416,20 @@ static void endpoints_are_shown_with_what_they_report(void **state)
 	}
 }
 
+// DM-12: a cluster may serve although its newest resource was refused.
+static void trouble_of_a_cluster_that_serves_is_shown(void **state)
+{
+	struct world *w = *state;
+	leaf("web", only_one, 1);
+	give(w);
+	assert_true(shows(w, "show clusters json", "\"detail\":\"\""));
+	struct xds_cluster_config *e = leaf("web", only_one, 1);
+	e->resolution_note = "cluster web: refused";
+	e->has_trouble = true;
+	give(w);
+	assert_true(shows(w, "show clusters json", "\"detail\":\"cluster web: refused\""));
+}
+
 // O06, O08: a wish finds its leaf, also among those of an aggregate; one of nobody's is ignored.
 static void a_wish_connects_the_member_that_it_names(void **state)
 {
@@ -631,6 +645,7 @@ RUN_SUITE("ctrl/cluster_tree", CASE(an_aggregate_uses_the_first_leaf_that_serves
 	CASE(the_tree_is_shown_in_the_order_of_its_layers),
 	CASE(endpoints_are_shown_with_their_place_state_and_counts),
 	CASE(the_tree_tells_drops_and_sweeps), CASE(endpoints_are_shown_with_what_they_report),
+	CASE(trouble_of_a_cluster_that_serves_is_shown),
 	CASE(a_wish_connects_the_member_that_it_names),
 	CASE(a_cluster_without_room_holds_up_no_other),
 	CASE(localities_whose_parts_have_slashes_are_two),

@@ -79,6 +79,7 @@ static void watches_go_from_listener_to_endpoints(void **state)
 	const struct xds_config *c = f.config;
 	assert_int_equal(c->vhost, -1);
 	assert_non_null(strstr(c->clusters[0].resolution_note, "node id \"me\"")); // DM-27
+	assert_false(c->clusters[0].has_trouble);
 	assert_null(xds_config_find_cluster(c, "red"));
 	deps_fini(&f);
 }
@@ -267,6 +268,7 @@ static void deleted_or_refused_cluster_keeps_its_value(void **state)
 	say(&f, &res_type_cluster); // DM-10: error with a value
 	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.1");
 	assert_non_null(strstr(f.config->clusters[0].resolution_note, "STATIC"));
+	assert_true(f.config->clusters[0].has_trouble);
 	drop(&f, &res_type_cluster, "blue");
 	say(&f, &res_type_cluster); // DE-05
 	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.1");
