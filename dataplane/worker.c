@@ -52,6 +52,7 @@ struct worker_limits worker_limits_default(void)
 		.max_queued = 16384,
 		.max_conns_per_endpoint =
 			10, // gRFC A105's cap; more than one only when streams run out
+		.max_neighbours = 65536,
 		.n_chunks = 131072,
 		.tcp_send_limit = 256 * 1024,
 		.tcp_recv_window = 256 * 1024,
@@ -77,9 +78,11 @@ static void on_unreachable(void *ctx, const struct tcp_flow *flow)
 	tcp_stack_unreachable(ctx, flow);
 }
 
-static bool source_for(void *ctx, const struct ip_addr *dst, struct ip_addr *ret)
+static const char *source_for(void *ctx, const struct ip_addr *dst, struct ip_addr *ret)
 {
-	return net_source_for(ctx, dst, ret);
+	if (!net_source_for(ctx, dst, ret))
+		return "no route";
+	return net_prepare(ctx, dst) ? NULL : "no room for another neighbour";
 }
 
 static bool is_address_of_port(const struct worker_conf *conf, const struct ip_addr *ip)
@@ -104,7 +107,7 @@ static struct net *make_net(struct worker *w, const struct worker_conf *conf, ui
 		memcpy(to->addresses, from->addresses, sizeof(to->addresses));
 		to->gateway = from->gateway;
 	}
-	return net_new(ports, conf->n_ports, w->wheel, seed);
+	return net_new(ports, conf->n_ports, conf->limits.max_neighbours, w->wheel, seed);
 }
 
 static struct tcp_stack *make_tcp(struct worker *w, const struct worker_limits *limits,

@@ -29,12 +29,13 @@ struct worker_limits {
 	uint32_t max_requests; // live requests
 	uint32_t max_queued; // of them, waiting for a backend connection
 	uint32_t max_conns_per_endpoint;
+	uint32_t max_neighbours; // hosts on the links that are sent to at one time
 	uint32_t n_chunks; // of 2 KiB: all bytes queued anywhere
 	uint32_t tcp_send_limit; // bytes queued per connection
 	uint32_t tcp_recv_window; // bytes advertised per connection
 	uint32_t max_concurrent_streams; // advertised to clients
 };
-// 16384 connections, 65536 requests, 256 MiB of chunks.
+// 16384 connections, 65536 neighbours, 65536 requests, 256 MiB of chunks.
 struct worker_limits worker_limits_default(void);
 
 struct worker_port_conf {

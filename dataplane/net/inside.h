@@ -118,7 +118,7 @@ struct net_dst {
 
 // A frame between reserve and emit.
 struct net_open {
-	struct neigh *neigh;
+	struct neigh *neigh; // NULL = it goes nowhere
 	uint8_t *frame; // NULL = none is open
 	struct neigh_held *held; // NULL = the frame is the device's
 };
@@ -135,6 +135,8 @@ struct net {
 	uint32_t generation; // of dst; never 0
 	struct net_dst dst[NET_DST_SLOTS];
 	struct net_open open;
+	uint8_t *lost; // owned; where frames are written that go nowhere
+	size_t max_frame;
 	struct neigh_table neigh;
 	uint64_t echo_tokens_ns; // ICMP rate limit: time saved up
 	uint64_t echo_last_ns;
@@ -177,10 +179,13 @@ void arp_announce(struct net *, uint32_t port, uint32_t ip);
 
 // ip4.c
 void ip4_input(struct net *, const uint8_t *packet, size_t len, bool broadcast);
-// Room for a payload of len bytes to dst, behind the headers. NULL = no route or no buffer,
-// counted. ip4_emit() must follow before anything else is sent.
+// Room for a payload of len bytes to dst, behind the headers. NULL = the device has no buffer,
+// counted. What has no way to dst (no route, no room for the neighbour or for waiting), counted, is
+// lost: the device may have room for others. ip4_emit() must follow before anything else is sent.
 uint8_t *ip4_reserve(struct net *, uint32_t dst, size_t len);
 void ip4_emit(struct net *, uint32_t src, uint32_t dst, uint8_t protocol, size_t len);
+// The neighbour that leads to dst, found once and then remembered. NULL is counted.
+struct neigh *ip4_next_hop(struct net *, uint32_t dst);
 // MTU of the link towards dst.
 uint16_t ip4_mtu(struct net *, uint32_t dst);
 

@@ -87,8 +87,7 @@ void ip4_input(struct net *net, const uint8_t *ip, size_t len, bool broadcast)
 	}
 }
 
-// The neighbour that leads to dst, found once and then remembered. NULL is counted.
-static struct neigh *next_hop(struct net *net, uint32_t dst)
+struct neigh *ip4_next_hop(struct net *net, uint32_t dst)
 {
 	const struct net_dst *known = known_dst(net, dst);
 	if (known)
@@ -105,27 +104,36 @@ static struct neigh *next_hop(struct net *net, uint32_t dst)
 	return n;
 }
 
+static uint8_t *lose(struct net *net, size_t frame_len)
+{
+	DCHECK(frame_len <= net->max_frame);
+	net->open = (struct net_open){.frame = net->lost};
+	return net->lost + ETH_HEADER + IP4_HEADER;
+}
+
 uint8_t *ip4_reserve(struct net *net, uint32_t dst, size_t len)
 {
 	DCHECK(!net->open.frame);
-	struct neigh *n = next_hop(net, dst);
-	if (!n)
-		return NULL;
 	size_t frame_len = ETH_HEADER + IP4_HEADER + len;
+	struct neigh *n = ip4_next_hop(net, dst);
+	if (!n)
+		return lose(net, frame_len);
 	const struct net_port *port = &net->ports[n->port];
 	DCHECK(IP4_HEADER + len <= port->mtu);
 	struct neigh_held *held = NULL;
 	uint8_t *frame;
 	if (neigh_has_mac(n)) {
 		frame = port->device.reserve(port->device.ctx, frame_len);
-		if (!frame)
+		if (!frame) {
 			net_count(net, NET_tx_no_buffer);
+			return NULL;
+		}
 	} else {
 		held = neigh_reserve(n, frame_len);
-		frame = held ? held->frame : NULL;
+		if (!held)
+			return lose(net, frame_len);
+		frame = held->frame;
 	}
-	if (!frame)
-		return NULL;
 	net->open = (struct net_open){.neigh = n, .frame = frame, .held = held};
 	return frame + ETH_HEADER + IP4_HEADER;
 }
@@ -136,6 +144,8 @@ void ip4_emit(struct net *net, uint32_t src, uint32_t dst, uint8_t protocol, siz
 	DCHECK(open.frame);
 	net->open.frame = NULL;
 	struct neigh *n = open.neigh;
+	if (!n)
+		return;
 	eth_fill(&net->ports[n->port], open.frame, n->mac, ETH_TYPE_IP4);
 	uint8_t *ip = open.frame + ETH_HEADER;
 	ip[0] = 0x45;

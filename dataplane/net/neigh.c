@@ -10,13 +10,14 @@
 
 static void on_timer(struct twheel_timer *);
 
-int neigh_init(struct net *net, size_t max_frame)
+int neigh_init(struct net *net, uint32_t max, size_t max_frame)
 {
 	struct neigh_table *t = &net->neigh;
-	t->entries = calloc(NEIGH_MAX, sizeof(*t->entries));
-	if (!t->entries)
+	t->entries = calloc(max, sizeof(*t->entries));
+	t->buckets = calloc(max, sizeof(struct neigh *));
+	if (!t->entries || !t->buckets)
 		return -ENOMEM;
-	t->n_fresh = NEIGH_MAX;
+	t->max = t->n_fresh = max;
 	return pool_init(&t->held, sizeof(struct neigh_held) + max_frame, NEIGH_MAX_HELD_ALL);
 }
 
@@ -24,15 +25,16 @@ void neigh_fini(struct net *net)
 {
 	struct neigh_table *t = &net->neigh;
 	if (t->entries)
-		for (uint32_t i = 0; i < NEIGH_MAX - t->n_fresh; i++)
+		for (uint32_t i = 0; i < t->max - t->n_fresh; i++)
 			twheel_cancel(net->wheel, &t->entries[i].timer);
 	free(t->entries);
+	free(t->buckets);
 	pool_fini(&t->held);
 }
 
 static struct neigh **bucket_of(struct net *net, uint32_t port, uint32_t ip)
 {
-	return &net->neigh.buckets[net_hash(net, ip, port, NEIGH_BUCKETS)];
+	return &net->neigh.buckets[net_hash(net, ip, port, net->neigh.max)];
 }
 
 struct neigh *neigh_find(struct net *net, uint32_t port, uint32_t ip)
@@ -41,6 +43,27 @@ struct neigh *neigh_find(struct net *net, uint32_t port, uint32_t ip)
 		if (n->ip == ip && n->port == port)
 			return n;
 	return NULL;
+}
+
+static void leave(struct neigh *n)
+{
+	struct neigh_list *list = n->list;
+	if (!list)
+		return;
+	*(n->older ? &n->older->newer : &list->first) = n->newer;
+	*(n->newer ? &n->newer->older : &list->last) = n->older;
+	n->older = n->newer = NULL;
+	n->list = NULL;
+}
+
+static void enter(struct neigh *n, struct neigh_list *list)
+{
+	leave(n);
+	n->list = list;
+	n->listed_ns = twheel_now(n->net->wheel);
+	n->older = list->last;
+	*(list->last ? &list->last->newer : &list->first) = n;
+	list->last = n;
 }
 
 static void drop_held(struct neigh *n)
@@ -62,6 +85,7 @@ static void release(struct neigh *n)
 	while (*at != n)
 		at = &(*at)->next;
 	*at = n->next;
+	leave(n);
 	twheel_cancel(net->wheel, &n->timer);
 	drop_held(n);
 	n->state = NEIGH_FREE;
@@ -73,20 +97,28 @@ static void release(struct neigh *n)
 	}
 }
 
-// Second-chance clock over a few entries a call: what nobody confirmed lately goes first. Answers
-// to a flood of forged requests are never confirmed, so they push out one another.
+// The one that has stood in the list for the longest, if that is long enough.
+static struct neigh *oldest(const struct net *net, const struct neigh_list *list, uint64_t for_ns)
+{
+	struct neigh *n = list->first;
+	return n && twheel_now(net->wheel) - n->listed_ns >= for_ns ? n : NULL;
+}
+
+// Askers of a flood of forged requests are never confirmed, so they push out one another. To be
+// sent to takes a neighbour off these lists.
 static bool evict(struct net *net)
 {
-	for (int i = 0; i < 16; i++) {
-		struct neigh *n = &net->neigh.entries[net->neigh.hand];
-		net->neigh.hand = (net->neigh.hand + 1) % NEIGH_MAX;
-		if (n->state == NEIGH_STALE || n->state == NEIGH_INCOMPLETE) {
-			net_count(net, NET_neigh_evicted);
-			release(n);
-			return true;
-		}
-	}
-	return false;
+	const struct neigh_table *t = &net->neigh;
+	struct neigh *n = oldest(net, &t->heard, 0);
+	if (!n)
+		n = oldest(net, &t->stale, NEIGH_IN_USE_NS);
+	if (!n)
+		n = oldest(net, &t->unanswered, NEIGH_ASK_INTERVAL_NS);
+	if (!n)
+		return false;
+	net_count(net, NET_neigh_evicted);
+	release(n);
+	return true;
 }
 
 struct neigh *neigh_get(struct net *net, uint32_t port, uint32_t ip)
@@ -96,7 +128,7 @@ struct neigh *neigh_get(struct net *net, uint32_t port, uint32_t ip)
 		return n;
 	struct neigh_table *t = &net->neigh;
 	if (!t->free && t->n_fresh > 0) {
-		n = &t->entries[NEIGH_MAX - t->n_fresh--];
+		n = &t->entries[t->max - t->n_fresh--];
 	} else {
 		if (!t->free && !evict(net)) {
 			net_count(net, NET_neigh_full);
@@ -121,9 +153,30 @@ struct neigh *neigh_get(struct net *net, uint32_t port, uint32_t ip)
 static void ask(struct neigh *n)
 {
 	bool broadcast = n->state == NEIGH_INCOMPLETE || n->n_asks >= NEIGH_N_ASKS;
+	if (n->state == NEIGH_INCOMPLETE && n->n_asks == 0)
+		enter(n, &n->net->neigh.unanswered);
 	n->n_asks++;
 	arp_ask(n->net, n, broadcast);
 	twheel_arm(n->net->wheel, &n->timer, twheel_now(n->net->wheel) + NEIGH_ASK_INTERVAL_NS);
+}
+
+void neigh_want(struct neigh *n)
+{
+	struct neigh_table *t = &n->net->neigh;
+	if (n->state != NEIGH_INCOMPLETE || twheel_armed(&n->timer))
+		return;
+	// Only the first question takes a turn: the others follow at its pace.
+	uint64_t now = twheel_now(n->net->wheel);
+	uint64_t turn = t->turn_ns > now ? t->turn_ns : now;
+	uint64_t last = now + t->max * NEIGH_TURN_NS; // some that took a turn have gone
+	if (turn > last)
+		turn = last;
+	t->turn_ns = turn + NEIGH_TURN_NS;
+	uint64_t early = NEIGH_TURN_BURST * NEIGH_TURN_NS;
+	if (turn - now < early)
+		ask(n);
+	else
+		twheel_arm(n->net->wheel, &n->timer, turn - early);
 }
 
 struct neigh_held *neigh_reserve(struct neigh *n, size_t len)
@@ -133,8 +186,7 @@ struct neigh_held *neigh_reserve(struct neigh *n, size_t len)
 	struct neigh_held *held = n->n_held < NEIGH_MAX_HELD ? pool_take(pool) : NULL;
 	if (!held) {
 		net_count(n->net, NET_hold_full);
-		if (n->n_asks == 0)
-			ask(n);
+		neigh_want(n);
 		return NULL;
 	}
 	held->next = NULL;
@@ -150,13 +202,13 @@ void neigh_hold(struct neigh *n, struct neigh_held *held)
 		n->head = held;
 	n->tail = held;
 	n->n_held++;
-	if (n->n_asks == 0)
-		ask(n);
+	neigh_want(n);
 }
 
 void neigh_probe(struct neigh *n)
 {
 	DCHECK(n->state == NEIGH_STALE);
+	leave(n);
 	n->state = NEIGH_PROBE;
 	n->n_asks = 0;
 	ask(n);
@@ -185,8 +237,13 @@ static void send_held(struct neigh *n)
 
 static void become(struct neigh *n, enum neigh_state state, uint64_t for_ns)
 {
+	struct neigh_table *t = &n->net->neigh;
 	n->state = state;
 	n->n_asks = 0;
+	if (state == NEIGH_STALE)
+		enter(n, n->confirmed ? &t->stale : &t->heard);
+	else
+		leave(n);
 	twheel_arm(n->net->wheel, &n->timer, twheel_now(n->net->wheel) + for_ns);
 }
 
@@ -199,6 +256,7 @@ void neigh_hear(struct neigh *n, const uint8_t mac[6], bool asked)
 		n->changed_ns = now;
 		if (asked) {
 			net_count(n->net, NET_arp_learned);
+			n->confirmed = true;
 			become(n, NEIGH_REACHABLE, NEIGH_REACHABLE_NS);
 		} else {
 			become(n, NEIGH_STALE, NEIGH_STALE_NS);
@@ -218,6 +276,7 @@ void neigh_hear(struct neigh *n, const uint8_t mac[6], bool asked)
 			n->n_asks = NEIGH_N_ASKS; // the next question goes to the whole link
 	} else if (settled) {
 		n->changed_ns = now;
+		leave(n);
 		n->state = NEIGH_PROBE;
 		n->n_asks = NEIGH_N_ASKS;
 		ask(n);

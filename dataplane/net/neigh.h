@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbours: which MAC address has an IPv4 address on a port's link. A table of fixed size that
-// asks (arp.c), remembers, ages and refreshes by the wheel; frames for a neighbour that is still
-// being asked for are held, within bounds.
+// Neighbours: which MAC address has an IPv4 address on a port's link. A table, bounded at start,
+// that asks (arp.c), remembers, ages and refreshes by the wheel; frames for a neighbour that is
+// still being asked for are held, within bounds. Who is in use never loses its place to a newcomer:
+// when the table is full, first those go that were only heard of, then those that nobody has sent
+// to for a minute, then those that do not answer.
 // Thread: the owning worker.
 #pragma once
 
@@ -14,18 +16,21 @@
 
 struct net;
 
-#define NEIGH_MAX 4096
-#define NEIGH_BUCKETS 4096 // power of two
 #define NEIGH_MAX_HELD 16 // frames of one neighbour
 #define NEIGH_MAX_HELD_ALL 1024
 #define NEIGH_ASK_INTERVAL_NS 1000000000ull // RFC 1122 2.3.2.1: at most one a second
+// Newcomers are asked for by broadcasts: that many at once, then one in this time. A thousand new
+// endpoints must not flood the link, nor fill the device's queue, where others' frames wait.
+#define NEIGH_TURN_BURST 100
+#define NEIGH_TURN_NS 100000ull
 #define NEIGH_N_ASKS 3 // broadcast; as many unicast before them when a MAC is known
 #define NEIGH_REACHABLE_NS (60 * 1000000000ull)
 #define NEIGH_STALE_NS (600 * 1000000000ull)
+#define NEIGH_IN_USE_NS (60 * 1000000000ull) // a STALE one that was confirmed is spared so long
 
 enum neigh_state {
 	NEIGH_FREE,
-	NEIGH_INCOMPLETE, // no MAC yet, being asked for, frames are held
+	NEIGH_INCOMPLETE, // no MAC yet, being asked for or waiting for its turn, frames are held
 	NEIGH_STALE, // its MAC is old or was never asked for: used, but then asked for
 	NEIGH_PROBE, // the same, being asked for
 	NEIGH_REACHABLE, // answered us in the last minute
@@ -37,6 +42,11 @@ struct neigh_held {
 	uint8_t frame[]; // Ethernet header with the destination still to be filled in
 };
 
+// Who may have to go, oldest first.
+struct neigh_list {
+	struct neigh *first, *last;
+};
+
 struct neigh {
 	struct twheel_timer timer; // must stay first
 	struct net *net; // borrowed
@@ -45,29 +55,39 @@ struct neigh {
 	uint8_t state; // enum neigh_state
 	uint8_t n_asks; // in this round
 	uint8_t n_held;
+	bool confirmed; // answered us once
 	uint8_t mac[6];
 	uint64_t changed_ns; // when the MAC was last believed
+	uint64_t listed_ns; // since when it stands in its list
+	struct neigh_list *list; // NULL = must not go now
+	struct neigh *older, *newer; // there
 	struct neigh *next; // in the bucket, or in the free list
 	struct neigh_held *head, *tail; // owned
 };
 
 struct neigh_table {
-	struct neigh *entries; // owned
-	struct neigh *free;
+	struct neigh *entries; // owned; pages become resident as they are used
+	uint32_t max;
 	uint32_t n_fresh; // entries never used yet: the last ones
-	uint32_t hand; // of the clock that looks for something to evict
-	struct neigh *buckets[NEIGH_BUCKETS];
+	struct neigh *free;
+	struct neigh **buckets; // owned; max of them
+	struct neigh_list heard; // STALE, never confirmed
+	struct neigh_list stale; // STALE, once confirmed
+	struct neigh_list unanswered; // INCOMPLETE, asked for at least once
+	uint64_t turn_ns; // when the next newcomer is asked for, but for the burst
 	struct pool held;
 };
 
-// max_frame: longest frame that may have to be held. 0 or -ENOMEM.
-[[nodiscard]] int neigh_init(struct net *, size_t max_frame);
+// max: neighbours, at least 1. max_frame: longest frame that may have to be held. 0 or -ENOMEM.
+[[nodiscard]] int neigh_init(struct net *, uint32_t max, size_t max_frame);
 void neigh_fini(struct net *);
 
 struct neigh *neigh_find(struct net *, uint32_t port, uint32_t ip);
-// Finds or makes it (INCOMPLETE, not asked for yet). NULL = the table is full, counted. Forgets a
-// neighbour nobody hears of when it must.
+// Finds or makes it (INCOMPLETE, not asked for yet). NULL = the table is full of neighbours that
+// are in use or just being asked for, counted.
 struct neigh *neigh_get(struct net *, uint32_t port, uint32_t ip);
+// Something will be sent there soon: asks, unless it is known or asked for already.
+void neigh_want(struct neigh *);
 
 static inline bool neigh_has_mac(const struct neigh *n)
 {

@@ -23,10 +23,10 @@ static void copy_port(struct net_port *port, const struct net_port_conf *conf)
 		port->gateway = ip_to_v4(&conf->gateway);
 }
 
-struct net *net_new(
-	const struct net_port_conf *ports, uint32_t n_ports, struct twheel *wheel, uint64_t seed)
+struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_t max_neighbours,
+	struct twheel *wheel, uint64_t seed)
 {
-	DCHECK(n_ports >= 1 && n_ports <= NET_MAX_PORTS);
+	DCHECK(n_ports >= 1 && n_ports <= NET_MAX_PORTS && max_neighbours >= 1);
 	struct net *net = calloc(1, sizeof(*net));
 	if (!net)
 		return NULL;
@@ -44,7 +44,9 @@ struct net *net_new(
 		mtu = ports[i].mtu > mtu ? ports[i].mtu : mtu;
 	}
 	net_build_routes(net);
-	if (neigh_init(net, ETH_HEADER + (size_t)mtu) != 0) {
+	net->max_frame = ETH_HEADER + (size_t)mtu;
+	net->lost = malloc(net->max_frame);
+	if (!net->lost || neigh_init(net, max_neighbours, net->max_frame) != 0) {
 		net_free(net);
 		return NULL;
 	}
@@ -56,6 +58,7 @@ void net_free(struct net *net)
 	if (!net)
 		return;
 	neigh_fini(net);
+	free(net->lost);
 	free(net);
 }
 
@@ -109,6 +112,14 @@ bool net_source_for(const struct net *net, const struct ip_addr *dst, struct ip_
 		return false;
 	*ret = ip_from_v4(route->source);
 	return true;
+}
+
+bool net_prepare(struct net *net, const struct ip_addr *dst)
+{
+	struct neigh *n = ip_is_v4(dst) ? ip4_next_hop(net, ip_to_v4(dst)) : NULL;
+	if (n)
+		neigh_want(n);
+	return n;
 }
 
 struct counter_set net_counters(const struct net *net)

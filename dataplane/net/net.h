@@ -53,12 +53,16 @@ struct net_port_conf {
 };
 
 // NULL = no memory. wheel is borrowed and outlives it. Addresses are IPv4, each of one port only.
-struct net *net_new(const struct net_port_conf *, uint32_t n_ports, struct twheel *, uint64_t seed);
+// max_neighbours: hosts on our links that are sent to at one time, at least 1; their memory becomes
+// resident as it is used.
+struct net *net_new(const struct net_port_conf *, uint32_t n_ports, uint32_t max_neighbours,
+	struct twheel *, uint64_t seed);
 void net_free(struct net *);
 // The stack is made with net_tcp_io(), then introduced here; before that TCP segments are dropped.
 void net_set_tcp(struct net *, const struct net_tcp *);
 // io for tcp_stack_new(): routes by destination (on-link prefixes, then the gateway), resolves the
-// neighbour (holding a few frames meanwhile), fills IP and Ethernet headers.
+// neighbour (holding a few frames meanwhile), fills IP and Ethernet headers. Its reserve() says
+// NULL for want of a device's buffer only; what cannot be sent to this one destination is lost.
 struct tcp_io net_tcp_io(struct net *);
 
 // One received frame, borrowed for the call.
@@ -69,6 +73,10 @@ void net_announce(struct net *);
 // Our address on the port that leads to dst (the source of upstream connections). False = no route.
 [[nodiscard]] bool net_source_for(
 	const struct net *, const struct ip_addr *dst, struct ip_addr *ret);
+
+// Before a connection to dst, which has a route: gives its neighbour a place and asks for it. False
+// = no room for another neighbour.
+[[nodiscard]] bool net_prepare(struct net *, const struct ip_addr *dst);
 
 // Frames in and out, and drops by cause.
 struct counter_set net_counters(const struct net *);

@@ -46,8 +46,8 @@ struct proxy_conf {
 	uint64_t connect_timeout_ns; // TCP and SETTINGS together; at least 20 s (BO-02)
 	uint64_t listener_drain_ns; // what clients of a changed listener get (routing.md FLT-11)
 	uint64_t seed;
-	// Our source address towards a backend. False = no route: the attempt fails.
-	bool (*source_for)(void *ctx, const struct ip_addr *dst, struct ip_addr *ret);
+	// Our source address towards a backend. NULL = fine, or why the attempt fails.
+	const char *(*source_for)(void *ctx, const struct ip_addr *dst, struct ip_addr *ret);
 	void *source_ctx;
 };
 

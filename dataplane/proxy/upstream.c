@@ -269,10 +269,9 @@ struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *b, const cha
 	struct proxy *p = b->proxy;
 	struct tcp_flow flow = {.remote = b->addr.ip, .remote_port = b->addr.port};
 	proxy_count(p, PROXY_CONNECTS);
-	if (!p->conf.source_for(p->conf.source_ctx, &flow.remote, &flow.local)) {
-		*ret_why = "no route";
+	*ret_why = p->conf.source_for(p->conf.source_ctx, &flow.remote, &flow.local);
+	if (*ret_why)
 		return NULL;
-	}
 	*ret_why = "out of memory";
 	struct proxy_upstream *u = pool_take(&p->upstreams);
 	if (!u)

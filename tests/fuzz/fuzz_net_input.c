@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.n_addresses = 1,
 		.gateway = ip_from_v4(0x0a0000fe),
 	};
-	struct net *net = net_new(&port, 1, wheel, 1);
+	struct net *net = net_new(&port, 1, 16, wheel, 1);
 	struct tcp_io io = net_tcp_io(net);
 	net_set_tcp(net, &(struct net_tcp){on_segment, on_unreachable, &sink});
 	while (size >= 2) {

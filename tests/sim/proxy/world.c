@@ -119,10 +119,10 @@ static void backends_end(void *ctx)
 		backend_pump(&w->backends[i]);
 }
 
-static bool source_for(void *ctx, const struct ip_addr *dst, struct ip_addr *ret)
+static const char *source_for(void *ctx, const struct ip_addr *dst, struct ip_addr *ret)
 {
 	*ret = wire_address(HOST_PROXY, 100);
-	return dst->b[14] == HOST_BACKENDS;
+	return dst->b[14] == HOST_BACKENDS ? NULL : "no route";
 }
 
 struct world_conf world_conf_default(uint64_t seed)

@@ -265,13 +265,13 @@ static void flood_of_askers_fills_no_more_than_the_table_and_spares_live_entries
 {
 	struct world *w = *state;
 	learn_peer(w);
-	for (uint32_t i = 0; i < 3 * NEIGH_MAX; i++) {
+	for (uint32_t i = 0; i < 3 * WORLD_NEIGHBOURS; i++) {
 		world_arp_in(w, 1,
 			&(struct arp_text){
 				1, peer_mac, IP(10, 1, 128, 1) + i % 32000, IP(10, 1, 0, 1)});
 		world_forget(w);
 	}
-	assert_true(world_count(w, "neigh_evicted") >= 2 * NEIGH_MAX - 1);
+	assert_true(world_count(w, "neigh_evicted") >= 2 * WORLD_NEIGHBOURS - 1);
 	assert_int_equal(world_count(w, "neigh_full"), 0);
 	assert_true(world_send(w, OURS, PEER, "x"));
 	assert_int_equal(w->n_sent, 1);
@@ -281,7 +281,7 @@ static void flood_of_askers_fills_no_more_than_the_table_and_spares_live_entries
 static void table_full_of_live_entries_refuses_one_more(void **state)
 {
 	struct world *w = *state;
-	for (uint32_t i = 0; i < NEIGH_MAX; i++) {
+	for (uint32_t i = 0; i < WORLD_NEIGHBOURS; i++) {
 		uint32_t ip = IP(10, 1, 128, 1) + i;
 		assert_true(world_send(w, IP(10, 1, 0, 1), ip, "x"));
 		world_resolve(w, 1, ip, peer_mac);
@@ -291,6 +291,188 @@ static void table_full_of_live_entries_refuses_one_more(void **state)
 	assert_int_equal(world_count(w, "neigh_full"), 1);
 	assert_true(world_send(w, IP(10, 1, 0, 1), IP(10, 1, 128, 1), "x"));
 	assert_int_equal(n_packets(w), 1);
+}
+
+#define LINK IP(10, 1, 0, 1) // our address on port 1
+#define IN_USE IP(10, 1, 0, 5) // and its successor
+#define N_NEWCOMERS 5000 // more than there is room for
+#define NEWCOMER(i) (IP(10, 1, 128, 1) + (uint32_t)(i))
+
+static void learn_those_in_use(struct world *w)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_true(world_send(w, LINK, IN_USE + i, "x"));
+		world_resolve(w, 1, IN_USE + i, peer_mac);
+	}
+	world_forget(w);
+}
+
+static void assert_in_use_served_at_once(struct world *w)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		world_forget(w);
+		assert_true(world_send(w, LINK, IN_USE + i, "x"));
+		assert_int_equal(n_packets(w), 1);
+		assert_memory_equal(w->sent[0].bytes, peer_mac, 6);
+		if (w->n_sent > 1) { // refreshed in the same turn, whoever else is asked for
+			assert_true(is_arp_request(&w->sent[1], IN_USE + i));
+			assert_memory_equal(w->sent[1].bytes, peer_mac, 6);
+			world_resolve(w, 1, IN_USE + i, peer_mac);
+		}
+	}
+	world_forget(w);
+}
+
+static void newcomers_never_take_the_place_of_those_in_use(void **state)
+{
+	struct world *w = *state;
+	learn_those_in_use(w);
+	for (int t = 0; t < 200; t++) {
+		for (int i = 0; i < N_NEWCOMERS; i++) {
+			(void)world_send(w, LINK, NEWCOMER(i), "x");
+			if (i % 2) // half of them exist
+				world_resolve(w, 1, NEWCOMER(i), other_mac);
+			world_forget(w);
+		}
+		// Each instant that a refresh can fall on is met: they age while nobody sends.
+		if (t % 10 == 9)
+			assert_in_use_served_at_once(w);
+		for (int ms = 0; ms < 7000; ms += 10) {
+			world_advance(w, SECOND / 100);
+			world_forget(w);
+		}
+	}
+	assert_true(world_count(w, "neigh_full") > 0);
+}
+
+static void newcomers_are_asked_for_in_turn_and_nobody_else_waits(void **state)
+{
+	struct world *w = *state;
+	learn_those_in_use(w);
+	world_advance(w, 61 * SECOND);
+	uint32_t n_asked = 0;
+	for (int i = 0; i < 2000; i++) {
+		assert_true(world_send(w, LINK, NEWCOMER(i), "x") == (i < NEIGH_MAX_HELD_ALL));
+		n_asked += w->n_sent;
+		world_forget(w);
+	}
+	assert_int_equal(n_asked, NEIGH_TURN_BURST);
+	assert_in_use_served_at_once(w);
+	for (int ms = 1; n_asked < 2000; ms++) {
+		world_advance(w, SECOND / 1000);
+		assert_in_range(w->n_sent, 1, 11);
+		n_asked += w->n_sent;
+		assert_true(ms <= 191);
+		world_forget(w);
+	}
+	world_resolve(w, 1, NEWCOMER(0), other_mac);
+	world_resolve(w, 1, NEWCOMER(1999), other_mac);
+	assert_int_equal(n_packets(w), 1); // the frame of the last one found no room to wait
+	assert_true(world_send(w, LINK, NEWCOMER(1999), "x"));
+	assert_int_equal(n_packets(w), 2);
+}
+
+static void newcomer_answered_before_its_turn_is_not_asked_for(void **state)
+{
+	struct world *w = *state;
+	for (int i = 0; i <= NEIGH_TURN_BURST; i++)
+		assert_true(world_send(w, LINK, NEWCOMER(i), "x"));
+	assert_int_equal(n_requests(w, NEWCOMER(NEIGH_TURN_BURST)), 0);
+	world_resolve(w, 1, NEWCOMER(NEIGH_TURN_BURST), other_mac);
+	assert_int_equal(n_packets(w), 1);
+	world_forget(w);
+	world_advance(w, SECOND / 2);
+	assert_int_equal(w->n_sent, 0);
+}
+
+static void fill_with_live_ones(struct world *w)
+{
+	for (uint32_t i = 0; i < WORLD_NEIGHBOURS; i++) {
+		assert_true(world_send(w, LINK, NEWCOMER(i), "x"));
+		world_resolve(w, 1, NEWCOMER(i), peer_mac);
+		world_forget(w);
+	}
+}
+
+static void newcomer_without_room_is_refused_before_it_connects(void **state)
+{
+	struct world *w = *state;
+	fill_with_live_ones(w);
+	struct ip_addr known = ip_from_v4(NEWCOMER(1)), newcomer = ip_from_v4(PEER);
+	assert_true(net_prepare(w->net, &known));
+	assert_false(net_prepare(w->net, &newcomer));
+	assert_int_equal(world_count(w, "neigh_full"), 1);
+	world_advance(w, 61 * SECOND); // not answered for a minute: spared for another one
+	assert_false(net_prepare(w->net, &newcomer));
+	world_advance(w, 61 * SECOND);
+	assert_int_equal(w->n_sent, 0);
+	assert_true(net_prepare(w->net, &newcomer));
+	assert_int_equal(n_requests(w, PEER), 1);
+	assert_true(net_prepare(w->net, &newcomer)); // asked for once
+	assert_int_equal(w->n_sent, 1);
+	assert_int_equal(world_count(w, "neigh_evicted"), 1);
+}
+
+static void who_does_not_answer_goes_before_the_next_newcomer_and_not_sooner(void **state)
+{
+	struct world *w = *state;
+	fill_with_live_ones(w);
+	world_advance(w, 61 * SECOND);
+	world_advance(w, 61 * SECOND); // nobody is in use
+	assert_true(world_send(w, LINK, NEWCOMER(1), "x"));
+	for (uint32_t i = 1; i < WORLD_NEIGHBOURS; i++) {
+		world_forget(w);
+		(void)world_send(w, LINK, IP(10, 1, 64, 1) + i, "x");
+	}
+	assert_int_equal(world_count(w, "neigh_full"), 0);
+	assert_int_equal(world_count(w, "neigh_evicted"), WORLD_NEIGHBOURS - 1);
+	assert_false(world_send(w, OURS, PEER, "x")); // all of them are just being asked for
+	for (int ms = 0; ms < 1000; ms++) {
+		world_forget(w);
+		world_advance(w, SECOND / 1000);
+	}
+	assert_int_equal(world_count(w, "neigh_full"), 1);
+	(void)world_send(w, OURS, PEER, "x");
+	assert_int_equal(world_count(w, "neigh_full"), 1);
+	assert_int_equal(world_count(w, "neigh_evicted"), WORLD_NEIGHBOURS);
+	world_forget(w);
+	assert_true(world_send(w, LINK, NEWCOMER(1), "x"));
+	assert_int_equal(n_packets(w), 1);
+}
+
+static const struct tcp_conn_ops no_ops;
+
+static void connect_to(struct tcp_stack *tcp, uint32_t ip)
+{
+	struct tcp_flow flow = {
+		.local = ip_from_v4(LINK), .remote = ip_from_v4(ip), .remote_port = 80};
+	assert_non_null(tcp_connect(tcp, &flow, 20 * SECOND, &no_ops, NULL));
+}
+
+static void connections_to_newcomers_do_not_hold_up_those_of_others(void **state)
+{
+	struct world *w = *state;
+	learn_those_in_use(w);
+	world_advance(w, SECOND);
+	struct pool chunks;
+	assert_int_equal(pool_init(&chunks, sizeof(struct buf_chunk), 1), 0);
+	struct tcp_conf conf = {.max_conns = N_NEWCOMERS + 2,
+		.max_half_open = 1,
+		.max_time_wait = 1,
+		.send_limit = 65536,
+		.recv_window = 65536};
+	struct tcp_stack *tcp = tcp_stack_new(&conf, &w->io, &chunks, w->wheel);
+	assert_non_null(tcp);
+	for (int i = 0; i < N_NEWCOMERS; i++)
+		connect_to(tcp, NEWCOMER(i));
+	connect_to(tcp, IN_USE);
+	connect_to(tcp, IN_USE + 1);
+	tcp_stack_flush(tcp);
+	assert_int_equal(n_packets(w), 2);
+	assert_int_equal(w->n_sent, NEIGH_TURN_BURST + 2);
+	assert_true(world_count(w, "hold_full") > 0 && world_count(w, "neigh_full") > 0);
+	tcp_stack_free(tcp);
+	pool_fini(&chunks);
 }
 
 static void held_frame_without_a_buffer_is_counted(void **state)
@@ -319,4 +501,10 @@ RUN_SUITE("net/neigh", CASE(frames_wait_for_the_answer_and_leave_in_order),
 	CASE(lie_does_not_stick_when_the_owner_answers), CASE(unused_entry_is_forgotten),
 	CASE(flood_of_askers_fills_no_more_than_the_table_and_spares_live_entries),
 	CASE(table_full_of_live_entries_refuses_one_more),
+	CASE(newcomers_never_take_the_place_of_those_in_use),
+	CASE(newcomers_are_asked_for_in_turn_and_nobody_else_waits),
+	CASE(newcomer_answered_before_its_turn_is_not_asked_for),
+	CASE(newcomer_without_room_is_refused_before_it_connects),
+	CASE(who_does_not_answer_goes_before_the_next_newcomer_and_not_sooner),
+	CASE(connections_to_newcomers_do_not_hold_up_those_of_others),
 	CASE(held_frame_without_a_buffer_is_counted))

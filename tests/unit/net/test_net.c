@@ -10,7 +10,7 @@ static void birth_survives_each_failed_allocation(void **state)
 	struct net_port_conf port = {
 		.mtu = 1500, .addresses = {{ip_from_v4(IP(10, 0, 0, 1)), 24}}, .n_addresses = 1};
 	struct net *net = NULL;
-	ALLOC_FAIL_EACH(net = net_new(&port, 1, w->wheel, 1), net == NULL, net_free(net));
+	ALLOC_FAIL_EACH(net = net_new(&port, 1, 16, w->wheel, 1), net == NULL, net_free(net));
 }
 
 // Every address must be found, wherever the hash puts it.
@@ -26,7 +26,7 @@ static void as_many_addresses_as_allowed_are_all_ours(void **state)
 			ports[p].addresses[i] =
 				(struct net_prefix){ip_from_v4(IP(10, p, i, 1)), 24};
 	}
-	struct net *net = net_new(ports, NET_MAX_PORTS, w->wheel, 3);
+	struct net *net = net_new(ports, NET_MAX_PORTS, 16, w->wheel, 3);
 	for (uint32_t p = 0; p < NET_MAX_PORTS; p++)
 		for (uint32_t i = 0; i < NET_MAX_ADDRESSES; i++) {
 			uint8_t f[64] = {0};
@@ -54,7 +54,7 @@ static void gateway_outside_of_every_prefix_is_a_neighbour(void **state)
 		.n_addresses = 1,
 		.gateway = ip_from_v4(IP(198, 51, 100, 1)),
 	};
-	struct net *net = net_new(&port, 1, w->wheel, 3);
+	struct net *net = net_new(&port, 1, 16, w->wheel, 3);
 	struct ip_addr source, dst = ip_from_v4(IP(203, 0, 113, 5));
 	assert_true(net_source_for(net, &dst, &source));
 	assert_int_equal(ip_to_v4(&source), IP(192, 0, 2, 10));
@@ -68,7 +68,7 @@ static void without_gateway_only_the_links_are_reached(void **state)
 	struct world *w = *state;
 	struct net_port_conf port = {
 		.mtu = 1500, .addresses = {{ip_from_v4(IP(10, 0, 0, 1)), 24}}, .n_addresses = 1};
-	struct net *net = net_new(&port, 1, w->wheel, 3);
+	struct net *net = net_new(&port, 1, 16, w->wheel, 3);
 	struct ip_addr source, dst = ip_from_v4(IP(10, 0, 1, 1));
 	assert_false(net_source_for(net, &dst, &source));
 	dst = ip_from_v4(IP(10, 0, 0, 2));

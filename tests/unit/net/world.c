@@ -90,7 +90,7 @@ int world_setup(void **state)
 			device_reserve, device_send, device_cancel, &w->ports[i]};
 	}
 	w->wheel = twheel_new(5 * SECOND);
-	w->net = net_new(ports, 2, w->wheel, 42);
+	w->net = net_new(ports, 2, WORLD_NEIGHBOURS, w->wheel, 42);
 	w->io = net_tcp_io(w->net);
 	net_set_tcp(w->net, &(struct net_tcp){on_segment, on_unreachable, w});
 	*state = w;
@@ -192,6 +192,12 @@ size_t make_ip(
 	return 34 + len;
 }
 
+static uint64_t n_lost(const struct world *w)
+{
+	return world_count(w, "neigh_full") + world_count(w, "hold_full") +
+	       world_count(w, "tx_no_route");
+}
+
 bool world_send(struct world *w, uint32_t local, uint32_t remote, const char *payload)
 {
 	struct tcp_flow flow = {
@@ -201,6 +207,7 @@ bool world_send(struct world *w, uint32_t local, uint32_t remote, const char *pa
 		.remote_port = 2000,
 	};
 	size_t len = 20 + strlen(payload);
+	uint64_t before = n_lost(w);
 	uint8_t *segment = w->io.reserve(w->io.ctx, &flow, len);
 	if (!segment)
 		return false;
@@ -209,5 +216,5 @@ bool world_send(struct world *w, uint32_t local, uint32_t remote, const char *pa
 	store16(segment + 2, 2000);
 	memcpy(segment + 20, payload, strlen(payload));
 	w->io.emit(w->io.ctx, &flow, segment, len);
-	return true;
+	return n_lost(w) == before;
 }

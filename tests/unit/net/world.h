@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define WORLD_FRAMES 256
+#define WORLD_NEIGHBOURS 4096
 #define WORLD_FRAME_MAX 2048
 #define SECOND 1000000000ull
 
@@ -75,5 +76,6 @@ size_t make_ip(uint8_t *frame, uint32_t src, uint32_t dst, uint8_t protocol, con
 void fix_ip_checksum(uint8_t *frame);
 void world_in(struct world *, uint32_t port, const uint8_t *frame, size_t len);
 
-// One TCP segment of ours from local port 1000 to remote port 2000. False = no room was given.
+// One TCP segment of ours from local port 1000 to remote port 2000. False = no room was given, or
+// the segment had no way and is lost.
 bool world_send(struct world *, uint32_t local, uint32_t remote, const char *payload);

@@ -55,9 +55,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-static bool source_for(void *ctx, const struct ip_addr *dst, struct ip_addr *ret)
+static const char *source_for(void *ctx, const struct ip_addr *dst, struct ip_addr *ret)
 {
-	return false;
+	return "no route";
 }
 
 static struct proxy *make(void)
