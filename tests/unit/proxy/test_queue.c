@@ -4,6 +4,7 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/cluster.h"
+#include "lb/link.h"
 #include "lb/picker.h"
 #include "lb/req.h"
 #include "lb/snapshot.h"
@@ -18,6 +19,7 @@
 static char picked[64]; // names of the requests, in the order of their picks
 static struct pool chunks;
 static struct proxy proxy;
+static struct lb_shared shared; // of pickers that count nothing
 static struct lb_snapshot *snapshot;
 static struct proxy_request requests[N]; // "a", "b", …
 static const struct proxy_frontend frontends[1];
@@ -52,6 +54,7 @@ static int setup(void **state)
 	picked[0] = '\0';
 	proxy = (struct proxy){.chunks = &chunks, .max_fields = 8, .scratch_size = SCRATCH};
 	proxy.conf.frontends = frontends;
+	proxy.shared = &shared;
 	proxy.scratch = malloc(SCRATCH);
 	proxy.fields = calloc(9, sizeof(*proxy.fields));
 	proxy.positions = calloc(LB_MAX_CLUSTERS, sizeof(*proxy.positions));
