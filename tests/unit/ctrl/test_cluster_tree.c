@@ -48,6 +48,9 @@ static const struct res_vhost to_late = {
 static struct xds_cluster_config entries[4];
 static uint32_t n_entries;
 
+// Configurations point to them for as long as they serve.
+static const char *const only_a[] = {"a"}, *const a_and_b[] = {"a", "b"};
+
 static struct res_cluster *cluster(const char *name, enum res_cluster_kind kind)
 {
 	struct res_cluster *c =
@@ -148,7 +151,7 @@ static void an_aggregate_uses_the_first_leaf_that_serves(void **state)
 	uint32_t a = 0, b = 0;
 	leaf("a", only_one, 1);
 	leaf("b", only_two, 1);
-	aggregate("web", (const char *const[]){"a", "b"}, 2);
+	aggregate("web", a_and_b, 2);
 	give(w);
 	assert_true(is_asked_to_connect(w, &a));
 	assert_false(is_asked_to_connect(w, &b));
@@ -171,7 +174,7 @@ static void a_leaf_becomes_an_aggregate_and_back_without_a_new_connection(void *
 	assert_true(is_asked_to_connect(w, &id));
 	tell(w, LB_EVENT_CONNECTED, id);
 	leaf("a", only_one, 1);
-	aggregate("web", (const char *const[]){"a"}, 1);
+	aggregate("web", only_a, 1);
 	give(w);
 	assert_int_equal(web(w)->state, LB_READY);
 	assert_string_equal(leaf_of(w), "a");
@@ -233,14 +236,14 @@ static void leaves_have_their_own_policies_unless_the_aggregates_is_asked_for(vo
 	for (int compat = 0; compat < 2; compat++) {
 		w->assembler->tree_env.aggregate_policy = compat;
 		leaf("a", only_one, 1);
-		aggregate("web", (const char *const[]){"a"}, 1)->cluster->spec = &ring;
+		aggregate("web", only_a, 1)->cluster->spec = &ring;
 		give(w);
 		assert_int_equal(shows(w, "show tree web", "ring_hash"), compat);
 		assert_int_equal(shows(w, "show tree web", "round_robin"), !compat);
 	}
 	// An aggregate that is CLUSTER_PROVIDED (A75-G07) has no policy to give.
 	leaf("a", only_one, 1);
-	struct xds_cluster_config *web = aggregate("web", (const char *const[]){"a"}, 1);
+	struct xds_cluster_config *web = aggregate("web", only_a, 1);
 	web->cluster->spec = &ring;
 	web->cluster->is_provided = true;
 	give(w);
@@ -436,7 +439,7 @@ static void a_wish_connects_the_member_that_it_names(void **state)
 	struct world *w = *state;
 	uint32_t id = 0;
 	leaf("a", only_one, 1)->cluster->spec = &ring;
-	aggregate("web", (const char *const[]){"a"}, 1);
+	aggregate("web", only_a, 1);
 	give(w);
 	assert_false(is_asked_to_connect(w, &id)); // RH-05
 	for (uint32_t member = 9; member <= 9; member--) {
