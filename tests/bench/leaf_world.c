@@ -307,12 +307,13 @@ uint8_t *leaf_assignment_in(
 	uint32_t n_first, uint32_t first_address, uint32_t n, uint32_t round, size_t *ret_len)
 {
 	CHECK(n_first > 0 && n_first < N_LOCALITIES);
-	Assignment a = ENVOY__CONFIG__ENDPOINT__V3__CLUSTER_LOAD_ASSIGNMENT__INIT;
+	Assignment a;
 	Locality localities[N_LOCALITIES], *list[N_LOCALITIES];
 	Envoy__Config__Core__V3__Locality names[N_LOCALITIES];
 	Google__Protobuf__UInt32Value weights[N_LOCALITIES];
 	static char region[] = "europe-west4", name[] = "orders";
 	static char zones[N_LOCALITIES][3] = {"a", "b", "c", "d", "e"};
+	envoy__config__endpoint__v3__cluster_load_assignment__init(&a);
 	struct message *messages = calloc(n, sizeof(*messages));
 	LbEndpoint **endpoints = calloc(n, sizeof(LbEndpoint *));
 	CHECK(messages && endpoints);
