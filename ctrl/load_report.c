@@ -26,7 +26,7 @@
 #define SWEEP_NS UINT64_C(1000000000)
 #define QUIET_SWEEPS 2 // the rest of what is given back
 
-enum kind { LOCALITY, CATEGORY };
+enum kind { LOCALITY, CATEGORY, N_KINDS };
 
 struct load_counter {
 	struct strmap_link link; // by key
@@ -46,7 +46,7 @@ struct load_leaf {
 	struct load_leaf *next, *prev; // of the report
 	struct load_report *report;
 	struct xds_load_cluster *cluster; // counted
-	struct strmap by_key;
+	struct strmap by_key[N_KINDS];
 	struct load_counter *first, **last;
 	struct load_counter *expected; // during an update: most ask in the same order again
 	uint32_t update;
@@ -131,7 +131,7 @@ static void give_number(struct load_report *r, uint32_t index)
 static void counter_free(struct load_counter *c)
 {
 	struct load_leaf *leaf = c->leaf;
-	strmap_remove(&leaf->by_key, &c->link);
+	strmap_remove(&leaf->by_key[c->kind], &c->link);
 	give_number(leaf->report, c->index);
 	leaf->report->counted.n_counters--;
 	free(c);
@@ -142,21 +142,18 @@ static struct load_counter *counter_new(
 	struct load_leaf *leaf, enum kind kind, const struct xds_load_place *place, const char *key)
 {
 	struct load_report *r = leaf->report;
-	size_t region = strlen(place->region) + 1, zone = strlen(place->zone) + 1;
-	size_t sub_zone = strlen(place->sub_zone) + 1, len = strlen(key) + 1;
-	struct load_counter *c = calloc(1, sizeof(*c) + len + region + zone + sub_zone);
+	size_t len = strlen(key) + 1;
+	struct load_counter *c = calloc(1, sizeof(*c) + len + xds_load_place_size(place));
 	if (!c)
 		return NULL;
 	memcpy(c->texts, key, len);
-	c->place.region = memcpy(c->texts + len, place->region, region);
-	c->place.zone = memcpy(c->texts + len + region, place->zone, zone);
-	c->place.sub_zone = memcpy(c->texts + len + region + zone, place->sub_zone, sub_zone);
-	if (strmap_add(&leaf->by_key, &c->link, c->texts)) {
+	c->place = xds_load_place_copy(place, c->texts + len);
+	if (strmap_add(&leaf->by_key[kind], &c->link, c->texts)) {
 		free(c);
 		return NULL;
 	}
 	if (!take_number(r, &c->index)) {
-		strmap_remove(&leaf->by_key, &c->link);
+		strmap_remove(&leaf->by_key[kind], &c->link);
 		free(c);
 		return NULL;
 	}
@@ -174,12 +171,10 @@ static struct load_counter *counter_new(
 static struct load_counter *counter_obtain(
 	struct load_leaf *leaf, enum kind kind, const struct xds_load_place *place)
 {
-	char *key;
-	// Lengths, so that no other place has the same text.
-	if (asprintf(&key, "%d %zu %zu %s%s%s", kind, strlen(place->region), strlen(place->zone),
-		    place->region, place->zone, place->sub_zone) < 0)
+	char *key = xds_load_place_key(place);
+	if (!key)
 		return NULL;
-	struct strmap_link *l = strmap_find(&leaf->by_key, key);
+	struct strmap_link *l = strmap_find(&leaf->by_key[kind], key);
 	struct load_counter *c =
 		l ? (struct load_counter *)((char *)l - offsetof(struct load_counter, link))
 		  : counter_new(leaf, kind, place, key);
@@ -273,7 +268,8 @@ static void leaf_destroy(struct load_leaf *leaf)
 		r->n_leaving -= c->leaving;
 		counter_free(c);
 	}
-	strmap_fini(&leaf->by_key);
+	for (int kind = 0; kind < N_KINDS; kind++)
+		strmap_fini(&leaf->by_key[kind]);
 	lb_loads_put(leaf->drops);
 	lb_metrics_put(leaf->metrics);
 	xds_lrs_cluster_put(r->lrs, leaf->cluster);

@@ -93,19 +93,39 @@ static bool is_at(const struct xds_load_locality *l, const struct xds_load_place
 	       strcmp(l->place.zone, p->zone) == 0 && strcmp(l->place.sub_zone, p->sub_zone) == 0;
 }
 
+char *xds_load_place_key(const struct xds_load_place *p)
+{
+	char *key;
+	// Lengths, so that no other place has the same text.
+	if (asprintf(&key, "%zu %zu %s%s%s", strlen(p->region), strlen(p->zone), p->region, p->zone,
+		    p->sub_zone) < 0)
+		return NULL;
+	return key;
+}
+
+size_t xds_load_place_size(const struct xds_load_place *p)
+{
+	return strlen(p->region) + strlen(p->zone) + strlen(p->sub_zone) + 3;
+}
+
+struct xds_load_place xds_load_place_copy(const struct xds_load_place *p, char *at)
+{
+	size_t region = strlen(p->region) + 1, zone = strlen(p->zone) + 1;
+	return (struct xds_load_place){.region = memcpy(at, p->region, region),
+		.zone = memcpy(at + region, p->zone, zone),
+		.sub_zone = strcpy(at + region + zone, p->sub_zone)};
+}
+
 // NULL = no memory.
 static struct xds_load_locality *locality_new(
 	struct xds_load_cluster *c, const struct xds_load_place *p, const char *key)
 {
-	size_t region = strlen(p->region) + 1, zone = strlen(p->zone) + 1;
-	size_t sub_zone = strlen(p->sub_zone) + 1, len = strlen(key) + 1;
-	struct xds_load_locality *l = calloc(1, sizeof(*l) + len + region + zone + sub_zone);
+	size_t len = strlen(key) + 1;
+	struct xds_load_locality *l = calloc(1, sizeof(*l) + len + xds_load_place_size(p));
 	if (!l)
 		return NULL;
 	memcpy(l->texts, key, len);
-	l->place.region = memcpy(l->texts + len, p->region, region);
-	l->place.zone = memcpy(l->texts + len + region, p->zone, zone);
-	l->place.sub_zone = memcpy(l->texts + len + region + zone, p->sub_zone, sub_zone);
+	l->place = xds_load_place_copy(p, l->texts + len);
 	if (strmap_add(&c->by_place, &l->link, l->texts)) {
 		free(l);
 		return NULL;
@@ -118,10 +138,8 @@ static struct xds_load_locality *locality_new(
 static struct xds_load_locality *find_or_make(
 	struct xds_load_cluster *c, const struct xds_load_place *p)
 {
-	char *key;
-	// Lengths, so that no other place has the same text.
-	if (asprintf(&key, "%zu %zu %s%s%s", strlen(p->region), strlen(p->zone), p->region, p->zone,
-		    p->sub_zone) < 0)
+	char *key = xds_load_place_key(p);
+	if (!key)
 		return NULL;
 	struct strmap_link *link = strmap_find(&c->by_place, key);
 	struct xds_load_locality *l =

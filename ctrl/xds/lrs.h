@@ -44,6 +44,11 @@ void xds_lrs_cluster_put(struct xds_lrs *, struct xds_load_cluster *);
 struct xds_load_place { // "" where a field is not set; all of them for LOGICAL_DNS (A27-I10)
 	const char *region, *zone, *sub_zone;
 };
+// A text that no other place has, from malloc. NULL = no memory.
+char *xds_load_place_key(const struct xds_load_place *);
+size_t xds_load_place_size(const struct xds_load_place *); // of its texts
+// The same, with its texts at `at`, where there is room for them.
+struct xds_load_place xds_load_place_copy(const struct xds_load_place *, char *at);
 struct xds_load_requests {
 	uint64_t issued, ok, error; // since the last time
 	uint64_t in_progress; // now; 0 outside harvest()
