@@ -32,6 +32,8 @@ static const char *server_path;
 struct live {
 	pid_t server;
 	FILE *said; // by the server
+	char line[8192]; // what of its next line is here
+	size_t line_len;
 	struct xds_bootstrap *bootstrap;
 	struct xds_node node;
 	struct twheel *wheel;
@@ -92,16 +94,30 @@ static void read_message(struct live *l, const char *hex)
 	envoy__service__load_stats__v3__load_stats_request__free_unpacked(r, NULL);
 }
 
+// A read can end within a line: what is there of it waits for its rest.
+static void read_lines(struct live *l)
+{
+	int c;
+	while ((c = fgetc(l->said)) != EOF) {
+		assert_true(l->line_len < sizeof(l->line));
+		l->line[l->line_len++] = (char)(c == '\n' ? '\0' : c);
+		if (c != '\n')
+			continue;
+		l->line_len = 0;
+		const char *hex = strchr(l->line, ' ');
+		assert_non_null(hex);
+		read_message(l, hex + 1);
+	}
+	clearerr(l->said);
+}
+
 static void turn(struct live *l)
 {
-	char line[8192];
 	struct pollfd p = {.fd = xds_grpc_fd(l->grpc), .events = POLLIN};
 	(void)poll(&p, 1, 5);
 	xds_grpc_dispatch(l->grpc);
 	twheel_advance(l->wheel, clock_ns());
-	while (fgets(line, sizeof(line), l->said))
-		read_message(l, strchr(line, ' ') + 1);
-	clearerr(l->said);
+	read_lines(l);
 }
 
 // Runs the loop until the condition holds.
