@@ -3,11 +3,11 @@
 // next.
 #include "tools/shunt-xds/ads_service.h"
 
+#include "ctrl/rpc/server.h"
 #include "lb/base/err.h"
 #include "lb/base/log.h"
 #include "proto/wire.h"
 #include "tools/shunt-xds/ads_stream.h"
-#include "tools/shunt-xds/grpc_server.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define N_CLIENTS_MAX 10000
+#define REQUEST_LEN_MAX (16 << 20) // some 200,000 names
 #define SOTW_METHOD                                                                                \
 	"/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources"
 
@@ -79,7 +81,7 @@ static void *on_open(void *ctx, struct rpc_call *call, struct str method, const 
 static void give_up(struct client *c)
 {
 	log_error("no memory for client", "client=%" PRIu64, c->number);
-	rpc_call_abort(c->call, "no memory");
+	rpc_call_end(c->call, RPC_RESOURCE_EXHAUSTED, "no memory");
 }
 
 // Sends the next response that is due, if nothing is under way.
@@ -177,11 +179,17 @@ static void on_closed(void *call_ctx)
 int ads_service_new(const char *address, struct resource_set *set, struct ads_service **ret,
 	struct lb_err *reterr)
 {
-	static const struct rpc_events events = {on_open, on_message, on_sent, on_closed};
+	static const struct rpc_events events = {
+		.on_open = on_open,
+		.on_message = on_message,
+		.on_sent = on_sent,
+		.on_closed = on_closed,
+	};
 	struct ads_service *s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	int r = rpc_server_new(address, &events, s, &s->server, reterr);
+	const struct rpc_server_conf conf = {address, N_CLIENTS_MAX, REQUEST_LEN_MAX};
+	int r = rpc_server_new(&conf, &events, s, &s->server, reterr);
 	if (r < 0) {
 		free(s);
 		return r;

@@ -2,7 +2,7 @@
 // One thread blocks in the completion queue and hands what is complete to the owner's thread,
 // through a list and an eventfd. Operations are started on the owner's thread, so calls need no
 // lock.
-#include "tools/shunt-xds/grpc_server.h"
+#include "ctrl/rpc/server.h"
 
 #include "lb/base/check.h"
 #include "lb/base/err.h"
@@ -20,13 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
-#define N_CALLS_MAX 10000 // further clients are refused
-#define REQUEST_SIZE_MAX (16 << 20) // some 200,000 names
 #define KEEPALIVE_MS 30000 // after this silence a client is asked whether it lives,
 #define KEEPALIVE_TIMEOUT_MS 10000 // and must answer within this
 #define CLIENT_PING_INTERVAL_MS 5000 // how often clients may ask the same
+#define LINGER_MS 200 // how long the end waits for clients to read
 
 enum op { OP_ACCEPT, OP_HEADERS, OP_CLOSE, OP_RECEIVE, OP_SEND, OP_STATUS, OP_SHUTDOWN, N_OPS };
 
@@ -46,6 +46,7 @@ struct rpc_call {
 	struct rpc_call *next, *prev; // in the server's list
 	struct rpc_op ops[N_OPS];
 	unsigned n_under_way;
+	bool receiving, paused, half_closed; // of the client's messages
 	bool sending, finishing, finished;
 	int cancelled;
 	grpc_call_details details;
@@ -58,6 +59,7 @@ struct rpc_call {
 struct rpc_server {
 	const struct rpc_events *events;
 	void *ctx;
+	uint32_t n_calls_max;
 	grpc_server *server;
 	grpc_completion_queue *queue;
 	pthread_t thread;
@@ -154,6 +156,7 @@ static void receive(struct rpc_call *c)
 {
 	grpc_op op = {.op = GRPC_OP_RECV_MESSAGE};
 	op.data.recv_message.recv_message = &c->received;
+	c->receiving = true;
 	start(c, OP_RECEIVE, &op);
 }
 
@@ -193,8 +196,8 @@ static void on_accepted(struct rpc_call *c)
 	op.data.recv_close_on_server.cancelled = &c->cancelled;
 	start(c, OP_CLOSE, &op);
 	send_headers(c);
-	if (s->n_calls > N_CALLS_MAX) {
-		finish(c, GRPC_STATUS_RESOURCE_EXHAUSTED, "too many clients");
+	if (s->n_calls > s->n_calls_max) {
+		finish(c, GRPC_STATUS_RESOURCE_EXHAUSTED, "too many calls");
 	} else {
 		struct str method = {(const char *)GRPC_SLICE_START_PTR(c->details.method),
 			GRPC_SLICE_LENGTH(c->details.method)};
@@ -209,26 +212,35 @@ static void on_accepted(struct rpc_call *c)
 	accept_next(s);
 }
 
+static void deliver(struct rpc_call *c, grpc_byte_buffer *buffer)
+{
+	grpc_byte_buffer_reader reader;
+	if (!c->ctx || c->finishing || !grpc_byte_buffer_reader_init(&reader, buffer))
+		return;
+	grpc_slice bytes = grpc_byte_buffer_reader_readall(&reader);
+	c->server->events->on_message(
+		c->ctx, GRPC_SLICE_START_PTR(bytes), GRPC_SLICE_LENGTH(bytes));
+	grpc_slice_unref(bytes);
+	grpc_byte_buffer_reader_destroy(&reader);
+}
+
+// Without a message the client has closed its side, or the call is over.
 static void on_received(struct rpc_call *c)
 {
 	grpc_byte_buffer *buffer = c->received;
 	c->received = NULL;
-	if (!buffer) { // the client has closed its side, or the call is over
+	c->receiving = false;
+	if (buffer) {
+		deliver(c, buffer);
+		grpc_byte_buffer_destroy(buffer);
+		if (!c->finishing && !c->paused && !c->receiving)
+			receive(c);
+	} else if (!c->server->events->on_half_close) {
 		finish(c, GRPC_STATUS_OK, "");
-		return;
+	} else if (c->ctx && !c->finishing) {
+		c->half_closed = true;
+		c->server->events->on_half_close(c->ctx);
 	}
-	grpc_byte_buffer_reader reader;
-	if (grpc_byte_buffer_reader_init(&reader, buffer)) {
-		grpc_slice bytes = grpc_byte_buffer_reader_readall(&reader);
-		if (c->ctx)
-			c->server->events->on_message(
-				c->ctx, GRPC_SLICE_START_PTR(bytes), GRPC_SLICE_LENGTH(bytes));
-		grpc_slice_unref(bytes);
-		grpc_byte_buffer_reader_destroy(&reader);
-	}
-	grpc_byte_buffer_destroy(buffer);
-	if (!c->finishing)
-		receive(c);
 }
 
 static void on_sent(struct rpc_call *c, bool success)
@@ -324,7 +336,7 @@ static int bind_address(struct rpc_server *s, const char *address, struct lb_err
 		address);
 }
 
-static grpc_server *create_server(void)
+static grpc_server *create_server(uint32_t message_len_max)
 {
 	// Port sharing would let a second server take half of the clients in silence.
 	static char reuse[] = GRPC_ARG_ALLOW_REUSEPORT, time[] = GRPC_ARG_KEEPALIVE_TIME_MS,
@@ -338,7 +350,7 @@ static grpc_server *create_server(void)
 		{GRPC_ARG_INTEGER, timeout, {.integer = KEEPALIVE_TIMEOUT_MS}},
 		{GRPC_ARG_INTEGER, permit, {.integer = 1}},
 		{GRPC_ARG_INTEGER, interval, {.integer = CLIENT_PING_INTERVAL_MS}},
-		{GRPC_ARG_INTEGER, size, {.integer = REQUEST_SIZE_MAX}},
+		{GRPC_ARG_INTEGER, size, {.integer = (int)message_len_max}},
 	};
 	grpc_channel_args args = {sizeof(list) / sizeof(list[0]), list};
 	return grpc_server_create(&args, NULL);
@@ -368,13 +380,16 @@ static int queue_start(struct rpc_server *s)
 	return -r;
 }
 
-int rpc_server_new(const char *address, const struct rpc_events *events, void *ctx,
+int rpc_server_new(const struct rpc_server_conf *conf, const struct rpc_events *events, void *ctx,
 	struct rpc_server **ret, struct lb_err *reterr)
 {
 	struct rpc_server *s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	*s = (struct rpc_server){.events = events, .ctx = ctx, .shutdown = {.op = OP_SHUTDOWN}};
+	*s = (struct rpc_server){.events = events,
+		.ctx = ctx,
+		.n_calls_max = conf->n_calls_max,
+		.shutdown = {.op = OP_SHUTDOWN}};
 	s->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	int r = s->fd < 0 ? -errno : queue_start(s);
 	if (r < 0) {
@@ -383,9 +398,9 @@ int rpc_server_new(const char *address, const struct rpc_events *events, void *c
 		free(s);
 		return r;
 	}
-	s->server = create_server();
+	s->server = create_server(conf->message_len_max);
 	grpc_server_register_completion_queue(s->server, s->queue, NULL);
-	r = bind_address(s, address, reterr);
+	r = bind_address(s, conf->address, reterr);
 	grpc_server_start(s->server); // what is not started can't be shut down either
 	if (r < 0) {
 		rpc_server_free(s);
@@ -396,17 +411,32 @@ int rpc_server_new(const char *address, const struct rpc_events *events, void *c
 	return 0;
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+// libgrpc promises the end of every operation once the calls are cancelled.
 void rpc_server_free(struct rpc_server *s)
 {
 	if (!s)
 		return;
+	bool cancelled = false;
+	uint64_t until = now_ms() + LINGER_MS;
 	s->closing = true;
 	grpc_server_shutdown_and_notify(s->server, s->queue, &s->shutdown);
-	grpc_server_cancel_all_calls(s->server);
-	// libgrpc promises the end of every operation after that.
+	for (struct rpc_call *c = s->calls; c; c = c->next)
+		finish(c, GRPC_STATUS_UNAVAILABLE, "the server ends");
 	while (!s->is_shut_down || s->calls || s->next_call) {
+		uint64_t now = now_ms();
+		if (!cancelled && now >= until) {
+			grpc_server_cancel_all_calls(s->server);
+			cancelled = true;
+		}
 		struct pollfd wait = {.fd = s->fd, .events = POLLIN};
-		poll(&wait, 1, -1);
+		poll(&wait, 1, cancelled ? -1 : (int)(until - now));
 		rpc_server_dispatch(s);
 	}
 	grpc_server_destroy(s->server);
@@ -425,6 +455,15 @@ int rpc_server_fd(const struct rpc_server *s)
 	return s->fd;
 }
 
+static void send_buffer(struct rpc_call *c, grpc_byte_buffer *buffer)
+{
+	grpc_op op = {.op = GRPC_OP_SEND_MESSAGE};
+	op.data.send_message.send_message = buffer;
+	c->sending = true;
+	start(c, OP_SEND, &op);
+	grpc_byte_buffer_destroy(buffer); // libgrpc holds its own reference to the bytes
+}
+
 void rpc_call_send(struct rpc_call *c, const uint8_t *bytes, size_t len)
 {
 	DCHECK(!c->sending);
@@ -433,11 +472,32 @@ void rpc_call_send(struct rpc_call *c, const uint8_t *bytes, size_t len)
 	grpc_slice slice = grpc_slice_from_copied_buffer((const char *)bytes, len);
 	grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(&slice, 1);
 	grpc_slice_unref(slice);
-	grpc_op op = {.op = GRPC_OP_SEND_MESSAGE};
-	op.data.send_message.send_message = buffer;
-	c->sending = true;
-	start(c, OP_SEND, &op);
-	grpc_byte_buffer_destroy(buffer); // libgrpc holds its own reference to the bytes
+	send_buffer(c, buffer);
+}
+
+void rpc_call_send_parts(struct rpc_call *c, const struct rpc_part *parts, size_t n)
+{
+	DCHECK(!c->sending);
+	grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(NULL, 0);
+	for (size_t i = 0; i < n; i++)
+		grpc_slice_buffer_add(&buffer->data.raw.slice_buffer,
+			grpc_slice_new(parts[i].bytes, parts[i].len, free));
+	if (c->finishing)
+		grpc_byte_buffer_destroy(buffer);
+	else
+		send_buffer(c, buffer);
+}
+
+void rpc_call_pause(struct rpc_call *c)
+{
+	c->paused = true;
+}
+
+void rpc_call_resume(struct rpc_call *c)
+{
+	c->paused = false;
+	if (!c->receiving && !c->half_closed && !c->finishing)
+		receive(c);
 }
 
 void rpc_call_finish(struct rpc_call *c)
@@ -445,7 +505,12 @@ void rpc_call_finish(struct rpc_call *c)
 	finish(c, GRPC_STATUS_OK, "");
 }
 
-void rpc_call_abort(struct rpc_call *c, const char *text)
+void rpc_call_end(struct rpc_call *c, enum rpc_status status, const char *text)
 {
-	finish(c, GRPC_STATUS_RESOURCE_EXHAUSTED, text);
+	finish(c, (grpc_status_code)status, text);
+}
+
+void rpc_call_cancel(struct rpc_call *c)
+{
+	grpc_call_cancel(c->call, NULL);
 }
