@@ -19,8 +19,8 @@ struct side {
 };
 
 struct lb_graceful {
-	struct lb_node_env env;
-	lb_node_ops_find *ops_of;
+	const struct lb_node_env *env;
+	struct lb_node_parent parent;
 	struct side *current; // owned; NULL before the first update
 	struct side *pending; // owned; takes current's place
 	// Replaced, perhaps from inside their own publish(): freed at the next tick.
@@ -58,12 +58,12 @@ static void doom(struct lb_graceful *g, struct side *s)
 		return;
 	s->next = g->doomed;
 	g->doomed = s;
-	twheel_arm(g->env.wheel, &g->reap, twheel_now(g->env.wheel));
+	twheel_arm(g->env->wheel, &g->reap, twheel_now(g->env->wheel));
 }
 
 static int forward(struct lb_graceful *g, const struct side *s)
 {
-	return g->env.publish(g->env.ctx, s->state, lb_picker_get(s->picker));
+	return g->parent.publish(g->parent.ctx, s->state, lb_picker_get(s->picker));
 }
 
 // The new one's turn. Only when the parent has heard of it: until then the old one still serves,
@@ -95,47 +95,13 @@ static int on_publish(void *ctx, enum lb_state state, struct lb_picker *picker)
 	return forward(g, s);
 }
 
-// What the nodes below ask for beside publishing comes from above.
-
-static uint32_t slot_take(void *ctx)
-{
-	const struct lb_node_env *env = &((struct side *)ctx)->owner->env;
-	return env->slot_take(env->ctx);
-}
-
-static void slot_give(void *ctx, uint32_t slot)
-{
-	const struct lb_node_env *env = &((struct side *)ctx)->owner->env;
-	env->slot_give(env->ctx, slot);
-}
-
-static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, uint32_t n)
-{
-	const struct lb_node_env *env = &((struct side *)ctx)->owner->env;
-	return env->member_new(env->ctx, addresses, n);
-}
-
-static void reresolve(void *ctx)
-{
-	const struct lb_node_env *env = &((struct side *)ctx)->owner->env;
-	if (env->reresolve)
-		env->reresolve(env->ctx);
-}
-
 static struct side *side_new(struct lb_graceful *g, enum lb_policy_kind kind)
 {
 	struct side *s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 	*s = (struct side){.owner = g, .kind = kind, .state = LB_CONNECTING};
-	struct lb_node_env env = g->env;
-	env.slot_take = slot_take;
-	env.slot_give = slot_give;
-	env.member_new = member_new;
-	env.reresolve = reresolve;
-	env.publish = on_publish;
-	env.ctx = s;
-	s->node = g->ops_of(kind)->new (&env);
+	s->node = g->env->ops_of(kind)->new (g->env, (struct lb_node_parent){on_publish, s});
 	if (!s->node) {
 		free(s);
 		return NULL;
@@ -143,12 +109,12 @@ static struct side *side_new(struct lb_graceful *g, enum lb_policy_kind kind)
 	return s;
 }
 
-struct lb_graceful *lb_graceful_new(const struct lb_node_env *env, lb_node_ops_find *ops_of)
+struct lb_graceful *lb_graceful_new(const struct lb_node_env *env, struct lb_node_parent parent)
 {
 	struct lb_graceful *g = calloc(1, sizeof(*g));
 	if (!g)
 		return NULL;
-	*g = (struct lb_graceful){.env = *env, .ops_of = ops_of, .reap = {.fire = reap_fired}};
+	*g = (struct lb_graceful){.env = env, .parent = parent, .reap = {.fire = reap_fired}};
 	return g;
 }
 
@@ -156,7 +122,7 @@ void lb_graceful_free(struct lb_graceful *g)
 {
 	if (!g)
 		return;
-	twheel_cancel(g->env.wheel, &g->reap);
+	twheel_cancel(g->env->wheel, &g->reap);
 	free_doomed(g);
 	side_free(g->pending);
 	side_free(g->current);

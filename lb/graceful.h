@@ -7,13 +7,11 @@
 
 #include "lb/node.h"
 
-typedef const struct lb_node_ops *lb_node_ops_find(enum lb_policy_kind);
-
 struct lb_graceful;
 struct lb_dump;
 
-// ops_of gives the nodes; usually lb_node_ops_of. Publishes through env. NULL = no memory.
-struct lb_graceful *lb_graceful_new(const struct lb_node_env *env, lb_node_ops_find *ops_of);
+// NULL = no memory.
+struct lb_graceful *lb_graceful_new(const struct lb_node_env *, struct lb_node_parent);
 void lb_graceful_free(struct lb_graceful *); // NULL is fine
 int lb_graceful_update(struct lb_graceful *, const struct lb_node_config *); // as a node's
 void lb_graceful_exit_idle(struct lb_graceful *);

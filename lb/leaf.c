@@ -34,6 +34,7 @@ struct made {
 struct lb_leaf {
 	struct lb_leaf_env env;
 	struct lb_member_env member_env; // of its members, which all are gone before
+	struct lb_node_env node_env; // of its policies
 	char *name; // owned
 	uint32_t id;
 	struct lb_leaf_layout *layout; // owned; NULL before the first update
@@ -293,20 +294,20 @@ static int on_node(void *ctx, enum lb_state state, struct lb_picker *picker)
 
 static uint32_t slot_take(void *ctx)
 {
-	const struct lb_leaf_env *env = &((struct child *)ctx)->leaf->env;
+	const struct lb_leaf_env *env = &((struct lb_leaf *)ctx)->env;
 	return env->slot_take(env->ctx);
 }
 
 static void slot_give(void *ctx, uint32_t slot)
 {
-	const struct lb_leaf_env *env = &((struct child *)ctx)->leaf->env;
+	const struct lb_leaf_env *env = &((struct lb_leaf *)ctx)->env;
 	env->slot_give(env->ctx, slot);
 }
 
 // Known while the policy has it: the same addresses are the same member.
 static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, uint32_t n)
 {
-	struct lb_leaf *leaf = ((struct child *)ctx)->leaf;
+	struct lb_leaf *leaf = ctx;
 	for (struct made *m = leaf->made; m; m = m->next) {
 		if (!lb_member_same_set(m->member, addresses, n))
 			continue;
@@ -331,7 +332,7 @@ static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, 
 // P14, C06
 static void reresolve(void *ctx)
 {
-	const struct lb_leaf *leaf = ((struct child *)ctx)->leaf;
+	const struct lb_leaf *leaf = ctx;
 	if (leaf->env.reresolve && !leaf->ignores_reresolution)
 		leaf->env.reresolve(leaf->env.ctx);
 }
@@ -357,19 +358,7 @@ static void *child_create(void *ctx, struct lb_priority_child *place, const char
 		return NULL;
 	*c = (struct child){.leaf = leaf, .place = place};
 	strncpy(c->name, name, sizeof(c->name) - 1);
-	const struct lb_node_env env = {
-		.cluster = leaf->name,
-		.wheel = leaf->env.wheel,
-		.rand = leaf->env.rand,
-		.orca = leaf->env.orca,
-		.slot_take = slot_take,
-		.slot_give = slot_give,
-		.member_new = member_new,
-		.reresolve = reresolve,
-		.publish = on_node,
-		.ctx = c,
-	};
-	c->node = lb_graceful_new(&env, leaf->env.ops_of);
+	c->node = lb_graceful_new(&leaf->node_env, (struct lb_node_parent){on_node, c});
 	if (!c->node) {
 		free(c);
 		return NULL;
@@ -449,6 +438,18 @@ struct lb_leaf *lb_leaf_new(const struct lb_leaf_env *env, const char *name, uin
 	leaf->member_env.ctx = leaf;
 	leaf->env.member_env = &leaf->member_env;
 	leaf->name = strdup(name);
+	leaf->node_env = (struct lb_node_env){
+		.cluster = leaf->name,
+		.wheel = env->wheel,
+		.rand = env->rand,
+		.orca = env->orca,
+		.ops_of = env->ops_of,
+		.slot_take = slot_take,
+		.slot_give = slot_give,
+		.member_new = member_new,
+		.reresolve = reresolve,
+		.ctx = leaf,
+	};
 	if (!leaf->name || !make_parts(leaf)) {
 		lb_leaf_free(leaf);
 		return NULL;

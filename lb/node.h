@@ -77,11 +77,16 @@ struct lb_node_config {
 	const char *note; // resolution note, for failures; "" = none
 };
 
+struct lb_node_ops;
+typedef const struct lb_node_ops *lb_node_ops_find(enum lb_policy_kind);
+
+// What all nodes of a leaf have in common; borrowed, outlives them.
 struct lb_node_env {
-	const char *cluster; // for error texts (ERR-01); outlives the node
+	const char *cluster; // for error texts (ERR-01)
 	struct twheel *wheel;
 	struct rand *rand;
 	struct lb_orca_table *orca; // reports by member id (lb/orca.h); NULL = there are none
+	lb_node_ops_find *ops_of; // what the nodes below are made by; usually lb_node_ops_of
 	// A dense number that is this node's alone: the index of its place in each worker's
 	// lb_pick_ctx.positions. UINT32_MAX = none is left.
 	uint32_t (*slot_take)(void *ctx);
@@ -92,6 +97,11 @@ struct lb_node_env {
 	// A connection was lost, or an attempt to connect failed: addresses that come of DNS may be
 	// stale (PF-05, PF-06, A74-C06). Only takes note of it. NULL = nobody listens.
 	void (*reresolve)(void *ctx);
+	void *ctx;
+};
+
+// Whom a node tells.
+struct lb_node_parent {
 	// New state and picker; the reference moves to the parent, also on failure. Called inside
 	// update() (once at most), exit_idle(), timers, and members' changes. 0, or -ENOMEM: the
 	// parent has the old one still; the node tries again (lb-tree.md §24).
@@ -103,7 +113,8 @@ struct lb_dump; // what `show tree` is drawn from (lb/dump.h)
 
 struct lb_node_ops {
 	const char *name; // gRPC's: "round_robin", "weighted_target", …
-	struct lb_node *(*new)(const struct lb_node_env *); // NULL = no memory
+	// NULL = no memory.
+	struct lb_node *(*new)(const struct lb_node_env *, struct lb_node_parent);
 	int (*update)(struct lb_node *, const struct lb_node_config *); // 0 or -ENOMEM: as before
 	void (*exit_idle)(struct lb_node *); // a request wants it; IDLE members may connect
 	void (*dump)(const struct lb_node *, struct lb_dump *); // NULL = name and state say it all
@@ -111,10 +122,16 @@ struct lb_node_ops {
 };
 struct lb_node {
 	const struct lb_node_ops *ops;
+	const struct lb_node_env *env;
+	struct lb_node_parent parent;
 };
+static inline int lb_node_publish(
+	const struct lb_node *n, enum lb_state state, struct lb_picker *picker)
+{
+	return n->parent.publish(n->parent.ctx, state, picker);
+}
 
-// Of the kinds above.
-const struct lb_node_ops *lb_node_ops_of(enum lb_policy_kind);
+lb_node_ops_find lb_node_ops_of; // of the kinds above
 extern const struct lb_node_ops lb_node_round_robin; // RR-01..RR-04
 extern const struct lb_node_ops lb_node_weighted_round_robin; // A58-01..A58-07
 extern const struct lb_node_ops lb_node_least_request; // A48-01..A48-03

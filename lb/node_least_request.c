@@ -41,9 +41,9 @@ static void configure(struct lb_spread *s, const struct lb_policy_spec *spec)
 static const struct lb_spread_kind kind = {
 	.ops = &lb_node_least_request, .pick = pick, .configure = configure};
 
-static struct lb_node *node_new(const struct lb_node_env *env)
+static struct lb_node *node_new(const struct lb_node_env *env, struct lb_node_parent parent)
 {
-	return lb_spread_new(&kind, env);
+	return lb_spread_new(&kind, env, parent);
 }
 
 const struct lb_node_ops lb_node_least_request = {

@@ -39,7 +39,6 @@ struct list {
 
 struct pick_first {
 	struct lb_node base;
-	struct lb_node_env env;
 	struct list *list; // owned; NULL before the first update
 	char *note; // owned
 	char last_error[LB_NODE_ERROR_MAX];
@@ -97,7 +96,8 @@ static struct lb_picker *picker_new(const struct list *l)
 static void try_again_later(struct pick_first *f)
 {
 	if (!twheel_armed(&f->retry))
-		twheel_arm(f->env.wheel, &f->retry, twheel_now(f->env.wheel) + RETRY_NS);
+		twheel_arm(
+			f->base.env->wheel, &f->retry, twheel_now(f->base.env->wheel) + RETRY_NS);
 }
 
 static void publish(struct pick_first *f)
@@ -111,12 +111,12 @@ static void publish(struct pick_first *f)
 		return;
 	struct lb_picker *p;
 	if (state == LB_TRANSIENT_FAILURE)
-		p = lb_node_fail_picker(&f->env, l->n, f->last_error, f->note);
+		p = lb_node_fail_picker(f->base.env, l->n, f->last_error, f->note);
 	else if (state == LB_CONNECTING)
 		p = lb_picker_new_queue();
 	else
 		p = picker_new(l);
-	f->is_published = p && f->env.publish(f->env.ctx, state, p) == 0;
+	f->is_published = p && lb_node_publish(&f->base, state, p) == 0;
 	if (f->is_published)
 		f->published = state;
 	else // the old picker stays meanwhile
@@ -143,7 +143,7 @@ static void on_change(struct lb_member_watcher *w)
 	struct list *l = (void *)((char *)w - offsetof(struct list, watcher));
 	struct pick_first *f = l->node;
 	enum lb_state state = lb_member_state(l->own);
-	lb_node_reresolve(&f->env, l->own);
+	lb_node_reresolve(f->base.env, l->own);
 	if (state == LB_TRANSIENT_FAILURE)
 		lb_node_member_error(l->own, f->last_error);
 	if (state == LB_TRANSIENT_FAILURE || state == LB_READY)
@@ -185,7 +185,7 @@ static double order_of(
 {
 	if (!config->spec->pick_first.shuffle)
 		return i;
-	double u = ((double)(rand_u64(f->env.rand) >> 11) + 1) / 9007199254740992.0;
+	double u = ((double)(rand_u64(f->base.env->rand) >> 11) + 1) / 9007199254740992.0;
 	return -log(u) / (weight ? weight : 1);
 }
 
@@ -255,7 +255,7 @@ static bool list_open(struct pick_first *f, struct list *l)
 	if (ok && n && old && lb_member_same_set(old, ordered, n)) {
 		l->own = lb_member_get(old);
 	} else if (ok && n) {
-		l->own = f->env.member_new(f->env.ctx, all, n);
+		l->own = f->base.env->member_new(f->base.env->ctx, all, n);
 		ok = l->own;
 	}
 	if (ok && l->own) {
@@ -270,7 +270,7 @@ static bool list_open(struct pick_first *f, struct list *l)
 	return ok;
 }
 
-static struct lb_node *node_new(const struct lb_node_env *env)
+static struct lb_node *node_new(const struct lb_node_env *env, struct lb_node_parent parent)
 {
 	struct pick_first *f = calloc(1, sizeof(*f));
 	char *note = strdup("");
@@ -279,8 +279,7 @@ static struct lb_node *node_new(const struct lb_node_env *env)
 		free(note);
 		return NULL;
 	}
-	f->base.ops = &lb_node_pick_first;
-	f->env = *env;
+	f->base = (struct lb_node){&lb_node_pick_first, env, parent};
 	f->note = note;
 	f->retry.fire = retry_fired;
 	return &f->base;
@@ -328,7 +327,7 @@ static void node_free(struct lb_node *node)
 	struct pick_first *f = (struct pick_first *)node;
 	if (!f)
 		return;
-	twheel_cancel(f->env.wheel, &f->retry);
+	twheel_cancel(f->base.env->wheel, &f->retry);
 	list_free(f->list);
 	free(f->note);
 	free(f);

@@ -54,7 +54,6 @@ struct list {
 
 struct ring_node {
 	struct lb_node base;
-	struct lb_node_env env;
 	struct list *list; // owned; NULL before the first update
 	char *note; // owned
 	enum lb_state published;
@@ -171,8 +170,8 @@ static struct lb_text *error_of(const struct ring_node *r, const struct lb_membe
 	char error[LB_NODE_ERROR_MAX], text[640];
 	lb_node_member_error(m, error);
 	snprintf(text, sizeof(text),
-		"cluster %s: no endpoint of the ring works, its first: %s%s%s%s", r->env.cluster,
-		error, *r->note ? " (" : "", r->note, *r->note ? ")" : "");
+		"cluster %s: no endpoint of the ring works, its first: %s%s%s%s",
+		r->base.env->cluster, error, *r->note ? " (" : "", r->note, *r->note ? ")" : "");
 	return lb_text_new(text);
 }
 
@@ -220,7 +219,8 @@ static enum lb_state aggregate(const struct list *l)
 static void try_again_later(struct ring_node *r)
 {
 	if (!twheel_armed(&r->retry))
-		twheel_arm(r->env.wheel, &r->retry, twheel_now(r->env.wheel) + RETRY_NS);
+		twheel_arm(
+			r->base.env->wheel, &r->retry, twheel_now(r->base.env->wheel) + RETRY_NS);
 }
 
 static void publish(struct ring_node *r)
@@ -231,10 +231,10 @@ static void publish(struct ring_node *r)
 		return;
 	struct lb_picker *p = NULL;
 	if (l->n == 0)
-		p = lb_node_fail_picker(&r->env, 0, "", r->note);
+		p = lb_node_fail_picker(r->base.env, 0, "", r->note);
 	else if (!l->is_stale || make_cells(l) == 0)
 		p = picker_new(l);
-	r->is_published = p && r->env.publish(r->env.ctx, state, p) == 0;
+	r->is_published = p && lb_node_publish(&r->base, state, p) == 0;
 	if (r->is_published)
 		r->published = state;
 	else // the old picker stays meanwhile
@@ -272,7 +272,7 @@ static void on_change(struct lb_member_watcher *w)
 	struct ring_node *r = l->node;
 	uint32_t i = (uint32_t)(item - l->items);
 	enum lb_state state = lb_member_state(item->member);
-	lb_node_reresolve(&r->env, item->member);
+	lb_node_reresolve(r->base.env, item->member);
 	// Attempts of a failing one change nothing but the error that they end with.
 	if (state == l->states[i] && state != LB_READY &&
 		(state != LB_TRANSIENT_FAILURE ||
@@ -370,7 +370,7 @@ static void retry_fired(struct twheel_timer *t)
 	settle((struct ring_node *)((char *)t - offsetof(struct ring_node, retry)));
 }
 
-static struct lb_node *node_new(const struct lb_node_env *env)
+static struct lb_node *node_new(const struct lb_node_env *env, struct lb_node_parent parent)
 {
 	struct ring_node *r = calloc(1, sizeof(*r));
 	char *note = strdup("");
@@ -379,8 +379,7 @@ static struct lb_node *node_new(const struct lb_node_env *env)
 		free(note);
 		return NULL;
 	}
-	r->base.ops = &lb_node_ring_hash;
-	r->env = *env;
+	r->base = (struct lb_node){&lb_node_ring_hash, env, parent};
 	r->note = note;
 	r->retry.fire = retry_fired;
 	return &r->base;
@@ -418,7 +417,7 @@ static void node_free(struct lb_node *node)
 	struct ring_node *r = (struct ring_node *)node;
 	if (!r)
 		return;
-	twheel_cancel(r->env.wheel, &r->retry);
+	twheel_cancel(r->base.env->wheel, &r->retry);
 	list_free(r->list);
 	free(r->note);
 	free(r);

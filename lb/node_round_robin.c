@@ -32,9 +32,9 @@ static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx
 static const struct lb_spread_kind kind = {
 	.ops = &lb_node_round_robin, .pick = pick, .has_slot = true};
 
-static struct lb_node *node_new(const struct lb_node_env *env)
+static struct lb_node *node_new(const struct lb_node_env *env, struct lb_node_parent parent)
 {
-	return lb_spread_new(&kind, env);
+	return lb_spread_new(&kind, env, parent);
 }
 
 const struct lb_node_ops lb_node_round_robin = {

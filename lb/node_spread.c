@@ -90,7 +90,7 @@ static struct lb_picker *picker_new(const struct lb_spread *s)
 		.base = {1, s->kind->pick, picker_free},
 		.cells = lb_cells_share(&s->current->cells),
 		.slot = s->slot,
-		.start = (uint32_t)rand_below(s->env.rand, s->current->cells.n),
+		.start = (uint32_t)rand_below(s->base.env->rand, s->current->cells.n),
 		.choice_count = s->choice_count,
 		.wants_reports = s->wants_reports,
 	};
@@ -193,7 +193,7 @@ static struct lb_picker *make_picker(struct lb_spread *s, enum lb_state state)
 		return lb_picker_new_queue();
 	if (state == LB_TRANSIENT_FAILURE)
 		return lb_node_fail_picker(
-			&s->env, l->n, s->last_error ? s->last_error : "", s->note);
+			s->base.env, l->n, s->last_error ? s->last_error : "", s->note);
 	if (l->is_stale && make_cells(l))
 		return NULL;
 	if (s->must_weigh && weigh(s, &changed))
@@ -204,7 +204,8 @@ static struct lb_picker *make_picker(struct lb_spread *s, enum lb_state state)
 static void try_again_later(struct lb_spread *s)
 {
 	if (!twheel_armed(&s->retry))
-		twheel_arm(s->env.wheel, &s->retry, twheel_now(s->env.wheel) + RETRY_NS);
+		twheel_arm(
+			s->base.env->wheel, &s->retry, twheel_now(s->base.env->wheel) + RETRY_NS);
 }
 
 static void publish(struct lb_spread *s)
@@ -213,7 +214,7 @@ static void publish(struct lb_spread *s)
 	if (s->is_published && state == s->published)
 		return;
 	struct lb_picker *p = make_picker(s, state);
-	s->is_published = p && s->env.publish(s->env.ctx, state, p) == 0;
+	s->is_published = p && lb_node_publish(&s->base, state, p) == 0;
 	if (s->is_published)
 		s->published = state;
 	else // the old picker stays meanwhile
@@ -300,7 +301,7 @@ static void on_change(struct lb_member_watcher *w)
 	item_count(item);
 	if (!was_ready && l->states[item->index] == LB_READY && s->kind->became_ready)
 		s->kind->became_ready(s, item->member);
-	lb_node_reresolve(&s->env, item->member);
+	lb_node_reresolve(s->base.env, item->member);
 	if (!l->is_open)
 		return;
 	if (lb_member_raw_state(item->member) == LB_IDLE) { // RR-01
@@ -371,8 +372,8 @@ static void retry_fired(struct twheel_timer *t)
 	settle(s);
 }
 
-bool lb_spread_init(
-	struct lb_spread *s, const struct lb_spread_kind *kind, const struct lb_node_env *env)
+bool lb_spread_init(struct lb_spread *s, const struct lb_spread_kind *kind,
+	const struct lb_node_env *env, struct lb_node_parent parent)
 {
 	char *note = strdup("");
 	uint32_t slot = note && kind->has_slot ? env->slot_take(env->ctx) : UINT32_MAX;
@@ -380,9 +381,8 @@ bool lb_spread_init(
 		free(note);
 		return false;
 	}
-	*s = (struct lb_spread){.base.ops = kind->ops,
+	*s = (struct lb_spread){.base = {kind->ops, env, parent},
 		.kind = kind,
-		.env = *env,
 		.note = note,
 		.slot = slot,
 		.retry.fire = retry_fired};
@@ -444,19 +444,20 @@ void lb_spread_weigh(struct lb_spread *s)
 
 void lb_spread_fini(struct lb_spread *s)
 {
-	twheel_cancel(s->env.wheel, &s->retry);
+	twheel_cancel(s->base.env->wheel, &s->retry);
 	list_free(s->pending);
 	list_free(s->current);
 	free(s->note);
 	free(s->last_error);
 	if (s->slot != UINT32_MAX)
-		s->env.slot_give(s->env.ctx, s->slot);
+		s->base.env->slot_give(s->base.env->ctx, s->slot);
 }
 
-struct lb_node *lb_spread_new(const struct lb_spread_kind *kind, const struct lb_node_env *env)
+struct lb_node *lb_spread_new(const struct lb_spread_kind *kind, const struct lb_node_env *env,
+	struct lb_node_parent parent)
 {
 	struct lb_spread *s = malloc(sizeof(*s));
-	if (s && !lb_spread_init(s, kind, env)) {
+	if (s && !lb_spread_init(s, kind, env, parent)) {
 		free(s);
 		return NULL;
 	}

@@ -40,7 +40,6 @@ struct lb_spread_kind {
 struct lb_spread {
 	struct lb_node base;
 	const struct lb_spread_kind *kind;
-	struct lb_node_env env;
 	struct lb_spread_list *current; // owned; NULL before the first update
 	struct lb_spread_list *pending; // owned; waits for its turn (RR-04)
 	char *note; // owned: resolution note of the newest list
@@ -57,12 +56,14 @@ struct lb_spread {
 };
 
 // Of lb_node_ops, for kinds that hold nothing of their own.
-struct lb_node *lb_spread_new(const struct lb_spread_kind *, const struct lb_node_env *);
+struct lb_node *lb_spread_new(
+	const struct lb_spread_kind *, const struct lb_node_env *, struct lb_node_parent);
 void lb_spread_free(struct lb_node *); // NULL is fine
 void lb_spread_exit_idle(struct lb_node *); // nothing: they are never IDLE
 
 // False = no memory or slot: nothing is left to undo.
-bool lb_spread_init(struct lb_spread *, const struct lb_spread_kind *, const struct lb_node_env *);
+bool lb_spread_init(struct lb_spread *, const struct lb_spread_kind *, const struct lb_node_env *,
+	struct lb_node_parent);
 void lb_spread_fini(struct lb_spread *);
 int lb_spread_update(struct lb_node *, const struct lb_node_config *); // of lb_node_ops
 // Weighs the current list, and publishes if that changed something.

@@ -3,6 +3,7 @@
 
 #include "lb/base/twheel.h"
 #include "lb/dump.h"
+#include "lb/graceful.h"
 #include "lb/picker.h"
 #include "lb/weighted_picker.h"
 
@@ -30,8 +31,6 @@ struct child {
 
 struct weighted {
 	struct lb_node base;
-	struct lb_node_env env;
-	lb_node_ops_find *ops_of;
 	struct child **children; // owned; sorted by name, those kept among them
 	uint32_t n;
 	char *note; // owned
@@ -71,7 +70,7 @@ static void child_free(struct child *c)
 {
 	if (!c)
 		return;
-	twheel_cancel(c->owner->env.wheel, &c->leave);
+	twheel_cancel(c->owner->base.env->wheel, &c->leave);
 	lb_graceful_free(c->node);
 	lb_picker_put(c->picker);
 	free(c->name);
@@ -97,7 +96,7 @@ static struct lb_picker *no_targets(const struct weighted *w)
 	char text[512];
 	const char *note = w->note ? w->note : "";
 	snprintf(text, sizeof(text), "cluster %s: no locality has usable endpoints%s%s%s",
-		w->env.cluster, *note ? " (" : "", note, *note ? ")" : "");
+		w->base.env->cluster, *note ? " (" : "", note, *note ? ")" : "");
 	return lb_picker_new_fail(text);
 }
 
@@ -125,12 +124,13 @@ static void publish(struct weighted *w)
 	if (w->is_published && state == w->published && queues)
 		return;
 	struct lb_picker *p = queues ? lb_picker_new_queue() : draw_among(w, state);
-	w->is_published = p && w->env.publish(w->env.ctx, state, p) == 0;
+	w->is_published = p && lb_node_publish(&w->base, state, p) == 0;
 	if (w->is_published) {
 		w->published = state;
-		twheel_cancel(w->env.wheel, &w->retry);
+		twheel_cancel(w->base.env->wheel, &w->retry);
 	} else {
-		twheel_arm(w->env.wheel, &w->retry, twheel_now(w->env.wheel) + RETRY_NS);
+		twheel_arm(
+			w->base.env->wheel, &w->retry, twheel_now(w->base.env->wheel) + RETRY_NS);
 	}
 }
 
@@ -155,7 +155,7 @@ static int on_report(void *ctx, enum lb_state state, struct lb_picker *picker)
 	enum lb_state before = c->state;
 	c->idle = state == LB_IDLE;
 	if (c->idle && c->in_use)
-		twheel_arm(w->env.wheel, &w->wake, twheel_now(w->env.wheel));
+		twheel_arm(w->base.env->wheel, &w->wake, twheel_now(w->base.env->wheel));
 	if (before == LB_TRANSIENT_FAILURE && state != LB_READY && state != before) {
 		lb_picker_put(picker); // W07: it fails until READY, with the error that it has
 		return 0;
@@ -183,33 +183,6 @@ static void leave_fired(struct twheel_timer *t)
 	child_free(c);
 }
 
-// What the nodes below ask for beside publishing comes from above.
-
-static uint32_t slot_take(void *ctx)
-{
-	const struct lb_node_env *env = &((struct child *)ctx)->owner->env;
-	return env->slot_take(env->ctx);
-}
-
-static void slot_give(void *ctx, uint32_t slot)
-{
-	const struct lb_node_env *env = &((struct child *)ctx)->owner->env;
-	env->slot_give(env->ctx, slot);
-}
-
-static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, uint32_t n)
-{
-	const struct lb_node_env *env = &((struct child *)ctx)->owner->env;
-	return env->member_new(env->ctx, addresses, n);
-}
-
-static void reresolve(void *ctx)
-{
-	const struct lb_node_env *env = &((struct child *)ctx)->owner->env;
-	if (env->reresolve)
-		env->reresolve(env->ctx);
-}
-
 static struct child *child_new(struct weighted *w, struct str name)
 {
 	struct child *c = calloc(1, sizeof(*c));
@@ -217,15 +190,8 @@ static struct child *child_new(struct weighted *w, struct str name)
 		return NULL;
 	*c = (struct child){
 		.owner = w, .state = LB_CONNECTING, .leave = {.fire = leave_fired}}; // W07
-	struct lb_node_env env = w->env;
-	env.slot_take = slot_take;
-	env.slot_give = slot_give;
-	env.member_new = member_new;
-	env.reresolve = reresolve;
-	env.publish = on_report;
-	env.ctx = c;
 	c->name = strndup(name.p ? name.p : "", name.len);
-	c->node = lb_graceful_new(&env, w->ops_of);
+	c->node = lb_graceful_new(w->base.env, (struct lb_node_parent){on_report, c});
 	if (!c->name || !c->node) {
 		child_free(c);
 		return NULL;
@@ -306,22 +272,22 @@ static int plan_update(const struct plan *p, const struct lb_node_config *config
 static void plan_commit(
 	struct weighted *w, const struct plan *p, const struct lb_node_config *config)
 {
-	uint64_t now = twheel_now(w->env.wheel);
+	uint64_t now = twheel_now(w->base.env->wheel);
 	for (uint32_t i = 0; i < p->n; i++) {
 		struct child *c = p->children[i];
 		if (c->in_use)
-			twheel_arm(w->env.wheel, &c->leave, now + KEPT_NS);
+			twheel_arm(w->base.env->wheel, &c->leave, now + KEPT_NS);
 		c->in_use = false;
 	}
 	for (uint32_t i = 0; i < config->n_localities; i++) {
 		if (p->target_of[i] == UINT32_MAX)
 			continue;
 		struct child *c = p->children[p->target_of[i]];
-		twheel_cancel(w->env.wheel, &c->leave);
+		twheel_cancel(w->base.env->wheel, &c->leave);
 		c->in_use = true;
 		c->weight = config->localities[i].weight;
 		if (c->idle)
-			twheel_arm(w->env.wheel, &w->wake, now);
+			twheel_arm(w->base.env->wheel, &w->wake, now);
 	}
 	free(w->note);
 	free(w->children);
@@ -363,7 +329,7 @@ static void weighted_exit_idle(struct lb_node *base)
 static void weighted_dump(const struct lb_node *base, struct lb_dump *d)
 {
 	const struct weighted *w = (const struct weighted *)base;
-	uint64_t now = twheel_now(w->env.wheel);
+	uint64_t now = twheel_now(w->base.env->wheel);
 	lb_dump_enter(d, "weighted_target", aggregate(w));
 	for (uint32_t i = 0; i < w->n; i++) {
 		const struct child *c = w->children[i];
@@ -384,8 +350,8 @@ static void weighted_free(struct lb_node *base)
 	struct weighted *w = (struct weighted *)base;
 	if (!w)
 		return;
-	twheel_cancel(w->env.wheel, &w->retry);
-	twheel_cancel(w->env.wheel, &w->wake);
+	twheel_cancel(w->base.env->wheel, &w->retry);
+	twheel_cancel(w->base.env->wheel, &w->wake);
 	for (uint32_t i = 0; i < w->n; i++)
 		child_free(w->children[i]);
 	free(w->children);
@@ -393,22 +359,15 @@ static void weighted_free(struct lb_node *base)
 	free(w);
 }
 
-struct lb_node *lb_node_weighted_new(const struct lb_node_env *env, lb_node_ops_find *ops_of)
+static struct lb_node *weighted_new(const struct lb_node_env *env, struct lb_node_parent parent)
 {
 	struct weighted *w = calloc(1, sizeof(*w));
 	if (!w)
 		return NULL;
-	*w = (struct weighted){.base = {&lb_node_weighted},
-		.env = *env,
-		.ops_of = ops_of,
+	*w = (struct weighted){.base = {&lb_node_weighted, env, parent},
 		.retry = {.fire = retry_fired},
 		.wake = {.fire = wake_fired}};
 	return &w->base;
-}
-
-static struct lb_node *weighted_new(const struct lb_node_env *env)
-{
-	return lb_node_weighted_new(env, lb_node_ops_of);
 }
 
 const struct lb_node_ops lb_node_weighted = {

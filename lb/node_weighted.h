@@ -5,10 +5,6 @@
 // Thread: ctrl.
 #pragma once
 
-#include "lb/graceful.h"
+#include "lb/node.h"
 
-// With the policies below from ops_of; lb_node_ops_of(LB_POLICY_WRR_LOCALITY) makes the same with
-// itself. NULL = no memory.
-struct lb_node *lb_node_weighted_new(const struct lb_node_env *env, lb_node_ops_find *ops_of);
-
-extern const struct lb_node_ops lb_node_weighted;
+extern const struct lb_node_ops lb_node_weighted; // lb_node_ops_of(LB_POLICY_WRR_LOCALITY)

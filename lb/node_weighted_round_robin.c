@@ -41,8 +41,8 @@ static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx
 
 static void became_ready(struct lb_spread *s, const struct lb_member *m)
 {
-	if (s->env.orca)
-		lb_orca_restart(s->env.orca, lb_member_id(m)); // A58-03
+	if (s->base.env->orca)
+		lb_orca_restart(s->base.env->orca, lb_member_id(m)); // A58-03
 }
 
 static uint16_t weight(struct lb_spread *s)
@@ -62,7 +62,7 @@ static bool left(struct lb_spread *s, uint16_t scaled)
 // A58-04: one more, without a weight, stands for the mean.
 static void scale(struct wrr *w, const struct lb_cells *cells, double *weights, uint16_t *scaled)
 {
-	const struct lb_node_env *env = &w->spread.env;
+	const struct lb_node_env *env = w->spread.base.env;
 	uint64_t now_ns = twheel_now(env->wheel);
 	for (uint32_t i = 0; i < cells->n; i++) {
 		uint32_t member = lb_cells_at(cells, i)->member;
@@ -107,7 +107,7 @@ static int weigh(struct lb_spread *s, struct lb_cells *cells, bool *ret_changed)
 
 static void rearm(struct wrr *w)
 {
-	struct twheel *wheel = w->spread.env.wheel;
+	struct twheel *wheel = w->spread.base.env->wheel;
 	twheel_arm(wheel, &w->timer, twheel_now(wheel) + w->update_ns);
 }
 
@@ -138,10 +138,10 @@ static const struct lb_spread_kind kind = {
 	.weigh = weigh,
 };
 
-static struct lb_node *node_new(const struct lb_node_env *env)
+static struct lb_node *node_new(const struct lb_node_env *env, struct lb_node_parent parent)
 {
 	struct wrr *w = calloc(1, sizeof(*w));
-	if (w && !lb_spread_init(&w->spread, &kind, env)) {
+	if (w && !lb_spread_init(&w->spread, &kind, env, parent)) {
 		free(w);
 		return NULL;
 	}
@@ -158,7 +158,7 @@ static void node_free(struct lb_node *node)
 	struct wrr *w = (struct wrr *)node;
 	if (!w)
 		return;
-	twheel_cancel(w->spread.env.wheel, &w->timer);
+	twheel_cancel(w->spread.base.env->wheel, &w->timer);
 	lb_spread_fini(&w->spread);
 	free(w);
 }

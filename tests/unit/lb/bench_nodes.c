@@ -105,7 +105,6 @@ static void init(struct bench *b, uint32_t n)
 		.orca = lb_orca_table_new(),
 		.slot_take = slot_take,
 		.slot_give = slot_give,
-		.publish = publish,
 		.ctx = b};
 	b->members = calloc(n, sizeof(b->members[0]));
 	size_t before = heap();
@@ -174,7 +173,7 @@ static void run(const struct lb_node_ops *ops, const struct lb_policy_spec *spec
 	static struct bench b;
 	printf("%s over %u members\n", ops->name, n);
 	init(&b, n);
-	b.node = ops->new (&b.env);
+	b.node = ops->new (&b.env, (struct lb_node_parent){publish, &b});
 	update(&b, spec, "none connected yet");
 	uint64_t start = clock_ns();
 	size_t before = heap();

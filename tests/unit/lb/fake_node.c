@@ -47,26 +47,27 @@ struct lb_picker *fake_picker_new(enum lb_state state, const char *name)
 	return &p->base;
 }
 
-static struct lb_node *fake_new(const struct lb_node_env *env, enum lb_policy_kind kind)
+static struct lb_node *fake_new(
+	const struct lb_node_env *env, struct lb_node_parent parent, enum lb_policy_kind kind)
 {
 	struct fake_node *f = calloc(1, sizeof(*f));
 	if (!f)
 		return NULL;
 	*f = (struct fake_node){
-		.base = {fake_ops_of(kind)}, .next = fake_nodes, .env = *env, .kind = kind};
+		.base = {fake_ops_of(kind), env, parent}, .next = fake_nodes, .kind = kind};
 	fake_nodes = f;
 	fake_n_made++;
 	return &f->base;
 }
 
-static struct lb_node *new_round_robin(const struct lb_node_env *env)
+static struct lb_node *new_round_robin(const struct lb_node_env *env, struct lb_node_parent parent)
 {
-	return fake_new(env, LB_POLICY_ROUND_ROBIN);
+	return fake_new(env, parent, LB_POLICY_ROUND_ROBIN);
 }
 
-static struct lb_node *new_ring_hash(const struct lb_node_env *env)
+static struct lb_node *new_ring_hash(const struct lb_node_env *env, struct lb_node_parent parent)
 {
-	return fake_new(env, LB_POLICY_RING_HASH);
+	return fake_new(env, parent, LB_POLICY_RING_HASH);
 }
 
 static int fake_update(struct lb_node *base, const struct lb_node_config *config)
@@ -136,7 +137,7 @@ void fake_report(struct fake_node *f, enum lb_state state)
 {
 	assert_non_null(f);
 	struct lb_picker *p = fake_picker_new(state, f->name);
-	f->last_error = p ? f->env.publish(f->env.ctx, state, p) : -ENOMEM;
+	f->last_error = p ? lb_node_publish(&f->base, state, p) : -ENOMEM;
 }
 
 // The visitor.

@@ -12,7 +12,6 @@
 struct fake_node {
 	struct lb_node base;
 	struct fake_node *next;
-	struct lb_node_env env;
 	enum lb_policy_kind kind;
 	char name[64]; // of its first locality
 	uint32_t n_localities, n_members;

@@ -63,12 +63,11 @@ void node_world_init(struct node_world *w, const struct lb_node_ops *ops, uint64
 		.slot_give = slot_give,
 		.member_new = member_new,
 		.reresolve = reresolve,
-		.publish = on_publish,
 		.ctx = w,
 	};
 	memset(w->ready, 0xff, sizeof(w->ready));
 	w->positions[0] = (uint32_t)rand_u64(&w->rand);
-	w->node = ops->new (&w->env);
+	w->node = ops->new (&w->env, (struct lb_node_parent){on_publish, w});
 	assert_non_null(w->node);
 }
 

@@ -17,6 +17,7 @@ static const struct lb_policy_spec ring_hash = {.kind = LB_POLICY_RING_HASH};
 struct fixture {
 	struct twheel *wheel;
 	struct rand rand;
+	struct lb_node_env env;
 	struct lb_policy_spec spec;
 	struct lb_node *node;
 	enum lb_state state;
@@ -50,15 +51,9 @@ static void slot_give(void *ctx, uint32_t slot)
 	((struct fixture *)ctx)->n_slots--;
 }
 
-static struct lb_node_env env_of(struct fixture *f)
+static struct lb_node *node_new(struct fixture *f)
 {
-	return (struct lb_node_env){.cluster = "orders",
-		.wheel = f->wheel,
-		.rand = &f->rand,
-		.slot_take = slot_take,
-		.slot_give = slot_give,
-		.publish = on_publish,
-		.ctx = f};
+	return lb_node_weighted.new(&f->env, (struct lb_node_parent){on_publish, f});
 }
 
 static void init(struct fixture *f)
@@ -68,8 +63,14 @@ static void init(struct fixture *f)
 	rand_init(&f->rand, 7);
 	fake_first_state = -1;
 	fake_update_error = 0;
-	const struct lb_node_env env = env_of(f);
-	f->node = lb_node_weighted_new(&env, fake_ops_of);
+	f->env = (struct lb_node_env){.cluster = "orders",
+		.wheel = f->wheel,
+		.rand = &f->rand,
+		.ops_of = fake_ops_of,
+		.slot_take = slot_take,
+		.slot_give = slot_give,
+		.ctx = f};
+	f->node = node_new(f);
 	assert_non_null(f->node);
 }
 
@@ -375,11 +376,12 @@ static void each_node_below_gets_a_slot_of_its_own(void **state)
 	init(&f);
 	update(&f, 1, 1, OUT, OUT);
 	struct fake_node *a = fake_find("a"), *b = fake_find("b");
-	uint32_t first = a->env.slot_take(a->env.ctx), second = b->env.slot_take(b->env.ctx);
+	uint32_t first = a->base.env->slot_take(a->base.env->ctx),
+		 second = b->base.env->slot_take(b->base.env->ctx);
 	assert_int_not_equal(first, second);
 	assert_int_equal(f.n_slots, 2);
-	a->env.slot_give(a->env.ctx, first);
-	b->env.slot_give(b->env.ctx, second);
+	a->base.env->slot_give(a->base.env->ctx, first);
+	b->base.env->slot_give(b->base.env->ctx, second);
 	assert_int_equal(f.n_slots, 0);
 	fini(&f);
 }
@@ -491,8 +493,7 @@ static void construction_without_memory_gives_nothing(void **state)
 	struct fixture f;
 	struct lb_node *n = NULL;
 	init(&f);
-	const struct lb_node_env env = env_of(&f);
-	ALLOC_FAIL_EACH(n = lb_node_weighted_new(&env, fake_ops_of), !n, n->ops->free(n));
+	ALLOC_FAIL_EACH(n = node_new(&f), !n, n->ops->free(n));
 	fini(&f);
 }
 
