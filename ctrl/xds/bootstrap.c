@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/bootstrap.h"
 
+#include "ctrl/xds/params.h"
+
 #include <jansson.h>
 
 #include <errno.h>
@@ -42,6 +44,15 @@ static int text_default(char **ret, const char *value)
 	if (!*ret)
 		*ret = strdup(value);
 	return *ret ? 0 : -ENOMEM;
+}
+
+static int read_path(
+	const json_t *o, const char *at, const char *field, char **ret, struct lb_err *err)
+{
+	int rc = read_text(o, at, field, ret, err);
+	if (!rc && *ret && !**ret)
+		rc = field_err(err, at, field, "must not be empty");
+	return rc;
 }
 
 // Duration as protobuf writes it in JSON: "600s", "1.5s"; up to nine decimals, not negative.
@@ -89,18 +100,39 @@ static int read_tls(
 {
 	if (config && !json_is_object(config))
 		return lb_err_set(err, "%s: must be an object", at);
-	int rc = read_text(config, at, "ca_certificate_file", &s->ca_file, err);
+	// A map of trust that we cannot honour must not give way to the system's roots in silence.
+	if (json_object_get(config, "spiffe_trust_bundle_map_file"))
+		return field_err(err, at, "spiffe_trust_bundle_map_file", "is not supported");
+	int rc = read_path(config, at, "ca_certificate_file", &s->ca_file, err);
 	if (!rc)
-		rc = read_text(config, at, "certificate_file", &s->cert_file, err);
+		rc = read_path(config, at, "certificate_file", &s->cert_file, err);
 	if (!rc)
-		rc = read_text(config, at, "private_key_file", &s->key_file, err);
+		rc = read_path(config, at, "private_key_file", &s->key_file, err);
 	if (!rc)
 		rc = read_duration(config, at, "refresh_interval", &s->refresh_ns, err);
+	if (!rc && s->refresh_ns == 0)
+		rc = field_err(err, at, "refresh_interval", "must be above 0");
 	if (!rc && !s->cert_file != !s->key_file)
 		rc = lb_err_set(err,
 			"%s: certificate_file and private_key_file must be set both or not at all",
 			at);
 	return rc;
+}
+
+static bool text_eq(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+bool xds_server_conf_eq(const struct xds_server_conf *a, const struct xds_server_conf *b)
+{
+	return text_eq(a->uri, b->uri) && a->creds == b->creds && text_eq(a->ca_file, b->ca_file) &&
+	       text_eq(a->cert_file, b->cert_file) && text_eq(a->key_file, b->key_file) &&
+	       a->refresh_ns == b->refresh_ns &&
+	       a->ignore_resource_deletion == b->ignore_resource_deletion &&
+	       a->fail_on_data_errors == b->fail_on_data_errors &&
+	       a->timer_is_transient_error == b->timer_is_transient_error &&
+	       a->trusted == b->trusted;
 }
 
 // The first entry of a type we know wins (BT-04).
@@ -237,9 +269,37 @@ static int read_node(const json_t *node, struct xds_bootstrap *b, struct lb_err 
 	return 0;
 }
 
+// Whether node metadata is translated to dynamic parameters (TP2-B02): *ret is borrowed, NULL = no.
+static int read_translation(
+	const json_t *o, const struct xds_bootstrap *b, const json_t **ret, struct lb_err *err)
+{
+	static const char FIELD[] = "node_metadata_as_dynamic_parameters";
+	const json_t *v = json_object_get(o, FIELD);
+	if (v && !json_is_boolean(v))
+		return field_err(err, "", FIELD, "must be true or false");
+	*ret = json_is_true(v) ? b->metadata : NULL;
+	return 0;
+}
+
+// TP2-B01: neither inherited nor merged. metadata: NULL = not translated.
+static int read_params(const json_t *o, const char *at, const json_t *metadata,
+	struct xds_params **ret, struct lb_err *err)
+{
+	char here[128];
+	snprintf(here, sizeof(here), "%s%sdynamic_parameters", at, *at ? "." : "");
+	int rc = xds_params_from_json(json_object_get(o, "dynamic_parameters"), here, ret, err);
+	if (rc || !metadata)
+		return rc;
+	struct xds_params *given = *ret;
+	*ret = NULL;
+	rc = xds_params_from_metadata(metadata, given, ret);
+	xds_params_put(given);
+	return rc;
+}
+
 // BT-09.
-static int read_authority(
-	const char *name, const json_t *o, struct xds_authority_conf *a, struct lb_err *err)
+static int read_authority(const char *name, const json_t *o, const json_t *metadata,
+	struct xds_authority_conf *a, struct lb_err *err)
 {
 	char at[128];
 	snprintf(at, sizeof(at), "authorities[\"%.64s\"]", name);
@@ -261,17 +321,20 @@ static int read_authority(
 		rc = text_default(&a->listener_template, template);
 	if (!rc && strncmp(a->listener_template, prefix, strlen(prefix)) != 0)
 		rc = lb_err_set(err, "%s.%s: must start with %s", at, FIELD, prefix);
+	free(prefix);
+	free(template);
+	if (!rc)
+		rc = read_params(o, at, metadata, &a->params, err);
 	const json_t *servers = json_object_get(o, "xds_servers");
 	if (!rc && servers) {
 		strncat(at, ".xds_servers", sizeof(at) - strlen(at) - 1);
 		rc = read_servers(servers, at, &a->servers, &a->n_servers, err);
 	}
-	free(prefix);
-	free(template);
 	return rc;
 }
 
-static int read_authorities(json_t *o, struct xds_bootstrap *b, struct lb_err *err)
+static int read_authorities(
+	json_t *o, const json_t *metadata, struct xds_bootstrap *b, struct lb_err *err)
 {
 	if (!o)
 		return 0;
@@ -286,7 +349,8 @@ static int read_authorities(json_t *o, struct xds_bootstrap *b, struct lb_err *e
 	json_t *value;
 	json_object_foreach(o, name, value)
 	{
-		int rc = read_authority(name, value, &b->authorities[b->n_authorities++], err);
+		int rc = read_authority(
+			name, value, metadata, &b->authorities[b->n_authorities++], err);
 		if (rc)
 			return rc;
 	}
@@ -311,8 +375,13 @@ static int read_top(json_t *o, struct xds_bootstrap *b, struct lb_err *err)
 	if (!rc)
 		rc = read_text(o, "", "server_listener_resource_name_template",
 			&b->server_listener_template, err);
+	const json_t *metadata = NULL;
 	if (!rc)
-		rc = read_authorities(json_object_get(o, "authorities"), b, err);
+		rc = read_translation(o, b, &metadata, err);
+	if (!rc)
+		rc = read_params(o, "", metadata, &b->params, err);
+	if (!rc)
+		rc = read_authorities(json_object_get(o, "authorities"), metadata, b, err);
 	return rc;
 }
 
@@ -390,9 +459,11 @@ void xds_bootstrap_free(struct xds_bootstrap *b)
 		free(a->servers);
 		free(a->name);
 		free(a->listener_template);
+		xds_params_put(a->params);
 	}
 	free(b->authorities);
 	json_decref(b->metadata);
+	xds_params_put(b->params);
 	free(b->node_id);
 	free(b->node_cluster);
 	free(b->region);
@@ -401,72 +472,4 @@ void xds_bootstrap_free(struct xds_bootstrap *b)
 	free(b->listener_template);
 	free(b->server_listener_template);
 	free(b);
-}
-
-// What FE-06 leaves bare in an xdstp: name: RFC 3986 path characters.
-static bool is_path_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       (c && strchr("-._~!$&'()*+,;=:@/", c));
-}
-
-// Replaces each "%s" of the template by the endpoint part of the target.
-static char *expand(const char *template, const char *endpoint)
-{
-	bool encode = strncmp(template, "xdstp:", 6) == 0;
-	char *text = NULL;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
-	if (!f)
-		return NULL;
-	for (const char *p = template; *p; p++) {
-		if (p[0] != '%' || p[1] != 's') {
-			fputc(*p, f);
-			continue;
-		}
-		p++;
-		for (const char *e = endpoint; *e; e++)
-			if (!encode || is_path_char(*e))
-				fputc(*e, f);
-			else
-				fprintf(f, "%%%02X", (unsigned char)*e);
-	}
-	bool failed = ferror(f);
-	if (fclose(f) != 0 || failed) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
-int xds_bootstrap_listener_name(
-	const struct xds_bootstrap *b, const char *target, char **ret, struct lb_err *err)
-{
-	const char *template = b->listener_template;
-	const char *endpoint = target;
-	if (strncmp(target, "xds:", 4) == 0) {
-		endpoint = target + 4;
-		if (strncmp(endpoint, "//", 2) == 0) {
-			const char *authority = endpoint + 2;
-			size_t len = strcspn(authority, "/");
-			endpoint = authority + len;
-			template = len ? NULL : template;
-			for (uint32_t i = 0; !template && i < b->n_authorities; i++)
-				if (strlen(b->authorities[i].name) == len &&
-					strncmp(b->authorities[i].name, authority, len) == 0)
-					template = b->authorities[i].listener_template;
-			if (!template)
-				return lb_err_set(err,
-					"target %s: authority %.*s is not in the bootstrap", target,
-					(int)len, authority);
-		}
-		endpoint += *endpoint == '/';
-	}
-	if (!*endpoint)
-		return lb_err_set(err, "target \"%s\": names no service", target);
-	char *name = expand(template, endpoint);
-	if (!name)
-		return -ENOMEM;
-	*ret = name;
-	return 0;
 }

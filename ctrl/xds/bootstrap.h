@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct json_t;
+struct xds_params;
 
 enum xds_creds_kind { XDS_CREDS_INSECURE, XDS_CREDS_GOOGLE_DEFAULT, XDS_CREDS_TLS };
 
@@ -29,6 +30,7 @@ struct xds_server_conf {
 struct xds_authority_conf {
 	char *name;
 	char *listener_template; // client_listener_resource_name_template; never NULL
+	struct xds_params *params; // dynamic_parameters, for names of this authority (TP2-B01)
 	struct xds_server_conf *servers; // NULL = the top-level ones
 	uint32_t n_servers;
 };
@@ -41,9 +43,13 @@ struct xds_bootstrap {
 	struct json_t *metadata; // an object; NULL = none
 	char *listener_template; // client_default_listener_resource_name_template; default "%s"
 	char *server_listener_template; // NULL = none
+	struct xds_params *params; // dynamic_parameters, for old-style names (TP2-B01)
 	struct xds_authority_conf *authorities;
 	uint32_t n_authorities;
 };
+
+// The same server to a client: URI, credentials and known features (FE-07).
+bool xds_server_conf_eq(const struct xds_server_conf *, const struct xds_server_conf *);
 
 // `source` names the text in errors (a path). 0, -ENOMEM or -EINVAL with source, field and reason.
 [[nodiscard]] int xds_bootstrap_parse(const char *text, size_t len, const char *source,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bootstrap files: what is read, what is ignored, and what errors say (xds-client.md §5).
 #include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/params.h"
 #include "tests/support/check.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ static struct xds_bootstrap *parse(const char *text)
 #define SERVER "{'server_uri':'s:1','channel_creds':[{'type':'insecure'}]}"
 #define SERVERS "'xds_servers':[" SERVER "]"
 
-static void plain_bootstrap_has_defaults(void **state)
+static void bt_10_plain_bootstrap_has_defaults(void **state)
 {
 	struct xds_bootstrap *b = parse("{" SERVERS "}");
 	assert_int_equal(b->n_servers, 1);
@@ -46,7 +47,7 @@ static void plain_bootstrap_has_defaults(void **state)
 	xds_bootstrap_free(b);
 }
 
-static void everything_known_is_read_and_the_rest_ignored(void **state)
+static void bt_02_everything_known_is_read_and_the_rest_ignored(void **state)
 {
 	struct xds_bootstrap *b = parse("{'xds_servers':["
 					"{'server_uri':'a:1','channel_creds':[{'type':'alien'},"
@@ -87,7 +88,7 @@ static void everything_known_is_read_and_the_rest_ignored(void **state)
 	xds_bootstrap_free(b);
 }
 
-static void empty_tls_config_is_legal(void **state)
+static void bt_05_empty_tls_config_is_legal(void **state)
 {
 	struct xds_bootstrap *b = parse(
 		"{'xds_servers':[{'server_uri':'s','channel_creds':[{'type':'tls'}]}]}"); // BT-05
@@ -97,66 +98,70 @@ static void empty_tls_config_is_legal(void **state)
 	xds_bootstrap_free(b);
 }
 
-static void errors_name_the_file_and_the_field(void **state)
+static void tp2_b01_parameters_are_of_their_authority_alone(void **state)
 {
-#define CREDS(x) "{'xds_servers':[{'server_uri':'s','channel_creds':[" x "]}]}"
-#define TLS(x) CREDS("{'type':'tls','config':{" x "}}")
-	static const struct {
-		const char *json, *why;
-	} rows[] = {
-		{"", "line 1"},
-		{"{", "line 1 column 1"},
-		{"{\n'a':\n}", "line 3"},
-		{"[]", "must be a JSON object"},
-		{"{}", "xds_servers: must be an array"}, // BT-03
-		{"{'xds_servers':{}}", "xds_servers: must be an array"},
-		{"{'xds_servers':[]}", "xds_servers: must not be empty"},
-		{"{'xds_servers':[7]}", "xds_servers[0]: must be an object"},
-		{"{'xds_servers':[{}]}", "xds_servers[0].server_uri: must be a non-empty"},
-		{"{'xds_servers':[{'server_uri':''}]}", "xds_servers[0].server_uri"},
-		{"{'xds_servers':[{'server_uri':7}]}", "xds_servers[0].server_uri: must be a str"},
-		{"{'xds_servers':[{'server_uri':'a\\u0000b'}]}", "NUL"},
-		{"{'xds_servers':[" SERVER ",{'server_uri':'s'}]}",
-			"xds_servers[1].channel_creds: must be an array"},
-		{CREDS(""), "no entry of a supported type"}, // BT-04
-		{CREDS("{'type':'alien'}"), "no entry of a supported type"},
-		{CREDS("{}"), "channel_creds[0].type: must be a string"},
-		{TLS("'certificate_file':'/c'"), "set both or not at all"}, // BT-05
-		{TLS("'private_key_file':'/k'"), "set both or not at all"},
-		{TLS("'ca_certificate_file':7"), "config.ca_certificate_file: must be a string"},
-		{TLS("'refresh_interval':'10m'"), "refresh_interval: must be a duration"},
-		{TLS("'refresh_interval':10"), "refresh_interval: must be a duration"},
-		{TLS("'refresh_interval':'-1s'"), "refresh_interval: must be a duration"},
-		{TLS("'refresh_interval':'1.s'"), "refresh_interval: must be a duration"},
-		{TLS("'refresh_interval':'999999999999s'"), "refresh_interval: is too long"},
-		{CREDS("{'type':'tls','config':[]}"), "config: must be an object"},
-		{"{" SERVERS ",'node':7}", "node: must be an object"},
-		{"{" SERVERS ",'node':{'id':7}}", "node.id: must be a string"},
-		{"{" SERVERS ",'node':{'locality':7}}", "node.locality: must be an object"},
-		{"{" SERVERS ",'node':{'locality':{'zone':7}}}", "node.locality.zone"},
-		{"{" SERVERS ",'node':{'metadata':[]}}", "node.metadata: must be an object"},
-		{"{" SERVERS ",'authorities':[]}", "authorities: must be an object"},
-		{"{" SERVERS ",'authorities':{'a':7}}", "authorities[\"a\"]: must be an object"},
-		{"{" SERVERS ",'authorities':{'a':{'client_listener_resource_name_template':"
-		 "'xdstp://b/%s'}}}",
-			"must start with xdstp://a/"}, // BT-09
-		{"{" SERVERS ",'authorities':{'a':{'xds_servers':[{}]}}}",
-			"authorities[\"a\"].xds_servers[0].server_uri"},
-	};
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char *json = json_of(rows[i].json);
-		struct xds_bootstrap *b = NULL;
-		struct lb_err err = {""};
-		assert_int_equal(
-			xds_bootstrap_parse(json, strlen(json), "b.json", &b, &err), -EINVAL);
-		assert_null(b);
-		if (!strstr(err.text, rows[i].why) || !strstr(err.text, "b.json"))
-			fail_msg("%s: \"%s\"", rows[i].json, err.text);
-		free(json);
-	}
+	struct xds_bootstrap *b = parse("{" SERVERS ",'dynamic_parameters':{'v':'v1','env':'prod'},"
+					"'node':{'metadata':{'zone':'z'}},'authorities':{"
+					"'a':{'dynamic_parameters':{'env':''}},'b':{}}}");
+	char text[64];
+	xds_params_print(b->params, text, sizeof(text));
+	assert_string_equal(text, "{env=prod, v=v1}");
+	xds_params_print(b->authorities[0].params, text, sizeof(text));
+	assert_string_equal(text, "{env=\"\"}");
+	assert_null(b->authorities[1].params); // nothing is inherited
+	xds_bootstrap_free(b);
 }
 
-static void file_comes_before_inline_text_and_neither_is_an_error(void **state)
+static void tp2_b03_no_parameters_and_empty_ones_are_the_same(void **state)
+{
+	struct xds_bootstrap *b = parse("{" SERVERS ",'dynamic_parameters':{}}");
+	assert_null(b->params);
+	xds_bootstrap_free(b);
+}
+
+static void tp2_b02_metadata_becomes_parameters_if_asked_for(void **state)
+{
+#define TRANSLATED(x)                                                                              \
+	"{" SERVERS ",'node':{'metadata':{'env':'test','zone':'z','n':1,'o':{}}},"                 \
+	"'dynamic_parameters':{'env':'prod'},'node_metadata_as_dynamic_parameters':" x ","         \
+	"'authorities':{'a':{'dynamic_parameters':{'v':'1'}}}}"
+	struct xds_bootstrap *b = parse(TRANSLATED("true"));
+	char text[64];
+	xds_params_print(b->params, text, sizeof(text)); // explicit ones win; others are no texts
+	assert_string_equal(text, "{env=prod, zone=z}");
+	xds_params_print(b->authorities[0].params, text, sizeof(text));
+	assert_string_equal(text, "{env=test, v=1, zone=z}");
+	assert_non_null(b->metadata); // it is still sent
+	xds_bootstrap_free(b);
+	b = parse(TRANSLATED("false"));
+	xds_params_print(b->params, text, sizeof(text));
+	assert_string_equal(text, "{env=prod}");
+	xds_bootstrap_free(b);
+}
+
+static void fe_07_servers_are_the_same_by_uri_credentials_and_features(void **state)
+{
+#define ONE(x) "{'server_uri':'s','channel_creds':[{'type':'tls','config':{" x "}}]}"
+	struct xds_bootstrap *b = parse("{'xds_servers':[" ONE("") "," ONE(
+		"'new':1") "," SERVER
+			   "," ONE("'ca_certificate_file':'/ca'") "," ONE(
+				   "'refresh_interval':'1s'") ","
+							      "{'server_uri':'s','channel_creds':[{"
+							      "'type':'tls'}],"
+							      "'server_features':['fail_on_data_"
+							      "errors']},"
+							      "{'server_uri':'s','channel_creds':[{"
+							      "'type':'alien'},{'type':'tls'}],"
+							      "'server_features':['xds_v3','alien']"
+							      "}]}");
+	static const bool same[] = {true, true, false, false, false, false, true};
+	assert_int_equal(b->n_servers, 7);
+	for (uint32_t i = 0; i < b->n_servers; i++)
+		assert_int_equal(xds_server_conf_eq(&b->servers[0], &b->servers[i]), same[i]);
+	xds_bootstrap_free(b);
+}
+
+static void bt_01_file_comes_before_inline_text_and_neither_is_an_error(void **state)
 {
 	char path[] = "/tmp/shunt-bootstrap-XXXXXX";
 	int fd = mkstemp(path);
@@ -195,7 +200,7 @@ static void file_comes_before_inline_text_and_neither_is_an_error(void **state)
 	free(json);
 }
 
-static void targets_become_listener_names_by_the_template(void **state)
+static void fe_05_targets_become_listener_names_by_the_template(void **state)
 {
 	struct xds_bootstrap *b =
 		parse("{" SERVERS ",'client_default_listener_resource_name_template':'pre/%s',"
@@ -229,9 +234,12 @@ static void targets_become_listener_names_by_the_template(void **state)
 	xds_bootstrap_free(b);
 }
 
-RUN_SUITE("xds/bootstrap", cmocka_unit_test(plain_bootstrap_has_defaults),
-	cmocka_unit_test(everything_known_is_read_and_the_rest_ignored),
-	cmocka_unit_test(empty_tls_config_is_legal),
-	cmocka_unit_test(errors_name_the_file_and_the_field),
-	cmocka_unit_test(file_comes_before_inline_text_and_neither_is_an_error),
-	cmocka_unit_test(targets_become_listener_names_by_the_template))
+RUN_SUITE("xds/bootstrap", cmocka_unit_test(bt_10_plain_bootstrap_has_defaults),
+	cmocka_unit_test(bt_02_everything_known_is_read_and_the_rest_ignored),
+	cmocka_unit_test(bt_05_empty_tls_config_is_legal),
+	cmocka_unit_test(tp2_b01_parameters_are_of_their_authority_alone),
+	cmocka_unit_test(tp2_b03_no_parameters_and_empty_ones_are_the_same),
+	cmocka_unit_test(tp2_b02_metadata_becomes_parameters_if_asked_for),
+	cmocka_unit_test(fe_07_servers_are_the_same_by_uri_credentials_and_features),
+	cmocka_unit_test(bt_01_file_comes_before_inline_text_and_neither_is_an_error),
+	cmocka_unit_test(fe_05_targets_become_listener_names_by_the_template))
