@@ -2,8 +2,8 @@
 #include "ctrl/xds/ads.h"
 
 #include "ctrl/xds/bootstrap.h"
-#include "ctrl/xds/strmap.h"
-#include "ctrl/xds/wire.h"
+#include "ctrl/xds/protocol.h"
+#include "ctrl/xds/subs.h"
 #include "lb/base/backoff.h"
 #include "lb/base/check.h"
 #include "lb/base/twheel.h"
@@ -12,21 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char METHOD[] =
-	"/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
-
-// A set of names, in any order.
-struct name_set {
-	uint64_t sum; // of the hashes
-	uint32_t n;
-};
-
 struct type_state {
 	char *version; // last accepted; "" = none. Survives the stream (SW-07)
 	char *nonce; // of the last response on this stream; "" = none
-	struct name_set sent; // on this stream
 	bool requested; // on this stream
-	bool changed; // the names may differ from `sent`
 	bool answer; // the last response is to be ACKed or, with error, NACKed
 	char *error;
 };
@@ -36,8 +25,6 @@ struct xds_ads {
 	struct xds_transport *transport; // NULL until the first stream
 	struct xds_stream *stream; // NULL = none
 	struct type_state *types; // [conf.n_types]
-	const char **names; // room for the request being built
-	uint32_t n_names_room;
 	bool sending; // since send() and until on_sent
 	uint32_t sending_type;
 	bool read_due; // the next message has not been asked for yet
@@ -70,7 +57,7 @@ static void lost(struct xds_ads *a, const char *why);
 static bool wanted(const struct xds_ads *a)
 {
 	for (uint32_t t = 0; t < a->conf.n_types; t++)
-		if (a->conf.owner->n_names(a->conf.ctx, t))
+		if (a->conf.subs[t].n)
 			return true;
 	return false;
 }
@@ -93,9 +80,8 @@ static void reset_stream_state(struct xds_ads *a)
 		struct type_state *s = &a->types[t];
 		set_text(&s->nonce, NULL);
 		set_text(&s->error, NULL);
-		s->sent = (struct name_set){0};
 		s->requested = s->answer = false;
-		s->changed = true;
+		xds_subs_lost(&a->conf.subs[t]);
 	}
 	a->sending = a->read_due = a->node_sent = a->had_response = false;
 }
@@ -115,7 +101,8 @@ static void open_stream(struct xds_ads *a)
 			return;
 		}
 	}
-	a->stream = a->transport->ops->stream_new(a->transport, METHOD, &stream_events, a);
+	a->stream = a->transport->ops->stream_new(
+		a->transport, a->conf.protocol->method, &stream_events, a);
 	if (!a->stream) {
 		lost(a, "no memory");
 		return;
@@ -152,53 +139,26 @@ static void lost(struct xds_ads *a, const char *why)
 	a->conf.owner->on_lost(a->conf.ctx, why, had_response);
 }
 
-static struct name_set collect_names(struct xds_ads *a, uint32_t type, bool *ret_ok)
-{
-	struct name_set set = {.n = a->conf.owner->n_names(a->conf.ctx, type)};
-	if (set.n > a->n_names_room) {
-		const char **room = realloc(a->names, set.n * sizeof(*room));
-		*ret_ok = room;
-		if (!room)
-			return set;
-		a->names = room;
-		a->n_names_room = set.n;
-	}
-	a->conf.owner->names(a->conf.ctx, type, a->names);
-	for (uint32_t i = 0; i < set.n; i++)
-		set.sum += strmap_hash(a->names[i]);
-	*ret_ok = true;
-	return set;
-}
-
-// Sends what is due for one type. False = nothing was due.
-static bool send_type(struct xds_ads *a, uint32_t type)
+static void send_request(struct xds_ads *a, uint32_t type)
 {
 	struct type_state *s = &a->types[type];
-	if (!s->answer && !s->changed)
-		return false;
-	bool ok;
-	struct name_set names = collect_names(a, type, &ok);
-	bool differ = names.n != s->sent.n || names.sum != s->sent.sum;
-	s->changed = false;
-	if (ok && !s->answer && !differ)
-		return false;
-
-	struct xds_request r = {
+	const struct xds_ask ask = {
 		.node = a->node_sent ? NULL : a->conf.node,
-		.type_url = a->conf.types[type]->url,
+		.type = a->conf.types[type],
+		.subs = &a->conf.subs[type],
+		.first = !s->requested,
+		.answer = s->answer,
+		.error = s->error,
 		.version = text_of(s->version),
 		.nonce = text_of(s->nonce),
-		.names = a->names,
-		.n_names = names.n,
-		.error = s->error,
 	};
 	uint8_t *bytes = NULL;
 	size_t len;
-	if (!ok || xds_request_encode(&r, &bytes, &len) ||
+	if (a->conf.protocol->encode(&ask, &bytes, &len) ||
 		a->transport->ops->stream_send(a->stream, bytes, len)) {
 		free(bytes);
 		lost(a, "no memory");
-		return true;
+		return;
 	}
 	free(bytes);
 	a->counters.n_requests++;
@@ -206,27 +166,27 @@ static bool send_type(struct xds_ads *a, uint32_t type)
 		*(s->error ? &a->counters.n_nacks : &a->counters.n_acks) += 1;
 	set_text(&s->error, NULL);
 	s->answer = false;
-	s->sent = names;
 	s->requested = true;
 	a->sending = true;
 	a->sending_type = type;
 	a->node_sent = true;
-	a->conf.owner->on_sending(a->conf.ctx, type);
-	return true;
+	xds_subs_sending(&a->conf.subs[type]);
 }
 
+// Nothing is pending on a new stream but what is wanted, and only a type that was asked for is
+// answered: the first request of a type is never empty (SW-09, DL-11).
 static void send_next(struct xds_ads *a)
 {
 	for (uint32_t t = 0; t < a->conf.n_types; t++)
 		if (a->types[t].answer) {
-			send_type(a, t);
+			send_request(a, t);
 			return;
 		}
-	// Nothing has been sent on a new stream, which equals an empty list: the first request of a
-	// type is never empty (SW-09).
 	for (uint32_t t = 0; t < a->conf.n_types; t++)
-		if (send_type(a, t))
+		if (!xds_chain_empty(&a->conf.subs[t].pending)) {
+			send_request(a, t);
 			return;
+		}
 }
 
 static bool answer_due(const struct xds_ads *a)
@@ -249,16 +209,6 @@ void xds_ads_flush(struct xds_ads *a)
 		a->read_due = false;
 		a->transport->ops->stream_read(a->stream);
 	}
-}
-
-void xds_ads_changed(struct xds_ads *a, uint32_t type)
-{
-	a->types[type].changed = true;
-}
-
-bool xds_ads_streaming(const struct xds_ads *a)
-{
-	return a->stream;
 }
 
 static void on_sent(void *ctx)
@@ -324,7 +274,7 @@ static void on_message(void *ctx, const uint8_t *bytes, size_t len)
 	struct lb_err err = {""};
 	a->conf.owner->begin(a->conf.ctx);
 	a->read_due = true;
-	struct xds_response *r = xds_response_decode(bytes, len, &err);
+	struct xds_response *r = a->conf.protocol->decode(bytes, len, &err);
 	if (!r) {
 		// PC-05: there is no nonce to answer to; the stream goes on.
 		a->counters.n_undecodable++;
@@ -382,7 +332,6 @@ void xds_ads_free(struct xds_ads *a)
 		free(a->types[t].error);
 	}
 	free(a->types);
-	free(a->names);
 	free(a->error);
 	free(a);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The xDS client: watches by type and name, a cache, and state-of-the-world ADS to the server that
-// the bootstrap names (xds-client.md §1, 2, 7, 8, 10). A state machine: time comes from the wheel,
-// messages from the transport, chance from `rand`. It never looks inside a resource.
+// The xDS client of one server: watches by type and name, a cache, and an ADS stream, state of the
+// world or incremental (xds-client.md §1, 2, 3, 7, 8, 10). A state machine: time comes from the
+// wheel, messages from the transport, chance from `rand`. It never looks inside a resource.
 // Not here: which resources are needed (ctrl/deps), what they mean (ctrl/res).
 // Thread: ctrl.
 #pragma once
@@ -16,12 +16,19 @@ struct rand;
 struct twheel;
 struct xds_bootstrap;
 struct xds_client;
+struct xds_server_conf;
 
 // Canonical gRPC status codes that errors carry.
 enum xds_code { XDS_OK = 0, XDS_INVALID_ARGUMENT = 3, XDS_NOT_FOUND = 5, XDS_UNAVAILABLE = 14 };
 
+// How ADS is spoken.
+struct xds_protocol;
+extern const struct xds_protocol xds_protocol_sotw;
+
 struct xds_client_conf {
 	const struct xds_bootstrap *bootstrap; // borrowed, outlives the client
+	const struct xds_server_conf *server; // one of it; NULL = the first at the top
+	const struct xds_protocol *protocol; // NULL = state of the world
 	const struct xds_type *const *types; // static; in the order in which requests go out
 	uint32_t n_types;
 	struct xds_transport_factory transport;

@@ -1,61 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What client.c (watches and events) and respond.c (responses to cache) share. Nobody else's.
+// What client.c (watches), tell.c (events), subs.c (the cache) and respond.c (responses to cache)
+// share. Nobody else's.
 // Thread: ctrl.
 #pragma once
 
 #include "ctrl/xds/ads.h"
 #include "ctrl/xds/client.h"
 #include "ctrl/xds/node.h"
-#include "ctrl/xds/strmap.h"
-#include "lb/base/twheel.h"
-
-// What is still to be told to the watchers of an entry.
-enum news { NEWS_NONE, NEWS_RESOURCE, NEWS_ERROR, NEWS_AMBIENT, NEWS_CLEAR };
-
-// One (type, name) that somebody watches. The value may stand beside a data error (A88).
-struct xds_entry {
-	struct strmap_link link; // by name, in its type's map
-	struct xds_client *client;
-	uint32_t type;
-	struct xds_entry *next, *prev; // subscriptions of the type, in order of subscription
-	struct xds_watcher *watchers; // newest last; NULL = unsubscribed, not yet told (WA-13)
-	struct xds_watcher *watchers_last;
-	char *name;
-
-	enum xds_status status;
-	struct xds_res *value; // counted; NULL = none
-	char *version; // of the value; NULL = none
-	uint64_t updated_ns;
-	char *error; // the resource's own last failure; NULL = none
-	enum xds_code error_code;
-	char *error_version; // rejected; NULL = none
-	uint64_t error_ns;
-
-	struct twheel_timer absent; // no answer yet (FM-04 to FM-07)
-	bool answered; // a response of this stream spoke of it
-	bool in_flight; // named in the request that is being sent
-	bool ambient; // the watchers have been told of trouble beside the value
-	uint64_t seen; // number of the last response that spoke of it
-
-	enum news news;
-	struct xds_entry *next_news;
-	bool dead; // dropped while news of it was being told
-};
-
-struct entry_list {
-	struct xds_entry *first, *last;
-	uint32_t n; // with watchers
-	uint32_t n_unwatched; // to be dropped when the server has been told
-	bool in_flight; // the request under way names entries that are to get a timer
-	bool newcomers; // there may be entries that were in no request of this stream yet
-	struct strmap by_name;
-};
+#include "ctrl/xds/subs.h"
 
 struct xds_client {
 	struct xds_client_conf conf;
+	const struct xds_server_conf *server;
 	struct xds_node node;
 	struct xds_ads *ads;
-	struct entry_list *lists; // [conf.n_types]
+	struct xds_subs *subs; // [conf.n_types]
 	struct xds_settled *settled; // hooks
 	struct xds_settled *settled_next; // while they run
 	bool unsettled; // events were told since the hooks ran
@@ -67,9 +26,11 @@ struct xds_client {
 };
 
 // Puts an entry on the list of news; a later piece replaces an earlier one.
-void xds_client_add_news(struct xds_entry *, enum news);
+void xds_client_add_news(struct xds_entry *, enum xds_news);
 // Tells the watchers all news. Watchers that came after `round` know already.
 void xds_client_tell(struct xds_client *, uint64_t round);
+// What a new watcher is to know at once (WA-02, WA-03, FM-10).
+void xds_client_tell_new(struct xds_entry *, struct xds_watcher *);
 void xds_client_log(struct xds_client *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

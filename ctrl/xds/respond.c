@@ -29,15 +29,9 @@ struct seen_name {
 	char name[];
 };
 
-static const struct xds_server_conf *server_of(const struct xds_client *c)
-{
-	return &c->conf.bootstrap->servers[0];
-}
-
 static struct xds_entry *find_entry(struct round *r, const char *name)
 {
-	struct strmap_link *l = strmap_find(&r->client->lists[r->type].by_name, name);
-	return l ? (struct xds_entry *)((char *)l - offsetof(struct xds_entry, link)) : NULL;
+	return xds_subs_find(&r->client->subs[r->type], name);
 }
 
 static void complain(struct round *r, size_t index, const char *name, const char *why)
@@ -56,7 +50,7 @@ static void mark_seen(struct round *r, struct xds_entry *e)
 {
 	e->seen = r->number;
 	e->answered = true;
-	e->in_flight = false;
+	xds_chain_remove(&e->in_flight);
 	twheel_cancel(r->client->conf.wheel, &e->absent);
 }
 
@@ -65,44 +59,44 @@ void xds_entry_fail(struct xds_entry *e, enum xds_status status, enum xds_code c
 	e->status = status;
 	e->error_code = code;
 	e->error_ns = twheel_now(e->client->conf.wheel);
-	if (e->value && is_data && server_of(e->client)->fail_on_data_errors) {
+	if (e->value && is_data && e->client->server->fail_on_data_errors) {
 		xds_res_put(e->value);
 		e->value = NULL;
 		xds_clear_text(&e->version);
 		e->updated_ns = 0;
 	}
 	e->ambient = e->value;
-	xds_client_add_news(e, e->value ? NEWS_AMBIENT : NEWS_ERROR);
+	xds_client_add_news(e, e->value ? XDS_NEWS_AMBIENT : XDS_NEWS_ERROR);
 }
 
-static void accept(struct round *r, struct xds_entry *e, struct xds_res *res)
+static void accept(struct round *r, struct xds_entry *e, struct xds_res *res, const char *version)
 {
 	// SW-16: same content, no event; but an error that was told is over (SW-17).
 	bool same = e->value && xds_res_eq(e->value, res);
 	if (!same) {
 		xds_res_put(e->value);
 		e->value = xds_res_get(res);
-		xds_client_add_news(e, NEWS_RESOURCE);
+		xds_client_add_news(e, XDS_NEWS_RESOURCE);
 	} else if (e->ambient) {
-		xds_client_add_news(e, NEWS_CLEAR);
+		xds_client_add_news(e, XDS_NEWS_CLEAR);
 	}
 	e->ambient = false;
 	e->status = XDS_STATUS_ACKED;
 	e->updated_ns = twheel_now(r->client->conf.wheel);
-	xds_set_text(&e->version, "%s", r->response->version);
+	xds_set_text(&e->version, "%s", version);
 	xds_clear_text(&e->error);
 	xds_clear_text(&e->error_version);
 	e->error_code = XDS_OK;
 	e->error_ns = 0;
 }
 
-static void refuse(struct round *r, struct xds_entry *e, const char *why)
+static void refuse(struct round *r, struct xds_entry *e, const char *version, const char *why)
 {
 	const struct xds_client *c = r->client;
 	xds_set_text(&e->error, "%s \"%s\" from xDS server %s is invalid: %s (node id \"%s\")",
-		c->conf.types[r->type]->label, e->name, server_of(c)->uri, why,
+		c->conf.types[r->type]->label, e->name, c->server->uri, why,
 		c->conf.bootstrap->node_id);
-	xds_set_text(&e->error_version, "%s", r->response->version);
+	xds_set_text(&e->error_version, "%s", version);
 	xds_entry_fail(e, XDS_STATUS_NACKED, XDS_INVALID_ARGUMENT, true);
 }
 
@@ -175,9 +169,9 @@ static void apply_entry(struct round *r, size_t index)
 	if (e) { // others: nobody asked (PC-08)
 		mark_seen(r, e);
 		if (d.res)
-			accept(r, e, d.res);
+			accept(r, e, d.res, in->version);
 		else
-			refuse(r, e, d.err.text);
+			refuse(r, e, in->version, d.err.text);
 	}
 	xds_res_put(d.res);
 	free(d.name);
@@ -198,7 +192,7 @@ static void apply_error(struct round *r, size_t index)
 	mark_seen(r, e);
 	xds_set_text(&e->error,
 		"%s \"%s\": xDS server %s answered with code %d: %s (node id \"%s\")",
-		c->conf.types[r->type]->label, e->name, server_of(c)->uri, in->code, in->text,
+		c->conf.types[r->type]->label, e->name, c->server->uri, in->code, in->text,
 		c->conf.bootstrap->node_id);
 	xds_set_text(&e->error_version, "%s", r->response->version);
 	bool not_found = in->code == CODE_NOT_FOUND;
@@ -211,15 +205,17 @@ static void apply_error(struct round *r, size_t index)
 static void delete_missing(struct round *r)
 {
 	struct xds_client *c = r->client;
-	if (!c->conf.types[r->type]->full_state || r->nameless)
+	if (!r->response->full || !c->conf.types[r->type]->full_state || r->nameless)
 		return;
-	for (struct xds_entry *e = c->lists[r->type].first; e; e = e->next) {
+	const struct xds_chain *all = &c->subs[r->type].all;
+	for (struct xds_chain *at = all->next; at != all; at = at->next) {
+		struct xds_entry *e = XDS_ENTRY_OF(at, all);
 		if (e->seen == r->number || !e->value || !e->watchers)
 			continue;
 		if (e->status == XDS_STATUS_DOES_NOT_EXIST) // told already (DE-09)
 			continue;
 		xds_set_text(&e->error, "%s \"%s\" was deleted by xDS server %s (node id \"%s\")",
-			c->conf.types[r->type]->label, e->name, server_of(c)->uri,
+			c->conf.types[r->type]->label, e->name, c->server->uri,
 			c->conf.bootstrap->node_id);
 		xds_clear_text(&e->error_version);
 		xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
@@ -252,7 +248,7 @@ char *xds_client_respond(struct xds_client *c, uint32_t type, const struct xds_r
 	}
 	if (text)
 		xds_client_log(c, "NACK of %s version \"%s\" from xDS server %s: %s",
-			c->conf.types[type]->label, response->version, server_of(c)->uri, text);
+			c->conf.types[type]->label, response->version, c->server->uri, text);
 	xds_client_tell(c, r.number);
 	return text;
 }

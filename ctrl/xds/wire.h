@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two messages of state-of-the-world ADS, between bytes and plain views.
+// What a response says, as plain views, and the parts of messages that both protocols share.
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/xds/arena.h"
+#include "envoy/service/discovery/v3/discovery.pb-c.h"
 #include "lb/base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct xds_node;
-
-struct xds_request {
-	const struct xds_node *node; // NULL = left out (PC-03)
-	const char *type_url;
-	const char *version, *nonce; // "" = none
-	const char *const *names;
-	size_t n_names;
-	const char *error; // NULL = no error_detail; sent as INVALID_ARGUMENT (PC-10)
-};
-// *ret is the caller's (free). 0 or -ENOMEM.
-[[nodiscard]] int xds_request_encode(const struct xds_request *, uint8_t **ret, size_t *ret_len);
 
 // One entry of a response, out of its wrapper if it had one (RS-01).
 struct xds_response_entry {
 	const char *name; // of the wrapper; NULL = the resource tells it
+	const char *version;
 	const char *type_url;
 	const uint8_t *bytes;
 	size_t len;
@@ -36,13 +27,39 @@ struct xds_response_error {
 	const char *text;
 };
 struct xds_response {
-	const char *type_url, *version, *nonce;
-	const struct xds_response_entry *entries;
+	const char *type_url, *nonce;
+	const char *version; // of the whole
+	// It lists all there is: what is missing of a type with full_state was deleted (SW-11).
+	bool full;
+	struct xds_response_entry *entries;
 	size_t n_entries;
-	const struct xds_response_error *errors;
+	const char *const *removed; // names of what is no more (DL-06)
+	size_t n_removed;
+	struct xds_response_error *errors;
 	size_t n_errors;
+
+	// What the views point into.
+	ProtobufCMessage *msg;
+	Envoy__Service__Discovery__V3__Resource **wrappers; // that are not part of msg
+	size_t n_wrappers;
+	struct xds_arena arena;
 };
-// Views into memory that xds_response_free() frees. NULL with the reason: not a DiscoveryResponse,
-// or no memory.
-struct xds_response *xds_response_decode(const uint8_t *bytes, size_t len, struct lb_err *reterr);
 void xds_response_free(struct xds_response *); // NULL is fine
+
+// For the protocols. Both make room for n entries first and then fill them.
+
+// A response around an unpacked message, which it owns from now on, also where this fails: NULL =
+// no memory.
+struct xds_response *xds_response_new(ProtobufCMessage *, size_t n_entries,
+	Envoy__Service__Discovery__V3__ResourceError *const *errors, size_t n_errors);
+// RS-01 to RS-03.
+void xds_wire_unwrap(
+	struct xds_response_entry *, const Envoy__Service__Discovery__V3__Resource *wrapper);
+
+// The error_detail of a NACK (PC-10). The text is the status's: free it when it is packed. 0 or
+// -ENOMEM.
+[[nodiscard]] int xds_wire_error(Google__Rpc__Status *, const char *error);
+// *ret is the caller's (free). 0 or -ENOMEM.
+[[nodiscard]] int xds_wire_pack(const ProtobufCMessage *, uint8_t **ret, size_t *ret_len);
+// protobuf-c's structs have no const; what is packed is only read.
+char *xds_wire_text(const char *);

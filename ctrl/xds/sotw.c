@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// State of the world (xds-client.md §2): each request lists all names of its type, and each
+// response of listeners or clusters all there are.
+#include "ctrl/xds/node.h"
+#include "ctrl/xds/protocol.h"
+#include "ctrl/xds/subs.h"
+#include "proto/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+// Short names; protobuf-c's own are typedefs.
+typedef Envoy__Service__Discovery__V3__DiscoveryRequest Request;
+typedef Envoy__Service__Discovery__V3__DiscoveryResponse Response;
+
+// All that is wanted now (SW-05), in order of subscription (WA-04).
+static int list_names(Request *m, const struct xds_subs *subs)
+{
+	m->resource_names = malloc((subs->n + 1) * sizeof(*m->resource_names));
+	if (!m->resource_names)
+		return -ENOMEM;
+	for (struct xds_chain *c = subs->all.next; c != &subs->all; c = c->next) {
+		const struct xds_entry *e = XDS_ENTRY_OF(c, all);
+		if (e->watchers)
+			m->resource_names[m->n_resource_names++] = e->name;
+	}
+	return 0;
+}
+
+static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
+{
+	Request m;
+	Envoy__Config__Core__V3__Node node;
+	Google__Rpc__Status status = GOOGLE__RPC__STATUS__INIT;
+	envoy__service__discovery__v3__discovery_request__init(&m);
+	if (ask->node) {
+		node = ask->node->msg;
+		m.node = &node;
+	}
+	m.type_url = xds_wire_text(ask->type->url);
+	m.version_info = xds_wire_text(ask->version);
+	m.response_nonce = xds_wire_text(ask->nonce);
+	if (ask->error) {
+		if (xds_wire_error(&status, ask->error))
+			return -ENOMEM;
+		m.error_detail = &status;
+	}
+	int rc = list_names(&m, ask->subs);
+	if (rc == 0)
+		rc = xds_wire_pack(&m.base, ret, ret_len);
+	free(m.resource_names);
+	if (ask->error)
+		free(status.message);
+	return rc;
+}
+
+static int read_entries(struct xds_response *r, const Response *m)
+{
+	r->wrappers = xds_arena_alloc(&r->arena, m->n_resources, sizeof(*r->wrappers));
+	if (!r->wrappers)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->n_resources; i++) {
+		struct xds_response_entry *e = &r->entries[i];
+		const Google__Protobuf__Any *any = m->resources[i];
+		e->version = m->version_info;
+		e->type_url = any->type_url;
+		e->bytes = any->value.data;
+		e->len = any->value.len;
+		if (!proto_any_is(
+			    any->type_url, &envoy__service__discovery__v3__resource__descriptor))
+			continue;
+		Envoy__Service__Discovery__V3__Resource *w =
+			proto_unpack(&envoy__service__discovery__v3__resource__descriptor, e->bytes,
+				e->len, &e->err);
+		if (!w)
+			continue;
+		r->wrappers[r->n_wrappers++] = w;
+		xds_wire_unwrap(e, w);
+	}
+	return 0;
+}
+
+static struct xds_response *decode(const uint8_t *bytes, size_t len, struct lb_err *err)
+{
+	Response *m = proto_unpack(
+		&envoy__service__discovery__v3__discovery_response__descriptor, bytes, len, err);
+	if (!m)
+		return NULL;
+	struct xds_response *r = xds_response_new(
+		&m->base, m->n_resources, m->resource_errors, m->n_resource_errors);
+	if (!r || read_entries(r, m)) {
+		xds_response_free(r);
+		lb_err_set(err, "no memory");
+		return NULL;
+	}
+	r->type_url = m->type_url;
+	r->version = m->version_info;
+	r->nonce = m->nonce;
+	r->full = true;
+	return r;
+}
+
+const struct xds_protocol xds_protocol_sotw = {
+	.method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
+		  "StreamAggregatedResources",
+	.encode = encode,
+	.decode = decode,
+};

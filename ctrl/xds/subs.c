@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/xds/subs.h"
+
+#include "ctrl/xds/inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void xds_subs_init(struct xds_subs *s)
+{
+	*s = (struct xds_subs){.n = 0};
+	xds_chain_init(&s->all);
+	xds_chain_init(&s->pending);
+	xds_chain_init(&s->in_flight);
+}
+
+void xds_subs_fini(struct xds_subs *s)
+{
+	for (struct xds_chain *c = s->all.next, *next; c != &s->all; c = next) {
+		next = c->next;
+		struct xds_entry *e = XDS_ENTRY_OF(c, all);
+		for (struct xds_watcher *w = e->watchers; w; w = w->next)
+			w->entry = NULL;
+		twheel_cancel(e->client->conf.wheel, &e->absent);
+		xds_entry_free(e);
+	}
+	strmap_fini(&s->by_name);
+}
+
+void xds_entry_free(struct xds_entry *e)
+{
+	xds_res_put(e->value);
+	free(e->name);
+	free(e->version);
+	free(e->error);
+	free(e->error_version);
+	free(e);
+}
+
+struct xds_entry *xds_subs_find(const struct xds_subs *s, const char *name)
+{
+	struct strmap_link *l = strmap_find(&s->by_name, name);
+	return l ? (struct xds_entry *)((char *)l - offsetof(struct xds_entry, link)) : NULL;
+}
+
+struct xds_entry *xds_subs_add(
+	struct xds_subs *s, struct xds_client *client, uint32_t type, const char *name)
+{
+	struct xds_entry *e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->client = client;
+	e->type = type;
+	e->status = XDS_STATUS_REQUESTED;
+	e->name = strdup(name);
+	if (!e->name || strmap_add(&s->by_name, &e->link, e->name)) {
+		xds_entry_free(e);
+		return NULL;
+	}
+	xds_chain_init(&e->pending);
+	xds_chain_init(&e->in_flight);
+	xds_chain_add(&s->all, &e->all);
+	return e;
+}
+
+// Out of the cache. While news of it is being told it stays in memory.
+static void drop(struct xds_subs *s, struct xds_entry *e)
+{
+	twheel_cancel(e->client->conf.wheel, &e->absent);
+	xds_chain_remove(&e->all);
+	xds_chain_remove(&e->pending);
+	xds_chain_remove(&e->in_flight);
+	strmap_remove(&s->by_name, &e->link);
+	if (e->news == XDS_NEWS_NONE)
+		xds_entry_free(e);
+	else
+		e->dead = true;
+}
+
+void xds_subs_want(struct xds_subs *s, struct xds_entry *e, bool ask_again)
+{
+	s->n++;
+	xds_chain_remove(&e->pending);
+	if (!e->asked || ask_again)
+		xds_chain_add(&s->pending, &e->pending);
+}
+
+void xds_subs_unwant(struct xds_subs *s, struct xds_entry *e)
+{
+	s->n--;
+	xds_chain_remove(&e->pending);
+	if (e->asked)
+		xds_chain_add(&s->pending, &e->pending);
+	else
+		drop(s, e);
+}
+
+void xds_subs_sending(struct xds_subs *s)
+{
+	while (!xds_chain_empty(&s->pending)) {
+		struct xds_entry *e = XDS_ENTRY_OF(s->pending.next, pending);
+		xds_chain_remove(&e->pending);
+		if (!e->watchers) {
+			drop(s, e);
+			continue;
+		}
+		e->asked = true;
+		xds_chain_remove(&e->in_flight);
+		xds_chain_add(&s->in_flight, &e->in_flight);
+	}
+}
+
+void xds_subs_lost(struct xds_subs *s)
+{
+	for (struct xds_chain *c = s->all.next, *next; c != &s->all; c = next) {
+		next = c->next;
+		struct xds_entry *e = XDS_ENTRY_OF(c, all);
+		if (!e->watchers) {
+			drop(s, e);
+			continue;
+		}
+		twheel_cancel(e->client->conf.wheel, &e->absent); // FM-05
+		e->asked = e->answered = false;
+		xds_chain_remove(&e->in_flight);
+		xds_chain_remove(&e->pending);
+		xds_chain_add(&s->pending, &e->pending); // in order of subscription again
+	}
+}

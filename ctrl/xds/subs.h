@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subscriptions of one type, which are also the cache: who watches what, what of it the server
+// has been asked for, and what it said. Both protocols read here what a request has to say.
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/xds/chain.h"
+#include "ctrl/xds/client.h"
+#include "ctrl/xds/strmap.h"
+#include "lb/base/twheel.h"
+
+// What is still to be told to the watchers of an entry.
+enum xds_news {
+	XDS_NEWS_NONE,
+	XDS_NEWS_RESOURCE,
+	XDS_NEWS_ERROR,
+	XDS_NEWS_AMBIENT,
+	XDS_NEWS_CLEAR
+};
+
+// One (type, name) that somebody watches. The value may stand beside a data error (A88).
+struct xds_entry {
+	struct strmap_link link; // by name, in its type's map
+	struct xds_chain all; // subscriptions of the type, in order of subscription
+	struct xds_client *client;
+	uint32_t type;
+	struct xds_watcher *watchers; // newest last; NULL = not wanted any more, not yet told
+	struct xds_watcher *watchers_last;
+	char *name;
+
+	// On this stream:
+	bool asked; // it is subscribed to, as far as requests have been sent
+	bool answered; // a response spoke of it
+	struct xds_chain pending; // the next request speaks of it
+	struct xds_chain in_flight; // the request that is being sent asked for it
+
+	enum xds_status status;
+	struct xds_res *value; // counted; NULL = none
+	char *version; // of the value; NULL = none
+	uint64_t updated_ns;
+	char *error; // the resource's own last failure; NULL = none
+	enum xds_code error_code;
+	char *error_version; // rejected; NULL = none
+	uint64_t error_ns;
+
+	struct twheel_timer absent; // no answer yet (FM-04 to FM-07)
+	bool ambient; // the watchers have been told of trouble beside the value
+	uint64_t seen; // number of the last response that spoke of it
+
+	enum xds_news news;
+	struct xds_entry *next_news;
+	bool dead; // dropped while news of it was being told
+};
+
+struct xds_subs {
+	struct xds_chain all; // xds_entry.all
+	struct xds_chain pending; // wanted but not asked for, or asked for but not wanted
+	struct xds_chain in_flight;
+	uint32_t n; // wanted
+	struct strmap by_name;
+};
+
+#define XDS_ENTRY_OF(chain, member)                                                                \
+	((struct xds_entry *)((uintptr_t)(chain)-offsetof(struct xds_entry, member)))
+
+void xds_subs_init(struct xds_subs *);
+// Frees the entries; their watchers are forgotten.
+void xds_subs_fini(struct xds_subs *);
+
+struct xds_entry *xds_subs_find(const struct xds_subs *, const char *name); // NULL = none
+// An entry that nobody wants yet: xds_subs_want() follows. NULL = no memory.
+struct xds_entry *xds_subs_add(
+	struct xds_subs *, struct xds_client *, uint32_t type, const char *name);
+// The first watcher has come. ask_again: also if the server has not been told of the end of the
+// last subscription.
+void xds_subs_want(struct xds_subs *, struct xds_entry *, bool ask_again);
+// The last watcher has gone. What the server does not know of is dropped at once, the rest with the
+// request that says so: until then the server goes on sending it, and a watch finds it (WA-13).
+void xds_subs_unwant(struct xds_subs *, struct xds_entry *);
+
+// A request has been made of all that is pending: what is wanted is in flight now, what is not is
+// dropped (WA-09).
+void xds_subs_sending(struct xds_subs *);
+// The stream is over: the next one starts with asking for everything.
+void xds_subs_lost(struct xds_subs *);
+// Of an entry that was freed from telling news of it (dead).
+void xds_entry_free(struct xds_entry *);
