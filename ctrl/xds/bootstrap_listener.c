@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The listener resources that targets stand for: gRFC A47's templates.
 #include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/name.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// What FE-06 leaves bare in an xdstp: name: RFC 3986 path characters.
-static bool is_path_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       (c && strchr("-._~!$&'()*+,;=:@/", c));
-}
+static const char LISTENER_URL[] = "type.googleapis.com/envoy.config.listener.v3.Listener";
 
-// Replaces each "%s" of the template by the endpoint part of the target.
+// Replaces each "%s" of the template by the endpoint part of the target (FE-06).
 static char *expand(const char *template, const char *endpoint)
 {
-	bool encode = strncmp(template, "xdstp:", 6) == 0;
+	bool encode = xds_name_is_xdstp(template);
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
@@ -30,7 +26,7 @@ static char *expand(const char *template, const char *endpoint)
 		}
 		p++;
 		for (const char *e = endpoint; *e; e++)
-			if (!encode || is_path_char(*e))
+			if (!encode || xds_name_is_id_char(*e))
 				fputc(*e, f);
 			else
 				fprintf(f, "%%%02X", (unsigned char)*e);
@@ -71,6 +67,14 @@ int xds_bootstrap_listener_name(
 	char *name = expand(template, endpoint);
 	if (!name)
 		return -ENOMEM;
-	*ret = name;
+	struct xds_name canonical;
+	int rc = xds_name_parse(name, LISTENER_URL, &canonical, err);
+	if (rc == -EINVAL)
+		(void)lb_err_within(err, "target %s: listener \"%s\"", target, name);
+	free(name);
+	if (rc)
+		return rc;
+	*ret = canonical.text;
+	free(canonical.authority);
 	return 0;
 }

@@ -204,7 +204,10 @@ static void fe_05_targets_become_listener_names_by_the_template(void **state)
 {
 	struct xds_bootstrap *b =
 		parse("{" SERVERS ",'client_default_listener_resource_name_template':'pre/%s',"
-		      "'authorities':{'auth':{}}}");
+		      "'authorities':{'auth':{},"
+		      "'wrong':{'client_listener_resource_name_template':'xdstp://wrong/x/%s'},"
+		      "'canon':{'client_listener_resource_name_template':"
+		      "'xdstp://canon/envoy.config.listener.v3.Listener/x?b=1&a=%s'}}}");
 	static const struct {
 		const char *target, *name; // NULL = refused
 	} rows[] = {
@@ -215,6 +218,9 @@ static void fe_05_targets_become_listener_names_by_the_template(void **state)
 		{"xds:///a/b", "pre/a/b"},
 		{"xds://auth/we b/%?",
 			"xdstp://auth/envoy.config.listener.v3.Listener/we%20b/%25%3F"},
+		{"xds://canon/w%eb",
+			"xdstp://canon/envoy.config.listener.v3.Listener/x?a=w%25eb&b=1"},
+		{"xds://wrong/web", NULL}, // FE-02: a name of another type
 		{"xds://alien/web", NULL},
 		{"xds://auth", NULL},
 		{"xds:", NULL},
