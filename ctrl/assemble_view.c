@@ -167,7 +167,7 @@ static struct lb_pick ask(const struct assembler *a, const struct lb_picker *pic
 		.scratch_size = sizeof(scratch),
 		.positions = a->positions,
 		.active = workers_link(a->conf.workers, 0)->shared->active};
-	return picker->pick(picker, &ctx);
+	return lb_pick(picker, &ctx);
 }
 
 struct lb_pick assembler_pick(const struct assembler *a, const char *name, const struct lb_req *req,

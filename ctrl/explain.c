@@ -159,7 +159,7 @@ static void add_cluster(
 	show_set_text(row, "pick",
 		pick.kind == LB_PICK_FAIL    ? pick.text
 		: pick.kind == LB_PICK_QUEUE ? "waits for a connection"
-					     : ip_port_print(&pick.endpoint->addr, address));
+					     : ip_port_print(&pick.cell->endpoint->addr, address));
 	json_array_append_new(e->clusters, row);
 }
 

@@ -30,16 +30,22 @@ struct lb_cell {
 		struct lb_endpoint *endpoint; // READY: counted by the page
 		struct lb_text *error; // TRANSIENT_FAILURE: counted by the page; NULL = none
 	};
-	uint64_t member : 18; // id
 	// READY: the endpoint's, filled in by the page, so that a pick that looks whether it has a
 	// connection need not look at the endpoint.
 	uint64_t endpoint_id : 17;
-	uint64_t weight : 16; // of weighted_round_robin
+	uint64_t member : 18; // id
 	uint64_t state : 2; // enum lb_state
+	// For requests to it: their answers' ORCA reports are wanted, for LB_EVENT_ORCA (A58-06);
+	// one is added to active[member] when they are sent, and subtracted at their end, whatever
+	// that is (A48-02).
+	bool wants_report : 1;
+	bool counts_active : 1;
 	// For sessions (lb/affinity_map.h).
 	bool is_target : 1; // its health is in override_host_status (O02)
 	bool has_connection : 1; // somebody keeps one or wants one; else its state says nothing
 	bool is_barred : 1; // ejected (O22)
+	uint64_t : 6;
+	uint64_t weight : 16; // of weighted_round_robin
 };
 _Static_assert(LB_MAX_MEMBERS <= 1 << 18, "a cell holds any member's id");
 _Static_assert(LB_MAX_ENDPOINTS <= 1 << 17, "a cell holds any endpoint's id");

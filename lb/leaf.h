@@ -130,7 +130,7 @@ struct lb_leaf_picker {
 	struct lb_picker base;
 	struct lb_leaf_layer layer;
 };
-struct lb_pick lb_leaf_pick(const struct lb_picker *, struct lb_pick_ctx *);
+const struct lb_cell *lb_leaf_pick(const struct lb_picker *, struct lb_pick_ctx *);
 // NULL = the picker is no leaf's. An aggregate's picker is that of the leaf in use.
 static inline const struct lb_leaf_layer *lb_leaf_layer(const struct lb_picker *p)
 {

@@ -20,7 +20,7 @@ struct leaf_picker {
 	char name[];
 };
 
-struct lb_pick lb_leaf_pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
+const struct lb_cell *lb_leaf_pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct leaf_picker *p = (const struct leaf_picker *)base;
 	return p->child->pick(p->child, ctx);

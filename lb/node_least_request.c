@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // least_request (gRFC A48; lb-tree.md A48-01..A48-03): the one of a few, drawn at random, that has
 // the fewest requests in flight. The counts are all workers', so that they agree on who is busy
-// (MC-12); whoever sends the request keeps them (lb_pick.counts_active).
+// (MC-12); whoever sends the request keeps them (lb_cell.counts_active).
 #include "lb/node_spread.h"
 
 static uint32_t active_of(const struct lb_pick_ctx *ctx, const struct lb_cell *cell)
@@ -15,7 +15,7 @@ static const struct lb_cell *better(
 	return !a || active_of(ctx, b) < active_of(ctx, a) ? b : a;
 }
 
-static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
+static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct lb_spread_picker *p = (const struct lb_spread_picker *)base;
 	const struct lb_cell *best = NULL, *connected = NULL;
@@ -23,14 +23,16 @@ static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx
 		uint32_t at = (uint32_t)rand_below(ctx->rand, p->cells.n);
 		const struct lb_cell *cell = lb_cells_at(&p->cells, at);
 		best = better(ctx, best, cell);
-		if (lb_spread_has_connection(ctx, cell))
+		if (lb_pick_is_connected(ctx, cell))
 			connected = better(ctx, connected, cell);
 	}
-	struct lb_pick result = lb_spread_serve(&p->cells, connected ? connected : best, ctx);
-	if (connected && connected != best)
-		result.want = best->endpoint;
-	result.counts_active = result.kind == LB_PICK_ENDPOINT;
-	return result;
+	if (connected == best)
+		return best;
+	if (!connected)
+		return lb_spread_serve_other(&p->cells, best, ctx);
+	return lb_pick_other(
+		ctx, (struct lb_pick){
+			     .kind = LB_PICK_ENDPOINT, .cell = connected, .want = best->endpoint});
 }
 
 static void configure(struct lb_spread *s, const struct lb_policy_spec *spec)
@@ -39,7 +41,7 @@ static void configure(struct lb_spread *s, const struct lb_policy_spec *spec)
 }
 
 static const struct lb_spread_kind kind = {
-	.ops = &lb_node_least_request, .pick = pick, .configure = configure};
+	.ops = &lb_node_least_request, .pick = pick, .counts_active = true, .configure = configure};
 
 static struct lb_node *node_new(const struct lb_node_env *env, struct lb_node_parent parent)
 {

@@ -18,8 +18,7 @@
 
 struct picker {
 	struct lb_picker base;
-	struct lb_endpoint *endpoint; // counted; NULL = IDLE: the member is to be connected
-	uint32_t member;
+	struct lb_cell cell; // its endpoint is counted; IDLE: the member is to be connected
 };
 
 // An endpoint of the update, and what its addresses are counted as.
@@ -49,23 +48,24 @@ struct pick_first {
 	struct twheel_timer retry; // of what there was no memory for
 };
 
-static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
+static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
-	const struct picker *p = (const struct picker *)base;
-	struct lb_endpoint *e = p->endpoint;
-	if (!e)
-		return (struct lb_pick){.kind = LB_PICK_QUEUE, .wish = p->member + 1};
-	if (ctx->ready[e->id / 64] >> (e->id % 64) & 1)
-		return (struct lb_pick){
-			.kind = LB_PICK_ENDPOINT, .endpoint = e, .member = p->member};
-	return (struct lb_pick){.kind = LB_PICK_QUEUE, .endpoint = e}; // MC-04
+	const struct lb_cell *c = &((const struct picker *)base)->cell;
+	struct lb_pick other = {.kind = LB_PICK_QUEUE};
+	if (c->state == LB_IDLE)
+		other.wish = c->member + 1;
+	else if (lb_pick_is_connected(ctx, c))
+		return c;
+	else
+		other.want = c->endpoint; // MC-04
+	return lb_pick_other(ctx, other);
 }
 
 static void picker_free(struct lb_picker *base)
 {
 	struct picker *p = (struct picker *)base;
-	if (p->endpoint)
-		lb_endpoint_put(p->endpoint->table, p->endpoint);
+	if (p->cell.endpoint)
+		lb_endpoint_put(p->cell.endpoint->table, p->cell.endpoint);
 	free(p);
 }
 
@@ -87,9 +87,14 @@ static struct lb_picker *picker_new(const struct list *l)
 	if (!p)
 		return NULL;
 	struct lb_endpoint *e = lb_member_endpoint(l->own);
-	*p = (struct picker){.base = {1, pick, picker_free},
-		.endpoint = e ? lb_endpoint_get_again(e) : NULL,
-		.member = e ? owner_of(l, &e->addr) : lb_member_id(l->own)};
+	*p = (struct picker){.base = {1, pick, picker_free}};
+	if (e)
+		p->cell = (struct lb_cell){.endpoint = lb_endpoint_get_again(e),
+			.endpoint_id = e->id,
+			.member = owner_of(l, &e->addr),
+			.state = LB_READY};
+	else
+		p->cell = (struct lb_cell){.member = lb_member_id(l->own), .state = LB_IDLE};
 	return &p->base;
 }
 

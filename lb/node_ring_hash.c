@@ -70,15 +70,6 @@ static void ring_put(struct shared_ring *r)
 	free(r);
 }
 
-static struct lb_pick serve(const struct lb_cell *c, const struct lb_pick_ctx *ctx)
-{
-	uint32_t id = c->endpoint_id;
-	if (ctx->ready[id / 64] >> (id % 64) & 1)
-		return (struct lb_pick){
-			.kind = LB_PICK_ENDPOINT, .endpoint = c->endpoint, .member = c->member};
-	return (struct lb_pick){.kind = LB_PICK_QUEUE, .endpoint = c->endpoint}; // MC-05
-}
-
 // The i-th on the way round the ring.
 static const struct lb_cell *cell_at(const struct picker *p, uint32_t first, uint32_t i)
 {
@@ -105,20 +96,20 @@ static struct lb_pick pick_unbound(const struct picker *p, struct lb_pick_ctx *c
 			result.wish = c->member + 1;
 		if (c->state != LB_READY)
 			continue;
-		struct lb_pick one = serve(c, ctx);
-		if (one.kind == LB_PICK_ENDPOINT || !result.endpoint) { // MC-04
-			one.wish = result.wish;
-			one.want = one.kind == LB_PICK_ENDPOINT ? result.endpoint : NULL;
-			result = one;
+		if (lb_pick_is_connected(ctx, c)) {
+			result.kind = LB_PICK_ENDPOINT;
+			result.cell = c;
+		} else if (!result.want) { // MC-04
+			result.want = c->endpoint;
 		}
 	}
-	if (result.kind == LB_PICK_QUEUE && !result.endpoint && !result.wish && !p->is_connecting)
+	if (result.kind == LB_PICK_QUEUE && !result.want && !result.wish && !p->is_connecting)
 		return fail(p, first);
 	return result;
 }
 
 // RH-04
-static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
+static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct picker *p = (const struct picker *)base;
 	const struct lb_ring *ring = p->ring->ring;
@@ -127,22 +118,27 @@ static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx
 		hash = lb_pick_hash(ctx);
 	else if (!lb_hash_policies_run(&p->ring->policy, 1, ctx->req, ctx->recipe.hides_transport,
 			 ctx->scratch, ctx->scratch_size, &hash))
-		return pick_unbound(p, ctx);
+		return lb_pick_other(ctx, pick_unbound(p, ctx));
+	struct lb_pick other = {.kind = LB_PICK_QUEUE};
 	uint32_t size = lb_ring_size(ring), first = lb_ring_find(ring, hash);
 	for (uint32_t i = 0; i < size; i++) {
 		const struct lb_cell *c = cell_at(p, first, i);
 		switch ((enum lb_state)c->state) {
 		case LB_READY:
-			return serve(c, ctx);
+			if (lb_pick_is_connected(ctx, c))
+				return c;
+			other.want = c->endpoint; // MC-05
+			return lb_pick_other(ctx, other);
 		case LB_IDLE:
-			return (struct lb_pick){.kind = LB_PICK_QUEUE, .wish = c->member + 1};
+			other.wish = c->member + 1;
+			return lb_pick_other(ctx, other);
 		case LB_CONNECTING:
-			return (struct lb_pick){.kind = LB_PICK_QUEUE};
+			return lb_pick_other(ctx, other);
 		case LB_TRANSIENT_FAILURE:
 			break;
 		}
 	}
-	return fail(p, first);
+	return lb_pick_other(ctx, fail(p, first));
 }
 
 static void picker_free(struct lb_picker *base)

@@ -4,18 +4,18 @@
 // of pickers in step with a worker's picks favour nobody (RR-02, MC-10).
 #include "lb/node_spread.h"
 
-static struct lb_pick pick(const struct lb_picker *, struct lb_pick_ctx *);
+static const struct lb_cell *pick(const struct lb_picker *, struct lb_pick_ctx *);
 
 // It never was in this list, or that has become shorter. Apart, so that other picks need not save
 // what this overwrites.
-static __attribute__((noinline, cold)) struct lb_pick begin_anywhere(
+static __attribute__((noinline, cold)) const struct lb_cell *begin_anywhere(
 	const struct lb_spread_picker *p, struct lb_pick_ctx *ctx)
 {
 	ctx->positions[p->slot] = (uint32_t)rand_below(ctx->rand, p->cells.n);
 	return pick(&p->base, ctx);
 }
 
-static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
+static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct lb_spread_picker *p = (const struct lb_spread_picker *)base;
 	uint32_t n = p->cells.n, position = ctx->positions[p->slot];

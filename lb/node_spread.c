@@ -49,29 +49,26 @@ static const struct lb_cell *find_connected(const struct lb_cells *c, struct lb_
 {
 	for (int i = 0; i < N_GUESSES; i++) {
 		const struct lb_cell *cell = lb_cells_at(c, (uint32_t)rand_below(ctx->rand, c->n));
-		if (lb_spread_has_connection(ctx, cell))
+		if (lb_pick_is_connected(ctx, cell))
 			return cell;
 	}
 	uint32_t at = (uint32_t)rand_below(ctx->rand, c->n);
 	for (uint32_t i = 0; i < c->n && i < N_WALKED; i++) {
 		const struct lb_cell *cell = lb_cells_at(c, at);
-		if (lb_spread_has_connection(ctx, cell))
+		if (lb_pick_is_connected(ctx, cell))
 			return cell;
 		at = at + 1 < c->n ? at + 1 : 0;
 	}
 	return NULL;
 }
 
-struct lb_pick lb_spread_serve_other(
+const struct lb_cell *lb_spread_serve_other(
 	const struct lb_cells *c, const struct lb_cell *turn, struct lb_pick_ctx *ctx)
 {
 	const struct lb_cell *other = find_connected(c, ctx);
-	if (!other)
-		return (struct lb_pick){.kind = LB_PICK_QUEUE, .endpoint = turn->endpoint};
-	return (struct lb_pick){.kind = LB_PICK_ENDPOINT,
-		.endpoint = other->endpoint,
-		.member = other->member,
-		.want = turn->endpoint};
+	return lb_pick_other(ctx, (struct lb_pick){.kind = other ? LB_PICK_ENDPOINT : LB_PICK_QUEUE,
+					  .cell = other,
+					  .want = turn->endpoint});
 }
 
 static void picker_free(struct lb_picker *base)
@@ -92,7 +89,6 @@ static struct lb_picker *picker_new(const struct lb_spread *s)
 		.slot = s->slot,
 		.start = (uint32_t)rand_below(s->base.env->rand, s->current->cells.n),
 		.choice_count = s->choice_count,
-		.wants_reports = s->wants_reports,
 	};
 	return &p->base;
 }
@@ -105,6 +101,8 @@ static struct lb_cell cell_of(const struct lb_spread_list *l, const struct item 
 		.endpoint = lb_member_endpoint(item->member),
 		.member = lb_member_id(item->member),
 		.state = LB_READY,
+		.wants_report = s->kind->wants_reports,
+		.counts_active = s->kind->counts_active,
 		.weight = s->kind->weight && l == s->current ? s->kind->weight(s) : 0,
 	};
 }

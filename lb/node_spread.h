@@ -20,13 +20,13 @@ struct lb_spread_picker {
 	uint32_t slot; // of the places in the rotation
 	uint32_t start; // of the rotation: any index
 	uint32_t choice_count;
-	bool wants_reports;
 };
 
 struct lb_spread_kind {
 	const struct lb_node_ops *ops;
-	struct lb_pick (*pick)(const struct lb_picker *, struct lb_pick_ctx *);
+	const struct lb_cell *(*pick)(const struct lb_picker *, struct lb_pick_ctx *);
 	bool has_slot;
+	bool wants_reports, counts_active; // lb_cell's
 	// These may be NULL.
 	void (*configure)(struct lb_spread *, const struct lb_policy_spec *);
 	void (*became_ready)(struct lb_spread *, const struct lb_member *);
@@ -51,7 +51,6 @@ struct lb_spread {
 	bool is_published; // and nothing that the picker holds has changed since
 	bool is_updating;
 	bool must_weigh;
-	bool wants_reports; // with the answers to requests (A58-06)
 	struct twheel_timer retry; // of what there was no memory for
 };
 
@@ -69,20 +68,14 @@ int lb_spread_update(struct lb_node *, const struct lb_node_config *); // of lb_
 // Weighs the current list, and publishes if that changed something.
 void lb_spread_weigh(struct lb_spread *);
 
-static inline bool lb_spread_has_connection(const struct lb_pick_ctx *ctx, const struct lb_cell *c)
-{
-	uint32_t id = c->endpoint_id;
-	return ctx->ready[id / 64] >> (id % 64) & 1;
-}
 // The turn is this cell's. Where the worker lacks a connection to it, it gets one, and somebody
 // whom it has one to serves meanwhile (MC-04).
-struct lb_pick lb_spread_serve_other(
+const struct lb_cell *lb_spread_serve_other(
 	const struct lb_cells *, const struct lb_cell *turn, struct lb_pick_ctx *);
-static inline struct lb_pick lb_spread_serve(
+static inline const struct lb_cell *lb_spread_serve(
 	const struct lb_cells *c, const struct lb_cell *turn, struct lb_pick_ctx *ctx)
 {
-	if (__builtin_expect(!lb_spread_has_connection(ctx, turn), 0))
-		return lb_spread_serve_other(c, turn, ctx);
-	return (struct lb_pick){
-		.kind = LB_PICK_ENDPOINT, .endpoint = turn->endpoint, .member = turn->member};
+	if (__builtin_expect(lb_pick_is_connected(ctx, turn), 1))
+		return turn;
+	return lb_spread_serve_other(c, turn, ctx);
 }

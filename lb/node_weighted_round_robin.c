@@ -23,7 +23,7 @@ struct wrr {
 	uint32_t n_top; // cells that weigh LB_STRIDE_MAX, so that picks end within one round
 };
 
-static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
+static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct lb_spread_picker *p = (const struct lb_spread_picker *)base;
 	uint32_t sequence = ctx->positions[p->slot];
@@ -34,9 +34,7 @@ static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx
 		turn = lb_cells_at(&p->cells, at % p->cells.n);
 	} while (!lb_stride_has_turn(at, p->cells.n, turn->weight));
 	ctx->positions[p->slot] = sequence;
-	struct lb_pick result = lb_spread_serve(&p->cells, turn, ctx);
-	result.wants_report = p->wants_reports && result.kind == LB_PICK_ENDPOINT;
-	return result;
+	return lb_spread_serve(&p->cells, turn, ctx);
 }
 
 static void became_ready(struct lb_spread *s, const struct lb_member *m)
@@ -131,6 +129,7 @@ static const struct lb_spread_kind kind = {
 	.ops = &lb_node_weighted_round_robin,
 	.pick = pick,
 	.has_slot = true,
+	.wants_reports = true, // A58-06: also in place of streams, which nobody opens
 	.configure = configure,
 	.became_ready = became_ready,
 	.weight = weight,
@@ -148,7 +147,6 @@ static struct lb_node *node_new(const struct lb_node_env *env, struct lb_node_pa
 	if (!w)
 		return NULL;
 	w->timer.fire = on_timer;
-	w->spread.wants_reports = true; // A58-06: also in place of streams, which nobody opens
 	w->mean = LB_STRIDE_MAX;
 	return &w->spread.base;
 }

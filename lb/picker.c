@@ -39,18 +39,16 @@ void lb_picker_put(struct lb_picker *p)
 		p->free(p);
 }
 
-static struct lb_pick pick_queue(const struct lb_picker *p, struct lb_pick_ctx *ctx)
+static const struct lb_cell *pick_queue(const struct lb_picker *p, struct lb_pick_ctx *ctx)
 {
 	(void)p;
-	(void)ctx;
-	return (struct lb_pick){.kind = LB_PICK_QUEUE};
+	return lb_pick_other(ctx, (struct lb_pick){.kind = LB_PICK_QUEUE});
 }
 
-static struct lb_pick pick_fail(const struct lb_picker *p, struct lb_pick_ctx *ctx)
+static const struct lb_cell *pick_fail(const struct lb_picker *p, struct lb_pick_ctx *ctx)
 {
-	(void)ctx;
-	return (struct lb_pick){
-		.kind = LB_PICK_FAIL, .text = ((const struct fail_picker *)p)->text};
+	const struct fail_picker *f = (const struct fail_picker *)p;
+	return lb_pick_other(ctx, (struct lb_pick){.kind = LB_PICK_FAIL, .text = f->text});
 }
 
 static void plain_free(struct lb_picker *p)

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "lb/base/rand.h"
-#include "lb/endpoint.h"
+#include "lb/cells.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +27,25 @@ struct lb_hash_recipe {
 	bool hides_transport; // lb_route_hides_transport()
 };
 
+enum lb_pick_kind {
+	LB_PICK_ENDPOINT, // cell: use this worker's connection to it
+	LB_PICK_QUEUE, // wait
+	LB_PICK_FAIL, // fails fail-fast requests; text says why
+};
+// All that a pick may say. What is borrowed is the picker's.
+struct lb_pick {
+	enum lb_pick_kind kind;
+	const struct lb_cell *cell; // ENDPOINT: READY, and this worker is connected to it
+	// ENDPOINT, QUEUE: this one was to serve, and this worker has no connection to it: open
+	// one (MC-04..MC-06). NULL = none.
+	struct lb_endpoint *want;
+	// QUEUE, or ENDPOINT where another one serves meanwhile (RH-10): id + 1 of an IDLE member,
+	// which the control thread is to connect (lb_member_connect): a worker's own attempts tell
+	// it nothing. Once a member and snapshot is enough. 0 = none.
+	uint32_t wish;
+	const char *text; // FAIL: for operators and grpc-message
+};
+
 // What a pick may use of the picking worker.
 struct lb_pick_ctx {
 	const struct lb_req *req; // borrowed for the call
@@ -42,39 +61,38 @@ struct lb_pick_ctx {
 	// By member: requests in flight, of all workers (MC-12). w, r: workers (relaxed). NULL =
 	// all are zero.
 	const uint32_t *active;
+	struct lb_pick other; // w: the picker, when it returns NULL
 };
 
 // Made when the first picker asks: most never do.
 uint64_t lb_pick_hash(struct lb_pick_ctx *);
 
-enum lb_pick_kind {
-	LB_PICK_ENDPOINT, // endpoint: use this worker's connection to it
-	LB_PICK_QUEUE, // wait; endpoint, if not NULL: connect this worker to it meanwhile
-	LB_PICK_FAIL, // fails fail-fast requests; text says why
-};
-struct lb_pick {
-	enum lb_pick_kind kind;
-	struct lb_endpoint *endpoint; // borrowed from the snapshot
-	// ENDPOINT: the rotation's turn was this one's, which this worker has no connection to:
-	// open one, so that it gets its share (MC-04, MC-06). NULL = none.
-	struct lb_endpoint *want;
-	const char *text; // FAIL: for operators and grpc-message; borrowed from the picker
-	uint32_t member; // ENDPOINT: id of the lb_member that was picked, where there are members
-	bool wants_report; // ENDPOINT: the ORCA report of its answer, for LB_EVENT_ORCA
-	// ENDPOINT: add one to active[member] when the request is sent, subtract it at its end,
-	// whatever that is (A48-02).
-	bool counts_active;
-	// QUEUE, or ENDPOINT where another one serves meanwhile (RH-10): id + 1 of an IDLE member,
-	// which the control thread is to connect (lb_member_connect): a worker's own attempts tell
-	// it nothing. Once a member and snapshot is enough. 0 = none.
-	uint32_t wish;
-};
-
 struct lb_picker {
 	uint32_t n_refs; // ctrl only
-	struct lb_pick (*pick)(const struct lb_picker *, struct lb_pick_ctx *);
+	// Nearly always there is nothing to say but who serves: the cell. NULL = ctx->other says
+	// all. So what picks for another one, like those of priorities and weights, hands its turn
+	// on and is done.
+	const struct lb_cell *(*pick)(const struct lb_picker *, struct lb_pick_ctx *);
 	void (*free)(struct lb_picker *);
 };
+
+static inline struct lb_pick lb_pick(const struct lb_picker *p, struct lb_pick_ctx *ctx)
+{
+	const struct lb_cell *cell = p->pick(p, ctx);
+	return cell ? (struct lb_pick){.kind = LB_PICK_ENDPOINT, .cell = cell} : ctx->other;
+}
+// For pickers.
+static inline bool lb_pick_is_connected(const struct lb_pick_ctx *ctx, const struct lb_cell *c)
+{
+	uint32_t id = c->endpoint_id;
+	return ctx->ready[id / 64] >> (id % 64) & 1;
+}
+// For pickers, to return.
+static inline const struct lb_cell *lb_pick_other(struct lb_pick_ctx *ctx, struct lb_pick other)
+{
+	ctx->other = other;
+	return NULL;
+}
 
 struct lb_picker *lb_picker_get(struct lb_picker *);
 void lb_picker_put(struct lb_picker *); // NULL is fine

@@ -20,7 +20,7 @@ struct weighted_picker {
 	struct column columns[];
 };
 
-static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
+static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct weighted_picker *p = (const struct weighted_picker *)base;
 	unsigned __int128 x = (unsigned __int128)rand_u64(ctx->rand) * p->n;

@@ -27,8 +27,8 @@ struct proxy_booking {
 	// Open: the attempt is in it; NULL = none. It outlives those that are in, whatever becomes
 	// of the snapshot (lb/breaker.h).
 	struct lb_breaker *breaker;
-	bool counts_active; // lb_pick's
-	bool wants_report; // lb_pick's
+	bool counts_active; // lb_cell's
+	bool wants_report; // lb_cell's
 	bool wants_metrics; // lb_leaf_layer's
 	bool is_open;
 	uint8_t verdict; // enum proxy_verdict, if it ended now

@@ -100,7 +100,7 @@ static struct lb_pick ask(
 		.recipe = r->plan.recipe,
 		.scratch = p->pick_scratch,
 		.scratch_size = p->scratch_size};
-	return cluster->picker->pick(cluster->picker, &ctx);
+	return lb_pick(cluster->picker, &ctx);
 }
 
 static struct proxy_pick pick_policy(struct proxy_request *r, const struct lb_cluster *cluster,
@@ -110,25 +110,23 @@ static struct proxy_pick pick_policy(struct proxy_request *r, const struct lb_cl
 	struct lb_pick chosen = ask(r, cluster, head);
 	if (chosen.wish)
 		proxy_notice_wish(p, chosen.wish - 1);
+	if (chosen.want)
+		proxy_backend_want(p, chosen.want);
 	switch (chosen.kind) {
 	case LB_PICK_FAIL:
 		return (struct proxy_pick){
 			.kind = PROXY_PICK_FAIL, .cause = LB_CAUSE_NO_HEALTHY, .text = chosen.text};
 	case LB_PICK_QUEUE:
-		if (chosen.endpoint)
-			proxy_backend_want(p, chosen.endpoint);
 		return later;
 	case LB_PICK_ENDPOINT:
 		break;
 	}
-	if (chosen.want)
-		proxy_backend_want(p, chosen.want);
 	if (layer) {
-		r->booking.member = chosen.member + 1;
-		r->booking.counts_active = chosen.counts_active;
-		r->booking.wants_report = chosen.wants_report;
+		r->booking.member = chosen.cell->member + 1;
+		r->booking.counts_active = chosen.cell->counts_active;
+		r->booking.wants_report = chosen.cell->wants_report;
 	}
-	return to(chosen.endpoint);
+	return to(chosen.cell->endpoint);
 }
 
 struct proxy_pick proxy_pick(struct proxy_request *r, const struct lb_cluster *cluster,

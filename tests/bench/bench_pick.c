@@ -106,7 +106,7 @@ static const struct lb_endpoint *shunt_pick(struct bench *b, uint32_t request)
 	if (bound.kind == LB_AFFINITY_USE)
 		e = bound.host.state->endpoint;
 	else if (bound.kind == LB_AFFINITY_CHILD)
-		e = b->picker->pick(b->picker, &b->ctx).endpoint;
+		e = lb_pick(b->picker, &b->ctx).cell->endpoint;
 	if (b->uses_breaker)
 		lb_breaker_leave(layer->breaker);
 	return e;

@@ -102,7 +102,7 @@ static void pick(struct sim *s, struct sim_request *r)
 		.ready = w->ready,
 		.hash = &r->hash,
 		.active = s->active};
-	struct lb_pick p = w->picker->pick(w->picker, &ctx);
+	struct lb_pick p = lb_pick(w->picker, &ctx);
 	if (p.wish)
 		wish(s, w, p.wish - 1);
 	if (p.want)
@@ -112,10 +112,11 @@ static void pick(struct sim *s, struct sim_request *r)
 			failed(r, SIM_FAILED, p.text);
 		return;
 	}
-	r->counts_active = p.counts_active;
-	r->wants_report = p.wants_report;
-	if (p.endpoint)
-		send(s, r, p.endpoint, p.member);
+	if (p.kind == LB_PICK_QUEUE)
+		return;
+	r->counts_active = p.cell->counts_active;
+	r->wants_report = p.cell->wants_report;
+	send(s, r, p.cell->endpoint, p.cell->member);
 }
 
 struct sim_request *sim_begin(struct sim *s, uint32_t worker)

@@ -554,17 +554,17 @@ static void ar_03_each_attempt_has_its_own_authority(void **state)
 
 // A picker that asks for the hash, and notes it.
 static struct {
-	struct lb_endpoint *endpoints[2];
+	struct lb_cell cells[2];
 	uint64_t hashes[64];
 	uint32_t n;
 } hashed;
 
-static struct lb_pick pick_hashed(const struct lb_picker *p, struct lb_pick_ctx *ctx)
+static const struct lb_cell *pick_hashed(const struct lb_picker *p, struct lb_pick_ctx *ctx)
 {
 	uint64_t hash = lb_pick_hash(ctx);
 	assert_int_equal(lb_pick_hash(ctx), hash);
 	hashed.hashes[hashed.n++] = hash;
-	return (struct lb_pick){.kind = LB_PICK_ENDPOINT, .endpoint = hashed.endpoints[hash & 1]};
+	return &hashed.cells[hash & 1];
 }
 
 static void not_freed(struct lb_picker *p)
@@ -605,8 +605,9 @@ static struct world *hash_world(void)
 	world_run(w, 20 * MS);
 	struct lb_endpoint_table *t = lb_connectivity_endpoints(w->control.connectivity);
 	hashed.n = 0;
-	hashed.endpoints[0] = lb_endpoint_find(t, 0);
-	hashed.endpoints[1] = lb_endpoint_find(t, 1);
+	for (uint32_t i = 0; i < 2; i++)
+		hashed.cells[i] =
+			(struct lb_cell){.endpoint = lb_endpoint_find(t, i), .endpoint_id = i};
 	use_picker(w, &hash_picker);
 	return w;
 }

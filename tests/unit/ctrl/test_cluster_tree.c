@@ -513,7 +513,7 @@ static unsigned picked(struct world *w)
 		twheel_advance(w->wheel, w->now);
 		struct lb_pick p = assembler_pick(w->assembler, "web", &(struct lb_req){0}, &hash);
 		assert_int_equal(p.kind, LB_PICK_ENDPOINT);
-		seen |= 1u << p.endpoint->addr.ip.b[15];
+		seen |= 1u << p.cell->endpoint->addr.ip.b[15];
 	}
 	return seen;
 }
@@ -524,7 +524,7 @@ static uint8_t ringed(struct world *w, const struct field *fields, size_t n)
 	const struct lb_req req = {.fields = fields, .n_fields = n};
 	struct lb_pick p = assembler_pick(w->assembler, "web", &req, &hash);
 	assert_int_equal(p.kind, LB_PICK_ENDPOINT);
-	return p.endpoint->addr.ip.b[15];
+	return p.cell->endpoint->addr.ip.b[15];
 }
 
 // RH-13: as workers see it, two of a header are the same as one with both values.

@@ -529,13 +529,13 @@ static void a_cookie_takes_the_place_of_the_draw(void **state)
 	json_decref(d);
 }
 
-static struct lb_pick tell_hash(const struct lb_picker *p, struct lb_pick_ctx *ctx)
+static const struct lb_cell *tell_hash(const struct lb_picker *p, struct lb_pick_ctx *ctx)
 {
 	static char texts[8][32]; // of several answers in a row
 	static unsigned n;
 	char *text = texts[n++ % 8];
 	snprintf(text, sizeof(texts[0]), "%llx", (unsigned long long)lb_pick_hash(ctx));
-	return (struct lb_pick){.kind = LB_PICK_FAIL, .text = text};
+	return lb_pick_other(ctx, (struct lb_pick){.kind = LB_PICK_FAIL, .text = text});
 }
 
 // HP-01, HP-03: with the request's own hash, also where the cluster fails.

@@ -18,7 +18,7 @@ struct fake_picker {
 	char name[64];
 };
 
-static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
+static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	static const enum lb_pick_kind kinds[] = {
 		[LB_IDLE] = LB_PICK_QUEUE,
@@ -27,8 +27,7 @@ static struct lb_pick pick(const struct lb_picker *base, struct lb_pick_ctx *ctx
 		[LB_TRANSIENT_FAILURE] = LB_PICK_FAIL,
 	};
 	const struct fake_picker *p = (const struct fake_picker *)base;
-	(void)ctx;
-	return (struct lb_pick){.kind = kinds[p->state], .text = p->name};
+	return lb_pick_other(ctx, (struct lb_pick){.kind = kinds[p->state], .text = p->name});
 }
 
 static void picker_free(struct lb_picker *p)

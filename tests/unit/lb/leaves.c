@@ -162,7 +162,7 @@ struct lb_pick leaves_pick(struct leaves *f)
 	memset(ready, 0xff, sizeof(ready));
 	struct lb_pick_ctx ctx = {
 		.rand = &f->world.rand, .positions = f->positions, .ready = ready, .hash = &hash};
-	struct lb_pick p = f->picker->pick(f->picker, &ctx);
+	struct lb_pick p = lb_pick(f->picker, &ctx);
 	if (p.kind == LB_PICK_QUEUE && p.wish && f->leaf)
 		lb_leaf_want(f->leaf, p.wish - 1);
 	return p;
@@ -171,8 +171,8 @@ struct lb_pick leaves_pick(struct leaves *f)
 uint32_t leaves_picked(struct leaves *f)
 {
 	struct lb_pick p = leaves_pick(f);
-	return p.kind == LB_PICK_ENDPOINT && p.endpoint
-	               ? ip_to_v4(&p.endpoint->addr.ip) - 0x0a520000
+	return p.kind == LB_PICK_ENDPOINT && p.cell
+	               ? ip_to_v4(&p.cell->endpoint->addr.ip) - 0x0a520000
 	               : NOTHING;
 }
 

@@ -138,15 +138,15 @@ struct lb_pick node_world_pick(struct node_world *w)
 		.ready = w->ready,
 		.active = w->active,
 		.hash = &w->hash};
-	return w->picker->pick(w->picker, &ctx);
+	return lb_pick(w->picker, &ctx);
 }
 
 uint32_t node_world_number(struct node_world *w)
 {
 	struct lb_pick p = node_world_pick(w);
 	assert_int_equal(p.kind, LB_PICK_ENDPOINT);
-	uint32_t number = ip_to_v4(&p.endpoint->addr.ip) - 0x0a520000;
-	assert_int_equal(p.member, number);
+	uint32_t number = ip_to_v4(&p.cell->endpoint->addr.ip) - 0x0a520000;
+	assert_int_equal(p.cell->member, number);
 	return number;
 }
 

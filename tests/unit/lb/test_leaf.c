@@ -209,8 +209,8 @@ static void ring_follows_the_first_address(void **state)
 	for (uint64_t k = 0; k < 1000; k++) {
 		struct lb_pick_hash hash = {k * UINT64_C(0x9e3779b97f4a7c15), true};
 		struct lb_pick_ctx ctx = {.hash = &hash, .rand = &f.world.rand};
-		struct lb_pick a = reordered->pick(reordered, &ctx);
-		struct lb_pick b = fresh.picker->pick(fresh.picker, &ctx);
+		struct lb_pick a = lb_pick(reordered, &ctx);
+		struct lb_pick b = lb_pick(fresh.picker, &ctx);
 		assert_int_equal(a.kind, b.kind);
 		assert_int_equal(a.wish, b.wish); // both leaves number their members alike
 	}
@@ -329,7 +329,7 @@ static void ejection_of_a_whole_priority_fails_over(void **state)
 	leaves_pass(&f, WORLD_S);
 	assert_int_equal(f.state, LB_READY);
 	for (int i = 0; i < 10000; i++)
-		f.n_failed[leaves_pick(&f).member]++;
+		f.n_failed[leaves_pick(&f).cell->member]++;
 	leaves_pass(&f, 10 * WORLD_S);
 	assert_int_equal(f.state, LB_READY);
 	for (int i = 0; i < 1000; i++)

@@ -81,9 +81,9 @@ static void counts_kept_as_told_level_the_load(void **state)
 	uint32_t under_way[400];
 	for (int i = 0; i < 400; i++) {
 		struct lb_pick p = node_world_pick(&w);
-		assert_true(p.counts_active);
-		under_way[i] = p.member;
-		w.active[p.member]++;
+		assert_true(p.cell->counts_active);
+		under_way[i] = p.cell->member;
+		w.active[p.cell->member]++;
 	}
 	for (int i = 0; i < 8; i++)
 		assert_in_range(w.active[i], 48, 52);
@@ -107,14 +107,14 @@ static void unconnected_winner_is_wanted_and_another_serves(void **state)
 	for (int i = 0; i < 9000; i++) {
 		struct lb_pick p = node_world_pick(&w);
 		assert_int_equal(p.kind, LB_PICK_ENDPOINT);
-		assert_int_not_equal(p.member, 0);
+		assert_int_not_equal(p.cell->member, 0);
 		wanted += p.want && p.want->id == id;
 	}
 	assert_in_range(wanted, 4800, 5200); // 5 of 9 draws have it
 	memset(w.ready, 0, sizeof(w.ready));
 	struct lb_pick p = node_world_pick(&w);
 	assert_int_equal(p.kind, LB_PICK_QUEUE);
-	assert_false(p.counts_active);
+	assert_null(p.cell);
 	node_world_fini(&w);
 }
 

@@ -46,7 +46,7 @@ static void lost_connection_waits_for_a_pick(void **state)
 	assert_int_equal(node_world_connects(&w, 0), 1);
 	struct lb_pick p = node_world_pick(&w);
 	assert_int_equal(p.kind, LB_PICK_QUEUE);
-	assert_null(p.endpoint);
+	assert_null(p.want);
 	assert_int_equal(p.wish, NODE_OWN + 1);
 	assert_int_equal(node_world_update(&w, 0, 2, "other note"), 0); // wakes nobody
 	assert_int_equal(w.state, LB_IDLE);
@@ -152,7 +152,7 @@ static void worker_without_connection_opens_its_own(void **state)
 	memset(w.ready, 0, sizeof(w.ready));
 	struct lb_pick p = node_world_pick(&w);
 	assert_int_equal(p.kind, LB_PICK_QUEUE);
-	assert_int_equal(p.endpoint->id, node_world_id(&w, 0));
+	assert_int_equal(p.want->id, node_world_id(&w, 0));
 	assert_int_equal(p.wish, 0);
 	node_world_fini(&w);
 }

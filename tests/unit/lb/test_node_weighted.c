@@ -115,7 +115,7 @@ static void update(struct fixture *f, uint32_t a, uint32_t b, uint32_t c, uint32
 static struct lb_pick pick(struct fixture *f)
 {
 	struct lb_pick_ctx ctx = {.rand = &f->rand};
-	return f->picker->pick(f->picker, &ctx);
+	return lb_pick(f->picker, &ctx);
 }
 
 static void draw(struct fixture *f, uint32_t n, uint32_t ret[4])

@@ -166,10 +166,10 @@ static void reports_are_wanted_of_answers_also_in_place_of_a_stream(void **state
 	(void)state;
 	struct node_world w;
 	init(&w, 3);
-	assert_true(node_world_pick(&w).wants_report);
+	assert_true(node_world_pick(&w).cell->wants_report);
 	w.spec.wrr.oob = true;
 	assert_int_equal(node_world_update(&w, 0, 3, ""), 0);
-	assert_true(node_world_pick(&w).wants_report);
+	assert_true(node_world_pick(&w).cell->wants_report);
 	node_world_fini(&w);
 }
 

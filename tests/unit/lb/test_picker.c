@@ -10,10 +10,11 @@
 static void queue_picker_always_queues(void **state)
 {
 	(void)state;
+	struct lb_pick_ctx ctx = {0};
 	struct lb_picker *p = lb_picker_new_queue();
-	struct lb_pick pick = p->pick(p, NULL);
+	struct lb_pick pick = lb_pick(p, &ctx);
 	assert_int_equal(pick.kind, LB_PICK_QUEUE);
-	assert_null(pick.endpoint);
+	assert_null(pick.want);
 	lb_picker_put(p);
 	lb_picker_put(NULL);
 }
@@ -24,7 +25,8 @@ static void fail_picker_keeps_a_copy_of_its_text(void **state)
 	char text[] = "cluster orders: no endpoints";
 	struct lb_picker *p = lb_picker_new_fail(text);
 	memset(text, 'x', sizeof(text) - 1);
-	struct lb_pick pick = p->pick(p, NULL);
+	struct lb_pick_ctx ctx = {0};
+	struct lb_pick pick = lb_pick(p, &ctx);
 	assert_int_equal(pick.kind, LB_PICK_FAIL);
 	assert_string_equal(pick.text, "cluster orders: no endpoints");
 	lb_picker_put(p);
@@ -33,12 +35,13 @@ static void fail_picker_keeps_a_copy_of_its_text(void **state)
 static void cluster_holds_its_picker(void **state)
 {
 	(void)state;
+	struct lb_pick_ctx ctx = {0};
 	struct lb_picker *p = lb_picker_new_fail("down");
 	struct lb_cluster *c = lb_cluster_new(7, "orders", LB_TRANSIENT_FAILURE, p);
 	lb_picker_put(p);
 	assert_ptr_equal(lb_cluster_get(c), c);
 	lb_cluster_put(c);
-	assert_string_equal(c->picker->pick(c->picker, NULL).text, "down");
+	assert_string_equal(lb_pick(c->picker, &ctx).text, "down");
 	assert_string_equal(c->name, "orders");
 	lb_cluster_put(c);
 	lb_cluster_put(NULL);

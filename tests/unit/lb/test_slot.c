@@ -33,8 +33,9 @@ static bool is_whole(const struct lb_snapshot *s)
 	char name[32];
 	snprintf(name, sizeof(name), "v%llu", (unsigned long long)s->version);
 	const struct lb_cluster *c = lb_snapshot_cluster(s, 0);
+	struct lb_pick_ctx ctx = {0};
 	return strcmp(s->frontends[0].error, name) == 0 && strcmp(c->name, name) == 0 &&
-	       strcmp(c->picker->pick(c->picker, NULL).text, name) == 0;
+	       strcmp(lb_pick(c->picker, &ctx).text, name) == 0;
 }
 
 static void pause_ms(long ms)

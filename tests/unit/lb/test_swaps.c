@@ -229,7 +229,7 @@ static struct lb_pick pick_of(struct picking *p, const struct lb_picker *picker)
 	struct lb_pick_hash hash = {rand_u64(&p->rand), true};
 	struct lb_pick_ctx ctx = {
 		.rand = &p->rand, .positions = p->positions, .ready = p->ready, .hash = &hash};
-	return picker->pick(picker, &ctx);
+	return lb_pick(picker, &ctx);
 }
 
 // The session's endpoint, as it is in the same snapshot.
@@ -255,8 +255,8 @@ static void pick_once(struct picking *p, const struct lb_picker *picker)
 	if (x.kind != LB_PICK_ENDPOINT)
 		return;
 	// Endpoint, member and session entry are of one snapshot.
-	if (!lb_affinity_map_find(layer->affinity, &x.endpoint->addr, &host) ||
-		host.member != x.member)
+	if (!lb_affinity_map_find(layer->affinity, &x.cell->endpoint->addr, &host) ||
+		host.member != x.cell->member)
 		p->n_torn++;
 }
 

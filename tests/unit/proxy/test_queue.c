@@ -25,10 +25,10 @@ static struct proxy_request requests[N]; // "a", "b", …
 static const struct proxy_frontend frontends[1];
 static struct proxy_client client;
 
-static struct lb_pick not_yet(const struct lb_picker *p, struct lb_pick_ctx *ctx)
+static const struct lb_cell *not_yet(const struct lb_picker *p, struct lb_pick_ctx *ctx)
 {
 	strncat(picked, ctx->req->path.p, ctx->req->path.len);
-	return (struct lb_pick){.kind = LB_PICK_QUEUE};
+	return lb_pick_other(ctx, (struct lb_pick){.kind = LB_PICK_QUEUE});
 }
 
 static void not_owned(struct lb_picker *p)
