@@ -4,7 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
-#include "lb/arena.h"
+#include "lb/base/arena.h"
 #include "lb/base/err.h"
 #include "lb/route.h"
 

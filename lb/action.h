@@ -4,7 +4,7 @@
 // Thread: built on ctrl; drawn from on workers. Pure.
 #pragma once
 
-#include "lb/arena.h"
+#include "lb/base/arena.h"
 #include "lb/base/err.h"
 #include "lb/base/rand.h"
 #include "lb/route.h"

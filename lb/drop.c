@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/drop.h"
 
-#include "lb/arena.h"
+#include "lb/base/arena.h"
 #include "lb/base/check.h"
 
 #include <stdlib.h>

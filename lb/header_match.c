@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/header_match.h"
 
-#include "lb/arena.h"
+#include "lb/base/arena.h"
 #include "lb/header_value.h"
 #include "lb/req.h"
 #include "lb/strmap.h"

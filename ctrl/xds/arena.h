@@ -3,14 +3,23 @@
 // Thread: ctrl.
 #pragma once
 
-#include <stddef.h>
+#include "lb/base/arena.h"
 
-struct xds_arena_block;
 struct xds_arena {
-	struct xds_arena_block *blocks; // newest first; NULL = empty, no init needed
+	struct lb_arena base; // all zero = empty, no init needed
 };
 
-// Zeroed, aligned for anything. NULL = no memory (also when n * size overflows).
-void *xds_arena_alloc(struct xds_arena *, size_t n, size_t size);
-char *xds_arena_strdup(struct xds_arena *, const char *text); // NULL = no memory
-void xds_arena_fini(struct xds_arena *);
+// Zeroed, aligned for pointers and numbers. NULL = no memory (also when n * size overflows).
+static inline void *xds_arena_alloc(struct xds_arena *a, size_t n, size_t size)
+{
+	return lb_arena_alloc(&a->base, n, size);
+}
+static inline char *xds_arena_strdup(struct xds_arena *a, const char *text) // NULL = no memory
+{
+	struct str copy;
+	return lb_arena_copy(&a->base, str_from(text), &copy) ? (char *)(uintptr_t)copy.p : NULL;
+}
+static inline void xds_arena_fini(struct xds_arena *a)
+{
+	lb_arena_fini(&a->base);
+}

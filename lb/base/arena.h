@@ -11,8 +11,9 @@ struct lb_arena {
 	size_t n_bytes; // taken from the heap
 };
 
-// Zeroed, aligned for anything, never NULL for want of length. NULL = no memory.
+// Zeroed, aligned for pointers and 64-bit numbers, never NULL for want of length. NULL = no memory,
+// or n * size overflows.
 void *lb_arena_alloc(struct lb_arena *, size_t n, size_t size);
 // A copy, terminated. False = no memory.
 bool lb_arena_copy(struct lb_arena *, struct str, struct str *ret);
-void lb_arena_fini(struct lb_arena *);
+void lb_arena_fini(struct lb_arena *); // empty afterwards

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/base/arena.h"
+
+#include <stdlib.h>
+
+#define ALIGN 8
+// With its head and the allocator's own word such a block is two cache lines.
+#define SMALLEST_BLOCK 96
+#define LARGEST_STEP ((size_t)64 << 10) // up to here a block is an eighth of all before it
+
+// Objects lie at the beginning, texts at the end, which need no alignment.
+struct lb_arena_block {
+	struct lb_arena_block *next;
+	size_t low, high; // between them it is free
+	_Alignas(ALIGN) char bytes[];
+};
+
+static size_t usual_size(const struct lb_arena *a)
+{
+	size_t size = a->n_bytes / 8;
+	if (size > LARGEST_STEP)
+		size = LARGEST_STEP;
+	return size > SMALLEST_BLOCK ? size : SMALLEST_BLOCK;
+}
+
+// A block with room for len bytes. One that is made for a large piece goes behind the first, in
+// which there may be room for small ones still.
+static struct lb_arena_block *find_room(struct lb_arena *a, size_t len)
+{
+	struct lb_arena_block *first = a->blocks;
+	if (first && first->high - first->low >= len)
+		return first;
+	size_t size = usual_size(a) / ALIGN * ALIGN;
+	bool is_large = len > size / 2;
+	if (is_large && (first || len > size))
+		size = (len + ALIGN - 1) / ALIGN * ALIGN;
+	struct lb_arena_block *b = calloc(1, sizeof(*b) + size);
+	if (!b)
+		return NULL;
+	struct lb_arena_block **link = is_large && first ? &first->next : &a->blocks;
+	b->high = size;
+	b->next = *link;
+	*link = b;
+	a->n_bytes += sizeof(*b) + size;
+	return b;
+}
+
+void *lb_arena_alloc(struct lb_arena *a, size_t n, size_t size)
+{
+	size_t len;
+	if (__builtin_mul_overflow(n, size, &len) || len > SIZE_MAX / 4)
+		return NULL;
+	len = len ? (len + ALIGN - 1) / ALIGN * ALIGN : ALIGN;
+	struct lb_arena_block *b = find_room(a, len);
+	if (!b)
+		return NULL;
+	void *p = b->bytes + b->low;
+	b->low += len;
+	return p;
+}
+
+bool lb_arena_copy(struct lb_arena *a, struct str s, struct str *ret)
+{
+	if (s.len > SIZE_MAX / 4)
+		return false;
+	struct lb_arena_block *b = find_room(a, s.len + 1);
+	if (!b)
+		return false;
+	b->high -= s.len + 1;
+	char *p = b->bytes + b->high;
+	if (s.len)
+		memcpy(p, s.p, s.len);
+	*ret = (struct str){p, s.len};
+	return true;
+}
+
+void lb_arena_fini(struct lb_arena *a)
+{
+	for (struct lb_arena_block *b = a->blocks, *next; b; b = next) {
+		next = b->next;
+		free(b);
+	}
+	*a = (struct lb_arena){0};
+}
