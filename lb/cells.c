@@ -44,7 +44,7 @@ static void count_cell(const struct lb_cell *c)
 static void uncount_cell(const struct lb_cell *c)
 {
 	if (c->state == LB_READY)
-		lb_endpoint_put(c->endpoint->table, c->endpoint);
+		lb_endpoint_put(lb_endpoint_table_of(c->endpoint), c->endpoint);
 	else
 		lb_text_put(c->error);
 }

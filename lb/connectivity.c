@@ -5,19 +5,22 @@
 #include "lb/base/log.h"
 #include "lb/limits.h"
 #include "lb/link.h"
+#include "lb/member.h"
 #include "lb/subchannel.h"
 
 #include <stdlib.h>
 
 _Static_assert(LB_MAX_WORKERS <= 64, "one bit a worker");
 
-// What is known of one endpoint: lies beside it.
+// More answers than these are not counted: the id is then lost to other addresses.
+#define N_RELEASING_MAX 0x7fff
+
+// What is known of one endpoint: lies in its place.
 struct record {
 	struct lb_subchannel subchannel; // if it has users
 	uint64_t connected; // bit w: worker w has a connection (MC-03)
-	uint32_t n_users; // policies
-	uint32_t n_releasing; // RELEASED answers still to come
 };
+_Static_assert(sizeof(struct record) <= LB_ENDPOINT_SIZE, "in the endpoint's place");
 
 struct lb_connectivity {
 	struct lb_connectivity_env env;
@@ -28,14 +31,15 @@ struct lb_connectivity {
 
 static struct record *record_of(const struct lb_endpoint *e)
 {
-	return lb_endpoint_user(e);
+	return (struct record *)(uintptr_t)e;
 }
 
 // Its snapshots are gone, so no worker picks it any more: what it still has may end (UPD-03).
 static void on_unused(void *ctx, struct lb_endpoint *e)
 {
 	struct lb_connectivity *c = ctx;
-	record_of(e)->n_releasing += c->env.n_workers;
+	uint32_t n = e->n_releasing + c->env.n_workers;
+	e->n_releasing = n < N_RELEASING_MAX ? n & N_RELEASING_MAX : N_RELEASING_MAX;
 	c->env.release(c->env.ctx, e);
 }
 
@@ -46,9 +50,9 @@ struct lb_connectivity *lb_connectivity_new(const struct lb_connectivity_env *en
 	if (!c)
 		return NULL;
 	c->env = *env;
-	c->subchannel_env =
-		(struct lb_subchannel_env){env->wheel, env->rand, env->connect, env->ctx};
-	c->endpoints = lb_endpoint_table_new(sizeof(struct record));
+	c->subchannel_env = (struct lb_subchannel_env){
+		env->wheel, env->rand, env->connect, env->ctx, lb_member_on_state, NULL};
+	c->endpoints = lb_endpoint_table_new(&c->subchannel_env);
 	if (!c->endpoints) {
 		free(c);
 		return NULL;
@@ -63,7 +67,7 @@ void lb_connectivity_free(struct lb_connectivity *c)
 		return;
 	for (uint32_t id = 0; id < lb_endpoint_table_n_ids(c->endpoints); id++) {
 		struct lb_endpoint *e = lb_endpoint_find(c->endpoints, id);
-		if (e && record_of(e)->n_users)
+		if (e && record_of(e)->subchannel.n_users)
 			lb_subchannel_fini(&record_of(e)->subchannel);
 	}
 	lb_endpoint_table_free(c->endpoints);
@@ -80,8 +84,8 @@ struct lb_subchannel *lb_connectivity_get(struct lb_connectivity *c, const struc
 	if (!e)
 		return NULL;
 	struct record *r = record_of(e);
-	if (r->n_users++ == 0) {
-		lb_subchannel_init(&r->subchannel, e, &c->subchannel_env);
+	if (r->subchannel.n_users++ == 0) {
+		lb_subchannel_init(&r->subchannel);
 		if (r->connected)
 			lb_subchannel_connected(&r->subchannel);
 	}
@@ -96,16 +100,15 @@ bool lb_connectivity_is_full(const struct lb_connectivity *c)
 void lb_connectivity_put(struct lb_connectivity *c, struct lb_subchannel *s)
 {
 	struct lb_endpoint *e = lb_subchannel_endpoint(s);
-	struct record *r = record_of(e);
-	CHECK(&r->subchannel == s && r->n_users > 0);
-	if (--r->n_users == 0)
+	CHECK(s->n_users > 0);
+	if (--s->n_users == 0)
 		lb_subchannel_fini(s);
 	lb_endpoint_put(c->endpoints, e);
 }
 
-static void on_released(struct lb_connectivity *c, struct record *r, struct lb_endpoint *e)
+static void on_released(struct lb_connectivity *c, struct lb_endpoint *e)
 {
-	if (r->n_releasing == 0 || --r->n_releasing > 0)
+	if (e->n_releasing == 0 || e->n_releasing == N_RELEASING_MAX || --e->n_releasing > 0)
 		return;
 	lb_endpoint_free_released(c->endpoints, e);
 	if (lb_endpoint_table_count(c->endpoints) < LB_MAX_ENDPOINTS / 10 * 9)
@@ -115,7 +118,7 @@ static void on_released(struct lb_connectivity *c, struct record *r, struct lb_e
 static void disconnected(struct record *r, uint64_t bit, const char *why)
 {
 	r->connected &= ~bit;
-	if (r->n_users && !r->connected)
+	if (r->subchannel.n_users && !r->connected)
 		lb_subchannel_lost(&r->subchannel, why);
 }
 
@@ -129,11 +132,11 @@ void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const str
 	switch (event->kind) {
 	case LB_EVENT_CONNECTED:
 		r->connected |= bit;
-		if (r->n_users)
+		if (r->subchannel.n_users)
 			lb_subchannel_connected(&r->subchannel);
 		break;
 	case LB_EVENT_FAILED:
-		if (r->n_users)
+		if (r->subchannel.n_users)
 			lb_subchannel_failed(&r->subchannel, event->why);
 		break;
 	case LB_EVENT_LOST:
@@ -141,7 +144,7 @@ void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const str
 		break;
 	case LB_EVENT_RELEASED:
 		disconnected(r, bit, "released");
-		on_released(c, r, e);
+		on_released(c, e);
 		break;
 	case LB_EVENT_DRAINED:
 	case LB_EVENT_WISH:

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Addresses are found in one array of 32-bit slots: an endpoint's number, and above it some bits of
+// its address's hash, so that hardly any but the one that is looked for is looked at. What finds
+// its slot taken goes to the next that is free.
 #include "lb/endpoint.h"
 
 #include "lb/base/check.h"
@@ -7,19 +10,25 @@
 
 #include <stdlib.h>
 
-// Endpoints lie side by side in slabs, which never move.
-#define SLAB_BITS 6
-#define SLAB_SIZE (1u << SLAB_BITS)
+#define NUMBER_BITS 18
+#define NUMBER_MASK ((1u << NUMBER_BITS) - 1)
+_Static_assert(LB_MAX_ENDPOINTS < 1 << NUMBER_BITS, "a slot holds any id + 1");
+_Static_assert(sizeof(struct lb_endpoint) == 28, "in the first half of a cache line");
+
+struct slab {
+	struct lb_endpoint_table *table;
+	char endpoints[LB_ENDPOINT_SLAB][LB_ENDPOINT_SIZE];
+};
 
 struct lb_endpoint_table {
-	char **slabs; // owned; [n_room / SLAB_SIZE]
-	uint32_t *buckets; // [n_room], a power of two: id + 1 of the first in it; 0 = empty
-	uint32_t n_room;
+	struct slab **slabs; // owned; [n_slabs]
+	uint32_t *slots; // owned; [n_slots]: 0 = free; else hash bits, and the id + 1
+	uint32_t n_slots; // a power of two, an eighth of which is always free
 	uint32_t n_slabs;
-	size_t size; // of an endpoint, with what is its user's
 	uint32_t n_ids; // ids given out so far, free ones included
 	uint32_t n_free;
 	uint32_t first_free; // id + 1
+	void *user;
 	void (*on_unused)(void *ctx, struct lb_endpoint *);
 	void *ctx;
 };
@@ -33,63 +42,97 @@ const char *lb_state_name(enum lb_state state)
 
 static struct lb_endpoint *at(const struct lb_endpoint_table *t, uint32_t id)
 {
-	return (void *)(t->slabs[id >> SLAB_BITS] + (id & (SLAB_SIZE - 1)) * t->size);
+	return (void *)t->slabs[id / LB_ENDPOINT_SLAB]->endpoints[id % LB_ENDPOINT_SLAB];
 }
 
-static uint32_t *bucket_of(uint32_t *buckets, uint32_t n_room, const struct ip_port *addr)
+struct lb_endpoint_table *lb_endpoint_table_of(const struct lb_endpoint *e)
 {
-	uint8_t key[sizeof(addr->ip.b) + 2]; // without the padding of struct ip_port
-	memcpy(key, addr->ip.b, sizeof(addr->ip.b));
-	memcpy(key + sizeof(addr->ip.b), &addr->port, 2);
-	return &buckets[lb_hash(key, sizeof(key)) & (n_room - 1)];
+	const char *first = (const char *)e - e->id % LB_ENDPOINT_SLAB * LB_ENDPOINT_SIZE;
+	return ((const struct slab *)(first - offsetof(struct slab, endpoints)))->table;
 }
 
-// Twice the room. False = no memory, nothing changed but for what is still usable.
-static bool grow(struct lb_endpoint_table *t)
+void *lb_endpoint_table_user(const struct lb_endpoint_table *t)
 {
-	uint32_t n = t->n_room ? 2 * t->n_room : SLAB_SIZE;
-	char **slabs = realloc(t->slabs, n / SLAB_SIZE * sizeof(char *));
-	if (!slabs)
-		return false;
-	t->slabs = slabs;
-	uint32_t *buckets = calloc(n, sizeof(buckets[0]));
-	if (!buckets)
+	return t->user;
+}
+
+static uint32_t slot_of(uint64_t hash, uint32_t id)
+{
+	return ((uint32_t)(hash >> 32) & ~NUMBER_MASK) | (id + 1);
+}
+
+// The place of the endpoint with this address, or the free one that it belongs to.
+static uint32_t search(const struct lb_endpoint_table *t, const struct ip_port *addr, uint64_t hash)
+{
+	uint32_t place = (uint32_t)hash & (t->n_slots - 1);
+	for (; t->slots[place]; place = (place + 1) & (t->n_slots - 1)) {
+		uint32_t slot = t->slots[place], id = (slot & NUMBER_MASK) - 1;
+		if (slot == slot_of(hash, id) && ip_port_eq(&at(t, id)->addr, addr))
+			break;
+	}
+	return place;
+}
+
+static bool fits(uint32_t n_endpoints, uint32_t n_slots)
+{
+	return n_endpoints <= n_slots - n_slots / 8;
+}
+
+// Room for so many. False = no memory, nothing changed.
+static bool grow(struct lb_endpoint_table *t, uint32_t n_endpoints)
+{
+	uint32_t n = t->n_slots;
+	while (!fits(n_endpoints, n))
+		n *= 2;
+	uint32_t *slots = calloc(n, sizeof(slots[0]));
+	if (!slots)
 		return false;
 	for (uint32_t id = 0; id < t->n_ids; id++) {
-		struct lb_endpoint *e = at(t, id);
+		const struct lb_endpoint *e = at(t, id);
 		if (!e->is_used)
 			continue;
-		uint32_t *bucket = bucket_of(buckets, n, &e->addr);
-		e->next = *bucket;
-		*bucket = id + 1;
+		uint64_t hash = lb_hash_address(&e->addr);
+		uint32_t place = (uint32_t)hash & (n - 1);
+		while (slots[place])
+			place = (place + 1) & (n - 1);
+		slots[place] = slot_of(hash, id);
 	}
-	free(t->buckets);
-	t->buckets = buckets;
-	t->n_room = n;
+	free(t->slots);
+	t->slots = slots;
+	t->n_slots = n;
 	return true;
 }
 
 // False = no memory.
 static bool have_slab(struct lb_endpoint_table *t)
 {
-	if (t->n_ids < t->n_slabs * SLAB_SIZE)
+	if (t->n_ids < t->n_slabs * LB_ENDPOINT_SLAB)
 		return true;
-	t->slabs[t->n_slabs] = calloc(SLAB_SIZE, t->size);
-	if (!t->slabs[t->n_slabs])
+	if ((t->n_slabs & (t->n_slabs - 1)) == 0) { // the list is full
+		size_t n = t->n_slabs ? 2 * (size_t)t->n_slabs : 1;
+		struct slab **slabs = realloc(t->slabs, n * sizeof(struct slab *));
+		if (!slabs)
+			return false;
+		t->slabs = slabs;
+	}
+	struct slab *slab = calloc(1, sizeof(*slab));
+	if (!slab)
 		return false;
-	t->n_slabs++;
+	slab->table = t;
+	t->slabs[t->n_slabs++] = slab;
 	return true;
 }
 
-struct lb_endpoint_table *lb_endpoint_table_new(size_t user_size)
+struct lb_endpoint_table *lb_endpoint_table_new(void *user)
 {
 	struct lb_endpoint_table *t = calloc(1, sizeof(*t));
 	if (!t)
 		return NULL;
-	size_t align = _Alignof(struct lb_endpoint) - 1;
-	t->size = (sizeof(struct lb_endpoint) + user_size + align) & ~align;
-	if (!grow(t)) {
-		lb_endpoint_table_free(t);
+	t->user = user;
+	t->n_slots = LB_ENDPOINT_SLAB;
+	t->slots = calloc(t->n_slots, sizeof(t->slots[0]));
+	if (!t->slots) {
+		free(t);
 		return NULL;
 	}
 	return t;
@@ -102,7 +145,7 @@ void lb_endpoint_table_free(struct lb_endpoint_table *t)
 	for (uint32_t i = 0; i < t->n_slabs; i++)
 		free(t->slabs[i]);
 	free(t->slabs);
-	free(t->buckets);
+	free(t->slots);
 	free(t);
 }
 
@@ -123,56 +166,58 @@ uint32_t lb_endpoint_table_count(const struct lb_endpoint_table *t)
 	return t->n_ids - t->n_free;
 }
 
-static struct lb_endpoint *add(struct lb_endpoint_table *t, const struct ip_port *addr)
+void lb_endpoint_table_expect(struct lb_endpoint_table *t, uint32_t n)
 {
-	uint32_t id = t->first_free - 1;
-	if (t->n_free) {
-		t->first_free = at(t, id)->next;
-		t->n_free--;
-	} else {
-		if (t->n_ids == LB_MAX_ENDPOINTS || (t->n_ids == t->n_room && !grow(t)) ||
-			!have_slab(t))
-			return NULL;
-		id = t->n_ids++;
-	}
-	struct lb_endpoint *e = at(t, id);
-	uint32_t *bucket = bucket_of(t->buckets, t->n_room, addr);
-	*e = (struct lb_endpoint){
-		.table = t, .id = id, .addr = *addr, .is_used = true, .next = *bucket};
-	*bucket = id + 1;
-	return e;
+	uint32_t count = lb_endpoint_table_count(t);
+	n = n < LB_MAX_ENDPOINTS - count ? count + n : LB_MAX_ENDPOINTS;
+	if (!fits(n, t->n_slots))
+		(void)grow(t, n);
 }
 
-static struct lb_endpoint *find(const struct lb_endpoint_table *t, const struct ip_port *addr)
+// At this place, which is free. NULL = no memory, or no id is left.
+static struct lb_endpoint *add(
+	struct lb_endpoint_table *t, const struct ip_port *addr, uint64_t hash, uint32_t place)
 {
-	uint32_t next = *bucket_of(t->buckets, t->n_room, addr);
-	while (next) {
-		struct lb_endpoint *e = at(t, next - 1);
-		if (ip_port_eq(&e->addr, addr))
-			return e;
-		next = e->next;
+	uint32_t count = lb_endpoint_table_count(t);
+	if (count == LB_MAX_ENDPOINTS || (!t->n_free && !have_slab(t)))
+		return NULL;
+	if (!fits(count + 1, t->n_slots)) {
+		if (!grow(t, count + 1))
+			return NULL;
+		place = search(t, addr, hash);
 	}
-	return NULL;
+	uint32_t id = t->n_ids;
+	if (t->n_free) {
+		id = t->first_free - 1;
+		t->first_free = at(t, id)->next_free;
+		t->n_free--;
+	} else {
+		t->n_ids++;
+	}
+	struct lb_endpoint *e = at(t, id);
+	*e = (struct lb_endpoint){.id = id, .addr = *addr, .is_used = true};
+	t->slots[place] = slot_of(hash, id);
+	return e;
 }
 
 struct lb_endpoint *lb_endpoint_of(const struct lb_endpoint_table *t, const struct ip_port *addr)
 {
-	struct lb_endpoint *e = find(t, addr);
+	uint32_t slot = t->slots[search(t, addr, lb_hash_address(addr))];
+	struct lb_endpoint *e = slot ? at(t, (slot & NUMBER_MASK) - 1) : NULL;
 	return e && e->n_refs ? e : NULL;
 }
 
 struct lb_endpoint *lb_endpoint_get(
 	struct lb_endpoint_table *t, const struct ip_port *addr, bool *ret_new)
 {
-	struct lb_endpoint *e = find(t, addr);
-	bool is_new = !e;
-	if (is_new)
-		e = add(t, addr);
+	uint64_t hash = lb_hash_address(addr);
+	uint32_t place = search(t, addr, hash), slot = t->slots[place];
+	struct lb_endpoint *e = slot ? at(t, (slot & NUMBER_MASK) - 1) : add(t, addr, hash, place);
 	if (!e)
 		return NULL;
 	e->n_refs++;
 	if (ret_new)
-		*ret_new = is_new;
+		*ret_new = !slot;
 	return e;
 }
 
@@ -186,16 +231,29 @@ bool lb_endpoint_put(struct lb_endpoint_table *t, struct lb_endpoint *e)
 	return true;
 }
 
+// Those behind it that would not be found any more move up.
+static void clear_slot(struct lb_endpoint_table *t, uint32_t place)
+{
+	uint32_t mask = t->n_slots - 1;
+	t->slots[place] = 0;
+	for (uint32_t from = (place + 1) & mask; t->slots[from]; from = (from + 1) & mask) {
+		const struct lb_endpoint *e = at(t, (t->slots[from] & NUMBER_MASK) - 1);
+		uint32_t home = (uint32_t)lb_hash_address(&e->addr) & mask;
+		if (((from - home) & mask) < ((from - place) & mask))
+			continue;
+		t->slots[place] = t->slots[from];
+		t->slots[from] = 0;
+		place = from;
+	}
+}
+
 void lb_endpoint_free_released(struct lb_endpoint_table *t, struct lb_endpoint *e)
 {
 	if (e->n_refs)
 		return;
-	uint32_t *link = bucket_of(t->buckets, t->n_room, &e->addr);
-	while (*link != e->id + 1)
-		link = &at(t, *link - 1)->next;
-	*link = e->next;
+	clear_slot(t, search(t, &e->addr, lb_hash_address(&e->addr)));
 	e->is_used = false;
-	e->next = t->first_free;
+	e->next_free = t->first_free;
 	t->first_free = e->id + 1;
 	t->n_free++;
 }

@@ -18,13 +18,19 @@ const char *lb_state_name(enum lb_state); // "IDLE", "CONNECTING", …
 struct lb_endpoint_table;
 
 struct lb_endpoint {
-	struct lb_endpoint_table *table; // constant; ctrl only
 	uint32_t id; // constant
 	struct ip_port addr; // constant
-	bool is_used; // else its id is free; ctrl only
-	uint32_t n_refs; // ctrl only
-	uint32_t next; // the table's: id + 1 of another one in the same bucket, or of a free one
+	// The rest is ctrl's only.
+	uint16_t is_used : 1; // else its id is free
+	uint16_t n_releasing : 15; // lb/connectivity.c's: RELEASED answers still to come
+	union {
+		uint32_t n_refs;
+		uint32_t next_free; // the table's, of a free one: id + 1
+	};
 };
+// What an endpoint takes with what lies behind it, its user's: zeroed until the id is first used.
+#define LB_ENDPOINT_SIZE 56
+#define LB_ENDPOINT_SLAB 64 // endpoints lie side by side in slabs, which never move
 
 // The worker that keeps the endpoint connected when a policy wants it (DESIGN 3.3).
 static inline uint32_t lb_endpoint_anchor(uint32_t id, uint32_t n_workers)
@@ -32,13 +38,12 @@ static inline uint32_t lb_endpoint_anchor(uint32_t id, uint32_t n_workers)
 	return id % n_workers;
 }
 
-// All endpoints of the process, one per address, each with so many bytes of its user's, zeroed as
-// long as nobody has used the id. NULL = no memory.
-struct lb_endpoint_table *lb_endpoint_table_new(size_t user_size);
-static inline void *lb_endpoint_user(const struct lb_endpoint *e)
-{
-	return (void *)(uintptr_t)(e + 1);
-}
+// All endpoints of the process, one per address. NULL = no memory.
+struct lb_endpoint_table *lb_endpoint_table_new(void *user);
+struct lb_endpoint_table *lb_endpoint_table_of(const struct lb_endpoint *);
+void *lb_endpoint_table_user(const struct lb_endpoint_table *);
+// There will soon be so many more, if they all are new. Saves time, where there is memory.
+void lb_endpoint_table_expect(struct lb_endpoint_table *, uint32_t n);
 // By id, up to and without this one, all that there ever were.
 uint32_t lb_endpoint_table_n_ids(const struct lb_endpoint_table *);
 void lb_endpoint_table_free(struct lb_endpoint_table *); // with all endpoints; NULL is fine

@@ -85,12 +85,11 @@ static struct leg *legs_of(struct lb_member *m, uint32_t *ret_n)
 	return is_single ? &m->only : m->race ? m->race->legs : NULL;
 }
 
-static void on_state(struct lb_subchannel_watcher *, enum lb_state);
 static void on_timer(struct twheel_timer *);
 
 static bool leg_init(struct leg *leg, struct lb_member *m, const struct ip_port *address)
 {
-	*leg = (struct leg){.watcher = {.on_state = on_state}, .member = m};
+	*leg = (struct leg){.member = m};
 	leg->subchannel = lb_connectivity_get(m->env->connectivity, address);
 	if (!leg->subchannel)
 		return false;
@@ -618,7 +617,7 @@ static void on_idle(struct lb_member *m, struct leg *leg)
 		lb_subchannel_request(leg->subchannel);
 }
 
-static void on_state(struct lb_subchannel_watcher *w, enum lb_state state)
+void lb_member_on_state(struct lb_subchannel_watcher *w, enum lb_state state)
 {
 	struct leg *leg = (struct leg *)w;
 	struct lb_member *m = leg->member;

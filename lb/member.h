@@ -14,6 +14,7 @@
 
 struct lb_connectivity;
 struct lb_member;
+struct lb_subchannel_watcher;
 
 // Told of each change of what the functions below say. on_change may watch, unwatch and connect.
 struct lb_member_watcher {
@@ -79,3 +80,6 @@ void lb_member_disconnect(struct lb_member *);
 void lb_member_watch(struct lb_member *, struct lb_member_watcher *);
 bool lb_member_is_watched(const struct lb_member *);
 void lb_member_unwatch(struct lb_member *, struct lb_member_watcher *);
+
+// Of lb_subchannel_env: nobody but members watches subchannels.
+void lb_member_on_state(struct lb_subchannel_watcher *, enum lb_state);

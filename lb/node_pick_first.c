@@ -65,7 +65,7 @@ static void picker_free(struct lb_picker *base)
 {
 	struct picker *p = (struct picker *)base;
 	if (p->cell.endpoint)
-		lb_endpoint_put(p->cell.endpoint->table, p->cell.endpoint);
+		lb_endpoint_put(lb_endpoint_table_of(p->cell.endpoint), p->cell.endpoint);
 	free(p);
 }
 

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 
 struct lb_subchannel_effort {
-	// TRANSIENT_FAILURE: its end; CONNECTING: the start of the attempt; READY: the end of this.
-	struct twheel_timer timer;
+	struct twheel_timer timer; // TRANSIENT_FAILURE: its end; CONNECTING: the attempt's start
 	struct lb_subchannel *subchannel;
 	struct backoff backoff; // BO-01
 	uint64_t started_ns; // of the last attempt
@@ -21,46 +20,79 @@ struct lb_subchannel_effort {
 		*error; // counted: of the last one that failed, or why it was lost; NULL = none
 };
 
+// Watchers are being told of this one's state.
+struct lb_subchannel_round {
+	struct lb_subchannel_round *outer;
+	const struct lb_subchannel *subchannel;
+	struct lb_subchannel_watcher *next; // so that a watcher may leave meanwhile
+};
+
 static void on_timer(struct twheel_timer *);
 
-void lb_subchannel_init(
-	struct lb_subchannel *s, struct lb_endpoint *endpoint, const struct lb_subchannel_env *env)
+static struct lb_subchannel_env *env_of(const struct lb_subchannel *s)
 {
-	*s = (struct lb_subchannel){.endpoint = endpoint, .env = env};
+	return lb_endpoint_table_user(lb_endpoint_table_of(&s->endpoint));
+}
+
+static struct lb_subchannel_effort *effort_of(const struct lb_subchannel *s)
+{
+	return s->has_effort ? s->effort : NULL;
+}
+
+void lb_subchannel_init(struct lb_subchannel *s)
+{
+	s->state = LB_IDLE;
+	s->is_failing = s->has_effort = false;
+	s->watchers = NULL;
+	s->started_ns = 0;
 }
 
 static void drop_effort(struct lb_subchannel *s)
 {
-	struct lb_subchannel_effort *e = s->effort;
+	struct lb_subchannel_effort *e = effort_of(s);
 	if (!e)
 		return;
-	twheel_cancel(s->env->wheel, &e->timer);
+	twheel_cancel(env_of(s)->wheel, &e->timer);
+	s->has_effort = false;
+	s->started_ns = e->started_ns;
 	lb_text_put(e->error);
 	free(e);
-	s->effort = NULL;
+}
+
+// Nobody is told any more by the rounds that are under way.
+static void end_rounds(const struct lb_subchannel_env *env, const struct lb_subchannel *s)
+{
+	for (struct lb_subchannel_round *r = env->rounds; r; r = r->outer)
+		if (r->subchannel == s)
+			r->next = NULL;
 }
 
 void lb_subchannel_fini(struct lb_subchannel *s)
 {
 	drop_effort(s);
-	s->watchers = s->next_told = NULL;
+	s->watchers = NULL;
+	end_rounds(env_of(s), s);
 }
 
 // NULL = no memory.
 static struct lb_subchannel_effort *have_effort(struct lb_subchannel *s)
 {
-	if (s->effort)
+	if (s->has_effort)
 		return s->effort;
-	s->effort = calloc(1, sizeof(*s->effort));
-	if (s->effort)
-		*s->effort =
-			(struct lb_subchannel_effort){.timer = {.fire = on_timer}, .subchannel = s};
-	return s->effort;
+	struct lb_subchannel_effort *e = malloc(sizeof(*e));
+	if (!e)
+		return NULL;
+	*e = (struct lb_subchannel_effort){
+		.timer = {.fire = on_timer}, .subchannel = s, .started_ns = s->started_ns};
+	if (e->started_ns)
+		e->not_before_ns = e->started_ns + backoff_next_ns(&e->backoff, env_of(s)->rand);
+	s->has_effort = true;
+	return s->effort = e;
 }
 
 struct lb_endpoint *lb_subchannel_endpoint(const struct lb_subchannel *s)
 {
-	return s->endpoint;
+	return (struct lb_endpoint *)(uintptr_t)&s->endpoint;
 }
 
 enum lb_state lb_subchannel_state(const struct lb_subchannel *s)
@@ -75,8 +107,8 @@ bool lb_subchannel_failing(const struct lb_subchannel *s)
 
 const char *lb_subchannel_last_error(const struct lb_subchannel *s)
 {
-	bool is_known = s->state != LB_READY && s->effort && s->effort->error;
-	return is_known ? s->effort->error->text : "";
+	const struct lb_subchannel_effort *e = effort_of(s);
+	return e && e->error ? e->error->text : "";
 }
 
 void lb_subchannel_watch(struct lb_subchannel *s, struct lb_subchannel_watcher *w)
@@ -93,32 +125,43 @@ void lb_subchannel_unwatch(struct lb_subchannel *s, struct lb_subchannel_watcher
 		link = &(*link)->next;
 	}
 	*link = w->next;
-	if (s->next_told == w)
-		s->next_told = w->next;
+	for (struct lb_subchannel_round *r = env_of(s)->rounds; r; r = r->outer)
+		if (r->next == w)
+			r->next = w->next;
 }
 
 // A watcher may change the state again (it asks for a connection as soon as it hears IDLE): then
 // the inner round tells everybody the newer state and the outer one has nothing left to say.
 static void enter(struct lb_subchannel *s, enum lb_state state)
 {
-	s->state = (uint8_t)state;
-	s->next_told = s->watchers;
-	while (s->next_told) {
-		struct lb_subchannel_watcher *w = s->next_told;
-		s->next_told = w->next;
-		w->on_state(w, state);
+	s->state = (unsigned)state & 3;
+	if (!s->watchers)
+		return;
+	struct lb_subchannel_env *env = env_of(s);
+	struct lb_subchannel_round r = {env->rounds, s, s->watchers};
+	end_rounds(env, s);
+	env->rounds = &r;
+	while (r.next) {
+		struct lb_subchannel_watcher *w = r.next;
+		r.next = w->next;
+		env->on_state(w, state);
 	}
+	env->rounds = r.outer;
 }
 
 static void start_attempt(struct lb_subchannel *s)
 {
-	struct lb_subchannel_effort *e = s->effort;
+	struct lb_subchannel_env *env = env_of(s);
+	struct lb_subchannel_effort *e = effort_of(s);
+	uint64_t now_ns = twheel_now(env->wheel);
 	if (e) {
 		e->waits = false;
-		e->started_ns = twheel_now(s->env->wheel);
-		e->not_before_ns = e->started_ns + backoff_next_ns(&e->backoff, s->env->rand);
+		e->started_ns = now_ns;
+		e->not_before_ns = now_ns + backoff_next_ns(&e->backoff, env->rand);
+	} else {
+		s->started_ns = now_ns;
 	}
-	s->env->connect(s->env->ctx, s->endpoint);
+	env->connect(env->ctx, &s->endpoint);
 }
 
 static void on_timer(struct twheel_timer *t)
@@ -128,8 +171,6 @@ static void on_timer(struct twheel_timer *t)
 	struct lb_subchannel *s = e->subchannel;
 	if (s->state == LB_TRANSIENT_FAILURE)
 		enter(s, LB_IDLE); // BO-04
-	else if (s->state == LB_READY)
-		drop_effort(s);
 	else
 		start_attempt(s);
 }
@@ -138,40 +179,23 @@ void lb_subchannel_request(struct lb_subchannel *s)
 {
 	if (s->state != LB_IDLE)
 		return;
-	struct lb_subchannel_effort *e = have_effort(s);
+	struct lb_subchannel_effort *e = effort_of(s);
 	// A backend that accepts and hangs up at once is tried no more often than BO-01 allows.
-	if (e && twheel_now(s->env->wheel) < e->not_before_ns) {
+	if (e && twheel_now(env_of(s)->wheel) < e->not_before_ns) {
 		e->waits = true;
-		twheel_arm(s->env->wheel, &e->timer, e->not_before_ns);
+		twheel_arm(env_of(s)->wheel, &e->timer, e->not_before_ns);
 	} else {
 		start_attempt(s);
 	}
 	enter(s, LB_CONNECTING);
 }
 
-// As if the attempt had been the first.
-static void start_over(struct lb_subchannel *s, struct lb_subchannel_effort *e)
-{
-	backoff_reset(&e->backoff);
-	uint64_t first_ns = e->started_ns + backoff_next_ns(&e->backoff, s->env->rand);
-	if (first_ns < e->not_before_ns)
-		e->not_before_ns = first_ns;
-	backoff_reset(&e->backoff);
-}
-
 void lb_subchannel_connected(struct lb_subchannel *s)
 {
-	struct lb_subchannel_effort *e = s->effort;
 	if (s->state == LB_READY)
 		return;
-	if (e) // BO-03: also for the wait that the attempt itself began
-		start_over(s, e);
+	drop_effort(s);
 	s->is_failing = false;
-	// It is kept for as long as another attempt would have to wait.
-	if (e && twheel_now(s->env->wheel) < e->not_before_ns)
-		twheel_arm(s->env->wheel, &e->timer, e->not_before_ns);
-	else
-		drop_effort(s);
 	enter(s, LB_READY);
 }
 
@@ -182,31 +206,35 @@ static void note_error(struct lb_subchannel *s, const char *why)
 	struct lb_subchannel_effort *e = have_effort(s);
 	if (!e)
 		return;
-	snprintf(text, sizeof(text), "%s: %s", ip_port_print(&s->endpoint->addr, address), why);
+	snprintf(text, sizeof(text), "%s: %s", ip_port_print(&s->endpoint.addr, address), why);
 	lb_text_put(e->error);
 	e->error = lb_text_new(text);
 }
 
 void lb_subchannel_failed(struct lb_subchannel *s, const char *why)
 {
+	struct lb_subchannel_effort *e = effort_of(s);
 	// Not of the attempt that is under way: another one has brought a connection meanwhile.
-	if (s->state != LB_CONNECTING || (s->effort && s->effort->waits))
+	if (s->state != LB_CONNECTING || (e && e->waits))
 		return;
 	s->is_failing = true;
 	note_error(s, why);
-	if (s->effort)
-		twheel_arm(s->env->wheel, &s->effort->timer, s->effort->not_before_ns);
+	e = effort_of(s);
+	if (e)
+		twheel_arm(env_of(s)->wheel, &e->timer, e->not_before_ns);
 	enter(s, LB_TRANSIENT_FAILURE);
-	if (s->state == LB_TRANSIENT_FAILURE && !s->effort)
+	if (s->state == LB_TRANSIENT_FAILURE && !s->has_effort)
 		enter(s, LB_IDLE);
 }
 
+// BO-03: the wait counts from the attempt that had brought the connection, as if that had been the
+// first.
 void lb_subchannel_lost(struct lb_subchannel *s, const char *why)
 {
 	if (s->state != LB_READY)
 		return;
 	note_error(s, why); // no failure to connect, but what operators ask for
-	if (s->effort)
-		twheel_cancel(s->env->wheel, &s->effort->timer);
+	if (s->has_effort)
+		backoff_reset(&s->effort->backoff);
 	enter(s, LB_IDLE);
 }

@@ -14,7 +14,14 @@
 
 struct lb_subchannel;
 struct lb_subchannel_effort;
+struct lb_subchannel_round;
 
+// Told of each change of state. on_state may watch and unwatch, request, and end the subchannel.
+struct lb_subchannel_watcher {
+	struct lb_subchannel_watcher *next; // linked by the subchannel
+};
+
+// Of all subchannels in a table of endpoints: lb_endpoint_table_user().
 struct lb_subchannel_env {
 	struct twheel *wheel; // ctrl's wheel and clock
 	struct rand *rand; // jitter
@@ -22,29 +29,29 @@ struct lb_subchannel_env {
 	// inside this call.
 	void (*connect)(void *ctx, struct lb_endpoint *);
 	void *ctx;
+	void (*on_state)(struct lb_subchannel_watcher *, enum lb_state); // of all watchers
+	struct lb_subchannel_round *rounds; // of telling, that are under way; NULL at first
 };
 
-// Told of each change of state. on_state may watch and unwatch, request, and end the subchannel.
-struct lb_subchannel_watcher {
-	struct lb_subchannel_watcher *next; // linked by the subchannel
-	void (*on_state)(struct lb_subchannel_watcher *, enum lb_state);
-};
-
+// Lies in the table, in the place of its endpoint.
 struct lb_subchannel {
-	struct lb_endpoint *endpoint; // borrowed
-	const struct lb_subchannel_env *env; // borrowed
+	struct lb_endpoint endpoint;
+	uint32_t n_users : 28; // lb/connectivity.c's: policies; zero = there is no subchannel
+	uint32_t state : 2; // enum lb_state
+	uint32_t is_failing : 1;
+	uint32_t has_effort : 1;
 	struct lb_subchannel_watcher *watchers;
-	struct lb_subchannel_watcher *next_told; // so that a watcher may leave while they are told
-	// Owned: what attempts to connect need; NULL = never asked for, or READY for a while.
-	struct lb_subchannel_effort *effort;
-	uint8_t state; // enum lb_state
-	bool is_failing;
+	union {
+		// Owned: what attempts to connect need, from the first one that failed, or a
+		// connection that was lost, until READY.
+		struct lb_subchannel_effort *effort;
+		uint64_t started_ns; // the last attempt, if there is no effort; 0 = there was none
+	};
 };
 
-// The endpoint is borrowed, and so is the env. Its storage outlives the callbacks that are under
-// way when it ends; another subchannel may begin in it at once.
-void lb_subchannel_init(
-	struct lb_subchannel *, struct lb_endpoint *, const struct lb_subchannel_env *);
+// Its storage outlives the callbacks that are under way when it ends; another subchannel may begin
+// in it at once.
+void lb_subchannel_init(struct lb_subchannel *);
 void lb_subchannel_fini(struct lb_subchannel *);
 struct lb_endpoint *lb_subchannel_endpoint(const struct lb_subchannel *);
 enum lb_state lb_subchannel_state(const struct lb_subchannel *);

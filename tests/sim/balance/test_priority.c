@@ -196,21 +196,21 @@ static void requests_wait_for_the_first_that_tries_and_fail_with_the_last(void *
 		      "0.000 queue\n"
 		      "0.001 syn 1\n"
 		      "1.082 syn 0\n"
-		      "2.730 syn 0\n"
-		      "5.179 syn 0\n"
-		      "9.599 syn 0\n"
+		      "2.696 syn 0\n"
+		      "5.332 syn 0\n"
+		      "9.250 syn 0\n"
 		      "10.001 syn 2\n"
-		      "10.830 syn 2\n"
-		      "12.354 syn 2\n"
-		      "15.219 syn 0\n"
-		      "15.290 syn 2\n"
+		      "10.859 syn 2\n"
+		      "12.185 syn 2\n"
+		      "14.624 syn 2\n"
+		      "16.321 syn 0\n"
+		      "19.322 syn 2\n"
 		      "20.001 TRANSIENT_FAILURE\n"
 		      "20.001 fail: cluster orders: none of 1 endpoints is usable, last "
 		      "error: 10.0.0.2:80: refused\n"
 		      "20.002 syn 1\n"
-		      "20.095 syn 2\n"
-		      "25.922 syn 0\n"
-		      "27.784 syn 2\n");
+		      "27.010 syn 2\n"
+		      "27.024 syn 0\n");
 	sim_free(s);
 }
 

@@ -19,7 +19,7 @@ struct fixture {
 
 static void init(struct fixture *f, uint64_t seed)
 {
-	f->table = lb_endpoint_table_new(0);
+	f->table = lb_endpoint_table_new(NULL);
 	assert_non_null(f->table);
 	for (uint32_t i = 0; i < N_ENDPOINTS; i++) {
 		struct ip_port addr = world_addr(i);

@@ -17,7 +17,7 @@ static struct lb_endpoint *get(struct lb_endpoint_table *t, uint32_t n, bool *re
 static void one_address_is_one_endpoint(void **state)
 {
 	(void)state;
-	struct lb_endpoint_table *t = lb_endpoint_table_new(0);
+	struct lb_endpoint_table *t = lb_endpoint_table_new(NULL);
 	bool is_new = false;
 	struct lb_endpoint *e = get(t, 1, &is_new);
 	assert_true(is_new);
@@ -35,7 +35,7 @@ static void one_address_is_one_endpoint(void **state)
 static void id_is_used_again_only_after_release(void **state)
 {
 	(void)state;
-	struct lb_endpoint_table *t = lb_endpoint_table_new(0);
+	struct lb_endpoint_table *t = lb_endpoint_table_new(NULL);
 	struct lb_endpoint *a = get(t, 1, NULL);
 	uint32_t id = a->id;
 	assert_ptr_equal(lb_endpoint_get_again(a), a);
@@ -53,7 +53,7 @@ static void id_is_used_again_only_after_release(void **state)
 static void endpoint_taken_up_again_stays(void **state)
 {
 	(void)state;
-	struct lb_endpoint_table *t = lb_endpoint_table_new(0);
+	struct lb_endpoint_table *t = lb_endpoint_table_new(NULL);
 	struct lb_endpoint *a = get(t, 1, NULL);
 	assert_true(lb_endpoint_put(t, a));
 	bool is_new = true;
@@ -67,7 +67,7 @@ static void endpoint_taken_up_again_stays(void **state)
 static void ids_stay_dense_and_bounded(void **state)
 {
 	(void)state;
-	struct lb_endpoint_table *t = lb_endpoint_table_new(0);
+	struct lb_endpoint_table *t = lb_endpoint_table_new(NULL);
 	for (uint32_t i = 0; i < LB_MAX_ENDPOINTS; i++)
 		assert_true(get(t, i, NULL)->id < LB_MAX_ENDPOINTS);
 	assert_null(get(t, LB_MAX_ENDPOINTS, NULL));
@@ -86,7 +86,7 @@ static void random_life_agrees_with_an_array(void **state)
 	(void)state;
 	struct rand r;
 	rand_init(&r, 9);
-	struct lb_endpoint_table *t = lb_endpoint_table_new(0);
+	struct lb_endpoint_table *t = lb_endpoint_table_new(NULL);
 	struct lb_endpoint *known[200] = {0};
 	uint32_t refs[200] = {0}, n_known = 0;
 	for (int i = 0; i < 50000; i++) {
@@ -136,7 +136,7 @@ static void each_failed_allocation_is_survived(void **state)
 {
 	(void)state;
 	struct lb_endpoint_table *t = NULL;
-	ALLOC_FAIL_EACH(t = lb_endpoint_table_new(0), !t, (void)0);
+	ALLOC_FAIL_EACH(t = lb_endpoint_table_new(NULL), !t, (void)0);
 	struct lb_endpoint *e = NULL;
 	for (uint32_t i = 0; i < 64; i++) // the next one makes the table grow
 		assert_non_null(get(t, i, NULL));

@@ -10,9 +10,9 @@
 struct fixture {
 	struct twheel *wheel;
 	struct rand rand;
-	struct lb_endpoint endpoint;
+	struct lb_endpoint_table *table;
+	struct lb_endpoint *endpoint;
 	struct lb_subchannel_env env;
-	struct lb_subchannel subchannel;
 	struct lb_subchannel *s; // NULL = ended
 	uint32_t n_attempts;
 };
@@ -20,18 +20,24 @@ struct fixture {
 static void on_connect(void *ctx, struct lb_endpoint *e)
 {
 	struct fixture *f = ctx;
-	assert_ptr_equal(e, &f->endpoint);
+	assert_ptr_equal(e, f->endpoint);
 	f->n_attempts++;
 }
+
+static void on_state(struct lb_subchannel_watcher *, enum lb_state);
 
 static void init(struct fixture *f, uint64_t seed)
 {
 	*f = (struct fixture){.wheel = twheel_new(WORLD_START)};
 	rand_init(&f->rand, seed);
-	f->endpoint.addr = world_addr(3);
-	f->env = (struct lb_subchannel_env){f->wheel, &f->rand, on_connect, f};
-	f->s = &f->subchannel;
-	lb_subchannel_init(f->s, &f->endpoint, &f->env);
+	f->env = (struct lb_subchannel_env){f->wheel, &f->rand, on_connect, f, on_state, NULL};
+	struct ip_port addr = world_addr(3);
+	f->table = lb_endpoint_table_new(&f->env);
+	assert_non_null(f->table);
+	f->endpoint = lb_endpoint_get(f->table, &addr, NULL);
+	assert_non_null(f->endpoint);
+	f->s = (struct lb_subchannel *)f->endpoint;
+	lb_subchannel_init(f->s);
 }
 
 static void fini(struct fixture *f)
@@ -39,6 +45,7 @@ static void fini(struct fixture *f)
 	if (f->s)
 		lb_subchannel_fini(f->s);
 	assert_true(twheel_next_ns(f->wheel) == UINT64_MAX);
+	lb_endpoint_table_free(f->table);
 	twheel_free(f->wheel);
 }
 
@@ -74,7 +81,7 @@ static void is_idle_until_asked(void **state)
 	pass(&f, 300 * WORLD_S);
 	assert_int_equal(lb_subchannel_state(f.s), LB_IDLE);
 	assert_int_equal(f.n_attempts, 0);
-	assert_ptr_equal(lb_subchannel_endpoint(f.s), &f.endpoint);
+	assert_ptr_equal(lb_subchannel_endpoint(f.s), f.endpoint);
 	lb_subchannel_request(f.s);
 	assert_int_equal(lb_subchannel_state(f.s), LB_CONNECTING);
 	assert_int_equal(f.n_attempts, 1);
@@ -278,8 +285,7 @@ static void watchers_hear_states_in_order(void **state)
 	(void)state;
 	struct fixture f;
 	init(&f, 1);
-	struct witness w[2] = {{{.on_state = on_state}, &f, .asks = true},
-		{{.on_state = on_state}, &f, .asks = true}};
+	struct witness w[2] = {{.f = &f, .asks = true}, {.f = &f, .asks = true}};
 	lb_subchannel_watch(f.s, &w[0].watcher);
 	lb_subchannel_watch(f.s, &w[1].watcher);
 	lb_subchannel_request(f.s);
@@ -303,7 +309,7 @@ static void watchers_may_leave_while_told(void **state)
 	init(&f, 1);
 	struct witness w[4];
 	for (int i = 0; i < 4; i++) {
-		w[i] = (struct witness){{.on_state = on_state}, &f, .leaves = NULL};
+		w[i] = (struct witness){.f = &f};
 		lb_subchannel_watch(f.s, &w[i].watcher);
 	}
 	w[3].leaves = &w[2]; // the newest is told first
@@ -326,7 +332,7 @@ static void watcher_may_end_the_subchannel(void **state)
 	(void)state;
 	struct fixture f;
 	init(&f, 1);
-	struct witness w = {{.on_state = on_state}, &f, .frees = true};
+	struct witness w = {.f = &f, .frees = true};
 	lb_subchannel_watch(f.s, &w.watcher);
 	lb_subchannel_request(f.s);
 	assert_null(f.s);
@@ -360,21 +366,41 @@ static void without_memory_attempts_go_on_without_backoff(void **state)
 	fini(&f);
 }
 
-// All that attempts need is given back when another one could start at once.
-static void ready_for_a_while_needs_no_timer(void **state)
+// All that attempts need beside their start is of those that fail.
+static void ready_needs_no_memory(void **state)
 {
 	(void)state;
 	struct fixture f;
 	init(&f, 1);
 	lb_subchannel_request(f.s);
+	assert_false(f.s->has_effort);
+	lb_subchannel_failed(f.s, "refused");
+	assert_true(f.s->has_effort);
 	lb_subchannel_connected(f.s);
-	assert_non_null(f.s->effort);
+	assert_false(f.s->has_effort);
+	assert_true(twheel_next_ns(f.wheel) == UINT64_MAX);
 	pass(&f, 2 * WORLD_S);
-	assert_null(f.s->effort);
-	assert_int_equal(lb_subchannel_state(f.s), LB_READY);
 	lb_subchannel_lost(f.s, "closed");
 	lb_subchannel_request(f.s);
 	assert_int_equal(f.n_attempts, 2);
+	fini(&f);
+}
+
+// BO-03: the waits after a loss do not grow while the backend is reached each time.
+static void losing_again_waits_no_longer(void **state)
+{
+	(void)state;
+	struct fixture f;
+	init(&f, 1);
+	for (uint32_t i = 1; i <= 20; i++) {
+		uint64_t start = now(&f);
+		lb_subchannel_request(f.s);
+		while (f.n_attempts < i)
+			pass(&f, WORLD_MS);
+		assert_true(now(&f) - start <= 1201 * WORLD_MS);
+		lb_subchannel_connected(f.s);
+		lb_subchannel_lost(f.s, "closed");
+	}
 	fini(&f);
 }
 
@@ -391,4 +417,4 @@ RUN_SUITE("lb/subchannel", cmocka_unit_test(is_idle_until_asked),
 	cmocka_unit_test(watchers_may_leave_while_told),
 	cmocka_unit_test(watcher_may_end_the_subchannel),
 	cmocka_unit_test(without_memory_attempts_go_on_without_backoff),
-	cmocka_unit_test(ready_for_a_while_needs_no_timer))
+	cmocka_unit_test(ready_needs_no_memory), cmocka_unit_test(losing_again_waits_no_longer))
