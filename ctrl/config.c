@@ -43,6 +43,23 @@ static const cyaml_strval_t level_names[] = {
 	{"info", LOG_LEVEL_INFO},
 	{"debug", LOG_LEVEL_DEBUG},
 };
+static const cyaml_strval_t protocol_names[] = {
+	{"sotw", CONFIG_XDS_SOTW},
+	{"delta", CONFIG_XDS_DELTA},
+};
+
+// Which words a field takes, for its errors. The keys of these fields are unique in the file.
+static const struct {
+	const char *key;
+	const cyaml_strval_t *names;
+	size_t n;
+} choices[] = {
+	{"idle", idle_names, CYAML_ARRAY_LEN(idle_names)},
+	{"grpc_headers", grpc_headers_names, CYAML_ARRAY_LEN(grpc_headers_names)},
+	{"wait_for_ready", wait_names, CYAML_ARRAY_LEN(wait_names)},
+	{"level", level_names, CYAML_ARRAY_LEN(level_names)},
+	{"protocol", protocol_names, CYAML_ARRAY_LEN(protocol_names)},
+};
 
 #define OPTIONAL_POINTER (CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL)
 
@@ -92,6 +109,11 @@ static const cyaml_schema_field_t dns_fields[] = {
 		n_servers, &string_value, 1, CONFIG_MAX_DNS_SERVERS),
 	CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t xds_fields[] = {
+	CYAML_FIELD_ENUM("protocol", CYAML_FLAG_OPTIONAL, struct config_xds, protocol,
+		protocol_names, CYAML_ARRAY_LEN(protocol_names)),
+	CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t sessions_fields[] = {
 	CYAML_FIELD_BOOL("use_ejected", CYAML_FLAG_OPTIONAL, struct config_sessions, use_ejected),
 	CYAML_FIELD_END,
@@ -110,6 +132,7 @@ static const cyaml_schema_field_t top_fields[] = {
 		n_frontends, &frontend_value, 1, LB_MAX_FRONTENDS),
 	CYAML_FIELD_MAPPING_PTR("stats", OPTIONAL_POINTER, struct config, stats, stats_fields),
 	CYAML_FIELD_MAPPING_PTR("log", OPTIONAL_POINTER, struct config, log, log_fields),
+	CYAML_FIELD_MAPPING_PTR("xds", OPTIONAL_POINTER, struct config, xds, xds_fields),
 	CYAML_FIELD_MAPPING_PTR("dns", OPTIONAL_POINTER, struct config, dns, dns_fields),
 	CYAML_FIELD_MAPPING_PTR(
 		"sessions", OPTIONAL_POINTER, struct config, sessions, sessions_fields),
@@ -126,6 +149,7 @@ static const cyaml_schema_value_t top_schema = {
 
 struct complaint {
 	char reason[160];
+	char choice[64]; // what is none of the words that the field takes; "" = another reason
 	char field[160]; // "ports[0].mtu", built from the inside out
 	int line; // of the innermost field; 0 = unknown
 };
@@ -166,7 +190,7 @@ static void complaint_take_reason(struct complaint *c, const char *text)
 		snprintf(c->reason, sizeof(c->reason), "'%s' is not a number of its range", value);
 	else if (sscanf(text, "Invalid INT value: '%63[^']'", value) ==
 		 1) // cyaml's words for an enum
-		snprintf(c->reason, sizeof(c->reason), "'%s' is not a value of this field", value);
+		snprintf(c->choice, sizeof(c->choice), "%s", value);
 	else
 		snprintf(c->reason, sizeof(c->reason), "%s", text);
 }
@@ -179,8 +203,18 @@ static void complaint_log(cyaml_log_t level, void *ctx, const char *fmt, va_list
 	text[strcspn(text, "\n")] = 0;
 	if (text[0] == ' ')
 		complaint_take_trace(c, text);
-	else if (!c->reason[0] && level >= CYAML_LOG_ERROR)
+	else if (!c->reason[0] && !c->choice[0] && level >= CYAML_LOG_ERROR)
 		complaint_take_reason(c, strncmp(text, "Load: ", 6) == 0 ? text + 6 : text);
+}
+
+static void complaint_list_choices(struct complaint *c)
+{
+	const char *dot = strrchr(c->field, '.'), *key = dot ? dot + 1 : c->field;
+	int len = snprintf(c->reason, sizeof(c->reason), "'%s' is not one of", c->choice);
+	for (size_t i = 0; i < CYAML_ARRAY_LEN(choices); i++)
+		for (size_t k = 0; strcmp(choices[i].key, key) == 0 && k < choices[i].n; k++)
+			len += snprintf(c->reason + len, sizeof(c->reason) - (size_t)len, "%s %s",
+				k ? "," : "", choices[i].names[k].str);
 }
 
 static const cyaml_config_t cyaml_base = {
@@ -411,6 +445,8 @@ struct config *config_load(const char *path, struct lb_err *reterr)
 	cyaml_err_t err = cyaml_load_file(path, &cyaml, &top_schema, (cyaml_data_t **)&c, NULL);
 	if (err != CYAML_OK) {
 		char at[32] = "";
+		if (complaint.choice[0])
+			complaint_list_choices(&complaint);
 		if (complaint.line)
 			snprintf(at, sizeof(at), ":%d", complaint.line);
 		lb_err_set(reterr, "%s%s: %s%s%s", path, at, complaint.field,

@@ -69,6 +69,13 @@ struct config_dns {
 	unsigned n_servers;
 };
 
+// How the xDS servers are spoken to (docs/xds.md).
+enum config_xds_protocol { CONFIG_XDS_SOTW, CONFIG_XDS_DELTA };
+
+struct config_xds {
+	enum config_xds_protocol protocol;
+};
+
 struct config_sessions {
 	bool use_ejected; // sessions stay with ejected endpoints (lb-tree.md A75-O22)
 };
@@ -87,6 +94,7 @@ struct config {
 	struct config_log *log; // NULL = absent
 	struct config_dns *dns; // NULL = absent
 	struct config_sessions *sessions; // NULL = absent
+	struct config_xds *xds; // NULL = absent
 	// All of its servers with commas between them; NULL = those of resolv.conf. Not libcyaml's.
 	char *dns_servers;
 	enum log_level log_level; // as given, or the default

@@ -232,8 +232,11 @@ static int start_assembler(struct control_plane *p, struct lb_err *err)
 
 static int start_xds(struct control_plane *p, struct lb_err *err)
 {
+	const struct config_xds *xds = p->conf.config->xds;
+	bool delta = xds && xds->protocol == CONFIG_XDS_DELTA;
 	struct xds_client_conf conf = {
 		.bootstrap = p->conf.bootstrap,
+		.protocol = delta ? &xds_protocol_delta : &xds_protocol_sotw,
 		.types = res_types,
 		.n_types = RES_N_TYPES,
 		.transport = xds_grpc_factory(p->grpc),

@@ -252,15 +252,15 @@ static void apply(struct xds_ads *a, uint32_t type, const struct xds_response *r
 		a->counters.n_unknown_type++;
 		return;
 	}
-	char *nonce = strdup(r->nonce), *version = strdup(r->version);
-	if (!nonce || !version) {
+	char *nonce = strdup(r->nonce), *version = strdup(r->version), *error;
+	if (!nonce || !version || a->conf.owner->on_response(a->conf.ctx, type, r, &error)) {
 		free(nonce);
 		free(version);
 		lost(a, "no memory");
 		return;
 	}
 	set_text(&s->nonce, nonce);
-	set_text(&s->error, a->conf.owner->on_response(a->conf.ctx, type, r));
+	set_text(&s->error, error);
 	s->answer = true;
 	if (s->error) // SW-03: the version stays the last accepted one
 		free(version);

@@ -14,8 +14,9 @@ struct xds_subs;
 struct xds_ads_owner {
 	// A request has left: what it asked for is in flight (subs.h).
 	void (*on_sent)(void *ctx, uint32_t type);
-	// Applies a response. NULL = ACK, else the text of the NACK, which the callee frees.
-	char *(*on_response)(void *ctx, uint32_t type, const struct xds_response *);
+	// Applies a response. 0, and *ret is NULL for an ACK, or the text of the NACK, which the
+	// caller frees; -ENOMEM: it is to be sent again.
+	int (*on_response)(void *ctx, uint32_t type, const struct xds_response *, char **ret_nack);
 	// The stream ended. had_response: it had worked, so that nothing is wrong yet (FM-02).
 	void (*on_lost)(void *ctx, const char *why, bool had_response);
 	// The first response since.

@@ -99,6 +99,22 @@ static void absent_fired(struct twheel_timer *t)
 	xds_client_end(c);
 }
 
+// RS-04. Not even a value whose server is silent or gone outlives its TTL.
+static void ttl_fired(struct twheel_timer *t)
+{
+	struct xds_entry *e = (struct xds_entry *)((char *)t - offsetof(struct xds_entry, ttl));
+	struct xds_client *c = e->client;
+	xds_client_begin(c);
+	xds_set_text(&e->error, "%s \"%s\" from xDS server %s has expired (node id \"%s\")",
+		c->conf.types[e->type]->label, e->name, c->server->uri, c->conf.bootstrap->node_id);
+	xds_clear_text(&e->error_version);
+	xds_entry_drop_value(e);
+	xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
+	xds_client_log(c, "%s", text_of(e->error));
+	xds_client_tell(c, ++c->n_events);
+	xds_client_end(c);
+}
+
 // Watches
 
 static uint32_t type_index(const struct xds_client *c, const struct xds_type *type)
@@ -142,7 +158,7 @@ int xds_client_watch(
 	if (!e) {
 		e = xds_subs_add(&c->subs[t], c, t, name);
 		if (e)
-			e->absent.fire = absent_fired;
+			e->absent.fire = absent_fired, e->ttl.fire = ttl_fired;
 	}
 	if (e) {
 		if (!e->watchers)
@@ -187,9 +203,10 @@ static void owner_on_sent(void *ctx, uint32_t type)
 	}
 }
 
-static char *owner_on_response(void *ctx, uint32_t type, const struct xds_response *r)
+static int owner_on_response(
+	void *ctx, uint32_t type, const struct xds_response *r, char **ret_nack)
 {
-	return xds_client_respond(ctx, type, r);
+	return xds_client_respond(ctx, type, r, ret_nack);
 }
 
 static void each_entry(struct xds_subs *subs, void (*fn)(struct xds_entry *))

@@ -23,7 +23,7 @@ enum xds_code { XDS_OK = 0, XDS_INVALID_ARGUMENT = 3, XDS_NOT_FOUND = 5, XDS_UNA
 
 // How ADS is spoken.
 struct xds_protocol;
-extern const struct xds_protocol xds_protocol_sotw;
+extern const struct xds_protocol xds_protocol_sotw, xds_protocol_delta;
 
 struct xds_client_conf {
 	const struct xds_bootstrap *bootstrap; // borrowed, outlives the client

@@ -41,5 +41,7 @@ void xds_clear_text(char **at);
 // The resource is refused or gone: what A88 makes of it (DE-02 to DE-04). is_data: NACK, deletion,
 // NOT_FOUND and PERMISSION_DENIED; otherwise it is transient. The text is entry->error.
 void xds_entry_fail(struct xds_entry *, enum xds_status, enum xds_code, bool is_data);
+void xds_entry_drop_value(struct xds_entry *); // it has one
 // xds_ads_owner's.
-char *xds_client_respond(struct xds_client *, uint32_t type, const struct xds_response *);
+int xds_client_respond(
+	struct xds_client *, uint32_t type, const struct xds_response *, char **ret_nack);

@@ -100,7 +100,8 @@ int xds_node_init(struct xds_node *n, const struct xds_bootstrap *b, const char 
 {
 	static char OVERPROVISIONING[] = "envoy.lb.does_not_support_overprovisioning";
 	static char WRAPPED[] = "xds.config.resource-in-sotw";
-	static char *FEATURES[] = {OVERPROVISIONING, WRAPPED};
+	static char TTL[] = "xds.config.supports-resource-ttl";
+	static char *FEATURES[] = {OVERPROVISIONING, WRAPPED, TTL};
 	static char USER_AGENT[] = "shunt";
 
 	*n = (struct xds_node){0};

@@ -5,6 +5,7 @@
 #include "ctrl/xds/inside.h"
 #include "ctrl/xds/wire.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ struct round {
 	uint64_t number;
 	FILE *complaints; // becomes the text of the NACK
 	bool nack;
+	bool starved; // memory ran out: the server has to say it again
 	bool nameless; // an entry is there of which not even the name could be read
 	struct strmap names; // of this response, for PC-07
 };
@@ -54,22 +56,38 @@ static void mark_seen(struct round *r, struct xds_entry *e)
 	twheel_cancel(r->client->conf.wheel, &e->absent);
 }
 
+void xds_entry_drop_value(struct xds_entry *e)
+{
+	xds_res_put(e->value);
+	e->value = NULL;
+	xds_clear_text(&e->version);
+	e->updated_ns = 0;
+	twheel_cancel(e->client->conf.wheel, &e->ttl);
+}
+
 void xds_entry_fail(struct xds_entry *e, enum xds_status status, enum xds_code code, bool is_data)
 {
 	e->status = status;
 	e->error_code = code;
 	e->error_ns = twheel_now(e->client->conf.wheel);
-	if (e->value && is_data && e->client->server->fail_on_data_errors) {
-		xds_res_put(e->value);
-		e->value = NULL;
-		xds_clear_text(&e->version);
-		e->updated_ns = 0;
-	}
+	if (e->value && is_data && e->client->server->fail_on_data_errors)
+		xds_entry_drop_value(e);
 	e->ambient = e->value;
 	xds_client_add_news(e, e->value ? XDS_NEWS_AMBIENT : XDS_NEWS_ERROR);
 }
 
-static void accept(struct round *r, struct xds_entry *e, struct xds_res *res, const char *version)
+// RS-04: each time it is sent it holds anew, and for good if no TTL comes with it.
+static void hold(struct round *r, struct xds_entry *e, const struct xds_response_entry *in)
+{
+	struct twheel *wheel = r->client->conf.wheel;
+	if (in->has_ttl)
+		twheel_arm(wheel, &e->ttl, twheel_now(wheel) + in->ttl_ns);
+	else
+		twheel_cancel(wheel, &e->ttl);
+}
+
+static void accept(struct round *r, struct xds_entry *e, struct xds_res *res,
+	const struct xds_response_entry *in)
 {
 	// SW-16: same content, no event; but an error that was told is over (SW-17).
 	bool same = e->value && xds_res_eq(e->value, res);
@@ -83,11 +101,12 @@ static void accept(struct round *r, struct xds_entry *e, struct xds_res *res, co
 	e->ambient = false;
 	e->status = XDS_STATUS_ACKED;
 	e->updated_ns = twheel_now(r->client->conf.wheel);
-	xds_set_text(&e->version, "%s", version);
+	xds_set_text(&e->version, "%s", in->version);
 	xds_clear_text(&e->error);
 	xds_clear_text(&e->error_version);
 	e->error_code = XDS_OK;
 	e->error_ns = 0;
+	hold(r, e, in);
 }
 
 static void refuse(struct round *r, struct xds_entry *e, const char *version, const char *why)
@@ -100,20 +119,20 @@ static void refuse(struct round *r, struct xds_entry *e, const char *version, co
 	xds_entry_fail(e, XDS_STATUS_NACKED, XDS_INVALID_ARGUMENT, true);
 }
 
-// PC-07. False = the name was there before, or there is no memory to know.
-static bool note_name(struct round *r, const char *name)
+static bool was_named(const struct round *r, const char *name)
 {
-	if (strmap_find(&r->names, name))
-		return false;
+	return strmap_find(&r->names, name);
+}
+
+static void note_name(struct round *r, const char *name)
+{
 	struct seen_name *s = malloc(sizeof(*s) + strlen(name) + 1);
-	if (!s)
-		return false;
-	strcpy(s->name, name);
-	if (strmap_add(&r->names, &s->link, s->name)) {
+	if (s)
+		strcpy(s->name, name);
+	if (!s || strmap_add(&r->names, &s->link, s->name)) {
 		free(s);
-		return false;
+		r->starved = true;
 	}
-	return true;
 }
 
 static void forget_names(struct strmap *m)
@@ -127,54 +146,103 @@ static void forget_names(struct strmap *m)
 	strmap_fini(m);
 }
 
+// Neither a resource nor an error = no memory.
 static void decode_entry(
 	struct round *r, const struct xds_response_entry *in, struct xds_decoded *ret)
 {
 	const struct xds_type *type = r->client->conf.types[r->type];
 	if (*in->err.text)
 		ret->err = in->err;
+	else if (in->heartbeat)
+		lb_err_set(&ret->err, "Resource: holds no resource");
 	else if (strcmp(in->type_url, type->url) != 0) // PC-11
 		lb_err_set(&ret->err, "is a \"%.128s\"", in->type_url);
 	else
 		type->decode(in->bytes, in->len, ret);
-	if (!ret->res && !*ret->err.text)
-		lb_err_set(&ret->err, "no memory");
+}
+
+// RS-03. False = there is nothing for it to keep up.
+static bool apply_heartbeat(struct round *r, const struct xds_response_entry *in)
+{
+	struct xds_entry *e = in->name ? find_entry(r, in->name) : NULL;
+	if (!e) // of what nobody wants any more (WA-12)
+		return in->name && in->has_ttl;
+	if (!e->value || !e->version || strcmp(e->version, in->version) != 0)
+		return false;
+	mark_seen(r, e);
+	hold(r, e, in);
+	return true;
+}
+
+// The resource of an entry, if it has one; the name may be unknown.
+static void apply_decoded(struct round *r, size_t index, const char *name, struct xds_decoded *d)
+{
+	const struct xds_response_entry *in = &r->response->entries[index];
+	if (!name) {
+		r->nameless = true;
+		complain(r, index, NULL, d->res ? "has no name" : d->err.text);
+		return;
+	}
+	if (was_named(r, name)) { // PC-07
+		complain(r, index, name, "is there more than once");
+		return;
+	}
+	note_name(r, name);
+	if (!d->res)
+		complain(r, index, name, d->err.text);
+	struct xds_entry *e = find_entry(r, name);
+	if (!e) // nobody asked (PC-08)
+		return;
+	mark_seen(r, e);
+	if (d->res)
+		accept(r, e, d->res, in);
+	else
+		refuse(r, e, in->version, d->err.text);
 }
 
 static void apply_entry(struct round *r, size_t index)
 {
 	const struct xds_response_entry *in = &r->response->entries[index];
 	struct xds_decoded d = {0};
+	if (in->heartbeat && !*in->err.text && apply_heartbeat(r, in))
+		return;
 	decode_entry(r, in, &d);
 	const char *name = in->name ? in->name : d.name; // RS-01: the wrapper's comes first
-	if (name && !*name)
-		name = NULL;
-	if (!name) {
-		r->nameless = true;
-		if (d.res) {
-			xds_res_put(d.res);
-			d.res = NULL;
-			lb_err_set(&d.err, "has no name");
-		}
-	} else if (!note_name(r, name)) {
-		complain(r, index, name, "is there more than once");
-		xds_res_put(d.res);
-		free(d.name);
-		return;
-	}
-	if (!d.res)
-		complain(r, index, name, d.err.text);
-
-	struct xds_entry *e = name ? find_entry(r, name) : NULL;
-	if (e) { // others: nobody asked (PC-08)
-		mark_seen(r, e);
-		if (d.res)
-			accept(r, e, d.res, in->version);
-		else
-			refuse(r, e, in->version, d.err.text);
-	}
+	if (!d.res && !*d.err.text)
+		r->starved = true;
+	else
+		apply_decoded(r, index, name && *name ? name : NULL, &d);
 	xds_res_put(d.res);
 	free(d.name);
+}
+
+// The server says, or shows, that there is no such resource (any more).
+static void apply_absence(struct round *r, struct xds_entry *e)
+{
+	struct xds_client *c = r->client;
+	if (e->error_code == XDS_NOT_FOUND) // told already (DE-09)
+		return;
+	xds_set_text(&e->error, "%s \"%s\" %s xDS server %s (node id \"%s\")",
+		c->conf.types[r->type]->label, e->name,
+		e->value ? "was deleted by" : "does not exist on", c->server->uri,
+		c->conf.bootstrap->node_id);
+	xds_clear_text(&e->error_version);
+	xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
+	xds_client_log(c, "%s", e->error ? e->error : "");
+}
+
+// DL-06, DL-07, DL-12.
+static void apply_removal(struct round *r, const char *name)
+{
+	if (was_named(r, name)) {
+		complain(r, 0, name, "is both there and removed");
+		return;
+	}
+	struct xds_entry *e = find_entry(r, name);
+	if (!e)
+		return;
+	mark_seen(r, e);
+	apply_absence(r, e);
 }
 
 // DE-07, DE-08.
@@ -183,6 +251,10 @@ static void apply_error(struct round *r, size_t index)
 	const struct xds_response_error *in = &r->response->errors[index];
 	if (!in->name) {
 		complain(r, index, NULL, "resource_errors entry without name or error");
+		return;
+	}
+	if (was_named(r, in->name)) {
+		complain(r, index, in->name, "is both there and in error");
 		return;
 	}
 	struct xds_entry *e = find_entry(r, in->name);
@@ -204,26 +276,19 @@ static void apply_error(struct round *r, size_t index)
 // that had no readable name, so that nothing is concluded from it.
 static void delete_missing(struct round *r)
 {
-	struct xds_client *c = r->client;
+	const struct xds_client *c = r->client;
 	if (!r->response->full || !c->conf.types[r->type]->full_state || r->nameless)
 		return;
 	const struct xds_chain *all = &c->subs[r->type].all;
 	for (struct xds_chain *at = all->next; at != all; at = at->next) {
 		struct xds_entry *e = XDS_ENTRY_OF(at, all);
-		if (e->seen == r->number || !e->value || !e->watchers)
-			continue;
-		if (e->status == XDS_STATUS_DOES_NOT_EXIST) // told already (DE-09)
-			continue;
-		xds_set_text(&e->error, "%s \"%s\" was deleted by xDS server %s (node id \"%s\")",
-			c->conf.types[r->type]->label, e->name, c->server->uri,
-			c->conf.bootstrap->node_id);
-		xds_clear_text(&e->error_version);
-		xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
-		xds_client_log(c, "%s", e->error ? e->error : "");
+		if (e->seen != r->number && e->value && e->watchers)
+			apply_absence(r, e);
 	}
 }
 
-char *xds_client_respond(struct xds_client *c, uint32_t type, const struct xds_response *response)
+int xds_client_respond(
+	struct xds_client *c, uint32_t type, const struct xds_response *response, char **ret_nack)
 {
 	char *text = NULL;
 	size_t len;
@@ -235,20 +300,26 @@ char *xds_client_respond(struct xds_client *c, uint32_t type, const struct xds_r
 		.complaints = open_memstream(&text, &len),
 	};
 	if (!r.complaints)
-		return strdup("no memory");
+		return -ENOMEM;
 	for (size_t i = 0; i < response->n_entries; i++)
 		apply_entry(&r, i);
-	for (size_t i = 0; i < response->n_errors; i++)
+	for (size_t i = 0; i < response->n_removed && !r.starved; i++)
+		apply_removal(&r, response->removed[i]);
+	for (size_t i = 0; i < response->n_errors && !r.starved; i++)
 		apply_error(&r, i);
-	delete_missing(&r);
+	if (!r.starved)
+		delete_missing(&r);
 	forget_names(&r.names);
-	if (fclose(r.complaints) != 0 || !r.nack) {
+	if (fclose(r.complaints) != 0 && r.nack)
+		r.starved = true;
+	if (r.starved || !r.nack) {
 		free(text);
-		text = r.nack ? strdup("no memory") : NULL;
+		text = NULL;
 	}
 	if (text)
 		xds_client_log(c, "NACK of %s version \"%s\" from xDS server %s: %s",
 			c->conf.types[type]->label, response->version, c->server->uri, text);
 	xds_client_tell(c, r.number);
-	return text;
+	*ret_nack = text;
+	return r.starved ? -ENOMEM : 0;
 }

@@ -96,7 +96,11 @@ static struct xds_response *decode(const uint8_t *bytes, size_t len, struct lb_e
 	r->type_url = m->type_url;
 	r->version = m->version_info;
 	r->nonce = m->nonce;
-	r->full = true;
+	// Heartbeats come by themselves and stand for nothing but themselves.
+	size_t n = 0;
+	for (size_t i = 0; i < r->n_entries; i++)
+		n += r->entries[i].heartbeat;
+	r->full = n == 0 || n < r->n_entries;
 	return r;
 }
 

@@ -14,6 +14,12 @@ void xds_subs_init(struct xds_subs *s)
 	xds_chain_init(&s->in_flight);
 }
 
+static void cancel_timers(struct xds_entry *e)
+{
+	twheel_cancel(e->client->conf.wheel, &e->absent);
+	twheel_cancel(e->client->conf.wheel, &e->ttl);
+}
+
 void xds_subs_fini(struct xds_subs *s)
 {
 	for (struct xds_chain *c = s->all.next, *next; c != &s->all; c = next) {
@@ -21,7 +27,7 @@ void xds_subs_fini(struct xds_subs *s)
 		struct xds_entry *e = XDS_ENTRY_OF(c, all);
 		for (struct xds_watcher *w = e->watchers; w; w = w->next)
 			w->entry = NULL;
-		twheel_cancel(e->client->conf.wheel, &e->absent);
+		cancel_timers(e);
 		xds_entry_free(e);
 	}
 	strmap_fini(&s->by_name);
@@ -66,7 +72,7 @@ struct xds_entry *xds_subs_add(
 // Out of the cache. While news of it is being told it stays in memory.
 static void drop(struct xds_subs *s, struct xds_entry *e)
 {
-	twheel_cancel(e->client->conf.wheel, &e->absent);
+	cancel_timers(e);
 	xds_chain_remove(&e->all);
 	xds_chain_remove(&e->pending);
 	xds_chain_remove(&e->in_flight);

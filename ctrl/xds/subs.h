@@ -22,11 +22,11 @@ enum xds_news {
 struct xds_entry {
 	struct strmap_link link; // by name, in its type's map
 	struct xds_chain all; // subscriptions of the type, in order of subscription
+	struct xds_watcher *watchers; // newest last; NULL = not wanted any more, not yet told
+	char *name;
+	struct xds_watcher *watchers_last;
 	struct xds_client *client;
 	uint32_t type;
-	struct xds_watcher *watchers; // newest last; NULL = not wanted any more, not yet told
-	struct xds_watcher *watchers_last;
-	char *name;
 
 	// On this stream:
 	bool asked; // it is subscribed to, as far as requests have been sent
@@ -44,6 +44,7 @@ struct xds_entry {
 	uint64_t error_ns;
 
 	struct twheel_timer absent; // no answer yet (FM-04 to FM-07)
+	struct twheel_timer ttl; // of the value (RS-04); not armed = it holds for good
 	bool ambient; // the watchers have been told of trouble beside the value
 	uint64_t seen; // number of the last response that spoke of it
 

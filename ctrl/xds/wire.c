@@ -8,6 +8,9 @@
 #include <string.h>
 
 #define STATUS_INVALID_ARGUMENT 3
+#define NS_PER_S 1000000000ull
+#define DURATION_MAX_S 315576000000ll // protobuf's
+#define TTL_MAX_S 1000000000u // 31 years, which any clock can hold
 
 // Short names; protobuf-c's own are typedefs.
 typedef Envoy__Service__Discovery__V3__Resource Wrapper;
@@ -60,6 +63,19 @@ int xds_wire_pack(const ProtobufCMessage *m, uint8_t **ret, size_t *ret_len)
 	return 0;
 }
 
+static int read_ttl(struct xds_response_entry *e, const Google__Protobuf__Duration *ttl)
+{
+	if (!ttl)
+		return 0;
+	if (ttl->seconds < 0 || ttl->seconds > DURATION_MAX_S || ttl->nanos < 0 ||
+		ttl->nanos >= (int)NS_PER_S)
+		return lb_err_set(&e->err, "Resource: ttl is out of range"); // WF-02
+	uint64_t s = (uint64_t)ttl->seconds < TTL_MAX_S ? (uint64_t)ttl->seconds : TTL_MAX_S;
+	e->has_ttl = true;
+	e->ttl_ns = s * NS_PER_S + (uint64_t)ttl->nanos;
+	return 0;
+}
+
 void xds_wire_unwrap(struct xds_response_entry *e, const Wrapper *w)
 {
 	e->name = *w->name ? w->name : NULL;
@@ -71,10 +87,11 @@ void xds_wire_unwrap(struct xds_response_entry *e, const Wrapper *w)
 		if (*w->resource_name->name)
 			e->name = w->resource_name->name;
 	}
-	if (!w->resource) {
-		lb_err_set(&e->err, "Resource: holds no resource");
+	if (read_ttl(e, w->ttl))
 		return;
-	}
+	e->heartbeat = !w->resource;
+	if (e->heartbeat)
+		return;
 	e->type_url = w->resource->type_url;
 	e->bytes = w->resource->value.data;
 	e->len = w->resource->value.len;

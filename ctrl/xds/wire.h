@@ -18,6 +18,10 @@ struct xds_response_entry {
 	const char *type_url;
 	const uint8_t *bytes;
 	size_t len;
+	// No resource inside: it only says that what was sent before still holds (RS-03).
+	bool heartbeat;
+	bool has_ttl;
+	uint64_t ttl_ns; // how long it holds, if nothing more is heard (RS-04)
 	struct lb_err err; // "" or why there is nothing to decode
 };
 // The server cannot give a resource (TP3).
@@ -52,7 +56,7 @@ void xds_response_free(struct xds_response *); // NULL is fine
 // no memory.
 struct xds_response *xds_response_new(ProtobufCMessage *, size_t n_entries,
 	Envoy__Service__Discovery__V3__ResourceError *const *errors, size_t n_errors);
-// RS-01 to RS-03.
+// RS-01 to RS-04.
 void xds_wire_unwrap(
 	struct xds_response_entry *, const Envoy__Service__Discovery__V3__Resource *wrapper);
 

@@ -24,8 +24,10 @@ static struct xds_stream *stream_new(struct xds_transport *base, const char *met
 {
 	struct fake_ads *f = ((struct fake_transport *)base)->server;
 	CHECK(!f->stream);
-	CHECK(strcmp(method, "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
-			     "StreamAggregatedResources") == 0);
+	static const char SERVICE[] = "/envoy.service.discovery.v3.AggregatedDiscoveryService/";
+	CHECK(strncmp(method, SERVICE, strlen(SERVICE)) == 0); // PC-01
+	f->delta = strcmp(method + strlen(SERVICE), "DeltaAggregatedResources") == 0;
+	CHECK(f->delta || strcmp(method + strlen(SERVICE), "StreamAggregatedResources") == 0);
 	f->stream = calloc(1, sizeof(*f->stream));
 	if (!f->stream)
 		return NULL;
@@ -41,7 +43,10 @@ static int stream_send(struct xds_stream *s, const uint8_t *bytes, size_t len)
 {
 	struct fake_ads *f = s->server;
 	CHECK(f->stream == s && !f->sending && f->n_sent < FAKE_ADS_MAX_SENT);
-	Request *r = envoy__service__discovery__v3__discovery_request__unpack(NULL, len, bytes);
+	ProtobufCMessage *r = protobuf_c_message_unpack(
+		f->delta ? &envoy__service__discovery__v3__delta_discovery_request__descriptor
+			 : &envoy__service__discovery__v3__discovery_request__descriptor,
+		NULL, len, bytes);
 	if (!r)
 		return -ENOMEM;
 	f->sending = true;
@@ -103,7 +108,7 @@ void fake_ads_fini(struct fake_ads *f)
 {
 	CHECK(!f->stream && f->n_transports == 0);
 	for (unsigned i = 0; i < f->n_sent; i++)
-		envoy__service__discovery__v3__discovery_request__free_unpacked(f->sent[i], NULL);
+		protobuf_c_message_free_unpacked(f->sent[i], NULL);
 }
 
 void fake_ads_settle(struct fake_ads *f)
@@ -114,17 +119,34 @@ void fake_ads_settle(struct fake_ads *f)
 	}
 }
 
-const Request *fake_ads_next(struct fake_ads *f)
+const ProtobufCMessage *fake_ads_arrived(struct fake_ads *f)
+{
+	return f->n_read < f->n_sent ? f->sent[f->n_read++] : NULL;
+}
+
+static const void *next(struct fake_ads *f, const ProtobufCMessageDescriptor *type)
 {
 	fake_ads_settle(f);
-	return f->n_read < f->n_sent ? f->sent[f->n_read++] : NULL;
+	const ProtobufCMessage *m = fake_ads_arrived(f);
+	CHECK(!m || m->descriptor == type);
+	return m;
+}
+
+const Request *fake_ads_next(struct fake_ads *f)
+{
+	return next(f, &envoy__service__discovery__v3__discovery_request__descriptor);
+}
+
+const Envoy__Service__Discovery__V3__DeltaDiscoveryRequest *fake_ads_next_delta(struct fake_ads *f)
+{
+	return next(f, &envoy__service__discovery__v3__delta_discovery_request__descriptor);
 }
 
 void fake_ads_forget(struct fake_ads *f)
 {
 	for (unsigned i = 0; i < f->n_read; i++)
-		envoy__service__discovery__v3__discovery_request__free_unpacked(f->sent[i], NULL);
-	memmove(f->sent, f->sent + f->n_read, (f->n_sent - f->n_read) * sizeof(Request *));
+		protobuf_c_message_free_unpacked(f->sent[i], NULL);
+	memmove(f->sent, f->sent + f->n_read, (f->n_sent - f->n_read) * sizeof(f->sent[0]));
 	f->n_sent -= f->n_read;
 	f->n_read = 0;
 }
@@ -201,4 +223,43 @@ void fake_ads_respond(struct fake_ads *f, const char *type_url, const char *vers
 	uint8_t *bytes = fake_ads_encode(type_url, version, nonce, resources, n, &len);
 	fake_ads_say(f, bytes, len);
 	free(bytes);
+}
+
+uint8_t *fake_ads_encode_delta(const char *type_url, const char *nonce,
+	const struct fake_resource *resources, size_t n, const char *const *removed,
+	size_t n_removed, size_t *ret_len)
+{
+	Envoy__Service__Discovery__V3__DeltaDiscoveryResponse m;
+	envoy__service__discovery__v3__delta_discovery_response__init(&m);
+	Envoy__Service__Discovery__V3__Resource *all = calloc(n + 1, sizeof(*all));
+	Envoy__Service__Discovery__V3__Resource **list =
+		calloc(n + 1, sizeof(Envoy__Service__Discovery__V3__Resource *));
+	Google__Protobuf__Any *anys = calloc(n + 1, sizeof(*anys));
+	CHECK(all && list && anys);
+	for (size_t i = 0; i < n; i++) {
+		const struct fake_resource *r = &resources[i];
+		envoy__service__discovery__v3__resource__init(&all[i]);
+		google__protobuf__any__init(&anys[i]);
+		anys[i].type_url = (char *)(uintptr_t)(r->type_url ? r->type_url : type_url);
+		anys[i].value.data = (uint8_t *)(uintptr_t)r->bytes;
+		anys[i].value.len = r->len;
+		all[i].name = (char *)(uintptr_t)r->wrapper_name;
+		all[i].version = (char *)(uintptr_t)r->version;
+		all[i].resource = &anys[i];
+		list[i] = &all[i];
+	}
+	m.type_url = (char *)(uintptr_t)type_url;
+	m.nonce = (char *)(uintptr_t)nonce;
+	m.resources = list;
+	m.n_resources = n;
+	m.removed_resources = (char **)(uintptr_t)removed;
+	m.n_removed_resources = n_removed;
+	*ret_len = envoy__service__discovery__v3__delta_discovery_response__get_packed_size(&m);
+	uint8_t *bytes = malloc(*ret_len ? *ret_len : 1);
+	CHECK(bytes);
+	envoy__service__discovery__v3__delta_discovery_response__pack(&m, bytes);
+	free(anys);
+	free(list);
+	free(all);
+	return bytes;
 }

@@ -21,8 +21,10 @@ struct fake_ads {
 	bool refuse; // connect() fails
 	unsigned n_streams; // opened so far
 	unsigned n_transports;
-	Envoy__Service__Discovery__V3__DiscoveryRequest *sent[FAKE_ADS_MAX_SENT];
-	unsigned n_sent, n_read; // read by the test with fake_ads_next()
+	bool delta; // the method of the last stream was the incremental one
+	// Requests: incremental ones of streams that were.
+	ProtobufCMessage *sent[FAKE_ADS_MAX_SENT];
+	unsigned n_sent, n_read; // read by the test with fake_ads_next() or …_next_delta()
 };
 
 struct xds_transport_factory fake_ads_factory(struct fake_ads *);
@@ -31,7 +33,11 @@ void fake_ads_fini(struct fake_ads *); // the client was freed before
 // Lets the messages under way arrive, until nothing is sent any more.
 void fake_ads_settle(struct fake_ads *);
 // The next request that the test has not seen, after settling; NULL = none. Valid until fini.
+// CHECKs that it is of this type.
 const Envoy__Service__Discovery__V3__DiscoveryRequest *fake_ads_next(struct fake_ads *);
+const Envoy__Service__Discovery__V3__DeltaDiscoveryRequest *fake_ads_next_delta(struct fake_ads *);
+// The same without settling: what has been handed over already.
+const ProtobufCMessage *fake_ads_arrived(struct fake_ads *);
 // Frees what the test has seen: requests from before are not valid any more.
 void fake_ads_forget(struct fake_ads *);
 // CHECKs that the client reads.
@@ -44,9 +50,14 @@ struct fake_resource {
 	const uint8_t *bytes;
 	size_t len;
 	const char *wrapper_name; // not NULL = wrapped in a Resource of this name
+	const char *version; // of an incremental response's resource
 };
 // The bytes of a response (free).
 uint8_t *fake_ads_encode(const char *type_url, const char *version, const char *nonce,
 	const struct fake_resource *, size_t n, size_t *ret_len);
 void fake_ads_respond(struct fake_ads *, const char *type_url, const char *version,
 	const char *nonce, const struct fake_resource *, size_t n);
+// An incremental one; all resources have wrapper names.
+uint8_t *fake_ads_encode_delta(const char *type_url, const char *nonce,
+	const struct fake_resource *, size_t n, const char *const *removed, size_t n_removed,
+	size_t *ret_len);

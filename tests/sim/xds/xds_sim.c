@@ -173,8 +173,8 @@ static void read_requests(struct sim *s, bool settle)
 		new_stream_state(s);
 	if (settle)
 		fake_ads_settle(&s->server);
-	while (s->server.n_read < s->server.n_sent)
-		read_request(s, s->server.sent[s->server.n_read++]);
+	for (const ProtobufCMessage *m; (m = fake_ads_arrived(&s->server));)
+		read_request(s, (const Request *)m);
 	fake_ads_forget(&s->server);
 }
 

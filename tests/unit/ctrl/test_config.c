@@ -26,7 +26,8 @@ static const char *const whole =
 	" authority: web.example, grpc_headers: all, wait_for_ready: header}\n"
 	"stats: {socket: /run/shunt/stats.sock, mode: \"0600\"}\n"
 	"log: {level: debug}\n"
-	"sessions: {use_ejected: true}\n";
+	"sessions: {use_ejected: true}\n"
+	"xds: {protocol: delta}\n";
 
 // Writes text to a temporary file, loads it, removes it.
 static struct config *load(const char *text, struct lb_err *err)
@@ -70,6 +71,7 @@ static void every_field_of_the_documented_shape_is_read(void **state)
 	assert_int_equal(c->frontends[0].grpc_headers, CONFIG_GRPC_ALL);
 	assert_int_equal(c->frontends[0].wait_for_ready, CONFIG_WAIT_HEADER);
 	assert_true(c->sessions->use_ejected); // A75-O22
+	assert_int_equal(c->xds->protocol, CONFIG_XDS_DELTA);
 	assert_int_equal(c->stats->mode_bits, 0600);
 	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
 	config_free(c);
@@ -97,6 +99,7 @@ static void what_is_left_out_gets_its_default(void **state)
 	assert_int_equal(c->listener_drain_s, 600);
 	assert_null(c->dns_servers);
 	assert_null(c->sessions);
+	assert_null(c->xds); // state of the world
 	config_free(c);
 }
 
@@ -159,13 +162,18 @@ static void an_error_names_file_field_and_reason(void **state)
 		{"log: ", "drain_s: -1\nlog: ", "drain_s: '-1' is not a number"},
 		{"mtu: 1400", "mtu: 1901", ": ports[1]: mtu: 1901 is outside 576..1900"},
 		{"mtu: 1400", "mtu: 100", ": ports[1]: mtu: 100 is outside"},
-		{"idle: poll", "idle: fast", ":3: idle: 'fast' is not a value"},
-		{"level: debug", "level: loud", ": log.level: 'loud' is not a value"},
+		{"idle: poll", "idle: fast", ":3: idle: 'fast' is not one of backoff, poll"},
+		{"level: debug", "level: loud",
+			": log.level: 'loud' is not one of error, warn, info, debug"},
 		{"name: web", "nam: web", ":12: frontends[0]: Unexpected key: nam"},
 		{"headers: all", "headers: some",
-			":12: frontends[0].grpc_headers: 'some' is not a value"},
+			":12: frontends[0].grpc_headers: 'some' is not one of metadata, all"},
 		{"ready: header", "ready: yes",
-			":12: frontends[0].wait_for_ready: 'yes' is not a value"},
+			":12: frontends[0].wait_for_ready: 'yes' is not one of never, always, "
+			"header"},
+		{"protocol: delta", "protocol: grpc",
+			":16: xds.protocol: 'grpc' is not one of sotw, delta"},
+		{"protocol: delta", "protocols: delta", "xds: Unexpected key: protocols"},
 		{"port: 8080", "port: 0", ": frontends[0]: port: 0 is not a port"},
 		{"address: 10.81.0.10,", "address: 10.81.0.11,",
 			"frontends[0]: address: 10.81.0.11 is not an address of any port"},

@@ -59,7 +59,7 @@ static void on_log(void *ctx, const char *line)
 	f->n_logged++;
 }
 
-void fixture_init(struct fixture *f, const char *features)
+static void init(struct fixture *f, const char *features, const struct xds_protocol *protocol)
 {
 	*f = (struct fixture){.now_ns = 1000 * S};
 	char *json;
@@ -77,6 +77,7 @@ void fixture_init(struct fixture *f, const char *features)
 	rand_init(&f->rand, 1);
 	f->client = xds_client_new(&(struct xds_client_conf){
 		.bootstrap = f->bootstrap,
+		.protocol = protocol,
 		.types = TYPES,
 		.n_types = 2,
 		.transport = fake_ads_factory(&f->server),
@@ -87,6 +88,16 @@ void fixture_init(struct fixture *f, const char *features)
 		.log_ctx = f,
 	});
 	assert_non_null(f->client);
+}
+
+void fixture_init(struct fixture *f, const char *features)
+{
+	init(f, features, NULL);
+}
+
+void fixture_init_delta(struct fixture *f, const char *features)
+{
+	init(f, features, &xds_protocol_delta);
 }
 
 void fixture_fini(struct fixture *f)
@@ -198,7 +209,91 @@ void expect_nack(struct fixture *f, const struct xds_type *type, const char *nam
 
 void expect_silence(struct fixture *f)
 {
-	assert_null(fake_ads_next(&f->server));
+	fake_ads_settle(&f->server);
+	assert_null(fake_ads_arrived(&f->server));
+}
+
+void respond_delta(struct fixture *f, const struct xds_type *type, const char *nonce, ...)
+{
+	struct fake_resource list[8];
+	const char *removed[8];
+	char texts[8][3][64];
+	size_t n = 0, n_removed = 0, len;
+	va_list args;
+	va_start(args, nonce);
+	for (const char *text; (text = va_arg(args, const char *)) && n < 8 && n_removed < 8;) {
+		if (text[0] == '-') {
+			removed[n_removed++] = text + 1;
+			continue;
+		}
+		char(*t)[64] = texts[n];
+		assert_int_equal(sscanf(text, "%63[^=]=%63[^@]@%63s", t[0], t[1], t[2]), 3);
+		char *bytes = t[1];
+		len = strlen(t[0]) + 1 + strlen(t[1]);
+		assert_true(len < sizeof(t[1]));
+		memmove(bytes + strlen(t[0]) + 1, bytes, strlen(bytes) + 1);
+		memcpy(bytes, t[0], strlen(t[0]));
+		bytes[strlen(t[0])] = '=';
+		list[n++] = (struct fake_resource){
+			.bytes = (const uint8_t *)bytes,
+			.len = len,
+			.wrapper_name = t[0],
+			.version = t[2],
+		};
+	}
+	va_end(args);
+	uint8_t *bytes = fake_ads_encode_delta(type->url, nonce, list, n, removed, n_removed, &len);
+	fake_ads_say(&f->server, bytes, len);
+	free(bytes);
+}
+
+typedef Envoy__Service__Discovery__V3__DeltaDiscoveryRequest DeltaRequest;
+
+static int by_key(const void *a, const void *b)
+{
+	typedef Envoy__Service__Discovery__V3__DeltaDiscoveryRequest__InitialResourceVersionsEntry
+		Version;
+	const Version *const *x = a, *const *y = b;
+	return strcmp((*x)->key, (*y)->key);
+}
+
+static const DeltaRequest *expect_changes(
+	struct fixture *f, const struct xds_type *type, const char *changes, const char *nonce)
+{
+	const DeltaRequest *r = fake_ads_next_delta(&f->server);
+	assert_non_null(r);
+	assert_string_equal(r->type_url, type->url);
+	assert_string_equal(r->response_nonce, nonce);
+	char text[512] = "";
+	int len = 0;
+	for (size_t i = 0; i < r->n_resource_names_subscribe; i++)
+		len += sprintf(text + len, " +%s", r->resource_names_subscribe[i]);
+	for (size_t i = 0; i < r->n_resource_names_unsubscribe; i++)
+		len += sprintf(text + len, " -%s", r->resource_names_unsubscribe[i]);
+	if (r->n_initial_resource_versions)
+		qsort(r->initial_resource_versions, r->n_initial_resource_versions,
+			sizeof(r->initial_resource_versions[0]), by_key);
+	for (size_t i = 0; i < r->n_initial_resource_versions; i++)
+		len += sprintf(text + len, " %s@%s", r->initial_resource_versions[i]->key,
+			r->initial_resource_versions[i]->value);
+	assert_string_equal(len ? text + 1 : "", changes);
+	return r;
+}
+
+void expect_delta(
+	struct fixture *f, const struct xds_type *type, const char *changes, const char *nonce)
+{
+	assert_null(expect_changes(f, type, changes, nonce)->error_detail);
+}
+
+void expect_delta_nack(struct fixture *f, const struct xds_type *type, const char *changes,
+	const char *nonce, const char *why)
+{
+	const DeltaRequest *r = expect_changes(f, type, changes, nonce);
+	assert_non_null(r->error_detail);
+	assert_int_equal(r->error_detail->code, 3); // PC-10
+	if (!strstr(r->error_detail->message, why))
+		fail_msg("\"%s\" does not say \"%s\"", r->error_detail->message, why);
 }
 
 struct search {

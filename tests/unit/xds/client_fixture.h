@@ -29,6 +29,7 @@ struct fixture {
 
 // features: the contents of the JSON array server_features, "" = none.
 void fixture_init(struct fixture *, const char *features);
+void fixture_init_delta(struct fixture *, const char *features); // speaks incremental ADS
 void fixture_fini(struct fixture *);
 void pass_time(struct fixture *, uint64_t ns);
 
@@ -55,5 +56,14 @@ void expect_request(struct fixture *, const struct xds_type *, const char *names
 void expect_nack(struct fixture *, const struct xds_type *, const char *names, const char *version,
 	const char *nonce, const char *why);
 void expect_silence(struct fixture *);
+
+// The incremental ones. Resources are "name=content@version" and, removed, "-name".
+void respond_delta(struct fixture *, const struct xds_type *, const char *nonce, ...)
+	__attribute__((sentinel));
+// changes: "+a -b" in order of the lists, then initial versions as "a@v1" in order of names.
+void expect_delta(
+	struct fixture *, const struct xds_type *, const char *changes, const char *nonce);
+void expect_delta_nack(struct fixture *, const struct xds_type *, const char *changes,
+	const char *nonce, const char *why);
 
 const char *state_of(struct fixture *, const char *name); // "ACKED v1"; "" = not watched

@@ -26,10 +26,11 @@ static void first_request_carries_the_node_and_all_names(void **state)
 	assert_string_equal(r->node->cluster, "here");
 	assert_string_equal(r->node->user_agent_name, "shunt");
 	assert_string_equal(r->node->user_agent_version, "1.2.3");
-	assert_int_equal(r->node->n_client_features, 2);
+	assert_int_equal(r->node->n_client_features, 3);
 	assert_string_equal(
 		r->node->client_features[0], "envoy.lb.does_not_support_overprovisioning");
 	assert_string_equal(r->node->client_features[1], "xds.config.resource-in-sotw"); // RS-05
+	assert_string_equal(r->node->client_features[2], "xds.config.supports-resource-ttl");
 	assert_int_equal(r->node->metadata->n_fields, 1);
 	const Google__Protobuf__ListValue *list = r->node->metadata->fields[0]->value->list_value;
 	assert_int_equal(list->n_values, 4);

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Incremental ADS (xds-client.md §3): requests say what has changed, responses too, and each
+// resource has a version of its own.
+#include "ctrl/xds/node.h"
+#include "ctrl/xds/protocol.h"
+#include "ctrl/xds/subs.h"
+#include "proto/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+// Short names; protobuf-c's own are typedefs.
+typedef Envoy__Service__Discovery__V3__DeltaDiscoveryRequest Request;
+typedef Envoy__Service__Discovery__V3__DeltaDiscoveryResponse Response;
+typedef Envoy__Service__Discovery__V3__DeltaDiscoveryRequest__InitialResourceVersionsEntry Version;
+
+// What changes with this request; the server knows the rest (DL-03). The first one of a stream
+// finds everything pending (DL-01, DL-02).
+static int list_changes(Request *m, const struct xds_subs *subs, struct xds_arena *arena)
+{
+	size_t n_wanted = 0, n = 0;
+	for (struct xds_chain *c = subs->pending.next; c != &subs->pending; c = c->next, n++)
+		n_wanted += XDS_ENTRY_OF(c, pending)->watchers != NULL;
+	m->resource_names_subscribe = xds_arena_alloc(arena, n_wanted, sizeof(char *));
+	m->resource_names_unsubscribe = xds_arena_alloc(arena, n - n_wanted, sizeof(char *));
+	if (!m->resource_names_subscribe || !m->resource_names_unsubscribe)
+		return -ENOMEM;
+	for (struct xds_chain *c = subs->pending.next; c != &subs->pending; c = c->next) {
+		const struct xds_entry *e = XDS_ENTRY_OF(c, pending);
+		if (e->watchers)
+			m->resource_names_subscribe[m->n_resource_names_subscribe++] = e->name;
+		else
+			m->resource_names_unsubscribe[m->n_resource_names_unsubscribe++] = e->name;
+	}
+	return 0;
+}
+
+// The server need not send again what is held in the version that it has (DL-13). But it has to
+// where its last word was that there is no such resource, whatever has been kept of it (DL-02).
+static bool is_held(const struct xds_entry *e)
+{
+	return e->watchers && e->value && e->version &&
+	       (e->status == XDS_STATUS_ACKED || e->status == XDS_STATUS_NACKED);
+}
+
+static int list_versions(Request *m, const struct xds_subs *subs, struct xds_arena *arena)
+{
+	Version *versions = xds_arena_alloc(arena, subs->n, sizeof(*versions));
+	m->initial_resource_versions = xds_arena_alloc(arena, subs->n, sizeof(Version *));
+	if (!versions || !m->initial_resource_versions)
+		return -ENOMEM;
+	for (struct xds_chain *c = subs->all.next; c != &subs->all; c = c->next) {
+		const struct xds_entry *e = XDS_ENTRY_OF(c, all);
+		if (!is_held(e))
+			continue;
+		Version *v = &versions[m->n_initial_resource_versions];
+		envoy__service__discovery__v3__delta_discovery_request__initial_resource_versions_entry__init(
+			v);
+		v->key = e->name;
+		v->value = e->version;
+		m->initial_resource_versions[m->n_initial_resource_versions++] = v;
+	}
+	return 0;
+}
+
+static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
+{
+	Request m;
+	Envoy__Config__Core__V3__Node node;
+	Google__Rpc__Status status = GOOGLE__RPC__STATUS__INIT;
+	struct xds_arena arena = {0};
+	envoy__service__discovery__v3__delta_discovery_request__init(&m);
+	if (ask->node) {
+		node = ask->node->msg;
+		m.node = &node;
+	}
+	m.type_url = xds_wire_text(ask->type->url);
+	if (ask->answer) // DL-04
+		m.response_nonce = xds_wire_text(ask->nonce);
+	if (ask->error) {
+		if (xds_wire_error(&status, ask->error))
+			return -ENOMEM;
+		m.error_detail = &status;
+	}
+	int rc = list_changes(&m, ask->subs, &arena);
+	if (rc == 0 && ask->first)
+		rc = list_versions(&m, ask->subs, &arena);
+	if (rc == 0)
+		rc = xds_wire_pack(&m.base, ret, ret_len);
+	xds_arena_fini(&arena);
+	if (ask->error)
+		free(status.message);
+	return rc;
+}
+
+static struct xds_response *decode(const uint8_t *bytes, size_t len, struct lb_err *err)
+{
+	Response *m =
+		proto_unpack(&envoy__service__discovery__v3__delta_discovery_response__descriptor,
+			bytes, len, err);
+	if (!m)
+		return NULL;
+	struct xds_response *r = xds_response_new(
+		&m->base, m->n_resources, m->resource_errors, m->n_resource_errors);
+	if (!r) {
+		lb_err_set(err, "no memory");
+		return NULL;
+	}
+	for (size_t i = 0; i < m->n_resources; i++) {
+		r->entries[i].version = m->resources[i]->version; // DL-05
+		xds_wire_unwrap(&r->entries[i], m->resources[i]);
+	}
+	r->removed = (const char *const *)m->removed_resources;
+	r->n_removed = m->n_removed_resources;
+	r->type_url = m->type_url;
+	r->version = m->system_version_info;
+	r->nonce = m->nonce;
+	return r;
+}
+
+const struct xds_protocol xds_protocol_delta = {
+	.method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
+		  "DeltaAggregatedResources",
+	.asks_again = true,
+	.encode = encode,
+	.decode = decode,
+};
