@@ -7,12 +7,20 @@
 
 #include "lb/node.h"
 
-struct lb_graceful;
 struct lb_dump;
+struct lb_graceful_pending;
 
-// NULL = no memory.
-struct lb_graceful *lb_graceful_new(const struct lb_node_env *, struct lb_node_parent);
-void lb_graceful_free(struct lb_graceful *); // NULL is fine
+struct lb_graceful {
+	struct lb_node_env *env; // borrowed
+	struct lb_node_parent parent; // hears of whichever node serves
+	struct lb_node *node; // owned; NULL before the first update
+	struct lb_graceful_pending *pending; // owned; NULL unless one is to take its place
+	enum lb_state state; // that the node said last
+};
+
+// The parent hears of nothing before the first update.
+void lb_graceful_init(struct lb_graceful *, struct lb_node_env *, struct lb_node_parent);
+void lb_graceful_fini(struct lb_graceful *);
 int lb_graceful_update(struct lb_graceful *, const struct lb_node_config *); // as a node's
 void lb_graceful_exit_idle(struct lb_graceful *);
 void lb_graceful_dump(const struct lb_graceful *, struct lb_dump *);

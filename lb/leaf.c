@@ -71,7 +71,7 @@ struct lb_leaf {
 struct child {
 	struct lb_leaf *leaf;
 	struct lb_priority_child *place;
-	struct lb_graceful *node; // owned
+	struct lb_graceful policy;
 	char name[LB_LEAF_CHILD_NAME_MAX];
 };
 
@@ -358,11 +358,7 @@ static void *child_create(void *ctx, struct lb_priority_child *place, const char
 		return NULL;
 	*c = (struct child){.leaf = leaf, .place = place};
 	strncpy(c->name, name, sizeof(c->name) - 1);
-	c->node = lb_graceful_new(&leaf->node_env, (struct lb_node_parent){on_node, c});
-	if (!c->node) {
-		free(c);
-		return NULL;
-	}
+	lb_graceful_init(&c->policy, &leaf->node_env, (struct lb_node_parent){on_node, c});
 	tell_affinity(c, true);
 	return c;
 }
@@ -374,26 +370,26 @@ static int child_update(void *ctx, void *child, const char *name)
 	// A name of before an update that ran out of memory, and that is being taken back.
 	if (rank == UINT32_MAX)
 		return -ENOMEM;
-	return lb_graceful_update(((struct child *)child)->node, &l->configs[rank]);
+	return lb_graceful_update(&((struct child *)child)->policy, &l->configs[rank]);
 }
 
 static void child_exit_idle(void *ctx, void *child)
 {
 	(void)ctx;
-	lb_graceful_exit_idle(((struct child *)child)->node);
+	lb_graceful_exit_idle(&((struct child *)child)->policy);
 }
 
 static void child_dump(void *ctx, const void *child, struct lb_dump *d)
 {
 	(void)ctx;
-	lb_graceful_dump(((const struct child *)child)->node, d);
+	lb_graceful_dump(&((const struct child *)child)->policy, d);
 }
 
 static void child_free(void *ctx, void *child)
 {
 	struct child *c = child;
 	(void)ctx;
-	lb_graceful_free(c->node);
+	lb_graceful_fini(&c->policy);
 	if (c->leaf->affinity)
 		tell_affinity(c, false);
 	tidy_soon(c->leaf);
@@ -440,6 +436,7 @@ struct lb_leaf *lb_leaf_new(const struct lb_leaf_env *env, const char *name, uin
 	leaf->name = strdup(name);
 	leaf->node_env = (struct lb_node_env){
 		.cluster = leaf->name,
+		.note = "",
 		.wheel = env->wheel,
 		.rand = env->rand,
 		.orca = env->orca,
@@ -450,6 +447,7 @@ struct lb_leaf *lb_leaf_new(const struct lb_leaf_env *env, const char *name, uin
 		.reresolve = reresolve,
 		.ctx = leaf,
 	};
+	lb_node_env_init(&leaf->node_env);
 	if (!leaf->name || !make_parts(leaf)) {
 		lb_leaf_free(leaf);
 		return NULL;
@@ -464,6 +462,7 @@ void lb_leaf_free(struct lb_leaf *leaf)
 	leaf->updating = true; // nothing is told any more
 	twheel_cancel(leaf->env.wheel, &leaf->retry);
 	lb_priority_free(leaf->priority);
+	lb_node_env_fini(&leaf->node_env);
 	twheel_cancel(leaf->env.wheel, &leaf->tidy);
 	lb_affinity_free(leaf->affinity);
 	leaf->affinity = NULL;
@@ -543,6 +542,13 @@ static void plan_commit(
 	book(leaf->env.loads, p->layout, config);
 }
 
+// Children read it.
+static void set_layout(struct lb_leaf *leaf, struct lb_leaf_layout *l)
+{
+	leaf->layout = l;
+	leaf->node_env.note = l ? l->note : "";
+}
+
 int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 {
 	struct lb_leaf_layout *before = leaf->layout;
@@ -553,7 +559,7 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 		return err;
 	}
 	leaf->updating = true;
-	leaf->layout = plan.layout; // children read it
+	set_layout(leaf, plan.layout);
 	bool is_other = lb_leaf_layout_reorder(plan.layout, config);
 	if (!before || leaf->configs_owed || is_other ||
 		!lb_leaf_layout_same_configs(before, plan.layout))
@@ -566,7 +572,7 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 			drop_leaving(leaf);
 		give_lists(leaf);
 	} else {
-		leaf->layout = before;
+		set_layout(leaf, before);
 		leaf->configs_owed = false;
 		if (before) // some may have taken theirs
 			give_configs(leaf);

@@ -149,8 +149,7 @@ static bool add_priority(struct lb_leaf_layout *l, const struct plan *plan, uint
 	const struct lb_leaf_priority *p =
 		config->n_priorities ? &config->priorities[rank] : &empty;
 	struct lb_node_locality *list = lb_arena_alloc(&l->arena, p->n_localities, sizeof(*list));
-	struct str note;
-	if (!list || !lb_arena_copy(&l->arena, str_from(config->note), &note))
+	if (!list)
 		return false;
 	struct sums sums = {.localities = sum_of_localities(p)};
 	for (uint32_t i = 0; i < p->n_localities; i++) {
@@ -163,7 +162,6 @@ static bool add_priority(struct lb_leaf_layout *l, const struct plan *plan, uint
 		.spec = config->spec,
 		.localities = list,
 		.n_localities = p->n_localities,
-		.note = note.p ? note.p : "",
 	};
 	return true;
 }
@@ -235,7 +233,8 @@ struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *from,
 	l->configs = lb_arena_alloc(&l->arena, n_priorities, sizeof(*l->configs));
 	l->children = lb_arena_alloc(&l->arena, n_priorities, sizeof(char *));
 	l->ends = lb_arena_alloc(&l->arena, n_priorities, sizeof(*l->ends));
-	bool is_complete = l->endpoints && l->health && l->configs && l->children && l->ends;
+	bool is_complete = l->endpoints && l->health && l->configs && l->children && l->ends &&
+	                   copy_text(l, str_from(config->note), &l->note);
 	while (is_complete && l->n_priorities < n_priorities)
 		is_complete = add_priority(l, &plan, l->n_priorities++);
 	if (is_complete && add_names(l, from, exists, ctx))
@@ -293,8 +292,7 @@ static bool same_locality(const struct lb_node_locality *a, const struct lb_node
 
 static bool same_config(const struct lb_node_config *a, const struct lb_node_config *b)
 {
-	if (a->spec != b->spec || a->n_localities != b->n_localities ||
-		strcmp(a->note, b->note) != 0)
+	if (a->spec != b->spec || a->n_localities != b->n_localities)
 		return false;
 	for (uint32_t i = 0; i < a->n_localities; i++)
 		if (!same_locality(&a->localities[i], &b->localities[i]))
@@ -304,7 +302,7 @@ static bool same_config(const struct lb_node_config *a, const struct lb_node_con
 
 bool lb_leaf_layout_same_configs(const struct lb_leaf_layout *a, const struct lb_leaf_layout *b)
 {
-	if (a->n_priorities != b->n_priorities)
+	if (a->n_priorities != b->n_priorities || strcmp(a->note, b->note) != 0)
 		return false;
 	for (uint32_t i = 0; i < a->n_priorities; i++)
 		if (strcmp(a->children[i], b->children[i]) != 0 ||

@@ -14,6 +14,7 @@ struct lb_child_names;
 struct lb_leaf_layout {
 	struct lb_arena arena; // the rest lies in it
 	struct lb_child_names *names; // owned
+	const char *note;
 	uint32_t n_priorities;
 	struct lb_node_config *configs; // [n_priorities], for the policies
 	const char **children; // [n_priorities], their names

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "lb/base/str.h"
+#include "lb/base/twheel.h"
 #include "lb/endpoint.h"
 
 #include <stdbool.h>
@@ -17,7 +18,6 @@ struct lb_node;
 struct lb_orca_table;
 struct lb_picker;
 struct rand;
-struct twheel;
 
 // Which policy, and its parameters, as CDS says. Immutable; outlives the nodes that were given it.
 enum lb_policy_kind {
@@ -74,15 +74,16 @@ struct lb_node_config {
 	const struct lb_policy_spec *spec;
 	const struct lb_node_locality *localities; // a policy that does not split sees all members
 	uint32_t n_localities;
-	const char *note; // resolution note, for failures; "" = none
 };
 
 struct lb_node_ops;
 typedef const struct lb_node_ops *lb_node_ops_find(enum lb_policy_kind);
 
-// What all nodes of a leaf have in common; borrowed, outlives them.
+// What all nodes of a leaf have in common; borrowed, outlives them. lb_node_env_init() once the
+// first part is filled.
 struct lb_node_env {
 	const char *cluster; // for error texts (ERR-01)
+	const char *note; // resolution note, for these too: that of the newest update; "" = none
 	struct twheel *wheel;
 	struct rand *rand;
 	struct lb_orca_table *orca; // reports by member id (lb/orca.h); NULL = there are none
@@ -98,6 +99,10 @@ struct lb_node_env {
 	// stale (PF-05, PF-06, A74-C06). Only takes note of it. NULL = nobody listens.
 	void (*reresolve)(void *ctx);
 	void *ctx;
+	// lb/node.c's.
+	struct twheel_timer timer; // of those below
+	struct lb_node *due, *called; // those that asked for it, and those whose turn it is now
+	struct lb_node *dismissed; // owned
 };
 
 // Whom a node tells.
@@ -114,17 +119,28 @@ struct lb_dump; // what `show tree` is drawn from (lb/dump.h)
 struct lb_node_ops {
 	const char *name; // gRPC's: "round_robin", "weighted_target", …
 	// NULL = no memory.
-	struct lb_node *(*new)(const struct lb_node_env *, struct lb_node_parent);
+	struct lb_node *(*new)(struct lb_node_env *, struct lb_node_parent);
 	int (*update)(struct lb_node *, const struct lb_node_config *); // 0 or -ENOMEM: as before
 	void (*exit_idle)(struct lb_node *); // a request wants it; IDLE members may connect
 	void (*dump)(const struct lb_node *, struct lb_dump *); // NULL = name and state say it all
-	void (*free)(struct lb_node *); // NULL is fine
+	void (*again)(struct lb_node *); // lb_node_again()'s time has come; NULL = it never asks
+	void (*free)(struct lb_node *); // lb_node_free()'s part
 };
 struct lb_node {
 	const struct lb_node_ops *ops;
-	const struct lb_node_env *env;
+	struct lb_node_env *env;
 	struct lb_node_parent parent;
+	struct lb_node *next; // lb/node.c's; NULL = on none of its lists
 };
+
+void lb_node_env_init(struct lb_node_env *);
+void lb_node_env_fini(struct lb_node_env *); // all nodes are freed or dismissed
+void lb_node_free(struct lb_node *); // NULL is fine
+// Nobody hears of it any more, and it is freed at the next tick: it may be what is calling. NULL is
+// fine.
+void lb_node_dismiss(struct lb_node *);
+// Calls its again() at this time, or sooner if another node of the leaf is due before.
+void lb_node_again(struct lb_node *, uint64_t at_ns);
 static inline int lb_node_publish(
 	const struct lb_node *n, enum lb_state state, struct lb_picker *picker)
 {

@@ -25,9 +25,10 @@ void lb_node_reresolve(const struct lb_node_env *env, const struct lb_member *m)
 }
 
 struct lb_picker *lb_node_fail_picker(
-	const struct lb_node_env *env, uint32_t n_members, const char *last_error, const char *note)
+	const struct lb_node_env *env, uint32_t n_members, const char *last_error)
 {
 	char text[640];
+	const char *note = env->note;
 	const char *open = *note ? " (" : "", *close = *note ? ")" : "";
 	if (n_members == 0)
 		snprintf(text, sizeof(text), "cluster %s: no endpoints%s%s%s", env->cluster, open,

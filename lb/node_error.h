@@ -17,4 +17,4 @@ void lb_node_member_error(const struct lb_member *, char text[LB_NODE_ERROR_MAX]
 void lb_node_reresolve(const struct lb_node_env *, const struct lb_member *);
 // Fails with the cluster, what became of its n members, and the note. NULL = no memory.
 struct lb_picker *lb_node_fail_picker(
-	const struct lb_node_env *, uint32_t n_members, const char *last_error, const char *note);
+	const struct lb_node_env *, uint32_t n_members, const char *last_error);

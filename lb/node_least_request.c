@@ -43,7 +43,7 @@ static void configure(struct lb_spread *s, const struct lb_policy_spec *spec)
 static const struct lb_spread_kind kind = {
 	.ops = &lb_node_least_request, .pick = pick, .counts_active = true, .configure = configure};
 
-static struct lb_node *node_new(const struct lb_node_env *env, struct lb_node_parent parent)
+static struct lb_node *node_new(struct lb_node_env *env, struct lb_node_parent parent)
 {
 	return lb_spread_new(&kind, env, parent);
 }
@@ -53,5 +53,6 @@ const struct lb_node_ops lb_node_least_request = {
 	.new = node_new,
 	.update = lb_spread_update,
 	.exit_idle = lb_spread_exit_idle,
+	.again = lb_spread_again,
 	.free = lb_spread_free,
 };

@@ -39,13 +39,11 @@ struct list {
 struct pick_first {
 	struct lb_node base;
 	struct list *list; // owned; NULL before the first update
-	char *note; // owned
 	char last_error[LB_NODE_ERROR_MAX];
 	enum lb_state published;
 	bool is_published;
 	bool must_connect; // it is to leave IDLE
 	bool is_updating;
-	struct twheel_timer retry; // of what there was no memory for
 };
 
 static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
@@ -100,9 +98,7 @@ static struct lb_picker *picker_new(const struct list *l)
 
 static void try_again_later(struct pick_first *f)
 {
-	if (!twheel_armed(&f->retry))
-		twheel_arm(
-			f->base.env->wheel, &f->retry, twheel_now(f->base.env->wheel) + RETRY_NS);
+	lb_node_again(&f->base, twheel_now(f->base.env->wheel) + RETRY_NS);
 }
 
 static void publish(struct pick_first *f)
@@ -116,7 +112,7 @@ static void publish(struct pick_first *f)
 		return;
 	struct lb_picker *p;
 	if (state == LB_TRANSIENT_FAILURE)
-		p = lb_node_fail_picker(f->base.env, l->n, f->last_error, f->note);
+		p = lb_node_fail_picker(f->base.env, l->n, f->last_error);
 	else if (state == LB_CONNECTING)
 		p = lb_picker_new_queue();
 	else
@@ -157,9 +153,9 @@ static void on_change(struct lb_member_watcher *w)
 		publish(f);
 }
 
-static void retry_fired(struct twheel_timer *t)
+static void again(struct lb_node *node)
 {
-	struct pick_first *f = (void *)((char *)t - offsetof(struct pick_first, retry));
+	struct pick_first *f = (struct pick_first *)node;
 	if (f->must_connect)
 		connect_now(f);
 	publish(f);
@@ -275,18 +271,12 @@ static bool list_open(struct pick_first *f, struct list *l)
 	return ok;
 }
 
-static struct lb_node *node_new(const struct lb_node_env *env, struct lb_node_parent parent)
+static struct lb_node *node_new(struct lb_node_env *env, struct lb_node_parent parent)
 {
 	struct pick_first *f = calloc(1, sizeof(*f));
-	char *note = strdup("");
-	if (!f || !note) {
-		free(f);
-		free(note);
+	if (!f)
 		return NULL;
-	}
 	f->base = (struct lb_node){&lb_node_pick_first, env, parent};
-	f->note = note;
-	f->retry.fire = retry_fired;
 	return &f->base;
 }
 
@@ -294,19 +284,15 @@ static struct lb_node *node_new(const struct lb_node_env *env, struct lb_node_pa
 static int node_update(struct lb_node *node, const struct lb_node_config *config)
 {
 	struct pick_first *f = (struct pick_first *)node;
-	char *note = strdup(config->note ? config->note : "");
-	struct list *l = note ? list_new(f, config) : NULL, *old = f->list;
+	struct list *l = list_new(f, config), *old = f->list;
 	bool rests =
 		old && old->own && lb_member_raw_state(old->own) == LB_IDLE && !f->must_connect;
 	f->is_updating = true;
 	if (!l || !list_open(f, l)) {
 		f->is_updating = false;
 		list_free(l);
-		free(note);
 		return -ENOMEM;
 	}
-	free(f->note);
-	f->note = note;
 	f->list = l;
 	f->must_connect = false;
 	if (!rests)
@@ -330,11 +316,7 @@ static void exit_idle(struct lb_node *node)
 static void node_free(struct lb_node *node)
 {
 	struct pick_first *f = (struct pick_first *)node;
-	if (!f)
-		return;
-	twheel_cancel(f->base.env->wheel, &f->retry);
 	list_free(f->list);
-	free(f->note);
 	free(f);
 }
 
@@ -343,5 +325,6 @@ const struct lb_node_ops lb_node_pick_first = {
 	.new = node_new,
 	.update = node_update,
 	.exit_idle = exit_idle,
+	.again = again,
 	.free = node_free,
 };

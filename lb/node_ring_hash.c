@@ -55,11 +55,9 @@ struct list {
 struct ring_node {
 	struct lb_node base;
 	struct list *list; // owned; NULL before the first update
-	char *note; // owned
 	enum lb_state published;
 	bool is_published; // and nothing that the picker holds has changed since
 	bool is_busy; // updating or waking somebody up: it settles afterwards
-	struct twheel_timer retry; // of what there was no memory for
 };
 
 static void ring_put(struct shared_ring *r)
@@ -164,10 +162,11 @@ static struct lb_picker *picker_new(struct list *l)
 static struct lb_text *error_of(const struct ring_node *r, const struct lb_member *m)
 {
 	char error[LB_NODE_ERROR_MAX], text[640];
+	const char *note = r->base.env->note;
 	lb_node_member_error(m, error);
 	snprintf(text, sizeof(text),
 		"cluster %s: no endpoint of the ring works, its first: %s%s%s%s",
-		r->base.env->cluster, error, *r->note ? " (" : "", r->note, *r->note ? ")" : "");
+		r->base.env->cluster, error, *note ? " (" : "", note, *note ? ")" : "");
 	return lb_text_new(text);
 }
 
@@ -214,9 +213,7 @@ static enum lb_state aggregate(const struct list *l)
 
 static void try_again_later(struct ring_node *r)
 {
-	if (!twheel_armed(&r->retry))
-		twheel_arm(
-			r->base.env->wheel, &r->retry, twheel_now(r->base.env->wheel) + RETRY_NS);
+	lb_node_again(&r->base, twheel_now(r->base.env->wheel) + RETRY_NS);
 }
 
 static void publish(struct ring_node *r)
@@ -227,7 +224,7 @@ static void publish(struct ring_node *r)
 		return;
 	struct lb_picker *p = NULL;
 	if (l->n == 0)
-		p = lb_node_fail_picker(r->base.env, 0, "", r->note);
+		p = lb_node_fail_picker(r->base.env, 0, "");
 	else if (!l->is_stale || make_cells(l) == 0)
 		p = picker_new(l);
 	r->is_published = p && lb_node_publish(&r->base, state, p) == 0;
@@ -361,40 +358,26 @@ err:
 	return NULL;
 }
 
-static void retry_fired(struct twheel_timer *t)
+static void again(struct lb_node *node)
 {
-	settle((struct ring_node *)((char *)t - offsetof(struct ring_node, retry)));
+	settle((struct ring_node *)node);
 }
 
-static struct lb_node *node_new(const struct lb_node_env *env, struct lb_node_parent parent)
+static struct lb_node *node_new(struct lb_node_env *env, struct lb_node_parent parent)
 {
 	struct ring_node *r = calloc(1, sizeof(*r));
-	char *note = strdup("");
-	if (!r || !note) {
-		free(r);
-		free(note);
+	if (!r)
 		return NULL;
-	}
 	r->base = (struct lb_node){&lb_node_ring_hash, env, parent};
-	r->note = note;
-	r->retry.fire = retry_fired;
 	return &r->base;
 }
 
 static int node_update(struct lb_node *node, const struct lb_node_config *config)
 {
 	struct ring_node *r = (struct ring_node *)node;
-	char *old_note = r->note, *note = strdup(config->note ? config->note : "");
-	if (!note)
-		return -ENOMEM;
-	r->note = note; // errors are made with it
 	struct list *l = list_new(r, config), *old = r->list;
-	if (!l) {
-		r->note = old_note;
-		free(note);
+	if (!l)
 		return -ENOMEM;
-	}
-	free(old_note);
 	r->list = l;
 	r->is_published = false;
 	settle(r);
@@ -411,11 +394,7 @@ static void exit_idle(struct lb_node *node)
 static void node_free(struct lb_node *node)
 {
 	struct ring_node *r = (struct ring_node *)node;
-	if (!r)
-		return;
-	twheel_cancel(r->base.env->wheel, &r->retry);
 	list_free(r->list);
-	free(r->note);
 	free(r);
 }
 
@@ -424,5 +403,6 @@ const struct lb_node_ops lb_node_ring_hash = {
 	.new = node_new,
 	.update = node_update,
 	.exit_idle = exit_idle,
+	.again = again,
 	.free = node_free,
 };

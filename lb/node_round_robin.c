@@ -32,7 +32,7 @@ static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_c
 static const struct lb_spread_kind kind = {
 	.ops = &lb_node_round_robin, .pick = pick, .has_slot = true};
 
-static struct lb_node *node_new(const struct lb_node_env *env, struct lb_node_parent parent)
+static struct lb_node *node_new(struct lb_node_env *env, struct lb_node_parent parent)
 {
 	return lb_spread_new(&kind, env, parent);
 }
@@ -42,5 +42,6 @@ const struct lb_node_ops lb_node_round_robin = {
 	.new = node_new,
 	.update = lb_spread_update,
 	.exit_idle = lb_spread_exit_idle,
+	.again = lb_spread_again,
 	.free = lb_spread_free,
 };

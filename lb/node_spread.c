@@ -190,8 +190,7 @@ static struct lb_picker *make_picker(struct lb_spread *s, enum lb_state state)
 	if (state == LB_CONNECTING)
 		return lb_picker_new_queue();
 	if (state == LB_TRANSIENT_FAILURE)
-		return lb_node_fail_picker(
-			s->base.env, l->n, s->last_error ? s->last_error : "", s->note);
+		return lb_node_fail_picker(s->base.env, l->n, s->last_error ? s->last_error : "");
 	if (l->is_stale && make_cells(l))
 		return NULL;
 	if (s->must_weigh && weigh(s, &changed))
@@ -201,9 +200,7 @@ static struct lb_picker *make_picker(struct lb_spread *s, enum lb_state state)
 
 static void try_again_later(struct lb_spread *s)
 {
-	if (!twheel_armed(&s->retry))
-		twheel_arm(
-			s->base.env->wheel, &s->retry, twheel_now(s->base.env->wheel) + RETRY_NS);
+	lb_node_again(&s->base, twheel_now(s->base.env->wheel) + RETRY_NS);
 }
 
 static void publish(struct lb_spread *s)
@@ -214,7 +211,7 @@ static void publish(struct lb_spread *s)
 	struct lb_picker *p = make_picker(s, state);
 	s->is_published = p && lb_node_publish(&s->base, state, p) == 0;
 	if (s->is_published)
-		s->published = state;
+		s->published = (uint8_t)state;
 	else // the old picker stays meanwhile
 		try_again_later(s);
 }
@@ -358,9 +355,9 @@ static void connect_all(struct lb_spread_list *l)
 	}
 }
 
-static void retry_fired(struct twheel_timer *t)
+void lb_spread_again(struct lb_node *base)
 {
-	struct lb_spread *s = (void *)((char *)t - offsetof(struct lb_spread, retry));
+	struct lb_spread *s = (struct lb_spread *)base;
 	s->is_updating = true; // so that no list goes while it is walked
 	if (s->current)
 		connect_all(s->current);
@@ -370,20 +367,13 @@ static void retry_fired(struct twheel_timer *t)
 	settle(s);
 }
 
-bool lb_spread_init(struct lb_spread *s, const struct lb_spread_kind *kind,
-	const struct lb_node_env *env, struct lb_node_parent parent)
+bool lb_spread_init(struct lb_spread *s, const struct lb_spread_kind *kind, struct lb_node_env *env,
+	struct lb_node_parent parent)
 {
-	char *note = strdup("");
-	uint32_t slot = note && kind->has_slot ? env->slot_take(env->ctx) : UINT32_MAX;
-	if (!note || (kind->has_slot && slot == UINT32_MAX)) {
-		free(note);
+	uint32_t slot = kind->has_slot ? env->slot_take(env->ctx) : UINT32_MAX;
+	if (kind->has_slot && slot == UINT32_MAX)
 		return false;
-	}
-	*s = (struct lb_spread){.base = {kind->ops, env, parent},
-		.kind = kind,
-		.note = note,
-		.slot = slot,
-		.retry.fire = retry_fired};
+	*s = (struct lb_spread){.base = {kind->ops, env, parent}, .kind = kind, .slot = slot};
 	return true;
 }
 
@@ -403,16 +393,11 @@ static bool is_listed(const struct lb_spread *s, const struct lb_node_config *co
 int lb_spread_update(struct lb_node *base, const struct lb_node_config *config)
 {
 	struct lb_spread *s = (struct lb_spread *)base;
-	char *note = strdup(config->note ? config->note : "");
 	bool is_known = is_listed(s, config);
 	s->is_updating = true;
-	struct lb_spread_list *l = note && !is_known ? list_new(s, config) : NULL;
-	if (note && (l || is_known)) {
-		free(s->note);
-		s->note = note;
-		if (s->kind->configure)
-			s->kind->configure(s, config->spec);
-	}
+	struct lb_spread_list *l = is_known ? NULL : list_new(s, config);
+	if ((l || is_known) && s->kind->configure)
+		s->kind->configure(s, config->spec);
 	if (l) {
 		connect_all(l);
 		l->is_open = true;
@@ -420,10 +405,8 @@ int lb_spread_update(struct lb_node *base, const struct lb_node_config *config)
 		s->pending = l;
 	}
 	s->is_updating = false;
-	if (!note || (!l && !is_known)) {
-		free(note);
+	if (!l && !is_known)
 		return -ENOMEM;
-	}
 	s->is_published &= s->published != LB_TRANSIENT_FAILURE; // the note
 	settle(s);
 	return 0;
@@ -442,17 +425,15 @@ void lb_spread_weigh(struct lb_spread *s)
 
 void lb_spread_fini(struct lb_spread *s)
 {
-	twheel_cancel(s->base.env->wheel, &s->retry);
 	list_free(s->pending);
 	list_free(s->current);
-	free(s->note);
 	free(s->last_error);
 	if (s->slot != UINT32_MAX)
 		s->base.env->slot_give(s->base.env->ctx, s->slot);
 }
 
-struct lb_node *lb_spread_new(const struct lb_spread_kind *kind, const struct lb_node_env *env,
-	struct lb_node_parent parent)
+struct lb_node *lb_spread_new(
+	const struct lb_spread_kind *kind, struct lb_node_env *env, struct lb_node_parent parent)
 {
 	struct lb_spread *s = malloc(sizeof(*s));
 	if (s && !lb_spread_init(s, kind, env, parent)) {
@@ -464,8 +445,7 @@ struct lb_node *lb_spread_new(const struct lb_spread_kind *kind, const struct lb
 
 void lb_spread_free(struct lb_node *node)
 {
-	if (node)
-		lb_spread_fini((struct lb_spread *)node);
+	lb_spread_fini((struct lb_spread *)node);
 	free(node);
 }
 

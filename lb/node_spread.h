@@ -5,7 +5,6 @@
 // Thread: ctrl; the functions for pickers on workers.
 #pragma once
 
-#include "lb/base/twheel.h"
 #include "lb/cells.h"
 #include "lb/node.h"
 #include "lb/node_error.h"
@@ -42,26 +41,25 @@ struct lb_spread {
 	const struct lb_spread_kind *kind;
 	struct lb_spread_list *current; // owned; NULL before the first update
 	struct lb_spread_list *pending; // owned; waits for its turn (RR-04)
-	char *note; // owned: resolution note of the newest list
 	char *last_error; // owned; NULL = none yet
 	uint32_t slot; // UINT32_MAX = has none
 	uint32_t choice_count;
 	uint32_t n_settled;
-	enum lb_state published;
+	uint8_t published; // enum lb_state
 	bool is_published; // and nothing that the picker holds has changed since
 	bool is_updating;
 	bool must_weigh;
-	struct twheel_timer retry; // of what there was no memory for
 };
 
 // Of lb_node_ops, for kinds that hold nothing of their own.
 struct lb_node *lb_spread_new(
-	const struct lb_spread_kind *, const struct lb_node_env *, struct lb_node_parent);
-void lb_spread_free(struct lb_node *); // NULL is fine
+	const struct lb_spread_kind *, struct lb_node_env *, struct lb_node_parent);
+void lb_spread_free(struct lb_node *);
 void lb_spread_exit_idle(struct lb_node *); // nothing: they are never IDLE
+void lb_spread_again(struct lb_node *); // what there was no memory for
 
 // False = no memory or slot: nothing is left to undo.
-bool lb_spread_init(struct lb_spread *, const struct lb_spread_kind *, const struct lb_node_env *,
+bool lb_spread_init(struct lb_spread *, const struct lb_spread_kind *, struct lb_node_env *,
 	struct lb_node_parent);
 void lb_spread_fini(struct lb_spread *);
 int lb_spread_update(struct lb_node *, const struct lb_node_config *); // of lb_node_ops

@@ -19,27 +19,30 @@ struct weighted;
 
 struct child {
 	struct weighted *owner;
-	struct lb_graceful *node; // owned
-	char *name; // owned
+	struct lb_graceful policy;
+	struct lb_picker *picker; // counted; goes with state; NULL = has not reported
+	uint64_t leaves_ns; // the end of being kept
 	uint32_t weight;
+	uint8_t state; // enum lb_state, as W07 counts it
 	bool in_use; // else it is kept for its return
 	bool idle; // reported IDLE last (A28-W05)
-	enum lb_state state; // as W07 counts it
-	struct lb_picker *picker; // counted; goes with state; NULL = has not reported
-	struct twheel_timer leave; // the end of being kept
+	char name[];
 };
 
 struct weighted {
 	struct lb_node base;
 	struct child **children; // owned; sorted by name, those kept among them
 	uint32_t n;
-	char *note; // owned
+	uint8_t published; // enum lb_state
+	bool is_published; // and nothing that the picker holds has changed since
 	bool updating;
-	bool is_published;
-	enum lb_state published;
-	struct twheel_timer retry; // of what could not be published
-	struct twheel_timer wake; // of IDLE children: not from inside their report
+	struct twheel_timer leave; // of the first of those kept
 };
+
+static uint64_t now(const struct weighted *w)
+{
+	return twheel_now(w->base.env->wheel);
+}
 
 static int compare(const void *a, const void *b)
 {
@@ -70,10 +73,8 @@ static void child_free(struct child *c)
 {
 	if (!c)
 		return;
-	twheel_cancel(c->owner->base.env->wheel, &c->leave);
-	lb_graceful_free(c->node);
+	lb_graceful_fini(&c->policy);
 	lb_picker_put(c->picker);
-	free(c->name);
 	free(c);
 }
 
@@ -94,7 +95,7 @@ static enum lb_state aggregate(const struct weighted *w)
 static struct lb_picker *no_targets(const struct weighted *w)
 {
 	char text[512];
-	const char *note = w->note ? w->note : "";
+	const char *note = w->base.env->note;
 	snprintf(text, sizeof(text), "cluster %s: no locality has usable endpoints%s%s%s",
 		w->base.env->cluster, *note ? " (" : "", note, *note ? ")" : "");
 	return lb_picker_new_fail(text);
@@ -125,26 +126,21 @@ static void publish(struct weighted *w)
 		return;
 	struct lb_picker *p = queues ? lb_picker_new_queue() : draw_among(w, state);
 	w->is_published = p && lb_node_publish(&w->base, state, p) == 0;
-	if (w->is_published) {
-		w->published = state;
-		twheel_cancel(w->base.env->wheel, &w->retry);
-	} else {
-		twheel_arm(
-			w->base.env->wheel, &w->retry, twheel_now(w->base.env->wheel) + RETRY_NS);
-	}
+	if (w->is_published)
+		w->published = (uint8_t)state;
+	else
+		lb_node_again(&w->base, now(w) + RETRY_NS);
 }
 
-static void retry_fired(struct twheel_timer *t)
+// What could not be published, and IDLE children: these not from inside their report.
+static void weighted_again(struct lb_node *base)
 {
-	publish((struct weighted *)((char *)t - offsetof(struct weighted, retry)));
-}
-
-static void wake_fired(struct twheel_timer *t)
-{
-	struct weighted *w = (void *)((char *)t - offsetof(struct weighted, wake));
+	struct weighted *w = (struct weighted *)base;
+	if (!w->is_published)
+		publish(w);
 	for (uint32_t i = 0; i < w->n; i++)
 		if (w->children[i]->in_use && w->children[i]->idle)
-			lb_graceful_exit_idle(w->children[i]->node);
+			lb_graceful_exit_idle(&w->children[i]->policy);
 }
 
 // Its picker is kept anew whatever happens above: the draw that goes round is made here.
@@ -152,17 +148,17 @@ static int on_report(void *ctx, enum lb_state state, struct lb_picker *picker)
 {
 	struct child *c = ctx;
 	struct weighted *w = c->owner;
-	enum lb_state before = c->state;
+	enum lb_state before = (enum lb_state)c->state;
 	c->idle = state == LB_IDLE;
 	if (c->idle && c->in_use)
-		twheel_arm(w->base.env->wheel, &w->wake, twheel_now(w->base.env->wheel));
+		lb_node_again(&w->base, now(w));
 	if (before == LB_TRANSIENT_FAILURE && state != LB_READY && state != before) {
 		lb_picker_put(picker); // W07: it fails until READY, with the error that it has
 		return 0;
 	}
 	lb_picker_put(c->picker);
 	c->picker = picker;
-	c->state = state;
+	c->state = (uint8_t)state;
 	if (!c->in_use || w->updating)
 		return 0;
 	if (before == LB_READY || state == LB_READY || aggregate(w) == LB_TRANSIENT_FAILURE)
@@ -172,30 +168,43 @@ static int on_report(void *ctx, enum lb_state state, struct lb_picker *picker)
 	return 0;
 }
 
+static void plan_leave(struct weighted *w)
+{
+	uint64_t first_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < w->n; i++)
+		if (!w->children[i]->in_use && w->children[i]->leaves_ns < first_ns)
+			first_ns = w->children[i]->leaves_ns;
+	if (first_ns == UINT64_MAX)
+		twheel_cancel(w->base.env->wheel, &w->leave);
+	else
+		twheel_arm(w->base.env->wheel, &w->leave, first_ns);
+}
+
 static void leave_fired(struct twheel_timer *t)
 {
-	struct child *c = (void *)((char *)t - offsetof(struct child, leave));
-	struct weighted *w = c->owner;
-	uint32_t i = 0;
-	while (w->children[i] != c)
-		i++;
-	memmove(&w->children[i], &w->children[i + 1], (--w->n - i) * sizeof(struct child *));
-	child_free(c);
+	struct weighted *w = (void *)((char *)t - offsetof(struct weighted, leave));
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct child *c = w->children[i];
+		if (c->in_use || c->leaves_ns > now(w))
+			w->children[n++] = c;
+		else
+			child_free(c);
+	}
+	w->n = n;
+	plan_leave(w);
 }
 
 static struct child *child_new(struct weighted *w, struct str name)
 {
-	struct child *c = calloc(1, sizeof(*c));
+	struct child *c = calloc(1, sizeof(*c) + name.len + 1);
 	if (!c)
 		return NULL;
-	*c = (struct child){
-		.owner = w, .state = LB_CONNECTING, .leave = {.fire = leave_fired}}; // W07
-	c->name = strndup(name.p ? name.p : "", name.len);
-	c->node = lb_graceful_new(w->base.env, (struct lb_node_parent){on_report, c});
-	if (!c->name || !c->node) {
-		child_free(c);
-		return NULL;
-	}
+	c->owner = w;
+	c->state = LB_CONNECTING; // W07
+	if (name.len)
+		memcpy(c->name, name.p, name.len);
+	lb_graceful_init(&c->policy, w->base.env, (struct lb_node_parent){on_report, c});
 	return c;
 }
 
@@ -208,14 +217,13 @@ static bool is_target(const struct lb_node_locality *l)
 
 static int give(struct child *c, const struct lb_node_config *all, const struct lb_node_locality *l)
 {
-	const struct lb_node_config own = {all->spec->child, l, 1, all->note};
-	return lb_graceful_update(c->node, &own);
+	const struct lb_node_config own = {all->spec->child, l, 1};
+	return lb_graceful_update(&c->policy, &own);
 }
 
 // What an update will make of the node.
 struct plan {
 	struct child **children; // [n]: all old ones, then the new
-	char *note;
 	uint32_t n, n_old;
 	uint32_t *target_of; // [n_localities]: index in children; UINT32_MAX = none
 };
@@ -226,15 +234,14 @@ static void plan_drop(struct plan *p)
 		child_free(p->children[i]);
 	free(p->children);
 	free(p->target_of);
-	free(p->note);
 }
 
 static int plan_make(struct weighted *w, const struct lb_node_config *config, struct plan *p)
 {
-	*p = (struct plan){.n = w->n, .n_old = w->n, .note = strdup(config->note)};
+	*p = (struct plan){.n = w->n, .n_old = w->n};
 	p->children = calloc((size_t)w->n + config->n_localities + 1, sizeof(struct child *));
 	p->target_of = calloc((size_t)config->n_localities + 1, sizeof(*p->target_of));
-	if (!p->note || !p->children || !p->target_of)
+	if (!p->children || !p->target_of)
 		return -ENOMEM;
 	if (w->n)
 		memcpy(p->children, w->children, w->n * sizeof(struct child *));
@@ -272,30 +279,27 @@ static int plan_update(const struct plan *p, const struct lb_node_config *config
 static void plan_commit(
 	struct weighted *w, const struct plan *p, const struct lb_node_config *config)
 {
-	uint64_t now = twheel_now(w->base.env->wheel);
 	for (uint32_t i = 0; i < p->n; i++) {
 		struct child *c = p->children[i];
 		if (c->in_use)
-			twheel_arm(w->base.env->wheel, &c->leave, now + KEPT_NS);
+			c->leaves_ns = now(w) + KEPT_NS;
 		c->in_use = false;
 	}
 	for (uint32_t i = 0; i < config->n_localities; i++) {
 		if (p->target_of[i] == UINT32_MAX)
 			continue;
 		struct child *c = p->children[p->target_of[i]];
-		twheel_cancel(w->base.env->wheel, &c->leave);
 		c->in_use = true;
 		c->weight = config->localities[i].weight;
 		if (c->idle)
-			twheel_arm(w->base.env->wheel, &w->wake, now);
+			lb_node_again(&w->base, now(w));
 	}
-	free(w->note);
 	free(w->children);
 	free(p->target_of);
-	w->note = p->note;
 	w->children = p->children;
 	w->n = p->n;
 	qsort(w->children, w->n, sizeof(struct child *), compare);
+	plan_leave(w);
 }
 
 static int weighted_update(struct lb_node *base, const struct lb_node_config *config)
@@ -323,23 +327,21 @@ static void weighted_exit_idle(struct lb_node *base)
 	struct weighted *w = (struct weighted *)base;
 	for (uint32_t i = 0; i < w->n; i++)
 		if (w->children[i]->in_use)
-			lb_graceful_exit_idle(w->children[i]->node);
+			lb_graceful_exit_idle(&w->children[i]->policy);
 }
 
 static void weighted_dump(const struct lb_node *base, struct lb_dump *d)
 {
 	const struct weighted *w = (const struct weighted *)base;
-	uint64_t now = twheel_now(w->base.env->wheel);
 	lb_dump_enter(d, "weighted_target", aggregate(w));
 	for (uint32_t i = 0; i < w->n; i++) {
 		const struct child *c = w->children[i];
-		lb_dump_enter(d, c->name, c->state);
+		lb_dump_enter(d, c->name, (enum lb_state)c->state);
 		if (c->in_use)
 			lb_dump_number(d, "weight", c->weight);
 		else
-			lb_dump_number(d, "kept_s",
-				(c->leave.expires_tick * TWHEEL_NS_PER_TICK - now) / 1000000000);
-		lb_graceful_dump(c->node, d);
+			lb_dump_number(d, "kept_s", (c->leaves_ns - now(w)) / 1000000000);
+		lb_graceful_dump(&c->policy, d);
 		lb_dump_leave(d);
 	}
 	lb_dump_leave(d);
@@ -348,25 +350,20 @@ static void weighted_dump(const struct lb_node *base, struct lb_dump *d)
 static void weighted_free(struct lb_node *base)
 {
 	struct weighted *w = (struct weighted *)base;
-	if (!w)
-		return;
-	twheel_cancel(w->base.env->wheel, &w->retry);
-	twheel_cancel(w->base.env->wheel, &w->wake);
+	twheel_cancel(w->base.env->wheel, &w->leave);
 	for (uint32_t i = 0; i < w->n; i++)
 		child_free(w->children[i]);
 	free(w->children);
-	free(w->note);
 	free(w);
 }
 
-static struct lb_node *weighted_new(const struct lb_node_env *env, struct lb_node_parent parent)
+static struct lb_node *weighted_new(struct lb_node_env *env, struct lb_node_parent parent)
 {
 	struct weighted *w = calloc(1, sizeof(*w));
 	if (!w)
 		return NULL;
-	*w = (struct weighted){.base = {&lb_node_weighted, env, parent},
-		.retry = {.fire = retry_fired},
-		.wake = {.fire = wake_fired}};
+	*w = (struct weighted){
+		.base = {&lb_node_weighted, env, parent}, .leave = {.fire = leave_fired}};
 	return &w->base;
 }
 
@@ -376,5 +373,6 @@ const struct lb_node_ops lb_node_weighted = {
 	.update = weighted_update,
 	.exit_idle = weighted_exit_idle,
 	.dump = weighted_dump,
+	.again = weighted_again,
 	.free = weighted_free,
 };

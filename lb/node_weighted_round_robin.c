@@ -137,7 +137,7 @@ static const struct lb_spread_kind kind = {
 	.weigh = weigh,
 };
 
-static struct lb_node *node_new(const struct lb_node_env *env, struct lb_node_parent parent)
+static struct lb_node *node_new(struct lb_node_env *env, struct lb_node_parent parent)
 {
 	struct wrr *w = calloc(1, sizeof(*w));
 	if (w && !lb_spread_init(&w->spread, &kind, env, parent)) {
@@ -154,8 +154,6 @@ static struct lb_node *node_new(const struct lb_node_env *env, struct lb_node_pa
 static void node_free(struct lb_node *node)
 {
 	struct wrr *w = (struct wrr *)node;
-	if (!w)
-		return;
 	twheel_cancel(w->spread.base.env->wheel, &w->timer);
 	lb_spread_fini(&w->spread);
 	free(w);
@@ -166,5 +164,6 @@ const struct lb_node_ops lb_node_weighted_round_robin = {
 	.new = node_new,
 	.update = lb_spread_update,
 	.exit_idle = lb_spread_exit_idle,
+	.again = lb_spread_again,
 	.free = node_free,
 };

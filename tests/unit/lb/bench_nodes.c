@@ -105,7 +105,9 @@ static void init(struct bench *b, uint32_t n)
 		.orca = lb_orca_table_new(),
 		.slot_take = slot_take,
 		.slot_give = slot_give,
+		.note = "",
 		.ctx = b};
+	lb_node_env_init(&b->env);
 	b->members = calloc(n, sizeof(b->members[0]));
 	size_t before = heap();
 	for (uint32_t i = 0; i < n; i++) {
@@ -120,7 +122,7 @@ static void update(struct bench *b, const struct lb_policy_spec *spec, const cha
 	const struct lb_node_locality l = {STR("a/b/c"), 1, b->members, b->n};
 	size_t before = heap();
 	uint64_t start = clock_ns();
-	int err = b->node->ops->update(b->node, &(struct lb_node_config){spec, &l, 1, ""});
+	int err = b->node->ops->update(b->node, &(struct lb_node_config){spec, &l, 1});
 	printf("  update, %-31s %.2f ms, %zu bytes each%s\n", what,
 		(double)(clock_ns() - start) / 1e6, (heap() - before) / b->n, err ? " FAILED" : "");
 }
@@ -190,7 +192,7 @@ static void run(const struct lb_node_ops *ops, const struct lb_policy_spec *spec
 	pick_many(&b);
 	free_kept(&b);
 	lb_picker_put(b.picker);
-	b.node->ops->free(b.node);
+	lb_node_free(b.node);
 	for (uint32_t i = 0; i < n; i++)
 		lb_member_put(b.members[i].member);
 	free(b.members);

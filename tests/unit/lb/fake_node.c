@@ -47,7 +47,7 @@ struct lb_picker *fake_picker_new(enum lb_state state, const char *name)
 }
 
 static struct lb_node *fake_new(
-	const struct lb_node_env *env, struct lb_node_parent parent, enum lb_policy_kind kind)
+	struct lb_node_env *env, struct lb_node_parent parent, enum lb_policy_kind kind)
 {
 	struct fake_node *f = calloc(1, sizeof(*f));
 	if (!f)
@@ -59,12 +59,12 @@ static struct lb_node *fake_new(
 	return &f->base;
 }
 
-static struct lb_node *new_round_robin(const struct lb_node_env *env, struct lb_node_parent parent)
+static struct lb_node *new_round_robin(struct lb_node_env *env, struct lb_node_parent parent)
 {
 	return fake_new(env, parent, LB_POLICY_ROUND_ROBIN);
 }
 
-static struct lb_node *new_ring_hash(const struct lb_node_env *env, struct lb_node_parent parent)
+static struct lb_node *new_ring_hash(struct lb_node_env *env, struct lb_node_parent parent)
 {
 	return fake_new(env, parent, LB_POLICY_RING_HASH);
 }
@@ -99,8 +99,6 @@ static void fake_exit_idle(struct lb_node *base)
 static void fake_free(struct lb_node *base)
 {
 	struct fake_node **link = &fake_nodes;
-	if (!base)
-		return;
 	while (&(*link)->base != base)
 		link = &(*link)->next;
 	*link = (*link)->next;
@@ -110,9 +108,9 @@ static void fake_free(struct lb_node *base)
 const struct lb_node_ops *fake_ops_of(enum lb_policy_kind kind)
 {
 	static const struct lb_node_ops round_robin = {
-		"round_robin", new_round_robin, fake_update, fake_exit_idle, NULL, fake_free};
+		"round_robin", new_round_robin, fake_update, fake_exit_idle, NULL, NULL, fake_free};
 	static const struct lb_node_ops ring_hash = {
-		"ring_hash", new_ring_hash, fake_update, fake_exit_idle, NULL, fake_free};
+		"ring_hash", new_ring_hash, fake_update, fake_exit_idle, NULL, NULL, fake_free};
 	return kind == LB_POLICY_RING_HASH ? &ring_hash : &round_robin;
 }
 

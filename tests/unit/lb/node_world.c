@@ -56,6 +56,7 @@ void node_world_init(struct node_world *w, const struct lb_node_ops *ops, uint64
 	w->member_env = (struct lb_member_env){w->world.connectivity, 250 * WORLD_MS};
 	w->env = (struct lb_node_env){
 		.cluster = "orders",
+		.note = "",
 		.wheel = w->world.wheel,
 		.rand = &w->world.rand,
 		.orca = lb_orca_table_new(),
@@ -65,6 +66,7 @@ void node_world_init(struct node_world *w, const struct lb_node_ops *ops, uint64
 		.reresolve = reresolve,
 		.ctx = w,
 	};
+	lb_node_env_init(&w->env);
 	memset(w->ready, 0xff, sizeof(w->ready));
 	w->positions[0] = (uint32_t)rand_u64(&w->rand);
 	w->node = ops->new (&w->env, (struct lb_node_parent){on_publish, w});
@@ -73,7 +75,8 @@ void node_world_init(struct node_world *w, const struct lb_node_ops *ops, uint64
 
 void node_world_fini(struct node_world *w)
 {
-	w->node->ops->free(w->node);
+	lb_node_free(w->node);
+	lb_node_env_fini(&w->env);
 	assert_int_equal(w->n_slots, 0);
 	lb_picker_put(w->picker);
 	for (uint32_t i = 0; i < NODE_MEMBERS; i++)
@@ -96,7 +99,8 @@ int node_world_update(struct node_world *w, uint32_t first, uint32_t n, const ch
 		list[i] = (struct lb_node_member){*m, weight ? weight : 1};
 	}
 	const struct lb_node_locality locality = {STR("a/b/c"), 1, list, n};
-	const struct lb_node_config config = {&w->spec, &locality, 1, note};
+	const struct lb_node_config config = {&w->spec, &locality, 1};
+	w->env.note = note;
 	return w->node->ops->update(w->node, &config);
 }
 

@@ -70,13 +70,15 @@ static void init(struct fixture *f)
 		.slot_take = slot_take,
 		.slot_give = slot_give,
 		.ctx = f};
+	lb_node_env_init(&f->env);
 	f->node = node_new(f);
 	assert_non_null(f->node);
 }
 
 static void fini(struct fixture *f)
 {
-	f->node->ops->free(f->node);
+	lb_node_free(f->node);
+	lb_node_env_fini(&f->env);
 	lb_picker_put(f->picker);
 	assert_int_equal(fake_count(), 0);
 	assert_true(twheel_next_ns(f->wheel) == UINT64_MAX);
@@ -100,7 +102,8 @@ static int update_with(struct fixture *f, const uint32_t *weights, uint32_t n, u
 		if (weights[i] != UINT32_MAX)
 			list[n_list++] = (struct lb_node_locality){
 				str_from(names[i]), weights[i], members, n_members};
-	const struct lb_node_config config = {&f->spec, list, n_list, note};
+	const struct lb_node_config config = {&f->spec, list, n_list};
+	f->env.note = note;
 	return f->node->ops->update(f->node, &config);
 }
 
@@ -493,7 +496,7 @@ static void construction_without_memory_gives_nothing(void **state)
 	struct fixture f;
 	struct lb_node *n = NULL;
 	init(&f);
-	ALLOC_FAIL_EACH(n = node_new(&f), !n, n->ops->free(n));
+	ALLOC_FAIL_EACH(n = node_new(&f), !n, lb_node_free(n));
 	fini(&f);
 }
 
