@@ -432,7 +432,6 @@ struct lb_leaf *lb_leaf_new(const struct lb_leaf_env *env, const char *name, uin
 	leaf->member_env.on_change = on_member;
 	leaf->member_env.on_gone = on_member_gone;
 	leaf->member_env.ctx = leaf;
-	leaf->env.member_env = &leaf->member_env;
 	leaf->name = strdup(name);
 	leaf->node_env = (struct lb_node_env){
 		.cluster = leaf->name,
@@ -488,7 +487,8 @@ struct plan {
 
 static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, struct plan *p)
 {
-	const struct lb_leaf_members from = {&leaf->env, leaf->layout, find_member, leaf};
+	const struct lb_leaf_members from = {
+		&leaf->env, &leaf->member_env, leaf->layout, find_member, leaf};
 	*p = (struct plan){.layout = lb_leaf_layout_new(&from, config, child_exists, leaf)};
 	if (leaf->drops && lb_drops_same(leaf->drops, config->drops, config->n_drops))
 		p->drops = lb_drops_get(leaf->drops);

@@ -67,7 +67,7 @@ struct lb_leaf_env {
 	uint32_t *loads; // lb_shared.loads; NULL = nobody counts by locality
 	struct twheel *wheel;
 	struct rand *rand;
-	const struct lb_member_env *member_env; // outlives the leaf's members
+	const struct lb_member_env *member_env; // borrowed for lb_leaf_new()
 	struct lb_breakers *breakers;
 	struct lb_orca_table *orca; // as a node's
 	lb_node_ops_find *ops_of; // usually lb_node_ops_of

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 
 static struct lb_member *member_new(
-	const struct lb_leaf_env *env, const struct ip_port *list, uint32_t n)
+	const struct lb_leaf_members *from, const struct ip_port *list, uint32_t n)
 {
+	const struct lb_leaf_env *env = from->env;
 	uint32_t id = env->member_take(env->ctx);
 	if (id == UINT32_MAX)
 		return NULL;
-	struct lb_member *m = lb_member_new(env->member_env, id, list, n);
+	struct lb_member *m = lb_member_new(from->member_env, id, list, n);
 	if (!m)
 		env->member_give(env->ctx, id);
 	return m;
@@ -25,14 +26,14 @@ static struct lb_member *take_member(
 {
 	const struct lb_leaf_layout *before = from->before;
 	if (!before)
-		return member_new(from->env, conf->addresses, conf->n_addresses);
+		return member_new(from, conf->addresses, conf->n_addresses);
 	struct lb_member *m = at < before->n_endpoints ? before->endpoints[at].member : NULL;
 	if (m && lb_member_same_set(m, conf->addresses, conf->n_addresses))
 		return lb_member_get(m);
 	m = from->find(from->ctx, conf->addresses, conf->n_addresses);
 	if (m)
 		return lb_member_get(m);
-	return member_new(from->env, conf->addresses, conf->n_addresses);
+	return member_new(from, conf->addresses, conf->n_addresses);
 }
 
 static bool copy_text(struct lb_leaf_layout *l, struct str from, const char **ret)

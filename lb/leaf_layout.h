@@ -29,6 +29,7 @@ struct lb_leaf_layout {
 // Who makes members for it.
 struct lb_leaf_members {
 	const struct lb_leaf_env *env;
+	struct lb_member_env *member_env;
 	const struct lb_leaf_layout *before; // whose members are kept; NULL = none
 	// The member of these addresses, in the layout before or earlier ones; NULL = unknown.
 	struct lb_member *(*find)(void *ctx, const struct ip_port *, uint32_t n);

@@ -16,13 +16,21 @@ struct lb_connectivity;
 struct lb_member;
 struct lb_subchannel_watcher;
 
-// Told of each change of what the functions below say. on_change may watch, unwatch and connect.
+struct lb_member_link;
+struct lb_member_round;
+struct lb_member_slab;
+
+// Whoever watches members, each under an index. Told of each change of what the functions below
+// say. on_change may watch, unwatch and connect.
 struct lb_member_watcher {
-	struct lb_member_watcher *next; // linked by the member
-	void (*on_change)(struct lb_member_watcher *);
+	void (*on_change)(struct lb_member_watcher *, uint32_t index);
+	uint32_t n; // indexes are below this
+	// member_watch.c's; zero at first, and when nobody is watched any more.
+	uint32_t n_linked;
+	struct lb_member_link *links; // [n], owned; NULL = nobody else watches the same ones
 };
 
-// Borrowed by all members made with it, so that each holds a pointer to it only.
+// Borrowed by all members made with it, whose memory is side by side.
 struct lb_member_env {
 	struct lb_connectivity *connectivity; // gives subchannels, the wheel
 	uint64_t attempt_delay_ns; // until the next address is tried beside (PF-02); 250 ms
@@ -31,12 +39,16 @@ struct lb_member_env {
 	// The member of this number is gone, inside the last lb_member_put(); NULL = nobody.
 	void (*on_gone)(void *ctx, uint32_t id);
 	void *ctx;
+	// Zero at first, and when all members are gone.
+	struct lb_member_slab *slabs; // with room
+	uint32_t n_members;
+	struct lb_member_round *rounds; // of telling watchers, that are under way
 };
 
 // Addresses are copied, n >= 1; the env outlives the member. Nothing is connected. Count 1. NULL =
 // no memory.
 struct lb_member *lb_member_new(
-	const struct lb_member_env *, uint32_t id, const struct ip_port *addresses, uint32_t n);
+	struct lb_member_env *, uint32_t id, const struct ip_port *addresses, uint32_t n);
 struct lb_member *lb_member_get(struct lb_member *);
 bool lb_member_is_shared(const struct lb_member *); // the caller's reference is not the only one
 void lb_member_put(struct lb_member *); // NULL is fine; nobody watches it any more at the last
@@ -77,9 +89,10 @@ bool lb_member_is_ejected(const struct lb_member *);
 // Nobody needs its connection any more: subchannels are given back, the state is IDLE.
 void lb_member_disconnect(struct lb_member *);
 
-void lb_member_watch(struct lb_member *, struct lb_member_watcher *);
+// False = no memory.
+[[nodiscard]] bool lb_member_watch(struct lb_member *, struct lb_member_watcher *, uint32_t index);
 bool lb_member_is_watched(const struct lb_member *);
-void lb_member_unwatch(struct lb_member *, struct lb_member_watcher *);
+void lb_member_unwatch(struct lb_member *, struct lb_member_watcher *, uint32_t index);
 
 // Of lb_subchannel_env: nobody but members watches subchannels.
 void lb_member_on_state(struct lb_subchannel_watcher *, enum lb_state);

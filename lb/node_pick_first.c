@@ -29,8 +29,8 @@ struct owner {
 
 // One update.
 struct list {
+	struct lb_member_watcher watcher; // of its own member
 	struct pick_first *node;
-	struct lb_member_watcher watcher;
 	struct lb_member *own; // counted; NULL = there are no addresses
 	uint32_t n;
 	struct owner owners[];
@@ -139,9 +139,10 @@ static void connect_now(struct pick_first *f)
 		try_again_later(f);
 }
 
-static void on_change(struct lb_member_watcher *w)
+static void on_change(struct lb_member_watcher *w, uint32_t index)
 {
-	struct list *l = (void *)((char *)w - offsetof(struct list, watcher));
+	(void)index;
+	struct list *l = (struct list *)w;
 	struct pick_first *f = l->node;
 	enum lb_state state = lb_member_state(l->own);
 	lb_node_reresolve(f->base.env, l->own);
@@ -166,7 +167,7 @@ static void list_free(struct list *l)
 	if (!l)
 		return;
 	if (l->own)
-		lb_member_unwatch(l->own, &l->watcher);
+		lb_member_unwatch(l->own, &l->watcher, 0);
 	lb_member_put(l->own);
 	for (uint32_t i = 0; i < l->n; i++)
 		lb_member_put(l->owners[i].member);
@@ -205,7 +206,7 @@ static struct list *list_new(struct pick_first *f, const struct lb_node_config *
 	if (!l)
 		return NULL;
 	l->node = f;
-	l->watcher.on_change = on_change;
+	l->watcher = (struct lb_member_watcher){.on_change = on_change, .n = 1};
 	for (uint32_t i = 0; i < config->n_localities; i++)
 		for (uint32_t k = 0; k < config->localities[i].n_members; k++) {
 			const struct lb_node_member *m = &config->localities[i].members[k];
@@ -259,8 +260,12 @@ static bool list_open(struct pick_first *f, struct list *l)
 		l->own = f->base.env->member_new(f->base.env->ctx, all, n);
 		ok = l->own;
 	}
+	if (ok && l->own && !lb_member_watch(l->own, &l->watcher, 0)) {
+		lb_member_put(l->own);
+		l->own = NULL;
+		ok = false;
+	}
 	if (ok && l->own) {
-		lb_member_watch(l->own, &l->watcher);
 		// PF-07: finds the connection in use, which the first address has.
 		if (in_use && ip_port_eq(&all[0], &in_use->addr))
 			lb_member_connect(l->own);

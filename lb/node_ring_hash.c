@@ -35,13 +35,8 @@ struct picker {
 	bool is_connecting; // somebody is
 };
 
-struct item {
-	struct lb_member_watcher watcher;
-	struct list *list;
-	struct lb_member *member; // counted
-};
-
 struct list {
+	struct lb_member_watcher watcher;
 	struct ring_node *node;
 	struct shared_ring *ring; // counted; NULL = there are no members
 	struct lb_cells cells; // one a member
@@ -49,7 +44,7 @@ struct list {
 	uint32_t n;
 	uint32_t n_in[N_STATES];
 	uint8_t *states; // owned
-	struct item items[];
+	struct lb_member *members[]; // counted and watched, each under its index
 };
 
 struct ring_node {
@@ -173,7 +168,7 @@ static struct lb_text *error_of(const struct ring_node *r, const struct lb_membe
 // Sets or, at the end, adds the cell.
 static int put_cell(struct list *l, uint32_t i)
 {
-	const struct lb_member *m = l->items[i].member;
+	const struct lb_member *m = l->members[i];
 	struct lb_cell cell = {.member = lb_member_id(m), .state = l->states[i]};
 	struct lb_text *error = NULL;
 	if (cell.state == LB_READY) {
@@ -242,9 +237,9 @@ static void wake_one(struct ring_node *r)
 	if (state == LB_READY || state == LB_IDLE || l->n_in[LB_CONNECTING] || !l->n_in[LB_IDLE])
 		return;
 	const uint8_t *idle = memchr(l->states, LB_IDLE, l->n);
-	struct lb_member *m = l->items[idle - l->states].member;
+	struct lb_member *m = l->members[idle - l->states];
 	r->is_busy = true;
-	lb_member_connect(m); // its item counts that meanwhile
+	lb_member_connect(m); // the list counts that meanwhile
 	r->is_busy = false;
 	if (lb_member_raw_state(m) == LB_IDLE)
 		try_again_later(r);
@@ -258,18 +253,16 @@ static void settle(struct ring_node *r)
 	publish(r);
 }
 
-static void on_change(struct lb_member_watcher *w)
+static void on_change(struct lb_member_watcher *w, uint32_t i)
 {
-	struct item *item = (struct item *)w;
-	struct list *l = item->list;
+	struct list *l = (struct list *)w;
 	struct ring_node *r = l->node;
-	uint32_t i = (uint32_t)(item - l->items);
-	enum lb_state state = lb_member_state(item->member);
-	lb_node_reresolve(r->base.env, item->member);
+	const struct lb_member *m = l->members[i];
+	enum lb_state state = lb_member_state(m);
+	lb_node_reresolve(r->base.env, m);
 	// Attempts of a failing one change nothing but the error that they end with.
 	if (state == l->states[i] && state != LB_READY &&
-		(state != LB_TRANSIENT_FAILURE ||
-			lb_member_raw_state(item->member) == LB_CONNECTING))
+		(state != LB_TRANSIENT_FAILURE || lb_member_raw_state(m) == LB_CONNECTING))
 		return;
 	l->n_in[l->states[i]]--;
 	l->n_in[state]++;
@@ -284,8 +277,8 @@ static void list_free(struct list *l)
 	if (!l)
 		return;
 	for (uint32_t i = 0; i < l->n; i++) {
-		lb_member_unwatch(l->items[i].member, &l->items[i].watcher);
-		lb_member_put(l->items[i].member);
+		lb_member_unwatch(l->members[i], &l->watcher, i);
+		lb_member_put(l->members[i]);
 	}
 	lb_cells_fini(&l->cells);
 	ring_put(l->ring);
@@ -293,13 +286,14 @@ static void list_free(struct list *l)
 	free(l);
 }
 
-static int item_init(struct list *l, struct lb_member *m)
+static int add_member(struct list *l, struct lb_member *m)
 {
-	uint32_t i = l->n++;
-	l->items[i] = (struct item){{.on_change = on_change}, l, lb_member_get(m)};
+	uint32_t i = l->n;
+	if (!lb_member_watch(m, &l->watcher, i))
+		return -ENOMEM;
+	l->members[l->n++] = lb_member_get(m);
 	l->states[i] = (uint8_t)lb_member_state(m);
 	l->n_in[l->states[i]]++;
-	lb_member_watch(m, &l->items[i].watcher);
 	return put_cell(l, i);
 }
 
@@ -342,15 +336,16 @@ static struct list *list_new(struct ring_node *r, const struct lb_node_config *c
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < config->n_localities; i++)
 		n += config->localities[i].n_members;
-	struct list *l = malloc(sizeof(*l) + n * sizeof(l->items[0]));
+	struct list *l = malloc(sizeof(*l) + n * sizeof(l->members[0]));
 	if (!l)
 		return NULL;
-	*l = (struct list){.node = r, .states = malloc(n + 1)};
+	*l = (struct list){
+		.watcher = {.on_change = on_change, .n = n}, .node = r, .states = malloc(n + 1)};
 	if (!l->states || (n && !(l->ring = ring_new(config, n))))
 		goto err;
 	for (uint32_t i = 0; i < config->n_localities; i++)
 		for (uint32_t k = 0; k < config->localities[i].n_members; k++)
-			if (item_init(l, config->localities[i].members[k].member))
+			if (add_member(l, config->localities[i].members[k].member))
 				goto err;
 	return l;
 err:

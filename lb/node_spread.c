@@ -11,7 +11,7 @@
 
 #define N_STATES 4
 #define RETRY_NS 1000000000ull
-#define NOWHERE UINT32_MAX
+#define NOWHERE ((1u << 30) - 1)
 // Guesses at another endpoint, when this worker lacks a connection to the one whose turn it is.
 // Guessing spreads the load that walking on would give to the neighbour.
 #define N_GUESSES 8
@@ -19,31 +19,25 @@
 // and its requests wait for the connection that their turn opens.
 #define N_WALKED 1024
 
-struct item {
-	struct lb_member_watcher watcher;
-	struct lb_member *member; // counted
-	uint32_t index; // in its list
-	uint32_t place; // of its cell; NOWHERE = it is not READY
+// A member's state as RR-03 counts it, and where its cell is.
+struct standing {
+	uint32_t state : 2;
+	uint32_t place : 30; // NOWHERE = it is not READY
 };
 
 // The members of one update.
 struct lb_spread_list {
+	struct lb_member_watcher watcher;
 	struct lb_spread *node;
-	bool is_open; // built: its items may act
+	bool is_open; // built: its members may act
 	bool is_stale; // a change of the cells found no memory: they are to be made anew
 	uint32_t n;
 	uint32_t n_in[N_STATES];
 	struct lb_cells cells; // in any order
-	uint32_t *indices; // owned: of the item, by place
-	uint8_t *states; // owned: by index, as RR-03 counts them
-	struct item items[];
+	struct standing *standings; // owned: by index
+	uint32_t *indices; // owned: by place
+	struct lb_member *members[]; // counted and watched, each under its index
 };
-
-static struct lb_spread_list *list_of(struct item *item)
-{
-	item -= item->index;
-	return (void *)((char *)item - offsetof(struct lb_spread_list, items));
-}
 
 static const struct lb_cell *find_connected(const struct lb_cells *c, struct lb_pick_ctx *ctx)
 {
@@ -94,12 +88,12 @@ static struct lb_picker *picker_new(const struct lb_spread *s)
 }
 
 // In a list that waits nobody weighs anything yet.
-static struct lb_cell cell_of(const struct lb_spread_list *l, const struct item *item)
+static struct lb_cell cell_of(const struct lb_spread_list *l, uint32_t i)
 {
 	struct lb_spread *s = l->node;
 	return (struct lb_cell){
-		.endpoint = lb_member_endpoint(item->member),
-		.member = lb_member_id(item->member),
+		.endpoint = lb_member_endpoint(l->members[i]),
+		.member = lb_member_id(l->members[i]),
 		.state = LB_READY,
 		.wants_report = s->kind->wants_reports,
 		.counts_active = s->kind->counts_active,
@@ -107,29 +101,33 @@ static struct lb_cell cell_of(const struct lb_spread_list *l, const struct item 
 	};
 }
 
-static int add_cell(struct lb_spread_list *l, struct item *item)
+static void set_place(struct lb_spread_list *l, uint32_t i, uint32_t place)
 {
-	int err = lb_cells_push(&l->cells, cell_of(l, item));
-	if (err)
-		return err;
-	item->place = l->cells.n - 1;
-	l->indices[item->place] = item->index;
-	return 0;
+	l->standings[i].place = place & NOWHERE;
+	if (place != NOWHERE)
+		l->indices[place] = i;
+}
+
+static int add_cell(struct lb_spread_list *l, uint32_t i)
+{
+	int err = lb_cells_push(&l->cells, cell_of(l, i));
+	if (!err)
+		set_place(l, i, l->cells.n - 1);
+	return err;
 }
 
 // The last one takes its place, so that nobody else moves.
-static int remove_cell(struct lb_spread_list *l, struct item *item)
+static int remove_cell(struct lb_spread_list *l, uint32_t i)
 {
 	struct lb_spread *s = l->node;
-	uint32_t at = item->place, last = l->cells.n - 1;
+	uint32_t at = l->standings[i].place, last = l->cells.n - 1;
 	uint16_t weight = lb_cells_at(&l->cells, at)->weight;
 	if (at != last && lb_cells_set(&l->cells, at, *lb_cells_at(&l->cells, last)))
 		return -ENOMEM;
 	if (lb_cells_pop(&l->cells))
 		return -ENOMEM;
-	l->indices[at] = l->indices[last];
-	l->items[l->indices[at]].place = at;
-	item->place = NOWHERE;
+	set_place(l, l->indices[last], at);
+	set_place(l, i, NOWHERE);
 	if (s->kind->left && l == s->current)
 		s->must_weigh |= s->kind->left(s, weight);
 	return 0;
@@ -139,8 +137,8 @@ static int make_cells(struct lb_spread_list *l)
 {
 	lb_cells_fini(&l->cells);
 	for (uint32_t i = 0; i < l->n; i++) {
-		l->items[i].place = NOWHERE;
-		if (l->states[i] == LB_READY && add_cell(l, &l->items[i]))
+		set_place(l, i, NOWHERE);
+		if (l->standings[i].state == LB_READY && add_cell(l, i))
 			return -ENOMEM;
 	}
 	l->is_stale = false;
@@ -149,19 +147,20 @@ static int make_cells(struct lb_spread_list *l)
 }
 
 // After a change of its member. True = its cell changed.
-static bool update_cell(struct lb_spread_list *l, struct item *item)
+static bool update_cell(struct lb_spread_list *l, uint32_t i)
 {
 	if (l->is_stale)
 		return true;
-	bool ready = l->states[item->index] == LB_READY;
+	struct standing *now = &l->standings[i];
+	bool ready = now->state == LB_READY;
 	int err = 0;
-	if (ready && item->place == NOWHERE)
-		err = add_cell(l, item);
-	else if (!ready && item->place != NOWHERE)
-		err = remove_cell(l, item);
+	if (ready && now->place == NOWHERE)
+		err = add_cell(l, i);
+	else if (!ready && now->place != NOWHERE)
+		err = remove_cell(l, i);
 	else if (ready &&
-		 lb_cells_at(&l->cells, item->place)->endpoint != lb_member_endpoint(item->member))
-		err = lb_cells_set(&l->cells, item->place, cell_of(l, item));
+		 lb_cells_at(&l->cells, now->place)->endpoint != lb_member_endpoint(l->members[i]))
+		err = lb_cells_set(&l->cells, now->place, cell_of(l, i));
 	else
 		return false;
 	l->is_stale = err;
@@ -221,16 +220,16 @@ static void list_free(struct lb_spread_list *l)
 	if (!l)
 		return;
 	for (uint32_t i = 0; i < l->n; i++) {
-		lb_member_unwatch(l->items[i].member, &l->items[i].watcher);
-		lb_member_put(l->items[i].member);
+		lb_member_unwatch(l->members[i], &l->watcher, i);
+		lb_member_put(l->members[i]);
 	}
 	lb_cells_fini(&l->cells);
 	free(l->indices);
-	free(l->states);
+	free(l->standings);
 	free(l);
 }
 
-// RR-04. Every item of ours has reported as soon as it is in the list.
+// RR-04. Every member of ours is counted as soon as it is in the list.
 static bool pending_takes_over(const struct lb_spread *s)
 {
 	const struct lb_spread_list *pending = s->pending;
@@ -268,59 +267,58 @@ static void keep_error(struct lb_spread *s, const struct lb_member *m)
 	s->last_error = copy;
 }
 
-static void item_count(struct item *item)
+static void count(struct lb_spread_list *l, uint32_t i)
 {
-	struct lb_spread_list *l = list_of(item);
 	struct lb_spread *s = l->node;
-	enum lb_state state = lb_member_state(item->member);
-	l->n_in[l->states[item->index]]--;
+	const struct lb_member *m = l->members[i];
+	enum lb_state state = lb_member_state(m);
+	l->n_in[l->standings[i].state]--;
 	l->n_in[state]++;
-	l->states[item->index] = (uint8_t)state;
-	bool changed = update_cell(l, item);
+	l->standings[i].state = (unsigned)state & 3;
+	bool changed = update_cell(l, i);
 	// An attempt of a failing one brings no other error until it ends.
-	bool has_error =
-		state == LB_TRANSIENT_FAILURE && lb_member_raw_state(item->member) != LB_CONNECTING;
+	bool has_error = state == LB_TRANSIENT_FAILURE && lb_member_raw_state(m) != LB_CONNECTING;
 	if (has_error)
-		keep_error(s, item->member);
+		keep_error(s, m);
 	// The picker names the READY ones, or the last error.
 	if (l == s->current && (changed || (has_error && s->published == LB_TRANSIENT_FAILURE)))
 		s->is_published = false;
 }
 
-static void on_change(struct lb_member_watcher *w)
+static void on_change(struct lb_member_watcher *w, uint32_t i)
 {
-	struct item *item = (struct item *)w;
-	struct lb_spread_list *l = list_of(item);
+	struct lb_spread_list *l = (struct lb_spread_list *)w;
 	struct lb_spread *s = l->node;
-	bool was_ready = l->states[item->index] == LB_READY;
-	item_count(item);
-	if (!was_ready && l->states[item->index] == LB_READY && s->kind->became_ready)
-		s->kind->became_ready(s, item->member);
-	lb_node_reresolve(s->base.env, item->member);
+	struct lb_member *m = l->members[i];
+	bool was_ready = l->standings[i].state == LB_READY;
+	count(l, i);
+	if (!was_ready && l->standings[i].state == LB_READY && s->kind->became_ready)
+		s->kind->became_ready(s, m);
+	lb_node_reresolve(s->base.env, m);
 	if (!l->is_open)
 		return;
-	if (lb_member_raw_state(item->member) == LB_IDLE) { // RR-01
+	if (lb_member_raw_state(m) == LB_IDLE) { // RR-01
 		uint32_t before = s->n_settled;
-		lb_member_connect(item->member); // comes back here; the item may be gone then
+		lb_member_connect(m); // comes back here; the list may be gone then
 		if (s->n_settled != before || s->is_updating)
 			return;
 		try_again_later(s);
 	}
-	settle(s); // the list and its item may be gone after this
+	settle(s); // the list may be gone after this
 }
 
-static void item_init(struct lb_spread_list *l, struct lb_member *m)
+// False = no memory.
+static bool add_member(struct lb_spread_list *l, struct lb_member *m)
 {
-	struct item *item = &l->items[l->n];
-	*item = (struct item){
-		.watcher = {.on_change = on_change},
-		.member = lb_member_get(m),
-		.index = l->n++,
-		.place = NOWHERE,
-	};
+	uint32_t i = l->n;
+	if (!lb_member_watch(m, &l->watcher, i))
+		return false;
+	l->members[l->n++] = lb_member_get(m);
+	l->standings[i] = (struct standing){LB_IDLE, NOWHERE};
 	l->n_in[LB_IDLE]++;
-	lb_member_watch(m, &item->watcher);
-	item_count(item);
+	if (lb_member_state(m) != LB_IDLE)
+		count(l, i);
+	return true;
 }
 
 static struct lb_spread_list *list_new(struct lb_spread *s, const struct lb_node_config *config)
@@ -328,20 +326,19 @@ static struct lb_spread_list *list_new(struct lb_spread *s, const struct lb_node
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < config->n_localities; i++)
 		n += config->localities[i].n_members;
-	struct lb_spread_list *l = malloc(sizeof(*l) + n * sizeof(l->items[0]));
+	struct lb_spread_list *l = malloc(sizeof(*l) + n * sizeof(l->members[0]));
 	if (!l)
 		return NULL;
-	*l = (struct lb_spread_list){.node = s,
-		.indices = calloc(n + 1, sizeof(l->indices[0])),
-		.states = calloc(n + 1, sizeof(l->states[0]))};
-	if (!l->indices || !l->states)
-		goto err;
+	*l = (struct lb_spread_list){.watcher = {.on_change = on_change, .n = n},
+		.node = s,
+		.standings = malloc((n + 1) * sizeof(l->standings[0])),
+		.indices = malloc((n + 1) * sizeof(l->indices[0]))};
+	bool ok = l->standings && l->indices;
 	for (uint32_t i = 0; i < config->n_localities; i++)
-		for (uint32_t k = 0; k < config->localities[i].n_members; k++)
-			item_init(l, config->localities[i].members[k].member);
-	if (!l->is_stale)
+		for (uint32_t k = 0; ok && k < config->localities[i].n_members; k++)
+			ok = add_member(l, config->localities[i].members[k].member);
+	if (ok && !l->is_stale)
 		return l;
-err:
 	list_free(l);
 	return NULL;
 }
@@ -349,8 +346,8 @@ err:
 static void connect_all(struct lb_spread_list *l)
 {
 	for (uint32_t i = 0; i < l->n; i++) {
-		lb_member_connect(l->items[i].member); // RR-01; only those that are IDLE
-		if (lb_member_raw_state(l->items[i].member) == LB_IDLE)
+		lb_member_connect(l->members[i]); // RR-01; only those that are IDLE
+		if (lb_member_raw_state(l->members[i]) == LB_IDLE)
 			try_again_later(l->node);
 	}
 }
@@ -384,8 +381,7 @@ static bool is_listed(const struct lb_spread *s, const struct lb_node_config *co
 	uint32_t n = 0;
 	for (uint32_t i = 0; l && i < config->n_localities; i++)
 		for (uint32_t k = 0; k < config->localities[i].n_members; k++, n++)
-			if (n >= l->n ||
-				l->items[n].member != config->localities[i].members[k].member)
+			if (n >= l->n || l->members[n] != config->localities[i].members[k].member)
 				return false;
 	return l && n == l->n;
 }

@@ -354,23 +354,24 @@ static void connection_that_nobody_is_to_have_is_ended(void **state)
 	fini(&f);
 }
 
-static void on_nothing(struct lb_member_watcher *w)
+static void on_nothing(struct lb_member_watcher *w, uint32_t index)
 {
 	(void)w;
+	(void)index;
 }
 
 // BO-01: cut off, it would be connected again at once, whatever its backoff.
 static void connection_that_a_list_still_holds_is_left_to_it(void **state)
 {
 	struct fixture f = {0};
-	struct lb_member_watcher w = {.on_change = on_nothing};
+	struct lb_member_watcher w = {.on_change = on_nothing, .n = 1};
 	init(&f);
-	lb_member_watch(f.members[2], &w);
+	assert_true(lb_member_watch(f.members[2], &w, 0));
 	lb_member_connect(f.members[2]);
 	report(&f, 2, LB_EVENT_CONNECTED);
 	world_pass(&f.world, 20 * WORLD_S);
 	assert_true(is_connected(&f, 2));
-	lb_member_unwatch(f.members[2], &w);
+	lb_member_unwatch(f.members[2], &w, 0);
 	world_pass(&f.world, 5 * WORLD_S);
 	assert_false(is_connected(&f, 2));
 	fini(&f);

@@ -29,8 +29,9 @@ static struct ip_port addr(uint32_t n)
 	return a;
 }
 
-static void on_change(struct lb_member_watcher *w)
+static void on_change(struct lb_member_watcher *w, uint32_t index)
 {
+	assert_int_equal(index, 0);
 	struct fixture *f = (void *)((char *)w - offsetof(struct fixture, watcher));
 	f->n_told++;
 	f->state = lb_member_state(f->member);
@@ -46,17 +47,17 @@ static struct lb_member *make(struct fixture *f, const uint32_t *numbers, uint32
 
 static void init(struct fixture *f, const uint32_t *numbers, uint32_t n)
 {
-	*f = (struct fixture){.watcher.on_change = on_change};
+	*f = (struct fixture){.watcher = {.on_change = on_change, .n = 1}};
 	world_init(&f->world, 1, 1);
 	f->env = (struct lb_member_env){f->world.connectivity, 250 * WORLD_MS};
 	f->member = make(f, numbers, n);
 	assert_non_null(f->member);
-	lb_member_watch(f->member, &f->watcher);
+	assert_true(lb_member_watch(f->member, &f->watcher, 0));
 }
 
 static void fini(struct fixture *f)
 {
-	lb_member_unwatch(f->member, &f->watcher);
+	lb_member_unwatch(f->member, &f->watcher, 0);
 	lb_member_put(f->member);
 	world_fini(&f->world);
 }
@@ -460,13 +461,14 @@ struct witness {
 	enum lb_state last;
 };
 
-static void witness_told(struct lb_member_watcher *watcher)
+static void witness_told(struct lb_member_watcher *watcher, uint32_t index)
 {
+	assert_int_equal(index, 0);
 	struct witness *w = (struct witness *)watcher;
 	w->n++;
 	w->last = lb_member_state(w->member);
 	if (w->leaves) {
-		lb_member_unwatch(w->member, &w->leaves->watcher);
+		lb_member_unwatch(w->member, &w->leaves->watcher, 0);
 		w->leaves = NULL;
 	}
 	if (w->connects && w->last == LB_IDLE)
@@ -476,7 +478,7 @@ static void witness_told(struct lb_member_watcher *watcher)
 		lb_member_disconnect(w->member);
 	}
 	if (w->puts && w->last == LB_READY) {
-		lb_member_unwatch(w->member, &w->watcher);
+		lb_member_unwatch(w->member, &w->watcher, 0);
 		lb_member_put(w->member);
 	}
 }
@@ -488,8 +490,8 @@ static void watchers_may_change_what_they_are_told_of(void **state)
 	init(&f, (uint32_t[]){1, 2}, 2);
 	struct witness w[3];
 	for (int i = 0; i < 3; i++) {
-		w[i] = (struct witness){{.on_change = witness_told}, f.member, .n = 0};
-		lb_member_watch(f.member, &w[i].watcher);
+		w[i] = (struct witness){{.on_change = witness_told, .n = 1}, f.member, .n = 0};
+		assert_true(lb_member_watch(f.member, &w[i].watcher, 0));
 	}
 	w[0].connects = true;
 	w[1].leaves = &w[1];
@@ -503,8 +505,8 @@ static void watchers_may_change_what_they_are_told_of(void **state)
 		assert_int_equal(w[i].last, LB_READY);
 	assert_int_equal(f.state, LB_READY);
 	assert_int_equal(w[1].n, 1);
-	lb_member_unwatch(f.member, &w[0].watcher);
-	lb_member_unwatch(f.member, &w[2].watcher);
+	lb_member_unwatch(f.member, &w[0].watcher, 0);
+	lb_member_unwatch(f.member, &w[2].watcher, 0);
 	fini(&f);
 }
 
@@ -515,14 +517,48 @@ static void last_watcher_may_put_the_member(void **state)
 		struct fixture f;
 		init(&f, (uint32_t[]){9}, 1);
 		struct lb_member *m = make(&f, (uint32_t[]){1, 2}, n);
-		struct witness w = {{.on_change = witness_told}, m, .puts = true};
-		lb_member_watch(m, &w.watcher);
+		struct witness w = {{.on_change = witness_told, .n = 1}, m, .puts = true};
+		assert_true(lb_member_watch(m, &w.watcher, 0));
 		lb_member_connect(m);
 		event(&f, LB_EVENT_CONNECTED, 1, "");
 		assert_int_equal(w.last, LB_READY);
 		assert_int_equal(f.world.n_releases[id_of(&f, 1)], 1);
 		fini(&f);
 	}
+}
+
+// Memory goes with the members, whoever goes first.
+static void members_in_any_number_come_and_go(void **state)
+{
+	(void)state;
+	enum { N = 300 };
+	struct fixture f;
+	struct lb_member *all[N] = {0};
+	init(&f, (uint32_t[]){9}, 1);
+	struct lb_member_env env = {f.world.connectivity, 250 * WORLD_MS};
+	struct rand r;
+	rand_init(&r, 3);
+	alloc_fail_arm(SIZE_MAX);
+	for (int step = 0; step < 20000; step++) {
+		uint32_t i = (uint32_t)rand_below(&r, N);
+		if (all[i]) {
+			assert_int_equal(lb_member_id(all[i]), i);
+			lb_member_put(all[i]);
+			all[i] = NULL;
+			continue;
+		}
+		const struct ip_port a[2] = {addr(i), addr(i + N)};
+		all[i] = lb_member_new(&env, i, a, 1 + i % 2);
+		assert_non_null(all[i]);
+		assert_int_equal((uintptr_t)all[i] % 64, 0);
+	}
+	for (uint32_t i = 0; i < N; i++)
+		lb_member_put(all[i]);
+	assert_int_equal(alloc_fail_live(), 0);
+	alloc_fail_disarm();
+	assert_null(env.slabs);
+	assert_int_equal(env.n_members, 0);
+	fini(&f);
 }
 
 // Without memory it stays IDLE and holds nothing.
@@ -533,8 +569,9 @@ static void each_failed_allocation_is_survived(void **state)
 		struct fixture f;
 		init(&f, (uint32_t[]){9}, 1);
 		struct lb_member *m = NULL;
-		const uint32_t numbers[] = {1, 2, 3};
-		ALLOC_FAIL_EACH(m = make(&f, numbers, n), !m, (void)0);
+		const struct ip_port list[] = {addr(1), addr(2), addr(3)};
+		struct lb_member_env env = {f.world.connectivity, 250 * WORLD_MS};
+		ALLOC_FAIL_EACH(m = lb_member_new(&env, 5, list, n), !m, (void)0);
 		for (size_t nth = 0;; nth++) {
 			alloc_fail_arm(nth);
 			lb_member_connect(m);
@@ -571,7 +608,7 @@ static void member_without_room_says_so_and_tries_again(void **state)
 		const struct lb_connectivity_env env = {
 			f.world.wheel, &f.world.rand, 1, nothing, nothing, NULL};
 		struct lb_connectivity *c = lb_connectivity_new(&env);
-		const struct lb_member_env member_env = {c, 250 * WORLD_MS};
+		struct lb_member_env member_env = {c, 250 * WORLD_MS};
 		const struct ip_port list[] = {addr(1), addr(2), addr(3)};
 		struct lb_subchannel **all = calloc(LB_MAX_ENDPOINTS, sizeof(*all));
 		struct ip_port other = addr(1);
@@ -695,5 +732,6 @@ RUN_SUITE("lb/member", cmocka_unit_test(nothing_connects_unless_asked),
 	cmocka_unit_test(same_set_of_a_hundred_thousand_is_soon_known),
 	cmocka_unit_test(watchers_may_change_what_they_are_told_of),
 	cmocka_unit_test(last_watcher_may_put_the_member),
+	cmocka_unit_test(members_in_any_number_come_and_go),
 	cmocka_unit_test(each_failed_allocation_is_survived),
 	cmocka_unit_test(random_life_agrees_with_the_rules))
