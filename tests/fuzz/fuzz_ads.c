@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as messages of an xDS server, with lost streams and time in between: the client answers
-// each response once and never breaks the transport's contract (fake_ads.c CHECKs it). Input:
-// records of an operation byte, two length bytes and that many bytes.
+// Any bytes as messages of an xDS server, state of the world and incremental, with lost streams and
+// time in between: the client answers each response once and never breaks the transport's contract
+// (fake_ads.c CHECKs it). Input: records of an operation byte, two length bytes and that many bytes.
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/res/types.h"
 #include "ctrl/xds/bootstrap.h"
@@ -50,7 +50,7 @@ static void play(struct fake_ads *server, struct twheel *wheel, const uint8_t *d
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void play_with(const struct xds_protocol *protocol, const uint8_t *data, size_t size)
 {
 	static const char JSON[] = "{\"xds_servers\":[{\"server_uri\":\"s\",\"channel_creds\":"
 				   "[{\"type\":\"insecure\"}]}],\"node\":{\"id\":\"fuzz\"}}";
@@ -63,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct twheel *wheel = twheel_new(1000000000);
 	struct xds_client *client = xds_client_new(&(struct xds_client_conf){
 		.bootstrap = bootstrap,
+		.protocol = protocol,
 		.types = res_types,
 		.n_types = RES_N_TYPES,
 		.transport = fake_ads_factory(&server),
@@ -84,5 +85,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fake_ads_fini(&server);
 	twheel_free(wheel);
 	xds_bootstrap_free(bootstrap);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	play_with(&xds_protocol_sotw, data, size);
+	play_with(&xds_protocol_delta, data, size);
 	return 0;
 }

@@ -181,6 +181,66 @@ static void wrap(Google__Protobuf__Any *any, const char *name)
 	any->value.len = len;
 }
 
+// The resource_errors of a response; the rest of the list is left out.
+struct errors {
+	Envoy__Service__Discovery__V3__ResourceError *all, **list;
+	Envoy__Service__Discovery__V3__ResourceName *names;
+	Google__Rpc__Status *statuses;
+	size_t n;
+};
+
+static void make_errors(struct errors *e, const struct fake_resource *resources, size_t n)
+{
+	static char WHY[] = "not now";
+	e->n = 0;
+	e->all = calloc(n + 1, sizeof(*e->all));
+	e->list = calloc(n + 1, sizeof(*e->list));
+	e->names = calloc(n + 1, sizeof(*e->names));
+	e->statuses = calloc(n + 1, sizeof(*e->statuses));
+	CHECK(e->all && e->list && e->names && e->statuses);
+	for (size_t i = 0; i < n; i++) {
+		if (!resources[i].error_code)
+			continue;
+		size_t k = e->n++;
+		envoy__service__discovery__v3__resource_error__init(&e->all[k]);
+		envoy__service__discovery__v3__resource_name__init(&e->names[k]);
+		google__rpc__status__init(&e->statuses[k]);
+		e->names[k].name = (char *)(uintptr_t)resources[i].wrapper_name;
+		e->statuses[k].code = resources[i].error_code;
+		e->statuses[k].message = WHY;
+		e->all[k].resource_name = &e->names[k];
+		e->all[k].error_detail = &e->statuses[k];
+		e->list[k] = &e->all[k];
+	}
+}
+
+static void free_errors(struct errors *e)
+{
+	free(e->all);
+	free(e->list);
+	free(e->names);
+	free(e->statuses);
+}
+
+static uint8_t *pack(const ProtobufCMessage *m, size_t *ret_len)
+{
+	*ret_len = protobuf_c_message_get_packed_size(m);
+	uint8_t *bytes = malloc(*ret_len ? *ret_len : 1);
+	CHECK(bytes);
+	protobuf_c_message_pack(m, bytes);
+	return bytes;
+}
+
+static Google__Protobuf__Any any_of(const struct fake_resource *r, const char *type_url)
+{
+	Google__Protobuf__Any any;
+	google__protobuf__any__init(&any);
+	any.type_url = (char *)(uintptr_t)(r->type_url ? r->type_url : type_url);
+	any.value.data = (uint8_t *)(uintptr_t)r->bytes;
+	any.value.len = r->len;
+	return any;
+}
+
 uint8_t *fake_ads_encode(const char *type_url, const char *version, const char *nonce,
 	const struct fake_resource *resources, size_t n, size_t *ret_len)
 {
@@ -188,29 +248,28 @@ uint8_t *fake_ads_encode(const char *type_url, const char *version, const char *
 	envoy__service__discovery__v3__discovery_response__init(&m);
 	Google__Protobuf__Any *anys = calloc(n + 1, sizeof(*anys));
 	Google__Protobuf__Any **list = calloc(n + 1, sizeof(Google__Protobuf__Any *));
+	struct errors errors;
 	CHECK(anys && list);
+	make_errors(&errors, resources, n);
 	for (size_t i = 0; i < n; i++) {
-		const struct fake_resource *r = &resources[i];
-		google__protobuf__any__init(&anys[i]);
-		anys[i].type_url = (char *)(uintptr_t)(r->type_url ? r->type_url : type_url);
-		anys[i].value.data = (uint8_t *)(uintptr_t)r->bytes;
-		anys[i].value.len = r->len;
-		if (r->wrapper_name)
-			wrap(&anys[i], r->wrapper_name);
-		list[i] = &anys[i];
+		if (resources[i].error_code)
+			continue;
+		anys[i] = any_of(&resources[i], type_url);
+		if (resources[i].wrapper_name)
+			wrap(&anys[i], resources[i].wrapper_name);
+		list[m.n_resources++] = &anys[i];
 	}
 	m.version_info = (char *)(uintptr_t)version;
 	m.nonce = (char *)(uintptr_t)nonce;
 	m.type_url = (char *)(uintptr_t)type_url;
 	m.resources = list;
-	m.n_resources = n;
-	*ret_len = envoy__service__discovery__v3__discovery_response__get_packed_size(&m);
-	uint8_t *bytes = malloc(*ret_len ? *ret_len : 1);
-	CHECK(bytes);
-	envoy__service__discovery__v3__discovery_response__pack(&m, bytes);
+	m.resource_errors = errors.list;
+	m.n_resource_errors = errors.n;
+	uint8_t *bytes = pack(&m.base, ret_len);
 	for (size_t i = 0; i < n; i++)
-		if (resources[i].wrapper_name)
+		if (resources[i].wrapper_name && !resources[i].error_code)
 			free(anys[i].value.data);
+	free_errors(&errors);
 	free(list);
 	free(anys);
 	return bytes;
@@ -235,29 +294,28 @@ uint8_t *fake_ads_encode_delta(const char *type_url, const char *nonce,
 	Envoy__Service__Discovery__V3__Resource **list =
 		calloc(n + 1, sizeof(Envoy__Service__Discovery__V3__Resource *));
 	Google__Protobuf__Any *anys = calloc(n + 1, sizeof(*anys));
+	struct errors errors;
 	CHECK(all && list && anys);
+	make_errors(&errors, resources, n);
 	for (size_t i = 0; i < n; i++) {
-		const struct fake_resource *r = &resources[i];
+		if (resources[i].error_code)
+			continue;
 		envoy__service__discovery__v3__resource__init(&all[i]);
-		google__protobuf__any__init(&anys[i]);
-		anys[i].type_url = (char *)(uintptr_t)(r->type_url ? r->type_url : type_url);
-		anys[i].value.data = (uint8_t *)(uintptr_t)r->bytes;
-		anys[i].value.len = r->len;
-		all[i].name = (char *)(uintptr_t)r->wrapper_name;
-		all[i].version = (char *)(uintptr_t)r->version;
+		anys[i] = any_of(&resources[i], type_url);
+		all[i].name = (char *)(uintptr_t)resources[i].wrapper_name;
+		all[i].version = (char *)(uintptr_t)resources[i].version;
 		all[i].resource = &anys[i];
-		list[i] = &all[i];
+		list[m.n_resources++] = &all[i];
 	}
 	m.type_url = (char *)(uintptr_t)type_url;
 	m.nonce = (char *)(uintptr_t)nonce;
 	m.resources = list;
-	m.n_resources = n;
+	m.resource_errors = errors.list;
+	m.n_resource_errors = errors.n;
 	m.removed_resources = (char **)(uintptr_t)removed;
 	m.n_removed_resources = n_removed;
-	*ret_len = envoy__service__discovery__v3__delta_discovery_response__get_packed_size(&m);
-	uint8_t *bytes = malloc(*ret_len ? *ret_len : 1);
-	CHECK(bytes);
-	envoy__service__discovery__v3__delta_discovery_response__pack(&m, bytes);
+	uint8_t *bytes = pack(&m.base, ret_len);
+	free_errors(&errors);
 	free(anys);
 	free(list);
 	free(all);

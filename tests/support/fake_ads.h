@@ -51,6 +51,7 @@ struct fake_resource {
 	size_t len;
 	const char *wrapper_name; // not NULL = wrapped in a Resource of this name
 	const char *version; // of an incremental response's resource
+	int error_code; // not 0 = in resource_errors, by its wrapper's name, and without bytes
 };
 // The bytes of a response (free).
 uint8_t *fake_ads_encode(const char *type_url, const char *version, const char *nonce,

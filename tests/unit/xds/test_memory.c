@@ -13,6 +13,7 @@
 
 struct tight {
 	struct fixture f;
+	bool delta;
 	unsigned victim; // number of the call in which an allocation fails
 	size_t nth; // of its allocations
 	unsigned n_calls;
@@ -31,14 +32,25 @@ struct tight {
 			(t)->hit = alloc_fail_disarm();                                            \
 	} while (0)
 
+static uint8_t *encode(
+	struct tight *t, const struct xds_type *type, const char *text, size_t *ret_len)
+{
+	char tag[] = {'v', (char)('a' + t->n_said++), '\0'}, name[] = {text[0], '\0'};
+	struct fake_resource r = {.bytes = (const uint8_t *)text, .len = strlen(text)};
+	if (!t->delta)
+		return fake_ads_encode(type->url, tag, tag, &r, 1, ret_len);
+	const char *removed = "x";
+	r.wrapper_name = name;
+	r.version = tag;
+	return fake_ads_encode_delta(type->url, tag, &r, 1, &removed, 1, ret_len);
+}
+
 static void say_tight(struct tight *t, const struct xds_type *type, const char *text)
 {
 	if (!t->f.server.stream || !t->f.server.reading)
 		return;
-	struct fake_resource r = {.bytes = (const uint8_t *)text, .len = strlen(text)};
-	char tag[] = {'v', (char)('a' + t->n_said++), '\0'};
 	size_t len;
-	uint8_t *bytes = fake_ads_encode(type->url, tag, tag, &r, 1, &len);
+	uint8_t *bytes = encode(t, type, text, &len);
 	TIGHT(t, fake_ads_say(&t->f.server, bytes, len));
 	free(bytes);
 }
@@ -56,11 +68,14 @@ static void watch_tight(
 }
 
 // False = that call has no so many allocations.
-static bool live_with_failure(unsigned victim, size_t nth)
+static bool live_with_failure(bool delta, unsigned victim, size_t nth)
 {
-	struct tight t = {.victim = victim, .nth = nth};
+	struct tight t = {.victim = victim, .nth = nth, .delta = delta};
 	struct ear a, b, e;
-	fixture_init(&t.f, "");
+	if (delta)
+		fixture_init_delta(&t.f, "");
+	else
+		fixture_init(&t.f, "");
 	watch_tight(&t, &toy_cluster, "a", &a);
 	TIGHT(&t, fake_ads_settle(&t.f.server));
 	say_tight(&t, &toy_cluster, "a=1");
@@ -84,7 +99,10 @@ static bool live_with_failure(unsigned victim, size_t nth)
 	fake_ads_settle(&t.f.server);
 	assert_non_null(t.f.server.stream);
 	heard(&a);
-	respond(&t.f, &toy_cluster, "w", "w", "a=2", NULL);
+	size_t len;
+	uint8_t *last = encode(&t, &toy_cluster, "a=2", &len);
+	fake_ads_say(&t.f.server, last, len);
+	free(last);
 	fake_ads_settle(&t.f.server);
 	assert_non_null(strstr(heard(&a), "=2"));
 	assert_string_equal(state_of(&t.f, "b"), "");
@@ -93,15 +111,26 @@ static bool live_with_failure(unsigned victim, size_t nth)
 	return t.hit;
 }
 
-static void each_allocation_may_fail(void **state)
+static void fail_each(bool delta)
 {
 	if (!alloc_fail_works())
 		skip();
 	size_t n_failed = 0;
 	for (unsigned victim = 0; victim < MAX_CALLS; victim++)
-		for (size_t nth = 0; live_with_failure(victim, nth); nth++)
+		for (size_t nth = 0; live_with_failure(delta, victim, nth); nth++)
 			n_failed++;
 	assert_in_range(n_failed, 50, 10000);
 }
 
-RUN_SUITE("xds/memory", cmocka_unit_test(each_allocation_may_fail))
+static void each_allocation_may_fail(void **state)
+{
+	fail_each(false);
+}
+
+static void each_allocation_may_fail_in_delta(void **state)
+{
+	fail_each(true);
+}
+
+RUN_SUITE("xds/memory", cmocka_unit_test(each_allocation_may_fail),
+	cmocka_unit_test(each_allocation_may_fail_in_delta))

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/xds/server.h"
+
+#include "ctrl/xds/strmap.h"
+#include "ctrl/xds/type.h"
+#include "lb/base/check.h"
+
+#include <xxhash.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ENTRIES 64
+#define CODE_NOT_FOUND 5
+#define CODE_UNAVAILABLE 14
+
+typedef Envoy__Service__Discovery__V3__DiscoveryRequest Request;
+typedef Envoy__Service__Discovery__V3__DeltaDiscoveryRequest DeltaRequest;
+
+static bool chance(struct server *s, unsigned percent)
+{
+	return rand_below(s->rand, 100) < percent;
+}
+
+void server_init(struct server *s, const struct world *w, struct rand *r)
+{
+	*s = (struct server){.world = w, .old = *w, .rand = r, .salt = 1};
+}
+
+static void new_stream_state(struct server *s)
+{
+	for (unsigned t = 0; t < RES_N_TYPES; t++) {
+		struct server_type *st = &s->types[t];
+		if (!st->answered && !st->bad) // accepted, and the ACK was lost with the stream
+			strcpy(st->accepted, st->version);
+		st->asked = 0;
+		st->requested = st->bad = false;
+		st->answered = true;
+		st->nonce[0] = '\0';
+		memset(st->held, 0, sizeof(st->held));
+	}
+	s->stream = s->ads.n_streams;
+	s->node_due = true;
+}
+
+static unsigned find_type(const char *url)
+{
+	unsigned t = 0;
+	while (strcmp(res_types[t]->url, url) != 0)
+		t++;
+	return t;
+}
+
+// PC-06: the first request with the nonce is the answer.
+static void take_answer(struct server *s, struct server_type *st, const Google__Rpc__Status *error)
+{
+	st->answered = true;
+	CHECK(!error == !st->bad);
+	if (error) {
+		CHECK(error->code == 3 && *error->message);
+		s->n_nacks++;
+	} else {
+		strcpy(st->accepted, st->version);
+		s->n_acks++;
+	}
+}
+
+static uint32_t name_bit(unsigned type, const char *name, int *ret)
+{
+	int n = world_find(type, name);
+	CHECK(n >= 0 && n < world_count(type));
+	*ret = n;
+	return 1u << n;
+}
+
+static void read_sotw(struct server *s, const Request *r)
+{
+	unsigned t = find_type(r->type_url);
+	struct server_type *st = &s->types[t];
+	CHECK(!r->node == !s->node_due); // PC-03
+	s->node_due = false;
+	CHECK(st->requested || r->n_resource_names); // SW-09
+	CHECK(strcmp(r->response_nonce, st->nonce) == 0);
+	if (st->answered)
+		CHECK(!r->error_detail);
+	else
+		take_answer(s, st, r->error_detail); // SW-02, SW-03
+	CHECK(strcmp(r->version_info, st->accepted) == 0); // SW-07
+	st->requested = true;
+	st->asked = 0;
+	for (size_t i = 0; i < r->n_resource_names; i++) {
+		int n;
+		uint32_t bit = name_bit(t, r->resource_names[i], &n);
+		CHECK(!(st->asked & bit)); // no name twice
+		st->asked |= bit;
+	}
+}
+
+static void read_delta(struct server *s, const DeltaRequest *r)
+{
+	unsigned t = find_type(r->type_url);
+	struct server_type *st = &s->types[t];
+	int n;
+	CHECK(!r->node == !s->node_due); // PC-03
+	s->node_due = false;
+	CHECK(st->requested || r->n_resource_names_subscribe); // DL-11
+	if (*r->response_nonce) { // DL-04
+		CHECK(!st->answered && strcmp(r->response_nonce, st->nonce) == 0);
+		take_answer(s, st, r->error_detail);
+	} else {
+		CHECK(!r->error_detail);
+		CHECK(r->n_resource_names_subscribe || r->n_resource_names_unsubscribe); // DL-03
+	}
+	uint32_t changed = 0;
+	for (size_t i = 0; i < r->n_resource_names_subscribe; i++) {
+		uint32_t bit = name_bit(t, r->resource_names_subscribe[i], &n);
+		CHECK(!(changed & bit)); // no name twice
+		changed |= bit;
+		st->asked |= bit;
+		st->held[n] = 0; // DL-09: it must be sent again
+	}
+	for (size_t i = 0; i < r->n_resource_names_unsubscribe; i++) {
+		uint32_t bit = name_bit(t, r->resource_names_unsubscribe[i], &n);
+		CHECK(st->asked & ~changed & bit);
+		st->asked &= ~bit;
+		st->held[n] = 0;
+	}
+	CHECK(!st->requested || !r->n_initial_resource_versions); // DL-02
+	st->requested = true;
+	for (size_t i = 0; i < r->n_initial_resource_versions; i++) {
+		CHECK(st->asked & name_bit(t, r->initial_resource_versions[i]->key, &n));
+		st->held[n] = strtoull(r->initial_resource_versions[i]->value, NULL, 16);
+		CHECK(st->held[n]);
+		s->n_held++;
+	}
+}
+
+void server_read(struct server *s, bool settle)
+{
+	if (s->stream != s->ads.n_streams)
+		new_stream_state(s);
+	if (settle)
+		fake_ads_settle(&s->ads);
+	for (const ProtobufCMessage *m; (m = fake_ads_arrived(&s->ads));) {
+		if (s->ads.delta)
+			read_delta(s, (const DeltaRequest *)m);
+		else
+			read_sotw(s, (const Request *)m);
+	}
+	fake_ads_forget(&s->ads);
+}
+
+// What a response will say.
+struct answer {
+	struct fake_resource list[MAX_ENTRIES];
+	char names[MAX_ENTRIES][16], versions[MAX_ENTRIES][24];
+	size_t n;
+	char gone[MAX_ENTRIES][16];
+	const char *removed[MAX_ENTRIES];
+	size_t n_removed;
+	uint32_t there, absent; // resources, as bits; both is an error (DL-12)
+	bool bad;
+};
+
+// One more entry of a resource; the first one counts (PC-07).
+static void add(
+	struct server *s, struct answer *a, unsigned type, int i, struct fake_resource r, bool bad)
+{
+	if (a->n == MAX_ENTRIES)
+		return;
+	struct server_type *st = &s->types[type];
+	bool first = !(a->there >> i & 1);
+	uint64_t version = (XXH64(r.bytes, r.len, s->salt) ^ bad) | 1;
+	snprintf(a->versions[a->n], sizeof(a->versions[0]), "%llx", (unsigned long long)version);
+	world_name(type, i, a->names[a->n]);
+	r.version = a->versions[a->n];
+	if (s->ads.delta || r.wrapper_name)
+		r.wrapper_name = a->names[a->n];
+	a->list[a->n++] = r;
+	a->bad = a->bad || bad || !first || (a->absent >> i & 1);
+	a->there |= 1u << i;
+	if (first)
+		st->held[i] = version;
+}
+
+static struct fake_resource resource_of(struct server *s, unsigned type, int i, bool bad, bool wild)
+{
+	struct fake_resource r = {.wrapper_name = wild && chance(s, 30) ? "" : NULL};
+	const struct world *w = wild && chance(s, 10) ? &s->old : s->world;
+	r.bytes = world_bytes(w, type, i, bad, &r.len);
+	return r;
+}
+
+static void note_absent(struct server *s, struct answer *a, unsigned type, int i)
+{
+	a->absent |= 1u << i;
+	if (a->there >> i & 1)
+		a->bad = true;
+	else
+		s->types[type].held[i] = 0;
+}
+
+static void add_removed(struct server *s, struct answer *a, unsigned type, int i)
+{
+	if (!s->ads.delta || a->n_removed == MAX_ENTRIES) // else absence says it
+		return;
+	world_name(type, i, a->gone[a->n_removed]);
+	a->removed[a->n_removed] = a->gone[a->n_removed];
+	a->n_removed++;
+	note_absent(s, a, type, i);
+}
+
+// The server cannot give it, for now or for good (DE-07).
+static void add_error(struct server *s, struct answer *a, unsigned type, int i)
+{
+	if (a->n == MAX_ENTRIES)
+		return;
+	world_name(type, i, a->names[a->n]);
+	a->list[a->n] = (struct fake_resource){
+		.wrapper_name = a->names[a->n],
+		.error_code = chance(s, 50) ? CODE_NOT_FOUND : CODE_UNAVAILABLE,
+	};
+	a->n++;
+	note_absent(s, a, type, i);
+}
+
+static bool is_held(struct server *s, unsigned type, int i)
+{
+	size_t len;
+	uint8_t *bytes = world_bytes(s->world, type, i, false, &len);
+	bool held = s->types[type].held[i] == (XXH64(bytes, len, s->salt) | 1);
+	free(bytes);
+	return held;
+}
+
+// What a good server says of one resource that is asked for.
+static void say_one(struct server *s, struct answer *a, unsigned type, int i)
+{
+	if (s->world->gone[type][i]) {
+		if (s->types[type].held[i])
+			add_removed(s, a, type, i);
+	} else if (!s->ads.delta || !is_held(s, type, i)) {
+		add(s, a, type, i, resource_of(s, type, i, false, false), false);
+	}
+}
+
+static void say_one_wildly(struct server *s, struct answer *a, unsigned type, int i)
+{
+	bool asked = s->types[type].asked >> i & 1;
+	if (chance(s, 10) || (!asked && !chance(s, 5)))
+		return;
+	if (chance(s, 80)) {
+		bool bad = !s->world->gone[type][i] && chance(s, 10);
+		if (bad || chance(s, 30))
+			add(s, a, type, i, resource_of(s, type, i, bad, true), bad);
+		else
+			say_one(s, a, type, i);
+	}
+	if (chance(s, 3))
+		add(s, a, type, i, resource_of(s, type, i, false, true), false);
+	if (chance(s, 3))
+		add_error(s, a, type, i);
+	if (chance(s, 3))
+		add_removed(s, a, type, i);
+}
+
+static void say(struct server *s, unsigned type, struct answer *a)
+{
+	struct server_type *st = &s->types[type];
+	size_t len;
+	uint8_t *bytes;
+	snprintf(st->nonce, sizeof(st->nonce), "n%u", ++s->n_said);
+	snprintf(st->version, sizeof(st->version), "v%u", s->n_said);
+	st->bad = a->bad;
+	st->answered = false;
+	s->n_responses++;
+	if (s->ads.delta)
+		bytes = fake_ads_encode_delta(res_types[type]->url, st->nonce, a->list, a->n,
+			a->removed, a->n_removed, &len);
+	else
+		bytes = fake_ads_encode(
+			res_types[type]->url, st->version, st->nonce, a->list, a->n, &len);
+	fake_ads_say(&s->ads, bytes, len);
+	free(bytes);
+	for (size_t i = 0; i < a->n; i++)
+		free((void *)(uintptr_t)a->list[i].bytes);
+}
+
+static void respond(struct server *s, unsigned type, bool wild)
+{
+	struct answer a;
+	a.n = a.n_removed = a.there = a.absent = a.bad = 0;
+	for (int i = 0; i < world_count(type); i++) {
+		if (wild)
+			say_one_wildly(s, &a, type, i);
+		else if (s->types[type].asked >> i & 1)
+			say_one(s, &a, type, i);
+	}
+	if (wild && chance(s, 3) && a.n < MAX_ENTRIES) {
+		a.list[a.n++] = (struct fake_resource){
+			.bytes = (uint8_t *)calloc(1, 3), .len = 3, .version = "1"};
+		a.bad = true;
+	}
+	if (s->ads.delta && !wild && !a.n && !a.n_removed)
+		return; // it has everything
+	say(s, type, &a);
+}
+
+void server_respond_at_random(struct server *s)
+{
+	unsigned type = (unsigned)rand_below(s->rand, RES_N_TYPES);
+	server_read(s, false);
+	if (chance(s, 1))
+		s->old = *s->world;
+	if (!s->ads.stream || !s->ads.reading)
+		return;
+	if (chance(s, 3)) {
+		fake_ads_say(&s->ads, (const uint8_t *)"\x0a\xff", 2); // PC-05
+	} else if (chance(s, 3)) {
+		static const uint8_t unknown[] = "\x22\x03x.Y\x2a\x01n"; // PC-04
+		fake_ads_say(&s->ads, unknown, sizeof(unknown) - 1);
+	} else if (s->types[type].requested) {
+		respond(s, type, true);
+	}
+}
+
+void server_say_all(struct server *s)
+{
+	for (unsigned t = 0; t < RES_N_TYPES; t++) {
+		server_read(s, true);
+		if (s->ads.stream && s->ads.reading && s->types[t].requested)
+			respond(s, t, false);
+	}
+	server_read(s, true);
+}
+
+void server_lose(struct server *s, const char *why)
+{
+	server_read(s, false);
+	if (chance(s, 30))
+		s->salt++;
+	fake_ads_close(&s->ads, why);
+}
+
+void server_check_answered(const struct server *s)
+{
+	for (unsigned t = 0; t < RES_N_TYPES; t++)
+		CHECK(s->types[t].answered);
+}
