@@ -195,6 +195,7 @@ static json_t *build_xds(const struct show *s, struct show_args *args)
 	xds_client_server(s->conf.xds, &i);
 	json_t *server = json_object();
 	show_set_text(server, "uri", i.uri);
+	show_set_text(server, "protocol", i.protocol);
 	show_set_text(server, "state", xds_server_state_name(i.state));
 	json_object_set_new(
 		server, "for_s", json_real(seconds(twheel_now(s->conf.wheel) - i.since_ns)));

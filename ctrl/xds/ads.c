@@ -340,6 +340,7 @@ void xds_ads_info(const struct xds_ads *a, struct xds_server_info *ret)
 {
 	*ret = a->counters;
 	ret->uri = a->conf.server->uri;
+	ret->protocol = a->conf.protocol->name;
 	ret->state = a->state;
 	ret->error = text_of(a->error);
 	ret->since_ns = a->since_ns;

@@ -121,6 +121,7 @@ const char *xds_server_state_name(enum xds_server_state);
 
 struct xds_server_info {
 	const char *uri;
+	const char *protocol; // "sotw", "delta"
 	enum xds_server_state state;
 	const char *error; // why the last stream ended, "" = none; cleared by a response
 	uint64_t since_ns; // of this state

@@ -119,6 +119,7 @@ static struct xds_response *decode(const uint8_t *bytes, size_t len, struct lb_e
 }
 
 const struct xds_protocol xds_protocol_delta = {
+	.name = "delta",
 	.method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
 		  "DeltaAggregatedResources",
 	.asks_again = true,

@@ -26,6 +26,7 @@ struct xds_ask {
 };
 
 struct xds_protocol {
+	const char *name; // for operators
 	const char *method; // gRPC's
 	// A name that was dropped and is wanted again before the server knew of either has to be
 	// asked for: the server could not tell otherwise (DL-09).

@@ -105,6 +105,7 @@ static struct xds_response *decode(const uint8_t *bytes, size_t len, struct lb_e
 }
 
 const struct xds_protocol xds_protocol_sotw = {
+	.name = "sotw",
 	.method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
 		  "StreamAggregatedResources",
 	.encode = encode,

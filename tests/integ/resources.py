@@ -95,6 +95,12 @@ class Folder:
         for resource in resources:
             self._write(self._file_of(resource), json.dumps(resource, indent=2) + "\n")
 
+    def remove(self, *resources):
+        for resource in resources:
+            name = self._file_of(resource)
+            (self.path / name).unlink()
+            del self._texts[name]
+
     @staticmethod
     def _file_of(resource):
         kind = resource["@type"].rsplit(".", 1)[1]

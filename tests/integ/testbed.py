@@ -47,6 +47,7 @@ class Testbed:
         self.stats_socket = lab.dir / "stats.sock"
         self.xds_folder = lab.dir / "xds"
         self.xds_folder.mkdir()
+        self.settings = ""  # more of shunt.yaml
         self.daemon = None
         self.xds = None
         for far, (far_if, near_if) in LINKS.items():
@@ -104,7 +105,7 @@ class Testbed:
         for number, (_, near_if) in enumerate(LINKS.values()):
             example = DEVICES["af_packet"].format(n=number, interface=near_if)
             text = text.replace(example, self._device(number, near_if))
-        return text
+        return text + self.settings
 
     def _device(self, number, interface):
         return DEVICES[self.device].format(n=number, interface=interface)
