@@ -40,6 +40,26 @@ void xds_variants_free(struct xds_variants *c)
 	free(c);
 }
 
+static void no_content_put(void *content)
+{
+	CHECK(!content);
+}
+
+struct xds_variant *xds_variant_new(struct xds_constraints *constraints, const char *version)
+{
+	struct xds_variant *v = calloc(1, sizeof(*v));
+	char *copy = v ? strdup(version) : NULL;
+	if (!copy) {
+		free(v);
+		return NULL;
+	}
+	v->n_refs = 1;
+	v->constraints = xds_constraints_get(constraints);
+	v->version = copy;
+	v->content_put = no_content_put;
+	return v;
+}
+
 struct xds_variant *xds_variant_get(struct xds_variant *v)
 {
 	if (v)

@@ -90,6 +90,9 @@ struct xds_sub {
 struct xds_variants *xds_variants_new(const struct xds_variants_conf *);
 void xds_variants_free(struct xds_variants *); // NULL is fine; no subscription is left
 
+// A variant in no cache, without content: what a peer says that it holds. Count 1, the caller's;
+// NULL = no memory.
+struct xds_variant *xds_variant_new(struct xds_constraints *, const char *version);
 // A variant may outlive its cache. NULL is fine.
 struct xds_variant *xds_variant_get(struct xds_variant *);
 void xds_variant_put(struct xds_variant *);
@@ -127,9 +130,16 @@ void xds_variants_begin(struct xds_variants *, enum xds_change_kind);
 	struct xds_variants *, const char *name, struct xds_constraints *, struct lb_err *reterr);
 // All variants of the name stay that are not listed otherwise. 0 or -ENOMEM.
 [[nodiscard]] int xds_variants_keep_all(struct xds_variants *, const char *name);
+// Two variants of a name that may both match; borrowed from the change.
+struct xds_variants_clash {
+	const char *name;
+	const struct xds_constraints *a, *b;
+};
 // Would variants overlap (TP2-S06)? Pairs that were there before are not looked at again. 0,
-// -ENOMEM, or -EINVAL: reterr names type, name, both constraints, and parameters that match both.
-[[nodiscard]] int xds_variants_check(struct xds_variants *, struct lb_err *reterr);
+// -ENOMEM, or -EINVAL: reterr names type, name, both constraints, and parameters that match both;
+// *ret (which may be NULL) is the pair.
+[[nodiscard]] int xds_variants_check(
+	struct xds_variants *, struct xds_variants_clash *ret, struct lb_err *reterr);
 // It takes effect.
 void xds_variants_commit(struct xds_variants *);
 // It never was.

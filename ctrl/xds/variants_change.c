@@ -81,16 +81,11 @@ static int edit(struct xds_variants *c, enum edit_kind kind, const char *name,
 int xds_variants_set(struct xds_variants *c, const char *name, struct xds_constraints *constraints,
 	const char *version, void *content, struct lb_err *err)
 {
-	struct xds_variant *v = calloc(1, sizeof(*v));
-	char *copy = v ? strdup(version) : NULL;
-	if (!copy) {
-		free(v);
+	struct xds_variant *v = xds_variant_new(constraints, version);
+	if (!v) {
 		c->conf.content_put(content);
 		return -ENOMEM;
 	}
-	v->n_refs = 1;
-	v->version = copy;
-	v->constraints = xds_constraints_get(constraints);
 	v->content = content;
 	v->content_put = c->conf.content_put;
 	return edit(c, EDIT_SET, name, constraints, v, err);
@@ -183,28 +178,34 @@ static int check_pair(const struct xds_variants *c, const struct xds_variants_na
 		c->conf.label, n->text, text_a, text_b, text);
 }
 
-static int check_name(const struct xds_variants *c, struct xds_variants_name *n, struct lb_err *err)
+static int check_name(const struct xds_variants *c, struct xds_variants_name *n,
+	struct xds_variants_clash *ret, struct lb_err *err)
 {
 	struct candidate *list = calloc((size_t)n->n_variants + n->n_edits + 1, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
 	size_t len = list_candidates(c, n, list);
 	int rc = 0;
-	for (size_t i = 0; i < len && !rc; i++)
-		for (size_t k = i + 1; k < len && !rc; k++)
+	for (size_t i = 0; i < len && !rc; i++) {
+		for (size_t k = i + 1; k < len && !rc; k++) {
 			if (list[i].is_new || list[k].is_new)
 				rc = check_pair(c, n, &list[i], &list[k], err);
+			if (rc == -EINVAL && ret)
+				*ret = (struct xds_variants_clash){
+					n->text, list[i].constraints, list[k].constraints};
+		}
+	}
 	free(list);
 	return rc;
 }
 
-int xds_variants_check(struct xds_variants *c, struct lb_err *err)
+int xds_variants_check(struct xds_variants *c, struct xds_variants_clash *ret, struct lb_err *err)
 {
 	CHECK(c->is_changing);
 	struct xds_variants_name *n;
 	TAILQ_FOREACH(n, &c->touched, touched_link)
 	{
-		int rc = check_name(c, n, err);
+		int rc = check_name(c, n, ret, err);
 		if (rc)
 			return rc;
 	}

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order within one version: clusters, endpoints, listeners, routes (make before break). Clusters
-// that are gone are taken away last: not while a response that may end their use is unsent,
-// unanswered or refused (a client that refuses new routes goes on with the old ones), nor for a
-// while after, in which the client gets the clusters that the new routes name.
+// Requests.
 #include "tools/shunt-xds/ads_stream.h"
 
-#include "google/protobuf/any.pb-c.h"
-#include "lb/base/check.h"
+#include "ctrl/xds/params.h"
+#include "tools/shunt-xds/ads_stream_inside.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,44 +12,75 @@
 #include <string.h>
 
 #define NUMBER_TEXT_MAX 24
-#define BREAK_DELAY_NS 1000000000ull // from the last exchange about listeners or routes
+#define WRAP_FEATURE "xds.config.resource-in-sotw"
 
-enum due { DUE_NOTHING, DUE_REMOVAL, DUE_CHANGE };
+typedef Envoy__Service__Discovery__V3__ResourceLocator locator_message;
+typedef Envoy__Service__Discovery__V3__DiscoveryRequest sotw_request;
+typedef Envoy__Service__Discovery__V3__DeltaDiscoveryRequest delta_request;
 
-struct ads_type {
-	struct subscription sub;
-	bool asked; // a full-state type owes a response, even an empty one
-	bool answered; // the last response was accepted or refused
-	bool refused; // the last answer was a NACK
-	uint64_t nonce; // of the last response; 0 = none was sent
-	uint64_t version; // of the last response
-	// The comparison with list version `compared` stands until the subscription changes.
-	bool is_compared;
-	uint64_t compared;
-	enum due due;
-};
-
-struct ads_stream {
-	struct ads_type types[N_RESOURCE_TYPES];
-	uint64_t last_nonce; // one sequence for all types
-	uint64_t break_ns; // clusters are not taken away before
-	struct resource **picked; // of the last response
-	size_t picked_room;
-};
-
-struct ads_stream *ads_stream_new(void)
+struct ads_stream *ads_stream_new(enum ads_protocol protocol, const struct catalog *catalog)
 {
-	return calloc(1, sizeof(struct ads_stream));
+	struct ads_stream *s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->protocol = protocol;
+	s->catalog = catalog;
+	return s;
 }
 
 void ads_stream_free(struct ads_stream *s)
 {
 	if (!s)
 		return;
+	struct ads_items *lists[] = {&s->resources, &s->removed, &s->scratch};
+	for (int i = 0; i < 3; i++) {
+		ads_items_clear(lists[i]);
+		free(lists[i]->list);
+	}
 	for (int t = 0; t < N_RESOURCE_TYPES; t++)
-		subscription_fini(&s->types[t].sub);
-	free(s->picked);
+		subscription_fini(&s->types[t].sub, &s->catalog->types[t]);
 	free(s);
+}
+
+// Names and locators of a request in one list (TP2-T04), with room for one more.
+struct locators {
+	struct locator *list;
+	size_t n;
+	struct xds_params **params; // counted, for the list; it is sorted, they are not
+	size_t n_params;
+};
+
+static void locators_fini(struct locators *l)
+{
+	for (size_t i = 0; i < l->n_params; i++)
+		xds_params_put(l->params[i]);
+	free(l->params);
+	free(l->list);
+}
+
+static int locators_init(struct locators *l, char *const *names, size_t n_names,
+	locator_message *const *locators, size_t n_locators)
+{
+	*l = (struct locators){
+		.list = malloc((n_names + n_locators + 1) * sizeof(struct locator)),
+		.params = malloc((n_locators + 1) * sizeof(struct xds_params *)),
+	};
+	int rc = l->list && l->params ? 0 : -ENOMEM;
+	for (size_t i = 0; i < n_names && !rc; i++)
+		l->list[l->n++] = (struct locator){names[i], NULL};
+	for (size_t i = 0; i < n_locators && !rc; i++) {
+		struct xds_params *params = NULL;
+		rc = xds_params_from_locator(locators[i], &params);
+		if (rc)
+			break;
+		l->params[l->n_params++] = params;
+		l->list[l->n++] = (struct locator){locators[i]->name, params};
+	}
+	if (rc) {
+		locators_fini(l);
+		*l = (struct locators){0};
+	}
+	return rc;
 }
 
 static bool nonce_is(const char *text, uint64_t nonce)
@@ -62,33 +90,130 @@ static bool nonce_is(const char *text, uint64_t nonce)
 	return strcmp(text, own) == 0;
 }
 
-// Names with dynamic parameters (TP2) join the plain ones: nothing here is constrained, so every
-// resource matches whatever parameters (TP2-C06).
-static int set_names(struct ads_type *t,
-	const Envoy__Service__Discovery__V3__DiscoveryRequest *request, bool empty_is_wildcard)
+static bool reads_wrappers(const sotw_request *request)
 {
-	size_t n = request->n_resource_names + request->n_resource_locators;
-	char **names = malloc((n + 1) * sizeof(char *));
-	if (!names)
+	if (request->n_resource_locators > 0)
+		return true;
+	for (size_t i = 0; request->node && i < request->node->n_client_features; i++)
+		if (strcmp(request->node->client_features[i], WRAP_FEATURE) == 0)
+			return true;
+	return false;
+}
+
+static void start(struct ads_type *t, uint64_t now_ns)
+{
+	if (!t->is_started)
+		t->start_ns = now_ns;
+	t->is_started = true;
+	t->is_compared = false;
+}
+
+// The last response is accepted or refused.
+static enum ads_request_kind answer(struct ads_type *t, bool refused, uint64_t now_ns)
+{
+	t->exchange_ns = now_ns;
+	t->answered = true;
+	t->refused = refused;
+	return refused ? ADS_REQUEST_NACK : ADS_REQUEST_ACK;
+}
+
+int ads_stream_feed_sotw(struct ads_stream *s, const sotw_request *request, uint64_t now_ns,
+	struct ads_request_result *ret)
+{
+	*ret = (struct ads_request_result){.kind = ADS_REQUEST_UNKNOWN_TYPE};
+	ret->type = resource_type_find(str_from(request->type_url));
+	s->wraps |= reads_wrappers(request);
+	if (ret->type == N_RESOURCE_TYPES)
+		return 0;
+	struct ads_type *t = &s->types[ret->type];
+	// A nonce on the first request of a type is one of an earlier stream: worth nothing, no
+	// harm.
+	bool names_response = request->response_nonce[0] && t->nonce != 0;
+	ret->version = t->version;
+	ret->kind = ADS_REQUEST_STALE;
+	if (names_response && !nonce_is(request->response_nonce, t->nonce))
+		return 0;
+	struct locators l;
+	int rc = locators_init(&l, request->resource_names, request->n_resource_names,
+		request->resource_locators, request->n_resource_locators);
+	if (rc)
+		return rc;
+	rc = subscription_set(&t->sub, &s->catalog->types[ret->type], l.list, l.n,
+		resource_type_info(ret->type)->full_state);
+	locators_fini(&l);
+	if (rc)
+		return rc;
+	start(t, now_ns);
+	ret->n_names = t->sub.n;
+	ret->wildcard = t->sub.n_wild > 0;
+	ret->kind = ADS_REQUEST_SUBSCRIBE;
+	if (!names_response) {
+		t->asked = true;
+		subscription_forget(&t->sub);
+	} else if (!t->answered) {
+		ret->kind = answer(t, request->error_detail != NULL, now_ns);
+	}
+	return 0;
+}
+
+static int hold(struct ads_type *t, const struct catalog_type *type, const delta_request *request)
+{
+	size_t n = request->n_initial_resource_versions;
+	struct holding *list = malloc((n + 1) * sizeof(*list));
+	if (!list)
 		return -ENOMEM;
-	for (size_t i = 0; i < request->n_resource_names; i++)
-		names[i] = request->resource_names[i];
-	for (size_t i = 0; i < request->n_resource_locators; i++)
-		names[request->n_resource_names + i] = request->resource_locators[i]->name;
-	int r = subscription_set_names(&t->sub, names, n, empty_is_wildcard);
-	free(names);
-	return r;
+	for (size_t i = 0; i < n; i++)
+		list[i] = (struct holding){request->initial_resource_versions[i]->key,
+			request->initial_resource_versions[i]->value};
+	int rc = subscription_hold(&t->sub, type, list, n);
+	free(list);
+	return rc;
 }
 
-// Listeners and routes were exchanged just now.
-static void note_exchange(struct ads_stream *s, enum resource_type type, uint64_t now_ns)
+static bool has_star(const struct locators *l)
 {
-	if (type == RESOURCE_LISTENER || type == RESOURCE_ROUTES)
-		s->break_ns = now_ns + BREAK_DELAY_NS;
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->list[i].name, "*") == 0)
+			return true;
+	return false;
 }
 
-int ads_stream_feed(struct ads_stream *s,
-	const Envoy__Service__Discovery__V3__DiscoveryRequest *request, uint64_t now_ns,
+static int change_subscriptions(struct ads_stream *s, enum resource_type type,
+	const delta_request *request, struct locators *add, struct locators *remove)
+{
+	struct ads_type *t = &s->types[type];
+	const struct catalog_type *catalog = &s->catalog->types[type];
+	bool is_first = !t->is_started;
+	if (is_first && add->n == 0 && resource_type_info(type)->full_state)
+		add->list[add->n++] = (struct locator){"*", NULL};
+	t->asked |= has_star(add);
+	int rc = subscription_change(&t->sub, catalog, add->list, add->n, remove->list, remove->n);
+	// The list means something in the first request of a type only (DL-02).
+	if (!rc && is_first && request->n_initial_resource_versions > 0)
+		rc = hold(t, catalog, request);
+	return rc;
+}
+
+static int take_delta(struct ads_stream *s, enum resource_type type, const delta_request *request)
+{
+	struct locators add, remove;
+	int rc = locators_init(&add, request->resource_names_subscribe,
+		request->n_resource_names_subscribe, request->resource_locators_subscribe,
+		request->n_resource_locators_subscribe);
+	if (rc)
+		return rc;
+	rc = locators_init(&remove, request->resource_names_unsubscribe,
+		request->n_resource_names_unsubscribe, request->resource_locators_unsubscribe,
+		request->n_resource_locators_unsubscribe);
+	// An answer alone, the most frequent, costs nothing.
+	if (!rc && (!s->types[type].is_started || add.n > 0 || remove.n > 0))
+		rc = change_subscriptions(s, type, request, &add, &remove);
+	locators_fini(&add);
+	locators_fini(&remove);
+	return rc;
+}
+
+int ads_stream_feed_delta(struct ads_stream *s, const delta_request *request, uint64_t now_ns,
 	struct ads_request_result *ret)
 {
 	*ret = (struct ads_request_result){.kind = ADS_REQUEST_UNKNOWN_TYPE};
@@ -96,182 +221,19 @@ int ads_stream_feed(struct ads_stream *s,
 	if (ret->type == N_RESOURCE_TYPES)
 		return 0;
 	struct ads_type *t = &s->types[ret->type];
-	const char *nonce = request->response_nonce;
-	// A nonce on the first request of a type is one of an earlier stream: worth nothing, no
-	// harm.
-	bool names_response = nonce[0] && t->nonce != 0;
-	ret->version = t->version;
-	ret->kind = ADS_REQUEST_STALE;
-	if (names_response && !nonce_is(nonce, t->nonce))
-		return 0;
-	int r = set_names(t, request, resource_type_info(ret->type)->full_state);
-	if (r < 0)
-		return r;
+	bool names_response = request->response_nonce[0] && t->nonce != 0;
+	bool is_last = names_response && nonce_is(request->response_nonce, t->nonce);
+	int rc = take_delta(s, ret->type, request);
+	if (rc)
+		return rc;
+	start(t, now_ns);
+	ret->version = is_last ? t->version : 0;
 	ret->n_names = t->sub.n;
-	ret->wildcard = t->sub.wildcard;
-	t->is_compared = false;
-	if (!names_response) {
-		t->asked = true;
-		subscription_forget(&t->sub);
-		ret->kind = ADS_REQUEST_SUBSCRIBE;
-	} else if (t->answered) {
-		ret->kind = ADS_REQUEST_SUBSCRIBE;
-	} else {
-		note_exchange(s, ret->type, now_ns);
-		t->answered = true;
-		t->refused = request->error_detail != NULL;
-		ret->kind = t->refused ? ADS_REQUEST_NACK : ADS_REQUEST_ACK;
-	}
+	ret->wildcard = t->sub.n_wild > 0;
+	ret->kind = ADS_REQUEST_SUBSCRIBE;
+	if (is_last && !t->answered)
+		ret->kind = answer(t, request->error_detail != NULL, now_ns);
+	else if (names_response && !is_last)
+		ret->kind = request->error_detail ? ADS_REQUEST_NACK : ADS_REQUEST_STALE;
 	return 0;
-}
-
-static enum due compare(const struct ads_type *t, bool full_state)
-{
-	enum due due = t->asked && full_state && (t->sub.wildcard || t->sub.n > 0) ? DUE_CHANGE
-	                                                                           : DUE_NOTHING;
-	for (size_t i = 0; i < t->sub.n && due != DUE_CHANGE; i++) {
-		const struct subscription_entry *e = &t->sub.entries[i];
-		if (e->current && (!e->sent || e->sent->version != e->current->version))
-			due = DUE_CHANGE;
-		else if (!e->current && e->sent && full_state)
-			due = DUE_REMOVAL;
-	}
-	return due;
-}
-
-// Brings due of every type up to date.
-static int compare_all(struct ads_stream *s, const struct resource_set *set)
-{
-	for (int i = 0; i < N_RESOURCE_TYPES; i++) {
-		struct ads_type *t = &s->types[i];
-		uint64_t version = set->types[i].version;
-		if (t->is_compared && t->compared == version)
-			continue;
-		int r = subscription_refresh(&t->sub, set, (enum resource_type)i);
-		if (r < 0)
-			return r;
-		t->due = compare(t, resource_type_info((enum resource_type)i)->full_state);
-		t->is_compared = true;
-		t->compared = version;
-	}
-	return 0;
-}
-
-// Something that may still use a cluster which is gone was not yet sent, not yet answered, or
-// refused. Endpoints name no clusters; refusing those holds nothing up.
-static bool users_are_busy(const struct ads_stream *s)
-{
-	for (int i = RESOURCE_CLUSTER + 1; i < N_RESOURCE_TYPES; i++) {
-		const struct ads_type *t = &s->types[i];
-		if (t->due != DUE_NOTHING || (t->nonce != 0 && !t->answered))
-			return true;
-		if (i != RESOURCE_ENDPOINTS && t->refused)
-			return true;
-	}
-	return false;
-}
-
-static int room_for(struct ads_stream *s, size_t n)
-{
-	if (n <= s->picked_room)
-		return 0;
-	struct resource **picked = realloc(s->picked, n * sizeof(struct resource *));
-	if (!picked)
-		return -ENOMEM;
-	s->picked = picked;
-	s->picked_room = n;
-	return 0;
-}
-
-static int pick(struct ads_stream *s, enum resource_type type, const struct resource_set *set,
-	uint64_t now_ns, struct ads_response *ret)
-{
-	struct ads_type *t = &s->types[type];
-	bool full_state = resource_type_info(type)->full_state;
-	bool keep_removed = type == RESOURCE_CLUSTER && (users_are_busy(s) || now_ns < s->break_ns);
-	int r = room_for(s, t->sub.n);
-	if (r < 0)
-		return r;
-	size_t n = 0;
-	enum due left = DUE_NOTHING;
-	for (size_t i = 0; i < t->sub.n; i++) {
-		struct subscription_entry *e = &t->sub.entries[i];
-		if (!e->current && e->sent && keep_removed) {
-			s->picked[n++] = e->sent;
-			left = DUE_REMOVAL;
-			continue;
-		}
-		bool same = e->current && e->sent && e->sent->version == e->current->version;
-		if (e->current && (full_state || !same))
-			s->picked[n++] = e->current;
-		subscription_sent(e, e->current);
-	}
-	note_exchange(s, type, now_ns);
-	t->asked = false;
-	t->answered = false;
-	t->due = left;
-	t->version = set->types[type].version;
-	t->nonce = ++s->last_nonce;
-	*ret = (struct ads_response){type, t->version, t->nonce, s->picked, n};
-	return 1;
-}
-
-int ads_stream_drain(struct ads_stream *s, const struct resource_set *set, uint64_t now_ns,
-	struct ads_response *ret)
-{
-	int r = compare_all(s, set);
-	if (r < 0)
-		return r;
-	for (int i = 0; i < N_RESOURCE_TYPES; i++)
-		if (s->types[i].due == DUE_CHANGE ||
-			(s->types[i].due == DUE_REMOVAL && i != RESOURCE_CLUSTER))
-			return pick(s, (enum resource_type)i, set, now_ns, ret);
-	if (now_ns >= ads_stream_due_ns(s))
-		return pick(s, RESOURCE_CLUSTER, set, now_ns, ret);
-	return 0;
-}
-
-uint64_t ads_stream_due_ns(const struct ads_stream *s)
-{
-	bool waits = s->types[RESOURCE_CLUSTER].due == DUE_REMOVAL && !users_are_busy(s);
-	return waits ? s->break_ns : UINT64_MAX;
-}
-
-int ads_response_encode(const struct ads_response *response, uint8_t **ret_bytes, size_t *ret_len)
-{
-	// protobuf-c's structs are not const; nothing is written through them in packing.
-	char url[128], version[NUMBER_TEXT_MAX], nonce[NUMBER_TEXT_MAX];
-	snprintf(url, sizeof(url), "%s", resource_type_info(response->type)->url);
-	snprintf(version, sizeof(version), "%" PRIu64, response->version);
-	snprintf(nonce, sizeof(nonce), "%" PRIu64, response->nonce);
-	Envoy__Service__Discovery__V3__DiscoveryResponse message;
-	envoy__service__discovery__v3__discovery_response__init(&message);
-	Google__Protobuf__Any *anys = malloc((response->n + 1) * sizeof(*anys));
-	Google__Protobuf__Any **list = malloc((response->n + 1) * sizeof(*list));
-	uint8_t *bytes = NULL;
-	if (!anys || !list)
-		goto out;
-	for (size_t i = 0; i < response->n; i++) {
-		google__protobuf__any__init(&anys[i]);
-		anys[i].type_url = url;
-		anys[i].value.data = response->resources[i]->bytes;
-		anys[i].value.len = response->resources[i]->len;
-		list[i] = &anys[i];
-	}
-	message.type_url = url;
-	message.version_info = version;
-	message.nonce = nonce;
-	message.resources = list;
-	message.n_resources = response->n;
-	size_t len = envoy__service__discovery__v3__discovery_response__get_packed_size(&message);
-	bytes = malloc(len + 1);
-	if (bytes) {
-		envoy__service__discovery__v3__discovery_response__pack(&message, bytes);
-		*ret_bytes = bytes;
-		*ret_len = len;
-	}
-out:
-	free(anys);
-	free(list);
-	return bytes ? 0 : -ENOMEM;
 }

@@ -1,18 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's end of one StreamAggregatedResources call (state of the world), without I/O:
-// requests go in, and whenever the transport is free, it asks for the next response that is due.
-// What is due is a difference between two states, never a queue: a slow client costs no memory,
-// and gets the latest.
+// The server's end of one ADS call, StreamAggregatedResources (state of the world) or
+// DeltaAggregatedResources, without I/O: requests go in, and whenever the transport is free, it asks
+// for the next response that is due. What is due is a difference between two states, never a queue:
+// a slow client costs no memory, and gets the latest.
+//
+// Order within one change: clusters, endpoints, listeners, routes (make before break). What is gone
+// is taken away last (in SotW that concerns clusters, in delta also endpoints and routes): not while
+// a response that may end its use is unsent, unanswered or refused (a client that refuses new routes
+// goes on with the old ones), nor for a while after, in which the client asks for what the new ones
+// name. A variant that another takes the place of is taken away with the response that brings the
+// other (TP2-S05).
+//
+// Constraints go along with every variant that has them (TP2-S02); in SotW that takes a wrapper,
+// which only clients are sent that asked by locators or say that they can read it (RS-05).
 // Thread: one owner. Time is passed in.
 #pragma once
 
 #include "envoy/service/discovery/v3/discovery.pb-c.h"
 #include "tools/shunt-xds/subscription.h"
 
+enum ads_protocol { ADS_SOTW, ADS_DELTA };
+
 enum ads_request_kind {
 	ADS_REQUEST_UNKNOWN_TYPE, // not served; no answer (PC-04)
-	ADS_REQUEST_STALE, // answers a response that is not the last one; ignored (SW-05)
-	ADS_REQUEST_SUBSCRIBE, // the first of its type, or a changed list of names
+	// Answers a response that is not the last one: in SotW ignored (SW-05), in delta only the
+	// changed subscriptions count (SW-10).
+	ADS_REQUEST_STALE,
+	ADS_REQUEST_SUBSCRIBE, // the first of its type, or changed subscriptions
 	ADS_REQUEST_ACK,
 	ADS_REQUEST_NACK,
 };
@@ -21,36 +35,49 @@ enum ads_request_kind {
 struct ads_request_result {
 	enum ads_request_kind kind;
 	enum resource_type type; // not for UNKNOWN_TYPE
-	uint64_t version; // the one that is accepted or refused
-	size_t n_names;
+	uint64_t version; // of the response that is accepted or refused
+	size_t n_names; // that the client is subscribed to now, under wildcards too
 	bool wildcard;
+};
+
+// A variant of a name.
+struct ads_item {
+	const char *name; // borrowed
+	struct xds_variant *variant; // counted
 };
 
 // Valid until the next call on the stream.
 struct ads_response {
+	enum ads_protocol protocol;
 	enum resource_type type;
 	uint64_t version;
 	uint64_t nonce;
-	struct resource *const *resources; // borrowed
+	bool wraps; // SotW: variants with constraints go in a wrapper
+	const struct ads_item *resources;
 	size_t n;
+	const struct ads_item *removed; // delta; variant NULL = there is none of that name
+	size_t n_removed;
 };
 
 struct ads_stream;
 
-struct ads_stream *ads_stream_new(void); // NULL = no memory
+// The catalog is borrowed and outlives the stream. NULL = no memory.
+struct ads_stream *ads_stream_new(enum ads_protocol, const struct catalog *);
 void ads_stream_free(struct ads_stream *); // NULL is fine
 
-// Takes one request in. 0 or -ENOMEM.
-[[nodiscard]] int ads_stream_feed(struct ads_stream *,
+// Takes one request in. 0, -ENOMEM or -E2BIG (too many subscriptions): the stream is of no use any
+// more.
+[[nodiscard]] int ads_stream_feed_sotw(struct ads_stream *,
 	const Envoy__Service__Discovery__V3__DiscoveryRequest *, uint64_t now_ns,
 	struct ads_request_result *ret);
+[[nodiscard]] int ads_stream_feed_delta(struct ads_stream *,
+	const Envoy__Service__Discovery__V3__DeltaDiscoveryRequest *, uint64_t now_ns,
+	struct ads_request_result *ret);
 
-// The next response that this client should get of this set, and remembers it as sent. The set is
-// sealed and newer than or equal to that of the call before, and outlives the next call.
-// 1 = *ret is set, 0 = nothing is due, -ENOMEM.
-[[nodiscard]] int ads_stream_drain(struct ads_stream *, const struct resource_set *,
-	uint64_t now_ns, struct ads_response *ret);
-// When drain() is worth a call though nothing new has come in; UINT64_MAX = never.
+// The next response that this client should get, which counts as sent. 1 = *ret is set, 0 = nothing
+// is due, -ENOMEM, -E2BIG.
+[[nodiscard]] int ads_stream_drain(struct ads_stream *, uint64_t now_ns, struct ads_response *ret);
+// When drain() is worth a call though neither a request nor a change has come; UINT64_MAX = never.
 uint64_t ads_stream_due_ns(const struct ads_stream *);
 
 // The message, encoded; the caller frees it. 0 or -ENOMEM.

@@ -1,53 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both changes are merges of two sorted lists into a new one: linear, and undone by forgetting it.
+// Each change is a merge of two sorted lists into a new one: linear, and undone by forgetting it.
 #include "tools/shunt-xds/subscription.h"
+
+#include "ctrl/xds/constraints.h"
+#include "ctrl/xds/params.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void entry_fini(struct subscription_entry *e)
+static void entry_fini(struct subscription_entry *e, const struct catalog_type *type)
 {
-	free(e->name);
-	resource_put(e->sent);
+	xds_variant_put(e->sent);
+	(void)xds_sub_put(type->cache, e->sub);
 }
 
-void subscription_fini(struct subscription *s)
+static void params_free(struct xds_params **list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		xds_params_put(list[i]);
+	free(list);
+}
+
+void subscription_fini(struct subscription *s, const struct catalog_type *type)
 {
 	for (size_t i = 0; i < s->n; i++)
-		entry_fini(&s->entries[i]);
+		entry_fini(&s->entries[i], type);
 	free(s->entries);
+	params_free(s->wild, s->n_wild);
 	*s = (struct subscription){0};
 }
 
-static int by_text(const void *a, const void *b)
+static int locator_cmp(const void *a, const void *b)
 {
-	const char *const *x = a;
-	const char *const *y = b;
-	return strcmp(*x, *y);
+	const struct locator *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+	return order ? order : xds_params_cmp(x->params, y->params);
 }
 
-// The names sorted, each once, without "*"; pointers are borrowed. *ret_star: it was among them.
-// NULL = no memory.
-static const char **sorted_names(char *const *names, size_t n, size_t *ret_n, bool *ret_star)
+static bool is_star(const struct locator *l)
 {
-	const char **sorted = malloc((n + 1) * sizeof(char *));
-	if (!sorted)
-		return NULL;
-	size_t n_kept = 0;
-	*ret_star = false;
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = names[i];
-	if (n > 0)
-		qsort(sorted, n, sizeof(char *), by_text);
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(sorted[i], "*") == 0)
-			*ret_star = true;
-		else if (n_kept == 0 || strcmp(sorted[n_kept - 1], sorted[i]) != 0)
-			sorted[n_kept++] = sorted[i];
+	return strcmp(l->name, "*") == 0;
+}
+
+static void reverse(struct locator *list, size_t n)
+{
+	for (size_t i = 0; i < n / 2; i++) {
+		struct locator l = list[i];
+		list[i] = list[n - 1 - i];
+		list[n - 1 - i] = l;
 	}
-	*ret_n = n_kept;
-	return sorted;
+}
+
+// In order, each once; but those named "*" come last, *ret_n_stars of them. Returns how many come
+// before.
+static size_t sort_locators(struct locator *list, size_t n, size_t *ret_n_stars)
+{
+	size_t n_kept = 0, first_star = 0, n_stars = 0;
+	if (n > 0)
+		qsort(list, n, sizeof(*list), locator_cmp);
+	for (size_t i = 0; i < n; i++)
+		if (n_kept == 0 || locator_cmp(&list[n_kept - 1], &list[i]) != 0)
+			list[n_kept++] = list[i];
+	while (first_star < n_kept && !is_star(&list[first_star]))
+		first_star++;
+	while (first_star + n_stars < n_kept && is_star(&list[first_star + n_stars]))
+		n_stars++;
+	reverse(list + first_star, n_stars);
+	reverse(list + first_star + n_stars, n_kept - first_star - n_stars);
+	reverse(list + first_star, n_kept - first_star);
+	*ret_n_stars = n_stars;
+	return n_kept - n_stars;
 }
 
 // A list of entries under construction. Entries are moved in from the old list or made new; until
@@ -55,164 +78,320 @@ static const char **sorted_names(char *const *names, size_t n, size_t *ret_n, bo
 struct merge {
 	struct subscription_entry *out;
 	size_t n;
-	size_t n_new;
 };
 
-static int merge_init(struct merge *m, size_t room)
+static void merge_undo(struct merge *m, const struct catalog_type *type)
 {
-	*m = (struct merge){.out = calloc(room + 1, sizeof(struct subscription_entry))};
-	return m->out ? 0 : -ENOMEM;
-}
-
-static int merge_add(struct merge *m, const char *name, bool named)
-{
-	struct subscription_entry e = {.name = strdup(name), .named = named};
-	if (!e.name)
-		return -ENOMEM;
-	m->out[m->n++] = e;
-	m->n_new++;
-	return 0;
-}
-
-static void merge_move(struct merge *m, const struct subscription_entry *e, bool named)
-{
-	m->out[m->n] = *e;
-	m->out[m->n++].named = named;
-}
-
-// Frees what was made new: the entries whose name is not one of the old list's.
-static void merge_undo(struct merge *m, const struct subscription *s)
-{
-	for (size_t i = 0, old = 0; i < m->n; i++) {
-		while (old < s->n && s->entries[old].name != m->out[i].name &&
-			strcmp(s->entries[old].name, m->out[i].name) < 0)
-			old++;
-		if (old == s->n || s->entries[old].name != m->out[i].name)
-			entry_fini(&m->out[i]);
-	}
+	for (size_t i = 0; i < m->n; i++)
+		if (m->out[i].is_new)
+			entry_fini(&m->out[i], type);
 	free(m->out);
 }
 
-// Frees the old entries that were not moved, and puts the new list in place.
-static void merge_commit(struct merge *m, struct subscription *s)
+static int entry_cmp(const struct subscription_entry *e, const struct locator *l)
 {
-	for (size_t i = 0, now = 0; i < s->n; i++) {
-		while (now < m->n && strcmp(m->out[now].name, s->entries[i].name) < 0)
-			now++;
-		if (now == m->n || m->out[now].name != s->entries[i].name)
-			entry_fini(&s->entries[i]);
+	int order = strcmp(e->sub->name, l->name);
+	return order ? order : xds_params_cmp(e->sub->params, l->params);
+}
+
+static int merge_add(struct merge *m, const struct catalog_type *type, const struct locator *l)
+{
+	struct subscription_entry e = {.is_listed = true, .is_new = true};
+	bool is_new;
+	int rc = xds_sub_get(type->cache, l->name, l->params, &e.sub, &is_new);
+	if (!rc)
+		m->out[m->n++] = e;
+	return rc;
+}
+
+// Old entries and those of the list, which is in order; the list's are marked.
+static int merge(struct merge *m, const struct subscription *s, const struct catalog_type *type,
+	const struct locator *list, size_t n)
+{
+	*m = (struct merge){0};
+	if (s->n + n > SUBSCRIPTION_MAX)
+		return -E2BIG;
+	m->out = malloc((s->n + n + 1) * sizeof(*m->out));
+	if (!m->out)
+		return -ENOMEM;
+	size_t old = 0, i = 0;
+	while (i < n || old < s->n) {
+		int order = old == s->n ? 1 : i == n ? -1 : entry_cmp(&s->entries[old], &list[i]);
+		if (order > 0) {
+			int rc = merge_add(m, type, &list[i++]);
+			if (rc) {
+				merge_undo(m, type);
+				return rc;
+			}
+			continue;
+		}
+		m->out[m->n] = s->entries[old++];
+		m->out[m->n].is_listed = order == 0;
+		m->out[m->n++].is_new = false;
+		i += order == 0;
+	}
+	return 0;
+}
+
+// Puts the new list in place, without the entries that nobody wants.
+static void merge_commit(
+	struct merge *m, struct subscription *s, const struct catalog_type *type)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < m->n; i++) {
+		struct subscription_entry *e = &m->out[i];
+		e->is_new = e->is_listed = false;
+		if (e->named || e->wild)
+			m->out[n++] = *e;
+		else
+			entry_fini(e, type);
 	}
 	free(s->entries);
 	s->entries = m->out;
-	s->n = m->n;
+	s->n = n;
 }
 
-static int order_of(const struct subscription *s, size_t i, const char *name)
+// The parameters of those locators, counted. NULL = no memory.
+static struct xds_params **params_of(const struct locator *stars, size_t n)
 {
-	if (i == s->n)
-		return 1;
-	return name ? strcmp(s->entries[i].name, name) : -1;
+	struct xds_params **list = malloc((n + 1) * sizeof(struct xds_params *));
+	for (size_t i = 0; list && i < n; i++)
+		list[i] = xds_params_get(stars[i].params);
+	return list;
 }
 
-static int merge_names(struct merge *m, const struct subscription *s, const char *const *names,
-	size_t n, bool wildcard)
+static bool is_among(const struct xds_params *params, struct xds_params *const *list, size_t n)
 {
-	size_t old = 0;
-	for (size_t i = 0; i < n || old < s->n;) {
-		const char *name = i < n ? names[i] : NULL;
-		int order = order_of(s, old, name);
-		if (order > 0) {
-			if (merge_add(m, name, true) < 0)
-				return -ENOMEM;
-			i++;
-		} else if (order == 0) {
-			merge_move(m, &s->entries[old++], true);
-			i++;
-		} else {
-			if (wildcard)
-				merge_move(m, &s->entries[old], false);
-			old++;
-		}
+	for (size_t i = 0; i < n; i++)
+		if (xds_params_eq(params, list[i]))
+			return true;
+	return false;
+}
+
+static void replace_wild(struct subscription *s, struct xds_params **wild, size_t n)
+{
+	params_free(s->wild, s->n_wild);
+	s->wild = wild;
+	s->n_wild = n;
+	s->wild_is_stale = true;
+}
+
+int subscription_set(struct subscription *s, const struct catalog_type *type, struct locator *list,
+	size_t n, bool empty_is_wildcard)
+{
+	struct locator all = {"*", NULL};
+	bool is_empty = n == 0;
+	if (is_empty && empty_is_wildcard && !s->ever_named) {
+		list = &all;
+		n = 1;
 	}
-	return 0;
-}
-
-int subscription_set_names(
-	struct subscription *s, char *const *names, size_t n, bool empty_is_wildcard)
-{
-	size_t n_sorted;
-	bool star;
-	const char **sorted = sorted_names(names, n, &n_sorted, &star);
-	if (!sorted)
-		return -ENOMEM;
-	bool wildcard = star || (n == 0 && empty_is_wildcard && !s->ever_named);
 	struct merge m;
-	int r = merge_init(&m, n_sorted + s->n);
-	if (r == 0) {
-		r = merge_names(&m, s, sorted, n_sorted, wildcard);
-		if (r < 0)
-			merge_undo(&m, s);
+	size_t n_stars, n_names = sort_locators(list, n, &n_stars);
+	if (n_stars > SUBSCRIPTION_WILD_MAX)
+		return -E2BIG;
+	struct xds_params **wild = params_of(list + n_names, n_stars);
+	int rc = wild ? merge(&m, s, type, list, n_names) : -ENOMEM;
+	if (rc) {
+		if (wild)
+			params_free(wild, n_stars);
+		return rc;
 	}
-	free(sorted);
-	if (r < 0)
-		return r;
-	merge_commit(&m, s);
-	s->wildcard = wildcard;
-	s->ever_named |= n > 0;
+	for (size_t i = 0; i < m.n; i++) {
+		struct subscription_entry *e = &m.out[i];
+		e->named = e->is_listed;
+		e->wild = e->wild && is_among(e->sub->params, wild, n_stars);
+	}
+	merge_commit(&m, s, type);
+	replace_wild(s, wild, n_stars);
+	s->ever_named |= !is_empty;
 	return 0;
 }
 
-// Entries of names that are in the set only, and none of those that are neither wanted by name, nor
-// there, nor held by the client.
-static int merge_wildcard(
-	struct merge *m, const struct subscription *s, const struct resource_list *list)
+// The wildcards that there will be. NULL = no memory.
+static struct xds_params **changed_wild(const struct subscription *s, const struct locator *add,
+	size_t n_add, const struct locator *remove, size_t n_remove, size_t *ret_n)
 {
-	size_t old = 0;
-	for (size_t i = 0; i < list->n || old < s->n;) {
-		const char *name = i < list->n ? list->items[i]->name : NULL;
-		int order = order_of(s, old, name);
-		if (order > 0) {
-			if (merge_add(m, name, false) < 0)
-				return -ENOMEM;
-			i++;
+	struct xds_params **list = malloc((s->n_wild + n_add + 1) * sizeof(struct xds_params *));
+	size_t n = 0;
+	if (!list)
+		return NULL;
+	for (size_t i = 0; i < s->n_wild; i++) {
+		bool stays = true;
+		for (size_t k = 0; k < n_remove && stays; k++)
+			stays = !xds_params_eq(s->wild[i], remove[k].params);
+		if (stays)
+			list[n++] = xds_params_get(s->wild[i]);
+	}
+	for (size_t i = 0; i < n_add; i++)
+		if (!is_among(add[i].params, list, n))
+			list[n++] = xds_params_get(add[i].params);
+	*ret_n = n;
+	return list;
+}
+
+// A name that a wildcard holds too is answered once more (DL-10).
+static void take_away(struct merge *m, const struct locator *remove, size_t n)
+{
+	for (size_t i = 0, at = 0; i < n; i++) {
+		while (at < m->n && entry_cmp(&m->out[at], &remove[i]) < 0)
+			at++;
+		if (at == m->n || entry_cmp(&m->out[at], &remove[i]) != 0)
 			continue;
-		}
-		const struct subscription_entry *e = &s->entries[old++];
-		i += order == 0;
-		if (order == 0 || e->named || e->sent)
-			merge_move(m, e, e->named);
+		m->out[at].named = false;
+		m->out[at].asked = m->out[at].wild;
 	}
+}
+
+int subscription_change(struct subscription *s, const struct catalog_type *type,
+	struct locator *add, size_t n_add, struct locator *remove, size_t n_remove)
+{
+	struct merge m;
+	size_t n_add_stars, n_remove_stars, n_wild;
+	n_add = sort_locators(add, n_add, &n_add_stars);
+	n_remove = sort_locators(remove, n_remove, &n_remove_stars);
+	if (s->n_wild + n_add_stars > SUBSCRIPTION_WILD_MAX)
+		return -E2BIG;
+	struct xds_params **wild = changed_wild(
+		s, add + n_add, n_add_stars, remove + n_remove, n_remove_stars, &n_wild);
+	int rc = wild ? merge(&m, s, type, add, n_add) : -ENOMEM;
+	if (rc) {
+		if (wild)
+			params_free(wild, n_wild);
+		return rc;
+	}
+	take_away(&m, remove, n_remove);
+	for (size_t i = 0; i < m.n; i++) {
+		struct subscription_entry *e = &m.out[i];
+		e->wild = e->wild && is_among(e->sub->params, wild, n_wild);
+		e->named |= e->is_listed;
+		e->asked |= e->is_listed;
+		for (size_t k = 0; e->wild && !e->asked && k < n_add_stars; k++)
+			e->asked = xds_params_eq(e->sub->params, add[n_add + k].params);
+	}
+	merge_commit(&m, s, type);
+	replace_wild(s, wild, n_wild);
 	return 0;
 }
 
-int subscription_refresh(
-	struct subscription *s, const struct resource_set *set, enum resource_type type)
+// All names under all wildcards, in order; the caller's. NULL = no memory.
+static struct locator *under_wildcards(
+	const struct subscription *s, const char *const *names, size_t n)
 {
-	const struct resource_list *list = &set->types[type];
-	if (s->wildcard) {
-		struct merge m;
-		if (merge_init(&m, s->n + list->n) < 0)
-			return -ENOMEM;
-		if (merge_wildcard(&m, s, list) < 0) {
-			merge_undo(&m, s);
-			return -ENOMEM;
-		}
-		merge_commit(&m, s);
+	struct locator *list = malloc((n * s->n_wild + 1) * sizeof(*list));
+	for (size_t i = 0; list && i < n * s->n_wild; i++)
+		list[i] = (struct locator){names[i / s->n_wild], s->wild[i % s->n_wild]};
+	if (list && n * s->n_wild > 0)
+		qsort(list, n * s->n_wild, sizeof(*list), locator_cmp);
+	return list;
+}
+
+static int holding_cmp(const void *a, const void *b)
+{
+	return strcmp(((const struct holding *)a)->name, ((const struct holding *)b)->name);
+}
+
+static int hold(struct subscription_entry *e, const struct holding *h)
+{
+	struct xds_constraints *c = resource_version_constraints(h->version);
+	int rc = 0;
+	if (xds_constraints_match(c, e->sub->params)) {
+		struct xds_variant *v = xds_variant_new(c, h->version);
+		rc = v ? 0 : -ENOMEM;
+		xds_variant_put(e->sent);
+		e->sent = v;
+		e->asked = rc != 0;
 	}
-	for (size_t i = 0; i < s->n; i++)
-		s->entries[i].current = resource_set_find(set, type, s->entries[i].name);
+	xds_constraints_put(c);
+	return rc;
+}
+
+// Under a wildcard the client may have what is gone: it needs an entry, to be taken away.
+static int hold_under_wildcards(struct subscription *s, const struct catalog_type *type,
+	const struct holding *list, size_t n)
+{
+	if (s->n_wild == 0)
+		return 0;
+	if (n * s->n_wild > SUBSCRIPTION_MAX)
+		return -E2BIG;
+	struct merge m;
+	const char **names = malloc((n + 1) * sizeof(char *));
+	if (!names)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		names[i] = list[i].name;
+	struct locator *locators = under_wildcards(s, names, n);
+	int rc = locators ? merge(&m, s, type, locators, n * s->n_wild) : -ENOMEM;
+	if (!rc) {
+		for (size_t i = 0; i < m.n; i++)
+			m.out[i].wild |= m.out[i].is_listed;
+		merge_commit(&m, s, type);
+		s->wild_is_stale = true;
+	}
+	free(locators);
+	free(names);
+	return rc;
+}
+
+int subscription_hold(struct subscription *s, const struct catalog_type *type, struct holding *list,
+	size_t n)
+{
+	size_t n_kept = 0;
+	if (n > 0)
+		qsort(list, n, sizeof(*list), holding_cmp);
+	for (size_t i = 0; i < n; i++)
+		if (n_kept == 0 || holding_cmp(&list[n_kept - 1], &list[i]) != 0)
+			list[n_kept++] = list[i];
+	int rc = hold_under_wildcards(s, type, list, n_kept);
+	for (size_t i = 0, at = 0; i < s->n && !rc; i++) {
+		struct subscription_entry *e = &s->entries[i];
+		while (at < n_kept && strcmp(list[at].name, e->sub->name) < 0)
+			at++;
+		if (at < n_kept && strcmp(list[at].name, e->sub->name) == 0)
+			rc = hold(e, &list[at]);
+	}
+	return rc;
+}
+
+int subscription_refresh(struct subscription *s, const struct catalog_type *type)
+{
+	bool is_fresh = !s->wild_is_stale && s->wild_generation == type->generation;
+	bool has_wild = s->n_wild > 0 || s->wild_is_stale;
+	if (is_fresh || !has_wild)
+		return 0;
+	if (s->n_wild > 0 && type->n_names > SUBSCRIPTION_MAX / s->n_wild)
+		return -E2BIG;
+	const char **names = malloc((type->n_names + 1) * sizeof(char *));
+	if (!names)
+		return -ENOMEM;
+	for (size_t i = 0; i < type->n_names; i++)
+		names[i] = type->names[i]->name;
+	struct merge m;
+	struct locator *list = under_wildcards(s, names, type->n_names);
+	int rc = list ? merge(&m, s, type, list, type->n_names * s->n_wild) : -ENOMEM;
+	free(list);
+	free(names);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < m.n; i++)
+		m.out[i].wild = m.out[i].is_listed || (m.out[i].wild && m.out[i].sent);
+	merge_commit(&m, s, type);
+	s->wild_is_stale = false;
+	s->wild_generation = type->generation;
 	return 0;
 }
 
 void subscription_forget(struct subscription *s)
 {
-	for (size_t i = 0; i < s->n; i++)
-		subscription_sent(&s->entries[i], NULL);
+	for (size_t i = 0; i < s->n; i++) {
+		xds_variant_put(s->entries[i].sent);
+		s->entries[i].sent = NULL;
+	}
 }
 
-void subscription_sent(struct subscription_entry *e, struct resource *r)
+void subscription_told(struct subscription_entry *e, struct xds_variant *v)
 {
-	struct resource *before = e->sent;
-	e->sent = r ? resource_get(r) : NULL;
-	resource_put(before);
+	xds_variant_get(v);
+	xds_variant_put(e->sent);
+	e->sent = v;
+	e->asked = false;
 }

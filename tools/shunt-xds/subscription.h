@@ -1,39 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one client wants of one type, and what it was sent last of each. Knows no protocol: SotW and
+// What one client wants of one type, and what it was told last of each. Knows no protocol: SotW and
 // delta are two ways to change a subscription and to tell what differs.
 // Thread: one owner.
 #pragma once
 
-#include "tools/shunt-xds/resource_set.h"
+#include "tools/shunt-xds/catalog.h"
+
+struct xds_params;
+
+// Entries of a type that a client may have, itself or through wildcards.
+#define SUBSCRIPTION_MAX 500000
+#define SUBSCRIPTION_WILD_MAX 64 // wildcards, each with parameters of its own
+
+// A name with parameters, or "*": all names with these parameters. Borrowed.
+struct locator {
+	const char *name;
+	struct xds_params *params; // NULL = none
+};
 
 struct subscription_entry {
-	char *name;
-	bool named; // the client asked for it by name; false: it is here through the wildcard
-	struct resource *sent; // counted; NULL = the client has none, as far as it was told
-	struct resource *current; // borrowed from the set of the last refresh(); NULL = absent
+	struct xds_sub *sub; // counted; what it should have is sub->variant
+	struct xds_variant *sent; // counted; what it has, as far as it was told; NULL = nothing
+	bool named; // the client asked for it by name
+	bool wild; // it is here through a wildcard
+	bool asked; // an answer is due though nothing differs, "there is none" too (delta)
+	bool is_listed, is_new; // while the list changes
 };
 
 struct subscription {
-	struct subscription_entry *entries; // by name
+	struct subscription_entry *entries; // by name, then parameters
 	size_t n;
-	bool wildcard;
+	struct xds_params **wild; // by order, a wildcard each
+	size_t n_wild;
 	bool ever_named; // after a name, an empty list is no wildcard any more (SW-10)
+	bool wild_is_stale; // look again, though the catalog is the same
+	uint64_t wild_generation; // of the catalog, when it was looked through last
 };
 
-void subscription_fini(struct subscription *); // zeroed storage is an empty subscription
+// Zeroed storage is an empty subscription.
+void subscription_fini(struct subscription *, const struct catalog_type *);
 
-// Replaces the list of names, as a SotW request gives it. "*" among the names is the wildcard; so
-// is an empty list if empty_is_wildcard (the legacy form of LDS and CDS) and no name was ever
-// given. 0 or -ENOMEM (nothing is changed then).
-[[nodiscard]] int subscription_set_names(
-	struct subscription *, char *const *names, size_t n, bool empty_is_wildcard);
+// All that may fail: -ENOMEM, or -E2BIG = more than those; nothing is changed then.
 
-// Looks every entry up in the set, and under the wildcard makes entries of what is new there. The
-// set outlives the next refresh(). 0 or -ENOMEM.
-[[nodiscard]] int subscription_refresh(
-	struct subscription *, const struct resource_set *, enum resource_type);
+// Replaces the list, as a SotW request does. An empty one is the legacy wildcard if
+// empty_is_wildcard and no name was ever given.
+[[nodiscard]] int subscription_set(struct subscription *, const struct catalog_type *,
+	struct locator *, size_t n, bool empty_is_wildcard);
+// Takes away and adds, as a delta request does; what is in both is asked for anew (DL-09). The
+// lists are sorted in place.
+[[nodiscard]] int subscription_change(struct subscription *, const struct catalog_type *,
+	struct locator *add, size_t n_add, struct locator *remove, size_t n_remove);
+
+// What a client says after a reconnect that it has: a name in a version. For what it did not
+// subscribe to it means nothing.
+struct holding {
+	const char *name, *version; // borrowed
+};
+[[nodiscard]] int subscription_hold(
+	struct subscription *, const struct catalog_type *, struct holding *, size_t n);
+
+// Makes entries of what is new under the wildcards, and drops those of what is gone and told.
+[[nodiscard]] int subscription_refresh(struct subscription *, const struct catalog_type *);
 
 // Forgets what was sent, so that everything is sent again.
 void subscription_forget(struct subscription *);
-// Remembers that the client was sent this (NULL: that it was told of the absence).
-void subscription_sent(struct subscription_entry *, struct resource *);
+// The client was told: it now has this variant, or nothing (NULL).
+void subscription_told(struct subscription_entry *, struct xds_variant *);

@@ -126,7 +126,7 @@ static void each_subscription_of_the_example_sees_its_variant(void **state)
 	world_set(&w, "r", AND(PROD "," NOT(V1)), 2);
 	world_set(&w, "r", AND(NOT(PROD) "," V1), 3);
 	world_set(&w, "r", AND(PROD "," V1), 4);
-	assert_int_equal(xds_variants_check(w.cache, &err), 0);
+	assert_int_equal(xds_variants_check(w.cache, NULL, &err), 0);
 	xds_variants_commit(w.cache);
 	struct xds_sub *subs[10];
 	for (int i = 0; i < 9; i++) {
@@ -317,7 +317,7 @@ static void subscriptions_are_found_by_constraints(void **state)
 
 static int check_of(struct world *w, struct lb_err *err)
 {
-	int rc = xds_variants_check(w->cache, err);
+	int rc = xds_variants_check(w->cache, NULL, err);
 	if (rc)
 		xds_variants_abort(w->cache);
 	else

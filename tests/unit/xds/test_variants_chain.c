@@ -178,7 +178,7 @@ static void reload(struct chain *c, struct rand *r)
 		for (; *cut; cut++)
 			world_set(&c->server, names[n], *cut, 1 + (int)rand_below(r, 4));
 	}
-	assert_int_equal(xds_variants_check(c->server.cache, &err), 0);
+	assert_int_equal(xds_variants_check(c->server.cache, NULL, &err), 0);
 	xds_variants_commit(c->server.cache);
 }
 

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Responses: what is due, in which order, and when.
+#include "ctrl/xds/constraints.h"
+#include "tools/shunt-xds/ads_stream_inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BREAK_DELAY_NS 1000000000ull
+
+#define BIT(type) (1u << (type))
+// What may still use a resource of this type. Endpoints name nothing; but clusters are not taken
+// away while the endpoints of those that follow them are on their way.
+static const unsigned users_of[N_RESOURCE_TYPES] = {
+	[RESOURCE_CLUSTER] = BIT(RESOURCE_ENDPOINTS) | BIT(RESOURCE_LISTENER) | BIT(RESOURCE_ROUTES),
+	[RESOURCE_ENDPOINTS] = BIT(RESOURCE_CLUSTER) | BIT(RESOURCE_LISTENER) | BIT(RESOURCE_ROUTES),
+	[RESOURCE_ROUTES] = BIT(RESOURCE_LISTENER),
+};
+static const enum resource_type breaking_order[] = {
+	RESOURCE_ROUTES, RESOURCE_CLUSTER, RESOURCE_ENDPOINTS};
+#define N_BREAKING (sizeof(breaking_order) / sizeof(breaking_order[0]))
+
+void ads_items_clear(struct ads_items *items)
+{
+	for (size_t i = 0; i < items->n; i++)
+		xds_variant_put(items->list[i].variant);
+	items->n = 0;
+}
+
+static int items_reserve(struct ads_items *items, size_t n)
+{
+	if (n <= items->room)
+		return 0;
+	struct ads_item *list = realloc(items->list, n * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	items->list = list;
+	items->room = n;
+	return 0;
+}
+
+static void items_add(struct ads_items *items, const char *name, struct xds_variant *v)
+{
+	items->list[items->n++] = (struct ads_item){name, xds_variant_get(v)};
+}
+
+static int identity_cmp(const struct xds_variant *a, const struct xds_variant *b)
+{
+	return xds_constraints_cmp(a ? a->constraints : NULL, b ? b->constraints : NULL);
+}
+
+static int item_cmp(const void *a, const void *b)
+{
+	const struct ads_item *x = a, *y = b;
+	return identity_cmp(x->variant, y->variant);
+}
+
+// Sorts those from `first` on, which are of one name, and leaves one of each identity.
+static void items_unique(struct ads_items *items, size_t first)
+{
+	size_t n = first;
+	if (items->n - first < 2)
+		return;
+	qsort(items->list + first, items->n - first, sizeof(*items->list), item_cmp);
+	for (size_t i = first; i < items->n; i++) {
+		if (n > first && item_cmp(&items->list[n - 1], &items->list[i]) == 0)
+			xds_variant_put(items->list[i].variant);
+		else
+			items->list[n++] = items->list[i];
+	}
+	items->n = n;
+}
+
+// Takes out of those from `first` on what is in `others` too; both are sorted.
+static void items_subtract(struct ads_items *items, size_t first, const struct ads_items *others)
+{
+	size_t n = first, k = 0;
+	for (size_t i = first; i < items->n; i++) {
+		while (k < others->n && item_cmp(&others->list[k], &items->list[i]) < 0)
+			k++;
+		if (k < others->n && item_cmp(&others->list[k], &items->list[i]) == 0)
+			xds_variant_put(items->list[i].variant);
+		else
+			items->list[n++] = items->list[i];
+	}
+	items->n = n;
+}
+
+static bool is_same(const struct subscription_entry *e)
+{
+	const struct xds_variant *a = e->sent, *b = e->sub->variant;
+	return a == b || (a && b && strcmp(a->version, b->version) == 0 &&
+				 xds_constraints_eq(a->constraints, b->constraints));
+}
+
+static enum ads_due due_of(
+	const struct ads_stream *s, const struct subscription_entry *e, bool full_state)
+{
+	bool is_delta = s->protocol == ADS_DELTA;
+	bool asked = is_delta && e->asked;
+	if (e->sub->variant)
+		return asked || !is_same(e) ? ADS_DUE_CHANGE : ADS_DUE_NOTHING;
+	if (e->sent)
+		return is_delta || full_state ? ADS_DUE_REMOVAL : ADS_DUE_NOTHING;
+	return asked ? ADS_DUE_CHANGE : ADS_DUE_NOTHING;
+}
+
+static enum ads_due compare(const struct ads_stream *s, const struct ads_type *t, bool full_state)
+{
+	enum ads_due due = ADS_DUE_NOTHING;
+	if (t->asked && (s->protocol == ADS_DELTA ||
+				(full_state && (t->sub.n_wild > 0 || t->sub.n > 0))))
+		due = ADS_DUE_CHANGE;
+	for (size_t i = 0; i < t->sub.n && due != ADS_DUE_CHANGE; i++) {
+		enum ads_due its = due_of(s, &t->sub.entries[i], full_state);
+		due = its > due ? its : due;
+	}
+	return due;
+}
+
+// Brings due of every type up to date.
+static int compare_all(struct ads_stream *s)
+{
+	for (int i = 0; i < N_RESOURCE_TYPES; i++) {
+		struct ads_type *t = &s->types[i];
+		const struct catalog_type *type = &s->catalog->types[i];
+		if (t->is_compared && t->compared == type->generation)
+			continue;
+		int r = subscription_refresh(&t->sub, type);
+		if (r < 0)
+			return r;
+		t->due = compare(s, t, resource_type_info((enum resource_type)i)->full_state);
+		t->is_compared = true;
+		t->compared = type->generation;
+	}
+	return 0;
+}
+
+// Something that may still use what is gone was not yet sent, not yet answered, or refused.
+static bool users_are_busy(const struct ads_stream *s, enum resource_type type)
+{
+	for (int i = 0; i < N_RESOURCE_TYPES; i++) {
+		const struct ads_type *t = &s->types[i];
+		if (!(users_of[type] & BIT(i)))
+			continue;
+		if (t->due == ADS_DUE_CHANGE || (t->nonce != 0 && !t->answered))
+			return true;
+		if (i != RESOURCE_ENDPOINTS && (t->refused || t->due == ADS_DUE_REMOVAL))
+			return true;
+	}
+	return false;
+}
+
+// Before this time nothing of the type is taken away. At the start of a stream what uses it may not
+// have been asked for yet.
+static uint64_t break_ns(const struct ads_stream *s, enum resource_type type)
+{
+	uint64_t last = s->types[type].start_ns;
+	for (int i = 0; i < N_RESOURCE_TYPES; i++)
+		if ((users_of[type] & BIT(i)) && i != RESOURCE_ENDPOINTS &&
+			s->types[i].exchange_ns > last)
+			last = s->types[i].exchange_ns;
+	return last + BREAK_DELAY_NS;
+}
+
+// The entries of one name.
+struct group {
+	struct subscription_entry *entries;
+	size_t n;
+};
+
+static struct group group_at(const struct subscription *sub, size_t i)
+{
+	struct group g = {&sub->entries[i], 1};
+	while (i + g.n < sub->n && g.entries[g.n].sub->name == g.entries[0].sub->name)
+		g.n++;
+	return g;
+}
+
+static enum ads_due group_due(const struct ads_stream *s, const struct group *g, bool full_state)
+{
+	enum ads_due due = ADS_DUE_NOTHING;
+	for (size_t i = 0; i < g->n; i++) {
+		enum ads_due its = due_of(s, &g->entries[i], full_state);
+		due = its > due ? its : due;
+	}
+	return due;
+}
+
+static void group_told(const struct group *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		subscription_told(&g->entries[i], g->entries[i].sub->variant);
+}
+
+// All that is there (full state), or what changed.
+static void pick_sotw(struct ads_stream *s, const struct group *g, bool full_state, bool keeps)
+{
+	size_t first = s->resources.n;
+	const char *name = g->entries[0].sub->name;
+	for (size_t i = 0; i < g->n; i++) {
+		struct subscription_entry *e = &g->entries[i];
+		struct xds_variant *v = keeps && !e->sub->variant ? e->sent : e->sub->variant;
+		if (v && (full_state || !is_same(e)))
+			items_add(&s->resources, name, v);
+	}
+	items_unique(&s->resources, first);
+}
+
+static void pick_delta(struct ads_stream *s, const struct group *g)
+{
+	size_t first = s->resources.n, first_removed = s->removed.n;
+	const char *name = g->entries[0].sub->name;
+	bool is_absent = false;
+	for (size_t i = 0; i < g->n; i++) {
+		struct subscription_entry *e = &g->entries[i];
+		struct xds_variant *now = e->sub->variant;
+		if (now)
+			items_add(&s->scratch, name, now);
+		if (now && (e->asked || !is_same(e)))
+			items_add(&s->resources, name, now);
+		if (e->sent && (!now || identity_cmp(e->sent, now) != 0))
+			items_add(&s->removed, name, e->sent);
+		is_absent |= !now && !e->sent && e->asked;
+	}
+	items_unique(&s->resources, first);
+	items_unique(&s->removed, first_removed);
+	// What others of this client see stays.
+	items_unique(&s->scratch, 0);
+	items_subtract(&s->removed, first_removed, &s->scratch);
+	ads_items_clear(&s->scratch);
+	// No constraints come first in the order.
+	bool is_told = first_removed < s->removed.n &&
+	               identity_cmp(s->removed.list[first_removed].variant, NULL) == 0;
+	if (is_absent && !is_told)
+		items_add(&s->removed, name, NULL);
+}
+
+static int reserve(struct ads_stream *s, size_t n)
+{
+	int rc = items_reserve(&s->resources, n);
+	if (!rc)
+		rc = items_reserve(&s->removed, 2 * n);
+	return rc ? rc : items_reserve(&s->scratch, n);
+}
+
+static int pick(
+	struct ads_stream *s, enum resource_type type, uint64_t now_ns, struct ads_response *ret)
+{
+	struct ads_type *t = &s->types[type];
+	bool full_state = resource_type_info(type)->full_state;
+	bool keeps = type != RESOURCE_LISTENER &&
+	             (users_are_busy(s, type) || now_ns < break_ns(s, type));
+	enum ads_due left = ADS_DUE_NOTHING;
+	int rc = reserve(s, t->sub.n);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < t->sub.n;) {
+		struct group g = group_at(&t->sub, i);
+		enum ads_due due = group_due(s, &g, full_state);
+		bool keeps_it = keeps && due == ADS_DUE_REMOVAL;
+		i += g.n;
+		if (keeps_it)
+			left = ADS_DUE_REMOVAL;
+		if (s->protocol == ADS_SOTW)
+			pick_sotw(s, &g, full_state, keeps_it);
+		else if (!keeps_it)
+			pick_delta(s, &g);
+		if (!keeps_it)
+			group_told(&g);
+	}
+	// Entries of what is gone are of no use any more.
+	t->sub.wild_is_stale |= s->removed.n > 0 && t->sub.n_wild > 0;
+	t->exchange_ns = now_ns;
+	t->asked = false;
+	t->answered = false;
+	t->due = left;
+	t->version = s->catalog->types[type].version;
+	t->nonce = ++s->last_nonce;
+	*ret = (struct ads_response){s->protocol, type, t->version, t->nonce, s->wraps,
+		s->resources.list, s->resources.n, s->removed.list, s->removed.n};
+	return 1;
+}
+
+int ads_stream_drain(struct ads_stream *s, uint64_t now_ns, struct ads_response *ret)
+{
+	ads_items_clear(&s->resources);
+	ads_items_clear(&s->removed);
+	int r = compare_all(s);
+	if (r < 0)
+		return r;
+	for (int i = 0; i < N_RESOURCE_TYPES; i++) {
+		enum ads_due due = s->types[i].due;
+		if (due == ADS_DUE_CHANGE || (due == ADS_DUE_REMOVAL && i == RESOURCE_LISTENER))
+			return pick(s, (enum resource_type)i, now_ns, ret);
+	}
+	for (size_t i = 0; i < N_BREAKING; i++) {
+		enum resource_type type = breaking_order[i];
+		if (s->types[type].due == ADS_DUE_REMOVAL && !users_are_busy(s, type) &&
+			now_ns >= break_ns(s, type))
+			return pick(s, type, now_ns, ret);
+	}
+	return 0;
+}
+
+uint64_t ads_stream_due_ns(const struct ads_stream *s)
+{
+	uint64_t due = UINT64_MAX;
+	for (size_t i = 0; i < N_BREAKING; i++) {
+		enum resource_type type = breaking_order[i];
+		bool waits = s->types[type].due == ADS_DUE_REMOVAL && !users_are_busy(s, type);
+		uint64_t its = waits ? break_ns(s, type) : UINT64_MAX;
+		due = its < due ? its : due;
+	}
+	return due;
+}

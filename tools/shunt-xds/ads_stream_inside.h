@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ads_stream.c (requests) and ads_due.c (responses) share. Nobody else's.
+// Thread: one owner.
+#pragma once
+
+#include "tools/shunt-xds/ads_stream.h"
+
+enum ads_due { ADS_DUE_NOTHING, ADS_DUE_REMOVAL, ADS_DUE_CHANGE };
+
+struct ads_type {
+	struct subscription sub;
+	bool is_started; // a request has come
+	bool asked; // a response is owed, even an empty one
+	bool answered; // the last response was accepted or refused
+	bool refused; // the last answer was a NACK
+	uint64_t nonce; // of the last response; 0 = none was sent
+	uint64_t version; // of the last response
+	uint64_t start_ns; // of the first request
+	uint64_t exchange_ns; // of the last response, or its answer
+	// The comparison with the catalog stands until that or the subscription changes.
+	bool is_compared;
+	uint64_t compared; // generation
+	enum ads_due due;
+};
+
+struct ads_items {
+	struct ads_item *list;
+	size_t n, room;
+};
+
+struct ads_stream {
+	enum ads_protocol protocol;
+	const struct catalog *catalog;
+	bool wraps; // the client reads wrapped resources (SotW)
+	struct ads_type types[N_RESOURCE_TYPES];
+	uint64_t last_nonce; // one sequence for all types
+	struct ads_items resources, removed; // of the last response
+	struct ads_items scratch;
+};
+
+void ads_items_clear(struct ads_items *);
