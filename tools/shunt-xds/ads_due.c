@@ -13,8 +13,10 @@
 // What may still use a resource of this type. Endpoints name nothing; but clusters are not taken
 // away while the endpoints of those that follow them are on their way.
 static const unsigned users_of[N_RESOURCE_TYPES] = {
-	[RESOURCE_CLUSTER] = BIT(RESOURCE_ENDPOINTS) | BIT(RESOURCE_LISTENER) | BIT(RESOURCE_ROUTES),
-	[RESOURCE_ENDPOINTS] = BIT(RESOURCE_CLUSTER) | BIT(RESOURCE_LISTENER) | BIT(RESOURCE_ROUTES),
+	[RESOURCE_CLUSTER] =
+		BIT(RESOURCE_ENDPOINTS) | BIT(RESOURCE_LISTENER) | BIT(RESOURCE_ROUTES),
+	[RESOURCE_ENDPOINTS] =
+		BIT(RESOURCE_CLUSTER) | BIT(RESOURCE_LISTENER) | BIT(RESOURCE_ROUTES),
 	[RESOURCE_ROUTES] = BIT(RESOURCE_LISTENER),
 };
 static const enum resource_type breaking_order[] = {
@@ -109,8 +111,8 @@ static enum ads_due due_of(
 static enum ads_due compare(const struct ads_stream *s, const struct ads_type *t, bool full_state)
 {
 	enum ads_due due = ADS_DUE_NOTHING;
-	if (t->asked && (s->protocol == ADS_DELTA ||
-				(full_state && (t->sub.n_wild > 0 || t->sub.n > 0))))
+	if (t->asked &&
+		(s->protocol == ADS_DELTA || (full_state && (t->sub.n_wild > 0 || t->sub.n > 0))))
 		due = ADS_DUE_CHANGE;
 	for (size_t i = 0; i < t->sub.n && due != ADS_DUE_CHANGE; i++) {
 		enum ads_due its = due_of(s, &t->sub.entries[i], full_state);
@@ -152,16 +154,16 @@ static bool users_are_busy(const struct ads_stream *s, enum resource_type type)
 	return false;
 }
 
-// Before this time nothing of the type is taken away. At the start of a stream what uses it may not
-// have been asked for yet.
+// Before this time nothing of the type is taken away. What a client brings along from an earlier
+// stream may be in use by what it has not asked for yet on this one.
 static uint64_t break_ns(const struct ads_stream *s, enum resource_type type)
 {
-	uint64_t last = s->types[type].start_ns;
+	uint64_t last = s->types[type].hold_ns;
 	for (int i = 0; i < N_RESOURCE_TYPES; i++)
 		if ((users_of[type] & BIT(i)) && i != RESOURCE_ENDPOINTS &&
 			s->types[i].exchange_ns > last)
 			last = s->types[i].exchange_ns;
-	return last + BREAK_DELAY_NS;
+	return last == 0 ? 0 : last + BREAK_DELAY_NS;
 }
 
 // The entries of one name.

@@ -18,24 +18,27 @@
 
 #define N_CLIENTS_MAX 10000
 #define REQUEST_LEN_MAX (16 << 20) // some 200,000 names
-#define SOTW_METHOD                                                                                \
-	"/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources"
+#define METHODS "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
 
-typedef Envoy__Service__Discovery__V3__DiscoveryRequest request_message;
+typedef Envoy__Service__Discovery__V3__DiscoveryRequest sotw_request;
+typedef Envoy__Service__Discovery__V3__DeltaDiscoveryRequest delta_request;
+
+static const char *const protocol_labels[] = {[ADS_SOTW] = "sotw", [ADS_DELTA] = "delta"};
 
 struct client {
 	struct ads_service *service;
 	struct client *next, *prev;
 	struct rpc_call *call;
+	enum ads_protocol protocol;
 	struct ads_stream *stream;
-	bool sending;
+	bool sending, ended;
 	uint64_t number; // for the log
 	char *peer;
 };
 
 struct ads_service {
 	struct rpc_server *server;
-	struct resource_set *set;
+	const struct catalog *catalog;
 	struct client *clients;
 	uint64_t n_clients_ever;
 	uint64_t now_ns; // of this turn
@@ -48,40 +51,59 @@ static void client_free(struct client *c)
 	free(c);
 }
 
+static struct client *client_new(
+	struct ads_service *s, struct rpc_call *call, enum ads_protocol protocol, const char *peer)
+{
+	struct client *c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	*c = (struct client){.service = s,
+		.call = call,
+		.protocol = protocol,
+		.stream = ads_stream_new(protocol, s->catalog),
+		.number = ++s->n_clients_ever,
+		.peer = strdup(peer)};
+	if (c->stream && c->peer)
+		return c;
+	client_free(c);
+	return NULL;
+}
+
 static void *on_open(void *ctx, struct rpc_call *call, struct str method, const char *peer)
 {
 	struct ads_service *s = ctx;
-	if (!str_eq(method, STR(SOTW_METHOD))) {
+	bool is_delta = str_eq(method, STR(METHODS "DeltaAggregatedResources"));
+	if (!is_delta && !str_eq(method, STR(METHODS "StreamAggregatedResources"))) {
 		char text[128];
 		snprintf(text, sizeof(text), "%.*s", (int)method.len, method.p);
 		log_warn("method is not served", "peer=%s method=%s", log_quote(peer),
 			log_quote(text));
 		return NULL;
 	}
-	struct client *c = calloc(1, sizeof(*c));
+	struct client *c = client_new(s, call, is_delta ? ADS_DELTA : ADS_SOTW, peer);
 	if (!c)
 		return NULL;
-	*c = (struct client){.service = s,
-		.call = call,
-		.stream = ads_stream_new(),
-		.number = ++s->n_clients_ever,
-		.peer = strdup(peer)};
-	if (!c->stream || !c->peer) {
-		client_free(c);
-		return NULL;
-	}
 	c->next = s->clients;
 	if (c->next)
 		c->next->prev = c;
 	s->clients = c;
-	log_info("client connected", "client=%" PRIu64 " peer=%s", c->number, log_quote(peer));
+	log_info("client connected", "client=%" PRIu64 " protocol=%s peer=%s", c->number,
+		protocol_labels[c->protocol], log_quote(peer));
 	return c;
 }
 
-static void give_up(struct client *c)
+static void end(struct client *c, enum rpc_status status, const char *text)
 {
-	log_error("no memory for client", "client=%" PRIu64, c->number);
-	rpc_call_end(c->call, RPC_RESOURCE_EXHAUSTED, "no memory");
+	if (!c->ended)
+		log_warn("client is sent away", "client=%" PRIu64 " error=%s", c->number,
+			log_quote(text));
+	c->ended = true;
+	rpc_call_end(c->call, status, text);
+}
+
+static void give_up(struct client *c, int error)
+{
+	end(c, RPC_RESOURCE_EXHAUSTED, error == -E2BIG ? "too many subscriptions" : "no memory");
 }
 
 // Sends the next response that is due, if nothing is under way.
@@ -90,27 +112,34 @@ static void send_next(struct client *c)
 	struct ads_response response;
 	uint8_t *bytes;
 	size_t len;
-	if (c->sending)
+	if (c->sending || c->ended)
 		return;
-	int r = ads_stream_drain(c->stream, c->service->set, c->service->now_ns, &response);
+	int r = ads_stream_drain(c->stream, c->service->now_ns, &response);
 	if (r == 1)
 		r = ads_response_encode(&response, &bytes, &len) < 0 ? -ENOMEM : 1;
 	if (r < 0)
-		give_up(c);
+		give_up(c, r);
 	if (r <= 0)
 		return;
 	c->sending = true;
+	log_info("response sent",
+		"client=%" PRIu64 " type=%s version=%016" PRIx64 " nonce=%" PRIu64
+		" resources=%zu removed=%zu bytes=%zu",
+		c->number, resource_type_info(response.type)->label, response.version,
+		response.nonce, response.n, response.n_removed, len);
 	rpc_call_send(c->call, bytes, len);
 	free(bytes);
-	log_info("response sent",
-		"client=%" PRIu64 " type=%s version=%" PRIu64 " nonce=%" PRIu64
-		" resources=%zu bytes=%zu",
-		c->number, resource_type_info(response.type)->label, response.version,
-		response.nonce, response.n, len);
 }
 
-static void log_request(
-	const struct client *c, const request_message *m, const struct ads_request_result *result)
+// What both protocols have in a request, for the log.
+struct request_view {
+	const char *type_url, *nonce;
+	const Google__Rpc__Status *error;
+	const Envoy__Config__Core__V3__Node *node;
+};
+
+static void log_request(const struct client *c, const struct request_view *m,
+	const struct ads_request_result *result)
 {
 	static const char *const kinds[] = {[ADS_REQUEST_STALE] = "stale",
 		[ADS_REQUEST_SUBSCRIBE] = "subscribe",
@@ -124,36 +153,59 @@ static void log_request(
 	const char *label = resource_type_info(result->type)->label;
 	if (result->kind == ADS_REQUEST_NACK)
 		log_warn("client refuses",
-			"client=%" PRIu64 " event=nack type=%s version=%" PRIu64
+			"client=%" PRIu64 " event=nack type=%s version=%016" PRIx64
 			" nonce=%s code=%d error=%s",
-			c->number, label, result->version, log_quote(m->response_nonce),
-			(int)m->error_detail->code, log_quote(m->error_detail->message));
+			c->number, label, result->version, log_quote(m->nonce), (int)m->error->code,
+			log_quote(m->error->message));
 	else
 		log_write(result->kind == ADS_REQUEST_SUBSCRIBE ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG,
 			"request",
-			"client=%" PRIu64 " event=%s type=%s version=%" PRIu64
+			"client=%" PRIu64 " event=%s type=%s version=%016" PRIx64
 			" names=%zu wildcard=%d node=%s",
 			c->number, kinds[result->kind], label, result->version, result->n_names,
 			result->wildcard, log_quote(m->node ? m->node->id : ""));
 }
 
+static int take_sotw(struct client *c, const void *message)
+{
+	const sotw_request *m = message;
+	const struct request_view view = {m->type_url, m->response_nonce, m->error_detail, m->node};
+	struct ads_request_result result;
+	int r = ads_stream_feed_sotw(c->stream, m, c->service->now_ns, &result);
+	if (r == 0)
+		log_request(c, &view, &result);
+	return r;
+}
+
+static int take_delta(struct client *c, const void *message)
+{
+	const delta_request *m = message;
+	const struct request_view view = {m->type_url, m->response_nonce, m->error_detail, m->node};
+	struct ads_request_result result;
+	int r = ads_stream_feed_delta(c->stream, m, c->service->now_ns, &result);
+	if (r == 0)
+		log_request(c, &view, &result);
+	return r;
+}
+
 static void on_message(void *call_ctx, const uint8_t *bytes, size_t len)
 {
 	struct client *c = call_ctx;
-	struct ads_request_result result;
-	request_message *m = (request_message *)proto_unpack(
-		&envoy__service__discovery__v3__discovery_request__descriptor, bytes, len, NULL);
+	bool is_delta = c->protocol == ADS_DELTA;
+	struct lb_err err = {""};
+	void *m = proto_unpack(
+		is_delta ? &envoy__service__discovery__v3__delta_discovery_request__descriptor
+			 : &envoy__service__discovery__v3__discovery_request__descriptor,
+		bytes, len, &err);
 	if (!m) {
-		log_warn("request is not understood", "client=%" PRIu64 " bytes=%zu", c->number,
-			len);
+		lb_err_within(&err, "request is not understood");
+		end(c, RPC_INVALID_ARGUMENT, err.text);
 		return;
 	}
-	int r = ads_stream_feed(c->stream, m, c->service->now_ns, &result);
-	if (r == 0)
-		log_request(c, m, &result);
-	protobuf_c_message_free_unpacked(&m->base, NULL);
+	int r = is_delta ? take_delta(c, m) : take_sotw(c, m);
+	proto_free(m);
 	if (r < 0)
-		give_up(c);
+		give_up(c, r);
 	else
 		send_next(c);
 }
@@ -176,7 +228,7 @@ static void on_closed(void *call_ctx)
 	client_free(c);
 }
 
-int ads_service_new(const char *address, struct resource_set *set, struct ads_service **ret,
+int ads_service_new(const char *address, const struct catalog *catalog, struct ads_service **ret,
 	struct lb_err *reterr)
 {
 	static const struct rpc_events events = {
@@ -194,7 +246,7 @@ int ads_service_new(const char *address, struct resource_set *set, struct ads_se
 		free(s);
 		return r;
 	}
-	s->set = set;
+	s->catalog = catalog;
 	*ret = s;
 	return 0;
 }
@@ -204,7 +256,6 @@ void ads_service_free(struct ads_service *s)
 	if (!s)
 		return;
 	rpc_server_free(s->server);
-	resource_set_free(s->set);
 	free(s);
 }
 
@@ -236,22 +287,14 @@ uint64_t ads_service_due_ns(const struct ads_service *s)
 {
 	uint64_t due = UINT64_MAX;
 	for (const struct client *c = s->clients; c; c = c->next) {
-		uint64_t its = c->sending ? UINT64_MAX : ads_stream_due_ns(c->stream);
+		uint64_t its = c->sending || c->ended ? UINT64_MAX : ads_stream_due_ns(c->stream);
 		due = its < due ? its : due;
 	}
 	return due;
 }
 
-void ads_service_publish(struct ads_service *s, struct resource_set *set, uint64_t now_ns)
+void ads_service_publish(struct ads_service *s, uint64_t now_ns)
 {
-	struct resource_set *before = s->set;
 	s->now_ns = now_ns;
-	s->set = set;
 	send_to_all(s);
-	resource_set_free(before);
-}
-
-const struct resource_set *ads_service_set(const struct ads_service *s)
-{
-	return s->set;
 }

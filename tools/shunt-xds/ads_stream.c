@@ -100,14 +100,6 @@ static bool reads_wrappers(const sotw_request *request)
 	return false;
 }
 
-static void start(struct ads_type *t, uint64_t now_ns)
-{
-	if (!t->is_started)
-		t->start_ns = now_ns;
-	t->is_started = true;
-	t->is_compared = false;
-}
-
 // The last response is accepted or refused.
 static enum ads_request_kind answer(struct ads_type *t, bool refused, uint64_t now_ns)
 {
@@ -143,7 +135,8 @@ int ads_stream_feed_sotw(struct ads_stream *s, const sotw_request *request, uint
 	locators_fini(&l);
 	if (rc)
 		return rc;
-	start(t, now_ns);
+	t->is_started = true;
+	t->is_compared = false;
 	ret->n_names = t->sub.n;
 	ret->wildcard = t->sub.n_wild > 0;
 	ret->kind = ADS_REQUEST_SUBSCRIBE;
@@ -156,7 +149,8 @@ int ads_stream_feed_sotw(struct ads_stream *s, const sotw_request *request, uint
 	return 0;
 }
 
-static int hold(struct ads_type *t, const struct catalog_type *type, const delta_request *request)
+static int hold(struct ads_type *t, const struct catalog_type *type, const delta_request *request,
+	uint64_t now_ns)
 {
 	size_t n = request->n_initial_resource_versions;
 	struct holding *list = malloc((n + 1) * sizeof(*list));
@@ -166,6 +160,7 @@ static int hold(struct ads_type *t, const struct catalog_type *type, const delta
 		list[i] = (struct holding){request->initial_resource_versions[i]->key,
 			request->initial_resource_versions[i]->value};
 	int rc = subscription_hold(&t->sub, type, list, n);
+	t->hold_ns = now_ns;
 	free(list);
 	return rc;
 }
@@ -179,7 +174,8 @@ static bool has_star(const struct locators *l)
 }
 
 static int change_subscriptions(struct ads_stream *s, enum resource_type type,
-	const delta_request *request, struct locators *add, struct locators *remove)
+	const delta_request *request, struct locators *add, struct locators *remove,
+	uint64_t now_ns)
 {
 	struct ads_type *t = &s->types[type];
 	const struct catalog_type *catalog = &s->catalog->types[type];
@@ -190,11 +186,12 @@ static int change_subscriptions(struct ads_stream *s, enum resource_type type,
 	int rc = subscription_change(&t->sub, catalog, add->list, add->n, remove->list, remove->n);
 	// The list means something in the first request of a type only (DL-02).
 	if (!rc && is_first && request->n_initial_resource_versions > 0)
-		rc = hold(t, catalog, request);
+		rc = hold(t, catalog, request, now_ns);
 	return rc;
 }
 
-static int take_delta(struct ads_stream *s, enum resource_type type, const delta_request *request)
+static int take_delta(struct ads_stream *s, enum resource_type type, const delta_request *request,
+	uint64_t now_ns)
 {
 	struct locators add, remove;
 	int rc = locators_init(&add, request->resource_names_subscribe,
@@ -207,7 +204,7 @@ static int take_delta(struct ads_stream *s, enum resource_type type, const delta
 		request->n_resource_locators_unsubscribe);
 	// An answer alone, the most frequent, costs nothing.
 	if (!rc && (!s->types[type].is_started || add.n > 0 || remove.n > 0))
-		rc = change_subscriptions(s, type, request, &add, &remove);
+		rc = change_subscriptions(s, type, request, &add, &remove, now_ns);
 	locators_fini(&add);
 	locators_fini(&remove);
 	return rc;
@@ -223,10 +220,11 @@ int ads_stream_feed_delta(struct ads_stream *s, const delta_request *request, ui
 	struct ads_type *t = &s->types[ret->type];
 	bool names_response = request->response_nonce[0] && t->nonce != 0;
 	bool is_last = names_response && nonce_is(request->response_nonce, t->nonce);
-	int rc = take_delta(s, ret->type, request);
+	int rc = take_delta(s, ret->type, request, now_ns);
 	if (rc)
 		return rc;
-	start(t, now_ns);
+	t->is_started = true;
+	t->is_compared = false;
 	ret->version = is_last ? t->version : 0;
 	ret->n_names = t->sub.n;
 	ret->wildcard = t->sub.n_wild > 0;

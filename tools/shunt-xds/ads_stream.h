@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server's end of one ADS call, StreamAggregatedResources (state of the world) or
-// DeltaAggregatedResources, without I/O: requests go in, and whenever the transport is free, it asks
-// for the next response that is due. What is due is a difference between two states, never a queue:
-// a slow client costs no memory, and gets the latest.
+// DeltaAggregatedResources, without I/O: requests go in, and whenever the transport is free, it
+// asks for the next response that is due. What is due is a difference between two states, never a
+// queue: a slow client costs no memory, and gets the latest.
 //
 // Order within one change: clusters, endpoints, listeners, routes (make before break). What is gone
-// is taken away last (in SotW that concerns clusters, in delta also endpoints and routes): not while
-// a response that may end its use is unsent, unanswered or refused (a client that refuses new routes
-// goes on with the old ones), nor for a while after, in which the client asks for what the new ones
-// name. A variant that another takes the place of is taken away with the response that brings the
-// other (TP2-S05).
+// is taken away last (in SotW that concerns clusters, in delta also endpoints and routes): not
+// while a response that may end its use is unsent, unanswered or refused (a client that refuses new
+// routes goes on with the old ones), nor for a while after, in which the client asks for what the
+// new ones name. A variant that another takes the place of is taken away with the response that
+// brings the other (TP2-S05).
 //
 // Constraints go along with every variant that has them (TP2-S02); in SotW that takes a wrapper,
 // which only clients are sent that asked by locators or say that they can read it (RS-05).

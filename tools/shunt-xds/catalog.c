@@ -110,8 +110,7 @@ static void take_names(struct catalog_type *type)
 		qsort(type->names, type->n, sizeof(struct resource *), by_name);
 	for (size_t i = 0; i < type->n; i++) {
 		struct resource *r = type->names[i];
-		if (type->n_names > 0 &&
-			strcmp(type->names[type->n_names - 1]->name, r->name) == 0)
+		if (type->n_names > 0 && strcmp(type->names[type->n_names - 1]->name, r->name) == 0)
 			resource_put(r);
 		else
 			type->names[type->n_names++] = r;

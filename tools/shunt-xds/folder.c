@@ -2,14 +2,8 @@
 // Loading. A folder is small and changes seldom: it is read whole each time.
 #include "tools/shunt-xds/folder.h"
 
-#include "envoy/config/cluster/v3/cluster.pb-c.h"
-#include "envoy/config/endpoint/v3/endpoint.pb-c.h"
-#include "envoy/config/listener/v3/listener.pb-c.h"
-#include "envoy/config/route/v3/route.pb-c.h"
-#include "google/protobuf/any.pb-c.h"
-#include "lb/base/err.h"
-#include "proto/json.h"
-#include "proto/wire.h"
+#include "ctrl/xds/constraints.h"
+#include "lb/base/check.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,18 +17,38 @@
 #define FILE_SIZE_MAX (64u << 20)
 
 struct load {
-	struct resource_set *set;
+	struct folder *folder;
+	struct catalog *catalog;
 	folder_complaint complain;
 	void *ctx;
 	bool failed;
 };
+
+void folder_init(struct folder *f, const char *path)
+{
+	*f = (struct folder){.path = path};
+	TAILQ_INIT(&f->files);
+}
+
+static void file_free(struct folder *f, struct folder_file *file)
+{
+	TAILQ_REMOVE(&f->files, file, link);
+	resource_put(file->good);
+	resource_put(file->fresh);
+	free(file);
+}
+
+void folder_fini(struct folder *f)
+{
+	for (struct folder_file *file; (file = TAILQ_FIRST(&f->files));)
+		file_free(f, file);
+}
 
 static void complain(struct load *l, const char *file, const char *text)
 {
 	l->failed = true;
 	l->complain(l->ctx, file, text);
 }
-
 // Whole file into *ret (freed by the caller). 0 or -errno.
 static int read_file(int folder, const char *name, char **ret, size_t *ret_len)
 {
@@ -70,88 +84,41 @@ static int read_file(int folder, const char *name, char **ret, size_t *ret_len)
 	return 0;
 }
 
-static const char *name_of(enum resource_type type, const ProtobufCMessage *m)
+static bool is_as_it_was(const struct resource *good, const struct resource *fresh)
 {
-	switch (type) {
-	case RESOURCE_CLUSTER:
-		return ((const Envoy__Config__Cluster__V3__Cluster *)m)->name;
-	case RESOURCE_ENDPOINTS:
-		return ((const Envoy__Config__Endpoint__V3__ClusterLoadAssignment *)m)
-		        ->cluster_name;
-	case RESOURCE_LISTENER:
-		return ((const Envoy__Config__Listener__V3__Listener *)m)->name;
-	case RESOURCE_ROUTES:
-		return ((const Envoy__Config__Route__V3__RouteConfiguration *)m)->name;
-	case N_RESOURCE_TYPES:
-		break;
-	}
-	return "";
+	return good && good->type == fresh->type && strcmp(good->name, fresh->name) == 0 &&
+	       xds_constraints_eq(good->constraints, fresh->constraints) &&
+	       resource_eq(good, fresh);
 }
 
-static const ProtobufCMessageDescriptor *desc_of(enum resource_type type)
-{
-	static const ProtobufCMessageDescriptor *const descs[N_RESOURCE_TYPES] = {
-		[RESOURCE_CLUSTER] = &envoy__config__cluster__v3__cluster__descriptor,
-		[RESOURCE_ENDPOINTS] =
-			&envoy__config__endpoint__v3__cluster_load_assignment__descriptor,
-		[RESOURCE_LISTENER] = &envoy__config__listener__v3__listener__descriptor,
-		[RESOURCE_ROUTES] = &envoy__config__route__v3__route_configuration__descriptor,
-	};
-	return descs[type];
-}
-
-static int add_any(struct load *l, const char *file, const Google__Protobuf__Any *any)
-{
-	enum resource_type type = resource_type_find(str_from(any->type_url));
-	if (type == N_RESOURCE_TYPES) {
-		complain(l, file,
-			"@type: not a listener, a route configuration, a cluster or a cluster load "
-			"assignment");
-		return 0;
-	}
-	struct lb_err err = {""};
-	ProtobufCMessage *m = proto_unpack(desc_of(type), any->value.data, any->value.len, &err);
-	if (!m) { // what JSON allows and the wire does not, such as NUL in a name
-		complain(l, file, err.text);
-		return 0;
-	}
-	const char *name = name_of(type, m);
-	int r = 0;
-	if (name[0] == '\0') {
-		complain(l, file, "the resource has no name");
-	} else {
-		struct resource *resource =
-			resource_new(type, name, file, any->value.data, any->value.len);
-		r = resource ? resource_set_add(l->set, resource) : -ENOMEM;
-	}
-	protobuf_c_message_free_unpacked(m, NULL);
-	return r;
-}
-
-static int load_file(struct load *l, int folder, const char *file)
+// What this load makes of the file; what is wrong leaves it as it was.
+static int load_file(struct load *l, int folder, struct folder_file *file)
 {
 	char *text = NULL;
 	size_t len = 0;
-	int r = read_file(folder, file, &text, &len);
+	struct lb_err err = {""};
+	file->fresh = resource_get(file->good);
+	int r = read_file(folder, file->name, &text, &len);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
-		complain(l, file, r == -EINVAL ? "not a file" : strerror(-r));
+		complain(l, file->name, r == -EINVAL ? "not a file" : strerror(-r));
 		return 0;
 	}
-	ProtobufCMessage *any;
-	struct lb_err err = {""};
-	r = proto_json_parse(&google__protobuf__any__descriptor, text, len, &any, &err);
+	struct resource *fresh;
+	r = folder_parse(text, len, &fresh, &err);
 	free(text);
-	if (r == -EINVAL) {
-		complain(l, file, err.text);
+	if (r == -EINVAL)
+		complain(l, file->name, err.text);
+	if (r < 0)
+		return r == -EINVAL ? 0 : r;
+	if (is_as_it_was(file->good, fresh)) {
+		resource_put(fresh);
 		return 0;
 	}
-	if (r < 0)
-		return r;
-	r = add_any(l, file, (const Google__Protobuf__Any *)any);
-	protobuf_c_message_free_unpacked(any, NULL);
-	return r;
+	resource_put(file->fresh);
+	file->fresh = fresh;
+	return 0;
 }
 
 static int is_resource_file(const struct dirent *entry)
@@ -161,46 +128,205 @@ static int is_resource_file(const struct dirent *entry)
 	return entry->d_name[0] != '.' && len > n && strcmp(entry->d_name + len - n, ending) == 0;
 }
 
-static int load_files(struct load *l, const char *path)
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+// Finds the file from *at on, or makes it there; names come in order. NULL = no memory.
+static struct folder_file *file_at(struct folder *f, struct folder_file **at, const char *name)
+{
+	int order = -1;
+	while (*at && (order = strcmp((*at)->name, name)) < 0)
+		*at = TAILQ_NEXT(*at, link);
+	if (*at && order == 0)
+		return *at;
+	size_t len = strlen(name) + 1;
+	struct folder_file *file = calloc(1, sizeof(*file) + len);
+	if (!file)
+		return NULL;
+	memcpy(file->name, name, len);
+	if (*at)
+		TAILQ_INSERT_BEFORE(*at, file, link);
+	else
+		TAILQ_INSERT_TAIL(&f->files, file, link);
+	return file;
+}
+
+static int load_entries(struct load *l, int folder, struct dirent **entries, int n)
+{
+	struct folder_file *at = TAILQ_FIRST(&l->folder->files);
+	for (int i = 0; i < n; i++) {
+		struct folder_file *file = file_at(l->folder, &at, entries[i]->d_name);
+		int r = file ? load_file(l, folder, file) : -ENOMEM;
+		if (r < 0)
+			return r;
+		file->is_there = true;
+	}
+	return 0;
+}
+
+static int load_files(struct load *l)
 {
 	struct dirent **entries;
-	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int folder = open(l->folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (folder < 0)
 		return -errno;
-	int n = scandirat(folder, ".", &entries, is_resource_file, alphasort);
-	int r = n < 0 ? -errno : 0;
-	for (int i = 0; i < n; i++) {
-		if (r == 0)
-			r = load_file(l, folder, entries[i]->d_name);
+	int n = scandirat(folder, ".", &entries, is_resource_file, by_name);
+	int r = n < 0 ? -errno : load_entries(l, folder, entries, n);
+	for (int i = 0; i < n; i++)
 		free(entries[i]);
-	}
 	if (n >= 0)
 		free(entries);
 	close(folder);
 	return r;
 }
 
-int folder_load(const char *path, const struct resource_set *before, folder_complaint complaint,
-	void *ctx, struct resource_set **ret)
+static bool is_changed(const struct folder_file *file)
 {
-	struct load l = {.set = resource_set_new(), .complain = complaint, .ctx = ctx};
-	if (!l.set)
-		return -ENOMEM;
+	return file->fresh != file->good;
+}
+
+// The file goes back to what it was.
+static void give_up(struct load *l, struct folder_file *file, const char *text)
+{
+	complain(l, file->name, text);
+	resource_put(file->fresh);
+	file->fresh = resource_get(file->good);
+}
+
+// Another file that is to give this variant. NULL = there is none.
+static struct folder_file *find_giver(const struct folder *f, const struct folder_file *but,
+	enum resource_type type, const char *name, const struct xds_constraints *constraints)
+{
+	struct folder_file *file;
+	TAILQ_FOREACH(file, &f->files, link)
+	if (file != but && file->fresh && file->fresh->type == type &&
+		strcmp(file->fresh->name, name) == 0 &&
+		xds_constraints_eq(file->fresh->constraints, constraints))
+		return file;
+	return NULL;
+}
+
+// Two files are wrong together. What is served is right, so one of them has changed.
+static void settle_clash(
+	struct load *l, struct folder_file *a, struct folder_file *b, const struct lb_err *why)
+{
 	struct lb_err err;
-	int r = load_files(&l, path);
-	if (r < 0 && r != -ENOMEM)
-		complain(&l, path, strerror(-r));
-	if (r == 0 && l.failed)
-		r = -EINVAL;
-	if (r == 0) {
-		r = resource_set_seal(l.set, before, &err);
-		if (r < 0)
-			complain(&l, path, err.text);
+	struct folder_file *both[] = {a, b};
+	bool changed[] = {is_changed(a), is_changed(b)};
+	CHECK(changed[0] || changed[1]);
+	for (int i = 0; i < 2; i++) {
+		if (!changed[i])
+			continue;
+		lb_err_set(&err, "clashes with %.100s: %s", both[!i]->name, why->text);
+		give_up(l, both[i], err.text);
 	}
-	if (r < 0) {
-		resource_set_free(l.set);
-		return r;
+}
+
+// Lists one file in the catalog's change. 1 = it was given up, and the change must be listed anew.
+static int list_file(struct load *l, struct folder_file *file)
+{
+	struct lb_err err = {""};
+	const struct resource *r = file->fresh;
+	int rc = catalog_set(l->catalog, file->fresh, &err);
+	if (rc == -EEXIST) {
+		struct folder_file *other =
+			find_giver(l->folder, file, r->type, r->name, r->constraints);
+		CHECK(other);
+		settle_clash(l, file, other, &err);
+		return 1;
 	}
-	*ret = l.set;
+	if (rc == -E2BIG) {
+		CHECK(is_changed(file)); // those that are served come first
+		give_up(l, file, err.text);
+		return 1;
+	}
+	return rc;
+}
+
+static int list_files(struct load *l)
+{
+	struct folder_file *file;
+	for (int changed = 0; changed < 2; changed++) {
+		TAILQ_FOREACH(file, &l->folder->files, link)
+		{
+			bool is_due = file->fresh && is_changed(file) == (changed == 1);
+			int rc = is_due ? list_file(l, file) : 0;
+			if (rc)
+				return rc;
+		}
+	}
 	return 0;
+}
+
+// 1 = something was given up, and the change must be listed anew.
+static int check(struct load *l)
+{
+	struct lb_err err = {""};
+	enum resource_type type;
+	struct xds_variants_clash clash = {0};
+	int rc = catalog_check(l->catalog, &type, &clash, &err);
+	if (rc != -EINVAL)
+		return rc;
+	struct folder_file *a = find_giver(l->folder, NULL, type, clash.name, clash.a);
+	struct folder_file *b = find_giver(l->folder, a, type, clash.name, clash.b);
+	CHECK(a && b);
+	settle_clash(l, a, b, &err);
+	return 1;
+}
+
+// Lists all files in the catalog's change, without those that cannot be served together: it gives
+// up some that changed until the rest is right, in the end what is served now.
+static int settle(struct load *l)
+{
+	for (;;) {
+		catalog_begin(l->catalog);
+		int rc = list_files(l);
+		if (!rc)
+			rc = check(l);
+		if (!rc)
+			return 0;
+		catalog_abort(l->catalog);
+		if (rc < 0)
+			return rc;
+	}
+}
+
+// What was made of the files is what is served of them; or it is forgotten.
+static void finish(struct folder *f, bool is_taken)
+{
+	struct folder_file *file, *next;
+	for (file = TAILQ_FIRST(&f->files); file; file = next) {
+		next = TAILQ_NEXT(file, link);
+		if (is_taken) {
+			resource_put(file->good);
+			file->good = file->fresh;
+		} else {
+			resource_put(file->fresh);
+		}
+		file->fresh = NULL;
+		bool is_gone = is_taken ? !file->is_there : !file->good;
+		file->is_there = false;
+		if (is_gone)
+			file_free(f, file);
+	}
+}
+
+int folder_load(struct folder *f, struct catalog *catalog, folder_complaint complaint, void *ctx)
+{
+	struct load l = {.folder = f, .catalog = catalog, .complain = complaint, .ctx = ctx};
+	int r = load_files(&l);
+	if (r < 0 && r != -ENOMEM)
+		complain(&l, f->path, strerror(-r));
+	if (r == 0)
+		r = settle(&l);
+	bool is_taken = r == 0 && (f->is_loaded || !l.failed);
+	if (is_taken)
+		catalog_commit(catalog);
+	else if (r == 0)
+		catalog_abort(catalog);
+	finish(f, is_taken);
+	f->is_loaded |= is_taken;
+	return r < 0 ? r : l.failed ? -EINVAL : 0;
 }

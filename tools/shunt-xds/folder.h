@@ -1,19 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of resources: each file *.json holds one, in protobuf's JSON form with "@type". Hidden
-// files are passed over, so that a file may be written beside its place and renamed into it.
+// A folder of resources: each file *.json holds one, in protobuf's JSON form with "@type", bare or,
+// for a variant with constraints (xRFC TP2), in envoy.service.discovery.v3.Resource. Hidden files
+// are passed over, so that a file may be written beside its place and renamed into it.
+//
+// A file that is wrong is complained about, and what it was when it was last right stays. So do
+// files that are wrong only together: two with the same variant, or with variants that overlap; of
+// those, the ones that changed stay as they were.
 // Thread: one owner.
 #pragma once
 
-#include "tools/shunt-xds/resource_set.h"
+#include "tools/shunt-xds/catalog.h"
+
+#include <sys/queue.h>
 
 // Called for everything that is wrong with the folder, with the file's name (or that of the
 // folder).
 typedef void (*folder_complaint)(void *ctx, const char *file, const char *text);
 
-// Reads everything. Either all of it is right, or there is no new set: 0, -EINVAL or -errno of the
-// folder (complaints were made, one per bad file), -ENOMEM.
-[[nodiscard]] int folder_load(const char *path, const struct resource_set *before, folder_complaint,
-	void *ctx, struct resource_set **ret);
+struct folder_file {
+	TAILQ_ENTRY(folder_file) link;
+	struct resource *good; // what is served of it, counted; NULL = nothing
+	struct resource *fresh; // what this load makes of it, counted; NULL = nothing
+	bool is_there;
+	char name[];
+};
+
+struct folder {
+	const char *path; // borrowed
+	bool is_loaded;
+	TAILQ_HEAD(, folder_file) files; // by name
+};
+
+void folder_init(struct folder *, const char *path);
+void folder_fini(struct folder *);
+
+// Reads everything, and what is right takes effect in the catalog at once. The first time all of it
+// must be right. 0; -EINVAL = complaints were made (and, but for the first time, the rest has taken
+// effect); -errno of the folder (with a complaint) or -ENOMEM = nothing has.
+[[nodiscard]] int folder_load(
+	struct folder *, struct catalog *, folder_complaint, void *complaint_ctx);
+
+// One file's text. 0, -ENOMEM or -EINVAL: reterr names the field.
+[[nodiscard]] int folder_parse(
+	const char *text, size_t len, struct resource **ret, struct lb_err *reterr);
 
 // Tells that something has changed. What changes together is meant to become one version, so the
 // watch waits until the folder has been quiet for a while, though not for ever.

@@ -31,17 +31,26 @@ struct options {
 };
 
 struct app {
+	struct folder folder;
 	struct folder_watch watch;
+	struct catalog *catalog;
 	struct ads_service *service;
 	int signals; // signalfd
+	uint64_t versions[N_RESOURCE_TYPES]; // as they were logged
 };
 
 static const char usage[] =
 	"usage: shunt-xds [serve] DIR --listen ADDRESS [--verbose]\n"
 	"\n"
-	"Serves the resources in DIR/*.json to xDS clients (ADS, state of the world) and follows\n"
-	"their changes. Each file is one listener, route configuration, cluster or cluster load\n"
-	"assignment in protobuf's JSON form, with \"@type\".\n"
+	"Serves the resources in DIR/*.json to xDS clients (ADS, state of the world and delta) "
+	"and\n"
+	"follows their changes. Each file is one listener, route configuration, cluster or "
+	"cluster\n"
+	"load assignment in protobuf's JSON form, with \"@type\". A resource may have variants "
+	"with\n"
+	"dynamic parameter constraints (xRFC TP2), each a file with the resource inside of\n"
+	"envoy.service.discovery.v3.Resource. A file that is wrong is named, and stays what it "
+	"was.\n"
 	"\n"
 	"  -l, --listen ADDRESS  where clients connect, as 127.0.0.1:18000 or [::1]:18000\n"
 	"  -v, --verbose         log every request\n"
@@ -84,32 +93,31 @@ static void complain(void *ctx, const char *file, const char *text)
 	log_error("bad resource", "file=%s error=%s", log_quote(file), log_quote(text));
 }
 
-static const char *reason(int r)
+// How much there is of each type, where it is not as before.
+static void log_catalog(const struct catalog *c, uint64_t before[N_RESOURCE_TYPES])
 {
-	return log_quote(r == -EINVAL ? "its files are wrong, as told above" : strerror(-r));
-}
-
-static void log_set(const struct resource_set *set, const struct resource_set *before)
-{
-	for (int t = 0; t < N_RESOURCE_TYPES; t++)
-		if (!before || before->types[t].version != set->types[t].version)
-			log_info("resources", "type=%s version=%" PRIu64 " count=%zu",
-				resource_type_info((enum resource_type)t)->label,
-				set->types[t].version, set->types[t].n);
+	for (int t = 0; t < N_RESOURCE_TYPES; t++) {
+		const struct catalog_type *type = &c->types[t];
+		if (before[t] != type->version)
+			log_info("resources",
+				"type=%s version=%016" PRIx64 " names=%zu variants=%zu",
+				resource_type_info((enum resource_type)t)->label, type->version,
+				type->n_names, type->n);
+		before[t] = type->version;
+	}
 }
 
 static void reload(struct app *app)
 {
-	struct resource_set *set;
-	const struct resource_set *before = ads_service_set(app->service);
-	int r = folder_load(app->watch.path, before, complain, NULL, &set);
-	if (r < 0) {
-		log_error("folder is not taken; the last good one is served", "folder=%s error=%s",
-			log_quote(app->watch.path), reason(r));
-		return;
-	}
-	log_set(set, before);
-	ads_service_publish(app->service, set, now_ns());
+	int r = folder_load(&app->folder, app->catalog, complain, NULL);
+	if (r == -EINVAL)
+		log_warn("files are not taken, as told above; what they were is served",
+			"folder=%s", log_quote(app->folder.path));
+	else if (r < 0)
+		log_error("cannot load the folder; what it was is served", "folder=%s error=%s",
+			log_quote(app->folder.path), log_quote(strerror(-r)));
+	log_catalog(app->catalog, app->versions);
+	ads_service_publish(app->service, now_ns());
 }
 
 static int poll_timeout(const struct app *app)
@@ -156,10 +164,21 @@ static void grpc_says(gpr_log_func_args *args)
 		"grpc", "said=%s", log_quote(args->message));
 }
 
+static int load(struct app *app, const char *path)
+{
+	folder_init(&app->folder, path);
+	app->catalog = catalog_new();
+	int r = app->catalog ? folder_load(&app->folder, app->catalog, complain, NULL) : -ENOMEM;
+	if (r < 0)
+		log_error("cannot load the folder", "folder=%s error=%s", log_quote(path),
+			log_quote(r == -EINVAL ? "its files are wrong, as told above"
+					       : strerror(-r)));
+	return r;
+}
+
 // Watches first, then loads: a change in between is seen.
 static int open_all(struct app *app, const struct options *o)
 {
-	struct resource_set *set;
 	struct lb_err err = {""};
 	int r = folder_watch_init(&app->watch, o->folder);
 	if (r < 0) {
@@ -167,20 +186,16 @@ static int open_all(struct app *app, const struct options *o)
 			log_quote(strerror(-r)));
 		return r;
 	}
-	r = folder_load(o->folder, NULL, complain, NULL, &set);
-	if (r < 0) {
-		log_error("cannot load the folder", "folder=%s error=%s", log_quote(o->folder),
-			reason(r));
+	r = load(app, o->folder);
+	if (r < 0)
 		return r;
-	}
-	r = ads_service_new(o->listen, set, &app->service, &err);
+	r = ads_service_new(o->listen, app->catalog, &app->service, &err);
 	if (r < 0) {
 		log_error("cannot serve", "address=%s error=%s", log_quote(o->listen),
 			log_quote(err.text[0] ? err.text : strerror(-r)));
-		resource_set_free(set);
 		return r;
 	}
-	log_set(set, NULL);
+	log_catalog(app->catalog, app->versions);
 	log_info("serving", "folder=%s address=%s port=%d", log_quote(o->folder),
 		log_quote(o->listen), ads_service_port(app->service));
 	return 0;
@@ -195,6 +210,7 @@ int main(int argc, char **argv)
 		fputs(usage, r < 0 ? stdout : stderr);
 		return r < 0 ? EXIT_SUCCESS : r;
 	}
+	folder_init(&app.folder, o.folder);
 	log_set_level(o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	gpr_set_log_function(grpc_says);
 	app.signals = signals_open();
@@ -204,6 +220,8 @@ int main(int argc, char **argv)
 		log_info("stopping", "%s", "");
 	}
 	ads_service_free(app.service);
+	catalog_free(app.catalog);
+	folder_fini(&app.folder);
 	folder_watch_fini(&app.watch);
 	close(app.signals);
 	return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

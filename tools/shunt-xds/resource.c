@@ -8,11 +8,12 @@
 #include "ctrl/xds/constraints.h"
 #include "lb/base/check.h"
 
+#include <xxhash.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #define HASH_DIGITS 32
 
@@ -54,8 +55,8 @@ static char *make_version(const struct resource *r)
 	if (!text)
 		return NULL;
 	XXH128_hash_t h = XXH3_128bits_withSeed(r->bytes, r->len, r->do_not_cache);
-	snprintf(text, room, "%016" PRIx64 "%016" PRIx64 "%s", (uint64_t)h.high64, (uint64_t)h.low64,
-		n_constraints > 0 ? "-" : "");
+	snprintf(text, room, "%016" PRIx64 "%016" PRIx64 "%s", (uint64_t)h.high64,
+		(uint64_t)h.low64, n_constraints > 0 ? "-" : "");
 	char *at = text + strlen(text);
 	for (size_t i = 0; i < n_constraints; i++, at += 2)
 		snprintf(at, 3, "%02x", constraints[i]);

@@ -134,8 +134,7 @@ static int merge(struct merge *m, const struct subscription *s, const struct cat
 }
 
 // Puts the new list in place, without the entries that nobody wants.
-static void merge_commit(
-	struct merge *m, struct subscription *s, const struct catalog_type *type)
+static void merge_commit(struct merge *m, struct subscription *s, const struct catalog_type *type)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < m->n; i++) {
@@ -199,7 +198,7 @@ int subscription_set(struct subscription *s, const struct catalog_type *type, st
 	for (size_t i = 0; i < m.n; i++) {
 		struct subscription_entry *e = &m.out[i];
 		e->named = e->is_listed;
-		e->wild = e->wild && is_among(e->sub->params, wild, n_stars);
+		e->wild = (e->wild || e->sent) && is_among(e->sub->params, wild, n_stars);
 	}
 	merge_commit(&m, s, type);
 	replace_wild(s, wild, n_stars);
@@ -229,16 +228,20 @@ static struct xds_params **changed_wild(const struct subscription *s, const stru
 	return list;
 }
 
-// A name that a wildcard holds too is answered once more (DL-10).
-static void take_away(struct merge *m, const struct locator *remove, size_t n)
+// A name that a wildcard holds too is answered once more, with what it is or that it is not
+// (DL-10).
+static void take_away(struct merge *m, const struct locator *remove, size_t n,
+	struct xds_params *const *wild, size_t n_wild)
 {
 	for (size_t i = 0, at = 0; i < n; i++) {
 		while (at < m->n && entry_cmp(&m->out[at], &remove[i]) < 0)
 			at++;
 		if (at == m->n || entry_cmp(&m->out[at], &remove[i]) != 0)
 			continue;
-		m->out[at].named = false;
-		m->out[at].asked = m->out[at].wild;
+		struct subscription_entry *e = &m->out[at];
+		bool is_known = e->named || e->asked || e->sent || e->sub->variant;
+		e->named = false;
+		e->wild = e->asked = is_known && is_among(e->sub->params, wild, n_wild);
 	}
 }
 
@@ -259,13 +262,14 @@ int subscription_change(struct subscription *s, const struct catalog_type *type,
 			params_free(wild, n_wild);
 		return rc;
 	}
-	take_away(&m, remove, n_remove);
+	take_away(&m, remove, n_remove, wild, n_wild);
 	for (size_t i = 0; i < m.n; i++) {
 		struct subscription_entry *e = &m.out[i];
 		e->wild = e->wild && is_among(e->sub->params, wild, n_wild);
 		e->named |= e->is_listed;
 		e->asked |= e->is_listed;
-		for (size_t k = 0; e->wild && !e->asked && k < n_add_stars; k++)
+		bool is_some = e->sent || e->sub->variant;
+		for (size_t k = 0; is_some && !e->asked && k < n_add_stars; k++)
 			e->asked = xds_params_eq(e->sub->params, add[n_add + k].params);
 	}
 	merge_commit(&m, s, type);
@@ -293,16 +297,16 @@ static int holding_cmp(const void *a, const void *b)
 static int hold(struct subscription_entry *e, const struct holding *h)
 {
 	struct xds_constraints *c = resource_version_constraints(h->version);
-	int rc = 0;
-	if (xds_constraints_match(c, e->sub->params)) {
-		struct xds_variant *v = xds_variant_new(c, h->version);
-		rc = v ? 0 : -ENOMEM;
-		xds_variant_put(e->sent);
-		e->sent = v;
-		e->asked = rc != 0;
-	}
+	bool is_its = xds_constraints_match(c, e->sub->params);
+	struct xds_variant *v = is_its ? xds_variant_new(c, h->version) : NULL;
 	xds_constraints_put(c);
-	return rc;
+	if (!is_its)
+		return 0;
+	if (!v)
+		return -ENOMEM;
+	subscription_told(e, v);
+	xds_variant_put(v);
+	return 0;
 }
 
 // Under a wildcard the client may have what is gone: it needs an entry, to be taken away.
@@ -332,8 +336,8 @@ static int hold_under_wildcards(struct subscription *s, const struct catalog_typ
 	return rc;
 }
 
-int subscription_hold(struct subscription *s, const struct catalog_type *type, struct holding *list,
-	size_t n)
+int subscription_hold(
+	struct subscription *s, const struct catalog_type *type, struct holding *list, size_t n)
 {
 	size_t n_kept = 0;
 	if (n > 0)
@@ -373,7 +377,8 @@ int subscription_refresh(struct subscription *s, const struct catalog_type *type
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < m.n; i++)
-		m.out[i].wild = m.out[i].is_listed || (m.out[i].wild && m.out[i].sent);
+		m.out[i].wild =
+			m.out[i].is_listed || (m.out[i].wild && (m.out[i].sent || m.out[i].asked));
 	merge_commit(&m, s, type);
 	s->wild_is_stale = false;
 	s->wild_generation = type->generation;
