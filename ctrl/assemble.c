@@ -108,6 +108,7 @@ static bool make_tree_env(struct assembler *a)
 		.reresolve = on_reresolve,
 		.ctx = a,
 	};
+	cluster_tree_env_init(&a->tree_env);
 	return a->connectivity && a->members && a->breakers &&
 	       ids_init(&a->leaf_ids, LB_MAX_LEAVES, LEAVES_REST_NS) == 0;
 }

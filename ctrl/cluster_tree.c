@@ -53,54 +53,53 @@ static int publish(void *ctx, enum lb_state state, struct lb_picker *picker)
 
 // What the trees ask for.
 
-static uint32_t member_take(void *ctx)
+static uint32_t member_take(void *ctx, void *owner)
 {
-	struct cluster_tree *t = ctx;
-	return members_take(t->env->members, t);
+	return members_take(((struct cluster_tree_env *)ctx)->members, owner);
 }
 
 static void member_give(void *ctx, uint32_t id)
 {
-	members_give(((struct cluster_tree *)ctx)->env->members, id);
+	members_give(((struct cluster_tree_env *)ctx)->members, id);
 }
 
 static uint32_t slot_take(void *ctx)
 {
-	return members_slot_take(((struct cluster_tree *)ctx)->env->members);
+	return members_slot_take(((struct cluster_tree_env *)ctx)->members);
 }
 
 static void slot_give(void *ctx, uint32_t slot)
 {
-	members_slot_give(((struct cluster_tree *)ctx)->env->members, slot);
+	members_slot_give(((struct cluster_tree_env *)ctx)->members, slot);
 }
 
 static void harvest(void *ctx, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed)
 {
-	members_harvest(((struct cluster_tree *)ctx)->env->members, member, ret_ok, ret_failed);
+	members_harvest(((struct cluster_tree_env *)ctx)->members, member, ret_ok, ret_failed);
 }
 
 static uint64_t last_used(void *ctx, uint32_t member)
 {
-	return members_last_used(((struct cluster_tree *)ctx)->env->members, member);
+	return members_last_used(((struct cluster_tree_env *)ctx)->members, member);
 }
 
 static void reresolve(void *ctx)
 {
-	const struct cluster_tree_env *env = ((struct cluster_tree *)ctx)->env;
+	const struct cluster_tree_env *env = ctx;
 	env->reresolve(env->ctx);
 }
 
-static struct lb_leaf_env leaf_env(struct cluster_tree *t)
+void cluster_tree_env_init(struct cluster_tree_env *env)
 {
-	return (struct lb_leaf_env){
-		.loads = t->env->member_loads,
-		.wheel = t->env->wheel,
-		.rand = t->env->rand,
-		.member_env = &t->env->member_env,
-		.breakers = t->env->breakers,
-		.orca = t->env->orca,
+	env->leaf = (struct lb_leaf_env){
+		.loads = env->member_loads,
+		.wheel = env->wheel,
+		.rand = env->rand,
+		.member_env = &env->member_env,
+		.breakers = env->breakers,
+		.orca = env->orca,
 		.ops_of = lb_node_ops_of,
-		.sessions_use_ejected = t->env->sessions_use_ejected,
+		.sessions_use_ejected = env->sessions_use_ejected,
 		.member_take = member_take,
 		.member_give = member_give,
 		.slot_take = slot_take,
@@ -108,8 +107,7 @@ static struct lb_leaf_env leaf_env(struct cluster_tree *t)
 		.harvest = harvest,
 		.last_used = last_used,
 		.reresolve = reresolve,
-		.publish = publish,
-		.ctx = t,
+		.ctx = env,
 	};
 }
 
@@ -285,13 +283,14 @@ static int add_sources(struct cluster_tree *t, const struct leaves *leaves)
 
 static bool body_new(struct cluster_tree *t, bool aggregate, struct body *ret)
 {
-	const struct lb_leaf_env leaf = leaf_env(t);
-	const struct lb_aggregate_env env = {leaf, configure_leaf, leaf_id};
+	const struct lb_leaf_env *leaf = &t->env->leaf;
+	const struct lb_leaf_parent parent = {publish, t, t};
+	const struct lb_aggregate_env env = {leaf, parent, configure_leaf, leaf_id};
 	*ret = (struct body){0};
 	if (aggregate)
 		ret->aggregate = lb_aggregate_new(&env, t->name);
 	else
-		ret->leaf = lb_leaf_new(&leaf, t->name, find_source(t, t->name)->id);
+		ret->leaf = lb_leaf_new(leaf, parent, t->name, find_source(t, t->name)->id);
 	return ret->aggregate || ret->leaf;
 }
 

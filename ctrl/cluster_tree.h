@@ -7,6 +7,7 @@
 
 #include "ctrl/ids.h"
 #include "lb/base/err.h"
+#include "lb/leaf.h"
 #include "lb/member.h"
 
 #include <stdbool.h>
@@ -16,7 +17,6 @@ struct cluster_tree;
 struct lb_breakers;
 struct lb_cluster;
 struct lb_dump;
-struct lb_leaf;
 struct leaf_source;
 struct load_report;
 struct members;
@@ -43,7 +43,10 @@ struct cluster_tree_env {
 	void (*on_change)(void *ctx, struct lb_cluster *);
 	void (*reresolve)(void *ctx); // names may have other addresses now (A74-C06)
 	void *ctx;
+	struct lb_leaf_env leaf; // cluster_tree_env_init()'s
 };
+// The rest is filled; it stays where it is.
+void cluster_tree_env_init(struct cluster_tree_env *);
 
 // id < LB_MAX_CLUSTERS; the name is copied. Until it is configured its requests wait (A28-R05).
 // NULL = no memory.

@@ -14,55 +14,12 @@ struct lb_aggregate {
 	struct lb_priority *priority; // owned
 };
 
-// A leaf and the place that it reports to: leaves ask their callbacks with one context.
+// A leaf and the place that it reports to.
 struct child {
 	struct lb_aggregate *aggregate;
 	struct lb_priority_child *place;
 	struct lb_leaf *leaf; // owned
 };
-
-static uint32_t member_take(void *ctx)
-{
-	const struct lb_leaf_env *env = &((struct child *)ctx)->aggregate->env.leaf;
-	return env->member_take(env->ctx);
-}
-
-static void member_give(void *ctx, uint32_t id)
-{
-	const struct lb_leaf_env *env = &((struct child *)ctx)->aggregate->env.leaf;
-	env->member_give(env->ctx, id);
-}
-
-static uint32_t slot_take(void *ctx)
-{
-	const struct lb_leaf_env *env = &((struct child *)ctx)->aggregate->env.leaf;
-	return env->slot_take(env->ctx);
-}
-
-static void slot_give(void *ctx, uint32_t slot)
-{
-	const struct lb_leaf_env *env = &((struct child *)ctx)->aggregate->env.leaf;
-	env->slot_give(env->ctx, slot);
-}
-
-static void harvest(void *ctx, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed)
-{
-	const struct lb_leaf_env *env = &((struct child *)ctx)->aggregate->env.leaf;
-	env->harvest(env->ctx, member, ret_ok, ret_failed);
-}
-
-static uint64_t last_used(void *ctx, uint32_t member)
-{
-	const struct lb_leaf_env *env = &((struct child *)ctx)->aggregate->env.leaf;
-	return env->last_used(env->ctx, member);
-}
-
-static void reresolve(void *ctx)
-{
-	const struct lb_leaf_env *env = &((struct child *)ctx)->aggregate->env.leaf;
-	if (env->reresolve)
-		env->reresolve(env->ctx);
-}
 
 static int on_leaf(void *ctx, enum lb_state state, struct lb_picker *picker)
 {
@@ -77,17 +34,8 @@ static void *child_create(void *ctx, struct lb_priority_child *place, const char
 	if (!c)
 		return NULL;
 	*c = (struct child){.aggregate = a, .place = place};
-	struct lb_leaf_env env = a->env.leaf;
-	env.member_take = member_take;
-	env.member_give = member_give;
-	env.slot_take = slot_take;
-	env.slot_give = slot_give;
-	env.harvest = harvest;
-	env.last_used = last_used;
-	env.reresolve = reresolve;
-	env.publish = on_leaf;
-	env.ctx = c;
-	c->leaf = lb_leaf_new(&env, name, a->env.leaf_id(a->env.leaf.ctx, name));
+	const struct lb_leaf_parent parent = {on_leaf, c, a->env.parent.owner};
+	c->leaf = lb_leaf_new(a->env.leaf, parent, name, a->env.leaf_id(a->env.parent.ctx, name));
 	if (!c->leaf) {
 		free(c);
 		return NULL;
@@ -98,7 +46,7 @@ static void *child_create(void *ctx, struct lb_priority_child *place, const char
 static int child_update(void *ctx, void *child, const char *name)
 {
 	struct lb_aggregate *a = ctx;
-	return a->env.configure(a->env.leaf.ctx, ((struct child *)child)->leaf, name);
+	return a->env.configure(a->env.parent.ctx, ((struct child *)child)->leaf, name);
 }
 
 static void child_exit_idle(void *ctx, void *child)
@@ -124,7 +72,7 @@ static void child_free(void *ctx, void *child)
 static int on_priority(void *ctx, enum lb_state state, struct lb_picker *picker)
 {
 	struct lb_aggregate *a = ctx;
-	return a->env.leaf.publish(a->env.leaf.ctx, state, picker);
+	return a->env.parent.publish(a->env.parent.ctx, state, picker);
 }
 
 struct lb_aggregate *lb_aggregate_new(const struct lb_aggregate_env *env, const char *name)
@@ -134,7 +82,7 @@ struct lb_aggregate *lb_aggregate_new(const struct lb_aggregate_env *env, const 
 		return NULL;
 	a->env = *env;
 	a->name = strdup(name);
-	const struct lb_priority_env priority = {env->leaf.wheel, child_create, child_update,
+	const struct lb_priority_env priority = {env->leaf->wheel, child_create, child_update,
 		child_exit_idle, child_dump, child_free, on_priority, a};
 	a->priority = lb_priority_new(&priority);
 	if (!a->name || !a->priority) {

@@ -10,7 +10,8 @@
 struct lb_aggregate;
 
 struct lb_aggregate_env {
-	struct lb_leaf_env leaf; // of each; its publish is the aggregate's, with its ctx
+	const struct lb_leaf_env *leaf; // of each
+	struct lb_leaf_parent parent; // hears of the one that serves; its ctx is that of these:
 	// Gives a leaf its configuration of this moment (lb_leaf_update()). Called inside update()
 	// for each leaf that exists, and when another leaf's turn comes. 0, or -ENOMEM: as before.
 	int (*configure)(void *ctx, struct lb_leaf *, const char *name);

@@ -32,10 +32,10 @@ struct made {
 };
 
 struct lb_leaf {
-	struct lb_leaf_env env;
+	const struct lb_leaf_env *env;
+	struct lb_leaf_parent parent;
 	struct lb_member_env member_env; // of its members, which all are gone before
 	struct lb_node_env node_env; // of its policies
-	char *name; // owned
 	uint32_t id;
 	struct lb_leaf_layout *layout; // owned; NULL before the first update
 	// The one before, while policies still pick members that the newest lacks (RR-04). Owned;
@@ -65,6 +65,7 @@ struct lb_leaf {
 	bool lists_owed; // to ejection and affinity
 	struct twheel_timer retry;
 	struct twheel_timer tidy; // of members that policies made
+	char name[];
 };
 
 // One priority's policies.
@@ -173,7 +174,7 @@ static int publish_once(struct lb_leaf *leaf)
 	// I02: what is dropped anyhow needs no endpoint.
 	enum lb_state state = lb_drops_everything(leaf->drops) ? LB_READY : leaf->state;
 	struct lb_picker *p = lb_leaf_picker_new(&layer, leaf->picker);
-	return p ? leaf->env.publish(leaf->env.ctx, state, p) : -ENOMEM;
+	return p ? leaf->parent.publish(leaf->parent.ctx, state, p) : -ENOMEM;
 }
 
 static void publish(struct lb_leaf *leaf)
@@ -181,9 +182,9 @@ static void publish(struct lb_leaf *leaf)
 	if (leaf->updating || !leaf->picker)
 		return;
 	if (publish_once(leaf) || leaf->lists_owed || leaf->configs_owed)
-		twheel_arm(leaf->env.wheel, &leaf->retry, twheel_now(leaf->env.wheel) + RETRY_NS);
+		twheel_arm(leaf->env->wheel, &leaf->retry, twheel_now(leaf->env->wheel) + RETRY_NS);
 	else
-		twheel_cancel(leaf->env.wheel, &leaf->retry);
+		twheel_cancel(leaf->env->wheel, &leaf->retry);
 }
 
 static int give_configs(struct lb_leaf *leaf)
@@ -216,7 +217,7 @@ static int on_priority(void *ctx, enum lb_state state, struct lb_picker *picker)
 
 static uint64_t last_used(void *ctx, uint32_t member)
 {
-	const struct lb_leaf_env *env = &((struct lb_leaf *)ctx)->env;
+	const struct lb_leaf_env *env = ((struct lb_leaf *)ctx)->env;
 	return env->last_used(env->ctx, member);
 }
 
@@ -254,7 +255,7 @@ static void tidy_fired(struct twheel_timer *t)
 	if (!leaf->leaving)
 		return;
 	if (add_leaving(leaf, NULL)) {
-		twheel_arm(leaf->env.wheel, &leaf->tidy, twheel_now(leaf->env.wheel) + RETRY_NS);
+		twheel_arm(leaf->env->wheel, &leaf->tidy, twheel_now(leaf->env->wheel) + RETRY_NS);
 		return;
 	}
 	drop_leaving(leaf);
@@ -266,7 +267,7 @@ static void tidy_fired(struct twheel_timer *t)
 static void tidy_soon(struct lb_leaf *leaf)
 {
 	if (leaf->made || leaf->leaving)
-		twheel_arm(leaf->env.wheel, &leaf->tidy, twheel_now(leaf->env.wheel) + TIDY_NS);
+		twheel_arm(leaf->env->wheel, &leaf->tidy, twheel_now(leaf->env->wheel) + TIDY_NS);
 }
 
 static void on_member(void *ctx, struct lb_member *m)
@@ -279,7 +280,7 @@ static void on_member(void *ctx, struct lb_member *m)
 // Not sooner: what picks it counts under its number.
 static void on_member_gone(void *ctx, uint32_t id)
 {
-	const struct lb_leaf_env *env = &((struct lb_leaf *)ctx)->env;
+	const struct lb_leaf_env *env = ((struct lb_leaf *)ctx)->env;
 	env->member_give(env->ctx, id);
 }
 
@@ -294,14 +295,28 @@ static int on_node(void *ctx, enum lb_state state, struct lb_picker *picker)
 
 static uint32_t slot_take(void *ctx)
 {
-	const struct lb_leaf_env *env = &((struct lb_leaf *)ctx)->env;
+	const struct lb_leaf_env *env = ((struct lb_leaf *)ctx)->env;
 	return env->slot_take(env->ctx);
 }
 
 static void slot_give(void *ctx, uint32_t slot)
 {
-	const struct lb_leaf_env *env = &((struct lb_leaf *)ctx)->env;
+	const struct lb_leaf_env *env = ((struct lb_leaf *)ctx)->env;
 	env->slot_give(env->ctx, slot);
+}
+
+// Counted.
+static struct lb_member *make_member(void *ctx, const struct ip_port *addresses, uint32_t n)
+{
+	struct lb_leaf *leaf = ctx;
+	const struct lb_leaf_env *env = leaf->env;
+	uint32_t id = env->member_take(env->ctx, leaf->parent.owner);
+	if (id == UINT32_MAX)
+		return NULL;
+	struct lb_member *m = lb_member_new(&leaf->member_env, id, addresses, n);
+	if (!m)
+		env->member_give(env->ctx, id);
+	return m;
 }
 
 // Known while the policy has it: the same addresses are the same member.
@@ -315,12 +330,9 @@ static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, 
 		return lb_member_get(m->member);
 	}
 	struct made *m = calloc(1, sizeof(*m));
-	uint32_t id = m ? leaf->env.member_take(leaf->env.ctx) : UINT32_MAX;
-	if (id != UINT32_MAX)
-		m->member = lb_member_new(&leaf->member_env, id, addresses, n);
+	if (m)
+		m->member = make_member(leaf, addresses, n);
 	if (!m || !m->member) {
-		if (id != UINT32_MAX)
-			leaf->env.member_give(leaf->env.ctx, id);
 		free(m);
 		return NULL;
 	}
@@ -333,8 +345,8 @@ static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, 
 static void reresolve(void *ctx)
 {
 	const struct lb_leaf *leaf = ctx;
-	if (leaf->env.reresolve && !leaf->ignores_reresolution)
-		leaf->env.reresolve(leaf->env.ctx);
+	if (leaf->env->reresolve && !leaf->ignores_reresolution)
+		leaf->env->reresolve(leaf->env->ctx);
 }
 
 // During an update that is said in the lists.
@@ -407,32 +419,25 @@ static bool child_exists(void *ctx, uint32_t number)
 
 static bool make_parts(struct lb_leaf *leaf)
 {
-	const struct lb_priority_env priority = {leaf->env.wheel, child_create, child_update,
+	const struct lb_priority_env priority = {leaf->env->wheel, child_create, child_update,
 		child_exit_idle, child_dump, child_free, on_priority, leaf};
 	const struct lb_ejection_env ejection = {
-		leaf->env.wheel, leaf->env.rand, leaf->env.harvest, leaf->env.ctx};
+		leaf->env->wheel, leaf->env->rand, leaf->env->harvest, leaf->env->ctx};
 	const struct lb_affinity_env affinity = {
-		leaf->env.wheel, last_used, on_affinity, leaf, leaf->env.sessions_use_ejected};
+		leaf->env->wheel, last_used, on_affinity, leaf, leaf->env->sessions_use_ejected};
 	leaf->priority = lb_priority_new(&priority);
 	leaf->ejection = lb_ejection_new(&ejection);
 	leaf->affinity = lb_affinity_new(&affinity);
 	return leaf->priority && leaf->ejection && leaf->affinity;
 }
 
-struct lb_leaf *lb_leaf_new(const struct lb_leaf_env *env, const char *name, uint32_t id)
+static void init_envs(struct lb_leaf *leaf)
 {
-	struct lb_leaf *leaf = calloc(1, sizeof(*leaf));
-	if (!leaf)
-		return NULL;
-	*leaf = (struct lb_leaf){.env = *env,
-		.id = id,
-		.retry = {.fire = retry_fired},
-		.tidy = {.fire = tidy_fired}};
+	const struct lb_leaf_env *env = leaf->env;
 	leaf->member_env = *env->member_env;
 	leaf->member_env.on_change = on_member;
 	leaf->member_env.on_gone = on_member_gone;
 	leaf->member_env.ctx = leaf;
-	leaf->name = strdup(name);
 	leaf->node_env = (struct lb_node_env){
 		.cluster = leaf->name,
 		.note = "",
@@ -447,7 +452,23 @@ struct lb_leaf *lb_leaf_new(const struct lb_leaf_env *env, const char *name, uin
 		.ctx = leaf,
 	};
 	lb_node_env_init(&leaf->node_env);
-	if (!leaf->name || !make_parts(leaf)) {
+}
+
+struct lb_leaf *lb_leaf_new(
+	const struct lb_leaf_env *env, struct lb_leaf_parent parent, const char *name, uint32_t id)
+{
+	size_t size = strlen(name) + 1;
+	struct lb_leaf *leaf = calloc(1, sizeof(*leaf) + size);
+	if (!leaf)
+		return NULL;
+	*leaf = (struct lb_leaf){.env = env,
+		.parent = parent,
+		.id = id,
+		.retry = {.fire = retry_fired},
+		.tidy = {.fire = tidy_fired}};
+	memcpy(leaf->name, name, size);
+	init_envs(leaf);
+	if (!make_parts(leaf)) {
 		lb_leaf_free(leaf);
 		return NULL;
 	}
@@ -459,10 +480,10 @@ void lb_leaf_free(struct lb_leaf *leaf)
 	if (!leaf)
 		return;
 	leaf->updating = true; // nothing is told any more
-	twheel_cancel(leaf->env.wheel, &leaf->retry);
+	twheel_cancel(leaf->env->wheel, &leaf->retry);
 	lb_priority_free(leaf->priority);
 	lb_node_env_fini(&leaf->node_env);
-	twheel_cancel(leaf->env.wheel, &leaf->tidy);
+	twheel_cancel(leaf->env->wheel, &leaf->tidy);
 	lb_affinity_free(leaf->affinity);
 	leaf->affinity = NULL;
 	lb_ejection_free(leaf->ejection);
@@ -474,7 +495,6 @@ void lb_leaf_free(struct lb_leaf *leaf)
 	lb_loads_put(leaf->loads);
 	lb_metrics_put(leaf->metrics);
 	lb_breaker_put(leaf->breaker);
-	free(leaf->name);
 	free(leaf);
 }
 
@@ -487,14 +507,13 @@ struct plan {
 
 static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, struct plan *p)
 {
-	const struct lb_leaf_members from = {
-		&leaf->env, &leaf->member_env, leaf->layout, find_member, leaf};
+	const struct lb_leaf_members from = {leaf->layout, find_member, make_member, leaf};
 	*p = (struct plan){.layout = lb_leaf_layout_new(&from, config, child_exists, leaf)};
 	if (leaf->drops && lb_drops_same(leaf->drops, config->drops, config->n_drops))
 		p->drops = lb_drops_get(leaf->drops);
 	else
 		p->drops = lb_drops_new(config->drops, config->n_drops);
-	p->breaker = lb_breakers_get(leaf->env.breakers, leaf->name, config->eds_service_name);
+	p->breaker = lb_breakers_get(leaf->env->breakers, leaf->name, config->eds_service_name);
 	return p->layout && p->drops && p->breaker ? 0 : -ENOMEM;
 }
 
@@ -539,7 +558,7 @@ static void plan_commit(
 		leaf->outlier = *config->outlier;
 	leaf->session_health = config->session_health;
 	leaf->idle_timeout_ns = config->idle_timeout_ns;
-	book(leaf->env.loads, p->layout, config);
+	book(leaf->env->loads, p->layout, config);
 }
 
 // Children read it.
@@ -612,13 +631,13 @@ void lb_leaf_look(const struct lb_leaf *leaf, const struct lb_member *m, struct 
 	(void)lb_ejection_find(leaf->ejection, m, &ret->ejection);
 	while (spec && spec->kind == LB_POLICY_WRR_LOCALITY)
 		spec = spec->child;
-	if (!spec || spec->kind != LB_POLICY_WEIGHTED_ROUND_ROBIN || !leaf->env.orca)
+	if (!spec || spec->kind != LB_POLICY_WEIGHTED_ROUND_ROBIN || !leaf->env->orca)
 		return;
 	const struct lb_orca_conf conf = {
 		spec->wrr.error_penalty, spec->wrr.blackout_ns, spec->wrr.expiration_ns};
 	ret->is_weighed = true;
-	ret->standing = lb_orca_look(
-		leaf->env.orca, lb_member_id(m), &conf, twheel_now(leaf->env.wheel), &ret->weight);
+	ret->standing = lb_orca_look(leaf->env->orca, lb_member_id(m), &conf,
+		twheel_now(leaf->env->wheel), &ret->weight);
 }
 
 static void dump_drops(const struct lb_drops *drops, struct lb_dump *d)

@@ -63,17 +63,18 @@ struct lb_leaf_config {
 	const char *note; // resolution note; "" = none
 };
 
+// What all leaves have in common; borrowed, outlives them.
 struct lb_leaf_env {
 	uint32_t *loads; // lb_shared.loads; NULL = nobody counts by locality
 	struct twheel *wheel;
 	struct rand *rand;
-	const struct lb_member_env *member_env; // borrowed for lb_leaf_new()
+	const struct lb_member_env *member_env; // each leaf has one of its own, made of this
 	struct lb_breakers *breakers;
 	struct lb_orca_table *orca; // as a node's
 	lb_node_ops_find *ops_of; // usually lb_node_ops_of
 	// Numbers of members, dense over the process; UINT32_MAX = none is left. One given back is
 	// best left to rest as long as possible: picks of older snapshots still carry it.
-	uint32_t (*member_take)(void *ctx);
+	uint32_t (*member_take)(void *ctx, void *owner);
 	void (*member_give)(void *ctx, uint32_t id);
 	uint32_t (*slot_take)(void *ctx); // as a node's
 	void (*slot_give)(void *ctx, uint32_t slot);
@@ -84,14 +85,21 @@ struct lb_leaf_env {
 	// (C06). NULL = nobody listens.
 	void (*reresolve)(void *ctx);
 	bool sessions_use_ejected; // as gRPC has it; else they go elsewhere, as Envoy's do (O22)
+	void *ctx;
+};
+
+// Whom a leaf tells.
+struct lb_leaf_parent {
 	// As a node's. The picker is one that lb_leaf_layer() knows.
 	int (*publish)(void *ctx, enum lb_state, struct lb_picker *);
 	void *ctx;
+	void *owner; // of the leaf's members, for member_take
 };
 
 // Until the first update nothing is published. The name is copied; id tells leaves apart to
 // requests that are drawn for drops (lb/drop.h). NULL = no memory.
-struct lb_leaf *lb_leaf_new(const struct lb_leaf_env *, const char *name, uint32_t id);
+struct lb_leaf *lb_leaf_new(
+	const struct lb_leaf_env *, struct lb_leaf_parent, const char *name, uint32_t id);
 void lb_leaf_free(struct lb_leaf *); // NULL is fine
 // 0, or -ENOMEM: as before.
 [[nodiscard]] int lb_leaf_update(struct lb_leaf *, const struct lb_leaf_config *);

@@ -7,33 +7,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct lb_member *member_new(
-	const struct lb_leaf_members *from, const struct ip_port *list, uint32_t n)
-{
-	const struct lb_leaf_env *env = from->env;
-	uint32_t id = env->member_take(env->ctx);
-	if (id == UINT32_MAX)
-		return NULL;
-	struct lb_member *m = lb_member_new(from->member_env, id, list, n);
-	if (!m)
-		env->member_give(env->ctx, id);
-	return m;
-}
-
 // Counted. Most updates leave most endpoints where they were. PF-08: the same in any order.
 static struct lb_member *take_member(
 	const struct lb_leaf_members *from, const struct lb_leaf_endpoint *conf, uint32_t at)
 {
 	const struct lb_leaf_layout *before = from->before;
 	if (!before)
-		return member_new(from, conf->addresses, conf->n_addresses);
+		return from->make(from->ctx, conf->addresses, conf->n_addresses);
 	struct lb_member *m = at < before->n_endpoints ? before->endpoints[at].member : NULL;
 	if (m && lb_member_same_set(m, conf->addresses, conf->n_addresses))
 		return lb_member_get(m);
 	m = from->find(from->ctx, conf->addresses, conf->n_addresses);
 	if (m)
 		return lb_member_get(m);
-	return member_new(from, conf->addresses, conf->n_addresses);
+	return from->make(from->ctx, conf->addresses, conf->n_addresses);
 }
 
 static bool copy_text(struct lb_leaf_layout *l, struct str from, const char **ret)

@@ -28,11 +28,11 @@ struct lb_leaf_layout {
 
 // Who makes members for it.
 struct lb_leaf_members {
-	const struct lb_leaf_env *env;
-	struct lb_member_env *member_env;
 	const struct lb_leaf_layout *before; // whose members are kept; NULL = none
 	// The member of these addresses, in the layout before or earlier ones; NULL = unknown.
 	struct lb_member *(*find)(void *ctx, const struct ip_port *, uint32_t n);
+	// A new one, counted. NULL = no memory, or no number is left.
+	struct lb_member *(*make)(void *ctx, const struct ip_port *, uint32_t n);
 	void *ctx;
 };
 

@@ -62,6 +62,37 @@ static void on_release(void *ctx, struct lb_endpoint *e)
 	lb_connectivity_event(((struct leaf_world *)ctx)->connectivity, 0, &event);
 }
 
+static uint32_t member_take(void *ctx, void *owner)
+{
+	(void)owner;
+	return ((struct leaf_world *)ctx)->n_members++;
+}
+
+static void give(void *ctx, uint32_t id)
+{
+	(void)ctx;
+	(void)id;
+}
+
+static uint32_t slot_take(void *ctx)
+{
+	return ((struct leaf_world *)ctx)->n_slots++;
+}
+
+static void harvest(void *ctx, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed)
+{
+	(void)ctx;
+	(void)member;
+	*ret_ok = *ret_failed = 0;
+}
+
+static uint64_t last_used(void *ctx, uint32_t member)
+{
+	(void)ctx;
+	(void)member;
+	return 0;
+}
+
 void leaf_world_init(struct leaf_world *w)
 {
 	*w = (struct leaf_world){.wheel = twheel_new(1000000000000)};
@@ -75,6 +106,18 @@ void leaf_world_init(struct leaf_world *w)
 	w->member_env = (struct lb_member_env){w->connectivity, 250000000};
 	w->breakers = lb_breakers_new();
 	w->slot = lb_slot_new(lb_snapshot_new(1, "none"));
+	w->env = (struct lb_leaf_env){.wheel = w->wheel,
+		.rand = &w->rand,
+		.member_env = &w->member_env,
+		.breakers = w->breakers,
+		.ops_of = lb_node_ops_of,
+		.member_take = member_take,
+		.member_give = give,
+		.slot_take = slot_take,
+		.slot_give = give,
+		.harvest = harvest,
+		.last_used = last_used,
+		.ctx = w};
 	CHECK(w->wheel && w->connectivity && w->breakers && w->slot);
 }
 
@@ -126,36 +169,6 @@ void leaf_world_pass(struct leaf_world *w, uint32_t seconds)
 
 // The clusters.
 
-static uint32_t member_take(void *ctx)
-{
-	return ((struct leaf_cluster *)ctx)->world->n_members++;
-}
-
-static void give(void *ctx, uint32_t id)
-{
-	(void)ctx;
-	(void)id;
-}
-
-static uint32_t slot_take(void *ctx)
-{
-	return ((struct leaf_cluster *)ctx)->world->n_slots++;
-}
-
-static void harvest(void *ctx, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed)
-{
-	(void)ctx;
-	(void)member;
-	*ret_ok = *ret_failed = 0;
-}
-
-static uint64_t last_used(void *ctx, uint32_t member)
-{
-	(void)ctx;
-	(void)member;
-	return 0;
-}
-
 static int on_publish(void *ctx, enum lb_state state, struct lb_picker *picker)
 {
 	struct leaf_cluster *c = ctx;
@@ -174,20 +187,7 @@ void leaf_cluster_init(struct leaf_cluster *c, struct leaf_world *w, uint32_t id
 {
 	*c = (struct leaf_cluster){.world = w, .id = id};
 	snprintf(c->name, sizeof(c->name), "cluster%u", id);
-	const struct lb_leaf_env env = {.wheel = w->wheel,
-		.rand = &w->rand,
-		.member_env = &w->member_env,
-		.breakers = w->breakers,
-		.ops_of = lb_node_ops_of,
-		.member_take = member_take,
-		.member_give = give,
-		.slot_take = slot_take,
-		.slot_give = give,
-		.harvest = harvest,
-		.last_used = last_used,
-		.publish = on_publish,
-		.ctx = c};
-	c->leaf = lb_leaf_new(&env, c->name, id);
+	c->leaf = lb_leaf_new(&w->env, (struct lb_leaf_parent){on_publish, c}, c->name, id);
 	CHECK(c->leaf);
 }
 

@@ -23,6 +23,7 @@ struct leaf_world {
 	struct rand rand;
 	struct lb_connectivity *connectivity;
 	struct lb_member_env member_env;
+	struct lb_leaf_env env;
 	struct lb_breakers *breakers;
 	struct lb_slot *slot;
 	struct lb_snapshot *draft; // what was published since; NULL = nothing

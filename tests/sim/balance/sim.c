@@ -25,7 +25,7 @@ static uint32_t take(bool *taken, uint32_t *next)
 	return UINT32_MAX;
 }
 
-static uint32_t member_take(void *ctx)
+static uint32_t member_take(void *ctx, void *owner)
 {
 	struct sim *s = ctx;
 	s->n_members++;
@@ -114,9 +114,9 @@ static void on_release(void *ctx, struct lb_endpoint *e)
 	sim_release(ctx, e);
 }
 
-static struct lb_leaf_env leaf_env(struct sim *s)
+static void init_env(struct sim *s)
 {
-	return (struct lb_leaf_env){.wheel = s->wheel,
+	s->env = (struct lb_leaf_env){.wheel = s->wheel,
 		.rand = &s->rand,
 		.member_env = &s->member_env,
 		.breakers = s->breakers,
@@ -129,7 +129,6 @@ static struct lb_leaf_env leaf_env(struct sim *s)
 		.harvest = harvest,
 		.last_used = last_used,
 		.reresolve = reresolve,
-		.publish = publish,
 		.ctx = s};
 }
 
@@ -151,6 +150,7 @@ struct sim *sim_new(uint32_t n_workers, uint64_t seed)
 		.release = on_release,
 		.ctx = s});
 	s->member_env = (struct lb_member_env){s->connectivity, 250 * SIM_MS};
+	init_env(s);
 	for (uint32_t i = 0; i < n_workers; i++) {
 		struct sim_worker *w = &s->workers[i];
 		rand_init(&w->rand, seed * 64 + i);
@@ -229,8 +229,7 @@ void sim_update(struct sim *s, const char *plan)
 {
 	struct sim_leaf *l = &s->leaves[0];
 	if (!s->leaf) {
-		const struct lb_leaf_env env = leaf_env(s);
-		s->leaf = lb_leaf_new(&env, "orders", 1);
+		s->leaf = lb_leaf_new(&s->env, (struct lb_leaf_parent){publish, s}, "orders", 1);
 		snprintf(l->name, sizeof(l->name), "orders");
 		s->n_leaves = 1;
 	}
@@ -257,7 +256,7 @@ static uint32_t leaf_id(void *ctx, const char *name)
 void sim_aggregate(struct sim *s, uint32_t n, const char *const *names)
 {
 	if (!s->aggregate) {
-		const struct lb_aggregate_env env = {leaf_env(s), configure, leaf_id};
+		const struct lb_aggregate_env env = {&s->env, {publish, s}, configure, leaf_id};
 		s->aggregate = lb_aggregate_new(&env, "all");
 		s->n_leaves = SIM_LEAVES;
 	}

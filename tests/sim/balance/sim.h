@@ -106,6 +106,7 @@ struct sim {
 	struct rand rand;
 	struct lb_connectivity *connectivity;
 	struct lb_member_env member_env;
+	struct lb_leaf_env env;
 	struct lb_breakers *breakers;
 	struct lb_orca_table *orca;
 	struct lb_leaf *leaf; // one of the two

@@ -170,7 +170,7 @@ static int on_publish(void *ctx, enum lb_state state, struct lb_picker *picker)
 	return 0;
 }
 
-static uint32_t member_take(void *ctx)
+static uint32_t member_take(void *ctx, void *owner)
 {
 	struct control *c = ((struct control_leaf *)ctx)->control;
 	CHECK(c->n_members < LB_MAX_MEMBERS);
@@ -212,7 +212,7 @@ static void init_leaf(struct control *c, uint32_t id)
 		.spec = &by_locality,
 		.max_requests = 1024,
 		.idle_timeout_ns = 3600 * SECOND};
-	const struct lb_leaf_env env = {.loads = c->link->shared->loads,
+	l->env = (struct lb_leaf_env){.loads = c->link->shared->loads,
 		.wheel = c->wheel,
 		.rand = &c->rand,
 		.member_env = &c->member_env,
@@ -225,9 +225,8 @@ static void init_leaf(struct control *c, uint32_t id)
 		.slot_give = rests,
 		.harvest = harvest,
 		.last_used = last_used,
-		.publish = on_publish,
 		.ctx = l};
-	l->leaf = lb_leaf_new(&env, names[id], id);
+	l->leaf = lb_leaf_new(&l->env, (struct lb_leaf_parent){on_publish, l}, names[id], id);
 	l->breaker = lb_breakers_get(c->breakers, names[id], "");
 	CHECK(l->leaf && l->breaker);
 	set_picker(c, id, LB_CONNECTING, lb_picker_new_queue());

@@ -7,6 +7,7 @@
 
 #include "lb/drop.h"
 #include "lb/endpoint.h"
+#include "lb/leaf.h"
 #include "lb/link.h"
 #include "lb/member.h"
 #include "lb/route.h"
@@ -45,6 +46,7 @@ struct control_host {
 #define MAX_DELAYED 64
 struct control_leaf {
 	struct control *control;
+	struct lb_leaf_env env;
 	struct lb_leaf *leaf;
 	struct lb_breaker *breaker; // counted; the leaf's
 	uint32_t id;

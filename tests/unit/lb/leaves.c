@@ -12,9 +12,10 @@ const struct lb_policy_spec leaves_child = {.kind = LB_POLICY_ROUND_ROBIN};
 const struct lb_policy_spec leaves_split = {.kind = LB_POLICY_WRR_LOCALITY, .child = &leaves_child};
 const struct lb_policy_spec leaves_whole = {.kind = LB_POLICY_RING_HASH};
 
-static uint32_t member_take(void *ctx)
+static uint32_t member_take(void *ctx, void *owner)
 {
 	struct leaves *f = ctx;
+	assert_ptr_equal(owner, f);
 	while (f->taken[f->next_id])
 		f->next_id = (f->next_id + 1) % N_IDS;
 	f->taken[f->next_id] = true;
@@ -76,9 +77,9 @@ static void reresolve(void *ctx)
 	((struct leaves *)ctx)->n_resolutions++;
 }
 
-struct lb_leaf_env leaves_env(struct leaves *f, lb_node_ops_find *ops_of)
+const struct lb_leaf_env *leaves_env(struct leaves *f, lb_node_ops_find *ops_of)
 {
-	return (struct lb_leaf_env){.wheel = f->world.wheel,
+	f->env = (struct lb_leaf_env){.wheel = f->world.wheel,
 		.rand = &f->world.rand,
 		.member_env = &f->member_env,
 		.breakers = f->breakers,
@@ -90,8 +91,13 @@ struct lb_leaf_env leaves_env(struct leaves *f, lb_node_ops_find *ops_of)
 		.harvest = harvest,
 		.last_used = last_used,
 		.reresolve = reresolve,
-		.publish = on_publish,
 		.ctx = f};
+	return &f->env;
+}
+
+struct lb_leaf_parent leaves_parent(struct leaves *f)
+{
+	return (struct lb_leaf_parent){on_publish, f, f};
 }
 
 void leaves_init_world(struct leaves *f, uint64_t seed)
@@ -113,8 +119,7 @@ void leaves_init_world(struct leaves *f, uint64_t seed)
 void leaves_init(struct leaves *f, lb_node_ops_find *ops_of)
 {
 	leaves_init_world(f, 1);
-	const struct lb_leaf_env env = leaves_env(f, ops_of);
-	f->leaf = lb_leaf_new(&env, "orders", 1);
+	f->leaf = lb_leaf_new(leaves_env(f, ops_of), leaves_parent(f), "orders", 1);
 	assert_non_null(f->leaf);
 }
 

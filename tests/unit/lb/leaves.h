@@ -18,6 +18,7 @@ struct leaves {
 	struct world world;
 	struct lb_member_env member_env;
 	struct lb_breakers *breakers;
+	struct lb_leaf_env env;
 	struct lb_leaf *leaf;
 	struct lb_aggregate *aggregate;
 	bool taken[N_IDS];
@@ -50,7 +51,8 @@ void leaves_init_world(struct leaves *, uint64_t seed);
 // With a leaf, not configured yet.
 void leaves_init(struct leaves *, lb_node_ops_find *ops_of);
 void leaves_fini(struct leaves *); // checks that nothing is left
-struct lb_leaf_env leaves_env(struct leaves *, lb_node_ops_find *ops_of);
+const struct lb_leaf_env *leaves_env(struct leaves *, lb_node_ops_find *ops_of);
+struct lb_leaf_parent leaves_parent(struct leaves *);
 void leaves_plan_init(struct leaves_plan *, uint32_t first); // addresses first .. first + 15
 void leaves_update(struct leaves *, const struct leaves_plan *, uint32_t n_priorities);
 struct lb_pick leaves_pick(struct leaves *);

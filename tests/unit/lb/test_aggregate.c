@@ -23,7 +23,8 @@ static void init_aggregate(struct leaves *f, struct leaves_plan *plans)
 		f->leaf_configs[i].priorities = plans[i].priorities;
 		f->leaf_configs[i].n_priorities = 2;
 	}
-	const struct lb_aggregate_env env = {leaves_env(f, lb_node_ops_of), configure, leaf_id};
+	const struct lb_aggregate_env env = {
+		leaves_env(f, lb_node_ops_of), leaves_parent(f), configure, leaf_id};
 	f->aggregate = lb_aggregate_new(&env, "all");
 	assert_non_null(f->aggregate);
 }

@@ -458,8 +458,9 @@ static void construction_without_memory_gives_nothing(void **state)
 	static struct leaves f;
 	struct lb_leaf *leaf = NULL;
 	leaves_init_world(&f, 1);
-	const struct lb_leaf_env env = leaves_env(&f, lb_node_ops_of);
-	ALLOC_FAIL_EACH(leaf = lb_leaf_new(&env, "x", 1), !leaf, lb_leaf_free(leaf));
+	const struct lb_leaf_env *env = leaves_env(&f, lb_node_ops_of);
+	ALLOC_FAIL_EACH(
+		leaf = lb_leaf_new(env, leaves_parent(&f), "x", 1), !leaf, lb_leaf_free(leaf));
 	leaves_fini(&f);
 }
 

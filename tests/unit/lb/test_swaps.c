@@ -40,6 +40,7 @@ struct ctrl {
 	struct rand rand;
 	struct lb_connectivity *connectivity;
 	struct lb_member_env member_env;
+	struct lb_leaf_env env;
 	struct lb_breakers *breakers;
 	struct lb_leaf *leaf;
 	struct lb_leaf_config config;
@@ -56,7 +57,7 @@ struct ctrl {
 	struct lb_slot *slot;
 };
 
-static uint32_t member_take(void *ctx)
+static uint32_t member_take(void *ctx, void *owner)
 {
 	return ((struct ctrl *)ctx)->next_member++;
 }
@@ -156,7 +157,7 @@ static struct ctrl *ctrl_new(const struct lb_policy_spec *spec, uint32_t n_endpo
 		.session_health = 1 << LB_LEAF_HEALTHY,
 		.idle_timeout_ns = 3600000 * MS,
 		.note = ""};
-	const struct lb_leaf_env env = {.wheel = c->wheel,
+	c->env = (struct lb_leaf_env){.wheel = c->wheel,
 		.rand = &c->rand,
 		.member_env = &c->member_env,
 		.breakers = c->breakers,
@@ -167,9 +168,8 @@ static struct ctrl *ctrl_new(const struct lb_policy_spec *spec, uint32_t n_endpo
 		.slot_give = give,
 		.harvest = harvest,
 		.last_used = last_used,
-		.publish = on_publish,
 		.ctx = c};
-	c->leaf = lb_leaf_new(&env, "orders", 0);
+	c->leaf = lb_leaf_new(&c->env, (struct lb_leaf_parent){on_publish, c}, "orders", 0);
 	update(c);
 	update(c);
 	return c;
