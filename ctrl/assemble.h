@@ -73,6 +73,7 @@ struct assembler_endpoint_info { // all texts are borrowed for the call
 	const char *health; // as the resource says
 	uint32_t priority, weight;
 	const struct res_locality *locality;
+	uint32_t locality_weight;
 	enum lb_state state; // of its connection
 	bool is_failing; // for policies: an attempt failed since it was READY, or it is ejected
 	bool is_ejected;

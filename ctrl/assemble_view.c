@@ -42,42 +42,23 @@ static uint64_t connections_to(const struct assembler *a, const struct ip_port *
 	return n;
 }
 
-static const char *health_name(uint8_t health)
+static const char *health_name(enum lb_leaf_health health)
 {
 	static const char *const names[] = {
 		"UNKNOWN", "HEALTHY", "UNHEALTHY", "DRAINING", "TIMEOUT", "DEGRADED"};
 	return health < sizeof(names) / sizeof(names[0]) ? names[health] : "UNKNOWN";
 }
 
-// All addresses, the endpoint's own first; a DNS name may have hundreds. For free(); NULL = no
-// memory.
-static struct ip_port *addresses_of(const struct res_endpoint *e, uint32_t *ret_n)
-{
-	uint32_t n = e->more ? e->more->n_additional : 0;
-	struct ip_port *list = malloc((1 + (size_t)n) * sizeof(*list));
-	if (!list)
-		return NULL;
-	list[0] = e->addr;
-	if (n)
-		memcpy(list + 1, e->more->additional, n * sizeof(*list));
-	*ret_n = 1 + n;
-	return list;
-}
-
 static void tell_endpoint(const struct endpoint_walk *w, const struct leaf_source *s,
-	const struct lb_leaf *leaf, const struct res_endpoint *e,
-	struct assembler_endpoint_info *info)
+	const struct lb_leaf *leaf, uint32_t i, struct assembler_endpoint_info *info)
 {
-	uint32_t n;
-	struct ip_port *list = addresses_of(e, &n);
-	if (!list)
-		return;
-	const struct lb_member *m = leaf ? lb_leaf_member(leaf, list, n) : NULL;
+	const struct lb_leaf_endpoint e = lb_leaf_endpoints_at(s->endpoints->list, i);
+	const struct lb_member *m = leaf ? lb_leaf_member(leaf, e.addresses, e.n_addresses) : NULL;
 	info->leaf = s->name;
-	info->addresses = list;
-	info->n_addresses = n;
-	info->health = health_name(e->health);
-	info->weight = e->weight;
+	info->addresses = e.addresses;
+	info->n_addresses = e.n_addresses;
+	info->health = health_name(e.health);
+	info->weight = e.weight;
 	info->state = m ? lb_member_raw_state(m) : LB_IDLE;
 	info->is_failing = m && lb_member_state(m) == LB_TRANSIENT_FAILURE;
 	info->is_ejected = m && lb_member_is_ejected(m);
@@ -89,23 +70,25 @@ static void tell_endpoint(const struct endpoint_walk *w, const struct leaf_sourc
 	info->connections = 0;
 	if (m)
 		members_totals(w->a->members, lb_member_id(m), &info->totals);
-	for (uint32_t i = 0; i < n; i++)
-		info->connections += connections_to(w->a, &list[i]);
+	for (uint32_t k = 0; k < e.n_addresses; k++)
+		info->connections += connections_to(w->a, &e.addresses[k]);
 	w->fn(w->ctx, info);
-	free(list);
 }
 
 static void tell_leaf(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)
 {
-	const struct res_endpoints *e = s->endpoints;
+	const struct lb_leaf_endpoints *e = s->endpoints ? s->endpoints->list : NULL;
 	struct assembler_endpoint_info info = {0};
-	for (uint32_t i = 0; e && i < e->n_priorities; i++) {
-		info.priority = i;
-		for (uint32_t j = 0; j < e->priorities[i].n_localities; j++) {
-			info.locality = &e->priorities[i].localities[j];
-			for (uint32_t k = 0; k < info.locality->n_endpoints; k++)
-				tell_endpoint(ctx, s, leaf, &info.locality->endpoints[k], &info);
-		}
+	for (uint32_t i = 0; e && i < e->n_spans; i++) {
+		const struct lb_leaf_span *span = &e->spans[i];
+		while (e->ends[info.priority] <= i)
+			info.priority++;
+		info.locality = &s->endpoints->localities[i];
+		info.locality_weight = span->weight;
+		for (uint32_t k = 0; k < span->n_serving + span->n_draining; k++)
+			tell_endpoint(ctx, s, leaf, span->first + k, &info);
+		for (uint32_t k = 0; k < span->n_unused; k++)
+			tell_endpoint(ctx, s, leaf, span->first_unused + k, &info);
 	}
 }
 

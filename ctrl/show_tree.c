@@ -206,7 +206,7 @@ static void add_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	show_set_text(row, "health", e->health);
 	show_set_u64(row, "priority", e->priority);
 	json_object_set_new(row, "locality", locality_json(e->locality));
-	show_set_u64(row, "locality_weight", e->locality->weight);
+	show_set_u64(row, "locality_weight", e->locality_weight);
 	show_set_u64(row, "weight", e->weight);
 	set_reported(row, &e->record);
 	show_set_u64(row, "connections", e->connections);

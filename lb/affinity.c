@@ -4,27 +4,38 @@
 #include "lb/affinity_map.h"
 #include "lb/base/twheel.h"
 #include "lb/dump.h"
+#include "lb/leaf_endpoints.h"
 #include "lb/member.h"
+#include "lb/roster.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SECOND_NS 1000000000ull
 #define SWEEP_NS (5 * SECOND_NS) // sweeps are no closer than this (O16)
 #define RETRY_NS SECOND_NS // after running out of memory
 
-// What is kept of a member.
-enum { IS_TARGET = 1, IN_CHILD = 2, IS_OWNED = 4 }; // owned: connected for sessions alone
+// What is kept of a member, besides what an update says.
+enum {
+	IS_TARGET = LB_AFFINITY_TARGET,
+	IN_CHILD = LB_AFFINITY_IN_CHILD,
+	IS_OWNED = 4, // connected for sessions alone
+};
 
-// The members, in the order of the index.
+// The members: those of the roster, then those who are leaving. Each knows its place
+// (lb_member_place).
 struct list {
 	uint32_t n;
 	uint32_t n_owned;
-	struct lb_member **members; // owned; counted, each knows its place (lb_member_place)
+	struct lb_leaf_endpoints *endpoints; // counted; NULL = there was no update
+	struct lb_roster *roster; // counted
+	struct lb_leaf_endpoints *leaving; // counted; NULL = nobody is
+	struct lb_member **leaving_members; // owned; counted
 	uint8_t *flags; // owned
 	uint64_t *wanted_ns; // owned: when a request last asked for it; NULL = none ever did
-	uint32_t *by_id; // owned: places by member id; NULL = they are in that order
+	uint32_t *by_id; // owned: places by member id; NULL = nobody asked yet
 	struct lb_cells cells; // what maps are made of
 	bool is_stale; // a change of the cells found no memory: they are to be made anew
 };
@@ -33,7 +44,6 @@ struct lb_affinity {
 	struct lb_affinity_env env;
 	uint64_t idle_timeout_ns;
 	struct list list;
-	struct lb_affinity_index *index; // counted
 	struct lb_affinity_map *map; // counted
 	uint64_t swept_ns; // 0 = never
 	struct twheel_timer sweep;
@@ -47,22 +57,59 @@ static uint64_t saturating_add(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+static struct lb_member *member_at(const struct list *l, uint32_t at)
+{
+	uint32_t n = l->roster->n;
+	return at < n ? l->roster->members[at] : l->leaving_members[at - n];
+}
+
 // Its place; UINT32_MAX = not listed.
 static uint32_t find(const struct list *l, const struct lb_member *m)
 {
 	uint32_t at = lb_member_place(m);
-	return at < l->n && l->members[at] == m ? at : UINT32_MAX;
+	return at < l->n && member_at(l, at) == m ? at : UINT32_MAX;
 }
 
-static uint32_t find_id(const struct list *l, uint32_t member)
+struct order { // of members by id
+	uint32_t id, at;
+};
+
+static int compare(const void *x, const void *y)
 {
+	const struct order *a = x, *b = y;
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+static int put_in_order(struct list *l)
+{
+	struct order *order = malloc(((size_t)l->n + 1) * sizeof(*order));
+	l->by_id = malloc(((size_t)l->n + 1) * sizeof(*l->by_id));
+	if (!order || !l->by_id) {
+		free(order);
+		free(l->by_id);
+		l->by_id = NULL;
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < l->n; i++)
+		order[i] = (struct order){lb_member_id(member_at(l, i)), i};
+	qsort(order, l->n, sizeof(*order), compare);
+	for (uint32_t i = 0; i < l->n; i++)
+		l->by_id[i] = order[i].at;
+	free(order);
+	return 0;
+}
+
+// UINT32_MAX = not listed, or no memory.
+static uint32_t find_id(struct list *l, uint32_t member)
+{
+	if (!l->by_id && put_in_order(l))
+		return UINT32_MAX;
 	uint32_t low = 0, high = l->n;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		uint32_t at = l->by_id ? l->by_id[middle] : middle;
-		uint32_t id = lb_member_id(l->members[at]);
+		uint32_t id = lb_member_id(member_at(l, l->by_id[middle]));
 		if (id == member)
-			return at;
+			return l->by_id[middle];
 		if (id < member)
 			low = middle + 1;
 		else
@@ -82,7 +129,7 @@ static void set_owned(struct list *l, uint32_t at, bool is_owned)
 
 static struct lb_cell cell_of(const struct lb_affinity *a, const struct list *l, uint32_t at)
 {
-	const struct lb_member *m = l->members[at];
+	const struct lb_member *m = member_at(l, at);
 	return (struct lb_cell){
 		.endpoint = lb_member_endpoint(m),
 		.member = lb_member_id(m),
@@ -122,7 +169,7 @@ static void news_fired(struct twheel_timer *t)
 	struct lb_affinity *a = (void *)((char *)t - offsetof(struct lb_affinity, news));
 	struct lb_affinity_map *map = NULL;
 	if (!a->list.is_stale || make_cells(a, &a->list) == 0)
-		map = lb_affinity_map_new(a->index, &a->list.cells);
+		map = lb_affinity_map_new(a->list.endpoints, a->list.leaving, &a->list.cells);
 	if (!map) {
 		try_again(a);
 		return;
@@ -137,7 +184,7 @@ static void news_fired(struct twheel_timer *t)
 // Of a member at this place in this list.
 static uint64_t expiry_of(const struct lb_affinity *a, const struct list *l, uint32_t at)
 {
-	uint64_t used = a->env.last_used(a->env.ctx, lb_member_id(l->members[at]));
+	uint64_t used = a->env.last_used(a->env.ctx, lb_member_id(member_at(l, at)));
 	if (l->wanted_ns && used < l->wanted_ns[at])
 		used = l->wanted_ns[at];
 	return used ? saturating_add(used, a->idle_timeout_ns) : 0;
@@ -166,12 +213,12 @@ static void sweep_fired(struct twheel_timer *t)
 	for (uint32_t i = 0; l->n_owned && i < l->n; i++) {
 		// O15; but a request may wait for one that is CONNECTING (O18).
 		if (!(l->flags[i] & IS_OWNED) || expiry_of(a, l, i) > now ||
-			lb_member_raw_state(l->members[i]) == LB_CONNECTING)
+			lb_member_raw_state(member_at(l, i)) == LB_CONNECTING)
 			continue;
 		set_owned(l, i, false);
 		changed(a, i);
-		if (!lb_member_is_watched(l->members[i]))
-			lb_member_disconnect(l->members[i]);
+		if (!lb_member_is_watched(member_at(l, i)))
+			lb_member_disconnect(member_at(l, i));
 		else if (!twheel_armed(&a->tidy))
 			twheel_arm(a->env.wheel, &a->tidy, now + SWEEP_NS);
 	}
@@ -181,7 +228,7 @@ static void sweep_fired(struct twheel_timer *t)
 static bool is_stray(const struct list *l, uint32_t at)
 {
 	return !(l->flags[at] & (IN_CHILD | IS_OWNED)) &&
-	       lb_member_raw_state(l->members[at]) != LB_IDLE;
+	       lb_member_raw_state(member_at(l, at)) != LB_IDLE;
 }
 
 static void tidy_fired(struct twheel_timer *t)
@@ -191,10 +238,10 @@ static void tidy_fired(struct twheel_timer *t)
 	for (uint32_t i = 0; i < a->list.n; i++) {
 		if (!is_stray(&a->list, i))
 			continue;
-		if (lb_member_is_watched(a->list.members[i]))
+		if (lb_member_is_watched(member_at(&a->list, i)))
 			is_left = true;
 		else
-			lb_member_disconnect(a->list.members[i]);
+			lb_member_disconnect(member_at(&a->list, i));
 	}
 	if (is_left)
 		twheel_arm(a->env.wheel, &a->tidy, twheel_now(a->env.wheel) + SWEEP_NS);
@@ -244,16 +291,19 @@ void lb_affinity_want(struct lb_affinity *a, uint32_t member)
 		set_owned(l, at, true);
 		changed(a, at);
 	}
-	lb_member_connect(l->members[at]); // only if it is IDLE
+	lb_member_connect(member_at(l, at)); // only if it is IDLE
 }
 
 // Updates.
 
 static void list_fini(struct list *l)
 {
-	for (uint32_t i = 0; i < l->n; i++)
-		lb_member_put(l->members[i]);
-	free(l->members);
+	for (uint32_t i = 0; l->leaving_members && i < l->leaving->n; i++)
+		lb_member_put(l->leaving_members[i]);
+	free(l->leaving_members);
+	lb_leaf_endpoints_put(l->leaving);
+	lb_roster_put(l->roster);
+	lb_leaf_endpoints_put(l->endpoints);
 	free(l->flags);
 	free(l->wanted_ns);
 	free(l->by_id);
@@ -261,77 +311,25 @@ static void list_fini(struct list *l)
 	*l = (struct list){0};
 }
 
-struct order { // of members by id
-	uint32_t id, at;
-};
-
-static int compare(const void *x, const void *y)
+static int list_init(struct list *l, const struct lb_affinity_list *from)
 {
-	const struct order *a = x, *b = y;
-	return (a->id > b->id) - (a->id < b->id);
-}
-
-static bool is_by_id(const struct list *l)
-{
-	for (uint32_t i = 1; i < l->n; i++)
-		if (lb_member_id(l->members[i - 1]) > lb_member_id(l->members[i]))
-			return false;
-	return true;
-}
-
-static int put_in_order(struct list *l)
-{
-	if (is_by_id(l))
+	uint32_t n = from->roster->n, n_leaving = from->leaving ? from->leaving->n : 0;
+	*l = (struct list){.n = n + n_leaving,
+		.endpoints = lb_leaf_endpoints_get(from->endpoints),
+		.roster = lb_roster_get(from->roster),
+		.flags = calloc((size_t)n + n_leaving + 1, 1)};
+	if (!l->flags)
+		return -ENOMEM;
+	memcpy(l->flags, from->uses, n);
+	if (n_leaving == 0)
 		return 0;
-	struct order *order = malloc(((size_t)l->n + 1) * sizeof(*order));
-	l->by_id = malloc(((size_t)l->n + 1) * sizeof(*l->by_id));
-	if (!order || !l->by_id) {
-		free(order);
+	l->leaving_members = malloc(n_leaving * sizeof(struct lb_member *));
+	if (!l->leaving_members)
 		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < l->n; i++)
-		order[i] = (struct order){lb_member_id(l->members[i]), i};
-	qsort(order, l->n, sizeof(*order), compare);
-	for (uint32_t i = 0; i < l->n; i++)
-		l->by_id[i] = order[i].at;
-	free(order);
+	l->leaving = lb_leaf_endpoints_get(from->leaving);
+	for (uint32_t i = 0; i < n_leaving; i++)
+		l->leaving_members[i] = lb_member_get(from->leaving_members[i]);
 	return 0;
-}
-
-// That of the list before, if it would be the same.
-static struct lb_affinity_index *index_of(
-	const struct lb_affinity *a, const struct lb_affinity_member *list, uint32_t n)
-{
-	struct lb_affinity_conf *conf = malloc(((size_t)n + 1) * sizeof(*conf));
-	if (!conf)
-		return NULL;
-	for (uint32_t i = 0; i < n; i++)
-		conf[i] = (struct lb_affinity_conf){
-			.addresses = lb_member_address(list[i].member, 0), // side by side
-			.n_addresses = lb_member_n_addresses(list[i].member),
-			.hostname = list[i].hostname,
-		};
-	struct lb_affinity_index *index;
-	if (a->index && lb_affinity_index_is_of(a->index, conf, n))
-		index = lb_affinity_index_get(a->index);
-	else
-		index = lb_affinity_index_new(conf, n);
-	free(conf);
-	return index;
-}
-
-static int list_init(struct list *l, const struct lb_affinity_member *list, uint32_t n)
-{
-	*l = (struct list){.members = malloc(((size_t)n + 1) * sizeof(struct lb_member *)),
-		.flags = calloc((size_t)n + 1, 1)};
-	if (!l->members || !l->flags)
-		return -ENOMEM;
-	for (; l->n < n; l->n++) {
-		const struct lb_affinity_member *m = &list[l->n];
-		l->members[l->n] = lb_member_get(m->member);
-		l->flags[l->n] = (uint8_t)(m->is_target * IS_TARGET + m->in_child * IN_CHILD);
-	}
-	return put_in_order(l);
 }
 
 // What a session has stays so; what the policies let go with this update may become it (O13).
@@ -343,14 +341,14 @@ static int inherit(const struct lb_affinity *a, struct list *l)
 	if (a->list.wanted_ns && !l->wanted_ns)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < l->n; i++) {
-		uint32_t old = find(&a->list, l->members[i]);
+		uint32_t old = find(&a->list, member_at(l, i));
 		if (old != UINT32_MAX && l->wanted_ns)
 			l->wanted_ns[i] = a->list.wanted_ns[old];
 		if (l->flags[i] & IN_CHILD || !(l->flags[i] & IS_TARGET))
 			continue;
 		bool is_owned = old != UINT32_MAX && a->list.flags[old] & IS_OWNED;
 		set_owned(l, i,
-			is_owned || (lb_member_raw_state(l->members[i]) != LB_IDLE &&
+			is_owned || (lb_member_raw_state(member_at(l, i)) != LB_IDLE &&
 					    expiry_of(a, l, i) > now));
 	}
 	return 0;
@@ -376,68 +374,88 @@ void lb_affinity_free(struct lb_affinity *a)
 	twheel_cancel(a->env.wheel, &a->tidy);
 	twheel_cancel(a->env.wheel, &a->news);
 	list_fini(&a->list);
-	lb_affinity_index_put(a->index);
 	lb_affinity_map_put(a->map);
 	free(a);
 }
 
-// An update that says nothing new.
-static bool is_same(const struct list *l, const struct lb_affinity_member *members)
+// The same members as before, used alike: all but the columns can stay.
+static bool is_same(const struct list *l, const struct lb_affinity_list *from)
 {
+	if (l->roster != from->roster || l->leaving || from->leaving)
+		return false;
 	for (uint32_t i = 0; i < l->n; i++)
-		if (members[i].member != l->members[i] ||
-			members[i].is_target * IS_TARGET + members[i].in_child * IN_CHILD !=
-				(l->flags[i] & ~IS_OWNED))
+		if ((l->flags[i] & ~IS_OWNED) != from->uses[i])
 			return false;
 	return true;
 }
 
-int lb_affinity_update(struct lb_affinity *a, const struct lb_affinity_member *members, uint32_t n,
-	uint64_t idle_timeout_ns)
+static int renew(struct lb_affinity *a, const struct lb_affinity_list *from)
+{
+	if (a->list.endpoints == from->endpoints)
+		return 0;
+	struct lb_affinity_map *map = lb_affinity_map_new(from->endpoints, NULL, &a->list.cells);
+	if (!map)
+		return -ENOMEM;
+	lb_leaf_endpoints_put(a->list.endpoints);
+	lb_affinity_map_put(a->map);
+	a->list.endpoints = lb_leaf_endpoints_get(from->endpoints);
+	a->map = map;
+	return 0;
+}
+
+static int replace(struct lb_affinity *a, const struct lb_affinity_list *from)
 {
 	struct list list;
-	struct lb_affinity_index *index = index_of(a, members, n);
-	if (index && index == a->index && is_same(&a->list, members)) {
-		lb_affinity_index_put(index);
-		a->idle_timeout_ns = idle_timeout_ns;
-		plan(a);
-		return 0;
-	}
 	struct lb_affinity_map *map = NULL;
-	if (list_init(&list, members, n) == 0 && index && inherit(a, &list) == 0 &&
-		make_cells(a, &list) == 0)
-		map = lb_affinity_map_new(index, &list.cells);
+	if (list_init(&list, from) == 0 && inherit(a, &list) == 0 && make_cells(a, &list) == 0)
+		map = lb_affinity_map_new(list.endpoints, list.leaving, &list.cells);
 	if (!map) {
 		list_fini(&list);
-		lb_affinity_index_put(index);
 		return -ENOMEM;
 	}
 	list_fini(&a->list);
-	lb_affinity_index_put(a->index);
 	lb_affinity_map_put(a->map);
 	a->list = list;
-	a->index = index;
 	a->map = map;
-	a->idle_timeout_ns = idle_timeout_ns;
-	for (uint32_t i = 0; i < n; i++)
-		lb_member_set_place(list.members[i], i);
+	for (uint32_t i = 0; i < list.n; i++)
+		lb_member_set_place(member_at(&list, i), i);
 	twheel_arm(a->env.wheel, &a->tidy, twheel_now(a->env.wheel));
+	return 0;
+}
+
+int lb_affinity_update(
+	struct lb_affinity *a, const struct lb_affinity_list *from, uint64_t idle_timeout_ns)
+{
+	int err = is_same(&a->list, from) ? renew(a, from) : replace(a, from);
+	if (err)
+		return err;
+	a->idle_timeout_ns = idle_timeout_ns;
 	plan(a);
 	return 0;
+}
+
+static struct lb_member *find_in(const struct lb_leaf_endpoints *e,
+	struct lb_member *const *members, const struct ip_port *addresses, uint32_t n)
+{
+	uint32_t tried = UINT32_MAX;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = lb_leaf_endpoints_find(e, &addresses[i]);
+		if (at != tried && at < e->n && lb_member_same_set(members[at], addresses, n))
+			return members[at];
+		tried = at;
+	}
+	return NULL;
 }
 
 struct lb_member *lb_affinity_find(
 	const struct lb_affinity *a, const struct ip_port *addresses, uint32_t n)
 {
-	uint32_t tried = UINT32_MAX;
-	for (uint32_t i = 0; a->index && i < n; i++) {
-		uint32_t at = lb_affinity_index_find(a->index, &addresses[i]);
-		if (at != tried && at != UINT32_MAX &&
-			lb_member_same_set(a->list.members[at], addresses, n))
-			return a->list.members[at];
-		tried = at;
-	}
-	return NULL;
+	const struct list *l = &a->list;
+	struct lb_member *m =
+		l->roster ? find_in(l->endpoints, l->roster->members, addresses, n) : NULL;
+	if (!m && l->leaving)
+		m = find_in(l->leaving, l->leaving_members, addresses, n);
+	return m;
 }
 
 struct lb_affinity_map *lb_affinity_map_of(const struct lb_affinity *a)

@@ -5,8 +5,6 @@
 // Thread: ctrl.
 #pragma once
 
-#include "lb/base/str.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,7 +12,9 @@ struct ip_port;
 struct lb_affinity;
 struct lb_affinity_map;
 struct lb_dump;
+struct lb_leaf_endpoints;
 struct lb_member;
+struct lb_roster;
 struct twheel;
 
 struct lb_affinity_env {
@@ -28,19 +28,25 @@ struct lb_affinity_env {
 	bool uses_ejected; // sessions stay with who is ejected (O22)
 };
 
-// A member of the leaf, as an update lists it; borrowed for the call.
-struct lb_affinity_member {
-	struct lb_member *member; // counted while it is listed
-	struct str hostname;
-	bool is_target; // its health is in override_host_status
-	bool in_child; // a policy uses it
+// All members of all priorities (O01).
+enum {
+	LB_AFFINITY_TARGET = 1, // its health is in override_host_status
+	LB_AFFINITY_IN_CHILD = 2, // a policy uses it
+};
+struct lb_affinity_list {
+	struct lb_leaf_endpoints *endpoints; // counted while it is the newest, or in the map
+	struct lb_roster *roster; // their members; likewise
+	const uint8_t *uses; // [roster->n], of the above; borrowed for the call
+	// Those whom EDS lists no longer, but who are still picked (RR-04); no session is theirs.
+	struct lb_leaf_endpoints *leaving; // counted, as above; NULL = there are none
+	struct lb_member *const *leaving_members; // [leaving->n], borrowed; each is counted
 };
 
 struct lb_affinity *lb_affinity_new(const struct lb_affinity_env *); // NULL = no memory
 void lb_affinity_free(struct lb_affinity *); // NULL is fine
-// All members of all priorities (O01). 0 or -ENOMEM: as before.
-[[nodiscard]] int lb_affinity_update(struct lb_affinity *, const struct lb_affinity_member *,
-	uint32_t n, uint64_t idle_timeout_ns);
+// 0 or -ENOMEM: as before.
+[[nodiscard]] int lb_affinity_update(
+	struct lb_affinity *, const struct lb_affinity_list *, uint64_t idle_timeout_ns);
 // A policy begins to use the member, or ends. What no session has used lately is disconnected then
 // (O13); what a policy takes back keeps its connection (O14).
 void lb_affinity_set_in_child(struct lb_affinity *, struct lb_member *, bool);

@@ -2,11 +2,12 @@
 // What session affinity knows of a leaf cluster's endpoints, as workers read it (gRFC A55, A75;
 // lb-tree.md A55-O01..O03, A75-O05..O10): each endpoint of each priority under each of its
 // addresses, with the state of its connection. Immutable; versions share what did not change: the
-// index, which only another list of endpoints changes, and all pages of states but those that
-// differ. What keeps connections is lb/affinity.h's.
+// endpoints with the index of their addresses, and all pages of states but those that differ. What
+// keeps connections is lb/affinity.h's.
 // Thread: new/get/put on ctrl; the rest on workers. Pure.
 #pragma once
 
+#include "lb/address_index.h"
 #include "lb/base/str.h"
 #include "lb/cells.h"
 
@@ -14,67 +15,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct lb_affinity_index;
+struct lb_leaf_endpoints;
 
-// Before the table of addresses stands a filter (Bloom's, each address within one word), 16 bits
-// an address, which stays in a core's own cache where the table would not: it knows nearly all
-// that are none of the leaf's by one load, without a branch that could not be foreseen.
-struct lb_affinity_filter {
-	uint64_t *words;
-	uint32_t n;
-};
 struct lb_affinity_map {
 	uint32_t n_refs; // ctrl only
-	struct lb_affinity_filter filter; // the index's
-	struct lb_affinity_index *index; // counted
-	struct lb_cells cells;
+	struct lb_address_filter filter; // of the endpoints' index
+	struct lb_leaf_endpoints *endpoints; // counted
+	struct lb_leaf_endpoints *leaving; // counted: they bind nobody; NULL = there are none
+	struct lb_cells cells; // of those that take part, then of those who are leaving
 };
 
-static inline uint64_t lb_affinity_hash(const struct ip_port *a)
-{
-	uint64_t low, high;
-	memcpy(&low, a->ip.b, 8);
-	memcpy(&high, a->ip.b + 8, 8);
-	high ^= (uint64_t)a->port << 48 | a->port;
-	unsigned __int128 m =
-		(unsigned __int128)(low ^ 0x9e3779b97f4a7c15) * (high ^ 0xd6e8feb86659fd93);
-	return (uint64_t)(m >> 64) ^ (uint64_t)m;
-}
-static inline uint64_t *lb_affinity_filter_word(struct lb_affinity_filter f, uint64_t hash)
-{
-	return &f.words[(hash >> 32) * f.n >> 32];
-}
-static inline uint64_t lb_affinity_filter_bits(uint64_t hash)
-{
-	return (uint64_t)1 << (hash & 63) | (uint64_t)1 << (hash >> 6 & 63) |
-	       (uint64_t)1 << (hash >> 12 & 63);
-}
-// False = the address with this hash is absent. True = it may be there: once in a hundred times it
-// is not.
-static inline bool lb_affinity_filter_has(struct lb_affinity_filter f, uint64_t hash)
-{
-	uint64_t bits = lb_affinity_filter_bits(hash);
-	return (*lb_affinity_filter_word(f, hash) & bits) == bits;
-}
-
-// The builder's input; borrowed for the call.
-struct lb_affinity_conf {
-	const struct ip_port *addresses; // in the order of EDS
-	uint32_t n_addresses; // >= 1
-	struct str hostname; // "" = none (gRFC A81)
-};
-// Of equal addresses the first endpoint counts. Count 1. NULL = no memory.
-struct lb_affinity_index *lb_affinity_index_new(const struct lb_affinity_conf *, uint32_t n);
-struct lb_affinity_index *lb_affinity_index_get(struct lb_affinity_index *);
-void lb_affinity_index_put(struct lb_affinity_index *); // NULL is fine
-bool lb_affinity_index_is_of(
-	const struct lb_affinity_index *, const struct lb_affinity_conf *, uint32_t n);
-// Which of the list has the address; UINT32_MAX = none.
-uint32_t lb_affinity_index_find(const struct lb_affinity_index *, const struct ip_port *);
-
-// One cell for each endpoint of the index, in its order. Takes references of its own. Count 1.
-// NULL = no memory.
-struct lb_affinity_map *lb_affinity_map_new(struct lb_affinity_index *, const struct lb_cells *);
+// Takes references of its own. leaving may be NULL. Count 1. NULL = no memory.
+struct lb_affinity_map *lb_affinity_map_new(
+	struct lb_leaf_endpoints *, struct lb_leaf_endpoints *leaving, const struct lb_cells *);
 struct lb_affinity_map *lb_affinity_map_get(struct lb_affinity_map *);
 void lb_affinity_map_put(struct lb_affinity_map *); // NULL is fine
 
@@ -112,7 +65,7 @@ static inline struct lb_affinity_pick lb_affinity_map_pick(
 	const struct lb_affinity_map *m, const struct ip_port *addresses, uint32_t n)
 {
 	for (uint32_t i = 0; m && i < n; i++)
-		if (lb_affinity_filter_has(m->filter, lb_affinity_hash(&addresses[i])))
+		if (lb_address_filter_has(m->filter, lb_address_hash(&addresses[i])))
 			return lb_affinity_map_pick_known(m, addresses, n);
 	return (struct lb_affinity_pick){.kind = LB_AFFINITY_CHILD};
 }

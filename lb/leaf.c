@@ -8,6 +8,7 @@
 #include "lb/child_names.h"
 #include "lb/dump.h"
 #include "lb/ejection.h"
+#include "lb/leaf_endpoints.h"
 #include "lb/leaf_layout.h"
 #include "lb/leaf_picker.h"
 #include "lb/loads.h"
@@ -93,14 +94,7 @@ static int give_ejection(struct lb_leaf *leaf)
 	const struct lb_leaf_layout *l = leaf->layout;
 	if (!leaf->has_outlier || !lb_outlier_counts(&leaf->outlier))
 		return lb_ejection_update(leaf->ejection, NULL, NULL, 0);
-	struct lb_member **list = calloc((size_t)l->n_endpoints + 1, sizeof(struct lb_member *));
-	if (!list)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < l->n_endpoints; i++)
-		list[i] = l->endpoints[i].member;
-	int err = lb_ejection_update(leaf->ejection, &leaf->outlier, list, l->n_endpoints);
-	free(list);
-	return err;
+	return lb_ejection_update(leaf->ejection, &leaf->outlier, l->roster->members, l->roster->n);
 }
 
 // pick_first connects to members of its own, one for all endpoints.
@@ -110,44 +104,89 @@ static bool uses_members(const struct lb_policy_spec *spec)
 	                                            : spec->kind != LB_POLICY_PICK_FIRST;
 }
 
-// Requests to them need their host names. Returns how many; list may be NULL to count.
-static uint32_t add_leaving(const struct lb_leaf *leaf, struct lb_affinity_member *list)
+// Requests to them need their host names. Returns how many; both lists may be NULL to count.
+static uint32_t list_leaving(
+	const struct lb_leaf *leaf, struct lb_leaf_endpoint *endpoints, struct lb_member **members)
 {
 	const struct lb_leaf_layout *l = leaf->leaving;
 	uint32_t n = 0;
-	for (uint32_t i = 0; l && i < l->n_endpoints; i++) {
-		struct lb_member *m = l->endpoints[i].member;
+	if (!l || l->roster == leaf->layout->roster)
+		return 0;
+	for (uint32_t i = 0; i < l->roster->n; i++) {
+		struct lb_member *m = l->roster->members[i];
 		if (lb_member_n_lists(m) > 1 || !lb_member_is_watched(m))
 			continue;
-		if (list)
-			list[n] = (struct lb_affinity_member){
-				.member = m, .hostname = lb_leaf_layout_hostname(l, i)};
+		if (endpoints) {
+			endpoints[n] = lb_leaf_endpoints_at(l->endpoints, i);
+			endpoints[n].health = LB_LEAF_UNKNOWN; // all in one order
+			members[n] = m;
+		}
 		n++;
 	}
 	return n;
 }
 
+static bool is_leaving(const struct lb_leaf *leaf)
+{
+	return list_leaving(leaf, NULL, NULL);
+}
+
+// Who is leaving, as further members of the list. Memory for them is the caller's.
+static int add_leaving(const struct lb_leaf *leaf, struct lb_affinity_list *list,
+	struct lb_leaf_endpoints **ret_endpoints, struct lb_member ***ret_members)
+{
+	uint32_t n = list_leaving(leaf, NULL, NULL);
+	if (n == 0)
+		return 0;
+	const struct ip_port *second;
+	struct lb_leaf_endpoint *endpoints = malloc(n * sizeof(*endpoints));
+	*ret_members = malloc(n * sizeof(struct lb_member *));
+	if (endpoints && *ret_members) {
+		list_leaving(leaf, endpoints, *ret_members);
+		const struct lb_leaf_locality all = {STR(""), 1, endpoints, n};
+		const struct lb_leaf_priority only = {&all, 1};
+		*ret_endpoints = lb_leaf_endpoints_new(&only, 1, &second);
+	}
+	free(endpoints);
+	list->leaving = *ret_endpoints;
+	list->leaving_members = *ret_members;
+	return *ret_endpoints ? 0 : -ENOMEM;
+}
+
 // O02, O03
-static int give_affinity(struct lb_leaf *leaf)
+static void list_uses(const struct lb_leaf *leaf, uint8_t *uses)
 {
 	const struct lb_leaf_layout *l = leaf->layout;
-	uint32_t n = l->n_endpoints + add_leaving(leaf, NULL);
-	struct lb_affinity_member *list = calloc((size_t)n + 1, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	for (uint32_t rank = 0, i = 0; rank < l->n_priorities; rank++) {
-		bool in_use = has_child(leaf, rank) && uses_members(l->configs[rank].spec);
-		for (; i < l->ends[rank]; i++)
-			list[i] = (struct lb_affinity_member){
-				.member = l->endpoints[i].member,
-				.hostname = lb_leaf_layout_hostname(l, i),
-				.is_target = leaf->session_health >> l->health[i] & 1,
-				.in_child = in_use && l->health[i] != LB_LEAF_DRAINING,
-			};
+	const struct lb_leaf_endpoints *e = l->endpoints;
+	for (uint32_t i = 0; i < e->n; i++)
+		uses[i] = leaf->session_health >> e->health[i] & 1 ? LB_AFFINITY_TARGET : 0;
+	for (uint32_t rank = 0; rank < l->n_priorities && uses_members(l->spec); rank++) {
+		uint32_t n;
+		const struct lb_leaf_span *spans = lb_leaf_layout_spans(l, rank, &n);
+		if (!has_child(leaf, rank))
+			continue;
+		for (uint32_t i = 0; i < n; i++)
+			for (uint32_t k = 0; k < spans[i].n_serving; k++)
+				uses[spans[i].first + k] |= LB_AFFINITY_IN_CHILD;
 	}
-	add_leaving(leaf, list + l->n_endpoints);
-	int err = lb_affinity_update(leaf->affinity, list, n, leaf->idle_timeout_ns);
-	free(list);
+}
+
+static int give_affinity(struct lb_leaf *leaf)
+{
+	struct lb_leaf_endpoints *leaving = NULL;
+	struct lb_member **leaving_members = NULL;
+	struct lb_affinity_list list = {
+		.endpoints = leaf->layout->endpoints, .roster = leaf->layout->roster};
+	uint8_t *uses = malloc(list.roster->n + (size_t)1);
+	int err = uses ? add_leaving(leaf, &list, &leaving, &leaving_members) : -ENOMEM;
+	if (!err) {
+		list_uses(leaf, uses);
+		list.uses = uses;
+		err = lb_affinity_update(leaf->affinity, &list, leaf->idle_timeout_ns);
+	}
+	free(uses);
+	free(leaving_members);
+	lb_leaf_endpoints_put(leaving);
 	return err;
 }
 
@@ -254,7 +293,7 @@ static void tidy_fired(struct twheel_timer *t)
 	free_made(leaf);
 	if (!leaf->leaving)
 		return;
-	if (add_leaving(leaf, NULL)) {
+	if (is_leaving(leaf)) {
 		twheel_arm(leaf->env->wheel, &leaf->tidy, twheel_now(leaf->env->wheel) + RETRY_NS);
 		return;
 	}
@@ -354,12 +393,14 @@ static void tell_affinity(const struct child *c, bool in_child)
 {
 	const struct lb_leaf_layout *l = c->leaf->layout;
 	uint32_t rank = lb_leaf_layout_find(l, c->name);
-	if (rank == UINT32_MAX || c->leaf->updating || !uses_members(l->configs[rank].spec))
+	if (rank == UINT32_MAX || c->leaf->updating || !uses_members(l->spec))
 		return;
-	for (uint32_t i = rank ? l->ends[rank - 1] : 0; i < l->ends[rank]; i++)
-		if (l->health[i] != LB_LEAF_DRAINING)
-			lb_affinity_set_in_child(
-				c->leaf->affinity, l->endpoints[i].member, in_child);
+	uint32_t n;
+	const struct lb_leaf_span *spans = lb_leaf_layout_spans(l, rank, &n);
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < spans[i].n_serving; k++)
+			lb_affinity_set_in_child(c->leaf->affinity,
+				l->roster->members[spans[i].first + k], in_child);
 }
 
 static void *child_create(void *ctx, struct lb_priority_child *place, const char *name)
@@ -382,7 +423,10 @@ static int child_update(void *ctx, void *child, const char *name)
 	// A name of before an update that ran out of memory, and that is being taken back.
 	if (rank == UINT32_MAX)
 		return -ENOMEM;
-	return lb_graceful_update(&((struct child *)child)->policy, &l->configs[rank]);
+	struct lb_node_config *config = lb_leaf_layout_config(l, rank);
+	int err = config ? lb_graceful_update(&((struct child *)child)->policy, config) : -ENOMEM;
+	free(config);
+	return err;
 }
 
 static void child_exit_idle(void *ctx, void *child)
@@ -524,17 +568,14 @@ static void plan_drop(struct lb_leaf *leaf, struct plan *p)
 	lb_breaker_put(p->breaker);
 }
 
-// O21: wherever a pick finds it. Layouts list a locality's endpoints side by side.
-static void book(
-	uint32_t *loads, const struct lb_leaf_layout *l, const struct lb_leaf_config *config)
+// O21: wherever a pick finds it.
+static void book(uint32_t *loads, const struct lb_leaf_layout *l, const uint32_t *of_localities)
 {
-	uint32_t at = 0;
-	for (uint32_t i = 0; loads && i < config->n_priorities; i++) {
-		const struct lb_leaf_priority *p = &config->priorities[i];
-		for (uint32_t j = 0; j < p->n_localities; j++)
-			for (uint32_t k = 0; k < p->localities[j].n_endpoints; k++)
-				__atomic_store_n(&loads[lb_member_id(l->endpoints[at++].member)],
-					p->localities[j].load, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; loads && i < l->endpoints->n_spans; i++) {
+		const struct lb_leaf_span *s = &l->endpoints->spans[i];
+		for (uint32_t k = 0; k < s->n_serving + s->n_draining; k++)
+			__atomic_store_n(&loads[lb_member_id(l->roster->members[s->first + k])],
+				of_localities ? of_localities[i] : 0, __ATOMIC_RELAXED);
 	}
 }
 
@@ -558,7 +599,7 @@ static void plan_commit(
 		leaf->outlier = *config->outlier;
 	leaf->session_health = config->session_health;
 	leaf->idle_timeout_ns = config->idle_timeout_ns;
-	book(leaf->env->loads, p->layout, config);
+	book(leaf->env->loads, p->layout, config->locality_loads);
 }
 
 // Children read it.
@@ -579,7 +620,7 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 	}
 	leaf->updating = true;
 	set_layout(leaf, plan.layout);
-	bool is_other = lb_leaf_layout_reorder(plan.layout, config);
+	bool is_other = lb_leaf_layout_reorder(plan.layout);
 	if (!before || leaf->configs_owed || is_other ||
 		!lb_leaf_layout_same_configs(before, plan.layout))
 		err = give_configs(leaf);
@@ -587,7 +628,7 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 		plan_commit(leaf, &plan, config);
 		drop_leaving(leaf);
 		leaf->leaving = before;
-		if (!add_leaving(leaf, NULL))
+		if (!is_leaving(leaf))
 			drop_leaving(leaf);
 		give_lists(leaf);
 	} else {
@@ -626,7 +667,7 @@ struct lb_member *lb_leaf_member(
 void lb_leaf_look(const struct lb_leaf *leaf, const struct lb_member *m, struct lb_leaf_record *ret)
 {
 	const struct lb_leaf_layout *l = leaf->layout;
-	const struct lb_policy_spec *spec = l && l->n_priorities ? l->configs[0].spec : NULL;
+	const struct lb_policy_spec *spec = l ? l->spec : NULL;
 	*ret = (struct lb_leaf_record){0};
 	(void)lb_ejection_find(leaf->ejection, m, &ret->ejection);
 	while (spec && spec->kind == LB_POLICY_WRR_LOCALITY)

@@ -18,37 +18,19 @@ struct lb_breaker;
 struct lb_breakers;
 struct lb_dump;
 struct lb_leaf;
+struct lb_leaf_endpoints;
 struct lb_loads;
 struct lb_member_env;
 struct lb_metrics;
 
-enum lb_leaf_health { LB_LEAF_UNKNOWN, LB_LEAF_HEALTHY, LB_LEAF_DRAINING };
-
 // What an update brings; borrowed for the call, but for spec.
-struct lb_leaf_endpoint {
-	const struct ip_port *addresses; // in the order of EDS
-	uint32_t n_addresses; // >= 1
-	uint32_t weight; // >= 1
-	enum lb_leaf_health health; // of another health: left out
-	struct str hostname; // "" = none
-	struct str hash_key; // "" = the first address's text
-};
-struct lb_leaf_locality {
-	struct str name; // unique in its priority
-	uint32_t weight; // >= 1
-	const struct lb_leaf_endpoint *endpoints;
-	uint32_t n_endpoints;
-	uint32_t load; // index of lb_link.loads; 0 = nobody wants to know
-};
-struct lb_leaf_priority {
-	const struct lb_leaf_locality *localities;
-	uint32_t n_localities;
-};
 struct lb_leaf_config {
 	const struct lb_policy_spec *spec; // outlives the nodes that get it (lb/node.h); another
 	// pointer is another policy config (C09)
-	const struct lb_leaf_priority *priorities;
-	uint32_t n_priorities; // 0 = one without endpoints (C08)
+	struct lb_leaf_endpoints *endpoints; // the leaf counts it; without priorities: C08
+	// [endpoints->n_spans], indexes of lb_link.loads; 0 = nobody wants to know of the locality.
+	// NULL = of none.
+	const uint32_t *locality_loads;
 	const struct lb_drop_category *drops;
 	uint32_t n_drops;
 	struct lb_loads *loads; // counted by the pickers; NULL = nobody wants to know of drops
@@ -58,7 +40,7 @@ struct lb_leaf_config {
 	uint32_t max_requests;
 	const char *eds_service_name;
 	const struct lb_outlier_conf *outlier; // NULL = none
-	uint32_t session_health; // 1 << each health that sessions may use (O02)
+	uint32_t session_health; // 1 << each enum lb_leaf_health that sessions may use (O02)
 	uint64_t idle_timeout_ns; // of what sessions keep
 	const char *note; // resolution note; "" = none
 };

@@ -3,41 +3,175 @@
 
 #include "lb/child_names.h"
 #include "lb/member.h"
+#include "lb/node.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+// The members.
 
 // Counted. Most updates leave most endpoints where they were. PF-08: the same in any order.
 static struct lb_member *take_member(
-	const struct lb_leaf_members *from, const struct lb_leaf_endpoint *conf, uint32_t at)
+	const struct lb_leaf_members *from, const struct ip_port *list, uint32_t n, uint32_t at)
 {
 	const struct lb_leaf_layout *before = from->before;
 	if (!before)
-		return from->make(from->ctx, conf->addresses, conf->n_addresses);
-	struct lb_member *m = at < before->n_endpoints ? before->endpoints[at].member : NULL;
-	if (m && lb_member_same_set(m, conf->addresses, conf->n_addresses))
+		return from->make(from->ctx, list, n);
+	struct lb_member *m = at < before->roster->n ? before->roster->members[at] : NULL;
+	if (m && lb_member_same_set(m, list, n))
 		return lb_member_get(m);
-	m = from->find(from->ctx, conf->addresses, conf->n_addresses);
-	if (m)
-		return lb_member_get(m);
-	return from->make(from->ctx, conf->addresses, conf->n_addresses);
+	m = from->find(from->ctx, list, n);
+	return m ? lb_member_get(m) : from->make(from->ctx, list, n);
 }
 
-static bool copy_text(struct lb_leaf_layout *l, struct str from, const char **ret)
+// Counted. NULL = no memory, or no number is left.
+static struct lb_roster *take_members(
+	const struct lb_leaf_members *from, const struct lb_leaf_endpoints *e)
 {
-	struct str copy;
-	if (!lb_arena_copy(&l->arena, from, &copy))
+	if (from->before && lb_leaf_endpoints_same_addresses(from->before->endpoints, e))
+		return lb_roster_get(from->before->roster);
+	struct lb_roster *r = lb_roster_new(e->n);
+	while (r && r->n < e->n) {
+		uint32_t n;
+		const struct ip_port *list = lb_leaf_endpoints_addresses(e, r->n, &n);
+		struct lb_member *m = take_member(from, list, n, r->n);
+		if (!m) {
+			lb_roster_put(r);
+			return NULL;
+		}
+		lb_roster_add(r, m);
+	}
+	return r;
+}
+
+// The children's names.
+
+// EDS may have no priority, and then there is one without localities.
+const struct lb_leaf_span *lb_leaf_layout_spans(
+	const struct lb_leaf_layout *l, uint32_t rank, uint32_t *ret_n)
+{
+	const struct lb_leaf_endpoints *e = l->endpoints;
+	uint32_t from = rank ? e->ends[rank - 1] : 0;
+	*ret_n = rank < e->n_priorities ? e->ends[rank] - from : 0;
+	return e->spans + from;
+}
+
+void lb_leaf_child_name(uint32_t number, char ret[LB_LEAF_CHILD_NAME_MAX])
+{
+	snprintf(ret, LB_LEAF_CHILD_NAME_MAX, "child%u", number);
+}
+
+static struct lb_child_names *choose_names(const struct lb_leaf_layout *l,
+	const struct lb_leaf_members *from, bool (*exists)(void *ctx, uint32_t number), void *ctx)
+{
+	uint32_t n_spans = l->endpoints->n_spans;
+	struct lb_child_names_priority *list = calloc(l->n_priorities, sizeof(*list));
+	struct str *localities = malloc((n_spans + (size_t)1) * sizeof(*localities));
+	struct lb_child_names *names = NULL;
+	if (list && localities) {
+		for (uint32_t i = 0; i < n_spans; i++)
+			localities[i] = l->endpoints->spans[i].name;
+		for (uint32_t i = 0; i < l->n_priorities; i++) {
+			const struct lb_leaf_span *first =
+				lb_leaf_layout_spans(l, i, &list[i].n_localities);
+			list[i].localities = localities + (first - l->endpoints->spans);
+		}
+		names = lb_child_names_new(from->before ? from->before->names : NULL, list,
+			l->n_priorities, exists, ctx);
+	}
+	free(list);
+	free(localities);
+	return names;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(
+		((const struct lb_leaf_child *)a)->name, ((const struct lb_leaf_child *)b)->name);
+}
+
+static bool add_children(struct lb_leaf_layout *l)
+{
+	l->children = lb_arena_alloc(&l->arena, l->n_priorities, sizeof(char *));
+	l->by_name = lb_arena_alloc(&l->arena, l->n_priorities, sizeof(*l->by_name));
+	char *text = lb_arena_alloc(&l->arena, l->n_priorities, LB_LEAF_CHILD_NAME_MAX);
+	if (!l->children || !l->by_name || !text)
 		return false;
-	*ret = copy.p;
+	for (uint32_t i = 0; i < l->n_priorities; i++, text += LB_LEAF_CHILD_NAME_MAX) {
+		lb_leaf_child_name(lb_child_names_at(l->names, i), text);
+		l->children[i] = text;
+		l->by_name[i] = (struct lb_leaf_child){text, i};
+	}
+	qsort(l->by_name, l->n_priorities, sizeof(*l->by_name), compare);
 	return true;
 }
 
-static bool add_hostname(struct lb_leaf_layout *l, struct str name, uint32_t n_endpoints)
+uint32_t lb_leaf_layout_find(const struct lb_leaf_layout *l, const char *child)
 {
-	if (!l->hostnames)
-		l->hostnames = lb_arena_alloc(&l->arena, n_endpoints, sizeof(char *));
-	return l->hostnames && copy_text(l, name, &l->hostnames[l->n_endpoints]);
+	uint32_t low = 0, high = l->n_priorities;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		int order = strcmp(l->by_name[middle].name, child);
+		if (order == 0)
+			return l->by_name[middle].rank;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return UINT32_MAX;
 }
+
+// The whole.
+
+static bool build(struct lb_leaf_layout *l, const struct lb_leaf_members *from,
+	const struct lb_leaf_config *config, bool (*exists)(void *ctx, uint32_t number), void *ctx)
+{
+	struct str note;
+	l->spec = config->spec;
+	l->endpoints = lb_leaf_endpoints_get(config->endpoints);
+	l->n_priorities = l->endpoints->n_priorities ? l->endpoints->n_priorities : 1;
+	l->roster = take_members(from, l->endpoints);
+	l->names = choose_names(l, from, exists, ctx);
+	if (!l->roster || !l->names || !add_children(l) ||
+		!lb_arena_copy(&l->arena, str_from(config->note), &note))
+		return false;
+	l->note = note.p;
+	return true;
+}
+
+struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *from,
+	const struct lb_leaf_config *config, bool (*exists)(void *ctx, uint32_t number), void *ctx)
+{
+	struct lb_leaf_layout *l = calloc(1, sizeof(*l));
+	if (!l || build(l, from, config, exists, ctx))
+		return l;
+	lb_leaf_layout_free(l);
+	return NULL;
+}
+
+void lb_leaf_layout_free(struct lb_leaf_layout *l)
+{
+	if (!l)
+		return;
+	lb_roster_put(l->roster);
+	lb_leaf_endpoints_put(l->endpoints);
+	lb_child_names_free(l->names);
+	lb_arena_fini(&l->arena);
+	free(l);
+}
+
+bool lb_leaf_layout_reorder(const struct lb_leaf_layout *l)
+{
+	const struct lb_leaf_endpoints *e = l->endpoints;
+	bool is_other = false;
+	for (uint32_t i = 0; e->firsts && i < e->n; i++) // a single address has but one order
+		is_other |= lb_member_reorder(l->roster->members[i], &e->addresses[e->firsts[i]]);
+	return is_other;
+}
+
+// What policies are told.
 
 // A113: the product of both shares, as fractions of 2^31; no member weighs nothing.
 static uint32_t weight_among_all(uint64_t locality, uint64_t localities, uint64_t own, uint64_t all)
@@ -46,263 +180,109 @@ static uint32_t weight_among_all(uint64_t locality, uint64_t localities, uint64_
 	return product ? (uint32_t)product : 1;
 }
 
-struct sums {
-	uint64_t localities; // of a priority
-	uint64_t endpoints; // of a locality
-};
-
-// What a layout is made of.
-struct plan {
-	const struct lb_leaf_members *from;
-	const struct lb_leaf_config *config;
-	uint32_t n_endpoints; // in all
-};
-
-static bool add_endpoint(struct lb_leaf_layout *l, const struct plan *p,
-	const struct lb_leaf_endpoint *conf, uint32_t weight)
-{
-	if (conf->hostname.len && !add_hostname(l, conf->hostname, p->n_endpoints))
-		return false;
-	struct lb_member *m = take_member(p->from, conf, l->n_endpoints);
-	if (!m)
-		return false;
-	lb_member_list(m);
-	l->endpoints[l->n_endpoints] = (struct lb_node_member){m, weight};
-	l->health[l->n_endpoints++] = (uint8_t)conf->health;
-	return true;
-}
-
-static bool has_keys(const struct lb_leaf_locality *conf)
-{
-	for (uint32_t i = 0; i < conf->n_endpoints; i++)
-		if (conf->endpoints[i].hash_key.len)
-			return true;
-	return false;
-}
-
-static bool add_locality(struct lb_leaf_layout *l, const struct plan *p,
-	const struct lb_leaf_locality *conf, const struct sums *sums, struct lb_node_locality *ret)
-{
-	bool is_split = p->config->spec->kind == LB_POLICY_WRR_LOCALITY; // T09
-	const char **keys = NULL;
-	*ret = (struct lb_node_locality){
-		.weight = conf->weight, .members = l->endpoints + l->n_endpoints};
-	if (!lb_arena_copy(&l->arena, conf->name, &ret->name))
-		return false;
-	if (has_keys(conf) &&
-		!(keys = lb_arena_alloc(&l->arena, conf->n_endpoints, sizeof(char *))))
-		return false;
-	ret->hash_keys = keys;
-	for (int drains = 0; drains <= 1; drains++) { // O03
-		for (uint32_t i = 0; i < conf->n_endpoints; i++) {
-			const struct lb_leaf_endpoint *e = &conf->endpoints[i];
-			if ((e->health == LB_LEAF_DRAINING) != drains)
-				continue;
-			uint32_t weight = is_split
-			                          ? e->weight
-			                          : weight_among_all(conf->weight, sums->localities,
-							    e->weight, sums->endpoints);
-			if (!add_endpoint(l, p, e, weight))
-				return false;
-			if (drains)
-				continue;
-			if (keys && !copy_text(l, e->hash_key, &keys[ret->n_members]))
-				return false;
-			ret->n_members++;
-		}
-	}
-	return true;
-}
-
-static uint64_t sum_of_localities(const struct lb_leaf_priority *p)
+static uint64_t sum_of(const uint32_t *weights, uint32_t n)
 {
 	uint64_t sum = 0;
-	for (uint32_t i = 0; i < p->n_localities; i++)
-		sum += p->localities[i].weight;
+	for (uint32_t i = 0; i < n; i++)
+		sum += weights[i];
 	return sum;
 }
 
-static uint64_t sum_of_endpoints(const struct lb_leaf_locality *l)
+static void list_members(const struct lb_leaf_layout *l, const struct lb_leaf_span *span,
+	uint64_t localities, struct lb_node_member *list)
 {
+	const uint32_t *weights = l->endpoints->weights + span->first;
+	uint64_t all = sum_of(weights, span->n_serving + span->n_draining);
+	bool is_split = l->spec->kind == LB_POLICY_WRR_LOCALITY; // T09
+	for (uint32_t i = 0; i < span->n_serving; i++) // O03
+		list[i] = (struct lb_node_member){l->roster->members[span->first + i],
+			is_split ? weights[i]
+				 : weight_among_all(span->weight, localities, weights[i], all)};
+}
+
+struct lb_node_config *lb_leaf_layout_config(const struct lb_leaf_layout *l, uint32_t rank)
+{
+	uint32_t n;
+	const struct lb_leaf_span *spans = lb_leaf_layout_spans(l, rank, &n);
+	size_t n_members = 0;
 	uint64_t sum = 0;
-	for (uint32_t i = 0; i < l->n_endpoints; i++)
-		sum += l->endpoints[i].weight;
-	return sum;
-}
-
-static bool add_priority(struct lb_leaf_layout *l, const struct plan *plan, uint32_t rank)
-{
-	const struct lb_leaf_config *config = plan->config;
-	static const struct lb_leaf_priority empty;
-	const struct lb_leaf_priority *p =
-		config->n_priorities ? &config->priorities[rank] : &empty;
-	struct lb_node_locality *list = lb_arena_alloc(&l->arena, p->n_localities, sizeof(*list));
-	if (!list)
-		return false;
-	struct sums sums = {.localities = sum_of_localities(p)};
-	for (uint32_t i = 0; i < p->n_localities; i++) {
-		sums.endpoints = sum_of_endpoints(&p->localities[i]);
-		if (!add_locality(l, plan, &p->localities[i], &sums, &list[i]))
-			return false;
+	for (uint32_t i = 0; i < n; i++) {
+		n_members += spans[i].n_serving;
+		sum += spans[i].weight;
 	}
-	l->ends[rank] = l->n_endpoints;
-	l->configs[rank] = (struct lb_node_config){
-		.spec = config->spec,
-		.localities = list,
-		.n_localities = p->n_localities,
-	};
-	return true;
-}
-
-void lb_leaf_child_name(uint32_t number, char ret[LB_LEAF_CHILD_NAME_MAX])
-{
-	snprintf(ret, LB_LEAF_CHILD_NAME_MAX, "child%u", number);
-}
-
-static bool add_names(struct lb_leaf_layout *l, const struct lb_leaf_members *from,
-	bool (*exists)(void *ctx, uint32_t number), void *ctx)
-{
-	struct lb_child_names_priority *list = calloc(l->n_priorities, sizeof(*list));
-	bool is_complete = list;
-	for (uint32_t i = 0; is_complete && i < l->n_priorities; i++) {
-		uint32_t n = l->configs[i].n_localities;
-		struct str *names = lb_arena_alloc(&l->arena, n, sizeof(*names));
-		is_complete = names;
-		for (uint32_t j = 0; is_complete && j < n; j++)
-			names[j] = l->configs[i].localities[j].name;
-		list[i] = (struct lb_child_names_priority){names, n};
-	}
-	if (is_complete)
-		l->names = lb_child_names_new(from->before ? from->before->names : NULL, list,
-			l->n_priorities, exists, ctx);
-	free(list);
-	for (uint32_t i = 0; l->names && i < l->n_priorities; i++) {
-		char *name = lb_arena_alloc(&l->arena, 1, LB_LEAF_CHILD_NAME_MAX);
-		if (!name)
-			return false;
-		lb_leaf_child_name(lb_child_names_at(l->names, i), name);
-		l->children[i] = name;
-	}
-	return l->names;
-}
-
-static uint32_t count_endpoints(const struct lb_leaf_config *config)
-{
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < config->n_priorities; i++)
-		for (uint32_t j = 0; j < config->priorities[i].n_localities; j++)
-			n += config->priorities[i].localities[j].n_endpoints;
-	return n;
-}
-
-// *at moves on to the next locality's.
-static bool reorder(
-	const struct lb_leaf_layout *l, const struct lb_leaf_locality *conf, uint32_t *at)
-{
-	bool is_other = false;
-	for (int drains = 0; drains <= 1; drains++)
-		for (uint32_t i = 0; i < conf->n_endpoints; i++)
-			if ((conf->endpoints[i].health == LB_LEAF_DRAINING) == drains)
-				is_other |= lb_member_reorder(
-					l->endpoints[(*at)++].member, conf->endpoints[i].addresses);
-	return is_other;
-}
-
-struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *from,
-	const struct lb_leaf_config *config, bool (*exists)(void *ctx, uint32_t number), void *ctx)
-{
-	struct lb_leaf_layout *l = calloc(1, sizeof(*l));
-	if (!l)
+	struct lb_node_config *c = malloc(sizeof(*c) + n * sizeof(struct lb_node_locality) +
+					  n_members * sizeof(struct lb_node_member));
+	if (!c)
 		return NULL;
-	const struct plan plan = {from, config, count_endpoints(config)};
-	uint32_t n_priorities = config->n_priorities ? config->n_priorities : 1;
-	l->endpoints = lb_arena_alloc(&l->arena, plan.n_endpoints, sizeof(*l->endpoints));
-	l->health = lb_arena_alloc(&l->arena, plan.n_endpoints, 1);
-	l->configs = lb_arena_alloc(&l->arena, n_priorities, sizeof(*l->configs));
-	l->children = lb_arena_alloc(&l->arena, n_priorities, sizeof(char *));
-	l->ends = lb_arena_alloc(&l->arena, n_priorities, sizeof(*l->ends));
-	bool is_complete = l->endpoints && l->health && l->configs && l->children && l->ends &&
-	                   copy_text(l, str_from(config->note), &l->note);
-	while (is_complete && l->n_priorities < n_priorities)
-		is_complete = add_priority(l, &plan, l->n_priorities++);
-	if (is_complete && add_names(l, from, exists, ctx))
-		return l;
-	lb_leaf_layout_free(l);
-	return NULL;
-}
-
-struct str lb_leaf_layout_hostname(const struct lb_leaf_layout *l, uint32_t endpoint)
-{
-	const char *name = l->hostnames ? l->hostnames[endpoint] : NULL;
-	return name ? str_from(name) : STR("");
-}
-
-bool lb_leaf_layout_reorder(const struct lb_leaf_layout *l, const struct lb_leaf_config *config)
-{
-	bool is_other = false;
-	uint32_t at = 0;
-	for (uint32_t i = 0; i < config->n_priorities; i++)
-		for (uint32_t j = 0; j < config->priorities[i].n_localities; j++)
-			is_other |= reorder(l, &config->priorities[i].localities[j], &at);
-	return is_other;
-}
-
-void lb_leaf_layout_free(struct lb_leaf_layout *l)
-{
-	if (!l)
-		return;
-	for (uint32_t i = 0; i < l->n_endpoints; i++) {
-		lb_member_unlist(l->endpoints[i].member);
-		lb_member_put(l->endpoints[i].member);
+	struct lb_node_locality *localities = (struct lb_node_locality *)(c + 1);
+	struct lb_node_member *members = (struct lb_node_member *)(localities + n);
+	for (uint32_t i = 0; i < n; i++) {
+		localities[i] = (struct lb_node_locality){
+			.name = spans[i].name,
+			.weight = spans[i].weight,
+			.members = members,
+			.n_members = spans[i].n_serving,
+			.hash_keys = l->endpoints->hash_keys
+		                             ? l->endpoints->hash_keys + spans[i].first
+		                             : NULL,
+		};
+		list_members(l, &spans[i], sum, members);
+		members += spans[i].n_serving;
 	}
-	lb_child_names_free(l->names);
-	lb_arena_fini(&l->arena);
-	free(l);
+	*c = (struct lb_node_config){l->spec, localities, n};
+	return c;
 }
 
-static const char *key_of(const struct lb_node_locality *l, uint32_t i)
+static const char *key_of(const struct lb_leaf_layout *l, uint32_t i)
 {
-	return l->hash_keys ? l->hash_keys[i] : "";
+	return l->endpoints->hash_keys ? l->endpoints->hash_keys[i] : "";
 }
 
-static bool same_locality(const struct lb_node_locality *a, const struct lb_node_locality *b)
+static bool same_span(const struct lb_leaf_layout *a, const struct lb_leaf_span *x,
+	const struct lb_leaf_layout *b, const struct lb_leaf_span *y)
 {
-	if (!str_eq(a->name, b->name) || a->weight != b->weight || a->n_members != b->n_members)
+	uint32_t n = x->n_serving;
+	if (!str_eq(x->name, y->name) || x->weight != y->weight || n != y->n_serving)
 		return false;
-	for (uint32_t i = 0; i < a->n_members; i++) {
-		const struct lb_node_member *x = &a->members[i], *y = &b->members[i];
-		if (x->member != y->member || x->weight != y->weight ||
-			strcmp(key_of(a, i), key_of(b, i)) != 0)
+	const uint32_t *of_x = a->endpoints->weights + x->first;
+	const uint32_t *of_y = b->endpoints->weights + y->first;
+	if (memcmp(a->roster->members + x->first, b->roster->members + y->first,
+		    n * sizeof(struct lb_member *)) != 0 ||
+		memcmp(of_x, of_y, n * sizeof(*of_x)) != 0)
+		return false;
+	// Those that drain have a share in what the others' weights are parts of (A113).
+	if (a->spec->kind != LB_POLICY_WRR_LOCALITY &&
+		sum_of(of_x + n, x->n_draining) != sum_of(of_y + n, y->n_draining))
+		return false;
+	if (!a->endpoints->hash_keys && !b->endpoints->hash_keys)
+		return true;
+	for (uint32_t i = 0; i < n; i++)
+		if (strcmp(key_of(a, x->first + i), key_of(b, y->first + i)) != 0)
 			return false;
-	}
 	return true;
 }
 
-static bool same_config(const struct lb_node_config *a, const struct lb_node_config *b)
+static bool same_priority(
+	const struct lb_leaf_layout *a, const struct lb_leaf_layout *b, uint32_t rank)
 {
-	if (a->spec != b->spec || a->n_localities != b->n_localities)
+	uint32_t n, n_b;
+	const struct lb_leaf_span *x = lb_leaf_layout_spans(a, rank, &n);
+	const struct lb_leaf_span *y = lb_leaf_layout_spans(b, rank, &n_b);
+	if (n != n_b || strcmp(a->children[rank], b->children[rank]) != 0)
 		return false;
-	for (uint32_t i = 0; i < a->n_localities; i++)
-		if (!same_locality(&a->localities[i], &b->localities[i]))
+	for (uint32_t i = 0; i < n; i++)
+		if (!same_span(a, &x[i], b, &y[i]))
 			return false;
 	return true;
 }
 
 bool lb_leaf_layout_same_configs(const struct lb_leaf_layout *a, const struct lb_leaf_layout *b)
 {
-	if (a->n_priorities != b->n_priorities || strcmp(a->note, b->note) != 0)
+	if (a->n_priorities != b->n_priorities || a->spec != b->spec ||
+		strcmp(a->note, b->note) != 0)
 		return false;
 	for (uint32_t i = 0; i < a->n_priorities; i++)
-		if (strcmp(a->children[i], b->children[i]) != 0 ||
-			!same_config(&a->configs[i], &b->configs[i]))
+		if (!same_priority(a, b, i))
 			return false;
 	return true;
-}
-
-uint32_t lb_leaf_layout_find(const struct lb_leaf_layout *l, const char *child)
-{
-	for (uint32_t i = 0; i < l->n_priorities; i++)
-		if (strcmp(l->children[i], child) == 0)
-			return i;
-	return UINT32_MAX;
 }

@@ -127,7 +127,7 @@ static int fill_eds(
 	}
 	k->endpoints = res_endpoints_from(xds_res_get(e->res));
 	note(notes, e->ambient);
-	if (k->endpoints->n_priorities == 0) { // A27-V09
+	if (k->endpoints->list->n_priorities == 0) { // A27-V09
 		const char *text = config_builder_text(
 			&c->b, "endpoints \"%s\" hold no locality; %s", e->name, c->node_id);
 		if (!text)

@@ -106,16 +106,16 @@ static void read_breakers(struct res_reader *rd, const Cluster *m, struct res_cl
 // routing.md SA-12.
 static uint32_t session_health(const Cluster *m)
 {
-	const uint32_t usual = 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY;
+	const uint32_t usual = 1u << LB_LEAF_UNKNOWN | 1u << LB_LEAF_HEALTHY;
 	const Envoy__Config__Core__V3__HealthStatusSet *set =
 		m->common_lb_config ? m->common_lb_config->override_host_status : NULL;
 	if (!set)
 		return usual;
 	uint32_t mask = 0;
 	for (size_t i = 0; i < set->n_statuses; i++)
-		if (set->statuses[i] == (int)RES_HEALTH_UNKNOWN ||
-			set->statuses[i] == (int)RES_HEALTH_HEALTHY ||
-			set->statuses[i] == (int)RES_HEALTH_DRAINING)
+		if (set->statuses[i] == (int)LB_LEAF_UNKNOWN ||
+			set->statuses[i] == (int)LB_LEAF_HEALTHY ||
+			set->statuses[i] == (int)LB_LEAF_DRAINING)
 			mask |= 1u << set->statuses[i];
 	return mask;
 }

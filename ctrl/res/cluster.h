@@ -39,8 +39,8 @@ struct res_cluster {
 	const char *eds_name; // of the endpoints: the service name, else the cluster's own
 	const char *eds_service_name; // as given; "" = none (A32-I07, LR-05)
 	uint32_t max_requests; // circuit breaker (CB-01); default 1024
-	// override_host_status: 1 << each res_health in it (SA-12). 0 = it is set and holds none
-	// that counts: sessions bind nobody.
+	// override_host_status: 1 << each lb_leaf_health in it (SA-12). 0 = it is set and holds
+	// none that counts: sessions bind nobody.
 	uint32_t session_health;
 	uint64_t idle_timeout_ns; // of session connections (gRFC A75); default 1 h
 };

@@ -16,7 +16,7 @@
 struct kept {
 	struct eds_locality in;
 	size_t index;
-	struct res_locality *place; // in the resource
+	uint32_t place; // among those kept, by priority
 };
 
 struct reader {
@@ -28,6 +28,12 @@ struct reader {
 	size_t additional_room;
 	size_t n_localities; // the skipped ones, too
 	size_t n_endpoints, n_addresses; // of those kept
+	// What the list of endpoints is made of: in the scratch arena.
+	struct lb_leaf_priority *priorities;
+	size_t n_priorities;
+	struct lb_leaf_locality *localities; // [n_kept]
+	struct xds_arena scratch;
+	struct res_locality *names; // [n_kept], in the resource
 	struct res_endpoints *r;
 	struct lb_err *err;
 };
@@ -89,10 +95,11 @@ static int read_address(struct reader *rd, const struct eds_address *in, struct 
 	return 0;
 }
 
+// All addresses of an endpoint that has several.
 static int read_additional(
-	struct reader *rd, struct str bytes, size_t n, const struct ip_port **ret)
+	struct reader *rd, struct str bytes, size_t n, struct lb_leaf_endpoint *e)
 {
-	struct ip_port *list = xds_arena_alloc(&rd->r->base.arena, n, sizeof(*list));
+	struct ip_port *list = xds_arena_alloc(&rd->scratch, n + 1, sizeof(*list));
 	if (n > rd->additional_room) {
 		void *grown =
 			grow(rd->additional, &rd->additional_room, n, sizeof(*rd->additional));
@@ -104,12 +111,14 @@ static int read_additional(
 		return -ENOMEM;
 	struct eds_endpoint again;
 	int rc = eds_read_endpoint(bytes, &again, rd->additional, rd->additional_room, rd->err);
+	list[0] = e->addresses[0];
 	for (size_t i = 0; !rc && i < n; i++) {
-		rc = read_address(rd, &rd->additional[i], &list[i]);
+		rc = read_address(rd, &rd->additional[i], &list[i + 1]);
 		if (rc)
 			lb_err_within(rd->err, "endpoint.additional_addresses[%zu]", i);
 	}
-	*ret = list;
+	e->addresses = list;
+	e->n_addresses = (uint32_t)n + 1;
 	return rc;
 }
 
@@ -123,28 +132,8 @@ static const char *put_text(char **to, struct str text)
 	return p;
 }
 
-static int read_more(struct reader *rd, struct str bytes, const struct eds_endpoint *in,
-	const struct res_endpoint_more **ret)
-{
-	// It becomes the :authority of requests (AR-01).
-	if (in->hostname.len && !lb_authority_is_valid(in->hostname))
-		return lb_err_set(rd->err, "endpoint.hostname: \"%.*s\" is no authority",
-			in->hostname.len < 64 ? (int)in->hostname.len : 64, in->hostname.p);
-	size_t n_text = in->hostname.len + in->hash_key.len + 2;
-	struct res_endpoint_more *more =
-		xds_arena_alloc(&rd->r->base.arena, 1, sizeof(*more) + n_text);
-	if (!more)
-		return -ENOMEM;
-	char *text = (char *)(more + 1);
-	more->hostname = put_text(&text, in->hostname);
-	more->hash_key = put_text(&text, in->hash_key);
-	more->n_additional = (uint32_t)in->n_additional;
-	*ret = more;
-	return in->n_additional ? read_additional(rd, bytes, in->n_additional, &more->additional)
-	                        : 0;
-}
-
-static int read_endpoint(struct reader *rd, struct str bytes, struct res_endpoint *e)
+static int read_endpoint(
+	struct reader *rd, struct str bytes, struct ip_port *address, struct lb_leaf_endpoint *e)
 {
 	struct eds_endpoint in;
 	int rc = eds_read_endpoint(bytes, &in, NULL, 0, rd->err);
@@ -155,38 +144,84 @@ static int read_endpoint(struct reader *rd, struct str bytes, struct res_endpoin
 	if (in.n_additional >= MAX_ADDRESSES)
 		return lb_err_set(rd->err, "endpoint.additional_addresses: more than %d addresses",
 			MAX_ADDRESSES);
-	if (read_address(rd, &in.address, &e->addr))
+	if (read_address(rd, &in.address, address))
 		return lb_err_within(rd->err, "endpoint.address");
-	e->weight = in.has_weight ? in.weight : 1;
+	bool is_known = (uint32_t)in.health < LB_LEAF_OTHER;
+	*e = (struct lb_leaf_endpoint){.addresses = address,
+		.n_addresses = 1,
+		.weight = in.has_weight ? in.weight : 1,
+		.health = is_known ? (enum lb_leaf_health)in.health : LB_LEAF_OTHER,
+		.hostname = in.hostname,
+		.hash_key = in.hash_key};
 	if (e->weight == 0) // A27-V06
 		return lb_err_set(rd->err, "load_balancing_weight: must not be 0");
-	bool is_known = (uint32_t)in.health < RES_HEALTH_OTHER;
-	e->health = is_known ? (uint8_t)in.health : RES_HEALTH_OTHER;
-	bool has_more = in.n_additional || in.hostname.len || in.hash_key.len;
-	return has_more ? read_more(rd, bytes, &in, &e->more) : 0;
+	// It becomes the :authority of requests (AR-01).
+	if (in.hostname.len && !lb_authority_is_valid(in.hostname))
+		return lb_err_set(rd->err, "endpoint.hostname: \"%.*s\" is no authority",
+			in.hostname.len < 64 ? (int)in.hostname.len : 64, in.hostname.p);
+	return in.n_additional ? read_additional(rd, bytes, in.n_additional, e) : 0;
 }
 
-static int read_locality(struct reader *rd, const struct kept *k, struct res_endpoint *list)
+static void add_name_part(char **to, struct str part)
+{
+	for (size_t i = 0; i < part.len; i++) {
+		if (part.p[i] == '/' || part.p[i] == '\\')
+			*(*to)++ = '\\';
+		*(*to)++ = part.p[i];
+	}
+}
+
+// Slashes of its parts are escaped, so that no two localities have the same name.
+static int name_locality(struct reader *rd, const struct eds_locality *l, struct str *ret)
+{
+	char *text = xds_arena_alloc(
+		&rd->scratch, 1, 2 * (l->region.len + l->zone.len + l->sub_zone.len) + 2);
+	if (!text)
+		return -ENOMEM;
+	char *end = text;
+	add_name_part(&end, l->region);
+	*end++ = '/';
+	add_name_part(&end, l->zone);
+	*end++ = '/';
+	add_name_part(&end, l->sub_zone);
+	*ret = (struct str){text, (size_t)(end - text)};
+	return 0;
+}
+
+static int begin_locality(struct reader *rd, const struct kept *k)
+{
+	const struct eds_locality *in = &k->in;
+	size_t n_text = in->region.len + in->zone.len + in->sub_zone.len + 3;
+	char *text = xds_arena_alloc(&rd->r->base.arena, 1, n_text);
+	struct lb_leaf_locality *l = &rd->localities[k->place];
+	if (!text || name_locality(rd, in, &l->name))
+		return -ENOMEM;
+	rd->names[k->place] = (struct res_locality){
+		.region = put_text(&text, in->region),
+		.zone = put_text(&text, in->zone),
+		.sub_zone = put_text(&text, in->sub_zone),
+	};
+	l->weight = in->weight;
+	l->n_endpoints = (uint32_t)in->n_endpoints;
+	return 0;
+}
+
+static int read_locality(struct reader *rd, const struct kept *k)
 {
 	const struct eds_locality *in = &k->in;
 	if (!in->is_named)
 		return lb_err_set(rd->err, "no locality");
-	size_t n_text = in->region.len + in->zone.len + in->sub_zone.len + 3;
-	char *text = xds_arena_alloc(&rd->r->base.arena, 1, n_text);
-	if (!text)
+	struct ip_port *addresses =
+		xds_arena_alloc(&rd->scratch, in->n_endpoints, sizeof(*addresses));
+	struct lb_leaf_endpoint *list =
+		xds_arena_alloc(&rd->scratch, in->n_endpoints, sizeof(*list));
+	if (!addresses || !list || begin_locality(rd, k))
 		return -ENOMEM;
-	*k->place = (struct res_locality){
-		.region = put_text(&text, in->region),
-		.zone = put_text(&text, in->zone),
-		.sub_zone = put_text(&text, in->sub_zone),
-		.weight = in->weight,
-		.endpoints = list,
-		.n_endpoints = (uint32_t)in->n_endpoints,
-	};
+	rd->localities[k->place].endpoints = list;
 	uint64_t sum = 0;
 	struct str at = in->bytes, bytes;
 	for (size_t i = 0; eds_next_endpoint(&at, &bytes); i++) {
-		int rc = read_endpoint(rd, bytes, &list[i]);
+		int rc = read_endpoint(rd, bytes, &addresses[i], &list[i]);
 		if (rc == -EINVAL)
 			return lb_err_within(rd->err, "lb_endpoints[%zu]", i);
 		if (rc)
@@ -203,48 +238,45 @@ static int read_locality(struct reader *rd, const struct kept *k, struct res_end
 // A27-V01: none below another is without localities.
 static int place_localities(struct reader *rd)
 {
-	struct res_endpoints *r = rd->r;
 	size_t n = rd->n_kept, n_levels = 0;
 	for (size_t i = 0; i < n; i++)
 		if (rd->kept[i].in.priority >= n_levels)
 			n_levels = (size_t)rd->kept[i].in.priority + 1;
 	n_levels = n_levels < n ? n_levels : n; // more would have gaps
-	struct res_locality *localities = xds_arena_alloc(&r->base.arena, n, sizeof(*localities));
-	struct res_priority *priorities =
-		xds_arena_alloc(&r->base.arena, n_levels, sizeof(*priorities));
-	if (!localities || !priorities)
+	rd->names = xds_arena_alloc(&rd->r->base.arena, n, sizeof(*rd->names));
+	rd->localities = xds_arena_alloc(&rd->scratch, n, sizeof(*rd->localities));
+	rd->priorities = xds_arena_alloc(&rd->scratch, n_levels, sizeof(*rd->priorities));
+	if (!rd->names || !rd->localities || !rd->priorities)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		if (rd->kept[i].in.priority < n_levels)
-			priorities[rd->kept[i].in.priority].n_localities++;
-	uint32_t level = 0;
-	struct res_locality *next = localities;
-	for (; level < n_levels && priorities[level].n_localities; level++) {
-		priorities[level].localities = next;
-		next += priorities[level].n_localities;
-		priorities[level].n_localities = 0;
+			rd->priorities[rd->kept[i].in.priority].n_localities++;
+	uint32_t level = 0, next = 0;
+	for (; level < n_levels && rd->priorities[level].n_localities; level++) {
+		rd->priorities[level].localities = &rd->localities[next];
+		next += rd->priorities[level].n_localities;
+		rd->priorities[level].n_localities = 0;
 	}
-	if (next != localities + n)
+	if (next != n)
 		return lb_err_set(rd->err, "priority %u is missing", level);
 	for (size_t i = 0; i < n; i++) {
-		struct res_priority *p = &priorities[rd->kept[i].in.priority];
-		rd->kept[i].place = &localities[p->localities - localities + p->n_localities++];
+		struct lb_leaf_priority *p = &rd->priorities[rd->kept[i].in.priority];
+		rd->kept[i].place = (uint32_t)(p->localities - rd->localities) + p->n_localities++;
 	}
-	r->priorities = priorities;
-	r->n_priorities = level;
+	rd->n_priorities = level;
 	return 0;
 }
 
 // A27-V03.
-static int check_weights(const struct res_endpoints *r, struct lb_err *err)
+static int check_weights(const struct reader *rd)
 {
-	for (uint32_t i = 0; i < r->n_priorities; i++) {
+	for (size_t i = 0; i < rd->n_priorities; i++) {
 		uint64_t sum = 0;
-		for (uint32_t k = 0; k < r->priorities[i].n_localities; k++)
-			sum += r->priorities[i].localities[k].weight;
+		for (uint32_t k = 0; k < rd->priorities[i].n_localities; k++)
+			sum += rd->priorities[i].localities[k].weight;
 		if (sum > UINT32_MAX)
-			return lb_err_set(err, "priority %u: locality weights add up to %llu", i,
-				(unsigned long long)sum);
+			return lb_err_set(rd->err, "priority %zu: locality weights add up to %llu",
+				i, (unsigned long long)sum);
 	}
 	return 0;
 }
@@ -277,86 +309,62 @@ static int check_localities(const struct reader *rd)
 		if (before < i)
 			rc = lb_err_set(rd->err,
 				"endpoints[%zu]: locality %.64s/%.64s/%.64s is there twice",
-				k->index, k->place->region, k->place->zone, k->place->sub_zone);
+				k->index, rd->names[k->place].region, rd->names[k->place].zone,
+				rd->names[k->place].sub_zone);
 	}
 	free(seen.slots);
 	return rc;
 }
 
-// The i-th address of an endpoint, NULL = it has no more.
-static const struct ip_port *address_at(const struct res_endpoint *e, uint32_t i)
+// A27-V04, A55-V07: on endpoints of any health. Says where the address is for the second time.
+static int refuse_twice(const struct reader *rd, const struct ip_port *a)
 {
-	if (i == 0)
-		return &e->addr;
-	return e->more && i <= e->more->n_additional ? &e->more->additional[i - 1] : NULL;
-}
-
-// Whether one equal to it stands before it.
-static bool is_second(const struct reader *rd, const struct ip_port *a)
-{
-	const struct ip_port *other;
+	bool is_second = false;
+	char text[IP_PORT_TEXT_MAX];
 	for (size_t i = 0; i < rd->n_kept; i++) {
-		const struct res_locality *l = rd->kept[i].place;
+		const struct lb_leaf_locality *l = &rd->localities[rd->kept[i].place];
 		for (uint32_t k = 0; k < l->n_endpoints; k++) {
-			for (uint32_t j = 0; (other = address_at(&l->endpoints[k], j)); j++) {
-				if (other == a)
-					return false;
-				if (ip_port_eq(other, a))
-					return true;
+			const struct lb_leaf_endpoint *e = &l->endpoints[k];
+			for (uint32_t j = 0; j < e->n_addresses; j++) {
+				if (!ip_port_eq(&e->addresses[j], a))
+					continue;
+				if (is_second)
+					return lb_err_set(rd->err,
+						"endpoints[%zu]: lb_endpoints[%u]: %s is there "
+						"twice",
+						rd->kept[i].index, k, ip_port_print(a, text));
+				is_second = true;
 			}
 		}
 	}
-	return false;
+	return lb_err_set(rd->err, "%s is there twice", ip_port_print(a, text));
 }
 
-static int check_endpoint_addresses(
-	const struct reader *rd, const struct res_endpoint *e, struct seen *seen)
+static int build_list(struct reader *rd)
 {
-	const struct ip_port *a;
-	for (uint32_t i = 0; (a = address_at(e, i)); i++) {
-		char text[IP_PORT_TEXT_MAX];
-		if (!seen_add(seen, lb_hash(a, sizeof(*a))) && is_second(rd, a))
-			return lb_err_set(rd->err, "%s is there twice", ip_port_print(a, text));
-	}
-	return 0;
-}
-
-// A27-V04, A55-V07: on endpoints of any health.
-static int check_addresses(const struct reader *rd)
-{
-	struct seen seen;
-	if (seen_init(&seen, rd->n_addresses))
+	const struct ip_port *second;
+	if (rd->n_addresses > LB_ADDRESS_INDEX_MAX)
+		return lb_err_set(rd->err, "more than %u addresses", LB_ADDRESS_INDEX_MAX);
+	rd->r->list = lb_leaf_endpoints_new(rd->priorities, (uint32_t)rd->n_priorities, &second);
+	if (!rd->r->list)
 		return -ENOMEM;
-	int rc = 0;
-	for (size_t i = 0; !rc && i < rd->n_kept; i++) {
-		const struct res_locality *l = rd->kept[i].place;
-		for (uint32_t k = 0; !rc && k < l->n_endpoints; k++) {
-			rc = check_endpoint_addresses(rd, &l->endpoints[k], &seen);
-			if (rc)
-				lb_err_within(rd->err, "endpoints[%zu]: lb_endpoints[%u]",
-					rd->kept[i].index, k);
-		}
-	}
-	free(seen.slots);
-	return rc;
+	return second ? refuse_twice(rd, second) : 0;
 }
 
 static int read_localities(struct reader *rd)
 {
-	struct res_endpoint *next =
-		xds_arena_alloc(&rd->r->base.arena, rd->n_endpoints, sizeof(*next));
-	int rc = next ? place_localities(rd) : -ENOMEM;
+	int rc = place_localities(rd);
 	for (size_t i = 0; !rc && i < rd->n_kept; i++) {
-		rc = read_locality(rd, &rd->kept[i], next);
+		rc = read_locality(rd, &rd->kept[i]);
 		if (rc == -EINVAL)
 			lb_err_within(rd->err, "endpoints[%zu]", rd->kept[i].index);
-		next += rd->kept[i].in.n_endpoints;
 	}
+	rd->r->localities = rd->names;
 	if (!rc)
-		rc = check_weights(rd->r, rd->err);
+		rc = check_weights(rd);
 	if (!rc)
 		rc = check_localities(rd);
-	return rc ? rc : check_addresses(rd);
+	return rc ? rc : build_list(rd);
 }
 
 // A27-V08; WF-05: above 100 % counts as 100 %.
@@ -461,10 +469,17 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 	free(rd.kept);
 	free(rd.drops);
 	free(rd.additional);
+	xds_arena_fini(&rd.scratch);
+}
+
+static void release(struct xds_res *base)
+{
+	lb_leaf_endpoints_put(res_endpoints_from(base)->list);
 }
 
 const struct xds_type res_type_endpoints = {
 	.url = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
 	.label = "endpoints",
 	.decode = decode,
+	.release = release,
 };

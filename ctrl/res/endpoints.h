@@ -1,59 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // envoy.config.endpoint.v3.ClusterLoadAssignment as plain data (xds-client.md CL-05, CL-06,
 // lb-tree.md A27-V01 to A27-V09). Localities without weight are not in it; endpoints of every
-// health are.
+// health are. What balancing needs of it is in the form that balancing keeps.
 // Thread: ctrl.
 #pragma once
 
 #include "ctrl/xds/type.h"
-#include "lb/base/ip.h"
+#include "lb/leaf_endpoints.h"
 
 #include <stdint.h>
 
-// The numbers are envoy.config.core.v3.HealthStatus's.
-enum res_health {
-	RES_HEALTH_UNKNOWN = 0,
-	RES_HEALTH_HEALTHY = 1,
-	RES_HEALTH_UNHEALTHY = 2,
-	RES_HEALTH_DRAINING = 3,
-	RES_HEALTH_TIMEOUT = 4,
-	RES_HEALTH_DEGRADED = 5,
-	RES_HEALTH_OTHER = 6, // a number that none of the above has
-};
-
-// What few endpoints have.
-struct res_endpoint_more {
-	const struct ip_port *additional; // its other addresses, in order (gRFC A61, A75)
-	uint32_t n_additional;
-	const char *hostname; // "" = none (gRFC A81)
-	const char *hash_key; // its place on hash rings (gRFC A76, RH-01); "" = the first address
-};
-
-struct res_endpoint {
-	struct ip_port addr;
-	uint8_t health; // enum res_health; usable for new requests: UNKNOWN and HEALTHY (CL-06)
-	uint32_t weight; // >= 1
-	const struct res_endpoint_more *more; // NULL = none of it
-};
-_Static_assert(sizeof(struct res_endpoint) == 32, "there are 100,000 of them in a cluster");
-
-// Never NULL.
-static inline const struct res_endpoint_more *res_endpoint_more(const struct res_endpoint *e)
-{
-	static const struct res_endpoint_more none = {.hostname = "", .hash_key = ""};
-	return e->more ? e->more : &none;
-}
-
 struct res_locality {
 	const char *region, *zone, *sub_zone; // "" when unset
-	uint32_t weight; // >= 1
-	const struct res_endpoint *endpoints;
-	uint32_t n_endpoints;
-};
-
-struct res_priority {
-	const struct res_locality *localities; // at least one
-	uint32_t n_localities;
 };
 
 struct res_drop {
@@ -63,8 +21,10 @@ struct res_drop {
 
 struct res_endpoints {
 	struct xds_res base;
-	const struct res_priority *priorities; // by priority, no gap
-	uint32_t n_priorities; // 0 = the cluster is unreachable (A27-V09)
+	// Counted. By priority, no gap; each has a locality. No priority: the cluster is
+	// unreachable (A27-V09). Names are "region/zone/sub_zone", slashes in these escaped.
+	struct lb_leaf_endpoints *list;
+	const struct res_locality *localities; // [list->n_spans], their names
 	const struct res_drop *drops;
 	uint32_t n_drops;
 };

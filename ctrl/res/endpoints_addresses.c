@@ -20,32 +20,21 @@ static uint32_t copy_once(const struct ip_port *from, uint32_t n, struct ip_port
 	return n_kept;
 }
 
-static int set_addresses(struct res_endpoints *r, const struct ip_port *list, uint32_t n)
+static int set_addresses(
+	struct res_endpoints *r, const struct ip_port *list, uint32_t n, const char *hostname)
 {
-	struct {
-		struct res_priority priority;
-		struct res_locality locality;
-		struct res_endpoint endpoint;
-		struct res_endpoint_more more;
-	} *m = xds_arena_alloc(&r->base.arena, 1, sizeof(*m));
-	if (!m)
-		return -ENOMEM;
-	m->more = (struct res_endpoint_more){
-		.additional = list + 1,
-		.n_additional = n - 1,
-		.hostname = (const char *)(list + n),
-		.hash_key = "",
-	};
-	m->endpoint = (struct res_endpoint){
-		.addr = list[0],
+	static const struct res_locality nowhere = {"", "", ""};
+	const struct lb_leaf_endpoint endpoint = {.addresses = list,
+		.n_addresses = n,
 		.weight = 1,
-		.more = n > 1 || *m->more.hostname ? &m->more : NULL,
-	};
-	m->locality = (struct res_locality){"", "", "", 1, &m->endpoint, 1};
-	m->priority = (struct res_priority){&m->locality, 1};
-	r->priorities = &m->priority;
-	r->n_priorities = 1;
-	return 0;
+		.health = LB_LEAF_UNKNOWN,
+		.hostname = str_from(hostname)};
+	const struct lb_leaf_locality locality = {STR("//"), 1, &endpoint, 1};
+	const struct lb_leaf_priority priority = {&locality, 1};
+	const struct ip_port *second;
+	r->localities = &nowhere;
+	r->list = lb_leaf_endpoints_new(&priority, n > 0, &second);
+	return r->list ? 0 : -ENOMEM;
 }
 
 struct res_endpoints *res_endpoints_of_addresses(
@@ -63,7 +52,7 @@ struct res_endpoints *res_endpoints_of_addresses(
 	if (!base)
 		return NULL;
 	struct res_endpoints *r = res_endpoints_from(base);
-	if (n > 0 && set_addresses(r, (const struct ip_port *)base->bytes, n)) {
+	if (set_addresses(r, (const struct ip_port *)base->bytes, n, hostname)) {
 		xds_res_put(base);
 		return NULL;
 	}

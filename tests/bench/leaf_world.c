@@ -196,56 +196,18 @@ void leaf_cluster_fini(struct leaf_cluster *c)
 	lb_leaf_free(c->leaf);
 }
 
-static struct lb_leaf_endpoint *read_locality(const struct res_locality *from,
-	struct lb_leaf_locality *to, struct lb_leaf_endpoint *endpoints, char name[192])
-{
-	int len = snprintf(name, 192, "%s/%s/%s", from->region, from->zone, from->sub_zone);
-	*to = (struct lb_leaf_locality){.name = {name, (size_t)len},
-		.weight = from->weight,
-		.endpoints = endpoints,
-		.n_endpoints = from->n_endpoints};
-	for (uint32_t i = 0; i < from->n_endpoints; i++) {
-		const struct res_endpoint *e = &from->endpoints[i];
-		*endpoints++ = (struct lb_leaf_endpoint){.addresses = &e->addr,
-			.n_addresses = 1,
-			.weight = e->weight,
-			.health = e->health == RES_HEALTH_HEALTHY ? LB_LEAF_HEALTHY
-		                                                  : LB_LEAF_UNKNOWN};
-	}
-	return endpoints;
-}
-
 void leaf_cluster_update(struct leaf_cluster *c, const struct res_endpoints *r)
 {
 	static const struct lb_policy_spec each = {.kind = LB_POLICY_ROUND_ROBIN};
 	static const struct lb_policy_spec all = {.kind = LB_POLICY_WRR_LOCALITY, .child = &each};
-	struct lb_leaf_priority priorities[N_LOCALITIES];
-	struct lb_leaf_locality localities[N_LOCALITIES];
-	char names[N_LOCALITIES][192];
-	size_t n = 1;
-	uint32_t at = 0;
-	for (uint32_t i = 0; i < r->n_priorities; i++)
-		for (uint32_t k = 0; k < r->priorities[i].n_localities; k++)
-			n += r->priorities[i].localities[k].n_endpoints;
-	struct lb_leaf_endpoint *endpoints = malloc(n * sizeof(*endpoints)), *next = endpoints;
-	CHECK(endpoints && r->n_priorities <= N_LOCALITIES);
-	for (uint32_t i = 0; i < r->n_priorities; i++) {
-		const struct res_priority *p = &r->priorities[i];
-		priorities[i] = (struct lb_leaf_priority){&localities[at], p->n_localities};
-		CHECK(at + p->n_localities <= N_LOCALITIES);
-		for (uint32_t k = 0; k < p->n_localities; k++, at++)
-			next = read_locality(&p->localities[k], &localities[at], next, names[at]);
-	}
 	const struct lb_leaf_config config = {.spec = &all,
-		.priorities = priorities,
-		.n_priorities = r->n_priorities,
+		.endpoints = r->list,
 		.max_requests = 1u << 30,
 		.eds_service_name = "",
 		.session_health = 1 << LB_LEAF_UNKNOWN | 1 << LB_LEAF_HEALTHY,
 		.idle_timeout_ns = 3600000000000,
 		.note = ""};
 	CHECK(lb_leaf_update(c->leaf, &config) == 0);
-	free(endpoints);
 }
 
 const struct lb_picker *leaf_cluster_picker(const struct leaf_cluster *c)

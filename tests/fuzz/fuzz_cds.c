@@ -81,7 +81,7 @@ static void check_source(const struct res_cluster *c)
 static void check_cluster(const struct res_cluster *c)
 {
 	const uint32_t statuses =
-		1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY | 1u << RES_HEALTH_DRAINING;
+		1u << LB_LEAF_UNKNOWN | 1u << LB_LEAF_HEALTHY | 1u << LB_LEAF_DRAINING;
 	check_source(c);
 	check_tree(c->spec);
 	if (c->outlier)

@@ -34,15 +34,16 @@ static void check_routes(const struct res_route_config *c)
 
 static void check_endpoints(const struct res_endpoints *e)
 {
-	for (uint32_t p = 0; p < e->n_priorities; p++) {
-		CHECK(e->priorities[p].n_localities > 0);
-		for (uint32_t l = 0; l < e->priorities[p].n_localities; l++) {
-			const struct res_locality *loc = &e->priorities[p].localities[l];
-			CHECK(loc->weight > 0);
-			for (uint32_t i = 0; i < loc->n_endpoints; i++)
-				CHECK(loc->endpoints[i].weight > 0 && loc->endpoints[i].addr.port);
-		}
-	}
+	const struct lb_leaf_endpoints *l = e->list;
+	for (uint32_t i = 0; i < l->n_priorities; i++)
+		CHECK(l->ends[i] > (i ? l->ends[i - 1] : 0));
+	for (uint32_t i = 0; i < l->n_spans; i++)
+		CHECK(l->spans[i].weight > 0);
+	for (uint32_t i = 0; i < l->n_all; i++)
+		CHECK(l->weights[i] > 0);
+	for (uint32_t i = 0; i < l->n_addresses; i++)
+		CHECK(l->addresses[i].port &&
+			lb_address_index_find(&l->index, &l->addresses[i]) == i);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

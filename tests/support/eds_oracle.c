@@ -293,40 +293,61 @@ static const char *find_hash_key(const Envoy__Config__Core__V3__Metadata *m)
 	                                                                       : "";
 }
 
-static bool read_endpoint(const InEndpoint *in, struct xds_arena *arena, struct res_endpoint *e)
+static bool read_endpoint(const InEndpoint *in, struct xds_arena *arena, struct lb_leaf_endpoint *e)
 {
 	if (in->host_identifier_case !=
-			ENVOY__CONFIG__ENDPOINT__V3__LB_ENDPOINT__HOST_IDENTIFIER_ENDPOINT ||
-		!read_address(in->endpoint->address, &e->addr))
+		ENVOY__CONFIG__ENDPOINT__V3__LB_ENDPOINT__HOST_IDENTIFIER_ENDPOINT)
 		return false;
 	size_t n = in->endpoint->n_additional_addresses;
 	if (n > 63)
 		return false;
-	struct str hostname = str_from(in->endpoint->hostname);
-	struct res_endpoint_more *more = xds_arena_alloc(arena, 1, sizeof(*more));
-	struct ip_port *list = xds_arena_alloc(arena, n, sizeof(*list));
-	CHECK(more && list);
-	*more = (struct res_endpoint_more){list, (uint32_t)n, xds_arena_strdup(arena, hostname.p),
-		xds_arena_strdup(arena, find_hash_key(in->metadata))};
-	for (size_t i = 0; i < n; i++)
-		if (!read_address(in->endpoint->additional_addresses[i]->address, &list[i]))
-			return false;
-	e->more = n || hostname.len || *more->hash_key ? more : NULL;
-	e->weight = in->load_balancing_weight ? in->load_balancing_weight->value : 1;
-	e->health = (unsigned)in->health_status < RES_HEALTH_OTHER ? (uint8_t)in->health_status
-	                                                           : RES_HEALTH_OTHER;
-	return e->weight && (hostname.len == 0 || lb_authority_is_valid(hostname));
+	struct ip_port *list = xds_arena_alloc(arena, n + 1, sizeof(*list));
+	CHECK(list);
+	bool good = read_address(in->endpoint->address, &list[0]);
+	for (size_t i = 0; good && i < n; i++)
+		good = read_address(in->endpoint->additional_addresses[i]->address, &list[i + 1]);
+	*e = (struct lb_leaf_endpoint){.addresses = list,
+		.n_addresses = (uint32_t)n + 1,
+		.weight = in->load_balancing_weight ? in->load_balancing_weight->value : 1,
+		.health = (unsigned)in->health_status < LB_LEAF_OTHER
+	                          ? (enum lb_leaf_health)in->health_status
+	                          : LB_LEAF_OTHER,
+		.hostname = str_from(in->endpoint->hostname),
+		.hash_key = str_from(find_hash_key(in->metadata))};
+	return good && e->weight && (e->hostname.len == 0 || lb_authority_is_valid(e->hostname));
 }
 
-static bool read_locality(const InLocality *in, struct xds_arena *arena, struct res_locality *l)
+// "region/zone/sub_zone", slashes and backslashes in these escaped.
+static struct str name_of(const struct res_locality *l, struct xds_arena *arena)
 {
-	struct res_endpoint *list = xds_arena_alloc(arena, in->n_lb_endpoints, sizeof(*list));
+	const char *const parts[] = {l->region, l->zone, l->sub_zone};
+	char *name = xds_arena_alloc(
+		arena, 2, strlen(l->region) + strlen(l->zone) + strlen(l->sub_zone) + 2);
+	CHECK(name);
+	size_t len = 0;
+	for (int i = 0; i < 3; i++) {
+		if (i)
+			name[len++] = '/';
+		for (const char *c = parts[i]; *c; c++) {
+			if (strchr("/\\", *c))
+				name[len++] = '\\';
+			name[len++] = *c;
+		}
+	}
+	return (struct str){name, len};
+}
+
+static bool read_locality(const InLocality *in, struct xds_arena *arena, struct res_locality *names,
+	struct lb_leaf_locality *l)
+{
+	struct lb_leaf_endpoint *list = xds_arena_alloc(arena, in->n_lb_endpoints, sizeof(*list));
 	CHECK(list);
 	if (!in->locality)
 		return false;
-	*l = (struct res_locality){xds_arena_strdup(arena, in->locality->region),
+	*names = (struct res_locality){xds_arena_strdup(arena, in->locality->region),
 		xds_arena_strdup(arena, in->locality->zone),
-		xds_arena_strdup(arena, in->locality->sub_zone), in->load_balancing_weight->value,
+		xds_arena_strdup(arena, in->locality->sub_zone)};
+	*l = (struct lb_leaf_locality){name_of(names, arena), in->load_balancing_weight->value,
 		list, (uint32_t)in->n_lb_endpoints};
 	uint64_t sum = 0;
 	for (size_t i = 0; i < in->n_lb_endpoints; i++) {
@@ -344,10 +365,10 @@ static bool is_same_locality(const struct res_locality *a, const struct res_loca
 }
 
 // Those of one priority. False = wrong; none = there is no such priority.
-static bool read_priority(
-	const Assignment *m, uint32_t level, struct xds_arena *arena, struct res_priority *p)
+static bool read_priority(const Assignment *m, uint32_t level, struct xds_arena *arena,
+	struct res_locality *names, struct lb_leaf_priority *p)
 {
-	struct res_locality *list = xds_arena_alloc(arena, m->n_endpoints, sizeof(*list));
+	struct lb_leaf_locality *list = xds_arena_alloc(arena, m->n_endpoints, sizeof(*list));
 	uint64_t sum = 0;
 	CHECK(list);
 	p->localities = list;
@@ -356,74 +377,47 @@ static bool read_priority(
 		if (!in->load_balancing_weight || !in->load_balancing_weight->value ||
 			in->priority != level)
 			continue;
-		struct res_locality *l = &list[p->n_localities];
-		if (!read_locality(in, arena, l))
+		uint32_t at = p->n_localities++;
+		if (!read_locality(in, arena, &names[at], &list[at]))
 			return false;
-		sum += l->weight;
-		for (uint32_t k = 0; k < p->n_localities; k++)
-			if (is_same_locality(&list[k], l))
+		sum += list[at].weight;
+		for (uint32_t k = 0; k < at; k++)
+			if (is_same_locality(&names[k], &names[at]))
 				return false;
-		p->n_localities++;
 	}
 	return sum <= UINT32_MAX;
+}
+
+static bool has_unique_addresses(const struct lb_leaf_endpoints *l)
+{
+	for (size_t i = 0; i < l->n_addresses; i++)
+		for (size_t k = 0; k < i; k++)
+			if (ip_port_eq(&l->addresses[i], &l->addresses[k]))
+				return false;
+	return true;
 }
 
 static bool read_priorities(const Assignment *m, struct res_endpoints *r)
 {
 	struct xds_arena *arena = &r->base.arena;
-	struct res_priority *list = xds_arena_alloc(arena, m->n_endpoints + 1, sizeof(*list));
-	size_t n_left = 0;
-	CHECK(list);
+	struct lb_leaf_priority *list = xds_arena_alloc(arena, m->n_endpoints + 1, sizeof(*list));
+	struct res_locality *names = xds_arena_alloc(arena, m->n_endpoints, sizeof(*names));
+	const struct ip_port *second;
+	size_t n_left = 0, n_read = 0;
+	uint32_t n = 0;
+	CHECK(list && names);
 	for (size_t i = 0; i < m->n_endpoints; i++)
 		n_left += m->endpoints[i]->load_balancing_weight &&
 		          m->endpoints[i]->load_balancing_weight->value;
-	for (uint32_t level = 0; n_left; level++) {
-		if (!read_priority(m, level, arena, &list[level]) || !list[level].n_localities)
+	for (; n_read < n_left; n++) {
+		if (!read_priority(m, n, arena, names + n_read, &list[n]) || !list[n].n_localities)
 			return false;
-		n_left -= list[level].n_localities;
-		r->n_priorities++;
+		n_read += list[n].n_localities;
 	}
-	r->priorities = list;
-	return true;
-}
-
-// Those of one endpoint, from its first on. Returns how many.
-static size_t list_addresses(const struct res_endpoint *e, struct ip_port *list)
-{
-	const struct res_endpoint_more *more = res_endpoint_more(e);
-	if (list) {
-		list[0] = e->addr;
-		for (uint32_t i = 0; i < more->n_additional; i++)
-			list[1 + i] = more->additional[i];
-	}
-	return 1 + (size_t)more->n_additional;
-}
-
-static size_t list_all_addresses(const struct res_endpoints *r, struct ip_port *list)
-{
-	size_t n = 0;
-	for (uint32_t p = 0; p < r->n_priorities; p++) {
-		for (uint32_t l = 0; l < r->priorities[p].n_localities; l++) {
-			const struct res_locality *loc = &r->priorities[p].localities[l];
-			for (uint32_t i = 0; i < loc->n_endpoints; i++)
-				n += list_addresses(&loc->endpoints[i], list ? list + n : NULL);
-		}
-	}
-	return n;
-}
-
-static bool has_unique_addresses(const struct res_endpoints *r)
-{
-	size_t n = list_all_addresses(r, NULL);
-	struct ip_port *list = calloc(n + 1, sizeof(*list));
-	bool unique = true;
-	CHECK(list);
-	list_all_addresses(r, list);
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < i; k++)
-			unique = unique && !ip_port_eq(&list[i], &list[k]);
-	free(list);
-	return unique;
+	r->localities = names;
+	r->list = lb_leaf_endpoints_new(list, n, &second);
+	CHECK(r->list);
+	return has_unique_addresses(r->list);
 }
 
 static bool read_drops(const Assignment *m, struct res_endpoints *r)
@@ -462,7 +456,7 @@ struct xds_res *eds_oracle_decode(const uint8_t *bytes, size_t len)
 			m->cluster_name, bytes, len);
 		CHECK(base);
 		struct res_endpoints *r = res_endpoints_from(base);
-		if (!read_priorities(m, r) || !has_unique_addresses(r) || !read_drops(m, r)) {
+		if (!read_priorities(m, r) || !read_drops(m, r)) {
 			xds_res_put(base);
 			base = NULL;
 		}
@@ -474,42 +468,51 @@ struct xds_res *eds_oracle_decode(const uint8_t *bytes, size_t len)
 
 // Content.
 
-static bool is_same_endpoint(const struct res_endpoint *a, const struct res_endpoint *b)
+static bool is_same_endpoint(
+	const struct lb_leaf_endpoints *in_a, const struct lb_leaf_endpoints *in_b, uint32_t i)
 {
-	const struct res_endpoint_more *ma = res_endpoint_more(a), *mb = res_endpoint_more(b);
-	if (!ip_port_eq(&a->addr, &b->addr) || a->health != b->health || a->weight != b->weight ||
-		!a->more != !b->more || ma->n_additional != mb->n_additional ||
-		strcmp(ma->hostname, mb->hostname) != 0 || strcmp(ma->hash_key, mb->hash_key) != 0)
+	const struct lb_leaf_endpoint a = lb_leaf_endpoints_at(in_a, i);
+	const struct lb_leaf_endpoint b = lb_leaf_endpoints_at(in_b, i);
+	if (a.n_addresses != b.n_addresses || a.health != b.health || a.weight != b.weight ||
+		!str_eq(a.hostname, b.hostname) || !str_eq(a.hash_key, b.hash_key))
 		return false;
-	for (uint32_t i = 0; i < ma->n_additional; i++)
-		if (!ip_port_eq(&ma->additional[i], &mb->additional[i]))
+	for (uint32_t k = 0; k < a.n_addresses; k++)
+		if (!ip_port_eq(&a.addresses[k], &b.addresses[k]))
 			return false;
 	return true;
 }
 
-static bool has_same_endpoints(const struct res_locality *a, const struct res_locality *b)
+static bool is_same_span(const struct lb_leaf_span *a, const struct lb_leaf_span *b)
 {
-	if (!is_same_locality(a, b) || a->weight != b->weight || a->n_endpoints != b->n_endpoints)
+	return str_eq(a->name, b->name) && a->weight == b->weight && a->first == b->first &&
+	       a->n_serving == b->n_serving && a->n_draining == b->n_draining &&
+	       a->first_unused == b->first_unused && a->n_unused == b->n_unused;
+}
+
+static bool is_same_list(const struct lb_leaf_endpoints *a, const struct lb_leaf_endpoints *b)
+{
+	if (a->n_priorities != b->n_priorities || a->n_spans != b->n_spans ||
+		a->n_all != b->n_all || a->n != b->n || !a->firsts != !b->firsts ||
+		!a->hostnames != !b->hostnames || !a->hash_keys != !b->hash_keys ||
+		memcmp(a->ends, b->ends, a->n_priorities * sizeof(*a->ends)) != 0)
 		return false;
-	for (uint32_t i = 0; i < a->n_endpoints; i++)
-		if (!is_same_endpoint(&a->endpoints[i], &b->endpoints[i]))
+	for (uint32_t i = 0; i < a->n_spans; i++)
+		if (!is_same_span(&a->spans[i], &b->spans[i]))
+			return false;
+	for (uint32_t i = 0; i < a->n_all; i++)
+		if (!is_same_endpoint(a, b, i))
 			return false;
 	return true;
 }
 
 bool eds_oracle_same(const struct res_endpoints *a, const struct res_endpoints *b)
 {
-	if (strcmp(a->base.name, b->base.name) != 0 || a->n_priorities != b->n_priorities ||
-		a->n_drops != b->n_drops)
+	if (strcmp(a->base.name, b->base.name) != 0 || a->n_drops != b->n_drops ||
+		!is_same_list(a->list, b->list))
 		return false;
-	for (uint32_t p = 0; p < a->n_priorities; p++) {
-		const struct res_priority *pa = &a->priorities[p], *pb = &b->priorities[p];
-		if (pa->n_localities != pb->n_localities)
+	for (uint32_t i = 0; i < a->list->n_spans; i++)
+		if (!is_same_locality(&a->localities[i], &b->localities[i]))
 			return false;
-		for (uint32_t l = 0; l < pa->n_localities; l++)
-			if (!has_same_endpoints(&pa->localities[l], &pb->localities[l]))
-				return false;
-	}
 	for (uint32_t i = 0; i < a->n_drops; i++)
 		if (a->drops[i].per_million != b->drops[i].per_million ||
 			strcmp(a->drops[i].category, b->drops[i].category) != 0)

@@ -4,6 +4,7 @@
 #include "lb/breaker.h"
 #include "lb/connectivity.h"
 #include "tests/support/check.h"
+#include "tests/support/leaf_update.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -218,9 +219,8 @@ uint64_t sim_now(const struct sim *s)
 
 static void give(struct sim_leaf *l, struct lb_leaf *leaf)
 {
-	l->config.priorities = l->plan.priorities;
-	l->config.n_priorities = l->plan.n_priorities;
-	assert_int_equal(lb_leaf_update(leaf, &l->config), 0);
+	assert_int_equal(
+		leaf_update(leaf, &l->config, l->plan.priorities, l->plan.n_priorities), 0);
 }
 
 static void turn(struct sim *);

@@ -12,6 +12,7 @@
 #include "lb/orca.h"
 #include "lb/picker.h"
 #include "lb/snapshot.h"
+#include "tests/support/leaf_update.h"
 
 #include <stdlib.h>
 
@@ -285,12 +286,12 @@ void control_update(struct control *c, uint32_t cluster)
 			if (!((l->masks[0] | l->masks[1]) >> (l->hosts[i].backend - 1) & 1))
 				list(&all[p], l, l->hosts[i].backend, false);
 		localities[p] = (struct lb_leaf_locality){
-			p ? STR("far") : STR("near"), 1, all[p].endpoints, all[p].n, l->load};
+			p ? STR("far") : STR("near"), 1, all[p].endpoints, all[p].n};
 		priorities[p] = (struct lb_leaf_priority){&localities[p], all[p].n ? 1 : 0};
 	}
+	const uint32_t loads[2] = {l->load, l->load};
 	const struct lb_leaf_config conf = {.spec = l->spec,
-		.priorities = priorities,
-		.n_priorities = l->masks[1] ? 2 : 1,
+		.locality_loads = loads,
 		.drops = l->drops,
 		.n_drops = l->n_drops,
 		.loads = l->loads,
@@ -301,7 +302,7 @@ void control_update(struct control *c, uint32_t cluster)
 		.session_health = l->no_sessions ? 0 : SESSION_HEALTH,
 		.idle_timeout_ns = l->idle_timeout_ns,
 		.note = ""};
-	CHECK(lb_leaf_update(l->leaf, &conf) == 0);
+	CHECK(leaf_update(l->leaf, &conf, priorities, l->masks[1] ? 2 : 1) == 0);
 }
 
 void control_leave(struct control *c, uint32_t cluster)

@@ -75,17 +75,17 @@ static void check_aggregate(
 		CHECK(world_find(0, found->leaves[i]) == k->list[i]);
 }
 
-static void check_endpoint(const struct world *w, int c, const struct res_endpoint *e)
+static void check_endpoint(const struct world *w, int c, const struct lb_leaf_endpoints *list)
 {
 	const struct world_cluster *wc = &w->clusters[c];
+	const struct lb_leaf_endpoint e = lb_leaf_endpoints_at(list, 0);
 	if (wc->kind == WORLD_EDS) {
-		CHECK(e->addr.port == w->endpoints_port[wc->endpoints] + 1);
+		CHECK(e.addresses[0].port == w->endpoints_port[wc->endpoints] + 1);
 		return;
 	}
-	const struct res_endpoint_more *more = res_endpoint_more(e);
 	uint32_t found = 0;
-	for (uint32_t i = 0; i < 1 + more->n_additional; i++) {
-		const struct ip_port *a = i ? &more->additional[i - 1] : &e->addr;
+	for (uint32_t i = 0; i < e.n_addresses; i++) {
+		const struct ip_port *a = &e.addresses[i];
 		CHECK(a->port == c + 1);
 		CHECK(ip_to_v4(&a->ip) >> 8 == (0x0a0900u | (unsigned)wc->host));
 		found |= 1u << (ip_to_v4(&a->ip) & 255);
@@ -113,7 +113,6 @@ void check_converged(const struct world *w, int listener, bool pinned, const str
 			continue;
 		}
 		CHECK(found->cluster && found->endpoints);
-		check_endpoint(
-			w, number, &found->endpoints->priorities[0].localities[0].endpoints[0]);
+		check_endpoint(w, number, found->endpoints->list);
 	}
 }

@@ -10,6 +10,7 @@
 #include "lb/snapshot.h"
 #include "tests/support/check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -123,12 +124,63 @@ void await_patterns(struct world *w, uint32_t frontend)
 	fail_msg("patterns are never there");
 }
 
-struct res_endpoints *endpoints_of(const struct res_priority *priorities, uint32_t n)
+static struct lb_leaf_endpoint endpoint_of(
+	const struct told_endpoint *told, struct xds_arena *arena)
 {
+	struct lb_leaf_endpoint e = {.addresses = &told->addr,
+		.n_addresses = 1,
+		.weight = told->weight,
+		.health = told->health};
+	if (!told->more)
+		return e;
+	uint32_t n = told->more->n_additional;
+	struct ip_port *list = xds_arena_alloc(arena, n + 1, sizeof(*list));
+	list[0] = told->addr;
+	for (uint32_t i = 0; i < n; i++)
+		list[i + 1] = told->more->additional[i];
+	e.addresses = list;
+	e.n_addresses = n + 1;
+	e.hostname = str_from(told->more->hostname);
+	e.hash_key = str_from(told->more->hash_key);
+	return e;
+}
+
+static struct lb_leaf_locality locality_of(
+	const struct told_locality *told, struct xds_arena *arena)
+{
+	struct lb_leaf_endpoint *list = xds_arena_alloc(arena, told->n_endpoints, sizeof(*list));
+	char *name = xds_arena_alloc(arena, 1, 100);
+	for (uint32_t i = 0; i < told->n_endpoints; i++)
+		list[i] = endpoint_of(&told->endpoints[i], arena);
+	snprintf(name, 100, "%s/%s/%s", told->region, told->zone, told->sub_zone);
+	return (struct lb_leaf_locality){str_from(name), told->weight, list, told->n_endpoints};
+}
+
+struct res_endpoints *endpoints_of(const struct told_priority *told, uint32_t n)
+{
+	struct xds_arena arena = {0};
 	struct res_endpoints *e = (struct res_endpoints *)xds_res_new(
 		&res_type_endpoints, sizeof(*e), "endpoints", NULL, 0);
-	e->priorities = priorities;
-	e->n_priorities = n;
+	struct lb_leaf_priority *priorities = xds_arena_alloc(&arena, n, sizeof(*priorities));
+	struct res_locality *names = xds_arena_alloc(&e->base.arena, 16, sizeof(*names));
+	const struct ip_port *second;
+	uint32_t n_localities = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t count = told[i].n_localities;
+		struct lb_leaf_locality *list = xds_arena_alloc(&arena, count, sizeof(*list));
+		for (uint32_t k = 0; k < count; k++) {
+			const struct told_locality *l = &told[i].localities[k];
+			list[k] = locality_of(l, &arena);
+			assert_true(n_localities < 16);
+			names[n_localities++] =
+				(struct res_locality){l->region, l->zone, l->sub_zone};
+		}
+		priorities[i] = (struct lb_leaf_priority){list, count};
+	}
+	e->localities = names;
+	e->list = lb_leaf_endpoints_new(priorities, n, &second);
+	assert_non_null(e->list);
+	xds_arena_fini(&arena);
 	return e;
 }
 
@@ -146,7 +198,7 @@ struct res_cluster *cluster_of(const char *name)
 	c->eds_service_name = "";
 	c->spec = &by_locality;
 	c->max_requests = 1024;
-	c->session_health = 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY;
+	c->session_health = 1u << LB_LEAF_UNKNOWN | 1u << LB_LEAF_HEALTHY;
 	if (n_made < sizeof(made) / sizeof(made[0]))
 		made[n_made++] = res_cluster_from(xds_res_get(&c->base));
 	return c;

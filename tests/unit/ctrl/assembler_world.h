@@ -44,7 +44,30 @@ void settle(struct world *);
 void await_patterns(struct world *, uint32_t frontend);
 
 // Resources. They borrow what they are given. Count 1.
-struct res_endpoints *endpoints_of(const struct res_priority *, uint32_t n);
+
+// An EDS resource, as tests write it.
+struct told_endpoint {
+	struct ip_port addr;
+	uint8_t health; // enum lb_leaf_health
+	uint32_t weight;
+	// NULL = none of it.
+	const struct told_endpoint_more {
+		const struct ip_port *additional;
+		uint32_t n_additional;
+		const char *hostname, *hash_key;
+	} * more;
+};
+struct told_locality {
+	const char *region, *zone, *sub_zone;
+	uint32_t weight;
+	const struct told_endpoint *endpoints;
+	uint32_t n_endpoints;
+};
+struct told_priority {
+	const struct told_locality *localities;
+	uint32_t n_localities;
+};
+struct res_endpoints *endpoints_of(const struct told_priority *, uint32_t n);
 struct res_cluster *cluster_of(const char *name); // sessions may use UNKNOWN and HEALTHY
 // Listeners of different versions differ.
 struct res_listener *listener_of(

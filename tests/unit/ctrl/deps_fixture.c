@@ -307,13 +307,12 @@ void say_all(struct deps_fixture *f)
 		say(f, &res_type_endpoints);
 }
 
-static void look_at_endpoint(const struct res_endpoint *e, FILE *out)
+static void look_at_endpoint(const struct lb_leaf_endpoints *list, FILE *out)
 {
 	char ip[IP_PORT_TEXT_MAX];
-	const struct res_endpoint_more *more = res_endpoint_more(e);
-	fprintf(out, "%s", ip_print(&e->addr.ip, ip));
-	for (uint32_t i = 0; i < more->n_additional; i++)
-		fprintf(out, "+%s", ip_print(&more->additional[i].ip, ip));
+	const struct lb_leaf_endpoint e = lb_leaf_endpoints_at(list, 0);
+	for (uint32_t i = 0; i < e.n_addresses; i++)
+		fprintf(out, "%s%s", i ? "+" : "", ip_print(&e.addresses[i].ip, ip));
 }
 
 static void look_at_leaves(
@@ -352,11 +351,11 @@ static void look_at(const struct xds_config *c, const struct xds_cluster_config 
 		k->cluster->kind == RES_CLUSTER_EDS ? k->cluster->eds_name : k->cluster->dns.host);
 	if (!k->endpoints) {
 		fputc('?', out);
-	} else if (k->endpoints->n_priorities == 0) {
+	} else if (k->endpoints->list->n_priorities == 0) {
 		fprintf(out, "/none");
 	} else {
 		fputc('/', out);
-		look_at_endpoint(&k->endpoints->priorities[0].localities[0].endpoints[0], out);
+		look_at_endpoint(k->endpoints->list, out);
 	}
 }
 

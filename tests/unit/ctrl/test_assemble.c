@@ -14,14 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct res_endpoint two_backends[] = {
-	{{.port = 1, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, RES_HEALTH_HEALTHY, 1},
-	{{.port = 2, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, RES_HEALTH_UNHEALTHY,
-		1},
-	{{.port = 3, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, RES_HEALTH_UNKNOWN, 1},
+static const struct told_endpoint two_backends[] = {
+	{{.port = 1, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, LB_LEAF_HEALTHY, 1},
+	{{.port = 2, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, LB_LEAF_UNHEALTHY, 1},
+	{{.port = 3, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}}, LB_LEAF_UNKNOWN, 1},
 };
-static const struct res_locality locality = {"", "", "", 1, two_backends, 3};
-static const struct res_priority priority = {&locality, 1};
+static const struct told_locality locality = {"", "", "", 1, two_backends, 3};
+static const struct told_priority priority = {&locality, 1};
 
 #define ANY_HOST DOMAINS("*")
 static const struct res_vhost blue_vhost = {
@@ -212,11 +211,11 @@ static void whether_a_cluster_may_go_is_looked_at_ten_times_a_second(void **stat
 // A31-R11, A74: it is told of its endpoints as long as the configuration carries it for them.
 static void a_cluster_that_left_follows_its_endpoints_while_requests_hold_it(void **state)
 {
-	static const struct res_endpoint moved[] = {
+	static const struct told_endpoint moved[] = {
 		{{.port = 7, .ip = {{[10] = 255, [11] = 255, [12] = 10, [15] = 7}}},
-			RES_HEALTH_HEALTHY, 1}};
-	static const struct res_locality there = {"", "", "", 1, moved, 1};
-	static const struct res_priority priorities[] = {{&there, 1}};
+			LB_LEAF_HEALTHY, 1}};
+	static const struct told_locality there = {"", "", "", 1, moved, 1};
+	static const struct told_priority priorities[] = {{&there, 1}};
 	struct world *w = *state;
 	struct res_endpoints *e = endpoints_of(&priority, 1), *now = endpoints_of(priorities, 1);
 	struct res_endpoints *both[] = {e, now};

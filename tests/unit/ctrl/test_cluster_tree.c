@@ -26,13 +26,13 @@
 
 #define BACKEND(last)                                                                              \
 	{                                                                                          \
-		{{{[10] = 255, [11] = 255, [12] = 10, [15] = (last)}}, 80}, RES_HEALTH_HEALTHY, 1  \
+		{{{[10] = 255, [11] = 255, [12] = 10, [15] = (last)}}, 80}, LB_LEAF_HEALTHY, 1     \
 	}
-static const struct res_endpoint one[] = {BACKEND(1)}, two[] = {BACKEND(2)};
-static const struct res_locality first = {"r", "z", "s", 3, one, 1},
-				 second = {"", "", "", 1, two, 1};
-static const struct res_priority only_one[] = {{&first, 1}}, only_two[] = {{&second, 1}},
-				 one_then_two[] = {{&first, 1}, {&second, 1}};
+static const struct told_endpoint one[] = {BACKEND(1)}, two[] = {BACKEND(2)};
+static const struct told_locality first = {"r", "z", "s", 3, one, 1},
+				  second = {"", "", "", 1, two, 1};
+static const struct told_priority only_one[] = {{&first, 1}}, only_two[] = {{&second, 1}},
+				  one_then_two[] = {{&first, 1}, {&second, 1}};
 static const struct lb_policy_spec round_robin = {.kind = LB_POLICY_ROUND_ROBIN},
 				   by_locality = {.kind = LB_POLICY_WRR_LOCALITY,
 					   .child = &round_robin},
@@ -60,7 +60,7 @@ static struct res_cluster *cluster(const char *name, enum res_cluster_kind kind)
 	c->eds_service_name = "";
 	c->spec = &by_locality;
 	c->max_requests = 1024;
-	c->session_health = 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY;
+	c->session_health = 1u << LB_LEAF_UNKNOWN | 1u << LB_LEAF_HEALTHY;
 	c->idle_timeout_ns = 3600 * 1000 * MS;
 	return c;
 }
@@ -76,7 +76,7 @@ static struct xds_cluster_config *entry(const char *name)
 }
 
 static struct xds_cluster_config *leaf(
-	const char *name, const struct res_priority *priorities, uint32_t n)
+	const char *name, const struct told_priority *priorities, uint32_t n)
 {
 	struct xds_cluster_config *e = entry(name);
 	e->cluster = cluster(name, RES_CLUSTER_EDS);
@@ -340,11 +340,11 @@ static void an_endpoint_of_many_addresses_is_shown_whole(void **state)
 	for (uint32_t i = 0; i < 199; i++)
 		others[i] = (struct ip_port){
 			{{[10] = 255, [11] = 255, [12] = 99, [15] = (uint8_t)i}}, 80};
-	const struct res_endpoint_more more = {others, 199, "", ""};
-	const struct res_endpoint many[] = {
-		{.addr = one[0].addr, .health = RES_HEALTH_HEALTHY, .weight = 1, .more = &more}};
-	const struct res_locality locality = {"", "", "", 1, many, 1};
-	const struct res_priority priority = {&locality, 1};
+	const struct told_endpoint_more more = {others, 199, "", ""};
+	const struct told_endpoint many[] = {
+		{.addr = one[0].addr, .health = LB_LEAF_HEALTHY, .weight = 1, .more = &more}};
+	const struct told_locality locality = {"", "", "", 1, many, 1};
+	const struct told_priority priority = {&locality, 1};
 	leaf("web", &priority, 1);
 	give(w);
 	json_t *row = endpoint_row(w, 0);
@@ -503,21 +503,6 @@ static void a_cluster_without_room_holds_up_no_other(void **state)
 	assert_true(shows(w, "show tree more", "round_robin"));
 }
 
-// Which of the backends 1 and 2 requests get; hundreds of picks.
-static unsigned picked(struct world *w)
-{
-	struct lb_pick_hash hash = {0};
-	unsigned seen = 0;
-	for (int i = 0; i < 300; i++) {
-		w->now++;
-		twheel_advance(w->wheel, w->now);
-		struct lb_pick p = assembler_pick(w->assembler, "web", &(struct lb_req){0}, &hash);
-		assert_int_equal(p.kind, LB_PICK_ENDPOINT);
-		seen |= 1u << p.cell->endpoint->addr.ip.b[15];
-	}
-	return seen;
-}
-
 static uint8_t ringed(struct world *w, const struct field *fields, size_t n)
 {
 	struct lb_pick_hash hash = {0};
@@ -533,9 +518,9 @@ static void a_pick_by_a_header_that_is_there_twice_takes_both_values(void **stat
 	struct world *w = *state;
 	const struct lb_policy_spec by_key = {
 		.kind = LB_POLICY_RING_HASH, .ring_hash = {1024, 4096, STR("x-key")}};
-	const struct res_endpoint list[] = {one[0], two[0]};
-	const struct res_locality locality = {"", "", "", 1, list, 2};
-	const struct res_priority priority = {&locality, 1};
+	const struct told_endpoint list[] = {one[0], two[0]};
+	const struct told_locality locality = {"", "", "", 1, list, 2};
+	const struct told_priority priority = {&locality, 1};
 	unsigned seen = 0;
 	leaf("web", &priority, 1)->cluster->spec = &by_key;
 	give(w);
@@ -611,34 +596,6 @@ static void sessions_leave_ejected_endpoints_unless_shunt_yaml_says_so(void **st
 	assert_false(is_barred_when_ejected(state));
 }
 
-// A28-W03: localities are told apart, whatever their parts are made of.
-static void localities_whose_parts_have_slashes_are_two(void **state)
-{
-	struct world *w = *state;
-	static const char *const parts[][2][3] = {{{"a/b", "c", ""}, {"a", "b/c", ""}},
-		{{"a\\", "b", ""}, {"a", "\\b", ""}}, {{"a\\/b", "c", ""}, {"a\\", "b/c", ""}}};
-	uint32_t a = 0, b = 0;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		for (uint32_t weight = 1; weight <= 2; weight++) {
-			const char *const *x = parts[i][0], *const *y = parts[i][1];
-			const struct res_locality both[] = {
-				{x[0], x[1], x[2], weight, one, 1}, {y[0], y[1], y[2], 1, two, 1}};
-			const struct res_priority priority = {both, 2};
-			leaf("web", &priority, 1);
-			give(w);
-		}
-		if (i == 0) {
-			assert_true(is_asked_to_connect(w, &a));
-			assert_true(is_asked_to_connect(w, &b));
-			tell(w, LB_EVENT_CONNECTED, a);
-			tell(w, LB_EVENT_CONNECTED, b);
-		}
-		assert_int_equal(picked(w), 1u << 1 | 1u << 2);
-	}
-	leaf("web", only_one, 1);
-	give(w);
-}
-
 #define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up, world_tear_down)
 
 RUN_SUITE("ctrl/cluster_tree", CASE(an_aggregate_uses_the_first_leaf_that_serves),
@@ -651,7 +608,6 @@ RUN_SUITE("ctrl/cluster_tree", CASE(an_aggregate_uses_the_first_leaf_that_serves
 	CASE(trouble_of_a_cluster_that_serves_is_shown),
 	CASE(a_wish_connects_the_member_that_it_names),
 	CASE(a_cluster_without_room_holds_up_no_other),
-	CASE(localities_whose_parts_have_slashes_are_two),
 	CASE(sessions_leave_ejected_endpoints_unless_shunt_yaml_says_so),
 	CASE(an_endpoint_of_many_addresses_is_shown_whole),
 	CASE(a_refusal_above_the_endpoints_says_whose_it_is),

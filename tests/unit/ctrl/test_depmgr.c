@@ -491,7 +491,7 @@ static void delivered_config_outlives_the_manager(void **state)
 	depmgr_free(f.dm);
 	f.dm = NULL;
 	assert_string_equal(kept->clusters[0].name, "blue");
-	assert_int_equal(kept->clusters[0].endpoints->priorities[0].n_localities, 1);
+	assert_int_equal(kept->clusters[0].endpoints->list->n_spans, 1);
 	xds_config_put(kept);
 	deps_fini(&f);
 }

@@ -203,7 +203,7 @@ static void run(int n, double *ret_s)
 	ret_s[MANY_ENDPOINTS] = elapsed(&t);
 	expect_updates(&f, 2, 0); // the first at once, the others later and together
 	const struct xds_cluster_config *last = xds_config_find_cluster(f.config, "p198");
-	assert_int_equal(last->endpoints->priorities[0].localities[0].endpoints[0].addr.port, 82);
+	assert_int_equal(last->endpoints->list->addresses[0].port, 82);
 
 	struct list kept = {.at = calloc((size_t)n * 2 + 2, sizeof(*kept.at))};
 	memcpy(kept.at, clusters.at, clusters.n * sizeof(*kept.at));

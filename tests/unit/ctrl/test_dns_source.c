@@ -37,11 +37,11 @@ static void all_addresses_of_a_name_are_one_endpoint(void **state)
 	assert_string_equal(depmgr_waiting(f.dm), "");
 	const struct res_endpoints *e = f.config->clusters[0].endpoints;
 	assert_string_equal(e->base.name, "db.example:80");
-	assert_int_equal(e->n_priorities, 1);
-	assert_int_equal(e->priorities[0].n_localities, 1);
-	assert_string_equal(e->priorities[0].localities[0].region, "");
-	assert_int_equal(e->priorities[0].localities[0].n_endpoints, 1);
-	assert_int_equal(e->priorities[0].localities[0].endpoints[0].addr.port, 80);
+	assert_int_equal(e->list->n_priorities, 1);
+	assert_int_equal(e->list->n_spans, 1);
+	assert_string_equal(e->localities[0].region, "");
+	assert_int_equal(e->list->n, 1);
+	assert_int_equal(e->list->addresses[0].port, 80);
 	assert_non_null(strstr(note_of(&f, "d"), "xDS node id"));
 	deps_fini(&f);
 }
@@ -147,10 +147,10 @@ static void clusters_of_one_name_share_a_lookup_and_nothing_else(void **state)
 	deps_pass_time(&f, 0);
 	expect_updates(&f, 1, 0); // both in one
 	assert_string_equal(look(&f), "rc: ~d=db.example/10.0.0.1 ~e=db.example/10.0.0.1 top[d e]");
-	const struct res_endpoint *e =
-		f.config->clusters[1].endpoints->priorities[0].localities[0].endpoints;
-	assert_int_equal(e->addr.port, 81);
-	assert_string_equal(res_endpoint_more(e)->hostname, "h.example"); // AR-01
+	const struct lb_leaf_endpoint e =
+		lb_leaf_endpoints_at(f.config->clusters[1].endpoints->list, 0);
+	assert_int_equal(e.addresses[0].port, 81);
+	assert_true(str_eq(e.hostname, STR("h.example"))); // AR-01
 	deps_fini(&f);
 }
 

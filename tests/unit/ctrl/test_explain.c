@@ -142,10 +142,10 @@ static const struct res_vhost vhosts[] = {
 
 static void give(struct world *w, const struct res_drop *drops, uint32_t n_drops)
 {
-	static const struct res_endpoint backend[] = {
-		{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}, 80}, RES_HEALTH_HEALTHY, 1}};
-	static const struct res_locality locality = {"", "", "", 1, backend, 1};
-	static const struct res_priority priority = {&locality, 1};
+	static const struct told_endpoint backend[] = {
+		{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}, 80}, LB_LEAF_HEALTHY, 1}};
+	static const struct told_locality locality = {"", "", "", 1, backend, 1};
+	static const struct told_priority priority = {&locality, 1};
 	struct res_endpoints *e = endpoints_of(&priority, 1);
 	e->drops = drops;
 	e->n_drops = n_drops;
@@ -374,10 +374,10 @@ static void a_pinned_authority_is_the_one_that_counts(void **state)
 static void give_routes(
 	struct world *w, struct res_listener *l, const struct res_vhost *v, bool ignore_port)
 {
-	static const struct res_endpoint backend[] = {
-		{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}, 80}, RES_HEALTH_HEALTHY, 1}};
-	static const struct res_locality locality = {"", "", "", 1, backend, 1};
-	static const struct res_priority priority = {&locality, 1};
+	static const struct told_endpoint backend[] = {
+		{{{{[10] = 255, [11] = 255, [12] = 10, [15] = 1}}, 80}, LB_LEAF_HEALTHY, 1}};
+	static const struct told_locality locality = {"", "", "", 1, backend, 1};
+	static const struct told_priority priority = {&locality, 1};
 	struct res_endpoints *e = endpoints_of(&priority, 1);
 	struct res_route_config *r = routes_of(v, 1);
 	struct res_endpoints *list[] = {e, NULL};

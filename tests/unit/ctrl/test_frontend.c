@@ -24,9 +24,9 @@
 	{                                                                                          \
 		.b = { [10] = 255, [11] = 255, [12] = 10, [15] = (last) }                          \
 	}
-static const struct res_endpoint one_backend[] = {{{IP(1), 80}, RES_HEALTH_HEALTHY, 1}};
-static const struct res_locality one_locality = {"", "", "", 1, one_backend, 1};
-static const struct res_priority one_priority = {&one_locality, 1};
+static const struct told_endpoint one_backend[] = {{{IP(1), 80}, LB_LEAF_HEALTHY, 1}};
+static const struct told_locality one_locality = {"", "", "", 1, one_backend, 1};
+static const struct told_priority one_priority = {&one_locality, 1};
 
 // Gives a frontend these virtual hosts and every cluster that the tests name.
 static void give(struct world *w, uint32_t frontend, const char *listener_version,
@@ -343,17 +343,18 @@ static void rewriting_of_a_trusted_server_counts(void **state)
 // Hosts.
 
 static const struct ip_port more[] = {{IP(11), 81}};
-static const struct res_endpoint_more one_example = {more, 1, "one.example", ""};
-static const struct res_endpoint mixed[] = {
-	{{IP(1), 80}, RES_HEALTH_HEALTHY, 1, &one_example},
-	{{IP(2), 80}, RES_HEALTH_DRAINING, 1},
-	{{IP(3), 80}, RES_HEALTH_UNHEALTHY, 1},
-	{{IP(4), 80}, RES_HEALTH_UNKNOWN, 1},
+static const struct told_endpoint_more one_example = {more, 1, "one.example", ""};
+static const struct told_endpoint mixed[] = {
+	{{IP(1), 80}, LB_LEAF_HEALTHY, 1, &one_example},
+	{{IP(2), 80}, LB_LEAF_DRAINING, 1},
+	{{IP(3), 80}, LB_LEAF_UNHEALTHY, 1},
+	{{IP(4), 80}, LB_LEAF_UNKNOWN, 1},
 };
-static const struct res_endpoint failover[] = {{{IP(9), 80}, RES_HEALTH_HEALTHY, 1}};
-static const struct res_locality mixed_locality = {"", "", "", 1, mixed, 4};
-static const struct res_locality failover_locality = {"", "", "", 1, failover, 1};
-static const struct res_priority two_priorities[] = {{&mixed_locality, 1}, {&failover_locality, 1}};
+static const struct told_endpoint failover[] = {{{IP(9), 80}, LB_LEAF_HEALTHY, 1}};
+static const struct told_locality mixed_locality = {"", "", "", 1, mixed, 4};
+static const struct told_locality failover_locality = {"", "", "", 1, failover, 1};
+static const struct told_priority two_priorities[] = {
+	{&mixed_locality, 1}, {&failover_locality, 1}};
 
 static const struct res_vhost to_blue = {"a", DOMAINS("*"), TO_BLUE, .hash = {1, 1}};
 
@@ -401,7 +402,7 @@ static void hosts_of_a_cluster_are_all_that_a_request_may_reach(void **state)
 	struct world *w = *state;
 	struct res_endpoints *e = endpoints_of(two_priorities, 2);
 	struct lb_affinity_host h;
-	give_hosts(w, e, 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY);
+	give_hosts(w, e, 1u << LB_LEAF_UNKNOWN | 1u << LB_LEAF_HEALTHY);
 	assert_true(host(w, 1, &h));
 	assert_true(str_eq(h.hostname, STR("one.example")));
 	char text[64];
@@ -425,7 +426,7 @@ static void override_host_status_decides_which_hosts_sessions_may_use(void **sta
 {
 	struct world *w = *state;
 	struct res_endpoints *e = endpoints_of(two_priorities, 2);
-	give_hosts(w, e, 1u << RES_HEALTH_HEALTHY | 1u << RES_HEALTH_DRAINING);
+	give_hosts(w, e, 1u << LB_LEAF_HEALTHY | 1u << LB_LEAF_DRAINING);
 	assert_true(is_target(w, 1));
 	assert_true(is_target(w, 2));
 	assert_false(is_target(w, 4)); // UNKNOWN: for requests, not for sessions
@@ -441,7 +442,7 @@ static void a_draining_host_is_connected_for_a_session_until_eds_drops_it(void *
 	struct world *w = *state;
 	struct res_endpoints *e = endpoints_of(two_priorities, 2),
 			     *one = endpoints_of(&one_priority, 1);
-	uint32_t health = 1u << RES_HEALTH_HEALTHY | 1u << RES_HEALTH_DRAINING;
+	uint32_t health = 1u << LB_LEAF_HEALTHY | 1u << LB_LEAF_DRAINING;
 	struct lb_affinity_host h;
 	struct lb_command c;
 	give_hosts(w, e, health);

@@ -231,9 +231,9 @@ static unsigned port_served(struct live *l)
 {
 	const struct xds_config *c = l->config;
 	if (!c || c->n_clusters != 1 || !c->clusters[0].endpoints ||
-		c->clusters[0].endpoints->n_priorities != 1)
+		c->clusters[0].endpoints->list->n_priorities != 1)
 		return 0;
-	return c->clusters[0].endpoints->priorities[0].localities[0].endpoints[0].addr.port;
+	return c->clusters[0].endpoints->list->addresses[0].port;
 }
 
 static enum xds_server_state server_state(struct live *l)

@@ -155,9 +155,7 @@ void leaves_plan_init(struct leaves_plan *p, uint32_t first)
 
 void leaves_update(struct leaves *f, const struct leaves_plan *p, uint32_t n)
 {
-	f->config.priorities = p->priorities;
-	f->config.n_priorities = n;
-	assert_int_equal(lb_leaf_update(f->leaf, &f->config), 0);
+	assert_int_equal(leaf_update(f->leaf, &f->config, p->priorities, n), 0);
 }
 
 struct lb_pick leaves_pick(struct leaves *f)

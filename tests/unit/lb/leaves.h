@@ -7,6 +7,7 @@
 #include "lb/aggregate.h"
 #include "lb/member.h"
 #include "lb/picker.h"
+#include "tests/support/leaf_update.h"
 #include "tests/unit/lb/world.h"
 
 #define N_IDS 4096
@@ -33,7 +34,11 @@ struct leaves {
 	// What the configuration says; addresses by number.
 	struct lb_leaf_config config;
 	struct lb_outlier_conf outlier;
-	struct lb_leaf_config leaf_configs[3]; // of "leaf0", …
+	struct {
+		struct lb_leaf_config config;
+		const struct lb_leaf_priority *priorities;
+		uint32_t n_priorities;
+	} parts[3]; // "leaf0", …
 	bool is_down[WORLD_MAX_ENDPOINTS]; // by address
 	bool is_hung[WORLD_MAX_ENDPOINTS]; // its attempts have no outcome
 };

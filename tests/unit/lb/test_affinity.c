@@ -2,7 +2,9 @@
 #include "lb/affinity.h"
 #include "lb/affinity_map.h"
 #include "lb/connectivity.h"
+#include "lb/leaf_endpoints.h"
 #include "lb/member.h"
+#include "lb/roster.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/lb/world.h"
@@ -18,7 +20,10 @@ struct fixture {
 	struct world world;
 	struct lb_member_env member_env;
 	struct lb_member *members[N];
-	struct lb_affinity_member list[N];
+	struct {
+		struct lb_member *member;
+		bool is_target, in_child;
+	} list[N];
 	struct lb_affinity *affinity;
 	uint64_t used_ns[N];
 	uint32_t n_changes;
@@ -41,9 +46,35 @@ static void on_change(void *ctx)
 	((struct fixture *)ctx)->n_changes++;
 }
 
+// With those of the list from this one on.
+static int try_update(struct fixture *f, uint32_t from, uint32_t n, uint64_t idle_ns)
+{
+	uint8_t uses[N];
+	struct lb_leaf_endpoint endpoints[N];
+	struct lb_roster *roster = lb_roster_new(n);
+	const struct ip_port *second;
+	for (uint32_t i = 0; roster && i < n; i++) {
+		struct lb_member *m = f->list[from + i].member;
+		uses[i] = (uint8_t)(f->list[from + i].is_target * LB_AFFINITY_TARGET +
+				    f->list[from + i].in_child * LB_AFFINITY_IN_CHILD);
+		endpoints[i] = (struct lb_leaf_endpoint){.addresses = lb_member_address(m, 0),
+			.n_addresses = lb_member_n_addresses(m),
+			.weight = 1};
+		lb_roster_add(roster, lb_member_get(m));
+	}
+	const struct lb_leaf_locality locality = {STR(""), 1, endpoints, n};
+	const struct lb_leaf_priority priority = {&locality, 1};
+	struct lb_leaf_endpoints *e = roster ? lb_leaf_endpoints_new(&priority, 1, &second) : NULL;
+	const struct lb_affinity_list list = {.endpoints = e, .roster = roster, .uses = uses};
+	int err = e ? lb_affinity_update(f->affinity, &list, idle_ns) : -ENOMEM;
+	lb_leaf_endpoints_put(e);
+	lb_roster_put(roster);
+	return err;
+}
+
 static void update_n(struct fixture *f, uint32_t n, uint64_t idle_ns)
 {
-	assert_int_equal(lb_affinity_update(f->affinity, f->list, n, idle_ns), 0);
+	assert_int_equal(try_update(f, 0, n, idle_ns), 0);
 }
 
 static void init_idle(struct fixture *f, uint64_t idle_ns)
@@ -55,8 +86,8 @@ static void init_idle(struct fixture *f, uint64_t idle_ns)
 	for (uint32_t i = 0; i < N; i++) {
 		struct ip_port a = world_addr(i);
 		f->members[i] = lb_member_new(&f->member_env, i, &a, 1);
-		f->list[i] =
-			(struct lb_affinity_member){.member = f->members[i], .is_target = true};
+		f->list[i].member = f->members[i];
+		f->list[i].is_target = true;
 	}
 	const struct lb_affinity_env env = {
 		f->world.wheel, last_used, on_change, f, f->uses_ejected};
@@ -393,16 +424,28 @@ static void changes_make_another_map(void **state)
 }
 
 // O01, O10
+static struct lb_affinity_map *map_of(
+	const struct lb_leaf_endpoint *list, uint32_t n, const struct lb_cells *cells)
+{
+	const struct lb_leaf_locality locality = {STR(""), 1, list, n};
+	const struct lb_leaf_priority priority = {&locality, 1};
+	const struct ip_port *second;
+	struct lb_leaf_endpoints *e = lb_leaf_endpoints_new(&priority, 1, &second);
+	struct lb_affinity_map *m = lb_affinity_map_new(e, NULL, cells);
+	lb_leaf_endpoints_put(e);
+	return m;
+}
+
 static void cookie_lists_the_address_in_use_first(void **state)
 {
 	const struct ip_port list[] = {
 		world_addr(0), {{{0xfd, [15] = 7}}, 8080}, {ip_from_v4(0x0a520001), 81}};
-	const struct lb_affinity_conf conf[] = {{list, 3, STR("a.example")}};
+	const struct lb_leaf_endpoint endpoint = {
+		list, 3, 1, LB_LEAF_HEALTHY, STR("a.example"), STR("")};
 	struct lb_cells cells = {0};
 	assert_int_equal(
 		lb_cells_push(&cells, (struct lb_cell){.member = 5, .is_target = true}), 0);
-	struct lb_affinity_index *x = lb_affinity_index_new(conf, 1);
-	struct lb_affinity_map *m = lb_affinity_map_new(x, &cells);
+	struct lb_affinity_map *m = map_of(&endpoint, 1, &cells);
 	static const char *const texts[] = {"10.82.0.0:50051,[fd00::7]:8080,10.82.0.1:81",
 		"[fd00::7]:8080,10.82.0.0:50051,10.82.0.1:81",
 		"10.82.0.1:81,10.82.0.0:50051,[fd00::7]:8080"};
@@ -418,7 +461,6 @@ static void cookie_lists_the_address_in_use_first(void **state)
 		assert_int_equal(h.member, 5);
 		assert_true(str_eq(h.hostname, STR("a.example")));
 	}
-	lb_affinity_index_put(x);
 	lb_cells_fini(&cells);
 	assert_ptr_equal(lb_affinity_map_get(m), m);
 	lb_affinity_map_put(m);
@@ -430,17 +472,17 @@ static void all_addresses_are_found_and_few_others_are_looked_for(void **state)
 {
 	enum { N_HOSTS = 5000 };
 	static struct ip_port addresses[N_HOSTS];
-	static struct lb_affinity_conf conf[N_HOSTS];
+	static struct lb_leaf_endpoint endpoints[N_HOSTS];
 	struct lb_cells cells = {0};
 	for (uint32_t i = 0; i < N_HOSTS; i++) {
 		addresses[i] = world_addr(i);
-		conf[i] = (struct lb_affinity_conf){.addresses = &addresses[i], .n_addresses = 1};
+		endpoints[i] = (struct lb_leaf_endpoint){
+			.addresses = &addresses[i], .n_addresses = 1, .weight = 1};
 		const struct lb_cell cell = {
 			.member = i, .has_connection = true, .is_target = true};
 		assert_int_equal(lb_cells_push(&cells, cell), 0);
 	}
-	struct lb_affinity_index *x = lb_affinity_index_new(conf, N_HOSTS);
-	struct lb_affinity_map *m = lb_affinity_map_new(x, &cells);
+	struct lb_affinity_map *m = map_of(endpoints, N_HOSTS, &cells);
 	uint32_t n_mistaken = 0;
 	for (uint32_t i = 0; i < N_HOSTS; i++) {
 		struct lb_affinity_pick p = lb_affinity_map_pick(m, &addresses[i], 1);
@@ -449,12 +491,11 @@ static void all_addresses_are_found_and_few_others_are_looked_for(void **state)
 	}
 	for (uint32_t i = N_HOSTS; i < 10 * N_HOSTS; i++) {
 		struct ip_port a = world_addr(i);
-		n_mistaken += lb_affinity_filter_has(m->filter, lb_affinity_hash(&a));
+		n_mistaken += lb_address_filter_has(m->filter, lb_address_hash(&a));
 		assert_int_equal(lb_affinity_map_pick(m, &a, 1).kind, LB_AFFINITY_CHILD);
 	}
 	assert_in_range(n_mistaken, 1, 9 * N_HOSTS / 50);
 	lb_affinity_map_put(m);
-	lb_affinity_index_put(x);
 	lb_cells_fini(&cells);
 }
 
@@ -467,7 +508,7 @@ static void each_allocation_that_fails_leaves_it_as_before(void **state)
 	f.used_ns[0] = world_now(&f.world);
 	for (size_t nth = 0; failed && alloc_fail_works(); nth++) {
 		alloc_fail_arm(nth);
-		int err = lb_affinity_update(f.affinity, f.list + 1, N - 1, IDLE_NS);
+		int err = try_update(&f, 1, N - 1, IDLE_NS);
 		failed = alloc_fail_disarm();
 		assert_int_equal(err, failed ? -ENOMEM : 0);
 		expect(PICK(&f, 0), failed ? LB_AFFINITY_USE : LB_AFFINITY_CHILD, 0);

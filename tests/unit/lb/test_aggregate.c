@@ -6,7 +6,9 @@
 static int configure(void *ctx, struct lb_leaf *leaf, const char *name)
 {
 	struct leaves *f = ctx;
-	return lb_leaf_update(leaf, &f->leaf_configs[name[4] - '0']);
+	int i = name[4] - '0';
+	return leaf_update(
+		leaf, &f->parts[i].config, f->parts[i].priorities, f->parts[i].n_priorities);
 }
 
 static uint32_t leaf_id(void *ctx, const char *name)
@@ -19,9 +21,9 @@ static void init_aggregate(struct leaves *f, struct leaves_plan *plans)
 	leaves_init_world(f, 1);
 	for (uint32_t i = 0; i < 3; i++) {
 		leaves_plan_init(&plans[i], 16 * i);
-		f->leaf_configs[i] = f->config;
-		f->leaf_configs[i].priorities = plans[i].priorities;
-		f->leaf_configs[i].n_priorities = 2;
+		f->parts[i].config = f->config;
+		f->parts[i].priorities = plans[i].priorities;
+		f->parts[i].n_priorities = 2;
 	}
 	const struct lb_aggregate_env env = {
 		leaves_env(f, lb_node_ops_of), leaves_parent(f), configure, leaf_id};
@@ -109,9 +111,9 @@ static void leaf_that_drops_everything_keeps_the_traffic(void **state)
 	static struct leaves f;
 	struct leaves_plan plans[3];
 	init_aggregate(&f, plans);
-	f.leaf_configs[0].drops = &all;
-	f.leaf_configs[0].n_drops = 1;
-	f.leaf_configs[0].n_priorities = 0;
+	f.parts[0].config.drops = &all;
+	f.parts[0].config.n_drops = 1;
+	f.parts[0].n_priorities = 0;
 	use_leaves(&f, names, 2);
 	leaves_pass(&f, 60 * WORLD_S);
 	assert_int_equal(f.state, LB_READY);
@@ -128,7 +130,7 @@ static void dump_of_an_aggregate_has_a_whole_tree_for_each_leaf(void **state)
 	struct leaves_plan plans[3];
 	struct fake_dump d;
 	init_aggregate(&f, plans);
-	f.leaf_configs[0].n_priorities = 0;
+	f.parts[0].n_priorities = 0;
 	use_leaves(&f, names, 2);
 	leaves_pass(&f, WORLD_S);
 	fake_dump_init(&d);

@@ -437,9 +437,8 @@ static void update_without_memory_leaves_it_as_before(void **state)
 	leaves_update(&f, &p, 2);
 	leaves_pass(&f, 5 * WORLD_S);
 	for (size_t nth = 0; failed && alloc_fail_works(); nth++) {
-		f.config.priorities = q.priorities;
 		alloc_fail_arm(nth);
-		int err = lb_leaf_update(f.leaf, &f.config);
+		int err = leaf_update(f.leaf, &f.config, q.priorities, 2);
 		failed = alloc_fail_disarm();
 		assert_true(!err || err == -ENOMEM);
 		leaves_pass(&f, 15 * WORLD_S);

@@ -15,6 +15,7 @@
 #include "lb/snapshot.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
+#include "tests/support/leaf_update.h"
 
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -119,7 +120,7 @@ static void answer(struct ctrl *c)
 
 static void update(struct ctrl *c)
 {
-	assert_int_equal(lb_leaf_update(c->leaf, &c->config), 0);
+	assert_int_equal(leaf_update(c->leaf, &c->config, c->priorities, 2), 0);
 	answer(c);
 	twheel_advance(c->wheel, twheel_now(c->wheel) + MS);
 }
@@ -145,13 +146,11 @@ static struct ctrl *ctrl_new(const struct lb_policy_spec *spec, uint32_t n_endpo
 	for (uint32_t i = 0; i < N_LOCALITIES; i++) {
 		snprintf(c->names[i], sizeof(c->names[i]), "z%u", i);
 		c->localities[i] = (struct lb_leaf_locality){
-			str_from(c->names[i]), 1 + i, &c->endpoints[i * each], each, 0};
+			str_from(c->names[i]), 1 + i, &c->endpoints[i * each], each};
 	}
 	c->priorities[0] = (struct lb_leaf_priority){c->localities, N_LOCALITIES - 2};
 	c->priorities[1] = (struct lb_leaf_priority){&c->localities[N_LOCALITIES - 2], 2};
 	c->config = (struct lb_leaf_config){.spec = spec,
-		.priorities = c->priorities,
-		.n_priorities = 2,
 		.max_requests = LIMIT,
 		.eds_service_name = "",
 		.session_health = 1 << LB_LEAF_HEALTHY,

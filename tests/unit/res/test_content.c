@@ -156,12 +156,12 @@ static void sessions_hold_endpoints_of_the_statuses_that_count(void **state)
 		const char *json;
 		uint32_t mask;
 	} rows[] = {
-		{"{'name':'c'," EDS "}}", 1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY},
+		{"{'name':'c'," EDS "}}", 1u << LB_LEAF_UNKNOWN | 1u << LB_LEAF_HEALTHY},
 		{"{'name':'c'," EDS "},'commonLbConfig':{}}",
-			1u << RES_HEALTH_UNKNOWN | 1u << RES_HEALTH_HEALTHY},
+			1u << LB_LEAF_UNKNOWN | 1u << LB_LEAF_HEALTHY},
 		{"{'name':'c'," EDS "}," STATUSES("") "}", 0},
 		{"{'name':'c'," EDS "}," STATUSES("'DRAINING','HEALTHY','DRAINING'") "}",
-			1u << RES_HEALTH_DRAINING | 1u << RES_HEALTH_HEALTHY},
+			1u << LB_LEAF_DRAINING | 1u << LB_LEAF_HEALTHY},
 		{"{'name':'c'," EDS "}," STATUSES("'UNHEALTHY','TIMEOUT','DEGRADED',77") "}", 0},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -186,20 +186,23 @@ static void endpoints_are_grouped_by_priority(void **state)
 		"{'category':'b','dropPercentage':{'numerator':5,'denominator':'MILLION'}},"
 		"{'category':'c','dropPercentage':{'numerator':4294967295}}]}}");
 	const struct res_endpoints *e = res_endpoints_from(r);
-	assert_int_equal(e->n_priorities, 2);
-	assert_int_equal(e->priorities[0].n_localities, 1);
-	const struct res_locality *l = &e->priorities[0].localities[0];
-	assert_string_equal(l->zone, "z2");
-	assert_string_equal(l->region, "");
-	assert_int_equal(l->weight, 4);
+	const struct lb_leaf_endpoints *l = e->list;
+	assert_int_equal(l->n_priorities, 2);
+	assert_int_equal(l->ends[0], 1);
+	assert_int_equal(l->ends[1], 2);
+	assert_string_equal(e->localities[0].zone, "z2");
+	assert_string_equal(e->localities[0].region, "");
+	assert_true(str_eq(l->spans[0].name, STR("/z2/")));
+	assert_int_equal(l->spans[0].weight, 4);
 	char text[IP_PORT_TEXT_MAX];
-	assert_string_equal(ip_port_print(&l->endpoints[0].addr, text), "[fd00::7]:82");
-	assert_int_equal(l->endpoints[0].weight, 1); // A27-V06
-	assert_int_equal(l->endpoints[0].health, RES_HEALTH_UNKNOWN);
-	l = &e->priorities[1].localities[0];
-	assert_string_equal(l->sub_zone, "s");
-	assert_int_equal(l->endpoints[0].weight, 5);
-	assert_int_equal(l->endpoints[0].health, RES_HEALTH_DRAINING);
+	assert_string_equal(ip_port_print(&l->addresses[0], text), "[fd00::7]:82");
+	assert_int_equal(l->weights[0], 1); // A27-V06
+	assert_int_equal(l->health[0], LB_LEAF_UNKNOWN);
+	assert_string_equal(e->localities[1].sub_zone, "s");
+	assert_int_equal(l->spans[1].first, 1);
+	assert_int_equal(l->spans[1].n_draining, 1);
+	assert_int_equal(l->weights[1], 5);
+	assert_int_equal(l->health[1], LB_LEAF_DRAINING);
 	assert_int_equal(e->n_drops, 3);
 	assert_int_equal(e->drops[0].per_million, 50000);
 	assert_int_equal(e->drops[1].per_million, 5);

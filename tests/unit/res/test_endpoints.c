@@ -13,9 +13,9 @@
 	"{'endpoint':{'address':{'socketAddress':{'address':'10.0.0.7','portValue':82}}" rest      \
 	"}]}]}"
 
-static const struct res_endpoint *first(const struct res_endpoints *e)
+static struct lb_leaf_endpoint first(const struct res_endpoints *e)
 {
-	return &e->priorities[0].localities[0].endpoints[0];
+	return lb_leaf_endpoints_at(e->list, 0);
 }
 
 // RH-01, gRFC A76.
@@ -36,9 +36,9 @@ static void the_hash_key_is_a_string_in_envoy_lb(void **state)
 	};
 	for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
 		struct xds_res *r = res_decode(&res_type_endpoints, CASES[i][0]);
-		const struct res_endpoint *e = first(res_endpoints_from(r));
-		assert_string_equal(res_endpoint_more(e)->hash_key, CASES[i][1]);
-		assert_int_equal(!e->more, !*CASES[i][1]);
+		const struct res_endpoints *e = res_endpoints_from(r);
+		assert_true(str_eq(first(e).hash_key, str_from(CASES[i][1])));
+		assert_int_equal(!e->list->hash_keys, !*CASES[i][1]);
 		xds_res_put(r);
 	}
 }
@@ -48,12 +48,12 @@ static void what_few_endpoints_have_stands_aside(void **state)
 	struct xds_res *r = res_decode(&res_type_endpoints,
 		ONE(",'hostname':'h','additionalAddresses':[{'address':{'socketAddress':"
 		    "{'address':'fd00::7','portValue':83}}}]}"));
-	const struct res_endpoint_more *more = first(res_endpoints_from(r))->more;
+	const struct lb_leaf_endpoint e = first(res_endpoints_from(r));
 	char text[IP_PORT_TEXT_MAX];
-	assert_string_equal(more->hostname, "h");
-	assert_string_equal(more->hash_key, "");
-	assert_int_equal(more->n_additional, 1);
-	assert_string_equal(ip_port_print(&more->additional[0], text), "[fd00::7]:83");
+	assert_true(str_eq(e.hostname, STR("h")));
+	assert_int_equal(e.hash_key.len, 0);
+	assert_int_equal(e.n_addresses, 2);
+	assert_string_equal(ip_port_print(&e.addresses[1], text), "[fd00::7]:83");
 	xds_res_put(r);
 }
 
@@ -63,13 +63,13 @@ static void a_health_that_nobody_knows_is_none_of_those_known(void **state)
 	static const struct {
 		const char *number;
 		int health;
-	} cases[] = {{"5", RES_HEALTH_DEGRADED}, {"6", RES_HEALTH_OTHER}, {"256", RES_HEALTH_OTHER},
-		{"257", RES_HEALTH_OTHER}, {"-1", RES_HEALTH_OTHER}};
+	} cases[] = {{"5", LB_LEAF_DEGRADED}, {"6", LB_LEAF_OTHER}, {"256", LB_LEAF_OTHER},
+		{"257", LB_LEAF_OTHER}, {"-1", LB_LEAF_OTHER}};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char json[256];
 		snprintf(json, sizeof(json), ONE("},'healthStatus':%s"), cases[i].number);
 		struct xds_res *r = res_decode(&res_type_endpoints, json);
-		assert_int_equal(first(res_endpoints_from(r))->health, cases[i].health);
+		assert_int_equal(first(res_endpoints_from(r)).health, cases[i].health);
 		xds_res_put(r);
 	}
 }
@@ -164,7 +164,7 @@ static void expect_addr(struct bytes endpoint, const char *wanted)
 {
 	char printed[IP_PORT_TEXT_MAX];
 	struct xds_res *r = read_one(endpoint);
-	ip_port_print(&first(res_endpoints_from(r))->addr, printed);
+	ip_port_print(&first(res_endpoints_from(r)).addresses[0], printed);
 	assert_string_equal(printed, wanted);
 	xds_res_put(r);
 }
@@ -183,7 +183,7 @@ static void a_message_that_is_there_twice_merges(void **state)
 	struct bytes weight = join(inside(4, number(1, 7)), inside(4, NOTHING));
 	struct xds_res *r =
 		read_one(join(inside(1, inside(1, ip_address("10.0.0.1", 80))), weight));
-	assert_int_equal(first(res_endpoints_from(r))->weight, 7);
+	assert_int_equal(first(res_endpoints_from(r)).weight, 7);
 	xds_res_put(r);
 }
 
@@ -217,7 +217,7 @@ static void additional_addresses_of_a_member_that_lost_are_gone(void **state)
 	struct bytes before = join(more, join(more, more));
 	struct bytes all = join(join(inside(1, before), text(5, "x")), inside(1, join(host, more)));
 	struct xds_res *r = read_one(all);
-	assert_int_equal(first(res_endpoints_from(r))->more->n_additional, 1);
+	assert_int_equal(first(res_endpoints_from(r)).n_addresses, 2);
 	xds_res_put(r);
 }
 
@@ -262,6 +262,33 @@ static void a_skipped_locality_must_be_protobuf_all_the_same(void **state)
 		"endpoints[0]: lb_endpoints[0]: malformed protobuf");
 }
 
+// A28-W03: localities are told apart, whatever their parts are made of.
+static void localities_whose_parts_have_slashes_are_two(void **state)
+{
+	static const char *const cases[][4] = {
+		{"'region':'a/b','zone':'c'", "a\\/b/c/", "'region':'a','zone':'b/c'", "a/b\\/c/"},
+		{"'region':'a\\\\','zone':'b'", "a\\\\/b/", "'region':'a','zone':'\\\\b'",
+			"a/\\\\b/"},
+		{"'region':'a\\\\/b','subZone':'c'", "a\\\\\\/b//c",
+			"'region':'a\\\\','zone':'b//c'", "a\\\\/b\\/\\/c/"},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char json[512];
+		snprintf(json, sizeof(json),
+			"{'clusterName':'e','endpoints':[{'locality':{%s},'loadBalancingWeight':1},"
+			"{'locality':{%s},'loadBalancingWeight':1}]}",
+			cases[i][0], cases[i][2]);
+		struct xds_res *r = res_decode(&res_type_endpoints, json);
+		const struct lb_leaf_endpoints *l = res_endpoints_from(r)->list;
+		for (int k = 0; k < 2; k++) {
+			assert_int_equal(l->spans[k].name.len, strlen(cases[i][2 * k + 1]));
+			assert_memory_equal(l->spans[k].name.p, cases[i][2 * k + 1],
+				strlen(cases[i][2 * k + 1]));
+		}
+		xds_res_put(r);
+	}
+}
+
 static struct ip_port v4(uint8_t last)
 {
 	return (struct ip_port){ip_from_v4(0x0a000000 + last), 80};
@@ -274,22 +301,22 @@ static void all_addresses_of_a_name_are_one_endpoint(void **state)
 	struct res_endpoints *e = res_endpoints_of_addresses("c", list, 4, "h");
 	assert_non_null(e);
 	assert_string_equal(e->base.name, "c");
-	assert_int_equal(e->n_priorities, 1);
+	assert_int_equal(e->list->n_priorities, 1);
 	assert_int_equal(e->n_drops, 0);
-	assert_int_equal(e->priorities[0].n_localities, 1);
-	const struct res_locality *l = &e->priorities[0].localities[0];
+	assert_int_equal(e->list->n_spans, 1);
+	const struct res_locality *l = &e->localities[0];
 	assert_true(!*l->region && !*l->zone && !*l->sub_zone);
-	assert_int_equal(l->weight, 1);
-	assert_int_equal(l->n_endpoints, 1);
-	const struct res_endpoint *only = &l->endpoints[0];
-	assert_true(ip_port_eq(&only->addr, &list[0]));
-	assert_int_equal(only->weight, 1);
-	assert_int_equal(only->health, RES_HEALTH_UNKNOWN);
-	assert_int_equal(only->more->n_additional, 2);
-	assert_true(ip_port_eq(&only->more->additional[0], &list[1]));
-	assert_true(ip_port_eq(&only->more->additional[1], &list[3]));
-	assert_string_equal(only->more->hostname, "h");
-	assert_string_equal(only->more->hash_key, "");
+	assert_int_equal(e->list->spans[0].weight, 1);
+	assert_int_equal(e->list->n_all, 1);
+	const struct lb_leaf_endpoint only = first(e);
+	assert_int_equal(only.weight, 1);
+	assert_int_equal(only.health, LB_LEAF_UNKNOWN);
+	assert_int_equal(only.n_addresses, 3);
+	assert_true(ip_port_eq(&only.addresses[0], &list[0]));
+	assert_true(ip_port_eq(&only.addresses[1], &list[1]));
+	assert_true(ip_port_eq(&only.addresses[2], &list[3]));
+	assert_true(str_eq(only.hostname, STR("h")));
+	assert_int_equal(only.hash_key.len, 0);
 	xds_res_put(&e->base);
 }
 
@@ -298,7 +325,7 @@ static void one_address_without_a_host_name_needs_nothing_more(void **state)
 	const struct ip_port a = v4(1);
 	struct res_endpoints *e = res_endpoints_of_addresses("c", &a, 1, "");
 	assert_non_null(e);
-	assert_null(first(e)->more);
+	assert_true(!e->list->firsts && !e->list->hostnames && !e->list->hash_keys);
 	xds_res_put(&e->base);
 }
 
@@ -307,7 +334,7 @@ static void no_address_is_no_priority(void **state)
 {
 	struct res_endpoints *e = res_endpoints_of_addresses("c", NULL, 0, "h");
 	assert_non_null(e);
-	assert_int_equal(e->n_priorities, 0);
+	assert_int_equal(e->list->n_priorities, 0);
 	xds_res_put(&e->base);
 }
 
@@ -347,6 +374,7 @@ RUN_SUITE("res/endpoints", cmocka_unit_test(the_hash_key_is_a_string_in_envoy_lb
 	cmocka_unit_test(fields_of_another_wire_type_are_unknown),
 	cmocka_unit_test(what_is_cut_is_malformed),
 	cmocka_unit_test(a_skipped_locality_must_be_protobuf_all_the_same),
+	cmocka_unit_test(localities_whose_parts_have_slashes_are_two),
 	cmocka_unit_test(all_addresses_of_a_name_are_one_endpoint),
 	cmocka_unit_test(one_address_without_a_host_name_needs_nothing_more),
 	cmocka_unit_test(no_address_is_no_priority),

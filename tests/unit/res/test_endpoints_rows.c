@@ -164,6 +164,14 @@ static void addresses_that_are_there_twice(void **state)
 			CLA("{}," LOCALITY(
 				"a", "1", "0", EP("10.0.0.1", "80") "," EP("10.0.0.1", "80"))),
 			"=endpoints[1]: lb_endpoints[1]: 10.0.0.1:80 is there twice"},
+		// Shunt's order is not that of EDS.
+		{"V04 by the place in EDS, whatever the priority and health",
+			CLA(LOCALITY("a", "1", "1",
+				EP_AND("10.0.0.1", "'healthStatus':'DRAINING'") "," EP(
+					"10.0.0.2", "80")) "," LOCALITY("b", "1", "0",
+				EP("10.0.0.3", "80") "," EP_AND(
+					"10.0.0.1", "'healthStatus':'UNHEALTHY'"))),
+			"=endpoints[1]: lb_endpoints[1]: 10.0.0.1:80 is there twice"},
 		{"V04 other port", ONE(EP("10.0.0.1", "80") "," EP("10.0.0.1", "81")), NULL},
 		{"V04 ports with the same low byte",
 			ONE(EP("10.0.0.1", "80") "," EP("10.0.0.1", "336")), NULL},

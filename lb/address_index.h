@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A list of addresses, each found by itself: which of the list it is. Before the table stands a
+// filter (Bloom's, each address within one word), 16 bits an address, which stays in a core's own
+// cache where the table would not: it knows nearly all that are not in the list by one load,
+// without a branch that could not be foreseen.
+// Thread: made and freed by ctrl, found on workers. Pure.
+#pragma once
+
+#include "lb/base/ip.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+// More are not found.
+#define LB_ADDRESS_INDEX_MAX ((1u << 20) - 1)
+
+struct lb_address_bucket;
+struct lb_address_filter {
+	uint64_t *words;
+	uint32_t n;
+};
+struct lb_address_index {
+	const struct ip_port *addresses; // borrowed
+	struct lb_address_bucket *buckets; // owned, and the filter's words behind them
+	uint32_t n_buckets;
+	struct lb_address_filter filter;
+};
+
+// The list outlives the index. Of equal addresses the first counts; *ret_second is the first that
+// has an equal one before it, UINT32_MAX = they all differ. 0 or -ENOMEM.
+[[nodiscard]] int lb_address_index_init(
+	struct lb_address_index *, const struct ip_port *, uint32_t n, uint32_t *ret_second);
+void lb_address_index_fini(struct lb_address_index *); // one that is all zero is fine
+// UINT32_MAX = absent.
+uint32_t lb_address_index_find(const struct lb_address_index *, const struct ip_port *);
+
+static inline uint64_t lb_address_hash(const struct ip_port *a)
+{
+	uint64_t low, high;
+	memcpy(&low, a->ip.b, 8);
+	memcpy(&high, a->ip.b + 8, 8);
+	high ^= (uint64_t)a->port << 48 | a->port;
+	unsigned __int128 m =
+		(unsigned __int128)(low ^ 0x9e3779b97f4a7c15) * (high ^ 0xd6e8feb86659fd93);
+	return (uint64_t)(m >> 64) ^ (uint64_t)m;
+}
+static inline uint64_t *lb_address_filter_word(struct lb_address_filter f, uint64_t hash)
+{
+	return &f.words[(hash >> 32) * f.n >> 32];
+}
+static inline uint64_t lb_address_filter_bits(uint64_t hash)
+{
+	return (uint64_t)1 << (hash & 63) | (uint64_t)1 << (hash >> 6 & 63) |
+	       (uint64_t)1 << (hash >> 12 & 63);
+}
+// False = the address with this hash is absent. True = it may be there: once in a hundred times it
+// is not.
+static inline bool lb_address_filter_has(struct lb_address_filter f, uint64_t hash)
+{
+	uint64_t bits = lb_address_filter_bits(hash);
+	return (*lb_address_filter_word(f, hash) & bits) == bits;
+}
