@@ -114,6 +114,11 @@ static const cyaml_schema_field_t xds_fields[] = {
 		protocol_names, CYAML_ARRAY_LEN(protocol_names)),
 	CYAML_FIELD_END,
 };
+static const cyaml_schema_field_t csds_fields[] = {
+	CYAML_FIELD_STRING_PTR("listen", CYAML_FLAG_POINTER, struct config_csds, listen, 1, 64),
+	CYAML_FIELD_BOOL("allow_remote", CYAML_FLAG_OPTIONAL, struct config_csds, allow_remote),
+	CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t sessions_fields[] = {
 	CYAML_FIELD_BOOL("use_ejected", CYAML_FLAG_OPTIONAL, struct config_sessions, use_ejected),
 	CYAML_FIELD_END,
@@ -134,6 +139,7 @@ static const cyaml_schema_field_t top_fields[] = {
 	CYAML_FIELD_MAPPING_PTR("log", OPTIONAL_POINTER, struct config, log, log_fields),
 	CYAML_FIELD_MAPPING_PTR("xds", OPTIONAL_POINTER, struct config, xds, xds_fields),
 	CYAML_FIELD_MAPPING_PTR("dns", OPTIONAL_POINTER, struct config, dns, dns_fields),
+	CYAML_FIELD_MAPPING_PTR("csds", OPTIONAL_POINTER, struct config, csds, csds_fields),
 	CYAML_FIELD_MAPPING_PTR(
 		"sessions", OPTIONAL_POINTER, struct config, sessions, sessions_fields),
 	CYAML_FIELD_UINT_PTR("drain_s", OPTIONAL_POINTER, struct config, drain),
@@ -378,23 +384,26 @@ static int check_stats(struct config *c, struct lb_err *reterr)
 	return 0;
 }
 
-// An address, alone or with a port.
-static bool is_name_server(const char *text)
+// "10.0.0.2:53", "[fd00::2]:53"
+static bool read_ip_port(const char *text, struct ip_addr *ret)
 {
 	char host[64];
 	unsigned port;
 	int end = 0;
-	struct ip_addr ip;
-	if (ip_parse(text, &ip))
-		return true;
 	if (strpbrk(text, " +-")) // of a number, to sscanf
 		return false;
 	if (sscanf(text, "[%63[^]]]:%5u%n", host, &port, &end) != 2 &&
 		sscanf(text, "%63[^:]:%5u%n", host, &port, &end) != 2)
 		return false;
 	bool brackets = text[0] == '[';
-	return text[end] == 0 && port >= 1 && port <= 65535 && ip_parse(host, &ip) &&
-	       ip_is_v4(&ip) != brackets;
+	return text[end] == 0 && port >= 1 && port <= 65535 && ip_parse(host, ret) &&
+	       ip_is_v4(ret) != brackets;
+}
+
+static bool is_name_server(const char *text)
+{
+	struct ip_addr ip;
+	return ip_parse(text, &ip) || read_ip_port(text, &ip);
 }
 
 static int check_dns(struct config *c, struct lb_err *reterr)
@@ -419,12 +428,35 @@ static int check_dns(struct config *c, struct lb_err *reterr)
 	return 0;
 }
 
+static bool is_loopback(const struct ip_addr *ip)
+{
+	struct ip_addr one;
+	return ip_is_v4(ip) ? ip_to_v4(ip) >> 24 == 127 : ip_parse("::1", &one) && ip_eq(ip, &one);
+}
+
+static int check_csds(const struct config *c, struct lb_err *reterr)
+{
+	struct ip_addr ip;
+	if (!c->csds)
+		return 0;
+	if (!read_ip_port(c->csds->listen, &ip))
+		return lb_err_set(reterr,
+			"csds.listen: '%s' is not an address with a port, like 127.0.0.1:50052",
+			c->csds->listen);
+	if (!c->csds->allow_remote && !is_loopback(&ip))
+		return lb_err_set(reterr,
+			"csds.listen: %s is no loopback address, and whoever reaches it reads all "
+			"of the configuration (csds.allow_remote: true permits it)",
+			c->csds->listen);
+	return 0;
+}
+
 static int check(struct config *c, struct lb_err *reterr)
 {
 	c->drain_s = c->drain ? *c->drain : DEFAULT_DRAIN_S;
 	c->listener_drain_s = c->listener_drain ? *c->listener_drain : DEFAULT_LISTENER_DRAIN_S;
 	if (check_stats(c, reterr) || check_workers(c, reterr) || check_dns(c, reterr) ||
-		check_ports(c, reterr))
+		check_csds(c, reterr) || check_ports(c, reterr))
 		return -EINVAL;
 	for (unsigned i = 0; i < c->n_frontends; i++)
 		if (check_frontend(c, i, reterr))

@@ -76,6 +76,11 @@ struct config_xds {
 	enum config_xds_protocol protocol;
 };
 
+struct config_csds {
+	char *listen; // "127.0.0.1:50052", "[::1]:50052"
+	bool allow_remote; // the address may be one that other hosts reach
+};
+
 struct config_sessions {
 	bool use_ejected; // sessions stay with ejected endpoints (lb-tree.md A75-O22)
 };
@@ -93,6 +98,7 @@ struct config {
 	struct config_stats *stats; // never NULL after load
 	struct config_log *log; // NULL = absent
 	struct config_dns *dns; // NULL = absent
+	struct config_csds *csds; // NULL = absent: no status port
 	struct config_sessions *sessions; // NULL = absent
 	struct config_xds *xds; // NULL = absent
 	// All of its servers with commas between them; NULL = those of resolv.conf. Not libcyaml's.

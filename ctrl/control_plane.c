@@ -11,6 +11,7 @@
 #include "ctrl/res/types.h"
 #include "ctrl/show.h"
 #include "ctrl/stats_server.h"
+#include "ctrl/status/status_server.h"
 #include "ctrl/workers.h"
 #include "ctrl/xds/bootstrap.h"
 #include "ctrl/xds/client.h"
@@ -18,10 +19,13 @@
 #include "lb/base/log.h"
 #include "lb/base/rand.h"
 
+#include <grpc/support/log.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #define SECOND_NS UINT64_C(1000000000)
 // After the drain's deadline workers get this long to cut what is left and report.
@@ -46,6 +50,7 @@ struct control_plane {
 	struct xds_client *xds;
 	struct show *show;
 	struct stats_server *stats;
+	struct status_server *status; // NULL = off
 	struct twheel_timer watch_timer; // every second
 	struct twheel_timer drain_timer;
 	bool ready, draining;
@@ -86,6 +91,7 @@ static void on_tick(void *arg)
 	if (!p->ready && !p->draining && assembler_ready(p->assembler)) {
 		p->ready = true;
 		show_set_state(p->show, "ready");
+		status_server_set_serving(p->status, true);
 		log_info("ready", "frontends=%u", p->n_frontends);
 	}
 }
@@ -117,6 +123,7 @@ static void on_signal(void *arg)
 	uint64_t deadline = twheel_now(loop_wheel(p->loop)) + drain_s * SECOND_NS;
 	log_info("draining", "deadline_s=%u", drain_s);
 	show_set_state(p->show, "draining");
+	status_server_set_serving(p->status, false);
 	struct lb_command drain = {.kind = LB_COMMAND_DRAIN, .deadline_ns = deadline};
 	workers_send_all(p->workers, &drain);
 	twheel_arm(loop_wheel(p->loop), &p->drain_timer, deadline + DRAIN_SLACK_NS);
@@ -155,9 +162,21 @@ static void on_xds_log(void *ctx, const char *line)
 	log_warn("xds", "text=%s", log_quote(line));
 }
 
+// On any thread of libgrpc.
+static void on_grpc_log(gpr_log_func_args *args)
+{
+	log_write(args->severity == GPR_LOG_SEVERITY_ERROR ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG,
+		"grpc", "said=%s", log_quote(args->message));
+}
+
 static void on_grpc_ready(void *arg)
 {
 	xds_grpc_dispatch(arg);
+}
+
+static void on_status_ready(void *arg)
+{
+	status_server_dispatch(arg);
 }
 
 // Birth.
@@ -177,6 +196,7 @@ static int start_loop(struct control_plane *p, struct lb_err *err)
 
 static int start_transport(struct control_plane *p, struct lb_err *err)
 {
+	gpr_set_log_function(on_grpc_log);
 	p->grpc = xds_grpc_new();
 	if (!p->grpc || loop_watch_fd(p->loop, xds_grpc_fd(p->grpc), on_grpc_ready, p->grpc))
 		return lb_err_set(err, "out of memory");
@@ -303,6 +323,42 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 	return p->stats ? 0 : lb_err_within(err, "stats.socket");
 }
 
+static uint64_t wall_clock_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+static void each_resource(
+	void *ctx, void (*fn)(void *, const struct xds_entry_info *), void *fn_ctx)
+{
+	const struct control_plane *p = ctx;
+	xds_client_each(p->xds, fn, fn_ctx);
+}
+
+static int start_status(struct control_plane *p, struct lb_err *err)
+{
+	const struct config_csds *csds = p->conf.config->csds;
+	if (!csds)
+		return 0;
+	struct status_server_conf conf = {
+		.listen = csds->listen,
+		.bootstrap = p->conf.bootstrap,
+		.user_agent_version = SHUNT_VERSION,
+		.wheel = loop_wheel(p->loop),
+		.wall_ns = wall_clock_ns,
+		.each = each_resource,
+		.ctx = p,
+	};
+	int ret = status_server_new(&conf, &p->status, err);
+	if (ret == -EINVAL)
+		return lb_err_within(err, "csds.listen");
+	if (ret || loop_watch_fd(p->loop, status_server_fd(p->status), on_status_ready, p->status))
+		return lb_err_set(err, "out of memory");
+	return 0;
+}
+
 // The owner's side
 
 int control_plane_name_listeners(const struct config *config, const struct xds_bootstrap *bootstrap,
@@ -349,7 +405,8 @@ struct control_plane *control_plane_new(const struct control_plane_conf *conf)
 int control_plane_start(struct control_plane *p, struct lb_err *err)
 {
 	if (start_loop(p, err) || start_transport(p, err) || start_dns(p, err) ||
-		start_assembler(p, err) || start_xds(p, err) || start_show(p, err))
+		start_assembler(p, err) || start_xds(p, err) || start_show(p, err) ||
+		start_status(p, err))
 		return -EINVAL;
 	struct twheel *wheel = loop_wheel(p->loop);
 	twheel_arm(wheel, &p->watch_timer, twheel_now(wheel) + SECOND_NS);
@@ -371,6 +428,7 @@ void control_plane_stop(struct control_plane *p)
 {
 	if (!p)
 		return;
+	status_server_free(p->status);
 	stats_server_free(p->stats);
 	show_free(p->show);
 	for (uint32_t i = 0; i < p->n_frontends; i++) {

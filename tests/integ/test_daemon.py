@@ -24,6 +24,9 @@ MISTAKES = (
     ("port: 8080", "port: 80800", ("frontends[0]", "port", "80800")),
     ('mode: "0660"', 'mode: "rw"', ("stats.mode",)),
     ("level: info", "level: loud", ("log.level", "loud")),
+    ("log:", "csds: {listen: 10.81.0.1:50052}\nlog:", ("csds.listen", "loopback", "allow_remote")),
+    ("log:", "csds: {listen: localhost:50052}\nlog:", ("csds.listen", "localhost:50052")),
+    ("log:", "csds: {}\nlog:", ("csds", "listen")),
     ("frontends:", "frontend:", ("frontend",)),
     ("ports:", "ports: [", ()),
 )

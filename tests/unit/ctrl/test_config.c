@@ -100,7 +100,50 @@ static void what_is_left_out_gets_its_default(void **state)
 	assert_null(c->dns_servers);
 	assert_null(c->sessions);
 	assert_null(c->xds); // state of the world
+	assert_null(c->csds);
 	config_free(c);
+}
+
+static void the_status_port_is_on_loopback_unless_said_otherwise(void **state)
+{
+	static const struct {
+		const char *line, *why; // NULL = accepted
+	} rows[] = {{"csds: {listen: 127.0.0.1:50052}\n", NULL},
+		{"csds: {listen: 127.255.0.1:1}\n", NULL},
+		{"csds: {listen: \"[::1]:65535\"}\n", NULL},
+		{"csds: {listen: \"0.0.0.0:50052\", allow_remote: true}\n", NULL},
+		{"csds: {listen: \"0.0.0.0:50052\"}\n", "no loopback"},
+		{"csds: {listen: \"0.0.0.0:50052\", allow_remote: false}\n", "no loopback"},
+		{"csds: {listen: \"[::]:50052\"}\n", "no loopback"},
+		{"csds: {listen: 10.0.0.1:50052}\n", "no loopback"},
+		{"csds: {listen: \"[::ffff:10.0.0.1]:50052\"}\n", "csds.listen"},
+		{"csds: {listen: 127.0.0.1}\n", "not an address with a port"},
+		{"csds: {listen: \"127.0.0.1:0\"}\n", "not an address with a port"},
+		{"csds: {listen: \"127.0.0.1:65536\"}\n", "not an address with a port"},
+		{"csds: {listen: \"127.0.0.1:50052x\"}\n", "not an address with a port"},
+		{"csds: {listen: \"::1:50052\"}\n", "not an address with a port"},
+		{"csds: {listen: \"localhost:50052\"}\n", "not an address with a port"},
+		{"csds: {listen: \"unix:/tmp/x\"}\n", "not an address with a port"},
+		{"csds: {}\n", "listen"}, {"csds: {port: 50052}\n", "csds"},
+		{"csds: 127.0.0.1:50052\n", "csds"}};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lb_err err = {0};
+		char *text = NULL;
+		assert_true(asprintf(&text, "%s%s", whole, rows[i].line) > 0);
+		struct config *c = load(text, &err);
+		if (!rows[i].why) {
+			assert_string_equal(err.text, "");
+			assert_non_null(c->csds);
+		} else {
+			assert_null(c);
+			assert_non_null(strstr(err.text, "/tmp/shunt-config-"));
+			assert_non_null(strstr(err.text, "csds"));
+			if (!strstr(err.text, rows[i].why))
+				fail_msg("%s: %s", rows[i].line, err.text);
+		}
+		config_free(c);
+		free(text);
+	}
 }
 
 static void name_servers_stand_in_place_of_those_of_resolv_conf(void **state)
@@ -221,6 +264,7 @@ static void missing_empty_and_incomplete_files_are_errors(void **state)
 
 RUN_SUITE("ctrl/config", cmocka_unit_test(every_field_of_the_documented_shape_is_read),
 	cmocka_unit_test(what_is_left_out_gets_its_default),
+	cmocka_unit_test(the_status_port_is_on_loopback_unless_said_otherwise),
 	cmocka_unit_test(name_servers_stand_in_place_of_those_of_resolv_conf),
 	cmocka_unit_test(drain_of_zero_seconds_is_no_default),
 	cmocka_unit_test(an_error_names_file_field_and_reason),

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The client status discovery service (CSDS: gRFC A40; xds-client.md §15) on top of csds_dump. What
+// it costs is bounded: one response is made at a time, a slice of it each millisecond or so; few
+// wait to be read, and not for long; a caller that asks faster than it reads waits.
+// Thread: ctrl.
+#pragma once
+
+#include "envoy/config/core/v3/base.pb-c.h"
+
+#include <stdint.h>
+
+struct csds;
+struct rpc_call;
+struct twheel;
+struct xds_entry_info;
+
+struct csds_conf {
+	const Envoy__Config__Core__V3__Node *node; // outlives it
+	struct twheel *wheel;
+	uint64_t (*wall_ns)(void); // since 1970
+	// Tells fn every watched resource, each once (xds_client_each).
+	void (*each)(void *ctx, void (*fn)(void *, const struct xds_entry_info *), void *fn_ctx);
+	void *ctx;
+};
+
+struct csds *csds_new(const struct csds_conf *); // NULL = no memory
+// All calls have been closed. NULL is fine.
+void csds_free(struct csds *);
+
+// Calls of the two methods; NULL = no memory.
+struct status_call *csds_open_fetch(struct csds *, struct rpc_call *);
+struct status_call *csds_open_stream(struct csds *, struct rpc_call *);

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// The outer two messages are framed by hand, since their length is known only when the last entry
+// is encoded; entries are encoded by protobuf-c, many to a block.
+#include "ctrl/status/csds_dump.h"
+
+#include "ctrl/xds/client.h"
+#include "envoy/service/status/v3/csds.pb-c.h"
+#include "lb/base/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_S 1000000000ll
+#define MAX_FRAME 16 // a tag and a length, twice
+
+// Tags of length-delimited fields.
+#define TAG_CONFIG 0x0a // ClientStatusResponse.config = 1
+#define TAG_NODE 0x0a // ClientConfig.node = 1
+#define TAG_GENERIC 0x1a // ClientConfig.generic_xds_configs = 3
+
+typedef Envoy__Service__Status__V3__ClientConfig__GenericXdsConfig Entry;
+typedef Envoy__Admin__V3__UpdateFailureState Failure;
+typedef Google__Protobuf__Timestamp Timestamp;
+
+struct item {
+	struct item *next;
+	const struct xds_type *type; // static
+	struct xds_res *res; // counted; NULL = no value, or not asked for, or encoded already
+	char *name, *version, *error, *error_version; // in the arena
+	uint64_t updated_ns, error_ns; // the wheel's; 0 = never
+	enum xds_status status;
+	bool has_value;
+	size_t len; // of the entry when encoded
+};
+
+struct csds_dump {
+	struct csds_dump_conf conf;
+	struct xds_arena arena; // the items
+	struct item *first, *last;
+	struct item *next; // the first that is not encoded yet
+	bool begun, failed;
+	struct rpc_part *parts; // [0] is the frame, made last
+	size_t n_parts, cap_parts;
+	size_t len; // of the parts
+};
+
+struct csds_dump *csds_dump_new(const struct csds_dump_conf *conf)
+{
+	struct csds_dump *d = calloc(1, sizeof(*d));
+	if (d)
+		d->conf = *conf;
+	return d;
+}
+
+void csds_dump_free(struct csds_dump *d)
+{
+	if (!d)
+		return;
+	for (struct item *i = d->first; i; i = i->next)
+		xds_res_put(i->res);
+	for (size_t i = 0; i < d->n_parts; i++)
+		free(d->parts[i].bytes);
+	free(d->parts);
+	xds_arena_fini(&d->arena);
+	free(d);
+}
+
+void csds_dump_add(void *dump, const struct xds_entry_info *e)
+{
+	struct csds_dump *d = dump;
+	DCHECK(!d->begun);
+	struct item *i = xds_arena_alloc(&d->arena, 1, sizeof(*i));
+	if (!i) {
+		d->failed = true;
+		return;
+	}
+	i->type = e->type;
+	i->status = e->status;
+	i->has_value = e->res;
+	i->updated_ns = e->updated_ns;
+	i->error_ns = e->error_ns;
+	i->name = xds_arena_strdup(&d->arena, e->name);
+	i->version = xds_arena_strdup(&d->arena, e->version);
+	i->error = xds_arena_strdup(&d->arena, e->error);
+	i->error_version = xds_arena_strdup(&d->arena, e->error_version);
+	if (!i->name || !i->version || !i->error || !i->error_version)
+		d->failed = true;
+	if (e->res && !d->conf.exclude_contents) {
+		// Counting is no change that anybody could see.
+		i->res = xds_res_get((struct xds_res *)(uintptr_t)e->res);
+	}
+	*(d->last ? &d->last->next : &d->first) = i;
+	d->last = i;
+}
+
+// Entries
+
+static void set_time(const struct csds_dump *d, uint64_t ns, Timestamp *at, Timestamp **field)
+{
+	if (ns == 0)
+		return;
+	int64_t wall = (int64_t)ns + d->conf.wall_offset_ns;
+	int64_t nanos = (wall % NS_PER_S + NS_PER_S) % NS_PER_S; // also before 1970
+	google__protobuf__timestamp__init(at);
+	at->seconds = (wall - nanos) / NS_PER_S;
+	at->nanos = (int32_t)nanos;
+	*field = at;
+}
+
+// What an entry is made of, on the stack while it is measured or encoded.
+struct entry {
+	Entry msg;
+	Google__Protobuf__Any any;
+	Failure failure;
+	Timestamp updated, failed;
+};
+
+static void entry_fill(const struct csds_dump *d, const struct item *i, struct entry *e)
+{
+	envoy__service__status__v3__client_config__generic_xds_config__init(&e->msg);
+	e->msg.type_url = (char *)(uintptr_t)i->type->url;
+	e->msg.name = i->name;
+	e->msg.client_status = (Envoy__Admin__V3__ClientResourceStatus)i->status; // CS-05
+	if (i->has_value) {
+		e->msg.version_info = i->version;
+		set_time(d, i->updated_ns, &e->updated, &e->msg.last_updated);
+	}
+	if (i->res) {
+		google__protobuf__any__init(&e->any);
+		e->any.type_url = (char *)(uintptr_t)i->type->url;
+		e->any.value =
+			(ProtobufCBinaryData){i->res->len, (uint8_t *)(uintptr_t)i->res->bytes};
+		e->msg.xds_config = &e->any;
+	}
+	if (i->error[0]) { // CS-06
+		envoy__admin__v3__update_failure_state__init(&e->failure);
+		e->failure.details = i->error;
+		e->failure.version_info = i->error_version;
+		set_time(d, i->error_ns, &e->failed, &e->failure.last_update_attempt);
+		e->msg.error_state = &e->failure;
+	}
+}
+
+static uint8_t *put_frame(uint8_t *to, uint8_t tag, size_t len)
+{
+	*to++ = tag;
+	for (; len >= 0x80; len >>= 7)
+		*to++ = (uint8_t)(len | 0x80);
+	*to++ = (uint8_t)len;
+	return to;
+}
+
+static size_t frame_len(size_t len)
+{
+	uint8_t scratch[MAX_FRAME];
+	return (size_t)(put_frame(scratch, 0, len) - scratch);
+}
+
+// Parts
+
+// A block of this length at the end of the list. NULL = no memory.
+static uint8_t *add_part(struct csds_dump *d, size_t len)
+{
+	if (d->n_parts == d->cap_parts) {
+		size_t cap = d->cap_parts ? 2 * d->cap_parts : 8;
+		struct rpc_part *more = reallocarray(d->parts, cap, sizeof(*more));
+		if (!more)
+			return NULL;
+		d->parts = more;
+		d->cap_parts = cap;
+	}
+	uint8_t *bytes = malloc(len);
+	if (!bytes)
+		return NULL;
+	d->parts[d->n_parts++] = (struct rpc_part){bytes, len};
+	d->len += len;
+	return bytes;
+}
+
+static int begin(struct csds_dump *d)
+{
+	d->begun = true;
+	d->next = d->first;
+	uint8_t *frame = add_part(
+		d, 2 * MAX_FRAME + protobuf_c_message_get_packed_size(&d->conf.node->base));
+	if (!frame)
+		return -ENOMEM;
+	d->len = 0; // the frame's length is known in the end
+	return 0;
+}
+
+static void finish(struct csds_dump *d)
+{
+	struct rpc_part *frame = &d->parts[0];
+	size_t node_len = protobuf_c_message_get_packed_size(&d->conf.node->base);
+	uint8_t *at = put_frame(frame->bytes, TAG_CONFIG, frame_len(node_len) + node_len + d->len);
+	at = put_frame(at, TAG_NODE, node_len);
+	at += protobuf_c_message_pack(&d->conf.node->base, at);
+	frame->len = (size_t)(at - frame->bytes);
+	d->len += frame->len;
+}
+
+// The entries from d->next to before `end`, `len` bytes in all.
+static int encode(struct csds_dump *d, const struct item *end, size_t len)
+{
+	uint8_t *at = add_part(d, len);
+	if (!at)
+		return -ENOMEM;
+	for (struct item *i = d->next; i != end; i = i->next) {
+		struct entry e;
+		entry_fill(d, i, &e);
+		at = put_frame(at, TAG_GENERIC, i->len);
+		at += protobuf_c_message_pack(&e.msg.base, at);
+		xds_res_put(i->res);
+		i->res = NULL;
+	}
+	return 0;
+}
+
+int csds_dump_step(struct csds_dump *d, size_t budget)
+{
+	if (d->failed || (!d->begun && begin(d)))
+		return -ENOMEM;
+	struct item *end = d->next;
+	size_t len = 0;
+	for (; end && len < budget; end = end->next) {
+		struct entry e;
+		entry_fill(d, end, &e);
+		end->len = protobuf_c_message_get_packed_size(&e.msg.base);
+		len += frame_len(end->len) + end->len;
+	}
+	if (len > CSDS_MAX_LEN - d->len)
+		return -E2BIG;
+	if (len && encode(d, end, len))
+		return -ENOMEM;
+	d->next = end;
+	if (end)
+		return 0;
+	finish(d);
+	return 1;
+}
+
+size_t csds_dump_take(struct csds_dump *d, const struct rpc_part **ret, size_t *ret_len)
+{
+	size_t n = d->n_parts;
+	d->n_parts = 0;
+	*ret = d->parts;
+	*ret_len = d->len;
+	return n;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// gRPC's health service (grpc.health.v1.Health). It knows one service, "": the daemon as a whole.
+// Thread: ctrl.
+#pragma once
+
+#include <stdbool.h>
+
+struct health;
+struct rpc_call;
+
+struct health *health_new(void); // NOT_SERVING; NULL = no memory
+// All calls have been closed. NULL is fine.
+void health_free(struct health *);
+// Watchers hear of a change; of several that come while one does not read, of the last.
+void health_set_serving(struct health *, bool serving);
+
+// Calls of the two methods; NULL = no memory.
+struct status_call *health_open_check(struct health *, struct rpc_call *);
+struct status_call *health_open_watch(struct health *, struct rpc_call *);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the status server asks of the services behind it. A service keeps one struct for each call,
+// whose first member is a status_call.
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/rpc/server.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct status_call;
+
+struct status_call_ops { // as in rpc_events
+	void (*on_message)(struct status_call *, const uint8_t *bytes, size_t len);
+	void (*on_half_close)(struct status_call *);
+	void (*on_sent)(struct status_call *);
+	void (*on_closed)(struct status_call *); // frees it
+};
+
+struct status_call {
+	const struct status_call_ops *ops;
+	struct rpc_call *rpc;
+};

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions to the descriptors of our own .proto files, checked against what protobuf-c's generator
+// made of the same files.
+#include "ctrl/status/descriptors.h"
+#include "envoy/service/status/v3/csds.pb-c.h"
+#include "google/protobuf/any.pb-c.h"
+#include "grpc/health/v1/health.pb-c.h"
+#include "proto/descriptors.h"
+#include "proto/registry.h"
+#include "proto/wire.h"
+#include "tests/support/alloc_fail.h"
+#include "tests/support/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct descriptors *types;
+
+static int make(void **state)
+{
+	types = descriptors_new(proto_descriptors, proto_descriptors_len);
+	return types ? 0 : -1;
+}
+
+static int drop(void **state)
+{
+	descriptors_free(types);
+	return 0;
+}
+
+static struct str path_of(uint32_t file)
+{
+	struct str bytes = descriptors_file(types, file);
+	const uint8_t *p = (const uint8_t *)bytes.p;
+	struct proto_field f;
+	while (proto_field_next(&p, (const uint8_t *)bytes.p + bytes.len, &f))
+		if (f.number == 1)
+			return (struct str){(const char *)f.bytes, f.len};
+	return (struct str){0};
+}
+
+static void assert_declared(const char *symbol, const char *path)
+{
+	uint32_t file = descriptors_find_symbol(types, str_from(symbol));
+	if (file == DESCRIPTORS_NONE)
+		fail_msg("%s is not found", symbol);
+	assert_true(str_eq(path_of(file), str_from(path)));
+}
+
+static void every_kind_of_symbol_is_found_in_its_file(void **state)
+{
+	assert_declared("google.protobuf.Any", "google/protobuf/any.proto");
+	assert_declared("google.protobuf.Any.type_url", "google/protobuf/any.proto");
+	assert_declared("grpc.health.v1.Health", "grpc/health/v1/health.proto");
+	assert_declared("grpc.health.v1.Health.Watch", "grpc/health/v1/health.proto");
+	assert_declared(
+		"grpc.health.v1.HealthCheckResponse.ServingStatus", "grpc/health/v1/health.proto");
+	// An enum's values stand beside it.
+	assert_declared(
+		"grpc.health.v1.HealthCheckResponse.NOT_SERVING", "grpc/health/v1/health.proto");
+	assert_declared("envoy.service.status.v3.STALE", "envoy/service/status/v3/csds.proto");
+	assert_declared("envoy.service.status.v3.ClientConfig.GenericXdsConfig.error_state",
+		"envoy/service/status/v3/csds.proto");
+	assert_declared("grpc.reflection.v1alpha.ServerReflectionRequest.message_request",
+		"grpc/reflection/v1alpha/reflection.proto");
+}
+
+static void what_is_not_declared_is_not_found(void **state)
+{
+	static const char *const names[] = {"", ".", "google", "google.protobuf",
+		"google.protobuf.", "google.protobuf.An", "google.protobuf.Any.",
+		"google.protobuf.Any.type_url.x", ".google.protobuf.Any",
+		"google.protobuf.Anything",
+		"grpc.health.v1.HealthCheckResponse.ServingStatus.SERVING",
+		"grpc.health.v1.Health.Watch.x", "Any", "google.protobuf..Any"};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(
+			descriptors_find_symbol(types, str_from(names[i])), DESCRIPTORS_NONE);
+	assert_int_equal(descriptors_find_file(types, STR("any.proto")), DESCRIPTORS_NONE);
+	assert_int_equal(descriptors_find_file(types, STR("")), DESCRIPTORS_NONE);
+}
+
+static void only_messages_are_messages(void **state)
+{
+	assert_true(descriptors_has_message(types, STR("google.protobuf.Any")));
+	assert_true(descriptors_has_message(
+		types, STR("envoy.service.status.v3.ClientConfig.GenericXdsConfig")));
+	assert_false(descriptors_has_message(types, STR("google.protobuf.Any.value")));
+	assert_false(descriptors_has_message(types, STR("grpc.health.v1.Health")));
+	assert_false(descriptors_has_message(
+		types, STR("grpc.health.v1.HealthCheckResponse.ServingStatus")));
+}
+
+// What protobuf-c knows of a message and, by its fields, of all others that it holds.
+static unsigned check_message(const ProtobufCMessageDescriptor *m, unsigned depth)
+{
+	unsigned n = 1;
+	char name[512];
+	assert_true(descriptors_has_message(types, str_from(m->name)));
+	uint32_t file = descriptors_find_symbol(types, str_from(m->name));
+	for (unsigned i = 0; i < m->n_fields; i++) {
+		const ProtobufCFieldDescriptor *f = &m->fields[i];
+		snprintf(name, sizeof(name), "%s.%s", m->name, f->name);
+		assert_int_equal(descriptors_find_symbol(types, str_from(name)), file);
+		if (f->type == PROTOBUF_C_TYPE_MESSAGE && depth > 0)
+			n += check_message(f->descriptor, depth - 1);
+	}
+	return n;
+}
+
+static void every_message_that_may_be_dumped_is_found_field_by_field(void **state)
+{
+	static const char *const roots[] = {"envoy.config.listener.v3.Listener",
+		"envoy.config.route.v3.RouteConfiguration", "envoy.config.cluster.v3.Cluster",
+		"envoy.config.endpoint.v3.ClusterLoadAssignment",
+		"envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+		"envoy.extensions.filters.http.router.v3.Router"};
+	unsigned n =
+		check_message(&envoy__service__status__v3__client_status_response__descriptor, 6);
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+		const ProtobufCMessageDescriptor *m = proto_registry_find(str_from(roots[i]));
+		assert_non_null(m);
+		n += check_message(m, 4);
+	}
+	assert_true(n > 200);
+}
+
+static void imports_are_files_of_the_set(void **state)
+{
+	uint32_t n,
+		status = descriptors_find_file(types, STR("envoy/service/status/v3/csds.proto"));
+	assert_int_not_equal(status, DESCRIPTORS_NONE);
+	const uint32_t *imports = descriptors_imports(types, status, &n);
+	assert_int_equal(n, 5);
+	bool any = false;
+	for (uint32_t i = 0; i < n; i++)
+		any |= str_eq(path_of(imports[i]), STR("google/protobuf/any.proto"));
+	assert_true(any);
+	for (uint32_t file = 0; file < descriptors_n_files(types); file++) {
+		assert_int_equal(descriptors_find_file(types, path_of(file)), file);
+		imports = descriptors_imports(types, file, &n);
+		for (uint32_t i = 0; i < n; i++)
+			assert_true(imports[i] < file); // so that there is no cycle
+	}
+}
+
+static void without_memory_there_is_nothing(void **state)
+{
+	struct descriptors *d = NULL;
+	ALLOC_FAIL_EACH(d = descriptors_new(proto_descriptors, proto_descriptors_len), !d,
+		descriptors_free(d));
+}
+
+int main(void)
+{
+	const struct CMUnitTest suite[] = {
+		cmocka_unit_test(every_kind_of_symbol_is_found_in_its_file),
+		cmocka_unit_test(what_is_not_declared_is_not_found),
+		cmocka_unit_test(only_messages_are_messages),
+		cmocka_unit_test(every_message_that_may_be_dumped_is_found_field_by_field),
+		cmocka_unit_test(imports_are_files_of_the_set),
+		cmocka_unit_test(without_memory_there_is_nothing),
+	};
+	return cmocka_run_group_tests_name("status/descriptors", suite, make, drop);
+}
