@@ -168,10 +168,32 @@ static int raise(struct lb_cells *c)
 	return 0;
 }
 
+// The page that the next cell belongs to, if it is there, this version's own and has room: as it is
+// nearly always while a list is being built. NULL = it is not.
+static struct lb_page *open_page(const struct lb_cells *c)
+{
+	struct lb_page *p = c->root;
+	for (uint32_t shift = c->height * LB_CELLS_BITS; shift; shift -= LB_CELLS_BITS) {
+		uint32_t at = c->n >> shift & (LB_CELLS_FAN - 1);
+		if (p->n_refs > 1 || at >= p->n)
+			return NULL;
+		p = p->entries[at].below;
+	}
+	// There is room for a power of two.
+	return p->n_refs == 1 && p->n & (p->n - 1) ? p : NULL;
+}
+
 int lb_cells_push(struct lb_cells *c, struct lb_cell cell)
 {
 	CHECK(c->n < LB_CELLS_MAX);
 	cell = filled(cell);
+	struct lb_page *open = c->n & (LB_CELLS_FAN - 1) ? open_page(c) : NULL;
+	if (open) {
+		open->entries[open->n++].cell = cell;
+		count_cell(&cell);
+		c->n++;
+		return 0;
+	}
 	if (c->n == 0)
 		return push_first(c, &cell);
 	if (c->n >> ((c->height + 1) * LB_CELLS_BITS) && raise(c))

@@ -92,6 +92,11 @@ struct lb_subchannel *lb_connectivity_get(struct lb_connectivity *c, const struc
 	return &r->subchannel;
 }
 
+void lb_connectivity_expect(struct lb_connectivity *c, uint32_t n)
+{
+	lb_endpoint_table_expect(c->endpoints, n);
+}
+
 bool lb_connectivity_is_full(const struct lb_connectivity *c)
 {
 	return lb_endpoint_table_count(c->endpoints) == LB_MAX_ENDPOINTS;

@@ -34,6 +34,8 @@ void lb_connectivity_free(struct lb_connectivity *); // NULL is fine
 
 // The subchannel of an address; counted. NULL = no memory or LB_MAX_ENDPOINTS reached.
 struct lb_subchannel *lb_connectivity_get(struct lb_connectivity *, const struct ip_port *);
+// So many may soon be asked for that nobody has asked for before. Saves time.
+void lb_connectivity_expect(struct lb_connectivity *, uint32_t n);
 bool lb_connectivity_is_full(const struct lb_connectivity *); // LB_MAX_ENDPOINTS reached
 void lb_connectivity_put(struct lb_connectivity *, struct lb_subchannel *);
 

@@ -6,6 +6,7 @@
 #include "lb/base/twheel.h"
 #include "lb/breaker.h"
 #include "lb/child_names.h"
+#include "lb/connectivity.h"
 #include "lb/dump.h"
 #include "lb/ejection.h"
 #include "lb/leaf_endpoints.h"
@@ -620,6 +621,9 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 	}
 	leaf->updating = true;
 	set_layout(leaf, plan.layout);
+	uint32_t n = plan.layout->endpoints->n, n_before = before ? before->endpoints->n : 0;
+	if (n > n_before)
+		lb_connectivity_expect(leaf->member_env.connectivity, n - n_before);
 	bool is_other = lb_leaf_layout_reorder(plan.layout);
 	if (!before || leaf->configs_owed || is_other ||
 		!lb_leaf_layout_same_configs(before, plan.layout))

@@ -82,6 +82,8 @@ static bool leg_init(
 	if (!s)
 		return false;
 	leg->subchannel = (uintptr_t)s | in_race;
+	if (!in_race && !lb_subchannel_is_watched(s))
+		lb_subchannel_request(s); // now, so that nobody need be told
 	lb_subchannel_watch(s, &leg->watcher);
 	return true;
 }

@@ -61,6 +61,10 @@ bool lb_subchannel_failing(const struct lb_subchannel *);
 // "10.82.0.3:50051: refused" of the last attempt, or why the connection was lost; "" while READY.
 const char *lb_subchannel_last_error(const struct lb_subchannel *);
 void lb_subchannel_watch(struct lb_subchannel *, struct lb_subchannel_watcher *);
+static inline bool lb_subchannel_is_watched(const struct lb_subchannel *s)
+{
+	return s->watchers;
+}
 void lb_subchannel_unwatch(struct lb_subchannel *, struct lb_subchannel_watcher *);
 
 // A policy wants a connection: IDLE → CONNECTING and an attempt; otherwise nothing. Out of memory
