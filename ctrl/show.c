@@ -72,11 +72,6 @@ void show_set_text(json_t *o, const char *key, const char *value)
 	json_object_set_new(o, key, render_string(value));
 }
 
-static double seconds(uint64_t ns)
-{
-	return (double)ns / 1e9;
-}
-
 json_t *show_causes(const uint64_t ended[LB_N_CAUSES])
 {
 	json_t *o = json_object();
@@ -106,7 +101,7 @@ static void set_loads(json_t *o, const struct load_report *loads)
 	load_report_info(loads, &i);
 	show_set_text(o, "lrs_state", xds_server_state_name(i.stream.state));
 	show_set_text(o, "lrs_error", i.stream.error);
-	json_object_set_new(o, "lrs_interval_s", json_real(seconds(i.stream.interval_ns)));
+	json_object_set_new(o, "lrs_interval_s", json_real(show_seconds(i.stream.interval_ns)));
 	show_set_u64(o, "lrs_clusters", i.stream.n_clusters);
 	show_set_u64(o, "lrs_streams", i.stream.n_streams);
 	show_set_u64(o, "lrs_reports", i.stream.n_reports);
@@ -132,7 +127,7 @@ static json_t *build_info(const struct show *s, struct show_args *args)
 	show_set_text(o, "state", s->state);
 	show_set_u64(o, "pid", (uint64_t)getpid());
 	json_object_set_new(
-		o, "uptime_s", json_real(seconds(twheel_now(s->conf.wheel) - s->started_ns)));
+		o, "uptime_s", json_real(show_seconds(twheel_now(s->conf.wheel) - s->started_ns)));
 	show_set_u64(o, "workers", workers_count(s->conf.workers));
 	show_set_u64(o, "snapshots_published", assembler_n_snapshots(s->conf.assembler));
 	show_set_u64(o, "snapshots_live", assembler_n_live_snapshots(s->conf.assembler));
@@ -166,52 +161,6 @@ static json_t *build_info(const struct show *s, struct show_args *args)
 	return o;
 }
 
-// show xds
-
-struct xds_ctx {
-	const struct show *show;
-	json_t *rows;
-};
-
-static void xds_line(void *ctx, const struct xds_entry_info *e)
-{
-	struct xds_ctx *c = ctx;
-	uint64_t now = twheel_now(c->show->conf.wheel);
-	json_t *row = json_object();
-	show_set_text(row, "type", e->type->label);
-	show_set_text(row, "name", e->name);
-	show_set_text(row, "state", xds_status_name(e->status));
-	show_set_text(row, "version", e->version);
-	json_object_set_new(row, "age_s",
-		e->updated_ns ? json_real(seconds(now - e->updated_ns)) : json_null());
-	show_set_text(row, "rejected", e->error_version);
-	show_set_text(row, "error", e->error);
-	json_array_append_new(c->rows, row);
-}
-
-static json_t *build_xds(const struct show *s, struct show_args *args)
-{
-	struct xds_server_info i;
-	xds_client_server(s->conf.xds, &i);
-	json_t *server = json_object();
-	show_set_text(server, "uri", i.uri);
-	show_set_text(server, "protocol", i.protocol);
-	show_set_text(server, "state", xds_server_state_name(i.state));
-	json_object_set_new(
-		server, "for_s", json_real(seconds(twheel_now(s->conf.wheel) - i.since_ns)));
-	show_set_text(server, "error", i.error);
-	show_set_u64(server, "streams", i.n_streams);
-	show_set_u64(server, "requests", i.n_requests);
-	show_set_u64(server, "responses", i.n_responses);
-	show_set_u64(server, "acks", i.n_acks);
-	show_set_u64(server, "nacks", i.n_nacks);
-	show_set_u64(server, "undecodable", i.n_undecodable);
-	show_set_u64(server, "unknown_type", i.n_unknown_type);
-	struct xds_ctx c = {s, json_array()};
-	xds_client_each(s->conf.xds, xds_line, &c);
-	return json_pack("{so so}", "server", server, "resources", c.rows);
-}
-
 // show workers
 
 static json_t *group_json(const struct counter_set *set)
@@ -233,8 +182,8 @@ static json_t *worker_json(const struct show *s, uint32_t w)
 		o, "busy_percent", json_real(100 * workers_busy_share(s->conf.workers, w)));
 	show_set_u64(o, "turns", counter_read(&k->turns));
 	show_set_u64(o, "empty_turns", counter_read(&k->empty_turns));
-	json_object_set_new(o, "busy_s", json_real(seconds(counter_read(&k->busy_ns))));
-	json_object_set_new(o, "idle_s", json_real(seconds(counter_read(&k->idle_ns))));
+	json_object_set_new(o, "busy_s", json_real(show_seconds(counter_read(&k->busy_ns))));
+	json_object_set_new(o, "idle_s", json_real(show_seconds(counter_read(&k->idle_ns))));
 	json_object_set_new(
 		o, "longest_turn_us", json_real((double)counter_read(&k->longest_turn_ns) / 1e3));
 	show_set_u64(o, "snapshot", counter_read(&k->snapshot_version));
@@ -283,8 +232,10 @@ static const struct command commands[] = {
 		"--authority A --path P [-H 'NAME: VALUE']... [--frontend F] [--method M] "
 		"[--grpc | --http]",
 		"where a request would go, and why", show_explain, NULL, NULL},
-	{"show xds", NULL, "the xDS server and every resource: state, version, age, error",
-		build_xds, NULL, NULL},
+	{"show xds", NULL,
+		"the xDS server, how many resources are in which state, and every resource: state, "
+		"version, age, error",
+		show_xds, NULL, NULL},
 	{"show workers", NULL, "each worker: load, requests by ending, counters of every layer",
 		build_workers, NULL, NULL},
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files behind the stats socket's commands share: show.c (dispatch, info, xds, workers),
-// show_stat.c, show_tree.c, show_routes.c, explain.c. Nobody else includes this.
+// What the files behind the stats socket's commands share: show.c (dispatch, info, workers),
+// show_stat.c, show_tree.c, show_routes.c, show_xds.c, explain.c. Nobody else includes this.
 // Thread: ctrl.
 #pragma once
 
@@ -37,6 +37,7 @@ json_t *show_clusters(const struct show *, struct show_args *);
 json_t *show_tree(const struct show *, struct show_args *);
 json_t *show_endpoints(const struct show *, struct show_args *);
 json_t *show_routes(const struct show *, struct show_args *);
+json_t *show_xds(const struct show *, struct show_args *);
 json_t *show_explain(const struct show *, struct show_args *);
 
 // The number of the frontend that is called so, of the only one for NULL; or -EINVAL.
@@ -49,4 +50,8 @@ char *show_tree_text(json_t *); // likewise
 // The null of a failed allocation makes the whole fail in the end, not here.
 void show_set_u64(json_t *object, const char *key, uint64_t value);
 void show_set_text(json_t *object, const char *key, const char *value);
+static inline double show_seconds(uint64_t ns)
+{
+	return (double)ns / 1e9;
+}
 json_t *show_causes(const uint64_t ended[LB_N_CAUSES]);

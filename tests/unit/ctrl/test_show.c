@@ -198,6 +198,86 @@ static void frontend_whose_error_is_no_utf8_keeps_its_row(void **state)
 	json_decref(info);
 }
 
+static void forget_event(struct xds_watcher *w, const struct xds_event *e)
+{
+}
+
+static const struct xds_type *cluster_type(void)
+{
+	for (uint32_t i = 0; i < RES_N_TYPES; i++)
+		if (strcmp(res_types[i]->label, "cluster") == 0)
+			return res_types[i];
+	return NULL;
+}
+
+static void say_clusters(struct world *w, const char *version, struct str first, struct str second)
+{
+	struct fake_resource r[] = {{.bytes = (const uint8_t *)first.p, .len = first.len},
+		{.bytes = (const uint8_t *)second.p, .len = second.len}};
+	fake_ads_settle(&w->server);
+	fake_ads_respond(&w->server, cluster_type()->url, version, version, r, 2);
+	fake_ads_settle(&w->server);
+}
+
+// Cluster {name, type: EDS, eds_cluster_config: {eds_config: {ads: {}}}}; and without the latter.
+#define GOOD(name) "\x0a\x01" name "\x10\x03\x1a\x04\x0a\x02\x1a\x00"
+#define BAD(name) "\x0a\x01" name "\x10\x03"
+
+static void xds_says_what_is_in_which_state_and_since_when(void **state)
+{
+	struct world *w = *state;
+	struct xds_watcher watchers[3] = {{forget_event}, {forget_event}, {forget_event}};
+	for (unsigned i = 0; i < 3; i++) // a, b, c
+		assert_int_equal(xds_client_watch(w->xds, cluster_type(),
+					 (char[]){(char)('a' + i), 0}, &watchers[i]),
+			0);
+	say_clusters(w, "v1", STR(GOOD("a")), STR(GOOD("b")));
+	twheel_advance(w->wheel, 3000000000);
+	say_clusters(w, "v2", STR(BAD("a")), STR(GOOD("b")));
+	twheel_advance(w->wheel, 5000000000);
+	char *text = show_answer(w->show, "show xds json");
+	json_t *whole = json_loads(text, 0, NULL), *data = json_object_get(whole, "data");
+	free(text);
+	json_t *rows = json_object_get(data, "resources");
+	assert_int_equal(json_array_size(rows), 3);
+	static const struct {
+		const char *state, *version, *rejected;
+		int age_s, bytes, failed_s; // -1 = null
+	} wanted[] = {{"NACKED", "v1", "v2", 4, 11, 2}, {"ACKED", "v2", "", 2, 11, -1},
+		{"REQUESTED", "", "", -1, -1, -1}};
+	for (size_t i = 0; i < 3; i++) {
+		const json_t *row = json_array_get(rows, i);
+		assert_string_equal(
+			json_string_value(json_object_get(row, "state")), wanted[i].state);
+		assert_string_equal(
+			json_string_value(json_object_get(row, "version")), wanted[i].version);
+		assert_string_equal(
+			json_string_value(json_object_get(row, "rejected")), wanted[i].rejected);
+		const struct {
+			const char *key;
+			int value;
+		} numbers[] = {{"age_s", wanted[i].age_s}, {"bytes", wanted[i].bytes},
+			{"failed_s", wanted[i].failed_s}};
+		for (size_t j = 0; j < 3; j++) {
+			const json_t *number = json_object_get(row, numbers[j].key);
+			assert_true(numbers[j].value < 0
+					    ? json_is_null(number)
+					    : (int)json_number_value(number) == numbers[j].value);
+		}
+	}
+	// CS-09: what serves although it was refused stands apart.
+	json_t *counts = json_object_get(data, "counts");
+	json_t *expected = json_pack("[{ss ss sb si} {ss ss sb si} {ss ss sb si}]", "type",
+		"cluster", "state", "REQUESTED", "serves", 0, "resources", 1, "type", "cluster",
+		"state", "ACKED", "serves", 1, "resources", 1, "type", "cluster", "state", "NACKED",
+		"serves", 1, "resources", 1);
+	assert_true(json_equal(counts, expected));
+	json_decref(expected);
+	json_decref(whole);
+	for (unsigned i = 0; i < 3; i++)
+		xds_client_cancel(w->xds, &watchers[i]);
+}
+
 // An empty line ends an answer (ctrl/stats_proto.h).
 static void no_text_of_a_server_ends_an_answer_early(void **state)
 {
@@ -221,4 +301,5 @@ static void no_text_of_a_server_ends_an_answer_early(void **state)
 
 RUN_SUITE("ctrl/show", CASE(info_says_what_each_frontend_waits_for),
 	CASE(info_says_how_load_reports_are), CASE(frontend_whose_error_is_no_utf8_keeps_its_row),
-	CASE(no_text_of_a_server_ends_an_answer_early))
+	CASE(no_text_of_a_server_ends_an_answer_early),
+	CASE(xds_says_what_is_in_which_state_and_since_when))
