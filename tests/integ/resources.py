@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import zlib
 
 TYPES = "type.googleapis.com/envoy."
 LISTENER = TYPES + "config.listener.v3.Listener"
@@ -19,6 +20,7 @@ ENDPOINTS = TYPES + "config.endpoint.v3.ClusterLoadAssignment"
 HTTP_MANAGER = TYPES + ("extensions.filters.network.http_connection_manager.v3"
                         ".HttpConnectionManager")
 ROUTER = TYPES + "extensions.filters.http.router.v3.Router"
+RESOURCE = TYPES + "service.discovery.v3.Resource"
 ADS = {"resource_api_version": "V3", "ads": {}}
 
 
@@ -71,6 +73,24 @@ def endpoints(name, *addresses):
     return {"@type": ENDPOINTS, "cluster_name": name, "endpoints": [locality] if entries else []}
 
 
+def variant(resource, constraints):
+    """The resource for subscribers whose dynamic parameters match (xRFC TP2)."""
+    return {"@type": RESOURCE, "resource": resource, "resource_name": {
+        "name": name_of(resource), "dynamic_parameter_constraints": constraints}}
+
+
+def has(key, value):
+    return {"constraint": {"key": key, "value": value}}
+
+
+def lacks(key, value):
+    return {"not_constraints": has(key, value)}
+
+
+def both(*constraints):
+    return {"and_constraints": {"constraints": list(constraints)}}
+
+
 def name_of(resource):
     return resource.get("cluster_name") or resource["name"]
 
@@ -103,8 +123,12 @@ class Folder:
 
     @staticmethod
     def _file_of(resource):
-        kind = resource["@type"].rsplit(".", 1)[1]
-        return re.sub(r"[^A-Za-z0-9_.-]", "_", f"{kind}-{name_of(resource)}") + ".json"
+        inner = resource.get("resource", resource)
+        name = inner["@type"].rsplit(".", 1)[1] + "-" + name_of(inner)
+        if inner is not resource:
+            constraints = json.dumps(resource["resource_name"]["dynamic_parameter_constraints"])
+            name += f"-{zlib.crc32(constraints.encode()):08x}"
+        return re.sub(r"[^A-Za-z0-9_.-]", "_", name) + ".json"
 
     def _write(self, name, text):
         if self._texts.get(name) == text:

@@ -6,12 +6,6 @@ calls Python gRPC servers that answer with their name.
 """
 
 import collections
-import concurrent.futures
-import json
-import os
-import pathlib
-import signal
-import socket
 import subprocess
 import time
 
@@ -20,59 +14,9 @@ import pytest
 import resources
 
 grpc = pytest.importorskip("grpc")
+from xds_server import SHUNT_XDS, WAIT_S, Backend, Serve, world
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("SHUNT_BUILD", ROOT / "build"))
-SHUNT_XDS = BUILD / "tools" / "shunt-xds" / "shunt-xds"
-BOOTSTRAP_ARG = "grpc.TEST_ONLY_DO_NOT_USE_IN_PROD.xds_bootstrap_config"
-WAIT_S = 10
 CALL_TIMEOUT_S = 5
-
-
-class Backend(grpc.GenericRpcHandler):
-    """Answers every method with its name."""
-
-    def __init__(self, name):
-        self.name = name
-        self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(2), handlers=[self])
-        self.port = self.server.add_insecure_port("127.0.0.1:0")
-        self.server.start()
-
-    def service(self, _):
-        return grpc.unary_unary_rpc_method_handler(lambda *_: self.name.encode())
-
-    def resources(self):
-        cluster = resources.cluster(self.name)
-        return cluster, resources.endpoints(self.name, ("127.0.0.1", self.port))
-
-
-class Serve:
-    """A running shunt-xds and the folder it serves."""
-
-    def __init__(self, path, *initial):
-        self.folder = resources.Folder(path / "xds")
-        self.folder.set(*initial)
-        self.log = path / "log"
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.address = "127.0.0.1:%d" % free.getsockname()[1]
-        with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(self.command(), stderr=log)
-        self.wait_log('msg="serving"')
-
-    def command(self):
-        return [SHUNT_XDS, "serve", self.folder.path, "--listen", self.address]
-
-    def wait_log(self, text):
-        deadline = time.monotonic() + WAIT_S
-        while text not in self.log.read_text():
-            assert time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.01)
-
-    def channel(self):
-        server = {"server_uri": self.address, "channel_creds": [{"type": "insecure"}],
-                  "server_features": ["xds_v3"]}
-        bootstrap = {"xds_servers": [server], "node": {"id": "test"}}
-        return grpc.insecure_channel("xds:///web", [(BOOTSTRAP_ARG, json.dumps(bootstrap))])
 
 
 @pytest.fixture(name="backends", scope="module")
@@ -87,20 +31,7 @@ def fixture_backends():
 def fixture_serve(tmp_path, backends):
     started = Serve(tmp_path, *world(backends, {"blue": 75, "green": 25}))
     yield started
-    started.process.send_signal(signal.SIGTERM)
-    assert started.process.wait(WAIT_S) == 0
-
-
-def world(backends, weights):
-    """All resources of a frontend that spreads calls by these weights."""
-    clusters = [{"name": name, "weight": weight} for name, weight in weights.items()]
-    action = {"weighted_clusters": {"clusters": clusters, "total_weight": sum(weights.values())}}
-    route = {"match": {"prefix": "/"}, "route": action}
-    found = [resources.listener("web", "r"),
-             resources.route_config("r", resources.virtual_host("all", ["*"], route))]
-    for name in weights:
-        found += backends[name].resources()
-    return found
+    started.stop()
 
 
 def count_answers(call, n):

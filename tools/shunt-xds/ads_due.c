@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BREAK_DELAY_NS 1000000000ull
+#define BREAK_DELAY_NS 1000000000ull // from the last exchange about what uses it
+#define MAKE_PATIENCE_NS 1000000000ull // a change waits no longer for what it may refer to
 
 #define BIT(type) (1u << (type))
 // What may still use a resource of this type. Endpoints name nothing; but clusters are not taken
@@ -122,7 +123,7 @@ static enum ads_due compare(const struct ads_stream *s, const struct ads_type *t
 }
 
 // Brings due of every type up to date.
-static int compare_all(struct ads_stream *s)
+static int compare_all(struct ads_stream *s, uint64_t now_ns)
 {
 	for (int i = 0; i < N_RESOURCE_TYPES; i++) {
 		struct ads_type *t = &s->types[i];
@@ -132,10 +133,26 @@ static int compare_all(struct ads_stream *s)
 		int r = subscription_refresh(&t->sub, type);
 		if (r < 0)
 			return r;
+		enum ads_due before = t->due;
 		t->due = compare(s, t, resource_type_info((enum resource_type)i)->full_state);
+		if (t->due == ADS_DUE_CHANGE && before != ADS_DUE_CHANGE)
+			t->change_ns = now_ns;
 		t->is_compared = true;
 		t->compared = type->generation;
 	}
+	return 0;
+}
+
+// Until when a change waits: new routes may name clusters that the client is being sent, and whose
+// endpoints it asks for before it accepts them. 0 = it need not; nor does what replaces nothing.
+static uint64_t make_ns(const struct ads_stream *s, enum resource_type type)
+{
+	const struct ads_type *t = &s->types[type];
+	if (type < RESOURCE_LISTENER || (t->nonce == 0 && t->resume_ns == 0))
+		return 0;
+	for (int i = RESOURCE_CLUSTER; i <= RESOURCE_ENDPOINTS; i++)
+		if (s->types[i].nonce != 0 && !s->types[i].answered)
+			return t->change_ns + MAKE_PATIENCE_NS;
 	return 0;
 }
 
@@ -158,7 +175,7 @@ static bool users_are_busy(const struct ads_stream *s, enum resource_type type)
 // stream may be in use by what it has not asked for yet on this one.
 static uint64_t break_ns(const struct ads_stream *s, enum resource_type type)
 {
-	uint64_t last = s->types[type].hold_ns;
+	uint64_t last = s->types[type].resume_ns;
 	for (int i = 0; i < N_RESOURCE_TYPES; i++)
 		if ((users_of[type] & BIT(i)) && i != RESOURCE_ENDPOINTS &&
 			s->types[i].exchange_ns > last)
@@ -289,12 +306,14 @@ int ads_stream_drain(struct ads_stream *s, uint64_t now_ns, struct ads_response 
 {
 	ads_items_clear(&s->resources);
 	ads_items_clear(&s->removed);
-	int r = compare_all(s);
+	int r = compare_all(s, now_ns);
 	if (r < 0)
 		return r;
 	for (int i = 0; i < N_RESOURCE_TYPES; i++) {
 		enum ads_due due = s->types[i].due;
-		if (due == ADS_DUE_CHANGE || (due == ADS_DUE_REMOVAL && i == RESOURCE_LISTENER))
+		bool is_change =
+			due == ADS_DUE_CHANGE || (due == ADS_DUE_REMOVAL && i == RESOURCE_LISTENER);
+		if (is_change && now_ns >= make_ns(s, (enum resource_type)i))
 			return pick(s, (enum resource_type)i, now_ns, ret);
 	}
 	for (size_t i = 0; i < N_BREAKING; i++) {
@@ -309,6 +328,11 @@ int ads_stream_drain(struct ads_stream *s, uint64_t now_ns, struct ads_response 
 uint64_t ads_stream_due_ns(const struct ads_stream *s)
 {
 	uint64_t due = UINT64_MAX;
+	for (int i = RESOURCE_LISTENER; i <= RESOURCE_ROUTES; i++) {
+		uint64_t its = make_ns(s, (enum resource_type)i);
+		if (s->types[i].due == ADS_DUE_CHANGE && its < due)
+			due = its;
+	}
 	for (size_t i = 0; i < N_BREAKING; i++) {
 		enum resource_type type = breaking_order[i];
 		bool waits = s->types[type].due == ADS_DUE_REMOVAL && !users_are_busy(s, type);

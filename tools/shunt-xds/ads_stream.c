@@ -135,6 +135,8 @@ int ads_stream_feed_sotw(struct ads_stream *s, const sotw_request *request, uint
 	locators_fini(&l);
 	if (rc)
 		return rc;
+	if (!t->is_started && request->version_info[0])
+		t->resume_ns = now_ns;
 	t->is_started = true;
 	t->is_compared = false;
 	ret->n_names = t->sub.n;
@@ -160,7 +162,7 @@ static int hold(struct ads_type *t, const struct catalog_type *type, const delta
 		list[i] = (struct holding){request->initial_resource_versions[i]->key,
 			request->initial_resource_versions[i]->value};
 	int rc = subscription_hold(&t->sub, type, list, n);
-	t->hold_ns = now_ns;
+	t->resume_ns = now_ns;
 	free(list);
 	return rc;
 }

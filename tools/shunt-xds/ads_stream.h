@@ -4,8 +4,9 @@
 // asks for the next response that is due. What is due is a difference between two states, never a
 // queue: a slow client costs no memory, and gets the latest.
 //
-// Order within one change: clusters, endpoints, listeners, routes (make before break). What is gone
-// is taken away last (in SotW that concerns clusters, in delta also endpoints and routes): not
+// Order within one change: clusters, endpoints, listeners, routes (make before break); listeners
+// and routes that replace others wait a while for the answers to clusters and endpoints. What is
+// gone is taken away last (in SotW that concerns clusters, in delta also endpoints and routes): not
 // while a response that may end its use is unsent, unanswered or refused (a client that refuses new
 // routes goes on with the old ones), nor for a while after, in which the client asks for what the
 // new ones name. A variant that another takes the place of is taken away with the response that

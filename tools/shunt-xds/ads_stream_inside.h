@@ -15,12 +15,13 @@ struct ads_type {
 	bool refused; // the last answer was a NACK
 	uint64_t nonce; // of the last response; 0 = none was sent
 	uint64_t version; // of the last response
-	uint64_t hold_ns; // when the client said what it has of an earlier stream; 0 = it has not
+	uint64_t resume_ns; // when the client said that it has something of an earlier stream; or 0
 	uint64_t exchange_ns; // of the last response, or its answer
 	// The comparison with the catalog stands until that or the subscription changes.
 	bool is_compared;
 	uint64_t compared; // generation
 	enum ads_due due;
+	uint64_t change_ns; // when a change became due
 };
 
 struct ads_items {

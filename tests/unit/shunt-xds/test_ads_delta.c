@@ -123,9 +123,55 @@ static void changes_come_in_make_before_break_order(void **state)
 	server_publish(&w->server, "R:r=2 L:web=2 E:blue=2 C:blue=2");
 	NEXT(p, "C blue=2");
 	NEXT(p, "E blue=2");
+	NEXT(p, "");
+	peer_ack(p, 'C', "");
+	NEXT(p, "");
+	peer_ack(p, 'E', "");
 	NEXT(p, "L web=2");
 	NEXT(p, "R r=2");
 	NEXT(p, "");
+}
+
+// Envoy asks for the endpoints of new clusters before it accepts the clusters.
+static void routes_wait_for_the_endpoints_of_new_clusters(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = &w->peer;
+	server_publish(&w->server, "C:blue=1 E:blue=1 R:r=blue");
+	peer_subscribe(p, 'C', "+*");
+	NEXT(p, "C blue=1");
+	peer_subscribe(p, 'R', "+r");
+	NEXT(p, "R r=blue"); // replaces nothing
+	peer_subscribe(p, 'E', "+blue");
+	NEXT(p, "E blue=1");
+	peer_ack(p, 'C', "");
+	peer_ack(p, 'E', "");
+	peer_ack(p, 'R', "");
+	server_publish(&w->server, "C:blue=1 C:green=1 E:blue=1 E:green=1 R:r=green");
+	NEXT(p, "C green=1");
+	NEXT(p, "");
+	peer_change(p, 'E', "+green", "", false);
+	NEXT(p, "E green=1");
+	peer_ack(p, 'C', "");
+	NEXT(p, "");
+	peer_ack(p, 'E', "");
+	NEXT(p, "R r=green");
+	peer_ack(p, 'R', "");
+	server_publish(&w->server, "C:blue=2 C:green=1 E:blue=1 E:green=1 R:r=blue");
+	NEXT(p, "C blue=2");
+	NEXT(p, "");
+	assert_int_equal(ads_stream_due_ns(p->stream), w->server.now_ns + SECOND);
+	w->server.now_ns += SECOND; // no answer is no reason to wait for ever
+	NEXT(p, "R r=blue");
+	// A client that comes back has something to lose too.
+	peer_reopen(p);
+	server_publish(&w->server, "C:blue=2 C:green=2 E:blue=1 E:green=1 R:r=green");
+	peer_subscribe(p, 'C', "+*");
+	peer_subscribe(p, 'R', "+r");
+	NEXT(p, "C green=2");
+	NEXT(p, "");
+	peer_ack(p, 'C', "");
+	NEXT(p, "R r=green");
 }
 
 // What is referred to goes after what refers to it has gone.
@@ -479,8 +525,9 @@ static void response_without_memory_is_due_still(void **state)
 RUN_SUITE("shunt-xds/ads_delta", CASE(only_what_changed_is_sent),
 	CASE(absent_resource_is_told_at_once), CASE(name_that_is_asked_for_again_is_sent_again),
 	CASE(name_that_is_given_up_is_followed_no_more),
-	CASE(changes_come_in_make_before_break_order), CASE(removals_come_last_and_in_reverse),
-	CASE(removal_that_is_taken_back_is_not_told),
+	CASE(changes_come_in_make_before_break_order),
+	CASE(routes_wait_for_the_endpoints_of_new_clusters),
+	CASE(removals_come_last_and_in_reverse), CASE(removal_that_is_taken_back_is_not_told),
 	CASE(removed_cluster_stays_while_the_routes_are_refused),
 	CASE(refused_version_is_not_sent_again_until_it_changes),
 	CASE(subscription_counts_beside_an_old_nonce),

@@ -103,6 +103,10 @@ static void changes_come_in_make_before_break_order(void **state)
 	server_publish(&w->server, "R:r=2 L:web=2 E:blue=2 C:blue=2");
 	NEXT(p, "C blue=2");
 	NEXT(p, "E blue=2");
+	NEXT(p, "");
+	peer_ack(p, 'E', "blue");
+	NEXT(p, "");
+	peer_ask(p, 'C', "blue", peer_nonce(p, 'C'), true); // a refusal is an answer
 	NEXT(p, "L web=2");
 	NEXT(p, "R r=2");
 	NEXT(p, "");
