@@ -47,10 +47,24 @@ static uint32_t *slot_of(const struct lb_address_index *x, const struct ip_port 
 	}
 }
 
+// As slot_of() of an address that is not there.
+static uint32_t *free_slot(const struct lb_address_index *x, uint64_t hash)
+{
+	uint32_t b = first_bucket(x, hash);
+	while (x->buckets[b].slots[BUCKET_SLOTS - 1])
+		b = next_bucket(x, b);
+	uint32_t *slots = x->buckets[b].slots;
+	for (uint32_t half = BUCKET_SLOTS / 2; half; half /= 2)
+		slots += slots[half - 1] ? half : 0; // no branch: half of them would be mistaken
+	return slots;
+}
+
 // True = an equal one was there.
 static bool insert(struct lb_address_index *x, uint32_t number, uint64_t hash)
 {
-	uint32_t *slot = slot_of(x, &x->addresses[number], hash);
+	uint32_t *slot = lb_address_filter_has(x->filter, hash)
+	                         ? slot_of(x, &x->addresses[number], hash)
+	                         : free_slot(x, hash);
 	if (*slot)
 		return true;
 	*slot = ((uint32_t)hash & ~NUMBER_MASK) | (number + 1);

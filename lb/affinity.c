@@ -140,14 +140,22 @@ static struct lb_cell cell_of(const struct lb_affinity *a, const struct list *l,
 	};
 }
 
+struct in_list {
+	const struct lb_affinity *affinity;
+	const struct list *list;
+};
+
+static struct lb_cell cell_at(const void *ctx, uint32_t at)
+{
+	const struct in_list *x = ctx;
+	return cell_of(x->affinity, x->list, at);
+}
+
 static int make_cells(const struct lb_affinity *a, struct list *l)
 {
 	lb_cells_fini(&l->cells);
-	for (uint32_t i = 0; i < l->n; i++)
-		if (lb_cells_push(&l->cells, cell_of(a, l, i)))
-			return -ENOMEM;
-	l->is_stale = false;
-	return 0;
+	l->is_stale = lb_cells_init(&l->cells, l->n, cell_at, &(struct in_list){a, l});
+	return l->is_stale ? -ENOMEM : 0;
 }
 
 static void try_again(struct lb_affinity *a)
@@ -341,10 +349,13 @@ static int inherit(const struct lb_affinity *a, struct list *l)
 	if (a->list.wanted_ns && !l->wanted_ns)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < l->n; i++) {
+		bool is_spare = (l->flags[i] & (IN_CHILD | IS_TARGET)) == IS_TARGET;
+		if (!is_spare && !l->wanted_ns)
+			continue;
 		uint32_t old = find(&a->list, member_at(l, i));
 		if (old != UINT32_MAX && l->wanted_ns)
 			l->wanted_ns[i] = a->list.wanted_ns[old];
-		if (l->flags[i] & IN_CHILD || !(l->flags[i] & IS_TARGET))
+		if (!is_spare)
 			continue;
 		bool is_owned = old != UINT32_MAX && a->list.flags[old] & IS_OWNED;
 		set_owned(l, i,

@@ -183,6 +183,51 @@ static struct lb_page *open_page(const struct lb_cells *c)
 	return p->n_refs == 1 && p->n & (p->n - 1) ? p : NULL;
 }
 
+// What a list is made of.
+struct source {
+	struct lb_cell (*cell)(const void *ctx, uint32_t at);
+	const void *ctx;
+};
+
+// Of n cells from this one on.
+static struct lb_page *page_make(const struct source *s, uint32_t height, uint32_t from, uint32_t n)
+{
+	uint32_t each = 1u << (height * LB_CELLS_BITS), n_entries = (n + each - 1) / each;
+	struct lb_page *p = page_new(n_entries);
+	for (; p && p->n < n_entries; p->n++) {
+		uint32_t at = p->n * each;
+		if (height == 0) {
+			struct lb_cell cell = filled(s->cell(s->ctx, from + at));
+			p->entries[at].cell = cell;
+			count_cell(&cell);
+			continue;
+		}
+		struct lb_page *below =
+			page_make(s, height - 1, from + at, n - at < each ? n - at : each);
+		if (!below) {
+			page_put(p, height);
+			return NULL;
+		}
+		p->entries[p->n].below = below;
+	}
+	return p;
+}
+
+int lb_cells_init(struct lb_cells *c, uint32_t n,
+	struct lb_cell (*cell)(const void *ctx, uint32_t at), const void *ctx)
+{
+	CHECK(n <= LB_CELLS_MAX);
+	*c = (struct lb_cells){.n = n};
+	while (n > 1u << ((c->height + 1) * LB_CELLS_BITS))
+		c->height++;
+	if (n)
+		c->root = page_make(&(struct source){cell, ctx}, c->height, 0, n);
+	if (!n || c->root)
+		return 0;
+	*c = (struct lb_cells){0};
+	return -ENOMEM;
+}
+
 int lb_cells_push(struct lb_cells *c, struct lb_cell cell)
 {
 	CHECK(c->n < LB_CELLS_MAX);

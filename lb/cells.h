@@ -69,6 +69,10 @@ struct lb_cells {
 
 struct lb_cells lb_cells_share(const struct lb_cells *); // the same version once more
 void lb_cells_fini(struct lb_cells *); // empty afterwards
+// As so many pushes to an empty list, but at once: the cell of each place is asked for in order. 0,
+// or -ENOMEM: the list is empty.
+[[nodiscard]] int lb_cells_init(struct lb_cells *, uint32_t n,
+	struct lb_cell (*cell)(const void *ctx, uint32_t at), const void *ctx);
 // All three count what the cell names. 0, or -ENOMEM: the list is as before.
 [[nodiscard]] int lb_cells_push(struct lb_cells *, struct lb_cell);
 [[nodiscard]] int lb_cells_set(struct lb_cells *, uint32_t at, struct lb_cell);

@@ -37,20 +37,23 @@ static struct sizes measure(const struct lb_leaf_priority *list, uint32_t n)
 	return s;
 }
 
+// In one piece, as each is written whole.
 static bool allocate_columns(struct lb_leaf_endpoints *l, const struct sizes *s)
 {
-	struct lb_arena *a = &l->arena;
-	l->addresses = lb_arena_alloc(a, s->addresses, sizeof(*l->addresses));
-	l->weights = lb_arena_alloc(a, s->endpoints, sizeof(*l->weights));
-	l->health = lb_arena_alloc(a, s->endpoints, sizeof(*l->health));
-	if (!l->addresses || !l->weights || !l->health)
+	size_t n = s->endpoints, n_firsts = s->addresses > n ? n + 1 : 0;
+	uint32_t *words =
+		malloc((n + n_firsts) * sizeof(*words) + s->addresses * sizeof(*l->addresses) + n);
+	if (!words)
 		return false;
-	if (s->addresses > s->endpoints &&
-		!(l->firsts = lb_arena_alloc(a, s->endpoints + 1, sizeof(*l->firsts))))
+	l->weights = words;
+	l->firsts = n_firsts ? words + n : NULL;
+	l->addresses = (struct ip_port *)(words + n + n_firsts);
+	l->health = (uint8_t *)(l->addresses + s->addresses);
+	if (n_firsts)
+		l->firsts[0] = 0;
+	if (s->has_hostnames && !(l->hostnames = lb_arena_alloc(&l->arena, n, sizeof(char *))))
 		return false;
-	if (s->has_hostnames && !(l->hostnames = lb_arena_alloc(a, s->endpoints, sizeof(char *))))
-		return false;
-	return !s->has_keys || (l->hash_keys = lb_arena_alloc(a, s->endpoints, sizeof(char *)));
+	return !s->has_keys || (l->hash_keys = lb_arena_alloc(&l->arena, n, sizeof(char *)));
 }
 
 // Counts the span's; the unused ones begin at *unused, which moves on.
@@ -199,6 +202,7 @@ void lb_leaf_endpoints_put(struct lb_leaf_endpoints *l)
 		return;
 	lb_address_index_fini(&l->index);
 	lb_arena_fini(&l->arena);
+	free(l->weights);
 	free(l);
 }
 

@@ -58,9 +58,9 @@ struct lb_leaf_endpoints {
 	uint32_t n_spans;
 	uint32_t *ends; // [n_priorities], of their spans
 	struct lb_leaf_span *spans; // by priority, in the order of EDS
-	struct ip_port *addresses; // endpoint by endpoint
+	uint32_t *weights; // owned, and the next three behind it; [n_all]
 	uint32_t *firsts; // [n_all + 1], each one's first address; NULL = they have one each
-	uint32_t *weights; // [n_all]
+	struct ip_port *addresses; // endpoint by endpoint
 	uint8_t *health; // [n_all]
 	const char **hostnames; // [n_all], "" = none; NULL = nobody has one
 	const char **hash_keys; // [n_all], likewise

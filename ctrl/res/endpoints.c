@@ -33,6 +33,8 @@ struct reader {
 	size_t n_priorities;
 	struct lb_leaf_locality *localities; // [n_kept]
 	struct xds_arena scratch;
+	struct lb_leaf_endpoint *endpoints; // owned; [n_endpoints], locality by locality
+	struct ip_port *addresses; // owned; [n_endpoints], each one's first
 	struct res_locality *names; // [n_kept], in the resource
 	struct res_endpoints *r;
 	struct lb_err *err;
@@ -206,16 +208,14 @@ static int begin_locality(struct reader *rd, const struct kept *k)
 	return 0;
 }
 
-static int read_locality(struct reader *rd, const struct kept *k)
+// The lists have room for its endpoints.
+static int read_locality(struct reader *rd, const struct kept *k, struct lb_leaf_endpoint *list,
+	struct ip_port *addresses)
 {
 	const struct eds_locality *in = &k->in;
 	if (!in->is_named)
 		return lb_err_set(rd->err, "no locality");
-	struct ip_port *addresses =
-		xds_arena_alloc(&rd->scratch, in->n_endpoints, sizeof(*addresses));
-	struct lb_leaf_endpoint *list =
-		xds_arena_alloc(&rd->scratch, in->n_endpoints, sizeof(*list));
-	if (!addresses || !list || begin_locality(rd, k))
+	if (begin_locality(rd, k))
 		return -ENOMEM;
 	rd->localities[k->place].endpoints = list;
 	uint64_t sum = 0;
@@ -353,11 +353,15 @@ static int build_list(struct reader *rd)
 
 static int read_localities(struct reader *rd)
 {
-	int rc = place_localities(rd);
+	size_t at = 0;
+	rd->endpoints = malloc((rd->n_endpoints + 1) * sizeof(*rd->endpoints));
+	rd->addresses = malloc((rd->n_endpoints + 1) * sizeof(*rd->addresses));
+	int rc = rd->endpoints && rd->addresses ? place_localities(rd) : -ENOMEM;
 	for (size_t i = 0; !rc && i < rd->n_kept; i++) {
-		rc = read_locality(rd, &rd->kept[i]);
+		rc = read_locality(rd, &rd->kept[i], rd->endpoints + at, rd->addresses + at);
 		if (rc == -EINVAL)
 			lb_err_within(rd->err, "endpoints[%zu]", rd->kept[i].index);
+		at += rd->kept[i].in.n_endpoints;
 	}
 	rd->r->localities = rd->names;
 	if (!rc)
@@ -469,6 +473,8 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 	free(rd.kept);
 	free(rd.drops);
 	free(rd.additional);
+	free(rd.endpoints);
+	free(rd.addresses);
 	xds_arena_fini(&rd.scratch);
 }
 

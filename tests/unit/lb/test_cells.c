@@ -136,6 +136,39 @@ static void list_grows_over_three_levels_and_shrinks_to_nothing(void **state)
 	fini(&f);
 }
 
+static struct lb_cell given(const void *ctx, uint32_t at)
+{
+	return ((const struct twin *)ctx)->list[at];
+}
+
+// It goes on as if each had been pushed.
+static void list_made_at_once_is_as_one_pushed_together(void **state)
+{
+	(void)state;
+	static const uint32_t lengths[] = {0, 1, 63, 64, 65, 4095, 4096, 4097, MAX_CELLS};
+	static struct twin t;
+	struct fixture f;
+	for (size_t k = 0; k < sizeof(lengths) / sizeof(lengths[0]); k++) {
+		init(&f, k);
+		for (t.n = 0; t.n < lengths[k]; t.n++)
+			t.list[t.n] = random_cell(&f);
+		assert_int_equal(lb_cells_init(&t.cells, t.n, given, &t), 0);
+		compare(&t);
+		for (uint32_t i = 0; i < 100; i++)
+			change(&f, &t);
+		compare(&t);
+		lb_cells_fini(&t.cells);
+		fini(&f);
+	}
+	init(&f, 1);
+	for (t.n = 0; t.n < 200; t.n++)
+		t.list[t.n] = random_cell(&f);
+	int err = 0;
+	ALLOC_FAIL_EACH(err = lb_cells_init(&t.cells, t.n, given, &t),
+		err == -ENOMEM && t.cells.n == 0 && !t.cells.root, lb_cells_fini(&t.cells));
+	fini(&f);
+}
+
 static void errors_live_as_long_as_a_version_has_them(void **state)
 {
 	(void)state;
@@ -194,5 +227,6 @@ static void failed_change_leaves_the_list_as_before(void **state)
 
 RUN_SUITE("lb/cells", cmocka_unit_test(versions_agree_with_copies),
 	cmocka_unit_test(list_grows_over_three_levels_and_shrinks_to_nothing),
+	cmocka_unit_test(list_made_at_once_is_as_one_pushed_together),
 	cmocka_unit_test(errors_live_as_long_as_a_version_has_them),
 	cmocka_unit_test(failed_change_leaves_the_list_as_before))
