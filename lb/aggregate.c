@@ -82,9 +82,9 @@ struct lb_aggregate *lb_aggregate_new(const struct lb_aggregate_env *env, const 
 		return NULL;
 	a->env = *env;
 	a->name = strdup(name);
-	const struct lb_priority_env priority = {env->leaf->wheel, child_create, child_update,
-		child_exit_idle, child_dump, child_free, on_priority, a};
-	a->priority = lb_priority_new(&priority);
+	static const struct lb_priority_ops priority = {
+		child_create, child_update, child_exit_idle, child_dump, child_free, on_priority};
+	a->priority = lb_priority_new(&priority, a, env->leaf->wheel);
 	if (!a->name || !a->priority) {
 		lb_aggregate_free(a);
 		return NULL;

@@ -12,8 +12,7 @@
 struct lb_ejection {
 	struct lb_ejection_env env;
 	struct lb_outlier_conf conf;
-	bool counts; // conf has an algorithm on
-	uint64_t began_ns; // of the current interval
+	uint64_t began_ns; // of the current interval; 0 = has no conf yet
 	struct lb_member **members; // counted; [n], by id
 	struct lb_outlier_host *hosts; // [n], of the member with the same index
 	uint32_t n;
@@ -110,8 +109,7 @@ static void take_members(struct lb_ejection *e, struct lb_member **members,
 	free(old_hosts);
 }
 
-// E01: without an algorithm nobody is listed, or ejected.
-static int stop(struct lb_ejection *e)
+void lb_ejection_end(struct lb_ejection *e)
 {
 	struct lb_member **members = e->members;
 	uint32_t n = e->n;
@@ -120,34 +118,23 @@ static int stop(struct lb_ejection *e)
 	e->members = NULL;
 	e->hosts = NULL;
 	e->n = 0;
-	e->counts = false;
-	e->conf = (struct lb_outlier_conf){0};
 	for (uint32_t i = 0; i < n; i++)
 		lb_member_set_ejected(members[i], false);
 	put_members(members, n);
-	return 0;
 }
 
-static void take_conf(struct lb_ejection *e, const struct lb_outlier_conf *conf)
+void lb_ejection_configure(struct lb_ejection *e, const struct lb_outlier_conf *conf)
 {
-	bool counted = e->counts;
 	uint64_t interval_ns = e->conf.interval_ns;
-	e->counts = true;
 	e->conf = *conf;
-	if (!counted) {
-		for (uint32_t i = 0; i < e->n; i++)
-			harvest(e, i);
+	if (!e->began_ns)
 		begin_interval(e, twheel_now(e->env.wheel));
-	} else if (e->conf.interval_ns != interval_ns) {
+	else if (e->conf.interval_ns != interval_ns)
 		begin_interval(e, e->began_ns); // E17
-	}
 }
 
-int lb_ejection_update(struct lb_ejection *e, const struct lb_outlier_conf *conf,
-	struct lb_member *const *members, uint32_t n)
+int lb_ejection_update(struct lb_ejection *e, struct lb_member *const *members, uint32_t n)
 {
-	if (!conf || !lb_outlier_counts(conf))
-		return stop(e);
 	struct lb_member **list = calloc((size_t)n + 1, sizeof(struct lb_member *));
 	struct lb_outlier_host *hosts = calloc((size_t)n + 1, sizeof(*hosts));
 	if (!list || !hosts) {
@@ -159,14 +146,8 @@ int lb_ejection_update(struct lb_ejection *e, const struct lb_outlier_conf *conf
 		list[i] = lb_member_get(members[i]);
 	qsort(list, n, sizeof(struct lb_member *), by_id);
 	take_members(e, list, hosts, n);
-	take_conf(e, conf);
 	carry_out(e);
 	return 0;
-}
-
-bool lb_ejection_counts(const struct lb_ejection *e)
-{
-	return e->counts;
 }
 
 uint32_t lb_ejection_n_ejected(const struct lb_ejection *e)

@@ -24,12 +24,14 @@ struct lb_ejection_env {
 
 struct lb_ejection *lb_ejection_new(const struct lb_ejection_env *); // NULL = no memory
 void lb_ejection_free(struct lb_ejection *); // members stay as they are; NULL is fine
-// The conf is copied; NULL or one without an algorithm: members are not looked at. Every member of
-// every priority is to be listed, once (E11); those that stay keep their record. 0 or -ENOMEM: as
-// before.
-[[nodiscard]] int lb_ejection_update(struct lb_ejection *, const struct lb_outlier_conf *,
-	struct lb_member *const *members, uint32_t n);
-bool lb_ejection_counts(const struct lb_ejection *); // requests need to be counted (E01)
+// Nobody is ejected any more (E01).
+void lb_ejection_end(struct lb_ejection *);
+// The conf is copied, and has an algorithm: without one there is no need of an ejection (E01).
+void lb_ejection_configure(struct lb_ejection *, const struct lb_outlier_conf *);
+// Every member of every priority is to be listed, once (E11); those that stay keep their record. 0
+// or -ENOMEM: as before.
+[[nodiscard]] int lb_ejection_update(
+	struct lb_ejection *, struct lb_member *const *members, uint32_t n);
 uint32_t lb_ejection_n_ejected(const struct lb_ejection *);
 
 // For operators.

@@ -44,19 +44,17 @@ struct lb_leaf {
 	// NULL = they do not.
 	struct lb_leaf_layout *leaving;
 	struct lb_priority *priority; // owned
-	struct lb_ejection *ejection; // owned
+	struct lb_ejection *ejection; // owned; NULL = nobody is to be (E01)
 	struct lb_affinity *affinity; // owned
 	struct made *made;
 	// Of the layer.
-	struct lb_drops *drops; // counted
+	struct lb_drops *drops; // counted; NULL = no category
 	struct lb_loads *loads; // counted; NULL = none
 	struct lb_breaker *breaker; // counted
 	uint32_t max_requests;
 	struct lb_metrics *metrics; // counted; NULL = none
 	bool ignores_reresolution;
 	// Of the newest update, for lists that could not be made at once.
-	struct lb_outlier_conf outlier;
-	bool has_outlier;
 	uint32_t session_health;
 	uint64_t idle_timeout_ns;
 	// What the priorities say.
@@ -75,7 +73,6 @@ struct child {
 	struct lb_leaf *leaf;
 	struct lb_priority_child *place;
 	struct lb_graceful policy;
-	char name[LB_LEAF_CHILD_NAME_MAX];
 };
 
 // The lists.
@@ -93,9 +90,8 @@ static struct lb_member *find_member(void *ctx, const struct ip_port *addresses,
 static int give_ejection(struct lb_leaf *leaf)
 {
 	const struct lb_leaf_layout *l = leaf->layout;
-	if (!leaf->has_outlier || !lb_outlier_counts(&leaf->outlier))
-		return lb_ejection_update(leaf->ejection, NULL, NULL, 0);
-	return lb_ejection_update(leaf->ejection, &leaf->outlier, l->roster->members, l->roster->n);
+	return leaf->ejection ? lb_ejection_update(leaf->ejection, l->roster->members, l->roster->n)
+	                      : 0;
 }
 
 // pick_first connects to members of its own, one for all endpoints.
@@ -204,7 +200,7 @@ static int publish_once(struct lb_leaf *leaf)
 		.name = leaf->name,
 		.id = leaf->id,
 		.max_requests = leaf->max_requests,
-		.drops = lb_drops_count(leaf->drops) ? leaf->drops : NULL,
+		.drops = leaf->drops,
 		.loads = leaf->loads,
 		.breaker = leaf->breaker,
 		.affinity = lb_affinity_map_of(leaf->affinity),
@@ -393,7 +389,7 @@ static void reresolve(void *ctx)
 static void tell_affinity(const struct child *c, bool in_child)
 {
 	const struct lb_leaf_layout *l = c->leaf->layout;
-	uint32_t rank = lb_leaf_layout_find(l, c->name);
+	uint32_t rank = lb_leaf_layout_find(l, lb_priority_child_name(c->place));
 	if (rank == UINT32_MAX || c->leaf->updating || !uses_members(l->spec))
 		return;
 	uint32_t n;
@@ -411,7 +407,7 @@ static void *child_create(void *ctx, struct lb_priority_child *place, const char
 	if (!c)
 		return NULL;
 	*c = (struct child){.leaf = leaf, .place = place};
-	strncpy(c->name, name, sizeof(c->name) - 1);
+	(void)name;
 	lb_graceful_init(&c->policy, &leaf->node_env, (struct lb_node_parent){on_node, c});
 	tell_affinity(c, true);
 	return c;
@@ -464,16 +460,13 @@ static bool child_exists(void *ctx, uint32_t number)
 
 static bool make_parts(struct lb_leaf *leaf)
 {
-	const struct lb_priority_env priority = {leaf->env->wheel, child_create, child_update,
-		child_exit_idle, child_dump, child_free, on_priority, leaf};
-	const struct lb_ejection_env ejection = {
-		leaf->env->wheel, leaf->env->rand, leaf->env->harvest, leaf->env->ctx};
+	static const struct lb_priority_ops priority = {
+		child_create, child_update, child_exit_idle, child_dump, child_free, on_priority};
 	const struct lb_affinity_env affinity = {
 		leaf->env->wheel, last_used, on_affinity, leaf, leaf->env->sessions_use_ejected};
-	leaf->priority = lb_priority_new(&priority);
-	leaf->ejection = lb_ejection_new(&ejection);
+	leaf->priority = lb_priority_new(&priority, leaf, leaf->env->wheel);
 	leaf->affinity = lb_affinity_new(&affinity);
-	return leaf->priority && leaf->ejection && leaf->affinity;
+	return leaf->priority && leaf->affinity;
 }
 
 static void init_envs(struct lb_leaf *leaf)
@@ -546,9 +539,15 @@ void lb_leaf_free(struct lb_leaf *leaf)
 // What an update needs before anything changes.
 struct plan {
 	struct lb_leaf_layout *layout;
-	struct lb_drops *drops; // counted
+	struct lb_drops *drops; // counted; NULL = no category
 	struct lb_breaker *breaker; // counted
+	struct lb_ejection *ejection; // owned; NULL = there is one, or is to be none
 };
+
+static bool has_outlier(const struct lb_leaf_config *config)
+{
+	return config->outlier && lb_outlier_counts(config->outlier);
+}
 
 static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, struct plan *p)
 {
@@ -556,10 +555,17 @@ static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, 
 	*p = (struct plan){.layout = lb_leaf_layout_new(&from, config, child_exists, leaf)};
 	if (leaf->drops && lb_drops_same(leaf->drops, config->drops, config->n_drops))
 		p->drops = lb_drops_get(leaf->drops);
-	else
+	else if (config->n_drops)
 		p->drops = lb_drops_new(config->drops, config->n_drops);
 	p->breaker = lb_breakers_get(leaf->env->breakers, leaf->name, config->eds_service_name);
-	return p->layout && p->drops && p->breaker ? 0 : -ENOMEM;
+	const struct lb_ejection_env ejection = {
+		leaf->env->wheel, leaf->env->rand, leaf->env->harvest, leaf->env->ctx};
+	bool begins = has_outlier(config) && !leaf->ejection;
+	if (begins)
+		p->ejection = lb_ejection_new(&ejection);
+	return p->layout && (p->drops || !config->n_drops) && p->breaker && (p->ejection || !begins)
+	               ? 0
+	               : -ENOMEM;
 }
 
 static void plan_drop(struct lb_leaf *leaf, struct plan *p)
@@ -567,6 +573,7 @@ static void plan_drop(struct lb_leaf *leaf, struct plan *p)
 	lb_leaf_layout_free(p->layout);
 	lb_drops_put(p->drops);
 	lb_breaker_put(p->breaker);
+	lb_ejection_free(p->ejection);
 }
 
 // O21: wherever a pick finds it.
@@ -578,6 +585,14 @@ static void book(uint32_t *loads, const struct lb_leaf_layout *l, const uint32_t
 			__atomic_store_n(&loads[lb_member_id(l->roster->members[s->first + k])],
 				of_localities ? of_localities[i] : 0, __ATOMIC_RELAXED);
 	}
+}
+
+static void end_ejection(struct lb_leaf *leaf)
+{
+	if (leaf->ejection)
+		lb_ejection_end(leaf->ejection);
+	lb_ejection_free(leaf->ejection);
+	leaf->ejection = NULL;
 }
 
 static void plan_commit(
@@ -595,9 +610,12 @@ static void plan_commit(
 	leaf->metrics = config->metrics;
 	leaf->max_requests = config->max_requests;
 	leaf->ignores_reresolution = config->ignores_reresolution;
-	leaf->has_outlier = config->outlier;
-	if (config->outlier)
-		leaf->outlier = *config->outlier;
+	if (p->ejection)
+		leaf->ejection = p->ejection;
+	if (has_outlier(config))
+		lb_ejection_configure(leaf->ejection, config->outlier);
+	else
+		end_ejection(leaf);
 	leaf->session_health = config->session_health;
 	leaf->idle_timeout_ns = config->idle_timeout_ns;
 	book(leaf->env->loads, p->layout, config->locality_loads);
@@ -673,7 +691,8 @@ void lb_leaf_look(const struct lb_leaf *leaf, const struct lb_member *m, struct 
 	const struct lb_leaf_layout *l = leaf->layout;
 	const struct lb_policy_spec *spec = l ? l->spec : NULL;
 	*ret = (struct lb_leaf_record){0};
-	(void)lb_ejection_find(leaf->ejection, m, &ret->ejection);
+	if (leaf->ejection)
+		(void)lb_ejection_find(leaf->ejection, m, &ret->ejection);
 	while (spec && spec->kind == LB_POLICY_WRR_LOCALITY)
 		spec = spec->child;
 	if (!spec || spec->kind != LB_POLICY_WEIGHTED_ROUND_ROBIN || !leaf->env->orca)
@@ -702,9 +721,10 @@ void lb_leaf_dump(const struct lb_leaf *leaf, struct lb_dump *d)
 	lb_dump_enter(d, "cds", leaf->picker ? state : LB_CONNECTING);
 	lb_dump_text(d, "cluster", leaf->name);
 	d->enter(d, "outlier_detection", "");
-	lb_dump_text(d, "counts", lb_ejection_counts(leaf->ejection) ? "yes" : "no");
-	lb_dump_number(d, "ejected", lb_ejection_n_ejected(leaf->ejection));
-	lb_ejection_dump(leaf->ejection, d);
+	lb_dump_text(d, "counts", leaf->ejection ? "yes" : "no");
+	lb_dump_number(d, "ejected", leaf->ejection ? lb_ejection_n_ejected(leaf->ejection) : 0);
+	if (leaf->ejection)
+		lb_ejection_dump(leaf->ejection, d);
 	d->enter(d, "xds_cluster_impl", "");
 	lb_dump_number(d, "max_requests", leaf->max_requests);
 	lb_dump_number(d, "in_flight", leaf->breaker ? lb_breaker_in_flight(leaf->breaker) : 0);

@@ -16,27 +16,32 @@
 #define RETRY_NS SECOND_NS // after running out of memory
 
 struct lb_priority_child {
-	struct lb_priority_child *next;
 	struct lb_priority *owner;
-	char *name; // owned
-	void *child; // owned
-	enum lb_state state;
+	const char *name; // its rank's
+	void *child; // owned; NULL while it is made
 	struct lb_picker *picker; // counted; NULL = has not reported
+	enum lb_state state;
 	bool failed_last; // TRANSIENT_FAILURE seen later than READY and IDLE (P06)
 	struct twheel_timer failover;
 	struct twheel_timer leave; // armed = deactivated (P08)
 };
 
+struct rank {
+	const char *name;
+	struct lb_priority_child *child; // owned; NULL = not made
+};
+
 struct lb_priority {
-	struct lb_priority_env env;
-	char **names; // owned
+	const struct lb_priority_ops *ops;
+	void *ctx;
+	struct twheel *wheel;
+	struct rank *ranks; // owned; the names lie behind them
 	uint32_t n;
-	struct lb_priority_child *children; // owned; in no order
+	enum lb_state published_state;
 	struct lb_priority_child *current; // NULL = none
-	struct lb_picker *queue; // counted: of a child that has not reported
+	struct lb_picker *queue; // counted: of a child that has not reported; NULL = not needed
 	struct lb_picker *fail; // counted; of an empty list; else NULL
 	struct lb_picker *published; // counted; NULL = nothing yet
-	enum lb_state published_state;
 	bool has_config;
 	bool choosing; // or updating: reports are only noted
 	bool again; // something was noted
@@ -45,32 +50,31 @@ struct lb_priority {
 
 static void choose(struct lb_priority *);
 
-static void names_free(char **names, uint32_t n)
+// Without children. NULL = no memory.
+static struct rank *ranks_new(const char *const *names, uint32_t n)
 {
-	for (uint32_t i = 0; names && i < n; i++)
-		free(names[i]);
-	free(names);
-}
-
-static char **names_copy(const char *const *names, uint32_t n)
-{
-	char **copy = calloc((size_t)n + 1, sizeof(char *));
-	for (uint32_t i = 0; copy && i < n; i++) {
-		copy[i] = strdup(names[i]);
-		if (!copy[i]) {
-			names_free(copy, n);
-			return NULL;
-		}
+	size_t size = n * sizeof(struct rank);
+	for (uint32_t i = 0; i < n; i++)
+		size += strlen(names[i]) + 1;
+	struct rank *ranks = malloc(size ? size : 1);
+	char *text = (char *)(ranks + n);
+	for (uint32_t i = 0; ranks && i < n; i++) {
+		size_t len = strlen(names[i]) + 1;
+		ranks[i] = (struct rank){.name = memcpy(text, names[i], len)};
+		text += len;
 	}
-	return copy;
+	return ranks;
 }
 
-static struct lb_priority_child *find(const struct lb_priority *p, const char *name)
+// Looks at the rank of this number first. UINT32_MAX = absent.
+static uint32_t find_from(const struct lb_priority *p, uint32_t first, const char *name)
 {
-	struct lb_priority_child *c = p->children;
-	while (c && strcmp(c->name, name) != 0)
-		c = c->next;
-	return c;
+	for (uint32_t i = 0; i < p->n; i++) {
+		uint32_t at = (first + i) % p->n;
+		if (strcmp(p->ranks[at].name, name) == 0)
+			return at;
+	}
+	return UINT32_MAX;
 }
 
 // Children.
@@ -78,19 +82,22 @@ static struct lb_priority_child *find(const struct lb_priority *p, const char *n
 static void child_free(struct lb_priority_child *c)
 {
 	struct lb_priority *p = c->owner;
-	struct lb_priority_child **link = &p->children;
-	while (*link != c)
-		link = &(*link)->next;
-	*link = c->next;
 	if (p->current == c)
 		p->current = NULL;
-	twheel_cancel(p->env.wheel, &c->failover);
-	twheel_cancel(p->env.wheel, &c->leave);
+	twheel_cancel(p->wheel, &c->failover);
+	twheel_cancel(p->wheel, &c->leave);
 	if (c->child)
-		p->env.free(p->env.ctx, c->child);
+		p->ops->free(p->ctx, c->child);
 	lb_picker_put(c->picker);
-	free(c->name);
 	free(c);
+}
+
+static void rank_clear(struct rank *r)
+{
+	struct lb_priority_child *c = r->child;
+	r->child = NULL;
+	if (c)
+		child_free(c);
 }
 
 // P05: it stays CONNECTING.
@@ -103,32 +110,34 @@ static void failover_fired(struct twheel_timer *t)
 
 static void leave_fired(struct twheel_timer *t)
 {
-	child_free((
-		struct lb_priority_child *)((char *)t - offsetof(struct lb_priority_child, leave)));
+	struct lb_priority_child *c =
+		(void *)((char *)t - offsetof(struct lb_priority_child, leave));
+	struct rank *r = c->owner->ranks;
+	while (r->child != c)
+		r++;
+	rank_clear(r);
 }
 
-// P01, P03. NULL = no memory.
-static struct lb_priority_child *child_new(struct lb_priority *p, const char *name)
+// P01, P03. False = no memory.
+static bool make_child(struct lb_priority *p, struct rank *r)
 {
 	struct lb_priority_child *c = calloc(1, sizeof(*c));
 	if (!c)
-		return NULL;
-	*c = (struct lb_priority_child){.next = p->children,
-		.owner = p,
-		.name = strdup(name),
+		return false;
+	*c = (struct lb_priority_child){.owner = p,
+		.name = r->name,
 		.state = LB_CONNECTING,
 		.failover = {.fire = failover_fired},
 		.leave = {.fire = leave_fired}};
-	p->children = c;
-	if (c->name)
-		c->child = p->env.create(p->env.ctx, c, name);
+	r->child = c;
+	c->child = p->ops->create(p->ctx, c, c->name);
 	if (c->child) {
-		twheel_arm(p->env.wheel, &c->failover, twheel_now(p->env.wheel) + FAILOVER_NS);
-		if (p->env.update(p->env.ctx, c->child, name) == 0)
-			return c;
+		twheel_arm(p->wheel, &c->failover, twheel_now(p->wheel) + FAILOVER_NS);
+		if (p->ops->update(p->ctx, c->child, c->name) == 0)
+			return true;
 	}
-	child_free(c);
-	return NULL;
+	rank_clear(r);
+	return false;
 }
 
 void lb_priority_report(struct lb_priority_child *c, enum lb_state state, struct lb_picker *picker)
@@ -139,10 +148,10 @@ void lb_priority_report(struct lb_priority_child *c, enum lb_state state, struct
 	c->picker = picker;
 	c->state = state;
 	if (state != LB_CONNECTING) {
-		twheel_cancel(p->env.wheel, &c->failover); // P04
+		twheel_cancel(p->wheel, &c->failover); // P04
 		c->failed_last = state == LB_TRANSIENT_FAILURE;
 	} else if (begins && !c->failed_last && !twheel_armed(&c->failover)) { // P06
-		twheel_arm(p->env.wheel, &c->failover, twheel_now(p->env.wheel) + FAILOVER_NS);
+		twheel_arm(p->wheel, &c->failover, twheel_now(p->wheel) + FAILOVER_NS);
 	}
 	choose(p);
 }
@@ -152,9 +161,9 @@ void lb_priority_report(struct lb_priority_child *c, enum lb_state state, struct
 static void deactivate_below(struct lb_priority *p, uint32_t rank)
 {
 	for (uint32_t i = rank + 1; i < p->n; i++) {
-		struct lb_priority_child *c = find(p, p->names[i]);
+		struct lb_priority_child *c = p->ranks[i].child;
 		if (c && !twheel_armed(&c->leave))
-			twheel_arm(p->env.wheel, &c->leave, twheel_now(p->env.wheel) + KEPT_NS);
+			twheel_arm(p->wheel, &c->leave, twheel_now(p->wheel) + KEPT_NS);
 	}
 }
 
@@ -163,12 +172,11 @@ static bool find_current(struct lb_priority *p, struct lb_priority_child **ret)
 {
 	struct lb_priority_child *connecting = NULL, *last = NULL;
 	for (uint32_t i = 0; i < p->n; i++) {
-		struct lb_priority_child *c = find(p, p->names[i]);
-		if (!c)
-			c = child_new(p, p->names[i]);
-		if (!c)
+		struct rank *r = &p->ranks[i];
+		if (!r->child && !make_child(p, r))
 			return false;
-		twheel_cancel(p->env.wheel, &c->leave);
+		struct lb_priority_child *c = r->child;
+		twheel_cancel(p->wheel, &c->leave);
 		*ret = c;
 		if (c->state == LB_READY || c->state == LB_IDLE) {
 			deactivate_below(p, i);
@@ -190,17 +198,26 @@ static int publish(struct lb_priority *p)
 	enum lb_state state = LB_TRANSIENT_FAILURE;
 	struct lb_picker *picker = p->fail;
 	if (p->current) {
-		state = p->current->picker ? p->current->state : LB_CONNECTING;
-		picker = p->current->picker ? p->current->picker : p->queue;
+		bool waits = !p->current->picker;
+		if (waits && !p->queue)
+			p->queue = lb_picker_new_queue();
+		state = waits ? LB_CONNECTING : p->current->state;
+		picker = waits ? p->queue : p->current->picker;
 	}
+	if (!picker)
+		return -ENOMEM;
 	if (picker == p->published && state == p->published_state)
 		return 0;
-	int err = p->env.publish(p->env.ctx, state, lb_picker_get(picker));
+	int err = p->ops->publish(p->ctx, state, lb_picker_get(picker));
 	if (err)
 		return err;
 	lb_picker_put(p->published);
 	p->published = lb_picker_get(picker);
 	p->published_state = state;
+	if (picker != p->queue) {
+		lb_picker_put(p->queue);
+		p->queue = NULL;
+	}
 	return 0;
 }
 
@@ -226,9 +243,9 @@ static void choose(struct lb_priority *p)
 	}
 	p->choosing = false;
 	if (done)
-		twheel_cancel(p->env.wheel, &p->retry);
+		twheel_cancel(p->wheel, &p->retry);
 	else // the parent has what it had meanwhile
-		twheel_arm(p->env.wheel, &p->retry, twheel_now(p->env.wheel) + RETRY_NS);
+		twheel_arm(p->wheel, &p->retry, twheel_now(p->wheel) + RETRY_NS);
 }
 
 static void retry_fired(struct twheel_timer *t)
@@ -238,19 +255,17 @@ static void retry_fired(struct twheel_timer *t)
 
 // The outside.
 
-struct lb_priority *lb_priority_new(const struct lb_priority_env *env)
+struct lb_priority *lb_priority_new(
+	const struct lb_priority_ops *ops, void *ctx, struct twheel *wheel)
 {
 	struct lb_priority *p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
-	*p = (struct lb_priority){.env = *env,
-		.queue = lb_picker_new_queue(),
+	*p = (struct lb_priority){.ops = ops,
+		.ctx = ctx,
+		.wheel = wheel,
 		.published_state = LB_CONNECTING,
 		.retry = {.fire = retry_fired}};
-	if (!p->queue) {
-		free(p);
-		return NULL;
-	}
 	return p;
 }
 
@@ -259,66 +274,67 @@ void lb_priority_free(struct lb_priority *p)
 	if (!p)
 		return;
 	p->choosing = true; // what children still say changes nothing
-	twheel_cancel(p->env.wheel, &p->retry);
-	while (p->children)
-		child_free(p->children);
-	names_free(p->names, p->n);
+	twheel_cancel(p->wheel, &p->retry);
+	for (uint32_t i = 0; i < p->n; i++)
+		rank_clear(&p->ranks[i]);
+	free(p->ranks);
 	lb_picker_put(p->published);
 	lb_picker_put(p->queue);
 	lb_picker_put(p->fail);
 	free(p);
 }
 
-static bool is_named(const char *const *names, uint32_t n, const char *name)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (strcmp(names[i], name) == 0)
-			return true;
-	return false;
-}
-
-// P11, P12.
-static int update_children(struct lb_priority *p, const char *const *names, uint32_t n)
+// P11, P12. Most lists name whom the one before named, in the same order but for a few.
+static int update_children(struct lb_priority *p, struct rank *ranks, uint32_t n)
 {
 	int err = 0;
-	for (uint32_t i = 0; !err && i < n; i++) {
-		struct lb_priority_child *c = find(p, names[i]);
-		if (c)
-			err = p->env.update(p->env.ctx, c->child, names[i]);
+	for (uint32_t i = 0, from = 0; !err && i < n; i++) {
+		uint32_t old = find_from(p, from, ranks[i].name);
+		if (old == UINT32_MAX)
+			continue;
+		from = old + 1;
+		ranks[i].child = p->ranks[old].child;
+		if (ranks[i].child)
+			err = p->ops->update(p->ctx, ranks[i].child->child, ranks[i].name);
 	}
 	return err;
 }
 
-static void drop_unnamed(struct lb_priority *p)
+// P10
+static void take_ranks(struct lb_priority *p, struct rank *ranks, uint32_t n)
 {
-	struct lb_priority_child *next;
-	for (struct lb_priority_child *c = p->children; c; c = next) {
-		next = c->next;
-		if (!is_named((const char *const *)p->names, p->n, c->name))
+	struct rank *old = p->ranks;
+	uint32_t n_old = p->n;
+	p->ranks = ranks;
+	p->n = n;
+	p->current = NULL;
+	for (uint32_t i = 0; i < n; i++)
+		if (ranks[i].child)
+			ranks[i].child->name = ranks[i].name;
+	for (uint32_t i = 0; i < n_old; i++) {
+		struct lb_priority_child *c = old[i].child;
+		if (c && c->name == old[i].name)
 			child_free(c);
 	}
+	free(old);
 }
 
 int lb_priority_update(
 	struct lb_priority *p, const char *const *names, uint32_t n, const char *fail_text)
 {
-	char **copy = names_copy(names, n);
+	struct rank *ranks = ranks_new(names, n);
 	struct lb_picker *fail = n ? NULL : lb_picker_new_fail(fail_text);
-	int err = copy && (n || fail) ? 0 : -ENOMEM;
+	int err = ranks && (n || fail) ? 0 : -ENOMEM;
 	p->choosing = true;
 	if (!err)
-		err = update_children(p, names, n);
+		err = update_children(p, ranks, n);
 	if (!err) {
-		names_free(p->names, p->n);
 		lb_picker_put(p->fail);
-		p->names = copy;
-		p->n = n;
 		p->fail = fail;
 		p->has_config = true;
-		p->current = NULL;
-		drop_unnamed(p);
+		take_ranks(p, ranks, n);
 	} else {
-		names_free(copy, n);
+		free(ranks);
 		lb_picker_put(fail);
 	}
 	p->choosing = false;
@@ -329,13 +345,19 @@ int lb_priority_update(
 void lb_priority_exit_idle(struct lb_priority *p)
 {
 	if (p->current)
-		p->env.exit_idle(p->env.ctx, p->current->child);
+		p->ops->exit_idle(p->ctx, p->current->child);
 }
 
 void *lb_priority_find(const struct lb_priority *p, const char *name)
 {
-	struct lb_priority_child *c = find(p, name);
+	uint32_t at = find_from(p, 0, name);
+	struct lb_priority_child *c = at == UINT32_MAX ? NULL : p->ranks[at].child;
 	return c ? c->child : NULL;
+}
+
+const char *lb_priority_child_name(const struct lb_priority_child *c)
+{
+	return c->name;
 }
 
 enum lb_state lb_priority_state(const struct lb_priority *p)
@@ -346,7 +368,7 @@ enum lb_state lb_priority_state(const struct lb_priority *p)
 static void dump_child(
 	const struct lb_priority *p, const struct lb_priority_child *c, struct lb_dump *d)
 {
-	uint64_t now = twheel_now(p->env.wheel);
+	uint64_t now = twheel_now(p->wheel);
 	lb_dump_enter(d, c->name, c->state);
 	if (c == p->current)
 		lb_dump_text(d, "current", "yes");
@@ -357,7 +379,7 @@ static void dump_child(
 	const char *error = lb_picker_error(c->picker);
 	if (error)
 		lb_dump_text(d, "error", error);
-	p->env.dump(p->env.ctx, c->child, d);
+	p->ops->dump(p->ctx, c->child, d);
 	lb_dump_leave(d);
 }
 
@@ -365,12 +387,11 @@ void lb_priority_dump(const struct lb_priority *p, struct lb_dump *d)
 {
 	lb_dump_enter(d, "priority", p->published_state);
 	for (uint32_t i = 0; i < p->n; i++) {
-		const struct lb_priority_child *c = find(p, p->names[i]);
-		if (c) {
-			dump_child(p, c, d);
+		if (p->ranks[i].child) {
+			dump_child(p, p->ranks[i].child, d);
 			continue;
 		}
-		d->enter(d, p->names[i], "");
+		d->enter(d, p->ranks[i].name, "");
 		lb_dump_leave(d);
 	}
 	lb_dump_leave(d);

@@ -15,8 +15,8 @@ struct lb_priority;
 struct lb_priority_child; // the place that a child reports to
 struct twheel;
 
-struct lb_priority_env {
-	struct twheel *wheel;
+// Of its user, whose ctx these are told.
+struct lb_priority_ops {
 	// A child of this name, without config. It reports through its place, first from inside
 	// update() at the earliest. NULL = no memory.
 	void *(*create)(void *ctx, struct lb_priority_child *, const char *name);
@@ -27,10 +27,10 @@ struct lb_priority_env {
 	void (*free)(void *ctx, void *child);
 	// As a node's (lb/node.h).
 	int (*publish)(void *ctx, enum lb_state, struct lb_picker *);
-	void *ctx;
 };
 
-struct lb_priority *lb_priority_new(const struct lb_priority_env *); // NULL = no memory
+// NULL = no memory.
+struct lb_priority *lb_priority_new(const struct lb_priority_ops *, void *ctx, struct twheel *);
 void lb_priority_free(struct lb_priority *); // NULL is fine
 // Names are copied, and unique. Children that exist get their update before one is chosen; others
 // are made when their turn comes. Those no longer named are freed at once (P10). fail_text is what
@@ -41,6 +41,7 @@ int lb_priority_update(
 // From the child: takes the picker over. Children of a priority need not try again.
 void lb_priority_report(struct lb_priority_child *, enum lb_state, struct lb_picker *);
 void lb_priority_exit_idle(struct lb_priority *); // a request wants it
+const char *lb_priority_child_name(const struct lb_priority_child *);
 
 // The child of this name; NULL = does not exist.
 void *lb_priority_find(const struct lb_priority *, const char *name);

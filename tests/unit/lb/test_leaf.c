@@ -452,6 +452,33 @@ static void update_without_memory_leaves_it_as_before(void **state)
 	leaves_fini(&f);
 }
 
+// A50-E01
+static void nobody_is_looked_at_without_an_algorithm(void **state)
+{
+	static struct leaves f;
+	static struct leaves_plan plan;
+	leaves_init(&f, lb_node_ops_of);
+	leaves_plan_init(&plan, 0);
+	f.outlier = (struct lb_outlier_conf){.interval_ns = WORLD_S, .max_ejection_percent = 100};
+	f.config.outlier = &f.outlier;
+	leaves_update(&f, &plan, 2);
+	for (uint32_t i = 0; i < N_IDS; i++)
+		f.n_ok[i] = 1;
+	leaves_pass(&f, 10 * WORLD_S);
+	for (uint32_t i = 0; i < N_IDS; i++)
+		assert_int_equal(f.n_ok[i], 1);
+	f.outlier.failure_percentage.enabled = true;
+	leaves_update(&f, &plan, 2);
+	uint32_t member = lb_member_id(lb_leaf_member(f.leaf, &plan.addresses[0], 1));
+	assert_int_equal(f.n_ok[member], 0);
+	f.outlier.failure_percentage.enabled = false;
+	leaves_update(&f, &plan, 2);
+	f.n_ok[member] = 1;
+	leaves_pass(&f, 10 * WORLD_S);
+	assert_int_equal(f.n_ok[member], 1);
+	leaves_fini(&f);
+}
+
 static void construction_without_memory_gives_nothing(void **state)
 {
 	static struct leaves f;
@@ -463,7 +490,8 @@ static void construction_without_memory_gives_nothing(void **state)
 	leaves_fini(&f);
 }
 
-RUN_SUITE("lb/leaf", cmocka_unit_test(members_that_are_still_picked_keep_number_and_host_name),
+RUN_SUITE("lb/leaf", cmocka_unit_test(nobody_is_looked_at_without_an_algorithm),
+	cmocka_unit_test(members_that_are_still_picked_keep_number_and_host_name),
 	cmocka_unit_test(sessions_own_what_pick_first_does_not_use),
 	cmocka_unit_test(ring_follows_the_first_address),
 	cmocka_unit_test(dump_shows_the_layers_from_the_top_down),

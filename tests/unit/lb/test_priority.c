@@ -100,12 +100,12 @@ static int on_publish(void *ctx, enum lb_state state, struct lb_picker *picker)
 	return 0;
 }
 
+static const struct lb_priority_ops ops = {create, update, exit_idle, dump, child_free, on_publish};
+
 static void init(struct fixture *f)
 {
 	*f = (struct fixture){.wheel = twheel_new(1000 * S), .says = -1};
-	const struct lb_priority_env env = {
-		f->wheel, create, update, exit_idle, dump, child_free, on_publish, f};
-	f->priority = lb_priority_new(&env);
+	f->priority = lb_priority_new(&ops, f, f->wheel);
 	assert_non_null(f->priority);
 }
 
@@ -603,9 +603,7 @@ static void construction_without_memory_gives_nothing(void **state)
 	struct fixture f;
 	struct lb_priority *p = NULL;
 	init(&f);
-	const struct lb_priority_env env = {
-		f.wheel, create, update, exit_idle, dump, child_free, on_publish, &f};
-	ALLOC_FAIL_EACH(p = lb_priority_new(&env), !p, lb_priority_free(p));
+	ALLOC_FAIL_EACH(p = lb_priority_new(&ops, &f, f.wheel), !p, lb_priority_free(p));
 	fini(&f);
 }
 
