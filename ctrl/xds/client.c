@@ -3,6 +3,7 @@
 
 #include "ctrl/xds/bootstrap.h"
 #include "ctrl/xds/inside.h"
+#include "ctrl/xds/name.h"
 #include "ctrl/xds/protocol.h"
 #include "lb/base/check.h"
 
@@ -87,7 +88,7 @@ static void absent_fired(struct twheel_timer *t)
 	xds_client_begin(c);
 	xds_set_text(&e->error,
 		"%s \"%s\": no answer from xDS server %s within %d s (node id \"%s\")",
-		c->conf.types[e->type]->label, e->name, c->server->uri, transient ? 30 : 15,
+		c->conf.types[e->type]->label, e->sub->name, c->server->uri, transient ? 30 : 15,
 		c->conf.bootstrap->node_id);
 	xds_clear_text(&e->error_version);
 	if (transient)
@@ -106,7 +107,8 @@ static void ttl_fired(struct twheel_timer *t)
 	struct xds_client *c = e->client;
 	xds_client_begin(c);
 	xds_set_text(&e->error, "%s \"%s\" from xDS server %s has expired (node id \"%s\")",
-		c->conf.types[e->type]->label, e->name, c->server->uri, c->conf.bootstrap->node_id);
+		c->conf.types[e->type]->label, e->sub->name, c->server->uri,
+		c->conf.bootstrap->node_id);
 	xds_clear_text(&e->error_version);
 	xds_entry_drop_value(e);
 	xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
@@ -136,6 +138,29 @@ static void add_watcher(struct xds_entry *e, struct xds_watcher *w)
 	e->watchers_last = w;
 }
 
+// Fixed for life: one set for all old-style names, one for each authority (TP2-L01). Names of
+// federation are canonical.
+static int find_params(
+	const struct xds_client *c, uint32_t type, const char *name, struct xds_params **ret)
+{
+	const struct xds_bootstrap *b = c->conf.bootstrap;
+	struct xds_name parsed;
+	if (!xds_name_is_xdstp(name)) {
+		*ret = b->params;
+		return 0;
+	}
+	int rc = xds_name_parse(name, c->conf.types[type]->url, &parsed, NULL);
+	if (rc == -ENOMEM)
+		return rc;
+	*ret = NULL;
+	for (uint32_t i = 0; !rc && i < b->n_authorities; i++)
+		if (strcmp(b->authorities[i].name, parsed.authority) == 0)
+			*ret = b->authorities[i].params;
+	if (!rc)
+		xds_name_fini(&parsed);
+	return 0;
+}
+
 int xds_client_watch(
 	struct xds_client *c, const struct xds_type *type, const char *name, struct xds_watcher *w)
 {
@@ -154,9 +179,13 @@ int xds_client_watch(
 		xds_client_end(c);
 		return 0;
 	}
-	struct xds_entry *e = xds_subs_find(&c->subs[t], name);
-	if (!e) {
-		e = xds_subs_add(&c->subs[t], c, t, name);
+	struct xds_params *params;
+	struct xds_entry *e = NULL;
+	bool ok = find_params(c, t, name, &params) == 0;
+	if (ok)
+		e = xds_subs_find(&c->subs[t], name, params);
+	if (ok && !e) {
+		e = xds_subs_add(&c->subs[t], c, t, name, params);
 		if (e)
 			e->absent.fire = absent_fired, e->ttl.fire = ttl_fired;
 	}
@@ -292,8 +321,13 @@ struct xds_client *xds_client_new(const struct xds_client_conf *conf)
 		free(c);
 		return NULL;
 	}
+	bool ok = true;
 	for (uint32_t t = 0; t < conf->n_types; t++)
-		xds_subs_init(&c->subs[t]);
+		ok &= xds_subs_init(&c->subs[t], conf->types[t], c->conf.protocol) == 0;
+	if (!ok) {
+		xds_client_free(c);
+		return NULL;
+	}
 	c->ads = xds_ads_new(&(struct xds_ads_conf){
 		.server = c->server,
 		.protocol = c->conf.protocol,
@@ -374,7 +408,7 @@ void xds_client_each(
 				continue;
 			fn(ctx, &(struct xds_entry_info){
 					.type = c->conf.types[t],
-					.name = e->name,
+					.name = e->sub->name,
 					.status = e->status,
 					.res = e->value,
 					.version = text_of(e->version),
@@ -390,4 +424,9 @@ void xds_client_each(
 void xds_client_server(const struct xds_client *c, struct xds_server_info *ret)
 {
 	xds_ads_info(c->ads, ret);
+	for (uint32_t t = 0; t < c->conf.n_types; t++) {
+		struct xds_variants_counts counts;
+		xds_variants_counts(c->subs[t].variants, &counts);
+		ret->n_unwanted += counts.n_unwanted;
+	}
 }

@@ -126,6 +126,8 @@ struct xds_server_info {
 	const char *error; // why the last stream ended, "" = none; cleared by a response
 	uint64_t since_ns; // of this state
 	uint64_t n_streams, n_requests, n_responses, n_acks, n_nacks, n_undecodable, n_unknown_type;
+	// Resources that nobody had subscribed to, or only with other parameters (PC-08, TP2-L03).
+	uint64_t n_unwanted;
 };
 // The server in use. Texts are valid until the next call into the client.
 void xds_client_server(const struct xds_client *, struct xds_server_info *ret);

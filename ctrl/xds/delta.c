@@ -18,29 +18,39 @@ typedef Envoy__Service__Discovery__V3__DeltaDiscoveryRequest__InitialResourceVer
 // finds everything pending (DL-01, DL-02).
 static int list_changes(Request *m, const struct xds_subs *subs, struct xds_arena *arena)
 {
-	size_t n_wanted = 0, n = 0;
-	for (struct xds_chain *c = subs->pending.next; c != &subs->pending; c = c->next, n++)
-		n_wanted += XDS_ENTRY_OF(c, pending)->watchers != NULL;
-	m->resource_names_subscribe = xds_arena_alloc(arena, n_wanted, sizeof(char *));
-	m->resource_names_unsubscribe = xds_arena_alloc(arena, n - n_wanted, sizeof(char *));
+	size_t n = 0;
+	for (struct xds_chain *c = subs->pending.next; c != &subs->pending; c = c->next)
+		n++;
+	m->resource_names_subscribe = xds_arena_alloc(arena, n, sizeof(char *));
+	m->resource_names_unsubscribe = xds_arena_alloc(arena, n, sizeof(char *));
 	if (!m->resource_names_subscribe || !m->resource_names_unsubscribe)
 		return -ENOMEM;
-	for (struct xds_chain *c = subs->pending.next; c != &subs->pending; c = c->next) {
+	int rc = 0;
+	for (struct xds_chain *c = subs->pending.next; !rc && c != &subs->pending; c = c->next) {
 		const struct xds_entry *e = XDS_ENTRY_OF(c, pending);
-		if (e->watchers)
-			m->resource_names_subscribe[m->n_resource_names_subscribe++] = e->name;
+		char *name = xds_wire_text(e->sub->name);
+		if (e->sub->params && e->watchers) // TP2-T05
+			rc = xds_wire_add_locator(&m->resource_locators_subscribe,
+				&m->n_resource_locators_subscribe, n, e->sub, arena);
+		else if (e->sub->params)
+			rc = xds_wire_add_locator(&m->resource_locators_unsubscribe,
+				&m->n_resource_locators_unsubscribe, n, e->sub, arena);
+		else if (e->watchers)
+			m->resource_names_subscribe[m->n_resource_names_subscribe++] = name;
 		else
-			m->resource_names_unsubscribe[m->n_resource_names_unsubscribe++] = e->name;
+			m->resource_names_unsubscribe[m->n_resource_names_unsubscribe++] = name;
 	}
-	return 0;
+	return rc;
 }
 
 // The server need not send again what is held in the version that it has (DL-13). But it has to
-// where its last word was that there is no such resource, whatever has been kept of it (DL-02).
-static bool is_held(const struct xds_entry *e)
+// where its last word was that there is no such resource, whatever has been kept of it (DL-02), and
+// where a name does not say which variant is held (TP2-T10).
+static bool is_held(const struct xds_subs *subs, const struct xds_entry *e)
 {
-	return e->watchers && e->value && e->version &&
-	       (e->status == XDS_STATUS_ACKED || e->status == XDS_STATUS_NACKED);
+	return e->watchers && e->value && e->version && e->sub->variant &&
+	       (e->status == XDS_STATUS_ACKED || e->status == XDS_STATUS_NACKED) &&
+	       xds_variants_sole(subs->variants, e->sub->name);
 }
 
 static int list_versions(Request *m, const struct xds_subs *subs, struct xds_arena *arena)
@@ -51,12 +61,12 @@ static int list_versions(Request *m, const struct xds_subs *subs, struct xds_are
 		return -ENOMEM;
 	for (struct xds_chain *c = subs->all.next; c != &subs->all; c = c->next) {
 		const struct xds_entry *e = XDS_ENTRY_OF(c, all);
-		if (!is_held(e))
+		if (!is_held(subs, e))
 			continue;
 		Version *v = &versions[m->n_initial_resource_versions];
 		envoy__service__discovery__v3__delta_discovery_request__initial_resource_versions_entry__init(
 			v);
-		v->key = e->name;
+		v->key = xds_wire_text(e->sub->name);
 		v->value = e->version;
 		m->initial_resource_versions[m->n_initial_resource_versions++] = v;
 	}
@@ -93,6 +103,39 @@ static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
 	return rc;
 }
 
+static int read_entries(struct xds_response *r, const Response *m)
+{
+	int rc = 0;
+	for (size_t i = 0; i < m->n_resources && !rc; i++) {
+		r->entries[i].version = m->resources[i]->version; // DL-05
+		rc = xds_wire_unwrap(&r->entries[i], m->resources[i]);
+	}
+	return rc;
+}
+
+// removed_resources are those without constraints (TP2-T07).
+static int read_removals(struct xds_response *r, const Response *m)
+{
+	size_t n = m->n_removed_resources;
+	r->removed =
+		xds_arena_alloc(&r->arena, n + m->n_removed_resource_names, sizeof(*r->removed));
+	if (!r->removed)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		r->removed[i].name = m->removed_resources[i];
+	r->n_removed = n;
+	for (size_t i = 0; i < m->n_removed_resource_names; i++) {
+		struct xds_response_removal *to = &r->removed[r->n_removed++];
+		int rc = xds_wire_resource_name(
+			m->removed_resource_names[i], &to->name, &to->constraints, NULL);
+		if (rc == -ENOMEM)
+			return rc;
+		if (rc)
+			to->name = NULL;
+	}
+	return 0;
+}
+
 static struct xds_response *decode(const uint8_t *bytes, size_t len, struct lb_err *err)
 {
 	Response *m =
@@ -106,12 +149,11 @@ static struct xds_response *decode(const uint8_t *bytes, size_t len, struct lb_e
 		lb_err_set(err, "no memory");
 		return NULL;
 	}
-	for (size_t i = 0; i < m->n_resources; i++) {
-		r->entries[i].version = m->resources[i]->version; // DL-05
-		xds_wire_unwrap(&r->entries[i], m->resources[i]);
+	if (read_entries(r, m) || read_removals(r, m)) {
+		xds_response_free(r);
+		lb_err_set(err, "no memory");
+		return NULL;
 	}
-	r->removed = (const char *const *)m->removed_resources;
-	r->n_removed = m->n_removed_resources;
 	r->type_url = m->type_url;
 	r->version = m->system_version_info;
 	r->nonce = m->nonce;

@@ -28,6 +28,8 @@ struct xds_ask {
 struct xds_protocol {
 	const char *name; // for operators
 	const char *method; // gRPC's
+	// A variant that is replaced is not named, unless responses list all there is (TP2-T12).
+	bool newest_wins;
 	// A name that was dropped and is wanted again before the server knew of either has to be
 	// asked for: the server could not tell otherwise (DL-09).
 	bool asks_again;

@@ -2,7 +2,9 @@
 // What a response does to the cache (xds-client.md §1, 2, 10). Each entry is judged by itself: the
 // good ones are used although others are refused (A46).
 #include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/constraints.h"
 #include "ctrl/xds/inside.h"
+#include "ctrl/xds/name.h"
 #include "ctrl/xds/wire.h"
 
 #include <errno.h>
@@ -13,28 +15,31 @@
 #define CODE_NOT_FOUND 5
 #define CODE_PERMISSION_DENIED 7
 
-// One response being applied.
+// One entry of the response.
+struct item {
+	struct xds_res *res; // NULL = invalid
+	char *name; // canonical; NULL = not known
+	char *why; // it is invalid
+	bool beats; // a heartbeat that keeps something up
+	bool listed; // in the change, so that it is the one that counts (PC-07)
+};
+
+// One response being applied. First all of it is listed as one change of what the server has, then
+// that takes effect, and then it is seen who is concerned: in which order the response lists things
+// makes no difference (TP2-T08).
 struct round {
 	struct xds_client *client;
 	uint32_t type;
 	const struct xds_response *response;
+	struct xds_variants *variants;
+	struct item *items; // [response->n_entries]
+	bool *errors_listed; // [response->n_errors]
 	uint64_t number;
 	FILE *complaints; // becomes the text of the NACK
 	bool nack;
 	bool starved; // memory ran out: the server has to say it again
 	bool nameless; // an entry is there of which not even the name could be read
-	struct strmap names; // of this response, for PC-07
 };
-
-struct seen_name {
-	struct strmap_link link;
-	char name[];
-};
-
-static struct xds_entry *find_entry(struct round *r, const char *name)
-{
-	return xds_subs_find(&r->client->subs[r->type], name);
-}
 
 static void complain(struct round *r, size_t index, const char *name, const char *why)
 {
@@ -86,10 +91,11 @@ static void hold(struct round *r, struct xds_entry *e, const struct xds_response
 		twheel_cancel(wheel, &e->ttl);
 }
 
-static void accept(struct round *r, struct xds_entry *e, struct xds_res *res,
-	const struct xds_response_entry *in)
+// The value, in the version that the server has given it now.
+static void accept(struct round *r, struct xds_entry *e, const struct xds_variant *v)
 {
 	// SW-16: same content, no event; but an error that was told is over (SW-17).
+	struct xds_res *res = v->content;
 	bool same = e->value && xds_res_eq(e->value, res);
 	if (!same) {
 		xds_res_put(e->value);
@@ -101,170 +107,238 @@ static void accept(struct round *r, struct xds_entry *e, struct xds_res *res,
 	e->ambient = false;
 	e->status = XDS_STATUS_ACKED;
 	e->updated_ns = twheel_now(r->client->conf.wheel);
-	xds_set_text(&e->version, "%s", in->version);
+	xds_set_text(&e->version, "%s", v->version);
 	xds_clear_text(&e->error);
 	xds_clear_text(&e->error_version);
 	e->error_code = XDS_OK;
 	e->error_ns = 0;
-	hold(r, e, in);
 }
 
 static void refuse(struct round *r, struct xds_entry *e, const char *version, const char *why)
 {
 	const struct xds_client *c = r->client;
 	xds_set_text(&e->error, "%s \"%s\" from xDS server %s is invalid: %s (node id \"%s\")",
-		c->conf.types[r->type]->label, e->name, c->server->uri, why,
+		c->conf.types[r->type]->label, e->sub->name, c->server->uri, why,
 		c->conf.bootstrap->node_id);
 	xds_set_text(&e->error_version, "%s", version);
 	xds_entry_fail(e, XDS_STATUS_NACKED, XDS_INVALID_ARGUMENT, true);
 }
 
-static bool was_named(const struct round *r, const char *name)
-{
-	return strmap_find(&r->names, name);
-}
-
-static void note_name(struct round *r, const char *name)
-{
-	struct seen_name *s = malloc(sizeof(*s) + strlen(name) + 1);
-	if (s)
-		strcpy(s->name, name);
-	if (!s || strmap_add(&r->names, &s->link, s->name)) {
-		free(s);
-		r->starved = true;
-	}
-}
-
-static void forget_names(struct strmap *m)
-{
-	for (uint32_t i = 0; i < m->n_buckets; i++) {
-		for (struct strmap_link *l = m->buckets[i], *next; l; l = next) {
-			next = l->next;
-			free((char *)l - offsetof(struct seen_name, link));
-		}
-	}
-	strmap_fini(m);
-}
-
-// Neither a resource nor an error = no memory.
-static void decode_entry(
-	struct round *r, const struct xds_response_entry *in, struct xds_decoded *ret)
-{
-	const struct xds_type *type = r->client->conf.types[r->type];
-	if (*in->err.text)
-		ret->err = in->err;
-	else if (in->heartbeat)
-		lb_err_set(&ret->err, "Resource: holds no resource");
-	else if (strcmp(in->type_url, type->url) != 0) // PC-11
-		lb_err_set(&ret->err, "is a \"%.128s\"", in->type_url);
-	else
-		type->decode(in->bytes, in->len, ret);
-}
-
-// RS-03. False = there is nothing for it to keep up.
-static bool apply_heartbeat(struct round *r, const struct xds_response_entry *in)
-{
-	struct xds_entry *e = in->name ? find_entry(r, in->name) : NULL;
-	if (!e) // of what nobody wants any more (WA-12)
-		return in->name && in->has_ttl;
-	if (!e->value || !e->version || strcmp(e->version, in->version) != 0)
-		return false;
-	mark_seen(r, e);
-	hold(r, e, in);
-	return true;
-}
-
-// The resource of an entry, if it has one; the name may be unknown.
-static void apply_decoded(struct round *r, size_t index, const char *name, struct xds_decoded *d)
-{
-	const struct xds_response_entry *in = &r->response->entries[index];
-	if (!name) {
-		r->nameless = true;
-		complain(r, index, NULL, d->res ? "has no name" : d->err.text);
-		return;
-	}
-	if (was_named(r, name)) { // PC-07
-		complain(r, index, name, "is there more than once");
-		return;
-	}
-	note_name(r, name);
-	if (!d->res)
-		complain(r, index, name, d->err.text);
-	struct xds_entry *e = find_entry(r, name);
-	if (!e) // nobody asked (PC-08)
-		return;
-	mark_seen(r, e);
-	if (d->res)
-		accept(r, e, d->res, in);
-	else
-		refuse(r, e, in->version, d->err.text);
-}
-
-static void apply_entry(struct round *r, size_t index)
-{
-	const struct xds_response_entry *in = &r->response->entries[index];
-	struct xds_decoded d = {0};
-	if (in->heartbeat && !*in->err.text && apply_heartbeat(r, in))
-		return;
-	decode_entry(r, in, &d);
-	const char *name = in->name ? in->name : d.name; // RS-01: the wrapper's comes first
-	if (!d.res && !*d.err.text)
-		r->starved = true;
-	else
-		apply_decoded(r, index, name && *name ? name : NULL, &d);
-	xds_res_put(d.res);
-	free(d.name);
-}
-
 // The server says, or shows, that there is no such resource (any more).
-static void apply_absence(struct round *r, struct xds_entry *e)
+static void end(struct round *r, struct xds_entry *e)
 {
 	struct xds_client *c = r->client;
+	mark_seen(r, e);
 	if (e->error_code == XDS_NOT_FOUND) // told already (DE-09)
 		return;
 	xds_set_text(&e->error, "%s \"%s\" %s xDS server %s (node id \"%s\")",
-		c->conf.types[r->type]->label, e->name,
+		c->conf.types[r->type]->label, e->sub->name,
 		e->value ? "was deleted by" : "does not exist on", c->server->uri,
 		c->conf.bootstrap->node_id);
 	xds_clear_text(&e->error_version);
 	xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
-	xds_client_log(c, "%s", e->error ? e->error : "");
+	if (e->watchers)
+		xds_client_log(c, "%s", e->error ? e->error : "");
 }
 
-// DL-06, DL-07, DL-12.
-static void apply_removal(struct round *r, const char *name)
+// Reading
+
+// The name under which it is known here (FE-03), the caller's; NULL = no memory. What is no name of
+// this type (FE-02) stays as it is, and err says why.
+static char *canonical(struct round *r, const char *name, struct lb_err *err)
 {
-	if (was_named(r, name)) {
-		complain(r, 0, name, "is both there and removed");
+	struct xds_name parsed;
+	if (!xds_name_is_xdstp(name))
+		return strdup(name);
+	int rc = xds_name_parse(name, r->client->conf.types[r->type]->url, &parsed, err);
+	if (rc)
+		return rc == -ENOMEM ? NULL : strdup(name);
+	char *text = parsed.text;
+	parsed.text = NULL;
+	xds_name_fini(&parsed);
+	return text;
+}
+
+struct beat {
+	const struct xds_response_entry *in;
+	bool found, keeps;
+};
+
+static void check_beat(void *ctx, struct xds_sub *sub)
+{
+	struct beat *b = ctx;
+	const struct xds_entry *e = sub->owner;
+	b->found = true;
+	b->keeps |= e->value && e->version && strcmp(e->version, b->in->version) == 0;
+}
+
+// RS-03. Of what nobody wants any more it keeps up nothing, but is no error (WA-12).
+static bool beats(struct round *r, const char *name, const struct xds_response_entry *in)
+{
+	struct beat b = {.in = in};
+	xds_variants_each_sub(r->variants, name, in->constraints, check_beat, &b);
+	return b.found ? b.keeps : in->has_ttl;
+}
+
+// Neither a resource nor a reason = no memory.
+static void read_item(struct round *r, size_t index)
+{
+	const struct xds_response_entry *in = &r->response->entries[index];
+	const struct xds_type *type = r->client->conf.types[r->type];
+	struct item *it = &r->items[index];
+	struct xds_decoded d = {.err = in->err};
+	bool readable = !*in->err.text && !in->heartbeat;
+	if (readable && strcmp(in->type_url, type->url) != 0) // PC-11
+		lb_err_set(&d.err, "is a \"%.128s\"", in->type_url);
+	else if (readable)
+		type->decode(in->bytes, in->len, &d);
+	const char *name = in->name ? in->name : d.name; // RS-01: the wrapper's comes first
+	if (name && *name) {
+		it->name = canonical(r, name, &d.err);
+		r->starved |= !it->name;
+	} else if (!*d.err.text) {
+		lb_err_set(&d.err, "has no name");
+	}
+	r->nameless |= !it->name;
+	if (in->heartbeat && !*d.err.text) {
+		it->beats = beats(r, it->name, in);
+		if (!it->beats)
+			lb_err_set(&d.err, "Resource: holds no resource");
+	}
+	if (*d.err.text)
+		it->why = strdup(d.err.text);
+	else
+		it->res = d.res ? xds_res_get(d.res) : NULL;
+	r->starved |= !it->why && !it->res && !it->beats;
+	xds_res_put(d.res);
+	free(d.name);
+}
+
+// Listing
+
+// rc is that of a call of xds_variants_…(). False = it is not listed.
+static bool listed(
+	struct round *r, size_t index, const char *name, int rc, const struct lb_err *err)
+{
+	if (rc == -ENOMEM)
+		r->starved = true;
+	else if (rc == -EEXIST) // PC-07, DL-12, TP2-T11
+		complain(r, index, name, "is listed more than once");
+	else if (rc)
+		complain(r, index, name, err->text);
+	return rc == 0;
+}
+
+// What is bad, or only an error, is not deleted by not being listed as there (SW-13).
+static bool keep(
+	struct round *r, size_t index, const char *name, struct xds_constraints *constraints)
+{
+	struct lb_err err = {""};
+	r->starved |= xds_variants_keep_all(r->variants, name) != 0;
+	int rc = xds_variants_keep(r->variants, name, constraints, &err);
+	return listed(r, index, name, rc, &err);
+}
+
+static void list_item(struct round *r, size_t index)
+{
+	const struct xds_response_entry *in = &r->response->entries[index];
+	struct item *it = &r->items[index];
+	struct lb_err err = {""};
+	if (it->why)
+		complain(r, index, it->name, it->why);
+	if (!it->name)
+		return;
+	if (in->has_bad_constraints) { // it may be any of the name's
+		it->listed = true;
+		r->starved |= xds_variants_keep_all(r->variants, it->name) != 0;
 		return;
 	}
-	struct xds_entry *e = find_entry(r, name);
-	if (!e)
+	if (!it->res) {
+		it->listed = keep(r, index, it->name, in->constraints);
 		return;
-	mark_seen(r, e);
-	apply_absence(r, e);
+	}
+	int rc = xds_variants_set(
+		r->variants, it->name, in->constraints, in->version, xds_res_get(it->res), &err);
+	it->listed = listed(r, index, it->name, rc, &err);
 }
 
-// DE-07, DE-08.
-static void apply_error(struct round *r, size_t index)
+static void list_removal(struct round *r, size_t index)
+{
+	const struct xds_response_removal *in = &r->response->removed[index];
+	struct lb_err err = {""};
+	if (!in->name) {
+		complain(r, index, NULL, "malformed removed_resource_names entry");
+		return;
+	}
+	char *name = canonical(r, in->name, NULL);
+	int rc = name ? xds_variants_remove(r->variants, name, in->constraints, &err) : -ENOMEM;
+	listed(r, index, name, rc, &err);
+	free(name);
+}
+
+static void list_error(struct round *r, size_t index)
 {
 	const struct xds_response_error *in = &r->response->errors[index];
-	if (!in->name) {
+	if (!in->name) { // DE-08
 		complain(r, index, NULL, "resource_errors entry without name or error");
 		return;
 	}
-	if (was_named(r, in->name)) {
-		complain(r, index, in->name, "is both there and in error");
+	char *name = canonical(r, in->name, NULL);
+	if (name)
+		r->errors_listed[index] = keep(r, index, name, in->constraints);
+	else
+		r->starved = true;
+	free(name);
+}
+
+// Taking effect
+
+struct about {
+	struct round *round;
+	size_t index;
+};
+
+// TP2-T13: whoever the constraints match is concerned; but a variant is the value only of those
+// that see it (TP2-L04).
+static void settle_item(void *ctx, struct xds_sub *sub)
+{
+	const struct about *a = ctx;
+	struct round *r = a->round;
+	const struct xds_response_entry *in = &r->response->entries[a->index];
+	const struct item *it = &r->items[a->index];
+	struct xds_entry *e = sub->owner;
+	mark_seen(r, e);
+	if (it->why) {
+		refuse(r, e, in->version, it->why);
 		return;
 	}
-	struct xds_entry *e = find_entry(r, in->name);
-	if (!e)
+	if (!sub->variant || !xds_constraints_eq(sub->variant->constraints, in->constraints))
 		return;
+	if (it->res)
+		accept(r, e, sub->variant);
+	hold(r, e, in);
+}
+
+// DL-07, TP2-T09: also of what never came.
+static void settle_removal(void *ctx, struct xds_sub *sub)
+{
+	const struct about *a = ctx;
+	if (!sub->variant)
+		end(a->round, sub->owner);
+}
+
+// DE-07
+static void settle_error(void *ctx, struct xds_sub *sub)
+{
+	const struct about *a = ctx;
+	struct round *r = a->round;
+	const struct xds_response_error *in = &r->response->errors[a->index];
 	const struct xds_client *c = r->client;
+	struct xds_entry *e = sub->owner;
 	mark_seen(r, e);
 	xds_set_text(&e->error,
 		"%s \"%s\": xDS server %s answered with code %d: %s (node id \"%s\")",
-		c->conf.types[r->type]->label, e->name, c->server->uri, in->code, in->text,
+		c->conf.types[r->type]->label, sub->name, c->server->uri, in->code, in->text,
 		c->conf.bootstrap->node_id);
 	xds_set_text(&e->error_version, "%s", r->response->version);
 	bool not_found = in->code == CODE_NOT_FOUND;
@@ -272,19 +346,82 @@ static void apply_error(struct round *r, size_t index)
 		not_found || in->code == CODE_PERMISSION_DENIED);
 }
 
-// SW-11 to SW-13. What a response that could not be read whole leaves out may be the very entry
-// that had no readable name, so that nothing is concluded from it.
-static void delete_missing(struct round *r)
+// Everybody whose parameters match.
+static void settle(struct round *r, size_t index, const char *given,
+	const struct xds_constraints *constraints, void (*fn)(void *ctx, struct xds_sub *))
 {
-	const struct xds_client *c = r->client;
-	if (!r->response->full || !c->conf.types[r->type]->full_state || r->nameless)
-		return;
-	const struct xds_chain *all = &c->subs[r->type].all;
-	for (struct xds_chain *at = all->next; at != all; at = at->next) {
-		struct xds_entry *e = XDS_ENTRY_OF(at, all);
-		if (e->seen != r->number && e->value && e->watchers)
-			apply_absence(r, e);
+	struct about a = {r, index};
+	char *name = given ? canonical(r, given, NULL) : NULL;
+	if (name)
+		xds_variants_each_sub(r->variants, name, constraints, fn, &a);
+	free(name);
+}
+
+// Who sees another variant than before, or none, without its being said of what it sees now.
+static void settle_others(struct round *r)
+{
+	struct xds_variants_event event;
+	while (xds_variants_drain(r->variants, &event)) {
+		struct xds_entry *e = event.sub->owner;
+		if (event.newly_ambiguous) // TP2-L04
+			xds_client_log(r->client,
+				"%s \"%s\": several variants from xDS server %s match its "
+				"parameters",
+				r->client->conf.types[r->type]->label, event.sub->name,
+				r->client->server->uri);
+		if (!event.after) {
+			end(r, e); // SW-11, TP2-T09
+		} else if (event.after->content != e->value) {
+			mark_seen(r, e);
+			accept(r, e, event.after);
+			twheel_cancel(r->client->conf.wheel, &e->ttl);
+		}
 	}
+}
+
+static void list_all(struct round *r)
+{
+	const struct xds_response *in = r->response;
+	for (size_t i = 0; i < in->n_entries && !r->starved; i++)
+		read_item(r, i);
+	// SW-11. What a response that could not be read whole leaves out may be the very entry that
+	// had no readable name, so that nothing is concluded from it.
+	bool full = in->full && r->client->conf.types[r->type]->full_state && !r->nameless;
+	xds_variants_begin(r->variants, full ? XDS_CHANGE_FULL : XDS_CHANGE_LISTED);
+	for (size_t i = 0; i < in->n_entries && !r->starved; i++)
+		list_item(r, i);
+	for (size_t i = 0; i < in->n_removed && !r->starved; i++)
+		list_removal(r, i);
+	for (size_t i = 0; i < in->n_errors && !r->starved; i++)
+		list_error(r, i);
+}
+
+static void settle_all(struct round *r)
+{
+	const struct xds_response *in = r->response;
+	for (size_t i = 0; i < in->n_entries; i++) {
+		struct about a = {r, i};
+		if (r->items[i].listed)
+			xds_variants_each_sub(r->variants, r->items[i].name,
+				in->entries[i].constraints, settle_item, &a);
+	}
+	for (size_t i = 0; i < in->n_removed; i++)
+		settle(r, i, in->removed[i].name, in->removed[i].constraints, settle_removal);
+	for (size_t i = 0; i < in->n_errors; i++)
+		if (r->errors_listed[i])
+			settle(r, i, in->errors[i].name, in->errors[i].constraints, settle_error);
+	settle_others(r);
+}
+
+static void free_items(struct round *r)
+{
+	for (size_t i = 0; i < r->response->n_entries; i++) {
+		xds_res_put(r->items[i].res);
+		free(r->items[i].name);
+		free(r->items[i].why);
+	}
+	free(r->items);
+	free(r->errors_listed);
 }
 
 int xds_client_respond(
@@ -296,21 +433,27 @@ int xds_client_respond(
 		.client = c,
 		.type = type,
 		.response = response,
+		.variants = c->subs[type].variants,
 		.number = ++c->n_events,
+		.items = calloc(response->n_entries + 1, sizeof(*r.items)),
+		.errors_listed = calloc(response->n_errors + 1, sizeof(*r.errors_listed)),
 		.complaints = open_memstream(&text, &len),
 	};
-	if (!r.complaints)
-		return -ENOMEM;
-	for (size_t i = 0; i < response->n_entries; i++)
-		apply_entry(&r, i);
-	for (size_t i = 0; i < response->n_removed && !r.starved; i++)
-		apply_removal(&r, response->removed[i]);
-	for (size_t i = 0; i < response->n_errors && !r.starved; i++)
-		apply_error(&r, i);
-	if (!r.starved)
-		delete_missing(&r);
-	forget_names(&r.names);
-	if (fclose(r.complaints) != 0 && r.nack)
+	r.starved = !r.items || !r.errors_listed || !r.complaints;
+	if (!r.starved) {
+		list_all(&r);
+		if (r.starved) {
+			xds_variants_abort(r.variants);
+		} else {
+			xds_variants_commit(r.variants);
+			settle_all(&r);
+		}
+	}
+	if (r.items)
+		free_items(&r);
+	else
+		free(r.errors_listed);
+	if (r.complaints && fclose(r.complaints) != 0 && r.nack)
 		r.starved = true;
 	if (r.starved || !r.nack) {
 		free(text);

@@ -13,16 +13,25 @@
 typedef Envoy__Service__Discovery__V3__DiscoveryRequest Request;
 typedef Envoy__Service__Discovery__V3__DiscoveryResponse Response;
 
-// All that is wanted now (SW-05), in order of subscription (WA-04).
-static int list_names(Request *m, const struct xds_subs *subs)
+// All that is wanted now (SW-05), in order of subscription (WA-04): what has parameters as locators
+// (TP2-T03), the rest as names (TP2-T04).
+static int list_names(Request *m, const struct xds_subs *subs, struct xds_arena *arena)
 {
-	m->resource_names = malloc((subs->n + 1) * sizeof(*m->resource_names));
+	m->resource_names = xds_arena_alloc(arena, subs->n, sizeof(*m->resource_names));
 	if (!m->resource_names)
 		return -ENOMEM;
 	for (struct xds_chain *c = subs->all.next; c != &subs->all; c = c->next) {
 		const struct xds_entry *e = XDS_ENTRY_OF(c, all);
-		if (e->watchers)
-			m->resource_names[m->n_resource_names++] = e->name;
+		if (!e->watchers)
+			continue;
+		if (e->sub->params) {
+			int rc = xds_wire_add_locator(&m->resource_locators,
+				&m->n_resource_locators, subs->n, e->sub, arena);
+			if (rc)
+				return rc;
+		} else {
+			m->resource_names[m->n_resource_names++] = xds_wire_text(e->sub->name);
+		}
 	}
 	return 0;
 }
@@ -32,6 +41,7 @@ static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
 	Request m;
 	Envoy__Config__Core__V3__Node node;
 	Google__Rpc__Status status = GOOGLE__RPC__STATUS__INIT;
+	struct xds_arena arena = {0};
 	envoy__service__discovery__v3__discovery_request__init(&m);
 	if (ask->node) {
 		node = ask->node->msg;
@@ -45,10 +55,10 @@ static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
 			return -ENOMEM;
 		m.error_detail = &status;
 	}
-	int rc = list_names(&m, ask->subs);
+	int rc = list_names(&m, ask->subs, &arena);
 	if (rc == 0)
 		rc = xds_wire_pack(&m.base, ret, ret_len);
-	free(m.resource_names);
+	xds_arena_fini(&arena);
 	if (ask->error)
 		free(status.message);
 	return rc;
@@ -75,7 +85,8 @@ static int read_entries(struct xds_response *r, const Response *m)
 		if (!w)
 			continue;
 		r->wrappers[r->n_wrappers++] = w;
-		xds_wire_unwrap(e, w);
+		if (xds_wire_unwrap(e, w))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -106,6 +117,7 @@ static struct xds_response *decode(const uint8_t *bytes, size_t len, struct lb_e
 
 const struct xds_protocol xds_protocol_sotw = {
 	.name = "sotw",
+	.newest_wins = true,
 	.method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
 		  "StreamAggregatedResources",
 	.encode = encode,

@@ -2,16 +2,35 @@
 #include "ctrl/xds/subs.h"
 
 #include "ctrl/xds/inside.h"
+#include "ctrl/xds/protocol.h"
 
+#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-void xds_subs_init(struct xds_subs *s)
+static void content_put(void *content)
+{
+	xds_res_put(content);
+}
+
+static bool content_eq(const void *a, const void *b)
+{
+	return xds_res_eq(a, b);
+}
+
+int xds_subs_init(
+	struct xds_subs *s, const struct xds_type *type, const struct xds_protocol *protocol)
 {
 	*s = (struct xds_subs){.n = 0};
 	xds_chain_init(&s->all);
 	xds_chain_init(&s->pending);
 	xds_chain_init(&s->in_flight);
+	s->variants = xds_variants_new(&(struct xds_variants_conf){
+		.label = type->label,
+		.newest_wins = protocol->newest_wins && !type->full_state,
+		.content_put = content_put,
+		.content_eq = content_eq,
+	});
+	return s->variants ? 0 : -ENOMEM;
 }
 
 static void cancel_timers(struct xds_entry *e)
@@ -28,41 +47,41 @@ void xds_subs_fini(struct xds_subs *s)
 		for (struct xds_watcher *w = e->watchers; w; w = w->next)
 			w->entry = NULL;
 		cancel_timers(e);
+		xds_sub_put(s->variants, e->sub);
 		xds_entry_free(e);
 	}
-	strmap_fini(&s->by_name);
+	xds_variants_free(s->variants);
 }
 
 void xds_entry_free(struct xds_entry *e)
 {
 	xds_res_put(e->value);
-	free(e->name);
 	free(e->version);
 	free(e->error);
 	free(e->error_version);
 	free(e);
 }
 
-struct xds_entry *xds_subs_find(const struct xds_subs *s, const char *name)
+struct xds_entry *xds_subs_find(
+	const struct xds_subs *s, const char *name, const struct xds_params *params)
 {
-	struct strmap_link *l = strmap_find(&s->by_name, name);
-	return l ? (struct xds_entry *)((char *)l - offsetof(struct xds_entry, link)) : NULL;
+	const struct xds_sub *sub = xds_sub_find(s->variants, name, params);
+	return sub ? sub->owner : NULL;
 }
 
-struct xds_entry *xds_subs_add(
-	struct xds_subs *s, struct xds_client *client, uint32_t type, const char *name)
+struct xds_entry *xds_subs_add(struct xds_subs *s, struct xds_client *client, uint32_t type,
+	const char *name, struct xds_params *params)
 {
+	bool is_new;
 	struct xds_entry *e = calloc(1, sizeof(*e));
-	if (!e)
+	if (!e || xds_sub_get(s->variants, name, params, &e->sub, &is_new)) {
+		free(e);
 		return NULL;
+	}
+	e->sub->owner = e;
 	e->client = client;
 	e->type = type;
 	e->status = XDS_STATUS_REQUESTED;
-	e->name = strdup(name);
-	if (!e->name || strmap_add(&s->by_name, &e->link, e->name)) {
-		xds_entry_free(e);
-		return NULL;
-	}
 	xds_chain_init(&e->pending);
 	xds_chain_init(&e->in_flight);
 	xds_chain_add(&s->all, &e->all);
@@ -76,7 +95,8 @@ static void drop(struct xds_subs *s, struct xds_entry *e)
 	xds_chain_remove(&e->all);
 	xds_chain_remove(&e->pending);
 	xds_chain_remove(&e->in_flight);
-	strmap_remove(&s->by_name, &e->link);
+	xds_sub_put(s->variants, e->sub);
+	e->sub = NULL;
 	if (e->news == XDS_NEWS_NONE)
 		xds_entry_free(e);
 	else

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subscriptions of one type, which are also the cache: who watches what, what of it the server
-// has been asked for, and what it said. Both protocols read here what a request has to say.
+// The subscriptions of one type: who watches what, what of it the server has been asked for, and
+// what came of it. Both protocols read here what a request has to say. What the server has is one
+// thing (variants.h), what the watchers use another: it may be kept though the server has it no
+// more, or be dropped though it has (A88).
 // Thread: ctrl.
 #pragma once
 
 #include "ctrl/xds/chain.h"
 #include "ctrl/xds/client.h"
-#include "ctrl/xds/strmap.h"
+#include "ctrl/xds/variants.h"
 #include "lb/base/twheel.h"
 
 // What is still to be told to the watchers of an entry.
@@ -20,10 +22,9 @@ enum xds_news {
 
 // One (type, name) that somebody watches. The value may stand beside a data error (A88).
 struct xds_entry {
-	struct strmap_link link; // by name, in its type's map
 	struct xds_chain all; // subscriptions of the type, in order of subscription
 	struct xds_watcher *watchers; // newest last; NULL = not wanted any more, not yet told
-	char *name;
+	struct xds_sub *sub; // name, parameters, and what the server has for them
 	struct xds_watcher *watchers_last;
 	struct xds_client *client;
 	uint32_t type;
@@ -58,20 +59,27 @@ struct xds_subs {
 	struct xds_chain pending; // wanted but not asked for, or asked for but not wanted
 	struct xds_chain in_flight;
 	uint32_t n; // wanted
-	struct strmap by_name;
+	struct xds_variants *variants; // what the server has, as far as it was said and is wanted
 };
 
 #define XDS_ENTRY_OF(chain, member)                                                                \
 	((struct xds_entry *)((uintptr_t)(chain)-offsetof(struct xds_entry, member)))
 
-void xds_subs_init(struct xds_subs *);
+struct xds_protocol;
+struct xds_type;
+
+// 0 or -ENOMEM.
+[[nodiscard]] int xds_subs_init(
+	struct xds_subs *, const struct xds_type *, const struct xds_protocol *);
 // Frees the entries; their watchers are forgotten.
 void xds_subs_fini(struct xds_subs *);
 
-struct xds_entry *xds_subs_find(const struct xds_subs *, const char *name); // NULL = none
+// NULL = none
+struct xds_entry *xds_subs_find(
+	const struct xds_subs *, const char *name, const struct xds_params *);
 // An entry that nobody wants yet: xds_subs_want() follows. NULL = no memory.
-struct xds_entry *xds_subs_add(
-	struct xds_subs *, struct xds_client *, uint32_t type, const char *name);
+struct xds_entry *xds_subs_add(struct xds_subs *, struct xds_client *, uint32_t type,
+	const char *name, struct xds_params *);
 // The first watcher has come. ask_again: also if the server has not been told of the end of the
 // last subscription.
 void xds_subs_want(struct xds_subs *, struct xds_entry *, bool ask_again);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/wire.h"
 
+#include "ctrl/xds/constraints.h"
+#include "ctrl/xds/params.h"
+#include "ctrl/xds/variants.h"
 #include "proto/wire.h"
 
 #include <errno.h>
@@ -76,35 +79,57 @@ static int read_ttl(struct xds_response_entry *e, const Google__Protobuf__Durati
 	return 0;
 }
 
-void xds_wire_unwrap(struct xds_response_entry *e, const Wrapper *w)
+int xds_wire_resource_name(const Envoy__Service__Discovery__V3__ResourceName *in,
+	const char **ret_name, struct xds_constraints **ret, struct lb_err *err)
+{
+	if (!*in->name)
+		return lb_err_set(err, "ResourceName: has no name");
+	int rc = xds_constraints_read(in->dynamic_parameter_constraints, ret, err);
+	*ret_name = in->name;
+	return rc;
+}
+
+int xds_wire_unwrap(struct xds_response_entry *e, const Wrapper *w)
 {
 	e->name = *w->name ? w->name : NULL;
+	if (w->resource_name && *w->name) {
+		lb_err_set(&e->err, "Resource: both name and resource_name are set");
+		return 0;
+	}
 	if (w->resource_name) {
-		if (*w->name) {
-			lb_err_set(&e->err, "Resource: both name and resource_name are set");
-			return;
-		}
-		if (*w->resource_name->name)
-			e->name = w->resource_name->name;
+		const char *name = w->resource_name->name;
+		int rc = xds_constraints_read(
+			w->resource_name->dynamic_parameter_constraints, &e->constraints, &e->err);
+		if (rc == -ENOMEM)
+			return rc;
+		e->name = *name ? name : NULL;
+		e->has_bad_constraints = rc;
+		if (rc)
+			return 0;
 	}
 	if (read_ttl(e, w->ttl))
-		return;
+		return 0;
 	e->heartbeat = !w->resource;
 	if (e->heartbeat)
-		return;
+		return 0;
 	e->type_url = w->resource->type_url;
 	e->bytes = w->resource->value.data;
 	e->len = w->resource->value.len;
+	return 0;
 }
 
-static void read_error(struct xds_response_error *e, const ResourceError *in)
+static int read_error(struct xds_response_error *e, const ResourceError *in)
 {
-	if (!in->error_detail || in->error_detail->code == 0 || !in->resource_name ||
-		!*in->resource_name->name)
-		return;
-	e->name = in->resource_name->name;
+	if (!in->error_detail || in->error_detail->code == 0 || !in->resource_name)
+		return 0;
+	int rc = xds_wire_resource_name(in->resource_name, &e->name, &e->constraints, NULL);
+	if (rc) {
+		e->name = NULL;
+		return rc == -ENOMEM ? rc : 0;
+	}
 	e->code = in->error_detail->code;
 	e->text = in->error_detail->message;
+	return 0;
 }
 
 struct xds_response *xds_response_new(
@@ -118,21 +143,41 @@ struct xds_response *xds_response_new(
 	r->msg = msg;
 	r->entries = xds_arena_alloc(&r->arena, n_entries, sizeof(*r->entries));
 	r->errors = xds_arena_alloc(&r->arena, n_errors, sizeof(*r->errors));
-	if (!r->entries || !r->errors) {
-		xds_response_free(r);
-		return NULL;
+	bool ok = r->entries && r->errors;
+	r->n_entries = r->entries ? n_entries : 0;
+	for (size_t i = 0; ok && i < n_errors; i++) {
+		r->n_errors++;
+		ok = read_error(&r->errors[i], errors[i]) == 0;
 	}
-	r->n_entries = n_entries;
-	r->n_errors = n_errors;
-	for (size_t i = 0; i < n_errors; i++)
-		read_error(&r->errors[i], errors[i]);
-	return r;
+	if (ok)
+		return r;
+	xds_response_free(r);
+	return NULL;
+}
+
+int xds_wire_add_locator(Envoy__Service__Discovery__V3__ResourceLocator ***list, size_t *n,
+	size_t room, const struct xds_sub *sub, struct xds_arena *arena)
+{
+	if (!*list)
+		*list = xds_arena_alloc(arena, room, sizeof(**list));
+	Envoy__Service__Discovery__V3__ResourceLocator *l =
+		*list ? xds_params_locator(sub->params, sub->name, arena) : NULL;
+	if (!l)
+		return -ENOMEM;
+	(*list)[(*n)++] = l;
+	return 0;
 }
 
 void xds_response_free(struct xds_response *r)
 {
 	if (!r)
 		return;
+	for (size_t i = 0; i < r->n_entries; i++)
+		xds_constraints_put(r->entries[i].constraints);
+	for (size_t i = 0; i < r->n_errors; i++)
+		xds_constraints_put(r->errors[i].constraints);
+	for (size_t i = 0; i < r->n_removed; i++)
+		xds_constraints_put(r->removed[i].constraints);
 	for (size_t i = 0; i < r->n_wrappers; i++)
 		proto_free(r->wrappers[i]);
 	xds_arena_fini(&r->arena);

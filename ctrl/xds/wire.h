@@ -11,9 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct xds_constraints;
+struct xds_sub;
+
 // One entry of a response, out of its wrapper if it had one (RS-01).
 struct xds_response_entry {
 	const char *name; // of the wrapper; NULL = the resource tells it
+	struct xds_constraints *constraints; // of this variant (TP2-T06); counted; NULL = none
+	bool has_bad_constraints; // err says why: nobody knows whom it is for
 	const char *version;
 	const char *type_url;
 	const uint8_t *bytes;
@@ -27,8 +32,14 @@ struct xds_response_entry {
 // The server cannot give a resource (TP3).
 struct xds_response_error {
 	const char *name; // NULL = the entry itself is malformed: NACK (DE-08)
+	struct xds_constraints *constraints; // whom it concerns (TP2-T13); counted; NULL = all
 	int32_t code;
 	const char *text;
+};
+// A variant that is no more (DL-06, TP2-T07).
+struct xds_response_removal {
+	const char *name; // NULL = malformed
+	struct xds_constraints *constraints; // counted; NULL = none
 };
 struct xds_response {
 	const char *type_url, *nonce;
@@ -37,7 +48,7 @@ struct xds_response {
 	bool full;
 	struct xds_response_entry *entries;
 	size_t n_entries;
-	const char *const *removed; // names of what is no more (DL-06)
+	struct xds_response_removal *removed;
 	size_t n_removed;
 	struct xds_response_error *errors;
 	size_t n_errors;
@@ -56,14 +67,20 @@ void xds_response_free(struct xds_response *); // NULL is fine
 // no memory.
 struct xds_response *xds_response_new(ProtobufCMessage *, size_t n_entries,
 	Envoy__Service__Discovery__V3__ResourceError *const *errors, size_t n_errors);
-// RS-01 to RS-04.
-void xds_wire_unwrap(
+// RS-01 to RS-04. 0 or -ENOMEM.
+[[nodiscard]] int xds_wire_unwrap(
 	struct xds_response_entry *, const Envoy__Service__Discovery__V3__Resource *wrapper);
+// 0, -EINVAL or -ENOMEM.
+[[nodiscard]] int xds_wire_resource_name(const Envoy__Service__Discovery__V3__ResourceName *,
+	const char **ret_name, struct xds_constraints **ret, struct lb_err *reterr);
 
 // The error_detail of a NACK (PC-10). The text is the status's: free it when it is packed. 0 or
 // -ENOMEM.
 [[nodiscard]] int xds_wire_error(Google__Rpc__Status *, const char *error);
 // *ret is the caller's (free). 0 or -ENOMEM.
 [[nodiscard]] int xds_wire_pack(const ProtobufCMessage *, uint8_t **ret, size_t *ret_len);
+// One more of at most `room` locators, in the arena. 0 or -ENOMEM.
+[[nodiscard]] int xds_wire_add_locator(Envoy__Service__Discovery__V3__ResourceLocator ***list,
+	size_t *n, size_t room, const struct xds_sub *, struct xds_arena *);
 // protobuf-c's structs have no const; what is packed is only read.
 char *xds_wire_text(const char *);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as messages of an xDS server, state of the world and incremental, with lost streams and
 // time in between: the client answers each response once and never breaks the transport's contract
-// (fake_ads.c CHECKs it). Input: records of an operation byte, two length bytes and that many bytes.
+// (fake_ads.c CHECKs it). Input: records of an operation byte, two length bytes and that many
+// bytes.
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/res/types.h"
 #include "ctrl/xds/bootstrap.h"

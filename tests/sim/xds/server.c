@@ -194,11 +194,11 @@ static struct fake_resource resource_of(struct server *s, unsigned type, int i, 
 
 static void note_absent(struct server *s, struct answer *a, unsigned type, int i)
 {
-	a->absent |= 1u << i;
-	if (a->there >> i & 1)
+	if ((a->there | a->absent) >> i & 1)
 		a->bad = true;
-	else
+	if (!(a->there >> i & 1))
 		s->types[type].held[i] = 0;
+	a->absent |= 1u << i;
 }
 
 static void add_removed(struct server *s, struct answer *a, unsigned type, int i)

@@ -59,7 +59,8 @@ static void on_log(void *ctx, const char *line)
 	f->n_logged++;
 }
 
-static void init(struct fixture *f, const char *features, const struct xds_protocol *protocol)
+static void init(struct fixture *f, const struct xds_protocol *protocol, const char *features,
+	const char *params)
 {
 	*f = (struct fixture){.now_ns = 1000 * S};
 	char *json;
@@ -67,8 +68,9 @@ static void init(struct fixture *f, const char *features, const struct xds_proto
 			    "{\"xds_servers\":[{\"server_uri\":\"ads:1\",\"channel_creds\":"
 			    "[{\"type\":\"insecure\"}],\"server_features\":[%s]}],"
 			    "\"node\":{\"id\":\"me\",\"cluster\":\"here\","
-			    "\"metadata\":{\"a\":[1,true,null,\"x\"]}}}",
-			    features) > 0);
+			    "\"metadata\":{\"a\":[1,true,null,\"x\"]}},"
+			    "\"dynamic_parameters\":{%s}}",
+			    features, params) > 0);
 	struct lb_err err;
 	assert_int_equal(xds_bootstrap_parse(json, strlen(json), "test", &f->bootstrap, &err), 0);
 	free(json);
@@ -92,12 +94,17 @@ static void init(struct fixture *f, const char *features, const struct xds_proto
 
 void fixture_init(struct fixture *f, const char *features)
 {
-	init(f, features, NULL);
+	init(f, NULL, features, "");
 }
 
 void fixture_init_delta(struct fixture *f, const char *features)
 {
-	init(f, features, &xds_protocol_delta);
+	init(f, &xds_protocol_delta, features, "");
+}
+
+void fixture_init_params(struct fixture *f, const struct xds_protocol *protocol, const char *params)
+{
+	init(f, protocol, "", params);
 }
 
 void fixture_fini(struct fixture *f)

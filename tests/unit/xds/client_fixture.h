@@ -30,6 +30,8 @@ struct fixture {
 // features: the contents of the JSON array server_features, "" = none.
 void fixture_init(struct fixture *, const char *features);
 void fixture_init_delta(struct fixture *, const char *features); // speaks incremental ADS
+// params: the contents of the JSON object dynamic_parameters (xRFC TP2).
+void fixture_init_params(struct fixture *, const struct xds_protocol *, const char *params);
 void fixture_fini(struct fixture *);
 void pass_time(struct fixture *, uint64_t ns);
 

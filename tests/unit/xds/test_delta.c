@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Incremental ADS on the wire, and what it does to the cache (xds-client.md §3, and what of §1, 2, 7,
-// 8 and 10 it has in a form of its own).
+// Incremental ADS on the wire, and what it does to the cache (xds-client.md §3, and what of §1, 2,
+// 7, 8 and 10 it has in a form of its own).
 #include "tests/support/check.h"
 #include "tests/unit/xds/client_fixture.h"
 
@@ -347,7 +347,7 @@ static void name_both_there_and_removed_is_nacked(void **state)
 	listen_to(&f, &toy_cluster, "b", &b);
 	expect_delta(&f, &toy_cluster, "+b", "");
 	respond_delta(&f, &toy_cluster, "n2", "-a", "a=2@v2", "b=1@v1", NULL); // DL-12
-	expect_delta_nack(&f, &toy_cluster, "", "n2", "cluster \"a\": is both there and removed");
+	expect_delta_nack(&f, &toy_cluster, "", "n2", "cluster \"a\": is listed more than once");
 	assert_string_equal(heard(&a), "=2");
 	assert_string_equal(heard(&b), "=1");
 	fixture_fini(&f);
@@ -496,7 +496,7 @@ static void name_both_there_and_in_error_is_nacked(void **state)
 	m.n_resource_errors = 1;
 	m.nonce = (char[]){"n2"};
 	say(&f, &m);
-	expect_delta_nack(&f, &toy_cluster, "", "n2", "is both there and in error");
+	expect_delta_nack(&f, &toy_cluster, "", "n2", "is listed more than once");
 	assert_string_equal(heard(&a), "=2");
 	fixture_fini(&f);
 }
