@@ -30,7 +30,7 @@
 
 #define NS_PER_MS 1000000ull
 #define N_STRANGERS 4
-#define DEFAULT_SEEDS 12
+#define DEFAULT_SEEDS 8
 #define DEFAULT_STEPS 2000
 
 struct frontend {
