@@ -614,8 +614,6 @@ static void plan_commit(
 		leaf->ejection = p->ejection;
 	if (has_outlier(config))
 		lb_ejection_configure(leaf->ejection, config->outlier);
-	else
-		end_ejection(leaf);
 	leaf->session_health = config->session_health;
 	leaf->idle_timeout_ns = config->idle_timeout_ns;
 	book(leaf->env->loads, p->layout, config->locality_loads);
@@ -653,6 +651,8 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 		if (!is_leaving(leaf))
 			drop_leaving(leaf);
 		give_lists(leaf);
+		if (!has_outlier(config))
+			end_ejection(leaf);
 	} else {
 		set_layout(leaf, before);
 		leaf->configs_owed = false;
