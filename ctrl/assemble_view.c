@@ -180,21 +180,24 @@ bool assembler_session_endpoint(
 	const struct cluster *c = cluster_set_find(a->clusters, name);
 	const struct lb_leaf_layer *layer =
 		c ? lb_leaf_layer(cluster_tree_object(c->tree)->picker) : NULL;
-	if (!layer || !layer->has_sessions)
+	if (!layer || !layer->sessions)
 		return false;
 	uint32_t n = (uint32_t)lb_session_addresses(addresses, list);
-	struct lb_affinity_pick pick = lb_affinity_map_pick(layer->affinity, list, n);
-	if (pick.kind == LB_AFFINITY_CHILD)
+	struct lb_affinity_host host;
+	switch (lb_affinity_map_pick(layer->sessions, list, n, &host)) {
+	case LB_AFFINITY_CHILD:
 		return false;
-	if (pick.kind == LB_AFFINITY_USE) {
-		*ret = pick.host.state->endpoint->addr;
+	case LB_AFFINITY_USE:
+		*ret = host.state->endpoint->addr;
 		return true;
+	case LB_AFFINITY_QUEUE:
+	case LB_AFFINITY_WISH:
+		break;
 	}
 	// Nobody is connected yet: the first that may be it.
-	struct lb_affinity_host host;
 	for (uint32_t i = 0; i < n; i++) {
 		*ret = list[i];
-		if (lb_affinity_map_find(layer->affinity, ret, &host) && host.is_target &&
+		if (lb_affinity_map_find(layer->sessions, ret, &host) && host.is_target &&
 			!host.state->is_barred)
 			return true;
 	}

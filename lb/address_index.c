@@ -11,7 +11,7 @@
 #define NONE UINT32_MAX
 #define BUCKET_SLOTS 16
 #define BUCKET_USED 12 // of them, on average
-#define FILTER_USED 4 // addresses a word, on average
+#define FILTER_USED 4 // addresses a word, on average, at most
 #define AHEAD 16 // so many are looked up at a time, so that their loads overlap
 
 _Static_assert(LB_ADDRESS_INDEX_MAX == NUMBER_MASK, "a slot says any number + 1");
@@ -68,16 +68,19 @@ static bool insert(struct lb_address_index *x, uint32_t number, uint64_t hash)
 	if (*slot)
 		return true;
 	*slot = ((uint32_t)hash & ~NUMBER_MASK) | (number + 1);
-	*lb_address_filter_word(x->filter, hash) |= lb_address_filter_bits(hash);
+	lb_address_filter_add(x->filter, hash);
 	return false;
 }
 
 static int allocate(struct lb_address_index *x, uint32_t n)
 {
 	x->n_buckets = n / BUCKET_USED + 1;
-	x->filter.n = n / FILTER_USED + 1;
+	size_t n_words = 8;
+	while (n_words * FILTER_USED < n)
+		n_words *= 2;
+	x->filter.mask = (uint32_t)n_words - 1;
 	size_t buckets = x->n_buckets * sizeof(struct lb_address_bucket);
-	size_t words = (x->filter.n * sizeof(uint64_t) + 63) / 64 * 64;
+	size_t words = n_words * sizeof(uint64_t); // whole lines
 	x->buckets = aligned_alloc(sizeof(struct lb_address_bucket), buckets + words);
 	if (!x->buckets)
 		return -ENOMEM;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list of addresses, each found by itself: which of the list it is. Before the table stands a
-// filter (Bloom's, each address within one word), 16 bits an address, which stays in a core's own
-// cache where the table would not: it knows nearly all that are not in the list by one load,
+// filter (Bloom's, each address within one word), 16 to 32 bits an address, which stays in a core's
+// own cache where the table would not: it knows nearly all that are not in the list by one load,
 // without a branch that could not be foreseen.
 // Thread: made and freed by ctrl, found on workers. Pure.
 #pragma once
@@ -18,7 +18,7 @@
 struct lb_address_bucket;
 struct lb_address_filter {
 	uint64_t *words;
-	uint32_t n;
+	uint32_t mask; // of their indices: they are a power of two
 };
 struct lb_address_index {
 	const struct ip_port *addresses; // borrowed
@@ -35,29 +35,29 @@ void lb_address_index_fini(struct lb_address_index *); // one that is all zero i
 // UINT32_MAX = absent.
 uint32_t lb_address_index_find(const struct lb_address_index *, const struct ip_port *);
 
+// Not seeded: strangers only look for addresses, and what that costs depends on those in the list.
 static inline uint64_t lb_address_hash(const struct ip_port *a)
 {
 	uint64_t low, high;
 	memcpy(&low, a->ip.b, 8);
 	memcpy(&high, a->ip.b + 8, 8);
-	high ^= (uint64_t)a->port << 48 | a->port;
-	unsigned __int128 m =
-		(unsigned __int128)(low ^ 0x9e3779b97f4a7c15) * (high ^ 0xd6e8feb86659fd93);
+	unsigned __int128 m = (unsigned __int128)(low ^ 0x9e3779b97f4a7c15) *
+	                      (high ^ a->port ^ 0xd6e8feb86659fd93);
 	return (uint64_t)(m >> 64) ^ (uint64_t)m;
 }
 static inline uint64_t *lb_address_filter_word(struct lb_address_filter f, uint64_t hash)
 {
-	return &f.words[(hash >> 32) * f.n >> 32];
+	return &f.words[hash >> 32 & f.mask];
 }
-static inline uint64_t lb_address_filter_bits(uint64_t hash)
-{
-	return (uint64_t)1 << (hash & 63) | (uint64_t)1 << (hash >> 6 & 63) |
-	       (uint64_t)1 << (hash >> 12 & 63);
-}
-// False = the address with this hash is absent. True = it may be there: once in a hundred times it
-// is not.
+// False = the address with this hash is absent. True = it may be there: once or twice in a hundred
+// times it is not.
 static inline bool lb_address_filter_has(struct lb_address_filter f, uint64_t hash)
 {
-	uint64_t bits = lb_address_filter_bits(hash);
-	return (*lb_address_filter_word(f, hash) & bits) == bits;
+	uint64_t word = *lb_address_filter_word(f, hash);
+	return word >> (hash & 63) & word >> (hash >> 6 & 63) & 1;
+}
+static inline void lb_address_filter_add(struct lb_address_filter f, uint64_t hash)
+{
+	*lb_address_filter_word(f, hash) |=
+		(uint64_t)1 << (hash & 63) | (uint64_t)1 << (hash >> 6 & 63);
 }

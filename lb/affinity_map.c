@@ -100,23 +100,28 @@ size_t lb_affinity_print(const struct lb_affinity_host *h, char *out, size_t roo
 	return len;
 }
 
-static struct lb_affinity_pick bind(
-	const struct lb_affinity_map *m, enum lb_affinity_kind kind, struct owner o)
+static enum lb_affinity_kind wish(
+	const struct lb_affinity_map *m, struct owner o, struct lb_affinity_host *ret)
 {
-	struct lb_affinity_pick p = {.kind = kind};
-	struct lb_affinity_host *h = &p.host;
-	describe(m->endpoints, o, lb_cells_at(&m->cells, o.endpoint), h);
-	// The address in use, whichever of its addresses the cookie has.
-	for (uint32_t i = 0; kind == LB_AFFINITY_USE && i < h->n_addresses; i++)
-		if (ip_port_eq(&h->addresses[i], &h->state->endpoint->addr))
-			h->address = i;
-	return p;
+	describe(m->endpoints, o, lb_cells_at(&m->cells, o.endpoint), ret);
+	return LB_AFFINITY_WISH;
+}
+
+// The address in use, whichever of its addresses the cookie has.
+static enum lb_affinity_kind use(const struct lb_affinity_map *m, struct owner o,
+	const struct lb_cell *state, struct lb_affinity_host *ret)
+{
+	describe(m->endpoints, o, state, ret);
+	for (uint32_t i = 0; i < ret->n_addresses; i++)
+		if (ip_port_eq(&ret->addresses[i], &state->endpoint->addr))
+			ret->address = i;
+	return LB_AFFINITY_USE;
 }
 
 // The first that is READY, or else IDLE, or else CONNECTING, or else without a connection (O05 to
 // O08).
-struct lb_affinity_pick lb_affinity_map_pick_known(
-	const struct lb_affinity_map *m, const struct ip_port *addresses, uint32_t n)
+enum lb_affinity_kind lb_affinity_map_pick_known(const struct lb_affinity_map *m,
+	const struct ip_port *addresses, uint32_t n, struct lb_affinity_host *ret)
 {
 	struct owner idle = {NONE, NONE}, none = {NONE, NONE};
 	bool is_connecting = false;
@@ -124,22 +129,20 @@ struct lb_affinity_pick lb_affinity_map_pick_known(
 		struct owner o = owner_of(m->endpoints, &addresses[i]);
 		const struct lb_cell *c =
 			o.endpoint == NONE ? NULL : lb_cells_at(&m->cells, o.endpoint);
-		if (c && c->is_target && !c->is_barred) {
-			if (!c->has_connection) {
-				none = none.endpoint == NONE ? o : none;
-			} else if (c->state == LB_READY) {
-				return bind(m, LB_AFFINITY_USE, o);
-			} else if (c->state == LB_IDLE) {
-				idle = idle.endpoint == NONE ? o : idle;
-			}
-			is_connecting |= c->has_connection && c->state == LB_CONNECTING;
-		}
+		if (!c || !c->is_target || c->is_barred)
+			continue;
+		if (!c->has_connection)
+			none = none.endpoint == NONE ? o : none;
+		else if (c->state == LB_READY)
+			return use(m, o, c, ret);
+		else if (c->state == LB_IDLE)
+			idle = idle.endpoint == NONE ? o : idle;
+		else
+			is_connecting |= c->state == LB_CONNECTING;
 	}
 	if (idle.endpoint != NONE)
-		return bind(m, LB_AFFINITY_WISH, idle);
+		return wish(m, idle, ret);
 	if (is_connecting)
-		return (struct lb_affinity_pick){.kind = LB_AFFINITY_QUEUE};
-	if (none.endpoint != NONE)
-		return bind(m, LB_AFFINITY_WISH, none);
-	return (struct lb_affinity_pick){.kind = LB_AFFINITY_CHILD};
+		return LB_AFFINITY_QUEUE;
+	return none.endpoint != NONE ? wish(m, none, ret) : LB_AFFINITY_CHILD;
 }

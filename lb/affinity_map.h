@@ -50,22 +50,18 @@ size_t lb_affinity_print(const struct lb_affinity_host *, char *out, size_t room
 
 enum lb_affinity_kind {
 	LB_AFFINITY_CHILD, // the session binds to nobody: pick as for everybody (O09)
-	LB_AFFINITY_USE, // host.state->endpoint (O05)
+	LB_AFFINITY_USE, // ret->state->endpoint (O05)
 	LB_AFFINITY_QUEUE, // wait (O07)
-	LB_AFFINITY_WISH, // wait; the control thread is to connect host.member (O06, O08)
+	LB_AFFINITY_WISH, // wait; the control thread is to connect ret->member (O06, O08)
 };
-struct lb_affinity_pick {
-	enum lb_affinity_kind kind;
-	struct lb_affinity_host host; // USE, WISH
-};
-struct lb_affinity_pick lb_affinity_map_pick_known(
-	const struct lb_affinity_map *, const struct ip_port *addresses, uint32_t n);
-// For the addresses of a cookie, in order. map may be NULL.
-static inline struct lb_affinity_pick lb_affinity_map_pick(
-	const struct lb_affinity_map *m, const struct ip_port *addresses, uint32_t n)
+enum lb_affinity_kind lb_affinity_map_pick_known(const struct lb_affinity_map *,
+	const struct ip_port *addresses, uint32_t n, struct lb_affinity_host *ret);
+// For the addresses of a cookie, in order. *ret is set by USE and WISH. map may be NULL.
+static inline enum lb_affinity_kind lb_affinity_map_pick(const struct lb_affinity_map *m,
+	const struct ip_port *addresses, uint32_t n, struct lb_affinity_host *ret)
 {
 	for (uint32_t i = 0; m && i < n; i++)
 		if (lb_address_filter_has(m->filter, lb_address_hash(&addresses[i])))
-			return lb_affinity_map_pick_known(m, addresses, n);
-	return (struct lb_affinity_pick){.kind = LB_AFFINITY_CHILD};
+			return lb_affinity_map_pick_known(m, addresses, n, ret);
+	return LB_AFFINITY_CHILD;
 }

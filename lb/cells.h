@@ -13,7 +13,6 @@
 
 #define LB_CELLS_BITS 6
 #define LB_CELLS_FAN (1u << LB_CELLS_BITS) // cells of a page, and pages below one
-#define LB_CELLS_AHEAD 4 // how far a walk in order looks
 #define LB_CELLS_MAX (1u << (4 * LB_CELLS_BITS))
 
 // A text that several versions have in common.
@@ -82,19 +81,7 @@ void lb_cells_fini(struct lb_cells *); // empty afterwards
 static inline const struct lb_cell *lb_cells_at(const struct lb_cells *c, uint32_t at)
 {
 	const struct lb_page *p = c->root;
-	for (uint32_t shift = c->height * LB_CELLS_BITS; shift; shift -= LB_CELLS_BITS)
-		p = p->entries[at >> shift & (LB_CELLS_FAN - 1)].below;
+	for (uint32_t height = c->height; height; height--)
+		p = p->entries[at >> height * LB_CELLS_BITS & (LB_CELLS_FAN - 1)].below;
 	return &p->entries[at & (LB_CELLS_FAN - 1)].cell;
-}
-
-// Whoever goes through a list in order, and is at this cell, soon wants the endpoints of those
-// behind it. Not of the last few of a page, nor where all are near each other anyhow.
-static inline void lb_cells_prefetch(
-	const struct lb_cells *c, const struct lb_cell *cell, uint32_t at)
-{
-	if (c->height == 0)
-		return;
-	uint32_t is_there = c->n - at > LB_CELLS_AHEAD;
-	is_there &= (at & (LB_CELLS_FAN - 1)) < LB_CELLS_FAN - LB_CELLS_AHEAD;
-	__builtin_prefetch(cell[is_there * LB_CELLS_AHEAD].endpoint); // a branch would be guessed
 }

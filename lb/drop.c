@@ -110,8 +110,12 @@ double lb_drops_chance(const struct lb_drops *d, uint32_t category)
 	return chance;
 }
 
-uint32_t lb_drops_draw_among(const struct lb_drops *d, struct rand *rand)
+uint32_t lb_drops_draw_among(
+	const struct lb_drops *d, struct lb_drop_once *once, uint32_t leaf, struct rand *rand)
 {
+	if (once->drawn_for == leaf + 1)
+		return LB_DROP_NONE;
+	once->drawn_for = leaf + 1;
 	for (uint32_t i = 0; i < d->n; i++)
 		if (rand_below(rand, LB_DROP_ALL) < d->list[i].per_million)
 			return i;

@@ -35,15 +35,13 @@ uint32_t lb_drops_count(const struct lb_drops *);
 const char *lb_drops_name(const struct lb_drops *, uint32_t category);
 uint32_t lb_drops_per_million(const struct lb_drops *, uint32_t category); // of what gets to it
 double lb_drops_chance(const struct lb_drops *, uint32_t category); // to be dropped by just this
-uint32_t lb_drops_draw_among(const struct lb_drops *, struct rand *); // whatever was drawn before
+uint32_t lb_drops_draw_among(
+	const struct lb_drops *, struct lb_drop_once *, uint32_t leaf, struct rand *);
 
 // The category that drops this request, or LB_DROP_NONE. Drawn once for a request and leaf however
-// often it waits and is looked at again (I04): then NONE. `drops` may be NULL: none.
+// often it waits and is looked at again (I04): then NONE. NULL = there are none, nothing is drawn.
 static inline uint32_t lb_drops_draw(
 	const struct lb_drops *d, struct lb_drop_once *once, uint32_t leaf, struct rand *rand)
 {
-	if (once->drawn_for == leaf + 1)
-		return LB_DROP_NONE;
-	once->drawn_for = leaf + 1;
-	return d ? lb_drops_draw_among(d, rand) : LB_DROP_NONE;
+	return d ? lb_drops_draw_among(d, once, leaf, rand) : LB_DROP_NONE;
 }

@@ -196,7 +196,7 @@ static void give_lists(struct lb_leaf *leaf)
 
 static int publish_once(struct lb_leaf *leaf)
 {
-	const struct lb_leaf_layer layer = {
+	struct lb_leaf_layer layer = {
 		.name = leaf->name,
 		.id = leaf->id,
 		.max_requests = leaf->max_requests,
@@ -204,12 +204,13 @@ static int publish_once(struct lb_leaf *leaf)
 		.loads = leaf->loads,
 		.breaker = leaf->breaker,
 		.affinity = lb_affinity_map_of(leaf->affinity),
-		.has_sessions = leaf->session_health,
 		.metrics = leaf->metrics,
+		.picker = leaf->picker,
 	};
+	layer.sessions = leaf->session_health ? layer.affinity : NULL;
 	// I02: what is dropped anyhow needs no endpoint.
 	enum lb_state state = lb_drops_everything(leaf->drops) ? LB_READY : leaf->state;
-	struct lb_picker *p = lb_leaf_picker_new(&layer, leaf->picker);
+	struct lb_picker *p = lb_leaf_picker_new(&layer);
 	return p ? leaf->parent.publish(leaf->parent.ctx, state, p) : -ENOMEM;
 }
 

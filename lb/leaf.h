@@ -105,17 +105,20 @@ void lb_leaf_look(const struct lb_leaf *, const struct lb_member *, struct lb_le
 // What stands above a leaf's picks, in the order in which a request passes it (I01). Part of the
 // leaf's picker, and as immutable.
 struct lb_leaf_layer {
-	const char *name; // of the leaf
+	// What each pick looks at comes first.
 	uint32_t id;
 	uint32_t max_requests;
-	const struct lb_drops *drops; // NULL = no category
-	const struct lb_loads *loads; // NULL = none
+	struct lb_drops *drops; // NULL = no category
 	struct lb_breaker *breaker;
-	const struct lb_affinity_map *affinity; // all endpoints; NULL = not known yet
-	bool has_sessions; // affinity may bind (O02)
-	const struct lb_metrics *metrics; // NULL = none
+	const struct lb_affinity_map *sessions; // `affinity`, if it may bind (O02); else NULL
+	struct lb_picker *picker; // what its priorities pick with
+	struct lb_affinity_map *affinity; // all endpoints; NULL = not known yet
+	struct lb_loads *loads; // NULL = none
+	struct lb_metrics *metrics; // NULL = none
+	const char *name; // of the leaf
 };
-// A leaf's picker begins with these.
+// A leaf's picker begins with these. It asks layer.picker, as those may themselves who have been
+// through the layer.
 struct lb_leaf_picker {
 	struct lb_picker base;
 	struct lb_leaf_layer layer;

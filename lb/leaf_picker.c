@@ -8,52 +8,45 @@
 #include "lb/metrics.h"
 #include "lb/picker.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
-struct leaf_picker {
-	struct lb_leaf_picker head;
-	struct lb_picker *child; // counted
-	struct lb_drops *drops; // counted
-	struct lb_loads *loads; // counted; NULL = none
-	struct lb_metrics *metrics; // counted; NULL = none
-	struct lb_affinity_map *affinity; // counted; NULL = none
-	char name[];
-};
+#define LINE 64 // of a cache
+_Static_assert(offsetof(struct lb_leaf_picker, layer.affinity) <= LINE, "picks look at one line");
 
 const struct lb_cell *lb_leaf_pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
-	const struct leaf_picker *p = (const struct leaf_picker *)base;
-	return p->child->pick(p->child, ctx);
+	const struct lb_picker *below = ((const struct lb_leaf_picker *)base)->layer.picker;
+	return below->pick(below, ctx);
 }
 
 static void picker_free(struct lb_picker *base)
 {
-	struct leaf_picker *p = (struct leaf_picker *)base;
-	lb_picker_put(p->child);
-	lb_drops_put(p->drops);
-	lb_loads_put(p->loads);
-	lb_metrics_put(p->metrics);
-	lb_affinity_map_put(p->affinity);
-	lb_breaker_put(p->head.layer.breaker);
-	free(p);
+	struct lb_leaf_layer *layer = &((struct lb_leaf_picker *)base)->layer;
+	lb_drops_put(layer->drops);
+	lb_breaker_put(layer->breaker);
+	lb_picker_put(layer->picker);
+	lb_affinity_map_put(layer->affinity);
+	lb_loads_put(layer->loads);
+	lb_metrics_put(layer->metrics);
+	free(base);
 }
 
-struct lb_picker *lb_leaf_picker_new(const struct lb_leaf_layer *layer, struct lb_picker *child)
+struct lb_picker *lb_leaf_picker_new(const struct lb_leaf_layer *layer)
 {
-	size_t size = strlen(layer->name) + 1;
-	struct leaf_picker *p = calloc(1, sizeof(*p) + size);
+	size_t size = sizeof(struct lb_leaf_picker) + strlen(layer->name) + 1;
+	struct lb_leaf_picker *p = aligned_alloc(LINE, (size + LINE - 1) / LINE * LINE);
 	if (!p)
 		return NULL;
-	*p = (struct leaf_picker){.head = {{1, lb_leaf_pick, picker_free}, *layer},
-		.child = lb_picker_get(child),
-		.drops = lb_drops_get((struct lb_drops *)(uintptr_t)layer->drops),
-		.loads = lb_loads_get((struct lb_loads *)(uintptr_t)layer->loads),
-		.metrics = lb_metrics_get((struct lb_metrics *)(uintptr_t)layer->metrics)};
+	*p = (struct lb_leaf_picker){{1, lb_leaf_pick, picker_free}, *layer};
+	lb_drops_get(layer->drops);
+	lb_breaker_get_again(layer->breaker);
+	lb_picker_get(layer->picker);
 	if (layer->affinity)
-		p->affinity =
-			lb_affinity_map_get((struct lb_affinity_map *)(uintptr_t)layer->affinity);
-	lb_breaker_get_again(p->head.layer.breaker);
-	memcpy(p->name, layer->name, size);
-	p->head.layer.name = p->name;
-	return &p->head.base;
+		lb_affinity_map_get(layer->affinity);
+	lb_loads_get(layer->loads);
+	lb_metrics_get(layer->metrics);
+	p->layer.name = strcpy((char *)(p + 1), layer->name);
+	return &p->base;
 }

@@ -7,4 +7,4 @@ struct lb_leaf_layer;
 struct lb_picker;
 
 // Takes references of its own of all that the layer names; its name is copied. NULL = no memory.
-struct lb_picker *lb_leaf_picker_new(const struct lb_leaf_layer *, struct lb_picker *child);
+struct lb_picker *lb_leaf_picker_new(const struct lb_leaf_layer *);

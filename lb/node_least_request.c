@@ -29,7 +29,7 @@ static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_c
 	if (connected == best)
 		return best;
 	if (!connected)
-		return lb_spread_serve_other(&p->cells, best, ctx);
+		return lb_spread_serve_other(p, ctx, best);
 	return lb_pick_other(
 		ctx, (struct lb_pick){
 			     .kind = LB_PICK_ENDPOINT, .cell = connected, .want = best->endpoint});

@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // round_robin (lb-tree.md RR-01..RR-04): picks walk the READY ones in a cycle. The place in the
-// cycle belongs to the picking worker (MC-09); where the cycle starts to the picker, so that swaps
-// of pickers in step with a worker's picks favour nobody (RR-02, MC-10).
+// cycle belongs to the picking worker (MC-09), and to one picker, by whose tag it is known: with
+// the next picker the worker begins anywhere (RR-02), so that swaps in step with its picks favour
+// nobody (MC-10). Where the tag is the same by chance, it just goes on.
 #include "lb/node_spread.h"
 
 static const struct lb_cell *pick(const struct lb_picker *, struct lb_pick_ctx *);
 
-// It never was in this list, or that has become shorter. Apart, so that other picks need not save
-// what this overwrites.
+// Apart, so that other picks need not save what this overwrites.
 static __attribute__((noinline, cold)) const struct lb_cell *begin_anywhere(
 	const struct lb_spread_picker *p, struct lb_pick_ctx *ctx)
 {
-	ctx->positions[p->slot] = (uint32_t)rand_below(ctx->rand, p->cells.n);
+	ctx->positions[p->slot] = p->tag + (uint32_t)rand_below(ctx->rand, p->cells.n);
 	return pick(&p->base, ctx);
 }
 
 static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct lb_spread_picker *p = (const struct lb_spread_picker *)base;
-	uint32_t n = p->cells.n, position = ctx->positions[p->slot];
-	if (__builtin_expect(position > n, 0))
+	uint32_t *position = &ctx->positions[p->slot];
+	uint32_t at = *position - p->tag;
+	if (__builtin_expect(at >= p->cells.n, 0))
 		return begin_anywhere(p, ctx);
-	position = position == n ? 0 : position;
-	ctx->positions[p->slot] = position + 1;
-	uint32_t at = position < n - p->start ? position + p->start : position + p->start - n;
-	const struct lb_cell *turn = lb_cells_at(&p->cells, at);
-	lb_cells_prefetch(&p->cells, turn, at);
-	return lb_spread_serve(&p->cells, turn, ctx);
+	*position = at + 1 < p->cells.n ? *position + 1 : p->tag;
+	return lb_spread_serve(p, ctx, lb_cells_at(&p->cells, at));
 }
 
 static const struct lb_spread_kind kind = {

@@ -57,9 +57,9 @@ static const struct lb_cell *find_connected(const struct lb_cells *c, struct lb_
 }
 
 const struct lb_cell *lb_spread_serve_other(
-	const struct lb_cells *c, const struct lb_cell *turn, struct lb_pick_ctx *ctx)
+	const struct lb_spread_picker *p, struct lb_pick_ctx *ctx, const struct lb_cell *turn)
 {
-	const struct lb_cell *other = find_connected(c, ctx);
+	const struct lb_cell *other = find_connected(&p->cells, ctx);
 	return lb_pick_other(ctx, (struct lb_pick){.kind = other ? LB_PICK_ENDPOINT : LB_PICK_QUEUE,
 					  .cell = other,
 					  .want = turn->endpoint});
@@ -81,7 +81,7 @@ static struct lb_picker *picker_new(const struct lb_spread *s)
 		.base = {1, s->kind->pick, picker_free},
 		.cells = lb_cells_share(&s->current->cells),
 		.slot = s->slot,
-		.start = (uint32_t)rand_below(s->base.env->rand, s->current->cells.n),
+		.tag = (uint32_t)rand_u64(s->base.env->rand) << LB_SPREAD_PLACE_BITS,
 		.choice_count = s->choice_count,
 	};
 	return &p->base;

@@ -13,11 +13,14 @@
 struct lb_spread;
 struct lb_spread_list;
 
+#define LB_SPREAD_PLACE_BITS 18
+_Static_assert(LB_MAX_MEMBERS <= 1 << LB_SPREAD_PLACE_BITS, "a place is below its tag");
+
 struct lb_spread_picker {
 	struct lb_picker base;
 	struct lb_cells cells; // READY ones; never empty
 	uint32_t slot; // of the places in the rotation
-	uint32_t start; // of the rotation: any index
+	uint32_t tag; // of this picker's places in the rotation (node_round_robin.c)
 	uint32_t choice_count;
 };
 
@@ -69,11 +72,11 @@ void lb_spread_weigh(struct lb_spread *);
 // The turn is this cell's. Where the worker lacks a connection to it, it gets one, and somebody
 // whom it has one to serves meanwhile (MC-04).
 const struct lb_cell *lb_spread_serve_other(
-	const struct lb_cells *, const struct lb_cell *turn, struct lb_pick_ctx *);
+	const struct lb_spread_picker *, struct lb_pick_ctx *, const struct lb_cell *turn);
 static inline const struct lb_cell *lb_spread_serve(
-	const struct lb_cells *c, const struct lb_cell *turn, struct lb_pick_ctx *ctx)
+	const struct lb_spread_picker *p, struct lb_pick_ctx *ctx, const struct lb_cell *turn)
 {
 	if (__builtin_expect(lb_pick_is_connected(ctx, turn), 1))
 		return turn;
-	return lb_spread_serve_other(c, turn, ctx);
+	return lb_spread_serve_other(p, ctx, turn);
 }

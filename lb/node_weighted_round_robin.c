@@ -34,7 +34,7 @@ static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_c
 		turn = lb_cells_at(&p->cells, at % p->cells.n);
 	} while (!lb_stride_has_turn(at, p->cells.n, turn->weight));
 	ctx->positions[p->slot] = sequence;
-	return lb_spread_serve(&p->cells, turn, ctx);
+	return lb_spread_serve(p, ctx, turn);
 }
 
 static void became_ready(struct lb_spread *s, const struct lb_member *m)

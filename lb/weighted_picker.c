@@ -10,29 +10,29 @@
 // another's (Vose's alias method). So a draw needs neither a search nor a branch.
 struct column {
 	uint64_t below;
-	struct lb_picker *own; // counted
+	struct lb_picker *own; // counted; NULL = all of it is another's
 	struct lb_picker *other; // somebody's own
 };
 
 struct weighted_picker {
 	struct lb_picker base;
-	uint32_t n;
+	uint32_t mask; // of the columns' indices: they are a power of two
 	struct column columns[];
 };
 
 static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct weighted_picker *p = (const struct weighted_picker *)base;
-	unsigned __int128 x = (unsigned __int128)rand_u64(ctx->rand) * p->n;
-	const struct column *c = &p->columns[x >> 64];
-	const struct lb_picker *drawn = (uint64_t)x < c->below ? c->own : c->other;
+	uint64_t x = rand_u64(ctx->rand);
+	const struct column *c = &p->columns[x & p->mask];
+	const struct lb_picker *drawn = x < c->below ? c->own : c->other;
 	return drawn->pick(drawn, ctx);
 }
 
 static void picker_free(struct lb_picker *base)
 {
 	struct weighted_picker *p = (struct weighted_picker *)base;
-	for (uint32_t i = 0; i < p->n; i++)
+	for (uint32_t i = 0; i <= p->mask; i++)
 		lb_picker_put(p->columns[i].own);
 	free(p);
 }
@@ -48,14 +48,14 @@ static void set_column(struct column *c, uint64_t share, uint64_t sum, struct lb
 // for n: those with less than a column at its beginning, the others at its end.
 static void fill(struct weighted_picker *p, uint64_t *shares, uint64_t sum, uint32_t *order)
 {
-	uint32_t n_low = 0, high = p->n;
-	for (uint32_t i = 0; i < p->n; i++) {
+	uint32_t n = p->mask + 1, n_low = 0, high = n;
+	for (uint32_t i = 0; i < n; i++) {
 		if (shares[i] < sum)
 			order[n_low++] = i;
 		else
 			order[--high] = i;
 	}
-	while (n_low > 0 && high < p->n) {
+	while (n_low > 0 && high < n) {
 		uint32_t low = order[--n_low], donor = order[high];
 		set_column(&p->columns[low], shares[low], sum, p->columns[donor].own);
 		shares[donor] -= sum - shares[low];
@@ -84,26 +84,28 @@ struct lb_picker *lb_weighted_picker_new(const struct lb_weighted_picker_item *l
 	struct lb_picker *sole = only(list, n);
 	if (sole)
 		return lb_picker_get(sole);
-	struct weighted_picker *p = malloc(sizeof(*p) + n * sizeof(p->columns[0]));
-	uint64_t *shares = malloc(((size_t)n + 1) * sizeof(*shares)), sum = 0;
-	uint32_t *order = malloc(((size_t)n + 1) * sizeof(*order));
+	size_t n_columns = 1;
+	while (n_columns < n)
+		n_columns *= 2;
+	struct weighted_picker *p = calloc(1, sizeof(*p) + n_columns * sizeof(p->columns[0]));
+	uint64_t *shares = calloc(n_columns, sizeof(*shares)), sum = 0;
+	uint32_t *order = malloc(n_columns * sizeof(*order));
 	if (!p || !shares || !order) {
 		free(p);
 		p = NULL;
 		goto end;
 	}
-	*p = (struct weighted_picker){.base = {1, pick, picker_free}};
+	p->base = (struct lb_picker){1, pick, picker_free};
+	p->mask = (uint32_t)n_columns - 1;
 	for (uint32_t i = 0; i < n; i++) {
 		if (list[i].weight == 0)
 			continue;
 		struct lb_picker *own = lb_picker_get(list[i].picker);
 		sum += list[i].weight;
-		shares[p->n] = list[i].weight;
-		p->columns[p->n++] = (struct column){UINT64_MAX, own, own};
+		shares[i] = list[i].weight * (uint64_t)n_columns;
+		p->columns[i] = (struct column){UINT64_MAX, own, own};
 	}
-	CHECK(p->n > 0);
-	for (uint32_t i = 0; i < p->n; i++)
-		shares[i] *= p->n;
+	CHECK(sum > 0);
 	fill(p, shares, sum, order);
 end:
 	free(shares);

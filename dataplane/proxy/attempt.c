@@ -166,9 +166,9 @@ static void pick_failed(struct proxy_request *r, const struct h2_message *head, 
 
 // Goes to this one, now or when it has room.
 static void use(struct proxy_request *r, const struct lb_leaf_layer *layer,
-	const struct h2_message *head, const struct lb_endpoint *ep)
+	const struct h2_message *head, const struct lb_cell *cell)
 {
-	struct proxy_backend *b = proxy_backend_find(r->proxy, ep);
+	struct proxy_backend *b = proxy_backend_find(r->proxy, cell);
 	if (!b) {
 		wait_for_pick(r, head);
 		return;
@@ -195,7 +195,7 @@ static void pick(struct proxy_request *r, const struct h2_message *head)
 	r->pick_failed = chosen.kind == PROXY_PICK_FAIL;
 	switch (chosen.kind) {
 	case PROXY_PICK_ENDPOINT:
-		use(r, layer, head, chosen.endpoint);
+		use(r, layer, head, chosen.cell);
 		return;
 	case PROXY_PICK_QUEUE:
 		wait_for_pick(r, head);

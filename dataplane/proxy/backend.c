@@ -5,6 +5,7 @@
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
 #include "lb/base/check.h"
+#include "lb/cells.h"
 #include "lb/link.h"
 #include "lb/snapshot.h"
 
@@ -105,9 +106,9 @@ static struct proxy_backend *use(struct proxy *p, const struct lb_endpoint *ep)
 	return b;
 }
 
-struct proxy_backend *proxy_backend_find(struct proxy *p, const struct lb_endpoint *ep)
+static struct proxy_backend *find(struct proxy *p, uint32_t id, const struct lb_endpoint *ep)
 {
-	struct proxy_backend *b = &p->backends[ep->id];
+	struct proxy_backend *b = &p->backends[id];
 	if (b->proxy && !b->releasing)
 		return b;
 	if (p->snapshot->version <= b->barred)
@@ -115,9 +116,15 @@ struct proxy_backend *proxy_backend_find(struct proxy *p, const struct lb_endpoi
 	return use(p, ep);
 }
 
-bool proxy_backend_is_ready(const struct proxy *p, const struct lb_endpoint *ep)
+// The cell has the id, so that the endpoint need not be looked at.
+struct proxy_backend *proxy_backend_find(struct proxy *p, const struct lb_cell *cell)
 {
-	return p->ready[ep->id / 64] >> (ep->id % 64) & 1;
+	return find(p, cell->endpoint_id, cell->endpoint);
+}
+
+bool proxy_backend_is_ready(const struct proxy *p, const struct lb_cell *cell)
+{
+	return p->ready[cell->endpoint_id / 64] >> (cell->endpoint_id % 64) & 1;
 }
 
 static void begin_attempt(struct proxy_backend *b)
@@ -160,7 +167,7 @@ static void attempt_if_due(struct proxy_backend *b)
 
 void proxy_backend_want(struct proxy *p, const struct lb_endpoint *ep)
 {
-	struct proxy_backend *b = proxy_backend_find(p, ep);
+	struct proxy_backend *b = find(p, ep->id, ep);
 	if (b && !b->n_ready)
 		attempt_if_due(b);
 }

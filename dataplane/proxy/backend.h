@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lb_cell;
 struct lb_endpoint;
 struct proxy;
 struct proxy_upstream;
@@ -39,8 +40,8 @@ struct proxy_backend {
 
 // The connections to this endpoint, for a pick of this turn's snapshot. NULL = it was released
 // meanwhile: pick again with the next one.
-struct proxy_backend *proxy_backend_find(struct proxy *, const struct lb_endpoint *);
-bool proxy_backend_is_ready(const struct proxy *, const struct lb_endpoint *);
+struct proxy_backend *proxy_backend_find(struct proxy *, const struct lb_cell *);
+bool proxy_backend_is_ready(const struct proxy *, const struct lb_cell *);
 // Starts a connection unless there is one, or one has failed lately (MC-04, MC-07).
 void proxy_backend_want(struct proxy *, const struct lb_endpoint *);
 // A connection for one more stream, if none waits already; begins another one if need be and

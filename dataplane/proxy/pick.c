@@ -47,9 +47,9 @@ struct proxy_pick proxy_pick_overflow(struct proxy_request *r, const struct lb_l
 		.kind = PROXY_PICK_REFUSE, .cause = LB_CAUSE_OVERFLOW, .text = p->refusal};
 }
 
-static struct proxy_pick to(const struct lb_endpoint *ep)
+static struct proxy_pick to(const struct lb_cell *cell)
 {
-	return (struct proxy_pick){.kind = PROXY_PICK_ENDPOINT, .endpoint = ep};
+	return (struct proxy_pick){.kind = PROXY_PICK_ENDPOINT, .cell = cell};
 }
 
 static const struct proxy_pick later = {.kind = PROXY_PICK_QUEUE};
@@ -60,31 +60,30 @@ static bool pick_session(
 	struct proxy_request *r, const struct lb_leaf_layer *layer, struct proxy_pick *ret)
 {
 	struct proxy *p = r->proxy;
-	struct lb_affinity_pick chosen = proxy_session_pick(r, layer->affinity);
+	struct lb_affinity_host host;
 	*ret = later;
-	switch (chosen.kind) {
+	switch (proxy_session_pick(r, layer->sessions, &host)) {
 	case LB_AFFINITY_CHILD:
 		return false; // O09
 	case LB_AFFINITY_QUEUE:
 		return true;
 	case LB_AFFINITY_WISH:
-		proxy_notice_wish(p, chosen.host.member);
+		proxy_notice_wish(p, host.member);
 		return true;
 	case LB_AFFINITY_USE:
 		break;
 	}
-	const struct lb_endpoint *ep = chosen.host.state->endpoint;
-	if (!proxy_backend_is_ready(p, ep)) {
-		proxy_backend_want(p, ep);
+	if (!proxy_backend_is_ready(p, host.state)) {
+		proxy_backend_want(p, host.state->endpoint);
 		return true;
 	}
-	r->booking.member = chosen.host.member + 1; // O21
-	*ret = to(ep);
+	r->booking.member = host.member + 1; // O21
+	*ret = to(host.state);
 	return true;
 }
 
 static struct lb_pick ask(
-	struct proxy_request *r, const struct lb_cluster *cluster, const struct h2_message *head)
+	struct proxy_request *r, const struct lb_picker *picker, const struct h2_message *head)
 {
 	struct proxy *p = r->proxy;
 	struct h2_message stored;
@@ -100,14 +99,14 @@ static struct lb_pick ask(
 		.recipe = r->plan.recipe,
 		.scratch = p->pick_scratch,
 		.scratch_size = p->scratch_size};
-	return lb_pick(cluster->picker, &ctx);
+	return lb_pick(picker, &ctx);
 }
 
 static struct proxy_pick pick_policy(struct proxy_request *r, const struct lb_cluster *cluster,
 	const struct lb_leaf_layer *layer, const struct h2_message *head)
 {
 	struct proxy *p = r->proxy;
-	struct lb_pick chosen = ask(r, cluster, head);
+	struct lb_pick chosen = ask(r, layer ? layer->picker : cluster->picker, head);
 	if (chosen.wish)
 		proxy_notice_wish(p, chosen.wish - 1);
 	if (chosen.want)
@@ -126,7 +125,7 @@ static struct proxy_pick pick_policy(struct proxy_request *r, const struct lb_cl
 		r->booking.counts_active = chosen.cell->counts_active;
 		r->booking.wants_report = chosen.cell->wants_report;
 	}
-	return to(chosen.cell->endpoint);
+	return to(chosen.cell);
 }
 
 struct proxy_pick proxy_pick(struct proxy_request *r, const struct lb_cluster *cluster,
@@ -138,15 +137,13 @@ struct proxy_pick proxy_pick(struct proxy_request *r, const struct lb_cluster *c
 		return pick_policy(r, cluster, NULL, head);
 	r->booking.leaf = layer->id + 1;
 	r->booking.wants_metrics = layer->metrics;
-	if (layer->drops) {
-		uint32_t category = lb_drops_draw(layer->drops, &r->drawn, layer->id, &p->rand);
-		if (category != LB_DROP_NONE)
-			return drop(r, layer, category);
-	}
+	uint32_t category = lb_drops_draw(layer->drops, &r->drawn, layer->id, &p->rand);
+	if (category != LB_DROP_NONE)
+		return drop(r, layer, category);
 	if (lb_breaker_in_flight(layer->breaker) >= layer->max_requests)
 		return proxy_pick_overflow(r, layer);
 	struct proxy_pick bound;
-	if (r->session.n_addresses && layer->has_sessions && pick_session(r, layer, &bound))
+	if (r->session.n_addresses && layer->sessions && pick_session(r, layer, &bound))
 		return bound;
 	return pick_policy(r, cluster, layer, head);
 }
@@ -156,6 +153,6 @@ const char *proxy_pick_error(struct proxy_request *r)
 	const struct lb_cluster *cluster = lb_snapshot_cluster(r->proxy->snapshot, r->cluster_id);
 	if (!cluster)
 		return NULL;
-	struct lb_pick now = ask(r, cluster, NULL);
+	struct lb_pick now = ask(r, cluster->picker, NULL);
 	return now.kind == LB_PICK_FAIL ? now.text : NULL;
 }

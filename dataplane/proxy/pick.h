@@ -10,20 +10,20 @@
 
 #include <stddef.h>
 
+struct lb_cell;
 struct lb_cluster;
-struct lb_endpoint;
 struct lb_leaf_layer;
 struct proxy_request;
 
 enum proxy_pick_kind {
-	PROXY_PICK_ENDPOINT, // the request's booking is for it
+	PROXY_PICK_ENDPOINT, // the request's booking is for cell
 	PROXY_PICK_QUEUE,
 	PROXY_PICK_FAIL, // for those that don't wait until their cluster serves
 	PROXY_PICK_REFUSE, // for all, and once and for all (A27-I03)
 };
 struct proxy_pick {
 	enum proxy_pick_kind kind;
-	const struct lb_endpoint *endpoint; // ENDPOINT; of the snapshot
+	const struct lb_cell *cell; // ENDPOINT; of the snapshot
 	enum lb_cause cause; // FAIL, REFUSE
 	const char *text; // likewise; of the snapshot, or good until the next pick
 };

@@ -65,13 +65,13 @@ bool proxy_session_begin(struct proxy_request *r, const struct lb_session *filte
 	       keep(p, &s->kept, filter->path) && keep(p, &s->kept, cookie.addresses);
 }
 
-struct lb_affinity_pick proxy_session_pick(
-	const struct proxy_request *r, const struct lb_affinity_map *map)
+enum lb_affinity_kind proxy_session_pick(const struct proxy_request *r,
+	const struct lb_affinity_map *map, struct lb_affinity_host *ret)
 {
 	const struct proxy_session *s = &r->session;
 	struct ip_port addresses[LB_SESSION_MAX_ADDRESSES];
 	buf_copy_out(&s->kept, 0, addresses, s->n_addresses * sizeof(addresses[0]));
-	return lb_affinity_map_pick(map, addresses, s->n_addresses);
+	return lb_affinity_map_pick(map, addresses, s->n_addresses, ret);
 }
 
 static struct str take(char **at, size_t len)

@@ -33,8 +33,8 @@ struct proxy_session {
 [[nodiscard]] bool proxy_session_begin(struct proxy_request *, const struct lb_session *,
 	const struct lb_req *, struct lb_route_result *to);
 // What its cluster has for the addresses of the session (A75-O05..O09).
-struct lb_affinity_pick proxy_session_pick(
-	const struct proxy_request *, const struct lb_affinity_map *);
+enum lb_affinity_kind proxy_session_pick(
+	const struct proxy_request *, const struct lb_affinity_map *, struct lb_affinity_host *ret);
 // The request went to this host of the cluster: its answer sets a cookie unless the client's says
 // so already (SA-16). NULL = nobody knows its addresses.
 void proxy_session_sent(

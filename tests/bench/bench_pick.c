@@ -28,7 +28,6 @@ struct bench {
 	const struct lb_picker *picker;
 	const struct ip_port *cookies; // [N_REQUESTS]
 	struct lb_pick_ctx ctx;
-	bool uses_breaker;
 };
 
 // Vose's alias method: each column is its own index's up to the threshold, and above it another's.
@@ -91,37 +90,46 @@ static const struct lb_endpoint *alias_draw(struct alias *a)
 	return &a->endpoints[(uint32_t)x <= c->threshold ? i : c->alias];
 }
 
-static const struct lb_endpoint *shunt_pick(struct bench *b, uint32_t request)
+static inline const struct lb_cell *shunt_pick(
+	struct bench *b, const struct ip_port *cookie, bool uses_breaker)
 {
 	struct lb_drop_once once = {0};
 	const struct lb_leaf_layer *layer = lb_leaf_layer(b->picker);
 	if (lb_drops_draw(layer->drops, &once, layer->id, b->ctx.rand) != LB_DROP_NONE)
 		return NULL;
-	if (b->uses_breaker && !lb_breaker_enter(layer->breaker, layer->max_requests))
+	if (uses_breaker && !lb_breaker_enter(layer->breaker, layer->max_requests))
 		return NULL;
-	const struct lb_endpoint *e = NULL;
-	struct lb_affinity_pick bound = {.kind = LB_AFFINITY_CHILD};
-	if (layer->has_sessions)
-		bound = lb_affinity_map_pick(layer->affinity, &b->cookies[request], 1);
-	if (bound.kind == LB_AFFINITY_USE)
-		e = bound.host.state->endpoint;
-	else if (bound.kind == LB_AFFINITY_CHILD)
-		e = lb_pick(b->picker, &b->ctx).cell->endpoint;
-	if (b->uses_breaker)
+	const struct lb_cell *c = NULL;
+	struct lb_affinity_host host;
+	switch (lb_affinity_map_pick(layer->sessions, cookie, 1, &host)) {
+	case LB_AFFINITY_USE:
+		c = host.state;
+		break;
+	case LB_AFFINITY_CHILD:
+		c = lb_pick(layer->picker, &b->ctx).cell;
+		break;
+	case LB_AFFINITY_QUEUE:
+	case LB_AFFINITY_WISH:
+		break;
+	}
+	if (uses_breaker)
 		lb_breaker_leave(layer->breaker);
-	return e;
+	return c;
 }
 
-static double measure_shunt(struct bench *b)
+static inline __attribute__((always_inline)) double measure_shunt(
+	struct bench *b, bool uses_breaker)
 {
 	uint64_t n = 0, sum = 0;
 	double start = bench_now_ns(), elapsed;
 	do {
+		const struct ip_port *cookies = &b->cookies[n & (N_REQUESTS - 1)];
 		for (uint32_t i = 0; i < BATCH; i++) {
-			const struct lb_endpoint *e = shunt_pick(b, n++ & (N_REQUESTS - 1));
-			CHECK(e);
-			sum += e->id;
+			const struct lb_cell *c = shunt_pick(b, &cookies[i], uses_breaker);
+			CHECK(c);
+			sum += c->endpoint_id;
 		}
+		n += BATCH;
 		elapsed = bench_now_ns() - start;
 	} while (elapsed < REPEAT_NS);
 	CHECK(sum > 0);
@@ -165,10 +173,8 @@ static void compare(struct bench *b, struct alias *a, const char *what, uint32_t
 	double ours[N_REPEATS], theirs[N_REPEATS], guarded[N_REPEATS];
 	for (int i = 0; i < N_REPEATS; i++) {
 		theirs[i] = measure_alias(a);
-		b->uses_breaker = false;
-		ours[i] = measure_shunt(b);
-		b->uses_breaker = true;
-		guarded[i] = measure_shunt(b);
+		ours[i] = measure_shunt(b, false);
+		guarded[i] = measure_shunt(b, true);
 	}
 	double breaker_ns = bench_median(guarded, N_REPEATS) - bench_median(ours, N_REPEATS);
 	report("shunt", what, n, ours, breaker_ns > 0 ? breaker_ns : 0);

@@ -60,17 +60,17 @@ static void send(struct sim *s, struct sim_request *r, const struct lb_endpoint 
 static bool pick_bound(struct sim *s, struct sim_request *r, const struct lb_leaf_layer *layer)
 {
 	struct sim_worker *w = &s->workers[r->worker];
-	struct lb_affinity_pick a = lb_affinity_map_pick(layer->affinity, r->cookie, r->n_cookie);
-	switch (a.kind) {
+	struct lb_affinity_host host;
+	switch (lb_affinity_map_pick(layer->sessions, r->cookie, r->n_cookie, &host)) {
 	case LB_AFFINITY_CHILD:
 		return false;
 	case LB_AFFINITY_WISH:
-		wish(s, w, a.host.member);
+		wish(s, w, host.member);
 		return true;
 	case LB_AFFINITY_QUEUE:
 		return true;
 	case LB_AFFINITY_USE:
-		send(s, r, a.host.state->endpoint, a.host.member);
+		send(s, r, host.state->endpoint, host.member);
 		return true;
 	}
 	return true;
@@ -94,7 +94,7 @@ static void pick(struct sim *s, struct sim_request *r)
 			failed(r, SIM_REFUSED, "circuit breaker");
 			return;
 		}
-		if (r->n_cookie && layer->has_sessions && pick_bound(s, r, layer))
+		if (r->n_cookie && layer->sessions && pick_bound(s, r, layer))
 			return;
 	}
 	struct lb_pick_ctx ctx = {.rand = &w->rand,

@@ -432,7 +432,7 @@ static void override_host_status_decides_which_hosts_sessions_may_use(void **sta
 	assert_false(is_target(w, 4)); // UNKNOWN: for requests, not for sessions
 	give_hosts(w, e, 0);
 	assert_false(is_target(w, 1));
-	assert_false(lb_leaf_layer(blue(w)->picker)->has_sessions);
+	assert_null(lb_leaf_layer(blue(w)->picker)->sessions);
 	xds_res_put(&e->base);
 }
 

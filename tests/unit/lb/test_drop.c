@@ -94,12 +94,16 @@ static void request_that_waits_is_drawn_once(void **state)
 static void request_that_moves_to_another_leaf_is_drawn_there(void **state)
 {
 	struct lb_drops *all = lb_drops_new((struct lb_drop_category[]){{"x", LB_DROP_ALL}}, 1);
+	struct lb_drops *none = lb_drops_new(&(struct lb_drop_category){"none", 0}, 1);
 	struct lb_drop_once once = {0};
 	struct rand rand;
 	rand_init(&rand, 5);
-	assert_int_equal(lb_drops_draw(NULL, &once, 0, &rand), LB_DROP_NONE);
+	assert_int_equal(lb_drops_draw(NULL, &once, 0, &rand), LB_DROP_NONE); // nothing to draw
+	assert_int_equal(once.drawn_for, 0);
+	assert_int_equal(lb_drops_draw(none, &once, 0, &rand), LB_DROP_NONE);
 	assert_int_equal(lb_drops_draw(all, &once, 0, &rand), LB_DROP_NONE);
 	assert_int_equal(lb_drops_draw(all, &once, 1, &rand), 0);
+	lb_drops_put(none);
 	lb_drops_put(all);
 }
 

@@ -348,14 +348,15 @@ static void session_keeps_its_endpoint_in_an_unused_priority(void **state)
 	leaves_plan_init(&p, 0);
 	leaves_update(&f, &p, 2);
 	leaves_pass(&f, WORLD_S);
-	struct lb_affinity_pick a =
-		lb_affinity_map_pick(lb_leaf_layer(f.picker)->affinity, &p.addresses[9], 1);
-	assert_int_equal(a.kind, LB_AFFINITY_WISH);
-	lb_leaf_want(f.leaf, a.host.member);
+	const struct ip_port *a = &p.addresses[9];
+	struct lb_affinity_host h;
+	assert_int_equal(lb_affinity_map_pick(lb_leaf_layer(f.picker)->sessions, a, 1, &h),
+		LB_AFFINITY_WISH);
+	lb_leaf_want(f.leaf, h.member);
 	leaves_pass(&f, WORLD_S);
-	a = lb_affinity_map_pick(lb_leaf_layer(f.picker)->affinity, &p.addresses[9], 1);
-	assert_int_equal(a.kind, LB_AFFINITY_USE);
-	assert_true(ip_port_eq(&a.host.state->endpoint->addr, &p.addresses[9]));
+	assert_int_equal(
+		lb_affinity_map_pick(lb_leaf_layer(f.picker)->sessions, a, 1, &h), LB_AFFINITY_USE);
+	assert_true(ip_port_eq(&h.state->endpoint->addr, a));
 	assert_in_range(leaves_picked(&f), 0, 7);
 	leaves_fini(&f);
 }

@@ -236,8 +236,9 @@ static void pick_bound(struct picking *p, const struct lb_leaf_layer *layer)
 {
 	struct ip_port a = {
 		ip_from_v4(0x0a000000 + (uint32_t)rand_below(&p->rand, p->n_endpoints)), 80};
-	struct lb_affinity_pick bound = lb_affinity_map_pick(layer->affinity, &a, 1);
-	if (bound.kind == LB_AFFINITY_USE && !ip_port_eq(&bound.host.state->endpoint->addr, &a))
+	struct lb_affinity_host host;
+	if (lb_affinity_map_pick(layer->sessions, &a, 1, &host) == LB_AFFINITY_USE &&
+		!ip_port_eq(&host.state->endpoint->addr, &a))
 		p->n_torn++;
 }
 
