@@ -140,14 +140,22 @@ static struct lb_cell cell_of(const struct lb_affinity *a, const struct list *l,
 	};
 }
 
+static void set_places(const struct list *l)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		lb_member_set_place(member_at(l, i), i);
+}
+
 struct in_list {
 	const struct lb_affinity *affinity;
 	const struct list *list;
 };
 
+// The member knows its place from then on.
 static struct lb_cell cell_at(const void *ctx, uint32_t at)
 {
 	const struct in_list *x = ctx;
+	lb_member_set_place(member_at(x->list, at), at);
 	return cell_of(x->affinity, x->list, at);
 }
 
@@ -422,14 +430,13 @@ static int replace(struct lb_affinity *a, const struct lb_affinity_list *from)
 		map = lb_affinity_map_new(list.endpoints, list.leaving, &list.cells);
 	if (!map) {
 		list_fini(&list);
+		set_places(&a->list);
 		return -ENOMEM;
 	}
 	list_fini(&a->list);
 	lb_affinity_map_put(a->map);
 	a->list = list;
 	a->map = map;
-	for (uint32_t i = 0; i < list.n; i++)
-		lb_member_set_place(member_at(&list, i), i);
 	twheel_arm(a->env.wheel, &a->tidy, twheel_now(a->env.wheel));
 	return 0;
 }

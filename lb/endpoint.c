@@ -16,9 +16,11 @@ _Static_assert(LB_MAX_ENDPOINTS < 1 << NUMBER_BITS, "a slot holds any id + 1");
 _Static_assert(sizeof(struct lb_endpoint) == 28, "in the first half of a cache line");
 
 struct slab {
-	struct lb_endpoint_table *table;
+	struct lb_endpoint_table *table; // lb_endpoint_table_of()
 	char endpoints[LB_ENDPOINT_SLAB][LB_ENDPOINT_SIZE];
 };
+
+_Static_assert(offsetof(struct slab, endpoints) == sizeof(void *), "side by side");
 
 struct lb_endpoint_table {
 	struct slab **slabs; // owned; [n_slabs]
@@ -43,12 +45,6 @@ const char *lb_state_name(enum lb_state state)
 static struct lb_endpoint *at(const struct lb_endpoint_table *t, uint32_t id)
 {
 	return (void *)t->slabs[id / LB_ENDPOINT_SLAB]->endpoints[id % LB_ENDPOINT_SLAB];
-}
-
-struct lb_endpoint_table *lb_endpoint_table_of(const struct lb_endpoint *e)
-{
-	const char *first = (const char *)e - e->id % LB_ENDPOINT_SLAB * LB_ENDPOINT_SIZE;
-	return ((const struct slab *)(first - offsetof(struct slab, endpoints)))->table;
 }
 
 void *lb_endpoint_table_user(const struct lb_endpoint_table *t)

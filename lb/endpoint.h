@@ -40,7 +40,12 @@ static inline uint32_t lb_endpoint_anchor(uint32_t id, uint32_t n_workers)
 
 // All endpoints of the process, one per address. NULL = no memory.
 struct lb_endpoint_table *lb_endpoint_table_new(void *user);
-struct lb_endpoint_table *lb_endpoint_table_of(const struct lb_endpoint *);
+static inline struct lb_endpoint_table *lb_endpoint_table_of(const struct lb_endpoint *e)
+{
+	// Before a slab's first endpoint.
+	const char *first = (const char *)e - e->id % LB_ENDPOINT_SLAB * LB_ENDPOINT_SIZE;
+	return ((struct lb_endpoint_table *const *)(const void *)first)[-1];
+}
 void *lb_endpoint_table_user(const struct lb_endpoint_table *);
 // There will soon be so many more, if they all are new. Saves time, where there is memory.
 void lb_endpoint_table_expect(struct lb_endpoint_table *, uint32_t n);

@@ -11,30 +11,11 @@
 #define SLAB_MAX 64
 #define CACHE_LINE 64
 
-// Lies before its members, which begin at a cache line.
-struct lb_member_slab {
-	struct lb_member_env *env;
-	struct lb_member_slab *next, *before; // of those with room
-	void *memory;
-	uint64_t free; // bit i: nobody is member i
-	uint64_t all;
-};
-
 // Storage.
 
 static struct lb_member *members_of(const struct lb_member_slab *s)
 {
 	return (struct lb_member *)(uintptr_t)(s + 1);
-}
-
-static struct lb_member_slab *slab_of(const struct lb_member *m)
-{
-	return (struct lb_member_slab *)(uintptr_t)(m - m->number) - 1;
-}
-
-struct lb_member_env *lb_member_env_of(const struct lb_member *m)
-{
-	return slab_of(m)->env;
 }
 
 static void slab_link(struct lb_member_slab *s)
@@ -93,7 +74,7 @@ static struct lb_member *take_place(struct lb_member_env *env)
 
 static void give_place(struct lb_member *m)
 {
-	struct lb_member_slab *s = slab_of(m);
+	struct lb_member_slab *s = lb_member_slab_of(m);
 	if (!s->free)
 		slab_link(s);
 	s->free |= (uint64_t)1 << m->number;

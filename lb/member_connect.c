@@ -357,17 +357,23 @@ static bool take(struct lb_member *m)
 	return true;
 }
 
+static bool use_if_ready(struct lb_member *m, struct leg *leg)
+{
+	set_failed(m, leg, false);
+	bool is_ready = lb_subchannel_state(subchannel_of(leg)) == LB_READY;
+	if (is_ready)
+		use(m, leg);
+	return is_ready;
+}
+
 static void start(struct lb_member *m)
 {
 	begin(m);
 	enter(m, PHASE_PASS);
-	for (uint32_t i = 0; i < count_legs(m) && m->phase == PHASE_PASS; i++) {
-		struct leg *leg = leg_at(m, i);
-		set_failed(m, leg, false);
-		if (lb_subchannel_state(subchannel_of(leg)) == LB_READY)
-			use(m, leg);
-	}
-	if (m->phase == PHASE_PASS)
+	bool is_ready = !m->has_many && use_if_ready(m, &m->only);
+	for (uint32_t i = 0; m->has_many && !is_ready && i < m->many->race->n; i++)
+		is_ready = use_if_ready(m, &m->many->race->runners[i].leg);
+	if (!is_ready)
 		begin_next(m);
 	end(m);
 }

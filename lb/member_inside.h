@@ -70,8 +70,25 @@ struct lb_member {
 _Static_assert(sizeof(struct lb_member) == 64, "one cache line");
 _Static_assert(LB_MAX_MEMBERS <= 1 << 18, "a member holds its id");
 
+// Lies before its members, which begin at a cache line.
+struct lb_member_slab {
+	struct lb_member_env *env;
+	struct lb_member_slab *next, *before; // of those with room
+	void *memory;
+	uint64_t free; // bit i: nobody is member i
+	uint64_t all;
+};
+
+static inline struct lb_member_slab *lb_member_slab_of(const struct lb_member *m)
+{
+	return (struct lb_member_slab *)(uintptr_t)(m - m->number) - 1;
+}
+static inline struct lb_member_env *lb_member_env_of(const struct lb_member *m)
+{
+	return lb_member_slab_of(m)->env;
+}
+
 // member.c
-struct lb_member_env *lb_member_env_of(const struct lb_member *);
 // If nobody needs it any more.
 void lb_member_end(struct lb_member *);
 

@@ -18,6 +18,7 @@
 // And places walked after that: a worker that finds none among so many is connected to hardly any,
 // and its requests wait for the connection that their turn opens.
 #define N_WALKED 1024
+#define N_AHEAD 8 // members that are fetched while others are listed
 
 // A member's state as RR-03 counts it, and where its cell is.
 struct standing {
@@ -321,6 +322,28 @@ static bool add_member(struct lb_spread_list *l, struct lb_member *m)
 	return true;
 }
 
+// RR-01; only if it is IDLE.
+static void connect(struct lb_spread_list *l, uint32_t i)
+{
+	lb_member_connect(l->members[i]);
+	if (lb_member_raw_state(l->members[i]) == LB_IDLE)
+		try_again_later(l->node);
+}
+
+// Each is connected as soon as it is listed. Where that ends for want of memory, whoever has the
+// members gives back what nobody uses.
+static bool add_locality(struct lb_spread_list *l, const struct lb_node_locality *from)
+{
+	for (uint32_t i = 0; i < from->n_members; i++) {
+		if (i + N_AHEAD < from->n_members)
+			__builtin_prefetch(from->members[i + N_AHEAD].member, 1);
+		if (!add_member(l, from->members[i].member))
+			return false;
+		connect(l, l->n - 1);
+	}
+	return true;
+}
+
 static struct lb_spread_list *list_new(struct lb_spread *s, const struct lb_node_config *config)
 {
 	uint32_t n = 0;
@@ -334,9 +357,8 @@ static struct lb_spread_list *list_new(struct lb_spread *s, const struct lb_node
 		.standings = malloc((n + 1) * sizeof(l->standings[0])),
 		.indices = malloc((n + 1) * sizeof(l->indices[0]))};
 	bool ok = l->standings && l->indices;
-	for (uint32_t i = 0; i < config->n_localities; i++)
-		for (uint32_t k = 0; ok && k < config->localities[i].n_members; k++)
-			ok = add_member(l, config->localities[i].members[k].member);
+	for (uint32_t i = 0; ok && i < config->n_localities; i++)
+		ok = add_locality(l, &config->localities[i]);
 	if (ok && !l->is_stale)
 		return l;
 	list_free(l);
@@ -345,11 +367,8 @@ static struct lb_spread_list *list_new(struct lb_spread *s, const struct lb_node
 
 static void connect_all(struct lb_spread_list *l)
 {
-	for (uint32_t i = 0; i < l->n; i++) {
-		lb_member_connect(l->members[i]); // RR-01; only those that are IDLE
-		if (lb_member_raw_state(l->members[i]) == LB_IDLE)
-			try_again_later(l->node);
-	}
+	for (uint32_t i = 0; i < l->n; i++)
+		connect(l, i);
 }
 
 void lb_spread_again(struct lb_node *base)
@@ -395,7 +414,6 @@ int lb_spread_update(struct lb_node *base, const struct lb_node_config *config)
 	if ((l || is_known) && s->kind->configure)
 		s->kind->configure(s, config->spec);
 	if (l) {
-		connect_all(l);
 		l->is_open = true;
 		list_free(s->pending);
 		s->pending = l;

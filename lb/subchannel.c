@@ -90,16 +90,6 @@ static struct lb_subchannel_effort *have_effort(struct lb_subchannel *s)
 	return s->effort = e;
 }
 
-struct lb_endpoint *lb_subchannel_endpoint(const struct lb_subchannel *s)
-{
-	return (struct lb_endpoint *)(uintptr_t)&s->endpoint;
-}
-
-enum lb_state lb_subchannel_state(const struct lb_subchannel *s)
-{
-	return (enum lb_state)s->state;
-}
-
 bool lb_subchannel_failing(const struct lb_subchannel *s)
 {
 	return s->is_failing;

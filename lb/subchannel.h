@@ -53,8 +53,14 @@ struct lb_subchannel {
 // in it at once.
 void lb_subchannel_init(struct lb_subchannel *);
 void lb_subchannel_fini(struct lb_subchannel *);
-struct lb_endpoint *lb_subchannel_endpoint(const struct lb_subchannel *);
-enum lb_state lb_subchannel_state(const struct lb_subchannel *);
+static inline struct lb_endpoint *lb_subchannel_endpoint(const struct lb_subchannel *s)
+{
+	return (struct lb_endpoint *)(uintptr_t)&s->endpoint;
+}
+static inline enum lb_state lb_subchannel_state(const struct lb_subchannel *s)
+{
+	return (enum lb_state)s->state;
+}
 // An attempt has failed since it was last READY: for policies it counts as TRANSIENT_FAILURE until
 // READY, whatever its state (RR-03, ST-02).
 bool lb_subchannel_failing(const struct lb_subchannel *);
