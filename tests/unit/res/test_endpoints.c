@@ -289,6 +289,35 @@ static void localities_whose_parts_have_slashes_are_two(void **state)
 	}
 }
 
+static uint8_t *put_varint(uint8_t *to, size_t v)
+{
+	for (; v > 0x7f; v >>= 7)
+		*to++ = (uint8_t)(v | 0x80);
+	*to++ = (uint8_t)v;
+	return to;
+}
+
+// More than balancing can find by their addresses are not taken, so that equal ones are always
+// found (A27-V04).
+static void more_addresses_than_are_found_are_refused(void **state)
+{
+	static const uint8_t endpoint[] = {0x12, 18, 0x0a, 16, 0x0a, 14, 0x0a, 12, 0x12, 8, '1',
+		'0', '.', '0', '.', '0', '.', '1', 0x18, 80};
+	static const uint8_t named[] = {0x0a, 0, 0x1a, 2, 0x08, 1}; // and of weight 1
+	size_t len = sizeof(named) + ((size_t)LB_ADDRESS_INDEX_MAX + 1) * sizeof(endpoint);
+	uint8_t *bytes = malloc(len + 10), *at = bytes;
+	assert_non_null(bytes);
+	*at++ = 0x12;
+	at = put_varint(at, len);
+	memcpy(at, named, sizeof(named));
+	at += sizeof(named);
+	for (uint32_t i = 0; i <= LB_ADDRESS_INDEX_MAX; i++, at += sizeof(endpoint))
+		memcpy(at, endpoint, sizeof(endpoint));
+	res_refuse_bytes(
+		&res_type_endpoints, bytes, (size_t)(at - bytes), "more than 1048575 addresses");
+	free(bytes);
+}
+
 static struct ip_port v4(uint8_t last)
 {
 	return (struct ip_port){ip_from_v4(0x0a000000 + last), 80};
@@ -375,6 +404,7 @@ RUN_SUITE("res/endpoints", cmocka_unit_test(the_hash_key_is_a_string_in_envoy_lb
 	cmocka_unit_test(what_is_cut_is_malformed),
 	cmocka_unit_test(a_skipped_locality_must_be_protobuf_all_the_same),
 	cmocka_unit_test(localities_whose_parts_have_slashes_are_two),
+	cmocka_unit_test(more_addresses_than_are_found_are_refused),
 	cmocka_unit_test(all_addresses_of_a_name_are_one_endpoint),
 	cmocka_unit_test(one_address_without_a_host_name_needs_nothing_more),
 	cmocka_unit_test(no_address_is_no_priority),
