@@ -245,6 +245,28 @@ static void take_away(struct merge *m, const struct locator *remove, size_t n,
 	}
 }
 
+// What a client holds of a name it holds for all its subscriptions to it: a new one begins with
+// what another was sent, so that it is rid of that when another variant is the right one, though
+// the other subscription may have ended by then.
+#define SHARE_MAX 1000 // of one name are looked at
+static void share_sent(struct merge *m)
+{
+	for (size_t first = 0, i = 0; i < m->n; i++) {
+		struct subscription_entry *e = &m->out[i];
+		if (e->sub->name != m->out[first].sub->name)
+			first = i;
+		for (size_t k = first; e->is_new && !e->sent && k < m->n && k < first + SHARE_MAX;
+			k++) {
+			const struct subscription_entry *other = &m->out[k];
+			if (other->sub->name != e->sub->name)
+				break;
+			if (other->sent &&
+				xds_constraints_match(other->sent->constraints, e->sub->params))
+				e->sent = xds_variant_get(other->sent);
+		}
+	}
+}
+
 int subscription_change(struct subscription *s, const struct catalog_type *type,
 	struct locator *add, size_t n_add, struct locator *remove, size_t n_remove)
 {
@@ -262,6 +284,7 @@ int subscription_change(struct subscription *s, const struct catalog_type *type,
 			params_free(wild, n_wild);
 		return rc;
 	}
+	share_sent(&m);
 	take_away(&m, remove, n_remove, wild, n_wild);
 	for (size_t i = 0; i < m.n; i++) {
 		struct subscription_entry *e = &m.out[i];

@@ -16,7 +16,7 @@ struct server {
 // A variant in a client's cache.
 struct held {
 	enum resource_type type;
-	char name[24], constraints[96], version[96], body[32];
+	char name[24], constraints[96], version[256], body[32];
 };
 
 #define HELD_MAX 64

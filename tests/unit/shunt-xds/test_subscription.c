@@ -349,6 +349,7 @@ static bool is_here(const struct twin *t, int i, int k)
 static void twin_change(struct twin *t, const char *add, const char *remove)
 {
 	bool was_wild[N_PARAMS];
+	const struct twin before = *t;
 	for (int k = 0; k < N_PARAMS; k++) {
 		const char star = k ? '+' : '*';
 		was_wild[k] = t->wild[k];
@@ -370,10 +371,15 @@ static void twin_change(struct twin *t, const char *add, const char *remove)
 			t->asked[i][k] |= (was_wild[k] || t->named[i][k]) &&
 			                  strchr(add, k ? '+' : '*') &&
 			                  (t->there[i] || t->sent[i][k]);
-	for (const char *c = add; *c; c++)
-		if (is_letter(*c))
-			t->named[(*c | 0x20) - 'a'][*c < 'a'] =
-				t->asked[(*c | 0x20) - 'a'][*c < 'a'] = true;
+	for (const char *c = add; *c; c++) {
+		int k = *c < 'a', i = (*c | 0x20) - 'a';
+		if (!is_letter(*c))
+			continue;
+		t->named[i][k] = t->asked[i][k] = true;
+		// What it has of the name for the other parameters it has for these.
+		if (!is_here(&before, i, k))
+			t->sent[i][k] = before.sent[i][!k];
+	}
 	drop_unwanted(t);
 }
 
@@ -433,6 +439,7 @@ static void compare_with_twin(struct world *w, bool is_delta, uint64_t seed)
 		char add[32], remove[32];
 		random_letters(&rand, add);
 		random_letters(&rand, remove);
+		refresh(w);
 		if (rand_below(&rand, 3) == 0) {
 			random_publish(w, &t, &rand);
 		} else if (is_delta) {
