@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/child_names.h"
 
-#include "lb/base/arena.h"
-
 #include <stdlib.h>
 
 struct held {
-	struct str locality;
+	struct str locality; // borrowed
 	uint32_t priority; // rank of who holds it
 };
 
 struct lb_child_names {
-	struct lb_arena arena;
 	uint32_t n, n_held;
 	uint32_t next; // never used so far
-	uint32_t *numbers; // [n]
-	struct held *held; // [n_held], by locality, then by rank
-	uint32_t *n_localities; // [n]
+	uint32_t *numbers; // [n], behind the localities
+	uint32_t *n_localities; // [n], behind these
+	struct held held[]; // [n_held], by locality, then by rank
 };
 
 static int compare_text(struct str a, struct str b)
@@ -104,44 +101,48 @@ static uint32_t inherit(
 	return best.old;
 }
 
-static bool fill(struct lb_child_names *names, const struct lb_child_names_priority *list)
+static void fill(struct lb_child_names *names, const struct lb_child_names_priority *list)
 {
+	uint32_t at = 0;
 	for (uint32_t i = 0; i < names->n; i++) {
 		names->n_localities[i] = list[i].n_localities;
-		for (uint32_t j = 0; j < list[i].n_localities; j++) {
-			struct held *h = &names->held[names->n_held++];
-			h->priority = i;
-			if (!lb_arena_copy(&names->arena, list[i].localities[j], &h->locality))
-				return false;
-		}
+		for (uint32_t j = 0; j < list[i].n_localities; j++)
+			names->held[at++] = (struct held){list[i].localities[j], i};
 	}
-	qsort(names->held, names->n_held, sizeof(*names->held), compare_held);
-	return true;
+	qsort(names->held, names->n_held, sizeof(names->held[0]), compare_held);
+}
+
+// Without numbers.
+static struct lb_child_names *names_new(const struct lb_child_names_priority *list, uint32_t n)
+{
+	size_t n_held = 0;
+	for (uint32_t i = 0; i < n; i++)
+		n_held += list[i].n_localities;
+	struct lb_child_names *names = calloc(
+		1, sizeof(*names) + n_held * sizeof(names->held[0]) + 2 * n * sizeof(uint32_t));
+	if (!names)
+		return NULL;
+	names->n = n;
+	names->n_held = (uint32_t)n_held;
+	names->numbers = (uint32_t *)(names->held + n_held);
+	names->n_localities = names->numbers + n;
+	fill(names, list);
+	return names;
 }
 
 struct lb_child_names *lb_child_names_new(const struct lb_child_names *before,
 	const struct lb_child_names_priority *list, uint32_t n, lb_child_exists *exists, void *ctx)
 {
 	static const struct lb_child_names nothing;
-	struct lb_child_names *names = calloc(1, sizeof(*names));
-	if (!names)
-		return NULL;
-	size_t n_held = 0;
-	for (uint32_t i = 0; i < n; i++)
-		n_held += list[i].n_localities;
 	struct heir h = {.before = before ? before : &nothing, .exists = exists, .ctx = ctx};
+	struct lb_child_names *names = names_new(list, n);
 	h.taken = calloc((size_t)h.before->n + 1, sizeof(bool));
-	names->n = n;
-	names->next = h.before->next;
-	names->numbers = lb_arena_alloc(&names->arena, n, sizeof(*names->numbers));
-	names->n_localities = lb_arena_alloc(&names->arena, n, sizeof(*names->n_localities));
-	names->held = lb_arena_alloc(&names->arena, n_held, sizeof(*names->held));
-	if (!h.taken || !names->numbers || !names->n_localities || !names->held ||
-		!fill(names, list)) {
+	if (!h.taken || !names) {
 		free(h.taken);
-		lb_child_names_free(names);
+		free(names);
 		return NULL;
 	}
+	names->next = h.before->next;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t old = inherit(&h, &list[i], i);
 		names->numbers[i] = old == UINT32_MAX ? names->next++ : h.before->numbers[old];
@@ -152,9 +153,6 @@ struct lb_child_names *lb_child_names_new(const struct lb_child_names *before,
 
 void lb_child_names_free(struct lb_child_names *names)
 {
-	if (!names)
-		return;
-	lb_arena_fini(&names->arena);
 	free(names);
 }
 

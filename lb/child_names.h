@@ -13,7 +13,7 @@
 struct lb_child_names;
 
 struct lb_child_names_priority {
-	const struct str *localities; // their names
+	const struct str *localities; // their names; what these view outlives the numbers
 	uint32_t n_localities;
 };
 // The child of this number has been made; ctx is the caller's.

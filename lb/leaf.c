@@ -553,7 +553,10 @@ static bool has_outlier(const struct lb_leaf_config *config)
 static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, struct plan *p)
 {
 	const struct lb_leaf_members from = {leaf->layout, find_member, make_member, leaf};
+	uint32_t n = config->endpoints->n, n_before = leaf->layout ? leaf->layout->endpoints->n : 0;
+	leaf->member_env.n_expected = n > n_before ? n - n_before : 0;
 	*p = (struct plan){.layout = lb_leaf_layout_new(&from, config, child_exists, leaf)};
+	leaf->member_env.n_expected = 0;
 	if (leaf->drops && lb_drops_same(leaf->drops, config->drops, config->n_drops))
 		p->drops = lb_drops_get(leaf->drops);
 	else if (config->n_drops)

@@ -38,12 +38,13 @@ static void slab_unlink(struct lb_member_slab *s)
 		s->env->slabs = s->next;
 }
 
-// As many as there are already, so that few members need few bytes.
+// As many as are expected, or as there are already, so that few members need few bytes.
 static struct lb_member_slab *slab_new(struct lb_member_env *env)
 {
-	uint32_t n = SLAB_MIN;
-	while (n < env->n_members && n < SLAB_MAX)
+	uint32_t n = env->n_expected ? env->n_expected : SLAB_MIN;
+	while (!env->n_expected && n < env->n_members && n < SLAB_MAX)
 		n *= 2;
+	n = n < SLAB_MAX ? n : SLAB_MAX;
 	size_t head = sizeof(struct lb_member_slab);
 	char *memory = malloc(head + CACHE_LINE - 1 + n * sizeof(struct lb_member));
 	if (!memory)
@@ -54,6 +55,7 @@ static struct lb_member_slab *slab_new(struct lb_member_env *env)
 	uint64_t all = ~(uint64_t)0 >> (SLAB_MAX - n);
 	*s = (struct lb_member_slab){.env = env, .memory = memory, .free = all, .all = all};
 	slab_link(s);
+	env->n_expected -= env->n_expected < n ? env->n_expected : n;
 	return s;
 }
 

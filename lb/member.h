@@ -42,6 +42,7 @@ struct lb_member_env {
 	// Zero at first, and when all members are gone.
 	struct lb_member_slab *slabs; // with room
 	uint32_t n_members;
+	uint32_t n_expected; // of those that are about to be made: memory for just as many
 	struct lb_member_round *rounds; // of telling watchers, that are under way
 };
 
