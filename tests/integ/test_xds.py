@@ -5,6 +5,8 @@ import json
 import sys
 import time
 
+import pytest
+
 import resources
 from lab import wait_until
 from testbed import HERE, PORT, VIP
@@ -14,6 +16,16 @@ VERSIONS = 200
 CHANGE_EVERY_S = 0.05
 PROBE_PORT = 8081
 PROBE_PATH = "/versioned"
+
+
+@pytest.fixture(name="world", params=["sotw", "delta"])
+def fixture_world(make_world, request):
+    """The standard world, by either protocol."""
+    world = make_world()
+    world.bed.settings = f"xds: {{protocol: {request.param}}}\n"
+    world.start()
+    assert world.bed.show("xds")["server"]["protocol"] == request.param
+    return world
 
 
 def test_server_killed_and_restarted_under_load(world):
