@@ -62,7 +62,11 @@ class World:
 
     def set_weights(self, blue, green):
         """Writes the whole set of resources, with these weights."""
-        self.folder.set(*self.extra, *self._clusters(), self.routes(blue, green),
+        self.set_routes(self.routes(blue, green))
+
+    def set_routes(self, *routes):
+        """Writes the whole set of resources, with these routes."""
+        self.folder.set(*self.extra, *self._clusters(), *routes,
                         resources.listener("web", ROUTES))
 
     def routes(self, blue, green):
