@@ -136,7 +136,7 @@ static inline __attribute__((always_inline)) double measure_shunt(
 	return elapsed / (double)n;
 }
 
-static double measure_alias(struct alias *a)
+static __attribute__((noinline)) double measure_alias(struct alias *a)
 {
 	uint64_t n = 0, sum = 0;
 	double start = bench_now_ns(), elapsed;
