@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading. A folder is small and changes seldom: it is read whole each time.
+// Loading. All files are looked at each time; those that changed are read.
 #include "tools/shunt-xds/folder.h"
 
 #include "ctrl/xds/constraints.h"
@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FILE_SIZE_MAX (64u << 20)
+#define DOUBT_NS 1000000000u // no file system here counts time in coarser steps
 
 struct load {
 	struct folder *folder;
@@ -26,7 +28,7 @@ struct load {
 
 void folder_init(struct folder *f, const char *path)
 {
-	*f = (struct folder){.path = path};
+	*f = (struct folder){.path = path, .doubt_ns = DOUBT_NS};
 	TAILQ_INIT(&f->files);
 }
 
@@ -49,8 +51,38 @@ static void complain(struct load *l, const char *file, const char *text)
 	l->failed = true;
 	l->complain(l->ctx, file, text);
 }
+static uint64_t ns_of(struct timespec t)
+{
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static struct folder_stamp stamp_of(const struct folder *f, const struct stat *st)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	uint64_t ctime_ns = ns_of(st->st_ctim);
+	return (struct folder_stamp){.is_valid = ctime_ns + f->doubt_ns <= ns_of(now),
+		.dev = st->st_dev,
+		.ino = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.mtime_ns = ns_of(st->st_mtim),
+		.ctime_ns = ctime_ns};
+}
+
+static bool is_known(const struct folder *f, int folder, const struct folder_file *file)
+{
+	struct stat st;
+	const struct folder_stamp *good = &file->good_stamp;
+	if (!good->is_valid || fstatat(folder, file->name, &st, 0) < 0)
+		return false;
+	struct folder_stamp now = stamp_of(f, &st);
+	return now.dev == good->dev && now.ino == good->ino && now.size == good->size &&
+	       now.mtime_ns == good->mtime_ns && now.ctime_ns == good->ctime_ns;
+}
+
 // Whole file into *ret (freed by the caller). 0 or -errno.
-static int read_file(int folder, const char *name, char **ret, size_t *ret_len)
+static int read_file(const struct folder *f, int folder, const char *name, char **ret,
+	size_t *ret_len, struct folder_stamp *ret_stamp)
 {
 	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
@@ -81,6 +113,7 @@ static int read_file(int folder, const char *name, char **ret, size_t *ret_len)
 	}
 	*ret = text;
 	*ret_len = len;
+	*ret_stamp = stamp_of(f, &st);
 	return 0;
 }
 
@@ -97,8 +130,13 @@ static int load_file(struct load *l, int folder, struct folder_file *file)
 	char *text = NULL;
 	size_t len = 0;
 	struct lb_err err = {""};
+	struct folder_stamp stamp;
 	file->fresh = resource_get(file->good);
-	int r = read_file(folder, file->name, &text, &len);
+	file->fresh_stamp = file->good_stamp;
+	if (is_known(l->folder, folder, file))
+		return 0;
+	file->fresh_stamp.is_valid = false;
+	int r = read_file(l->folder, folder, file->name, &text, &len, &stamp);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
@@ -112,6 +150,7 @@ static int load_file(struct load *l, int folder, struct folder_file *file)
 		complain(l, file->name, err.text);
 	if (r < 0)
 		return r == -EINVAL ? 0 : r;
+	file->fresh_stamp = stamp;
 	if (is_as_it_was(file->good, fresh)) {
 		resource_put(fresh);
 		return 0;
@@ -193,6 +232,7 @@ static void give_up(struct load *l, struct folder_file *file, const char *text)
 	complain(l, file->name, text);
 	resource_put(file->fresh);
 	file->fresh = resource_get(file->good);
+	file->fresh_stamp.is_valid = false;
 }
 
 // Another file that is to give this variant. NULL = there is none.
@@ -302,6 +342,7 @@ static void finish(struct folder *f, bool is_taken)
 		if (is_taken) {
 			resource_put(file->good);
 			file->good = file->fresh;
+			file->good_stamp = file->fresh_stamp;
 		} else {
 			resource_put(file->fresh);
 		}

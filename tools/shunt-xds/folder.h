@@ -17,10 +17,17 @@
 // folder).
 typedef void (*folder_complaint)(void *ctx, const char *file, const char *text);
 
+// By which a file is known again without reading it.
+struct folder_stamp {
+	bool is_valid;
+	uint64_t dev, ino, size, mtime_ns, ctime_ns;
+};
+
 struct folder_file {
 	TAILQ_ENTRY(folder_file) link;
 	struct resource *good; // what is served of it, counted; NULL = nothing
 	struct resource *fresh; // what this load makes of it, counted; NULL = nothing
+	struct folder_stamp good_stamp, fresh_stamp; // of the file that they were made of
 	bool is_there;
 	char name[];
 };
@@ -28,6 +35,8 @@ struct folder_file {
 struct folder {
 	const char *path; // borrowed
 	bool is_loaded;
+	// A file that was younger when it was read may have changed since with the same stamp.
+	uint64_t doubt_ns;
 	TAILQ_HEAD(, folder_file) files; // by name
 };
 

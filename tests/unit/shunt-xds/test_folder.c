@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -461,6 +462,52 @@ static void load_without_memory_changes_nothing(void **state)
 	assert_string_equal(host_of(w, "version=v2"), "d");
 }
 
+static void file_that_did_not_change_is_not_read_again(void **state)
+{
+	struct world *w = *state;
+	int fd = inotify_init1(IN_NONBLOCK);
+	char events[4096];
+	w->folder.doubt_ns = 0;
+	put(w, "a.json", CLUSTER("blue"));
+	put(w, "b.json", CLUSTER("green"));
+	assert_int_equal(load(w), 0);
+	assert_true(inotify_add_watch(fd, path_of(w, "a.json"), IN_OPEN) >= 0);
+	put(w, "b.json", CLUSTER("red"));
+	assert_int_equal(load(w), 0);
+	assert_int_equal(read(fd, events, sizeof(events)), -1);
+	assert_non_null(find(w, RESOURCE_CLUSTER, "blue"));
+	assert_non_null(find(w, RESOURCE_CLUSTER, "red"));
+	w->folder.doubt_ns = UINT64_MAX / 2; // what is young may change unseen
+	put(w, "a.json", CLUSTER("blux"));
+	assert_int_equal(load(w), 0);
+	while (read(fd, events, sizeof(events)) > 0) {
+	}
+	assert_int_equal(load(w), 0);
+	assert_true(read(fd, events, sizeof(events)) > 0);
+	assert_non_null(find(w, RESOURCE_CLUSTER, "blux"));
+	close(fd);
+}
+
+// What was refused, or was never taken, is looked at again though the file is the same.
+static void refused_file_is_read_again(void **state)
+{
+	struct world *w = *state;
+	w->folder.doubt_ns = 0;
+	put(w, "a.json", CLUSTER("blue"));
+	put(w, "bad.json", "{");
+	assert_int_equal(load(w), -EINVAL);
+	assert_int_equal(load(w), -EINVAL);
+	drop(w, "bad.json");
+	assert_int_equal(load(w), 0);
+	put(w, "b.json", CLUSTER("blue"));
+	assert_int_equal(load(w), -EINVAL);
+	assert_int_equal(load(w), -EINVAL);
+	drop(w, "a.json");
+	assert_int_equal(load(w), 0);
+	assert_non_null(find(w, RESOURCE_CLUSTER, "blue"));
+	assert_int_equal(load(w), 0);
+}
+
 static void missing_folder_is_told(void **state)
 {
 	struct world *w = *state;
@@ -580,6 +627,7 @@ static void folder_that_goes_and_comes_is_followed(void **state)
 RUN_SUITE("shunt-xds/folder", CASE(files_become_resources), CASE(every_bad_file_is_named),
 	CASE(file_that_is_deeper_on_the_wire_than_in_json_is_named),
 	CASE(one_name_in_two_files_is_refused), CASE(resource_may_move_to_another_file),
+	CASE(file_that_did_not_change_is_not_read_again), CASE(refused_file_is_read_again),
 	CASE(missing_folder_is_told), CASE(file_that_goes_wrong_is_served_as_it_was),
 	CASE(nothing_is_served_of_a_folder_that_was_never_right),
 	CASE(variants_stand_beside_each_other),
