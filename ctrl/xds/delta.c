@@ -77,7 +77,7 @@ static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
 {
 	Request m;
 	Envoy__Config__Core__V3__Node node;
-	Google__Rpc__Status status = GOOGLE__RPC__STATUS__INIT;
+	Google__Rpc__Status status = {.message = NULL};
 	struct xds_arena arena = {0};
 	envoy__service__discovery__v3__delta_discovery_request__init(&m);
 	if (ask->node) {

@@ -229,7 +229,7 @@ static void cached_value_survives_nack_and_deletion(void **state)
 	fake_ads_settle(&f.server);
 	respond(&f, &toy_cluster, "v2", "n2", "a=BAD", NULL);
 	fake_ads_settle(&f.server);
-	assert_string_equal(heard(&a), "=1 ~3"); // DE-03
+	assert_string_equal(heard(&a), "=1 ~3"); // DE-01, DE-03
 	assert_string_equal(state_of(&f, "a"), "NACKED v1 with error");
 	respond(&f, &toy_cluster, "v3", "n3", NULL);
 	fake_ads_settle(&f.server);
