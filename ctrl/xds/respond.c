@@ -180,6 +180,13 @@ static bool beats(struct round *r, const char *name, const struct xds_response_e
 	return b.found ? b.keeps : in->has_ttl;
 }
 
+// What counts of a type URL (WF-04).
+static const char *after_slash(const char *url)
+{
+	const char *slash = strrchr(url, '/');
+	return slash ? slash + 1 : url;
+}
+
 // Neither a resource nor a reason = no memory.
 static void read_item(struct round *r, size_t index)
 {
@@ -188,7 +195,7 @@ static void read_item(struct round *r, size_t index)
 	struct item *it = &r->items[index];
 	struct xds_decoded d = {.err = in->err};
 	bool readable = !*in->err.text && !in->heartbeat;
-	if (readable && strcmp(in->type_url, type->url) != 0) // PC-11
+	if (readable && strcmp(after_slash(in->type_url), after_slash(type->url)) != 0) // PC-11
 		lb_err_set(&d.err, "is a \"%.128s\"", in->type_url);
 	else if (readable)
 		type->decode(in->bytes, in->len, &d);

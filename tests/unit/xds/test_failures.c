@@ -241,6 +241,22 @@ static void cached_value_survives_nack_and_deletion(void **state)
 	fixture_fini(&f);
 }
 
+static void ignore_resource_deletion_changes_nothing(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	fixture_init(&f, "\"ignore_resource_deletion\"");
+	listen_to(&f, &toy_cluster, "a", &a);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_cluster, "v1", "n1", "a=1", NULL);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_cluster, "v2", "n2", NULL);
+	fake_ads_settle(&f.server);
+	assert_string_equal(heard(&a), "=1 ~5"); // DE-06: A88 rules
+	assert_string_equal(state_of(&f, "a"), "DOES_NOT_EXIST v1 with error");
+	fixture_fini(&f);
+}
+
 static void data_errors_drop_the_value_where_the_server_says_so(void **state)
 {
 	struct fixture f;
@@ -333,5 +349,6 @@ RUN_SUITE("xds/failures", cmocka_unit_test(unanswered_resource_does_not_exist_af
 	cmocka_unit_test(unusable_credentials_are_an_outage),
 	cmocka_unit_test(no_stream_is_kept_up_for_nothing),
 	cmocka_unit_test(cached_value_survives_nack_and_deletion),
+	cmocka_unit_test(ignore_resource_deletion_changes_nothing),
 	cmocka_unit_test(data_errors_drop_the_value_where_the_server_says_so),
 	cmocka_unit_test(resource_errors_are_answers))

@@ -216,7 +216,8 @@ static void inner_type_must_be_the_responses(void **state)
 	expect_request(&f, &toy_cluster, "a b", "", "");
 	const struct fake_resource list[] = {
 		{.type_url = ENDPOINTS_URL, .bytes = (const uint8_t *)"a=1", .len = 3},
-		{.bytes = (const uint8_t *)"b=1", .len = 3},
+		// WF-04: what stands before the last slash does not count
+		{.type_url = "x/y/toy.Cluster", .bytes = (const uint8_t *)"b=1", .len = 3},
 	};
 	fake_ads_respond(&f.server, CLUSTER_URL, "v1", "n1", list, 2); // PC-11
 	expect_nack(&f, &toy_cluster, "a b", "", "n1", "resource 0: is a \"" ENDPOINTS_URL "\"");
