@@ -14,7 +14,7 @@
 #include "ctrl/status/status_server.h"
 #include "ctrl/workers.h"
 #include "ctrl/xds/bootstrap.h"
-#include "ctrl/xds/client.h"
+#include "ctrl/xds/federation.h"
 #include "ctrl/xds/transport_grpc.h"
 #include "lb/base/log.h"
 #include "lb/base/rand.h"
@@ -47,7 +47,7 @@ struct control_plane {
 	struct dns_lookups *lookups;
 	struct dns_resolver *dns;
 	struct assembler *assembler;
-	struct xds_client *xds;
+	struct xds_federation *xds;
 	struct show *show;
 	struct stats_server *stats;
 	struct status_server *status; // NULL = off
@@ -240,7 +240,7 @@ static int start_assembler(struct control_plane *p, struct lb_err *err)
 		.workers = p->workers,
 		.wheel = loop_wheel(p->loop),
 		.seed = rand_u64(&p->rand),
-		.trusts_server = p->conf.bootstrap->servers[0].trusted,
+		.trusts_server = xds_bootstrap_trusted(p->conf.bootstrap),
 		.loads = p->loads,
 		.aggregate_policy = compat && strcmp(compat, "true") == 0, // A75-G08
 		.reresolve = on_reresolve,
@@ -265,7 +265,7 @@ static int start_xds(struct control_plane *p, struct lb_err *err)
 		.user_agent_version = SHUNT_VERSION,
 		.log = on_xds_log,
 	};
-	p->xds = xds_client_new(&conf);
+	p->xds = xds_federation_new(&conf);
 	if (!p->xds)
 		return lb_err_set(err, "out of memory");
 	for (uint32_t i = 0; i < p->n_frontends; i++) {
@@ -334,7 +334,7 @@ static void each_resource(
 	void *ctx, void (*fn)(void *, const struct xds_entry_info *), void *fn_ctx)
 {
 	const struct control_plane *p = ctx;
-	xds_client_each(p->xds, fn, fn_ctx);
+	xds_federation_each(p->xds, fn, fn_ctx);
 }
 
 static int start_status(struct control_plane *p, struct lb_err *err)
@@ -435,8 +435,7 @@ void control_plane_stop(struct control_plane *p)
 		depmgr_free(p->frontends[i].depmgr);
 		p->frontends[i].depmgr = NULL;
 	}
-	if (p->xds)
-		xds_client_free(p->xds);
+	xds_federation_free(p->xds);
 	if (p->dns)
 		p->dns->ops->free(p->dns);
 	if (p->lookups)

@@ -8,7 +8,7 @@
 #include "ctrl/show_impl.h"
 #include "ctrl/stats_proto.h"
 #include "ctrl/workers.h"
-#include "ctrl/xds/client.h"
+#include "ctrl/xds/federation.h"
 #include "lb/base/twheel.h"
 #include "lb/base/words.h"
 #include "lb/link.h"
@@ -116,7 +116,7 @@ static json_t *build_info(const struct show *s, struct show_args *args)
 	if (!o)
 		return NULL;
 	struct xds_server_info server;
-	xds_client_server(s->conf.xds, &server);
+	xds_federation_server(s->conf.xds, &server);
 	uint64_t requests = 0, clients = 0;
 	for (uint32_t w = 0; w < workers_count(s->conf.workers); w++) {
 		const struct lb_worker_counters *c = &workers_link(s->conf.workers, w)->counters;

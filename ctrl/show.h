@@ -11,13 +11,13 @@ struct load_report;
 struct show;
 struct twheel;
 struct workers;
-struct xds_client;
+struct xds_federation;
 
 struct show_conf { // all borrowed, outlive it
 	const struct config *config;
 	const struct workers *workers;
 	const struct assembler *assembler;
-	const struct xds_client *xds;
+	const struct xds_federation *xds;
 	const struct load_report *loads; // NULL = nobody takes load reports
 	const struct twheel *wheel;
 	// What a frontend's next configuration still lacks, "" = nothing; valid until the next

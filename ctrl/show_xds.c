@@ -2,7 +2,7 @@
 // show xds: the server, and what CSDS tells of each resource (ctrl/status/csds_dump.c).
 #include "ctrl/res/types.h"
 #include "ctrl/show_impl.h"
-#include "ctrl/xds/client.h"
+#include "ctrl/xds/federation.h"
 #include "lb/base/twheel.h"
 
 #include <string.h>
@@ -70,32 +70,43 @@ static json_t *count_rows(const struct dump *d)
 	return rows;
 }
 
-static json_t *server_json(const struct show *s, uint64_t now_ns)
+static json_t *server_json(const struct xds_server_info *i, uint64_t now_ns)
 {
-	struct xds_server_info i;
-	xds_client_server(s->conf.xds, &i);
 	json_t *server = json_object();
-	show_set_text(server, "uri", i.uri);
-	show_set_text(server, "protocol", i.protocol);
-	show_set_text(server, "state", xds_server_state_name(i.state));
-	json_object_set_new(server, "for_s", json_real(show_seconds(now_ns - i.since_ns)));
-	show_set_text(server, "error", i.error);
-	show_set_u64(server, "streams", i.n_streams);
-	show_set_u64(server, "requests", i.n_requests);
-	show_set_u64(server, "responses", i.n_responses);
-	show_set_u64(server, "acks", i.n_acks);
-	show_set_u64(server, "nacks", i.n_nacks);
-	show_set_u64(server, "undecodable", i.n_undecodable);
-	show_set_u64(server, "unknown_type", i.n_unknown_type);
-	show_set_u64(server, "unwanted", i.n_unwanted);
+	show_set_text(server, "uri", i->uri);
+	show_set_text(server, "protocol", i->protocol);
+	show_set_text(server, "state", xds_server_state_name(i->state));
+	json_object_set_new(server, "for_s",
+		i->since_ns ? json_real(show_seconds(now_ns - i->since_ns)) : json_null());
+	show_set_text(server, "error", i->error);
+	show_set_u64(server, "streams", i->n_streams);
+	show_set_u64(server, "requests", i->n_requests);
+	show_set_u64(server, "responses", i->n_responses);
+	show_set_u64(server, "acks", i->n_acks);
+	show_set_u64(server, "nacks", i->n_nacks);
+	show_set_u64(server, "undecodable", i->n_undecodable);
+	show_set_u64(server, "unknown_type", i->n_unknown_type);
+	show_set_u64(server, "unwanted", i->n_unwanted);
 	return server;
 }
 
+static void add_server(void *ctx, const struct xds_server_info *i)
+{
+	struct dump *d = ctx;
+	json_array_append_new(d->rows, server_json(i, d->now_ns));
+}
+
+// "server" is the one in use for old-style names.
 json_t *show_xds(const struct show *s, struct show_args *args)
 {
-	struct dump d = {.now_ns = twheel_now(s->conf.wheel), .rows = json_array()};
-	json_t *server = server_json(s, d.now_ns);
-	xds_client_each(s->conf.xds, add_resource, &d);
-	return json_pack(
-		"{so so so}", "server", server, "counts", count_rows(&d), "resources", d.rows);
+	uint64_t now_ns = twheel_now(s->conf.wheel);
+	struct dump servers = {.now_ns = now_ns, .rows = json_array()};
+	struct dump d = {.now_ns = now_ns, .rows = json_array()};
+	struct xds_server_info active;
+	xds_federation_server(s->conf.xds, &active);
+	json_t *server = server_json(&active, now_ns);
+	xds_federation_each_server(s->conf.xds, add_server, &servers);
+	xds_federation_each(s->conf.xds, add_resource, &d);
+	return json_pack("{so so so so}", "server", server, "servers", servers.rows, "counts",
+		count_rows(&d), "resources", d.rows);
 }

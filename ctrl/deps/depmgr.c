@@ -317,12 +317,12 @@ static void reconcile(struct depmgr *dm)
 		return;
 	dm->busy = true;
 	do { // a watch that fails at once comes back as an event
-		xds_client_begin(dm->conf.client);
+		xds_federation_begin(dm->conf.client);
 		if (dm->nodes.reshaped)
 			walk(dm);
 		// The walk has read what came inside it.
 		dm->nodes.dirty = dm->nodes.reshaped = false;
-		xds_client_end(dm->conf.client);
+		xds_federation_end(dm->conf.client);
 	} while (dm->nodes.dirty);
 	bool starved = dm->found.outcome == STARVED;
 	if (dm->found.outcome == FAILED)
@@ -422,7 +422,7 @@ struct depmgr *depmgr_new(const struct depmgr_conf *conf)
 	dm->listener_name = strdup(conf->listener_name);
 	dm->node_id = strdup(conf->node_id);
 	dm->authority = conf->authority ? strdup(conf->authority) : NULL;
-	xds_client_add_settled(conf->client, &dm->settled);
+	xds_federation_add_settled(conf->client, &dm->settled);
 	// What is cached is acted on in the first turn of the wheel, not inside this call.
 	twheel_arm(conf->wheel, &dm->kick, twheel_now(conf->wheel));
 	if (dm->listener_name && dm->node_id && (dm->authority || !conf->authority))
@@ -442,10 +442,10 @@ void depmgr_free(struct depmgr *dm)
 	twheel_cancel(dm->conf.wheel, &dm->retry);
 	twheel_cancel(dm->conf.wheel, &dm->refresh);
 	twheel_cancel(dm->conf.wheel, &dm->in_use);
-	xds_client_remove_settled(dm->conf.client, &dm->settled);
-	xds_client_begin(dm->conf.client);
+	xds_federation_remove_settled(dm->conf.client, &dm->settled);
+	xds_federation_begin(dm->conf.client);
 	nodes_fini(&dm->nodes);
-	xds_client_end(dm->conf.client);
+	xds_federation_end(dm->conf.client);
 	xds_config_put(dm->config);
 	free(dm->error);
 	free(dm->waiting);
@@ -501,6 +501,6 @@ static void find_refused(void *ctx, const struct xds_entry_info *e)
 const char *depmgr_refused(struct depmgr *dm)
 {
 	set_text(&dm->refused, NULL);
-	xds_client_each(dm->conf.client, find_refused, dm);
+	xds_federation_each(dm->conf.client, find_refused, dm);
 	return dm->refused ? dm->refused : "";
 }

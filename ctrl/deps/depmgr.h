@@ -14,7 +14,7 @@ struct res_endpoints;
 struct res_listener;
 struct res_route_config;
 struct twheel;
-struct xds_client;
+struct xds_federation;
 
 struct xds_cluster_config {
 	const char *name;
@@ -55,7 +55,7 @@ struct depmgr;
 struct dns_resolver;
 
 struct depmgr_conf {
-	struct xds_client *client; // borrowed, outlives the manager
+	struct xds_federation *client; // borrowed, outlives the manager
 	struct dns_resolver *dns; // likewise; NULL = LOGICAL_DNS clusters are in error
 	struct twheel *wheel;
 	const char *listener_name; // copied

@@ -76,7 +76,7 @@ static void drop_source(struct node *n)
 
 static void node_free(struct node *n)
 {
-	xds_client_cancel(n->nodes->client, &n->watcher);
+	xds_federation_cancel(n->nodes->client, &n->watcher);
 	n->nodes->n_unresolved[n->waited] -= !node_resolved(n);
 	drop_source(n);
 	xds_res_put(n->res);
@@ -105,7 +105,7 @@ struct node *node_new(
 	n->next = nodes->all;
 	nodes->all = n;
 	nodes->n_unresolved[n->waited]++;
-	if (xds_client_watch(nodes->client, type, n->name, &n->watcher) == 0)
+	if (xds_federation_watch(nodes->client, type, n->name, &n->watcher) == 0)
 		return n;
 	nodes->all = n->next;
 	if (map)

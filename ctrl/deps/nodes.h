@@ -4,7 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
-#include "ctrl/xds/client.h"
+#include "ctrl/xds/federation.h"
 #include "ctrl/xds/strmap.h"
 
 #include <stdbool.h>
@@ -38,7 +38,7 @@ struct node {
 };
 
 struct nodes {
-	struct xds_client *client; // borrowed
+	struct xds_federation *client; // borrowed
 	struct dns_resolver *dns; // borrowed; NULL = none
 	struct node *all; // newest first
 	struct strmap clusters, endpoints;

@@ -27,7 +27,7 @@ struct csds_dump_conf {
 struct csds_dump *csds_dump_new(const struct csds_dump_conf *); // NULL = no memory
 void csds_dump_free(struct csds_dump *); // NULL is fine
 
-// Takes in one resource; the function that xds_client_each() wants. Before the first step.
+// Takes in one resource; the function that xds_federation_each() wants. Before the first step.
 void csds_dump_add(void *dump, const struct xds_entry_info *);
 
 // Encodes about `budget` bytes more, at least one resource. 1 = all is encoded, 0 = call again,

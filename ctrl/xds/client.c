@@ -167,18 +167,6 @@ int xds_client_watch(
 	CHECK(!w->entry);
 	uint32_t t = type_index(c, type);
 	xds_client_begin(c);
-	if (strncmp(name, "xdstp:", 6) == 0) { // FE-04: nothing is sent
-		char *text = NULL;
-		xds_set_text(&text, "%s \"%s\": names of federation (xdstp:) are not supported",
-			type->label, name);
-		struct xds_event event = {
-			.kind = XDS_EVENT_ERROR, .code = XDS_UNAVAILABLE, .text = text_of(text)};
-		c->unsettled = true;
-		w->on_event(w, &event);
-		free(text);
-		xds_client_end(c);
-		return 0;
-	}
 	struct xds_params *params;
 	struct xds_entry *e = NULL;
 	bool ok = find_params(c, t, name, &params) == 0;
@@ -212,6 +200,31 @@ void xds_client_cancel(struct xds_client *c, struct xds_watcher *w)
 	if (!e->watchers)
 		xds_subs_unwant(&c->subs[e->type], e);
 	xds_client_end(c);
+}
+
+void xds_client_forget(struct xds_client *c, struct xds_watcher *w)
+{
+	struct xds_entry *e = w->entry;
+	struct xds_subs *subs = &c->subs[e->type];
+	xds_client_begin(c);
+	xds_entry_drop_value(e);
+	xds_clear_text(&e->error);
+	xds_clear_text(&e->error_version);
+	e->error_ns = 0;
+	e->error_code = XDS_OK;
+	e->error_is_data = e->ambient = false;
+	e->status = XDS_STATUS_REQUESTED;
+	// In delta a server that was told of the version would not send it again.
+	if (e->asked && c->conf.protocol->asks_again) {
+		xds_chain_remove(&e->pending);
+		xds_chain_add(&subs->pending, &e->pending);
+	}
+	xds_client_end(c);
+}
+
+struct xds_client *xds_watcher_client(const struct xds_watcher *w)
+{
+	return w->entry ? w->entry->client : NULL;
 }
 
 // The stream calls back
@@ -262,6 +275,7 @@ static void owner_on_lost(void *ctx, const char *why, bool had_response)
 {
 	struct xds_client *c = ctx;
 	char *old = c->failure;
+	c->unsettled = true;
 	if (had_response) { // FM-02
 		xds_client_log(c, "xDS server %s ended the stream: %s", c->server->uri, why);
 		return;
@@ -282,6 +296,7 @@ static void owner_on_lost(void *ctx, const char *why, bool had_response)
 static void owner_on_recovered(void *ctx)
 {
 	struct xds_client *c = ctx;
+	c->unsettled = true;
 	if (!c->failure)
 		return;
 	xds_clear_text(&c->failure);
@@ -397,6 +412,28 @@ const char *xds_server_state_name(enum xds_server_state s)
 	return "UNKNOWN";
 }
 
+static struct xds_entry_info info_of(const struct xds_entry *e)
+{
+	return (struct xds_entry_info){
+		.type = e->client->conf.types[e->type],
+		.name = e->sub->name,
+		.status = e->status,
+		.res = e->value,
+		.version = text_of(e->version),
+		.updated_ns = e->updated_ns,
+		.error = text_of(e->error),
+		.error_code = e->error_code,
+		.error_is_data = e->error_is_data,
+		.error_version = text_of(e->error_version),
+		.error_ns = e->error_ns,
+	};
+}
+
+void xds_watcher_info(const struct xds_watcher *w, struct xds_entry_info *ret)
+{
+	*ret = info_of(w->entry);
+}
+
 void xds_client_each(
 	const struct xds_client *c, void (*fn)(void *ctx, const struct xds_entry_info *), void *ctx)
 {
@@ -404,21 +441,16 @@ void xds_client_each(
 		const struct xds_chain *all = &c->subs[t].all;
 		for (const struct xds_chain *at = all->next; at != all; at = at->next) {
 			const struct xds_entry *e = XDS_ENTRY_OF(at, all);
-			if (!e->watchers)
-				continue;
-			fn(ctx, &(struct xds_entry_info){
-					.type = c->conf.types[t],
-					.name = e->sub->name,
-					.status = e->status,
-					.res = e->value,
-					.version = text_of(e->version),
-					.updated_ns = e->updated_ns,
-					.error = text_of(e->error),
-					.error_version = text_of(e->error_version),
-					.error_ns = e->error_ns,
-				});
+			struct xds_entry_info info = info_of(e);
+			if (e->watchers)
+				fn(ctx, &info);
 		}
 	}
+}
+
+const char *xds_client_failure(const struct xds_client *c)
+{
+	return c->failure;
 }
 
 void xds_client_server(const struct xds_client *c, struct xds_server_info *ret)

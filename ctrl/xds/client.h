@@ -62,6 +62,7 @@ struct xds_event {
 struct xds_watcher {
 	void (*on_event)(struct xds_watcher *, const struct xds_event *);
 	struct xds_entry *entry; // client's; NULL = not watching
+	struct xds_fallback_entry *fallback; // the authority's, if it has several servers
 	struct xds_watcher *next, *prev; // client's
 	uint64_t seen; // client's
 };
@@ -101,15 +102,25 @@ struct xds_entry_info {
 	const struct xds_type *type;
 	const char *name;
 	enum xds_status status;
-	const struct xds_res *res; // the value in use; NULL = none
+	struct xds_res *res; // the value in use, borrowed; NULL = none
 	const char *version; // of the value; "" = none
 	uint64_t updated_ns; // when the value was last accepted (wheel's clock); 0 = never
 	const char *error; // the last failure, "" = none; cleared by acceptance
+	enum xds_code error_code;
+	bool error_is_data; // not a transient one (DE-01)
 	const char *error_version; // the rejected version, "" = none
 	uint64_t error_ns; // when it failed
 };
 void xds_client_each(
 	const struct xds_client *, void (*fn)(void *ctx, const struct xds_entry_info *), void *ctx);
+
+// What there is to know of the name it watches. Texts are valid until the next call.
+void xds_watcher_info(const struct xds_watcher *, struct xds_entry_info *ret);
+// Whom it watches at; NULL = it does not.
+struct xds_client *xds_watcher_client(const struct xds_watcher *);
+// Another server has given a newer value: what is cached of this one is forgotten, so that its next
+// word is news. No event.
+void xds_client_forget(struct xds_client *, struct xds_watcher *);
 
 enum xds_server_state {
 	XDS_SERVER_IDLE, // nothing is watched yet
@@ -129,5 +140,8 @@ struct xds_server_info {
 	// Resources that nobody had subscribed to, or only with other parameters (PC-08, TP2-L03).
 	uint64_t n_unwanted;
 };
+// Why the server is not reachable (FM-01); NULL = it is, was until now, or has not been tried.
+// Valid until the next call.
+const char *xds_client_failure(const struct xds_client *);
 // The server in use. Texts are valid until the next call into the client.
 void xds_client_server(const struct xds_client *, struct xds_server_info *ret);

@@ -74,6 +74,7 @@ void xds_entry_fail(struct xds_entry *e, enum xds_status status, enum xds_code c
 {
 	e->status = status;
 	e->error_code = code;
+	e->error_is_data = is_data;
 	e->error_ns = twheel_now(e->client->conf.wheel);
 	if (e->value && is_data && e->client->server->fail_on_data_errors)
 		xds_entry_drop_value(e);
@@ -111,6 +112,7 @@ static void accept(struct round *r, struct xds_entry *e, const struct xds_varian
 	xds_clear_text(&e->error);
 	xds_clear_text(&e->error_version);
 	e->error_code = XDS_OK;
+	e->error_is_data = false;
 	e->error_ns = 0;
 }
 

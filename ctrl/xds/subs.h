@@ -41,6 +41,7 @@ struct xds_entry {
 	uint64_t updated_ns;
 	char *error; // the resource's own last failure; NULL = none
 	enum xds_code error_code;
+	bool error_is_data; // not a transient one (DE-01)
 	char *error_version; // rejected; NULL = none
 	uint64_t error_ns;
 

@@ -6,7 +6,7 @@
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/res/types.h"
 #include "ctrl/xds/bootstrap.h"
-#include "ctrl/xds/client.h"
+#include "ctrl/xds/federation.h"
 #include "lb/base/check.h"
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"
@@ -62,7 +62,7 @@ static void play_with(const struct xds_protocol *protocol, const uint8_t *data, 
 	rand_init(&rand, 1);
 	CHECK(xds_bootstrap_parse(JSON, sizeof(JSON) - 1, "fuzz", &bootstrap, &err) == 0);
 	struct twheel *wheel = twheel_new(1000000000);
-	struct xds_client *client = xds_client_new(&(struct xds_client_conf){
+	struct xds_federation *client = xds_federation_new(&(struct xds_client_conf){
 		.bootstrap = bootstrap,
 		.protocol = protocol,
 		.types = res_types,
@@ -82,7 +82,7 @@ static void play_with(const struct xds_protocol *protocol, const uint8_t *data, 
 	});
 	play(&server, wheel, data, size);
 	depmgr_free(dm);
-	xds_client_free(client);
+	xds_federation_free(client);
 	fake_ads_fini(&server);
 	twheel_free(wheel);
 	xds_bootstrap_free(bootstrap);

@@ -14,7 +14,7 @@
 #include "ctrl/res/route.h"
 #include "ctrl/res/types.h"
 #include "ctrl/xds/bootstrap.h"
-#include "ctrl/xds/client.h"
+#include "ctrl/xds/federation.h"
 #include "lb/base/check.h"
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"
@@ -51,7 +51,7 @@ struct sim {
 	struct xds_bootstrap *bootstrap;
 	struct twheel *wheel;
 	uint64_t now_ns;
-	struct xds_client *client;
+	struct xds_federation *client;
 	struct fake_lookups name_servers;
 	struct dns_resolver *resolver;
 	unsigned n_answers; // of name servers
@@ -148,16 +148,16 @@ static void toggle_stranger(struct sim *s)
 	char name[16];
 	struct xds_watcher *w = &s->strangers[rand_below(&s->rand, N_STRANGERS)];
 	bool again = w->entry && chance(s, 30); // WA-13, DL-09
-	xds_client_begin(s->client);
+	xds_federation_begin(s->client);
 	if (w->entry)
-		xds_client_cancel(s->client, w);
+		xds_federation_cancel(s->client, w);
 	else
 		again = true;
 	unsigned type = (unsigned)rand_below(&s->rand, RES_N_TYPES);
 	world_name(type, (int)rand_below(&s->rand, (uint64_t)world_count(type)), name);
 	if (again)
-		CHECK(xds_client_watch(s->client, res_types[type], name, w) == 0);
-	xds_client_end(s->client);
+		CHECK(xds_federation_watch(s->client, res_types[type], name, w) == 0);
+	xds_federation_end(s->client);
 }
 
 static void restart_frontend(struct sim *s, int n)
@@ -262,7 +262,7 @@ static void converge(struct sim *s)
 	}
 	pass_time(s, NS_PER_MS);
 	server_check_answered(&s->server);
-	xds_client_each(s->client, check_entry, s);
+	xds_federation_each(s->client, check_entry, s);
 	for (int l = 0; l < N_LISTENERS; l++)
 		check_converged(&s->world, l, l == 1, s->frontends[l].config, &s->converged);
 	for (int l = 0; l < N_LISTENERS; l++)
@@ -287,7 +287,7 @@ static void sim_init(struct sim *s, uint64_t seed, bool delta)
 		s->drops ? ",\"server_features\":[\"fail_on_data_errors\"]" : "");
 	CHECK(xds_bootstrap_parse(json, (size_t)len, "sim", &s->bootstrap, &err) == 0);
 	s->wheel = twheel_new(s->now_ns);
-	s->client = xds_client_new(&(struct xds_client_conf){
+	s->client = xds_federation_new(&(struct xds_client_conf){
 		.bootstrap = s->bootstrap,
 		.protocol = delta ? &xds_protocol_delta : &xds_protocol_sotw,
 		.types = res_types,
@@ -309,10 +309,10 @@ static void sim_fini(struct sim *s)
 	for (int i = 0; i < N_LISTENERS; i++)
 		depmgr_free(s->frontends[i].dm);
 	for (int i = 0; i < N_STRANGERS; i++)
-		xds_client_cancel(s->client, &s->strangers[i]);
+		xds_federation_cancel(s->client, &s->strangers[i]);
 	s->resolver->ops->free(s->resolver);
 	fake_lookups_fini(&s->name_servers);
-	xds_client_free(s->client);
+	xds_federation_free(s->client);
 	fake_ads_fini(&s->server.ads);
 	twheel_free(s->wheel);
 	xds_bootstrap_free(s->bootstrap);

@@ -7,7 +7,7 @@
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "ctrl/xds/bootstrap.h"
-#include "ctrl/xds/client.h"
+#include "ctrl/xds/federation.h"
 #include "lb/base/twheel.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
@@ -74,7 +74,7 @@ void deps_init(struct deps_fixture *f, const char *features, const char *authori
 	free(json);
 	f->wheel = twheel_new(f->now_ns);
 	rand_init(&f->rand, 1);
-	f->client = xds_client_new(&(struct xds_client_conf){
+	f->client = xds_federation_new(&(struct xds_client_conf){
 		.bootstrap = f->bootstrap,
 		.types = res_types,
 		.n_types = RES_N_TYPES,
@@ -122,7 +122,7 @@ void deps_fini(struct deps_fixture *f)
 	depmgr_free(f->dm);
 	f->resolver->ops->free(f->resolver);
 	fake_lookups_fini(&f->name_servers);
-	xds_client_free(f->client);
+	xds_federation_free(f->client);
 	fake_ads_fini(&f->server);
 	twheel_free(f->wheel);
 	xds_bootstrap_free(f->bootstrap);

@@ -33,7 +33,7 @@ struct deps_fixture {
 	struct twheel *wheel;
 	struct rand rand;
 	uint64_t now_ns;
-	struct xds_client *client;
+	struct xds_federation *client;
 	struct fake_lookups name_servers;
 	struct dns_resolver *resolver;
 	struct depmgr *dm; // has the resolver

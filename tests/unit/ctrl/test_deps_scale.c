@@ -6,7 +6,7 @@
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "ctrl/xds/bootstrap.h"
-#include "ctrl/xds/client.h"
+#include "ctrl/xds/federation.h"
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
 #include "tests/support/res_json.h"

@@ -8,7 +8,7 @@
 #include "ctrl/show.h"
 #include "ctrl/workers.h"
 #include "ctrl/xds/bootstrap.h"
-#include "ctrl/xds/client.h"
+#include "ctrl/xds/federation.h"
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"
 #include "lb/slot.h"
@@ -37,7 +37,7 @@ struct world {
 	struct xds_bootstrap *bootstrap;
 	struct fake_ads server;
 	struct rand rand;
-	struct xds_client *xds;
+	struct xds_federation *xds;
 	struct load_report *loads;
 	struct show *show;
 	const char *waiting[2], *refused;
@@ -74,7 +74,7 @@ static int set_up(void **state)
 	assert_int_equal(
 		xds_bootstrap_parse(BOOTSTRAP, strlen(BOOTSTRAP), "test", &w->bootstrap, &err), 0);
 	rand_init(&w->rand, 1);
-	w->xds = xds_client_new(&(struct xds_client_conf){
+	w->xds = xds_federation_new(&(struct xds_client_conf){
 		.bootstrap = w->bootstrap,
 		.types = res_types,
 		.n_types = RES_N_TYPES,
@@ -112,7 +112,7 @@ static int tear_down(void **state)
 {
 	struct world *w = *state;
 	show_free(w->show);
-	xds_client_free(w->xds);
+	xds_federation_free(w->xds);
 	load_report_free(w->loads);
 	fake_ads_fini(&w->server);
 	xds_bootstrap_free(w->bootstrap);
@@ -228,7 +228,7 @@ static void xds_says_what_is_in_which_state_and_since_when(void **state)
 	struct world *w = *state;
 	struct xds_watcher watchers[3] = {{forget_event}, {forget_event}, {forget_event}};
 	for (unsigned i = 0; i < 3; i++) // a, b, c
-		assert_int_equal(xds_client_watch(w->xds, cluster_type(),
+		assert_int_equal(xds_federation_watch(w->xds, cluster_type(),
 					 (char[]){(char)('a' + i), 0}, &watchers[i]),
 			0);
 	say_clusters(w, "v1", STR(GOOD("a")), STR(GOOD("b")));
@@ -275,7 +275,7 @@ static void xds_says_what_is_in_which_state_and_since_when(void **state)
 	json_decref(expected);
 	json_decref(whole);
 	for (unsigned i = 0; i < 3; i++)
-		xds_client_cancel(w->xds, &watchers[i]);
+		xds_federation_cancel(w->xds, &watchers[i]);
 }
 
 // An empty line ends an answer (ctrl/stats_proto.h).

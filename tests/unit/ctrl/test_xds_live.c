@@ -7,7 +7,7 @@
 #include "ctrl/res/route.h"
 #include "ctrl/res/types.h"
 #include "ctrl/xds/bootstrap.h"
-#include "ctrl/xds/client.h"
+#include "ctrl/xds/federation.h"
 #include "ctrl/xds/transport_grpc.h"
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"
@@ -36,7 +36,7 @@ struct live {
 	struct twheel *wheel;
 	struct rand rand;
 	struct xds_grpc *grpc;
-	struct xds_client *client;
+	struct xds_federation *client;
 	struct depmgr *dm;
 	struct xds_config *config; // borrowed; NULL = none, or an error came after it
 	unsigned n_updates;
@@ -186,7 +186,7 @@ static void live_init(struct live *l)
 	rand_init(&l->rand, 1);
 	l->grpc = xds_grpc_new();
 	assert_non_null(l->grpc);
-	l->client = xds_client_new(&(struct xds_client_conf){
+	l->client = xds_federation_new(&(struct xds_client_conf){
 		.bootstrap = l->bootstrap,
 		.types = res_types,
 		.n_types = RES_N_TYPES,
@@ -216,7 +216,7 @@ static void live_fini(struct live *l)
 {
 	stop_server(l);
 	depmgr_free(l->dm);
-	xds_client_free(l->client);
+	xds_federation_free(l->client);
 	xds_grpc_free(l->grpc);
 	twheel_free(l->wheel);
 	xds_bootstrap_free(l->bootstrap);
@@ -239,7 +239,7 @@ static unsigned port_served(struct live *l)
 static enum xds_server_state server_state(struct live *l)
 {
 	struct xds_server_info info;
-	xds_client_server(l->client, &info);
+	xds_federation_server(l->client, &info);
 	return info.state;
 }
 
@@ -252,7 +252,7 @@ static void real_server_is_followed_lost_and_found_again(void **state)
 	WAIT_FOR(&l, port_served(&l) == 80);
 	assert_int_equal(l.n_updates, 1);
 	struct xds_server_info info;
-	xds_client_server(l.client, &info);
+	xds_federation_server(l.client, &info);
 	assert_int_equal(info.n_acks, 4);
 	assert_int_equal(info.n_nacks, 0);
 

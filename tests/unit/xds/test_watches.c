@@ -139,19 +139,6 @@ static void cancel_and_watch_in_one_go_is_one_request(void **state)
 	fixture_fini(&f);
 }
 
-static void federation_names_are_refused_without_a_request(void **state)
-{
-	struct fixture f;
-	struct ear a;
-	fixture_init(&f, "");
-	listen_to(&f, &toy_cluster, "xdstp://x/y/z", &a);
-	assert_string_equal(heard(&a), "!14");
-	assert_non_null(strstr(a.text, "xdstp"));
-	assert_int_equal(f.server.n_streams, 0);
-	xds_client_cancel(f.client, &a.watcher);
-	fixture_fini(&f);
-}
-
 // A watcher that meddles with the client while it is told.
 struct meddler {
 	struct ear ear; // first member
@@ -286,7 +273,6 @@ RUN_SUITE("xds/watches", cmocka_unit_test(second_watcher_gets_the_cached_value_a
 	cmocka_unit_test(last_name_of_a_type_leaves_an_empty_list),
 	cmocka_unit_test(rewatch_before_the_server_knows_keeps_the_value),
 	cmocka_unit_test(cancel_and_watch_in_one_go_is_one_request),
-	cmocka_unit_test(federation_names_are_refused_without_a_request),
 	cmocka_unit_test(watcher_cancelled_inside_an_event_hears_no_more),
 	cmocka_unit_test(watcher_may_cancel_itself_as_the_last_one),
 	cmocka_unit_test(watcher_started_inside_an_event_hears_the_value_once),
