@@ -30,6 +30,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 // After the drain's deadline workers get this long to cut what is left and report.
 #define DRAIN_SLACK_NS SECOND_NS
+#define MAX_STATUS_UNREAD_LEN ((size_t)64 << 20)
 
 struct frontend {
 	struct control_plane *plane;
@@ -347,6 +348,7 @@ static int start_status(struct control_plane *p, struct lb_err *err)
 		.bootstrap = p->conf.bootstrap,
 		.user_agent_version = SHUNT_VERSION,
 		.wheel = loop_wheel(p->loop),
+		.max_unread_len = MAX_STATUS_UNREAD_LEN,
 		.wall_ns = wall_clock_ns,
 		.each = each_resource,
 		.ctx = p,

@@ -157,7 +157,7 @@ def integ(only):
         return Counts(failed=1)
     say("integration tests")
     if go_version() < GO_AT_LEAST:
-        print("no Go toolchain of at least 1.25: the go-control-plane tests will be skipped")
+        print("no Go toolchain of at least 1.25: tests with Go programs will be skipped")
     report = ROOT / "build" / "integ.xml"
     report.unlink(missing_ok=True)
     chosen = ["-k", only[0]] if only else []

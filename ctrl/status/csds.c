@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #define SLICE_LEN ((size_t)256 << 10) // what is encoded in one turn of the loop
-#define MAX_UNREAD_LEN ((size_t)64 << 20) // with more than this on its way no response is begun
 #define READ_LIMIT_NS UINT64_C(30000000000) // who has not read its response by then is cut
 // The two clocks drift against each other; following that would change times that stand.
 #define WALL_SLACK_NS 100000000
@@ -63,7 +62,7 @@ static void dequeue(struct call *c)
 
 static void make_more(struct csds *s)
 {
-	if (s->first && s->unread_len <= MAX_UNREAD_LEN && !twheel_armed(&s->turn))
+	if (s->first && s->unread_len <= s->conf.max_unread_len && !twheel_armed(&s->turn))
 		twheel_arm(s->conf.wheel, &s->turn, twheel_now(s->conf.wheel));
 }
 

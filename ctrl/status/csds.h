@@ -7,6 +7,7 @@
 
 #include "envoy/config/core/v3/base.pb-c.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct csds;
@@ -17,6 +18,7 @@ struct xds_entry_info;
 struct csds_conf {
 	const Envoy__Config__Core__V3__Node *node; // outlives it
 	struct twheel *wheel;
+	size_t max_unread_len; // with more than this on its way no response is begun
 	uint64_t (*wall_ns)(void); // since 1970
 	// Tells fn every watched resource, each once (xds_client_each).
 	void (*each)(void *ctx, void (*fn)(void *, const struct xds_entry_info *), void *fn_ctx);

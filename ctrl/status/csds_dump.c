@@ -27,11 +27,12 @@ struct item {
 	struct item *next;
 	const struct xds_type *type; // static
 	struct xds_res *res; // counted; NULL = no value, or not asked for, or encoded already
-	char *name, *version, *error, *error_version; // in the arena
+	char *name, *version, *error, *error_version; // in `texts`
 	uint64_t updated_ns, error_ns; // the wheel's; 0 = never
 	enum xds_status status;
 	bool has_value;
 	size_t len; // of the entry when encoded
+	char texts[];
 };
 
 struct csds_dump {
@@ -66,26 +67,36 @@ void csds_dump_free(struct csds_dump *d)
 	free(d);
 }
 
+static char *copy(char **at, const char *text)
+{
+	size_t len = strlen(text) + 1;
+	char *to = memcpy(*at, text, len);
+	*at += len;
+	return to;
+}
+
+// One block an item: this is the part that can't be cut into slices.
 void csds_dump_add(void *dump, const struct xds_entry_info *e)
 {
 	struct csds_dump *d = dump;
 	DCHECK(!d->begun);
-	struct item *i = xds_arena_alloc(&d->arena, 1, sizeof(*i));
+	size_t text_len = strlen(e->name) + strlen(e->version) + strlen(e->error) +
+	                  strlen(e->error_version) + 4;
+	struct item *i = xds_arena_alloc(&d->arena, 1, sizeof(*i) + text_len);
 	if (!i) {
 		d->failed = true;
 		return;
 	}
+	char *at = i->texts;
 	i->type = e->type;
 	i->status = e->status;
 	i->has_value = e->res;
 	i->updated_ns = e->updated_ns;
 	i->error_ns = e->error_ns;
-	i->name = xds_arena_strdup(&d->arena, e->name);
-	i->version = xds_arena_strdup(&d->arena, e->version);
-	i->error = xds_arena_strdup(&d->arena, e->error);
-	i->error_version = xds_arena_strdup(&d->arena, e->error_version);
-	if (!i->name || !i->version || !i->error || !i->error_version)
-		d->failed = true;
+	i->name = copy(&at, e->name);
+	i->version = copy(&at, e->version);
+	i->error = copy(&at, e->error);
+	i->error_version = copy(&at, e->error_version);
 	if (e->res && !d->conf.exclude_contents) {
 		// Counting is no change that anybody could see.
 		i->res = xds_res_get((struct xds_res *)(uintptr_t)e->res);

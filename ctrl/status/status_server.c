@@ -116,6 +116,7 @@ static int make_services(struct status_server *s, const struct status_server_con
 	s->csds = csds_new(&(struct csds_conf){
 		.node = &s->node.msg,
 		.wheel = conf->wheel,
+		.max_unread_len = conf->max_unread_len,
 		.wall_ns = conf->wall_ns,
 		.each = conf->each,
 		.ctx = conf->ctx,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct lb_err;
@@ -18,6 +19,7 @@ struct status_server_conf {
 	const struct xds_bootstrap *bootstrap; // outlives it
 	const char *user_agent_version; // likewise
 	struct twheel *wheel;
+	size_t max_unread_len; // of all answers of CSDS; what comes beyond waits
 	uint64_t (*wall_ns)(void); // since 1970
 	// Tells fn every watched resource, each once, in the call (xds_client_each).
 	void (*each)(void *ctx, void (*fn)(void *, const struct xds_entry_info *), void *fn_ctx);

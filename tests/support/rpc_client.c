@@ -74,8 +74,10 @@ struct rpc_client *rpc_client_new(int port, void (*fn)(void *ctx), void *ctx)
 	grpc_arg args[] = {
 		{GRPC_ARG_INTEGER, (char[]){GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH}, {.integer = -1}},
 		{GRPC_ARG_INTEGER, (char[]){GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL}, {.integer = 1}},
-		// A window of its own size, so that what is not read stays with the server.
+		// A window that stays small, so that what is not read stays with the server.
 		{GRPC_ARG_INTEGER, (char[]){GRPC_ARG_HTTP2_BDP_PROBE}, {.integer = 0}},
+		{GRPC_ARG_INTEGER, (char[]){GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES},
+			{.integer = 65536}},
 	};
 	grpc_channel_args list = {sizeof(args) / sizeof(args[0]), args};
 	*c = (struct rpc_client){.queue = grpc_completion_queue_create_for_next(NULL),

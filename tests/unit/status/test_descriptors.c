@@ -5,6 +5,7 @@
 #include "envoy/service/status/v3/csds.pb-c.h"
 #include "google/protobuf/any.pb-c.h"
 #include "grpc/health/v1/health.pb-c.h"
+#include "lb/base/rand.h"
 #include "proto/descriptors.h"
 #include "proto/registry.h"
 #include "proto/wire.h"
@@ -126,6 +127,120 @@ static void every_message_that_may_be_dumped_is_found_field_by_field(void **stat
 	assert_true(n > 200);
 }
 
+// A naive twin: all full names, written down beforehand.
+
+struct names {
+	char *list[8192];
+	unsigned n;
+};
+
+// Which fields of a descriptor hold declarations, and where those of the inner ones are.
+enum level { OF_FILE, OF_MESSAGE, OF_ENUM, OF_SERVICE, OF_LEAF };
+
+static enum level level_of(enum level outer, uint32_t number)
+{
+	if (outer == OF_FILE)
+		return number == 4   ? OF_MESSAGE
+		       : number == 5 ? OF_ENUM
+		       : number == 6 ? OF_SERVICE
+		                     : OF_FILE;
+	if (outer == OF_MESSAGE)
+		return number == 3                  ? OF_MESSAGE
+		       : number == 4                ? OF_ENUM
+		       : number == 2 || number == 8 ? OF_LEAF
+		                                    : OF_FILE;
+	return number == 2 && outer != OF_LEAF ? OF_LEAF : OF_FILE;
+}
+
+static void write_down(
+	struct names *names, enum level level, const uint8_t *p, size_t len, const char *scope)
+{
+	struct proto_field f, name;
+	for (const uint8_t *end = p + len; proto_field_next(&p, end, &f);) {
+		enum level inner = level_of(level, f.number);
+		if (inner == OF_FILE) // no declaration
+			continue;
+		const uint8_t *at = f.bytes;
+		do {
+			assert_true(proto_field_next(&at, f.bytes + f.len, &name));
+		} while (name.number != 1);
+		char *full = NULL;
+		assert_true(asprintf(&full, "%s.%.*s", scope, (int)name.len,
+				    (const char *)name.bytes) > 0);
+		assert_true(names->n < 8192);
+		names->list[names->n++] = full;
+		write_down(names, inner, f.bytes, f.len, inner == OF_ENUM ? scope : full);
+	}
+}
+
+static bool is_written(const struct names *names, const char *name)
+{
+	for (unsigned i = 0; i < names->n; i++)
+		if (strcmp(names->list[i], name) == 0)
+			return true;
+	return false;
+}
+
+static void change(char *name, struct rand *rand)
+{
+	size_t len = strlen(name), at = rand_below(rand, (uint32_t)len);
+	switch (rand_below(rand, 5)) {
+	case 0:
+		name[at] = 0;
+		break;
+	case 1:
+		name[at] = "abcxyz._A"[rand_below(rand, 9)];
+		break;
+	case 2: // one piece less
+		memmove(name + at, name + at + 1, len - at);
+		break;
+	case 3: { // a scope less in the middle
+		char *dot = strchr(name + at, '.'), *next = dot ? strchr(dot + 1, '.') : NULL;
+		if (next)
+			memmove(dot, next, strlen(next) + 1);
+		break;
+	}
+	case 4:
+		strcat(name, rand_below(rand, 2) ? "." : ".x");
+		break;
+	}
+}
+
+static void names_are_found_just_when_they_are_declared(void **state)
+{
+	static struct names names;
+	struct rand rand;
+	unsigned n_found = 0;
+	for (uint32_t i = 0; i < descriptors_n_files(types); i++) {
+		struct str bytes = descriptors_file(types, i), package = {0};
+		const uint8_t *p = (const uint8_t *)bytes.p;
+		struct proto_field f;
+		while (proto_field_next(&p, (const uint8_t *)bytes.p + bytes.len, &f))
+			if (f.number == 2)
+				package = (struct str){(const char *)f.bytes, f.len};
+		char scope[128];
+		snprintf(scope, sizeof(scope), "%.*s", (int)package.len, package.p);
+		write_down(&names, OF_FILE, (const uint8_t *)bytes.p, bytes.len, scope);
+	}
+	assert_true(names.n > 500);
+	for (unsigned i = 0; i < names.n; i++)
+		assert_int_not_equal(
+			descriptors_find_symbol(types, str_from(names.list[i])), DESCRIPTORS_NONE);
+	rand_init(&rand, 1);
+	for (unsigned i = 0; i < 5000; i++) {
+		char name[512];
+		snprintf(name, sizeof(name) - 4, "%s", names.list[rand_below(&rand, names.n)]);
+		change(name, &rand);
+		bool found = descriptors_find_symbol(types, str_from(name)) != DESCRIPTORS_NONE;
+		if (found != is_written(&names, name))
+			fail_msg("%s: %d", name, found);
+		n_found += found;
+	}
+	assert_true(n_found > 20 && n_found < 4000);
+	for (unsigned i = 0; i < names.n; i++)
+		free(names.list[i]);
+}
+
 static void imports_are_files_of_the_set(void **state)
 {
 	uint32_t n,
@@ -159,6 +274,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_declared_is_not_found),
 		cmocka_unit_test(only_messages_are_messages),
 		cmocka_unit_test(every_message_that_may_be_dumped_is_found_field_by_field),
+		cmocka_unit_test(names_are_found_just_when_they_are_declared),
 		cmocka_unit_test(imports_are_files_of_the_set),
 		cmocka_unit_test(without_memory_there_is_nothing),
 	};
