@@ -236,6 +236,34 @@ static void parameters_go_as_locators_in_delta(void **state)
 	fixture_fini(&f);
 }
 
+static void each_authority_has_its_own_parameters_and_names_stay_as_they_are(void **state)
+{
+	struct fixture f;
+	struct ear a, b, c;
+	fixture_init_params(&f, &xds_protocol_sotw,
+		PROD "},\"authorities\":{\"y\":{},\"x\":{\"dynamic_parameters\":{\"zone\":\"b\"}}");
+	xds_client_begin(f.client);
+	listen_to(&f, &toy_cluster, "a", &a);
+	listen_to(&f, &toy_cluster, "xdstp://x/toy.Cluster/a", &b);
+	listen_to(&f, &toy_cluster, "xdstp://y/toy.Cluster/a", &c);
+	xds_client_end(f.client);
+	const Request *r = fake_ads_next(&f.server);
+	assert_int_equal(r->n_resource_locators, 2); // TP2-L01, TP2-B01: nothing is inherited
+	check_locator(r->resource_locators[0], "a{env=prod}");
+	check_locator(r->resource_locators[1], "xdstp://x/toy.Cluster/a{zone=b}");
+	assert_int_equal(r->n_resource_names, 1); // TP2-T04
+	assert_string_equal(r->resource_names[0], "xdstp://y/toy.Cluster/a");
+	SOTW(&f, &toy_cluster, "1", {"env=prod", "a", "1", ""},
+		{"env=prod", "xdstp://x/toy.Cluster/a", "9", ""},
+		{"zone=b", "xdstp://x/toy.Cluster/a", "2", ""},
+		{NULL, "xdstp://y/toy.Cluster/a", "3", ""});
+	assert_string_equal(heard(&a), "=1");
+	assert_string_equal(heard(&b), "=2");
+	assert_string_equal(heard(&c), "=3");
+	assert_string_equal(state_of(&f, "xdstp://x/toy.Cluster/a"), "ACKED 1"); // TP2-L02
+	fixture_fini(&f);
+}
+
 static void variant_that_matches_is_used_and_shown_by_its_name_alone(void **state)
 {
 	struct fixture f;
@@ -463,6 +491,7 @@ static void several_variants_that_match_are_told_of_once_and_do_not_flap(void **
 RUN_SUITE("xds/client_params", cmocka_unit_test(parameters_go_as_locators_in_state_of_the_world),
 	cmocka_unit_test(without_parameters_there_are_names_only),
 	cmocka_unit_test(parameters_go_as_locators_in_delta),
+	cmocka_unit_test(each_authority_has_its_own_parameters_and_names_stay_as_they_are),
 	cmocka_unit_test(variant_that_matches_is_used_and_shown_by_its_name_alone),
 	cmocka_unit_test(variant_for_others_is_ignored_acked_and_counted),
 	cmocka_unit_test(nothing_that_matches_is_not_there_after_15_s),
