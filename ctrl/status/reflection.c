@@ -49,8 +49,10 @@ static void reply(struct call *c, Request *request, Response *m)
 
 static void reply_error(struct call *c, Request *request, enum rpc_status code, const char *text)
 {
-	Grpc__Reflection__V1__ErrorResponse error = GRPC__REFLECTION__V1__ERROR_RESPONSE__INIT;
-	Response m = GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__INIT;
+	Grpc__Reflection__V1__ErrorResponse error;
+	Response m;
+	grpc__reflection__v1__error_response__init(&error);
+	grpc__reflection__v1__server_reflection_response__init(&m);
 	error.error_code = (int32_t)code;
 	error.error_message = (char *)(uintptr_t)text;
 	m.message_response_case = ANSWERS(ERROR_RESPONSE);
@@ -81,9 +83,10 @@ static void add_imports(struct call *c, uint32_t file)
 // The file itself is sent however often it is asked for.
 static void reply_file(struct call *c, Request *request, uint32_t file)
 {
-	Grpc__Reflection__V1__FileDescriptorResponse list =
-		GRPC__REFLECTION__V1__FILE_DESCRIPTOR_RESPONSE__INIT;
-	Response m = GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__INIT;
+	Grpc__Reflection__V1__FileDescriptorResponse list;
+	Response m;
+	grpc__reflection__v1__file_descriptor_response__init(&list);
+	grpc__reflection__v1__server_reflection_response__init(&m);
 	if (file == DESCRIPTORS_NONE) {
 		reply_error(c, request, RPC_NOT_FOUND, "not known here");
 		return;
@@ -100,9 +103,10 @@ static void reply_file(struct call *c, Request *request, uint32_t file)
 
 static void reply_services(struct call *c, Request *request)
 {
-	Grpc__Reflection__V1__ListServiceResponse list =
-		GRPC__REFLECTION__V1__LIST_SERVICE_RESPONSE__INIT;
-	Response m = GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__INIT;
+	Grpc__Reflection__V1__ListServiceResponse list;
+	Response m;
+	grpc__reflection__v1__list_service_response__init(&list);
+	grpc__reflection__v1__server_reflection_response__init(&m);
 	list.service = c->reflection->service_list;
 	list.n_service = c->reflection->n_services;
 	m.message_response_case = ANSWERS(LIST_SERVICES_RESPONSE);
@@ -113,10 +117,11 @@ static void reply_services(struct call *c, Request *request)
 // Our files are proto3: there are no extensions.
 static void reply_extension_numbers(struct call *c, Request *request)
 {
-	Grpc__Reflection__V1__ExtensionNumberResponse none =
-		GRPC__REFLECTION__V1__EXTENSION_NUMBER_RESPONSE__INIT;
-	Response m = GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__INIT;
+	Grpc__Reflection__V1__ExtensionNumberResponse none;
+	Response m;
 	char *type = request->all_extension_numbers_of_type;
+	grpc__reflection__v1__extension_number_response__init(&none);
+	grpc__reflection__v1__server_reflection_response__init(&m);
 	if (!descriptors_has_message(c->reflection->types, str_from(type))) {
 		reply_error(c, request, RPC_NOT_FOUND, "not known here");
 		return;

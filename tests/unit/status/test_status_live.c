@@ -464,7 +464,8 @@ static void drop_answer(Answer *m)
 
 static Question question(int kind, const char *text)
 {
-	Question q = GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__INIT;
+	Question q;
+	grpc__reflection__v1__server_reflection_request__init(&q);
 	q.host = (char *)(uintptr_t) "here";
 	q.message_request_case = kind;
 	q.file_by_filename = (char *)(uintptr_t)text; // a oneof
@@ -522,8 +523,8 @@ static void reflection_answers_what_it_does_not_know_with_an_error_and_goes_on(v
 		question(ASK_KIND(FILE_CONTAINING_SYMBOL), "no.Symbol"),
 		question(ASK_KIND(ALL_EXTENSION_NUMBERS_OF_TYPE), "no.Type"),
 		question(ASK_KIND(FILE_CONTAINING_EXTENSION), NULL), question(0, NULL)};
-	Grpc__Reflection__V1__ExtensionRequest extension =
-		GRPC__REFLECTION__V1__EXTENSION_REQUEST__INIT;
+	Grpc__Reflection__V1__ExtensionRequest extension;
+	grpc__reflection__v1__extension_request__init(&extension);
 	extension.containing_type = (char *)(uintptr_t) "google.protobuf.Any";
 	questions[3].file_containing_extension = &extension;
 	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
