@@ -158,7 +158,8 @@ def test_refused_update_leaves_the_value_and_a_mended_one_clears_the_error(world
         assert mended["version_info"] not in ("", before["version_info"])
     finally:
         world.set_all()
-    world.wait_for("good", "ACKED")
+        wait_until(lambda: world.entries()[("Cluster", "good")]["xds_config"] ==
+                   before["xds_config"], WAIT_S, "the first value again")
 
 
 def test_contents_can_be_left_out(world, grpcurl):
