@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From one server of an authority to the next and back (gRFC A71, xds-client.md §11).
+#include "lb/base/twheel.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/xds/federation_fixture.h"
 
@@ -432,7 +434,18 @@ static void fb_02_servers_without_credentials_give_way_too(void **state)
 	world_fini(&w);
 }
 
-RUN_SUITE("xds/fallback",
+static void a_federation_gives_up_whole_when_there_is_no_memory(void **state)
+{
+	struct world w;
+	world_init(&w, TWO);
+	struct xds_client_conf conf = {
+		.bootstrap = w.bootstrap, .wheel = w.wheel, .user_agent_version = "1"};
+	struct xds_federation *f;
+	ALLOC_FAIL_EACH(f = xds_federation_new(&conf), !f, xds_federation_free(f));
+	world_fini(&w);
+}
+
+RUN_SUITE("xds/fallback", cmocka_unit_test(a_federation_gives_up_whole_when_there_is_no_memory),
 	cmocka_unit_test(fb_01_a_server_that_fails_with_a_name_unknown_gives_way_to_the_next),
 	cmocka_unit_test(fb_01_all_names_cached_need_no_other_server),
 	cmocka_unit_test(fb_01_a_name_known_to_be_absent_needs_no_other_server),
