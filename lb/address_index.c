@@ -11,7 +11,7 @@
 #define NONE UINT32_MAX
 #define BUCKET_SLOTS 16
 #define BUCKET_USED 12 // of them, on average
-#define FILTER_USED 4 // addresses a word, on average, at most
+#define FILTER_USED 2 // addresses a word, on average, at most
 #define AHEAD 16 // so many are looked up at a time, so that their loads overlap
 
 _Static_assert(LB_ADDRESS_INDEX_MAX == NUMBER_MASK, "a slot says any number + 1");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list of addresses, each found by itself: which of the list it is. Before the table stands a
-// filter (Bloom's, each address within one word), 16 to 32 bits an address, which stays in a core's
+// filter (Bloom's, each address within one word), 32 to 64 bits an address, which stays in a core's
 // own cache where the table would not: it knows nearly all that are not in the list by one load,
 // without a branch that could not be foreseen.
 // Thread: made and freed by ctrl, found on workers. Pure.
@@ -49,8 +49,8 @@ static inline uint64_t *lb_address_filter_word(struct lb_address_filter f, uint6
 {
 	return &f.words[hash >> 32 & f.mask];
 }
-// False = the address with this hash is absent. True = it may be there: once or twice in a hundred
-// times it is not.
+// False = the address with this hash is absent. True = it may be there: two or three times in a
+// thousand it is not.
 static inline bool lb_address_filter_has(struct lb_address_filter f, uint64_t hash)
 {
 	uint64_t word = *lb_address_filter_word(f, hash);

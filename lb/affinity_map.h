@@ -61,7 +61,8 @@ static inline enum lb_affinity_kind lb_affinity_map_pick(const struct lb_affinit
 	const struct ip_port *addresses, uint32_t n, struct lb_affinity_host *ret)
 {
 	for (uint32_t i = 0; m && i < n; i++)
-		if (lb_address_filter_has(m->filter, lb_address_hash(&addresses[i])))
+		if (__builtin_expect(
+			    lb_address_filter_has(m->filter, lb_address_hash(&addresses[i])), 0))
 			return lb_affinity_map_pick_known(m, addresses, n, ret);
 	return LB_AFFINITY_CHILD;
 }

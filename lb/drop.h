@@ -43,5 +43,5 @@ uint32_t lb_drops_draw_among(
 static inline uint32_t lb_drops_draw(
 	const struct lb_drops *d, struct lb_drop_once *once, uint32_t leaf, struct rand *rand)
 {
-	return d ? lb_drops_draw_among(d, once, leaf, rand) : LB_DROP_NONE;
+	return __builtin_expect(!d, 1) ? LB_DROP_NONE : lb_drops_draw_among(d, once, leaf, rand);
 }

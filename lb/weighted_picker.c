@@ -6,10 +6,10 @@
 
 #include <stdlib.h>
 
-// Of as many columns, all alike in weight: `below` 2^64ths of it are its own item's, and the rest
+// Of as many columns, all alike in weight: `below` 2^32ths of it are its own item's, and the rest
 // another's (Vose's alias method). So a draw needs neither a search nor a branch.
 struct column {
-	uint64_t below;
+	uint32_t below;
 	struct lb_picker *own; // counted; NULL = all of it is another's
 	struct lb_picker *other; // somebody's own
 };
@@ -23,7 +23,7 @@ struct weighted_picker {
 static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct weighted_picker *p = (const struct weighted_picker *)base;
-	uint64_t x = rand_u64(ctx->rand);
+	uint32_t x = rand_u32(ctx->rand);
 	const struct column *c = &p->columns[x & p->mask];
 	const struct lb_picker *drawn = x < c->below ? c->own : c->other;
 	return drawn->pick(drawn, ctx);
@@ -39,7 +39,7 @@ static void picker_free(struct lb_picker *base)
 
 static void set_column(struct column *c, uint64_t share, uint64_t sum, struct lb_picker *other)
 {
-	c->below = (uint64_t)(((unsigned __int128)share << 64) / sum);
+	c->below = (uint32_t)((share << 32) / sum);
 	c->other = other;
 }
 
@@ -103,7 +103,7 @@ struct lb_picker *lb_weighted_picker_new(const struct lb_weighted_picker_item *l
 		struct lb_picker *own = lb_picker_get(list[i].picker);
 		sum += list[i].weight;
 		shares[i] = list[i].weight * (uint64_t)n_columns;
-		p->columns[i] = (struct column){UINT64_MAX, own, own};
+		p->columns[i] = (struct column){UINT32_MAX, own, own};
 	}
 	CHECK(sum > 0);
 	fill(p, shares, sum, order);

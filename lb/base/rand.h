@@ -8,10 +8,12 @@
 
 struct rand {
 	uint64_t s[4];
+	uint64_t rest; // the half that rand_u32() has left, and a bit above; 0 = none
 };
 
 static inline void rand_init(struct rand *r, uint64_t seed)
 {
+	r->rest = 0;
 	for (int i = 0; i < 4; i++) { // splitmix64 spreads the seed over the state
 		seed += 0x9e3779b97f4a7c15;
 		uint64_t z = seed;
@@ -34,6 +36,19 @@ static inline uint64_t rand_u64(struct rand *r)
 	s[2] ^= t;
 	s[3] = (s[3] << 45) | (s[3] >> 19);
 	return result;
+}
+
+// A pick's draw: each second one costs next to nothing.
+static inline uint32_t rand_u32(struct rand *r)
+{
+	uint64_t x = r->rest;
+	if (x) {
+		r->rest = 0;
+		return (uint32_t)x;
+	}
+	x = rand_u64(r);
+	r->rest = x >> 32 | (uint64_t)1 << 32;
+	return (uint32_t)x;
 }
 
 // Uniform in [0, n); 0 when n is 0. Unbiased (Lemire's multiply and reject).
