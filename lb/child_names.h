@@ -13,15 +13,17 @@
 struct lb_child_names;
 
 struct lb_child_names_priority {
-	const struct str *localities; // their names; what these view outlives the numbers
+	const struct str *localities; // their names
 	uint32_t n_localities;
 };
 // The child of this number has been made; ctx is the caller's.
 typedef bool lb_child_exists(void *ctx, uint32_t number);
 
-// `before` may be NULL: nobody has a number yet. NULL = no memory.
+// `before` may be NULL: nobody has a number yet; else list_before is what it was made for. Both
+// lists are borrowed for the call. NULL = no memory.
 struct lb_child_names *lb_child_names_new(const struct lb_child_names *before,
-	const struct lb_child_names_priority *, uint32_t n, lb_child_exists *, void *ctx);
+	const struct lb_child_names_priority *list_before,
+	const struct lb_child_names_priority *list, uint32_t n, lb_child_exists *, void *ctx);
 void lb_child_names_free(struct lb_child_names *); // NULL is fine
 // The number of this priority; never one that another priority had before.
 uint32_t lb_child_names_at(const struct lb_child_names *, uint32_t priority);

@@ -62,26 +62,36 @@ void lb_leaf_child_name(uint32_t number, char ret[LB_LEAF_CHILD_NAME_MAX])
 	snprintf(ret, LB_LEAF_CHILD_NAME_MAX, "child%u", number);
 }
 
-static struct lb_child_names *choose_names(const struct lb_leaf_layout *l,
-	const struct lb_leaf_members *from, bool (*exists)(void *ctx, uint32_t number), void *ctx)
+// To be freed. NULL = no memory.
+static struct lb_child_names_priority *list_names(const struct lb_leaf_layout *l)
 {
-	uint32_t n_spans = l->endpoints->n_spans;
-	struct lb_child_names_priority *list = calloc(l->n_priorities, sizeof(*list));
-	struct str *localities = malloc((n_spans + (size_t)1) * sizeof(*localities));
-	struct lb_child_names *names = NULL;
-	if (list && localities) {
-		for (uint32_t i = 0; i < n_spans; i++)
-			localities[i] = l->endpoints->spans[i].name;
-		for (uint32_t i = 0; i < l->n_priorities; i++) {
-			const struct lb_leaf_span *first =
-				lb_leaf_layout_spans(l, i, &list[i].n_localities);
-			list[i].localities = localities + (first - l->endpoints->spans);
-		}
-		names = lb_child_names_new(from->before ? from->before->names : NULL, list,
-			l->n_priorities, exists, ctx);
+	uint32_t n = l->n_priorities, n_spans = l->endpoints->n_spans;
+	struct lb_child_names_priority *list =
+		malloc(n * sizeof(*list) + n_spans * sizeof(struct str));
+	if (!list)
+		return NULL;
+	struct str *localities = (struct str *)(list + n);
+	for (uint32_t i = 0; i < n_spans; i++)
+		localities[i] = l->endpoints->spans[i].name;
+	for (uint32_t i = 0; i < n; i++) {
+		lb_leaf_layout_spans(l, i, &list[i].n_localities);
+		list[i].localities = localities;
+		localities += list[i].n_localities;
 	}
+	return list;
+}
+
+static struct lb_child_names *choose_names(const struct lb_leaf_layout *l,
+	const struct lb_leaf_layout *before, bool (*exists)(void *ctx, uint32_t number), void *ctx)
+{
+	struct lb_child_names_priority *list = list_names(l);
+	struct lb_child_names_priority *list_before = before ? list_names(before) : NULL;
+	struct lb_child_names *names = NULL;
+	if (list && (list_before || !before))
+		names = lb_child_names_new(before ? before->names : NULL, list_before, list,
+			l->n_priorities, exists, ctx);
 	free(list);
-	free(localities);
+	free(list_before);
 	return names;
 }
 
@@ -91,20 +101,15 @@ static int compare(const void *a, const void *b)
 		((const struct lb_leaf_child *)a)->name, ((const struct lb_leaf_child *)b)->name);
 }
 
-static bool add_children(struct lb_leaf_layout *l)
+static void name_children(struct lb_leaf_layout *l)
 {
-	l->children = lb_arena_alloc(&l->arena, l->n_priorities, sizeof(char *));
-	l->by_name = lb_arena_alloc(&l->arena, l->n_priorities, sizeof(*l->by_name));
-	char *text = lb_arena_alloc(&l->arena, l->n_priorities, LB_LEAF_CHILD_NAME_MAX);
-	if (!l->children || !l->by_name || !text)
-		return false;
+	char *text = (char *)(l->children + l->n_priorities);
 	for (uint32_t i = 0; i < l->n_priorities; i++, text += LB_LEAF_CHILD_NAME_MAX) {
 		lb_leaf_child_name(lb_child_names_at(l->names, i), text);
 		l->children[i] = text;
 		l->by_name[i] = (struct lb_leaf_child){text, i};
 	}
 	qsort(l->by_name, l->n_priorities, sizeof(*l->by_name), compare);
-	return true;
 }
 
 uint32_t lb_leaf_layout_find(const struct lb_leaf_layout *l, const char *child)
@@ -125,30 +130,39 @@ uint32_t lb_leaf_layout_find(const struct lb_leaf_layout *l, const char *child)
 
 // The whole.
 
-static bool build(struct lb_leaf_layout *l, const struct lb_leaf_members *from,
-	const struct lb_leaf_config *config, bool (*exists)(void *ctx, uint32_t number), void *ctx)
+// With what it has for each priority, and the note, behind it.
+static struct lb_leaf_layout *allocate(uint32_t n_priorities, const char *note)
 {
-	struct str note;
-	l->spec = config->spec;
-	l->endpoints = lb_leaf_endpoints_get(config->endpoints);
-	l->n_priorities = l->endpoints->n_priorities ? l->endpoints->n_priorities : 1;
-	l->roster = take_members(from, l->endpoints);
-	l->names = choose_names(l, from, exists, ctx);
-	if (!l->roster || !l->names || !add_children(l) ||
-		!lb_arena_copy(&l->arena, str_from(config->note), &note))
-		return false;
-	l->note = note.p;
-	return true;
+	size_t each = sizeof(struct lb_leaf_child) + sizeof(char *) + LB_LEAF_CHILD_NAME_MAX;
+	size_t note_size = strlen(note) + 1;
+	struct lb_leaf_layout *l = calloc(1, sizeof(*l) + n_priorities * each + note_size);
+	if (!l)
+		return NULL;
+	l->n_priorities = n_priorities;
+	l->by_name = (struct lb_leaf_child *)(l + 1);
+	l->children = (const char **)(l->by_name + n_priorities);
+	char *texts = (char *)(l->children + n_priorities);
+	l->note = memcpy(texts + n_priorities * (size_t)LB_LEAF_CHILD_NAME_MAX, note, note_size);
+	return l;
 }
 
 struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *from,
 	const struct lb_leaf_config *config, bool (*exists)(void *ctx, uint32_t number), void *ctx)
 {
-	struct lb_leaf_layout *l = calloc(1, sizeof(*l));
-	if (!l || build(l, from, config, exists, ctx))
-		return l;
-	lb_leaf_layout_free(l);
-	return NULL;
+	uint32_t n = config->endpoints->n_priorities;
+	struct lb_leaf_layout *l = allocate(n ? n : 1, config->note);
+	if (!l)
+		return NULL;
+	l->spec = config->spec;
+	l->endpoints = lb_leaf_endpoints_get(config->endpoints);
+	l->roster = take_members(from, l->endpoints);
+	l->names = choose_names(l, from->before, exists, ctx);
+	if (!l->roster || !l->names) {
+		lb_leaf_layout_free(l);
+		return NULL;
+	}
+	name_children(l);
+	return l;
 }
 
 void lb_leaf_layout_free(struct lb_leaf_layout *l)
@@ -158,7 +172,6 @@ void lb_leaf_layout_free(struct lb_leaf_layout *l)
 	lb_roster_put(l->roster);
 	lb_leaf_endpoints_put(l->endpoints);
 	lb_child_names_free(l->names);
-	lb_arena_fini(&l->arena);
 	free(l);
 }
 

@@ -4,7 +4,6 @@
 // Thread: ctrl.
 #pragma once
 
-#include "lb/base/arena.h"
 #include "lb/leaf.h"
 #include "lb/leaf_endpoints.h"
 #include "lb/node.h"
@@ -20,7 +19,7 @@ struct lb_leaf_layout {
 	const struct lb_policy_spec *spec; // of all priorities
 	uint32_t n_priorities; // one without endpoints if EDS has none (C08)
 	struct lb_child_names *names; // owned
-	struct lb_arena arena; // the rest lies in it
+	// The rest lies behind it.
 	const char *note;
 	const char **children; // [n_priorities], their names
 	struct lb_leaf_child *by_name; // [n_priorities], the same, sorted

@@ -20,10 +20,12 @@
 #define N_WALKED 1024
 #define N_AHEAD 8 // members that are fetched while others are listed
 
-// A member's state as RR-03 counts it, and where its cell is.
-struct standing {
+// A member, its state as RR-03 counts it, and where its cell is.
+struct listed {
+	struct lb_member *member; // counted and watched
 	uint32_t state : 2;
 	uint32_t place : 30; // NOWHERE = it is not READY
+	uint32_t at_place; // index of the member whose cell has this one's index for its place
 };
 
 // The members of one update.
@@ -35,9 +37,7 @@ struct lb_spread_list {
 	uint32_t n;
 	uint32_t n_in[N_STATES];
 	struct lb_cells cells; // in any order
-	struct standing *standings; // owned: by index
-	uint32_t *indices; // owned: by place
-	struct lb_member *members[]; // counted and watched, each under its index
+	struct listed members[]; // each watched under its index
 };
 
 static const struct lb_cell *find_connected(const struct lb_cells *c, struct lb_pick_ctx *ctx)
@@ -93,8 +93,8 @@ static struct lb_cell cell_of(const struct lb_spread_list *l, uint32_t i)
 {
 	struct lb_spread *s = l->node;
 	return (struct lb_cell){
-		.endpoint = lb_member_endpoint(l->members[i]),
-		.member = lb_member_id(l->members[i]),
+		.endpoint = lb_member_endpoint(l->members[i].member),
+		.member = lb_member_id(l->members[i].member),
 		.state = LB_READY,
 		.wants_report = s->kind->wants_reports,
 		.counts_active = s->kind->counts_active,
@@ -104,9 +104,9 @@ static struct lb_cell cell_of(const struct lb_spread_list *l, uint32_t i)
 
 static void set_place(struct lb_spread_list *l, uint32_t i, uint32_t place)
 {
-	l->standings[i].place = place & NOWHERE;
+	l->members[i].place = place & NOWHERE;
 	if (place != NOWHERE)
-		l->indices[place] = i;
+		l->members[place].at_place = i;
 }
 
 static int add_cell(struct lb_spread_list *l, uint32_t i)
@@ -121,13 +121,13 @@ static int add_cell(struct lb_spread_list *l, uint32_t i)
 static int remove_cell(struct lb_spread_list *l, uint32_t i)
 {
 	struct lb_spread *s = l->node;
-	uint32_t at = l->standings[i].place, last = l->cells.n - 1;
+	uint32_t at = l->members[i].place, last = l->cells.n - 1;
 	uint16_t weight = lb_cells_at(&l->cells, at)->weight;
 	if (at != last && lb_cells_set(&l->cells, at, *lb_cells_at(&l->cells, last)))
 		return -ENOMEM;
 	if (lb_cells_pop(&l->cells))
 		return -ENOMEM;
-	set_place(l, l->indices[last], at);
+	set_place(l, l->members[last].at_place, at);
 	set_place(l, i, NOWHERE);
 	if (s->kind->left && l == s->current)
 		s->must_weigh |= s->kind->left(s, weight);
@@ -139,7 +139,7 @@ static int make_cells(struct lb_spread_list *l)
 	lb_cells_fini(&l->cells);
 	for (uint32_t i = 0; i < l->n; i++) {
 		set_place(l, i, NOWHERE);
-		if (l->standings[i].state == LB_READY && add_cell(l, i))
+		if (l->members[i].state == LB_READY && add_cell(l, i))
 			return -ENOMEM;
 	}
 	l->is_stale = false;
@@ -152,7 +152,7 @@ static bool update_cell(struct lb_spread_list *l, uint32_t i)
 {
 	if (l->is_stale)
 		return true;
-	struct standing *now = &l->standings[i];
+	struct listed *now = &l->members[i];
 	bool ready = now->state == LB_READY;
 	int err = 0;
 	if (ready && now->place == NOWHERE)
@@ -160,7 +160,7 @@ static bool update_cell(struct lb_spread_list *l, uint32_t i)
 	else if (!ready && now->place != NOWHERE)
 		err = remove_cell(l, i);
 	else if (ready &&
-		 lb_cells_at(&l->cells, now->place)->endpoint != lb_member_endpoint(l->members[i]))
+		 lb_cells_at(&l->cells, now->place)->endpoint != lb_member_endpoint(now->member))
 		err = lb_cells_set(&l->cells, now->place, cell_of(l, i));
 	else
 		return false;
@@ -221,12 +221,10 @@ static void list_free(struct lb_spread_list *l)
 	if (!l)
 		return;
 	for (uint32_t i = 0; i < l->n; i++) {
-		lb_member_unwatch(l->members[i], &l->watcher, i);
-		lb_member_put(l->members[i]);
+		lb_member_unwatch(l->members[i].member, &l->watcher, i);
+		lb_member_put(l->members[i].member);
 	}
 	lb_cells_fini(&l->cells);
-	free(l->indices);
-	free(l->standings);
 	free(l);
 }
 
@@ -271,11 +269,11 @@ static void keep_error(struct lb_spread *s, const struct lb_member *m)
 static void count(struct lb_spread_list *l, uint32_t i)
 {
 	struct lb_spread *s = l->node;
-	const struct lb_member *m = l->members[i];
+	const struct lb_member *m = l->members[i].member;
 	enum lb_state state = lb_member_state(m);
-	l->n_in[l->standings[i].state]--;
+	l->n_in[l->members[i].state]--;
 	l->n_in[state]++;
-	l->standings[i].state = (unsigned)state & 3;
+	l->members[i].state = (unsigned)state & 3;
 	bool changed = update_cell(l, i);
 	// An attempt of a failing one brings no other error until it ends.
 	bool has_error = state == LB_TRANSIENT_FAILURE && lb_member_raw_state(m) != LB_CONNECTING;
@@ -290,10 +288,10 @@ static void on_change(struct lb_member_watcher *w, uint32_t i)
 {
 	struct lb_spread_list *l = (struct lb_spread_list *)w;
 	struct lb_spread *s = l->node;
-	struct lb_member *m = l->members[i];
-	bool was_ready = l->standings[i].state == LB_READY;
+	struct lb_member *m = l->members[i].member;
+	bool was_ready = l->members[i].state == LB_READY;
 	count(l, i);
-	if (!was_ready && l->standings[i].state == LB_READY && s->kind->became_ready)
+	if (!was_ready && l->members[i].state == LB_READY && s->kind->became_ready)
 		s->kind->became_ready(s, m);
 	lb_node_reresolve(s->base.env, m);
 	if (!l->is_open)
@@ -314,8 +312,8 @@ static bool add_member(struct lb_spread_list *l, struct lb_member *m)
 	uint32_t i = l->n;
 	if (!lb_member_watch(m, &l->watcher, i))
 		return false;
-	l->members[l->n++] = lb_member_get(m);
-	l->standings[i] = (struct standing){LB_IDLE, NOWHERE};
+	l->members[l->n++] =
+		(struct listed){.member = lb_member_get(m), .state = LB_IDLE, .place = NOWHERE};
 	l->n_in[LB_IDLE]++;
 	if (lb_member_state(m) != LB_IDLE)
 		count(l, i);
@@ -325,8 +323,8 @@ static bool add_member(struct lb_spread_list *l, struct lb_member *m)
 // RR-01; only if it is IDLE.
 static void connect(struct lb_spread_list *l, uint32_t i)
 {
-	lb_member_connect(l->members[i]);
-	if (lb_member_raw_state(l->members[i]) == LB_IDLE)
+	lb_member_connect(l->members[i].member);
+	if (lb_member_raw_state(l->members[i].member) == LB_IDLE)
 		try_again_later(l->node);
 }
 
@@ -352,11 +350,8 @@ static struct lb_spread_list *list_new(struct lb_spread *s, const struct lb_node
 	struct lb_spread_list *l = malloc(sizeof(*l) + n * sizeof(l->members[0]));
 	if (!l)
 		return NULL;
-	*l = (struct lb_spread_list){.watcher = {.on_change = on_change, .n = n},
-		.node = s,
-		.standings = malloc((n + 1) * sizeof(l->standings[0])),
-		.indices = malloc((n + 1) * sizeof(l->indices[0]))};
-	bool ok = l->standings && l->indices;
+	*l = (struct lb_spread_list){.watcher = {.on_change = on_change, .n = n}, .node = s};
+	bool ok = true;
 	for (uint32_t i = 0; ok && i < config->n_localities; i++)
 		ok = add_locality(l, &config->localities[i]);
 	if (ok && !l->is_stale)
@@ -400,7 +395,8 @@ static bool is_listed(const struct lb_spread *s, const struct lb_node_config *co
 	uint32_t n = 0;
 	for (uint32_t i = 0; l && i < config->n_localities; i++)
 		for (uint32_t k = 0; k < config->localities[i].n_members; k++, n++)
-			if (n >= l->n || l->members[n] != config->localities[i].members[k].member)
+			if (n >= l->n ||
+				l->members[n].member != config->localities[i].members[k].member)
 				return false;
 	return l && n == l->n;
 }

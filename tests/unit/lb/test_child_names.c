@@ -6,8 +6,15 @@
 
 #define MAX 16
 
+struct list {
+	struct str localities[MAX][MAX];
+	struct lb_child_names_priority priorities[MAX];
+};
+
 struct fixture {
 	struct lb_child_names *names;
+	struct list lists[2]; // of these, and of the next ones
+	uint32_t at; // of these
 	uint64_t exists; // bit = number
 };
 
@@ -19,17 +26,17 @@ static bool exists(void *ctx, uint32_t number)
 // One text a priority, its localities with blanks between.
 static struct lb_child_names *next(struct fixture *f, const char *const *list, uint32_t n)
 {
-	struct str localities[MAX][MAX];
-	struct lb_child_names_priority priorities[MAX];
+	struct list *l = &f->lists[1 - f->at];
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t k = 0;
 		for (const char *at = list[i]; *at; at += strspn(at, " ")) {
-			localities[i][k++] = (struct str){at, strcspn(at, " ")};
+			l->localities[i][k++] = (struct str){at, strcspn(at, " ")};
 			at += strcspn(at, " ");
 		}
-		priorities[i] = (struct lb_child_names_priority){localities[i], k};
+		l->priorities[i] = (struct lb_child_names_priority){l->localities[i], k};
 	}
-	return lb_child_names_new(f->names, priorities, n, exists, f);
+	return lb_child_names_new(
+		f->names, f->lists[f->at].priorities, l->priorities, n, exists, f);
 }
 
 static void update(struct fixture *f, const char *const *list, uint32_t n)
@@ -38,6 +45,7 @@ static void update(struct fixture *f, const char *const *list, uint32_t n)
 	assert_non_null(names);
 	lb_child_names_free(f->names);
 	f->names = names;
+	f->at = 1 - f->at;
 }
 
 #define UPDATE(f, ...)                                                                             \
