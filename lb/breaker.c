@@ -4,6 +4,7 @@
 #include "lb/base/check.h"
 #include "lb/hash.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +15,9 @@ struct entry {
 	struct lb_breakers *owner;
 	struct entry *next; // of its bucket
 	struct entry *next_left, **left_link; // of those without users, where requests are in
-	uint64_t hash;
+	uint32_t hash;
 	uint32_t n_refs;
-	size_t key_len;
+	uint32_t key_len;
 	char key[]; // cluster, NUL, service name
 };
 
@@ -125,13 +126,14 @@ struct lb_breaker *lb_breakers_get(
 {
 	size_t cluster_len = strlen(cluster) + 1, len = cluster_len + strlen(eds_service_name);
 	sweep(t);
-	struct entry *e = aligned_alloc(_Alignof(struct entry), rounded(sizeof(*e) + len));
+	struct entry *e =
+		aligned_alloc(_Alignof(struct entry), rounded(offsetof(struct entry, key) + len));
 	if (!e)
 		return NULL;
-	*e = (struct entry){.owner = t, .n_refs = 1, .key_len = len};
+	*e = (struct entry){.owner = t, .n_refs = 1, .key_len = (uint32_t)len};
 	memcpy(e->key, cluster, cluster_len);
 	memcpy(e->key + cluster_len, eds_service_name, len - cluster_len);
-	e->hash = lb_hash(e->key, len);
+	e->hash = (uint32_t)lb_hash(e->key, len);
 	struct entry *old = t->buckets[e->hash & (t->n_buckets - 1)];
 	while (old && (old->key_len != len || memcmp(old->key, e->key, len) != 0))
 		old = old->next;

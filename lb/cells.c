@@ -49,11 +49,8 @@ static void uncount_cell(const struct lb_cell *c)
 		lb_text_put(c->error);
 }
 
-static size_t size_for(uint32_t n)
+static size_t size_for(uint32_t room)
 {
-	uint32_t room = 1;
-	while (room < n)
-		room *= 2;
 	return sizeof(struct lb_page) + room * sizeof(((struct lb_page *)NULL)->entries[0]);
 }
 
@@ -61,8 +58,17 @@ static struct lb_page *page_new(uint32_t room)
 {
 	struct lb_page *p = malloc(size_for(room));
 	if (p)
-		*p = (struct lb_page){.n_refs = 1};
+		*p = (struct lb_page){.n_refs = 1, .room = (uint16_t)room};
 	return p;
+}
+
+// In a page that grows: few stay few, many double.
+static uint32_t room_for(uint32_t n)
+{
+	uint32_t room = 4;
+	while (room < n)
+		room *= 2;
+	return n < 4 ? n : room;
 }
 
 static void page_put(struct lb_page *p, uint32_t height)
@@ -109,10 +115,14 @@ static struct lb_page *own(struct lb_page **link, uint32_t height, uint32_t room
 		p->n_refs--;
 		return *link = copy;
 	}
-	if (size_for(room) == size_for(p->n))
+	if (room <= p->room)
 		return p;
+	room = room_for(room);
 	p = realloc(p, size_for(room));
-	return p ? (*link = p) : NULL;
+	if (!p)
+		return NULL;
+	p->room = (uint16_t)room;
+	return *link = p;
 }
 
 struct lb_cells lb_cells_share(const struct lb_cells *c)
@@ -179,8 +189,7 @@ static struct lb_page *open_page(const struct lb_cells *c)
 			return NULL;
 		p = p->entries[at].below;
 	}
-	// There is room for a power of two.
-	return p->n_refs == 1 && p->n & (p->n - 1) ? p : NULL;
+	return p->n_refs == 1 && p->n < p->room ? p : NULL;
 }
 
 // What a list is made of.

@@ -52,7 +52,8 @@ _Static_assert(sizeof(struct lb_cell) == 16, "four cells a cache line");
 
 struct lb_page {
 	uint32_t n_refs; // ctrl only
-	uint32_t n; // entries; there is room for the next power of two
+	uint16_t n; // entries
+	uint16_t room; // for so many
 	union {
 		struct lb_page *below; // counted
 		struct lb_cell cell;

@@ -10,18 +10,13 @@
 struct lb_cluster *lb_cluster_new(
 	uint32_t id, const char *name, enum lb_state state, struct lb_picker *picker)
 {
-	struct lb_cluster *c = malloc(sizeof(*c));
-	char *copy = strdup(name);
-	if (!c || !copy) {
-		free(c);
-		free(copy);
+	size_t size = strlen(name) + 1;
+	struct lb_cluster *c = malloc(sizeof(*c) + size);
+	if (!c)
 		return NULL;
-	}
-	*c = (struct lb_cluster){.n_refs = 1,
-		.id = id,
-		.state = state,
-		.picker = lb_picker_get(picker),
-		.name = copy};
+	*c = (struct lb_cluster){
+		.n_refs = 1, .id = id, .state = state, .picker = lb_picker_get(picker)};
+	memcpy(c->name, name, size);
 	return c;
 }
 
@@ -39,6 +34,5 @@ void lb_cluster_put(struct lb_cluster *c)
 	if (--c->n_refs)
 		return;
 	lb_picker_put(c->picker);
-	free(c->name);
 	free(c);
 }

@@ -19,7 +19,7 @@ struct lb_cluster {
 	// No configuration names it any more. What its picker fails then fails, and waits for
 	// nothing (lb-tree.md A31-R12).
 	bool is_leaving;
-	char *name; // owned
+	char name[];
 };
 
 // Takes its own reference of picker. NULL = no memory.
