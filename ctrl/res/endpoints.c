@@ -36,6 +36,7 @@ struct reader {
 	struct lb_leaf_endpoint *endpoints; // owned; [n_endpoints], locality by locality
 	struct ip_port *addresses; // owned; [n_endpoints], each one's first
 	struct res_locality *names; // [n_kept], in the resource
+	char *text; // behind them: where the next one's lies
 	struct res_endpoints *r;
 	struct lb_err *err;
 };
@@ -193,15 +194,13 @@ static int name_locality(struct reader *rd, const struct eds_locality *l, struct
 static int begin_locality(struct reader *rd, const struct kept *k)
 {
 	const struct eds_locality *in = &k->in;
-	size_t n_text = in->region.len + in->zone.len + in->sub_zone.len + 3;
-	char *text = xds_arena_alloc(&rd->r->base.arena, 1, n_text);
 	struct lb_leaf_locality *l = &rd->localities[k->place];
-	if (!text || name_locality(rd, in, &l->name))
+	if (name_locality(rd, in, &l->name))
 		return -ENOMEM;
 	rd->names[k->place] = (struct res_locality){
-		.region = put_text(&text, in->region),
-		.zone = put_text(&text, in->zone),
-		.sub_zone = put_text(&text, in->sub_zone),
+		.region = put_text(&rd->text, in->region),
+		.zone = put_text(&rd->text, in->zone),
+		.sub_zone = put_text(&rd->text, in->sub_zone),
 	};
 	l->weight = in->weight;
 	l->n_endpoints = (uint32_t)in->n_endpoints;
@@ -234,6 +233,17 @@ static int read_locality(struct reader *rd, const struct kept *k, struct lb_leaf
 	return 0;
 }
 
+// Of the names of these, each with its end.
+static size_t text_size(const struct kept *list, size_t n)
+{
+	size_t size = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct eds_locality *l = &list[i].in;
+		size += l->region.len + l->zone.len + l->sub_zone.len + 3;
+	}
+	return size;
+}
+
 // Gives each locality kept its place in its priority, in the order given, and counts priorities.
 // A27-V01: none below another is without localities.
 static int place_localities(struct reader *rd)
@@ -243,11 +253,13 @@ static int place_localities(struct reader *rd)
 		if (rd->kept[i].in.priority >= n_levels)
 			n_levels = (size_t)rd->kept[i].in.priority + 1;
 	n_levels = n_levels < n ? n_levels : n; // more would have gaps
-	rd->names = xds_arena_alloc(&rd->r->base.arena, n, sizeof(*rd->names));
+	rd->names = xds_arena_alloc(
+		&rd->r->base.arena, 1, n * sizeof(*rd->names) + text_size(rd->kept, n));
 	rd->localities = xds_arena_alloc(&rd->scratch, n, sizeof(*rd->localities));
 	rd->priorities = xds_arena_alloc(&rd->scratch, n_levels, sizeof(*rd->priorities));
 	if (!rd->names || !rd->localities || !rd->priorities)
 		return -ENOMEM;
+	rd->text = (char *)(rd->names + n);
 	for (size_t i = 0; i < n; i++)
 		if (rd->kept[i].in.priority < n_levels)
 			rd->priorities[rd->kept[i].in.priority].n_localities++;
@@ -392,6 +404,8 @@ static int read_drop(struct reader *rd, const struct eds_drop *in, struct res_dr
 
 static int read_drops(struct reader *rd)
 {
+	if (rd->n_drops == 0)
+		return 0;
 	struct res_drop *drops = xds_arena_alloc(&rd->r->base.arena, rd->n_drops, sizeof(*drops));
 	if (!drops)
 		return -ENOMEM;

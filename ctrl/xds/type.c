@@ -12,23 +12,19 @@ struct xds_res *xds_res_new(const struct xds_type *type, size_t size, const char
 	const uint8_t *bytes, size_t len)
 {
 	DCHECK(size >= sizeof(struct xds_res));
-	struct xds_res *r = calloc(1, size);
+	size_t name_size = strlen(name) + 1;
+	struct xds_res *r = calloc(1, size + len + name_size);
 	if (!r)
 		return NULL;
+	char *behind = (char *)r + size;
 	r->n_refs = 1;
 	r->type = type;
 	r->len = len;
 	r->hash = XXH64(bytes, len, 0);
-	r->name = xds_arena_strdup(&r->arena, name);
-	uint8_t *copy = xds_arena_alloc(&r->arena, 1, len);
-	if (!r->name || !copy) {
-		xds_arena_fini(&r->arena);
-		free(r);
-		return NULL;
-	}
 	if (len)
-		memcpy(copy, bytes, len);
-	r->bytes = copy;
+		memcpy(behind, bytes, len);
+	r->bytes = (const uint8_t *)behind;
+	r->name = memcpy(behind + len, name, name_size);
 	return r;
 }
 

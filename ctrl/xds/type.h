@@ -16,11 +16,11 @@ struct xds_type;
 struct xds_res {
 	uint32_t n_refs;
 	const struct xds_type *type;
-	const char *name; // as the resource itself gives it; in the arena
-	const uint8_t *bytes; // as received, unknown fields included; in the arena
+	const char *name; // as the resource itself gives it; behind the struct
+	const uint8_t *bytes; // as received, unknown fields included; likewise
 	size_t len;
 	uint64_t hash; // XXH64 of the bytes
-	struct xds_arena arena; // owns everything the struct points to
+	struct xds_arena arena; // owns what else the struct points to
 };
 
 // The outcome of decoding. A resource that fails may still have told its name.
