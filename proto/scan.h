@@ -76,8 +76,15 @@ static inline bool proto_scan_next(struct proto_scan *s, struct proto_item *ret)
 static inline bool proto_is_text(struct str s)
 {
 	const uint8_t *p = (const uint8_t *)s.p;
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	if (s.len >= 8 && s.len <= 16) { // an address
+		uint64_t first, last;
+		memcpy(&first, p, 8);
+		memcpy(&last, p + s.len - 8, 8);
+		if (((first | last | (first - ones) | (last - ones)) & ones << 7) == 0)
+			return true;
+	}
 	for (size_t n; s.len; p += n, s.len -= n) {
-		const uint64_t ones = UINT64_C(0x0101010101010101);
 		uint64_t eight = 0;
 		n = s.len < 8 ? 1 : 8;
 		if (n == 8)

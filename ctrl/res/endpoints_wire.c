@@ -188,12 +188,63 @@ static int read_metadata(struct str bytes, struct str *hash_key, struct lb_err *
 	return read_map(bytes, STR("envoy.lb"), read_struct, hash_key, err);
 }
 
+// A varint of one to three bytes that takes just these.
+static bool read_short(const uint8_t *at, size_t len, uint32_t *ret)
+{
+	uint32_t value = 0;
+	if (len == 0 || len > 3)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (at[i] >> 7 != (i + 1 < len))
+			return false;
+		value |= (uint32_t)(at[i] & 0x7f) << 7 * i;
+	}
+	*ret = value;
+	return true;
+}
+
+// What nearly all endpoints of large clusters look like, read at once: an address and its port,
+// health or none, weight or none, as serializers write them: in the order of their numbers, each
+// once, lengths of one byte. False = it looks otherwise, and *ret is undefined; that says nothing
+// about it.
+static bool read_usual(struct str bytes, struct eds_endpoint *ret)
+{
+	const uint8_t *at = (const uint8_t *)bytes.p, *end = at + bytes.len;
+	// endpoint { address { socket_address { address; port_value } } }, which end together.
+	if (bytes.len < 10 || at[0] != BYTES(1) || at[2] != BYTES(1) || at[4] != BYTES(1) ||
+		at[6] != BYTES(2))
+		return false;
+	size_t inner = at[5], len = at[7];
+	if (at[1] >= 0x80 || at[1] != inner + 4 || at[3] != inner + 2 || inner + 6 > bytes.len ||
+		len + 4 > inner || at[8 + len] != VARINT(3))
+		return false;
+	*ret = (struct eds_endpoint){.is_endpoint = true,
+		.address = {
+			.is_socket = true, .has_port = true, .text = {(const char *)at + 8, len}}};
+	if (!read_short(at + 9 + len, inner - len - 3, &ret->address.port))
+		return false;
+	at += 6 + inner;
+	if (end - at >= 2 && at[0] == VARINT(2) && at[1] < 0x80) {
+		ret->health = at[1];
+		at += 2;
+	}
+	if (end - at >= 4 && at[0] == BYTES(4) && at[1] == end - at - 2 && at[2] == VARINT(1)) {
+		ret->has_weight = true;
+		if (!read_short(at + 3, at[1] - 1u, &ret->weight))
+			return false;
+		at = end;
+	}
+	return at == end && proto_is_text(ret->address.text);
+}
+
 int eds_read_endpoint(struct str bytes, struct eds_endpoint *ret, struct eds_address *additional,
 	size_t room, struct lb_err *err)
 {
 	int rc = 0;
 	struct str name;
 	struct proto_scan s = proto_scan_of(bytes);
+	if (read_usual(bytes, ret))
+		return 0;
 	*ret = (struct eds_endpoint){0};
 	for (struct proto_item i; !rc && proto_scan_next(&s, &i);) {
 		switch (i.tag) {

@@ -8,26 +8,28 @@
 // endpoints are made of: inet_pton() takes longer than the rest of decoding one.
 static bool parse_v4(struct str text, uint32_t *ret)
 {
-	uint32_t v4 = 0;
-	size_t i = 0;
+	uint32_t v4 = 0, digit;
+	const char *at = text.p, *end = at + text.len;
 	for (unsigned n_parts = 0; n_parts < 4; n_parts++) {
-		if (n_parts && (i == text.len || text.p[i++] != '.'))
+		if (n_parts && (at == end || *at++ != '.'))
 			return false;
-		uint32_t part = i < text.len ? (uint32_t)text.p[i++] - '0' : 10;
-		uint32_t digit;
+		uint32_t part = at < end ? (uint32_t)*at++ - '0' : 10;
 		if (part > 9)
 			return false;
-		while (part && part < 256 && i < text.len &&
-			(digit = (uint32_t)text.p[i] - '0') <= 9) {
+		if (part && at < end && (digit = (uint32_t)*at - '0') <= 9) {
 			part = 10 * part + digit;
-			i++;
+			at++;
+			if (at < end && (digit = (uint32_t)*at - '0') <= 9) {
+				part = 10 * part + digit;
+				at++;
+			}
 		}
 		if (part > 255)
 			return false;
 		v4 = v4 << 8 | part;
 	}
 	*ret = v4;
-	return i == text.len;
+	return at == end;
 }
 
 bool ip_parse_str(struct str text, struct ip_addr *ret)
