@@ -42,8 +42,8 @@ struct lb_member {
 	uint32_t id : 18;
 	uint32_t phase : 3; // enum lb_member_phase
 	uint32_t raw : 2; // the state that goes with it
+	uint32_t has_news : 1; // for the watchers; in the phase's byte, as they change together
 	uint32_t is_ejected : 1;
-	uint32_t has_news : 1; // for the watchers
 	uint32_t must_disconnect : 1; // as soon as it is not busy
 	uint32_t wants_resolution : 1; // while that is told
 	uint32_t has_failed : 1; // the only address, in this pass
