@@ -4,10 +4,12 @@
 #include "lb/base/check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // What the columns are to hold.
 struct sizes {
 	size_t spans, endpoints, used, addresses;
+	size_t text; // of the spans' names
 	bool has_hostnames, has_keys;
 };
 
@@ -25,6 +27,7 @@ static struct sizes measure(const struct lb_leaf_priority *list, uint32_t n)
 		for (uint32_t j = 0; j < list[i].n_localities; j++) {
 			const struct lb_leaf_locality *l = &list[i].localities[j];
 			s.endpoints += l->n_endpoints;
+			s.text += l->name.len + 1;
 			for (uint32_t k = 0; k < l->n_endpoints; k++) {
 				const struct lb_leaf_endpoint *e = &l->endpoints[k];
 				s.used += is_used(e);
@@ -38,17 +41,21 @@ static struct sizes measure(const struct lb_leaf_priority *list, uint32_t n)
 }
 
 // In one piece, as each is written whole.
-static bool allocate_columns(struct lb_leaf_endpoints *l, const struct sizes *s)
+static bool allocate_columns(
+	struct lb_leaf_endpoints *l, const struct sizes *s, uint32_t n_priorities, char **ret_text)
 {
 	size_t n = s->endpoints, n_firsts = s->addresses > n ? n + 1 : 0;
-	uint32_t *words =
-		malloc((n + n_firsts) * sizeof(*words) + s->addresses * sizeof(*l->addresses) + n);
-	if (!words)
+	size_t n_words = n_priorities + n + n_firsts;
+	l->spans = malloc(s->spans * sizeof(*l->spans) + n_words * sizeof(uint32_t) +
+			  s->addresses * sizeof(*l->addresses) + n + s->text);
+	if (!l->spans)
 		return false;
-	l->weights = words;
-	l->firsts = n_firsts ? words + n : NULL;
-	l->addresses = (struct ip_port *)(words + n + n_firsts);
+	l->ends = (uint32_t *)(l->spans + s->spans);
+	l->weights = l->ends + n_priorities;
+	l->firsts = n_firsts ? l->weights + n : NULL;
+	l->addresses = (struct ip_port *)(l->weights + n + n_firsts);
 	l->health = (uint8_t *)(l->addresses + s->addresses);
+	*ret_text = (char *)(l->health + n);
 	if (n_firsts)
 		l->firsts[0] = 0;
 	if (s->has_hostnames && !(l->hostnames = lb_arena_alloc(&l->arena, n, sizeof(char *))))
@@ -132,25 +139,25 @@ static bool fill(struct lb_leaf_endpoints *l, const struct lb_leaf_priority *lis
 	return true;
 }
 
-static bool build_spans(struct lb_leaf_endpoints *l, const struct lb_leaf_priority *list,
-	uint32_t n, const struct sizes *s)
+// Their names go to `text`.
+static void build_spans(struct lb_leaf_endpoints *l, const struct lb_leaf_priority *list,
+	uint32_t n, uint32_t n_used, char *text)
 {
-	l->ends = lb_arena_alloc(&l->arena, n, sizeof(*l->ends));
-	l->spans = lb_arena_alloc(&l->arena, s->spans, sizeof(*l->spans));
-	if (!l->ends || !l->spans)
-		return false;
-	uint32_t unused = (uint32_t)s->used;
+	uint32_t unused = n_used;
 	for (; l->n_priorities < n; l->n_priorities++) {
 		const struct lb_leaf_priority *p = &list[l->n_priorities];
 		for (uint32_t j = 0; j < p->n_localities; j++) {
 			struct lb_leaf_span *span = &l->spans[l->n_spans++];
-			if (!lb_arena_copy(&l->arena, p->localities[j].name, &span->name))
-				return false;
+			size_t len = p->localities[j].name.len;
+			if (len)
+				memcpy(text, p->localities[j].name.p, len);
+			text[len] = '\0';
+			span->name = (struct str){text, len};
+			text += len + 1;
 			measure_span(l, span, &p->localities[j], &unused);
 		}
 		l->ends[l->n_priorities] = l->n_spans;
 	}
-	return true;
 }
 
 static bool build(struct lb_leaf_endpoints *l, const struct lb_leaf_priority *list, uint32_t n)
@@ -160,8 +167,11 @@ static bool build(struct lb_leaf_endpoints *l, const struct lb_leaf_priority *li
 		return false;
 	l->n_all = (uint32_t)sizes.endpoints;
 	l->n_addresses = (uint32_t)sizes.addresses;
-	if (!build_spans(l, list, n, &sizes) || !allocate_columns(l, &sizes) ||
-		!fill(l, list, put_endpoint))
+	char *text;
+	if (!allocate_columns(l, &sizes, n, &text))
+		return false;
+	build_spans(l, list, n, (uint32_t)sizes.used, text);
+	if (!fill(l, list, put_endpoint))
 		return false;
 	if (!l->firsts)
 		return true;
@@ -202,7 +212,7 @@ void lb_leaf_endpoints_put(struct lb_leaf_endpoints *l)
 		return;
 	lb_address_index_fini(&l->index);
 	lb_arena_fini(&l->arena);
-	free(l->weights);
+	free(l->spans);
 	free(l);
 }
 

@@ -56,16 +56,17 @@ struct lb_leaf_endpoints {
 	uint32_t n_addresses;
 	uint32_t n_priorities;
 	uint32_t n_spans;
+	struct lb_leaf_span
+		*spans; // owned, and the next five behind it; by priority, as EDS has them
 	uint32_t *ends; // [n_priorities], of their spans
-	struct lb_leaf_span *spans; // by priority, in the order of EDS
-	uint32_t *weights; // owned, and the next three behind it; [n_all]
+	uint32_t *weights; // [n_all]
 	uint32_t *firsts; // [n_all + 1], each one's first address; NULL = they have one each
 	struct ip_port *addresses; // endpoint by endpoint
 	uint8_t *health; // [n_all]
 	const char **hostnames; // [n_all], "" = none; NULL = nobody has one
 	const char **hash_keys; // [n_all], likewise
 	struct lb_address_index index; // of all addresses
-	struct lb_arena arena; // owns the rest
+	struct lb_arena arena; // of these texts
 };
 
 // Count 1. *ret_second is the first address that has an equal one before it, which is the one that
