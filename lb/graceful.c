@@ -30,7 +30,7 @@ static void pending_free(struct lb_graceful_pending *p)
 static int swap(struct lb_graceful *g)
 {
 	struct lb_graceful_pending *p = g->pending;
-	int err = g->parent.publish(g->parent.ctx, p->state, lb_picker_get(p->picker));
+	int err = g->publish(g, p->state, lb_picker_get(p->picker));
 	if (err)
 		return err;
 	lb_node_dismiss(g->node);
@@ -51,7 +51,7 @@ static int on_node(void *ctx, enum lb_state state, struct lb_picker *picker)
 		lb_picker_put(picker);
 		return swap(g);
 	}
-	return g->parent.publish(g->parent.ctx, state, picker);
+	return g->publish(g, state, picker);
 }
 
 static int on_pending(void *ctx, enum lb_state state, struct lb_picker *picker)
@@ -66,9 +66,10 @@ static int on_pending(void *ctx, enum lb_state state, struct lb_picker *picker)
 	return g->state != LB_READY || state != LB_CONNECTING ? swap(g) : 0;
 }
 
-void lb_graceful_init(struct lb_graceful *g, struct lb_node_env *env, struct lb_node_parent parent)
+void lb_graceful_init(struct lb_graceful *g,
+	int (*publish)(struct lb_graceful *, enum lb_state, struct lb_picker *))
 {
-	*g = (struct lb_graceful){.env = env, .parent = parent, .state = LB_CONNECTING};
+	*g = (struct lb_graceful){.publish = publish, .state = LB_CONNECTING};
 }
 
 void lb_graceful_fini(struct lb_graceful *g)
@@ -79,10 +80,11 @@ void lb_graceful_fini(struct lb_graceful *g)
 	g->node = NULL;
 }
 
-static int begin_first(struct lb_graceful *g, const struct lb_node_config *config)
+static int begin_first(
+	struct lb_graceful *g, struct lb_node_env *env, const struct lb_node_config *config)
 {
-	const struct lb_node_ops *ops = g->env->ops_of(config->spec->kind);
-	g->node = ops->new (g->env, (struct lb_node_parent){on_node, g});
+	const struct lb_node_ops *ops = env->ops_of(config->spec->kind);
+	g->node = ops->new (env, (struct lb_node_parent){on_node, g});
 	int err = g->node ? ops->update(g->node, config) : -ENOMEM;
 	if (err) {
 		lb_node_free(g->node);
@@ -91,14 +93,15 @@ static int begin_first(struct lb_graceful *g, const struct lb_node_config *confi
 	return err;
 }
 
-static int begin_other(struct lb_graceful *g, const struct lb_node_config *config)
+static int begin_other(
+	struct lb_graceful *g, struct lb_node_env *env, const struct lb_node_config *config)
 {
-	const struct lb_node_ops *ops = g->env->ops_of(config->spec->kind);
+	const struct lb_node_ops *ops = env->ops_of(config->spec->kind);
 	struct lb_graceful_pending *before = g->pending, *p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	*p = (struct lb_graceful_pending){.owner = g, .state = LB_CONNECTING};
-	p->node = ops->new (g->env, (struct lb_node_parent){on_pending, p});
+	p->node = ops->new (env, (struct lb_node_parent){on_pending, p});
 	if (!p->node) {
 		free(p);
 		return -ENOMEM;
@@ -121,14 +124,15 @@ static struct lb_node *newest(const struct lb_graceful *g)
 	return g->pending ? g->pending->node : g->node;
 }
 
-int lb_graceful_update(struct lb_graceful *g, const struct lb_node_config *config)
+int lb_graceful_update(
+	struct lb_graceful *g, struct lb_node_env *env, const struct lb_node_config *config)
 {
 	struct lb_node *node = newest(g);
 	if (!node)
-		return begin_first(g, config);
-	if (node->ops == g->env->ops_of(config->spec->kind))
+		return begin_first(g, env, config);
+	if (node->ops == env->ops_of(config->spec->kind))
 		return node->ops->update(node, config);
-	return begin_other(g, config);
+	return begin_other(g, env, config);
 }
 
 void lb_graceful_exit_idle(struct lb_graceful *g)

@@ -39,6 +39,7 @@ struct lb_leaf {
 	struct lb_member_env member_env; // of its members, which all are gone before
 	struct lb_node_env node_env; // of its policies
 	uint32_t id;
+	uint32_t max_requests;
 	struct lb_leaf_layout *layout; // owned; NULL before the first update
 	// The one before, while policies still pick members that the newest lacks (RR-04). Owned;
 	// NULL = they do not.
@@ -51,15 +52,14 @@ struct lb_leaf {
 	struct lb_drops *drops; // counted; NULL = no category
 	struct lb_loads *loads; // counted; NULL = none
 	struct lb_breaker *breaker; // counted
-	uint32_t max_requests;
 	struct lb_metrics *metrics; // counted; NULL = none
-	bool ignores_reresolution;
 	// Of the newest update, for lists that could not be made at once.
-	uint32_t session_health;
 	uint64_t idle_timeout_ns;
+	uint32_t session_health;
 	// What the priorities say.
-	enum lb_state state;
 	struct lb_picker *picker; // counted; NULL = nothing yet
+	enum lb_state state;
+	bool ignores_reresolution; // of the layer
 	bool updating; // what they say is told at the end
 	bool configs_owed; // to the policies, of which some took those of an update that failed
 	bool lists_owed; // to ejection and affinity
@@ -323,10 +323,11 @@ static void on_member_gone(void *ctx, uint32_t id)
 
 // The priorities' policies.
 
-static int on_node(void *ctx, enum lb_state state, struct lb_picker *picker)
+static int on_node(struct lb_graceful *g, enum lb_state state, struct lb_picker *picker)
 {
-	tidy_soon(((struct child *)ctx)->leaf); // one policy may have taken another's place
-	lb_priority_report(((struct child *)ctx)->place, state, picker);
+	struct child *c = (void *)((char *)g - offsetof(struct child, policy));
+	tidy_soon(c->leaf); // one policy may have taken another's place
+	lb_priority_report(c->place, state, picker);
 	return 0;
 }
 
@@ -409,20 +410,22 @@ static void *child_create(void *ctx, struct lb_priority_child *place, const char
 		return NULL;
 	*c = (struct child){.leaf = leaf, .place = place};
 	(void)name;
-	lb_graceful_init(&c->policy, &leaf->node_env, (struct lb_node_parent){on_node, c});
+	lb_graceful_init(&c->policy, on_node);
 	tell_affinity(c, true);
 	return c;
 }
 
 static int child_update(void *ctx, void *child, const char *name)
 {
-	const struct lb_leaf_layout *l = ((struct lb_leaf *)ctx)->layout;
+	struct lb_leaf *leaf = ctx;
+	struct child *c = child;
+	const struct lb_leaf_layout *l = leaf->layout;
 	uint32_t rank = lb_leaf_layout_find(l, name);
 	// A name of before an update that ran out of memory, and that is being taken back.
 	if (rank == UINT32_MAX)
 		return -ENOMEM;
 	struct lb_node_config *config = lb_leaf_layout_config(l, rank);
-	int err = config ? lb_graceful_update(&((struct child *)child)->policy, config) : -ENOMEM;
+	int err = config ? lb_graceful_update(&c->policy, &leaf->node_env, config) : -ENOMEM;
 	free(config);
 	return err;
 }

@@ -17,6 +17,7 @@ struct lb_member;
 struct lb_node;
 struct lb_orca_table;
 struct lb_picker;
+struct lb_spread_kind;
 struct rand;
 
 // Which policy, and its parameters, as CDS says. Immutable; outlives the nodes that were given it.
@@ -125,6 +126,7 @@ struct lb_node_ops {
 	void (*dump)(const struct lb_node *, struct lb_dump *); // NULL = name and state say it all
 	void (*again)(struct lb_node *); // lb_node_again()'s time has come; NULL = it never asks
 	void (*free)(struct lb_node *); // lb_node_free()'s part
+	const struct lb_spread_kind *spread; // one of lb/node_spread.h's; else NULL
 };
 struct lb_node {
 	const struct lb_node_ops *ops;

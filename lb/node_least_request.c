@@ -37,7 +37,7 @@ static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_c
 
 static void configure(struct lb_spread *s, const struct lb_policy_spec *spec)
 {
-	s->choice_count = spec->least_request.choice_count;
+	s->choice_count = (uint8_t)spec->least_request.choice_count;
 }
 
 static const struct lb_spread_kind kind = {
@@ -55,4 +55,5 @@ const struct lb_node_ops lb_node_least_request = {
 	.exit_idle = lb_spread_exit_idle,
 	.again = lb_spread_again,
 	.free = lb_spread_free,
+	.spread = &kind,
 };

@@ -41,4 +41,5 @@ const struct lb_node_ops lb_node_round_robin = {
 	.exit_idle = lb_spread_exit_idle,
 	.again = lb_spread_again,
 	.free = lb_spread_free,
+	.spread = &kind,
 };

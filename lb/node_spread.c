@@ -40,6 +40,11 @@ struct lb_spread_list {
 	struct listed members[]; // each watched under its index
 };
 
+static const struct lb_spread_kind *kind_of(const struct lb_spread *s)
+{
+	return s->base.ops->spread;
+}
+
 static const struct lb_cell *find_connected(const struct lb_cells *c, struct lb_pick_ctx *ctx)
 {
 	for (int i = 0; i < N_GUESSES; i++) {
@@ -79,7 +84,7 @@ static struct lb_picker *picker_new(const struct lb_spread *s)
 	if (!p)
 		return NULL;
 	*p = (struct lb_spread_picker){
-		.base = {1, s->kind->pick, picker_free},
+		.base = {1, kind_of(s)->pick, picker_free},
 		.cells = lb_cells_share(&s->current->cells),
 		.slot = s->slot,
 		.tag = (uint32_t)rand_u64(s->base.env->rand) << LB_SPREAD_PLACE_BITS,
@@ -96,9 +101,9 @@ static struct lb_cell cell_of(const struct lb_spread_list *l, uint32_t i)
 		.endpoint = lb_member_endpoint(l->members[i].member),
 		.member = lb_member_id(l->members[i].member),
 		.state = LB_READY,
-		.wants_report = s->kind->wants_reports,
-		.counts_active = s->kind->counts_active,
-		.weight = s->kind->weight && l == s->current ? s->kind->weight(s) : 0,
+		.wants_report = kind_of(s)->wants_reports,
+		.counts_active = kind_of(s)->counts_active,
+		.weight = kind_of(s)->weight && l == s->current ? kind_of(s)->weight(s) : 0,
 	};
 }
 
@@ -129,8 +134,8 @@ static int remove_cell(struct lb_spread_list *l, uint32_t i)
 		return -ENOMEM;
 	set_place(l, l->members[last].at_place, at);
 	set_place(l, i, NOWHERE);
-	if (s->kind->left && l == s->current)
-		s->must_weigh |= s->kind->left(s, weight);
+	if (kind_of(s)->left && l == s->current)
+		s->must_weigh |= kind_of(s)->left(s, weight);
 	return 0;
 }
 
@@ -143,7 +148,7 @@ static int make_cells(struct lb_spread_list *l)
 			return -ENOMEM;
 	}
 	l->is_stale = false;
-	l->node->must_weigh = l->node->kind->weigh;
+	l->node->must_weigh = kind_of(l->node)->weigh;
 	return 0;
 }
 
@@ -178,7 +183,7 @@ static enum lb_state aggregate(const struct lb_spread_list *l)
 
 static int weigh(struct lb_spread *s, bool *ret_changed)
 {
-	int err = s->kind->weigh ? s->kind->weigh(s, &s->current->cells, ret_changed) : 0;
+	int err = kind_of(s)->weigh ? kind_of(s)->weigh(s, &s->current->cells, ret_changed) : 0;
 	s->must_weigh = err;
 	return err;
 }
@@ -248,7 +253,7 @@ static void settle(struct lb_spread *s)
 		s->current = s->pending;
 		s->pending = NULL;
 		s->is_published = false;
-		s->must_weigh = s->kind->weigh;
+		s->must_weigh = kind_of(s)->weigh;
 	}
 	publish(s);
 	list_free(old);
@@ -291,8 +296,8 @@ static void on_change(struct lb_member_watcher *w, uint32_t i)
 	struct lb_member *m = l->members[i].member;
 	bool was_ready = l->members[i].state == LB_READY;
 	count(l, i);
-	if (!was_ready && l->members[i].state == LB_READY && s->kind->became_ready)
-		s->kind->became_ready(s, m);
+	if (!was_ready && l->members[i].state == LB_READY && kind_of(s)->became_ready)
+		kind_of(s)->became_ready(s, m);
 	lb_node_reresolve(s->base.env, m);
 	if (!l->is_open)
 		return;
@@ -384,7 +389,7 @@ bool lb_spread_init(struct lb_spread *s, const struct lb_spread_kind *kind, stru
 	uint32_t slot = kind->has_slot ? env->slot_take(env->ctx) : UINT32_MAX;
 	if (kind->has_slot && slot == UINT32_MAX)
 		return false;
-	*s = (struct lb_spread){.base = {kind->ops, env, parent}, .kind = kind, .slot = slot};
+	*s = (struct lb_spread){.base = {kind->ops, env, parent}, .slot = slot};
 	return true;
 }
 
@@ -407,8 +412,8 @@ int lb_spread_update(struct lb_node *base, const struct lb_node_config *config)
 	bool is_known = is_listed(s, config);
 	s->is_updating = true;
 	struct lb_spread_list *l = is_known ? NULL : list_new(s, config);
-	if ((l || is_known) && s->kind->configure)
-		s->kind->configure(s, config->spec);
+	if ((l || is_known) && kind_of(s)->configure)
+		kind_of(s)->configure(s, config->spec);
 	if (l) {
 		l->is_open = true;
 		list_free(s->pending);

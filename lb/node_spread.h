@@ -25,7 +25,7 @@ struct lb_spread_picker {
 };
 
 struct lb_spread_kind {
-	const struct lb_node_ops *ops;
+	const struct lb_node_ops *ops; // which name it
 	const struct lb_cell *(*pick)(const struct lb_picker *, struct lb_pick_ctx *);
 	bool has_slot;
 	bool wants_reports, counts_active; // lb_cell's
@@ -41,17 +41,16 @@ struct lb_spread_kind {
 
 struct lb_spread {
 	struct lb_node base;
-	const struct lb_spread_kind *kind;
 	struct lb_spread_list *current; // owned; NULL before the first update
 	struct lb_spread_list *pending; // owned; waits for its turn (RR-04)
 	char *last_error; // owned; NULL = none yet
 	uint32_t slot; // UINT32_MAX = has none
-	uint32_t choice_count;
-	uint32_t n_settled;
-	uint8_t published; // enum lb_state
-	bool is_published; // and nothing that the picker holds has changed since
-	bool is_updating;
-	bool must_weigh;
+	uint16_t n_settled;
+	uint8_t choice_count; // 2 to 10
+	uint8_t published : 4; // enum lb_state
+	bool is_published : 1; // and nothing that the picker holds has changed since
+	bool is_updating : 1;
+	bool must_weigh : 1;
 };
 
 // Of lb_node_ops, for kinds that hold nothing of their own.

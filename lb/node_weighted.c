@@ -144,9 +144,9 @@ static void weighted_again(struct lb_node *base)
 }
 
 // Its picker is kept anew whatever happens above: the draw that goes round is made here.
-static int on_report(void *ctx, enum lb_state state, struct lb_picker *picker)
+static int on_report(struct lb_graceful *g, enum lb_state state, struct lb_picker *picker)
 {
-	struct child *c = ctx;
+	struct child *c = (void *)((char *)g - offsetof(struct child, policy));
 	struct weighted *w = c->owner;
 	enum lb_state before = (enum lb_state)c->state;
 	c->idle = state == LB_IDLE;
@@ -197,14 +197,14 @@ static void leave_fired(struct twheel_timer *t)
 
 static struct child *child_new(struct weighted *w, struct str name)
 {
-	struct child *c = calloc(1, sizeof(*c) + name.len + 1);
+	struct child *c = calloc(1, offsetof(struct child, name) + name.len + 1);
 	if (!c)
 		return NULL;
 	c->owner = w;
 	c->state = LB_CONNECTING; // W07
 	if (name.len)
 		memcpy(c->name, name.p, name.len);
-	lb_graceful_init(&c->policy, w->base.env, (struct lb_node_parent){on_report, c});
+	lb_graceful_init(&c->policy, on_report);
 	return c;
 }
 
@@ -218,7 +218,7 @@ static bool is_target(const struct lb_node_locality *l)
 static int give(struct child *c, const struct lb_node_config *all, const struct lb_node_locality *l)
 {
 	const struct lb_node_config own = {all->spec->child, l, 1};
-	return lb_graceful_update(&c->policy, &own);
+	return lb_graceful_update(&c->policy, c->owner->base.env, &own);
 }
 
 // What an update will make of the node.

@@ -166,4 +166,5 @@ const struct lb_node_ops lb_node_weighted_round_robin = {
 	.exit_idle = lb_spread_exit_idle,
 	.again = lb_spread_again,
 	.free = node_free,
+	.spread = &kind,
 };

@@ -37,14 +37,14 @@ struct lb_priority {
 	struct twheel *wheel;
 	struct rank *ranks; // owned; the names lie behind them
 	uint32_t n;
-	enum lb_state published_state;
+	uint8_t published_state; // enum lb_state
+	bool has_config;
+	bool choosing; // or updating: reports are only noted
+	bool again; // something was noted
 	struct lb_priority_child *current; // NULL = none
 	struct lb_picker *queue; // counted: of a child that has not reported; NULL = not needed
 	struct lb_picker *fail; // counted; of an empty list; else NULL
 	struct lb_picker *published; // counted; NULL = nothing yet
-	bool has_config;
-	bool choosing; // or updating: reports are only noted
-	bool again; // something was noted
 	struct twheel_timer retry;
 };
 
@@ -213,7 +213,7 @@ static int publish(struct lb_priority *p)
 		return err;
 	lb_picker_put(p->published);
 	p->published = lb_picker_get(picker);
-	p->published_state = state;
+	p->published_state = (uint8_t)state;
 	if (picker != p->queue) {
 		lb_picker_put(p->queue);
 		p->queue = NULL;
@@ -362,7 +362,7 @@ const char *lb_priority_child_name(const struct lb_priority_child *c)
 
 enum lb_state lb_priority_state(const struct lb_priority *p)
 {
-	return p->published_state;
+	return (enum lb_state)p->published_state;
 }
 
 static void dump_child(
@@ -385,7 +385,7 @@ static void dump_child(
 
 void lb_priority_dump(const struct lb_priority *p, struct lb_dump *d)
 {
-	lb_dump_enter(d, "priority", p->published_state);
+	lb_dump_enter(d, "priority", (enum lb_state)p->published_state);
 	for (uint32_t i = 0; i < p->n; i++) {
 		if (p->ranks[i].child) {
 			dump_child(p, p->ranks[i].child, d);
