@@ -336,6 +336,13 @@ void xds_ads_free(struct xds_ads *a)
 	free(a);
 }
 
+bool xds_ads_forget_version(struct xds_ads *a, uint32_t type)
+{
+	bool had = *text_of(a->types[type].version);
+	set_text(&a->types[type].version, NULL);
+	return had;
+}
+
 void xds_ads_info(const struct xds_ads *a, struct xds_server_info *ret)
 {
 	*ret = a->counters;

@@ -48,4 +48,6 @@ void xds_ads_free(struct xds_ads *); // NULL is fine
 // Connects when something is subscribed to, and sends what is due: answers first, then requests of
 // what is pending.
 void xds_ads_flush(struct xds_ads *);
+// The next request of the type says that no version is held. True = one was.
+bool xds_ads_forget_version(struct xds_ads *, uint32_t type);
 void xds_ads_info(const struct xds_ads *, struct xds_server_info *ret);

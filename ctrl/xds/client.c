@@ -55,6 +55,11 @@ void xds_client_end(struct xds_client *c)
 	c->depth--;
 }
 
+unsigned xds_client_depth(const struct xds_client *c)
+{
+	return c->depth;
+}
+
 void xds_client_add_settled(struct xds_client *c, struct xds_settled *s)
 {
 	s->next = c->settled;
@@ -214,8 +219,10 @@ void xds_client_forget(struct xds_client *c, struct xds_watcher *w)
 	e->error_code = XDS_OK;
 	e->error_is_data = e->ambient = false;
 	e->status = XDS_STATUS_REQUESTED;
-	// In delta a server that was told of the version would not send it again.
-	if (e->asked && c->conf.protocol->asks_again) {
+	twheel_cancel(c->conf.wheel, &e->absent); // the newer value is held
+	// A server that was told of the version would not send it again.
+	bool told = xds_ads_forget_version(c->ads, e->type);
+	if (e->asked && (told || c->conf.protocol->asks_again)) {
 		xds_chain_remove(&e->pending);
 		xds_chain_add(&subs->pending, &e->pending);
 	}
@@ -229,6 +236,14 @@ struct xds_client *xds_watcher_client(const struct xds_watcher *w)
 
 // The stream calls back
 
+static bool is_held(const struct xds_entry *e)
+{
+	for (const struct xds_watcher *w = e->watchers; w; w = w->next)
+		if (!w->held)
+			return false;
+	return e->watchers;
+}
+
 static void owner_on_sent(void *ctx, uint32_t type)
 {
 	struct xds_client *c = ctx;
@@ -238,8 +253,8 @@ static void owner_on_sent(void *ctx, uint32_t type)
 		struct xds_entry *e = XDS_ENTRY_OF(in_flight->next, in_flight);
 		xds_chain_remove(&e->in_flight);
 		// What is cached needs no answer (FM-05, DL-13).
-		if (e->value || e->answered || e->status == XDS_STATUS_DOES_NOT_EXIST ||
-			twheel_armed(&e->absent))
+		if (is_held(e) || e->value || e->answered ||
+			e->status == XDS_STATUS_DOES_NOT_EXIST || twheel_armed(&e->absent))
 			continue;
 		twheel_arm(c->conf.wheel, &e->absent, twheel_now(c->conf.wheel) + wait);
 	}

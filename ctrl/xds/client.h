@@ -63,6 +63,8 @@ struct xds_watcher {
 	void (*on_event)(struct xds_watcher *, const struct xds_event *);
 	struct xds_entry *entry; // client's; NULL = not watching
 	struct xds_fallback_entry *fallback; // the authority's, if it has several servers
+	// A value from elsewhere is in use: silence of this server says nothing (FM-05).
+	bool held;
 	struct xds_watcher *next, *prev; // client's
 	uint64_t seen; // client's
 };
@@ -77,6 +79,8 @@ void xds_client_cancel(struct xds_client *, struct xds_watcher *);
 // Watches and cancels between begin and end cost one request a type at most. They nest.
 void xds_client_begin(struct xds_client *);
 void xds_client_end(struct xds_client *);
+// How many begins have no end yet; the client begins its own events, too.
+unsigned xds_client_depth(const struct xds_client *);
 
 // Called when all events of one message, timer or transport event have been told, so that a watcher
 // of many resources acts once. Hooks may watch and cancel.
@@ -119,7 +123,7 @@ void xds_watcher_info(const struct xds_watcher *, struct xds_entry_info *ret);
 // Whom it watches at; NULL = it does not.
 struct xds_client *xds_watcher_client(const struct xds_watcher *);
 // Another server has given a newer value: what is cached of this one is forgotten, so that its next
-// word is news. No event.
+// word is news, and it is asked as by one that has nothing. No event.
 void xds_client_forget(struct xds_client *, struct xds_watcher *);
 
 enum xds_server_state {

@@ -39,6 +39,7 @@ struct xds_fallback_entry {
 	uint64_t updated_ns;
 	char *error; // what the last server to speak of it has against it; NULL = nothing
 	enum xds_code error_code;
+	bool error_is_data;
 	char *error_version; // rejected; NULL = none
 	uint64_t error_ns;
 	uint64_t error_serial;
@@ -213,12 +214,20 @@ static void note_failure(struct xds_fallback *fb)
 
 // The word of the active server
 
+// Takes the reference.
+static void set_value(struct xds_fallback_entry *e, struct xds_res *value)
+{
+	xds_res_put(e->value);
+	e->value = value;
+	for (uint32_t i = 0; i < e->fallback->conf.n_servers; i++)
+		e->inner[i].watcher.held = value;
+}
+
 static void take_value(struct xds_fallback_entry *e, const struct xds_entry_info *in)
 {
 	struct xds_fallback *fb = e->fallback;
 	if (!e->value || !xds_res_eq(e->value, in->res)) { // SW-16
-		xds_res_put(e->value);
-		e->value = xds_res_get(in->res);
+		set_value(e, xds_res_get(in->res));
 		e->fresh = true;
 	}
 	set_text(&e->version, in->version);
@@ -240,8 +249,7 @@ static void drop_value(struct xds_fallback_entry *e, const struct xds_entry_info
 	bool fails = in->error_is_data && fb->conf.servers[fb->active]->conf->fail_on_data_errors;
 	if (!e->value || (e->source != fb->active && !fails))
 		return;
-	xds_res_put(e->value);
-	e->value = NULL;
+	set_value(e, NULL);
 	set_text(&e->version, NULL);
 	e->updated_ns = 0;
 	e->lost = true;
@@ -266,6 +274,7 @@ static void merge(struct xds_fallback_entry *e)
 	set_text(&e->error, in.error);
 	set_text(&e->error_version, in.error_version);
 	e->error_code = in.error_code;
+	e->error_is_data = in.error_is_data;
 	e->error_ns = in.error_ns;
 }
 
@@ -439,7 +448,8 @@ static void add_watcher(struct xds_fallback_entry *e, struct xds_watcher *w)
 	e->watchers_last = w;
 }
 
-// FB-05: a name that nobody knows yet may need the next server at once.
+// FB-05: a name that nobody knows yet may need the next server at once. What the others are to hear
+// of that comes when all is settled: this may be inside an event whose text is the failure.
 static struct xds_fallback_entry *start(struct xds_fallback *fb, uint32_t type, const char *name)
 {
 	struct xds_fallback_entry *e = entry_new(fb, type, name);
@@ -454,7 +464,6 @@ static struct xds_fallback_entry *start(struct xds_fallback *fb, uint32_t type, 
 	merge(e); // a client may still have it (WA-13)
 	e->fresh = false;
 	fall(fb);
-	note_failure(fb);
 	e->told = trouble_of(e);
 	return e;
 }
@@ -540,6 +549,7 @@ void xds_fallback_each(const struct xds_fallback *fb,
 				.updated_ns = e->updated_ns,
 				.error = text_of(e->error),
 				.error_code = e->error_code,
+				.error_is_data = e->error_is_data,
 				.error_version = text_of(e->error_version),
 				.error_ns = e->error_ns,
 			});

@@ -29,7 +29,7 @@ struct xds_fallback_conf {
 struct xds_fallback *xds_fallback_new(const struct xds_fallback_conf *);
 void xds_fallback_free(struct xds_fallback *); // NULL is fine; watchers that are left are forgotten
 
-// As the client's.
+// As the client's. xds_fallback_settle() is due after each.
 [[nodiscard]] int xds_fallback_watch(
 	struct xds_fallback *, uint32_t type, const char *name, struct xds_watcher *);
 void xds_fallback_cancel(struct xds_watcher *);

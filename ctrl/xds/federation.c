@@ -52,9 +52,11 @@ static void on_client_settled(struct xds_settled *hook)
 	struct xds_server *s =
 		(struct xds_server *)((char *)hook - offsetof(struct xds_server, settled));
 	struct xds_federation *f = s->federation;
+	s->settling = true;
 	xds_federation_begin(f);
 	f->unsettled = true;
 	xds_federation_end(f);
+	s->settling = false;
 }
 
 struct xds_client *xds_server_get(struct xds_server *s)
@@ -121,9 +123,21 @@ static void run_settled(struct xds_federation *f)
 	f->settled_next = NULL;
 }
 
+// A client is in the middle of its events, and what this was called by is one of them. Its hook
+// comes when all have been told.
+static bool is_inside_event(const struct xds_federation *f)
+{
+	for (uint32_t i = 0; i < f->n_servers; i++) {
+		const struct xds_server *s = &f->servers[i];
+		if (s->client && !s->settling && xds_client_depth(s->client) > s->begun)
+			return true;
+	}
+	return false;
+}
+
 // Watchers and hooks may start watches that need other servers, and clients tell more while they
 // send what is due. True = one of them did.
-static bool end_clients(struct xds_federation *f)
+static bool end_clients(struct xds_federation *f, bool is_inside)
 {
 	for (uint32_t i = 0; i < f->n_servers; i++) {
 		struct xds_server *s = &f->servers[i];
@@ -132,7 +146,7 @@ static bool end_clients(struct xds_federation *f)
 		s->begun = false;
 		xds_client_end(s->client);
 	}
-	bool more = f->unsettled;
+	bool more = f->unsettled && !is_inside;
 	for (uint32_t i = 0; i < f->n_servers; i++)
 		more = more || f->servers[i].begun;
 	return more;
@@ -142,14 +156,15 @@ void xds_federation_end(struct xds_federation *f)
 {
 	CHECK(f->depth > 0);
 	while (f->depth == 1) {
-		while (f->unsettled) {
+		bool is_inside = is_inside_event(f);
+		while (f->unsettled && !is_inside) {
 			f->unsettled = false;
 			for (uint32_t i = 0; i < f->n_authorities; i++)
 				if (f->authorities[i].fallback)
 					xds_fallback_settle(f->authorities[i].fallback);
 			run_settled(f);
 		}
-		if (!end_clients(f))
+		if (!end_clients(f, is_inside))
 			break;
 		for (uint32_t i = 0; i < f->n_servers; i++)
 			begin_server(&f->servers[i]);
@@ -345,9 +360,11 @@ void xds_federation_free(struct xds_federation *f)
 {
 	if (!f)
 		return;
+	xds_federation_begin(f); // for good: nothing is told or sent any more
 	for (uint32_t i = 0; i < f->n_authorities; i++) {
 		struct authority *a = &f->authorities[i];
 		xds_fallback_free(a->fallback);
+		a->fallback = NULL;
 		if (a->has_server)
 			xds_server_put(a->servers[0]);
 		free(a->servers);

@@ -15,6 +15,7 @@ struct xds_server {
 	struct xds_settled settled; // of the client
 	uint32_t n_users;
 	bool begun; // by the federation
+	bool settling; // the client's events are over, and its hook runs
 };
 
 // One more user: the client is there until its put. NULL = no memory.

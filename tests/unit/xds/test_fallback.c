@@ -251,7 +251,7 @@ static void fb_06_the_server_it_returns_to_counts_only_as_it_speaks_again(void *
 
 	world_pass(&w, 5 * S);
 	w.at[0].server.n_read = w.at[0].server.n_sent - 1;
-	expect_request(&w.at[0], &toy_endpoints, "x y z", "1", "");
+	expect_request(&w.at[0], &toy_endpoints, "x y z", "", ""); // it is to say all of it again
 	respond(&w.at[0], &toy_endpoints, "2", "n1", "z=a", NULL);
 	assert_string_equal(heard(&z), "=a");
 	assert_string_equal(heard(&x), ""); // what it said before it failed is out of date
@@ -303,9 +303,42 @@ static void fb_07_what_the_next_server_has_not_is_kept(void **state)
 	respond(&w.at[1], &toy_cluster, "1", "n1", "y=2", NULL);
 	assert_string_equal(heard(&x), "=1 ~14 ~ok"); // the servers are well
 	assert_string_equal(heard(&y), "=2");
-	world_pass(&w, 16 * S); // the second server does not know it
+	world_pass(&w, 16 * S); // FM-05: what is cached waits for no answer
+	assert_string_equal(heard(&x), "");
+	assert_string_equal(world_state(&w, "x"), "ACKED 1");
+	fake_ads_settle(&w.at[1].server);
+	respond(&w.at[1], &toy_cluster, "2", "n2", "x=2", "y=2", NULL);
+	fake_ads_settle(&w.at[1].server);
+	assert_string_equal(heard(&x), "=2");
+	respond(&w.at[1], &toy_cluster, "3", "n3", "y=2", NULL); // it deletes what it has given
 	assert_string_equal(heard(&x), "~5");
-	assert_string_equal(world_state(&w, "x"), "DOES_NOT_EXIST 1 with error");
+	world_fini(&w);
+}
+
+static void fm_05_a_value_from_the_server_before_is_not_awaited_of_one_that_fails_on_data_errors(
+	void **state)
+{
+	struct world w;
+	struct ear x, e, y;
+	world_init(&w, "{'xds_servers':[" ADS(0) "," ADS_FAILS_ON_DATA_ERRORS(1) "]}");
+	world_listen(&w, &toy_endpoints, "e", &e);
+	fake_ads_settle(&w.at[0].server);
+	respond(&w.at[0], &toy_endpoints, "1", "n1", "e=1", NULL);
+	world_listen(&w, &toy_cluster, "x", &x);
+	fake_ads_settle(&w.at[0].server);
+	respond(&w.at[0], &toy_cluster, "1", "n2", "x=1", NULL);
+	fake_ads_settle(&w.at[0].server);
+	fake_ads_close(&w.at[0].server, "bye");
+	world_pass(&w, 2 * S);
+	world_refuse(&w, 0);
+	world_listen(&w, &toy_cluster, "y", &y);
+	fake_ads_settle(&w.at[1].server);
+	respond(&w.at[1], &toy_cluster, "1", "n1", "x=1", "y=1", NULL);
+	fake_ads_settle(&w.at[1].server);
+	assert_string_equal(heard(&e), "=1 ~14 ~ok");
+	world_pass(&w, 16 * S);
+	assert_string_equal(heard(&e), "");
+	assert_string_equal(world_state(&w, "e"), "ACKED 1");
 	world_fini(&w);
 }
 
@@ -408,6 +441,111 @@ static void wa_11_watchers_may_cancel_each_other_inside_an_event(void **state)
 	world_fini(&w);
 }
 
+// A watcher that starts a watch inside the first event of a kind.
+struct starter {
+	struct ear ear; // first member
+	struct world *world;
+	enum xds_event_kind kind;
+	const struct xds_type *type;
+	struct ear *next; // NULL = started
+};
+
+static void start_next(struct xds_watcher *w, const struct xds_event *event)
+{
+	struct starter *s = (struct starter *)w;
+	if (event->kind != s->kind || !s->next)
+		return;
+	struct ear *next = s->next;
+	s->next = NULL;
+	world_listen(s->world, s->type, "new", next);
+}
+
+static void listen_and_start(struct world *w, struct starter *s)
+{
+	s->world = w;
+	s->ear.watcher.on_event = start_next;
+	assert_int_equal(
+		xds_federation_watch(w->federation, &toy_cluster, "x", &s->ear.watcher), 0);
+}
+
+// The watch makes the authority go on to a server that is known to fail: its failure is another.
+static void wa_11_the_text_of_an_event_outlives_watches_that_are_started_inside_it(void **state)
+{
+	struct world w;
+	struct ear late, second, other;
+	struct starter first = {.kind = XDS_EVENT_AMBIENT, .type = &toy_cluster, .next = &late};
+	world_init(&w, "{'xds_servers':[" ADS(0) "," ADS(
+			       1) "],'authorities':{'a':{'xds_servers':[" ADS(1) "]}}}");
+	listen_and_start(&w, &first);
+	world_listen(&w, &toy_cluster, "x", &second);
+	world_listen(&w, &toy_cluster, "xdstp://a/toy.Cluster/z", &other);
+	world_refuse(&w, 1);
+	assert_string_equal(heard(&other), "!14");
+	serve_and_die(&w, "x", "x=1");
+	assert_null(first.next);
+	assert_string_equal(heard(&second), "=1 ~14 ~14"); // of the first server, then the second
+	assert_non_null(strstr(second.text, "ads:1"));
+	assert_non_null(strstr(heard(&late), "!14"));
+	assert_non_null(strstr(late.text, "ads:1"));
+	world_fini(&w);
+}
+
+struct hook {
+	struct xds_settled settled; // first member
+	struct ear *ear;
+	unsigned n;
+};
+
+static void on_hook(struct xds_settled *settled)
+{
+	struct hook *h = (struct hook *)settled;
+	h->n++;
+	assert_string_equal(heard(h->ear), "=1");
+}
+
+static void hooks_run_after_all_events_of_a_message_inside_which_a_watch_was_started(void **state)
+{
+	struct world w;
+	struct ear y, late;
+	struct starter first = {.kind = XDS_EVENT_RESOURCE, .type = &toy_endpoints, .next = &late};
+	world_init(&w, "{'xds_servers':[" ADS(0) "],'authorities':{'a':{'xds_servers':[" ADS(
+			       1) "," ADS(2) "]}}}");
+	xds_federation_begin(w.federation);
+	listen_and_start(&w, &first);
+	world_listen(&w, &toy_cluster, "y", &y);
+	xds_federation_end(w.federation);
+	struct hook hook = {.settled = {.fn = on_hook}, .ear = &y};
+	xds_federation_add_settled(w.federation, &hook.settled);
+	expect_request(&w.at[0], &toy_cluster, "x y", "", "");
+	respond(&w.at[0], &toy_cluster, "1", "n1", "x=1", "y=1", NULL);
+	assert_null(first.next);
+	assert_int_equal(hook.n, 1);
+	expect_request(&w.at[0], &toy_cluster, "x y", "1", "n1");
+	expect_request(&w.at[0], &toy_endpoints, "new", "", "");
+	xds_federation_remove_settled(w.federation, &hook.settled);
+	world_fini(&w);
+}
+
+// With a watcher left in each: the first's end is not the second's business.
+static void a_federation_of_several_fallbacks_ends_with_watches_left(void **state)
+{
+	struct world w;
+	struct ear x, a;
+	world_init(&w, "{'xds_servers':[" ADS(0) "," ADS(
+			       1) "],'authorities':{'a':{'xds_servers':[" ADS(1) "," ADS(2) "]}}}");
+	world_listen(&w, &toy_cluster, "x", &x);
+	world_listen(&w, &toy_cluster, "xdstp://a/toy.Cluster/x", &a);
+	world_refuse(&w, 0);
+	fake_ads_settle(&w.at[1].server);
+	respond(&w.at[1], &toy_cluster, "1", "n1", "x=1", NULL);
+	size_t n_sent = w.at[1].server.n_sent;
+	heard(&x);
+	world_fini(&w);
+	assert_string_equal(heard(&x), "");
+	assert_string_equal(heard(&a), "");
+	assert_int_equal(w.at[1].server.n_sent, n_sent);
+}
+
 static void fe_07_a_server_listed_twice_is_one(void **state)
 {
 	struct world w;
@@ -460,8 +598,13 @@ RUN_SUITE("xds/fallback", cmocka_unit_test(a_federation_gives_up_whole_when_ther
 	cmocka_unit_test(fb_06_the_server_it_returns_to_counts_only_as_it_speaks_again),
 	cmocka_unit_test(fb_06_a_server_that_fails_again_is_left_again),
 	cmocka_unit_test(fb_07_what_the_next_server_has_not_is_kept),
+	cmocka_unit_test(
+		fm_05_a_value_from_the_server_before_is_not_awaited_of_one_that_fails_on_data_errors),
 	cmocka_unit_test(de_04_the_next_server_may_take_a_value_if_it_fails_on_data_errors),
 	cmocka_unit_test(fb_08_other_authorities_stay_where_they_are),
 	cmocka_unit_test(wa_02_watchers_of_one_name_share_it_and_the_last_one_ends_it),
 	cmocka_unit_test(wa_11_watchers_may_cancel_each_other_inside_an_event),
+	cmocka_unit_test(wa_11_the_text_of_an_event_outlives_watches_that_are_started_inside_it),
+	cmocka_unit_test(hooks_run_after_all_events_of_a_message_inside_which_a_watch_was_started),
+	cmocka_unit_test(a_federation_of_several_fallbacks_ends_with_watches_left),
 	cmocka_unit_test(fe_07_a_server_listed_twice_is_one))
