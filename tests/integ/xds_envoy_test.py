@@ -14,7 +14,7 @@ from envoy_proxy import BINARY, HTTP2, address_of
 from resources import ADS, HTTP_MANAGER, LISTENER, ROUTER
 
 grpc = pytest.importorskip("grpc")
-from xds_server import WAIT_S, Backend, Serve, free_port
+from xds_server import WAIT_S, Backend, Serve
 
 CALL_TIMEOUT_S = 5
 OPTIONS = {"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
@@ -66,7 +66,11 @@ class Envoy:
     """Envoy with its only configuration from shunt-xds."""
 
     def __init__(self, path, api_type, backends):
-        self.port = free_port()
+        # Bound but not listening: nobody else gets the port, and Envoy listens beside it.
+        self.reserved = socket.socket()
+        self.reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        self.reserved.bind(("127.0.0.1", 0))
+        self.port = self.reserved.getsockname()[1]
         self.backends = backends
         self.serve = Serve(path, *world(self.port, {"blue": 1}, backends))
         config = path / "envoy.json"
@@ -104,6 +108,7 @@ class Envoy:
         self.channel.close()
         self.process.kill()
         self.process.wait(WAIT_S)
+        self.reserved.close()
         self.serve.stop()
 
 

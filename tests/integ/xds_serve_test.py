@@ -49,7 +49,7 @@ def test_all_clusters_are_replaced_in_one_change_without_a_failed_call(serve, ba
     with serve.channel() as channel:
         call = channel.unary_unary("/a.B/C")
         count_answers(call, 20)
-        serve.folder.set(*world(backends, {"red": 1}))
+        serve.change(*world(backends, {"red": 1}))
         deadline = time.monotonic() + WAIT_S
         while call(b"", timeout=CALL_TIMEOUT_S) != b"red":
             assert time.monotonic() < deadline

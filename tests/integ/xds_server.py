@@ -8,8 +8,8 @@ import json
 import os
 import pathlib
 import queue
+import re
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -54,14 +54,19 @@ class Serve:
         self.folder = resources.Folder(path / "xds")
         self.folder.set(*initial)
         self.log = path / "log"
-        self.address = f"127.0.0.1:{free_port()}"
+        self.address = "127.0.0.1:0"  # until the server says which port it has taken
         self.process = None
         self.start()
 
     def start(self):
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(self.command(), stderr=log)
-        self.wait_log('msg="serving"')
+        try:
+            port = self.wait_match(r'msg="serving" .* port=(\d+)\n')[1]
+        except BaseException:
+            self.kill()
+            raise
+        self.address = f"127.0.0.1:{port}"
 
     def kill(self):
         self.process.kill()
@@ -74,10 +79,30 @@ class Serve:
     def command(self):
         return [SHUNT_XDS, "serve", self.folder.path, "--listen", self.address]
 
+    def change(self, *resources_):
+        """The folder holds exactly these from now on. The server sleeps meanwhile: files are
+        written one by one, and it must not see some without the others."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            state = os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            assert state.si_code == os.CLD_STOPPED, self.log.read_text()
+            self.folder.set(*resources_)
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
     def wait_log(self, text):
+        self.wait_match(re.escape(text))
+
+    def wait_match(self, pattern):
+        """Until the log has it: the match."""
         deadline = time.monotonic() + WAIT_S
-        while text not in self.log.read_text():
-            assert time.monotonic() < deadline, self.log.read_text()
+        while True:
+            ended = self.process.poll() is not None
+            text = self.log.read_text()
+            if found := re.search(pattern, text):
+                return found
+            assert not ended, f"the server has ended: {text}"
+            assert time.monotonic() < deadline, text
             time.sleep(0.01)
 
     def channel(self):
@@ -85,11 +110,6 @@ class Serve:
                   "server_features": ["xds_v3"]}
         bootstrap = {"xds_servers": [server], "node": {"id": "test"}}
         return grpc.insecure_channel("xds:///web", [(BOOTSTRAP_ARG, json.dumps(bootstrap))])
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
 
 
 class Stream:
@@ -121,10 +141,10 @@ class Stream:
         return self.responses.get(timeout=WAIT_S)
 
     def assert_quiet(self):
-        try:
-            assert self.responses.get(timeout=QUIET_S) is None, "no response was due"
-        except queue.Empty:
-            pass
+        with contextlib.suppress(queue.Empty):
+            response = self.responses.get(timeout=QUIET_S)
+            raise AssertionError("the call has ended" if response is None
+                                 else f"no response was due: {response}")
 
     def close(self):
         self.requests.put(None)

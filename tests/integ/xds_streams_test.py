@@ -81,9 +81,9 @@ def test_variant_is_split_for_its_subscribers_only_and_in_one_response(serve, pr
         for client, expected in ((one, "prod"), (two, "prod"), (other, "test")):
             client.subscribe(ROUTE_CONFIG, "r")
             assert hosts(client.take()) == [expected]
-        serve.folder.set(variant(routes("prod-1"), both(prod, has("version", "v1"))),
-                         variant(routes("prod-2"), both(prod, has("version", "v2"))),
-                         variant(routes("test"), test))
+        serve.change(variant(routes("prod-1"), both(prod, has("version", "v1"))),
+                     variant(routes("prod-2"), both(prod, has("version", "v2"))),
+                     variant(routes("test"), test))
         for client, expected in ((one, "prod-1"), (two, "prod-2")):
             response = client.take()
             assert hosts(response) == [expected]
@@ -115,10 +115,10 @@ def test_delta_sends_only_what_changed(serve):
 
 
 def test_types_come_in_make_before_break_order(serve):
-    def world(name):
+    def world(name, host):
         return (resources.cluster(name), resources.endpoints(name, ("127.0.0.1", 1)),
-                resources.listener("web", "r-" + name), resources.route_config("r"))
-    serve.folder.set(*world("blue"))
+                resources.listener("web", "r-" + name), routes(host))
+    serve.change(*world("blue", "old"))
     serve.wait_log("type=routes")
     with Sotw(serve.address) as client:
         for url in (LISTENER, CLUSTER):
@@ -127,7 +127,7 @@ def test_types_come_in_make_before_break_order(serve):
         for url, name in ((ENDPOINTS, "green"), (ROUTE_CONFIG, "r")):
             client.subscribe(url, name)
         assert client.take().type_url == ROUTE_CONFIG
-        serve.folder.set(*world("green"), routes("new"))
+        serve.change(*world("green", "new"))
         found = [client.take() for _ in range(5)]
         assert [r.type_url for r in found] == [CLUSTER, ENDPOINTS, LISTENER, ROUTE_CONFIG, CLUSTER]
         # The old cluster is there until what used it has been replaced.
@@ -179,8 +179,6 @@ def test_overlap_is_refused_and_what_was_is_served(serve):
 
 
 def test_overlap_at_the_start_is_refused(tmp_path):
-    folder = resources.Folder(tmp_path / "xds")
-    folder.set(variant(routes("a"), has("env", "prod")), variant(routes("b"), has("zone", "z")))
     with pytest.raises(AssertionError, match="both match {env=prod, zone=z}"):
         Serve(tmp_path, variant(routes("a"), has("env", "prod")),
               variant(routes("b"), has("zone", "z"))).stop()
