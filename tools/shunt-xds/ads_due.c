@@ -122,6 +122,12 @@ static enum ads_due compare(const struct ads_stream *s, const struct ads_type *t
 	return due;
 }
 
+// Nothing uses a listener, so that taking one away is a change like any other.
+static bool is_change(enum resource_type type, enum ads_due due)
+{
+	return due == ADS_DUE_CHANGE || (due == ADS_DUE_REMOVAL && type == RESOURCE_LISTENER);
+}
+
 // Brings due of every type up to date.
 static int compare_all(struct ads_stream *s, uint64_t now_ns)
 {
@@ -135,7 +141,8 @@ static int compare_all(struct ads_stream *s, uint64_t now_ns)
 			return r;
 		enum ads_due before = t->due;
 		t->due = compare(s, t, resource_type_info((enum resource_type)i)->full_state);
-		if (t->due == ADS_DUE_CHANGE && before != ADS_DUE_CHANGE)
+		if (is_change((enum resource_type)i, t->due) &&
+			!is_change((enum resource_type)i, before))
 			t->change_ns = now_ns;
 		t->is_compared = true;
 		t->compared = type->generation;
@@ -310,11 +317,9 @@ int ads_stream_drain(struct ads_stream *s, uint64_t now_ns, struct ads_response 
 	if (r < 0)
 		return r;
 	for (int i = 0; i < N_RESOURCE_TYPES; i++) {
-		enum ads_due due = s->types[i].due;
-		bool is_change =
-			due == ADS_DUE_CHANGE || (due == ADS_DUE_REMOVAL && i == RESOURCE_LISTENER);
-		if (is_change && now_ns >= make_ns(s, (enum resource_type)i))
-			return pick(s, (enum resource_type)i, now_ns, ret);
+		enum resource_type type = (enum resource_type)i;
+		if (is_change(type, s->types[i].due) && now_ns >= make_ns(s, type))
+			return pick(s, type, now_ns, ret);
 	}
 	for (size_t i = 0; i < N_BREAKING; i++) {
 		enum resource_type type = breaking_order[i];
@@ -329,8 +334,9 @@ uint64_t ads_stream_due_ns(const struct ads_stream *s)
 {
 	uint64_t due = UINT64_MAX;
 	for (int i = RESOURCE_LISTENER; i <= RESOURCE_ROUTES; i++) {
-		uint64_t its = make_ns(s, (enum resource_type)i);
-		if (s->types[i].due == ADS_DUE_CHANGE && its < due)
+		enum resource_type type = (enum resource_type)i;
+		uint64_t its = make_ns(s, type);
+		if (is_change(type, s->types[i].due) && its < due)
 			due = its;
 	}
 	for (size_t i = 0; i < N_BREAKING; i++) {

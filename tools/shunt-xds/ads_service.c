@@ -81,8 +81,10 @@ static void *on_open(void *ctx, struct rpc_call *call, struct str method, const 
 		return NULL;
 	}
 	struct client *c = client_new(s, call, is_delta ? ADS_DELTA : ADS_SOTW, peer);
-	if (!c)
+	if (!c) {
+		rpc_call_end(call, RPC_RESOURCE_EXHAUSTED, "no memory");
 		return NULL;
+	}
 	c->next = s->clients;
 	if (c->next)
 		c->next->prev = c;

@@ -51,6 +51,7 @@ static void complain(struct load *l, const char *file, const char *text)
 	l->failed = true;
 	l->complain(l->ctx, file, text);
 }
+
 static uint64_t ns_of(struct timespec t)
 {
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;

@@ -229,6 +229,27 @@ static void removed_listener_is_told_by_its_absence(void **state)
 	NEXT(p, "L");
 }
 
+// Also when an earlier change of listeners did not have to wait.
+static void removed_listener_waits_for_clusters_like_a_change(void **state)
+{
+	struct world *w = *state;
+	struct peer *p = &w->peer;
+	bring_up(w);
+	server_publish(&w->server, "C:blue=1 E:blue=1 L:web=2 R:r=blue");
+	NEXT(p, "L web=2");
+	peer_ack(p, 'L', "web");
+	w->server.now_ns += SECOND / 2;
+	server_publish(&w->server, "C:blue=2 E:blue=1 R:r=blue");
+	NEXT(p, "C blue=2");
+	NEXT(p, "");
+	assert_int_equal(ads_stream_due_ns(p->stream), w->server.now_ns + SECOND);
+	w->server.now_ns += SECOND - 1;
+	NEXT(p, "");
+	w->server.now_ns++;
+	NEXT(p, "L");
+	assert_int_equal(ads_stream_due_ns(p->stream), UINT64_MAX);
+}
+
 static void removed_cluster_alone_is_told_at_once(void **state)
 {
 	struct world *w = *state;
@@ -511,8 +532,9 @@ RUN_SUITE("shunt-xds/ads_stream", CASE(first_request_gets_what_it_names),
 	CASE(all_clusters_are_sent_when_one_changes),
 	CASE(subscription_change_goes_with_the_last_nonce), CASE(stale_nonce_is_ignored),
 	CASE(nonces_of_types_do_not_mix), CASE(refused_version_is_not_sent_again_until_it_changes),
-	CASE(removed_listener_is_told_by_its_absence), CASE(removed_cluster_alone_is_told_at_once),
-	CASE(removed_cluster_waits_for_the_routes),
+	CASE(removed_listener_is_told_by_its_absence),
+	CASE(removed_listener_waits_for_clusters_like_a_change),
+	CASE(removed_cluster_alone_is_told_at_once), CASE(removed_cluster_waits_for_the_routes),
 	CASE(removed_cluster_stays_while_the_routes_are_refused),
 	CASE(client_that_drops_the_name_sees_no_removal), CASE(wildcard_gets_all_and_follows),
 	CASE(wildcard_of_an_empty_set_is_answered), CASE(request_without_nonce_starts_over),
