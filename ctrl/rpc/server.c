@@ -407,6 +407,10 @@ int rpc_server_new(const struct rpc_server_conf *conf, const struct rpc_events *
 		return r;
 	}
 	accept_next(s);
+	if (!s->next_call) { // nothing else would ever accept one
+		rpc_server_free(s);
+		return -ENOMEM;
+	}
 	*ret = s;
 	return 0;
 }
