@@ -4,6 +4,7 @@
 #include "ctrl/status/csds_dump.h"
 
 #include "ctrl/xds/client.h"
+#include "ctrl/xds/wire.h"
 #include "envoy/service/status/v3/csds.pb-c.h"
 #include "lb/base/check.h"
 
@@ -71,6 +72,7 @@ static char *copy(char **at, const char *text)
 {
 	size_t len = strlen(text) + 1;
 	char *to = memcpy(*at, text, len);
+	xds_wire_clean(to);
 	*at += len;
 	return to;
 }

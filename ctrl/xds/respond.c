@@ -15,6 +15,11 @@
 #define CODE_NOT_FOUND 5
 #define CODE_PERMISSION_DENIED 7
 
+// PC-10 names every failing resource; but what is longer than 4 MiB many servers don't receive, and
+// end the stream. What has come to the first length ends with the number of the others.
+#define NACK_LEN ((long)64 << 10)
+#define NACK_NAME_LEN 1024 // of each
+
 // One entry of the response.
 struct item {
 	struct xds_res *res; // NULL = invalid
@@ -36,6 +41,7 @@ struct round {
 	bool *errors_listed; // [response->n_errors]
 	uint64_t number;
 	FILE *complaints; // becomes the text of the NACK
+	size_t n_unnamed; // failing resources that the text has no room for
 	bool nack;
 	bool starved; // memory ran out: the server has to say it again
 	bool nameless; // an entry is there of which not even the name could be read
@@ -43,10 +49,14 @@ struct round {
 
 static void complain(struct round *r, size_t index, const char *name, const char *why)
 {
+	if (ftell(r->complaints) >= NACK_LEN) {
+		r->n_unnamed++;
+		return;
+	}
 	fprintf(r->complaints, "%s", r->nack ? "; " : "");
 	if (name)
-		fprintf(r->complaints, "%s \"%s\": %s", r->client->conf.types[r->type]->label, name,
-			why);
+		fprintf(r->complaints, "%s \"%.*s\": %s", r->client->conf.types[r->type]->label,
+			NACK_NAME_LEN, name, why);
 	else
 		fprintf(r->complaints, "resource %zu: %s", index, why);
 	r->nack = true;
@@ -462,6 +472,8 @@ int xds_client_respond(
 		free_items(&r);
 	else
 		free(r.errors_listed);
+	if (r.complaints && r.n_unnamed)
+		fprintf(r.complaints, "; and %zu more", r.n_unnamed);
 	if (r.complaints && fclose(r.complaints) != 0 && r.nack)
 		r.starved = true;
 	if (r.starved || !r.nack) {

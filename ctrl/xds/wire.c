@@ -24,32 +24,27 @@ char *xds_wire_text(const char *s)
 	return (char *)(uintptr_t)s;
 }
 
-// An error text quotes names and values cut at any byte; a server may end the stream over a string
-// that is not UTF-8.
-static char *to_utf8(const char *s)
+void xds_wire_clean(char *text)
 {
-	char *copy = strdup(s);
-	if (!copy)
-		return NULL;
-	for (size_t i = 0, left = strlen(copy); left;) {
-		size_t n = proto_utf8_len((const uint8_t *)copy + i, left);
+	for (size_t i = 0, left = strlen(text); left;) {
+		size_t n = proto_utf8_len((const uint8_t *)text + i, left);
 		if (n == 0) {
-			copy[i] = '?';
+			text[i] = '?';
 			n = 1;
 		}
 		i += n;
 		left -= n;
 	}
-	return copy;
 }
 
 int xds_wire_error(Google__Rpc__Status *status, const char *error)
 {
 	google__rpc__status__init(status);
 	status->code = STATUS_INVALID_ARGUMENT;
-	char *text = to_utf8(error);
+	char *text = strdup(error);
 	if (!text)
 		return -ENOMEM;
+	xds_wire_clean(text);
 	status->message = text;
 	return 0;
 }

@@ -74,6 +74,10 @@ struct xds_response *xds_response_new(ProtobufCMessage *, size_t n_entries,
 [[nodiscard]] int xds_wire_resource_name(const Envoy__Service__Discovery__V3__ResourceName *,
 	const char **ret_name, struct xds_constraints **ret, struct lb_err *reterr);
 
+// Puts a '?' for each byte that is not UTF-8, in place: names come from servers and callers, and
+// error texts quote them cut at any byte. A peer may take a message with any other string for
+// unreadable as a whole.
+void xds_wire_clean(char *text);
 // The error_detail of a NACK (PC-10). The text is the status's: free it when it is packed. 0 or
 // -ENOMEM.
 [[nodiscard]] int xds_wire_error(Google__Rpc__Status *, const char *error);

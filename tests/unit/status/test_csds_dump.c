@@ -393,6 +393,37 @@ static void times_before_1970_have_nanos_that_are_not_negative(void **state)
 	world_fini(&w);
 }
 
+static void texts_are_utf8_whatever_servers_and_names_are(void **state)
+{
+	struct world w;
+	world_init(&w, "");
+	struct csds_dump_conf conf = {&w.node.msg, false, WALL_AT_0};
+	struct csds_dump *d = csds_dump_new(&conf);
+	assert_non_null(d);
+	struct xds_res *res = xds_res_new(&toy_cluster, sizeof(*res), "a", NULL, 0);
+	assert_non_null(res);
+	csds_dump_add(d, &(struct xds_entry_info){.type = &toy_cluster,
+				 .name = "n\xffme \xc3\xa4",
+				 .status = XDS_STATUS_NACKED,
+				 .res = res,
+				 .version = "\xe2\x82v1",
+				 .updated_ns = S,
+				 .error = "cluster \"\xe2\x82\xac\xe2\x82\": cut",
+				 .error_version = "v2\xc3",
+				 .error_ns = 2 * S});
+	assert_int_equal(csds_dump_step(d, 1), 1);
+	Response *m = read_back(d);
+	const Entry *e = entry_of(m, "n?me \xc3\xa4");
+	assert_non_null(e);
+	assert_string_equal(e->version_info, "??v1");
+	assert_string_equal(e->error_state->details, "cluster \"\xe2\x82\xac??\": cut");
+	assert_string_equal(e->error_state->version_info, "v2?");
+	forget(m);
+	csds_dump_free(d);
+	xds_res_put(res);
+	world_fini(&w);
+}
+
 // Many entries of many lengths, made by hand.
 
 struct crowd {
@@ -517,5 +548,6 @@ RUN_SUITE("status/csds_dump",
 	cmocka_unit_test(CS_08_contents_are_left_out_when_asked),
 	cmocka_unit_test(changes_while_it_is_encoded_are_not_in_it),
 	cmocka_unit_test(times_before_1970_have_nanos_that_are_not_negative),
+	cmocka_unit_test(texts_are_utf8_whatever_servers_and_names_are),
 	cmocka_unit_test(slices_of_any_size_give_the_same_bytes),
 	cmocka_unit_test(without_memory_there_is_no_response_and_no_leak))

@@ -3,6 +3,8 @@
 #include "tests/support/check.h"
 #include "tests/unit/xds/client_fixture.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void first_request_carries_the_node_and_all_names(void **state)
@@ -126,6 +128,60 @@ static void nack_text_is_utf8_whatever_the_names_are(void **state)
 	expect_request(&f, &toy_cluster, "a", "", "");
 	respond(&f, &toy_cluster, "v1", "n1", "a=BAD\xff\xc3", NULL);
 	expect_nack(&f, &toy_cluster, "a", "", "n1", "content is BAD??");
+	fixture_fini(&f);
+}
+
+// A server that can't receive the NACK would end the stream, and send the same again on the next.
+static void nack_of_very_many_names_the_first_and_counts_the_others(void **state)
+{
+	enum { N = 5000, TEXT_LEN = 16 };
+	struct fixture f;
+	struct ear a;
+	struct fake_resource *list = calloc(N, sizeof(*list));
+	char(*texts)[TEXT_LEN] = calloc(N, TEXT_LEN);
+	assert_non_null(list);
+	assert_non_null(texts);
+	for (unsigned i = 0; i < N; i++) {
+		int len = snprintf(texts[i], TEXT_LEN, "c%u=BAD%u", i, i);
+		list[i] = (struct fake_resource){
+			.bytes = (const uint8_t *)texts[i], .len = (size_t)len};
+	}
+	fixture_init(&f, "");
+	listen_to(&f, &toy_cluster, "c4999", &a);
+	expect_request(&f, &toy_cluster, "c4999", "", "");
+	fake_ads_respond(&f.server, toy_cluster.url, "v1", "n1", list, N);
+	const Envoy__Service__Discovery__V3__DiscoveryRequest *r = fake_ads_next(&f.server);
+	assert_non_null(r->error_detail);
+	const char *text = r->error_detail->message;
+	assert_in_range(strlen(text), 64 << 10, (64 << 10) + 2048);
+	assert_non_null(strstr(text, "cluster \"c0\": content is BAD0; cluster \"c1\": "));
+	unsigned n_named = 1, n_more = 0;
+	const char *end = text;
+	for (const char *at = text; (at = strstr(at, "; ")); at += 2, n_named++)
+		end = at;
+	assert_int_equal(sscanf(end, "; and %u more", &n_more), 1);
+	assert_int_equal(n_named - 1 + n_more, N);
+	assert_string_equal(heard(&a), "!3"); // although the text doesn't name it
+	fixture_fini(&f);
+	free(texts);
+	free(list);
+}
+
+static void nack_cuts_long_names(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	char text[3000];
+	memset(text, 'x', sizeof(text));
+	strcpy(text + sizeof(text) - 5, "=BAD");
+	fixture_init(&f, "");
+	listen_to(&f, &toy_cluster, "a", &a);
+	expect_request(&f, &toy_cluster, "a", "", "");
+	respond(&f, &toy_cluster, "v1", "n1", text, NULL);
+	const Envoy__Service__Discovery__V3__DiscoveryRequest *r = fake_ads_next(&f.server);
+	assert_non_null(r->error_detail);
+	assert_int_equal(strspn(strchr(r->error_detail->message, '"') + 1, "x"), 1024);
+	assert_non_null(strstr(r->error_detail->message, "\": content is BAD"));
 	fixture_fini(&f);
 }
 
@@ -461,7 +517,8 @@ RUN_SUITE("xds/requests", cmocka_unit_test(first_request_carries_the_node_and_al
 	cmocka_unit_test(bad_response_is_nacked_with_the_last_good_version),
 	cmocka_unit_test(valid_siblings_of_bad_resources_are_used),
 	cmocka_unit_test(nack_text_is_utf8_whatever_the_names_are),
-	cmocka_unit_test(same_resource_twice_is_nacked),
+	cmocka_unit_test(nack_of_very_many_names_the_first_and_counts_the_others),
+	cmocka_unit_test(nack_cuts_long_names), cmocka_unit_test(same_resource_twice_is_nacked),
 	cmocka_unit_test(unknown_type_is_not_answered),
 	cmocka_unit_test(undecodable_response_is_not_answered_and_the_stream_stays),
 	cmocka_unit_test(unsolicited_type_is_not_answered_since_an_empty_list_would_be_a_wildcard),
