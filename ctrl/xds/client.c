@@ -436,6 +436,7 @@ static struct xds_entry_info info_of(const struct xds_entry *e)
 		.res = e->value,
 		.version = text_of(e->version),
 		.updated_ns = e->updated_ns,
+		.expires_ns = twheel_armed(&e->ttl) ? e->expires_ns : 0,
 		.error = text_of(e->error),
 		.error_code = e->error_code,
 		.error_is_data = e->error_is_data,

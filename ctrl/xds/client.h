@@ -109,6 +109,7 @@ struct xds_entry_info {
 	struct xds_res *res; // the value in use, borrowed; NULL = none
 	const char *version; // of the value; "" = none
 	uint64_t updated_ns; // when the value was last accepted (wheel's clock); 0 = never
+	uint64_t expires_ns; // when the value's TTL is over (RS-04); 0 = it holds for good
 	const char *error; // the last failure, "" = none; cleared by acceptance
 	enum xds_code error_code;
 	bool error_is_data; // not a transient one (DE-01)

@@ -6,6 +6,7 @@
 #include "ctrl/xds/server.h"
 #include "ctrl/xds/strmap.h"
 #include "lb/base/check.h"
+#include "lb/base/twheel.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #define NO_SOURCE UINT32_MAX
+#define RETRY_NS 1000000000ull // when there was no memory
 
 // A watch of one name at one server.
 struct inner {
@@ -35,6 +37,9 @@ struct xds_fallback_entry {
 	enum xds_status status;
 	struct xds_res *value; // counted; NULL = none
 	uint32_t source; // the server that gave the value; NO_SOURCE = it was left since
+	struct twheel_timer ttl; // of a value whose server was left (RS-04)
+	uint64_t ttl_ns; // while it is armed: when
+	uint32_t left; // that server
 	char *version; // of the value; NULL = none
 	uint64_t updated_ns;
 	char *error; // what the last server to speak of it has against it; NULL = nothing
@@ -56,6 +61,8 @@ struct xds_fallback {
 	uint32_t active;
 	struct xds_chain all; // in order of subscription
 	struct xds_chain dirty;
+	struct xds_chain later; // dirty, but there was no memory
+	struct twheel_timer retry; // of what there was no memory for
 	struct strmap *by_name; // [conf.n_types]
 	char *failure; // what the watchers know of the servers; NULL = nothing is wrong
 	uint64_t failure_serial;
@@ -128,6 +135,19 @@ static void cancel_at(struct xds_fallback_entry *e, uint32_t server)
 	xds_client_cancel(client_of(e->fallback, server), &e->inner[server].watcher);
 }
 
+static void retry_later(struct xds_fallback *fb)
+{
+	struct twheel *wheel = fb->conf.wheel;
+	twheel_arm(wheel, &fb->retry, twheel_now(wheel) + RETRY_NS);
+}
+
+static void on_retry(struct twheel_timer *t)
+{
+	struct xds_fallback *fb =
+		(struct xds_fallback *)((char *)t - offsetof(struct xds_fallback, retry));
+	fb->conf.on_due(fb->conf.ctx);
+}
+
 // Which server is active
 
 static void log_active(const struct xds_fallback *fb, const char *verb)
@@ -142,6 +162,19 @@ static void log_active(const struct xds_fallback *fb, const char *verb)
 		return;
 	fb->conf.log(fb->conf.log_ctx, line);
 	free(line);
+}
+
+// The value outlives the watch at its server, but not its TTL (RS-04).
+static void leave_source(struct xds_fallback_entry *e)
+{
+	struct xds_entry_info info;
+	xds_watcher_info(&e->inner[e->source].watcher, &info);
+	struct twheel *wheel = e->fallback->conf.wheel;
+	e->ttl_ns = info.res ? info.expires_ns : twheel_now(wheel); // over, and not merged yet
+	if (e->value && e->ttl_ns)
+		twheel_arm(wheel, &e->ttl, e->ttl_ns);
+	e->left = e->source;
+	e->source = NO_SOURCE;
 }
 
 // FB-06: a server of higher preference that answers is the active one again, and those behind it
@@ -159,10 +192,10 @@ static void climb(struct xds_fallback *fb)
 		return;
 	for (struct xds_chain *c = fb->all.next; c != &fb->all; c = c->next) {
 		struct xds_fallback_entry *e = ENTRY_OF(c, all);
+		if (e->source != NO_SOURCE && e->source > to)
+			leave_source(e);
 		for (uint32_t i = to + 1; i <= fb->active; i++)
 			cancel_at(e, i);
-		if (e->source != NO_SOURCE && e->source > to)
-			e->source = NO_SOURCE;
 	}
 	for (uint32_t i = to + 1; i <= fb->active; i++)
 		xds_server_put(fb->conf.servers[i]);
@@ -186,8 +219,10 @@ static bool is_wanting(const struct xds_fallback *fb)
 static void fall(struct xds_fallback *fb)
 {
 	while (fb->active + 1 < fb->conf.n_servers && is_failing(fb) && is_wanting(fb)) {
-		if (!xds_server_get(fb->conf.servers[fb->active + 1]))
+		if (!xds_server_get(fb->conf.servers[fb->active + 1])) {
+			retry_later(fb);
 			return;
+		}
 		fb->active++;
 		log_active(fb, "fall back to");
 		for (struct xds_chain *c = fb->all.next; c != &fb->all; c = c->next)
@@ -232,6 +267,7 @@ static void take_value(struct xds_fallback_entry *e, const struct xds_entry_info
 	}
 	set_text(&e->version, in->version);
 	e->updated_ns = in->updated_ns;
+	twheel_cancel(fb->conf.wheel, &e->ttl);
 	if (e->source == fb->active)
 		return;
 	e->source = fb->active;
@@ -239,6 +275,69 @@ static void take_value(struct xds_fallback_entry *e, const struct xds_entry_info
 	for (uint32_t i = 0; i < fb->active; i++)
 		if (e->inner[i].watcher.entry)
 			xds_client_forget(client_of(fb, i), &e->inner[i].watcher);
+}
+
+static void end_value(struct xds_fallback_entry *e)
+{
+	twheel_cancel(e->fallback->conf.wheel, &e->ttl);
+	set_value(e, NULL);
+	set_text(&e->version, NULL);
+	e->updated_ns = 0;
+	e->lost = true;
+}
+
+static void take_error(struct xds_fallback_entry *e, const struct xds_entry_info *in)
+{
+	e->status = in->status;
+	if (*in->error && (!e->error || strcmp(e->error, in->error) != 0))
+		e->error_serial = ++e->fallback->n_serials;
+	set_text(&e->error, in->error);
+	set_text(&e->error_version, in->error_version);
+	e->error_code = in->error_code;
+	e->error_is_data = in->error_is_data;
+	e->error_ns = in->error_ns;
+}
+
+// RS-04: the server was left while the value held.
+static void on_ttl(struct twheel_timer *t)
+{
+	struct xds_fallback_entry *e =
+		(struct xds_fallback_entry *)((char *)t - offsetof(struct xds_fallback_entry, ttl));
+	const struct xds_fallback_conf *conf = &e->fallback->conf;
+	uint64_t now = twheel_now(conf->wheel);
+	char *text;
+	if (asprintf(&text, "%s \"%s\" from xDS server %s has expired (node id \"%s\")",
+		    conf->types[e->type]->label, e->name, conf->servers[e->left]->conf->uri,
+		    text_of(conf->node_id)) < 0) {
+		twheel_arm(conf->wheel, &e->ttl, now + RETRY_NS);
+		return;
+	}
+	take_error(e, &(struct xds_entry_info){
+			      .status = XDS_STATUS_DOES_NOT_EXIST,
+			      .error = text,
+			      .error_code = XDS_NOT_FOUND,
+			      .error_is_data = true,
+			      .error_version = "",
+			      .error_ns = now,
+		      });
+	free(text);
+	end_value(e);
+	mark_dirty(e);
+	conf->on_due(conf->ctx);
+}
+
+// RS-04: a server that fails says nothing more than that the time of its value is over.
+static void end_with_source(struct xds_fallback_entry *e)
+{
+	struct xds_entry_info in;
+	if (!e->value || e->source >= e->fallback->active)
+		return; // NO_SOURCE, too
+	xds_watcher_info(&e->inner[e->source].watcher, &in);
+	if (in.res)
+		return;
+	take_error(e, &in);
+	end_value(e);
+	e->source = NO_SOURCE;
 }
 
 // The server has an error and no value. Its own it has dropped itself; that of a server before it
@@ -249,18 +348,19 @@ static void drop_value(struct xds_fallback_entry *e, const struct xds_entry_info
 	bool fails = in->error_is_data && fb->conf.servers[fb->active]->conf->fail_on_data_errors;
 	if (!e->value || (e->source != fb->active && !fails))
 		return;
-	set_value(e, NULL);
-	set_text(&e->version, NULL);
-	e->updated_ns = 0;
-	e->lost = true;
+	end_value(e);
 }
 
 static void merge(struct xds_fallback_entry *e)
 {
 	struct xds_fallback *fb = e->fallback;
 	struct xds_entry_info in;
-	if (watch_at(e, fb->active))
+	end_with_source(e);
+	if (watch_at(e, fb->active)) {
+		xds_chain_add(&fb->later, &e->dirty);
+		retry_later(fb);
 		return;
+	}
 	xds_watcher_info(&e->inner[fb->active].watcher, &in);
 	if (!in.res && !*in.error)
 		return; // it has not spoken yet
@@ -268,14 +368,7 @@ static void merge(struct xds_fallback_entry *e)
 		take_value(e, &in);
 	else
 		drop_value(e, &in);
-	e->status = in.status;
-	if (*in.error && (!e->error || strcmp(e->error, in.error) != 0))
-		e->error_serial = ++fb->n_serials;
-	set_text(&e->error, in.error);
-	set_text(&e->error_version, in.error_version);
-	e->error_code = in.error_code;
-	e->error_is_data = in.error_is_data;
-	e->error_ns = in.error_ns;
+	take_error(e, &in);
 }
 
 // Events
@@ -387,6 +480,11 @@ bool xds_fallback_settle(struct xds_fallback *fb)
 	climb(fb);
 	fall(fb);
 	note_failure(fb);
+	while (!xds_chain_empty(&fb->later)) {
+		struct xds_chain *c = fb->later.next;
+		xds_chain_remove(c);
+		xds_chain_add(&fb->dirty, c);
+	}
 	while (!xds_chain_empty(&fb->dirty)) {
 		struct xds_fallback_entry *e = ENTRY_OF(fb->dirty.next, dirty);
 		xds_chain_remove(&e->dirty);
@@ -410,6 +508,7 @@ static struct xds_fallback_entry *entry_new(
 	e->type = type;
 	e->status = XDS_STATUS_REQUESTED;
 	e->source = NO_SOURCE;
+	e->ttl.fire = on_ttl;
 	e->name = strdup(name);
 	if (!e->name || strmap_add(&fb->by_name[type], &e->link, e->name)) {
 		entry_free(e);
@@ -429,6 +528,7 @@ static void entry_drop(struct xds_fallback_entry *e)
 	struct xds_fallback *fb = e->fallback;
 	for (uint32_t i = 0; i <= fb->active; i++)
 		cancel_at(e, i);
+	twheel_cancel(fb->conf.wheel, &e->ttl);
 	xds_chain_remove(&e->all);
 	xds_chain_remove(&e->dirty);
 	strmap_remove(&fb->by_name[e->type], &e->link);
@@ -503,6 +603,8 @@ struct xds_fallback *xds_fallback_new(const struct xds_fallback_conf *conf)
 	fb->conf = *conf;
 	xds_chain_init(&fb->all);
 	xds_chain_init(&fb->dirty);
+	xds_chain_init(&fb->later);
+	fb->retry.fire = on_retry;
 	fb->by_name = calloc(conf->n_types, sizeof(*fb->by_name));
 	if (fb->by_name)
 		return fb;
@@ -525,6 +627,7 @@ void xds_fallback_free(struct xds_fallback *fb)
 		xds_server_put(fb->conf.servers[i]);
 	for (uint32_t t = 0; t < fb->conf.n_types; t++)
 		strmap_fini(&fb->by_name[t]);
+	twheel_cancel(fb->conf.wheel, &fb->retry);
 	free(fb->by_name);
 	free(fb->failure);
 	free(fb);
@@ -533,6 +636,16 @@ void xds_fallback_free(struct xds_fallback *fb)
 const struct xds_server *xds_fallback_active(const struct xds_fallback *fb)
 {
 	return fb->conf.servers[fb->active];
+}
+
+static uint64_t expiry_of(const struct xds_fallback_entry *e)
+{
+	struct xds_entry_info in = {.expires_ns = 0};
+	if (twheel_armed(&e->ttl))
+		return e->ttl_ns;
+	if (e->value && e->source != NO_SOURCE)
+		xds_watcher_info(&e->inner[e->source].watcher, &in);
+	return in.expires_ns;
 }
 
 void xds_fallback_each(const struct xds_fallback *fb,
@@ -547,6 +660,7 @@ void xds_fallback_each(const struct xds_fallback *fb,
 				.res = e->value,
 				.version = text_of(e->version),
 				.updated_ns = e->updated_ns,
+				.expires_ns = expiry_of(e),
 				.error = text_of(e->error),
 				.error_code = e->error_code,
 				.error_is_data = e->error_is_data,

@@ -14,6 +14,7 @@
 
 struct xds_fallback;
 struct xds_server;
+struct twheel;
 
 struct xds_fallback_conf {
 	const char *authority; // borrowed; NULL = old-style names
@@ -21,6 +22,10 @@ struct xds_fallback_conf {
 	uint32_t n_servers; // two or more
 	const struct xds_type *const *types;
 	uint32_t n_types;
+	const char *node_id; // borrowed
+	struct twheel *wheel;
+	void (*on_due)(void *ctx); // a timer asks for xds_fallback_settle()
+	void *ctx;
 	void (*log)(void *ctx, const char *line); // NULL = silent
 	void *log_ctx;
 };

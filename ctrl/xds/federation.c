@@ -286,6 +286,14 @@ static void add_servers(struct xds_federation *f, const struct xds_server_conf *
 				(struct xds_server){.conf = &list[i], .federation = f};
 }
 
+static void on_fallback_due(void *ctx)
+{
+	struct xds_federation *f = ctx;
+	xds_federation_begin(f);
+	f->unsettled = true;
+	xds_federation_end(f);
+}
+
 // A server that is listed twice is the same one.
 static int add_authority(
 	struct xds_federation *f, const char *name, const struct xds_server_conf *list, uint32_t n)
@@ -314,6 +322,10 @@ static int add_authority(
 		.n_servers = a->n_servers,
 		.types = f->conf.types,
 		.n_types = f->conf.n_types,
+		.node_id = f->conf.bootstrap->node_id,
+		.wheel = f->conf.wheel,
+		.on_due = on_fallback_due,
+		.ctx = f,
 		.log = f->conf.log,
 		.log_ctx = f->conf.log_ctx,
 	});

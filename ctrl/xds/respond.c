@@ -96,8 +96,9 @@ void xds_entry_fail(struct xds_entry *e, enum xds_status status, enum xds_code c
 static void hold(struct round *r, struct xds_entry *e, const struct xds_response_entry *in)
 {
 	struct twheel *wheel = r->client->conf.wheel;
+	e->expires_ns = twheel_now(wheel) + in->ttl_ns;
 	if (in->has_ttl)
-		twheel_arm(wheel, &e->ttl, twheel_now(wheel) + in->ttl_ns);
+		twheel_arm(wheel, &e->ttl, e->expires_ns);
 	else
 		twheel_cancel(wheel, &e->ttl);
 }

@@ -47,6 +47,7 @@ struct xds_entry {
 
 	struct twheel_timer absent; // no answer yet (FM-04 to FM-07)
 	struct twheel_timer ttl; // of the value (RS-04); not armed = it holds for good
+	uint64_t expires_ns; // while it is armed
 	bool ambient; // the watchers have been told of trouble beside the value
 	uint64_t seen; // number of the last response that spoke of it
 

@@ -357,6 +357,79 @@ static void de_04_the_next_server_may_take_a_value_if_it_fails_on_data_errors(vo
 	world_fini(&w);
 }
 
+static void respond_for_20_s(struct fixture *f, const char *version, const char *nonce)
+{
+	Envoy__Service__Discovery__V3__Resource m;
+	Google__Protobuf__Any any;
+	Google__Protobuf__Duration ttl;
+	uint8_t bytes[512];
+	envoy__service__discovery__v3__resource__init(&m);
+	google__protobuf__any__init(&any);
+	google__protobuf__duration__init(&ttl);
+	m.name = (char[]){"x"};
+	m.version = (char[]){"1"};
+	any.type_url = (char[]){CLUSTER_URL};
+	any.value = (ProtobufCBinaryData){3, (uint8_t[]){'x', '=', '1'}};
+	m.resource = &any;
+	ttl.seconds = 20;
+	m.ttl = &ttl;
+	struct fake_resource r = {
+		.type_url = "type.googleapis.com/envoy.service.discovery.v3.Resource",
+		.bytes = bytes,
+		.len = envoy__service__discovery__v3__resource__pack(&m, bytes),
+	};
+	fake_ads_respond(&f->server, CLUSTER_URL, version, nonce, &r, 1);
+	fake_ads_settle(&f->server);
+}
+
+static void rs_04_a_value_of_the_server_before_ends_with_its_ttl(void **state)
+{
+	struct world w;
+	struct ear x, y;
+	world_init(&w, TWO);
+	world_listen(&w, &toy_cluster, "x", &x);
+	fake_ads_settle(&w.at[0].server);
+	respond_for_20_s(&w.at[0], "1", "n1");
+	fake_ads_close(&w.at[0].server, "bye");
+	world_pass(&w, 2 * S);
+	world_refuse(&w, 0);
+	world_listen(&w, &toy_cluster, "y", &y); // falls back
+	fake_ads_settle(&w.at[1].server);
+	respond(&w.at[1], &toy_cluster, "1", "n1", "y=1", NULL);
+	assert_string_equal(heard(&x), "=1 ~14 ~ok");
+	world_pass(&w, 15 * S);
+	assert_string_equal(heard(&x), "");
+	world_pass(&w, 5 * S);
+	assert_string_equal(heard(&x), "!5");
+	assert_non_null(strstr(x.text, "ads:0 has expired"));
+	assert_string_equal(world_state(&w, "x"), "DOES_NOT_EXIST  with error");
+	world_fini(&w);
+}
+
+static void rs_04_a_value_of_a_server_that_was_left_ends_with_its_ttl(void **state)
+{
+	struct world w;
+	struct ear x, e;
+	world_init(&w, TWO);
+	world_listen(&w, &toy_cluster, "x", &x);
+	world_listen(&w, &toy_endpoints, "e", &e);
+	world_refuse(&w, 0);
+	fake_ads_settle(&w.at[1].server);
+	respond_for_20_s(&w.at[1], "1", "n1");
+	world_pass(&w, 2 * S);
+	fake_ads_settle(&w.at[0].server);
+	respond(&w.at[0], &toy_endpoints, "1", "n1", "e=1", NULL); // it is the active one again
+	assert_string_equal(heard(&x), "=1");
+	world_pass(&w, 15 * S);
+	assert_false(world_connected(&w, 1));
+	assert_string_equal(heard(&x), "");
+	world_pass(&w, 5 * S);
+	assert_string_equal(heard(&x), "!5");
+	assert_non_null(strstr(x.text, "ads:1 has expired"));
+	assert_string_equal(world_state(&w, "x"), "DOES_NOT_EXIST  with error");
+	world_fini(&w);
+}
+
 static void fb_08_other_authorities_stay_where_they_are(void **state)
 {
 #define A "xdstp://a/toy.Cluster/x"
@@ -601,6 +674,8 @@ RUN_SUITE("xds/fallback", cmocka_unit_test(a_federation_gives_up_whole_when_ther
 	cmocka_unit_test(
 		fm_05_a_value_from_the_server_before_is_not_awaited_of_one_that_fails_on_data_errors),
 	cmocka_unit_test(de_04_the_next_server_may_take_a_value_if_it_fails_on_data_errors),
+	cmocka_unit_test(rs_04_a_value_of_the_server_before_ends_with_its_ttl),
+	cmocka_unit_test(rs_04_a_value_of_a_server_that_was_left_ends_with_its_ttl),
 	cmocka_unit_test(fb_08_other_authorities_stay_where_they_are),
 	cmocka_unit_test(wa_02_watchers_of_one_name_share_it_and_the_last_one_ends_it),
 	cmocka_unit_test(wa_11_watchers_may_cancel_each_other_inside_an_event),
