@@ -159,11 +159,16 @@ static struct lb_cell cell_at(const void *ctx, uint32_t at)
 	return cell_of(x->affinity, x->list, at);
 }
 
+// Without memory the cells stay as they are, and as stale.
 static int make_cells(const struct lb_affinity *a, struct list *l)
 {
+	struct lb_cells cells;
+	if (lb_cells_init(&cells, l->n, cell_at, &(struct in_list){a, l}))
+		return -ENOMEM;
 	lb_cells_fini(&l->cells);
-	l->is_stale = lb_cells_init(&l->cells, l->n, cell_at, &(struct in_list){a, l});
-	return l->is_stale ? -ENOMEM : 0;
+	l->cells = cells;
+	l->is_stale = false;
+	return 0;
 }
 
 static void try_again(struct lb_affinity *a)
@@ -412,6 +417,8 @@ static int renew(struct lb_affinity *a, const struct lb_affinity_list *from)
 {
 	if (a->list.endpoints == from->endpoints)
 		return 0;
+	if (a->list.is_stale && make_cells(a, &a->list))
+		return -ENOMEM;
 	struct lb_affinity_map *map = lb_affinity_map_new(from->endpoints, NULL, &a->list.cells);
 	if (!map)
 		return -ENOMEM;

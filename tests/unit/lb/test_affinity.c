@@ -430,7 +430,6 @@ static void changes_make_another_map(void **state)
 	fini(&f);
 }
 
-// O01, O10
 static struct lb_affinity_map *map_of(
 	const struct lb_leaf_endpoint *list, uint32_t n, const struct lb_cells *cells)
 {
@@ -438,11 +437,14 @@ static struct lb_affinity_map *map_of(
 	const struct lb_leaf_priority priority = {&locality, 1};
 	const struct ip_port *second;
 	struct lb_leaf_endpoints *e = lb_leaf_endpoints_new(&priority, 1, &second);
+	assert_non_null(e);
 	struct lb_affinity_map *m = lb_affinity_map_new(e, NULL, cells);
+	assert_non_null(m);
 	lb_leaf_endpoints_put(e);
 	return m;
 }
 
+// O01, O10
 static void cookie_lists_the_address_in_use_first(void **state)
 {
 	const struct ip_port list[] = {
@@ -534,6 +536,59 @@ static void each_allocation_that_fails_leaves_it_as_before(void **state)
 	fini(&f);
 }
 
+// An update of the columns alone keeps the cells, and makes those that are owed first.
+static void columns_change_while_a_change_of_the_cells_is_owed(void **state)
+{
+	struct fixture f = {0};
+	struct lb_leaf_endpoint endpoints[N];
+	uint8_t uses[N];
+	const struct ip_port *second;
+	struct lb_leaf_endpoints *columns[2];
+	if (!alloc_fail_works())
+		skip();
+	init(&f);
+	struct lb_roster *roster = lb_roster_new(N);
+	for (uint32_t i = 0; i < N; i++) {
+		lb_roster_add(roster, lb_member_get(f.members[i]));
+		uses[i] = LB_AFFINITY_TARGET | LB_AFFINITY_IN_CHILD;
+		endpoints[i] =
+			(struct lb_leaf_endpoint){.addresses = lb_member_address(f.members[i], 0),
+				.n_addresses = 1,
+				.weight = 1};
+	}
+	const struct lb_leaf_locality locality = {STR(""), 1, endpoints, N};
+	const struct lb_leaf_priority priority = {&locality, 1};
+	for (int i = 0; i < 2; i++) {
+		columns[i] = lb_leaf_endpoints_new(&priority, 1, &second);
+		endpoints[1].hostname = STR("one.example");
+	}
+	struct lb_affinity_list list = {.endpoints = columns[0], .roster = roster, .uses = uses};
+	assert_int_equal(lb_affinity_update(f.affinity, &list, IDLE_NS), 0);
+	expect(PICK(&f, 0), LB_AFFINITY_WISH, 0);
+	alloc_fail_arm(0);
+	lb_member_set_ejected(f.members[0], true);
+	assert_true(alloc_fail_disarm());
+	alloc_fail_arm(0);
+	tick(&f);
+	assert_true(alloc_fail_disarm());
+	expect(PICK(&f, 0), LB_AFFINITY_WISH, 0); // the map of before
+	list.endpoints = columns[1];
+	bool failed = true;
+	for (size_t nth = 0; failed; nth++) {
+		alloc_fail_arm(nth);
+		int err = lb_affinity_update(f.affinity, &list, IDLE_NS);
+		failed = alloc_fail_disarm();
+		assert_int_equal(err, failed ? -ENOMEM : 0);
+		expect(PICK(&f, 0), failed ? LB_AFFINITY_WISH : LB_AFFINITY_CHILD, 0);
+		expect(PICK(&f, 3), LB_AFFINITY_WISH, 3);
+	}
+	assert_true(str_eq(PICK(&f, 1).host.hostname, STR("one.example")));
+	for (int i = 0; i < 2; i++)
+		lb_leaf_endpoints_put(columns[i]);
+	lb_roster_put(roster);
+	fini(&f);
+}
+
 RUN_SUITE("lb/affinity", cmocka_unit_test(first_ready_endpoint_is_used_whatever_comes_before),
 	cmocka_unit_test(without_a_ready_one_idle_connects_connecting_waits_none_is_made),
 	cmocka_unit_test(nobody_is_connected_whom_no_session_may_use),
@@ -552,4 +607,5 @@ RUN_SUITE("lb/affinity", cmocka_unit_test(first_ready_endpoint_is_used_whatever_
 	cmocka_unit_test(changes_make_another_map),
 	cmocka_unit_test(cookie_lists_the_address_in_use_first),
 	cmocka_unit_test(all_addresses_are_found_and_few_others_are_looked_for),
+	cmocka_unit_test(columns_change_while_a_change_of_the_cells_is_owed),
 	cmocka_unit_test(each_allocation_that_fails_leaves_it_as_before))
