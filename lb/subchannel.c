@@ -42,7 +42,7 @@ static struct lb_subchannel_effort *effort_of(const struct lb_subchannel *s)
 void lb_subchannel_init(struct lb_subchannel *s)
 {
 	s->state = LB_IDLE;
-	s->is_failing = s->has_effort = false;
+	s->has_effort = false;
 	s->watchers = NULL;
 	s->started_ns = 0;
 }
@@ -88,11 +88,6 @@ static struct lb_subchannel_effort *have_effort(struct lb_subchannel *s)
 		e->not_before_ns = e->started_ns + backoff_next_ns(&e->backoff, env_of(s)->rand);
 	s->has_effort = true;
 	return s->effort = e;
-}
-
-bool lb_subchannel_failing(const struct lb_subchannel *s)
-{
-	return s->is_failing;
 }
 
 const char *lb_subchannel_last_error(const struct lb_subchannel *s)
@@ -185,7 +180,6 @@ void lb_subchannel_connected(struct lb_subchannel *s)
 	if (s->state == LB_READY)
 		return;
 	drop_effort(s);
-	s->is_failing = false;
 	enter(s, LB_READY);
 }
 
@@ -207,7 +201,6 @@ void lb_subchannel_failed(struct lb_subchannel *s, const char *why)
 	// Not of the attempt that is under way: another one has brought a connection meanwhile.
 	if (s->state != LB_CONNECTING || (e && e->waits))
 		return;
-	s->is_failing = true;
 	note_error(s, why);
 	e = effort_of(s);
 	if (e)

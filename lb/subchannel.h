@@ -36,9 +36,8 @@ struct lb_subchannel_env {
 // Lies in the table, in the place of its endpoint.
 struct lb_subchannel {
 	struct lb_endpoint endpoint;
-	uint32_t n_users : 28; // lb/connectivity.c's: policies; zero = there is no subchannel
+	uint32_t n_users : 29; // lb/connectivity.c's: policies; zero = there is no subchannel
 	uint32_t state : 2; // enum lb_state
-	uint32_t is_failing : 1;
 	uint32_t has_effort : 1;
 	struct lb_subchannel_watcher *watchers;
 	union {
@@ -61,9 +60,6 @@ static inline enum lb_state lb_subchannel_state(const struct lb_subchannel *s)
 {
 	return (enum lb_state)s->state;
 }
-// An attempt has failed since it was last READY: for policies it counts as TRANSIENT_FAILURE until
-// READY, whatever its state (RR-03, ST-02).
-bool lb_subchannel_failing(const struct lb_subchannel *);
 // "10.82.0.3:50051: refused" of the last attempt, or why the connection was lost; "" while READY.
 const char *lb_subchannel_last_error(const struct lb_subchannel *);
 void lb_subchannel_watch(struct lb_subchannel *, struct lb_subchannel_watcher *);
