@@ -5,15 +5,8 @@
 // of step.
 #include "lb/stride.h"
 
-#include <stdlib.h>
-
 #define RATIO_MAX 10.0 // to the mean
 #define RATIO_MIN 0.01
-
-struct lb_stride {
-	uint32_t n;
-	uint16_t weights[]; // scaled
-};
 
 static double clamp(double x, double low, double high)
 {
@@ -41,32 +34,4 @@ bool lb_stride_scale(const double *weights, uint32_t n, uint16_t *ret_scaled)
 		ret_scaled[i] = (uint16_t)clamp(scaled, 1, LB_STRIDE_MAX);
 	}
 	return true;
-}
-
-struct lb_stride *lb_stride_new(const double *weights, uint32_t n)
-{
-	struct lb_stride *s = malloc(sizeof(*s) + n * sizeof(s->weights[0]));
-	if (!s)
-		return NULL;
-	s->n = n;
-	if (lb_stride_scale(weights, n, s->weights))
-		return s;
-	free(s);
-	return NULL;
-}
-
-void lb_stride_free(struct lb_stride *s)
-{
-	free(s);
-}
-
-// Some index has LB_STRIDE_MAX and takes every chance, so the loop ends within one generation.
-uint32_t lb_stride_pick(const struct lb_stride *s, uint64_t *sequence)
-{
-	for (;;) {
-		uint64_t at = (*sequence)++;
-		uint32_t i = (uint32_t)(at % s->n);
-		if (lb_stride_has_turn(at, s->n, s->weights[i]))
-			return i;
-	}
 }
