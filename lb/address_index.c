@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NUMBER_BITS 20
 #define NUMBER_MASK ((1u << NUMBER_BITS) - 1)

@@ -7,10 +7,10 @@
 #pragma once
 
 #include "lb/base/ip.h"
+#include "lb/hash.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 // More are not found.
 #define LB_ADDRESS_INDEX_MAX ((1u << 20) - 1)
@@ -35,16 +35,6 @@ void lb_address_index_fini(struct lb_address_index *); // one that is all zero i
 // UINT32_MAX = absent.
 uint32_t lb_address_index_find(const struct lb_address_index *, const struct ip_port *);
 
-// Not seeded: strangers only look for addresses, and what that costs depends on those in the list.
-static inline uint64_t lb_address_hash(const struct ip_port *a)
-{
-	uint64_t low, high;
-	memcpy(&low, a->ip.b, 8);
-	memcpy(&high, a->ip.b + 8, 8);
-	unsigned __int128 m = (unsigned __int128)(low ^ 0x9e3779b97f4a7c15) *
-	                      (high ^ a->port ^ 0xd6e8feb86659fd93);
-	return (uint64_t)(m >> 64) ^ (uint64_t)m;
-}
 static inline uint64_t *lb_address_filter_word(struct lb_address_filter f, uint64_t hash)
 {
 	return &f.words[hash >> 32 & f.mask];

@@ -87,7 +87,7 @@ static bool grow(struct lb_endpoint_table *t, uint32_t n_endpoints)
 		const struct lb_endpoint *e = at(t, id);
 		if (!e->is_used)
 			continue;
-		uint64_t hash = lb_hash_address(&e->addr);
+		uint64_t hash = lb_address_hash(&e->addr);
 		uint32_t place = (uint32_t)hash & (n - 1);
 		while (slots[place])
 			place = (place + 1) & (n - 1);
@@ -198,7 +198,7 @@ static struct lb_endpoint *add(
 
 struct lb_endpoint *lb_endpoint_of(const struct lb_endpoint_table *t, const struct ip_port *addr)
 {
-	uint32_t slot = t->slots[search(t, addr, lb_hash_address(addr))];
+	uint32_t slot = t->slots[search(t, addr, lb_address_hash(addr))];
 	struct lb_endpoint *e = slot ? at(t, (slot & NUMBER_MASK) - 1) : NULL;
 	return e && e->n_refs ? e : NULL;
 }
@@ -206,7 +206,7 @@ struct lb_endpoint *lb_endpoint_of(const struct lb_endpoint_table *t, const stru
 struct lb_endpoint *lb_endpoint_get(
 	struct lb_endpoint_table *t, const struct ip_port *addr, bool *ret_new)
 {
-	uint64_t hash = lb_hash_address(addr);
+	uint64_t hash = lb_address_hash(addr);
 	uint32_t place = search(t, addr, hash), slot = t->slots[place];
 	struct lb_endpoint *e = slot ? at(t, (slot & NUMBER_MASK) - 1) : add(t, addr, hash, place);
 	if (!e)
@@ -234,7 +234,7 @@ static void clear_slot(struct lb_endpoint_table *t, uint32_t place)
 	t->slots[place] = 0;
 	for (uint32_t from = (place + 1) & mask; t->slots[from]; from = (from + 1) & mask) {
 		const struct lb_endpoint *e = at(t, (t->slots[from] & NUMBER_MASK) - 1);
-		uint32_t home = (uint32_t)lb_hash_address(&e->addr) & mask;
+		uint32_t home = (uint32_t)lb_address_hash(&e->addr) & mask;
 		if (((from - home) & mask) < ((from - place) & mask))
 			continue;
 		t->slots[place] = t->slots[from];
@@ -247,7 +247,7 @@ void lb_endpoint_free_released(struct lb_endpoint_table *t, struct lb_endpoint *
 {
 	if (e->n_refs)
 		return;
-	clear_slot(t, search(t, &e->addr, lb_hash_address(&e->addr)));
+	clear_slot(t, search(t, &e->addr, lb_address_hash(&e->addr)));
 	e->is_used = false;
 	e->next_free = t->first_free;
 	t->first_free = e->id + 1;

@@ -9,18 +9,19 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 uint64_t lb_hash(const void *data, size_t len);
 // XXH64 with seed 0: what gRPC and Envoy hash requests and ring entries with (gRFC A42).
 uint64_t lb_xxh64(const void *data, size_t len);
 
-static inline uint64_t lb_hash_address(const struct ip_port *a)
+// Not seeded: strangers only look for addresses, and what that costs depends on those in the list.
+static inline uint64_t lb_address_hash(const struct ip_port *a)
 {
 	uint64_t low, high;
 	memcpy(&low, a->ip.b, 8);
 	memcpy(&high, a->ip.b + 8, 8);
-	high ^= (uint64_t)a->port << 48 | a->port;
-	unsigned __int128 m =
-		(unsigned __int128)(low ^ 0x9e3779b97f4a7c15) * (high ^ 0xd6e8feb86659fd93);
+	unsigned __int128 m = (unsigned __int128)(low ^ 0x9e3779b97f4a7c15) *
+	                      (high ^ a->port ^ 0xd6e8feb86659fd93);
 	return (uint64_t)(m >> 64) ^ (uint64_t)m;
 }
