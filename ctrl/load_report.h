@@ -60,9 +60,9 @@ struct lb_metrics *load_leaf_metrics(const struct load_leaf *);
 // asked for are given up at end(). Is the update given up itself, then there is no end(): what the
 // old state counts under stays.
 void load_leaf_begin(struct load_leaf *);
-// For lb_leaf_locality.load: the same number as long as the locality stays, in whatever priority.
-// "" where a field is not set; all of them for LOGICAL_DNS. 0 = not counted: no memory, or
-// all are in use (logged).
+// For lb_leaf_config.locality_loads: the same number as long as the locality stays, in whatever
+// priority. "" where a field is not set; all of them for LOGICAL_DNS. 0 = not counted: no memory,
+// or all are in use (logged).
 uint32_t load_leaf_locality(
 	struct load_leaf *, const char *region, const char *zone, const char *sub_zone);
 // For lb_leaf_config.loads: the same object as long as the names of the categories stay. Borrowed

@@ -27,7 +27,6 @@ bool lb_orca_report(
 // The weight to use now; 0 = none is usable: never reported, blacked out, expired.
 double lb_orca_weight(
 	struct lb_orca_table *, uint32_t member, const struct lb_orca_conf *, uint64_t now_ns);
-// The member is READY again: blackout starts anew with its next report.
 // The same for operators: asking changes nothing.
 enum lb_orca_standing {
 	LB_ORCA_NONE, // never reported, or nothing that makes a weight
@@ -37,5 +36,6 @@ enum lb_orca_standing {
 };
 enum lb_orca_standing lb_orca_look(const struct lb_orca_table *, uint32_t member,
 	const struct lb_orca_conf *, uint64_t now_ns, double *ret_weight); // 0 unless WEIGHT
+// The member is READY again: blackout starts anew with its next report.
 void lb_orca_restart(struct lb_orca_table *, uint32_t member);
 void lb_orca_forget(struct lb_orca_table *, uint32_t member); // its id may go to another
