@@ -45,8 +45,6 @@ static struct lb_roster *take_members(
 	return r;
 }
 
-// The children's names.
-
 // EDS may have no priority, and then there is one without localities.
 const struct lb_leaf_span *lb_leaf_layout_spans(
 	const struct lb_leaf_layout *l, uint32_t rank, uint32_t *ret_n)
@@ -56,6 +54,8 @@ const struct lb_leaf_span *lb_leaf_layout_spans(
 	*ret_n = rank < e->n_priorities ? e->ends[rank] - from : 0;
 	return e->spans + from;
 }
+
+// The children's names.
 
 void lb_leaf_child_name(uint32_t number, char ret[LB_LEAF_CHILD_NAME_MAX])
 {
