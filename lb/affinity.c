@@ -32,7 +32,7 @@ struct list {
 	struct lb_leaf_endpoints *endpoints; // counted; NULL = there was no update
 	struct lb_roster *roster; // counted
 	struct lb_leaf_endpoints *leaving; // counted; NULL = nobody is
-	struct lb_member **leaving_members; // owned; counted
+	struct lb_roster *leaving_roster; // counted; likewise
 	uint8_t *flags; // owned
 	uint64_t *wanted_ns; // owned: when a request last asked for it; NULL = none ever did
 	uint32_t *by_id; // owned: places by member id; NULL = nobody asked yet
@@ -60,7 +60,7 @@ static uint64_t saturating_add(uint64_t a, uint64_t b)
 static struct lb_member *member_at(const struct list *l, uint32_t at)
 {
 	uint32_t n = l->roster->n;
-	return at < n ? l->roster->members[at] : l->leaving_members[at - n];
+	return at < n ? l->roster->members[at] : l->leaving_roster->members[at - n];
 }
 
 // Its place; UINT32_MAX = not listed.
@@ -319,9 +319,7 @@ void lb_affinity_want(struct lb_affinity *a, uint32_t member)
 
 static void list_fini(struct list *l)
 {
-	for (uint32_t i = 0; l->leaving_members && i < l->leaving->n; i++)
-		lb_member_put(l->leaving_members[i]);
-	free(l->leaving_members);
+	lb_roster_put(l->leaving_roster);
 	lb_leaf_endpoints_put(l->leaving);
 	lb_roster_put(l->roster);
 	lb_leaf_endpoints_put(l->endpoints);
@@ -334,7 +332,7 @@ static void list_fini(struct list *l)
 
 static int list_init(struct list *l, const struct lb_affinity_list *from)
 {
-	uint32_t n = from->roster->n, n_leaving = from->leaving ? from->leaving->n : 0;
+	uint32_t n = from->roster->n, n_leaving = from->leaving ? from->leaving_roster->n : 0;
 	*l = (struct list){.n = n + n_leaving,
 		.endpoints = lb_leaf_endpoints_get(from->endpoints),
 		.roster = lb_roster_get(from->roster),
@@ -342,14 +340,10 @@ static int list_init(struct list *l, const struct lb_affinity_list *from)
 	if (!l->flags)
 		return -ENOMEM;
 	memcpy(l->flags, from->uses, n);
-	if (n_leaving == 0)
+	if (!from->leaving)
 		return 0;
-	l->leaving_members = malloc(n_leaving * sizeof(struct lb_member *));
-	if (!l->leaving_members)
-		return -ENOMEM;
 	l->leaving = lb_leaf_endpoints_get(from->leaving);
-	for (uint32_t i = 0; i < n_leaving; i++)
-		l->leaving_members[i] = lb_member_get(from->leaving_members[i]);
+	l->leaving_roster = lb_roster_get(from->leaving_roster);
 	return 0;
 }
 
@@ -405,9 +399,9 @@ void lb_affinity_free(struct lb_affinity *a)
 // The same members as before, used alike: all but the columns can stay.
 static bool is_same(const struct list *l, const struct lb_affinity_list *from)
 {
-	if (l->roster != from->roster || l->leaving || from->leaving)
+	if (l->roster != from->roster || l->leaving != from->leaving)
 		return false;
-	for (uint32_t i = 0; i < l->n; i++)
+	for (uint32_t i = 0; i < l->roster->n; i++)
 		if ((l->flags[i] & ~IS_OWNED) != from->uses[i])
 			return false;
 	return true;
@@ -419,7 +413,8 @@ static int renew(struct lb_affinity *a, const struct lb_affinity_list *from)
 		return 0;
 	if (a->list.is_stale && make_cells(a, &a->list))
 		return -ENOMEM;
-	struct lb_affinity_map *map = lb_affinity_map_new(from->endpoints, NULL, &a->list.cells);
+	struct lb_affinity_map *map =
+		lb_affinity_map_new(from->endpoints, from->leaving, &a->list.cells);
 	if (!map)
 		return -ENOMEM;
 	lb_leaf_endpoints_put(a->list.endpoints);
@@ -459,27 +454,14 @@ int lb_affinity_update(
 	return 0;
 }
 
-static struct lb_member *find_in(const struct lb_leaf_endpoints *e,
-	struct lb_member *const *members, const struct ip_port *addresses, uint32_t n)
-{
-	uint32_t tried = UINT32_MAX;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t at = lb_leaf_endpoints_find(e, &addresses[i]);
-		if (at != tried && at < e->n && lb_member_same_set(members[at], addresses, n))
-			return members[at];
-		tried = at;
-	}
-	return NULL;
-}
-
 struct lb_member *lb_affinity_find(
 	const struct lb_affinity *a, const struct ip_port *addresses, uint32_t n)
 {
 	const struct list *l = &a->list;
 	struct lb_member *m =
-		l->roster ? find_in(l->endpoints, l->roster->members, addresses, n) : NULL;
+		l->roster ? lb_roster_find(l->roster, l->endpoints, addresses, n) : NULL;
 	if (!m && l->leaving)
-		m = find_in(l->leaving, l->leaving_members, addresses, n);
+		m = lb_roster_find(l->leaving_roster, l->leaving, addresses, n);
 	return m;
 }
 

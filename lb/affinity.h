@@ -39,7 +39,7 @@ struct lb_affinity_list {
 	const uint8_t *uses; // [roster->n], of the above; borrowed for the call
 	// Those whom EDS lists no longer, but who are still picked (RR-04); no session is theirs.
 	struct lb_leaf_endpoints *leaving; // counted, as above; NULL = there are none
-	struct lb_member *const *leaving_members; // [leaving->n], borrowed; each is counted
+	struct lb_roster *leaving_roster; // likewise
 };
 
 struct lb_affinity *lb_affinity_new(const struct lb_affinity_env *); // NULL = no memory

@@ -11,6 +11,7 @@
 #include "lb/ejection.h"
 #include "lb/leaf_endpoints.h"
 #include "lb/leaf_layout.h"
+#include "lb/leaf_leaving.h"
 #include "lb/leaf_picker.h"
 #include "lb/loads.h"
 #include "lb/member.h"
@@ -41,9 +42,7 @@ struct lb_leaf {
 	uint32_t id;
 	uint32_t max_requests;
 	struct lb_leaf_layout *layout; // owned; NULL before the first update
-	// The one before, while policies still pick members that the newest lacks (RR-04). Owned;
-	// NULL = they do not.
-	struct lb_leaf_layout *leaving;
+	struct lb_leaf_leaving leaving; // members that it lacks
 	struct lb_priority *priority; // owned
 	struct lb_ejection *ejection; // owned; NULL = nobody is to be (E01)
 	struct lb_affinity *affinity; // owned
@@ -82,9 +81,16 @@ static bool has_child(const struct lb_leaf *leaf, uint32_t priority)
 	return lb_priority_find(leaf->priority, leaf->layout->children[priority]);
 }
 
+// What sessions know may be of an earlier update, while those lists are owed.
 static struct lb_member *find_member(void *ctx, const struct ip_port *addresses, uint32_t n)
 {
-	return lb_affinity_find(((struct lb_leaf *)ctx)->affinity, addresses, n);
+	const struct lb_leaf *leaf = ctx;
+	const struct lb_leaf_layout *l = leaf->layout;
+	const struct lb_leaf_leaving *left = &leaf->leaving;
+	struct lb_member *m = l ? lb_roster_find(l->roster, l->endpoints, addresses, n) : NULL;
+	if (!m && left->roster)
+		m = lb_roster_find(left->roster, left->endpoints, addresses, n);
+	return m ? m : lb_affinity_find(leaf->affinity, addresses, n);
 }
 
 static int give_ejection(struct lb_leaf *leaf)
@@ -99,55 +105,6 @@ static bool uses_members(const struct lb_policy_spec *spec)
 {
 	return spec->kind == LB_POLICY_WRR_LOCALITY ? uses_members(spec->child)
 	                                            : spec->kind != LB_POLICY_PICK_FIRST;
-}
-
-// Requests to them need their host names. Returns how many; both lists may be NULL to count.
-static uint32_t list_leaving(
-	const struct lb_leaf *leaf, struct lb_leaf_endpoint *endpoints, struct lb_member **members)
-{
-	const struct lb_leaf_layout *l = leaf->leaving;
-	uint32_t n = 0;
-	if (!l || l->roster == leaf->layout->roster)
-		return 0;
-	for (uint32_t i = 0; i < l->roster->n; i++) {
-		struct lb_member *m = l->roster->members[i];
-		if (lb_member_n_lists(m) > 1 || !lb_member_is_watched(m))
-			continue;
-		if (endpoints) {
-			endpoints[n] = lb_leaf_endpoints_at(l->endpoints, i);
-			endpoints[n].health = LB_LEAF_UNKNOWN; // all in one order
-			members[n] = m;
-		}
-		n++;
-	}
-	return n;
-}
-
-static bool is_leaving(const struct lb_leaf *leaf)
-{
-	return list_leaving(leaf, NULL, NULL);
-}
-
-// Who is leaving, as further members of the list. Memory for them is the caller's.
-static int add_leaving(const struct lb_leaf *leaf, struct lb_affinity_list *list,
-	struct lb_leaf_endpoints **ret_endpoints, struct lb_member ***ret_members)
-{
-	uint32_t n = list_leaving(leaf, NULL, NULL);
-	if (n == 0)
-		return 0;
-	const struct ip_port *second;
-	struct lb_leaf_endpoint *endpoints = malloc(n * sizeof(*endpoints));
-	*ret_members = malloc(n * sizeof(struct lb_member *));
-	if (endpoints && *ret_members) {
-		list_leaving(leaf, endpoints, *ret_members);
-		const struct lb_leaf_locality all = {STR(""), 1, endpoints, n};
-		const struct lb_leaf_priority only = {&all, 1};
-		*ret_endpoints = lb_leaf_endpoints_new(&only, 1, &second);
-	}
-	free(endpoints);
-	list->leaving = *ret_endpoints;
-	list->leaving_members = *ret_members;
-	return *ret_endpoints ? 0 : -ENOMEM;
 }
 
 // O02, O03
@@ -170,26 +127,22 @@ static void list_uses(const struct lb_leaf *leaf, uint8_t *uses)
 
 static int give_affinity(struct lb_leaf *leaf)
 {
-	struct lb_leaf_endpoints *leaving = NULL;
-	struct lb_member **leaving_members = NULL;
-	struct lb_affinity_list list = {
-		.endpoints = leaf->layout->endpoints, .roster = leaf->layout->roster};
-	uint8_t *uses = malloc(list.roster->n + (size_t)1);
-	int err = uses ? add_leaving(leaf, &list, &leaving, &leaving_members) : -ENOMEM;
-	if (!err) {
-		list_uses(leaf, uses);
-		list.uses = uses;
-		err = lb_affinity_update(leaf->affinity, &list, leaf->idle_timeout_ns);
-	}
+	const struct lb_leaf_layout *l = leaf->layout;
+	uint8_t *uses = malloc(l->roster->n + (size_t)1);
+	if (!uses)
+		return -ENOMEM;
+	list_uses(leaf, uses);
+	const struct lb_affinity_list list = {
+		l->endpoints, l->roster, uses, leaf->leaving.endpoints, leaf->leaving.roster};
+	int err = lb_affinity_update(leaf->affinity, &list, leaf->idle_timeout_ns);
 	free(uses);
-	free(leaving_members);
-	lb_leaf_endpoints_put(leaving);
 	return err;
 }
 
 static void give_lists(struct lb_leaf *leaf)
 {
-	leaf->lists_owed = give_affinity(leaf) || give_ejection(leaf);
+	bool is_owed = give_affinity(leaf);
+	leaf->lists_owed = give_ejection(leaf) || is_owed;
 }
 
 // Publishing.
@@ -279,23 +232,15 @@ static void free_made(struct lb_leaf *leaf)
 	}
 }
 
-static void drop_leaving(struct lb_leaf *leaf)
-{
-	lb_leaf_layout_free(leaf->leaving);
-	leaf->leaving = NULL;
-}
-
 static void tidy_fired(struct twheel_timer *t)
 {
 	struct lb_leaf *leaf = (void *)((char *)t - offsetof(struct lb_leaf, tidy));
 	free_made(leaf);
-	if (!leaf->leaving)
-		return;
-	if (is_leaving(leaf)) {
+	bool has_left = lb_leaf_leaving_prune(&leaf->leaving);
+	if (leaf->leaving.roster)
 		twheel_arm(leaf->env->wheel, &leaf->tidy, twheel_now(leaf->env->wheel) + RETRY_NS);
+	if (!has_left)
 		return;
-	}
-	drop_leaving(leaf);
 	give_lists(leaf);
 	publish(leaf);
 }
@@ -303,7 +248,7 @@ static void tidy_fired(struct twheel_timer *t)
 // Policies that were replaced go at the next tick themselves.
 static void tidy_soon(struct lb_leaf *leaf)
 {
-	if (leaf->made || leaf->leaving)
+	if (leaf->made || leaf->leaving.roster)
 		twheel_arm(leaf->env->wheel, &leaf->tidy, twheel_now(leaf->env->wheel) + TIDY_NS);
 }
 
@@ -530,7 +475,7 @@ void lb_leaf_free(struct lb_leaf *leaf)
 	leaf->affinity = NULL;
 	lb_ejection_free(leaf->ejection);
 	free_made(leaf);
-	drop_leaving(leaf);
+	lb_leaf_leaving_fini(&leaf->leaving);
 	lb_leaf_layout_free(leaf->layout);
 	lb_picker_put(leaf->picker);
 	lb_drops_put(leaf->drops);
@@ -543,6 +488,7 @@ void lb_leaf_free(struct lb_leaf *leaf)
 // What an update needs before anything changes.
 struct plan {
 	struct lb_leaf_layout *layout;
+	struct lb_leaf_leaving leaving;
 	struct lb_drops *drops; // counted; NULL = no category
 	struct lb_breaker *breaker; // counted
 	struct lb_ejection *ejection; // owned; NULL = there is one, or is to be none
@@ -560,6 +506,9 @@ static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, 
 	leaf->member_env.n_expected = n > n_before ? n - n_before : 0;
 	*p = (struct plan){.layout = lb_leaf_layout_new(&from, config, child_exists, leaf)};
 	leaf->member_env.n_expected = 0;
+	int err = p->layout ? lb_leaf_leaving_init(
+				      &p->leaving, &leaf->leaving, leaf->layout, p->layout)
+	                    : -ENOMEM;
 	if (leaf->drops && lb_drops_same(leaf->drops, config->drops, config->n_drops))
 		p->drops = lb_drops_get(leaf->drops);
 	else if (config->n_drops)
@@ -570,13 +519,13 @@ static int plan_make(struct lb_leaf *leaf, const struct lb_leaf_config *config, 
 	bool begins = has_outlier(config) && !leaf->ejection;
 	if (begins)
 		p->ejection = lb_ejection_new(&ejection);
-	return p->layout && (p->drops || !config->n_drops) && p->breaker && (p->ejection || !begins)
-	               ? 0
-	               : -ENOMEM;
+	return (p->drops || !config->n_drops) && p->breaker && (p->ejection || !begins) ? err
+	                                                                                : -ENOMEM;
 }
 
 static void plan_drop(struct lb_leaf *leaf, struct plan *p)
 {
+	lb_leaf_leaving_fini(&p->leaving);
 	lb_leaf_layout_free(p->layout);
 	lb_drops_put(p->drops);
 	lb_breaker_put(p->breaker);
@@ -605,6 +554,8 @@ static void end_ejection(struct lb_leaf *leaf)
 static void plan_commit(
 	struct lb_leaf *leaf, const struct plan *p, const struct lb_leaf_config *config)
 {
+	lb_leaf_leaving_fini(&leaf->leaving);
+	leaf->leaving = p->leaving;
 	lb_drops_put(leaf->drops);
 	lb_breaker_put(leaf->breaker);
 	leaf->drops = p->drops;
@@ -653,16 +604,15 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 		err = give_configs(leaf);
 	if (!err) {
 		plan_commit(leaf, &plan, config);
-		drop_leaving(leaf);
-		leaf->leaving = before;
-		if (!is_leaving(leaf))
-			drop_leaving(leaf);
+		lb_leaf_layout_free(before);
+		lb_leaf_leaving_prune(&leaf->leaving);
 		give_lists(leaf);
 		if (!has_outlier(config))
 			end_ejection(leaf);
 	} else {
 		set_layout(leaf, before);
 		leaf->configs_owed = false;
+		leaf->lists_owed = before; // of policies that came or went meanwhile
 		if (before) // some may have taken theirs
 			give_configs(leaf);
 	}

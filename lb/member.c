@@ -172,22 +172,6 @@ void lb_member_set_place(struct lb_member *m, uint32_t place)
 	m->place = place;
 }
 
-void lb_member_list(struct lb_member *m)
-{
-	m->n_lists++;
-}
-
-void lb_member_unlist(struct lb_member *m)
-{
-	CHECK(m->n_lists > 0);
-	m->n_lists--;
-}
-
-uint32_t lb_member_n_lists(const struct lb_member *m)
-{
-	return m->n_lists;
-}
-
 uint32_t lb_member_n_addresses(const struct lb_member *m)
 {
 	return m->has_many ? m->many->n : 1;

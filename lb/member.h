@@ -58,10 +58,6 @@ uint32_t lb_member_id(const struct lb_member *); // dense, of counters that work
 // Where whoever lists all of a leaf's members has it; 0 at first.
 uint32_t lb_member_place(const struct lb_member *);
 void lb_member_set_place(struct lb_member *, uint32_t place);
-// In how many of its leaf's layouts it is.
-void lb_member_list(struct lb_member *);
-void lb_member_unlist(struct lb_member *);
-uint32_t lb_member_n_lists(const struct lb_member *);
 uint32_t lb_member_n_addresses(const struct lb_member *);
 const struct ip_port *lb_member_address(const struct lb_member *, uint32_t i); // in EDS order
 // The same set in another order is the same member; the order is taken over (PF-08), from the next

@@ -50,7 +50,6 @@ struct lb_member {
 	uint32_t tells_error : 1; // that of the only address
 	uint32_t has_many : 1; // addresses
 	uint32_t is_linked : 1; // several watch it
-	uint16_t n_lists;
 	uint8_t n_busy; // changes that are under way: watchers hear of them when they are over
 	uint8_t number; // in its slab
 	union {

@@ -2,6 +2,7 @@
 #include "lb/roster.h"
 
 #include "lb/base/check.h"
+#include "lb/leaf_endpoints.h"
 #include "lb/member.h"
 
 #include <stdlib.h>
@@ -16,7 +17,6 @@ struct lb_roster *lb_roster_new(uint32_t room)
 
 void lb_roster_add(struct lb_roster *r, struct lb_member *m)
 {
-	lb_member_list(m);
 	r->members[r->n++] = m;
 }
 
@@ -33,9 +33,20 @@ void lb_roster_put(struct lb_roster *r)
 	CHECK(r->n_refs > 0);
 	if (--r->n_refs)
 		return;
-	for (uint32_t i = 0; i < r->n; i++) {
-		lb_member_unlist(r->members[i]);
+	for (uint32_t i = 0; i < r->n; i++)
 		lb_member_put(r->members[i]);
-	}
 	free(r);
+}
+
+struct lb_member *lb_roster_find(const struct lb_roster *r, const struct lb_leaf_endpoints *e,
+	const struct ip_port *addresses, uint32_t n)
+{
+	uint32_t tried = UINT32_MAX;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = lb_leaf_endpoints_find(e, &addresses[i]);
+		if (at != tried && at < r->n && lb_member_same_set(r->members[at], addresses, n))
+			return r->members[at];
+		tried = at;
+	}
+	return NULL;
 }

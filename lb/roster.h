@@ -6,12 +6,14 @@
 
 #include <stdint.h>
 
+struct ip_port;
+struct lb_leaf_endpoints;
 struct lb_member;
 
 struct lb_roster {
 	uint32_t n_refs;
 	uint32_t n;
-	struct lb_member *members[]; // counted, and listed (lb_member_list)
+	struct lb_member *members[]; // counted
 };
 
 struct lb_roster *lb_roster_new(uint32_t room); // empty, count 1. NULL = no memory
@@ -19,3 +21,7 @@ struct lb_roster *lb_roster_new(uint32_t room); // empty, count 1. NULL = no mem
 void lb_roster_add(struct lb_roster *, struct lb_member *);
 struct lb_roster *lb_roster_get(struct lb_roster *);
 void lb_roster_put(struct lb_roster *); // NULL is fine
+// The member of this set of addresses, in whatever order; borrowed. NULL = there is none. The
+// endpoints are those whose members these are.
+struct lb_member *lb_roster_find(const struct lb_roster *, const struct lb_leaf_endpoints *,
+	const struct ip_port *addresses, uint32_t n);

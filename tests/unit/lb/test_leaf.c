@@ -151,11 +151,59 @@ static void members_that_are_still_picked_keep_number_and_host_name(void **state
 	assert_true(lb_affinity_map_find(map, &p.addresses[0], &h));
 	assert_true(str_eq(h.hostname, STR("zero.example")));
 	assert_false(h.state->is_target);
+	f.config.max_requests = 77; // the list stays
+	leaves_update(&f, &q, 1);
+	leaves_pass(&f, WORLD_S);
+	assert_in_range(leaves_picked(&f), 0, 7);
+	assert_true(lb_affinity_map_find(lb_leaf_layer(f.picker)->affinity, &p.addresses[0], &h));
+	assert_true(str_eq(h.hostname, STR("zero.example")));
 	memset(f.is_hung, 0, sizeof(f.is_hung));
 	leaves_pass(&f, 5 * WORLD_S);
 	assert_in_range(leaves_picked(&f), 16, 23);
 	assert_int_equal(f.n_taken, 8);
 	assert_false(lb_affinity_map_find(lb_leaf_layer(f.picker)->affinity, &p.addresses[0], &h));
+	leaves_fini(&f);
+}
+
+// RR-04, A50-E04: however many lists wait in a row, whoever is picked is known, and comes back as
+// the same member. A list that never had its turn leaves nobody behind.
+static void lists_that_wait_in_a_row_lose_nobody_who_is_picked(void **state)
+{
+	static struct leaves f;
+	struct leaves_plan p, q, r;
+	struct lb_affinity_host h;
+	leaves_init(&f, lb_node_ops_of);
+	leaves_plan_init(&p, 0);
+	leaves_plan_init(&q, 16);
+	leaves_plan_init(&r, 32);
+	p.endpoints[0].hostname = STR("zero.example");
+	leaves_update(&f, &p, 1);
+	leaves_pass(&f, WORLD_S);
+	const struct lb_member *first = lb_leaf_member(f.leaf, &p.addresses[0], 1);
+	uint32_t id = lb_member_id(first);
+	memset(f.is_hung, true, sizeof(f.is_hung));
+	for (int i = 0; i < 6; i++) {
+		const struct leaves_plan *waits = i % 2 ? &r : &q, *gone = i % 2 ? &q : &r;
+		leaves_update(&f, waits, 1);
+		const struct lb_affinity_map *map = lb_leaf_layer(f.picker)->affinity;
+		assert_true(lb_affinity_map_find(map, &p.addresses[0], &h));
+		leaves_pass(&f, 3 * WORLD_S);
+		assert_in_range(leaves_picked(&f), 0, 7);
+		map = lb_leaf_layer(f.picker)->affinity;
+		for (uint32_t k = 0; k < 8; k++) {
+			assert_true(lb_affinity_map_find(map, &p.addresses[k], &h));
+			assert_true(str_eq(h.hostname, k ? STR("") : STR("zero.example")));
+			assert_true(lb_affinity_map_find(map, &waits->addresses[k], &h));
+			assert_false(lb_affinity_map_find(map, &gone->addresses[k], &h));
+		}
+		assert_int_equal(f.n_taken, 16);
+	}
+	leaves_update(&f, &p, 1);
+	leaves_pass(&f, 3 * WORLD_S);
+	assert_ptr_equal(lb_leaf_member(f.leaf, &p.addresses[0], 1), first);
+	assert_int_equal(lb_member_id(first), id);
+	assert_int_equal(f.n_taken, 8);
+	assert_in_range(leaves_picked(&f), 0, 7);
 	leaves_fini(&f);
 }
 
@@ -493,6 +541,7 @@ static void construction_without_memory_gives_nothing(void **state)
 
 RUN_SUITE("lb/leaf", cmocka_unit_test(nobody_is_looked_at_without_an_algorithm),
 	cmocka_unit_test(members_that_are_still_picked_keep_number_and_host_name),
+	cmocka_unit_test(lists_that_wait_in_a_row_lose_nobody_who_is_picked),
 	cmocka_unit_test(sessions_own_what_pick_first_does_not_use),
 	cmocka_unit_test(ring_follows_the_first_address),
 	cmocka_unit_test(dump_shows_the_layers_from_the_top_down),
