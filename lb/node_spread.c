@@ -139,6 +139,15 @@ static int remove_cell(struct lb_spread_list *l, uint32_t i)
 	return 0;
 }
 
+// Its member is READY through another address: it weighs as much as before.
+static int renew_cell(struct lb_spread_list *l, uint32_t i)
+{
+	uint32_t at = l->members[i].place;
+	struct lb_cell cell = *lb_cells_at(&l->cells, at);
+	cell.endpoint = lb_member_endpoint(l->members[i].member);
+	return lb_cells_set(&l->cells, at, cell);
+}
+
 static int make_cells(struct lb_spread_list *l)
 {
 	lb_cells_fini(&l->cells);
@@ -166,7 +175,7 @@ static bool update_cell(struct lb_spread_list *l, uint32_t i)
 		err = remove_cell(l, i);
 	else if (ready &&
 		 lb_cells_at(&l->cells, now->place)->endpoint != lb_member_endpoint(now->member))
-		err = lb_cells_set(&l->cells, now->place, cell_of(l, i));
+		err = renew_cell(l, i);
 	else
 		return false;
 	l->is_stale = err;
