@@ -36,7 +36,6 @@ struct weighted {
 	uint8_t published; // enum lb_state
 	bool is_published; // and nothing that the picker holds has changed since
 	bool updating;
-	struct twheel_timer leave; // of the first of those kept
 };
 
 static uint64_t now(const struct weighted *w)
@@ -132,10 +131,37 @@ static void publish(struct weighted *w)
 		lb_node_again(&w->base, now(w) + RETRY_NS);
 }
 
-// What could not be published, and IDLE children: these not from inside their report.
+// Asks for its turn when the first of those kept is to leave.
+static void plan_leave(struct weighted *w)
+{
+	uint64_t first_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < w->n; i++)
+		if (!w->children[i]->in_use && w->children[i]->leaves_ns < first_ns)
+			first_ns = w->children[i]->leaves_ns;
+	if (first_ns != UINT64_MAX)
+		lb_node_again(&w->base, first_ns);
+}
+
+static void drop_leaving(struct weighted *w)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct child *c = w->children[i];
+		if (c->in_use || c->leaves_ns > now(w))
+			w->children[n++] = c;
+		else
+			child_free(c);
+	}
+	w->n = n;
+}
+
+// Those whose time has come leave; what could not be published; and IDLE children: these not from
+// inside their report.
 static void weighted_again(struct lb_node *base)
 {
 	struct weighted *w = (struct weighted *)base;
+	drop_leaving(w);
+	plan_leave(w);
 	if (!w->is_published)
 		publish(w);
 	for (uint32_t i = 0; i < w->n; i++)
@@ -166,33 +192,6 @@ static int on_report(struct lb_graceful *g, enum lb_state state, struct lb_picke
 	if (!w->is_published || aggregate(w) != w->published)
 		publish(w);
 	return 0;
-}
-
-static void plan_leave(struct weighted *w)
-{
-	uint64_t first_ns = UINT64_MAX;
-	for (uint32_t i = 0; i < w->n; i++)
-		if (!w->children[i]->in_use && w->children[i]->leaves_ns < first_ns)
-			first_ns = w->children[i]->leaves_ns;
-	if (first_ns == UINT64_MAX)
-		twheel_cancel(w->base.env->wheel, &w->leave);
-	else
-		twheel_arm(w->base.env->wheel, &w->leave, first_ns);
-}
-
-static void leave_fired(struct twheel_timer *t)
-{
-	struct weighted *w = (void *)((char *)t - offsetof(struct weighted, leave));
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < w->n; i++) {
-		struct child *c = w->children[i];
-		if (c->in_use || c->leaves_ns > now(w))
-			w->children[n++] = c;
-		else
-			child_free(c);
-	}
-	w->n = n;
-	plan_leave(w);
 }
 
 static struct child *child_new(struct weighted *w, struct str name)
@@ -350,7 +349,6 @@ static void weighted_dump(const struct lb_node *base, struct lb_dump *d)
 static void weighted_free(struct lb_node *base)
 {
 	struct weighted *w = (struct weighted *)base;
-	twheel_cancel(w->base.env->wheel, &w->leave);
 	for (uint32_t i = 0; i < w->n; i++)
 		child_free(w->children[i]);
 	free(w->children);
@@ -362,8 +360,7 @@ static struct lb_node *weighted_new(struct lb_node_env *env, struct lb_node_pare
 	struct weighted *w = calloc(1, sizeof(*w));
 	if (!w)
 		return NULL;
-	*w = (struct weighted){
-		.base = {&lb_node_weighted, env, parent}, .leave = {.fire = leave_fired}};
+	w->base = (struct lb_node){&lb_node_weighted, env, parent};
 	return &w->base;
 }
 
