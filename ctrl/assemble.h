@@ -27,7 +27,6 @@ struct lb_req;
 struct lb_route_table;
 struct lb_slot;
 struct load_report;
-struct res_locality;
 struct twheel;
 struct xds_config;
 
@@ -72,7 +71,7 @@ struct assembler_endpoint_info { // all texts are borrowed for the call
 	uint32_t n_addresses; // >= 1
 	const char *health; // as the resource says
 	uint32_t priority, weight;
-	const struct res_locality *locality;
+	struct str locality; // its name, as the resource's list has it
 	uint32_t locality_weight;
 	enum lb_state state; // of its connection
 	bool is_failing; // for policies: an attempt failed since it was READY, or it is ejected

@@ -83,7 +83,7 @@ static void tell_leaf(void *ctx, const struct leaf_source *s, const struct lb_le
 		const struct lb_leaf_span *span = &e->spans[i];
 		while (e->ends[info.priority] <= i)
 			info.priority++;
-		info.locality = &s->endpoints->localities[i];
+		info.locality = span->name;
 		info.locality_weight = span->weight;
 		for (uint32_t k = 0; k < span->n_serving + span->n_draining; k++)
 			tell_endpoint(ctx, s, leaf, span->first + k, &info);

@@ -21,6 +21,7 @@ struct draft {
 	struct lb_drop_category *drops;
 	uint32_t n_drops;
 	uint32_t *loads; // [endpoints->n_spans]; NULL = nothing is reported
+	char *parts; // of one locality's name
 };
 
 static void put(struct xds_res *res)
@@ -88,6 +89,14 @@ static struct lb_leaf_endpoints *endpoints_of(const struct res_endpoints *e)
 	return e ? lb_leaf_endpoints_get(e->list) : lb_leaf_endpoints_new(NULL, 0, &second);
 }
 
+static size_t longest_name(const struct lb_leaf_endpoints *l)
+{
+	size_t len = 0;
+	for (uint32_t i = 0; i < l->n_spans; i++)
+		len = l->spans[i].name.len > len ? l->spans[i].name.len : len;
+	return len;
+}
+
 static int draft_init(struct draft *d, const struct res_endpoints *e, struct load_leaf *loads)
 {
 	*d = (struct draft){.endpoints = endpoints_of(e), .n_drops = e ? e->n_drops : 0};
@@ -100,12 +109,14 @@ static int draft_init(struct draft *d, const struct res_endpoints *e, struct loa
 	if (!loads)
 		return 0;
 	d->loads = calloc((size_t)d->endpoints->n_spans + 1, sizeof(*d->loads));
-	if (!d->loads)
+	d->parts = malloc(longest_name(d->endpoints) + 1);
+	if (!d->loads || !d->parts)
 		return -ENOMEM;
 	load_leaf_begin(loads);
 	for (uint32_t i = 0; i < d->endpoints->n_spans; i++) {
-		const struct res_locality *l = &e->localities[i];
-		d->loads[i] = load_leaf_locality(loads, l->region, l->zone, l->sub_zone);
+		const struct res_locality l =
+			res_locality_of(d->endpoints->spans[i].name, d->parts);
+		d->loads[i] = load_leaf_locality(loads, l.region, l.zone, l.sub_zone);
 	}
 	return 0;
 }
@@ -115,6 +126,7 @@ static void draft_fini(struct draft *d)
 	lb_leaf_endpoints_put(d->endpoints);
 	free(d->drops);
 	free(d->loads);
+	free(d->parts);
 }
 
 static int update(struct leaf_source *s, struct lb_leaf *leaf,

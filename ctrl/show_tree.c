@@ -169,10 +169,14 @@ static json_t *addresses_json(const struct assembler_endpoint_info *e)
 	return list;
 }
 
-static json_t *locality_json(const struct res_locality *l)
+static json_t *locality_json(struct str name)
 {
-	char text[512];
-	snprintf(text, sizeof(text), "%s/%s/%s", l->region, l->zone, l->sub_zone);
+	char text[512], *parts = malloc(name.len + 1);
+	if (!parts)
+		return NULL;
+	const struct res_locality l = res_locality_of(name, parts);
+	snprintf(text, sizeof(text), "%s/%s/%s", l.region, l.zone, l.sub_zone);
+	free(parts);
 	return render_string(strcmp(text, "//") == 0 ? "" : text);
 }
 

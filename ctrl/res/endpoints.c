@@ -35,8 +35,6 @@ struct reader {
 	struct xds_arena scratch;
 	struct lb_leaf_endpoint *endpoints; // owned; [n_endpoints], locality by locality
 	struct ip_port *addresses; // owned; [n_endpoints], each one's first
-	struct res_locality *names; // [n_kept], in the resource
-	char *text; // behind them: where the next one's lies
 	struct res_endpoints *r;
 	struct lb_err *err;
 };
@@ -125,16 +123,6 @@ static int read_additional(
 	return rc;
 }
 
-static const char *put_text(char **to, struct str text)
-{
-	if (text.len == 0)
-		return "";
-	char *p = *to;
-	memcpy(p, text.p, text.len);
-	*to += text.len + 1; // the arena is zeroed
-	return p;
-}
-
 static int read_endpoint(
 	struct reader *rd, struct str bytes, struct ip_port *address, struct lb_leaf_endpoint *e)
 {
@@ -191,17 +179,32 @@ static int name_locality(struct reader *rd, const struct eds_locality *l, struct
 	return 0;
 }
 
+struct res_locality res_locality_of(struct str name, char *buf)
+{
+	const char *parts[3] = {buf};
+	uint32_t n = 1;
+	for (size_t i = 0; i < name.len; i++) {
+		bool is_end = name.p[i] == '/' && n < 3;
+		if (name.p[i] == '\\' && i + 1 < name.len)
+			i++;
+		*buf++ = name.p[i];
+		if (is_end) {
+			buf[-1] = '\0';
+			parts[n++] = buf;
+		}
+	}
+	*buf = '\0';
+	while (n < 3)
+		parts[n++] = buf;
+	return (struct res_locality){parts[0], parts[1], parts[2]};
+}
+
 static int begin_locality(struct reader *rd, const struct kept *k)
 {
 	const struct eds_locality *in = &k->in;
 	struct lb_leaf_locality *l = &rd->localities[k->place];
 	if (name_locality(rd, in, &l->name))
 		return -ENOMEM;
-	rd->names[k->place] = (struct res_locality){
-		.region = put_text(&rd->text, in->region),
-		.zone = put_text(&rd->text, in->zone),
-		.sub_zone = put_text(&rd->text, in->sub_zone),
-	};
 	l->weight = in->weight;
 	l->n_endpoints = (uint32_t)in->n_endpoints;
 	return 0;
@@ -233,17 +236,6 @@ static int read_locality(struct reader *rd, const struct kept *k, struct lb_leaf
 	return 0;
 }
 
-// Of the names of these, each with its end.
-static size_t text_size(const struct kept *list, size_t n)
-{
-	size_t size = 0;
-	for (size_t i = 0; i < n; i++) {
-		const struct eds_locality *l = &list[i].in;
-		size += l->region.len + l->zone.len + l->sub_zone.len + 3;
-	}
-	return size;
-}
-
 // Gives each locality kept its place in its priority, in the order given, and counts priorities.
 // A27-V01: none below another is without localities.
 static int place_localities(struct reader *rd)
@@ -253,13 +245,10 @@ static int place_localities(struct reader *rd)
 		if (rd->kept[i].in.priority >= n_levels)
 			n_levels = (size_t)rd->kept[i].in.priority + 1;
 	n_levels = n_levels < n ? n_levels : n; // more would have gaps
-	rd->names = xds_arena_alloc(
-		&rd->r->base.arena, 1, n * sizeof(*rd->names) + text_size(rd->kept, n));
 	rd->localities = xds_arena_alloc(&rd->scratch, n, sizeof(*rd->localities));
 	rd->priorities = xds_arena_alloc(&rd->scratch, n_levels, sizeof(*rd->priorities));
-	if (!rd->names || !rd->localities || !rd->priorities)
+	if (!rd->localities || !rd->priorities)
 		return -ENOMEM;
-	rd->text = (char *)(rd->names + n);
 	for (size_t i = 0; i < n; i++)
 		if (rd->kept[i].in.priority < n_levels)
 			rd->priorities[rd->kept[i].in.priority].n_localities++;
@@ -306,6 +295,12 @@ static bool is_same_locality(const struct eds_locality *a, const struct eds_loca
 	       str_eq(a->zone, b->zone) && str_eq(a->sub_zone, b->sub_zone);
 }
 
+// So many bytes of it are told.
+static int shown(struct str s)
+{
+	return s.len < 64 ? (int)s.len : 64;
+}
+
 // A27-V02.
 static int check_localities(const struct reader *rd)
 {
@@ -320,9 +315,9 @@ static int check_localities(const struct reader *rd)
 			before++;
 		if (before < i)
 			rc = lb_err_set(rd->err,
-				"endpoints[%zu]: locality %.64s/%.64s/%.64s is there twice",
-				k->index, rd->names[k->place].region, rd->names[k->place].zone,
-				rd->names[k->place].sub_zone);
+				"endpoints[%zu]: locality %.*s/%.*s/%.*s is there twice", k->index,
+				shown(k->in.region), k->in.region.p, shown(k->in.zone),
+				k->in.zone.p, shown(k->in.sub_zone), k->in.sub_zone.p);
 	}
 	free(seen.slots);
 	return rc;
@@ -375,7 +370,6 @@ static int read_localities(struct reader *rd)
 			lb_err_within(rd->err, "endpoints[%zu]", rd->kept[i].index);
 		at += rd->kept[i].in.n_endpoints;
 	}
-	rd->r->localities = rd->names;
 	if (!rc)
 		rc = check_weights(rd);
 	if (!rc)
@@ -394,11 +388,11 @@ static int read_drop(struct reader *rd, const struct eds_drop *in, struct res_dr
 	if ((uint32_t)in->denominator >= sizeof(SCALE) / sizeof(SCALE[0]))
 		return lb_err_set(rd->err, "drop_percentage: denominator %d", in->denominator);
 	uint64_t ppm = (uint64_t)in->numerator * SCALE[in->denominator];
-	char *text = xds_arena_alloc(&rd->r->base.arena, 1, in->category.len + 1);
-	if (!text)
+	struct str copy;
+	if (!lb_arena_copy(&rd->r->base.arena.base, in->category, &copy))
 		return -ENOMEM;
 	d->per_million = ppm < 1000000 ? (uint32_t)ppm : 1000000;
-	d->category = put_text(&text, in->category);
+	d->category = copy.p;
 	return 0;
 }
 

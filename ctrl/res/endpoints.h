@@ -10,10 +10,6 @@
 
 #include <stdint.h>
 
-struct res_locality {
-	const char *region, *zone, *sub_zone; // "" when unset
-};
-
 struct res_drop {
 	const char *category;
 	uint32_t per_million; // 0 to 1000000
@@ -22,9 +18,9 @@ struct res_drop {
 struct res_endpoints {
 	struct xds_res base;
 	// Counted. By priority, no gap; each has a locality. No priority: the cluster is
-	// unreachable (A27-V09). Names are "region/zone/sub_zone", slashes in these escaped.
+	// unreachable (A27-V09). Names are "region/zone/sub_zone", slashes in these escaped:
+	// res_locality_of() takes them apart.
 	struct lb_leaf_endpoints *list;
-	const struct res_locality *localities; // [list->n_spans], their names
 	const struct res_drop *drops;
 	uint32_t n_drops;
 };
@@ -37,6 +33,14 @@ extern const struct xds_type res_type_endpoints;
 // (xds_res_eq); the bytes are no protobuf. NULL = no memory.
 struct res_endpoints *res_endpoints_of_addresses(
 	const char *name, const struct ip_port *addresses, uint32_t n, const char *hostname);
+
+// What the name of a locality is made of; "" where it is unset.
+struct res_locality {
+	const char *region, *zone, *sub_zone;
+};
+
+// The texts are in `buf`, which has room for name.len + 1 bytes.
+struct res_locality res_locality_of(struct str name, char *buf);
 
 static inline struct res_endpoints *res_endpoints_from(struct xds_res *r)
 {

@@ -23,7 +23,6 @@ static uint32_t copy_once(const struct ip_port *from, uint32_t n, struct ip_port
 static int set_addresses(
 	struct res_endpoints *r, const struct ip_port *list, uint32_t n, const char *hostname)
 {
-	static const struct res_locality nowhere = {"", "", ""};
 	const struct lb_leaf_endpoint endpoint = {.addresses = list,
 		.n_addresses = n,
 		.weight = 1,
@@ -32,7 +31,6 @@ static int set_addresses(
 	const struct lb_leaf_locality locality = {STR("//"), 1, &endpoint, 1};
 	const struct lb_leaf_priority priority = {&locality, 1};
 	const struct ip_port *second;
-	r->localities = &nowhere;
 	r->list = lb_leaf_endpoints_new(&priority, n > 0, &second);
 	return r->list ? 0 : -ENOMEM;
 }

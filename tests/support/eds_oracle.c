@@ -337,6 +337,20 @@ static struct str name_of(const struct res_locality *l, struct xds_arena *arena)
 	return (struct str){name, len};
 }
 
+static bool is_same_locality(const struct res_locality *a, const struct res_locality *b)
+{
+	return strcmp(a->region, b->region) == 0 && strcmp(a->zone, b->zone) == 0 &&
+	       strcmp(a->sub_zone, b->sub_zone) == 0;
+}
+
+static bool comes_apart(struct str name, const struct res_locality *l, struct xds_arena *arena)
+{
+	char *buf = xds_arena_alloc(arena, 1, name.len + 1);
+	CHECK(buf);
+	const struct res_locality parts = res_locality_of(name, buf);
+	return is_same_locality(&parts, l);
+}
+
 static bool read_locality(const InLocality *in, struct xds_arena *arena, struct res_locality *names,
 	struct lb_leaf_locality *l)
 {
@@ -349,6 +363,7 @@ static bool read_locality(const InLocality *in, struct xds_arena *arena, struct 
 		xds_arena_strdup(arena, in->locality->sub_zone)};
 	*l = (struct lb_leaf_locality){name_of(names, arena), in->load_balancing_weight->value,
 		list, (uint32_t)in->n_lb_endpoints};
+	CHECK(comes_apart(l->name, names, arena));
 	uint64_t sum = 0;
 	for (size_t i = 0; i < in->n_lb_endpoints; i++) {
 		if (!read_endpoint(in->lb_endpoints[i], arena, &list[i]))
@@ -356,12 +371,6 @@ static bool read_locality(const InLocality *in, struct xds_arena *arena, struct 
 		sum += list[i].weight;
 	}
 	return sum <= UINT32_MAX;
-}
-
-static bool is_same_locality(const struct res_locality *a, const struct res_locality *b)
-{
-	return strcmp(a->region, b->region) == 0 && strcmp(a->zone, b->zone) == 0 &&
-	       strcmp(a->sub_zone, b->sub_zone) == 0;
 }
 
 // Those of one priority. False = wrong; none = there is no such priority.
@@ -414,7 +423,6 @@ static bool read_priorities(const Assignment *m, struct res_endpoints *r)
 			return false;
 		n_read += list[n].n_localities;
 	}
-	r->localities = names;
 	r->list = lb_leaf_endpoints_new(list, n, &second);
 	CHECK(r->list);
 	return has_unique_addresses(r->list);
@@ -510,9 +518,6 @@ bool eds_oracle_same(const struct res_endpoints *a, const struct res_endpoints *
 	if (strcmp(a->base.name, b->base.name) != 0 || a->n_drops != b->n_drops ||
 		!is_same_list(a->list, b->list))
 		return false;
-	for (uint32_t i = 0; i < a->list->n_spans; i++)
-		if (!is_same_locality(&a->localities[i], &b->localities[i]))
-			return false;
 	for (uint32_t i = 0; i < a->n_drops; i++)
 		if (a->drops[i].per_million != b->drops[i].per_million ||
 			strcmp(a->drops[i].category, b->drops[i].category) != 0)

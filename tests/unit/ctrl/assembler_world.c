@@ -162,22 +162,14 @@ struct res_endpoints *endpoints_of(const struct told_priority *told, uint32_t n)
 	struct res_endpoints *e = (struct res_endpoints *)xds_res_new(
 		&res_type_endpoints, sizeof(*e), "endpoints", NULL, 0);
 	struct lb_leaf_priority *priorities = xds_arena_alloc(&arena, n, sizeof(*priorities));
-	struct res_locality *names = xds_arena_alloc(&e->base.arena, 16, sizeof(*names));
 	const struct ip_port *second;
-	uint32_t n_localities = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t count = told[i].n_localities;
 		struct lb_leaf_locality *list = xds_arena_alloc(&arena, count, sizeof(*list));
-		for (uint32_t k = 0; k < count; k++) {
-			const struct told_locality *l = &told[i].localities[k];
-			list[k] = locality_of(l, &arena);
-			assert_true(n_localities < 16);
-			names[n_localities++] =
-				(struct res_locality){l->region, l->zone, l->sub_zone};
-		}
+		for (uint32_t k = 0; k < count; k++)
+			list[k] = locality_of(&told[i].localities[k], &arena);
 		priorities[i] = (struct lb_leaf_priority){list, count};
 	}
-	e->localities = names;
 	e->list = lb_leaf_endpoints_new(priorities, n, &second);
 	assert_non_null(e->list);
 	xds_arena_fini(&arena);

@@ -39,7 +39,7 @@ static void all_addresses_of_a_name_are_one_endpoint(void **state)
 	assert_string_equal(e->base.name, "db.example:80");
 	assert_int_equal(e->list->n_priorities, 1);
 	assert_int_equal(e->list->n_spans, 1);
-	assert_string_equal(e->localities[0].region, "");
+	assert_true(str_eq(e->list->spans[0].name, STR("//")));
 	assert_int_equal(e->list->n, 1);
 	assert_int_equal(e->list->addresses[0].port, 80);
 	assert_non_null(strstr(note_of(&f, "d"), "xDS node id"));

@@ -190,15 +190,13 @@ static void endpoints_are_grouped_by_priority(void **state)
 	assert_int_equal(l->n_priorities, 2);
 	assert_int_equal(l->ends[0], 1);
 	assert_int_equal(l->ends[1], 2);
-	assert_string_equal(e->localities[0].zone, "z2");
-	assert_string_equal(e->localities[0].region, "");
 	assert_true(str_eq(l->spans[0].name, STR("/z2/")));
 	assert_int_equal(l->spans[0].weight, 4);
 	char text[IP_PORT_TEXT_MAX];
 	assert_string_equal(ip_port_print(&l->addresses[0], text), "[fd00::7]:82");
 	assert_int_equal(l->weights[0], 1); // A27-V06
 	assert_int_equal(l->health[0], LB_LEAF_UNKNOWN);
-	assert_string_equal(e->localities[1].sub_zone, "s");
+	assert_true(str_eq(l->spans[1].name, STR("r/z1/s")));
 	assert_int_equal(l->spans[1].first, 1);
 	assert_int_equal(l->spans[1].n_draining, 1);
 	assert_int_equal(l->weights[1], 5);

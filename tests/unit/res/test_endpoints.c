@@ -289,6 +289,36 @@ static void localities_whose_parts_have_slashes_are_two(void **state)
 	}
 }
 
+// As the load report tells them.
+static void names_of_localities_come_apart(void **state)
+{
+	static const struct {
+		struct str name;
+		struct res_locality parts;
+	} rows[] = {
+		{STR("r/z/s"), {"r", "z", "s"}},
+		{STR("//"), {"", "", ""}},
+		{STR("/z/"), {"", "z", ""}},
+		{STR("a\\/b/c/"), {"a/b", "c", ""}},
+		{STR("a/b\\/c/\\\\"), {"a", "b/c", "\\"}},
+		{STR("\\\\/\\//\\\\\\/"), {"\\", "/", "\\/"}},
+		// No resource makes these.
+		{STR(""), {"", "", ""}},
+		{STR("r"), {"r", "", ""}},
+		{STR("r/z/s/t"), {"r", "z", "s/t"}},
+		{STR("r\\"), {"r\\", "", ""}},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *buf = malloc(rows[i].name.len + 1); // of this size, for whoever watches
+		assert_non_null(buf);
+		const struct res_locality l = res_locality_of(rows[i].name, buf);
+		assert_string_equal(l.region, rows[i].parts.region);
+		assert_string_equal(l.zone, rows[i].parts.zone);
+		assert_string_equal(l.sub_zone, rows[i].parts.sub_zone);
+		free(buf);
+	}
+}
+
 static uint8_t *put_varint(uint8_t *to, size_t v)
 {
 	for (; v > 0x7f; v >>= 7)
@@ -333,8 +363,7 @@ static void all_addresses_of_a_name_are_one_endpoint(void **state)
 	assert_int_equal(e->list->n_priorities, 1);
 	assert_int_equal(e->n_drops, 0);
 	assert_int_equal(e->list->n_spans, 1);
-	const struct res_locality *l = &e->localities[0];
-	assert_true(!*l->region && !*l->zone && !*l->sub_zone);
+	assert_true(str_eq(e->list->spans[0].name, STR("//")));
 	assert_int_equal(e->list->spans[0].weight, 1);
 	assert_int_equal(e->list->n_all, 1);
 	const struct lb_leaf_endpoint only = first(e);
@@ -404,6 +433,7 @@ RUN_SUITE("res/endpoints", cmocka_unit_test(the_hash_key_is_a_string_in_envoy_lb
 	cmocka_unit_test(what_is_cut_is_malformed),
 	cmocka_unit_test(a_skipped_locality_must_be_protobuf_all_the_same),
 	cmocka_unit_test(localities_whose_parts_have_slashes_are_two),
+	cmocka_unit_test(names_of_localities_come_apart),
 	cmocka_unit_test(more_addresses_than_are_found_are_refused),
 	cmocka_unit_test(all_addresses_of_a_name_are_one_endpoint),
 	cmocka_unit_test(one_address_without_a_host_name_needs_nothing_more),
