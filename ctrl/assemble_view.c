@@ -81,7 +81,7 @@ static void tell_leaf(void *ctx, const struct leaf_source *s, const struct lb_le
 	struct assembler_endpoint_info info = {0};
 	for (uint32_t i = 0; e && i < e->n_spans; i++) {
 		const struct lb_leaf_span *span = &e->spans[i];
-		while (e->ends[info.priority] <= i)
+		while (lb_leaf_endpoints_ends(e)[info.priority] <= i)
 			info.priority++;
 		info.locality = span->name;
 		info.locality_weight = span->weight;

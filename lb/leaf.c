@@ -54,10 +54,10 @@ struct lb_leaf {
 	struct lb_metrics *metrics; // counted; NULL = none
 	// Of the newest update, for lists that could not be made at once.
 	uint64_t idle_timeout_ns;
-	uint32_t session_health;
 	// What the priorities say.
 	struct lb_picker *picker; // counted; NULL = nothing yet
-	enum lb_state state;
+	uint8_t state; // enum lb_state
+	uint8_t session_health; // of the newest update
 	bool ignores_reresolution; // of the layer
 	bool updating; // what they say is told at the end
 	bool configs_owed; // to the policies, of which some took those of an update that failed
@@ -418,6 +418,8 @@ static bool make_parts(struct lb_leaf *leaf)
 	return leaf->priority && leaf->affinity;
 }
 
+static const struct lb_node_services node_services = {slot_take, slot_give, member_new, reresolve};
+
 static void init_envs(struct lb_leaf *leaf)
 {
 	const struct lb_leaf_env *env = leaf->env;
@@ -432,10 +434,7 @@ static void init_envs(struct lb_leaf *leaf)
 		.rand = env->rand,
 		.orca = env->orca,
 		.ops_of = env->ops_of,
-		.slot_take = slot_take,
-		.slot_give = slot_give,
-		.member_new = member_new,
-		.reresolve = reresolve,
+		.services = &node_services,
 		.ctx = leaf,
 	};
 	lb_node_env_init(&leaf->node_env);
@@ -572,7 +571,7 @@ static void plan_commit(
 		leaf->ejection = p->ejection;
 	if (has_outlier(config))
 		lb_ejection_configure(leaf->ejection, config->outlier);
-	leaf->session_health = config->session_health;
+	leaf->session_health = (uint8_t)config->session_health; // six bits
 	leaf->idle_timeout_ns = config->idle_timeout_ns;
 	book(leaf->env->loads, p->layout, config->locality_loads);
 }

@@ -50,8 +50,7 @@ static bool allocate_columns(
 			  s->addresses * sizeof(*l->addresses) + n + s->text);
 	if (!l->spans)
 		return false;
-	l->ends = (uint32_t *)(l->spans + s->spans);
-	l->weights = l->ends + n_priorities;
+	l->weights = (uint32_t *)(l->spans + s->spans) + n_priorities;
 	l->firsts = n_firsts ? l->weights + n : NULL;
 	l->addresses = (struct ip_port *)(l->weights + n + n_firsts);
 	l->health = (uint8_t *)(l->addresses + s->addresses);
@@ -143,7 +142,7 @@ static bool fill(struct lb_leaf_endpoints *l, const struct lb_leaf_priority *lis
 static void build_spans(struct lb_leaf_endpoints *l, const struct lb_leaf_priority *list,
 	uint32_t n, uint32_t n_used, char *text)
 {
-	uint32_t unused = n_used;
+	uint32_t unused = n_used, *ends = l->weights - n;
 	for (; l->n_priorities < n; l->n_priorities++) {
 		const struct lb_leaf_priority *p = &list[l->n_priorities];
 		for (uint32_t j = 0; j < p->n_localities; j++) {
@@ -156,7 +155,7 @@ static void build_spans(struct lb_leaf_endpoints *l, const struct lb_leaf_priori
 			text += len + 1;
 			measure_span(l, span, &p->localities[j], &unused);
 		}
-		l->ends[l->n_priorities] = l->n_spans;
+		ends[l->n_priorities] = l->n_spans;
 	}
 }
 

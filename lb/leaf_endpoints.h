@@ -57,8 +57,7 @@ struct lb_leaf_endpoints {
 	uint32_t n_priorities;
 	uint32_t n_spans;
 	struct lb_leaf_span
-		*spans; // owned, and the next five behind it; by priority, as EDS has them
-	uint32_t *ends; // [n_priorities], of their spans
+		*spans; // owned, and the next four behind it; by priority, as EDS has them
 	uint32_t *weights; // [n_all]
 	uint32_t *firsts; // [n_all + 1], each one's first address; NULL = they have one each
 	struct ip_port *addresses; // endpoint by endpoint
@@ -68,6 +67,11 @@ struct lb_leaf_endpoints {
 	struct lb_address_index index; // of all addresses
 	struct lb_arena arena; // of these texts
 };
+// [n_priorities], of their spans: before the weights.
+static inline const uint32_t *lb_leaf_endpoints_ends(const struct lb_leaf_endpoints *l)
+{
+	return l->weights - l->n_priorities;
+}
 
 // Count 1. *ret_second is the first address that has an equal one before it, which is the one that
 // is found; NULL = all differ. NULL = no memory.

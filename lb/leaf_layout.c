@@ -50,8 +50,9 @@ const struct lb_leaf_span *lb_leaf_layout_spans(
 	const struct lb_leaf_layout *l, uint32_t rank, uint32_t *ret_n)
 {
 	const struct lb_leaf_endpoints *e = l->endpoints;
-	uint32_t from = rank ? e->ends[rank - 1] : 0;
-	*ret_n = rank < e->n_priorities ? e->ends[rank] - from : 0;
+	const uint32_t *ends = lb_leaf_endpoints_ends(e);
+	uint32_t from = rank ? ends[rank - 1] : 0;
+	*ret_n = rank < e->n_priorities ? ends[rank] - from : 0;
 	return e->spans + from;
 }
 

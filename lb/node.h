@@ -80,15 +80,8 @@ struct lb_node_config {
 struct lb_node_ops;
 typedef const struct lb_node_ops *lb_node_ops_find(enum lb_policy_kind);
 
-// What all nodes of a leaf have in common; borrowed, outlives them. lb_node_env_init() once the
-// first part is filled.
-struct lb_node_env {
-	const char *cluster; // for error texts (ERR-01)
-	const char *note; // resolution note, for these too: that of the newest update; "" = none
-	struct twheel *wheel;
-	struct rand *rand;
-	struct lb_orca_table *orca; // reports by member id (lb/orca.h); NULL = there are none
-	lb_node_ops_find *ops_of; // what the nodes below are made by; usually lb_node_ops_of
+// What nodes ask of whoever has their environment.
+struct lb_node_services {
 	// A dense number that is this node's alone: the index of its place in each worker's
 	// lb_pick_ctx.positions. UINT32_MAX = none is left.
 	uint32_t (*slot_take)(void *ctx);
@@ -99,7 +92,19 @@ struct lb_node_env {
 	// A connection was lost, or an attempt to connect failed: addresses that come of DNS may be
 	// stale (PF-05, PF-06, A74-C06). Only takes note of it. NULL = nobody listens.
 	void (*reresolve)(void *ctx);
-	void *ctx;
+};
+
+// What all nodes of a leaf have in common; borrowed, outlives them. lb_node_env_init() once the
+// first part is filled.
+struct lb_node_env {
+	const char *cluster; // for error texts (ERR-01)
+	const char *note; // resolution note, for these too: that of the newest update; "" = none
+	struct twheel *wheel;
+	struct rand *rand;
+	struct lb_orca_table *orca; // reports by member id (lb/orca.h); NULL = there are none
+	lb_node_ops_find *ops_of; // what the nodes below are made by; usually lb_node_ops_of
+	const struct lb_node_services *services;
+	void *ctx; // theirs
 	// lb/node.c's.
 	struct twheel_timer timer; // of those below
 	struct lb_node *due, *called; // those that asked for it, and those whose turn it is now

@@ -20,8 +20,8 @@ void lb_node_member_error(const struct lb_member *m, char text[LB_NODE_ERROR_MAX
 
 void lb_node_reresolve(const struct lb_node_env *env, const struct lb_member *m)
 {
-	if (env->reresolve && lb_member_wants_resolution(m))
-		env->reresolve(env->ctx);
+	if (env->services->reresolve && lb_member_wants_resolution(m))
+		env->services->reresolve(env->ctx);
 }
 
 struct lb_picker *lb_node_fail_picker(

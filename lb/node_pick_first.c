@@ -257,7 +257,7 @@ static bool list_open(struct pick_first *f, struct list *l)
 	if (ok && n && old && lb_member_same_set(old, ordered, n)) {
 		l->own = lb_member_get(old);
 	} else if (ok && n) {
-		l->own = f->base.env->member_new(f->base.env->ctx, all, n);
+		l->own = f->base.env->services->member_new(f->base.env->ctx, all, n);
 		ok = l->own;
 	}
 	if (ok && l->own && !lb_member_watch(l->own, &l->watcher, 0)) {

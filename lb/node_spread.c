@@ -395,7 +395,7 @@ void lb_spread_again(struct lb_node *base)
 bool lb_spread_init(struct lb_spread *s, const struct lb_spread_kind *kind, struct lb_node_env *env,
 	struct lb_node_parent parent)
 {
-	uint32_t slot = kind->has_slot ? env->slot_take(env->ctx) : UINT32_MAX;
+	uint32_t slot = kind->has_slot ? env->services->slot_take(env->ctx) : UINT32_MAX;
 	if (kind->has_slot && slot == UINT32_MAX)
 		return false;
 	*s = (struct lb_spread){.base = {kind->ops, env, parent}, .slot = slot};
@@ -453,7 +453,7 @@ void lb_spread_fini(struct lb_spread *s)
 	list_free(s->current);
 	free(s->last_error);
 	if (s->slot != UINT32_MAX)
-		s->base.env->slot_give(s->base.env->ctx, s->slot);
+		s->base.env->services->slot_give(s->base.env->ctx, s->slot);
 }
 
 struct lb_node *lb_spread_new(

@@ -35,8 +35,9 @@ static void check_routes(const struct res_route_config *c)
 static void check_endpoints(const struct res_endpoints *e)
 {
 	const struct lb_leaf_endpoints *l = e->list;
+	const uint32_t *ends = lb_leaf_endpoints_ends(l);
 	for (uint32_t i = 0; i < l->n_priorities; i++)
-		CHECK(l->ends[i] > (i ? l->ends[i - 1] : 0));
+		CHECK(ends[i] > (i ? ends[i - 1] : 0));
 	for (uint32_t i = 0; i < l->n_spans; i++)
 		CHECK(l->spans[i].weight > 0);
 	for (uint32_t i = 0; i < l->n_all; i++)

@@ -502,7 +502,8 @@ static bool is_same_list(const struct lb_leaf_endpoints *a, const struct lb_leaf
 	if (a->n_priorities != b->n_priorities || a->n_spans != b->n_spans ||
 		a->n_all != b->n_all || a->n != b->n || !a->firsts != !b->firsts ||
 		!a->hostnames != !b->hostnames || !a->hash_keys != !b->hash_keys ||
-		memcmp(a->ends, b->ends, a->n_priorities * sizeof(*a->ends)) != 0)
+		memcmp(lb_leaf_endpoints_ends(a), lb_leaf_endpoints_ends(b),
+			a->n_priorities * sizeof(uint32_t)) != 0)
 		return false;
 	for (uint32_t i = 0; i < a->n_spans; i++)
 		if (!is_same_span(&a->spans[i], &b->spans[i]))

@@ -89,6 +89,8 @@ static void event(struct bench *b, uint32_t id, enum lb_event_kind kind)
 	lb_connectivity_event(b->connectivity, 0, &e);
 }
 
+static const struct lb_node_services services = {.slot_take = slot_take, .slot_give = slot_give};
+
 static void init(struct bench *b, uint32_t n)
 {
 	*b = (struct bench){.n = n, .wheel = twheel_new(1000000000000)};
@@ -103,8 +105,7 @@ static void init(struct bench *b, uint32_t n)
 		.wheel = b->wheel,
 		.rand = &b->rand,
 		.orca = lb_orca_table_new(),
-		.slot_take = slot_take,
-		.slot_give = slot_give,
+		.services = &services,
 		.note = "",
 		.ctx = b};
 	lb_node_env_init(&b->env);

@@ -48,6 +48,8 @@ static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, 
 	return m;
 }
 
+static const struct lb_node_services services = {slot_take, slot_give, member_new, reresolve};
+
 void node_world_init(struct node_world *w, const struct lb_node_ops *ops, uint64_t seed)
 {
 	*w = (struct node_world){0};
@@ -60,10 +62,7 @@ void node_world_init(struct node_world *w, const struct lb_node_ops *ops, uint64
 		.wheel = w->world.wheel,
 		.rand = &w->world.rand,
 		.orca = lb_orca_table_new(),
-		.slot_take = slot_take,
-		.slot_give = slot_give,
-		.member_new = member_new,
-		.reresolve = reresolve,
+		.services = &services,
 		.ctx = w,
 	};
 	lb_node_env_init(&w->env);

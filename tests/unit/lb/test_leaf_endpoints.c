@@ -111,7 +111,7 @@ static void endpoints_stand_in_the_order_that_balancing_wants(void **state)
 				unused = check_rank(l, unused, from, 2);
 				assert_int_equal(unused - span->first_unused, span->n_unused);
 			}
-			assert_int_equal(l->ends[i], n_spans);
+			assert_int_equal(lb_leaf_endpoints_ends(l)[i], n_spans);
 		}
 		assert_int_equal(at, l->n);
 		assert_int_equal(unused, l->n_all);

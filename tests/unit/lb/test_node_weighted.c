@@ -51,6 +51,8 @@ static void slot_give(void *ctx, uint32_t slot)
 	((struct fixture *)ctx)->n_slots--;
 }
 
+static const struct lb_node_services services = {.slot_take = slot_take, .slot_give = slot_give};
+
 static struct lb_node *node_new(struct fixture *f)
 {
 	return lb_node_weighted.new(&f->env, (struct lb_node_parent){on_publish, f});
@@ -67,8 +69,7 @@ static void init(struct fixture *f)
 		.wheel = f->wheel,
 		.rand = &f->rand,
 		.ops_of = fake_ops_of,
-		.slot_take = slot_take,
-		.slot_give = slot_give,
+		.services = &services,
 		.ctx = f};
 	lb_node_env_init(&f->env);
 	f->node = node_new(f);
@@ -379,12 +380,12 @@ static void each_node_below_gets_a_slot_of_its_own(void **state)
 	init(&f);
 	update(&f, 1, 1, OUT, OUT);
 	struct fake_node *a = fake_find("a"), *b = fake_find("b");
-	uint32_t first = a->base.env->slot_take(a->base.env->ctx),
-		 second = b->base.env->slot_take(b->base.env->ctx);
+	uint32_t first = a->base.env->services->slot_take(a->base.env->ctx),
+		 second = b->base.env->services->slot_take(b->base.env->ctx);
 	assert_int_not_equal(first, second);
 	assert_int_equal(f.n_slots, 2);
-	a->base.env->slot_give(a->base.env->ctx, first);
-	b->base.env->slot_give(b->base.env->ctx, second);
+	a->base.env->services->slot_give(a->base.env->ctx, first);
+	b->base.env->services->slot_give(b->base.env->ctx, second);
 	assert_int_equal(f.n_slots, 0);
 	fini(&f);
 }

@@ -188,8 +188,8 @@ static void endpoints_are_grouped_by_priority(void **state)
 	const struct res_endpoints *e = res_endpoints_from(r);
 	const struct lb_leaf_endpoints *l = e->list;
 	assert_int_equal(l->n_priorities, 2);
-	assert_int_equal(l->ends[0], 1);
-	assert_int_equal(l->ends[1], 2);
+	assert_int_equal(lb_leaf_endpoints_ends(l)[0], 1);
+	assert_int_equal(lb_leaf_endpoints_ends(l)[1], 2);
 	assert_true(str_eq(l->spans[0].name, STR("/z2/")));
 	assert_int_equal(l->spans[0].weight, 4);
 	char text[IP_PORT_TEXT_MAX];
