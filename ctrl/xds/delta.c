@@ -76,30 +76,23 @@ static int list_versions(Request *m, const struct xds_subs *subs, struct xds_are
 static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
 {
 	Request m;
-	Envoy__Config__Core__V3__Node node;
-	Google__Rpc__Status status = {.message = NULL};
+	struct xds_wire_head head;
 	struct xds_arena arena = {0};
 	envoy__service__discovery__v3__delta_discovery_request__init(&m);
-	if (ask->node) {
-		node = ask->node->msg;
-		m.node = &node;
-	}
+	if (xds_wire_head_init(&head, ask->node, ask->error))
+		return -ENOMEM;
+	m.node = ask->node ? &head.node : NULL;
+	m.error_detail = ask->error ? &head.error : NULL;
 	m.type_url = xds_wire_text(ask->type->url);
 	if (ask->answer) // DL-04
 		m.response_nonce = xds_wire_text(ask->nonce);
-	if (ask->error) {
-		if (xds_wire_error(&status, ask->error))
-			return -ENOMEM;
-		m.error_detail = &status;
-	}
 	int rc = list_changes(&m, ask->subs, &arena);
 	if (rc == 0 && ask->first)
 		rc = list_versions(&m, ask->subs, &arena);
 	if (rc == 0)
 		rc = xds_wire_pack(&m.base, ret, ret_len);
 	xds_arena_fini(&arena);
-	if (ask->error)
-		free(status.message);
+	xds_wire_head_fini(&head);
 	return rc;
 }
 

@@ -2,6 +2,7 @@
 #include "ctrl/xds/wire.h"
 
 #include "ctrl/xds/constraints.h"
+#include "ctrl/xds/node.h"
 #include "ctrl/xds/params.h"
 #include "ctrl/xds/variants.h"
 #include "proto/wire.h"
@@ -37,16 +38,25 @@ void xds_wire_clean(char *text)
 	}
 }
 
-int xds_wire_error(Google__Rpc__Status *status, const char *error)
+int xds_wire_head_init(struct xds_wire_head *h, const struct xds_node *node, const char *error)
 {
-	google__rpc__status__init(status);
-	status->code = STATUS_INVALID_ARGUMENT;
-	char *text = strdup(error);
-	if (!text)
+	if (node)
+		h->node = node->msg;
+	google__rpc__status__init(&h->error);
+	h->error.code = STATUS_INVALID_ARGUMENT;
+	h->error.message = NULL;
+	if (!error)
+		return 0;
+	h->error.message = strdup(error);
+	if (!h->error.message)
 		return -ENOMEM;
-	xds_wire_clean(text);
-	status->message = text;
+	xds_wire_clean(h->error.message);
 	return 0;
+}
+
+void xds_wire_head_fini(struct xds_wire_head *h)
+{
+	free(h->error.message);
 }
 
 int xds_wire_pack(const ProtobufCMessage *m, uint8_t **ret, size_t *ret_len)

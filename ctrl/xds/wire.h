@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct xds_constraints;
+struct xds_node;
 struct xds_sub;
 
 // One entry of a response, out of its wrapper if it had one (RS-01).
@@ -78,9 +79,15 @@ struct xds_response *xds_response_new(ProtobufCMessage *, size_t n_entries,
 // error texts quote them cut at any byte. A peer may take a message with any other string for
 // unreadable as a whole.
 void xds_wire_clean(char *text);
-// The error_detail of a NACK (PC-10). The text is the status's: free it when it is packed. 0 or
-// -ENOMEM.
-[[nodiscard]] int xds_wire_error(Google__Rpc__Status *, const char *error);
+// What requests of both protocols tell of the node (PC-03) and, as a NACK, of the error (PC-10).
+struct xds_wire_head {
+	Envoy__Config__Core__V3__Node node;
+	Google__Rpc__Status error; // its message is owned
+};
+// Either may be NULL, and its part says nothing. 0, or -ENOMEM: nothing is left to undo.
+[[nodiscard]] int xds_wire_head_init(
+	struct xds_wire_head *, const struct xds_node *, const char *error);
+void xds_wire_head_fini(struct xds_wire_head *); // once the request is packed
 // *ret is the caller's (free). 0 or -ENOMEM.
 [[nodiscard]] int xds_wire_pack(const ProtobufCMessage *, uint8_t **ret, size_t *ret_len);
 // One more of at most `room` locators, in the arena. 0 or -ENOMEM.
