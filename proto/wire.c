@@ -2,6 +2,7 @@
 #include "proto/wire.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LENGTH_DELIMITED 2 // wire type
@@ -50,6 +51,18 @@ static bool read_varint(const uint8_t **p, const uint8_t *end, uint64_t *ret)
 		}
 	}
 	return false;
+}
+
+int proto_pack(const ProtobufCMessage *m, uint8_t **ret, size_t *ret_len)
+{
+	size_t len = protobuf_c_message_get_packed_size(m);
+	uint8_t *bytes = malloc(len ? len : 1);
+	if (!bytes)
+		return -ENOMEM;
+	protobuf_c_message_pack(m, bytes);
+	*ret = bytes;
+	*ret_len = len;
+	return 0;
 }
 
 bool proto_field_next(const uint8_t **p, const uint8_t *end, struct proto_field *ret)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding of untrusted protobuf bytes: protobuf-c, behind a guard. protobuf-c itself neither
-// bounds the nesting (a Struct in a Struct in a … would use up the stack) nor checks strings, which
-// proto3 wants in UTF-8 and which C wants without NUL.
+// Messages to bytes, and from bytes that nobody vouches for: protobuf-c, behind a guard. By itself
+// it neither bounds the nesting (a Struct in a Struct in a … would use up the stack) nor checks
+// strings, which proto3 wants in UTF-8 and which C wants without NUL.
 // Thread: any.
 #pragma once
 
@@ -21,6 +21,9 @@
 void *proto_unpack(const ProtobufCMessageDescriptor *, const uint8_t *bytes, size_t len,
 	struct lb_err *reterr);
 void proto_free(void *message); // NULL is fine
+
+// *ret is the caller's (free). 0 or -ENOMEM.
+[[nodiscard]] int proto_pack(const ProtobufCMessage *, uint8_t **ret, size_t *ret_len);
 
 // One field of a message as it stands in the bytes.
 struct proto_field {

@@ -6,6 +6,7 @@
 #include "ctrl/res/route_decode.h"
 #include "envoy/config/listener/v3/listener.pb-c.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb-c.h"
+#include "proto/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -73,11 +74,10 @@ static int read_routes(const Hcm *hcm, struct res_listener *l, struct lb_err *er
 	if (hcm->route_specifier_case != HCM_SPECIFIER(ROUTE_CONFIG))
 		return lb_err_set(err, "neither rds nor route_config");
 
-	size_t len = protobuf_c_message_get_packed_size(&hcm->route_config->base);
-	uint8_t *bytes = malloc(len ? len : 1);
-	if (!bytes)
+	size_t len;
+	uint8_t *bytes;
+	if (proto_pack(&hcm->route_config->base, &bytes, &len))
 		return -ENOMEM;
-	protobuf_c_message_pack(&hcm->route_config->base, bytes);
 	l->routes = res_route_config_new(hcm->route_config, bytes, len, err);
 	free(bytes);
 	if (l->routes)

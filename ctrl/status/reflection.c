@@ -36,13 +36,12 @@ static void reply(struct call *c, Request *request, Response *m)
 {
 	m->valid_host = request->host;
 	m->original_request = request;
-	size_t len = protobuf_c_message_get_packed_size(&m->base);
-	uint8_t *bytes = malloc(len);
-	if (!bytes) {
+	size_t len;
+	uint8_t *bytes;
+	if (proto_pack(&m->base, &bytes, &len)) {
 		rpc_call_end(c->base.rpc, RPC_RESOURCE_EXHAUSTED, "no memory");
 		return;
 	}
-	protobuf_c_message_pack(&m->base, bytes);
 	rpc_call_pause(c->base.rpc); // until this one has left
 	rpc_call_send_parts(c->base.rpc, &(struct rpc_part){bytes, len}, 1);
 }

@@ -90,7 +90,7 @@ static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
 	if (rc == 0 && ask->first)
 		rc = list_versions(&m, ask->subs, &arena);
 	if (rc == 0)
-		rc = xds_wire_pack(&m.base, ret, ret_len);
+		rc = proto_pack(&m.base, ret, ret_len);
 	xds_arena_fini(&arena);
 	xds_wire_head_fini(&head);
 	return rc;

@@ -59,18 +59,6 @@ void xds_wire_head_fini(struct xds_wire_head *h)
 	free(h->error.message);
 }
 
-int xds_wire_pack(const ProtobufCMessage *m, uint8_t **ret, size_t *ret_len)
-{
-	size_t len = protobuf_c_message_get_packed_size(m);
-	uint8_t *bytes = malloc(len ? len : 1);
-	if (!bytes)
-		return -ENOMEM;
-	protobuf_c_message_pack(m, bytes);
-	*ret = bytes;
-	*ret_len = len;
-	return 0;
-}
-
 static int read_ttl(struct xds_response_entry *e, const Google__Protobuf__Duration *ttl)
 {
 	if (!ttl)

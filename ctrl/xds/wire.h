@@ -88,8 +88,6 @@ struct xds_wire_head {
 [[nodiscard]] int xds_wire_head_init(
 	struct xds_wire_head *, const struct xds_node *, const char *error);
 void xds_wire_head_fini(struct xds_wire_head *); // once the request is packed
-// *ret is the caller's (free). 0 or -ENOMEM.
-[[nodiscard]] int xds_wire_pack(const ProtobufCMessage *, uint8_t **ret, size_t *ret_len);
 // One more of at most `room` locators, in the arena. 0 or -ENOMEM.
 [[nodiscard]] int xds_wire_add_locator(Envoy__Service__Discovery__V3__ResourceLocator ***list,
 	size_t *n, size_t room, const struct xds_sub *, struct xds_arena *);

@@ -3,6 +3,7 @@
 
 #include "lb/base/check.h"
 #include "lb/base/err.h"
+#include "proto/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -224,10 +225,8 @@ static void free_errors(struct errors *e)
 
 static uint8_t *pack(const ProtobufCMessage *m, size_t *ret_len)
 {
-	*ret_len = protobuf_c_message_get_packed_size(m);
-	uint8_t *bytes = malloc(*ret_len ? *ret_len : 1);
-	CHECK(bytes);
-	protobuf_c_message_pack(m, bytes);
+	uint8_t *bytes = NULL;
+	CHECK(proto_pack(m, &bytes, ret_len) == 0);
 	return bytes;
 }
 

@@ -7,6 +7,7 @@
 #include "lb/base/str.h"
 #include "proto/json.h"
 #include "proto/registry.h"
+#include "proto/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +28,8 @@ uint8_t *res_bytes_from_json(const struct xds_type *type, const char *json, size
 		fprintf(stderr, "%s\n%s\n", text, err.text);
 		CHECK(!"test resource is wrong");
 	}
-	*ret_len = protobuf_c_message_get_packed_size(m);
-	uint8_t *bytes = malloc(*ret_len ? *ret_len : 1);
-	CHECK(bytes);
-	protobuf_c_message_pack(m, bytes);
+	uint8_t *bytes = NULL;
+	CHECK(proto_pack(m, &bytes, ret_len) == 0);
 	protobuf_c_message_free_unpacked(m, NULL);
 	free(text);
 	return bytes;

@@ -4,12 +4,12 @@
 #include "ctrl/xds/arena.h"
 #include "ctrl/xds/constraints.h"
 #include "google/protobuf/any.pb-c.h"
+#include "proto/wire.h"
 #include "tools/shunt-xds/ads_stream.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define NUMBER_TEXT_MAX 24
@@ -101,18 +101,6 @@ static any_message *entry_of(struct encoder *e, const struct ads_item *item)
 	return any;
 }
 
-static int pack(const ProtobufCMessage *m, uint8_t **ret_bytes, size_t *ret_len)
-{
-	size_t len = protobuf_c_message_get_packed_size(m);
-	uint8_t *bytes = malloc(len + 1);
-	if (!bytes)
-		return -ENOMEM;
-	protobuf_c_message_pack(m, bytes);
-	*ret_bytes = bytes;
-	*ret_len = len;
-	return 0;
-}
-
 static int encode_sotw(struct encoder *e, uint8_t **ret_bytes, size_t *ret_len)
 {
 	const struct ads_response *response = e->response;
@@ -128,7 +116,7 @@ static int encode_sotw(struct encoder *e, uint8_t **ret_bytes, size_t *ret_len)
 	for (size_t i = 0; i < response->n; i++)
 		if (!(m.resources[i] = entry_of(e, &response->resources[i])))
 			return -ENOMEM;
-	return pack(&m.base, ret_bytes, ret_len);
+	return proto_pack(&m.base, ret_bytes, ret_len);
 }
 
 static int set_removed(struct encoder *e, delta_response *m)
@@ -168,7 +156,7 @@ static int encode_delta(struct encoder *e, uint8_t **ret_bytes, size_t *ret_len)
 		if (!(m.resources[i] = wrap(e, &response->resources[i])))
 			return -ENOMEM;
 	int rc = set_removed(e, &m);
-	return rc ? rc : pack(&m.base, ret_bytes, ret_len);
+	return rc ? rc : proto_pack(&m.base, ret_bytes, ret_len);
 }
 
 int ads_response_encode(const struct ads_response *response, uint8_t **ret_bytes, size_t *ret_len)
