@@ -30,16 +30,6 @@ void xds_client_begin(struct xds_client *c)
 	c->depth++;
 }
 
-// Hooks may come and go while they run.
-static void run_settled(struct xds_client *c)
-{
-	for (struct xds_settled *s = c->settled; s; s = c->settled_next) {
-		c->settled_next = s->next;
-		s->fn(s);
-	}
-	c->settled_next = NULL;
-}
-
 void xds_client_end(struct xds_client *c)
 {
 	CHECK(c->depth > 0);
@@ -47,7 +37,7 @@ void xds_client_end(struct xds_client *c)
 		do { // a flush may fail at once and so tell more
 			if (c->unsettled) {
 				c->unsettled = false;
-				run_settled(c);
+				xds_settled_run(&c->settled);
 			}
 			xds_ads_flush(c->ads);
 		} while (c->unsettled);
@@ -62,20 +52,12 @@ unsigned xds_client_depth(const struct xds_client *c)
 
 void xds_client_add_settled(struct xds_client *c, struct xds_settled *s)
 {
-	s->next = c->settled;
-	c->settled = s;
+	xds_settled_add(&c->settled, s);
 }
 
 void xds_client_remove_settled(struct xds_client *c, struct xds_settled *s)
 {
-	if (c->settled_next == s)
-		c->settled_next = s->next;
-	for (struct xds_settled **at = &c->settled; *at; at = &(*at)->next) {
-		if (*at == s) {
-			*at = s->next;
-			return;
-		}
-	}
+	xds_settled_remove(&c->settled, s);
 }
 
 static const char *text_of(const char *s)
@@ -133,16 +115,6 @@ static uint32_t type_index(const struct xds_client *c, const struct xds_type *ty
 	return t;
 }
 
-static void add_watcher(struct xds_entry *e, struct xds_watcher *w)
-{
-	w->entry = e;
-	w->seen = e->client->n_events;
-	w->next = NULL;
-	w->prev = e->watchers_last;
-	*(e->watchers_last ? &e->watchers_last->next : &e->watchers) = w;
-	e->watchers_last = w;
-}
-
 // Fixed for life: one set for all old-style names, one for each authority (TP2-L01). Names of
 // federation are canonical.
 static int find_params(
@@ -183,9 +155,10 @@ int xds_client_watch(
 			e->absent.fire = absent_fired, e->ttl.fire = ttl_fired;
 	}
 	if (e) {
-		if (!e->watchers)
+		if (!e->watchers.first)
 			xds_subs_want(&c->subs[t], e, c->conf.protocol->asks_again);
-		add_watcher(e, w);
+		w->entry = e;
+		xds_watchers_add(&e->watchers, w, c->n_events);
 		xds_client_tell_new(e, w);
 	}
 	xds_client_end(c);
@@ -198,11 +171,9 @@ void xds_client_cancel(struct xds_client *c, struct xds_watcher *w)
 	if (!e)
 		return;
 	xds_client_begin(c);
-	*(w->prev ? &w->prev->next : &e->watchers) = w->next;
-	*(w->next ? &w->next->prev : &e->watchers_last) = w->prev;
+	xds_watchers_remove(&e->watchers, w);
 	w->entry = NULL;
-	w->next = w->prev = NULL;
-	if (!e->watchers)
+	if (!e->watchers.first)
 		xds_subs_unwant(&c->subs[e->type], e);
 	xds_client_end(c);
 }
@@ -238,10 +209,10 @@ struct xds_client *xds_watcher_client(const struct xds_watcher *w)
 
 static bool is_held(const struct xds_entry *e)
 {
-	for (const struct xds_watcher *w = e->watchers; w; w = w->next)
+	for (const struct xds_watcher *w = e->watchers.first; w; w = w->next)
 		if (!w->held)
 			return false;
-	return e->watchers;
+	return e->watchers.first;
 }
 
 static void owner_on_sent(void *ctx, uint32_t type)
@@ -458,7 +429,7 @@ void xds_client_each(
 		for (const struct xds_chain *at = all->next; at != all; at = at->next) {
 			const struct xds_entry *e = XDS_ENTRY_OF(at, all);
 			struct xds_entry_info info = info_of(e);
-			if (e->watchers)
+			if (e->watchers.first)
 				fn(ctx, &info);
 		}
 	}

@@ -6,6 +6,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/xds/settled.h"
 #include "ctrl/xds/transport.h"
 #include "ctrl/xds/type.h"
 
@@ -65,8 +66,8 @@ struct xds_watcher {
 	struct xds_fallback_entry *fallback; // the authority's, if it has several servers
 	// A value from elsewhere is in use: silence of this server says nothing (FM-05).
 	bool held;
-	struct xds_watcher *next, *prev; // client's
-	uint64_t seen; // client's
+	struct xds_watcher *next, *prev; // its list's (watchers.h)
+	uint64_t seen; // likewise: the last round that it knows of
 };
 
 // Starts a watch. A cached value or a known error is told at once, inside the call (WA-02, WA-03).
@@ -82,12 +83,8 @@ void xds_client_end(struct xds_client *);
 // How many begins have no end yet; the client begins its own events, too.
 unsigned xds_client_depth(const struct xds_client *);
 
-// Called when all events of one message, timer or transport event have been told, so that a watcher
-// of many resources acts once. Hooks may watch and cancel.
-struct xds_settled {
-	void (*fn)(struct xds_settled *);
-	struct xds_settled *next; // client's
-};
+// A hook for when the events of one message, timer or transport event have been told. It may watch
+// and cancel.
 void xds_client_add_settled(struct xds_client *, struct xds_settled *);
 void xds_client_remove_settled(struct xds_client *, struct xds_settled *);
 

@@ -29,13 +29,13 @@ static int list_changes(Request *m, const struct xds_subs *subs, struct xds_aren
 	for (struct xds_chain *c = subs->pending.next; !rc && c != &subs->pending; c = c->next) {
 		const struct xds_entry *e = XDS_ENTRY_OF(c, pending);
 		char *name = xds_wire_text(e->sub->name);
-		if (e->sub->params && e->watchers) // TP2-T05
+		if (e->sub->params && e->watchers.first) // TP2-T05
 			rc = xds_wire_add_locator(&m->resource_locators_subscribe,
 				&m->n_resource_locators_subscribe, n, e->sub, arena);
 		else if (e->sub->params)
 			rc = xds_wire_add_locator(&m->resource_locators_unsubscribe,
 				&m->n_resource_locators_unsubscribe, n, e->sub, arena);
-		else if (e->watchers)
+		else if (e->watchers.first)
 			m->resource_names_subscribe[m->n_resource_names_subscribe++] = name;
 		else
 			m->resource_names_unsubscribe[m->n_resource_names_unsubscribe++] = name;
@@ -48,7 +48,7 @@ static int list_changes(Request *m, const struct xds_subs *subs, struct xds_aren
 // where a name does not say which variant is held (TP2-T10).
 static bool is_held(const struct xds_subs *subs, const struct xds_entry *e)
 {
-	return e->watchers && e->value && e->version && e->sub->variant &&
+	return e->watchers.first && e->value && e->version && e->sub->variant &&
 	       (e->status == XDS_STATUS_ACKED || e->status == XDS_STATUS_NACKED) &&
 	       xds_variants_sole(subs->variants, e->sub->name);
 }

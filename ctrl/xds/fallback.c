@@ -5,6 +5,7 @@
 #include "ctrl/xds/chain.h"
 #include "ctrl/xds/server.h"
 #include "ctrl/xds/strmap.h"
+#include "ctrl/xds/watchers.h"
 #include "lb/base/check.h"
 #include "lb/base/twheel.h"
 
@@ -31,8 +32,7 @@ struct xds_fallback_entry {
 	struct xds_fallback *fallback;
 	uint32_t type;
 	char *name;
-	struct xds_watcher *watchers; // newest last
-	struct xds_watcher *watchers_last;
+	struct xds_watchers watchers;
 
 	enum xds_status status;
 	struct xds_res *value; // counted; NULL = none
@@ -67,7 +67,7 @@ struct xds_fallback {
 	char *failure; // what the watchers know of the servers; NULL = nothing is wrong
 	uint64_t failure_serial;
 	uint64_t n_serials; // numbers troubles
-	uint64_t n_rounds; // numbers events; watchers remember the last
+	uint64_t n_rounds; // numbers events
 };
 
 #define ENTRY_OF(chain, member)                                                                    \
@@ -396,23 +396,6 @@ static struct xds_event trouble_event(const struct xds_fallback_entry *e)
 	};
 }
 
-// A watcher may cancel itself and others and start new ones: after each call the list is read from
-// its start, and `seen` says who has been told.
-static void tell_watchers(
-	struct xds_fallback_entry *e, const struct xds_event *event, uint64_t round)
-{
-	struct xds_watcher *w = e->watchers;
-	while (w) {
-		if (w->seen >= round) {
-			w = w->next;
-			continue;
-		}
-		w->seen = round;
-		w->on_event(w, event);
-		w = e->watchers;
-	}
-}
-
 static void entry_free(struct xds_fallback_entry *e)
 {
 	xds_res_put(e->value);
@@ -445,14 +428,14 @@ static bool tell(struct xds_fallback_entry *e)
 	e->telling++;
 	if (fresh) {
 		struct xds_event event = value_event(e);
-		tell_watchers(e, &event, round + 1);
+		xds_watchers_tell(&e->watchers, &event, round + 1);
 	}
 	if (trouble) {
 		struct xds_event event = trouble_event(e);
-		tell_watchers(e, &event, round + 2);
+		xds_watchers_tell(&e->watchers, &event, round + 2);
 	} else if (e->value && !fresh) {
 		struct xds_event event = {.kind = XDS_EVENT_AMBIENT, .code = XDS_OK, .text = ""};
-		tell_watchers(e, &event, round + 2);
+		xds_watchers_tell(&e->watchers, &event, round + 2);
 	}
 	told_entry(e);
 	return true;
@@ -538,16 +521,6 @@ static void entry_drop(struct xds_fallback_entry *e)
 		entry_free(e);
 }
 
-static void add_watcher(struct xds_fallback_entry *e, struct xds_watcher *w)
-{
-	w->fallback = e;
-	w->seen = e->fallback->n_rounds;
-	w->next = NULL;
-	w->prev = e->watchers_last;
-	*(e->watchers_last ? &e->watchers_last->next : &e->watchers) = w;
-	e->watchers_last = w;
-}
-
 // FB-05: a name that nobody knows yet may need the next server at once. What the others are to hear
 // of that comes when all is settled: this may be inside an event whose text is the failure.
 static struct xds_fallback_entry *start(struct xds_fallback *fb, uint32_t type, const char *name)
@@ -578,7 +551,8 @@ int xds_fallback_watch(
 		  : start(fb, type, name);
 	if (!e)
 		return -ENOMEM;
-	add_watcher(e, w);
+	w->fallback = e;
+	xds_watchers_add(&e->watchers, w, fb->n_rounds);
 	tell_new(e, w);
 	return 0;
 }
@@ -586,11 +560,9 @@ int xds_fallback_watch(
 void xds_fallback_cancel(struct xds_watcher *w)
 {
 	struct xds_fallback_entry *e = w->fallback;
-	*(w->prev ? &w->prev->next : &e->watchers) = w->next;
-	*(w->next ? &w->next->prev : &e->watchers_last) = w->prev;
+	xds_watchers_remove(&e->watchers, w);
 	w->fallback = NULL;
-	w->next = w->prev = NULL;
-	if (!e->watchers)
+	if (!e->watchers.first)
 		entry_drop(e);
 }
 
@@ -619,7 +591,7 @@ void xds_fallback_free(struct xds_fallback *fb)
 	for (struct xds_chain *c = fb->all.next, *next; c != &fb->all; c = next) {
 		next = c->next;
 		struct xds_fallback_entry *e = ENTRY_OF(c, all);
-		for (struct xds_watcher *w = e->watchers; w; w = w->next)
+		for (struct xds_watcher *w = e->watchers.first; w; w = w->next)
 			w->fallback = NULL;
 		entry_drop(e);
 	}

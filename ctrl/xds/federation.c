@@ -30,8 +30,7 @@ struct xds_federation {
 	uint32_t n_servers;
 	struct authority *authorities; // the first is that of old-style names
 	uint32_t n_authorities;
-	struct xds_settled *settled; // hooks
-	struct xds_settled *settled_next; // while they run
+	struct xds_settled_list settled;
 	unsigned depth; // of begin()
 	bool unsettled; // clients have told something since
 	struct twheel_timer sweep; // closes servers without users
@@ -113,16 +112,6 @@ void xds_federation_begin(struct xds_federation *f)
 		begin_server(&f->servers[i]);
 }
 
-// Hooks may come and go while they run.
-static void run_settled(struct xds_federation *f)
-{
-	for (struct xds_settled *s = f->settled; s; s = f->settled_next) {
-		f->settled_next = s->next;
-		s->fn(s);
-	}
-	f->settled_next = NULL;
-}
-
 // A client is in the middle of its events, and what this was called by is one of them. Its hook
 // comes when all have been told.
 static bool is_inside_event(const struct xds_federation *f)
@@ -162,7 +151,7 @@ void xds_federation_end(struct xds_federation *f)
 			for (uint32_t i = 0; i < f->n_authorities; i++)
 				if (f->authorities[i].fallback)
 					xds_fallback_settle(f->authorities[i].fallback);
-			run_settled(f);
+			xds_settled_run(&f->settled);
 		}
 		if (!end_clients(f, is_inside))
 			break;
@@ -174,20 +163,12 @@ void xds_federation_end(struct xds_federation *f)
 
 void xds_federation_add_settled(struct xds_federation *f, struct xds_settled *s)
 {
-	s->next = f->settled;
-	f->settled = s;
+	xds_settled_add(&f->settled, s);
 }
 
 void xds_federation_remove_settled(struct xds_federation *f, struct xds_settled *s)
 {
-	if (f->settled_next == s)
-		f->settled_next = s->next;
-	for (struct xds_settled **at = &f->settled; *at; at = &(*at)->next) {
-		if (*at == s) {
-			*at = s->next;
-			return;
-		}
-	}
+	xds_settled_remove(&f->settled, s);
 }
 
 // Watches

@@ -15,11 +15,10 @@ struct xds_client {
 	struct xds_node node;
 	struct xds_ads *ads;
 	struct xds_subs *subs; // [conf.n_types]
-	struct xds_settled *settled; // hooks
-	struct xds_settled *settled_next; // while they run
+	struct xds_settled_list settled;
 	bool unsettled; // events were told since the hooks ran
 	unsigned depth; // of begin()
-	uint64_t n_events; // numbers responses and rounds of news; watchers remember the last
+	uint64_t n_events; // numbers responses and rounds of news
 	struct xds_entry *news; // entries with news, in order
 	struct xds_entry *news_last;
 	char *failure; // the server is not reachable (FM-01); NULL = it is, or was until now

@@ -150,7 +150,7 @@ static void end(struct round *r, struct xds_entry *e)
 		c->conf.bootstrap->node_id);
 	xds_clear_text(&e->error_version);
 	xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
-	if (e->watchers)
+	if (e->watchers.first)
 		xds_client_log(c, "%s", e->error ? e->error : "");
 }
 

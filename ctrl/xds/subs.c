@@ -44,7 +44,7 @@ void xds_subs_fini(struct xds_subs *s)
 	for (struct xds_chain *c = s->all.next, *next; c != &s->all; c = next) {
 		next = c->next;
 		struct xds_entry *e = XDS_ENTRY_OF(c, all);
-		for (struct xds_watcher *w = e->watchers; w; w = w->next)
+		for (struct xds_watcher *w = e->watchers.first; w; w = w->next)
 			w->entry = NULL;
 		cancel_timers(e);
 		xds_sub_put(s->variants, e->sub);
@@ -126,7 +126,7 @@ void xds_subs_sending(struct xds_subs *s)
 	while (!xds_chain_empty(&s->pending)) {
 		struct xds_entry *e = XDS_ENTRY_OF(s->pending.next, pending);
 		xds_chain_remove(&e->pending);
-		if (!e->watchers) {
+		if (!e->watchers.first) {
 			drop(s, e);
 			continue;
 		}
@@ -141,7 +141,7 @@ void xds_subs_lost(struct xds_subs *s)
 	for (struct xds_chain *c = s->all.next, *next; c != &s->all; c = next) {
 		next = c->next;
 		struct xds_entry *e = XDS_ENTRY_OF(c, all);
-		if (!e->watchers) {
+		if (!e->watchers.first) {
 			drop(s, e);
 			continue;
 		}

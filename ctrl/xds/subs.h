@@ -9,6 +9,7 @@
 #include "ctrl/xds/chain.h"
 #include "ctrl/xds/client.h"
 #include "ctrl/xds/variants.h"
+#include "ctrl/xds/watchers.h"
 #include "lb/base/twheel.h"
 
 // What is still to be told to the watchers of an entry.
@@ -23,9 +24,8 @@ enum xds_news {
 // One (type, name) that somebody watches. The value may stand beside a data error (A88).
 struct xds_entry {
 	struct xds_chain all; // subscriptions of the type, in order of subscription
-	struct xds_watcher *watchers; // newest last; NULL = not wanted any more, not yet told
+	struct xds_watchers watchers; // none = not wanted any more, the server not told yet
 	struct xds_sub *sub; // name, parameters, and what the server has for them
-	struct xds_watcher *watchers_last;
 	struct xds_client *client;
 	uint32_t type;
 

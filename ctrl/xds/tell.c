@@ -75,30 +75,15 @@ static struct xds_event event_of(const struct xds_entry *e, enum xds_news news)
 	return (struct xds_event){.kind = XDS_EVENT_AMBIENT, .code = XDS_OK, .text = ""};
 }
 
-// A watcher may cancel itself and others and start new ones: after each call the list is read from
-// its start, and `seen` says who has been told.
-static void tell_entry(struct xds_entry *e, uint64_t round)
-{
-	struct xds_event event = event_of(e, e->news);
-	struct xds_watcher *w = e->watchers;
-	while (w) {
-		if (w->seen >= round) {
-			w = w->next;
-			continue;
-		}
-		w->seen = round;
-		e->client->unsettled = true;
-		w->on_event(w, &event);
-		w = e->watchers;
-	}
-}
-
 void xds_client_tell(struct xds_client *c, uint64_t round)
 {
 	while (c->news) {
 		struct xds_entry *e = c->news;
-		if (!e->dead)
-			tell_entry(e, round);
+		if (!e->dead) {
+			struct xds_event event = event_of(e, e->news);
+			if (xds_watchers_tell(&e->watchers, &event, round))
+				c->unsettled = true;
+		}
 		c->news = e->next_news;
 		e->news = XDS_NEWS_NONE;
 		if (e->dead)
