@@ -137,7 +137,6 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 		.clusters = a->clusters,
 		.regexes = a->regexes,
 		.n_workers = workers_count(conf->workers),
-		.trusts_server = conf->trusts_server,
 	};
 	a->compiler = route_compiler_new(&compiler);
 	a->flips = calloc(LB_MAX_ENDPOINTS, sizeof(*a->flips));

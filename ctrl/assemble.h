@@ -36,7 +36,6 @@ struct assembler_conf {
 	struct workers *workers;
 	struct twheel *wheel;
 	uint64_t seed;
-	bool trusts_server; // the xDS server may rewrite authorities (gRFC A81)
 	struct load_report *loads; // NULL = nobody takes load reports
 	bool aggregate_policy; // leaves use that of their aggregate (lb-tree.md A75-G08)
 	// A connection failed: names may have other addresses now (A74-C06). NULL = nobody listens.
@@ -116,7 +115,6 @@ struct assembler_routes {
 	const struct lb_route_table *table; // in the order of the config's virtual hosts
 	const struct lb_filter_chain *filters;
 	const struct actions *actions;
-	bool trusts_server;
 };
 // False = nothing does. Good until the assembler is called again.
 bool assembler_frontend_routes(

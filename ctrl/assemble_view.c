@@ -292,7 +292,7 @@ bool assembler_frontend_routes(
 	const struct assembled_frontend *f = &a->frontends[frontend];
 	if (!f->applied)
 		return false;
-	*ret = (struct assembler_routes){f->applied, compiled_routes_table(f->routes), f->filters,
-		f->actions, a->conf.trusts_server};
+	*ret = (struct assembler_routes){
+		f->applied, compiled_routes_table(f->routes), f->filters, f->actions};
 	return true;
 }

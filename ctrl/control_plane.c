@@ -241,7 +241,6 @@ static int start_assembler(struct control_plane *p, struct lb_err *err)
 		.workers = p->workers,
 		.wheel = loop_wheel(p->loop),
 		.seed = rand_u64(&p->rand),
-		.trusts_server = xds_bootstrap_trusted(p->conf.bootstrap),
 		.loads = p->loads,
 		.aggregate_policy = compat && strcmp(compat, "true") == 0, // A75-G08
 		.reresolve = on_reresolve,

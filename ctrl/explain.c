@@ -217,10 +217,10 @@ static void add_effects(struct explanation *e, const struct res_route *r)
 			duration));
 	snprintf(text, sizeof(text), "%u attempts", r->policy.retry.max_attempts);
 	show_set_text(row, "retries", r->policy.retry.statuses ? text : "none");
+	bool is_trusted = xds_res_is_trusted(&e->query.of.config->routes->base);
 	show_set_text(row, "authority",
-		r->policy.auto_host_rewrite && e->query.of.trusts_server ? "of the endpoint"
-									 : "of the client");
-	json_t *policy = route_json_policy(&r->policy, e->query.of.trusts_server);
+		r->policy.auto_host_rewrite && is_trusted ? "of the endpoint" : "of the client");
+	json_t *policy = route_json_policy(&r->policy, is_trusted);
 	char *line = policy ? json_dumps(policy, JSON_COMPACT) : NULL;
 	show_set_text(row, "policy", line ? line : "{}");
 	json_array_append_new(e->effects, row);

@@ -165,11 +165,13 @@ static int choose_loads(
 	struct leaf_source *s, struct load_report *report, const struct res_cluster *c)
 {
 	bool wanted = c->reports_load && report;
-	bool fits = s->loads && s->cluster &&
+	bool fits = s->loads && s->cluster && s->cluster->base.server == c->base.server &&
 	            strcmp(s->cluster->eds_service_name, c->eds_service_name) == 0;
 	if (!wanted || !fits) {
 		load_leaf_free(s->loads);
-		s->loads = wanted ? load_leaf_new(report, s->name, c->eds_service_name) : NULL;
+		s->loads =
+			wanted ? load_leaf_new(report, c->base.server, s->name, c->eds_service_name)
+			       : NULL;
 	}
 	if (!wanted)
 		return 0;

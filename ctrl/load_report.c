@@ -42,9 +42,18 @@ struct load_counter {
 	char texts[]; // key and place
 };
 
+// One server, once it was to be reported to.
+struct destination {
+	struct destination *next; // in order of first use
+	struct load_report *report;
+	const struct xds_server_conf *server;
+	struct xds_lrs *lrs;
+};
+
 struct load_leaf {
 	struct load_leaf *next, *prev; // of the report
 	struct load_report *report;
+	struct destination *to;
 	struct xds_load_cluster *cluster; // counted
 	struct strmap by_key[N_KINDS];
 	struct load_counter *first, **last;
@@ -65,7 +74,7 @@ struct number {
 struct load_report {
 	struct load_report_conf conf;
 	struct xds_node node;
-	struct xds_lrs *lrs;
+	struct destination *destinations;
 	struct load_leaf *leaves;
 	struct twheel_timer sweep; // armed while something is leaving
 	uint32_t n_numbers; // with 0, which is nobody's
@@ -245,17 +254,56 @@ static bool tell(struct load_counter *c, bool in_progress)
 
 static void harvest(void *ctx)
 {
-	struct load_report *r = ctx;
-	for (struct load_leaf *leaf = r->leaves; leaf; leaf = leaf->next)
-		for (struct load_counter *c = leaf->first; c; c = c->next)
+	const struct destination *d = ctx;
+	for (struct load_leaf *leaf = d->report->leaves; leaf; leaf = leaf->next)
+		for (struct load_counter *c = leaf->to == d ? leaf->first : NULL; c; c = c->next)
 			(void)tell(c, true);
 }
 
 static void on_lrs_log(void *ctx, const char *line)
 {
-	const struct load_report *r = ctx;
+	const struct load_report *r = ((const struct destination *)ctx)->report;
 	if (r->conf.log)
 		r->conf.log(r->conf.log_ctx, line);
+}
+
+// Servers
+
+// NULL = no memory.
+static struct destination *destination_new(
+	struct load_report *r, const struct xds_server_conf *server)
+{
+	struct destination *d = calloc(1, sizeof(*d));
+	if (!d)
+		return NULL;
+	*d = (struct destination){.report = r, .server = server};
+	d->lrs = xds_lrs_new(&(struct xds_lrs_conf){
+		.server = server,
+		.transport = r->conf.transport,
+		.node = &r->node,
+		.wheel = r->conf.wheel,
+		.rand = r->conf.rand,
+		.harvest = harvest,
+		.log = on_lrs_log,
+		.ctx = d,
+	});
+	if (d->lrs)
+		return d;
+	free(d);
+	return NULL;
+}
+
+// Finds or makes. It stays, and is idle without clusters: there are not more than servers in the
+// bootstrap.
+static struct destination *destination_obtain(
+	struct load_report *r, const struct xds_server_conf *server)
+{
+	struct destination **at = &r->destinations;
+	while (*at && (*at)->server != server)
+		at = &(*at)->next;
+	if (!*at)
+		*at = destination_new(r, server);
+	return *at;
 }
 
 // Leaving
@@ -272,7 +320,7 @@ static void leaf_destroy(struct load_leaf *leaf)
 		strmap_fini(&leaf->by_key[kind]);
 	lb_loads_put(leaf->drops);
 	lb_metrics_put(leaf->metrics);
-	xds_lrs_cluster_put(r->lrs, leaf->cluster);
+	xds_lrs_cluster_put(leaf->to->lrs, leaf->cluster);
 	*(leaf->prev ? &leaf->prev->next : &r->leaves) = leaf->next;
 	if (leaf->next)
 		leaf->next->prev = leaf->prev;
@@ -348,21 +396,6 @@ struct load_report *load_report_new(const struct load_report_conf *conf)
 		load_report_free(r);
 		return NULL;
 	}
-	struct xds_lrs_conf lrs = {
-		.server = &conf->bootstrap->servers[0],
-		.transport = conf->transport,
-		.node = &r->node,
-		.wheel = conf->wheel,
-		.rand = conf->rand,
-		.harvest = harvest,
-		.log = on_lrs_log,
-		.ctx = r,
-	};
-	r->lrs = xds_lrs_new(&lrs);
-	if (!r->lrs) {
-		load_report_free(r);
-		return NULL;
-	}
 	return r;
 }
 
@@ -375,7 +408,11 @@ void load_report_free(struct load_report *r)
 		leaf_destroy(r->leaves);
 	}
 	twheel_cancel(r->conf.wheel, &r->sweep);
-	xds_lrs_free(r->lrs);
+	for (struct destination *d = r->destinations, *next; d; d = next) {
+		next = d->next;
+		xds_lrs_free(d->lrs);
+		free(d);
+	}
 	xds_node_fini(&r->node);
 	free(r->numbers);
 	ids_fini(&r->ids);
@@ -401,17 +438,18 @@ void load_report_event(struct load_report *r, const struct lb_event *event)
 		r->counted.n_stray_metrics++;
 }
 
-struct load_leaf *load_leaf_new(struct load_report *r, const char *cluster, const char *eds_service)
+struct load_leaf *load_leaf_new(struct load_report *r, const struct xds_server_conf *server,
+	const char *cluster, const char *eds_service)
 {
 	struct load_leaf *leaf = calloc(1, sizeof(*leaf));
-	struct xds_load_cluster *c =
-		leaf ? xds_lrs_cluster_get(r->lrs, cluster, eds_service) : NULL;
+	struct destination *to = leaf ? destination_obtain(r, server) : NULL;
+	struct xds_load_cluster *c = to ? xds_lrs_cluster_get(to->lrs, cluster, eds_service) : NULL;
 	if (!c) {
 		free(leaf);
 		return NULL;
 	}
 	*leaf = (struct load_leaf){
-		.report = r, .cluster = c, .last = &leaf->first, .next = r->leaves};
+		.report = r, .to = to, .cluster = c, .last = &leaf->first, .next = r->leaves};
 	if (r->leaves)
 		r->leaves->prev = leaf;
 	r->leaves = leaf;
@@ -515,7 +553,23 @@ void load_leaf_end(struct load_leaf *leaf)
 
 void load_report_info(const struct load_report *r, struct load_report_info *ret)
 {
+	struct xds_lrs_info *sum = &ret->stream, one;
 	*ret = r->counted;
 	ret->n_leaving = r->n_leaving;
-	xds_lrs_info(r->lrs, &ret->stream);
+	*sum = (struct xds_lrs_info){
+		.uri = r->conf.bootstrap->servers[0].uri, .state = XDS_SERVER_IDLE, .error = ""};
+	for (const struct destination *d = r->destinations; d; d = d->next) {
+		xds_lrs_info(d->lrs, &one);
+		bool is_shown = d == r->destinations || (one.n_clusters && !sum->n_clusters);
+		sum->uri = is_shown ? one.uri : sum->uri;
+		sum->state = is_shown ? one.state : sum->state;
+		sum->error = is_shown ? one.error : sum->error;
+		sum->interval_ns = is_shown ? one.interval_ns : sum->interval_ns;
+		sum->n_clusters += one.n_clusters;
+		sum->n_streams += one.n_streams;
+		sum->n_responses += one.n_responses;
+		sum->n_undecodable += one.n_undecodable;
+		sum->n_reports += one.n_reports;
+		sum->n_given_up += one.n_given_up;
+	}
 }

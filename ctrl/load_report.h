@@ -22,9 +22,10 @@ struct rand;
 struct twheel;
 struct workers;
 struct xds_bootstrap;
+struct xds_server_conf;
 
 struct load_report_conf { // all borrowed, outlives it
-	const struct xds_bootstrap *bootstrap; // the first server is the one that is reported to
+	const struct xds_bootstrap *bootstrap;
 	struct xds_transport_factory transport;
 	const struct workers *workers;
 	struct twheel *wheel;
@@ -42,9 +43,11 @@ void load_report_free(struct load_report *); // its leaves were freed before; NU
 void load_report_event(struct load_report *, const struct lb_event *);
 
 // What one leaf cluster counts under: one for each cluster whose resource wants reports
-// (res_cluster.reports_load), several for the same names add up. eds_service: "" = none. NULL = no
-// memory.
-struct load_leaf *load_leaf_new(struct load_report *, const char *cluster, const char *eds_service);
+// (res_cluster.reports_load), several for the same names add up. server: who sent that resource
+// (FE-09), one of the bootstrap's that stays; equal ones are told apart, as the xDS client names
+// each distinct one by one object (FE-07). eds_service: "" = none. NULL = no memory.
+struct load_leaf *load_leaf_new(struct load_report *, const struct xds_server_conf *server,
+	const char *cluster, const char *eds_service);
 // Nobody picks by it any more; what its requests count until they end is still reported (LR-09).
 // NULL is fine.
 void load_leaf_free(struct load_leaf *);
@@ -72,7 +75,9 @@ void load_leaf_end(struct load_leaf *);
 
 // For operators.
 struct load_report_info {
-	struct xds_lrs_info stream; // texts are valid until the next call
+	// To the first server that has clusters, else to the first; the numbers are of all. Texts
+	// are valid until the next call.
+	struct xds_lrs_info stream;
 	uint32_t n_counters; // in use
 	uint32_t n_leaving; // of these: nobody needs them any more but for their last requests
 	uint64_t n_refused; // counters asked for when there was none left, or no memory

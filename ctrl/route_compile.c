@@ -74,29 +74,6 @@ static struct unit *unit_find(struct route_compiler *c, const char *key)
 	return u;
 }
 
-// What the object depends on: the bytes, and which clusters the names stand for now (ids are given
-// to others, once their clusters are gone).
-static void make_key(const struct route_compiler *c, const struct res_vhost *v, char key[65])
-{
-	struct {
-		uint64_t hash[2]; // so far
-		uint64_t id;
-	} ids = {0};
-	for (uint32_t i = 0; i < v->n_routes; i++) {
-		for (uint32_t k = 0; k < v->routes[i].n_clusters; k++) {
-			const struct res_weighted_cluster *w = &v->routes[i].clusters[k];
-			const struct cluster *known =
-				w->weight ? cluster_set_find(c->conf.clusters, w->name) : NULL;
-			ids.id = known ? known->id : UINT32_MAX;
-			XXH128_hash_t h = XXH3_128bits(&ids, sizeof(ids));
-			ids.hash[0] = h.low64;
-			ids.hash[1] = h.high64;
-		}
-	}
-	snprintf(key, 65, "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64, v->hash[0],
-		v->hash[1], ids.hash[0], ids.hash[1]);
-}
-
 // One virtual host's patterns and where they are.
 struct patterns {
 	uint32_t n_paths, n_headers;
@@ -107,6 +84,7 @@ struct patterns {
 // One call of route_compile().
 struct job {
 	struct route_compiler *compiler;
+	bool is_trusted; // who sent the routes
 	const struct res_vhost *vhosts; // those of the table
 	uint32_t n_vhosts;
 	struct compiled_routes *to;
@@ -114,6 +92,30 @@ struct job {
 	struct patterns *patterns; // owned, [n_vhosts]; of those that no unit was found for
 	struct lb_err *err;
 };
+
+// What the object depends on: the bytes, whether their sender is trusted (A81), and which clusters
+// the names stand for now (ids are given to others, once their clusters are gone).
+static void make_key(const struct job *j, const struct res_vhost *v, char key[65])
+{
+	const struct cluster_set *clusters = j->compiler->conf.clusters;
+	struct {
+		uint64_t hash[2]; // so far
+		uint64_t id;
+	} ids = {.hash = {j->is_trusted}};
+	for (uint32_t i = 0; i < v->n_routes; i++) {
+		for (uint32_t k = 0; k < v->routes[i].n_clusters; k++) {
+			const struct res_weighted_cluster *w = &v->routes[i].clusters[k];
+			const struct cluster *known =
+				w->weight ? cluster_set_find(clusters, w->name) : NULL;
+			ids.id = known ? known->id : UINT32_MAX;
+			XXH128_hash_t h = XXH3_128bits(&ids, sizeof(ids));
+			ids.hash[0] = h.low64;
+			ids.hash[1] = h.high64;
+		}
+	}
+	snprintf(key, 65, "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64, v->hash[0],
+		v->hash[1], ids.hash[0], ids.hash[1]);
+}
 
 static enum route_compile_outcome no_memory(struct lb_err *err)
 {
@@ -167,7 +169,7 @@ static enum route_compile_outcome find_units(struct job *j)
 {
 	enum route_compile_outcome worst = ROUTE_COMPILED;
 	for (uint32_t i = 0; i < j->n_vhosts; i++) {
-		make_key(j->compiler, &j->vhosts[i], j->keys[i]);
+		make_key(j, &j->vhosts[i], j->keys[i]);
 		j->to->units[i] = unit_find(j->compiler, j->keys[i]);
 		if (j->to->units[i])
 			continue;
@@ -185,7 +187,7 @@ static struct lb_vhost *compile(struct job *j, const struct res_vhost *v, const 
 {
 	struct vhost_conf_env env = {
 		.clusters = j->compiler->conf.clusters,
-		.trusts_server = j->compiler->conf.trusts_server,
+		.is_trusted = j->is_trusted,
 		.paths = p->refs,
 		.headers = p->refs ? p->refs + p->n_paths : NULL,
 	};
@@ -284,6 +286,7 @@ enum route_compile_outcome route_compile(struct route_compiler *c,
 	int32_t vhost = how.vhost;
 	struct job j = {
 		.compiler = c,
+		.is_trusted = xds_res_is_trusted(&routes->base),
 		.vhosts = vhost < 0 ? routes->vhosts : &routes->vhosts[vhost],
 		.n_vhosts = vhost < 0 ? routes->n_vhosts : 1,
 		.err = reterr,

@@ -21,7 +21,6 @@ struct route_compiler_conf { // all borrowed, outlive it
 	const struct cluster_set *clusters;
 	struct regex_cache *regexes;
 	uint32_t n_workers;
-	bool trusts_server; // its auto_host_rewrite counts (routing.md AR-01, AR-02)
 };
 
 struct route_compiler *route_compiler_new(const struct route_compiler_conf *); // NULL = no memory

@@ -99,6 +99,7 @@ static void set_loads(json_t *o, const struct load_report *loads)
 {
 	struct load_report_info i;
 	load_report_info(loads, &i);
+	show_set_text(o, "lrs_server", i.stream.uri);
 	show_set_text(o, "lrs_state", xds_server_state_name(i.stream.state));
 	show_set_text(o, "lrs_error", i.stream.error);
 	json_object_set_new(o, "lrs_interval_s", json_real(show_seconds(i.stream.interval_ns)));

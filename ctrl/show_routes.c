@@ -65,7 +65,8 @@ static json_t *route_json(
 	if (*r->name)
 		show_set_text(o, "name", r->name);
 	show_set_u64(o, "index", r->index);
-	json_t *policy = route_json_policy(&r->policy, of->trusts_server);
+	json_t *policy =
+		route_json_policy(&r->policy, xds_res_is_trusted(&of->config->routes->base));
 	if (policy)
 		json_object_set_new(o, "policy", policy);
 	return o;

@@ -232,5 +232,6 @@ const struct xds_type res_type_cluster = {
 	.url = "type.googleapis.com/envoy.config.cluster.v3.Cluster",
 	.label = "cluster",
 	.full_state = true,
+	.origin = XDS_ORIGIN_SERVER,
 	.decode = decode,
 };

@@ -152,10 +152,19 @@ static void release(struct xds_res *base)
 		xds_res_put(&l->routes->base);
 }
 
+static void set_server(struct xds_res *base, const struct xds_server_conf *server)
+{
+	const struct res_listener *l = res_listener_from(base);
+	if (l->routes)
+		xds_res_set_server(&l->routes->base, server);
+}
+
 const struct xds_type res_type_listener = {
 	.url = "type.googleapis.com/envoy.config.listener.v3.Listener",
 	.label = "listener",
 	.full_state = true,
+	.origin = XDS_ORIGIN_TRUST,
 	.decode = decode,
+	.set_server = set_server,
 	.release = release,
 };

@@ -265,6 +265,7 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 const struct xds_type res_type_route_config = {
 	.url = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
 	.label = "route configuration",
+	.origin = XDS_ORIGIN_TRUST,
 	.decode = decode,
 };
 

@@ -445,23 +445,6 @@ int xds_bootstrap_load(struct xds_bootstrap **ret, struct lb_err *err)
 		"(the JSON itself) is set");
 }
 
-static bool all_trusted(const struct xds_server_conf *list, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (!list[i].trusted)
-			return false;
-	return true;
-}
-
-bool xds_bootstrap_trusted(const struct xds_bootstrap *b)
-{
-	bool trusted = all_trusted(b->servers, b->n_servers);
-	for (uint32_t i = 0; i < b->n_authorities; i++)
-		trusted = trusted &&
-		          all_trusted(b->authorities[i].servers, b->authorities[i].n_servers);
-	return trusted;
-}
-
 void xds_bootstrap_free(struct xds_bootstrap *b)
 {
 	if (!b)

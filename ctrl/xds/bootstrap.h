@@ -51,9 +51,6 @@ struct xds_bootstrap {
 // The same server to a client: URI, credentials and known features (FE-07).
 bool xds_server_conf_eq(const struct xds_server_conf *, const struct xds_server_conf *);
 
-// Every server that it names is (A81): which one a resource came from makes no difference then.
-bool xds_bootstrap_trusted(const struct xds_bootstrap *);
-
 // `source` names the text in errors (a path). 0, -ENOMEM or -EINVAL with source, field and reason.
 [[nodiscard]] int xds_bootstrap_parse(const char *text, size_t len, const char *source,
 	struct xds_bootstrap **ret, struct lb_err *reterr);

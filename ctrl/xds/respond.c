@@ -212,6 +212,8 @@ static void read_item(struct round *r, size_t index)
 		lb_err_set(&d.err, "is a \"%.128s\"", in->type_url);
 	else if (readable)
 		type->decode(in->bytes, in->len, &d);
+	if (d.res)
+		xds_res_set_server(d.res, r->client->server);
 	const char *name = in->name ? in->name : d.name; // RS-01: the wrapper's comes first
 	if (name && *name) {
 		it->name = canonical(r, name, &d.err);

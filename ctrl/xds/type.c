@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/type.h"
 
+#include "ctrl/xds/bootstrap.h"
 #include "lb/base/check.h"
 
 #include <xxhash.h>
@@ -48,10 +49,37 @@ void xds_res_put(struct xds_res *r)
 	free(r);
 }
 
+void xds_res_set_server(struct xds_res *r, const struct xds_server_conf *server)
+{
+	DCHECK(r->n_refs == 1);
+	r->server = server;
+	if (r->type->set_server)
+		r->type->set_server(r, server);
+}
+
+bool xds_res_is_trusted(const struct xds_res *r)
+{
+	return r->server && r->server->trusted;
+}
+
+static bool same_origin(const struct xds_res *a, const struct xds_res *b)
+{
+	switch (a->type->origin) {
+	case XDS_ORIGIN_TRUST:
+		return xds_res_is_trusted(a) == xds_res_is_trusted(b);
+	case XDS_ORIGIN_SERVER:
+		return a->server == b->server;
+	case XDS_ORIGIN_ANY:
+		break;
+	}
+	return true;
+}
+
 bool xds_res_eq(const struct xds_res *a, const struct xds_res *b)
 {
 	if (a == b)
 		return true;
 	return a->type == b->type && a->hash == b->hash && a->len == b->len &&
-	       memcmp(a->bytes, b->bytes, a->len) == 0 && strcmp(a->name, b->name) == 0;
+	       memcmp(a->bytes, b->bytes, a->len) == 0 && strcmp(a->name, b->name) == 0 &&
+	       same_origin(a, b);
 }

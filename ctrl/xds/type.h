@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct xds_server_conf;
 struct xds_type;
 
 // One decoded resource: the first member of every res_… struct. Immutable once decoded.
@@ -20,6 +21,7 @@ struct xds_res {
 	const uint8_t *bytes; // as received, unknown fields included; likewise
 	size_t len;
 	uint64_t hash; // XXH64 of the bytes
+	const struct xds_server_conf *server; // who sent it; borrowed; NULL = nobody did
 	struct xds_arena arena; // owns what else the struct points to
 };
 
@@ -30,13 +32,23 @@ struct xds_decoded {
 	struct lb_err err;
 };
 
+// What the same bytes mean depends on who sent them.
+enum xds_origin {
+	XDS_ORIGIN_ANY, // it does not
+	XDS_ORIGIN_TRUST, // on whether the server is trusted (A81)
+	XDS_ORIGIN_SERVER, // "self" is that server (A47, FE-09)
+};
+
 struct xds_type {
 	const char *url; // "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 	const char *label; // "cluster", for operators
 	// A SotW response lists every resource of the type that was asked for, so that a missing
 	// one was deleted (xds-client.md SW-11). False: absence means nothing (SW-14).
 	bool full_state;
+	enum xds_origin origin;
 	void (*decode)(const uint8_t *bytes, size_t len, struct xds_decoded *);
+	// Tells resources inside of it who sent them; NULL = there are none.
+	void (*set_server)(struct xds_res *, const struct xds_server_conf *);
 	// Drops references to other resources; NULL = there are none. The arena goes by itself.
 	void (*release)(struct xds_res *);
 };
@@ -47,5 +59,9 @@ struct xds_res *xds_res_new(
 	const struct xds_type *, size_t size, const char *name, const uint8_t *bytes, size_t len);
 struct xds_res *xds_res_get(struct xds_res *);
 void xds_res_put(struct xds_res *); // NULL is fine
-// Same type, name and bytes.
+// Who sent it, once it is decoded and before anybody else knows it.
+void xds_res_set_server(struct xds_res *, const struct xds_server_conf *);
+// Whoever sent it is trusted (A81).
+bool xds_res_is_trusted(const struct xds_res *);
+// Same type, name and bytes, and the same meaning of them.
 bool xds_res_eq(const struct xds_res *, const struct xds_res *);

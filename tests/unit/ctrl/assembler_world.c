@@ -24,8 +24,7 @@ static void on_event(void *ctx, uint32_t worker, const struct lb_event *event)
 	assembler_event(((struct world *)ctx)->assembler, worker, event);
 }
 
-static int make(
-	void **state, unsigned n_frontends, bool trusts_server, struct config_sessions *sessions)
+static int make(void **state, unsigned n_frontends, struct config_sessions *sessions)
 {
 	log_set_level(LOG_LEVEL_WARN);
 	struct world *w = calloc(1, sizeof(*w));
@@ -39,8 +38,7 @@ static int make(
 	w->slot = lb_slot_new(lb_snapshot_new(n_frontends, "nothing yet"));
 	w->link = lb_link_new(0, 0, w->shared = lb_shared_new());
 	w->workers = workers_new(&w->link, 1, on_event, w);
-	struct assembler_conf conf = {
-		&w->config, w->slot, w->workers, w->wheel, 7, .trusts_server = trusts_server};
+	struct assembler_conf conf = {&w->config, w->slot, w->workers, w->wheel, 7};
 	w->assembler = assembler_new(&conf);
 	assert_non_null(w->assembler);
 	*state = w;
@@ -49,22 +47,17 @@ static int make(
 
 int world_set_up(void **state)
 {
-	return make(state, 1, false, NULL);
+	return make(state, 1, NULL);
 }
 
 int world_set_up_both(void **state)
 {
-	return make(state, 2, false, NULL);
-}
-
-int world_set_up_trusting(void **state)
-{
-	return make(state, 2, true, NULL);
+	return make(state, 2, NULL);
 }
 
 int world_set_up_with(void **state, struct config_sessions *sessions)
 {
-	return make(state, 1, false, sessions);
+	return make(state, 1, sessions);
 }
 
 int world_tear_down(void **state)

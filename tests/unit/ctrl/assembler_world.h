@@ -29,10 +29,9 @@ struct world {
 	uint64_t now;
 };
 
-// Fixtures of cmocka: with one frontend, with both, with both and a server that is trusted.
+// Fixtures of cmocka: with one frontend, with both.
 int world_set_up(void **state);
 int world_set_up_both(void **state);
-int world_set_up_trusting(void **state);
 int world_set_up_with(void **state, struct config_sessions *); // borrowed; with one frontend
 int world_tear_down(void **state);
 

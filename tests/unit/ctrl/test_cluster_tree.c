@@ -3,8 +3,11 @@
 // played by the test through its link.
 #include "ctrl/assemble_state.h"
 #include "ctrl/cluster_set.h"
+#include "ctrl/load_report.h"
 #include "ctrl/show.h"
+#include "ctrl/xds/bootstrap.h"
 #include "lb/affinity_map.h"
+#include "lb/base/rand.h"
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
 #include "lb/leaf.h"
@@ -598,7 +601,64 @@ static void sessions_leave_ejected_endpoints_unless_shunt_yaml_says_so(void **st
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up, world_tear_down)
 
-RUN_SUITE("ctrl/cluster_tree", CASE(an_aggregate_uses_the_first_leaf_that_serves),
+static int refuse_connection(void *ctx, const struct xds_server_conf *conf,
+	struct xds_transport **ret, struct lb_err *err)
+{
+	return lb_err_set(err, "there is no network");
+}
+
+static void give_web_from(struct world *w, const struct xds_server_conf *server, bool reports_load)
+{
+	struct xds_cluster_config *e = leaf("web", only_one, 1);
+	e->cluster->reports_load = reports_load;
+	xds_res_set_server(&e->cluster->base, server);
+	give_routes(w, &to_web);
+}
+
+// LR-01, LR-05
+static void fe_09_load_is_reported_to_who_sent_the_cluster(void **state)
+{
+	static struct xds_server_conf servers[] = {{.uri = "first"}, {.uri = "second"}};
+	struct world *w = *state;
+	struct xds_bootstrap bootstrap = {.servers = servers,
+		.n_servers = 2,
+		.node_id = "",
+		.node_cluster = "",
+		.region = "",
+		.zone = "",
+		.sub_zone = ""};
+	struct rand rand;
+	struct load_report_info info;
+	rand_init(&rand, 1);
+	struct load_report *loads = load_report_new(&(struct load_report_conf){
+		.bootstrap = &bootstrap,
+		.transport = {refuse_connection, NULL},
+		.workers = w->workers,
+		.wheel = w->wheel,
+		.rand = &rand,
+		.user_agent_version = "1",
+	});
+	assert_non_null(loads);
+	w->assembler->tree_env.loads = loads;
+	give_web_from(w, &servers[1], true);
+	load_report_info(loads, &info);
+	assert_string_equal(info.stream.uri, "second");
+	assert_int_equal(info.stream.n_clusters, 1);
+	give_web_from(w, &servers[0], true); // the same, but for that
+	turns(w, 3000); // what it had counted is over
+	load_report_info(loads, &info);
+	assert_string_equal(info.stream.uri, "first");
+	assert_int_equal(info.stream.n_clusters, 1);
+	give_web_from(w, &servers[0], false);
+	turns(w, 3000);
+	load_report_info(loads, &info);
+	assert_int_equal(info.stream.n_clusters, 0);
+	load_report_free(loads);
+	w->assembler->tree_env.loads = NULL;
+}
+
+RUN_SUITE("ctrl/cluster_tree", CASE(fe_09_load_is_reported_to_who_sent_the_cluster),
+	CASE(an_aggregate_uses_the_first_leaf_that_serves),
 	CASE(a_leaf_becomes_an_aggregate_and_back_without_a_new_connection),
 	CASE(a_cluster_in_error_lets_its_endpoints_go_and_recovers),
 	CASE(leaves_have_their_own_policies_unless_the_aggregates_is_asked_for),

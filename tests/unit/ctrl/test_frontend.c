@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one configuration becomes and what the next one keeps of it: virtual hosts, filters, hosts
 // of clusters; and that nothing waits for patterns but the configuration that needs them.
+#include "ctrl/xds/bootstrap.h"
 #include "lb/affinity_map.h"
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
@@ -318,25 +319,39 @@ static const struct res_vhost rewriting = {"a", DOMAINS("*"),
 	ROUTES({PREFIX("/"), CLUSTERS({"blue", 1}), .policy = {.auto_host_rewrite = true}}),
 	.hash = {1, 1}};
 
-// AR-02
-static void rewriting_of_a_server_that_is_not_trusted_is_ignored(void **state)
+// The same routes, from whoever it is.
+static void give_from(
+	struct world *w, const struct xds_server_conf *server, const struct res_vhost *vhost)
 {
-	struct world *w = *state;
-	give(w, 0, "1", &rewriting, 1);
+	static const char *const names[] = {"blue", "green"};
+	struct res_endpoints *e = endpoints_of(&one_priority, 1);
+	struct res_listener *l = listener_of("1", NULL, 0);
+	struct res_route_config *r = routes_of(vhost, 1);
+	xds_res_set_server(&r->base, server);
+	update(w, 0, config_of(l, r, names, (struct res_endpoints *[]){e, e}, 2));
+	xds_res_put(&e->base);
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
 	settle(w);
-	assert_false(rewrites(w));
 }
 
-// AR-01
-static void rewriting_of_a_trusted_server_counts(void **state)
+// AR-01, AR-02 (gRFC A81): the server counts that sent the routes, not what others are.
+static void rewriting_counts_if_the_server_that_sent_the_routes_is_trusted(void **state)
 {
 	struct world *w = *state;
+	static const struct xds_server_conf trusted = {.trusted = true}, other = {.trusted = false};
 	const struct res_vhost plain = {"a", DOMAINS("*"), TO_BLUE, .hash = {2, 2}};
-	give(w, 0, "1", &rewriting, 1);
-	settle(w);
+	give_from(w, &other, &rewriting);
+	assert_false(rewrites(w));
+	give_from(w, &trusted, &rewriting); // the same bytes
 	assert_true(rewrites(w));
-	give(w, 0, "1", &plain, 1);
-	settle(w);
+	give_from(w, &trusted, &plain);
+	assert_false(rewrites(w));
+	give_from(w, &trusted, &rewriting);
+	assert_true(rewrites(w));
+	give_from(w, &other, &rewriting);
+	assert_false(rewrites(w));
+	give_from(w, NULL, &rewriting);
 	assert_false(rewrites(w));
 }
 
@@ -548,9 +563,7 @@ RUN_SUITE("ctrl/frontend", CASE(a_warning_is_logged_when_it_comes_not_with_every
 	CASE(another_listener_means_another_generation),
 	CASE(filters_of_the_listener_reach_the_snapshot),
 	CASE(matchers_see_of_grpc_what_the_frontend_says),
-	CASE(rewriting_of_a_server_that_is_not_trusted_is_ignored),
-	cmocka_unit_test_setup_teardown(
-		rewriting_of_a_trusted_server_counts, world_set_up_trusting, world_tear_down),
+	CASE(rewriting_counts_if_the_server_that_sent_the_routes_is_trusted),
 	CASE(hosts_of_a_cluster_are_all_that_a_request_may_reach),
 	CASE(warnings_of_a_cluster_are_logged_when_they_are_new),
 	CASE(override_host_status_decides_which_hosts_sessions_may_use),

@@ -2,6 +2,7 @@
 // LR-11: what workers count reaches the reports without loss and without double count, whatever
 // happens to localities, clusters, numbers and the stream meanwhile. The naive twin counts each
 // request where it began. With a seed as argument the random lives are those of that seed.
+#include "ctrl/xds/bootstrap.h"
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"
 #include "lb/drop.h"
@@ -130,7 +131,8 @@ static void change(struct life *l, uint32_t leaf)
 		return;
 	}
 	if (!l->leaves[leaf])
-		l->leaves[leaf] = load_leaf_new(l->w.report, clusters[leaf], "");
+		l->leaves[leaf] =
+			load_leaf_new(l->w.report, l->w.f.bootstrap->servers, clusters[leaf], "");
 	assert_non_null(l->leaves[leaf]);
 	load_leaf_begin(l->leaves[leaf]);
 	for (uint32_t i = 0; i < N_ZONES; i++)
@@ -336,7 +338,7 @@ static void two_workers_count_while_reports_are_made_LR_11(void **state)
 	struct writer writers[N_WORKERS] = {0};
 	uint64_t n_begun = 0;
 	load_world_init_small(&h.w, N_ZONES);
-	h.leaf = load_leaf_new(h.w.report, "a", "");
+	h.leaf = load_leaf_new(h.w.report, h.w.f.bootstrap->servers, "a", "");
 	assert_non_null(h.leaf);
 	load_world_begin(&h.w);
 	move_members(&h, 0);

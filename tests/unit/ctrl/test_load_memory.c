@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each allocation in a life of load reports is failed once: the owner asks again, nothing crashes,
 // and in the end what was counted is what was told.
+#include "ctrl/xds/bootstrap.h"
 #include "lb/drop.h"
 #include "lb/loads.h"
 #include "lb/metrics.h"
@@ -83,9 +84,9 @@ static bool live_with_failure(size_t nth)
 		.kind = LB_EVENT_METRIC, .metric = {.value = 1, .index = LB_METRIC_NAMED}};
 	load_world_init_small(&w, 8);
 	alloc_fail_arm(nth);
-	struct load_leaf *leaf = load_leaf_new(w.report, "a", "");
+	struct load_leaf *leaf = load_leaf_new(w.report, w.f.bootstrap->servers, "a", "");
 	if (!leaf)
-		leaf = load_leaf_new(w.report, "a", "");
+		leaf = load_leaf_new(w.report, w.f.bootstrap->servers, "a", "");
 	assert_non_null(leaf);
 	if (load_leaf_set_metrics(leaf, metrics, 1))
 		assert_int_equal(load_leaf_set_metrics(leaf, metrics, 1), 0);

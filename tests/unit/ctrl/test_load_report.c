@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the workers' counters to the messages of load reports (xds-client.md §14), in virtual time.
+#include "ctrl/xds/bootstrap.h"
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"
 #include "lb/drop.h"
@@ -15,7 +16,7 @@
 
 static struct load_leaf *leaf_of(struct load_world *w, const char *cluster)
 {
-	struct load_leaf *leaf = load_leaf_new(w->report, cluster, "");
+	struct load_leaf *leaf = load_leaf_new(w->report, w->f.bootstrap->servers, cluster, "");
 	assert_non_null(leaf);
 	return leaf;
 }
@@ -199,7 +200,8 @@ static void leaves_of_the_same_names_add_up(void **state)
 	struct load_world w;
 	load_world_init(&w);
 	struct load_leaf *a = leaf_of(&w, "a"), *b = leaf_of(&w, "a");
-	struct load_leaf *other = load_leaf_new(w.report, "a", "eds"); // LR-05
+	struct load_leaf *other =
+		load_leaf_new(w.report, w.f.bootstrap->servers, "a", "eds"); // LR-05
 	assert_non_null(other);
 	load_world_begin(&w);
 	uint32_t in_a = update(a, "x"), in_b = update(b, "x"), in_other = update(other, "x");
@@ -212,6 +214,65 @@ static void leaves_of_the_same_names_add_up(void **state)
 	load_leaf_free(b);
 	load_leaf_free(other);
 	load_world_fini(&w);
+}
+
+static int connect_by_uri(void *ctx, const struct xds_server_conf *conf, struct xds_transport **ret,
+	struct lb_err *err)
+{
+	struct lrs_fixture *const *servers = ctx;
+	struct xds_transport_factory f = lrs_factory(servers[strcmp(conf->uri, "second") == 0]);
+	return f.connect(f.ctx, conf, ret, err);
+}
+
+// A cluster that comes from another server is reported there; what was counted before goes to the
+// first one.
+static void fe_09_each_server_hears_of_the_clusters_that_it_sent(void **state)
+{
+	static const struct xds_server_conf second = {.uri = (char *)(uintptr_t) "second"};
+	struct lrs_fixture other;
+	struct load_world w;
+	lrs_init(&other);
+	load_world_init(&w);
+	load_report_free(w.report);
+	w.report = load_report_new(&(struct load_report_conf){
+		.bootstrap = w.f.bootstrap,
+		.transport = {connect_by_uri, (struct lrs_fixture *[]){&w.f, &other}},
+		.workers = w.workers,
+		.wheel = w.f.wheel,
+		.rand = &w.f.rand,
+		.user_agent_version = "1.2.3",
+	});
+	assert_string_equal(info_of(&w).stream.uri, w.f.bootstrap->servers[0].uri);
+	struct load_leaf *a = leaf_of(&w, "a");
+	struct load_leaf *b = load_leaf_new(w.report, &second, "b", "");
+	load_world_begin(&w);
+	assert_string_equal(lrs_sent(&other), "hello");
+	lrs_settle(&other);
+	lrs_wish(&other, NULL, 10 * S);
+	count(&w, 0, update(a, "x"), 1, 1, 0);
+	count(&w, 0, update(b, "y"), 2, 2, 0);
+	assert_string_equal(load_world_report(&w), "a/ 10s x/z/s 1 1 0 0");
+	assert_string_equal(lrs_sent(&other), "b/ 10s y/z/s 2 2 0 0");
+	lrs_settle(&other);
+	assert_int_equal(info_of(&w).stream.n_clusters, 2);
+	assert_int_equal(info_of(&w).stream.n_reports, 2);
+	// "a" comes from the second one now.
+	count(&w, 0, update(a, "x"), 1, 1, 0);
+	load_leaf_free(a);
+	a = load_leaf_new(w.report, &second, "a", "");
+	count(&w, 0, update(a, "x"), 5, 5, 0);
+	load_world_pass(&w, 10);
+	assert_string_equal(lrs_sent(&w.f), "a/ 10s x/z/s 1 1 0 0");
+	assert_non_null(strstr(lrs_sent(&other), "a/ 10s x/z/s 5 5 0 0"));
+	lrs_settle(&w.f);
+	lrs_settle(&other);
+	load_world_pass(&w, 1);
+	assert_null(w.f.stream); // LR-01
+	assert_string_equal(info_of(&w).stream.uri, "second");
+	load_leaf_free(a);
+	load_leaf_free(b);
+	load_world_fini(&w);
+	lrs_fini(&other);
 }
 
 // LR-07
@@ -521,6 +582,7 @@ RUN_SUITE("ctrl/load_report",
 	cmocka_unit_test(cluster_that_left_is_told_to_its_last_request_and_then_the_stream_ends),
 	cmocka_unit_test(leaf_without_localities_goes_at_once),
 	cmocka_unit_test(leaves_of_the_same_names_add_up),
+	cmocka_unit_test(fe_09_each_server_hears_of_the_clusters_that_it_sent),
 	cmocka_unit_test(drops_are_told_by_category_and_those_of_the_breaker_in_the_sum_alone),
 	cmocka_unit_test(drops_are_the_same_object_while_their_categories_are_the_same),
 	cmocka_unit_test(a_cluster_of_one_name_has_the_empty_locality),

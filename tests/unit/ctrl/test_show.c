@@ -172,7 +172,7 @@ static void info_says_how_load_reports_are(void **state)
 	assert_string_equal(json_string_value(json_object_get(info, "lrs_state")), "IDLE");
 	json_decref(info);
 	w->server.refuse = true;
-	struct load_leaf *leaf = load_leaf_new(w->loads, "blue", "");
+	struct load_leaf *leaf = load_leaf_new(w->loads, w->bootstrap->servers, "blue", "");
 	load_leaf_begin(leaf);
 	assert_true(load_leaf_locality(leaf, "here", "", "") > 0);
 	load_leaf_end(leaf);

@@ -2,8 +2,11 @@
 // Which listeners are accepted and which are refused with what words, filters apart
 // (xds-client.md CL-02; routing.md A31, FLT-10).
 #include "ctrl/res/listener.h"
+#include "ctrl/res/route.h"
+#include "ctrl/xds/bootstrap.h"
 #include "ctrl/xds/type.h"
 #include "tests/support/check.h"
+#include "tests/unit/res/decode.h"
 #include "tests/unit/res/json.h"
 #include "tests/unit/res/rows.h"
 
@@ -55,4 +58,19 @@ static void listeners(void **state)
 	RUN_ROWS(&res_type_listener, rows);
 }
 
-RUN_SUITE("res/listener", cmocka_unit_test(listeners))
+// gRFC A81: inline routes are the listener's server's.
+static void inline_routes_know_who_sent_them(void **state)
+{
+	static const struct xds_server_conf trusted = {.trusted = true};
+	struct xds_res *r = res_decode(
+		&res_type_listener, ROUTED("'routeConfig':{'name':'r','virtualHosts':[]}"));
+	const struct res_listener *l = res_listener_from(r);
+	assert_false(xds_res_is_trusted(&l->routes->base));
+	xds_res_set_server(r, &trusted);
+	assert_true(xds_res_is_trusted(r));
+	assert_true(xds_res_is_trusted(&l->routes->base));
+	xds_res_put(r);
+}
+
+RUN_SUITE("res/listener", cmocka_unit_test(listeners),
+	cmocka_unit_test(inline_routes_know_who_sent_them))

@@ -40,6 +40,11 @@ static void decode_endpoints(const uint8_t *bytes, size_t len, struct xds_decode
 	decode_toy(&toy_endpoints, bytes, len, ret);
 }
 
+static void decode_origin(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
+{
+	decode_toy(&toy_origin, bytes, len, ret);
+}
+
 const struct xds_type toy_cluster = {
 	.url = CLUSTER_URL,
 	.label = "cluster",
@@ -50,6 +55,12 @@ const struct xds_type toy_endpoints = {
 	.url = ENDPOINTS_URL,
 	.label = "endpoints",
 	.decode = decode_endpoints,
+};
+const struct xds_type toy_origin = {
+	.url = ORIGIN_URL,
+	.label = "origin",
+	.origin = XDS_ORIGIN_SERVER,
+	.decode = decode_origin,
 };
 static const struct xds_type *const TYPES[] = {&toy_cluster, &toy_endpoints};
 

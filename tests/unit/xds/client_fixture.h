@@ -16,6 +16,9 @@
 #define S 1000000000ull
 
 extern const struct xds_type toy_cluster, toy_endpoints;
+// For federations alone: endpoints that mean something else when another server sends them.
+extern const struct xds_type toy_origin;
+#define ORIGIN_URL "type.googleapis.com/toy.Origin"
 
 struct fixture {
 	struct fake_ads server;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct xds_type *const TYPES[] = {&toy_cluster, &toy_endpoints};
+static const struct xds_type *const TYPES[] = {&toy_cluster, &toy_endpoints, &toy_origin};
 
 static int connect_by_uri(void *ctx, const struct xds_server_conf *conf, struct xds_transport **ret,
 	struct lb_err *err)
@@ -45,7 +45,7 @@ void world_init(struct world *w, const char *bootstrap)
 	w->federation = xds_federation_new(&(struct xds_client_conf){
 		.bootstrap = w->bootstrap,
 		.types = TYPES,
-		.n_types = 2,
+		.n_types = 3,
 		.transport = {connect_by_uri, w},
 		.wheel = w->wheel,
 		.rand = &w->rand,
