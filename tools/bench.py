@@ -5,6 +5,7 @@
     tools/bench route [--json] [ROUTES ...]
     tools/bench pick [--json] [ENDPOINTS ...]
     tools/bench update [--json] [ENDPOINTS ...]
+    tools/bench hpack | h2 | proxy | tcp [--json] [--instructions]
 
 route: how long a route is looked for, in tables of so many routes (10, 1000, 10000, 100000), by
 shunt, a linear scan, RE2::Set and Hyperscan, all on the same table and requests (route_find); and how
@@ -18,6 +19,12 @@ update: what changes of a cluster cost: from the bytes of its endpoints to a pub
 (eds_to_picker; 10000, 100000), beside libprotobuf, which only parses them; one endpoint's state
 (one_endpoint); and what endpoints and clusters take (memory).
 
+hpack: a gRPC request's header block of ten fields, decoded and encoded, beside nghttp2's coder.
+h2: a unary gRPC request through both roles of HTTP/2, beside nghttp2's sessions. proxy: the same from a
+client's bytes to a backend and back, through all of the proxy but packets. tcp: a segment out of one stack
+and into another. With --instructions each row also tells callgrind's count of instructions an operation,
+which repeats from run to run where times do not.
+
 Makes a release build in build-rel. With --json one object a line goes to the standard output, else a
 table with ratios. What is left out is said on the standard error.
 """
@@ -25,8 +32,11 @@ table with ratios. What is left out is said on the standard error.
 import argparse
 import json
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build-rel"
@@ -171,13 +181,57 @@ def update(args):
     target_table(wanted)
 
 
+def instructions(program, i, n_ops):
+    """Of one operation of the program's way i; callgrind watches bench_counted() of tests/bench/ways.c alone."""
+    with tempfile.NamedTemporaryFile(prefix="callgrind.") as out:
+        command = ["valgrind", "--tool=callgrind", "--toggle-collect=bench_counted", f"--callgrind-out-file={out.name}",
+                   str(BUILD / "tests/bench" / program), "count", str(i), str(n_ops)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        total = re.search(r"^(?:summary|totals): (\d+)", pathlib.Path(out.name).read_text(), re.MULTILINE)
+    if done.returncode or not total:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
+    return round(int(total.group(1)) / n_ops, 1)
+
+
+WAYS = ("hpack", "h2", "proxy", "tcp")
+COUNTED_OPS = 4096
+# What is wanted of a rival's ns / ours.
+WAYS_WANTED = {("hpack", case): 3 for case in ("decode_stable", "decode_new2", "decode_literal",
+                                               "encode_stable", "encode_new2", "encode_literal")}
+
+
+def ways(args):
+    program = f"bench_{args.bench}"
+    if args.instructions and not shutil.which("valgrind"):
+        sys.exit("--instructions needs valgrind (Debian package valgrind)")
+    build(program)
+    show = shower(args)
+    rows = run(program, each=lambda row: None if args.instructions else show(row))
+    if args.instructions:
+        for i, row in enumerate(rows):
+            row["instructions"] = instructions(program, i, COUNTED_OPS)
+            show(row)
+    if args.json:
+        return
+    ours = {r["case"]: r for r in rows if r["impl"] == "shunt"}
+    table(["case", "by", "ns each", "times ours", "instructions", "bytes"],
+          [[r["case"], r["impl"], number(r["ns_op"]), f"{r['ns_op'] / ours[r['case']]['ns_op']:.2f}",
+            number(r.get("instructions")), str(r.get("bytes", "-"))] for r in rows])
+    wanted = [(f"{r['impl']} / shunt, {r['case']}", r["ns_op"] / ours[r["case"]]["ns_op"],
+               WAYS_WANTED[args.bench, r["case"]], True)
+              for r in rows if r["impl"] != "shunt" and (args.bench, r["case"]) in WAYS_WANTED]
+    if wanted:
+        target_table(wanted)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bench", choices=["route", "pick", "update"])
+    parser.add_argument("bench", choices=["route", "pick", "update", *WAYS])
     parser.add_argument("--json", action="store_true", help="one object a line")
+    parser.add_argument("--instructions", action="store_true", help="of an operation too, by callgrind")
     parser.add_argument("sizes", nargs="*", type=int, metavar="SIZE")
     args = parser.parse_intermixed_args()
-    {"route": route, "pick": pick, "update": update}[args.bench](args)
+    {"route": route, "pick": pick, "update": update, **dict.fromkeys(WAYS, ways)}[args.bench](args)
 
 
 if __name__ == "__main__":
