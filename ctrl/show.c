@@ -187,6 +187,7 @@ static json_t *worker_json(const struct show *s, uint32_t w)
 	json_object_set_new(o, "idle_s", json_real(show_seconds(counter_read(&k->idle_ns))));
 	json_object_set_new(
 		o, "longest_turn_us", json_real((double)counter_read(&k->longest_turn_ns) / 1e3));
+	show_set_u64(o, "long_turns", counter_read(&k->long_turns));
 	show_set_u64(o, "snapshot", counter_read(&k->snapshot_version));
 	show_set_u64(o, "client_connections", counter_read(&k->client_connections));
 	show_set_u64(o, "requests", counter_read(&k->requests));

@@ -311,6 +311,8 @@ static void account(struct worker *w, bool busy, uint64_t ns)
 		counter_add(&counters->busy_ns, ns);
 		if (ns > counters->longest_turn_ns)
 			counter_set_to(&counters->longest_turn_ns, ns);
+		if (ns > LB_LONG_TURN_NS)
+			counter_add(&counters->long_turns, 1);
 	} else {
 		counter_add(&counters->empty_turns, 1);
 		counter_add(&counters->idle_ns, ns);

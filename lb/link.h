@@ -87,12 +87,15 @@ struct lb_load_counters {
 	uint64_t issued, ok, failed;
 };
 
+#define LB_LONG_TURN_NS 1000000
+
 struct lb_worker_counters {
 	uint64_t turns; // of the poll loop
 	uint64_t empty_turns; // that found nothing to do
 	uint64_t busy_ns; // time of turns that did something
 	uint64_t idle_ns; // time of empty turns and of sleeping
 	uint64_t longest_turn_ns;
+	uint64_t long_turns; // of more than LB_LONG_TURN_NS
 	uint64_t snapshot_version; // adopted
 	uint64_t beat_ns; // clock of the last turn
 	uint64_t requests;
