@@ -6,6 +6,8 @@
     tools/bench pick [--json] [ENDPOINTS ...]
     tools/bench update [--json] [ENDPOINTS ...]
     tools/bench hpack | h2 | proxy | tcp [--json] [--instructions]
+    tools/bench clusters [--json] [CLUSTERS]
+    tools/bench updates [--json] [CLUSTERS]
 
 route: how long a route is looked for, in tables of so many routes (10, 1000, 10000, 100000), by
 shunt, a linear scan, RE2::Set and Hyperscan, all on the same table and requests (route_find); and how
@@ -25,8 +27,15 @@ client's bytes to a backend and back, through all of the proxy but packets. tcp:
 and into another. With --instructions each row also tells callgrind's count of instructions an operation,
 which repeats from run to run where times do not.
 
-Makes a release build in build-rel. With --json one object a line goes to the standard output, else a
-table with ratios. What is left out is said on the standard error.
+clusters: what it costs the running shuntd to take so many clusters (10000) of ten endpoints each and a
+route for each from an ADS server: CPU of the control thread until they serve, and memory; beside Envoy,
+from its static configuration and from the same server, where the tests' Python has it (tools/setup).
+
+updates: 1000 EDS responses a second for a minute in that world, beside a minute without: CPU of the
+control thread, snapshots, and the worker's turns above 1 ms. Needs root, for the worker's priority.
+
+Makes a release build in build-rel, of shuntd in build-rel-eal. With --json one object a line goes to the
+standard output, else a table with ratios. What is left out is said on the standard error.
 """
 
 import argparse
@@ -40,22 +49,30 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build-rel"
+BUILD_EAL = ROOT / "build-rel-eal"
+PYTHON = ROOT / ".venv" / "bin" / "python"
 RIVALS = ("linear", "re2_set", "hyperscan")
 DEFAULT_SIZES = (10, 1000, 10000, 100000)
 
 
-def build(*targets):
-    if not (BUILD / "build.ninja").exists():
-        setup = ["meson", "setup", str(BUILD), str(ROOT), "--buildtype=release", "-Deal=false"]
+def make(folder, options, targets):
+    if not (folder / "build.ninja").exists():
+        setup = ["meson", "setup", str(folder), str(ROOT), "--buildtype=release", *options]
         subprocess.run(setup, check=True, stdout=sys.stderr)
-    ninja = ["ninja", "-C", str(BUILD), *(f"tests/bench/{t}" for t in targets)]
-    subprocess.run(ninja, check=True, stdout=sys.stderr)
+    subprocess.run(["ninja", "-C", str(folder), *targets], check=True, stdout=sys.stderr)
+
+
+def build(*targets):
+    make(BUILD, ["-Deal=false"], [f"tests/bench/{t}" for t in targets])
 
 
 def run(program, *args, each=lambda row: None):
     """The objects that the program prints, each also given to `each` when it comes."""
+    return run_command([str(BUILD / "tests/bench" / program), *args], each)
+
+
+def run_command(command, each):
     rows = []
-    command = [str(BUILD / "tests/bench" / program), *args]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as p:
         for line in p.stdout:
             rows.append(json.loads(line))
@@ -66,7 +83,7 @@ def run(program, *args, each=lambda row: None):
 
 
 def number(x):
-    return "-" if x is None else f"{x:,.0f}" if abs(x) >= 100 else f"{x:,.1f}"
+    return "-" if x is None else f"{x:,.0f}" if abs(x) >= 100 else f"{x:,.1f}" if abs(x) >= 1 else f"{x:.2g}"
 
 
 def table(head, rows):
@@ -224,14 +241,49 @@ def ways(args):
         target_table(wanted)
 
 
+def scale(args, each):
+    """The rows of tests/bench/scale.py."""
+    if not PYTHON.exists():
+        sys.exit("the tests' Python is not there: tools/setup makes it")
+    make(BUILD_EAL, [], ["ctrl/shuntd", "tools/shuntctl"])
+    command = [str(PYTHON), str(ROOT / "tests/bench/scale.py"), str(BUILD_EAL), args.bench]
+    return run_command(command + (["--clusters", str(args.sizes[0])] if args.sizes else []), each)
+
+
+def clusters(args):
+    rows = scale(args, shower(args))
+    if args.json:
+        return
+    table([f"{rows[0]['n']} clusters", "by", "s of CPU", "s of all CPU", "s until live", "MiB when live", "MiB later"],
+          [[r["case"], r["impl"], f"{r['cpu_s']:.2f}", f"{r['all_cpu_s']:.2f}", f"{r['wall_s']:.2f}",
+            number(r["mib"]), number(r["mib_later"])] for r in rows])
+    target_table([t for r in rows if r["impl"] == "shunt"
+                  for t in ((f"s of the control thread, {r['case']}", r["cpu_s"], 1, False),
+                            (f"MiB above no configuration, {r['case']}", r["mib"], 64, False))])
+
+
+def updates(args):
+    rows = scale(args, shower(args))
+    if args.json:
+        return
+    table([f"{rows[0]['n']} clusters", "updates", "s", "snapshots", "s of CPU", "s of the worker", "turns > 1 ms"],
+          [[r["case"], str(r["sent"]), number(r["seconds"]), str(r["snapshots"]), number(r["cpu_s"]),
+            f"{r['worker_busy_s']:.3f}", str(r["turns_over_1ms"])] for r in rows])
+    target_table([t for r in rows if r["sent"]
+                  for t in ((f"turns of the worker over 1 ms, {r['case']}", r["turns_over_1ms"], 0, False),
+                            (f"snapshots an update, {r['case']}", r["snapshots"] / r["sent"], 0.2, False))])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bench", choices=["route", "pick", "update", *WAYS])
+    parser.add_argument("bench", choices=["route", "pick", "update", *WAYS, "clusters", "updates"])
     parser.add_argument("--json", action="store_true", help="one object a line")
     parser.add_argument("--instructions", action="store_true", help="of an operation too, by callgrind")
     parser.add_argument("sizes", nargs="*", type=int, metavar="SIZE")
     args = parser.parse_intermixed_args()
-    {"route": route, "pick": pick, "update": update, **dict.fromkeys(WAYS, ways)}[args.bench](args)
+    benches = {"route": route, "pick": pick, "update": update, **dict.fromkeys(WAYS, ways),
+               "clusters": clusters, "updates": updates}
+    benches[args.bench](args)
 
 
 if __name__ == "__main__":
