@@ -23,29 +23,60 @@ void spsc_fini(struct spsc *r)
 	*r = (struct spsc){0};
 }
 
+bool spsc_stage(struct spsc *r, const void *item)
+{
+	uint32_t at = r->staged;
+	if (at - r->seen_tail > r->mask) {
+		// Pairs with the reader's release of tail: its copy out is done before the slot is
+		// reused.
+		r->seen_tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+		if (at - r->seen_tail > r->mask)
+			return false;
+	}
+	memcpy(r->items + (size_t)(at & r->mask) * r->item_size, item, r->item_size);
+	r->staged = at + 1;
+	return true;
+}
+
+void spsc_publish(struct spsc *r)
+{
+	// Pairs with the reader's acquire of head: it sees the whole items.
+	__atomic_store_n(&r->head, r->staged, __ATOMIC_RELEASE);
+}
+
 bool spsc_write(struct spsc *r, const void *item)
 {
-	uint32_t head = r->head;
-	// Pairs with the reader's release of tail: its copy out is done before the slot is reused.
-	if (head - __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) > r->mask)
+	if (!spsc_stage(r, item))
 		return false;
-	memcpy(r->items + (size_t)(head & r->mask) * r->item_size, item, r->item_size);
-	// Pairs with the reader's acquire of head: it sees the whole item.
-	__atomic_store_n(&r->head, head + 1, __ATOMIC_RELEASE);
+	spsc_publish(r);
 	return true;
 }
 
 uint32_t spsc_room(const struct spsc *r)
 {
-	return r->mask + 1 - (r->head - __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE));
+	return r->mask + 1 - (r->staged - __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE));
+}
+
+uint32_t spsc_read_many(struct spsc *r, void *ret_items, uint32_t max)
+{
+	uint32_t tail = r->tail;
+	uint32_t n = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE) - tail;
+	if (n == 0)
+		return 0;
+	n = n < max ? n : max;
+	uint8_t *to = ret_items;
+	for (uint32_t i = 0; i < n; i++, to += r->item_size)
+		memcpy(to, r->items + (size_t)((tail + i) & r->mask) * r->item_size, r->item_size);
+	__atomic_store_n(&r->tail, tail + n, __ATOMIC_RELEASE);
+	return n;
 }
 
 bool spsc_read(struct spsc *r, void *ret_item)
 {
-	uint32_t tail = r->tail;
-	if (__atomic_load_n(&r->head, __ATOMIC_ACQUIRE) == tail)
-		return false;
-	memcpy(ret_item, r->items + (size_t)(tail & r->mask) * r->item_size, r->item_size);
-	__atomic_store_n(&r->tail, tail + 1, __ATOMIC_RELEASE);
-	return true;
+	return spsc_read_many(r, ret_item, 1) == 1;
+}
+
+bool spsc_is_empty(const struct spsc *r)
+{
+	return __atomic_load_n(&r->head, __ATOMIC_ACQUIRE) == r->tail;
 }

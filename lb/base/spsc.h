@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ring between one writing and one reading thread; items are copied. Never blocks, never allocates
 // after init.
-// Thread: spsc_write() and spsc_room() on the writer, spsc_read() on the reader, init/fini while
-// neither runs.
+// Thread: spsc_write(), stage, publish and room on the writer, spsc_read*() and is_empty on the
+// reader, init/fini while neither runs.
 #pragma once
 
 #include <stdbool.h>
@@ -15,6 +15,8 @@ struct spsc {
 	uint32_t mask;
 	_Alignas(64) uint32_t head; // w: writer (release), r: reader (acquire)
 	_Alignas(64) uint32_t tail; // w: reader (release), r: writer (acquire)
+	_Alignas(64) uint32_t staged; // the writer's: head when all that it wrote is published
+	uint32_t seen_tail; // the writer's: tail was there once
 };
 
 // n_items is rounded up to a power of two. 0 or -ENOMEM.
@@ -22,7 +24,14 @@ struct spsc {
 void spsc_fini(struct spsc *);
 // Copies the item in; false when the ring is full (nothing written).
 [[nodiscard]] bool spsc_write(struct spsc *, const void *item);
+// The same, but the reader sees nothing of it before the next spsc_publish() or spsc_write():
+// several items cost one exchange of cache lines.
+[[nodiscard]] bool spsc_stage(struct spsc *, const void *item);
+void spsc_publish(struct spsc *);
 // On the writer: how many more go in, at least.
 uint32_t spsc_room(const struct spsc *);
 // Copies the oldest item out; false when the ring is empty.
 [[nodiscard]] bool spsc_read(struct spsc *, void *ret_item);
+// The oldest items, at most max; returns how many.
+uint32_t spsc_read_many(struct spsc *, void *ret_items, uint32_t max);
+bool spsc_is_empty(const struct spsc *); // on the reader

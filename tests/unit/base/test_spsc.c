@@ -31,12 +31,34 @@ static void counters_may_wrap(void **state)
 	struct spsc r;
 	struct item item;
 	assert_int_equal(spsc_init(&r, sizeof(item), 4), 0);
-	r.head = r.tail = UINT32_MAX - 5;
+	r.head = r.tail = r.staged = r.seen_tail = UINT32_MAX - 5;
 	for (uint64_t i = 0; i < 20; i++) {
 		assert_true(spsc_write(&r, &(struct item){i, ~i}));
 		assert_true(spsc_read(&r, &item));
 		assert_int_equal(item.number, i);
 	}
+	spsc_fini(&r);
+}
+
+static void staged_items_are_seen_when_published(void **state)
+{
+	struct spsc r;
+	struct item items[4];
+	assert_int_equal(spsc_init(&r, sizeof(items[0]), 4), 0);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_true(spsc_stage(&r, &(struct item){i, ~i}));
+	assert_true(spsc_is_empty(&r));
+	assert_int_equal(spsc_read_many(&r, items, 4), 0);
+	assert_int_equal(spsc_room(&r), 1);
+	assert_true(spsc_stage(&r, &(struct item){3, ~UINT64_C(3)}));
+	assert_false(spsc_stage(&r, &(struct item){4, ~UINT64_C(4)}));
+	spsc_publish(&r);
+	assert_false(spsc_is_empty(&r));
+	assert_int_equal(spsc_read_many(&r, items, 3), 3);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(items[i].number, i);
+	assert_int_equal(spsc_read_many(&r, items, 3), 1);
+	assert_int_equal(items[0].number, 3);
 	spsc_fini(&r);
 }
 
@@ -69,5 +91,5 @@ static void between_two_threads_every_item_arrives_whole_and_in_order(void **sta
 }
 
 RUN_SUITE("base/spsc", cmocka_unit_test(a_full_ring_refuses_and_an_empty_one_gives_nothing),
-	cmocka_unit_test(counters_may_wrap),
+	cmocka_unit_test(counters_may_wrap), cmocka_unit_test(staged_items_are_seen_when_published),
 	cmocka_unit_test(between_two_threads_every_item_arrives_whole_and_in_order))
