@@ -6,7 +6,7 @@
 
 #define EPHEMERAL_MIN 32768u
 #define EPHEMERAL_COUNT (61000u - EPHEMERAL_MIN)
-#define PORT_ATTEMPTS 2048
+#define PORT_LOOKUPS 2048
 
 enum purpose { FOR_TABLE, FOR_ISN, FOR_TIMESTAMP, FOR_PORT, FOR_COOKIE };
 
@@ -89,9 +89,14 @@ uint16_t tcp_pick_port(struct tcp_stack *s, struct tcp_flow *f)
 {
 	f->local_port = 0;
 	uint64_t offset = keyed_hash(s, f, FOR_PORT, 0); // RFC 6056 3.3.3
-	for (unsigned i = 0; i < PORT_ATTEMPTS; i++) {
+	unsigned n_lookups = 0;
+	// One in as many ports as there are stacks is ours.
+	for (unsigned i = 0; i < EPHEMERAL_COUNT && n_lookups < PORT_LOOKUPS; i++) {
 		f->local_port =
 			(uint16_t)(EPHEMERAL_MIN + (offset + s->next_port++) % EPHEMERAL_COUNT);
+		if (s->conf.is_ours && !s->conf.is_ours(s->conf.is_ours_ctx, f))
+			continue;
+		n_lookups++;
 		uint32_t hash = tcp_flow_hash(s, f);
 		if (!tcp_table_find(s, f, hash) && !tcp_tw_find(s, f, hash))
 			return f->local_port;

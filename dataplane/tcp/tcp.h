@@ -44,6 +44,10 @@ struct tcp_conf {
 	uint32_t send_limit; // bytes of a connection's send queue (unacknowledged and unsent)
 	uint32_t recv_window; // bytes we advertise at most; also the bound of out-of-order data
 	uint8_t secret[16]; // keys sequence numbers (RFC 6528) and the connection table
+	// Whether what comes from this flow's remote side reaches this stack: local ports are
+	// picked by it. NULL = all do.
+	bool (*is_ours)(void *ctx, const struct tcp_flow *);
+	void *is_ours_ctx;
 	uint64_t seed; // of ports and jitter
 };
 

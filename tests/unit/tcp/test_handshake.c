@@ -418,6 +418,35 @@ static void picked_ports_differ_and_are_ephemeral(void **state)
 	}
 }
 
+// Every 61st port is ours, as among 61 workers.
+static bool is_ours(void *ctx, const struct tcp_flow *flow)
+{
+	unsigned *n_asked = ctx;
+	++*n_asked;
+	return flow->local_port % 61 == 7;
+}
+
+static void ports_are_picked_among_ours_until_none_is_left(void **state)
+{
+	unsigned n_asked = 0, n = 0;
+	rig.conf.is_ours = is_ours;
+	rig.conf.is_ours_ctx = &n_asked;
+	rig.conf.max_conns = 1000;
+	rig_restart();
+	for (;; n++) {
+		struct tcp_flow flow = flow_to(0, 443);
+		struct tcp_conn *c = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+		if (!c)
+			break;
+		assert_int_equal(tcp_conn_flow(c)->local_port % 61, 7);
+		if (n < 10)
+			assert_in_range(n_asked, 1, 61 * (n + 1));
+	}
+	assert_int_equal(n, 462); // of 28232
+	struct tcp_flow other = flow_to(0, 444);
+	assert_non_null(tcp_connect(rig.stack, &other, TCP_S, &no_ops, NULL));
+}
+
 static void a_port_in_use_is_not_given_twice(void **state)
 {
 	struct tcp_flow flow = flow_to(1234, 443);
@@ -449,4 +478,6 @@ RUN_SUITE("tcp/handshake", CASE(an_active_open_takes_three_segments),
 	CASE(without_an_mss_option_segments_carry_536), CASE(the_mtu_bounds_the_peers_mss),
 	CASE(the_peers_window_scale_applies_after_the_syn),
 	CASE(sequence_numbers_are_keyed_and_grow_with_time),
-	CASE(picked_ports_differ_and_are_ephemeral), CASE(a_port_in_use_is_not_given_twice))
+	CASE(picked_ports_differ_and_are_ephemeral),
+	CASE(ports_are_picked_among_ours_until_none_is_left),
+	CASE(a_port_in_use_is_not_given_twice))
