@@ -87,6 +87,25 @@ static void answer(struct net *net, uint32_t port, const struct arp *arp)
 	send(net, port, OP_REPLY, arp->sender_mac, arp->target_ip, arp->sender_mac, arp->sender_ip);
 }
 
+// False = nobody on the port's link.
+static bool learn(struct net *net, uint32_t port, const struct arp *arp, bool for_us)
+{
+	if (!net_is_on_link(net, arp->sender_ip, port) || net_is_martian(net, arp->sender_ip))
+		return false;
+	struct neigh *n = for_us && arp->op == OP_REQUEST ? neigh_get(net, port, arp->sender_ip)
+	                                                  : neigh_find(net, port, arp->sender_ip);
+	if (n)
+		neigh_hear(n, arp->sender_mac, for_us && arp->op == OP_REPLY);
+	return true;
+}
+
+void arp_hear(struct net *net, uint32_t port, const uint8_t *p, size_t len)
+{
+	struct arp arp;
+	if (parse(p, len, &arp) && arp.sender_ip != 0)
+		learn(net, port, &arp, net_is_own_of_port(net, arp.target_ip, port));
+}
+
 void arp_input(struct net *net, uint32_t port, const uint8_t *p, size_t len)
 {
 	struct arp arp;
@@ -101,17 +120,9 @@ void arp_input(struct net *net, uint32_t port, const uint8_t *p, size_t len)
 	}
 	bool for_us = net_is_own_of_port(net, arp.target_ip, port);
 	// A probe (RFC 5227 2.1.1) has no sender address: there is nothing to learn from it.
-	if (arp.sender_ip != 0) {
-		if (!net_is_on_link(net, arp.sender_ip, port) ||
-			net_is_martian(net, arp.sender_ip)) {
-			net_count(net, NET_arp_off_link);
-			return;
-		}
-		struct neigh *n = for_us && arp.op == OP_REQUEST
-		                          ? neigh_get(net, port, arp.sender_ip)
-		                          : neigh_find(net, port, arp.sender_ip);
-		if (n)
-			neigh_hear(n, arp.sender_mac, for_us && arp.op == OP_REPLY);
+	if (arp.sender_ip != 0 && !learn(net, port, &arp, for_us)) {
+		net_count(net, NET_arp_off_link);
+		return;
 	}
 	if (for_us && arp.op == OP_REQUEST)
 		answer(net, port, &arp);

@@ -7,9 +7,18 @@ static bool mac_eq(const uint8_t *a, const uint8_t *b)
 	return memcmp(a, b, 6) == 0;
 }
 
+static const uint8_t everybody[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+void net_hear(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
+{
+	if (len < ETH_HEADER || frame[6] & 1 || load16(frame + 12) != ETH_TYPE_ARP)
+		return;
+	if (mac_eq(frame, net->ports[port].mac) || mac_eq(frame, everybody))
+		arp_hear(net, port, frame + ETH_HEADER, len - ETH_HEADER);
+}
+
 void net_input(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
 {
-	static const uint8_t everybody[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 	net_count(net, NET_rx_frames);
 	if (len < ETH_HEADER) {
 		net_count(net, NET_eth_short);

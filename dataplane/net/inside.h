@@ -173,6 +173,8 @@ void eth_send(struct net *, uint32_t port, size_t len);
 
 // arp.c
 void arp_input(struct net *, uint32_t port, const uint8_t *arp, size_t len);
+// Learns from it and does nothing else: another worker answers.
+void arp_hear(struct net *, uint32_t port, const uint8_t *arp, size_t len);
 // Asks for a neighbour's address: the whole link, or only who had it last.
 void arp_ask(struct net *, const struct neigh *, bool broadcast);
 void arp_announce(struct net *, uint32_t port, uint32_t ip);

@@ -67,6 +67,9 @@ struct tcp_io net_tcp_io(struct net *);
 
 // One received frame, borrowed for the call.
 void net_input(struct net *, uint32_t port, const uint8_t *frame, size_t len);
+// One that another worker received and answered if need was: this one learns of neighbours from it,
+// and does nothing else.
+void net_hear(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 
 // Gratuitous ARP for every address: at start, after a link came up.
 void net_announce(struct net *);

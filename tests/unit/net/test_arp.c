@@ -167,10 +167,68 @@ static void announcement_names_every_address_on_its_port(void **state)
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
+static void make_arp(uint8_t frame[42], uint16_t op, uint32_t from, uint32_t to)
+{
+	static const uint8_t head[] = {0, 1, 8, 0, 6, 4};
+	memset(frame, 0, 42);
+	memcpy(frame, op == 1 ? broadcast_mac : world_mac[0], 6);
+	memcpy(frame + 6, peer_mac, 6);
+	store16(frame + 12, 0x0806);
+	memcpy(frame + 14, head, sizeof(head));
+	store16(frame + 20, op);
+	memcpy(frame + 22, peer_mac, 6);
+	store32(frame + 28, from);
+	store32(frame + 38, to);
+}
+
+static void what_another_worker_got_is_learned_and_not_answered(void **state)
+{
+	struct world *w = *state;
+	uint8_t frame[42];
+	make_arp(frame, 1, PEER, OURS);
+	net_hear(w->net, 0, frame, sizeof(frame));
+	assert_int_equal(w->n_sent, 0);
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_memory_equal(w->sent[0].bytes, peer_mac, 6);
+	assert_int_equal(load16(w->sent[0].bytes + 12), 0x0800);
+}
+
+static void answer_that_another_worker_got_ends_the_wait(void **state)
+{
+	struct world *w = *state;
+	uint8_t frame[42];
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(w->n_sent, 1);
+	assert_true(is_arp_request(&w->sent[0], PEER));
+	make_arp(frame, 2, PEER, OURS);
+	for (size_t len = 0; len < sizeof(frame); len++)
+		net_hear(w->net, 0, frame, len);
+	assert_int_equal(w->n_sent, 1);
+	net_hear(w->net, 0, frame, sizeof(frame));
+	assert_int_equal(w->n_sent, 2);
+	assert_memory_equal(w->sent[1].bytes, peer_mac, 6);
+	assert_int_equal(world_count(w, "rx_frames"), 0);
+}
+
+static void stranger_that_another_worker_heard_is_not_learned(void **state)
+{
+	struct world *w = *state;
+	uint8_t frame[42];
+	make_arp(frame, 1, IP(192, 168, 9, 9), OURS);
+	net_hear(w->net, 0, frame, sizeof(frame));
+	make_arp(frame, 1, OURS, OURS);
+	net_hear(w->net, 0, frame, sizeof(frame));
+	assert_int_equal(w->n_sent, 0);
+	assert_int_equal(world_count(w, "arp_conflict"), 0);
+}
+
 RUN_SUITE("net/arp", CASE(request_for_our_address_is_answered_to_the_asker),
 	CASE(request_for_a_lone_address_is_answered),
 	CASE(request_for_an_address_of_another_port_is_not_answered),
 	CASE(asker_is_learned_and_then_verified), CASE(probe_is_answered_and_teaches_nothing),
 	CASE(overheard_arp_teaches_nothing), CASE(own_address_is_never_learned_but_defended),
 	CASE(sender_outside_of_the_link_is_ignored), CASE(malformed_arp_is_dropped),
-	CASE(announcement_names_every_address_on_its_port))
+	CASE(announcement_names_every_address_on_its_port),
+	CASE(what_another_worker_got_is_learned_and_not_answered),
+	CASE(answer_that_another_worker_got_ends_the_wait),
+	CASE(stranger_that_another_worker_heard_is_not_learned))

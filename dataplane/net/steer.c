@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/net/steer.h"
+
+#include "dataplane/net/inside.h"
+#include "lb/base/check.h"
+
+#define TCP_PORTS 4 // bytes of a segment that hold them
+#define TCP_FLAGS_AT 13
+#define TCP_SYN_FLAG 0x02
+#define ICMP_HEADER 8
+
+_Static_assert(LB_MAX_WORKERS <= STEER_ENTRIES_MAX && LB_MAX_WORKERS <= UINT8_MAX, "owners");
+_Static_assert(NET_MAX_PORTS <= 32, "bits of by_device");
+
+void steer_init(struct steer *s, uint32_t n_workers, const uint8_t *key)
+{
+	DCHECK(n_workers >= 1 && n_workers <= LB_MAX_WORKERS);
+	*s = (struct steer){.n_workers = n_workers, .mask = STEER_ENTRIES_MAX - 1};
+	memcpy(s->key, key, sizeof(s->key));
+	toeplitz_init(&s->hash, key);
+	for (uint32_t i = 0; i < STEER_ENTRIES_MAX; i++)
+		s->owners[i] = (uint8_t)(i % n_workers);
+}
+
+static bool can_follow(const struct steer *s, const struct steer_device *d)
+{
+	uint32_t n = d->n_entries;
+	if (n == 0 || n > STEER_ENTRIES_MAX || (n & (n - 1)) || d->key_len < TOEPLITZ_KEY_MIN)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (d->queues[i] >= s->n_workers)
+			return false;
+	return true;
+}
+
+static void follow(struct steer *s, const struct steer_device *d)
+{
+	size_t len = d->key_len < sizeof(s->key) ? d->key_len : sizeof(s->key);
+	memcpy(s->key, d->key, len);
+	toeplitz_init(&s->hash, s->key);
+	s->mask = d->n_entries - 1;
+	for (uint32_t i = 0; i < d->n_entries; i++)
+		s->owners[i] = (uint8_t)d->queues[i];
+	s->settled = true;
+}
+
+// Tables of different lengths agree if the longer one repeats the shorter.
+static bool agrees(const struct steer *s, const struct steer_device *d)
+{
+	uint32_t n = d->n_entries > s->mask + 1 ? d->n_entries : s->mask + 1;
+	for (uint32_t i = 0; i < n; i++)
+		if (d->queues[i & (d->n_entries - 1)] != s->owners[i & s->mask])
+			return false;
+	return memcmp(d->key, s->key, TOEPLITZ_KEY_MIN) == 0;
+}
+
+bool steer_try_device(struct steer *s, uint32_t port, const struct steer_device *d)
+{
+	DCHECK(port < NET_MAX_PORTS);
+	if (!can_follow(s, d))
+		return false;
+	if (!s->settled)
+		follow(s, d);
+	if (!agrees(s, d))
+		return false;
+	s->by_device |= UINT32_C(1) << port;
+	return true;
+}
+
+void steer_distrust(struct steer *s, uint32_t port)
+{
+	__atomic_fetch_and(&s->by_device, ~(UINT32_C(1) << port), __ATOMIC_RELAXED);
+}
+
+static uint32_t owner_of(const struct steer *s, uint32_t remote, uint32_t local,
+	uint16_t remote_port, uint16_t local_port)
+{
+	return s->owners[toeplitz_hash(&s->hash, remote, local, remote_port, local_port) & s->mask];
+}
+
+uint32_t steer_owner(const struct steer *s, const struct tcp_flow *f)
+{
+	DCHECK(ip_is_v4(&f->local) && ip_is_v4(&f->remote));
+	return owner_of(
+		s, ip_to_v4(&f->remote), ip_to_v4(&f->local), f->remote_port, f->local_port);
+}
+
+// Length of an IPv4 header with what a decision needs behind it; 0 = nothing to decide by. Whatever
+// is wrong with the packet is for its receiver to find, whoever that is.
+static size_t header_of(const uint8_t *ip, size_t len, size_t needed)
+{
+	size_t header = len >= IP4_HEADER ? (size_t)(ip[0] & 0xf) * 4 : 0;
+	bool is_first = header >= IP4_HEADER && !(load16(ip + 6) & 0x1fff);
+	return is_first && ip[0] >> 4 == 4 && header + needed <= len ? header : 0;
+}
+
+// We sent what is quoted.
+static int steer_quoted(const struct steer *s, const uint8_t *ip, size_t len)
+{
+	size_t header = header_of(ip, len, TCP_PORTS);
+	if (!header || ip[9] != IP_PROTO_TCP)
+		return STEER_HERE;
+	return (int)owner_of(
+		s, load32(ip + 16), load32(ip + 12), load16(ip + header + 2), load16(ip + header));
+}
+
+static bool is_error(uint8_t icmp_type)
+{
+	return icmp_type == 3 || icmp_type == 4 || icmp_type == 5 || icmp_type == 11 ||
+	       icmp_type == 12;
+}
+
+static int steer_ip4(const struct steer *s, const uint8_t *ip, size_t len, bool only_begins)
+{
+	if (len >= IP4_HEADER && ip[9] == IP_PROTO_ICMP) {
+		size_t header = header_of(ip, len, ICMP_HEADER);
+		if (!header || !is_error(ip[header]))
+			return STEER_HERE;
+		header += ICMP_HEADER;
+		return steer_quoted(s, ip + header, len - header);
+	}
+	size_t header = header_of(ip, len, TCP_FLAGS_AT + 1);
+	if (!header || ip[9] != IP_PROTO_TCP)
+		return STEER_HERE;
+	if (only_begins && !(ip[header + TCP_FLAGS_AT] & TCP_SYN_FLAG))
+		return STEER_HERE;
+	return (int)owner_of(
+		s, load32(ip + 12), load32(ip + 16), load16(ip + header), load16(ip + header + 2));
+}
+
+int steer_frame(const struct steer *s, const uint8_t *frame, size_t len, bool only_begins)
+{
+	if (len < ETH_HEADER)
+		return STEER_HERE;
+	switch (load16(frame + 12)) {
+	case ETH_TYPE_IP4:
+		return steer_ip4(s, frame + ETH_HEADER, len - ETH_HEADER, only_begins);
+	case ETH_TYPE_ARP:
+		return STEER_ALL;
+	default:
+		return STEER_HERE;
+	}
+}
