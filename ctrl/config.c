@@ -37,6 +37,10 @@ static const cyaml_strval_t wait_names[] = {
 	{"always", CONFIG_WAIT_ALWAYS},
 	{"header", CONFIG_WAIT_HEADER},
 };
+static const cyaml_strval_t steering_names[] = {
+	{"auto", CONFIG_STEERING_AUTO},
+	{"software", CONFIG_STEERING_SOFTWARE},
+};
 static const cyaml_strval_t level_names[] = {
 	{"error", LOG_LEVEL_ERROR},
 	{"warn", LOG_LEVEL_WARN},
@@ -57,6 +61,7 @@ static const struct {
 	{"idle", idle_names, CYAML_ARRAY_LEN(idle_names)},
 	{"grpc_headers", grpc_headers_names, CYAML_ARRAY_LEN(grpc_headers_names)},
 	{"wait_for_ready", wait_names, CYAML_ARRAY_LEN(wait_names)},
+	{"steering", steering_names, CYAML_ARRAY_LEN(steering_names)},
 	{"level", level_names, CYAML_ARRAY_LEN(level_names)},
 	{"protocol", protocol_names, CYAML_ARRAY_LEN(protocol_names)},
 };
@@ -69,6 +74,8 @@ static const cyaml_schema_field_t port_fields[] = {
 		n_addresses, &string_value, 1, CONFIG_MAX_ADDRESSES),
 	CYAML_FIELD_STRING_PTR("gateway", OPTIONAL_POINTER, struct config_port, gateway, 1, 64),
 	CYAML_FIELD_UINT("mtu", CYAML_FLAG_OPTIONAL, struct config_port, mtu),
+	CYAML_FIELD_ENUM("steering", CYAML_FLAG_OPTIONAL, struct config_port, steering,
+		steering_names, CYAML_ARRAY_LEN(steering_names)),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t port_value = {
@@ -354,11 +361,16 @@ static int check_workers(struct config *c, struct lb_err *reterr)
 		c->workers[0] = n_cores > 1 ? (uint16_t)(n_cores - 1) : 0;
 		c->n_workers = 1;
 	}
-	if (c->n_workers > 1)
-		return lb_err_set(reterr, "workers: one worker core is supported, %u are given",
-			c->n_workers);
-	if (c->workers[0] >= sysconf(_SC_NPROCESSORS_ONLN))
-		return lb_err_set(reterr, "workers[0]: this machine has no core %u", c->workers[0]);
+	for (unsigned i = 0; i < c->n_workers; i++) {
+		if (c->workers[i] >= sysconf(_SC_NPROCESSORS_ONLN))
+			return lb_err_set(reterr, "workers[%u]: this machine has no core %u", i,
+				c->workers[i]);
+		for (unsigned j = 0; j < i; j++)
+			if (c->workers[i] == c->workers[j])
+				return lb_err_set(reterr,
+					"workers[%u]: core %u has workers[%u] already", i,
+					c->workers[i], j);
+	}
 	return 0;
 }
 

@@ -18,12 +18,19 @@
 
 enum config_idle { CONFIG_IDLE_BACKOFF, CONFIG_IDLE_POLL };
 
+// Which worker gets a frame (dataplane/net/steer.h).
+enum config_steering {
+	CONFIG_STEERING_AUTO, // by the device's queues where it hashes flows as we can follow
+	CONFIG_STEERING_SOFTWARE,
+};
+
 struct config_port {
 	char *device; // DPDK device arguments: "net_af_packet0,iface=lb-c"
 	char **addresses; // "10.81.0.10/24"
 	unsigned n_addresses;
 	char *gateway; // NULL = none
 	uint16_t mtu; // of IP packets; 1500 when absent
+	enum config_steering steering;
 	// Read from the text above.
 	struct ip_addr *address_ips; // [n_addresses]
 	uint8_t *address_lens; // [n_addresses] prefix lengths

@@ -313,6 +313,9 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 		.waiting = frontend_waiting,
 		.refused = frontend_refused,
 		.ctx = p,
+		.ports = p->conf.ports,
+		.steering = p->conf.steering,
+		.ctx_steering = p->conf.ctx_steering,
 	};
 	p->show = show_new(&conf);
 	if (!p->show)
@@ -422,7 +425,7 @@ void control_plane_run(struct control_plane *p)
 
 bool control_plane_drained(const struct control_plane *p)
 {
-	return p->n_drained > 0;
+	return p->n_drained == workers_count(p->workers);
 }
 
 void control_plane_stop(struct control_plane *p)

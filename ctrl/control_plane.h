@@ -14,6 +14,7 @@ struct config;
 struct control_plane;
 struct lb_link;
 struct lb_slot;
+struct show_port;
 struct xds_bootstrap;
 
 struct control_plane_conf { // all borrowed, outlives it, but for the slot
@@ -23,6 +24,9 @@ struct control_plane_conf { // all borrowed, outlives it, but for the slot
 	struct lb_slot *slot; // holds an empty first snapshot
 	struct lb_link *const *links; // of workers that run
 	uint32_t n_links;
+	const struct show_port *ports; // as struct show_conf has them
+	const char *(*steering)(void *ctx, uint32_t port);
+	void *ctx_steering;
 };
 
 // Resource names of the frontends' targets, to be freed with free_names(). 0, -EINVAL with reterr,
@@ -37,7 +41,7 @@ struct control_plane *control_plane_new(const struct control_plane_conf *);
 [[nodiscard]] int control_plane_start(struct control_plane *, struct lb_err *reterr);
 // Until a signal came and the workers are drained, or there is no more time for that.
 void control_plane_run(struct control_plane *);
-bool control_plane_drained(const struct control_plane *); // at least one worker
+bool control_plane_drained(const struct control_plane *); // all workers
 // Nobody asks or is asked any more; the workers may run on. NULL is fine.
 void control_plane_stop(struct control_plane *);
 // The workers have stopped, the slot is gone. NULL is fine.

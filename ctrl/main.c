@@ -3,8 +3,11 @@
 // the control plane and the data plane.
 #include "ctrl/config.h"
 #include "ctrl/control_plane.h"
+#include "ctrl/show.h"
 #include "ctrl/xds/bootstrap.h"
 #include "dataplane/eal.h"
+#include "dataplane/handover.h"
+#include "dataplane/net/steer.h"
 #include "dataplane/port.h"
 #include "dataplane/worker.h"
 #include "lb/base/log.h"
@@ -18,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 // What config.h lets through must fit the data plane, which it does not know.
 _Static_assert(CONFIG_MAX_PORTS <= NET_MAX_PORTS, "ports");
@@ -31,7 +35,10 @@ struct daemon {
 	struct xds_bootstrap *bootstrap;
 	char **listener_names; // of the frontends
 	bool eal_started;
+	struct steer steer;
+	struct handover *handover;
 	struct port *ports[NET_MAX_PORTS];
+	struct show_port shown_ports[NET_MAX_PORTS];
 	struct proxy_frontend *proxy_frontends;
 	struct lb_slot *slot;
 	struct lb_link *links[LB_MAX_WORKERS];
@@ -50,15 +57,21 @@ static void log_eal(void *ctx, int level, const char *line)
 	log_write(ours, "dpdk", "text=%s", log_quote(line));
 }
 
+// Packet buffers of one port's queue take about 20 MiB.
+#define QUEUE_MIB 24
+#define LEAST_MIB 512
+
 static int start_eal(struct daemon *d, struct lb_err *err)
 {
 	const struct config *c = d->config;
 	int cores[LB_MAX_WORKERS];
 	for (unsigned i = 0; i < c->n_workers; i++)
 		cores[i] = c->workers[i];
+	uint32_t memory = LEAST_MIB / 4 + c->n_workers * c->n_ports * QUEUE_MIB;
 	struct eal_conf conf = {
 		.args = (const char *const *)c->eal,
 		.n_args = c->n_eal,
+		.memory_mib = memory > LEAST_MIB ? memory : LEAST_MIB,
 		.cores = cores,
 		.n_cores = c->n_workers,
 		.log = log_eal,
@@ -66,6 +79,32 @@ static int start_eal(struct daemon *d, struct lb_err *err)
 	int ret = eal_start(&conf, err);
 	d->eal_started = ret == 0;
 	return ret;
+}
+
+static int make_steering(struct daemon *d, struct lb_err *err)
+{
+	uint8_t key[STEER_KEY_MAX];
+	if (getrandom(key, sizeof(key), 0) != sizeof(key))
+		return lb_err_set(err, "the kernel gives no random bytes");
+	steer_init(&d->steer, d->config->n_workers, key);
+	d->handover = handover_new(d->config->n_workers, d->config->idle != CONFIG_IDLE_POLL);
+	return d->handover ? 0 : lb_err_set(err, "out of memory");
+}
+
+static const char *steering_of(void *ctx, uint32_t port)
+{
+	const struct daemon *d = ctx;
+	if (d->config->n_workers == 1)
+		return "none";
+	return steer_by_device(&d->steer, port) ? "device" : "software";
+}
+
+static void describe_port(const struct port *port, struct show_port *ret)
+{
+	const uint8_t *mac = port_mac(port);
+	*ret = (struct show_port){.driver = port_driver(port), .mtu = port_mtu(port)};
+	snprintf(ret->mac, sizeof(ret->mac), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1],
+		mac[2], mac[3], mac[4], mac[5]);
 }
 
 static int open_ports(struct daemon *d, struct lb_err *err)
@@ -77,10 +116,16 @@ static int open_ports(struct daemon *d, struct lb_err *err)
 			.device = p->device,
 			.mtu = p->mtu,
 			.n_queues = d->config->n_workers,
+			.steer = &d->steer,
+			.by_software = p->steering == CONFIG_STEERING_SOFTWARE,
 		};
 		d->ports[i] = port_new(&conf, err);
 		if (!d->ports[i])
 			return -EINVAL;
+		describe_port(d->ports[i], &d->shown_ports[i]);
+		if (d->config->n_workers > 1)
+			log_info("port", "index=%u driver=%s steering=%s", i,
+				d->shown_ports[i].driver, steering_of(d, i));
 	}
 	return 0;
 }
@@ -112,6 +157,8 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 			return lb_err_set(err, "out of memory for worker %u", i);
 		struct worker_conf conf = {
 			.index = i,
+			.steer = &d->steer,
+			.handover = d->handover,
 			.idle = c->idle == CONFIG_IDLE_POLL ? WORKER_IDLE_POLL
 		                                            : WORKER_IDLE_BACKOFF,
 			.limits = worker_limits_default(),
@@ -166,8 +213,8 @@ static int start_data_plane(struct daemon *d, struct lb_err *err)
 	int ret = start_eal(d, err);
 	if (ret)
 		return ret;
-	if (make_slot(d, err) || describe_frontends(d, err) || open_ports(d, err) ||
-		make_workers(d, err))
+	if (make_slot(d, err) || describe_frontends(d, err) || make_steering(d, err) ||
+		open_ports(d, err) || make_workers(d, err))
 		return -EINVAL;
 	for (unsigned i = 0; i < d->config->n_workers; i++)
 		if (worker_start(d->threads[i]))
@@ -181,12 +228,12 @@ static void stop_data_plane(struct daemon *d)
 	for (unsigned i = 0; i < d->config->n_workers; i++)
 		if (d->threads[i])
 			worker_stop(d->threads[i]);
-	for (unsigned i = 0; i < d->config->n_workers; i++) {
-		if (!d->threads[i])
-			continue;
-		worker_join(d->threads[i]);
+	for (unsigned i = 0; i < d->config->n_workers; i++)
+		if (d->threads[i])
+			worker_join(d->threads[i]);
+	for (unsigned i = 0; i < d->config->n_workers; i++)
 		worker_free(d->threads[i]);
-	}
+	handover_free(d->handover, port_drop_frame);
 	for (unsigned i = 0; i < d->config->n_ports; i++)
 		port_free(d->ports[i]);
 	if (d->eal_started)
@@ -203,6 +250,9 @@ static int start_control_plane(struct daemon *d, struct lb_err *err)
 		.slot = d->slot,
 		.links = d->links,
 		.n_links = d->config->n_workers,
+		.ports = d->shown_ports,
+		.steering = steering_of,
+		.ctx_steering = d,
 	};
 	d->control = control_plane_new(&conf);
 	return d->control ? control_plane_start(d->control, err) : lb_err_set(err, "out of memory");

@@ -240,6 +240,8 @@ static const struct command commands[] = {
 		show_xds, NULL, NULL},
 	{"show workers", NULL, "each worker: load, requests by ending, counters of every layer",
 		build_workers, NULL, NULL},
+	{"show ports", NULL, "each port: device, steering, frames of all workers", show_ports, NULL,
+		NULL},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

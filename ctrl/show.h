@@ -13,6 +13,13 @@ struct twheel;
 struct workers;
 struct xds_federation;
 
+// What shunt.yaml doesn't say of a port.
+struct show_port {
+	const char *driver; // of DPDK
+	char mac[18];
+	uint16_t mtu; // in use
+};
+
 struct show_conf { // all borrowed, outlive it
 	const struct config *config;
 	const struct workers *workers;
@@ -26,6 +33,11 @@ struct show_conf { // all borrowed, outlive it
 	// Why its newest listener or routes were refused, "" = they were not; likewise.
 	const char *(*refused)(void *ctx, uint32_t frontend);
 	void *ctx;
+	const struct show_port *ports; // of the configuration
+	// Who brings frames of a port to the workers they belong to: "device", "software", or
+	// "none" where there is one worker; a constant text.
+	const char *(*steering)(void *ctx, uint32_t port);
+	void *ctx_steering;
 };
 
 struct show *show_new(const struct show_conf *); // NULL = no memory

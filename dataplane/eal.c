@@ -29,14 +29,6 @@ static struct {
 	int n_args;
 } eal;
 
-static const char *const default_args[] = {
-	"--no-huge",
-	"--in-memory",
-	"-m",
-	"512",
-	"--iova-mode=va",
-};
-
 static void log_line(const char *line, size_t len)
 {
 	char text[512];
@@ -177,6 +169,10 @@ static int add_implied(const char *const *args, uint32_t n)
 
 static int build_args(const struct eal_conf *conf, struct lb_err *reterr)
 {
+	char memory[16];
+	snprintf(memory, sizeof(memory), "%u", conf->memory_mib);
+	const char *const default_args[] = {
+		"--no-huge", "--in-memory", "-m", memory, "--iova-mode=va"};
 	const char *const *given = conf->n_args ? conf->args : default_args;
 	uint32_t n = conf->n_args ? conf->n_args : sizeof(default_args) / sizeof(default_args[0]);
 	// DPDK 22.11 refuses --in-memory beside --no-huge, which has no shared files but the

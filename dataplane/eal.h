@@ -21,6 +21,7 @@ struct eal_conf {
 	// --proc-type are refused.
 	const char *const *args;
 	uint32_t n_args;
+	uint32_t memory_mib; // of the default's memory
 	const int *cores; // of worker 0, 1, …
 	uint32_t n_cores; // 1..LB_MAX_WORKERS
 	// One line of DPDK's log, without the newline. On any thread, workers too: must be

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/idle.h"
 
+#include "dataplane/handover.h"
 #include "dataplane/port.h"
 #include "lb/base/twheel.h"
 #include "lb/slot.h"
@@ -15,11 +16,13 @@
 #define SLEEP_MIN_NS 20000 // sleep without: a frame waits that long
 #define SLEEP_MAX_NS 200000
 
-void idle_init(struct idle *idle, struct port_queue *const *queues, uint32_t n_queues)
+void idle_init(struct idle *idle, struct port_queue *const *queues, uint32_t n_queues,
+	struct handover_end *peers)
 {
 	*idle = (struct idle){
 		.queues = queues,
 		.n_queues = n_queues,
+		.peers = peers,
 		.all_wake = true,
 		.spin_ns = SPIN_MAX_NS,
 		.sleep_ns = SLEEP_MIN_NS,
@@ -31,6 +34,9 @@ void idle_init(struct idle *idle, struct port_queue *const *queues, uint32_t n_q
 		else
 			idle->all_wake = false;
 	}
+	int fd = handover_wait_fd(peers);
+	if (fd >= 0)
+		idle->fds[idle->n_fds++] = (struct pollfd){.fd = fd, .events = POLLIN};
 	prctl(PR_SET_TIMERSLACK, 1000ul);
 }
 
@@ -92,11 +98,14 @@ void idle_step(struct idle *idle, bool busy, uint64_t now_ns, const struct twhee
 		return;
 	if (ns > next_ns - now_ns)
 		ns = next_ns - now_ns;
+	if (!handover_sleep(idle->peers))
+		return;
 	lb_slot_offline();
 	int n = ppoll(idle->fds, idle->n_fds, &(struct timespec){.tv_nsec = (long)ns}, NULL);
 	if (n > 0)
 		rest_from_errors(idle);
 	lb_slot_online();
+	handover_awake(idle->peers);
 	if (idle->asleep_ns == 0)
 		idle->asleep_ns = now_ns;
 	idle->sleep_ns = idle->sleep_ns * 2 < SLEEP_MAX_NS ? idle->sleep_ns * 2 : SLEEP_MAX_NS;

@@ -10,13 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct handover_end;
 struct port_queue;
 struct twheel;
 
 struct idle {
 	struct port_queue *const *queues; // borrowed
 	uint32_t n_queues;
-	struct pollfd fds[NET_MAX_PORTS];
+	struct handover_end *peers; // borrowed
+	struct pollfd fds[NET_MAX_PORTS + 1]; // the last one in use may be the peers'
 	uint32_t n_fds;
 	bool all_wake; // every port has a descriptor
 	uint64_t since_ns; // of the first empty turn in a row; 0 = the last one was busy
@@ -25,7 +27,8 @@ struct idle {
 	uint64_t asleep_ns; // when the first sleep of this row began; 0 = none yet
 };
 
-// Makes the thread's sleeps exact, too. The array outlives it.
-void idle_init(struct idle *, struct port_queue *const *queues, uint32_t n_queues);
+// Makes the thread's sleeps exact, too. The array outlives it. Frames from peers end a sleep.
+void idle_init(struct idle *, struct port_queue *const *queues, uint32_t n_queues,
+	struct handover_end *peers);
 // After every turn. Sleeps (offline for RCU) if that is right, at most until the next timer.
 void idle_step(struct idle *, bool busy, uint64_t now_ns, const struct twheel *);

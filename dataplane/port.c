@@ -2,6 +2,7 @@
 #include "dataplane/port.h"
 
 #include "dataplane/eal.h"
+#include "dataplane/net/steer.h"
 #include "dataplane/port_claim.h"
 #include "dataplane/wait_fd.h"
 #include "lb/base/check.h"
@@ -31,6 +32,7 @@ enum port_counter {
 	TX_NO_MBUF,
 	TX_TOO_LONG,
 	TX_DROPPED,
+	COPY_NO_MBUF,
 	N_COUNTERS,
 };
 static const char *const counter_names[N_COUNTERS] = {
@@ -42,6 +44,7 @@ static const char *const counter_names[N_COUNTERS] = {
 	[TX_NO_MBUF] = "tx_no_mbuf",
 	[TX_TOO_LONG] = "tx_too_long",
 	[TX_DROPPED] = "tx_dropped",
+	[COPY_NO_MBUF] = "copy_no_mbuf",
 };
 
 struct port_queue {
@@ -63,6 +66,8 @@ struct port {
 	uint16_t mtu;
 	struct rte_ether_addr mac;
 	char name[RTE_ETH_NAME_MAX_LEN];
+	const char *driver; // static
+	bool hashes; // it was told to spread flows over its queues
 	uint32_t n_queues;
 	struct port_queue *queues; // owned
 	struct wait_fd_search search;
@@ -86,7 +91,11 @@ static bool is_driver(const char *device, const char *driver)
 static void complete_devargs(const struct port_conf *conf, char *text, size_t size)
 {
 	int n = snprintf(text, size, "%s", conf->device);
-	if (!is_driver(conf->device, "net_af_packet") || n < 0 || (size_t)n >= size)
+	if (n < 0 || (size_t)n >= size)
+		return;
+	if (is_driver(text, "net_af_xdp") && conf->n_queues > 1 && !strstr(text, "queue_count="))
+		snprintf(text + n, size - (size_t)n, ",queue_count=%u", conf->n_queues);
+	if (!is_driver(text, "net_af_packet"))
 		return;
 	bool rings =
 		strstr(text, "framecnt=") || strstr(text, "framesz=") || strstr(text, "blocksz=");
@@ -163,6 +172,56 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 	return rc < 0 ? blame(reterr, port, "cannot set up a queue", rc) : 0;
 }
 
+// False = the device has no hash that could be followed.
+static bool ask_to_hash(
+	struct steer *steer, const struct rte_eth_dev_info *info, struct rte_eth_conf *eth)
+{
+	if (!(info->flow_type_rss_offloads & RTE_ETH_RSS_NONFRAG_IPV4_TCP) ||
+		info->reta_size == 0 || info->reta_size > STEER_ENTRIES_MAX ||
+		info->hash_key_size < TOEPLITZ_KEY_MIN || info->hash_key_size > STEER_KEY_MAX)
+		return false;
+	eth->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+	eth->rx_adv_conf.rss_conf = (struct rte_eth_rss_conf){
+		.rss_key = steer->key,
+		.rss_key_len = info->hash_key_size,
+		.rss_hf = RTE_ETH_RSS_NONFRAG_IPV4_TCP,
+	};
+	return true;
+}
+
+// Asks for our table, then takes what the device says of itself, whether it listened or not.
+static bool follow_device(struct port *port, struct steer *steer)
+{
+	struct rte_eth_dev_info info;
+	if (rte_eth_dev_info_get(port->id, &info) < 0 || info.reta_size == 0 ||
+		info.reta_size > STEER_ENTRIES_MAX)
+		return false;
+	struct rte_eth_rss_reta_entry64 groups[STEER_ENTRIES_MAX / RTE_ETH_RETA_GROUP_SIZE] = {0};
+	uint16_t queues[STEER_ENTRIES_MAX];
+	uint8_t key[STEER_KEY_MAX];
+	for (uint32_t i = 0; i < info.reta_size; i++) {
+		groups[i / RTE_ETH_RETA_GROUP_SIZE].mask |= UINT64_C(1)
+		                                            << i % RTE_ETH_RETA_GROUP_SIZE;
+		groups[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE] =
+			steer->owners[i & steer->mask];
+	}
+	(void)rte_eth_dev_rss_reta_update(port->id, groups, info.reta_size);
+	struct rte_eth_rss_conf rss = {.rss_key = key, .rss_key_len = sizeof(key)};
+	if (rte_eth_dev_rss_reta_query(port->id, groups, info.reta_size) != 0 ||
+		rte_eth_dev_rss_hash_conf_get(port->id, &rss) != 0 ||
+		!(rss.rss_hf & RTE_ETH_RSS_NONFRAG_IPV4_TCP))
+		return false;
+	for (uint32_t i = 0; i < info.reta_size; i++)
+		queues[i] = groups[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE];
+	struct steer_device device = {
+		.key = key,
+		.key_len = info.hash_key_size,
+		.queues = queues,
+		.n_entries = info.reta_size,
+	};
+	return steer_try_device(steer, port->index, &device);
+}
+
 static int configure(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
 {
 	eal_blame_start();
@@ -175,16 +234,18 @@ static int configure(struct port *port, const struct port_conf *conf, struct lb_
 		return lb_err_set(reterr, "ports[%u].device: %s has %u queues for %u workers",
 			conf->index, port->name, RTE_MIN(info.max_rx_queues, info.max_tx_queues),
 			n);
+	port->driver = info.driver_name;
 	struct rte_eth_conf eth = {0};
-	if (n > 1 && info.flow_type_rss_offloads) {
-		eth.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-		eth.rx_adv_conf.rss_conf.rss_hf =
-			info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP);
-	}
 	// Only where the interrupt is a descriptor that needs no arming.
 	eth.intr_conf.rxq = is_driver(info.driver_name, "net_tap");
+	struct rte_eth_conf spread = eth;
+	port->hashes = n > 1 && !conf->by_software && ask_to_hash(conf->steer, &info, &spread);
 	uint16_t n_rx = N_DESCRIPTORS, n_tx = N_DESCRIPTORS;
-	rc = rte_eth_dev_configure(port->id, n, n, &eth);
+	rc = rte_eth_dev_configure(port->id, n, n, port->hashes ? &spread : &eth);
+	if (rc < 0 && port->hashes) { // it cannot with this key, say: then not at all
+		port->hashes = false;
+		rc = rte_eth_dev_configure(port->id, n, n, &eth);
+	}
 	if (rc == 0)
 		rc = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &n_rx, &n_tx);
 	if (rc < 0)
@@ -199,11 +260,13 @@ static int configure(struct port *port, const struct port_conf *conf, struct lb_
 	return rc < 0 ? blame(reterr, port, "has no MAC address", rc) : 0;
 }
 
-static int start(struct port *port, struct lb_err *reterr)
+static int start(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
 {
 	int rc = rte_eth_dev_start(port->id);
 	if (rc < 0)
 		return blame(reterr, port, "cannot be started", rc);
+	if (port->hashes)
+		port->hashes = follow_device(port, conf->steer);
 	for (uint16_t i = 0; i < port->n_queues; i++)
 		port->queues[i].wait_fd = wait_fd_find(&port->search, port->id, i);
 	return 0;
@@ -233,7 +296,7 @@ struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 	port->n_queues = conf->n_queues;
 	port->index = conf->index;
 	if (probe(port, conf, reterr) != 0 || configure(port, conf, reterr) != 0 ||
-		start(port, reterr) != 0) {
+		start(port, conf, reterr) != 0) {
 		port_free(port);
 		return NULL;
 	}
@@ -259,6 +322,16 @@ void port_free(struct port *port)
 		rte_mempool_free(port->queues[i].mbufs);
 	free(port->queues);
 	free(port);
+}
+
+void port_drop_frame(void *frame)
+{
+	rte_pktmbuf_free(frame);
+}
+
+const char *port_driver(const struct port *port)
+{
+	return port->driver;
 }
 
 const uint8_t *port_mac(const struct port *port)
@@ -295,6 +368,14 @@ uint32_t port_queue_rx(struct port_queue *q, struct rte_mbuf **ret_frames)
 	counter_add(&q->counters[RX_FRAMES], n);
 	counter_add(&q->counters[RX_BYTES], bytes);
 	return n;
+}
+
+struct rte_mbuf *port_queue_copy(struct port_queue *q, const struct rte_mbuf *m)
+{
+	struct rte_mbuf *copy = rte_pktmbuf_copy(m, q->mbufs, 0, UINT32_MAX);
+	if (!copy)
+		counter_add(&q->counters[COPY_NO_MBUF], 1);
+	return copy;
 }
 
 uint32_t port_queue_flush(struct port_queue *q)

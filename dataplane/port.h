@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct steer;
 struct port;
 struct port_queue;
 struct rte_mbuf;
@@ -25,6 +26,9 @@ struct port_conf {
 	uint16_t mtu; // 0 = the device's own, at most PORT_MAX_MTU
 	uint32_t n_queues; // workers
 	uint32_t n_mbufs; // per queue, of 2 KiB; 0 = 8192
+	// Borrowed. Gets offered what the device does (RSS), unless by_software; NULL = one queue.
+	struct steer *steer;
+	bool by_software; // don't use the device's steering, even if it has it
 };
 #define PORT_MAX_MTU 1900 // a frame fits one mbuf
 
@@ -34,6 +38,9 @@ struct port *port_new(const struct port_conf *, struct lb_err *reterr);
 // Stops and closes the device; its queues are gone. NULL is fine.
 void port_free(struct port *);
 
+const char *port_driver(const struct port *); // "net_af_packet"
+// Gives back a frame of any port that no worker took.
+void port_drop_frame(void *frame);
 const uint8_t *port_mac(const struct port *);
 uint16_t port_mtu(const struct port *);
 struct port_queue *port_queue_of(struct port *, uint32_t queue); // borrowed
@@ -44,6 +51,8 @@ struct net_device port_queue_device(struct port_queue *);
 #define PORT_BURST 32
 // Frames that arrived, at most PORT_BURST; the caller frees them.
 uint32_t port_queue_rx(struct port_queue *, struct rte_mbuf **ret_frames);
+// One of its own with the same bytes. NULL = no mbuf, counted.
+struct rte_mbuf *port_queue_copy(struct port_queue *, const struct rte_mbuf *);
 // Offers the batch to the device and returns how many frames it took. The rest stays for the next
 // turn, within a bound; beyond it frames are dropped and counted.
 uint32_t port_queue_flush(struct port_queue *);

@@ -2,7 +2,9 @@
 #include "dataplane/worker.h"
 
 #include "dataplane/eal.h"
+#include "dataplane/handover.h"
 #include "dataplane/idle.h"
+#include "dataplane/net/steer.h"
 #include "dataplane/port.h"
 #include "lb/base/check.h"
 #include "lb/link.h"
@@ -11,6 +13,7 @@
 
 #include <rte_launch.h>
 #include <rte_mbuf.h>
+#include <rte_prefetch.h>
 
 #include <errno.h>
 #include <stddef.h>
@@ -32,6 +35,8 @@ struct worker {
 	enum worker_idle idle_mode;
 	uint32_t n_ports;
 	struct port_queue *queues[NET_MAX_PORTS]; // borrowed
+	struct steer *steer; // borrowed
+	struct handover_end *peers; // borrowed; the ways from and to other workers
 	struct idle idle;
 	struct twheel_timer watch; // of the devices' own counters
 	struct lb_link *link; // borrowed
@@ -85,6 +90,12 @@ static const char *source_for(void *ctx, const struct ip_addr *dst, struct ip_ad
 	return net_prepare(ctx, dst) ? NULL : "no room for another neighbour";
 }
 
+static bool is_ours(void *ctx, const struct tcp_flow *flow)
+{
+	const struct worker *w = ctx;
+	return steer_owner(w->steer, flow) == w->index;
+}
+
 static bool is_address_of_port(const struct worker_conf *conf, const struct ip_addr *ip)
 {
 	for (uint32_t p = 0; p < conf->n_ports; p++)
@@ -119,6 +130,8 @@ static struct tcp_stack *make_tcp(struct worker *w, const struct worker_limits *
 		.max_time_wait = limits->max_conns,
 		.send_limit = limits->tcp_send_limit,
 		.recv_window = limits->tcp_recv_window,
+		.is_ours = w->steer->n_workers > 1 ? is_ours : NULL,
+		.is_ours_ctx = w,
 		.seed = seed,
 	};
 	memcpy(tcp.secret, secret, sizeof(tcp.secret));
@@ -160,11 +173,6 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 static int check(const struct worker_conf *conf, struct lb_err *reterr)
 {
 	DCHECK(conf->n_ports >= 1 && conf->n_ports <= NET_MAX_PORTS);
-	// A device hands ARP answers, and backends' segments, to a queue of its own choice; until
-	// workers pass them on to the owner, a second one would lose them.
-	if (conf->index > 0)
-		return lb_err_set(reterr, "workers[%u]: more than one worker is not supported yet",
-			conf->index);
 	for (uint32_t i = 0; i < conf->n_frontends; i++)
 		if (!is_address_of_port(conf, &conf->frontends[i].address)) {
 			char text[IP_PORT_TEXT_MAX];
@@ -210,6 +218,7 @@ static void add_groups(struct worker *w)
 	lb_link_add_group(w->link, "tcp", tcp_stack_counters(w->tcp));
 	lb_link_add_group(w->link, "h2", proxy_h2_counters(w->proxy));
 	lb_link_add_group(w->link, "proxy", proxy_counters(w->proxy));
+	lb_link_add_group(w->link, "handover", handover_counters(w->peers));
 	for (uint32_t i = 0; i < w->n_ports; i++) {
 		snprintf(w->port_groups[i], sizeof(w->port_groups[i]), "port%u", i);
 		lb_link_add_group(w->link, w->port_groups[i], port_queue_counters(w->queues[i]));
@@ -229,6 +238,8 @@ struct worker *worker_new(const struct worker_conf *conf, struct lb_err *reterr)
 	w->idle_mode = conf->idle;
 	w->link = conf->link;
 	w->slot = conf->slot;
+	w->steer = conf->steer;
+	w->peers = handover_end(conf->handover, conf->index);
 	w->n_ports = conf->n_ports;
 	for (uint32_t i = 0; i < conf->n_ports; i++)
 		w->queues[i] = port_queue_of(conf->ports[i].port, conf->index);
@@ -249,22 +260,88 @@ static bool take_commands(struct worker *w)
 	return n > 0;
 }
 
+static void give_copies(struct worker *w, uint32_t port, const struct rte_mbuf *frame)
+{
+	for (uint32_t to = 0; to < w->steer->n_workers; to++) {
+		if (to == w->index)
+			continue;
+		struct rte_mbuf *copy = port_queue_copy(w->queues[port], frame);
+		struct handover_item item = {.frame = copy, .port = port, .is_copy = true};
+		if (copy && !handover_give(w->peers, to, &item))
+			rte_pktmbuf_free(copy);
+	}
+}
+
+// Keeps what is this worker's and returns how much that is; the rest is on its way.
+static uint32_t sort(struct worker *w, uint32_t port, struct rte_mbuf **frames, uint32_t n)
+{
+	bool by_device = steer_by_device(w->steer, port);
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct rte_mbuf *m = frames[i];
+		int to = steer_frame(w->steer, rte_pktmbuf_mtod(m, uint8_t *),
+			rte_pktmbuf_data_len(m), by_device);
+		if (to == STEER_ALL)
+			give_copies(w, port, m);
+		if (to < 0 || (uint32_t)to == w->index) {
+			frames[kept++] = m;
+			continue;
+		}
+		if (by_device)
+			steer_distrust(w->steer, port);
+		if (!handover_give(w->peers, (uint32_t)to,
+			    &(struct handover_item){.frame = m, .port = port}))
+			rte_pktmbuf_free(m);
+	}
+	return kept;
+}
+
+static bool take_over(struct worker *w)
+{
+	struct handover_item items[HANDOVER_BATCH];
+	struct rte_mbuf *frames[HANDOVER_BATCH];
+	uint32_t n = HANDOVER_BATCH, n_all = 0;
+	for (int burst = 0; burst < MAX_BURSTS && n == HANDOVER_BATCH; burst++) {
+		n = handover_take(w->peers, items, HANDOVER_BATCH);
+		for (uint32_t i = 0; i < n; i++) {
+			frames[i] = items[i].frame;
+			rte_prefetch0(rte_pktmbuf_mtod(frames[i], void *));
+		}
+		for (uint32_t i = 0; i < n; i++) {
+			const uint8_t *frame = rte_pktmbuf_mtod(frames[i], uint8_t *);
+			uint16_t len = rte_pktmbuf_data_len(frames[i]);
+			if (items[i].is_copy)
+				net_hear(w->net, items[i].port, frame, len);
+			else
+				net_input(w->net, items[i].port, frame, len);
+		}
+		rte_pktmbuf_free_bulk(frames, n);
+		n_all += n;
+	}
+	return n_all > 0;
+}
+
 static bool receive(struct worker *w)
 {
 	struct rte_mbuf *frames[PORT_BURST];
+	bool alone = w->steer->n_workers == 1;
 	bool any = false;
 	for (uint32_t p = 0; p < w->n_ports; p++) {
 		uint32_t n = PORT_BURST;
 		for (int burst = 0; burst < MAX_BURSTS && n == PORT_BURST; burst++) {
 			n = port_queue_rx(w->queues[p], frames);
-			for (uint32_t i = 0; i < n; i++)
+			uint32_t kept = alone ? n : sort(w, p, frames, n);
+			for (uint32_t i = 0; i < kept; i++)
 				net_input(w->net, p, rte_pktmbuf_mtod(frames[i], uint8_t *),
 					rte_pktmbuf_data_len(frames[i]));
-			rte_pktmbuf_free_bulk(frames, n);
+			rte_pktmbuf_free_bulk(frames, kept);
 			any |= n > 0;
 		}
 	}
-	return any;
+	if (alone)
+		return any;
+	handover_flush(w->peers);
+	return take_over(w) || any;
 }
 
 static bool transmit(struct worker *w)
@@ -323,10 +400,11 @@ static int run(void *arg)
 {
 	struct worker *w = arg;
 	lb_slot_reader_start();
-	idle_init(&w->idle, w->queues, w->n_ports);
+	idle_init(&w->idle, w->queues, w->n_ports, w->peers);
 	uint64_t now = clock_ns();
 	twheel_advance(w->wheel, now);
-	net_announce(w->net);
+	if (w->index == 0) // for all
+		net_announce(w->net);
 	w->watch.fire = watch;
 	watch(&w->watch);
 	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {

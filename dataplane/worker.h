@@ -12,9 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct handover;
 struct lb_link;
 struct lb_slot;
 struct port;
+struct steer;
 struct worker;
 
 enum worker_idle {
@@ -23,7 +25,8 @@ enum worker_idle {
 };
 
 // Sizes of everything a worker ever allocates, all taken at worker_new(). Memory is only reserved
-// then; it becomes resident as it is first used.
+// then; it becomes resident as it is first used. They are not divided among workers: which of them
+// a client meets is decided by a hash, so that one must be able to carry more than its share.
 struct worker_limits {
 	uint32_t max_conns; // TCP connections, both sides together
 	uint32_t max_requests; // live requests
@@ -46,8 +49,11 @@ struct worker_port_conf {
 };
 
 struct worker_conf {
-	uint32_t index; // from 0: core index of eal_conf, queue of every port; only 0 for now
+	uint32_t index; // from 0: core index of eal_conf, queue of every port
 	enum worker_idle idle;
+	// Borrowed, outlive the worker; all workers have the same.
+	struct steer *steer;
+	struct handover *handover;
 	struct worker_limits limits;
 	struct worker_port_conf ports[NET_MAX_PORTS]; // in shunt.yaml's order
 	uint32_t n_ports;
@@ -56,7 +62,8 @@ struct worker_conf {
 	uint32_t n_frontends;
 	uint64_t connect_timeout_ns; // 0 = 20 s
 	uint64_t listener_drain_ns; // what clients of a changed listener get
-	// Borrowed, outlive the worker. Gets the counter groups "net", "tcp", "proxy", "port0", …
+	// Borrowed, outlive the worker. Gets the counter groups "net", "tcp", "h2", "proxy",
+	// "handover", "port0", …
 	struct lb_link *link;
 	const struct lb_slot *slot;
 };
@@ -70,5 +77,6 @@ struct worker *worker_new(const struct worker_conf *, struct lb_err *reterr);
 void worker_stop(struct worker *);
 // Waits until the loop has ended. Never started = returns at once.
 void worker_join(struct worker *);
-// Joined or never started, ports still open. Connections that are left are reset. NULL is fine.
+// Joined or never started, as are all others; ports still open. Connections that are left are
+// reset. NULL is fine.
 void worker_free(struct worker *);

@@ -89,7 +89,7 @@ def fixture_make_world(lab, request):
 
 def check_end(bed):
     assert bed.daemon.alive(), f"shuntd ended by itself: {bed.daemon.output()[-LOG_TAIL:]}"
-    wait_until(lambda: is_at_rest(bed.show("workers")["worker0"]), REST_TIMEOUT_S,
+    wait_until(lambda: all(map(is_at_rest, bed.show_workers())), REST_TIMEOUT_S,
                "every request ended and every client gone")
     assert bed.daemon.stop(EXIT_TIMEOUT_S) == 0, bed.daemon.output()[-LOG_TAIL:]
 

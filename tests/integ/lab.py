@@ -143,12 +143,14 @@ class Lab:
             command(["ip", "-n", full, "link", "set", "lo", "up"])
         return full
 
-    def link(self, end_a, end_b, mtu=1500):
+    def link(self, end_a, end_b, mtu=1500, queues=1):
         """A veth pair between (namespace, interface) ends, up, offloads off: what leaves one end is
         what a wire would carry, with real checksums and no super-packets."""
+        n = ["numrxqueues", str(queues), "numtxqueues", str(queues)]
         (ns_a, if_a), (ns_b, if_b) = end_a, end_b
-        command(["ip", "link", "add", if_a, "netns", self.ns(ns_a), "mtu", str(mtu),
-                 "type", "veth", "peer", "name", if_b, "netns", self.ns(ns_b), "mtu", str(mtu)])
+        command(["ip", "link", "add", if_a, "netns", self.ns(ns_a), "mtu", str(mtu), *n,
+                 "type", "veth", "peer", "name", if_b, "netns", self.ns(ns_b), "mtu", str(mtu),
+                 *n])
         for ns, interface in (end_a, end_b):
             settings = [word for name in OFFLOADS for word in (name, "off")]
             self.exec(ns, ["ethtool", "-K", interface, *settings])

@@ -44,7 +44,7 @@ def fixture_world(module_lab):
     world.apply()
     yield world
     assert world.bed.daemon.alive()
-    wait_until(lambda: is_at_rest_but_clients(world.bed.show("workers")["worker0"]),
+    wait_until(lambda: all(map(is_at_rest_but_clients, world.bed.show_workers())),
                REST_TIMEOUT_S, "every request ended")
     assert world.bed.daemon.stop(EXIT_TIMEOUT_S) == 0
 

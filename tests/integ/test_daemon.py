@@ -16,6 +16,8 @@ MISTAKES = (
     ("idle: backoff", "idle: sometimes", ("idle", "sometimes")),
     ("workers: [1]", "workers: [one]", ("workers", "one")),
     ("workers: [1]", "workers: [999]", ("workers[0]", "999")),
+    ("workers: [1]", "workers: [0, 0]", ("workers[1]", "0", "workers[0]")),
+    ("[10.81.0.10/24]", "[10.81.0.10/24]\n    steering: magic", ("steering", "magic")),
     ("[10.81.0.10/24]", "[10.81.0.10]", ("ports[0]", "addresses[0]", "10.81.0.10")),
     ("[10.81.0.10/24]", "[10.81.0.300/24]", ("ports[0]", "addresses[0]", "10.81.0.300")),
     ("target: web}", "taget: web}", ("frontends[0]", "taget")),

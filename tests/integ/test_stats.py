@@ -8,7 +8,8 @@ import pytest
 from lab import LabError
 from world import split_of
 
-COMMANDS = ("show info", "show stat", "show clusters", "show routes", "show xds", "show workers")
+COMMANDS = ("show info", "show stat", "show clusters", "show routes", "show xds", "show workers",
+            "show ports")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -57,6 +58,7 @@ def test_every_request_has_one_ending(world):
     """Answered by the backend, cancelled by the client, and without a route."""
     world.bed.run_calls("cancellation", calls=10)
     world.bed.run_calls("statuses")
-    worker = world.bed.show("workers")["worker0"]
-    assert sum(worker["ended"].values()) == worker["requests"], worker
-    assert worker["ended"]["client_reset"] == 10, worker["ended"]
+    workers = world.bed.show_workers()
+    for worker in workers:
+        assert sum(worker["ended"].values()) == worker["requests"], worker
+    assert sum(worker["ended"]["client_reset"] for worker in workers) == 10, workers

@@ -26,6 +26,8 @@ URL = f"http://{VIP}:{PORT}"
 XDS_ADDRESS = "127.0.0.1:18000"
 START_TIMEOUT_S = 45  # generous: other suites may keep the machine busy
 EXIT_TIMEOUT_S = 30
+# Any test may be run with more: SHUNT_WORKERS=0,1
+WORKERS = tuple(int(core) for core in os.environ.get("SHUNT_WORKERS", "1").split(","))
 
 # The two links of the balancer, by the namespace at the far end.
 LINKS = {"client": ("c0", "lb-c"), "backends": ("b0", "lb-b")}
@@ -41,8 +43,9 @@ class Testbed:
 
     __test__ = False  # pytest: not a test for its name
 
-    def __init__(self, lab, device="af_packet", bridges=False):
+    def __init__(self, lab, device="af_packet", bridges=False, workers=WORKERS):
         self.lab = lab
+        self.workers = workers  # cores, as in shunt.yaml
         self.device = device
         self.stats_socket = lab.dir / "stats.sock"
         self.xds_folder = lab.dir / "xds"
@@ -57,11 +60,11 @@ class Testbed:
 
     def _connect(self, far, far_if, near_if, bridged):
         if not bridged:
-            self.lab.link((far, far_if), ("lb", near_if))
+            self.lab.link((far, far_if), ("lb", near_if), queues=len(self.workers))
             return
         middle = self.middle_of(far)
         self.lab.link((far, far_if), (middle, "far"))
-        self.lab.link((middle, "near"), ("lb", near_if))
+        self.lab.link((middle, "near"), ("lb", near_if), queues=len(self.workers))
         self.lab.bridge(middle, "bridge0", "far", "near")
 
     @staticmethod
@@ -102,6 +105,7 @@ class Testbed:
         """examples/demo/shunt.yaml with this run's socket and devices."""
         text = (EXAMPLE / "shunt.yaml").read_text()
         text = text.replace("/run/shunt/stats.sock", str(self.stats_socket))
+        text = text.replace("workers: [1]", f"workers: {list(self.workers)}")
         for number, (_, near_if) in enumerate(LINKS.values()):
             example = DEVICES["af_packet"].format(n=number, interface=near_if)
             text = text.replace(example, self._device(number, near_if))
@@ -144,6 +148,10 @@ class Testbed:
     def show(self, what):
         """The data of the JSON answer to `show WHAT`."""
         return json.loads(self.shuntctl("--json", "show", what))["data"]
+
+    def show_workers(self):
+        """Each worker's part of `show workers`."""
+        return list(self.show("workers").values())
 
     def shuntctl(self, *words):
         return command(self._shuntctl(*words)).stdout

@@ -234,7 +234,7 @@ static void an_error_names_file_field_and_reason(void **state)
 		{"10.81.0.10/24", "255.255.255.255/24", "is no address that a host can have"},
 		{"10.81.0.10/24", "10.81.0.10/0", "is not an IPv4 address with a prefix"},
 		{"workers: [0]", "workers: [4000]", "workers[0]: this machine has no core 4000"},
-		{"workers: [0]", "workers: [0, 1]", "workers: one worker core is supported, 2"},
+		{"workers: [0]", "workers: [0, 0]", "workers[1]: core 0 has workers[0] already"},
 		{"mode: \"0600\"", "mode: \"0999\"", "stats.mode: '0999' is not an octal mode"},
 		{"eal: [--in-memory", "eal: [[x]", ":1: eal[0]: Expecting STRING"},
 		{"ports:\n", "ports: [\n", "libyaml:"},

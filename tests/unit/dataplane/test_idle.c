@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sleep of an idle worker, on pipes in place of devices. Real time: bounds are wide.
+#include "dataplane/handover.h"
 #include "dataplane/idle.h"
 #include "dataplane/port.h"
 #include "lb/base/twheel.h"
@@ -31,6 +32,7 @@ struct bed {
 	struct port_queue queue;
 	struct port_queue *queues[1];
 	struct twheel *wheel;
+	struct handover *handover;
 	struct idle idle;
 };
 
@@ -50,9 +52,17 @@ static int setup(void **state)
 	bed.queues[0] = &bed.queue;
 	bed.wheel = twheel_new(clock_ns());
 	lb_slot_reader_start();
-	idle_init(&bed.idle, bed.queues, 1);
+	bed.handover = handover_new(2, true);
+	if (!bed.handover)
+		return -1;
+	idle_init(&bed.idle, bed.queues, 1, handover_end(bed.handover, 0));
 	*state = &bed;
 	return 0;
+}
+
+static void ignore(void *frame)
+{
+	(void)frame; // the test's own
 }
 
 static int teardown(void **state)
@@ -60,6 +70,7 @@ static int teardown(void **state)
 	struct bed *b = *state;
 	lb_slot_reader_stop();
 	twheel_free(b->wheel);
+	handover_free(b->handover, ignore);
 	close(b->pipe[0]);
 	if (b->pipe[1] >= 0)
 		close(b->pipe[1]);
@@ -177,7 +188,7 @@ static void device_without_descriptor_is_looked_at_ever_less_often(void **state)
 {
 	struct bed *b = *state;
 	b->queue.fd = -1;
-	idle_init(&b->idle, b->queues, 1);
+	idle_init(&b->idle, b->queues, 1, handover_end(b->handover, 0));
 	uint64_t first = b->idle.sleep_ns;
 	first_sleep(b);
 	assert_true(b->idle.sleep_ns > first);
