@@ -51,6 +51,10 @@ static const cyaml_strval_t protocol_names[] = {
 	{"sotw", CONFIG_XDS_SOTW},
 	{"delta", CONFIG_XDS_DELTA},
 };
+static const cyaml_strval_t deletion_names[] = {
+	{"keep", CONFIG_XDS_KEEP},
+	{"drop", CONFIG_XDS_DROP},
+};
 
 // Which words a field takes, for its errors. The keys of these fields are unique in the file.
 static const struct {
@@ -64,6 +68,7 @@ static const struct {
 	{"steering", steering_names, CYAML_ARRAY_LEN(steering_names)},
 	{"level", level_names, CYAML_ARRAY_LEN(level_names)},
 	{"protocol", protocol_names, CYAML_ARRAY_LEN(protocol_names)},
+	{"deleted", deletion_names, CYAML_ARRAY_LEN(deletion_names)},
 };
 
 #define OPTIONAL_POINTER (CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL)
@@ -119,6 +124,8 @@ static const cyaml_schema_field_t dns_fields[] = {
 static const cyaml_schema_field_t xds_fields[] = {
 	CYAML_FIELD_ENUM("protocol", CYAML_FLAG_OPTIONAL, struct config_xds, protocol,
 		protocol_names, CYAML_ARRAY_LEN(protocol_names)),
+	CYAML_FIELD_ENUM("deleted", CYAML_FLAG_OPTIONAL, struct config_xds, deleted, deletion_names,
+		CYAML_ARRAY_LEN(deletion_names)),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_field_t csds_fields[] = {

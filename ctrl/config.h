@@ -78,9 +78,11 @@ struct config_dns {
 
 // How the xDS servers are spoken to (docs/xds.md).
 enum config_xds_protocol { CONFIG_XDS_SOTW, CONFIG_XDS_DELTA };
+enum config_xds_deleted { CONFIG_XDS_KEEP, CONFIG_XDS_DROP };
 
 struct config_xds {
 	enum config_xds_protocol protocol;
+	enum config_xds_deleted deleted; // what becomes of resources that were (gRFC A88, A53)
 };
 
 struct config_csds {

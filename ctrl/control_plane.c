@@ -257,6 +257,7 @@ static int start_xds(struct control_plane *p, struct lb_err *err)
 	struct xds_client_conf conf = {
 		.bootstrap = p->conf.bootstrap,
 		.protocol = delta ? &xds_protocol_delta : &xds_protocol_sotw,
+		.drops_deleted = xds && xds->deleted == CONFIG_XDS_DROP,
 		.types = res_types,
 		.n_types = RES_N_TYPES,
 		.transport = xds_grpc_factory(p->grpc),

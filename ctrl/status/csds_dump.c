@@ -28,7 +28,8 @@ struct item {
 	struct item *next;
 	const struct xds_type *type; // static
 	struct xds_res *res; // counted; NULL = no value, or not asked for, or encoded already
-	char *name, *version, *error, *error_version; // in `texts`
+	struct xds_refused *refused; // as res
+	char *name, *version, *error, *error_version, *refused_url; // in `texts`
 	uint64_t updated_ns, error_ns; // the wheel's; 0 = never
 	enum xds_status status;
 	bool has_value;
@@ -59,8 +60,10 @@ void csds_dump_free(struct csds_dump *d)
 {
 	if (!d)
 		return;
-	for (struct item *i = d->first; i; i = i->next)
+	for (struct item *i = d->first; i; i = i->next) {
 		xds_res_put(i->res);
+		xds_refused_put(i->refused);
+	}
 	for (size_t i = 0; i < d->n_parts; i++)
 		free(d->parts[i].bytes);
 	free(d->parts);
@@ -83,7 +86,10 @@ void csds_dump_add(void *dump, const struct xds_entry_info *e)
 	struct csds_dump *d = dump;
 	DCHECK(!d->begun);
 	size_t text_len = strlen(e->name) + strlen(e->version) + strlen(e->error) +
-	                  strlen(e->error_version) + 4;
+	                  strlen(e->error_version) + 5;
+	const struct xds_refused *refused = d->conf.exclude_contents ? NULL : e->refused;
+	if (refused)
+		text_len += strlen(refused->type_url);
 	struct item *i = xds_arena_alloc(&d->arena, 1, sizeof(*i) + text_len);
 	if (!i) {
 		d->failed = true;
@@ -99,6 +105,8 @@ void csds_dump_add(void *dump, const struct xds_entry_info *e)
 	i->version = copy(&at, e->version);
 	i->error = copy(&at, e->error);
 	i->error_version = copy(&at, e->error_version);
+	i->refused_url = copy(&at, refused ? refused->type_url : "");
+	i->refused = refused ? xds_refused_get(e->refused) : NULL;
 	if (e->res && !d->conf.exclude_contents) {
 		// Counting is no change that anybody could see.
 		i->res = xds_res_get((struct xds_res *)(uintptr_t)e->res);
@@ -124,10 +132,19 @@ static void set_time(const struct csds_dump *d, uint64_t ns, Timestamp *at, Time
 // What an entry is made of, on the stack while it is measured or encoded.
 struct entry {
 	Entry msg;
-	Google__Protobuf__Any any;
+	Google__Protobuf__Any any, refused;
 	Failure failure;
 	Timestamp updated, failed;
 };
+
+static void set_any(Google__Protobuf__Any *any, const char *type_url, const uint8_t *bytes,
+	size_t len, Google__Protobuf__Any **field)
+{
+	google__protobuf__any__init(any);
+	any->type_url = (char *)(uintptr_t)type_url;
+	any->value = (ProtobufCBinaryData){len, (uint8_t *)(uintptr_t)bytes};
+	*field = any;
+}
 
 static void entry_fill(const struct csds_dump *d, const struct item *i, struct entry *e)
 {
@@ -139,18 +156,16 @@ static void entry_fill(const struct csds_dump *d, const struct item *i, struct e
 		e->msg.version_info = i->version;
 		set_time(d, i->updated_ns, &e->updated, &e->msg.last_updated);
 	}
-	if (i->res) {
-		google__protobuf__any__init(&e->any);
-		e->any.type_url = (char *)(uintptr_t)i->type->url;
-		e->any.value =
-			(ProtobufCBinaryData){i->res->len, (uint8_t *)(uintptr_t)i->res->bytes};
-		e->msg.xds_config = &e->any;
-	}
+	if (i->res)
+		set_any(&e->any, i->type->url, i->res->bytes, i->res->len, &e->msg.xds_config);
 	if (i->error[0]) { // CS-06
 		envoy__admin__v3__update_failure_state__init(&e->failure);
 		e->failure.details = i->error;
 		e->failure.version_info = i->error_version;
 		set_time(d, i->error_ns, &e->failed, &e->failure.last_update_attempt);
+		if (i->refused)
+			set_any(&e->refused, i->refused_url, i->refused->bytes, i->refused->len,
+				&e->failure.failed_configuration);
 		e->msg.error_state = &e->failure;
 	}
 }
@@ -226,7 +241,9 @@ static int encode(struct csds_dump *d, const struct item *end, size_t len)
 		at = put_frame(at, TAG_GENERIC, i->len);
 		at += protobuf_c_message_pack(&e.msg.base, at);
 		xds_res_put(i->res);
+		xds_refused_put(i->refused);
 		i->res = NULL;
+		i->refused = NULL;
 	}
 	return 0;
 }

@@ -21,7 +21,7 @@ struct xds_server_conf {
 	char *ca_file; // TLS; NULL = the system's roots
 	char *cert_file, *key_file; // TLS; both or neither
 	uint64_t refresh_ns; // TLS: how often the files are read again (A65)
-	bool ignore_resource_deletion; // A53; without effect, since A88 rules (DE-06)
+	bool ignore_resource_deletion; // A53; without effect where A88 rules (DE-06)
 	bool fail_on_data_errors; // A88
 	bool timer_is_transient_error; // A88: resource_timer_is_transient_error
 	bool trusted; // A81: trusted_xds_server

@@ -77,7 +77,7 @@ static void absent_fired(struct twheel_timer *t)
 		"%s \"%s\": no answer from xDS server %s within %d s (node id \"%s\")",
 		c->conf.types[e->type]->label, e->sub->name, c->server->uri, transient ? 30 : 15,
 		c->conf.bootstrap->node_id);
-	xds_clear_text(&e->error_version);
+	xds_entry_clear_rejected(e);
 	if (transient)
 		xds_entry_fail(e, XDS_STATUS_TIMEOUT, XDS_UNAVAILABLE, false);
 	else
@@ -96,7 +96,7 @@ static void ttl_fired(struct twheel_timer *t)
 	xds_set_text(&e->error, "%s \"%s\" from xDS server %s has expired (node id \"%s\")",
 		c->conf.types[e->type]->label, e->sub->name, c->server->uri,
 		c->conf.bootstrap->node_id);
-	xds_clear_text(&e->error_version);
+	xds_entry_clear_rejected(e);
 	xds_entry_drop_value(e);
 	xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
 	xds_client_log(c, "%s", text_of(e->error));
@@ -173,8 +173,10 @@ void xds_client_cancel(struct xds_client *c, struct xds_watcher *w)
 	xds_client_begin(c);
 	xds_watchers_remove(&e->watchers, w);
 	w->entry = NULL;
-	if (!e->watchers.first)
+	if (!e->watchers.first) {
+		xds_entry_end_deletion(e, "is not needed any more");
 		xds_subs_unwant(&c->subs[e->type], e);
+	}
 	xds_client_end(c);
 }
 
@@ -185,10 +187,10 @@ void xds_client_forget(struct xds_client *c, struct xds_watcher *w)
 	xds_client_begin(c);
 	xds_entry_drop_value(e);
 	xds_clear_text(&e->error);
-	xds_clear_text(&e->error_version);
+	xds_entry_clear_rejected(e);
 	e->error_ns = 0;
 	e->error_code = XDS_OK;
-	e->error_is_data = e->ambient = false;
+	e->error_is_data = e->ambient = e->ignores_deletion = false;
 	e->status = XDS_STATUS_REQUESTED;
 	twheel_cancel(c->conf.wheel, &e->absent); // the newer value is held
 	// A server that was told of the version would not send it again.
@@ -412,6 +414,7 @@ static struct xds_entry_info info_of(const struct xds_entry *e)
 		.error_code = e->error_code,
 		.error_is_data = e->error_is_data,
 		.error_version = text_of(e->error_version),
+		.refused = e->refused,
 		.error_ns = e->error_ns,
 	};
 }

@@ -30,6 +30,9 @@ struct xds_client_conf {
 	const struct xds_bootstrap *bootstrap; // borrowed, outlives the client
 	const struct xds_server_conf *server; // one of it; NULL = the first at the top
 	const struct xds_protocol *protocol; // NULL = state of the world
+	// A resource that the server has deleted is dropped, unless that server is not to be
+	// believed (A53), not kept beside an ambient error (A88): DE-05, DE-06.
+	bool drops_deleted;
 	const struct xds_type *const *types; // static; in the order in which requests go out
 	uint32_t n_types;
 	struct xds_transport_factory transport;
@@ -111,6 +114,8 @@ struct xds_entry_info {
 	enum xds_code error_code;
 	bool error_is_data; // not a transient one (DE-01)
 	const char *error_version; // the rejected version, "" = none
+	struct xds_refused
+		*refused; // what was rejected, borrowed; NULL = nothing, or it is not kept
 	uint64_t error_ns; // when it failed
 };
 void xds_client_each(

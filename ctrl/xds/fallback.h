@@ -23,6 +23,7 @@ struct xds_fallback_conf {
 	const struct xds_type *const *types;
 	uint32_t n_types;
 	const char *node_id; // borrowed
+	bool drops_deleted; // as a client's
 	struct twheel *wheel;
 	void (*on_due)(void *ctx); // a timer asks for xds_fallback_settle()
 	void *ctx;

@@ -99,6 +99,9 @@ static void take_error(struct xds_fallback_entry *e, const struct xds_entry_info
 		e->error_serial = ++e->fallback->n_serials;
 	xds_fallback_set_text(&e->error, in->error);
 	xds_fallback_set_text(&e->error_version, in->error_version);
+	struct xds_refused *before = e->refused;
+	e->refused = xds_refused_get(in->refused);
+	xds_refused_put(before);
 	e->error_code = in->error_code;
 	e->error_is_data = in->error_is_data;
 	e->error_ns = in->error_ns;
@@ -151,7 +154,10 @@ static void end_with_source(struct xds_fallback_entry *e)
 static void drop_value(struct xds_fallback_entry *e, const struct xds_entry_info *in)
 {
 	const struct xds_fallback *fb = e->fallback;
-	bool fails = in->error_is_data && fb->conf.servers[fb->active]->conf->fail_on_data_errors;
+	const struct xds_server_conf *server = fb->conf.servers[fb->active]->conf;
+	bool fails = in->error_is_data && server->fail_on_data_errors;
+	if (in->status == XDS_STATUS_DOES_NOT_EXIST && fb->conf.drops_deleted) // DE-06
+		fails = !server->ignore_resource_deletion;
 	if (!e->value || (e->source != fb->active && !fails))
 		return;
 	end_value(e);
@@ -186,6 +192,7 @@ static void entry_free(struct xds_fallback_entry *e)
 	free(e->version);
 	free(e->error);
 	free(e->error_version);
+	xds_refused_put(e->refused);
 	free(e);
 }
 
@@ -304,30 +311,25 @@ void xds_fallback_entry_tell_new(struct xds_fallback_entry *e, struct xds_watche
 	told_entry(e);
 }
 
-static uint64_t expiry_of(const struct xds_fallback_entry *e)
-{
-	struct xds_entry_info in = {.expires_ns = 0};
-	if (twheel_armed(&e->ttl))
-		return e->ttl_ns;
-	if (e->value && e->source != XDS_FALLBACK_NO_SOURCE)
-		xds_watcher_info(&e->inner[e->source].watcher, &in);
-	return in.expires_ns;
-}
-
 void xds_fallback_entry_info(const struct xds_fallback_entry *e, struct xds_entry_info *ret)
 {
+	// The server may have said the same again, in another version (SW-16): that is no event.
+	struct xds_entry_info in = {.res = NULL};
+	if (e->value && e->source != XDS_FALLBACK_NO_SOURCE)
+		xds_watcher_info(&e->inner[e->source].watcher, &in);
 	*ret = (struct xds_entry_info){
 		.type = e->fallback->conf.types[e->type],
 		.name = e->name,
 		.status = e->status,
 		.res = e->value,
-		.version = xds_fallback_text(e->version),
-		.updated_ns = e->updated_ns,
-		.expires_ns = expiry_of(e),
+		.version = in.res ? in.version : xds_fallback_text(e->version),
+		.updated_ns = in.res ? in.updated_ns : e->updated_ns,
+		.expires_ns = twheel_armed(&e->ttl) ? e->ttl_ns : in.expires_ns,
 		.error = xds_fallback_text(e->error),
 		.error_code = e->error_code,
 		.error_is_data = e->error_is_data,
 		.error_version = xds_fallback_text(e->error_version),
+		.refused = e->refused,
 		.error_ns = e->error_ns,
 	};
 }

@@ -43,6 +43,7 @@ struct xds_fallback_entry {
 	enum xds_code error_code;
 	bool error_is_data;
 	char *error_version; // rejected; NULL = none
+	struct xds_refused *refused; // counted; NULL = none
 	uint64_t error_ns;
 	uint64_t error_serial;
 

@@ -304,6 +304,7 @@ static int add_authority(
 		.types = f->conf.types,
 		.n_types = f->conf.n_types,
 		.node_id = f->conf.bootstrap->node_id,
+		.drops_deleted = f->conf.drops_deleted,
 		.wheel = f->conf.wheel,
 		.on_due = on_fallback_due,
 		.ctx = f,

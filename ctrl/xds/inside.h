@@ -41,6 +41,8 @@ void xds_clear_text(char **at);
 // NOT_FOUND and PERMISSION_DENIED; otherwise it is transient. The text is entry->error.
 void xds_entry_fail(struct xds_entry *, enum xds_status, enum xds_code, bool is_data);
 void xds_entry_drop_value(struct xds_entry *); // it has one
+// If a deletion was ignored (A53), that is over, and the log says why.
+void xds_entry_end_deletion(struct xds_entry *, const char *why);
 // xds_ads_owner's.
 int xds_client_respond(
 	struct xds_client *, uint32_t type, const struct xds_response *, char **ret_nack);

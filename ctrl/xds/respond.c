@@ -25,6 +25,7 @@ struct item {
 	struct xds_res *res; // NULL = invalid
 	char *name; // canonical; NULL = not known
 	char *why; // it is invalid
+	struct xds_refused *refused; // then, and what is known of it; counted
 	bool beats; // a heartbeat that keeps something up
 	bool listed; // in the change, so that it is the one that counts (PC-07)
 };
@@ -116,25 +117,49 @@ static void accept(struct round *r, struct xds_entry *e, const struct xds_varian
 	} else if (e->ambient) {
 		xds_client_add_news(e, XDS_NEWS_CLEAR);
 	}
+	xds_entry_end_deletion(e, "is there again");
 	e->ambient = false;
 	e->status = XDS_STATUS_ACKED;
 	e->updated_ns = twheel_now(r->client->conf.wheel);
 	xds_set_text(&e->version, "%s", v->version);
 	xds_clear_text(&e->error);
-	xds_clear_text(&e->error_version);
+	xds_entry_clear_rejected(e);
 	e->error_code = XDS_OK;
 	e->error_is_data = false;
 	e->error_ns = 0;
 }
 
-static void refuse(struct round *r, struct xds_entry *e, const char *version, const char *why)
+static void refuse(struct round *r, struct xds_entry *e, const char *version, const struct item *it)
 {
 	const struct xds_client *c = r->client;
 	xds_set_text(&e->error, "%s \"%s\" from xDS server %s is invalid: %s (node id \"%s\")",
-		c->conf.types[r->type]->label, e->sub->name, c->server->uri, why,
+		c->conf.types[r->type]->label, e->sub->name, c->server->uri, it->why,
 		c->conf.bootstrap->node_id);
+	xds_entry_clear_rejected(e);
 	xds_set_text(&e->error_version, "%s", version);
+	e->refused = xds_refused_get(it->refused);
 	xds_entry_fail(e, XDS_STATUS_NACKED, XDS_INVALID_ARGUMENT, true);
+}
+
+// DE-06: it is as if nothing had been said, but for one line when it begins and one when it ends.
+static void ignore_deletion(struct xds_entry *e)
+{
+	const struct xds_client *c = e->client;
+	if (!e->ignores_deletion && e->watchers.first)
+		xds_client_log(e->client,
+			"%s \"%s\" was deleted by xDS server %s, which is ignored",
+			c->conf.types[e->type]->label, e->sub->name, c->server->uri);
+	e->ignores_deletion = true;
+}
+
+void xds_entry_end_deletion(struct xds_entry *e, const char *why)
+{
+	const struct xds_client *c = e->client;
+	if (e->ignores_deletion)
+		xds_client_log(e->client,
+			"%s \"%s\", whose deletion by xDS server %s was ignored, %s",
+			c->conf.types[e->type]->label, e->sub->name, c->server->uri, why);
+	e->ignores_deletion = false;
 }
 
 // The server says, or shows, that there is no such resource (any more).
@@ -144,11 +169,18 @@ static void end(struct round *r, struct xds_entry *e)
 	mark_seen(r, e);
 	if (e->error_code == XDS_NOT_FOUND) // told already (DE-09)
 		return;
+	bool drops = c->conf.drops_deleted && e->value;
+	if (drops && c->server->ignore_resource_deletion) {
+		ignore_deletion(e);
+		return;
+	}
 	xds_set_text(&e->error, "%s \"%s\" %s xDS server %s (node id \"%s\")",
 		c->conf.types[r->type]->label, e->sub->name,
 		e->value ? "was deleted by" : "does not exist on", c->server->uri,
 		c->conf.bootstrap->node_id);
-	xds_clear_text(&e->error_version);
+	xds_entry_clear_rejected(e);
+	if (drops)
+		xds_entry_drop_value(e);
 	xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
 	if (e->watchers.first)
 		xds_client_log(c, "%s", e->error ? e->error : "");
@@ -229,8 +261,10 @@ static void read_item(struct round *r, size_t index)
 	}
 	if (*d.err.text)
 		it->why = strdup(d.err.text);
-	else
-		it->res = d.res ? xds_res_get(d.res) : NULL;
+	if (it->why && in->type_url)
+		it->refused = xds_refused_new(in->type_url, in->bytes, in->len);
+	else if (d.res)
+		it->res = xds_res_get(d.res);
 	r->starved |= !it->why && !it->res && !it->beats;
 	xds_res_put(d.res);
 	free(d.name);
@@ -331,7 +365,7 @@ static void settle_item(void *ctx, struct xds_sub *sub)
 	struct xds_entry *e = sub->owner;
 	mark_seen(r, e);
 	if (it->why) {
-		refuse(r, e, in->version, it->why);
+		refuse(r, e, in->version, it);
 		return;
 	}
 	if (!sub->variant || !xds_constraints_eq(sub->variant->constraints, in->constraints))
@@ -362,6 +396,7 @@ static void settle_error(void *ctx, struct xds_sub *sub)
 		"%s \"%s\": xDS server %s answered with code %d: %s (node id \"%s\")",
 		c->conf.types[r->type]->label, sub->name, c->server->uri, in->code, in->text,
 		c->conf.bootstrap->node_id);
+	xds_entry_clear_rejected(e);
 	xds_set_text(&e->error_version, "%s", r->response->version);
 	bool not_found = in->code == CODE_NOT_FOUND;
 	xds_entry_fail(e, XDS_STATUS_RECEIVED_ERROR, not_found ? XDS_NOT_FOUND : XDS_UNAVAILABLE,
@@ -441,6 +476,7 @@ static void free_items(struct round *r)
 		xds_res_put(r->items[i].res);
 		free(r->items[i].name);
 		free(r->items[i].why);
+		xds_refused_put(r->items[i].refused);
 	}
 	free(r->items);
 	free(r->errors_listed);

@@ -53,12 +53,20 @@ void xds_subs_fini(struct xds_subs *s)
 	xds_variants_free(s->variants);
 }
 
+void xds_entry_clear_rejected(struct xds_entry *e)
+{
+	free(e->error_version);
+	e->error_version = NULL;
+	xds_refused_put(e->refused);
+	e->refused = NULL;
+}
+
 void xds_entry_free(struct xds_entry *e)
 {
 	xds_res_put(e->value);
 	free(e->version);
 	free(e->error);
-	free(e->error_version);
+	xds_entry_clear_rejected(e);
 	free(e);
 }
 

@@ -43,11 +43,13 @@ struct xds_entry {
 	enum xds_code error_code;
 	bool error_is_data; // not a transient one (DE-01)
 	char *error_version; // rejected; NULL = none
+	struct xds_refused *refused; // counted; NULL = none
 	uint64_t error_ns;
 
 	struct twheel_timer absent; // no answer yet (FM-04 to FM-07)
 	struct twheel_timer ttl; // of the value (RS-04); not armed = it holds for good
 	uint64_t expires_ns; // while it is armed
+	bool ignores_deletion; // of the value, which serves on (A53)
 	bool ambient; // the watchers have been told of trouble beside the value
 	uint64_t seen; // number of the last response that spoke of it
 
@@ -94,5 +96,7 @@ void xds_subs_unwant(struct xds_subs *, struct xds_entry *);
 void xds_subs_sending(struct xds_subs *);
 // The stream is over: the next one starts with asking for everything.
 void xds_subs_lost(struct xds_subs *);
+// Its error is not about a version that was rejected.
+void xds_entry_clear_rejected(struct xds_entry *);
 // Of an entry that was freed from telling news of it (dead).
 void xds_entry_free(struct xds_entry *);

@@ -83,3 +83,33 @@ bool xds_res_eq(const struct xds_res *a, const struct xds_res *b)
 	       memcmp(a->bytes, b->bytes, a->len) == 0 && strcmp(a->name, b->name) == 0 &&
 	       same_origin(a, b);
 }
+
+struct xds_refused *xds_refused_new(const char *type_url, const uint8_t *bytes, size_t len)
+{
+	size_t url_size = strlen(type_url) + 1;
+	struct xds_refused *r = malloc(sizeof(*r) + len + url_size);
+	if (!r)
+		return NULL;
+	uint8_t *behind = (uint8_t *)(r + 1);
+	*r = (struct xds_refused){.n_refs = 1, .len = len, .bytes = behind};
+	if (len)
+		memcpy(behind, bytes, len);
+	r->type_url = memcpy(behind + len, type_url, url_size);
+	return r;
+}
+
+struct xds_refused *xds_refused_get(struct xds_refused *r)
+{
+	if (r)
+		r->n_refs++;
+	return r;
+}
+
+void xds_refused_put(struct xds_refused *r)
+{
+	if (!r)
+		return;
+	CHECK(r->n_refs > 0);
+	if (--r->n_refs == 0)
+		free(r);
+}

@@ -39,6 +39,18 @@ enum xds_origin {
 	XDS_ORIGIN_SERVER, // "self" is that server (A47, FE-09)
 };
 
+// A resource that was refused, as it came (CS-06). Immutable.
+struct xds_refused {
+	uint32_t n_refs;
+	size_t len;
+	const uint8_t *bytes; // behind the struct; so is
+	const char *type_url; // of what was sent, which may be another type's
+};
+// Count 1; NULL = no memory.
+struct xds_refused *xds_refused_new(const char *type_url, const uint8_t *bytes, size_t len);
+struct xds_refused *xds_refused_get(struct xds_refused *); // NULL is fine
+void xds_refused_put(struct xds_refused *); // NULL is fine
+
 struct xds_type {
 	const char *url; // "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 	const char *label; // "cluster", for operators

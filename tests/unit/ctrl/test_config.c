@@ -27,7 +27,7 @@ static const char *const whole =
 	"stats: {socket: /run/shunt/stats.sock, mode: \"0600\"}\n"
 	"log: {level: debug}\n"
 	"sessions: {use_ejected: true}\n"
-	"xds: {protocol: delta}\n";
+	"xds: {protocol: delta, deleted: drop}\n";
 
 // Writes text to a temporary file, loads it, removes it.
 static struct config *load(const char *text, struct lb_err *err)
@@ -72,6 +72,7 @@ static void every_field_of_the_documented_shape_is_read(void **state)
 	assert_int_equal(c->frontends[0].wait_for_ready, CONFIG_WAIT_HEADER);
 	assert_true(c->sessions->use_ejected); // A75-O22
 	assert_int_equal(c->xds->protocol, CONFIG_XDS_DELTA);
+	assert_int_equal(c->xds->deleted, CONFIG_XDS_DROP); // DE-06
 	assert_int_equal(c->stats->mode_bits, 0600);
 	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
 	config_free(c);
@@ -216,6 +217,8 @@ static void an_error_names_file_field_and_reason(void **state)
 			"header"},
 		{"protocol: delta", "protocol: grpc",
 			":16: xds.protocol: 'grpc' is not one of sotw, delta"},
+		{"deleted: drop", "deleted: ask",
+			":16: xds.deleted: 'ask' is not one of keep, drop"},
 		{"protocol: delta", "protocols: delta", "xds: Unexpected key: protocols"},
 		{"port: 8080", "port: 0", ": frontends[0]: port: 0 is not a port"},
 		{"address: 10.81.0.10,", "address: 10.81.0.11,",

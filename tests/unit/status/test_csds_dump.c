@@ -269,7 +269,15 @@ static void CS_06_a_refused_update_keeps_the_value_and_says_what_was_wrong(void 
 	assert_non_null(strstr(e->error_state->details, "BADLY made"));
 	assert_string_equal(e->error_state->version_info, "v2");
 	assert_int_equal(seconds_of(e->error_state->last_update_attempt), 1003);
-	assert_null(e->error_state->failed_configuration);
+	const Google__Protobuf__Any *refused = e->error_state->failed_configuration;
+	assert_non_null(refused);
+	assert_string_equal(refused->type_url, CLUSTER_URL);
+	assert_int_equal(refused->value.len, strlen("a=BADLY made"));
+	assert_memory_equal(refused->value.data, "a=BADLY made", refused->value.len);
+	forget(m);
+	m = dump(&w, true, 1);
+	assert_null(entry_of(m, "a")->error_state->failed_configuration);
+	assert_non_null(strstr(entry_of(m, "a")->error_state->details, "BADLY made"));
 	forget(m);
 
 	say(&w, "v3", "a=two", NULL);
@@ -328,6 +336,7 @@ static void CS_08_a_deleted_resource_that_still_serves_shows_its_value(void **st
 	assert_int_equal(e->client_status, XDS_STATUS_DOES_NOT_EXIST);
 	assert_value(e, "v1", "a=one", 1000);
 	assert_non_null(strstr(e->error_state->details, "deleted"));
+	assert_null(e->error_state->failed_configuration);
 	forget(m);
 	world_fini(&w);
 }

@@ -68,10 +68,11 @@ static void on_log(void *ctx, const char *line)
 {
 	struct fixture *f = ctx;
 	f->n_logged++;
+	snprintf(f->log_line, sizeof(f->log_line), "%s", line);
 }
 
 static void init(struct fixture *f, const struct xds_protocol *protocol, const char *features,
-	const char *params)
+	const char *params, bool drops_deleted)
 {
 	*f = (struct fixture){.now_ns = 1000 * S};
 	char *json;
@@ -91,6 +92,7 @@ static void init(struct fixture *f, const struct xds_protocol *protocol, const c
 	f->client = xds_client_new(&(struct xds_client_conf){
 		.bootstrap = f->bootstrap,
 		.protocol = protocol,
+		.drops_deleted = drops_deleted,
 		.types = TYPES,
 		.n_types = 2,
 		.transport = fake_ads_factory(&f->server),
@@ -105,17 +107,23 @@ static void init(struct fixture *f, const struct xds_protocol *protocol, const c
 
 void fixture_init(struct fixture *f, const char *features)
 {
-	init(f, NULL, features, "");
+	init(f, NULL, features, "", false);
 }
 
 void fixture_init_delta(struct fixture *f, const char *features)
 {
-	init(f, &xds_protocol_delta, features, "");
+	init(f, &xds_protocol_delta, features, "", false);
 }
 
 void fixture_init_params(struct fixture *f, const struct xds_protocol *protocol, const char *params)
 {
-	init(f, protocol, "", params);
+	init(f, protocol, "", params, false);
+}
+
+void fixture_init_dropping(
+	struct fixture *f, const struct xds_protocol *protocol, const char *features)
+{
+	init(f, protocol, features, "", true);
 }
 
 void fixture_fini(struct fixture *f)

@@ -28,6 +28,7 @@ struct fixture {
 	uint64_t now_ns;
 	struct xds_client *client;
 	unsigned n_logged;
+	char log_line[256]; // the last one
 };
 
 // features: the contents of the JSON array server_features, "" = none.
@@ -35,6 +36,8 @@ void fixture_init(struct fixture *, const char *features);
 void fixture_init_delta(struct fixture *, const char *features); // speaks incremental ADS
 // params: the contents of the JSON object dynamic_parameters (xRFC TP2).
 void fixture_init_params(struct fixture *, const struct xds_protocol *, const char *params);
+// Drops what was deleted (gRFC A53).
+void fixture_init_dropping(struct fixture *, const struct xds_protocol *, const char *features);
 void fixture_fini(struct fixture *);
 void pass_time(struct fixture *, uint64_t ns);
 

@@ -27,7 +27,7 @@ static void on_log(void *ctx, const char *line)
 	snprintf(w->logged + len, sizeof(w->logged) - len, "%s\n", line);
 }
 
-void world_init(struct world *w, const char *bootstrap)
+static void init(struct world *w, const char *bootstrap, bool drops_deleted)
 {
 	*w = (struct world){.now_ns = 1000 * S};
 	char *json = strdup(bootstrap);
@@ -44,6 +44,7 @@ void world_init(struct world *w, const char *bootstrap)
 	rand_init(&w->rand, 1);
 	w->federation = xds_federation_new(&(struct xds_client_conf){
 		.bootstrap = w->bootstrap,
+		.drops_deleted = drops_deleted,
 		.types = TYPES,
 		.n_types = 3,
 		.transport = {connect_by_uri, w},
@@ -54,6 +55,16 @@ void world_init(struct world *w, const char *bootstrap)
 		.log_ctx = w,
 	});
 	assert_non_null(w->federation);
+}
+
+void world_init(struct world *w, const char *bootstrap)
+{
+	init(w, bootstrap, false);
+}
+
+void world_init_dropping(struct world *w, const char *bootstrap)
+{
+	init(w, bootstrap, true);
 }
 
 void world_fini(struct world *w)

@@ -241,7 +241,7 @@ static void cached_value_survives_nack_and_deletion(void **state)
 	fixture_fini(&f);
 }
 
-static void ignore_resource_deletion_changes_nothing(void **state)
+static void de_06_ignore_resource_deletion_changes_nothing_where_a88_rules(void **state)
 {
 	struct fixture f;
 	struct ear a;
@@ -252,7 +252,7 @@ static void ignore_resource_deletion_changes_nothing(void **state)
 	fake_ads_settle(&f.server);
 	respond(&f, &toy_cluster, "v2", "n2", NULL);
 	fake_ads_settle(&f.server);
-	assert_string_equal(heard(&a), "=1 ~5"); // DE-06: A88 rules
+	assert_string_equal(heard(&a), "=1 ~5");
 	assert_string_equal(state_of(&f, "a"), "DOES_NOT_EXIST v1 with error");
 	fixture_fini(&f);
 }
@@ -349,6 +349,6 @@ RUN_SUITE("xds/failures", cmocka_unit_test(unanswered_resource_does_not_exist_af
 	cmocka_unit_test(unusable_credentials_are_an_outage),
 	cmocka_unit_test(no_stream_is_kept_up_for_nothing),
 	cmocka_unit_test(cached_value_survives_nack_and_deletion),
-	cmocka_unit_test(ignore_resource_deletion_changes_nothing),
+	cmocka_unit_test(de_06_ignore_resource_deletion_changes_nothing_where_a88_rules),
 	cmocka_unit_test(data_errors_drop_the_value_where_the_server_says_so),
 	cmocka_unit_test(resource_errors_are_answers))
