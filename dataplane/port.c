@@ -344,6 +344,12 @@ uint16_t port_mtu(const struct port *port)
 	return port->mtu;
 }
 
+bool port_is_up(const struct port *port)
+{
+	struct rte_eth_link link = {0};
+	return rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status;
+}
+
 struct port_queue *port_queue_of(struct port *port, uint32_t queue)
 {
 	DCHECK(queue < port->n_queues);

@@ -43,6 +43,8 @@ const char *port_driver(const struct port *); // "net_af_packet"
 void port_drop_frame(void *frame);
 const uint8_t *port_mac(const struct port *);
 uint16_t port_mtu(const struct port *);
+// The link, or the other process of a memif, is there.
+bool port_is_up(const struct port *);
 struct port_queue *port_queue_of(struct port *, uint32_t queue); // borrowed
 
 // The way out of net/: frames are batched until port_queue_flush(), or until a batch is full.
