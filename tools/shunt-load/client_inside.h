@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What client.c (connections, time) and request.c (requests, answers) share.
+// Thread: the polling thread.
+#pragma once
+
+#include "lb/base/pool.h"
+#include "lb/base/rand.h"
+#include "tools/shunt-load/body.h"
+#include "tools/shunt-load/client.h"
+#include "tools/shunt-load/conn.h"
+
+#define CLIENT_MAX_IN_FLIGHT 1000000
+
+struct client_conn {
+	struct conn conn; // first
+	struct client *client;
+	struct client_conn *prev, *next; // all of the client's
+	struct client_conn *ready_next, *closing_next;
+	uint64_t begun_ns;
+	uint32_t n_issued, n_open; // requests
+	bool is_idle; // only held
+	bool up; // was once
+	bool leaving; // takes no more requests
+	bool ready; // in the list of those that may have room
+	bool in_closing; // in the list of those to close
+	bool gone; // freed when it is in no list
+};
+
+struct request {
+	struct client *client;
+	struct client_conn *on;
+	struct h2_stream *stream; // NULL = waits to be sent again
+	struct request *prev, *next; // in order of sending
+	uint64_t id;
+	uint64_t planned_ns, sent_ns, answered_ns;
+	struct body_out out;
+	struct body_in in;
+	uint64_t hash; // of the answer's body
+	uint32_t path;
+	uint32_t n_sends;
+	uint16_t http_status; // 0 = no answer yet
+	int grpc_status; // -1 = none yet
+	bool has_ended; // the answer
+	bool is_expired, is_cut;
+};
+
+struct request_list {
+	struct request *head, *tail;
+};
+
+// What the first answer to a path was like.
+struct alike {
+	bool known;
+	uint64_t hash, size;
+};
+
+struct client {
+	struct client_conf conf;
+	struct ip_addr *sources; // owned
+	struct side side;
+	struct pool conns, requests;
+	struct rand rand;
+	struct alike *alike; // owned; of each path
+	struct client_conn *all, *ready_head, *ready_tail, *closing;
+	struct request_list flying, resend;
+	uint64_t n_begun, n_planned; // requests
+	uint64_t n_live; // requests that have not ended
+	uint64_t now_ns, opening_ns, start_ns, measured_from_ns, measured_to_ns;
+	uint64_t next_connect_ns;
+	uint64_t progress_ns; // the last request that ended, or connection that came up
+	uint32_t n_connecting, n_active, n_idle, n_up, n_idle_up, n_conns;
+	uint32_t next_source;
+	uint32_t tag;
+	enum client_phase phase;
+	struct client_result result;
+};
+
+extern const struct h2_events client_events;
+
+// client.c: no more requests on this connection.
+void client_leave(struct client *, struct client_conn *);
+// Something of it ended: it may have room, or nothing left to do.
+void client_conn_freed(struct client *, struct client_conn *);
+
+// request.c. NULL = out of memory.
+struct request *client_request_new(struct client *, uint64_t planned_ns);
+// False = it can't be sent now: it waits in `resend`, in front.
+bool client_request_send(struct client *, struct client_conn *, struct request *);
+struct request *client_take_resend(struct client *);
+// Those that are not answered in time.
+void client_expire(struct client *);
+// All that are not answered now.
+void client_cut(struct client *);

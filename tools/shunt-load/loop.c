@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/shunt-load/loop.h"
+
+#include "dataplane/host.h"
+#include "tools/shunt-load/client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND UINT64_C(1000000000)
+#define NAP_AFTER 200 // empty turns
+#define NAP_NS 50000
+#define MIN_CHUNKS 16384
+#define MAX_CHUNKS 524288 // 1 GiB, if all are ever used
+
+enum { CLIENT, ECHO, N_SIDES };
+
+struct loop {
+	struct options options; // copied
+	struct host *hosts[N_SIDES]; // NULL = not asked for
+	struct ip_addr addresses[N_SIDES][NET_MAX_ADDRESSES];
+	struct client *client;
+	struct echo *echo;
+	uint64_t started_ns;
+	struct usage usage;
+	struct { // the progress line
+		bool shown;
+		uint64_t next_ns, before_ns, answered;
+	} progress;
+	uint64_t n_empty; // turns in a row
+};
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec ts;
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
+}
+
+static struct host *make_host(struct loop *l, int side, const struct device_options *d,
+	uint32_t max_conns, struct lb_err *reterr)
+{
+	uint64_t chunks = 16ull * max_conns;
+	struct host_conf conf = {
+		.index = (uint32_t)side,
+		.device = d->device,
+		.addresses = d->addresses,
+		.n_addresses = d->n_addresses,
+		.gateway = d->gateway,
+		.max_conns = max_conns,
+		.n_chunks = chunks < MIN_CHUNKS   ? MIN_CHUNKS
+	                    : chunks > MAX_CHUNKS ? MAX_CHUNKS
+	                                          : (uint32_t)chunks,
+		.tcp_send_limit = 256 * 1024,
+		.tcp_recv_window = 256 * 1024,
+	};
+	for (uint32_t i = 0; i < d->n_addresses; i++)
+		l->addresses[side][i] = d->addresses[i].ip;
+	return host_new(&conf, reterr);
+}
+
+static int make_client(
+	struct loop *l, const struct plan *plan, uint64_t seed, struct lb_err *reterr)
+{
+	const struct options *o = &l->options;
+	struct client_conf conf = {
+		.tcp = host_tcp(l->hosts[CLIENT]),
+		.wheel = host_wheel(l->hosts[CLIENT]),
+		.chunks = host_chunks(l->hosts[CLIENT]),
+		.plan = plan,
+		.sources = l->addresses[CLIENT],
+		.n_sources = o->client.n_addresses,
+		.to = o->to,
+		.n_conns = o->n_conns,
+		.n_streams = o->n_streams,
+		.n_idle = o->n_idle,
+		.per_conn = o->per_conn,
+		.n_requests = o->n_requests,
+		.duration_ns = o->duration_ns,
+		.warm_up_ns = o->warm_up_ns,
+		.timeout_ns = o->timeout_ns,
+		.rate = (double)o->rate,
+		.seed = seed,
+	};
+	const char *why = host_prepare(l->hosts[CLIENT], &o->to.ip);
+	if (why)
+		return lb_err_set(reterr, "--to: %s", why);
+	l->client = client_new(&conf);
+	return l->client ? 0 : lb_err_set(reterr, "out of memory");
+}
+
+static int make_echo(struct loop *l, uint64_t seed, struct lb_err *reterr)
+{
+	const struct options *o = &l->options;
+	struct echo_conf conf = {
+		.tcp = host_tcp(l->hosts[ECHO]),
+		.wheel = host_wheel(l->hosts[ECHO]),
+		.chunks = host_chunks(l->hosts[ECHO]),
+		.addresses = l->addresses[ECHO],
+		.n_addresses = o->echo.n_addresses,
+		.port = (uint16_t)o->listen,
+		.max_conns = o->max_conns,
+		.max_streams = o->max_streams,
+		.answer_size = o->echo_size,
+		.fault = o->fault,
+		.fault_every = o->fault_every,
+		.seed = seed,
+	};
+	l->echo = echo_new(&conf);
+	return l->echo ? 0 : lb_err_set(reterr, "echo: out of memory, or an address given twice");
+}
+
+// In the order of the command line, since a memif's client wants its server to be there.
+static int make_hosts(struct loop *l, struct lb_err *reterr)
+{
+	const struct options *o = &l->options;
+	uint32_t max_conns = 2 * (o->n_conns + o->n_idle) + 1024;
+	if (o->command == COMMAND_RUN) {
+		l->hosts[CLIENT] = make_host(l, CLIENT, &o->client, max_conns, reterr);
+		if (!l->hosts[CLIENT])
+			return -EINVAL;
+	}
+	if (o->echo.device) {
+		l->hosts[ECHO] = make_host(l, ECHO, &o->echo, o->max_conns, reterr);
+		if (!l->hosts[ECHO])
+			return -EINVAL;
+	}
+	return 0;
+}
+
+struct loop *loop_new(const struct options *o, const struct plan *plan, struct lb_err *reterr)
+{
+	struct loop *l = calloc(1, sizeof(*l));
+	uint64_t seed = o->seed;
+	if (!l) {
+		lb_err_set(reterr, "out of memory");
+		return NULL;
+	}
+	l->options = *o;
+	if (!o->has_seed && getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
+		lb_err_set(reterr, "the kernel gives no random bytes");
+		loop_free(l);
+		return NULL;
+	}
+	int r = make_hosts(l, reterr);
+	if (r == 0 && l->hosts[ECHO])
+		r = make_echo(l, ~seed, reterr);
+	if (r == 0 && l->hosts[CLIENT])
+		r = make_client(l, plan, seed, reterr);
+	if (r != 0) {
+		loop_free(l);
+		return NULL;
+	}
+	if (l->client && l->echo)
+		echo_watch(l->echo, client_tag(l->client));
+	return l;
+}
+
+void loop_free(struct loop *l)
+{
+	if (!l)
+		return;
+	client_free(l->client);
+	echo_free(l->echo);
+	for (int i = 0; i < N_SIDES; i++)
+		host_free(l->hosts[i]);
+	free(l);
+}
+
+// Both ends of a memif in one process come up only while somebody waits for them. False = told to
+// stop, or too late.
+static bool wait_for_links(struct loop *l, const volatile int *stop)
+{
+	uint64_t until = clock_ns(CLOCK_MONOTONIC) + l->options.timeout_ns;
+	for (int i = 0; i < N_SIDES; i++)
+		while (l->hosts[i] && !host_is_up(l->hosts[i])) {
+			if (*stop)
+				return false;
+			// The echo backend waits for its peer, however long.
+			if (l->client && clock_ns(CLOCK_MONOTONIC) > until)
+				return false;
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		}
+	return true;
+}
+
+static void show_progress(struct loop *l, uint64_t now)
+{
+	if (now < l->progress.next_ns)
+		return;
+	uint64_t done = l->client ? client_result(l->client)->ended[OUTCOME_OK]
+	                          : echo_result(l->echo)->answered;
+	uint64_t bad = 0;
+	for (int o = OUTCOME_OK + 1; l->client && o < N_OUTCOMES; o++)
+		bad += client_result(l->client)->ended[o];
+	if (l->progress.before_ns)
+		fprintf(stderr, "\r%6.0f s  %12llu answered  %10.0f /s  %8llu failed ",
+			(double)(now - l->started_ns) / 1e9, (unsigned long long)done,
+			(double)(done - l->progress.answered) * 1e9 /
+				(double)(now - l->progress.before_ns),
+			(unsigned long long)bad);
+	l->progress.answered = done;
+	l->progress.before_ns = now;
+	l->progress.next_ns = now + SECOND;
+}
+
+static bool is_over(const struct loop *l, uint64_t now, const volatile int *stop)
+{
+	if (l->client)
+		return client_phase(l->client) == CLIENT_DONE || *stop > 1;
+	return *stop || (l->options.duration_ns && now >= l->started_ns + l->options.duration_ns);
+}
+
+static bool turn_client(struct loop *l, uint64_t now)
+{
+	client_begin_turn(l->client, now);
+	bool busy = host_receive(l->hosts[CLIENT], now);
+	busy |= client_end_turn(l->client);
+	return host_flush(l->hosts[CLIENT]) || busy;
+}
+
+static bool turn_echo(struct loop *l, uint64_t now)
+{
+	echo_begin_turn(l->echo, now);
+	bool busy = host_receive(l->hosts[ECHO], now);
+	busy |= echo_end_turn(l->echo);
+	return host_flush(l->hosts[ECHO]) || busy;
+}
+
+// Naps count as time, not as work.
+static void nap(struct loop *l, bool busy)
+{
+	l->n_empty = busy ? 0 : l->n_empty + 1;
+	if (!l->options.nap || l->n_empty < NAP_AFTER)
+		return;
+	struct host *hosts[N_SIDES];
+	uint32_t n = 0;
+	for (int i = 0; i < N_SIDES; i++)
+		if (l->hosts[i])
+			hosts[n++] = l->hosts[i];
+	host_rest(hosts, n, NAP_NS);
+}
+
+void loop_run(struct loop *l, const volatile int *stop)
+{
+	if (!wait_for_links(l, stop)) {
+		if (l->client)
+			client_give_up(l->client);
+		return;
+	}
+	for (int i = 0; i < N_SIDES; i++)
+		if (l->hosts[i])
+			host_announce(l->hosts[i]);
+	prctl(PR_SET_TIMERSLACK, 1000ul);
+	l->progress.shown = !l->options.quiet && isatty(STDERR_FILENO);
+	uint64_t now = l->started_ns = clock_ns(CLOCK_MONOTONIC);
+	bool counted = false, told = false;
+	uint64_t cpu = 0;
+	while (!is_over(l, now, stop)) {
+		bool is_counted = !l->client || client_phase(l->client) == CLIENT_MEASURED;
+		if (is_counted != counted) {
+			uint64_t cpu_now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+			l->usage.cpu_ns += counted ? cpu_now - cpu : 0;
+			cpu = cpu_now;
+			counted = is_counted;
+		}
+		uint64_t begun = now;
+		bool busy[N_SIDES] = {0};
+		uint64_t spent[N_SIDES] = {0};
+		if (l->client) {
+			busy[CLIENT] = turn_client(l, now);
+			uint64_t then = now;
+			now = clock_ns(CLOCK_MONOTONIC);
+			spent[CLIENT] = now - then;
+		}
+		if (l->echo) {
+			busy[ECHO] = turn_echo(l, now);
+			uint64_t then = now;
+			now = clock_ns(CLOCK_MONOTONIC);
+			spent[ECHO] = now - then;
+		}
+		nap(l, busy[CLIENT] || busy[ECHO]);
+		if (l->options.nap)
+			now = clock_ns(CLOCK_MONOTONIC);
+		if (counted) {
+			l->usage.ns += now - begun;
+			for (int i = 0; i < N_SIDES; i++)
+				l->usage.busy_ns[i] += busy[i] ? spent[i] : 0;
+		}
+		if (l->progress.shown)
+			show_progress(l, now);
+		if (*stop && !told && l->client) {
+			told = true;
+			client_stop(l->client);
+		}
+	}
+	if (counted)
+		l->usage.cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	if (l->progress.shown)
+		fputs("\r\033[K", stderr);
+}
+
+static uint64_t counter(const struct loop *l, const char *name)
+{
+	uint64_t sum = 0;
+	for (int s = 0; s < N_SIDES; s++) {
+		if (!l->hosts[s])
+			continue;
+		struct counter_set set = host_port_counters(l->hosts[s]);
+		for (uint32_t i = 0; i < set.n; i++)
+			if (strcmp(set.names[i], name) == 0)
+				sum += counter_read(&set.values[i]);
+	}
+	return sum;
+}
+
+struct report loop_report(const struct loop *l)
+{
+	return (struct report){
+		.client = l->client ? client_result(l->client) : NULL,
+		.echo = l->echo ? echo_result(l->echo) : NULL,
+		.usage = l->usage,
+		.rate = (double)l->options.rate,
+		.rx_missed = counter(l, "rx_missed"),
+		.tx_dropped = counter(l, "tx_dropped"),
+	};
+}

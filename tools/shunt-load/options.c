@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/shunt-load/options.h"
+
+#include "lb/base/ip.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND UINT64_C(1000000000)
+#define DAY (86400 * SECOND)
+#define DEFAULT_ANSWER 64
+#define BOTH (COMMAND_RUN | COMMAND_ECHO)
+
+enum kind {
+	KIND_FLAG,
+	KIND_NUMBER32, // with k or M behind it
+	KIND_NUMBER64,
+	KIND_TIME,
+	KIND_TEXT,
+	KIND_ADDRESS,
+	KIND_GATEWAY,
+	KIND_TARGET,
+	KIND_PATH,
+	KIND_CHECK,
+	KIND_FAULT,
+	KIND_EAL,
+	KIND_HELP,
+};
+
+struct opt {
+	char letter; // 0 = none
+	const char *name, *arg;
+	int commands;
+	enum kind kind;
+	size_t at; // in struct options
+	uint64_t min, max;
+	const char *help;
+};
+
+#define AT(field) offsetof(struct options, field)
+static const struct opt opts[] = {
+	{'d', "device", "DEVARGS", COMMAND_RUN, KIND_TEXT, AT(client.device), 0, 0,
+		"DPDK device of the client, as net_memif0,role=client,socket=/run/a.sock"},
+	{'a', "address", "IP/LEN", COMMAND_RUN, KIND_ADDRESS, AT(client), 0, 0,
+		"its address; several are used in turn"},
+	{'g', "gateway", "IP", COMMAND_RUN, KIND_GATEWAY, AT(client), 0, 0,
+		"where what is not on its link goes"},
+	{'d', "device", "DEVARGS", COMMAND_ECHO, KIND_TEXT, AT(echo.device), 0, 0, NULL},
+	{'a', "address", "IP/LEN", COMMAND_ECHO, KIND_ADDRESS, AT(echo), 0, 0, NULL},
+	{'g', "gateway", "IP", COMMAND_ECHO, KIND_GATEWAY, AT(echo), 0, 0, NULL},
+	{'t', "to", "IP:PORT", COMMAND_RUN, KIND_TARGET, AT(to), 0, 0, "where requests go"},
+	{'c', "connections", "N", COMMAND_RUN, KIND_NUMBER32, AT(n_conns), 1, 1000000,
+		"connections that carry requests (1)"},
+	{'m', "streams", "N", COMMAND_RUN, KIND_NUMBER32, AT(n_streams), 1, 100000,
+		"requests of each at one time (1)"},
+	{'n', "requests", "N", COMMAND_RUN, KIND_NUMBER64, AT(n_requests), 1, UINT64_MAX,
+		"in all, then the end"},
+	{'D', "duration", "TIME", COMMAND_RUN, KIND_TIME, AT(duration_ns), 1, 30 * DAY,
+		"how long, as 10, 0.5s, 200ms, 5m; either this or -n"},
+	{'r', "rate", "N", COMMAND_RUN, KIND_NUMBER64, AT(rate), 1, 1000000000,
+		"open loop: requests a second in all; latency counts from the planned time"},
+	{'w', "warm-up", "TIME", COMMAND_RUN, KIND_TIME, AT(warm_up_ns), 0, DAY,
+		"before the duration begins; checked, but in no figure"},
+	{0, "requests-per-connection", "N", COMMAND_RUN, KIND_NUMBER32, AT(per_conn), 1, 1000000000,
+		"then it is closed and another one opened"},
+	{0, "idle", "N", COMMAND_RUN, KIND_NUMBER32, AT(n_idle), 1, 1000000,
+		"connections more that are only held"},
+	{0, "grpc", NULL, COMMAND_RUN, KIND_FLAG, AT(is_grpc), 0, 0,
+		"unary gRPC calls; else plain HTTP/2"},
+	{'b', "body", "BYTES", COMMAND_RUN, KIND_NUMBER32, AT(body_size), 0, 1u << 30,
+		"of each request (0; plain ones without are GETs)"},
+	{'A', "answer", "BYTES", COMMAND_RUN, KIND_NUMBER32, AT(answer_size), 0, 1u << 30,
+		"that the echo backend shall send (as many as the body, or 64)"},
+	{'p', "path", "[WEIGHT:]PATH", COMMAND_RUN, KIND_PATH, 0, 0, 0,
+		"as /a or 3:/b; several are drawn by weight (/)"},
+	{0, "authority", "TEXT", COMMAND_RUN, KIND_TEXT, AT(authority), 0, 0,
+		"instead of the target's address"},
+	{'H', "headers", "FILE", COMMAND_RUN, KIND_TEXT, AT(headers), 0, 0,
+		"lines `name: value` for every request"},
+	{0, "check", "WHAT", COMMAND_RUN, KIND_CHECK, 0, 0, 0,
+		"content: each answer is what follows from its request (the default; needs\n"
+		"shunt-load echo behind); same: all answers to a path are alike; status:\n"
+		"only HTTP and gRPC status. The last two send nothing that changes, as h2load"},
+	{'T', "timeout", "TIME", COMMAND_RUN, KIND_TIME, AT(timeout_ns), 1, DAY,
+		"of a connection, of a request, and of the end (10s)"},
+	{0, "seed", "N", COMMAND_RUN, KIND_NUMBER64, AT(seed), 0, UINT64_MAX,
+		"of the draws (random)"},
+	{0, "echo-device", "DEVARGS", COMMAND_RUN, KIND_TEXT, AT(echo.device), 0, 0,
+		"run an echo backend, too, in the same thread, on this device"},
+	{0, "echo-address", "IP/LEN", COMMAND_RUN, KIND_ADDRESS, AT(echo), 0, 0,
+		"its address; it listens on all of them"},
+	{0, "echo-gateway", "IP", COMMAND_RUN, KIND_GATEWAY, AT(echo), 0, 0, "its gateway"},
+	{'l', "listen", "PORT", BOTH, KIND_NUMBER32, AT(listen), 1, 65535,
+		"of the echo backend (9090)"},
+	{'D', "duration", "TIME", COMMAND_ECHO, KIND_TIME, AT(duration_ns), 1, 30 * DAY, NULL},
+	{0, "echo-connections", "N", BOTH, KIND_NUMBER32, AT(max_conns), 1, 1000000,
+		"that it takes at most (16384)"},
+	{0, "echo-streams", "N", BOTH, KIND_NUMBER32, AT(max_streams), 1, 65536,
+		"that it lets each open (1024)"},
+	{0, "echo-answer", "BYTES", BOTH, KIND_NUMBER32, AT(echo_size), 0, 1u << 30,
+		"for who neither asks for a size nor sends a body (64)"},
+	{0, "echo-fault", "KIND:N", BOTH, KIND_FAULT, 0, 0, 0,
+		"spoil each Nth answer: alter, cut, swap, status, reset, silent"},
+	{0, "core", "N", BOTH, KIND_NUMBER64, AT(core), 0, 1023,
+		"where it runs (the last CPU that it may use)"},
+	{0, "nap", NULL, BOTH, KIND_FLAG, AT(nap), 0, 0,
+		"sleep when there is nothing to do: kinder to others, worse figures"},
+	{0, "eal", "ARG", BOTH, KIND_EAL, 0, 0, 0,
+		"an argument for DPDK, each in its turn; the default is memory without hugepages"},
+	{'j', "json", NULL, BOTH, KIND_FLAG, AT(json), 0, 0, "one JSON object at the end"},
+	{'q', "quiet", NULL, BOTH, KIND_FLAG, AT(quiet), 0, 0, "no progress on a terminal"},
+	{'h', "help", NULL, BOTH, KIND_HELP, 0, 0, 0, "show this"},
+};
+#define N_OPTS (sizeof(opts) / sizeof(opts[0]))
+
+static const char *const check_names[PLAN_N_CHECKS] = {"content", "same", "status"};
+
+void options_help(FILE *out)
+{
+	fputs("usage: shunt-load run -d DEVARGS -a IP/LEN -t IP:PORT [OPTION...]\n"
+	      "       shunt-load echo -d DEVARGS -a IP/LEN [-l PORT] [OPTION...]\n\n"
+	      "Loads an HTTP/2 or gRPC server from a DPDK device and checks every answer; or\n"
+	      "answers requests, as the backend behind it. Both may run in one thread:\n"
+	      "run … --echo-device. Ctrl-C ends it, with its figures.\n\n",
+		out);
+	for (size_t i = 0; i < N_OPTS; i++) {
+		const struct opt *o = &opts[i];
+		char left[64], letter[8] = "    ";
+		if (!o->help)
+			continue;
+		if (o->letter)
+			snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+		snprintf(left, sizeof(left), "%s--%s%s%s", letter, o->name, o->arg ? " " : "",
+			o->arg ? o->arg : "");
+		fprintf(out, "  %-34s", left);
+		for (const char *p = o->help; *p; p++)
+			if (*p == '\n')
+				fprintf(out, "\n%36s", "");
+			else
+				putc(*p, out);
+		putc('\n', out);
+	}
+	fputs("\n`run` takes all of them; `echo` takes -d, -a, -g and -D for itself, and those "
+	      "that\n"
+	      "begin with echo- or speak of the process.\n\n"
+	      "Exit status: 0 every request was answered, and rightly; 1 one was lost, altered,\n"
+	      "doubled, refused, or the target could not be reached; 2 it could not begin.\n",
+		out);
+}
+
+static int bad(struct lb_err *reterr, const struct opt *o, const char *text, const char *why)
+{
+	return lb_err_set(reterr, "--%s %s: %s", o->name, text, why);
+}
+
+static int read_number(const struct opt *o, const char *text, uint64_t *ret, struct lb_err *reterr)
+{
+	struct str s = str_from(text);
+	uint64_t n, unit = 1;
+	if (s.len > 1 && (str_ends(s, STR("k")) || str_ends(s, STR("M")))) {
+		unit = str_ends(s, STR("k")) ? 1000 : 1000000;
+		s.len--;
+	}
+	if (!str_number(s, UINT64_MAX / unit, &n))
+		return bad(reterr, o, text, "no number");
+	n *= unit;
+	if (n < o->min || n > o->max)
+		return lb_err_set(reterr, "--%s %s: not within %llu and %llu", o->name, text,
+			(unsigned long long)o->min, (unsigned long long)o->max);
+	*ret = n;
+	return 0;
+}
+
+static int read_time(const struct opt *o, const char *text, uint64_t *ret, struct lb_err *reterr)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"m", 60e9}, {"h", 3600e9}};
+	char *end;
+	double value = strtod(text, &end);
+	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(units[0]); i++) {
+		double ns = value * units[i].ns;
+		if (strcmp(end, units[i].name) != 0)
+			continue;
+		if (!isfinite(ns) || ns < (double)o->min || ns > (double)o->max)
+			return bad(reterr, o, text, "too little or too much");
+		*ret = (uint64_t)ns;
+		return 0;
+	}
+	return bad(reterr, o, text, "no time: 10, 0.5s, 200ms, 5m");
+}
+
+static int read_address(
+	const struct opt *o, const char *text, struct device_options *d, struct lb_err *reterr)
+{
+	struct str s = str_from(text), ip = str_until(s, '/');
+	struct net_prefix prefix;
+	uint64_t len;
+	if (ip.len == s.len || !ip_parse_str(ip, &prefix.ip) || !ip_is_v4(&prefix.ip) ||
+		!str_number((struct str){ip.p + ip.len + 1, s.len - ip.len - 1}, 32, &len))
+		return bad(reterr, o, text, "no IPv4 address with a prefix, as 10.0.0.1/24");
+	if (d->n_addresses == NET_MAX_ADDRESSES)
+		return bad(reterr, o, text, "too many");
+	prefix.len = (uint8_t)len;
+	d->addresses[d->n_addresses++] = prefix;
+	return 0;
+}
+
+static int read_target(
+	const struct opt *o, const char *text, struct ip_port *ret, struct lb_err *reterr)
+{
+	struct str s = str_from(text), ip = str_until(s, ':');
+	uint64_t port;
+	if (ip.len == s.len || !ip_parse_str(ip, &ret->ip) || !ip_is_v4(&ret->ip) ||
+		!str_number((struct str){ip.p + ip.len + 1, s.len - ip.len - 1}, 65535, &port) ||
+		port == 0)
+		return bad(reterr, o, text, "no IPv4 address with a port, as 10.0.0.1:8080");
+	ret->port = (uint16_t)port;
+	return 0;
+}
+
+static int read_check(const struct opt *o, const char *text, struct options *to, struct lb_err *err)
+{
+	for (int i = 0; i < PLAN_N_CHECKS; i++)
+		if (strcmp(text, check_names[i]) == 0) {
+			to->check = (enum plan_check)i;
+			return 0;
+		}
+	return bad(err, o, text, "content, same or status");
+}
+
+static int read_fault(const struct opt *o, const char *text, struct options *to, struct lb_err *err)
+{
+	struct str s = str_from(text), kind = str_until(s, ':');
+	uint64_t every;
+	if (kind.len < s.len &&
+		str_number((struct str){kind.p + kind.len + 1, s.len - kind.len - 1}, UINT32_MAX,
+			&every) &&
+		every)
+		for (int i = ECHO_FAULT_NONE + 1; i < ECHO_N_FAULTS; i++)
+			if (str_eq(kind, str_from(echo_fault_name((enum echo_fault)i)))) {
+				to->fault = (enum echo_fault)i;
+				to->fault_every = (uint32_t)every;
+				return 0;
+			}
+	return bad(err, o, text, "KIND:N, as alter:1000");
+}
+
+static int take(const struct opt *o, const char *text, struct options *to, struct lb_err *reterr)
+{
+	uint8_t *at = (uint8_t *)to + o->at;
+	uint64_t number = 0;
+	int r = 0;
+	switch (o->kind) {
+	case KIND_FLAG:
+		*(bool *)at = true;
+		return 0;
+	case KIND_NUMBER32:
+		r = read_number(o, text, &number, reterr);
+		if (r == 0)
+			*(uint32_t *)(void *)at = (uint32_t)number;
+		return r;
+	case KIND_NUMBER64:
+		return read_number(o, text, (uint64_t *)(void *)at, reterr);
+	case KIND_TIME:
+		return read_time(o, text, (uint64_t *)(void *)at, reterr);
+	case KIND_TEXT:
+		*(const char **)(void *)at = text;
+		return 0;
+	case KIND_ADDRESS:
+		return read_address(o, text, (struct device_options *)(void *)at, reterr);
+	case KIND_GATEWAY:
+		if (!ip_parse(text, &((struct device_options *)(void *)at)->gateway))
+			return bad(reterr, o, text, "no address");
+		return 0;
+	case KIND_TARGET:
+		return read_target(o, text, (struct ip_port *)(void *)at, reterr);
+	case KIND_PATH:
+		if (to->n_paths == PLAN_MAX_PATHS)
+			return bad(reterr, o, text, "too many");
+		to->paths[to->n_paths++] = text;
+		return 0;
+	case KIND_CHECK:
+		return read_check(o, text, to, reterr);
+	case KIND_FAULT:
+		return read_fault(o, text, to, reterr);
+	case KIND_EAL:
+		if (to->n_eal == OPTIONS_MAX_EAL)
+			return bad(reterr, o, text, "too many");
+		to->eal[to->n_eal++] = text;
+		return 0;
+	case KIND_HELP:
+		return 1;
+	}
+	return 0;
+}
+
+static int need(bool there, const char *what, struct lb_err *reterr)
+{
+	return there ? 0 : lb_err_set(reterr, "%s", what);
+}
+
+static int check_device(const struct device_options *d, const char *prefix, struct lb_err *reterr)
+{
+	if (!d->device)
+		return lb_err_set(reterr, "--%sdevice is needed", prefix);
+	if (d->n_addresses == 0)
+		return lb_err_set(reterr, "--%saddress is needed", prefix);
+	return 0;
+}
+
+static int check_run(struct options *o, struct lb_err *reterr)
+{
+	int r = check_device(&o->client, "", reterr);
+	if (r == 0 && (o->echo.device || o->echo.n_addresses))
+		r = check_device(&o->echo, "echo-", reterr);
+	if (r == 0)
+		r = need(o->to.port, "--to is needed", reterr);
+	if (r == 0)
+		r = need(o->n_requests || o->duration_ns, "--requests or --duration is needed",
+			reterr);
+	if (r == 0)
+		r = need(!(o->n_requests && o->duration_ns),
+			"--requests and --duration: one of them", reterr);
+	if (r == 0)
+		r = need(!(o->has_answer_size && o->check != PLAN_CHECK_CONTENT),
+			"--answer is asked for with --check content only", reterr);
+	if (!o->has_answer_size)
+		o->answer_size = o->body_size ? o->body_size : DEFAULT_ANSWER;
+	return r;
+}
+
+static void set_defaults(struct options *o)
+{
+	*o = (struct options){.n_conns = 1,
+		.n_streams = 1,
+		.timeout_ns = 10 * SECOND,
+		.listen = 9090,
+		.max_conns = 16384,
+		.max_streams = 1024,
+		.echo_size = DEFAULT_ANSWER,
+		.core = -1};
+}
+
+// getopt's tables for one command; an option's value is its place in opts, above any letter.
+static void make_tables(
+	enum command command, char letters[static 2 * N_OPTS + 2], struct option longs[N_OPTS + 1])
+{
+	size_t n = 0;
+	*letters++ = ':';
+	for (size_t i = 0; i < N_OPTS; i++) {
+		if (!(opts[i].commands & (int)command))
+			continue;
+		longs[n++] = (struct option){
+			.name = opts[i].name, .has_arg = !!opts[i].arg, .val = 1000 + (int)i};
+		if (!opts[i].letter)
+			continue;
+		*letters++ = opts[i].letter;
+		if (opts[i].arg)
+			*letters++ = ':';
+	}
+	*letters = '\0';
+	longs[n] = (struct option){0};
+}
+
+static const struct opt *find(enum command command, int c)
+{
+	if (c >= 1000)
+		return &opts[c - 1000];
+	for (size_t i = 0; i < N_OPTS; i++)
+		if (opts[i].letter == c && opts[i].commands & (int)command)
+			return &opts[i];
+	return NULL;
+}
+
+static int read_all(int argc, char **argv, struct options *o, struct lb_err *reterr)
+{
+	char letters[2 * N_OPTS + 2];
+	struct option longs[N_OPTS + 1];
+	make_tables(o->command, letters, longs);
+	optind = 0; // so that it may be called again
+	opterr = 0;
+	int c;
+	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		const struct opt *opt = find(o->command, c);
+		if (!opt)
+			return lb_err_set(reterr, "%s: %s", argv[optind - 1],
+				c == ':' ? "needs an argument" : "no such option");
+		o->has_answer_size |= strcmp(opt->name, "answer") == 0;
+		o->has_seed |= strcmp(opt->name, "seed") == 0;
+		int r = take(opt, optarg, o, reterr);
+		if (r != 0)
+			return r;
+	}
+	if (optind < argc)
+		return lb_err_set(reterr, "%s: what is that?", argv[optind]);
+	return 0;
+}
+
+int options_read(int argc, char **argv, struct options *o, struct lb_err *reterr)
+{
+	set_defaults(o);
+	const char *command = argc > 1 ? argv[1] : "";
+	if (strcmp(command, "run") == 0)
+		o->command = COMMAND_RUN;
+	else if (strcmp(command, "echo") == 0)
+		o->command = COMMAND_ECHO;
+	else if (strcmp(command, "-h") == 0 || strcmp(command, "--help") == 0 ||
+		 strcmp(command, "help") == 0)
+		return 1;
+	else
+		return lb_err_set(reterr, "run or echo? (--help tells)");
+	int r = read_all(argc - 1, argv + 1, o, reterr);
+	if (r != 0)
+		return r;
+	return o->command == COMMAND_RUN ? check_run(o, reterr)
+	                                 : check_device(&o->echo, "", reterr);
+}

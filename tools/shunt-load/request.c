@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request's life: sent, answered or not, judged.
+#include "lb/base/check.h"
+#include "tools/shunt-load/client_inside.h"
+
+#include <stdlib.h>
+
+#define MAX_SENDS 10
+#define GRPC_NONE (-1)
+
+static void append(struct request_list *l, struct request *r)
+{
+	r->next = NULL;
+	r->prev = l->tail;
+	if (l->tail)
+		l->tail->next = r;
+	else
+		l->head = r;
+	l->tail = r;
+}
+
+static void unlink_from(struct request_list *l, struct request *r)
+{
+	if (r->prev)
+		r->prev->next = r->next;
+	else
+		l->head = r->next;
+	if (r->next)
+		r->next->prev = r->prev;
+	else
+		l->tail = r->prev;
+}
+
+struct request *client_request_new(struct client *c, uint64_t planned_ns)
+{
+	struct request *r = pool_take(&c->requests);
+	if (!r)
+		return NULL;
+	*r = (struct request){.client = c,
+		.id = body_id(c->tag, c->n_begun),
+		.planned_ns = planned_ns,
+		.path = plan_draw(c->conf.plan, &c->rand)};
+	c->n_begun++;
+	c->n_live++;
+	c->result.sent++;
+	return r;
+}
+
+struct request *client_take_resend(struct client *c)
+{
+	struct request *r = c->resend.head;
+	if (r)
+		unlink_from(&c->resend, r);
+	return r;
+}
+
+static void finish(struct request *r, enum outcome outcome)
+{
+	struct client *c = r->client;
+	c->result.ended[outcome]++;
+	if (outcome == OUTCOME_OK && c->measured_from_ns) {
+		if (r->planned_ns >= c->measured_from_ns)
+			histogram_add(&c->result.latency, r->answered_ns - r->planned_ns);
+		c->result.measured += c->phase == CLIENT_MEASURED;
+	}
+	c->progress_ns = c->now_ns;
+	c->n_live--;
+	pool_put(&c->requests, r);
+}
+
+bool client_request_send(struct client *c, struct client_conn *k, struct request *r)
+{
+	struct h2_message m;
+	struct field fields[PLAN_MAX_FIELDS + 1];
+	char id_text[16];
+	const struct plan *p = c->conf.plan;
+	plan_request(p, r->path, r->id, fields, id_text, &m);
+	// Where all answers must be alike, so must the requests.
+	r->out = (struct body_out){.id = p->check == PLAN_CHECK_CONTENT ? r->id : 0,
+		.size = p->body_size,
+		.is_grpc = p->is_grpc,
+		.ends = true};
+	r->in = (struct body_in){.id = r->id, .id_known = true, .is_grpc = p->is_grpc};
+	r->http_status = 0;
+	r->grpc_status = GRPC_NONE;
+	r->hash = UINT64_C(0xcbf29ce484222325);
+	r->has_ended = false;
+	r->stream = h2_stream_open(k->conn.h2, &m, r);
+	if (!r->stream) {
+		r->next = c->resend.head;
+		r->prev = NULL;
+		if (r->next)
+			r->next->prev = r;
+		else
+			c->resend.tail = r;
+		c->resend.head = r;
+		r->sent_ns = r->sent_ns ? r->sent_ns : c->now_ns;
+		return false;
+	}
+	c->result.resent += r->n_sends > 0;
+	r->n_sends++;
+	r->on = k;
+	r->sent_ns = c->now_ns;
+	k->n_open++;
+	append(&c->flying, r);
+	conn_touch(&k->conn);
+	if (!m.end_stream && !body_out_push(&r->out, r->stream))
+		h2_stream_reset(r->stream, H2_INTERNAL_ERROR);
+	return true;
+}
+
+static void end_answer(struct request *r)
+{
+	r->has_ended = true;
+	r->answered_ns = r->client->now_ns;
+}
+
+static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_message *m)
+{
+	struct request *r = h2_stream_user(s);
+	if (m->kind == H2_INFORMATIONAL)
+		return;
+	if (m->kind == H2_RESPONSE)
+		r->http_status = m->status;
+	for (size_t i = 0; r->in.is_grpc && i < m->n_fields; i++) {
+		uint64_t status;
+		if (str_eq(m->fields[i].name, STR("grpc-status")) &&
+			str_number(m->fields[i].value, INT32_MAX, &status))
+			r->grpc_status = (int)status;
+	}
+	if (m->end_stream)
+		end_answer(r);
+}
+
+// FNV-1a.
+static uint64_t hash_more(uint64_t hash, const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static void on_data(
+	struct h2_conn *h2, struct h2_stream *s, const uint8_t *p, size_t len, bool end_stream)
+{
+	struct request *r = h2_stream_user(s);
+	struct client *c = r->client;
+	if (c->conf.plan->check == PLAN_CHECK_CONTENT) {
+		body_in_feed(&r->in, p, len);
+	} else {
+		r->in.at += len;
+		if (c->conf.plan->check == PLAN_CHECK_SAME)
+			r->hash = hash_more(r->hash, p, len);
+	}
+	c->result.content_in += len;
+	h2_stream_consumed(s, len);
+	if (end_stream)
+		end_answer(r);
+}
+
+static void on_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
+{
+	struct request *r = h2_stream_user(s);
+	r->client->result.content_out += n;
+	if (!body_out_done(&r->out) && !body_out_push(&r->out, s))
+		h2_stream_reset(s, H2_INTERNAL_ERROR);
+}
+
+static enum outcome judge_content(const struct request *r)
+{
+	uint64_t said, id = r->id;
+	if (body_in_is(&r->in, r->client->conf.plan->answer_size))
+		return OUTCOME_OK;
+	bool is_ours = body_in_said_id(&r->in, &said) && said != id &&
+	               body_id_tag(said) == body_id_tag(id) &&
+	               body_id_seq(said) < r->client->n_begun;
+	return is_ours ? OUTCOME_DOUBLED : OUTCOME_ALTERED;
+}
+
+static enum outcome judge_alike(const struct request *r)
+{
+	struct alike *a = &r->client->alike[r->path];
+	if (!a->known)
+		*a = (struct alike){.known = true, .hash = r->hash, .size = r->in.at};
+	return a->hash == r->hash && a->size == r->in.at ? OUTCOME_OK : OUTCOME_ALTERED;
+}
+
+static enum outcome judge(struct request *r)
+{
+	struct client_result *result = &r->client->result;
+	bool is_grpc = r->client->conf.plan->is_grpc;
+	if (r->http_status != 200 || (is_grpc && r->grpc_status != 0)) {
+		if (!result->odd_http) {
+			result->odd_http = r->http_status;
+			result->odd_grpc = is_grpc ? r->grpc_status : GRPC_NONE;
+		}
+		return OUTCOME_STATUS;
+	}
+	switch (r->client->conf.plan->check) {
+	case PLAN_CHECK_CONTENT:
+		return judge_content(r);
+	case PLAN_CHECK_SAME:
+		return judge_alike(r);
+	default:
+		return OUTCOME_OK;
+	}
+}
+
+static void on_closed(
+	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
+{
+	struct request *r = h2_stream_user(s);
+	struct client *c = r->client;
+	struct client_conn *k = r->on;
+	bool lost = !k->conn.h2;
+	bool malformed = h2_stream_malformed(s);
+	unlink_from(&c->flying, r);
+	r->stream = NULL;
+	k->n_open--;
+	client_conn_freed(c, k);
+	if (r->has_ended && !malformed)
+		finish(r, judge(r));
+	else if (r->is_cut)
+		finish(r, OUTCOME_CUT);
+	else if (r->is_expired)
+		finish(r, OUTCOME_TIMED_OUT);
+	else if (malformed)
+		finish(r, OUTCOME_ALTERED);
+	else if (unprocessed && r->n_sends < MAX_SENDS)
+		append(&c->resend, r);
+	else if (unprocessed)
+		finish(r, OUTCOME_REFUSED);
+	else
+		finish(r, lost ? OUTCOME_LOST : OUTCOME_RESET);
+}
+
+static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
+{
+	struct client_conn *k = h2_conn_user(h2);
+	client_conn_freed(k->client, k);
+}
+
+static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
+{
+	struct client_conn *k = h2_conn_user(h2);
+	k->client->result.goaways++;
+	client_leave(k->client, k);
+	client_conn_freed(k->client, k);
+}
+
+const struct h2_events client_events = {
+	.on_message = on_message,
+	.on_data = on_data,
+	.on_sent = on_sent,
+	.on_closed = on_closed,
+	.on_settings = on_settings,
+	.on_goaway = on_goaway,
+};
+
+void client_expire(struct client *c)
+{
+	struct request *r;
+	while ((r = c->flying.head) && c->now_ns >= r->sent_ns + c->conf.timeout_ns) {
+		r->is_expired = true;
+		conn_touch(&r->on->conn);
+		h2_stream_reset(r->stream, H2_CANCEL);
+	}
+	while ((r = c->resend.head) && c->now_ns >= r->sent_ns + c->conf.timeout_ns) {
+		unlink_from(&c->resend, r);
+		finish(r, OUTCOME_TIMED_OUT);
+	}
+}
+
+void client_cut(struct client *c)
+{
+	struct request *r;
+	while ((r = c->flying.head)) {
+		r->is_cut = true;
+		conn_touch(&r->on->conn);
+		h2_stream_reset(r->stream, H2_CANCEL);
+	}
+	while ((r = client_take_resend(c)))
+		finish(r, OUTCOME_CUT);
+}
