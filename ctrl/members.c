@@ -9,6 +9,7 @@
 #include "lb/orca.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // Longer than the snapshots that may still carry a number.
 #define REST_NS UINT64_C(10000000000)
@@ -18,19 +19,23 @@ struct counts {
 	uint64_t issued, ok, failed, unjudged;
 };
 
-struct slot {
-	void *owner; // NULL = nobody's
-	struct counts before; // what the number's earlier members had
+// Of a number, whoever had it. All zero of one that is new.
+struct past {
+	struct counts before; // what its earlier members had
 	uint64_t harvested_ok, harvested_failed;
 	uint64_t since_ns; // newest use by a session before the member came
 };
+_Static_assert(sizeof(struct past) == 7 * sizeof(uint64_t), "compares by its bytes");
 
 struct members {
 	struct workers *workers;
 	struct lb_orca_table *orca;
 	struct twheel *wheel;
 	struct ids ids, node_slots;
-	struct slot *slots; // [LB_MAX_MEMBERS] owned
+	// [LB_MAX_MEMBERS] owned. Side by side only what all members need: of numbers that are new
+	// the past is never written, and its pages stay the kernel's.
+	void **owners; // NULL = nobody's
+	struct past *past;
 };
 
 struct members *members_new(
@@ -42,9 +47,9 @@ struct members *members_new(
 	m->workers = workers;
 	m->orca = orca;
 	m->wheel = wheel;
-	// calloc leaves what no member uses as untouched zero pages.
-	m->slots = calloc(LB_MAX_MEMBERS, sizeof(m->slots[0]));
-	if (!m->slots || ids_init(&m->ids, LB_MAX_MEMBERS, REST_NS) ||
+	m->owners = calloc(LB_MAX_MEMBERS, sizeof(m->owners[0]));
+	m->past = calloc(LB_MAX_MEMBERS, sizeof(m->past[0]));
+	if (!m->owners || !m->past || ids_init(&m->ids, LB_MAX_MEMBERS, REST_NS) ||
 		ids_init(&m->node_slots, LB_MAX_SLOTS, REST_NS)) {
 		members_free(m);
 		return NULL;
@@ -58,7 +63,8 @@ void members_free(struct members *m)
 		return;
 	ids_fini(&m->ids);
 	ids_fini(&m->node_slots);
-	free(m->slots);
+	free(m->owners);
+	free(m->past);
 	free(m);
 }
 
@@ -108,7 +114,10 @@ uint32_t members_take(struct members *m, void *owner)
 			continue;
 		}
 		__atomic_store_n(&shared_of(m)->loads[id], 0, __ATOMIC_RELAXED);
-		m->slots[id] = (struct slot){owner, c, c.ok, c.failed, last_used(m, id)};
+		m->owners[id] = owner;
+		const struct past past = {c, c.ok, c.failed, last_used(m, id)};
+		if (memcmp(&m->past[id], &past, sizeof(past)) != 0)
+			m->past[id] = past;
 		return id;
 	}
 	return UINT32_MAX;
@@ -116,15 +125,15 @@ uint32_t members_take(struct members *m, void *owner)
 
 void members_give(struct members *m, uint32_t member)
 {
-	CHECK(m->slots[member].owner);
-	m->slots[member].owner = NULL;
+	CHECK(m->owners[member]);
+	m->owners[member] = NULL;
 	lb_orca_forget(m->orca, member);
 	ids_give(&m->ids, member, twheel_now(m->wheel));
 }
 
 void *members_owner(const struct members *m, uint32_t member)
 {
-	return member < LB_MAX_MEMBERS ? m->slots[member].owner : NULL;
+	return member < LB_MAX_MEMBERS ? m->owners[member] : NULL;
 }
 
 uint32_t members_slot_take(struct members *m)
@@ -139,23 +148,23 @@ void members_slot_give(struct members *m, uint32_t slot)
 
 void members_harvest(struct members *m, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed)
 {
-	struct slot *s = &m->slots[member];
+	struct past *p = &m->past[member];
 	struct counts now = sum(m, member);
-	*ret_ok = now.ok - s->harvested_ok;
-	*ret_failed = now.failed - s->harvested_failed;
-	s->harvested_ok = now.ok;
-	s->harvested_failed = now.failed;
+	*ret_ok = now.ok - p->harvested_ok;
+	*ret_failed = now.failed - p->harvested_failed;
+	p->harvested_ok = now.ok;
+	p->harvested_failed = now.failed;
 }
 
 uint64_t members_last_used(const struct members *m, uint32_t member)
 {
 	uint64_t at = last_used(m, member);
-	return at > m->slots[member].since_ns ? at : 0;
+	return at > m->past[member].since_ns ? at : 0;
 }
 
 void members_totals(const struct members *m, uint32_t member, struct member_totals *ret)
 {
-	const struct counts *before = &m->slots[member].before;
+	const struct counts *before = &m->past[member].before;
 	struct counts now = sum(m, member);
 	*ret = (struct member_totals){
 		.issued = now.issued - before->issued,
