@@ -115,10 +115,9 @@ static struct cluster *cluster_new(struct cluster_set *s, const char *name, uint
 
 struct cluster *cluster_set_obtain(struct cluster_set *s, const char *name, struct lb_err *reterr)
 {
-	bool found;
-	uint32_t place = place_of(s, name, &found);
-	if (found)
-		return s->sorted[place];
+	struct cluster *known = cluster_set_find(s, name);
+	if (known)
+		return known;
 	uint32_t id = ids_take(&s->ids, 0);
 	if (id == IDS_NONE) {
 		lb_err_set(reterr, "cluster '%s': more than %d clusters", name, LB_MAX_CLUSTERS);
@@ -134,6 +133,8 @@ struct cluster *cluster_set_obtain(struct cluster_set *s, const char *name, stru
 		lb_err_set(reterr, "cluster '%s': out of memory", name);
 		return NULL;
 	}
+	bool found;
+	uint32_t place = place_of(s, name, &found);
 	memmove(&s->sorted[place + 1], &s->sorted[place],
 		(s->n - place) * sizeof(struct cluster *));
 	s->sorted[place] = c;

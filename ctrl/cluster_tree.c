@@ -34,6 +34,7 @@ struct cluster_tree {
 	struct body body;
 	struct leaf_source *sources; // owned; of the leaf, or of the aggregate's, in no order
 	struct xds_config *config; // counted; of the last configure(): leaves are made from it
+	const struct xds_cluster_config *root; // its entry of the cluster itself
 };
 
 // Objects for snapshots. Takes the reference to the picker. -ENOMEM leaves the old one in place.
@@ -121,13 +122,6 @@ static struct leaf_source *find_source(const struct cluster_tree *t, const char 
 	return s;
 }
 
-// What the configuration says of the cluster itself; NULL = nothing.
-static const struct xds_cluster_config *root_of(
-	const struct cluster_tree *t, const struct xds_config *config)
-{
-	return config ? xds_config_find_cluster(config, t->name) : NULL;
-}
-
 static bool is_aggregate(const struct xds_cluster_config *conf)
 {
 	return conf->cluster && conf->cluster->kind == RES_CLUSTER_AGGREGATE;
@@ -145,6 +139,14 @@ static struct leaves leaves_of(const struct xds_cluster_config *conf)
 	if (is_aggregate(conf))
 		return (struct leaves){conf->leaves, conf->n_leaves};
 	return (struct leaves){&conf->name, 1};
+}
+
+// A cluster that is no aggregate is its own leaf: then nothing is searched, which is done for
+// each cluster with each configuration.
+static const struct xds_cluster_config *find_leaf(
+	const struct xds_config *config, const struct xds_cluster_config *root, const char *name)
+{
+	return is_aggregate(root) ? xds_config_find_cluster(config, name) : root;
 }
 
 static bool has_leaf(const struct leaves *l, const char *name)
@@ -169,10 +171,9 @@ static void drop_sources_but(struct cluster_tree *t, const struct leaves *leaves
 }
 
 // Whose policy the leaf is to have.
-static struct res_cluster *policy_for(const struct cluster_tree *t, const struct xds_config *config,
-	const struct xds_cluster_config *leaf)
+static struct res_cluster *policy_for(const struct cluster_tree *t,
+	const struct xds_cluster_config *root, const struct xds_cluster_config *leaf)
 {
-	const struct xds_cluster_config *root = root_of(t, config);
 	if (!t->env->aggregate_policy || !is_aggregate(root) || root->cluster->is_provided)
 		return leaf->cluster;
 	return root->cluster;
@@ -183,12 +184,12 @@ static struct res_cluster *policy_for(const struct cluster_tree *t, const struct
 static int configure_leaf(void *ctx, struct lb_leaf *leaf, const char *name)
 {
 	struct cluster_tree *t = ctx;
-	const struct xds_cluster_config *conf = xds_config_find_cluster(t->config, name);
+	const struct xds_cluster_config *conf = find_leaf(t->config, t->root, name);
 	struct leaf_source *s = find_source(t, name);
 	// A leaf of before an update that ran out of memory, and that is being taken back.
 	if (!conf || !conf->cluster || !s)
 		return -ENOMEM;
-	return leaf_source_apply(s, t->env, leaf, conf, policy_for(t, t->config, conf));
+	return leaf_source_apply(s, t->env, leaf, conf, policy_for(t, t->root, conf));
 }
 
 static uint32_t leaf_id(void *ctx, const char *name)
@@ -239,18 +240,18 @@ void cluster_tree_free(struct cluster_tree *t)
 
 // Configuring.
 
-static bool is_same_leaf(
-	const struct cluster_tree *t, const struct xds_config *config, const char *name)
+static bool is_same_leaf(const struct cluster_tree *t, const struct xds_config *config,
+	const struct xds_cluster_config *root, const char *name)
 {
 	const struct leaf_source *s = find_source(t, name);
-	const struct xds_cluster_config *leaf = xds_config_find_cluster(config, name);
-	return s && leaf_source_is_same(s, leaf, policy_for(t, config, leaf));
+	const struct xds_cluster_config *leaf = find_leaf(config, root, name);
+	return s && leaf_source_is_same(s, leaf, policy_for(t, root, leaf));
 }
 
 static bool is_same(const struct cluster_tree *t, const struct xds_config *config,
 	const struct xds_cluster_config *conf)
 {
-	const struct xds_cluster_config *before = root_of(t, t->config);
+	const struct xds_cluster_config *before = t->root;
 	if (!before)
 		return false;
 	if (!conf->cluster || !before->cluster)
@@ -261,7 +262,7 @@ static bool is_same(const struct cluster_tree *t, const struct xds_config *confi
 		return false;
 	for (uint32_t i = 0; i < leaves.n; i++)
 		if (strcmp(leaves.names[i], old.names[i]) != 0 ||
-			!is_same_leaf(t, config, leaves.names[i]))
+			!is_same_leaf(t, config, conf, leaves.names[i]))
 			return false;
 	return true;
 }
@@ -297,7 +298,7 @@ static bool body_new(struct cluster_tree *t, bool aggregate, struct body *ret)
 // From t->config.
 static int body_update(struct cluster_tree *t, const struct body *b)
 {
-	const struct xds_cluster_config *conf = root_of(t, t->config);
+	const struct xds_cluster_config *conf = t->root;
 	struct leaves leaves = leaves_of(conf);
 	if (b->aggregate)
 		return lb_aggregate_update(
@@ -327,9 +328,12 @@ static int balance(
 	if (add_sources(t, &leaves))
 		return -ENOMEM;
 	struct xds_config *before = t->config;
+	const struct xds_cluster_config *root_before = t->root;
 	t->config = config; // leaves are made from it
+	t->root = conf;
 	int err = fits ? body_update(t, &t->body) : body_replace(t, aggregate);
 	t->config = before;
+	t->root = root_before;
 	return err;
 }
 
@@ -369,8 +373,9 @@ int cluster_tree_configure(struct cluster_tree *t, struct xds_config *config,
 		xds_config_get(config);
 		xds_config_put(t->config);
 		t->config = config;
+		t->root = conf;
 	}
-	struct leaves leaves = leaves_of(root_of(t, t->config));
+	struct leaves leaves = leaves_of(t->root);
 	drop_sources_but(t, &leaves);
 	return err;
 }
@@ -404,8 +409,7 @@ struct lb_cluster *cluster_tree_object(const struct cluster_tree *t)
 
 const char *cluster_tree_trouble(const struct cluster_tree *t)
 {
-	const struct xds_cluster_config *conf = root_of(t, t->config);
-	return conf && conf->has_trouble ? conf->resolution_note : "";
+	return t->root && t->root->has_trouble ? t->root->resolution_note : "";
 }
 
 void cluster_tree_dump(const struct cluster_tree *t, struct lb_dump *d)
@@ -417,8 +421,8 @@ void cluster_tree_dump(const struct cluster_tree *t, struct lb_dump *d)
 	} else {
 		lb_dump_enter(d, "cds", t->object->state);
 		lb_dump_text(d, "cluster", t->name);
-		if (t->config)
-			lb_dump_text(d, "error", root_of(t, t->config)->error);
+		if (t->root)
+			lb_dump_text(d, "error", t->root->error);
 		lb_dump_leave(d);
 	}
 }
@@ -426,7 +430,7 @@ void cluster_tree_dump(const struct cluster_tree *t, struct lb_dump *d)
 void cluster_tree_each_leaf(const struct cluster_tree *t,
 	void (*fn)(void *ctx, const struct leaf_source *, const struct lb_leaf *leaf), void *ctx)
 {
-	struct leaves leaves = leaves_of(root_of(t, t->config));
+	struct leaves leaves = leaves_of(t->root);
 	for (uint32_t i = 0; i < leaves.n; i++)
 		fn(ctx, find_source(t, leaves.names[i]),
 			t->body.leaf ? t->body.leaf

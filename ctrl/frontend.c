@@ -116,15 +116,44 @@ bool assembler_in_use(struct assembler *a, uint32_t frontend, const char *cluste
 	return cluster_set_find(a->clusters, cluster);
 }
 
+// A configuration that is read along with the set of clusters, both in order of names.
+struct reading {
+	const struct xds_config *config; // NULL = none
+	uint32_t at;
+};
+
+// Each time of a later cluster.
+static bool reads_named(struct reading *r, const char *cluster)
+{
+	int order = -1;
+	while (r->config && r->at < r->config->n_clusters &&
+		(order = strcmp(r->config->clusters[r->at].name, cluster)) < 0)
+		r->at++;
+	return order == 0 && r->config->clusters[r->at].is_root;
+}
+
+static void count_users_of(struct assembler *a, const struct assembled_frontend *f)
+{
+	struct reading readings[] = {{f->applied, 0}, {f->wanted, 0}, {f->newest, 0}};
+	for (uint32_t i = 0; i < cluster_set_count(a->clusters); i++) {
+		struct cluster *c = cluster_set_at(a->clusters, i);
+		bool is_named_by = false;
+		for (int k = 0; k < 3 && !is_named_by; k++)
+			is_named_by = reads_named(&readings[k], c->name);
+		c->n_users += is_named_by;
+	}
+}
+
 void frontend_count_users(struct assembler *a)
 {
 	uint32_t n = cluster_set_count(a->clusters);
 	a->leaving = false;
+	for (uint32_t i = 0; i < n; i++)
+		cluster_set_at(a->clusters, i)->n_users = 0;
+	for (uint32_t j = 0; j < a->conf.config->n_frontends; j++)
+		count_users_of(a, &a->frontends[j]);
 	for (uint32_t i = 0; i < n; i++) {
 		struct cluster *c = cluster_set_at(a->clusters, i);
-		c->n_users = 0;
-		for (uint32_t j = 0; j < a->conf.config->n_frontends; j++)
-			c->n_users += names(&a->frontends[j], c->name);
 		a->leaving |= c->n_users == 0;
 		cluster_tree_set_leaving(c->tree, c->n_users == 0);
 	}
@@ -252,15 +281,16 @@ static void log_warnings(const struct assembler *a, uint32_t i, const struct xds
 				log_quote(now->list[k]));
 }
 
-static void log_cluster_warnings(
-	const struct assembler *a, uint32_t i, const struct xds_config *before, const char *name)
+static void log_cluster_warnings(const struct assembler *a, uint32_t i,
+	const struct xds_config *before, const struct xds_cluster_config *conf)
 {
-	const struct assembled_frontend *f = &a->frontends[i];
-	const struct res_cluster *now = xds_config_find_cluster(f->wanted, name)->cluster;
-	const struct xds_cluster_config *old =
-		before ? xds_config_find_cluster(before, name) : NULL;
+	const struct res_cluster *now = conf->cluster;
 	struct warnings said = {0};
-	if (!now || (old && old->cluster == now))
+	if (!now || !now->n_warnings)
+		return;
+	const struct xds_cluster_config *old =
+		before ? xds_config_find_cluster(before, conf->name) : NULL;
+	if (old && old->cluster == now)
 		return;
 	if (old && old->cluster)
 		said = (struct warnings){old->cluster->warnings, old->cluster->n_warnings};
@@ -281,7 +311,7 @@ static void log_news(const struct assembler *a, uint32_t i)
 	log_warnings(a, i, &l->base, &of_listener, &(struct warnings){l->warnings, l->n_warnings});
 	log_warnings(a, i, &r->base, &of_routes, &(struct warnings){r->warnings, r->n_warnings});
 	for (uint32_t k = 0; k < f->wanted->n_clusters; k++)
-		log_cluster_warnings(a, i, f->applied, f->wanted->clusters[k].name);
+		log_cluster_warnings(a, i, f->applied, &f->wanted->clusters[k]);
 }
 
 // `wanted` serves from now on.

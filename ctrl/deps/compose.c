@@ -180,14 +180,45 @@ static int by_name(const void *pa, const void *pb)
 	return strcmp((*a)->name, (*b)->name);
 }
 
+static bool is_taken(const struct composer *c, const struct node *n)
+{
+	return n->type == &res_type_cluster && (n->waited || c->in->held);
+}
+
+// Each has the place that it had the last time, which is where they belong as long as none comes
+// or goes. False = not so.
+static bool order_as_before(struct composer *c)
+{
+	uint32_t n = c->in->n_clusters;
+	for (struct node *i = c->in->nodes->all; i; i = i->next) {
+		if (!is_taken(c, i))
+			continue;
+		if (i->entry >= n || c->clusters[i->entry])
+			return false;
+		c->clusters[i->entry] = i;
+	}
+	for (uint32_t i = 1; i < n; i++)
+		if (by_name(&c->clusters[i - 1], &c->clusters[i]) >= 0)
+			return false;
+	return true;
+}
+
+static void order(struct composer *c)
+{
+	if (order_as_before(c))
+		return;
+	uint32_t n = 0;
+	for (struct node *i = c->in->nodes->all; i; i = i->next)
+		if (is_taken(c, i))
+			c->clusters[n++] = i;
+	qsort(c->clusters, n, sizeof(*c->clusters), by_name);
+}
+
 // The names of all entries, before any aggregate borrows some.
 static int fill_names(struct composer *c)
 {
-	uint32_t n = 0;
-	for (struct node *i = c->in->nodes->all; i; i = i->next)
-		if (i->type == &res_type_cluster && (i->waited || c->in->held))
-			c->clusters[n++] = i;
-	qsort(c->clusters, n, sizeof(*c->clusters), by_name);
+	uint32_t n = c->in->n_clusters;
+	order(c);
 	for (uint32_t i = 0; i < n; i++) {
 		struct node *node = c->clusters[i];
 		node->entry = i;
