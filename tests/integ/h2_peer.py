@@ -3,7 +3,7 @@
 what it saw of the request (a request with `x-never` gets none), and a client that asks one request
 after the other and notes every answer.
 
-usage: h2_peer.py serve PORT [ANSWERS] | probe IP PORT PATH CONNECTIONS STOP_FILE
+usage: h2_peer.py serve PORT [ANSWERS] | probe IP PORT PATH CONNECTIONS STOP_FILE [PAUSE_S]
 
 With ANSWERS, a connection of the server says GOAWAY after that many, and answers nothing more.
 A request with `x-resets: CODE COUNT` and an `x-id` is reset with that code the first COUNT times
@@ -126,18 +126,20 @@ def ask(sock, connection, authority, path):
                 return answer
 
 
-def probe_one(ip, port, path, stop_file, ret):
+def probe_one(ip, port, path, stop_file, pause_s, ret):
     with socket.create_connection((ip, port), 10) as sock:
         sock.settimeout(20)
         connection = session(sock, is_client=True)
         while not os.path.exists(stop_file):
             answer = ask(sock, connection, ip, path)
             ret.append((answer.get(":status"), answer.get(ADDRESS), time.monotonic()))
+            time.sleep(pause_s)
 
 
-def probe(ip, port, path, connections, stop_file):
+def probe(ip, port, path, connections, stop_file, pause_s=0):
     answers = [[] for _ in range(int(connections))]
-    threads = [threading.Thread(target=probe_one, args=(ip, int(port), path, stop_file, ret))
+    threads = [threading.Thread(target=probe_one,
+                                args=(ip, int(port), path, stop_file, float(pause_s), ret))
                for ret in answers]
     for thread in threads:
         thread.start()

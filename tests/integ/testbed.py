@@ -90,11 +90,11 @@ class Testbed:
 
     # -- the control plane
 
-    def start_xds(self, argv=None, ns="lb"):
+    def start_xds(self, argv=None, ns="lb", cpu=SUPPORT_CPU):
         """shunt-xds on the served folder, or another server's command line."""
         argv = argv or [BUILD / "tools" / "shunt-xds" / "shunt-xds", "--listen", XDS_ADDRESS,
                         self.xds_folder]
-        self.xds = self.lab.start(ns, f"xds-{ns}", argv)
+        self.xds = self.lab.start(ns, f"xds-{ns}", argv, cpu=cpu)
         host, port = XDS_ADDRESS.split(":")
         self.wait_connect(ns, host, int(port), self.xds)
         return self.xds
