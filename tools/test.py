@@ -46,6 +46,7 @@ LONG = [
     ["tests/sim/tcp/tcp_sim", "1000", "200"],
     ["tests/sim/balance/balance_random", "1000", "2000"],
 ]
+LONG_INTEG = [("test_gocp_churn.py", {"SHUNT_GOCP_CHURN": "60 20"})]
 LONG_TIMEOUT_S = 1200
 CASES = re.compile(r"\[  (PASSED|FAILED)  \] (\d+) test\(s\)")
 GO_AT_LEAST = (1, 25)
@@ -189,6 +190,14 @@ def run_long():
             output, ok = f"{e.stdout}\nmore than {LONG_TIMEOUT_S} s", False
         if not ok:
             print(output[-3000:])
+            FAILED.append(name)
+        total = add(total, Counts(passed=int(ok), failed=int(not ok)))
+    for name, env in LONG_INTEG:
+        say(f"{name} with {env}")
+        ok = run([".venv/bin/python", "-m", "pytest", "-v", "--tb=short", "-c",
+                  "tests/integ/pytest.ini", f"--basetemp={ROOT / 'build' / 'integ-tmp'}",
+                  f"tests/integ/{name}"], env={**os.environ, **env}, timeout=LONG_TIMEOUT_S)
+        if not ok:
             FAILED.append(name)
         total = add(total, Counts(passed=int(ok), failed=int(not ok)))
     return total

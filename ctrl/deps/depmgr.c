@@ -21,6 +21,8 @@
 
 #define N_NAMES_SHOWN 5 // of what is missing
 #define RETRY_NS 1000000000ull // after running out of memory
+// What no server can be asked for holds up what others say no longer than what is absent (FM-04).
+#define PATIENCE_NS 15000000000ull
 #define IN_USE_INTERVAL_NS 1000000000ull // of clusters that requests hold
 #define REFRESH_INTERVAL_NS 1000000000ull // many connections fail at once
 // A configuration is made as a whole, so that many changes of a large one would take the square of
@@ -55,6 +57,7 @@ struct depmgr {
 	struct twheel_timer kick;
 	struct twheel_timer retry;
 	struct twheel_timer refresh; // of names
+	struct twheel_timer patience; // with servers that can't be reached
 	struct twheel_timer in_use; // asks whether requests hold clusters still
 	uint64_t refreshed_ns; // the last time; 0 = never
 	uint64_t rest_until_ns;
@@ -269,6 +272,8 @@ static void deliver_error(struct depmgr *dm, const char *text)
 		return;
 	xds_config_put(dm->config);
 	dm->config = NULL;
+	dm->nodes.serving = false;
+	nodes_give_up(&dm->nodes);
 	set_text(&dm->error, strdup(text));
 	dm->conf.on_error(dm->conf.ctx, text);
 }
@@ -299,6 +304,7 @@ static bool deliver(struct depmgr *dm)
 	}
 	xds_config_put(dm->config);
 	dm->config = config;
+	dm->nodes.serving = true;
 	set_text(&dm->error, NULL);
 	dm->conf.on_update(dm->conf.ctx, config);
 	return true;
@@ -309,6 +315,17 @@ static void reconcile_later(struct depmgr *dm)
 	uint64_t now_ns = twheel_now(dm->conf.wheel);
 	twheel_arm(
 		dm->conf.wheel, &dm->kick, now_ns < dm->rest_until_ns ? dm->rest_until_ns : now_ns);
+}
+
+// As long as nothing at all comes in, there is nothing that could be held up.
+static void be_patient(struct depmgr *dm)
+{
+	if (dm->nodes.n_withheld == 0) {
+		dm->nodes.heard = false;
+		twheel_cancel(dm->conf.wheel, &dm->patience);
+	} else if (dm->nodes.heard && !twheel_armed(&dm->patience)) {
+		twheel_arm(dm->conf.wheel, &dm->patience, twheel_now(dm->conf.wheel) + PATIENCE_NS);
+	}
 }
 
 static void reconcile(struct depmgr *dm)
@@ -338,6 +355,7 @@ static void reconcile(struct depmgr *dm)
 	if (dm->found.n_held && !twheel_armed(&dm->in_use))
 		twheel_arm(dm->conf.wheel, &dm->in_use,
 			twheel_now(dm->conf.wheel) + IN_USE_INTERVAL_NS);
+	be_patient(dm);
 	if (dm->nodes.dirty)
 		reconcile_later(dm);
 }
@@ -361,6 +379,13 @@ static void kick_fired(struct twheel_timer *t)
 static void retry_fired(struct twheel_timer *t)
 {
 	reconcile((struct depmgr *)((char *)t - offsetof(struct depmgr, retry)));
+}
+
+static void patience_fired(struct twheel_timer *t)
+{
+	struct depmgr *dm = (struct depmgr *)((char *)t - offsetof(struct depmgr, patience));
+	nodes_give_up(&dm->nodes);
+	reconcile(dm);
 }
 
 static void in_use_fired(struct twheel_timer *t)
@@ -418,6 +443,7 @@ struct depmgr *depmgr_new(const struct depmgr_conf *conf)
 	dm->kick.fire = kick_fired;
 	dm->retry.fire = retry_fired;
 	dm->refresh.fire = refresh_fired;
+	dm->patience.fire = patience_fired;
 	dm->in_use.fire = in_use_fired;
 	dm->listener_name = strdup(conf->listener_name);
 	dm->node_id = strdup(conf->node_id);
@@ -441,6 +467,7 @@ void depmgr_free(struct depmgr *dm)
 	twheel_cancel(dm->conf.wheel, &dm->kick);
 	twheel_cancel(dm->conf.wheel, &dm->retry);
 	twheel_cancel(dm->conf.wheel, &dm->refresh);
+	twheel_cancel(dm->conf.wheel, &dm->patience);
 	twheel_cancel(dm->conf.wheel, &dm->in_use);
 	xds_federation_remove_settled(dm->conf.client, &dm->settled);
 	xds_federation_begin(dm->conf.client);

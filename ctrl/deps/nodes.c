@@ -39,6 +39,12 @@ void node_set_waited(struct node *n, bool waited)
 	n->nodes->n_unresolved[n->waited] += n_missing(n);
 }
 
+static void set_withheld(struct node *n, bool withheld)
+{
+	n->nodes->n_withheld += (uint32_t)withheld - n->withheld;
+	n->withheld = withheld;
+}
+
 // Only notes: the pass comes when the client has told all events that belong together.
 static void on_event(struct xds_watcher *w, const struct xds_event *e)
 {
@@ -49,13 +55,16 @@ static void on_event(struct xds_watcher *w, const struct xds_event *e)
 	switch (e->kind) {
 	case XDS_EVENT_RESOURCE:
 		put(&n->res, xds_res_get(e->res));
+		n->nodes->heard |= n->nodes->n_withheld > 0;
 		n->failed = false;
+		set_withheld(n, false);
 		set_text(&n->error, NULL);
 		set_text(&n->ambient, NULL);
 		break;
 	case XDS_EVENT_ERROR:
 		put(&n->res, NULL);
-		n->failed = true;
+		set_withheld(n, e->no_server && n->nodes->serving);
+		n->failed = !n->withheld;
 		set_text(&n->error, strdup(e->text));
 		set_text(&n->ambient, NULL);
 		break;
@@ -78,6 +87,7 @@ static void node_free(struct node *n)
 {
 	xds_federation_cancel(n->nodes->client, &n->watcher);
 	n->nodes->n_unresolved[n->waited] -= !node_resolved(n);
+	set_withheld(n, false);
 	drop_source(n);
 	xds_res_put(n->res);
 	free(n->name);
@@ -132,6 +142,18 @@ struct node *node_reach(
 	if (!nodes->holding)
 		n->waited_pass = nodes->pass;
 	return n;
+}
+
+void nodes_give_up(struct nodes *nodes)
+{
+	for (struct node *n = nodes->all; n; n = n->next) {
+		if (!n->withheld)
+			continue;
+		set_withheld(n, false);
+		n->failed = true;
+		nodes->n_unresolved[n->waited]--;
+		nodes->dirty = nodes->reshaped = true;
+	}
 }
 
 void nodes_sweep(struct nodes *nodes)

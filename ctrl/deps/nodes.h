@@ -23,6 +23,9 @@ struct node {
 	char *name;
 	struct xds_res *res; // counted; NULL = no value
 	bool failed; // no value, and error says why (NULL = no memory even for that)
+	// No value, and no server to ask for it: neither resolved nor failed, so that the
+	// configuration in use stays (DM-06, FM-09).
+	bool withheld;
 	char *error;
 	char *ambient; // trouble beside the value; NULL = none
 	uint64_t pass; // last one that reached it
@@ -45,6 +48,9 @@ struct nodes {
 	// Nodes with neither value nor error, names without an answer: by `waited`.
 	uint32_t n_unresolved[2];
 	uint64_t pass; // counts the manager's
+	bool serving; // a configuration is in use
+	uint32_t n_withheld;
+	bool heard; // a value came while something was withheld
 	bool holding; // what is reached now is so for requests under way (DM-22)
 	uint64_t n_flattenings;
 	bool dirty; // an event came since the flag was cleared
@@ -53,6 +59,8 @@ struct nodes {
 	void (*on_news)(struct nodes *);
 };
 
+// What is withheld has failed.
+void nodes_give_up(struct nodes *);
 void nodes_sweep(struct nodes *); // DM-24: what the pass did not reach is watched no more
 void nodes_fini(struct nodes *);
 

@@ -60,6 +60,8 @@ struct xds_event {
 	struct xds_res *res; // RESOURCE: borrowed, xds_res_get() to keep
 	enum xds_code code;
 	const char *text; // ERROR, AMBIENT: borrowed; names the resource, the server and the node
+	// ERROR: no server can be asked. Of the resource itself that says nothing (FM-09).
+	bool no_server;
 };
 
 // The watcher's storage is its owner's. Zeroed before the first use.

@@ -258,6 +258,7 @@ static struct xds_event trouble_event(const struct xds_fallback_entry *e)
 		.kind = e->value ? XDS_EVENT_AMBIENT : XDS_EVENT_ERROR,
 		.code = e->error ? e->error_code : XDS_UNAVAILABLE,
 		.text = xds_fallback_text(e->error ? e->error : e->fallback->failure),
+		.no_server = !e->value && !e->error,
 	};
 }
 

@@ -65,7 +65,8 @@ static struct xds_event event_of(const struct xds_entry *e, enum xds_news news)
 	case XDS_NEWS_RESOURCE:
 		return (struct xds_event){.kind = XDS_EVENT_RESOURCE, .res = e->value, .text = ""};
 	case XDS_NEWS_ERROR:
-		return (struct xds_event){.kind = XDS_EVENT_ERROR, .code = code, .text = text};
+		return (struct xds_event){
+			.kind = XDS_EVENT_ERROR, .code = code, .text = text, .no_server = !own};
 	case XDS_NEWS_AMBIENT:
 		return (struct xds_event){.kind = XDS_EVENT_AMBIENT, .code = code, .text = text};
 	case XDS_NEWS_CLEAR:
