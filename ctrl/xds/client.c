@@ -138,24 +138,20 @@ static int find_params(
 	return 0;
 }
 
-int xds_client_watch(
-	struct xds_client *c, const struct xds_type *type, const char *name, struct xds_watcher *w)
+int xds_client_watch_locator(struct xds_client *c, const struct xds_type *type, const char *name,
+	struct xds_params *params, struct xds_watcher *w)
 {
 	CHECK(!w->entry);
 	uint32_t t = type_index(c, type);
 	xds_client_begin(c);
-	struct xds_params *params;
-	struct xds_entry *e = NULL;
-	bool ok = find_params(c, t, name, &params) == 0;
-	if (ok)
-		e = xds_subs_find(&c->subs[t], name, params);
-	if (ok && !e) {
+	struct xds_entry *e = xds_subs_find(&c->subs[t], name, params);
+	if (!e) {
 		e = xds_subs_add(&c->subs[t], c, t, name, params);
 		if (e)
 			e->absent.fire = absent_fired, e->ttl.fire = ttl_fired;
 	}
 	if (e) {
-		if (!e->watchers.first)
+		if (!w->by_wildcard && e->n_asking++ == 0)
 			xds_subs_want(&c->subs[t], e, c->conf.protocol->asks_again);
 		w->entry = e;
 		xds_watchers_add(&e->watchers, w, c->n_events);
@@ -163,6 +159,14 @@ int xds_client_watch(
 	}
 	xds_client_end(c);
 	return e ? 0 : -ENOMEM;
+}
+
+int xds_client_watch(
+	struct xds_client *c, const struct xds_type *type, const char *name, struct xds_watcher *w)
+{
+	struct xds_params *params;
+	int rc = find_params(c, type_index(c, type), name, &params);
+	return rc ? rc : xds_client_watch_locator(c, type, name, params, w);
 }
 
 void xds_client_cancel(struct xds_client *c, struct xds_watcher *w)
@@ -173,10 +177,12 @@ void xds_client_cancel(struct xds_client *c, struct xds_watcher *w)
 	xds_client_begin(c);
 	xds_watchers_remove(&e->watchers, w);
 	w->entry = NULL;
-	if (!e->watchers.first) {
+	if (!e->watchers.first)
 		xds_entry_end_deletion(e, "is not needed any more");
+	if (w->by_wildcard)
+		xds_subs_left(&c->subs[e->type], e);
+	else if (--e->n_asking == 0)
 		xds_subs_unwant(&c->subs[e->type], e);
-	}
 	xds_client_end(c);
 }
 
@@ -225,8 +231,9 @@ static void owner_on_sent(void *ctx, uint32_t type)
 	while (!xds_chain_empty(in_flight)) {
 		struct xds_entry *e = XDS_ENTRY_OF(in_flight->next, in_flight);
 		xds_chain_remove(&e->in_flight);
-		// What is cached needs no answer (FM-05, DL-13).
-		if (is_held(e) || e->value || e->answered ||
+		// What is cached needs no answer (FM-05, DL-13), and "*" is nothing that may be
+		// absent.
+		if (is_held(e) || e->value || e->answered || xds_entry_is_wildcard(e) ||
 			e->status == XDS_STATUS_DOES_NOT_EXIST || twheel_armed(&e->absent))
 			continue;
 		twheel_arm(c->conf.wheel, &e->absent, twheel_now(c->conf.wheel) + wait);
@@ -422,6 +429,18 @@ static struct xds_entry_info info_of(const struct xds_entry *e)
 void xds_watcher_info(const struct xds_watcher *w, struct xds_entry_info *ret)
 {
 	*ret = info_of(w->entry);
+}
+
+void xds_watcher_word(const struct xds_watcher *w, struct xds_word *ret)
+{
+	const struct xds_entry *e = w->entry;
+	*ret = (struct xds_word){
+		.variant = e->sub->variant,
+		.status = e->status,
+		.code = e->said_code,
+		.text = text_of(e->said),
+		.constraints = e->said_of,
+	};
 }
 
 void xds_client_each(

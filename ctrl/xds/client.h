@@ -17,7 +17,10 @@ struct rand;
 struct twheel;
 struct xds_bootstrap;
 struct xds_client;
+struct xds_constraints;
+struct xds_params;
 struct xds_server_conf;
+struct xds_variant;
 
 // Canonical gRPC status codes that errors carry.
 enum xds_code { XDS_OK = 0, XDS_INVALID_ARGUMENT = 3, XDS_NOT_FOUND = 5, XDS_UNAVAILABLE = 14 };
@@ -71,6 +74,13 @@ struct xds_watcher {
 	struct xds_fallback_entry *fallback; // the authority's, if it has several servers
 	// A value from elsewhere is in use: silence of this server says nothing (FM-05).
 	bool held;
+	// What it watches came by a wildcard: the server is not asked for it by name.
+	bool by_wildcard;
+	// Of "*", all names with its parameters: the server has sent a resource of a name that is
+	// not watched through the wildcard yet; who watches it now, by_wildcard, has it with this
+	// response. The event of "*" itself is a RESOURCE without res: the first response has come.
+	// 0 or -ENOMEM.
+	int (*on_name)(struct xds_watcher *, const char *name);
 	struct xds_watcher *next, *prev; // its list's (watchers.h)
 	uint64_t seen; // likewise: the last round that it knows of
 };
@@ -79,6 +89,10 @@ struct xds_watcher {
 // Watchers may be started and cancelled inside any event. 0 or -ENOMEM.
 [[nodiscard]] int xds_client_watch(
 	struct xds_client *, const struct xds_type *, const char *name, struct xds_watcher *);
+// The same with parameters of its own, instead of the bootstrap's: for a proxy, whose clients have
+// theirs. The name may be "*", if the watcher has on_name.
+[[nodiscard]] int xds_client_watch_locator(struct xds_client *, const struct xds_type *,
+	const char *name, struct xds_params *, struct xds_watcher *);
 // No event comes after it returns; not watching = nothing happens (WA-11).
 void xds_client_cancel(struct xds_client *, struct xds_watcher *);
 
@@ -125,6 +139,16 @@ void xds_client_each(
 
 // What there is to know of the name it watches. Texts are valid until the next call.
 void xds_watcher_info(const struct xds_watcher *, struct xds_entry_info *ret);
+// What the server has of it and said last, for whoever passes it on. Valid until the next call.
+struct xds_word {
+	const struct xds_variant *variant; // its content is the xds_res; NULL = none was sent
+	enum xds_status status; // DOES_NOT_EXIST: the variant does not count any more (RS-04)
+	// RECEIVED_ERROR: as it was said, and of which parameters. What was sent before may hold.
+	int32_t code;
+	const char *text;
+	struct xds_constraints *constraints; // NULL = all
+};
+void xds_watcher_word(const struct xds_watcher *, struct xds_word *ret);
 // Whom it watches at; NULL = it does not.
 struct xds_client *xds_watcher_client(const struct xds_watcher *);
 // Another server has given a newer value: what is cached of this one is forgotten, so that its next

@@ -29,13 +29,13 @@ static int list_changes(Request *m, const struct xds_subs *subs, struct xds_aren
 	for (struct xds_chain *c = subs->pending.next; !rc && c != &subs->pending; c = c->next) {
 		const struct xds_entry *e = XDS_ENTRY_OF(c, pending);
 		char *name = xds_wire_text(e->sub->name);
-		if (e->sub->params && e->watchers.first) // TP2-T05
+		if (e->sub->params && e->n_asking > 0) // TP2-T05
 			rc = xds_wire_add_locator(&m->resource_locators_subscribe,
 				&m->n_resource_locators_subscribe, n, e->sub, arena);
 		else if (e->sub->params)
 			rc = xds_wire_add_locator(&m->resource_locators_unsubscribe,
 				&m->n_resource_locators_unsubscribe, n, e->sub, arena);
-		else if (e->watchers.first)
+		else if (e->n_asking > 0)
 			m->resource_names_subscribe[m->n_resource_names_subscribe++] = name;
 		else
 			m->resource_names_unsubscribe[m->n_resource_names_unsubscribe++] = name;
@@ -55,8 +55,11 @@ static bool is_held(const struct xds_subs *subs, const struct xds_entry *e)
 
 static int list_versions(Request *m, const struct xds_subs *subs, struct xds_arena *arena)
 {
-	Version *versions = xds_arena_alloc(arena, subs->n, sizeof(*versions));
-	m->initial_resource_versions = xds_arena_alloc(arena, subs->n, sizeof(Version *));
+	size_t n = 0;
+	for (struct xds_chain *c = subs->all.next; c != &subs->all; c = c->next)
+		n += is_held(subs, XDS_ENTRY_OF(c, all));
+	Version *versions = xds_arena_alloc(arena, n, sizeof(*versions));
+	m->initial_resource_versions = xds_arena_alloc(arena, n, sizeof(Version *));
 	if (!versions || !m->initial_resource_versions)
 		return -ENOMEM;
 	for (struct xds_chain *c = subs->all.next; c != &subs->all; c = c->next) {

@@ -43,6 +43,19 @@ void xds_entry_fail(struct xds_entry *, enum xds_status, enum xds_code, bool is_
 void xds_entry_drop_value(struct xds_entry *); // it has one
 // If a deletion was ignored (A53), that is over, and the log says why.
 void xds_entry_end_deletion(struct xds_entry *, const char *why);
+// FM-06: whatever the response that is being applied says of it, it has been answered.
+void xds_entry_answered(struct xds_entry *);
+
+// Wildcards (wildcard.c).
+// The entry is not of a name but of "*".
+bool xds_entry_is_wildcard(const struct xds_entry *);
+// A response has a resource of this name: those who watch "*" with parameters that match may watch
+// the name before it is listed, since only what is watched is taken in. 0 or -ENOMEM.
+[[nodiscard]] int xds_wildcard_adopt(
+	struct xds_client *, uint32_t type, const char *name, const struct xds_constraints *);
+// All of the response has been applied: was it an answer to a wildcard?
+void xds_wildcard_settle(struct xds_client *, uint32_t type);
+
 // xds_ads_owner's.
 int xds_client_respond(
 	struct xds_client *, uint32_t type, const struct xds_response *, char **ret_nack);

@@ -63,13 +63,12 @@ static void complain(struct round *r, size_t index, const char *name, const char
 	r->nack = true;
 }
 
-// FM-06: whatever the response says of it, it has been answered.
-static void mark_seen(struct round *r, struct xds_entry *e)
+void xds_entry_answered(struct xds_entry *e)
 {
-	e->seen = r->number;
+	e->seen = e->client->n_events;
 	e->answered = true;
 	xds_chain_remove(&e->in_flight);
-	twheel_cancel(r->client->conf.wheel, &e->absent);
+	twheel_cancel(e->client->conf.wheel, &e->absent);
 }
 
 void xds_entry_drop_value(struct xds_entry *e)
@@ -110,9 +109,12 @@ static void accept(struct round *r, struct xds_entry *e, const struct xds_varian
 	// SW-16: same content, no event; but an error that was told is over (SW-17).
 	struct xds_res *res = v->content;
 	bool same = e->value && xds_res_eq(e->value, res);
+	bool is_news = !same || r->client->conf.types[r->type]->is_opaque;
 	if (!same) {
 		xds_res_put(e->value);
 		e->value = xds_res_get(res);
+	}
+	if (is_news) {
 		xds_client_add_news(e, XDS_NEWS_RESOURCE);
 	} else if (e->ambient) {
 		xds_client_add_news(e, XDS_NEWS_CLEAR);
@@ -166,7 +168,7 @@ void xds_entry_end_deletion(struct xds_entry *e, const char *why)
 static void end(struct round *r, struct xds_entry *e)
 {
 	struct xds_client *c = r->client;
-	mark_seen(r, e);
+	xds_entry_answered(e);
 	if (e->error_code == XDS_NOT_FOUND) // told already (DE-09)
 		return;
 	bool drops = c->conf.drops_deleted && e->value;
@@ -193,7 +195,7 @@ static void end(struct round *r, struct xds_entry *e)
 static char *canonical(struct round *r, const char *name, struct lb_err *err)
 {
 	struct xds_name parsed;
-	if (!xds_name_is_xdstp(name))
+	if (!xds_name_is_xdstp(name) || r->client->conf.types[r->type]->is_opaque)
 		return strdup(name);
 	int rc = xds_name_parse(name, r->client->conf.types[r->type]->url, &parsed, err);
 	if (rc)
@@ -265,6 +267,8 @@ static void read_item(struct round *r, size_t index)
 		it->refused = xds_refused_new(in->type_url, in->bytes, in->len);
 	else if (d.res)
 		it->res = xds_res_get(d.res);
+	if (it->res)
+		it->res->do_not_cache = in->do_not_cache;
 	r->starved |= !it->why && !it->res && !it->beats;
 	xds_res_put(d.res);
 	free(d.name);
@@ -313,6 +317,7 @@ static void list_item(struct round *r, size_t index)
 		it->listed = keep(r, index, it->name, in->constraints);
 		return;
 	}
+	r->starved |= xds_wildcard_adopt(r->client, r->type, it->name, in->constraints) != 0;
 	int rc = xds_variants_set(
 		r->variants, it->name, in->constraints, in->version, xds_res_get(it->res), &err);
 	it->listed = listed(r, index, it->name, rc, &err);
@@ -363,7 +368,7 @@ static void settle_item(void *ctx, struct xds_sub *sub)
 	const struct xds_response_entry *in = &r->response->entries[a->index];
 	const struct item *it = &r->items[a->index];
 	struct xds_entry *e = sub->owner;
-	mark_seen(r, e);
+	xds_entry_answered(e);
 	if (it->why) {
 		refuse(r, e, in->version, it);
 		return;
@@ -391,7 +396,7 @@ static void settle_error(void *ctx, struct xds_sub *sub)
 	const struct xds_response_error *in = &r->response->errors[a->index];
 	const struct xds_client *c = r->client;
 	struct xds_entry *e = sub->owner;
-	mark_seen(r, e);
+	xds_entry_answered(e);
 	xds_set_text(&e->error,
 		"%s \"%s\": xDS server %s answered with code %d: %s (node id \"%s\")",
 		c->conf.types[r->type]->label, sub->name, c->server->uri, in->code, in->text,
@@ -399,6 +404,10 @@ static void settle_error(void *ctx, struct xds_sub *sub)
 	xds_entry_clear_rejected(e);
 	xds_set_text(&e->error_version, "%s", r->response->version);
 	bool not_found = in->code == CODE_NOT_FOUND;
+	e->said_code = in->code;
+	xds_set_text(&e->said, "%s", in->text);
+	xds_constraints_put(e->said_of);
+	e->said_of = xds_constraints_get(in->constraints);
 	xds_entry_fail(e, XDS_STATUS_RECEIVED_ERROR, not_found ? XDS_NOT_FOUND : XDS_UNAVAILABLE,
 		not_found || in->code == CODE_PERMISSION_DENIED);
 }
@@ -429,7 +438,7 @@ static void settle_others(struct round *r)
 		if (!event.after) {
 			end(r, e); // SW-11, TP2-T09
 		} else if (event.after->content != e->value) {
-			mark_seen(r, e);
+			xds_entry_answered(e);
 			accept(r, e, event.after);
 			twheel_cancel(r->client->conf.wheel, &e->ttl);
 		}
@@ -468,6 +477,7 @@ static void settle_all(struct round *r)
 		if (r->errors_listed[i])
 			settle(r, i, in->errors[i].name, in->errors[i].constraints, settle_error);
 	settle_others(r);
+	xds_wildcard_settle(r->client, r->type);
 }
 
 static void free_items(struct round *r)

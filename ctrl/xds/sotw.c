@@ -22,7 +22,7 @@ static int list_names(Request *m, const struct xds_subs *subs, struct xds_arena 
 		return -ENOMEM;
 	for (struct xds_chain *c = subs->all.next; c != &subs->all; c = c->next) {
 		const struct xds_entry *e = XDS_ENTRY_OF(c, all);
-		if (!e->watchers.first)
+		if (e->n_asking == 0)
 			continue;
 		if (e->sub->params) {
 			int rc = xds_wire_add_locator(&m->resource_locators,

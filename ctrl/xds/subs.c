@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/subs.h"
 
+#include "ctrl/xds/constraints.h"
 #include "ctrl/xds/inside.h"
 #include "ctrl/xds/protocol.h"
 
@@ -67,6 +68,8 @@ void xds_entry_free(struct xds_entry *e)
 	free(e->version);
 	free(e->error);
 	xds_entry_clear_rejected(e);
+	free(e->said);
+	xds_constraints_put(e->said_of);
 	free(e);
 }
 
@@ -126,6 +129,12 @@ void xds_subs_unwant(struct xds_subs *s, struct xds_entry *e)
 	if (e->asked)
 		xds_chain_add(&s->pending, &e->pending);
 	else
+		xds_subs_left(s, e);
+}
+
+void xds_subs_left(struct xds_subs *s, struct xds_entry *e)
+{
+	if (!e->watchers.first && !e->asked)
 		drop(s, e);
 }
 
@@ -134,11 +143,11 @@ void xds_subs_sending(struct xds_subs *s)
 	while (!xds_chain_empty(&s->pending)) {
 		struct xds_entry *e = XDS_ENTRY_OF(s->pending.next, pending);
 		xds_chain_remove(&e->pending);
-		if (!e->watchers.first) {
-			drop(s, e);
+		e->asked = e->n_asking > 0;
+		if (!e->asked) {
+			xds_subs_left(s, e);
 			continue;
 		}
-		e->asked = true;
 		xds_chain_remove(&e->in_flight);
 		xds_chain_add(&s->in_flight, &e->in_flight);
 	}
@@ -157,6 +166,7 @@ void xds_subs_lost(struct xds_subs *s)
 		e->asked = e->answered = false;
 		xds_chain_remove(&e->in_flight);
 		xds_chain_remove(&e->pending);
-		xds_chain_add(&s->pending, &e->pending); // in order of subscription again
+		if (e->n_asking > 0) // in order of subscription again
+			xds_chain_add(&s->pending, &e->pending);
 	}
 }

@@ -25,6 +25,7 @@ enum xds_news {
 struct xds_entry {
 	struct xds_chain all; // subscriptions of the type, in order of subscription
 	struct xds_watchers watchers; // none = not wanted any more, the server not told yet
+	uint32_t n_asking; // of those for whom the server is asked for it by name
 	struct xds_sub *sub; // name, parameters, and what the server has for them
 	struct xds_client *client;
 	uint32_t type;
@@ -45,6 +46,9 @@ struct xds_entry {
 	char *error_version; // rejected; NULL = none
 	struct xds_refused *refused; // counted; NULL = none
 	uint64_t error_ns;
+	int32_t said_code; // RECEIVED_ERROR: the server's own words
+	char *said;
+	struct xds_constraints *said_of; // counted
 
 	struct twheel_timer absent; // no answer yet (FM-04 to FM-07)
 	struct twheel_timer ttl; // of the value (RS-04); not armed = it holds for good
@@ -62,7 +66,7 @@ struct xds_subs {
 	struct xds_chain all; // xds_entry.all
 	struct xds_chain pending; // wanted but not asked for, or asked for but not wanted
 	struct xds_chain in_flight;
-	uint32_t n; // wanted
+	uint32_t n; // wanted, by name
 	struct xds_variants *variants; // what the server has, as far as it was said and is wanted
 };
 
@@ -84,12 +88,15 @@ struct xds_entry *xds_subs_find(
 // An entry that nobody wants yet: xds_subs_want() follows. NULL = no memory.
 struct xds_entry *xds_subs_add(struct xds_subs *, struct xds_client *, uint32_t type,
 	const char *name, struct xds_params *);
-// The first watcher has come. ask_again: also if the server has not been told of the end of the
-// last subscription.
+// The first watcher that asks has come. ask_again: also if the server has not been told of the end
+// of the last subscription.
 void xds_subs_want(struct xds_subs *, struct xds_entry *, bool ask_again);
-// The last watcher has gone. What the server does not know of is dropped at once, the rest with the
-// request that says so: until then the server goes on sending it, and a watch finds it (WA-13).
+// The last watcher that asks has gone. What the server does not know of is dropped at once, if
+// nobody else watches it, the rest with the request that says so: until then the server goes on
+// sending it, and a watch finds it (WA-13).
 void xds_subs_unwant(struct xds_subs *, struct xds_entry *);
+// A watcher that came by a wildcard has gone.
+void xds_subs_left(struct xds_subs *, struct xds_entry *);
 
 // A request has been made of all that is pending: what is wanted is in flight now, what is not is
 // dropped (WA-09).

@@ -80,8 +80,8 @@ bool xds_res_eq(const struct xds_res *a, const struct xds_res *b)
 	if (a == b)
 		return true;
 	return a->type == b->type && a->hash == b->hash && a->len == b->len &&
-	       memcmp(a->bytes, b->bytes, a->len) == 0 && strcmp(a->name, b->name) == 0 &&
-	       same_origin(a, b);
+	       a->do_not_cache == b->do_not_cache && memcmp(a->bytes, b->bytes, a->len) == 0 &&
+	       strcmp(a->name, b->name) == 0 && same_origin(a, b);
 }
 
 struct xds_refused *xds_refused_new(const char *type_url, const uint8_t *bytes, size_t len)

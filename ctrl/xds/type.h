@@ -22,6 +22,7 @@ struct xds_res {
 	size_t len;
 	uint64_t hash; // XXH64 of the bytes
 	const struct xds_server_conf *server; // who sent it; borrowed; NULL = nobody did
+	bool do_not_cache; // as its wrapper says, to proxies (TP2-P06)
 	struct xds_arena arena; // owns what else the struct points to
 };
 
@@ -58,6 +59,9 @@ struct xds_type {
 	// one was deleted (xds-client.md SW-11). False: absence means nothing (SW-14).
 	bool full_state;
 	enum xds_origin origin;
+	// Names and contents are only passed on (raw.h): names are taken as they are spelt, and
+	// each word of the server is told, also of a value that is the same.
+	bool is_opaque;
 	void (*decode)(const uint8_t *bytes, size_t len, struct xds_decoded *);
 	// Tells resources inside of it who sent them; NULL = there are none.
 	void (*set_server)(struct xds_res *, const struct xds_server_conf *);

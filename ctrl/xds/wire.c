@@ -102,6 +102,7 @@ int xds_wire_unwrap(struct xds_response_entry *e, const Wrapper *w)
 	}
 	if (read_ttl(e, w->ttl))
 		return 0;
+	e->do_not_cache = w->cache_control && w->cache_control->do_not_cache;
 	e->heartbeat = !w->resource;
 	if (e->heartbeat)
 		return 0;

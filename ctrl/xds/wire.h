@@ -28,6 +28,7 @@ struct xds_response_entry {
 	bool heartbeat;
 	bool has_ttl;
 	uint64_t ttl_ns; // how long it holds, if nothing more is heard (RS-04)
+	bool do_not_cache;
 	struct lb_err err; // "" or why there is nothing to decode
 };
 // The server cannot give a resource (TP3).
