@@ -14,7 +14,7 @@ from envoy_proxy import BINARY, HTTP2, address_of
 from resources import ADS, HTTP_MANAGER, LISTENER, ROUTER
 
 grpc = pytest.importorskip("grpc")
-from xds_server import WAIT_S, Backend, Serve
+from xds_server import WAIT_S, Backend, Proxy, Serve
 
 CALL_TIMEOUT_S = 5
 OPTIONS = {"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
@@ -63,9 +63,9 @@ def fixture_backends():
 
 
 class Envoy:
-    """Envoy with its only configuration from shunt-xds."""
+    """Envoy with its only configuration from shunt-xds, or from a proxy of it."""
 
-    def __init__(self, path, api_type, backends):
+    def __init__(self, path, api_type, backends, proxy_protocol=None):
         # Bound but not listening: nobody else gets the port, and Envoy listens beside it.
         self.reserved = socket.socket()
         self.reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -74,7 +74,9 @@ class Envoy:
         self.backends = backends
         self.serve = Serve(path, *world(self.port, {"blue": 1}, backends))
         config = path / "envoy.json"
-        config.write_text(json.dumps(bootstrap(api_type, self.serve.address)))
+        self.proxy = proxy_protocol and Proxy(path, self.serve, proxy_protocol)
+        address = (self.proxy or self.serve).address
+        config.write_text(json.dumps(bootstrap(api_type, address)))
         with open(path / "envoy.log", "wb") as log:
             self.process = subprocess.Popen(
                 [BINARY, "-c", config, "-l", "warning", "--concurrency", "1",
@@ -109,6 +111,8 @@ class Envoy:
         self.process.kill()
         self.process.wait(WAIT_S)
         self.reserved.close()
+        if self.proxy:
+            self.proxy.stop()
         self.serve.stop()
 
 

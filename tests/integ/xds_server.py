@@ -47,13 +47,11 @@ class Backend(grpc.GenericRpcHandler):
         return cluster, resources.endpoints(self.name, ("127.0.0.1", self.port))
 
 
-class Serve:
-    """A running shunt-xds and the folder it serves."""
+class Server:
+    """A running shunt-xds. It keeps its address when it is started again."""
 
-    def __init__(self, path, *initial):
-        self.folder = resources.Folder(path / "xds")
-        self.folder.set(*initial)
-        self.log = path / "log"
+    def __init__(self, log):
+        self.log = log
         self.address = "127.0.0.1:0"  # until the server says which port it has taken
         self.process = None
         self.start()
@@ -76,20 +74,6 @@ class Serve:
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(WAIT_S) == 0
 
-    def command(self):
-        return [SHUNT_XDS, "serve", self.folder.path, "--listen", self.address]
-
-    def change(self, *resources_):
-        """The folder holds exactly these from now on. The server sleeps meanwhile: files are
-        written one by one, and it must not see some without the others."""
-        self.process.send_signal(signal.SIGSTOP)
-        try:
-            state = os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-            assert state.si_code == os.CLD_STOPPED, self.log.read_text()
-            self.folder.set(*resources_)
-        finally:
-            self.process.send_signal(signal.SIGCONT)
-
     def wait_log(self, text):
         self.wait_match(re.escape(text))
 
@@ -105,11 +89,50 @@ class Serve:
             assert time.monotonic() < deadline, text
             time.sleep(0.01)
 
-    def channel(self):
+    def bootstrap(self, node="test"):
         server = {"server_uri": self.address, "channel_creds": [{"type": "insecure"}],
                   "server_features": ["xds_v3"]}
-        bootstrap = {"xds_servers": [server], "node": {"id": "test"}}
-        return grpc.insecure_channel("xds:///web", [(BOOTSTRAP_ARG, json.dumps(bootstrap))])
+        return {"xds_servers": [server], "node": {"id": node}}
+
+    def channel(self):
+        return grpc.insecure_channel("xds:///web", [(BOOTSTRAP_ARG, json.dumps(self.bootstrap()))])
+
+
+class Serve(Server):
+    """It serves a folder."""
+
+    def __init__(self, path, *initial):
+        self.folder = resources.Folder(path / "xds")
+        self.folder.set(*initial)
+        super().__init__(path / "log")
+
+    def command(self):
+        return [SHUNT_XDS, "serve", self.folder.path, "--listen", self.address]
+
+    def change(self, *resources_):
+        """The folder holds exactly these from now on. The server sleeps meanwhile: files are
+        written one by one, and it must not see some without the others."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            state = os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            assert state.si_code == os.CLD_STOPPED, self.log.read_text()
+            self.folder.set(*resources_)
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
+
+class Proxy(Server):
+    """It stands before another one."""
+
+    def __init__(self, path, upstream, protocol="sotw", grace_s=60):
+        self.options = ["--protocol", protocol, "--grace", str(grace_s), "--verbose"]
+        self.file = path / "upstream.json"
+        self.file.write_text(json.dumps(upstream.bootstrap("proxy")))
+        super().__init__(path / "proxy.log")
+
+    def command(self):
+        return [SHUNT_XDS, "proxy", "--upstream", self.file, "--listen", self.address,
+                *self.options]
 
 
 class Stream:

@@ -13,7 +13,7 @@
 #define BIT(type) (1u << (type))
 // What may still use a resource of this type. Endpoints name nothing; but clusters are not taken
 // away while the endpoints of those that follow them are on their way.
-static const unsigned users_of[N_RESOURCE_TYPES] = {
+static const unsigned users_of[CATALOG_TYPES_MAX] = {
 	[RESOURCE_CLUSTER] =
 		BIT(RESOURCE_ENDPOINTS) | BIT(RESOURCE_LISTENER) | BIT(RESOURCE_ROUTES),
 	[RESOURCE_ENDPOINTS] =
@@ -97,52 +97,102 @@ static bool is_same(const struct subscription_entry *e)
 				 xds_constraints_eq(a->constraints, b->constraints));
 }
 
-static enum ads_due due_of(
-	const struct ads_stream *s, const struct subscription_entry *e, bool full_state)
+// The source has nothing to say of it yet. What is there under a wildcard comes with the rest.
+static bool is_pending(const struct ads_type *t, const struct subscription_entry *e)
 {
-	bool is_delta = s->protocol == ADS_DELTA;
-	bool asked = is_delta && e->asked;
+	if (!e->named)
+		return t->wild_is_pending;
+	const struct catalog_word *word = catalog_word(e->sub);
+	return word && word->is_pending && !e->sub->variant;
+}
+
+// The error that the client should know of; 0 = none.
+static uint64_t error_of(const struct subscription_entry *e)
+{
+	const struct catalog_word *word = e->named ? catalog_word(e->sub) : NULL;
+	return word ? word->error : 0;
+}
+
+static enum ads_due due_of(
+	const struct ads_stream *s, const struct ads_type *t, const struct subscription_entry *e)
+{
+	bool is_delta = s->protocol == ADS_DELTA, asked = is_delta && e->asked;
+	if (is_pending(t, e))
+		return ADS_DUE_NOTHING;
+	if (asked || error_of(e) != e->error)
+		return ADS_DUE_CHANGE;
 	if (e->sub->variant)
-		return asked || !is_same(e) ? ADS_DUE_CHANGE : ADS_DUE_NOTHING;
-	if (e->sent)
-		return is_delta || full_state ? ADS_DUE_REMOVAL : ADS_DUE_NOTHING;
-	return asked ? ADS_DUE_CHANGE : ADS_DUE_NOTHING;
+		return is_same(e) ? ADS_DUE_NOTHING : ADS_DUE_CHANGE;
+	bool is_told = is_delta || s->catalog->types[t - s->types].info.full_state;
+	return e->sent && is_told ? ADS_DUE_REMOVAL : ADS_DUE_NOTHING;
+}
+
+// Counts what nothing is known of yet.
+static void note_pending(struct ads_stream *s, struct ads_type *t)
+{
+	t->n_pending = 0;
+	t->wild_is_pending = false;
+	if (!s->catalog->source)
+		return;
+	for (size_t i = 0; i < t->sub.n_wild; i++) {
+		const struct catalog_word *word = catalog_word(t->sub.wild[i]);
+		t->wild_is_pending |= word && word->is_pending;
+	}
+	for (size_t i = 0; i < t->sub.n; i++)
+		t->n_pending += t->sub.entries[i].named && is_pending(t, &t->sub.entries[i]);
+}
+
+// An answer is owed, and can be given, also an empty one.
+static bool owes_answer(const struct ads_stream *s, const struct ads_type *t, bool full_state)
+{
+	if (!t->asked || t->wild_is_pending)
+		return false;
+	return s->protocol == ADS_DELTA ||
+	       (full_state && t->n_pending == 0 && (t->sub.n_wild > 0 || t->sub.n > 0));
 }
 
 static enum ads_due compare(const struct ads_stream *s, const struct ads_type *t, bool full_state)
 {
-	enum ads_due due = ADS_DUE_NOTHING;
-	if (t->asked &&
-		(s->protocol == ADS_DELTA || (full_state && (t->sub.n_wild > 0 || t->sub.n > 0))))
-		due = ADS_DUE_CHANGE;
+	// What a full list leaves out is deleted: by a client that may have it, or goes by all.
+	bool may_hold = t->resume_ns != 0 && t->nonce == 0;
+	if (s->protocol == ADS_SOTW && full_state &&
+		(t->wild_is_pending || (may_hold && t->n_pending > 0)))
+		return ADS_DUE_NOTHING;
+	enum ads_due due = owes_answer(s, t, full_state) ? ADS_DUE_CHANGE : ADS_DUE_NOTHING;
 	for (size_t i = 0; i < t->sub.n && due != ADS_DUE_CHANGE; i++) {
-		enum ads_due its = due_of(s, &t->sub.entries[i], full_state);
+		enum ads_due its = due_of(s, t, &t->sub.entries[i]);
 		due = its > due ? its : due;
 	}
 	return due;
 }
 
-// Nothing uses a listener, so that taking one away is a change like any other.
-static bool is_change(enum resource_type type, enum ads_due due)
+// Nothing that is known here uses a listener, or what is only passed on, so that taking one away is
+// a change like any other.
+static bool is_used(uint32_t type)
 {
-	return due == ADS_DUE_CHANGE || (due == ADS_DUE_REMOVAL && type == RESOURCE_LISTENER);
+	return type < N_RESOURCE_TYPES && users_of[type] != 0;
+}
+
+static bool is_change(uint32_t type, enum ads_due due)
+{
+	return due == ADS_DUE_CHANGE || (due == ADS_DUE_REMOVAL && !is_used(type));
 }
 
 // Brings due of every type up to date.
 static int compare_all(struct ads_stream *s, uint64_t now_ns)
 {
-	for (int i = 0; i < N_RESOURCE_TYPES; i++) {
+	for (uint32_t i = 0; i < s->n_types; i++) {
 		struct ads_type *t = &s->types[i];
-		const struct catalog_type *type = &s->catalog->types[i];
+		struct catalog_type *type = &s->catalog->types[i];
 		if (t->is_compared && t->compared == type->generation)
 			continue;
 		int r = subscription_refresh(&t->sub, type);
 		if (r < 0)
 			return r;
 		enum ads_due before = t->due;
-		t->due = compare(s, t, resource_type_info((enum resource_type)i)->full_state);
-		if (is_change((enum resource_type)i, t->due) &&
-			!is_change((enum resource_type)i, before))
+		note_pending(s, t);
+		t->due = compare(s, t, type->info.full_state);
+		if (is_change(i, t->due) && !is_change(i, before))
 			t->change_ns = now_ns;
 		t->is_compared = true;
 		t->compared = type->generation;
@@ -152,19 +202,22 @@ static int compare_all(struct ads_stream *s, uint64_t now_ns)
 
 // Until when a change waits: new routes may name clusters that the client is being sent, and whose
 // endpoints it asks for before it accepts them. 0 = it need not; nor does what replaces nothing.
-static uint64_t make_ns(const struct ads_stream *s, enum resource_type type)
+static uint64_t make_ns(const struct ads_stream *s, uint32_t type)
 {
 	const struct ads_type *t = &s->types[type];
-	if (type < RESOURCE_LISTENER || (t->nonce == 0 && t->resume_ns == 0))
+	bool refers = type == RESOURCE_LISTENER || type == RESOURCE_ROUTES;
+	if (!refers || (t->nonce == 0 && t->resume_ns == 0))
 		return 0;
-	for (int i = RESOURCE_CLUSTER; i <= RESOURCE_ENDPOINTS; i++)
-		if (s->types[i].nonce != 0 && !s->types[i].answered)
+	for (int i = RESOURCE_CLUSTER; i <= RESOURCE_ENDPOINTS; i++) {
+		const struct ads_type *made = &s->types[i];
+		if ((made->nonce != 0 && !made->answered) || made->n_pending > 0)
 			return t->change_ns + MAKE_PATIENCE_NS;
+	}
 	return 0;
 }
 
 // Something that may still use what is gone was not yet sent, not yet answered, or refused.
-static bool users_are_busy(const struct ads_stream *s, enum resource_type type)
+static bool users_are_busy(const struct ads_stream *s, uint32_t type)
 {
 	for (int i = 0; i < N_RESOURCE_TYPES; i++) {
 		const struct ads_type *t = &s->types[i];
@@ -180,7 +233,7 @@ static bool users_are_busy(const struct ads_stream *s, enum resource_type type)
 
 // Before this time nothing of the type is taken away. What a client brings along from an earlier
 // stream may be in use by what it has not asked for yet on this one.
-static uint64_t break_ns(const struct ads_stream *s, enum resource_type type)
+static uint64_t break_ns(const struct ads_stream *s, uint32_t type)
 {
 	uint64_t last = s->types[type].resume_ns;
 	for (int i = 0; i < N_RESOURCE_TYPES; i++)
@@ -204,63 +257,122 @@ static struct group group_at(const struct subscription *sub, size_t i)
 	return g;
 }
 
-static enum ads_due group_due(const struct ads_stream *s, const struct group *g, bool full_state)
+static enum ads_due group_due(
+	const struct ads_stream *s, const struct ads_type *t, const struct group *g)
 {
 	enum ads_due due = ADS_DUE_NOTHING;
 	for (size_t i = 0; i < g->n; i++) {
-		enum ads_due its = due_of(s, &g->entries[i], full_state);
+		enum ads_due its = due_of(s, t, &g->entries[i]);
 		due = its > due ? its : due;
 	}
 	return due;
 }
 
-static void group_told(const struct group *g)
+static void group_told(const struct ads_type *t, const struct group *g)
 {
 	for (size_t i = 0; i < g->n; i++)
-		subscription_told(&g->entries[i], g->entries[i].sub->variant);
+		if (!is_pending(t, &g->entries[i]))
+			subscription_told(&g->entries[i], g->entries[i].sub->variant);
 }
 
-// All that is there (full state), or what changed.
-static void pick_sotw(struct ads_stream *s, const struct group *g, bool full_state, bool keeps)
+// Is one of the items from `first` on of these constraints?
+static bool is_listed(
+	const struct ads_items *items, size_t first, const struct xds_constraints *constraints)
 {
-	size_t first = s->resources.n;
+	for (size_t i = first; i < items->n; i++) {
+		const struct xds_variant *v = items->list[i].variant;
+		if (xds_constraints_eq(v ? v->constraints : NULL, constraints))
+			return true;
+	}
+	return false;
+}
+
+// The response so far, before the group.
+struct marks {
+	size_t resources, removed, errors;
+};
+
+// Errors of the group that the client does not know of, or, `all`, all of them; but one identity is
+// never in a response twice (PC-07). What finds no place is told with the next.
+static void pick_errors(
+	struct ads_stream *s, const struct group *g, const struct marks *marks, bool all)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		struct subscription_entry *e = &g->entries[i];
+		uint64_t error = error_of(e);
+		bool is_new = error != e->error || e->asked;
+		if (error == 0)
+			e->error = 0;
+		if (error == 0 || (!is_new && !all))
+			continue;
+		const struct catalog_word *word = catalog_word(e->sub);
+		bool has_place = !is_listed(&s->resources, marks->resources, word->constraints) &&
+		                 !is_listed(&s->removed, marks->removed, word->constraints);
+		bool is_there = false;
+		for (size_t k = marks->errors; k < s->n_errors; k++)
+			is_there |= xds_constraints_eq(
+				s->errors[k].word->constraints, word->constraints);
+		if (has_place && !is_there)
+			s->errors[s->n_errors++] = (struct ads_error){e->sub->name, word};
+		// A list of all has the variants in it each time, which leave no place.
+		if (has_place || is_there || all)
+			e->error = error;
+	}
+}
+
+// All that is there (full state), or what changed. An error stands for what it leaves in use.
+static void pick_sotw(struct ads_stream *s, const struct ads_type *t, const struct group *g,
+	bool full_state, bool keeps)
+{
+	const struct marks marks = {s->resources.n, s->removed.n, s->n_errors};
 	const char *name = g->entries[0].sub->name;
 	for (size_t i = 0; i < g->n; i++) {
 		struct subscription_entry *e = &g->entries[i];
-		struct xds_variant *v = keeps && !e->sub->variant ? e->sent : e->sub->variant;
-		if (v && (full_state || !is_same(e)))
+		bool stays = is_pending(t, e) || (keeps && !e->sub->variant);
+		struct xds_variant *v = stays ? e->sent : e->sub->variant;
+		bool is_stuck = error_of(e) != 0 && is_same(e);
+		bool was_stuck = e->error != 0 && error_of(e) == 0;
+		if (v && !is_stuck && (full_state || was_stuck || !is_same(e)))
 			items_add(&s->resources, name, v);
 	}
-	items_unique(&s->resources, first);
+	items_unique(&s->resources, marks.resources);
+	pick_errors(s, g, &marks, full_state);
 }
 
-static void pick_delta(struct ads_stream *s, const struct group *g)
+static void pick_delta(struct ads_stream *s, const struct ads_type *t, const struct group *g)
 {
-	size_t first = s->resources.n, first_removed = s->removed.n;
+	const struct marks marks = {s->resources.n, s->removed.n, s->n_errors};
 	const char *name = g->entries[0].sub->name;
 	bool is_absent = false;
 	for (size_t i = 0; i < g->n; i++) {
 		struct subscription_entry *e = &g->entries[i];
 		struct xds_variant *now = e->sub->variant;
+		bool was_stuck = e->error != 0 && error_of(e) == 0, asked = e->asked || was_stuck;
+		if (is_pending(t, e)) {
+			if (e->sent)
+				items_add(&s->scratch, name, e->sent);
+			continue;
+		}
 		if (now)
 			items_add(&s->scratch, name, now);
-		if (now && (e->asked || !is_same(e)))
+		if (now && (asked || !is_same(e)))
 			items_add(&s->resources, name, now);
 		if (e->sent && (!now || identity_cmp(e->sent, now) != 0))
 			items_add(&s->removed, name, e->sent);
-		is_absent |= !now && !e->sent && e->asked;
+		is_absent |= !now && !e->sent && asked && error_of(e) == 0;
 	}
-	items_unique(&s->resources, first);
-	items_unique(&s->removed, first_removed);
+	items_unique(&s->resources, marks.resources);
+	items_unique(&s->removed, marks.removed);
 	// What others of this client see stays.
 	items_unique(&s->scratch, 0);
-	items_subtract(&s->removed, first_removed, &s->scratch);
+	items_subtract(&s->removed, marks.removed, &s->scratch);
 	ads_items_clear(&s->scratch);
 	// No constraints come first in the order.
-	bool is_told = first_removed < s->removed.n &&
-	               identity_cmp(s->removed.list[first_removed].variant, NULL) == 0;
+	bool is_told = marks.removed < s->removed.n &&
+	               identity_cmp(s->removed.list[marks.removed].variant, NULL) == 0;
 	if (is_absent && !is_told)
 		items_add(&s->removed, name, NULL);
+	pick_errors(s, g, &marks, false);
 }
 
 static int reserve(struct ads_stream *s, size_t n)
@@ -268,44 +380,60 @@ static int reserve(struct ads_stream *s, size_t n)
 	int rc = items_reserve(&s->resources, n);
 	if (!rc)
 		rc = items_reserve(&s->removed, 2 * n);
-	return rc ? rc : items_reserve(&s->scratch, n);
+	if (!rc)
+		rc = items_reserve(&s->scratch, n);
+	s->n_errors = 0;
+	if (rc || !s->catalog->source || n <= s->errors_room)
+		return rc;
+	struct ads_error *errors = realloc(s->errors, n * sizeof(*errors));
+	if (!errors)
+		return -ENOMEM;
+	s->errors = errors;
+	s->errors_room = n;
+	return 0;
 }
 
-static int pick(
-	struct ads_stream *s, enum resource_type type, uint64_t now_ns, struct ads_response *ret)
+static void pick_all(struct ads_stream *s, struct ads_type *t, bool keeps, bool full_state)
 {
-	struct ads_type *t = &s->types[type];
-	bool full_state = resource_type_info(type)->full_state;
-	bool keeps = type != RESOURCE_LISTENER &&
-	             (users_are_busy(s, type) || now_ns < break_ns(s, type));
 	enum ads_due left = ADS_DUE_NOTHING;
-	int rc = reserve(s, t->sub.n);
-	if (rc)
-		return rc;
 	for (size_t i = 0; i < t->sub.n;) {
 		struct group g = group_at(&t->sub, i);
-		enum ads_due due = group_due(s, &g, full_state);
+		enum ads_due due = group_due(s, t, &g);
 		bool keeps_it = keeps && due == ADS_DUE_REMOVAL;
 		i += g.n;
 		if (keeps_it)
 			left = ADS_DUE_REMOVAL;
 		if (s->protocol == ADS_SOTW)
-			pick_sotw(s, &g, full_state, keeps_it);
+			pick_sotw(s, t, &g, full_state, keeps_it);
 		else if (!keeps_it)
-			pick_delta(s, &g);
+			pick_delta(s, t, &g);
 		if (!keeps_it)
-			group_told(&g);
+			group_told(t, &g);
+		if (!keeps_it && group_due(s, t, &g) != ADS_DUE_NOTHING)
+			left = ADS_DUE_CHANGE;
 	}
+	t->due = left;
+}
+
+static int pick(struct ads_stream *s, uint32_t type, uint64_t now_ns, struct ads_response *ret)
+{
+	struct ads_type *t = &s->types[type];
+	const struct catalog_type *of = &s->catalog->types[type];
+	bool keeps = is_used(type) && (users_are_busy(s, type) || now_ns < break_ns(s, type));
+	int rc = reserve(s, t->sub.n);
+	if (rc)
+		return rc;
+	pick_all(s, t, keeps, of->info.full_state);
 	// Entries of what is gone are of no use any more.
 	t->sub.wild_is_stale |= s->removed.n > 0 && t->sub.n_wild > 0;
 	t->exchange_ns = now_ns;
 	t->asked = false;
 	t->answered = false;
-	t->due = left;
-	t->version = s->catalog->types[type].version;
+	t->version = of->version;
 	t->nonce = ++s->last_nonce;
-	*ret = (struct ads_response){s->protocol, type, t->version, t->nonce, s->wraps,
-		s->resources.list, s->resources.n, s->removed.list, s->removed.n};
+	*ret = (struct ads_response){s->protocol, &of->info, t->version, t->nonce, s->wraps,
+		s->resources.list, s->resources.n, s->removed.list, s->removed.n, s->errors,
+		s->n_errors};
 	return 1;
 }
 
@@ -316,11 +444,9 @@ int ads_stream_drain(struct ads_stream *s, uint64_t now_ns, struct ads_response 
 	int r = compare_all(s, now_ns);
 	if (r < 0)
 		return r;
-	for (int i = 0; i < N_RESOURCE_TYPES; i++) {
-		enum resource_type type = (enum resource_type)i;
-		if (is_change(type, s->types[i].due) && now_ns >= make_ns(s, type))
+	for (uint32_t type = 0; type < s->n_types; type++)
+		if (is_change(type, s->types[type].due) && now_ns >= make_ns(s, type))
 			return pick(s, type, now_ns, ret);
-	}
 	for (size_t i = 0; i < N_BREAKING; i++) {
 		enum resource_type type = breaking_order[i];
 		if (s->types[type].due == ADS_DUE_REMOVAL && !users_are_busy(s, type) &&

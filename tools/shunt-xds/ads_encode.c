@@ -18,13 +18,16 @@
 typedef Google__Protobuf__Any any_message;
 typedef Envoy__Service__Discovery__V3__Resource resource_message;
 typedef Envoy__Service__Discovery__V3__ResourceName name_message;
+typedef Envoy__Service__Discovery__V3__ResourceError error_message;
+typedef Google__Rpc__Status status_message;
 typedef Envoy__Service__Discovery__V3__DiscoveryResponse sotw_response;
 typedef Envoy__Service__Discovery__V3__DeltaDiscoveryResponse delta_response;
 
 struct encoder {
 	const struct ads_response *response;
 	struct xds_arena arena;
-	char url[128], version[NUMBER_TEXT_MAX], nonce[NUMBER_TEXT_MAX];
+	char *url;
+	char version[NUMBER_TEXT_MAX], nonce[NUMBER_TEXT_MAX];
 };
 
 static char *text_of(const char *text)
@@ -32,22 +35,55 @@ static char *text_of(const char *text)
 	return (char *)(uintptr_t)text;
 }
 
-static name_message *name_of(struct encoder *e, const struct ads_item *item)
+static name_message *name_of(
+	struct encoder *e, const char *text, const struct xds_constraints *constraints)
 {
 	name_message *name = xds_arena_alloc(&e->arena, 1, sizeof(*name));
 	if (!name)
 		return NULL;
 	envoy__service__discovery__v3__resource_name__init(name);
-	name->name = text_of(item->name);
-	name->dynamic_parameter_constraints = xds_constraints_message(item->variant->constraints);
+	name->name = text_of(text);
+	name->dynamic_parameter_constraints = xds_constraints_message(constraints);
 	return name;
+}
+
+// NULL = no memory.
+static error_message *error_of(struct encoder *e, const struct ads_error *error)
+{
+	error_message *m = xds_arena_alloc(&e->arena, 1, sizeof(*m));
+	status_message *status = xds_arena_alloc(&e->arena, 1, sizeof(*status));
+	if (!m || !status)
+		return NULL;
+	envoy__service__discovery__v3__resource_error__init(m);
+	google__rpc__status__init(status);
+	status->code = error->word->code;
+	status->message = text_of(error->word->text);
+	m->error_detail = status;
+	m->resource_name = name_of(e, error->name, error->word->constraints);
+	return m->resource_name ? m : NULL;
+}
+
+// *ret is in the arena. 0 or -ENOMEM.
+static int list_errors(struct encoder *e, error_message ***ret, size_t *ret_n)
+{
+	const struct ads_response *response = e->response;
+	error_message **list =
+		xds_arena_alloc(&e->arena, response->n_errors + 1, sizeof(error_message *));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < response->n_errors; i++)
+		if (!(list[i] = error_of(e, &response->errors[i])))
+			return -ENOMEM;
+	*ret = list;
+	*ret_n = response->n_errors;
+	return 0;
 }
 
 static void set_any(struct encoder *e, any_message *any, const struct resource *r)
 {
 	google__protobuf__any__init(any);
 	any->type_url = e->url;
-	any->value.data = r->bytes;
+	any->value.data = (uint8_t *)(uintptr_t)r->bytes;
 	any->value.len = r->len;
 }
 
@@ -66,7 +102,7 @@ static resource_message *wrap(struct encoder *e, const struct ads_item *item)
 	m->resource = any;
 	m->version = item->variant->version;
 	if (item->variant->constraints)
-		m->resource_name = name_of(e, item);
+		m->resource_name = name_of(e, item->name, item->variant->constraints);
 	else
 		m->name = text_of(item->name);
 	if (item->variant->constraints && !m->resource_name)
@@ -116,7 +152,8 @@ static int encode_sotw(struct encoder *e, uint8_t **ret_bytes, size_t *ret_len)
 	for (size_t i = 0; i < response->n; i++)
 		if (!(m.resources[i] = entry_of(e, &response->resources[i])))
 			return -ENOMEM;
-	return proto_pack(&m.base, ret_bytes, ret_len);
+	int rc = list_errors(e, &m.resource_errors, &m.n_resource_errors);
+	return rc ? rc : proto_pack(&m.base, ret_bytes, ret_len);
 }
 
 static int set_removed(struct encoder *e, delta_response *m)
@@ -132,7 +169,7 @@ static int set_removed(struct encoder *e, delta_response *m)
 			m->removed_resources[m->n_removed_resources++] = text_of(item->name);
 			continue;
 		}
-		name_message *name = name_of(e, item);
+		name_message *name = name_of(e, item->name, item->variant->constraints);
 		if (!name)
 			return -ENOMEM;
 		m->removed_resource_names[m->n_removed_resource_names++] = name;
@@ -156,13 +193,15 @@ static int encode_delta(struct encoder *e, uint8_t **ret_bytes, size_t *ret_len)
 		if (!(m.resources[i] = wrap(e, &response->resources[i])))
 			return -ENOMEM;
 	int rc = set_removed(e, &m);
+	if (!rc)
+		rc = list_errors(e, &m.resource_errors, &m.n_resource_errors);
 	return rc ? rc : proto_pack(&m.base, ret_bytes, ret_len);
 }
 
 int ads_response_encode(const struct ads_response *response, uint8_t **ret_bytes, size_t *ret_len)
 {
 	struct encoder e = {.response = response};
-	snprintf(e.url, sizeof(e.url), "%s", resource_type_info(response->type)->url);
+	e.url = text_of(response->type->url);
 	snprintf(e.version, sizeof(e.version), "%016" PRIx64, response->version);
 	snprintf(e.nonce, sizeof(e.nonce), "%" PRIu64, response->nonce);
 	int rc = response->protocol == ADS_SOTW ? encode_sotw(&e, ret_bytes, ret_len)

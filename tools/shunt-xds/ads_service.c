@@ -38,7 +38,7 @@ struct client {
 
 struct ads_service {
 	struct rpc_server *server;
-	const struct catalog *catalog;
+	struct catalog *catalog;
 	struct client *clients;
 	uint64_t n_clients_ever;
 	uint64_t now_ns; // of this turn
@@ -126,9 +126,9 @@ static void send_next(struct client *c)
 	c->sending = true;
 	log_info("response sent",
 		"client=%" PRIu64 " type=%s version=%016" PRIx64 " nonce=%" PRIu64
-		" resources=%zu removed=%zu bytes=%zu",
-		c->number, resource_type_info(response.type)->label, response.version,
-		response.nonce, response.n, response.n_removed, len);
+		" resources=%zu removed=%zu errors=%zu bytes=%zu",
+		c->number, response.type->label, response.version, response.nonce, response.n,
+		response.n_removed, response.n_errors, len);
 	rpc_call_send(c->call, bytes, len);
 	free(bytes);
 }
@@ -152,7 +152,7 @@ static void log_request(const struct client *c, const struct request_view *m,
 			log_quote(m->type_url));
 		return;
 	}
-	const char *label = resource_type_info(result->type)->label;
+	const char *label = result->type->info.label;
 	if (result->kind == ADS_REQUEST_NACK)
 		log_warn("client refuses",
 			"client=%" PRIu64 " event=nack type=%s version=%016" PRIx64
@@ -230,7 +230,7 @@ static void on_closed(void *call_ctx)
 	client_free(c);
 }
 
-int ads_service_new(const char *address, const struct catalog *catalog, struct ads_service **ret,
+int ads_service_new(const char *address, struct catalog *catalog, struct ads_service **ret,
 	struct lb_err *reterr)
 {
 	static const struct rpc_events events = {

@@ -12,8 +12,8 @@ struct ads_service;
 
 // Listens on the address and serves the catalog, which is borrowed and outlives the service. 0,
 // -ENOMEM, or -EINVAL with the reason.
-[[nodiscard]] int ads_service_new(const char *address, const struct catalog *,
-	struct ads_service **ret, struct lb_err *reterr);
+[[nodiscard]] int ads_service_new(
+	const char *address, struct catalog *, struct ads_service **ret, struct lb_err *reterr);
 void ads_service_free(struct ads_service *); // NULL is fine
 
 int ads_service_port(const struct ads_service *);

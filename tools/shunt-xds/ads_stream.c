@@ -18,14 +18,19 @@ typedef Envoy__Service__Discovery__V3__ResourceLocator locator_message;
 typedef Envoy__Service__Discovery__V3__DiscoveryRequest sotw_request;
 typedef Envoy__Service__Discovery__V3__DeltaDiscoveryRequest delta_request;
 
-struct ads_stream *ads_stream_new(enum ads_protocol protocol, const struct catalog *catalog)
+struct ads_stream *ads_stream_new(enum ads_protocol protocol, struct catalog *catalog)
 {
 	struct ads_stream *s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 	s->protocol = protocol;
 	s->catalog = catalog;
-	return s;
+	s->n_types = N_RESOURCE_TYPES;
+	s->types = calloc(s->n_types, sizeof(*s->types));
+	if (s->types)
+		return s;
+	free(s);
+	return NULL;
 }
 
 void ads_stream_free(struct ads_stream *s)
@@ -37,9 +42,26 @@ void ads_stream_free(struct ads_stream *s)
 		ads_items_clear(lists[i]);
 		free(lists[i]->list);
 	}
-	for (int t = 0; t < N_RESOURCE_TYPES; t++)
+	for (uint32_t t = 0; t < s->n_types; t++)
 		subscription_fini(&s->types[t].sub, &s->catalog->types[t]);
+	free(s->errors);
+	free(s->types);
 	free(s);
+}
+
+// NULL = no memory.
+static struct ads_type *state_of(struct ads_stream *s, const struct catalog_type *type)
+{
+	if (type->index >= s->n_types) {
+		uint32_t n = type->index + 1;
+		struct ads_type *types = realloc(s->types, n * sizeof(*types));
+		if (!types)
+			return NULL;
+		memset(types + s->n_types, 0, (n - s->n_types) * sizeof(*types));
+		s->types = types;
+		s->n_types = n;
+	}
+	return &s->types[type->index];
 }
 
 // Names and locators of a request in one list (TP2-T04), with room for one more.
@@ -113,11 +135,14 @@ int ads_stream_feed_sotw(struct ads_stream *s, const sotw_request *request, uint
 	struct ads_request_result *ret)
 {
 	*ret = (struct ads_request_result){.kind = ADS_REQUEST_UNKNOWN_TYPE};
-	ret->type = resource_type_find(str_from(request->type_url));
 	s->wraps |= reads_wrappers(request);
-	if (ret->type == N_RESOURCE_TYPES)
+	struct catalog_type *type = catalog_find_type(s->catalog, request->type_url);
+	if (!type)
 		return 0;
-	struct ads_type *t = &s->types[ret->type];
+	struct ads_type *t = state_of(s, type);
+	if (!t)
+		return -ENOMEM;
+	ret->type = type;
 	// A nonce on the first request of a type is one of an earlier stream: worth nothing, no
 	// harm.
 	bool names_response = request->response_nonce[0] && t->nonce != 0;
@@ -130,8 +155,7 @@ int ads_stream_feed_sotw(struct ads_stream *s, const sotw_request *request, uint
 		request->resource_locators, request->n_resource_locators);
 	if (rc)
 		return rc;
-	rc = subscription_set(&t->sub, &s->catalog->types[ret->type], l.list, l.n,
-		resource_type_info(ret->type)->full_state);
+	rc = subscription_set(&t->sub, type, l.list, l.n, type->info.full_state);
 	locators_fini(&l);
 	if (rc)
 		return rc;
@@ -175,14 +199,12 @@ static bool has_star(const struct locators *l)
 	return false;
 }
 
-static int change_subscriptions(struct ads_stream *s, enum resource_type type,
+static int change_subscriptions(struct ads_type *t, const struct catalog_type *catalog,
 	const delta_request *request, struct locators *add, struct locators *remove,
 	uint64_t now_ns)
 {
-	struct ads_type *t = &s->types[type];
-	const struct catalog_type *catalog = &s->catalog->types[type];
 	bool is_first = !t->is_started;
-	if (is_first && add->n == 0 && resource_type_info(type)->full_state)
+	if (is_first && add->n == 0 && catalog->info.full_state)
 		add->list[add->n++] = (struct locator){"*", NULL};
 	t->asked |= has_star(add);
 	int rc = subscription_change(&t->sub, catalog, add->list, add->n, remove->list, remove->n);
@@ -192,8 +214,8 @@ static int change_subscriptions(struct ads_stream *s, enum resource_type type,
 	return rc;
 }
 
-static int take_delta(struct ads_stream *s, enum resource_type type, const delta_request *request,
-	uint64_t now_ns)
+static int take_delta(struct ads_type *t, const struct catalog_type *type,
+	const delta_request *request, uint64_t now_ns)
 {
 	struct locators add, remove;
 	int rc = locators_init(&add, request->resource_names_subscribe,
@@ -205,8 +227,8 @@ static int take_delta(struct ads_stream *s, enum resource_type type, const delta
 		request->n_resource_names_unsubscribe, request->resource_locators_unsubscribe,
 		request->n_resource_locators_unsubscribe);
 	// An answer alone, the most frequent, costs nothing.
-	if (!rc && (!s->types[type].is_started || add.n > 0 || remove.n > 0))
-		rc = change_subscriptions(s, type, request, &add, &remove, now_ns);
+	if (!rc && (!t->is_started || add.n > 0 || remove.n > 0))
+		rc = change_subscriptions(t, type, request, &add, &remove, now_ns);
 	locators_fini(&add);
 	locators_fini(&remove);
 	return rc;
@@ -216,13 +238,16 @@ int ads_stream_feed_delta(struct ads_stream *s, const delta_request *request, ui
 	struct ads_request_result *ret)
 {
 	*ret = (struct ads_request_result){.kind = ADS_REQUEST_UNKNOWN_TYPE};
-	ret->type = resource_type_find(str_from(request->type_url));
-	if (ret->type == N_RESOURCE_TYPES)
+	struct catalog_type *type = catalog_find_type(s->catalog, request->type_url);
+	if (!type)
 		return 0;
-	struct ads_type *t = &s->types[ret->type];
+	struct ads_type *t = state_of(s, type);
+	if (!t)
+		return -ENOMEM;
+	ret->type = type;
 	bool names_response = request->response_nonce[0] && t->nonce != 0;
 	bool is_last = names_response && nonce_is(request->response_nonce, t->nonce);
-	int rc = take_delta(s, ret->type, request, now_ns);
+	int rc = take_delta(t, type, request, now_ns);
 	if (rc)
 		return rc;
 	t->is_started = true;

@@ -12,6 +12,11 @@
 // new ones name. A variant that another takes the place of is taken away with the response that
 // brings the other (TP2-S05).
 //
+// Where the catalog has a source, what that does not know yet is waited for, never told as absent
+// (TP2-P05): a client that may hold something of an earlier stream is not sent a list of listeners
+// or clusters before the list is whole. Errors of the source are told as they are (TP3), after the
+// variant that they leave in use.
+//
 // Constraints go along with every variant that has them (TP2-S02); in SotW that takes a wrapper,
 // which only clients are sent that asked by locators or say that they can read it (RS-05).
 // Thread: one owner. Time is passed in.
@@ -35,7 +40,7 @@ enum ads_request_kind {
 // One request as it was understood, for the log.
 struct ads_request_result {
 	enum ads_request_kind kind;
-	enum resource_type type; // not for UNKNOWN_TYPE
+	const struct catalog_type *type; // NULL for UNKNOWN_TYPE
 	uint64_t version; // of the response that is accepted or refused
 	size_t n_names; // that the client is subscribed to now, under wildcards too
 	bool wildcard;
@@ -47,10 +52,16 @@ struct ads_item {
 	struct xds_variant *variant; // counted
 };
 
-// Valid until the next call on the stream.
+// Why a name has nothing, or nothing newer.
+struct ads_error {
+	const char *name; // borrowed, as the word is
+	const struct catalog_word *word;
+};
+
+// Valid until the next call on the stream, or of the catalog's source.
 struct ads_response {
 	enum ads_protocol protocol;
-	enum resource_type type;
+	const struct resource_type_info *type;
 	uint64_t version;
 	uint64_t nonce;
 	bool wraps; // SotW: variants with constraints go in a wrapper
@@ -58,12 +69,14 @@ struct ads_response {
 	size_t n;
 	const struct ads_item *removed; // delta; variant NULL = there is none of that name
 	size_t n_removed;
+	const struct ads_error *errors;
+	size_t n_errors;
 };
 
 struct ads_stream;
 
 // The catalog is borrowed and outlives the stream. NULL = no memory.
-struct ads_stream *ads_stream_new(enum ads_protocol, const struct catalog *);
+struct ads_stream *ads_stream_new(enum ads_protocol, struct catalog *);
 void ads_stream_free(struct ads_stream *); // NULL is fine
 
 // Takes one request in. 0, -ENOMEM or -E2BIG (too many subscriptions): the stream is of no use any

@@ -20,6 +20,8 @@ struct ads_type {
 	// The comparison with the catalog stands until that or the subscription changes.
 	bool is_compared;
 	uint64_t compared; // generation
+	size_t n_pending; // of names that were asked for, nothing is known yet
+	bool wild_is_pending; // nor what there is under a wildcard
 	enum ads_due due;
 	uint64_t change_ns; // when a change became due
 };
@@ -31,12 +33,15 @@ struct ads_items {
 
 struct ads_stream {
 	enum ads_protocol protocol;
-	const struct catalog *catalog;
+	struct catalog *catalog;
 	bool wraps; // the client reads wrapped resources (SotW)
-	struct ads_type types[N_RESOURCE_TYPES];
+	struct ads_type *types; // as the catalog's, as far as they were asked for
+	uint32_t n_types; // at least N_RESOURCE_TYPES
 	uint64_t last_nonce; // one sequence for all types
 	struct ads_items resources, removed; // of the last response
 	struct ads_items scratch;
+	struct ads_error *errors; // of the last response
+	size_t n_errors, errors_room;
 };
 
 void ads_items_clear(struct ads_items *);

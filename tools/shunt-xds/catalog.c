@@ -4,6 +4,8 @@
 #include "ctrl/xds/constraints.h"
 #include "lb/base/check.h"
 
+#include <xxhash.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,25 +20,31 @@ static bool content_eq(const void *a, const void *b)
 	return resource_eq(a, b);
 }
 
-static void list_free(struct resource **list, size_t n)
+// NULL = no memory.
+static struct catalog_type *add_type(struct catalog *c, const struct resource_type_info *info)
 {
-	for (size_t i = 0; i < n; i++)
-		resource_put(list[i]);
-	free(list);
+	struct catalog_type *type = &c->types[c->n_types];
+	const struct xds_variants_conf conf = {
+		.label = info->label,
+		.keeps_all = true,
+		.content_put = content_put,
+		.content_eq = content_eq,
+	};
+	*type = (struct catalog_type){.info = *info,
+		.index = c->n_types,
+		.source = c->source,
+		.cache = xds_variants_new(&conf)};
+	if (!type->cache)
+		return NULL;
+	c->n_types++;
+	return type;
 }
 
 struct catalog *catalog_new(void)
 {
 	struct catalog *c = calloc(1, sizeof(*c));
 	for (int t = 0; c && t < N_RESOURCE_TYPES; t++) {
-		const struct xds_variants_conf conf = {
-			.label = resource_type_info((enum resource_type)t)->label,
-			.keeps_all = true,
-			.content_put = content_put,
-			.content_eq = content_eq,
-		};
-		c->types[t].cache = xds_variants_new(&conf);
-		if (!c->types[t].cache) {
+		if (!add_type(c, resource_type_info((enum resource_type)t))) {
 			catalog_free(c);
 			c = NULL;
 		}
@@ -48,36 +56,94 @@ void catalog_free(struct catalog *c)
 {
 	if (!c)
 		return;
-	for (int t = 0; t < N_RESOURCE_TYPES; t++) {
+	for (uint32_t t = 0; t < c->n_types; t++) {
 		struct catalog_type *type = &c->types[t];
 		xds_variants_free(type->cache);
-		list_free(type->names, type->n_names);
-		list_free(type->next, type->n_next);
+		free(type->names);
+		if (t >= N_RESOURCE_TYPES)
+			free((void *)(uintptr_t)type->info.url);
 	}
 	free(c);
 }
 
-void catalog_begin(struct catalog *c)
+void catalog_set_source(struct catalog *c, struct catalog_source *source)
 {
-	for (int t = 0; t < N_RESOURCE_TYPES; t++)
-		xds_variants_begin(c->types[t].cache, XDS_CHANGE_FULL);
+	c->source = source;
+	for (uint32_t t = 0; t < c->n_types; t++)
+		c->types[t].source = source;
+}
+
+// It ends up in logs and in requests of ours.
+static bool is_type_url(const char *url)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._-/";
+	size_t len = strspn(url, letters);
+	const char *slash = strrchr(url, '/');
+	return url[len] == '\0' && len <= CATALOG_URL_MAX && slash && slash[1] != '\0';
+}
+
+static struct catalog_type *make_type(struct catalog *c, const char *url)
+{
+	char *copy = strdup(url);
+	if (!copy)
+		return NULL;
+	const char *dot = strrchr(copy, '.'), *slash = strrchr(copy, '/');
+	struct resource_type_info info = {.url = copy, .label = dot > slash ? dot + 1 : slash + 1};
+	struct catalog_type *type = add_type(c, &info);
+	if (!type)
+		free(copy);
+	return type;
+}
+
+struct catalog_type *catalog_find_type(struct catalog *c, const char *url)
+{
+	for (uint32_t t = 0; t < c->n_types; t++)
+		if (strcmp(c->types[t].info.url, url) == 0)
+			return &c->types[t];
+	bool may_be = c->source && c->n_types < CATALOG_TYPES_MAX && is_type_url(url);
+	return may_be ? make_type(c, url) : NULL;
+}
+
+void catalog_begin(struct catalog *c, enum xds_change_kind kind)
+{
+	c->change = kind;
+	for (uint32_t t = 0; t < c->n_types; t++) {
+		struct catalog_type *type = &c->types[t];
+		xds_variants_begin(type->cache, kind);
+		type->next_version = kind == XDS_CHANGE_FULL ? 0 : type->version;
+		type->n_next = 0;
+	}
+}
+
+// The version of a full change is the same whatever the order was; others are made of the one
+// before.
+static void note(struct catalog *c, struct catalog_type *type, uint64_t hash)
+{
+	type->n_next++;
+	if (c->change == XDS_CHANGE_FULL)
+		type->next_version += hash;
+	else
+		type->next_version = XXH3_64bits_withSeed(&hash, sizeof(hash), type->next_version);
 }
 
 int catalog_set(struct catalog *c, struct resource *r, struct lb_err *err)
 {
 	struct catalog_type *type = &c->types[r->type];
-	if (type->n_next == type->room) {
-		size_t room = type->room ? type->room * 2 : 16;
-		struct resource **next = realloc(type->next, room * sizeof(struct resource *));
-		if (!next)
-			return -ENOMEM;
-		type->next = next;
-		type->room = room;
-	}
 	int rc = xds_variants_set(
 		type->cache, r->name, r->constraints, r->version, resource_get(r), err);
 	if (!rc)
-		type->next[type->n_next++] = resource_get(r);
+		note(c, type, r->hash);
+	return rc;
+}
+
+int catalog_remove(struct catalog *c, uint32_t t, const char *name,
+	struct xds_constraints *constraints, struct lb_err *err)
+{
+	struct catalog_type *type = &c->types[t];
+	int rc = xds_variants_remove(type->cache, name, constraints, err);
+	if (!rc)
+		note(c, type, XXH3_64bits(name, strlen(name)));
 	return rc;
 }
 
@@ -85,77 +151,90 @@ int catalog_check(struct catalog *c, enum resource_type *ret_type, struct xds_va
 	struct lb_err *err)
 {
 	int rc = 0;
-	for (int t = 0; t < N_RESOURCE_TYPES && !rc; t++) {
+	for (uint32_t t = 0; t < c->n_types && !rc; t++) {
 		*ret_type = (enum resource_type)t;
 		rc = xds_variants_check(c->types[t].cache, ret, err);
 	}
 	return rc;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	const struct resource *const *x = a;
-	const struct resource *const *y = b;
-	return strcmp((*x)->name, (*y)->name);
-}
-
-// Puts the list of the change into the place of the names that were.
-static void take_names(struct catalog_type *type)
-{
-	list_free(type->names, type->n_names);
-	type->names = type->next;
-	type->n_names = 0;
-	type->n = type->n_next;
-	if (type->n > 0)
-		qsort(type->names, type->n, sizeof(struct resource *), by_name);
-	for (size_t i = 0; i < type->n; i++) {
-		struct resource *r = type->names[i];
-		if (type->n_names > 0 && strcmp(type->names[type->n_names - 1]->name, r->name) == 0)
-			resource_put(r);
-		else
-			type->names[type->n_names++] = r;
-	}
-	type->next = NULL;
-	type->n_next = type->room = 0;
-}
-
 static void commit_type(struct catalog_type *type)
 {
+	struct xds_variants_counts counts;
 	uint64_t before = type->version;
-	type->version = 0;
-	for (size_t i = 0; i < type->n_next; i++)
-		type->version += type->next[i]->hash;
 	xds_variants_commit(type->cache);
-	take_names(type);
+	xds_variants_counts(type->cache, &counts);
+	type->n = counts.n_variants;
+	type->version = type->n > 0 ? type->next_version : 0;
 	// Whoever sees something else compares for himself.
 	struct xds_variants_event e;
 	bool is_seen = false;
 	while (xds_variants_drain(type->cache, &e))
 		is_seen = true;
-	if (is_seen || type->version != before)
-		type->generation++;
+	if (!is_seen && type->version == before)
+		return;
+	type->names_are_stale = true;
+	type->generation++;
 }
 
 void catalog_commit(struct catalog *c)
 {
-	for (int t = 0; t < N_RESOURCE_TYPES; t++)
+	for (uint32_t t = 0; t < c->n_types; t++)
 		commit_type(&c->types[t]);
 }
 
 void catalog_abort(struct catalog *c)
 {
-	for (int t = 0; t < N_RESOURCE_TYPES; t++) {
-		struct catalog_type *type = &c->types[t];
-		xds_variants_abort(type->cache);
-		list_free(type->next, type->n_next);
-		type->next = NULL;
-		type->n_next = type->room = 0;
-	}
+	for (uint32_t t = 0; t < c->n_types; t++)
+		xds_variants_abort(c->types[t].cache);
 }
 
-const struct resource *catalog_find(const struct catalog *c, enum resource_type type,
-	const char *name, const struct xds_constraints *constraints)
+const struct resource *catalog_find(const struct catalog *c, uint32_t type, const char *name,
+	const struct xds_constraints *constraints)
 {
 	const struct xds_variant *v = xds_variants_find(c->types[type].cache, name, constraints);
 	return v ? catalog_resource(v) : NULL;
+}
+
+// Variants of a name come together.
+static void list_name(void *ctx, const char *name, const struct xds_variant *v)
+{
+	struct catalog_type *type = ctx;
+	if (type->n_names == 0 || type->names[type->n_names - 1] != name)
+		type->names[type->n_names++] = name;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int catalog_names(struct catalog_type *type)
+{
+	if (!type->names_are_stale)
+		return 0;
+	if (type->names_room < type->n) {
+		const char **names = realloc(type->names, type->n * sizeof(char *));
+		if (!names)
+			return -ENOMEM;
+		type->names = names;
+		type->names_room = type->n;
+	}
+	type->n_names = 0;
+	xds_variants_each(type->cache, list_name, type);
+	if (type->n_names > 0)
+		qsort(type->names, type->n_names, sizeof(char *), by_name);
+	type->names_are_stale = false;
+	return 0;
+}
+
+int catalog_want(const struct catalog_type *type, struct xds_sub *sub)
+{
+	return type->source ? type->source->want(type->source, type->index, sub) : 0;
+}
+
+void catalog_unwant(const struct catalog_type *type, struct xds_sub *sub)
+{
+	if (type->source)
+		type->source->unwant(type->source, type->index, sub);
 }

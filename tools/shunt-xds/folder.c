@@ -238,7 +238,7 @@ static void give_up(struct load *l, struct folder_file *file, const char *text)
 
 // Another file that is to give this variant. NULL = there is none.
 static struct folder_file *find_giver(const struct folder *f, const struct folder_file *but,
-	enum resource_type type, const char *name, const struct xds_constraints *constraints)
+	uint32_t type, const char *name, const struct xds_constraints *constraints)
 {
 	struct folder_file *file;
 	TAILQ_FOREACH(file, &f->files, link)
@@ -322,7 +322,7 @@ static int check(struct load *l)
 static int settle(struct load *l)
 {
 	for (;;) {
-		catalog_begin(l->catalog);
+		catalog_begin(l->catalog, XDS_CHANGE_FULL);
 		int rc = list_files(l);
 		if (!rc)
 			rc = check(l);

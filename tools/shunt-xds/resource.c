@@ -6,6 +6,7 @@
 #include "tools/shunt-xds/resource.h"
 
 #include "ctrl/xds/constraints.h"
+#include "ctrl/xds/type.h"
 #include "lb/base/check.h"
 
 #include <xxhash.h>
@@ -63,30 +64,60 @@ static char *make_version(const struct resource *r)
 	return text;
 }
 
-struct resource *resource_new(enum resource_type type, const char *name,
-	struct xds_constraints *constraints, const uint8_t *bytes, size_t len, bool do_not_cache)
+// NULL = a part of it is missing: no memory.
+static struct resource *finish(struct resource *r)
 {
-	struct resource *r = calloc(1, sizeof(*r));
-	if (!r)
-		return NULL;
-	*r = (struct resource){.n_refs = 1,
-		.type = type,
-		.do_not_cache = do_not_cache,
-		.name = strdup(name),
-		.constraints = xds_constraints_get(constraints),
-		.bytes = malloc(len + 1),
-		.len = len};
-	if (r->bytes && len > 0)
-		memcpy(r->bytes, bytes, len);
-	if (r->name && r->bytes)
+	if (r->name && r->bytes && !r->version)
 		r->version = make_version(r);
-	if (!r->version) {
+	if (!r->name || !r->bytes || !r->version) {
 		resource_put(r);
 		return NULL;
 	}
 	r->hash = XXH3_64bits_withSeed(
 		r->name, strlen(r->name), XXH3_64bits(r->version, strlen(r->version)));
 	return r;
+}
+
+struct resource *resource_new(enum resource_type type, const char *name,
+	struct xds_constraints *constraints, const uint8_t *bytes, size_t len, bool do_not_cache)
+{
+	struct resource *r = calloc(1, sizeof(*r));
+	uint8_t *copy = malloc(len + 1);
+	if (!r) {
+		free(copy);
+		return NULL;
+	}
+	if (copy && len > 0)
+		memcpy(copy, bytes, len);
+	*r = (struct resource){.n_refs = 1,
+		.type = type,
+		.do_not_cache = do_not_cache,
+		.name = strdup(name),
+		.constraints = xds_constraints_get(constraints),
+		.bytes = copy,
+		.len = len};
+	return finish(r);
+}
+
+struct resource *resource_new_received(uint32_t type, const char *name,
+	struct xds_constraints *constraints, const char *version, struct xds_res *res)
+{
+	struct resource *r = calloc(1, sizeof(*r));
+	if (!r)
+		return NULL;
+	*r = (struct resource){.n_refs = 1,
+		.type = type,
+		.do_not_cache = res->do_not_cache,
+		.name = strdup(name),
+		.constraints = xds_constraints_get(constraints),
+		.bytes = res->bytes,
+		.len = res->len,
+		.received = xds_res_get(res),
+		.version = version ? strdup(version) : NULL};
+	if (!version || r->version)
+		return finish(r);
+	resource_put(r);
+	return NULL;
 }
 
 struct resource *resource_get(struct resource *r)
@@ -102,7 +133,10 @@ void resource_put(struct resource *r)
 		return;
 	xds_constraints_put(r->constraints);
 	free(r->name);
-	free(r->bytes);
+	if (r->received)
+		xds_res_put(r->received);
+	else
+		free((void *)(uintptr_t)r->bytes);
 	free(r->version);
 	free(r);
 }

@@ -11,8 +11,10 @@
 #include <stdint.h>
 
 struct xds_constraints;
+struct xds_res;
 
-// In the order of pushing: what is referred to comes before what refers to it (make before break).
+// The types whose meaning is known, in the order of pushing: what is referred to comes before what
+// refers to it (make before break). A proxy has others after them, which are only passed on.
 enum resource_type {
 	RESOURCE_CLUSTER,
 	RESOURCE_ENDPOINTS,
@@ -30,20 +32,22 @@ struct resource_type_info {
 };
 
 const struct resource_type_info *resource_type_info(enum resource_type);
-// N_RESOURCE_TYPES = a type that is not served.
+// N_RESOURCE_TYPES = none of these.
 enum resource_type resource_type_find(struct str type_url);
 
 // Immutable and counted: clients hold on to what they were sent.
 struct resource {
 	uint32_t n_refs;
-	enum resource_type type;
+	uint32_t type; // enum resource_type, or what a catalog knows beyond
 	bool do_not_cache; // a caching proxy is not to keep it (TP2-P06)
 	char *name;
 	struct xds_constraints *constraints; // counted; NULL = none
-	uint8_t *bytes; // encoded, without the Any around it
+	const uint8_t *bytes; // encoded, without the Any around it; its own, or of `received`
 	size_t len;
+	struct xds_res *received; // counted; NULL = it was made here
 	// Made of content and constraints, so that it is the same on every server and after every
-	// start. The constraints can be read back (resource_version_constraints()).
+	// start, and the constraints can be read back (resource_version_constraints()); or whoever
+	// sent the resource made it.
 	char *version;
 	uint64_t hash; // of name and version
 };
@@ -51,6 +55,10 @@ struct resource {
 // Copies everything, counts the constraints. Count 1, the caller's; NULL = no memory.
 struct resource *resource_new(enum resource_type, const char *name, struct xds_constraints *,
 	const uint8_t *bytes, size_t len, bool do_not_cache);
+// One that was received, to be passed on: its bytes are counted, not copied. version NULL = the
+// sender gave it none of its own. As resource_new().
+struct resource *resource_new_received(uint32_t type, const char *name, struct xds_constraints *,
+	const char *version, struct xds_res *);
 struct resource *resource_get(struct resource *);
 void resource_put(struct resource *); // NULL is fine
 // The same bytes, to be treated the same.

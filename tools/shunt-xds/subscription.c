@@ -12,13 +12,18 @@
 static void entry_fini(struct subscription_entry *e, const struct catalog_type *type)
 {
 	xds_variant_put(e->sent);
+	if (e->is_wanted)
+		catalog_unwant(type, e->sub);
 	(void)xds_sub_put(type->cache, e->sub);
 }
 
-static void params_free(struct xds_params **list, size_t n)
+// Subscriptions to "*".
+static void wild_free(const struct catalog_type *type, struct xds_sub **list, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		xds_params_put(list[i]);
+	for (size_t i = 0; i < n; i++) {
+		catalog_unwant(type, list[i]);
+		(void)xds_sub_put(type->cache, list[i]);
+	}
 	free(list);
 }
 
@@ -27,7 +32,7 @@ void subscription_fini(struct subscription *s, const struct catalog_type *type)
 	for (size_t i = 0; i < s->n; i++)
 		entry_fini(&s->entries[i], type);
 	free(s->entries);
-	params_free(s->wild, s->n_wild);
+	wild_free(type, s->wild, s->n_wild);
 	*s = (struct subscription){0};
 }
 
@@ -82,9 +87,13 @@ struct merge {
 
 static void merge_undo(struct merge *m, const struct catalog_type *type)
 {
-	for (size_t i = 0; i < m->n; i++)
-		if (m->out[i].is_new)
-			entry_fini(&m->out[i], type);
+	for (size_t i = 0; i < m->n; i++) {
+		struct subscription_entry *e = &m->out[i];
+		if (e->is_new)
+			entry_fini(e, type);
+		else if (e->is_newly_wanted)
+			catalog_unwant(type, e->sub);
+	}
 	free(m->out);
 }
 
@@ -127,8 +136,24 @@ static int merge(struct merge *m, const struct subscription *s, const struct cat
 		}
 		m->out[m->n] = s->entries[old++];
 		m->out[m->n].is_listed = order == 0;
+		m->out[m->n].is_newly_wanted = false;
 		m->out[m->n++].is_new = false;
 		i += order == 0;
+	}
+	return 0;
+}
+
+// Asks the source for what is named. Undone with the merge.
+static int merge_want(struct merge *m, const struct catalog_type *type)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		struct subscription_entry *e = &m->out[i];
+		if (!e->named || e->is_wanted)
+			continue;
+		int rc = catalog_want(type, e->sub);
+		if (rc)
+			return rc;
+		e->is_wanted = e->is_newly_wanted = true;
 	}
 	return 0;
 }
@@ -139,7 +164,11 @@ static void merge_commit(struct merge *m, struct subscription *s, const struct c
 	size_t n = 0;
 	for (size_t i = 0; i < m->n; i++) {
 		struct subscription_entry *e = &m->out[i];
-		e->is_new = e->is_listed = false;
+		e->is_new = e->is_listed = e->is_newly_wanted = false;
+		if (e->is_wanted && !e->named) {
+			catalog_unwant(type, e->sub);
+			e->is_wanted = false;
+		}
 		if (e->named || e->wild)
 			m->out[n++] = *e;
 		else
@@ -150,29 +179,69 @@ static void merge_commit(struct merge *m, struct subscription *s, const struct c
 	s->n = n;
 }
 
-// The parameters of those locators, counted. NULL = no memory.
-static struct xds_params **params_of(const struct locator *stars, size_t n)
-{
-	struct xds_params **list = malloc((n + 1) * sizeof(struct xds_params *));
-	for (size_t i = 0; list && i < n; i++)
-		list[i] = xds_params_get(stars[i].params);
-	return list;
-}
-
-static bool is_among(const struct xds_params *params, struct xds_params *const *list, size_t n)
+static bool is_among(const struct xds_params *params, struct xds_sub *const *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (xds_params_eq(params, list[i]))
+		if (xds_params_eq(params, list[i]->params))
 			return true;
 	return false;
 }
 
-static void replace_wild(struct subscription *s, struct xds_params **wild, size_t n)
+// Wildcards under construction, with room for those that are added.
+struct wild {
+	struct xds_sub **list;
+	size_t n;
+};
+
+static int wild_init(struct wild *w, size_t room)
 {
-	params_free(s->wild, s->n_wild);
-	s->wild = wild;
-	s->n_wild = n;
+	*w = (struct wild){malloc((room + 1) * sizeof(struct xds_sub *)), 0};
+	return w->list ? 0 : -ENOMEM;
+}
+
+static int wild_add(struct wild *w, const struct catalog_type *type, struct xds_params *params)
+{
+	bool is_new;
+	struct xds_sub *sub;
+	int rc = xds_sub_get(type->cache, "*", params, &sub, &is_new);
+	if (rc)
+		return rc;
+	rc = catalog_want(type, sub);
+	if (rc)
+		(void)xds_sub_put(type->cache, sub);
+	else
+		w->list[w->n++] = sub;
+	return rc;
+}
+
+static void replace_wild(struct subscription *s, const struct catalog_type *type, struct wild *w)
+{
+	wild_free(type, s->wild, s->n_wild);
+	s->wild = w->list;
+	s->n_wild = w->n;
 	s->wild_is_stale = true;
+}
+
+static int listed_wild(
+	struct wild *w, const struct catalog_type *type, const struct locator *stars, size_t n)
+{
+	int rc = wild_init(w, n);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = wild_add(w, type, stars[i].params);
+	if (rc)
+		wild_free(type, w->list, w->n);
+	return rc;
+}
+
+// Takes effect, or was never begun.
+static int finish(struct merge *m, struct subscription *s, const struct catalog_type *type)
+{
+	int rc = merge_want(m, type);
+	if (rc)
+		merge_undo(m, type);
+	else
+		merge_commit(m, s, type);
+	return rc;
 }
 
 int subscription_set(struct subscription *s, const struct catalog_type *type, struct locator *list,
@@ -188,50 +257,52 @@ int subscription_set(struct subscription *s, const struct catalog_type *type, st
 	size_t n_stars, n_names = sort_locators(list, n, &n_stars);
 	if (n_stars > SUBSCRIPTION_WILD_MAX)
 		return -E2BIG;
-	struct xds_params **wild = params_of(list + n_names, n_stars);
-	int rc = wild ? merge(&m, s, type, list, n_names) : -ENOMEM;
-	if (rc) {
-		if (wild)
-			params_free(wild, n_stars);
+	struct wild wild;
+	int rc = listed_wild(&wild, type, list + n_names, n_stars);
+	if (rc)
 		return rc;
-	}
-	for (size_t i = 0; i < m.n; i++) {
+	rc = merge(&m, s, type, list, n_names);
+	for (size_t i = 0; !rc && i < m.n; i++) {
 		struct subscription_entry *e = &m.out[i];
 		e->named = e->is_listed;
-		e->wild = (e->wild || e->sent) && is_among(e->sub->params, wild, n_stars);
+		e->wild = (e->wild || e->sent) && is_among(e->sub->params, wild.list, wild.n);
 	}
-	merge_commit(&m, s, type);
-	replace_wild(s, wild, n_stars);
+	rc = rc ? rc : finish(&m, s, type);
+	if (rc)
+		wild_free(type, wild.list, wild.n);
+	else
+		replace_wild(s, type, &wild);
+	if (rc)
+		return rc;
 	s->ever_named |= !is_empty;
 	return 0;
 }
 
-// The wildcards that there will be. NULL = no memory.
-static struct xds_params **changed_wild(const struct subscription *s, const struct locator *add,
-	size_t n_add, const struct locator *remove, size_t n_remove, size_t *ret_n)
+// The wildcards that there will be.
+static int changed_wild(struct wild *w, const struct subscription *s,
+	const struct catalog_type *type, const struct locator *add, size_t n_add,
+	const struct locator *remove, size_t n_remove)
 {
-	struct xds_params **list = malloc((s->n_wild + n_add + 1) * sizeof(struct xds_params *));
-	size_t n = 0;
-	if (!list)
-		return NULL;
-	for (size_t i = 0; i < s->n_wild; i++) {
+	int rc = wild_init(w, s->n_wild + n_add);
+	for (size_t i = 0; i < s->n_wild && !rc; i++) {
 		bool stays = true;
 		for (size_t k = 0; k < n_remove && stays; k++)
-			stays = !xds_params_eq(s->wild[i], remove[k].params);
+			stays = !xds_params_eq(s->wild[i]->params, remove[k].params);
 		if (stays)
-			list[n++] = xds_params_get(s->wild[i]);
+			rc = wild_add(w, type, s->wild[i]->params);
 	}
-	for (size_t i = 0; i < n_add; i++)
-		if (!is_among(add[i].params, list, n))
-			list[n++] = xds_params_get(add[i].params);
-	*ret_n = n;
-	return list;
+	for (size_t i = 0; i < n_add && !rc; i++)
+		if (!is_among(add[i].params, w->list, w->n))
+			rc = wild_add(w, type, add[i].params);
+	if (rc)
+		wild_free(type, w->list, w->n);
+	return rc;
 }
 
 // A name that a wildcard holds too is answered once more, with what it is or that it is not
 // (DL-10).
-static void take_away(struct merge *m, const struct locator *remove, size_t n,
-	struct xds_params *const *wild, size_t n_wild)
+static void take_away(
+	struct merge *m, const struct locator *remove, size_t n, const struct wild *wild)
 {
 	for (size_t i = 0, at = 0; i < n; i++) {
 		while (at < m->n && entry_cmp(&m->out[at], &remove[i]) < 0)
@@ -241,7 +312,7 @@ static void take_away(struct merge *m, const struct locator *remove, size_t n,
 		struct subscription_entry *e = &m->out[at];
 		bool is_known = e->named || e->asked || e->sent || e->sub->variant;
 		e->named = false;
-		e->wild = e->asked = is_known && is_among(e->sub->params, wild, n_wild);
+		e->wild = e->asked = is_known && is_among(e->sub->params, wild->list, wild->n);
 	}
 }
 
@@ -267,37 +338,46 @@ static void share_sent(struct merge *m)
 	}
 }
 
+static void mark_added(
+	struct merge *m, const struct wild *wild, const struct locator *stars, size_t n_stars)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		struct subscription_entry *e = &m->out[i];
+		e->wild = e->wild && is_among(e->sub->params, wild->list, wild->n);
+		e->named |= e->is_listed;
+		e->asked |= e->is_listed;
+		bool is_some = e->sent || e->sub->variant;
+		for (size_t k = 0; is_some && !e->asked && k < n_stars; k++)
+			e->asked = xds_params_eq(e->sub->params, stars[k].params);
+	}
+}
+
 int subscription_change(struct subscription *s, const struct catalog_type *type,
 	struct locator *add, size_t n_add, struct locator *remove, size_t n_remove)
 {
 	struct merge m;
-	size_t n_add_stars, n_remove_stars, n_wild;
+	size_t n_add_stars, n_remove_stars;
 	n_add = sort_locators(add, n_add, &n_add_stars);
 	n_remove = sort_locators(remove, n_remove, &n_remove_stars);
 	if (s->n_wild + n_add_stars > SUBSCRIPTION_WILD_MAX)
 		return -E2BIG;
-	struct xds_params **wild = changed_wild(
-		s, add + n_add, n_add_stars, remove + n_remove, n_remove_stars, &n_wild);
-	int rc = wild ? merge(&m, s, type, add, n_add) : -ENOMEM;
-	if (rc) {
-		if (wild)
-			params_free(wild, n_wild);
+	struct wild wild;
+	int rc = changed_wild(
+		&wild, s, type, add + n_add, n_add_stars, remove + n_remove, n_remove_stars);
+	if (rc)
 		return rc;
+	rc = merge(&m, s, type, add, n_add);
+	if (!rc) {
+		share_sent(&m);
+		take_away(&m, remove, n_remove, &wild);
+		mark_added(&m, &wild, add + n_add, n_add_stars);
+		rc = finish(&m, s, type);
 	}
-	share_sent(&m);
-	take_away(&m, remove, n_remove, wild, n_wild);
-	for (size_t i = 0; i < m.n; i++) {
-		struct subscription_entry *e = &m.out[i];
-		e->wild = e->wild && is_among(e->sub->params, wild, n_wild);
-		e->named |= e->is_listed;
-		e->asked |= e->is_listed;
-		bool is_some = e->sent || e->sub->variant;
-		for (size_t k = 0; is_some && !e->asked && k < n_add_stars; k++)
-			e->asked = xds_params_eq(e->sub->params, add[n_add + k].params);
-	}
-	merge_commit(&m, s, type);
-	replace_wild(s, wild, n_wild);
-	return 0;
+	if (rc)
+		wild_free(type, wild.list, wild.n);
+	else
+		replace_wild(s, type, &wild);
+	return rc;
 }
 
 // All names under all wildcards, in order; the caller's. NULL = no memory.
@@ -306,7 +386,7 @@ static struct locator *under_wildcards(
 {
 	struct locator *list = malloc((n * s->n_wild + 1) * sizeof(*list));
 	for (size_t i = 0; list && i < n * s->n_wild; i++)
-		list[i] = (struct locator){names[i / s->n_wild], s->wild[i % s->n_wild]};
+		list[i] = (struct locator){names[i / s->n_wild], s->wild[i % s->n_wild]->params};
 	if (list && n * s->n_wild > 0)
 		qsort(list, n * s->n_wild, sizeof(*list), locator_cmp);
 	return list;
@@ -379,24 +459,21 @@ int subscription_hold(
 	return rc;
 }
 
-int subscription_refresh(struct subscription *s, const struct catalog_type *type)
+int subscription_refresh(struct subscription *s, struct catalog_type *type)
 {
 	bool is_fresh = !s->wild_is_stale && s->wild_generation == type->generation;
 	bool has_wild = s->n_wild > 0 || s->wild_is_stale;
 	if (is_fresh || !has_wild)
 		return 0;
+	int rc = catalog_names(type);
+	if (rc)
+		return rc;
 	if (s->n_wild > 0 && type->n_names > SUBSCRIPTION_MAX / s->n_wild)
 		return -E2BIG;
-	const char **names = malloc((type->n_names + 1) * sizeof(char *));
-	if (!names)
-		return -ENOMEM;
-	for (size_t i = 0; i < type->n_names; i++)
-		names[i] = type->names[i]->name;
 	struct merge m;
-	struct locator *list = under_wildcards(s, names, type->n_names);
-	int rc = list ? merge(&m, s, type, list, type->n_names * s->n_wild) : -ENOMEM;
+	struct locator *list = under_wildcards(s, type->names, type->n_names);
+	rc = list ? merge(&m, s, type, list, type->n_names * s->n_wild) : -ENOMEM;
 	free(list);
-	free(names);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < m.n; i++)
@@ -413,6 +490,7 @@ void subscription_forget(struct subscription *s)
 	for (size_t i = 0; i < s->n; i++) {
 		xds_variant_put(s->entries[i].sent);
 		s->entries[i].sent = NULL;
+		s->entries[i].error = 0;
 	}
 }
 

@@ -23,14 +23,16 @@ struct subscription_entry {
 	struct xds_variant *sent; // counted; what it has, as far as it was told; NULL = nothing
 	bool named; // the client asked for it by name
 	bool wild; // it is here through a wildcard
+	bool is_wanted; // of the catalog's source
 	bool asked; // an answer is due though nothing differs, "there is none" too (delta)
-	bool is_listed, is_new; // while the list changes
+	uint64_t error; // the last that was told (catalog_word()); 0 = none
+	bool is_listed, is_new, is_newly_wanted; // while the list changes
 };
 
 struct subscription {
 	struct subscription_entry *entries; // by name, then parameters
 	size_t n;
-	struct xds_params **wild; // by order, a wildcard each
+	struct xds_sub **wild; // to "*", by order; counted, wanted
 	size_t n_wild;
 	bool ever_named; // after a name, an empty list is no wildcard any more (SW-10)
 	bool wild_is_stale; // look again, though the catalog is the same
@@ -60,7 +62,7 @@ struct holding {
 	struct subscription *, const struct catalog_type *, struct holding *, size_t n);
 
 // Makes entries of what is new under the wildcards, and drops those of what is gone and told.
-[[nodiscard]] int subscription_refresh(struct subscription *, const struct catalog_type *);
+[[nodiscard]] int subscription_refresh(struct subscription *, struct catalog_type *);
 
 // Forgets what was sent, so that everything is sent again.
 void subscription_forget(struct subscription *);

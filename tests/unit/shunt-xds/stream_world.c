@@ -86,7 +86,7 @@ void server_publish(struct server *s, const char *words)
 	enum resource_type type;
 	char text[1024], *rest;
 	snprintf(text, sizeof(text), "%s", words);
-	catalog_begin(s->catalog);
+	catalog_begin(s->catalog, XDS_CHANGE_FULL);
 	for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		list(s, word);
 	assert_int_equal(catalog_check(s->catalog, &type, NULL, &err), 0);
@@ -387,11 +387,12 @@ const char *peer_next(struct peer *p)
 	if (due == 0)
 		return "";
 	assert_int_equal(ads_response_encode(&r, &bytes, &len), 0);
-	say(p, "%.*s", &type_letters[r.type], 1);
+	enum resource_type type = resource_type_find(str_from(r.type->url));
+	say(p, "%.*s", &type_letters[type], 1);
 	if (p->protocol == ADS_SOTW)
-		read_sotw(p, r.type, bytes, len);
+		read_sotw(p, type, bytes, len);
 	else
-		read_delta(p, r.type, bytes, len);
+		read_delta(p, type, bytes, len);
 	free(bytes);
 	return p->text;
 }

@@ -499,7 +499,7 @@ static void do_not_cache_is_passed_on(void **state)
 	size_t len;
 	struct resource *resource =
 		resource_new(RESOURCE_CLUSTER, "a", NULL, (const uint8_t *)"a", 1, true);
-	catalog_begin(w->server.catalog);
+	catalog_begin(w->server.catalog, XDS_CHANGE_FULL);
 	assert_int_equal(catalog_set(w->server.catalog, resource, &err), 0);
 	catalog_commit(w->server.catalog);
 	resource_put(resource);

@@ -16,7 +16,7 @@
 
 struct world {
 	struct server server;
-	const struct catalog_type *type;
+	struct catalog_type *type;
 	struct xds_params *params[N_PARAMS];
 	struct subscription s;
 	char text[256];

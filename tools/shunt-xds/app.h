@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the two modes of shunt-xds share: options, signals, time and waiting.
+// Thread: main.
+#pragma once
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct app_options {
+	const char *folder; // serve
+	const char *upstream; // proxy: the path of a bootstrap
+	const char *listen;
+	bool is_delta; // proxy: how it speaks to its server
+	uint64_t grace_ns; // proxy
+	bool verbose;
+};
+
+// The monotonic clock.
+uint64_t app_now_ns(void);
+// Waits until one of them is readable or the time has come; UINT64_MAX = no time.
+void app_wait(struct pollfd *, unsigned n, uint64_t due_ns);
+
+// Run until `signals` is readable. The exit code.
+int app_serve(const struct app_options *, int signals);
+int app_proxy(const struct app_options *, int signals);

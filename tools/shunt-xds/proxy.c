@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// `shunt-xds proxy`: a caching proxy (xRFC TP2) between clients and another management server. The
+// loop: signals, the server above, the clients.
+#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/client.h"
+#include "ctrl/xds/transport_grpc.h"
+#include "lb/base/err.h"
+#include "lb/base/log.h"
+#include "lb/base/rand.h"
+#include "lb/base/twheel.h"
+#include "tools/shunt-xds/ads_service.h"
+#include "tools/shunt-xds/app.h"
+#include "tools/shunt-xds/upstream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+struct app {
+	struct xds_bootstrap *bootstrap;
+	struct twheel *wheel;
+	struct rand rand;
+	struct xds_grpc *grpc;
+	struct catalog *catalog;
+	struct upstream *upstream;
+	struct ads_service *service;
+};
+
+static void upstream_says(void *ctx, const char *line)
+{
+	log_info("upstream", "said=%s", log_quote(line));
+}
+
+static void run(struct app *app, int signals)
+{
+	for (;;) {
+		struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
+			{.fd = xds_grpc_fd(app->grpc), .events = POLLIN},
+			{.fd = ads_service_fd(app->service), .events = POLLIN}};
+		uint64_t due = twheel_next_ns(app->wheel);
+		uint64_t clients_due = ads_service_due_ns(app->service);
+		app_wait(fds, 3, clients_due < due ? clients_due : due);
+		if (fds[0].revents)
+			return;
+		twheel_advance(app->wheel, app_now_ns());
+		upstream_begin(app->upstream);
+		xds_grpc_dispatch(app->grpc);
+		ads_service_dispatch(app->service, twheel_now(app->wheel));
+		upstream_end(app->upstream);
+		if (upstream_settle(app->upstream))
+			ads_service_publish(app->service, twheel_now(app->wheel));
+	}
+}
+
+static int load_bootstrap(struct app *app, const char *path)
+{
+	struct lb_err err = {""};
+	int r = xds_bootstrap_load_file(path, &app->bootstrap, &err);
+	if (r < 0) {
+		log_error("bad bootstrap", "file=%s error=%s", log_quote(path),
+			log_quote(err.text[0] ? err.text : strerror(-r)));
+		return r;
+	}
+	const struct xds_bootstrap *b = app->bootstrap;
+	if (b->n_servers > 1)
+		log_warn("the first server of the bootstrap is the one that is asked",
+			"servers=%u first=%s", b->n_servers, log_quote(b->servers[0].uri));
+	if (b->n_authorities > 0)
+		log_warn("authorities of the bootstrap are not used", "authorities=%u",
+			b->n_authorities);
+	return 0;
+}
+
+static int open_upstream(struct app *app, const struct app_options *o)
+{
+	uint64_t seed = app_now_ns();
+	(void)!getrandom(&seed, sizeof(seed), GRND_NONBLOCK); // spreads reconnects, no more
+	rand_init(&app->rand, seed);
+	app->wheel = twheel_new(app_now_ns());
+	app->grpc = xds_grpc_new();
+	app->catalog = catalog_new();
+	if (!app->wheel || !app->grpc || !app->catalog)
+		return -ENOMEM;
+	app->upstream = upstream_new(
+		&(struct upstream_conf){
+			.bootstrap = app->bootstrap,
+			.protocol = o->is_delta ? &xds_protocol_delta : &xds_protocol_sotw,
+			.transport = xds_grpc_factory(app->grpc),
+			.wheel = app->wheel,
+			.rand = &app->rand,
+			.user_agent_version = SHUNT_VERSION,
+			.grace_ns = o->grace_ns,
+			.log = upstream_says,
+		},
+		app->catalog);
+	return app->upstream ? 0 : -ENOMEM;
+}
+
+static int open_all(struct app *app, const struct app_options *o)
+{
+	struct lb_err err = {""};
+	int r = load_bootstrap(app, o->upstream);
+	if (r < 0)
+		return r;
+	r = open_upstream(app, o);
+	if (r < 0) {
+		log_error("cannot start", "error=%s", log_quote(strerror(-r)));
+		return r;
+	}
+	r = ads_service_new(o->listen, app->catalog, &app->service, &err);
+	if (r < 0) {
+		log_error("cannot serve", "address=%s error=%s", log_quote(o->listen),
+			log_quote(err.text[0] ? err.text : strerror(-r)));
+		return r;
+	}
+	log_info("serving", "upstream=%s protocol=%s address=%s port=%d",
+		log_quote(app->bootstrap->servers[0].uri), o->is_delta ? "delta" : "sotw",
+		log_quote(o->listen), ads_service_port(app->service));
+	return 0;
+}
+
+int app_proxy(const struct app_options *o, int signals)
+{
+	struct app app = {.wheel = NULL};
+	int r = open_all(&app, o);
+	if (r == 0) {
+		run(&app, signals);
+		log_info("stopping", "%s", "");
+	}
+	ads_service_free(app.service);
+	upstream_free(app.upstream);
+	catalog_free(app.catalog);
+	if (app.grpc)
+		xds_grpc_free(app.grpc);
+	twheel_free(app.wheel);
+	xds_bootstrap_free(app.bootstrap);
+	return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
