@@ -6,6 +6,7 @@ client and no request any more, and leave with status 0 when asked to. A test th
 purpose marks itself with ends_daemon.
 """
 
+import contextlib
 import os
 import subprocess
 
@@ -64,6 +65,13 @@ def fixture_lab(request):
 @pytest.fixture(name="module_lab", scope="module")
 def fixture_module_lab(request):
     """One lab for all the tests of a module, for worlds that no test changes for good."""
+    with module_lab_of(request) as lab:
+        yield lab
+
+
+@contextlib.contextmanager
+def module_lab_of(request):
+    """The same, for a fixture that makes several, one after the other."""
     with Lab(LABEL) as lab:
         for item in request.session.items:
             if item.module is request.module:

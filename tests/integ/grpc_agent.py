@@ -4,11 +4,13 @@
 
 usage: grpc_agent.py SOCKET
 
-Asked for {target, calls, parallel}; a call is {authority, path, metadata, body, timeout, stream}. A
-target with {} is filled with the authority, else the authority is set on the channel. Channels are
-kept. The answer to a call with `stream` tells how many messages came.
+Asked for {target, calls, parallel, channels}; a call is {authority, path, metadata, body, timeout,
+stream}. A target with {} is filled with the authority, else the authority is set on the channel.
+Channels are kept; calls go over so many of them in turn, each with a connection of its own. The
+answer to a call with `stream` tells how many messages came.
 """
 
+import itertools
 import sys
 import threading
 import time
@@ -18,13 +20,16 @@ import grpc
 import agent
 
 CHANNELS = {}
+TURNS = itertools.count()
 DEFAULT_TIMEOUT_S = 25
 
 
-def channel_of(target, authority):
-    key = (target, authority)
+def channel_of(target, authority, number):
+    key = (target, authority, number)
     if key not in CHANNELS:
         options = [] if "{}" in target else [("grpc.default_authority", authority)]
+        if number:
+            options.append(("grpc.use_local_subchannel_pool", 1))
         CHANNELS[key] = grpc.insecure_channel(target.format(authority), options=options)
     return CHANNELS[key]
 
@@ -70,7 +75,8 @@ def run(request):
         room.release()
         finished.release()
     for number, call in enumerate(calls):
-        channel = channel_of(request["target"], call["authority"])
+        channel = channel_of(request["target"], call["authority"],
+                             next(TURNS) % request.get("channels", 1))
         timeout = call.get("timeout", DEFAULT_TIMEOUT_S) or None
         if call.get("stream"):
             answers[number] = stream_one(channel.unary_stream(call["path"]), call, timeout)

@@ -6,6 +6,7 @@ and return. What happened is read off the backends and the client, and off `show
 
 import collections
 import json
+import os
 import signal
 import threading
 import time
@@ -17,7 +18,7 @@ from balance_case import (UNAVAILABLE, Shares, dead, drop, even, header, keys, l
 from balance_policy_cases import by_load, by_percentage, load
 from balance_session_cases import pinned
 from balance_world import BalanceWorld
-from conftest import is_at_rest
+from conftest import is_at_rest, module_lab_of
 from lab import wait_until
 from testbed import EXIT_TIMEOUT_S
 
@@ -34,9 +35,17 @@ def names(c):
     yield only(1)
 
 
-@pytest.fixture(name="world", scope="module")
-def fixture_world(module_lab):
-    world = BalanceWorld(module_lab, [names], {NAME: ["10.82.2.1"]}).start()
+@pytest.fixture(name="world", scope="module", params=((1,), (0, 1)), ids=("one", "two"))
+def fixture_world(request):
+    """With one worker, then with two, between which the client's connections are spread."""
+    if len(request.param) > (os.cpu_count() or 1):
+        pytest.skip("one core only")
+    with module_lab_of(request) as lab:
+        yield from play(lab, request.param)
+
+
+def play(lab, workers):
+    world = BalanceWorld(lab, [names], {NAME: ["10.82.2.1"]}, workers=workers).start()
     moved = world.cases["names"]
     world.settle(moved, only(1))
     world.dns.change({NAME: ["10.82.2.2"]}, signal.SIGHUP)
@@ -145,7 +154,7 @@ def test_priority_fails_over_and_returns(world):
     world.settle(c, even(1, 2))
     assert current_of(find(tree_of(world, c), "priority")) == "child0"
     assert held.end() == {"3": 4}, "streams at P1 did not finish"
-    assert world.counts(c, 3)["live"] == 1, "P1 was let go at once"
+    assert world.is_each_workers_own(world.counts(c, 3)["live"]), "P1 was let go at once"
 
 
 def test_aggregate_of_two_leaves_with_different_policies(world):
@@ -179,11 +188,13 @@ def test_session_spans_priorities(world):
     c.priorities((1,), (3, 2))
     world.settle(c, only(1))
     world.settle(c, pinned(2, [("2", False)]))
-    assert world.counts(c, 2)["connections"] == 1, "the session's connection was not kept"
+    kept = world.counts(c, 2)["connections"]
+    assert world.is_each_workers_own(kept), "the session's connection was not kept"
     assert endpoints_of(world, c)[2]["priority"] == 1
     c.priorities((2,), (1,))
     world.settle(c, only(2))
-    assert world.counts(c, 2)["connections"] == 1, "the connection did not change hands"
+    kept = world.counts(c, 2)["connections"]
+    assert world.is_each_workers_own(kept), "the connection did not change hands"
     world.settle(c, pinned(1, [("1", False)]))
     c.priorities((2,))
     world.settle(c, pinned(1, [("2", True)]))
@@ -197,12 +208,14 @@ def test_failing_backend_is_ejected_and_returns(world):
     c.behave(3, status=14)
     world.settle(c, even(1, 2))
     row = endpoints_of(world, c)[3]
-    assert row["ejected"] and row["failed"] > 0 and row["connections"] == 1, row
+    assert row["ejected"] and row["failed"] > 0, row
+    assert world.is_each_workers_own(row["connections"]), row
     assert find(tree_of(world, c), "outlier_detection")["ejected"] == 1
     c.behave(3)
     world.settle(c, even(1, 2, 3), 20)
     assert not endpoints_of(world, c)[3]["ejected"]
-    assert world.counts(c, 3)["connections"] == 1, "the connection did not stay"
+    kept = world.counts(c, 3)["connections"]
+    assert world.is_each_workers_own(kept), "the connection did not stay"
 
 
 def test_breaker_opens_at_exactly_max_requests(world):
@@ -308,7 +321,7 @@ def test_second_address_serves_when_the_first_is_dead(world):
     world.settle(c, even(1, 2, spread=3))
     rows = shuntctl_json(world, "endpoints", c.name)
     assert [row["state"] for row in rows] == ["READY", "READY"], rows
-    assert world.counts(c, 1)["connections"] == world.counts(c, 2)["connections"] == 1
+    assert all(world.is_each_workers_own(world.counts(c, n)["connections"]) for n in (1, 2))
 
 
 def test_no_request_is_lost_while_endpoints_change_priority(world):
