@@ -22,6 +22,7 @@
 #include <grpc/support/log.h>
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -30,6 +31,9 @@
 #define SECOND_NS UINT64_C(1000000000)
 // After the drain's deadline workers get this long to cut what is left and report.
 #define DRAIN_SLACK_NS SECOND_NS
+// So much of responses leaves enough behind in the heap, in libgrpc's threads' too, to be worth the
+// milliseconds that giving it back takes.
+#define TRIM_LEN ((size_t)1 << 20)
 #define MAX_STATUS_UNREAD_LEN ((size_t)64 << 20)
 
 struct frontend {
@@ -54,6 +58,7 @@ struct control_plane {
 	struct status_server *status; // NULL = off
 	struct twheel_timer watch_timer; // every second
 	struct twheel_timer drain_timer;
+	size_t n_heard; // bytes from servers since the heap was trimmed
 	bool ready, draining;
 	uint32_t n_drained;
 	uint32_t n_frontends;
@@ -102,6 +107,10 @@ static void on_second(struct twheel_timer *timer)
 	struct control_plane *p = plane_of_watch(timer);
 	uint64_t now = twheel_now(loop_wheel(p->loop));
 	workers_watch(p->workers, now);
+	if (p->n_heard >= TRIM_LEN) {
+		p->n_heard = 0;
+		malloc_trim(0);
+	}
 	twheel_arm(loop_wheel(p->loop), timer, now + SECOND_NS);
 }
 
@@ -172,7 +181,8 @@ static void on_grpc_log(gpr_log_func_args *args)
 
 static void on_grpc_ready(void *arg)
 {
-	xds_grpc_dispatch(arg);
+	struct control_plane *p = arg;
+	p->n_heard += xds_grpc_dispatch(p->grpc);
 }
 
 static void on_status_ready(void *arg)
@@ -199,7 +209,7 @@ static int start_transport(struct control_plane *p, struct lb_err *err)
 {
 	gpr_set_log_function(on_grpc_log);
 	p->grpc = xds_grpc_new();
-	if (!p->grpc || loop_watch_fd(p->loop, xds_grpc_fd(p->grpc), on_grpc_ready, p->grpc))
+	if (!p->grpc || loop_watch_fd(p->loop, xds_grpc_fd(p->grpc), on_grpc_ready, p))
 		return lb_err_set(err, "out of memory");
 	struct load_report_conf conf = {
 		.bootstrap = p->conf.bootstrap,

@@ -40,6 +40,7 @@ struct xds_grpc {
 	pthread_mutex_t lock;
 	struct tag *first; // w: queue thread, r: ctrl (lock)
 	struct tag *last; // likewise
+	size_t n_bytes; // of messages, in this dispatch
 };
 
 struct grpc_transport {
@@ -220,6 +221,7 @@ static void deliver_message(struct xds_stream *s)
 	if (!s->detached && grpc_byte_buffer_reader_init(&reader, buffer)) {
 		grpc_slice all = grpc_byte_buffer_reader_readall(&reader);
 		grpc_byte_buffer_reader_destroy(&reader);
+		s->grpc->n_bytes += GRPC_SLICE_LENGTH(all);
 		s->events->on_message(s->ctx, GRPC_SLICE_START_PTR(all), GRPC_SLICE_LENGTH(all));
 		grpc_slice_unref(all);
 	}
@@ -272,9 +274,10 @@ static void handle(struct tag *t)
 		destroy(s);
 }
 
-void xds_grpc_dispatch(struct xds_grpc *g)
+size_t xds_grpc_dispatch(struct xds_grpc *g)
 {
 	uint64_t n;
+	g->n_bytes = 0;
 	(void)!read(g->fd, &n, sizeof(n)); // non-blocking
 	pthread_mutex_lock(&g->lock);
 	struct tag *t = g->first;
@@ -285,6 +288,7 @@ void xds_grpc_dispatch(struct xds_grpc *g)
 		handle(t);
 		t = next;
 	}
+	return g->n_bytes;
 }
 
 // Transports

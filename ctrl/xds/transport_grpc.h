@@ -18,5 +18,5 @@ struct xds_transport_factory xds_grpc_factory(struct xds_grpc *);
 
 // Readable when there is something to dispatch.
 int xds_grpc_fd(const struct xds_grpc *);
-// Calls the event functions of what has happened.
-void xds_grpc_dispatch(struct xds_grpc *);
+// Calls the event functions of what has happened. Returns the bytes of the messages among it.
+size_t xds_grpc_dispatch(struct xds_grpc *);
