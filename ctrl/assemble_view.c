@@ -238,7 +238,8 @@ static void describe(
 		ret->detail = cluster_tree_trouble(c->tree);
 	each_endpoint(a, c, count_endpoint, ret);
 	workers_cluster_totals(a->conf.workers, c->id, &ret->totals);
-	cluster_totals_since(&ret->totals, &c->before);
+	if (c->before)
+		cluster_totals_since(&ret->totals, c->before);
 }
 
 void assembler_each_cluster(const struct assembler *a,

@@ -33,6 +33,7 @@ struct cluster_set *cluster_set_new(const struct cluster_tree_env *env)
 static void cluster_free(struct cluster *c)
 {
 	cluster_tree_free(c->tree);
+	free(c->before);
 	free(c->name);
 	free(c);
 }

@@ -21,7 +21,8 @@ struct cluster {
 	uint32_t id;
 	uint32_t n_users; // frontends whose configuration routes to it; 0 = leaving
 	struct cluster_tree *tree; // owned
-	struct cluster_totals before; // what the workers counted for this id before it came
+	// What the workers counted for this id before it came; owned; NULL = nothing.
+	struct cluster_totals *before;
 };
 
 struct cluster_set;

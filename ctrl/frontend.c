@@ -159,6 +159,20 @@ void frontend_count_users(struct assembler *a)
 	}
 }
 
+// Most numbers are new, and nothing was counted for them. 0 or -ENOMEM.
+static int remember_totals(struct assembler *a, struct cluster *c)
+{
+	struct cluster_totals t;
+	workers_cluster_totals(a->conf.workers, c->id, &t);
+	if (t.started == 0)
+		return 0;
+	c->before = malloc(sizeof(t));
+	if (!c->before)
+		return -ENOMEM;
+	*c->before = t;
+	return 0;
+}
+
 // A74-T07: one that cannot follow holds up no other. 0 with ret_refused: why the first of them
 // cannot, and how many others.
 static int configure_clusters(
@@ -177,7 +191,11 @@ static int configure_clusters(
 		if (!c)
 			return -ENOMEM;
 		if (cluster_set_count(a->clusters) != known) {
-			workers_cluster_totals(a->conf.workers, c->id, &c->before);
+			if (remember_totals(a, c)) {
+				cluster_set_drop(a->clusters, c);
+				lb_err_set(reterr, "out of memory");
+				return -ENOMEM;
+			}
 			assembler_draft_cluster(a, c->id, cluster_tree_object(c->tree));
 		}
 		if (cluster_tree_configure(
