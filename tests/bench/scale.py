@@ -101,10 +101,10 @@ class Child:
         return found
 
     def memory(self):
-        """Bytes that no other process has."""
+        """Bytes that no other process has. Pages of files don't count, which are shared or not as others please."""
         rows = pathlib.Path(f"/proc/{self.process.pid}/smaps_rollup").read_text().splitlines()[1:]
         kib = {r.split(":")[0]: int(r.split()[1]) for r in rows}
-        return (kib["Private_Clean"] + kib["Private_Dirty"]) * 1024
+        return (kib["Private_Dirty"] + kib["Swap"]) * 1024
 
     def main_cpu(self, before, after):
         pid = self.process.pid
@@ -183,7 +183,7 @@ def row(**words):
 
 def clusters_row(impl, case, n, cpu, wall_s, memory):
     """cpu: (main thread's, all's); memory: (before, when it served, later)."""
-    row(bench="clusters", impl=impl, case=case, n=n, cpu_s=round(cpu[0], 3), all_cpu_s=round(cpu[1], 3),
+    row(bench="clusters", impl=impl, case=case, n=n, ns_op=round(cpu[0] * 1e9 / n), cpu_s=round(cpu[0], 3), all_cpu_s=round(cpu[1], 3),
         wall_s=round(wall_s, 3), mib=round((memory[1] - memory[0]) / MIB, 1),
         mib_later=round((memory[2] - memory[0]) / MIB, 1), mib_empty=round(memory[0] / MIB, 1))
 
@@ -343,8 +343,8 @@ def shunt_updates(args, protocol):
         time.sleep(UPDATES_REST_S)
         for case, rate in (("quiet", 0), ("updates", args.rate)):
             w = Window(shunt, server, args.seconds, rate)
-            row(bench="updates", impl="shunt", case=f"{case}_{protocol}", n=args.clusters, sent=w.sent,
-                seconds=round(w.seconds, 2), snapshots=w.snapshots, cpu_s=round(w.cpu, 3),
+            row(bench="updates", impl="shunt", case=f"{case}_{protocol}", n=args.clusters,
+                ns_op=round(w.cpu * 1e9 / w.sent) if w.sent else None, sent=w.sent, seconds=round(w.seconds, 2), snapshots=w.snapshots, cpu_s=round(w.cpu, 3),
                 worker_busy_s=round(w.busy_s, 4), turns_over_1ms=w.long_turns)
 
 
