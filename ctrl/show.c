@@ -238,6 +238,8 @@ static const struct command commands[] = {
 		"the xDS server, how many resources are in which state, and every resource: state, "
 		"version, age, error",
 		show_xds, NULL, NULL},
+	{"show metrics", NULL, "the xDS client's metrics of gRFC A78, as Prometheus reads them",
+		show_metrics, NULL, show_metrics_text},
 	{"show workers", NULL, "each worker: load, requests by ending, counters of every layer",
 		build_workers, NULL, NULL},
 	{"show ports", NULL, "each port: device, steering, frames of all workers", show_ports, NULL,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files behind the stats socket's commands share: show.c (dispatch, info, workers),
-// show_ports.c, show_stat.c, show_tree.c, show_routes.c, show_xds.c, explain.c. Nobody else
-// includes this.
+// show_metrics.c, show_ports.c, show_stat.c, show_tree.c, show_routes.c, show_xds.c, explain.c.
+// Nobody else includes this.
 // Thread: ctrl.
 #pragma once
 
@@ -40,6 +40,7 @@ json_t *show_endpoints(const struct show *, struct show_args *);
 json_t *show_routes(const struct show *, struct show_args *);
 json_t *show_ports(const struct show *, struct show_args *);
 json_t *show_xds(const struct show *, struct show_args *);
+json_t *show_metrics(const struct show *, struct show_args *);
 json_t *show_explain(const struct show *, struct show_args *);
 
 // The number of the frontend that is called so, of the only one for NULL; or -EINVAL.
@@ -48,6 +49,7 @@ int show_find_frontend(const struct config *, const char *name, struct lb_err *r
 extern const char *const show_stat_columns[]; // of its CSV
 char *show_routes_text(json_t *); // from malloc; NULL = no memory
 char *show_tree_text(json_t *); // likewise
+char *show_metrics_text(json_t *); // likewise
 
 // The null of a failed allocation makes the whole fail in the end, not here.
 void show_set_u64(json_t *object, const char *key, uint64_t value);

@@ -276,6 +276,7 @@ static void owner_on_lost(void *ctx, const char *why, bool had_response)
 		return;
 	}
 	c->failure = NULL;
+	c->n_failures += !old;
 	xds_set_text(&c->failure, "xDS server %s is not reachable: %s (node id \"%s\")",
 		c->server->uri, why, c->conf.bootstrap->node_id);
 	bool news = c->failure && (!old || strcmp(old, c->failure) != 0);
@@ -318,6 +319,7 @@ static const struct xds_ads_owner owner = {
 
 struct xds_client *xds_client_new(const struct xds_client_conf *conf)
 {
+	CHECK(conf->n_types <= XDS_MAX_TYPES);
 	struct xds_client *c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
@@ -465,9 +467,12 @@ const char *xds_client_failure(const struct xds_client *c)
 void xds_client_server(const struct xds_client *c, struct xds_server_info *ret)
 {
 	xds_ads_info(c->ads, ret);
+	ret->connected = !c->failure && ret->state != XDS_SERVER_IDLE;
+	ret->n_failures = c->n_failures;
 	for (uint32_t t = 0; t < c->conf.n_types; t++) {
 		struct xds_variants_counts counts;
 		xds_variants_counts(c->subs[t].variants, &counts);
 		ret->n_unwanted += counts.n_unwanted;
+		ret->updates[t] = c->subs[t].updates;
 	}
 }

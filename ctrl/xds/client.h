@@ -163,6 +163,8 @@ enum xds_server_state {
 };
 const char *xds_server_state_name(enum xds_server_state);
 
+#define XDS_MAX_TYPES 8 // of one client
+
 struct xds_server_info {
 	const char *uri;
 	const char *protocol; // "sotw", "delta"
@@ -172,6 +174,12 @@ struct xds_server_info {
 	uint64_t n_streams, n_requests, n_responses, n_acks, n_nacks, n_undecodable, n_unknown_type;
 	// Resources that nobody had subscribed to, or only with other parameters (PC-08, TP2-L03).
 	uint64_t n_unwanted;
+	// gRFC A78 (CS-09). Nothing has gone wrong since its streams worked last.
+	bool connected;
+	uint64_t n_failures; // times that it became unreachable
+	struct xds_server_updates {
+		uint64_t n_valid, n_invalid; // resources that came, changed or not
+	} updates[XDS_MAX_TYPES]; // by index in xds_client_conf.types
 };
 // Why the server is not reachable (FM-01); NULL = it is, was until now, or has not been tried.
 // Valid until the next call.

@@ -21,6 +21,7 @@ struct xds_client {
 	uint64_t n_events; // numbers responses and rounds of news
 	struct xds_entry *news; // entries with news, in order
 	struct xds_entry *news_last;
+	uint64_t n_failures; // so far
 	char *failure; // the server is not reachable (FM-01); NULL = it is, or was until now
 };
 

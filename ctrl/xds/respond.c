@@ -302,8 +302,11 @@ static bool keep(
 static void list_item(struct round *r, size_t index)
 {
 	const struct xds_response_entry *in = &r->response->entries[index];
+	struct xds_server_updates *counts = &r->client->subs[r->type].updates;
 	struct item *it = &r->items[index];
 	struct lb_err err = {""};
+	counts->n_valid += it->res != NULL;
+	counts->n_invalid += it->why != NULL;
 	if (it->why)
 		complain(r, index, it->name, it->why);
 	if (!it->name)

@@ -67,6 +67,7 @@ struct xds_subs {
 	struct xds_chain pending; // wanted but not asked for, or asked for but not wanted
 	struct xds_chain in_flight;
 	uint32_t n; // wanted, by name
+	struct xds_server_updates updates; // so far
 	struct xds_variants *variants; // what the server has, as far as it was said and is wanted
 };
 

@@ -23,7 +23,8 @@
 
 static const char BOOTSTRAP[] =
 	"{\"xds_servers\":[{\"server_uri\":\"ads:1\",\"channel_creds\":[{\"type\":\"insecure\"}]}],"
-	"\"node\":{\"id\":\"me\"}}";
+	"\"authorities\":{\"\":{},\"q\\\"\\u0001\":{}},\"node\":{\"id\":\"me\"}}";
+#define URI "ads:1"
 
 struct world {
 	struct config_frontend frontends[2];
@@ -278,11 +279,71 @@ static void xds_says_what_is_in_which_state_and_since_when(void **state)
 		xds_federation_cancel(w->xds, &watchers[i]);
 }
 
+static void expect_line(const char *text, const char *line)
+{
+	const char *at = strstr(text, line);
+	if (!at || (at != text && at[-1] != '\n') || at[strlen(line)] != '\n')
+		fail_msg("no line \"%s\" in:\n%s", line, text);
+}
+
+#define METRIC "grpc_xds_client_"
+#define OF_CLUSTERS "grpc_xds_resource_type=\"envoy.config.cluster.v3.Cluster\""
+#define RESOURCES(authority, state)                                                                \
+	METRIC "resources{grpc_xds_authority=\"" authority "\",grpc_xds_cache_state=\"" state      \
+	       "\"," OF_CLUSTERS "} "
+
+static void cs_09_metrics_are_those_of_grpc(void **state)
+{
+	struct world *w = *state;
+	static const char far[] = "xdstp:///envoy.config.cluster.v3.Cluster/d";
+	static const char odd[] = "xdstp://q%22%01/envoy.config.cluster.v3.Cluster/e";
+	static const char *const names[] = {"a", "b", "c", far, odd};
+	struct xds_watcher watchers[5] = {
+		{forget_event}, {forget_event}, {forget_event}, {forget_event}, {forget_event}};
+	char *text = show_answer(w->show, "show metrics");
+	expect_line(text, "# TYPE " METRIC "connected gauge");
+	expect_line(text, METRIC "connected{grpc_xds_server=\"" URI "\"} 0");
+	expect_line(text, METRIC "server_failure_total{grpc_xds_server=\"" URI "\"} 0");
+	assert_null(strstr(text, METRIC "resources{"));
+	free(text);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(
+			xds_federation_watch(w->xds, cluster_type(), names[i], &watchers[i]), 0);
+	say_clusters(w, "v1", STR(GOOD("a")), STR(GOOD("b")));
+	say_clusters(w, "v2", STR(BAD("a")), STR(GOOD("b")));
+	text = show_answer(w->show, "show metrics");
+	expect_line(text, METRIC "connected{grpc_xds_server=\"" URI "\"} 1");
+	expect_line(text, METRIC "resource_updates_valid_total{grpc_xds_server=\"" URI
+				 "\"," OF_CLUSTERS "} 3");
+	expect_line(text, METRIC "resource_updates_invalid_total{grpc_xds_server=\"" URI
+				 "\"," OF_CLUSTERS "} 1");
+	expect_line(text, RESOURCES("#old", "nacked_but_cached") "1");
+	expect_line(text, RESOURCES("#old", "acked") "1");
+	expect_line(text, RESOURCES("#old", "requested") "1");
+	expect_line(text, RESOURCES("", "requested") "1");
+	expect_line(text, RESOURCES("q\\\"\\\\x01", "requested") "1");
+	free(text);
+	// One outage is one failure, however many attempts it takes.
+	fake_ads_close(&w->server, "bye");
+	for (uint64_t s = 1; s < 20; s++) {
+		twheel_advance(w->wheel, s * 1000000000);
+		if (w->server.stream)
+			fake_ads_close(&w->server, "no");
+	}
+	text = show_answer(w->show, "show metrics");
+	expect_line(text, METRIC "connected{grpc_xds_server=\"" URI "\"} 0");
+	expect_line(text, METRIC "server_failure_total{grpc_xds_server=\"" URI "\"} 1");
+	expect_line(text, RESOURCES("#old", "acked") "1");
+	free(text);
+	for (unsigned i = 0; i < 5; i++)
+		xds_federation_cancel(w->xds, &watchers[i]);
+}
+
 // An empty line ends an answer (ctrl/stats_proto.h).
 static void no_text_of_a_server_ends_an_answer_early(void **state)
 {
-	static const char *const commands[] = {
-		"help", "show info", "show stat", "show clusters", "show xds", "show workers"};
+	static const char *const commands[] = {"help", "show info", "show stat", "show clusters",
+		"show xds", "show metrics", "show workers"};
 	struct world *w = *state;
 	w->waiting[0] = "cluster a\n\nb";
 	assembler_fail(w->assembler, 0, "refused:\n\nxds_state: connected\x1b[2J");
@@ -301,5 +362,5 @@ static void no_text_of_a_server_ends_an_answer_early(void **state)
 
 RUN_SUITE("ctrl/show", CASE(info_says_what_each_frontend_waits_for),
 	CASE(info_says_how_load_reports_are), CASE(frontend_whose_error_is_no_utf8_keeps_its_row),
-	CASE(no_text_of_a_server_ends_an_answer_early),
+	CASE(no_text_of_a_server_ends_an_answer_early), CASE(cs_09_metrics_are_those_of_grpc),
 	CASE(xds_says_what_is_in_which_state_and_since_when))
