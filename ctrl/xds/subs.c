@@ -155,6 +155,7 @@ void xds_subs_sending(struct xds_subs *s)
 
 void xds_subs_lost(struct xds_subs *s)
 {
+	xds_variants_age(s->variants);
 	for (struct xds_chain *c = s->all.next, *next; c != &s->all; c = next) {
 		next = c->next;
 		struct xds_entry *e = XDS_ENTRY_OF(c, all);

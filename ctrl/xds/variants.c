@@ -122,6 +122,12 @@ void xds_variants_drop(struct xds_variants *c, struct xds_variants_name *n, stru
 	xds_variant_put(v);
 }
 
+// Of those that match, one of higher rank counts.
+static uint64_t rank(const struct xds_variants *c, const struct xds_variant *v)
+{
+	return c->conf.newest_wins ? v->change : v->change > c->n_aged;
+}
+
 uint32_t xds_variants_evict(struct xds_variants *c, struct xds_variants_name *n, uint64_t of)
 {
 	uint32_t n_unwanted = 0;
@@ -137,10 +143,10 @@ uint32_t xds_variants_evict(struct xds_variants *c, struct xds_variants_name *n,
 			s->variant->is_wanted = true;
 		// What matches and is not seen is old where the newest wins; elsewhere the server
 		// takes it as delivered, and may yet remove the one that is seen.
-		if (c->conf.newest_wins)
+		if (c->conf.newest_wins || !s->variant)
 			continue;
 		LIST_FOREACH(v, &n->variants, link)
-		if (!v->is_wanted)
+		if (!v->is_wanted && rank(c, v) >= rank(c, s->variant))
 			v->is_wanted = xds_constraints_match(v->constraints, s->params);
 	}
 	for (v = LIST_FIRST(&n->variants); v; v = next) {
@@ -163,8 +169,8 @@ struct xds_variant *xds_variants_choose(const struct xds_variants *c,
 	{
 		if (!xds_constraints_match(v->constraints, params))
 			continue;
-		bool is_first = !best || (c->conf.newest_wins && v->change > best->change);
-		if (!is_first && c->conf.newest_wins && v->change < best->change)
+		bool is_first = !best || rank(c, v) > rank(c, best);
+		if (!is_first && rank(c, v) < rank(c, best))
 			continue;
 		n_matches = is_first ? 1 : n_matches + 1;
 		// The list goes from the smallest encoding up.

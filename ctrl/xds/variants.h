@@ -22,7 +22,9 @@
 //
 // Which variant, when several match (TP2-L04; undefined in TP2): the one in use, else the one of
 // the smallest encoding. In SotW for RDS and EDS, where a variant that is gone is not named, a
-// later change counts more than an earlier one (`newest_wins`, TP2-T12).
+// later change counts more than an earlier one (`newest_wins`, TP2-T12). So does in any case what a
+// stream has said more than what an earlier one did (xds_variants_age()): a server that was not
+// there cannot name the variants that it takes the place of.
 //
 // A change lists at most XDS_VARIANTS_MAX variants of a name, and a name has at most twice as many,
 // since whoever sends them decides how much work they are: a change costs (subscriptions to its
@@ -144,6 +146,8 @@ struct xds_variants_clash {
 void xds_variants_commit(struct xds_variants *);
 // It never was.
 void xds_variants_abort(struct xds_variants *);
+// The stream is over. What is there stays, until something else that matches is set.
+void xds_variants_age(struct xds_variants *);
 
 // A subscription that sees something else than it was told last. `before` and `after` are borrowed
 // until the next call into the cache. Content that is the same in both is for the owner to notice:

@@ -345,6 +345,11 @@ void xds_variants_commit(struct xds_variants *c)
 	c->is_changing = false;
 }
 
+void xds_variants_age(struct xds_variants *c)
+{
+	c->n_aged = c->n_changes;
+}
+
 void xds_variants_abort(struct xds_variants *c)
 {
 	CHECK(c->is_changing);

@@ -49,6 +49,7 @@ struct xds_variants {
 	enum xds_change_kind change;
 	struct name_list touched;
 	uint64_t n_changes, n_unwanted, n_ambiguous;
+	uint64_t n_aged; // changes of earlier streams
 };
 
 struct xds_variants_name *xds_variants_name_find(const struct xds_variants *, const char *);

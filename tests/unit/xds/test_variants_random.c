@@ -79,17 +79,22 @@ struct twin_cache {
 	bool matches[N_CONS][N_PARAMS];
 	struct twin_variant variants[N_NAMES][N_CONS];
 	struct twin_sub subs[N_NAMES][N_PARAMS];
-	unsigned n_objects, n_changes;
+	unsigned n_objects, n_changes, n_aged;
 };
+
+static unsigned rank(const struct twin_cache *t, const struct twin_variant *v)
+{
+	return t->newest_wins ? v->change : v->change > t->n_aged;
+}
 
 static int choose(const struct twin_cache *t, int name, int p, int in_use, unsigned *ret_n)
 {
-	unsigned newest = 0;
+	unsigned highest = 0;
 	*ret_n = 0;
 	for (int c = 0; c < N_CONS; c++) {
 		const struct twin_variant *v = &t->variants[name][c];
-		if (v->is_there && t->matches[c][p] && v->change > newest)
-			newest = v->change;
+		if (v->is_there && t->matches[c][p] && rank(t, v) > highest)
+			highest = rank(t, v);
 	}
 	int first = -1;
 	bool in_use_counts = false;
@@ -97,7 +102,7 @@ static int choose(const struct twin_cache *t, int name, int p, int in_use, unsig
 		const struct twin_variant *v = &t->variants[name][c];
 		if (!v->is_there || !t->matches[c][p])
 			continue;
-		if (t->newest_wins && v->change != newest)
+		if (rank(t, v) != highest)
 			continue;
 		++*ret_n;
 		first = first < 0 ? c : first;
@@ -130,9 +135,12 @@ static void evict(struct twin_cache *t, int name)
 		bool is_wanted = false;
 		for (int p = 0; p < N_PARAMS; p++) {
 			const struct twin_sub *s = &t->subs[name][p];
-			is_wanted =
-				is_wanted ||
-				(s->n_refs && (t->newest_wins ? s->sees == c : t->matches[c][p]));
+			if (!s->n_refs || s->sees < 0)
+				continue;
+			const struct twin_variant *seen = &t->variants[name][s->sees];
+			bool is_old =
+				t->newest_wins || rank(t, &t->variants[name][c]) < rank(t, seen);
+			is_wanted = is_wanted || s->sees == c || (!is_old && t->matches[c][p]);
 		}
 		if (!is_wanted)
 			t->variants[name][c].is_there = false;
@@ -319,6 +327,10 @@ static void random_lives_go_as_the_naive_twin_says(void **state)
 				change_both(&t, &w, &r);
 			else
 				subscribe_both(&t, &w, &r);
+			if (rand_below(&r, 20) == 0) {
+				xds_variants_age(w.cache);
+				t.n_aged = t.n_changes;
+			}
 			if (rand_below(&r, 3) == 0)
 				drain_both(&t, &w);
 			compare(&t, &w);
