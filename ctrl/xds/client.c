@@ -154,7 +154,7 @@ int xds_client_watch_locator(struct xds_client *c, const struct xds_type *type, 
 		if (!w->by_wildcard && e->n_asking++ == 0)
 			xds_subs_want(&c->subs[t], e, c->conf.protocol->asks_again);
 		w->entry = e;
-		xds_watchers_add(&e->watchers, w, c->n_events);
+		xds_watchers_add(&e->watchers, w, xds_client_round(c->n_events));
 		xds_client_tell_new(e, w);
 	}
 	xds_client_end(c);

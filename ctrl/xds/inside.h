@@ -18,17 +18,23 @@ struct xds_client {
 	struct xds_settled_list settled;
 	bool unsettled; // events were told since the hooks ran
 	unsigned depth; // of begin()
-	uint64_t n_events; // numbers responses and rounds of news
+	uint64_t n_events; // numbers responses and other events that make news
 	struct xds_entry *news; // entries with news, in order
 	struct xds_entry *news_last;
 	uint64_t n_failures; // so far
 	char *failure; // the server is not reachable (FM-01); NULL = it is, or was until now
 };
 
-// Puts an entry on the list of news; a later piece replaces an earlier one.
+// Puts an entry on the list of news; a later piece replaces an earlier one, but a new value is told
+// with whatever came of it since.
 void xds_client_add_news(struct xds_entry *, enum xds_news);
-// Tells the watchers all news. Watchers that came after `round` know already.
-void xds_client_tell(struct xds_client *, uint64_t round);
+// Tells the watchers all news of the event. Those that came after it know already.
+void xds_client_tell(struct xds_client *, uint64_t event);
+// The last round of telling that an event takes: each takes two.
+static inline uint64_t xds_client_round(uint64_t event)
+{
+	return 2 * event + 1;
+}
 // What a new watcher is to know at once (WA-02, WA-03, FM-10).
 void xds_client_tell_new(struct xds_entry *, struct xds_watcher *);
 void xds_client_log(struct xds_client *, const char *fmt, ...)

@@ -18,7 +18,8 @@ enum xds_news {
 	XDS_NEWS_RESOURCE,
 	XDS_NEWS_ERROR,
 	XDS_NEWS_AMBIENT,
-	XDS_NEWS_CLEAR
+	XDS_NEWS_CLEAR,
+	XDS_NEWS_RESOURCE_AMBIENT, // two events
 };
 
 // One (type, name) that somebody watches. The value may stand beside a data error (A88).

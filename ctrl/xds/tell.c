@@ -53,6 +53,11 @@ void xds_client_add_news(struct xds_entry *e, enum xds_news news)
 		*(c->news ? &c->news_last->next_news : &c->news) = e;
 		c->news_last = e;
 	}
+	bool fresh = e->news == XDS_NEWS_RESOURCE || e->news == XDS_NEWS_RESOURCE_AMBIENT;
+	if (fresh && news == XDS_NEWS_AMBIENT)
+		news = XDS_NEWS_RESOURCE_AMBIENT;
+	else if (fresh && news == XDS_NEWS_CLEAR)
+		news = XDS_NEWS_RESOURCE;
 	e->news = news;
 }
 
@@ -63,6 +68,7 @@ static struct xds_event event_of(const struct xds_entry *e, enum xds_news news)
 	enum xds_code code = own ? e->error_code : XDS_UNAVAILABLE;
 	switch (news) {
 	case XDS_NEWS_RESOURCE:
+	case XDS_NEWS_RESOURCE_AMBIENT:
 		return (struct xds_event){.kind = XDS_EVENT_RESOURCE, .res = e->value, .text = ""};
 	case XDS_NEWS_ERROR:
 		return (struct xds_event){
@@ -76,15 +82,22 @@ static struct xds_event event_of(const struct xds_entry *e, enum xds_news news)
 	return (struct xds_event){.kind = XDS_EVENT_AMBIENT, .code = XDS_OK, .text = ""};
 }
 
-void xds_client_tell(struct xds_client *c, uint64_t round)
+static void tell_one(struct xds_entry *e, enum xds_news news, uint64_t round)
 {
+	struct xds_event event = event_of(e, news);
+	if (xds_watchers_tell(&e->watchers, &event, round))
+		e->client->unsettled = true;
+}
+
+void xds_client_tell(struct xds_client *c, uint64_t event)
+{
+	uint64_t last = xds_client_round(event);
 	while (c->news) {
 		struct xds_entry *e = c->news;
-		if (!e->dead) {
-			struct xds_event event = event_of(e, e->news);
-			if (xds_watchers_tell(&e->watchers, &event, round))
-				c->unsettled = true;
-		}
+		if (!e->dead)
+			tell_one(e, e->news, last - 1);
+		if (!e->dead && e->news == XDS_NEWS_RESOURCE_AMBIENT)
+			tell_one(e, XDS_NEWS_AMBIENT, last);
 		c->news = e->next_news;
 		e->news = XDS_NEWS_NONE;
 		if (e->dead)

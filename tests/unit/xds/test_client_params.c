@@ -488,6 +488,41 @@ static void several_variants_that_match_are_told_of_once_and_do_not_flap(void **
 	fixture_fini(&f);
 }
 
+static void new_value_is_told_with_the_trouble_beside_it(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	with_prod(&f, &a);
+	// TP2-T11: another variant, that matches too. DE-02
+	DELTA(&f, "n2", {"env=prod", "a", "2", "v2"}, {"env", "a", .code = 14});
+	expect_delta(&f, &toy_cluster, "", "n2");
+	assert_string_equal(heard(&a), "=2 ~14");
+	DELTA(&f, "n3", {"env=prod", "a", "3", "v3"}, {"env", "a", "BAD", "w3"}); // A46
+	expect_delta_nack(&f, &toy_cluster, "", "n3", "content is BAD");
+	assert_string_equal(heard(&a), "=3 ~3");
+	DELTA(&f, "n4", {"env=prod", "a", "3", "v4"});
+	assert_string_equal(heard(&a), "~ok"); // SW-17
+	fixture_fini(&f);
+}
+
+static void variant_of_another_server_takes_the_place_of_the_one_in_use(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	with_prod(&f, &a);
+	fake_ads_close(&f.server, "bye");
+	pass_time(&f, 2 * S);
+	fake_ads_settle(&f.server);
+	f.server.n_read = f.server.n_sent;
+	// TP2-L04: this server cannot know which variant the client's version was of.
+	DELTA(&f, "n1", {"env", "a", "2", "w1"});
+	expect_delta(&f, &toy_cluster, "", "n1");
+	assert_string_equal(heard(&a), "=2");
+	DELTA(&f, "n2", {"env", "a"}); // TP2-T09: nothing is left of the other one
+	assert_string_equal(heard(&a), "~5");
+	fixture_fini(&f);
+}
+
 RUN_SUITE("xds/client_params", cmocka_unit_test(parameters_go_as_locators_in_state_of_the_world),
 	cmocka_unit_test(without_parameters_there_are_names_only),
 	cmocka_unit_test(parameters_go_as_locators_in_delta),
@@ -503,5 +538,7 @@ RUN_SUITE("xds/client_params", cmocka_unit_test(parameters_go_as_locators_in_sta
 	cmocka_unit_test(same_variant_twice_is_nacked),
 	cmocka_unit_test(malformed_constraints_are_nacked),
 	cmocka_unit_test(errors_concern_those_whose_parameters_match),
+	cmocka_unit_test(new_value_is_told_with_the_trouble_beside_it),
+	cmocka_unit_test(variant_of_another_server_takes_the_place_of_the_one_in_use),
 	cmocka_unit_test(resource_without_constraints_serves_any_parameters),
 	cmocka_unit_test(several_variants_that_match_are_told_of_once_and_do_not_flap))
