@@ -45,6 +45,7 @@ LONG = [
     ["tests/sim/proxy/proxy_sim", "2000", "1000"],
     ["tests/sim/tcp/tcp_sim", "1000", "200"],
     ["tests/sim/balance/balance_random", "1000", "2000"],
+    ["tests/sim/xds/xds_sim", "1000", "2000", "100"],
 ]
 LONG_INTEG = [("test_gocp_churn.py", {"SHUNT_GOCP_CHURN": "60 20"})]
 LONG_TIMEOUT_S = 1200

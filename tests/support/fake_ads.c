@@ -37,6 +37,7 @@ static struct xds_stream *stream_new(struct xds_transport *base, const char *met
 	f->ctx = ctx;
 	f->sending = f->reading = false;
 	f->n_streams++;
+	f->n_stale = f->n_sent;
 	return f->stream;
 }
 
@@ -96,6 +97,7 @@ static int fake_connect(void *ctx, const struct xds_server_conf *conf, struct xd
 	t->base.ops = &ops;
 	t->server = f;
 	f->n_transports++;
+	f->n_connects++;
 	*ret = &t->base;
 	return 0;
 }
@@ -149,6 +151,7 @@ void fake_ads_forget(struct fake_ads *f)
 		protobuf_c_message_free_unpacked(f->sent[i], NULL);
 	memmove(f->sent, f->sent + f->n_read, (f->n_sent - f->n_read) * sizeof(f->sent[0]));
 	f->n_sent -= f->n_read;
+	f->n_stale -= f->n_read < f->n_stale ? f->n_read : f->n_stale;
 	f->n_read = 0;
 }
 
@@ -165,12 +168,32 @@ void fake_ads_close(struct fake_ads *f, const char *why)
 	f->events->on_closed(f->ctx, why);
 }
 
-static void wrap(Google__Protobuf__Any *any, const char *name)
+static void set_name(Envoy__Service__Discovery__V3__ResourceName *m, const struct fake_resource *r)
+{
+	envoy__service__discovery__v3__resource_name__init(m);
+	m->name = (char *)(uintptr_t)r->wrapper_name;
+	m->dynamic_parameter_constraints = r->constraints;
+}
+
+// The name of the wrapper, in its short form where there are no constraints.
+static void identify(Envoy__Service__Discovery__V3__Resource *wrapper,
+	Envoy__Service__Discovery__V3__ResourceName *name, const struct fake_resource *r)
+{
+	envoy__service__discovery__v3__resource__init(wrapper);
+	if (r->constraints) {
+		set_name(name, r);
+		wrapper->resource_name = name;
+	} else {
+		wrapper->name = (char *)(uintptr_t)r->wrapper_name;
+	}
+}
+
+static void wrap(Google__Protobuf__Any *any, const struct fake_resource *r)
 {
 	Envoy__Service__Discovery__V3__Resource wrapper;
-	envoy__service__discovery__v3__resource__init(&wrapper);
+	Envoy__Service__Discovery__V3__ResourceName name;
 	Google__Protobuf__Any inner = *any;
-	wrapper.name = (char *)(uintptr_t)name;
+	identify(&wrapper, &name, r);
 	wrapper.resource = &inner;
 	size_t len = envoy__service__discovery__v3__resource__get_packed_size(&wrapper);
 	uint8_t *bytes = malloc(len);
@@ -204,9 +227,8 @@ static void make_errors(struct errors *e, const struct fake_resource *resources,
 			continue;
 		size_t k = e->n++;
 		envoy__service__discovery__v3__resource_error__init(&e->all[k]);
-		envoy__service__discovery__v3__resource_name__init(&e->names[k]);
 		google__rpc__status__init(&e->statuses[k]);
-		e->names[k].name = (char *)(uintptr_t)resources[i].wrapper_name;
+		set_name(&e->names[k], &resources[i]);
 		e->statuses[k].code = resources[i].error_code;
 		e->statuses[k].message = WHY;
 		e->all[k].resource_name = &e->names[k];
@@ -255,7 +277,7 @@ uint8_t *fake_ads_encode(const char *type_url, const char *version, const char *
 			continue;
 		anys[i] = any_of(&resources[i], type_url);
 		if (resources[i].wrapper_name)
-			wrap(&anys[i], resources[i].wrapper_name);
+			wrap(&anys[i], &resources[i]);
 		list[m.n_resources++] = &anys[i];
 	}
 	m.version_info = (char *)(uintptr_t)version;
@@ -293,15 +315,22 @@ uint8_t *fake_ads_encode_delta(const char *type_url, const char *nonce,
 	Envoy__Service__Discovery__V3__Resource **list =
 		calloc(n + 1, sizeof(Envoy__Service__Discovery__V3__Resource *));
 	Google__Protobuf__Any *anys = calloc(n + 1, sizeof(*anys));
+	Envoy__Service__Discovery__V3__ResourceName *names = calloc(n + 1, sizeof(*names));
+	Envoy__Service__Discovery__V3__ResourceName **gone =
+		calloc(n + 1, sizeof(Envoy__Service__Discovery__V3__ResourceName *));
 	struct errors errors;
-	CHECK(all && list && anys);
+	CHECK(all && list && anys && names && gone);
 	make_errors(&errors, resources, n);
 	for (size_t i = 0; i < n; i++) {
 		if (resources[i].error_code)
 			continue;
-		envoy__service__discovery__v3__resource__init(&all[i]);
+		if (resources[i].is_removed) {
+			set_name(&names[i], &resources[i]);
+			gone[m.n_removed_resource_names++] = &names[i];
+			continue;
+		}
+		identify(&all[i], &names[i], &resources[i]);
 		anys[i] = any_of(&resources[i], type_url);
-		all[i].name = (char *)(uintptr_t)resources[i].wrapper_name;
 		all[i].version = (char *)(uintptr_t)resources[i].version;
 		all[i].resource = &anys[i];
 		list[m.n_resources++] = &all[i];
@@ -313,8 +342,11 @@ uint8_t *fake_ads_encode_delta(const char *type_url, const char *nonce,
 	m.n_resource_errors = errors.n;
 	m.removed_resources = (char **)(uintptr_t)removed;
 	m.n_removed_resources = n_removed;
+	m.removed_resource_names = gone;
 	uint8_t *bytes = pack(&m.base, ret_len);
 	free_errors(&errors);
+	free(gone);
+	free(names);
 	free(anys);
 	free(list);
 	free(all);

@@ -21,10 +21,12 @@ struct fake_ads {
 	bool refuse; // connect() fails
 	unsigned n_streams; // opened so far
 	unsigned n_transports;
+	unsigned n_connects; // so far
 	bool delta; // the method of the last stream was the incremental one
 	// Requests: incremental ones of streams that were.
 	ProtobufCMessage *sent[FAKE_ADS_MAX_SENT];
 	unsigned n_sent, n_read; // read by the test with fake_ads_next() or …_next_delta()
+	unsigned n_stale; // of those: sent on earlier streams
 };
 
 struct xds_transport_factory fake_ads_factory(struct fake_ads *);
@@ -52,6 +54,9 @@ struct fake_resource {
 	const char *wrapper_name; // not NULL = wrapped in a Resource of this name
 	const char *version; // of an incremental response's resource
 	int error_code; // not 0 = in resource_errors, by its wrapper's name, and without bytes
+	// Of this variant, by its wrapper's name (TP2-T06); borrowed; NULL = none.
+	Envoy__Service__Discovery__V3__DynamicParameterConstraints *constraints;
+	bool is_removed; // incremental: in removed_resource_names, without bytes
 };
 // The bytes of a response (free).
 uint8_t *fake_ads_encode(const char *type_url, const char *version, const char *nonce,

@@ -99,7 +99,9 @@ void check_converged(const struct world *w, int listener, bool pinned, const str
 	CHECK(c);
 	int rc = w->listener_routes[listener];
 	CHECK(world_find(3, c->routes->base.name) == rc);
-	uint32_t roots = w->vhost_clusters[rc][1] | (pinned ? 0 : w->vhost_clusters[rc][0]);
+	const uint32_t *clusters =
+		w->listener_inline[listener] ? w->inline_clusters[listener] : w->vhost_clusters[rc];
+	uint32_t roots = clusters[1] | (pinned ? 0 : clusters[0]);
 	struct walk k = {.w = w};
 	reach(&k, roots);
 	CHECK(c->n_clusters == (uint32_t)__builtin_popcount(k.reached)); // DM-14

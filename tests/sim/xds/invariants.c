@@ -6,6 +6,8 @@
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
+#include "ctrl/res/types.h"
+#include "ctrl/xds/federation.h"
 #include "lb/base/check.h"
 #include "tests/sim/xds/world.h"
 
@@ -159,5 +161,48 @@ void check_config(const struct xds_config *c, bool pinned, uint32_t held)
 		CHECK(least_depth[i] < FORBIDDEN_DEPTH || unknown); // DM-14
 		CHECK(g.entries[i]->is_root == (roots >> i & 1));
 		check_cluster(&g, g.entries[i]);
+	}
+}
+
+struct moment {
+	const struct xds_res *res[RES_N_TYPES][N_CLUSTERS]; // by number
+};
+
+static void note_entry(void *ctx, const struct xds_entry_info *e)
+{
+	struct moment *m = ctx;
+	unsigned t = 0;
+	while (res_types[t] != e->type)
+		t++;
+	int i = world_find(t, e->name);
+	CHECK(!m->res[t][i]); // each name is there once
+	m->res[t][i] = e->res;
+}
+
+static void check_part(const struct moment *m, const struct xds_res *res)
+{
+	unsigned t = 0;
+	while (res_types[t] != res->type)
+		t++;
+	const struct xds_res *now = m->res[t][world_find(t, res->name)];
+	CHECK(now && xds_res_eq(now, res));
+}
+
+void check_moment(const struct xds_config *c, const struct xds_federation *client)
+{
+	struct moment m = {.res = {{NULL}}};
+	xds_federation_each(client, note_entry, &m);
+	check_part(&m, &c->listener->base);
+	if (c->listener->rds_name)
+		check_part(&m, &c->routes->base);
+	else
+		CHECK(xds_res_eq(&c->routes->base, &c->listener->routes->base));
+	for (uint32_t i = 0; i < c->n_clusters; i++) {
+		const struct xds_cluster_config *k = &c->clusters[i];
+		if (!k->cluster)
+			continue;
+		check_part(&m, &k->cluster->base);
+		if (k->cluster->kind == RES_CLUSTER_EDS && k->endpoints)
+			check_part(&m, &k->endpoints->base);
 	}
 }

@@ -8,6 +8,9 @@
 #include <stdint.h>
 
 struct xds_config;
+struct xds_federation;
 
 // CHECKs. held: clusters, by number, that requests may have held of late.
 void check_config(const struct xds_config *, bool pinned, uint32_t held);
+// Each part is what the client has of it now: nothing is of another moment (A74).
+void check_moment(const struct xds_config *, const struct xds_federation *);

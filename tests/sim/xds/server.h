@@ -13,22 +13,29 @@
 // What the server knows of one type on the open stream.
 struct server_type {
 	uint32_t asked; // names that are subscribed to, as bits
+	uint32_t again; // incremental: of those, what was subscribed to once more since it was sent
 	bool requested;
 	char nonce[16]; // of the last response; "" = none
 	bool bad; // the last response must be NACKed
 	bool answered;
 	char accepted[16]; // version of the last ACKed response, of any stream
 	char version[16]; // of the last response
-	uint64_t held[N_CLUSTERS]; // incremental: versions that the client holds; 0 = none
+	uint64_t held[N_CLUSTERS][N_VARIANTS]; // incremental: versions at the client; 0 = none
 };
 
 struct server {
 	struct fake_ads ads;
+	bool serves[2]; // by world_authority()
+	bool is_down; // refuses every stream
+	// What clients know of it counts for less than another server's word (A71): they may
+	// forget it.
+	bool may_be_forgotten;
 	const struct world *world;
 	struct world old; // what it was some time ago
 	struct rand *rand;
 	struct server_type types[RES_N_TYPES];
 	unsigned stream; // whose state `types` is
+	unsigned client; // the connection it came with
 	bool node_due; // on this stream
 	uint64_t salt; // of this server's versions: another server has others
 	unsigned n_said, n_responses, n_acks, n_nacks;
@@ -44,3 +51,5 @@ void server_say_all(struct server *);
 // The stream breaks. The next one may be another server's.
 void server_lose(struct server *, const char *why);
 void server_check_answered(const struct server *);
+// Goes down, or comes up again.
+void server_toggle(struct server *);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two frontends (one pinned to an authority) over one client against a server that answers at
-// random, in state of the world or incrementally: good, bad, partial, stale, repeated, deleted and
-// foreign resources, errors, garbage, silence, lost streams and another server on the next one; and
-// over one resolver against name servers that answer, fail, stall and change their mind. Whatever
-// happens, each response is answered once, each delivered configuration is whole, and when the
-// servers calm down the frontends have what they say.
-// usage: xds_sim [SEED [STEPS]]
+// Two frontends (one pinned to an authority) over one client against servers that answer at random,
+// in state of the world or incrementally: good, bad, partial, stale, repeated, deleted and foreign
+// resources, in variants for this client and for others, errors, garbage, silence, lost streams and
+// another server on the next one, servers that go down and come up again with others behind them;
+// and over one resolver against name servers that answer, fail, stall and change their mind.
+// Whatever happens, each response is answered once, each delivered configuration is whole and of
+// one moment, and when the servers calm down the frontends have what they say.
+// usage: xds_sim [SEED [STEPS [SEEDS]]]: so many steps from each of so many seeds
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/dns/names.h"
 #include "ctrl/res/cluster.h"
@@ -13,15 +14,13 @@
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "ctrl/res/types.h"
-#include "ctrl/xds/bootstrap.h"
 #include "ctrl/xds/federation.h"
 #include "lb/base/check.h"
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"
 #include "tests/sim/xds/converged.h"
 #include "tests/sim/xds/invariants.h"
-#include "tests/sim/xds/server.h"
-#include "tests/sim/xds/world.h"
+#include "tests/sim/xds/net.h"
 #include "tests/support/fake_lookups.h"
 
 #include <stdio.h>
@@ -32,8 +31,12 @@
 #define N_STRANGERS 4
 #define DEFAULT_SEEDS 8
 #define DEFAULT_STEPS 2000
+#define CALM_ROUNDS 60
+
+struct sim;
 
 struct frontend {
+	struct sim *sim;
 	struct depmgr *dm;
 	int number;
 	struct xds_config *config; // borrowed; NULL = none, or an error came after it
@@ -44,11 +47,10 @@ struct frontend {
 
 struct sim {
 	struct rand rand;
-	struct world world;
-	struct server server;
-	unsigned n_losses;
-	bool drops; // fail_on_data_errors
-	struct xds_bootstrap *bootstrap;
+	struct net net;
+	bool delta;
+	unsigned n_losses, n_outages;
+	unsigned n_fallen; // calm moments in which the second server served
 	struct twheel *wheel;
 	uint64_t now_ns;
 	struct xds_federation *client;
@@ -69,6 +71,7 @@ static void on_update(void *ctx, struct xds_config *config)
 {
 	struct frontend *f = ctx;
 	check_config(config, f->number == 1, f->held);
+	check_moment(config, f->sim->client);
 	f->config = config;
 	f->n_updates++;
 }
@@ -91,7 +94,7 @@ static void on_error(void *ctx, const char *text)
 
 static void stranger_event(struct xds_watcher *w, const struct xds_event *e)
 {
-	CHECK(w->entry || e->kind == XDS_EVENT_ERROR);
+	CHECK(w->entry || w->fallback || e->kind == XDS_EVENT_ERROR);
 }
 
 // Name servers
@@ -100,7 +103,7 @@ static void answer_name(struct sim *s, int host)
 {
 	char name[16], list[128];
 	world_host(host, name);
-	world_addresses(&s->world, host, list);
+	world_addresses(&s->net.world, host, list);
 	if (!fake_lookups_asks(&s->name_servers, name))
 		return;
 	s->n_answers++;
@@ -145,16 +148,20 @@ static void pass_time(struct sim *s, uint64_t ns)
 
 static void toggle_stranger(struct sim *s)
 {
-	char name[16];
+	char name[WORLD_NAME_SIZE];
 	struct xds_watcher *w = &s->strangers[rand_below(&s->rand, N_STRANGERS)];
-	bool again = w->entry && chance(s, 30); // WA-13, DL-09
+	bool is_there = w->entry || w->fallback;
+	bool again = is_there && chance(s, 30); // WA-13, DL-09
 	xds_federation_begin(s->client);
-	if (w->entry)
+	if (is_there)
 		xds_federation_cancel(s->client, w);
 	else
 		again = true;
 	unsigned type = (unsigned)rand_below(&s->rand, RES_N_TYPES);
-	world_name(type, (int)rand_below(&s->rand, (uint64_t)world_count(type)), name);
+	world_name(&s->net.world.shape, type,
+		(int)rand_below(&s->rand, (uint64_t)world_count(type)), name);
+	if (chance(s, 5)) // FE-04
+		strcpy(name, "xdstp://nowhere/envoy.config.cluster.v3.Cluster/c1");
 	if (again)
 		CHECK(xds_federation_watch(s->client, res_types[type], name, w) == 0);
 	xds_federation_end(s->client);
@@ -163,10 +170,10 @@ static void toggle_stranger(struct sim *s)
 static void restart_frontend(struct sim *s, int n)
 {
 	struct frontend *f = &s->frontends[n];
-	char name[16];
+	char name[WORLD_NAME_SIZE];
 	depmgr_free(f->dm);
-	world_name(2, n, name);
-	*f = (struct frontend){.number = n};
+	world_name(&s->net.world.shape, 2, n, name);
+	*f = (struct frontend){.sim = s, .number = n};
 	f->dm = depmgr_new(&(struct depmgr_conf){
 		.client = s->client,
 		.dns = s->resolver,
@@ -182,15 +189,27 @@ static void restart_frontend(struct sim *s, int n)
 	CHECK(f->dm);
 }
 
+static void fail_a_server(struct sim *s)
+{
+	struct server *server = net_pick(&s->net, &s->rand);
+	if (server->ads.stream && chance(s, 20)) {
+		server_lose(server, chance(s, 50) ? "reset" : "refused");
+		s->n_losses++;
+	} else if (chance(s, server->is_down ? 30 : 5)) {
+		server_toggle(server);
+		s->n_outages += server->is_down;
+	}
+}
+
 static void step(struct sim *s)
 {
 	switch (rand_below(&s->rand, 14)) {
 	case 0:
-		world_change(&s->world, &s->rand);
+		net_change_world(&s->net, &s->rand);
 		break;
 	case 1:
 	case 2:
-		server_read(&s->server, true);
+		server_read(net_pick(&s->net, &s->rand), true);
 		break;
 	case 3:
 		pass_time(s, rand_below(&s->rand, 3000) * NS_PER_MS);
@@ -200,10 +219,7 @@ static void step(struct sim *s)
 			pass_time(s, 20000 * NS_PER_MS);
 		break;
 	case 5:
-		if (s->server.ads.stream && chance(s, 20)) {
-			server_lose(&s->server, chance(s, 50) ? "reset" : "refused");
-			s->n_losses++;
-		}
+		fail_a_server(s);
 		break;
 	case 6:
 		if (chance(s, 40))
@@ -218,7 +234,7 @@ static void step(struct sim *s)
 		name_server_at_random(s);
 		break;
 	default:
-		server_respond_at_random(&s->server);
+		server_respond_at_random(net_pick(&s->net, &s->rand));
 		break;
 	}
 	for (int i = 0; i < N_LISTENERS; i++) {
@@ -230,69 +246,97 @@ static void step(struct sim *s)
 
 // Convergence
 
-// What is watched is as the server has it. No trouble outlives its cause, but for a refusal that
-// an incremental server does not know to be over: it hears that its version is held (DL-02).
+struct truth {
+	struct world world;
+	bool known[2]; // by authority
+	bool delta;
+};
+
+// What is watched is as its server has it. No trouble outlives its cause, but for a refusal that an
+// incremental server does not know to be over: it hears that its version is held (DL-02).
 static void check_entry(void *ctx, const struct xds_entry_info *e)
 {
-	const struct sim *s = ctx;
+	const struct truth *t = ctx;
 	unsigned type = 0;
 	size_t len;
 	while (res_types[type] != e->type)
 		type++;
-	uint8_t *bytes = world_bytes(&s->world, type, world_find(type, e->name), false, &len);
+	int i = world_find(type, e->name);
+	if (!t->known[world_authority(&t->world.shape, i)])
+		return;
+	uint8_t *bytes = world_bytes(&t->world, type, i, false, &len);
 	CHECK(e->res && e->res->len == len && memcmp(e->res->bytes, bytes, len) == 0);
-	CHECK(e->status == XDS_STATUS_ACKED ||
-		(s->server.ads.delta && e->status == XDS_STATUS_NACKED));
+	CHECK(e->status == XDS_STATUS_ACKED || (t->delta && e->status == XDS_STATUS_NACKED));
 	CHECK(!*e->error == (e->status == XDS_STATUS_ACKED));
 	free(bytes);
 }
 
-static void converge(struct sim *s)
+static void stay_calm(struct sim *s, unsigned n_rounds)
 {
-	world_heal(&s->world);
-	s->name_servers.instant = NULL;
-	s->name_servers.starve = false;
-	for (int l = 0; l < N_LISTENERS; l++)
-		s->frontends[l].in_use = 0;
-	for (int round = 0; round < 80; round++) {
+	for (unsigned round = 0; round < n_rounds; round++) {
 		pass_time(s, 5000 * NS_PER_MS); // past any backoff of a few failures
-		server_say_all(&s->server);
+		for (int i = 0; i < N_SERVERS; i++)
+			server_say_all(&s->net.servers[i]);
 		for (int h = 0; h < N_HOSTS; h++)
 			answer_name(s, h);
 	}
 	pass_time(s, NS_PER_MS);
-	server_check_answered(&s->server);
-	xds_federation_each(s->client, check_entry, s);
+	for (int i = 0; i < N_SERVERS; i++)
+		server_check_answered(&s->net.servers[i]);
+}
+
+static void check_truth(struct sim *s)
+{
+	struct truth t = {.delta = s->delta};
+	net_truth(&s->net, &t.world, t.known);
+	xds_federation_each(s->client, check_entry, &t);
+	for (int l = 0; l < N_LISTENERS && t.known[0] && t.known[1]; l++)
+		check_converged(&t.world, l, l == 1, s->frontends[l].config, &s->converged);
+}
+
+// The first server is down: whether the second one is asked depends on what is needed (FB-01).
+static void calm_without_the_first(struct sim *s)
+{
+	struct xds_server_info info;
+	net_calm(&s->net, &s->net.servers[0]);
+	stay_calm(s, CALM_ROUNDS);
+	xds_federation_server(s->client, &info);
+	if (strcmp(info.uri, "s1") != 0)
+		return;
+	s->n_fallen++;
+	check_truth(s);
+}
+
+static void converge(struct sim *s)
+{
+	s->name_servers.instant = NULL;
+	s->name_servers.starve = false;
 	for (int l = 0; l < N_LISTENERS; l++)
-		check_converged(&s->world, l, l == 1, s->frontends[l].config, &s->converged);
+		s->frontends[l].in_use = 0;
+	if (s->net.has_fallback)
+		calm_without_the_first(s);
+	net_calm(&s->net, NULL);
+	stay_calm(s, CALM_ROUNDS);
+	check_truth(s);
 	for (int l = 0; l < N_LISTENERS; l++)
 		s->frontends[l].held = 0;
 }
 
 static void sim_init(struct sim *s, uint64_t seed, bool delta)
 {
-	*s = (struct sim){.now_ns = 1000000 * NS_PER_MS};
+	*s = (struct sim){.now_ns = 1000000 * NS_PER_MS, .delta = delta};
 	for (int i = 0; i < N_STRANGERS; i++)
 		s->strangers[i].on_event = stranger_event;
 	rand_init(&s->rand, seed);
-	s->drops = seed % 3 == 0;
-	world_init(&s->world, &s->rand, seed % 4 == 1);
-	server_init(&s->server, &s->world, &s->rand);
+	net_init(&s->net, &s->rand, seed);
 	fake_lookups_init(&s->name_servers);
-	char json[256];
-	struct lb_err err;
-	int len = snprintf(json, sizeof(json),
-		"{\"xds_servers\":[{\"server_uri\":\"s\",\"channel_creds\":[{\"type\":"
-		"\"insecure\"}]%s}],\"node\":{\"id\":\"sim\"}}",
-		s->drops ? ",\"server_features\":[\"fail_on_data_errors\"]" : "");
-	CHECK(xds_bootstrap_parse(json, (size_t)len, "sim", &s->bootstrap, &err) == 0);
 	s->wheel = twheel_new(s->now_ns);
 	s->client = xds_federation_new(&(struct xds_client_conf){
-		.bootstrap = s->bootstrap,
+		.bootstrap = s->net.bootstrap,
 		.protocol = delta ? &xds_protocol_delta : &xds_protocol_sotw,
 		.types = res_types,
 		.n_types = RES_N_TYPES,
-		.transport = fake_ads_factory(&s->server.ads),
+		.transport = net_transport(&s->net),
 		.wheel = s->wheel,
 		.rand = &s->rand,
 		.user_agent_version = "0",
@@ -313,9 +357,27 @@ static void sim_fini(struct sim *s)
 	s->resolver->ops->free(s->resolver);
 	fake_lookups_fini(&s->name_servers);
 	xds_federation_free(s->client);
-	fake_ads_fini(&s->server.ads);
+	net_fini(&s->net);
 	twheel_free(s->wheel);
-	xds_bootstrap_free(s->bootstrap);
+}
+
+static void print_run(const struct sim *s)
+{
+	unsigned responses = 0, acks = 0, nacks = 0, held = 0;
+	unsigned updates = s->frontends[0].n_updates + s->frontends[1].n_updates;
+	for (int i = 0; i < N_SERVERS; i++) {
+		const struct server *server = &s->net.servers[i];
+		responses += server->n_responses;
+		acks += server->n_acks;
+		nacks += server->n_nacks;
+		held += server->n_held;
+	}
+	printf("%u responses, %u ACKs, %u NACKs, %u losses, %u outages, %u fallen, %u held, %u "
+	       "answers, %u updates; aggregates: %u flat, %u empty, %u too deep\n",
+		responses, acks, nacks, s->n_losses, s->n_outages, s->n_fallen, held, s->n_answers,
+		updates, s->converged.n_flat, s->converged.n_empty, s->converged.n_too_deep);
+	CHECK(acks && nacks && updates);
+	CHECK(!s->delta == !held);
 }
 
 static void run(uint64_t seed, unsigned steps, bool delta)
@@ -330,14 +392,7 @@ static void run(uint64_t seed, unsigned steps, bool delta)
 			converge(&s);
 	}
 	converge(&s);
-	unsigned updates = s.frontends[0].n_updates + s.frontends[1].n_updates;
-	printf("%u responses, %u ACKs, %u NACKs, %u losses, %u held, %u answers, %u updates; "
-	       "aggregates: %u flat, %u empty, %u too deep\n",
-		s.server.n_responses, s.server.n_acks, s.server.n_nacks, s.n_losses,
-		s.server.n_held, s.n_answers, updates, s.converged.n_flat, s.converged.n_empty,
-		s.converged.n_too_deep);
-	CHECK(s.server.n_acks && s.server.n_nacks && updates);
-	CHECK(!delta == !s.server.n_held);
+	print_run(&s);
 	sim_fini(&s);
 }
 
@@ -345,10 +400,12 @@ int main(int argc, char **argv)
 {
 	unsigned steps = argc > 2 ? (unsigned)atoi(argv[2]) : DEFAULT_STEPS;
 	uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-	uint64_t last = argc > 1 ? first : DEFAULT_SEEDS;
-	for (uint64_t seed = first; seed <= last; seed++) {
+	uint64_t n = argc > 3 ? strtoull(argv[3], NULL, 10) : argc > 1 ? 1 : DEFAULT_SEEDS;
+	variants_init();
+	for (uint64_t seed = first; seed < first + n; seed++) {
 		run(seed, steps, false);
 		run(seed, steps, true);
 	}
+	variants_fini();
 	return 0;
 }
