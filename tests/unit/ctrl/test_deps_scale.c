@@ -20,6 +20,9 @@
 #define SMALL 1000 // enough for rests, too
 #define FACTOR 10
 #define N_MESSAGES 100
+#define N_STORM 500
+#define N_CHANGING 100
+#define LATEST 15 // messages later each one counts
 #define PER_INNER 50 // leaves of one inner aggregate
 
 enum step { FIRST, AGAIN, ONE_ENDPOINT, MANY_ENDPOINTS, ONE_CLUSTER, RESOLVE, N_STEPS };
@@ -248,4 +251,52 @@ static void ten_times_as_many_clusters_cost_ten_times_as_much(void **state)
 	}
 }
 
-RUN_SUITE("deps/scale", cmocka_unit_test(ten_times_as_many_clusters_cost_ten_times_as_much))
+// Of the cluster that message i changes.
+static uint32_t port_of(const struct deps_fixture *f, int i)
+{
+	char name[16];
+	snprintf(name, sizeof(name), "p%d", i % N_CHANGING * 2);
+	return xds_config_find_cluster(f->config, name)->endpoints->list->addresses[0].port;
+}
+
+// A message a millisecond, while a configuration of so many clusters rests for ten.
+static void a_thousand_endpoint_updates_a_second_are_taken_together(void **state)
+{
+	struct deps_fixture f;
+	struct list routes = {.at = calloc(1, sizeof(*routes.at))};
+	struct list clusters = {.at = calloc((size_t)SMALL * 2 + 2, sizeof(*clusters.at))};
+	struct list endpoints = {.at = calloc((size_t)SMALL + 1, sizeof(*endpoints.at))};
+	fill(&routes, &clusters, &endpoints, SMALL);
+	deps_init(&f, "", NULL);
+	hold_listener(&f, "rc");
+	f.name_servers.instant = "10.0.0.9";
+	say(&f, &res_type_listener);
+	respond(&f, &res_type_route_config, &routes);
+	respond(&f, &res_type_cluster, &clusters);
+	respond(&f, &res_type_cluster, &clusters);
+	respond(&f, &res_type_endpoints, &endpoints);
+	turn(&f, S);
+	expect_updates(&f, 1, 0);
+	for (int i = 0; i < N_STORM; i++) {
+		struct list one = {.at = calloc(1, sizeof(*one.at))};
+		add_endpoints(&one, i % N_CHANGING * 2, 1000 + i);
+		respond(&f, &res_type_endpoints, &one);
+		fake_ads_forget(&f.server);
+		free_list(&one);
+		turn(&f, 0);
+		// Nothing waits for the end of the storm.
+		if (i >= LATEST)
+			assert_true(port_of(&f, i - LATEST) >= 1000u + (uint32_t)(i - LATEST));
+	}
+	assert_in_range(f.n_updates, N_STORM / LATEST, N_STORM / 10 + 1);
+	turn(&f, S);
+	for (int i = N_STORM - N_CHANGING; i < N_STORM; i++)
+		assert_int_equal(port_of(&f, i), 1000 + i);
+	deps_fini(&f);
+	free_list(&routes);
+	free_list(&clusters);
+	free_list(&endpoints);
+}
+
+RUN_SUITE("deps/scale", cmocka_unit_test(ten_times_as_many_clusters_cost_ten_times_as_much),
+	cmocka_unit_test(a_thousand_endpoint_updates_a_second_are_taken_together))
