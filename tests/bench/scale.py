@@ -119,7 +119,8 @@ def cpu_but(serving, before, after):
 
 class Server(Child):
     def __init__(self, args, envoy_port=0):
-        super().__init__([sys.executable, HERE / "scale_server.py", args.clusters, args.endpoints, envoy_port])
+        super().__init__([sys.executable, HERE / "scale_server.py", args.clusters, args.endpoints,
+                          "--envoy-port", envoy_port])
         self.port = json.loads(self.wait_line('"port"'))["port"]
 
     def go(self):

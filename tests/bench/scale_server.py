@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scale_server.py CLUSTERS ENDPOINTS [ENVOY_PORT]: an ADS server, SotW and delta, of one listener, a
-route a cluster and so many clusters of so many endpoints. The clients are shuntd; or, with a port for
-the listener, Envoy. tools/bench and the integration tests run it.
+"""An ADS server, SotW and delta, of one listener, a route a cluster and so many clusters of so many
+endpoints. Its clients are shuntd; or, with a port for the listener, Envoy. tools/bench and the
+integration tests run it.
 
-Says {"port": …} when it listens. Answers nothing until the line `go`; it says {"first_byte_ns": …} when
-the first response leaves. The line `churn RATE SECONDS CHANGING` sends RATE responses a second, each
-with one cluster's endpoints, of which the first is another one than before; CHANGING clusters take
-turns. At the end of it: {"sent": …, "seconds": …}.
+Says {"port": …} when it listens. Takes commands by the line: `go` lets it answer, which it does not do
+before, and it says {"first_byte_ns": …} when the first response leaves. `churn RATE SECONDS CHANGING`
+sends RATE responses a second, each with one cluster's endpoints, of which the first is another one than
+before; CHANGING clusters take turns. At the end of it: {"sent": …, "seconds": …}.
 """
 
+import argparse
 import concurrent.futures
 import itertools
 import json
 import queue
-import sys
 import threading
 import time
 
@@ -231,19 +231,26 @@ def say(**words):
 
 
 def main():
-    world = World(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("clusters", type=int)
+    parser.add_argument("endpoints", type=int, help="of each, 10 at most")
+    parser.add_argument("--envoy-port", type=int, default=0)
+    parser.add_argument("--listen", default="127.0.0.1:0")
+    parser.add_argument("--commands", default="/dev/stdin", help="file or named pipe to read them from")
+    args = parser.parse_args()
+    world = World(args.clusters, args.endpoints, args.envoy_port)
     service = Service(world)
     server = grpc.server(concurrent.futures.ThreadPoolExecutor(8), handlers=[service],
                          options=[("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)])
-    port = server.add_insecure_port("127.0.0.1:0")
+    say(port=server.add_insecure_port(args.listen))
     server.start()
-    say(port=port)
-    for line in sys.stdin:
-        words = line.split()
-        if words[0] == "go":
-            world.go.set()
-        elif words[0] == "churn":
-            service.churn(*map(int, words[1:]))
+    with open(args.commands, encoding="ascii") as commands:
+        for line in commands:
+            words = line.split()
+            if words[0] == "go":
+                world.go.set()
+            elif words[0] == "churn":
+                service.churn(*map(int, words[1:]))
     server.stop(None)
 
 
