@@ -133,10 +133,10 @@ static int set_mtu(struct port *port, const struct port_conf *conf,
 {
 	// The kernel's interface behind a virtual device has its own idea; DPDK says 1500.
 	int now = info->if_index ? wait_fd_interface_mtu(info->if_index) : -1;
-	if (now < 0)
-		rte_eth_dev_get_mtu(port->id, &port->mtu);
-	else
-		port->mtu = now > PORT_MAX_MTU ? PORT_MAX_MTU : (uint16_t)now;
+	if (now < 0 && rte_eth_dev_get_mtu(port->id, &port->mtu) == 0)
+		now = port->mtu; // which not every device can set, such as memif
+	now = now < 0 ? RTE_ETHER_MTU : now;
+	port->mtu = now > PORT_MAX_MTU ? PORT_MAX_MTU : (uint16_t)now;
 	if (conf->mtu == 0 || conf->mtu == now)
 		return 0;
 	if (conf->mtu > PORT_MAX_MTU || conf->mtu < 576) {

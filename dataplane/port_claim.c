@@ -14,6 +14,8 @@
 int port_claim(const char *device)
 {
 	const char *iface = strstr(device, "iface=");
+	if (!iface && strncmp(device, "net_", 4) == 0)
+		return -ENODEV;
 	const char *name = iface ? iface + strlen("iface=") : device;
 	struct sockaddr_un addr = {.sun_family = AF_UNIX}; // sun_path[0] stays 0: abstract
 	int len = snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1, "shunt/port/%.*s",

@@ -5,7 +5,8 @@
 #pragma once
 
 // Claims the interface that these devargs name, in this network namespace, for the life of the
-// process or until port_claim_drop(). A descriptor, or -EADDRINUSE: another process has it; or
+// process or until port_claim_drop(). A descriptor, or -EADDRINUSE: another process has it;
+// -ENODEV: they name none (a memif or a ring is its process's own, whatever others call theirs); or
 // another -errno. Nothing is left behind, whatever the end.
 int port_claim(const char *device);
 void port_claim_drop(int claim); // negative = nothing

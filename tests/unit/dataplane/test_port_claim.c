@@ -39,6 +39,13 @@ static void a_name_too_long_is_an_error(void **state)
 	port_claim_drop(-1);
 }
 
+static void a_device_without_an_interface_is_nobodys(void **state)
+{
+	assert_int_equal(port_claim("net_memif0,role=client,socket=/run/a"), -ENODEV);
+	assert_int_equal(port_claim("net_ring0"), -ENODEV);
+}
+
 RUN_SUITE("dataplane/port_claim",
 	cmocka_unit_test(a_claimed_interface_is_refused_whatever_the_driver),
-	cmocka_unit_test(a_name_too_long_is_an_error))
+	cmocka_unit_test(a_name_too_long_is_an_error),
+	cmocka_unit_test(a_device_without_an_interface_is_nobodys))
