@@ -11,6 +11,7 @@
 #define MAX_CONNECTING 256 // at one time
 #define MAX_CLOSING 64 // in one turn: more FINs than a device holds would be lost
 #define RETRY_CONNECT_NS UINT64_C(100000000)
+#define RETRY_PROBE_NS UINT64_C(20000000)
 
 static const char *const outcome_names[N_OUTCOMES] = {
 	"ok", "lost", "timed_out", "altered", "doubled", "status", "reset", "refused", "cut"};
@@ -210,9 +211,9 @@ static bool issue_on(struct client *c, struct client_conn *k)
 	struct request *r = client_take_resend(c);
 	if (!r) {
 		uint64_t at = planned_ns(c);
-		if (all_issued(c) || at > c->now_ns)
+		if (c->phase == CLIENT_PROBING || all_issued(c) || at > c->now_ns)
 			return false;
-		r = client_request_new(c, at);
+		r = client_request_new(c, at, false);
 		if (!r)
 			return false;
 	}
@@ -224,9 +225,29 @@ static bool issue_on(struct client *c, struct client_conn *k)
 	return true;
 }
 
+void client_probed(struct client *c, bool well)
+{
+	c->next_probe_ns = well ? 0 : c->now_ns + RETRY_PROBE_NS;
+	c->probed |= well;
+}
+
+static bool send_probe(struct client *c)
+{
+	struct client_conn *k = c->now_ns >= c->next_probe_ns ? take_ready(c) : NULL;
+	if (!k)
+		return false;
+	struct request *r = has_room(c, k) ? client_request_new(c, c->now_ns, true) : NULL;
+	if (r && client_request_send(c, k, r))
+		c->next_probe_ns = UINT64_MAX;
+	make_ready(c, k);
+	return true;
+}
+
 static bool issue_all(struct client *c)
 {
 	bool any = false;
+	if (c->phase == CLIENT_PROBING && !c->resend.head)
+		return send_probe(c);
 	if (c->phase == CLIENT_OPENING || (c->phase >= CLIENT_ENDING && !c->resend.head))
 		return false;
 	struct client_conn *k;
@@ -269,6 +290,19 @@ static void begin(struct client *c)
 {
 	c->start_ns = c->now_ns;
 	set_phase(c, c->conf.warm_up_ns ? CLIENT_WARMING : CLIENT_MEASURED);
+}
+
+static void prepare(struct client *c)
+{
+	bool all_up = c->n_up == c->conf.n_conns && c->n_idle_up == c->conf.n_idle;
+	if (all_up && (c->probed || !c->conf.probe)) {
+		begin(c);
+	} else if (c->now_ns >= c->opening_ns + c->conf.timeout_ns) {
+		c->result.gave_up = true;
+		set_phase(c, CLIENT_ENDING);
+	} else if (all_up) {
+		c->phase = CLIENT_PROBING;
+	}
 }
 
 static void end_of_time(struct client *c)
@@ -316,12 +350,8 @@ static void move_on(struct client *c)
 {
 	switch (c->phase) {
 	case CLIENT_OPENING:
-		if (c->n_up == c->conf.n_conns && c->n_idle_up == c->conf.n_idle) {
-			begin(c);
-		} else if (c->now_ns >= c->opening_ns + c->conf.timeout_ns) {
-			c->result.gave_up = true;
-			set_phase(c, CLIENT_ENDING);
-		}
+	case CLIENT_PROBING:
+		prepare(c);
 		break;
 	case CLIENT_WARMING:
 		give_up_if_stalled(c);

@@ -48,6 +48,7 @@ struct client_conf {
 	uint64_t n_requests; // 0 = until duration
 	uint64_t duration_ns; // 0 = until n_requests
 	uint64_t warm_up_ns; // checked, but in no figure
+	bool probe; // begin when a request was answered well
 	uint64_t timeout_ns; // of a connection attempt, a request, and the wait for all of them
 	double rate; // requests a second, open loop; 0 = closed loop
 	uint64_t seed;
@@ -65,12 +66,13 @@ struct client_result {
 	uint16_t odd_http; // the first such status; 0 = none
 	int odd_grpc; // -1 = none
 	const char *why; // the last connection that failed or was lost; static, NULL = none did
-	bool gave_up; // no connection came up in time
+	bool gave_up; // no connection came up in time, or no probe was answered well
 	struct histogram latency, connect; // ns
 };
 
 enum client_phase {
 	CLIENT_OPENING, // until all connections are there
+	CLIENT_PROBING, // until a request is answered well; none of these is counted
 	CLIENT_WARMING, // up to warm_up_ns
 	CLIENT_MEASURED,
 	CLIENT_ENDING, // nothing more is sent; answers are waited for

@@ -42,6 +42,7 @@ struct request {
 	int grpc_status; // -1 = none yet
 	bool has_ended; // the answer
 	bool is_expired, is_cut;
+	bool is_probe;
 };
 
 struct request_list {
@@ -64,6 +65,8 @@ struct client {
 	struct client_conn *all, *ready_head, *ready_tail, *closing;
 	struct request_list flying, resend;
 	uint64_t n_begun, n_planned; // requests
+	uint64_t next_id; // of requests and probes
+	uint64_t next_probe_ns; // UINT64_MAX = one is on its way
 	uint64_t n_live; // requests that have not ended
 	uint64_t now_ns, opening_ns, start_ns, measured_from_ns, measured_to_ns;
 	uint64_t next_connect_ns;
@@ -72,6 +75,7 @@ struct client {
 	uint32_t next_source;
 	uint32_t tag;
 	enum client_phase phase;
+	bool probed; // well
 	struct client_result result;
 };
 
@@ -82,8 +86,11 @@ void client_leave(struct client *, struct client_conn *);
 // Something of it ended: it may have room, or nothing left to do.
 void client_conn_freed(struct client *, struct client_conn *);
 
+// A probe was answered, well or not.
+void client_probed(struct client *, bool well);
+
 // request.c. NULL = out of memory.
-struct request *client_request_new(struct client *, uint64_t planned_ns);
+struct request *client_request_new(struct client *, uint64_t planned_ns, bool is_probe);
 // False = it can't be sent now: it waits in `resend`, in front.
 bool client_request_send(struct client *, struct client_conn *, struct request *);
 struct request *client_take_resend(struct client *);

@@ -441,6 +441,23 @@ void echo_watch(struct echo *e, uint32_t tag)
 	memset(&e->seen, 0, sizeof(e->seen));
 }
 
+void echo_close(struct echo *e)
+{
+	for (struct echo_conn *k = e->all; k; k = k->next) {
+		if (!k->conn.h2)
+			continue;
+		h2_conn_drain_end(k->conn.h2, H2_NO_ERROR);
+		h2_conn_pump(k->conn.h2, tcp_conn_send_room(k->conn.tcp));
+		tcp_conn_push(k->conn.tcp);
+		conn_close(&k->conn, "the end");
+	}
+}
+
+void echo_heal(struct echo *e)
+{
+	e->conf.fault_every = 0;
+}
+
 void echo_begin_turn(struct echo *e, uint64_t now_ns)
 {
 	e->now_ns = now_ns;

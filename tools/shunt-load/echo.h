@@ -60,6 +60,10 @@ struct echo *echo_new(const struct echo_conf *);
 void echo_free(struct echo *);
 // Requests of this client (client_tag()) may not come twice, from now on.
 void echo_watch(struct echo *, uint32_t tag);
+// Between turns. GOAWAY and FIN to all, so that clients know.
+void echo_close(struct echo *);
+// No more answers are spoiled from now on.
+void echo_heal(struct echo *);
 // Before the turn's input.
 void echo_begin_turn(struct echo *, uint64_t now_ns);
 // After it. True = there was something to do.

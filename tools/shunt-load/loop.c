@@ -16,6 +16,7 @@
 #define SECOND UINT64_C(1000000000)
 #define NAP_AFTER 200 // empty turns
 #define NAP_NS 50000
+#define GOODBYE_NS 50000000
 #define MIN_CHUNKS 16384
 #define MAX_CHUNKS 524288 // 1 GiB, if all are ever used
 
@@ -84,6 +85,7 @@ static int make_client(
 		.n_requests = o->n_requests,
 		.duration_ns = o->duration_ns,
 		.warm_up_ns = o->warm_up_ns,
+		.probe = o->probe,
 		.timeout_ns = o->timeout_ns,
 		.rate = (double)o->rate,
 		.seed = seed,
@@ -237,7 +239,7 @@ static bool turn_echo(struct loop *l, uint64_t now)
 static void nap(struct loop *l, bool busy)
 {
 	l->n_empty = busy ? 0 : l->n_empty + 1;
-	if (!l->options.nap || l->n_empty < NAP_AFTER)
+	if (l->n_empty < NAP_AFTER)
 		return;
 	struct host *hosts[N_SIDES];
 	uint32_t n = 0;
@@ -245,6 +247,39 @@ static void nap(struct loop *l, bool busy)
 		if (l->hosts[i])
 			hosts[n++] = l->hosts[i];
 	host_rest(hosts, n, NAP_NS);
+}
+
+// Each role's turn; the clock is read between them: where one ends, the next begins. Returns now.
+static uint64_t turn(struct loop *l, uint64_t now, bool counted)
+{
+	uint64_t begun = now;
+	bool any = false;
+	for (int side = 0; side < N_SIDES; side++) {
+		if (!l->hosts[side])
+			continue;
+		bool busy = side == CLIENT ? turn_client(l, now) : turn_echo(l, now);
+		uint64_t then = now;
+		now = clock_ns(CLOCK_MONOTONIC);
+		if (counted && busy)
+			l->usage.busy_ns[side] += now - then;
+		any |= busy;
+	}
+	if (l->options.nap) {
+		nap(l, any);
+		now = clock_ns(CLOCK_MONOTONIC);
+	}
+	if (counted)
+		l->usage.ns += now - begun;
+	return now;
+}
+
+// Frames that are still on their way must be read before a memif vanishes, and answered.
+static void say_goodbye(struct loop *l, uint64_t now)
+{
+	if (l->echo)
+		echo_close(l->echo);
+	for (uint64_t until = now + GOODBYE_NS; now < until;)
+		now = turn(l, now, false);
 }
 
 void loop_run(struct loop *l, const volatile int *stop)
@@ -259,9 +294,8 @@ void loop_run(struct loop *l, const volatile int *stop)
 			host_announce(l->hosts[i]);
 	prctl(PR_SET_TIMERSLACK, 1000ul);
 	l->progress.shown = !l->options.quiet && isatty(STDERR_FILENO);
-	uint64_t now = l->started_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t cpu = 0, now = l->started_ns = clock_ns(CLOCK_MONOTONIC);
 	bool counted = false, told = false;
-	uint64_t cpu = 0;
 	while (!is_over(l, now, stop)) {
 		bool is_counted = !l->client || client_phase(l->client) == CLIENT_MEASURED;
 		if (is_counted != counted) {
@@ -270,29 +304,7 @@ void loop_run(struct loop *l, const volatile int *stop)
 			cpu = cpu_now;
 			counted = is_counted;
 		}
-		uint64_t begun = now;
-		bool busy[N_SIDES] = {0};
-		uint64_t spent[N_SIDES] = {0};
-		if (l->client) {
-			busy[CLIENT] = turn_client(l, now);
-			uint64_t then = now;
-			now = clock_ns(CLOCK_MONOTONIC);
-			spent[CLIENT] = now - then;
-		}
-		if (l->echo) {
-			busy[ECHO] = turn_echo(l, now);
-			uint64_t then = now;
-			now = clock_ns(CLOCK_MONOTONIC);
-			spent[ECHO] = now - then;
-		}
-		nap(l, busy[CLIENT] || busy[ECHO]);
-		if (l->options.nap)
-			now = clock_ns(CLOCK_MONOTONIC);
-		if (counted) {
-			l->usage.ns += now - begun;
-			for (int i = 0; i < N_SIDES; i++)
-				l->usage.busy_ns[i] += busy[i] ? spent[i] : 0;
-		}
+		now = turn(l, now, counted);
 		if (l->progress.shown)
 			show_progress(l, now);
 		if (*stop && !told && l->client) {
@@ -304,6 +316,7 @@ void loop_run(struct loop *l, const volatile int *stop)
 		l->usage.cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	if (l->progress.shown)
 		fputs("\r\033[K", stderr);
+	say_goodbye(l, now);
 }
 
 static uint64_t counter(const struct loop *l, const char *name)

@@ -63,6 +63,8 @@ static const struct opt opts[] = {
 		"how long, as 10, 0.5s, 200ms, 5m; either this or -n"},
 	{'r', "rate", "N", COMMAND_RUN, KIND_NUMBER64, AT(rate), 1, 1000000000,
 		"open loop: requests a second in all; latency counts from the planned time"},
+	{0, "probe", NULL, COMMAND_RUN, KIND_FLAG, AT(probe), 0, 0,
+		"ask one by one, uncounted, until an answer is right; then begin"},
 	{'w', "warm-up", "TIME", COMMAND_RUN, KIND_TIME, AT(warm_up_ns), 0, DAY,
 		"before the duration begins; checked, but in no figure"},
 	{0, "requests-per-connection", "N", COMMAND_RUN, KIND_NUMBER32, AT(per_conn), 1, 1000000000,

@@ -40,7 +40,7 @@ struct options {
 	uint32_t n_conns, n_streams, n_idle, per_conn;
 	uint64_t n_requests, duration_ns, warm_up_ns, timeout_ns, rate;
 	uint64_t seed;
-	bool has_seed;
+	bool has_seed, probe;
 	// How the echo backend answers.
 	uint32_t listen; // port
 	uint32_t max_conns, max_streams, echo_size;

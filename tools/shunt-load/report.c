@@ -82,7 +82,8 @@ static void print_client(const struct client_result *r, double rate, FILE *out)
 	if (r->opened)
 		print_latency("  opened in", &r->connect, out);
 	if (r->gave_up)
-		fprintf(out, "GAVE UP      no connections within the timeout\n");
+		fprintf(out, "GAVE UP      no connections, or no right answer to a probe, within "
+			     "the timeout\n");
 }
 
 static void print_echo(const struct echo_result *e, FILE *out)
@@ -138,6 +139,7 @@ static void json_client(const struct client_result *r, double rate, FILE *out)
 		"},\"measured\":%" PRIu64
 		",\"seconds\":%.6f,\"per_second\":%.1f,\"asked_per_second\":%.1f,",
 		r->measured, (double)r->window_ns / 1e9, per_second(r), rate);
+	fprintf(out, "\"first_odd_status\":{\"http\":%u,\"grpc\":%d},", r->odd_http, r->odd_grpc);
 	json_histogram("latency_ns", &r->latency, out);
 	json_histogram("connect_ns", &r->connect, out);
 	fprintf(out,

@@ -31,18 +31,19 @@ static void unlink_from(struct request_list *l, struct request *r)
 		l->tail = r->prev;
 }
 
-struct request *client_request_new(struct client *c, uint64_t planned_ns)
+struct request *client_request_new(struct client *c, uint64_t planned_ns, bool is_probe)
 {
 	struct request *r = pool_take(&c->requests);
 	if (!r)
 		return NULL;
 	*r = (struct request){.client = c,
-		.id = body_id(c->tag, c->n_begun),
+		.id = body_id(c->tag, c->next_id++),
 		.planned_ns = planned_ns,
-		.path = plan_draw(c->conf.plan, &c->rand)};
-	c->n_begun++;
+		.path = plan_draw(c->conf.plan, &c->rand),
+		.is_probe = is_probe};
 	c->n_live++;
-	c->result.sent++;
+	c->n_begun += !is_probe;
+	c->result.sent += !is_probe;
 	return r;
 }
 
@@ -57,6 +58,12 @@ struct request *client_take_resend(struct client *c)
 static void finish(struct request *r, enum outcome outcome)
 {
 	struct client *c = r->client;
+	if (r->is_probe) {
+		client_probed(c, outcome == OUTCOME_OK);
+		c->n_live--;
+		pool_put(&c->requests, r);
+		return;
+	}
 	c->result.ended[outcome]++;
 	if (outcome == OUTCOME_OK && c->measured_from_ns) {
 		if (r->planned_ns >= c->measured_from_ns)
@@ -173,7 +180,7 @@ static enum outcome judge_content(const struct request *r)
 		return OUTCOME_OK;
 	bool is_ours = body_in_said_id(&r->in, &said) && said != id &&
 	               body_id_tag(said) == body_id_tag(id) &&
-	               body_id_seq(said) < r->client->n_begun;
+	               body_id_seq(said) < r->client->next_id;
 	return is_ours ? OUTCOME_DOUBLED : OUTCOME_ALTERED;
 }
 
@@ -190,7 +197,7 @@ static enum outcome judge(struct request *r)
 	struct client_result *result = &r->client->result;
 	bool is_grpc = r->client->conf.plan->is_grpc;
 	if (r->http_status != 200 || (is_grpc && r->grpc_status != 0)) {
-		if (!result->odd_http) {
+		if (!result->odd_http && !r->is_probe) {
 			result->odd_http = r->http_status;
 			result->odd_grpc = is_grpc ? r->grpc_status : GRPC_NONE;
 		}

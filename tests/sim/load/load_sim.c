@@ -23,6 +23,7 @@ struct world {
 	struct client_conf conf; // changed by a test before world_start()
 	struct echo_conf echo_conf;
 	struct twheel_timer tick[2];
+	uint64_t heal_after; // requests, the backend does no wrong any more; 0 = never
 	uint64_t stop_at_ns; // interrupt it then; 0 = never
 };
 
@@ -48,6 +49,8 @@ static void echo_begin(void *ctx)
 
 static void echo_end(void *ctx)
 {
+	if (w.heal_after && echo_result(w.echo)->requests >= w.heal_after)
+		echo_heal(w.echo);
 	echo_end_turn(w.echo);
 }
 
@@ -289,6 +292,37 @@ static void requests_to_a_backend_that_dies_are_lost(void **state)
 	world_end();
 }
 
+static void probes_wait_for_a_right_answer_and_count_nowhere(void **state)
+{
+	world_make(true, 50, 50);
+	w.conf.probe = true;
+	w.conf.n_requests = 300;
+	w.echo_conf.fault = ECHO_FAULT_STATUS;
+	w.echo_conf.fault_every = 1;
+	w.heal_after = 10;
+	const struct client_result *r = world_run();
+	assert_int_equal(r->ended[OUTCOME_OK], 300);
+	assert_int_equal(all_ended(r), 300);
+	assert_int_equal(r->sent, 300);
+	assert_int_equal(r->latency.n, 300);
+	assert_int_equal(echo_result(w.echo)->requests, 300 + 10 + 1);
+	assert_true(is_good(r));
+	world_end();
+}
+
+static void probes_give_up(void **state)
+{
+	world_make(true, 50, 50);
+	w.conf.probe = true;
+	w.echo_conf.fault = ECHO_FAULT_SILENT;
+	w.echo_conf.fault_every = 1;
+	const struct client_result *r = world_run();
+	assert_true(r->gave_up);
+	assert_int_equal(r->sent, 0);
+	assert_false(is_good(r));
+	world_end();
+}
+
 static void more_streams_than_the_backend_allows_wait(void **state)
 {
 	world_make(false, 0, 64);
@@ -313,6 +347,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_interrupted_run_fails_nobody),
 		cmocka_unit_test(a_target_that_is_not_there_is_given_up),
 		cmocka_unit_test(requests_to_a_backend_that_dies_are_lost),
+		cmocka_unit_test(probes_wait_for_a_right_answer_and_count_nowhere),
+		cmocka_unit_test(probes_give_up),
 		cmocka_unit_test(more_streams_than_the_backend_allows_wait),
 	};
 	return cmocka_run_group_tests_name("sim/load", cases, NULL, NULL);

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""shunt-load: the words for its ends of a Testbed, and its report.
+
+On the device memif both ends are in one process, in the namespace of shuntd. On the others the client
+has 10.81.0.2 and the backend 10.82.9.1, beside the kernel's own addresses on the same interfaces.
+"""
+
+import json
+
+from testbed import BUILD, DEVICES, LINKS, PORT, SUPPORT_CPU, VIP
+
+PROGRAM = BUILD / "tools" / "shunt-load" / "shunt-load"
+CLIENT = "10.81.0.2/24"
+BACKEND = "10.82.9.1"
+BACKEND_PORT = 8080
+MEMORY = ("--eal", "--no-huge", "--eal", "--in-memory", "--eal", "-m", "--eal", "256")
+
+
+def far_end(lab, number, far):
+    """The device of shunt-load's end of a memif."""
+    near_if = LINKS[far][1]
+    device = DEVICES["memif"].format(n=number, interface=near_if, folder=lab.dir)
+    return device.replace("role=server", "role=client")
+
+
+def memif_words(lab):
+    """Both ends of a balancer on memifs."""
+    return ["-d", far_end(lab, 0, "client"), "-a", CLIENT, "-t", f"{VIP}:{PORT}",
+            "--echo-device", far_end(lab, 1, "backends"), "--echo-address", f"{BACKEND}/16",
+            "--listen", str(BACKEND_PORT)]
+
+
+def client_words(interface="c0", target=f"{VIP}:{PORT}"):
+    return ["-d", DEVICES["af_packet"].format(n=0, interface=interface), "-a", CLIENT, "-t", target]
+
+
+def echo_words(interface="b0"):
+    return ["-d", DEVICES["af_packet"].format(n=0, interface=interface), "-a", f"{BACKEND}/16",
+            "--listen", str(BACKEND_PORT)]
+
+
+def argv(command, *words, core=SUPPORT_CPU):
+    return [PROGRAM, command, *words, "--core", str(core), "--json", *MEMORY]
+
+
+class Run:
+    """A run that came to its end."""
+
+    def __init__(self, status, text):
+        self.status = status
+        self.report = json.loads(text.splitlines()[-1])
+
+    def outcomes(self):
+        """{outcome: number}, without the zeros."""
+        return {name: n for name, n in self.report["outcomes"].items() if n}
+
+
+def run(lab, ns, *words, timeout=120, nap=True):
+    """shunt-load run, in a namespace."""
+    done = lab.exec(ns, argv("run", *words, *(["--nap"] if nap else [])), timeout=timeout, check=False)
+    if not done.stdout.strip():
+        raise ValueError(f"shunt-load ended with {done.returncode}: {done.stderr}")
+    return Run(done.returncode, done.stdout)
+
+
+def start_echo(lab, ns, *words):
+    return lab.start(ns, "echo", argv("echo", *words, "--nap"))

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""shunt-load around shuntd over memif and veth, and before peers that are not ours."""
+
+import h2load
+import load_agent
+import pytest
+import resources
+from conftest import check_end
+from lab import wait_until
+from load_agent import BACKEND, BACKEND_PORT
+from testbed import Testbed
+
+N = 5000
+
+
+def serve_echo(bed):
+    """Resources that send everything to shunt-load's backend."""
+    cluster = resources.cluster("echo")
+    cluster["circuit_breakers"] = {"thresholds": [{"max_requests": 100_000}]}
+    everything = resources.virtual_host("all", ["*"], resources.route("/", "echo"))
+    resources.Folder(bed.xds_folder).set(
+        cluster, resources.endpoints("echo", (BACKEND, BACKEND_PORT)),
+        resources.route_config("routes", everything), resources.listener("web", "routes"))
+    bed.start_xds()
+    bed.start_daemon()
+
+
+@pytest.fixture(name="memif_bed")
+def fixture_memif_bed(lab):
+    bed = Testbed(lab, device="memif")
+    serve_echo(bed)
+    yield bed
+    check_end(bed)
+
+
+def ended_ok(bed):
+    return sum(worker["ended"]["ok"] for worker in bed.show_workers())
+
+
+WAYS = {
+    "plain": [],
+    "grpc": ["--grpc", "-b", "100"],
+    "large": ["--grpc", "-b", "60000", "-A", "20000"],
+    "upload": ["-b", "30000", "-A", "10"],
+    "one_by_one": ["--requests-per-connection", "1"],
+    "open_loop": ["--rate", "2000"],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_byte_is_right_through_the_balancer_over_memif(memif_bed, way):
+    n = 500 if way in ("large", "upload", "one_by_one") else N
+    done = load_agent.run(memif_bed.lab, "lb", *load_agent.memif_words(memif_bed.lab), *WAYS[way],
+                          "-n", str(n), "-c", "4", "-m", "16")
+    assert done.status == 0, done.report
+    assert done.outcomes() == {"ok": n}
+    assert done.report["echo"]["requests"] == n and done.report["echo"]["doubled"] == 0
+    assert ended_ok(memif_bed) == n
+
+
+def test_idle_connections_are_held_beside_the_load(memif_bed):
+    done = load_agent.run(memif_bed.lab, "lb", *load_agent.memif_words(memif_bed.lab), "-n", "2000",
+                          "-c", "2", "-m", "8", "--idle", "1000")
+    assert done.status == 0, done.report
+    assert done.report["connections"]["idle_held"] == 1000
+
+
+# What the balancer makes of each: a stream that its backend reset before an answer is UNAVAILABLE.
+LIES = {"alter": "altered", "cut": "altered", "swap": "doubled", "status": "status", "reset": "status",
+        "silent": "timed_out"}
+
+
+@pytest.mark.parametrize("fault", LIES)
+def test_a_backend_that_lies_makes_the_run_fail(memif_bed, fault):
+    done = load_agent.run(memif_bed.lab, "lb", *load_agent.memif_words(memif_bed.lab), "--grpc", "-n",
+                          "1000", "-c", "2", "-m", "4", "--echo-fault", f"{fault}:100", "-T", "3")
+    assert done.status == 1
+    assert done.outcomes() == {"ok": 990, LIES[fault]: 10}
+
+
+def test_nobody_at_the_other_end_of_the_memif_is_an_end_too(lab):
+    words = load_agent.memif_words(lab)[:6]
+    words[1] = words[1].replace("role=client", "role=server")
+    done = load_agent.run(lab, "lb", *words, "-n", "10", "--timeout", "1")
+    assert done.status == 1 and done.report["gave_up"]
+
+
+def test_both_ends_on_veth_around_the_balancer(lab):
+    bed = Testbed(lab)
+    load_agent.start_echo(lab, "backends", *load_agent.echo_words())
+    serve_echo(bed)
+    done = load_agent.run(lab, "client", *load_agent.client_words(), "--grpc", "-b", "200", "-n", str(N),
+                          "-c", "4", "-m", "8")
+    assert done.status == 0, done.report
+    assert done.outcomes() == {"ok": N}
+    check_end(bed)
+
+
+def test_h2load_is_answered_by_the_echo_backend(lab):
+    Testbed(lab)
+    lab.address("lb", "lb-b", "10.82.0.9/16")
+    load_agent.start_echo(lab, "backends", *load_agent.echo_words(), "--echo-answer", "100")
+    url = f"http://{BACKEND}:{BACKEND_PORT}/"
+    wait_until(lambda: lab.exec("lb", ["ping", "-c", "1", "-W", "1", BACKEND], check=False).returncode == 0,
+               20, "the echo backend's address")
+    report = h2load.parse(lab.exec("lb", h2load.arguments(url, requests=N), timeout=60).stdout)
+    assert report.perfect and report.payload == 100 * N
+
+
+def start_nghttpd(lab, ip):
+    """Behind lb-c, with two files."""
+    root = lab.dir / "www"
+    root.mkdir()
+    for name, size in (("small", 300), ("large", 70000)):
+        (root / name).write_bytes(b"#" * size)
+    lab.address("lb", "lb-c", f"{ip}/24")
+    return lab.start("lb", "nghttpd", ["nghttpd", "--no-tls", "-a", ip, "-d", root, "8080"])
+
+
+@pytest.mark.parametrize("check", ("same", "status"))
+def test_nghttpd_is_loaded_and_checked(lab, check):
+    bed = Testbed(lab)
+    bed.wait_connect("lb", "10.81.0.9", 8080, start_nghttpd(lab, "10.81.0.9"))
+    done = load_agent.run(lab, "client", *load_agent.client_words(target="10.81.0.9:8080"), "--check", check,
+                          "-n", "2000", "-c", "3", "-m", "10", "-p", "9:/small", "-p", "/large")
+    assert done.status == 0, done.report
+    assert done.outcomes() == {"ok": 2000}
+
+
+def test_a_missing_file_is_a_wrong_status(lab):
+    bed = Testbed(lab)
+    bed.wait_connect("lb", "10.81.0.9", 8080, start_nghttpd(lab, "10.81.0.9"))
+    done = load_agent.run(lab, "client", *load_agent.client_words(target="10.81.0.9:8080"), "--check", "same",
+                          "-n", "100", "-p", "/missing")
+    assert done.status == 1
+    assert done.outcomes() == {"status": 100}
