@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wildcards: a subscription to "*" stands for all names that the server has for its parameters
-// (xds-client.md §2, 3). Each name that comes so becomes an entry like any other, but for the server
-// not being asked for it.
+// (xds-client.md §2, 3). Each name that comes so becomes an entry like any other, but for the
+// server not being asked for it.
 #include "ctrl/xds/inside.h"
 #include "lb/base/check.h"
 

@@ -322,6 +322,19 @@ static void take_wrapped(struct peer *p, enum resource_type type, const resource
 		p->held[p->n_held++] = h;
 }
 
+static void read_errors(
+	struct peer *p, Envoy__Service__Discovery__V3__ResourceError *const *errors, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char constraints[96], text[160];
+		print_constraints(errors[i]->resource_name, constraints, sizeof(constraints));
+		snprintf(text, sizeof(text), "%s%s%s%s=%d:%s", errors[i]->resource_name->name,
+			constraints[0] ? "{" : "", constraints, constraints[0] ? "}" : "",
+			(int)errors[i]->error_detail->code, errors[i]->error_detail->message);
+		say(p, " !%.*s", text, strlen(text));
+	}
+}
+
 static void read_sotw(struct peer *p, enum resource_type type, const uint8_t *bytes, size_t len)
 {
 	Envoy__Service__Discovery__V3__DiscoveryResponse *m = proto_unpack(
@@ -346,6 +359,7 @@ static void read_sotw(struct peer *p, enum resource_type type, const uint8_t *by
 		take_wrapped(p, type, inner);
 		proto_free(inner);
 	}
+	read_errors(p, m->resource_errors, m->n_resource_errors);
 	proto_free(m);
 }
 
@@ -373,6 +387,7 @@ static void read_delta(struct peer *p, enum resource_type type, const uint8_t *b
 		say(p, "{%.*s}", constraints, strlen(constraints));
 		forget(p, type, name->name, constraints);
 	}
+	read_errors(p, m->resource_errors, m->n_resource_errors);
 	proto_free(m);
 }
 

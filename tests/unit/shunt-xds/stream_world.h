@@ -56,6 +56,6 @@ void peer_ack(struct peer *, char letter, const char *names);
 void peer_subscribe(struct peer *, char letter, const char *names);
 
 // The next response, as it is decoded: "C blue=1 r=2{env=prod} -green -r{NOT env=prod}": type,
-// resources, what is removed. "" = none is due.
+// resources, what is removed, and errors as "!name=code:text". "" = none is due.
 const char *peer_next(struct peer *);
 #define NEXT(peer, expected) assert_string_equal(peer_next(peer), expected)
