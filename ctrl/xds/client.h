@@ -163,7 +163,7 @@ enum xds_server_state {
 };
 const char *xds_server_state_name(enum xds_server_state);
 
-#define XDS_MAX_TYPES 8 // of one client
+#define XDS_MAX_TYPES 32 // of one client
 
 struct xds_server_info {
 	const char *uri;

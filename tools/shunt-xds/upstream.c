@@ -21,6 +21,8 @@
 
 #define RETRY_NS 1000000000ull // of what there was no memory for
 
+_Static_assert(CATALOG_TYPES_MAX <= XDS_MAX_TYPES, "the client takes all types of a catalog");
+
 struct name {
 	struct strmap_link link;
 	uint32_t type;
