@@ -12,7 +12,6 @@
 #define NONE UINT32_MAX
 #define BUCKET_SLOTS 16
 #define BUCKET_USED 12 // of them, on average
-#define FILTER_USED 2 // addresses a word, on average, at most
 #define AHEAD 16 // so many are looked up at a time, so that their loads overlap
 
 _Static_assert(LB_ADDRESS_INDEX_MAX == NUMBER_MASK, "a slot says any number + 1");
@@ -76,17 +75,17 @@ static bool insert(struct lb_address_index *x, uint32_t number, uint64_t hash)
 static int allocate(struct lb_address_index *x, uint32_t n)
 {
 	x->n_buckets = n / BUCKET_USED + 1;
-	size_t n_words = 8;
-	while (n_words * FILTER_USED < n)
+	size_t n_words = sizeof(struct lb_address_bucket) / sizeof(uint32_t);
+	while (n_words < n)
 		n_words *= 2;
 	x->filter.mask = (uint32_t)n_words - 1;
 	size_t buckets = x->n_buckets * sizeof(struct lb_address_bucket);
-	size_t words = n_words * sizeof(uint64_t); // whole lines
+	size_t words = n_words * sizeof(uint32_t); // whole lines
 	x->buckets = aligned_alloc(sizeof(struct lb_address_bucket), buckets + words);
 	if (!x->buckets)
 		return -ENOMEM;
 	memset(x->buckets, 0, buckets + words);
-	x->filter.words = (uint64_t *)(x->buckets + x->n_buckets);
+	x->filter.words = (uint32_t *)(x->buckets + x->n_buckets);
 	return 0;
 }
 

@@ -82,7 +82,7 @@ void lb_cells_fini(struct lb_cells *); // empty afterwards
 static inline const struct lb_cell *lb_cells_at(const struct lb_cells *c, uint32_t at)
 {
 	const struct lb_page *p = c->root;
-	for (uint32_t height = c->height; height; height--)
+	for (uint32_t height = c->height; __builtin_expect(height, 0); height--)
 		p = p->entries[at >> height * LB_CELLS_BITS & (LB_CELLS_FAN - 1)].below;
 	return &p->entries[at & (LB_CELLS_FAN - 1)].cell;
 }

@@ -1,32 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // round_robin (lb-tree.md RR-01..RR-04): picks walk the READY ones in a cycle. The place in the
-// cycle belongs to the picking worker (MC-09), and to one picker, by whose tag it is known: with
-// the next picker the worker begins anywhere (RR-02), so that swaps in step with its picks favour
-// nobody (MC-10). Where the tag is the same by chance, it just goes on.
+// cycle belongs to the picking worker (MC-09): a 2^32nd of a turn is its unit, so that it is a
+// place among however many there are, and going round needs no test. With the next picker it is
+// turned by a random part (RR-02), so that swaps in step with picks favour nobody (MC-10).
 #include "lb/node_spread.h"
 
 #define N_AHEAD 8 // cells: two cache lines, so that one comes while the other is picked from
-
-static const struct lb_cell *pick(const struct lb_picker *, struct lb_pick_ctx *);
-
-// Apart, so that other picks need not save what this overwrites.
-static __attribute__((noinline, cold)) const struct lb_cell *begin_anywhere(
-	const struct lb_spread_picker *p, struct lb_pick_ctx *ctx)
-{
-	ctx->positions[p->slot] = p->tag + (uint32_t)rand_below(ctx->rand, p->cells.n);
-	return pick(&p->base, ctx);
-}
 
 static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct lb_spread_picker *p = (const struct lb_spread_picker *)base;
 	uint32_t *position = &ctx->positions[p->slot];
-	uint32_t at = *position - p->tag;
-	if (__builtin_expect(at >= p->cells.n, 0))
-		return begin_anywhere(p, ctx);
-	*position = at + 1 < p->cells.n ? *position + 1 : p->tag;
-	const struct lb_cell *turn = lb_cells_at(&p->cells, at);
-	__builtin_prefetch(turn + N_AHEAD);
+	uint32_t part = *position + p->start;
+	*position += p->step;
+	const struct lb_cell *turn =
+		lb_cells_at(&p->cells, (uint32_t)((uint64_t)part * p->cells.n >> 32));
+	if (__builtin_expect(p->cells.height, 0))
+		__builtin_prefetch(turn + N_AHEAD);
 	return lb_spread_serve(p, ctx, turn);
 }
 

@@ -81,13 +81,15 @@ static void picker_free(struct lb_picker *base)
 static struct lb_picker *picker_new(const struct lb_spread *s)
 {
 	struct lb_spread_picker *p = malloc(sizeof(*p));
+	uint32_t n = s->current->cells.n;
 	if (!p)
 		return NULL;
 	*p = (struct lb_spread_picker){
 		.base = {1, kind_of(s)->pick, picker_free},
 		.cells = lb_cells_share(&s->current->cells),
 		.slot = s->slot,
-		.tag = (uint32_t)rand_u64(s->base.env->rand) << LB_SPREAD_PLACE_BITS,
+		.start = (uint32_t)rand_u64(s->base.env->rand),
+		.step = (uint32_t)((((uint64_t)1 << 32) + n - 1) / n), // rounded up: no cell twice
 		.choice_count = s->choice_count,
 	};
 	return &p->base;

@@ -13,14 +13,11 @@
 struct lb_spread;
 struct lb_spread_list;
 
-#define LB_SPREAD_PLACE_BITS 18
-_Static_assert(LB_MAX_MEMBERS <= 1 << LB_SPREAD_PLACE_BITS, "a place is below its tag");
-
 struct lb_spread_picker {
 	struct lb_picker base;
 	struct lb_cells cells; // READY ones; never empty
 	uint32_t slot; // of the places in the rotation
-	uint32_t tag; // of this picker's places in the rotation (node_round_robin.c)
+	uint32_t start, step; // of the rotation, in 2^32nds of a turn; start is random
 	uint32_t choice_count;
 };
 

@@ -265,6 +265,25 @@ static void workers_turns_add_up(void **state)
 	node_world_fini(&w);
 }
 
+// MC-09, however many there are and wherever a worker begins: no turn but each one's next.
+static void turns_go_round_without_a_gap(void **state)
+{
+	(void)state;
+	for (uint32_t n = 1; n <= 60; n++) {
+		struct node_world w;
+		init(&w, n);
+		assert_int_equal(node_world_update(&w, 0, n, ""), 0);
+		node_world_connected(&w, 0, n);
+		uint32_t last = node_world_number(&w);
+		for (uint32_t i = 0; i < 5 * n; i++) {
+			uint32_t number = node_world_number(&w);
+			assert_int_equal(number, (last + 1) % n);
+			last = number;
+		}
+		node_world_fini(&w);
+	}
+}
+
 // lb-tree.md §24
 static void failed_publishing_is_tried_again(void **state)
 {
@@ -425,7 +444,8 @@ RUN_SUITE("lb/node_round_robin", cmocka_unit_test(every_endpoint_is_connected_an
 	cmocka_unit_test(swaps_favour_nobody),
 	cmocka_unit_test(turns_without_a_local_connection_are_wanted_and_spread),
 	cmocka_unit_test(endpoint_of_two_addresses_is_one_unit),
-	cmocka_unit_test(workers_turns_add_up), cmocka_unit_test(failed_publishing_is_tried_again),
+	cmocka_unit_test(workers_turns_add_up), cmocka_unit_test(turns_go_round_without_a_gap),
+	cmocka_unit_test(failed_publishing_is_tried_again),
 	cmocka_unit_test(loss_and_failure_ask_for_a_resolution),
 	cmocka_unit_test(each_failed_allocation_is_survived),
 	cmocka_unit_test(random_life_agrees_with_the_rules))
