@@ -180,18 +180,13 @@ static int by_name(const void *pa, const void *pb)
 	return strcmp((*a)->name, (*b)->name);
 }
 
-static bool is_taken(const struct composer *c, const struct node *n)
-{
-	return n->type == &res_type_cluster && (n->waited || c->in->held);
-}
-
 // Each has the place that it had the last time, which is where they belong as long as none comes
 // or goes. False = not so.
 static bool order_as_before(struct composer *c)
 {
 	uint32_t n = c->in->n_clusters;
 	for (struct node *i = c->in->nodes->all; i; i = i->next) {
-		if (!is_taken(c, i))
+		if (!i->taken)
 			continue;
 		if (i->entry >= n || c->clusters[i->entry])
 			return false;
@@ -209,7 +204,7 @@ static void order(struct composer *c)
 		return;
 	uint32_t n = 0;
 	for (struct node *i = c->in->nodes->all; i; i = i->next)
-		if (is_taken(c, i))
+		if (i->taken)
 			c->clusters[n++] = i;
 	qsort(c->clusters, n, sizeof(*c->clusters), by_name);
 }

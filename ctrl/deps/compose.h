@@ -13,8 +13,7 @@ struct res_route_config;
 struct xds_config;
 
 struct composition {
-	struct nodes *nodes; // all resolved that are taken
-	bool held; // those for requests under way are, too
+	struct nodes *nodes; // after nodes_take()
 	uint32_t n_clusters; // that are taken
 	const struct node *listener;
 	const struct node *route_node; // NULL = inline

@@ -10,6 +10,7 @@
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
+#include "lb/base/check.h"
 #include "lb/base/twheel.h"
 
 #include <errno.h>
@@ -42,13 +43,21 @@ struct found {
 	enum outcome outcome; // never mind what is not resolved yet
 	struct res_route_config *routes; // COMPLETE: borrowed from the nodes
 	int32_t vhost;
-	uint32_t n_clusters;
-	uint32_t n_held; // those besides that requests hold, and what they need
+	uint32_t n_held; // clusters that only requests need
 	char *error; // FAILED: owned; NULL = no memory even for that
+};
+
+// A cluster that is subscribed to, however often.
+struct depmgr_sub {
+	struct depmgr_sub *next;
+	struct depmgr *dm;
+	uint32_t n_refs;
+	char name[];
 };
 
 struct depmgr {
 	struct depmgr_conf conf;
+	struct depmgr_sub *subs;
 	char *listener_name, *authority, *node_id;
 	struct nodes nodes;
 	struct node *listener; // in nodes, always
@@ -124,7 +133,6 @@ static enum outcome reach_routes(struct depmgr *dm, struct res_route_config **re
 // Clusters, in order of their distance from the routes.
 struct level {
 	struct node *first; // by next_reached
-	uint32_t n_clusters; // of all levels
 };
 
 // False = no memory.
@@ -138,7 +146,6 @@ static bool reach_cluster(
 			return false;
 		n->next_reached = level->first;
 		level->first = n;
-		level->n_clusters++;
 	}
 	*ret = n;
 	return true;
@@ -168,7 +175,7 @@ static bool reach_beyond(struct depmgr *dm, struct node *n, bool deeper, struct 
 static bool reach_levels(struct depmgr *dm, struct level *level)
 {
 	for (unsigned depth = 0; level->first; depth++) {
-		struct level next = {.n_clusters = level->n_clusters};
+		struct level next = {NULL};
 		for (struct node *n = level->first; n; n = n->next_reached)
 			if (!reach_beyond(dm, n, depth + 1 < LEAVES_MAX_DEPTH, &next))
 				return false;
@@ -191,8 +198,8 @@ static bool reach_vhost(struct depmgr *dm, const struct res_vhost *v, struct lev
 }
 
 // DM-03, or DESIGN 3.10 without a pinned authority.
-static enum outcome reach_clusters(struct depmgr *dm, const struct res_route_config *routes,
-	int32_t *ret_vhost, uint32_t *ret_n, char **reterr)
+static enum outcome reach_clusters(
+	struct depmgr *dm, const struct res_route_config *routes, int32_t *ret_vhost, char **reterr)
 {
 	int vhost = -1;
 	if (dm->authority) {
@@ -204,7 +211,7 @@ static enum outcome reach_clusters(struct depmgr *dm, const struct res_route_con
 				"route configuration \"%s\" has no virtual host for \"%s\"",
 				routes->base.name, dm->authority);
 	}
-	struct level level = {.n_clusters = 0};
+	struct level level = {NULL};
 	for (uint32_t i = 0; i < routes->n_vhosts; i++)
 		if (vhost < 0 || i == (uint32_t)vhost)
 			if (!reach_vhost(dm, &routes->vhosts[i], &level))
@@ -212,32 +219,54 @@ static enum outcome reach_clusters(struct depmgr *dm, const struct res_route_con
 	if (!reach_levels(dm, &level))
 		return STARVED;
 	*ret_vhost = vhost;
-	*ret_n = level.n_clusters;
 	return COMPLETE;
 }
 
-// DM-22: what was a root and is none any more, while requests that chose it are under way.
+// True = nothing else needs it.
+static bool hold(struct depmgr *dm, struct node *n, struct level *level)
+{
+	n->held_pass = dm->nodes.pass;
+	if (n->pass == dm->nodes.pass)
+		return false;
+	n->pass = dm->nodes.pass;
+	n->next_reached = level->first;
+	level->first = n;
+	return true;
+}
+
+// DM-20. False = no memory.
+static bool hold_subscribed(struct depmgr *dm, struct level *level)
+{
+	for (struct depmgr_sub *s = dm->subs; s; s = s->next) {
+		struct node *n = node_find(&dm->nodes.clusters, s->name);
+		if (!n)
+			n = node_new(&dm->nodes, &res_type_cluster, s->name, &dm->nodes.clusters);
+		if (!n)
+			return false;
+		hold(dm, n, level);
+	}
+	return true;
+}
+
+// DM-22: what was a root and is none any more, while requests that chose it are under way; and what
+// somebody subscribes to. *ret_n is how many requests alone hold.
 static enum outcome reach_held(struct depmgr *dm, uint32_t *ret_n)
 {
 	uint64_t pass = dm->nodes.pass;
-	struct level level = {.n_clusters = 0};
+	struct level level = {NULL};
+	*ret_n = 0;
 	for (struct node *n = dm->nodes.all; n; n = n->next) {
 		if (n->root_pass == pass) {
 			n->was_root = true;
 		} else if (n->was_root) {
 			n->was_root = dm->conf.in_use && dm->conf.in_use(dm->conf.ctx, n->name);
-			if (!n->was_root || n->pass == pass)
-				continue;
-			n->pass = pass;
-			n->next_reached = level.first;
-			level.first = n;
-			level.n_clusters++;
+			if (n->was_root)
+				*ret_n += hold(dm, n, &level);
 		}
 	}
 	dm->nodes.holding = true;
-	bool ok = reach_levels(dm, &level);
+	bool ok = hold_subscribed(dm, &level) && reach_levels(dm, &level);
 	dm->nodes.holding = false;
-	*ret_n = level.n_clusters;
 	return ok ? COMPLETE : STARVED;
 }
 
@@ -249,7 +278,7 @@ static void walk(struct depmgr *dm)
 	dm->listener->pass = pass;
 	f.outcome = reach_routes(dm, &f.routes, &f.error);
 	if (f.outcome == COMPLETE)
-		f.outcome = reach_clusters(dm, f.routes, &f.vhost, &f.n_clusters, &f.error);
+		f.outcome = reach_clusters(dm, f.routes, &f.vhost, &f.error);
 	if (f.outcome == COMPLETE)
 		f.outcome = reach_held(dm, &f.n_held);
 	// What is needed is not known yet: all that was needed may still be.
@@ -281,11 +310,9 @@ static void deliver_error(struct depmgr *dm, const char *text)
 // DM-05, DM-29: a change is delivered once, equal content not at all. False = no memory.
 static bool deliver(struct depmgr *dm)
 {
-	bool held = dm->nodes.n_unresolved[false] == 0; // DM-21
 	struct xds_config *config = compose(&(struct composition){
 		.nodes = &dm->nodes,
-		.held = held,
-		.n_clusters = dm->found.n_clusters + (held ? dm->found.n_held : 0),
+		.n_clusters = nodes_take(&dm->nodes),
 		.listener = dm->listener,
 		.route_node = dm->routes,
 		.routes = dm->found.routes,
@@ -427,6 +454,43 @@ void depmgr_reresolve(struct depmgr *dm)
 		refresh_names(dm);
 }
 
+struct depmgr_sub *depmgr_subscribe(struct depmgr *dm, const char *cluster)
+{
+	struct depmgr_sub *s = dm->subs;
+	while (s && strcmp(s->name, cluster) != 0)
+		s = s->next;
+	if (!s) {
+		size_t size = strlen(cluster) + 1;
+		s = calloc(1, sizeof(*s) + size);
+		if (!s)
+			return NULL;
+		memcpy(s->name, cluster, size);
+		s->dm = dm;
+		s->next = dm->subs;
+		dm->subs = s;
+		dm->nodes.dirty = dm->nodes.reshaped = true;
+		reconcile_later(dm);
+	}
+	s->n_refs++;
+	return s;
+}
+
+void depmgr_unsubscribe(struct depmgr_sub **sub)
+{
+	struct depmgr_sub *s = *sub;
+	*sub = NULL;
+	if (!s || --s->n_refs > 0)
+		return;
+	struct depmgr *dm = s->dm;
+	struct depmgr_sub **at = &dm->subs;
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	free(s);
+	dm->nodes.dirty = dm->nodes.reshaped = true;
+	reconcile_later(dm);
+}
+
 struct depmgr *depmgr_new(const struct depmgr_conf *conf)
 {
 	struct depmgr *dm = calloc(1, sizeof(*dm));
@@ -464,6 +528,7 @@ void depmgr_free(struct depmgr *dm)
 {
 	if (!dm)
 		return;
+	CHECK(!dm->subs);
 	twheel_cancel(dm->conf.wheel, &dm->kick);
 	twheel_cancel(dm->conf.wheel, &dm->retry);
 	twheel_cancel(dm->conf.wheel, &dm->refresh);

@@ -52,6 +52,7 @@ const struct xds_cluster_config *xds_config_find_cluster(
 	const struct xds_config *, const char *name);
 
 struct depmgr;
+struct depmgr_sub;
 struct dns_resolver;
 
 struct depmgr_conf {
@@ -76,6 +77,13 @@ struct depmgr_conf {
 // Starts the watch of the listener. Neither callback is called inside. NULL = no memory.
 struct depmgr *depmgr_new(const struct depmgr_conf *);
 void depmgr_free(struct depmgr *); // cancels every watch; not inside a callback of its own
+
+// A cluster that no route names (RLS and the like choose one per request): it and what it needs are
+// watched as long as somebody subscribes, and are in the configuration once nothing of them is
+// missing; nobody else waits for that (DM-20, DM-21). Neither call calls back inside. The handle is
+// the caller's, and ends before the manager; NULL = no memory.
+struct depmgr_sub *depmgr_subscribe(struct depmgr *, const char *cluster);
+void depmgr_unsubscribe(struct depmgr_sub **); // makes it NULL, which is fine, too
 
 // A connection failed: the addresses of all its LOGICAL_DNS clusters may be stale (A74-C06, DM-23).
 // Calls nothing back inside.

@@ -144,6 +144,69 @@ struct node *node_reach(
 	return n;
 }
 
+// What it needs itself; of an aggregate not its members.
+static bool has_all(const struct nodes *nodes, const struct node *n)
+{
+	const struct res_cluster *c = n->res ? res_cluster_from(n->res) : NULL;
+	const struct node *e =
+		c && c->kind == RES_CLUSTER_EDS ? node_find(&nodes->endpoints, c->eds_name) : NULL;
+	return n_missing(n) == 0 && (!e || node_resolved(e));
+}
+
+static struct node *child_of(const struct nodes *nodes, const struct res_cluster *c, uint32_t i)
+{
+	return node_find(&nodes->clusters, c->children[i]);
+}
+
+// One step from members up and from holders down. True = something changed: there are as many
+// steps as levels of aggregates at most.
+static bool spread(const struct nodes *nodes, struct node *n, bool is_up)
+{
+	const struct res_cluster *c = n->res ? res_cluster_from(n->res) : NULL;
+	bool changed = false;
+	for (uint32_t i = 0; c && i < c->n_children && (is_up ? n->whole : n->taken); i++) {
+		struct node *child = child_of(nodes, c, i);
+		if (!child || (is_up ? child->whole : child->taken))
+			continue;
+		changed = true;
+		*(is_up ? &n->whole : &child->taken) = !is_up;
+	}
+	return changed;
+}
+
+static void spread_all(const struct nodes *nodes, bool is_up)
+{
+	bool changed;
+	do {
+		changed = false;
+		for (struct node *n = nodes->all; n; n = n->next)
+			if (n->type == &res_type_cluster && !n->waited)
+				changed |= spread(nodes, n, is_up);
+	} while (changed);
+}
+
+uint32_t nodes_take(struct nodes *nodes)
+{
+	uint32_t n_taken = 0;
+	bool is_held = false;
+	for (struct node *n = nodes->all; n; n = n->next) {
+		n->whole = n->taken = n->waited && n->type == &res_type_cluster;
+		if (n->type != &res_type_cluster || n->waited)
+			continue;
+		is_held = true;
+		n->whole = has_all(nodes, n);
+	}
+	if (is_held) {
+		spread_all(nodes, true);
+		for (struct node *n = nodes->all; n; n = n->next)
+			n->taken |= n->whole && n->held_pass == nodes->pass;
+		spread_all(nodes, false);
+	}
+	for (const struct node *n = nodes->all; n; n = n->next)
+		n_taken += n->taken;
+	return n_taken;
+}
+
 void nodes_give_up(struct nodes *nodes)
 {
 	for (struct node *n = nodes->all; n; n = n->next) {

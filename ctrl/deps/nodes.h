@@ -34,6 +34,9 @@ struct node {
 	// Clusters
 	uint64_t root_pass; // last one in which a route named it
 	bool was_root; // in an earlier pass, or requests hold it since
+	uint64_t held_pass; // last one in which only requests or subscribers named it
+	bool whole; // waited for, or nothing that it needs is missing
+	bool taken; // into the configuration
 	struct node *next_reached; // of those as far from the routes
 	struct dns_source *dns; // addresses of a LOGICAL_DNS cluster; NULL = not watched
 	uint64_t seen; // last flattening that came by
@@ -59,6 +62,10 @@ struct nodes {
 	void (*on_news)(struct nodes *);
 };
 
+// Chooses the clusters that a configuration takes: all that it waits for, and of those that only
+// requests or subscribers name the ones that lack nothing, with what they need (DM-21, DM-22). How
+// many.
+uint32_t nodes_take(struct nodes *);
 // What is withheld has failed.
 void nodes_give_up(struct nodes *);
 void nodes_sweep(struct nodes *); // DM-24: what the pass did not reach is watched no more

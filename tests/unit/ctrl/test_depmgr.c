@@ -470,6 +470,101 @@ static void what_a_cluster_in_use_waits_for_holds_nothing_back(void **state)
 	deps_fini(&f);
 }
 
+static void dm_20_a_subscription_watches_its_cluster_from_first_to_last(void **state)
+{
+	struct deps_fixture f;
+	with_blue(&f, "");
+	struct depmgr_sub *a = depmgr_subscribe(f.dm, "green"), *b = NULL;
+	assert_false(asked_for(&f, &res_type_cluster, "green"));
+	deps_pass_time(&f, 0);
+	assert_true(asked_for(&f, &res_type_cluster, "green"));
+	unsigned n_sent = f.server.n_sent;
+	b = depmgr_subscribe(f.dm, "green");
+	deps_pass_time(&f, S);
+	assert_int_equal(f.server.n_sent, n_sent);
+	hold_leaf(&f, "green", 2);
+	say(&f, &res_type_cluster);
+	assert_string_equal(depmgr_waiting(f.dm), "");
+	expect_updates(&f, 0, 0);
+	say(&f, &res_type_endpoints);
+	expect_updates(&f, 1, 0);
+	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.1 ~green=green/10.0.0.2"); // DM-14
+	depmgr_unsubscribe(&a);
+	depmgr_unsubscribe(&a); // nothing is left to end
+	deps_pass_time(&f, S);
+	expect_updates(&f, 0, 0);
+	assert_true(asked_for(&f, &res_type_cluster, "green"));
+	depmgr_unsubscribe(&b);
+	deps_pass_time(&f, 0);
+	expect_updates(&f, 1, 0);
+	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.1");
+	assert_string_equal(f.asked[0], " blue ");
+	assert_string_equal(f.asked[1], " e-blue ");
+	deps_fini(&f);
+}
+
+// Neither what routes need nor what requests and other subscribers have waits for it.
+static void dm_21_a_pending_subscription_holds_nothing_back(void **state)
+{
+	struct deps_fixture f;
+	deps_init(&f, "", NULL);
+	hold_listener(&f, "rc");
+	hold_routes(&f, "rc", "blue", "used", NULL);
+	hold_leaf(&f, "blue", 1);
+	hold_leaf(&f, "used", 2);
+	hold_leaf(&f, "there", 3);
+	say_all(&f);
+	struct depmgr_sub *there = depmgr_subscribe(f.dm, "there");
+	deps_pass_time(&f, 0);
+	say_all(&f);
+	f.in_use = " used ";
+	hold_routes(&f, "rc", "blue", NULL);
+	say(&f, &res_type_route_config);
+	struct depmgr_sub *pending = depmgr_subscribe(f.dm, "pending");
+	deps_pass_time(&f, 0);
+	hold_endpoint(&f, "blue", 4);
+	say(&f, &res_type_endpoints);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.4 ~there=there/10.0.0.3 "
+				      "~used=used/10.0.0.2");
+	hold_aggregate(&f, "pending", "there x"); // x is missing
+	say(&f, &res_type_cluster);
+	hold_endpoint(&f, "blue", 5);
+	say(&f, &res_type_endpoints);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.5 ~there=there/10.0.0.3 "
+				      "~used=used/10.0.0.2");
+	deps_pass_time(&f, 16 * S); // there is none
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.5 ~pending[there] "
+				      "~there=there/10.0.0.3 ~used=used/10.0.0.2 ~x!");
+	depmgr_unsubscribe(&there); // a member of the other
+	deps_pass_time(&f, 0);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.5 ~pending[there] "
+				      "~there=there/10.0.0.3 ~used=used/10.0.0.2 ~x!");
+	depmgr_unsubscribe(&pending);
+	deps_pass_time(&f, 0);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.5 ~used=used/10.0.0.2");
+	deps_fini(&f);
+}
+
+static void dm_26_another_listener_with_the_same_routes_is_delivered_at_once(void **state)
+{
+	struct deps_fixture f;
+	char json[1024];
+	with_blue(&f, "");
+	const struct res_listener *old = f.config->listener;
+	snprintf(json, sizeof(json), "%s",
+		"{'name':'web','apiListener':{'apiListener':{'@type':'type.googleapis.com/"
+		"envoy.extensions.filters.network.http_connection_manager.v3."
+		"HttpConnectionManager','statPrefix':'x','rds':{'configSource':{'ads':{}},"
+		"'routeConfigName':'rc'},'httpFilters':[{'name':'router','typedConfig':{'@type':"
+		"'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router'}}]}}}");
+	hold(&f, &res_type_listener, "web", json);
+	say(&f, &res_type_listener); // and nothing else
+	expect_updates(&f, 1, 0);
+	assert_ptr_not_equal(f.config->listener, old);
+	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.1");
+	deps_fini(&f);
+}
+
 static void equal_content_is_not_delivered_again(void **state)
 {
 	struct deps_fixture f;
@@ -644,6 +739,9 @@ RUN_SUITE("deps/depmgr", cmocka_unit_test(watches_go_from_listener_to_endpoints)
 	cmocka_unit_test(what_is_not_reachable_any_more_is_not_watched),
 	cmocka_unit_test(a_cluster_in_use_stays_although_no_route_names_it),
 	cmocka_unit_test(what_a_cluster_in_use_waits_for_holds_nothing_back),
+	cmocka_unit_test(dm_20_a_subscription_watches_its_cluster_from_first_to_last),
+	cmocka_unit_test(dm_21_a_pending_subscription_holds_nothing_back),
+	cmocka_unit_test(dm_26_another_listener_with_the_same_routes_is_delivered_at_once),
 	cmocka_unit_test(equal_content_is_not_delivered_again),
 	cmocka_unit_test(delivered_config_outlives_the_manager),
 	cmocka_unit_test(second_manager_starts_from_the_cache_but_not_inside_new),
