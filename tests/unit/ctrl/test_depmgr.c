@@ -51,6 +51,7 @@ static void a_refused_version_of_its_own_resources_is_told(void **state)
 	deps_fini(&f);
 }
 
+// CL-01, DM-01, DM-02, DM-04, DM-05, DM-27
 static void watches_go_from_listener_to_endpoints(void **state)
 {
 	struct deps_fixture f;
@@ -97,6 +98,7 @@ static void a_pass_that_adds_clusters_costs_one_request(void **state)
 	deps_fini(&f);
 }
 
+// DM-02
 static void inline_routes_need_no_route_watch(void **state)
 {
 	struct deps_fixture f;
@@ -136,6 +138,7 @@ static void inline_routes_need_no_route_watch(void **state)
 	deps_fini(&f);
 }
 
+// DM-03, DM-24
 static void pinned_authority_watches_one_virtual_host(void **state)
 {
 	struct deps_fixture f;
@@ -260,6 +263,7 @@ static void endpoint_trouble_leaves_the_cluster_in_order(void **state)
 	deps_fini(&f);
 }
 
+// DE-05
 static void deleted_or_refused_cluster_keeps_its_value(void **state)
 {
 	struct deps_fixture f;
@@ -303,7 +307,7 @@ static void data_errors_reach_the_config_where_the_server_wants_them(void **stat
 	deps_fini(&f);
 }
 
-// A28-R08
+// A28-R08, DM-09, DM-27
 static void listener_and_route_errors_count_only_before_a_value(void **state)
 {
 	struct deps_fixture f;
@@ -345,6 +349,7 @@ static void socket_listener_serves_nothing(void **state)
 	deps_fini(&f);
 }
 
+// DM-24
 static void new_listener_never_serves_old_routes(void **state)
 {
 	struct deps_fixture f;
@@ -365,6 +370,7 @@ static void new_listener_never_serves_old_routes(void **state)
 	deps_fini(&f);
 }
 
+// DM-24
 static void what_is_not_reachable_any_more_is_not_watched(void **state)
 {
 	struct deps_fixture f;
@@ -383,7 +389,7 @@ static void what_is_not_reachable_any_more_is_not_watched(void **state)
 	deps_fini(&f);
 }
 
-// A31-R11, DM-22
+// A31-R11, DM-22, DM-24
 static void a_cluster_in_use_stays_although_no_route_names_it(void **state)
 {
 	struct deps_fixture f;
@@ -575,6 +581,7 @@ static void equal_content_is_not_delivered_again(void **state)
 	deps_fini(&f);
 }
 
+// DM-28
 static void delivered_config_outlives_the_manager(void **state)
 {
 	struct deps_fixture f;

@@ -214,6 +214,7 @@ static void another_port_of_the_same_name_costs_no_lookup(void **state)
 	deps_fini(&f);
 }
 
+// DM-24
 static void names_that_nobody_needs_any_more_are_not_resolved(void **state)
 {
 	struct deps_fixture f;

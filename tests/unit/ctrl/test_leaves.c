@@ -72,7 +72,7 @@ static void an_aggregate_waits_for_all_that_it_reaches(void **state)
 	deps_fini(&f);
 }
 
-// WA-14
+// WA-14, DM-18, DM-24
 static void a_leaf_of_two_aggregates_and_a_route_is_one_entry_and_one_watch(void **state)
 {
 	struct deps_fixture f;
@@ -98,7 +98,7 @@ static void a_leaf_of_two_aggregates_and_a_route_is_one_entry_and_one_watch(void
 	deps_fini(&f);
 }
 
-// A37-G03, DM-17
+// A37-G03, DM-17, FM-11
 static void a_loop_adds_nothing(void **state)
 {
 	struct deps_fixture f;

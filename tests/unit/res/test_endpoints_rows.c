@@ -317,6 +317,7 @@ static void what_endpoints_have(void **state)
 #define WEIGHS(ip, weight) EP_AND(ip, "'loadBalancingWeight':" weight)
 #define HOST_AT FIRST "endpoint.hostname: "
 	static const struct res_row rows[] = {
+		{"WF-03 no endpoint weight, which is not 0", ONE(EP("10.0.0.2", "80")), NULL},
 		{"V06 endpoint weight 0", ONE(WEIGHS("10.0.0.2", "0")),
 			FIRST "load_balancing_weight: must not be 0"},
 		{"V06 weight 0 of one that is ignored",

@@ -98,6 +98,18 @@ static void bt_05_empty_tls_config_is_legal(void **state)
 	xds_bootstrap_free(b);
 }
 
+// Who has neither certificates' plugins nor credentials of calls skips all of them.
+static void bt_11_certificate_providers_and_call_creds_are_skipped(void **state)
+{
+	struct xds_bootstrap *b = parse(
+		"{'xds_servers':[{'server_uri':'ads','channel_creds':[{'type':'insecure'}],"
+		"'call_creds':[{'type':'jwt_token_file','config':{'jwt_token_file':7}},7]}],"
+		"'certificate_providers':{'i':{'plugin_name':'file_watcher','config':7},'k':7}}");
+	assert_int_equal(b->n_servers, 1);
+	assert_int_equal(b->servers[0].creds, XDS_CREDS_INSECURE);
+	xds_bootstrap_free(b);
+}
+
 static void tp2_b01_parameters_are_of_their_authority_alone(void **state)
 {
 	struct xds_bootstrap *b = parse("{" SERVERS ",'dynamic_parameters':{'v':'v1','env':'prod'},"
@@ -200,6 +212,7 @@ static void bt_01_file_comes_before_inline_text_and_neither_is_an_error(void **s
 	free(json);
 }
 
+// FE-06
 static void fe_05_targets_become_listener_names_by_the_template(void **state)
 {
 	struct xds_bootstrap *b =
@@ -243,6 +256,7 @@ static void fe_05_targets_become_listener_names_by_the_template(void **state)
 RUN_SUITE("xds/bootstrap", cmocka_unit_test(bt_10_plain_bootstrap_has_defaults),
 	cmocka_unit_test(bt_02_everything_known_is_read_and_the_rest_ignored),
 	cmocka_unit_test(bt_05_empty_tls_config_is_legal),
+	cmocka_unit_test(bt_11_certificate_providers_and_call_creds_are_skipped),
 	cmocka_unit_test(tp2_b01_parameters_are_of_their_authority_alone),
 	cmocka_unit_test(tp2_b03_no_parameters_and_empty_ones_are_the_same),
 	cmocka_unit_test(tp2_b02_metadata_becomes_parameters_if_asked_for),

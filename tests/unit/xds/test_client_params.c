@@ -180,6 +180,7 @@ static void with_prod(struct fixture *f, struct ear *a)
 	assert_string_equal(heard(a), "=1");
 }
 
+// TP2-T03
 static void parameters_go_as_locators_in_state_of_the_world(void **state)
 {
 	struct fixture f;
@@ -236,6 +237,7 @@ static void parameters_go_as_locators_in_delta(void **state)
 	fixture_fini(&f);
 }
 
+// TP2-L01, TP2-L02
 static void each_authority_has_its_own_parameters_and_names_stay_as_they_are(void **state)
 {
 	struct fixture f;
@@ -264,6 +266,7 @@ static void each_authority_has_its_own_parameters_and_names_stay_as_they_are(voi
 	fixture_fini(&f);
 }
 
+// TP2-L02
 static void variant_that_matches_is_used_and_shown_by_its_name_alone(void **state)
 {
 	struct fixture f;

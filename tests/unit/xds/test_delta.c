@@ -29,6 +29,7 @@ static void next_stream(struct fixture *f)
 	assert_int_equal(f->server.n_streams, n + 1);
 }
 
+// PC-01, PC-03, DL-01
 static void first_request_subscribes_to_all_names_and_has_the_node(void **state)
 {
 	struct fixture f;
@@ -53,6 +54,7 @@ static void first_request_subscribes_to_all_names_and_has_the_node(void **state)
 	fixture_fini(&f);
 }
 
+// DL-03, WA-07, WA-08, WA-09
 static void requests_say_only_what_changes(void **state)
 {
 	struct fixture f;
@@ -76,6 +78,7 @@ static void requests_say_only_what_changes(void **state)
 	fixture_fini(&f);
 }
 
+// DL-11
 static void watch_that_ends_before_it_was_asked_for_leaves_no_trace(void **state)
 {
 	struct fixture f;
@@ -95,6 +98,7 @@ static void watch_that_ends_before_it_was_asked_for_leaves_no_trace(void **state
 	fixture_fini(&f);
 }
 
+// WA-01, WA-06
 static void second_watcher_sends_nothing_and_gets_the_value(void **state)
 {
 	struct fixture f;
@@ -125,6 +129,7 @@ static void name_wanted_again_before_the_server_knew_is_subscribed_to_again(void
 	fixture_fini(&f);
 }
 
+// DL-04, PC-09
 static void ack_and_nack_carry_the_nonce_and_the_changes_of_now(void **state)
 {
 	struct fixture f;
@@ -146,6 +151,7 @@ static void ack_and_nack_carry_the_nonce_and_the_changes_of_now(void **state)
 	fixture_fini(&f);
 }
 
+// SW-17
 static void resources_have_versions_of_their_own(void **state)
 {
 	struct fixture f;
@@ -169,6 +175,7 @@ static void resources_have_versions_of_their_own(void **state)
 	fixture_fini(&f);
 }
 
+// PC-03
 static void next_stream_asks_for_everything_with_the_versions_held(void **state)
 {
 	struct fixture f;
@@ -202,6 +209,7 @@ static void next_stream_asks_for_everything_with_the_versions_held(void **state)
 	fixture_fini(&f);
 }
 
+// DL-11, SW-08
 static void next_stream_asks_for_no_type_without_names(void **state)
 {
 	struct fixture f;
@@ -217,6 +225,7 @@ static void next_stream_asks_for_no_type_without_names(void **state)
 	fixture_fini(&f);
 }
 
+// DL-08
 static void server_may_be_silent_on_what_is_held(void **state)
 {
 	struct fixture f;
@@ -233,6 +242,7 @@ static void server_may_be_silent_on_what_is_held(void **state)
 	fixture_fini(&f);
 }
 
+// DL-08, SW-15
 static void unanswered_name_does_not_exist_after_15_s(void **state)
 {
 	struct fixture f;
@@ -275,6 +285,7 @@ static void timer_starts_anew_with_the_stream(void **state)
 	fixture_fini(&f);
 }
 
+// DL-06, DE-03, DE-09, SW-17
 static void removal_deletes_of_every_type_and_is_told_once(void **state)
 {
 	struct fixture f;
@@ -364,6 +375,7 @@ static void same_name_twice_is_nacked(void **state)
 	fixture_fini(&f);
 }
 
+// WA-12
 static void late_resource_of_a_cancelled_name_is_dropped_and_acked(void **state)
 {
 	struct fixture f;
@@ -382,6 +394,7 @@ static void late_resource_of_a_cancelled_name_is_dropped_and_acked(void **state)
 	fixture_fini(&f);
 }
 
+// PC-05, DL-11
 static void other_types_and_garbage_are_not_answered(void **state)
 {
 	struct fixture f;
@@ -408,6 +421,7 @@ static void say(struct fixture *f, Envoy__Service__Discovery__V3__DeltaDiscovery
 	fake_ads_say(&f->server, bytes, len);
 }
 
+// DE-01, DE-02, DE-07, DE-08, DL-06, FM-06
 static void resource_errors_are_answers(void **state)
 {
 	struct fixture f;
@@ -463,6 +477,7 @@ static void resource_errors_are_answers(void **state)
 	fixture_fini(&f);
 }
 
+// RS-01
 static void name_both_there_and_in_error_is_nacked(void **state)
 {
 	struct fixture f;
@@ -501,6 +516,7 @@ static void name_both_there_and_in_error_is_nacked(void **state)
 	fixture_fini(&f);
 }
 
+// PC-11, RS-02, RS-03, RS-01
 static void odd_entries_are_invalid(void **state)
 {
 	struct fixture f;

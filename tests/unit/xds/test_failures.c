@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+// FM-11, SW-15
 static void unanswered_resource_does_not_exist_after_15_s(void **state)
 {
 	struct fixture f;
@@ -31,6 +32,7 @@ static void unanswered_resource_does_not_exist_after_15_s(void **state)
 	fixture_fini(&f);
 }
 
+// FM-06
 static void answer_of_any_kind_stops_the_timer(void **state)
 {
 	struct fixture f;
@@ -53,6 +55,7 @@ static void answer_of_any_kind_stops_the_timer(void **state)
 	fixture_fini(&f);
 }
 
+// FM-08
 static void timer_may_be_a_transient_error(void **state)
 {
 	struct fixture f;
@@ -68,6 +71,7 @@ static void timer_may_be_a_transient_error(void **state)
 	fixture_fini(&f);
 }
 
+// FM-02, FM-05
 static void stream_loss_stops_timers_and_the_next_stream_starts_them_anew(void **state)
 {
 	struct fixture f;
@@ -94,6 +98,7 @@ static void stream_loss_stops_timers_and_the_next_stream_starts_them_anew(void *
 	fixture_fini(&f);
 }
 
+// FM-05
 static void refused_resource_is_waited_for_again_on_the_next_stream(void **state)
 {
 	struct fixture f;
@@ -113,6 +118,7 @@ static void refused_resource_is_waited_for_again_on_the_next_stream(void **state
 	fixture_fini(&f);
 }
 
+// FM-10
 static void failure_before_any_response_is_told_once_an_outage(void **state)
 {
 	struct fixture f;
@@ -218,6 +224,7 @@ static void no_stream_is_kept_up_for_nothing(void **state)
 	fixture_fini(&f);
 }
 
+// DE-01, DE-03, DE-05, SW-17
 static void cached_value_survives_nack_and_deletion(void **state)
 {
 	struct fixture f;
@@ -257,6 +264,7 @@ static void de_06_ignore_resource_deletion_changes_nothing_where_a88_rules(void 
 	fixture_fini(&f);
 }
 
+// DE-02
 static void data_errors_drop_the_value_where_the_server_says_so(void **state)
 {
 	struct fixture f;
@@ -309,6 +317,7 @@ static void resource_errors(struct fixture *f, const char *nonce, const char *na
 	fake_ads_say(&f->server, bytes, len);
 }
 
+// DE-07, DE-08
 static void resource_errors_are_answers(void **state)
 {
 	struct fixture f;

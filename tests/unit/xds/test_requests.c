@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+// SW-01, PC-03, BT-08, RS-05, WF-06
 static void first_request_carries_the_node_and_all_names(void **state)
 {
 	struct fixture f;
@@ -37,6 +38,9 @@ static void first_request_carries_the_node_and_all_names(void **state)
 	const Google__Protobuf__ListValue *list = r->node->metadata->fields[0]->value->list_value;
 	assert_int_equal(list->n_values, 4);
 	assert_true(list->values[0]->number_value == 1);
+	assert_int_equal(list->values[1]->kind_case, GOOGLE__PROTOBUF__VALUE__KIND_BOOL_VALUE);
+	assert_true(list->values[1]->bool_value);
+	assert_int_equal(list->values[2]->kind_case, GOOGLE__PROTOBUF__VALUE__KIND_NULL_VALUE);
 	assert_string_equal(list->values[3]->string_value, "x");
 	expect_silence(&f);
 
@@ -55,6 +59,7 @@ static void nothing_is_sent_before_the_first_watch(void **state)
 	fixture_fini(&f);
 }
 
+// PC-06, SW-02
 static void good_response_is_acked_with_its_version_and_nonce(void **state)
 {
 	struct fixture f;
@@ -70,6 +75,7 @@ static void good_response_is_acked_with_its_version_and_nonce(void **state)
 	fixture_fini(&f);
 }
 
+// SW-03, SW-06
 static void bad_response_is_nacked_with_the_last_good_version(void **state)
 {
 	struct fixture f;
@@ -93,6 +99,7 @@ static void bad_response_is_nacked_with_the_last_good_version(void **state)
 	fixture_fini(&f);
 }
 
+// PC-09, PC-10
 static void valid_siblings_of_bad_resources_are_used(void **state)
 {
 	struct fixture f;
@@ -108,6 +115,7 @@ static void valid_siblings_of_bad_resources_are_used(void **state)
 	respond(&f, &toy_cluster, "v1", "n1", "a=BAD", "b=1", "no name", "c=BAD2", NULL);
 	const Envoy__Service__Discovery__V3__DiscoveryRequest *r = fake_ads_next(&f.server);
 	assert_non_null(r->error_detail);
+	assert_int_equal(r->error_detail->code, 3);
 	assert_string_equal(r->error_detail->message,
 		"cluster \"a\": content is BAD; resource 2: has no name; "
 		"cluster \"c\": content is BAD2");
@@ -212,6 +220,7 @@ static void unknown_type_is_not_answered(void **state)
 	fixture_fini(&f);
 }
 
+// PC-05
 static void undecodable_response_is_not_answered_and_the_stream_stays(void **state)
 {
 	struct fixture f;
@@ -260,6 +269,7 @@ static void resources_nobody_wants_are_dropped_but_still_checked(void **state)
 	fixture_fini(&f);
 }
 
+// WF-04, PC-11
 static void inner_type_must_be_the_responses(void **state)
 {
 	struct fixture f;
@@ -282,6 +292,7 @@ static void inner_type_must_be_the_responses(void **state)
 	fixture_fini(&f);
 }
 
+// RS-01
 static void wrapped_resources_are_unwrapped_and_named_by_the_wrapper(void **state)
 {
 	struct fixture f;
@@ -315,6 +326,7 @@ static void respond_with_wrapper(struct fixture *f, Envoy__Service__Discovery__V
 	fake_ads_respond(&f->server, CLUSTER_URL, version, nonce, &r, 1);
 }
 
+// RS-03, RS-02, RS-01
 static void odd_wrappers_are_invalid_entries(void **state)
 {
 	struct fixture f;
@@ -349,6 +361,7 @@ static void odd_wrappers_are_invalid_entries(void **state)
 	fixture_fini(&f);
 }
 
+// PC-12
 static void changes_during_a_send_collapse_into_one_request(void **state)
 {
 	struct fixture f;
@@ -365,6 +378,7 @@ static void changes_during_a_send_collapse_into_one_request(void **state)
 	fixture_fini(&f);
 }
 
+// PC-06, PC-12
 static void next_response_is_read_only_when_the_answer_is_on_its_way(void **state)
 {
 	struct fixture f;
@@ -398,6 +412,7 @@ static void ack_carries_the_names_of_now(void **state)
 	fixture_fini(&f);
 }
 
+// PC-02
 static void types_do_not_leak_into_each_other(void **state)
 {
 	struct fixture f;
@@ -417,6 +432,7 @@ static void types_do_not_leak_into_each_other(void **state)
 	fixture_fini(&f);
 }
 
+// PC-03, SW-07, SW-08
 static void restart_asks_for_all_again_with_versions_and_without_nonces(void **state)
 {
 	struct fixture f;
@@ -449,6 +465,7 @@ static void restart_asks_for_all_again_with_versions_and_without_nonces(void **s
 	fixture_fini(&f);
 }
 
+// DE-03, SW-12, DE-09, SW-15, SW-17
 static void missing_cluster_was_deleted_and_missing_endpoints_mean_nothing(void **state)
 {
 	struct fixture f;

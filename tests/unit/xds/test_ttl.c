@@ -105,6 +105,7 @@ static void value_is_dropped_when_its_ttl_is_over(void **state)
 	fixture_fini(&f);
 }
 
+// RS-03
 static void heartbeat_of_the_same_version_keeps_the_value(void **state)
 {
 	struct fixture f;
@@ -122,6 +123,7 @@ static void heartbeat_of_the_same_version_keeps_the_value(void **state)
 	fixture_fini(&f);
 }
 
+// RS-03, WA-12
 static void heartbeat_of_another_version_or_of_nothing_is_invalid(void **state)
 {
 	struct fixture f;
@@ -161,6 +163,7 @@ static void each_update_arms_disarms_or_changes_the_ttl(void **state)
 	fixture_fini(&f);
 }
 
+// WF-02
 static void impossible_ttl_is_invalid_and_a_huge_one_holds(void **state)
 {
 	struct fixture f;
@@ -199,6 +202,7 @@ static void ttl_goes_on_without_a_server_and_ends_with_the_watch(void **state)
 	fixture_fini(&f);
 }
 
+// RS-03
 static void heartbeats_in_state_of_the_world_delete_nothing(void **state)
 {
 	struct fixture f;

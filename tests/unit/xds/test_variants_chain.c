@@ -213,6 +213,8 @@ static void check_client(struct chain *c, int i, unsigned *ret_n_updates)
 	assert_int_equal(counts.n_unwanted, 0);
 }
 
+// TP2-P02 to TP2-P06: TP2-P03 is that each proxy gives what its upstream sends to those of its
+// subscriptions that the constraints match.
 static void each_client_goes_from_value_to_value_in_one_step(void **state)
 {
 	struct chain c;

@@ -15,6 +15,7 @@ static void with_a(struct fixture *f, struct ear *a)
 	heard(a);
 }
 
+// WA-01
 static void second_watcher_gets_the_cached_value_and_sends_nothing(void **state)
 {
 	struct fixture f;
@@ -27,6 +28,7 @@ static void second_watcher_gets_the_cached_value_and_sends_nothing(void **state)
 	fixture_fini(&f);
 }
 
+// WA-03
 static void late_watcher_hears_the_error_too(void **state)
 {
 	struct fixture f;
@@ -44,6 +46,7 @@ static void late_watcher_hears_the_error_too(void **state)
 	fixture_fini(&f);
 }
 
+// WA-04, WA-05, WA-10
 static void new_name_is_appended_and_unchanged_resources_tell_nobody(void **state)
 {
 	struct fixture f;
@@ -61,6 +64,7 @@ static void new_name_is_appended_and_unchanged_resources_tell_nobody(void **stat
 	fixture_fini(&f);
 }
 
+// WA-06
 static void cancel_with_others_left_sends_nothing_and_keeps_the_cache(void **state)
 {
 	struct fixture f;
@@ -74,6 +78,7 @@ static void cancel_with_others_left_sends_nothing_and_keeps_the_cache(void **sta
 	fixture_fini(&f);
 }
 
+// WA-07, WA-12, WA-09
 static void last_cancel_of_a_name_unsubscribes_and_forgets(void **state)
 {
 	struct fixture f;
@@ -96,6 +101,7 @@ static void last_cancel_of_a_name_unsubscribes_and_forgets(void **state)
 	fixture_fini(&f);
 }
 
+// WA-08, SW-06
 static void last_name_of_a_type_leaves_an_empty_list(void **state)
 {
 	struct fixture f;
@@ -110,6 +116,7 @@ static void last_name_of_a_type_leaves_an_empty_list(void **state)
 	fixture_fini(&f);
 }
 
+// WA-13
 static void rewatch_before_the_server_knows_keeps_the_value(void **state)
 {
 	struct fixture f;
