@@ -17,7 +17,7 @@ struct xds_type;
 struct xds_ask {
 	const struct xds_node *node; // NULL = left out (PC-03)
 	const struct xds_type *type;
-	const struct xds_subs *subs;
+	struct xds_subs *subs;
 	bool first; // of the type on this stream
 	bool answer; // to the last response
 	const char *error; // of an answer: NULL = ACK

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 // Short names; protobuf-c's own are typedefs.
 typedef Envoy__Service__Discovery__V3__DiscoveryRequest Request;
@@ -36,6 +37,35 @@ static int list_names(Request *m, const struct xds_subs *subs, struct xds_arena 
 	return 0;
 }
 
+// Every acknowledgement lists all names again: those are packed once, where none has parameters.
+static int keep_names(Request *m, struct xds_subs *subs)
+{
+	Request names;
+	if (m->n_resource_locators)
+		return 0;
+	envoy__service__discovery__v3__discovery_request__init(&names);
+	names.resource_names = m->resource_names;
+	names.n_resource_names = m->n_resource_names;
+	m->n_resource_names = 0;
+	return proto_pack(&names.base, &subs->names, &subs->names_len);
+}
+
+// Fields may come in any order, so that one message's bytes may follow another's.
+static int pack(const Request *m, const struct xds_subs *subs, uint8_t **ret, size_t *ret_len)
+{
+	size_t names_len = subs->names ? subs->names_len : 0;
+	size_t len = protobuf_c_message_get_packed_size(&m->base);
+	uint8_t *bytes = malloc(len + names_len + 1);
+	if (!bytes)
+		return -ENOMEM;
+	protobuf_c_message_pack(&m->base, bytes);
+	if (names_len)
+		memcpy(bytes + len, subs->names, names_len);
+	*ret = bytes;
+	*ret_len = len + names_len;
+	return 0;
+}
+
 static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
 {
 	Request m;
@@ -49,9 +79,11 @@ static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
 	m.type_url = xds_wire_text(ask->type->url);
 	m.version_info = xds_wire_text(ask->version);
 	m.response_nonce = xds_wire_text(ask->nonce);
-	int rc = list_names(&m, ask->subs, &arena);
+	int rc = ask->subs->names ? 0 : list_names(&m, ask->subs, &arena);
+	if (rc == 0 && !ask->subs->names)
+		rc = keep_names(&m, ask->subs);
 	if (rc == 0)
-		rc = proto_pack(&m.base, ret, ret_len);
+		rc = pack(&m, ask->subs, ret, ret_len);
 	xds_arena_fini(&arena);
 	xds_wire_head_fini(&head);
 	return rc;

@@ -34,6 +34,12 @@ int xds_subs_init(
 	return s->variants ? 0 : -ENOMEM;
 }
 
+static void forget_names(struct xds_subs *s)
+{
+	free(s->names);
+	s->names = NULL;
+}
+
 static void cancel_timers(struct xds_entry *e)
 {
 	twheel_cancel(e->client->conf.wheel, &e->absent);
@@ -51,6 +57,7 @@ void xds_subs_fini(struct xds_subs *s)
 		xds_sub_put(s->variants, e->sub);
 		xds_entry_free(e);
 	}
+	forget_names(s);
 	xds_variants_free(s->variants);
 }
 
@@ -117,6 +124,7 @@ static void drop(struct xds_subs *s, struct xds_entry *e)
 void xds_subs_want(struct xds_subs *s, struct xds_entry *e, bool ask_again)
 {
 	s->n++;
+	forget_names(s);
 	xds_chain_remove(&e->pending);
 	if (!e->asked || ask_again)
 		xds_chain_add(&s->pending, &e->pending);
@@ -125,6 +133,7 @@ void xds_subs_want(struct xds_subs *s, struct xds_entry *e, bool ask_again)
 void xds_subs_unwant(struct xds_subs *s, struct xds_entry *e)
 {
 	s->n--;
+	forget_names(s);
 	xds_chain_remove(&e->pending);
 	if (e->asked)
 		xds_chain_add(&s->pending, &e->pending);

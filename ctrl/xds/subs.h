@@ -68,6 +68,9 @@ struct xds_subs {
 	struct xds_chain pending; // wanted but not asked for, or asked for but not wanted
 	struct xds_chain in_flight;
 	uint32_t n; // wanted, by name
+	// sotw.c's: all of those as requests list them; owned; NULL = to be made anew.
+	uint8_t *names;
+	size_t names_len;
 	struct xds_server_updates updates; // so far
 	struct xds_variants *variants; // what the server has, as far as it was said and is wanted
 };
