@@ -7,6 +7,7 @@ has 10.81.0.2 and the backend 10.82.9.1, beside the kernel's own addresses on th
 
 import json
 
+import resources
 from testbed import BUILD, DEVICES, LINKS, PORT, SUPPORT_CPU, VIP
 
 PROGRAM = BUILD / "tools" / "shunt-load" / "shunt-load"
@@ -14,6 +15,18 @@ CLIENT = "10.81.0.2/24"
 BACKEND = "10.82.9.1"
 BACKEND_PORT = 8080
 MEMORY = ("--eal", "--no-huge", "--eal", "--in-memory", "--eal", "-m", "--eal", "256")
+
+
+def serve_echo(bed, backend=(BACKEND, BACKEND_PORT), routes=()):
+    """Everything goes to this backend; the routes are looked at first."""
+    cluster = resources.cluster("echo")
+    cluster["circuit_breakers"] = {"thresholds": [{"max_requests": 100_000}]}
+    everything = resources.virtual_host("all", ["*"], *routes, resources.route("/", "echo"))
+    resources.Folder(bed.xds_folder).set(
+        cluster, resources.endpoints("echo", backend),
+        resources.route_config("routes", everything), resources.listener("web", "routes"))
+    bed.start_xds()
+    bed.start_daemon()
 
 
 def far_end(lab, number, far):

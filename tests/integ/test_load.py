@@ -4,7 +4,6 @@
 import h2load
 import load_agent
 import pytest
-import resources
 from conftest import check_end
 from lab import wait_until
 from load_agent import BACKEND, BACKEND_PORT
@@ -13,22 +12,10 @@ from testbed import Testbed
 N = 5000
 
 
-def serve_echo(bed):
-    """Resources that send everything to shunt-load's backend."""
-    cluster = resources.cluster("echo")
-    cluster["circuit_breakers"] = {"thresholds": [{"max_requests": 100_000}]}
-    everything = resources.virtual_host("all", ["*"], resources.route("/", "echo"))
-    resources.Folder(bed.xds_folder).set(
-        cluster, resources.endpoints("echo", (BACKEND, BACKEND_PORT)),
-        resources.route_config("routes", everything), resources.listener("web", "routes"))
-    bed.start_xds()
-    bed.start_daemon()
-
-
 @pytest.fixture(name="memif_bed")
 def fixture_memif_bed(lab):
     bed = Testbed(lab, device="memif")
-    serve_echo(bed)
+    load_agent.serve_echo(bed)
     yield bed
     check_end(bed)
 
@@ -88,7 +75,7 @@ def test_nobody_at_the_other_end_of_the_memif_is_an_end_too(lab):
 def test_both_ends_on_veth_around_the_balancer(lab):
     bed = Testbed(lab)
     load_agent.start_echo(lab, "backends", *load_agent.echo_words())
-    serve_echo(bed)
+    load_agent.serve_echo(bed)
     done = load_agent.run(lab, "client", *load_agent.client_words(), "--grpc", "-b", "200", "-n", str(N),
                           "-c", "4", "-m", "8")
     assert done.status == 0, done.report
