@@ -1,12 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two workers on two cores: both carry their part, and together they do what one would do."""
+"""Two workers on two cores: both carry their part, and together they do what one would do.
 
+The client's calls go over 16 connections, which the hash spreads over the workers: all of them meet
+the same one once in 30,000 runs.
+"""
+
+import collections
 import os
+import time
 
 import pytest
 
+from balance_case import UNAVAILABLE, Shares, dead, drop, even, limited, only, silent
+from balance_policy_cases import by_percentage
+from balance_session_cases import COOKIE, cookie_of
+from balance_world import BalanceWorld
+from conftest import module_lab_of
+from lab import wait_until
+from test_balancing import endpoints_of, find, hold, tree_of
+from testbed import EXIT_TIMEOUT_S
+
 BOTH = (0, 1)
 N_REQUESTS = int(os.environ.get("SHUNT_LONG_REQUESTS", "100000"))  # the long form has a million
+SOON_S = 5
 
 pytestmark = pytest.mark.skipif((os.cpu_count() or 1) < len(BOTH), reason="one core only")
 
@@ -15,6 +31,30 @@ pytestmark = pytest.mark.skipif((os.cpu_count() or 1) < len(BOTH), reason="one c
 def fixture_world(make_world):
     return make_world(workers=BOTH).start()
 
+
+@pytest.fixture(name="balance", scope="module")
+def fixture_balance(request):
+    """A BalanceWorld over both workers."""
+    with module_lab_of(request) as lab:
+        world = BalanceWorld(lab, [], workers=BOTH).start()
+        yield world
+        assert world.bed.daemon.stop(EXIT_TIMEOUT_S) == 0
+
+
+def per_worker(bed, *path):
+    """A number of `show workers` for each of them."""
+    found = bed.show_workers()
+    for key in path:
+        found = [part[key] for part in found]
+    return found
+
+
+def shares_of(bed, before):
+    """How many requests each worker has had since."""
+    return [now - then for now, then in zip(per_worker(bed, "requests"), before)]
+
+
+# -- the load
 
 @pytest.mark.timeout(600)
 def test_many_requests_over_both_workers(world):
@@ -27,3 +67,190 @@ def test_many_requests_over_both_workers(world):
         assert worker["handover"]["given"] and worker["handover"]["taken"], workers
         assert worker["handover"]["ring_full"] == 0, workers
     assert {port["steering"] for port in world.bed.show("ports")} == {"software"}
+
+
+def test_steering_can_be_left_to_software(make_world):
+    world = make_world(workers=BOTH)
+    text = world.bed.config_text()
+    forced = text.replace("    addresses:", "    steering: software\n    addresses:")
+    assert forced != text
+    world.bed.config_text = lambda: forced
+    report = world.start().bed.run_h2load(requests=2000, clients=16, streams=4)
+    assert report.perfect, report
+    assert all(share > 0 for share in per_worker(world.bed, "requests"))
+
+
+def test_a_ping_and_a_new_neighbour_meet_either_worker(world, lab):
+    """Each worker asks for backends by itself; answers and echo requests come to either."""
+    done = lab.exec("client", ["ping", "-c", "20", "-i", "0.01", "-W", "2", "10.81.0.10"])
+    assert " 0% packet loss" in done.stdout, done.stdout
+    lab.exec("client", ["ip", "neigh", "flush", "all"])
+    world.bed.run_calls("unary", count=20)
+    assert sum(per_worker(world.bed, "handover", "copies_given")) > 0
+
+
+# -- one decision for all
+
+def test_all_of_a_breaker_is_for_one_worker_and_for_both(balance):
+    """MC-14: exactly max_requests, however they are spread; nothing is set aside for anybody."""
+    c = balance.case("breaker")
+    c.simple(1, 2, circuit_breakers={"thresholds": [limited(10)]})
+    balance.settle(c, even(1, 2, parallel=2))
+    ask = balance.ours.line()
+    for channels in (16, 1):
+        balance.ours.channels = channels
+        held = hold(balance, c, 10)
+        live = per_worker(balance.bed, "proxy", "requests")
+        assert sum(live) == 10 and (min(live) > 0) == (channels > 1), live
+        balance.ours.channels = 16
+        assert {a["code"] for a in ask([c.call()] * 32)} == {UNAVAILABLE}
+        assert held.end().total() == 10
+        wait_until(lambda: find(tree_of(balance, c), "xds_cluster_impl")["in_flight"] == 0, SOON_S,
+                   "nothing in flight")
+    ask.close()
+    balance.settle(c, even(1, 2, parallel=2))
+
+
+COUNT_SYNS = """
+table inet syns {{
+  chain input {{
+    type filter hook input priority -10;
+    ip daddr {ip} tcp dport {port} tcp flags & (syn | ack) == syn counter
+  }}
+}}
+"""
+
+
+def count_syns(balance, address):
+    ip, port = address
+    balance.lab.nft("backends", COUNT_SYNS.format(ip=ip, port=port))
+
+
+def syns(balance):
+    shown = balance.lab.exec("backends", ["nft", "list", "table", "inet", "syns"]).stdout
+    return int(shown.split("packets ")[1].split()[0])
+
+
+def test_a_dead_backend_has_one_prober(balance):
+    """MC-07, BO-01: attempts after 1, 1.6, 2.56, … s, give or take a fifth, of one worker alone,
+    whatever both of them are asked for meanwhile."""
+    c = balance.case("prober")
+    count_syns(balance, c.address(dead(1)))
+    c.simple(1, dead(1))
+    began = time.monotonic()
+    ask, before = balance.ours.line(), per_worker(balance.bed, "requests")
+    balance.settle(c, only(1))
+    while time.monotonic() - began < 9:
+        answers = ask([c.call()] * 40)
+        assert {a["code"] for a in answers} == {"OK"}, answers
+        time.sleep(0.2)
+    took = time.monotonic() - began
+    ask.close()
+    assert min(shares_of(balance.bed, before)) > 50
+    most, at = 1, 0.0
+    while at + 0.8 * 1.6 ** (most - 1) < took:
+        at += 0.8 * 1.6 ** (most - 1)
+        most += 1
+    assert 3 <= syns(balance) <= most, (syns(balance), most, took)
+    balance.lab.exec("backends", ["nft", "delete", "table", "inet", "syns"])
+    c.back(dead(1))
+    balance.settle(c, even(1, dead(1)), 25)
+
+
+def is_ejected_within(balance, case, number, seconds):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if endpoints_of(balance, case)[number]["ejected"]:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_outliers_are_told_by_the_sum_of_all_workers_counts(balance):
+    """MC-15: more requests than the volume, fewer on each worker; and the ejection holds on both."""
+    c = balance.case("volume")
+    config = by_percentage()
+    config["outlier_detection"].update(interval="3s", failure_percentage_request_volume=100)
+    c.simple(1, 2, 3, **config)
+    balance.settle(c, even(1, 2, 3))
+    c.behave(3, status=14)
+    balance.apply()
+    ask = balance.ours.line()
+    for _ in range(5):  # a sweep may come in the middle: then once more, after the next one
+        before = per_worker(balance.bed, "requests")
+        answers = ask([c.call()] * 360, parallel=32)
+        assert collections.Counter(a["code"] for a in answers)["OK"] >= 240
+        shares = shares_of(balance.bed, before)
+        if is_ejected_within(balance, c, 3, 6.5):
+            break
+    assert 0 < min(shares) and max(shares) < 300, shares
+    balance.settle(c, even(1, 2))
+    ask.close()
+
+
+def test_a_session_is_found_again_by_the_other_worker(balance):
+    """MC-05, MC-16: by all 16 connections, though its owner has met one of them only."""
+    c = balance.case("session")
+    c.simple(1, 2, 3)
+    c.sessions()
+    balance.settle(c, even(1, 2, 3))
+    ask = balance.ours.line()
+    before = per_worker(balance.bed, "proxy", "sessions_kept")
+    for _ in range(5):
+        (first,) = ask([c.call()])
+        cookie = ("cookie", f"{COOKIE}={cookie_of(first)}")
+        again = ask([c.call(cookie)] * 32)
+        assert {a["backend"] for a in again} == {first["backend"]}, again
+    ask.close()
+    kept = [now - then for now, then
+            in zip(per_worker(balance.bed, "proxy", "sessions_kept"), before)]
+    assert sum(kept) == 160 and min(kept) > 0, kept
+
+
+def test_a_queue_of_either_worker_moves_when_a_backend_comes(balance):
+    """MC-17: requests of both wait for a backend that hangs, and end at the one that appears."""
+    c = balance.case("queue")
+    c.cluster()
+    c.priorities((silent(1),))
+    balance.apply()
+    ask, before = balance.ours.line(), per_worker(balance.bed, "requests")
+    wait_until(lambda: ask([c.call(timeout=0.5)])[0]["code"] != UNAVAILABLE, SOON_S, "the cluster")
+    held = hold_queued(balance, c, 24)
+    assert min(shares_of(balance.bed, before)) > 0
+    c.priorities((1,))
+    balance.apply()
+    answers = held()
+    assert {a["code"] for a in answers} == {"OK"}, answers
+    ask.close()
+
+
+def hold_queued(balance, case, count):
+    """So many calls that wait for a backend; what is returned gives their answers."""
+    agent = balance.ours.agent.second_line()
+    agent.begin(target=balance.ours.target, calls=[case.call(timeout=20)] * count, parallel=count,
+                channels=balance.ours.channels)
+    wait_until(lambda: sum(per_worker(balance.bed, "proxy", "requests_waiting")) >= count, SOON_S,
+               f"{count} waiting calls")
+
+    def end():
+        answers = agent.answer()
+        agent.close()
+        return answers
+    return end
+
+
+def test_drops_are_drawn_by_each_worker_alike(balance):
+    """MC-08: a tenth of 4000, five standard deviations."""
+    c = balance.case("tenth")
+    c.simple(1, drops=[drop("a-tenth", 10)])
+    balance.settle(c, Shares({1: 9, UNAVAILABLE: 1}))
+    ask = balance.ours.line()
+    before = per_worker(balance.bed, "ended", "dropped")
+    requests = per_worker(balance.bed, "requests")
+    answers = ask([c.call()] * 4000, parallel=32)
+    ask.close()
+    dropped = [now - then for now, then in
+               zip(per_worker(balance.bed, "ended", "dropped"), before)]
+    assert sum(dropped) == sum(a["code"] != "OK" for a in answers)
+    for mine, of in zip(dropped, shares_of(balance.bed, requests)):
+        assert of > 0 and abs(mine - of / 10) < 5 * (of * 0.09) ** 0.5 + 1, (dropped, of)
