@@ -7,6 +7,7 @@
 #include "dataplane/net/steer.h"
 #include "dataplane/port.h"
 #include "lb/base/check.h"
+#include "lb/base/lines.h"
 #include "lb/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
@@ -229,7 +230,7 @@ struct worker *worker_new(const struct worker_conf *conf, struct lb_err *reterr)
 {
 	if (check(conf, reterr) != 0)
 		return NULL;
-	struct worker *w = calloc(1, sizeof(*w));
+	struct worker *w = lines_new(1, sizeof(*w));
 	if (!w) {
 		lb_err_set(reterr, "workers[%u]: out of memory", conf->index);
 		return NULL;
@@ -456,5 +457,5 @@ void worker_free(struct worker *w)
 	net_free(w->net);
 	twheel_free(w->wheel);
 	pool_fini(&w->chunks);
-	free(w);
+	lines_free(w);
 }

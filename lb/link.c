@@ -2,6 +2,7 @@
 #include "lb/link.h"
 
 #include "lb/base/check.h"
+#include "lb/base/lines.h"
 
 #include <stdlib.h>
 
@@ -34,11 +35,10 @@ struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *shared)
 	if (!l)
 		return NULL;
 	*l = (struct lb_link){.worker = worker, .core = core, .shared = shared};
-	// calloc leaves what nobody uses as untouched zero pages.
-	l->clusters = calloc(LB_MAX_CLUSTERS, sizeof(l->clusters[0]));
-	l->endpoints = calloc(LB_MAX_ENDPOINTS, sizeof(l->endpoints[0]));
-	l->members = calloc(LB_MAX_MEMBERS, sizeof(l->members[0]));
-	l->loads = calloc(LB_MAX_LOADS, sizeof(l->loads[0]));
+	l->clusters = lines_new(LB_MAX_CLUSTERS, sizeof(l->clusters[0]));
+	l->endpoints = lines_new(LB_MAX_ENDPOINTS, sizeof(l->endpoints[0]));
+	l->members = lines_new(LB_MAX_MEMBERS, sizeof(l->members[0]));
+	l->loads = lines_new(LB_MAX_LOADS, sizeof(l->loads[0]));
 	if (!l->clusters || !l->endpoints || !l->members || !l->loads)
 		goto err;
 	if (spsc_init(&l->commands, sizeof(struct lb_command), LB_LINK_COMMANDS) ||
@@ -56,10 +56,10 @@ void lb_link_free(struct lb_link *l)
 		return;
 	spsc_fini(&l->commands);
 	spsc_fini(&l->events);
-	free(l->clusters);
-	free(l->endpoints);
-	free(l->members);
-	free(l->loads);
+	lines_free(l->clusters);
+	lines_free(l->endpoints);
+	lines_free(l->members);
+	lines_free(l->loads);
 	free(l);
 }
 

@@ -2,6 +2,7 @@
 // Birth and death of a worker's network layer, and its face towards TCP.
 #include "dataplane/net/inside.h"
 #include "lb/base/check.h"
+#include "lb/base/lines.h"
 #include "lb/base/rand.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@ struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_
 	struct twheel *wheel, uint64_t seed)
 {
 	DCHECK(n_ports >= 1 && n_ports <= NET_MAX_PORTS && max_neighbours >= 1);
-	struct net *net = calloc(1, sizeof(*net));
+	struct net *net = lines_new(1, sizeof(*net));
 	if (!net)
 		return NULL;
 	struct rand rand;
@@ -45,7 +46,7 @@ struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_
 	}
 	net_build_routes(net);
 	net->max_frame = ETH_HEADER + (size_t)mtu;
-	net->lost = malloc(net->max_frame);
+	net->lost = lines_new(1, net->max_frame);
 	if (!net->lost || neigh_init(net, max_neighbours, net->max_frame) != 0) {
 		net_free(net);
 		return NULL;
@@ -58,8 +59,8 @@ void net_free(struct net *net)
 	if (!net)
 		return;
 	neigh_fini(net);
-	free(net->lost);
-	free(net);
+	lines_free(net->lost);
+	lines_free(net);
 }
 
 void net_set_tcp(struct net *net, const struct net_tcp *tcp)

@@ -4,6 +4,7 @@
 #include "dataplane/proxy/orca.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
+#include "lb/base/lines.h"
 #include "lb/link.h"
 #include "lb/metrics.h"
 #include "lb/snapshot.h"
@@ -18,14 +19,14 @@ int proxy_notices_init(struct proxy_notices *n)
 {
 	*n = (struct proxy_notices){0};
 	// calloc leaves those of members that nobody tells of as untouched zero pages.
-	n->by_member = calloc(LB_MAX_MEMBERS, sizeof(*n->by_member));
+	n->by_member = lines_new(LB_MAX_MEMBERS, sizeof(*n->by_member));
 	return n->by_member ? 0 : -ENOMEM;
 }
 
 void proxy_notices_fini(struct proxy *p)
 {
 	twheel_cancel(p->wheel, &p->notices.period);
-	free(p->notices.by_member);
+	lines_free(p->notices.by_member);
 }
 
 static void append(

@@ -9,6 +9,7 @@
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
 #include "lb/base/check.h"
+#include "lb/base/lines.h"
 #include "lb/link.h"
 #include "lb/route.h"
 #include "lb/snapshot.h"
@@ -66,15 +67,15 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 		pool_init(&p->clients, sizeof(struct proxy_client), p->conf.max_clients) ||
 		pool_init(&p->upstreams, sizeof(struct proxy_upstream), h2->max_conns))
 		return -1;
-	p->positions = malloc(LB_MAX_SLOTS * sizeof(*p->positions));
-	p->backends = calloc(LB_MAX_ENDPOINTS, sizeof(*p->backends));
-	p->ready = calloc(LB_MAX_ENDPOINTS / 64, sizeof(*p->ready));
+	p->positions = lines_new(LB_MAX_SLOTS, sizeof(*p->positions));
+	p->backends = lines_new(LB_MAX_ENDPOINTS, sizeof(*p->backends));
+	p->ready = lines_new(LB_MAX_ENDPOINTS / 64, sizeof(*p->ready));
 	p->max_fields = h2->max_header_fields;
-	p->fields = calloc(p->max_fields + PROXY_ADDED_FIELDS, sizeof(*p->fields));
+	p->fields = lines_new(p->max_fields + PROXY_ADDED_FIELDS, sizeof(*p->fields));
 	// Fields in their stored form take less than what the limit counts for them.
 	p->scratch_size = h2->max_header_bytes + 1024;
-	p->scratch = malloc(p->scratch_size);
-	p->pick_scratch = malloc(p->scratch_size);
+	p->scratch = lines_new(1, p->scratch_size);
+	p->pick_scratch = lines_new(1, p->scratch_size);
 	p->route_scratch = lb_route_scratch_new(p->link->worker, p->scratch_size);
 	if (!p->positions || !p->backends || !p->ready || !p->fields || !p->scratch ||
 		!p->pick_scratch || !p->route_scratch)
@@ -108,7 +109,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	struct tcp_stack *tcp, struct twheel *wheel, struct pool *chunks, struct lb_link *link)
 {
 	CHECK(conf->n_frontends <= LB_MAX_FRONTENDS);
-	struct proxy *p = calloc(1, sizeof(*p));
+	struct proxy *p = lines_new(1, sizeof(*p));
 	if (!p)
 		return NULL;
 	p->conf = *conf;
@@ -161,14 +162,14 @@ void proxy_free(struct proxy *p)
 	pool_fini(&p->upstreams);
 	proxy_queues_fini(&p->queues);
 	proxy_notices_fini(p);
-	free(p->positions);
-	free(p->backends);
-	free(p->ready);
-	free(p->fields);
-	free(p->scratch);
-	free(p->pick_scratch);
+	lines_free(p->positions);
+	lines_free(p->backends);
+	lines_free(p->ready);
+	lines_free(p->fields);
+	lines_free(p->scratch);
+	lines_free(p->pick_scratch);
 	lb_route_scratch_free(p->route_scratch);
-	free(p);
+	lines_free(p);
 }
 
 void proxy_begin_turn(struct proxy *p, const struct lb_snapshot *snapshot, uint64_t now_ns)

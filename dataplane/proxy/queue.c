@@ -4,6 +4,7 @@
 #include "dataplane/proxy/attempt.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
+#include "lb/base/lines.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,13 +47,13 @@ void proxy_list_remove(struct proxy_list *l, struct proxy_request *r)
 int proxy_queues_init(struct proxy_queues *qs)
 {
 	*qs = (struct proxy_queues){0};
-	qs->by_cluster = calloc(LB_MAX_CLUSTERS, sizeof(*qs->by_cluster));
+	qs->by_cluster = lines_new(LB_MAX_CLUSTERS, sizeof(*qs->by_cluster));
 	return qs->by_cluster ? 0 : -ENOMEM;
 }
 
 void proxy_queues_fini(struct proxy_queues *qs)
 {
-	free(qs->by_cluster);
+	lines_free(qs->by_cluster);
 }
 
 static void start_walk(struct proxy_queues *qs, struct proxy_queue *q)

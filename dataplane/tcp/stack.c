@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker's stack: its memory, its listeners' and connections' tables, and the pass that sends.
 #include "dataplane/tcp/tcp_internal.h"
+#include "lb/base/lines.h"
 
 #include <stdlib.h>
 
@@ -30,7 +31,7 @@ static uint8_t window_scale(uint32_t window)
 struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io *io,
 	struct pool *chunks, struct twheel *wheel)
 {
-	struct tcp_stack *s = calloc(1, sizeof(*s));
+	struct tcp_stack *s = lines_new(1, sizeof(*s));
 	if (!s)
 		return NULL;
 	s->conf = *conf;
@@ -52,8 +53,8 @@ struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io
 	uint32_t n_tw_buckets = table_size(conf->max_time_wait);
 	s->table_mask = n_buckets - 1;
 	s->tw_mask = n_tw_buckets - 1;
-	s->table = calloc(n_buckets, sizeof(*s->table));
-	s->tw_table = calloc(n_tw_buckets, sizeof(*s->tw_table));
+	s->table = lines_new(n_buckets, sizeof(*s->table));
+	s->tw_table = lines_new(n_tw_buckets, sizeof(*s->tw_table));
 	// Ranges: a hundred connections with holes everywhere, and two holes in all others.
 	uint32_t n_ranges = 100 * TCP_MAX_RANGES + 2 * conf->max_conns;
 	if (!s->table || !s->tw_table ||
@@ -80,9 +81,9 @@ void tcp_stack_free(struct tcp_stack *s)
 	pool_fini(&s->ranges);
 	pool_fini(&s->boards);
 	pool_fini(&s->tws);
-	free(s->table);
-	free(s->tw_table);
-	free(s);
+	lines_free(s->table);
+	lines_free(s->tw_table);
+	lines_free(s);
 }
 
 // Moves all of `from` behind what `to` holds.

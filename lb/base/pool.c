@@ -2,6 +2,7 @@
 #include "lb/base/pool.h"
 
 #include "lb/base/check.h"
+#include "lb/base/lines.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,8 +11,7 @@
 int pool_init(struct pool *p, size_t size, uint32_t n)
 {
 	size = (size + 15) & ~(size_t)15;
-	// calloc, since large blocks then come as untouched zero pages.
-	uint8_t *memory = calloc(n, size);
+	uint8_t *memory = lines_new(n, size);
 	if (!memory)
 		return -ENOMEM;
 	*p = (struct pool){.memory = memory, .size = size, .n_total = n, .n_fresh = n};
@@ -20,7 +20,7 @@ int pool_init(struct pool *p, size_t size, uint32_t n)
 
 void pool_fini(struct pool *p)
 {
-	free(p->memory);
+	lines_free(p->memory);
 	*p = (struct pool){0};
 }
 

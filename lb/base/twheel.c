@@ -6,6 +6,7 @@
 #include "lb/base/twheel.h"
 
 #include "lb/base/check.h"
+#include "lb/base/lines.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -59,7 +60,7 @@ static void list_take(struct twheel_timer *to, struct twheel_timer *from)
 
 struct twheel *twheel_new(uint64_t now_ns)
 {
-	struct twheel *w = calloc(1, sizeof(*w));
+	struct twheel *w = lines_new(1, sizeof(*w));
 	if (!w)
 		return NULL;
 	w->now_ns = now_ns;
@@ -73,7 +74,7 @@ struct twheel *twheel_new(uint64_t now_ns)
 
 void twheel_free(struct twheel *w)
 {
-	free(w);
+	lines_free(w);
 }
 
 uint64_t twheel_now(const struct twheel *w)

@@ -154,6 +154,12 @@ static struct h2_conf h2_conf(const struct world *w, uint32_t max_concurrent)
 		.seed = w->conf.seed};
 }
 
+static void enter_control(const struct world *w, bool enters)
+{
+	if (w->conf.in_control)
+		w->conf.in_control(enters);
+}
+
 static void new_proxy(struct world *w)
 {
 	struct host *h = wire_add_host(&w->wire, w->conf.n_chunks, 256, 128 << 10);
@@ -173,7 +179,10 @@ static void new_proxy(struct world *w)
 		.source_ctx = w};
 	struct h2_conf h2 = h2_conf(w, 100);
 	h2.now_ns = NULL; // the proxy gives its own
-	w->link = lb_link_new(0, 0, w->shared = lb_shared_new());
+	enter_control(w, true);
+	w->shared = lb_shared_new();
+	enter_control(w, false);
+	w->link = lb_link_new(0, 0, w->shared);
 	CHECK(w->link);
 	spsc_fini(&w->link->events);
 	CHECK(spsc_init(&w->link->events, sizeof(struct lb_event), w->conf.n_events) == 0);
@@ -212,7 +221,9 @@ struct world *world_new(const struct world_conf *conf)
 			.n_all_served = &w->n_served};
 		backend_open(b, backends, wire_address(HOST_BACKENDS, i + 1), &w->backend_conf);
 	}
+	enter_control(w, true);
 	control_init(&w->control, &w->wire, w->link, conf->n_workers);
+	enter_control(w, false);
 	return w;
 }
 

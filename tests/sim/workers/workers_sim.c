@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers in threads of their own, each with a network layer and a TCP stack, behind one device with
-// a queue for each of them; outside a client and a backend. Each worker relays its clients' bytes to
-// the backend and back, over connections of its own. Whatever the device does with its queues, every
-// byte must come back, no segment may meet a worker that doesn't know its connection, and frames are
-// handed over only where they must be. In real time, for the sanitizers as much as for the outcome.
-// Usage: workers_sim [seed].
+// Workers in threads of their own, each with a network layer and a TCP stack, behind one device
+// with a queue for each of them; outside a client and a backend. Each worker relays its clients'
+// bytes to the backend and back, over connections of its own. Whatever the device does with its
+// queues, every byte must come back, no segment may meet a worker that doesn't know its connection,
+// and frames are handed over only where they must be. In real time, for the sanitizers as much as
+// for the outcome. Usage: workers_sim [seed].
 #include "dataplane/handover.h"
 #include "dataplane/net/csum.h"
 #include "dataplane/net/steer.h"

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a worker writes for requests into memory that others have, too: of all that the control
+// thread ever allocated (snapshots, pickers, routes, breakers) the line of the cluster's breaker
+// alone, but for its own lane of a route table. All of it is compared before and after each turn of the data plane, line by line; so this
+// sees every write that leaves another value at the turn's end, and requests last for many turns.
+#include "lb/base/lines.h"
+#include "lb/breaker.h"
+#include "tests/sim/proxy/cases.h"
+#include "tests/support/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+#define MAX_BLOCKS 65536
+
+struct block {
+	uint8_t *at; // NULL = freed
+	size_t size;
+};
+
+// Blocks of the control thread. A freed one's place is used again.
+static struct block blocks[MAX_BLOCKS];
+static uint32_t n_blocks;
+static bool is_control;
+
+#ifndef SANITIZED
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void *__libc_memalign(size_t, size_t);
+void __libc_free(void *);
+
+static void *enter(void *p, size_t size)
+{
+	if (!is_control || !p)
+		return p;
+	uint32_t i = 0;
+	while (i < n_blocks && blocks[i].at)
+		i++;
+	if (i == MAX_BLOCKS)
+		abort();
+	blocks[i] = (struct block){p, size};
+	n_blocks += i == n_blocks;
+	return p;
+}
+
+static void leave(const void *p)
+{
+	for (uint32_t i = 0; p && i < n_blocks; i++)
+		if (blocks[i].at == p)
+			blocks[i].at = NULL;
+}
+
+void *malloc(size_t size)
+{
+	return enter(__libc_malloc(size), size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return enter(__libc_calloc(n, size), n * size);
+}
+
+void *realloc(void *old, size_t size)
+{
+	leave(old);
+	return enter(__libc_realloc(old, size), size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+	return enter(__libc_memalign(alignment, size), size);
+}
+
+void free(void *p)
+{
+	leave(p);
+	__libc_free(p);
+}
+#endif
+
+struct watch {
+	uint8_t *copies[MAX_BLOCKS];
+	struct block then[MAX_BLOCKS];
+	uint32_t n;
+	uint32_t n_turns, n_breaker_turns; // those in which a breaker's line has changed
+	uint32_t n_bad;
+};
+
+static struct watch watch;
+
+static void copy_all(void)
+{
+	bool was = is_control;
+	is_control = false;
+	watch.n = n_blocks;
+	for (uint32_t i = 0; i < n_blocks; i++) {
+		watch.then[i] = blocks[i];
+		watch.copies[i] = NULL;
+		if (!blocks[i].at)
+			continue;
+		watch.copies[i] = malloc(blocks[i].size);
+		assert_non_null(watch.copies[i]);
+		memcpy(watch.copies[i], blocks[i].at, blocks[i].size);
+	}
+	is_control = was;
+}
+
+static bool is_of(const void *p, const void *line, size_t size)
+{
+	return (const uint8_t *)line < (const uint8_t *)p + size &&
+	       (const uint8_t *)p < (const uint8_t *)line + LINE_SIZE;
+}
+
+static bool is_breaker(const struct world *w, const uint8_t *line)
+{
+	for (uint32_t i = 0; i < N_CLUSTERS; i++) {
+		const struct lb_breaker *b = w->control.leaves[i].breaker;
+		if (b && is_of(&b->in_flight, line, sizeof(b->in_flight)))
+			return true;
+	}
+	return false;
+}
+
+// What lookups of this worker write to (lb/lane.h): its own of some lanes in one block, which begins
+// with where they are, that of the control thread last.
+static bool is_own_lane(const uint8_t *then, const uint8_t *now, size_t size, const uint8_t *line)
+{
+	const uint8_t *lanes[2];
+	if (size < sizeof(lanes) + 2 * LINE_SIZE)
+		return false;
+	memcpy(lanes, then, sizeof(lanes));
+	return lanes[0] >= now + sizeof(lanes) && (uintptr_t)lanes[0] % LINE_SIZE == 0 &&
+	       (uintptr_t)lanes[1] % LINE_SIZE == 0 && lanes[1] < now + size && line >= lanes[0] &&
+	       line < lanes[1];
+}
+
+static void compare_block(const struct world *w, const uint8_t *now, const uint8_t *then,
+	size_t size, bool *ret_breaker)
+{
+	const uint8_t *first = now - (uintptr_t)now % LINE_SIZE;
+	for (const uint8_t *line = first; line < now + size; line += LINE_SIZE) {
+		const uint8_t *from = line < now ? now : line;
+		const uint8_t *to = line + LINE_SIZE < now + size ? line + LINE_SIZE : now + size;
+		if (memcmp(from, then + (from - now), (size_t)(to - from)) == 0)
+			continue;
+		if (is_breaker(w, line)) {
+			*ret_breaker = true;
+		} else if (!is_own_lane(then, now, size, line)) {
+			print_error("line %td of %p, %zu bytes\n", (line - first) / LINE_SIZE, now,
+				size);
+			watch.n_bad++;
+		}
+	}
+}
+
+static void compare_all(const struct world *w)
+{
+	bool breaker = false;
+	for (uint32_t i = 0; i < watch.n; i++) {
+		const struct block *b = &watch.then[i];
+		if (b->at) // the data plane frees nothing of it
+			compare_block(w, b->at, watch.copies[i], b->size, &breaker);
+		free(watch.copies[i]);
+	}
+	watch.n_turns++;
+	watch.n_breaker_turns += breaker;
+}
+
+static void (*begin_turn)(void *), (*end_turn)(void *);
+
+static void watched_begin(void *ctx)
+{
+	is_control = true;
+	begin_turn(ctx); // the control thread's part, then the worker takes the snapshot
+	is_control = false;
+	copy_all();
+}
+
+static void watched_end(void *ctx)
+{
+	compare_all(ctx);
+	end_turn(ctx);
+}
+
+static void control_enters(bool enters)
+{
+	is_control = enters;
+}
+
+static struct world *watched_world(void)
+{
+	n_blocks = 0;
+	memset(&watch, 0, sizeof(watch));
+	struct world_conf conf = world_conf_default(11);
+	conf.n_clients = 1;
+	conf.n_backends = 3;
+	conf.in_control = control_enters;
+	return world_new(&conf);
+}
+
+static void start(struct world *w)
+{
+	is_control = true;
+	control_set_endpoints(&w->control, 0, HOST_BACKENDS, 0x7);
+	is_control = false;
+	open_client(w);
+	world_run(w, 50 * MS);
+	struct host *h = &w->wire.hosts[HOST_PROXY];
+	begin_turn = h->begin_turn;
+	end_turn = h->end_turn;
+	h->begin_turn = watched_begin;
+	h->end_turn = watched_end;
+}
+
+static void stop(struct world *w)
+{
+	struct host *h = &w->wire.hosts[HOST_PROXY];
+	h->begin_turn = begin_turn;
+	h->end_turn = end_turn;
+	world_free(w);
+}
+
+static void ask_many(struct world *w)
+{
+	for (int i = 0; i < 40; i++) {
+		ask(w, KIND_ECHO, 100 + (uint32_t)i * 50);
+		if (i % 4 == 3)
+			world_run(w, MS);
+	}
+	finish(w);
+	for (uint32_t i = 0; i < w->n_asks; i++)
+		assert_ok(w, &w->asks[i]);
+}
+
+static void request_writes_no_shared_line_but_the_breakers(void **state)
+{
+	struct world *w = watched_world();
+	start(w);
+	ask_many(w);
+	assert_true(watch.n_turns > 50);
+	assert_true(watch.n_breaker_turns > 5); // so it would see another one, too
+	assert_int_equal(watch.n_bad, 0);
+	stop(w);
+}
+
+// The blocks that a worker writes in every turn begin lines of their own (lines.h ends them so).
+static void workers_own_blocks_begin_lines(void **state)
+{
+	struct world *w = watched_world();
+	const struct host *h = &w->wire.hosts[HOST_PROXY];
+	const void *own[] = {w->proxy, w->link, w->link->clusters, w->link->endpoints,
+		w->link->members, w->link->loads, w->link->commands.items, w->link->events.items,
+		h->tcp, h->wheel, h->chunks.memory};
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		assert_int_equal((uintptr_t)own[i] % LINE_SIZE, 0);
+	world_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest suite[] = {
+#ifndef SANITIZED
+		cmocka_unit_test(request_writes_no_shared_line_but_the_breakers),
+#endif
+		cmocka_unit_test(workers_own_blocks_begin_lines),
+	};
+	return cmocka_run_group_tests_name("sim/proxy sharing", suite, NULL, NULL);
+}
