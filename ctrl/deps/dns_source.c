@@ -3,6 +3,7 @@
 
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
+#include "lb/domains.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -41,8 +42,11 @@ static int keep_addresses(struct dns_source *s, const struct dns_answer *a)
 		char name[320];
 		snprintf(name, sizeof(name), "%s%.256s%s:%u", v6 ? "[" : "", host, v6 ? "]" : "",
 			(unsigned)s->cluster->dns.port);
-		endpoints = res_endpoints_of_addresses(
-			name, a->addresses, a->n, s->cluster->dns.hostname);
+		// What auto_host_rewrite writes: as A81 has it, unless the resource says better.
+		const char *hostname = s->cluster->dns.hostname;
+		if (!*hostname && lb_authority_is_valid(str_from(name)))
+			hostname = name;
+		endpoints = res_endpoints_of_addresses(name, a->addresses, a->n, hostname);
 		list = malloc(a->n * sizeof(*list));
 		if (!endpoints || !list) {
 			if (endpoints)

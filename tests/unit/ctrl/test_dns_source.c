@@ -147,6 +147,9 @@ static void clusters_of_one_name_share_a_lookup_and_nothing_else(void **state)
 	deps_pass_time(&f, 0);
 	expect_updates(&f, 1, 0); // both in one
 	assert_string_equal(look(&f), "rc: ~d=db.example/10.0.0.1 ~e=db.example/10.0.0.1 top[d e]");
+	const struct lb_leaf_endpoint d =
+		lb_leaf_endpoints_at(f.config->clusters[0].endpoints->list, 0);
+	assert_true(str_eq(d.hostname, STR("db.example:80"))); // AR-01
 	const struct lb_leaf_endpoint e =
 		lb_leaf_endpoints_at(f.config->clusters[1].endpoints->list, 0);
 	assert_int_equal(e.addresses[0].port, 81);
