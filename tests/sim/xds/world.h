@@ -5,7 +5,7 @@
 #pragma once
 
 #include "lb/base/rand.h"
-#include "tests/sim/xds/variant.h"
+#include "tests/support/variant.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/sim/xds/variant.h"
+#include "tests/support/variant.h"
 
 #include "lb/base/check.h"
 #include "lb/base/err.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variants in which a simulated server has a resource (xRFC TP2), and for whom they are: each
-// for some values of the dynamic parameter "env".
-// Thread: the simulation's.
+// The variants in which a test's server has a resource (xRFC TP2), and for whom they are: each for
+// some values of the dynamic parameter "env".
+// Thread: the test's.
 #pragma once
 
 #include "envoy/service/discovery/v3/discovery.pb-c.h"
