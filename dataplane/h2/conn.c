@@ -31,7 +31,8 @@ struct h2_conn *h2_conn_new(struct h2_context *ctx, enum h2_role role,
 		.next_id = 1,
 		.goaway_sent_id = H2_ID_MAX,
 	};
-	hpack_init(&c->hpack);
+	// Backends are near: bytes cost less there than the work of coding them.
+	hpack_init(&c->hpack, role == H2_SERVER);
 	h2_list_init(&c->streams);
 	h2_list_init(&c->data_turns);
 	h2_list_init(&c->windowless);
@@ -72,7 +73,7 @@ void h2_conn_free(struct h2_conn *c, enum h2_error code)
 		h2_stream_close(
 			H2_LINK_OF(c->streams.next, struct h2_stream, link), code, true, false);
 	buf_clear(&c->rx.pending, c->ctx->chunks);
-	hpack_fini(&c->hpack);
+	hpack_fini(&c->hpack, c->ctx->hpack_mem);
 	pool_put(&c->ctx->conns, c);
 }
 

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-// HPACK memory: an honest connection keeps 4 to 12 KiB, and the worst about 60 (two tables full of
-// tiny entries, or of text that Huffman coding makes seem large). Untouched pages cost nothing.
+// HPACK memory: most connections keep about a kilobyte, and the worst two full tables of 8.
+// Untouched pages cost nothing.
 #define HPACK_PAGES_SHARED 64
 // Fields that the owner adds to a message it passes on.
 #define FIELDS_ADDED 32
@@ -24,13 +24,16 @@ static int init_memory(struct h2_context *ctx)
 	uint32_t buckets = power_of_two(conf->max_streams);
 	ctx->table_mask = buckets - 1;
 	ctx->table = calloc(buckets, sizeof(*ctx->table));
-	ctx->max_nvs = conf->max_header_fields + FIELDS_ADDED;
-	ctx->nvs = calloc(ctx->max_nvs, sizeof(*ctx->nvs));
+	ctx->max_fields = conf->max_header_fields + FIELDS_ADDED;
+	ctx->trailers = calloc(ctx->max_fields, sizeof(*ctx->trailers));
+	ctx->gathered = malloc(H2_MAX_BLOCK);
+	ctx->decoded = malloc(HPACK_ROOM(H2_MAX_BLOCK));
 	ctx->max_encoded = (size_t)conf->max_header_bytes + BYTES_ADDED;
 	ctx->encoded = malloc(ctx->max_encoded);
 	ctx->packed = malloc(ctx->max_encoded);
 	ctx->hpack_mem = hpack_mem_new(HPACK_PAGES_SHARED + conf->max_conns);
-	if (!ctx->table || !ctx->nvs || !ctx->encoded || !ctx->packed || !ctx->hpack_mem)
+	if (!ctx->table || !ctx->trailers || !ctx->gathered || !ctx->decoded || !ctx->encoded ||
+		!ctx->packed || !ctx->hpack_mem)
 		return -1;
 	if (h2_block_init(&ctx->block, conf->max_header_fields, conf->max_header_bytes))
 		return -1;
@@ -50,7 +53,6 @@ struct h2_context *h2_context_new(const struct h2_conf *conf, struct pool *chunk
 		h2_context_free(ctx);
 		return NULL;
 	}
-	ctx->nghttp2_mem = hpack_nghttp2_mem(ctx->hpack_mem);
 	rand_init(&ctx->rand, conf->seed);
 	ctx->hash_key = rand_u64(&ctx->rand) | 1;
 	return ctx;
@@ -65,7 +67,9 @@ void h2_context_free(struct h2_context *ctx)
 	h2_block_fini(&ctx->block);
 	hpack_mem_free(ctx->hpack_mem);
 	free(ctx->table);
-	free(ctx->nvs);
+	free(ctx->trailers);
+	free(ctx->gathered);
+	free(ctx->decoded);
 	free(ctx->encoded);
 	free(ctx->packed);
 	free(ctx);

@@ -5,7 +5,6 @@
 
 // CVE-2024-27919 and kin.
 #define MAX_CONTINUATIONS 8
-#define MAX_BLOCK 65536
 
 static uint32_t min_u32(uint32_t a, size_t b)
 {
@@ -220,7 +219,7 @@ static bool keep_piece(struct h2_conn *c, const uint8_t *p, size_t len)
 static void feed_fragment(struct h2_conn *c, const uint8_t *p, uint32_t n)
 {
 	struct h2_rx *rx = &c->rx;
-	if (rx->pending.len + n > MAX_BLOCK) {
+	if (rx->pending.len + n > H2_MAX_BLOCK) {
 		h2_abuse_fail(c, H2_ABUSE_CONTINUATION);
 		return;
 	}

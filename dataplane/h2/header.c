@@ -42,6 +42,37 @@ static const uint8_t char_classes[256] = {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x
 #define IS(s, literal)                                                                             \
 	((s).len == sizeof(literal) - 1 && memcmp((s).p, literal, sizeof(literal) - 1) == 0)
 
+// In hpack_field.mark, of the table's entries: the text was looked at before, and is fine.
+#define CHECKED 1
+
+#define EACH_BYTE UINT64_C(0x0101010101010101)
+
+// Whether any of 8 bytes is below `limit` (at most 128) or DEL.
+static bool has_odd_byte(uint64_t v, uint64_t limit)
+{
+	uint64_t below = (v - limit * EACH_BYTE) & ~v;
+	uint64_t del = v ^ 0x7f * EACH_BYTE;
+	return ((below | ((del - EACH_BYTE) & ~del)) & 0x80 * EACH_BYTE) != 0;
+}
+
+// True = all bytes are at least `limit` and none is DEL: most text is known to be fine by this.
+// False = to be looked at byte by byte.
+static bool is_plain(struct str s, uint64_t limit)
+{
+	uint64_t v;
+	size_t i = 0;
+	for (; i + 8 <= s.len; i += 8) {
+		memcpy(&v, s.p + i, 8);
+		if (has_odd_byte(v, limit))
+			return false;
+	}
+	if (i == s.len)
+		return true;
+	v = 'a' * EACH_BYTE;
+	memcpy(&v, s.p + i, s.len - i);
+	return !has_odd_byte(v, limit);
+}
+
 static bool all_in(struct str s, enum char_class k)
 {
 	uint8_t seen = (uint8_t)k;
@@ -94,18 +125,36 @@ static bool value_ok(struct str v)
 {
 	if (v.len == 0)
 		return true;
-	return !is_blank(v.p[0]) && !is_blank(v.p[v.len - 1]) && all_in(v, IN_VALUE);
+	return !is_blank(v.p[0]) && !is_blank(v.p[v.len - 1]) &&
+	       (is_plain(v, ' ') || all_in(v, IN_VALUE));
 }
 
-static struct str keep(struct h2_block *b, struct str s)
+static struct str keep(const struct h2_block *b, struct str s)
 {
-	if (b->too_large)
-		return (struct str){0};
+	return b->too_large ? (struct str){0} : s;
+}
+
+static void copy_if_in(struct h2_block *b, struct str *s, const char *text, size_t len)
+{
+	if (s->len == 0 || s->p < text || s->p >= text + len)
+		return;
 	char *at = b->text + b->text_used;
-	if (s.len)
-		memcpy(at, s.p, s.len);
-	b->text_used += s.len;
-	return (struct str){at, s.len};
+	memcpy(at, s->p, s->len);
+	b->text_used += s->len;
+	s->p = at;
+}
+
+void h2_block_moves(void *block, const char *text, size_t len)
+{
+	struct h2_block *b = block;
+	struct h2_message *m = &b->message;
+	struct str *const pseudo[] = {&m->method, &m->scheme, &m->authority, &m->path, &b->host};
+	for (size_t i = 0; i < sizeof(pseudo) / sizeof(pseudo[0]); i++)
+		copy_if_in(b, pseudo[i], text, len);
+	for (size_t i = 0; i < b->n_fields; i++) {
+		copy_if_in(b, &b->fields[i].name, text, len);
+		copy_if_in(b, &b->fields[i].value, text, len);
+	}
 }
 
 static bool is_alpha(char c)
@@ -113,12 +162,15 @@ static bool is_alpha(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static void on_method(struct h2_block *b, struct str v)
+static void on_method(struct h2_block *b, struct hpack_field *f)
 {
+	struct str v = f->value;
 	if (b->method_seen)
 		spoil(b, H2_BAD_PSEUDO);
-	if (v.len == 0 || !all_in(v, IN_METHOD))
+	if (!(f->mark & CHECKED) && (v.len == 0 || !all_in(v, IN_METHOD)))
 		spoil(b, H2_BAD_METHOD);
+	else
+		f->mark |= CHECKED;
 	b->method_seen = true;
 	b->method_connect = IS(v, "CONNECT");
 	b->method_options = IS(v, "OPTIONS");
@@ -126,39 +178,51 @@ static void on_method(struct h2_block *b, struct str v)
 	b->message.method = keep(b, v);
 }
 
-static void on_scheme(struct h2_block *b, struct str v)
+static void on_scheme(struct h2_block *b, struct hpack_field *f)
 {
+	struct str v = f->value;
 	if (b->scheme_seen)
 		spoil(b, H2_BAD_PSEUDO);
-	if (v.len == 0 || !is_alpha(v.p[0]) || !all_in(v, IN_SCHEME))
+	if (!(f->mark & CHECKED) && (v.len == 0 || !is_alpha(v.p[0]) || !all_in(v, IN_SCHEME)))
 		spoil(b, H2_BAD_SCHEME);
+	else
+		f->mark |= CHECKED;
 	b->scheme_seen = true;
 	b->scheme_http = str_eq_fold(v, STR("http")) || str_eq_fold(v, STR("https"));
 	b->message.scheme = keep(b, v);
 }
 
-static void on_authority(struct h2_block *b, struct str v)
+static void on_authority(struct h2_block *b, struct hpack_field *f)
 {
+	struct str v = f->value;
 	if (b->authority_seen)
 		spoil(b, H2_BAD_PSEUDO);
-	if (v.len == 0 || !all_in(v, IN_AUTHORITY))
+	if (!(f->mark & CHECKED) && (v.len == 0 || !all_in(v, IN_AUTHORITY)))
 		spoil(b, H2_BAD_AUTHORITY);
+	else
+		f->mark |= CHECKED;
 	b->authority_seen = true;
 	b->message.authority = keep(b, v);
 }
 
-static void on_path(struct h2_block *b, struct str v)
+static void on_path(struct h2_block *b, struct hpack_field *f)
 {
+	struct str v = f->value;
 	if (b->path_seen)
 		spoil(b, H2_BAD_PSEUDO);
 	b->path_seen = true;
+	b->message.path = keep(b, v);
+	if (f->mark & CHECKED)
+		return;
+	if (v.len && (is_plain(v, ' ' + 1) || all_in(v, IN_PATH))) {
+		f->mark |= CHECKED;
+		return;
+	}
 	// What could cut a line is malformed like in any value; the rest of HX-09 gets its 400.
 	for (size_t i = 0; i < v.len; i++)
 		if (v.p[i] == '\0' || v.p[i] == '\r' || v.p[i] == '\n')
 			spoil(b, H2_BAD_VALUE);
-	if (v.len == 0 || !all_in(v, IN_PATH))
-		b->message.bad = 400;
-	b->message.path = keep(b, v);
+	b->message.bad = 400;
 }
 
 // HX-16. 101 does not exist in HTTP/2 (RFC 9113 8.6).
@@ -177,23 +241,23 @@ static void on_status(struct h2_block *b, struct str v)
 	b->message.status = (uint16_t)status;
 }
 
-static void on_pseudo(struct h2_block *b, struct str name, struct str value)
+static void on_pseudo(struct h2_block *b, struct hpack_field *f)
 {
 	if (b->regular_seen || b->message.kind == H2_TRAILERS) {
 		spoil(b, H2_BAD_PSEUDO);
 		return;
 	}
 	bool request = b->message.kind == H2_REQUEST;
-	if (request && IS(name, ":method"))
-		on_method(b, value);
-	else if (request && IS(name, ":scheme"))
-		on_scheme(b, value);
-	else if (request && IS(name, ":authority"))
-		on_authority(b, value);
-	else if (request && IS(name, ":path"))
-		on_path(b, value);
-	else if (!request && IS(name, ":status"))
-		on_status(b, value);
+	if (request && f->id == HPACK_METHOD)
+		on_method(b, f);
+	else if (request && f->id == HPACK_SCHEME)
+		on_scheme(b, f);
+	else if (request && f->id == HPACK_AUTHORITY)
+		on_authority(b, f);
+	else if (request && f->id == HPACK_PATH)
+		on_path(b, f);
+	else if (!request && f->id == HPACK_STATUS)
+		on_status(b, f->value);
 	else
 		spoil(b, H2_BAD_PSEUDO); // `:protocol` too: never offered (HX-17)
 }
@@ -237,72 +301,71 @@ static void on_content_type(struct h2_block *b, struct str v)
 	b->message.is_grpc = lb_content_type_is_grpc(v);
 }
 
-// The fields that have rules of their own, told apart by length first.
-static enum keep_field on_special(struct h2_block *b, struct str name, struct str v)
+// The fields that have rules of their own.
+static enum keep_field on_special(struct h2_block *b, const struct hpack_field *f)
 {
-	bool connection = false;
-	switch (name.len) {
-	case 2:
-		if (IS(name, "te") && !str_eq_fold(v, STR("trailers")))
+	switch (f->id) {
+	case HPACK_TE:
+		if (!str_eq_fold(f->value, STR("trailers")))
 			spoil(b, H2_BAD_TE);
 		break;
-	case 4:
-		if (IS(name, "host"))
-			return on_host(b, v);
+	case HPACK_HOST:
+		return on_host(b, f->value);
+	case HPACK_CONTENT_TYPE:
+		on_content_type(b, f->value);
 		break;
-	case 7:
-		connection = IS(name, "upgrade");
-		break;
-	case 10:
-		connection = IS(name, "connection") || IS(name, "keep-alive");
-		break;
-	case 12:
-		if (IS(name, "content-type"))
-			on_content_type(b, v);
-		break;
-	case 14:
-		if (IS(name, "content-length"))
-			return on_content_length(b, v);
-		break;
-	case 16:
-		connection = IS(name, "proxy-connection");
-		break;
-	case 17:
-		connection = IS(name, "transfer-encoding");
+	case HPACK_CONTENT_LENGTH:
+		return on_content_length(b, f->value);
+	case HPACK_CONNECTION:
+	case HPACK_KEEP_ALIVE:
+	case HPACK_PROXY_CONNECTION:
+	case HPACK_TRANSFER_ENCODING:
+	case HPACK_UPGRADE:
+		spoil(b, H2_BAD_CONNECTION_FIELD);
 		break;
 	default:
 		break;
 	}
-	if (connection)
-		spoil(b, H2_BAD_CONNECTION_FIELD);
 	return KEEP;
 }
 
-static void on_regular(struct h2_block *b, struct str name, struct str value, bool never_index)
+// A name with a number is well formed.
+static void check_text(struct h2_block *b, struct hpack_field *f)
 {
-	b->regular_seen = true;
-	if (name.len == 0 || !all_in(name, IN_NAME))
+	bool name_ok = f->id || (f->name.len && all_in(f->name, IN_NAME));
+	bool ok = value_ok(f->value);
+	if (!name_ok)
 		spoil(b, H2_BAD_NAME);
-	if (!value_ok(value))
+	if (!ok)
 		spoil(b, H2_BAD_VALUE);
-	if (on_special(b, name, value) == DROP || b->too_large)
-		return;
-	struct field *f = &b->fields[b->n_fields++];
-	f->name = keep(b, name);
-	f->value = keep(b, value);
-	f->never_index = never_index;
+	if (name_ok && ok)
+		f->mark |= CHECKED;
 }
 
-bool h2_block_add(struct h2_block *b, struct str name, struct str value, bool never_index)
+static void on_regular(struct h2_block *b, struct hpack_field *f)
 {
-	b->list_bytes += name.len + value.len + 32;
+	b->regular_seen = true;
+	if (!(f->mark & CHECKED))
+		check_text(b, f);
+	if (on_special(b, f) == DROP || b->too_large)
+		return;
+	b->fields[b->n_fields++] = (struct field){.name = f->name,
+		.value = f->value,
+		.never_index = f->never_index,
+		.name_id = (uint8_t)f->id};
+}
+
+bool h2_block_add(void *block, struct hpack_field *f)
+{
+	struct h2_block *b = block;
+	b->list_bytes += f->name.len + f->value.len + 32;
 	b->list_fields++;
 	if (b->list_bytes > b->max_bytes || b->list_fields > b->max_fields)
 		b->too_large = true;
-	if (name.len && name.p[0] == ':')
-		on_pseudo(b, name, value);
+	if (f->name.len && f->name.p[0] == ':')
+		on_pseudo(b, f);
 	else
-		on_regular(b, name, value, never_index);
+		on_regular(b, f);
 	return b->list_bytes <= BOMB_FACTOR * b->max_bytes &&
 	       b->list_fields <= BOMB_FACTOR * b->max_fields;
 }

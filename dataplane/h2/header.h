@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Header rules (RFC 9113 8.2, 8.3; routing.md HX-04..HX-10): decoded fields in, one h2_message or
-// the reason why it is malformed out. Knows no connection and no HPACK.
+// the reason why it is malformed out. Knows no connection, and of HPACK only what a field is.
 // Thread: one owner.
 #pragma once
 
 #include "dataplane/h2/h2.h"
+#include "dataplane/h2/hpack.h"
 
 // Why a message is malformed; each is a counter.
 enum h2_malformed {
@@ -27,7 +28,7 @@ enum h2_malformed {
 struct h2_block {
 	// Storage and limits, set once.
 	struct field *fields;
-	char *text;
+	char *text; // copies, max_bytes of them
 	uint32_t max_fields;
 	size_t max_bytes;
 	// The block at hand.
@@ -52,7 +53,10 @@ void h2_block_fini(struct h2_block *);
 
 // kind is RESPONSE for what may still prove INFORMATIONAL.
 void h2_block_begin(struct h2_block *, enum h2_message_kind kind);
-// The next field; copied. False = the list is beyond any honest size: stop.
-bool h2_block_add(struct h2_block *, struct str name, struct str value, bool never_index);
+// The next field, whose text is borrowed until the message is no longer wanted. False = the list is
+// beyond any honest size: stop. These two are an hpack_sink's, with the block as ctx.
+bool h2_block_add(void *block, struct hpack_field *);
+// Text borrowed so far from these bytes is copied.
+void h2_block_moves(void *block, const char *text, size_t len);
 // The whole block's verdict; message is complete when WELL_FORMED.
 enum h2_malformed h2_block_end(struct h2_block *, bool end_stream);

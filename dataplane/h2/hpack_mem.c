@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Name and value of the field being decoded; nghttp2 asks for twice the coded length of a
-// Huffman string and takes strings of up to 64 KiB.
-#define N_HUGE 2
-#define HUGE_SIZE (2 * 65536 + 128)
-
 #define GRAIN 16
 #define N_GRAINS 512 // sizes above N_GRAINS * GRAIN take a page of their own
 
@@ -35,8 +30,6 @@ struct hpack_mem {
 	void *free_pages;
 	struct h2_link rooms[N_CLASSES];
 	uint8_t class_of[N_GRAINS + 1]; // by size in grains, rounded up
-	void *huge[N_HUGE];
-	uint32_t huge_used; // bits
 	uint32_t n_used;
 };
 
@@ -47,12 +40,9 @@ struct hpack_mem *hpack_mem_new(uint32_t n_pages)
 		return NULL;
 	m->n_pages = m->n_fresh = n_pages;
 	m->pages = aligned_alloc(HPACK_PAGE, (size_t)n_pages * HPACK_PAGE);
-	if (!m->pages)
-		goto err;
-	for (int i = 0; i < N_HUGE; i++) {
-		m->huge[i] = malloc(HUGE_SIZE);
-		if (!m->huge[i])
-			goto err;
+	if (!m->pages) {
+		free(m);
+		return NULL;
 	}
 	for (uint32_t grains = 0, k = 0; grains <= N_GRAINS; grains++) {
 		while (k < N_CLASSES && class_size[k] < grains * GRAIN)
@@ -62,17 +52,12 @@ struct hpack_mem *hpack_mem_new(uint32_t n_pages)
 	for (size_t k = 0; k < N_CLASSES; k++)
 		h2_list_init(&m->rooms[k]);
 	return m;
-err:
-	hpack_mem_free(m);
-	return NULL;
 }
 
 void hpack_mem_free(struct hpack_mem *m)
 {
 	if (!m)
 		return;
-	for (int i = 0; i < N_HUGE; i++)
-		free(m->huge[i]);
 	free(m->pages);
 	free(m);
 }
@@ -115,22 +100,11 @@ static void *page_block(struct page *p)
 	return block;
 }
 
-static void *huge_take(struct hpack_mem *m, size_t size)
-{
-	for (uint32_t i = 0; i < N_HUGE && size <= HUGE_SIZE; i++)
-		if (!(m->huge_used & 1u << i)) {
-			m->huge_used |= 1u << i;
-			m->n_used++;
-			return m->huge[i];
-		}
-	return NULL;
-}
-
 void *hpack_mem_take(struct hpack_mem *m, size_t size)
 {
 	uint32_t klass = WHOLE_PAGE;
 	if (size > block_size(WHOLE_PAGE))
-		return huge_take(m, size);
+		return NULL;
 	if (size <= N_GRAINS * GRAIN)
 		klass = m->class_of[(size + GRAIN - 1) / GRAIN];
 	struct page *p;
@@ -148,12 +122,6 @@ void *hpack_mem_take(struct hpack_mem *m, size_t size)
 		h2_list_remove(&p->link);
 	m->n_used++;
 	return block;
-}
-
-static bool is_paged(const struct hpack_mem *m, const void *block)
-{
-	const uint8_t *b = block;
-	return b >= m->pages && b < m->pages + (size_t)m->n_pages * HPACK_PAGE;
 }
 
 static struct page *page_of(const struct hpack_mem *m, const void *block)
@@ -174,12 +142,6 @@ void hpack_mem_put(struct hpack_mem *m, void *block)
 	if (!block)
 		return;
 	m->n_used--;
-	if (!is_paged(m, block)) {
-		for (uint32_t i = 0; i < N_HUGE; i++)
-			if (m->huge[i] == block)
-				m->huge_used &= ~(1u << i);
-		return;
-	}
 	struct page *p = page_of(m, block);
 	memcpy(block, &p->free, sizeof(void *));
 	p->free = block;
@@ -196,7 +158,7 @@ void hpack_mem_put(struct hpack_mem *m, void *block)
 
 size_t hpack_mem_size(const struct hpack_mem *m, const void *block)
 {
-	return is_paged(m, block) ? block_size(page_of(m, block)->klass) : HUGE_SIZE;
+	return block_size(page_of(m, block)->klass);
 }
 
 uint32_t hpack_mem_used(const struct hpack_mem *m)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allocator behind nghttp2's HPACK: size classes carved from pages that are all reserved at
-// new(); an empty page serves any class again. Blocks above a page exist only while one header
-// block is decoded (an entry that large never enters a 4096-byte table), so a few are enough.
+// Memory for HPACK's tables: size classes carved from pages that are all reserved at new(); an
+// empty page serves any class again.
 // Thread: one owner.
 #pragma once
 
@@ -15,7 +14,7 @@ struct hpack_mem;
 struct hpack_mem *hpack_mem_new(uint32_t n_pages);
 void hpack_mem_free(struct hpack_mem *);
 
-// NULL = exhausted.
+// NULL = exhausted, or more than a page holds.
 void *hpack_mem_take(struct hpack_mem *, size_t size);
 void hpack_mem_put(struct hpack_mem *, void *block); // NULL is fine
 size_t hpack_mem_size(const struct hpack_mem *, const void *block); // usable bytes

@@ -13,6 +13,8 @@
 
 // Streams that we reset and that the peer may still be sending on (RFC 9113 5.1, "closed").
 #define H2_N_RESET_IDS 32
+// Bytes of a header block, as they come (CVE-2024-27919 and kin).
+#define H2_MAX_BLOCK 65536
 // Streams that ended otherwise: enough to name the error of a late frame.
 #define H2_N_ENDED_IDS 8
 
@@ -37,13 +39,14 @@ struct h2_context {
 	uint64_t hash_key;
 	struct rand rand;
 	struct hpack_mem *hpack_mem;
-	nghttp2_mem nghttp2_mem;
 	struct h2_block block; // the header block being decoded
 	bool block_busy; // its message is lent to a callback
-	nghttp2_nv *nvs; // the header block being encoded
-	uint32_t max_nvs;
+	uint8_t *gathered; // H2_MAX_BLOCK: the pieces of one that came in several
+	char *decoded; // Huffman coded text of it
+	struct field *trailers; // unpacked
+	uint32_t max_fields; // of a message of ours
 	uint8_t *encoded;
-	char *packed; // trailers, unpacked
+	char *packed; // text of the trailers
 	size_t max_encoded; // of either
 	uint64_t counters[H2_N_COUNTERS];
 };

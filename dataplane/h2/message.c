@@ -1,48 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages out: h2_message to HEADERS and CONTINUATION. HPACK order is wire order, so a block is
 // encoded only when it goes to the output at once; trailers behind a body wait unencoded.
+#include "dataplane/h2/hpack_tables.h"
 #include "dataplane/h2/impl.h"
 #include "lb/base/check.h"
 
 struct packed_field {
 	uint32_t name_len, value_len;
-	uint32_t never_index;
+	uint8_t never_index, name_id;
 };
 
-static uint8_t *bytes(const char *p)
+#define MAX_PSEUDO 4
+
+static struct field pseudo(enum hpack_name id, struct str value)
 {
-	return (uint8_t *)(uintptr_t)p; // nghttp2_nv takes no const, and writes nothing
+	return (struct field){.name = {hpack_known[id].name, hpack_known[id].len},
+		.value = value,
+		.name_id = (uint8_t)id};
 }
 
-static void add(
-	struct h2_context *ctx, size_t *n, struct str name, struct str value, bool never_index)
+static size_t pseudo_fields(const struct h2_message *m, char status[3], struct field *out)
 {
-	ctx->nvs[(*n)++] = (nghttp2_nv){
-		.name = bytes(name.p),
-		.namelen = name.len,
-		.value = bytes(value.p),
-		.valuelen = value.len,
-		.flags = never_index ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE,
-	};
-}
-
-static void add_pseudo(
-	struct h2_context *ctx, size_t *n, const struct h2_message *m, char status[3])
-{
+	size_t n = 0;
 	if (m->kind == H2_REQUEST) {
-		add(ctx, n, STR(":method"), m->method, false);
+		out[n++] = pseudo(HPACK_METHOD, m->method);
 		if (m->scheme.len)
-			add(ctx, n, STR(":scheme"), m->scheme, false);
+			out[n++] = pseudo(HPACK_SCHEME, m->scheme);
 		if (m->authority.len)
-			add(ctx, n, STR(":authority"), m->authority, false);
+			out[n++] = pseudo(HPACK_AUTHORITY, m->authority);
 		if (m->path.len)
-			add(ctx, n, STR(":path"), m->path, false);
+			out[n++] = pseudo(HPACK_PATH, m->path);
 	} else if (m->kind != H2_TRAILERS) {
 		status[0] = (char)('0' + m->status / 100 % 10);
 		status[1] = (char)('0' + m->status / 10 % 10);
 		status[2] = (char)('0' + m->status % 10);
-		add(ctx, n, STR(":status"), (struct str){status, 3}, false);
+		out[n++] = pseudo(HPACK_STATUS, (struct str){status, 3});
 	}
+	return n;
 }
 
 static void put_piece(struct h2_conn *c, const struct h2_frame *f, const uint8_t *payload)
@@ -77,11 +71,13 @@ static void put_block(struct h2_stream *s, const uint8_t *p, size_t len, bool en
 	h2_count(s->conn->ctx, H2_C_header_blocks_out);
 }
 
-static bool put_nvs(struct h2_stream *s, size_t n, bool end_stream)
+// Fields of `first` come first.
+static bool put_fields(struct h2_stream *s, const struct field *first, size_t n_first,
+	const struct field *fields, size_t n, bool end_stream)
 {
 	struct h2_conn *c = s->conn;
 	struct h2_context *ctx = c->ctx;
-	size_t bound = hpack_bound(ctx->nvs, n);
+	size_t bound = hpack_bound(first, n_first) + hpack_bound(fields, n);
 	// A frame header may leave up to its own length unused at the end of a chunk.
 	size_t frames = bound / H2_FRAME_MAX + 1;
 	size_t chunks = (bound + 2 * H2_FRAME_HEAD * frames) / BUF_CHUNK_ROOM + 1;
@@ -89,28 +85,20 @@ static bool put_nvs(struct h2_stream *s, size_t n, bool end_stream)
 		h2_count(ctx, H2_C_no_memory);
 		return false;
 	}
-	ptrdiff_t len = hpack_encode(
-		&c->hpack, &ctx->nghttp2_mem, ctx->nvs, n, ctx->encoded, ctx->max_encoded);
-	if (len < 0) { // the table has parted from the peer's
-		h2_count(ctx, H2_C_no_memory);
-		h2_conn_fail(c, H2_INTERNAL_ERROR);
-		return false;
-	}
-	put_block(s, ctx->encoded, (size_t)len, end_stream);
+	size_t len = hpack_encode(&c->hpack, ctx->hpack_mem, first, n_first, ctx->encoded);
+	len += hpack_encode(&c->hpack, ctx->hpack_mem, fields, n, ctx->encoded + len);
+	put_block(s, ctx->encoded, len, end_stream);
 	return true;
 }
 
 bool h2_put_message(struct h2_stream *s, const struct h2_message *m, bool end_stream)
 {
-	struct h2_context *ctx = s->conn->ctx;
 	char status[3];
-	size_t n = 0;
-	if (m->n_fields + 4 > ctx->max_nvs)
+	struct field first[MAX_PSEUDO];
+	if (m->n_fields + MAX_PSEUDO > s->conn->ctx->max_fields)
 		return false;
-	add_pseudo(ctx, &n, m, status);
-	for (size_t i = 0; i < m->n_fields; i++)
-		add(ctx, &n, m->fields[i].name, m->fields[i].value, m->fields[i].never_index);
-	return put_nvs(s, n, end_stream);
+	size_t n_first = pseudo_fields(m, status, first);
+	return put_fields(s, first, n_first, m->fields, m->n_fields, end_stream);
 }
 
 bool h2_pack_trailers(struct h2_stream *s, const struct h2_message *m)
@@ -119,11 +107,11 @@ bool h2_pack_trailers(struct h2_stream *s, const struct h2_message *m)
 	size_t len = 0;
 	for (size_t i = 0; i < m->n_fields; i++)
 		len += m->fields[i].name.len + m->fields[i].value.len;
-	bool ok = m->n_fields <= s->conn->ctx->max_nvs && len <= s->conn->ctx->max_encoded;
+	bool ok = m->n_fields <= s->conn->ctx->max_fields && len <= s->conn->ctx->max_encoded;
 	for (size_t i = 0; ok && i < m->n_fields; i++) {
 		const struct field *f = &m->fields[i];
 		struct packed_field p = {
-			(uint32_t)f->name.len, (uint32_t)f->value.len, f->never_index};
+			(uint32_t)f->name.len, (uint32_t)f->value.len, f->never_index, f->name_id};
 		ok = buf_append(&s->trailers, chunks, &p, sizeof(p)) &&
 		     buf_append(&s->trailers, chunks, f->name.p, f->name.len) &&
 		     buf_append(&s->trailers, chunks, f->value.p, f->value.len);
@@ -143,11 +131,13 @@ bool h2_put_packed_trailers(struct h2_stream *s)
 		struct packed_field p;
 		buf_cursor_read(&s->trailers, &at, &p, sizeof(p));
 		buf_cursor_read(&s->trailers, &at, text, p.name_len + p.value_len);
-		add(ctx, &n, (struct str){text, p.name_len},
-			(struct str){text + p.name_len, p.value_len}, p.never_index);
+		ctx->trailers[n++] = (struct field){.name = {text, p.name_len},
+			.value = {text + p.name_len, p.value_len},
+			.never_index = p.never_index,
+			.name_id = p.name_id};
 		text += p.name_len + p.value_len;
 	}
-	if (!put_nvs(s, n, true))
+	if (!put_fields(s, NULL, 0, ctx->trailers, n, true))
 		return false;
 	buf_clear(&s->trailers, ctx->chunks);
 	return true;

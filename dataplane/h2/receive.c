@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What complete frames and header blocks of the peer mean (RFC 9113 5.1, 6, 8.1).
 #include "dataplane/h2/impl.h"
+#include "lb/base/check.h"
 
 // A backend that never comes to its final response.
 #define MAX_INFORMATIONAL 100
@@ -104,28 +105,25 @@ void h2_receive_frame(struct h2_conn *c, const uint8_t *payload)
 	}
 }
 
-static bool emit(void *ctx, const nghttp2_nv *nv)
-{
-	struct str name = {(const char *)nv->name, nv->namelen};
-	struct str value = {(const char *)nv->value, nv->valuelen};
-	return h2_block_add(ctx, name, value, nv->flags & NGHTTP2_NV_FLAG_NO_INDEX);
-}
-
 // Runs the block through HPACK and the header rules. False = the connection has failed.
 static bool decode(struct h2_conn *c, const uint8_t *last_piece, size_t len)
 {
 	struct h2_context *ctx = c->ctx;
 	struct buf *pending = &c->rx.pending;
-	enum hpack_result r = HPACK_OK;
-	while (r == HPACK_OK && pending->len) {
-		size_t n;
-		const uint8_t *p = buf_peek(pending, &n);
-		r = hpack_decode(&c->hpack, &ctx->nghttp2_mem, p, n, false, emit, &ctx->block);
-		buf_consume(pending, ctx->chunks, n);
+	const struct hpack_sink sink = {h2_block_add, h2_block_moves, &ctx->block};
+	const uint8_t *block = last_piece;
+	if (pending->len) {
+		size_t before = pending->len;
+		DCHECK(before + len <= H2_MAX_BLOCK);
+		buf_copy_out(pending, 0, ctx->gathered, before);
+		buf_clear(pending, ctx->chunks);
+		if (len)
+			memcpy(ctx->gathered + before, last_piece, len);
+		block = ctx->gathered;
+		len += before;
 	}
-	if (r == HPACK_OK)
-		r = hpack_decode(
-			&c->hpack, &ctx->nghttp2_mem, last_piece, len, true, emit, &ctx->block);
+	enum hpack_result r =
+		hpack_decode(&c->hpack, ctx->hpack_mem, block, len, ctx->decoded, &sink);
 	h2_count(ctx, H2_C_header_blocks_in);
 	if (r == HPACK_OK)
 		return true;
@@ -134,8 +132,6 @@ static bool decode(struct h2_conn *c, const uint8_t *last_piece, size_t len)
 	else if (r == HPACK_NO_MEMORY)
 		h2_count(ctx, H2_C_no_memory);
 	h2_conn_fail(c, r == HPACK_BAD ? H2_COMPRESSION_ERROR : H2_INTERNAL_ERROR);
-	// It may hold the large blocks that every connection shares.
-	hpack_fini(&c->hpack);
 	return false;
 }
 

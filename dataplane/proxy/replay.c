@@ -79,6 +79,7 @@ static void read_block(struct proxy *p, const struct proxy_replay *r, size_t at,
 	for (; next < end; n++) {
 		CHECK(n < p->max_fields);
 		struct field *f = &p->fields[n];
+		*f = (struct field){0}; // no number: the name is looked for
 		next = get(next, &f->name, &f->value, &f->never_index);
 	}
 	ret->fields = p->fields;

@@ -256,9 +256,9 @@ static void bodies_do_not_take_the_last_chunks(void **state)
 	worlds_end();
 }
 
-// Two large blocks serve the field that is being decoded. A connection that fails in the middle of
-// one gives them back at once, not when it is freed.
-static void a_field_cut_short_does_not_keep_the_large_blocks(void **state)
+// All connections decode large fields in the same room: one that fails in the middle of such a
+// field leaves it to the others.
+static void a_field_cut_short_does_not_keep_the_room_for_large_ones(void **state)
 {
 	// A name of 60000 Huffman coded bytes, of which only some come.
 	static const uint8_t cut[100] = {0x40, 0xff, 0xe1, 0xd3, 0x03};
@@ -371,7 +371,8 @@ static void connection_pool_runs_dry(void **state)
 	worlds_end();
 }
 
-// HPACK memory fails at the n-th block: the connection whose table is lost ends, no other.
+// HPACK memory fails at the n-th block. What we send only gets longer; where the peer's table is
+// lost, that connection ends, and no other.
 static void hpack_memory_runs_dry_at_each_point(void **state)
 {
 	int n_bad = 0;
@@ -388,9 +389,16 @@ static void hpack_memory_runs_dry_at_each_point(void **state)
 				k++;
 		for (int i = 0; i < n / 2 && k; i++)
 			hpack_mem_put(m, hidden[--k]);
-		n_bad += !exchange(5, 100);
-		if (!failed(victim) && n < 4)
-			fail_msg("memory was not short");
+		// The second time fields enter the table, and the third time it is used.
+		bool ok = true;
+		for (int i = 0; i < 3 && ok; i++) {
+			client.n_streams = server.n_streams = 0;
+			ok = exchange(5, 100);
+		}
+		n_bad += !ok;
+		assert_true(ok || failed(victim));
+		if (victim == &server && n < 4)
+			assert_false(ok); // memory was short
 		while (k)
 			hpack_mem_put(m, hidden[--k]);
 		if (failed(&client) || failed(&server)) { // a new connection has memory again
@@ -449,7 +457,7 @@ static void nothing_is_allocated_from_libc(void **state)
 	assert_int_equal(mallinfo2().uordblks, before);
 	for (int i = 0; i < 4; i++)
 		buf_clear(&out[i], &chunks);
-	assert_true(hpack_mem_used(client.ctx->hpack_mem) >= 8);
+	assert_true(hpack_mem_used(client.ctx->hpack_mem) >= 4);
 	h2_context_free(client.ctx);
 	client.ctx = h2_context_new(&client.conf, &chunks);
 	worlds_end();
@@ -460,7 +468,7 @@ RUN_SUITE("h2/memory", cmocka_unit_test(chunks_run_dry_at_each_point),
 	cmocka_unit_test(a_frame_that_does_not_fit_the_pool_waits),
 	cmocka_unit_test(a_message_that_may_not_fit_the_pool_is_not_begun),
 	cmocka_unit_test(bodies_do_not_take_the_last_chunks),
-	cmocka_unit_test(a_field_cut_short_does_not_keep_the_large_blocks),
+	cmocka_unit_test(a_field_cut_short_does_not_keep_the_room_for_large_ones),
 	cmocka_unit_test(header_block_without_memory_ends_the_connection),
 	cmocka_unit_test(stream_pool_runs_dry), cmocka_unit_test(server_without_streams_refuses),
 	cmocka_unit_test(connection_pool_runs_dry),

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Header blocks in (RFC 7541 3.2, 6).
+#include "dataplane/h2/hpack_table.h"
+#include "dataplane/h2/hpack_tables.h"
+#include "dataplane/h2/huffman.h"
+
+struct reader {
+	const uint8_t *p, *end;
+	char *room; // for what is decoded next
+	struct hpack_table **table;
+};
+
+// RFC 7541 5.1, of numbers below 2^32. The prefix is what the first byte holds of it. False = cut
+// short, or too large.
+static bool read_number(struct reader *r, uint8_t prefix_max, uint32_t *ret)
+{
+	uint32_t n = *r->p++ & prefix_max;
+	if (n == prefix_max) {
+		for (unsigned shift = 0;; shift += 7) {
+			if (r->p == r->end || shift > 28)
+				return false;
+			uint32_t digit = *r->p & 0x7f;
+			if (shift == 28 && digit > 0xf)
+				return false;
+			if (__builtin_add_overflow(n, digit << shift, &n))
+				return false;
+			if (!(*r->p++ & 0x80))
+				break;
+		}
+	}
+	*ret = n;
+	return true;
+}
+
+// RFC 7541 5.2.
+static bool read_text(struct reader *r, struct str *ret)
+{
+	uint32_t len;
+	if (r->p == r->end)
+		return false;
+	bool coded = *r->p & 0x80;
+	if (!read_number(r, 0x7f, &len) || len > (size_t)(r->end - r->p))
+		return false;
+	const uint8_t *p = r->p;
+	r->p += len;
+	if (!coded) {
+		*ret = (struct str){(const char *)p, len};
+		return true;
+	}
+	ptrdiff_t n = huffman_decode(p, len, r->room);
+	if (n < 0)
+		return false;
+	*ret = (struct str){r->room, (size_t)n};
+	r->room += n;
+	return true;
+}
+
+static struct hpack_entry *find(struct reader *r, uint32_t index)
+{
+	uint32_t age = index - HPACK_N_STATIC - 1;
+	return age < hpack_table_n(*r->table) ? hpack_table_entry(*r->table, age) : NULL;
+}
+
+// RFC 7541 6.1. *ret_entry: that of the dynamic table.
+static bool read_indexed(struct reader *r, struct hpack_field *f, struct hpack_entry **ret_entry)
+{
+	uint32_t index;
+	if (!read_number(r, 0x7f, &index) || index == 0)
+		return false;
+	*ret_entry = NULL;
+	if (index <= HPACK_N_STATIC) {
+		const struct hpack_static *s = &hpack_static[index];
+		*f = (struct hpack_field){.name = {s->name, s->name_len},
+			.value = {s->value, s->value_len},
+			.id = s->id,
+			.mark = HPACK_MARK_STATIC};
+		return true;
+	}
+	struct hpack_entry *e = find(r, index);
+	if (!e)
+		return false;
+	*f = (struct hpack_field){.name = hpack_entry_name(*r->table, e),
+		.value = hpack_entry_value(*r->table, e),
+		.id = e->id,
+		.mark = e->mark};
+	*ret_entry = e;
+	return true;
+}
+
+// RFC 7541 6.2.
+static bool read_literal(struct reader *r, uint8_t prefix_max, struct hpack_field *f)
+{
+	uint32_t index;
+	*f = (struct hpack_field){0};
+	if (!read_number(r, prefix_max, &index))
+		return false;
+	if (index == 0) {
+		if (!read_text(r, &f->name))
+			return false;
+		f->id = hpack_name_of(f->name);
+	} else if (index <= HPACK_N_STATIC) {
+		const struct hpack_static *s = &hpack_static[index];
+		f->name = (struct str){s->name, s->name_len};
+		f->id = s->id;
+	} else {
+		const struct hpack_entry *e = find(r, index);
+		if (!e)
+			return false;
+		f->name = hpack_entry_name(*r->table, e);
+		f->id = e->id;
+	}
+	return read_text(r, &f->value);
+}
+
+// RFC 7541 4.2, 6.3.
+static bool resize(struct hpack *h, struct reader *r)
+{
+	uint32_t size;
+	if (!read_number(r, 0x1f, &size) || size > HPACK_TABLE_SIZE)
+		return false;
+	h->received_limit = (uint16_t)size;
+	hpack_table_evict(h->received, size);
+	return true;
+}
+
+enum hpack_result hpack_decode(struct hpack *h, struct hpack_mem *m, const uint8_t *in, size_t len,
+	char *room, const struct hpack_sink *sink)
+{
+	struct reader r = {in, in + len, room, &h->received};
+	struct hpack_field f;
+	while (r.p < r.end && (*r.p & 0xe0) == 0x20)
+		if (!resize(h, &r))
+			return HPACK_BAD;
+	while (r.p < r.end) {
+		uint8_t first = *r.p;
+		if (first & 0x80) {
+			struct hpack_entry *e;
+			if (!read_indexed(&r, &f, &e))
+				return HPACK_BAD;
+			uint8_t mark = f.mark;
+			if (!sink->emit(sink->ctx, &f))
+				return HPACK_STOPPED;
+			if (e && f.mark != mark)
+				e->mark = f.mark;
+		} else if (first & 0x40) {
+			if (!read_literal(&r, 0x3f, &f))
+				return HPACK_BAD;
+			if (!sink->emit(sink->ctx, &f))
+				return HPACK_STOPPED;
+			if (hpack_table_add(&h->received, m, h->received_limit, &f, sink) ==
+				HPACK_NOT_ADDED)
+				return HPACK_NO_MEMORY;
+		} else if (first & 0x20) {
+			return HPACK_BAD; // only before the first field
+		} else {
+			if (!read_literal(&r, 0xf, &f))
+				return HPACK_BAD;
+			f.never_index = first & 0x10;
+			if (!sink->emit(sink->ctx, &f))
+				return HPACK_STOPPED;
+		}
+	}
+	return HPACK_OK;
+}

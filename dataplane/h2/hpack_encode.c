@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Header blocks out (RFC 7541 6). What to add to the table is our choice: a field that comes for the
+// second time within a while. One that never comes again would only push out others, here and at the
+// peer, and make both work for it.
+#include "dataplane/h2/hpack_table.h"
+#include "dataplane/h2/hpack_tables.h"
+#include "dataplane/h2/huffman.h"
+#include "lb/base/check.h"
+
+#include <string.h>
+
+#define N_BUCKETS 32
+#define N_SEEN 32
+#define MAX_STEPS 8 // of a search: values of one name, or names of one bucket
+
+struct hpack_encoder {
+	struct hpack_table *table; // NULL = empty
+	uint16_t heads[N_BUCKETS]; // number of the newest entry with such a name, if still there
+	uint16_t seen[N_SEEN]; // marks of fields that came and were not added
+};
+
+// RFC 7541 6.2: the first byte, and the largest number that fits it.
+enum form {
+	INDEXED = 0x80,
+	ADDED = 0x40,
+	RESIZED = 0x20,
+	NEVER_ADDED = 0x10,
+	NOT_ADDED = 0x00,
+};
+
+void hpack_init(struct hpack *h, bool huffman)
+{
+	*h = (struct hpack){.received_limit = HPACK_TABLE_SIZE,
+		.sent_limit = HPACK_TABLE_SIZE,
+		.sent_least = HPACK_TABLE_SIZE,
+		.huffman = huffman};
+}
+
+void hpack_fini(struct hpack *h, struct hpack_mem *m)
+{
+	hpack_mem_put(m, h->received);
+	if (h->sent)
+		hpack_mem_put(m, h->sent->table);
+	hpack_mem_put(m, h->sent);
+	hpack_init(h, h->huffman);
+}
+
+void hpack_set_table_size(struct hpack *h, uint32_t size)
+{
+	uint16_t limit = (uint16_t)(size < HPACK_TABLE_SIZE ? size : HPACK_TABLE_SIZE);
+	if (limit == h->sent_limit)
+		return;
+	h->sent_limit = limit;
+	if (limit < h->sent_least)
+		h->sent_least = limit;
+	h->sent_changed = true;
+}
+
+static uint64_t load_u64(const char *p)
+{
+	uint64_t v;
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static uint32_t load_u32(const char *p)
+{
+	uint32_t v;
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+// Equal texts of one length; most are short, and a call costs as much as the comparison.
+static inline bool same(const char *a, const char *b, size_t len)
+{
+	if (len >= 8) {
+		for (size_t i = 0; i + 8 < len; i += 8)
+			if (load_u64(a + i) != load_u64(b + i))
+				return false;
+		return load_u64(a + len - 8) == load_u64(b + len - 8);
+	}
+	if (len >= 4)
+		return load_u32(a) == load_u32(b) && load_u32(a + len - 4) == load_u32(b + len - 4);
+	for (size_t i = 0; i < len; i++)
+		if (a[i] != b[i])
+			return false;
+	return true;
+}
+
+// Unkeyed: a collision costs an entry of the table, no more.
+static uint64_t mix(uint64_t h, struct str s)
+{
+	const uint64_t k = 0x9e3779b97f4a7c15;
+	size_t i = 0;
+	for (; i + 8 <= s.len; i += 8)
+		h = (h ^ load_u64(s.p + i)) * k;
+	uint64_t last = s.len;
+	if (i < s.len && s.len >= 8)
+		last ^= load_u64(s.p + s.len - 8);
+	else
+		for (; i < s.len; i++)
+			last = last << 8 ^ (uint8_t)s.p[i];
+	h = (h ^ last) * k;
+	return h ^ h >> 29;
+}
+
+static uint8_t *put_number(uint8_t *out, enum form form, uint32_t prefix_max, uint32_t n)
+{
+	if (n < prefix_max) {
+		*out++ = (uint8_t)(form | n);
+		return out;
+	}
+	*out++ = (uint8_t)(form | prefix_max);
+	for (n -= prefix_max; n >= 0x80; n >>= 7)
+		*out++ = (uint8_t)(n | 0x80);
+	*out++ = (uint8_t)n;
+	return out;
+}
+
+static uint8_t *put_text(const struct hpack *h, uint8_t *out, struct str s)
+{
+	size_t coded = h->huffman ? huffman_length(s.p, s.len) : s.len;
+	if (coded < s.len) {
+		out = put_number(out, 0x80, 0x7f, (uint32_t)coded);
+		huffman_encode(s.p, s.len, out);
+		return out + coded;
+	}
+	out = put_number(out, 0, 0x7f, (uint32_t)s.len);
+	if (s.len)
+		memcpy(out, s.p, s.len);
+	return out + s.len;
+}
+
+struct search {
+	const struct field *field;
+	enum hpack_name id;
+	uint32_t bucket;
+	uint32_t name_index; // of the same name; 0 = none
+};
+
+static bool is_static(const struct search *s, uint32_t *ret_index)
+{
+	const struct hpack_known *k = &hpack_known[s->id];
+	struct str value = s->field->value;
+	for (uint32_t i = k->first; i < (uint32_t)k->first + k->n_values; i++)
+		if (hpack_static[i].value_len == value.len &&
+			same(hpack_static[i].value, value.p, value.len)) {
+			*ret_index = i;
+			return true;
+		}
+	return false;
+}
+
+static bool same_name(
+	const struct hpack_table *t, const struct hpack_entry *e, const struct search *s)
+{
+	if (s->id || e->id)
+		return s->id == e->id;
+	struct str name = s->field->name;
+	return e->name_len == name.len && same(hpack_table_text(t) + e->at, name.p, name.len);
+}
+
+static bool find(const struct hpack_encoder *e, struct search *s, uint32_t *ret_index)
+{
+	struct hpack_table *t = e->table;
+	struct str value = s->field->value;
+	uint16_t number = e->heads[s->bucket];
+	for (int step = 0; t && step < MAX_STEPS; step++) {
+		uint16_t age = (uint16_t)(t->newest - number);
+		if (age >= t->n)
+			return false;
+		const struct hpack_entry *entry = hpack_table_entry(t, age);
+		if (same_name(t, entry, s)) {
+			uint32_t index = HPACK_N_STATIC + 1u + age;
+			if (entry->value_len == value.len &&
+				same(hpack_entry_value(t, entry).p, value.p, value.len)) {
+				*ret_index = index;
+				return true;
+			}
+			if (!s->name_index)
+				s->name_index = index;
+		}
+		if (!entry->prev)
+			return false;
+		number = (uint16_t)(number - entry->prev);
+	}
+	return false;
+}
+
+// Makes the encoder when it is first needed. NULL = no memory now.
+static struct hpack_encoder *encoder(struct hpack *h, struct hpack_mem *m)
+{
+	if (!h->sent) {
+		h->sent = hpack_mem_take(m, sizeof(*h->sent));
+		if (h->sent)
+			*h->sent = (struct hpack_encoder){0};
+	}
+	return h->sent;
+}
+
+// Whether the field came before, not long ago. If not, it has now.
+static bool came_before(struct hpack_encoder *e, const struct search *s)
+{
+	uint64_t hash = mix(s->bucket + 1, s->field->value);
+	uint16_t mark = (uint16_t)(hash >> 48 | 1), *place = &e->seen[hash % N_SEEN];
+	bool before = *place == mark;
+	*place = before ? 0 : mark;
+	return before;
+}
+
+static bool add(
+	struct hpack *h, struct hpack_mem *m, struct hpack_encoder *e, const struct search *s)
+{
+	const struct field *f = s->field;
+	size_t size = f->name.len + f->value.len + HPACK_ENTRY_OVERHEAD;
+	// A larger one would push out most of the others.
+	if (size > h->sent_limit / 2 || !came_before(e, s))
+		return false;
+	struct hpack_field entry = {.name = f->name, .value = f->value, .id = s->id};
+	if (hpack_table_add(&e->table, m, h->sent_limit, &entry, NULL) != HPACK_ADDED)
+		return false;
+	struct hpack_table *t = e->table;
+	uint16_t back = (uint16_t)(t->newest - e->heads[s->bucket]);
+	hpack_table_entry(t, 0)->prev = back < t->n ? back : 0;
+	e->heads[s->bucket] = t->newest;
+	return true;
+}
+
+// Secrets that must not be guessed by how well they compress (RFC 7541 7.1.3).
+static bool is_secret(enum hpack_name id, struct str value)
+{
+	return id == HPACK_AUTHORIZATION || id == HPACK_PROXY_AUTHORIZATION ||
+	       (id == HPACK_COOKIE && value.len < 20);
+}
+
+static uint8_t *put_literal(
+	const struct hpack *h, uint8_t *out, const struct search *s, enum form form)
+{
+	uint32_t prefix_max = form == ADDED ? 0x3f : 0xf;
+	uint32_t index = s->id && s->id <= HPACK_N_STATIC ? s->id : s->name_index;
+	out = put_number(out, form, prefix_max, index);
+	if (!index)
+		out = put_text(h, out, s->field->name);
+	return put_text(h, out, s->field->value);
+}
+
+static uint8_t *put_field(struct hpack *h, struct hpack_mem *m, uint8_t *out, const struct field *f)
+{
+	struct search s = {.field = f};
+	s.id = f->name_id ? f->name_id : hpack_name_of(f->name);
+	DCHECK(s.id == hpack_name_of(f->name));
+	s.bucket = (s.id ? s.id : (uint32_t)(mix(0, f->name) >> 32)) % N_BUCKETS;
+	uint32_t index;
+	if (f->never_index || is_secret(s.id, f->value)) {
+		if (h->sent && find(h->sent, &s, &index))
+			s.name_index = index;
+		return put_literal(h, out, &s, NEVER_ADDED);
+	}
+	if (is_static(&s, &index))
+		return put_number(out, INDEXED, 0x7f, index);
+	struct hpack_encoder *e = encoder(h, m);
+	if (!e)
+		return put_literal(h, out, &s, NOT_ADDED);
+	if (find(e, &s, &index))
+		return put_number(out, INDEXED, 0x7f, index);
+	return put_literal(h, out, &s, add(h, m, e, &s) ? ADDED : NOT_ADDED);
+}
+
+// RFC 7541 4.2: the lowest limit since the last block, then the one that holds.
+static uint8_t *put_limits(struct hpack *h, uint8_t *out)
+{
+	if (h->sent_least < h->sent_limit)
+		out = put_number(out, RESIZED, 0x1f, h->sent_least);
+	out = put_number(out, RESIZED, 0x1f, h->sent_limit);
+	if (h->sent)
+		hpack_table_evict(h->sent->table, h->sent_least);
+	h->sent_least = h->sent_limit;
+	h->sent_changed = false;
+	return out;
+}
+
+size_t hpack_bound(const struct field *fields, size_t n)
+{
+	// Two changes of the limit, then for each field an index or two lengths, and text that is
+	// only coded where that makes it shorter. Lengths are below 2^32: 6 bytes.
+	size_t bound = 12;
+	for (size_t i = 0; i < n; i++)
+		bound += 13 + fields[i].name.len + fields[i].value.len;
+	return bound;
+}
+
+size_t hpack_encode(
+	struct hpack *h, struct hpack_mem *m, const struct field *fields, size_t n, uint8_t *out)
+{
+	uint8_t *at = out;
+	if (h->sent_changed)
+		at = put_limits(h, at);
+	for (size_t i = 0; i < n; i++)
+		at = put_field(h, m, at, &fields[i]);
+	return (size_t)(at - out);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/h2/hpack_table.h"
+
+#include <string.h>
+
+// Blocks, smallest first. The last one has room for all entries of a full table, and for half as
+// much text again, so that it is not replaced too often.
+static const struct shape {
+	uint16_t bytes, n_entries;
+} shapes[] = {{256, 8}, {512, 16}, {1024, 32}, {2048, 64}, {4096, 128}, {8144, 128}};
+#define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+
+static size_t text_room(const struct shape *s)
+{
+	return s->bytes - sizeof(struct hpack_table) - s->n_entries * sizeof(struct hpack_entry);
+}
+
+void hpack_table_evict(struct hpack_table *t, size_t size)
+{
+	while (t && t->size > size) {
+		const struct hpack_entry *e = hpack_table_entry(t, t->n - 1u);
+		t->size = (uint16_t)(t->size - e->name_len - e->value_len - HPACK_ENTRY_OVERHEAD);
+		t->n--;
+	}
+}
+
+static size_t live_text(const struct hpack_table *t)
+{
+	return t ? t->size - (size_t)t->n * HPACK_ENTRY_OVERHEAD : 0;
+}
+
+static const struct shape *shape_for(size_t n_entries, size_t text)
+{
+	const struct shape *s = shapes;
+	while (s < &shapes[N_SHAPES - 1] &&
+		(s->n_entries < n_entries || text_room(s) < text + text / 2))
+		s++;
+	return s;
+}
+
+// With the same entries and room for one more. NULL = no memory.
+static struct hpack_table *renewed(struct hpack_table *old, struct hpack_mem *m, size_t more)
+{
+	uint32_t n = hpack_table_n(old);
+	const struct shape *s = shape_for(n + 1, live_text(old) + more);
+	struct hpack_table *t = hpack_mem_take(m, s->bytes);
+	if (!t)
+		return NULL;
+	*t = (struct hpack_table){.mask = (uint16_t)(s->n_entries - 1),
+		.newest = old ? old->newest : 0,
+		.n = (uint16_t)n,
+		.size = old ? old->size : 0,
+		.text_room = (uint16_t)text_room(s)};
+	if (!n)
+		return t;
+	// Live text is consecutive: entries leave in the order in which they came.
+	uint16_t start = hpack_table_entry(old, n - 1)->at;
+	t->text_end = (uint16_t)(old->text_end - start);
+	memcpy((char *)(uintptr_t)hpack_table_text(t), hpack_table_text(old) + start, t->text_end);
+	for (uint32_t age = 0; age < n; age++) {
+		struct hpack_entry *e = hpack_table_entry(t, age);
+		*e = *hpack_table_entry(old, age);
+		e->at = (uint16_t)(e->at - start);
+	}
+	return t;
+}
+
+static void append(struct hpack_table *t, const struct hpack_field *f)
+{
+	char *at = (char *)(uintptr_t)hpack_table_text(t) + t->text_end;
+	t->newest++;
+	t->n++;
+	*hpack_table_entry(t, 0) = (struct hpack_entry){.at = t->text_end,
+		.name_len = (uint16_t)f->name.len,
+		.value_len = (uint16_t)f->value.len,
+		.id = (uint8_t)f->id,
+		.mark = f->mark};
+	memcpy(at, f->name.p, f->name.len);
+	if (f->value.len)
+		memcpy(at + f->name.len, f->value.p, f->value.len);
+	size_t text = f->name.len + f->value.len;
+	t->text_end = (uint16_t)(t->text_end + text);
+	t->size = (uint16_t)(t->size + text + HPACK_ENTRY_OVERHEAD);
+}
+
+enum hpack_added hpack_table_add(struct hpack_table **table, struct hpack_mem *m, size_t limit,
+	const struct hpack_field *f, const struct hpack_sink *sink)
+{
+	struct hpack_table *t = *table;
+	size_t text = f->name.len + f->value.len;
+	if (text + HPACK_ENTRY_OVERHEAD > limit) {
+		hpack_table_evict(t, 0);
+		return HPACK_TOO_LARGE;
+	}
+	hpack_table_evict(t, limit - text - HPACK_ENTRY_OVERHEAD);
+	if (t && t->n <= t->mask && t->text_end + text <= t->text_room) {
+		append(t, f);
+		return HPACK_ADDED;
+	}
+	struct hpack_table *next = renewed(t, m, text);
+	if (!next)
+		return HPACK_NOT_ADDED;
+	append(next, f);
+	if (t && sink)
+		sink->moves(sink->ctx, hpack_table_text(t), t->text_end);
+	hpack_mem_put(m, t);
+	*table = next;
+	return HPACK_ADDED;
+}

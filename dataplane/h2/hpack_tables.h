@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What RFC 7541 gives as tables, and what hpack-tables computes from them at build time: the static
+// table, a perfect hash of the names in hpack_names.h, the tables of Huffman coding both ways.
+// Thread: any; all of it is constant.
+#pragma once
+
+#include "dataplane/h2/hpack_names.h"
+#include "lb/base/str.h"
+
+#include <stdint.h>
+
+// Appendix A, by index; 0 is none.
+struct hpack_static {
+	const char *name, *value;
+	uint8_t name_len, value_len;
+	uint8_t id; // enum hpack_name
+};
+extern const struct hpack_static hpack_static[HPACK_N_STATIC + 1];
+
+// A name by its number: those of the static table have the index of their first entry, others that
+// have rules or much traffic come behind.
+struct hpack_known {
+	const char *name;
+	uint8_t len;
+	uint8_t first, n_values; // entries of the static table with this name and a value
+};
+extern const struct hpack_known hpack_known[HPACK_N_NAMES];
+extern const uint8_t hpack_name_places[256]; // by the hash below
+#define HPACK_HASH_FIRST 5
+#define HPACK_HASH_MIDDLE 139
+#define HPACK_HASH_LAST 253
+
+// The name's number, HPACK_NO_NAME if it has none.
+static inline enum hpack_name hpack_name_of(struct str name)
+{
+	if (!name.len)
+		return HPACK_NO_NAME;
+	const uint8_t *p = (const uint8_t *)name.p;
+	size_t h = name.len + p[0] * HPACK_HASH_FIRST + p[name.len / 2] * HPACK_HASH_MIDDLE +
+	           p[name.len - 1] * HPACK_HASH_LAST;
+	enum hpack_name id = hpack_name_places[h % 256];
+	const struct hpack_known *k = &hpack_known[id];
+	return k->len == name.len && memcmp(k->name, p, name.len) == 0 ? id : HPACK_NO_NAME;
+}
+
+#define HPACK_LONGEST_CODE 30 // bits
+#define HPACK_LOOKUP_BITS 12
+
+// Appendix B. A symbol's code is the low hpack_code_bits of hpack_codes.
+extern const uint8_t hpack_code_bits[256];
+extern const uint32_t hpack_codes[256];
+// What the next bits begin with: up to two whole codes; n = 0: a longer one.
+struct hpack_lookup {
+	uint8_t symbols[2];
+	uint8_t n : 4, first : 4; // symbols; bits of the first one's code
+	uint8_t bits; // of all
+};
+extern const struct hpack_lookup hpack_lookups[1 << HPACK_LOOKUP_BITS];
+// Codes of n bits, left-aligned in 32: none is above last[n]. The code's value and offset[n] make an
+// index of symbols, where 256 is EOS.
+extern const uint32_t hpack_code_last[HPACK_LONGEST_CODE + 1];
+extern const int32_t hpack_code_offset[HPACK_LONGEST_CODE + 1];
+extern const uint16_t hpack_symbols[257];
