@@ -172,18 +172,25 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 	return rc < 0 ? blame(reterr, port, "cannot set up a queue", rc) : 0;
 }
 
+// Those that don't say have the usual one.
+static uint8_t key_len_of(const struct rte_eth_dev_info *info)
+{
+	return info->hash_key_size ? info->hash_key_size : 40;
+}
+
 // False = the device has no hash that could be followed.
 static bool ask_to_hash(
 	struct steer *steer, const struct rte_eth_dev_info *info, struct rte_eth_conf *eth)
 {
+	uint8_t key_len = key_len_of(info);
 	if (!(info->flow_type_rss_offloads & RTE_ETH_RSS_NONFRAG_IPV4_TCP) ||
 		info->reta_size == 0 || info->reta_size > STEER_ENTRIES_MAX ||
-		info->hash_key_size < TOEPLITZ_KEY_MIN || info->hash_key_size > STEER_KEY_MAX)
+		key_len < TOEPLITZ_KEY_MIN || key_len > STEER_KEY_MAX)
 		return false;
 	eth->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 	eth->rx_adv_conf.rss_conf = (struct rte_eth_rss_conf){
 		.rss_key = steer->key,
-		.rss_key_len = info->hash_key_size,
+		.rss_key_len = key_len,
 		.rss_hf = RTE_ETH_RSS_NONFRAG_IPV4_TCP,
 	};
 	return true;
@@ -215,7 +222,7 @@ static bool follow_device(struct port *port, struct steer *steer)
 		queues[i] = groups[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE];
 	struct steer_device device = {
 		.key = key,
-		.key_len = info.hash_key_size,
+		.key_len = key_len_of(&info),
 		.queues = queues,
 		.n_entries = info.reta_size,
 	};

@@ -18,7 +18,7 @@ from balance_world import BalanceWorld
 from conftest import module_lab_of
 from lab import wait_until
 from test_balancing import endpoints_of, find, hold, tree_of
-from testbed import EXIT_TIMEOUT_S
+from testbed import EXIT_TIMEOUT_S, START_TIMEOUT_S, Testbed
 
 BOTH = (0, 1)
 N_REQUESTS = int(os.environ.get("SHUNT_LONG_REQUESTS", "100000"))  # the long form has a million
@@ -254,3 +254,20 @@ def test_drops_are_drawn_by_each_worker_alike(balance):
     assert sum(dropped) == sum(a["code"] != "OK" for a in answers)
     for mine, of in zip(dropped, shares_of(balance.bed, requests)):
         assert of > 0 and abs(mine - of / 10) < 5 * (of * 0.09) ** 0.5 + 1, (dropped, of)
+
+
+# -- devices
+
+def test_a_device_that_hashes_flows_is_followed_unless_told_otherwise(lab):
+    """net_null has a key and a table of queues, if no frames."""
+    bed = Testbed(lab, workers=BOTH)
+    text = bed.config_text()
+    for old, new in (("net_af_packet0,iface=lb-c", "net_null0,no-rx=1"),
+                     ("net_af_packet1,iface=lb-b", "net_null1,no-rx=1\n    steering: software")):
+        assert old in text
+        text = text.replace(old, new)
+    bed.config_text = lambda: text
+    bed.start_daemon(wait=False)
+    wait_until(bed.stats_socket.exists, START_TIMEOUT_S, "the stats socket")
+    assert [port["steering"] for port in bed.show("ports")] == ["device", "software"]
+    assert bed.daemon.stop(EXIT_TIMEOUT_S) == 0
