@@ -15,7 +15,7 @@ static bool is_text(const struct proto_field *f)
 
 // Every resource type of xDS has its name in the field with number 1. Of a field that is repeated
 // the last one counts.
-static bool find_name(const uint8_t *bytes, size_t len, struct proto_field *ret)
+bool xds_raw_name(const uint8_t *bytes, size_t len, struct proto_field *ret)
 {
 	const uint8_t *p = bytes, *end = bytes + len;
 	struct proto_field f;
@@ -32,7 +32,7 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 {
 	static const struct xds_type type = {.label = "resource"};
 	struct proto_field name;
-	if (len > 0 && find_name(bytes, len, &name) && name.len > 0 && is_text(&name))
+	if (len > 0 && xds_raw_name(bytes, len, &name) && name.len > 0 && is_text(&name))
 		ret->name = strndup((const char *)name.bytes, name.len);
 	ret->res = xds_res_new(&type, sizeof(*ret->res), "", bytes, len);
 }

@@ -12,9 +12,12 @@
 
 typedef Envoy__Service__Discovery__V3__DiscoveryRequest Request;
 
+unsigned n_toys_decoded;
+
 static void decode_toy(
 	const struct xds_type *type, const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 {
+	n_toys_decoded++;
 	const uint8_t *eq = memchr(bytes, '=', len);
 	if (!eq) {
 		lb_err_set(&ret->err, "has no name");

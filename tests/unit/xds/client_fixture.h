@@ -16,6 +16,7 @@
 #define S 1000000000ull
 
 extern const struct xds_type toy_cluster, toy_endpoints;
+extern unsigned n_toys_decoded; // ever
 // For federations alone: endpoints that mean something else when another server sends them.
 extern const struct xds_type toy_origin;
 #define ORIGIN_URL "type.googleapis.com/toy.Origin"

@@ -129,6 +129,30 @@ static void name_wanted_again_before_the_server_knew_is_subscribed_to_again(void
 	fixture_fini(&f);
 }
 
+static void what_is_said_again_is_not_decoded_again(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	with_a(&f, &a, "");
+	unsigned before = n_toys_decoded;
+	respond_delta(&f, &toy_cluster, "n2", "a=1@v2", NULL);
+	expect_delta(&f, &toy_cluster, "", "n2");
+	assert_int_equal(n_toys_decoded, before);
+	assert_string_equal(heard(&a), ""); // SW-16
+	assert_string_equal(state_of(&f, "a"), "ACKED v2");
+	respond_delta(&f, &toy_cluster, "n3", "a=2@v3", NULL);
+	expect_delta(&f, &toy_cluster, "", "n3");
+	assert_int_equal(n_toys_decoded, before + 1);
+	respond_delta(&f, &toy_cluster, "n4", "a=BAD@v4", NULL);
+	expect_delta_nack(&f, &toy_cluster, "", "n4", "BAD");
+	assert_string_equal(heard(&a), "=2 ~3");
+	respond_delta(&f, &toy_cluster, "n5", "a=2@v5", NULL); // the good one again
+	expect_delta(&f, &toy_cluster, "", "n5");
+	assert_int_equal(n_toys_decoded, before + 2);
+	assert_string_equal(heard(&a), "~ok");
+	fixture_fini(&f);
+}
+
 // DL-04, PC-09
 static void ack_and_nack_carry_the_nonce_and_the_changes_of_now(void **state)
 {
@@ -588,6 +612,7 @@ RUN_SUITE("xds/delta", cmocka_unit_test(first_request_subscribes_to_all_names_an
 	cmocka_unit_test(watch_that_ends_before_it_was_asked_for_leaves_no_trace),
 	cmocka_unit_test(second_watcher_sends_nothing_and_gets_the_value),
 	cmocka_unit_test(name_wanted_again_before_the_server_knew_is_subscribed_to_again),
+	cmocka_unit_test(what_is_said_again_is_not_decoded_again),
 	cmocka_unit_test(ack_and_nack_carry_the_nonce_and_the_changes_of_now),
 	cmocka_unit_test(resources_have_versions_of_their_own),
 	cmocka_unit_test(next_stream_asks_for_everything_with_the_versions_held),
