@@ -33,6 +33,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
@@ -42,6 +43,7 @@ const (
 	firstPort      = 8080 // of even clusters and the next; odd ones have the two after them
 	markerPort     = 8090
 	maxRequests    = 100_000 // at once; the default of 1024 would be part of what is tested
+	leastLimit     = 60
 	maxChanges     = 1 << 14 // as many addresses have the markers
 )
 
@@ -51,6 +53,7 @@ type world struct {
 	generation  []int
 	policy      []cluster.Cluster_LbPolicy
 	ports       []int // bits: the first, the second
+	limit       []int // of the route's streams, in seconds above leastLimit
 	routeMarker string
 	// By type: what is there, and the number of the change that was the last one to it.
 	clusters, endpoints, routes map[string]types.Resource
@@ -61,7 +64,7 @@ func (w *world) name(i int) string { return fmt.Sprintf("c%d-%d", i, w.generatio
 
 func newWorld(n int) *world {
 	w := &world{n: n, generation: make([]int, n), policy: make([]cluster.Cluster_LbPolicy, n),
-		ports: make([]int, n), clusters: map[string]types.Resource{},
+		ports: make([]int, n), limit: make([]int, n), clusters: map[string]types.Resource{},
 		endpoints: map[string]types.Resource{}, routes: map[string]types.Resource{},
 		changed: map[resource.Type]int{}}
 	for i := range n {
@@ -76,26 +79,30 @@ func newWorld(n int) *world {
 	return w
 }
 
-// change makes change number k. Of twenty, two are of the endpoints that mark themselves, two of a
-// cluster's policy, one puts a new cluster in the place of an old one, one does so with the routes'
-// marker; the others are of endpoints.
+// change makes change number k. Of fifty, five are of the endpoints that mark themselves, five of a
+// cluster's policy, three of a route; one puts a new cluster in the place of an old one, and one
+// does so with the routes' marker; the others are of endpoints.
 func (w *world) change(k int) {
 	const step = 7919 // prime: everyone gets their turn
 	i := k * step % w.n
 	all := []resource.Type{resource.ClusterType, resource.EndpointType, resource.RouteType}
 	touched := []resource.Type{resource.EndpointType}
-	switch k % 20 {
-	case 0, 10:
+	switch k % 50 {
+	case 0, 10, 20, 30, 40:
 		w.endpoints[endpointMarker] = newMarker(endpointMarker, k)
-	case 3, 13:
+	case 3, 13, 23, 33, 43:
 		w.policy[i] ^= cluster.Cluster_ROUND_ROBIN ^ cluster.Cluster_LEAST_REQUEST
 		w.setCluster(i)
 		touched = []resource.Type{resource.ClusterType}
+	case 15, 25, 45:
+		w.limit[i]++
+		w.setRoutes()
+		touched = []resource.Type{resource.RouteType}
 	case 5:
 		w.setRouteMarker(k)
 		w.setRoutes()
 		touched = all
-	case 15:
+	case 35:
 		delete(w.clusters, w.name(i))
 		delete(w.endpoints, w.name(i))
 		w.generation[i]++
@@ -138,20 +145,22 @@ func (w *world) setRouteMarker(k int) {
 }
 
 func (w *world) setRoutes() {
-	routes := []*route.Route{newRoute("/marker/endpoints", endpointMarker),
-		newRoute("/marker/routes", w.routeMarker)}
+	routes := []*route.Route{newRoute("/marker/endpoints", endpointMarker, 0),
+		newRoute("/marker/routes", w.routeMarker, 0)}
 	for i := range w.n {
-		routes = append(routes, newRoute(fmt.Sprintf("/%d", i), w.name(i)))
+		routes = append(routes, newRoute(fmt.Sprintf("/%d", i), w.name(i), w.limit[i]))
 	}
 	w.routes[routesName] = &route.RouteConfiguration{Name: routesName,
 		VirtualHosts: []*route.VirtualHost{{Name: "all", Domains: []string{"*"}, Routes: routes}}}
 }
 
-func newRoute(path, target string) *route.Route {
+func newRoute(path, target string, limit int) *route.Route {
+	seconds := durationpb.Duration{Seconds: int64(leastLimit + limit)}
 	return &route.Route{
 		Match: &route.RouteMatch{PathSpecifier: &route.RouteMatch_Path{Path: path}},
 		Action: &route.Route_Route{Route: &route.RouteAction{
-			ClusterSpecifier: &route.RouteAction_Cluster{Cluster: target}}}}
+			MaxStreamDuration: &route.RouteAction_MaxStreamDuration{MaxStreamDuration: &seconds},
+			ClusterSpecifier:  &route.RouteAction_Cluster{Cluster: target}}}}
 }
 
 func ads() *core.ConfigSource {
