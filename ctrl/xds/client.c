@@ -72,6 +72,13 @@ static void absent_fired(struct twheel_timer *t)
 	struct xds_entry *e = (struct xds_entry *)((char *)t - offsetof(struct xds_entry, absent));
 	struct xds_client *c = e->client;
 	bool transient = c->server->timer_is_transient_error;
+	if (xds_entry_is_wildcard(e)) {
+		xds_client_begin(c);
+		xds_wildcard_answered(e);
+		xds_client_tell(c, ++c->n_events);
+		xds_client_end(c);
+		return;
+	}
 	xds_client_begin(c);
 	xds_set_text(&e->error,
 		"%s \"%s\": no answer from xDS server %s within %d s (node id \"%s\")",
@@ -228,6 +235,7 @@ static void owner_on_sent(void *ctx, uint32_t type)
 	struct xds_client *c = ctx;
 	uint64_t wait = c->server->timer_is_transient_error ? ABSENT_TRANSIENT_NS : ABSENT_NS;
 	struct xds_chain *in_flight = &c->subs[type].in_flight;
+	xds_wildcard_sent(c, type);
 	while (!xds_chain_empty(in_flight)) {
 		struct xds_entry *e = XDS_ENTRY_OF(in_flight->next, in_flight);
 		xds_chain_remove(&e->in_flight);

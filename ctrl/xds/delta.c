@@ -71,6 +71,7 @@ static int list_versions(Request *m, const struct xds_subs *subs, struct xds_are
 			v);
 		v->key = xds_wire_text(e->sub->name);
 		v->value = e->version;
+		e->sub->variant->is_claimed = true;
 		m->initial_resource_versions[m->n_initial_resource_versions++] = v;
 	}
 	return 0;

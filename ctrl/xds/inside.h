@@ -60,6 +60,12 @@ bool xds_entry_is_wildcard(const struct xds_entry *);
 // the name before it is listed, since only what is watched is taken in. 0 or -ENOMEM.
 [[nodiscard]] int xds_wildcard_adopt(
 	struct xds_client *, uint32_t type, const char *name, const struct xds_constraints *);
+// All resources of a response are listed. The first one to a wildcard that outlived its stream has
+// all names, and of what it leaves out the server did not know. 0 or -ENOMEM.
+[[nodiscard]] int xds_wildcard_sweep(struct xds_client *, uint32_t type);
+// The request of the type that is in flight has left.
+void xds_wildcard_sent(struct xds_client *, uint32_t type);
+void xds_wildcard_answered(struct xds_entry *);
 // All of the response has been applied: was it an answer to a wildcard?
 void xds_wildcard_settle(struct xds_client *, uint32_t type);
 

@@ -365,6 +365,8 @@ static void list_removal(struct round *r, size_t index)
 	char *name = canonical(r, in->name, NULL);
 	int rc = name ? xds_variants_remove(r->variants, name, in->constraints, &err) : -ENOMEM;
 	listed(r, index, name, rc, &err);
+	if (name && !in->constraints)
+		r->starved |= xds_variants_remove_aged(r->variants, name) != 0;
 	free(name);
 }
 
@@ -489,6 +491,7 @@ static void list_all(struct round *r)
 		list_item(r, i);
 	for (size_t i = 0; i < in->n_removed && !r->starved; i++)
 		list_removal(r, i);
+	r->starved = r->starved || xds_wildcard_sweep(r->client, r->type) != 0;
 	for (size_t i = 0; i < in->n_errors && !r->starved; i++)
 		list_error(r, i);
 }

@@ -174,6 +174,7 @@ void xds_subs_lost(struct xds_subs *s)
 		}
 		twheel_cancel(e->client->conf.wheel, &e->absent); // FM-05
 		e->asked = e->answered = false;
+		e->is_resumed = xds_entry_is_wildcard(e) && e->status == XDS_STATUS_ACKED;
 		xds_chain_remove(&e->in_flight);
 		xds_chain_remove(&e->pending);
 		if (e->n_asking > 0) // in order of subscription again

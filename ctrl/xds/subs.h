@@ -34,6 +34,8 @@ struct xds_entry {
 	// On this stream:
 	bool asked; // it is subscribed to, as far as requests have been sent
 	bool answered; // a response spoke of it
+	bool is_resumed; // of "*": it was answered on an earlier stream, and not yet on this one
+	bool is_behind; // of "*": the next response may be the answer to names of earlier requests
 	struct xds_chain pending; // the next request speaks of it
 	struct xds_chain in_flight; // the request that is being sent asked for it
 

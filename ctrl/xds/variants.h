@@ -63,6 +63,7 @@ struct xds_variant {
 	char *version; // as it was set with; "" = none
 	void *content;
 	uint64_t change; // number of the change that set it last
+	bool is_claimed; // the server of a new stream was told that it is held (DL-13)
 	// The cache's.
 	void (*content_put)(void *content);
 	LIST_ENTRY(xds_variant) link;
@@ -127,6 +128,10 @@ void xds_variants_begin(struct xds_variants *, enum xds_change_kind);
 // Only the variant with just these constraints (TP2-T07); one that is not there is no error.
 [[nodiscard]] int xds_variants_remove(
 	struct xds_variants *, const char *name, struct xds_constraints *, struct lb_err *reterr);
+// A server that comes back was not told of all that is held (TP2-T10). Now it says that the name
+// has nothing, or lists all names: what no change since xds_variants_age() has set, nor this one,
+// and is not claimed, is gone. 0 or -ENOMEM.
+[[nodiscard]] int xds_variants_remove_aged(struct xds_variants *, const char *name);
 // It stays as it is, though the change is full.
 [[nodiscard]] int xds_variants_keep(
 	struct xds_variants *, const char *name, struct xds_constraints *, struct lb_err *reterr);

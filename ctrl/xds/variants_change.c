@@ -97,6 +97,21 @@ int xds_variants_remove(struct xds_variants *c, const char *name,
 	return edit(c, EDIT_REMOVE, name, constraints, NULL, err);
 }
 
+int xds_variants_remove_aged(struct xds_variants *c, const char *name)
+{
+	const struct xds_variants_name *n = xds_variants_name_find(c, name);
+	const struct xds_variant *v;
+	int rc = 0;
+	if (!n)
+		return 0;
+	LIST_FOREACH(v, &n->variants, link)
+	{
+		if (rc != -ENOMEM && v->change <= c->n_aged && !v->is_claimed)
+			rc = xds_variants_remove(c, name, v->constraints, NULL);
+	}
+	return rc == -ENOMEM ? rc : 0; // else it is listed already
+}
+
 int xds_variants_keep(struct xds_variants *c, const char *name, struct xds_constraints *constraints,
 	struct lb_err *err)
 {
@@ -347,7 +362,12 @@ void xds_variants_commit(struct xds_variants *c)
 
 void xds_variants_age(struct xds_variants *c)
 {
+	struct xds_variants_name *n;
+	struct xds_variant *v;
 	c->n_aged = c->n_changes;
+	TAILQ_FOREACH(n, &c->all, link)
+	LIST_FOREACH(v, &n->variants, link)
+	v->is_claimed = false;
 }
 
 void xds_variants_abort(struct xds_variants *c)

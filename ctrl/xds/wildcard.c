@@ -3,9 +3,13 @@
 // (xds-client.md §2, 3). Each name that comes so becomes an entry like any other, but for the
 // server not being asked for it.
 #include "ctrl/xds/inside.h"
+#include "ctrl/xds/params.h"
+#include "ctrl/xds/protocol.h"
 #include "lb/base/check.h"
 
 #include <string.h>
+
+#define SILENCE_NS 15000000000ull // FM-04
 
 bool xds_entry_is_wildcard(const struct xds_entry *e)
 {
@@ -53,31 +57,85 @@ int xds_wildcard_adopt(struct xds_client *c, uint32_t type, const char *name,
 	return a.rc;
 }
 
-// Is there a name to which this response may have been the answer, rather than to the wildcard?
-static bool awaits_names(const struct xds_client *c, uint32_t type)
+struct sweep {
+	struct xds_client *client;
+	uint32_t type;
+	int rc;
+};
+
+static void sweep_under(void *ctx, struct xds_sub *wildcard)
 {
-	const struct xds_chain *all = &c->subs[type].all;
-	for (const struct xds_chain *at = all->next; at != all; at = at->next) {
-		const struct xds_entry *e = XDS_ENTRY_OF(at, all);
-		bool was_open = !e->answered || e->seen == c->n_events;
-		if (e->n_asking > 0 && was_open && e->status != XDS_STATUS_DOES_NOT_EXIST &&
-			e->status != XDS_STATUS_TIMEOUT && !xds_entry_is_wildcard(e))
-			return true;
+	struct sweep *s = ctx;
+	const struct xds_entry *e = wildcard->owner;
+	struct xds_subs *subs = &s->client->subs[s->type];
+	if (!e->is_resumed)
+		return;
+	for (const struct xds_chain *c = subs->all.next; c != &subs->all && !s->rc; c = c->next) {
+		const struct xds_entry *part = XDS_ENTRY_OF(c, all);
+		if (xds_params_eq(part->sub->params, wildcard->params) &&
+			has_come_by_wildcard(part))
+			s->rc = xds_variants_remove_aged(subs->variants, part->sub->name);
 	}
-	return false;
+}
+
+int xds_wildcard_sweep(struct xds_client *c, uint32_t type)
+{
+	struct sweep s = {c, type, 0};
+	if (c->conf.protocol->newest_wins) // SotW: what is missing says what it says
+		return 0;
+	xds_variants_each_sub(c->subs[type].variants, "*", NULL, sweep_under, &s);
+	return s.rc;
+}
+
+static bool is_open(const struct xds_entry *e)
+{
+	return e->n_asking > 0 && e->asked && !e->answered && !e->value &&
+	       e->status == XDS_STATUS_REQUESTED && xds_chain_empty(&e->in_flight) &&
+	       !xds_entry_is_wildcard(e);
+}
+
+void xds_wildcard_sent(struct xds_client *c, uint32_t type)
+{
+	struct xds_subs *subs = &c->subs[type];
+	bool is_behind = false, has_wildcard = false;
+	for (const struct xds_chain *at = subs->in_flight.next; at != &subs->in_flight;
+		at = at->next)
+		has_wildcard |= xds_entry_is_wildcard(XDS_ENTRY_OF(at, in_flight));
+	for (const struct xds_chain *at = subs->all.next; has_wildcard && at != &subs->all;
+		at = at->next)
+		is_behind |= is_open(XDS_ENTRY_OF(at, all));
+	for (const struct xds_chain *at = subs->in_flight.next;
+		has_wildcard && at != &subs->in_flight; at = at->next) {
+		struct xds_entry *e = XDS_ENTRY_OF(at, in_flight);
+		e->is_behind = is_behind && xds_entry_is_wildcard(e);
+	}
+}
+
+void xds_wildcard_answered(struct xds_entry *e)
+{
+	xds_entry_answered(e);
+	e->status = XDS_STATUS_ACKED;
+	xds_client_add_news(e, XDS_NEWS_RESOURCE);
 }
 
 static void settle(void *ctx, struct xds_sub *sub)
 {
 	struct xds_client *c = ctx;
 	struct xds_entry *e = sub->owner;
-	if (!e->watchers.first || !e->asked || e->status == XDS_STATUS_ACKED)
+	if (!e->asked)
 		return;
-	if (e->seen != c->n_events && awaits_names(c, e->type))
+	e->is_resumed = false;
+	if (e->status == XDS_STATUS_ACKED) { // by an earlier stream, too
+		xds_entry_answered(e);
 		return;
-	xds_entry_answered(e);
-	e->status = XDS_STATUS_ACKED;
-	xds_client_add_news(e, XDS_NEWS_RESOURCE);
+	}
+	bool is_first = !e->is_behind && xds_chain_empty(&e->in_flight);
+	bool is_its = is_first || e->seen == c->n_events;
+	e->is_behind = false;
+	if (is_its)
+		xds_wildcard_answered(e);
+	else // or it was the answer to both, and no other comes
+		twheel_arm(c->conf.wheel, &e->absent, twheel_now(c->conf.wheel) + SILENCE_NS);
 }
 
 void xds_wildcard_settle(struct xds_client *c, uint32_t type)
