@@ -90,9 +90,16 @@ static void items_subtract(struct ads_items *items, size_t first, const struct a
 	items->n = n;
 }
 
+// What it sees, unless that is not for it.
+static struct xds_variant *seen_by(const struct subscription_entry *e)
+{
+	struct xds_variant *v = e->sub->variant;
+	return v && v->change > e->after ? v : NULL;
+}
+
 static bool is_same(const struct subscription_entry *e)
 {
-	const struct xds_variant *a = e->sent, *b = e->sub->variant;
+	const struct xds_variant *a = e->sent, *b = seen_by(e);
 	return a == b || (a && b && strcmp(a->version, b->version) == 0 &&
 				 xds_constraints_eq(a->constraints, b->constraints));
 }
@@ -103,7 +110,7 @@ static bool is_pending(const struct ads_type *t, const struct subscription_entry
 	if (!e->named)
 		return t->wild_is_pending;
 	const struct catalog_word *word = catalog_word(e->sub);
-	return word && word->is_pending && !e->sub->variant;
+	return !seen_by(e) && (e->sub->variant || (word && word->is_pending));
 }
 
 // The error that the client should know of; 0 = none.
@@ -121,7 +128,7 @@ static enum ads_due due_of(
 		return ADS_DUE_NOTHING;
 	if (asked || error_of(e) != e->error)
 		return ADS_DUE_CHANGE;
-	if (e->sub->variant)
+	if (seen_by(e))
 		return is_same(e) ? ADS_DUE_NOTHING : ADS_DUE_CHANGE;
 	bool is_told = is_delta || s->catalog->types[t - s->types].info.full_state;
 	return e->sent && is_told ? ADS_DUE_REMOVAL : ADS_DUE_NOTHING;
@@ -272,7 +279,7 @@ static void group_told(const struct ads_type *t, const struct group *g)
 {
 	for (size_t i = 0; i < g->n; i++)
 		if (!is_pending(t, &g->entries[i]))
-			subscription_told(&g->entries[i], g->entries[i].sub->variant);
+			subscription_told(&g->entries[i], seen_by(&g->entries[i]));
 }
 
 // Is one of the items from `first` on of these constraints?
@@ -328,8 +335,8 @@ static void pick_sotw(struct ads_stream *s, const struct ads_type *t, const stru
 	const char *name = g->entries[0].sub->name;
 	for (size_t i = 0; i < g->n; i++) {
 		struct subscription_entry *e = &g->entries[i];
-		bool stays = is_pending(t, e) || (keeps && !e->sub->variant);
-		struct xds_variant *v = stays ? e->sent : e->sub->variant;
+		bool stays = is_pending(t, e) || (keeps && !seen_by(e));
+		struct xds_variant *v = stays ? e->sent : seen_by(e);
 		bool is_stuck = error_of(e) != 0 && is_same(e);
 		bool was_stuck = e->error != 0 && error_of(e) == 0;
 		if (v && !is_stuck && (full_state || was_stuck || !is_same(e)))
@@ -346,7 +353,7 @@ static void pick_delta(struct ads_stream *s, const struct ads_type *t, const str
 	bool is_absent = false;
 	for (size_t i = 0; i < g->n; i++) {
 		struct subscription_entry *e = &g->entries[i];
-		struct xds_variant *now = e->sub->variant;
+		struct xds_variant *now = seen_by(e);
 		bool was_stuck = e->error != 0 && error_of(e) == 0, asked = e->asked || was_stuck;
 		if (is_pending(t, e)) {
 			if (e->sent)

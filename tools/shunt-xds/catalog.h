@@ -80,6 +80,9 @@ static inline const struct resource *catalog_resource(const struct xds_variant *
 // without one all is said.
 struct catalog_word {
 	bool is_pending; // nothing is known: that it sees nothing means nothing (TP2-P05)
+	// What it sees is not kept for others (TP2-P06): who comes now waits for a later change of
+	// its variant than this one; 0 = it is.
+	uint64_t not_kept;
 	// Why it may see nothing, or nothing newer (TP3): code and text, borrowed; each error has
 	// another number, 0 = there is none.
 	uint64_t error;

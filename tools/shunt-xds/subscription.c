@@ -154,6 +154,8 @@ static int merge_want(struct merge *m, const struct catalog_type *type)
 		if (rc)
 			return rc;
 		e->is_wanted = e->is_newly_wanted = true;
+		const struct catalog_word *word = catalog_word(e->sub);
+		e->after = word ? word->not_kept : 0;
 	}
 	return 0;
 }

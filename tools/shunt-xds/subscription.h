@@ -26,6 +26,7 @@ struct subscription_entry {
 	bool is_wanted; // of the catalog's source
 	bool asked; // an answer is due though nothing differs, "there is none" too (delta)
 	uint64_t error; // the last that was told (catalog_word()); 0 = none
+	uint64_t after; // only a later change of the variant counts (catalog_word.not_kept)
 	bool is_listed, is_new, is_newly_wanted; // while the list changes
 };
 

@@ -23,14 +23,19 @@
 
 _Static_assert(CATALOG_TYPES_MAX <= XDS_MAX_TYPES, "the client takes all types of a catalog");
 
+struct shown {
+	struct resource *resource; // counted
+	uint64_t change; // that set it last, in the client's cache
+};
+
 struct name {
 	struct strmap_link link;
 	uint32_t type;
 	struct xds_chain views;
 	struct xds_chain at; // dirty or edited; nowhere = the catalog has what the views see
-	struct resource **shown; // what the catalog has of it; counted
+	struct shown *shown; // what the catalog has of it
 	size_t n_shown;
-	struct resource **next; // what it has when the change takes effect; counted
+	struct shown *next; // what it has when the change takes effect
 	size_t n_next;
 	char text[];
 };
@@ -108,10 +113,10 @@ static struct name *name_get(struct upstream *up, uint32_t type, const char *tex
 	return n;
 }
 
-static void list_free(struct resource **list, size_t n)
+static void list_free(struct shown *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		resource_put(list[i]);
+		resource_put(list[i].resource);
 	free(list);
 }
 
@@ -277,6 +282,14 @@ static struct want *want_new(struct upstream *up, uint32_t type, struct xds_sub 
 	return w;
 }
 
+// What clients share is what is kept. In SotW a server can't be asked once more.
+static bool is_unkept(const struct want *w)
+{
+	const struct xds_variant *v = w->sub->variant;
+	return v && catalog_resource(v)->do_not_cache &&
+	       w->view.upstream->conf.protocol == &xds_protocol_delta;
+}
+
 static int want(struct catalog_source *source, uint32_t type, struct xds_sub *sub)
 {
 	struct upstream *up = (struct upstream *)source;
@@ -286,6 +299,9 @@ static int want(struct catalog_source *source, uint32_t type, struct xds_sub *su
 		w = want_new(up, type, sub);
 	if (!w)
 		return -ENOMEM;
+	w->word.not_kept = is_unkept(w) ? sub->variant->change : 0;
+	if (w->word.not_kept > 0)
+		xds_client_forget(up->client, &w->view.watcher);
 	w->n_users++;
 	up->counts.n_idle -= is_idle;
 	twheel_cancel(up->conf.wheel, &w->grace);
@@ -300,7 +316,8 @@ static void unwant(struct catalog_source *source, uint32_t type, struct xds_sub 
 	if (--w->n_users > 0)
 		return;
 	up->counts.n_idle++;
-	twheel_arm(up->conf.wheel, &w->grace, twheel_now(up->conf.wheel) + up->conf.grace_ns);
+	uint64_t grace_ns = is_unkept(w) ? 0 : up->conf.grace_ns;
+	twheel_arm(up->conf.wheel, &w->grace, twheel_now(up->conf.wheel) + grace_ns);
 }
 
 // What is said of a subscription
@@ -365,20 +382,19 @@ static int update_word(struct upstream *up, struct want *w)
 
 // What the catalog is to have of a name
 
-static struct resource *find_shown(const struct name *n, const struct xds_constraints *constraints)
+static const struct shown *find(
+	const struct shown *list, size_t n, const struct xds_constraints *constraints)
 {
-	for (size_t i = 0; i < n->n_shown; i++)
-		if (xds_constraints_eq(n->shown[i]->constraints, constraints))
-			return n->shown[i];
+	for (size_t i = 0; i < n; i++)
+		if (xds_constraints_eq(list[i].resource->constraints, constraints))
+			return &list[i];
 	return NULL;
 }
 
-static bool is_in_next(const struct name *n, const struct xds_constraints *constraints)
+// Counts the resource.
+static void add_next(struct name *n, struct resource *r, const struct xds_variant *v)
 {
-	for (size_t i = 0; i < n->n_next; i++)
-		if (xds_constraints_eq(n->next[i]->constraints, constraints))
-			return true;
-	return false;
+	n->next[n->n_next++] = (struct shown){resource_get(r), v->change};
 }
 
 // An incremental server's version is of this resource, and is passed on; state of the world has but
@@ -389,10 +405,11 @@ static const char *version_of(const struct upstream *up, const struct xds_varian
 	return is_its ? v->version : NULL;
 }
 
-static bool is_shown(const struct resource *shown, const struct xds_variant *v, const char *version)
+static bool is_shown(const struct shown *shown, const struct xds_variant *v, const char *version)
 {
-	return shown && shown->received == v->content &&
-	       (!version || strcmp(shown->version, version) == 0);
+	const struct resource *r = shown ? shown->resource : NULL;
+	return r && r->received == v->content && (!version || strcmp(r->version, version) == 0) &&
+	       (!r->do_not_cache || shown->change == v->change);
 }
 
 // A variant that a view sees, in the list of next, and in the change if it is not shown so.
@@ -400,20 +417,21 @@ static int show(struct upstream *up, struct name *n, const struct xds_variant *v
 {
 	struct lb_err err = {""};
 	const char *version = version_of(up, v);
-	struct resource *r = find_shown(n, v->constraints);
-	if (is_in_next(n, v->constraints))
+	const struct shown *shown = find(n->shown, n->n_shown, v->constraints);
+	if (find(n->next, n->n_next, v->constraints))
 		return 0;
-	if (is_shown(r, v, version)) {
-		n->next[n->n_next++] = resource_get(r);
+	if (is_shown(shown, v, version)) {
+		add_next(n, shown->resource, v);
 		return 0;
 	}
-	r = resource_new_received(n->type, n->text, v->constraints, version, v->content);
+	struct resource *r =
+		resource_new_received(n->type, n->text, v->constraints, version, v->content);
 	int rc = r ? catalog_set(up->catalog, r, &err) : -ENOMEM;
 	if (rc == -E2BIG && up->conf.log) {
 		up->conf.log(up->conf.log_ctx, err.text);
 		rc = 0;
 	} else if (!rc) {
-		n->next[n->n_next++] = resource_get(r);
+		add_next(n, r, v);
 	}
 	resource_put(r);
 	return rc;
@@ -435,7 +453,7 @@ static int edit(struct upstream *up, struct name *n)
 		else if (!is_there(&word)) // a wildcard's part ends with it
 			part_free((struct part *)v);
 	}
-	n->next = malloc((n_views + 1) * sizeof(struct resource *));
+	n->next = malloc((n_views + 1) * sizeof(*n->next));
 	if (rc || !n->next)
 		return -ENOMEM;
 	for (struct xds_chain *c = n->views.next; c != &n->views && !rc; c = c->next) {
@@ -445,9 +463,9 @@ static int edit(struct upstream *up, struct name *n)
 			rc = show(up, n, word.variant);
 	}
 	for (size_t i = 0; i < n->n_shown && !rc; i++)
-		if (!is_in_next(n, n->shown[i]->constraints))
-			rc = catalog_remove(
-				up->catalog, n->type, n->text, n->shown[i]->constraints, NULL);
+		if (!find(n->next, n->n_next, n->shown[i].resource->constraints))
+			rc = catalog_remove(up->catalog, n->type, n->text,
+				n->shown[i].resource->constraints, NULL);
 	return rc;
 }
 

@@ -55,9 +55,11 @@ static void hang_up(struct proxy_world *w)
 {
 	ads_stream_free(w->stream);
 	w->stream = NULL;
-	fake_ads_forget(&w->fake);
 	if (w->fake.stream)
 		fake_ads_close(&w->fake, "gone");
+	while (fake_ads_arrived(&w->fake)) {
+	}
+	fake_ads_forget(&w->fake);
 }
 
 static bool take_requests(struct proxy_world *w)

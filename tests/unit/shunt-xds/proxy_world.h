@@ -23,7 +23,7 @@ struct proxy_world {
 	struct twheel *wheel;
 	struct rand rand;
 	struct upstream *upstream;
-	char text[512];
+	char text[4096];
 };
 
 void proxy_init(struct proxy_world *);

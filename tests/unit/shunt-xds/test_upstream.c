@@ -242,6 +242,48 @@ static void p06_new_constraints_alone_are_passed_on(void **state)
 	GETS(p, &w->a, "R r=1{env=prod AND version=v1} -r{env=prod}");
 }
 
+static void publish_unkept(struct proxy_world *p, const char *body)
+{
+	struct lb_err err;
+	struct resource *r = resource_new(
+		RESOURCE_ENDPOINTS, "x", NULL, (const uint8_t *)body, strlen(body), true);
+	catalog_begin(p->above.catalog, XDS_CHANGE_FULL);
+	assert_int_equal(catalog_set(p->above.catalog, r, &err), 0);
+	catalog_commit(p->above.catalog);
+	resource_put(r);
+	proxy_run(p);
+}
+
+static void p06_what_may_not_be_cached_is_asked_for_anew_by_each_client(void **state)
+{
+	struct world *w = *state;
+	struct proxy_world *p = &w->proxy;
+	publish_unkept(p, "x=1");
+	peer_subscribe(&w->a, 'E', "+x");
+	GETS(p, &w->a, "E x=1");
+	p->is_mute = true;
+	unsigned n_asked = p->n_asked;
+	peer_subscribe(&w->b, 'E', "+x");
+	peer_subscribe(&w->s, 'E', "x");
+	GETS(p, &w->b, "");
+	GETS(p, &w->s, "");
+	assert_int_equal(p->n_asked, n_asked + 2);
+	p->is_mute = false;
+	GETS(p, &w->b, "E x=1");
+	GETS(p, &w->s, "E x=1");
+	GETS(p, &w->a, "");
+	publish_unkept(p, "x=2");
+	GETS(p, &w->a, "E x=2");
+	GETS(p, &w->b, "E x=2");
+	GETS(p, &w->s, "E x=2");
+	peer_reopen(&w->a);
+	peer_reopen(&w->b);
+	peer_reopen(&w->s);
+	proxy_pass(p, SECOND); // no grace for what is not kept
+	ASKED(p, "");
+	assert_null(catalog_find(p->below.catalog, RESOURCE_ENDPOINTS, "x", NULL));
+}
+
 static void deletion_is_passed_on(void **state)
 {
 	struct world *w = *state;
@@ -542,6 +584,7 @@ int main(void)
 		T(new_client_gets_at_once_what_there_is_of_a_full_list),
 		T(p06_swap_of_variants_is_one_response_for_each_client_that_it_concerns),
 		T(p06_new_constraints_alone_are_passed_on),
+		T(p06_what_may_not_be_cached_is_asked_for_anew_by_each_client),
 		T(deletion_is_passed_on),
 		T(p07_nested_constraints_are_understood_and_passed_on),
 		T(wildcard_is_passed_on),
