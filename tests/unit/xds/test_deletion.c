@@ -135,9 +135,41 @@ static void de_06_the_next_server_deletes_what_it_does_not_have(void **state)
 	world_fini(&w);
 }
 
+// Here the value is of the server that was left, and the one before it says that there is none.
+static void de_06_a_server_that_is_back_deletes_what_it_has_no_more(void **state)
+{
+	static const char *const bootstraps[] = {TWO,
+		"{'xds_servers':[{'server_uri':'ads:0','channel_creds':[{'type':'insecure'}],"
+		"'server_features':['ignore_resource_deletion']}," ADS(1) "],'node':{'id':'me'}}"};
+	for (int ignores = 0; ignores < 2; ignores++) {
+		struct world w;
+		struct ear x, y;
+		world_init_dropping(&w, bootstraps[ignores]);
+		world_listen(&w, &toy_cluster, "x", &x);
+		fake_ads_settle(&w.at[0].server);
+		respond(&w.at[0], &toy_cluster, "1", "n1", "x=1", NULL);
+		fake_ads_settle(&w.at[0].server);
+		fake_ads_close(&w.at[0].server, "bye");
+		world_pass(&w, 2 * S);
+		world_refuse(&w, 0);
+		world_listen(&w, &toy_cluster, "y", &y);
+		fake_ads_settle(&w.at[1].server);
+		respond(&w.at[1], &toy_cluster, "1", "n1", "x=2", "y=1", NULL);
+		assert_string_equal(heard(&x), "=1 ~14 =2");
+		world_pass(&w, 5 * S);
+		fake_ads_settle(&w.at[0].server);
+		respond(&w.at[0], &toy_cluster, "2", "n1", "y=1", NULL);
+		assert_string_equal(heard(&x), ignores ? "~5" : "!5");
+		assert_string_equal(world_state(&w, "x"),
+			ignores ? "DOES_NOT_EXIST 1 with error" : "DOES_NOT_EXIST  with error");
+		world_fini(&w);
+	}
+}
+
 RUN_SUITE("xds/deletion", cmocka_unit_test(de_06_a_deleted_resource_is_dropped_and_others_are_not),
 	cmocka_unit_test(
 		de_06_a_deletion_is_ignored_with_one_line_when_it_begins_and_one_when_it_ends),
 	cmocka_unit_test(de_06_a_name_that_never_came_does_not_exist_whatever_is_ignored),
 	cmocka_unit_test(de_06_removals_of_delta_go_by_the_same_rule),
-	cmocka_unit_test(de_06_the_next_server_deletes_what_it_does_not_have))
+	cmocka_unit_test(de_06_the_next_server_deletes_what_it_does_not_have),
+	cmocka_unit_test(de_06_a_server_that_is_back_deletes_what_it_has_no_more))

@@ -32,6 +32,57 @@ static void unanswered_resource_does_not_exist_after_15_s(void **state)
 	fixture_fini(&f);
 }
 
+// A new stream asks for it again, but does not wait for it again.
+static void fm_07_absence_is_told_once_over_streams(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	fixture_init(&f, "");
+	listen_to(&f, &toy_cluster, "a", &a);
+	fake_ads_settle(&f.server);
+	pass_time(&f, 16 * S);
+	assert_string_equal(heard(&a), "!5");
+	respond(&f, &toy_endpoints, "v1", "n1", NULL); // the stream works
+	fake_ads_settle(&f.server);
+	fake_ads_close(&f.server, "bye");
+	pass_time(&f, 2 * S);
+	assert_int_equal(f.server.n_streams, 2);
+	f.server.n_read = f.server.n_sent - 1;
+	expect_request(&f, &toy_cluster, "a", "", "");
+	pass_time(&f, 60 * S);
+	assert_string_equal(heard(&a), "");
+	assert_string_equal(state_of(&f, "a"), "DOES_NOT_EXIST  with error");
+	fixture_fini(&f);
+}
+
+static void cs_06_what_was_refused_is_kept_until_it_is_mended(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	struct xds_entry_info info;
+	fixture_init(&f, "");
+	listen_to(&f, &toy_cluster, "a", &a);
+	fake_ads_settle(&f.server);
+	for (int i = 0; i < 3; i++) {
+		respond(&f, &toy_cluster, "v1", "n1", "a=BAD", NULL);
+		fake_ads_settle(&f.server);
+		xds_watcher_info(&a.watcher, &info);
+		assert_non_null(info.refused);
+		assert_int_equal(info.refused->len, strlen("a=BAD"));
+		assert_string_equal(info.refused->type_url, CLUSTER_URL);
+		if (i == 0) // mended
+			respond(&f, &toy_cluster, "v2", "n2", "a=1", NULL);
+		else if (i == 1) // deleted
+			respond(&f, &toy_cluster, "v2", "n2", NULL);
+		else // not asked for any more, which frees it
+			break;
+		fake_ads_settle(&f.server);
+		xds_watcher_info(&a.watcher, &info);
+		assert_null(info.refused);
+	}
+	fixture_fini(&f);
+}
+
 // FM-06
 static void answer_of_any_kind_stops_the_timer(void **state)
 {
@@ -349,6 +400,8 @@ static void resource_errors_are_answers(void **state)
 }
 
 RUN_SUITE("xds/failures", cmocka_unit_test(unanswered_resource_does_not_exist_after_15_s),
+	cmocka_unit_test(fm_07_absence_is_told_once_over_streams),
+	cmocka_unit_test(cs_06_what_was_refused_is_kept_until_it_is_mended),
 	cmocka_unit_test(answer_of_any_kind_stops_the_timer),
 	cmocka_unit_test(timer_may_be_a_transient_error),
 	cmocka_unit_test(stream_loss_stops_timers_and_the_next_stream_starts_them_anew),
