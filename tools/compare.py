@@ -7,14 +7,17 @@
 
 Whoever of the peers is installed takes part (Debian's packages haproxy, nghttp2-proxy, nginx-light; Envoy
 from the tests' Python). 8x32 is eight connections with 32 requests each at a time, 64x1 is 64 with one;
-answers have 64 bytes. Churn is connect, one request, close. The peers, and shuntd once more, stand between h2load and nghttpd on veth; shuntd also
-stands between the two ends of shunt-load on memif, which is where its own cost can be seen: on veth the
-kernel's packet sockets cost more than all the rest. Every figure says its transport.
+answers have 64 bytes. Each shape also with 10,000 routes, the last of which is asked for; then connect,
+one request, close; and latency at a fixed rate, by shunt-load for everybody. The peers, and shuntd once
+more, stand between h2load and nghttpd on veth; shuntd also stands between the two ends of shunt-load on
+memif, which is where its own cost can be seen: on veth the kernel's packet sockets cost more than all the
+rest. Every figure says its transport.
 
 CPU of a peer is user and system time of its processes. CPU of shuntd on memif is its worker's CPU time
 times the share of it in turns that did something (a worker that polls is on the CPU always); the
 table shows beside it how far it was from saturation, and how busy its generator was. What is measured
-runs with real-time priority, so that other work on the machine counts little.
+runs with real-time priority, so that other work on the machine counts little, but for latency: leave the
+machine alone meanwhile.
 
 Needs root, two cores, and makes a release build in build-rel-eal. --json FILE writes
 {"machine", "rows": [{"what", "transport", "subject", "value", "unit", "ratio_to_best_peer", "samples"}]},
@@ -34,9 +37,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build-rel-eal"
 TARGETS = ("ctrl/shuntd", "tools/shuntctl", "tools/shunt-xds/shunt-xds", "tools/shunt-load/shunt-load")
 SHAPES = {"8x32": (8, 32), "64x1": (64, 1)}  # connections, requests of each at a time
-CHURN = "churn"
+CHURN, LATENCY = "churn", "latency"
 REPEATS, SECONDS = 5, 3.0
-QUICK_REPEATS, QUICK_SECONDS = 3, 1.5
+QUICK_REPEATS, QUICK_SECONDS = 3, 1.0
 BAR_WIDTH, BAR_HEIGHT, LABEL_WIDTH = 420, 18, 330
 
 
@@ -53,20 +56,29 @@ def build():
         sys.exit(f"{BUILD} is no release build: remove it")
 
 
-def measure(subjects, repeats, seconds):
-    """{(subject class, shape): [Sample]}"""
+def steps(running, seconds):
+    """(what, how to measure it), of a subject that runs with its routes."""
+    for shape, (clients, streams) in SHAPES.items():
+        yield shape, lambda c=clients, s=streams: running.measure(c, s, seconds)
+    if running.n_routes == 1:
+        yield CHURN, lambda: running.churn(seconds)
+        yield LATENCY, lambda: running.latency(seconds)
+
+
+def measure(subjects, repeats, seconds, many):
+    """{(subject class, routes, what): [Sample]}"""
     samples = {}
     for repeat in range(repeats):
         for subject in subjects:
-            with subject() as running:
-                for shape in (*SHAPES, CHURN):
-                    sample = running.churn(seconds) if shape == CHURN else \
-                        running.measure(*SHAPES[shape], seconds)
-                    samples.setdefault((subject, shape), []).append(sample)
-                    print(f"{repeat + 1}/{repeats} {subject.name} {subject.transport} {shape}: "
-                          f"{sample.subject_us():.2f} us, {sample.per_second:.0f}/s"
-                          + (f", {sample.failed} FAILED" if sample.failed else ""),
-                          file=sys.stderr, flush=True)
+            for n_routes in (1, many):
+                with subject(n_routes) as running:
+                    for what, step in steps(running, seconds):
+                        sample = step()
+                        samples.setdefault((subject, n_routes, what), []).append(sample)
+                        print(f"{repeat + 1}/{repeats} {subject.name} {subject.transport}, {n_routes} routes, "
+                              f"{what}: {sample.subject_us():.2f} us, {sample.per_second:.0f}/s"
+                              + (f", {sample.failed} FAILED" if sample.failed else ""),
+                              file=sys.stderr, flush=True)
     return samples
 
 
@@ -76,23 +88,30 @@ def row(what, subject, unit, values):
             "samples": [round(v, 4) for v in values]}
 
 
-def rows_of(samples):
-    rows = [row("CPU per connection with one request", subject, "us", [x.subject_us() for x in s])
-            for (subject, shape), s in samples.items() if shape == CHURN]
+def rows_of(samples, many, rate):
+    def of(wanted, n_routes=1):
+        return [(subject, s) for (subject, n, what), s in samples.items() if (n, what) == (n_routes, wanted)]
+
+    rows = []
     for shape in SHAPES:
-        mine = [(subject, s) for (subject, of), s in samples.items() if of == shape]
-        for subject, s in mine:
-            rows.append(row(f"CPU per request {shape}", subject, "us", [x.subject_us() for x in s]))
-        for subject, s in mine:
-            if subject.transport == "veth":
-                rows.append(row(f"whole-machine CPU per request {shape}", subject, "us",
-                                [x.whole_us() for x in s]))
-        for subject, s in mine:
-            rows.append(row(f"requests per second {shape}", subject, "1/s", [x.per_second for x in s]))
-        for subject, s in mine:
-            if s[0].busy is not None:
-                rows.append(row(f"generator's busy share {shape}", subject, "%",
-                                [100 * x.busy for x in s]))
+        rows += [row(f"CPU per request {shape}", subject, "us", [x.subject_us() for x in s])
+                 for subject, s in of(shape)]
+        rows += [row(f"whole-machine CPU per request {shape}", subject, "us", [x.whole_us() for x in s])
+                 for subject, s in of(shape) if subject.transport == "veth"]
+        rows += [row(f"requests per second {shape}", subject, "1/s", [x.per_second for x in s])
+                 for subject, s in of(shape)]
+        rows += [row(f"generator's busy share {shape}", subject, "%", [100 * x.busy for x in s])
+                 for subject, s in of(shape) if s[0].busy is not None]
+        rows += [row(f"CPU per request {shape}, {many} routes", subject, "us", [x.subject_us() for x in s])
+                 for subject, s in of(shape, many)]
+        rows += [row(f"CPU added by {many} routes {shape}", subject, "us",
+                     [x.subject_us() - y.subject_us()
+                      for x, y in zip(s, samples[subject, 1, shape])]) for subject, s in of(shape, many)]
+    rows += [row("CPU per connection with one request", subject, "us", [x.subject_us() for x in s])
+             for subject, s in of(CHURN)]
+    for quantile in ("p50", "p99", "p99.9"):
+        rows += [row(f"latency {quantile} at {rate} a second", subject, "us",
+                     [x.latency[quantile] / 1e3 for x in s]) for subject, s in of(LATENCY)]
     return with_ratios(rows)
 
 
@@ -100,7 +119,7 @@ def with_ratios(rows):
     for r in rows:
         peers = [p["value"] for p in rows if p["what"] == r["what"] and p["subject"] != "shunt"]
         best = (max if r["unit"] == "1/s" else min)(peers, default=None)
-        r["ratio_to_best_peer"] = round(r["value"] / best, 3) if best else None
+        r["ratio_to_best_peer"] = round(r["value"] / best, 3) if best and best > 0 else None
     return rows
 
 
@@ -168,8 +187,9 @@ def main():
     subjects = [s for s in subjects if not args.only or s.name in args.only]
     repeats, seconds = (QUICK_REPEATS, QUICK_SECONDS) if args.quick else (REPEATS, SECONDS)
     about = {**machine(), "versions": {s.name: s.version() for s in subjects}}
-    samples = measure(subjects, args.repeats or repeats, seconds)
-    rows = rows_of(samples)
+    many = compare_subjects.MANY
+    samples = measure(subjects, args.repeats or repeats, seconds, many)
+    rows = rows_of(samples, many, compare_subjects.RATE)
     print(f"{about['cpu']}, {about['cpus']} CPUs, Linux {about['kernel']}, load {about['load']}; "
           + ", ".join(f"{name} {version}" for name, version in about["versions"].items()))
     print_table(rows)

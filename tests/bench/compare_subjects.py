@@ -7,6 +7,7 @@ speaks, both are one shunt-load, and shuntd's cost is the busy share of its work
 worker that polls is always on the CPU.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -28,6 +29,8 @@ LABEL = "shunt-compare"
 RUN_TIMEOUT_S = 120
 WARM_UP = 4000  # requests
 CHURN = 200  # connections
+RATE = 5000  # requests a second, where latency is measured
+MANY = 10_000  # routes
 WORKER = "rte-worker"
 ENVOY = sorted(pathlib.Path(__file__).resolve().parents[2].glob(
     ".venv/lib/python3*/site-packages/envoy/_bin/envoy"))
@@ -46,35 +49,59 @@ def first(*argv):
     return ["chrt", "-r", "1", *argv]
 
 
-def cpu_s(pid, only=""):
-    """CPU seconds of all that a Lab's process started, or of its threads of this name."""
-    total = 0.0
+def tasks(pid, only=""):
+    """Folders in /proc of all threads that a Lab's process started, or of those of this name."""
     for process in pathlib.Path("/proc").iterdir():
         if not process.name.isdigit():
             continue
-        try:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             session = int((process / "stat").read_text().rsplit(")", 1)[1].split()[3])
-            if session != pid:
-                continue
-            for task in (process / "task").iterdir():
-                if (task / "comm").read_text().startswith(only):
-                    total += int((task / "schedstat").read_text().split()[0]) / 1e9
-        except (FileNotFoundError, ProcessLookupError):
-            continue
+            if session == pid:
+                yield from (task for task in (process / "task").iterdir()
+                            if (task / "comm").read_text().startswith(only))
+
+
+def prefer(pid, only="", wanted=True):
+    """The same for what runs already, or no longer."""
+    for task in tasks(pid, only):
+        policy = os.SCHED_RR if wanted else os.SCHED_OTHER
+        os.sched_setscheduler(int(task.name), policy, os.sched_param(int(wanted)))
+
+
+def cpu_s(pid, only=""):
+    """CPU seconds of them."""
+    total = 0.0
+    for task in tasks(pid, only):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            total += int((task / "schedstat").read_text().split()[0]) / 1e9
     return total
+
+
+def prefix(number):
+    return f"/r{number:05}/"
+
+
+def path(n_routes):
+    """What is asked for: the last of the routes."""
+    return h2load.MARK if n_routes == 1 else prefix(n_routes - 1) + h2load.MARK.lstrip("/")
+
+
+def prefixes(n_routes):
+    return [prefix(i) for i in range(n_routes)] if n_routes > 1 else []
 
 
 class Sample:
     """One measurement. requests; subject_s, others_s: CPU; per_second; failed; busy: of the loading
-    thread, where it polls."""
+    thread, where it polls; latency: shunt-load's, in ns."""
 
-    def __init__(self, requests, subject_s, others_s, per_second, failed, busy=None):
+    def __init__(self, requests, subject_s, others_s, per_second, failed, busy=None, latency=None):
         self.requests = requests
         self.subject_s = subject_s
         self.others_s = others_s
         self.per_second = per_second
         self.failed = failed
         self.busy = busy
+        self.latency = latency
 
     def subject_us(self):
         return self.subject_s / self.requests * 1e6
@@ -89,7 +116,8 @@ class OnVeth:
     transport = "veth"
     offloads = "on"
 
-    def __init__(self):
+    def __init__(self, n_routes=1):
+        self.n_routes = n_routes
         self.lab = self.bed = self.process = self.backend = None
 
     def __enter__(self):
@@ -109,8 +137,9 @@ class OnVeth:
         if self.offloads == "on":
             self._kernel_network()
         root = self.lab.dir / "www"
-        root.mkdir()
-        (root / h2load.MARK.lstrip("/")).write_bytes(b"#" * ANSWER)
+        mark = root / path(self.n_routes).lstrip("/")
+        mark.parent.mkdir(parents=True)
+        mark.write_bytes(b"#" * ANSWER)
         self.backend = self.lab.start("backends", "backend", first(
             "nghttpd", "--no-tls", "-a", BACKEND, "-d", root, "-m", "1000", BACKEND_PORT), cpu=cores()[1])
         self.bed.wait_connect("backends", BACKEND, BACKEND_PORT, self.backend)
@@ -134,8 +163,8 @@ class OnVeth:
     def _load(self, clients, streams, requests):
         """(h2load's report, its CPU)"""
         argv = ["ip", "netns", "exec", self.lab.ns("client"), "taskset", "-c", str(cores()[1]),
-                *first(*h2load.arguments(URL + h2load.MARK, requests=requests, clients=clients,
-                                         streams=streams))]
+                *first(*h2load.arguments(URL + path(self.n_routes), requests=requests,
+                                         clients=clients, streams=streams))]
         with subprocess.Popen(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as p:
             text = p.stdout.read()
             _, _, usage = os.wait4(p.pid, 0)
@@ -163,6 +192,28 @@ class OnVeth:
         return self._counted(lambda: [self._load(clients, streams, requests)])
 
 
+    def latency(self, seconds):
+        """At a fixed rate, by shunt-load, which needs real checksums. Without priority: the kernel takes
+        real-time threads that never sleep off the CPU for 50 ms of each second."""
+        self._checksums("off")
+        prefer(self.process.pid, wanted=False)
+        prefer(self.backend.pid, wanted=False)
+        before, before_backend = cpu_s(self.process.pid), cpu_s(self.backend.pid)
+        argv = load_agent.argv("run", *load_agent.client_words(), "--check", "same", "--probe", "--nap", "-p",
+                               path(self.n_routes), "-c", "64", "-r", str(RATE), "-D", str(seconds), "-w",
+                               "0.2", core=cores()[1])
+        report = report_of(self.lab.exec("client", argv, timeout=RUN_TIMEOUT_S, check=False))
+        self._checksums(self.offloads)
+        prefer(self.process.pid)
+        prefer(self.backend.pid)
+        return Sample(report["sent"], cpu_s(self.process.pid) - before,
+                      cpu_s(self.backend.pid) - before_backend, report["per_second"], report["failed"],
+                      latency=report["latency_ns"])
+
+    def _checksums(self, state):
+        self.lab.exec("lb", ["ethtool", "-K", "lb-c", "tx", state, "gso", state, "tso", state])
+
+
 class HAProxy(OnVeth):
     name = "haproxy"
 
@@ -172,6 +223,9 @@ class HAProxy(OnVeth):
 
     def start(self):
         config = self.lab.dir / "haproxy.cfg"
+        table = self.lab.dir / "routes.map"  # its fastest way: a tree of prefixes
+        table.write_text("".join(f"{p} back\n" for p in prefixes(self.n_routes)))
+        uses = f"  use_backend %[path,map_beg({table})]\n" if self.n_routes > 1 else ""
         config.write_text(f"""\
 global
   nbthread 1
@@ -185,7 +239,7 @@ defaults
   http-reuse always
 frontend front
   bind {VIP}:{PORT} proto h2
-  default_backend back
+{uses}  default_backend back
 backend back
   server one {BACKEND}:{BACKEND_PORT} proto h2
 """)
@@ -200,9 +254,12 @@ class Nghttpx(OnVeth):
         return said(["nghttpx", "--version"], "nghttpx ")
 
     def start(self):
+        config = self.lab.dir / "nghttpx.conf"
+        patterns = ":".join(["/", *prefixes(self.n_routes)])
+        config.write_text(f"backend={BACKEND},{BACKEND_PORT};{patterns};proto=h2\n")
         return self.lab.start("lb", self.name, first(
-            "nghttpx", f"-f{VIP},{PORT};no-tls", f"-b{BACKEND},{BACKEND_PORT};;proto=h2", "-n1",
-            "--frontend-http2-max-concurrent-streams=1000", "--conf=/dev/null"), cpu=cores()[0])
+            "nghttpx", f"-f{VIP},{PORT};no-tls", "-n1", "--frontend-http2-max-concurrent-streams=1000",
+            f"--conf={config}"), cpu=cores()[0])
 
 
 class Nginx(OnVeth):
@@ -214,6 +271,8 @@ class Nginx(OnVeth):
 
     def start(self):
         config = self.lab.dir / "nginx.conf"
+        locations = "\n".join(f"    location {p} {{ grpc_pass grpc://back; }}"
+                              for p in prefixes(self.n_routes))
         config.write_text(f"""\
 daemon off;
 worker_processes 1;
@@ -228,6 +287,7 @@ http {{
   server {{
     listen {VIP}:{PORT} http2;
     location / {{ grpc_pass grpc://back; }}
+{locations}
   }}
 }}
 """)
@@ -243,7 +303,8 @@ class Envoy(OnVeth):
 
     def start(self):
         routes = resources.route_config("routes", resources.virtual_host(
-            "all", ["*"], resources.route("/", "back")))
+            "all", ["*"], *(resources.route(p, "back") for p in prefixes(self.n_routes)),
+            resources.route("/", "back")))
         config = envoy_proxy.configuration(routes, {"back": [(BACKEND, BACKEND_PORT)]}, [])
         config["static_resources"]["listeners"][0]["address"] = envoy_proxy.address_of(VIP, PORT)
         limits = {name: 1_000_000 for name in ("max_connections", "max_requests", "max_pending_requests")}
@@ -264,8 +325,8 @@ class ShuntOnVeth(OnVeth):
         return said([BUILD / "ctrl" / "shuntd", "--version"], "shuntd ")
 
     def start(self):
-        load_agent.serve_echo(self.bed, (BACKEND, BACKEND_PORT))
-        prefer_worker(self.bed.daemon)
+        load_agent.serve_echo(self.bed, (BACKEND, BACKEND_PORT), routes_of_echo(self.n_routes))
+        prefer(self.bed.daemon.pid, WORKER)
         return self.bed.daemon
 
 
@@ -276,15 +337,16 @@ class ShuntOnMemif:
     transport = "memif"
     version = ShuntOnVeth.version
 
-    def __init__(self):
+    def __init__(self, n_routes=1):
+        self.n_routes = n_routes
         self.lab = self.bed = None
 
     def __enter__(self):
         self.lab = Lab(LABEL)
         try:
             self.bed = PollingBed(self.lab)
-            load_agent.serve_echo(self.bed)
-            prefer_worker(self.bed.daemon)
+            load_agent.serve_echo(self.bed, routes=routes_of_echo(self.n_routes))
+            prefer(self.bed.daemon.pid, WORKER)
         except BaseException:
             self.lab.close()
             raise
@@ -298,21 +360,24 @@ class ShuntOnMemif:
         return (cpu_s(self.bed.daemon.pid, WORKER), sum(w["busy_s"] for w in workers),
                 sum(w["idle_s"] for w in workers), sum(w["requests"] for w in workers))
 
-    def _run(self, *words):
+    def _run(self, *words, priority=first):
         before = self._state()
-        argv = load_agent.argv("run", *load_agent.memif_words(self.lab), "--check", "same", "--probe",
-                               *map(str, words), core=cores()[1])
-        done = self.lab.exec("lb", first(*argv), timeout=RUN_TIMEOUT_S, check=False)
-        if not done.stdout.strip():
-            raise LabError(f"shunt-load: {done.stderr}")
-        report = json.loads(done.stdout.splitlines()[-1])
+        argv = load_agent.argv("run", *load_agent.memif_words(self.lab), "--check", "same", "--probe", "-p",
+                               path(self.n_routes), *map(str, words), core=cores()[1])
+        report = report_of(self.lab.exec("lb", priority(*argv), timeout=RUN_TIMEOUT_S, check=False))
         cpu, busy, idle, requests = (b - a for a, b in zip(before, self._state()))
         load = report["busy"]
         return Sample(requests, cpu * busy / (busy + idle), 0.0, report["per_second"],
-                      report["failed"], load["client"] + load["echo"])
+                      report["failed"], load["client"] + load["echo"], report["latency_ns"])
 
     def measure(self, clients, streams, seconds):
         return self._run("-c", clients, "-m", streams, "-D", seconds)
+
+    def latency(self, seconds):
+        prefer(self.bed.daemon.pid, WORKER, wanted=False)
+        sample = self._run("-c", 64, "-r", RATE, "-D", seconds, "-w", 0.2, priority=lambda *argv: argv)
+        prefer(self.bed.daemon.pid, WORKER)
+        return sample
 
     def churn(self, seconds):
         return self._run("-c", CHURN, "--requests-per-connection", 1, "-D", seconds)
@@ -329,10 +394,15 @@ class PollingBed(Testbed):
         return text.replace("workers: [1]", f"workers: [{cores()[0]}]")
 
 
-def prefer_worker(process):
-    for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
-        if (task / "comm").read_text().startswith(WORKER):
-            os.sched_setscheduler(int(task.name), os.SCHED_RR, os.sched_param(1))
+def routes_of_echo(n_routes):
+    return [resources.route(p, "echo") for p in prefixes(n_routes)]
+
+
+def report_of(done):
+    """Of a run of shunt-load that has ended."""
+    if not done.stdout.strip():
+        raise LabError(f"shunt-load: {done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def said(argv, before):

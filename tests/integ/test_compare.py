@@ -15,8 +15,9 @@ SUBJECTS, _ = compare_subjects.found()
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda s: f"{s.name}-{s.transport}")
 def test_a_subject_answers_and_its_cost_is_counted(subject):
-    with subject() as running:
-        for sample in (running.measure(8, 32, 0.2), running.measure(64, 1, 0.2), running.churn(0.2)):
+    with subject(n_routes=100) as running:
+        for sample in (running.measure(8, 32, 0.2), running.measure(64, 1, 0.2), running.churn(0.2),
+                       running.latency(0.2)):
             assert sample.failed == 0
             assert sample.requests > 0 and sample.per_second > 0
             assert 0.0 < sample.subject_us() <= sample.whole_us()

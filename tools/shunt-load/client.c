@@ -397,6 +397,13 @@ bool client_end_turn(struct client *c)
 	return any;
 }
 
+uint64_t client_due_ns(const struct client *c)
+{
+	bool planned = c->conf.rate > 0 && !all_issued(c) &&
+	               (c->phase == CLIENT_WARMING || c->phase == CLIENT_MEASURED);
+	return planned ? planned_ns(c) : UINT64_MAX;
+}
+
 void client_stop(struct client *c)
 {
 	if (c->phase >= CLIENT_ENDING)

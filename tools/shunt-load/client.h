@@ -88,6 +88,8 @@ void client_free(struct client *);
 void client_begin_turn(struct client *, uint64_t now_ns);
 // After it: ends, begins and sends what there is. True = there was something to do.
 bool client_end_turn(struct client *);
+// When it next has something to do by itself, if nothing arrives; now_ns of the turn = at once.
+uint64_t client_due_ns(const struct client *);
 // Between turns. Ends it early; answers still to come are waited for no longer.
 void client_stop(struct client *);
 // It can't even begin.

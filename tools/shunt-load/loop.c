@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define SECOND UINT64_C(1000000000)
-#define NAP_AFTER 200 // empty turns
+#define NAP_AFTER 2 // empty turns
 #define NAP_NS 50000
 #define GOODBYE_NS 50000000
 #define MIN_CHUNKS 16384
@@ -236,17 +236,18 @@ static bool turn_echo(struct loop *l, uint64_t now)
 }
 
 // Naps count as time, not as work.
-static void nap(struct loop *l, bool busy)
+static void nap(struct loop *l, bool busy, uint64_t now)
 {
 	l->n_empty = busy ? 0 : l->n_empty + 1;
-	if (l->n_empty < NAP_AFTER)
+	uint64_t due = l->client ? client_due_ns(l->client) : UINT64_MAX;
+	if (l->n_empty < NAP_AFTER || due <= now)
 		return;
 	struct host *hosts[N_SIDES];
 	uint32_t n = 0;
 	for (int i = 0; i < N_SIDES; i++)
 		if (l->hosts[i])
 			hosts[n++] = l->hosts[i];
-	host_rest(hosts, n, NAP_NS);
+	host_rest(hosts, n, due - now < NAP_NS ? due - now : NAP_NS);
 }
 
 // Each role's turn; the clock is read between them: where one ends, the next begins. Returns now.
@@ -265,7 +266,7 @@ static uint64_t turn(struct loop *l, uint64_t now, bool counted)
 		any |= busy;
 	}
 	if (l->options.nap) {
-		nap(l, any);
+		nap(l, any, now);
 		now = clock_ns(CLOCK_MONOTONIC);
 	}
 	if (counted)
