@@ -101,14 +101,14 @@ static bool is_wanting(const struct xds_fallback *fb)
 	return false;
 }
 
-// FB-02: the next server is asked for everything.
-static void fall(struct xds_fallback *fb)
+// FB-02: the next server is asked for everything. False = there is no memory to ask it.
+static bool fall(struct xds_fallback *fb)
 {
 	while (fb->active + 1 < fb->conf.n_servers && xds_fallback_is_failing(fb) &&
 		is_wanting(fb)) {
 		if (!xds_server_get(fb->conf.servers[fb->active + 1])) {
 			xds_fallback_retry_later(fb);
-			return;
+			return false;
 		}
 		fb->active++;
 		log_active(fb, "fall back to");
@@ -116,6 +116,7 @@ static void fall(struct xds_fallback *fb)
 			if (xds_fallback_entry_watch(XDS_FALLBACK_ENTRY_OF(c, all), fb->active))
 				xds_fallback_mark(XDS_FALLBACK_ENTRY_OF(c, all));
 	}
+	return true;
 }
 
 // FB-03: the watchers hear of servers only when there is none left to wait for. What they have
@@ -138,8 +139,8 @@ bool xds_fallback_settle(struct xds_fallback *fb)
 {
 	bool told = false;
 	climb(fb);
-	fall(fb);
-	note_failure(fb);
+	if (fall(fb)) // else there is a server left to wait for
+		note_failure(fb);
 	while (!xds_chain_empty(&fb->later)) {
 		struct xds_chain *c = fb->later.next;
 		xds_chain_remove(c);
@@ -171,7 +172,7 @@ static struct xds_fallback_entry *start(struct xds_fallback *fb, uint32_t type, 
 		return NULL;
 	xds_fallback_entry_merge(e); // a client may still have it (WA-13)
 	e->fresh = false;
-	fall(fb);
+	(void)fall(fb);
 	e->told = xds_fallback_entry_trouble(e);
 	return e;
 }
