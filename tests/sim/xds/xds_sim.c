@@ -29,6 +29,7 @@
 
 #define NS_PER_MS 1000000ull
 #define N_STRANGERS 4
+#define N_SUBS 2 // of a frontend
 #define DEFAULT_SEEDS 8
 #define DEFAULT_STEPS 2000
 #define CALM_ROUNDS 60
@@ -41,7 +42,8 @@ struct frontend {
 	int number;
 	struct xds_config *config; // borrowed; NULL = none, or an error came after it
 	uint32_t in_use; // clusters, by number, that requests hold
-	uint32_t held; // that were held since the servers last calmed down
+	uint32_t held; // that were held or subscribed to since the servers last calmed down
+	struct depmgr_sub *subs[N_SUBS];
 	unsigned n_updates, n_errors;
 };
 
@@ -167,10 +169,33 @@ static void toggle_stranger(struct sim *s)
 	xds_federation_end(s->client);
 }
 
+static void unsubscribe(struct frontend *f)
+{
+	for (int i = 0; i < N_SUBS; i++)
+		depmgr_unsubscribe(&f->subs[i]);
+}
+
+// DM-20
+static void toggle_sub(struct sim *s, struct frontend *f)
+{
+	char name[WORLD_NAME_SIZE];
+	int number = (int)rand_below(&s->rand, N_CLUSTERS);
+	struct depmgr_sub **sub = &f->subs[rand_below(&s->rand, N_SUBS)];
+	if (*sub) {
+		depmgr_unsubscribe(sub);
+		return;
+	}
+	world_name(&s->net.world.shape, 0, number, name);
+	*sub = depmgr_subscribe(f->dm, name);
+	CHECK(*sub);
+	f->held |= 1u << number;
+}
+
 static void restart_frontend(struct sim *s, int n)
 {
 	struct frontend *f = &s->frontends[n];
 	char name[WORLD_NAME_SIZE];
+	unsubscribe(f);
 	depmgr_free(f->dm);
 	world_name(&s->net.world.shape, 2, n, name);
 	*f = (struct frontend){.sim = s, .number = n};
@@ -226,6 +251,8 @@ static void step(struct sim *s)
 			toggle_stranger(s);
 		s->frontends[rand_below(&s->rand, N_LISTENERS)].in_use =
 			(uint32_t)rand_u64(&s->rand);
+		if (chance(s, 30))
+			toggle_sub(s, &s->frontends[rand_below(&s->rand, N_LISTENERS)]);
 		if (chance(s, 2))
 			restart_frontend(s, (int)rand_below(&s->rand, N_LISTENERS));
 		break;
@@ -311,8 +338,10 @@ static void converge(struct sim *s)
 {
 	s->name_servers.instant = NULL;
 	s->name_servers.starve = false;
-	for (int l = 0; l < N_LISTENERS; l++)
+	for (int l = 0; l < N_LISTENERS; l++) {
 		s->frontends[l].in_use = 0;
+		unsubscribe(&s->frontends[l]);
+	}
 	if (s->net.has_fallback)
 		calm_without_the_first(s);
 	net_calm(&s->net, NULL);
@@ -350,8 +379,10 @@ static void sim_init(struct sim *s, uint64_t seed, bool delta)
 
 static void sim_fini(struct sim *s)
 {
-	for (int i = 0; i < N_LISTENERS; i++)
+	for (int i = 0; i < N_LISTENERS; i++) {
+		unsubscribe(&s->frontends[i]);
 		depmgr_free(s->frontends[i].dm);
+	}
 	for (int i = 0; i < N_STRANGERS; i++)
 		xds_federation_cancel(s->client, &s->strangers[i]);
 	s->resolver->ops->free(s->resolver);
