@@ -7,7 +7,7 @@
     tools/bench update [--json] [ENDPOINTS ...]
     tools/bench hpack | h2 | proxy | tcp [--json] [--instructions]
     tools/bench clusters [--json] [CLUSTERS]
-    tools/bench updates [--json] [CLUSTERS]
+    tools/bench updates [--json]
 
 route: how long a route is looked for, in tables of so many routes (10, 1000, 10000, 100000), by
 shunt, a linear scan, RE2::Set and Hyperscan, all on the same table and requests (route_find); and how
@@ -31,8 +31,9 @@ clusters: what it costs the running shuntd to take so many clusters (10000) of t
 route for each from an ADS server: CPU of the control thread until they serve, and memory; beside Envoy,
 from its static configuration and from the same server, where the tests' Python has it (tools/setup).
 
-updates: 1000 EDS responses a second for a minute in that world, beside a minute without: CPU of the
-control thread, snapshots, and the worker's turns above 1 ms. Needs root, for the worker's priority.
+updates: 1000 EDS responses a second for a minute, each of which replaces one of 2000 connected endpoints
+of 1000 clusters, beside a minute without: CPU of the control thread, snapshots, and the worker's turns
+above 1 ms. Needs root, for network namespaces.
 
 Makes a release build in build-rel, of shuntd in build-rel-eal. With --json one object a line goes to the
 standard output, else a table with ratios. What is left out is said on the standard error.

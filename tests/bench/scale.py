@@ -6,11 +6,13 @@ clusters: so many CLUSTERS of ENDPOINTS each and a route for each, from an ADS s
 answers back until the process is settled without a configuration; Envoy also has them in its static
 configuration. Counted until the process says that it serves: CPU of the control thread (of Envoy its
 main thread), of all threads but those that serve, and memory that the process shares with nobody, above
-what it had without a configuration. Nobody is at the endpoints: shuntd, which connects to them as gRPC
-would, fails to.
+what it had without a configuration. Nobody is at the endpoints: shuntd, which connects to those of
+round_robin as gRPC would, fails to, and what that takes is in the figures; with `on_demand` the policy is
+ring_hash (of small rings), which waits for requests, as Envoy does with any policy.
 
-updates: the same world, a while without changes, and then as long with RATE EDS responses a second, each
-of which replaces an endpoint. The worker has real-time priority, so that a turn's time is its own.
+updates: in network namespaces, where all endpoints of 1000 clusters are there and connected (two each): a
+while without changes, and then as long with RATE EDS responses a second, each of which replaces an
+endpoint. The worker has real-time priority, so that a turn's time is its own.
 """
 
 import argparse
@@ -38,8 +40,8 @@ ENVOY = pathlib.Path(sysconfig.get_path("purelib")) / "envoy" / "_bin" / "envoy"
 PATIENCE_S = 180
 SETTLE_S = 2.0
 REST_S = 5.0
-UPDATES_REST_S = 20  # until the first connection attempts have failed
-CHANGING = 1000
+UPDATES_CLUSTERS = 1000
+UPDATES_ENDPOINTS = 2
 MIB = 1 << 20
 
 
@@ -118,9 +120,9 @@ def cpu_but(serving, before, after):
 
 
 class Server(Child):
-    def __init__(self, args, envoy_port=0):
+    def __init__(self, args, envoy_port=0, on_demand=False):
         super().__init__([sys.executable, HERE / "scale_server.py", args.clusters, args.endpoints,
-                          "--envoy-port", envoy_port])
+                          "--envoy-port", envoy_port, *(["--on-demand"] if on_demand else [])])
         self.port = json.loads(self.wait_line('"port"'))["port"]
 
     def go(self):
@@ -153,8 +155,6 @@ class Shunt(Child):
         bootstrap = {"xds_servers": [server], "node": {"id": "bench"}}
         config = pathlib.Path(folder) / "shunt.yaml"
         config.write_text(SHUNT_YAML.format(worker=max(os.sched_getaffinity(0)), folder=folder, protocol=protocol))
-        self.build = build
-        self.socket = pathlib.Path(folder) / "stats.sock"
         self.live = None  # when, and the threads' CPU then
         super().__init__([build / "ctrl" / "shuntd", "-c", config],
                          env={**os.environ, "GRPC_XDS_BOOTSTRAP_CONFIG": json.dumps(bootstrap)})
@@ -163,19 +163,6 @@ class Shunt(Child):
     def note(self, line):
         if not self.live and 'msg="ready"' in line:
             self.live = time.monotonic_ns(), self.cpu()
-
-    def show(self, what):
-        done = subprocess.run([self.build / "tools" / "shuntctl", "--socket", self.socket, "--json", "show",
-                               what], check=True, capture_output=True, text=True, timeout=30)
-        return json.loads(done.stdout)["data"]
-
-    def worker(self):
-        return self.show("workers")["worker0"]
-
-    def prefer_worker(self):
-        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
-            if (task / "comm").read_text().startswith(self.worker_thread):
-                os.sched_setscheduler(int(task.name), os.SCHED_FIFO, os.sched_param(1))
 
 
 def row(**words):
@@ -189,8 +176,8 @@ def clusters_row(impl, case, n, cpu, wall_s, memory):
         mib_later=round((memory[2] - memory[0]) / MIB, 1), mib_empty=round(memory[0] / MIB, 1))
 
 
-def shunt_clusters(args, protocol):
-    with tempfile.TemporaryDirectory() as folder, Server(args) as server, \
+def shunt_clusters(args, protocol, on_demand=False):
+    with tempfile.TemporaryDirectory() as folder, Server(args, on_demand=on_demand) as server, \
             Shunt(args.build, folder, protocol, server.port) as shunt:
         time.sleep(SETTLE_S)
         before, memory = shunt.cpu(), [shunt.memory()]
@@ -200,7 +187,7 @@ def shunt_clusters(args, protocol):
         live_ns, after = shunt.live
         time.sleep(REST_S)
         memory.append(shunt.memory())
-        clusters_row("shunt", f"ads_{protocol}", args.clusters,
+        clusters_row("shunt", f"ads_{protocol}" + ("_on_demand" if on_demand else ""), args.clusters,
                      (shunt.main_cpu(before, after), cpu_but(shunt.worker_thread, before, after)),
                      (live_ns - first_ns) / 1e9, memory)
 
@@ -306,8 +293,9 @@ def envoy_ads(args, protocol):
 
 
 def bench_clusters(args):
-    for protocol in ("sotw", "delta"):
-        shunt_clusters(args, protocol)
+    for on_demand in (False, True):
+        for protocol in ("sotw", "delta"):
+            shunt_clusters(args, protocol, on_demand)
     if not ENVOY.exists():
         print("no Envoy beside this Python: left out", file=sys.stderr)
         return
@@ -317,36 +305,53 @@ def bench_clusters(args):
 
 
 class Window:
-    """What shuntd did between two moments."""
+    """What a daemon did since."""
 
-    def __init__(self, shunt, server, seconds, rate):
-        before, worker, info = shunt.cpu(), shunt.worker(), shunt.show("info")
-        self.sent, self.seconds = 0, seconds
-        if rate:
-            server.tell(f"churn {rate} {seconds} {CHANGING}")
-            said = json.loads(server.wait_line('"sent"'))
-            self.sent, self.seconds = said["sent"], said["seconds"]
-        else:
-            time.sleep(seconds)
-        after, worker_after, info_after = shunt.cpu(), shunt.worker(), shunt.show("info")
-        self.cpu = shunt.main_cpu(before, after)
-        self.snapshots = info_after["snapshots_published"] - info["snapshots_published"]
-        self.long_turns = worker_after["long_turns"] - worker["long_turns"]
-        self.busy_s = worker_after["busy_s"] - worker["busy_s"]
+    def __init__(self, bed):
+        self.bed = bed
+        self.started = time.monotonic()
+        self.before = self._look()
+
+    def _look(self):
+        task = pathlib.Path(f"/proc/{self.bed.daemon.pid}/schedstat")
+        worker = self.bed.show("workers")["worker0"]
+        return {"cpu_s": int(task.read_text().split()[0]) / 1e9, "busy_s": worker["busy_s"],
+                "long_turns": worker["long_turns"],
+                "snapshots": self.bed.show("info")["snapshots_published"]}
+
+    def report(self, case, sent):
+        seconds = time.monotonic() - self.started
+        d = {key: value - self.before[key] for key, value in self._look().items()}
+        row(bench="updates", impl="shunt", case=case, n=UPDATES_CLUSTERS,
+            ns_op=round(d["cpu_s"] * 1e9 / sent) if sent else None, sent=sent, seconds=round(seconds, 2),
+            snapshots=d["snapshots"], cpu_s=round(d["cpu_s"], 3), worker_busy_s=round(d["busy_s"], 3),
+            turns_over_1ms=d["long_turns"])
+
+
+def prefer_worker(pid):
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text().startswith(Shunt.worker_thread):
+            os.sched_setscheduler(int(task.name), os.SCHED_FIFO, os.sched_param(1))
 
 
 def shunt_updates(args, protocol):
-    with tempfile.TemporaryDirectory() as folder, Server(args) as server, \
-            Shunt(args.build, folder, protocol, server.port) as shunt:
-        shunt.prefer_worker()
-        server.go()
-        shunt.wait_line('msg="ready"')
-        time.sleep(UPDATES_REST_S)
-        for case, rate in (("quiet", 0), ("updates", args.rate)):
-            w = Window(shunt, server, args.seconds, rate)
-            row(bench="updates", impl="shunt", case=f"{case}_{protocol}", n=args.clusters,
-                ns_op=round(w.cpu * 1e9 / w.sent) if w.sent else None, sent=w.sent, seconds=round(w.seconds, 2), snapshots=w.snapshots, cpu_s=round(w.cpu, 3),
-                worker_busy_s=round(w.busy_s, 4), turns_over_1ms=w.long_turns)
+    os.environ["SHUNT_BUILD"] = str(args.build.resolve())
+    sys.path.insert(0, str(HERE.parent / "integ"))
+    from lab import Lab, wait_until  # pylint: disable=import-outside-toplevel  # they read the variable
+    from scale_world import ScaleWorld  # pylint: disable=import-outside-toplevel
+    with Lab("shunt-bench") as lab, ScaleWorld(lab, protocol, UPDATES_CLUSTERS, UPDATES_ENDPOINTS) as world:
+        world.go()
+        world.bed.start_daemon()
+        prefer_worker(world.bed.daemon.pid)
+        wait_until(world.all_ready, PATIENCE_S, "every cluster READY")
+        time.sleep(SETTLE_S)
+        window = Window(world.bed)
+        time.sleep(args.seconds)
+        window.report(f"quiet_{protocol}", 0)
+        window = Window(world.bed)
+        world.churn(args.rate, args.seconds)
+        wait_until(world.churned, args.seconds + PATIENCE_S, "the end of the updates")
+        window.report(f"updates_{protocol}", world.churned()["sent"])
 
 
 def main():

@@ -83,8 +83,13 @@ def envoy_listener(n, port):
     return listener
 
 
-def eds_cluster(i):
+def eds_cluster(i, on_demand):
+    """on_demand: of a policy that connects to nobody before there are requests."""
     cluster = cluster_pb2.Cluster(name=name_of(i), type=cluster_pb2.Cluster.EDS)
+    if on_demand:
+        cluster.lb_policy = cluster_pb2.Cluster.RING_HASH
+        cluster.ring_hash_lb_config.minimum_ring_size.value = 1
+        cluster.ring_hash_lb_config.maximum_ring_size.value = 16
     cluster.eds_cluster_config.eds_config.ads.SetInParent()
     cluster.eds_cluster_config.eds_config.resource_api_version = 2
     return cluster
@@ -117,13 +122,13 @@ def static_cluster(i, n_endpoints):
 class World:
     """What is served, by type and name."""
 
-    def __init__(self, n_clusters, n_endpoints, envoy_port):
+    def __init__(self, n_clusters, n_endpoints, envoy_port, on_demand):
         self.n_endpoints = n_endpoints
         listener = envoy_listener(n_clusters, envoy_port) if envoy_port else api_listener()
         self.types = {
             LISTENER: {"web": packed(listener)},
             ROUTES: {"routes": packed(routes(n_clusters))},
-            CLUSTER: {name_of(i): packed(eds_cluster(i)) for i in range(n_clusters)},
+            CLUSTER: {name_of(i): packed(eds_cluster(i, on_demand)) for i in range(n_clusters)},
             ENDPOINTS: {name_of(i): packed(assignment(i, n_endpoints)) for i in range(n_clusters)},
         }
         self.go = threading.Event()
@@ -235,10 +240,11 @@ def main():
     parser.add_argument("clusters", type=int)
     parser.add_argument("endpoints", type=int, help="of each, 10 at most")
     parser.add_argument("--envoy-port", type=int, default=0)
+    parser.add_argument("--on-demand", action="store_true", help="ring_hash with small rings, not round_robin")
     parser.add_argument("--listen", default="127.0.0.1:0")
     parser.add_argument("--commands", default="/dev/stdin", help="file or named pipe to read them from")
     args = parser.parse_args()
-    world = World(args.clusters, args.endpoints, args.envoy_port)
+    world = World(args.clusters, args.endpoints, args.envoy_port, args.on_demand)
     service = Service(world)
     server = grpc.server(concurrent.futures.ThreadPoolExecutor(8), handlers=[service],
                          options=[("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)])
