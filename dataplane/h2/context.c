@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/h2/impl.h"
+#include "lb/base/lines.h"
 
 #include <stdlib.h>
 
@@ -23,14 +24,14 @@ static int init_memory(struct h2_context *ctx)
 	const struct h2_conf *conf = &ctx->conf;
 	uint32_t buckets = power_of_two(conf->max_streams);
 	ctx->table_mask = buckets - 1;
-	ctx->table = calloc(buckets, sizeof(*ctx->table));
+	ctx->table = lines_new(buckets, sizeof(*ctx->table));
 	ctx->max_fields = conf->max_header_fields + FIELDS_ADDED;
-	ctx->trailers = calloc(ctx->max_fields, sizeof(*ctx->trailers));
-	ctx->gathered = malloc(H2_MAX_BLOCK);
-	ctx->decoded = malloc(HPACK_ROOM(H2_MAX_BLOCK));
+	ctx->trailers = lines_new(ctx->max_fields, sizeof(*ctx->trailers));
+	ctx->gathered = lines_new(1, H2_MAX_BLOCK);
+	ctx->decoded = lines_new(1, HPACK_ROOM(H2_MAX_BLOCK));
 	ctx->max_encoded = (size_t)conf->max_header_bytes + BYTES_ADDED;
-	ctx->encoded = malloc(ctx->max_encoded);
-	ctx->packed = malloc(ctx->max_encoded);
+	ctx->encoded = lines_new(1, ctx->max_encoded);
+	ctx->packed = lines_new(1, ctx->max_encoded);
 	ctx->hpack_mem = hpack_mem_new(HPACK_PAGES_SHARED + conf->max_conns);
 	if (!ctx->table || !ctx->trailers || !ctx->gathered || !ctx->decoded || !ctx->encoded ||
 		!ctx->packed || !ctx->hpack_mem)
@@ -44,7 +45,7 @@ static int init_memory(struct h2_context *ctx)
 
 struct h2_context *h2_context_new(const struct h2_conf *conf, struct pool *chunks)
 {
-	struct h2_context *ctx = calloc(1, sizeof(*ctx));
+	struct h2_context *ctx = lines_new(1, sizeof(*ctx));
 	if (!ctx)
 		return NULL;
 	ctx->conf = *conf;
@@ -66,13 +67,13 @@ void h2_context_free(struct h2_context *ctx)
 	pool_fini(&ctx->streams);
 	h2_block_fini(&ctx->block);
 	hpack_mem_free(ctx->hpack_mem);
-	free(ctx->table);
-	free(ctx->trailers);
-	free(ctx->gathered);
-	free(ctx->decoded);
-	free(ctx->encoded);
-	free(ctx->packed);
-	free(ctx);
+	lines_free(ctx->table);
+	lines_free(ctx->trailers);
+	lines_free(ctx->gathered);
+	lines_free(ctx->decoded);
+	lines_free(ctx->encoded);
+	lines_free(ctx->packed);
+	lines_free(ctx);
 }
 
 static const char *const names[] = {

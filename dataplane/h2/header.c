@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/h2/header.h"
 
+#include "lb/base/lines.h"
 #include "lb/req.h"
 
 #include <errno.h>
@@ -84,8 +85,8 @@ static bool all_in(struct str s, enum char_class k)
 int h2_block_init(struct h2_block *b, uint32_t max_fields, size_t max_bytes)
 {
 	*b = (struct h2_block){.max_fields = max_fields, .max_bytes = max_bytes};
-	b->fields = calloc(max_fields, sizeof(*b->fields));
-	b->text = malloc(max_bytes);
+	b->fields = lines_new(max_fields, sizeof(*b->fields));
+	b->text = lines_new(1, max_bytes);
 	if (b->fields && b->text)
 		return 0;
 	h2_block_fini(b);
@@ -94,8 +95,8 @@ int h2_block_init(struct h2_block *b, uint32_t max_fields, size_t max_bytes)
 
 void h2_block_fini(struct h2_block *b)
 {
-	free(b->fields);
-	free(b->text);
+	lines_free(b->fields);
+	lines_free(b->text);
 	*b = (struct h2_block){0};
 }
 

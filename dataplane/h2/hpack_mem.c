@@ -3,6 +3,7 @@
 
 #include "dataplane/h2/list.h"
 #include "lb/base/check.h"
+#include "lb/base/lines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +36,13 @@ struct hpack_mem {
 
 struct hpack_mem *hpack_mem_new(uint32_t n_pages)
 {
-	struct hpack_mem *m = calloc(1, sizeof(*m));
+	struct hpack_mem *m = lines_new(1, sizeof(*m));
 	if (!m)
 		return NULL;
 	m->n_pages = m->n_fresh = n_pages;
 	m->pages = aligned_alloc(HPACK_PAGE, (size_t)n_pages * HPACK_PAGE);
 	if (!m->pages) {
-		free(m);
+		lines_free(m);
 		return NULL;
 	}
 	for (uint32_t grains = 0, k = 0; grains <= N_GRAINS; grains++) {
@@ -59,7 +60,7 @@ void hpack_mem_free(struct hpack_mem *m)
 	if (!m)
 		return;
 	free(m->pages);
-	free(m);
+	lines_free(m);
 }
 
 static uint32_t block_size(uint32_t klass)

@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-// aligned_alloc() gives no zeros, and to write them would make all of it resident. So calloc() gives
-// more, and what it gave stands in front, on a line of its own.
+// aligned_alloc() gives no zeros, and to write them would make all of it resident. So calloc()
+// gives more, and what it gave stands in front, on a line of its own.
 void *lines_new(size_t n, size_t size)
 {
 	size_t room;

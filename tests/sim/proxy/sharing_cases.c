@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a worker writes for requests into memory that others have, too: of all that the control
 // thread ever allocated (snapshots, pickers, routes, breakers) the line of the cluster's breaker
-// alone, but for its own lane of a route table. All of it is compared before and after each turn of the data plane, line by line; so this
-// sees every write that leaves another value at the turn's end, and requests last for many turns.
-// It takes the allocator's place, as sanitizers do: it is not built with one.
+// alone, but for its own lane of a route table. All of it is compared before and after each turn of
+// the data plane, line by line; so this sees every write that leaves another value at the turn's
+// end, and requests last for many turns. It takes the allocator's place, as sanitizers do: it is
+// not built with one.
 #include "lb/base/lines.h"
 #include "lb/breaker.h"
 #include "tests/sim/proxy/cases.h"
@@ -125,8 +126,8 @@ static bool is_breaker(const struct world *w, const uint8_t *line)
 	return false;
 }
 
-// What lookups of this worker write to (lb/lane.h): its own of some lanes in one block, which begins
-// with where they are, that of the control thread last.
+// What lookups of this worker write to (lb/lane.h): its own of some lanes in one block, which
+// begins with where they are, that of the control thread last.
 static bool is_own_lane(const uint8_t *then, const uint8_t *now, size_t size, const uint8_t *line)
 {
 	const uint8_t *lanes[2];
