@@ -6,6 +6,7 @@
 #include "ctrl/xds/params.h"
 #include "lb/base/err.h"
 #include "lb/base/twheel.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tools/shunt-xds/ads_stream_inside.h"
 
@@ -107,7 +108,11 @@ void proxy_run(struct proxy_world *w)
 			hang_up(w);
 		any = take_requests(w);
 		any |= respond(w);
+		if (w->fails)
+			alloc_fail_arm(w->fail_nth);
 		any |= upstream_settle(w->upstream);
+		if (w->fails)
+			w->has_failed |= alloc_fail_disarm();
 	}
 }
 

@@ -17,6 +17,9 @@ struct proxy_world {
 	bool is_down; // the server above
 	bool is_mute; // it takes requests and says nothing: the test says what it likes
 	struct fake_ads fake;
+	bool fails; // the proxy's allocation of this number, each time that it settles
+	size_t fail_nth;
+	bool has_failed;
 	unsigned n_asked; // requests that were more than an answer
 	struct server below; // peer_open() makes a client of it
 	struct xds_bootstrap *bootstrap;

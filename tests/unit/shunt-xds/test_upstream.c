@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The caching proxy as a script (TP2-P*): the server above, the proxy, and clients below.
 #include "ctrl/xds/constraints.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/shunt-xds/proxy_world.h"
 #include "tests/unit/xds/variants_fixture.h"
@@ -569,6 +570,40 @@ static void versions_of_the_server_are_passed_on(void **state)
 	GETS(p, &w->a, "");
 }
 
+// Whatever allocation fails while what was heard is put into the catalog: it gets there later.
+static void want_of_memory_is_got_over(void **state)
+{
+	for (size_t nth = 0;; nth++) {
+		struct world *w = *state;
+		struct proxy_world *p = &w->proxy;
+		if (nth > 0) {
+			teardown(state);
+			setup(state);
+			w = *state;
+			p = &w->proxy;
+		}
+		server_publish(&p->above, FOUR " C:a=1 C:b=1");
+		peer_subscribe(&w->a, 'R', "+r{env=prod,version=v1} +r{env=test}");
+		peer_subscribe(&w->a, 'C', "+*");
+		peer_subscribe(&w->b, 'C', "+a +none");
+		p->fails = true;
+		p->fail_nth = nth;
+		proxy_run(p);
+		bool has_failed = p->has_failed;
+		p->fails = false;
+		for (int i = 0; i < 4; i++)
+			proxy_pass(p, 60 * SECOND);
+		GETS(p, &w->a, "C a=1 b=1");
+		GETS(p, &w->a,
+			"R r=pv{env=prod AND version=v1} r=nn{NOT env=prod AND NOT version=v1}");
+		GETS(p, &w->b, "C a=1 -none");
+		if (!has_failed) {
+			assert_true(nth > 10 || !alloc_fail_works());
+			return;
+		}
+	}
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -598,6 +633,7 @@ int main(void)
 		T(type_that_nobody_knows_passes_unchanged),
 		T(what_is_no_type_url_is_not_passed_on),
 		T(versions_of_the_server_are_passed_on),
+		T(want_of_memory_is_got_over),
 	};
 	return cmocka_run_group_tests_name("shunt-xds/upstream", tests, NULL, NULL);
 }

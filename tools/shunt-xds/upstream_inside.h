@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What upstream.c (subscriptions at the server) and upstream_names.c (what the catalog has of a name)
+// share. Nobody else's.
+// Thread: one owner.
+#pragma once
+
+#include "ctrl/xds/chain.h"
+#include "ctrl/xds/client.h"
+#include "ctrl/xds/strmap.h"
+#include "lb/base/twheel.h"
+#include "tools/shunt-xds/upstream.h"
+
+#include <stddef.h>
+
+struct shown {
+	struct resource *resource; // counted
+	uint64_t change; // that set it last, in the client's cache
+};
+
+struct name {
+	struct strmap_link link;
+	uint32_t type;
+	struct xds_chain views;
+	struct xds_chain at; // dirty or edited; nowhere = the catalog has what the views see
+	struct shown *shown; // what the catalog has of it
+	size_t n_shown;
+	struct shown *next; // what it has when the change takes effect
+	size_t n_next;
+	char text[];
+};
+
+struct view {
+	struct xds_watcher watcher; // first member
+	struct upstream *upstream;
+	struct name *of;
+	struct xds_chain by_name;
+	struct want *want; // whose it is; NULL = it is a part of a wildcard
+};
+
+// A subscription at the server, for clients or for none any more.
+struct want {
+	struct catalog_word word; // first member: the subscription's owner
+	char *error_text;
+	struct view view;
+	struct xds_sub *sub; // counted
+	uint32_t type;
+	uint32_t n_users;
+	struct twheel_timer grace;
+	struct xds_chain all;
+	struct xds_chain parts; // of a wildcard
+};
+
+// A name that has come by a wildcard.
+struct part {
+	struct view view; // first member
+	struct xds_chain of_want;
+};
+
+struct upstream {
+	struct catalog_source source; // first member
+	struct upstream_conf conf;
+	struct catalog *catalog;
+	struct xds_client *client;
+	struct xds_type types[CATALOG_TYPES_MAX]; // as the catalog's; "" = not used yet
+	const struct xds_type *type_list[CATALOG_TYPES_MAX];
+	struct strmap names[CATALOG_TYPES_MAX];
+	struct xds_chain wants;
+	struct xds_chain dirty, edited;
+	struct twheel_timer retry;
+	uint64_t n_errors; // ever, to number them
+	struct upstream_counts counts;
+};
+
+#define UPSTREAM_OF(chain, type, member) ((type *)((uintptr_t)(chain)-offsetof(type, member)))
+
+// Its views have heard something, or are others.
+void upstream_mark_dirty(struct upstream *, struct name *);
+// Found or made; NULL = no memory.
+struct name *upstream_name_get(struct upstream *, uint32_t type, const char *text);
+void upstream_name_free(struct upstream *, struct name *); // it has no views
+void upstream_part_free(struct part *);
