@@ -9,7 +9,7 @@ from lab import LabError
 from world import split_of
 
 COMMANDS = ("show info", "show stat", "show clusters", "show routes", "show xds", "show workers",
-            "show ports")
+            "show ports", "show metrics")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
