@@ -11,7 +11,8 @@ answers have 64 bytes. Each shape also with 10,000 routes, the last of which is 
 one request, close; and latency at a fixed rate, by shunt-load for everybody. The peers, and shuntd once
 more, stand between h2load and nghttpd on veth; shuntd also stands between the two ends of shunt-load on
 memif, which is where its own cost can be seen: on veth the kernel's packet sockets cost more than all the
-rest. Every figure says its transport.
+rest. Every figure says its transport. Values are medians of the repeats; a ratio is the median of those to
+the best peer of the same repeat.
 
 CPU of a peer is user and system time of its processes. CPU of shuntd on memif is its worker's CPU time
 times the share of it in turns that did something (a worker that polls is on the CPU always); the
@@ -116,10 +117,12 @@ def rows_of(samples, many, rate):
 
 
 def with_ratios(rows):
+    """To the best peer of the same repeat, since minutes apart the machine is another one."""
     for r in rows:
-        peers = [p["value"] for p in rows if p["what"] == r["what"] and p["subject"] != "shunt"]
-        best = (max if r["unit"] == "1/s" else min)(peers, default=None)
-        r["ratio_to_best_peer"] = round(r["value"] / best, 3) if best and best > 0 else None
+        peers = [p["samples"] for p in rows if p["what"] == r["what"] and p["subject"] != "shunt"]
+        best = [(max if r["unit"] == "1/s" else min)(each) for each in zip(*peers)]
+        ratios = [mine / of for mine, of in zip(r["samples"], best) if of > 0]
+        r["ratio_to_best_peer"] = round(statistics.median(ratios), 3) if ratios else None
     return rows
 
 
