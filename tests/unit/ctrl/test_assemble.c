@@ -409,6 +409,38 @@ static void routes_that_do_not_compile_are_refused_and_publishing_goes_on(void *
 	xds_res_put(&e->base);
 }
 
+static void see_totals(void *ctx, const struct assembler_cluster_info *info)
+{
+	*(struct cluster_totals *)ctx = info->totals;
+}
+
+static void a_cluster_counts_nothing_of_who_had_its_number_before(void **state)
+{
+	struct world *w = *state;
+	struct res_endpoints *e = endpoints_of(&priority, 1);
+	struct cluster_totals totals;
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	turns(w, 1);
+	uint32_t blue = route(w, "/x");
+	struct lb_cluster_counters *counters = &w->link->clusters[blue];
+	counter_set_to(&counters->started, 7);
+	counter_set_to(&counters->ended[LB_CAUSE_OK], 7);
+	assembler_each_cluster(w->assembler, see_totals, &totals);
+	assert_int_equal(totals.started, 7);
+	assembler_fail(w->assembler, 0, "gone");
+	settle(w);
+	turns(w, 60);
+	apply(w, &green_vhost, (const char *[]){"green"}, &e, 1);
+	settle(w);
+	assert_int_equal(route(w, "/g"), blue);
+	counter_add(&counters->started, 2);
+	counter_add(&counters->ended[LB_CAUSE_OK], 1);
+	assembler_each_cluster(w->assembler, see_totals, &totals);
+	assert_int_equal(totals.started, 2);
+	assert_int_equal(totals.ended[LB_CAUSE_OK], 1);
+	xds_res_put(&e->base);
+}
+
 static void see_detail(void *ctx, const struct assembler_cluster_info *info)
 {
 	snprintf(ctx, 128, "%s", info->detail);
@@ -443,4 +475,5 @@ RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is
 	CASE(a_storm_of_changes_becomes_few_snapshots),
 	CASE(a_configuration_beyond_a_limit_is_refused_and_the_last_good_one_serves),
 	CASE(routes_that_do_not_compile_are_refused_and_publishing_goes_on),
+	CASE(a_cluster_counts_nothing_of_who_had_its_number_before),
 	CASE(a_failing_cluster_says_what_its_requests_hear))
