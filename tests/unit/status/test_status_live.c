@@ -60,6 +60,16 @@ static uint64_t wall_ns(void)
 	return 1700000000 * S;
 }
 
+// Megabytes through libgrpc: ThreadSanitizer takes minutes for each.
+static bool is_too_slow(void)
+{
+#ifdef __SANITIZE_THREAD__
+	return true;
+#else
+	return false;
+#endif
+}
+
 static void each(void *ctx, void (*fn)(void *, const struct xds_entry_info *), void *fn_ctx)
 {
 	struct world *w = ctx;
@@ -271,6 +281,8 @@ static void too_long_requests_end_their_call(void **state)
 static void a_large_response_takes_many_turns_of_the_loop(void **state)
 {
 	struct world *w = *state;
+	if (is_too_slow())
+		skip();
 	hold(w, 320, 16 * KIB);
 	struct rpc_client_call *c = ask(w, FETCH, "", 0);
 	await_dumps(w, 1);
@@ -283,6 +295,8 @@ static void a_large_response_takes_many_turns_of_the_loop(void **state)
 static void a_caller_that_goes_away_costs_the_others_nothing(void **state)
 {
 	struct world *w = *state;
+	if (is_too_slow())
+		skip();
 	hold(w, 320, 16 * KIB);
 	struct rpc_client_call *making = ask(w, FETCH, "", 0);
 	await_dumps(w, 1);
@@ -299,6 +313,8 @@ static void a_caller_that_goes_away_costs_the_others_nothing(void **state)
 static void a_caller_that_does_not_read_is_cut(void **state)
 {
 	struct world *w = *state;
+	if (is_too_slow())
+		skip();
 	hold(w, 100, 10 * KIB);
 	struct rpc_client_call *c = client_call_begin(w->client, STREAM);
 	client_call_say(c, (const uint8_t *)"", 0);
@@ -317,6 +333,8 @@ static void a_caller_that_does_not_read_is_cut(void **state)
 static void responses_that_nobody_reads_keep_others_waiting_and_memory_bounded(void **state)
 {
 	struct world *w = *state;
+	if (is_too_slow())
+		skip();
 	struct rpc_client_call *calls[6];
 	hold(w, 24, 64 * KIB); // 1.5 MiB
 	for (unsigned i = 0; i < 6; i++) {
