@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP/2 (RFC 9113), both roles, on bytes: feed what arrived, pump what may be sent. It knows no
-// TCP, no proxy and no clock but the wheel; timeouts belong to the owner. A connection never outlives
-// its context; a stream pointer is valid until its on_closed.
+// TCP, no proxy and no clock but the wheel; timeouts belong to the owner. A connection never
+// outlives its context; a stream pointer is valid until its on_closed.
 // Thread: the worker that owns the context. Callbacks run inside feed(), pump() and lost().
 // Memory: everything from the context's pools; nothing here calls malloc after h2_context_new().
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Header blocks out (RFC 7541 6). What to add to the table is our choice: a field that comes for the
-// second time within a while. One that never comes again would only push out others, here and at the
-// peer, and make both work for it.
+// Header blocks out (RFC 7541 6). What to add to the table is our choice: a field that comes for
+// the second time within a while. One that never comes again would only push out others, here and
+// at the peer, and make both work for it.
 #include "dataplane/h2/hpack_table.h"
 #include "dataplane/h2/hpack_tables.h"
 #include "dataplane/h2/huffman.h"

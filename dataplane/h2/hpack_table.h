@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dynamic table of HPACK (RFC 7541 2.3.2, 4): entries first in, first out, in one block of memory
-// that grows and shrinks with what it holds. Text is only appended to a block; what is evicted stays
-// readable until the next block replaces it.
+// that grows and shrinks with what it holds. Text is only appended to a block; what is evicted
+// stays readable until the next block replaces it.
 // Thread: one owner.
 #pragma once
 
@@ -56,7 +56,7 @@ void hpack_table_evict(struct hpack_table *, size_t size);
 
 enum hpack_added { HPACK_ADDED, HPACK_TOO_LARGE, HPACK_NOT_ADDED };
 // Adds f after evicting what no longer fits the limit; too large a one leaves the table empty (RFC
-// 7541 4.4). f may lie in the table. sink, if any, hears of a new block. NOT_ADDED = no memory; older
-// entries may be gone.
+// 7541 4.4). f may lie in the table. sink, if any, hears of a new block. NOT_ADDED = no memory;
+// older entries may be gone.
 enum hpack_added hpack_table_add(struct hpack_table **, struct hpack_mem *, size_t limit,
 	const struct hpack_field *f, const struct hpack_sink *);

@@ -56,8 +56,8 @@ struct hpack_lookup {
 	uint8_t bits; // of all
 };
 extern const struct hpack_lookup hpack_lookups[1 << HPACK_LOOKUP_BITS];
-// Codes of n bits, left-aligned in 32: none is above last[n]. The code's value and offset[n] make an
-// index of symbols, where 256 is EOS.
+// Codes of n bits, left-aligned in 32: none is above last[n]. The code's value and offset[n] make
+// an index of symbols, where 256 is EOS.
 extern const uint32_t hpack_code_last[HPACK_LONGEST_CODE + 1];
 extern const int32_t hpack_code_offset[HPACK_LONGEST_CODE + 1];
 extern const uint16_t hpack_symbols[257];

@@ -10,8 +10,8 @@
 // Bytes that n coded ones may decode to, at most; decoding writes one more.
 #define HUFFMAN_ROOM(n) ((n)*8 / 5 + 2)
 
-// Into out, which has HUFFMAN_ROOM(len). Returns the length, or -1 for what is no such code: EOS, or
-// padding that is longer than 7 bits or not EOS's beginning.
+// Into out, which has HUFFMAN_ROOM(len). Returns the length, or -1 for what is no such code: EOS,
+// or padding that is longer than 7 bits or not EOS's beginning.
 ptrdiff_t huffman_decode(const uint8_t *, size_t len, char *out);
 // Bytes that the text takes coded.
 size_t huffman_length(const char *, size_t len);

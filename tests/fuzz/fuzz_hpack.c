@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Header blocks of one connection, decoded by ours and by nghttp2's coder: the same verdict and the
 // same fields. What was decoded is encoded by ours and decoded again by nghttp2's, with the same
-// result. Input: records of two bytes and a block: 12 bits of length, and 4 that change the limits of
-// tables. Text that ours only borrows is looked at when the whole block is decoded.
+// result. Input: records of two bytes and a block: 12 bits of length, and 4 that change the limits
+// of tables. Text that ours only borrows is looked at when the whole block is decoded.
 #include "dataplane/h2/hpack.h"
 #include "lb/base/check.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HPACK: the examples of RFC 7541 Appendix C, what is no header block, what we choose when we encode,
-// and want of memory.
+// HPACK: the examples of RFC 7541 Appendix C, what is no header block, what we choose when we
+// encode, and want of memory.
 #include "dataplane/h2/hpack.h"
 #include "dataplane/h2/huffman.h"
 #include "tests/support/check.h"
