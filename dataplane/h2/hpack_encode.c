@@ -119,11 +119,16 @@ static uint8_t *put_number(uint8_t *out, enum form form, uint32_t prefix_max, ui
 
 static uint8_t *put_text(const struct hpack *h, uint8_t *out, struct str s)
 {
-	size_t coded = h->huffman ? huffman_length(s.p, s.len) : s.len;
-	if (coded < s.len) {
-		out = put_number(out, 0x80, 0x7f, (uint32_t)coded);
-		huffman_encode(s.p, s.len, out);
-		return out + coded;
+	// Behind the length that most have, of one byte.
+	size_t coded = h->huffman ? huffman_encode(s.p, s.len, out + 1) : 0;
+	if (coded && coded < 0x7f) {
+		*out = (uint8_t)(0x80 | coded);
+		return out + 1 + coded;
+	}
+	if (coded) {
+		uint8_t *text = put_number(out, 0x80, 0x7f, (uint32_t)coded);
+		huffman_encode(s.p, s.len, text);
+		return text + coded;
 	}
 	out = put_number(out, 0, 0x7f, (uint32_t)s.len);
 	if (s.len)
@@ -281,11 +286,11 @@ static uint8_t *put_limits(struct hpack *h, uint8_t *out)
 
 size_t hpack_bound(const struct field *fields, size_t n)
 {
-	// Two changes of the limit, then for each field an index or two lengths, and text that is
-	// only coded where that makes it shorter. Lengths are below 2^32: 6 bytes.
+	// Two changes of the limit, then for each field an index and two lengths, which are below
+	// 2^32, and text that is only coded where that makes it shorter.
 	size_t bound = 12;
 	for (size_t i = 0; i < n; i++)
-		bound += 13 + fields[i].name.len + fields[i].value.len;
+		bound += 18 + fields[i].name.len + fields[i].value.len;
 	return bound;
 }
 

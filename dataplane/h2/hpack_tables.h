@@ -46,9 +46,8 @@ static inline enum hpack_name hpack_name_of(struct str name)
 #define HPACK_LONGEST_CODE 30 // bits
 #define HPACK_LOOKUP_BITS 12
 
-// Appendix B. A symbol's code is the low hpack_code_bits of hpack_codes.
-extern const uint8_t hpack_code_bits[256];
-extern const uint32_t hpack_codes[256];
+// Appendix B: by symbol, its code, and in the low byte how many bits that has.
+extern const uint64_t hpack_codes[256];
 // What the next bits begin with: up to two whole codes; n = 0: a longer one.
 struct hpack_lookup {
 	uint8_t symbols[2];

@@ -13,7 +13,6 @@
 // Into out, which has HUFFMAN_ROOM(len). Returns the length, or -1 for what is no such code: EOS,
 // or padding that is longer than 7 bits or not EOS's beginning.
 ptrdiff_t huffman_decode(const uint8_t *, size_t len, char *out);
-// Bytes that the text takes coded.
-size_t huffman_length(const char *, size_t len);
-// Writes huffman_length() bytes.
-void huffman_encode(const char *, size_t len, uint8_t *out);
+// Returns the length of the text coded, which is less than len, or 0 where coding makes it no
+// shorter. Writes less than len bytes.
+size_t huffman_encode(const char *, size_t len, uint8_t *out);

@@ -2,9 +2,11 @@
 // bench_hpack: a gRPC request's header block of ten fields, decoded and encoded, by ours and by
 // nghttp2's coder. tools/bench runs it. Blocks to be decoded are nghttp2's.
 //
-// stable: the same request again and again. new2: two fields have a value of their own in every
+// Names have the number that decoding gives them, as in what the proxy passes on. stable: the same
+// request again and again. new2: two fields have a value of their own in every
 // request. literal: no field may enter a table, all text is Huffman coded.
 #include "dataplane/h2/hpack.h"
+#include "dataplane/h2/hpack_tables.h"
 #include "lb/base/check.h"
 #include "lb/base/field.h"
 #include "tests/bench/ways.h"
@@ -73,8 +75,8 @@ static void load_init(struct load *l, enum values values)
 			                    : k == 8      ? b->request_id
 			                                  : b->trace;
 			b->fields[k] = pair(request[k][0], value, values == LITERAL);
-			b->ours[k] = (struct field){
-				str_from(request[k][0]), str_from(value), values == LITERAL, 0};
+			b->ours[k] = (struct field){str_from(request[k][0]), str_from(value),
+				values == LITERAL, (uint8_t)hpack_name_of(str_from(request[k][0]))};
 			l->text += i ? 0 : strlen(request[k][0]) + strlen(value);
 		}
 		ssize_t len =
