@@ -288,7 +288,7 @@ static uint32_t sort(struct worker *w, uint32_t port, struct rte_mbuf **frames, 
 			frames[kept++] = m;
 			continue;
 		}
-		if (by_device)
+		if (by_device && steer_is_segment(rte_pktmbuf_mtod(m, uint8_t *)))
 			steer_distrust(w->steer, port);
 		if (!handover_give(w->peers, (uint32_t)to,
 			    &(struct handover_item){.frame = m, .port = port}))

@@ -277,6 +277,7 @@ static void only_handshakes_are_looked_at_behind_a_device(void **state)
 	assert_int_equal(steer_frame(&s, f.bytes, f.len, true), STEER_HERE);
 	make_segment(&f, 1001, 0x12, 8);
 	assert_int_equal(steer_frame(&s, f.bytes, f.len, true), owner(&s, 1001));
+	assert_true(steer_is_segment(f.bytes));
 }
 
 // RFC 792: the quoted packet is ours, its source is our side.
@@ -295,6 +296,7 @@ static void errors_belong_to_the_flow_that_they_quote(void **state)
 			add_tcp(&f, 80, port, 0);
 			f.len -= 12; // RFC 792: 64 bits of it
 			assert_int_equal(steer_frame(&s, f.bytes, f.len, true), owner(&s, port));
+			assert_false(steer_is_segment(f.bytes)); // it says nothing of the device
 			assert_int_equal(steer_frame(&s, f.bytes, f.len - 5, true), STEER_HERE);
 		}
 }
