@@ -411,3 +411,22 @@ const char *peer_next(struct peer *p)
 	free(bytes);
 	return p->text;
 }
+
+int script_init(void **state, enum ads_protocol protocol)
+{
+	struct script *s = calloc(1, sizeof(*s));
+	assert_non_null(s);
+	server_init(&s->server);
+	peer_open(&s->peer, &s->server, protocol);
+	*state = s;
+	return 0;
+}
+
+int script_fini(void **state)
+{
+	struct script *s = *state;
+	peer_close(&s->peer);
+	server_fini(&s->server);
+	free(s);
+	return 0;
+}

@@ -59,3 +59,11 @@ void peer_subscribe(struct peer *, char letter, const char *names);
 // resources, what is removed, and errors as "!name=code:text". "" = none is due.
 const char *peer_next(struct peer *);
 #define NEXT(peer, expected) assert_string_equal(peer_next(peer), expected)
+
+// A server and one client of it, as cmocka's setup and teardown want them.
+struct script {
+	struct server server;
+	struct peer peer;
+};
+int script_init(void **state, enum ads_protocol);
+int script_fini(void **state);

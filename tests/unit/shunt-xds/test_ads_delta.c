@@ -8,30 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct world {
-	struct server server;
-	struct peer peer;
-};
-
 static int setup(void **state)
 {
-	struct world *w = calloc(1, sizeof(*w));
-	server_init(&w->server);
-	peer_open(&w->peer, &w->server, ADS_DELTA);
-	*state = w;
-	return 0;
+	return script_init(state, ADS_DELTA);
 }
 
-static int teardown(void **state)
-{
-	struct world *w = *state;
-	peer_close(&w->peer);
-	server_fini(&w->server);
-	free(w);
-	return 0;
-}
-
-static void bring_up(struct world *w)
+static void bring_up(struct script *w)
 {
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:blue=1 E:blue=1 L:web=1 R:r=blue");
@@ -54,7 +36,7 @@ static void bring_up(struct world *w)
 // DL-05.
 static void only_what_changed_is_sent(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1 C:b=1 C:c=1");
 	peer_subscribe(p, 'C', "+a +b");
@@ -71,7 +53,7 @@ static void only_what_changed_is_sent(void **state)
 // DL-07, TP2-S03: at once, since nothing else would tell.
 static void absent_resource_is_told_at_once(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "E:a=1 R:r=1{env=prod}");
 	peer_subscribe(p, 'E', "+a +b");
@@ -86,7 +68,7 @@ static void absent_resource_is_told_at_once(void **state)
 // DL-09.
 static void name_that_is_asked_for_again_is_sent_again(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	peer_change(p, 'C', "-blue +blue", "", false);
@@ -99,7 +81,7 @@ static void name_that_is_asked_for_again_is_sent_again(void **state)
 
 static void name_that_is_given_up_is_followed_no_more(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1 C:b=1");
 	peer_subscribe(p, 'C', "+a +b");
@@ -117,7 +99,7 @@ static void name_that_is_given_up_is_followed_no_more(void **state)
 
 static void changes_come_in_make_before_break_order(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	server_publish(&w->server, "R:r=2 L:web=2 E:blue=2 C:blue=2");
@@ -135,7 +117,7 @@ static void changes_come_in_make_before_break_order(void **state)
 // Envoy asks for the endpoints of new clusters before it accepts the clusters.
 static void routes_wait_for_the_endpoints_of_new_clusters(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:blue=1 E:blue=1 R:r=blue");
 	peer_subscribe(p, 'C', "+*");
@@ -177,7 +159,7 @@ static void routes_wait_for_the_endpoints_of_new_clusters(void **state)
 // What is referred to goes after what refers to it has gone.
 static void removals_come_last_and_in_reverse(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	w->server.now_ns += 60 * SECOND;
@@ -205,7 +187,7 @@ static void removals_come_last_and_in_reverse(void **state)
 
 static void removal_that_is_taken_back_is_not_told(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	server_publish(&w->server, "E:blue=1 L:web=1 R:r=blue");
@@ -217,7 +199,7 @@ static void removal_that_is_taken_back_is_not_told(void **state)
 
 static void removed_cluster_stays_while_the_routes_are_refused(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	w->server.now_ns += 60 * SECOND;
@@ -236,7 +218,7 @@ static void removed_cluster_stays_while_the_routes_are_refused(void **state)
 
 static void refused_version_is_not_sent_again_until_it_changes(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1");
 	peer_subscribe(p, 'C', "+a");
@@ -252,7 +234,7 @@ static void refused_version_is_not_sent_again_until_it_changes(void **state)
 // SW-10.
 static void subscription_counts_beside_an_old_nonce(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1 C:b=1");
 	peer_subscribe(p, 'C', "+a");
@@ -268,7 +250,7 @@ static void subscription_counts_beside_an_old_nonce(void **state)
 
 static void first_request_without_names_is_a_wildcard(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1 C:b=1 E:a=1");
 	peer_subscribe(p, 'C', "");
@@ -290,7 +272,7 @@ static void first_request_without_names_is_a_wildcard(void **state)
 
 static void wildcard_of_nothing_is_answered(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	peer_subscribe(p, 'C', "+*");
 	NEXT(p, "C");
@@ -300,7 +282,7 @@ static void wildcard_of_nothing_is_answered(void **state)
 // DL-10.
 static void name_that_a_wildcard_holds_too_is_answered_when_given_up(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1");
 	peer_subscribe(p, 'C', "+* +a +b");
@@ -315,7 +297,7 @@ static void name_that_a_wildcard_holds_too_is_answered_when_given_up(void **stat
 // DL-02, DL-13.
 static void reconnected_client_gets_only_what_it_lacks(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1 C:b=1 C:c=1");
 	peer_subscribe(p, 'C', "+a +b +c +d");
@@ -336,7 +318,7 @@ static void reconnected_client_gets_only_what_it_lacks(void **state)
 
 static void reconnected_wildcard_is_told_what_is_gone(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1 C:b=1 C:c=1");
 	peer_subscribe(p, 'C', "+*");
@@ -353,7 +335,7 @@ static void reconnected_wildcard_is_told_what_is_gone(void **state)
 // A version tells the constraints of what is held: the name alone would not (TP2-T10).
 static void reconnected_client_loses_the_variant_that_was_replaced(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "R:r=1{env=prod} R:s=1{env=prod}");
 	peer_subscribe(p, 'R', "+r{env=prod,version=v1} +s{env=prod}");
@@ -367,7 +349,7 @@ static void reconnected_client_loses_the_variant_that_was_replaced(void **state)
 
 static void versions_that_are_no_versions_do_no_harm(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	static const char *const versions[] = {"", "7", "-", "0123456789abcdef0123456789abcdef-",
 		"0123456789abcdef0123456789abcdef-0", "0123456789abcdef0123456789abcdef-zz",
@@ -386,7 +368,7 @@ static void versions_that_are_no_versions_do_no_harm(void **state)
 // TP2-S05, TP2-T08: the seed's transition.
 static void split_variant_is_replaced_in_one_response(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer, v2;
 	peer_open(&v2, &w->server, ADS_DELTA);
 	server_publish(&w->server, "R:r=1{env=prod} R:r=2{env=test}");
@@ -410,7 +392,7 @@ static void split_variant_is_replaced_in_one_response(void **state)
 // TP2-P04's client: several parameter sets for a name on one stream.
 static void variant_that_another_subscription_sees_stays(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "R:r=1");
 	peer_subscribe(p, 'R', "+r +r{env=prod} +r{env=test}");
@@ -430,7 +412,7 @@ static void variant_that_another_subscription_sees_stays(void **state)
 // one.
 static void variant_is_gone_for_all_when_it_is_replaced_for_one(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:c=1{env} L:l=1");
 	peer_subscribe(p, 'L', "+l");
@@ -447,7 +429,7 @@ static void variant_is_gone_for_all_when_it_is_replaced_for_one(void **state)
 // Found by ads_random: the one that was told of the old variant ends before it is told of the new.
 static void variant_goes_though_the_subscription_that_brought_it_has_ended(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "R:r=1{env=prod}");
 	peer_subscribe(p, 'R', "+r{env=prod}");
@@ -461,7 +443,7 @@ static void variant_goes_though_the_subscription_that_brought_it_has_ended(void 
 // TP2-S04.
 static void change_of_a_variant_goes_only_to_those_it_matches(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer, other;
 	peer_open(&other, &w->server, ADS_DELTA);
 	server_publish(&w->server, "C:c=1{env=prod} C:c=2{!env=prod}");
@@ -478,7 +460,7 @@ static void change_of_a_variant_goes_only_to_those_it_matches(void **state)
 // PC-04.
 static void unknown_type_is_not_answered(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	Envoy__Service__Discovery__V3__DeltaDiscoveryRequest m;
 	envoy__service__discovery__v3__delta_discovery_request__init(&m);
@@ -491,7 +473,7 @@ static void unknown_type_is_not_answered(void **state)
 
 static void do_not_cache_is_passed_on(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	struct lb_err err;
 	struct ads_response r;
@@ -514,7 +496,7 @@ static void do_not_cache_is_passed_on(void **state)
 // Each allocation of a whole life failed once: nothing leaks, and what was due is due still.
 static void response_without_memory_is_due_still(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	struct ads_response r;
 	uint8_t *bytes;
@@ -534,7 +516,7 @@ static void response_without_memory_is_due_still(void **state)
 	ALLOC_FAIL_EACH(encoded = ads_response_encode(&r, &bytes, &len), encoded < 0, free(bytes));
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, script_fini)
 
 RUN_SUITE("shunt-xds/ads_delta", CASE(only_what_changed_is_sent),
 	CASE(absent_resource_is_told_at_once), CASE(name_that_is_asked_for_again_is_sent_again),

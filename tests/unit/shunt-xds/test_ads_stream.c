@@ -11,31 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct world {
-	struct server server;
-	struct peer peer;
-};
-
 static int setup(void **state)
 {
-	struct world *w = calloc(1, sizeof(*w));
-	server_init(&w->server);
-	peer_open(&w->peer, &w->server, ADS_SOTW);
-	*state = w;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct world *w = *state;
-	peer_close(&w->peer);
-	server_fini(&w->server);
-	free(w);
-	return 0;
+	return script_init(state, ADS_SOTW);
 }
 
 // All four types, subscribed by name, sent and accepted.
-static void bring_up(struct world *w)
+static void bring_up(struct script *w)
 {
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:blue=1 E:blue=1 L:web=1 R:r=blue");
@@ -56,7 +38,7 @@ static void bring_up(struct world *w)
 
 static void first_request_gets_what_it_names(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "L:web=1 L:other=2");
 	NEXT(p, "");
@@ -73,7 +55,7 @@ static void first_request_gets_what_it_names(void **state)
 // (SW-14), so none is given.
 static void absent_resources_are_answered_in_full_state_types_only(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	peer_subscribe(p, 'C', "blue");
 	NEXT(p, "C");
@@ -85,7 +67,7 @@ static void absent_resources_are_answered_in_full_state_types_only(void **state)
 
 static void unchanged_content_is_not_sent_again(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	server_publish(&w->server, "C:blue=1 E:blue=1 L:web=1 R:r=blue");
@@ -97,7 +79,7 @@ static void unchanged_content_is_not_sent_again(void **state)
 
 static void changes_come_in_make_before_break_order(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	server_publish(&w->server, "R:r=2 L:web=2 E:blue=2 C:blue=2");
@@ -114,7 +96,7 @@ static void changes_come_in_make_before_break_order(void **state)
 
 static void slow_client_gets_the_latest_only(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	server_publish(&w->server, "C:blue=2 E:blue=1 L:web=1 R:r=blue");
@@ -126,7 +108,7 @@ static void slow_client_gets_the_latest_only(void **state)
 
 static void only_changed_endpoints_are_sent(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "E:a=1 E:b=1 E:c=1");
 	peer_subscribe(p, 'E', "a b");
@@ -146,7 +128,7 @@ static void only_changed_endpoints_are_sent(void **state)
 
 static void all_clusters_are_sent_when_one_changes(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1 C:b=1");
 	peer_subscribe(p, 'C', "a b");
@@ -159,7 +141,7 @@ static void all_clusters_are_sent_when_one_changes(void **state)
 // SW-04, SW-05.
 static void subscription_change_goes_with_the_last_nonce(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1 C:b=1");
 	peer_subscribe(p, 'C', "a");
@@ -175,7 +157,7 @@ static void subscription_change_goes_with_the_last_nonce(void **state)
 
 static void stale_nonce_is_ignored(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1 C:b=1");
 	peer_subscribe(p, 'C', "a");
@@ -193,7 +175,7 @@ static void stale_nonce_is_ignored(void **state)
 
 static void nonces_of_types_do_not_mix(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	peer_ask(p, 'R', "r", peer_nonce(p, 'E'), false);
@@ -202,7 +184,7 @@ static void nonces_of_types_do_not_mix(void **state)
 
 static void refused_version_is_not_sent_again_until_it_changes(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1");
 	peer_subscribe(p, 'C', "a");
@@ -217,7 +199,7 @@ static void refused_version_is_not_sent_again_until_it_changes(void **state)
 
 static void removed_listener_is_told_by_its_absence(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "L:web=1 L:api=1");
 	peer_subscribe(p, 'L', "web api");
@@ -232,7 +214,7 @@ static void removed_listener_is_told_by_its_absence(void **state)
 // Also when an earlier change of listeners did not have to wait.
 static void removed_listener_waits_for_clusters_like_a_change(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	server_publish(&w->server, "C:blue=1 E:blue=1 L:web=2 R:r=blue");
@@ -252,7 +234,7 @@ static void removed_listener_waits_for_clusters_like_a_change(void **state)
 
 static void removed_cluster_alone_is_told_at_once(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	w->server.now_ns += SECOND;
@@ -262,7 +244,7 @@ static void removed_cluster_alone_is_told_at_once(void **state)
 
 static void removed_cluster_waits_for_the_routes(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	w->server.now_ns += 60 * SECOND;
@@ -289,7 +271,7 @@ static void removed_cluster_waits_for_the_routes(void **state)
 
 static void removed_cluster_stays_while_the_routes_are_refused(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	w->server.now_ns += 60 * SECOND;
@@ -308,7 +290,7 @@ static void removed_cluster_stays_while_the_routes_are_refused(void **state)
 
 static void client_that_drops_the_name_sees_no_removal(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	w->server.now_ns += 60 * SECOND;
@@ -324,7 +306,7 @@ static void client_that_drops_the_name_sees_no_removal(void **state)
 
 static void wildcard_gets_all_and_follows(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1 C:b=1");
 	peer_subscribe(p, 'C', "");
@@ -342,7 +324,7 @@ static void wildcard_gets_all_and_follows(void **state)
 
 static void wildcard_of_an_empty_set_is_answered(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	peer_subscribe(p, 'C', "");
 	NEXT(p, "C");
@@ -351,7 +333,7 @@ static void wildcard_of_an_empty_set_is_answered(void **state)
 
 static void request_without_nonce_starts_over(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
 	peer_subscribe(p, 'E', "blue");
@@ -362,7 +344,7 @@ static void request_without_nonce_starts_over(void **state)
 
 static void nonce_of_an_earlier_stream_does_no_harm(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1");
 	peer_ask(p, 'C', "a", "77", false);
@@ -373,7 +355,7 @@ static void nonce_of_an_earlier_stream_does_no_harm(void **state)
 // PC-04.
 static void unknown_type_is_not_answered(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	Envoy__Service__Discovery__V3__DiscoveryRequest m;
 	envoy__service__discovery__v3__discovery_request__init(&m);
@@ -387,7 +369,7 @@ static void unknown_type_is_not_answered(void **state)
 // TP2-T04: both lists together are the subscription.
 static void locators_are_names_too(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:a=1 C:b=1 C:c=1");
 	peer_subscribe(p, 'C', "b a{env=prod}");
@@ -399,7 +381,7 @@ static void locators_are_names_too(void **state)
 // TP2-T14 is a hazard with servers that know no locators; this one does.
 static void locators_alone_are_no_wildcard(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "L:a=1 L:b=1");
 	peer_subscribe(p, 'L', "a{env=prod}");
@@ -410,7 +392,7 @@ static void locators_alone_are_no_wildcard(void **state)
 // TP2-S01, TP2-S02, TP2-T06.
 static void subscriber_gets_its_variant_with_the_constraints(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "R:r=1{env=prod} R:r=2{!env=prod} R:s=3");
 	peer_subscribe(p, 'R', "r{env=prod} s{env=prod}");
@@ -422,7 +404,7 @@ static void subscriber_gets_its_variant_with_the_constraints(void **state)
 // A wrapper says what a client that never heard of it could not read.
 static void wrapper_goes_to_clients_that_can_read_it(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "R:r=1{env=prod} R:r=2{!env=prod}");
 	peer_subscribe(p, 'R', "r");
@@ -436,7 +418,7 @@ static void wrapper_goes_to_clients_that_can_read_it(void **state)
 // TP2-S03: what matches nobody is not there.
 static void nothing_that_matches_is_nothing_there(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:c=1{env=prod} R:r=1{env=prod}");
 	peer_subscribe(p, 'C', "c{env=test}");
@@ -450,7 +432,7 @@ static void nothing_that_matches_is_nothing_there(void **state)
 // TP2-S05: the old variant is not in the response that brings the new ones.
 static void split_variant_is_replaced_in_one_response(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	server_publish(&w->server, "C:c=1{env=prod} C:c=2{!env=prod} L:l=1");
 	peer_subscribe(p, 'C', "c{env=prod,version=v1} c{env=prod,version=v2} c{env=test}");
@@ -468,7 +450,7 @@ static void split_variant_is_replaced_in_one_response(void **state)
 // TP2-S04.
 static void change_of_a_variant_goes_only_to_those_it_matches(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer, other;
 	peer_open(&other, &w->server, ADS_SOTW);
 	server_publish(&w->server, "C:c=1{env=prod} C:c=2{!env=prod}");
@@ -485,7 +467,7 @@ static void change_of_a_variant_goes_only_to_those_it_matches(void **state)
 
 static void too_many_wildcards_are_refused(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct locator list[SUBSCRIPTION_WILD_MAX + 1];
 	struct subscription s = {0};
 	const struct catalog_type *type = &w->server.catalog->types[RESOURCE_CLUSTER];
@@ -505,7 +487,7 @@ static void too_many_wildcards_are_refused(void **state)
 
 static void response_without_memory_is_due_still(void **state)
 {
-	struct world *w = *state;
+	struct script *w = *state;
 	struct peer *p = &w->peer;
 	struct ads_response r;
 	uint8_t *bytes;
@@ -523,7 +505,7 @@ static void response_without_memory_is_due_still(void **state)
 	ALLOC_FAIL_EACH(encoded = ads_response_encode(&r, &bytes, &len), encoded < 0, free(bytes));
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, script_fini)
 
 RUN_SUITE("shunt-xds/ads_stream", CASE(first_request_gets_what_it_names),
 	CASE(absent_resources_are_answered_in_full_state_types_only),
