@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_CONNECTING 256 // at one time
+#define MAX_CONNECTING 256 // at one time; and at the end closing
 #define MAX_CLOSING 64 // in one turn: more FINs than a device holds would be lost
 #define RETRY_CONNECT_NS UINT64_C(100000000)
 #define RETRY_PROBE_NS UINT64_C(20000000)
@@ -139,6 +139,7 @@ static void on_gone(struct conn *conn)
 		c->all = k->next;
 	if (k->next)
 		k->next->prev = k->prev;
+	c->n_closing -= k->closes_last;
 	k->gone = true;
 	release(c, k);
 }
@@ -265,12 +266,18 @@ static bool issue_all(struct client *c)
 
 static void close_leaving(struct client *c)
 {
+	bool last = c->phase == CLIENT_CLOSING;
 	for (int n = 0; c->closing && n < MAX_CLOSING; n++) {
+		if (last && c->n_closing == MAX_CONNECTING)
+			return;
 		struct client_conn *k = c->closing;
 		c->closing = k->closing_next;
 		k->in_closing = false;
-		if (k->conn.h2)
+		if (k->conn.h2) {
+			k->closes_last = last;
+			c->n_closing += last;
 			conn_close(&k->conn, "done");
+		}
 		release(c, k);
 	}
 }

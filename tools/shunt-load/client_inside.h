@@ -23,6 +23,7 @@ struct client_conn {
 	bool leaving; // takes no more requests
 	bool ready; // in the list of those that may have room
 	bool in_closing; // in the list of those to close
+	bool closes_last; // counted in n_closing
 	bool gone; // freed when it is in no list
 };
 
@@ -71,7 +72,8 @@ struct client {
 	uint64_t now_ns, opening_ns, start_ns, measured_from_ns, measured_to_ns;
 	uint64_t next_connect_ns;
 	uint64_t progress_ns; // the last request that ended, or connection that came up
-	uint32_t n_connecting, n_active, n_idle, n_up, n_idle_up, n_conns;
+	uint32_t n_connecting, n_active, n_idle, n_up, n_idle_up;
+	uint32_t n_closing; // at the end, of those that wait for the peer's FIN
 	uint32_t next_source;
 	uint32_t tag;
 	enum client_phase phase;
