@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What upstream.c (subscriptions at the server) and upstream_names.c (what the catalog has of a name)
-// share. Nobody else's.
+// What upstream.c (subscriptions at the server) and upstream_names.c (what the catalog has of a
+// name) share. Nobody else's.
 // Thread: one owner.
 #pragma once
 
