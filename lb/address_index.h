@@ -45,7 +45,7 @@ static inline uint32_t lb_address_filter_bits(uint64_t hash)
 {
 	return (uint32_t)(hash & hash >> 12);
 }
-// False = the address with this hash is absent. True = it may be there: two to five times in a
+// False = the address with this hash is absent. True = it may be there: three to ten times in a
 // thousand it is not.
 static inline bool lb_address_filter_has(struct lb_address_filter f, uint64_t hash)
 {

@@ -21,6 +21,7 @@ static inline uint64_t lb_address_hash(const struct ip_port *a)
 	uint64_t low, high;
 	memcpy(&low, a->ip.b, 8);
 	memcpy(&high, a->ip.b + 8, 8);
-	unsigned __int128 m = (unsigned __int128)(low ^ 0x9e3779b97f4a7c15) * (high ^ a->port);
+	unsigned __int128 m = (unsigned __int128)(low ^ 0x9e3779b97f4a7c15) *
+	                      (high ^ a->port ^ 0xd6e8feb86659fd93);
 	return (uint64_t)(m >> 64) ^ (uint64_t)m;
 }
