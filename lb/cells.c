@@ -277,6 +277,23 @@ int lb_cells_push(struct lb_cells *c, struct lb_cell cell)
 	}
 }
 
+void lb_cells_seal(struct lb_cells *c)
+{
+	struct lb_page **link = &c->root;
+	if (!c->root || c->root->n_refs > 1)
+		return;
+	for (uint32_t h = c->height; h; h--) {
+		link = &(*link)->entries[(*link)->n - 1].below;
+		if ((*link)->n_refs > 1)
+			return;
+	}
+	struct lb_page *p = realloc(*link, size_for((*link)->n));
+	if (!p)
+		return;
+	p->room = p->n;
+	*link = p;
+}
+
 // The pages from the root to a cell, all this version's own.
 static int own_path(struct lb_cells *c, uint32_t at, struct lb_page **path)
 {

@@ -77,6 +77,8 @@ void lb_cells_fini(struct lb_cells *); // empty afterwards
 [[nodiscard]] int lb_cells_push(struct lb_cells *, struct lb_cell);
 [[nodiscard]] int lb_cells_set(struct lb_cells *, uint32_t at, struct lb_cell);
 [[nodiscard]] int lb_cells_pop(struct lb_cells *);
+// After the last push: gives the room for further ones back.
+void lb_cells_seal(struct lb_cells *);
 
 // at < n
 static inline const struct lb_cell *lb_cells_at(const struct lb_cells *c, uint32_t at)

@@ -43,7 +43,7 @@ struct list {
 	bool is_stale; // a change of the cells found no memory
 	uint32_t n;
 	uint32_t n_in[N_STATES];
-	uint8_t *states; // owned
+	uint8_t *states; // behind the members
 	struct lb_member *members[]; // counted and watched, each under its index
 };
 
@@ -190,6 +190,7 @@ static int make_cells(struct list *l)
 	for (uint32_t i = 0; i < l->n; i++)
 		if (put_cell(l, i))
 			return -ENOMEM;
+	lb_cells_seal(&l->cells);
 	l->is_stale = false;
 	return 0;
 }
@@ -282,7 +283,6 @@ static void list_free(struct list *l)
 	}
 	lb_cells_fini(&l->cells);
 	ring_put(l->ring);
-	free(l->states);
 	free(l);
 }
 
@@ -336,17 +336,19 @@ static struct list *list_new(struct ring_node *r, const struct lb_node_config *c
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < config->n_localities; i++)
 		n += config->localities[i].n_members;
-	struct list *l = malloc(sizeof(*l) + n * sizeof(l->members[0]));
+	struct list *l = malloc(sizeof(*l) + n * (sizeof(l->members[0]) + sizeof(l->states[0])));
 	if (!l)
 		return NULL;
-	*l = (struct list){
-		.watcher = {.on_change = on_change, .n = n}, .node = r, .states = malloc(n + 1)};
-	if (!l->states || (n && !(l->ring = ring_new(config, n))))
+	*l = (struct list){.watcher = {.on_change = on_change, .n = n},
+		.node = r,
+		.states = (uint8_t *)&l->members[n]};
+	if (n && !(l->ring = ring_new(config, n)))
 		goto err;
 	for (uint32_t i = 0; i < config->n_localities; i++)
 		for (uint32_t k = 0; k < config->localities[i].n_members; k++)
 			if (add_member(l, config->localities[i].members[k].member))
 				goto err;
+	lb_cells_seal(&l->cells);
 	return l;
 err:
 	list_free(l);

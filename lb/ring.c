@@ -6,9 +6,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct place {
-	uint64_t hash;
+	uint32_t hash[2]; // read as one number: without a gap behind the item
 	uint32_t item;
 };
 
@@ -17,11 +18,19 @@ struct lb_ring {
 	struct place places[]; // by hash, then by item
 };
 
+static uint64_t hash_of(const struct place *p)
+{
+	uint64_t hash;
+	memcpy(&hash, p->hash, sizeof(hash));
+	return hash;
+}
+
 static int compare(const void *pa, const void *pb)
 {
 	const struct place *a = pa, *b = pb;
-	if (a->hash != b->hash)
-		return a->hash < b->hash ? -1 : 1;
+	uint64_t of_a = hash_of(a), of_b = hash_of(b);
+	if (of_a != of_b)
+		return of_a < of_b ? -1 : 1;
 	return a->item < b->item ? -1 : a->item > b->item;
 }
 
@@ -40,7 +49,10 @@ static double scale_of(const struct lb_ring_item *items, uint32_t n, double sum,
 static void place_item(struct lb_ring *r, struct str key, char *text, uint32_t item, uint64_t i)
 {
 	int digits = snprintf(text + key.len, 22, "_%llu", (unsigned long long)i);
-	r->places[r->n++] = (struct place){lb_xxh64(text, key.len + (size_t)digits), item};
+	uint64_t hash = lb_xxh64(text, key.len + (size_t)digits);
+	struct place *p = &r->places[r->n++];
+	memcpy(p->hash, &hash, sizeof(hash));
+	p->item = item;
 }
 
 struct lb_ring *lb_ring_new(
@@ -71,7 +83,8 @@ struct lb_ring *lb_ring_new(
 	}
 	free(text);
 	qsort(r->places, r->n, sizeof(r->places[0]), compare);
-	return r;
+	struct lb_ring *fitting = realloc(r, sizeof(*r) + r->n * sizeof(r->places[0]));
+	return fitting ? fitting : r;
 }
 
 void lb_ring_free(struct lb_ring *r)
@@ -89,7 +102,7 @@ uint32_t lb_ring_find(const struct lb_ring *r, uint64_t hash)
 	uint32_t low = 0, high = r->n;
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
-		if (r->places[mid].hash < hash)
+		if (hash_of(&r->places[mid]) < hash)
 			low = mid + 1;
 		else
 			high = mid;

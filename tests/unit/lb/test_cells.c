@@ -64,6 +64,8 @@ static void compare(const struct twin *t)
 static void change(struct fixture *f, struct twin *t)
 {
 	uint32_t kind = (uint32_t)rand_below(&f->rand, 3);
+	if (rand_below(&f->rand, 8) == 0)
+		lb_cells_seal(&t->cells);
 	if ((kind == 0 || t->n == 0) && t->n < MAX_CELLS) {
 		t->list[t->n] = random_cell(f);
 		assert_int_equal(lb_cells_push(&t->cells, t->list[t->n]), 0);
@@ -225,8 +227,42 @@ static void failed_change_leaves_the_list_as_before(void **state)
 	}
 }
 
+static void sealed_list_has_no_room_and_grows_again(void **state)
+{
+	(void)state;
+	static struct twin t;
+	struct fixture f;
+	init(&f, 1);
+	lb_cells_seal(&t.cells); // of nothing
+	while (t.n < 4106) {
+		t.list[t.n] = random_cell(&f);
+		assert_int_equal(lb_cells_push(&t.cells, t.list[t.n++]), 0);
+	}
+	const struct lb_page *last = t.cells.root->entries[1].below->entries[0].below;
+	assert_in_range(last->n, 1, last->room - 1);
+	struct lb_cells shared = lb_cells_share(&t.cells);
+	lb_cells_seal(&t.cells); // others read it where it is
+	assert_in_range(last->n, 1, last->room - 1);
+	lb_cells_fini(&shared);
+	alloc_fail_arm(0);
+	lb_cells_seal(&t.cells);
+	assert_true(alloc_fail_disarm() || !alloc_fail_works());
+	compare(&t);
+	lb_cells_seal(&t.cells);
+	last = t.cells.root->entries[1].below->entries[0].below;
+	assert_int_equal(last->room, last->n);
+	compare(&t);
+	t.list[t.n] = random_cell(&f);
+	assert_int_equal(lb_cells_push(&t.cells, t.list[t.n++]), 0);
+	compare(&t);
+	lb_cells_fini(&t.cells);
+	t.n = 0;
+	fini(&f);
+}
+
 RUN_SUITE("lb/cells", cmocka_unit_test(versions_agree_with_copies),
 	cmocka_unit_test(list_grows_over_three_levels_and_shrinks_to_nothing),
 	cmocka_unit_test(list_made_at_once_is_as_one_pushed_together),
 	cmocka_unit_test(errors_live_as_long_as_a_version_has_them),
-	cmocka_unit_test(failed_change_leaves_the_list_as_before))
+	cmocka_unit_test(failed_change_leaves_the_list_as_before),
+	cmocka_unit_test(sealed_list_has_no_room_and_grows_again))
