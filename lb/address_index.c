@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash table whose buckets are one cache line each, 16 slots of 32 bits: the address's number,
-// and above it some bits of its hash. What finds its bucket full goes to the next.
+// Of a list that is not short, a hash table whose buckets are one cache line each, 16 slots of 32
+// bits: the address's number, and above it some bits of its hash. What finds its bucket full goes
+// to the next.
 #include "lb/address_index.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #define NONE UINT32_MAX
 #define BUCKET_SLOTS 16
 #define BUCKET_USED 12 // of them, on average
+#define SHORT 16 // lists up to so many are walked
 #define AHEAD 16 // so many are looked up at a time, so that their loads overlap
 
 _Static_assert(LB_ADDRESS_INDEX_MAX == NUMBER_MASK, "a slot says any number + 1");
@@ -59,9 +61,29 @@ static uint32_t *free_slot(const struct lb_address_index *x, uint64_t hash)
 	return slots;
 }
 
+// Of a short list. NONE = absent.
+static uint32_t walk(const struct lb_address_index *x, uint32_t n, const struct ip_port *a)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (ip_port_eq(&x->addresses[i], a))
+			return i;
+	return NONE;
+}
+
+static bool insert_short(struct lb_address_index *x, uint32_t number, uint64_t hash)
+{
+	if (lb_address_filter_has(x->filter, hash) &&
+		walk(x, number, &x->addresses[number]) != NONE)
+		return true;
+	lb_address_filter_add(x->filter, hash);
+	return false;
+}
+
 // True = an equal one was there.
 static bool insert(struct lb_address_index *x, uint32_t number, uint64_t hash)
 {
+	if (!x->buckets)
+		return insert_short(x, number, hash);
 	uint32_t *slot = lb_address_filter_has(x->filter, hash)
 	                         ? slot_of(x, &x->addresses[number], hash)
 	                         : free_slot(x, hash);
@@ -72,8 +94,21 @@ static bool insert(struct lb_address_index *x, uint32_t number, uint64_t hash)
 	return false;
 }
 
-static int allocate(struct lb_address_index *x, uint32_t n)
+static int allocate_short(struct lb_address_index *x)
 {
+	size_t n_words = 1;
+	while (n_words < x->n)
+		n_words *= 2;
+	x->filter.mask = (uint32_t)n_words - 1;
+	x->memory = x->filter.words = calloc(n_words, sizeof(uint32_t));
+	return x->memory ? 0 : -ENOMEM;
+}
+
+static int allocate(struct lb_address_index *x)
+{
+	uint32_t n = x->n;
+	if (n <= SHORT)
+		return allocate_short(x);
 	x->n_buckets = n / BUCKET_USED + 1;
 	size_t n_words = sizeof(struct lb_address_bucket) / sizeof(uint32_t);
 	while (n_words < n)
@@ -81,10 +116,10 @@ static int allocate(struct lb_address_index *x, uint32_t n)
 	x->filter.mask = (uint32_t)n_words - 1;
 	size_t buckets = x->n_buckets * sizeof(struct lb_address_bucket);
 	size_t words = n_words * sizeof(uint32_t); // whole lines
-	x->buckets = aligned_alloc(sizeof(struct lb_address_bucket), buckets + words);
-	if (!x->buckets)
+	x->memory = aligned_alloc(sizeof(struct lb_address_bucket), buckets + words);
+	if (!x->memory)
 		return -ENOMEM;
-	memset(x->buckets, 0, buckets + words);
+	x->buckets = memset(x->memory, 0, buckets + words);
 	x->filter.words = (uint32_t *)(x->buckets + x->n_buckets);
 	return 0;
 }
@@ -92,9 +127,9 @@ static int allocate(struct lb_address_index *x, uint32_t n)
 int lb_address_index_init(struct lb_address_index *x, const struct ip_port *addresses, uint32_t n,
 	uint32_t *ret_second)
 {
-	*x = (struct lb_address_index){.addresses = addresses};
 	n = n < LB_ADDRESS_INDEX_MAX ? n : LB_ADDRESS_INDEX_MAX;
-	if (allocate(x, n))
+	*x = (struct lb_address_index){.addresses = addresses, .n = n};
+	if (allocate(x))
 		return -ENOMEM;
 	*ret_second = NONE;
 	for (uint32_t from = 0; from < n; from += AHEAD) {
@@ -102,7 +137,8 @@ int lb_address_index_init(struct lb_address_index *x, const struct ip_port *addr
 		uint32_t n_now = n - from < AHEAD ? n - from : AHEAD;
 		for (uint32_t i = 0; i < n_now; i++) {
 			hashes[i] = lb_address_hash(&addresses[from + i]);
-			__builtin_prefetch(&x->buckets[first_bucket(x, hashes[i])], 1);
+			if (x->buckets)
+				__builtin_prefetch(&x->buckets[first_bucket(x, hashes[i])], 1);
 			__builtin_prefetch(lb_address_filter_word(x->filter, hashes[i]), 1);
 		}
 		for (uint32_t i = 0; i < n_now; i++)
@@ -114,13 +150,17 @@ int lb_address_index_init(struct lb_address_index *x, const struct ip_port *addr
 
 void lb_address_index_fini(struct lb_address_index *x)
 {
-	free(x->buckets);
+	free(x->memory);
 	*x = (struct lb_address_index){0};
 }
 
 uint32_t lb_address_index_find(const struct lb_address_index *x, const struct ip_port *a)
 {
 	uint64_t hash = lb_address_hash(a);
-	uint32_t slot = lb_address_filter_has(x->filter, hash) ? *slot_of(x, a, hash) : 0;
+	if (!lb_address_filter_has(x->filter, hash))
+		return NONE;
+	if (!x->buckets)
+		return walk(x, x->n, a);
+	uint32_t slot = *slot_of(x, a, hash);
 	return slot ? (slot & NUMBER_MASK) - 1 : NONE;
 }

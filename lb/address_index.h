@@ -2,7 +2,7 @@
 // A list of addresses, each found by itself: which of the list it is. Before the table stands a
 // filter (Bloom's, each address within one word), one or two words an address, which stays in a
 // core's own cache where the table would not: it knows nearly all that are not in the list by one
-// load, without a branch that could not be foreseen.
+// load, without a branch that could not be foreseen. A short list has no table: it is walked.
 // Thread: made and freed by ctrl, found on workers. Pure.
 #pragma once
 
@@ -22,8 +22,10 @@ struct lb_address_filter {
 };
 struct lb_address_index {
 	const struct ip_port *addresses; // borrowed
-	struct lb_address_bucket *buckets; // owned, and the filter's words behind them
+	void *memory; // owned: the filter's words, and the buckets before them
+	struct lb_address_bucket *buckets; // NULL = the list is short
 	uint32_t n_buckets;
+	uint32_t n; // addresses
 	struct lb_address_filter filter;
 };
 
