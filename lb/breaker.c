@@ -9,15 +9,16 @@
 #include <string.h>
 
 #define N_BUCKETS_MIN 64
+#define LINE 64 // of a cache
 
 struct entry {
-	struct lb_breaker base;
-	struct lb_breakers *owner;
-	struct entry *next; // of its bucket
-	struct entry *next_left, **left_link; // of those without users, where requests are in
+	_Alignas(LINE) struct lb_breaker base;
 	uint32_t hash;
 	uint32_t n_refs;
 	uint32_t key_len;
+	struct lb_breakers *owner;
+	struct entry *next; // of its bucket
+	struct entry *next_left, **left_link; // of those without users, where requests are in
 	char key[]; // cluster, NUL, service name
 };
 
@@ -115,19 +116,13 @@ static void grow(struct lb_breakers *t)
 	t->n_buckets = n;
 }
 
-static size_t rounded(size_t size)
-{
-	size_t line = _Alignof(struct entry);
-	return (size + line - 1) / line * line;
-}
-
 struct lb_breaker *lb_breakers_get(
 	struct lb_breakers *t, const char *cluster, const char *eds_service_name)
 {
 	size_t cluster_len = strlen(cluster) + 1, len = cluster_len + strlen(eds_service_name);
 	sweep(t);
-	struct entry *e =
-		aligned_alloc(_Alignof(struct entry), rounded(offsetof(struct entry, key) + len));
+	size_t n_lines = (offsetof(struct entry, key) + len + LINE - 1) / LINE;
+	struct entry *e = aligned_alloc(LINE, n_lines * LINE);
 	if (!e)
 		return NULL;
 	*e = (struct entry){.owner = t, .n_refs = 1, .key_len = (uint32_t)len};
