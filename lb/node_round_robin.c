@@ -2,9 +2,9 @@
 // round_robin (lb-tree.md RR-01..RR-04): picks walk the READY ones in a cycle. The place in the
 // cycle belongs to the picking worker (MC-09): a 2^32nd of a turn is its unit, so that it is a
 // place among however many there are, and going round needs no test. A step is rounded up: nobody
-// has two turns in a row, and of n endpoints n^2 / 2^32 are passed over in a cycle, each time others
-// (two of 100,000). With the next picker the cycle is turned by a random part (RR-02), so that swaps
-// in step with picks favour nobody (MC-10).
+// has two turns in a row, and of n endpoints n^2 / 2^32 are passed over in a cycle (two of
+// 100,000), each time others. With the next picker the cycle is turned by a random part (RR-02), so
+// that swaps in step with picks favour nobody (MC-10).
 #include "lb/node_spread.h"
 
 #define N_AHEAD 8 // cells: two cache lines, so that one comes while the other is picked from

@@ -269,7 +269,7 @@ static void workers_turns_add_up(void **state)
 static void turns_go_round_without_a_gap(void **state)
 {
 	(void)state;
-	for (uint32_t n = 1; n <= 1000; n += 1 + n / 8) {
+	for (uint32_t n = 1; n <= NODE_MEMBERS; n++) {
 		struct node_world w;
 		init(&w, n);
 		assert_int_equal(node_world_update(&w, 0, n, ""), 0);
