@@ -45,7 +45,7 @@ struct hpack_field {
 	enum hpack_name id; // HPACK_NO_NAME: any name without a number
 	bool never_index; // RFC 7541 6.2.3
 	// What the sink noted when the same entry of the table came before, and may note now: 0 for
-	// a field that is new, HPACK_MARK_STATIC for one of the static table.
+	// a field that is new, HPACK_MARK_STATIC for one of the static table that has a value.
 	uint8_t mark;
 };
 #define HPACK_MARK_STATIC 0xff

@@ -73,7 +73,7 @@ static bool read_indexed(struct reader *r, struct hpack_field *f, struct hpack_e
 		*f = (struct hpack_field){.name = {s->name, s->name_len},
 			.value = {s->value, s->value_len},
 			.id = s->id,
-			.mark = HPACK_MARK_STATIC};
+			.mark = s->value_len ? HPACK_MARK_STATIC : 0};
 		return true;
 	}
 	struct hpack_entry *e = find(r, index);

@@ -270,6 +270,27 @@ static void each_bad_byte_in_path_is_400_or_malformed(void **state)
 	free(raw);
 }
 
+static enum verdict verdict_of_block(const char *block, size_t len)
+{
+	struct raw *raw = calloc(1, sizeof(*raw));
+	raw_frame(raw, H2_HEADERS, H2_FLAG_END_HEADERS | H2_FLAG_END_STREAM, 1, block, len);
+	enum verdict ours = our_verdict(raw, REQUEST, 0);
+	free(raw);
+	return ours;
+}
+
+// HX-09. RFC 7541 appendix A has a name alone with an empty value: `:authority` is its first one.
+static void empty_authority_is_malformed_however_it_is_coded(void **state)
+{
+	static const char literal[] = "\x83\x86\x84\x01";
+	static const char indexed[] = "\x83\x86\x84\x81";
+	static const char indexed_and_host[] = "\x83\x86\x84\x81\x0f\x17\x01z";
+	assert_int_equal(verdict_of_block(literal, sizeof(literal)), MALFORMED); // with its NUL
+	assert_int_equal(verdict_of_block(indexed, sizeof(indexed) - 1), MALFORMED);
+	assert_int_equal(
+		verdict_of_block(indexed_and_host, sizeof(indexed_and_host) - 1), MALFORMED);
+}
+
 static const char *heard(const char *const *fields)
 {
 	struct raw *raw = calloc(1, sizeof(*raw));
@@ -322,6 +343,8 @@ RUN_SUITE("h2/header", cmocka_unit_test_setup_teardown(verdicts_equal_nghttp2s, 
 		each_byte_in_each_place_gets_nghttp2s_verdict, set_up, tear_down),
 	cmocka_unit_test_setup_teardown(
 		each_bad_byte_in_path_is_400_or_malformed, set_up, tear_down),
+	cmocka_unit_test_setup_teardown(
+		empty_authority_is_malformed_however_it_is_coded, set_up, tear_down),
 	cmocka_unit_test_setup_teardown(
 		host_becomes_the_authority_and_is_no_field, set_up, tear_down),
 	cmocka_unit_test_setup_teardown(fields_keep_order_and_duplicates, set_up, tear_down),
