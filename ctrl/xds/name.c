@@ -50,6 +50,11 @@ bool xds_name_is_xdstp(const char *text)
 	return strncmp(text, SCHEME, strlen(SCHEME)) == 0;
 }
 
+bool xds_name_is_wildcard(const char *text)
+{
+	return strcmp(text, "*") == 0;
+}
+
 // -1 = not a hexadecimal digit.
 static int hex_value(char c)
 {
@@ -273,6 +278,8 @@ int xds_name_parse(const char *text, const char *type_url, struct xds_name *ret,
 {
 	if (!*text)
 		return lb_err_set(err, "is empty");
+	if (xds_name_is_wildcard(text))
+		return lb_err_set(err, "stands for all resources");
 	char *authority = NULL, *copy;
 	if (!xds_name_is_xdstp(text)) {
 		copy = strdup(text);

@@ -20,6 +20,11 @@ struct xds_name {
 // Starts with "xdstp:" (FE-01).
 bool xds_name_is_xdstp(const char *text);
 
+// Is "*", which in a request stands for all resources of a type (SW-09). It is the name of none, so
+// that xds_name_parse() refuses it: whoever needs one resource must not get all of them because of
+// what a config says.
+bool xds_name_is_wildcard(const char *text);
+
 // A name of a resource of that type ("type.googleapis.com/…"; FE-02). *ret is untouched on failure:
 // -ENOMEM, or -EINVAL with the reason, which does not repeat the name.
 [[nodiscard]] int xds_name_parse(

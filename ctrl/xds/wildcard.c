@@ -3,17 +3,16 @@
 // (xds-client.md §2, 3). Each name that comes so becomes an entry like any other, but for the
 // server not being asked for it.
 #include "ctrl/xds/inside.h"
+#include "ctrl/xds/name.h"
 #include "ctrl/xds/params.h"
 #include "ctrl/xds/protocol.h"
 #include "lb/base/check.h"
-
-#include <string.h>
 
 #define SILENCE_NS 15000000000ull // FM-04
 
 bool xds_entry_is_wildcard(const struct xds_entry *e)
 {
-	return strcmp(e->sub->name, "*") == 0;
+	return xds_name_is_wildcard(e->sub->name);
 }
 
 static bool has_come_by_wildcard(const struct xds_entry *e)
@@ -52,7 +51,7 @@ int xds_wildcard_adopt(struct xds_client *c, uint32_t type, const char *name,
 	const struct xds_constraints *constraints)
 {
 	struct adoption a = {c->subs[type].variants, name, 0};
-	if (strcmp(name, "*") != 0)
+	if (!xds_name_is_wildcard(name))
 		xds_variants_each_sub(c->subs[type].variants, "*", constraints, adopt_by, &a);
 	return a.rc;
 }

@@ -233,6 +233,25 @@ static void failing_new_cluster_is_one_entry_in_error(void **state)
 	deps_fini(&f);
 }
 
+// SW-09: not all that the server has.
+static void a_star_instead_of_a_name_is_an_entry_in_error(void **state)
+{
+	struct deps_fixture f;
+	deps_init(&f, "", NULL);
+	hold_listener(&f, "rc");
+	hold_routes(&f, "rc", "blue", "*", "odd", NULL);
+	hold_cluster(&f, "blue", "e-blue");
+	hold_cluster(&f, "odd", "*");
+	hold_endpoint(&f, "e-blue", 1);
+	say_all(&f);
+	assert_false(asked_for(&f, &res_type_cluster, "*"));
+	assert_false(asked_for(&f, &res_type_endpoints, "*"));
+	assert_string_equal(look(&f), "rc: *! blue=e-blue/10.0.0.1 odd=*?");
+	assert_non_null(strstr(error_of(&f, "*"), "stands for all resources"));
+	assert_non_null(strstr(note_of(&f, "odd"), "stands for all resources"));
+	deps_fini(&f);
+}
+
 static void endpoint_trouble_leaves_the_cluster_in_order(void **state)
 {
 	struct deps_fixture f;
@@ -737,6 +756,7 @@ RUN_SUITE("deps/depmgr", cmocka_unit_test(watches_go_from_listener_to_endpoints)
 	cmocka_unit_test(without_pinned_authority_all_virtual_hosts_are_watched),
 	cmocka_unit_test(new_cluster_waits_for_all_of_it_and_then_swaps_at_once),
 	cmocka_unit_test(failing_new_cluster_is_one_entry_in_error),
+	cmocka_unit_test(a_star_instead_of_a_name_is_an_entry_in_error),
 	cmocka_unit_test(endpoint_trouble_leaves_the_cluster_in_order),
 	cmocka_unit_test(deleted_or_refused_cluster_keeps_its_value),
 	cmocka_unit_test(data_errors_reach_the_config_where_the_server_wants_them),

@@ -67,6 +67,25 @@ static void fe_02_a_name_of_another_type_is_an_error_and_nothing_is_sent(void **
 	world_fini(&w);
 }
 
+// A config may name it anywhere that it may name a resource. It is no wildcard then.
+static void sw_09_a_star_is_no_name_of_a_resource_and_nothing_is_sent(void **state)
+{
+	struct world w;
+	struct ear star, old;
+	world_init(&w, BOOTSTRAP);
+	world_listen(&w, &toy_cluster, "*", &star);
+	assert_string_equal(heard(&star), "!14");
+	assert_string_equal(star.text, "cluster \"*\": stands for all resources (node id \"me\")");
+	assert_false(world_connected(&w, 0));
+	world_listen(&w, &toy_cluster, "x", &old);
+	expect_request(&w.at[0], &toy_cluster, "x", "", "");
+	respond(&w.at[0], &toy_cluster, "1", "n1", "x=1", NULL);
+	respond(&w.at[0], &toy_cluster, "2", "n2", NULL);
+	assert_string_equal(heard(&old), "=1 ~5");
+	assert_string_equal(heard(&star), "");
+	world_fini(&w);
+}
+
 static void fe_02_a_received_name_of_another_type_is_refused(void **state)
 {
 	struct world w;
@@ -226,6 +245,7 @@ static void operators_see_each_server_once(void **state)
 RUN_SUITE("xds/federation", cmocka_unit_test(fe_04_the_authority_chooses_the_server),
 	cmocka_unit_test(fe_04_an_unknown_authority_is_an_error_and_nothing_is_sent),
 	cmocka_unit_test(fe_02_a_name_of_another_type_is_an_error_and_nothing_is_sent),
+	cmocka_unit_test(sw_09_a_star_is_no_name_of_a_resource_and_nothing_is_sent),
 	cmocka_unit_test(fe_02_a_received_name_of_another_type_is_refused),
 	cmocka_unit_test(fe_03_order_of_context_parameters_makes_no_other_resource),
 	cmocka_unit_test(pc_07_the_same_resource_twice_is_found_in_any_spelling),

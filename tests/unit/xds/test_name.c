@@ -69,7 +69,7 @@ static void fe_01_names_of_other_schemes_are_opaque(void **state)
 		{"outbound|80||a.default.svc", "outbound|80||a.default.svc", NULL},
 		{"\xc3\xa4", "\xc3\xa4", NULL},
 		{"/", "/", NULL},
-		{"*", "*", NULL});
+		{"**", "**", NULL});
 }
 
 static void fe_01_names_have_an_authority_a_type_and_an_id(void **state)
@@ -214,6 +214,11 @@ static void fe_10_globs_are_refused(void **state)
 		{"xdstp://a/" T "/x/*", "is a glob collection, which is not supported"},
 		{"xdstp://a/" T "/x/*?k=v", "is a glob collection, which is not supported"});
 }
+
+static void sw_09_a_star_is_no_name(void **state)
+{
+	CHECK_BAD({"*", "stands for all resources"});
+}
 // clang-format on
 
 static void every_allocation_may_fail(void **state)
@@ -236,4 +241,5 @@ RUN_SUITE("xds/name", cmocka_unit_test(fe_01_names_of_other_schemes_are_opaque),
 	cmocka_unit_test(fe_01_names_that_lack_a_part_are_refused),
 	cmocka_unit_test(fe_02_names_of_other_types_are_refused),
 	cmocka_unit_test(fe_01_what_no_uri_holds_is_refused),
-	cmocka_unit_test(fe_10_globs_are_refused), cmocka_unit_test(every_allocation_may_fail))
+	cmocka_unit_test(fe_10_globs_are_refused), cmocka_unit_test(sw_09_a_star_is_no_name),
+	cmocka_unit_test(every_allocation_may_fail))
