@@ -58,6 +58,7 @@ struct control_plane {
 	struct status_server *status; // NULL = off
 	struct twheel_timer watch_timer; // every second
 	struct twheel_timer drain_timer;
+	const char *steering[CONFIG_MAX_PORTS]; // when last looked at; static
 	size_t n_heard; // bytes from servers since the heap was trimmed
 	bool ready, draining;
 	uint32_t n_drained;
@@ -102,11 +103,24 @@ static void on_tick(void *arg)
 	}
 }
 
+// A worker that caught a device bringing flows elsewhere than it says only notes that.
+static void watch_steering(struct control_plane *p)
+{
+	for (uint32_t i = 0; i < p->conf.config->n_ports; i++) {
+		const char *was = p->steering[i];
+		p->steering[i] = p->conf.steering(p->conf.ctx_steering, i);
+		if (was && strcmp(was, p->steering[i]) != 0)
+			log_warn("port", "index=%u driver=%s steering=%s was=%s", i,
+				p->conf.ports[i].driver, p->steering[i], was);
+	}
+}
+
 static void on_second(struct twheel_timer *timer)
 {
 	struct control_plane *p = plane_of_watch(timer);
 	uint64_t now = twheel_now(loop_wheel(p->loop));
 	workers_watch(p->workers, now);
+	watch_steering(p);
 	if (p->n_heard >= TRIM_LEN) {
 		p->n_heard = 0;
 		malloc_trim(0);
@@ -424,6 +438,7 @@ int control_plane_start(struct control_plane *p, struct lb_err *err)
 		start_status(p, err))
 		return -EINVAL;
 	struct twheel *wheel = loop_wheel(p->loop);
+	watch_steering(p);
 	twheel_arm(wheel, &p->watch_timer, twheel_now(wheel) + SECOND_NS);
 	loop_set_tick(p->loop, on_tick, p);
 	return 0;

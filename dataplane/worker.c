@@ -280,15 +280,16 @@ static uint32_t sort(struct worker *w, uint32_t port, struct rte_mbuf **frames, 
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct rte_mbuf *m = frames[i];
-		int to = steer_frame(w->steer, rte_pktmbuf_mtod(m, uint8_t *),
-			rte_pktmbuf_data_len(m), by_device);
+		const uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+		uint16_t len = rte_pktmbuf_data_len(m);
+		int to = steer_frame(w->steer, frame, len, by_device);
 		if (to == STEER_ALL)
 			give_copies(w, port, m);
 		if (to < 0 || (uint32_t)to == w->index) {
 			frames[kept++] = m;
 			continue;
 		}
-		if (by_device && steer_is_segment(rte_pktmbuf_mtod(m, uint8_t *)))
+		if (by_device && steer_is_evidence(frame, len))
 			steer_distrust(w->steer, port);
 		if (!handover_give(w->peers, (uint32_t)to,
 			    &(struct handover_item){.frame = m, .port = port}))

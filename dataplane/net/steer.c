@@ -7,7 +7,9 @@
 #define TCP_PORTS 4 // bytes of a segment that hold them
 #define TCP_FLAGS_AT 13
 #define TCP_SYN_FLAG 0x02
+#define TCP_HEADER 20
 #define ICMP_HEADER 8
+#define MORE_OR_OFFSET 0x3fff
 
 _Static_assert(LB_MAX_WORKERS <= STEER_ENTRIES_MAX && LB_MAX_WORKERS <= UINT8_MAX, "owners");
 _Static_assert(NET_MAX_PORTS <= 32, "bits of by_device");
@@ -85,13 +87,14 @@ uint32_t steer_owner(const struct steer *s, const struct tcp_flow *f)
 		s, ip_to_v4(&f->remote), ip_to_v4(&f->local), f->remote_port, f->local_port);
 }
 
-// Length of an IPv4 header with what a decision needs behind it; 0 = nothing to decide by. Whatever
-// is wrong with the packet is for its receiver to find, whoever that is.
+// Length of an IPv4 header with what a decision needs behind it; 0 = nothing to decide by, as with
+// any fragment: the receiver drops it. Whatever is wrong with the packet is for its receiver to
+// find, whoever that is.
 static size_t header_of(const uint8_t *ip, size_t len, size_t needed)
 {
 	size_t header = len >= IP4_HEADER ? (size_t)(ip[0] & 0xf) * 4 : 0;
-	bool is_first = header >= IP4_HEADER && !(load16(ip + 6) & 0x1fff);
-	return is_first && ip[0] >> 4 == 4 && header + needed <= len ? header : 0;
+	bool is_whole = header >= IP4_HEADER && !(load16(ip + 6) & MORE_OR_OFFSET);
+	return is_whole && ip[0] >> 4 == 4 && header + needed <= len ? header : 0;
 }
 
 // We sent what is quoted.
@@ -140,4 +143,15 @@ int steer_frame(const struct steer *s, const uint8_t *frame, size_t len, bool on
 	default:
 		return STEER_HERE;
 	}
+}
+
+bool steer_is_evidence(const uint8_t *frame, size_t len)
+{
+	const uint8_t *ip = frame + ETH_HEADER;
+	if (len < ETH_HEADER + IP4_HEADER + TCP_HEADER || load16(frame + 12) != ETH_TYPE_IP4)
+		return false;
+	size_t total = load16(ip + 2);
+	return ip[0] == 0x45 && ip[9] == IP_PROTO_TCP && !(load16(ip + 6) & MORE_OR_OFFSET) &&
+	       total >= IP4_HEADER + TCP_HEADER && total <= len - ETH_HEADER &&
+	       csum(ip, IP4_HEADER) == 0;
 }

@@ -61,9 +61,7 @@ uint32_t steer_owner(const struct steer *, const struct tcp_flow *);
 // or to the worker with this number. Errors that quote a segment belong to its flow. only_begins:
 // the device brings flows to their workers; look only at segments that begin one.
 int steer_frame(const struct steer *, const uint8_t *frame, size_t len, bool only_begins);
-// Of a frame that belongs to a worker with a number: it is a segment itself. Errors that quote one
-// come to any queue, however well the device hashes.
-static inline bool steer_is_segment(const uint8_t *frame)
-{
-	return frame[23] == 6; // the protocol of IPv4
-}
+// Whether the queue that a frame came by says something of the device: it is a whole segment in a
+// sound packet without options. Anybody may send what a device does not take for TCP and so does
+// not hash, and errors that quote a segment come to any queue.
+bool steer_is_evidence(const uint8_t *frame, size_t len);

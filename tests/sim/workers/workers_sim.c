@@ -180,7 +180,7 @@ static void sort(struct worker *w, struct frame *f)
 		free(f);
 		return;
 	}
-	if (by_device && steer_is_segment(f->bytes))
+	if (by_device && steer_is_evidence(f->bytes, f->len))
 		steer_distrust(steer, 0);
 	if (!handover_give(w->peers, (uint32_t)to, &(struct handover_item){.frame = f}))
 		free(f);

@@ -236,11 +236,22 @@ static void start_frame(struct frame *f, uint16_t type)
 	f->len = 14;
 }
 
+// The checksum of the first IP header.
+static void seal(struct frame *f)
+{
+	uint8_t *ip = f->bytes + 14;
+	memset(ip + 10, 0, 2);
+	uint16_t sum = csum(ip, (size_t)(ip[0] & 15) * 4);
+	memcpy(ip + 10, &sum, sizeof(sum));
+}
+
 static void make_segment(struct frame *f, uint16_t src_port, uint8_t flags, unsigned options)
 {
 	start_frame(f, 0x0800);
 	add_ip(f, CLIENT, OURS, 6, options);
 	add_tcp(f, src_port, 80, flags);
+	store16(f->bytes + 14 + 2, (uint16_t)(f->len - 14));
+	seal(f);
 }
 
 static struct steer make_steer(void)
@@ -277,7 +288,38 @@ static void only_handshakes_are_looked_at_behind_a_device(void **state)
 	assert_int_equal(steer_frame(&s, f.bytes, f.len, true), STEER_HERE);
 	make_segment(&f, 1001, 0x12, 8);
 	assert_int_equal(steer_frame(&s, f.bytes, f.len, true), owner(&s, 1001));
-	assert_true(steer_is_segment(f.bytes));
+}
+
+// What a device may take for something else than TCP comes by its first queue, whoever sent it:
+// it belongs to its flow as far as it goes, but is no reason to give up the device's hash.
+static void only_sound_segments_speak_against_a_device(void **state)
+{
+	struct steer s = make_steer();
+	struct frame f;
+	make_segment(&f, 1001, 0x02, 0);
+	assert_true(steer_is_evidence(f.bytes, f.len));
+	assert_true(steer_is_evidence(f.bytes, f.len + 6)); // padded
+	assert_false(steer_is_evidence(f.bytes, f.len - 1));
+	f.bytes[14 + 10] ^= 1; // the checksum
+	assert_false(steer_is_evidence(f.bytes, f.len));
+	make_segment(&f, 1001, 0x02, 0);
+	store16(f.bytes + 14 + 2, 39);
+	seal(&f);
+	assert_false(steer_is_evidence(f.bytes, f.len));
+	make_segment(&f, 1001, 0x02, 4);
+	assert_int_equal(steer_frame(&s, f.bytes, f.len, true), owner(&s, 1001));
+	assert_false(steer_is_evidence(f.bytes, f.len));
+	static const uint16_t fragments[] = {0x2000, 0x2001, 0x0001};
+	for (size_t i = 0; i < sizeof(fragments) / sizeof(fragments[0]); i++) {
+		make_segment(&f, 1001, 0x02, 0);
+		store16(f.bytes + 14 + 6, fragments[i]);
+		seal(&f);
+		assert_false(steer_is_evidence(f.bytes, f.len));
+	}
+	make_segment(&f, 1001, 0x02, 0);
+	store16(f.bytes + 14 + 6, 0x4000); // may not be cut
+	seal(&f);
+	assert_true(steer_is_evidence(f.bytes, f.len));
 }
 
 // RFC 792: the quoted packet is ours, its source is our side.
@@ -296,7 +338,7 @@ static void errors_belong_to_the_flow_that_they_quote(void **state)
 			add_tcp(&f, 80, port, 0);
 			f.len -= 12; // RFC 792: 64 bits of it
 			assert_int_equal(steer_frame(&s, f.bytes, f.len, true), owner(&s, port));
-			assert_false(steer_is_segment(f.bytes)); // it says nothing of the device
+			assert_false(steer_is_evidence(f.bytes, f.len));
 			assert_int_equal(steer_frame(&s, f.bytes, f.len - 5, true), STEER_HERE);
 		}
 }
@@ -314,11 +356,21 @@ static void the_rest_stays_and_arp_is_for_all(void **state)
 	add_ip(&f, CLIENT, OURS, 1, 0);
 	f.bytes[f.len] = 8; // echo
 	assert_int_equal(steer_frame(&s, f.bytes, f.len + 8, false), STEER_HERE);
-	make_segment(&f, 1001, 0x10, 0);
-	f.bytes[14 + 6] = 0x20; // the first of some fragments has the ports, as the flow's others
-	assert_int_equal(steer_frame(&s, f.bytes, f.len, false), owner(&s, 1001));
-	f.bytes[14 + 7] = 1; // a later one hasn't
-	assert_int_equal(steer_frame(&s, f.bytes, f.len, false), STEER_HERE);
+}
+
+// Fragments are dropped by whoever gets them, and no device hashes the first one by its ports.
+static void fragments_stay(void **state)
+{
+	static const uint16_t fragments[] = {0x2000, 0x2001, 0x0001};
+	struct steer s = make_steer();
+	for (size_t i = 0; i < sizeof(fragments) / sizeof(fragments[0]); i++)
+		for (uint16_t port = 1000; port < 1020; port++) {
+			struct frame f;
+			make_segment(&f, port, 0x02, 0);
+			store16(f.bytes + 14 + 6, fragments[i]);
+			assert_int_equal(steer_frame(&s, f.bytes, f.len, false), STEER_HERE);
+			assert_int_equal(steer_frame(&s, f.bytes, f.len, true), STEER_HERE);
+		}
 }
 
 static void any_bytes_get_an_answer(void **state)
@@ -337,6 +389,7 @@ static void any_bytes_get_an_answer(void **state)
 		}
 		int to = steer_frame(&s, bytes, len, i % 3 == 0);
 		assert_true(to >= STEER_ALL && to < 7);
+		steer_is_evidence(bytes, len);
 		free(bytes);
 	}
 }
@@ -349,6 +402,7 @@ RUN_SUITE("net/steer", cmocka_unit_test(published_vectors_hold),
 	cmocka_unit_test(distrust_is_for_one_port_and_for_good),
 	cmocka_unit_test(segments_belong_to_their_flow),
 	cmocka_unit_test(only_handshakes_are_looked_at_behind_a_device),
+	cmocka_unit_test(only_sound_segments_speak_against_a_device),
 	cmocka_unit_test(errors_belong_to_the_flow_that_they_quote),
-	cmocka_unit_test(the_rest_stays_and_arp_is_for_all),
+	cmocka_unit_test(the_rest_stays_and_arp_is_for_all), cmocka_unit_test(fragments_stay),
 	cmocka_unit_test(any_bytes_get_an_answer))
