@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define GRAIN 16
+#define GONE 0xdd
 #define N_GRAINS 512 // sizes above N_GRAINS * GRAIN take a page of their own
 
 static const uint16_t class_size[] = {48, 64, 80, 96, 112, 128, 160, 192, 256, 320, 384, 512, 768,
@@ -144,6 +145,10 @@ void hpack_mem_put(struct hpack_mem *m, void *block)
 		return;
 	m->n_used--;
 	struct page *p = page_of(m, block);
+#ifndef NDEBUG
+	// The page stays readable: whoever kept a pointer into the block is to see that it is gone.
+	memset(block, GONE, block_size(p->klass));
+#endif
 	memcpy(block, &p->free, sizeof(void *));
 	p->free = block;
 	p->n_used--;

@@ -3,6 +3,7 @@
 // through an nghttp2 session, and either both say the same or the row says why not. nghttp2 by
 // default drops invalid regular fields instead of refusing the message; its documented callback for
 // the strict behaviour is set here.
+#include "dataplane/h2/header.h"
 #include "tests/unit/h2/h2_peer.h"
 #include "tests/unit/h2/header_rows.h"
 
@@ -291,6 +292,140 @@ static void empty_authority_is_malformed_however_it_is_coded(void **state)
 		verdict_of_block(indexed_and_host, sizeof(indexed_and_host) - 1), MALFORMED);
 }
 
+// One connection's coder and the rules behind it, without a connection.
+struct decoder {
+	struct hpack_mem *memory;
+	struct hpack hpack;
+	struct h2_block block;
+	char room[HPACK_ROOM(16384)];
+};
+
+static struct decoder *decoder_new(void)
+{
+	struct decoder *d = calloc(1, sizeof(*d));
+	d->memory = hpack_mem_new(4);
+	assert_non_null(d->memory);
+	hpack_init(&d->hpack, true);
+	assert_int_equal(h2_block_init(&d->block, 128, 61440), 0);
+	return d;
+}
+
+static void decoder_free(struct decoder *d)
+{
+	h2_block_fini(&d->block);
+	hpack_fini(&d->hpack, d->memory);
+	assert_int_equal(hpack_mem_used(d->memory), 0);
+	hpack_mem_free(d->memory);
+	free(d);
+}
+
+static enum h2_malformed judge(struct decoder *d, const void *block, size_t len)
+{
+	const struct hpack_sink sink = {h2_block_add, h2_block_moves, &d->block};
+	h2_block_begin(&d->block, H2_REQUEST);
+	assert_int_equal(hpack_decode(&d->hpack, d->memory, block, len, d->room, &sink), HPACK_OK);
+	return h2_block_end(&d->block, true);
+}
+
+// What the table's entry is known for must not depend on how often it was looked at. `literal` is
+// added to the table by one block, behind `before`; others refer to it.
+static void text_from_the_table_is_judged_as_when_it_came(void **state)
+{
+	static const struct {
+		const char *name, *before, *literal;
+		size_t len; // of literal
+		enum h2_malformed verdict;
+		uint16_t bad;
+	} rows[] = {
+		{"value", "\x82\x86\x84",
+			"\x40\x01x\x03"
+			"a\0b",
+			7, H2_BAD_VALUE, 0},
+		{"name", "\x82\x86\x84",
+			"\x40\x01X\x01"
+			"b",
+			5, H2_BAD_NAME, 0},
+		{"both", "\x82\x86\x84", "\x40\x01X\x01\n", 5, H2_BAD_NAME, 0},
+		{"authority", "\x82\x86\x84",
+			"\x41\x03"
+			"a@b",
+			5, H2_BAD_AUTHORITY, 0},
+		{"empty authority", "\x82\x86\x84", "\x41\x00", 2, H2_BAD_AUTHORITY, 0},
+		{"method", "\x86\x84",
+			"\x42\x03"
+			"G T",
+			5, H2_BAD_METHOD, 0},
+		{"scheme", "\x82\x84",
+			"\x46\x02"
+			"1x",
+			4, H2_BAD_SCHEME, 0},
+		{"cut path", "\x82\x86", "\x44\x03/\r/", 5, H2_BAD_VALUE, 400},
+		{"path", "\x82\x86", "\x44\x03/ /", 5, H2_WELL_FORMED, 400},
+		{"good value", "\x82\x86\x84",
+			"\x40\x01x\x01"
+			"b",
+			5, H2_WELL_FORMED, 0},
+		{"good path", "\x82\x86", "\x44\x02/b", 4, H2_WELL_FORMED, 0},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct decoder *d = decoder_new();
+		char block[32];
+		size_t n = strlen(rows[i].before);
+		memcpy(block, rows[i].before, n);
+		memcpy(block + n, rows[i].literal, rows[i].len);
+		for (int time = 0; time < 4; time++) {
+			enum h2_malformed verdict = judge(d, block, n + (time ? 1 : rows[i].len));
+			if (verdict != rows[i].verdict || d->block.message.bad != rows[i].bad)
+				fail_msg("%s, time %d: %d, bad=%u", rows[i].name, time, verdict,
+					d->block.message.bad);
+			block[n] = (char)0xbe; // the newest entry
+		}
+		decoder_free(d);
+	}
+}
+
+static size_t add_literal(uint8_t *out, char name, char of, size_t len)
+{
+	const uint8_t head[] = {0x40, 1, (uint8_t)name, 0x7f, (uint8_t)((len - 127) | 0x80),
+		(uint8_t)((len - 127) >> 7)};
+	memcpy(out, head, sizeof(head));
+	memset(out + sizeof(head), of, len);
+	return sizeof(head) + len;
+}
+
+// Refers to entries first and then pushes them out of the table, whose memory changes on the way.
+static void text_outlives_the_table_that_it_came_from(void **state)
+{
+	static const char first[] = "\x82\x86\x41\x06"
+				    "a.test"
+				    "\x44\x05/path"
+				    "\x40\x04name\x05value";
+	static const char refers[] = "\x82\x86\xc0\xbf\xbe";
+	struct decoder *d = decoder_new();
+	const struct h2_message *m = &d->block.message;
+	assert_int_equal(judge(d, first, sizeof(first) - 1), H2_WELL_FORMED);
+	uint8_t block[16384];
+	size_t n = sizeof(refers) - 1, n_literals = 0;
+	memcpy(block, refers, n);
+	for (; n < 8000; n_literals++)
+		n += add_literal(block + n, 'y', (char)('a' + n_literals), 900);
+	block[n++] = 0xbe;
+	assert_int_equal(judge(d, block, n), H2_WELL_FORMED);
+	assert_true(str_eq(m->authority, STR("a.test")));
+	assert_true(str_eq(m->path, STR("/path")));
+	assert_int_equal(m->n_fields, 2 + n_literals);
+	assert_true(str_eq(m->fields[0].name, STR("name")));
+	assert_true(str_eq(m->fields[0].value, STR("value")));
+	for (size_t i = 1; i < m->n_fields; i++) {
+		char expected[900];
+		size_t literal = i <= n_literals ? i - 1 : n_literals - 1;
+		memset(expected, (int)('a' + literal), sizeof(expected));
+		assert_true(str_eq(m->fields[i].name, STR("y")));
+		assert_true(str_eq(m->fields[i].value, (struct str){expected, sizeof(expected)}));
+	}
+	decoder_free(d);
+}
+
 static const char *heard(const char *const *fields)
 {
 	struct raw *raw = calloc(1, sizeof(*raw));
@@ -345,6 +480,8 @@ RUN_SUITE("h2/header", cmocka_unit_test_setup_teardown(verdicts_equal_nghttp2s, 
 		each_bad_byte_in_path_is_400_or_malformed, set_up, tear_down),
 	cmocka_unit_test_setup_teardown(
 		empty_authority_is_malformed_however_it_is_coded, set_up, tear_down),
+	cmocka_unit_test(text_from_the_table_is_judged_as_when_it_came),
+	cmocka_unit_test(text_outlives_the_table_that_it_came_from),
 	cmocka_unit_test_setup_teardown(
 		host_becomes_the_authority_and_is_no_field, set_up, tear_down),
 	cmocka_unit_test_setup_teardown(fields_keep_order_and_duplicates, set_up, tear_down),

@@ -316,6 +316,47 @@ static void without_memory_fields_are_longer_but_go_out(void **state)
 	hpack_fini(&peer, memory);
 }
 
+// An entry that found no place is none: later references count without it.
+static void without_memory_for_a_larger_table_it_serves_on(void **state)
+{
+	static const uint16_t sizes[] = {8144, 4096, 2048, 1024, 512, 256};
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+	struct hpack_mem *theirs = hpack_mem_new(N_PAGES);
+	struct hpack peer;
+	void *hidden[4096];
+	uint8_t out[256];
+	size_t n_hidden = 0, n_indexed[3] = {0};
+	assert_non_null(theirs);
+	hpack_init(&peer, true);
+	for (int round = 0; round < 9; round++) {
+		if (round == 3)
+			for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+				while (n_hidden < 4096 &&
+					(hidden[n_hidden] = hpack_mem_take(memory, sizes[i])))
+					n_hidden++;
+		while (round == 6 && n_hidden)
+			hpack_mem_put(memory, hidden[--n_hidden]);
+		for (size_t i = 0; i < (round < 3 ? 4 : 26); i++) {
+			struct field f = {.name = {letters + i, 1}, .value = STR("some value")};
+			size_t len = hpack_encode(&hpack, memory, &f, 1, out);
+			n_indexed[round / 3] += len == 1;
+			text[0] = '\0';
+			assert_int_equal(
+				hpack_decode(&peer, theirs, out, len, room, &sink), HPACK_OK);
+			char expected[32];
+			snprintf(expected, sizeof(expected), "%c: some value\n", letters[i]);
+			assert_string_equal(text, expected);
+		}
+	}
+	// Its block has places for eight.
+	assert_int_equal(n_indexed[0], 4);
+	assert_in_range(n_indexed[1], 3 * 4, 3 * 8);
+	assert_true(n_indexed[2] > 3 * 8);
+	hpack_fini(&peer, theirs);
+	assert_int_equal(hpack_mem_used(theirs), 0);
+	hpack_mem_free(theirs);
+}
+
 // An idle connection's tables are as large as what is in them.
 static void tables_grow_with_their_entries(void **state)
 {
@@ -334,4 +375,4 @@ RUN_SUITE("h2/hpack", CASE(rfc7541_c2_each_representation),
 	CASE(every_byte_survives_huffman_coding), CASE(a_field_is_added_when_it_comes_again),
 	CASE(secrets_are_never_added), CASE(changes_of_the_limit_are_told_in_the_next_block),
 	CASE(text_to_backends_is_not_coded), CASE(without_memory_fields_are_longer_but_go_out),
-	CASE(tables_grow_with_their_entries))
+	CASE(without_memory_for_a_larger_table_it_serves_on), CASE(tables_grow_with_their_entries))
