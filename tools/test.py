@@ -52,6 +52,7 @@ LONG_TIMEOUT_S = 1200
 CASES = re.compile(r"\[  (PASSED|FAILED)  \] (\d+) test\(s\)")
 GO_AT_LEAST = (1, 25)
 INTEG_TIMEOUT_S = 25 * 60
+INTEG_AT_ONCE = 2  # files of tests; worlds of namespaces do not see each other, and mostly wait
 
 FAILED = []  # names, told again at the very end: a log is often seen by its last lines only
 
@@ -164,6 +165,7 @@ def integ(only):
     report.unlink(missing_ok=True)
     chosen = ["-k", only[0]] if only else []
     argv = [".venv/bin/python", "-m", "pytest", "-v", "--tb=short", "-rs",
+            "-n", str(INTEG_AT_ONCE), "--dist", "loadfile",
             "-c", "tests/integ/pytest.ini", f"--junitxml={report}",
             f"--basetemp={ROOT / 'build' / 'integ-tmp'}", "tests/integ", *chosen]
     try:
