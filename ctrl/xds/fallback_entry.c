@@ -156,7 +156,7 @@ static void drop_value(struct xds_fallback_entry *e, const struct xds_entry_info
 	const struct xds_fallback *fb = e->fallback;
 	const struct xds_server_conf *server = fb->conf.servers[fb->active]->conf;
 	bool fails = in->error_is_data && server->fail_on_data_errors;
-	if (in->status == XDS_STATUS_DOES_NOT_EXIST && fb->conf.drops_deleted) // DE-06
+	if (in->error_code == XDS_NOT_FOUND && fb->conf.drops_deleted) // DL-06, DE-06
 		fails = !server->ignore_resource_deletion;
 	if (!e->value || (e->source != fb->active && !fails))
 		return;

@@ -166,14 +166,20 @@ void xds_entry_end_deletion(struct xds_entry *e, const char *why)
 	e->ignores_deletion = false;
 }
 
+// DL-06, DE-06: a deletion, in whichever words, concerns its value.
+static bool drops_value(const struct xds_entry *e)
+{
+	return e->client->conf.drops_deleted && e->value;
+}
+
 // The server says, or shows, that there is no such resource (any more).
 static void end(struct round *r, struct xds_entry *e)
 {
 	struct xds_client *c = r->client;
+	bool drops = drops_value(e);
 	xds_entry_answered(e);
-	if (e->error_code == XDS_NOT_FOUND) // told already (DE-09)
+	if (e->error_code == XDS_NOT_FOUND && !drops) // told already (DE-09)
 		return;
-	bool drops = c->conf.drops_deleted && e->value;
 	if (drops && c->server->ignore_resource_deletion) {
 		ignore_deletion(e);
 		return;
@@ -429,18 +435,24 @@ static void settle_error(void *ctx, struct xds_sub *sub)
 	const struct xds_response_error *in = &r->response->errors[a->index];
 	const struct xds_client *c = r->client;
 	struct xds_entry *e = sub->owner;
+	bool not_found = in->code == CODE_NOT_FOUND, drops = not_found && drops_value(e);
 	xds_entry_answered(e);
+	if (drops && c->server->ignore_resource_deletion) {
+		ignore_deletion(e);
+		return;
+	}
 	xds_set_text(&e->error,
 		"%s \"%s\": xDS server %s answered with code %d: %s (node id \"%s\")",
 		c->conf.types[r->type]->label, sub->name, c->server->uri, in->code, in->text,
 		c->conf.bootstrap->node_id);
 	xds_entry_clear_rejected(e);
 	xds_set_text(&e->error_version, "%s", r->response->version);
-	bool not_found = in->code == CODE_NOT_FOUND;
 	e->said_code = in->code;
 	xds_set_text(&e->said, "%s", in->text);
 	xds_constraints_put(e->said_of);
 	e->said_of = xds_constraints_get(in->constraints);
+	if (drops)
+		xds_entry_drop_value(e);
 	xds_entry_fail(e, XDS_STATUS_RECEIVED_ERROR, not_found ? XDS_NOT_FOUND : XDS_UNAVAILABLE,
 		not_found || in->code == CODE_PERMISSION_DENIED);
 }

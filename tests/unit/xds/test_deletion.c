@@ -4,6 +4,7 @@
 #include "tests/support/check.h"
 #include "tests/unit/xds/federation_fixture.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define TWO "{'xds_servers':[" ADS(0) "," ADS(1) "],'node':{'id':'me'}}"
@@ -107,6 +108,43 @@ static void de_06_removals_of_delta_go_by_the_same_rule(void **state)
 	}
 }
 
+static void say_not_found(struct fixture *f, const char *name, const char *nonce)
+{
+	struct fake_resource r = {.wrapper_name = name, .error_code = 5};
+	size_t len;
+	uint8_t *bytes = fake_ads_encode_delta(ENDPOINTS_URL, nonce, &r, 1, NULL, 0, &len);
+	fake_ads_say(&f->server, bytes, len);
+	fake_ads_settle(&f->server);
+	free(bytes);
+}
+
+static void dl_06_an_error_that_says_not_found_is_a_deletion(void **state)
+{
+	struct fixture f;
+	struct ear e;
+	for (int ignores = 0; ignores < 2; ignores++) {
+		fixture_init_dropping(&f, &xds_protocol_delta, ignores ? IGNORES : "");
+		listen_to(&f, &toy_endpoints, "e", &e);
+		fake_ads_settle(&f.server);
+		respond_delta(&f, &toy_endpoints, "n1", "e=1@v1", NULL);
+		fake_ads_settle(&f.server);
+		assert_string_equal(heard(&e), "=1");
+		unsigned n_logged = f.n_logged;
+		say_not_found(&f, "e", "n2");
+		assert_string_equal(heard(&e), ignores ? "" : "!5");
+		assert_string_equal(
+			state_of(&f, "e"), ignores ? "ACKED v1" : "RECEIVED_ERROR  with error");
+		respond_delta(&f, &toy_endpoints, "n3", "-e", NULL); // DE-09
+		fake_ads_settle(&f.server);
+		assert_string_equal(heard(&e), "");
+		assert_int_equal(f.n_logged, n_logged + ignores);
+		respond_delta(&f, &toy_endpoints, "n4", "e=1@v2", NULL);
+		assert_string_equal(heard(&e), ignores ? "" : "=1");
+		assert_string_equal(state_of(&f, "e"), "ACKED v2");
+		fixture_fini(&f);
+	}
+}
+
 // The value of the server before it, too.
 static void de_06_the_next_server_deletes_what_it_does_not_have(void **state)
 {
@@ -133,6 +171,37 @@ static void de_06_the_next_server_deletes_what_it_does_not_have(void **state)
 	assert_string_equal(world_state(&w, "x"), "DOES_NOT_EXIST  with error");
 	assert_string_equal(world_state(&w, "y"), "ACKED 2");
 	world_fini(&w);
+}
+
+// DL-06: that server says so in an error.
+static void dl_06_the_next_server_deletes_what_it_does_not_find(void **state)
+{
+	static const char *const bootstraps[] = {TWO,
+		"{'xds_servers':[" ADS(
+			0) ",{'server_uri':'ads:1','channel_creds':[{'type':"
+			   "'insecure'}],'server_features':['ignore_resource_deletion']}],"
+			   "'node':{'id':'me'}}"};
+	for (int ignores = 0; ignores < 2; ignores++) {
+		struct world w;
+		struct ear x, y;
+		world_init_dropping(&w, bootstraps[ignores]);
+		world_listen(&w, &toy_cluster, "x", &x);
+		fake_ads_settle(&w.at[0].server);
+		respond(&w.at[0], &toy_cluster, "1", "n1", "x=1", NULL);
+		fake_ads_settle(&w.at[0].server);
+		fake_ads_close(&w.at[0].server, "bye");
+		world_pass(&w, 2 * S);
+		world_refuse(&w, 0);
+		assert_string_equal(heard(&x), "=1 ~14");
+		world_listen(&w, &toy_cluster, "y", &y);
+		fake_ads_settle(&w.at[1].server);
+		struct fake_resource not_found = {.wrapper_name = "x", .error_code = 5};
+		fake_ads_respond(&w.at[1].server, CLUSTER_URL, "1", "n1", &not_found, 1);
+		assert_string_equal(heard(&x), ignores ? "~5" : "!5");
+		assert_string_equal(world_state(&w, "x"),
+			ignores ? "RECEIVED_ERROR 1 with error" : "RECEIVED_ERROR  with error");
+		world_fini(&w);
+	}
 }
 
 // Here the value is of the server that was left, and the one before it says that there is none.
@@ -171,5 +240,7 @@ RUN_SUITE("xds/deletion", cmocka_unit_test(de_06_a_deleted_resource_is_dropped_a
 		de_06_a_deletion_is_ignored_with_one_line_when_it_begins_and_one_when_it_ends),
 	cmocka_unit_test(de_06_a_name_that_never_came_does_not_exist_whatever_is_ignored),
 	cmocka_unit_test(de_06_removals_of_delta_go_by_the_same_rule),
+	cmocka_unit_test(dl_06_an_error_that_says_not_found_is_a_deletion),
+	cmocka_unit_test(dl_06_the_next_server_deletes_what_it_does_not_find),
 	cmocka_unit_test(de_06_the_next_server_deletes_what_it_does_not_have),
 	cmocka_unit_test(de_06_a_server_that_is_back_deletes_what_it_has_no_more))
