@@ -268,7 +268,6 @@ static void told_entry(struct xds_fallback_entry *e)
 		entry_free(e);
 }
 
-// True = there was something to xds_fallback_entry_tell.
 bool xds_fallback_entry_tell(struct xds_fallback_entry *e)
 {
 	struct xds_fallback *fb = e->fallback;
@@ -300,12 +299,13 @@ bool xds_fallback_entry_tell(struct xds_fallback_entry *e)
 void xds_fallback_entry_tell_new(struct xds_fallback_entry *e, struct xds_watcher *w)
 {
 	uint64_t trouble = xds_fallback_entry_trouble(e);
+	bool is_due = e->lost || trouble != e->told; // and then it hears with the others
 	e->telling++;
 	if (e->value) {
 		struct xds_event event = value_event(e);
 		w->on_event(w, &event);
 	}
-	if (trouble && w->fallback == e) {
+	if (trouble && !is_due && w->fallback == e) {
 		struct xds_event event = trouble_event(e);
 		w->on_event(w, &event);
 	}

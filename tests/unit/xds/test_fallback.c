@@ -563,6 +563,27 @@ static void wa_11_the_text_of_an_event_outlives_watches_that_are_started_inside_
 	world_fini(&w);
 }
 
+// The failure is told name by name, and the watch comes when it is not its name's turn yet.
+static void fm_10_trouble_that_is_about_to_be_told_is_told_once(void **state)
+{
+	struct world w;
+	struct ear second, late;
+	struct starter first = {.kind = XDS_EVENT_AMBIENT, .type = &toy_cluster, .next = &late};
+	world_init(&w, TWO);
+	listen_and_start(&w, &first);
+	world_listen(&w, &toy_cluster, "new", &second);
+	fake_ads_settle(&w.at[0].server);
+	respond(&w.at[0], &toy_cluster, "1", "n1", "x=1", "new=1", NULL);
+	fake_ads_settle(&w.at[0].server);
+	fake_ads_close(&w.at[0].server, "bye");
+	world_pass(&w, 2 * S);
+	world_refuse(&w, 0);
+	assert_null(first.next);
+	assert_string_equal(heard(&second), "=1 ~14");
+	assert_string_equal(heard(&late), "=1 ~14");
+	world_fini(&w);
+}
+
 struct hook {
 	struct xds_settled settled; // first member
 	struct ear *ear;
@@ -726,6 +747,7 @@ RUN_SUITE("xds/fallback", cmocka_unit_test(a_federation_gives_up_whole_when_ther
 	cmocka_unit_test(wa_02_watchers_of_one_name_share_it_and_the_last_one_ends_it),
 	cmocka_unit_test(wa_11_watchers_may_cancel_each_other_inside_an_event),
 	cmocka_unit_test(wa_11_the_text_of_an_event_outlives_watches_that_are_started_inside_it),
+	cmocka_unit_test(fm_10_trouble_that_is_about_to_be_told_is_told_once),
 	cmocka_unit_test(hooks_run_after_all_events_of_a_message_inside_which_a_watch_was_started),
 	cmocka_unit_test(a_federation_of_several_fallbacks_ends_with_watches_left),
 	cmocka_unit_test(fe_07_a_server_listed_twice_is_one))
