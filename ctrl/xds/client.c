@@ -205,6 +205,7 @@ void xds_client_forget(struct xds_client *c, struct xds_watcher *w)
 	e->error_code = XDS_OK;
 	e->error_is_data = e->ambient = e->ignores_deletion = false;
 	e->status = XDS_STATUS_REQUESTED;
+	e->answered = false;
 	twheel_cancel(c->conf.wheel, &e->absent); // the newer value is held
 	// A server that was told of the version would not send it again.
 	bool told = xds_ads_forget_version(c->ads, e->type);

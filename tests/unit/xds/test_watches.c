@@ -272,6 +272,25 @@ static void hooks_run_once_a_response_and_may_be_removed_by_each_other(void **st
 	fixture_fini(&f);
 }
 
+// FM-04: it is asked as by one that has nothing.
+static void forgotten_resource_that_does_not_come_again_does_not_exist(void **state)
+{
+	struct fixture f;
+	struct ear e;
+	fixture_init(&f, "");
+	listen_to(&f, &toy_endpoints, "e", &e);
+	expect_request(&f, &toy_endpoints, "e", "", "");
+	respond(&f, &toy_endpoints, "v1", "n1", "e=1", NULL);
+	expect_request(&f, &toy_endpoints, "e", "v1", "n1");
+	assert_string_equal(heard(&e), "=1");
+	xds_client_forget(f.client, &e.watcher);
+	expect_request(&f, &toy_endpoints, "e", "", "n1");
+	assert_string_equal(state_of(&f, "e"), "REQUESTED ");
+	pass_time(&f, 16 * S);
+	assert_string_equal(heard(&e), "!5");
+	fixture_fini(&f);
+}
+
 RUN_SUITE("xds/watches", cmocka_unit_test(second_watcher_gets_the_cached_value_and_sends_nothing),
 	cmocka_unit_test(late_watcher_hears_the_error_too),
 	cmocka_unit_test(new_name_is_appended_and_unchanged_resources_tell_nobody),
@@ -283,4 +302,5 @@ RUN_SUITE("xds/watches", cmocka_unit_test(second_watcher_gets_the_cached_value_a
 	cmocka_unit_test(watcher_cancelled_inside_an_event_hears_no_more),
 	cmocka_unit_test(watcher_may_cancel_itself_as_the_last_one),
 	cmocka_unit_test(watcher_started_inside_an_event_hears_the_value_once),
+	cmocka_unit_test(forgotten_resource_that_does_not_come_again_does_not_exist),
 	cmocka_unit_test(hooks_run_once_a_response_and_may_be_removed_by_each_other))
