@@ -43,7 +43,7 @@ static void adopt_by(void *ctx, struct xds_sub *wildcard)
 	if (a->rc || !adopted || !has_come_by_wildcard(adopted))
 		return;
 	// It came before the news of this response, and is to hear it.
-	adopted->watchers.last->seen = e->client->n_events - 1;
+	adopted->watchers.last->seen = xds_client_round(e->client->n_events - 1);
 	xds_entry_answered(e);
 }
 
