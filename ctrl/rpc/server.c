@@ -96,7 +96,7 @@ static void *queue_main(void *arg)
 	}
 }
 
-static void call_free(struct rpc_call *c)
+static void call_fini(struct rpc_call *c)
 {
 	if (c->call)
 		grpc_call_unref(c->call);
@@ -104,15 +104,11 @@ static void call_free(struct rpc_call *c)
 	grpc_metadata_array_destroy(&c->metadata);
 	grpc_byte_buffer_destroy(c->received);
 	grpc_slice_unref(c->status_text);
-	free(c);
 }
 
-static struct rpc_call *call_new(struct rpc_server *s)
+static void call_init(struct rpc_call *c, struct rpc_server *s)
 {
-	struct rpc_call *c = calloc(1, sizeof(*c));
-	if (!c)
-		return NULL;
-	c->server = s;
+	*c = (struct rpc_call){.server = s};
 	for (int i = 0; i < N_OPS; i++) {
 		c->ops[i].op = (enum op)i;
 		c->ops[i].call = c;
@@ -120,7 +116,6 @@ static struct rpc_call *call_new(struct rpc_server *s)
 	grpc_call_details_init(&c->details);
 	grpc_metadata_array_init(&c->metadata);
 	c->status_text = grpc_empty_slice();
-	return c;
 }
 
 // Starts a batch of one operation. libgrpc refuses only what contradicts its contract.
@@ -131,19 +126,23 @@ static void start(struct rpc_call *c, enum op op, const grpc_op *what)
 	c->n_under_way++;
 }
 
-// Without memory nobody is accepted until the next call ends.
-static void accept_next(struct rpc_server *s)
+// Lets a client call, with this memory, which it takes.
+static void accept_with(struct rpc_server *s, struct rpc_call *c)
 {
-	if (s->next_call || s->closing)
-		return;
-	struct rpc_call *c = call_new(s);
-	if (!c)
-		return;
+	call_init(c, s);
 	grpc_call_error error = grpc_server_request_call(s->server, &c->call, &c->details,
 		&c->metadata, s->queue, s->queue, &c->ops[OP_ACCEPT]);
 	CHECK(error == GRPC_CALL_OK);
 	c->n_under_way++;
 	s->next_call = c;
+}
+
+// Without memory nobody is accepted until a call ends, which leaves its own.
+static void accept_next(struct rpc_server *s)
+{
+	struct rpc_call *c = s->next_call || s->closing ? NULL : malloc(sizeof(*c));
+	if (c)
+		accept_with(s, c);
 }
 
 static void send_headers(struct rpc_call *c)
@@ -305,8 +304,11 @@ static void complete(struct rpc_server *s, struct rpc_op *op)
 	if (c->n_under_way > 0)
 		return;
 	call_unlink(c);
-	call_free(c);
-	accept_next(s);
+	call_fini(c);
+	if (s->next_call || s->closing)
+		free(c);
+	else
+		accept_with(s, c);
 }
 
 void rpc_server_dispatch(struct rpc_server *s)
