@@ -6,6 +6,7 @@
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/dns/lookup_ares.h"
 #include "ctrl/dns/names.h"
+#include "ctrl/heap_trim.h"
 #include "ctrl/load_report.h"
 #include "ctrl/loop.h"
 #include "ctrl/res/types.h"
@@ -31,9 +32,6 @@
 #define SECOND_NS UINT64_C(1000000000)
 // After the drain's deadline workers get this long to cut what is left and report.
 #define DRAIN_SLACK_NS SECOND_NS
-// So much of responses leaves enough behind in the heap, in libgrpc's threads' too, to be worth the
-// milliseconds that giving it back takes.
-#define TRIM_LEN ((size_t)1 << 20)
 #define MAX_STATUS_UNREAD_LEN ((size_t)64 << 20)
 
 struct frontend {
@@ -59,7 +57,7 @@ struct control_plane {
 	struct twheel_timer watch_timer; // every second
 	struct twheel_timer drain_timer;
 	const char *steering[CONFIG_MAX_PORTS]; // when last looked at; static
-	size_t n_heard; // bytes from servers since the heap was trimmed
+	struct heap_trim trim;
 	bool ready, draining;
 	uint32_t n_drained;
 	uint32_t n_frontends;
@@ -121,10 +119,8 @@ static void on_second(struct twheel_timer *timer)
 	uint64_t now = twheel_now(loop_wheel(p->loop));
 	workers_watch(p->workers, now);
 	watch_steering(p);
-	if (p->n_heard >= TRIM_LEN) {
-		p->n_heard = 0;
+	if (heap_trim_due(&p->trim, now))
 		malloc_trim(0);
-	}
 	twheel_arm(loop_wheel(p->loop), timer, now + SECOND_NS);
 }
 
@@ -196,7 +192,7 @@ static void on_grpc_log(gpr_log_func_args *args)
 static void on_grpc_ready(void *arg)
 {
 	struct control_plane *p = arg;
-	p->n_heard += xds_grpc_dispatch(p->grpc);
+	heap_trim_heard(&p->trim, xds_grpc_dispatch(p->grpc));
 }
 
 static void on_status_ready(void *arg)

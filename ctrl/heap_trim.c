@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/heap_trim.h"
+
+#define WORTH_LEN ((size_t)1 << 20) // so much leaves enough behind
+#define QUIET_LEN ((size_t)1 << 16) // a second with less: no update of many resources is under way
+#define INTERVAL_NS UINT64_C(10000000000)
+
+void heap_trim_heard(struct heap_trim *t, size_t len)
+{
+	t->n_heard += len;
+	t->n_recent += len;
+}
+
+bool heap_trim_due(struct heap_trim *t, uint64_t now_ns)
+{
+	bool quiet = t->n_recent < QUIET_LEN;
+	t->n_recent = 0;
+	if (!quiet || t->n_heard < WORTH_LEN || now_ns < t->next_ns)
+		return false;
+	t->n_heard = 0;
+	t->next_ns = now_ns + INTERVAL_NS;
+	return true;
+}
