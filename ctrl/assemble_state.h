@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The assembler's own state, for the files that it consists of: assemble.c (clusters, publishing),
-// frontend.c (configurations), assemble_view.c (what operators hear). Nobody else includes this.
+// frontend.c (configurations), frontend_clusters.c (their clusters), assemble_view.c (what
+// operators hear). Nobody else includes this.
 // Thread: ctrl.
 #pragma once
 
@@ -25,6 +26,7 @@ struct assembled_frontend {
 	struct xds_config *wanted;
 	bool waits; // `wanted` lacks nothing but compiled patterns
 	uint64_t waits_since_ns;
+	bool holds_endpoints; // what serves meanwhile is not yet told of newer endpoints
 	struct xds_config *newest; // counted; came while `wanted` waits; NULL = none did
 	uint64_t retry_ns; // when `wanted` is tried again
 	char *error; // owned; why there are no routes; never ""
@@ -70,3 +72,15 @@ void frontend_draft(struct assembler *, uint32_t index);
 void frontend_count_users(struct assembler *); // of each cluster
 // Tries what was refused, and what waits for patterns, when it is time.
 void frontend_retry(struct assembler *);
+
+// frontend_clusters.c
+// Makes the clusters whose numbers routes of `wanted` need; those that are new wait for their
+// configuration. 0, or -ENOMEM: no memory, or too many of them (reterr).
+[[nodiscard]] int frontend_obtain_clusters(
+	struct assembler *, uint32_t index, struct lb_err *reterr);
+// Configures those of `wanted`, which takes effect; all were obtained. One that cannot follow holds
+// up no other (lb-tree.md A74-T07). ret_refused: why the first of them cannot, and how many others.
+void frontend_configure_clusters(struct assembler *, uint32_t index, struct lb_err *ret_refused);
+// While a newer configuration cannot take effect, the clusters of the one that serves are told
+// where their endpoints are now. Nothing else of the newer one is seen (xds-client.md DM-28).
+void frontend_follow_endpoints(struct assembler *, uint32_t index);

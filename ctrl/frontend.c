@@ -16,7 +16,6 @@
 #include "lb/filter.h"
 #include "lb/snapshot.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,55 +156,6 @@ void frontend_count_users(struct assembler *a)
 		a->leaving |= c->n_users == 0;
 		cluster_tree_set_leaving(c->tree, c->n_users == 0);
 	}
-}
-
-// Most numbers are new, and nothing was counted for them. 0 or -ENOMEM.
-static int remember_totals(struct assembler *a, struct cluster *c)
-{
-	struct cluster_totals t;
-	workers_cluster_totals(a->conf.workers, c->id, &t);
-	if (t.started == 0)
-		return 0;
-	c->before = malloc(sizeof(t));
-	if (!c->before)
-		return -ENOMEM;
-	*c->before = t;
-	return 0;
-}
-
-// A74-T07: one that cannot follow holds up no other. 0 with ret_refused: why the first of them
-// cannot, and how many others.
-static int configure_clusters(
-	struct assembler *a, uint32_t frontend, struct lb_err *ret_refused, struct lb_err *reterr)
-{
-	struct xds_config *config = a->frontends[frontend].wanted;
-	struct lb_err why = {.text = ""};
-	uint32_t n_refused = 0;
-	for (uint32_t i = 0; i < config->n_clusters; i++) {
-		const struct xds_cluster_config *conf = &config->clusters[i];
-		uint32_t known = cluster_set_count(a->clusters);
-		// A31-R11: others are leaves of aggregates, or what requests alone hold.
-		if (!conf->is_root && !assembler_in_use(a, frontend, conf->name))
-			continue;
-		struct cluster *c = cluster_set_obtain(a->clusters, conf->name, reterr);
-		if (!c)
-			return -ENOMEM;
-		if (cluster_set_count(a->clusters) != known) {
-			if (remember_totals(a, c)) {
-				cluster_set_drop(a->clusters, c);
-				lb_err_set(reterr, "out of memory");
-				return -ENOMEM;
-			}
-			assembler_draft_cluster(a, c->id, cluster_tree_object(c->tree));
-		}
-		if (cluster_tree_configure(
-			    c->tree, config, conf, n_refused ? &(struct lb_err){0} : &why))
-			n_refused++;
-	}
-	lb_err_set(ret_refused, "%s", why.text);
-	if (n_refused > 1)
-		lb_err_set(ret_refused, "%s; and %u more clusters", why.text, n_refused - 1);
-	return 0;
 }
 
 // What a configuration becomes. Parts whose resources are those that serve are NULL: they stay.
@@ -375,6 +325,7 @@ static void refuse(struct assembler *a, uint32_t i, const char *text)
 	set_text(&f->refusal, text);
 	if (!f->applied && set_text(&f->error, text))
 		frontend_draft(a, i);
+	frontend_follow_endpoints(a, i);
 }
 
 // What applies, but for clusters that do not follow it yet. "" = for none.
@@ -394,24 +345,28 @@ static void note_refused_clusters(struct assembler *a, uint32_t i, const char *t
 static void wait_for_patterns(struct assembler *a, uint32_t i)
 {
 	struct assembled_frontend *f = &a->frontends[i];
-	if (!f->waits)
+	if (!f->waits) {
 		f->waits_since_ns = twheel_now(a->conf.wheel);
+		f->holds_endpoints = true;
+	}
 	f->waits = true;
 	f->refusal[0] = 0;
 	if (!f->applied && set_text(&f->error, "regular expressions are being compiled"))
 		frontend_draft(a, i);
 }
 
-// Tries to make `wanted` the configuration that serves. On failure the applied one serves on.
+// Tries to make `wanted` the configuration that serves. On failure the applied one serves on, with
+// the clusters that it had: a configuration takes effect as a whole (DM-28).
 static void try_wanted(struct assembler *a, uint32_t i)
 {
 	struct assembled_frontend *f = &a->frontends[i];
 	struct lb_err err = {.text = "out of memory"}, refused;
 	struct assembled new = {0};
 	enum route_compile_outcome outcome = ROUTE_COMPILE_REFUSED;
-	if (configure_clusters(a, i, &refused, &err) == 0)
+	if (frontend_obtain_clusters(a, i, &err) == 0)
 		outcome = assemble(a, f, &new, &err);
 	if (outcome == ROUTE_COMPILED) {
+		frontend_configure_clusters(a, i, &refused);
 		apply(a, i, &new);
 		note_refused_clusters(a, i, refused.text);
 		return;
@@ -428,6 +383,13 @@ static bool has_patience(const struct assembler *a, const struct assembled_front
 	return f->waits && twheel_now(a->conf.wheel) - f->waits_since_ns < PATIENCE_NS;
 }
 
+// Nor do endpoints that came with it or after it wait longer than that for its patterns.
+static void let_endpoints_through(struct assembler *a, uint32_t i)
+{
+	a->frontends[i].holds_endpoints = false;
+	frontend_follow_endpoints(a, i);
+}
+
 // The newest one's turn, when the one before it serves, is refused, or has waited long enough.
 static void try_newest(struct assembler *a, uint32_t i)
 {
@@ -438,6 +400,8 @@ static void try_newest(struct assembler *a, uint32_t i)
 	f->wanted = f->newest;
 	f->newest = NULL;
 	try_wanted(a, i);
+	if (f->waits) // it has waited for its turn before
+		let_endpoints_through(a, i);
 }
 
 void assembler_update(struct assembler *a, uint32_t frontend, struct xds_config *config)
@@ -498,6 +462,8 @@ void frontend_retry(struct assembler *a)
 		if (f->wanted && due)
 			try_wanted(a, i);
 		tried |= f->newest || (f->wanted && due);
+		if (f->waits && f->holds_endpoints && !has_patience(a, f))
+			let_endpoints_through(a, i);
 		try_newest(a, i);
 	}
 	if (tried)

@@ -397,6 +397,10 @@ static void routes_that_do_not_compile_are_refused_and_publishing_goes_on(void *
 	assert_non_null(strstr(assembler_frontend_error(w->assembler, 0), "cluster 'green'"));
 	assert_false(assembler_ready(w->assembler));
 	assert_non_null(strstr(lb_slot_current(w->slot)->frontends[0].error, "cluster 'green'"));
+	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
+	apply(w, &green_vhost, (const char *[]){"blue"}, &e, 1);
+	assert_non_null(strstr(assembler_frontend_refusal(w->assembler, 0), "cluster 'green'"));
+	settle(w);
 	uint64_t published = assembler_n_snapshots(w->assembler);
 	struct lb_event up = {
 		.kind = LB_EVENT_CONNECTED, .endpoint_id = expect_command(w, LB_COMMAND_CONNECT)};

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one frontend's configuration means for the clusters, which all frontends share.
+#include "ctrl/assemble_state.h"
+#include "ctrl/cluster_set.h"
+#include "ctrl/cluster_tree.h"
+#include "ctrl/deps/depmgr.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Most numbers are new, and nothing was counted for them. 0 or -ENOMEM.
+static int remember_totals(struct assembler *a, struct cluster *c)
+{
+	struct cluster_totals t;
+	workers_cluster_totals(a->conf.workers, c->id, &t);
+	if (t.started == 0)
+		return 0;
+	c->before = malloc(sizeof(t));
+	if (!c->before)
+		return -ENOMEM;
+	*c->before = t;
+	return 0;
+}
+
+// A31-R11: others are leaves of aggregates, or what requests alone hold.
+static bool sees_to(struct assembler *a, uint32_t frontend, const struct xds_cluster_config *conf)
+{
+	return conf->is_root || assembler_in_use(a, frontend, conf->name);
+}
+
+int frontend_obtain_clusters(struct assembler *a, uint32_t frontend, struct lb_err *reterr)
+{
+	const struct xds_config *config = a->frontends[frontend].wanted;
+	for (uint32_t i = 0; i < config->n_clusters; i++) {
+		if (!config->clusters[i].is_root)
+			continue;
+		uint32_t known = cluster_set_count(a->clusters);
+		struct cluster *c =
+			cluster_set_obtain(a->clusters, config->clusters[i].name, reterr);
+		if (!c)
+			return -ENOMEM;
+		if (cluster_set_count(a->clusters) == known)
+			continue;
+		if (remember_totals(a, c)) {
+			cluster_set_drop(a->clusters, c);
+			lb_err_set(reterr, "out of memory");
+			return -ENOMEM;
+		}
+		assembler_draft_cluster(a, c->id, cluster_tree_object(c->tree));
+	}
+	return 0;
+}
+
+void frontend_configure_clusters(struct assembler *a, uint32_t frontend, struct lb_err *ret_refused)
+{
+	struct xds_config *config = a->frontends[frontend].wanted;
+	struct lb_err why = {.text = ""};
+	uint32_t n_refused = 0;
+	for (uint32_t i = 0; i < config->n_clusters; i++) {
+		const struct xds_cluster_config *conf = &config->clusters[i];
+		if (!sees_to(a, frontend, conf))
+			continue;
+		struct cluster *c = cluster_set_find(a->clusters, conf->name);
+		if (cluster_tree_configure(
+			    c->tree, config, conf, n_refused ? &(struct lb_err){0} : &why))
+			n_refused++;
+	}
+	lb_err_set(ret_refused, "%s", why.text);
+	if (n_refused > 1)
+		lb_err_set(ret_refused, "%s; and %u more clusters", why.text, n_refused - 1);
+}
+
+// Of two configurations.
+static bool same_resource(
+	const struct xds_config *a, const struct xds_config *b, const char *cluster)
+{
+	const struct xds_cluster_config *in_a = xds_config_find_cluster(a, cluster);
+	const struct xds_cluster_config *in_b = xds_config_find_cluster(b, cluster);
+	return in_a && in_b && in_a->cluster && in_a->cluster == in_b->cluster;
+}
+
+// Of all that an entry consists of, but for its endpoints.
+static bool same_resources(const struct xds_config *a, const struct xds_config *b,
+	const struct xds_cluster_config *in_b)
+{
+	if (!same_resource(a, b, in_b->name))
+		return false;
+	const struct xds_cluster_config *in_a = xds_config_find_cluster(a, in_b->name);
+	if (in_a->n_leaves != in_b->n_leaves)
+		return false;
+	for (uint32_t i = 0; i < in_b->n_leaves; i++)
+		if (strcmp(in_a->leaves[i], in_b->leaves[i]) != 0 ||
+			!same_resource(a, b, in_b->leaves[i]))
+			return false;
+	return true;
+}
+
+void frontend_follow_endpoints(struct assembler *a, uint32_t frontend)
+{
+	const struct assembled_frontend *f = &a->frontends[frontend];
+	struct xds_config *newest = f->newest ? f->newest : f->wanted;
+	for (uint32_t i = 0; f->applied && i < newest->n_clusters; i++) {
+		const struct xds_cluster_config *conf = &newest->clusters[i];
+		struct cluster *c = cluster_set_find(a->clusters, conf->name);
+		if (!c || !same_resources(f->applied, newest, conf) ||
+			!sees_to(a, frontend, xds_config_find_cluster(f->applied, conf->name)))
+			continue;
+		// What does not fit now is tried again with the whole of it.
+		(void)cluster_tree_configure(c->tree, newest, conf, &(struct lb_err){0});
+	}
+}

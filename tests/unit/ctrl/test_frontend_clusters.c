@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// A configuration's routes and clusters take effect together, however long its patterns take; and
+// what serves meanwhile still hears where its endpoints are. Compiled patterns arrive when the test
+// lets them.
+#include "ctrl/regex_cache.h"
+#include "lb/cluster.h"
+#include "lb/link.h"
+#include "lb/slot.h"
+#include "lb/snapshot.h"
+#include "tests/support/check.h"
+#include "tests/unit/ctrl/assembler_world.h"
+#include "tests/unit/ctrl/routes_by_hand.h"
+
+#include <string.h>
+
+static bool patterns_held;
+
+// The linker's --wrap: what the assembler calls.
+bool __real_regex_cache_poll(struct regex_cache *);
+bool __wrap_regex_cache_poll(struct regex_cache *);
+bool __wrap_regex_cache_poll(struct regex_cache *c)
+{
+	return !patterns_held && __real_regex_cache_poll(c);
+}
+
+#define IP(last)                                                                                   \
+	{                                                                                          \
+		.b = { [10] = 255, [11] = 255, [12] = 10, [15] = (last) }                          \
+	}
+static const struct told_endpoint old_backend[] = {{{IP(1), 80}, LB_LEAF_HEALTHY, 1}};
+static const struct told_endpoint new_backend[] = {{{IP(2), 80}, LB_LEAF_HEALTHY, 1}};
+static const struct told_locality old_place = {"", "", "", 1, old_backend, 1};
+static const struct told_locality new_place = {"", "", "", 1, new_backend, 1};
+static const struct told_priority old_priority = {&old_place, 1};
+static const struct told_priority new_priority = {&new_place, 1};
+
+static const struct res_vhost to_blue = {
+	"a", DOMAINS("*"), ROUTES({PREFIX("/"), CLUSTERS({"blue", 1})}), .hash = {1, 1}};
+static const struct res_vhost to_green = {"a", DOMAINS("*"),
+	ROUTES({REGEX("/(foo|ba[rz])+/[0-9]{1,40}"), CLUSTERS({"green", 1})},
+		{PREFIX("/"), CLUSTERS({"green", 1})}),
+	.hash = {2, 2}};
+static const struct res_vhost to_green_again = {"a", DOMAINS("*"),
+	ROUTES({REGEX("/(x|yz)*/[0-9]{1,50}"), CLUSTERS({"green", 1})},
+		{PREFIX("/"), CLUSTERS({"green", 1})}),
+	.hash = {3, 3}};
+static const struct res_vhost to_red = {
+	"a", DOMAINS("*"), ROUTES({PREFIX("/"), CLUSTERS({"red", 1})}), .hash = {4, 4}};
+
+static struct res_endpoints *old_endpoints, *new_endpoints;
+
+static int set_up(void **state)
+{
+	patterns_held = false;
+	old_endpoints = endpoints_of(&old_priority, 1);
+	new_endpoints = endpoints_of(&new_priority, 1);
+	return world_set_up(state);
+}
+
+static int tear_down(void **state)
+{
+	xds_res_put(&old_endpoints->base);
+	xds_res_put(&new_endpoints->base);
+	return world_tear_down(state);
+}
+
+// Blue has these endpoints (NULL = it is in error), green the old ones.
+static void give(struct world *w, const struct res_vhost *vhost, struct res_endpoints *blue)
+{
+	apply(w, vhost, (const char *[]){"blue", "green"},
+		(struct res_endpoints *[]){blue, old_endpoints}, 2);
+}
+
+static const struct lb_cluster *published(const struct world *w, uint32_t id)
+{
+	return lb_snapshot_cluster(lb_slot_current(w->slot), id);
+}
+
+// Whether workers were told to connect to it since the last time.
+static bool connects(struct world *w, uint8_t last)
+{
+	struct lb_command c;
+	bool does = false;
+	while (spsc_read(&w->link->commands, &c))
+		does |= c.kind == LB_COMMAND_CONNECT && c.endpoint->addr.ip.b[15] == last;
+	return does;
+}
+
+static void begin(struct world *w)
+{
+	give(w, &to_blue, old_endpoints);
+	settle(w);
+	assert_true(connects(w, 1));
+	patterns_held = true;
+}
+
+static void let_patterns_come(struct world *w)
+{
+	patterns_held = false;
+	await_patterns(w, 0);
+	settle(w);
+}
+
+// DM-28: the routes that serve until the new ones are there have the clusters that they had.
+static void routes_that_wait_for_patterns_bring_their_clusters_along(void **state)
+{
+	struct world *w = *state;
+	begin(w);
+	uint32_t blue = route(w, "/");
+	give(w, &to_green, NULL);
+	turns(w, 1000); // two seconds
+	assert_string_equal(
+		assembler_frontend_waiting(w->assembler, 0), "compiling regular expressions");
+	assert_int_equal(route(w, "/"), blue);
+	assert_int_equal(published(w, blue)->state, LB_CONNECTING);
+	let_patterns_come(w);
+	uint32_t green = route(w, "/");
+	assert_int_not_equal(green, blue);
+	assert_int_equal(published(w, green)->state, LB_CONNECTING);
+	assert_int_equal(published(w, blue)->state, LB_TRANSIENT_FAILURE);
+}
+
+static void routes_that_are_refused_leave_the_clusters_alone(void **state)
+{
+	struct world *w = *state;
+	begin(w);
+	uint32_t blue = route(w, "/");
+	// Routes to a cluster that the configuration lacks: cannot be.
+	give(w, &to_red, NULL);
+	assert_non_null(strstr(assembler_frontend_refusal(w->assembler, 0), "cluster 'red'"));
+	turns(w, 1000);
+	assert_int_equal(route(w, "/"), blue);
+	assert_int_equal(published(w, blue)->state, LB_CONNECTING);
+	// Its endpoints move all the same.
+	give(w, &to_red, new_endpoints);
+	turns(w, 1);
+	assert_true(connects(w, 2));
+}
+
+// Endpoints that came with the new routes are theirs for a while, but backends may be gone.
+static void endpoints_wait_for_patterns_a_second_at_most(void **state)
+{
+	struct world *w = *state;
+	begin(w);
+	give(w, &to_green, new_endpoints);
+	turns(w, 400);
+	assert_false(connects(w, 2));
+	turns(w, 200);
+	assert_true(connects(w, 2));
+	assert_string_equal(
+		assembler_frontend_waiting(w->assembler, 0), "compiling regular expressions");
+	let_patterns_come(w);
+	assert_false(connects(w, 2)); // they are connected to
+}
+
+// What came while another configuration waited has waited, too.
+static void endpoints_of_a_later_configuration_do_not_wait_anew(void **state)
+{
+	struct world *w = *state;
+	begin(w);
+	give(w, &to_green, old_endpoints);
+	turns(w, 400);
+	give(w, &to_green_again, new_endpoints);
+	turns(w, 80);
+	assert_false(connects(w, 2));
+	turns(w, 120);
+	assert_true(connects(w, 2));
+	let_patterns_come(w);
+	assert_int_equal(published(w, route(w, "/"))->state, LB_CONNECTING);
+}
+
+// Its number is needed early, its endpoints are not: no route leads there yet.
+static void a_new_cluster_connects_when_its_routes_serve(void **state)
+{
+	struct world *w = *state;
+	apply(w, &to_blue, (const char *[]){"blue"}, &old_endpoints, 1);
+	settle(w);
+	assert_true(connects(w, 1));
+	patterns_held = true;
+	apply(w, &to_green, (const char *[]){"blue", "green"},
+		(struct res_endpoints *[]){old_endpoints, new_endpoints}, 2);
+	turns(w, 1000);
+	assert_false(connects(w, 2));
+	let_patterns_come(w);
+	assert_true(connects(w, 2));
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+RUN_SUITE("ctrl/frontend_clusters", CASE(routes_that_wait_for_patterns_bring_their_clusters_along),
+	CASE(routes_that_are_refused_leave_the_clusters_alone),
+	CASE(endpoints_wait_for_patterns_a_second_at_most),
+	CASE(endpoints_of_a_later_configuration_do_not_wait_anew),
+	CASE(a_new_cluster_connects_when_its_routes_serve))
