@@ -3,6 +3,7 @@
 #include "ctrl/assemble_state.h"
 #include "ctrl/cluster_set.h"
 #include "ctrl/cluster_tree.h"
+#include "ctrl/config.h"
 #include "ctrl/deps/depmgr.h"
 
 #include <errno.h>
@@ -52,6 +53,31 @@ int frontend_obtain_clusters(struct assembler *a, uint32_t frontend, struct lb_e
 	return 0;
 }
 
+static bool same_parts(const struct xds_cluster_config *a, const struct xds_cluster_config *b)
+{
+	return a->cluster == b->cluster && a->endpoints == b->endpoints;
+}
+
+// Another frontend serves with what this one has heard since, and cannot follow yet: the cluster
+// that both share is not taken back.
+static bool is_outdated(
+	const struct assembler *a, uint32_t frontend, const struct xds_cluster_config *conf)
+{
+	const struct xds_config *newest = a->frontends[frontend].newest;
+	const struct xds_cluster_config *newer =
+		newest ? xds_config_find_cluster(newest, conf->name) : NULL;
+	if (!newer || same_parts(newer, conf))
+		return false;
+	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
+		const struct xds_config *serves = i == frontend ? NULL : a->frontends[i].applied;
+		const struct xds_cluster_config *c =
+			serves ? xds_config_find_cluster(serves, conf->name) : NULL;
+		if (c && c->is_root && same_parts(c, newer))
+			return true;
+	}
+	return false;
+}
+
 void frontend_configure_clusters(struct assembler *a, uint32_t frontend, struct lb_err *ret_refused)
 {
 	struct xds_config *config = a->frontends[frontend].wanted;
@@ -59,7 +85,7 @@ void frontend_configure_clusters(struct assembler *a, uint32_t frontend, struct 
 	uint32_t n_refused = 0;
 	for (uint32_t i = 0; i < config->n_clusters; i++) {
 		const struct xds_cluster_config *conf = &config->clusters[i];
-		if (!sees_to(a, frontend, conf))
+		if (!sees_to(a, frontend, conf) || is_outdated(a, frontend, conf))
 			continue;
 		struct cluster *c = cluster_set_find(a->clusters, conf->name);
 		if (cluster_tree_configure(

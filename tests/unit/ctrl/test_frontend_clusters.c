@@ -49,12 +49,23 @@ static const struct res_vhost to_red = {
 
 static struct res_endpoints *old_endpoints, *new_endpoints;
 
-static int set_up(void **state)
+static void make_endpoints(void)
 {
 	patterns_held = false;
 	old_endpoints = endpoints_of(&old_priority, 1);
 	new_endpoints = endpoints_of(&new_priority, 1);
+}
+
+static int set_up(void **state)
+{
+	make_endpoints();
 	return world_set_up(state);
+}
+
+static int set_up_both(void **state)
+{
+	make_endpoints();
+	return world_set_up_both(state);
 }
 
 static int tear_down(void **state)
@@ -185,10 +196,33 @@ static void a_new_cluster_connects_when_its_routes_serve(void **state)
 	assert_true(connects(w, 2));
 }
 
+// Both hear it, one of them waits: the cluster that they share does not go back and forth.
+static void what_another_frontend_serves_with_is_not_taken_back(void **state)
+{
+	struct world *w = *state;
+	struct res_listener *l = listener_of("1", NULL, 0);
+	struct res_route_config *r = routes_of(&to_blue, 1);
+	static const char *const blue[] = {"blue"};
+	begin(w);
+	update(w, 1, config_of(l, r, blue, &old_endpoints, 1));
+	settle(w);
+	give(w, &to_green, old_endpoints);
+	give(w, &to_green_again, new_endpoints);
+	update(w, 1, config_of(l, r, blue, &new_endpoints, 1));
+	turns(w, 1);
+	assert_true(connects(w, 2));
+	let_patterns_come(w);
+	assert_false(connects(w, 2)); // it was not let go
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 RUN_SUITE("ctrl/frontend_clusters", CASE(routes_that_wait_for_patterns_bring_their_clusters_along),
 	CASE(routes_that_are_refused_leave_the_clusters_alone),
 	CASE(endpoints_wait_for_patterns_a_second_at_most),
 	CASE(endpoints_of_a_later_configuration_do_not_wait_anew),
-	CASE(a_new_cluster_connects_when_its_routes_serve))
+	CASE(a_new_cluster_connects_when_its_routes_serve),
+	cmocka_unit_test_setup_teardown(
+		what_another_frontend_serves_with_is_not_taken_back, set_up_both, tear_down))
