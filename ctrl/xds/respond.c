@@ -283,13 +283,16 @@ static void read_item(struct round *r, size_t index)
 	if (d.res)
 		xds_res_set_server(d.res, r->client->server);
 	const char *name = in->name ? in->name : d.name; // RS-01: the wrapper's comes first
-	if (name && *name) {
+	bool is_star = name && xds_name_is_wildcard(name);
+	if (is_star) {
+		lb_err_set(&d.err, "is named \"*\", which stands for all resources");
+	} else if (name && *name) {
 		it->name = canonical(r, name, &d.err);
 		r->starved |= !it->name;
 	} else if (!*d.err.text) {
 		lb_err_set(&d.err, "has no name");
 	}
-	r->nameless |= !it->name;
+	r->nameless |= !it->name && !is_star;
 	if (in->heartbeat && !*d.err.text) {
 		it->beats = beats(r, it->name, in);
 		if (!it->beats)

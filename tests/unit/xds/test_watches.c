@@ -291,6 +291,48 @@ static void forgotten_resource_that_does_not_come_again_does_not_exist(void **st
 	fixture_fini(&f);
 }
 
+struct wildcard {
+	struct xds_watcher watcher; // first member
+	unsigned n_names, n_values, n_errors;
+};
+
+static int on_name(struct xds_watcher *w, const char *name)
+{
+	((struct wildcard *)w)->n_names++;
+	return 0;
+}
+
+static void on_any(struct xds_watcher *w, const struct xds_event *event)
+{
+	struct wildcard *all = (struct wildcard *)w;
+	all->n_values += event->kind == XDS_EVENT_RESOURCE && event->res;
+	all->n_errors += event->kind != XDS_EVENT_RESOURCE;
+}
+
+// SW-09: a resource of that name would be the value of all of them.
+static void resource_that_is_named_as_the_wildcard_is_refused(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	struct wildcard all = {.watcher = {.on_event = on_any, .on_name = on_name}};
+	fixture_init(&f, "");
+	xds_client_begin(f.client);
+	listen_to(&f, &toy_cluster, "a", &a);
+	assert_int_equal(xds_client_watch(f.client, &toy_cluster, "*", &all.watcher), 0);
+	xds_client_end(f.client);
+	expect_request(&f, &toy_cluster, "a *", "", "");
+	respond(&f, &toy_cluster, "v1", "n1", "a=1", "b=1", NULL);
+	expect_request(&f, &toy_cluster, "a *", "v1", "n1");
+	assert_int_equal(all.n_names, 2);
+	respond(&f, &toy_cluster, "v2", "n2", "*=1", NULL);
+	expect_nack(&f, &toy_cluster, "a *", "v1", "n2", "resource 0: is named \"*\"");
+	assert_int_equal(all.n_names, 2);
+	assert_int_equal(all.n_values, 0);
+	assert_int_equal(all.n_errors, 0);
+	assert_string_equal(heard(&a), "=1 ~5"); // nor does it stand for one that is missing
+	fixture_fini(&f);
+}
+
 RUN_SUITE("xds/watches", cmocka_unit_test(second_watcher_gets_the_cached_value_and_sends_nothing),
 	cmocka_unit_test(late_watcher_hears_the_error_too),
 	cmocka_unit_test(new_name_is_appended_and_unchanged_resources_tell_nobody),
@@ -303,4 +345,5 @@ RUN_SUITE("xds/watches", cmocka_unit_test(second_watcher_gets_the_cached_value_a
 	cmocka_unit_test(watcher_may_cancel_itself_as_the_last_one),
 	cmocka_unit_test(watcher_started_inside_an_event_hears_the_value_once),
 	cmocka_unit_test(forgotten_resource_that_does_not_come_again_does_not_exist),
+	cmocka_unit_test(resource_that_is_named_as_the_wildcard_is_refused),
 	cmocka_unit_test(hooks_run_once_a_response_and_may_be_removed_by_each_other))
