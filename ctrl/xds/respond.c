@@ -289,7 +289,7 @@ static void read_item(struct round *r, size_t index)
 	} else if (name && *name) {
 		it->name = canonical(r, name, &d.err);
 		r->starved |= !it->name;
-	} else if (!*d.err.text) {
+	} else if (!*d.err.text && (d.res || in->heartbeat)) { // else there was no memory
 		lb_err_set(&d.err, "has no name");
 	}
 	r->nameless |= !it->name && !is_star;
@@ -298,14 +298,14 @@ static void read_item(struct round *r, size_t index)
 		if (!it->beats)
 			lb_err_set(&d.err, "Resource: holds no resource");
 	}
-	if (*d.err.text)
+	if (*d.err.text) {
 		it->why = strdup(d.err.text);
-	if (it->why && in->type_url)
-		it->refused = xds_refused_new(in->type_url, in->bytes, in->len);
-	else if (d.res)
+		if (in->type_url)
+			it->refused = xds_refused_new(in->type_url, in->bytes, in->len);
+	} else if (d.res) {
 		it->res = xds_res_get(d.res);
-	if (it->res)
 		it->res->do_not_cache = in->do_not_cache;
+	}
 	r->starved |= !it->why && !it->res && !it->beats;
 	xds_res_put(d.res);
 	free(d.name);
@@ -339,11 +339,8 @@ static bool keep(
 static void list_item(struct round *r, size_t index)
 {
 	const struct xds_response_entry *in = &r->response->entries[index];
-	struct xds_server_updates *counts = &r->client->subs[r->type].updates;
 	struct item *it = &r->items[index];
 	struct lb_err err = {""};
-	counts->n_valid += it->res != NULL;
-	counts->n_invalid += it->why != NULL;
 	if (it->why)
 		complain(r, index, it->name, it->why);
 	if (!it->name)
@@ -514,8 +511,11 @@ static void list_all(struct round *r)
 static void settle_all(struct round *r)
 {
 	const struct xds_response *in = r->response;
+	struct xds_server_updates *counts = &r->client->subs[r->type].updates;
 	for (size_t i = 0; i < in->n_entries; i++) {
 		struct about a = {r, i};
+		counts->n_valid += r->items[i].res != NULL;
+		counts->n_invalid += r->items[i].why != NULL;
 		if (r->items[i].listed)
 			xds_variants_each_sub(r->variants, r->items[i].name,
 				in->entries[i].constraints, settle_item, &a);

@@ -132,5 +132,50 @@ static void each_allocation_may_fail_in_delta(void **state)
 	fail_each(true);
 }
 
+#define OTHER "xdstp://a/toy.Other/x"
+
+// One good resource, and one whose name alone is bad (FE-02). False = there are no so many
+// allocations.
+static bool respond_without_memory(size_t nth)
+{
+	struct fixture f;
+	struct ear a, other;
+	struct xds_server_info info;
+	size_t len;
+	const struct fake_resource r[] = {
+		{.bytes = (const uint8_t *)"a=1", .len = 3},
+		{.bytes = (const uint8_t *)"x=1", .len = 3, .wrapper_name = OTHER},
+	};
+	fixture_init(&f, "");
+	listen_to(&f, &toy_cluster, "a", &a);
+	listen_to(&f, &toy_cluster, OTHER, &other);
+	fake_ads_settle(&f.server);
+	uint8_t *bytes = fake_ads_encode(toy_cluster.url, "v1", "n1", r, 2, &len);
+	alloc_fail_arm(nth);
+	fake_ads_say(&f.server, bytes, len);
+	bool hit = alloc_fail_disarm();
+	free(bytes);
+	assert_null(strstr(heard(&other), "="));
+	// All or nothing is applied, and so is it counted: it comes again.
+	bool is_applied = strcmp(heard(&a), "=1") == 0;
+	xds_client_server(f.client, &info);
+	assert_int_equal(info.updates[0].n_valid, is_applied);
+	assert_int_equal(info.updates[0].n_invalid, is_applied);
+	assert_true(hit || is_applied);
+	fixture_fini(&f);
+	return hit;
+}
+
+static void response_counts_whole_or_not_at_all(void **state)
+{
+	if (!alloc_fail_works())
+		skip();
+	size_t nth = 0;
+	while (respond_without_memory(nth))
+		nth++;
+	assert_in_range(nth, 10, 1000);
+}
+
 RUN_SUITE("xds/memory", cmocka_unit_test(each_allocation_may_fail),
-	cmocka_unit_test(each_allocation_may_fail_in_delta))
+	cmocka_unit_test(each_allocation_may_fail_in_delta),
+	cmocka_unit_test(response_counts_whole_or_not_at_all))
