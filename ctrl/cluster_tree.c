@@ -393,6 +393,17 @@ void cluster_tree_want(struct cluster_tree *t, uint32_t member)
 	}
 }
 
+void cluster_tree_begin_sessions(struct cluster_tree *t)
+{
+	if (t->body.leaf)
+		lb_leaf_begin_sessions(t->body.leaf);
+	for (const struct leaf_source *s = t->sources; t->body.aggregate && s; s = s->next) {
+		struct lb_leaf *leaf = lb_aggregate_leaf(t->body.aggregate, s->name);
+		if (leaf)
+			lb_leaf_begin_sessions(leaf);
+	}
+}
+
 void cluster_tree_set_leaving(struct cluster_tree *t, bool is_leaving)
 {
 	if (t->object->is_leaving == is_leaving)

@@ -59,6 +59,8 @@ void cluster_tree_free(struct cluster_tree *); // NULL is fine
 // there is none, requests fail with that text.
 [[nodiscard]] int cluster_tree_configure(struct cluster_tree *, struct xds_config *,
 	const struct xds_cluster_config *, struct lb_err *reterr);
+// The environment says now that requests may have sessions (lb_leaf_env.has_sessions).
+void cluster_tree_begin_sessions(struct cluster_tree *);
 // A request waits for this member (LB_EVENT_WISH).
 void cluster_tree_want(struct cluster_tree *, uint32_t member);
 

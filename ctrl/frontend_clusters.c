@@ -5,6 +5,7 @@
 #include "ctrl/cluster_tree.h"
 #include "ctrl/config.h"
 #include "ctrl/deps/depmgr.h"
+#include "ctrl/res/listener.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -78,11 +79,31 @@ static bool is_outdated(
 	return false;
 }
 
+static bool has_sessions(const struct res_listener *l)
+{
+	for (uint32_t i = 0; i < l->n_filters; i++)
+		if (l->filters[i].kind == LB_FILTER_SESSION)
+			return true;
+	return false;
+}
+
+// Once a listener has the filter, clusters spend memory on sessions for good: requests of before
+// its end have them still, and it may return.
+static void note_sessions(struct assembler *a, const struct res_listener *l)
+{
+	if (a->tree_env.leaf.has_sessions || !has_sessions(l))
+		return;
+	a->tree_env.leaf.has_sessions = true;
+	for (uint32_t i = 0; i < cluster_set_count(a->clusters); i++)
+		cluster_tree_begin_sessions(cluster_set_at(a->clusters, i)->tree);
+}
+
 void frontend_configure_clusters(struct assembler *a, uint32_t frontend, struct lb_err *ret_refused)
 {
 	struct xds_config *config = a->frontends[frontend].wanted;
 	struct lb_err why = {.text = ""};
 	uint32_t n_refused = 0;
+	note_sessions(a, config->listener);
 	for (uint32_t i = 0; i < config->n_clusters; i++) {
 		const struct xds_cluster_config *conf = &config->clusters[i];
 		if (!sees_to(a, frontend, conf) || is_outdated(a, frontend, conf))

@@ -36,7 +36,8 @@ struct list {
 	uint8_t *flags; // owned
 	uint64_t *wanted_ns; // owned: when a request last asked for it; NULL = none ever did
 	uint32_t *by_id; // owned: places by member id; NULL = nobody asked yet
-	struct lb_cells cells; // what maps are made of
+	bool wants_map;
+	struct lb_cells cells; // what maps are made of; empty where none is wanted
 	bool is_stale; // a change of the cells found no memory: they are to be made anew
 };
 
@@ -44,7 +45,7 @@ struct lb_affinity {
 	struct lb_affinity_env env;
 	uint64_t idle_timeout_ns;
 	struct list list;
-	struct lb_affinity_map *map; // counted
+	struct lb_affinity_map *map; // counted; NULL = none is wanted
 	uint64_t swept_ns; // 0 = never
 	struct twheel_timer sweep;
 	struct twheel_timer tidy; // of what neither policies nor sessions use
@@ -163,12 +164,24 @@ static struct lb_cell cell_at(const void *ctx, uint32_t at)
 static int make_cells(const struct lb_affinity *a, struct list *l)
 {
 	struct lb_cells cells;
+	if (!l->wants_map) {
+		set_places(l);
+		return 0;
+	}
 	if (lb_cells_init(&cells, l->n, cell_at, &(struct in_list){a, l}))
 		return -ENOMEM;
 	lb_cells_fini(&l->cells);
 	l->cells = cells;
 	l->is_stale = false;
 	return 0;
+}
+
+// Of the list's cells. 0, with NULL if no map is wanted, or -ENOMEM.
+static int make_map(
+	struct lb_leaf_endpoints *endpoints, const struct list *l, struct lb_affinity_map **ret)
+{
+	*ret = l->wants_map ? lb_affinity_map_new(endpoints, l->leaving, &l->cells) : NULL;
+	return *ret || !l->wants_map ? 0 : -ENOMEM;
 }
 
 static void try_again(struct lb_affinity *a)
@@ -180,6 +193,8 @@ static void try_again(struct lb_affinity *a)
 static void changed(struct lb_affinity *a, uint32_t at)
 {
 	struct list *l = &a->list;
+	if (!l->wants_map)
+		return;
 	l->is_stale = l->is_stale || lb_cells_set(&l->cells, at, cell_of(a, l, at));
 	if (!twheel_armed(&a->news))
 		twheel_arm(a->env.wheel, &a->news, twheel_now(a->env.wheel));
@@ -188,10 +203,9 @@ static void changed(struct lb_affinity *a, uint32_t at)
 static void news_fired(struct twheel_timer *t)
 {
 	struct lb_affinity *a = (void *)((char *)t - offsetof(struct lb_affinity, news));
-	struct lb_affinity_map *map = NULL;
-	if (!a->list.is_stale || make_cells(a, &a->list) == 0)
-		map = lb_affinity_map_new(a->list.endpoints, a->list.leaving, &a->list.cells);
-	if (!map) {
+	struct lb_affinity_map *map;
+	if ((a->list.is_stale && make_cells(a, &a->list)) ||
+		make_map(a->list.endpoints, &a->list, &map)) {
 		try_again(a);
 		return;
 	}
@@ -336,6 +350,7 @@ static int list_init(struct list *l, const struct lb_affinity_list *from)
 	*l = (struct list){.n = n + n_leaving,
 		.endpoints = lb_leaf_endpoints_get(from->endpoints),
 		.roster = lb_roster_get(from->roster),
+		.wants_map = from->wants_map,
 		.flags = calloc((size_t)n + n_leaving + 1, 1)};
 	if (!l->flags)
 		return -ENOMEM;
@@ -399,7 +414,8 @@ void lb_affinity_free(struct lb_affinity *a)
 // The same members as before, used alike: all but the columns can stay.
 static bool is_same(const struct list *l, const struct lb_affinity_list *from)
 {
-	if (l->roster != from->roster || l->leaving != from->leaving)
+	if (l->roster != from->roster || l->leaving != from->leaving ||
+		l->wants_map != from->wants_map)
 		return false;
 	for (uint32_t i = 0; i < l->roster->n; i++)
 		if ((l->flags[i] & ~IS_OWNED) != from->uses[i])
@@ -413,9 +429,8 @@ static int renew(struct lb_affinity *a, const struct lb_affinity_list *from)
 		return 0;
 	if (a->list.is_stale && make_cells(a, &a->list))
 		return -ENOMEM;
-	struct lb_affinity_map *map =
-		lb_affinity_map_new(from->endpoints, from->leaving, &a->list.cells);
-	if (!map)
+	struct lb_affinity_map *map;
+	if (make_map(from->endpoints, &a->list, &map))
 		return -ENOMEM;
 	lb_leaf_endpoints_put(a->list.endpoints);
 	lb_affinity_map_put(a->map);
@@ -427,10 +442,9 @@ static int renew(struct lb_affinity *a, const struct lb_affinity_list *from)
 static int replace(struct lb_affinity *a, const struct lb_affinity_list *from)
 {
 	struct list list;
-	struct lb_affinity_map *map = NULL;
-	if (list_init(&list, from) == 0 && inherit(a, &list) == 0 && make_cells(a, &list) == 0)
-		map = lb_affinity_map_new(list.endpoints, list.leaving, &list.cells);
-	if (!map) {
+	struct lb_affinity_map *map;
+	if (list_init(&list, from) || inherit(a, &list) || make_cells(a, &list) ||
+		make_map(list.endpoints, &list, &map)) {
 		list_fini(&list);
 		set_places(&a->list);
 		return -ENOMEM;
@@ -439,6 +453,8 @@ static int replace(struct lb_affinity *a, const struct lb_affinity_list *from)
 	lb_affinity_map_put(a->map);
 	a->list = list;
 	a->map = map;
+	if (!map)
+		twheel_cancel(a->env.wheel, &a->news);
 	twheel_arm(a->env.wheel, &a->tidy, twheel_now(a->env.wheel));
 	return 0;
 }

@@ -40,6 +40,7 @@ struct lb_affinity_list {
 	// Those whom EDS lists no longer, but who are still picked (RR-04); no session is theirs.
 	struct lb_leaf_endpoints *leaving; // counted, as above; NULL = there are none
 	struct lb_roster *leaving_roster; // likewise
+	bool wants_map; // somebody looks for addresses; else no memory is spent on it
 };
 
 struct lb_affinity *lb_affinity_new(const struct lb_affinity_env *); // NULL = no memory
@@ -58,6 +59,7 @@ void lb_affinity_note(struct lb_affinity *, struct lb_member *);
 // A request waits for this member: connect it (O06, O08, O20). Nothing if it is not listed.
 void lb_affinity_want(struct lb_affinity *, uint32_t member);
 
-struct lb_affinity_map *lb_affinity_map_of(const struct lb_affinity *); // borrowed; NULL at first
+// Borrowed. NULL before the first update, and where no map is wanted.
+struct lb_affinity_map *lb_affinity_map_of(const struct lb_affinity *);
 uint32_t lb_affinity_n_owned(const struct lb_affinity *); // connected for sessions alone
 void lb_affinity_dump(const struct lb_affinity *, struct lb_dump *);

@@ -125,6 +125,14 @@ static void list_uses(const struct lb_leaf *leaf, uint8_t *uses)
 	}
 }
 
+// Requests with a session, and those that get their backend's host name, look for addresses.
+static bool wants_map(const struct lb_leaf *leaf)
+{
+	const struct lb_leaf_endpoints *left = leaf->leaving.endpoints;
+	return leaf->env->has_sessions || leaf->layout->endpoints->hostnames ||
+	       (left && left->hostnames);
+}
+
 static int give_affinity(struct lb_leaf *leaf)
 {
 	const struct lb_leaf_layout *l = leaf->layout;
@@ -132,8 +140,8 @@ static int give_affinity(struct lb_leaf *leaf)
 	if (!uses)
 		return -ENOMEM;
 	list_uses(leaf, uses);
-	const struct lb_affinity_list list = {
-		l->endpoints, l->roster, uses, leaf->leaving.endpoints, leaf->leaving.roster};
+	const struct lb_affinity_list list = {l->endpoints, l->roster, uses,
+		leaf->leaving.endpoints, leaf->leaving.roster, wants_map(leaf)};
 	int err = lb_affinity_update(leaf->affinity, &list, leaf->idle_timeout_ns);
 	free(uses);
 	return err;
@@ -629,6 +637,14 @@ void lb_leaf_want(struct lb_leaf *leaf, uint32_t member)
 	for (struct made *m = leaf->made; m; m = m->next)
 		if (lb_member_id(m->member) == member)
 			lb_member_connect(m->member);
+}
+
+void lb_leaf_begin_sessions(struct lb_leaf *leaf)
+{
+	if (!leaf->layout)
+		return;
+	give_lists(leaf);
+	publish(leaf);
 }
 
 void lb_leaf_exit_idle(struct lb_leaf *leaf)

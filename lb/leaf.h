@@ -66,6 +66,9 @@ struct lb_leaf_env {
 	// As a node's: every LOGICAL_DNS cluster of the configuration is to be resolved again
 	// (C06). NULL = nobody listens.
 	void (*reresolve)(void *ctx);
+	// Requests may have sessions: leaves know what they look for. Where that begins later, each
+	// leaf is told (lb_leaf_begin_sessions).
+	bool has_sessions;
 	bool sessions_use_ejected; // as gRPC has it; else they go elsewhere, as Envoy's do (O22)
 	void *ctx;
 };
@@ -87,6 +90,8 @@ void lb_leaf_free(struct lb_leaf *); // NULL is fine
 [[nodiscard]] int lb_leaf_update(struct lb_leaf *, const struct lb_leaf_config *);
 // A request waits for this member (lb_pick.wish, LB_AFFINITY_WISH).
 void lb_leaf_want(struct lb_leaf *, uint32_t member);
+// The environment says now that requests may have sessions.
+void lb_leaf_begin_sessions(struct lb_leaf *);
 void lb_leaf_exit_idle(struct lb_leaf *);
 void lb_leaf_dump(const struct lb_leaf *, struct lb_dump *);
 // Its member of this set of addresses, borrowed until the next update; NULL = there is none.
@@ -112,7 +117,8 @@ struct lb_leaf_layer {
 	struct lb_breaker *breaker;
 	const struct lb_affinity_map *sessions; // `affinity`, if it may bind (O02); else NULL
 	struct lb_picker *picker; // what its priorities pick with
-	struct lb_affinity_map *affinity; // all endpoints; NULL = not known yet
+	// All endpoints, if there are sessions or some have host names; else NULL.
+	struct lb_affinity_map *affinity;
 	struct lb_loads *loads; // NULL = none
 	struct lb_metrics *metrics; // NULL = none
 	const char *name; // of the leaf

@@ -111,6 +111,7 @@ void leaf_world_init(struct leaf_world *w)
 		.member_env = &w->member_env,
 		.breakers = w->breakers,
 		.ops_of = lb_node_ops_of,
+		.has_sessions = true,
 		.member_take = member_take,
 		.member_give = give,
 		.slot_take = slot_take,

@@ -123,6 +123,7 @@ static void init_env(struct sim *s)
 		.breakers = s->breakers,
 		.orca = s->orca,
 		.ops_of = lb_node_ops_of,
+		.has_sessions = true,
 		.member_take = member_take,
 		.member_give = member_give,
 		.slot_take = slot_take,

@@ -220,6 +220,7 @@ static void init_leaf(struct control *c, uint32_t id)
 		.breakers = c->breakers,
 		.orca = c->orca,
 		.ops_of = lb_node_ops_of,
+		.has_sessions = true,
 		.member_take = member_take,
 		.member_give = rests,
 		.slot_take = slot_take,

@@ -96,10 +96,13 @@ static struct xds_cluster_config *aggregate(const char *name, const char *const 
 	return e;
 }
 
-static void give_routes(struct world *w, const struct res_vhost *vhost)
+static void give_to(struct world *w, const struct res_vhost *vhost, bool has_sessions)
 {
+	static const struct lb_filter session = {.name = STR("session"),
+		.kind = LB_FILTER_SESSION,
+		.session = {.enabled = true, .cookie = STR("c")}};
 	struct config_builder b;
-	struct res_listener *l = listener_of("1", NULL, 0);
+	struct res_listener *l = listener_of(has_sessions ? "1" : "0", &session, has_sessions);
 	struct res_route_config *r = routes_of(vhost, 1);
 	assert_int_equal(config_builder_init(&b, l, r, -1, n_entries), 0);
 	memcpy(b.config->clusters, entries, n_entries * sizeof(entries[0]));
@@ -109,6 +112,11 @@ static void give_routes(struct world *w, const struct res_vhost *vhost)
 	xds_res_put(&l->base);
 	xds_res_put(&r->base);
 	settle(w);
+}
+
+static void give_routes(struct world *w, const struct res_vhost *vhost)
+{
+	give_to(w, vhost, true);
 }
 
 static void give(struct world *w)
@@ -599,6 +607,60 @@ static void sessions_leave_ejected_endpoints_unless_shunt_yaml_says_so(void **st
 	assert_false(is_barred_when_ejected(state));
 }
 
+static bool knows_hosts(struct world *w)
+{
+	const struct lb_leaf_layer *layer = lb_leaf_layer(web(w)->picker);
+	assert_non_null(layer);
+	assert_true(!layer->affinity == !layer->sessions);
+	return layer->affinity;
+}
+
+// The next configuration has these resources, as the one before had.
+static void keep(const struct xds_cluster_config *list, uint32_t n)
+{
+	memcpy(entries, list, n * sizeof(*list));
+	for (n_entries = 0; n_entries < n; n_entries++) {
+		xds_res_get(&list[n_entries].cluster->base);
+		if (list[n_entries].endpoints)
+			xds_res_get(&list[n_entries].endpoints->base);
+	}
+}
+
+static void drop(const struct xds_cluster_config *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		xds_res_put(&list[i].cluster->base);
+		if (list[i].endpoints)
+			xds_res_put(&list[i].endpoints->base);
+	}
+}
+
+// A snapshot whose filters look for sessions has what they look in, though no cluster changed;
+// requests of before the filter's end look for theirs yet.
+static void hosts_are_known_with_the_first_filter_for_sessions_and_stay_known(void **state)
+{
+	struct world *w = *state;
+	for (int is_aggregate = 0; is_aggregate < 2; is_aggregate++) {
+		struct xds_cluster_config same[2];
+		leaf(is_aggregate ? "a" : "web", only_one, 1);
+		if (is_aggregate)
+			aggregate("web", only_a, 1);
+		uint32_t n = n_entries;
+		memcpy(same, entries, sizeof(same));
+		for (int step = 0; step < 3; step++) {
+			keep(same, n);
+			give_to(w, &to_web, step == 1);
+			const struct lb_frontend *f = &lb_slot_current(w->slot)->frontends[0];
+			assert_int_equal(f->filters->n, step == 1);
+			assert_int_equal(knows_hosts(w), step > 0);
+		}
+		drop(same, n);
+		world_tear_down(state);
+		world_set_up(state);
+		w = *state;
+	}
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up, world_tear_down)
 
 static int refuse_connection(void *ctx, const struct xds_server_conf *conf,
@@ -669,6 +731,7 @@ RUN_SUITE("ctrl/cluster_tree", CASE(fe_09_load_is_reported_to_who_sent_the_clust
 	CASE(a_wish_connects_the_member_that_it_names),
 	CASE(a_cluster_without_room_holds_up_no_other),
 	CASE(sessions_leave_ejected_endpoints_unless_shunt_yaml_says_so),
+	CASE(hosts_are_known_with_the_first_filter_for_sessions_and_stay_known),
 	CASE(an_endpoint_of_many_addresses_is_shown_whole),
 	CASE(a_refusal_above_the_endpoints_says_whose_it_is),
 	CASE(a_pick_by_a_header_that_is_there_twice_takes_both_values))

@@ -375,7 +375,8 @@ static const struct res_vhost to_blue = {"a", DOMAINS("*"), TO_BLUE, .hash = {1,
 
 static void give_hosts(struct world *w, struct res_endpoints *e, uint32_t session_health)
 {
-	struct res_listener *l = listener_of("1", NULL, 0);
+	static const struct lb_filter session = {.name = STR("session"), .kind = LB_FILTER_SESSION};
+	struct res_listener *l = listener_of("1", &session, 1);
 	struct res_route_config *r = routes_of(&to_blue, 1);
 	struct xds_config *c = config_of(l, r, (const char *[]){"blue"}, &e, 1);
 	struct res_cluster *other = (struct res_cluster *)xds_res_new(

@@ -90,6 +90,7 @@ const struct lb_leaf_env *leaves_env(struct leaves *f, lb_node_ops_find *ops_of)
 		.slot_give = slot_give,
 		.harvest = harvest,
 		.last_used = last_used,
+		.has_sessions = true,
 		.reresolve = reresolve,
 		.ctx = f};
 	return &f->env;

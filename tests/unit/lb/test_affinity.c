@@ -17,6 +17,7 @@
 
 struct fixture {
 	bool uses_ejected; // of the switch
+	bool wants_no_map;
 	struct world world;
 	struct lb_member_env member_env;
 	struct lb_member *members[N];
@@ -65,7 +66,8 @@ static int try_update(struct fixture *f, uint32_t from, uint32_t n, uint64_t idl
 	const struct lb_leaf_locality locality = {STR(""), 1, endpoints, n};
 	const struct lb_leaf_priority priority = {&locality, 1};
 	struct lb_leaf_endpoints *e = roster ? lb_leaf_endpoints_new(&priority, 1, &second) : NULL;
-	const struct lb_affinity_list list = {.endpoints = e, .roster = roster, .uses = uses};
+	const struct lb_affinity_list list = {
+		.endpoints = e, .roster = roster, .uses = uses, .wants_map = !f->wants_no_map};
 	int err = e ? lb_affinity_update(f->affinity, &list, idle_ns) : -ENOMEM;
 	lb_leaf_endpoints_put(e);
 	lb_roster_put(roster);
@@ -79,7 +81,7 @@ static void update_n(struct fixture *f, uint32_t n, uint64_t idle_ns)
 
 static void init_idle(struct fixture *f, uint64_t idle_ns)
 {
-	*f = (struct fixture){.uses_ejected = f->uses_ejected};
+	*f = (struct fixture){.uses_ejected = f->uses_ejected, .wants_no_map = f->wants_no_map};
 	world_init(&f->world, 1, 1);
 	f->member_env =
 		(struct lb_member_env){f->world.connectivity, 250 * WORLD_MS, on_member, NULL, f};
@@ -562,7 +564,8 @@ static void columns_change_while_a_change_of_the_cells_is_owed(void **state)
 		columns[i] = lb_leaf_endpoints_new(&priority, 1, &second);
 		endpoints[1].hostname = STR("one.example");
 	}
-	struct lb_affinity_list list = {.endpoints = columns[0], .roster = roster, .uses = uses};
+	struct lb_affinity_list list = {
+		.wants_map = true, .endpoints = columns[0], .roster = roster, .uses = uses};
 	assert_int_equal(lb_affinity_update(f.affinity, &list, IDLE_NS), 0);
 	expect(PICK(&f, 0), LB_AFFINITY_WISH, 0);
 	alloc_fail_arm(0);
@@ -589,6 +592,48 @@ static void columns_change_while_a_change_of_the_cells_is_owed(void **state)
 	fini(&f);
 }
 
+// Where nobody looks for addresses; connections are kept and ended all the same.
+static void map_is_made_where_one_is_wanted(void **state)
+{
+	struct fixture f = {.wants_no_map = true};
+	init(&f);
+	assert_null(lb_affinity_map_of(f.affinity));
+	connect(&f, 1);
+	assert_int_equal(lb_affinity_n_owned(f.affinity), 1);
+	assert_int_equal(f.n_changes, 0);
+	assert_null(lb_affinity_map_of(f.affinity));
+	f.wants_no_map = false;
+	update_n(&f, N, IDLE_NS);
+	expect(PICK(&f, 1), LB_AFFINITY_USE, 1);
+	expect(PICK(&f, 3), LB_AFFINITY_WISH, 3);
+	lb_affinity_want(f.affinity, 3); // a change that is to make another map
+	f.wants_no_map = true;
+	update_n(&f, N, IDLE_NS);
+	tick(&f);
+	assert_int_equal(f.n_changes, 0);
+	assert_null(lb_affinity_map_of(f.affinity));
+	world_pass(&f.world, IDLE_NS + 5 * WORLD_S);
+	assert_false(is_connected(&f, 1));
+	fini(&f);
+}
+
+// Neither a map nor none is left half made.
+static void without_memory_for_a_map_the_list_stays(void **state)
+{
+	struct fixture f = {.wants_no_map = true};
+	init(&f);
+	f.wants_no_map = false;
+	bool failed = alloc_fail_works();
+	for (size_t nth = 0; failed; nth++) {
+		alloc_fail_arm(nth);
+		int err = try_update(&f, 0, N, IDLE_NS);
+		failed = alloc_fail_disarm();
+		assert_int_equal(err, failed ? -ENOMEM : 0);
+		assert_true(!lb_affinity_map_of(f.affinity) == failed);
+	}
+	fini(&f);
+}
+
 RUN_SUITE("lb/affinity", cmocka_unit_test(first_ready_endpoint_is_used_whatever_comes_before),
 	cmocka_unit_test(without_a_ready_one_idle_connects_connecting_waits_none_is_made),
 	cmocka_unit_test(nobody_is_connected_whom_no_session_may_use),
@@ -608,4 +653,6 @@ RUN_SUITE("lb/affinity", cmocka_unit_test(first_ready_endpoint_is_used_whatever_
 	cmocka_unit_test(cookie_lists_the_address_in_use_first),
 	cmocka_unit_test(all_addresses_are_found_and_few_others_are_looked_for),
 	cmocka_unit_test(columns_change_while_a_change_of_the_cells_is_owed),
-	cmocka_unit_test(each_allocation_that_fails_leaves_it_as_before))
+	cmocka_unit_test(each_allocation_that_fails_leaves_it_as_before),
+	cmocka_unit_test(map_is_made_where_one_is_wanted),
+	cmocka_unit_test(without_memory_for_a_map_the_list_stays))

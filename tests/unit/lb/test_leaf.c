@@ -387,6 +387,36 @@ static void ejection_of_a_whole_priority_fails_over(void **state)
 	leaves_fini(&f);
 }
 
+// Where nothing looks for addresses, pickers have nothing to look in.
+static void hosts_are_known_from_when_there_are_sessions_or_host_names(void **state)
+{
+	static struct leaves f;
+	struct leaves_plan p;
+	struct lb_affinity_host h;
+	leaves_init(&f, lb_node_ops_of);
+	f.env.has_sessions = false;
+	leaves_plan_init(&p, 0);
+	lb_leaf_begin_sessions(f.leaf); // nothing is known yet
+	leaves_update(&f, &p, 2);
+	leaves_pass(&f, WORLD_S);
+	assert_null(lb_leaf_layer(f.picker)->affinity);
+	assert_null(lb_leaf_layer(f.picker)->sessions);
+	assert_in_range(leaves_picked(&f), 0, 7);
+	p.endpoints[9].hostname = STR("nine.example");
+	leaves_update(&f, &p, 2);
+	assert_true(lb_affinity_map_find(lb_leaf_layer(f.picker)->affinity, &p.addresses[9], &h));
+	assert_true(str_eq(h.hostname, STR("nine.example")));
+	p.endpoints[9].hostname = STR("");
+	leaves_update(&f, &p, 2);
+	assert_null(lb_leaf_layer(f.picker)->affinity);
+	f.env.has_sessions = true;
+	lb_leaf_begin_sessions(f.leaf);
+	const struct lb_affinity_map *map = lb_leaf_layer(f.picker)->sessions;
+	assert_int_equal(lb_affinity_map_pick(map, &p.addresses[0], 1, &h), LB_AFFINITY_USE);
+	assert_int_equal(lb_affinity_map_pick(map, &p.addresses[9], 1, &h), LB_AFFINITY_WISH);
+	leaves_fini(&f);
+}
+
 // O08, O19, O21: a session goes on in a priority that nobody else uses.
 static void session_keeps_its_endpoint_in_an_unused_priority(void **state)
 {
@@ -543,6 +573,7 @@ RUN_SUITE("lb/leaf", cmocka_unit_test(nobody_is_looked_at_without_an_algorithm),
 	cmocka_unit_test(members_that_are_still_picked_keep_number_and_host_name),
 	cmocka_unit_test(lists_that_wait_in_a_row_lose_nobody_who_is_picked),
 	cmocka_unit_test(sessions_own_what_pick_first_does_not_use),
+	cmocka_unit_test(hosts_are_known_from_when_there_are_sessions_or_host_names),
 	cmocka_unit_test(ring_follows_the_first_address),
 	cmocka_unit_test(dump_shows_the_layers_from_the_top_down),
 	cmocka_unit_test(next_priority_is_made_when_the_first_fails),

@@ -161,6 +161,7 @@ static struct ctrl *ctrl_new(const struct lb_policy_spec *spec, uint32_t n_endpo
 		.member_env = &c->member_env,
 		.breakers = c->breakers,
 		.ops_of = lb_node_ops_of,
+		.has_sessions = true,
 		.member_take = member_take,
 		.member_give = give,
 		.slot_take = slot_take,
