@@ -539,14 +539,22 @@ static void plan_drop(struct lb_leaf *leaf, struct plan *p)
 	lb_ejection_free(p->ejection);
 }
 
+// What is so already is not written: of most nobody ever wants to know, and a table that nobody
+// wrote to takes no memory.
+static void book_member(uint32_t *load, uint32_t of_locality)
+{
+	if (__atomic_load_n(load, __ATOMIC_RELAXED) != of_locality)
+		__atomic_store_n(load, of_locality, __ATOMIC_RELAXED);
+}
+
 // O21: wherever a pick finds it.
 static void book(uint32_t *loads, const struct lb_leaf_layout *l, const uint32_t *of_localities)
 {
 	for (uint32_t i = 0; loads && i < l->endpoints->n_spans; i++) {
 		const struct lb_leaf_span *s = &l->endpoints->spans[i];
 		for (uint32_t k = 0; k < s->n_serving + s->n_draining; k++)
-			__atomic_store_n(&loads[lb_member_id(l->roster->members[s->first + k])],
-				of_localities ? of_localities[i] : 0, __ATOMIC_RELAXED);
+			book_member(&loads[lb_member_id(l->roster->members[s->first + k])],
+				of_localities ? of_localities[i] : 0);
 	}
 }
 
