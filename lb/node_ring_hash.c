@@ -24,8 +24,8 @@
 struct shared_ring {
 	uint32_t n_refs;
 	struct lb_ring *ring; // owned
-	struct lb_hash_policy policy; // of the header that is hashed (RH-10); "" = none
-	char header[];
+	// Of the header that is hashed (RH-10), whose name is behind it; NULL = none.
+	struct lb_hash_policy *policy;
 };
 
 struct picker {
@@ -107,9 +107,9 @@ static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_c
 	const struct picker *p = (const struct picker *)base;
 	const struct lb_ring *ring = p->ring->ring;
 	uint64_t hash;
-	if (p->ring->policy.header.len == 0)
+	if (!p->ring->policy)
 		hash = lb_pick_hash(ctx);
-	else if (!lb_hash_policies_run(&p->ring->policy, 1, ctx->req, ctx->recipe.hides_transport,
+	else if (!lb_hash_policies_run(p->ring->policy, 1, ctx->req, ctx->recipe.hides_transport,
 			 ctx->scratch, ctx->scratch_size, &hash))
 		return lb_pick_other(ctx, pick_unbound(p, ctx));
 	struct lb_pick other = {.kind = LB_PICK_QUEUE};
@@ -297,11 +297,24 @@ static int add_member(struct list *l, struct lb_member *m)
 	return put_cell(l, i);
 }
 
+// Without a ring. NULL = no memory.
+static struct shared_ring *ring_allocate(struct str header)
+{
+	struct lb_hash_policy *policy;
+	struct shared_ring *r =
+		calloc(1, sizeof(*r) + (header.len ? sizeof(*policy) + header.len : 0));
+	if (!r || !header.len)
+		return r;
+	policy = (struct lb_hash_policy *)(r + 1);
+	policy->header = (struct str){memcpy(policy + 1, header.p, header.len), header.len};
+	r->policy = policy;
+	return r;
+}
+
 static struct shared_ring *ring_new(const struct lb_node_config *config, uint32_t n)
 {
 	const struct lb_policy_spec *spec = config->spec;
-	struct str header = spec->ring_hash.request_hash_header;
-	struct shared_ring *r = calloc(1, sizeof(*r) + header.len);
+	struct shared_ring *r = ring_allocate(spec->ring_hash.request_hash_header);
 	struct lb_ring_item *items = malloc(n * sizeof(items[0]));
 	char(*texts)[IP_PORT_TEXT_MAX] = malloc(n * sizeof(texts[0]));
 	uint32_t at = 0;
@@ -322,9 +335,6 @@ static struct shared_ring *ring_new(const struct lb_node_config *config, uint32_
 	free(texts);
 	if (r && r->ring) {
 		r->n_refs = 1;
-		if (header.len)
-			memcpy(r->header, header.p, header.len);
-		r->policy.header = (struct str){r->header, header.len};
 		return r;
 	}
 	free(r);
