@@ -474,7 +474,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (!params[1])
 		init();
-	struct play p = {.data = data, .end = data + size, .catalog = catalog_new()};
+	struct play p = {.data = data, .end = data + size, .catalog = catalog_new(false)};
 	CHECK(p.catalog);
 	p.clients[0].protocol = ADS_SOTW;
 	p.clients[1].protocol = ADS_DELTA;

@@ -104,11 +104,12 @@ static bool is_same(const struct subscription_entry *e)
 				 xds_constraints_eq(a->constraints, b->constraints));
 }
 
-// The source has nothing to say of it yet. What is there under a wildcard comes with the rest.
+// The source has nothing to say of it yet. What is there under a wildcard comes with the rest,
+// unless nobody ever says that this was all.
 static bool is_pending(const struct ads_type *t, const struct subscription_entry *e)
 {
 	if (!e->named)
-		return t->wild_is_pending;
+		return t->wild_is_pending && !(t->wild_is_open && seen_by(e));
 	const struct catalog_word *word = catalog_word(e->sub);
 	return !seen_by(e) && (e->sub->variant || (word && word->is_pending));
 }
@@ -139,6 +140,7 @@ static void note_pending(struct ads_stream *s, struct ads_type *t)
 {
 	t->n_pending = 0;
 	t->wild_is_pending = false;
+	t->wild_is_open = s->catalog->types[t - s->types].newest_wins;
 	if (!s->catalog->source)
 		return;
 	for (size_t i = 0; i < t->sub.n_wild; i++) {

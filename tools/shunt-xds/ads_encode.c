@@ -123,7 +123,8 @@ static any_message *entry_of(struct encoder *e, const struct ads_item *item)
 	if (!any)
 		return NULL;
 	set_any(e, any, r);
-	if (!e->response->wraps || (!item->variant->constraints && !r->do_not_cache))
+	bool is_bare = r->names_itself && !item->variant->constraints && !r->do_not_cache;
+	if (!e->response->wraps || is_bare)
 		return any;
 	resource_message *m = wrap(e, item);
 	if (!m)

@@ -17,8 +17,9 @@
 // or clusters before the list is whole. Errors of the source are told as they are (TP3), after the
 // variant that they leave in use.
 //
-// Constraints go along with every variant that has them (TP2-S02); in SotW that takes a wrapper,
-// which only clients are sent that asked by locators or say that they can read it (RS-05).
+// Constraints go along with every variant that has them (TP2-S02); in SotW that takes a wrapper, as
+// does a name that the resource does not give itself (VHDS), and only clients are sent it that
+// asked by locators or say that they can read it (RS-05).
 // Thread: one owner. Time is passed in.
 #pragma once
 
@@ -64,7 +65,7 @@ struct ads_response {
 	const struct resource_type_info *type;
 	uint64_t version;
 	uint64_t nonce;
-	bool wraps; // SotW: variants with constraints go in a wrapper
+	bool wraps; // SotW: what says more than the resource itself does goes in a wrapper
 	const struct ads_item *resources;
 	size_t n;
 	const struct ads_item *removed; // delta; variant NULL = there is none of that name

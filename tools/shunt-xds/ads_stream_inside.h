@@ -22,6 +22,7 @@ struct ads_type {
 	uint64_t compared; // generation
 	size_t n_pending; // of names that were asked for, nothing is known yet
 	bool wild_is_pending; // nor what there is under a wildcard
+	bool wild_is_open; // of which it is never said that this was all (SW-14)
 	enum ads_due due;
 	uint64_t change_ns; // when a change became due
 };

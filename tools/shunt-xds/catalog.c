@@ -24,15 +24,18 @@ static bool content_eq(const void *a, const void *b)
 static struct catalog_type *add_type(struct catalog *c, const struct resource_type_info *info)
 {
 	struct catalog_type *type = &c->types[c->n_types];
+	bool newest_wins = c->newest_wins && !info->full_state;
 	const struct xds_variants_conf conf = {
 		.label = info->label,
 		.keeps_all = true,
+		.newest_wins = newest_wins,
 		.content_put = content_put,
 		.content_eq = content_eq,
 	};
 	*type = (struct catalog_type){.info = *info,
 		.index = c->n_types,
 		.source = c->source,
+		.newest_wins = newest_wins,
 		.cache = xds_variants_new(&conf)};
 	if (!type->cache)
 		return NULL;
@@ -40,9 +43,11 @@ static struct catalog_type *add_type(struct catalog *c, const struct resource_ty
 	return type;
 }
 
-struct catalog *catalog_new(void)
+struct catalog *catalog_new(bool newest_wins)
 {
 	struct catalog *c = calloc(1, sizeof(*c));
+	if (c)
+		c->newest_wins = newest_wins;
 	for (int t = 0; c && t < N_RESOURCE_TYPES; t++) {
 		if (!add_type(c, resource_type_info((enum resource_type)t))) {
 			catalog_free(c);

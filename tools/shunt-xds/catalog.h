@@ -20,6 +20,7 @@ struct catalog_type {
 	uint32_t index;
 	struct catalog_source *source; // borrowed; NULL = what is not here is nowhere
 	struct xds_variants *cache; // contents are struct resource
+	bool newest_wins; // of variants that match, as ctrl/xds/variants.h says
 	const char **names; // catalog_names()
 	size_t n_names, names_room;
 	bool names_are_stale;
@@ -35,11 +36,13 @@ struct catalog {
 	struct catalog_type types[CATALOG_TYPES_MAX];
 	uint32_t n_types; // the first are those of enum resource_type
 	struct catalog_source *source;
+	bool newest_wins;
 	enum xds_change_kind change;
 };
 
-// Without a source; NULL = no memory.
-struct catalog *catalog_new(void);
+// Without a source. newest_wins: what fills it speaks SotW, so that of a type without full state it
+// does not name what is gone (TP2-T12). NULL = no memory.
+struct catalog *catalog_new(bool newest_wins);
 void catalog_free(struct catalog *); // NULL is fine; no subscription is left
 // Before any subscription. The source outlives the catalog's clients.
 void catalog_set_source(struct catalog *, struct catalog_source *);

@@ -3,6 +3,7 @@
 // loop: signals, the server above, the clients.
 #include "ctrl/xds/bootstrap.h"
 #include "ctrl/xds/client.h"
+#include "ctrl/xds/protocol.h"
 #include "ctrl/xds/transport_grpc.h"
 #include "lb/base/err.h"
 #include "lb/base/log.h"
@@ -79,13 +80,15 @@ static int open_upstream(struct app *app, const struct app_options *o)
 	rand_init(&app->rand, seed);
 	app->wheel = twheel_new(app_now_ns());
 	app->grpc = xds_grpc_new();
-	app->catalog = catalog_new();
+	const struct xds_protocol *protocol =
+		o->is_delta ? &xds_protocol_delta : &xds_protocol_sotw;
+	app->catalog = catalog_new(protocol->newest_wins);
 	if (!app->wheel || !app->grpc || !app->catalog)
 		return -ENOMEM;
 	app->upstream = upstream_new(
 		&(struct upstream_conf){
 			.bootstrap = app->bootstrap,
-			.protocol = o->is_delta ? &xds_protocol_delta : &xds_protocol_sotw,
+			.protocol = protocol,
 			.transport = xds_grpc_factory(app->grpc),
 			.wheel = app->wheel,
 			.rand = &app->rand,

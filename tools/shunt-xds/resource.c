@@ -6,8 +6,10 @@
 #include "tools/shunt-xds/resource.h"
 
 #include "ctrl/xds/constraints.h"
+#include "ctrl/xds/raw.h"
 #include "ctrl/xds/type.h"
 #include "lb/base/check.h"
+#include "proto/wire.h"
 
 #include <xxhash.h>
 
@@ -73,6 +75,9 @@ static struct resource *finish(struct resource *r)
 		resource_put(r);
 		return NULL;
 	}
+	struct proto_field inner;
+	r->names_itself = xds_raw_name(r->bytes, r->len, &inner) && inner.len == strlen(r->name) &&
+	                  memcmp(inner.bytes, r->name, inner.len) == 0;
 	r->hash = XXH3_64bits_withSeed(
 		r->name, strlen(r->name), XXH3_64bits(r->version, strlen(r->version)));
 	return r;

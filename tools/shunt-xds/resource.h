@@ -39,6 +39,7 @@ enum resource_type resource_type_find(struct str type_url);
 struct resource {
 	uint32_t n_refs;
 	uint32_t type; // enum resource_type, or what a catalog knows beyond
+	bool names_itself; // its name is in its bytes, too
 	bool do_not_cache; // a caching proxy is not to keep it (TP2-P06)
 	char *name;
 	struct xds_constraints *constraints; // counted; NULL = none

@@ -73,7 +73,7 @@ static void run(struct app *app, int signals)
 static int load(struct app *app, const char *path)
 {
 	folder_init(&app->folder, path);
-	app->catalog = catalog_new();
+	app->catalog = catalog_new(false);
 	int r = app->catalog ? folder_load(&app->folder, app->catalog, complain, NULL) : -ENOMEM;
 	if (r < 0)
 		log_error("cannot load the folder", "folder=%s error=%s", log_quote(path),

@@ -35,8 +35,8 @@ struct upstream_conf {
 	void *log_ctx;
 };
 
-// The source of the catalog, which is borrowed, has no clients yet, and outlives the upstream. NULL
-// = no memory.
+// The source of the catalog, which is borrowed, was made for the protocol's newest_wins, has no
+// clients yet, and outlives the upstream. NULL = no memory.
 struct upstream *upstream_new(const struct upstream_conf *, struct catalog *);
 // The catalog's clients have gone. NULL is fine.
 void upstream_free(struct upstream *);

@@ -26,6 +26,10 @@ struct name {
 	size_t n_shown;
 	struct shown *next; // what it has when the change takes effect
 	size_t n_next;
+	// Where the newest wins: up to which of the client's changes the catalog has been brought,
+	// while later ones are left; else 0.
+	uint64_t turn, next_turn;
+	bool is_left;
 	char text[];
 };
 

@@ -134,9 +134,14 @@ static const struct shown *find(
 }
 
 // Counts the resource.
-static void add_next(struct name *n, struct resource *r, const struct xds_variant *v)
+static void add_next(struct name *n, struct resource *r, uint64_t change)
 {
-	n->next[n->n_next++] = (struct shown){resource_get(r), v->change};
+	n->next[n->n_next++] = (struct shown){resource_get(r), change};
+}
+
+static bool newest_wins(const struct upstream *up, const struct name *n)
+{
+	return up->catalog->types[n->type].newest_wins;
 }
 
 // An incremental server's version is of this resource, and is passed on; state of the world has but
@@ -147,36 +152,60 @@ static const char *version_of(const struct upstream *up, const struct xds_varian
 	return is_its ? v->version : NULL;
 }
 
-static bool is_shown(const struct shown *shown, const struct xds_variant *v, const char *version)
+static bool is_shown(const struct upstream *up, const struct name *n, const struct xds_variant *v)
 {
+	const struct shown *shown = find(n->shown, n->n_shown, v->constraints);
 	const struct resource *r = shown ? shown->resource : NULL;
+	const char *version = version_of(up, v);
+	bool is_dated = r && (r->do_not_cache || newest_wins(up, n));
 	return r && r->received == v->content && (!version || strcmp(r->version, version) == 0) &&
-	       (!r->do_not_cache || shown->change == v->change);
+	       (!is_dated || shown->change == v->change);
 }
 
 // A variant that a view sees, in the list of next, and in the change if it is not shown so.
 static int show(struct upstream *up, struct name *n, const struct xds_variant *v)
 {
 	struct lb_err err = {""};
-	const char *version = version_of(up, v);
 	const struct shown *shown = find(n->shown, n->n_shown, v->constraints);
+	bool is_same = is_shown(up, n, v),
+	     is_later = newest_wins(up, n) && v->change > n->next_turn;
 	if (find(n->next, n->n_next, v->constraints))
 		return 0;
-	if (is_shown(shown, v, version)) {
-		add_next(n, shown->resource, v);
+	if (is_same || is_later) {
+		n->is_left |= !is_same;
+		if (shown)
+			add_next(n, shown->resource, shown->change);
 		return 0;
 	}
-	struct resource *r =
-		resource_new_received(n->type, n->text, v->constraints, version, v->content);
+	struct resource *r = resource_new_received(
+		n->type, n->text, v->constraints, version_of(up, v), v->content);
 	int rc = r ? catalog_set(up->catalog, r, &err) : -ENOMEM;
 	if (rc == -E2BIG && up->conf.log) {
 		up->conf.log(up->conf.log_ctx, err.text);
 		rc = 0;
 	} else if (!rc) {
-		add_next(n, r, v);
+		add_next(n, r, v->change);
 	}
 	resource_put(r);
 	return rc;
+}
+
+// Where the newest wins, what came with several responses takes effect in several changes, in the
+// same order: up to which, now.
+static uint64_t next_turn(const struct upstream *up, const struct name *n)
+{
+	uint64_t turn = n->turn;
+	for (struct xds_chain *c = n->views.next; c != &n->views && newest_wins(up, n);
+		c = c->next) {
+		struct xds_word word;
+		xds_watcher_word(&UPSTREAM_OF(c, struct view, by_name)->watcher, &word);
+		if (!is_there(&word) || is_shown(up, n, word.variant))
+			continue;
+		uint64_t change = word.variant->change;
+		if (change > n->turn && (turn == n->turn || change < turn))
+			turn = change;
+	}
+	return turn;
 }
 
 // Lists the name in the catalog's change.
@@ -198,6 +227,8 @@ static int edit(struct upstream *up, struct name *n)
 	n->next = malloc((n_views + 1) * sizeof(*n->next));
 	if (rc || !n->next)
 		return -ENOMEM;
+	n->next_turn = next_turn(up, n);
+	n->is_left = false;
 	for (struct xds_chain *c = n->views.next; c != &n->views && !rc; c = c->next) {
 		struct xds_word word;
 		xds_watcher_word(&UPSTREAM_OF(c, struct view, by_name)->watcher, &word);
@@ -218,7 +249,11 @@ static void take_effect(struct upstream *up, struct name *n)
 	n->n_shown = n->n_next;
 	n->next = NULL;
 	n->n_next = 0;
-	xds_chain_remove(&n->at);
+	n->turn = n->is_left ? n->next_turn : 0;
+	if (n->is_left)
+		upstream_mark_dirty(up, n);
+	else
+		xds_chain_remove(&n->at);
 	name_tidy(up, n);
 }
 
@@ -239,13 +274,9 @@ static uint64_t generations(const struct catalog *c)
 	return sum;
 }
 
-bool upstream_settle(struct upstream *up)
+static void settle(struct upstream *up)
 {
-	uint64_t before = generations(up->catalog);
 	int rc = 0;
-	if (xds_chain_empty(&up->dirty) || twheel_armed(&up->retry))
-		return false;
-	xds_client_begin(up->client);
 	catalog_begin(up->catalog, XDS_CHANGE_LISTED);
 	while (!xds_chain_empty(&up->dirty) && !rc) {
 		struct name *n = UPSTREAM_OF(up->dirty.next, struct name, at);
@@ -266,6 +297,16 @@ bool upstream_settle(struct upstream *up)
 		else
 			take_effect(up, n);
 	}
+}
+
+bool upstream_settle(struct upstream *up)
+{
+	uint64_t before = generations(up->catalog);
+	if (xds_chain_empty(&up->dirty) || twheel_armed(&up->retry))
+		return false;
+	xds_client_begin(up->client);
+	while (!xds_chain_empty(&up->dirty) && !twheel_armed(&up->retry))
+		settle(up);
 	xds_client_end(up->client);
 	return generations(up->catalog) != before;
 }

@@ -4,6 +4,7 @@
 #include "ctrl/xds/bootstrap.h"
 #include "ctrl/xds/client.h"
 #include "ctrl/xds/params.h"
+#include "ctrl/xds/protocol.h"
 #include "lb/base/err.h"
 #include "lb/base/twheel.h"
 #include "tests/support/alloc_fail.h"
@@ -17,12 +18,12 @@
 static const char BOOTSTRAP[] = "{\"xds_servers\":[{\"server_uri\":\"above:1\",\"channel_creds\":"
 				"[{\"type\":\"insecure\"}]}],\"node\":{\"id\":\"proxy\"}}";
 
-void proxy_init(struct proxy_world *w)
+void proxy_init(struct proxy_world *w, const struct xds_protocol *protocol)
 {
 	struct lb_err err;
-	*w = (struct proxy_world){.is_down = false};
-	server_init(&w->above);
-	server_init(&w->below);
+	*w = (struct proxy_world){.is_delta = protocol == &xds_protocol_delta};
+	server_init(&w->above, false);
+	server_init(&w->below, protocol->newest_wins);
 	assert_int_equal(
 		xds_bootstrap_parse(BOOTSTRAP, strlen(BOOTSTRAP), "test", &w->bootstrap, &err), 0);
 	w->wheel = twheel_new(w->below.now_ns);
@@ -30,7 +31,7 @@ void proxy_init(struct proxy_world *w)
 	w->upstream = upstream_new(
 		&(struct upstream_conf){
 			.bootstrap = w->bootstrap,
-			.protocol = &xds_protocol_delta,
+			.protocol = protocol,
 			.transport = fake_ads_factory(&w->fake),
 			.wheel = w->wheel,
 			.rand = &w->rand,
@@ -63,15 +64,33 @@ static void hang_up(struct proxy_world *w)
 	fake_ads_forget(&w->fake);
 }
 
-static bool take_requests(struct proxy_world *w)
+static void open_stream(struct proxy_world *w)
+{
+	if (!w->stream)
+		w->stream = ads_stream_new(w->is_delta ? ADS_DELTA : ADS_SOTW, w->above.catalog);
+	assert_non_null(w->stream);
+}
+
+static bool take_sotw(struct proxy_world *w)
+{
+	const Envoy__Service__Discovery__V3__DiscoveryRequest *m;
+	bool any = false;
+	while (w->fake.stream && (m = fake_ads_next(&w->fake))) {
+		struct ads_request_result result;
+		open_stream(w);
+		assert_int_equal(ads_stream_feed_sotw(w->stream, m, w->above.now_ns, &result), 0);
+		any = true;
+	}
+	return any;
+}
+
+static bool take_delta(struct proxy_world *w)
 {
 	const Envoy__Service__Discovery__V3__DeltaDiscoveryRequest *m;
 	bool any = false;
 	while (w->fake.stream && (m = fake_ads_next_delta(&w->fake))) {
 		struct ads_request_result result;
-		if (!w->stream)
-			w->stream = ads_stream_new(ADS_DELTA, w->above.catalog);
-		assert_non_null(w->stream);
+		open_stream(w);
 		w->n_asked += m->n_resource_names_subscribe + m->n_resource_names_unsubscribe +
 		                      m->n_resource_locators_subscribe +
 		                      m->n_resource_locators_unsubscribe >
@@ -79,6 +98,12 @@ static bool take_requests(struct proxy_world *w)
 		assert_int_equal(ads_stream_feed_delta(w->stream, m, w->above.now_ns, &result), 0);
 		any = true;
 	}
+	return any;
+}
+
+static bool take_requests(struct proxy_world *w)
+{
+	bool any = w->is_delta ? take_delta(w) : take_sotw(w);
 	fake_ads_forget(&w->fake);
 	return any;
 }
@@ -110,7 +135,7 @@ void proxy_run(struct proxy_world *w)
 		any |= respond(w);
 		if (w->fails)
 			alloc_fail_arm(w->fail_nth);
-		any |= upstream_settle(w->upstream);
+		any |= !w->is_unsettled && upstream_settle(w->upstream);
 		if (w->fails)
 			w->has_failed |= alloc_fail_disarm();
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A caching proxy between a server of the same make, which speaks delta, and clients: the server's
-// end of the proxy's stream is an ads_stream behind the scripted transport. Virtual time, no I/O.
+// A caching proxy between a server of the same make and clients: the server's end of the proxy's
+// stream, of either protocol, is an ads_stream behind the scripted transport. Virtual time, no I/O.
 // Thread: the test's.
 #pragma once
 
@@ -12,15 +12,17 @@
 #define GRACE (30 * SECOND)
 
 struct proxy_world {
+	bool is_delta; // how the proxy speaks to the server above
 	struct server above; // server_publish() changes what it has
 	struct ads_stream *stream; // the proxy's, as the server above sees it; NULL = none
 	bool is_down; // the server above
 	bool is_mute; // it takes requests and says nothing: the test says what it likes
+	bool is_unsettled; // the proxy hears, and does not get to do anything about it yet
 	struct fake_ads fake;
 	bool fails; // the proxy's allocation of this number, each time that it settles
 	size_t fail_nth;
 	bool has_failed;
-	unsigned n_asked; // requests that were more than an answer
+	unsigned n_asked; // delta: requests that were more than an answer
 	struct server below; // peer_open() makes a client of it
 	struct xds_bootstrap *bootstrap;
 	struct twheel *wheel;
@@ -29,7 +31,7 @@ struct proxy_world {
 	char text[4096];
 };
 
-void proxy_init(struct proxy_world *);
+void proxy_init(struct proxy_world *, const struct xds_protocol *);
 void proxy_fini(struct proxy_world *); // no client is left
 
 // Lets everything that is under way between proxy and server arrive.

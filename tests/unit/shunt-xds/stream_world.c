@@ -29,9 +29,9 @@ enum resource_type type_of(char letter)
 	return (enum resource_type)(strchr(type_letters, letter) - type_letters);
 }
 
-void server_init(struct server *s)
+void server_init(struct server *s, bool newest_wins)
 {
-	*s = (struct server){.catalog = catalog_new(), .now_ns = 100 * SECOND};
+	*s = (struct server){.catalog = catalog_new(newest_wins), .now_ns = 100 * SECOND};
 	assert_non_null(s->catalog);
 }
 
@@ -416,7 +416,7 @@ int script_init(void **state, enum ads_protocol protocol)
 {
 	struct script *s = calloc(1, sizeof(*s));
 	assert_non_null(s);
-	server_init(&s->server);
+	server_init(&s->server, false);
 	peer_open(&s->peer, &s->server, protocol);
 	*state = s;
 	return 0;

@@ -33,7 +33,7 @@ struct peer {
 	char text[2048]; // of the last response
 };
 
-void server_init(struct server *);
+void server_init(struct server *, bool newest_wins); // as catalog_new()
 void server_fini(struct server *); // no stream is left
 // All that is there from now on: "C:blue=1 R:r=2{env=prod&!version=v1}": type letter (C, E, L, R),
 // name=body, constraints (all of; "!" = not, a key alone = exists).

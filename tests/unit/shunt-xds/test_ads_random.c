@@ -231,7 +231,7 @@ static void clients_converge_to_the_server(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	rand_init(&w->rand, 20260107);
-	server_init(&w->server);
+	server_init(&w->server, false);
 	for (int q = 0; q < N_PARAMS; q++) {
 		char text[64];
 		snprintf(text, sizeof(text), "%s", params_words[q]);

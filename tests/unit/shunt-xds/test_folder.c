@@ -50,7 +50,7 @@ static int setup(void **state)
 	snprintf(w->path, sizeof(w->path), "/tmp/shunt-folder-XXXXXX");
 	assert_non_null(mkdtemp(w->path));
 	folder_init(&w->folder, w->path);
-	w->catalog = catalog_new();
+	w->catalog = catalog_new(false);
 	assert_non_null(w->catalog);
 	*state = w;
 	return 0;

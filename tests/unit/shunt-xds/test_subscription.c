@@ -26,7 +26,7 @@ static int setup(void **state)
 {
 	static const struct xds_param param = {"p", "1"};
 	struct world *w = calloc(1, sizeof(*w));
-	server_init(&w->server);
+	server_init(&w->server, false);
 	w->type = &w->server.catalog->types[RESOURCE_CLUSTER];
 	assert_int_equal(xds_params_new(&param, 1, &w->params[1]), 0);
 	*state = w;

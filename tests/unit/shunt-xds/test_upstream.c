@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The caching proxy as a script (TP2-P*): the server above, the proxy, and clients below.
+#include "ctrl/xds/client.h"
 #include "ctrl/xds/constraints.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
@@ -16,15 +17,25 @@ struct world {
 	struct peer s; // state of the world
 };
 
-static int setup(void **state)
+static int setup_of(void **state, const struct xds_protocol *protocol)
 {
 	struct world *w = calloc(1, sizeof(*w));
-	proxy_init(&w->proxy);
+	proxy_init(&w->proxy, protocol);
 	peer_open(&w->a, &w->proxy.below, ADS_DELTA);
 	peer_open(&w->b, &w->proxy.below, ADS_DELTA);
 	peer_open(&w->s, &w->proxy.below, ADS_SOTW);
 	*state = w;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_of(state, &xds_protocol_delta);
+}
+
+static int setup_sotw(void **state)
+{
+	return setup_of(state, &xds_protocol_sotw);
 }
 
 static int teardown(void **state)
@@ -604,9 +615,68 @@ static void want_of_memory_is_got_over(void **state)
 	}
 }
 
+// TP2-T12: of endpoints and routes SotW does not say that a variant is gone, so what came last
+// counts, for the proxy's clients as for any.
+static void t12_newest_variant_wins_where_the_server_speaks_sotw(void **state)
+{
+	struct world *w = *state;
+	struct proxy_world *p = &w->proxy;
+	proxy_publish(p, "E:s=1");
+	peer_subscribe(&w->a, 'E', "+s");
+	peer_subscribe(&w->b, 'E', "+s{env=prod}");
+	GETS(p, &w->a, "E s=1");
+	GETS(p, &w->b, "E s=1");
+	proxy_publish(p, "E:s=2{env=prod}");
+	GETS(p, &w->b, "E s=2{env=prod} -s");
+	GETS(p, &w->a, "");
+	// It came before, and comes again.
+	proxy_publish(p, "E:s=1");
+	GETS(p, &w->b, "E s=1 -s{env=prod}");
+	GETS(p, &w->a, "");
+}
+
+// What one client sees still, and another sees again, has become the newest by that.
+static void t12_variant_that_comes_again_is_the_newest(void **state)
+{
+	struct world *w = *state;
+	struct proxy_world *p = &w->proxy;
+	proxy_publish(p, "E:s=1{version=v1}");
+	peer_subscribe(&w->a, 'E', "+s{version=v1}");
+	peer_subscribe(&w->b, 'E', "+s{env=prod,version=v1}");
+	peer_subscribe(&w->s, 'E', "s{env=prod}");
+	GETS(p, &w->a, "E s=1{version=v1}");
+	GETS(p, &w->b, "E s=1{version=v1}");
+	proxy_publish(p, "E:s=2{env=prod}");
+	GETS(p, &w->s, "E s=2{env=prod}");
+	GETS(p, &w->b, "E s=2{env=prod} -s{version=v1}");
+	proxy_publish(p, "E:s=1{version=v1}");
+	GETS(p, &w->b, "E s=1{version=v1} -s{env=prod}");
+	GETS(p, &w->a, "");
+	GETS(p, &w->s, "");
+}
+
+// Also when the proxy gets to it only after several responses.
+static void t12_responses_of_one_turn_take_effect_in_their_order(void **state)
+{
+	struct world *w = *state;
+	struct proxy_world *p = &w->proxy;
+	proxy_publish(p, "E:s=1");
+	peer_subscribe(&w->a, 'E', "+s");
+	peer_subscribe(&w->b, 'E', "+s{env=prod}");
+	GETS(p, &w->a, "E s=1");
+	GETS(p, &w->b, "E s=1");
+	p->is_unsettled = true;
+	proxy_publish(p, "E:s=2");
+	proxy_publish(p, "E:s=3{env=prod}");
+	p->is_unsettled = false;
+	GETS(p, &w->a, "E s=2");
+	GETS(p, &w->b, "E s=3{env=prod} -s");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define SOTW(name) cmocka_unit_test_setup_teardown(name, setup_sotw, teardown)
 	const struct CMUnitTest tests[] = {
 		T(p01_p02_each_client_gets_its_variant_with_the_constraints),
 		T(p03_variant_that_comes_for_one_serves_all_whom_it_matches),
@@ -634,6 +704,9 @@ int main(void)
 		T(what_is_no_type_url_is_not_passed_on),
 		T(versions_of_the_server_are_passed_on),
 		T(want_of_memory_is_got_over),
+		SOTW(t12_newest_variant_wins_where_the_server_speaks_sotw),
+		SOTW(t12_variant_that_comes_again_is_the_newest),
+		SOTW(t12_responses_of_one_turn_take_effect_in_their_order),
 	};
 	return cmocka_run_group_tests_name("shunt-xds/upstream", tests, NULL, NULL);
 }
