@@ -12,9 +12,10 @@ static void descend(
 static void visit(struct nodes *nodes, const char *name, unsigned depth, struct leaves *l)
 {
 	struct node *n = node_find(&nodes->clusters, name);
-	// A cluster is watched unless it is too deep below every route, and from an aggregate that
-	// no route names the depth is not known: it shares the fault of its roots (DM-16).
-	if (depth == LEAVES_MAX_DEPTH || !n) {
+	// A cluster is in the configuration unless it is too deep below every route, and from an
+	// aggregate that no route names the depth is not known: it shares the fault of its roots
+	// (DM-16). Too deep a one may be watched all the same, for requests that hold it.
+	if (depth == LEAVES_MAX_DEPTH || !n || !n->taken) {
 		l->too_deep = name;
 		return;
 	}

@@ -15,7 +15,7 @@ struct nodes;
 #define LEAVES_MAX_FAULTY_TOLD 3
 
 struct leaves {
-	// The caller's, with room for every watched cluster.
+	// The caller's, with room for every cluster that was taken (nodes_take()).
 	struct node **list;
 	uint32_t n;
 	// The first clusters that were left out for their errors.

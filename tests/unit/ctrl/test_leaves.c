@@ -263,6 +263,54 @@ static void a_leaf_that_is_deleted_serves_on_unless_the_server_wants_errors(void
 	}
 }
 
+#define MAX_TOO_DEEP 30
+
+// DM-16, DM-22: what requests hold is watched and may yet be in no configuration.
+static void members_too_deep_that_requests_hold_are_left_out(void **state)
+{
+	struct deps_fixture f;
+	char names[MAX_TOO_DEEP * 4] = "", in_use[sizeof(names) + 2];
+	char json[8192];
+	init(&f);
+	int len = snprintf(json, sizeof(json),
+		"{'name':'rc','virtualHosts':[{'name':'v','domains':['*'],'routes':["
+		"{'match':{'prefix':'/'},'route':{'cluster':'a0'}}");
+	for (int i = 0; i < MAX_TOO_DEEP; i++) {
+		char x[8];
+		snprintf(x, sizeof(x), "x%d", i);
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? " " : "",
+			x);
+		hold_cluster(&f, x, "e");
+		len += snprintf(json + len, sizeof(json) - (size_t)len,
+			",{'match':{'prefix':'/%s'},'route':{'cluster':'%s'}}", x, x);
+	}
+	snprintf(json + len, sizeof(json) - (size_t)len, "]}]}");
+	snprintf(in_use, sizeof(in_use), " %s ", names);
+	hold_endpoint(&f, "e", 1);
+	for (int i = 0; i < 16; i++) {
+		char name[8], child[8];
+		snprintf(name, sizeof(name), "a%d", i);
+		snprintf(child, sizeof(child), "a%d", i + 1);
+		hold_aggregate(&f, name, i < 15 ? child : names);
+	}
+	hold(&f, &res_type_route_config, "rc", json);
+	say_all(&f);
+	assert_int_equal(f.config->n_clusters, 16 + MAX_TOO_DEEP);
+	f.in_use = in_use;
+	hold_routes(&f, "rc", "a0", NULL);
+	for (int i = 0; i < MAX_TOO_DEEP; i++) {
+		char x[8];
+		snprintf(x, sizeof(x), "x%d", i);
+		hold_cluster(&f, x, "not-there-yet");
+	}
+	say(&f, &res_type_route_config);
+	say(&f, &res_type_cluster);
+	assert_int_equal(f.config->n_clusters, 16);
+	assert_non_null(strstr(error_of(&f, "a0"), "exceeds max depth"));
+	assert_non_null(strstr(error_of(&f, "a15"), "exceeds max depth"));
+	deps_fini(&f);
+}
+
 // A74-C09
 static void a_cluster_turns_from_leaf_to_aggregate_and_back_at_once(void **state)
 {
@@ -376,6 +424,7 @@ RUN_SUITE("deps/leaves",
 	cmocka_unit_test(a_faulty_leaf_is_skipped_until_it_heals),
 	cmocka_unit_test(an_aggregate_without_any_good_leaf_is_in_error),
 	cmocka_unit_test(a_leaf_that_is_deleted_serves_on_unless_the_server_wants_errors),
+	cmocka_unit_test(members_too_deep_that_requests_hold_are_left_out),
 	cmocka_unit_test(a_cluster_turns_from_leaf_to_aggregate_and_back_at_once),
 	cmocka_unit_test(only_a_change_of_leaves_or_roots_is_a_change),
 	cmocka_unit_test(configurations_that_differ_in_leaves_or_roots_are_not_equal),
