@@ -347,12 +347,12 @@ static void reconcile_later(struct depmgr *dm)
 // As long as nothing at all comes in, there is nothing that could be held up.
 static void be_patient(struct depmgr *dm)
 {
-	if (dm->nodes.n_withheld == 0) {
-		dm->nodes.heard = false;
+	if (dm->nodes.n_withheld == 0)
 		twheel_cancel(dm->conf.wheel, &dm->patience);
-	} else if (dm->nodes.heard && !twheel_armed(&dm->patience)) {
+	else if (dm->nodes.heard && !twheel_armed(&dm->patience))
 		twheel_arm(dm->conf.wheel, &dm->patience, twheel_now(dm->conf.wheel) + PATIENCE_NS);
-	}
+	if (dm->nodes.n_unresolved[true] == 0) // all is delivered
+		dm->nodes.heard = false;
 }
 
 static void reconcile(struct depmgr *dm)
@@ -412,6 +412,7 @@ static void patience_fired(struct twheel_timer *t)
 {
 	struct depmgr *dm = (struct depmgr *)((char *)t - offsetof(struct depmgr, patience));
 	nodes_give_up(&dm->nodes);
+	dm->nodes.heard = false; // what routes still hold up must wait for them
 	reconcile(dm);
 }
 

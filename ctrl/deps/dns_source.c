@@ -80,7 +80,9 @@ static int keep(struct dns_source *s, const struct dns_answer *a)
 static void on_answer(struct dns_watch *w, const struct dns_answer *a)
 {
 	struct dns_source *s = (struct dns_source *)w; // watch is the first member
+	const struct res_endpoints *before = s->endpoints;
 	s->starved = keep(s, a);
+	s->moved = s->starved || s->endpoints != before;
 	s->first = !s->starved && !s->answered;
 	s->answered |= s->first;
 	if (s->on_news)

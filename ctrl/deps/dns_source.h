@@ -19,6 +19,7 @@ struct dns_source {
 	void *ctx;
 	bool answered; // what follows is known
 	bool first; // in on_news: this made it so
+	bool moved; // in on_news: there are other addresses, not just another error
 	struct res_endpoints *endpoints; // counted; NULL = no address
 	struct ip_port *addresses; // those in it, in the order of the first time
 	uint32_t n_addresses;

@@ -4,6 +4,8 @@
 #include "ctrl/deps/dns_source.h"
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
+#include "ctrl/res/listener.h"
+#include "ctrl/res/route.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -45,6 +47,13 @@ static void set_withheld(struct node *n, bool withheld)
 	n->withheld = withheld;
 }
 
+// Somebody says so now: an error that stands is told again when its server is lost (FM-01).
+static bool is_fresh(const struct node *n, const struct xds_event *error)
+{
+	bool stands = n->failed && n->error && strcmp(n->error, error->text) == 0;
+	return !error->no_server && !stands;
+}
+
 // Only notes: the pass comes when the client has told all events that belong together.
 static void on_event(struct xds_watcher *w, const struct xds_event *e)
 {
@@ -63,7 +72,9 @@ static void on_event(struct xds_watcher *w, const struct xds_event *e)
 		break;
 	case XDS_EVENT_ERROR:
 		put(&n->res, NULL);
-		set_withheld(n, e->no_server && n->nodes->serving);
+		n->nodes->heard |= n->nodes->n_withheld > 0 && is_fresh(n, e);
+		// What the configuration has in error stays so while servers change their reasons.
+		set_withheld(n, e->no_server && n->nodes->serving && !n->failed);
 		n->failed = !n->withheld;
 		set_text(&n->error, strdup(e->text));
 		set_text(&n->ambient, NULL);
@@ -207,10 +218,16 @@ uint32_t nodes_take(struct nodes *nodes)
 	return n_taken;
 }
 
+// The others fail one by one (DM-07); without these there is no configuration at all (DM-08).
+static bool is_vital(const struct node *n)
+{
+	return n->type == &res_type_listener || n->type == &res_type_route_config;
+}
+
 void nodes_give_up(struct nodes *nodes)
 {
 	for (struct node *n = nodes->all; n; n = n->next) {
-		if (!n->withheld)
+		if (!n->withheld || (nodes->serving && is_vital(n))) // FM-09
 			continue;
 		set_withheld(n, false);
 		n->failed = true;
@@ -253,6 +270,8 @@ static void on_addresses(struct dns_source *s)
 {
 	struct node *n = s->ctx;
 	n->nodes->dirty = true;
+	// Name servers go on whatever becomes of the servers of resources.
+	n->nodes->heard |= s->moved && (!s->first || n->nodes->n_withheld > 0);
 	n->nodes->reshaped |= s->starved; // the pass asks for the answer again
 	if (s->first)
 		n->nodes->n_unresolved[n->waited]--;

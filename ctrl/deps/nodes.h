@@ -53,7 +53,8 @@ struct nodes {
 	uint64_t pass; // counts the manager's
 	bool serving; // a configuration is in use
 	uint32_t n_withheld;
-	bool heard; // a value came while something was withheld
+	// News came that what is withheld holds up, or will hold up if what is missing becomes so.
+	bool heard;
 	bool holding; // what is reached now is so for requests under way (DM-22)
 	uint64_t n_flattenings;
 	bool dirty; // an event came since the flag was cleared
@@ -66,7 +67,7 @@ struct nodes {
 // requests or subscribers name the ones that lack nothing, with what they need (DM-21, DM-22). How
 // many.
 uint32_t nodes_take(struct nodes *);
-// What is withheld has failed.
+// What is withheld has failed; while a configuration is in use, all but its listener and routes.
 void nodes_give_up(struct nodes *);
 void nodes_sweep(struct nodes *); // DM-24: what the pass did not reach is watched no more
 void nodes_fini(struct nodes *);

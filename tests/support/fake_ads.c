@@ -90,7 +90,7 @@ static int fake_connect(void *ctx, const struct xds_server_conf *conf, struct xd
 {
 	struct fake_ads *f = ctx;
 	if (f->refuse)
-		return lb_err_set(err, "no credentials");
+		return lb_err_set(err, "%s", f->refuse_why ? f->refuse_why : "no credentials");
 	struct fake_transport *t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;

@@ -19,6 +19,7 @@ struct fake_ads {
 	bool sending; // a message was taken and on_sent not called yet
 	bool reading; // the client asks for a message
 	bool refuse; // connect() fails
+	const char *refuse_why; // and says so; NULL = some reason
 	unsigned n_streams; // opened so far
 	unsigned n_transports;
 	unsigned n_connects; // so far

@@ -653,90 +653,6 @@ static void server_outage_changes_notes_only(void **state)
 	deps_fini(&f);
 }
 
-// FM-09: a server that can't be reached says nothing of what is asked for.
-static void routes_that_need_a_lost_server_wait_for_it(void **state)
-{
-	struct deps_fixture f;
-	with_blue(&f, "");
-	hold_routes(&f, "rc", "green", NULL);
-	say(&f, &res_type_route_config);
-	fake_ads_close(&f.server, "bye");
-	deps_pass_time(&f, 2 * S);
-	fake_ads_close(&f.server, "refused");
-	deps_pass_time(&f, 1000 * S);
-	fake_ads_close(&f.server, "refused");
-	expect_updates(&f, 0, 0);
-	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.1");
-	assert_string_equal(depmgr_waiting(f.dm), "cluster green");
-	deps_pass_time(&f, 200 * S);
-	hold_leaf(&f, "green", 2);
-	say_all(&f);
-	expect_updates(&f, 1, 0);
-	assert_string_equal(look(&f), "rc: green=green/10.0.0.2");
-	deps_fini(&f);
-}
-
-// DM-07, FM-07: once it can be asked, and does not answer.
-static void a_server_that_is_back_and_silent_has_failed_the_cluster(void **state)
-{
-	struct deps_fixture f;
-	with_blue(&f, "");
-	hold_routes(&f, "rc", "blue", "green", NULL);
-	say(&f, &res_type_route_config);
-	fake_ads_close(&f.server, "bye");
-	deps_pass_time(&f, 2 * S);
-	fake_ads_close(&f.server, "refused");
-	deps_pass_time(&f, 3 * S);
-	say_all(&f);
-	expect_updates(&f, 0, 0);
-	deps_pass_time(&f, 16 * S);
-	expect_updates(&f, 1, 0);
-	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.1 green!");
-	deps_fini(&f);
-}
-
-// DM-08, DM-25: the routes that serve are better than none.
-static void a_listener_whose_routes_a_lost_server_has_takes_nothing_away(void **state)
-{
-	struct deps_fixture f;
-	with_blue(&f, "");
-	hold_listener(&f, "rc-2");
-	say(&f, &res_type_listener);
-	fake_ads_close(&f.server, "bye");
-	deps_pass_time(&f, 2 * S);
-	fake_ads_close(&f.server, "refused");
-	expect_updates(&f, 0, 0);
-	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.1");
-	deps_pass_time(&f, 3 * S);
-	hold_routes(&f, "rc-2", "blue", NULL);
-	say_all(&f);
-	assert_string_equal(look(&f), "rc-2: blue=e-blue/10.0.0.1");
-	deps_fini(&f);
-}
-
-#define FAR "xdstp://far/envoy.config.cluster.v3.Cluster/green"
-
-// The second authority's server never answers; that of the first one goes on.
-static void a_lost_authority_does_not_hold_up_the_others_for_long(void **state)
-{
-	struct deps_fixture f;
-	with_blue(&f, "]}],\"authorities\":{\"far\":{\"xds_servers\":[{\"server_uri\":\"ads:2\","
-		      "\"channel_creds\":[{\"type\":\"insecure\"}]}]}},\"more\":[{\"x\":[");
-	f.server.refuse = true;
-	hold_routes(&f, "rc", "blue", FAR, NULL);
-	say(&f, &res_type_route_config);
-	deps_pass_time(&f, 100 * S);
-	expect_updates(&f, 0, 0); // nothing came that it could hold up
-	hold_endpoint(&f, "e-blue", 2);
-	say(&f, &res_type_endpoints);
-	deps_pass_time(&f, 14 * S);
-	expect_updates(&f, 0, 0);
-	assert_string_equal(depmgr_waiting(f.dm), "cluster " FAR);
-	deps_pass_time(&f, 2 * S);
-	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.2 " FAR "!");
-	deps_fini(&f);
-}
-
 // Everything is cached: the config must come all the same, whichever allocation of the pass fails.
 static void pass_without_memory_is_made_again(void **state)
 {
@@ -773,8 +689,4 @@ RUN_SUITE("deps/depmgr", cmocka_unit_test(watches_go_from_listener_to_endpoints)
 	cmocka_unit_test(delivered_config_outlives_the_manager),
 	cmocka_unit_test(second_manager_starts_from_the_cache_but_not_inside_new),
 	cmocka_unit_test(server_outage_changes_notes_only),
-	cmocka_unit_test(routes_that_need_a_lost_server_wait_for_it),
-	cmocka_unit_test(a_server_that_is_back_and_silent_has_failed_the_cluster),
-	cmocka_unit_test(a_listener_whose_routes_a_lost_server_has_takes_nothing_away),
-	cmocka_unit_test(a_lost_authority_does_not_hold_up_the_others_for_long),
 	cmocka_unit_test(pass_without_memory_is_made_again))
