@@ -286,7 +286,7 @@ static void walk(struct depmgr *dm)
 		for (struct node *n = dm->nodes.all; n; n = n->next)
 			if (n->type != &res_type_route_config)
 				n->pass = pass;
-	if (f.outcome == FAILED && dm->routes && dm->routes->pass != pass)
+	if (dm->routes && dm->routes->pass != pass)
 		dm->routes = NULL; // swept
 	nodes_sweep(&dm->nodes);
 	for (struct node *n = dm->nodes.all; n; n = n->next)

@@ -64,7 +64,8 @@ void xds_client_add_news(struct xds_entry *e, enum xds_news news)
 static struct xds_event event_of(const struct xds_entry *e, enum xds_news news)
 {
 	const struct xds_client *c = e->client;
-	const char *own = e->error, *text = own ? own : text_of(c->failure);
+	bool own = e->error_code != XDS_OK; // its text may be missing for want of memory
+	const char *text = text_of(own ? e->error : c->failure);
 	enum xds_code code = own ? e->error_code : XDS_UNAVAILABLE;
 	switch (news) {
 	case XDS_NEWS_RESOURCE:
@@ -109,7 +110,7 @@ void xds_client_tell(struct xds_client *c, uint64_t event)
 void xds_client_tell_new(struct xds_entry *e, struct xds_watcher *w)
 {
 	struct xds_client *c = e->client;
-	bool trouble = e->error || c->failure;
+	bool trouble = e->error_code != XDS_OK || c->failure;
 	if (!e->value && !trouble)
 		return;
 	c->unsettled = true;

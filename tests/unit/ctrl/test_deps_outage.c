@@ -6,9 +6,11 @@
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "lb/base/twheel.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/deps_fixture.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // Features of the server, and a second authority, which another server has.
@@ -309,6 +311,36 @@ static void old_errors_are_no_news_when_the_server_is_lost(void **state)
 	deps_fini(&f);
 }
 
+// A server that says that the listener is gone can be reached, whatever there is no memory for.
+static bool lose_listener_without_memory(size_t nth)
+{
+	struct deps_fixture f;
+	with_blue(&f, "\"fail_on_data_errors\"");
+	size_t len;
+	uint8_t *bytes = fake_ads_encode(res_type_listener.url, "none", "none", NULL, 0, &len);
+	alloc_fail_arm(nth);
+	fake_ads_say(&f.server, bytes, len);
+	bool hit = alloc_fail_disarm();
+	free(bytes);
+	assert_string_equal(depmgr_waiting(f.dm), "");
+	assert_string_equal(depmgr_refused(f.dm), "");
+	deps_pass_time(&f, 2 * S);
+	say_all(&f);
+	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.1");
+	deps_fini(&f);
+	return hit;
+}
+
+static void a_listener_that_goes_without_memory_is_not_taken_for_a_lost_server(void **state)
+{
+	size_t nth = 0;
+	if (!alloc_fail_works())
+		skip();
+	while (lose_listener_without_memory(nth))
+		nth++;
+	assert_true(nth > 8);
+}
+
 RUN_SUITE("deps/outage", cmocka_unit_test(routes_that_need_a_lost_server_wait_for_it),
 	cmocka_unit_test(a_server_that_is_back_and_silent_has_failed_the_cluster),
 	cmocka_unit_test(a_listener_whose_routes_a_lost_server_has_takes_nothing_away),
@@ -320,4 +352,5 @@ RUN_SUITE("deps/outage", cmocka_unit_test(routes_that_need_a_lost_server_wait_fo
 	cmocka_unit_test(a_name_that_fails_moves_nothing),
 	cmocka_unit_test(a_deletion_is_held_up_by_a_lost_authority_for_a_while_only),
 	cmocka_unit_test(another_reason_of_a_lost_server_holds_nothing_up),
-	cmocka_unit_test(old_errors_are_no_news_when_the_server_is_lost))
+	cmocka_unit_test(old_errors_are_no_news_when_the_server_is_lost),
+	cmocka_unit_test(a_listener_that_goes_without_memory_is_not_taken_for_a_lost_server))
