@@ -6,6 +6,7 @@
 #include "dataplane/port_claim.h"
 #include "dataplane/wait_fd.h"
 #include "lb/base/check.h"
+#include "lb/base/lines.h"
 #include "lb/limits.h"
 
 #include <rte_dev.h>
@@ -19,9 +20,15 @@
 #include <string.h>
 
 #define DEFAULT_MBUFS 8192
-#define MBUF_CACHE 256
 #define N_DESCRIPTORS 1024
 #define MAX_UNSENT 512 // frames a device may leave behind before we drop
+// A pool's mbufs also come to rest with workers that were handed its frames and freed them: each
+// core keeps up to one and a half times what is called the size of its cache.
+#define MAX_CACHE 256
+#define CACHED_MBUFS 2048 // the caches' sizes together
+_Static_assert(CACHED_MBUFS / LB_MAX_WORKERS >= PORT_BURST, "a burst is freed within a cache");
+_Static_assert(DEFAULT_MBUFS - CACHED_MBUFS * 3 / 2 >= 2 * N_DESCRIPTORS + 2 * MAX_UNSENT,
+	"a queue goes on when all caches are full");
 
 enum port_counter {
 	RX_FRAMES,
@@ -163,7 +170,8 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 	snprintf(name, sizeof(name), "mbufs-%u-%u", port->id, index);
 	int socket = rte_eth_dev_socket_id(port->id);
 	q->mbufs = rte_pktmbuf_pool_create(name, conf->n_mbufs ? conf->n_mbufs : DEFAULT_MBUFS,
-		MBUF_CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, socket);
+		RTE_MIN(MAX_CACHE, CACHED_MBUFS / conf->n_queues), 0, RTE_MBUF_DEFAULT_BUF_SIZE,
+		socket);
 	if (!q->mbufs)
 		return blame(reterr, port, "no memory for mbufs (see -m in eal)", rte_errno);
 	int rc = rte_eth_rx_queue_setup(port->id, index, n_rx, (unsigned)socket, NULL, q->mbufs);
@@ -205,7 +213,7 @@ static bool follow_device(struct port *port, struct steer *steer)
 		return false;
 	struct rte_eth_rss_reta_entry64 groups[STEER_ENTRIES_MAX / RTE_ETH_RETA_GROUP_SIZE] = {0};
 	uint16_t queues[STEER_ENTRIES_MAX];
-	uint8_t key[STEER_KEY_MAX];
+	uint8_t key[STEER_KEY_MAX] = {0};
 	for (uint32_t i = 0; i < info.reta_size; i++) {
 		groups[i / RTE_ETH_RETA_GROUP_SIZE].mask |= UINT64_C(1)
 		                                            << i % RTE_ETH_RETA_GROUP_SIZE;
@@ -285,14 +293,13 @@ struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 	struct port *port = calloc(1, sizeof(*port));
 	if (port) {
 		port->claim = -1;
-		port->queues = aligned_alloc(64, conf->n_queues * sizeof(*port->queues));
+		port->queues = lines_new(conf->n_queues, sizeof(*port->queues));
 	}
 	if (!port || !port->queues) {
 		lb_err_set(reterr, "ports[%u]: out of memory", conf->index);
 		port_free(port);
 		return NULL;
 	}
-	memset(port->queues, 0, conf->n_queues * sizeof(*port->queues));
 	port->claim = port_claim(conf->device);
 	if (port->claim == -EADDRINUSE) {
 		lb_err_set(reterr, "ports[%u].device: %s: another process drives this interface",
@@ -327,7 +334,7 @@ void port_free(struct port *port)
 	port_claim_drop(port->claim);
 	for (uint32_t i = 0; i < port->n_queues; i++)
 		rte_mempool_free(port->queues[i].mbufs);
-	free(port->queues);
+	lines_free(port->queues);
 	free(port);
 }
 
