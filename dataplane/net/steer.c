@@ -12,6 +12,7 @@
 #define MORE_OR_OFFSET 0x3fff
 
 _Static_assert(LB_MAX_WORKERS <= STEER_ENTRIES_MAX && LB_MAX_WORKERS <= UINT8_MAX, "owners");
+_Static_assert(LB_MAX_WORKERS <= 64, "bits of served");
 _Static_assert(NET_MAX_PORTS <= 32, "bits of by_device");
 
 void steer_init(struct steer *s, uint32_t n_workers, const uint8_t *key)
@@ -24,15 +25,28 @@ void steer_init(struct steer *s, uint32_t n_workers, const uint8_t *key)
 		s->owners[i] = (uint8_t)(i % n_workers);
 }
 
+// Some drivers leave the key's room alone when they are asked.
+static bool is_key(const uint8_t *key, size_t len)
+{
+	uint8_t any = 0;
+	for (size_t i = 0; i < len; i++)
+		any |= key[i];
+	return len >= TOEPLITZ_KEY_MIN && any;
+}
+
 static bool can_follow(const struct steer *s, const struct steer_device *d)
 {
 	uint32_t n = d->n_entries;
-	if (n == 0 || n > STEER_ENTRIES_MAX || (n & (n - 1)) || d->key_len < TOEPLITZ_KEY_MIN)
+	if (n == 0 || n > STEER_ENTRIES_MAX || (n & (n - 1)) || !is_key(d->key, d->key_len))
 		return false;
-	for (uint32_t i = 0; i < n; i++)
+	uint64_t served = 0;
+	for (uint32_t i = 0; i < n; i++) {
 		if (d->queues[i] >= s->n_workers)
 			return false;
-	return true;
+		served |= UINT64_C(1) << d->queues[i];
+	}
+	// A worker that no flow comes to could not connect to a backend either.
+	return served == UINT64_MAX >> (64 - s->n_workers);
 }
 
 static void follow(struct steer *s, const struct steer_device *d)

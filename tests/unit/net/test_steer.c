@@ -181,6 +181,11 @@ static void device_that_cannot_be_followed_changes_nothing(void **state)
 	make_table(&t, 128, 2);
 	t.device.key_len = TOEPLITZ_KEY_MIN - 1;
 	assert_false(steer_try_device(&s, 0, &t.device));
+	make_table(&t, 128, 1); // nothing comes to the second worker
+	assert_false(steer_try_device(&s, 0, &t.device));
+	make_table(&t, 128, 2);
+	memset(t.key, 0, sizeof(t.key)); // not told
+	assert_false(steer_try_device(&s, 0, &t.device));
 	assert_memory_equal(&s, &before, sizeof(s));
 }
 
