@@ -2,6 +2,7 @@
 #include "dataplane/handover.h"
 
 #include "lb/base/check.h"
+#include "lb/base/lines.h"
 #include "lb/base/spsc.h"
 #include "lb/limits.h"
 
@@ -11,8 +12,9 @@
 #include <unistd.h>
 
 // Frames on the way of one pair. Beyond them they are lost, as in a device whose queue is full:
-// TCP slows down.
+// TCP slows down. Copies, which anybody on the link can cause, leave half of it to segments.
 #define RING_FRAMES 1024
+#define COPIES_LEAVE (RING_FRAMES / 2)
 
 enum handover_counter { GIVEN, COPIES_GIVEN, TAKEN, RING_FULL, WAKE_UPS, N_COUNTERS };
 static const char *const counter_names[N_COUNTERS] = {
@@ -31,9 +33,9 @@ struct lane {
 };
 
 struct handover_end {
-	// Nobody but its worker writes to what comes first, but all read it: a line of its own.
-	_Alignas(
-		64) uint32_t asleep; // w: its worker; one that wakes it (seq_cst), r: all (seq_cst)
+	// Read by all: a line of its own. w: its worker; one that wakes it (seq_cst), r: all
+	// (seq_cst)
+	_Alignas(64) uint32_t asleep;
 	_Alignas(64) struct handover *all;
 	uint32_t worker;
 	int fd; // -1 = nobody sleeps
@@ -56,18 +58,10 @@ static struct lane *lane_of(const struct handover *h, uint32_t from, uint32_t to
 	return &h->lanes[from * h->n + to];
 }
 
-static void *lines(size_t n, size_t size)
-{
-	void *memory = aligned_alloc(64, n * size);
-	if (memory)
-		memset(memory, 0, n * size);
-	return memory;
-}
-
 static int make(struct handover *h)
 {
-	h->ends = lines(h->n, sizeof(*h->ends));
-	h->lanes = lines((size_t)h->n * h->n, sizeof(*h->lanes));
+	h->ends = lines_new(h->n, sizeof(*h->ends));
+	h->lanes = lines_new((size_t)h->n * h->n, sizeof(*h->lanes));
 	if (!h->ends || !h->lanes)
 		return -1;
 	for (uint32_t i = 0; i < h->n; i++)
@@ -116,8 +110,8 @@ void handover_free(struct handover *h, void (*drop)(void *frame))
 	for (uint32_t i = 0; h->ends && i < h->n; i++)
 		if (h->ends[i].fd >= 0)
 			close(h->ends[i].fd);
-	free(h->lanes);
-	free(h->ends);
+	lines_free(h->lanes);
+	lines_free(h->ends);
 	free(h);
 }
 
@@ -130,7 +124,8 @@ struct handover_end *handover_end(struct handover *h, uint32_t worker)
 bool handover_give(struct handover_end *e, uint32_t to, const struct handover_item *item)
 {
 	DCHECK(to != e->worker && to < e->all->n);
-	if (!spsc_stage(&lane_of(e->all, e->worker, to)->ring, item)) {
+	struct spsc *ring = &lane_of(e->all, e->worker, to)->ring;
+	if ((item->is_copy && spsc_room(ring) <= COPIES_LEAVE) || !spsc_stage(ring, item)) {
 		counter_add(&e->counters[RING_FULL], 1);
 		return false;
 	}

@@ -27,8 +27,8 @@ void handover_free(struct handover *, void (*drop)(void *frame));
 struct handover_end *handover_end(struct handover *, uint32_t worker); // borrowed
 
 #define HANDOVER_BATCH 32
-// False = the ring to that worker is full, counted; the frame is still the caller's. It may leave
-// at handover_flush() only.
+// False = the ring to that worker is full, for copies half full, counted; the frame is still the
+// caller's. It may leave at handover_flush() only.
 [[nodiscard]] bool handover_give(struct handover_end *, uint32_t to, const struct handover_item *);
 // Before a turn ends. Wakes those that sleep and have got something.
 void handover_flush(struct handover_end *);

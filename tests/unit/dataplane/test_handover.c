@@ -58,12 +58,38 @@ static void frames_come_in_order_once_flushed(void **state)
 	handover_free(h, drop);
 }
 
+// A storm of ARP on the link costs copies, not segments.
+static void copies_leave_room_for_segments(void **state)
+{
+	struct handover *h = handover_new(2, false);
+	struct handover_end *from = handover_end(h, 0);
+	struct handover_item copy = {.frame = &marks[0], .is_copy = true};
+	struct handover_item segment = {.frame = &marks[1]};
+	uint32_t n_copies = 0, n_segments = 0;
+	while (handover_give(from, 1, &copy))
+		n_copies++;
+	while (handover_give(from, 1, &segment))
+		n_segments++;
+	assert_true(n_copies > 0);
+	assert_int_equal(n_segments, n_copies);
+	assert_int_equal(count(from, "ring_full"), 2);
+	handover_flush(from);
+	for (uint32_t i = 0; i < n_copies; i++) {
+		assert_false(handover_give(from, 1, &copy));
+		assert_int_equal(handover_take(handover_end(h, 1), &segment, 1), 1);
+	}
+	assert_false(handover_give(from, 1, &copy));
+	assert_int_equal(handover_take(handover_end(h, 1), &segment, 1), 1);
+	assert_true(handover_give(from, 1, &copy));
+	handover_free(h, drop);
+}
+
 static void full_ring_refuses_and_the_end_gives_back(void **state)
 {
 	struct handover *h = handover_new(2, true);
 	struct handover_end *from = handover_end(h, 0);
 	uint32_t n = 0;
-	struct handover_item item = mark(0);
+	struct handover_item item = mark(1); // no copy
 	while (handover_give(from, 1, &item))
 		n++;
 	assert_in_range(n, 256, 4096);
@@ -191,6 +217,7 @@ static void no_wake_up_is_lost(void **state)
 }
 
 RUN_SUITE("dataplane/handover", cmocka_unit_test(frames_come_in_order_once_flushed),
+	cmocka_unit_test(copies_leave_room_for_segments),
 	cmocka_unit_test(full_ring_refuses_and_the_end_gives_back),
 	cmocka_unit_test(those_who_give_are_served_in_turn),
 	cmocka_unit_test(sleep_is_refused_while_something_waits),
