@@ -362,8 +362,10 @@ static void watch(struct twheel_timer *timer)
 	twheel_arm(w->wheel, &w->watch, twheel_now(w->wheel) + WATCH_INTERVAL_NS);
 }
 
-// One round of the loop. True = there was something to do.
-static bool turn(struct worker *w, uint64_t now_ns)
+// What a round of the loop found to do.
+enum turn { TURN_EMPTY, TURN_TIMERS, TURN_WORK };
+
+static enum turn turn(struct worker *w, uint64_t now_ns)
 {
 	struct lb_worker_counters *counters = &w->link->counters;
 	counter_set_to(&counters->beat_ns, now_ns);
@@ -372,13 +374,14 @@ static bool turn(struct worker *w, uint64_t now_ns)
 	bool any = snap->version != counters->snapshot_version;
 	counter_set_to(&counters->snapshot_version, snap->version);
 	proxy_begin_turn(w->proxy, snap, now_ns);
-	twheel_advance(w->wheel, now_ns); // timers deliver kept bytes: requests may begin
+	bool fired =
+		twheel_advance(w->wheel, now_ns); // timers deliver kept bytes: requests may begin
 	any |= take_commands(w);
 	any |= receive(w);
 	proxy_end_turn(w->proxy);
 	tcp_stack_flush(w->tcp);
 	any |= transmit(w);
-	return any;
+	return any ? TURN_WORK : fired ? TURN_TIMERS : TURN_EMPTY;
 }
 
 // The clock is read once a turn: where one ends, the next begins.
@@ -410,12 +413,13 @@ static int run(void *arg)
 	w->watch.fire = watch;
 	watch(&w->watch);
 	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
-		bool busy = turn(w, now);
-		if (w->idle_mode == WORKER_IDLE_BACKOFF)
-			idle_step(&w->idle, busy, now, w->wheel);
+		enum turn did = turn(w, now);
+		// Timers alone say nothing of traffic, but a turn of theirs has no sleep in it.
+		if (w->idle_mode == WORKER_IDLE_BACKOFF && did != TURN_TIMERS)
+			idle_step(&w->idle, did == TURN_WORK, now, w->wheel);
 		uint64_t then = now;
 		now = clock_ns();
-		account(w, busy, now - then);
+		account(w, did != TURN_EMPTY, now - then);
 	}
 	transmit(w);
 	lb_slot_reader_stop();

@@ -139,16 +139,18 @@ static bool next_slot(
 	return false;
 }
 
-static void fire_all(struct twheel_timer *list)
+static bool fire_all(struct twheel_timer *list)
 {
+	bool any = list->next != list;
 	while (list->next != list) {
 		struct twheel_timer *t = list->next;
 		list_remove(t);
 		t->fire(t);
 	}
+	return any;
 }
 
-void twheel_advance(struct twheel *w, uint64_t now_ns)
+bool twheel_advance(struct twheel *w, uint64_t now_ns)
 {
 	if (now_ns > w->now_ns) {
 		w->now_ns = now_ns;
@@ -157,7 +159,7 @@ void twheel_advance(struct twheel *w, uint64_t now_ns)
 	// What fires now and arms itself for the past again waits for the next call.
 	struct twheel_timer list;
 	list_take(&list, &w->due);
-	fire_all(&list);
+	bool any = fire_all(&list);
 
 	unsigned level, i;
 	uint64_t tick;
@@ -167,7 +169,7 @@ void twheel_advance(struct twheel *w, uint64_t now_ns)
 		w->used[level] &= ~(UINT64_C(1) << i);
 		list_take(&list, &w->slots[level][i]);
 		if (level == 0) {
-			fire_all(&list);
+			any |= fire_all(&list);
 			continue;
 		}
 		struct twheel_timer first; // due at the very tick at which the slot begins
@@ -180,9 +182,10 @@ void twheel_advance(struct twheel *w, uint64_t now_ns)
 			else
 				insert(w, t);
 		}
-		fire_all(&first);
+		any |= fire_all(&first);
 	}
 	w->position = w->now_tick;
+	return any;
 }
 
 uint64_t twheel_next_ns(const struct twheel *w)

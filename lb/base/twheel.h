@@ -35,8 +35,8 @@ static inline bool twheel_armed(const struct twheel_timer *t)
 }
 
 // Moves time on and fires what is due, in order of tick. now_ns earlier than before counts as
-// equal.
-void twheel_advance(struct twheel *, uint64_t now_ns);
+// equal. Returns whether any fired.
+bool twheel_advance(struct twheel *, uint64_t now_ns);
 
 // No timer fires before this instant (a lower bound, for idle waiting); UINT64_MAX = none armed.
 uint64_t twheel_next_ns(const struct twheel *);

@@ -41,10 +41,10 @@ static void fires_at_the_tick_above_and_never_early(void **state)
 	struct probe p = probe();
 	twheel_arm(wheel, &p.timer, 12 * MS + 1);
 	assert_int_equal(twheel_next_ns(wheel), 13 * MS);
-	twheel_advance(wheel, 13 * MS - 1);
+	assert_false(twheel_advance(wheel, 13 * MS - 1));
 	assert_int_equal(p.n_fired, 0);
 	assert_true(twheel_armed(&p.timer));
-	twheel_advance(wheel, 13 * MS);
+	assert_true(twheel_advance(wheel, 13 * MS));
 	assert_int_equal(p.n_fired, 1);
 	assert_false(twheel_armed(&p.timer));
 	assert_int_equal(twheel_next_ns(wheel), UINT64_MAX);
@@ -58,8 +58,9 @@ static void armed_for_the_past_fires_at_the_next_advance(void **state)
 	twheel_arm(wheel, &p.timer, 3 * MS);
 	assert_int_equal(p.n_fired, 0);
 	assert_int_equal(twheel_next_ns(wheel), 50 * MS);
-	twheel_advance(wheel, 50 * MS);
+	assert_true(twheel_advance(wheel, 50 * MS));
 	assert_int_equal(p.n_fired, 1);
+	assert_false(twheel_advance(wheel, 50 * MS));
 	twheel_free(wheel);
 }
 
@@ -148,7 +149,8 @@ static void random_timers_fire_when_a_plain_list_says(void **state)
 					assert_true(next <= probes[i].at_ns + MS || next == now);
 			now += rand_below(&r, UINT64_C(1) << rand_below(&r, 44));
 			last_fired_tick = 0;
-			twheel_advance(wheel, now);
+			bool any = twheel_advance(wheel, now);
+			assert_int_equal(any, last_fired_tick > 0);
 			for (unsigned i = 0; i < N; i++) {
 				bool armed = twheel_armed(&probes[i].timer);
 				uint64_t tick = (probes[i].at_ns + MS - 1) / MS;
