@@ -6,7 +6,9 @@
 
 #define EPHEMERAL_MIN 32768u
 #define EPHEMERAL_COUNT (61000u - EPHEMERAL_MIN)
+// Of one attempt; the next one goes on behind it.
 #define PORT_LOOKUPS 2048
+#define PORT_QUESTIONS 8192 // whether a port is ours, which is cheaper
 
 enum purpose { FOR_TABLE, FOR_ISN, FOR_TIMESTAMP, FOR_PORT, FOR_COOKIE };
 
@@ -91,7 +93,7 @@ uint16_t tcp_pick_port(struct tcp_stack *s, struct tcp_flow *f)
 	uint64_t offset = keyed_hash(s, f, FOR_PORT, 0); // RFC 6056 3.3.3
 	unsigned n_lookups = 0;
 	// One in as many ports as there are stacks is ours.
-	for (unsigned i = 0; i < EPHEMERAL_COUNT && n_lookups < PORT_LOOKUPS; i++) {
+	for (unsigned i = 0; i < PORT_QUESTIONS && n_lookups < PORT_LOOKUPS; i++) {
 		f->local_port =
 			(uint16_t)(EPHEMERAL_MIN + (offset + s->next_port++) % EPHEMERAL_COUNT);
 		if (s->conf.is_ours && !s->conf.is_ours(s->conf.is_ours_ctx, f))

@@ -443,6 +443,12 @@ static void ports_are_picked_among_ours_until_none_is_left(void **state)
 			assert_in_range(n_asked, 1, 61 * (n + 1));
 	}
 	assert_int_equal(n, 462); // of 28232
+	for (int i = 0; i < 4; i++) {
+		struct tcp_flow flow = flow_to(0, 443);
+		n_asked = 0;
+		assert_null(tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL));
+		assert_in_range(n_asked, 1, 10000);
+	}
 	struct tcp_flow other = flow_to(0, 444);
 	assert_non_null(tcp_connect(rig.stack, &other, TCP_S, &no_ops, NULL));
 }
