@@ -195,7 +195,8 @@ void host_rest(struct host *const *hosts, uint32_t n_hosts, uint64_t ns)
 			fds[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
 	}
 	// An interface that is down makes poll(2) return at once: whoever waits then polls.
-	ppoll(fds, n, &(struct timespec){.tv_nsec = (long)ns}, NULL);
+	struct timespec most = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	ppoll(fds, n, &most, NULL);
 }
 
 struct counter_set host_port_counters(const struct host *h)
