@@ -34,7 +34,6 @@ static void cluster_free(struct cluster *c)
 {
 	cluster_tree_free(c->tree);
 	free(c->before);
-	free(c->name);
 	free(c);
 }
 
@@ -101,13 +100,14 @@ static bool make_room(struct cluster_set *s)
 
 static struct cluster *cluster_new(struct cluster_set *s, const char *name, uint32_t id)
 {
-	struct cluster *c = calloc(1, sizeof(*c));
+	size_t size = strlen(name) + 1;
+	struct cluster *c = calloc(1, sizeof(*c) + size);
 	if (!c)
 		return NULL;
 	c->id = id;
-	c->name = strdup(name);
-	c->tree = cluster_tree_new(s->env, id, name);
-	if (!c->name || !c->tree) {
+	memcpy(c->name, name, size);
+	c->tree = cluster_tree_new(s->env, id, c->name);
+	if (!c->tree) {
 		cluster_free(c);
 		return NULL;
 	}

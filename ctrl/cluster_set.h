@@ -17,12 +17,12 @@ struct cluster_tree_env;
 
 struct cluster {
 	struct strmap_link by_name; // in the set
-	char *name; // owned
 	uint32_t id;
 	uint32_t n_users; // frontends whose configuration routes to it; 0 = leaving
 	struct cluster_tree *tree; // owned
 	// What the workers counted for this id before it came; owned; NULL = nothing.
 	struct cluster_totals *before;
+	char name[];
 };
 
 struct cluster_set;

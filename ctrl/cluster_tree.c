@@ -28,9 +28,9 @@ struct body {
 struct cluster_tree {
 	const struct cluster_tree_env *env;
 	uint32_t id;
-	char *name; // owned
-	struct lb_cluster *object; // counted; the newest
 	bool is_leaving;
+	const char *name; // borrowed
+	struct lb_cluster *object; // counted; the newest
 	struct body body;
 	struct leaf_source *sources; // owned; of the leaf, or of the aggregate's, in no order
 	struct xds_config *config; // counted; of the last configure(): leaves are made from it
@@ -215,9 +215,9 @@ struct cluster_tree *cluster_tree_new(
 		return NULL;
 	t->env = env;
 	t->id = id;
-	t->name = strdup(name);
+	t->name = name;
 	struct lb_picker *picker = lb_picker_new_queue();
-	if (t->name && picker)
+	if (picker)
 		t->object = lb_cluster_new(id, name, LB_CONNECTING, picker);
 	lb_picker_put(picker);
 	if (t->object)
@@ -234,7 +234,6 @@ void cluster_tree_free(struct cluster_tree *t)
 	drop_sources_but(t, &(struct leaves){0});
 	lb_cluster_put(t->object);
 	xds_config_put(t->config);
-	free(t->name);
 	free(t);
 }
 

@@ -48,8 +48,8 @@ struct cluster_tree_env {
 // The rest is filled; it stays where it is.
 void cluster_tree_env_init(struct cluster_tree_env *);
 
-// id < LB_MAX_CLUSTERS; the name is copied. Until it is configured its requests wait (A28-R05).
-// NULL = no memory.
+// id < LB_MAX_CLUSTERS; the name outlives the tree. Until it is configured its requests wait
+// (A28-R05). NULL = no memory.
 struct cluster_tree *cluster_tree_new(
 	const struct cluster_tree_env *, uint32_t id, const char *name);
 void cluster_tree_free(struct cluster_tree *); // NULL is fine

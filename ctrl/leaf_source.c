@@ -47,12 +47,13 @@ static void set_endpoints(struct res_endpoints **at, struct res_endpoints *e)
 
 struct leaf_source *leaf_source_new(const struct cluster_tree_env *env, const char *name)
 {
-	struct leaf_source *s = calloc(1, sizeof(*s));
+	size_t size = strlen(name) + 1;
+	struct leaf_source *s = calloc(1, sizeof(*s) + size);
 	if (!s)
 		return NULL;
 	s->id = ids_take(env->leaf_ids, twheel_now(env->wheel));
-	s->name = strdup(name);
-	if (s->id == IDS_NONE || !s->name) {
+	memcpy(s->name, name, size);
+	if (s->id == IDS_NONE) {
 		leaf_source_free(s, env);
 		return NULL;
 	}
@@ -70,16 +71,22 @@ void leaf_source_free(struct leaf_source *s, const struct cluster_tree_env *env)
 	set_cluster(&s->policy_of, NULL);
 	load_leaf_free(s->loads);
 	free(s->note);
-	free(s->name);
 	free(s);
+}
+
+// A note without trouble names the node, which is always the same one.
+static bool is_same_note(const struct leaf_source *s, const struct xds_cluster_config *conf)
+{
+	if (!s->note || !conf->has_trouble)
+		return !s->note && !conf->has_trouble;
+	return strcmp(s->note, conf->resolution_note) == 0;
 }
 
 bool leaf_source_is_same(const struct leaf_source *s, const struct xds_cluster_config *conf,
 	const struct res_cluster *policy)
 {
 	return s->cluster && s->cluster == conf->cluster && s->endpoints == conf->endpoints &&
-	       lb_policy_spec_same(s->policy_of->spec, policy->spec) &&
-	       strcmp(s->note, conf->resolution_note) == 0;
+	       lb_policy_spec_same(s->policy_of->spec, policy->spec) && is_same_note(s, conf);
 }
 
 // Without a resource there are no endpoints, either.
@@ -183,8 +190,9 @@ int leaf_source_apply(struct leaf_source *s, const struct cluster_tree_env *env,
 {
 	if (s->policy_of && lb_policy_spec_same(s->policy_of->spec, policy->spec))
 		policy = s->policy_of;
-	char *note = strdup(conf->resolution_note);
-	int err = note ? choose_loads(s, env->loads, conf->cluster) : -ENOMEM;
+	char *note = conf->has_trouble ? strdup(conf->resolution_note) : NULL;
+	bool starved = conf->has_trouble && !note;
+	int err = starved ? -ENOMEM : choose_loads(s, env->loads, conf->cluster);
 	if (!err)
 		err = update(s, leaf, conf, policy->spec);
 	if (err) {

@@ -17,14 +17,14 @@ struct xds_cluster_config;
 
 struct leaf_source {
 	struct leaf_source *next; // its owner's
-	char *name; // owned
 	uint32_t id; // of the leaf, for lb_leaf_new()
 	// What the leaf was given last. Counted; NULL = nothing yet, or (endpoints) none is known.
 	struct res_cluster *cluster;
 	struct res_endpoints *endpoints;
 	struct res_cluster *policy_of; // counted; whose spec the leaf has
-	char *note; // owned
+	char *note; // owned; of trouble; NULL = there is none
 	struct load_leaf *loads; // NULL = nothing is reported
+	char name[];
 };
 
 // Takes a leaf id. NULL = no memory, or none is left.

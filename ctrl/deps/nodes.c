@@ -101,7 +101,6 @@ static void node_free(struct node *n)
 	set_withheld(n, false);
 	drop_source(n);
 	xds_res_put(n->res);
-	free(n->name);
 	free(n->error);
 	free(n->ambient);
 	free(n);
@@ -110,16 +109,16 @@ static void node_free(struct node *n)
 struct node *node_new(
 	struct nodes *nodes, const struct xds_type *type, const char *name, struct strmap *map)
 {
-	struct node *n = calloc(1, sizeof(*n));
+	size_t len = strlen(name) + 1;
+	struct node *n = calloc(1, sizeof(*n) + len);
 	if (!n)
 		return NULL;
+	memcpy(n->name, name, len);
 	n->nodes = nodes;
 	n->type = type;
 	n->waited = !nodes->holding;
 	n->watcher.on_event = on_event;
-	n->name = strdup(name);
-	if (!n->name || (map && strmap_add(map, &n->link, n->name))) {
-		free(n->name);
+	if (map && strmap_add(map, &n->link, n->name)) {
 		free(n);
 		return NULL;
 	}

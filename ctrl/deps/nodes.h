@@ -20,27 +20,28 @@ struct node {
 	struct nodes *nodes;
 	const struct xds_type *type;
 	struct node *next; // of all
-	char *name;
 	struct xds_res *res; // counted; NULL = no value
-	bool failed; // no value, and error says why (NULL = no memory even for that)
-	// No value, and no server to ask for it: neither resolved nor failed, so that the
-	// configuration in use stays (DM-06, FM-09).
-	bool withheld;
 	char *error;
 	char *ambient; // trouble beside the value; NULL = none
 	uint64_t pass; // last one that reached it
 	uint64_t waited_pass; // last one that did so from a route
-	bool waited; // a configuration waits for it; else it is there for requests under way alone
 	// Clusters
 	uint64_t root_pass; // last one in which a route named it
-	bool was_root; // in an earlier pass, or requests hold it since
 	uint64_t held_pass; // last one in which only requests or subscribers named it
-	bool whole; // waited for, or nothing that it needs is missing
-	bool taken; // into the configuration
 	struct node *next_reached; // of those as far from the routes
 	struct dns_source *dns; // addresses of a LOGICAL_DNS cluster; NULL = not watched
 	uint64_t seen; // last flattening that came by
 	uint32_t entry; // in the configuration that is being built
+	bool was_root; // in an earlier pass, or requests hold it since
+	bool whole; // waited for, or nothing that it needs is missing
+	bool taken; // into the configuration
+	// All
+	bool waited; // a configuration waits for it; else it is there for requests under way alone
+	bool failed; // no value, and error says why (NULL = no memory even for that)
+	// No value, and no server to ask for it: neither resolved nor failed, so that the
+	// configuration in use stays (DM-06, FM-09).
+	bool withheld;
+	char name[];
 };
 
 struct nodes {

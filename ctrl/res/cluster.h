@@ -16,26 +16,24 @@ enum res_cluster_kind { RES_CLUSTER_EDS, RES_CLUSTER_LOGICAL_DNS, RES_CLUSTER_AG
 struct res_cluster {
 	struct xds_res base;
 	enum res_cluster_kind kind;
+	uint32_t n_children, n_metrics, n_warnings;
 	struct {
 		const char *host; // a name, or an address in its place
-		uint16_t port;
 		const char *hostname; // of the endpoint (gRFC A81); "" = none
+		uint16_t port;
 	} dns; // LOGICAL_DNS
 	const char *const *children; // AGGREGATE: names as listed, repeated ones too
-	uint32_t n_children;
 	// What it does with its endpoints; in an aggregate it counts only as A75-G08 says. Lives as
 	// long as the resource.
 	const struct lb_policy_spec *spec; // never NULL
 	// An aggregate with CLUSTER_PROVIDED (A75-G07): `spec` is a default that nobody asked for,
 	// its leaves keep their own even where A75-G08 is on.
 	bool is_provided;
-	const struct lb_outlier_conf *outlier; // NULL = none
 	bool reports_load; // lrs_server is self
+	const struct lb_outlier_conf *outlier; // NULL = none
 	// lrs_report_endpoint_metrics (gRFC A85): "cpu_utilization", "named_metrics.*", …
 	const char *const *metrics;
-	uint32_t n_metrics;
 	const char *const *warnings; // what is accepted and has no effect (ENV-04), for the log
-	uint32_t n_warnings;
 	const char *eds_name; // of the endpoints: the service name, else the cluster's own
 	const char *eds_service_name; // as given; "" = none (A32-I07, LR-05)
 	uint32_t max_requests; // circuit breaker (CB-01); default 1024

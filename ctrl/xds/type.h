@@ -16,13 +16,13 @@ struct xds_type;
 // One decoded resource: the first member of every res_… struct. Immutable once decoded.
 struct xds_res {
 	uint32_t n_refs;
+	bool do_not_cache; // as its wrapper says, to proxies (TP2-P06)
 	const struct xds_type *type;
 	const char *name; // as the resource itself gives it; behind the struct
 	const uint8_t *bytes; // as received, unknown fields included; likewise
 	size_t len;
 	uint64_t hash; // XXH64 of the bytes
 	const struct xds_server_conf *server; // who sent it; borrowed; NULL = nobody did
-	bool do_not_cache; // as its wrapper says, to proxies (TP2-P06)
 	struct xds_arena arena; // owns what else the struct points to
 };
 

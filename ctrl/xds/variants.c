@@ -7,6 +7,7 @@
 #include "lb/base/check.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,7 +92,9 @@ struct xds_variants_name *xds_variants_name_make(struct xds_variants *c, const c
 	if (n)
 		return n;
 	size_t len = strlen(name) + 1;
-	n = calloc(1, sizeof(*n) + len);
+	// The text begins where the struct is padded, and small blocks count.
+	size_t size = offsetof(struct xds_variants_name, text) + len;
+	n = calloc(1, size > sizeof(*n) ? size : sizeof(*n));
 	if (!n)
 		return NULL;
 	memcpy(n->text, name, len);
@@ -211,8 +214,9 @@ static int grow(struct xds_variants *c)
 	for (uint32_t i = 0; i < c->n_buckets; i++) {
 		for (struct xds_sub *s = c->buckets[i], *next; s; s = next) {
 			next = s->next_in_bucket;
-			s->next_in_bucket = buckets[s->hash & (n - 1)];
-			buckets[s->hash & (n - 1)] = s;
+			uint64_t hash = sub_hash(s->of, s->params);
+			s->next_in_bucket = buckets[hash & (n - 1)];
+			buckets[hash & (n - 1)] = s;
 		}
 	}
 	free(c->buckets);
@@ -230,8 +234,7 @@ static struct xds_sub *sub_new(
 	s->of = n;
 	s->name = n->text;
 	s->params = xds_params_get(params);
-	s->hash = sub_hash(n, params);
-	struct xds_sub **bucket = &c->buckets[s->hash & (c->n_buckets - 1)];
+	struct xds_sub **bucket = &c->buckets[sub_hash(n, params) & (c->n_buckets - 1)];
 	s->next_in_bucket = *bucket;
 	*bucket = s;
 	TAILQ_INSERT_TAIL(&n->subs, s, link);
@@ -276,7 +279,7 @@ bool xds_sub_put(struct xds_variants *c, struct xds_sub *s)
 	if (--s->n_refs > 0)
 		return false;
 	struct xds_variants_name *n = s->of;
-	struct xds_sub **at = &c->buckets[s->hash & (c->n_buckets - 1)];
+	struct xds_sub **at = &c->buckets[sub_hash(n, s->params) & (c->n_buckets - 1)];
 	while (*at != s)
 		at = &(*at)->next_in_bucket;
 	*at = s->next_in_bucket;

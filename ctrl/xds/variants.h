@@ -59,28 +59,27 @@ struct xds_variants_conf {
 // Immutable, but for its version.
 struct xds_variant {
 	uint32_t n_refs;
+	bool is_claimed; // the server of a new stream was told that it is held (DL-13)
+	bool is_wanted; // the cache's
 	struct xds_constraints *constraints; // counted; NULL = none
 	char *version; // as it was set with; "" = none
 	void *content;
 	uint64_t change; // number of the change that set it last
-	bool is_claimed; // the server of a new stream was told that it is held (DL-13)
 	// The cache's.
 	void (*content_put)(void *content);
 	LIST_ENTRY(xds_variant) link;
 	struct xds_variants_edit *edit;
-	bool is_wanted;
 };
 
 struct xds_sub {
 	const char *name; // borrowed
 	struct xds_params *params; // counted; NULL = none
 	struct xds_variant *variant; // what it sees, counted; NULL = none
-	uint32_t n_matches; // variants among which it was chosen; more than one = ambiguous
 	void *owner; // the user's; NULL at first
+	uint32_t n_matches; // variants among which it was chosen; more than one = ambiguous
 	// The cache's.
 	uint32_t n_refs;
 	struct xds_variants_name *of;
-	uint64_t hash;
 	struct xds_sub *next_in_bucket;
 	TAILQ_ENTRY(xds_sub) link, changed_link;
 	struct xds_variant *told; // while it is in the list of changed ones; counted
