@@ -80,16 +80,15 @@ static void absent_fired(struct twheel_timer *t)
 		return;
 	}
 	xds_client_begin(c);
-	xds_set_text(&e->error,
+	xds_entry_set_error(e,
 		"%s \"%s\": no answer from xDS server %s within %d s (node id \"%s\")",
 		c->conf.types[e->type]->label, e->sub->name, c->server->uri, transient ? 30 : 15,
 		c->conf.bootstrap->node_id);
-	xds_entry_clear_rejected(e);
 	if (transient)
 		xds_entry_fail(e, XDS_STATUS_TIMEOUT, XDS_UNAVAILABLE, false);
 	else
 		xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
-	xds_client_log(c, "%s", text_of(e->error));
+	xds_client_log(c, "%s", text_of(xds_entry_trouble(e)->error));
 	xds_client_tell(c, ++c->n_events);
 	xds_client_end(c);
 }
@@ -100,13 +99,12 @@ static void ttl_fired(struct twheel_timer *t)
 	struct xds_entry *e = (struct xds_entry *)((char *)t - offsetof(struct xds_entry, ttl));
 	struct xds_client *c = e->client;
 	xds_client_begin(c);
-	xds_set_text(&e->error, "%s \"%s\" from xDS server %s has expired (node id \"%s\")",
+	xds_entry_set_error(e, "%s \"%s\" from xDS server %s has expired (node id \"%s\")",
 		c->conf.types[e->type]->label, e->sub->name, c->server->uri,
 		c->conf.bootstrap->node_id);
-	xds_entry_clear_rejected(e);
 	xds_entry_drop_value(e);
 	xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
-	xds_client_log(c, "%s", text_of(e->error));
+	xds_client_log(c, "%s", text_of(xds_entry_trouble(e)->error));
 	xds_client_tell(c, ++c->n_events);
 	xds_client_end(c);
 }
@@ -199,9 +197,7 @@ void xds_client_forget(struct xds_client *c, struct xds_watcher *w)
 	struct xds_subs *subs = &c->subs[e->type];
 	xds_client_begin(c);
 	xds_entry_drop_value(e);
-	xds_clear_text(&e->error);
-	xds_entry_clear_rejected(e);
-	e->error_ns = 0;
+	xds_entry_clear_trouble(e);
 	e->error_code = XDS_OK;
 	e->error_is_data = e->ambient = e->ignores_deletion = false;
 	e->status = XDS_STATUS_REQUESTED;
@@ -269,7 +265,7 @@ static void add_trouble(struct xds_entry *e)
 
 static void end_trouble(struct xds_entry *e)
 {
-	if (!e->ambient || e->error)
+	if (!e->ambient || xds_entry_trouble(e)->error)
 		return;
 	e->ambient = false;
 	xds_client_add_news(e, XDS_NEWS_CLEAR);
@@ -420,6 +416,7 @@ const char *xds_server_state_name(enum xds_server_state s)
 
 static struct xds_entry_info info_of(const struct xds_entry *e)
 {
+	const struct xds_trouble *t = xds_entry_trouble(e);
 	return (struct xds_entry_info){
 		.type = e->client->conf.types[e->type],
 		.name = e->sub->name,
@@ -428,12 +425,12 @@ static struct xds_entry_info info_of(const struct xds_entry *e)
 		.version = text_of(e->version),
 		.updated_ns = e->updated_ns,
 		.expires_ns = twheel_armed(&e->ttl) ? e->expires_ns : 0,
-		.error = text_of(e->error),
+		.error = text_of(t->error),
 		.error_code = e->error_code,
 		.error_is_data = e->error_is_data,
-		.error_version = text_of(e->error_version),
-		.refused = e->refused,
-		.error_ns = e->error_ns,
+		.error_version = text_of(t->error_version),
+		.refused = t->refused,
+		.error_ns = t->error_ns,
 	};
 }
 
@@ -445,12 +442,13 @@ void xds_watcher_info(const struct xds_watcher *w, struct xds_entry_info *ret)
 void xds_watcher_word(const struct xds_watcher *w, struct xds_word *ret)
 {
 	const struct xds_entry *e = w->entry;
+	const struct xds_trouble *t = xds_entry_trouble(e);
 	*ret = (struct xds_word){
 		.variant = e->sub->variant,
 		.status = e->status,
-		.code = e->said_code,
-		.text = text_of(e->said),
-		.constraints = e->said_of,
+		.code = t->said_code,
+		.text = text_of(t->said),
+		.constraints = t->said_of,
 	};
 }
 

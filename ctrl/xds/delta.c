@@ -70,7 +70,7 @@ static int list_versions(Request *m, const struct xds_subs *subs, struct xds_are
 		envoy__service__discovery__v3__delta_discovery_request__initial_resource_versions_entry__init(
 			v);
 		v->key = xds_wire_text(e->sub->name);
-		v->value = e->version;
+		v->value = xds_wire_text(e->version);
 		e->sub->variant->is_claimed = true;
 		m->initial_resource_versions[m->n_initial_resource_versions++] = v;
 	}

@@ -43,9 +43,13 @@ void xds_client_log(struct xds_client *, const char *fmt, ...)
 // Replaces an owned text by a printed one; keeps the old one when there is no memory.
 void xds_set_text(char **at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void xds_clear_text(char **at);
+// The resource's own last failure, which is not about a rejected version until that is said.
+void xds_entry_set_error(struct xds_entry *, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 // The resource is refused or gone: what A88 makes of it (DE-02 to DE-04). is_data: NACK, deletion,
-// NOT_FOUND and PERMISSION_DENIED; otherwise it is transient. The text is entry->error.
+// NOT_FOUND and PERMISSION_DENIED; otherwise it is transient. The text is
+// xds_entry_set_error()'s.
 void xds_entry_fail(struct xds_entry *, enum xds_status, enum xds_code, bool is_data);
 void xds_entry_drop_value(struct xds_entry *); // it has one
 // If a deletion was ignored (A53), that is over, and the log says why.

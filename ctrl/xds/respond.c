@@ -6,6 +6,7 @@
 #include "ctrl/xds/inside.h"
 #include "ctrl/xds/name.h"
 #include "ctrl/xds/raw.h"
+#include "ctrl/xds/version.h"
 #include "ctrl/xds/wire.h"
 #include "proto/wire.h"
 
@@ -77,7 +78,8 @@ void xds_entry_drop_value(struct xds_entry *e)
 {
 	xds_res_put(e->value);
 	e->value = NULL;
-	xds_clear_text(&e->version);
+	xds_version_put(e->version);
+	e->version = NULL;
 	e->updated_ns = 0;
 	twheel_cancel(e->client->conf.wheel, &e->ttl);
 }
@@ -87,7 +89,8 @@ void xds_entry_fail(struct xds_entry *e, enum xds_status status, enum xds_code c
 	e->status = status;
 	e->error_code = code;
 	e->error_is_data = is_data;
-	e->error_ns = twheel_now(e->client->conf.wheel);
+	if (e->trouble)
+		e->trouble->error_ns = twheel_now(e->client->conf.wheel);
 	if (e->value && is_data && e->client->server->fail_on_data_errors)
 		xds_entry_drop_value(e);
 	e->ambient = e->value;
@@ -125,23 +128,23 @@ static void accept(struct round *r, struct xds_entry *e, const struct xds_varian
 	e->ambient = false;
 	e->status = XDS_STATUS_ACKED;
 	e->updated_ns = twheel_now(r->client->conf.wheel);
-	xds_set_text(&e->version, "%s", v->version);
-	xds_clear_text(&e->error);
-	xds_entry_clear_rejected(e);
+	xds_version_put(e->version);
+	e->version = xds_version_get(v->version);
+	xds_entry_clear_trouble(e);
 	e->error_code = XDS_OK;
 	e->error_is_data = false;
-	e->error_ns = 0;
 }
 
 static void refuse(struct round *r, struct xds_entry *e, const char *version, const struct item *it)
 {
 	const struct xds_client *c = r->client;
-	xds_set_text(&e->error, "%s \"%s\" from xDS server %s is invalid: %s (node id \"%s\")",
+	xds_entry_set_error(e, "%s \"%s\" from xDS server %s is invalid: %s (node id \"%s\")",
 		c->conf.types[r->type]->label, e->sub->name, c->server->uri, it->why,
 		c->conf.bootstrap->node_id);
-	xds_entry_clear_rejected(e);
-	xds_set_text(&e->error_version, "%s", version);
-	e->refused = xds_refused_get(it->refused);
+	if (e->trouble) {
+		xds_set_text(&e->trouble->error_version, "%s", version);
+		e->trouble->refused = xds_refused_get(it->refused);
+	}
 	xds_entry_fail(e, XDS_STATUS_NACKED, XDS_INVALID_ARGUMENT, true);
 }
 
@@ -184,16 +187,15 @@ static void end(struct round *r, struct xds_entry *e)
 		ignore_deletion(e);
 		return;
 	}
-	xds_set_text(&e->error, "%s \"%s\" %s xDS server %s (node id \"%s\")",
+	xds_entry_set_error(e, "%s \"%s\" %s xDS server %s (node id \"%s\")",
 		c->conf.types[r->type]->label, e->sub->name,
 		e->value ? "was deleted by" : "does not exist on", c->server->uri,
 		c->conf.bootstrap->node_id);
-	xds_entry_clear_rejected(e);
 	if (drops)
 		xds_entry_drop_value(e);
 	xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
 	if (e->watchers.first)
-		xds_client_log(c, "%s", e->error ? e->error : "");
+		xds_client_log(c, "%s", e->trouble && e->trouble->error ? e->trouble->error : "");
 }
 
 // Reading
@@ -441,16 +443,18 @@ static void settle_error(void *ctx, struct xds_sub *sub)
 		ignore_deletion(e);
 		return;
 	}
-	xds_set_text(&e->error,
+	xds_entry_set_error(e,
 		"%s \"%s\": xDS server %s answered with code %d: %s (node id \"%s\")",
 		c->conf.types[r->type]->label, sub->name, c->server->uri, in->code, in->text,
 		c->conf.bootstrap->node_id);
-	xds_entry_clear_rejected(e);
-	xds_set_text(&e->error_version, "%s", r->response->version);
-	e->said_code = in->code;
-	xds_set_text(&e->said, "%s", in->text);
-	xds_constraints_put(e->said_of);
-	e->said_of = xds_constraints_get(in->constraints);
+	struct xds_trouble *t = e->trouble;
+	if (t) {
+		xds_set_text(&t->error_version, "%s", r->response->version);
+		t->said_code = in->code;
+		xds_set_text(&t->said, "%s", in->text);
+		xds_constraints_put(t->said_of);
+		t->said_of = xds_constraints_get(in->constraints);
+	}
 	if (drops)
 		xds_entry_drop_value(e);
 	xds_entry_fail(e, XDS_STATUS_RECEIVED_ERROR, not_found ? XDS_NOT_FOUND : XDS_UNAVAILABLE,

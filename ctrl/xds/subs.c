@@ -4,6 +4,7 @@
 #include "ctrl/xds/constraints.h"
 #include "ctrl/xds/inside.h"
 #include "ctrl/xds/protocol.h"
+#include "ctrl/xds/version.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -63,20 +64,44 @@ void xds_subs_fini(struct xds_subs *s)
 
 void xds_entry_clear_rejected(struct xds_entry *e)
 {
-	free(e->error_version);
-	e->error_version = NULL;
-	xds_refused_put(e->refused);
-	e->refused = NULL;
+	struct xds_trouble *t = e->trouble;
+	if (!t)
+		return;
+	xds_clear_text(&t->error_version);
+	xds_refused_put(t->refused);
+	t->refused = NULL;
+}
+
+void xds_entry_clear_trouble(struct xds_entry *e)
+{
+	xds_entry_clear_rejected(e);
+	if (e->trouble) {
+		free(e->trouble->error);
+		free(e->trouble->said);
+		xds_constraints_put(e->trouble->said_of);
+	}
+	free(e->trouble);
+	e->trouble = NULL;
+}
+
+const struct xds_trouble *xds_entry_trouble(const struct xds_entry *e)
+{
+	static const struct xds_trouble none;
+	return e->trouble ? e->trouble : &none;
+}
+
+struct xds_trouble *xds_entry_make_trouble(struct xds_entry *e)
+{
+	if (!e->trouble)
+		e->trouble = calloc(1, sizeof(*e->trouble));
+	return e->trouble;
 }
 
 void xds_entry_free(struct xds_entry *e)
 {
 	xds_res_put(e->value);
-	free(e->version);
-	free(e->error);
-	xds_entry_clear_rejected(e);
-	free(e->said);
-	xds_constraints_put(e->said_of);
+	xds_version_put(e->version);
+	xds_entry_clear_trouble(e);
 	free(e);
 }
 

@@ -22,47 +22,53 @@ enum xds_news {
 	XDS_NEWS_RESOURCE_AMBIENT, // two events
 };
 
+// Why a resource is not as the server would have it. Few entries have this.
+struct xds_trouble {
+	char *error; // the resource's own last failure; NULL = none
+	uint64_t error_ns;
+	char *error_version; // rejected; NULL = none
+	struct xds_refused *refused; // counted; NULL = none
+	char *said; // RECEIVED_ERROR: the server's own words
+	int32_t said_code;
+	struct xds_constraints *said_of; // counted
+};
+
 // One (type, name) that somebody watches. The value may stand beside a data error (A88).
 struct xds_entry {
 	struct xds_chain all; // subscriptions of the type, in order of subscription
 	struct xds_watchers watchers; // none = not wanted any more, the server not told yet
-	uint32_t n_asking; // of those for whom the server is asked for it by name
 	struct xds_sub *sub; // name, parameters, and what the server has for them
 	struct xds_client *client;
-	uint32_t type;
+	struct xds_chain pending; // the next request speaks of it
+	struct xds_chain in_flight; // the request that is being sent asked for it
 
+	struct xds_res *value; // counted; NULL = none
+	const char *version; // of the value; counted (version.h); NULL = none
+	uint64_t updated_ns;
+	struct xds_trouble *trouble; // owned; NULL = none
+
+	struct twheel_timer absent; // no answer yet (FM-04 to FM-07)
+	struct twheel_timer ttl; // of the value (RS-04); not armed = it holds for good
+	uint64_t expires_ns; // while it is armed
+	uint64_t seen; // number of the last response that spoke of it
+
+	struct xds_entry *next_news;
+
+	// Small ones together: there are two entries a cluster.
+	uint32_t type;
+	uint32_t n_asking; // of the watchers for whom the server is asked for it by name
+	enum xds_status status;
+	enum xds_code error_code;
+	bool error_is_data; // not a transient one (DE-01)
+	bool ignores_deletion; // of the value, which serves on (A53)
+	bool ambient; // the watchers have been told of trouble beside the value
+	bool dead; // dropped while news of it was being told
+	enum xds_news news;
 	// On this stream:
 	bool asked; // it is subscribed to, as far as requests have been sent
 	bool answered; // a response spoke of it
 	bool is_resumed; // of "*": it was answered on an earlier stream, and not yet on this one
 	bool is_behind; // of "*": the next response may be the answer to names of earlier requests
-	struct xds_chain pending; // the next request speaks of it
-	struct xds_chain in_flight; // the request that is being sent asked for it
-
-	enum xds_status status;
-	struct xds_res *value; // counted; NULL = none
-	char *version; // of the value; NULL = none
-	uint64_t updated_ns;
-	char *error; // the resource's own last failure; NULL = none
-	enum xds_code error_code;
-	bool error_is_data; // not a transient one (DE-01)
-	char *error_version; // rejected; NULL = none
-	struct xds_refused *refused; // counted; NULL = none
-	uint64_t error_ns;
-	int32_t said_code; // RECEIVED_ERROR: the server's own words
-	char *said;
-	struct xds_constraints *said_of; // counted
-
-	struct twheel_timer absent; // no answer yet (FM-04 to FM-07)
-	struct twheel_timer ttl; // of the value (RS-04); not armed = it holds for good
-	uint64_t expires_ns; // while it is armed
-	bool ignores_deletion; // of the value, which serves on (A53)
-	bool ambient; // the watchers have been told of trouble beside the value
-	uint64_t seen; // number of the last response that spoke of it
-
-	enum xds_news news;
-	struct xds_entry *next_news;
-	bool dead; // dropped while news of it was being told
 };
 
 struct xds_subs {
@@ -110,7 +116,12 @@ void xds_subs_left(struct xds_subs *, struct xds_entry *);
 void xds_subs_sending(struct xds_subs *);
 // The stream is over: the next one starts with asking for everything.
 void xds_subs_lost(struct xds_subs *);
+// Never NULL: of an entry without trouble one that is empty.
+const struct xds_trouble *xds_entry_trouble(const struct xds_entry *);
+// To write to, which it has from now on; NULL = no memory.
+struct xds_trouble *xds_entry_make_trouble(struct xds_entry *);
 // Its error is not about a version that was rejected.
 void xds_entry_clear_rejected(struct xds_entry *);
+void xds_entry_clear_trouble(struct xds_entry *); // there is none, or none any more
 // Of an entry that was freed from telling news of it (dead).
 void xds_entry_free(struct xds_entry *);

@@ -21,17 +21,32 @@ void xds_client_log(struct xds_client *c, const char *fmt, ...)
 	free(line);
 }
 
-void xds_set_text(char **at, const char *fmt, ...)
+static void set_text(char **at, const char *fmt, va_list args)
 {
 	char *text;
-	va_list args;
-	va_start(args, fmt);
-	int n = vasprintf(&text, fmt, args);
-	va_end(args);
-	if (n < 0)
+	if (vasprintf(&text, fmt, args) < 0)
 		return;
 	free(*at);
 	*at = text;
+}
+
+void xds_set_text(char **at, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	set_text(at, fmt, args);
+	va_end(args);
+}
+
+void xds_entry_set_error(struct xds_entry *e, const char *fmt, ...)
+{
+	struct xds_trouble *t = xds_entry_make_trouble(e);
+	va_list args;
+	va_start(args, fmt);
+	if (t)
+		set_text(&t->error, fmt, args);
+	va_end(args);
+	xds_entry_clear_rejected(e);
 }
 
 void xds_clear_text(char **at)
@@ -65,7 +80,7 @@ static struct xds_event event_of(const struct xds_entry *e, enum xds_news news)
 {
 	const struct xds_client *c = e->client;
 	bool own = e->error_code != XDS_OK; // its text may be missing for want of memory
-	const char *text = text_of(own ? e->error : c->failure);
+	const char *text = text_of(own ? xds_entry_trouble(e)->error : c->failure);
 	enum xds_code code = own ? e->error_code : XDS_UNAVAILABLE;
 	switch (news) {
 	case XDS_NEWS_RESOURCE:

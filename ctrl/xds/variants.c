@@ -4,6 +4,7 @@
 #include "ctrl/xds/constraints.h"
 #include "ctrl/xds/params.h"
 #include "ctrl/xds/variants_inside.h"
+#include "ctrl/xds/version.h"
 #include "lb/base/check.h"
 
 #include <errno.h>
@@ -38,6 +39,7 @@ void xds_variants_free(struct xds_variants *c)
 	}
 	strmap_fini(&c->names);
 	free(c->buckets);
+	xds_version_put(c->version);
 	free(c);
 }
 
@@ -46,18 +48,24 @@ static void no_content_put(void *content)
 	CHECK(!content);
 }
 
-struct xds_variant *xds_variant_new(struct xds_constraints *constraints, const char *version)
+struct xds_variant *xds_variants_make_variant(
+	struct xds_constraints *constraints, const char *version)
 {
 	struct xds_variant *v = calloc(1, sizeof(*v));
-	char *copy = v ? strdup(version) : NULL;
-	if (!copy) {
-		free(v);
+	if (!v)
 		return NULL;
-	}
 	v->n_refs = 1;
 	v->constraints = xds_constraints_get(constraints);
-	v->version = copy;
+	v->version = xds_version_get(version);
 	v->content_put = no_content_put;
+	return v;
+}
+
+struct xds_variant *xds_variant_new(struct xds_constraints *constraints, const char *version)
+{
+	const char *copy = xds_version_new(version);
+	struct xds_variant *v = copy ? xds_variants_make_variant(constraints, copy) : NULL;
+	xds_version_put(copy);
 	return v;
 }
 
@@ -74,7 +82,7 @@ void xds_variant_put(struct xds_variant *v)
 		return;
 	xds_constraints_put(v->constraints);
 	v->content_put(v->content);
-	free(v->version);
+	xds_version_put(v->version);
 	free(v);
 }
 

@@ -62,7 +62,7 @@ struct xds_variant {
 	bool is_claimed; // the server of a new stream was told that it is held (DL-13)
 	bool is_wanted; // the cache's
 	struct xds_constraints *constraints; // counted; NULL = none
-	char *version; // as it was set with; "" = none
+	const char *version; // as it was set with; counted (version.h); "" = none
 	void *content;
 	uint64_t change; // number of the change that set it last
 	// The cache's.

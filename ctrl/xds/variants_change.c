@@ -4,6 +4,7 @@
 #include "ctrl/xds/overlap.h"
 #include "ctrl/xds/params.h"
 #include "ctrl/xds/variants_inside.h"
+#include "ctrl/xds/version.h"
 #include "lb/base/check.h"
 
 #include <errno.h>
@@ -78,10 +79,25 @@ static int edit(struct xds_variants *c, enum edit_kind kind, const char *name,
 	return 0;
 }
 
+// c->version is this one. False = no memory.
+static bool note_version(struct xds_variants *c, const char *version)
+{
+	if (c->version && strcmp(c->version, version) == 0)
+		return true;
+	const char *copy = xds_version_new(version);
+	if (!copy)
+		return false;
+	xds_version_put(c->version);
+	c->version = copy;
+	return true;
+}
+
 int xds_variants_set(struct xds_variants *c, const char *name, struct xds_constraints *constraints,
 	const char *version, void *content, struct lb_err *err)
 {
-	struct xds_variant *v = xds_variant_new(constraints, version);
+	struct xds_variant *v = note_version(c, version)
+	                                ? xds_variants_make_variant(constraints, c->version)
+	                                : NULL;
 	if (!v) {
 		c->conf.content_put(content);
 		return -ENOMEM;
@@ -248,7 +264,7 @@ static bool renew(const struct xds_variants *c, struct xds_variant *v, struct xd
 {
 	if (!c->conf.content_eq(v->content, by->content))
 		return false;
-	char *version = v->version;
+	const char *version = v->version;
 	v->version = by->version;
 	by->version = version;
 	v->change = c->n_changes;

@@ -45,6 +45,7 @@ struct xds_variants {
 	uint32_t n_variants, n_subs;
 	struct sub_list changed;
 	struct xds_variant *drained; // `before` of the last event; counted
+	const char *version; // that was set last: the next one is mostly the same; counted
 	bool is_changing;
 	enum xds_change_kind change;
 	struct name_list touched;
@@ -52,6 +53,8 @@ struct xds_variants {
 	uint64_t n_aged; // changes of earlier streams
 };
 
+// Counts the version. NULL = no memory.
+struct xds_variant *xds_variants_make_variant(struct xds_constraints *, const char *version);
 struct xds_variants_name *xds_variants_name_find(const struct xds_variants *, const char *);
 // Found or made; NULL = no memory.
 struct xds_variants_name *xds_variants_name_make(struct xds_variants *, const char *);

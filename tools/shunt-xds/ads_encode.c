@@ -100,7 +100,7 @@ static resource_message *wrap(struct encoder *e, const struct ads_item *item)
 	envoy__service__discovery__v3__resource__init(m);
 	set_any(e, any, r);
 	m->resource = any;
-	m->version = item->variant->version;
+	m->version = text_of(item->variant->version);
 	if (item->variant->constraints)
 		m->resource_name = name_of(e, item->name, item->variant->constraints);
 	else
