@@ -14,9 +14,8 @@
 
 struct entry {
 	struct action view; // first member
-	struct strmap_link by_key, by_name;
-	const char *key; // equal for equal actions
-	const char *set; // equal for those with the same clusters
+	struct strmap_link by_key, by_name; // keys are equal for equal actions
+	const char *set; // equal for those with the same clusters; NULL = it has only one
 	uint32_t index;
 };
 
@@ -129,10 +128,12 @@ static struct entry *entry_new(struct work *w, uint32_t n, const char *key)
 	memcpy(targets, w->targets, n * sizeof(*targets));
 	e->view = (struct action){.targets = targets, .n_targets = n};
 	e->index = a->n;
-	e->key = xds_arena_strdup(&a->arena, key);
-	const char *set = e->key ? spell(w, n, false) : NULL; // key is gone
+	key = xds_arena_strdup(&a->arena, key);
+	if (!key || strmap_add(&a->by_key, &e->by_key, key))
+		return NULL;
+	const char *set = n > 1 ? spell(w, n, false) : NULL;
 	e->set = set ? xds_arena_strdup(&a->arena, set) : NULL;
-	if (!e->set || strmap_add(&a->by_key, &e->by_key, e->key))
+	if (n > 1 && !e->set)
 		return NULL;
 	a->list[a->n++] = e;
 	return e;
@@ -226,7 +227,7 @@ static int lay_out(struct naming *n)
 {
 	for (uint32_t i = 0; n->before && i < n->before->n; i++) {
 		const struct entry *old = n->before->list[i];
-		if (old->view.n_targets == 1 || entry_of_key(&n->a->by_key, old->key))
+		if (old->view.n_targets == 1 || entry_of_key(&n->a->by_key, old->by_key.key))
 			continue;
 		struct heirloom *h = xds_arena_alloc(&n->arena, 1, sizeof(*h));
 		if (!h)
@@ -247,7 +248,7 @@ static int lay_out(struct naming *n)
 // A28-N05: one name to one heir, none when the clusters differ.
 static const char *inherit(struct naming *n, const struct entry *e)
 {
-	struct heirloom *first = heirlooms_of(n, e->set);
+	struct heirloom *first = e->set ? heirlooms_of(n, e->set) : NULL;
 	if (!first || !first->name)
 		return NULL;
 	const char *name = first->name;
@@ -316,7 +317,7 @@ static int name_all(struct naming *n)
 	for (uint32_t i = 0; !err && i < n->a->n; i++) { // A28-N03
 		struct entry *e = n->a->list[i];
 		const struct entry *old =
-			n->before ? entry_of_key(&n->before->by_key, e->key) : NULL;
+			n->before ? entry_of_key(&n->before->by_key, e->by_key.key) : NULL;
 		if (old)
 			err = give_name(n, e, old->view.name);
 	}

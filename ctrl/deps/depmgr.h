@@ -18,8 +18,6 @@ struct xds_federation;
 
 struct xds_cluster_config {
 	const char *name;
-	// A route names it; others are only members of aggregates, or in use (DM-14).
-	bool is_root;
 	struct res_cluster *cluster; // counted; NULL = in error
 	const char *error; // why; "" while there is a cluster
 	// Counted; NULL = none, resolution_note says why. A LOGICAL_DNS cluster's is made of the
@@ -30,10 +28,12 @@ struct xds_cluster_config {
 	// error).
 	const char *const *leaves;
 	uint32_t n_leaves;
+	// A route names it; others are only members of aggregates, or in use (DM-14).
+	bool is_root;
+	bool has_trouble; // the note tells of some, not of the node alone
 	// For failure messages: what is wrong with the sources of this entry, else the node id
 	// (DM-27). Never NULL.
 	const char *resolution_note;
-	bool has_trouble; // the note tells of some, not of the node alone
 };
 
 // Immutable. Parts that did not change are the same objects in the next one (compare pointers).

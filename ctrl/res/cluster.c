@@ -197,7 +197,7 @@ static int read_cluster(struct res_reader *rd, const Cluster *m, struct res_clus
 	warn_of_ignored(rd, m);
 	rc = res_warnings_finish(rd);
 	c->warnings = rd->warnings;
-	c->n_warnings = rd->n_warnings;
+	c->n_warnings = (uint16_t)rd->n_warnings; // RES_WARNINGS_MAX
 	return rc;
 }
 

@@ -16,7 +16,12 @@ enum res_cluster_kind { RES_CLUSTER_EDS, RES_CLUSTER_LOGICAL_DNS, RES_CLUSTER_AG
 struct res_cluster {
 	struct xds_res base;
 	enum res_cluster_kind kind;
-	uint32_t n_children, n_metrics, n_warnings;
+	uint16_t n_warnings;
+	// An aggregate with CLUSTER_PROVIDED (A75-G07): `spec` is a default that nobody asked for,
+	// its leaves keep their own even where A75-G08 is on.
+	bool is_provided;
+	bool reports_load; // lrs_server is self
+	uint32_t n_children, n_metrics;
 	struct {
 		const char *host; // a name, or an address in its place
 		const char *hostname; // of the endpoint (gRFC A81); "" = none
@@ -26,10 +31,6 @@ struct res_cluster {
 	// What it does with its endpoints; in an aggregate it counts only as A75-G08 says. Lives as
 	// long as the resource.
 	const struct lb_policy_spec *spec; // never NULL
-	// An aggregate with CLUSTER_PROVIDED (A75-G07): `spec` is a default that nobody asked for,
-	// its leaves keep their own even where A75-G08 is on.
-	bool is_provided;
-	bool reports_load; // lrs_server is self
 	const struct lb_outlier_conf *outlier; // NULL = none
 	// lrs_report_endpoint_metrics (gRFC A85): "cpu_utilization", "named_metrics.*", …
 	const char *const *metrics;

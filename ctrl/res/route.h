@@ -18,21 +18,21 @@ struct res_weighted_cluster {
 
 struct res_route {
 	const char *name; // "" = none
-	enum lb_path_kind path_kind;
 	const char *path; // the pattern of REGEX, a valid one (RX-03)
 	size_t path_len;
+	enum lb_path_kind path_kind;
 	bool case_sensitive; // no effect on REGEX
+	bool grpc_only;
 	const struct lb_header_match_conf *headers; // regex.set is NULL: whoever compiles sets it
 	uint32_t n_headers;
 	uint32_t ppm; // LB_PPM_ALWAYS = no fraction
-	bool grpc_only;
-	enum lb_action_kind action; // UNSUPPORTED: matches, and the request fails (V04)
 	const struct res_weighted_cluster *clusters; // one with weight 1 for a plain `cluster`
+	enum lb_action_kind action; // UNSUPPORTED: matches, and the request fails (V04)
 	uint32_t n_clusters;
+	uint32_t index; // in the resource's list, which also counts the ignored ones
 	// The retry policy that counts (RT-02). hash[].rewrite is NULL: whoever compiles sets it.
 	// auto_host_rewrite as the resource has it, whether the server is trusted or not (AR-02).
 	struct lb_route_policy policy;
-	uint32_t index; // in the resource's list, which also counts the ignored ones
 };
 
 // A route that acts as if it were not there.

@@ -3,6 +3,7 @@
 // three roles).
 #include "ctrl/xds/constraints.h"
 #include "ctrl/xds/params.h"
+#include "ctrl/xds/version.h"
 #include "tests/support/check.h"
 #include "tests/unit/xds/variants_fixture.h"
 #include "tests/unit/xds/variants_world.h"
@@ -522,6 +523,31 @@ static void database_keeps_what_nobody_subscribes_to(void **state)
 	world_fini(&w);
 }
 
+static void versions_are_shared_and_outlive_what_they_came_from(void **state)
+{
+	struct xds_variant *a = xds_variant_new(NULL, "v1"), *b = xds_variant_new(NULL, "v1");
+	const char *version = xds_version_get(a->version);
+	assert_ptr_not_equal(a->version, b->version); // each its own, but in a cache
+	xds_variant_put(a);
+	xds_variant_put(b);
+	assert_string_equal(version, "v1");
+	xds_version_put(version);
+
+	struct world w;
+	cache_init(&w);
+	struct xds_sub *r = world_sub(&w, "r", "env=prod"), *s = world_sub(&w, "s", "env=prod");
+	LISTED(&w, world_set(&w, "r", PROD, 1));
+	LISTED(&w, world_set(&w, "s", PROD, 1));
+	assert_ptr_equal(r->variant->version, s->variant->version);
+	version = xds_version_get(r->variant->version);
+	xds_sub_put(w.cache, r);
+	xds_sub_put(w.cache, s);
+	world_fini(&w);
+	assert_string_equal(version, "v1");
+	xds_version_put(version);
+	xds_version_put(NULL);
+}
+
 // SW-16
 static void same_content_again_tells_nobody_and_takes_the_version(void **state)
 {
@@ -649,6 +675,7 @@ RUN_SUITE("xds/variants", cmocka_unit_test(resource_is_a_name_with_constraints),
 	cmocka_unit_test(what_is_seen_brings_its_constraints),
 	cmocka_unit_test(subscriptions_are_shared_and_new_ones_see_what_is_cached),
 	cmocka_unit_test(database_keeps_what_nobody_subscribes_to),
+	cmocka_unit_test(versions_are_shared_and_outlive_what_they_came_from),
 	cmocka_unit_test(same_content_again_tells_nobody_and_takes_the_version),
 	cmocka_unit_test(slow_subscriber_finds_one_difference),
 	cmocka_unit_test(change_that_is_given_up_never_was),
