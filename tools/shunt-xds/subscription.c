@@ -118,8 +118,6 @@ static int merge(struct merge *m, const struct subscription *s, const struct cat
 	const struct locator *list, size_t n)
 {
 	*m = (struct merge){0};
-	if (s->n + n > SUBSCRIPTION_MAX)
-		return -E2BIG;
 	m->out = malloc((s->n + n + 1) * sizeof(*m->out));
 	if (!m->out)
 		return -ENOMEM;
@@ -127,7 +125,7 @@ static int merge(struct merge *m, const struct subscription *s, const struct cat
 	while (i < n || old < s->n) {
 		int order = old == s->n ? 1 : i == n ? -1 : entry_cmp(&s->entries[old], &list[i]);
 		if (order > 0) {
-			int rc = merge_add(m, type, &list[i++]);
+			int rc = m->n < SUBSCRIPTION_MAX ? merge_add(m, type, &list[i++]) : -E2BIG;
 			if (rc) {
 				merge_undo(m, type);
 				return rc;

@@ -257,6 +257,11 @@ static void too_many_are_refused(void **state)
 	set(w, "a", true);
 	assert_int_equal(subscription_set(&w->s, w->type, list, n, true), -E2BIG);
 	assert_string_equal(entries(w), "a");
+	// As many as may be, and then in the answer once more.
+	set(w, "", false);
+	for (int round = 0; round < 2; round++)
+		assert_int_equal(subscription_set(&w->s, w->type, list, n - 1, false), 0);
+	assert_int_equal(w->s.n, n - 1);
 	free(list);
 	free(names);
 }
