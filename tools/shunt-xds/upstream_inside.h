@@ -29,7 +29,9 @@ struct name {
 	// Where the newest wins: up to which of the client's changes the catalog has been brought,
 	// while later ones are left; else 0.
 	uint64_t turn, next_turn;
-	bool is_left;
+	bool is_left; // something, for the next change
+	bool is_full,
+		is_edited; // more than one change of the catalog takes; some of it is in this one
 	char text[];
 };
 

@@ -162,6 +162,19 @@ static bool is_shown(const struct upstream *up, const struct name *n, const stru
 	       (!is_dated || shown->change == v->change);
 }
 
+// What the catalog said of a variant. Too many for one change are another name's trouble never: the
+// rest comes with the next, as long as that gets on.
+static int edited(struct upstream *up, struct name *n, int rc, const struct lb_err *err)
+{
+	n->is_edited |= rc == 0;
+	if (rc != -E2BIG)
+		return rc;
+	if (!n->is_full && up->conf.log)
+		up->conf.log(up->conf.log_ctx, err->text);
+	n->is_full = true;
+	return 0;
+}
+
 // A variant that a view sees, in the list of next, and in the change if it is not shown so.
 static int show(struct upstream *up, struct name *n, const struct xds_variant *v)
 {
@@ -180,14 +193,20 @@ static int show(struct upstream *up, struct name *n, const struct xds_variant *v
 	struct resource *r = resource_new_received(
 		n->type, n->text, v->constraints, version_of(up, v), v->content);
 	int rc = r ? catalog_set(up->catalog, r, &err) : -ENOMEM;
-	if (rc == -E2BIG && up->conf.log) {
-		up->conf.log(up->conf.log_ctx, err.text);
-		rc = 0;
-	} else if (!rc) {
+	if (!rc)
 		add_next(n, r, v->change);
-	}
 	resource_put(r);
-	return rc;
+	return edited(up, n, rc, &err);
+}
+
+// A variant that no view sees any more.
+static int hide(struct upstream *up, struct name *n, const struct shown *shown)
+{
+	struct lb_err err = {""};
+	int rc = catalog_remove(up->catalog, n->type, n->text, shown->resource->constraints, &err);
+	if (rc == -E2BIG)
+		add_next(n, shown->resource, shown->change);
+	return edited(up, n, rc, &err);
 }
 
 // Where the newest wins, what came with several responses takes effect in several changes, in the
@@ -224,11 +243,11 @@ static int edit(struct upstream *up, struct name *n)
 		else if (!is_there(&word)) // a wildcard's part ends with it
 			upstream_part_free((struct part *)v);
 	}
-	n->next = malloc((n_views + 1) * sizeof(*n->next));
+	n->next = malloc((n_views + n->n_shown + 1) * sizeof(*n->next));
 	if (rc || !n->next)
 		return -ENOMEM;
 	n->next_turn = next_turn(up, n);
-	n->is_left = false;
+	n->is_left = n->is_full = n->is_edited = false;
 	for (struct xds_chain *c = n->views.next; c != &n->views && !rc; c = c->next) {
 		struct xds_word word;
 		xds_watcher_word(&UPSTREAM_OF(c, struct view, by_name)->watcher, &word);
@@ -237,8 +256,8 @@ static int edit(struct upstream *up, struct name *n)
 	}
 	for (size_t i = 0; i < n->n_shown && !rc; i++)
 		if (!find(n->next, n->n_next, n->shown[i].resource->constraints))
-			rc = catalog_remove(up->catalog, n->type, n->text,
-				n->shown[i].resource->constraints, NULL);
+			rc = hide(up, n, &n->shown[i]);
+	n->is_left |= n->is_full && n->is_edited;
 	return rc;
 }
 

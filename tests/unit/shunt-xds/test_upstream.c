@@ -6,6 +6,7 @@
 #include "tests/support/check.h"
 #include "tests/unit/shunt-xds/proxy_world.h"
 #include "tests/unit/xds/variants_fixture.h"
+#include "tools/shunt-xds/ads_stream_inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -673,6 +674,68 @@ static void t12_responses_of_one_turn_take_effect_in_their_order(void **state)
 	GETS(p, &w->b, "E s=3{env=prod} -s");
 }
 
+#define MANY 600
+// A variant for each of many values; the first of them also demand that there is no `x`.
+static void publish_many(struct proxy_world *p, int n_others)
+{
+	struct lb_err err;
+	enum resource_type type;
+	catalog_begin(p->above.catalog, XDS_CHANGE_FULL);
+	for (int i = 0; i < MANY; i++) {
+		char json[256];
+		snprintf(json, sizeof(json),
+			"{'and_constraints':{'constraints':[{'constraint':{'key':'k',"
+			"'value':'%d'}}%s]}}",
+			i,
+			i < n_others ? ",{'not_constraints':{'constraint':{'key':'x',"
+				       "'exists':{}}}}"
+				     : "");
+		struct xds_constraints *c = constraints_of(json);
+		struct resource *r =
+			resource_new(RESOURCE_ENDPOINTS, "s", c, (const uint8_t *)"s=1", 3, false);
+		assert_int_equal(catalog_set(p->above.catalog, r, &err), 0);
+		resource_put(r);
+		xds_constraints_put(c);
+	}
+	assert_int_equal(catalog_check(p->above.catalog, &type, NULL, &err), 0);
+	catalog_commit(p->above.catalog);
+	proxy_run(p);
+}
+
+// More than one change of a name may have: the rest comes with the next, at once.
+static void changes_beyond_what_one_takes_come_with_the_next(void **state)
+{
+	struct world *w = *state;
+	struct proxy_world *p = &w->proxy;
+	const struct catalog_type *type = &p->below.catalog->types[RESOURCE_ENDPOINTS];
+	for (int i = 0; i < MANY; i += 10) {
+		char text[256] = "";
+		for (int k = i; k < i + 10; k++) {
+			size_t len = strlen(text);
+			snprintf(text + len, sizeof(text) - len, " +s{k=%d}", k);
+		}
+		peer_change(&w->a, 'E', text, "", false);
+	}
+	publish_many(p, 0);
+	assert_int_equal(type->n, MANY);
+	p->is_unsettled = true;
+	publish_many(p, MANY / 2);
+	publish_many(p, MANY);
+	p->is_unsettled = false;
+	proxy_run(p);
+	assert_int_equal(type->n, MANY);
+	size_t n_cut = 0;
+	for (size_t i = 0; i < w->a.stream->types[RESOURCE_ENDPOINTS].sub.n; i++) {
+		char text[96];
+		const struct xds_variant *v =
+			w->a.stream->types[RESOURCE_ENDPOINTS].sub.entries[i].sub->variant;
+		assert_non_null(v);
+		xds_constraints_print(v->constraints, text, sizeof(text));
+		n_cut += strstr(text, "NOT") != NULL;
+	}
+	assert_int_equal(n_cut, MANY);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -704,6 +767,7 @@ int main(void)
 		T(what_is_no_type_url_is_not_passed_on),
 		T(versions_of_the_server_are_passed_on),
 		T(want_of_memory_is_got_over),
+		T(changes_beyond_what_one_takes_come_with_the_next),
 		SOTW(t12_newest_variant_wins_where_the_server_speaks_sotw),
 		SOTW(t12_variant_that_comes_again_is_the_newest),
 		SOTW(t12_responses_of_one_turn_take_effect_in_their_order),
