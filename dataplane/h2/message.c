@@ -71,13 +71,19 @@ static void put_block(struct h2_stream *s, const uint8_t *p, size_t len, bool en
 	h2_count(s->conn->ctx, H2_C_header_blocks_out);
 }
 
+static size_t bound_of(
+	const struct field *first, size_t n_first, const struct field *fields, size_t n)
+{
+	return hpack_bound(first, n_first) + hpack_bound(fields, n);
+}
+
 // Fields of `first` come first.
 static bool put_fields(struct h2_stream *s, const struct field *first, size_t n_first,
 	const struct field *fields, size_t n, bool end_stream)
 {
 	struct h2_conn *c = s->conn;
 	struct h2_context *ctx = c->ctx;
-	size_t bound = hpack_bound(first, n_first) + hpack_bound(fields, n);
+	size_t bound = bound_of(first, n_first, fields, n);
 	// A frame header may leave up to its own length unused at the end of a chunk.
 	size_t frames = bound / H2_FRAME_MAX + 1;
 	size_t chunks = (bound + 2 * H2_FRAME_HEAD * frames) / BUF_CHUNK_ROOM + 1;
@@ -104,10 +110,9 @@ bool h2_put_message(struct h2_stream *s, const struct h2_message *m, bool end_st
 bool h2_pack_trailers(struct h2_stream *s, const struct h2_message *m)
 {
 	struct pool *chunks = s->conn->ctx->chunks;
-	size_t len = 0;
-	for (size_t i = 0; i < m->n_fields; i++)
-		len += m->fields[i].name.len + m->fields[i].value.len;
-	bool ok = m->n_fields <= s->conn->ctx->max_fields && len <= s->conn->ctx->max_encoded;
+	// Refused now, or they would wait for ever.
+	bool ok = m->n_fields <= s->conn->ctx->max_fields &&
+	          bound_of(NULL, 0, m->fields, m->n_fields) <= s->conn->ctx->max_encoded;
 	for (size_t i = 0; ok && i < m->n_fields; i++) {
 		const struct field *f = &m->fields[i];
 		struct packed_field p = {

@@ -310,6 +310,25 @@ static void trailers_wait_for_the_body_before_them(void **state)
 	assert_string_equal(peer_frames(&us), "DATA 1 2\nHEADERS 1 end\n");
 }
 
+static void trailers_that_never_fit_are_refused_behind_a_body_too(void **state)
+{
+	// Text of no more than a whole block, but not with what coding may add.
+	static char text[16384 + 8192 - 2];
+	memset(text, 'x', sizeof(text));
+	start_server();
+	set_initial_window(3);
+	struct h2_stream *s = responding(1);
+	assert_true(h2_stream_send_data(s, zeros, 5, false));
+	struct field field = {.name = STR("a"), .value = {text, sizeof(text)}};
+	struct h2_message m = {.kind = H2_TRAILERS, .fields = &field, .n_fields = 1};
+	assert_false(h2_stream_send_message(s, &m));
+	field.value.len = 16384;
+	assert_true(h2_stream_send_message(s, &m));
+	assert_string_equal(peer_frames(&us), "DATA 1 3\n");
+	update(1, 2);
+	assert_non_null(strstr(peer_frames(&us), "HEADERS 1 end"));
+}
+
 // RFC 9113 6.9.2
 static void a_smaller_initial_window_can_make_windows_negative(void **state)
 {
@@ -540,6 +559,7 @@ RUN_SUITE("h2/flow", SMALL(stream_credit_is_given_by_consumption_in_halves),
 	SMALL(our_window_is_in_force_from_the_acknowledgement_on),
 	CASE(body_stops_at_the_window_and_goes_on_with_updates), CASE(ends_pass_shut_windows),
 	CASE(trailers_wait_for_the_body_before_them),
+	CASE(trailers_that_never_fit_are_refused_behind_a_body_too),
 	CASE(a_smaller_initial_window_can_make_windows_negative),
 	CASE(an_initial_window_that_overflows_a_stream_is_an_error),
 	CASE(a_window_may_be_filled_to_its_last_byte), CASE(streams_take_turns),
