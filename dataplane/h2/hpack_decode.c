@@ -112,14 +112,18 @@ static bool read_literal(struct reader *r, uint8_t prefix_max, struct hpack_fiel
 	return read_text(r, &f->value);
 }
 
-// RFC 7541 4.2, 6.3.
-static bool resize(struct hpack *h, struct reader *r)
+// RFC 7541 4.2, 6.3. Before the first field: nobody has borrowed from the table.
+static bool resize(struct hpack *h, struct hpack_mem *m, struct reader *r)
 {
 	uint32_t size;
 	if (!read_number(r, 0x1f, &size) || size > HPACK_TABLE_SIZE)
 		return false;
 	h->received_limit = (uint16_t)size;
 	hpack_table_evict(h->received, size);
+	if (hpack_table_n(h->received) == 0) {
+		hpack_mem_put(m, h->received);
+		h->received = NULL;
+	}
 	return true;
 }
 
@@ -129,7 +133,7 @@ enum hpack_result hpack_decode(struct hpack *h, struct hpack_mem *m, const uint8
 	struct reader r = {in, in + len, room, &h->received};
 	struct hpack_field f;
 	while (r.p < r.end && (*r.p & 0xe0) == 0x20)
-		if (!resize(h, &r))
+		if (!resize(h, m, &r))
 			return HPACK_BAD;
 	while (r.p < r.end) {
 		uint8_t first = *r.p;

@@ -36,12 +36,18 @@ void hpack_init(struct hpack *h, bool huffman)
 		.huffman = huffman};
 }
 
-void hpack_fini(struct hpack *h, struct hpack_mem *m)
+static void free_encoder(struct hpack *h, struct hpack_mem *m)
 {
-	hpack_mem_put(m, h->received);
 	if (h->sent)
 		hpack_mem_put(m, h->sent->table);
 	hpack_mem_put(m, h->sent);
+	h->sent = NULL;
+}
+
+void hpack_fini(struct hpack *h, struct hpack_mem *m)
+{
+	hpack_mem_put(m, h->received);
+	free_encoder(h, m);
 	hpack_init(h, h->huffman);
 }
 
@@ -272,13 +278,15 @@ static uint8_t *put_field(struct hpack *h, struct hpack_mem *m, uint8_t *out, co
 }
 
 // RFC 7541 4.2: the lowest limit since the last block, then the one that holds.
-static uint8_t *put_limits(struct hpack *h, uint8_t *out)
+static uint8_t *put_limits(struct hpack *h, struct hpack_mem *m, uint8_t *out)
 {
 	if (h->sent_least < h->sent_limit)
 		out = put_number(out, RESIZED, 0x1f, h->sent_least);
 	out = put_number(out, RESIZED, 0x1f, h->sent_limit);
 	if (h->sent)
 		hpack_table_evict(h->sent->table, h->sent_least);
+	if (h->sent && hpack_table_n(h->sent->table) == 0)
+		free_encoder(h, m);
 	h->sent_least = h->sent_limit;
 	h->sent_changed = false;
 	return out;
@@ -299,7 +307,7 @@ size_t hpack_encode(
 {
 	uint8_t *at = out;
 	if (h->sent_changed)
-		at = put_limits(h, at);
+		at = put_limits(h, m, at);
 	for (size_t i = 0; i < n; i++)
 		at = put_field(h, m, at, &fields[i]);
 	return (size_t)(at - out);

@@ -366,6 +366,27 @@ static void tables_grow_with_their_entries(void **state)
 	assert_int_equal(hpack_mem_size(memory, hpack.received), 256);
 }
 
+static void tables_that_a_limit_empties_give_back_their_memory(void **state)
+{
+	struct hpack peer;
+	struct field f = {.name = STR("x-tenant"), .value = STR("blue")};
+	uint32_t before = hpack_mem_used(memory);
+	hpack_init(&peer, true);
+	for (int i = 0; i < 3; i++) {
+		for (int j = 0; j < 3; j++)
+			encode_to(&peer, f);
+		assert_int_equal(encode_to(&peer, f), 1);
+		assert_true(hpack_mem_used(memory) >= before + 3);
+		hpack_set_table_size(&hpack, 40);
+		encode_to(&peer, (struct field){.name = STR(":method"), .value = STR("GET")});
+		assert_null(hpack.sent);
+		assert_null(peer.received);
+		assert_int_equal(hpack_mem_used(memory), before);
+		hpack_set_table_size(&hpack, HPACK_TABLE_SIZE);
+	}
+	hpack_fini(&peer, memory);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 RUN_SUITE("h2/hpack", CASE(rfc7541_c2_each_representation),
 	CASE(rfc7541_c3_requests_without_huffman_coding),
@@ -375,4 +396,5 @@ RUN_SUITE("h2/hpack", CASE(rfc7541_c2_each_representation),
 	CASE(every_byte_survives_huffman_coding), CASE(a_field_is_added_when_it_comes_again),
 	CASE(secrets_are_never_added), CASE(changes_of_the_limit_are_told_in_the_next_block),
 	CASE(text_to_backends_is_not_coded), CASE(without_memory_fields_are_longer_but_go_out),
-	CASE(without_memory_for_a_larger_table_it_serves_on), CASE(tables_grow_with_their_entries))
+	CASE(without_memory_for_a_larger_table_it_serves_on), CASE(tables_grow_with_their_entries),
+	CASE(tables_that_a_limit_empties_give_back_their_memory))
