@@ -5,7 +5,8 @@
 // another server on the next one, servers that go down and come up again with others behind them;
 // and over one resolver against name servers that answer, fail, stall and change their mind.
 // Whatever happens, each response is answered once, each delivered configuration is whole and of
-// one moment, and when the servers calm down the frontends have what they say.
+// one moment, no server that can't be reached takes one away, and when the servers calm down the
+// frontends have what they say.
 // usage: xds_sim [SEED [STEPS [SEEDS]]]: so many steps from each of so many seeds
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/dns/names.h"
@@ -90,6 +91,8 @@ static void on_error(void *ctx, const char *text)
 {
 	struct frontend *f = ctx;
 	CHECK(*text);
+	// FM-09: who can't be asked takes nothing away.
+	CHECK(!f->config || !strstr(text, "is not reachable"));
 	f->config = NULL;
 	f->n_errors++;
 }
