@@ -115,7 +115,7 @@ static void accept(struct round *r, struct xds_entry *e, const struct xds_varian
 	struct xds_res *res = v->content;
 	bool same = e->value && xds_res_eq(e->value, res);
 	bool is_news = !same || r->client->conf.types[r->type]->is_opaque;
-	if (!same) {
+	if (e->value != res) { // it is this one that settle_others() has to know
 		xds_res_put(e->value);
 		e->value = xds_res_get(res);
 	}

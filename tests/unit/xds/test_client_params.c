@@ -27,6 +27,7 @@ struct said {
 	const char *name;
 	const char *content, *version; // NULL = it is removed
 	int code; // not 0 = it is in error
+	int ttl_s; // 0 = none
 };
 
 // Messages around a list of them.
@@ -34,6 +35,7 @@ struct parts {
 	Name names[MAX], *removed[MAX];
 	Resource resources[MAX], *resource_list[MAX];
 	Google__Protobuf__Any anys[MAX];
+	Google__Protobuf__Duration ttls[MAX];
 	Error errors[MAX], *error_list[MAX];
 	Google__Rpc__Status statuses[MAX];
 	char texts[MAX][64];
@@ -89,6 +91,9 @@ static void add(struct parts *p, const struct said *s)
 		r->resource_name = &p->names[i];
 		r->version = (char *)(uintptr_t)s->version;
 		r->resource = &p->anys[i];
+		google__protobuf__duration__init(&p->ttls[i]);
+		p->ttls[i].seconds = s->ttl_s;
+		r->ttl = s->ttl_s ? &p->ttls[i] : NULL;
 		p->resource_list[p->n_resources++] = r;
 	} else {
 		p->removed[p->n_removed++] = &p->names[i];
@@ -491,6 +496,20 @@ static void several_variants_that_match_are_told_of_once_and_do_not_flap(void **
 	fixture_fini(&f);
 }
 
+static void variant_with_the_same_content_that_takes_its_place_keeps_its_ttl(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	with_prod(&f, &a);
+	DELTA(&f, "n2", {"env=prod", "a"}, {"env", "a", "1", "v2", .ttl_s = 10});
+	expect_delta(&f, &toy_cluster, "", "n2");
+	assert_string_equal(heard(&a), ""); // SW-16
+	assert_string_equal(state_of(&f, "a"), "ACKED v2");
+	pass_time(&f, 11 * S);
+	assert_string_equal(heard(&a), "!5"); // RS-04
+	fixture_fini(&f);
+}
+
 static void new_value_is_told_with_the_trouble_beside_it(void **state)
 {
 	struct fixture f;
@@ -544,4 +563,5 @@ RUN_SUITE("xds/client_params", cmocka_unit_test(parameters_go_as_locators_in_sta
 	cmocka_unit_test(new_value_is_told_with_the_trouble_beside_it),
 	cmocka_unit_test(variant_of_another_server_takes_the_place_of_the_one_in_use),
 	cmocka_unit_test(resource_without_constraints_serves_any_parameters),
-	cmocka_unit_test(several_variants_that_match_are_told_of_once_and_do_not_flap))
+	cmocka_unit_test(several_variants_that_match_are_told_of_once_and_do_not_flap),
+	cmocka_unit_test(variant_with_the_same_content_that_takes_its_place_keeps_its_ttl))
