@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NS_PER_S 1000000000ull
 #define CODE_NOT_FOUND 5
 #define CODE_PERMISSION_DENIED 7
 
@@ -103,6 +104,29 @@ static void hold(struct round *r, struct xds_entry *e, const struct xds_response
 	struct twheel *wheel = r->client->conf.wheel;
 	e->expires_ns = twheel_now(wheel) + in->ttl_ns;
 	if (in->has_ttl)
+		twheel_arm(wheel, &e->ttl, e->expires_ns);
+	else
+		twheel_cancel(wheel, &e->ttl);
+}
+
+// Who comes to see the variant later has no more of its time than is left.
+static void note_expiry(const struct round *r, size_t index)
+{
+	const struct xds_response_entry *in = &r->response->entries[index];
+	const struct item *it = &r->items[index];
+	const struct xds_variant *v =
+		it->why ? NULL : xds_variants_find(r->variants, it->name, in->constraints);
+	struct xds_res *res = v ? v->content : NULL;
+	uint64_t at_s = (twheel_now(r->client->conf.wheel) + in->ttl_ns) / NS_PER_S + 1;
+	if (res)
+		res->expires_s = !in->has_ttl ? 0 : at_s < UINT32_MAX ? (uint32_t)at_s : UINT32_MAX;
+}
+
+static void hold_rest(struct round *r, struct xds_entry *e, const struct xds_res *res)
+{
+	struct twheel *wheel = r->client->conf.wheel;
+	e->expires_ns = res->expires_s * NS_PER_S;
+	if (res->expires_s)
 		twheel_arm(wheel, &e->ttl, e->expires_ns);
 	else
 		twheel_cancel(wheel, &e->ttl);
@@ -489,7 +513,7 @@ static void settle_others(struct round *r)
 		} else if (event.after->content != e->value) {
 			xds_entry_answered(e);
 			accept(r, e, event.after);
-			twheel_cancel(r->client->conf.wheel, &e->ttl);
+			hold_rest(r, e, event.after->content);
 		}
 	}
 }
@@ -520,9 +544,11 @@ static void settle_all(struct round *r)
 		struct about a = {r, i};
 		counts->n_valid += r->items[i].res != NULL;
 		counts->n_invalid += r->items[i].why != NULL;
-		if (r->items[i].listed)
-			xds_variants_each_sub(r->variants, r->items[i].name,
-				in->entries[i].constraints, settle_item, &a);
+		if (!r->items[i].listed)
+			continue;
+		note_expiry(r, i);
+		xds_variants_each_sub(
+			r->variants, r->items[i].name, in->entries[i].constraints, settle_item, &a);
 	}
 	for (size_t i = 0; i < in->n_removed; i++)
 		settle(r, i, in->removed[i].name, in->removed[i].constraints, settle_removal);

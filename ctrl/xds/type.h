@@ -13,10 +13,14 @@
 struct xds_server_conf;
 struct xds_type;
 
-// One decoded resource: the first member of every res_… struct. Immutable once decoded.
+// One decoded resource: the first member of every res_… struct. Immutable once decoded, but for the
+// end of its time.
 struct xds_res {
 	uint32_t n_refs;
 	bool do_not_cache; // as its wrapper says, to proxies (TP2-P06)
+	// The client's: when its TTL is over, rounded up (RS-04); 0 = never. Moves as it is sent
+	// again.
+	uint32_t expires_s;
 	const struct xds_type *type;
 	const char *name; // as the resource itself gives it; behind the struct
 	const uint8_t *bytes; // as received, unknown fields included; likewise

@@ -510,6 +510,29 @@ static void variant_with_the_same_content_that_takes_its_place_keeps_its_ttl(voi
 	fixture_fini(&f);
 }
 
+// RS-04: its time began when it came, and not when it was first of use.
+static void variant_that_was_not_seen_ends_with_its_ttl(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	for (int renewed = 0; renewed < 2; renewed++) {
+		with_prod(&f, &a);
+		DELTA(&f, "n2", {"env", "a", "2", "v2", .ttl_s = 10});
+		fake_ads_settle(&f.server);
+		pass_time(&f, 5 * S);
+		if (renewed)
+			DELTA(&f, "n3", {"env", "a", "2", "v2"});
+		fake_ads_settle(&f.server);
+		DELTA(&f, "n4", {"env=prod", "a"});
+		assert_string_equal(heard(&a), "=2");
+		pass_time(&f, 4 * S);
+		assert_string_equal(heard(&a), "");
+		pass_time(&f, 3 * S);
+		assert_string_equal(heard(&a), renewed ? "" : "!5");
+		fixture_fini(&f);
+	}
+}
+
 static void new_value_is_told_with_the_trouble_beside_it(void **state)
 {
 	struct fixture f;
@@ -564,4 +587,5 @@ RUN_SUITE("xds/client_params", cmocka_unit_test(parameters_go_as_locators_in_sta
 	cmocka_unit_test(variant_of_another_server_takes_the_place_of_the_one_in_use),
 	cmocka_unit_test(resource_without_constraints_serves_any_parameters),
 	cmocka_unit_test(several_variants_that_match_are_told_of_once_and_do_not_flap),
+	cmocka_unit_test(variant_that_was_not_seen_ends_with_its_ttl),
 	cmocka_unit_test(variant_with_the_same_content_that_takes_its_place_keeps_its_ttl))
