@@ -253,8 +253,12 @@ static bool issue_all(struct client *c)
 		return false;
 	struct client_conn *k;
 	while ((k = take_ready(c))) {
-		if (!has_room(c, k))
-			continue; // a stream that ends, or new SETTINGS, make it ready again
+		if (!has_room(c, k)) {
+			if (k->n_open > 0)
+				continue; // a stream that ends makes it ready again
+			make_ready(c, k); // closing connections still hold what it needs
+			break;
+		}
 		bool issued = issue_on(c, k);
 		make_ready(c, k);
 		if (!issued)
