@@ -14,6 +14,7 @@
 #include "lb/limits.h"
 #include "lb/picker.h"
 #include "tests/bench/leaf_world.h"
+#include "tests/bench/measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>

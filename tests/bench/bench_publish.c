@@ -9,6 +9,7 @@
 #include "lb/base/check.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
+#include "tests/bench/measure.h"
 #include "tests/bench/workload.h"
 #include "tests/support/res_json.h"
 
@@ -157,18 +158,6 @@ static void applied_fini(struct applied *a)
 	xds_res_put(a->res);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
-static double median(double *values)
-{
-	qsort(values, N_REPEATS, sizeof(*values), by_value);
-	return values[N_REPEATS / 2];
-}
-
 // From `before` to `after`, again and again.
 static void bench(struct world *w, const char *name, struct wanted before, struct wanted after)
 {
@@ -190,8 +179,9 @@ static void bench(struct world *w, const char *name, struct wanted before, struc
 	printf("{\"bench\":\"route_publish\",\"impl\":\"shunt\",\"case\":\"%s\",\"n\":%u,"
 	       "\"regexes\":%u,\"ms\":%.2f,\"decode_ms\":%.2f,\"compile_ms\":%.2f,"
 	       "\"publish_ms\":%.3f}\n",
-		name, N_ROUTES, w->workload.n_regexes, median(all), median(decode), median(compile),
-		median(publish));
+		name, N_ROUTES, w->workload.n_regexes, bench_median(all, N_REPEATS),
+		bench_median(decode, N_REPEATS), bench_median(compile, N_REPEATS),
+		bench_median(publish, N_REPEATS));
 	fflush(stdout);
 }
 

@@ -3,10 +3,10 @@
 // linear scan, RE2::Set and Hyperscan on the same table and the same requests. tools/bench runs it.
 #include "lb/base/check.h"
 #include "tests/bench/impl.h"
+#include "tests/bench/measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define N_IMPLS 4
 #define N_REPEATS 5
@@ -21,26 +21,6 @@ struct run {
 	void *table; // NULL = left out
 	double build_ms, ns_op[N_REPEATS];
 };
-
-// Of this thread: what others do on a busy machine is not counted.
-static double now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t n)
-{
-	qsort(values, n, sizeof(*values), by_value);
-	return values[n / 2];
-}
 
 static const char *only; // this one, NULL = all
 
@@ -58,11 +38,11 @@ static void build(struct run *run, const struct impl *impl, const struct workloa
 	do {
 		if (run->table)
 			impl->free(run->table);
-		double start = now_ns();
+		double start = bench_now_ns();
 		run->table = impl->build(w);
-		ms[n++] = (now_ns() - start) / 1e6;
+		ms[n++] = (bench_now_ns() - start) / 1e6;
 	} while (n < most && ms[n - 1] < SHORT_MS);
-	run->build_ms = median(ms, n);
+	run->build_ms = bench_median(ms, n);
 	if (!run->table)
 		fprintf(stderr, "%s with %u routes left out: it can't build that\n", impl->name,
 			w->n_routes);
@@ -71,14 +51,14 @@ static void build(struct run *run, const struct impl *impl, const struct workloa
 static double measure(const struct run *run, const struct impl *impl, const struct workload *w)
 {
 	uint64_t n = 0, sum = 0, batch = 1;
-	double start = now_ns(), elapsed;
+	double start = bench_now_ns(), elapsed;
 	do {
 		for (uint64_t i = 0; i < batch; i++) {
 			// A request's path is in the cache when it is routed: it has just come.
 			__builtin_prefetch(w->paths[(n + 4) & (w->n_paths - 1)].p);
 			sum += impl->find(run->table, w->paths[n++ & (w->n_paths - 1)]);
 		}
-		elapsed = now_ns() - start;
+		elapsed = bench_now_ns() - start;
 		if (elapsed < REPEAT_NS / 16)
 			batch *= 2;
 	} while (elapsed < REPEAT_NS);
@@ -115,7 +95,7 @@ static void report(struct run *run, const struct impl *impl, const struct worklo
 	printf("{\"bench\":\"route_find\",\"impl\":\"%s\",\"case\":\"%s\",\"n\":%u,"
 	       "\"ns_op\":%.1f,\"build_ms\":%.3f,\"bytes_per_route\":%s}\n",
 		impl->name, w->n_regexes ? "regex10" : "prefix", w->n_routes,
-		median(run->ns_op, N_REPEATS), run->build_ms, per_route);
+		bench_median(run->ns_op, N_REPEATS), run->build_ms, per_route);
 	fflush(stdout);
 }
 

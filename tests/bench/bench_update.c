@@ -9,6 +9,7 @@
 #include "ctrl/res/endpoints.h"
 #include "lb/base/check.h"
 #include "tests/bench/leaf_world.h"
+#include "tests/bench/measure.h"
 #include "tests/bench/rival_protobuf.h"
 
 #include <malloc.h>

@@ -65,6 +65,4 @@ uint8_t *leaf_assignment_in(
 	uint32_t n_first, uint32_t first_address, uint32_t n, uint32_t round, size_t *ret_len);
 struct ip_port leaf_address(uint32_t number);
 
-double bench_now_ns(void); // of this thread
-double bench_median(double *values, size_t n);
 size_t bench_heap(void); // bytes in use, malloc's own included

@@ -2,35 +2,21 @@
 #include "tests/bench/ways.h"
 
 #include "lb/base/check.h"
+#include "tests/bench/measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define N_REPEATS 7
 #define REPEAT_NS 30e6 // at least so long is measured each time
 #define MAX_WAYS 16
 
-// Of this thread: what others do on a busy machine is not counted.
-static double now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 static double measure(const struct bench_way *w, uint64_t n_ops)
 {
-	double start = now_ns();
+	double start = bench_now_ns();
 	w->run(w->ctx, n_ops);
-	return now_ns() - start;
+	return bench_now_ns() - start;
 }
 
 // Also warms up.
@@ -47,9 +33,8 @@ static uint64_t ops_of_a_repeat(const struct bench_way *w)
 
 static void report(const char *bench, const struct bench_way *w, double *ns_op)
 {
-	qsort(ns_op, N_REPEATS, sizeof(*ns_op), by_value);
 	printf("{\"bench\":\"%s\",\"impl\":\"%s\",\"case\":\"%s\",\"n\":%u,\"ns_op\":%.1f", bench,
-		w->impl, w->name, w->n, ns_op[N_REPEATS / 2]);
+		w->impl, w->name, w->n, bench_median(ns_op, N_REPEATS));
 	if (w->wire_bytes)
 		printf(",\"bytes\":%u", w->wire_bytes);
 	printf("}\n");
