@@ -29,18 +29,6 @@ static char *text(const char *s)
 	return (char *)(uintptr_t)s;
 }
 
-static int pack(const Request *m, uint8_t **ret, size_t *ret_len)
-{
-	size_t len = envoy__service__load_stats__v3__load_stats_request__get_packed_size(m);
-	uint8_t *bytes = malloc(len ? len : 1);
-	if (!bytes)
-		return -ENOMEM;
-	envoy__service__load_stats__v3__load_stats_request__pack(m, bytes);
-	*ret = bytes;
-	*ret_len = len;
-	return 0;
-}
-
 int xds_lrs_encode_hello(const struct xds_node *n, uint8_t **ret, size_t *ret_len)
 {
 	static char SEND_ALL[] = "envoy.lrs.supports_send_all_clusters"; // BT-08
@@ -55,7 +43,7 @@ int xds_lrs_encode_hello(const struct xds_node *n, uint8_t **ret, size_t *ret_le
 	features[node.n_client_features++] = SEND_ALL;
 	node.client_features = features;
 	m.node = &node;
-	int rc = pack(&m, ret, ret_len);
+	int rc = proto_pack(&m.base, ret, ret_len);
 	free(features);
 	return rc;
 }
@@ -198,7 +186,7 @@ int xds_lrs_encode_report(const struct xds_load_cluster *first, uint8_t **ret, s
 		m.n_cluster_stats++;
 	}
 	if (!rc)
-		rc = pack(&m, ret, ret_len);
+		rc = proto_pack(&m.base, ret, ret_len);
 	xds_arena_fini(&arena);
 	return rc;
 }
