@@ -253,9 +253,9 @@ static void step(struct input *in, bool *no_buffer)
 			owner_acts(in, peer);
 		break;
 	case 6: {
-		size_t len = take8(in);
+		uint8_t len = take8(in);
 		uint8_t raw[256];
-		for (size_t k = 0; k < len; k++)
+		for (uint8_t k = 0; k < len; k++)
 			raw[k] = take8(in);
 		tcp_stack_input(stack, &local, &remote, raw, len);
 		break;
