@@ -100,8 +100,11 @@ static int allocate_short(struct lb_address_index *x)
 	while (n_words < x->n)
 		n_words *= 2;
 	x->filter.mask = (uint32_t)n_words - 1;
-	x->memory = x->filter.words = calloc(n_words, sizeof(uint32_t));
-	return x->memory ? 0 : -ENOMEM;
+	x->memory = malloc(n_words * sizeof(uint32_t));
+	if (!x->memory)
+		return -ENOMEM;
+	x->filter.words = memset(x->memory, 0xff, n_words * sizeof(uint32_t));
+	return 0;
 }
 
 static int allocate(struct lb_address_index *x)
@@ -119,8 +122,8 @@ static int allocate(struct lb_address_index *x)
 	x->memory = aligned_alloc(sizeof(struct lb_address_bucket), buckets + words);
 	if (!x->memory)
 		return -ENOMEM;
-	x->buckets = memset(x->memory, 0, buckets + words);
-	x->filter.words = (uint32_t *)(x->buckets + x->n_buckets);
+	x->buckets = memset(x->memory, 0, buckets);
+	x->filter.words = memset(x->buckets + x->n_buckets, 0xff, words);
 	return 0;
 }
 

@@ -17,7 +17,7 @@
 
 struct lb_address_bucket;
 struct lb_address_filter {
-	uint32_t *words;
+	uint32_t *words; // of the bits that none of a word's addresses has
 	uint32_t mask; // of their indices: they are a power of two
 };
 struct lb_address_index {
@@ -51,9 +51,9 @@ static inline uint32_t lb_address_filter_bits(uint64_t hash)
 // thousand it is not.
 static inline bool lb_address_filter_has(struct lb_address_filter f, uint64_t hash)
 {
-	return !(lb_address_filter_bits(hash) & ~*lb_address_filter_word(f, hash));
+	return !(lb_address_filter_bits(hash) & *lb_address_filter_word(f, hash));
 }
 static inline void lb_address_filter_add(struct lb_address_filter f, uint64_t hash)
 {
-	*lb_address_filter_word(f, hash) |= lb_address_filter_bits(hash);
+	*lb_address_filter_word(f, hash) &= ~lb_address_filter_bits(hash);
 }

@@ -112,7 +112,7 @@ static enum lb_affinity_kind use(const struct lb_affinity_map *m, struct owner o
 	const struct lb_cell *state, struct lb_affinity_host *ret)
 {
 	describe(m->endpoints, o, state, ret);
-	for (uint32_t i = 0; i < ret->n_addresses; i++)
+	for (uint32_t i = 0; ret->n_addresses > 1 && i < ret->n_addresses; i++)
 		if (ip_port_eq(&ret->addresses[i], &state->endpoint->addr))
 			ret->address = i;
 	return LB_AFFINITY_USE;

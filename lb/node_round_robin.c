@@ -15,10 +15,11 @@ static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_c
 	uint32_t *position = &ctx->positions[p->slot];
 	uint32_t part = *position + p->start;
 	*position += p->step;
-	const struct lb_cell *turn =
-		lb_cells_at(&p->cells, (uint32_t)((uint64_t)part * p->cells.n >> 32));
-	if (__builtin_expect(p->cells.height, 0))
-		__builtin_prefetch(turn + N_AHEAD);
+	uint32_t at = (uint32_t)((uint64_t)part * p->cells.n >> 32);
+	if (__builtin_expect(p->cells.height == 0, 1))
+		return lb_spread_serve(p, ctx, &p->cells.root->entries[at].cell);
+	const struct lb_cell *turn = lb_cells_at(&p->cells, at);
+	__builtin_prefetch(turn + N_AHEAD);
 	return lb_spread_serve(p, ctx, turn);
 }
 

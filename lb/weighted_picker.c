@@ -12,19 +12,31 @@ struct column {
 	uint32_t below;
 	struct lb_picker *own; // counted; NULL = all of it is another's
 	struct lb_picker *other; // somebody's own
+	void *unused; // 32 bytes: an AND finds the column
 };
 
 struct weighted_picker {
 	struct lb_picker base;
-	uint32_t mask; // of the columns' indices: they are a power of two
+	uint32_t mask; // of bytes to a column; as many columns as a power of two
 	struct column columns[];
 };
+
+static uint32_t n_columns(const struct weighted_picker *p)
+{
+	return p->mask / sizeof(p->columns[0]) + 1;
+}
+
+// Drawn by any number, whose bits within a column don't count.
+static const struct column *column_of(const struct weighted_picker *p, uint32_t x)
+{
+	return (const struct column *)((const char *)p->columns + (x & p->mask));
+}
 
 static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct weighted_picker *p = (const struct weighted_picker *)base;
 	uint32_t x = rand_u32(ctx->rand);
-	const struct column *c = &p->columns[x & p->mask];
+	const struct column *c = column_of(p, x);
 	const struct lb_picker *drawn = x < c->below ? c->own : c->other;
 	return drawn->pick(drawn, ctx);
 }
@@ -32,7 +44,7 @@ static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_c
 static void picker_free(struct lb_picker *base)
 {
 	struct weighted_picker *p = (struct weighted_picker *)base;
-	for (uint32_t i = 0; i <= p->mask; i++)
+	for (uint32_t i = 0; i < n_columns(p); i++)
 		lb_picker_put(p->columns[i].own);
 	free(p);
 }
@@ -48,7 +60,7 @@ static void set_column(struct column *c, uint64_t share, uint64_t sum, struct lb
 // for n: those with less than a column at its beginning, the others at its end.
 static void fill(struct weighted_picker *p, uint64_t *shares, uint64_t sum, uint32_t *order)
 {
-	uint32_t n = p->mask + 1, n_low = 0, high = n;
+	uint32_t n = n_columns(p), n_low = 0, high = n;
 	for (uint32_t i = 0; i < n; i++) {
 		if (shares[i] < sum)
 			order[n_low++] = i;
@@ -84,25 +96,25 @@ struct lb_picker *lb_weighted_picker_new(const struct lb_weighted_picker_item *l
 	struct lb_picker *sole = only(list, n);
 	if (sole)
 		return lb_picker_get(sole);
-	size_t n_columns = 1;
-	while (n_columns < n)
-		n_columns *= 2;
-	struct weighted_picker *p = calloc(1, sizeof(*p) + n_columns * sizeof(p->columns[0]));
-	uint64_t *shares = calloc(n_columns, sizeof(*shares)), sum = 0;
-	uint32_t *order = malloc(n_columns * sizeof(*order));
+	size_t n_all = 1;
+	while (n_all < n)
+		n_all *= 2;
+	struct weighted_picker *p = calloc(1, sizeof(*p) + n_all * sizeof(p->columns[0]));
+	uint64_t *shares = calloc(n_all, sizeof(*shares)), sum = 0;
+	uint32_t *order = malloc(n_all * sizeof(*order));
 	if (!p || !shares || !order) {
 		free(p);
 		p = NULL;
 		goto end;
 	}
 	p->base = (struct lb_picker){1, pick, picker_free};
-	p->mask = (uint32_t)n_columns - 1;
+	p->mask = (uint32_t)((n_all - 1) * sizeof(p->columns[0]));
 	for (uint32_t i = 0; i < n; i++) {
 		if (list[i].weight == 0)
 			continue;
 		struct lb_picker *own = lb_picker_get(list[i].picker);
 		sum += list[i].weight;
-		shares[i] = list[i].weight * (uint64_t)n_columns;
+		shares[i] = list[i].weight * (uint64_t)n_all;
 		p->columns[i] = (struct column){UINT32_MAX, own, own};
 	}
 	CHECK(sum > 0);
