@@ -242,6 +242,8 @@ static const struct command commands[] = {
 		show_metrics, NULL, show_metrics_text},
 	{"show workers", NULL, "each worker: load, requests by ending, counters of every layer",
 		build_workers, NULL, NULL},
+	{"show pools", NULL, "each worker's pools: objects in all, free, in use, most ever in use",
+		show_pools, NULL, NULL},
 	{"show ports", NULL, "each port: device, steering, frames of all workers", show_ports, NULL,
 		NULL},
 };

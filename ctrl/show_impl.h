@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files behind the stats socket's commands share: show.c (dispatch, info, workers),
-// show_metrics.c, show_ports.c, show_stat.c, show_tree.c, show_routes.c, show_xds.c, explain.c.
+// show_metrics.c, show_pools.c, show_ports.c, show_stat.c, show_tree.c, show_routes.c, show_xds.c,
+// explain.c.
 // Nobody else includes this.
 // Thread: ctrl.
 #pragma once
@@ -38,6 +39,7 @@ json_t *show_clusters(const struct show *, struct show_args *);
 json_t *show_tree(const struct show *, struct show_args *);
 json_t *show_endpoints(const struct show *, struct show_args *);
 json_t *show_routes(const struct show *, struct show_args *);
+json_t *show_pools(const struct show *, struct show_args *);
 json_t *show_ports(const struct show *, struct show_args *);
 json_t *show_xds(const struct show *, struct show_args *);
 json_t *show_metrics(const struct show *, struct show_args *);

@@ -60,6 +60,7 @@ struct port_queue {
 	struct rte_mempool *mbufs; // owned
 	struct rte_mbuf *open; // reserved, not sent yet
 	uint64_t n_socket_drops;
+	uint32_t n_mbufs_used, n_mbufs_peak; // as a pool's
 	uint32_t n_unsent;
 	struct rte_mbuf *unsent[MAX_UNSENT];
 	uint64_t counters[N_COUNTERS];
@@ -481,6 +482,7 @@ void port_queue_watch(struct port_queue *q)
 	q->n_socket_drops += wait_fd_take_drops(q->wait_fd);
 	counter_set_to(
 		&q->counters[RX_MISSED], stats.imissed + stats.rx_nombuf + q->n_socket_drops);
+	pool_count(&q->n_mbufs_used, &q->n_mbufs_peak, rte_mempool_in_use_count(q->mbufs));
 }
 
 struct net_device port_queue_device(struct port_queue *q)
@@ -496,4 +498,13 @@ struct net_device port_queue_device(struct port_queue *q)
 struct counter_set port_queue_counters(const struct port_queue *q)
 {
 	return (struct counter_set){.names = counter_names, .values = q->counters, .n = N_COUNTERS};
+}
+
+struct pool_view port_queue_mbufs(const struct port_queue *q)
+{
+	return (struct pool_view){.name = q->mbufs->name,
+		.size = q->mbufs->elt_size,
+		.n_total = q->mbufs->size,
+		.n_used = &q->n_mbufs_used,
+		.n_peak = &q->n_mbufs_peak};
 }

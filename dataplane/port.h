@@ -9,6 +9,7 @@
 #include "dataplane/net/net.h"
 #include "lb/base/counter.h"
 #include "lb/base/err.h"
+#include "lb/base/pool.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,8 +60,11 @@ struct rte_mbuf *port_queue_copy(struct port_queue *, const struct rte_mbuf *);
 // turn, within a bound; beyond it frames are dropped and counted.
 uint32_t port_queue_flush(struct port_queue *);
 uint32_t port_queue_unsent(const struct port_queue *);
-// Reads what the device lost for want of room. Costs a system call or more: seldom.
+// Reads what the device lost for want of room, and how many mbufs are out. Costs a system call or
+// more: seldom.
 void port_queue_watch(struct port_queue *);
 // A descriptor that poll(2) says is readable when frames wait, or -1: the device has none.
 int port_queue_wait_fd(const struct port_queue *);
 struct counter_set port_queue_counters(const struct port_queue *);
+// Its mbufs, as of the last port_queue_watch().
+struct pool_view port_queue_mbufs(const struct port_queue *);

@@ -226,6 +226,19 @@ static void add_groups(struct worker *w)
 	}
 }
 
+static void list_pools(struct worker *w)
+{
+	struct pool_list *l = &w->link->pools;
+	pool_list_add(l, "chunks", &w->chunks);
+	proxy_list_pools(w->proxy, l);
+	tcp_stack_list_pools(w->tcp, l);
+	net_list_pools(w->net, l);
+	for (uint32_t i = 0; i < w->n_ports; i++) {
+		struct pool_view mbufs = port_queue_mbufs(w->queues[i]);
+		pool_list_add_view(l, &mbufs);
+	}
+}
+
 struct worker *worker_new(const struct worker_conf *conf, struct lb_err *reterr)
 {
 	if (check(conf, reterr) != 0)
@@ -249,6 +262,7 @@ struct worker *worker_new(const struct worker_conf *conf, struct lb_err *reterr)
 		return NULL;
 	}
 	add_groups(w);
+	list_pools(w);
 	return w;
 }
 

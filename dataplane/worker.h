@@ -63,7 +63,7 @@ struct worker_conf {
 	uint64_t connect_timeout_ns; // 0 = 20 s
 	uint64_t listener_drain_ns; // what clients of a changed listener get
 	// Borrowed, outlive the worker. Gets the counter groups "net", "tcp", "h2", "proxy",
-	// "handover", "port0", …
+	// "handover", "port0", …, and all its pools.
 	struct lb_link *link;
 	const struct lb_slot *slot;
 };

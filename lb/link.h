@@ -5,6 +5,7 @@
 #pragma once
 
 #include "lb/base/counter.h"
+#include "lb/base/pool.h"
 #include "lb/base/spsc.h"
 #include "lb/cause.h"
 #include "lb/endpoint.h"
@@ -140,6 +141,7 @@ struct lb_link {
 	// name.
 	struct lb_counter_group groups[LB_LINK_MAX_GROUPS];
 	uint32_t n_groups;
+	struct pool_list pools; // likewise
 };
 
 // Room of the rings. A writer that finds its ring full keeps the item and tries again in its next

@@ -179,3 +179,4 @@ bool h2_stream_malformed(const struct h2_stream *);
 
 // Frames, errors and abuse by kind.
 struct counter_set h2_context_counters(const struct h2_context *);
+void h2_context_list_pools(const struct h2_context *, struct pool_list *);

@@ -33,6 +33,7 @@ struct hpack_mem {
 	struct h2_link rooms[N_CLASSES];
 	uint8_t class_of[N_GRAINS + 1]; // by size in grains, rounded up
 	uint32_t n_used;
+	uint32_t n_pages_used, n_pages_peak; // as pool's; an empty page that stays doesn't count
 };
 
 struct hpack_mem *hpack_mem_new(uint32_t n_pages)
@@ -119,6 +120,8 @@ void *hpack_mem_take(struct hpack_mem *m, size_t size)
 	} else {
 		p = H2_LINK_OF(m->rooms[klass].next, struct page, link);
 	}
+	if (p->n_used == 0)
+		pool_count(&m->n_pages_used, &m->n_pages_peak, m->n_pages_used + 1);
 	void *block = page_block(p);
 	if (page_full(p))
 		h2_list_remove(&p->link);
@@ -151,7 +154,8 @@ void hpack_mem_put(struct hpack_mem *m, void *block)
 #endif
 	memcpy(block, &p->free, sizeof(void *));
 	p->free = block;
-	p->n_used--;
+	if (--p->n_used == 0)
+		__atomic_store_n(&m->n_pages_used, m->n_pages_used - 1, __ATOMIC_RELAXED);
 	if (p->klass != WHOLE_PAGE && !h2_link_on(&p->link))
 		h2_list_append(&m->rooms[p->klass], &p->link);
 	// The only page of a class with room stays, or one block taken and put back would carve a
@@ -170,4 +174,13 @@ size_t hpack_mem_size(const struct hpack_mem *m, const void *block)
 uint32_t hpack_mem_used(const struct hpack_mem *m)
 {
 	return m->n_used;
+}
+
+struct pool_view hpack_mem_view(const struct hpack_mem *m)
+{
+	return (struct pool_view){.name = "hpack_pages",
+		.size = HPACK_PAGE,
+		.n_total = m->n_pages,
+		.n_used = &m->n_pages_used,
+		.n_peak = &m->n_pages_peak};
 }

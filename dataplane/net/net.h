@@ -8,6 +8,7 @@
 #include "dataplane/tcp/tcp.h"
 #include "lb/base/counter.h"
 #include "lb/base/ip.h"
+#include "lb/base/pool.h"
 #include "lb/base/twheel.h"
 
 #include <stddef.h>
@@ -83,3 +84,4 @@ void net_announce(struct net *);
 
 // Frames in and out, and drops by cause.
 struct counter_set net_counters(const struct net *);
+void net_list_pools(const struct net *, struct pool_list *);

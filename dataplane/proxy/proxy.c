@@ -251,3 +251,11 @@ struct counter_set proxy_h2_counters(const struct proxy *p)
 {
 	return h2_context_counters(p->h2);
 }
+
+void proxy_list_pools(const struct proxy *p, struct pool_list *l)
+{
+	pool_list_add(l, "requests", &p->requests);
+	pool_list_add(l, "clients", &p->clients);
+	pool_list_add(l, "upstreams", &p->upstreams);
+	h2_context_list_pools(p->h2, l);
+}

@@ -69,4 +69,5 @@ void proxy_command(struct proxy *, const struct lb_command *);
 void proxy_end_turn(struct proxy *);
 
 struct counter_set proxy_counters(const struct proxy *); // refusals, queueing, pool sizes
+void proxy_list_pools(const struct proxy *, struct pool_list *); // its own and h2's
 struct counter_set proxy_h2_counters(const struct proxy *); // h2_context_counters() of its own

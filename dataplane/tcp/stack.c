@@ -148,6 +148,14 @@ struct counter_set tcp_stack_counters(const struct tcp_stack *s)
 	return (struct counter_set){tcp_counter_names, s->counters, TCP_N_COUNTERS};
 }
 
+void tcp_stack_list_pools(const struct tcp_stack *s, struct pool_list *l)
+{
+	pool_list_add(l, "tcp_connections", &s->conns);
+	pool_list_add(l, "tcp_time_wait", &s->tws);
+	pool_list_add(l, "tcp_ranges", &s->ranges);
+	pool_list_add(l, "tcp_scoreboards", &s->boards);
+}
+
 uint32_t tcp_stack_n_conns(const struct tcp_stack *s)
 {
 	return s->n_conns;

@@ -138,5 +138,6 @@ void tcp_conn_set_keepalive(struct tcp_conn *, uint64_t idle_ns);
 
 // What was received, sent, retransmitted, refused and dropped, the last by cause.
 struct counter_set tcp_stack_counters(const struct tcp_stack *);
+void tcp_stack_list_pools(const struct tcp_stack *, struct pool_list *);
 // Connections that are not in TIME_WAIT.
 uint32_t tcp_stack_n_conns(const struct tcp_stack *);

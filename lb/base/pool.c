@@ -35,8 +35,7 @@ void *pool_take(struct pool *p)
 	} else {
 		return NULL;
 	}
-	if (++p->n_used > p->n_peak)
-		p->n_peak = p->n_used;
+	pool_count(&p->n_used, &p->n_peak, p->n_used + 1);
 	return object;
 }
 
@@ -49,5 +48,20 @@ void pool_put(struct pool *p, void *object)
 	DCHECK(p->n_used > 0);
 	memcpy(object, &p->free, sizeof(p->free));
 	p->free = object;
-	p->n_used--;
+	__atomic_store_n(&p->n_used, p->n_used - 1, __ATOMIC_RELAXED);
+}
+
+void pool_list_add_view(struct pool_list *l, const struct pool_view *view)
+{
+	CHECK(l->n < POOL_LIST_MAX);
+	l->views[l->n++] = *view;
+}
+
+void pool_list_add(struct pool_list *l, const char *name, const struct pool *p)
+{
+	pool_list_add_view(l, &(struct pool_view){.name = name,
+				      .size = p->size,
+				      .n_total = p->n_total,
+				      .n_used = &p->n_used,
+				      .n_peak = &p->n_peak});
 }

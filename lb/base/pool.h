@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fixed-size objects, all memory taken from libc once at new(): the packet path never calls malloc.
 // The memory is only reserved then; a page becomes resident when its first object is used.
-// Thread: one owner.
+// Thread: one owner; any may look at how full one is, through a pool_view.
 #pragma once
 
 #include <stddef.h>
@@ -13,8 +13,8 @@ struct pool {
 	size_t size; // of one object, rounded up to 16
 	uint32_t n_total;
 	uint32_t n_fresh; // objects never handed out yet: memory + (n_total - n_fresh) * size
-	uint32_t n_used;
-	uint32_t n_peak;
+	uint32_t n_used; // w: owner (relaxed), r: any (relaxed)
+	uint32_t n_peak; // likewise
 };
 
 // Room for n objects of `size` bytes. 0 or -ENOMEM.
@@ -29,4 +29,28 @@ void pool_put(struct pool *, void *object);
 static inline uint32_t pool_left(const struct pool *p)
 {
 	return p->n_total - p->n_used;
+}
+
+// How full something is that has a fixed number of objects.
+struct pool_view {
+	const char *name; // borrowed
+	size_t size; // bytes of an object
+	uint32_t n_total;
+	const uint32_t *n_used, *n_peak; // as pool's
+};
+#define POOL_LIST_MAX 32
+// Filled before anybody else looks at it, constant afterwards.
+struct pool_list {
+	struct pool_view views[POOL_LIST_MAX];
+	uint32_t n;
+};
+// Both CHECK the bound; what is added outlives the list.
+void pool_list_add(struct pool_list *, const char *name, const struct pool *);
+void pool_list_add_view(struct pool_list *, const struct pool_view *);
+
+static inline void pool_count(uint32_t *n_used, uint32_t *n_peak, uint32_t now)
+{
+	__atomic_store_n(n_used, now, __ATOMIC_RELAXED);
+	if (now > *n_peak)
+		__atomic_store_n(n_peak, now, __ATOMIC_RELAXED);
 }

@@ -63,6 +63,29 @@ static void random_use_never_hands_out_an_object_twice(void **state)
 	pool_fini(&p);
 }
 
+static void a_list_shows_what_is_used_now_and_was_at_most(void **state)
+{
+	struct pool p;
+	struct pool_list list = {0};
+	uint32_t used = 3, peak = 4;
+	assert_int_equal(pool_init(&p, 20, 5), 0);
+	pool_list_add(&list, "objects", &p);
+	pool_list_add_view(&list, &(struct pool_view){"others", 7, 9, &used, &peak});
+	void *out[] = {pool_take(&p), pool_take(&p)};
+	pool_put(&p, out[0]);
+	assert_int_equal(list.n, 2);
+	assert_string_equal(list.views[0].name, "objects");
+	assert_int_equal(list.views[0].size, 32);
+	assert_int_equal(list.views[0].n_total, 5);
+	assert_int_equal(*list.views[0].n_used, 1);
+	assert_int_equal(*list.views[0].n_peak, 2);
+	assert_int_equal(*list.views[1].n_used, 3);
+	pool_put(&p, out[1]);
+	assert_int_equal(*list.views[0].n_used, 0);
+	pool_fini(&p);
+}
+
 RUN_SUITE("base/pool", cmocka_unit_test(gives_each_object_once_and_null_when_all_are_out),
 	cmocka_unit_test(an_empty_pool_has_nothing_to_give),
-	cmocka_unit_test(random_use_never_hands_out_an_object_twice))
+	cmocka_unit_test(random_use_never_hands_out_an_object_twice),
+	cmocka_unit_test(a_list_shows_what_is_used_now_and_was_at_most))

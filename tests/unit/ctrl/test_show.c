@@ -360,7 +360,25 @@ static void no_text_of_a_server_ends_an_answer_early(void **state)
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+static void pools_are_told_with_what_is_free_in_each(void **state)
+{
+	struct world *w = *state;
+	struct pool p;
+	assert_int_equal(pool_init(&p, 48, 10), 0);
+	pool_list_add(&w->link->pools, "clients", &p);
+	void *out[] = {pool_take(&p), pool_take(&p), pool_take(&p)};
+	pool_put(&p, out[2]);
+	json_t *rows = ask_json(w, "show pools json");
+	json_t *expected = json_pack("[{si ss si si si si si}]", "worker", 0, "pool", "clients",
+		"bytes", 48, "total", 10, "free", 8, "used", 2, "peak", 3);
+	assert_true(json_equal(rows, expected));
+	json_decref(expected);
+	json_decref(rows);
+	pool_fini(&p);
+}
+
 RUN_SUITE("ctrl/show", CASE(info_says_what_each_frontend_waits_for),
 	CASE(info_says_how_load_reports_are), CASE(frontend_whose_error_is_no_utf8_keeps_its_row),
 	CASE(no_text_of_a_server_ends_an_answer_early), CASE(cs_09_metrics_are_those_of_grpc),
-	CASE(xds_says_what_is_in_which_state_and_since_when))
+	CASE(xds_says_what_is_in_which_state_and_since_when),
+	CASE(pools_are_told_with_what_is_free_in_each))

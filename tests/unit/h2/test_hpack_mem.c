@@ -43,6 +43,30 @@ static void random_blocks_do_not_overlap(void **state)
 	for (size_t i = 0; i < N_BLOCKS; i++)
 		hpack_mem_put(m, blocks[i]);
 	assert_int_equal(hpack_mem_used(m), 0);
+	struct pool_view view = hpack_mem_view(m);
+	assert_int_equal(*view.n_used, 0);
+	assert_in_range(*view.n_peak, 1, view.n_total);
+	hpack_mem_free(m);
+}
+
+// One block is enough for a page to be in use; the page that stays with its size is not.
+static void a_page_counts_while_a_block_of_it_is_out(void **state)
+{
+	struct hpack_mem *m = hpack_mem_new(8);
+	struct pool_view view = hpack_mem_view(m);
+	assert_int_equal(view.n_total, 8);
+	void *small[] = {hpack_mem_take(m, 64), hpack_mem_take(m, 64)};
+	void *large = hpack_mem_take(m, 30000);
+	assert_int_equal(*view.n_used, 2);
+	hpack_mem_put(m, large);
+	hpack_mem_put(m, small[0]);
+	assert_int_equal(*view.n_used, 1);
+	hpack_mem_put(m, small[1]);
+	assert_int_equal(*view.n_used, 0);
+	small[0] = hpack_mem_take(m, 64);
+	assert_int_equal(*view.n_used, 1);
+	assert_int_equal(*view.n_peak, 2);
+	hpack_mem_put(m, small[0]);
 	hpack_mem_free(m);
 }
 
@@ -74,5 +98,6 @@ static void a_block_larger_than_a_page_is_not_there(void **state)
 }
 
 RUN_SUITE("h2/hpack_mem", cmocka_unit_test(random_blocks_do_not_overlap),
+	cmocka_unit_test(a_page_counts_while_a_block_of_it_is_out),
 	cmocka_unit_test(exhausted_memory_serves_again_in_any_size),
 	cmocka_unit_test(a_block_larger_than_a_page_is_not_there))
