@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define MIN_MTU 576 // RFC 791: every host takes it
+#define MIN_LIMIT 16
 #define DEFAULT_DRAIN_S 30
 #define DEFAULT_LISTENER_DRAIN_S 600 // Envoy's (gRFC A36)
 
@@ -138,6 +139,13 @@ static const cyaml_schema_field_t sessions_fields[] = {
 	CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t limits_fields[] = {
+	CYAML_FIELD_UINT_PTR("connections", OPTIONAL_POINTER, struct config_limits, connections),
+	CYAML_FIELD_UINT_PTR("requests", OPTIONAL_POINTER, struct config_limits, requests),
+	CYAML_FIELD_UINT_PTR("buffers_mib", OPTIONAL_POINTER, struct config_limits, buffers_mib),
+	CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t top_fields[] = {
 	CYAML_FIELD_SEQUENCE_COUNT(
 		"eal", OPTIONAL_POINTER, struct config, eal, n_eal, &string_value, 0, 64),
@@ -156,6 +164,7 @@ static const cyaml_schema_field_t top_fields[] = {
 	CYAML_FIELD_MAPPING_PTR("csds", OPTIONAL_POINTER, struct config, csds, csds_fields),
 	CYAML_FIELD_MAPPING_PTR(
 		"sessions", OPTIONAL_POINTER, struct config, sessions, sessions_fields),
+	CYAML_FIELD_MAPPING_PTR("limits", OPTIONAL_POINTER, struct config, limits, limits_fields),
 	CYAML_FIELD_UINT_PTR("drain_s", OPTIONAL_POINTER, struct config, drain),
 	CYAML_FIELD_UINT_PTR("listener_drain_s", OPTIONAL_POINTER, struct config, listener_drain),
 	CYAML_FIELD_END,
@@ -470,12 +479,35 @@ static int check_csds(const struct config *c, struct lb_err *reterr)
 	return 0;
 }
 
+static int check_limit(
+	const char *key, const uint32_t *given, uint32_t most, uint32_t *ret, struct lb_err *reterr)
+{
+	*ret = given ? *given : 0;
+	if (given && (*given < MIN_LIMIT || *given > most))
+		return lb_err_set(
+			reterr, "limits.%s: %u is outside %d..%u", key, *given, MIN_LIMIT, most);
+	return 0;
+}
+
+static int check_limits(struct config *c, struct lb_err *reterr)
+{
+	const struct config_limits none = {0}, *l = c->limits ? c->limits : &none;
+	if (check_limit("connections", l->connections, CONFIG_MAX_CONNECTIONS, &c->max_connections,
+		    reterr) ||
+		check_limit(
+			"requests", l->requests, CONFIG_MAX_REQUESTS, &c->max_requests, reterr) ||
+		check_limit("buffers_mib", l->buffers_mib, CONFIG_MAX_BUFFERS_MIB,
+			&c->max_buffers_mib, reterr))
+		return -EINVAL;
+	return 0;
+}
+
 static int check(struct config *c, struct lb_err *reterr)
 {
 	c->drain_s = c->drain ? *c->drain : DEFAULT_DRAIN_S;
 	c->listener_drain_s = c->listener_drain ? *c->listener_drain : DEFAULT_LISTENER_DRAIN_S;
 	if (check_stats(c, reterr) || check_workers(c, reterr) || check_dns(c, reterr) ||
-		check_csds(c, reterr) || check_ports(c, reterr))
+		check_csds(c, reterr) || check_limits(c, reterr) || check_ports(c, reterr))
 		return -EINVAL;
 	for (unsigned i = 0; i < c->n_frontends; i++)
 		if (check_frontend(c, i, reterr))

@@ -94,6 +94,14 @@ struct config_sessions {
 	bool use_ejected; // sessions stay with ejected endpoints (lb-tree.md A75-O22)
 };
 
+// Of each worker, taken at its start (docs/architecture.md).
+#define CONFIG_MAX_CONNECTIONS 1000000
+#define CONFIG_MAX_REQUESTS 1000000
+#define CONFIG_MAX_BUFFERS_MIB 65536
+struct config_limits {
+	uint32_t *connections, *requests, *buffers_mib; // NULL = absent
+};
+
 struct config {
 	char **eal; // DPDK's own arguments
 	unsigned n_eal;
@@ -110,6 +118,7 @@ struct config {
 	struct config_csds *csds; // NULL = absent: no status port
 	struct config_sessions *sessions; // NULL = absent
 	struct config_xds *xds; // NULL = absent
+	struct config_limits *limits; // NULL = absent
 	// All of its servers with commas between them; NULL = those of resolv.conf. Not libcyaml's.
 	char *dns_servers;
 	enum log_level log_level; // as given, or the default
@@ -118,6 +127,10 @@ struct config {
 	// Seconds for open streams, as given (0 = none) or the default:
 	uint32_t drain_s; // after SIGTERM
 	uint32_t listener_drain_s; // of a listener that has changed
+	// As given, or 0:
+	uint32_t max_connections; // TCP, of clients and backends together
+	uint32_t max_requests;
+	uint32_t max_buffers_mib; // bytes on their way
 };
 
 // NULL on error: reterr is "<path>[:line]: <field>: <reason>".

@@ -5,6 +5,7 @@
 #include "ctrl/control_plane.h"
 #include "ctrl/show.h"
 #include "ctrl/xds/bootstrap.h"
+#include "dataplane/buf/buf.h"
 #include "dataplane/eal.h"
 #include "dataplane/handover.h"
 #include "dataplane/net/steer.h"
@@ -29,6 +30,7 @@ _Static_assert(CONFIG_MAX_ADDRESSES <= NET_MAX_ADDRESSES, "addresses of a port")
 _Static_assert(CONFIG_MAX_MTU <= PORT_MAX_MTU, "mtu");
 
 #define SECOND_NS UINT64_C(1000000000)
+#define CHUNKS_OF_MIB ((1u << 20) / BUF_CHUNK_SIZE)
 
 struct daemon {
 	struct config *config;
@@ -145,6 +147,20 @@ static void describe_ports(const struct daemon *d, struct worker_conf *conf)
 	}
 }
 
+static struct worker_limits limits_of(const struct config *c)
+{
+	struct worker_limits l = worker_limits_default();
+	if (c->max_connections)
+		l.max_conns = c->max_connections;
+	if (c->max_requests)
+		l.max_requests = c->max_requests;
+	if (l.max_queued > l.max_requests)
+		l.max_queued = l.max_requests;
+	if (c->max_buffers_mib)
+		l.n_chunks = c->max_buffers_mib * CHUNKS_OF_MIB;
+	return l;
+}
+
 static int make_workers(struct daemon *d, struct lb_err *err)
 {
 	const struct config *c = d->config;
@@ -161,7 +177,7 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 			.handover = d->handover,
 			.idle = c->idle == CONFIG_IDLE_POLL ? WORKER_IDLE_POLL
 		                                            : WORKER_IDLE_BACKOFF,
-			.limits = worker_limits_default(),
+			.limits = limits_of(c),
 			.listener_drain_ns = c->listener_drain_s * SECOND_NS,
 			.frontends = d->proxy_frontends,
 			.n_frontends = c->n_frontends,

@@ -27,6 +27,7 @@ static const char *const whole =
 	"stats: {socket: /run/shunt/stats.sock, mode: \"0600\"}\n"
 	"log: {level: debug}\n"
 	"sessions: {use_ejected: true}\n"
+	"limits: {connections: 32768, requests: 1000, buffers_mib: 512}\n"
 	"xds: {protocol: delta, deleted: drop}\n";
 
 // Writes text to a temporary file, loads it, removes it.
@@ -71,6 +72,9 @@ static void every_field_of_the_documented_shape_is_read(void **state)
 	assert_int_equal(c->frontends[0].grpc_headers, CONFIG_GRPC_ALL);
 	assert_int_equal(c->frontends[0].wait_for_ready, CONFIG_WAIT_HEADER);
 	assert_true(c->sessions->use_ejected); // A75-O22
+	assert_int_equal(c->max_connections, 32768);
+	assert_int_equal(c->max_requests, 1000);
+	assert_int_equal(c->max_buffers_mib, 512);
 	assert_int_equal(c->xds->protocol, CONFIG_XDS_DELTA);
 	assert_int_equal(c->xds->deleted, CONFIG_XDS_DROP); // DE-06
 	assert_int_equal(c->stats->mode_bits, 0600);
@@ -96,6 +100,9 @@ static void what_is_left_out_gets_its_default(void **state)
 	assert_string_equal(c->stats->socket, STATS_DEFAULT_SOCKET);
 	assert_int_equal(c->stats->mode_bits, 0660);
 	assert_int_equal(c->log_level, LOG_LEVEL_INFO);
+	assert_int_equal(c->max_connections, 0);
+	assert_int_equal(c->max_requests, 0);
+	assert_int_equal(c->max_buffers_mib, 0);
 	assert_int_equal(c->drain_s, 30);
 	assert_int_equal(c->listener_drain_s, 600);
 	assert_null(c->dns_servers);
@@ -216,9 +223,15 @@ static void an_error_names_file_field_and_reason(void **state)
 			":12: frontends[0].wait_for_ready: 'yes' is not one of never, always, "
 			"header"},
 		{"protocol: delta", "protocol: grpc",
-			":16: xds.protocol: 'grpc' is not one of sotw, delta"},
+			":17: xds.protocol: 'grpc' is not one of sotw, delta"},
 		{"deleted: drop", "deleted: ask",
-			":16: xds.deleted: 'ask' is not one of keep, drop"},
+			":17: xds.deleted: 'ask' is not one of keep, drop"},
+		{"connections: 32768", "connections: 15",
+			": limits.connections: 15 is outside 16..1000000"},
+		{"requests: 1000", "requests: 1000001",
+			": limits.requests: 1000001 is outside 16..1000000"},
+		{"buffers_mib: 512", "buffers_mib: 0",
+			": limits.buffers_mib: 0 is outside 16..65536"},
 		{"protocol: delta", "protocols: delta", "xds: Unexpected key: protocols"},
 		{"port: 8080", "port: 0", ": frontends[0]: port: 0 is not a port"},
 		{"address: 10.81.0.10,", "address: 10.81.0.11,",
