@@ -343,6 +343,14 @@ static void give_up_if_stalled(struct client *c)
 	set_phase(c, CLIENT_ENDING);
 }
 
+// All of them idle, whatever they were opened for.
+static void hold(struct client *c)
+{
+	set_phase(c, CLIENT_HOLDING);
+	c->hold_until_ns = c->now_ns + c->conf.hold_ns;
+	c->result.idle_held = c->n_up + c->n_idle_up;
+}
+
 static void close_all(struct client *c)
 {
 	if (c->measured_from_ns)
@@ -377,8 +385,17 @@ static void move_on(struct client *c)
 			set_phase(c, CLIENT_ENDING);
 		break;
 	case CLIENT_ENDING:
-		if (c->n_live == 0)
+		if (c->n_live == 0 && c->conf.hold_ns && !c->result.gave_up)
+			hold(c);
+		else if (c->n_live == 0)
 			close_all(c);
+		break;
+	case CLIENT_HOLDING:
+		if (c->now_ns < c->hold_until_ns)
+			break;
+		// Whoever closed one or told it to go, with GOAWAY.
+		c->result.idle_lost += c->result.idle_held - (c->n_up + c->n_idle_up);
+		close_all(c);
 		break;
 	case CLIENT_CLOSING:
 		if (!c->all)
@@ -412,11 +429,12 @@ uint64_t client_due_ns(const struct client *c)
 {
 	bool planned = c->conf.rate > 0 && !all_issued(c) &&
 	               (c->phase == CLIENT_WARMING || c->phase == CLIENT_MEASURED);
-	return planned ? planned_ns(c) : UINT64_MAX;
+	return planned ? planned_ns(c) : c->phase == CLIENT_HOLDING ? c->hold_until_ns : UINT64_MAX;
 }
 
 void client_stop(struct client *c)
 {
+	c->conf.hold_ns = c->hold_until_ns = 0;
 	if (c->phase >= CLIENT_ENDING)
 		return;
 	set_phase(c, CLIENT_ENDING);

@@ -49,6 +49,7 @@ struct client_conf {
 	uint64_t duration_ns; // 0 = until n_requests
 	uint64_t warm_up_ns; // checked, but in no figure
 	bool probe; // begin when a request was answered well
+	uint64_t hold_ns; // that all connections stay open for when the last answer is there
 	uint64_t timeout_ns; // of a connection attempt, a request, and the wait for all of them
 	double rate; // requests a second, open loop; 0 = closed loop
 	uint64_t seed;
@@ -62,7 +63,7 @@ struct client_result {
 	uint64_t window_ns; // in which they came
 	uint64_t content_in, content_out; // bytes of bodies
 	uint64_t opened, connect_failed, conns_lost, goaways;
-	uint32_t idle_held, idle_lost; // connections, at the end
+	uint32_t idle_held, idle_lost; // connections at the end, and all while they were held
 	uint16_t odd_http; // the first such status; 0 = none
 	int odd_grpc; // -1 = none
 	const char *why; // the last connection that failed or was lost; static, NULL = none did
@@ -76,6 +77,7 @@ enum client_phase {
 	CLIENT_WARMING, // up to warm_up_ns
 	CLIENT_MEASURED,
 	CLIENT_ENDING, // nothing more is sent; answers are waited for
+	CLIENT_HOLDING, // they are; connections stay for hold_ns
 	CLIENT_CLOSING, // all answers are there, or never will be
 	CLIENT_DONE,
 };

@@ -71,6 +71,7 @@ struct client {
 	uint64_t n_live; // requests that have not ended
 	uint64_t now_ns, opening_ns, start_ns, measured_from_ns, measured_to_ns;
 	uint64_t next_connect_ns;
+	uint64_t hold_until_ns; // in CLIENT_HOLDING
 	uint64_t progress_ns; // the last request that ended, or connection that came up
 	uint32_t n_connecting, n_active, n_idle, n_up, n_idle_up;
 	uint32_t n_closing; // at the end, of those that wait for the peer's FIN

@@ -85,6 +85,7 @@ static int make_client(
 		.n_requests = o->n_requests,
 		.duration_ns = o->duration_ns,
 		.warm_up_ns = o->warm_up_ns,
+		.hold_ns = o->hold_ns,
 		.probe = o->probe,
 		.timeout_ns = o->timeout_ns,
 		.rate = (double)o->rate,

@@ -67,6 +67,8 @@ static const struct opt opts[] = {
 		"ask one by one, uncounted, until an answer is right; then begin"},
 	{'w', "warm-up", "TIME", COMMAND_RUN, KIND_TIME, AT(warm_up_ns), 0, DAY,
 		"before the duration begins; checked, but in no figure"},
+	{0, "hold", "TIME", COMMAND_RUN, KIND_TIME, AT(hold_ns), 0, DAY,
+		"how long all connections stay open after the last answer"},
 	{0, "requests-per-connection", "N", COMMAND_RUN, KIND_NUMBER32, AT(per_conn), 1, 1000000000,
 		"then it is closed and another one opened"},
 	{0, "idle", "N", COMMAND_RUN, KIND_NUMBER32, AT(n_idle), 1, 1000000,

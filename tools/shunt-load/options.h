@@ -38,7 +38,7 @@ struct options {
 	bool has_answer_size; // else as the body
 	enum plan_check check;
 	uint32_t n_conns, n_streams, n_idle, per_conn;
-	uint64_t n_requests, duration_ns, warm_up_ns, timeout_ns, rate;
+	uint64_t n_requests, duration_ns, warm_up_ns, hold_ns, timeout_ns, rate;
 	uint64_t seed;
 	bool has_seed, probe;
 	// How the echo backend answers.

@@ -247,6 +247,59 @@ static void connections_are_opened_used_and_closed(void **state)
 	world_end();
 }
 
+// As many requests as connections: each has one.
+static void all_connections_are_held_after_the_last_answer(void **state)
+{
+	world_make(false, 0, 64);
+	w.conf.n_conns = 40;
+	w.conf.n_streams = 1;
+	w.conf.n_idle = 5;
+	w.conf.n_requests = 40;
+	w.conf.hold_ns = 30 * SECOND;
+	const struct client_result *r = world_run();
+	assert_int_equal(r->ended[OUTCOME_OK], 40);
+	assert_int_equal(r->opened, 45);
+	assert_int_equal(r->idle_held, 45);
+	assert_int_equal(r->idle_lost, 0);
+	assert_true(r->window_ns < SECOND);
+	assert_true(w.wire.now_ns > 30 * SECOND);
+	assert_true(is_good(r));
+	world_end();
+}
+
+static void a_held_run_ends_when_told_to(void **state)
+{
+	world_make(false, 0, 64);
+	w.conf.n_requests = 40;
+	w.conf.hold_ns = 300 * SECOND;
+	w.stop_at_ns = 10 * SECOND;
+	const struct client_result *r = world_run();
+	assert_int_equal(r->ended[OUTCOME_OK], 40);
+	assert_int_equal(r->ended[OUTCOME_CUT], 0);
+	assert_true(w.wire.now_ns < 60 * SECOND);
+	assert_true(is_good(r));
+	world_end();
+}
+
+static void close_echo(struct twheel_timer *t)
+{
+	echo_close(w.echo);
+}
+
+static void a_held_connection_that_goes_is_a_failure(void **state)
+{
+	struct twheel_timer timer = {.fire = close_echo};
+	world_make(false, 0, 64);
+	w.conf.n_requests = 40;
+	w.conf.hold_ns = 10 * SECOND;
+	twheel_arm(w.wire.hosts[1].wheel, &timer, 3 * SECOND);
+	const struct client_result *r = world_run();
+	assert_int_equal(r->ended[OUTCOME_OK], 40);
+	assert_int_equal(r->idle_lost, 4);
+	assert_false(is_good(r));
+	world_end();
+}
+
 static void an_interrupted_run_fails_nobody(void **state)
 {
 	world_make(false, 0, 64);
@@ -344,6 +397,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(latency_counts_from_the_planned_time),
 		cmocka_unit_test(a_rate_is_kept),
 		cmocka_unit_test(connections_are_opened_used_and_closed),
+		cmocka_unit_test(all_connections_are_held_after_the_last_answer),
+		cmocka_unit_test(a_held_run_ends_when_told_to),
+		cmocka_unit_test(a_held_connection_that_goes_is_a_failure),
 		cmocka_unit_test(an_interrupted_run_fails_nobody),
 		cmocka_unit_test(a_target_that_is_not_there_is_given_up),
 		cmocka_unit_test(requests_to_a_backend_that_dies_are_lost),

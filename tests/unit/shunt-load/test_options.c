@@ -99,7 +99,8 @@ static void values_arrive_where_they_belong(void **state)
 	assert_int_equal(
 		read_line(
 			MUST "-a 10.0.0.9/16 -c 8 -m 32 -D 1.5s -r 20k -w 200ms --grpc -b 100 -A 7 "
-			     "-p /a -p 3:/b --requests-per-connection 5 --idle 20k -T 2m --seed 9 "
+			     "-p /a -p 3:/b --requests-per-connection 5 --idle 20k --hold 3s -T 2m "
+			     "--seed 9 "
 			     "--check content --core 1 --nap -j -q --eal -m --eal 64"),
 		0);
 	assert_int_equal(options.client.n_addresses, 2);
@@ -117,6 +118,7 @@ static void values_arrive_where_they_belong(void **state)
 	assert_string_equal(options.paths[1], "3:/b");
 	assert_int_equal(options.per_conn, 5);
 	assert_int_equal(options.n_idle, 20000);
+	assert_int_equal(options.hold_ns, 3000000000);
 	assert_int_equal(options.timeout_ns, 120000000000);
 	assert_true(options.has_seed && options.seed == 9);
 	assert_int_equal(options.core, 1);
