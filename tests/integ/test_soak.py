@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker took it gives back: many idle clients, connections that come and go, full load; then every
+pool has as many free objects as before, and the process has no more memory than such a round took before.
+
+SHUNT_SOAK="IDLE RATE CHURN_S LOAD_S" chooses how many idle connections, how many a second come and go for how
+long, and how long the load lasts. All of it over memif, where shunt-load alone limits the rate."""
+
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+
+import load_agent
+from conftest import check_end
+from lab import wait_until
+from testbed import Testbed
+
+IDLE, RATE, CHURN_S, LOAD_S = map(int, os.environ.get("SHUNT_SOAK", "20000 500 2 2").split())
+SHORT_S = 2
+FAR = [f"10.81.0.{n}/24" for n in range(3, 9)]  # more addresses of the client: more ports
+OPEN_TIMEOUT_S = 60
+TIME_WAIT_S = 75  # what closed a connection itself remembers it for 60
+PATIENCE_S = 30
+SLACK = 1 << 20  # bytes that the heap may be larger by: replies to show, what libgrpc keeps
+
+pytestmark = pytest.mark.timeout(3 * (CHURN_S + LOAD_S) + 400)
+
+
+@pytest.fixture(name="bed")
+def fixture_bed(lab):
+    bed = Testbed(lab, device="memif")
+    bed.settings = f"limits: {{connections: {max(16384, IDLE * 3 // 2)}}}\n"
+    load_agent.serve_echo(bed)
+    yield bed
+    check_end(bed)
+
+
+def words(bed):
+    addresses = [word for address in FAR for word in ("-a", address)]
+    return [*load_agent.memif_words(bed.lab), *addresses, "-T", str(OPEN_TIMEOUT_S)]
+
+
+def run(bed, *more, seconds):
+    done = load_agent.run(bed.lab, "lb", *words(bed), *map(str, more), timeout=seconds + PATIENCE_S + OPEN_TIMEOUT_S)
+    assert done.status == 0, done.report
+    return done.report
+
+
+def used(bed):
+    """{(worker, pool): objects in use}"""
+    rows = bed.show("pools")
+    assert all(row["free"] + row["used"] == row["total"] for row in rows)
+    return {(row["worker"], row["pool"]): row["used"] for row in rows}
+
+
+def memory(bed):
+    """Bytes that are the daemon's alone."""
+    rows = pathlib.Path(f"/proc/{bed.daemon.pid}/smaps_rollup").read_text().splitlines()[1:]
+    return sum(int(row.split()[1]) for row in rows if row.startswith("Private_Dirty:")) * 1024
+
+
+def hold_idle(bed):
+    """IDLE connections, each of which has had a request answered. Returns what one took."""
+    before, answered = memory(bed), bed.show("info")["requests"]
+    process = bed.lab.start("lb", f"idle-{time.monotonic_ns()}", load_agent.argv(
+        "run", *words(bed), "-c", str(IDLE), "-n", str(IDLE), "-r", "20000", "--hold", "1h", "--nap"))
+    wait_until(lambda: not process.alive() or bed.show("info")["requests"] - answered == IDLE,
+               OPEN_TIMEOUT_S + PATIENCE_S, "a request of each idle connection")
+    wait_until(lambda: not process.alive() or all_idle(bed), PATIENCE_S, "the answers")
+    assert process.alive(), process.output()
+    took = memory(bed) - before
+    process.signal(signal.SIGINT)
+    status = process.wait(OPEN_TIMEOUT_S + PATIENCE_S)
+    report = load_agent.Run(status, process.output()).report
+    assert status == 0 and report["connections"]["idle_held"] == IDLE, report
+    assert report["outcomes"]["ok"] == IDLE
+    return took / IDLE
+
+
+def all_idle(bed):
+    workers = bed.show_workers()
+    assert sum(w["client_connections"] for w in workers) == IDLE
+    return sum(w["proxy"]["requests"] for w in workers) == 0
+
+
+def churn(bed, seconds):
+    """Open, ask, close. Returns how many connections a second there were."""
+    report = run(bed, "-c", "64", "-r", RATE, "-D", seconds, "--requests-per-connection", "1", seconds=seconds)
+    assert report["connections"]["opened"] >= RATE * seconds
+    return report["connections"]["opened"] / seconds
+
+
+def load(bed, seconds):
+    return run(bed, "-c", "8", "-m", "32", "-D", seconds, seconds=seconds)["per_second"]
+
+
+def wait_for(bed, start):
+    def differences():
+        now = used(bed)
+        return {pool: (start[pool], now[pool]) for pool in start if now[pool] != start[pool]}
+    try:
+        wait_until(lambda: not differences(), TIME_WAIT_S, "every pool as it was")
+    except TimeoutError:
+        assert differences() == {}
+
+
+def test_every_pool_is_as_full_again_as_before_and_memory_is_flat(bed, capsys, record_property):
+    load(bed, SHORT_S)  # the backend is connected, its HPACK tables are there
+    wait_until(lambda: sum(w["proxy"]["clients"] for w in bed.show_workers()) == 0, PATIENCE_S, "no client")
+    time.sleep(1.5)  # packet buffers are counted once a second
+    start = used(bed)
+    each = hold_idle(bed)
+    churn(bed, SHORT_S)
+    load(bed, SHORT_S)
+    wait_for(bed, start)
+    before = memory(bed)
+    hold_idle(bed)
+    per_second = churn(bed, CHURN_S)
+    requests = load(bed, LOAD_S)
+    wait_for(bed, start)
+    grown = memory(bed) - before
+    told = {"bytes of an idle connection": round(each), "connections/s": round(per_second),
+            "requests/s": round(requests), "memory grown by, KiB": grown // 1024, "MiB": before >> 20}
+    for name, value in told.items():
+        record_property(name, value)
+    with capsys.disabled():
+        print("\n" + "; ".join(f"{name}: {value}" for name, value in told.items()))
+    assert grown < SLACK
