@@ -94,7 +94,7 @@ static void items_subtract(struct ads_items *items, size_t first, const struct a
 static struct xds_variant *seen_by(const struct subscription_entry *e)
 {
 	struct xds_variant *v = e->sub->variant;
-	return v && v->change > e->after ? v : NULL;
+	return v && !e->left && v->change > e->after ? v : NULL;
 }
 
 static bool is_same(const struct subscription_entry *e)
@@ -103,6 +103,13 @@ static bool is_same(const struct subscription_entry *e)
 	return a == b || (a && b && strcmp(a->version, b->version) == 0 &&
 				 xds_constraints_eq(a->constraints, b->constraints));
 }
+
+// The entries of one name.
+struct group {
+	struct subscription_entry *entries;
+	size_t n;
+	bool is_pending; // one of them is
+};
 
 // The source has nothing to say of it yet. What is there under a wildcard comes with the rest,
 // unless nobody ever says that this was all.
@@ -114,6 +121,24 @@ static bool is_pending(const struct ads_type *t, const struct subscription_entry
 	return !seen_by(e) && (e->sub->variant || (word && word->is_pending));
 }
 
+static struct group group_at(const struct ads_type *t, size_t i)
+{
+	const struct subscription *sub = &t->sub;
+	struct group g = {&sub->entries[i], 0, sub->n_wild > 0 && t->wild_is_pending};
+	while (i + g.n < sub->n && g.entries[g.n].sub->name == g.entries[0].sub->name) {
+		const struct subscription_entry *e = &g.entries[g.n++];
+		g.is_pending |= !e->left && is_pending(t, e);
+	}
+	return g;
+}
+
+// Nothing is told of it yet. What is left stays as long as who keeps it may come to see it.
+static bool waits(
+	const struct ads_type *t, const struct group *g, const struct subscription_entry *e)
+{
+	return e->left ? g->is_pending : is_pending(t, e);
+}
+
 // The error that the client should know of; 0 = none.
 static uint64_t error_of(const struct subscription_entry *e)
 {
@@ -121,11 +146,11 @@ static uint64_t error_of(const struct subscription_entry *e)
 	return word ? word->error : 0;
 }
 
-static enum ads_due due_of(
-	const struct ads_stream *s, const struct ads_type *t, const struct subscription_entry *e)
+static enum ads_due due_of(const struct ads_stream *s, const struct ads_type *t,
+	const struct group *g, const struct subscription_entry *e)
 {
-	bool is_delta = s->protocol == ADS_DELTA, asked = is_delta && e->asked;
-	if (is_pending(t, e))
+	bool is_delta = s->protocol == ADS_DELTA, asked = e->asked && (is_delta || seen_by(e));
+	if (waits(t, g, e))
 		return ADS_DUE_NOTHING;
 	if (asked || error_of(e) != e->error)
 		return ADS_DUE_CHANGE;
@@ -133,6 +158,17 @@ static enum ads_due due_of(
 		return is_same(e) ? ADS_DUE_NOTHING : ADS_DUE_CHANGE;
 	bool is_told = is_delta || s->catalog->types[t - s->types].info.full_state;
 	return e->sent && is_told ? ADS_DUE_REMOVAL : ADS_DUE_NOTHING;
+}
+
+static enum ads_due group_due(
+	const struct ads_stream *s, const struct ads_type *t, const struct group *g)
+{
+	enum ads_due due = ADS_DUE_NOTHING;
+	for (size_t i = 0; i < g->n; i++) {
+		enum ads_due its = due_of(s, t, g, &g->entries[i]);
+		due = its > due ? its : due;
+	}
+	return due;
 }
 
 // Counts what nothing is known of yet.
@@ -168,9 +204,11 @@ static enum ads_due compare(const struct ads_stream *s, const struct ads_type *t
 		(t->wild_is_pending || (may_hold && t->n_pending > 0)))
 		return ADS_DUE_NOTHING;
 	enum ads_due due = owes_answer(s, t, full_state) ? ADS_DUE_CHANGE : ADS_DUE_NOTHING;
-	for (size_t i = 0; i < t->sub.n && due != ADS_DUE_CHANGE; i++) {
-		enum ads_due its = due_of(s, t, &t->sub.entries[i]);
+	for (size_t i = 0; i < t->sub.n && due != ADS_DUE_CHANGE;) {
+		struct group g = group_at(t, i);
+		enum ads_due its = group_due(s, t, &g);
 		due = its > due ? its : due;
+		i += g.n;
 	}
 	return due;
 }
@@ -252,35 +290,10 @@ static uint64_t break_ns(const struct ads_stream *s, uint32_t type)
 	return last == 0 ? 0 : last + BREAK_DELAY_NS;
 }
 
-// The entries of one name.
-struct group {
-	struct subscription_entry *entries;
-	size_t n;
-};
-
-static struct group group_at(const struct subscription *sub, size_t i)
-{
-	struct group g = {&sub->entries[i], 1};
-	while (i + g.n < sub->n && g.entries[g.n].sub->name == g.entries[0].sub->name)
-		g.n++;
-	return g;
-}
-
-static enum ads_due group_due(
-	const struct ads_stream *s, const struct ads_type *t, const struct group *g)
-{
-	enum ads_due due = ADS_DUE_NOTHING;
-	for (size_t i = 0; i < g->n; i++) {
-		enum ads_due its = due_of(s, t, &g->entries[i]);
-		due = its > due ? its : due;
-	}
-	return due;
-}
-
 static void group_told(const struct ads_type *t, const struct group *g)
 {
 	for (size_t i = 0; i < g->n; i++)
-		if (!is_pending(t, &g->entries[i]))
+		if (!waits(t, g, &g->entries[i]))
 			subscription_told(&g->entries[i], seen_by(&g->entries[i]));
 }
 
@@ -337,11 +350,11 @@ static void pick_sotw(struct ads_stream *s, const struct ads_type *t, const stru
 	const char *name = g->entries[0].sub->name;
 	for (size_t i = 0; i < g->n; i++) {
 		struct subscription_entry *e = &g->entries[i];
-		bool stays = is_pending(t, e) || (keeps && !seen_by(e));
+		bool stays = waits(t, g, e) || (keeps && !seen_by(e));
 		struct xds_variant *v = stays ? e->sent : seen_by(e);
 		bool is_stuck = error_of(e) != 0 && is_same(e);
 		bool was_stuck = e->error != 0 && error_of(e) == 0;
-		if (v && !is_stuck && (full_state || was_stuck || !is_same(e)))
+		if (v && !is_stuck && (full_state || was_stuck || e->asked || !is_same(e)))
 			items_add(&s->resources, name, v);
 	}
 	items_unique(&s->resources, marks.resources);
@@ -357,7 +370,7 @@ static void pick_delta(struct ads_stream *s, const struct ads_type *t, const str
 		struct subscription_entry *e = &g->entries[i];
 		struct xds_variant *now = seen_by(e);
 		bool was_stuck = e->error != 0 && error_of(e) == 0, asked = e->asked || was_stuck;
-		if (is_pending(t, e)) {
+		if (waits(t, g, e)) {
 			if (e->sent)
 				items_add(&s->scratch, name, e->sent);
 			continue;
@@ -406,7 +419,7 @@ static void pick_all(struct ads_stream *s, struct ads_type *t, bool keeps, bool 
 {
 	enum ads_due left = ADS_DUE_NOTHING;
 	for (size_t i = 0; i < t->sub.n;) {
-		struct group g = group_at(&t->sub, i);
+		struct group g = group_at(t, i);
 		enum ads_due due = group_due(s, t, &g);
 		bool keeps_it = keeps && due == ADS_DUE_REMOVAL;
 		i += g.n;
@@ -476,8 +489,8 @@ uint64_t ads_stream_due_ns(const struct ads_stream *s)
 	}
 	for (size_t i = 0; i < N_BREAKING; i++) {
 		enum resource_type type = breaking_order[i];
-		bool waits = s->types[type].due == ADS_DUE_REMOVAL && !users_are_busy(s, type);
-		uint64_t its = waits ? break_ns(s, type) : UINT64_MAX;
+		bool is_free = s->types[type].due == ADS_DUE_REMOVAL && !users_are_busy(s, type);
+		uint64_t its = is_free ? break_ns(s, type) : UINT64_MAX;
 		due = its < due ? its : due;
 	}
 	return due;

@@ -166,8 +166,8 @@ int ads_stream_feed_sotw(struct ads_stream *s, const sotw_request *request, uint
 	ret->n_names = t->sub.n;
 	ret->wildcard = t->sub.n_wild > 0;
 	ret->kind = ADS_REQUEST_SUBSCRIBE;
+	t->asked |= !names_response || t->sub.wild_is_new;
 	if (!names_response) {
-		t->asked = true;
 		subscription_forget(&t->sub);
 	} else if (!t->answered) {
 		ret->kind = answer(t, request->error_detail != NULL, now_ns);

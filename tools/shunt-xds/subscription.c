@@ -169,7 +169,8 @@ static void merge_commit(struct merge *m, struct subscription *s, const struct c
 			catalog_unwant(type, e->sub);
 			e->is_wanted = false;
 		}
-		if (e->named || e->wild)
+		e->left &= !e->named && !e->wild && e->sent;
+		if (e->named || e->wild || e->left)
 			m->out[n++] = *e;
 		else
 			entry_fini(e, type);
@@ -265,15 +266,20 @@ int subscription_set(struct subscription *s, const struct catalog_type *type, st
 	for (size_t i = 0; !rc && i < m.n; i++) {
 		struct subscription_entry *e = &m.out[i];
 		e->named = e->is_listed;
-		e->wild = (e->wild || e->sent) && is_among(e->sub->params, wild.list, wild.n);
+		bool is_under = is_among(e->sub->params, wild.list, wild.n);
+		e->wild = (e->wild || e->sent) && is_under;
+		// It is of a new wildcard's answer, though the client was sent it by name (SW-14).
+		e->asked |= e->sent && is_under && !is_among(e->sub->params, s->wild, s->n_wild);
 	}
 	rc = rc ? rc : finish(&m, s, type);
-	if (rc)
+	if (rc) {
 		wild_free(type, wild.list, wild.n);
-	else
-		replace_wild(s, type, &wild);
-	if (rc)
 		return rc;
+	}
+	s->wild_is_new = false;
+	for (size_t i = 0; i < wild.n; i++)
+		s->wild_is_new |= !is_among(wild.list[i]->params, s->wild, s->n_wild);
+	replace_wild(s, type, &wild);
 	s->ever_named |= !is_empty;
 	return 0;
 }
@@ -316,39 +322,65 @@ static void take_away(
 	}
 }
 
-// What a client holds of a name it holds for all its subscriptions to it: a new one begins with
-// what another was sent, so that it is rid of that when another variant is the right one, though
-// the other subscription may have ended by then.
-#define SHARE_MAX 1000 // of one name are looked at
-static void share_sent(struct merge *m)
-{
-	for (size_t first = 0, i = 0; i < m->n; i++) {
-		struct subscription_entry *e = &m->out[i];
-		if (e->sub->name != m->out[first].sub->name)
-			first = i;
-		for (size_t k = first; e->is_new && !e->sent && k < m->n && k < first + SHARE_MAX;
-			k++) {
-			const struct subscription_entry *other = &m->out[k];
-			if (other->sub->name != e->sub->name)
-				break;
-			if (other->sent &&
-				xds_constraints_match(other->sent->constraints, e->sub->params))
-				e->sent = xds_variant_get(other->sent);
-		}
-	}
-}
-
 static void mark_added(
 	struct merge *m, const struct wild *wild, const struct locator *stars, size_t n_stars)
 {
 	for (size_t i = 0; i < m->n; i++) {
 		struct subscription_entry *e = &m->out[i];
-		e->wild = e->wild && is_among(e->sub->params, wild->list, wild->n);
+		e->wild = (e->wild || e->left) && is_among(e->sub->params, wild->list, wild->n);
 		e->named |= e->is_listed;
 		e->asked |= e->is_listed;
 		bool is_some = e->sent || e->sub->variant;
 		for (size_t k = 0; is_some && !e->asked && k < n_stars; k++)
 			e->asked = xds_params_eq(e->sub->params, stars[k].params);
+	}
+}
+
+// The entries of one name.
+static size_t name_end(const struct merge *m, size_t first)
+{
+	size_t end = first + 1;
+	while (end < m->n && m->out[end].sub->name == m->out[first].sub->name)
+		end++;
+	return end;
+}
+
+// Does another subscription keep what was sent for this one, and not know of it itself? Those of a
+// name are too many to be all asked, and one that is told to go too often does no harm.
+#define LOOK_MAX 1000
+static bool is_left(const struct merge *m, size_t first, size_t end,
+	const struct subscription_entry *e, const struct wild *wild)
+{
+	const struct xds_constraints *sent = e->sent->constraints;
+	bool is_kept = end - first > LOOK_MAX;
+	for (size_t i = 0; i < wild->n && !is_kept; i++)
+		is_kept = xds_constraints_match(sent, wild->list[i]->params);
+	for (size_t i = first; i < end && i < first + LOOK_MAX; i++) {
+		const struct subscription_entry *other = &m->out[i];
+		if (!other->named && !other->wild)
+			continue;
+		if (other->sent && xds_constraints_eq(other->sent->constraints, sent))
+			return false;
+		is_kept |= xds_constraints_match(sent, other->sub->params);
+	}
+	return is_kept;
+}
+
+// What a client holds of a name it holds for all its subscriptions to it, though the one for which
+// it was sent may end.
+static void leave_behind(struct merge *m, const struct wild *wild)
+{
+	for (size_t first = 0, end; first < m->n; first = end) {
+		end = name_end(m, first);
+		for (size_t i = first; i < end; i++) {
+			struct subscription_entry *e = &m->out[i];
+			e->left =
+				!e->named && !e->wild && e->sent && is_left(m, first, end, e, wild);
+			if (e->left) {
+				e->asked = false;
+				e->error = 0;
+			}
+		}
 	}
 }
 
@@ -368,9 +400,9 @@ int subscription_change(struct subscription *s, const struct catalog_type *type,
 		return rc;
 	rc = merge(&m, s, type, add, n_add);
 	if (!rc) {
-		share_sent(&m);
 		take_away(&m, remove, n_remove, &wild);
 		mark_added(&m, &wild, add + n_add, n_add_stars);
+		leave_behind(&m, &wild);
 		rc = finish(&m, s, type);
 	}
 	if (rc)

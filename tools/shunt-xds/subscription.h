@@ -23,8 +23,11 @@ struct subscription_entry {
 	struct xds_variant *sent; // counted; what it has, as far as it was told; NULL = nothing
 	bool named; // the client asked for it by name
 	bool wild; // it is here through a wildcard
+	// Neither: but the client may keep what was sent for it for another of its subscriptions,
+	// and is to be rid of it when that sees something else (delta).
+	bool left;
 	bool is_wanted; // of the catalog's source
-	bool asked; // an answer is due though nothing differs, "there is none" too (delta)
+	bool asked; // an answer is due though nothing differs; in delta "there is none" is one
 	uint64_t error; // the last that was told (catalog_word()); 0 = none
 	uint64_t after; // only a later change of the variant counts (catalog_word.not_kept)
 	bool is_listed, is_new, is_newly_wanted; // while the list changes
@@ -36,6 +39,7 @@ struct subscription {
 	struct xds_sub **wild; // to "*", by order; counted, wanted
 	size_t n_wild;
 	bool ever_named; // after a name, an empty list is no wildcard any more (SW-10)
+	bool wild_is_new; // the last list of SotW has a wildcard that the one before had not
 	bool wild_is_stale; // look again, though the catalog is the same
 	uint64_t wild_generation; // of the catalog, when it was looked through last
 };

@@ -441,6 +441,41 @@ static void variant_goes_though_the_subscription_that_brought_it_has_ended(void 
 }
 
 // TP2-S04.
+// What a wildcard keeps of it is not known by name before the list is looked through.
+static void variant_goes_though_a_wildcard_took_over_when_its_subscription_ended(void **state)
+{
+	struct script *w = *state;
+	struct peer *p = &w->peer;
+	server_publish(&w->server, "R:r=1{env=prod} R:s=1");
+	peer_subscribe(p, 'R', "+r{env=prod}");
+	NEXT(p, "R r=1{env=prod}");
+	peer_ack(p, 'R', "+*{env=prod,version=v1}");
+	peer_change(p, 'R', "-r{env=prod}", "", false);
+	server_publish(&w->server, "R:r=2{env=prod&version=v1} R:s=1");
+	NEXT(p, "R r=2{env=prod AND version=v1} s=1 -r{env=prod}");
+	NEXT(p, "");
+	assert_int_equal(p->n_held, 2);
+}
+
+static void variant_goes_with_the_name_that_a_wildcard_had_kept(void **state)
+{
+	struct script *w = *state;
+	struct peer *p = &w->peer;
+	server_publish(&w->server, "R:r=1{env=prod}");
+	peer_subscribe(p, 'R', "+r{env=prod}");
+	NEXT(p, "R r=1{env=prod}");
+	peer_ack(p, 'R', "-r{env=prod} +*{env=prod,version=v1}");
+	server_publish(&w->server, "");
+	NEXT(p, "R -r{env=prod}");
+	NEXT(p, "");
+	// What nobody keeps the client has forgotten.
+	server_publish(&w->server, "R:r=1{env=prod}");
+	NEXT(p, "R r=1{env=prod}");
+	peer_ack(p, 'R', "-*{env=prod,version=v1}");
+	server_publish(&w->server, "");
+	NEXT(p, "");
+}
+
 static void change_of_a_variant_goes_only_to_those_it_matches(void **state)
 {
 	struct script *w = *state;
@@ -535,6 +570,8 @@ RUN_SUITE("shunt-xds/ads_delta", CASE(only_what_changed_is_sent),
 	CASE(versions_that_are_no_versions_do_no_harm),
 	CASE(split_variant_is_replaced_in_one_response),
 	CASE(variant_that_another_subscription_sees_stays),
+	CASE(variant_goes_though_a_wildcard_took_over_when_its_subscription_ended),
+	CASE(variant_goes_with_the_name_that_a_wildcard_had_kept),
 	CASE(variant_is_gone_for_all_when_it_is_replaced_for_one),
 	CASE(variant_goes_though_the_subscription_that_brought_it_has_ended),
 	CASE(change_of_a_variant_goes_only_to_those_it_matches), CASE(unknown_type_is_not_answered),

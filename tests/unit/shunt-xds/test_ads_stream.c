@@ -322,6 +322,27 @@ static void wildcard_gets_all_and_follows(void **state)
 	NEXT(p, "");
 }
 
+// SW-14. The client cannot know otherwise that the wildcard has what it was sent by name, or that
+// it has nothing.
+static void wildcard_that_is_new_beside_names_is_answered(void **state)
+{
+	struct script *w = *state;
+	struct peer *p = &w->peer;
+	server_publish(&w->server, "C:a=1 E:a=1 E:b=1");
+	peer_subscribe(p, 'C', "a");
+	NEXT(p, "C a=1");
+	peer_ack(p, 'C', "a *");
+	NEXT(p, "C a=1");
+	peer_ack(p, 'C', "a *");
+	NEXT(p, "");
+	peer_subscribe(p, 'E', "a");
+	NEXT(p, "E a=1");
+	peer_ack(p, 'E', "a *");
+	NEXT(p, "E a=1 b=1");
+	peer_ack(p, 'E', "a *");
+	NEXT(p, "");
+}
+
 static void wildcard_of_an_empty_set_is_answered(void **state)
 {
 	struct script *w = *state;
@@ -519,6 +540,7 @@ RUN_SUITE("shunt-xds/ads_stream", CASE(first_request_gets_what_it_names),
 	CASE(removed_cluster_alone_is_told_at_once), CASE(removed_cluster_waits_for_the_routes),
 	CASE(removed_cluster_stays_while_the_routes_are_refused),
 	CASE(client_that_drops_the_name_sees_no_removal), CASE(wildcard_gets_all_and_follows),
+	CASE(wildcard_that_is_new_beside_names_is_answered),
 	CASE(wildcard_of_an_empty_set_is_answered), CASE(request_without_nonce_starts_over),
 	CASE(nonce_of_an_earlier_stream_does_no_harm), CASE(unknown_type_is_not_answered),
 	CASE(locators_are_names_too), CASE(locators_alone_are_no_wildcard),

@@ -305,6 +305,7 @@ static void change_without_memory_changes_nothing(void **state)
 // The naive twin: flags by letter and parameters.
 struct twin {
 	bool named[N_NAMES][N_PARAMS], sent[N_NAMES][N_PARAMS], asked[N_NAMES][N_PARAMS];
+	bool left[N_NAMES][N_PARAMS];
 	bool there[N_NAMES], wild[N_PARAMS], ever_named;
 };
 
@@ -328,7 +329,7 @@ static void drop_unwanted(struct twin *t)
 {
 	for (int i = 0; i < N_NAMES; i++) {
 		for (int k = 0; k < N_PARAMS; k++) {
-			t->sent[i][k] &= t->named[i][k] || t->wild[k];
+			t->sent[i][k] &= t->named[i][k] || t->wild[k] || t->left[i][k];
 			t->asked[i][k] &= t->named[i][k] || t->wild[k];
 		}
 	}
@@ -336,6 +337,7 @@ static void drop_unwanted(struct twin *t)
 
 static void twin_set(struct twin *t, const char *letters)
 {
+	bool was_wild[N_PARAMS] = {t->wild[0], t->wild[1]};
 	memset(t->named, 0, sizeof(t->named));
 	t->wild[0] = strchr(letters, '*') || (letters[0] == '\0' && !t->ever_named);
 	t->wild[1] = strchr(letters, '+') != NULL;
@@ -343,18 +345,33 @@ static void twin_set(struct twin *t, const char *letters)
 	for (const char *c = letters; *c; c++)
 		if (is_letter(*c))
 			t->named[(*c | 0x20) - 'a'][*c < 'a'] = true;
+	for (int i = 0; i < N_NAMES; i++)
+		for (int k = 0; k < N_PARAMS; k++)
+			t->asked[i][k] |= t->wild[k] && !was_wild[k] && t->sent[i][k];
 	drop_unwanted(t);
 }
 
 static bool is_here(const struct twin *t, int i, int k)
 {
-	return t->named[i][k] || (t->wild[k] && (t->there[i] || t->sent[i][k] || t->asked[i][k]));
+	return t->named[i][k] || t->left[i][k] ||
+	       (t->wild[k] && (t->there[i] || t->sent[i][k] || t->asked[i][k]));
+}
+
+// What ends, but is kept by what stays, which was sent nothing itself.
+static void leave(struct twin *t)
+{
+	for (int i = 0; i < N_NAMES; i++) {
+		for (int k = 0; k < N_PARAMS; k++) {
+			bool ends = !t->named[i][k] && !t->wild[k];
+			bool other_stays = t->named[i][!k] || t->wild[!k];
+			t->left[i][k] = ends && t->sent[i][k] && other_stays && !t->sent[i][!k];
+		}
+	}
 }
 
 static void twin_change(struct twin *t, const char *add, const char *remove)
 {
 	bool was_wild[N_PARAMS];
-	const struct twin before = *t;
 	for (int k = 0; k < N_PARAMS; k++) {
 		const char star = k ? '+' : '*';
 		was_wild[k] = t->wild[k];
@@ -364,7 +381,7 @@ static void twin_change(struct twin *t, const char *add, const char *remove)
 		int k = *c < 'a', i = (*c | 0x20) - 'a';
 		if (!is_letter(*c))
 			continue;
-		bool was_here = t->named[i][k] ||
+		bool was_here = t->named[i][k] || t->left[i][k] ||
 		                (was_wild[k] && (t->there[i] || t->sent[i][k] || t->asked[i][k]));
 		if (!was_here)
 			continue;
@@ -373,7 +390,7 @@ static void twin_change(struct twin *t, const char *add, const char *remove)
 	}
 	for (int k = 0; k < N_PARAMS; k++)
 		for (int i = 0; i < N_NAMES; i++)
-			t->asked[i][k] |= (was_wild[k] || t->named[i][k]) &&
+			t->asked[i][k] |= (was_wild[k] || t->named[i][k] || t->left[i][k]) &&
 			                  strchr(add, k ? '+' : '*') &&
 			                  (t->there[i] || t->sent[i][k]);
 	for (const char *c = add; *c; c++) {
@@ -381,10 +398,8 @@ static void twin_change(struct twin *t, const char *add, const char *remove)
 		if (!is_letter(*c))
 			continue;
 		t->named[i][k] = t->asked[i][k] = true;
-		// What it has of the name for the other parameters it has for these.
-		if (!is_here(&before, i, k))
-			t->sent[i][k] = before.sent[i][!k];
 	}
+	leave(t);
 	drop_unwanted(t);
 }
 
@@ -400,6 +415,7 @@ static void expect(const struct subscription *s, const struct twin *t)
 			assert_int_equal(letter_of(e), (k ? 'A' : 'a') + i);
 			assert_int_equal(e->named, t->named[i][k]);
 			assert_int_equal(e->asked, t->asked[i][k]);
+			assert_int_equal(e->left, t->left[i][k]);
 			assert_int_equal(e->sub->variant != NULL, t->there[i]);
 			assert_int_equal(e->sent != NULL, t->sent[i][k]);
 		}
@@ -426,10 +442,11 @@ static void tell_some(struct subscription *s, struct twin *t, struct rand *rand)
 		struct subscription_entry *e = &s->entries[i];
 		if (rand_below(rand, 3))
 			continue;
-		subscription_told(e, e->sub->variant);
+		struct xds_variant *v = e->left ? NULL : e->sub->variant;
+		subscription_told(e, v);
 		int k = e->sub->params != NULL, letter = e->sub->name[0] - 'a';
-		t->sent[letter][k] = e->sub->variant != NULL;
-		t->asked[letter][k] = false;
+		t->sent[letter][k] = v != NULL;
+		t->asked[letter][k] = t->left[letter][k] = false;
 	}
 	// What was told to be gone is gone from the list at the next look, if a wildcard had it.
 	s->wild_is_stale = true;
