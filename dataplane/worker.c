@@ -146,6 +146,7 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 	struct proxy_conf proxy = {
 		.frontends = conf->frontends,
 		.n_frontends = conf->n_frontends,
+		.n_workers = w->steer->n_workers,
 		// The rest is for backends, so that clients alone can't shut them out.
 		.max_clients = limits->max_conns - limits->max_conns / 4,
 		.max_requests = limits->max_requests,

@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 struct lb_breaker {
-	// The only line that several workers write to for a request; what else lies in it is
-	// ctrl's, which touches it for updates and snapshots only.
+	// A line that several workers write to, for each request unless they keep places ready
+	// (lb/leases.h), which count; what else lies in it is ctrl's, which touches it for updates
+	// and snapshots only.
 	uint32_t in_flight; // w: workers (atomic), r: any
 };
 

@@ -5,7 +5,6 @@
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
-#include "lb/breaker.h"
 #include "lb/cluster.h"
 #include "lb/leaf.h"
 #include "lb/link.h"
@@ -18,7 +17,7 @@ bool proxy_booking_enter(struct proxy_request *r, const struct lb_leaf_layer *la
 {
 	if (!layer)
 		return true;
-	if (!lb_breaker_enter(layer->breaker, layer->max_requests))
+	if (!lb_leases_enter(&r->proxy->leases, layer->breaker, layer->max_requests))
 		return false;
 	r->booking.breaker = layer->breaker;
 	return true;
@@ -58,7 +57,7 @@ void proxy_booking_close(struct proxy_request *r)
 	struct proxy *p = r->proxy;
 	struct proxy_booking *b = &r->booking;
 	if (b->breaker) {
-		lb_breaker_leave(b->breaker);
+		lb_leases_leave(&p->leases, b->breaker);
 		b->breaker = NULL;
 	}
 	if (!b->is_open)

@@ -4,7 +4,6 @@
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
-#include "lb/breaker.h"
 #include "lb/cluster.h"
 #include "lb/drop.h"
 #include "lb/leaf.h"
@@ -140,7 +139,7 @@ struct proxy_pick proxy_pick(struct proxy_request *r, const struct lb_cluster *c
 	uint32_t category = lb_drops_draw(layer->drops, &r->drawn, layer->id, &p->rand);
 	if (category != LB_DROP_NONE)
 		return drop(r, layer, category);
-	if (lb_breaker_in_flight(layer->breaker) >= layer->max_requests)
+	if (lb_leases_is_full(&r->proxy->leases, layer->breaker, layer->max_requests))
 		return proxy_pick_overflow(r, layer);
 	struct proxy_pick bound;
 	if (r->session.n_addresses && layer->sessions && pick_session(r, layer, &bound))

@@ -57,6 +57,7 @@ static const char *const counter_names[PROXY_N_COUNTERS] = {
 	[PROXY_PAUSED_REQUESTS] = "requests_paused",
 	[PROXY_LIVE_CLIENTS] = "clients",
 	[PROXY_LIVE_UPSTREAMS] = "upstreams",
+	[PROXY_SPARE_PLACES] = "spare_places",
 };
 
 static int init_memory(struct proxy *p, const struct h2_conf *h2)
@@ -108,7 +109,7 @@ static void again_fire(struct twheel_timer *t)
 struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	struct tcp_stack *tcp, struct twheel *wheel, struct pool *chunks, struct lb_link *link)
 {
-	CHECK(conf->n_frontends <= LB_MAX_FRONTENDS);
+	CHECK(conf->n_frontends <= LB_MAX_FRONTENDS && conf->n_workers > 0);
 	struct proxy *p = lines_new(1, sizeof(*p));
 	if (!p)
 		return NULL;
@@ -119,6 +120,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	p->link = link;
 	p->shared = link->shared;
 	p->again.fire = again_fire;
+	p->leases.n_workers = conf->n_workers;
 	rand_init(&p->rand, conf->seed);
 	p->now_ns = twheel_now(wheel);
 	struct h2_conf h2_conf = *h2;
@@ -156,6 +158,7 @@ void proxy_free(struct proxy *p)
 	twheel_cancel(p->wheel, &p->retry_timer);
 	twheel_cancel(p->wheel, &p->again);
 	twheel_cancel(p->wheel, &p->drain.timer);
+	lb_leases_return(&p->leases);
 	h2_context_free(p->h2);
 	pool_fini(&p->requests);
 	pool_fini(&p->clients);
@@ -218,6 +221,7 @@ static void set_gauges(struct proxy *p)
 	counter_set_to(&p->counters[PROXY_PAUSED_REQUESTS], p->queues.n_paused);
 	counter_set_to(&p->counters[PROXY_LIVE_CLIENTS], p->clients.n_used);
 	counter_set_to(&p->counters[PROXY_LIVE_UPSTREAMS], p->upstreams.n_used);
+	counter_set_to(&p->counters[PROXY_SPARE_PLACES], p->leases.n_spare);
 }
 
 void proxy_end_turn(struct proxy *p)
@@ -236,6 +240,7 @@ void proxy_end_turn(struct proxy *p)
 	proxy_backend_tell_all(p);
 	if (!proxy_notice_tell_all(p, &p->notices))
 		proxy_count(p, PROXY_EVENTS_DELAYED);
+	lb_leases_tidy(&p->leases);
 	set_gauges(p);
 	ask_for_a_turn(p);
 	p->snapshot = NULL;

@@ -39,6 +39,7 @@ struct proxy_frontend {
 struct proxy_conf {
 	const struct proxy_frontend *frontends; // borrowed, outlive the proxy; index = snapshot's
 	uint32_t n_frontends;
+	uint32_t n_workers; // of the program
 	uint32_t max_clients; // client connections
 	uint32_t max_requests; // live requests, queued ones included
 	uint32_t max_queued; // requests waiting for a backend or a time (lb-tree.md Q-06)

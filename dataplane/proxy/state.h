@@ -9,6 +9,7 @@
 #include "dataplane/proxy/proxy.h"
 #include "dataplane/proxy/queue.h"
 #include "lb/base/rand.h"
+#include "lb/leases.h"
 #include "lb/limits.h"
 
 struct proxy_backend;
@@ -59,6 +60,7 @@ enum proxy_counter {
 	PROXY_PAUSED_REQUESTS, // for a time
 	PROXY_LIVE_CLIENTS,
 	PROXY_LIVE_UPSTREAMS,
+	PROXY_SPARE_PLACES, // of breakers, kept for requests to come (lb/leases.h)
 	PROXY_N_COUNTERS,
 };
 
@@ -105,6 +107,7 @@ struct proxy {
 	struct proxy_queues queues;
 	uint32_t *positions; // [LB_MAX_SLOTS], lb_pick_ctx.positions
 	struct proxy_notices notices;
+	struct lb_leases leases; // of breakers
 	struct proxy_backend *backends; // [LB_MAX_ENDPOINTS]
 	uint64_t *ready; // [LB_MAX_ENDPOINTS / 64], lb/picker.h
 	struct proxy_backend *serve_head, *serve_tail; // waiting requests may find room

@@ -66,7 +66,7 @@ static struct lb_member_counters counted(const struct world *w)
 
 static uint32_t in_flight(struct world *w)
 {
-	return lb_breaker_in_flight(zero(w)->breaker);
+	return lb_breaker_in_flight(zero(w)->breaker) - (uint32_t)world_counter(w, "spare_places");
 }
 
 // A27-I01, I02, I03, ERR-01

@@ -59,7 +59,7 @@ static uint64_t check_members(const struct world *w)
 	}
 	for (uint32_t i = 0; i < N_CLUSTERS; i++)
 		entered += lb_breaker_in_flight(w->control.leaves[i].breaker);
-	CHECK(entered == in_flight && active <= in_flight);
+	CHECK(entered == in_flight + world_counter(w, "spare_places") && active <= in_flight);
 	CHECK(in_flight <= world_counter(w, "requests"));
 	return in_flight;
 }
@@ -168,6 +168,7 @@ static void new_proxy(struct world *w)
 			wire_address(HOST_PROXY, i + 1), 80, i == 1 ? "pinned.test" : NULL};
 	struct proxy_conf conf = {.frontends = w->frontends,
 		.n_frontends = N_FRONTENDS,
+		.n_workers = w->conf.n_workers,
 		.max_clients = 64,
 		.max_requests = w->conf.max_requests,
 		.max_queued = w->conf.max_queued,

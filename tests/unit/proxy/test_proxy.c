@@ -64,6 +64,7 @@ static struct proxy *make(void)
 {
 	struct proxy_conf conf = {.frontends = frontends,
 		.n_frontends = 2,
+		.n_workers = 1,
 		.max_clients = 4,
 		.max_requests = 4,
 		.max_queued = 4,
