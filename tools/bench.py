@@ -6,6 +6,7 @@
     tools/bench pick [--json] [ENDPOINTS ...]
     tools/bench update [--json] [ENDPOINTS ...]
     tools/bench hpack | h2 | proxy | tcp [--json] [--instructions]
+    tools/bench workers [--json]
     tools/bench clusters [--json] [CLUSTERS]
     tools/bench updates [--json]
 
@@ -26,6 +27,10 @@ h2: a unary gRPC request through both roles of HTTP/2, beside nghttp2's sessions
 client's bytes to a backend and back, through all of the proxy but packets. tcp: a segment out of one stack
 and into another. With --instructions each row also tells callgrind's count of instructions an operation,
 which repeats from run to run where times do not.
+
+workers: what two workers do on two cores beside one alone, each a whole proxy fed by its own thread (as in
+proxy): two that share a snapshot and its breaker, and two that share nothing, which is what the machine has for
+two threads. With real-time priority, where that is allowed, for some fifteen seconds.
 
 clusters: what it costs the running shuntd to take so many clusters (10000) of ten endpoints each and a
 route for each from an ADS server: CPU of the control thread until they serve, and memory; beside Envoy,
@@ -242,6 +247,17 @@ def ways(args):
         target_table(wanted)
 
 
+def workers(args):
+    build("bench_workers")
+    rows = run("bench_workers", each=shower(args))
+    if args.json:
+        return
+    table(["case", "two workers", "requests/s of one", "of two", "times", "ns of CPU a request, one", "two", "times by CPU"],
+          [[r["case"], r["impl"], number(r["one_s"]), number(r["two_s"]), f"{r['times']:.2f}", number(r["one_ns"]),
+            number(r["two_ns"]), f"{r['cpu_times']:.2f}"] for r in rows])
+    target_table([(f"two workers / one, {r['case']}", r["times"], 1.9, True) for r in rows if r["impl"] == "shared"])
+
+
 def scale(args, each):
     """The rows of tests/bench/scale.py."""
     if not PYTHON.exists():
@@ -277,12 +293,12 @@ def updates(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bench", choices=["route", "pick", "update", *WAYS, "clusters", "updates"])
+    parser.add_argument("bench", choices=["route", "pick", "update", *WAYS, "workers", "clusters", "updates"])
     parser.add_argument("--json", action="store_true", help="one object a line")
     parser.add_argument("--instructions", action="store_true", help="of an operation too, by callgrind")
     parser.add_argument("sizes", nargs="*", type=int, metavar="SIZE")
     args = parser.parse_intermixed_args()
-    benches = {"route": route, "pick": pick, "update": update, **dict.fromkeys(WAYS, ways),
+    benches = {"route": route, "pick": pick, "update": update, **dict.fromkeys(WAYS, ways), "workers": workers,
                "clusters": clusters, "updates": updates}
     benches[args.bench](args)
 
