@@ -35,6 +35,7 @@ struct loop {
 		uint64_t next_ns, before_ns, answered;
 	} progress;
 	uint64_t n_empty; // turns in a row
+	bool told_of_hold;
 };
 
 static uint64_t clock_ns(clockid_t id)
@@ -213,6 +214,15 @@ static void show_progress(struct loop *l, uint64_t now)
 	l->progress.next_ns = now + SECOND;
 }
 
+// Who watches the peer's memory waits for this line.
+static void tell_of_hold(struct loop *l)
+{
+	if (l->told_of_hold || !l->client || client_phase(l->client) != CLIENT_HOLDING)
+		return;
+	l->told_of_hold = true;
+	fprintf(stderr, "holding %u connections\n", client_result(l->client)->idle_held);
+}
+
 static bool is_over(const struct loop *l, uint64_t now, const volatile int *stop)
 {
 	if (l->client)
@@ -309,6 +319,7 @@ void loop_run(struct loop *l, const volatile int *stop)
 		now = turn(l, now, counted);
 		if (l->progress.shown)
 			show_progress(l, now);
+		tell_of_hold(l);
 		if (*stop && !told && l->client) {
 			told = true;
 			client_stop(l->client);
