@@ -292,16 +292,24 @@ def envoy_ads(args, protocol):
                      (live_ns - first_ns) / 1e9, memory)
 
 
+CLUSTERS_CASES = {
+    "shunt/ads_sotw": lambda args: shunt_clusters(args, "sotw"),
+    "shunt/ads_delta": lambda args: shunt_clusters(args, "delta"),
+    "shunt/ads_sotw_on_demand": lambda args: shunt_clusters(args, "sotw", on_demand=True),
+    "shunt/ads_delta_on_demand": lambda args: shunt_clusters(args, "delta", on_demand=True),
+    "envoy/static": envoy_static,
+    "envoy/ads_sotw": lambda args: envoy_ads(args, "sotw"),
+    "envoy/ads_delta": lambda args: envoy_ads(args, "delta"),
+}
+
+
 def bench_clusters(args):
-    for on_demand in (False, True):
-        for protocol in ("sotw", "delta"):
-            shunt_clusters(args, protocol, on_demand)
+    cases = args.only or CLUSTERS_CASES
     if not ENVOY.exists():
         print("no Envoy beside this Python: left out", file=sys.stderr)
-        return
-    envoy_static(args)
-    for protocol in ("sotw", "delta"):
-        envoy_ads(args, protocol)
+        cases = [case for case in cases if not case.startswith("envoy/")]
+    for case in cases:
+        CLUSTERS_CASES[case](args)
 
 
 class Window:
@@ -360,6 +368,7 @@ def main():
     parser.add_argument("bench", choices=["clusters", "updates"])
     parser.add_argument("--clusters", type=int, default=10000)
     parser.add_argument("--endpoints", type=int, default=10, help="of each, 10 at most")
+    parser.add_argument("--only", action="append", choices=CLUSTERS_CASES, help="of clusters; several")
     parser.add_argument("--rate", type=int, default=1000)
     parser.add_argument("--seconds", type=int, default=60)
     args = parser.parse_args()

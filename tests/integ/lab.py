@@ -61,6 +61,7 @@ class Process:
         self.argv = argv
         self.log_path = log_path
         self.popen = popen
+        self.started_s = time.monotonic()
 
     @property
     def pid(self):
@@ -187,12 +188,12 @@ class Lab:
         """Runs a command in ns to its end."""
         return command(["ip", "netns", "exec", self.ns(ns), *argv], timeout=timeout, check=check)
 
-    def start(self, ns, name, argv, env=None, cpu=SUPPORT_CPU):
+    def start(self, ns, name, argv, env=None, cpu=SUPPORT_CPU, files=4096):
         """Starts a process in ns, its output in NAME.log of the run directory. cpu None leaves all
-        cores to it."""
+        cores to it; files: descriptors that it may have."""
         pin = [] if cpu is None else ["taskset", "-c", str(cpu)]
         leash = [] if not self._leashed else ["setpriv", "--pdeathsig", "KILL"]
-        full = ["ip", "netns", "exec", self.ns(ns), "prlimit", "--core=0", "--nofile=4096",
+        full = ["ip", "netns", "exec", self.ns(ns), "prlimit", "--core=0", f"--nofile={files}",
                 *leash, *pin, *map(str, argv)]
         log_path = self.dir / f"{name}.log"
         with open(log_path, "ab") as log:

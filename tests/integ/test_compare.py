@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/compare measures: that each subject that is here is loaded and answers, not how fast."""
+"""What tools/compare measures: that each subject that is here is loaded, answers and is told of, not how fast;
+and how figures become rows."""
 
+import json
 import pathlib
 import sys
 
@@ -8,16 +10,94 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
 
-import compare_subjects  # noqa: E402  # pylint: disable=wrong-import-position
+# pylint: disable=wrong-import-position
+import compare_print  # noqa: E402
+import compare_rows  # noqa: E402
+import compare_subjects  # noqa: E402
 
 SUBJECTS, _ = compare_subjects.found()
+OF_ALL = {"memory per idle connection, of the process", "CPU per connection with one request", "CPU per request 8x32",
+          "CPU per request 64x1", "latency p99 at 200 a second"}
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda s: f"{s.name}-{s.transport}")
+def figures_of(subject, n_routes):
+    with subject(n_routes) as running:
+        figures = {what: (unit, value) for what, unit, value in running.figures(0.2, 200)}
+        assert running.failed == 0
+    return figures
+
+
+@pytest.mark.parametrize("subject", [s for s in SUBJECTS if s.routes], ids=lambda s: f"{s.name}-{s.transport}")
 def test_a_subject_answers_and_its_cost_is_counted(subject):
-    with subject(n_routes=100) as running:
-        for sample in (running.measure(8, 32, 0.2), running.measure(64, 1, 0.2), running.churn(0.2),
-                       running.latency(0.2)):
-            assert sample.failed == 0
-            assert sample.requests > 0 and sample.per_second > 0
-            assert 0.0 < sample.subject_us() <= sample.whole_us()
+    figures = figures_of(subject, 1)
+    assert OF_ALL <= figures.keys()
+    assert all(value > 0 for unit, value in figures.values() if unit != "B"), figures
+    assert 100 < figures["memory per idle connection, of the process"][1] < 1 << 20
+    if subject.transport == "veth":
+        assert figures["CPU per request 64x1"][1] < figures["whole-machine CPU per request 64x1"][1]
+        assert 0 < figures["start to first request answered"][1] < 60_000
+
+
+@pytest.mark.parametrize("subject", [s for s in SUBJECTS if s.routes], ids=lambda s: f"{s.name}-{s.transport}")
+def test_a_subject_finds_the_last_of_many_routes(subject):
+    figures = figures_of(subject, 100)
+    assert figures.keys() == {"CPU per request 8x32, 100 routes", "CPU per request 64x1, 100 routes"}
+    assert all(value > 0 for _, value in figures.values())
+
+
+def test_latency_without_anybody_in_between_is_measured_too():
+    (direct,) = [s for s in SUBJECTS if s.name == compare_subjects.REFERENCE]
+    figures = figures_of(direct, 1)
+    assert 0 < figures["latency p50 at 200 a second"][1] <= figures["latency p99.9 at 200 a second"][1]
+
+
+class Of:
+    """A subject that says only who it is."""
+
+    def __init__(self, name, transport="veth", is_peer=True):
+        self.name, self.transport, self.is_peer = name, transport, is_peer
+
+
+@pytest.fixture(name="figures")
+def fixture_figures():
+    figures = compare_rows.Figures()
+    shunt, slow, fast, direct = Of("shunt", "memif", False), Of("slow"), Of("fast"), Of("direct", is_peer=False)
+    for repeat, values in enumerate([(1, 8, 4, 1), (3, 6, 12, 2), (2, 40, 20, 3)]):
+        for subject, value in zip((shunt, slow, fast, direct), values):
+            figures.add(repeat, subject, "cost", "us", value)
+            figures.add(repeat, subject, "rate", "1/s", value)
+    return figures
+
+
+def rows_by(figures, what):
+    return {r["subject"]: r for r in figures.rows() if r["what"] == what}
+
+
+def test_a_ratio_is_to_the_best_peer_of_the_same_repeat(figures):
+    cost, rate = rows_by(figures, "cost"), rows_by(figures, "rate")
+    assert cost["shunt"]["value"] == 2 and cost["shunt"]["samples"] == [1, 3, 2]
+    assert cost["shunt"]["ratio_to_best_peer"] == 0.25  # of 1/4, 3/6 and 2/20; direct is no peer
+    assert cost["slow"]["ratio_to_best_peer"] == 2
+    assert rate["shunt"]["ratio_to_best_peer"] == 0.125  # of 1/8, 3/12 and 2/40: the most is best
+    assert cost["shunt"] == {"what": "cost", "transport": "memif", "subject": "shunt", "value": 2, "unit": "us",
+                             "ratio_to_best_peer": 0.25, "samples": [1, 3, 2]}
+
+
+def test_what_is_added_is_above_the_same_repeat_without(figures):
+    for repeat, value in enumerate([5, 8, 4]):
+        figures.add(repeat, next(iter(figures.subjects("cost"))), "cost with routes", "us", value)
+    figures.add_differences("added", "cost with routes", "cost")
+    figures.add_beyond("beyond", "cost", "direct")
+    assert rows_by(figures, "added")["shunt"]["samples"] == [4, 5, 2]
+    beyond = rows_by(figures, "beyond")
+    assert beyond.keys() == {"slow", "fast"}  # the others have no such reference on their transport
+    assert beyond["slow"]["samples"] == [7, 4, 37]
+
+
+def test_rows_are_json_a_table_and_a_chart(figures):
+    rows = figures.rows()
+    assert json.loads(json.dumps(rows)) == rows
+    table = list(compare_print.table(rows))
+    assert len(table) == 1 + len(rows) + 2 and table[0].startswith("what")
+    chart = compare_print.svg(rows)
+    assert chart.count("<rect") == len(rows) and chart.endswith("</svg>\n")

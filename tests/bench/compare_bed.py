@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a subject of tools/compare stands and what is measured of it: on veth between a generator and a
+backend that are the same for everybody. One core is the subject's, the other one everything else's.
+
+A figure is (what, unit, value); what is measured in one way of everybody has one name.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import h2load
+import load_agent
+from lab import Lab, LabError, wait_until
+from testbed import LINKS, PORT, URL, VIP, Testbed
+
+HERE = pathlib.Path(__file__).resolve().parent
+BACKEND = "10.82.0.1"
+BACKEND_PORT = 8080
+ANSWER = 64  # bytes
+OFFLOADS = ("tx", "gso", "tso", "gro")
+LABEL = "shunt-compare"
+RUN_TIMEOUT_S = 120
+WARM_UP = 4000  # requests
+CHURN = 200  # connections
+IDLE, IDLE_RATE = 2000, 4000  # connections, requests a second when they are opened
+MANY = 10_000  # routes
+QUANTILES = ("p50", "p99", "p99.9")
+SHAPES = {"8x32": (8, 32), "64x1": (64, 1)}  # connections, requests of each at a time
+
+
+def cores():
+    """(of the subject, of everything else)"""
+    usable = sorted(os.sched_getaffinity(0))
+    if len(usable) < 2:
+        raise LabError("two cores are needed: one for what is measured, one for what loads it")
+    return usable[-1], usable[0]
+
+
+def first(*argv):
+    """Before others on its core, so that what else the machine does is not measured."""
+    return ["chrt", "-r", "1", *argv]
+
+
+def tasks(pid, only=""):
+    """Folders in /proc of all threads that a Lab's process started, or of those of this name."""
+    for process in pathlib.Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            session = int((process / "stat").read_text().rsplit(")", 1)[1].split()[3])
+            if session == pid:
+                yield from (task for task in (process / "task").iterdir()
+                            if (task / "comm").read_text().startswith(only))
+
+
+def prefer(pid, only="", wanted=True):
+    """The same for what runs already, or no longer."""
+    for task in tasks(pid, only):
+        policy = os.SCHED_RR if wanted else os.SCHED_OTHER
+        os.sched_setscheduler(int(task.name), policy, os.sched_param(int(wanted)))
+
+
+def cpu_s(pid, only=""):
+    """CPU seconds of them."""
+    total = 0.0
+    for task in tasks(pid, only):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            total += int((task / "schedstat").read_text().split()[0]) / 1e9
+    return total
+
+
+def prefix(number):
+    return f"/r{number:05}/"
+
+
+def path(n_routes):
+    """What is asked for: the last of the routes."""
+    return h2load.MARK if n_routes == 1 else prefix(n_routes - 1) + h2load.MARK.lstrip("/")
+
+
+def prefixes(n_routes):
+    return [prefix(i) for i in range(n_routes)] if n_routes > 1 else []
+
+
+def memory(pid):
+    """Bytes that no process but those of a Lab's process has."""
+    total = 0
+    for stat in {task.parent.parent for task in tasks(pid)}:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            rows = (stat / "smaps_rollup").read_text().splitlines()[1:]
+            total += sum(int(row.split()[1]) for row in rows if row.startswith(("Private_Dirty:", "Swap:")))
+    return total * 1024
+
+
+def slab():
+    """Bytes of the kernel's own objects, of the whole machine."""
+    rows = pathlib.Path("/proc/meminfo").read_text().splitlines()
+    return next(int(row.split()[1]) for row in rows if row.startswith("Slab:")) * 1024
+
+
+class Sample:
+    """A load that has ended. requests; subject_s, others_s: CPU; per_second; failed; busy: of the loading
+    thread, where it polls; latency: shunt-load's, in ns."""
+
+    def __init__(self, requests, subject_s, others_s, per_second, failed, busy=None, latency=None):
+        self.requests = requests
+        self.subject_s = subject_s
+        self.others_s = others_s
+        self.per_second = per_second
+        self.failed = failed
+        self.busy = busy
+        self.latency = latency
+
+    def subject_us(self):
+        return self.subject_s / self.requests * 1e6
+
+    def whole_us(self):
+        return (self.subject_s + self.others_s) / self.requests * 1e6
+
+
+class Subject:
+    """One that runs, from `with` on, with so many routes. Figures of requests that failed stay away."""
+
+    name = transport = None
+    is_peer = True
+    routes = True  # it has any to choose from
+
+    def __init__(self, n_routes=1):
+        self.n_routes = n_routes
+        self.failed = 0
+        self.lab = self.bed = None
+
+    def __enter__(self):
+        self.lab = Lab(LABEL)
+        try:
+            self.build()
+        except BaseException:
+            self.lab.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.lab.close()
+
+    def build(self):
+        """Starts it, and its warm-up."""
+        raise NotImplementedError
+
+    def seen(self, sample):
+        """The same sample; what failed in it is kept in mind."""
+        self.failed += sample.failed
+        return sample
+
+    def figures(self, seconds, rate):
+        """All of it: loads that last so long, latency at so many requests a second."""
+        for shape, (clients, streams) in SHAPES.items():
+            yield from self.load_figures(shape, self.seen(self.measure(clients, streams, seconds)))
+        if self.n_routes > 1:
+            return
+        yield from self.more_figures(seconds)
+        yield from self.idle_figures()
+        yield "CPU per connection with one request", "us", self.seen(self.churn(seconds)).subject_us()
+        yield from self.latency_figures(seconds, rate)
+
+    def latency_figures(self, seconds, rate):
+        latency = self.seen(self.latency(seconds, rate)).latency
+        if not latency["n"]:
+            return  # nothing of what was due in time was answered in time
+        for quantile in QUANTILES:
+            yield f"latency {quantile} at {rate} a second", "us", latency[quantile] / 1e3
+
+    def load_figures(self, shape, sample):
+        many = f", {self.n_routes} routes" if self.n_routes > 1 else ""
+        yield f"CPU per request {shape}{many}", "us", sample.subject_us()
+        if many:
+            return
+        yield f"requests per second {shape}", "1/s", sample.per_second
+        yield f"requests per second of a core by that CPU {shape}", "1/s", 1e6 / sample.subject_us()
+        if sample.others_s:
+            yield f"whole-machine CPU per request {shape}", "us", sample.whole_us()
+        if sample.busy is not None:
+            yield f"generator's busy share {shape}", "%", 100 * sample.busy
+
+    def more_figures(self, _seconds):
+        """What only one kind has."""
+        return ()
+
+    def idle_figures(self):
+        """Connections that have had one request each, and wait."""
+        before, slab_before = memory(self.pid()), slab()
+        process = self.hold_idle()
+        wait_until(lambda: not process.alive() or "holding " in process.output(), RUN_TIMEOUT_S, "idle connections")
+        took, slab_took = memory(self.pid()) - before, slab() - slab_before
+        process.signal(signal.SIGINT)
+        process.wait(RUN_TIMEOUT_S)
+        report = json.loads(process.output().splitlines()[-1])
+        self.failed += report["failed"] + report["connections"]["idle_lost"]
+        held = report["connections"]["idle_held"]
+        if held != IDLE:
+            raise LabError(f"{self.name} held {held} connections: {process.output()}")
+        yield "memory per idle connection, of the process", "B", took / held
+        yield "memory per idle connection, with the kernel's slabs", "B", (took + max(0, slab_took)) / held
+
+    def hold_idle(self):
+        """A shunt-load that says so when it holds IDLE connections."""
+        return self.start_shunt_load("-c", str(IDLE), "-n", str(IDLE), "-r", str(IDLE_RATE), "-T", "30",
+                                     "--hold", "1h", "--nap")
+
+    def pid(self):
+        """Of the process that is measured, and of its session."""
+        raise NotImplementedError
+
+    def start_shunt_load(self, *words):
+        raise NotImplementedError
+
+    def measure(self, clients, streams, seconds):
+        """As many requests as take about so long."""
+        raise NotImplementedError
+
+    def churn(self, seconds):
+        """Connections with one request each, CHURN at a time."""
+        raise NotImplementedError
+
+    def latency(self, seconds, rate=None):
+        """Latency from when requests were due, open loop, by shunt-load for everybody. Without a rate, how many
+        it gets answered this way."""
+        raise NotImplementedError
+
+
+class OnVeth(Subject):
+    """Between h2load and nghttpd. Subclasses start it."""
+
+    transport = "veth"
+    offloads = "on"
+
+    def __init__(self, n_routes=1):
+        super().__init__(n_routes)
+        self.process = self.backend = None
+        self.first_answer_s = None  # from its start
+
+    def pid(self):
+        return self.process.pid
+
+    def build(self):
+        self.bed = Testbed(self.lab)
+        if self.offloads == "on":
+            self._kernel_network()
+        # Asked for again and again at first: the kernel's own second between them would be counted.
+        self.lab.exec("client", ["sysctl", "-qw", "net.ipv4.neigh.c0.retrans_time_ms=10"])
+        root = self.lab.dir / "www"
+        mark = root / path(self.n_routes).lstrip("/")
+        mark.parent.mkdir(parents=True)
+        mark.write_bytes(b"#" * ANSWER)
+        self.backend = self.lab.start("backends", "backend", first(
+            "nghttpd", "--no-tls", "-a", BACKEND, "-d", root, "-m", "1000", BACKEND_PORT), cpu=cores()[1])
+        self.bed.wait_connect("backends", BACKEND, BACKEND_PORT, self.backend)
+        asker = self.lab.start("client", "first", [
+            sys.executable, HERE / "first_answer.py", VIP, PORT, path(self.n_routes)], cpu=cores()[1])
+        self.process = self.start()
+        wait_until(lambda: not asker.alive() or not self.process.alive(), RUN_TIMEOUT_S, "the first answer")
+        if not self.process.alive() or asker.wait(1) != 0:
+            raise LabError(f"{asker.output()}; {self.name}: {self.process.output()}")
+        self.first_answer_s = int(asker.output()) / 1e9 - self.process.started_s
+        self._load(8, 8, WARM_UP)
+
+    def more_figures(self, _seconds):
+        yield "start to first request answered", "ms", 1e3 * self.first_answer_s
+
+    def _kernel_network(self):
+        """Peers get what a kernel's veth can do: super-packets, and no checksums."""
+        self.lab.address("lb", "lb-c", f"{VIP}/24")
+        self.lab.address("lb", "lb-b", "10.82.255.254/16")
+        for far, (far_if, near_if) in LINKS.items():
+            for ns, interface in ((far, far_if), ("lb", near_if)):
+                words = [word for name in OFFLOADS for word in (name, "on")]
+                self.lab.exec(ns, ["ethtool", "-K", interface, *words])
+
+    def start(self):
+        """The subject's process."""
+        raise NotImplementedError
+
+    def _load(self, clients, streams, requests):
+        """(h2load's report, its CPU)"""
+        argv = ["ip", "netns", "exec", self.lab.ns("client"), "taskset", "-c", str(cores()[1]),
+                *first(*h2load.arguments(URL + path(self.n_routes), requests=requests,
+                                         clients=clients, streams=streams))]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as p:
+            text = p.stdout.read()
+            _, _, usage = os.wait4(p.pid, 0)
+            p.returncode = 0
+        return h2load.parse(text), usage.ru_utime + usage.ru_stime
+
+    def _counted(self, load):
+        """load() -> [(h2load's report, its CPU)], and what all paid for it."""
+        before, before_backend = cpu_s(self.process.pid), cpu_s(self.backend.pid)
+        done = load()
+        reports = [report for report, _ in done]
+        ok = sum(r.status_2xx for r in reports)
+        others = sum(s for _, s in done) + cpu_s(self.backend.pid) - before_backend
+        return Sample(ok, cpu_s(self.process.pid) - before, others, ok / sum(r.seconds for r in reports),
+                      sum(r.total for r in reports) - ok)
+
+    def churn(self, seconds):
+        return self._counted(lambda: [self._load(CHURN, 1, CHURN) for _ in range(max(1, round(4 * seconds)))])
+
+    def measure(self, clients, streams, seconds):
+        guess, _ = self._load(clients, streams, WARM_UP)
+        requests = max(WARM_UP, int(guess.rate * seconds) // (clients * streams) * clients * streams)
+        return self._counted(lambda: [self._load(clients, streams, requests)])
+
+    def latency(self, seconds, rate=None):
+        """Without priority: the kernel takes real-time threads that never sleep off the CPU for 50 ms of each
+        second."""
+        with self._as_shunt_load_needs_it():
+            prefer(self.process.pid, wanted=False)
+            prefer(self.backend.pid, wanted=False)
+            before, before_backend = cpu_s(self.process.pid), cpu_s(self.backend.pid)
+            report = report_of(self.lab.exec("client", self._shunt_load(
+                "--probe", "--nap", *latency_words(seconds, rate)),
+                timeout=RUN_TIMEOUT_S, check=False))
+            prefer(self.process.pid)
+            prefer(self.backend.pid)
+        return Sample(report["sent"], cpu_s(self.process.pid) - before,
+                      cpu_s(self.backend.pid) - before_backend, report["per_second"], report["failed"],
+                      latency=report["latency_ns"])
+
+    def _shunt_load(self, *words):
+        return load_agent.argv("run", *load_agent.client_words(), "--check", "same", "-p", path(self.n_routes),
+                               *words, core=cores()[1])
+
+    def idle_figures(self):
+        with self._as_shunt_load_needs_it():
+            yield from super().idle_figures()
+
+    def start_shunt_load(self, *words):
+        return self.lab.start("client", "idle", self._shunt_load(*words))
+
+    @contextlib.contextmanager
+    def _as_shunt_load_needs_it(self):
+        """It checks what the kernel leaves to a device that is not there: checksums, the size of a packet."""
+        self._checksums("off")
+        yield
+        self._checksums(self.offloads)
+
+    def _checksums(self, state):
+        self.lab.exec("lb", ["ethtool", "-K", "lb-c", "tx", state, "gso", state, "tso", state])
+
+
+def latency_words(seconds, rate):
+    return ["-c", "64", *(["-r", str(rate)] if rate else []), "-D", str(max(1.0, seconds)), "-w", "0.3"]
+
+
+def report_of(done):
+    """Of a run of shunt-load that has ended."""
+    if not done.stdout.strip():
+        raise LabError(f"shunt-load: {done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def said(argv, before):
+    """The word behind `before` in what a program says of its version."""
+    done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=30, check=False)
+    text = done.stdout + done.stderr
+    at = text.find(before)
+    return text[at + len(before):].split()[0] if at >= 0 else "?"
+
+

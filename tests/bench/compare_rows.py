@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of several repeats, and the rows of tools/compare that they make."""
+
+import statistics
+
+
+class Figures:
+    """{what: {subject: {repeat: value}}}; a subject has name, transport and is_peer."""
+
+    def __init__(self):
+        self._units = {}
+        self._values = {}
+
+    def add(self, repeat, subject, what, unit, value):
+        self._units[what] = unit
+        self._values.setdefault(what, {}).setdefault(subject, {})[repeat] = value
+
+    def add_differences(self, what, more, less):
+        """what = more - less, of the same subject and repeat."""
+        for subject, values in self._values.get(more, {}).items():
+            base = self._values.get(less, {}).get(subject, {})
+            for repeat in values.keys() & base.keys():
+                self.add(repeat, subject, what, self._units[more], values[repeat] - base[repeat])
+
+    def add_beyond(self, what, of, reference):
+        """what = of, less what the subject `reference` has on the same transport in the same repeat."""
+        by_subject = self._values.get(of, {})
+        for subject, values in by_subject.items():
+            base = next((v for s, v in by_subject.items() if s.name == reference and s.transport == subject.transport), {})
+            for repeat in values.keys() & base.keys() if subject.name != reference else ():
+                self.add(repeat, subject, what, self._units[of], values[repeat] - base[repeat])
+
+    def subjects(self, what):
+        return self._values.get(what, {}).keys()
+
+    def rows(self):
+        return [self._row(what, subject, values) for what, by_subject in self._values.items()
+                for subject, values in by_subject.items()]
+
+    def _row(self, what, subject, values):
+        ratios = [value / best for repeat, value in values.items() if (best := self._best_peer(what, repeat)) > 0]
+        return {"what": what, "transport": subject.transport, "subject": subject.name,
+                "value": round(statistics.median(values.values()), 4), "unit": self._units[what],
+                "ratio_to_best_peer": round(statistics.median(ratios), 3) if ratios else None,
+                "samples": [round(values[repeat], 4) for repeat in sorted(values)]}
+
+    def _best_peer(self, what, repeat):
+        """Of the same repeat, since minutes apart the machine is another one. 0: there is none."""
+        peers = [values[repeat] for subject, values in self._values[what].items()
+                 if subject.is_peer and repeat in values]
+        return (max if self._units[what] == "1/s" else min)(peers, default=0)

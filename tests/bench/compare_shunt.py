@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""shuntd as tools/compare measures it: on veth as its peers, and on memif between the two ends of one
+shunt-load, where no kernel is in the way.
+
+A worker that polls is always on the CPU: its cost is its CPU time times its busy share. That this is what it
+is worth shows at saturation: there the cost must say how many requests a second one gets.
+"""
+
+import load_agent
+import resources
+from compare_bed import CHURN, OnVeth, RUN_TIMEOUT_S, Sample, Subject, cores, cpu_s, first, latency_words, path, prefer, prefixes, \
+    report_of, said, BACKEND, BACKEND_PORT
+from testbed import BUILD, Testbed
+
+WORKER = "rte-worker"
+# Connections and requests of each that keep a worker busy: of fewer connections all that is in flight would
+# go round in one heap, and whoever does not have it waits.
+FULL = (512, 1)
+
+
+class ShuntOnVeth(OnVeth):
+    name = "shunt"
+    is_peer = False
+    offloads = "off"  # an AF_PACKET socket sees checksums that nobody made
+
+    @staticmethod
+    def version():
+        return said([BUILD / "ctrl" / "shuntd", "--version"], "shuntd ")
+
+    def start(self):
+        load_agent.serve_echo(self.bed, (BACKEND, BACKEND_PORT), routes_of_echo(self.n_routes))
+        prefer(self.bed.daemon.pid, WORKER)
+        return self.bed.daemon
+
+
+class ShuntOnMemif(Subject):
+    name = "shunt"
+    transport = "memif"
+    is_peer = False
+    version = ShuntOnVeth.version
+
+    def build(self):
+        self.bed = PollingBed(self.lab)
+        load_agent.serve_echo(self.bed, routes=routes_of_echo(self.n_routes))
+        prefer(self.bed.daemon.pid, WORKER)
+
+    def pid(self):
+        return self.bed.daemon.pid
+
+    def _state(self):
+        workers = self.bed.show_workers()
+        return (cpu_s(self.bed.daemon.pid, WORKER), sum(w["busy_s"] for w in workers),
+                sum(w["idle_s"] for w in workers), sum(w["requests"] for w in workers))
+
+    def _shunt_load(self, *words):
+        return load_agent.argv("run", *load_agent.memif_words(self.lab), "--check", "same", "-p",
+                               path(self.n_routes), *map(str, words), core=cores()[1])
+
+    def _run(self, *words, priority=first):
+        before = self._state()
+        report = report_of(self.lab.exec("lb", priority(*self._shunt_load("--probe", *words)),
+                                         timeout=RUN_TIMEOUT_S, check=False))
+        cpu, busy, idle, requests = (b - a for a, b in zip(before, self._state()))
+        load = report["busy"]
+        return Sample(requests, cpu * busy / (busy + idle), 0.0, report["per_second"],
+                      report["failed"], load["client"] + load["echo"], report["latency_ns"])
+
+    def start_shunt_load(self, *words):
+        return self.lab.start("lb", "idle", self._shunt_load(*words))
+
+    def measure(self, clients, streams, seconds):
+        return self._run("-c", clients, "-m", streams, "-D", seconds)
+
+    def latency(self, seconds, rate=None):
+        prefer(self.bed.daemon.pid, WORKER, wanted=False)
+        sample = self._run(*latency_words(seconds, rate), priority=lambda *argv: argv)
+        prefer(self.bed.daemon.pid, WORKER)
+        return sample
+
+    def churn(self, seconds):
+        return self._run("-c", CHURN, "--requests-per-connection", 1, "-D", seconds)
+
+    def more_figures(self, seconds):
+        """What the busy share says at half of the highest rate, and what the highest rate was."""
+        most = self.seen(self.measure(*FULL, seconds))
+        half = self.seen(self._run("-c", FULL[0], "-m", FULL[1], "-r", round(most.per_second / 2), "-D", seconds))
+        yield "requests per second, saturated 512x1", "1/s", most.per_second
+        yield "busy share of the worker, saturated 512x1", "%", most.subject_us() * most.per_second / 1e4
+        yield "generator's busy share, saturated 512x1", "%", 100 * most.busy
+        yield "requests per second by the busy share at half of that", "1/s", 1e6 / half.subject_us()
+        yield "busy share / saturation", "", 1e6 / half.subject_us() / most.per_second
+
+
+class PollingBed(Testbed):
+    """memif, a worker that never sleeps."""
+
+    def __init__(self, lab):
+        super().__init__(lab, device="memif")
+
+    def config_text(self):
+        text = super().config_text().replace("idle: backoff", "idle: poll")
+        return text.replace("workers: [1]", f"workers: [{cores()[0]}]")
+
+
+def routes_of_echo(n_routes):
+    return [resources.route(p, "echo") for p in prefixes(n_routes)]
