@@ -207,7 +207,7 @@ def update(args):
 def instructions(program, i, n_ops):
     """Of one operation of the program's way i; callgrind watches bench_counted() of tests/bench/ways.c alone."""
     with tempfile.NamedTemporaryFile(prefix="callgrind.") as out:
-        command = ["valgrind", "--tool=callgrind", "--toggle-collect=bench_counted", f"--callgrind-out-file={out.name}",
+        command = ["valgrind", "--tool=callgrind", "--toggle-collect=bench_counted*", f"--callgrind-out-file={out.name}",
                    str(BUILD / "tests/bench" / program), "count", str(i), str(n_ops)]
         done = subprocess.run(command, capture_output=True, text=True)
         total = re.search(r"^(?:summary|totals): (\d+)", pathlib.Path(out.name).read_text(), re.MULTILINE)

@@ -41,7 +41,7 @@ static void report(const char *bench, const struct bench_way *w, double *ns_op)
 	fflush(stdout);
 }
 
-// A symbol of its own, for callgrind's --toggle-collect.
+// A symbol of its own, for callgrind's --toggle-collect, to which optimisers add endings.
 void bench_counted(const struct bench_way *, uint64_t n_ops);
 __attribute__((noinline)) void bench_counted(const struct bench_way *w, uint64_t n_ops)
 {
