@@ -110,7 +110,7 @@ static uint64_t mix(uint64_t h, struct str s)
 	return h ^ h >> 29;
 }
 
-static uint8_t *put_number(uint8_t *out, enum form form, uint32_t prefix_max, uint32_t n)
+static inline uint8_t *put_number(uint8_t *out, enum form form, uint32_t prefix_max, uint32_t n)
 {
 	if (n < prefix_max) {
 		*out++ = (uint8_t)(form | n);
@@ -149,20 +149,20 @@ struct search {
 	uint32_t name_index; // of the same name; 0 = none
 };
 
-static bool is_static(const struct search *s, uint32_t *ret_index)
+// Both return the index of the whole field, 0 = none.
+static inline uint32_t find_static(const struct search *s)
 {
 	const struct hpack_known *k = &hpack_known[s->id];
 	struct str value = s->field->value;
-	for (uint32_t i = k->first; i < (uint32_t)k->first + k->n_values; i++)
-		if (hpack_static[i].value_len == value.len &&
-			same(hpack_static[i].value, value.p, value.len)) {
-			*ret_index = i;
-			return true;
-		}
-	return false;
+	for (uint32_t i = 0; i < k->n_values; i++) {
+		const struct hpack_static *entry = &hpack_static[k->first + i];
+		if (entry->value_len == value.len && same(entry->value, value.p, value.len))
+			return k->first + i;
+	}
+	return 0;
 }
 
-static bool same_name(
+static inline bool same_name(
 	const struct hpack_table *t, const struct hpack_entry *e, const struct search *s)
 {
 	if (s->id || e->id)
@@ -171,7 +171,7 @@ static bool same_name(
 	return e->name_len == name.len && same(hpack_table_text(t) + e->at, name.p, name.len);
 }
 
-static bool find(const struct hpack_encoder *e, struct search *s, uint32_t *ret_index)
+static inline uint32_t find(const struct hpack_encoder *e, struct search *s)
 {
 	struct hpack_table *t = e->table;
 	struct str value = s->field->value;
@@ -179,23 +179,21 @@ static bool find(const struct hpack_encoder *e, struct search *s, uint32_t *ret_
 	for (int step = 0; t && step < MAX_STEPS; step++) {
 		uint16_t age = (uint16_t)(t->newest - number);
 		if (age >= t->n)
-			return false;
+			break;
 		const struct hpack_entry *entry = hpack_table_entry(t, age);
 		if (same_name(t, entry, s)) {
 			uint32_t index = HPACK_N_STATIC + 1u + age;
 			if (entry->value_len == value.len &&
-				same(hpack_entry_value(t, entry).p, value.p, value.len)) {
-				*ret_index = index;
-				return true;
-			}
+				same(hpack_entry_value(t, entry).p, value.p, value.len))
+				return index;
 			if (!s->name_index)
 				s->name_index = index;
 		}
 		if (!entry->prev)
-			return false;
+			break;
 		number = (uint16_t)(number - entry->prev);
 	}
-	return false;
+	return 0;
 }
 
 // Makes the encoder when it is first needed. NULL = no memory now.
@@ -238,10 +236,14 @@ static bool add(
 }
 
 // Secrets that must not be guessed by how well they compress (RFC 7541 7.1.3).
-static bool is_secret(enum hpack_name id, struct str value)
+static inline bool is_secret(const struct field *f, enum hpack_name id)
 {
-	return id == HPACK_AUTHORIZATION || id == HPACK_PROXY_AUTHORIZATION ||
-	       (id == HPACK_COOKIE && value.len < 20);
+	const uint64_t names = UINT64_C(1) << HPACK_AUTHORIZATION |
+	                       UINT64_C(1) << HPACK_PROXY_AUTHORIZATION |
+	                       UINT64_C(1) << HPACK_COOKIE;
+	if (f->never_index)
+		return true;
+	return id < 64 && names >> id & 1 && (id != HPACK_COOKIE || f->value.len < 20);
 }
 
 static uint8_t *put_literal(
@@ -255,26 +257,33 @@ static uint8_t *put_literal(
 	return put_text(h, out, s->field->value);
 }
 
-static uint8_t *put_field(struct hpack *h, struct hpack_mem *m, uint8_t *out, const struct field *f)
+static uint8_t *put_secret(const struct hpack *h, uint8_t *out, struct search *s)
 {
-	struct search s = {.field = f};
-	s.id = f->name_id ? f->name_id : hpack_name_of(f->name);
+	if (h->sent)
+		find(h->sent, s);
+	return put_literal(h, out, s, NEVER_ADDED);
+}
+
+static uint8_t *put_new(struct hpack *h, struct hpack_mem *m, uint8_t *out, const struct search *s)
+{
+	struct hpack_encoder *e = encoder(h, m);
+	return put_literal(h, out, s, e && add(h, m, e, s) ? ADDED : NOT_ADDED);
+}
+
+static inline uint8_t *put_field(
+	struct hpack *h, struct hpack_mem *m, uint8_t *out, const struct field *f)
+{
+	struct search s = {.field = f, .id = f->name_id};
+	if (!s.id)
+		s.id = hpack_name_of(f->name);
 	DCHECK(s.id == hpack_name_of(f->name));
 	s.bucket = (s.id ? s.id : (uint32_t)(mix(0, f->name) >> 32)) % N_BUCKETS;
-	uint32_t index;
-	if (f->never_index || is_secret(s.id, f->value)) {
-		if (h->sent && find(h->sent, &s, &index))
-			s.name_index = index;
-		return put_literal(h, out, &s, NEVER_ADDED);
-	}
-	if (is_static(&s, &index))
-		return put_number(out, INDEXED, 0x7f, index);
-	struct hpack_encoder *e = encoder(h, m);
-	if (!e)
-		return put_literal(h, out, &s, NOT_ADDED);
-	if (find(e, &s, &index))
-		return put_number(out, INDEXED, 0x7f, index);
-	return put_literal(h, out, &s, add(h, m, e, &s) ? ADDED : NOT_ADDED);
+	if (is_secret(f, s.id))
+		return put_secret(h, out, &s);
+	uint32_t index = find_static(&s);
+	if (!index && h->sent)
+		index = find(h->sent, &s);
+	return index ? put_number(out, INDEXED, 0x7f, index) : put_new(h, m, out, &s);
 }
 
 // RFC 7541 4.2: the lowest limit since the last block, then the one that holds.
