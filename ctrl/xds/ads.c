@@ -343,6 +343,15 @@ bool xds_ads_forget_version(struct xds_ads *a, uint32_t type)
 	return had;
 }
 
+void xds_ads_reset_type(struct xds_ads *a, uint32_t type)
+{
+	struct type_state *s = &a->types[type];
+	set_text(&s->version, NULL);
+	set_text(&s->nonce, NULL);
+	set_text(&s->error, NULL);
+	s->requested = s->answer = false;
+}
+
 void xds_ads_info(const struct xds_ads *a, struct xds_server_info *ret)
 {
 	*ret = a->counters;

@@ -50,4 +50,6 @@ void xds_ads_free(struct xds_ads *); // NULL is fine
 void xds_ads_flush(struct xds_ads *);
 // The next request of the type says that no version is held. True = one was.
 bool xds_ads_forget_version(struct xds_ads *, uint32_t type);
+// Nothing is subscribed to of this type. What comes of it late is of no type that was asked for.
+void xds_ads_reset_type(struct xds_ads *, uint32_t type);
 void xds_ads_info(const struct xds_ads *, struct xds_server_info *ret);

@@ -212,6 +212,15 @@ void xds_client_forget(struct xds_client *c, struct xds_watcher *w)
 	xds_client_end(c);
 }
 
+bool xds_client_reset_type(struct xds_client *c, const struct xds_type *type)
+{
+	uint32_t t = type_index(c, type);
+	if (!xds_chain_empty(&c->subs[t].all))
+		return false;
+	xds_ads_reset_type(c->ads, t);
+	return true;
+}
+
 struct xds_client *xds_watcher_client(const struct xds_watcher *w)
 {
 	return w->entry ? w->entry->client : NULL;

@@ -96,6 +96,11 @@ struct xds_watcher {
 // No event comes after it returns; not watching = nothing happens (WA-11).
 void xds_client_cancel(struct xds_client *, struct xds_watcher *);
 
+// Another type may have this place in the list from now on, whose URL changes then: the stream
+// forgets what was said of it. False = something is watched still, or the server has not been told
+// that it is not.
+bool xds_client_reset_type(struct xds_client *, const struct xds_type *);
+
 // Watches and cancels between begin and end cost one request a type at most. They nest.
 void xds_client_begin(struct xds_client *);
 void xds_client_end(struct xds_client *);

@@ -42,26 +42,50 @@ void ads_stream_free(struct ads_stream *s)
 		ads_items_clear(lists[i]);
 		free(lists[i]->list);
 	}
-	for (uint32_t t = 0; t < s->n_types; t++)
-		subscription_fini(&s->types[t].sub, &s->catalog->types[t]);
+	for (uint32_t t = 0; t < s->n_types; t++) {
+		struct catalog_type *type = &s->catalog->types[t];
+		if (!s->types[t].is_open)
+			continue;
+		subscription_fini(&s->types[t].sub, type);
+		catalog_close_type(s->catalog, type);
+	}
 	free(s->errors);
 	free(s->types);
 	free(s);
 }
 
-// NULL = no memory.
-static struct ads_type *state_of(struct ads_stream *s, const struct catalog_type *type)
+static int reserve_state(struct ads_stream *s, const struct catalog_type *type)
 {
 	if (type->index >= s->n_types) {
 		uint32_t n = type->index + 1;
 		struct ads_type *types = realloc(s->types, n * sizeof(*types));
 		if (!types)
-			return NULL;
+			return -ENOMEM;
 		memset(types + s->n_types, 0, (n - s->n_types) * sizeof(*types));
 		s->types = types;
 		s->n_types = n;
 	}
-	return &s->types[type->index];
+	return 0;
+}
+
+// The type of a request. 0, and *ret is NULL if it is not served, or -ENOMEM.
+static int open_type(struct ads_stream *s, const char *url, struct catalog_type **ret)
+{
+	struct catalog_type *type = catalog_find_type(s->catalog, url);
+	bool is_open = type && type->index < s->n_types && s->types[type->index].is_open;
+	if (!is_open)
+		type = catalog_open_type(s->catalog, url, s->n_made);
+	if (type && !is_open) {
+		int rc = reserve_state(s, type);
+		if (rc) {
+			catalog_close_type(s->catalog, type);
+			return rc;
+		}
+		s->types[type->index].is_open = true;
+		s->n_made += catalog_type_is_made(type);
+	}
+	*ret = type;
+	return 0;
 }
 
 // Names and locators of a request in one list (TP2-T04), with room for one more.
@@ -136,12 +160,11 @@ int ads_stream_feed_sotw(struct ads_stream *s, const sotw_request *request, uint
 {
 	*ret = (struct ads_request_result){.kind = ADS_REQUEST_UNKNOWN_TYPE};
 	s->wraps |= reads_wrappers(request);
-	struct catalog_type *type = catalog_find_type(s->catalog, request->type_url);
-	if (!type)
-		return 0;
-	struct ads_type *t = state_of(s, type);
-	if (!t)
-		return -ENOMEM;
+	struct catalog_type *type;
+	int rc = open_type(s, request->type_url, &type);
+	if (rc || !type)
+		return rc;
+	struct ads_type *t = &s->types[type->index];
 	ret->type = type;
 	// A nonce on the first request of a type is one of an earlier stream: worth nothing, no
 	// harm.
@@ -151,7 +174,7 @@ int ads_stream_feed_sotw(struct ads_stream *s, const sotw_request *request, uint
 	if (names_response && !nonce_is(request->response_nonce, t->nonce))
 		return 0;
 	struct locators l;
-	int rc = locators_init(&l, request->resource_names, request->n_resource_names,
+	rc = locators_init(&l, request->resource_names, request->n_resource_names,
 		request->resource_locators, request->n_resource_locators);
 	if (rc)
 		return rc;
@@ -238,16 +261,15 @@ int ads_stream_feed_delta(struct ads_stream *s, const delta_request *request, ui
 	struct ads_request_result *ret)
 {
 	*ret = (struct ads_request_result){.kind = ADS_REQUEST_UNKNOWN_TYPE};
-	struct catalog_type *type = catalog_find_type(s->catalog, request->type_url);
-	if (!type)
-		return 0;
-	struct ads_type *t = state_of(s, type);
-	if (!t)
-		return -ENOMEM;
+	struct catalog_type *type;
+	int rc = open_type(s, request->type_url, &type);
+	if (rc || !type)
+		return rc;
+	struct ads_type *t = &s->types[type->index];
 	ret->type = type;
 	bool names_response = request->response_nonce[0] && t->nonce != 0;
 	bool is_last = names_response && nonce_is(request->response_nonce, t->nonce);
-	int rc = take_delta(t, type, request, now_ns);
+	rc = take_delta(t, type, request, now_ns);
 	if (rc)
 		return rc;
 	t->is_started = true;

@@ -9,6 +9,7 @@ enum ads_due { ADS_DUE_NOTHING, ADS_DUE_REMOVAL, ADS_DUE_CHANGE };
 
 struct ads_type {
 	struct subscription sub;
+	bool is_open; // counted by the catalog
 	bool is_started; // a request has come
 	bool asked; // a response is owed, even an empty one
 	bool answered; // the last response was accepted or refused
@@ -38,6 +39,7 @@ struct ads_stream {
 	bool wraps; // the client reads wrapped resources (SotW)
 	struct ads_type *types; // as the catalog's, as far as they were asked for
 	uint32_t n_types; // at least N_RESOURCE_TYPES
+	uint32_t n_made; // open ones, beside those
 	uint64_t last_nonce; // one sequence for all types
 	struct ads_items resources, removed; // of the last response
 	struct ads_items scratch;

@@ -21,9 +21,10 @@ static bool content_eq(const void *a, const void *b)
 }
 
 // NULL = no memory.
-static struct catalog_type *add_type(struct catalog *c, const struct resource_type_info *info)
+static struct catalog_type *add_type(
+	struct catalog *c, uint32_t index, const struct resource_type_info *info)
 {
-	struct catalog_type *type = &c->types[c->n_types];
+	struct catalog_type *type = &c->types[index];
 	bool newest_wins = c->newest_wins && !info->full_state;
 	const struct xds_variants_conf conf = {
 		.label = info->label,
@@ -32,15 +33,25 @@ static struct catalog_type *add_type(struct catalog *c, const struct resource_ty
 		.content_put = content_put,
 		.content_eq = content_eq,
 	};
+	struct xds_variants *cache = xds_variants_new(&conf);
+	if (!cache)
+		return NULL;
 	*type = (struct catalog_type){.info = *info,
-		.index = c->n_types,
+		.index = index,
 		.source = c->source,
 		.newest_wins = newest_wins,
-		.cache = xds_variants_new(&conf)};
-	if (!type->cache)
-		return NULL;
-	c->n_types++;
+		.cache = cache};
+	if (index == c->n_types)
+		c->n_types++;
 	return type;
+}
+
+static void type_fini(struct catalog_type *type)
+{
+	xds_variants_free(type->cache);
+	free(type->names);
+	if (catalog_type_is_made(type))
+		free((void *)(uintptr_t)type->info.url);
 }
 
 struct catalog *catalog_new(bool newest_wins)
@@ -49,7 +60,7 @@ struct catalog *catalog_new(bool newest_wins)
 	if (c)
 		c->newest_wins = newest_wins;
 	for (int t = 0; c && t < N_RESOURCE_TYPES; t++) {
-		if (!add_type(c, resource_type_info((enum resource_type)t))) {
+		if (!add_type(c, (uint32_t)t, resource_type_info((enum resource_type)t))) {
 			catalog_free(c);
 			c = NULL;
 		}
@@ -61,13 +72,8 @@ void catalog_free(struct catalog *c)
 {
 	if (!c)
 		return;
-	for (uint32_t t = 0; t < c->n_types; t++) {
-		struct catalog_type *type = &c->types[t];
-		xds_variants_free(type->cache);
-		free(type->names);
-		if (t >= N_RESOURCE_TYPES)
-			free((void *)(uintptr_t)type->info.url);
-	}
+	for (uint32_t t = 0; t < c->n_types; t++)
+		type_fini(&c->types[t]);
 	free(c);
 }
 
@@ -88,16 +94,32 @@ static bool is_type_url(const char *url)
 	return url[len] == '\0' && len <= CATALOG_URL_MAX && slash && slash[1] != '\0';
 }
 
+// Where a new type finds a place; CATALOG_TYPES_MAX = nowhere.
+static uint32_t find_place(struct catalog *c)
+{
+	uint32_t t = N_RESOURCE_TYPES;
+	if (c->n_types < CATALOG_TYPES_MAX)
+		return c->n_types;
+	while (t < c->n_types && (c->types[t].n_users > 0 || !c->source->drop(c->source, t)))
+		t++;
+	return t;
+}
+
 static struct catalog_type *make_type(struct catalog *c, const char *url)
 {
-	char *copy = strdup(url);
+	uint32_t index = find_place(c);
+	char *copy = index < CATALOG_TYPES_MAX ? strdup(url) : NULL;
 	if (!copy)
 		return NULL;
 	const char *dot = strrchr(copy, '.'), *slash = strrchr(copy, '/');
 	struct resource_type_info info = {.url = copy, .label = dot > slash ? dot + 1 : slash + 1};
-	struct catalog_type *type = add_type(c, &info);
+	struct catalog_type before = c->types[index];
+	bool is_reused = index < c->n_types;
+	struct catalog_type *type = add_type(c, index, &info);
 	if (!type)
 		free(copy);
+	else if (is_reused)
+		type_fini(&before);
 	return type;
 }
 
@@ -106,8 +128,27 @@ struct catalog_type *catalog_find_type(struct catalog *c, const char *url)
 	for (uint32_t t = 0; t < c->n_types; t++)
 		if (strcmp(c->types[t].info.url, url) == 0)
 			return &c->types[t];
-	bool may_be = c->source && c->n_types < CATALOG_TYPES_MAX && is_type_url(url);
-	return may_be ? make_type(c, url) : NULL;
+	return NULL;
+}
+
+struct catalog_type *catalog_open_type(struct catalog *c, const char *url, uint32_t n)
+{
+	struct catalog_type *type = catalog_find_type(c, url);
+	bool is_own = type && !catalog_type_is_made(type);
+	if (is_own || n >= CATALOG_TYPES_A_CLIENT)
+		return is_own ? type : NULL;
+	if (!type && c->source && is_type_url(url))
+		type = make_type(c, url);
+	if (type)
+		type->n_users++;
+	return type;
+}
+
+#define TYPES_CROWDED (N_RESOURCE_TYPES + (CATALOG_TYPES_MAX - N_RESOURCE_TYPES) / 2)
+void catalog_close_type(struct catalog *c, struct catalog_type *type)
+{
+	if (catalog_type_is_made(type) && --type->n_users == 0 && c->n_types > TYPES_CROWDED)
+		c->source->leave(c->source, type->index);
 }
 
 void catalog_begin(struct catalog *c, enum xds_change_kind kind)

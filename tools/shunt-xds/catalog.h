@@ -11,6 +11,8 @@
 #include "tools/shunt-xds/resource.h"
 
 #define CATALOG_TYPES_MAX 32
+// Of one client, beside those of enum resource_type: nobody can use them up for all others.
+#define CATALOG_TYPES_A_CLIENT 8
 #define CATALOG_URL_MAX 200
 
 struct catalog_source;
@@ -18,6 +20,7 @@ struct catalog_source;
 struct catalog_type {
 	struct resource_type_info info;
 	uint32_t index;
+	uint32_t n_users; // clients that have opened it
 	struct catalog_source *source; // borrowed; NULL = what is not here is nowhere
 	struct xds_variants *cache; // contents are struct resource
 	bool newest_wins; // of variants that match, as ctrl/xds/variants.h says
@@ -47,9 +50,18 @@ void catalog_free(struct catalog *); // NULL is fine; no subscription is left
 // Before any subscription. The source outlives the catalog's clients.
 void catalog_set_source(struct catalog *, struct catalog_source *);
 
-// The type of this URL; NULL = it is not served. With a source all types are, as far as there is
-// room and the URL, which is untrusted, looks like one.
+// The type of this URL; NULL = there is none.
 struct catalog_type *catalog_find_type(struct catalog *, const char *url);
+// The same, for a client that has n of its own open. With a source, a type that is not there is
+// made, as far as there is room and the URL, which is untrusted, looks like one; or it takes the
+// place of one that nobody needs any more. NULL = it is not served.
+struct catalog_type *catalog_open_type(struct catalog *, const char *url, uint32_t n);
+// One that was made is not needed by this client any more, which has no subscription of it left.
+void catalog_close_type(struct catalog *, struct catalog_type *);
+static inline bool catalog_type_is_made(const struct catalog_type *type)
+{
+	return type->index >= N_RESOURCE_TYPES;
+}
 
 // Changes.
 
@@ -107,6 +119,11 @@ struct catalog_source {
 	// One more client subscribes to it by name, or to "*". 0 or -ENOMEM.
 	int (*want)(struct catalog_source *, uint32_t type, struct xds_sub *);
 	void (*unwant)(struct catalog_source *, uint32_t type, struct xds_sub *);
+	// A type that was made has lost its last client, and others may need its place soon.
+	void (*leave)(struct catalog_source *, uint32_t type);
+	// A type that was made has no client, and its place is needed. False = something of it is
+	// left; else another may have the index.
+	bool (*drop)(struct catalog_source *, uint32_t type);
 };
 // Of the source, if there is one; else nothing happens.
 [[nodiscard]] int catalog_want(const struct catalog_type *, struct xds_sub *);

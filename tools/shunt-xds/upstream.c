@@ -200,6 +200,27 @@ static void unwant(struct catalog_source *source, uint32_t type, struct xds_sub 
 	twheel_arm(up->conf.wheel, &w->grace, twheel_now(up->conf.wheel) + grace_ns);
 }
 
+// The clients have left all that there is of it: nothing is kept that others could have room for.
+static void leave(struct catalog_source *source, uint32_t type)
+{
+	struct upstream *up = (struct upstream *)source;
+	for (struct xds_chain *c = up->wants.next; c != &up->wants; c = c->next) {
+		struct want *w = UPSTREAM_OF(c, struct want, all);
+		if (w->type == type && w->n_users == 0)
+			twheel_arm(up->conf.wheel, &w->grace, twheel_now(up->conf.wheel));
+	}
+}
+
+// No want is without a view, nor a view without a name.
+static bool drop(struct catalog_source *source, uint32_t type)
+{
+	struct upstream *up = (struct upstream *)source;
+	if (up->names[type].n > 0 || !xds_client_reset_type(up->client, &up->types[type]))
+		return false;
+	up->types[type] = xds_raw_type("", "resource", false);
+	return true;
+}
+
 // The next call of upstream_settle() does it.
 static void retry_fired(struct twheel_timer *t)
 {
@@ -220,7 +241,7 @@ struct upstream *upstream_new(const struct upstream_conf *conf, struct catalog *
 	struct upstream *up = calloc(1, sizeof(*up));
 	if (!up)
 		return NULL;
-	up->source = (struct catalog_source){want, unwant};
+	up->source = (struct catalog_source){want, unwant, leave, drop};
 	up->conf = *conf;
 	up->catalog = catalog;
 	up->retry.fire = retry_fired;
