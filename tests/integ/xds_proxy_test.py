@@ -224,6 +224,57 @@ def run(*args):
     return done.returncode, done.stderr.decode()
 
 
+class Pair:
+    """Two servers as one target."""
+
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+
+    def bootstrap(self, node):
+        made = self.first.bootstrap(node)
+        made["xds_servers"][0]["server_uri"] = f"ipv4:{self.first.address},{self.second.address}"
+        return made
+
+
+@UPSTREAM
+def test_second_address_of_the_server_is_asked_when_the_first_is_dead(tmp_path, serve, upstream,
+                                                                      backends):
+    (tmp_path / "second").mkdir()
+    second = Serve(tmp_path / "second", *world(backends, {"blue": 50, "green": 50}))
+    proxy = Proxy(tmp_path, Pair(serve, second), upstream)
+    with Delta(proxy.address) as client:
+        client.subscribe(CLUSTER, "blue")
+        assert [entry.name for entry in client.take().resources] == ["blue"]
+        assert n_subscribes(second) == 0
+        serve.kill()
+        client.subscribe(CLUSTER, "green")
+        assert [entry.name for entry in client.take().resources] == ["green"]
+        assert n_subscribes(second) == 1
+        serve.start()
+    proxy.stop()
+    second.stop()
+
+
+@UPSTREAM
+def test_client_with_more_names_than_a_request_may_have_is_sent_away_alone(tmp_path, serve,
+                                                                           upstream):
+    proxy = Proxy(tmp_path, serve, upstream, max_request_mib=1)
+    with Delta(proxy.address) as other, Delta(proxy.address) as greedy:
+        other.subscribe(CLUSTER, "blue")
+        assert [entry.name for entry in other.take().resources] == ["blue"]
+        greedy.subscribe(CLUSTER, *(f"{i:0500}" for i in range(1500)))
+        assert greedy.next() is None
+        assert greedy.call.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        said = greedy.call.details()
+        assert said.startswith("client ") and "(ipv4:127.0.0.1:" in said, said
+        assert "are the limit" in said, said
+        proxy.wait_log(said)
+        other.subscribe(CLUSTER, "green")
+        assert [entry.name for entry in other.take().resources] == ["green"]
+    proxy.stop()
+    assert "0" * 500 not in serve.log.read_text()
+
+
 def test_bad_bootstrap_is_told_with_its_field(tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text('{"xds_servers": [{"server_uri": 3}]}')
@@ -242,6 +293,8 @@ def test_bad_options_are_told(tmp_path):
             (("--listen", "127.0.0.1:0"), "--upstream is missing"),
             (("--upstream", good, "--listen", "nowhere"), "nowhere"),
             (("--upstream", good, "--listen", "127.0.0.1:0", "--grace", "1m"), "--grace"),
+            (("--upstream", good, "--listen", "127.0.0.1:0", "--max-request", "0"),
+             "--max-request"),
             (("--upstream", good, "--listen", "127.0.0.1:0", "--protocol", "x"), "--protocol")):
         code, said = run("proxy", *args)
         assert code != 0 and text in said, said

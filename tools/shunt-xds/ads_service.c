@@ -105,7 +105,14 @@ static void end(struct client *c, enum rpc_status status, const char *text)
 
 static void give_up(struct client *c, int error)
 {
-	end(c, RPC_RESOURCE_EXHAUSTED, error == -E2BIG ? "too many subscriptions" : "no memory");
+	char text[400];
+	const char *why = error == -E2BIG ? "too many subscriptions" : "no memory";
+	if (error == -EMSGSIZE) {
+		snprintf(text, sizeof(text), "client %" PRIu64 " (%s): %s", c->number, c->peer,
+			c->service->catalog->source->refusal);
+		why = text;
+	}
+	end(c, RPC_RESOURCE_EXHAUSTED, why);
 }
 
 // Sends the next response that is due, if nothing is under way.

@@ -80,8 +80,8 @@ struct ads_stream;
 struct ads_stream *ads_stream_new(enum ads_protocol, struct catalog *);
 void ads_stream_free(struct ads_stream *); // NULL is fine
 
-// Takes one request in. 0, -ENOMEM or -E2BIG (too many subscriptions): the stream is of no use any
-// more.
+// Takes one request in. 0, -ENOMEM, -E2BIG (too many subscriptions) or -EMSGSIZE (too long for the
+// catalog's source, which says why): the stream is of no use any more.
 [[nodiscard]] int ads_stream_feed_sotw(struct ads_stream *,
 	const Envoy__Service__Discovery__V3__DiscoveryRequest *, uint64_t now_ns,
 	struct ads_request_result *ret);

@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct app_options {
@@ -13,6 +14,7 @@ struct app_options {
 	const char *listen;
 	bool is_delta; // proxy: how it speaks to its server
 	uint64_t grace_ns; // proxy
+	size_t request_max; // proxy: bytes
 	bool verbose;
 };
 

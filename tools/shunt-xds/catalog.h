@@ -116,7 +116,11 @@ static inline void catalog_touch(struct catalog_type *type)
 }
 
 struct catalog_source {
-	// One more client subscribes to it by name, or to "*". 0 or -ENOMEM.
+	// What the subscription takes in a request of the source's own.
+	size_t (*len)(const struct catalog_source *, const struct xds_sub *);
+	// A client wants to have subscriptions of the type that take so much. 0 or -EMSGSIZE.
+	int (*admit)(struct catalog_source *, uint32_t type, size_t len);
+	// One more client subscribes to it by name, or to "*". 0, -ENOMEM or -EMSGSIZE.
 	int (*want)(struct catalog_source *, uint32_t type, struct xds_sub *);
 	void (*unwant)(struct catalog_source *, uint32_t type, struct xds_sub *);
 	// A type that was made has lost its last client, and others may need its place soon.
@@ -124,6 +128,7 @@ struct catalog_source {
 	// A type that was made has no client, and its place is needed. False = something of it is
 	// left; else another may have the index.
 	bool (*drop)(struct catalog_source *, uint32_t type);
+	char refusal[200]; // why it was -EMSGSIZE the last time
 };
 // Of the source, if there is one; else nothing happens.
 [[nodiscard]] int catalog_want(const struct catalog_type *, struct xds_sub *);

@@ -20,11 +20,13 @@
 #define NS_PER_S 1000000000u
 #define GRACE_DEFAULT_S 60
 #define GRACE_MAX_S 86400
+#define REQUEST_DEFAULT_MIB 4 // what gRPC's servers receive by default
+#define REQUEST_MAX_MIB 256
 
 static const char usage[] =
 	"usage: shunt-xds [serve] DIR --listen ADDRESS [--verbose]\n"
 	"       shunt-xds proxy --upstream BOOTSTRAP --listen ADDRESS [--protocol sotw|delta]\n"
-	"                       [--grace SECONDS] [--verbose]\n"
+	"                       [--grace SECONDS] [--max-request MIB] [--verbose]\n"
 	"\n"
 	"serve: serves the resources in DIR/*.json to xDS clients (ADS, state of the world and\n"
 	"delta) and follows their changes. Each file is one listener, route configuration, "
@@ -45,6 +47,8 @@ static const char usage[] =
 	"  -p, --protocol PROTOCOL   proxy: how it speaks to the server: sotw (default) or delta\n"
 	"  -g, --grace SECONDS       proxy: how long a resource is kept that no client has asked\n"
 	"                            for any more (default 60)\n"
+	"  -m, --max-request MIB     proxy: how long a message the server receives (default 4);\n"
+	"                            a client with more names than fit is sent away\n"
 	"  -v, --verbose             log every request\n"
 	"  -h, --help                show this\n";
 
@@ -66,13 +70,30 @@ void app_wait(struct pollfd *fds, unsigned n, uint64_t due_ns)
 	poll(fds, n, timeout);
 }
 
-static bool read_grace(const char *text, struct app_options *o)
+static bool read_number(const char *text, unsigned long min, unsigned long max, unsigned long *ret)
 {
 	char *end;
 	errno = 0;
-	unsigned long s = strtoul(text, &end, 10);
-	bool ok =
-		errno == 0 && text[0] >= '0' && text[0] <= '9' && *end == '\0' && s <= GRACE_MAX_S;
+	*ret = strtoul(text, &end, 10);
+	return errno == 0 && text[0] >= '0' && text[0] <= '9' && *end == '\0' && *ret >= min &&
+	       *ret <= max;
+}
+
+static bool read_request_max(const char *text, struct app_options *o)
+{
+	unsigned long mib;
+	bool ok = read_number(text, 1, REQUEST_MAX_MIB, &mib);
+	if (!ok)
+		fprintf(stderr, "shunt-xds: --max-request: \"%s\" is not 1 to %d MiB\n", text,
+			REQUEST_MAX_MIB);
+	o->request_max = (size_t)mib << 20;
+	return ok;
+}
+
+static bool read_grace(const char *text, struct app_options *o)
+{
+	unsigned long s;
+	bool ok = read_number(text, 0, GRACE_MAX_S, &s);
 	if (!ok)
 		fprintf(stderr, "shunt-xds: --grace: \"%s\" is not 0 to %d seconds\n", text,
 			GRACE_MAX_S);
@@ -98,7 +119,7 @@ static bool is_whole(const struct app_options *o, bool is_proxy, bool has_proxy_
 	else if (is_proxy && !o->upstream)
 		missing = "proxy: --upstream is missing";
 	else if (!is_proxy && (has_proxy_option || o->upstream))
-		missing = "--upstream, --protocol and --grace are for proxy";
+		missing = "--upstream, --protocol, --grace and --max-request are for proxy";
 	if (missing)
 		fprintf(stderr, "shunt-xds: %s\n", missing);
 	return !missing;
@@ -110,12 +131,14 @@ static int read_options(int argc, char **argv, struct app_options *ret)
 	static const struct option longs[] = {{"listen", required_argument, NULL, 'l'},
 		{"upstream", required_argument, NULL, 'u'},
 		{"protocol", required_argument, NULL, 'p'}, {"grace", required_argument, NULL, 'g'},
-		{"verbose", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'}, {0}};
-	struct app_options o = {.grace_ns = (uint64_t)GRACE_DEFAULT_S * NS_PER_S};
+		{"max-request", required_argument, NULL, 'm'}, {"verbose", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'}, {0}};
+	struct app_options o = {.grace_ns = (uint64_t)GRACE_DEFAULT_S * NS_PER_S,
+		.request_max = (size_t)REQUEST_DEFAULT_MIB << 20};
 	bool ok = true, has_proxy_option = false;
 	int c;
-	while (ok && (c = getopt_long(argc, argv, "l:u:p:g:vh", longs, NULL)) != -1) {
-		has_proxy_option |= c == 'p' || c == 'g';
+	while (ok && (c = getopt_long(argc, argv, "l:u:p:g:m:vh", longs, NULL)) != -1) {
+		has_proxy_option |= c == 'p' || c == 'g' || c == 'm';
 		if (c == 'l')
 			o.listen = optarg;
 		else if (c == 'u')
@@ -124,6 +147,8 @@ static int read_options(int argc, char **argv, struct app_options *ret)
 			ok = read_protocol(optarg, &o);
 		else if (c == 'g')
 			ok = read_grace(optarg, &o);
+		else if (c == 'm')
+			ok = read_request_max(optarg, &o);
 		else if (c == 'v')
 			o.verbose = true;
 		else if (c == 'h')

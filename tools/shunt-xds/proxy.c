@@ -18,6 +18,9 @@
 #include <string.h>
 #include <sys/random.h>
 
+// Of a request, for all that is not names: the node, a refusal's text.
+#define REQUEST_REST (128 << 10)
+
 struct app {
 	struct xds_bootstrap *bootstrap;
 	struct twheel *wheel;
@@ -94,6 +97,7 @@ static int open_upstream(struct app *app, const struct app_options *o)
 			.rand = &app->rand,
 			.user_agent_version = SHUNT_VERSION,
 			.grace_ns = o->grace_ns,
+			.names_max = o->request_max - REQUEST_REST,
 			.log = upstream_says,
 		},
 		app->catalog);

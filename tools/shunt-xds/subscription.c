@@ -141,6 +141,21 @@ static int merge(struct merge *m, const struct subscription *s, const struct cat
 	return 0;
 }
 
+// What is named fits into what the source has for one client.
+static int merge_admit(const struct merge *m, const struct catalog_type *type)
+{
+	struct catalog_source *source = type->source;
+	size_t len = 0;
+	bool is_more = false;
+	for (size_t i = 0; source && i < m->n; i++) {
+		const struct subscription_entry *e = &m->out[i];
+		if (e->named)
+			len += source->len(source, e->sub);
+		is_more |= e->named && !e->is_wanted;
+	}
+	return is_more ? source->admit(source, type->index, len) : 0;
+}
+
 // Asks the source for what is named. Undone with the merge.
 static int merge_want(struct merge *m, const struct catalog_type *type)
 {
@@ -237,7 +252,9 @@ static int listed_wild(
 // Takes effect, or was never begun.
 static int finish(struct merge *m, struct subscription *s, const struct catalog_type *type)
 {
-	int rc = merge_want(m, type);
+	int rc = merge_admit(m, type);
+	if (!rc)
+		rc = merge_want(m, type);
 	if (rc)
 		merge_undo(m, type);
 	else

@@ -47,7 +47,8 @@ struct subscription {
 // Zeroed storage is an empty subscription.
 void subscription_fini(struct subscription *, const struct catalog_type *);
 
-// All that may fail: -ENOMEM, or -E2BIG = more than those; nothing is changed then.
+// All that may fail: -ENOMEM, -E2BIG = more than those, or -EMSGSIZE = more than the catalog's
+// source has room for, which says why; nothing is changed then.
 
 // Replaces the list, as a SotW request does. An empty one is the legacy wildcard if
 // empty_is_wildcard and no name was ever given.

@@ -93,6 +93,7 @@ static void want_free(struct want *w)
 	twheel_cancel(up->conf.wheel, &w->grace);
 	xds_chain_remove(&w->all);
 	up->counts.n_subscriptions--;
+	up->names_len[w->type] -= w->len;
 	w->sub->owner = NULL;
 	(void)xds_sub_put(up->catalog->types[w->type].cache, w->sub);
 	xds_constraints_put(w->word.constraints);
@@ -113,14 +114,66 @@ static void say(const struct upstream *up, const char *what, const struct want *
 	free(line);
 }
 
-static void grace_over(struct twheel_timer *t)
+static void evict(struct want *w)
 {
-	struct want *w = UPSTREAM_OF(t, struct want, grace);
 	struct upstream *up = w->view.upstream;
 	say(up, "nobody wants any more", w);
 	up->counts.n_idle--;
 	up->counts.n_evicted++;
 	want_free(w);
+}
+
+static void grace_over(struct twheel_timer *t)
+{
+	evict(UPSTREAM_OF(t, struct want, grace));
+}
+
+// Room
+
+#define TAG_LEN 6 // of a field of text or of a message, and its length: at most
+#define VERSION_LEN 80 // an estimate: it is the server's
+
+// The first incremental request of a stream says of each name what is held, too.
+static size_t len_of(const struct catalog_source *source, const struct xds_sub *sub)
+{
+	const struct upstream *up = (const struct upstream *)source;
+	size_t name = strlen(sub->name) + TAG_LEN, len = name;
+	for (uint32_t i = 0; sub->params && i < sub->params->n; i++)
+		len += strlen(sub->params->list[i].key) + strlen(sub->params->list[i].value) +
+		       3 * TAG_LEN;
+	len += sub->params ? TAG_LEN : 0;
+	return up->conf.protocol == &xds_protocol_delta ? len + name + TAG_LEN + VERSION_LEN : len;
+}
+
+static int refuse(struct upstream *up, uint32_t type, const char *whose, size_t len, size_t max)
+{
+	up->counts.n_refused++;
+	snprintf(up->source.refusal, sizeof(up->source.refusal),
+		"%s names of type %.64s would take %zu bytes of a request to the server, of which "
+		"%zu are the limit",
+		whose, up->catalog->types[type].info.label, len, max);
+	return -EMSGSIZE;
+}
+
+static int admit(struct catalog_source *source, uint32_t type, size_t len)
+{
+	struct upstream *up = (struct upstream *)source;
+	size_t max = up->conf.names_max / 2;
+	return len > max ? refuse(up, type, "its", len, max) : 0;
+}
+
+// What nobody wants is not kept at the cost of what somebody does.
+static int make_room(struct upstream *up, uint32_t type, size_t len)
+{
+	size_t *have = &up->names_len[type], max = up->conf.names_max;
+	for (struct xds_chain *c = up->wants.next, *next; *have + len > max && c != &up->wants;
+		c = next) {
+		struct want *w = UPSTREAM_OF(c, struct want, all);
+		next = c->next;
+		if (w->type == type && w->n_users == 0)
+			evict(w);
+	}
+	return *have + len > max ? refuse(up, type, "with the others', its", *have + len, max) : 0;
 }
 
 // A type that the catalog has made since: its place in the list is the same.
@@ -155,6 +208,8 @@ static struct want *want_new(struct upstream *up, uint32_t type, struct xds_sub 
 		return NULL;
 	}
 	sub->owner = w;
+	w->len = len_of(&up->source, sub);
+	up->names_len[type] += w->len;
 	xds_chain_init(&w->all);
 	xds_chain_add(&up->wants, &w->all);
 	up->counts.n_subscriptions++;
@@ -175,6 +230,9 @@ static int want(struct catalog_source *source, uint32_t type, struct xds_sub *su
 	struct upstream *up = (struct upstream *)source;
 	struct want *w = sub->owner;
 	bool is_idle = w && w->n_users == 0;
+	int rc = w ? 0 : make_room(up, type, len_of(source, sub));
+	if (rc)
+		return rc;
 	if (!w)
 		w = want_new(up, type, sub);
 	if (!w)
@@ -196,7 +254,8 @@ static void unwant(struct catalog_source *source, uint32_t type, struct xds_sub 
 	if (--w->n_users > 0)
 		return;
 	up->counts.n_idle++;
-	uint64_t grace_ns = is_unkept(w) ? 0 : up->conf.grace_ns;
+	bool is_scarce = up->names_len[type] > up->conf.names_max / 2;
+	uint64_t grace_ns = is_unkept(w) || is_scarce ? 0 : up->conf.grace_ns;
 	twheel_arm(up->conf.wheel, &w->grace, twheel_now(up->conf.wheel) + grace_ns);
 }
 
@@ -241,7 +300,12 @@ struct upstream *upstream_new(const struct upstream_conf *conf, struct catalog *
 	struct upstream *up = calloc(1, sizeof(*up));
 	if (!up)
 		return NULL;
-	up->source = (struct catalog_source){want, unwant, leave, drop};
+	up->source = (struct catalog_source){.len = len_of,
+		.admit = admit,
+		.want = want,
+		.unwant = unwant,
+		.leave = leave,
+		.drop = drop};
 	up->conf = *conf;
 	up->catalog = catalog;
 	up->retry.fire = retry_fired;

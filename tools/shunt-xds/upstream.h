@@ -31,6 +31,9 @@ struct upstream_conf {
 	struct rand *rand;
 	const char *user_agent_version;
 	uint64_t grace_ns; // how long a subscription is kept that nobody has any more
+	// Bytes that the names of a type may have in a request; one client has half at most.
+	// What a server does not receive because of its length ends the stream for all clients.
+	size_t names_max;
 	void (*log)(void *ctx, const char *line); // NULL = silent
 	void *log_ctx;
 };
@@ -53,5 +56,6 @@ struct upstream_counts {
 	size_t n_subscriptions, n_idle; // at the server; of those, without a client
 	size_t n_by_wildcard; // names that have come by one
 	uint64_t n_evicted;
+	uint64_t n_refused; // too long for a request
 };
 void upstream_counts(const struct upstream *, struct upstream_counts *ret);

@@ -51,6 +51,7 @@ struct want {
 	struct xds_sub *sub; // counted
 	uint32_t type;
 	uint32_t n_users;
+	size_t len; // in a request
 	struct twheel_timer grace;
 	struct xds_chain all;
 	struct xds_chain parts; // of a wildcard
@@ -70,6 +71,7 @@ struct upstream {
 	struct xds_type types[CATALOG_TYPES_MAX]; // as the catalog's; "" = not used yet
 	const struct xds_type *type_list[CATALOG_TYPES_MAX];
 	struct strmap names[CATALOG_TYPES_MAX];
+	size_t names_len[CATALOG_TYPES_MAX]; // what a request may have to list
 	struct xds_chain wants;
 	struct xds_chain dirty, edited;
 	struct twheel_timer retry;

@@ -37,6 +37,7 @@ void proxy_init(struct proxy_world *w, const struct xds_protocol *protocol)
 			.rand = &w->rand,
 			.user_agent_version = "1",
 			.grace_ns = GRACE,
+			.names_max = NAMES_MAX,
 		},
 		w->below.catalog);
 	assert_true(w->wheel && w->upstream);

@@ -10,6 +10,7 @@
 #include "tools/shunt-xds/upstream.h"
 
 #define GRACE (30 * SECOND)
+#define NAMES_MAX 1000000 // as upstream_conf.names_max
 
 struct proxy_world {
 	bool is_delta; // how the proxy speaks to the server above

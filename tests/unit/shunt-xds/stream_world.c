@@ -245,6 +245,16 @@ void peer_change(struct peer *p, char letter, const char *changes, const char *n
 	assert_int_equal(ads_stream_feed_delta(p->stream, &m, p->server->now_ns, &p->result), 0);
 }
 
+int peer_want(struct peer *p, const char *url, char **names, size_t n)
+{
+	Envoy__Service__Discovery__V3__DeltaDiscoveryRequest m;
+	envoy__service__discovery__v3__delta_discovery_request__init(&m);
+	m.type_url = (char *)(uintptr_t)url;
+	m.resource_names_subscribe = names;
+	m.n_resource_names_subscribe = n;
+	return ads_stream_feed_delta(p->stream, &m, p->server->now_ns, &p->result);
+}
+
 const char *peer_nonce(const struct peer *p, char letter)
 {
 	static char text[32];

@@ -49,6 +49,8 @@ void peer_reopen(struct peer *);
 void peer_ask(struct peer *, char letter, const char *names, const char *nonce, bool nack);
 // Delta. "+a -b{env=prod}": subscribes and unsubscribes. The first on a stream tells what is held.
 void peer_change(struct peer *, char letter, const char *changes, const char *nonce, bool nack);
+// Delta, of any type, with names as they are; as ads_stream_feed_delta().
+[[nodiscard]] int peer_want(struct peer *, const char *url, char **names, size_t n);
 const char *peer_nonce(const struct peer *, char letter); // of the last response
 // Accepts the last response; names are SotW's, or delta's changes.
 void peer_ack(struct peer *, char letter, const char *names);

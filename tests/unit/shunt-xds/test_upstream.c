@@ -501,16 +501,11 @@ static void error_leaves_in_use_what_was_there_and_ends_with_its_return(void **s
 
 // Other types
 
-static void feed_delta(
-	struct peer *p, const char *url, const char *name, struct ads_request_result *ret)
+static enum ads_request_kind want_s(struct peer *p, const char *url)
 {
-	Envoy__Service__Discovery__V3__DeltaDiscoveryRequest m;
-	char *names[] = {(char *)(uintptr_t)name};
-	envoy__service__discovery__v3__delta_discovery_request__init(&m);
-	m.type_url = (char *)(uintptr_t)url;
-	m.resource_names_subscribe = names;
-	m.n_resource_names_subscribe = 1;
-	assert_int_equal(ads_stream_feed_delta(p->stream, &m, p->server->now_ns, ret), 0);
+	char *names[] = {(char[]){"s"}};
+	assert_int_equal(peer_want(p, url, names, 1), 0);
+	return p->result.kind;
 }
 
 // Bytes are data: they come out as they went in, fields that nobody knows too.
@@ -520,12 +515,10 @@ static void type_that_nobody_knows_passes_unchanged(void **state)
 	static const uint8_t bytes[] = {0x0a, 0x01, 's', 0xfa, 0x7f, 0x03, 'x', 0x00, 'y'};
 	struct world *w = *state;
 	struct proxy_world *p = &w->proxy;
-	struct ads_request_result result;
 	struct ads_response r;
 	p->is_mute = true;
-	feed_delta(&w->a, url, "s", &result);
-	assert_int_equal(result.kind, ADS_REQUEST_SUBSCRIBE);
-	assert_string_equal(result.type->info.label, "Secret");
+	assert_int_equal(want_s(&w->a, url), ADS_REQUEST_SUBSCRIBE);
+	assert_string_equal(w->a.result.type->info.label, "Secret");
 	assert_int_equal(ads_stream_drain(w->a.stream, p->below.now_ns, &r), 0);
 	const Envoy__Service__Discovery__V3__DeltaDiscoveryRequest *m =
 		fake_ads_next_delta(&p->fake);
@@ -550,112 +543,12 @@ static void type_that_nobody_knows_passes_unchanged(void **state)
 static void what_is_no_type_url_is_not_passed_on(void **state)
 {
 	struct world *w = *state;
-	struct ads_request_result result;
 	char url[300] = "a/";
 	memset(url + 2, 'x', sizeof(url) - 3);
 	for (const char *const *bad =
 			(const char *const[]){"", "x", "a/", "a/b c", "a/\"", url, NULL};
-		*bad; bad++) {
-		feed_delta(&w->a, *bad, "s", &result);
-		assert_int_equal(result.kind, ADS_REQUEST_UNKNOWN_TYPE);
-	}
-}
-
-static enum ads_request_kind ask_for_type(struct peer *p, int number)
-{
-	struct ads_request_result result;
-	char url[32];
-	snprintf(url, sizeof(url), "a/type%d", number);
-	feed_delta(p, url, "s", &result);
-	return result.kind;
-}
-
-// Peers that ask for all types but ours; the last has none of its own left then.
-#define N_GREEDY ((CATALOG_TYPES_MAX - N_RESOURCE_TYPES) / CATALOG_TYPES_A_CLIENT + 1)
-static void take_all_types(struct proxy_world *p, struct peer *peers)
-{
-	int room = CATALOG_TYPES_MAX - N_RESOURCE_TYPES;
-	for (int k = 0; k < N_GREEDY; k++) {
-		peer_open(&peers[k], &p->below, ADS_DELTA);
-		for (int i = 0; i <= CATALOG_TYPES_A_CLIENT; i++) {
-			bool has_room = i < CATALOG_TYPES_A_CLIENT && room > 0;
-			room -= has_room;
-			assert_int_equal(ask_for_type(&peers[k], k * CATALOG_TYPES_A_CLIENT + i),
-				has_room ? ADS_REQUEST_SUBSCRIBE : ADS_REQUEST_UNKNOWN_TYPE);
-		}
-	}
-	assert_int_equal(room, 0);
-}
-
-static void one_client_does_not_use_up_the_types_of_all(void **state)
-{
-	struct world *w = *state;
-	for (int i = 0; i < 2 * CATALOG_TYPES_MAX; i++)
-		assert_int_equal(ask_for_type(&w->a, i), i < CATALOG_TYPES_A_CLIENT
-								 ? ADS_REQUEST_SUBSCRIBE
-								 : ADS_REQUEST_UNKNOWN_TYPE);
-	// What it has, and what is served anyway, it has still.
-	assert_int_equal(ask_for_type(&w->a, 0), ADS_REQUEST_SUBSCRIBE);
-	peer_subscribe(&w->a, 'C', "+a");
-	// Others have their own, and may share its.
-	assert_int_equal(ask_for_type(&w->b, 0), ADS_REQUEST_SUBSCRIBE);
-	assert_int_equal(ask_for_type(&w->b, 1000), ADS_REQUEST_SUBSCRIBE);
-}
-
-static void types_that_nobody_has_any_more_make_room(void **state)
-{
-	struct world *w = *state;
-	struct proxy_world *p = &w->proxy;
-	struct peer greedy[N_GREEDY];
-	for (int round = 0; round < 3; round++) {
-		take_all_types(p, greedy);
-		proxy_run(p);
-		assert_int_equal(ask_for_type(&w->a, 1000), ADS_REQUEST_UNKNOWN_TYPE);
-		for (int k = 0; k < N_GREEDY; k++)
-			peer_close(&greedy[k]);
-		proxy_pass(p, SECOND); // not the grace: room is scarce
-		ASKED(p, "");
-		for (int i = 1000; i < 1000 + CATALOG_TYPES_A_CLIENT; i++)
-			assert_int_equal(ask_for_type(&w->a, i), ADS_REQUEST_SUBSCRIBE);
-		peer_reopen(&w->a);
-		proxy_pass(p, 2 * SECOND);
-	}
-}
-
-// A place is another type's: of the one before nothing is left.
-static void type_in_the_place_of_another_is_served_as_any(void **state)
-{
-	static const uint8_t bytes[] = {0x0a, 0x01, 's'};
-	struct world *w = *state;
-	struct proxy_world *p = &w->proxy;
-	struct peer greedy[N_GREEDY];
-	struct ads_response r;
-	take_all_types(p, greedy);
-	proxy_run(p);
-	for (int k = 0; k < N_GREEDY; k++)
-		peer_close(&greedy[k]);
-	proxy_pass(p, SECOND);
-	p->is_mute = true;
-	assert_int_equal(ask_for_type(&w->a, 1000), ADS_REQUEST_SUBSCRIBE);
-	const Envoy__Service__Discovery__V3__DeltaDiscoveryRequest *m =
-		fake_ads_next_delta(&p->fake);
-	assert_string_equal(m->type_url, "a/type1000");
-	assert_string_equal(m->response_nonce, "");
-	assert_int_equal(m->n_resource_names_subscribe, 1);
-	// What is under way of the old type is nobody's.
-	for (int i = 0; i < 2; i++) {
-		const struct fake_resource s = {
-			.bytes = bytes, .len = sizeof(bytes), .wrapper_name = "s", .version = "v"};
-		size_t len;
-		uint8_t *response = fake_ads_encode_delta(
-			i ? "a/type1000" : "a/type0", i ? "1" : "7", &s, 1, NULL, 0, &len);
-		fake_ads_say(&p->fake, response, len);
-		free(response);
-		assert_int_equal(upstream_settle(p->upstream), i);
-	}
-	assert_int_equal(ads_stream_drain(w->a.stream, p->below.now_ns, &r), 1);
-	assert_string_equal(r.type->url, "a/type1000");
-	assert_int_equal(r.n, 1);
+		*bad; bad++)
+		assert_int_equal(want_s(&w->a, *bad), ADS_REQUEST_UNKNOWN_TYPE);
 }
 
 static void versions_of_the_server_are_passed_on(void **state)
@@ -855,9 +748,6 @@ int main(void)
 		T(error_leaves_in_use_what_was_there_and_ends_with_its_return),
 		T(type_that_nobody_knows_passes_unchanged),
 		T(what_is_no_type_url_is_not_passed_on),
-		T(one_client_does_not_use_up_the_types_of_all),
-		T(types_that_nobody_has_any_more_make_room),
-		T(type_in_the_place_of_another_is_served_as_any),
 		T(versions_of_the_server_are_passed_on),
 		T(want_of_memory_is_got_over),
 		T(changes_beyond_what_one_takes_come_with_the_next),
