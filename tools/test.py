@@ -7,7 +7,7 @@
     tools/test long                 the random tests in their long forms (some ten minutes)
 
 Parts: lint; unit; sim (seeded simulations); sanitize (unit and sim under AddressSanitizer and
-UndefinedBehaviorSanitizer, unit under ThreadSanitizer); clang (the whole build with clang); integ (the
+UndefinedBehaviorSanitizer, those with threads under ThreadSanitizer); clang (the whole build with clang); integ (the
 running daemon between real peers, in network namespaces; needs root).
 
 Installs what is missing first (tools/setup). The last line is `N passed, N failed[, N skipped]`.
@@ -74,15 +74,29 @@ def run(argv, **kwargs):
                           **kwargs).returncode == 0
 
 
-def build(name):
-    """Configures when needed and builds. False, after saying so, when that fails."""
+def programs(name, suite):
+    """What a suite's tests of a build need, as ninja's targets."""
+    facts = json.loads(subprocess.run(["meson", "introspect", name, "--tests", "--targets"], cwd=ROOT,
+                                      check=True, stdout=subprocess.PIPE).stdout)
+    wanted = {i for test in facts["tests"] if f"shunt:{suite}" in test["suite"]
+              for i in test["depends"]}
+    return [os.path.relpath(path, ROOT / name) for target in facts["targets"]
+            if target["id"] in wanted for path in target["filename"]]
+
+
+def build(name, suite=None):
+    """Configures when needed and builds all, or all that a suite's tests run. False, after saying so,
+    when that fails."""
     options, extra = BUILDS[name]
     env = {**os.environ, **extra}
     say(f"building {name}")
     # The linker has the last word in CI's log, so keep ninja's progress short there.
     configured = (ROOT / name / "build.ninja").exists() or run(
         ["meson", "setup", name, *options], env=env, stdout=subprocess.DEVNULL)
-    if configured and run(["ninja", "-C", name, "--quiet"], env=env):
+    if configured and suite:  # what is introspected is of the last configuration
+        configured = run(["ninja", "-C", name, "--quiet", "build.ninja"], env=env)
+    targets = programs(name, suite) if configured and suite else []
+    if configured and run(["ninja", "-C", name, "--quiet", *targets], env=env):
         return True
     print(f"{name} does not build", flush=True)
     FAILED.append(f"{name} does not build")
@@ -125,7 +139,10 @@ def tested(name, suites, only=()):
 
 
 def sanitize(only):
-    return add(tested("build-asan", ["unit", "sim"], only), tested("build-tsan", ["unit"], only))
+    asan = tested("build-asan", ["unit", "sim"], only)
+    if not build("build-tsan", "threads"):
+        return add(asan, Counts(failed=1))
+    return add(asan, meson_test("build-tsan", "threads", only))
 
 
 def clang(_):
