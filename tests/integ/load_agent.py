@@ -36,10 +36,17 @@ def far_end(lab, number, far):
     return device.replace("role=server", "role=client")
 
 
+def memif_client_words(lab):
+    return ["-d", far_end(lab, 0, "client"), "-a", CLIENT, "-t", f"{VIP}:{PORT}"]
+
+
+def memif_echo_words(lab):
+    return ["-d", far_end(lab, 1, "backends"), "-a", f"{BACKEND}/16", "--listen", str(BACKEND_PORT)]
+
+
 def memif_words(lab):
     """Both ends of a balancer on memifs."""
-    return ["-d", far_end(lab, 0, "client"), "-a", CLIENT, "-t", f"{VIP}:{PORT}",
-            "--echo-device", far_end(lab, 1, "backends"), "--echo-address", f"{BACKEND}/16",
+    return [*memif_client_words(lab), "--echo-device", far_end(lab, 1, "backends"), "--echo-address", f"{BACKEND}/16",
             "--listen", str(BACKEND_PORT)]
 
 
