@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/heap_trim.h"
 
+#include <malloc.h>
+
+#define LARGE_LEN (64 << 10) // what libgrpc reads long messages into, among others
+#define MAX_LARGE 4096 // a process has 65,530 mappings at most
+#define TOP_LEN (1 << 20) // free at the heap's end, below which it does not shrink
 #define WORTH_LEN ((size_t)1 << 20) // so much leaves enough behind
 #define QUIET_LEN ((size_t)1 << 16) // a second with less: no update of many resources is under way
 #define INTERVAL_NS UINT64_C(10000000000)
+
+// What fails leaves malloc as it is.
+void heap_trim_begin(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE_LEN);
+	mallopt(M_MMAP_MAX, MAX_LARGE);
+	mallopt(M_TRIM_THRESHOLD, TOP_LEN);
+}
 
 void heap_trim_heard(struct heap_trim *t, size_t len)
 {

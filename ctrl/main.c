@@ -3,6 +3,7 @@
 // the control plane and the data plane.
 #include "ctrl/config.h"
 #include "ctrl/control_plane.h"
+#include "ctrl/heap_trim.h"
 #include "ctrl/show.h"
 #include "ctrl/xds/bootstrap.h"
 #include "dataplane/buf/buf.h"
@@ -365,6 +366,7 @@ static const struct argp argp = {
 int main(int argc, char **argv)
 {
 	struct args args = {0};
+	heap_trim_begin();
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
 	struct daemon d = {0};
 	struct lb_err err = {0};

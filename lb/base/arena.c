@@ -6,7 +6,9 @@
 #define ALIGN 8
 // With its head and the allocator's own word such a block is two cache lines.
 #define SMALLEST_BLOCK 96
-#define LARGEST_STEP ((size_t)64 << 10) // up to here a block is an eighth of all before it
+// Up to here a block is an eighth of all before it. With its head and the allocator's words it is
+// whole pages.
+#define LARGEST_STEP (((size_t)64 << 10) - 2 * sizeof(void *) - sizeof(struct lb_arena_block))
 
 // Objects lie at the beginning, texts at the end, which need no alignment.
 struct lb_arena_block {
