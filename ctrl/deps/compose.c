@@ -101,7 +101,7 @@ static int fill_aggregate(
 	if (!names)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < l->n; i++)
-		names[i] = c->b.config->clusters[l->list[i]->entry].name;
+		names[i] = c->b.config->clusters[cluster_node_of(l->list[i])->entry].name;
 	k->leaves = names;
 	k->n_leaves = l->n;
 	if (l->n_faulty) {
@@ -129,7 +129,7 @@ static int fill_eds(
 	note(notes, e->ambient);
 	if (k->endpoints->list->n_priorities == 0) { // A27-V09
 		const char *text = config_builder_text(
-			&c->b, "endpoints \"%s\" hold no locality; %s", e->name, c->node_id);
+			&c->b, "endpoints \"%s\" hold no locality; %s", node_name(e), c->node_id);
 		if (!text)
 			return -ENOMEM;
 		note(notes, text);
@@ -152,7 +152,7 @@ static int fill(struct composer *c, struct node *n, struct xds_cluster_config *k
 	const char *error = "";
 	struct res_cluster *cluster = node_cluster(n, &error);
 	int rc = 0;
-	k->is_root = n->root_pass == c->in->nodes->pass;
+	k->is_root = cluster_node_of(n)->root_pass == c->in->nodes->pass;
 	note(&notes, c->in->listener->ambient);
 	note(&notes, c->in->route_node ? c->in->route_node->ambient : NULL);
 	note(&notes, n->ambient);
@@ -177,7 +177,7 @@ static int fill(struct composer *c, struct node *n, struct xds_cluster_config *k
 static int by_name(const void *pa, const void *pb)
 {
 	const struct node *const *a = pa, *const *b = pb;
-	return strcmp((*a)->name, (*b)->name);
+	return strcmp(node_name(*a), node_name(*b));
 }
 
 // Each has the place that it had the last time, which is where they belong as long as none comes
@@ -188,9 +188,10 @@ static bool order_as_before(struct composer *c)
 	for (struct node *i = c->in->nodes->all; i; i = i->next) {
 		if (!i->taken)
 			continue;
-		if (i->entry >= n || c->clusters[i->entry])
+		uint32_t entry = cluster_node_of(i)->entry;
+		if (entry >= n || c->clusters[entry])
 			return false;
-		c->clusters[i->entry] = i;
+		c->clusters[entry] = i;
 	}
 	for (uint32_t i = 1; i < n; i++)
 		if (by_name(&c->clusters[i - 1], &c->clusters[i]) >= 0)
@@ -216,8 +217,8 @@ static int fill_names(struct composer *c)
 	order(c);
 	for (uint32_t i = 0; i < n; i++) {
 		struct node *node = c->clusters[i];
-		node->entry = i;
-		const char *name = xds_arena_strdup(c->b.arena, node->name);
+		cluster_node_of(node)->entry = i;
+		const char *name = xds_arena_strdup(c->b.arena, node_name(node));
 		if (!name)
 			return -ENOMEM;
 		c->b.config->clusters[i].name = name;

@@ -117,7 +117,7 @@ static enum outcome reach_routes(struct depmgr *dm, struct res_route_config **re
 		*ret = l->routes;
 		return COMPLETE;
 	}
-	if (!dm->routes || strcmp(dm->routes->name, l->rds_name) != 0)
+	if (!dm->routes || strcmp(node_name(dm->routes), l->rds_name) != 0)
 		dm->routes = node_new(&dm->nodes, &res_type_route_config, l->rds_name, NULL);
 	if (!dm->routes)
 		return STARVED;
@@ -144,7 +144,7 @@ static bool reach_cluster(
 		n = node_reach(&dm->nodes, &res_type_cluster, name, &dm->nodes.clusters);
 		if (!n)
 			return false;
-		n->next_reached = level->first;
+		cluster_node_of(n)->next_reached = level->first;
 		level->first = n;
 	}
 	*ret = n;
@@ -176,7 +176,7 @@ static bool reach_levels(struct depmgr *dm, struct level *level)
 {
 	for (unsigned depth = 0; level->first; depth++) {
 		struct level next = {NULL};
-		for (struct node *n = level->first; n; n = n->next_reached)
+		for (struct node *n = level->first; n; n = cluster_node_of(n)->next_reached)
 			if (!reach_beyond(dm, n, depth + 1 < LEAVES_MAX_DEPTH, &next))
 				return false;
 		*level = next;
@@ -191,7 +191,7 @@ static bool reach_vhost(struct depmgr *dm, const struct res_vhost *v, struct lev
 		for (uint32_t c = 0; c < v->routes[r].n_clusters; c++) {
 			if (!reach_cluster(dm, v->routes[r].clusters[c].name, roots, &root))
 				return false;
-			root->root_pass = dm->nodes.pass;
+			cluster_node_of(root)->root_pass = dm->nodes.pass;
 		}
 	}
 	return true;
@@ -225,11 +225,11 @@ static enum outcome reach_clusters(
 // True = nothing else needs it.
 static bool hold(struct depmgr *dm, struct node *n, struct level *level)
 {
-	n->held_pass = dm->nodes.pass;
+	cluster_node_of(n)->held_pass = dm->nodes.pass;
 	if (n->pass == dm->nodes.pass)
 		return false;
 	n->pass = dm->nodes.pass;
-	n->next_reached = level->first;
+	cluster_node_of(n)->next_reached = level->first;
 	level->first = n;
 	return true;
 }
@@ -256,11 +256,13 @@ static enum outcome reach_held(struct depmgr *dm, uint32_t *ret_n)
 	struct level level = {NULL};
 	*ret_n = 0;
 	for (struct node *n = dm->nodes.all; n; n = n->next) {
-		if (n->root_pass == pass) {
-			n->was_root = true;
-		} else if (n->was_root) {
-			n->was_root = dm->conf.in_use && dm->conf.in_use(dm->conf.ctx, n->name);
-			if (n->was_root)
+		struct cluster_node *c = node_is_cluster(n) ? cluster_node_of(n) : NULL;
+		if (c && c->root_pass == pass) {
+			c->was_root = true;
+		} else if (c && c->was_root) {
+			c->was_root =
+				dm->conf.in_use && dm->conf.in_use(dm->conf.ctx, node_name(n));
+			if (c->was_root)
 				*ret_n += hold(dm, n, &level);
 		}
 	}
@@ -571,7 +573,7 @@ const char *depmgr_waiting(struct depmgr *dm)
 	struct missing m = {.f = f};
 	for (const struct node *i = dm->nodes.all; i; i = i->next) {
 		if (i->waited && !node_resolved(i))
-			tell_missing(&m, i->type->label, i->name);
+			tell_missing(&m, i->type->label, node_name(i));
 		if (i->waited && i->dns && !i->dns->answered)
 			tell_missing(&m, "addresses of", i->dns->cluster->dns.host);
 	}
@@ -587,7 +589,7 @@ static void find_refused(void *ctx, const struct xds_entry_info *e)
 		return;
 	const struct node *own[] = {dm->listener, dm->routes};
 	for (int i = 0; i < 2; i++)
-		if (own[i] && own[i]->type == e->type && strcmp(own[i]->name, e->name) == 0)
+		if (own[i] && own[i]->type == e->type && strcmp(node_name(own[i]), e->name) == 0)
 			set_text(&dm->refused, strdup(e->error));
 }
 

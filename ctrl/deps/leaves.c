@@ -19,9 +19,9 @@ static void visit(struct nodes *nodes, const char *name, unsigned depth, struct 
 		l->too_deep = name;
 		return;
 	}
-	if (n->seen == nodes->n_flattenings) // A37-G03
+	if (cluster_node_of(n)->seen == nodes->n_flattenings) // A37-G03
 		return;
-	n->seen = nodes->n_flattenings;
+	cluster_node_of(n)->seen = nodes->n_flattenings;
 	const char *error;
 	const struct res_cluster *c = node_cluster(n, &error);
 	if (!c) { // A37-G10
@@ -46,5 +46,5 @@ void leaves_find(struct nodes *nodes, const struct node *root, struct leaves *l)
 {
 	nodes->n_flattenings++;
 	*l = (struct leaves){.list = l->list};
-	visit(nodes, root->name, 0, l);
+	visit(nodes, node_name(root), 0, l);
 }

@@ -109,23 +109,24 @@ static void node_free(struct node *n)
 struct node *node_new(
 	struct nodes *nodes, const struct xds_type *type, const char *name, struct strmap *map)
 {
+	size_t size = type == &res_type_cluster ? sizeof(struct cluster_node) : sizeof(struct node);
 	size_t len = strlen(name) + 1;
-	struct node *n = calloc(1, sizeof(*n) + len);
+	struct node *n = calloc(1, size + len);
 	if (!n)
 		return NULL;
-	memcpy(n->name, name, len);
+	n->link.key = memcpy((char *)n + size, name, len);
 	n->nodes = nodes;
 	n->type = type;
 	n->waited = !nodes->holding;
 	n->watcher.on_event = on_event;
-	if (map && strmap_add(map, &n->link, n->name)) {
+	if (map && strmap_add(map, &n->link, n->link.key)) {
 		free(n);
 		return NULL;
 	}
 	n->next = nodes->all;
 	nodes->all = n;
 	nodes->n_unresolved[n->waited]++;
-	if (xds_federation_watch(nodes->client, type, n->name, &n->watcher) == 0)
+	if (xds_federation_watch(nodes->client, type, n->link.key, &n->watcher) == 0)
 		return n;
 	nodes->all = n->next;
 	if (map)
@@ -168,18 +169,23 @@ static struct node *child_of(const struct nodes *nodes, const struct res_cluster
 	return node_find(&nodes->clusters, c->children[i]);
 }
 
+static bool goes_on(const struct node *n, bool is_up)
+{
+	return is_up ? cluster_node_of(n)->whole : n->taken;
+}
+
 // One step from members up and from holders down. True = something changed: there are as many
 // steps as levels of aggregates at most.
 static bool spread(const struct nodes *nodes, struct node *n, bool is_up)
 {
 	const struct res_cluster *c = n->res ? res_cluster_from(n->res) : NULL;
 	bool changed = false;
-	for (uint32_t i = 0; c && i < c->n_children && (is_up ? n->whole : n->taken); i++) {
+	for (uint32_t i = 0; c && i < c->n_children && goes_on(n, is_up); i++) {
 		struct node *child = child_of(nodes, c, i);
-		if (!child || (is_up ? child->whole : child->taken))
+		if (!child || (is_up ? cluster_node_of(child)->whole : child->taken))
 			continue;
 		changed = true;
-		*(is_up ? &n->whole : &child->taken) = !is_up;
+		*(is_up ? &cluster_node_of(n)->whole : &child->taken) = !is_up;
 	}
 	return changed;
 }
@@ -190,9 +196,16 @@ static void spread_all(const struct nodes *nodes, bool is_up)
 	do {
 		changed = false;
 		for (struct node *n = nodes->all; n; n = n->next)
-			if (n->type == &res_type_cluster && !n->waited)
+			if (node_is_cluster(n) && !n->waited)
 				changed |= spread(nodes, n, is_up);
 	} while (changed);
+}
+
+// Requests or subscribers name it, and nothing is missing.
+static bool is_wanted(const struct nodes *nodes, const struct node *n)
+{
+	const struct cluster_node *c = node_is_cluster(n) ? cluster_node_of(n) : NULL;
+	return c && c->whole && c->held_pass == nodes->pass;
 }
 
 uint32_t nodes_take(struct nodes *nodes)
@@ -200,16 +213,18 @@ uint32_t nodes_take(struct nodes *nodes)
 	uint32_t n_taken = 0;
 	bool is_held = false;
 	for (struct node *n = nodes->all; n; n = n->next) {
-		n->whole = n->taken = n->waited && n->type == &res_type_cluster;
-		if (n->type != &res_type_cluster || n->waited)
+		if (!node_is_cluster(n))
+			continue;
+		cluster_node_of(n)->whole = n->taken = n->waited;
+		if (n->waited)
 			continue;
 		is_held = true;
-		n->whole = has_all(nodes, n);
+		cluster_node_of(n)->whole = has_all(nodes, n);
 	}
 	if (is_held) {
 		spread_all(nodes, true);
 		for (struct node *n = nodes->all; n; n = n->next)
-			n->taken |= n->whole && n->held_pass == nodes->pass;
+			n->taken |= is_wanted(nodes, n);
 		spread_all(nodes, false);
 	}
 	for (const struct node *n = nodes->all; n; n = n->next)
@@ -244,7 +259,7 @@ void nodes_sweep(struct nodes *nodes)
 			continue;
 		}
 		*at = n->next;
-		if (n->type == &res_type_cluster)
+		if (node_is_cluster(n))
 			strmap_remove(&nodes->clusters, &n->link);
 		else if (n->type == &res_type_endpoints)
 			strmap_remove(&nodes->endpoints, &n->link);

@@ -4,6 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/res/cluster.h"
 #include "ctrl/xds/federation.h"
 #include "ctrl/xds/strmap.h"
 
@@ -12,7 +13,6 @@
 
 struct dns_resolver;
 struct dns_source;
-struct res_cluster;
 
 struct node {
 	struct strmap_link link; // clusters and endpoints, by name
@@ -25,24 +25,37 @@ struct node {
 	char *ambient; // trouble beside the value; NULL = none
 	uint64_t pass; // last one that reached it
 	uint64_t waited_pass; // last one that did so from a route
-	// Clusters
-	uint64_t root_pass; // last one in which a route named it
-	uint64_t held_pass; // last one in which only requests or subscribers named it
-	struct node *next_reached; // of those as far from the routes
 	struct dns_source *dns; // addresses of a LOGICAL_DNS cluster; NULL = not watched
-	uint64_t seen; // last flattening that came by
-	uint32_t entry; // in the configuration that is being built
-	bool was_root; // in an earlier pass, or requests hold it since
-	bool whole; // waited for, or nothing that it needs is missing
-	bool taken; // into the configuration
-	// All
 	bool waited; // a configuration waits for it; else it is there for requests under way alone
 	bool failed; // no value, and error says why (NULL = no memory even for that)
 	// No value, and no server to ask for it: neither resolved nor failed, so that the
 	// configuration in use stays (DM-06, FM-09).
 	bool withheld;
-	char name[];
+	bool taken; // a cluster, into the configuration
 };
+struct cluster_node {
+	struct node base;
+	uint64_t root_pass; // last one in which a route named it
+	uint64_t held_pass; // last one in which only requests or subscribers named it
+	struct node *next_reached; // of those as far from the routes
+	uint64_t seen; // last flattening that came by
+	uint32_t entry; // in the configuration that is being built
+	bool was_root; // in an earlier pass, or requests hold it since
+	bool whole; // waited for, or nothing that it needs is missing
+};
+
+static inline const char *node_name(const struct node *n) // lies behind it
+{
+	return n->link.key;
+}
+static inline bool node_is_cluster(const struct node *n)
+{
+	return n->type == &res_type_cluster;
+}
+static inline struct cluster_node *cluster_node_of(const struct node *n) // that of a cluster
+{
+	return (struct cluster_node *)(uintptr_t)n;
+}
 
 struct nodes {
 	struct xds_federation *client; // borrowed

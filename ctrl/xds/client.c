@@ -94,9 +94,8 @@ static void absent_fired(struct twheel_timer *t)
 }
 
 // RS-04. Not even a value whose server is silent or gone outlives its TTL.
-static void ttl_fired(struct twheel_timer *t)
+void xds_entry_expire(struct xds_entry *e)
 {
-	struct xds_entry *e = (struct xds_entry *)((char *)t - offsetof(struct xds_entry, ttl));
 	struct xds_client *c = e->client;
 	xds_client_begin(c);
 	xds_entry_set_error(e, "%s \"%s\" from xDS server %s has expired (node id \"%s\")",
@@ -153,7 +152,7 @@ int xds_client_watch_locator(struct xds_client *c, const struct xds_type *type, 
 	if (!e) {
 		e = xds_subs_add(&c->subs[t], c, t, name, params);
 		if (e)
-			e->absent.fire = absent_fired, e->ttl.fire = ttl_fired;
+			e->absent.fire = absent_fired;
 	}
 	if (e) {
 		if (!w->by_wildcard && e->n_asking++ == 0)
@@ -433,7 +432,7 @@ static struct xds_entry_info info_of(const struct xds_entry *e)
 		.res = e->value,
 		.version = text_of(e->version),
 		.updated_ns = e->updated_ns,
-		.expires_ns = twheel_armed(&e->ttl) ? e->expires_ns : 0,
+		.expires_ns = e->lease ? e->lease->expires_ns : 0,
 		.error = text_of(t->error),
 		.error_code = e->error_code,
 		.error_is_data = e->error_is_data,

@@ -52,6 +52,8 @@ void xds_entry_set_error(struct xds_entry *, const char *fmt, ...)
 // xds_entry_set_error()'s.
 void xds_entry_fail(struct xds_entry *, enum xds_status, enum xds_code, bool is_data);
 void xds_entry_drop_value(struct xds_entry *); // it has one
+// RS-04: the time of its value is over.
+void xds_entry_expire(struct xds_entry *);
 // If a deletion was ignored (A53), that is over, and the log says why.
 void xds_entry_end_deletion(struct xds_entry *, const char *why);
 // FM-06: whatever the response that is being applied says of it, it has been answered.

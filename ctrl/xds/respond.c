@@ -82,7 +82,7 @@ void xds_entry_drop_value(struct xds_entry *e)
 	xds_version_put(e->version);
 	e->version = NULL;
 	e->updated_ns = 0;
-	twheel_cancel(e->client->conf.wheel, &e->ttl);
+	xds_entry_hold_for_good(e);
 }
 
 void xds_entry_fail(struct xds_entry *e, enum xds_status status, enum xds_code code, bool is_data)
@@ -101,12 +101,11 @@ void xds_entry_fail(struct xds_entry *e, enum xds_status status, enum xds_code c
 // RS-04: each time it is sent it holds anew, and for good if no TTL comes with it.
 static void hold(struct round *r, struct xds_entry *e, const struct xds_response_entry *in)
 {
-	struct twheel *wheel = r->client->conf.wheel;
-	e->expires_ns = twheel_now(wheel) + in->ttl_ns;
+	uint64_t now = twheel_now(r->client->conf.wheel);
 	if (in->has_ttl)
-		twheel_arm(wheel, &e->ttl, e->expires_ns);
+		r->starved |= xds_entry_hold_until(e, now + in->ttl_ns) != 0;
 	else
-		twheel_cancel(wheel, &e->ttl);
+		xds_entry_hold_for_good(e);
 }
 
 // Who comes to see the variant later has no more of its time than is left.
@@ -124,12 +123,10 @@ static void note_expiry(const struct round *r, size_t index)
 
 static void hold_rest(struct round *r, struct xds_entry *e, const struct xds_res *res)
 {
-	struct twheel *wheel = r->client->conf.wheel;
-	e->expires_ns = res->expires_s * NS_PER_S;
 	if (res->expires_s)
-		twheel_arm(wheel, &e->ttl, e->expires_ns);
+		r->starved |= xds_entry_hold_until(e, res->expires_s * NS_PER_S) != 0;
 	else
-		twheel_cancel(wheel, &e->ttl);
+		xds_entry_hold_for_good(e);
 }
 
 // The value, in the version that the server has given it now.

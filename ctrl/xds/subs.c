@@ -7,6 +7,7 @@
 #include "ctrl/xds/version.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 static void content_put(void *content)
@@ -44,7 +45,35 @@ static void forget_names(struct xds_subs *s)
 static void cancel_timers(struct xds_entry *e)
 {
 	twheel_cancel(e->client->conf.wheel, &e->absent);
-	twheel_cancel(e->client->conf.wheel, &e->ttl);
+	xds_entry_hold_for_good(e);
+}
+
+static void lease_over(struct twheel_timer *t)
+{
+	xds_entry_expire(
+		((struct xds_lease *)((char *)t - offsetof(struct xds_lease, timer)))->entry);
+}
+
+int xds_entry_hold_until(struct xds_entry *e, uint64_t expires_ns)
+{
+	if (!e->lease)
+		e->lease = calloc(1, sizeof(*e->lease));
+	if (!e->lease)
+		return -ENOMEM;
+	e->lease->timer.fire = lease_over;
+	e->lease->entry = e;
+	e->lease->expires_ns = expires_ns;
+	twheel_arm(e->client->conf.wheel, &e->lease->timer, expires_ns);
+	return 0;
+}
+
+void xds_entry_hold_for_good(struct xds_entry *e)
+{
+	if (!e->lease)
+		return;
+	twheel_cancel(e->client->conf.wheel, &e->lease->timer);
+	free(e->lease);
+	e->lease = NULL;
 }
 
 void xds_subs_fini(struct xds_subs *s)
@@ -123,7 +152,7 @@ struct xds_entry *xds_subs_add(struct xds_subs *s, struct xds_client *client, ui
 	}
 	e->sub->owner = e;
 	e->client = client;
-	e->type = type;
+	e->type = type & (XDS_MAX_TYPES - 1);
 	e->status = XDS_STATUS_REQUESTED;
 	xds_chain_init(&e->pending);
 	xds_chain_init(&e->in_flight);

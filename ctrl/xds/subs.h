@@ -33,6 +33,13 @@ struct xds_trouble {
 	struct xds_constraints *said_of; // counted
 };
 
+// For how long a value holds that has a TTL (RS-04). Few have one.
+struct xds_lease {
+	struct twheel_timer timer;
+	struct xds_entry *entry;
+	uint64_t expires_ns;
+};
+
 // One (type, name) that somebody watches. The value may stand beside a data error (A88).
 struct xds_entry {
 	struct xds_chain all; // subscriptions of the type, in order of subscription
@@ -47,28 +54,29 @@ struct xds_entry {
 	uint64_t updated_ns;
 	struct xds_trouble *trouble; // owned; NULL = none
 
+	struct xds_lease *lease; // of the value, owned; NULL = it holds for good
+
 	struct twheel_timer absent; // no answer yet (FM-04 to FM-07)
-	struct twheel_timer ttl; // of the value (RS-04); not armed = it holds for good
-	uint64_t expires_ns; // while it is armed
 	uint64_t seen; // number of the last response that spoke of it
 
 	struct xds_entry *next_news;
 
-	// Small ones together: there are two entries a cluster.
-	uint32_t type;
 	uint32_t n_asking; // of the watchers for whom the server is asked for it by name
-	enum xds_status status;
-	enum xds_code error_code;
-	bool error_is_data; // not a transient one (DE-01)
-	bool ignores_deletion; // of the value, which serves on (A53)
-	bool ambient; // the watchers have been told of trouble beside the value
-	bool dead; // dropped while news of it was being told
-	enum xds_news news;
+	// Bits, as there are two entries a cluster.
+	uint32_t type : 5;
+	enum xds_status status : 4;
+	enum xds_code error_code : 5;
+	enum xds_news news : 3;
+	bool error_is_data : 1; // not a transient one (DE-01)
+	bool ignores_deletion : 1; // of the value, which serves on (A53)
+	bool ambient : 1; // the watchers have been told of trouble beside the value
+	bool dead : 1; // dropped while news of it was being told
 	// On this stream:
-	bool asked; // it is subscribed to, as far as requests have been sent
-	bool answered; // a response spoke of it
-	bool is_resumed; // of "*": it was answered on an earlier stream, and not yet on this one
-	bool is_behind; // of "*": the next response may be the answer to names of earlier requests
+	bool asked : 1; // it is subscribed to, as far as requests have been sent
+	bool answered : 1; // a response spoke of it
+	bool is_resumed : 1; // of "*": it was answered on an earlier stream, not yet on this one
+	// Of "*": the next response may be the answer to names of earlier requests.
+	bool is_behind : 1;
 };
 
 struct xds_subs {
@@ -82,6 +90,8 @@ struct xds_subs {
 	struct xds_server_updates updates; // so far
 	struct xds_variants *variants; // what the server has, as far as it was said and is wanted
 };
+
+_Static_assert(XDS_MAX_TYPES <= 1 << 5, "an entry holds its type");
 
 #define XDS_ENTRY_OF(chain, member)                                                                \
 	((struct xds_entry *)((uintptr_t)(chain)-offsetof(struct xds_entry, member)))
@@ -123,5 +133,8 @@ struct xds_trouble *xds_entry_make_trouble(struct xds_entry *);
 // Its error is not about a version that was rejected.
 void xds_entry_clear_rejected(struct xds_entry *);
 void xds_entry_clear_trouble(struct xds_entry *); // there is none, or none any more
+// Its value holds until then, and expires (xds_entry_expire()). 0 or -ENOMEM.
+[[nodiscard]] int xds_entry_hold_until(struct xds_entry *, uint64_t expires_ns);
+void xds_entry_hold_for_good(struct xds_entry *);
 // Of an entry that was freed from telling news of it (dead).
 void xds_entry_free(struct xds_entry *);

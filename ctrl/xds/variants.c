@@ -206,7 +206,7 @@ static struct xds_sub *sub_find(const struct xds_variants *c, const struct xds_v
 		return NULL;
 	uint64_t hash = sub_hash(n, params);
 	struct xds_sub *s = c->buckets[hash & (c->n_buckets - 1)];
-	while (s && (s->of != n || !xds_params_eq(s->params, params)))
+	while (s && (s->name != n->text || !xds_params_eq(s->params, params)))
 		s = s->next_in_bucket;
 	return s;
 }
@@ -222,7 +222,7 @@ static int grow(struct xds_variants *c)
 	for (uint32_t i = 0; i < c->n_buckets; i++) {
 		for (struct xds_sub *s = c->buckets[i], *next; s; s = next) {
 			next = s->next_in_bucket;
-			uint64_t hash = sub_hash(s->of, s->params);
+			uint64_t hash = sub_hash(xds_variants_name_of(s), s->params);
 			s->next_in_bucket = buckets[hash & (n - 1)];
 			buckets[hash & (n - 1)] = s;
 		}
@@ -239,7 +239,6 @@ static struct xds_sub *sub_new(
 	struct xds_sub *s = grow(c) ? NULL : calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
-	s->of = n;
 	s->name = n->text;
 	s->params = xds_params_get(params);
 	struct xds_sub **bucket = &c->buckets[sub_hash(n, params) & (c->n_buckets - 1)];
@@ -247,8 +246,10 @@ static struct xds_sub *sub_new(
 	*bucket = s;
 	TAILQ_INSERT_TAIL(&n->subs, s, link);
 	c->n_subs++;
-	s->variant = xds_variant_get(xds_variants_choose(c, n, params, NULL, &s->n_matches));
-	s->was_ambiguous = s->n_matches > 1;
+	uint32_t n_matches;
+	s->variant = xds_variant_get(xds_variants_choose(c, n, params, NULL, &n_matches));
+	s->n_matches = n_matches & UINT16_MAX;
+	s->was_ambiguous = n_matches > 1;
 	c->n_ambiguous += s->was_ambiguous;
 	return s;
 }
@@ -286,7 +287,7 @@ bool xds_sub_put(struct xds_variants *c, struct xds_sub *s)
 	xds_variants_forget_drained(c);
 	if (--s->n_refs > 0)
 		return false;
-	struct xds_variants_name *n = s->of;
+	struct xds_variants_name *n = xds_variants_name_of(s);
 	struct xds_sub **at = &c->buckets[sub_hash(n, s->params) & (c->n_buckets - 1)];
 	while (*at != s)
 		at = &(*at)->next_in_bucket;

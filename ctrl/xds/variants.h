@@ -72,20 +72,21 @@ struct xds_variant {
 };
 
 struct xds_sub {
-	const char *name; // borrowed
+	const char *name; // borrowed from the cache's xds_variants_name
 	struct xds_params *params; // counted; NULL = none
 	struct xds_variant *variant; // what it sees, counted; NULL = none
 	void *owner; // the user's; NULL at first
-	uint32_t n_matches; // variants among which it was chosen; more than one = ambiguous
+	// Variants among which it was chosen, at most XDS_VARIANTS_MAX twice; more than one =
+	// ambiguous.
+	uint32_t n_matches : 16;
 	// The cache's.
+	bool is_changed : 1;
+	bool was_ambiguous : 1; // ever
+	bool newly_ambiguous : 1; // and not told yet
 	uint32_t n_refs;
-	struct xds_variants_name *of;
 	struct xds_sub *next_in_bucket;
 	TAILQ_ENTRY(xds_sub) link, changed_link;
 	struct xds_variant *told; // while it is in the list of changed ones; counted
-	bool is_changed;
-	bool was_ambiguous; // ever
-	bool newly_ambiguous; // and not told yet
 };
 
 // conf is copied. NULL = no memory.

@@ -333,8 +333,10 @@ static void note_change(struct xds_variants *c, struct xds_sub *s)
 
 static void look(struct xds_variants *c, struct xds_sub *s)
 {
-	uint32_t n_before = s->n_matches;
-	struct xds_variant *v = xds_variants_choose(c, s->of, s->params, s->variant, &s->n_matches);
+	uint32_t n_before = s->n_matches, n_matches;
+	struct xds_variant *v =
+		xds_variants_choose(c, xds_variants_name_of(s), s->params, s->variant, &n_matches);
+	s->n_matches = n_matches & UINT16_MAX;
 	if (v != s->variant) {
 		note_change(c, s);
 		xds_variant_put(s->variant);

@@ -7,6 +7,8 @@
 #include "ctrl/xds/strmap.h"
 #include "ctrl/xds/variants.h"
 
+#include <stddef.h>
+
 enum edit_kind { EDIT_SET, EDIT_REMOVE, EDIT_KEEP };
 
 // One variant as a change lists it.
@@ -52,6 +54,12 @@ struct xds_variants {
 	uint64_t n_changes, n_unwanted, n_ambiguous;
 	uint64_t n_aged; // changes of earlier streams
 };
+
+static inline struct xds_variants_name *xds_variants_name_of(const struct xds_sub *s)
+{
+	return (struct xds_variants_name *)((uintptr_t)s->name -
+					    offsetof(struct xds_variants_name, text));
+}
 
 // Counts the version. NULL = no memory.
 struct xds_variant *xds_variants_make_variant(struct xds_constraints *, const char *version);
