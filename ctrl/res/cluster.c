@@ -146,6 +146,8 @@ static int read_reports(struct res_reader *rd, const Cluster *m, struct res_clus
 		return lb_err_set(rd->err, "lrs_server: is not self");
 	c->reports_load = m->lrs_server;
 	size_t n = m->n_lrs_report_endpoint_metrics;
+	if (!n)
+		return 0;
 	const char **list = xds_arena_alloc(rd->arena, n, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
@@ -177,8 +179,8 @@ static int read_cluster(struct res_reader *rd, const Cluster *m, struct res_clus
 {
 	int rc = res_discovery_read(rd, m, c);
 	if (!rc)
-		rc = res_policy_read(
-			rd, m, c->kind == RES_CLUSTER_AGGREGATE, &c->spec, &c->is_provided);
+		rc = res_policy_read(rd, m, c->kind == RES_CLUSTER_AGGREGATE, c->specs, &c->spec,
+			&c->is_provided);
 	if (!rc)
 		rc = read_upstream(m, c, rd->err);
 	if (!rc)
@@ -204,8 +206,9 @@ static int read_cluster(struct res_reader *rd, const Cluster *m, struct res_clus
 static struct xds_res *new_cluster(
 	const Cluster *m, const uint8_t *bytes, size_t len, struct lb_err *err)
 {
-	struct xds_res *base =
-		xds_res_new(&res_type_cluster, sizeof(struct res_cluster), m->name, bytes, len);
+	size_t size =
+		sizeof(struct res_cluster) + res_policy_depth(m) * sizeof(struct lb_policy_spec);
+	struct xds_res *base = xds_res_new(&res_type_cluster, size, m->name, bytes, len);
 	if (!base)
 		return NULL;
 	struct res_reader rd = {.arena = &base->arena, .err = err};

@@ -4,12 +4,12 @@
 #pragma once
 
 #include "ctrl/xds/type.h"
+#include "lb/node.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct lb_outlier_conf;
-struct lb_policy_spec;
 
 enum res_cluster_kind { RES_CLUSTER_EDS, RES_CLUSTER_LOGICAL_DNS, RES_CLUSTER_AGGREGATE };
 
@@ -42,6 +42,7 @@ struct res_cluster {
 	// none that counts: sessions bind nobody.
 	uint32_t session_health;
 	uint64_t idle_timeout_ns; // of session connections (gRFC A75); default 1 h
+	struct lb_policy_spec specs[]; // of which `spec` is made; there may be more in the arena
 };
 
 extern const struct xds_type res_type_cluster;

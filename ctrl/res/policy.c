@@ -194,10 +194,18 @@ static bool is_said(const struct res_policy_reader *pr, int rc)
 	return rc == -EINVAL && pr->depth <= MAX_DEPTH_SAID;
 }
 
+static struct lb_policy_spec *new_spec(struct res_policy_reader *pr)
+{
+	if (!pr->n_room)
+		return xds_arena_alloc(pr->rd->arena, 1, sizeof(struct lb_policy_spec));
+	pr->n_room--;
+	return pr->room++;
+}
+
 struct lb_policy_spec *res_policy_new_child(
 	struct res_policy_reader *pr, struct lb_policy_spec *parent)
 {
-	struct lb_policy_spec *child = xds_arena_alloc(pr->rd->arena, 1, sizeof(*child));
+	struct lb_policy_spec *child = new_spec(pr);
 	parent->child = child;
 	return child;
 }
@@ -420,11 +428,16 @@ static int read_old(struct res_policy_reader *pr, const Cluster *m, struct lb_po
 	}
 }
 
-int res_policy_read(struct res_reader *rd, const Cluster *m, bool is_aggregate,
-	const struct lb_policy_spec **ret, bool *ret_provided)
+uint32_t res_policy_depth(const Cluster *m)
 {
-	struct res_policy_reader pr = {rd, 1};
-	struct lb_policy_spec *s = xds_arena_alloc(rd->arena, 1, sizeof(*s)), *child;
+	return m->load_balancing_policy || m->lb_policy == LB(RING_HASH) ? 1 : 2;
+}
+
+int res_policy_read(struct res_reader *rd, const Cluster *m, bool is_aggregate,
+	struct lb_policy_spec *room, const struct lb_policy_spec **ret, bool *ret_provided)
+{
+	struct res_policy_reader pr = {rd, 1, room, res_policy_depth(m)};
+	struct lb_policy_spec *s = new_spec(&pr), *child;
 	if (!s)
 		return -ENOMEM;
 	*ret_provided =

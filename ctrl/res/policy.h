@@ -9,7 +9,11 @@
 
 struct lb_policy_spec;
 
-// The tree lives in the reader's arena. *ret_provided: an aggregate that leaves balancing to its
-// members (A75-G07); the tree is then that of no policy at all. 0, -EINVAL or -ENOMEM.
+// How many policies are one below the other, at least.
+uint32_t res_policy_depth(const Envoy__Config__Cluster__V3__Cluster *);
+// The tree lies in room[res_policy_depth()], zeroed, and the reader's arena. *ret_provided: an
+// aggregate that leaves balancing to its members (A75-G07); the tree is then that of no policy at
+// all. 0, -EINVAL or -ENOMEM.
 int res_policy_read(struct res_reader *, const Envoy__Config__Cluster__V3__Cluster *,
-	bool is_aggregate, const struct lb_policy_spec **ret, bool *ret_provided);
+	bool is_aggregate, struct lb_policy_spec *room, const struct lb_policy_spec **ret,
+	bool *ret_provided);

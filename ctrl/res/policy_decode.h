@@ -14,6 +14,8 @@
 struct res_policy_reader {
 	struct res_reader *rd;
 	unsigned depth; // of the list that is being read, from 1
+	struct lb_policy_spec *room; // for the next ones, before they go to the arena
+	uint32_t n_room;
 };
 
 // A policy's parameters out of the message that the API has for it, which knows nothing of
