@@ -94,24 +94,31 @@ static bool insert(struct lb_address_index *x, uint32_t number, uint64_t hash)
 	return false;
 }
 
-static int allocate_short(struct lb_address_index *x)
+uint32_t lb_address_index_room(uint32_t n)
 {
-	size_t n_words = 1;
-	while (n_words < x->n)
+	uint32_t n_words = 1;
+	while (n_words < n && n_words < SHORT)
 		n_words *= 2;
-	x->filter.mask = (uint32_t)n_words - 1;
-	x->memory = malloc(n_words * sizeof(uint32_t));
-	if (!x->memory)
+	return n <= SHORT ? n_words : 0;
+}
+
+static int allocate_short(struct lb_address_index *x, uint32_t *room)
+{
+	uint32_t n_words = lb_address_index_room(x->n);
+	x->filter.mask = n_words - 1;
+	if (!room)
+		room = x->memory = malloc(n_words * sizeof(*room));
+	if (!room)
 		return -ENOMEM;
-	x->filter.words = memset(x->memory, 0xff, n_words * sizeof(uint32_t));
+	x->filter.words = memset(room, 0xff, n_words * sizeof(*room));
 	return 0;
 }
 
-static int allocate(struct lb_address_index *x)
+static int allocate(struct lb_address_index *x, uint32_t *room)
 {
 	uint32_t n = x->n;
 	if (n <= SHORT)
-		return allocate_short(x);
+		return allocate_short(x, room);
 	x->n_buckets = n / BUCKET_USED + 1;
 	size_t n_words = sizeof(struct lb_address_bucket) / sizeof(uint32_t);
 	while (n_words < n)
@@ -128,11 +135,11 @@ static int allocate(struct lb_address_index *x)
 }
 
 int lb_address_index_init(struct lb_address_index *x, const struct ip_port *addresses, uint32_t n,
-	uint32_t *ret_second)
+	uint32_t *room, uint32_t *ret_second)
 {
 	n = n < LB_ADDRESS_INDEX_MAX ? n : LB_ADDRESS_INDEX_MAX;
 	*x = (struct lb_address_index){.addresses = addresses, .n = n};
-	if (allocate(x))
+	if (allocate(x, room))
 		return -ENOMEM;
 	*ret_second = NONE;
 	for (uint32_t from = 0; from < n; from += AHEAD) {

@@ -22,17 +22,22 @@ struct lb_address_filter {
 };
 struct lb_address_index {
 	const struct ip_port *addresses; // borrowed
-	void *memory; // owned: the filter's words, and the buckets before them
+	void *memory; // owned: the buckets, and behind them the filter's words; NULL = in `room`
 	struct lb_address_bucket *buckets; // NULL = the list is short
 	uint32_t n_buckets;
 	uint32_t n; // addresses
 	struct lb_address_filter filter;
 };
 
-// The list outlives the index. Of equal addresses the first counts; *ret_second is the first that
-// has an equal one before it, UINT32_MAX = they all differ. 0 or -ENOMEM.
-[[nodiscard]] int lb_address_index_init(
-	struct lb_address_index *, const struct ip_port *, uint32_t n, uint32_t *ret_second);
+// How many words a short list's index is made of, for whoever has room for them beside the list;
+// 0 = the list is not short.
+uint32_t lb_address_index_room(uint32_t n);
+// The list outlives the index, and so does the room, which is of lb_address_index_room(); NULL =
+// the index takes its own memory, as that of a list that is not short always does. Of equal
+// addresses the first counts; *ret_second is the first that has an equal one before it, UINT32_MAX
+// = they all differ. 0 or -ENOMEM.
+[[nodiscard]] int lb_address_index_init(struct lb_address_index *, const struct ip_port *,
+	uint32_t n, uint32_t *room, uint32_t *ret_second);
 void lb_address_index_fini(struct lb_address_index *); // one that is all zero is fine
 // UINT32_MAX = absent.
 uint32_t lb_address_index_find(const struct lb_address_index *, const struct ip_port *);

@@ -8,9 +8,9 @@
 
 // What the columns are to hold.
 struct sizes {
-	size_t spans, endpoints, used, addresses;
+	size_t priorities, spans, endpoints, used, addresses;
 	size_t text; // of the spans' names
-	bool has_hostnames, has_keys;
+	bool has_weights, has_hostnames, has_keys;
 };
 
 static bool is_used(const struct lb_leaf_endpoint *e)
@@ -21,7 +21,7 @@ static bool is_used(const struct lb_leaf_endpoint *e)
 
 static struct sizes measure(const struct lb_leaf_priority *list, uint32_t n)
 {
-	struct sizes s = {0};
+	struct sizes s = {.priorities = n};
 	for (uint32_t i = 0; i < n; i++) {
 		s.spans += list[i].n_localities;
 		for (uint32_t j = 0; j < list[i].n_localities; j++) {
@@ -32,6 +32,7 @@ static struct sizes measure(const struct lb_leaf_priority *list, uint32_t n)
 				const struct lb_leaf_endpoint *e = &l->endpoints[k];
 				s.used += is_used(e);
 				s.addresses += e->n_addresses;
+				s.has_weights |= e->weight != 1;
 				s.has_hostnames |= e->hostname.len > 0;
 				s.has_keys |= e->hash_key.len > 0;
 			}
@@ -40,23 +41,39 @@ static struct sizes measure(const struct lb_leaf_priority *list, uint32_t n)
 	return s;
 }
 
-// In one piece, as each is written whole.
-static bool allocate_columns(
-	struct lb_leaf_endpoints *l, const struct sizes *s, uint32_t n_priorities, char **ret_text)
+// All that most have, in one piece. Those that some have are laid into the arena. NULL = no memory.
+static struct lb_leaf_endpoints *allocate(
+	const struct sizes *s, uint32_t **ret_room, char **ret_text)
 {
 	size_t n = s->endpoints, n_firsts = s->addresses > n ? n + 1 : 0;
-	size_t n_words = n_priorities + n + n_firsts;
-	l->spans = malloc(s->spans * sizeof(*l->spans) + n_words * sizeof(uint32_t) +
-			  s->addresses * sizeof(*l->addresses) + n + s->text);
-	if (!l->spans)
-		return false;
-	l->weights = (uint32_t *)(l->spans + s->spans) + n_priorities;
-	l->firsts = n_firsts ? l->weights + n : NULL;
-	l->addresses = (struct ip_port *)(l->weights + n + n_firsts);
+	size_t n_weights = s->has_weights ? n : 0;
+	size_t n_room = lb_address_index_room((uint32_t)s->addresses);
+	size_t n_words = s->priorities + n_weights + n_firsts + n_room;
+	struct lb_leaf_endpoints *l =
+		malloc(sizeof(*l) + s->spans * sizeof(*l->spans) + n_words * sizeof(uint32_t) +
+			s->addresses * sizeof(*l->addresses) + n + s->text);
+	if (!l)
+		return NULL;
+	*l = (struct lb_leaf_endpoints){.n_refs = 1,
+		.n_all = (uint32_t)n,
+		.n_addresses = (uint32_t)s->addresses,
+		.spans = (struct lb_leaf_span *)(l + 1)};
+	uint32_t *words = (uint32_t *)(l->spans + s->spans) + s->priorities;
+	l->weights = n_weights ? words : NULL;
+	l->firsts = n_firsts ? words + n_weights : NULL;
+	words += n_weights + n_firsts;
+	*ret_room = n_room ? words : NULL;
+	l->addresses = (struct ip_port *)(words + n_room);
 	l->health = (uint8_t *)(l->addresses + s->addresses);
 	*ret_text = (char *)(l->health + n);
 	if (n_firsts)
 		l->firsts[0] = 0;
+	return l;
+}
+
+static bool allocate_rare(struct lb_leaf_endpoints *l, const struct sizes *s)
+{
+	size_t n = s->endpoints;
 	if (s->has_hostnames && !(l->hostnames = lb_arena_alloc(&l->arena, n, sizeof(char *))))
 		return false;
 	return !s->has_keys || (l->hash_keys = lb_arena_alloc(&l->arena, n, sizeof(char *)));
@@ -91,7 +108,8 @@ static bool put_text(struct lb_leaf_endpoints *l, struct str text, const char **
 static bool put_endpoint(
 	struct lb_leaf_endpoints *l, uint32_t at, const struct lb_leaf_endpoint *from)
 {
-	l->weights[at] = from->weight;
+	if (l->weights)
+		l->weights[at] = from->weight;
 	l->health[at] = (uint8_t)from->health;
 	if (l->firsts)
 		l->firsts[at + 1] = from->n_addresses;
@@ -140,9 +158,10 @@ static bool fill(struct lb_leaf_endpoints *l, const struct lb_leaf_priority *lis
 
 // Their names go to `text`.
 static void build_spans(struct lb_leaf_endpoints *l, const struct lb_leaf_priority *list,
-	uint32_t n, uint32_t n_used, char *text)
+	uint32_t n, const struct sizes *sizes, char *text)
 {
-	uint32_t unused = n_used, *ends = l->weights - n;
+	uint32_t unused = (uint32_t)sizes->used;
+	uint32_t *ends = (uint32_t *)(l->spans + sizes->spans);
 	for (; l->n_priorities < n; l->n_priorities++) {
 		const struct lb_leaf_priority *p = &list[l->n_priorities];
 		for (uint32_t j = 0; j < p->n_localities; j++) {
@@ -159,17 +178,8 @@ static void build_spans(struct lb_leaf_endpoints *l, const struct lb_leaf_priori
 	}
 }
 
-static bool build(struct lb_leaf_endpoints *l, const struct lb_leaf_priority *list, uint32_t n)
+static bool put_endpoints(struct lb_leaf_endpoints *l, const struct lb_leaf_priority *list)
 {
-	struct sizes sizes = measure(list, n);
-	if (sizes.addresses > UINT32_MAX / 2 || sizes.spans > UINT32_MAX / 2)
-		return false;
-	l->n_all = (uint32_t)sizes.endpoints;
-	l->n_addresses = (uint32_t)sizes.addresses;
-	char *text;
-	if (!allocate_columns(l, &sizes, n, &text))
-		return false;
-	build_spans(l, list, n, (uint32_t)sizes.used, text);
 	if (!fill(l, list, put_endpoint))
 		return false;
 	if (!l->firsts)
@@ -182,13 +192,17 @@ static bool build(struct lb_leaf_endpoints *l, const struct lb_leaf_priority *li
 struct lb_leaf_endpoints *lb_leaf_endpoints_new(
 	const struct lb_leaf_priority *list, uint32_t n, const struct ip_port **ret_second)
 {
-	struct lb_leaf_endpoints *l = calloc(1, sizeof(*l));
+	struct sizes sizes = measure(list, n);
+	if (sizes.addresses > UINT32_MAX / 2 || sizes.spans > UINT32_MAX / 2)
+		return NULL;
+	uint32_t *room, second;
+	char *text;
+	struct lb_leaf_endpoints *l = allocate(&sizes, &room, &text);
 	if (!l)
 		return NULL;
-	l->n_refs = 1;
-	uint32_t second;
-	if (!build(l, list, n) ||
-		lb_address_index_init(&l->index, l->addresses, l->n_addresses, &second)) {
+	build_spans(l, list, n, &sizes, text);
+	if (!allocate_rare(l, &sizes) || !put_endpoints(l, list) ||
+		lb_address_index_init(&l->index, l->addresses, l->n_addresses, room, &second)) {
 		lb_leaf_endpoints_put(l);
 		return NULL;
 	}
@@ -211,7 +225,6 @@ void lb_leaf_endpoints_put(struct lb_leaf_endpoints *l)
 		return;
 	lb_address_index_fini(&l->index);
 	lb_arena_fini(&l->arena);
-	free(l->spans);
 	free(l);
 }
 

@@ -56,9 +56,9 @@ struct lb_leaf_endpoints {
 	uint32_t n_addresses;
 	uint32_t n_priorities;
 	uint32_t n_spans;
-	struct lb_leaf_span
-		*spans; // owned, and the next four behind it; by priority, as EDS has them
-	uint32_t *weights; // [n_all]
+	// Behind it, and so is all below but texts.
+	struct lb_leaf_span *spans; // by priority, as EDS has them
+	uint32_t *weights; // [n_all]; NULL = they all are 1
 	uint32_t *firsts; // [n_all + 1], each one's first address; NULL = they have one each
 	struct ip_port *addresses; // endpoint by endpoint
 	uint8_t *health; // [n_all]
@@ -67,10 +67,14 @@ struct lb_leaf_endpoints {
 	struct lb_address_index index; // of all addresses
 	struct lb_arena arena; // of these texts
 };
-// [n_priorities], of their spans: before the weights.
+// [n_priorities], of their spans: behind these.
 static inline const uint32_t *lb_leaf_endpoints_ends(const struct lb_leaf_endpoints *l)
 {
-	return l->weights - l->n_priorities;
+	return (const uint32_t *)(l->spans + l->n_spans);
+}
+static inline uint32_t lb_leaf_endpoints_weight(const struct lb_leaf_endpoints *l, uint32_t i)
+{
+	return l->weights ? l->weights[i] : 1;
 }
 
 // Count 1. *ret_second is the first address that has an equal one before it, which is the one that
@@ -104,7 +108,7 @@ static inline struct lb_leaf_endpoint lb_leaf_endpoints_at(
 	const struct lb_leaf_endpoints *l, uint32_t i)
 {
 	struct lb_leaf_endpoint e = {
-		.weight = l->weights[i],
+		.weight = lb_leaf_endpoints_weight(l, i),
 		.health = l->health[i],
 		.hostname = lb_leaf_endpoints_hostname(l, i),
 		.hash_key = l->hash_keys ? str_from(l->hash_keys[i]) : STR(""),

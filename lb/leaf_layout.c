@@ -194,24 +194,25 @@ static uint32_t weight_among_all(uint64_t locality, uint64_t localities, uint64_
 	return product ? (uint32_t)product : 1;
 }
 
-static uint64_t sum_of(const uint32_t *weights, uint32_t n)
+static uint64_t sum_of(const struct lb_leaf_endpoints *e, uint32_t first, uint32_t n)
 {
 	uint64_t sum = 0;
 	for (uint32_t i = 0; i < n; i++)
-		sum += weights[i];
+		sum += lb_leaf_endpoints_weight(e, first + i);
 	return sum;
 }
 
 static void list_members(const struct lb_leaf_layout *l, const struct lb_leaf_span *span,
 	uint64_t localities, struct lb_node_member *list)
 {
-	const uint32_t *weights = l->endpoints->weights + span->first;
-	uint64_t all = sum_of(weights, span->n_serving + span->n_draining);
+	const struct lb_leaf_endpoints *e = l->endpoints;
+	uint64_t all = sum_of(e, span->first, span->n_serving + span->n_draining);
 	bool is_split = l->spec->kind == LB_POLICY_WRR_LOCALITY; // T09
-	for (uint32_t i = 0; i < span->n_serving; i++) // O03
+	for (uint32_t i = 0; i < span->n_serving; i++) { // O03
+		uint32_t own = lb_leaf_endpoints_weight(e, span->first + i);
 		list[i] = (struct lb_node_member){l->roster->members[span->first + i],
-			is_split ? weights[i]
-				 : weight_among_all(span->weight, localities, weights[i], all)};
+			is_split ? own : weight_among_all(span->weight, localities, own, all)};
+	}
 }
 
 struct lb_node_config *lb_leaf_layout_config(const struct lb_leaf_layout *l, uint32_t rank)
@@ -252,21 +253,31 @@ static const char *key_of(const struct lb_leaf_layout *l, uint32_t i)
 	return l->endpoints->hash_keys ? l->endpoints->hash_keys[i] : "";
 }
 
+static bool same_weights(const struct lb_leaf_endpoints *a, uint32_t of_a,
+	const struct lb_leaf_endpoints *b, uint32_t of_b, uint32_t n)
+{
+	if (!a->weights && !b->weights)
+		return true;
+	for (uint32_t i = 0; i < n; i++)
+		if (lb_leaf_endpoints_weight(a, of_a + i) != lb_leaf_endpoints_weight(b, of_b + i))
+			return false;
+	return true;
+}
+
 static bool same_span(const struct lb_leaf_layout *a, const struct lb_leaf_span *x,
 	const struct lb_leaf_layout *b, const struct lb_leaf_span *y)
 {
 	uint32_t n = x->n_serving;
 	if (!str_eq(x->name, y->name) || x->weight != y->weight || n != y->n_serving)
 		return false;
-	const uint32_t *of_x = a->endpoints->weights + x->first;
-	const uint32_t *of_y = b->endpoints->weights + y->first;
 	if (memcmp(a->roster->members + x->first, b->roster->members + y->first,
 		    n * sizeof(struct lb_member *)) != 0 ||
-		memcmp(of_x, of_y, n * sizeof(*of_x)) != 0)
+		!same_weights(a->endpoints, x->first, b->endpoints, y->first, n))
 		return false;
 	// Those that drain have a share in what the others' weights are parts of (A113).
 	if (a->spec->kind != LB_POLICY_WRR_LOCALITY &&
-		sum_of(of_x + n, x->n_draining) != sum_of(of_y + n, y->n_draining))
+		sum_of(a->endpoints, x->first + n, x->n_draining) !=
+			sum_of(b->endpoints, y->first + n, y->n_draining))
 		return false;
 	if (!a->endpoints->hash_keys && !b->endpoints->hash_keys)
 		return true;

@@ -49,7 +49,7 @@ static void finds_what_a_walk_through_the_list_finds(void **state)
 		struct lb_address_index x;
 		for (uint32_t i = 0; i < n; i++)
 			list[i] = any(&rand, n_hosts);
-		assert_int_equal(lb_address_index_init(&x, list, n, &second), 0);
+		assert_int_equal(lb_address_index_init(&x, list, n, NULL, &second), 0);
 		assert_int_equal(second, twin_second(list, n));
 		n_unique += second == UINT32_MAX;
 		for (uint32_t i = 0; i < n; i++)
@@ -71,7 +71,7 @@ static void without_memory_there_is_no_index(void **state)
 	uint32_t second;
 	int err = 0;
 	lb_address_index_fini(&x);
-	ALLOC_FAIL_EACH(err = lb_address_index_init(&x, &a, 1, &second), err == -ENOMEM,
+	ALLOC_FAIL_EACH(err = lb_address_index_init(&x, &a, 1, NULL, &second), err == -ENOMEM,
 		lb_address_index_fini(&x));
 }
 
