@@ -113,7 +113,10 @@ uint32_t members_take(struct members *m, void *owner)
 			ids_give(&m->ids, id, now_ns);
 			continue;
 		}
-		__atomic_store_n(&shared_of(m)->loads[id], 0, __ATOMIC_RELAXED);
+		// As with the past: a table that nobody wrote to stays the kernel's.
+		uint32_t *load = &shared_of(m)->loads[id];
+		if (__atomic_load_n(load, __ATOMIC_RELAXED))
+			__atomic_store_n(load, 0, __ATOMIC_RELAXED);
 		m->owners[id] = owner;
 		const struct past past = {c, c.ok, c.failed, last_used(m, id)};
 		if (memcmp(&m->past[id], &past, sizeof(past)) != 0)

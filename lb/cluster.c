@@ -4,6 +4,7 @@
 #include "lb/base/check.h"
 #include "lb/picker.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,9 @@ struct lb_cluster *lb_cluster_new(
 	uint32_t id, const char *name, enum lb_state state, struct lb_picker *picker)
 {
 	size_t size = strlen(name) + 1;
-	struct lb_cluster *c = malloc(sizeof(*c) + size);
+	// The name begins where the struct is padded: there is one of these a change of state.
+	size_t whole = offsetof(struct lb_cluster, name) + size;
+	struct lb_cluster *c = malloc(whole > sizeof(*c) ? whole : sizeof(*c));
 	if (!c)
 		return NULL;
 	*c = (struct lb_cluster){

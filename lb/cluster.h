@@ -14,8 +14,8 @@ struct lb_picker;
 struct lb_cluster {
 	uint32_t n_refs; // ctrl only
 	uint32_t id;
-	enum lb_state state;
 	struct lb_picker *picker; // owned (counted); never NULL
+	enum lb_state state : 8;
 	// No configuration names it any more. What its picker fails then fails, and waits for
 	// nothing (lb-tree.md A31-R12).
 	bool is_leaving;

@@ -9,7 +9,6 @@
 
 #define SLAB_MIN 8
 #define SLAB_MAX 64
-#define CACHE_LINE 64
 
 // Storage.
 
@@ -45,15 +44,11 @@ static struct lb_member_slab *slab_new(struct lb_member_env *env)
 	while (!env->n_expected && n < env->n_members && n < SLAB_MAX)
 		n *= 2;
 	n = n < SLAB_MAX ? n : SLAB_MAX;
-	size_t head = sizeof(struct lb_member_slab);
-	char *memory = malloc(head + CACHE_LINE - 1 + n * sizeof(struct lb_member));
-	if (!memory)
+	struct lb_member_slab *s = malloc(sizeof(*s) + n * sizeof(struct lb_member));
+	if (!s)
 		return NULL;
-	uintptr_t first =
-		((uintptr_t)memory + head + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1);
-	struct lb_member_slab *s = (struct lb_member_slab *)first - 1;
 	uint64_t all = ~(uint64_t)0 >> (SLAB_MAX - n);
-	*s = (struct lb_member_slab){.env = env, .memory = memory, .free = all, .all = all};
+	*s = (struct lb_member_slab){.env = env, .free = all, .all = all};
 	slab_link(s);
 	env->n_expected -= env->n_expected < n ? env->n_expected : n;
 	return s;
@@ -84,7 +79,7 @@ static void give_place(struct lb_member *m)
 	if (s->free != s->all)
 		return;
 	slab_unlink(s);
-	free(s->memory);
+	free(s);
 }
 
 // Life.

@@ -34,8 +34,7 @@ struct many {
 	struct ip_port addresses[]; // [n], in EDS order
 };
 
-// A cache line, in a slab of its env's (member.c). Most have one address: what that needs lies
-// here.
+// In a slab of its env's (member.c). Most have one address: what that needs lies here.
 struct lb_member {
 	uint32_t n_refs;
 	uint32_t place;
@@ -66,14 +65,14 @@ struct lb_member {
 	uint32_t watcher_index;
 	struct ip_port address; // the only one
 };
-_Static_assert(sizeof(struct lb_member) == 64, "one cache line");
+_Static_assert(sizeof(struct lb_member) == 64, "there are very many");
 _Static_assert(LB_MAX_MEMBERS <= 1 << 18, "a member holds its id");
 
-// Lies before its members, which begin at a cache line.
+// Lies before its members. Neither begins at a cache line: most leaves have a slab or two, of which
+// that would take a tenth.
 struct lb_member_slab {
 	struct lb_member_env *env;
 	struct lb_member_slab *next, *before; // of those with room
-	void *memory;
 	uint64_t free; // bit i: nobody is member i
 	uint64_t all;
 };
