@@ -12,11 +12,18 @@
 
 #define NO_ACTION UINT32_MAX
 
+// Most have one cluster, which is their name: equal actions have equal ones.
 struct entry {
 	struct action view; // first member
-	struct strmap_link by_key, by_name; // keys are equal for equal actions
-	const char *set; // equal for those with the same clusters; NULL = it has only one
+	struct strmap_link by_name;
 	uint32_t index;
+};
+
+// Of several clusters.
+struct weighted {
+	struct entry base; // first member
+	struct strmap_link by_key; // keys are equal for equal actions
+	const char *set; // equal for those with the same clusters
 };
 
 struct actions {
@@ -36,10 +43,21 @@ struct work {
 	size_t text_room;
 };
 
-static struct entry *entry_of_key(const struct strmap *map, const char *key)
+static struct weighted *find_weighted(const struct strmap *map, const char *key)
 {
 	struct strmap_link *l = strmap_find(map, key);
-	return l ? (struct entry *)((char *)l - offsetof(struct entry, by_key)) : NULL;
+	return l ? (struct weighted *)((char *)l - offsetof(struct weighted, by_key)) : NULL;
+}
+
+static struct entry *find_plain(const struct actions *a, const char *name)
+{
+	struct strmap_link *l = strmap_find(&a->by_name, name);
+	return l ? (struct entry *)((char *)l - offsetof(struct entry, by_name)) : NULL;
+}
+
+static struct weighted *weighted_of(const struct entry *e) // NULL = it has one cluster
+{
+	return e->view.n_targets > 1 ? (struct weighted *)(uintptr_t)e : NULL;
 }
 
 static int by_name(const void *pa, const void *pb)
@@ -78,20 +96,27 @@ static char *put_number(char *to, uint64_t number)
 	return to;
 }
 
+// False = no memory.
+static bool have_text(struct work *w, uint32_t n)
+{
+	size_t need = sizeof("cds:");
+	for (uint32_t i = 0; i < n; i++)
+		need += strlen(w->targets[i].cluster) + 48;
+	char *text = need > w->text_room ? realloc(w->text, 2 * need) : w->text;
+	if (!text)
+		return false;
+	if (need > w->text_room)
+		w->text_room = 2 * need;
+	w->text = text;
+	return true;
+}
+
 // "4:blue=3;5:green=1;", without the weights for a set. Lengths make it unambiguous. Once for each
 // route, so without printf.
 static const char *spell(struct work *w, uint32_t n, bool weights)
 {
-	size_t need = 1;
-	for (uint32_t i = 0; i < n; i++)
-		need += strlen(w->targets[i].cluster) + 48;
-	if (need > w->text_room) {
-		char *text = realloc(w->text, 2 * need);
-		if (!text)
-			return NULL;
-		w->text = text;
-		w->text_room = 2 * need;
-	}
+	if (!have_text(w, n))
+		return NULL;
 	char *to = w->text;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct action_target *t = &w->targets[i];
@@ -110,7 +135,8 @@ static const char *spell(struct work *w, uint32_t n, bool weights)
 	return w->text;
 }
 
-static struct entry *entry_new(struct work *w, uint32_t n, const char *key)
+// Of the route at hand. NULL = no memory.
+static struct entry *entry_new(struct work *w, uint32_t n, size_t size)
 {
 	struct actions *a = w->a;
 	if (a->n == a->room) {
@@ -121,22 +147,55 @@ static struct entry *entry_new(struct work *w, uint32_t n, const char *key)
 		a->list = list;
 		a->room = room;
 	}
-	struct entry *e = xds_arena_alloc(&a->arena, 1, sizeof(*e));
+	struct entry *e = xds_arena_alloc(&a->arena, 1, size);
 	struct action_target *targets = xds_arena_alloc(&a->arena, n, sizeof(*targets));
 	if (!e || !targets)
 		return NULL;
 	memcpy(targets, w->targets, n * sizeof(*targets));
 	e->view = (struct action){.targets = targets, .n_targets = n};
 	e->index = a->n;
-	key = xds_arena_strdup(&a->arena, key);
-	if (!key || strmap_add(&a->by_key, &e->by_key, key))
-		return NULL;
-	const char *set = n > 1 ? spell(w, n, false) : NULL;
-	e->set = set ? xds_arena_strdup(&a->arena, set) : NULL;
-	if (n > 1 && !e->set)
-		return NULL;
-	a->list[a->n++] = e;
 	return e;
+}
+
+static int give_name(struct actions *a, struct entry *e, const char *name)
+{
+	e->view.name = xds_arena_strdup(&a->arena, name);
+	return e->view.name ? strmap_add(&a->by_name, &e->by_name, e->view.name) : -ENOMEM;
+}
+
+// Found or made; NULL = no memory.
+static struct entry *obtain_plain(struct work *w)
+{
+	if (!have_text(w, 1))
+		return NULL;
+	strcpy(stpcpy(w->text, "cds:"), w->targets[0].cluster);
+	struct entry *e = find_plain(w->a, w->text);
+	if (e)
+		return e;
+	w->targets[0].weight = 1; // alone, any weight says the same
+	e = entry_new(w, 1, sizeof(*e));
+	if (!e || give_name(w->a, e, w->text))
+		return NULL;
+	w->a->list[w->a->n++] = e;
+	return e;
+}
+
+static struct entry *obtain_weighted(struct work *w, uint32_t n)
+{
+	struct actions *a = w->a;
+	const char *key = spell(w, n, true);
+	struct weighted *e = key ? find_weighted(&a->by_key, key) : NULL;
+	if (!key || e)
+		return e ? &e->base : NULL;
+	e = (struct weighted *)entry_new(w, n, sizeof(*e));
+	key = e ? xds_arena_strdup(&a->arena, key) : NULL;
+	const char *set = key ? spell(w, n, false) : NULL;
+	const char *kept = set ? xds_arena_strdup(&a->arena, set) : NULL;
+	if (!kept || strmap_add(&a->by_key, &e->by_key, key))
+		return NULL;
+	e->set = kept;
+	a->list[a->n++] = &e->base;
+	return &e->base;
 }
 
 static int add_route(struct work *w, const struct res_route *r, uint32_t *ret)
@@ -145,12 +204,7 @@ static int add_route(struct work *w, const struct res_route *r, uint32_t *ret)
 	if (r->action != LB_ACTION_CLUSTERS)
 		return 0;
 	uint32_t n = gather(w, r);
-	if (n == 1)
-		w->targets[0].weight = 1; // alone, any weight says the same
-	const char *key = spell(w, n, true);
-	struct entry *e = key ? entry_of_key(&w->a->by_key, key) : NULL;
-	if (key && !e)
-		e = entry_new(w, n, key);
+	const struct entry *e = n == 1 ? obtain_plain(w) : obtain_weighted(w, n);
 	if (!e)
 		return -ENOMEM;
 	*ret = e->index;
@@ -210,12 +264,6 @@ struct naming {
 	struct strmap numberings;
 };
 
-static int give_name(struct naming *n, struct entry *e, const char *name)
-{
-	e->view.name = xds_arena_strdup(&n->a->arena, name);
-	return e->view.name ? strmap_add(&n->a->by_name, &e->by_name, e->view.name) : -ENOMEM;
-}
-
 static struct heirloom *heirlooms_of(const struct naming *n, const char *set)
 {
 	struct strmap_link *l = strmap_find(&n->heirlooms, set);
@@ -226,13 +274,13 @@ static struct heirloom *heirlooms_of(const struct naming *n, const char *set)
 static int lay_out(struct naming *n)
 {
 	for (uint32_t i = 0; n->before && i < n->before->n; i++) {
-		const struct entry *old = n->before->list[i];
-		if (old->view.n_targets == 1 || entry_of_key(&n->a->by_key, old->by_key.key))
+		const struct weighted *old = weighted_of(n->before->list[i]);
+		if (!old || find_weighted(&n->a->by_key, old->by_key.key))
 			continue;
 		struct heirloom *h = xds_arena_alloc(&n->arena, 1, sizeof(*h));
 		if (!h)
 			return -ENOMEM;
-		h->name = old->view.name;
+		h->name = old->base.view.name;
 		h->last = h;
 		struct heirloom *first = heirlooms_of(n, old->set);
 		if (first) {
@@ -246,9 +294,9 @@ static int lay_out(struct naming *n)
 }
 
 // A28-N05: one name to one heir, none when the clusters differ.
-static const char *inherit(struct naming *n, const struct entry *e)
+static const char *inherit(struct naming *n, const struct weighted *e)
 {
-	struct heirloom *first = e->set ? heirlooms_of(n, e->set) : NULL;
+	struct heirloom *first = heirlooms_of(n, e->set);
 	if (!first || !first->name)
 		return NULL;
 	const char *name = first->name;
@@ -291,14 +339,6 @@ static struct numbering *numbering_of(struct naming *n, const struct entry *e)
 
 static int invent(struct naming *n, struct entry *e)
 {
-	if (e->view.n_targets == 1) {
-		char *name;
-		if (asprintf(&name, "cds:%s", e->view.targets[0].cluster) < 0)
-			return -ENOMEM;
-		int err = give_name(n, e, name);
-		free(name);
-		return err;
-	}
 	struct numbering *k = numbering_of(n, e);
 	char *name = k ? malloc(strlen(k->by_stem.key) + 16) : NULL;
 	if (!name)
@@ -306,28 +346,28 @@ static int invent(struct naming *n, struct entry *e)
 	do {
 		sprintf(name, "%s%u", k->by_stem.key, k->next++);
 	} while (is_taken(n, name));
-	int err = give_name(n, e, name);
+	int err = give_name(n->a, e, name);
 	free(name);
 	return err;
 }
 
+// Those of several clusters.
 static int name_all(struct naming *n)
 {
 	int err = lay_out(n);
 	for (uint32_t i = 0; !err && i < n->a->n; i++) { // A28-N03
-		struct entry *e = n->a->list[i];
-		const struct entry *old =
-			n->before ? entry_of_key(&n->before->by_key, e->by_key.key) : NULL;
+		struct weighted *e = weighted_of(n->a->list[i]);
+		const struct weighted *old =
+			e && n->before ? find_weighted(&n->before->by_key, e->by_key.key) : NULL;
 		if (old)
-			err = give_name(n, e, old->view.name);
+			err = give_name(n->a, &e->base, old->base.view.name);
 	}
 	for (uint32_t i = 0; !err && i < n->a->n; i++) {
-		struct entry *e = n->a->list[i];
-		const char *old = e->view.name ? NULL : inherit(n, e);
-		if (old)
-			err = give_name(n, e, old);
-		else if (!e->view.name)
-			err = invent(n, e);
+		struct weighted *e = weighted_of(n->a->list[i]);
+		if (!e || e->base.view.name)
+			continue;
+		const char *old = inherit(n, e);
+		err = old ? give_name(n->a, &e->base, old) : invent(n, &e->base);
 	}
 	return err;
 }
