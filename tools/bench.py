@@ -25,8 +25,9 @@ update: what changes of a cluster cost: from the bytes of its endpoints to a pub
 hpack: a gRPC request's header block of ten fields, decoded and encoded, beside nghttp2's coder.
 h2: a unary gRPC request through both roles of HTTP/2, beside nghttp2's sessions. proxy: the same from a
 client's bytes to a backend and back, through all of the proxy but packets. tcp: a segment out of one stack
-and into another. With --instructions each row also tells callgrind's count of instructions an operation,
-which repeats from run to run where times do not.
+and into another, and a frame through Ethernet, IP and TCP between memifs beside a loop that only receives
+and sends (and beside dpdk-testpmd, where Debian's dpdk-dev is installed). With --instructions each row also
+tells callgrind's count of instructions an operation, which repeats from run to run where times do not.
 
 workers: what two workers do on two cores beside one alone, each a whole proxy fed by its own thread (as in
 proxy): two that share a snapshot and its breaker, and two that share nothing, which is what the machine has for
@@ -46,12 +47,14 @@ standard output, else a table with ratios. What is left out is said on the stand
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build-rel"
@@ -208,7 +211,7 @@ def instructions(program, i, n_ops):
     """Of one operation of the program's way i; callgrind watches bench_counted() of tests/bench/ways.c alone."""
     with tempfile.NamedTemporaryFile(prefix="callgrind.") as out:
         command = ["valgrind", "--tool=callgrind", "--toggle-collect=bench_counted*", f"--callgrind-out-file={out.name}",
-                   str(BUILD / "tests/bench" / program), "count", str(i), str(n_ops)]
+                   str(program), "count", str(i), str(n_ops)]
         done = subprocess.run(command, capture_output=True, text=True)
         total = re.search(r"^(?:summary|totals): (\d+)", pathlib.Path(out.name).read_text(), re.MULTILINE)
     if done.returncode or not total:
@@ -218,22 +221,96 @@ def instructions(program, i, n_ops):
 
 WAYS = ("hpack", "h2", "proxy", "tcp")
 COUNTED_OPS = 4096
+TESTPMD_S = 3
+TESTPMD_THREAD = "rte-worker-1"
 # What is wanted of a rival's ns / ours.
 WAYS_WANTED = {("hpack", case): 3 for case in ("decode_stable", "decode_new2", "decode_literal",
                                                "encode_stable", "encode_new2", "encode_literal")}
 
 
-def ways(args):
-    program = f"bench_{args.bench}"
-    if args.instructions and not shutil.which("valgrind"):
-        sys.exit("--instructions needs valgrind (Debian package valgrind)")
-    build(program)
-    show = shower(args)
-    rows = run(program, each=lambda row: None if args.instructions else show(row))
+def counted(program, args, show):
+    """The rows of bench_ways(), with instructions if they are asked for."""
+    rows = run_command([str(program)], lambda row: None if args.instructions else show(row))
     if args.instructions:
         for i, row in enumerate(rows):
             row["instructions"] = instructions(program, i, COUNTED_OPS)
             show(row)
+    return rows
+
+
+def ways(args):
+    if args.instructions and not shutil.which("valgrind"):
+        sys.exit("--instructions needs valgrind (Debian package valgrind)")
+    build(f"bench_{args.bench}")
+    rows = counted(BUILD / f"tests/bench/bench_{args.bench}", args, shower(args))
+    ways_table(args, rows)
+    if args.bench == "tcp":
+        packets(args)
+
+
+def thread_ns(pid, name):
+    """CPU time of the thread of that name."""
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text().strip() == name:
+            return int((task / "schedstat").read_text().split()[0])
+    sys.exit(f"process {pid} has no thread {name}")
+
+
+def testpmd(frame_len):
+    """A row of what dpdk-testpmd takes for a frame between two memifs on one core, forwarding in mode io; None = no
+    such program. It has no clock of its own that other work on the machine would not stretch: CPU time of its
+    forwarding thread, and what it says that it forwarded."""
+    if not shutil.which("dpdk-testpmd"):
+        return None
+    memif = f"socket-abstract=yes,socket=shunt-testpmd-{os.getpid()}"
+    cores = sorted(os.sched_getaffinity(0))
+    command = ["dpdk-testpmd", "--no-huge", "--no-pci", "--no-telemetry", "-m", "256", f"--file-prefix=testpmd-{os.getpid()}",
+               "--lcores", f"0@{cores[0]},1@{cores[-1]}", f"--vdev=net_memif0,role=server,{memif}",
+               f"--vdev=net_memif1,role=client,{memif}", "--", "-i", "--forward-mode=io", "--nb-cores=1",
+               "--total-num-mbufs=8192", "--burst=32", f"--txpkts={frame_len}", "--no-mlockall", "--mbuf-size=2176"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
+
+        def say(line):
+            p.stdin.write(line + "\n")
+            p.stdin.flush()
+
+        time.sleep(2)  # the two ends find each other
+        say("start tx_first 2")
+        time.sleep(0.5)
+        begun = thread_ns(p.pid, TESTPMD_THREAD)
+        say("clear port stats all")
+        time.sleep(TESTPMD_S)
+        say("show port stats all")
+        ended = thread_ns(p.pid, TESTPMD_THREAD)
+        say("stop")
+        said = p.communicate("quit\n", timeout=30)[0]
+    stats = said.split("cleared")[-1]
+    n = sum(map(int, re.findall(r"RX-packets: (\d+) +RX-missed", stats)[:2]))
+    if p.returncode or not n:
+        sys.exit(f"{' '.join(command)} failed:\n{said}")
+    return {"bench": "packets", "impl": "testpmd_io", "case": "memif", "n": 64, "ns_op": round((ended - begun) / n, 1),
+            "bytes": frame_len}
+
+
+def packets(args):
+    make(BUILD_EAL, [], ["tests/bench/bench_packets"])
+    show = shower(args)
+    rows = counted(BUILD_EAL / "tests/bench/bench_packets", args, show)
+    theirs = testpmd(rows[0]["bytes"])
+    if theirs:
+        rows.insert(1, theirs)
+        show(theirs)
+    ways_table(args, rows)
+    if args.json:
+        return
+    if not theirs:
+        print("dpdk-testpmd is not there (Debian package dpdk-dev): io, the same loop in our program, is the ceiling\n")
+    by = {r["impl"]: r["ns_op"] for r in rows}
+    target_table([(f"packet rate of shunt / {impl}", by[impl] / by["shunt"], 0.4, True)
+                  for impl in ("io", "testpmd_io") if impl in by])
+
+
+def ways_table(args, rows):
     if args.json:
         return
     ours = {r["case"]: r for r in rows if r["impl"] == "shunt"}

@@ -7,17 +7,17 @@
 // acknowledgement.
 #include "dataplane/tcp/tcp.h"
 #include "lb/base/check.h"
+#include "tests/bench/tcp_end.h"
 #include "tests/bench/ways.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#define MAX_CONNS 64
+#define MAX_CONNS TCP_END_MAX_CONNS
 #define TURN_NS 10000
 #define N_PACKETS 4096
 #define MTU 1500
 #define MESSAGE 128
-#define BULK_WRITE 16384
+#define BULK_WRITE TCP_END_MAX_MESSAGE
 
 struct packet {
 	struct tcp_flow flow; // as the sender sees it
@@ -30,20 +30,16 @@ struct side {
 	struct pool chunks;
 	struct twheel *wheel;
 	struct tcp_stack *stack;
-	struct tcp_conn *conns[MAX_CONNS];
-	uint32_t n_conns;
+	struct tcp_end end;
 	struct packet *out; // to the other one, in order
 	uint32_t n_out;
 };
 
 struct world {
 	struct side sides[2]; // a client and a server
-	uint64_t now_ns, n_segments, n_received;
-	uint32_t n_conns;
+	uint64_t now_ns, n_segments;
 	bool is_bulk;
 };
-
-static const uint8_t body[BULK_WRITE];
 
 static void *reserve(void *ctx, const struct tcp_flow *flow, size_t len)
 {
@@ -68,65 +64,6 @@ static uint16_t mtu(void *ctx, const struct tcp_flow *flow)
 	return MTU;
 }
 
-static void on_established(struct tcp_conn *c, void *user)
-{
-	struct side *s = user;
-	s->conns[s->n_conns++] = c;
-}
-
-static void on_send_room(struct tcp_conn *c, void *user)
-{
-}
-
-static void on_eof(struct tcp_conn *c, void *user)
-{
-	CHECK(!"end of file");
-}
-
-static void on_closed(struct tcp_conn *c, void *user, enum tcp_close_reason reason)
-{
-	CHECK(!"closed");
-}
-
-static void send(struct side *s, struct tcp_conn *c, size_t len)
-{
-	CHECK(buf_append(tcp_conn_sendq(c), &s->chunks, body, len));
-	tcp_conn_push(c);
-}
-
-static size_t on_client_data(struct tcp_conn *c, void *user, const uint8_t *p, size_t len)
-{
-	struct side *s = user;
-	s->world->n_received += len;
-	send(s, c, len);
-	return len;
-}
-
-static size_t on_server_data(struct tcp_conn *c, void *user, const uint8_t *p, size_t len)
-{
-	struct side *s = user;
-	s->world->n_received += len;
-	if (!s->world->is_bulk)
-		send(s, c, len);
-	return len;
-}
-
-static const struct tcp_conn_ops client_ops = {.on_established = on_established,
-	.on_data = on_client_data,
-	.on_send_room = on_send_room,
-	.on_eof = on_eof,
-	.on_closed = on_closed};
-static const struct tcp_conn_ops server_ops = {.on_data = on_server_data,
-	.on_send_room = on_send_room,
-	.on_eof = on_eof,
-	.on_closed = on_closed};
-
-static const struct tcp_conn_ops *on_accept(void *arg, struct tcp_conn *c, void **ret_user)
-{
-	*ret_user = arg;
-	return &server_ops;
-}
-
 static void carry(struct world *w, unsigned from)
 {
 	struct side *a = &w->sides[from], *b = &w->sides[!from];
@@ -138,29 +75,39 @@ static void carry(struct world *w, unsigned from)
 	a->n_out = 0;
 }
 
-static void turn(struct world *w)
+static void carry_both(struct world *w)
 {
 	w->now_ns += TURN_NS;
 	twheel_advance(w->sides[0].wheel, w->now_ns);
 	twheel_advance(w->sides[1].wheel, w->now_ns);
-	if (w->is_bulk) {
-		struct tcp_conn *c = w->sides[0].conns[0];
-		while (tcp_conn_send_room(c) >= BULK_WRITE)
-			send(&w->sides[0], c, BULK_WRITE);
-	}
 	carry(w, 0);
 	carry(w, 1);
+}
+
+static void turn(struct world *w)
+{
+	if (w->is_bulk) {
+		struct tcp_end *from = &w->sides[0].end;
+		while (tcp_conn_send_room(from->conns[0]) >= BULK_WRITE)
+			tcp_end_send(from, from->conns[0], BULK_WRITE);
+	}
+	carry_both(w);
+}
+
+static uint64_t n_received(const struct world *w)
+{
+	return w->sides[0].end.n_received + w->sides[1].end.n_received;
 }
 
 // An operation is a segment; the last turn may be one too many.
 static void run(void *ctx, uint64_t n_ops)
 {
 	struct world *w = ctx;
-	uint64_t begun = w->n_segments, received = w->n_received;
+	uint64_t begun = w->n_segments, received = n_received(w);
 	while (w->n_segments - begun < n_ops)
 		turn(w);
 	// No connection has stalled.
-	CHECK(w->n_received - received >= n_ops / 2 * MESSAGE);
+	CHECK(n_received(w) - received >= n_ops / 2 * MESSAGE);
 }
 
 static void side_init(struct world *w, unsigned i)
@@ -177,6 +124,7 @@ static void side_init(struct world *w, unsigned i)
 	s->world = w;
 	s->wheel = twheel_new(w->now_ns);
 	CHECK(s->wheel && buf_pool_init(&s->chunks, 4096) == 0);
+	s->end = (struct tcp_end){.chunks = &s->chunks, .only_takes = w->is_bulk && i == 1};
 	s->stack = tcp_stack_new(&conf, &io, &s->chunks, s->wheel);
 	s->out = calloc(N_PACKETS, sizeof(*s->out));
 	CHECK(s->stack && s->out);
@@ -188,20 +136,20 @@ static struct world *world_new(uint32_t n_conns, bool is_bulk)
 	struct world *w = calloc(1, sizeof(*w));
 	CHECK(w);
 	w->now_ns = 1000000000;
-	w->n_conns = n_conns;
+	w->is_bulk = is_bulk;
 	side_init(w, 0);
 	side_init(w, 1);
-	CHECK(tcp_listen(w->sides[1].stack, &server, 80, on_accept, &w->sides[1]) == 0);
+	CHECK(tcp_listen(w->sides[1].stack, &server, 80, tcp_end_accept, &w->sides[1].end) == 0);
+	struct tcp_end *client_end = &w->sides[0].end;
 	for (uint32_t i = 0; i < n_conns; i++) {
 		struct tcp_flow flow = {.local = client, .remote = server, .remote_port = 80};
-		CHECK(tcp_connect(w->sides[0].stack, &flow, 1000000000, &client_ops, &w->sides[0]));
+		CHECK(tcp_connect(w->sides[0].stack, &flow, 1000000000, &tcp_end_ops, client_end));
 	}
 	for (int i = 0; i < 8; i++)
-		turn(w);
-	CHECK(w->sides[0].n_conns == n_conns);
-	w->is_bulk = is_bulk;
+		carry_both(w);
+	CHECK(client_end->n_conns == n_conns);
 	for (uint32_t i = 0; !is_bulk && i < n_conns; i++)
-		send(&w->sides[0], w->sides[0].conns[i], MESSAGE);
+		tcp_end_send(client_end, client_end->conns[i], MESSAGE);
 	return w;
 }
 

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench_packets: what a frame takes from a memif through our whole packet path and out again,
+// beside frames of that size that are only received and sent, as testpmd's mode io does (which
+// tools/bench runs, too, where it is installed). Both ends of the memifs are here, on one thread:
+// an operation is a frame received and one sent, by either end.
+//
+// io: rx_burst, tx_burst. shunt: Ethernet, IP, TCP on two hosts (dataplane/host.h); 64 connections
+// each carry 128 bytes to and fro, so that each frame carries data and an acknowledgement.
+#include "dataplane/eal.h"
+#include "dataplane/host.h"
+#include "dataplane/port.h"
+#include "lb/base/check.h"
+#include "tests/bench/tcp_end.h"
+#include "tests/bench/ways.h"
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define N_FRAMES 64 // on their way at one time
+#define MESSAGE 128
+#define FRAME_LEN (14 + 20 + 32 + MESSAGE) // TCP with timestamps
+#define SECOND 1000000000ull
+
+struct io {
+	struct port *ports[2];
+	uint16_t ids[2];
+	struct rte_mempool *mbufs; // owned; of the first frames
+};
+
+struct hosts {
+	struct host *hosts[2]; // a client and a server
+	struct tcp_end ends[2];
+};
+
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
+}
+
+static void die(const struct lb_err *err)
+{
+	fprintf(stderr, "bench_packets: %s\n", err->text);
+	exit(1);
+}
+
+static void quiet(void *ctx, int level, const char *line)
+{
+	if (level <= EAL_LOG_ERR)
+		fprintf(stderr, "%s\n", line);
+}
+
+// Ends 2 * link and 2 * link + 1 are of one memif.
+static const char *memif(char *text, size_t size, unsigned end)
+{
+	snprintf(text, size, "net_memif%u,id=%u,role=%s,socket-abstract=yes,socket=shunt-bench-%d",
+		end, end / 2, end % 2 ? "client" : "server", (int)getpid());
+	return text;
+}
+
+static void io_run(void *ctx, uint64_t n_ops)
+{
+	struct io *io = ctx;
+	struct rte_mbuf *frames[PORT_BURST];
+	for (uint64_t n_done = 0; n_done < n_ops;)
+		for (unsigned i = 0; i < 2; i++) {
+			uint16_t n = rte_eth_rx_burst(io->ids[i], 0, frames, PORT_BURST);
+			uint16_t n_sent = rte_eth_tx_burst(io->ids[i], 0, frames, n);
+			CHECK(n_sent == n); // rings have room for all that there are
+			n_done += n;
+		}
+}
+
+static struct io *io_new(void)
+{
+	struct io *io = calloc(1, sizeof(*io));
+	struct lb_err err;
+	char device[128];
+	CHECK(io);
+	for (unsigned i = 0; i < 2; i++) {
+		struct port_conf conf = {
+			.index = i, .device = memif(device, sizeof(device), i), .n_queues = 1};
+		io->ports[i] = port_new(&conf, &err);
+		if (!io->ports[i])
+			die(&err);
+		device[strcspn(device, ",")] = '\0';
+		CHECK(rte_eth_dev_get_port_by_name(device, &io->ids[i]) == 0);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		while (!port_is_up(io->ports[i])) // its own thread connects them
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	io->mbufs = rte_pktmbuf_pool_create(
+		"first", 255, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+	CHECK(io->mbufs);
+	struct rte_mbuf *frames[N_FRAMES];
+	for (unsigned i = 0; i < N_FRAMES; i++) {
+		frames[i] = rte_pktmbuf_alloc(io->mbufs);
+		CHECK(frames[i]);
+		memset(rte_pktmbuf_append(frames[i], FRAME_LEN), 0, FRAME_LEN);
+	}
+	// The server of a memif has buffers to send from once its client has asked for frames.
+	struct rte_mbuf *none;
+	CHECK(rte_eth_rx_burst(io->ids[1], 0, &none, 1) == 0);
+	CHECK(rte_eth_tx_burst(io->ids[1], 0, frames, N_FRAMES) == N_FRAMES);
+	return io;
+}
+
+static uint64_t n_frames(struct hosts *w)
+{
+	return w->ends[0].n_received / MESSAGE + w->ends[1].n_received / MESSAGE;
+}
+
+static void turn(struct hosts *w)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		host_receive(w->hosts[i], clock_ns());
+		host_flush(w->hosts[i]);
+	}
+}
+
+static void hosts_run(void *ctx, uint64_t n_ops)
+{
+	struct hosts *w = ctx;
+	uint64_t end = n_frames(w) + n_ops;
+	while (n_frames(w) < end)
+		turn(w);
+}
+
+static struct hosts *hosts_new(void)
+{
+	struct hosts *w = calloc(1, sizeof(*w));
+	struct lb_err err;
+	char device[128];
+	CHECK(w);
+	struct tcp_flow flow = {.remote_port = 80};
+	struct ip_addr *addresses[2] = {&flow.local, &flow.remote};
+	for (unsigned i = 0; i < 2; i++) {
+		struct net_prefix prefix = {.ip = ip_from_v4(0x0a000001 + i), .len = 24};
+		struct host_conf conf = {.index = i,
+			.device = memif(device, sizeof(device), 2 + i),
+			.addresses = &prefix,
+			.n_addresses = 1,
+			.max_conns = N_FRAMES,
+			.n_chunks = 4096,
+			.tcp_send_limit = 256 << 10,
+			.tcp_recv_window = 256 << 10};
+		*addresses[i] = prefix.ip;
+		w->hosts[i] = host_new(&conf, &err);
+		if (!w->hosts[i])
+			die(&err);
+		w->ends[i].chunks = host_chunks(w->hosts[i]);
+	}
+	struct tcp_end *client = &w->ends[0];
+	CHECK(tcp_listen(host_tcp(w->hosts[1]), &flow.remote, 80, tcp_end_accept, &w->ends[1]) ==
+		0);
+	for (unsigned i = 0; i < 2; i++)
+		while (!host_is_up(w->hosts[i]))
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	for (uint32_t i = 0; i < N_FRAMES; i++)
+		CHECK(tcp_connect(host_tcp(w->hosts[0]), &flow, 10 * SECOND, &tcp_end_ops, client));
+	for (uint64_t until = clock_ns() + 10 * SECOND; client->n_conns < N_FRAMES;) {
+		CHECK(clock_ns() < until);
+		turn(w);
+	}
+	for (uint32_t i = 0; i < N_FRAMES; i++)
+		tcp_end_send(client, client->conns[i], MESSAGE);
+	return w;
+}
+
+// One that this process may use, so that EAL finds what it asks for.
+static int first_core(void)
+{
+	cpu_set_t set;
+	CHECK(sched_getaffinity(0, sizeof(set), &set) == 0);
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &set))
+			return i;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int core = first_core();
+	struct eal_conf conf = {.memory_mib = 256, .cores = &core, .n_cores = 1, .log = quiet};
+	struct lb_err err;
+	if (eal_start(&conf, &err) != 0)
+		die(&err);
+	static struct bench_way ways[2]; // static: leak checkers find the worlds by it
+	ways[0] = (struct bench_way){"io", "memif", N_FRAMES, io_run, io_new(), FRAME_LEN};
+	ways[1] = (struct bench_way){"shunt", "memif", N_FRAMES, hosts_run, hosts_new(), FRAME_LEN};
+	return bench_ways("packets", ways, 2, argc, argv);
+}
