@@ -24,6 +24,7 @@
 #define MAX_UNSENT 512 // frames a device may leave behind before we drop
 // A pool's mbufs also come to rest with workers that were handed its frames and freed them: each
 // core keeps up to one and a half times what is called the size of its cache.
+#define N_READY 16 // mbufs that a queue takes out of its pool at once
 #define MAX_CACHE 256
 #define CACHED_MBUFS 2048 // the caches' sizes together
 _Static_assert(CACHED_MBUFS / LB_MAX_WORKERS >= PORT_BURST, "a burst is freed within a cache");
@@ -59,6 +60,8 @@ struct port_queue {
 	int wait_fd;
 	struct rte_mempool *mbufs; // owned
 	struct rte_mbuf *open; // reserved, not sent yet
+	uint32_t n_ready;
+	struct rte_mbuf *ready[N_READY]; // to be reserved; of mbufs
 	uint64_t n_socket_drops;
 	uint32_t n_mbufs_used, n_mbufs_peak; // as a pool's
 	uint32_t n_unsent;
@@ -325,6 +328,7 @@ void port_free(struct port *port)
 	for (uint32_t i = 0; i < port->n_queues; i++) {
 		struct port_queue *q = &port->queues[i];
 		rte_pktmbuf_free(q->open);
+		rte_pktmbuf_free_bulk(q->ready, q->n_ready);
 		rte_pktmbuf_free_bulk(q->unsent, q->n_unsent);
 	}
 	if (port->opened) {
@@ -429,21 +433,34 @@ uint32_t port_queue_unsent(const struct port_queue *q)
 	return q->n_unsent;
 }
 
+// False = the pool is empty.
+static bool refill(struct port_queue *q)
+{
+	// All or nothing; of the last few each by itself.
+	if (rte_pktmbuf_alloc_bulk(q->mbufs, q->ready, N_READY) == 0) {
+		q->n_ready = N_READY;
+		return true;
+	}
+	q->ready[0] = rte_pktmbuf_alloc(q->mbufs);
+	q->n_ready = q->ready[0] ? 1 : 0;
+	return q->n_ready;
+}
+
 static uint8_t *device_reserve(void *ctx, size_t len)
 {
 	struct port_queue *q = ctx;
 	DCHECK(!q->open);
-	struct rte_mbuf *m = rte_pktmbuf_alloc(q->mbufs);
-	if (!m) {
+	if (!q->n_ready && !refill(q)) {
 		counter_add(&q->counters[TX_NO_MBUF], 1);
 		return NULL;
 	}
+	struct rte_mbuf *m = q->ready[q->n_ready - 1];
 	uint8_t *frame = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)len);
 	if (!frame) {
 		counter_add(&q->counters[TX_TOO_LONG], 1);
-		rte_pktmbuf_free(m);
 		return NULL;
 	}
+	q->n_ready--;
 	q->open = m;
 	return frame;
 }

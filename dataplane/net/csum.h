@@ -21,14 +21,24 @@ static inline uint32_t load32(const uint8_t *p)
 
 static inline void store16(uint8_t *p, uint16_t x)
 {
-	p[0] = (uint8_t)(x >> 8);
-	p[1] = (uint8_t)x;
+	x = __builtin_bswap16(x);
+	memcpy(p, &x, sizeof(x));
 }
 
 static inline void store32(uint8_t *p, uint32_t x)
 {
 	x = __builtin_bswap32(x);
 	memcpy(p, &x, sizeof(x));
+}
+
+// A sum of words of whatever width as a checksum field holds it.
+static inline uint16_t csum_fold(uint64_t sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
 }
 
 // The value to write with memcpy into a checksum field that is zero now; 0 when the bytes carry a
@@ -47,9 +57,5 @@ static inline uint16_t csum(const void *data, size_t len)
 	memcpy(&last, p, len);
 	sum += last;
 	sum += sum < last;
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)~sum;
+	return csum_fold(sum);
 }

@@ -44,7 +44,8 @@ static enum net_counter check(const struct net *net, const uint8_t *ip, size_t l
 	size_t header = (size_t)(ip[0] & 0xf) * 4;
 	if (header < IP4_HEADER || header > len)
 		return NET_ip_header_length;
-	if (csum(ip, header) != 0)
+	// Without options the length is known and the loop is none.
+	if ((header == IP4_HEADER ? csum(ip, IP4_HEADER) : csum(ip, header)) != 0)
 		return NET_ip_checksum;
 	size_t total = load16(ip + 2);
 	if (total < header || total > len)
@@ -138,6 +139,24 @@ uint8_t *ip4_reserve(struct net *net, uint32_t dst, size_t len)
 	return frame + ETH_HEADER + IP4_HEADER;
 }
 
+// In words, summed up as they are written: reading them back would wait for the stores.
+static void write_header(uint8_t *ip, uint32_t src, uint32_t dst, uint8_t protocol, size_t len)
+{
+	uint32_t words[5] = {
+		0x45u << 24 | (uint32_t)len,
+		DF, // RFC 6864 4.1: with DF the identification says nothing
+		64u << 24 | (uint32_t)protocol << 16,
+		src,
+		dst,
+	};
+	uint64_t sum = 0;
+	for (size_t i = 0; i < 5; i++)
+		sum += words[i];
+	words[2] |= csum_fold(sum);
+	for (size_t i = 0; i < 5; i++)
+		store32(ip + 4 * i, words[i]);
+}
+
 void ip4_emit(struct net *net, uint32_t src, uint32_t dst, uint8_t protocol, size_t len)
 {
 	struct net_open open = net->open;
@@ -147,19 +166,7 @@ void ip4_emit(struct net *net, uint32_t src, uint32_t dst, uint8_t protocol, siz
 	if (!n)
 		return;
 	eth_fill(&net->ports[n->port], open.frame, n->mac, ETH_TYPE_IP4);
-	uint8_t *ip = open.frame + ETH_HEADER;
-	ip[0] = 0x45;
-	ip[1] = 0;
-	store16(ip + 2, (uint16_t)(IP4_HEADER + len));
-	store16(ip + 4, 0); // RFC 6864 4.1: with DF the identification says nothing
-	store16(ip + 6, DF);
-	ip[8] = 64;
-	ip[9] = protocol;
-	store16(ip + 10, 0);
-	store32(ip + 12, src);
-	store32(ip + 16, dst);
-	uint16_t sum = csum(ip, IP4_HEADER);
-	memcpy(ip + 10, &sum, sizeof(sum));
+	write_header(open.frame + ETH_HEADER, src, dst, protocol, IP4_HEADER + len);
 	if (open.held) {
 		neigh_hold(n, open.held);
 		return;

@@ -12,7 +12,8 @@ struct ip_addr;
 // Over a segment whose field is filled: 0 = correct.
 uint16_t tcp_csum(
 	const struct ip_addr *src, const struct ip_addr *dst, const void *segment, size_t len);
-// The same for a segment whose header was written a moment ago, in words of four bytes: reading it
-// in larger ones would wait until the stores have left the store buffer.
-uint16_t tcp_csum_built(const struct ip_addr *src, const struct ip_addr *dst, const void *segment,
-	size_t header_len, size_t len);
+// The same for a segment whose header was written a moment ago: header_sum is the sum of its words
+// of four bytes, as memory holds them, taken as they were written. Reading them now would wait for
+// the stores to leave the store buffer. rest follows the header.
+uint16_t tcp_csum_rest(const struct ip_addr *src, const struct ip_addr *dst, uint64_t header_sum,
+	size_t header_len, const void *rest, size_t len);

@@ -6,6 +6,20 @@
 
 #define PAWS_IDLE_NS (24 * 24 * 3600 * TCP_S) // RFC 7323 5.5: then ts_recent means nothing
 
+// False = malformed. Blocks that are not there are not written: n_sack says which are.
+static inline bool options(const uint8_t *p, size_t len, struct tcp_opts *ret)
+{
+	if (len != 0 && (len != TCP_OPT_TS_LEN || get32(p) != TCP_OPT_TS_HEAD))
+		return tcp_opts_parse(p, len, ret);
+	ret->has_mss = ret->has_wscale = ret->sack_ok = false;
+	ret->wscale = ret->n_sack = 0;
+	ret->mss = 0;
+	ret->has_ts = len != 0;
+	ret->ts_val = len ? get32(p + 4) : 0;
+	ret->ts_ecr = len ? get32(p + 8) : 0;
+	return true;
+}
+
 // True = well-formed.
 static bool parse(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *segment, size_t len,
 	struct tcp_seg *ret)
@@ -32,20 +46,18 @@ static bool parse(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *seg
 		tcp_count(s, TCP_DROP_PORT);
 		return false;
 	}
-	*ret = (struct tcp_seg){
-		.seq = get32(h.seq),
-		.ack = get32(h.ack),
-		.wnd = get16(h.window),
-		.len = (uint32_t)(len - header_len),
-		.flags = h.flags,
-		.data = segment + header_len,
-	};
+	ret->seq = get32(h.seq);
+	ret->ack = get32(h.ack);
+	ret->wnd = get16(h.window);
+	ret->len = (uint32_t)(len - header_len);
+	ret->flags = h.flags;
+	ret->old = false;
+	ret->data = segment + header_len;
 	if (h.flags & TCP_SYN && h.flags & (TCP_FIN | TCP_RST)) {
 		tcp_count(s, TCP_DROP_FLAGS);
 		return false;
 	}
-	if (header_len > sizeof(h) &&
-		!tcp_opts_parse(segment + sizeof(h), header_len - sizeof(h), &ret->opts)) {
+	if (!options(segment + sizeof(h), header_len - sizeof(h), &ret->opts)) {
 		tcp_count(s, TCP_DROP_OPTIONS);
 		return false;
 	}

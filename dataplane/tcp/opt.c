@@ -45,14 +45,6 @@ static bool parse_one(uint8_t kind, const uint8_t *body, size_t len, struct tcp_
 bool tcp_opts_parse(const uint8_t *p, size_t len, struct tcp_opts *ret)
 {
 	struct tcp_opts o = {0};
-	// The layout of nearly every segment with timestamps (RFC 7323 appendix A).
-	if (len == 12 && get32(p) == 0x0101080a) {
-		o.has_ts = true;
-		o.ts_val = get32(p + 4);
-		o.ts_ecr = get32(p + 8);
-		*ret = o;
-		return true;
-	}
 	while (len) {
 		uint8_t kind = p[0];
 		if (kind == KIND_END)
@@ -77,7 +69,6 @@ bool tcp_opts_parse(const uint8_t *p, size_t len, struct tcp_opts *ret)
 size_t tcp_opts_write(const struct tcp_opts *o, uint8_t *p)
 {
 	uint8_t *start = p;
-	// Whole words: see tcp_csum_built().
 	if (o->has_mss)
 		p = put32(p, KIND_MSS << 24 | 4 << 16 | (uint32_t)o->mss);
 	if (o->has_ts) {

@@ -23,12 +23,18 @@ struct tcp_opts {
 	struct tcp_sack_block sack[TCP_MAX_SACK_BLOCKS];
 };
 
+// Timestamps alone, as nearly every segment has them (RFC 7323 appendix A): two NOPs before.
+#define TCP_OPT_TS_LEN 12
+#define TCP_OPT_TS_HEAD UINT32_C(0x0101080a)
+
 // False = malformed: a length that is impossible or runs over the end. Unknown options are skipped.
 [[nodiscard]] bool tcp_opts_parse(const uint8_t *p, size_t len, struct tcp_opts *ret);
 // What tcp_opts_write() will return.
 static inline size_t tcp_opts_len(const struct tcp_opts *o)
 {
-	size_t ts = o->has_ts ? 12 : o->sack_ok ? 4 : 0; // the latter fills the former's padding
+	size_t ts = o->has_ts    ? TCP_OPT_TS_LEN
+	            : o->sack_ok ? 4
+	                         : 0; // the latter fills the former's padding
 	return ts + (o->has_mss ? 4 : 0) + (o->has_wscale ? 4 : 0) +
 	       (o->n_sack ? 4 + 8 * (size_t)o->n_sack : 0);
 }

@@ -4,44 +4,80 @@
 #include "dataplane/tcp/csum.h"
 #include "dataplane/tcp/tcp_internal.h"
 
-// Room for header, options and data, the first two written. The window is in the unit of the wire.
-// NULL = no buffer.
-static uint8_t *begin(struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *seg,
-	size_t *ret_header_len)
+// A segment between reserve and emit.
+struct room {
+	uint8_t *p;
+	size_t header_len;
+	uint64_t sum; // of the header's words: see tcp_csum_rest()
+};
+
+static inline uint8_t *put_word(uint8_t *p, uint32_t x, uint64_t *sum)
 {
-	size_t header_len = TCP_HEADER_LEN + tcp_opts_len(&seg->opts);
-	uint8_t *p = s->io.reserve(s->io.ctx, flow, header_len + seg->len);
-	if (!p) {
-		tcp_count(s, TCP_NO_BUFFER);
-		return NULL;
-	}
-	// Whole words: see tcp_csum_built().
-	put32(p, (uint32_t)flow->local_port << 16 | flow->remote_port);
-	put32(p + 4, seg->seq);
-	put32(p + 8, seg->ack);
-	put32(p + 12, (uint32_t)header_len / 4 << 28 | (uint32_t)seg->flags << 16 | seg->wnd);
-	put32(p + 16, 0); // checksum; no urgent data
-	tcp_opts_write(&seg->opts, p + TCP_HEADER_LEN);
-	*ret_header_len = header_len;
-	return p;
+	x = __builtin_bswap32(x);
+	memcpy(p, &x, sizeof(x));
+	*sum += x;
+	return p + 4;
 }
 
-static void emit(
-	struct tcp_stack *s, const struct tcp_flow *flow, uint8_t *p, size_t header_len, size_t len)
+// Timestamps alone, as in nearly every segment, are written right here.
+static void write_options(struct room *r, const struct tcp_opts *o)
 {
-	uint16_t sum = tcp_csum_built(&flow->local, &flow->remote, p, header_len, len);
-	memcpy(p + offsetof(struct tcp_header, checksum), &sum, sizeof(sum));
-	s->io.emit(s->io.ctx, flow, p, len);
+	uint8_t *p = r->p + TCP_HEADER_LEN;
+	if (r->header_len == TCP_HEADER_LEN)
+		return;
+	if (o->has_ts && r->header_len == TCP_HEADER_LEN + TCP_OPT_TS_LEN) {
+		p = put_word(p, TCP_OPT_TS_HEAD, &r->sum);
+		p = put_word(p, o->ts_val, &r->sum);
+		put_word(p, o->ts_ecr, &r->sum);
+		return;
+	}
+	size_t len = tcp_opts_write(o, p);
+	for (size_t i = 0; i < len; i += 4) {
+		uint32_t word;
+		memcpy(&word, p + i, sizeof(word));
+		r->sum += word;
+	}
+}
+
+// Room for header, options and data, the first two written. The window is in the unit of the wire.
+// False = no buffer.
+static inline bool begin(struct tcp_stack *s, const struct tcp_flow *flow,
+	const struct tcp_seg *seg, struct room *ret)
+{
+	struct room r = {.header_len = TCP_HEADER_LEN + tcp_opts_len(&seg->opts)};
+	r.p = s->io.reserve(s->io.ctx, flow, r.header_len + seg->len);
+	if (!r.p) {
+		tcp_count(s, TCP_NO_BUFFER);
+		return false;
+	}
+	uint8_t *p = r.p;
+	p = put_word(p, (uint32_t)flow->local_port << 16 | flow->remote_port, &r.sum);
+	p = put_word(p, seg->seq, &r.sum);
+	p = put_word(p, seg->ack, &r.sum);
+	uint32_t offset = (uint32_t)r.header_len / 4;
+	p = put_word(p, offset << 28 | (uint32_t)seg->flags << 16 | seg->wnd, &r.sum);
+	put_word(p, 0, &r.sum); // checksum; no urgent data
+	write_options(&r, &seg->opts);
+	*ret = r;
+	return true;
+}
+
+static inline void emit(
+	struct tcp_stack *s, const struct tcp_flow *flow, const struct room *r, size_t len)
+{
+	uint16_t sum = tcp_csum_rest(
+		&flow->local, &flow->remote, r->sum, r->header_len, r->p + r->header_len, len);
+	memcpy(r->p + offsetof(struct tcp_header, checksum), &sum, sizeof(sum));
+	s->io.emit(s->io.ctx, flow, r->p, r->header_len + len);
 	tcp_count(s, TCP_SEGS_OUT);
 }
 
 static bool send_bare(struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *seg)
 {
-	size_t len;
-	uint8_t *p = begin(s, flow, seg, &len);
-	if (!p)
+	struct room room;
+	if (!begin(s, flow, seg, &room))
 		return false;
-	emit(s, flow, p, len, len);
+	emit(s, flow, &room, 0);
 	return true;
 }
 
@@ -137,18 +173,18 @@ static bool send_segment(struct tcp_conn *c, uint32_t seq, uint32_t len, uint8_t
 	}
 	if (!len && c->sack_on && (c->ranges || c->dsack_due))
 		add_blocks(c, &seg.opts);
-	size_t header_len;
-	uint8_t *p = begin(s, &c->flow, &seg, &header_len);
-	if (!p)
+	struct room room;
+	if (!begin(s, &c->flow, &seg, &room))
 		return false;
+	uint8_t *data = room.p + room.header_len;
 	if (len && seq == c->snd_nxt) {
 		if (c->cursor.offset != seq - c->snd_una) // snd_nxt has jumped
 			buf_cursor_set(&c->sendq, &c->cursor, seq - c->snd_una);
-		buf_cursor_read(&c->sendq, &c->cursor, p + header_len, len);
+		buf_cursor_read(&c->sendq, &c->cursor, data, len);
 	} else if (len) {
-		buf_copy_out(&c->sendq, seq - c->snd_una, p + header_len, len);
+		buf_copy_out(&c->sendq, seq - c->snd_una, data, len);
 	}
-	emit(s, &c->flow, p, header_len, header_len + len);
+	emit(s, &c->flow, &room, len);
 	acknowledged(c, edge);
 	return true;
 }

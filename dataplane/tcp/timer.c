@@ -22,8 +22,8 @@ void tcp_timer_stop(struct tcp_conn *c, enum tcp_timer which)
 // RFC 8985 7.2. Not for a single segment: its ACK may be delayed for as long as a timeout takes.
 bool tcp_may_probe_tail(const struct tcp_conn *c)
 {
-	return c->sack_on && !c->board && !c->in_recovery && !c->tail_probe_out && !c->n_backoff &&
-	       c->srtt_ns && c->snd_nxt == c->snd_max && c->snd_max - c->snd_una > c->mss;
+	return c->snd_max - c->snd_una > c->mss && c->sack_on && !c->board && !c->in_recovery &&
+	       !c->tail_probe_out && !c->n_backoff && c->srtt_ns && c->snd_nxt == c->snd_max;
 }
 
 void tcp_rtx_start(struct tcp_conn *c)

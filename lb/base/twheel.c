@@ -12,20 +12,12 @@
 #include <stdlib.h>
 
 #define LEVEL_BITS 6
-#define N_SLOTS (1u << LEVEL_BITS)
-#define N_LEVELS 8
+#define N_SLOTS TWHEEL_SLOTS
+#define N_LEVELS TWHEEL_LEVELS
 
+_Static_assert(N_SLOTS == 1u << LEVEL_BITS, "a slot for each value of a level's bits");
 // 2^64 ns are less than 2^45 ticks.
 _Static_assert(LEVEL_BITS *N_LEVELS >= 45, "every tick has a slot");
-
-struct twheel {
-	uint64_t now_ns;
-	uint64_t now_tick; // of now_ns: a timer for this tick or before is due
-	uint64_t position; // slots are relative to it; behind now_tick only inside advance()
-	uint64_t used[N_LEVELS]; // bit i: slots[level][i] is not empty
-	struct twheel_timer due; // armed for a tick that was over already
-	struct twheel_timer slots[N_LEVELS][N_SLOTS]; // list heads
-};
 
 static void list_init(struct twheel_timer *head)
 {
@@ -75,11 +67,6 @@ struct twheel *twheel_new(uint64_t now_ns)
 void twheel_free(struct twheel *w)
 {
 	lines_free(w);
-}
-
-uint64_t twheel_now(const struct twheel *w)
-{
-	return w->now_ns;
 }
 
 // For a tick later than position.

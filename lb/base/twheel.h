@@ -16,14 +16,28 @@ struct twheel_timer {
 	void (*fire)(struct twheel_timer *);
 };
 
-struct twheel;
+#define TWHEEL_SLOTS 64
+#define TWHEEL_LEVELS 8
+
+// Here so that twheel_now() is a load; all else is twheel.c's.
+struct twheel {
+	uint64_t now_ns;
+	uint64_t now_tick; // of now_ns: a timer for this tick or before is due
+	uint64_t position; // slots are relative to it; behind now_tick only inside advance()
+	uint64_t used[TWHEEL_LEVELS]; // bit i: slots[level][i] is not empty
+	struct twheel_timer due; // armed for a tick that was over already
+	struct twheel_timer slots[TWHEEL_LEVELS][TWHEEL_SLOTS]; // list heads
+};
 
 // Starts at now_ns (monotonic). NULL = no memory.
 struct twheel *twheel_new(uint64_t now_ns);
 void twheel_free(struct twheel *); // armed timers are forgotten
 
 // The time of the current turn, as last given to new() or advance().
-uint64_t twheel_now(const struct twheel *);
+static inline uint64_t twheel_now(const struct twheel *w)
+{
+	return w->now_ns;
+}
 
 // The owner sets fire (and zeroes the links) before the first arm. Arming an armed timer moves it.
 // Fires at the first advance() to a time >= at_ns, rounded up to the tick: never early.
