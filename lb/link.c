@@ -8,11 +8,11 @@
 
 struct lb_shared *lb_shared_new(void)
 {
-	struct lb_shared *s = calloc(1, sizeof(*s));
+	struct lb_shared *s = lines_new(1, sizeof(*s));
 	if (!s)
 		return NULL;
-	s->active = calloc(LB_MAX_MEMBERS, sizeof(s->active[0]));
-	s->loads = calloc(LB_MAX_MEMBERS, sizeof(s->loads[0]));
+	s->active = lines_new(LB_MAX_MEMBERS, sizeof(s->active[0]));
+	s->loads = lines_new(LB_MAX_MEMBERS, sizeof(s->loads[0]));
 	if (!s->active || !s->loads) {
 		lb_shared_free(s);
 		return NULL;
@@ -24,9 +24,9 @@ void lb_shared_free(struct lb_shared *s)
 {
 	if (!s)
 		return;
-	free(s->active);
-	free(s->loads);
-	free(s);
+	lines_free(s->active);
+	lines_free(s->loads);
+	lines_free(s);
 }
 
 struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *shared)

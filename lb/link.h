@@ -112,16 +112,16 @@ struct lb_counter_group {
 	struct counter_set set;
 };
 
-// What all workers have in common.
+// What all workers have in common. Each request reads the first line.
 struct lb_shared {
-	// The gauge of routing.md FI-08; w: workers (relaxed), only when a fault hits.
-	uint32_t active_faults;
 	// [LB_MAX_MEMBERS] requests in flight of members whose picks count them (MC-12); w: workers
 	// (relaxed).
 	uint32_t *active;
 	// [LB_MAX_MEMBERS] which load counters the member's requests go to besides; 0 = none. A
 	// request keeps the one with which it was sent. w: ctrl (relaxed), r: workers.
 	uint32_t *loads;
+	// The gauge of routing.md FI-08; w: workers (relaxed), only when a fault hits.
+	_Alignas(64) uint32_t active_faults;
 };
 struct lb_shared *lb_shared_new(void); // NULL = no memory
 void lb_shared_free(struct lb_shared *); // NULL is fine

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a worker writes for requests into memory that others have, too: of all that the control
 // thread ever allocated (snapshots, pickers, routes, breakers) the line of the cluster's breaker
-// alone, but for its own lane of a route table. All of it is compared before and after each turn of
+// alone, but for its own lane of a route table; for least_request also what is in flight at members
+// (gRFC A48), and for a fault how many there are (FI-08). All of it is compared before and after each turn of
 // the data plane, line by line; so this sees every write that leaves another value at the turn's
 // end, and requests last for many turns. It takes the allocator's place, as sanitizers do: it is
 // not built with one.
 #include "lb/base/lines.h"
 #include "lb/breaker.h"
+#include "lb/cause.h"
+#include "lb/drop.h"
+#include "lb/filter.h"
+#include "lb/limits.h"
+#include "lb/link.h"
+#include "lb/node.h"
+#include "lb/session.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 
@@ -87,6 +95,8 @@ struct watch {
 	struct block then[MAX_BLOCKS];
 	uint32_t n;
 	uint32_t n_turns, n_breaker_turns; // those in which a breaker's line has changed
+	uint32_t n_active_turns, n_fault_turns; // likewise
+	bool may_count_active, may_fault;
 	uint32_t n_bad;
 	uint64_t n_packets; // that others than the proxy sent in such turns
 };
@@ -126,6 +136,19 @@ static bool is_breaker(const struct world *w, const uint8_t *line)
 	return false;
 }
 
+// What any worker may write. Returns what counts the turns; NULL = it may not.
+static uint32_t *common_line(const struct world *w, const uint8_t *line)
+{
+	const struct lb_shared *s = w->shared;
+	if (is_breaker(w, line))
+		return &watch.n_breaker_turns;
+	if (watch.may_count_active && is_of(s->active, line, LB_MAX_MEMBERS * sizeof(s->active[0])))
+		return &watch.n_active_turns;
+	if (watch.may_fault && is_of(&s->active_faults, line, sizeof(s->active_faults)))
+		return &watch.n_fault_turns;
+	return NULL;
+}
+
 // What lookups of this worker write to (lb/lane.h): its own of some lanes in one block, which
 // begins with where they are, that of the control thread last.
 static bool is_own_lane(const uint8_t *then, const uint8_t *now, size_t size, const uint8_t *line)
@@ -139,8 +162,8 @@ static bool is_own_lane(const uint8_t *then, const uint8_t *now, size_t size, co
 	       line < lanes[1];
 }
 
-static void compare_block(const struct world *w, const uint8_t *now, const uint8_t *then,
-	size_t size, bool *ret_breaker)
+static void compare_block(
+	const struct world *w, const uint8_t *now, const uint8_t *then, size_t size)
 {
 	const uint8_t *first = now - (uintptr_t)now % LINE_SIZE;
 	for (const uint8_t *line = first; line < now + size; line += LINE_SIZE) {
@@ -148,8 +171,9 @@ static void compare_block(const struct world *w, const uint8_t *now, const uint8
 		const uint8_t *to = line + LINE_SIZE < now + size ? line + LINE_SIZE : now + size;
 		if (memcmp(from, then + (from - now), (size_t)(to - from)) == 0)
 			continue;
-		if (is_breaker(w, line)) {
-			*ret_breaker = true;
+		uint32_t *counts = common_line(w, line);
+		if (counts) {
+			++*counts;
 		} else if (!is_own_lane(then, now, size, line)) {
 			print_error("line %td of %p, %zu bytes\n", (line - first) / LINE_SIZE, now,
 				size);
@@ -160,15 +184,13 @@ static void compare_block(const struct world *w, const uint8_t *now, const uint8
 
 static void compare_all(const struct world *w)
 {
-	bool breaker = false;
 	for (uint32_t i = 0; i < watch.n; i++) {
 		const struct block *b = &watch.then[i];
 		if (b->at) // the data plane frees nothing of it
-			compare_block(w, b->at, watch.copies[i], b->size, &breaker);
+			compare_block(w, b->at, watch.copies[i], b->size);
 		free(watch.copies[i]);
 	}
 	watch.n_turns++;
-	watch.n_breaker_turns += breaker;
 }
 
 static void (*begin_turn)(void *), (*end_turn)(void *);
@@ -256,6 +278,69 @@ static void request_writes_no_shared_line_but_the_breakers(void **state)
 	stop(w);
 }
 
+static const struct lb_policy_spec policies[] = {
+	{.kind = LB_POLICY_ROUND_ROBIN},
+	{.kind = LB_POLICY_WEIGHTED_ROUND_ROBIN,
+		.wrr = {.expiration_ns = 180 * SECOND, .update_ns = 100 * MS, .error_penalty = 1}},
+	{.kind = LB_POLICY_LEAST_REQUEST, .least_request = {.choice_count = 2}},
+	{.kind = LB_POLICY_RING_HASH, .ring_hash = {.min_size = 64, .max_size = 64}},
+	{.kind = LB_POLICY_PICK_FIRST},
+};
+
+// Sessions, faults, drops and retries, and load reports of it all.
+static void ask_for_much(struct world *w, const struct lb_policy_spec *policy)
+{
+	static const struct control_host hosts[] = {
+		{1, "one.test", true}, {2, "two.test", true}, {3, "", true}};
+	static const struct lb_filter filters[] = {{.name = {"f", 1},
+							   .kind = LB_FILTER_FAULT,
+							   .fault = {.delay = LB_DELAY_FIXED,
+								   .delay_ns = 2 * MS,
+								   .delay_numerator = 30,
+								   .delay_denominator = 100,
+								   .max_active = UINT32_MAX}},
+		{.name = {"s", 1},
+			.kind = LB_FILTER_SESSION,
+			.session = {true, {"lane", 4}, {"", 0}, 60}}};
+	static const struct lb_route_policy retries = {
+		.retry = {.statuses = 1u << 14, .max_attempts = 3, .base_ns = MS, .max_ns = MS}};
+	struct control_leaf *l = &w->control.leaves[0];
+	is_control = true;
+	l->spec = policy;
+	l->drops[0] = (struct lb_drop_category){"some", LB_DROP_ALL / 10};
+	l->n_drops = 1;
+	l->load = 3;
+	control_set_policy(&w->control, ROUTE_ONE, &retries);
+	control_set_filters(&w->control, 0, filters, 2, LB_NO_TIMEOUT, 0);
+	control_set_hosts(&w->control, 0, HOST_BACKENDS, hosts, 3);
+	is_control = false;
+	world_run(w, 50 * MS);
+}
+
+static void no_policy_or_filter_writes_another_shared_line(void **state)
+{
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		struct world *w = watched_world();
+		start(w);
+		ask_for_much(w, &policies[i]);
+		watch.may_fault = true;
+		watch.may_count_active = policies[i].kind == LB_POLICY_LEAST_REQUEST;
+		for (int k = 0; k < 40; k++) {
+			ask_with(w, KIND_ECHO, 100, NULL, k % 5 == 4 ? "1 status 14" : NULL);
+			if (k % 4 == 3)
+				world_run(w, MS);
+		}
+		finish(w);
+		assert_true(watch.n_breaker_turns > 5 && watch.n_fault_turns > 2);
+		assert_true(!watch.may_count_active || watch.n_active_turns > 5);
+		assert_int_equal(watch.n_bad, 0);
+		assert_true(world_counter(w, "sessions_set") > 10 &&
+			    world_ended(w, LB_CAUSE_DROPPED) > 0 &&
+			    world_counter(w, "retries") > 0);
+		stop(w);
+	}
+}
+
 // Others do: the wire for each packet, a backend for each request that it gets.
 static void request_allocates_nothing(void **state)
 {
@@ -269,19 +354,21 @@ static void request_allocates_nothing(void **state)
 	stop(w);
 }
 
-// The blocks that a worker writes in every turn begin lines of their own (lines.h ends them so).
-static void workers_own_blocks_begin_lines(void **state)
+// The blocks that a worker writes in every turn begin lines of their own (lines.h ends them so), and
+// what all workers write lies apart from what each request reads.
+static void blocks_of_one_writer_begin_lines(void **state)
 {
 	struct world *w = watched_world();
 	const struct host *h = &w->wire.hosts[HOST_PROXY];
-	const void *own[] = {w->proxy, w->link, w->link->clusters, w->link->endpoints,
-		w->link->members, w->link->loads, w->link->commands.items, w->link->events.items,
-		h->tcp, h->wheel, h->chunks.memory};
+	const void *own[] = {w->shared, &w->shared->active_faults, w->shared->active, w->proxy,
+		w->link, w->link->clusters, w->link->endpoints, w->link->members, w->link->loads,
+		w->link->commands.items, w->link->events.items, h->tcp, h->wheel, h->chunks.memory};
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		assert_int_equal((uintptr_t)own[i] % LINE_SIZE, 0);
 	world_free(w);
 }
 
 RUN_SUITE("sim/proxy sharing", cmocka_unit_test(request_writes_no_shared_line_but_the_breakers),
+	cmocka_unit_test(no_policy_or_filter_writes_another_shared_line),
 	cmocka_unit_test(request_allocates_nothing),
-	cmocka_unit_test(workers_own_blocks_begin_lines))
+	cmocka_unit_test(blocks_of_one_writer_begin_lines))
