@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_workers [MS]: what two workers do on two cores beside what each of them does alone, of MS
-// milliseconds a run. Each is a whole proxy (pipe_world.h) in a thread of its own, with its core to
-// itself as far as the machine lets it; nothing else is at work, so that what slows two of them
-// down is what they share. tools/bench runs it.
+// bench_workers [MS [REPEATS]]: what two workers do on two cores beside what each of them does
+// alone, MS milliseconds a run. Each is a whole proxy (pipe_world.h) in a thread of its own, with
+// its core to itself as far as the machine lets it; nothing else is at work, so that what slows two
+// of them down is what they share. tools/bench runs it.
 //
 // shared: two of one program, with one snapshot, its breaker and pickers. apart: two that have
 // nothing in common, which shows what the machine itself has for two threads.
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define N_WORKERS 2
-#define N_REPEATS 41
+#define MAX_REPEATS 41
 #define BATCH 256 // requests between two looks at the clock
 #define REST 8 // a part so large of a run: the kernel stops real-time threads that never rest
 
@@ -114,9 +114,9 @@ static struct rate measure(const struct workers *all, const int *cores, unsigned
 }
 
 struct samples {
-	double one[N_REPEATS], two[N_REPEATS]; // requests a second
-	double one_ns[N_REPEATS], two_ns[N_REPEATS]; // of CPU for each
-	double times[N_REPEATS], cpu_times[N_REPEATS]; // what two do / what one does
+	double one[MAX_REPEATS], two[MAX_REPEATS]; // requests a second
+	double one_ns[MAX_REPEATS], two_ns[MAX_REPEATS]; // of CPU for each
+	double times[MAX_REPEATS], cpu_times[MAX_REPEATS]; // what two do / what one does
 };
 
 // The first alone, the second alone, both: in turns.
@@ -134,15 +134,14 @@ static void sample(
 	s->cpu_times[i] = N_WORKERS * both.per_cpu_s / one_cpu;
 }
 
-static void report(const struct workers *all, struct samples *s)
+static void report(const struct workers *all, struct samples *s, size_t n)
 {
 	printf("{\"bench\":\"workers\",\"case\":\"%s\",\"impl\":\"%s\",\"one_s\":%.0f,"
 	       "\"two_s\":%.0f,\"one_ns\":%.1f,\"two_ns\":%.1f,\"times\":%.3f,"
 	       "\"cpu_times\":%.3f}\n",
-		all->name, all->what, bench_median(s->one, N_REPEATS),
-		bench_median(s->two, N_REPEATS), bench_median(s->one_ns, N_REPEATS),
-		bench_median(s->two_ns, N_REPEATS), bench_median(s->times, N_REPEATS),
-		bench_median(s->cpu_times, N_REPEATS));
+		all->name, all->what, bench_median(s->one, n), bench_median(s->two, n),
+		bench_median(s->one_ns, n), bench_median(s->two_ns, n), bench_median(s->times, n),
+		bench_median(s->cpu_times, n));
 	fflush(stdout);
 }
 
@@ -179,6 +178,8 @@ int main(int argc, char **argv)
 	static struct workers all[4]; // static: leak checkers find the worlds by it
 	static struct samples samples[4];
 	uint64_t ns = (argc > 1 ? strtoull(argv[1], NULL, 10) : 25) * 1000000;
+	size_t n = argc > 2 ? strtoul(argv[2], NULL, 10) : MAX_REPEATS;
+	CHECK(n > 0 && n <= MAX_REPEATS);
 	int cores[N_WORKERS];
 	if (!find_cores(cores)) {
 		fprintf(stderr, "bench_workers: needs two cores\n");
@@ -188,10 +189,10 @@ int main(int argc, char **argv)
 		all[2 - 2 * shared] = workers_new("64x1", &alone, shared);
 		all[3 - 2 * shared] = workers_new("8x32", &together, shared);
 	}
-	for (int i = 0; i < N_REPEATS; i++)
+	for (int i = 0; i < (int)n; i++)
 		for (int k = 0; k < 4; k++)
 			sample(&all[k], cores, ns, i, &samples[k]);
 	for (int k = 0; k < 4; k++)
-		report(&all[k], &samples[k]);
+		report(&all[k], &samples[k], n);
 	return 0;
 }
