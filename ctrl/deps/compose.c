@@ -255,3 +255,111 @@ struct xds_config *compose(const struct composition *in)
 	xds_config_put(c.b.config);
 	return NULL;
 }
+
+// Meanwhile
+
+// The node of a cluster that has newer endpoints; NULL = it has none. What is gone waits with the
+// rest (DM-05).
+static const struct node *find_newer(
+	const struct nodes *nodes, const struct xds_cluster_config *last)
+{
+	const struct node *n = last->cluster ? node_find(&nodes->clusters, last->name) : NULL;
+	if (!n || !n->res || !xds_res_eq(n->res, &last->cluster->base))
+		return NULL;
+	const struct res_endpoints *now = NULL;
+	if (last->cluster->kind == RES_CLUSTER_EDS) {
+		const struct node *e = node_find(&nodes->endpoints, last->cluster->eds_name);
+		now = e && e->res ? res_endpoints_from(e->res) : NULL;
+	} else if (n->dns) {
+		now = n->dns->endpoints;
+	}
+	bool is_same = now && last->endpoints &&
+	               (now == last->endpoints || xds_res_eq(&now->base, &last->endpoints->base));
+	return now && !is_same ? n : NULL;
+}
+
+static int renew(struct composer *c, const struct node *n, struct xds_cluster_config *k)
+{
+	struct notes notes = {.n = 0};
+	int rc = 0;
+	note(&notes, n->ambient);
+	if (k->cluster->kind == RES_CLUSTER_EDS)
+		rc = fill_eds(c, n, k, &notes);
+	else
+		fill_dns(n, k, &notes);
+	if (rc)
+		return rc;
+	k->resolution_note = notes.n ? join(c->b.arena, &notes) : c->node_id;
+	k->has_trouble = notes.n > 0;
+	return k->resolution_note ? 0 : -ENOMEM;
+}
+
+static int copy_leaves(
+	struct composer *c, const struct xds_cluster_config *from, struct xds_cluster_config *k)
+{
+	const struct xds_config *last = c->in->last;
+	const char **names = xds_arena_alloc(c->b.arena, from->n_leaves, sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < from->n_leaves; i++) {
+		const struct xds_cluster_config *leaf =
+			xds_config_find_cluster(last, from->leaves[i]);
+		names[i] = c->b.config->clusters[leaf - last->clusters].name;
+	}
+	k->leaves = names;
+	k->n_leaves = from->n_leaves;
+	return 0;
+}
+
+// Names are there.
+static int copy(struct composer *c, uint32_t i)
+{
+	const struct xds_cluster_config *from = &c->in->last->clusters[i];
+	struct xds_cluster_config *k = &c->b.config->clusters[i];
+	const struct node *n = find_newer(c->in->nodes, from);
+	k->is_root = from->is_root;
+	if (from->cluster)
+		k->cluster = res_cluster_from(xds_res_get(&from->cluster->base));
+	k->error = xds_arena_strdup(c->b.arena, from->error);
+	if (!k->error)
+		return -ENOMEM;
+	if (n)
+		return renew(c, n, k);
+	if (from->endpoints)
+		k->endpoints = res_endpoints_from(xds_res_get(&from->endpoints->base));
+	k->has_trouble = from->has_trouble;
+	k->resolution_note = from->has_trouble ? xds_arena_strdup(c->b.arena, from->resolution_note)
+	                                       : c->node_id;
+	if (!k->resolution_note)
+		return -ENOMEM;
+	return from->leaves ? copy_leaves(c, from, k) : 0;
+}
+
+int compose_meanwhile(struct nodes *nodes, const struct xds_config *last, const char *node_id,
+	struct xds_config **ret)
+{
+	const struct composition in = {.nodes = nodes, .last = last, .node_id = node_id};
+	struct composer c = {.in = &in};
+	bool is_newer = false;
+	*ret = NULL;
+	for (uint32_t i = 0; i < last->n_clusters && !is_newer; i++)
+		is_newer = find_newer(nodes, &last->clusters[i]);
+	if (!is_newer)
+		return 0;
+	if (config_builder_init(&c.b, last->listener, last->routes, last->vhost, last->n_clusters))
+		return -ENOMEM;
+	c.node_id = config_builder_text(&c.b, "xDS node id \"%s\"", node_id);
+	bool ok = c.node_id;
+	for (uint32_t i = 0; i < last->n_clusters && ok; i++) {
+		const char *name = xds_arena_strdup(c.b.arena, last->clusters[i].name);
+		c.b.config->clusters[i].name = name;
+		ok = name;
+	}
+	for (uint32_t i = 0; i < last->n_clusters && ok; i++)
+		ok = copy(&c, i) == 0;
+	if (ok)
+		*ret = c.b.config;
+	else
+		xds_config_put(c.b.config);
+	return ok ? 0 : -ENOMEM;
+}

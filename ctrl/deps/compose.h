@@ -25,3 +25,10 @@ struct composition {
 
 // NULL = no memory.
 struct xds_config *compose(const struct composition *);
+
+// While the next configuration waits: the last one with the newer endpoints of those of its
+// clusters that are what they were. Nothing else is newer in it, so that nothing is mixed that does
+// not go together (A74), and what waits does not hold up who has nothing to do with it. 0 or
+// -ENOMEM; *ret is NULL if there is nothing newer.
+[[nodiscard]] int compose_meanwhile(struct nodes *, const struct xds_config *last,
+	const char *node_id, struct xds_config **ret);

@@ -22,6 +22,8 @@
 
 #define N_NAMES_SHOWN 5 // of what is missing
 #define RETRY_NS 1000000000ull // after running out of memory
+// What waits holds newer endpoints of what serves up no longer: most often it is there sooner.
+#define MEANWHILE_NS 1000000000ull
 // What no server can be asked for holds up what others say no longer than what is absent (FM-04).
 #define PATIENCE_NS 15000000000ull
 #define IN_USE_INTERVAL_NS 1000000000ull // of clusters that requests hold
@@ -67,6 +69,8 @@ struct depmgr {
 	struct twheel_timer retry;
 	struct twheel_timer refresh; // of names
 	struct twheel_timer patience; // with servers that can't be reached
+	struct twheel_timer meanwhile; // newer endpoints of what serves
+	bool keeps; // clusters of what serves that the next configuration does not need
 	struct twheel_timer in_use; // asks whether requests hold clusters still
 	uint64_t refreshed_ns; // the last time; 0 = never
 	uint64_t rest_until_ns;
@@ -272,6 +276,33 @@ static enum outcome reach_held(struct depmgr *dm, uint32_t *ret_n)
 	return ok ? COMPLETE : STARVED;
 }
 
+// Of what serves nothing is forgotten before another configuration takes its place.
+static void keep_last(struct depmgr *dm)
+{
+	for (uint32_t i = 0; i < dm->config->n_clusters; i++) {
+		const struct xds_cluster_config *k = &dm->config->clusters[i];
+		const struct res_cluster *c = k->cluster;
+		struct node *kept[] = {node_find(&dm->nodes.clusters, k->name),
+			c && c->kind == RES_CLUSTER_EDS
+				? node_find(&dm->nodes.endpoints, c->eds_name)
+				: NULL};
+		for (int n = 0; n < 2; n++) {
+			if (!kept[n] || kept[n]->pass == dm->nodes.pass)
+				continue;
+			kept[n]->pass = dm->nodes.pass;
+			dm->keeps = true;
+		}
+	}
+}
+
+static bool is_missing_something(const struct depmgr *dm)
+{
+	for (const struct node *n = dm->nodes.all; n; n = n->next)
+		if (n->waited_pass == dm->nodes.pass && node_is_missing_something(n))
+			return true;
+	return false;
+}
+
 // Everything that the listener reaches, by value or by name.
 static void walk(struct depmgr *dm)
 {
@@ -288,6 +319,9 @@ static void walk(struct depmgr *dm)
 		for (struct node *n = dm->nodes.all; n; n = n->next)
 			if (n->type != &res_type_route_config)
 				n->pass = pass;
+	dm->keeps = false;
+	if (f.outcome == COMPLETE && dm->config && is_missing_something(dm))
+		keep_last(dm);
 	if (dm->routes && dm->routes->pass != pass)
 		dm->routes = NULL; // swept
 	nodes_sweep(&dm->nodes);
@@ -299,6 +333,7 @@ static void walk(struct depmgr *dm)
 
 static void deliver_error(struct depmgr *dm, const char *text)
 {
+	twheel_cancel(dm->conf.wheel, &dm->meanwhile);
 	if (!dm->config && dm->error && strcmp(dm->error, text) == 0)
 		return;
 	xds_config_put(dm->config);
@@ -307,6 +342,23 @@ static void deliver_error(struct depmgr *dm, const char *text)
 	nodes_give_up(&dm->nodes);
 	set_text(&dm->error, strdup(text));
 	dm->conf.on_error(dm->conf.ctx, text);
+}
+
+// The config is counted for the manager.
+static void put_in_use(struct depmgr *dm, struct xds_config *config)
+{
+	if (config->n_clusters >= REST_FROM_CLUSTERS)
+		dm->rest_until_ns =
+			twheel_now(dm->conf.wheel) + config->n_clusters * REST_NS_PER_CLUSTER;
+	if (dm->config && xds_config_eq(dm->config, config)) {
+		xds_config_put(config);
+		return;
+	}
+	xds_config_put(dm->config);
+	dm->config = config;
+	dm->nodes.serving = true;
+	set_text(&dm->error, NULL);
+	dm->conf.on_update(dm->conf.ctx, config);
 }
 
 // DM-05, DM-29: a change is delivered once, equal content not at all. False = no memory.
@@ -324,19 +376,21 @@ static bool deliver(struct depmgr *dm)
 	});
 	if (!config)
 		return false;
-	if (config->n_clusters >= REST_FROM_CLUSTERS)
-		dm->rest_until_ns =
-			twheel_now(dm->conf.wheel) + config->n_clusters * REST_NS_PER_CLUSTER;
-	if (dm->config && xds_config_eq(dm->config, config)) {
-		xds_config_put(config);
-		return true;
-	}
-	xds_config_put(dm->config);
-	dm->config = config;
-	dm->nodes.serving = true;
-	set_text(&dm->error, NULL);
-	dm->conf.on_update(dm->conf.ctx, config);
+	twheel_cancel(dm->conf.wheel, &dm->meanwhile);
+	put_in_use(dm, config);
+	if (dm->keeps) // no longer: the next pass sweeps them
+		dm->nodes.dirty = dm->nodes.reshaped = true;
 	return true;
+}
+
+static void meanwhile_fired(struct twheel_timer *t)
+{
+	struct depmgr *dm = (struct depmgr *)((char *)t - offsetof(struct depmgr, meanwhile));
+	struct xds_config *config;
+	if (compose_meanwhile(&dm->nodes, dm->config, dm->node_id, &config))
+		twheel_arm(dm->conf.wheel, t, twheel_now(dm->conf.wheel) + RETRY_NS);
+	else if (config)
+		put_in_use(dm, config);
 }
 
 static void reconcile_later(struct depmgr *dm)
@@ -375,6 +429,9 @@ static void reconcile(struct depmgr *dm)
 		deliver_error(dm, dm->found.error ? dm->found.error : "no memory");
 	else if (dm->found.outcome == COMPLETE && dm->nodes.n_unresolved[true] == 0)
 		starved = !deliver(dm);
+	else if (dm->config && !twheel_armed(&dm->meanwhile))
+		twheel_arm(
+			dm->conf.wheel, &dm->meanwhile, twheel_now(dm->conf.wheel) + MEANWHILE_NS);
 	dm->busy = false;
 	twheel_cancel(dm->conf.wheel, &dm->retry);
 	if (starved) { // no event may ever come: the server has said everything
@@ -511,6 +568,7 @@ struct depmgr *depmgr_new(const struct depmgr_conf *conf)
 	dm->retry.fire = retry_fired;
 	dm->refresh.fire = refresh_fired;
 	dm->patience.fire = patience_fired;
+	dm->meanwhile.fire = meanwhile_fired;
 	dm->in_use.fire = in_use_fired;
 	dm->listener_name = strdup(conf->listener_name);
 	dm->node_id = strdup(conf->node_id);
@@ -536,6 +594,7 @@ void depmgr_free(struct depmgr *dm)
 	twheel_cancel(dm->conf.wheel, &dm->retry);
 	twheel_cancel(dm->conf.wheel, &dm->refresh);
 	twheel_cancel(dm->conf.wheel, &dm->patience);
+	twheel_cancel(dm->conf.wheel, &dm->meanwhile);
 	twheel_cancel(dm->conf.wheel, &dm->in_use);
 	xds_federation_remove_settled(dm->conf.client, &dm->settled);
 	xds_federation_begin(dm->conf.client);

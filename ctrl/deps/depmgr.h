@@ -62,7 +62,8 @@ struct depmgr_conf {
 	const char *listener_name; // copied
 	const char *authority; // pinned; copied; NULL = chosen per request
 	const char *node_id; // copied
-	// A complete change, once. Borrowed until the next callback: xds_config_get() to keep.
+	// A complete change, once; or, while one waits for a second and longer, the last one with
+	// newer endpoints. Borrowed until the next callback: xds_config_get() to keep.
 	void (*on_update)(void *ctx, struct xds_config *);
 	// No usable listener or routes: stop using the last config (DM-08).
 	void (*on_error)(void *ctx, const char *text);

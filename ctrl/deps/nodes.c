@@ -34,6 +34,11 @@ static uint32_t n_missing(const struct node *n)
 	return (uint32_t)!node_resolved(n) + (n->dns && !n->dns->answered);
 }
 
+bool node_is_missing_something(const struct node *n)
+{
+	return n_missing(n) > 0;
+}
+
 void node_set_waited(struct node *n, bool waited)
 {
 	n->nodes->n_unresolved[n->waited] -= n_missing(n);

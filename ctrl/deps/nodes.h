@@ -99,5 +99,6 @@ void node_set_waited(struct node *, bool);
 // Resolves the name of a LOGICAL_DNS cluster, and stops that for all others. 0 or -ENOMEM.
 [[nodiscard]] int node_resolve_name(struct node *);
 bool node_resolved(const struct node *); // it has a value or an error
+bool node_is_missing_something(const struct node *); // that, or addresses of its name
 // The cluster, or NULL and the reason, which lives as long as the node.
 struct res_cluster *node_cluster(const struct node *, const char **reterr);

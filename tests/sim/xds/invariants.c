@@ -179,13 +179,27 @@ static void note_entry(void *ctx, const struct xds_entry_info *e)
 	m->res[t][i] = e->res;
 }
 
-static void check_part(const struct moment *m, const struct xds_res *res)
+static const struct xds_res *now_of(
+	const struct moment *m, const struct xds_type *type, const char *name)
 {
 	unsigned t = 0;
-	while (res_types[t] != res->type)
+	while (res_types[t] != type)
 		t++;
-	const struct xds_res *now = m->res[t][world_find(t, res->name)];
+	return m->res[t][world_find(t, name)];
+}
+
+static void check_part(const struct moment *m, const struct xds_res *res)
+{
+	const struct xds_res *now = now_of(m, res->type, res->name);
 	CHECK(now && xds_res_eq(now, res));
+}
+
+// An aggregate may be there, and its entry in error because of what it names.
+static void check_no_part(
+	const struct moment *m, const struct xds_type *type, const struct xds_cluster_config *k)
+{
+	const char *name = k->cluster ? k->cluster->eds_name : k->name;
+	CHECK(!now_of(m, type, name) || (!k->cluster && strstr(k->error, "aggregate cluster")));
 }
 
 void check_moment(const struct xds_config *c, const struct xds_federation *client)
@@ -199,10 +213,64 @@ void check_moment(const struct xds_config *c, const struct xds_federation *clien
 		CHECK(xds_res_eq(&c->routes->base, &c->listener->routes->base));
 	for (uint32_t i = 0; i < c->n_clusters; i++) {
 		const struct xds_cluster_config *k = &c->clusters[i];
-		if (!k->cluster)
+		if (!k->cluster) {
+			check_no_part(&m, &res_type_cluster, k);
 			continue;
+		}
 		check_part(&m, &k->cluster->base);
-		if (k->cluster->kind == RES_CLUSTER_EDS && k->endpoints)
+		if (k->cluster->kind != RES_CLUSTER_EDS)
+			continue;
+		if (k->endpoints)
 			check_part(&m, &k->endpoints->base);
+		else
+			check_no_part(&m, &res_type_endpoints, k);
+	}
+}
+
+static void check_same(const struct xds_cluster_config *a, const struct xds_cluster_config *b)
+{
+	CHECK(strcmp(a->name, b->name) == 0 && strcmp(a->error, b->error) == 0);
+	CHECK(a->cluster == b->cluster && a->is_root == b->is_root);
+	CHECK(a->n_leaves == b->n_leaves);
+	for (uint32_t i = 0; i < a->n_leaves; i++)
+		CHECK(strcmp(a->leaves[i], b->leaves[i]) == 0);
+}
+
+void check_meanwhile(const struct xds_config *before, const struct xds_config *c,
+	const struct xds_federation *client)
+{
+	struct moment m = {.res = {{NULL}}};
+	bool is_newer = false;
+	xds_federation_each(client, note_entry, &m);
+	CHECK(before && c->listener == before->listener && c->routes == before->routes);
+	CHECK(c->vhost == before->vhost && c->n_clusters == before->n_clusters);
+	for (uint32_t i = 0; i < c->n_clusters; i++) {
+		const struct xds_cluster_config *k = &c->clusters[i];
+		check_same(&before->clusters[i], k);
+		if (k->endpoints == before->clusters[i].endpoints)
+			continue;
+		is_newer = true;
+		check_part(&m, &k->cluster->base);
+		if (k->cluster->kind == RES_CLUSTER_EDS)
+			check_part(&m, &k->endpoints->base);
+	}
+	CHECK(is_newer);
+}
+
+void check_names(const struct xds_config *c, const bool said[][1 << 6])
+{
+	for (uint32_t i = 0; i < c->n_clusters; i++) {
+		const struct xds_cluster_config *k = &c->clusters[i];
+		if (!k->cluster || k->cluster->kind != RES_CLUSTER_LOGICAL_DNS || !k->endpoints)
+			continue;
+		const struct lb_leaf_endpoint e = lb_leaf_endpoints_at(k->endpoints->list, 0);
+		uint32_t host = (uint32_t)(k->cluster->dns.host[1] - '0'), found = 0;
+		for (uint32_t n = 0; n < e.n_addresses; n++) {
+			uint32_t ip = ip_to_v4(&e.addresses[n].ip);
+			bool is_of_file = ip == 0x0a080001u;
+			CHECK(is_of_file ? e.n_addresses == 1 : ip >> 8 == (0x0a0900u | host));
+			found |= is_of_file ? 0 : 1u << (ip & 255);
+		}
+		CHECK(host < N_HOSTS && (!found || said[host][found]));
 	}
 }

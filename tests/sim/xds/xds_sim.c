@@ -41,11 +41,11 @@ struct frontend {
 	struct sim *sim;
 	struct depmgr *dm;
 	int number;
-	struct xds_config *config; // borrowed; NULL = none, or an error came after it
+	struct xds_config *config; // counted; NULL = none, or an error came after it
 	uint32_t in_use; // clusters, by number, that requests hold
 	uint32_t held; // that were held or subscribed to since the servers last calmed down
 	struct depmgr_sub *subs[N_SUBS];
-	unsigned n_updates, n_errors;
+	unsigned n_updates, n_errors, n_meanwhile;
 };
 
 struct sim {
@@ -60,6 +60,7 @@ struct sim {
 	struct fake_lookups name_servers;
 	struct dns_resolver *resolver;
 	unsigned n_answers; // of name servers
+	bool said[N_HOSTS][1 << N_ADDRESSES]; // by them, ever
 	struct converged_seen converged;
 	struct frontend frontends[N_LISTENERS];
 	struct xds_watcher strangers[N_STRANGERS]; // watch anything at random
@@ -73,10 +74,17 @@ static bool chance(struct sim *s, unsigned percent)
 static void on_update(void *ctx, struct xds_config *config)
 {
 	struct frontend *f = ctx;
+	bool is_waiting = *depmgr_waiting(f->dm);
 	check_config(config, f->number == 1, f->held);
-	check_moment(config, f->sim->client);
-	f->config = config;
+	check_names(config, f->sim->said);
+	if (is_waiting)
+		check_meanwhile(f->config, config, f->sim->client);
+	else
+		check_moment(config, f->sim->client);
+	xds_config_put(f->config);
+	f->config = xds_config_get(config);
 	f->n_updates++;
+	f->n_meanwhile += is_waiting;
 }
 
 static bool in_use(void *ctx, const char *cluster)
@@ -93,6 +101,7 @@ static void on_error(void *ctx, const char *text)
 	CHECK(*text);
 	// FM-09: who can't be asked takes nothing away.
 	CHECK(!f->config || !strstr(text, "is not reachable"));
+	xds_config_put(f->config);
 	f->config = NULL;
 	f->n_errors++;
 }
@@ -112,6 +121,7 @@ static void answer_name(struct sim *s, int host)
 	if (!fake_lookups_asks(&s->name_servers, name))
 		return;
 	s->n_answers++;
+	s->said[host][s->net.world.addresses[host]] = true;
 	if (*list)
 		fake_lookups_answer(&s->name_servers, name, list, 30);
 	else
@@ -200,6 +210,7 @@ static void restart_frontend(struct sim *s, int n)
 	char name[WORLD_NAME_SIZE];
 	unsubscribe(f);
 	depmgr_free(f->dm);
+	xds_config_put(f->config);
 	world_name(&s->net.world.shape, 2, n, name);
 	*f = (struct frontend){.sim = s, .number = n};
 	f->dm = depmgr_new(&(struct depmgr_conf){
@@ -385,6 +396,7 @@ static void sim_fini(struct sim *s)
 	for (int i = 0; i < N_LISTENERS; i++) {
 		unsubscribe(&s->frontends[i]);
 		depmgr_free(s->frontends[i].dm);
+		xds_config_put(s->frontends[i].config);
 	}
 	for (int i = 0; i < N_STRANGERS; i++)
 		xds_federation_cancel(s->client, &s->strangers[i]);
@@ -399,6 +411,7 @@ static void print_run(const struct sim *s)
 {
 	unsigned responses = 0, acks = 0, nacks = 0, held = 0;
 	unsigned updates = s->frontends[0].n_updates + s->frontends[1].n_updates;
+	unsigned meanwhile = s->frontends[0].n_meanwhile + s->frontends[1].n_meanwhile;
 	for (int i = 0; i < N_SERVERS; i++) {
 		const struct server *server = &s->net.servers[i];
 		responses += server->n_responses;
@@ -407,9 +420,10 @@ static void print_run(const struct sim *s)
 		held += server->n_held;
 	}
 	printf("%u responses, %u ACKs, %u NACKs, %u losses, %u outages, %u fallen, %u held, %u "
-	       "answers, %u updates; aggregates: %u flat, %u empty, %u too deep\n",
+	       "answers, %u updates (%u meanwhile); aggregates: %u flat, %u empty, %u too deep\n",
 		responses, acks, nacks, s->n_losses, s->n_outages, s->n_fallen, held, s->n_answers,
-		updates, s->converged.n_flat, s->converged.n_empty, s->converged.n_too_deep);
+		updates, meanwhile, s->converged.n_flat, s->converged.n_empty,
+		s->converged.n_too_deep);
 	CHECK(acks && nacks && updates);
 	CHECK(!s->delta == !held);
 }

@@ -323,13 +323,15 @@ static void a_cluster_turns_from_leaf_to_aggregate_and_back_at_once(void **state
 	hold_aggregate(&f, "top", "a");
 	hold_leaf(&f, "a", 2);
 	say(&f, &res_type_cluster);
-	assert_string_equal(f.asked[1], " "); // the endpoints of "top" are none now
+	assert_string_equal(f.asked[1], " top "); // they serve
 	assert_string_equal(look(&f), "rc: top=top/10.0.0.1");
 	say(&f, &res_type_cluster);
 	expect_updates(&f, 1, 0);
 	say(&f, &res_type_endpoints);
 	expect_updates(&f, 1, 0);
 	assert_string_equal(look(&f), "rc: ~a=a/10.0.0.2 top[a]");
+	deps_pass_time(&f, 0);
+	assert_string_equal(f.asked[1], " a "); // the endpoints of "top" are none now
 	hold_leaf(&f, "top", 3);
 	say(&f, &res_type_cluster);
 	assert_string_equal(look(&f), "rc: ~a=a/10.0.0.2 top[a]");
