@@ -71,7 +71,12 @@ static void fill_tail(struct buf *b, const uint8_t *data, size_t len)
 bool buf_append(struct buf *b, struct pool *chunks, const void *data, size_t len)
 {
 	const uint8_t *p = data;
-	size_t n = min_size(len, tail_room(b));
+	size_t n = tail_room(b);
+	if (len <= n) {
+		if (len)
+			fill_tail(b, p, len);
+		return true;
+	}
 	if ((len - n + BUF_CHUNK_ROOM - 1) / BUF_CHUNK_ROOM > pool_left(chunks))
 		return false;
 	if (n)
@@ -94,6 +99,13 @@ uint8_t *buf_reserve(struct buf *b, struct pool *chunks, size_t n)
 	b->tail->end = (uint16_t)(b->tail->end + n);
 	b->len += n;
 	return p;
+}
+
+uint8_t *buf_space(struct buf *b, struct pool *chunks, size_t n)
+{
+	if (b->tail ? tail_room(b) < n : n > BUF_CHUNK_ROOM || !grow(b, chunks))
+		return NULL;
+	return b->tail->data + b->tail->end;
 }
 
 static void unlink_head(struct buf *b)
@@ -179,7 +191,8 @@ void buf_consume(struct buf *b, struct pool *chunks, size_t n)
 
 void buf_clear(struct buf *b, struct pool *chunks)
 {
-	buf_consume(b, chunks, b->len);
+	if (b->len)
+		buf_consume(b, chunks, b->len);
 }
 
 void buf_copy_out(const struct buf *b, size_t offset, void *out, size_t len)

@@ -154,8 +154,7 @@ static size_t min_size(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-// RFC 9113 6.1. False = no room or no memory.
-static bool put_data(struct h2_stream *s, size_t len, bool end)
+bool h2_put_data(struct h2_stream *s, const uint8_t *data, size_t len, bool end)
 {
 	struct h2_conn *c = s->conn;
 	struct pool *chunks = c->ctx->chunks;
@@ -172,7 +171,8 @@ static bool put_data(struct h2_stream *s, size_t len, bool end)
 				    .flags = end ? H2_FLAG_END_STREAM : 0,
 				    .id = s->id,
 			    });
-	bool ok = buf_move(c->out, &s->out, len, chunks);
+	bool ok = data ? buf_append(c->out, chunks, data, len)
+	               : buf_move(c->out, &s->out, len, chunks);
 	CHECK(ok);
 	c->written += H2_FRAME_HEAD + len;
 	c->send_window -= (int64_t)len;
@@ -199,7 +199,7 @@ static bool pump_ends(struct h2_conn *c, size_t *room)
 		if (*room < H2_FRAME_HEAD)
 			return false;
 		uint64_t before = c->written;
-		if (s->has_trailers ? !h2_put_packed_trailers(s) : !put_data(s, 0, true))
+		if (s->has_trailers ? !h2_put_packed_trailers(s) : !h2_put_data(s, NULL, 0, true))
 			return false;
 		*room -= min_size(*room, c->written - before);
 		took_end(s);
@@ -217,7 +217,7 @@ static bool pump_data(struct h2_conn *c, size_t *room)
 	len = min_size(len, (size_t)min_size((size_t)s->send_window, (size_t)c->send_window));
 	len = min_size(len, *room - H2_FRAME_HEAD);
 	bool end = len == s->out.len && s->end_queued && !s->has_trailers;
-	if (!put_data(s, len, end))
+	if (!h2_put_data(s, NULL, len, end))
 		return false;
 	*room -= H2_FRAME_HEAD + len;
 	h2_list_remove(&s->turn); // to the end of the line
@@ -259,7 +259,10 @@ bool h2_conn_pump(struct h2_conn *c, size_t room)
 	if (c->pumping)
 		return false;
 	c->pumping = true;
-	h2_conn_feed(c, (const uint8_t *)"", 0); // an empty SETTINGS whose ACK found no memory
+	c->room_end = c->written + (room < UINT32_MAX ? room : UINT32_MAX);
+	if (c->rx.in_payload)
+		h2_conn_feed(
+			c, (const uint8_t *)"", 0); // an empty SETTINGS whose ACK found no memory
 	bool more = !c->failed && pump(c, room);
 	report_done(c);
 	c->pumping = false;

@@ -178,10 +178,10 @@ static void begin_frame(struct h2_conn *c)
 		begin_headers(c);
 }
 
-static void parse_head(struct h2_conn *c)
+static void parse_head(struct h2_conn *c, const uint8_t head[H2_FRAME_HEAD])
 {
 	struct h2_rx *rx = &c->rx;
-	rx->frame = h2_frame_unpack(rx->head);
+	rx->frame = h2_frame_unpack(head);
 	const struct h2_frame *f = &rx->frame;
 	uint8_t type = f->type < H2_N_FRAME_TYPES ? f->type : H2_N_FRAME_TYPES;
 	counter_add(&c->ctx->counters[H2_C_frames_in_data + type], 1);
@@ -190,6 +190,7 @@ static void parse_head(struct h2_conn *c)
 		code = check_order(c, f);
 	if (code)
 		h2_conn_fail(c, code);
+	rx->head_have = H2_FRAME_HEAD;
 	rx->head_need = (uint8_t)(H2_FRAME_HEAD + h2_frame_prefix(f));
 }
 
@@ -197,11 +198,18 @@ static void parse_head(struct h2_conn *c)
 static size_t feed_head(struct h2_conn *c, const uint8_t *p, size_t len)
 {
 	struct h2_rx *rx = &c->rx;
-	uint32_t n = min_u32((uint32_t)(rx->head_need - rx->head_have), len);
-	memcpy(rx->head + rx->head_have, p, n);
-	rx->head_have = (uint8_t)(rx->head_have + n);
-	if (rx->head_have == H2_FRAME_HEAD)
-		parse_head(c);
+	uint32_t n = H2_FRAME_HEAD;
+	if (rx->head_have == 0 && len >= H2_FRAME_HEAD) {
+		parse_head(c, p);
+		if (rx->head_need > H2_FRAME_HEAD)
+			memcpy(rx->head, p, H2_FRAME_HEAD);
+	} else {
+		n = min_u32((uint32_t)(rx->head_need - rx->head_have), len);
+		memcpy(rx->head + rx->head_have, p, n);
+		rx->head_have = (uint8_t)(rx->head_have + n);
+		if (rx->head_have == H2_FRAME_HEAD)
+			parse_head(c, rx->head);
+	}
 	if (rx->head_have == rx->head_need && !c->failed)
 		begin_frame(c);
 	return n;
@@ -296,8 +304,7 @@ static bool clogged(const struct h2_conn *c)
 {
 	const struct h2_rx *rx = &c->rx;
 	const struct buf *out = c->out;
-	if (rx->head_have != H2_FRAME_HEAD || !rx->in_payload ||
-		(rx->frame.type != H2_PING && rx->frame.type != H2_SETTINGS))
+	if (rx->frame.type != H2_PING && rx->frame.type != H2_SETTINGS)
 		return false;
 	size_t tail = out->tail ? BUF_CHUNK_ROOM - (size_t)out->tail->end : 0;
 	return tail < H2_FRAME_HEAD + 8 && pool_left(c->ctx->chunks) == 0;

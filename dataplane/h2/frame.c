@@ -5,9 +5,10 @@
 
 struct h2_frame h2_frame_unpack(const uint8_t head[H2_FRAME_HEAD])
 {
+	uint32_t first = h2_read_u32(head);
 	return (struct h2_frame){
-		.length = h2_read_u16(head) << 8 | head[2],
-		.type = head[3],
+		.length = first >> 8,
+		.type = (uint8_t)first,
 		.flags = head[4],
 		.id = h2_read_u32(head + 5) & H2_ID_MAX,
 	};
@@ -15,9 +16,7 @@ struct h2_frame h2_frame_unpack(const uint8_t head[H2_FRAME_HEAD])
 
 void h2_frame_pack(uint8_t head[H2_FRAME_HEAD], const struct h2_frame *f)
 {
-	h2_write_u16(head, f->length >> 8);
-	head[2] = (uint8_t)f->length;
-	head[3] = f->type;
+	h2_write_u32(head, f->length << 8 | f->type);
 	head[4] = f->flags;
 	h2_write_u32(head + 5, f->id);
 }

@@ -45,6 +45,11 @@ static const uint8_t char_classes[256] = {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x
 
 // In hpack_field.mark, of the table's entries: the text was looked at before, and is fine.
 #define CHECKED 1
+// The value of te or content-type was, too.
+#define IS_TRAILERS 2
+#define IS_GRPC 4
+// For what most fields need not: what stays has fewer registers to save.
+#define APART __attribute__((noinline))
 
 #define EACH_BYTE UINT64_C(0x0101010101010101)
 
@@ -189,7 +194,6 @@ static void on_scheme(struct h2_block *b, struct hpack_field *f)
 	else
 		f->mark |= CHECKED;
 	b->scheme_seen = true;
-	b->scheme_http = str_eq_fold(v, STR("http")) || str_eq_fold(v, STR("https"));
 	b->message.scheme = keep(b, v);
 }
 
@@ -242,7 +246,7 @@ static void on_status(struct h2_block *b, struct str v)
 	b->message.status = (uint16_t)status;
 }
 
-static void on_pseudo(struct h2_block *b, struct hpack_field *f)
+static APART void on_pseudo(struct h2_block *b, struct hpack_field *f)
 {
 	if (b->regular_seen || b->message.kind == H2_TRAILERS) {
 		spoil(b, H2_BAD_PSEUDO);
@@ -264,6 +268,9 @@ static void on_pseudo(struct h2_block *b, struct hpack_field *f)
 }
 
 enum keep_field { KEEP, DROP };
+
+// A bit for each number from content-length's on, which is the first to have rules.
+#define FROM_LENGTH(name) (UINT64_C(1) << (HPACK_##name - HPACK_CONTENT_LENGTH))
 
 // HX-08. A repeated one is malformed even when equal, as in nghttp2.
 static enum keep_field on_content_length(struct h2_block *b, struct str v)
@@ -297,23 +304,34 @@ static enum keep_field on_host(struct h2_block *b, struct str v)
 	return DROP;
 }
 
-static void on_content_type(struct h2_block *b, struct str v)
+static void on_te(struct h2_block *b, struct hpack_field *f)
 {
-	b->message.is_grpc = lb_content_type_is_grpc(v);
+	if (f->mark & IS_TRAILERS)
+		return;
+	if (str_eq_fold(f->value, STR("trailers")))
+		f->mark |= IS_TRAILERS;
+	else
+		spoil(b, H2_BAD_TE);
+}
+
+static void on_content_type(struct h2_block *b, struct hpack_field *f)
+{
+	b->message.is_grpc = f->mark & IS_GRPC || lb_content_type_is_grpc(f->value);
+	if (b->message.is_grpc)
+		f->mark |= IS_GRPC;
 }
 
 // The fields that have rules of their own.
-static enum keep_field on_special(struct h2_block *b, const struct hpack_field *f)
+static APART enum keep_field on_special(struct h2_block *b, struct hpack_field *f)
 {
 	switch (f->id) {
 	case HPACK_TE:
-		if (!str_eq_fold(f->value, STR("trailers")))
-			spoil(b, H2_BAD_TE);
+		on_te(b, f);
 		break;
 	case HPACK_HOST:
 		return on_host(b, f->value);
 	case HPACK_CONTENT_TYPE:
-		on_content_type(b, f->value);
+		on_content_type(b, f);
 		break;
 	case HPACK_CONTENT_LENGTH:
 		return on_content_length(b, f->value);
@@ -330,8 +348,21 @@ static enum keep_field on_special(struct h2_block *b, const struct hpack_field *
 	return KEEP;
 }
 
+static bool is_special(enum hpack_name id)
+{
+	_Static_assert(HPACK_CONTENT_LENGTH < HPACK_CONTENT_TYPE && HPACK_TE < HPACK_UPGRADE &&
+			       HPACK_UPGRADE - HPACK_CONTENT_LENGTH < 64,
+		"the first and the last of them");
+	const uint64_t names = FROM_LENGTH(CONTENT_LENGTH) | FROM_LENGTH(CONTENT_TYPE) |
+	                       FROM_LENGTH(HOST) | FROM_LENGTH(TRANSFER_ENCODING) |
+	                       FROM_LENGTH(TE) | FROM_LENGTH(CONNECTION) | FROM_LENGTH(KEEP_ALIVE) |
+	                       FROM_LENGTH(PROXY_CONNECTION) | FROM_LENGTH(UPGRADE);
+	return id >= HPACK_CONTENT_LENGTH && id <= HPACK_UPGRADE &&
+	       names >> (id - HPACK_CONTENT_LENGTH) & 1;
+}
+
 // A name with a number is well formed.
-static void check_text(struct h2_block *b, struct hpack_field *f)
+static APART void check_text(struct h2_block *b, struct hpack_field *f)
 {
 	bool name_ok = f->id || (f->name.len && all_in(f->name, IN_NAME));
 	bool ok = value_ok(f->value);
@@ -348,7 +379,9 @@ static void on_regular(struct h2_block *b, struct hpack_field *f)
 	b->regular_seen = true;
 	if (!(f->mark & CHECKED))
 		check_text(b, f);
-	if (on_special(b, f) == DROP || b->too_large)
+	if (is_special(f->id) && on_special(b, f) == DROP)
+		return;
+	if (b->too_large)
 		return;
 	b->fields[b->n_fields++] = (struct field){.name = f->name,
 		.value = f->value,
@@ -356,19 +389,26 @@ static void on_regular(struct h2_block *b, struct hpack_field *f)
 		.name_id = (uint8_t)f->id};
 }
 
+// Of a list above the limits.
+static bool is_honest(struct h2_block *b)
+{
+	b->too_large = true;
+	return b->list_bytes <= BOMB_FACTOR * b->max_bytes &&
+	       b->list_fields <= BOMB_FACTOR * b->max_fields;
+}
+
 bool h2_block_add(void *block, struct hpack_field *f)
 {
 	struct h2_block *b = block;
 	b->list_bytes += f->name.len + f->value.len + 32;
 	b->list_fields++;
-	if (b->list_bytes > b->max_bytes || b->list_fields > b->max_fields)
-		b->too_large = true;
-	if (f->name.len && f->name.p[0] == ':')
+	if ((b->list_bytes > b->max_bytes || b->list_fields > b->max_fields) && !is_honest(b))
+		return false;
+	if (f->id ? f->id <= HPACK_STATUS : f->name.len && f->name.p[0] == ':')
 		on_pseudo(b, f);
 	else
 		on_regular(b, f);
-	return b->list_bytes <= BOMB_FACTOR * b->max_bytes &&
-	       b->list_fields <= BOMB_FACTOR * b->max_fields;
+	return true;
 }
 
 // RFC 9113 8.3.1, 8.5.

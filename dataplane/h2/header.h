@@ -40,7 +40,6 @@ struct h2_block {
 	enum h2_malformed malformed;
 	bool too_large;
 	bool regular_seen, authority_seen, method_seen, scheme_seen, path_seen, host_seen;
-	bool scheme_http; // http or https
 	bool method_connect, method_options, method_head;
 	bool length_forbidden; // trailers of a message that had content-length
 	bool connect_stream; // this response answers a CONNECT

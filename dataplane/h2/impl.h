@@ -77,6 +77,7 @@ struct h2_conn {
 	struct hpack hpack;
 	struct h2_rx rx;
 	uint64_t hash_key;
+	struct h2_stream *recent; // live, the last that was looked for; NULL = none
 	struct h2_link streams; // all that the owner knows, oldest first
 	struct h2_link data_turns; // have body bytes and stream window
 	struct h2_link windowless; // have body bytes and no stream window
@@ -102,6 +103,7 @@ struct h2_conn {
 	uint32_t reset_forgotten; // highest id that left the ring
 	// Abuse budgets.
 	uint64_t written; // bytes ever put into out
+	uint64_t room_end; // of them, what the last pump's room would have allowed
 	uint64_t answers_end; // `written` behind the last control answer
 	uint32_t n_answers; // that out still holds
 	uint64_t resets_paid_ns; // when the resets so far are paid for (generic cell rate)
@@ -168,6 +170,10 @@ void h2_put_settings(struct h2_conn *);
 // A connection error (RFC 9113 5.4.1): GOAWAY is queued, nothing else will be.
 void h2_conn_fail(struct h2_conn *, enum h2_error code);
 
+// conn.c: a DATA frame (RFC 9113 6.1) within windows, whose accounts it keeps. data NULL = from the
+// stream's queue. False = no memory.
+bool h2_put_data(struct h2_stream *, const uint8_t *data, size_t len, bool end);
+
 // message.c
 bool h2_put_message(struct h2_stream *, const struct h2_message *, bool end_stream);
 bool h2_pack_trailers(struct h2_stream *, const struct h2_message *);
@@ -175,7 +181,7 @@ bool h2_put_packed_trailers(struct h2_stream *);
 
 // stream.c
 struct h2_stream *h2_stream_new(struct h2_conn *, uint32_t id);
-struct h2_stream *h2_stream_find(const struct h2_conn *, uint32_t id);
+struct h2_stream *h2_stream_find(struct h2_conn *, uint32_t id);
 // The owner's last word about the stream, then it is gone.
 void h2_stream_close(struct h2_stream *, enum h2_error code, bool by_peer, bool unprocessed);
 // An error of the peer on one stream (RFC 9113 5.4.2): RST_STREAM, close.

@@ -71,6 +71,23 @@ static void put_block(struct h2_stream *s, const uint8_t *p, size_t len, bool en
 	h2_count(s->conn->ctx, H2_C_header_blocks_out);
 }
 
+// The block is behind a place for its frame's header, at the end of the output.
+static void put_in_place(struct h2_stream *s, uint8_t *head, size_t len, bool end_stream)
+{
+	struct h2_conn *c = s->conn;
+	const struct h2_frame f = {
+		.length = (uint32_t)len,
+		.id = s->id,
+		.type = H2_HEADERS,
+		.flags = H2_FLAG_END_HEADERS | (end_stream ? H2_FLAG_END_STREAM : 0),
+	};
+	h2_frame_pack(head, &f);
+	buf_added(c->out, H2_FRAME_HEAD + len);
+	c->written += H2_FRAME_HEAD + len;
+	h2_count(c->ctx, H2_C_frames_out_headers);
+	h2_count(c->ctx, H2_C_header_blocks_out);
+}
+
 static size_t bound_of(
 	const struct field *first, size_t n_first, const struct field *fields, size_t n)
 {
@@ -91,9 +108,14 @@ static bool put_fields(struct h2_stream *s, const struct field *first, size_t n_
 		h2_count(ctx, H2_C_no_memory);
 		return false;
 	}
-	size_t len = hpack_encode(&c->hpack, ctx->hpack_mem, first, n_first, ctx->encoded);
-	len += hpack_encode(&c->hpack, ctx->hpack_mem, fields, n, ctx->encoded + len);
-	put_block(s, ctx->encoded, len, end_stream);
+	uint8_t *head = buf_space(c->out, ctx->chunks, H2_FRAME_HEAD + bound);
+	uint8_t *block = head ? head + H2_FRAME_HEAD : ctx->encoded;
+	size_t len = hpack_encode(&c->hpack, ctx->hpack_mem, first, n_first, block);
+	len += hpack_encode(&c->hpack, ctx->hpack_mem, fields, n, block + len);
+	if (head)
+		put_in_place(s, head, len, end_stream);
+	else
+		put_block(s, block, len, end_stream);
 	return true;
 }
 

@@ -14,11 +14,15 @@ static struct h2_stream **bucket(const struct h2_conn *c, uint32_t id)
 	return &c->ctx->table[h & c->ctx->table_mask];
 }
 
-struct h2_stream *h2_stream_find(const struct h2_conn *c, uint32_t id)
+struct h2_stream *h2_stream_find(struct h2_conn *c, uint32_t id)
 {
-	struct h2_stream *s = *bucket(c, id);
+	struct h2_stream *s = c->recent;
+	if (s && s->id == id)
+		return s;
+	s = *bucket(c, id);
 	while (s && (s->id != id || s->conn != c))
 		s = s->hash_next;
+	c->recent = s;
 	return s;
 }
 
@@ -37,7 +41,7 @@ struct h2_stream *h2_stream_new(struct h2_conn *c, uint32_t id)
 		.content_length = -1,
 		.live = true,
 	};
-	*at = s;
+	*at = c->recent = s;
 	h2_list_append(&c->streams, &s->link);
 	c->n_streams++;
 	c->n_opened++;
@@ -50,6 +54,8 @@ static void off_wire(struct h2_stream *s)
 		return;
 	s->live = false;
 	s->conn->n_streams--;
+	if (s->conn->recent == s)
+		s->conn->recent = NULL;
 	struct h2_stream **at = bucket(s->conn, s->id);
 	while (*at != s)
 		at = &(*at)->hash_next;
@@ -246,7 +252,7 @@ bool h2_stream_send_message(struct h2_stream *s, const struct h2_message *m)
 	return true;
 }
 
-static bool may_queue(struct h2_stream *s, size_t len)
+static bool may_queue(const struct h2_stream *s, size_t len)
 {
 	return len == 0 || pool_left(s->conn->ctx->chunks) > RESERVED_CHUNKS;
 }
@@ -266,6 +272,36 @@ bool h2_stream_send_data(struct h2_stream *s, const uint8_t *data, size_t len, b
 	if (!may_queue(s, len) || !buf_append(&s->out, s->conn->ctx->chunks, data, len))
 		return false;
 	return queued(s, end_stream);
+}
+
+// Larger pieces may come together in one frame.
+#define PASS_MAX 1024
+
+static bool may_pass(const struct h2_stream *s, size_t len)
+{
+	const struct h2_conn *c = s->conn;
+	return len <= PASS_MAX && s->out.len == 0 && h2_list_empty(&c->data_turns) &&
+	       (int64_t)len <= s->send_window && (int64_t)len <= c->send_window &&
+	       c->written + H2_FRAME_HEAD + len <= c->room_end && may_queue(s, len);
+}
+
+bool h2_stream_pass_data(
+	struct h2_stream *s, const uint8_t *data, size_t len, bool end_stream, size_t *ret_sent)
+{
+	DCHECK(!s->end_queued);
+	*ret_sent = 0;
+	if (!s->live || s->end_queued || s->conn->failed)
+		return !s->conn->failed;
+	if (!may_pass(s, len))
+		return h2_stream_send_data(s, data, len, end_stream);
+	if (len == 0 && !end_stream)
+		return true;
+	if (!h2_put_data(s, data, len, end_stream))
+		return false;
+	*ret_sent = len;
+	if (end_stream)
+		sent_end(s);
+	return true;
 }
 
 bool h2_stream_send_buf(struct h2_stream *s, struct buf *body, bool end_stream)

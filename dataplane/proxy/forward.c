@@ -24,6 +24,29 @@ static void keep_for_retry(struct proxy_request *r, const uint8_t *data, size_t 
 		proxy_replay_drop(r->proxy, kept);
 }
 
+// Left for the backend.
+static void request_sent(struct proxy_request *r, size_t n)
+{
+	// A second attempt sends bytes for which the client has had its window back.
+	size_t again = n < r->skip ? n : r->skip;
+	r->skip -= (uint32_t)again;
+	n -= again;
+	r->credited += (uint32_t)n;
+	if (!r->client || !n)
+		return;
+	touch(r->client);
+	h2_stream_consumed(r->client, n);
+}
+
+// Left for the client.
+static void response_sent(struct proxy_request *r, size_t n)
+{
+	if (!r->upstream || !n)
+		return;
+	touch(r->upstream);
+	h2_stream_consumed(r->upstream, n);
+}
+
 void proxy_forward_request_data(
 	struct h2_conn *h2, struct h2_stream *s, const uint8_t *data, size_t len, bool end_stream)
 {
@@ -43,8 +66,11 @@ void proxy_forward_request_data(
 		if (r->state == PROXY_REQUEST_SENT)
 			keep_for_retry(r, data, len);
 		touch(r->upstream);
-		if (!h2_stream_send_data(r->upstream, data, len, end_stream))
+		size_t sent;
+		if (!h2_stream_pass_data(r->upstream, data, len, end_stream, &sent))
 			proxy_request_fail_overload(r);
+		else
+			request_sent(r, sent);
 	} else if (r->client && len) {
 		// Answered already. Until it hears that, the client may wait for window.
 		touch(r->client);
@@ -75,17 +101,8 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 void proxy_forward_request_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
 {
 	struct proxy_request *r = h2_stream_user(s);
-	if (!r)
-		return;
-	// A second attempt sends bytes for which the client has had its window back.
-	size_t again = n < r->skip ? n : r->skip;
-	r->skip -= (uint32_t)again;
-	n -= again;
-	r->credited += (uint32_t)n;
-	if (!r->client || !n)
-		return;
-	touch(r->client);
-	h2_stream_consumed(r->client, n);
+	if (r)
+		request_sent(r, n);
 }
 
 // gRPC knows none; the stream of a plain request gets them in order (HX-16).
@@ -158,9 +175,14 @@ void proxy_forward_response_data(
 	if (twheel_armed(&r->deadline))
 		proxy_frames_feed(&r->frames, data, len);
 	touch(r->client);
-	if (!h2_stream_send_data(r->client, data, len, end_stream)) {
+	size_t sent;
+	if (!h2_stream_pass_data(r->client, data, len, end_stream, &sent)) {
 		proxy_request_fail_overload(r);
-	} else if (end_stream) {
+		proxy_request_leave(r);
+		return;
+	}
+	response_sent(r, sent);
+	if (end_stream) {
 		proxy_booking_answer_data_end(r);
 		proxy_request_answered_all(r);
 	}
@@ -182,10 +204,6 @@ void proxy_forward_response_trailers(struct proxy_request *r, const struct h2_me
 void proxy_forward_response_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
 {
 	struct proxy_request *r = h2_stream_user(s);
-	if (!r)
-		return;
-	if (!r->upstream || !n)
-		return;
-	touch(r->upstream);
-	h2_stream_consumed(r->upstream, n);
+	if (r)
+		response_sent(r, n);
 }

@@ -152,7 +152,7 @@ static void act(struct owner *o)
 		open_stream(o);
 }
 
-static void check_conn(const struct h2_conn *c, const struct owner *o)
+static void check_conn(struct h2_conn *c, const struct owner *o)
 {
 	uint32_t n_live = 0;
 	uint64_t unconsumed = 0;
