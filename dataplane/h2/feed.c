@@ -134,7 +134,7 @@ static bool take_padding(struct h2_rx *rx)
 {
 	const struct h2_frame *f = &rx->frame;
 	rx->padding = f->flags & H2_FLAG_PADDED ? rx->head[H2_FRAME_HEAD] : 0;
-	rx->left = f->length - h2_frame_prefix(f);
+	rx->left = f->length - (rx->head_need - H2_FRAME_HEAD);
 	if (rx->padding > rx->left)
 		return false;
 	rx->left -= rx->padding;

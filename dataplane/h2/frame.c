@@ -23,15 +23,10 @@ void h2_frame_pack(uint8_t head[H2_FRAME_HEAD], const struct h2_frame *f)
 
 uint32_t h2_frame_prefix(const struct h2_frame *f)
 {
-	switch (f->type) {
-	case H2_DATA:
-		return f->flags & H2_FLAG_PADDED ? 1 : 0;
-	case H2_HEADERS:
-		return (f->flags & H2_FLAG_PADDED ? 1u : 0u) +
-		       (f->flags & H2_FLAG_PRIORITY ? 5u : 0u);
-	default:
+	if (f->type > H2_HEADERS || !(f->flags & (H2_FLAG_PADDED | H2_FLAG_PRIORITY)))
 		return 0;
-	}
+	return (f->flags & H2_FLAG_PADDED ? 1u : 0u) +
+	       (f->type == H2_HEADERS && f->flags & H2_FLAG_PRIORITY ? 5u : 0u);
 }
 
 enum id_rule { ID_ANY, ID_STREAM, ID_CONNECTION };

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define H2_FRAME_HEAD 9
 #define H2_FRAME_MAX 16384 // SETTINGS_MAX_FRAME_SIZE that we keep, RFC 9113 6.5.2
@@ -72,8 +73,8 @@ static inline void h2_write_u16(uint8_t *p, uint32_t x)
 
 static inline void h2_write_u32(uint8_t *p, uint32_t x)
 {
-	h2_write_u16(p, x >> 16);
-	h2_write_u16(p + 2, x);
+	x = __builtin_bswap32(x);
+	memcpy(p, &x, sizeof(x));
 }
 
 struct h2_frame h2_frame_unpack(const uint8_t head[H2_FRAME_HEAD]);

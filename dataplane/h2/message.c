@@ -110,7 +110,9 @@ static bool put_fields(struct h2_stream *s, const struct field *first, size_t n_
 	}
 	uint8_t *head = buf_space(c->out, ctx->chunks, H2_FRAME_HEAD + bound);
 	uint8_t *block = head ? head + H2_FRAME_HEAD : ctx->encoded;
-	size_t len = hpack_encode(&c->hpack, ctx->hpack_mem, first, n_first, block);
+	size_t len = 0;
+	if (n_first)
+		len = hpack_encode(&c->hpack, ctx->hpack_mem, first, n_first, block);
 	len += hpack_encode(&c->hpack, ctx->hpack_mem, fields, n, block + len);
 	if (head)
 		put_in_place(s, head, len, end_stream);

@@ -214,6 +214,12 @@ void proxy_client_flushed(struct proxy_client *c)
 		over(c, H2_NO_ERROR);
 }
 
+void proxy_client_roomy(struct proxy_client *c)
+{
+	if (c->drained)
+		proxy_conn_touch(&c->conn);
+}
+
 static void on_eof(struct tcp_conn *tcp, void *user)
 {
 	// Half-closed HTTP/2 is of no use to anybody: what is left of its streams is cancelled.

@@ -100,9 +100,13 @@ void proxy_conn_on_send_room(struct tcp_conn *tcp, void *user)
 	struct proxy_conn *c = user;
 	if (!c->h2)
 		return;
-	proxy_conn_touch(c);
+	// Whoever had room for all there was has nothing to write now.
+	if (c->more || c->fed_short)
+		proxy_conn_touch(c);
 	if (c->kind == PROXY_CONN_UPSTREAM)
 		proxy_upstream_roomy((struct proxy_upstream *)c);
+	else
+		proxy_client_roomy((struct proxy_client *)c);
 	if (c->fed_short) {
 		c->fed_short = false;
 		tcp_conn_resume(tcp);

@@ -1,66 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout of a header block: four pseudo-header values, then the fields, each as two 32-bit lengths
-// (the value's with the top bit for never-indexed), name, value. Written flat into the scratch
-// space first, so that the chunks see one copy.
+// Layout of a header block: four pseudo-header values, then the fields, each as two 32-bit words,
+// the name unless it has a number, and the value. Written in place where a chunk holds all of it.
 #include "dataplane/proxy/replay.h"
 
+#include "dataplane/h2/hpack_tables.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
 
 #include <string.h>
 
-#define NEVER_INDEX (UINT32_C(1) << 31)
+#define NUMBERED (UINT32_C(1) << 31) // first word: the name's number, else its length
+#define NEVER_INDEX (UINT32_C(1) << 31) // second word: with the value's length
+#define N_PSEUDO 4
 
-struct block {
-	uint8_t *p;
-	size_t len, room;
-	bool full;
-};
-
-static void put(struct block *b, struct str name, struct str value, bool never_index)
+static uint8_t *put_text(uint8_t *p, struct str s)
 {
-	uint32_t lens[2] = {(uint32_t)name.len, (uint32_t)value.len};
-	if (b->room - b->len < sizeof(lens) + name.len + value.len) {
-		b->full = true;
-		return;
+	if (s.len)
+		memcpy(p, s.p, s.len);
+	return p + s.len;
+}
+
+static uint8_t *put_value(uint8_t *p, struct str value)
+{
+	const uint32_t words[2] = {0, (uint32_t)value.len};
+	memcpy(p, words, sizeof(words));
+	return put_text(p + sizeof(words), value);
+}
+
+static uint8_t *put_field(uint8_t *p, const struct field *f)
+{
+	const uint32_t words[2] = {f->name_id ? NUMBERED | f->name_id : (uint32_t)f->name.len,
+		(uint32_t)f->value.len | (f->never_index ? NEVER_INDEX : 0)};
+	memcpy(p, words, sizeof(words));
+	p += sizeof(words);
+	if (!f->name_id)
+		p = put_text(p, f->name);
+	return put_text(p, f->value);
+}
+
+static size_t len_of(const struct h2_message *m)
+{
+	size_t len = (N_PSEUDO + m->n_fields) * 2 * sizeof(uint32_t) + m->method.len +
+	             m->scheme.len + m->authority.len + m->path.len;
+	for (size_t i = 0; i < m->n_fields; i++) {
+		const struct field *f = &m->fields[i];
+		len += (f->name_id ? 0 : f->name.len) + f->value.len;
 	}
-	if (never_index)
-		lens[1] |= NEVER_INDEX;
-	uint8_t *p = b->p + b->len;
-	memcpy(p, lens, sizeof(lens));
-	p += sizeof(lens);
-	if (name.len)
-		memcpy(p, name.p, name.len);
-	p += name.len;
-	if (value.len)
-		memcpy(p, value.p, value.len);
-	b->len += sizeof(lens) + name.len + value.len;
+	return len;
 }
 
-// 0 = larger than any header list we accept.
-static size_t lay_out(struct proxy *p, const struct h2_message *m)
+// Its length; 0 = larger than any header list we accept, or chunks exhausted.
+static uint32_t put_block(struct proxy *p, struct proxy_replay *r, const struct h2_message *m)
 {
-	struct block b = {.p = p->scratch, .room = p->scratch_size};
-	put(&b, (struct str){0}, m->method, false);
-	put(&b, (struct str){0}, m->scheme, false);
-	put(&b, (struct str){0}, m->authority, false);
-	put(&b, (struct str){0}, m->path, false);
+	size_t len = len_of(m);
+	if (m->n_fields > p->max_fields || len > p->scratch_size)
+		return 0;
+	uint8_t *in_place = buf_space(&r->bytes, p->chunks, len);
+	uint8_t *at = in_place ? in_place : p->scratch;
+	at = put_value(at, m->method);
+	at = put_value(at, m->scheme);
+	at = put_value(at, m->authority);
+	at = put_value(at, m->path);
 	for (size_t i = 0; i < m->n_fields; i++)
-		put(&b, m->fields[i].name, m->fields[i].value, m->fields[i].never_index);
-	return b.full ? 0 : b.len;
+		at = put_field(at, &m->fields[i]);
+	if (in_place)
+		buf_added(&r->bytes, len);
+	else if (!buf_append(&r->bytes, p->chunks, p->scratch, len))
+		return 0;
+	return (uint32_t)len;
 }
 
-static const uint8_t *get(
-	const uint8_t *p, struct str *ret_name, struct str *ret_value, bool *ret_never_index)
+static const uint8_t *get_value(const uint8_t *p, struct str *ret)
 {
-	uint32_t lens[2];
-	memcpy(lens, p, sizeof(lens));
-	p += sizeof(lens);
-	*ret_never_index = lens[1] & NEVER_INDEX;
-	*ret_name = (struct str){(const char *)p, lens[0]};
-	p += lens[0];
-	*ret_value = (struct str){(const char *)p, lens[1] & ~NEVER_INDEX};
-	return p + ret_value->len;
+	uint32_t words[2];
+	memcpy(words, p, sizeof(words));
+	*ret = (struct str){(const char *)p + sizeof(words), words[1]};
+	return p + sizeof(words) + ret->len;
+}
+
+static const uint8_t *get_field(const uint8_t *p, struct field *ret)
+{
+	uint32_t words[2];
+	memcpy(words, p, sizeof(words));
+	p += sizeof(words);
+	*ret = (struct field){.never_index = words[1] & NEVER_INDEX};
+	if (words[0] & NUMBERED) {
+		ret->name_id = (uint8_t)words[0];
+		const struct hpack_known *k = &hpack_known[ret->name_id];
+		ret->name = (struct str){k->name, k->len};
+	} else {
+		ret->name = (struct str){(const char *)p, words[0]};
+		p += words[0];
+	}
+	ret->value = (struct str){(const char *)p, words[1] & ~NEVER_INDEX};
+	return p + ret->value.len;
 }
 
 static void read_block(struct proxy *p, const struct proxy_replay *r, size_t at, size_t len,
@@ -69,18 +102,13 @@ static void read_block(struct proxy *p, const struct proxy_replay *r, size_t at,
 	DCHECK(len <= p->scratch_size);
 	buf_copy_out(&r->bytes, at, p->scratch, len);
 	const uint8_t *next = p->scratch, *end = p->scratch + len;
-	struct str *pseudo[] = {&ret->method, &ret->scheme, &ret->authority, &ret->path};
-	for (size_t i = 0; i < 4; i++) {
-		struct str no_name;
-		bool never_index;
-		next = get(next, &no_name, pseudo[i], &never_index);
-	}
+	struct str *pseudo[N_PSEUDO] = {&ret->method, &ret->scheme, &ret->authority, &ret->path};
+	for (size_t i = 0; i < N_PSEUDO; i++)
+		next = get_value(next, pseudo[i]);
 	size_t n = 0;
 	for (; next < end; n++) {
 		CHECK(n < p->max_fields);
-		struct field *f = &p->fields[n];
-		*f = (struct field){0}; // no number: the name is looked for
-		next = get(next, &f->name, &f->value, &f->never_index);
+		next = get_field(next, &p->fields[n]);
 	}
 	ret->fields = p->fields;
 	ret->n_fields = n;
@@ -89,11 +117,8 @@ static void read_block(struct proxy *p, const struct proxy_replay *r, size_t at,
 bool proxy_replay_put_head(struct proxy *p, struct proxy_replay *r, const struct h2_message *m)
 {
 	DCHECK(r->bytes.len == 0);
-	size_t len = m->n_fields <= p->max_fields ? lay_out(p, m) : 0;
-	if (!len || !buf_append(&r->bytes, p->chunks, p->scratch, len))
-		return false;
-	r->head_len = (uint32_t)len;
-	return true;
+	r->head_len = put_block(p, r, m);
+	return r->head_len != 0;
 }
 
 bool proxy_replay_put_body(struct proxy *p, struct proxy_replay *r, const uint8_t *data, size_t len)
@@ -104,11 +129,8 @@ bool proxy_replay_put_body(struct proxy *p, struct proxy_replay *r, const uint8_
 
 bool proxy_replay_put_trailers(struct proxy *p, struct proxy_replay *r, const struct h2_message *m)
 {
-	size_t len = m->n_fields <= p->max_fields ? lay_out(p, m) : 0;
-	if (!len || !buf_append(&r->bytes, p->chunks, p->scratch, len))
-		return false;
-	r->trailers_len = (uint32_t)len;
-	return true;
+	r->trailers_len = put_block(p, r, m);
+	return r->trailers_len != 0;
 }
 
 void proxy_replay_head(struct proxy *p, const struct proxy_replay *r, struct h2_message *ret)

@@ -66,6 +66,25 @@ static void reserve_gives_contiguous_bytes_across_a_chunk_edge(void **state)
 	buf_clear(&b, &chunks);
 }
 
+static void space_is_only_in_the_last_chunk_and_counts_when_used(void **state)
+{
+	struct buf b = {0};
+	assert_null(buf_space(&b, &chunks, BUF_CHUNK_ROOM + 1));
+	assert_int_equal(chunks.n_used, 0);
+	uint8_t *p = buf_space(&b, &chunks, BUF_CHUNK_ROOM);
+	assert_int_equal(b.len, 0);
+	fill(p, 0, 10);
+	buf_added(&b, 10);
+	assert_int_equal(b.len, 10);
+	assert_null(buf_space(&b, &chunks, BUF_CHUNK_ROOM - 9));
+	p = buf_space(&b, &chunks, BUF_CHUNK_ROOM - 10);
+	fill(p, 10, BUF_CHUNK_ROOM - 10);
+	buf_added(&b, BUF_CHUNK_ROOM - 10);
+	expect(&b, 0);
+	assert_int_equal(chunks.n_used, 1);
+	buf_clear(&b, &chunks);
+}
+
 static void a_failed_move_moves_nothing(void **state)
 {
 	static uint8_t data[3 * BUF_CHUNK_ROOM];
@@ -132,7 +151,7 @@ static void random_operations_keep_order_and_bound_memory(void **state)
 		for (unsigned step = 0; step < 2000; step++) {
 			size_t n = rand_below(&r, rand_below(&r, 2) ? 6000 : 200);
 			uint8_t *p;
-			switch (rand_below(&r, 5)) {
+			switch (rand_below(&r, 6)) {
 			case 0:
 				fill(data, n_in, n);
 				if (buf_append(&a, &chunks, data, n))
@@ -144,6 +163,15 @@ static void random_operations_keep_order_and_bound_memory(void **state)
 				if (p) {
 					fill(p, n_in, n);
 					n_in += n;
+				}
+				break;
+			case 4:
+				p = buf_space(&a, &chunks, n + 1);
+				if (p) {
+					n /= 2;
+					fill(p, n_in, n + 1);
+					buf_added(&a, n + 1);
+					n_in += n + 1;
 				}
 				break;
 			case 2:
@@ -178,6 +206,8 @@ static void random_operations_keep_order_and_bound_memory(void **state)
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 RUN_SUITE("buf/buf", CASE(append_is_all_or_nothing),
-	CASE(reserve_gives_contiguous_bytes_across_a_chunk_edge), CASE(a_failed_move_moves_nothing),
-	CASE(moved_scraps_do_not_pin_a_chunk_each), CASE(a_cursor_reads_on_while_the_queue_grows),
+	CASE(reserve_gives_contiguous_bytes_across_a_chunk_edge),
+	CASE(space_is_only_in_the_last_chunk_and_counts_when_used),
+	CASE(a_failed_move_moves_nothing), CASE(moved_scraps_do_not_pin_a_chunk_each),
+	CASE(a_cursor_reads_on_while_the_queue_grows),
 	CASE(random_operations_keep_order_and_bound_memory))

@@ -421,6 +421,71 @@ static void blocked_by_windows_is_not_waiting_for_room(void **state)
 	assert_false(h2_conn_pump(us.conn, 65536));
 }
 
+static size_t pass(struct h2_stream *s, size_t len, bool end)
+{
+	size_t sent, sent_before = us.streams[0].sent, out_before = us.out.len;
+	assert_true(h2_stream_pass_data(s, zeros, len, end, &sent));
+	if (sent)
+		assert_int_equal(us.out.len, out_before + H2_FRAME_HEAD + sent);
+	else if (len)
+		assert_int_equal(us.out.len, out_before);
+	assert_int_equal(us.streams[0].sent, sent_before);
+	return sent;
+}
+
+static void what_passes_goes_out_at_once(void **state)
+{
+	start_server();
+	struct h2_stream *s = responding(1);
+	assert_int_equal(pass(s, 100, false), 100);
+	assert_int_equal(pass(s, 0, false), 0);
+	assert_int_equal(pass(s, 1024, false), 1024);
+	assert_int_equal(h2_stream_queued(s), 0);
+	assert_int_equal(pass(s, 7, true), 7);
+	assert_true(h2_stream_sent_end(s));
+	assert_string_equal(peer_frames(&us), "DATA 1 100\nDATA 1 1024\nDATA 1 7 end\n");
+	s = responding(3);
+	assert_int_equal(pass(s, 0, true), 0);
+	assert_string_equal(peer_frames(&us), "DATA 3 0 end\n");
+}
+
+static void what_cannot_pass_is_queued_in_order(void **state)
+{
+	start_server();
+	struct h2_stream *a = responding(1), *b = responding(3);
+	assert_int_equal(pass(a, 1025, false), 0); // may come to more yet
+	assert_int_equal(pass(a, 5, false), 0);
+	assert_int_equal(pass(b, 6, false), 0); // not before those that wait
+	assert_string_equal(peer_frames(&us), "DATA 1 1030\nDATA 3 6\n");
+	set_initial_window(1031); // one byte left for a
+	assert_string_equal(peer_frames(&us), "SETTINGS ack\n");
+	assert_int_equal(pass(a, 2, false), 0);
+	assert_string_equal(peer_frames(&us), "DATA 1 1\n");
+	assert_int_equal(pass(a, 1, true), 0);
+	assert_string_equal(peer_frames(&us), "");
+	update(1, 2);
+	assert_string_equal(peer_frames(&us), "DATA 1 2 end\n");
+}
+
+static void what_passes_keeps_to_the_last_pumps_room_and_the_connections_window(void **state)
+{
+	start_server();
+	struct h2_stream *s = responding(1);
+	assert_false(h2_conn_pump(us.conn, 50));
+	assert_int_equal(pass(s, 31, false), 31);
+	assert_int_equal(pass(s, 2, false), 0);
+	assert_string_equal(peer_frames(&us), "DATA 1 31\nDATA 1 2\n");
+	update(1, 100000);
+	assert_true(h2_stream_send_data(s, zeros, 65535 - 33 - 10, false));
+	peer_frames(&us);
+	assert_int_equal(pass(s, 11, false), 0);
+	assert_string_equal(peer_frames(&us), "DATA 1 10\n");
+	update(0, 3);
+	assert_string_equal(peer_frames(&us), "DATA 1 1\n");
+	assert_int_equal(pass(s, 2, true), 2);
+	assert_string_equal(peer_frames(&us), "DATA 1 2 end\n");
+}
+
 static uint64_t next(uint64_t *seed)
 {
 	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
@@ -443,9 +508,10 @@ static void random_windows_are_used_exactly(void **state)
 	for (int step = 0; step < 3000; step++) {
 		uint32_t i = (uint32_t)(next(&seed) % N);
 		int64_t n = (int64_t)(next(&seed) % 5000) + 1;
+		size_t passed = 0;
 		switch (next(&seed) % 4) {
 		case 0:
-			assert_true(h2_stream_send_data(s[i], zeros, (size_t)n, false));
+			assert_true(h2_stream_pass_data(s[i], zeros, (size_t)n, false, &passed));
 			queued[i] += n;
 			break;
 		case 1:
@@ -475,6 +541,7 @@ static void random_windows_are_used_exactly(void **state)
 			fail_msg("step %d: error %d", step, code);
 		for (int k = 0; k < N; k++) {
 			int64_t sent = (int64_t)(us.streams[k].sent - before[k]);
+			sent += k == (int)i ? (int64_t)passed : 0;
 			conn -= sent;
 			window[k] -= sent;
 			queued[k] -= sent;
@@ -564,4 +631,7 @@ RUN_SUITE("h2/flow", SMALL(stream_credit_is_given_by_consumption_in_halves),
 	CASE(an_initial_window_that_overflows_a_stream_is_an_error),
 	CASE(a_window_may_be_filled_to_its_last_byte), CASE(streams_take_turns),
 	CASE(pump_keeps_to_its_room), CASE(blocked_by_windows_is_not_waiting_for_room),
-	CASE(credit_waits_for_room_like_data), CASE(random_windows_are_used_exactly))
+	CASE(credit_waits_for_room_like_data), CASE(what_passes_goes_out_at_once),
+	CASE(what_cannot_pass_is_queued_in_order),
+	CASE(what_passes_keeps_to_the_last_pumps_room_and_the_connections_window),
+	CASE(random_windows_are_used_exactly))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dataplane/h2/hpack_names.h"
 #include "dataplane/proxy/replay.h"
 #include "dataplane/proxy/state.h"
 #include "tests/support/check.h"
@@ -48,6 +49,7 @@ static void assert_same(const struct h2_message *a, const struct h2_message *b)
 		assert_str(a->fields[i].name, b->fields[i].name);
 		assert_str(a->fields[i].value, b->fields[i].value);
 		assert_int_equal(a->fields[i].never_index, b->fields[i].never_index);
+		assert_int_equal(a->fields[i].name_id, b->fields[i].name_id);
 	}
 }
 
@@ -74,9 +76,14 @@ static void what_was_stored_comes_back_field_by_field(void **state)
 			.path = any_str(&r, 500),
 			.fields = fields,
 			.n_fields = rand_below(&r, 20)};
-		for (size_t i = 0; i < m.n_fields; i++)
+		for (size_t i = 0; i < m.n_fields; i++) {
 			fields[i] = (struct field){any_str(&r, 30),
 				any_str(&r, round % 50 ? 100 : 1000), rand_below(&r, 2)};
+			if (rand_below(&r, 2)) {
+				fields[i].name = STR("user-agent");
+				fields[i].name_id = HPACK_USER_AGENT;
+			}
+		}
 		struct proxy_replay replay = {0};
 		assert_true(proxy_replay_put_head(&proxy, &replay, &m));
 		size_t body_len = rand_below(&r, 3000);
