@@ -2,22 +2,25 @@
 // bench_proxy: a unary gRPC request through the whole of the proxy (pipe_world.h). tools/bench runs
 // it.
 //
-// 64x1: each request comes alone. 8x32: those of 8 connections, 32 on each, come together.
+// 64x1: each request comes alone. 8x32: those of 8 connections, 32 on each, come together. once:
+// each alone, on a connection that its client opens for it and closes behind it.
 #include "tests/bench/pipe_world.h"
 #include "tests/bench/ways.h"
 
-static void *world_of(uint32_t n_clients, uint32_t n_streams, bool together)
+static struct bench_way way_of(const char *name, struct pipe_world_conf conf)
 {
-	struct pipe_world_conf conf = {n_clients, n_streams, together};
-	return pipe_world_new(pipe_control_new(1), &conf);
+	struct pipe_world *w = pipe_world_new(pipe_control_new(1), &conf);
+	uint32_t n = conf.n_clients * conf.n_streams;
+	return (struct bench_way){"shunt", name, n, pipe_world_run, w, 0};
 }
 
 int main(int argc, char **argv)
 {
-	static struct bench_way ways[2]; // static: leak checkers find the worlds by it
-	ways[0] =
-		(struct bench_way){"shunt", "64x1", 64, pipe_world_run, world_of(64, 1, false), 0};
-	ways[1] =
-		(struct bench_way){"shunt", "8x32", 256, pipe_world_run, world_of(8, 32, true), 0};
-	return bench_ways("proxy", ways, 2, argc, argv);
+	static struct bench_way ways[3]; // static: leak checkers find the worlds by it
+	ways[0] = way_of("64x1", (struct pipe_world_conf){.n_clients = 64, .n_streams = 1});
+	ways[1] = way_of("8x32",
+		(struct pipe_world_conf){.n_clients = 8, .n_streams = 32, .together = true});
+	ways[2] = way_of(
+		"once", (struct pipe_world_conf){.n_clients = 64, .n_streams = 1, .once = true});
+	return bench_ways("proxy", ways, 3, argc, argv);
 }

@@ -19,6 +19,26 @@ struct tcp_conn *pipe_connect(struct tcp_stack *s)
 	return c;
 }
 
+void pipe_reconnect(struct tcp_stack *s, struct tcp_conn *c)
+{
+	CHECK(!c->open);
+	*c = (struct tcp_conn){.open = true};
+	c->ops = s->accept(s->accept_arg, c, &c->user);
+	CHECK(c->ops);
+}
+
+void pipe_close(struct tcp_stack *s, struct tcp_conn *c)
+{
+	CHECK(c->open);
+	c->ops->on_eof(c, c->user);
+	if (c->open) {
+		CHECK(c->shut);
+		c->open = false;
+		c->ops->on_closed(c, c->user, TCP_CLOSE_DONE);
+	}
+	buf_clear(&c->sendq, s->chunks);
+}
+
 void pipe_establish(struct tcp_stack *s)
 {
 	for (uint32_t i = 0; i < s->n_conns; i++) {

@@ -29,6 +29,10 @@ struct tcp_stack {
 
 // A client connects.
 struct tcp_conn *pipe_connect(struct tcp_stack *);
+// The client of one that it has closed connects again in its place.
+void pipe_reconnect(struct tcp_stack *, struct tcp_conn *);
+// It has no more to say and hears all; the owner has nothing more to say then, either.
+void pipe_close(struct tcp_stack *, struct tcp_conn *);
 // All that the owner opens is there.
 void pipe_establish(struct tcp_stack *);
 void pipe_give(struct tcp_conn *, const uint8_t *, size_t len);

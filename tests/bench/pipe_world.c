@@ -241,6 +241,24 @@ static void round_trip(struct pipe_world *w, uint32_t first, uint32_t n)
 		read_frames(w, &w->clients[i], true);
 }
 
+static void come(struct pipe_world *w, struct far *f)
+{
+	pipe_reconnect(&w->tcp, f->conn);
+	f->is_warm = false;
+	f->received = 0;
+	hello(f, true);
+}
+
+static void leave(struct pipe_world *w, uint32_t first, uint32_t n)
+{
+	begin_turn(w);
+	for (uint32_t i = first; i < first + n; i++) {
+		w->clients[i].out_len = 0;
+		pipe_close(&w->tcp, w->clients[i].conn);
+	}
+	proxy_end_turn(w->proxy);
+}
+
 void pipe_world_run(void *ctx, uint64_t n_ops)
 {
 	struct pipe_world *w = ctx;
@@ -249,10 +267,14 @@ void pipe_world_run(void *ctx, uint64_t n_ops)
 	while (asked < n_ops) {
 		uint32_t first = conf->together ? 0 : w->next_client;
 		uint32_t n = conf->together ? conf->n_clients : 1;
+		for (uint32_t i = first; conf->once && i < first + n; i++)
+			come(w, &w->clients[i]);
 		for (uint32_t i = first; i < first + n; i++)
 			for (uint32_t k = 0; k < conf->n_streams && asked < n_ops; k++, asked++)
 				ask(&w->clients[i]);
 		round_trip(w, first, n);
+		if (conf->once)
+			leave(w, first, n);
 		w->next_client = (w->next_client + 1) % conf->n_clients;
 	}
 	CHECK(w->n_done - begun == n_ops);
@@ -362,5 +384,7 @@ struct pipe_world *pipe_world_new(struct pipe_control *c, const struct pipe_worl
 		forget_events(w);
 	}
 	CHECK(w->n_done == n_asked && n_met(w) == N_BACKENDS);
+	if (conf->once)
+		leave(w, 0, conf->n_clients);
 	return w;
 }

@@ -24,6 +24,7 @@ void pipe_control_publish(struct pipe_control *);
 struct pipe_world_conf {
 	uint32_t n_clients, n_streams; // on each, in one turn
 	bool together; // all clients ask in the same turn; else one after the other
+	bool once; // on a connection of its own each, which is closed behind it
 };
 
 // The next worker's; its backends are connected.
