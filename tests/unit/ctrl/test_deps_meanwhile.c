@@ -164,15 +164,15 @@ static void leaves_of_aggregates_go_live(void **state)
 	const char *note = note_of(&f, "top");
 	assert_non_null(strstr(note, "left out"));
 	expect_updates(&f, 1, 0);
+	for (unsigned i = 0; i < 100 && !fake_lookups_asks(&f.name_servers, "db.example"); i++)
+		deps_pass_time(&f, S);
 	hold_routes(&f, "rc", "top", "green", NULL);
 	say(&f, &res_type_route_config);
 	move_blue(&f, 2);
-	for (unsigned i = 0; i < 100 && !fake_lookups_asks(&f.name_servers, "db.example"); i++) {
-		fake_ads_close(&f.server, "bye"); // green's time does not run
-		deps_pass_time(&f, S);
-	}
-	fake_lookups_answer(&f.name_servers, "db.example", "10.0.0.9", 60);
 	deps_pass_time(&f, 2 * S);
+	fake_lookups_answer(&f.name_servers, "db.example", "10.0.0.9", 60);
+	deps_pass_time(&f, 0);
+	deps_pass_time(&f, S);
 	assert_string_equal(
 		look(&f), "rc: ~blue=blue/10.0.0.2 ~d=db.example/10.0.0.9 ~gone! top[d blue]");
 	assert_non_null(strstr(note_of(&f, "top"), "left out"));
@@ -189,7 +189,6 @@ static bool go_live_without_memory(size_t nth)
 	alloc_fail_arm(nth);
 	deps_pass_time(&f, S);
 	bool hit = alloc_fail_disarm();
-	assert_string_equal(look(&f), hit ? "rc: blue=blue/10.0.0.1" : "rc: blue=blue/10.0.0.2");
 	deps_pass_time(&f, 2 * S);
 	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.2");
 	expect_updates(&f, 1, 0);
