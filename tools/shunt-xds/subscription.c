@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each change is a merge of two sorted lists into a new one: linear, and undone by forgetting it.
+// What a change makes of the list.
 #include "tools/shunt-xds/subscription.h"
 
 #include "ctrl/xds/constraints.h"
 #include "ctrl/xds/params.h"
+#include "tools/shunt-xds/subscription_merge.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void entry_fini(struct subscription_entry *e, const struct catalog_type *type)
-{
-	xds_variant_put(e->sent);
-	if (e->is_wanted)
-		catalog_unwant(type, e->sub);
-	(void)xds_sub_put(type->cache, e->sub);
-}
 
 // Subscriptions to "*".
 static void wild_free(const struct catalog_type *type, struct xds_sub **list, size_t n)
@@ -30,7 +23,7 @@ static void wild_free(const struct catalog_type *type, struct xds_sub **list, si
 void subscription_fini(struct subscription *s, const struct catalog_type *type)
 {
 	for (size_t i = 0; i < s->n; i++)
-		entry_fini(&s->entries[i], type);
+		subscription_entry_fini(&s->entries[i], type);
 	free(s->entries);
 	wild_free(type, s->wild, s->n_wild);
 	*s = (struct subscription){0};
@@ -76,123 +69,6 @@ static size_t sort_locators(struct locator *list, size_t n, size_t *ret_n_stars)
 	reverse(list + first_star, n_kept - first_star);
 	*ret_n_stars = n_stars;
 	return n_kept - n_stars;
-}
-
-// A list of entries under construction. Entries are moved in from the old list or made new; until
-// commit() the old list still owns what was moved.
-struct merge {
-	struct subscription_entry *out;
-	size_t n;
-};
-
-static void merge_undo(struct merge *m, const struct catalog_type *type)
-{
-	for (size_t i = 0; i < m->n; i++) {
-		struct subscription_entry *e = &m->out[i];
-		if (e->is_new)
-			entry_fini(e, type);
-		else if (e->is_newly_wanted)
-			catalog_unwant(type, e->sub);
-	}
-	free(m->out);
-}
-
-static int entry_cmp(const struct subscription_entry *e, const struct locator *l)
-{
-	int order = strcmp(e->sub->name, l->name);
-	return order ? order : xds_params_cmp(e->sub->params, l->params);
-}
-
-static int merge_add(struct merge *m, const struct catalog_type *type, const struct locator *l)
-{
-	struct subscription_entry e = {.is_listed = true, .is_new = true};
-	bool is_new;
-	int rc = xds_sub_get(type->cache, l->name, l->params, &e.sub, &is_new);
-	if (!rc)
-		m->out[m->n++] = e;
-	return rc;
-}
-
-// Old entries and those of the list, which is in order; the list's are marked.
-static int merge(struct merge *m, const struct subscription *s, const struct catalog_type *type,
-	const struct locator *list, size_t n)
-{
-	*m = (struct merge){0};
-	m->out = malloc((s->n + n + 1) * sizeof(*m->out));
-	if (!m->out)
-		return -ENOMEM;
-	size_t old = 0, i = 0;
-	while (i < n || old < s->n) {
-		int order = old == s->n ? 1 : i == n ? -1 : entry_cmp(&s->entries[old], &list[i]);
-		if (order > 0) {
-			int rc = m->n < SUBSCRIPTION_MAX ? merge_add(m, type, &list[i++]) : -E2BIG;
-			if (rc) {
-				merge_undo(m, type);
-				return rc;
-			}
-			continue;
-		}
-		m->out[m->n] = s->entries[old++];
-		m->out[m->n].is_listed = order == 0;
-		m->out[m->n].is_newly_wanted = false;
-		m->out[m->n++].is_new = false;
-		i += order == 0;
-	}
-	return 0;
-}
-
-// What is named fits into what the source has for one client.
-static int merge_admit(const struct merge *m, const struct catalog_type *type)
-{
-	struct catalog_source *source = type->source;
-	size_t len = 0;
-	bool is_more = false;
-	for (size_t i = 0; source && i < m->n; i++) {
-		const struct subscription_entry *e = &m->out[i];
-		if (e->named)
-			len += source->len(source, e->sub);
-		is_more |= e->named && !e->is_wanted;
-	}
-	return is_more ? source->admit(source, type->index, len) : 0;
-}
-
-// Asks the source for what is named. Undone with the merge.
-static int merge_want(struct merge *m, const struct catalog_type *type)
-{
-	for (size_t i = 0; i < m->n; i++) {
-		struct subscription_entry *e = &m->out[i];
-		if (!e->named || e->is_wanted)
-			continue;
-		int rc = catalog_want(type, e->sub);
-		if (rc)
-			return rc;
-		e->is_wanted = e->is_newly_wanted = true;
-		const struct catalog_word *word = catalog_word(e->sub);
-		e->after = word ? word->not_kept : 0;
-	}
-	return 0;
-}
-
-// Puts the new list in place, without the entries that nobody wants.
-static void merge_commit(struct merge *m, struct subscription *s, const struct catalog_type *type)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < m->n; i++) {
-		struct subscription_entry *e = &m->out[i];
-		e->is_new = e->is_listed = e->is_newly_wanted = false;
-		if (e->is_wanted && !e->named) {
-			catalog_unwant(type, e->sub);
-			e->is_wanted = false;
-		}
-		e->left &= !e->named && !e->wild && e->sent;
-		if (e->named || e->wild || e->left)
-			m->out[n++] = *e;
-		else
-			entry_fini(e, type);
-	}
-	free(s->entries);
-	s->entries = m->out;
-	s->n = n;
 }
 
 static bool is_among(const struct xds_params *params, struct xds_sub *const *list, size_t n)
@@ -249,19 +125,6 @@ static int listed_wild(
 	return rc;
 }
 
-// Takes effect, or was never begun.
-static int finish(struct merge *m, struct subscription *s, const struct catalog_type *type)
-{
-	int rc = merge_admit(m, type);
-	if (!rc)
-		rc = merge_want(m, type);
-	if (rc)
-		merge_undo(m, type);
-	else
-		merge_commit(m, s, type);
-	return rc;
-}
-
 int subscription_set(struct subscription *s, const struct catalog_type *type, struct locator *list,
 	size_t n, bool empty_is_wildcard)
 {
@@ -271,7 +134,7 @@ int subscription_set(struct subscription *s, const struct catalog_type *type, st
 		list = &all;
 		n = 1;
 	}
-	struct merge m;
+	struct subscription_merge m;
 	size_t n_stars, n_names = sort_locators(list, n, &n_stars);
 	if (n_stars > SUBSCRIPTION_WILD_MAX)
 		return -E2BIG;
@@ -279,7 +142,7 @@ int subscription_set(struct subscription *s, const struct catalog_type *type, st
 	int rc = listed_wild(&wild, type, list + n_names, n_stars);
 	if (rc)
 		return rc;
-	rc = merge(&m, s, type, list, n_names);
+	rc = subscription_merge_begin(&m, s, type, list, n_names);
 	for (size_t i = 0; !rc && i < m.n; i++) {
 		struct subscription_entry *e = &m.out[i];
 		e->named = e->is_listed;
@@ -288,7 +151,7 @@ int subscription_set(struct subscription *s, const struct catalog_type *type, st
 		// It is of a new wildcard's answer, though the client was sent it by name (SW-14).
 		e->asked |= e->sent && is_under && !is_among(e->sub->params, s->wild, s->n_wild);
 	}
-	rc = rc ? rc : finish(&m, s, type);
+	rc = rc ? rc : subscription_merge_finish(&m, s, type);
 	if (rc) {
 		wild_free(type, wild.list, wild.n);
 		return rc;
@@ -324,13 +187,13 @@ static int changed_wild(struct wild *w, const struct subscription *s,
 
 // A name that a wildcard holds too is answered once more, with what it is or that it is not
 // (DL-10).
-static void take_away(
-	struct merge *m, const struct locator *remove, size_t n, const struct wild *wild)
+static void take_away(struct subscription_merge *m, const struct locator *remove, size_t n,
+	const struct wild *wild)
 {
 	for (size_t i = 0, at = 0; i < n; i++) {
-		while (at < m->n && entry_cmp(&m->out[at], &remove[i]) < 0)
+		while (at < m->n && subscription_entry_cmp(&m->out[at], &remove[i]) < 0)
 			at++;
-		if (at == m->n || entry_cmp(&m->out[at], &remove[i]) != 0)
+		if (at == m->n || subscription_entry_cmp(&m->out[at], &remove[i]) != 0)
 			continue;
 		struct subscription_entry *e = &m->out[at];
 		bool is_known = e->named || e->asked || e->sent || e->sub->variant;
@@ -339,8 +202,8 @@ static void take_away(
 	}
 }
 
-static void mark_added(
-	struct merge *m, const struct wild *wild, const struct locator *stars, size_t n_stars)
+static void mark_added(struct subscription_merge *m, const struct wild *wild,
+	const struct locator *stars, size_t n_stars)
 {
 	for (size_t i = 0; i < m->n; i++) {
 		struct subscription_entry *e = &m->out[i];
@@ -354,7 +217,7 @@ static void mark_added(
 }
 
 // The entries of one name.
-static size_t name_end(const struct merge *m, size_t first)
+static size_t name_end(const struct subscription_merge *m, size_t first)
 {
 	size_t end = first + 1;
 	while (end < m->n && m->out[end].sub->name == m->out[first].sub->name)
@@ -365,7 +228,7 @@ static size_t name_end(const struct merge *m, size_t first)
 // Does another subscription keep what was sent for this one, and not know of it itself? Those of a
 // name are too many to be all asked, and one that is told to go too often does no harm.
 #define LOOK_MAX 1000
-static bool is_left(const struct merge *m, size_t first, size_t end,
+static bool is_left(const struct subscription_merge *m, size_t first, size_t end,
 	const struct subscription_entry *e, const struct wild *wild)
 {
 	const struct xds_constraints *sent = e->sent->constraints;
@@ -385,7 +248,7 @@ static bool is_left(const struct merge *m, size_t first, size_t end,
 
 // What a client holds of a name it holds for all its subscriptions to it, though the one for which
 // it was sent may end.
-static void leave_behind(struct merge *m, const struct wild *wild)
+static void leave_behind(struct subscription_merge *m, const struct wild *wild)
 {
 	for (size_t first = 0, end; first < m->n; first = end) {
 		end = name_end(m, first);
@@ -404,7 +267,7 @@ static void leave_behind(struct merge *m, const struct wild *wild)
 int subscription_change(struct subscription *s, const struct catalog_type *type,
 	struct locator *add, size_t n_add, struct locator *remove, size_t n_remove)
 {
-	struct merge m;
+	struct subscription_merge m;
 	size_t n_add_stars, n_remove_stars;
 	n_add = sort_locators(add, n_add, &n_add_stars);
 	n_remove = sort_locators(remove, n_remove, &n_remove_stars);
@@ -415,12 +278,12 @@ int subscription_change(struct subscription *s, const struct catalog_type *type,
 		&wild, s, type, add + n_add, n_add_stars, remove + n_remove, n_remove_stars);
 	if (rc)
 		return rc;
-	rc = merge(&m, s, type, add, n_add);
+	rc = subscription_merge_begin(&m, s, type, add, n_add);
 	if (!rc) {
 		take_away(&m, remove, n_remove, &wild);
 		mark_added(&m, &wild, add + n_add, n_add_stars);
 		leave_behind(&m, &wild);
-		rc = finish(&m, s, type);
+		rc = subscription_merge_finish(&m, s, type);
 	}
 	if (rc)
 		wild_free(type, wild.list, wild.n);
@@ -469,18 +332,19 @@ static int hold_under_wildcards(struct subscription *s, const struct catalog_typ
 		return 0;
 	if (n * s->n_wild > SUBSCRIPTION_MAX)
 		return -E2BIG;
-	struct merge m;
+	struct subscription_merge m;
 	const char **names = malloc((n + 1) * sizeof(char *));
 	if (!names)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		names[i] = list[i].name;
 	struct locator *locators = under_wildcards(s, names, n);
-	int rc = locators ? merge(&m, s, type, locators, n * s->n_wild) : -ENOMEM;
+	int rc =
+		locators ? subscription_merge_begin(&m, s, type, locators, n * s->n_wild) : -ENOMEM;
 	if (!rc) {
 		for (size_t i = 0; i < m.n; i++)
 			m.out[i].wild |= m.out[i].is_listed;
-		merge_commit(&m, s, type);
+		subscription_merge_commit(&m, s, type);
 		s->wild_is_stale = true;
 	}
 	free(locators);
@@ -519,16 +383,17 @@ int subscription_refresh(struct subscription *s, struct catalog_type *type)
 		return rc;
 	if (s->n_wild > 0 && type->n_names > SUBSCRIPTION_MAX / s->n_wild)
 		return -E2BIG;
-	struct merge m;
+	struct subscription_merge m;
 	struct locator *list = under_wildcards(s, type->names, type->n_names);
-	rc = list ? merge(&m, s, type, list, type->n_names * s->n_wild) : -ENOMEM;
+	rc = list ? subscription_merge_begin(&m, s, type, list, type->n_names * s->n_wild)
+	          : -ENOMEM;
 	free(list);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < m.n; i++)
 		m.out[i].wild =
 			m.out[i].is_listed || (m.out[i].wild && (m.out[i].sent || m.out[i].asked));
-	merge_commit(&m, s, type);
+	subscription_merge_commit(&m, s, type);
 	s->wild_is_stale = false;
 	s->wild_generation = type->generation;
 	return 0;
