@@ -33,9 +33,8 @@ def figures(build, names):
         print("no Python of the tests (tools/setup): 10,000 clusters are left out", file=sys.stderr)
         return
     only = [word for name in names if name in CASES for word in ("--only", CASES[name])]
-    done = subprocess.run([str(PYTHON), str(ROOT / "tests/bench/scale.py"), str(build), "clusters", "--clusters", str(N),
-                           "--endpoints", str(ENDPOINTS), *only],
-                          stdout=subprocess.PIPE, text=True, timeout=TIMEOUT_S, check=True)
+    command = [PYTHON, ROOT / "tests/bench/scale.py", build, "clusters", "--clusters", N, "--endpoints", ENDPOINTS, *only]
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, timeout=TIMEOUT_S, check=True)
     what = f"{N} clusters of {ENDPOINTS} endpoints"
     for row in map(json.loads, done.stdout.splitlines()):
         taker = TAKERS[row["impl"]]

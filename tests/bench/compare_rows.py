@@ -25,9 +25,10 @@ class Figures:
     def add_beyond(self, what, of, reference):
         """what = of, less what the subject `reference` has on the same transport in the same repeat."""
         by_subject = self._values.get(of, {})
+        bases = {s.transport: values for s, values in by_subject.items() if s.name == reference}
         for subject, values in by_subject.items():
-            base = next((v for s, v in by_subject.items() if s.name == reference and s.transport == subject.transport), {})
-            for repeat in values.keys() & base.keys() if subject.name != reference else ():
+            base = bases.get(subject.transport, {}) if subject.name != reference else {}
+            for repeat in values.keys() & base.keys():
                 self.add(repeat, subject, what, self._units[of], values[repeat] - base[repeat])
 
     def subjects(self, what):

@@ -8,8 +8,8 @@ is worth shows at saturation: there the cost must say how many requests a second
 
 import load_agent
 import resources
-from compare_bed import CHURN, OnVeth, RUN_TIMEOUT_S, Sample, Subject, cores, cpu_s, first, latency_words, path, prefer, prefixes, \
-    report_of, said, BACKEND, BACKEND_PORT
+from compare_bed import (BACKEND, BACKEND_PORT, CHURN, RUN_TIMEOUT_S, OnVeth, Sample, Subject, cores, cpu_s, first,
+                         latency_words, path, prefer, prefixes, report_of, said)
 from testbed import BUILD, Testbed
 
 WORKER = "rte-worker"
