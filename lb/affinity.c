@@ -24,6 +24,15 @@ enum {
 	IS_OWNED = 4, // connected for sessions alone
 };
 
+// What picks look for addresses in: only where somebody looks for them.
+struct view {
+	struct lb_affinity *affinity;
+	struct lb_affinity_map *map; // counted
+	struct lb_cells cells; // what maps are made of
+	bool is_stale; // a change of the cells found no memory: they are to be made anew
+	struct twheel_timer news; // states that the map lacks
+};
+
 // The members: those of the roster, then those who are leaving. Each knows its place
 // (lb_member_place).
 struct list {
@@ -36,20 +45,16 @@ struct list {
 	uint8_t *flags; // owned
 	uint64_t *wanted_ns; // owned: when a request last asked for it; NULL = none ever did
 	uint32_t *by_id; // owned: places by member id; NULL = nobody asked yet
-	bool wants_map;
-	struct lb_cells cells; // what maps are made of; empty where none is wanted
-	bool is_stale; // a change of the cells found no memory: they are to be made anew
+	struct view *view; // owned; NULL = no map is wanted
 };
 
 struct lb_affinity {
 	struct lb_affinity_env env;
 	uint64_t idle_timeout_ns;
 	struct list list;
-	struct lb_affinity_map *map; // counted; NULL = none is wanted
 	uint64_t swept_ns; // 0 = never
 	struct twheel_timer sweep;
 	struct twheel_timer tidy; // of what neither policies nor sessions use
-	struct twheel_timer news; // states that the map lacks
 };
 
 static uint64_t saturating_add(uint64_t a, uint64_t b)
@@ -163,55 +168,74 @@ static struct lb_cell cell_at(const void *ctx, uint32_t at)
 // Without memory the cells stay as they are, and as stale.
 static int make_cells(const struct lb_affinity *a, struct list *l)
 {
+	struct view *v = l->view;
 	struct lb_cells cells;
-	if (!l->wants_map) {
+	if (!v) {
 		set_places(l);
 		return 0;
 	}
 	if (lb_cells_init(&cells, l->n, cell_at, &(struct in_list){a, l}))
 		return -ENOMEM;
-	lb_cells_fini(&l->cells);
-	l->cells = cells;
-	l->is_stale = false;
+	lb_cells_fini(&v->cells);
+	v->cells = cells;
+	v->is_stale = false;
 	return 0;
 }
 
-// Of the list's cells. 0, with NULL if no map is wanted, or -ENOMEM.
-static int make_map(
-	struct lb_leaf_endpoints *endpoints, const struct list *l, struct lb_affinity_map **ret)
+// Of the list's cells, if a map is wanted. 0, or -ENOMEM: as before.
+static int make_map(struct lb_leaf_endpoints *endpoints, struct list *l)
 {
-	*ret = l->wants_map ? lb_affinity_map_new(endpoints, l->leaving, &l->cells) : NULL;
-	return *ret || !l->wants_map ? 0 : -ENOMEM;
-}
-
-static void try_again(struct lb_affinity *a)
-{
-	twheel_arm(a->env.wheel, &a->news, twheel_now(a->env.wheel) + RETRY_NS);
+	if (!l->view)
+		return 0;
+	struct lb_affinity_map *map = lb_affinity_map_new(endpoints, l->leaving, &l->view->cells);
+	if (!map)
+		return -ENOMEM;
+	lb_affinity_map_put(l->view->map);
+	l->view->map = map;
+	return 0;
 }
 
 // Changes of one turn make one map.
 static void changed(struct lb_affinity *a, uint32_t at)
 {
 	struct list *l = &a->list;
-	if (!l->wants_map)
+	struct view *v = l->view;
+	if (!v)
 		return;
-	l->is_stale = l->is_stale || lb_cells_set(&l->cells, at, cell_of(a, l, at));
-	if (!twheel_armed(&a->news))
-		twheel_arm(a->env.wheel, &a->news, twheel_now(a->env.wheel));
+	v->is_stale = v->is_stale || lb_cells_set(&v->cells, at, cell_of(a, l, at));
+	if (!twheel_armed(&v->news))
+		twheel_arm(a->env.wheel, &v->news, twheel_now(a->env.wheel));
 }
 
 static void news_fired(struct twheel_timer *t)
 {
-	struct lb_affinity *a = (void *)((char *)t - offsetof(struct lb_affinity, news));
-	struct lb_affinity_map *map;
-	if ((a->list.is_stale && make_cells(a, &a->list)) ||
-		make_map(a->list.endpoints, &a->list, &map)) {
-		try_again(a);
+	struct view *v = (void *)((char *)t - offsetof(struct view, news));
+	struct lb_affinity *a = v->affinity;
+	if ((v->is_stale && make_cells(a, &a->list)) || make_map(a->list.endpoints, &a->list))
+		twheel_arm(a->env.wheel, t, twheel_now(a->env.wheel) + RETRY_NS);
+	else
+		a->env.on_change(a->env.ctx);
+}
+
+// NULL = no memory.
+static struct view *view_new(struct lb_affinity *a)
+{
+	struct view *v = calloc(1, sizeof(*v));
+	if (!v)
+		return NULL;
+	v->affinity = a;
+	v->news.fire = news_fired;
+	return v;
+}
+
+static void view_free(struct view *v)
+{
+	if (!v)
 		return;
-	}
-	lb_affinity_map_put(a->map);
-	a->map = map;
-	a->env.on_change(a->env.ctx);
+	twheel_cancel(v->affinity->env.wheel, &v->news);
+	lb_affinity_map_put(v->map);
+	lb_cells_fini(&v->cells);
+	free(v);
 }
 
 // Connections.
@@ -340,19 +364,19 @@ static void list_fini(struct list *l)
 	free(l->flags);
 	free(l->wanted_ns);
 	free(l->by_id);
-	lb_cells_fini(&l->cells);
+	view_free(l->view);
 	*l = (struct list){0};
 }
 
-static int list_init(struct list *l, const struct lb_affinity_list *from)
+static int list_init(struct lb_affinity *a, struct list *l, const struct lb_affinity_list *from)
 {
 	uint32_t n = from->roster->n, n_leaving = from->leaving ? from->leaving_roster->n : 0;
 	*l = (struct list){.n = n + n_leaving,
 		.endpoints = lb_leaf_endpoints_get(from->endpoints),
 		.roster = lb_roster_get(from->roster),
-		.wants_map = from->wants_map,
-		.flags = calloc((size_t)n + n_leaving + 1, 1)};
-	if (!l->flags)
+		.flags = calloc((size_t)n + n_leaving + 1, 1),
+		.view = from->wants_map ? view_new(a) : NULL};
+	if (!l->flags || !l->view != !from->wants_map)
 		return -ENOMEM;
 	memcpy(l->flags, from->uses, n);
 	if (!from->leaving)
@@ -392,10 +416,8 @@ struct lb_affinity *lb_affinity_new(const struct lb_affinity_env *env)
 	struct lb_affinity *a = calloc(1, sizeof(*a));
 	if (!a)
 		return NULL;
-	*a = (struct lb_affinity){.env = *env,
-		.sweep = {.fire = sweep_fired},
-		.tidy = {.fire = tidy_fired},
-		.news = {.fire = news_fired}};
+	*a = (struct lb_affinity){
+		.env = *env, .sweep = {.fire = sweep_fired}, .tidy = {.fire = tidy_fired}};
 	return a;
 }
 
@@ -405,9 +427,7 @@ void lb_affinity_free(struct lb_affinity *a)
 		return;
 	twheel_cancel(a->env.wheel, &a->sweep);
 	twheel_cancel(a->env.wheel, &a->tidy);
-	twheel_cancel(a->env.wheel, &a->news);
 	list_fini(&a->list);
-	lb_affinity_map_put(a->map);
 	free(a);
 }
 
@@ -415,7 +435,7 @@ void lb_affinity_free(struct lb_affinity *a)
 static bool is_same(const struct list *l, const struct lb_affinity_list *from)
 {
 	if (l->roster != from->roster || l->leaving != from->leaving ||
-		l->wants_map != from->wants_map)
+		!l->view != !from->wants_map)
 		return false;
 	for (uint32_t i = 0; i < l->roster->n; i++)
 		if ((l->flags[i] & ~IS_OWNED) != from->uses[i])
@@ -427,34 +447,26 @@ static int renew(struct lb_affinity *a, const struct lb_affinity_list *from)
 {
 	if (a->list.endpoints == from->endpoints)
 		return 0;
-	if (a->list.is_stale && make_cells(a, &a->list))
+	if (a->list.view && a->list.view->is_stale && make_cells(a, &a->list))
 		return -ENOMEM;
-	struct lb_affinity_map *map;
-	if (make_map(from->endpoints, &a->list, &map))
+	if (make_map(from->endpoints, &a->list))
 		return -ENOMEM;
 	lb_leaf_endpoints_put(a->list.endpoints);
-	lb_affinity_map_put(a->map);
 	a->list.endpoints = lb_leaf_endpoints_get(from->endpoints);
-	a->map = map;
 	return 0;
 }
 
 static int replace(struct lb_affinity *a, const struct lb_affinity_list *from)
 {
 	struct list list;
-	struct lb_affinity_map *map;
-	if (list_init(&list, from) || inherit(a, &list) || make_cells(a, &list) ||
-		make_map(list.endpoints, &list, &map)) {
+	if (list_init(a, &list, from) || inherit(a, &list) || make_cells(a, &list) ||
+		make_map(list.endpoints, &list)) {
 		list_fini(&list);
 		set_places(&a->list);
 		return -ENOMEM;
 	}
 	list_fini(&a->list);
-	lb_affinity_map_put(a->map);
 	a->list = list;
-	a->map = map;
-	if (!map)
-		twheel_cancel(a->env.wheel, &a->news);
 	twheel_arm(a->env.wheel, &a->tidy, twheel_now(a->env.wheel));
 	return 0;
 }
@@ -483,7 +495,7 @@ struct lb_member *lb_affinity_find(
 
 struct lb_affinity_map *lb_affinity_map_of(const struct lb_affinity *a)
 {
-	return a->map;
+	return a->list.view ? a->list.view->map : NULL;
 }
 
 uint32_t lb_affinity_n_owned(const struct lb_affinity *a)
