@@ -18,6 +18,12 @@ struct lb_text *lb_text_new(const char *text)
 	return t;
 }
 
+struct lb_text *lb_text_get(struct lb_text *t)
+{
+	t->n_refs++;
+	return t;
+}
+
 void lb_text_put(struct lb_text *t)
 {
 	if (!t)

@@ -21,6 +21,7 @@ struct lb_text {
 	char text[];
 };
 struct lb_text *lb_text_new(const char *); // count 1. NULL = no memory
+struct lb_text *lb_text_get(struct lb_text *);
 void lb_text_put(struct lb_text *); // NULL is fine
 
 // A member as its node's picker sees it.

@@ -51,7 +51,12 @@ struct lb_connectivity *lb_connectivity_new(const struct lb_connectivity_env *en
 		return NULL;
 	c->env = *env;
 	c->subchannel_env = (struct lb_subchannel_env){
-		env->wheel, env->rand, env->connect, env->ctx, lb_member_on_state, NULL};
+		.wheel = env->wheel,
+		.rand = env->rand,
+		.connect = env->connect,
+		.ctx = env->ctx,
+		.on_state = lb_member_on_state,
+	};
 	c->endpoints = lb_endpoint_table_new(&c->subchannel_env);
 	if (!c->endpoints) {
 		free(c);
@@ -71,6 +76,7 @@ void lb_connectivity_free(struct lb_connectivity *c)
 			lb_subchannel_fini(&record_of(e)->subchannel);
 	}
 	lb_endpoint_table_free(c->endpoints);
+	lb_subchannel_env_fini(&c->subchannel_env);
 	free(c);
 }
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct lb_subchannel_effort {
 	struct twheel_timer timer; // TRANSIENT_FAILURE: its end; CONNECTING: the attempt's start
@@ -15,9 +16,7 @@ struct lb_subchannel_effort {
 	struct backoff backoff; // BO-01
 	uint64_t started_ns; // of the last attempt
 	uint64_t not_before_ns; // the next attempt starts no earlier (BO-02)
-	bool waits; // CONNECTING, but its start is not due yet
-	struct lb_text
-		*error; // counted: of the last one that failed, or why it was lost; NULL = none
+	struct lb_text *why; // counted: the last one failed, or it was lost; NULL = none
 };
 
 // Watchers are being told of this one's state.
@@ -42,7 +41,7 @@ static struct lb_subchannel_effort *effort_of(const struct lb_subchannel *s)
 void lb_subchannel_init(struct lb_subchannel *s)
 {
 	s->state = LB_IDLE;
-	s->has_effort = false;
+	s->has_effort = s->waits = false;
 	s->watchers = NULL;
 	s->started_ns = 0;
 }
@@ -53,9 +52,9 @@ static void drop_effort(struct lb_subchannel *s)
 	if (!e)
 		return;
 	twheel_cancel(env_of(s)->wheel, &e->timer);
-	s->has_effort = false;
+	s->has_effort = s->waits = false;
 	s->started_ns = e->started_ns;
-	lb_text_put(e->error);
+	lb_text_put(e->why);
 	free(e);
 }
 
@@ -93,7 +92,12 @@ static struct lb_subchannel_effort *have_effort(struct lb_subchannel *s)
 const char *lb_subchannel_last_error(const struct lb_subchannel *s)
 {
 	const struct lb_subchannel_effort *e = effort_of(s);
-	return e && e->error ? e->error->text : "";
+	if (!e || !e->why)
+		return "";
+	char address[IP_PORT_TEXT_MAX], *said = env_of(s)->said;
+	snprintf(said, sizeof(env_of(s)->said), "%s: %s", ip_port_print(&s->endpoint.addr, address),
+		e->why->text);
+	return said;
 }
 
 void lb_subchannel_watch(struct lb_subchannel *s, struct lb_subchannel_watcher *w)
@@ -140,7 +144,7 @@ static void start_attempt(struct lb_subchannel *s)
 	struct lb_subchannel_effort *e = effort_of(s);
 	uint64_t now_ns = twheel_now(env->wheel);
 	if (e) {
-		e->waits = false;
+		s->waits = false;
 		e->started_ns = now_ns;
 		e->not_before_ns = now_ns + backoff_next_ns(&e->backoff, env->rand);
 	} else {
@@ -167,7 +171,7 @@ void lb_subchannel_request(struct lb_subchannel *s)
 	struct lb_subchannel_effort *e = effort_of(s);
 	// A backend that accepts and hangs up at once is tried no more often than BO-01 allows.
 	if (e && twheel_now(env_of(s)->wheel) < e->not_before_ns) {
-		e->waits = true;
+		s->waits = true;
 		twheel_arm(env_of(s)->wheel, &e->timer, e->not_before_ns);
 	} else {
 		start_attempt(s);
@@ -183,26 +187,46 @@ void lb_subchannel_connected(struct lb_subchannel *s)
 	enter(s, LB_READY);
 }
 
-// "10.82.0.3:50051: refused", if there is memory for it.
+// Counted; NULL = no memory.
+static struct lb_text *reason_of(struct lb_subchannel_env *env, const char *why)
+{
+	for (uint32_t i = 0; i < LB_SUBCHANNEL_REASONS; i++)
+		if (env->reasons[i] && strcmp(env->reasons[i]->text, why) == 0)
+			return lb_text_get(env->reasons[i]);
+	struct lb_text *text = lb_text_new(why);
+	if (!text)
+		return NULL;
+	struct lb_text **oldest = &env->reasons[env->n_reasons++ % LB_SUBCHANNEL_REASONS];
+	lb_text_put(*oldest);
+	*oldest = text;
+	return lb_text_get(text);
+}
+
+void lb_subchannel_env_fini(struct lb_subchannel_env *env)
+{
+	for (uint32_t i = 0; i < LB_SUBCHANNEL_REASONS; i++) {
+		lb_text_put(env->reasons[i]);
+		env->reasons[i] = NULL;
+	}
+}
+
+// If there is memory for it.
 static void note_error(struct lb_subchannel *s, const char *why)
 {
-	char address[IP_PORT_TEXT_MAX], text[IP_PORT_TEXT_MAX + 72];
 	struct lb_subchannel_effort *e = have_effort(s);
 	if (!e)
 		return;
-	snprintf(text, sizeof(text), "%s: %s", ip_port_print(&s->endpoint.addr, address), why);
-	lb_text_put(e->error);
-	e->error = lb_text_new(text);
+	lb_text_put(e->why);
+	e->why = reason_of(env_of(s), why);
 }
 
 void lb_subchannel_failed(struct lb_subchannel *s, const char *why)
 {
-	struct lb_subchannel_effort *e = effort_of(s);
 	// Not of the attempt that is under way: another one has brought a connection meanwhile.
-	if (s->state != LB_CONNECTING || (e && e->waits))
+	if (s->state != LB_CONNECTING || s->waits)
 		return;
 	note_error(s, why);
-	e = effort_of(s);
+	struct lb_subchannel_effort *e = effort_of(s);
 	if (e)
 		twheel_arm(env_of(s)->wheel, &e->timer, e->not_before_ns);
 	enter(s, LB_TRANSIENT_FAILURE);

@@ -15,11 +15,14 @@
 struct lb_subchannel;
 struct lb_subchannel_effort;
 struct lb_subchannel_round;
+struct lb_text;
 
 // Told of each change of state. on_state may watch and unwatch, request, and end the subchannel.
 struct lb_subchannel_watcher {
 	struct lb_subchannel_watcher *next; // linked by the subchannel
 };
+
+#define LB_SUBCHANNEL_REASONS 8
 
 // Of all subchannels in a table of endpoints: lb_endpoint_table_user().
 struct lb_subchannel_env {
@@ -31,14 +34,21 @@ struct lb_subchannel_env {
 	void *ctx;
 	void (*on_state)(struct lb_subchannel_watcher *, enum lb_state); // of all watchers
 	struct lb_subchannel_round *rounds; // of telling, that are under way; NULL at first
+	// Zero at first, and lb_subchannel_env_fini()'s. Reasons are few, and attempts that fail for
+	// them many: they share the texts of the latest ones.
+	struct lb_text *reasons[LB_SUBCHANNEL_REASONS]; // counted; NULL = none yet
+	uint32_t n_reasons; // so far
+	char said[IP_PORT_TEXT_MAX + 72]; // lb_subchannel_last_error()'s
 };
+void lb_subchannel_env_fini(struct lb_subchannel_env *);
 
 // Lies in the table, in the place of its endpoint.
 struct lb_subchannel {
 	struct lb_endpoint endpoint;
-	uint32_t n_users : 29; // lb/connectivity.c's: policies; zero = there is no subchannel
+	uint32_t n_users : 28; // lb/connectivity.c's: policies; zero = there is no subchannel
 	uint32_t state : 2; // enum lb_state
 	uint32_t has_effort : 1;
+	uint32_t waits : 1; // CONNECTING, but its start is not due yet; only with an effort
 	struct lb_subchannel_watcher *watchers;
 	union {
 		// Owned: what attempts to connect need, from the first one that failed, or a
@@ -61,6 +71,7 @@ static inline enum lb_state lb_subchannel_state(const struct lb_subchannel *s)
 	return (enum lb_state)s->state;
 }
 // "10.82.0.3:50051: refused" of the last attempt, or why the connection was lost; "" while READY.
+// Valid until the next call for any subchannel of the environment.
 const char *lb_subchannel_last_error(const struct lb_subchannel *);
 void lb_subchannel_watch(struct lb_subchannel *, struct lb_subchannel_watcher *);
 static inline bool lb_subchannel_is_watched(const struct lb_subchannel *s)

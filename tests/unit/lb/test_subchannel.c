@@ -4,6 +4,7 @@
 #include "tests/support/check.h"
 #include "tests/unit/lb/world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,13 @@ static void init(struct fixture *f, uint64_t seed)
 {
 	*f = (struct fixture){.wheel = twheel_new(WORLD_START)};
 	rand_init(&f->rand, seed);
-	f->env = (struct lb_subchannel_env){f->wheel, &f->rand, on_connect, f, on_state, NULL};
+	f->env = (struct lb_subchannel_env){
+		.wheel = f->wheel,
+		.rand = &f->rand,
+		.connect = on_connect,
+		.ctx = f,
+		.on_state = on_state,
+	};
 	struct ip_port addr = world_addr(3);
 	f->table = lb_endpoint_table_new(&f->env);
 	assert_non_null(f->table);
@@ -46,6 +53,7 @@ static void fini(struct fixture *f)
 		lb_subchannel_fini(f->s);
 	assert_true(twheel_next_ns(f->wheel) == UINT64_MAX);
 	lb_endpoint_table_free(f->table);
+	lb_subchannel_env_fini(&f->env);
 	twheel_free(f->wheel);
 }
 
@@ -340,6 +348,37 @@ static void watcher_may_end_the_subchannel(void **state)
 	fini(&f);
 }
 
+// Twice as many as are kept for others to share.
+static void each_of_many_reasons_is_told(void **state)
+{
+	(void)state;
+	struct fixture f;
+	char why[16], error[64];
+	init(&f, 1);
+	struct lb_endpoint *first = f.endpoint;
+	for (int i = 0; i < 2 * LB_SUBCHANNEL_REASONS; i++) {
+		snprintf(why, sizeof(why), "reason %d", i);
+		snprintf(error, sizeof(error), "10.82.0.3:50051: %s", why);
+		lb_subchannel_request(f.s);
+		lb_subchannel_failed(f.s, why);
+		assert_string_equal(lb_subchannel_last_error(f.s), error);
+		struct ip_port addr = world_addr(4);
+		struct lb_endpoint *other = lb_endpoint_get(f.table, &addr, NULL);
+		assert_non_null(other);
+		f.endpoint = other;
+		struct lb_subchannel *s = (struct lb_subchannel *)other;
+		lb_subchannel_init(s);
+		lb_subchannel_request(s);
+		lb_subchannel_failed(s, i % 2 ? why : "reason 0");
+		snprintf(error, sizeof(error), "10.82.0.4:50051: %s", i % 2 ? why : "reason 0");
+		assert_string_equal(lb_subchannel_last_error(s), error);
+		lb_subchannel_fini(s);
+		f.endpoint = first;
+		pass(&f, 200000 * WORLD_MS);
+	}
+	fini(&f);
+}
+
 static void without_memory_attempts_go_on_without_backoff(void **state)
 {
 	(void)state;
@@ -417,5 +456,6 @@ RUN_SUITE("lb/subchannel", cmocka_unit_test(is_idle_until_asked),
 	cmocka_unit_test(watchers_hear_states_in_order),
 	cmocka_unit_test(watchers_may_leave_while_told),
 	cmocka_unit_test(watcher_may_end_the_subchannel),
+	cmocka_unit_test(each_of_many_reasons_is_told),
 	cmocka_unit_test(without_memory_attempts_go_on_without_backoff),
 	cmocka_unit_test(ready_needs_no_memory), cmocka_unit_test(losing_again_waits_no_longer))
