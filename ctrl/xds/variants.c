@@ -33,7 +33,7 @@ void xds_variants_free(struct xds_variants *c)
 		xds_variants_abort(c);
 	xds_variants_forget_drained(c);
 	for (struct xds_variants_name *n; (n = TAILQ_FIRST(&c->all));) {
-		for (struct xds_variant *v; (v = LIST_FIRST(&n->variants));)
+		for (struct xds_variant *v; (v = SLIST_FIRST(&n->variants));)
 			xds_variants_drop(c, n, v);
 		xds_variants_name_tidy(c, n);
 	}
@@ -118,7 +118,7 @@ struct xds_variants_name *xds_variants_name_make(struct xds_variants *c, const c
 
 void xds_variants_name_tidy(struct xds_variants *c, struct xds_variants_name *n)
 {
-	if (n->is_touched || !LIST_EMPTY(&n->variants) || !TAILQ_EMPTY(&n->subs))
+	if (n->is_touched || !SLIST_EMPTY(&n->variants) || !TAILQ_EMPTY(&n->subs))
 		return;
 	TAILQ_REMOVE(&c->all, n, link);
 	strmap_remove(&c->names, &n->by_name);
@@ -127,7 +127,7 @@ void xds_variants_name_tidy(struct xds_variants *c, struct xds_variants_name *n)
 
 void xds_variants_drop(struct xds_variants *c, struct xds_variants_name *n, struct xds_variant *v)
 {
-	LIST_REMOVE(v, link);
+	SLIST_REMOVE(&n->variants, v, xds_variant, link);
 	n->n_variants--;
 	c->n_variants--;
 	xds_variant_put(v);
@@ -145,7 +145,7 @@ uint32_t xds_variants_evict(struct xds_variants *c, struct xds_variants_name *n,
 	if (c->conf.keeps_all)
 		return 0;
 	struct xds_variant *v, *next;
-	LIST_FOREACH(v, &n->variants, link)
+	SLIST_FOREACH(v, &n->variants, link)
 	v->is_wanted = false;
 	struct xds_sub *s;
 	TAILQ_FOREACH(s, &n->subs, link)
@@ -156,12 +156,12 @@ uint32_t xds_variants_evict(struct xds_variants *c, struct xds_variants_name *n,
 		// takes it as delivered, and may yet remove the one that is seen.
 		if (c->conf.newest_wins || !s->variant)
 			continue;
-		LIST_FOREACH(v, &n->variants, link)
+		SLIST_FOREACH(v, &n->variants, link)
 		if (!v->is_wanted && rank(c, v) >= rank(c, s->variant))
 			v->is_wanted = xds_constraints_match(v->constraints, s->params);
 	}
-	for (v = LIST_FIRST(&n->variants); v; v = next) {
-		next = LIST_NEXT(v, link);
+	for (v = SLIST_FIRST(&n->variants); v; v = next) {
+		next = SLIST_NEXT(v, link);
 		if (v->is_wanted)
 			continue;
 		n_unwanted += v->change == of;
@@ -176,7 +176,7 @@ struct xds_variant *xds_variants_choose(const struct xds_variants *c,
 {
 	struct xds_variant *best = NULL, *v;
 	uint32_t n_matches = 0;
-	LIST_FOREACH(v, &n->variants, link)
+	SLIST_FOREACH(v, &n->variants, link)
 	{
 		if (!xds_constraints_match(v->constraints, params))
 			continue;
@@ -351,16 +351,16 @@ const struct xds_variant *xds_variants_find(
 	const struct xds_variants *c, const char *name, const struct xds_constraints *constraints)
 {
 	const struct xds_variants_name *n = xds_variants_name_find(c, name);
-	const struct xds_variant *v = n ? LIST_FIRST(&n->variants) : NULL;
+	const struct xds_variant *v = n ? SLIST_FIRST(&n->variants) : NULL;
 	while (v && !xds_constraints_eq(v->constraints, constraints))
-		v = LIST_NEXT(v, link);
+		v = SLIST_NEXT(v, link);
 	return v;
 }
 
 const struct xds_variant *xds_variants_sole(const struct xds_variants *c, const char *name)
 {
 	const struct xds_variants_name *n = xds_variants_name_find(c, name);
-	return n && n->n_variants == 1 ? LIST_FIRST(&n->variants) : NULL;
+	return n && n->n_variants == 1 ? SLIST_FIRST(&n->variants) : NULL;
 }
 
 void xds_variants_each(const struct xds_variants *c,
@@ -369,7 +369,7 @@ void xds_variants_each(const struct xds_variants *c,
 	const struct xds_variants_name *n;
 	const struct xds_variant *v;
 	TAILQ_FOREACH(n, &c->all, link)
-	LIST_FOREACH(v, &n->variants, link)
+	SLIST_FOREACH(v, &n->variants, link)
 	fn(ctx, n->text, v);
 }
 

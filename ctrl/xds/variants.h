@@ -67,8 +67,7 @@ struct xds_variant {
 	uint64_t change; // number of the change that set it last
 	// The cache's.
 	void (*content_put)(void *content);
-	LIST_ENTRY(xds_variant) link;
-	struct xds_variants_edit *edit;
+	SLIST_ENTRY(xds_variant) link;
 };
 
 struct xds_sub {

@@ -120,7 +120,7 @@ int xds_variants_remove_aged(struct xds_variants *c, const char *name)
 	int rc = 0;
 	if (!n)
 		return 0;
-	LIST_FOREACH(v, &n->variants, link)
+	SLIST_FOREACH(v, &n->variants, link)
 	{
 		if (rc != -ENOMEM && v->change <= c->n_aged && !v->is_claimed)
 			rc = xds_variants_remove(c, name, v->constraints, NULL);
@@ -145,22 +145,29 @@ int xds_variants_keep_all(struct xds_variants *c, const char *name)
 	return 0;
 }
 
-// Joins each edit with the variant that it is about.
+// Notes which edits are about variants that are there.
 static void join(struct xds_variants_name *n)
 {
-	struct xds_variant *v;
+	const struct xds_variant *v;
 	struct xds_variants_edit *e;
-	LIST_FOREACH(v, &n->variants, link)
-	v->edit = NULL;
 	STAILQ_FOREACH(e, &n->edits, link)
 	{
-		LIST_FOREACH(v, &n->variants, link)
+		SLIST_FOREACH(v, &n->variants, link)
 		if (xds_constraints_eq(v->constraints, e->constraints))
 			break;
 		e->is_known = v;
-		if (v)
-			v->edit = e;
 	}
+}
+
+// What the change says of the variant; NULL = nothing.
+static struct xds_variants_edit *edit_of(
+	const struct xds_variants_name *n, const struct xds_variant *v)
+{
+	struct xds_variants_edit *e;
+	STAILQ_FOREACH(e, &n->edits, link)
+	if (e->is_known && xds_constraints_eq(v->constraints, e->constraints))
+		break;
+	return e;
 }
 
 // A variant of the name as it will be.
@@ -176,10 +183,11 @@ static size_t list_candidates(
 	struct xds_variant *v;
 	struct xds_variants_edit *e;
 	join(n);
-	LIST_FOREACH(v, &n->variants, link)
+	SLIST_FOREACH(v, &n->variants, link)
 	{
-		bool stays = v->edit ? v->edit->kind != EDIT_REMOVE
-		                     : c->change == XDS_CHANGE_LISTED || n->keeps_rest;
+		e = edit_of(n, v);
+		bool stays = e ? e->kind != EDIT_REMOVE
+		               : c->change == XDS_CHANGE_LISTED || n->keeps_rest;
 		if (stays)
 			list[len++] = (struct candidate){v->constraints, false};
 	}
@@ -245,15 +253,15 @@ int xds_variants_check(struct xds_variants *c, struct xds_variants_clash *ret, s
 
 static void insert(struct xds_variants *c, struct xds_variants_name *n, struct xds_variant *v)
 {
-	struct xds_variant *at = LIST_FIRST(&n->variants), *before = NULL;
+	struct xds_variant *at = SLIST_FIRST(&n->variants), *before = NULL;
 	while (at && xds_constraints_cmp(at->constraints, v->constraints) < 0) {
 		before = at;
-		at = LIST_NEXT(at, link);
+		at = SLIST_NEXT(at, link);
 	}
 	if (before)
-		LIST_INSERT_AFTER(before, v, link);
+		SLIST_INSERT_AFTER(before, v, link);
 	else
-		LIST_INSERT_HEAD(&n->variants, v, link);
+		SLIST_INSERT_HEAD(&n->variants, v, link);
 	v->change = c->n_changes;
 	n->n_variants++;
 	c->n_variants++;
@@ -273,13 +281,12 @@ static bool renew(const struct xds_variants *c, struct xds_variant *v, struct xd
 
 static void apply_to(struct xds_variants *c, struct xds_variants_name *n, struct xds_variant *v)
 {
-	struct xds_variants_edit *e = v->edit;
+	struct xds_variants_edit *e = edit_of(n, v);
 	if (!e) {
 		if (c->change == XDS_CHANGE_FULL && !n->keeps_rest)
 			xds_variants_drop(c, n, v);
 		return;
 	}
-	v->edit = NULL;
 	if (e->kind == EDIT_KEEP)
 		return;
 	if (e->kind == EDIT_SET && renew(c, v, e->variant)) {
@@ -308,8 +315,8 @@ static void forget_edits(struct xds_variants *c, struct xds_variants_name *n)
 static void apply(struct xds_variants *c, struct xds_variants_name *n)
 {
 	join(n);
-	for (struct xds_variant *v = LIST_FIRST(&n->variants), *next; v; v = next) {
-		next = LIST_NEXT(v, link);
+	for (struct xds_variant *v = SLIST_FIRST(&n->variants), *next; v; v = next) {
+		next = SLIST_NEXT(v, link);
 		apply_to(c, n, v);
 	}
 	struct xds_variants_edit *e;
@@ -384,7 +391,7 @@ void xds_variants_age(struct xds_variants *c)
 	struct xds_variant *v;
 	c->n_aged = c->n_changes;
 	TAILQ_FOREACH(n, &c->all, link)
-	LIST_FOREACH(v, &n->variants, link)
+	SLIST_FOREACH(v, &n->variants, link)
 	v->is_claimed = false;
 }
 

@@ -20,7 +20,7 @@ struct xds_variants_edit {
 	bool is_known; // a variant of these constraints is there already
 };
 
-LIST_HEAD(variant_list, xds_variant);
+SLIST_HEAD(variant_list, xds_variant);
 TAILQ_HEAD(sub_list, xds_sub);
 STAILQ_HEAD(edit_list, xds_variants_edit);
 TAILQ_HEAD(name_list, xds_variants_name);
