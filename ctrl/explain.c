@@ -206,7 +206,7 @@ static void add_session(struct explanation *e, const struct res_route *r,
 static void add_effects(struct explanation *e, const struct res_route *r)
 {
 	char text[64], duration[32];
-	const struct lb_timeouts *t = &r->policy.timeouts;
+	const struct lb_timeouts *t = &r->policy->timeouts;
 	json_t *row = json_object();
 	show_set_u64(row, "route", r->index);
 	// Without a deadline of the client's; a shorter one counts (A31-T05).
@@ -215,12 +215,12 @@ static void add_effects(struct explanation *e, const struct res_route *r)
 			lb_timeouts_effective(
 				t, e->query.of.filters->max_stream_duration_ns, LB_NO_TIMEOUT),
 			duration));
-	snprintf(text, sizeof(text), "%u attempts", r->policy.retry.max_attempts);
-	show_set_text(row, "retries", r->policy.retry.statuses ? text : "none");
+	snprintf(text, sizeof(text), "%u attempts", r->policy->retry.max_attempts);
+	show_set_text(row, "retries", r->policy->retry.statuses ? text : "none");
 	bool is_trusted = xds_res_is_trusted(&e->query.of.config->routes->base);
 	show_set_text(row, "authority",
-		r->policy.auto_host_rewrite && is_trusted ? "of the endpoint" : "of the client");
-	json_t *policy = route_json_policy(&r->policy, is_trusted);
+		r->policy->auto_host_rewrite && is_trusted ? "of the endpoint" : "of the client");
+	json_t *policy = route_json_policy(r->policy, is_trusted);
 	char *line = policy ? json_dumps(policy, JSON_COMPACT) : NULL;
 	show_set_text(row, "policy", line ? line : "{}");
 	json_array_append_new(e->effects, row);

@@ -107,7 +107,7 @@ const struct lb_filter *explain_filter(const struct explain_query *q, const stru
 	const struct res_route *r, const struct res_weighted_cluster *drawn, uint32_t i)
 {
 	const struct lb_route_result result = {
-		.policy = &r->policy,
+		.policy = r->policy,
 		.vhost_overrides = &f->vhost->overrides,
 		.cluster_overrides = &drawn->overrides,
 	};

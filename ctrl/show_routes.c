@@ -66,7 +66,7 @@ static json_t *route_json(
 		show_set_text(o, "name", r->name);
 	show_set_u64(o, "index", r->index);
 	json_t *policy =
-		route_json_policy(&r->policy, xds_res_is_trusted(&of->config->routes->base));
+		route_json_policy(r->policy, xds_res_is_trusted(&of->config->routes->base));
 	if (policy)
 		json_object_set_new(o, "policy", policy);
 	return o;

@@ -62,11 +62,11 @@ static int read_route(struct work *w, const struct res_route *r, struct lb_route
 		.ppm = r->ppm,
 		.grpc_only = r->grpc_only,
 		.action = r->action,
-		.policy = r->policy,
+		.policy = *r->policy,
 	};
 	if (r->path_kind == LB_PATH_REGEX)
 		to->regex = w->env->paths[w->n_paths++];
-	to->policy.auto_host_rewrite = r->policy.auto_host_rewrite && w->env->is_trusted;
+	to->policy.auto_host_rewrite = r->policy->auto_host_rewrite && w->env->is_trusted;
 	int err = read_headers(w, r, to);
 	if (!err && r->action == LB_ACTION_CLUSTERS)
 		err = read_clusters(w, r, to);

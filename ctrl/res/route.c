@@ -42,6 +42,7 @@ struct vhost_reader {
 	struct res_reader *rd;
 	const struct res_plugins *plugins;
 	struct lb_retry retry; // of the virtual host
+	const struct lb_route_policy *policy; // of the last route; NULL = there was none
 	struct res_route *routes;
 	struct res_ignored_route *ignored;
 	uint32_t n_routes, n_ignored;
@@ -52,6 +53,20 @@ static struct res_override_entry override_of_route(const void *message, size_t i
 	const Route *m = message;
 	return (struct res_override_entry){
 		m->typed_per_filter_config[i]->key, m->typed_per_filter_config[i]->value};
+}
+
+// Most routes have the policy of the one before.
+static int keep_policy(
+	struct vhost_reader *v, const struct lb_route_policy *policy, struct res_route *r)
+{
+	if (!v->policy || memcmp(v->policy, policy, sizeof(*policy)) != 0) {
+		struct lb_route_policy *copy = xds_arena_alloc(v->rd->arena, 1, sizeof(*copy));
+		if (!copy)
+			return -ENOMEM;
+		v->policy = memcpy(copy, policy, sizeof(*copy));
+	}
+	r->policy = v->policy;
+	return 0;
 }
 
 static int read_route(
@@ -67,11 +82,13 @@ static int read_route(
 	int rc = res_match_read(rd, in->match, r);
 	if (rc)
 		return rc;
-	r->policy.retry.max_attempts = 1;
+	struct lb_route_policy policy;
+	memset(&policy, 0, sizeof(policy)); // it is compared by its bytes
+	policy.retry.max_attempts = 1;
 	r->action = LB_ACTION_UNSUPPORTED; // A28-V04
 	if (in->action_case == ENVOY__CONFIG__ROUTE__V3__ROUTE__ACTION_ROUTE) {
 		r->action = LB_ACTION_CLUSTERS;
-		rc = res_action_read(rd, in->route, v->plugins, &v->retry, r, ret_ignored);
+		rc = res_action_read(rd, in->route, v->plugins, &v->retry, r, &policy, ret_ignored);
 	} else {
 		res_warn(rd, "its action is not supported: requests that match it fail");
 	}
@@ -81,7 +98,8 @@ static int read_route(
 		res_warn(rd, EDITS_IGNORED);
 	const struct res_override_map overrides = {
 		in, in->n_typed_per_filter_config, override_of_route};
-	return res_overrides_read(rd, &overrides, &r->policy.overrides);
+	rc = res_overrides_read(rd, &overrides, &policy.overrides);
+	return rc ? rc : keep_policy(v, &policy, r);
 }
 
 // The route takes the next place, unless it is ignored.

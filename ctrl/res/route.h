@@ -32,7 +32,7 @@ struct res_route {
 	uint32_t index; // in the resource's list, which also counts the ignored ones
 	// The retry policy that counts (RT-02). hash[].rewrite is NULL: whoever compiles sets it.
 	// auto_host_rewrite as the resource has it, whether the server is trusted or not (AR-02).
-	struct lb_route_policy policy;
+	const struct lb_route_policy *policy; // other routes may have it, too
 };
 
 // A route that acts as if it were not there.

@@ -256,17 +256,18 @@ bool res_action_has_clusters(const Action *a)
 }
 
 int res_action_read(struct res_reader *rd, const Action *a, const struct res_plugins *plugins,
-	const struct lb_retry *vhost_retry, struct res_route *r, const char **ret_ignored)
+	const struct lb_retry *vhost_retry, struct res_route *r, struct lb_route_policy *policy,
+	const char **ret_ignored)
 {
-	int rc = read_timeouts(rd, a->max_stream_duration, &r->policy.timeouts);
+	int rc = read_timeouts(rd, a->max_stream_duration, &policy->timeouts);
 	if (!rc)
-		rc = read_hash_policies(rd, a, &r->policy);
+		rc = read_hash_policies(rd, a, policy);
 	if (!rc && a->retry_policy) // RT-02: though it may retry nothing
-		rc = res_retry_read(rd, a->retry_policy, &r->policy.retry);
+		rc = res_retry_read(rd, a->retry_policy, &policy->retry);
 	else
-		r->policy.retry = *vhost_retry;
+		policy->retry = *vhost_retry;
 	if (!rc) {
-		read_host_rewrite(rd, a, &r->policy);
+		read_host_rewrite(rd, a, policy);
 		rc = read_specifier(rd, a, plugins, r, ret_ignored);
 	}
 	return rc == -EINVAL ? lb_err_within(rd->err, "route") : rc;

@@ -24,4 +24,4 @@ bool res_action_has_clusters(const Envoy__Config__Route__V3__RouteAction *);
 // not there, NULL = it is used. 0, -EINVAL or -ENOMEM.
 int res_action_read(struct res_reader *, const Envoy__Config__Route__V3__RouteAction *,
 	const struct res_plugins *, const struct lb_retry *vhost_retry, struct res_route *,
-	const char **ret_ignored);
+	struct lb_route_policy *, const char **ret_ignored);

@@ -56,11 +56,11 @@ static void check_route(const struct res_route *r)
 		const struct lb_header_match_conf *h = &r->headers[i];
 		CHECK(h->name.len && !h->regex.set && h->start <= h->end);
 	}
-	const struct lb_retry *retry = &r->policy.retry;
+	const struct lb_retry *retry = &r->policy->retry;
 	CHECK(retry->max_attempts >= 1 && retry->max_attempts <= 5);
 	CHECK(!retry->statuses || (retry->base_ns && retry->base_ns <= retry->max_ns));
-	for (uint32_t i = 0; i < r->policy.n_hash; i++)
-		CHECK(r->policy.hash[i].kind != LB_HASH_HEADER || r->policy.hash[i].header.len);
+	for (uint32_t i = 0; i < r->policy->n_hash; i++)
+		CHECK(r->policy->hash[i].kind != LB_HASH_HEADER || r->policy->hash[i].header.len);
 }
 
 // A request and the texts in it.

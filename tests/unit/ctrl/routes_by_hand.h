@@ -5,21 +5,22 @@
 
 #include "ctrl/res/route.h"
 
+static const struct lb_route_policy no_policy __attribute__((unused));
+
 #define CLUSTERS(...)                                                                              \
 	.clusters = (const struct res_weighted_cluster[]){__VA_ARGS__},                            \
 	.n_clusters = sizeof((const struct res_weighted_cluster[]){__VA_ARGS__}) /                 \
 	              sizeof(struct res_weighted_cluster)
-#define PATH_OF(kind, text, called)                                                                \
-	.name = (called), .path_kind = (kind), .path = (text), .path_len = sizeof(text) - 1,       \
-	.case_sensitive = true, .ppm = LB_PPM_ALWAYS
+#define WITH_POLICY(of, called, kind, text, n_ppm)                                                 \
+	.policy = (of), .name = (called), .path_kind = (kind), .path = (text),                     \
+	.path_len = sizeof(text) - 1, .case_sensitive = true, .ppm = (n_ppm)
+#define PATH_OF(kind, text, called) WITH_POLICY(&no_policy, called, kind, text, LB_PPM_ALWAYS)
 #define NAMED(called, text) PATH_OF(LB_PATH_PREFIX, text, called)
 #define PREFIX(text) PATH_OF(LB_PATH_PREFIX, text, "")
 #define EXACT(text) PATH_OF(LB_PATH_EXACT, text, "")
 #define REGEX(text) PATH_OF(LB_PATH_REGEX, text, "")
 // Of a fraction of the requests.
-#define SOME(called, text, n_ppm)                                                                  \
-	.name = (called), .path_kind = LB_PATH_PREFIX, .path = (text),                             \
-	.path_len = sizeof(text) - 1, .case_sensitive = true, .ppm = (n_ppm)
+#define SOME(called, text, n_ppm) WITH_POLICY(&no_policy, called, LB_PATH_PREFIX, text, n_ppm)
 #define ROUTES(...)                                                                                \
 	.routes = (const struct res_route[]){__VA_ARGS__},                                         \
 	.n_routes = sizeof((const struct res_route[]){__VA_ARGS__}) / sizeof(struct res_route)

@@ -125,14 +125,15 @@ static const struct lb_filter override[] = {{.name = STR("chaos"),
 		.abort_numerator = 1,
 		.abort_denominator = 4,
 		.max_active = UINT32_MAX}}};
+static const struct lb_route_policy limited = {
+	.timeouts = {.has_max = true, .max_ns = 2000000000}, .overrides = {override, 1}};
 static const struct res_vhost vhosts[] = {
 	{"exact", DOMAINS("*.b.example", "a.example"),
 		ROUTES({PREFIX("/x"), CLUSTERS({"blue", 1}), .headers = key_is_v, .n_headers = 1,
 			       .index = 0},
 			{SOME("canary", "/x", 250000), CLUSTERS({"green", 1}), .index = 2},
-			{PREFIX("/"), CLUSTERS({"blue", 3}, {"green", 1}, {"red", 0}), .index = 3,
-				.policy = {.timeouts = {.has_max = true, .max_ns = 2000000000},
-					.overrides = {override, 1}}}),
+			{WITH_POLICY(&limited, "", LB_PATH_PREFIX, "/", LB_PPM_ALWAYS),
+				CLUSTERS({"blue", 3}, {"green", 1}, {"red", 0}), .index = 3}),
 		.hash = {1, 1}},
 	{"any", DOMAINS("*"),
 		ROUTES({EXACT("/redirect"), .action = LB_ACTION_UNSUPPORTED},
@@ -545,9 +546,10 @@ static void a_picker_is_asked_with_the_hash_of_the_request(void **state)
 		.header = STR("key"),
 		.pattern = STR("^(..).*$"),
 		.substitution = STR("\\1")}};
+	static const struct lb_route_policy hashes = {.hash = by_key, .n_hash = 1};
 	const struct res_vhost v = {"any", DOMAINS("*"),
-		ROUTES({SOME("", "/", 500000), CLUSTERS({"blue", 1}),
-			       .policy = {.hash = by_key, .n_hash = 1}},
+		ROUTES({WITH_POLICY(&hashes, "", LB_PATH_PREFIX, "/", 500000),
+			       CLUSTERS({"blue", 1})},
 			{PREFIX("/"), CLUSTERS({"blue", 1}), .index = 1}),
 		.hash = {9, 9}};
 	struct lb_picker picker = {.n_refs = 1, .pick = tell_hash};

@@ -171,7 +171,8 @@ static void a_storm_of_new_patterns_is_heard(void **state)
 	static const struct res_weighted_cluster green = {"green", 1, {0}}, blue = {"blue", 1, {0}};
 	for (uint32_t i = 0; i < N_STORM; i++) {
 		int len = snprintf(texts[i], sizeof(texts[i]), "/(a|bc){1,20}%u/(x|yz)*", i);
-		routes[i][0] = (struct res_route){.name = "",
+		routes[i][0] = (struct res_route){.policy = &no_policy,
+			.name = "",
 			.path_kind = LB_PATH_REGEX,
 			.path = texts[i],
 			.path_len = (size_t)len,
@@ -315,8 +316,10 @@ static void matchers_see_of_grpc_what_the_frontend_says(void **state)
 	assert_ptr_equal(vhost_at(w, 0, 0), vhost_at(w, 1, 0)); // shared all the same
 }
 
+static const struct lb_route_policy of_endpoints = {.auto_host_rewrite = true};
 static const struct res_vhost rewriting = {"a", DOMAINS("*"),
-	ROUTES({PREFIX("/"), CLUSTERS({"blue", 1}), .policy = {.auto_host_rewrite = true}}),
+	ROUTES({WITH_POLICY(&of_endpoints, "", LB_PATH_PREFIX, "/", LB_PPM_ALWAYS),
+		CLUSTERS({"blue", 1})}),
 	.hash = {1, 1}};
 
 // The same routes, from whoever it is.

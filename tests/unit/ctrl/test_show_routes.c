@@ -145,6 +145,12 @@ static const struct lb_header_match_conf every_header[] = {
 static const struct res_ignored_route ignored[] = {{1, "q", "match.query_parameters is set"}};
 static const struct lb_hash_policy by_user[] = {
 	{.kind = LB_HASH_HEADER, .header = STR("user"), .terminal = true}};
+static const struct lb_route_policy of_users = {
+	.timeouts = {.has_max = true, .max_ns = 1500000000},
+	.retry = {1u << 14 | 1u << 1, 3, 25000000, 250000000},
+	.hash = by_user,
+	.n_hash = 1,
+};
 static const struct res_vhost rich = {"v", DOMAINS("a.example", "*.b.example"),
 	ROUTES({.name = "r",
 		       .path_kind = LB_PATH_PREFIX,
@@ -155,10 +161,7 @@ static const struct res_vhost rich = {"v", DOMAINS("a.example", "*.b.example"),
 		       .headers = every_header,
 		       .n_headers = 7,
 		       CLUSTERS({"cluster_1", 1}),
-		       .policy = {.timeouts = {.has_max = true, .max_ns = 1500000000},
-			       .retry = {1u << 14 | 1u << 1, 3, 25000000, 250000000},
-			       .hash = by_user,
-			       .n_hash = 1}},
+		       .policy = &of_users},
 		{PREFIX("/redirect"), .action = LB_ACTION_UNSUPPORTED, .index = 2}),
 	.ignored = ignored, .n_ignored = 1, .hash = {7, 7}};
 

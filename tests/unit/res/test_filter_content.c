@@ -27,7 +27,7 @@ static const struct lb_filter *decode_override(const char *json, struct xds_res 
 {
 	*ret = res_decode(&res_type_route_config, json);
 	const struct lb_filter_overrides *o =
-		&res_route_config_from(*ret)->vhosts[0].routes[0].policy.overrides;
+		&res_route_config_from(*ret)->vhosts[0].routes[0].policy->overrides;
 	assert_int_equal(o->n, 1);
 	assert_str(o->list[0].name, "f");
 	return &o->list[0];
@@ -220,7 +220,7 @@ static void overrides_stand_at_three_levels(void **state) // FLT-06
 			"," OVERRIDES("'f':" DELAY("1"))));
 	const struct res_vhost *v = &res_route_config_from(res)->vhosts[0];
 	assert_int_equal(delay_s(&v->overrides), 1);
-	assert_int_equal(delay_s(&v->routes[0].policy.overrides), 2);
+	assert_int_equal(delay_s(&v->routes[0].policy->overrides), 2);
 	assert_int_equal(delay_s(&v->routes[0].clusters[0].overrides), 3);
 	assert_int_equal(v->routes[0].clusters[1].overrides.n, 0);
 	xds_res_put(res);
@@ -234,7 +234,7 @@ static void optional_overrides_of_unknown_type_are_dropped_alone(void **state) /
 					      "'isOptional':true,'config':" ANY(
 						      COOKIE_TYPE, "")) ",'f':" DELAY("9"))));
 	assert_int_equal(
-		delay_s(&res_route_config_from(res)->vhosts[0].routes[0].policy.overrides), 9);
+		delay_s(&res_route_config_from(res)->vhosts[0].routes[0].policy->overrides), 9);
 	xds_res_put(res);
 }
 

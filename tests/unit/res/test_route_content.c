@@ -151,16 +151,17 @@ static void a_grpc_criterion_is_kept(void **state) // A28-O07
 static void timeouts_say_what_is_set(void **state)
 {
 	struct xds_res *res;
-	const struct lb_timeouts *t = &decode_route(ACTION("'cluster':'c'"), &res)->policy.timeouts;
+	const struct lb_timeouts *t =
+		&decode_route(ACTION("'cluster':'c'"), &res)->policy->timeouts;
 	assert_false(t->has_max || t->has_header_max);
 	xds_res_put(res);
 
-	t = &decode_route(WITH("'maxStreamDuration':{}"), &res)->policy.timeouts;
+	t = &decode_route(WITH("'maxStreamDuration':{}"), &res)->policy->timeouts;
 	assert_false(t->has_max || t->has_header_max);
 	xds_res_put(res);
 
 	t = &decode_route(WITH("'maxStreamDuration':{'maxStreamDuration':'0s'}"), &res)
-	             ->policy.timeouts;
+	             ->policy->timeouts;
 	assert_true(t->has_max && !t->has_header_max);
 	assert_true(t->max_ns == 0);
 	xds_res_put(res);
@@ -168,7 +169,7 @@ static void timeouts_say_what_is_set(void **state)
 	t = &decode_route(WITH("'maxStreamDuration':{'maxStreamDuration':'1.5s',"
 			       "'grpcTimeoutHeaderMax':'0s'}"),
 		&res)
-	             ->policy.timeouts;
+	             ->policy->timeouts;
 	assert_true(t->has_max && t->has_header_max);
 	assert_true(t->max_ns == 1500 * MS && t->header_max_ns == 0);
 	xds_res_put(res);
@@ -186,8 +187,8 @@ static void hash_policies_that_do_not_hash_are_gone_with_their_terminal_flags(vo
 				  "{'filterState':{'key':'io.grpc.channel_id'}},"
 				  "{'header':{'headerName':'y'}}]"),
 			&res);
-	assert_int_equal(r->policy.n_hash, 3);
-	const struct lb_hash_policy *h = r->policy.hash;
+	assert_int_equal(r->policy->n_hash, 3);
+	const struct lb_hash_policy *h = r->policy->hash;
 	assert_int_equal(h[0].kind, LB_HASH_HEADER);
 	assert_true(h[0].terminal);
 	assert_str(h[0].header, "x-user");
@@ -240,7 +241,7 @@ static void retry_policies_are_within_bounds(void **state)
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct xds_res *res;
-		const struct lb_retry *r = &decode_route(rows[i].json, &res)->policy.retry;
+		const struct lb_retry *r = &decode_route(rows[i].json, &res)->policy->retry;
 		const struct lb_retry *w = &rows[i].wanted;
 		if (r->statuses != w->statuses || r->max_attempts != w->max_attempts ||
 			r->base_ns != w->base_ns || r->max_ns != w->max_ns)
@@ -262,25 +263,26 @@ static void a_routes_retry_policy_replaces_the_virtual_hosts(void **state) // RT
 			"{'match':{'prefix':'/d'},'redirect':{}}",
 			",'retryPolicy':{'retryOn':'unavailable'}"));
 	const struct res_route *r = res_route_config_from(res)->vhosts[0].routes;
-	assert_int_equal(r[0].policy.retry.statuses, STATUS(14));
-	assert_int_equal(r[0].policy.retry.max_attempts, 2);
-	assert_int_equal(r[1].policy.retry.statuses, STATUS(13));
-	assert_int_equal(r[1].policy.retry.max_attempts, 4);
-	assert_int_equal(r[2].policy.retry.statuses, 0); // though it retries nothing
-	assert_int_equal(r[2].policy.retry.max_attempts, 1);
-	assert_int_equal(r[3].policy.retry.statuses, 0);
+	assert_int_equal(r[0].policy->retry.statuses, STATUS(14));
+	assert_int_equal(r[0].policy->retry.max_attempts, 2);
+	assert_int_equal(r[1].policy->retry.statuses, STATUS(13));
+	assert_int_equal(r[1].policy->retry.max_attempts, 4);
+	assert_int_equal(r[2].policy->retry.statuses, 0); // though it retries nothing
+	assert_int_equal(r[2].policy->retry.max_attempts, 1);
+	assert_int_equal(r[3].policy->retry.statuses, 0);
 	xds_res_put(res);
 }
 
 static void auto_host_rewrite_is_kept_for_whom_the_server_is_trusted(void **state) // AR-02
 {
 	struct xds_res *res;
-	assert_true(decode_route(WITH("'autoHostRewrite':true"), &res)->policy.auto_host_rewrite);
-	xds_res_put(res);
-	assert_false(decode_route(WITH("'autoHostRewrite':false"), &res)->policy.auto_host_rewrite);
+	assert_true(decode_route(WITH("'autoHostRewrite':true"), &res)->policy->auto_host_rewrite);
 	xds_res_put(res);
 	assert_false(
-		decode_route(WITH("'hostRewriteLiteral':'x'"), &res)->policy.auto_host_rewrite);
+		decode_route(WITH("'autoHostRewrite':false"), &res)->policy->auto_host_rewrite);
+	xds_res_put(res);
+	assert_false(
+		decode_route(WITH("'hostRewriteLiteral':'x'"), &res)->policy->auto_host_rewrite);
 	xds_res_put(res);
 }
 
