@@ -34,8 +34,8 @@ struct lb_subchannel_env {
 	void *ctx;
 	void (*on_state)(struct lb_subchannel_watcher *, enum lb_state); // of all watchers
 	struct lb_subchannel_round *rounds; // of telling, that are under way; NULL at first
-	// Zero at first, and lb_subchannel_env_fini()'s. Reasons are few, and attempts that fail for
-	// them many: they share the texts of the latest ones.
+	// Zero at first, and lb_subchannel_env_fini()'s. Reasons are few, and attempts that fail
+	// for them many: they share the texts of the latest ones.
 	struct lb_text *reasons[LB_SUBCHANNEL_REASONS]; // counted; NULL = none yet
 	uint32_t n_reasons; // so far
 	char said[IP_PORT_TEXT_MAX + 72]; // lb_subchannel_last_error()'s
