@@ -138,7 +138,7 @@ static void describe_ports(const struct daemon *d, struct worker_conf *conf)
 	conf->n_ports = d->config->n_ports;
 	for (unsigned i = 0; i < conf->n_ports; i++) {
 		const struct config_port *p = &d->config->ports[i];
-		struct worker_port_conf *to = &conf->ports[i];
+		struct host_port *to = &conf->ports[i];
 		to->port = d->ports[i];
 		to->gateway = p->gateway_ip;
 		to->n_addresses = p->n_addresses;

@@ -3,22 +3,24 @@
 
 #include "dataplane/port.h"
 #include "lb/base/check.h"
+#include "lb/base/lines.h"
 
 #include <rte_mbuf.h>
 
+#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
-#define MAX_BURSTS 4 // in one turn
-#define MAX_NEIGHBOURS 4096
-#define MAX_RESTING 8
+#define MAX_BURSTS 4 // of one port in one turn
+#define MAX_RESTING (2 * NET_MAX_PORTS)
 
 struct host {
-	struct port *port;
-	struct port_queue *queue; // borrowed, the port's only one
+	uint32_t n_ports;
+	struct port *ports[NET_MAX_PORTS];
+	bool owns[NET_MAX_PORTS]; // the port of that number
+	struct port_queue *queues[NET_MAX_PORTS]; // borrowed, one of each port
 	struct pool chunks;
 	struct twheel *wheel;
 	struct net *net;
@@ -43,17 +45,36 @@ static uint64_t clock_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+static int open_ports(struct host *h, const struct host_conf *conf, struct lb_err *reterr)
+{
+	for (uint32_t i = 0; i < conf->n_ports; i++) {
+		const struct host_port *from = &conf->ports[i];
+		DCHECK(from->n_addresses >= 1 && from->n_addresses <= NET_MAX_ADDRESSES);
+		struct port_conf own = {.index = i, .device = from->device, .n_queues = 1};
+		h->ports[i] = from->port ? from->port : port_new(&own, reterr);
+		if (!h->ports[i])
+			return -EINVAL;
+		h->owns[i] = !from->port;
+		h->queues[i] = port_queue_of(h->ports[i], conf->queue);
+		h->n_ports++;
+	}
+	return 0;
+}
+
 static struct net *make_net(struct host *h, const struct host_conf *conf, uint64_t seed)
 {
-	struct net_port_conf port = {
-		.device = port_queue_device(h->queue),
-		.mtu = port_mtu(h->port),
-		.n_addresses = conf->n_addresses,
-		.gateway = conf->gateway,
-	};
-	memcpy(port.mac, port_mac(h->port), sizeof(port.mac));
-	memcpy(port.addresses, conf->addresses, conf->n_addresses * sizeof(conf->addresses[0]));
-	return net_new(&port, 1, MAX_NEIGHBOURS, h->wheel, seed);
+	struct net_port_conf ports[NET_MAX_PORTS] = {0};
+	for (uint32_t i = 0; i < h->n_ports; i++) {
+		const struct host_port *from = &conf->ports[i];
+		struct net_port_conf *to = &ports[i];
+		to->device = port_queue_device(h->queues[i]);
+		memcpy(to->mac, port_mac(h->ports[i]), sizeof(to->mac));
+		to->mtu = port_mtu(h->ports[i]);
+		to->n_addresses = from->n_addresses;
+		memcpy(to->addresses, from->addresses, sizeof(to->addresses));
+		to->gateway = from->gateway;
+	}
+	return net_new(ports, h->n_ports, conf->max_neighbours, h->wheel, seed);
 }
 
 static struct tcp_stack *make_tcp(
@@ -61,10 +82,12 @@ static struct tcp_stack *make_tcp(
 {
 	struct tcp_conf tcp = {
 		.max_conns = conf->max_conns,
-		.max_half_open = conf->max_conns,
-		.max_time_wait = conf->max_conns < 16384 ? 16384 : conf->max_conns,
+		.max_half_open = conf->max_half_open,
+		.max_time_wait = conf->max_time_wait,
 		.send_limit = conf->tcp_send_limit,
 		.recv_window = conf->tcp_recv_window,
+		.is_ours = conf->is_ours,
+		.is_ours_ctx = conf->is_ours_ctx,
 		.seed = seed,
 	};
 	memcpy(tcp.secret, secret, sizeof(tcp.secret));
@@ -80,11 +103,8 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 	if (getrandom(seeds, sizeof(seeds), 0) != sizeof(seeds) ||
 		getrandom(secret, sizeof(secret), 0) != sizeof(secret))
 		return lb_err_set(reterr, "the kernel gives no random bytes");
-	struct port_conf port = {.index = conf->index, .device = conf->device, .n_queues = 1};
-	h->port = port_new(&port, reterr);
-	if (!h->port)
+	if (open_ports(h, conf, reterr) != 0)
 		return -EINVAL;
-	h->queue = port_queue_of(h->port, 0);
 	if (buf_pool_init(&h->chunks, conf->n_chunks) == 0)
 		h->wheel = twheel_new(clock_ns());
 	if (h->wheel)
@@ -92,7 +112,7 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 	if (h->net)
 		h->tcp = make_tcp(h, conf, secret, seeds[1]);
 	if (!h->tcp)
-		return lb_err_set(reterr, "%s: out of memory", conf->device);
+		return lb_err_set(reterr, "out of memory");
 	struct net_tcp up = {.input = on_segment, .unreachable = on_unreachable, .ctx = h->tcp};
 	net_set_tcp(h->net, &up);
 	return 0;
@@ -100,10 +120,10 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 
 struct host *host_new(const struct host_conf *conf, struct lb_err *reterr)
 {
-	DCHECK(conf->n_addresses >= 1 && conf->n_addresses <= NET_MAX_ADDRESSES);
-	struct host *h = calloc(1, sizeof(*h));
+	DCHECK(conf->n_ports >= 1 && conf->n_ports <= NET_MAX_PORTS);
+	struct host *h = lines_new(1, sizeof(*h));
 	if (!h) {
-		lb_err_set(reterr, "%s: out of memory", conf->device);
+		lb_err_set(reterr, "out of memory");
 		return NULL;
 	}
 	if (make(h, conf, reterr) != 0) {
@@ -113,18 +133,28 @@ struct host *host_new(const struct host_conf *conf, struct lb_err *reterr)
 	return h;
 }
 
+// What is batched in the devices' queues.
+static bool transmit(struct host *h)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < h->n_ports; i++)
+		n += port_queue_flush(h->queues[i]);
+	return n > 0;
+}
+
 void host_free(struct host *h)
 {
 	if (!h)
 		return;
-	if (h->tcp)
-		port_queue_flush(h->queue);
+	transmit(h); // resets of connections that were cut: peers need not wait for us
 	tcp_stack_free(h->tcp);
 	net_free(h->net);
 	twheel_free(h->wheel);
 	pool_fini(&h->chunks);
-	port_free(h->port);
-	free(h);
+	for (uint32_t i = 0; i < h->n_ports; i++)
+		if (h->owns[i])
+			port_free(h->ports[i]);
+	lines_free(h);
 }
 
 struct tcp_stack *host_tcp(struct host *h)
@@ -142,64 +172,86 @@ struct pool *host_chunks(struct host *h)
 	return &h->chunks;
 }
 
+struct net *host_net(struct host *h)
+{
+	return h->net;
+}
+
+struct port_queue *const *host_queues(const struct host *h)
+{
+	return h->queues;
+}
+
 bool host_is_up(const struct host *h)
 {
-	return port_is_up(h->port);
+	for (uint32_t i = 0; i < h->n_ports; i++)
+		if (!port_is_up(h->ports[i]))
+			return false;
+	return true;
 }
 
 void host_announce(struct host *h)
 {
 	net_announce(h->net);
-	port_queue_flush(h->queue);
+	transmit(h);
 }
 
-const char *host_prepare(struct host *h, const struct ip_addr *dst)
+const char *host_source_for(void *host, const struct ip_addr *dst, struct ip_addr *ret)
 {
-	struct ip_addr source;
-	if (!net_source_for(h->net, dst, &source))
+	struct host *h = host;
+	if (!net_source_for(h->net, dst, ret))
 		return "no route";
 	return net_prepare(h->net, dst) ? NULL : "no room for another neighbour";
 }
 
-bool host_receive(struct host *h, uint64_t now_ns)
+bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
 {
 	struct rte_mbuf *frames[PORT_BURST];
 	bool any = false;
-	twheel_advance(h->wheel, now_ns);
-	uint32_t n = PORT_BURST;
-	for (int burst = 0; burst < MAX_BURSTS && n == PORT_BURST; burst++) {
-		n = port_queue_rx(h->queue, frames);
-		for (uint32_t i = 0; i < n; i++)
-			net_input(h->net, 0, rte_pktmbuf_mtod(frames[i], uint8_t *),
-				rte_pktmbuf_data_len(frames[i]));
-		rte_pktmbuf_free_bulk(frames, n);
-		any |= n > 0;
+	for (uint32_t p = 0; p < h->n_ports; p++) {
+		uint32_t n = PORT_BURST;
+		for (int burst = 0; burst < MAX_BURSTS && n == PORT_BURST; burst++) {
+			n = port_queue_rx(h->queues[p], frames);
+			uint32_t kept = sort ? sort(ctx, p, frames, n) : n;
+			for (uint32_t i = 0; i < kept; i++)
+				net_input(h->net, p, rte_pktmbuf_mtod(frames[i], uint8_t *),
+					rte_pktmbuf_data_len(frames[i]));
+			rte_pktmbuf_free_bulk(frames, kept);
+			any |= n > 0;
+		}
 	}
 	return any;
+}
+
+bool host_receive(struct host *h, uint64_t now_ns)
+{
+	twheel_advance(h->wheel, now_ns);
+	return host_poll(h, NULL, NULL);
 }
 
 bool host_flush(struct host *h)
 {
 	tcp_stack_flush(h->tcp);
-	return port_queue_flush(h->queue) > 0;
+	return transmit(h);
 }
 
 void host_rest(struct host *const *hosts, uint32_t n_hosts, uint64_t ns)
 {
 	struct pollfd fds[MAX_RESTING];
 	nfds_t n = 0;
-	DCHECK(n_hosts <= MAX_RESTING);
-	for (uint32_t i = 0; i < n_hosts; i++) {
-		int fd = port_queue_wait_fd(hosts[i]->queue);
-		if (fd >= 0)
-			fds[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
-	}
+	for (uint32_t i = 0; i < n_hosts; i++)
+		for (uint32_t p = 0; p < hosts[i]->n_ports; p++) {
+			int fd = port_queue_wait_fd(hosts[i]->queues[p]);
+			DCHECK(n < MAX_RESTING);
+			if (fd >= 0)
+				fds[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+		}
 	// An interface that is down makes poll(2) return at once: whoever waits then polls.
 	struct timespec most = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 	ppoll(fds, n, &most, NULL);
 }
 
-struct counter_set host_port_counters(const struct host *h)
+struct counter_set host_port_counters(const struct host *h, uint32_t port)
 {
-	return port_queue_counters(h->queue);
+	return port_queue_counters(h->queues[port]);
 }

@@ -23,7 +23,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define MAX_BURSTS 4 // of one port in one turn
+#define MAX_BURSTS 4 // of other workers' frames in one turn
 #define MAX_COMMANDS 64 // in one turn
 #define WATCH_INTERVAL_NS 1000000000ull
 
@@ -35,17 +35,15 @@ struct worker {
 	uint32_t index;
 	enum worker_idle idle_mode;
 	uint32_t n_ports;
-	struct port_queue *queues[NET_MAX_PORTS]; // borrowed
 	struct steer *steer; // borrowed
 	struct handover_end *peers; // borrowed; the ways from and to other workers
 	struct idle idle;
 	struct twheel_timer watch; // of the devices' own counters
 	struct lb_link *link; // borrowed
 	const struct lb_slot *slot; // borrowed
-	struct pool chunks;
-	struct twheel *wheel;
-	struct net *net;
-	struct tcp_stack *tcp;
+	struct host *host;
+	struct port_queue *const *queues; // the host's
+	struct twheel *wheel; // the host's
 	struct proxy *proxy;
 	char port_groups[NET_MAX_PORTS][8]; // names of counter groups
 };
@@ -73,24 +71,6 @@ static uint64_t clock_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static void on_segment(void *ctx, const struct ip_addr *local, const struct ip_addr *remote,
-	const uint8_t *segment, size_t len)
-{
-	tcp_stack_input(ctx, local, remote, segment, len);
-}
-
-static void on_unreachable(void *ctx, const struct tcp_flow *flow)
-{
-	tcp_stack_unreachable(ctx, flow);
-}
-
-static const char *source_for(void *ctx, const struct ip_addr *dst, struct ip_addr *ret)
-{
-	if (!net_source_for(ctx, dst, ret))
-		return "no route";
-	return net_prepare(ctx, dst) ? NULL : "no room for another neighbour";
-}
-
 static bool is_ours(void *ctx, const struct tcp_flow *flow)
 {
 	const struct worker *w = ctx;
@@ -106,38 +86,25 @@ static bool is_address_of_port(const struct worker_conf *conf, const struct ip_a
 	return false;
 }
 
-static struct net *make_net(struct worker *w, const struct worker_conf *conf, uint64_t seed)
+static struct host *make_host(
+	struct worker *w, const struct worker_conf *conf, struct lb_err *reterr)
 {
-	struct net_port_conf ports[NET_MAX_PORTS] = {0};
-	for (uint32_t i = 0; i < conf->n_ports; i++) {
-		const struct worker_port_conf *from = &conf->ports[i];
-		struct net_port_conf *to = &ports[i];
-		to->device = port_queue_device(w->queues[i]);
-		memcpy(to->mac, port_mac(from->port), sizeof(to->mac));
-		to->mtu = port_mtu(from->port);
-		to->n_addresses = from->n_addresses;
-		memcpy(to->addresses, from->addresses, sizeof(to->addresses));
-		to->gateway = from->gateway;
-	}
-	return net_new(ports, conf->n_ports, conf->limits.max_neighbours, w->wheel, seed);
-}
-
-static struct tcp_stack *make_tcp(struct worker *w, const struct worker_limits *limits,
-	const uint8_t secret[16], uint64_t seed)
-{
-	struct tcp_conf tcp = {
+	const struct worker_limits *limits = &conf->limits;
+	struct host_conf host = {
+		.ports = conf->ports,
+		.n_ports = conf->n_ports,
+		.queue = conf->index,
 		.max_conns = limits->max_conns,
 		.max_half_open = limits->max_conns / 4,
 		.max_time_wait = limits->max_conns,
-		.send_limit = limits->tcp_send_limit,
-		.recv_window = limits->tcp_recv_window,
+		.max_neighbours = limits->max_neighbours,
+		.n_chunks = limits->n_chunks,
+		.tcp_send_limit = limits->tcp_send_limit,
+		.tcp_recv_window = limits->tcp_recv_window,
 		.is_ours = w->steer->n_workers > 1 ? is_ours : NULL,
 		.is_ours_ctx = w,
-		.seed = seed,
 	};
-	memcpy(tcp.secret, secret, sizeof(tcp.secret));
-	struct tcp_io io = net_tcp_io(w->net);
-	return tcp_stack_new(&tcp, &io, &w->chunks, w->wheel);
+	return host_new(&host, reterr);
 }
 
 static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf, uint64_t seed)
@@ -156,8 +123,8 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 			conf->connect_timeout_ns ? conf->connect_timeout_ns : 20 * 1000000000ull,
 		.listener_drain_ns = conf->listener_drain_ns,
 		.seed = seed,
-		.source_for = source_for,
-		.source_ctx = w->net,
+		.source_for = host_source_for,
+		.source_ctx = w->host,
 	};
 	struct h2_conf h2 = {
 		.max_conns = limits->max_conns,
@@ -169,7 +136,7 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 		.max_header_fields = 128,
 		.seed = ~seed,
 	};
-	return proxy_new(&proxy, &h2, w->tcp, w->wheel, &w->chunks, w->link);
+	return proxy_new(&proxy, &h2, host_tcp(w->host), w->wheel, host_chunks(w->host), w->link);
 }
 
 static int check(const struct worker_conf *conf, struct lb_err *reterr)
@@ -185,55 +152,45 @@ static int check(const struct worker_conf *conf, struct lb_err *reterr)
 	return 0;
 }
 
+// 0, or -EINVAL with reterr.
 static int make(struct worker *w, const struct worker_conf *conf, struct lb_err *reterr)
 {
-	uint64_t seeds[3];
-	uint8_t secret[16];
-	if (getrandom(seeds, sizeof(seeds), 0) != sizeof(seeds) ||
-		getrandom(secret, sizeof(secret), 0) != sizeof(secret))
+	uint64_t seed;
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		return lb_err_set(reterr, "the kernel gives no random bytes");
-	int rc = buf_pool_init(&w->chunks, conf->limits.n_chunks);
-	if (rc == 0)
-		w->wheel = twheel_new(clock_ns());
-	if (w->wheel)
-		w->net = make_net(w, conf, seeds[0]);
-	if (w->net)
-		w->tcp = make_tcp(w, &conf->limits, secret, seeds[1]);
-	if (w->tcp)
-		w->proxy = make_proxy(w, conf, seeds[2]);
-	if (!w->proxy) {
-		lb_err_set(reterr,
-			w->tcp ? "workers[%u]: out of memory, or two frontends have one "
-				 "address and port"
-			       : "workers[%u]: out of memory",
+	w->host = make_host(w, conf, reterr);
+	if (!w->host)
+		return lb_err_within(reterr, "workers[%u]", conf->index);
+	w->queues = host_queues(w->host);
+	w->wheel = host_wheel(w->host);
+	w->proxy = make_proxy(w, conf, seed);
+	if (!w->proxy)
+		return lb_err_set(reterr,
+			"workers[%u]: out of memory, or two frontends have one address and port",
 			conf->index);
-		return -ENOMEM;
-	}
-	struct net_tcp up = {.input = on_segment, .unreachable = on_unreachable, .ctx = w->tcp};
-	net_set_tcp(w->net, &up);
 	return 0;
 }
 
 static void add_groups(struct worker *w)
 {
-	lb_link_add_group(w->link, "net", net_counters(w->net));
-	lb_link_add_group(w->link, "tcp", tcp_stack_counters(w->tcp));
+	lb_link_add_group(w->link, "net", net_counters(host_net(w->host)));
+	lb_link_add_group(w->link, "tcp", tcp_stack_counters(host_tcp(w->host)));
 	lb_link_add_group(w->link, "h2", proxy_h2_counters(w->proxy));
 	lb_link_add_group(w->link, "proxy", proxy_counters(w->proxy));
 	lb_link_add_group(w->link, "handover", handover_counters(w->peers));
 	for (uint32_t i = 0; i < w->n_ports; i++) {
 		snprintf(w->port_groups[i], sizeof(w->port_groups[i]), "port%u", i);
-		lb_link_add_group(w->link, w->port_groups[i], port_queue_counters(w->queues[i]));
+		lb_link_add_group(w->link, w->port_groups[i], host_port_counters(w->host, i));
 	}
 }
 
 static void list_pools(struct worker *w)
 {
 	struct pool_list *l = &w->link->pools;
-	pool_list_add(l, "chunks", &w->chunks);
+	pool_list_add(l, "chunks", host_chunks(w->host));
 	proxy_list_pools(w->proxy, l);
-	tcp_stack_list_pools(w->tcp, l);
-	net_list_pools(w->net, l);
+	tcp_stack_list_pools(host_tcp(w->host), l);
+	net_list_pools(host_net(w->host), l);
 	for (uint32_t i = 0; i < w->n_ports; i++) {
 		struct pool_view mbufs = port_queue_mbufs(w->queues[i]);
 		pool_list_add_view(l, &mbufs);
@@ -256,8 +213,6 @@ struct worker *worker_new(const struct worker_conf *conf, struct lb_err *reterr)
 	w->steer = conf->steer;
 	w->peers = handover_end(conf->handover, conf->index);
 	w->n_ports = conf->n_ports;
-	for (uint32_t i = 0; i < conf->n_ports; i++)
-		w->queues[i] = port_queue_of(conf->ports[i].port, conf->index);
 	if (make(w, conf, reterr) != 0) {
 		worker_free(w);
 		return NULL;
@@ -289,8 +244,9 @@ static void give_copies(struct worker *w, uint32_t port, const struct rte_mbuf *
 }
 
 // Keeps what is this worker's and returns how much that is; the rest is on its way.
-static uint32_t sort(struct worker *w, uint32_t port, struct rte_mbuf **frames, uint32_t n)
+static uint32_t sort(void *ctx, uint32_t port, struct rte_mbuf **frames, uint32_t n)
 {
+	struct worker *w = ctx;
 	bool by_device = steer_by_device(w->steer, port);
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < n; i++) {
@@ -317,6 +273,7 @@ static bool take_over(struct worker *w)
 {
 	struct handover_item items[HANDOVER_BATCH];
 	struct rte_mbuf *frames[HANDOVER_BATCH];
+	struct net *net = host_net(w->host);
 	uint32_t n = HANDOVER_BATCH, n_all = 0;
 	for (int burst = 0; burst < MAX_BURSTS && n == HANDOVER_BATCH; burst++) {
 		n = handover_take(w->peers, items, HANDOVER_BATCH);
@@ -328,9 +285,9 @@ static bool take_over(struct worker *w)
 			const uint8_t *frame = rte_pktmbuf_mtod(frames[i], uint8_t *);
 			uint16_t len = rte_pktmbuf_data_len(frames[i]);
 			if (items[i].is_copy)
-				net_hear(w->net, items[i].port, frame, len);
+				net_hear(net, items[i].port, frame, len);
 			else
-				net_input(w->net, items[i].port, frame, len);
+				net_input(net, items[i].port, frame, len);
 		}
 		rte_pktmbuf_free_bulk(frames, n);
 		n_all += n;
@@ -340,33 +297,11 @@ static bool take_over(struct worker *w)
 
 static bool receive(struct worker *w)
 {
-	struct rte_mbuf *frames[PORT_BURST];
-	bool alone = w->steer->n_workers == 1;
-	bool any = false;
-	for (uint32_t p = 0; p < w->n_ports; p++) {
-		uint32_t n = PORT_BURST;
-		for (int burst = 0; burst < MAX_BURSTS && n == PORT_BURST; burst++) {
-			n = port_queue_rx(w->queues[p], frames);
-			uint32_t kept = alone ? n : sort(w, p, frames, n);
-			for (uint32_t i = 0; i < kept; i++)
-				net_input(w->net, p, rte_pktmbuf_mtod(frames[i], uint8_t *),
-					rte_pktmbuf_data_len(frames[i]));
-			rte_pktmbuf_free_bulk(frames, kept);
-			any |= n > 0;
-		}
-	}
-	if (alone)
-		return any;
+	if (w->steer->n_workers == 1)
+		return host_poll(w->host, NULL, NULL);
+	bool any = host_poll(w->host, sort, w);
 	handover_flush(w->peers);
 	return take_over(w) || any;
-}
-
-static bool transmit(struct worker *w)
-{
-	uint32_t n = 0;
-	for (uint32_t p = 0; p < w->n_ports; p++)
-		n += port_queue_flush(w->queues[p]);
-	return n > 0;
 }
 
 static void watch(struct twheel_timer *timer)
@@ -394,8 +329,7 @@ static enum turn turn(struct worker *w, uint64_t now_ns)
 	any |= take_commands(w);
 	any |= receive(w);
 	proxy_end_turn(w->proxy);
-	tcp_stack_flush(w->tcp);
-	any |= transmit(w);
+	any |= host_flush(w->host);
 	return any ? TURN_WORK : fired ? TURN_TIMERS : TURN_EMPTY;
 }
 
@@ -424,7 +358,7 @@ static int run(void *arg)
 	uint64_t now = clock_ns();
 	twheel_advance(w->wheel, now);
 	if (w->index == 0) // for all
-		net_announce(w->net);
+		host_announce(w->host);
 	w->watch.fire = watch;
 	watch(&w->watch);
 	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
@@ -436,7 +370,7 @@ static int run(void *arg)
 		now = clock_ns();
 		account(w, did != TURN_EMPTY, now - then);
 	}
-	transmit(w);
+	host_flush(w->host);
 	lb_slot_reader_stop();
 	__atomic_store_n(&w->state, WORKER_ENDED, __ATOMIC_RELEASE); // pairs with worker_join()
 	return 0;
@@ -471,11 +405,6 @@ void worker_free(struct worker *w)
 	if (!w)
 		return;
 	proxy_free(w->proxy);
-	if (w->tcp)
-		transmit(w); // the resets of connections that were cut: peers need not wait for us
-	tcp_stack_free(w->tcp);
-	net_free(w->net);
-	twheel_free(w->wheel);
-	pool_fini(&w->chunks);
+	host_free(w->host);
 	lines_free(w);
 }

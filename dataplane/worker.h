@@ -5,7 +5,7 @@
 // Thread: all functions on ctrl; the loop itself runs on the worker's lcore.
 #pragma once
 
-#include "dataplane/net/net.h"
+#include "dataplane/host.h"
 #include "dataplane/proxy/proxy.h"
 #include "lb/base/err.h"
 
@@ -15,7 +15,6 @@
 struct handover;
 struct lb_link;
 struct lb_slot;
-struct port;
 struct steer;
 struct worker;
 
@@ -41,13 +40,6 @@ struct worker_limits {
 // 16384 connections, 65536 neighbours, 65536 requests, 256 MiB of chunks.
 struct worker_limits worker_limits_default(void);
 
-struct worker_port_conf {
-	struct port *port; // borrowed; outlives the worker
-	struct net_prefix addresses[NET_MAX_ADDRESSES];
-	uint32_t n_addresses;
-	struct ip_addr gateway; // all zero = none
-};
-
 struct worker_conf {
 	uint32_t index; // from 0: core index of eal_conf, queue of every port
 	enum worker_idle idle;
@@ -55,7 +47,7 @@ struct worker_conf {
 	struct steer *steer;
 	struct handover *handover;
 	struct worker_limits limits;
-	struct worker_port_conf ports[NET_MAX_PORTS]; // in shunt.yaml's order
+	struct host_port ports[NET_MAX_PORTS]; // each with its port, in shunt.yaml's order
 	uint32_t n_ports;
 	// Borrowed, outlive the worker. Each address must be one of a port's.
 	const struct proxy_frontend *frontends;

@@ -143,16 +143,19 @@ static struct hosts *hosts_new(void)
 	struct tcp_flow flow = {.remote_port = 80};
 	struct ip_addr *addresses[2] = {&flow.local, &flow.remote};
 	for (unsigned i = 0; i < 2; i++) {
-		struct net_prefix prefix = {.ip = ip_from_v4(0x0a000001 + i), .len = 24};
-		struct host_conf conf = {.index = i,
-			.device = memif(device, sizeof(device), 2 + i),
-			.addresses = &prefix,
-			.n_addresses = 1,
+		*addresses[i] = ip_from_v4(0x0a000001 + i);
+		struct host_port port = {.device = memif(device, sizeof(device), 2 + i),
+			.addresses = {{*addresses[i], 24}},
+			.n_addresses = 1};
+		struct host_conf conf = {.ports = &port,
+			.n_ports = 1,
 			.max_conns = N_FRAMES,
+			.max_half_open = N_FRAMES,
+			.max_time_wait = N_FRAMES,
+			.max_neighbours = 16,
 			.n_chunks = 4096,
 			.tcp_send_limit = 256 << 10,
 			.tcp_recv_window = 256 << 10};
-		*addresses[i] = prefix.ip;
 		w->hosts[i] = host_new(&conf, &err);
 		if (!w->hosts[i])
 			die(&err);

@@ -18,6 +18,8 @@
 #define NAP_NS 50000
 #define GOODBYE_NS 50000000
 #define MIN_CHUNKS 16384
+#define MIN_TIME_WAIT 16384u
+#define MAX_NEIGHBOURS 4096
 #define MAX_CHUNKS 524288 // 1 GiB, if all are ever used
 
 enum { CLIENT, ECHO, N_SIDES };
@@ -49,22 +51,29 @@ static struct host *make_host(struct loop *l, int side, const struct device_opti
 	uint32_t max_conns, struct lb_err *reterr)
 {
 	uint64_t chunks = 16ull * max_conns;
+	struct host_port port = {
+		.device = d->device, .n_addresses = d->n_addresses, .gateway = d->gateway};
 	struct host_conf conf = {
-		.index = (uint32_t)side,
-		.device = d->device,
-		.addresses = d->addresses,
-		.n_addresses = d->n_addresses,
-		.gateway = d->gateway,
+		.ports = &port,
+		.n_ports = 1,
 		.max_conns = max_conns,
+		.max_half_open = max_conns,
+		.max_time_wait = max_conns < MIN_TIME_WAIT ? MIN_TIME_WAIT : max_conns,
+		.max_neighbours = MAX_NEIGHBOURS,
 		.n_chunks = chunks < MIN_CHUNKS   ? MIN_CHUNKS
 	                    : chunks > MAX_CHUNKS ? MAX_CHUNKS
 	                                          : (uint32_t)chunks,
 		.tcp_send_limit = 256 * 1024,
 		.tcp_recv_window = 256 * 1024,
 	};
-	for (uint32_t i = 0; i < d->n_addresses; i++)
+	for (uint32_t i = 0; i < d->n_addresses; i++) {
+		port.addresses[i] = d->addresses[i];
 		l->addresses[side][i] = d->addresses[i].ip;
-	return host_new(&conf, reterr);
+	}
+	struct host *h = host_new(&conf, reterr);
+	if (!h)
+		lb_err_within(reterr, "%s", d->device);
+	return h;
 }
 
 static int make_client(
@@ -92,7 +101,8 @@ static int make_client(
 		.rate = (double)o->rate,
 		.seed = seed,
 	};
-	const char *why = host_prepare(l->hosts[CLIENT], &o->to.ip);
+	struct ip_addr source;
+	const char *why = host_source_for(l->hosts[CLIENT], &o->to.ip, &source);
 	if (why)
 		return lb_err_set(reterr, "--to: %s", why);
 	l->client = client_new(&conf);
@@ -338,7 +348,7 @@ static uint64_t counter(const struct loop *l, const char *name)
 	for (int s = 0; s < N_SIDES; s++) {
 		if (!l->hosts[s])
 			continue;
-		struct counter_set set = host_port_counters(l->hosts[s]);
+		struct counter_set set = host_port_counters(l->hosts[s], 0);
 		for (uint32_t i = 0; i < set.n; i++)
 			if (strcmp(set.names[i], name) == 0)
 				sum += counter_read(&set.values[i]);
