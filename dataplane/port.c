@@ -499,7 +499,8 @@ void port_queue_watch(struct port_queue *q)
 	q->n_socket_drops += wait_fd_take_drops(q->wait_fd);
 	counter_set_to(
 		&q->counters[RX_MISSED], stats.imissed + stats.rx_nombuf + q->n_socket_drops);
-	pool_count(&q->n_mbufs_used, &q->n_mbufs_peak, rte_mempool_in_use_count(q->mbufs));
+	uint32_t n_out = rte_mempool_in_use_count(q->mbufs); // what is ready is free, too
+	pool_count(&q->n_mbufs_used, &q->n_mbufs_peak, n_out - RTE_MIN(n_out, q->n_ready));
 }
 
 struct net_device port_queue_device(struct port_queue *q)
