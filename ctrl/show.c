@@ -172,6 +172,15 @@ static json_t *group_json(const struct counter_set *set)
 	return o;
 }
 
+// How long ago its last turn began; the loop's time may be a tick behind. null = none has begun.
+static json_t *beat_json(const struct show *s, const struct lb_worker_counters *k)
+{
+	uint64_t beat_ns = counter_read(&k->beat_ns), now_ns = twheel_now(s->conf.wheel);
+	if (!beat_ns)
+		return json_null();
+	return json_real(now_ns > beat_ns ? (double)(now_ns - beat_ns) / 1e6 : 0);
+}
+
 static json_t *worker_json(const struct show *s, uint32_t w)
 {
 	const struct lb_link *link = workers_link(s->conf.workers, w);
@@ -188,6 +197,7 @@ static json_t *worker_json(const struct show *s, uint32_t w)
 	json_object_set_new(
 		o, "longest_turn_us", json_real((double)counter_read(&k->longest_turn_ns) / 1e3));
 	show_set_u64(o, "long_turns", counter_read(&k->long_turns));
+	json_object_set_new(o, "beat_ms", beat_json(s, k));
 	show_set_u64(o, "snapshot", counter_read(&k->snapshot_version));
 	show_set_u64(o, "client_connections", counter_read(&k->client_connections));
 	show_set_u64(o, "requests", counter_read(&k->requests));
