@@ -20,7 +20,8 @@ class ScaleWorld:
         self.bed = bed = Testbed(lab)
         bed.settings = f"xds: {{protocol: {protocol}}}\n"
         lab.ip("backends", "route", "add", "local", "10.82.0.0/18", "dev", "b0")
-        backend = bed.start_http_backend("backend", "0.0.0.0", SIZE)
+        connections = n_clusters * n_endpoints * len(bed.workers)
+        backend = bed.start_http_backend("backend", "0.0.0.0", SIZE, files=2 * connections + 4096)
         mark = lab.dir / "www-backend" / "mark"
         self.uris = lab.dir / "uris"
         paths = [f"/{i}/mark" for i in range(n_clusters)]

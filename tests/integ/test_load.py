@@ -7,14 +7,15 @@ import pytest
 from conftest import check_end
 from lab import wait_until
 from load_agent import BACKEND, BACKEND_PORT
-from testbed import Testbed
+from testbed import WORKERS, Testbed
 
 N = 5000
 
 
 @pytest.fixture(name="memif_bed")
 def fixture_memif_bed(lab):
-    bed = Testbed(lab, device="memif")
+    # shunt-load has one queue, and a memif no more than its peer.
+    bed = Testbed(lab, device="memif", workers=WORKERS[-1:])
     load_agent.serve_echo(bed)
     yield bed
     check_end(bed)

@@ -6,7 +6,10 @@ the same one once in 30,000 runs.
 """
 
 import collections
+import contextlib
+import ctypes
 import os
+import pathlib
 import time
 
 import pytest
@@ -89,7 +92,76 @@ def test_a_ping_and_a_new_neighbour_meet_either_worker(world, lab):
     assert sum(per_worker(world.bed, "handover", "copies_given")) > 0
 
 
+# -- one that stands still
+
+PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
+WALL = 0x40000000  # waitpid(2): for threads, too
+
+
+def worker_thread(bed, worker):
+    """The id of its thread: EAL numbers them in the workers' order."""
+    tasks = pathlib.Path(f"/proc/{bed.daemon.pid}/task").iterdir()
+    names = {(task / "comm").read_text().strip(): int(task.name) for task in tasks}
+    ours = sorted((name for name in names if name.startswith("rte-worker-")), key=lambda n: int(n.split("-")[-1]))
+    return names[ours[worker]]
+
+
+@contextlib.contextmanager
+def held(thread):
+    """Stops this thread alone, as a debugger does; signals would stop the process."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def ptrace(request):
+        if libc.ptrace(request, thread, None, None) != 0:
+            raise OSError(ctypes.get_errno(), "ptrace")
+    try:
+        ptrace(PTRACE_SEIZE)
+    except PermissionError:
+        pytest.skip("ptrace is not allowed here")
+    ptrace(PTRACE_INTERRUPT)
+    wait_until(lambda: os.waitpid(thread, WALL | os.WNOHANG)[0], SOON_S, "the thread's stop")
+    try:
+        yield
+    finally:
+        ptrace(PTRACE_DETACH)
+
+
+def test_a_worker_that_stands_still_is_told_and_holds_up_nobody_else(world):
+    """MC-18: the other one follows the configuration, and this one does when it turns again."""
+    bed = world.bed
+    with held(worker_thread(bed, 1)):
+        wait_until(lambda: "worker stands still" in bed.daemon.output(), START_TIMEOUT_S, "a line in the log")
+        assert "worker=1 core=1" in bed.daemon.output()
+        assert per_worker(bed, "beat_ms")[1] > 1000
+        before = per_worker(bed, "snapshot")
+        world.set_weights(25, 75)
+        wait_until(lambda: per_worker(bed, "snapshot")[0] > before[0], START_TIMEOUT_S, "the other one's snapshot")
+        after = per_worker(bed, "snapshot")
+        assert after[1] == before[1], (before, after)
+    wait_until(lambda: min(per_worker(bed, "snapshot")) >= after[0], START_TIMEOUT_S, "the snapshot of both")
+    wait_until(lambda: "worker turns again" in bed.daemon.output(), START_TIMEOUT_S, "another line in the log")
+    report = bed.run_h2load(requests=2000, clients=16, streams=4)
+    assert report.perfect, report
+
+
 # -- one decision for all
+
+def test_each_worker_connects_as_it_is_asked_and_shares_alike(balance):
+    """MC-04, MC-06, MC-09: what one of them is connected to serves on both from the first request on, which
+    makes the other connect; then each gives every endpoint its share, but for one."""
+    c = balance.case("lazy")
+    c.simple(1, 2, 3)
+    balance.apply()
+    ask = balance.ours.line()
+    wait_until(lambda: ask([c.call()])[0]["code"] == "OK", SOON_S, "the cluster")
+    assert {a["code"] for a in ask([c.call()] * 200)} == {"OK"}
+    wait_until(lambda: [row["connections"] for row in endpoints_of(balance, c).values()] == [len(BOTH)] * 3,
+               SOON_S, "connections of both")
+    answers = ask([c.call()] * 600)
+    ask.close()
+    counts = collections.Counter(a["backend"] for a in answers)
+    assert len(counts) == 3 and all(abs(n - 200) <= len(BOTH) for n in counts.values()), counts
+
 
 def test_all_of_a_breaker_is_for_one_worker_and_for_both(balance):
     """MC-14: exactly max_requests, however they are spread; nothing is set aside for anybody."""

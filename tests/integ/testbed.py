@@ -80,13 +80,13 @@ class Testbed:
     def add_backend_address(self, ip):
         self.lab.address("backends", "b0", f"{ip}/32")
 
-    def start_http_backend(self, name, ip, size, port=8080):
-        """nghttpd; its /mark is `size` bytes."""
+    def start_http_backend(self, name, ip, size, port=8080, files=4096):
+        """nghttpd; its /mark is `size` bytes. files: connections and files that it may have open."""
         root = self.lab.dir / f"www-{name}"
         root.mkdir(exist_ok=True)
         (root / h2load.MARK.lstrip("/")).write_bytes(b"#" * size)
         return self.lab.start("backends", name, ["nghttpd", "--no-tls", "-a", ip, "-d", root,
-                                                 "-m", "1000", str(port)])
+                                                 "-m", "1000", str(port)], files=files)
 
     def start_grpc_backend(self, name, ip, port=9090):
         return self.lab.start("backends", name, [sys.executable, HERE / "grpc_server.py", name,
