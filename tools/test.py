@@ -53,6 +53,8 @@ LONG_TIMEOUT_S = 1200
 CASES = re.compile(r"\[  (PASSED|FAILED)  \] (\d+) test\(s\)")
 GO_AT_LEAST = (1, 25)
 INTEG_TIMEOUT_S = 25 * 60
+# What test_workers and test_balancing, which have two anyway, do not see.
+ON_TWO_WORKERS = [f"tests/integ/test_{name}.py" for name in ("h2spec", "policies", "load_reports")]
 INTEG_AT_ONCE = 2  # files of tests; worlds of namespaces do not see each other, and mostly wait
 
 FAILED = []  # names, told again at the very end: a log is often seen by its last lines only
@@ -173,26 +175,34 @@ def junit_counts(path):
     return total
 
 
+def integ_run(report, what, workers=None):
+    report.unlink(missing_ok=True)
+    argv = [".venv/bin/python", "-m", "pytest", "-v", "--tb=short", "-rs",
+            "-n", str(INTEG_AT_ONCE), "--dist", "loadfile",
+            "-c", "tests/integ/pytest.ini", f"--junitxml={report}",
+            f"--basetemp={ROOT / 'build' / 'integ-tmp'}", *what]
+    env = {**os.environ, **({"SHUNT_WORKERS": workers} if workers else {})}
+    try:
+        ok = run(argv, timeout=INTEG_TIMEOUT_S, env=env)
+    except subprocess.TimeoutExpired:
+        print(f"the integration tests took more than {INTEG_TIMEOUT_S} s")
+        return add(Counts(failed=1), junit_counts(report) if report.exists() else Counts())
+    counts = junit_counts(report)
+    return counts if ok or counts.failed else add(counts, Counts(failed=1))
+
+
 def integ(only):
     if not build("build"):
         return Counts(failed=1)
     say("integration tests")
     if go_version() < GO_AT_LEAST:
         print("no Go toolchain of at least 1.25: tests with Go programs will be skipped")
-    report = ROOT / "build" / "integ.xml"
-    report.unlink(missing_ok=True)
     chosen = ["-k", only[0]] if only else []
-    argv = [".venv/bin/python", "-m", "pytest", "-v", "--tb=short", "-rs",
-            "-n", str(INTEG_AT_ONCE), "--dist", "loadfile",
-            "-c", "tests/integ/pytest.ini", f"--junitxml={report}",
-            f"--basetemp={ROOT / 'build' / 'integ-tmp'}", "tests/integ", *chosen]
-    try:
-        ok = run(argv, timeout=INTEG_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        print(f"the integration tests took more than {INTEG_TIMEOUT_S} s")
-        return add(Counts(failed=1), junit_counts(report) if report.exists() else Counts())
-    counts = junit_counts(report)
-    return counts if ok or counts.failed else add(counts, Counts(failed=1))
+    counts = integ_run(ROOT / "build" / "integ.xml", ["tests/integ", *chosen])
+    if only or (os.cpu_count() or 1) < 2:
+        return counts
+    say("integration tests on two workers")
+    return add(counts, integ_run(ROOT / "build" / "integ-two.xml", ON_TWO_WORKERS, "0,1"))
 
 
 def run_long():
