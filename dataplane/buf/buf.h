@@ -43,8 +43,9 @@ struct buf_cursor {
 // n <= 256 contiguous bytes at the end, already counted in len, for the caller to fill now.
 // NULL = pool exhausted.
 uint8_t *buf_reserve(struct buf *, struct pool *, size_t n);
-// n bytes in a row behind the end, not counted yet: the caller fills some, at least one, and says so
-// to buf_added(). NULL where that would take another chunk than the last, or the pool is exhausted.
+// n bytes in a row behind the end, not counted yet: the caller fills some, at least one, and says
+// so to buf_added(). NULL where that would take another chunk than the last, or the pool is
+// exhausted.
 uint8_t *buf_space(struct buf *, struct pool *, size_t n);
 static inline void buf_added(struct buf *b, size_t n)
 {

@@ -158,11 +158,11 @@ struct h2_stream *h2_stream_open(struct h2_conn *, const struct h2_message *, vo
 // Body: copied to the stream's queue and sent as windows allow. false = pools exhausted.
 [[nodiscard]] bool h2_stream_send_data(
 	struct h2_stream *, const uint8_t *, size_t len, bool end_stream);
-// The same for bytes that pass through: a piece of up to a kilobyte that windows and the room of the
-// last pump allow, and that nothing waits before, goes out at once. *ret_sent: bytes that did;
+// The same for bytes that pass through: a piece of up to a kilobyte that windows and the room of
+// the last pump allow, and that nothing waits before, goes out at once. *ret_sent: bytes that did;
 // on_sent does not hear of them.
-[[nodiscard]] bool h2_stream_pass_data(struct h2_stream *, const uint8_t *, size_t len,
-	bool end_stream, size_t *ret_sent);
+[[nodiscard]] bool h2_stream_pass_data(
+	struct h2_stream *, const uint8_t *, size_t len, bool end_stream, size_t *ret_sent);
 // The same as h2_stream_send_data(), taking the bytes over from a queue.
 [[nodiscard]] bool h2_stream_send_buf(struct h2_stream *, struct buf *, bool end_stream);
 // Body bytes queued and not yet in the connection's output.
