@@ -11,6 +11,7 @@
 
 #define N_BUCKETS 32
 #define N_SEEN 32
+#define BIT(name) (UINT64_C(1) << HPACK_##name)
 #define MAX_STEPS 8 // of a search: values of one name, or names of one bucket
 
 struct hpack_encoder {
@@ -235,12 +236,8 @@ static bool add(
 // Secrets that must not be guessed by how well they compress (RFC 7541 7.1.3).
 static inline bool is_secret(const struct field *f, enum hpack_name id)
 {
-	const uint64_t names = UINT64_C(1) << HPACK_AUTHORIZATION |
-	                       UINT64_C(1) << HPACK_PROXY_AUTHORIZATION |
-	                       UINT64_C(1) << HPACK_COOKIE;
-	if (f->never_index)
-		return true;
-	return id < 64 && names >> id & 1 && (id != HPACK_COOKIE || f->value.len < 20);
+	return f->never_index || id == HPACK_AUTHORIZATION || id == HPACK_PROXY_AUTHORIZATION ||
+	       (id == HPACK_COOKIE && f->value.len < 20);
 }
 
 static uint8_t *put_literal(
@@ -267,8 +264,7 @@ static uint8_t *put_new(struct hpack *h, struct hpack_mem *m, uint8_t *out, cons
 	return put_literal(h, out, s, e && add(h, m, e, s) ? ADDED : NOT_ADDED);
 }
 
-static inline uint8_t *put_field(
-	struct hpack *h, struct hpack_mem *m, uint8_t *out, const struct field *f)
+static uint8_t *put_field(struct hpack *h, struct hpack_mem *m, uint8_t *out, const struct field *f)
 {
 	struct search s = {.field = f, .id = f->name_id};
 	if (!s.id)
@@ -281,6 +277,27 @@ static inline uint8_t *put_field(
 	if (!index && h->sent)
 		index = find(h->sent, &s);
 	return index ? put_number(out, INDEXED, 0x7f, index) : put_new(h, m, out, &s);
+}
+
+// The index of a field that is the last of its name to have been added, as most are; 0 = to be
+// looked for. Not for names without a number, those with values in the static table, and secrets.
+static inline uint32_t find_again(const struct hpack *h, const struct field *f)
+{
+	const uint64_t others = 1 | BIT(METHOD) | BIT(PATH) | BIT(SCHEME) | BIT(STATUS) |
+	                        BIT(ACCEPT_ENCODING) | BIT(COOKIE) | BIT(AUTHORIZATION) |
+	                        BIT(PROXY_AUTHORIZATION);
+	if ((f->name_id < 64 && others >> f->name_id & 1) || f->never_index || !h->sent ||
+		!h->sent->table)
+		return 0;
+	struct hpack_table *t = h->sent->table;
+	uint16_t age = (uint16_t)(t->newest - h->sent->heads[f->name_id % N_BUCKETS]);
+	if (age >= t->n)
+		return 0;
+	const struct hpack_entry *e = hpack_table_entry(t, age);
+	if (e->id != f->name_id || e->value_len != f->value.len ||
+		!same(hpack_entry_value(t, e).p, f->value.p, f->value.len))
+		return 0;
+	return HPACK_N_STATIC + 1u + age;
 }
 
 // RFC 7541 4.2: the lowest limit since the last block, then the one that holds.
@@ -314,7 +331,9 @@ size_t hpack_encode(
 	uint8_t *at = out;
 	if (h->sent_changed)
 		at = put_limits(h, m, at);
-	for (size_t i = 0; i < n; i++)
-		at = put_field(h, m, at, &fields[i]);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t index = find_again(h, &fields[i]);
+		at = index ? put_number(at, INDEXED, 0x7f, index) : put_field(h, m, at, &fields[i]);
+	}
 	return (size_t)(at - out);
 }
