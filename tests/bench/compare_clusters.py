@@ -29,10 +29,12 @@ TAKERS = {name: Taker(name) for name in CASES}
 
 def figures(build, names):
     """(who, what, unit, value) of each of these that is here."""
+    only = [word for name in dict.fromkeys(names) if name in CASES for word in ("--only", CASES[name])]
+    if not only:
+        return
     if not PYTHON.exists():
         print("no Python of the tests (tools/setup): 10,000 clusters are left out", file=sys.stderr)
         return
-    only = [word for name in names if name in CASES for word in ("--only", CASES[name])]
     command = [PYTHON, ROOT / "tests/bench/scale.py", build, "clusters", "--clusters", N, "--endpoints", ENDPOINTS, *only]
     done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, timeout=TIMEOUT_S, check=True)
     what = f"{N} clusters of {ENDPOINTS} endpoints"
