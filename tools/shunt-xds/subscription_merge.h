@@ -13,8 +13,8 @@ struct subscription_merge {
 	size_t n;
 };
 
-// Old entries and those of the list, which is in order; the list's are marked. 0, -ENOMEM or -E2BIG:
-// nothing is left of it.
+// Old entries and those of the list, which is in order; the list's are marked. 0, -ENOMEM or
+// -E2BIG: nothing is left of it.
 [[nodiscard]] int subscription_merge_begin(struct subscription_merge *, const struct subscription *,
 	const struct catalog_type *, const struct locator *, size_t n);
 // Takes effect, with what is named asked of the catalog's source, or was never begun. As the
