@@ -8,6 +8,7 @@
 #define MOST 64 // places of one breaker
 #define ALL_PART 8 // of the limit, for all workers together
 #define QUIET_TURNS 2
+#define UNUSED_TURNS 64
 
 static uint32_t look(const struct lb_breaker *b)
 {
@@ -79,6 +80,7 @@ bool lb_leases_enter(struct lb_leases *l, struct lb_breaker *b, uint32_t limit)
 		*s = (struct lb_lease){.breaker = b, .step = 1};
 	}
 	s->limit = limit;
+	s->heard = l->turn;
 	if (s->spare > 0) {
 		if (look(b) <= limit) {
 			keep(l, s, s->spare - 1);
@@ -123,6 +125,7 @@ void lb_leases_tidy(struct lb_leases *l)
 	else if (l->n_quiet < QUIET_TURNS)
 		l->n_quiet++;
 	l->is_used = false;
+	l->turn++;
 	if (!l->held)
 		return;
 	if (l->n_quiet >= QUIET_TURNS) {
@@ -131,7 +134,8 @@ void lb_leases_tidy(struct lb_leases *l)
 	}
 	for (uint32_t held = l->held; held; held &= held - 1) {
 		struct lb_lease *s = &l->slots[__builtin_ctz(held)];
-		if (look(s->breaker) > ample(s->limit))
+		// Its limit may be an old one, or its cluster gone: only who enters hears of it.
+		if (l->turn - s->heard >= UNUSED_TURNS || look(s->breaker) > ample(s->limit))
 			give_back(l, s);
 	}
 }

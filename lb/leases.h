@@ -5,8 +5,10 @@
 //
 // What it costs: others may be refused although a place is free, but only while the requests in
 // flight grow from half of the limit to all of it within one turn of the worker that keeps it, and
-// of no more places than an eighth of the limit over all workers. Limits below 16 places for each
-// worker are always held exactly, and so is every limit while nothing happens.
+// of no more places than an eighth of the limit over all workers. A limit that is lowered counts
+// from the next request on that the worker lets in, or 64 turns later: until then it keeps places
+// by the old one. Limits below 16 places for each worker are always held exactly, and so is every
+// limit while nothing happens.
 // Thread: a worker, each its own.
 #pragma once
 
@@ -21,6 +23,7 @@ struct lb_lease {
 	struct lb_breaker *breaker; // alive while spare > 0: these are in it
 	uint32_t spare; // places kept
 	uint32_t limit; // the last one that was heard of
+	uint32_t heard; // in which turn
 	uint32_t step; // places to take when there is none
 };
 
@@ -29,6 +32,7 @@ struct lb_leases {
 	uint32_t n_workers;
 	uint32_t held; // bit i: slots[i].spare > 0
 	uint32_t n_spare; // of all
+	uint32_t turn; // wraps
 	bool is_used; // since the last turn
 	uint8_t n_quiet; // turns without use
 	struct lb_lease slots[LB_LEASES];
@@ -40,8 +44,8 @@ bool lb_leases_enter(struct lb_leases *, struct lb_breaker *, uint32_t limit);
 void lb_leases_leave(struct lb_leases *, struct lb_breaker *);
 // lb_leases_enter() would fail now.
 bool lb_leases_is_full(const struct lb_leases *, const struct lb_breaker *, uint32_t limit);
-// At the end of each turn: gives back what is near its limit, and all in the second turn in which
-// nobody came or went.
+// At the end of each turn: gives back what is near its limit or has let nobody in for 64 turns, and
+// all in the second turn in which nobody came or went.
 void lb_leases_tidy(struct lb_leases *);
 // Gives all back.
 void lb_leases_return(struct lb_leases *);

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 static void enter_many(struct lb_leases *l, struct lb_breaker *b, uint32_t n, uint32_t limit)
 {
@@ -127,6 +128,92 @@ static void lower_limit_counts_requests_and_not_what_the_worker_keeps(void **sta
 	lb_breakers_free(t);
 }
 
+// Turns of a worker after which it keeps nothing of a cluster that no request has asked for.
+#define N_TURNS 64
+
+static void turn_with(struct lb_leases *l, struct lb_breaker *b)
+{
+	assert_true(lb_leases_enter(l, b, 1024));
+	lb_leases_leave(l, b);
+	lb_leases_tidy(l);
+}
+
+// MC-14: one worker serves another cluster by now, the other has heard of a limit below what the
+// first one keeps.
+static void busy_worker_gives_back_what_it_does_not_use(void **state)
+{
+	struct lb_breakers *t = lb_breakers_new();
+	struct lb_breaker *orders = lb_breakers_get(t, "orders", "");
+	struct lb_breaker *users = lb_breakers_get(t, "users", "");
+	struct lb_leases one = {.n_workers = 2}, other = {.n_workers = 2};
+	for (uint32_t limit = 32; limit <= 1024; limit *= 32) {
+		enter_many(&one, orders, 40, 1024);
+		leave_many(&one, orders, 40);
+		uint32_t kept = lb_breaker_in_flight(orders);
+		assert_true(kept >= 32);
+		for (uint32_t i = 0; i + 1 < N_TURNS; i++) {
+			turn_with(&one, users);
+			assert_int_equal(lb_breaker_in_flight(orders), kept);
+		}
+		assert_int_equal(lb_leases_is_full(&other, orders, limit), limit == 32);
+		turn_with(&one, users);
+		assert_int_equal(lb_breaker_in_flight(orders), 0);
+		assert_false(lb_leases_is_full(&other, orders, limit));
+		enter_many(&other, orders, limit, limit);
+		assert_false(lb_leases_enter(&other, orders, limit));
+		leave_many(&other, orders, limit);
+		lb_leases_return(&other);
+	}
+	lb_leases_return(&one);
+	lb_breaker_put(orders);
+	lb_breaker_put(users);
+	assert_int_equal(lb_breakers_count(t), 0);
+	lb_breakers_free(t);
+}
+
+// A32-I08: requests of the old limit that end do not put off the new one.
+static void places_of_requests_that_end_are_not_kept_for_an_old_limit(void **state)
+{
+	struct lb_breakers *t = lb_breakers_new();
+	struct lb_breaker *b = lb_breakers_get(t, "orders", "");
+	struct lb_leases one = {.n_workers = 2}, other = {.n_workers = 2};
+	enter_many(&one, b, 200, 1024);
+	for (uint32_t i = 0; i < 200; i++) {
+		lb_leases_leave(&one, b);
+		lb_leases_tidy(&one);
+		if (i >= N_TURNS)
+			assert_int_equal(lb_breaker_in_flight(b), 199 - i);
+		bool full = lb_leases_is_full(&other, b, 32);
+		assert_int_equal(lb_leases_enter(&other, b, 32), !full);
+		if (!full)
+			lb_leases_leave(&other, b);
+		lb_leases_return(&other);
+		assert_int_equal(full, lb_breaker_in_flight(b) >= 32);
+	}
+	assert_int_equal(lb_breaker_in_flight(b), 0);
+	lb_breaker_put(b);
+	lb_breakers_free(t);
+}
+
+static void places_of_a_cluster_in_use_stay(void **state)
+{
+	struct lb_breakers *t = lb_breakers_new();
+	struct lb_breaker *orders = lb_breakers_get(t, "orders", "");
+	struct lb_breaker *users = lb_breakers_get(t, "users", "");
+	struct lb_leases l = {.n_workers = 2};
+	enter_many(&l, orders, 40, 1024);
+	leave_many(&l, orders, 40);
+	uint32_t kept = l.n_spare;
+	for (uint32_t i = 0; i < 10 * N_TURNS; i++) {
+		turn_with(&l, i % (N_TURNS - 1) == 0 ? orders : users);
+		assert_int_equal(lb_breaker_in_flight(orders), kept);
+	}
+	lb_leases_return(&l);
+	lb_breaker_put(orders);
+	lb_breaker_put(users);
+	lb_breakers_free(t);
+}
+
 #define N_BREAKERS (3 * LB_LEASES)
 
 // More than there are slots: some meet in one, where only the first has places kept.
@@ -171,7 +258,8 @@ static void each_breaker_counts_its_own(void **state)
 
 #define N_WORKERS 3
 
-// Beside the count of what is really in flight. The limit changes now and then.
+// Beside the count of what is really in flight. The limit changes now and then; the old one is of
+// no more account when each worker has had its turns.
 static void random_workers_hold_the_limit_and_refuse_early_by_the_bound(void **state)
 {
 	for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -180,17 +268,23 @@ static void random_workers_hold_the_limit_and_refuse_early_by_the_bound(void **s
 		struct lb_leases l[N_WORKERS] = {{.n_workers = N_WORKERS}, {.n_workers = N_WORKERS},
 			{.n_workers = N_WORKERS}};
 		uint32_t held[N_WORKERS] = {0}, in = 0, limit = 0, lately = 0;
+		uint32_t n_turns[N_WORKERS] = {0}; // since the limit has changed
+		int period = seed % 2 ? 1000 : 10000;
 		struct rand rand;
 		rand_init(&rand, seed);
-		for (int i = 0; i < 20000; i++) {
+		for (int i = 0; i < 40000; i++) {
 			uint32_t w = rand_below(&rand, N_WORKERS);
 			uint32_t rises = 3 + (uint32_t)(i / 500 % 2) * 4; // of ten
-			if (i % 1000 == 0) {
+			if (i % period == 0) {
 				limit = rand_below(&rand, 600);
 				lately = lately > limit ? lately : limit;
+				memset(n_turns, 0, sizeof(n_turns));
 			}
+			if (n_turns[0] >= N_TURNS && n_turns[1] >= N_TURNS && n_turns[2] >= N_TURNS)
+				lately = limit;
 			if (rand_below(&rand, 20) == 0) {
 				lb_leases_tidy(&l[w]);
+				n_turns[w]++;
 			} else if (rand_below(&rand, 10) < rises) {
 				bool full = lb_leases_is_full(&l[w], b, limit);
 				bool entered = lb_leases_enter(&l[w], b, limit);
@@ -292,6 +386,9 @@ RUN_SUITE("lb/leases", cmocka_unit_test(requests_that_come_and_go_leave_the_line
 	cmocka_unit_test(all_is_given_back_in_the_second_quiet_turn),
 	cmocka_unit_test(all_of_the_limit_can_be_used_and_no_more),
 	cmocka_unit_test(lower_limit_counts_requests_and_not_what_the_worker_keeps),
+	cmocka_unit_test(busy_worker_gives_back_what_it_does_not_use),
+	cmocka_unit_test(places_of_requests_that_end_are_not_kept_for_an_old_limit),
+	cmocka_unit_test(places_of_a_cluster_in_use_stay),
 	cmocka_unit_test(each_breaker_counts_its_own),
 	cmocka_unit_test(random_workers_hold_the_limit_and_refuse_early_by_the_bound),
 	cmocka_unit_test(workers_at_once_never_pass_the_limit))
