@@ -282,21 +282,21 @@ static bool may_pass(const struct h2_stream *s, size_t len)
 	const struct h2_conn *c = s->conn;
 	return len <= PASS_MAX && s->out.len == 0 && h2_list_empty(&c->data_turns) &&
 	       (int64_t)len <= s->send_window && (int64_t)len <= c->send_window &&
-	       c->written + H2_FRAME_HEAD + len <= c->room_end && may_queue(s, len);
+	       c->written + H2_FRAME_HEAD + len <= c->room_end &&
+	       pool_left(c->ctx->chunks) > RESERVED_CHUNKS; // an end alone needs some, too
 }
 
 bool h2_stream_pass_data(
 	struct h2_stream *s, const uint8_t *data, size_t len, bool end_stream, size_t *ret_sent)
 {
 	DCHECK(!s->end_queued);
-	*ret_sent = 0;
-	if (!s->live || s->end_queued || s->conn->failed)
-		return !s->conn->failed;
-	if (!may_pass(s, len))
-		return h2_stream_send_data(s, data, len, end_stream);
-	if (len == 0 && !end_stream)
+	if (!s->live || s->end_queued || s->conn->failed || !may_pass(s, len)) {
+		if (!h2_stream_send_data(s, data, len, end_stream))
+			return false;
+		*ret_sent = 0;
 		return true;
-	if (!h2_put_data(s, data, len, end_stream))
+	}
+	if ((len || end_stream) && !h2_put_data(s, data, len, end_stream))
 		return false;
 	*ret_sent = len;
 	if (end_stream)

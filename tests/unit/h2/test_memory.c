@@ -206,6 +206,40 @@ static void a_frame_that_does_not_fit_the_pool_waits(void **state)
 	worlds_end();
 }
 
+// So does what passes through, its end too, which has no bytes to be queued.
+static void what_passes_waits_for_chunks(void **state)
+{
+	void *hidden[64];
+	static const uint8_t body[100];
+	static const struct h2_message m = {.kind = H2_REQUEST,
+		.method = STR("POST"),
+		.scheme = STR("http"),
+		.authority = STR("a"),
+		.path = STR("/")};
+	worlds_begin(64, 16);
+	assert_true(connect_both());
+	settle();
+	struct h2_stream *s = h2_stream_open(client.conn, &m, NULL);
+	assert_non_null(s);
+	peer_add_stream(&client, s);
+	peer_frames(&client);
+	assert_false(h2_conn_pump(client.conn, 1000));
+	uint32_t n = hide_all_but(hidden, 1);
+	size_t sent = 7;
+	assert_false(h2_stream_pass_data(s, body, sizeof(body), false, &sent));
+	assert_int_equal(sent, 7);
+	assert_true(h2_stream_pass_data(s, NULL, 0, true, &sent));
+	assert_int_equal(sent, 0);
+	assert_true(h2_stream_sent_end(s));
+	assert_true(h2_conn_pump(client.conn, 1000));
+	assert_int_equal(client.out.len, 0);
+	while (n)
+		pool_put(&chunks, hidden[--n]);
+	assert_false(h2_conn_pump(client.conn, 1000));
+	assert_string_equal(peer_frames(&client), "DATA 1 0 end\n");
+	worlds_end();
+}
+
 // A message that may need two chunks isn't begun with one: half a block would part the tables.
 static void a_message_that_may_not_fit_the_pool_is_not_begun(void **state)
 {
@@ -466,6 +500,7 @@ static void nothing_is_allocated_from_libc(void **state)
 RUN_SUITE("h2/memory", cmocka_unit_test(chunks_run_dry_at_each_point),
 	cmocka_unit_test(feed_stops_at_a_ping_that_cannot_be_answered),
 	cmocka_unit_test(a_frame_that_does_not_fit_the_pool_waits),
+	cmocka_unit_test(what_passes_waits_for_chunks),
 	cmocka_unit_test(a_message_that_may_not_fit_the_pool_is_not_begun),
 	cmocka_unit_test(bodies_do_not_take_the_last_chunks),
 	cmocka_unit_test(a_field_cut_short_does_not_keep_the_room_for_large_ones),
