@@ -336,6 +336,7 @@ static void text_from_the_table_is_judged_as_when_it_came(void **state)
 		size_t len; // of literal
 		enum h2_malformed verdict;
 		uint16_t bad;
+		bool is_grpc;
 	} rows[] = {
 		{"value", "\x82\x86\x84",
 			"\x40\x01x\x03"
@@ -366,6 +367,13 @@ static void text_from_the_table_is_judged_as_when_it_came(void **state)
 			"b",
 			5, H2_WELL_FORMED, 0},
 		{"good path", "\x82\x86", "\x44\x02/b", 4, H2_WELL_FORMED, 0},
+		{"te", "\x82\x86\x84", "\x40\x02te\x04gzip", 9, H2_BAD_TE, 0},
+		{"good te", "\x82\x86\x84", "\x40\x02te\x08trailers", 13, H2_WELL_FORMED, 0},
+		{"grpc", "\x82\x86\x84",
+			"\x5f\x10"
+			"application/grpc",
+			18, H2_WELL_FORMED, 0, true},
+		{"no grpc", "\x82\x86\x84", "\x5f\x0atext/plain", 12, H2_WELL_FORMED, 0},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct decoder *d = decoder_new();
@@ -375,9 +383,11 @@ static void text_from_the_table_is_judged_as_when_it_came(void **state)
 		memcpy(block + n, rows[i].literal, rows[i].len);
 		for (int time = 0; time < 4; time++) {
 			enum h2_malformed verdict = judge(d, block, n + (time ? 1 : rows[i].len));
-			if (verdict != rows[i].verdict || d->block.message.bad != rows[i].bad)
-				fail_msg("%s, time %d: %d, bad=%u", rows[i].name, time, verdict,
-					d->block.message.bad);
+			const struct h2_message *m = &d->block.message;
+			if (verdict != rows[i].verdict || m->bad != rows[i].bad ||
+				m->is_grpc != rows[i].is_grpc)
+				fail_msg("%s, time %d: %d, bad=%u, is_grpc=%d", rows[i].name, time,
+					verdict, m->bad, m->is_grpc);
 			block[n] = (char)0xbe; // the newest entry
 		}
 		decoder_free(d);
