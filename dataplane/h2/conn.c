@@ -260,10 +260,11 @@ bool h2_conn_pump(struct h2_conn *c, size_t room)
 		return false;
 	c->pumping = true;
 	c->room_end = c->written + (room < UINT32_MAX ? room : UINT32_MAX);
-	if (c->rx.in_payload)
-		h2_conn_feed(
-			c, (const uint8_t *)"", 0); // an empty SETTINGS whose ACK found no memory
+	// An empty SETTINGS whose ACK found no memory: no byte of it is left to be fed again.
+	if (h2_rx_at_end(&c->rx))
+		h2_conn_feed(c, (const uint8_t *)"", 0);
 	bool more = !c->failed && pump(c, room);
+	more |= !c->failed && !c->feeding && h2_rx_at_end(&c->rx);
 	report_done(c);
 	c->pumping = false;
 	return more;

@@ -155,7 +155,7 @@ static void begin_headers(struct h2_conn *c)
 	}
 }
 
-// Header and prefix are complete in rx->head.
+// Header and prefix are complete; where there is a prefix, both are in rx->head.
 static void begin_frame(struct h2_conn *c)
 {
 	struct h2_rx *rx = &c->rx;
@@ -317,7 +317,7 @@ size_t h2_conn_feed(struct h2_conn *c, const uint8_t *p, size_t len)
 	c->feeding = true;
 	size_t at = 0;
 	// A payload of no bytes is a step of its own.
-	while (!c->failed && (at < len || (c->rx.in_payload && c->rx.left + c->rx.padding == 0))) {
+	while (!c->failed && (at < len || h2_rx_at_end(&c->rx))) {
 		if (c->rx.preface_left) {
 			at += feed_preface(c, p + at, len - at);
 		} else if (!c->rx.in_payload) {

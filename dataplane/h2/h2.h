@@ -124,7 +124,7 @@ void *h2_conn_user(const struct h2_conn *);
 size_t h2_conn_feed(struct h2_conn *, const uint8_t *, size_t len);
 bool h2_conn_failed(const struct h2_conn *, enum h2_error *ret_code);
 // Writes to *out what windows and `room` (bytes) allow: WINDOW_UPDATEs first, then DATA, streams in
-// turn. True = more is waiting for room (not for windows).
+// turn. True = more is waiting for room (not for windows), or for memory.
 bool h2_conn_pump(struct h2_conn *, size_t room);
 // The stream that has waited longest, with body bytes queued, for a window of the peer's; since the
 // end of the connection's window or the stream's last progress. NULL = none waits. The owner's

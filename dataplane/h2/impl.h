@@ -198,6 +198,13 @@ enum h2_past h2_stream_past(const struct h2_conn *, uint32_t id);
 // Never opened so far.
 bool h2_id_idle(const struct h2_conn *, uint32_t id);
 
+// feed.c
+// A frame's payload of no bytes more is still to be worked on.
+static inline bool h2_rx_at_end(const struct h2_rx *rx)
+{
+	return rx->in_payload && rx->left + rx->padding == 0;
+}
+
 // flow.c
 // A DATA frame's payload arrived (padding included). False = the connection has failed.
 bool h2_flow_receive(struct h2_conn *, uint32_t len);

@@ -178,6 +178,35 @@ static void feed_stops_at_a_ping_that_cannot_be_answered(void **state)
 	worlds_end();
 }
 
+// The last frame of the input has no bytes that could wait: the pump says that there is more to do
+// when TCP has room, since nobody feeds it again.
+static void a_settings_frame_without_payload_is_answered_when_there_is_memory(void **state)
+{
+	static const uint8_t filler[BUF_CHUNK_ROOM - 16];
+	void *hidden[64];
+	struct raw *raw = calloc(1, sizeof(*raw));
+	worlds_begin(64, 16);
+	assert_true(connect_both());
+	settle();
+	assert_true(buf_append(&server.out, &chunks, filler, sizeof(filler)));
+	uint32_t n = hide_chunks(hidden);
+	raw_frame(raw, H2_SETTINGS, 0, 0, NULL, 0);
+	assert_int_equal(h2_conn_feed(server.conn, raw->data, raw->len), raw->len);
+	assert_true(h2_conn_pump(server.conn, 0));
+	assert_int_equal(server.out.len, sizeof(filler));
+	buf_clear(&server.out, &chunks);
+	assert_false(h2_conn_pump(server.conn, 0));
+	assert_string_equal(peer_frames(&server), "SETTINGS ack\n");
+	raw->len = 0; // what has bytes to come waits for them, not for room
+	raw_frame(raw, H2_PING, 0, 0, "12345678", 8);
+	assert_int_equal(h2_conn_feed(server.conn, raw->data, H2_FRAME_HEAD), H2_FRAME_HEAD);
+	assert_false(h2_conn_pump(server.conn, 0));
+	while (n)
+		pool_put(&chunks, hidden[--n]);
+	free(raw);
+	worlds_end();
+}
+
 static uint32_t hide_all_but(void **hidden, uint32_t n_left)
 {
 	uint32_t n = hide_chunks(hidden);
@@ -499,6 +528,7 @@ static void nothing_is_allocated_from_libc(void **state)
 
 RUN_SUITE("h2/memory", cmocka_unit_test(chunks_run_dry_at_each_point),
 	cmocka_unit_test(feed_stops_at_a_ping_that_cannot_be_answered),
+	cmocka_unit_test(a_settings_frame_without_payload_is_answered_when_there_is_memory),
 	cmocka_unit_test(a_frame_that_does_not_fit_the_pool_waits),
 	cmocka_unit_test(what_passes_waits_for_chunks),
 	cmocka_unit_test(a_message_that_may_not_fit_the_pool_is_not_begun),
