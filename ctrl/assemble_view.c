@@ -111,8 +111,8 @@ void assembler_each_endpoint(const struct assembler *a, const char *cluster,
 
 #define SCRATCH_SIZE ((size_t)2 * STATS_MAX_COMMAND) // a command's header values fit, joined
 
-// ERR-01: what stands above the picker says no, in the words of workers. Good until it is asked
-// again. NULL = nothing does.
+// ERR-01: what stands above the picker says no, in the words of workers, but that a breaker may be
+// full of places that these keep (lb/leases.h). Good until it is asked again. NULL = nothing does.
 static const char *why_refused(const struct lb_leaf_layer *layer)
 {
 	static char text[512]; // ctrl's
@@ -122,8 +122,8 @@ static const char *why_refused(const struct lb_leaf_layer *layer)
 			lb_drops_name(layer->drops, category));
 	else if (layer && lb_breaker_in_flight(layer->breaker) >= layer->max_requests)
 		snprintf(text, sizeof(text),
-			"cluster %s: circuit breaker drop: %u requests are in flight, as many as "
-			"may",
+			"cluster %s: circuit breaker drop: %u requests are in flight or have their "
+			"places kept by workers, as many as may",
 			layer->name, layer->max_requests);
 	else
 		return NULL;

@@ -571,7 +571,8 @@ static void a_refusal_above_the_endpoints_says_whose_it_is(void **state)
 	leaf("web", only_one, 1)->cluster->max_requests = 0;
 	give(w);
 	assert_string_equal(pick_text(w, "web"),
-		"cluster web: circuit breaker drop: 0 requests are in flight, as many as may");
+		"cluster web: circuit breaker drop: 0 requests are in flight or have their places "
+		"kept by workers, as many as may");
 }
 
 static void eject_first(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)
