@@ -70,7 +70,8 @@ bool host_poll(struct host *, host_sort_fn sort, void *ctx);
 bool host_receive(struct host *, uint64_t now_ns);
 // It ends: what the connections have to send, and the devices' batches. True = there was something.
 bool host_flush(struct host *);
-// Waits for frames, at most that long; a device without a descriptor for poll(2) just waits.
+// Waits for frames, at most that long; a device without a descriptor for poll(2) just waits, and so
+// do those of more than two hosts.
 void host_rest(struct host *const *, uint32_t n_hosts, uint64_t ns);
 
 struct counter_set host_port_counters(const struct host *, uint32_t port);

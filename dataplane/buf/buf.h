@@ -5,6 +5,7 @@
 // Thread: the owning worker. Knows no mbuf, socket or protocol.
 #pragma once
 
+#include "lb/base/check.h"
 #include "lb/base/pool.h"
 
 #include <stdbool.h>
@@ -49,6 +50,7 @@ uint8_t *buf_reserve(struct buf *, struct pool *, size_t n);
 uint8_t *buf_space(struct buf *, struct pool *, size_t n);
 static inline void buf_added(struct buf *b, size_t n)
 {
+	DCHECK(n > 0 && n <= (size_t)BUF_CHUNK_ROOM - b->tail->end);
 	b->tail->end = (uint16_t)(b->tail->end + n);
 	b->len += n;
 }
