@@ -280,7 +280,8 @@ static uint8_t *put_field(struct hpack *h, struct hpack_mem *m, uint8_t *out, co
 }
 
 // The index of a field that is the last of its name to have been added, as most are; 0 = to be
-// looked for. Not for names without a number, those with values in the static table, and secrets.
+// looked for. Names without a number can't be told apart here. Those with values in the static
+// table, and secrets, are seldom in ours: to list them saves time, it is put_field() that decides.
 static inline uint32_t find_again(const struct hpack *h, const struct field *f)
 {
 	const uint64_t others = 1 | BIT(METHOD) | BIT(PATH) | BIT(SCHEME) | BIT(STATUS) |

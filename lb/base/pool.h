@@ -48,6 +48,7 @@ struct pool_list {
 void pool_list_add(struct pool_list *, const char *name, const struct pool *);
 void pool_list_add_view(struct pool_list *, const struct pool_view *);
 
+// The owner says how many are in use now, in the two figures of a view.
 static inline void pool_count(uint32_t *n_used, uint32_t *n_peak, uint32_t now)
 {
 	__atomic_store_n(n_used, now, __ATOMIC_RELAXED);

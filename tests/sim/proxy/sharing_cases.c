@@ -94,8 +94,9 @@ struct watch {
 	uint8_t *copies[MAX_BLOCKS];
 	struct block then[MAX_BLOCKS];
 	uint32_t n;
-	uint32_t n_turns, n_breaker_turns; // those in which a breaker's line has changed
-	uint32_t n_active_turns, n_fault_turns; // likewise
+	uint32_t n_turns; // of the data plane; below: those that have changed…
+	uint32_t n_breaker_turns; // the line of a breaker
+	uint32_t n_active_turns, n_fault_turns; // a count of members or faults
 	bool may_count_active, may_fault;
 	uint32_t n_bad;
 	uint64_t n_packets; // that others than the proxy sent in such turns
