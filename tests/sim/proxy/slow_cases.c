@@ -75,6 +75,26 @@ static void an_answered_request_costs_no_copy(void **state)
 	world_free(w);
 }
 
+// All of an answer lies here before the client reads any of it, and HTTP/2's windows have room for
+// more: but for TCP's acknowledgements nothing would be heard of this connection again.
+static void an_answer_larger_than_tcps_room_goes_on_as_tcp_does(void **state)
+{
+	struct world_conf conf = world_conf_default(11);
+	conf.n_clients = 1;
+	conf.n_backends = 2;
+	conf.stream_window = 1 << 20;
+	struct world *w = ready_world(&conf);
+	w->clients[0].deaf = true;
+	struct ask *a = ask(w, KIND_DOWNLOAD, 400000);
+	world_run(w, 5 * SECOND);
+	assert_true(world_chunks_used(w) > 300000 / 2048); // some lie in the client
+	assert_int_equal(w->link->endpoints[0].active + w->link->endpoints[1].active, 0);
+	client_listen(&w->clients[0]);
+	finish(w);
+	assert_ok(w, a);
+	world_free(w);
+}
+
 // A client that asks and asks and reads no answer is not read any more.
 static void a_client_that_does_not_read_is_not_read(void **state)
 {
@@ -204,6 +224,7 @@ static void a_client_that_gives_window_now_and_then_is_served(void **state)
 RUN_SUITE("sim/proxy_slow", CASE(a_slow_reader_costs_one_window_and_stops_nobody),
 	CASE(a_backend_that_reads_nothing_costs_one_window),
 	CASE(a_waiting_upload_holds_one_window), CASE(an_answered_request_costs_no_copy),
+	CASE(an_answer_larger_than_tcps_room_goes_on_as_tcp_does),
 	CASE(a_client_that_does_not_read_is_not_read), CASE(a_client_that_never_reads_is_let_go),
 	CASE(a_busy_client_is_never_taken_for_stuck),
 	CASE(a_client_that_gives_no_window_stops_nobody),
