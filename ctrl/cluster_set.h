@@ -19,6 +19,7 @@ struct cluster {
 	struct strmap_link by_name; // in the set
 	uint32_t id;
 	uint32_t n_users; // frontends whose configuration routes to it; 0 = leaving
+	uint64_t refused; // a bit for each frontend: it could not follow what that one says of it
 	struct cluster_tree *tree; // owned
 	// What the workers counted for this id before it came; owned; NULL = nothing.
 	struct cluster_totals *before;

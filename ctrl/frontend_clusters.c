@@ -6,10 +6,13 @@
 #include "ctrl/config.h"
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/res/listener.h"
+#include "lb/limits.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+_Static_assert(LB_MAX_FRONTENDS <= 64, "a cluster has a bit for each");
 
 // Most numbers are new, and nothing was counted for them. 0 or -ENOMEM.
 static int remember_totals(struct assembler *a, struct cluster *c)
@@ -79,6 +82,42 @@ static bool is_outdated(
 	return false;
 }
 
+// Of an entry, with its leaves.
+static bool same_entry(const struct xds_config *in_a, const struct xds_cluster_config *a,
+	const struct xds_config *in_b, const struct xds_cluster_config *b)
+{
+	if (!same_parts(a, b) || a->n_leaves != b->n_leaves || strcmp(a->error, b->error) != 0 ||
+		strcmp(a->resolution_note, b->resolution_note) != 0)
+		return false;
+	for (uint32_t i = 0; i < b->n_leaves; i++)
+		if (strcmp(a->leaves[i], b->leaves[i]) != 0 ||
+			!same_parts(xds_config_find_cluster(in_a, a->leaves[i]),
+				xds_config_find_cluster(in_b, b->leaves[i])))
+			return false;
+	return true;
+}
+
+// Is it nothing new to this frontend, while another one serves with something else? Of the two, one
+// still waits for more and may say again what it had (DM-28): who hears of a change configures it,
+// and what was said before takes nothing back.
+static bool is_repeated(const struct assembler *a, uint32_t frontend,
+	const struct xds_config *config, const struct xds_cluster_config *conf,
+	const struct cluster *c)
+{
+	bool is_contested = false;
+	for (uint32_t i = 0; i < a->conf.config->n_frontends && !is_contested; i++) {
+		const struct xds_config *serves = i == frontend ? NULL : a->frontends[i].applied;
+		const struct xds_cluster_config *other =
+			serves ? xds_config_find_cluster(serves, conf->name) : NULL;
+		is_contested = other && other->is_root && !same_entry(serves, other, config, conf);
+	}
+	const struct xds_config *own = a->frontends[frontend].applied;
+	const struct xds_cluster_config *before =
+		is_contested && own ? xds_config_find_cluster(own, conf->name) : NULL;
+	bool was_refused = c->refused & UINT64_C(1) << frontend;
+	return before && !was_refused && same_entry(own, before, config, conf);
+}
+
 static bool has_sessions(const struct res_listener *l)
 {
 	for (uint32_t i = 0; i < l->n_filters; i++)
@@ -109,9 +148,14 @@ void frontend_configure_clusters(struct assembler *a, uint32_t frontend, struct 
 		if (!sees_to(a, frontend, conf) || is_outdated(a, frontend, conf))
 			continue;
 		struct cluster *c = cluster_set_find(a->clusters, conf->name);
+		if (is_repeated(a, frontend, config, conf, c))
+			continue;
+		c->refused &= ~(UINT64_C(1) << frontend);
 		if (cluster_tree_configure(
-			    c->tree, config, conf, n_refused ? &(struct lb_err){0} : &why))
+			    c->tree, config, conf, n_refused ? &(struct lb_err){0} : &why)) {
+			c->refused |= UINT64_C(1) << frontend;
 			n_refused++;
+		}
 	}
 	lb_err_set(ret_refused, "%s", why.text);
 	if (n_refused > 1)
@@ -151,7 +195,8 @@ void frontend_follow_endpoints(struct assembler *a, uint32_t frontend)
 		const struct xds_cluster_config *conf = &newest->clusters[i];
 		struct cluster *c = cluster_set_find(a->clusters, conf->name);
 		if (!c || !same_resources(f->applied, newest, conf) ||
-			!sees_to(a, frontend, xds_config_find_cluster(f->applied, conf->name)))
+			!sees_to(a, frontend, xds_config_find_cluster(f->applied, conf->name)) ||
+			is_repeated(a, frontend, newest, conf, c))
 			continue;
 		// What does not fit now is tried again with the whole of it.
 		(void)cluster_tree_configure(c->tree, newest, conf, &(struct lb_err){0});

@@ -4,6 +4,7 @@
 // lets them.
 #include "ctrl/regex_cache.h"
 #include "lb/cluster.h"
+#include "lb/limits.h"
 #include "lb/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
@@ -11,6 +12,7 @@
 #include "tests/unit/ctrl/assembler_world.h"
 #include "tests/unit/ctrl/routes_by_hand.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool patterns_held;
@@ -29,10 +31,13 @@ bool __wrap_regex_cache_poll(struct regex_cache *c)
 	}
 static const struct told_endpoint old_backend[] = {{{IP(1), 80}, LB_LEAF_HEALTHY, 1}};
 static const struct told_endpoint new_backend[] = {{{IP(2), 80}, LB_LEAF_HEALTHY, 1}};
+static const struct told_endpoint third_backend[] = {{{IP(3), 80}, LB_LEAF_HEALTHY, 1}};
 static const struct told_locality old_place = {"", "", "", 1, old_backend, 1};
 static const struct told_locality new_place = {"", "", "", 1, new_backend, 1};
+static const struct told_locality third_place = {"", "", "", 1, third_backend, 1};
 static const struct told_priority old_priority = {&old_place, 1};
 static const struct told_priority new_priority = {&new_place, 1};
+static const struct told_priority third_priority = {&third_place, 1};
 
 static const struct res_vhost to_blue = {
 	"a", DOMAINS("*"), ROUTES({PREFIX("/"), CLUSTERS({"blue", 1})}), .hash = {1, 1}};
@@ -47,13 +52,14 @@ static const struct res_vhost to_green_again = {"a", DOMAINS("*"),
 static const struct res_vhost to_red = {
 	"a", DOMAINS("*"), ROUTES({PREFIX("/"), CLUSTERS({"red", 1})}), .hash = {4, 4}};
 
-static struct res_endpoints *old_endpoints, *new_endpoints;
+static struct res_endpoints *old_endpoints, *new_endpoints, *third_endpoints;
 
 static void make_endpoints(void)
 {
 	patterns_held = false;
 	old_endpoints = endpoints_of(&old_priority, 1);
 	new_endpoints = endpoints_of(&new_priority, 1);
+	third_endpoints = endpoints_of(&third_priority, 1);
 }
 
 static int set_up(void **state)
@@ -72,6 +78,7 @@ static int tear_down(void **state)
 {
 	xds_res_put(&old_endpoints->base);
 	xds_res_put(&new_endpoints->base);
+	xds_res_put(&third_endpoints->base);
 	return world_tear_down(state);
 }
 
@@ -217,6 +224,99 @@ static void what_another_frontend_serves_with_is_not_taken_back(void **state)
 	xds_res_put(&r->base);
 }
 
+// What frontends say of blue and green.
+static void say(struct world *w, uint32_t frontend, struct res_route_config *routes,
+	struct res_endpoints *blue, struct res_endpoints *green)
+{
+	struct res_listener *l = listener_of("1", NULL, 0);
+	update(w, frontend,
+		config_of(l, routes, (const char *[]){"blue", "green"},
+			(struct res_endpoints *[]){blue, green}, 2));
+	xds_res_put(&l->base);
+	settle(w);
+	turns(w, 1);
+}
+
+// A frontend that waits for a cluster says its last configuration again for the sake of newer
+// endpoints: of green they are, and blue is as old as it was.
+static void what_waits_takes_nothing_back(void **state)
+{
+	struct world *w = *state;
+	struct res_route_config *r = routes_of(&to_blue, 1);
+	for (uint32_t i = 0; i < 2; i++)
+		say(w, i, r, old_endpoints, old_endpoints);
+	say(w, 1, r, new_endpoints, old_endpoints);
+	assert_true(connects(w, 2));
+	say(w, 0, r, old_endpoints, third_endpoints);
+	assert_true(connects(w, 3));
+	say(w, 0, r, old_endpoints, old_endpoints);
+	say(w, 1, r, NULL, old_endpoints);
+	say(w, 0, r, old_endpoints, third_endpoints);
+	assert_int_equal(published(w, route(w, "/"))->state, LB_TRANSIENT_FAILURE);
+	// What it hears at last is what the other one has. Then it may go anywhere.
+	say(w, 0, r, NULL, third_endpoints);
+	assert_int_equal(published(w, route(w, "/"))->state, LB_TRANSIENT_FAILURE);
+	say(w, 0, r, old_endpoints, third_endpoints);
+	assert_int_equal(published(w, route(w, "/"))->state, LB_CONNECTING);
+	xds_res_put(&r->base);
+}
+
+// One that does not fit, whoever says it.
+static struct res_endpoints *too_many(void)
+{
+	struct told_endpoint *list = calloc(LB_MAX_MEMBERS + 1, sizeof(*list));
+	assert_non_null(list);
+	for (uint32_t i = 0; i <= LB_MAX_MEMBERS; i++) {
+		list[i] = (struct told_endpoint){{IP(0), 80}, LB_LEAF_HEALTHY, 1};
+		for (int k = 0; k < 3; k++)
+			list[i].addr.ip.b[13 + k] = (uint8_t)(i >> 8 * k);
+	}
+	const struct told_locality place = {"", "", "", 1, list, LB_MAX_MEMBERS + 1};
+	struct res_endpoints *e = endpoints_of(&(struct told_priority){&place, 1}, 1);
+	free(list);
+	return e;
+}
+
+// Else nobody would try again once there is room.
+static void what_was_refused_is_no_repetition(void **state)
+{
+	struct world *w = *state;
+	struct res_route_config *r = routes_of(&to_blue, 1);
+	struct res_endpoints *many = too_many();
+	for (uint32_t i = 0; i < 2; i++)
+		say(w, i, r, old_endpoints, old_endpoints);
+	say(w, 1, r, many, old_endpoints);
+	assert_non_null(strstr(assembler_frontend_refusal(w->assembler, 1), "'blue'"));
+	say(w, 1, r, many, third_endpoints);
+	assert_non_null(strstr(assembler_frontend_refusal(w->assembler, 1), "'blue'"));
+	turns(w, 2000); // retries
+	assert_non_null(strstr(assembler_frontend_refusal(w->assembler, 1), "'blue'"));
+	say(w, 1, r, new_endpoints, third_endpoints);
+	turns(w, 10000);
+	assert_string_equal(assembler_frontend_refusal(w->assembler, 1), "");
+	assert_true(connects(w, 2));
+	xds_res_put(&many->base);
+	xds_res_put(&r->base);
+}
+
+static void what_is_refused_takes_nothing_back(void **state)
+{
+	struct world *w = *state;
+	struct res_route_config *r = routes_of(&to_blue, 1), *refused = routes_of(&to_red, 1);
+	for (uint32_t i = 0; i < 2; i++)
+		say(w, i, r, old_endpoints, old_endpoints);
+	say(w, 1, r, new_endpoints, old_endpoints);
+	assert_true(connects(w, 2));
+	uint32_t blue = route(w, "/");
+	const struct lb_cluster *before = published(w, blue);
+	say(w, 0, refused, old_endpoints, third_endpoints);
+	assert_non_null(strstr(assembler_frontend_refusal(w->assembler, 0), "cluster 'red'"));
+	assert_true(connects(w, 3));
+	assert_ptr_equal(published(w, blue), before);
+	xds_res_put(&refused->base);
+	xds_res_put(&r->base);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 RUN_SUITE("ctrl/frontend_clusters", CASE(routes_that_wait_for_patterns_bring_their_clusters_along),
@@ -225,4 +325,7 @@ RUN_SUITE("ctrl/frontend_clusters", CASE(routes_that_wait_for_patterns_bring_the
 	CASE(endpoints_of_a_later_configuration_do_not_wait_anew),
 	CASE(a_new_cluster_connects_when_its_routes_serve),
 	cmocka_unit_test_setup_teardown(
-		what_another_frontend_serves_with_is_not_taken_back, set_up_both, tear_down))
+		what_another_frontend_serves_with_is_not_taken_back, set_up_both, tear_down),
+	cmocka_unit_test_setup_teardown(what_waits_takes_nothing_back, set_up_both, tear_down),
+	cmocka_unit_test_setup_teardown(what_was_refused_is_no_repetition, set_up_both, tear_down),
+	cmocka_unit_test_setup_teardown(what_is_refused_takes_nothing_back, set_up_both, tear_down))
