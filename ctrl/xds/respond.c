@@ -98,12 +98,23 @@ void xds_entry_fail(struct xds_entry *e, enum xds_status status, enum xds_code c
 	xds_client_add_news(e, e->value ? XDS_NEWS_AMBIENT : XDS_NEWS_ERROR);
 }
 
+// Without memory for that it would hold for good: the server has to say it again, which it would
+// not if it were told that its version is held (DL-13).
+static void hold_until(struct round *r, struct xds_entry *e, uint64_t expires_ns)
+{
+	if (xds_entry_hold_until(e, expires_ns) == 0)
+		return;
+	r->starved = true;
+	xds_version_put(e->version);
+	e->version = NULL;
+}
+
 // RS-04: each time it is sent it holds anew, and for good if no TTL comes with it.
 static void hold(struct round *r, struct xds_entry *e, const struct xds_response_entry *in)
 {
 	uint64_t now = twheel_now(r->client->conf.wheel);
 	if (in->has_ttl)
-		r->starved |= xds_entry_hold_until(e, now + in->ttl_ns) != 0;
+		hold_until(r, e, now + in->ttl_ns);
 	else
 		xds_entry_hold_for_good(e);
 }
@@ -124,7 +135,7 @@ static void note_expiry(const struct round *r, size_t index)
 static void hold_rest(struct round *r, struct xds_entry *e, const struct xds_res *res)
 {
 	if (res->expires_s)
-		r->starved |= xds_entry_hold_until(e, res->expires_s * NS_PER_S) != 0;
+		hold_until(r, e, res->expires_s * NS_PER_S);
 	else
 		xds_entry_hold_for_good(e);
 }

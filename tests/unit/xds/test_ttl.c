@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resources that hold for a time only, and the heartbeats that keep them (xds-client.md §4).
+#include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/xds/client_fixture.h"
 
@@ -232,10 +233,48 @@ static void heartbeats_in_state_of_the_world_delete_nothing(void **state)
 	fixture_fini(&f);
 }
 
+// A server that says nothing again of what it is told is held (DL-13). False = there are no so many
+// allocations.
+static bool hold_without_memory(size_t nth)
+{
+	struct fixture f;
+	struct ear a;
+	fixture_init_delta(&f, "");
+	listen_to(&f, &toy_cluster, "a", &a);
+	expect_delta(&f, &toy_cluster, "+a", "");
+	alloc_fail_arm(nth);
+	say_delta(&f, "n1", &(struct beat){"a", "1", "v1", 10});
+	bool hit = alloc_fail_disarm();
+	pass_time(&f, 3 * S);
+	for (int i = 0; i < 2; i++) { // what is said on the stream, and on the next one
+		const Envoy__Service__Discovery__V3__DeltaDiscoveryRequest *m =
+			fake_ads_next_delta(&f.server);
+		if (m && m->n_resource_names_subscribe && !m->n_initial_resource_versions)
+			say_delta(&f, "n2", &(struct beat){"a", "1", "v1", 10});
+	}
+	bool has_value = strstr(heard(&a), "=1"); // not if there was none even to read it
+	assert_true(has_value || hit);
+	pass_time(&f, 20 * S);
+	if (has_value)
+		assert_string_equal(heard(&a), "!5");
+	fixture_fini(&f);
+	return hit;
+}
+
+static void value_does_not_outlive_its_ttl_for_want_of_memory(void **state)
+{
+	size_t nth = 0;
+	while (hold_without_memory(nth))
+		nth++;
+	if (alloc_fail_works())
+		assert_in_range(nth, 5, 1000);
+}
+
 RUN_SUITE("xds/ttl", cmocka_unit_test(value_is_dropped_when_its_ttl_is_over),
 	cmocka_unit_test(heartbeat_of_the_same_version_keeps_the_value),
 	cmocka_unit_test(heartbeat_of_another_version_or_of_nothing_is_invalid),
 	cmocka_unit_test(each_update_arms_disarms_or_changes_the_ttl),
 	cmocka_unit_test(impossible_ttl_is_invalid_and_a_huge_one_holds),
 	cmocka_unit_test(ttl_goes_on_without_a_server_and_ends_with_the_watch),
-	cmocka_unit_test(heartbeats_in_state_of_the_world_delete_nothing))
+	cmocka_unit_test(heartbeats_in_state_of_the_world_delete_nothing),
+	cmocka_unit_test(value_does_not_outlive_its_ttl_for_want_of_memory))
