@@ -73,10 +73,11 @@ static int open_type(struct ads_stream *s, const char *url, struct catalog_type 
 {
 	struct catalog_type *type = catalog_find_type(s->catalog, url);
 	bool is_open = type && type->index < s->n_types && s->types[type->index].is_open;
-	if (!is_open)
-		type = catalog_open_type(s->catalog, url, s->n_made);
+	int rc = is_open ? 0 : catalog_open_type(s->catalog, url, s->n_made, &type);
+	if (rc)
+		return rc;
 	if (type && !is_open) {
-		int rc = reserve_state(s, type);
+		rc = reserve_state(s, type);
 		if (rc) {
 			catalog_close_type(s->catalog, type);
 			return rc;

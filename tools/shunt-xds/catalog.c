@@ -105,22 +105,28 @@ static uint32_t find_place(struct catalog *c)
 	return t;
 }
 
-static struct catalog_type *make_type(struct catalog *c, const char *url)
+// 0, and *ret is NULL if there is no room, or -ENOMEM.
+static int make_type(struct catalog *c, const char *url, struct catalog_type **ret)
 {
 	uint32_t index = find_place(c);
-	char *copy = index < CATALOG_TYPES_MAX ? strdup(url) : NULL;
+	if (index == CATALOG_TYPES_MAX)
+		return 0;
+	char *copy = strdup(url);
 	if (!copy)
-		return NULL;
+		return -ENOMEM;
 	const char *dot = strrchr(copy, '.'), *slash = strrchr(copy, '/');
 	struct resource_type_info info = {.url = copy, .label = dot > slash ? dot + 1 : slash + 1};
 	struct catalog_type before = c->types[index];
 	bool is_reused = index < c->n_types;
 	struct catalog_type *type = add_type(c, index, &info);
-	if (!type)
+	if (!type) {
 		free(copy);
-	else if (is_reused)
+		return -ENOMEM;
+	}
+	if (is_reused)
 		type_fini(&before);
-	return type;
+	*ret = type;
+	return 0;
 }
 
 struct catalog_type *catalog_find_type(struct catalog *c, const char *url)
@@ -131,17 +137,20 @@ struct catalog_type *catalog_find_type(struct catalog *c, const char *url)
 	return NULL;
 }
 
-struct catalog_type *catalog_open_type(struct catalog *c, const char *url, uint32_t n)
+int catalog_open_type(struct catalog *c, const char *url, uint32_t n, struct catalog_type **ret)
 {
 	struct catalog_type *type = catalog_find_type(c, url);
 	bool is_own = type && !catalog_type_is_made(type);
+	int rc = 0;
+	*ret = is_own ? type : NULL;
 	if (is_own || n >= CATALOG_TYPES_A_CLIENT)
-		return is_own ? type : NULL;
+		return 0;
 	if (!type && c->source && is_type_url(url))
-		type = make_type(c, url);
+		rc = make_type(c, url, &type);
 	if (type)
 		type->n_users++;
-	return type;
+	*ret = type;
+	return rc;
 }
 
 #define TYPES_CROWDED (N_RESOURCE_TYPES + (CATALOG_TYPES_MAX - N_RESOURCE_TYPES) / 2)

@@ -54,8 +54,9 @@ void catalog_set_source(struct catalog *, struct catalog_source *);
 struct catalog_type *catalog_find_type(struct catalog *, const char *url);
 // The same, for a client that has n of its own open. With a source, a type that is not there is
 // made, as far as there is room and the URL, which is untrusted, looks like one; or it takes the
-// place of one that nobody needs any more. NULL = it is not served.
-struct catalog_type *catalog_open_type(struct catalog *, const char *url, uint32_t n);
+// place of one that nobody needs any more. 0, and *ret is NULL if it is not served, or -ENOMEM.
+[[nodiscard]] int catalog_open_type(
+	struct catalog *, const char *url, uint32_t n, struct catalog_type **ret);
 // One that was made is not needed by this client any more, which has no subscription of it left.
 void catalog_close_type(struct catalog *, struct catalog_type *);
 static inline bool catalog_type_is_made(const struct catalog_type *type)

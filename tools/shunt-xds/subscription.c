@@ -226,16 +226,21 @@ static size_t name_end(const struct subscription_merge *m, size_t first)
 }
 
 // Does another subscription keep what was sent for this one, and not know of it itself? Those of a
-// name are too many to be all asked, and one that is told to go too often does no harm.
+// name are too many to be all asked, and one that is told to go too often does no harm. Nor is
+// there an end to looking where many go at once.
 #define LOOK_MAX 1000
+#define LOOK_MAX_IN_ALL (1000 * LOOK_MAX) // of one request
 static bool is_left(const struct subscription_merge *m, size_t first, size_t end,
-	const struct subscription_entry *e, const struct wild *wild)
+	const struct subscription_entry *e, const struct wild *wild, size_t *looks)
 {
 	const struct xds_constraints *sent = e->sent->constraints;
 	bool is_kept = end - first > LOOK_MAX;
+	if (*looks >= LOOK_MAX_IN_ALL)
+		return true;
 	for (size_t i = 0; i < wild->n && !is_kept; i++)
 		is_kept = xds_constraints_match(sent, wild->list[i]->params);
 	for (size_t i = first; i < end && i < first + LOOK_MAX; i++) {
+		++*looks;
 		const struct subscription_entry *other = &m->out[i];
 		if (!other->named && !other->wild)
 			continue;
@@ -250,12 +255,13 @@ static bool is_left(const struct subscription_merge *m, size_t first, size_t end
 // it was sent may end.
 static void leave_behind(struct subscription_merge *m, const struct wild *wild)
 {
+	size_t looks = 0;
 	for (size_t first = 0, end; first < m->n; first = end) {
 		end = name_end(m, first);
 		for (size_t i = first; i < end; i++) {
 			struct subscription_entry *e = &m->out[i];
-			e->left =
-				!e->named && !e->wild && e->sent && is_left(m, first, end, e, wild);
+			e->left = !e->named && !e->wild && e->sent &&
+			          is_left(m, first, end, e, wild, &looks);
 			if (e->left) {
 				e->asked = false;
 				e->error = 0;

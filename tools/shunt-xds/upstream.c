@@ -162,12 +162,13 @@ static int admit(struct catalog_source *source, uint32_t type, size_t len)
 	return len > max ? refuse(up, type, "its", len, max) : 0;
 }
 
-// What nobody wants is not kept at the cost of what somebody does.
+// What nobody wants is not kept at the cost of what somebody does. All of it goes at once: to look
+// for one of them for each new name would take the square of their number.
 static int make_room(struct upstream *up, uint32_t type, size_t len)
 {
 	size_t *have = &up->names_len[type], max = up->conf.names_max;
-	for (struct xds_chain *c = up->wants.next, *next; *have + len > max && c != &up->wants;
-		c = next) {
+	bool is_short = *have + len > max;
+	for (struct xds_chain *c = up->wants.next, *next; is_short && c != &up->wants; c = next) {
 		struct want *w = UPSTREAM_OF(c, struct want, all);
 		next = c->next;
 		if (w->type == type && w->n_users == 0)

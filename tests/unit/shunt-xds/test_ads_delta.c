@@ -440,7 +440,6 @@ static void variant_goes_though_the_subscription_that_brought_it_has_ended(void 
 	NEXT(p, "R r=2{version=v1} -r{env=prod}");
 }
 
-// TP2-S04.
 // What a wildcard keeps of it is not known by name before the list is looked through.
 static void variant_goes_though_a_wildcard_took_over_when_its_subscription_ended(void **state)
 {

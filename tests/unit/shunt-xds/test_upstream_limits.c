@@ -2,6 +2,7 @@
 // What one client of the caching proxy may take from the others: types, and room in the request
 // that all of them share.
 #include "ctrl/xds/client.h"
+#include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/shunt-xds/proxy_world.h"
 
@@ -94,6 +95,22 @@ static void types_that_nobody_has_any_more_make_room(void **state)
 			assert_int_equal(ask_for_type(&w->a, i), ADS_REQUEST_SUBSCRIBE);
 		peer_reopen(&w->a);
 		proxy_pass(p, 2 * SECOND);
+	}
+}
+
+// -ENOMEM ends the stream, and the client comes again; what is not served it would not ask for any
+// more.
+static void type_for_which_memory_is_short_is_not_called_unknown(void **state)
+{
+	struct world *w = *state;
+	char *names[] = {(char[]){"s"}};
+	bool hit = true;
+	for (size_t nth = 0; hit; nth++) {
+		peer_reopen(&w->a);
+		alloc_fail_arm(nth);
+		int rc = peer_want(&w->a, "a/type", names, 1);
+		hit = alloc_fail_disarm();
+		assert_true(rc == (hit ? -ENOMEM : 0) || w->a.result.kind == ADS_REQUEST_SUBSCRIBE);
 	}
 }
 
@@ -194,10 +211,34 @@ static void clients_have_no_more_names_than_a_request(void **state)
 	peer_close(&late);
 }
 
+// All of it, lest each name of many looks for one.
+static void what_nobody_wants_goes_at_once_when_room_is_short(void **state)
+{
+	struct world *w = *state;
+	struct proxy_world *p = &w->proxy;
+	struct upstream_counts counts;
+	proxy_publish(p, "C:c=1");
+	peer_subscribe(&w->a, 'C', "+c");
+	GETS(p, &w->a, "C c=1");
+	peer_change(&w->a, 'C', "-c", "", false);
+	assert_int_equal(ask_for_names(&w->a, 0, 200), 0);
+	assert_int_equal(ask_for_names(&w->b, 1000, 200), 0);
+	peer_close(&w->b);
+	peer_open(&w->b, &p->below, ADS_DELTA);
+	upstream_counts(p->upstream, &counts);
+	assert_int_equal(counts.n_idle, 201);
+	assert_int_equal(ask_for_names(&w->b, 2000, 100), 0);
+	upstream_counts(p->upstream, &counts);
+	assert_int_equal(counts.n_idle, 1); // another type's
+	assert_int_equal(counts.n_evicted, 200);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 RUN_SUITE("shunt-xds/upstream_limits", T(one_client_does_not_use_up_the_types_of_all),
 	T(types_that_nobody_has_any_more_make_room),
+	T(type_for_which_memory_is_short_is_not_called_unknown),
 	T(type_in_the_place_of_another_is_served_as_any),
 	T(client_has_no_more_names_than_half_a_request),
-	T(clients_have_no_more_names_than_a_request))
+	T(clients_have_no_more_names_than_a_request),
+	T(what_nobody_wants_goes_at_once_when_room_is_short))
