@@ -278,10 +278,20 @@ static const struct node *find_newer(
 	return now && !is_same ? n : NULL;
 }
 
+// Trouble of routes that are still to come is not that of those that serve.
+static const char *ambient_of_routes(const struct composition *in)
+{
+	const struct node *n = in->route_node;
+	bool serve = n && strcmp(node_name(n), in->last->routes->base.name) == 0;
+	return serve ? n->ambient : NULL;
+}
+
 static int renew(struct composer *c, const struct node *n, struct xds_cluster_config *k)
 {
 	struct notes notes = {.n = 0};
 	int rc = 0;
+	note(&notes, c->in->listener->ambient);
+	note(&notes, ambient_of_routes(c->in));
 	note(&notes, n->ambient);
 	if (k->cluster->kind == RES_CLUSTER_EDS)
 		rc = fill_eds(c, n, k, &notes);
@@ -335,20 +345,20 @@ static int copy(struct composer *c, uint32_t i)
 	return from->leaves ? copy_leaves(c, from, k) : 0;
 }
 
-int compose_meanwhile(struct nodes *nodes, const struct xds_config *last, const char *node_id,
-	struct xds_config **ret)
+int compose_meanwhile(const struct composition *in, struct xds_config **ret)
 {
-	const struct composition in = {.nodes = nodes, .last = last, .node_id = node_id};
-	struct composer c = {.in = &in};
+	const struct xds_config *last = in->last;
+	struct composer c = {.in = in};
 	bool is_newer = false;
-	*ret = NULL;
 	for (uint32_t i = 0; i < last->n_clusters && !is_newer; i++)
-		is_newer = find_newer(nodes, &last->clusters[i]);
-	if (!is_newer)
+		is_newer = find_newer(in->nodes, &last->clusters[i]);
+	if (!is_newer) {
+		*ret = NULL;
 		return 0;
+	}
 	if (config_builder_init(&c.b, last->listener, last->routes, last->vhost, last->n_clusters))
 		return -ENOMEM;
-	c.node_id = config_builder_text(&c.b, "xDS node id \"%s\"", node_id);
+	c.node_id = config_builder_text(&c.b, "xDS node id \"%s\"", in->node_id);
 	bool ok = c.node_id;
 	for (uint32_t i = 0; i < last->n_clusters && ok; i++) {
 		const char *name = xds_arena_strdup(c.b.arena, last->clusters[i].name);

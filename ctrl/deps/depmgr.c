@@ -276,7 +276,8 @@ static enum outcome reach_held(struct depmgr *dm, uint32_t *ret_n)
 	return ok ? COMPLETE : STARVED;
 }
 
-// Of what serves nothing is forgotten before another configuration takes its place.
+// Of what serves nothing is forgotten before another configuration takes its place; until then, and
+// so then, requests choose its clusters (DM-22).
 static void keep_last(struct depmgr *dm)
 {
 	for (uint32_t i = 0; i < dm->config->n_clusters; i++) {
@@ -286,6 +287,8 @@ static void keep_last(struct depmgr *dm)
 			c && c->kind == RES_CLUSTER_EDS
 				? node_find(&dm->nodes.endpoints, c->eds_name)
 				: NULL};
+		if (kept[0] && k->is_root)
+			cluster_node_of(kept[0])->was_root = true;
 		for (int n = 0; n < 2; n++) {
 			if (!kept[n] || kept[n]->pass == dm->nodes.pass)
 				continue;
@@ -383,11 +386,20 @@ static bool deliver(struct depmgr *dm)
 	return true;
 }
 
+// Unlike DM-05, by which nothing is delivered while anything is missing: endpoints that are gone
+// serve nobody, and a cluster that never comes would hold all others to theirs.
 static void meanwhile_fired(struct twheel_timer *t)
 {
 	struct depmgr *dm = (struct depmgr *)((char *)t - offsetof(struct depmgr, meanwhile));
+	const struct composition in = {
+		.nodes = &dm->nodes,
+		.listener = dm->listener,
+		.route_node = dm->routes,
+		.node_id = dm->node_id,
+		.last = dm->config,
+	};
 	struct xds_config *config;
-	if (compose_meanwhile(&dm->nodes, dm->config, dm->node_id, &config))
+	if (compose_meanwhile(&in, &config))
 		twheel_arm(dm->conf.wheel, t, twheel_now(dm->conf.wheel) + RETRY_NS);
 	else if (config)
 		put_in_use(dm, config);

@@ -100,6 +100,55 @@ static void cluster_that_new_routes_do_not_name_is_followed_as_long_as_it_serves
 	deps_fini(&f);
 }
 
+// DM-22: as long as the routes that name it serve, requests choose it.
+static void cluster_that_new_routes_do_not_name_stays_for_requests_of_meanwhile(void **state)
+{
+	struct deps_fixture f;
+	with_green_missing(&f, "");
+	hold_routes(&f, "rc", "green", NULL);
+	say(&f, &res_type_route_config);
+	f.in_use = " blue ";
+	hold_leaf(&f, "green", 5);
+	say_all(&f);
+	assert_string_equal(look(&f), "rc: ~blue=blue/10.0.0.1 green=green/10.0.0.5");
+	f.in_use = NULL;
+	deps_pass_time(&f, 2 * S);
+	assert_string_equal(look(&f), "rc: green=green/10.0.0.5");
+	deps_fini(&f);
+}
+
+// DM-27
+static void notes_tell_of_trouble_with_the_routes(void **state)
+{
+	struct deps_fixture f;
+	with_green_missing(&f, "");
+	hold(&f, &res_type_route_config, "rc", "{'name':'rc','virtual_hosts':[{'name':'v'}]}");
+	say(&f, &res_type_route_config);
+	move_blue(&f, 2);
+	deps_pass_time(&f, S);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.2");
+	assert_non_null(strstr(note_of(&f, "blue"), "\"rc\" from xDS server"));
+	deps_fini(&f);
+}
+
+// What is wrong with routes that are to come is their own.
+static void notes_tell_of_no_trouble_with_other_routes(void **state)
+{
+	struct deps_fixture f;
+	with_green_missing(&f, "");
+	hold_listener(&f, "rc-2");
+	say(&f, &res_type_listener);
+	hold_routes(&f, "rc-2", "green", NULL);
+	say(&f, &res_type_route_config);
+	hold(&f, &res_type_route_config, "rc-2", "{'name':'rc-2','virtual_hosts':[{'name':'v'}]}");
+	say(&f, &res_type_route_config);
+	move_blue(&f, 2);
+	deps_pass_time(&f, S);
+	assert_string_equal(look(&f), "rc: blue=blue/10.0.0.2");
+	assert_string_equal(note_of(&f, "blue"), "xDS node id \"me\"");
+	deps_fini(&f);
+}
+
 static void endpoints_of_a_cluster_that_is_another_wait_with_it(void **state)
 {
 	struct deps_fixture f;
@@ -209,6 +258,9 @@ static void want_of_memory_is_got_over(void **state)
 RUN_SUITE("deps/meanwhile", cmocka_unit_test(endpoints_go_live_though_routes_wait_for_a_cluster),
 	cmocka_unit_test(endpoints_go_live_though_routes_change_faster_than_the_server_answers),
 	cmocka_unit_test(cluster_that_new_routes_do_not_name_is_followed_as_long_as_it_serves),
+	cmocka_unit_test(cluster_that_new_routes_do_not_name_stays_for_requests_of_meanwhile),
+	cmocka_unit_test(notes_tell_of_trouble_with_the_routes),
+	cmocka_unit_test(notes_tell_of_no_trouble_with_other_routes),
 	cmocka_unit_test(endpoints_of_a_cluster_that_is_another_wait_with_it),
 	cmocka_unit_test(deletion_waits),
 	cmocka_unit_test(listener_that_waits_for_its_routes_holds_no_endpoints_up),
