@@ -15,6 +15,8 @@ struct column {
 	void *unused; // 32 bytes: an AND finds the column
 };
 
+_Static_assert((sizeof(struct column) & (sizeof(struct column) - 1)) == 0, "a mask finds it");
+
 struct weighted_picker {
 	struct lb_picker base;
 	uint32_t mask; // of bytes to a column; as many columns as a power of two
