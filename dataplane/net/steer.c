@@ -3,6 +3,7 @@
 
 #include "dataplane/net/inside.h"
 #include "lb/base/check.h"
+#include "lb/base/rand.h"
 
 #define TCP_PORTS 4 // bytes of a segment that hold them
 #define TCP_FLAGS_AT 13
@@ -10,10 +11,35 @@
 #define TCP_HEADER 20
 #define ICMP_HEADER 8
 #define MORE_OR_OFFSET 0x3fff
+#define ENTRIES_EACH 16 // at least, where the table has so many
+#define PERIOD_MIN 128 // most devices have as many, or a multiple
 
 _Static_assert(LB_MAX_WORKERS <= STEER_ENTRIES_MAX && LB_MAX_WORKERS <= UINT8_MAX, "owners");
 _Static_assert(LB_MAX_WORKERS <= 64, "bits of served");
 _Static_assert(NET_MAX_PORTS <= 32, "bits of by_device");
+
+// Round by round, each worker once in each, in an order of chance. A client's connections have
+// ports in a row, and the hash is linear: by a table of i modulo n all of them come to one worker
+// wherever the key's bits for those ports leave the lowest of the hash alone. The table repeats, so
+// that devices with tables of different lengths agree.
+static void deal(struct steer *s)
+{
+	struct rand rand;
+	uint64_t seed;
+	memcpy(&seed, s->key, sizeof(seed));
+	rand_init(&rand, seed);
+	uint32_t period = PERIOD_MIN;
+	while (period < ENTRIES_EACH * s->n_workers && period < STEER_ENTRIES_MAX)
+		period *= 2;
+	for (uint32_t i = 0; i < period; i++) {
+		uint32_t worker = i % s->n_workers;
+		uint32_t at = i - worker + (uint32_t)rand_below(&rand, worker + 1);
+		s->owners[i] = s->owners[at];
+		s->owners[at] = (uint8_t)worker;
+	}
+	for (uint32_t i = period; i < STEER_ENTRIES_MAX; i++)
+		s->owners[i] = s->owners[i - period];
+}
 
 void steer_init(struct steer *s, uint32_t n_workers, const uint8_t *key)
 {
@@ -21,8 +47,7 @@ void steer_init(struct steer *s, uint32_t n_workers, const uint8_t *key)
 	*s = (struct steer){.n_workers = n_workers, .mask = STEER_ENTRIES_MAX - 1};
 	memcpy(s->key, key, sizeof(s->key));
 	toeplitz_init(&s->hash, key);
-	for (uint32_t i = 0; i < STEER_ENTRIES_MAX; i++)
-		s->owners[i] = (uint8_t)(i % n_workers);
+	deal(s);
 }
 
 // Some drivers leave the key's room alone when they are asked.

@@ -35,7 +35,7 @@ void steer_init(struct steer *, uint32_t n_workers, const uint8_t *key);
 // What a device does with TCP over IPv4, as it says itself: a flow goes to the queue at its hash,
 // modulo n_entries, in `queues`. False = not what others do, nothing that this can follow, or a
 // table that leaves out a worker; its frames are then steered by software. The first device decides
-// for all: offer it key and a table of i modulo the number of workers, but take what it says.
+// for all: offer it key and owners, but take what it says.
 struct steer_device {
 	const uint8_t *key;
 	size_t key_len;

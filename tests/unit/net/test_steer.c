@@ -105,6 +105,27 @@ static void every_worker_gets_its_share(void **state)
 	}
 }
 
+// Linux gives one client's connections to an address ports two apart.
+static void connections_with_ports_in_a_row_hardly_ever_come_to_one_worker(void **state)
+{
+	struct rand r;
+	rand_init(&r, 4);
+	uint32_t n_lopsided = 0;
+	for (int i = 0; i < 1000; i++) {
+		uint8_t key[STEER_KEY_MAX];
+		for (size_t k = 0; k < sizeof(key); k++)
+			key[k] = (uint8_t)rand_u64(&r);
+		struct steer s;
+		steer_init(&s, 2, key);
+		struct tcp_flow f = random_flow(&r);
+		uint32_t n_first = 0;
+		for (int k = 0; k < 16; k++, f.remote_port += 2)
+			n_first += steer_owner(&s, &f) == 0;
+		n_lopsided += n_first == 0 || n_first == 16;
+	}
+	assert_true(n_lopsided <= 4); // a table of i modulo n: 62
+}
+
 struct table {
 	uint8_t key[40];
 	uint16_t queues[STEER_ENTRIES_MAX];
@@ -401,6 +422,7 @@ static void any_bytes_get_an_answer(void **state)
 
 RUN_SUITE("net/steer", cmocka_unit_test(published_vectors_hold),
 	cmocka_unit_test(hash_equals_its_definition), cmocka_unit_test(every_worker_gets_its_share),
+	cmocka_unit_test(connections_with_ports_in_a_row_hardly_ever_come_to_one_worker),
 	cmocka_unit_test(first_device_decides_and_is_followed),
 	cmocka_unit_test(second_device_must_agree),
 	cmocka_unit_test(device_that_cannot_be_followed_changes_nothing),
