@@ -114,5 +114,5 @@ def test_goaway_of_a_backend_fails_no_request(make_world, lab):
         bed.wait_connect("backends", ip, port, lab.start("backends", f"peer-{port}", argv))
     report = world.start().bed.run_h2load(requests=10_000, clients=8, streams=8, path=path)
     assert report.perfect, report
-    for counter in ("upstream_goaways", "transparent_retries"):
-        assert sum(w["proxy"][counter] for w in bed.show_workers()) > 30, bed.show("workers")
+    for counter in ("upstream_goaways", "transparent_retries"):  # the other one serves while it comes back
+        assert sum(w["proxy"][counter] for w in bed.show_workers()) >= 10, bed.show("workers")
