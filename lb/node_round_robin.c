@@ -9,6 +9,15 @@
 
 #define N_AHEAD 8 // cells: two cache lines, so that one comes while the other is picked from
 
+// Of a list with more than a page. Apart, or each pick of a shorter one would save its registers.
+static __attribute__((noinline)) const struct lb_cell *pick_of_many(
+	const struct lb_spread_picker *p, struct lb_pick_ctx *ctx, uint32_t at)
+{
+	const struct lb_cell *turn = lb_cells_at(&p->cells, at);
+	__builtin_prefetch(turn + N_AHEAD);
+	return lb_spread_serve(p, ctx, turn);
+}
+
 static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
 	const struct lb_spread_picker *p = (const struct lb_spread_picker *)base;
@@ -16,11 +25,9 @@ static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_c
 	uint32_t part = *position + p->start;
 	*position += p->step;
 	uint32_t at = (uint32_t)((uint64_t)part * p->cells.n >> 32);
-	if (__builtin_expect(p->cells.height == 0, 1))
-		return lb_spread_serve(p, ctx, &p->cells.root->entries[at].cell);
-	const struct lb_cell *turn = lb_cells_at(&p->cells, at);
-	__builtin_prefetch(turn + N_AHEAD);
-	return lb_spread_serve(p, ctx, turn);
+	if (p->cells.height)
+		return pick_of_many(p, ctx, at);
+	return lb_spread_serve(p, ctx, &p->cells.root->entries[at].cell);
 }
 
 static const struct lb_spread_kind kind = {

@@ -67,7 +67,7 @@ void lb_spread_weigh(struct lb_spread *);
 
 // The turn is this cell's. Where the worker lacks a connection to it, it gets one, and somebody
 // whom it has one to serves meanwhile (MC-04).
-const struct lb_cell *lb_spread_serve_other(
+__attribute__((noinline)) const struct lb_cell *lb_spread_serve_other(
 	const struct lb_spread_picker *, struct lb_pick_ctx *, const struct lb_cell *turn);
 static inline const struct lb_cell *lb_spread_serve(
 	const struct lb_spread_picker *p, struct lb_pick_ctx *ctx, const struct lb_cell *turn)
