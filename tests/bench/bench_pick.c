@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define N_REPEATS 7
+#define N_REPEATS 41
 #define REPEAT_NS 30e6 // at least so long is measured each time
 #define N_REQUESTS (1u << 16)
 #define BATCH 4096
@@ -159,10 +159,19 @@ static struct ip_port *cookies_new(struct rand *rand, uint32_t first, uint32_t n
 	return list;
 }
 
+// Whoever else uses the core, or its other thread, only ever adds, and for seconds at a time.
+static double least(const double *ns)
+{
+	double found = ns[0];
+	for (int i = 1; i < N_REPEATS; i++)
+		found = ns[i] < found ? ns[i] : found;
+	return found;
+}
+
 static void report(const char *impl, const char *what, uint32_t n, double *ns, double breaker_ns)
 {
 	printf("{\"bench\":\"pick\",\"impl\":\"%s\",\"case\":\"%s\",\"n\":%u,\"ns_op\":%.2f", impl,
-		what, n, bench_median(ns, N_REPEATS));
+		what, n, least(ns));
 	if (breaker_ns >= 0)
 		printf(",\"breaker_ns\":%.2f", breaker_ns);
 	printf("}\n");
@@ -177,7 +186,7 @@ static void compare(struct bench *b, struct alias *a, const char *what, uint32_t
 		ours[i] = measure_shunt(b, false);
 		guarded[i] = measure_shunt(b, true);
 	}
-	double breaker_ns = bench_median(guarded, N_REPEATS) - bench_median(ours, N_REPEATS);
+	double breaker_ns = least(guarded) - least(ours);
 	report("shunt", what, n, ours, breaker_ns > 0 ? breaker_ns : 0);
 	report("alias", what, n, theirs, -1);
 }
