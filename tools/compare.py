@@ -14,7 +14,7 @@ all that follow. The peers, and shuntd once more, stand between h2load and nghtt
 stands between the two ends of shunt-load on memif, which is where its own cost can be seen: on veth the
 kernel's packet sockets cost more than all the rest. `direct` has nobody in between. Last, 10,000 clusters
 by ADS, for shuntd and Envoy. Every figure says its transport. Values are medians of the repeats; a ratio
-is the median of those to the best peer of the same repeat.
+is the median of those to the best peer of the same repeat, of what is added (a difference) that of the medians.
 
 CPU of a peer is user and system time of its processes. CPU of shuntd on memif is its worker's CPU time
 times the share of it in turns that did something (a worker that polls is on the CPU always). Whether that

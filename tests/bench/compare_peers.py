@@ -114,21 +114,3 @@ class Envoy(OnVeth):
         return self.lab.start("lb", self.name, first(
             ENVOY[-1], "-c", path, "-l", "error", "--concurrency", "1", "--disable-hot-restart"),
             cpu=cores()[0], files=FILES)
-
-
-class Direct(OnVeth):
-    """Nobody between the two: an nghttpd in the balancer's place. What the others add is above this."""
-
-    name = "direct"
-    is_peer = routes = False
-
-    def figures(self, seconds, rate):
-        yield from self.latency_figures(seconds, rate)
-
-    @staticmethod
-    def version():
-        return said(["nghttpd", "--version"], "nghttpd ")
-
-    def start(self):
-        return self.lab.start("lb", self.name, first(
-            "nghttpd", "--no-tls", "-a", VIP, "-d", self.lab.dir / "www", "-m", "1000", PORT), cpu=cores()[0])

@@ -10,6 +10,7 @@ class Figures:
     def __init__(self):
         self._units = {}
         self._values = {}
+        self._derived = set()  # what is the difference of two figures
 
     def add(self, repeat, subject, what, unit, value):
         self._units[what] = unit
@@ -17,6 +18,7 @@ class Figures:
 
     def add_differences(self, what, more, less):
         """what = more - less, of the same subject and repeat."""
+        self._derived.add(what)
         for subject, values in self._values.get(more, {}).items():
             base = self._values.get(less, {}).get(subject, {})
             for repeat in values.keys() & base.keys():
@@ -24,6 +26,7 @@ class Figures:
 
     def add_beyond(self, what, of, reference):
         """what = of, less what the subject `reference` has on the same transport in the same repeat."""
+        self._derived.add(what)
         by_subject = self._values.get(of, {})
         bases = {s.transport: values for s, values in by_subject.items() if s.name == reference}
         for subject, values in by_subject.items():
@@ -39,14 +42,25 @@ class Figures:
                 for subject, values in by_subject.items()]
 
     def _row(self, what, subject, values):
-        ratios = [value / best for repeat, value in values.items() if (best := self._best_peer(what, repeat)) > 0]
+        ratio = self._ratio_of_medians(what, values) if what in self._derived else self._median_ratio(what, values)
         return {"what": what, "transport": subject.transport, "subject": subject.name,
                 "value": round(statistics.median(values.values()), 4), "unit": self._units[what],
-                "ratio_to_best_peer": round(statistics.median(ratios), 3) if ratios else None,
+                "ratio_to_best_peer": None if ratio is None else round(ratio, 3),
                 "samples": [round(values[repeat], 4) for repeat in sorted(values)]}
 
+    def _median_ratio(self, what, values):
+        """Each to the best peer of the same repeat, since minutes apart the machine is another one."""
+        ratios = [value / best for repeat, value in values.items() if (best := self._best_peer(what, repeat)) > 0]
+        return statistics.median(ratios) if ratios else None
+
+    def _ratio_of_medians(self, what, values):
+        """Of differences, which of a single repeat may be nothing or less than that."""
+        peers = [statistics.median(of.values()) for s, of in self._values[what].items() if s.is_peer]
+        best = min(peers, default=0)
+        return statistics.median(values.values()) / best if best > 0 else None
+
     def _best_peer(self, what, repeat):
-        """Of the same repeat, since minutes apart the machine is another one. 0: there is none."""
+        """0: there is none."""
         peers = [values[repeat] for subject, values in self._values[what].items()
                  if subject.is_peer and repeat in values]
         return (max if self._units[what] == "1/s" else min)(peers, default=0)

@@ -3,15 +3,16 @@
 
 import shutil
 
-from compare_peers import ENVOY, Direct, Envoy, HAProxy, Nghttpx, Nginx
+from compare_direct import NAME, DirectOnMemif, DirectOnVeth
+from compare_peers import ENVOY, Envoy, HAProxy, Nghttpx, Nginx
 from compare_shunt import ShuntOnMemif, ShuntOnVeth
 
-REFERENCE = Direct.name  # what latency is added to
+REFERENCE = NAME  # what latency is added to
 
 
 def found():
     """(subjects that are here, names of the peers that are not)"""
     peers = [(HAProxy, shutil.which("haproxy")), (Nghttpx, shutil.which("nghttpx")),
              (Nginx, shutil.which("nginx")), (Envoy, ENVOY)]
-    here = [ShuntOnMemif, ShuntOnVeth, *(peer for peer, there in peers if there), Direct]
+    here = [ShuntOnMemif, ShuntOnVeth, *(peer for peer, there in peers if there), DirectOnMemif, DirectOnVeth]
     return here, [peer.name for peer, there in peers if not there]

@@ -45,8 +45,9 @@ def test_a_subject_finds_the_last_of_many_routes(subject):
     assert all(value > 0 for _, value in figures.values())
 
 
-def test_latency_without_anybody_in_between_is_measured_too():
-    (direct,) = [s for s in SUBJECTS if s.name == compare_subjects.REFERENCE]
+@pytest.mark.parametrize("direct", [s for s in SUBJECTS if s.name == compare_subjects.REFERENCE],
+                         ids=lambda s: s.transport)
+def test_latency_without_anybody_in_between_is_measured_too(direct):
     figures = figures_of(direct, 1)
     assert 0 < figures["latency p50 at 200 a second"][1] <= figures["latency p99.9 at 200 a second"][1]
 
@@ -92,6 +93,17 @@ def test_what_is_added_is_above_the_same_repeat_without(figures):
     beyond = rows_by(figures, "beyond")
     assert beyond.keys() == {"slow", "fast"}  # the others have no such reference on their transport
     assert beyond["slow"]["samples"] == [7, 4, 37]
+
+
+def test_a_ratio_of_what_is_added_is_that_of_the_medians(figures):
+    figures.add_beyond("beyond", "cost", "direct")  # slow: 7, 4, 37; fast: 3, 10, 17
+    beyond = rows_by(figures, "beyond")
+    assert beyond["slow"]["ratio_to_best_peer"] == 1 and beyond["fast"]["ratio_to_best_peer"] == round(10 / 7, 3)
+    nothing = compare_rows.Figures()
+    for subject, value in ((Of("shunt", "veth", False), 3), (Of("peer"), 1), (Of("direct", is_peer=False), 2)):
+        nothing.add(0, subject, "cost", "us", value)
+    nothing.add_beyond("beyond", "cost", "direct")
+    assert rows_by(nothing, "beyond")["shunt"]["ratio_to_best_peer"] is None  # the peer added nothing
 
 
 def test_rows_are_json_a_table_and_a_chart(figures):
