@@ -216,7 +216,7 @@ bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
 			for (uint32_t i = 0; i < kept; i++)
 				net_input(h->net, p, rte_pktmbuf_mtod(frames[i], uint8_t *),
 					rte_pktmbuf_data_len(frames[i]));
-			rte_pktmbuf_free_bulk(frames, kept);
+			port_queue_done(h->queues[p], frames, kept);
 			any |= n > 0;
 		}
 	}

@@ -24,7 +24,8 @@
 #define MAX_UNSENT 512 // frames a device may leave behind before we drop
 // A pool's mbufs also come to rest with workers that were handed its frames and freed them: each
 // core keeps up to one and a half times what is called the size of its cache.
-#define N_READY 16 // mbufs that a queue takes out of its pool at once
+#define N_TAKEN 16 // mbufs that a queue takes out of its pool at once
+#define MAX_READY (2 * PORT_BURST)
 #define MAX_CACHE 256
 #define CACHED_MBUFS 2048 // the caches' sizes together
 _Static_assert(CACHED_MBUFS / LB_MAX_WORKERS >= PORT_BURST, "a burst is freed within a cache");
@@ -61,7 +62,8 @@ struct port_queue {
 	struct rte_mempool *mbufs; // owned
 	struct rte_mbuf *open; // reserved, not sent yet
 	uint32_t n_ready;
-	struct rte_mbuf *ready[N_READY]; // to be reserved; of mbufs
+	uint32_t room; // of one of mbufs, behind the headroom
+	struct rte_mbuf *ready[MAX_READY]; // to be reserved: of mbufs, one segment each
 	uint64_t n_socket_drops;
 	uint32_t n_mbufs_used, n_mbufs_peak; // as a pool's
 	uint32_t n_unsent;
@@ -178,6 +180,7 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 		socket);
 	if (!q->mbufs)
 		return blame(reterr, port, "no memory for mbufs (see -m in eal)", rte_errno);
+	q->room = rte_pktmbuf_data_room_size(q->mbufs) - RTE_PKTMBUF_HEADROOM;
 	int rc = rte_eth_rx_queue_setup(port->id, index, n_rx, (unsigned)socket, NULL, q->mbufs);
 	if (rc == 0)
 		rc = rte_eth_tx_queue_setup(port->id, index, n_tx, (unsigned)socket, NULL);
@@ -433,16 +436,30 @@ uint32_t port_queue_unsent(const struct port_queue *q)
 	return q->n_unsent;
 }
 
-// False = the pool is empty.
-static bool refill(struct port_queue *q)
+// Ours alone, and as its pool gave it, but for what a driver wrote about a received frame.
+static bool is_plain(const struct port_queue *q, const struct rte_mbuf *m)
+{
+	return m->pool == q->mbufs && rte_mbuf_refcnt_read(m) == 1 && m->nb_segs == 1 &&
+	       RTE_MBUF_DIRECT(m);
+}
+
+void port_queue_done(struct port_queue *q, struct rte_mbuf **frames, uint32_t n)
+{
+	uint32_t i = 0;
+	for (; i < n && q->n_ready < MAX_READY && is_plain(q, frames[i]); i++)
+		q->ready[q->n_ready++] = frames[i];
+	if (i < n)
+		rte_pktmbuf_free_bulk(frames + i, n - i);
+}
+
+// False = the pool is empty. A call of its own, since it seldom happens and needs more registers.
+static __attribute__((noinline)) bool refill(struct port_queue *q)
 {
 	// All or nothing; of the last few each by itself.
-	if (rte_pktmbuf_alloc_bulk(q->mbufs, q->ready, N_READY) == 0) {
-		q->n_ready = N_READY;
-		return true;
-	}
-	q->ready[0] = rte_pktmbuf_alloc(q->mbufs);
-	q->n_ready = q->ready[0] ? 1 : 0;
+	if (rte_mempool_get_bulk(q->mbufs, (void **)q->ready, N_TAKEN) == 0)
+		q->n_ready = N_TAKEN;
+	else if (rte_mempool_get(q->mbufs, (void **)q->ready) == 0)
+		q->n_ready = 1;
 	return q->n_ready;
 }
 
@@ -454,15 +471,18 @@ static uint8_t *device_reserve(void *ctx, size_t len)
 		counter_add(&q->counters[TX_NO_MBUF], 1);
 		return NULL;
 	}
-	struct rte_mbuf *m = q->ready[q->n_ready - 1];
-	uint8_t *frame = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)len);
-	if (!frame) {
+	if (len > q->room) {
 		counter_add(&q->counters[TX_TOO_LONG], 1);
 		return NULL;
 	}
-	q->n_ready--;
+	// A pool's mbufs have one segment and no other owner: this is all that the sender reads.
+	struct rte_mbuf *m = q->ready[--q->n_ready];
+	m->data_off = RTE_PKTMBUF_HEADROOM;
+	m->ol_flags = 0;
+	m->data_len = (uint16_t)len;
+	m->pkt_len = (uint32_t)len;
 	q->open = m;
-	return frame;
+	return rte_pktmbuf_mtod(m, uint8_t *);
 }
 
 static void device_send(void *ctx, size_t len)

@@ -52,8 +52,10 @@ struct port_queue *port_queue_of(struct port *, uint32_t queue); // borrowed
 struct net_device port_queue_device(struct port_queue *);
 
 #define PORT_BURST 32
-// Frames that arrived, at most PORT_BURST; the caller frees them.
+// Frames that arrived, at most PORT_BURST, owned: for port_queue_done() or another worker.
 uint32_t port_queue_rx(struct port_queue *, struct rte_mbuf **ret_frames);
+// Takes back what this queue received and nobody needs any more: the next frames go out in it.
+void port_queue_done(struct port_queue *, struct rte_mbuf **frames, uint32_t n);
 // One of its own with the same bytes. NULL = no mbuf, counted.
 struct rte_mbuf *port_queue_copy(struct port_queue *, const struct rte_mbuf *);
 // Offers the batch to the device and returns how many frames it took. The rest stays for the next
