@@ -62,7 +62,7 @@ void arp_ask(struct net *net, const struct neigh *n, bool broadcast)
 	const struct net_port *port = &net->ports[n->port];
 	uint32_t source = route && route->port == n->port ? route->source : port->addresses[0].ip;
 	net_count(net, NET_arp_asked);
-	send(net, n->port, OP_REQUEST, broadcast ? everybody : n->mac, source, nobody, n->ip);
+	send(net, n->port, OP_REQUEST, broadcast ? everybody : n->eth, source, nobody, n->ip);
 }
 
 void arp_announce(struct net *net, uint32_t port, uint32_t ip)

@@ -3,13 +3,16 @@
 // Thread: any.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 static inline uint16_t load16(const uint8_t *p)
 {
-	return (uint16_t)(p[0] << 8 | p[1]);
+	uint16_t x;
+	memcpy(&x, p, sizeof(x));
+	return __builtin_bswap16(x);
 }
 
 static inline uint32_t load32(const uint8_t *p)
@@ -34,11 +37,12 @@ static inline void store32(uint8_t *p, uint32_t x)
 // A sum of words of whatever width as a checksum field holds it.
 static inline uint16_t csum_fold(uint64_t sum)
 {
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)~sum;
+	uint32_t x;
+	bool carry = __builtin_add_overflow((uint32_t)sum, (uint32_t)(sum >> 32), &x);
+	x += carry;
+	// Both halves in the upper one, with the carry of the lower.
+	x += x << 16 | x >> 16;
+	return (uint16_t)(~x >> 16);
 }
 
 // The value to write with memcpy into a checksum field that is zero now; 0 when the bytes carry a

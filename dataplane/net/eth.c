@@ -4,7 +4,7 @@
 
 static bool mac_eq(const uint8_t *a, const uint8_t *b)
 {
-	return memcmp(a, b, 6) == 0;
+	return memcmp(a, b, ETH_ADDRESS) == 0;
 }
 
 static const uint8_t everybody[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -17,22 +17,19 @@ void net_hear(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
 		arp_hear(net, port, frame + ETH_HEADER, len - ETH_HEADER);
 }
 
-void net_input(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
+// Whatever is not a packet for this station alone.
+static APART void input_other(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
 {
-	net_count(net, NET_rx_frames);
 	if (len < ETH_HEADER) {
 		net_count(net, NET_eth_short);
 		return;
 	}
-	bool broadcast = false;
-	if (!mac_eq(frame, net->ports[port].mac)) {
-		broadcast = mac_eq(frame, everybody);
-		if (!broadcast) {
-			net_count(net, NET_eth_not_ours);
-			return;
-		}
+	bool broadcast = mac_eq(frame, everybody);
+	if (!broadcast && !mac_eq(frame, net->ports[port].mac)) {
+		net_count(net, NET_eth_not_ours);
+		return;
 	}
-	if (frame[6] & 1) { // a group can't send
+	if (frame[ETH_ADDRESS] & 1) { // a group can't send
 		net_count(net, NET_eth_bad_source);
 		return;
 	}
@@ -55,10 +52,20 @@ void net_input(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
 	}
 }
 
+void net_input(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
+{
+	net_count(net, NET_rx_frames);
+	if (len >= ETH_HEADER && mac_eq(frame, net->ports[port].mac) && !(frame[ETH_ADDRESS] & 1) &&
+		load16(frame + 12) == ETH_TYPE_IP4)
+		ip4_input(net, frame + ETH_HEADER, len - ETH_HEADER, false);
+	else
+		input_other(net, port, frame, len);
+}
+
 void eth_fill(const struct net_port *port, uint8_t *frame, const uint8_t dst[6], uint16_t type)
 {
-	memcpy(frame, dst, 6);
-	memcpy(frame + 6, port->mac, 6);
+	memcpy(frame, dst, ETH_ADDRESS);
+	memcpy(frame + ETH_ADDRESS, port->mac, ETH_ADDRESS);
 	store16(frame + 12, type);
 }
 

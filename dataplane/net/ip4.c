@@ -5,8 +5,8 @@
 #include "dataplane/net/inside.h"
 #include "lb/base/check.h"
 
-#define DF 0x4000
 #define MORE_OR_OFFSET 0x3fff
+#define NO_OPTIONS 0x45 // the first byte: version and length
 
 // Loose and strict source routes let a stranger choose where our answers go (RFC 7126 4.3, 4.4);
 // all other options are skipped, as RFC 1122 3.2.1.8 asks. False = must not be accepted.
@@ -28,71 +28,103 @@ static bool options_fine(const uint8_t *option, const uint8_t *end)
 }
 
 // What we send to is no martian; most packets come from where we answer to.
-static const struct net_dst *known_dst(const struct net *net, uint32_t dst)
+static inline struct net_dst *known_dst(struct net *net, uint32_t dst)
 {
-	const struct net_dst *known = &net->dst[net_hash(net, dst, 0, NET_DST_SLOTS)];
+	struct net_dst *known = &net->dst[net_hash(net, dst, 0, NET_DST_SLOTS)];
 	return known->ip == dst && known->generation == net->generation ? known : NULL;
 }
 
-// NET_N_COUNTERS = fine. RFC 1122 3.2.1.7: a small TTL is no reason to drop.
-static enum net_counter check(const struct net *net, const uint8_t *ip, size_t len)
+// A checksum that is right, a length within the frame, and no options.
+static inline bool is_usual_header(const uint8_t *ip, size_t len)
 {
-	if (len < IP4_HEADER)
-		return NET_ip_short;
+	size_t total = load16(ip + 2);
+	return ip[0] == NO_OPTIONS && csum(ip, IP4_HEADER) == 0 && total >= IP4_HEADER &&
+	       total <= len;
+}
+
+// NET_N_COUNTERS = fine; len >= IP4_HEADER. Of any header.
+static APART enum net_counter check_header(const uint8_t *ip, size_t len)
+{
+	size_t header = (size_t)(ip[0] & 0xf) * 4;
+	size_t total = load16(ip + 2);
 	if (ip[0] >> 4 != 4)
 		return NET_ip_version;
-	size_t header = (size_t)(ip[0] & 0xf) * 4;
 	if (header < IP4_HEADER || header > len)
 		return NET_ip_header_length;
-	// Without options the length is known and the loop is none.
-	if ((header == IP4_HEADER ? csum(ip, IP4_HEADER) : csum(ip, header)) != 0)
+	if (csum(ip, header) != 0)
 		return NET_ip_checksum;
-	size_t total = load16(ip + 2);
 	if (total < header || total > len)
 		return NET_ip_total_length;
-	if (header > IP4_HEADER && !options_fine(ip + IP4_HEADER, ip + header))
-		return NET_ip_options;
-	if (!net_is_own(net, load32(ip + 16)))
+	return options_fine(ip + IP4_HEADER, ip + header) ? NET_N_COUNTERS : NET_ip_options;
+}
+
+// NET_N_COUNTERS = fine. Between the two, once we have answered, check() then asks no more.
+static APART enum net_counter check_addresses(struct net *net, const uint8_t *ip)
+{
+	uint32_t src = load32(ip + 12), dst = load32(ip + 16);
+	if (!net_is_own(net, dst))
 		return NET_ip_not_ours;
 	if (load16(ip + 6) & MORE_OR_OFFSET)
 		return NET_ip_fragment;
-	uint32_t src = load32(ip + 12);
-	if (!known_dst(net, src) && net_is_martian(net, src))
+	struct net_dst *known = known_dst(net, src);
+	if (known)
+		known->own = dst;
+	else if (net_is_martian(net, src))
 		return NET_ip_martian;
 	return NET_N_COUNTERS;
+}
+
+// NET_N_COUNTERS = fine. RFC 1122 3.2.1.7: a small TTL is no reason to drop.
+static inline enum net_counter check(struct net *net, const uint8_t *ip, size_t len)
+{
+	if (len < IP4_HEADER)
+		return NET_ip_short;
+	if (!is_usual_header(ip, len)) {
+		enum net_counter drop = check_header(ip, len);
+		if (drop != NET_N_COUNTERS)
+			return drop;
+	}
+	const struct net_dst *known = known_dst(net, load32(ip + 12));
+	if (known && known->own == load32(ip + 16) && !(load16(ip + 6) & MORE_OR_OFFSET))
+		return NET_N_COUNTERS;
+	return check_addresses(net, ip);
+}
+
+// drop: what check() said of it.
+static APART void input_other(
+	struct net *net, const uint8_t *ip, enum net_counter drop, bool broadcast)
+{
+	if (drop == NET_N_COUNTERS && broadcast)
+		drop = NET_ip_broadcast; // RFC 1122 3.3.6
+	if (drop != NET_N_COUNTERS) {
+		net_count(net, drop);
+	} else if (ip[9] == IP_PROTO_ICMP) {
+		size_t header = (size_t)(ip[0] & 0xf) * 4;
+		icmp_input(net, load32(ip + 16), load32(ip + 12), ip + header,
+			load16(ip + 2) - header);
+	} else {
+		net_count(net, ip[9] == IP_PROTO_TCP ? NET_tcp_absent : NET_ip_unknown_protocol);
+	}
 }
 
 void ip4_input(struct net *net, const uint8_t *ip, size_t len, bool broadcast)
 {
 	enum net_counter drop = check(net, ip, len);
-	if (drop == NET_N_COUNTERS && broadcast)
-		drop = NET_ip_broadcast; // RFC 1122 3.3.6
-	if (drop != NET_N_COUNTERS) {
-		net_count(net, drop);
+	if (drop != NET_N_COUNTERS || broadcast || ip[9] != IP_PROTO_TCP || !net->tcp.input) {
+		input_other(net, ip, drop, broadcast);
 		return;
 	}
+	net_count(net, NET_tcp_segments);
+	struct ip_addr local = ip_from_v4(load32(ip + 16));
+	struct ip_addr remote = ip_from_v4(load32(ip + 12));
 	size_t header = (size_t)(ip[0] & 0xf) * 4;
 	size_t payload = load16(ip + 2) - header; // the frame's padding ends here
-	uint32_t remote = load32(ip + 12);
-	uint32_t local = load32(ip + 16);
-	if (ip[9] == IP_PROTO_TCP) {
-		net_count(net, net->tcp.input ? NET_tcp_segments : NET_tcp_absent);
-		struct ip_addr l = ip_from_v4(local);
-		struct ip_addr r = ip_from_v4(remote);
-		if (net->tcp.input)
-			net->tcp.input(net->tcp.ctx, &l, &r, ip + header, payload);
-	} else if (ip[9] == IP_PROTO_ICMP) {
-		icmp_input(net, local, remote, ip + header, payload);
-	} else {
-		net_count(net, NET_ip_unknown_protocol);
-	}
+	net->tcp.input(net->tcp.ctx, &local, &remote, ip + header, payload);
 }
 
-struct neigh *ip4_next_hop(struct net *net, uint32_t dst)
+// From the routes; remembered.
+static APART struct neigh *find_next_hop(struct net *net, uint32_t dst)
 {
-	const struct net_dst *known = known_dst(net, dst);
-	if (known)
-		return known->neigh;
 	const struct net_route *route = net_route_find(net, dst);
 	if (!route || net_is_martian(net, dst)) {
 		net_count(net, NET_tx_no_route);
@@ -100,16 +132,29 @@ struct neigh *ip4_next_hop(struct net *net, uint32_t dst)
 	}
 	struct neigh *n = neigh_get(net, route->port, route->gateway ? route->gateway : dst);
 	if (n)
-		net->dst[net_hash(net, dst, 0, NET_DST_SLOTS)] =
-			(struct net_dst){dst, net->generation, n};
+		net->dst[net_hash(net, dst, 0, NET_DST_SLOTS)] = (struct net_dst){.ip = dst,
+			.generation = net->generation,
+			.neigh = (uint32_t)(n - net->neigh.entries),
+			.own = route->source};
 	return n;
 }
 
-static uint8_t *lose(struct net *net, size_t frame_len)
+struct neigh *ip4_next_hop(struct net *net, uint32_t dst)
+{
+	const struct net_dst *known = known_dst(net, dst);
+	return known ? &net->neigh.entries[known->neigh] : find_next_hop(net, dst);
+}
+
+// Of a packet that has to wait for its neighbour, or is lost.
+static APART uint8_t *reserve_aside(struct net *net, struct neigh *n, size_t frame_len)
 {
 	DCHECK(frame_len <= net->max_frame);
-	net->open = (struct net_open){.frame = net->lost};
-	return net->lost + ETH_HEADER + IP4_HEADER;
+	struct neigh_held *held = n ? neigh_reserve(n, frame_len) : NULL;
+	if (held)
+		net->open = (struct net_open){.neigh = n, .frame = held->frame, .held = held};
+	else
+		net->open = (struct net_open){.frame = net->lost};
+	return net->open.frame + ETH_HEADER + IP4_HEADER;
 }
 
 uint8_t *ip4_reserve(struct net *net, uint32_t dst, size_t len)
@@ -117,44 +162,37 @@ uint8_t *ip4_reserve(struct net *net, uint32_t dst, size_t len)
 	DCHECK(!net->open.frame);
 	size_t frame_len = ETH_HEADER + IP4_HEADER + len;
 	struct neigh *n = ip4_next_hop(net, dst);
-	if (!n)
-		return lose(net, frame_len);
+	if (!n || !neigh_has_mac(n))
+		return reserve_aside(net, n, frame_len);
 	const struct net_port *port = &net->ports[n->port];
 	DCHECK(IP4_HEADER + len <= port->mtu);
-	struct neigh_held *held = NULL;
-	uint8_t *frame;
-	if (neigh_has_mac(n)) {
-		frame = port->device.reserve(port->device.ctx, frame_len);
-		if (!frame) {
-			net_count(net, NET_tx_no_buffer);
-			return NULL;
-		}
-	} else {
-		held = neigh_reserve(n, frame_len);
-		if (!held)
-			return lose(net, frame_len);
-		frame = held->frame;
+	uint8_t *frame = port->device.reserve(port->device.ctx, frame_len);
+	if (!frame) {
+		net_count(net, NET_tx_no_buffer);
+		return NULL;
 	}
-	net->open = (struct net_open){.neigh = n, .frame = frame, .held = held};
+	net->open = (struct net_open){.neigh = n, .frame = frame};
 	return frame + ETH_HEADER + IP4_HEADER;
 }
 
-// In words, summed up as they are written: reading them back would wait for the stores.
-static void write_header(uint8_t *ip, uint32_t src, uint32_t dst, uint8_t protocol, size_t len)
+// In words, summed up before they are written: reading them back would wait for the stores. With
+// DF the identification says nothing (RFC 6864 4.1).
+static inline void write_header(
+	uint8_t *ip, uint32_t src, uint32_t dst, uint8_t protocol, size_t len)
 {
-	uint32_t words[5] = {
-		0x45u << 24 | (uint32_t)len,
-		DF, // RFC 6864 4.1: with DF the identification says nothing
-		64u << 24 | (uint32_t)protocol << 16,
-		src,
-		dst,
-	};
-	uint64_t sum = 0;
-	for (size_t i = 0; i < 5; i++)
-		sum += words[i];
-	words[2] |= csum_fold(sum);
-	for (size_t i = 0; i < 5; i++)
-		store32(ip + 4 * i, words[i]);
+	static const uint8_t usual[12] = {NO_OPTIONS, [6] = 0x40, [8] = 64}; // DF, TTL
+	uint64_t first;
+	uint32_t second, addresses[2] = {__builtin_bswap32(src), __builtin_bswap32(dst)};
+	memcpy(&first, usual, sizeof(first));
+	memcpy(&second, usual + sizeof(first), sizeof(second));
+	first |= (uint64_t)__builtin_bswap16((uint16_t)len) << 16;
+	second |= (uint32_t)protocol << 8;
+	uint64_t sum = (first & UINT32_MAX) + (first >> 32) + second;
+	sum += (uint64_t)addresses[0] + addresses[1];
+	second |= (uint32_t)csum_fold(sum) << 16;
+	memcpy(ip, &first, sizeof(first));
+	memcpy(ip + 8, &second, sizeof(second));
+	memcpy(ip + 12, addresses, sizeof(addresses));
 }
 
 void ip4_emit(struct net *net, uint32_t src, uint32_t dst, uint8_t protocol, size_t len)
@@ -165,7 +203,8 @@ void ip4_emit(struct net *net, uint32_t src, uint32_t dst, uint8_t protocol, siz
 	struct neigh *n = open.neigh;
 	if (!n)
 		return;
-	eth_fill(&net->ports[n->port], open.frame, n->mac, ETH_TYPE_IP4);
+	_Static_assert(sizeof(n->eth) <= ETH_HEADER + IP4_HEADER, "the rest is written after it");
+	memcpy(open.frame, n->eth, sizeof(n->eth));
 	write_header(open.frame + ETH_HEADER, src, dst, protocol, IP4_HEADER + len);
 	if (open.held) {
 		neigh_hold(n, open.held);
@@ -180,7 +219,7 @@ uint16_t ip4_mtu(struct net *net, uint32_t dst)
 {
 	const struct net_dst *known = known_dst(net, dst);
 	if (known)
-		return net->ports[known->neigh->port].mtu;
+		return net->ports[net->neigh.entries[known->neigh].port].mtu;
 	const struct net_route *route = net_route_find(net, dst);
 	return net->ports[route ? route->port : 0].mtu;
 }

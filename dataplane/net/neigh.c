@@ -147,6 +147,7 @@ struct neigh *neigh_get(struct net *net, uint32_t port, uint32_t ip)
 		.state = NEIGH_INCOMPLETE,
 		.next = *bucket,
 	};
+	eth_fill(&net->ports[port], n->eth, (const uint8_t[ETH_ADDRESS]){0}, ETH_TYPE_IP4);
 	*bucket = n;
 	return n;
 }
@@ -222,7 +223,7 @@ static void send_held(struct neigh *n)
 	while (n->head) {
 		struct neigh_held *held = n->head;
 		n->head = held->next;
-		memcpy(held->frame, n->mac, sizeof(n->mac));
+		memcpy(held->frame, n->eth, ETH_ADDRESS);
 		uint8_t *frame = device->reserve(device->ctx, held->len);
 		if (frame) {
 			memcpy(frame, held->frame, held->len);
@@ -253,7 +254,7 @@ void neigh_hear(struct neigh *n, const uint8_t mac[6], bool asked)
 	uint64_t now = twheel_now(n->net->wheel);
 	bool asking = n->state == NEIGH_INCOMPLETE || n->state == NEIGH_PROBE;
 	if ((asked && asking && n->n_asks > 0) || n->state == NEIGH_INCOMPLETE) {
-		memcpy(n->mac, mac, sizeof(n->mac));
+		memcpy(n->eth, mac, ETH_ADDRESS);
 		n->changed_ns = now;
 		if (asked) {
 			net_count(n->net, NET_arp_learned);
@@ -268,7 +269,7 @@ void neigh_hear(struct neigh *n, const uint8_t mac[6], bool asked)
 			neigh_probe(n);
 		return;
 	}
-	if (memcmp(n->mac, mac, sizeof(n->mac)) == 0)
+	if (memcmp(n->eth, mac, ETH_ADDRESS) == 0)
 		return;
 	// Two hosts that both claim the address must not make us ask at the speed they answer.
 	bool settled = now - n->changed_ns >= NEIGH_ASK_INTERVAL_NS;

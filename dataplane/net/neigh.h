@@ -55,8 +55,8 @@ struct neigh {
 	uint8_t state; // enum neigh_state
 	uint8_t n_asks; // in this round
 	uint8_t n_held;
+	uint8_t eth[16]; // header of IPv4 frames to it, its MAC first; 14 bytes and two spare ones
 	bool confirmed; // answered us once
-	uint8_t mac[6];
 	uint64_t changed_ns; // when the MAC was last believed
 	uint64_t listed_ns; // since when it stands in its list
 	struct neigh_list *list; // NULL = must not go now

@@ -182,6 +182,51 @@ static void unicast_packet_in_a_broadcast_frame_is_dropped(void **state)
 	assert_int_equal(world_count(w, "ip_broadcast"), 1);
 }
 
+// Who was sent to is remembered, and so is which address of ours he uses.
+static void all_checks_hold_for_packets_of_a_known_peer(void **state)
+{
+	static const struct {
+		uint32_t dst;
+		const char *counter; // NULL = reaches TCP
+	} cases[] = {
+		{IP(0, 0, 0, 0), "ip_not_ours"}, // before anything is remembered of him
+		{OURS, NULL},
+		{IP(0, 0, 0, 0), "ip_not_ours"},
+		{IP(10, 0, 0, 9), NULL},
+		{PEER, "ip_not_ours"},
+		{IP(10, 0, 0, 9), NULL},
+		{IP(10, 0, 0, 8), "ip_not_ours"},
+		{IP(10, 1, 0, 1), NULL},
+		{IP(10, 0, 0, 255), "ip_not_ours"},
+		{OURS, NULL},
+	};
+	struct world *w = *state;
+	uint8_t f[128];
+	world_resolve(w, 0, PEER, peer_mac);
+	assert_true(world_send(w, OURS, PEER, "known"));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *counter = cases[i].counter;
+		size_t len = make_ip(f, PEER, cases[i].dst, 6, payload, sizeof(payload));
+		uint64_t before = counter ? world_count(w, counter) : 0;
+		uint32_t heard = w->n_segments;
+		world_in(w, 0, f, len);
+		assert_int_equal(w->n_segments - heard, counter ? 0 : 1);
+		if (counter)
+			assert_int_equal(world_count(w, counter) - before, 1);
+		else
+			assert_int_equal(ip_to_v4(&w->segment_local), cases[i].dst);
+	}
+	make_ip(f, PEER, OURS, 6, payload, sizeof(payload));
+	store16(f + 20, 0x2000); // more fragments
+	fix_ip_checksum(f);
+	world_in(w, 0, f, 58);
+	assert_int_equal(world_count(w, "ip_fragment"), 1);
+	make_ip(f, PEER, OURS, 6, payload, sizeof(payload));
+	f[24] ^= 1;
+	world_in(w, 0, f, 58);
+	assert_int_equal(world_count(w, "ip_checksum"), 1);
+}
+
 static void segments_before_tcp_is_known_are_counted(void **state)
 {
 	struct world *w = *state;
@@ -316,6 +361,7 @@ RUN_SUITE("net/ip4", CASE(segment_reaches_tcp_with_its_addresses),
 	CASE(each_malformed_packet_is_dropped_by_its_cause),
 	CASE(source_routes_and_broken_options_are_dropped),
 	CASE(unicast_packet_in_a_broadcast_frame_is_dropped),
+	CASE(all_checks_hold_for_packets_of_a_known_peer),
 	CASE(segments_before_tcp_is_known_are_counted), CASE(header_of_our_packets_is_complete),
 	CASE(on_link_prefixes_come_before_the_gateway),
 	CASE(source_is_the_address_of_the_longest_prefix),
