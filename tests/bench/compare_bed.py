@@ -79,8 +79,9 @@ def prefix(number):
 
 
 def path(n_routes):
-    """What is asked for: the last of the routes."""
-    return h2load.MARK if n_routes == 1 else prefix(n_routes - 1) + h2load.MARK.lstrip("/")
+    """What is asked for: the last of the routes. With one that takes everything, a path as long: what many add
+    is not what a longer one costs."""
+    return prefix((n_routes if n_routes > 1 else MANY) - 1) + h2load.MARK.lstrip("/")
 
 
 def prefixes(n_routes):

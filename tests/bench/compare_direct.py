@@ -2,8 +2,7 @@
 """Nobody between the two ends: what the balancers' latency is above, on each transport."""
 
 import load_agent
-from compare_bed import OnVeth, RUN_TIMEOUT_S, Sample, Subject, cores, first, latency_words, report_of, said
-from h2load import MARK
+from compare_bed import OnVeth, RUN_TIMEOUT_S, Sample, Subject, cores, first, latency_words, path, report_of, said
 from testbed import DEVICES, PORT, Testbed, VIP
 
 NAME = "direct"
@@ -46,7 +45,8 @@ class DirectOnMemif(Subject):
         far = DEVICES["memif"].format(n=1, interface="direct", folder=self.lab.dir).replace("role=server", "role=client")
         words = ["-d", near, "-a", "10.82.0.1/16", "-t", f"{load_agent.BACKEND}:{load_agent.BACKEND_PORT}",
                  "--echo-device", far, "--echo-address", f"{load_agent.BACKEND}/16",
-                 "--listen", str(load_agent.BACKEND_PORT), "--check", "same", "-p", MARK, "--probe"]
+                 "--listen", str(load_agent.BACKEND_PORT), "--check", "same", "-p", path(self.n_routes),
+                 "--probe"]
         report = report_of(self.lab.exec("lb", load_agent.argv("run", *words, *latency_words(seconds, rate),
                                                                core=cores()[1]), timeout=RUN_TIMEOUT_S, check=False))
         return Sample(report["sent"], 0.0, 0.0, report["per_second"], report["failed"],
