@@ -30,6 +30,9 @@
 #define MAX_LIVE 3
 #define HOLD_NS UINT64_C(100000000)
 #define ATTEMPT_DELAY_NS UINT64_C(250000000) // lb-tree.md PF-02
+// Of all workers together: SYNs that device queues take in a few turns.
+#define MAX_YOUNG_ATTEMPTS 2048
+#define HURRY_NS UINT64_C(20000000)
 #define LEAVES_REST_NS UINT64_C(10000000000)
 #define LOOK_NS UINT64_C(100000000) // a long stream may hold a cluster that left for days
 
@@ -79,10 +82,14 @@ static void on_reresolve(void *ctx)
 // What the clusters' trees have in common. False = no memory.
 static bool make_tree_env(struct assembler *a)
 {
+	uint32_t n_workers = workers_count(a->conf.workers);
 	struct lb_connectivity_env env = {
 		.wheel = a->conf.wheel,
 		.rand = &a->rand,
-		.n_workers = workers_count(a->conf.workers),
+		.n_workers = n_workers,
+		.max_young_attempts = MAX_YOUNG_ATTEMPTS,
+		// The other half stays for clients and what is connected.
+		.max_attempts = (n_workers * a->conf.max_connections + 1) / 2,
 		.connect = on_connect,
 		.release = on_release,
 		.ctx = a,
@@ -274,8 +281,25 @@ static bool must_hold(struct assembler *a)
 	return now - a->held_since_ns < HOLD_NS;
 }
 
+// While attempts to connect wait, those of clusters whose requests wait go first.
+static void hurry(struct assembler *a)
+{
+	uint64_t now = twheel_now(a->conf.wheel);
+	if (!lb_connectivity_n_waiting(a->connectivity) || now < a->hurry_ns)
+		return;
+	a->hurry_ns = now + HURRY_NS;
+	uint32_t n = cluster_set_count(a->clusters);
+	uint32_t first = n ? (uint32_t)rand_below(&a->rand, n) : 0; // there may be too many of them
+	for (uint32_t i = 0; i < n; i++) {
+		const struct cluster *c = cluster_set_at(a->clusters, (first + i) % n);
+		if (workers_cluster_queued(a->conf.workers, c->id))
+			cluster_tree_hurry(c->tree);
+	}
+}
+
 void assembler_tick(struct assembler *a)
 {
+	hurry(a);
 	a->n_live = lb_slot_reclaim(a->conf.slot);
 	drop_left_clusters(a);
 	frontend_retry(a);
@@ -305,4 +329,14 @@ uint64_t assembler_n_snapshots(const struct assembler *a)
 unsigned assembler_n_live_snapshots(const struct assembler *a)
 {
 	return a->n_live;
+}
+
+uint32_t assembler_n_waiting_attempts(const struct assembler *a)
+{
+	return lb_connectivity_n_waiting(a->connectivity);
+}
+
+uint32_t assembler_n_attempts(const struct assembler *a)
+{
+	return lb_connectivity_n_attempts(a->connectivity);
 }

@@ -36,6 +36,7 @@ struct assembler_conf {
 	struct workers *workers;
 	struct twheel *wheel;
 	uint64_t seed;
+	uint32_t max_connections; // of one worker, all together; 0 = any number
 	struct load_report *loads; // NULL = nobody takes load reports
 	bool aggregate_policy; // leaves use that of their aggregate (lb-tree.md A75-G08)
 	// A connection failed: names may have other addresses now (A74-C06). NULL = nobody listens.
@@ -62,6 +63,9 @@ void assembler_tick(struct assembler *);
 bool assembler_ready(const struct assembler *);
 uint64_t assembler_n_snapshots(const struct assembler *); // published so far
 unsigned assembler_n_live_snapshots(const struct assembler *);
+// Attempts to connect that wait for their turn, and those under way (lb/attempts.h).
+uint32_t assembler_n_waiting_attempts(const struct assembler *);
+uint32_t assembler_n_attempts(const struct assembler *);
 
 // For operators.
 struct assembler_endpoint_info { // all texts are borrowed for the call

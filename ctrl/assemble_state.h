@@ -53,6 +53,7 @@ struct assembler {
 	bool redraft; // memory ran out over `next`: it is to be made anew
 	bool leaving; // some cluster waits for its last request
 	uint64_t look_ns; // when it is next looked whether that is over
+	uint64_t hurry_ns; // when it is next looked which clusters' requests wait
 	uint64_t n_published;
 	uint64_t held_since_ns; // 0 = no change waits
 	unsigned n_live;

@@ -392,15 +392,26 @@ void cluster_tree_want(struct cluster_tree *t, uint32_t member)
 	}
 }
 
-void cluster_tree_begin_sessions(struct cluster_tree *t)
+static void each_leaf_do(struct cluster_tree *t, void (*fn)(struct lb_leaf *))
 {
 	if (t->body.leaf)
-		lb_leaf_begin_sessions(t->body.leaf);
+		fn(t->body.leaf);
 	for (const struct leaf_source *s = t->sources; t->body.aggregate && s; s = s->next) {
 		struct lb_leaf *leaf = lb_aggregate_leaf(t->body.aggregate, s->name);
 		if (leaf)
-			lb_leaf_begin_sessions(leaf);
+			fn(leaf);
 	}
+}
+
+void cluster_tree_hurry(struct cluster_tree *t)
+{
+	if (t->object->state != LB_READY)
+		each_leaf_do(t, lb_leaf_hurry);
+}
+
+void cluster_tree_begin_sessions(struct cluster_tree *t)
+{
+	each_leaf_do(t, lb_leaf_begin_sessions);
 }
 
 void cluster_tree_set_leaving(struct cluster_tree *t, bool is_leaving)

@@ -261,6 +261,7 @@ static int start_assembler(struct control_plane *p, struct lb_err *err)
 		.workers = p->workers,
 		.wheel = loop_wheel(p->loop),
 		.seed = rand_u64(&p->rand),
+		.max_connections = p->conf.max_connections,
 		.loads = p->loads,
 		.aggregate_policy = compat && strcmp(compat, "true") == 0, // A75-G08
 		.reresolve = on_reresolve,

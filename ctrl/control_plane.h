@@ -24,6 +24,7 @@ struct control_plane_conf { // all borrowed, outlives it, but for the slot
 	struct lb_slot *slot; // holds an empty first snapshot
 	struct lb_link *const *links; // of workers that run
 	uint32_t n_links;
+	uint32_t max_connections; // of each, of clients and backends together
 	const struct show_port *ports; // as struct show_conf has them
 	const char *(*steering)(void *ctx, uint32_t port);
 	void *ctx_steering;

@@ -267,6 +267,7 @@ static int start_control_plane(struct daemon *d, struct lb_err *err)
 		.slot = d->slot,
 		.links = d->links,
 		.n_links = d->config->n_workers,
+		.max_connections = limits_of(d->config).max_conns,
 		.ports = d->shown_ports,
 		.steering = steering_of,
 		.ctx_steering = d,

@@ -132,6 +132,8 @@ static json_t *build_info(const struct show *s, struct show_args *args)
 	show_set_u64(o, "workers", workers_count(s->conf.workers));
 	show_set_u64(o, "snapshots_published", assembler_n_snapshots(s->conf.assembler));
 	show_set_u64(o, "snapshots_live", assembler_n_live_snapshots(s->conf.assembler));
+	show_set_u64(o, "connects_under_way", assembler_n_attempts(s->conf.assembler));
+	show_set_u64(o, "connects_waiting", assembler_n_waiting_attempts(s->conf.assembler));
 	show_set_u64(o, "client_connections", clients);
 	show_set_u64(o, "requests", requests);
 	show_set_text(o, "xds_server", server.uri);

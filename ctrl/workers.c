@@ -173,3 +173,11 @@ uint64_t workers_cluster_active(const struct workers *w, uint32_t id)
 		active += counter_read(&w->ends[i].link->clusters[id].active);
 	return active;
 }
+
+bool workers_cluster_queued(const struct workers *w, uint32_t id)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		if (counter_read(&w->ends[i].link->clusters[id].queued))
+			return true;
+	return false;
+}

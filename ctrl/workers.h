@@ -40,3 +40,4 @@ void workers_cluster_totals(
 // Takes off what was counted before: ids are used again, the workers' counters only grow.
 void cluster_totals_since(struct cluster_totals *, const struct cluster_totals *before);
 uint64_t workers_cluster_active(const struct workers *, uint32_t cluster_id);
+bool workers_cluster_queued(const struct workers *, uint32_t cluster_id); // some requests are

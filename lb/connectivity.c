@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/connectivity.h"
 
+#include "lb/attempts.h"
 #include "lb/base/check.h"
 #include "lb/base/log.h"
 #include "lb/limits.h"
@@ -26,6 +27,7 @@ struct lb_connectivity {
 	struct lb_connectivity_env env;
 	struct lb_subchannel_env subchannel_env;
 	struct lb_endpoint_table *endpoints; // owned
+	struct lb_attempts *attempts; // owned
 	bool was_full; // and that was logged
 };
 
@@ -43,6 +45,12 @@ static void on_unused(void *ctx, struct lb_endpoint *e)
 	c->env.release(c->env.ctx, e);
 }
 
+static void on_begin(void *ctx, uint32_t id)
+{
+	struct lb_connectivity *c = ctx;
+	lb_subchannel_begin(&record_of(lb_endpoint_find(c->endpoints, id))->subchannel);
+}
+
 struct lb_connectivity *lb_connectivity_new(const struct lb_connectivity_env *env)
 {
 	CHECK(env->n_workers > 0 && env->n_workers <= LB_MAX_WORKERS);
@@ -57,8 +65,16 @@ struct lb_connectivity *lb_connectivity_new(const struct lb_connectivity_env *en
 		.ctx = env->ctx,
 		.on_state = lb_member_on_state,
 	};
+	struct lb_attempts_conf attempts = {.wheel = env->wheel,
+		.max_young = env->max_young_attempts,
+		.max_under_way = env->max_attempts,
+		.begin = on_begin,
+		.ctx = c};
+	c->attempts = c->subchannel_env.attempts = lb_attempts_new(&attempts);
 	c->endpoints = lb_endpoint_table_new(&c->subchannel_env);
-	if (!c->endpoints) {
+	if (!c->attempts || !c->endpoints) {
+		lb_endpoint_table_free(c->endpoints);
+		lb_attempts_free(c->attempts);
 		free(c);
 		return NULL;
 	}
@@ -76,6 +92,7 @@ void lb_connectivity_free(struct lb_connectivity *c)
 			lb_subchannel_fini(&record_of(e)->subchannel);
 	}
 	lb_endpoint_table_free(c->endpoints);
+	lb_attempts_free(c->attempts);
 	lb_subchannel_env_fini(&c->subchannel_env);
 	free(c);
 }
@@ -168,6 +185,16 @@ void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const str
 struct twheel *lb_connectivity_wheel(const struct lb_connectivity *c)
 {
 	return c->env.wheel;
+}
+
+uint32_t lb_connectivity_n_waiting(const struct lb_connectivity *c)
+{
+	return lb_attempts_n_waiting(c->attempts);
+}
+
+uint32_t lb_connectivity_n_attempts(const struct lb_connectivity *c)
+{
+	return lb_attempts_n_under_way(c->attempts);
 }
 
 struct lb_endpoint_table *lb_connectivity_endpoints(struct lb_connectivity *c)

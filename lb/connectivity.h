@@ -26,6 +26,8 @@ struct lb_connectivity_env {
 	// Send LB_COMMAND_RELEASE to every worker: no policy and no snapshot has it any more.
 	void (*release)(void *ctx, struct lb_endpoint *);
 	void *ctx;
+	// Of attempts to connect: as lb_attempts_conf's.
+	uint32_t max_young_attempts, max_attempts;
 };
 
 struct lb_connectivity *lb_connectivity_new(const struct lb_connectivity_env *); // NULL = no memory
@@ -38,6 +40,10 @@ struct lb_subchannel *lb_connectivity_get(struct lb_connectivity *, const struct
 void lb_connectivity_expect(struct lb_connectivity *, uint32_t n);
 bool lb_connectivity_is_full(const struct lb_connectivity *); // LB_MAX_ENDPOINTS reached
 void lb_connectivity_put(struct lb_connectivity *, struct lb_subchannel *);
+
+uint32_t lb_connectivity_n_waiting(
+	const struct lb_connectivity *); // attempts that have yet to begin
+uint32_t lb_connectivity_n_attempts(const struct lb_connectivity *); // that are under way
 
 // An endpoint event (CONNECTED, FAILED, LOST, RELEASED) of this worker's link. Ignores endpoints
 // that nobody uses any more.

@@ -27,6 +27,9 @@
 
 #define RETRY_NS 1000000000ull // after running out of memory
 #define TIDY_NS 10000000ull
+// How many members requests make hurry at a time, and among how many these are looked for.
+#define N_HURRIED 8
+#define N_LOOKED_AT 1024
 
 // A member that a policy made for itself.
 struct made {
@@ -645,6 +648,17 @@ void lb_leaf_want(struct lb_leaf *leaf, uint32_t member)
 	for (struct made *m = leaf->made; m; m = m->next)
 		if (lb_member_id(m->member) == member)
 			lb_member_connect(m->member);
+}
+
+void lb_leaf_hurry(struct lb_leaf *leaf)
+{
+	const struct lb_roster *r = leaf->layout ? leaf->layout->roster : NULL;
+	uint32_t n = r ? r->n : 0, n_hurried = 0;
+	uint32_t first = n ? (uint32_t)rand_below(leaf->env->rand, n) : 0;
+	for (uint32_t i = 0; i < n && i < N_LOOKED_AT && n_hurried < N_HURRIED; i++)
+		n_hurried += lb_member_hurry(r->members[(first + i) % n]);
+	for (struct made *m = leaf->made; m && n_hurried < N_HURRIED; m = m->next)
+		n_hurried += lb_member_hurry(m->member);
 }
 
 void lb_leaf_begin_sessions(struct lb_leaf *leaf)

@@ -81,6 +81,9 @@ bool lb_member_wants_resolution(const struct lb_member *);
 // READY at once. Where its addresses have no room (LB_MAX_ENDPOINTS) it is TRANSIENT_FAILURE, says
 // so, and tries again every few seconds. Out of memory it stays IDLE: ask again later.
 void lb_member_connect(struct lb_member *);
+// A request waits for somebody of its leaf: the attempt to connect that waits for its turn begins
+// (lb/attempts.h). True = one is under way, and young.
+bool lb_member_hurry(struct lb_member *);
 void lb_member_set_ejected(struct lb_member *, bool);
 bool lb_member_is_ejected(const struct lb_member *);
 // Nobody needs its connection any more: subchannels are given back, the state is IDLE.

@@ -424,6 +424,15 @@ void lb_member_connect(struct lb_member *m)
 		get_stuck(m);
 }
 
+bool lb_member_hurry(struct lb_member *m)
+{
+	bool is_tried = m->phase == PHASE_PASS || m->phase == PHASE_FAILED;
+	bool is_young = false;
+	for (uint32_t i = 0; is_tried && i < count_legs(m); i++)
+		is_young |= lb_subchannel_hurry(subchannel_of(leg_at(m, i)));
+	return is_young;
+}
+
 // What subchannels say.
 
 static void on_failure(struct lb_member *m, struct leg *leg)

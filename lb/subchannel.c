@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/subchannel.h"
 
+#include "lb/attempts.h"
 #include "lb/base/backoff.h"
 #include "lb/base/check.h"
 #include "lb/cells.h"
@@ -52,7 +53,7 @@ static void drop_effort(struct lb_subchannel *s)
 	if (!e)
 		return;
 	twheel_cancel(env_of(s)->wheel, &e->timer);
-	s->has_effort = s->waits = false;
+	s->has_effort = false;
 	s->started_ns = e->started_ns;
 	lb_text_put(e->why);
 	free(e);
@@ -66,8 +67,28 @@ static void end_rounds(const struct lb_subchannel_env *env, const struct lb_subc
 			r->next = NULL;
 }
 
+static uint64_t started_ns(const struct lb_subchannel *s)
+{
+	return s->has_effort ? s->effort->started_ns : s->started_ns;
+}
+
+// It is over, or not wanted any more. To be called while the effort is the attempt's.
+static void end_attempt(struct lb_subchannel *s)
+{
+	struct lb_attempts *attempts = env_of(s)->attempts;
+	bool waited = s->waits;
+	s->waits = false;
+	if (s->state != LB_CONNECTING || !attempts)
+		return;
+	if (waited)
+		lb_attempts_leave(attempts, s->endpoint.id);
+	else
+		lb_attempts_end(attempts, started_ns(s));
+}
+
 void lb_subchannel_fini(struct lb_subchannel *s)
 {
+	end_attempt(s);
 	drop_effort(s);
 	s->watchers = NULL;
 	end_rounds(env_of(s), s);
@@ -138,19 +159,27 @@ static void enter(struct lb_subchannel *s, enum lb_state state)
 	env->rounds = r.outer;
 }
 
-static void start_attempt(struct lb_subchannel *s)
+void lb_subchannel_begin(struct lb_subchannel *s)
 {
 	struct lb_subchannel_env *env = env_of(s);
 	struct lb_subchannel_effort *e = effort_of(s);
 	uint64_t now_ns = twheel_now(env->wheel);
+	s->waits = false;
 	if (e) {
-		s->waits = false;
 		e->started_ns = now_ns;
 		e->not_before_ns = now_ns + backoff_next_ns(&e->backoff, env->rand);
 	} else {
 		s->started_ns = now_ns;
 	}
 	env->connect(env->ctx, &s->endpoint);
+}
+
+static void want_attempt(struct lb_subchannel *s)
+{
+	struct lb_attempts *attempts = env_of(s)->attempts;
+	s->waits = attempts && !lb_attempts_want(attempts, s->endpoint.id);
+	if (!s->waits)
+		lb_subchannel_begin(s);
 }
 
 static void on_timer(struct twheel_timer *t)
@@ -161,7 +190,7 @@ static void on_timer(struct twheel_timer *t)
 	if (s->state == LB_TRANSIENT_FAILURE)
 		enter(s, LB_IDLE); // BO-04
 	else
-		start_attempt(s);
+		want_attempt(s);
 }
 
 void lb_subchannel_request(struct lb_subchannel *s)
@@ -174,15 +203,26 @@ void lb_subchannel_request(struct lb_subchannel *s)
 		s->waits = true;
 		twheel_arm(env_of(s)->wheel, &e->timer, e->not_before_ns);
 	} else {
-		start_attempt(s);
+		want_attempt(s);
 	}
 	enter(s, LB_CONNECTING);
+}
+
+bool lb_subchannel_hurry(struct lb_subchannel *s)
+{
+	struct lb_attempts *attempts = env_of(s)->attempts;
+	if (s->state != LB_CONNECTING || !attempts)
+		return false;
+	if (s->waits)
+		return lb_attempts_hurry(attempts, s->endpoint.id);
+	return lb_attempts_is_young(attempts, started_ns(s));
 }
 
 void lb_subchannel_connected(struct lb_subchannel *s)
 {
 	if (s->state == LB_READY)
 		return;
+	end_attempt(s);
 	drop_effort(s);
 	enter(s, LB_READY);
 }
@@ -225,6 +265,7 @@ void lb_subchannel_failed(struct lb_subchannel *s, const char *why)
 	// Not of the attempt that is under way: another one has brought a connection meanwhile.
 	if (s->state != LB_CONNECTING || s->waits)
 		return;
+	end_attempt(s);
 	note_error(s, why);
 	struct lb_subchannel_effort *e = effort_of(s);
 	if (e)

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 
+struct lb_attempts;
 struct lb_subchannel;
 struct lb_subchannel_effort;
 struct lb_subchannel_round;
@@ -31,6 +32,8 @@ struct lb_subchannel_env {
 	// Start one attempt at the endpoint's anchor worker. Its outcome comes later, never from
 	// inside this call.
 	void (*connect)(void *ctx, struct lb_endpoint *);
+	// Says when; its begin() is lb_subchannel_begin(). NULL = as soon as they are wanted.
+	struct lb_attempts *attempts;
 	void *ctx;
 	void (*on_state)(struct lb_subchannel_watcher *, enum lb_state); // of all watchers
 	struct lb_subchannel_round *rounds; // of telling, that are under way; NULL at first
@@ -48,7 +51,7 @@ struct lb_subchannel {
 	uint32_t n_users : 28; // lb/connectivity.c's: policies; zero = there is no subchannel
 	uint32_t state : 2; // enum lb_state
 	uint32_t has_effort : 1;
-	uint32_t waits : 1; // CONNECTING, but its start is not due yet; only with an effort
+	uint32_t waits : 1; // CONNECTING, but the attempt is not due yet, or its turn has not come
 	struct lb_subchannel_watcher *watchers;
 	union {
 		// Owned: what attempts to connect need, from the first one that failed, or a
@@ -83,6 +86,11 @@ void lb_subchannel_unwatch(struct lb_subchannel *, struct lb_subchannel_watcher 
 // A policy wants a connection: IDLE → CONNECTING and an attempt; otherwise nothing. Out of memory
 // attempts are made without backoff.
 void lb_subchannel_request(struct lb_subchannel *);
+// The turn of its attempt, which waits, has come.
+void lb_subchannel_begin(struct lb_subchannel *);
+// A request needs the connection: its attempt waits for none that no request needs. True = it is
+// under way, and young (lb/attempts.h).
+bool lb_subchannel_hurry(struct lb_subchannel *);
 
 // From the workers (lb/link.h). READY at the peer's first SETTINGS (BO-03: resets the backoff).
 void lb_subchannel_connected(struct lb_subchannel *);

@@ -136,6 +136,12 @@ static void init_env(struct sim *s)
 
 struct sim *sim_new(uint32_t n_workers, uint64_t seed)
 {
+	return sim_new_paced(n_workers, seed, 0, 0);
+}
+
+struct sim *sim_new_paced(
+	uint32_t n_workers, uint64_t seed, uint32_t max_young, uint32_t max_attempts)
+{
 	struct sim *s = calloc(1, sizeof(*s));
 	assert_non_null(s);
 	s->n_workers = n_workers;
@@ -150,7 +156,9 @@ struct sim *sim_new(uint32_t n_workers, uint64_t seed)
 		.n_workers = n_workers,
 		.connect = on_connect,
 		.release = on_release,
-		.ctx = s});
+		.ctx = s,
+		.max_young_attempts = max_young,
+		.max_attempts = max_attempts});
 	s->member_env = (struct lb_member_env){s->connectivity, 250 * SIM_MS};
 	init_env(s);
 	for (uint32_t i = 0; i < n_workers; i++) {
@@ -288,6 +296,31 @@ void sim_want(struct sim *s, uint32_t member)
 	}
 }
 
+static bool requests_wait(const struct sim *s)
+{
+	for (uint32_t i = 0; i < s->n_slots_used; i++)
+		if (s->requests[i].in_use && s->requests[i].outcome == SIM_WAITS)
+			return true;
+	return false;
+}
+
+static void hurry(struct sim *s)
+{
+	uint64_t now = twheel_now(s->wheel);
+	if (!lb_connectivity_n_waiting(s->connectivity) || now < s->hurry_ns)
+		return;
+	s->hurry_ns = now + 20 * SIM_MS;
+	if (s->state == LB_READY || !requests_wait(s))
+		return;
+	if (s->leaf)
+		lb_leaf_hurry(s->leaf);
+	for (uint32_t i = 0; s->aggregate && i < s->n_leaves; i++) {
+		struct lb_leaf *leaf = lb_aggregate_leaf(s->aggregate, s->leaves[i].name);
+		if (leaf)
+			lb_leaf_hurry(leaf);
+	}
+}
+
 static void adopt(struct sim *s, struct sim_worker *w)
 {
 	if (w->version == s->version)
@@ -315,6 +348,7 @@ static void turn(struct sim *s)
 {
 	bool again = true;
 	sim_requests_expire(s);
+	hurry(s);
 	for (int i = 0; again && i < 100; i++) {
 		uint64_t version = s->version;
 		uint32_t n_syns = s->n_syns;
@@ -354,6 +388,8 @@ void sim_run_to(struct sim *s, uint64_t ns)
 		next = earliest(next, sim_next_of_requests(s));
 		for (uint32_t i = 0; i < s->n_old; i++)
 			next = earliest(next, s->old[i].until_ns);
+		if (lb_connectivity_n_waiting(s->connectivity))
+			next = earliest(next, s->hurry_ns);
 		if (next <= now)
 			next = now + SIM_MS;
 		twheel_advance(s->wheel, earliest(next, end));

@@ -116,6 +116,7 @@ struct sim {
 	bool member_taken[SIM_IDS], slot_taken[SIM_IDS];
 	uint32_t next_member, next_slot, n_members, n_slots;
 	uint64_t n_resolutions;
+	uint64_t hurry_ns; // when it is next looked whether requests wait
 	uint32_t active[SIM_IDS]; // by member
 	// Published, and the ones before that some worker may still hold.
 	enum lb_state state;
@@ -152,6 +153,10 @@ struct sim {
 
 // A leaf "orders" with one worker and the seed 1, everybody up, 1 ms for each step of a handshake.
 struct sim *sim_new(uint32_t n_workers, uint64_t seed);
+// Its attempts to connect are paced (lb/attempts.h); as the daemon's assembler does, the leaf of
+// requests that wait is made to hurry every 20 ms.
+struct sim *sim_new_paced(
+	uint32_t n_workers, uint64_t seed, uint32_t max_young, uint32_t max_attempts);
 void sim_free(struct sim *); // checks that nothing is left
 uint64_t sim_now(const struct sim *); // from the start
 void sim_update(struct sim *, const char *plan); // with leaves[0].config

@@ -41,6 +41,52 @@ static void refusing_backend_is_tried_at_the_documented_distances(void **state)
 	}
 }
 
+// RR-01, paced: hosts that never answer hold up the others for a moment only.
+static void paced_backends_are_connected_one_after_the_other(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new_paced(1, 1, 2, 8);
+	for (uint32_t i = 0; i < 4; i++)
+		sim_set(s, i, SIM_SILENT);
+	sim_update(s, "a: 0 1 2 3, b: 4 5 6 7 8 9");
+	assert_int_equal(s->n_syns, 2);
+	sim_run(s, 5 * SIM_S);
+	assert_int_equal(s->n_syns, 10);
+	for (uint32_t i = 4; i < 10; i++)
+		assert_int_equal(sim_n_connections(s, i), 1);
+	sim_run(s, 14 * SIM_S);
+	assert_int_equal(s->n_syns, 10);
+	for (uint32_t i = 0; i < 4; i++)
+		sim_set(s, i, SIM_UP);
+	sim_run(s, 10 * SIM_S); // others follow
+	assert_int_equal(s->n_syns, 14);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(sim_n_connections(s, i), 1);
+	sim_free(s);
+}
+
+// As many attempts as may be are to hosts that never answer: what a request makes hurry may be one
+// more, and finds the one that serves.
+static void request_gets_an_attempt_that_others_wait_for(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct sim *s = sim_new_paced(1, seed, 4, 4);
+		for (uint32_t i = 0; i < 4; i++)
+			sim_set(s, i, SIM_SILENT);
+		sim_update(s, "a: 0 1 2 3 4");
+		sim_run(s, 3 * SIM_S);
+		assert_int_equal(s->n_syns, 4);
+		struct sim_request *r = sim_begin(s, 0);
+		sim_start(s, r);
+		sim_run(s, 50 * SIM_MS);
+		assert_int_equal(r->outcome, SIM_SENT);
+		assert_int_equal(r->address, 4);
+		sim_end(s, r);
+		sim_free(s);
+	}
+}
+
 // BO-02: an attempt has 20 s, and the distance is that of their starts.
 static void silent_backend_is_given_20_seconds_an_attempt(void **state)
 {
@@ -376,6 +422,8 @@ static void ring_that_loses_its_connection_is_idle(void **state)
 
 RUN_SUITE("sim/balance/connect",
 	cmocka_unit_test(refusing_backend_is_tried_at_the_documented_distances),
+	cmocka_unit_test(paced_backends_are_connected_one_after_the_other),
+	cmocka_unit_test(request_gets_an_attempt_that_others_wait_for),
 	cmocka_unit_test(silent_backend_is_given_20_seconds_an_attempt),
 	cmocka_unit_test(only_settings_end_the_backoff),
 	cmocka_unit_test(dead_backend_sees_no_more_attempts_of_four_workers_than_of_one),

@@ -288,7 +288,8 @@ static void settle(struct life *l)
 static void live(uint64_t seed)
 {
 	struct life *l = calloc(1, sizeof(*l));
-	struct sim *s = l->s = sim_new(1 + (uint32_t)(seed % 4), seed);
+	uint32_t n_workers = 1 + (uint32_t)(seed % 4), max_attempts = (uint32_t)(seed % 3) * 2;
+	struct sim *s = l->s = sim_new_paced(n_workers, seed, max_attempts, 2 * max_attempts);
 	rand_init(&l->rand, seed + 5000);
 	s->probes = false;
 	s->on_served = on_served;

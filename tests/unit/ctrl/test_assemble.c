@@ -83,6 +83,59 @@ static void usable_endpoints_are_connected_and_ready_follows_the_worker(void **s
 	xds_res_put(&e->base);
 }
 
+#define N_MANY 4096
+
+static struct res_endpoints *many_endpoints(void)
+{
+	struct told_endpoint *told = calloc(N_MANY, sizeof(*told));
+	for (uint32_t i = 0; i < N_MANY; i++)
+		told[i] = (struct told_endpoint){
+			{ip_from_v4(0x0a400000 + i), 80}, LB_LEAF_HEALTHY, 1, NULL};
+	const struct told_locality all = {"", "", "", 1, told, N_MANY};
+	struct res_endpoints *e = endpoints_of(&(struct told_priority){&all, 1}, 1);
+	free(told);
+	return e;
+}
+
+// Port 80 is that of the many. How many CONNECT there are for others.
+static uint32_t count_connects(struct world *w, uint32_t *ret_many)
+{
+	struct lb_command c;
+	uint32_t n = 0;
+	*ret_many = 0;
+	while (spsc_read(&w->link->commands, &c)) {
+		assert_int_equal(c.kind, LB_COMMAND_CONNECT);
+		n += c.endpoint->addr.port != 80;
+		*ret_many += c.endpoint->addr.port == 80;
+	}
+	return n;
+}
+
+// RR-01, paced: nobody answers, and one cluster's requests wait behind another's endpoints.
+static void attempts_are_paced_and_those_that_requests_wait_for_go_first(void **state)
+{
+	struct world *w = *state;
+	uint32_t n_many;
+	struct res_endpoints *both[] = {many_endpoints(), endpoints_of(&priority, 1)};
+	apply(w, &both_vhost, (const char *[]){"blue", "green"}, both, 2);
+	turns(w, 1);
+	uint32_t green = route(w, "/g");
+	assert_int_equal(count_connects(w, &n_many), 0);
+	assert_int_equal(n_many, 2048);
+	assert_int_equal(assembler_n_attempts(w->assembler), 2048);
+	assert_int_equal(assembler_n_waiting_attempts(w->assembler), N_MANY + 2 - 2048);
+	turns(w, 50);
+	assert_int_equal(count_connects(w, &n_many), 0);
+	assert_int_equal(n_many, 0);
+	counter_set_to(&w->link->clusters[green].queued, 1);
+	turns(w, 15);
+	assert_int_equal(count_connects(w, &n_many), 2);
+	assert_int_equal(n_many, 0);
+	counter_set_to(&w->link->clusters[green].queued, 0);
+	xds_res_put(&both[0]->base);
+	xds_res_put(&both[1]->base);
+}
+
 static void a_picker_change_keeps_the_route_table(void **state)
 {
 	struct world *w = *state;
@@ -465,6 +518,7 @@ static void a_failing_cluster_says_what_its_requests_hear(void **state)
 RUN_SUITE("ctrl/assemble", CASE(a_frontend_without_configuration_says_why_and_is_not_ready),
 	CASE(routes_and_their_clusters_appear_in_one_snapshot),
 	CASE(usable_endpoints_are_connected_and_ready_follows_the_worker),
+	CASE(attempts_are_paced_and_those_that_requests_wait_for_go_first),
 	CASE(a_picker_change_keeps_the_route_table),
 	CASE(an_equal_configuration_changes_no_cluster),
 	CASE(a_change_of_weights_changes_no_cluster),

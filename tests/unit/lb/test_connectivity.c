@@ -30,6 +30,138 @@ static void one_address_has_one_subchannel(void **state)
 	world_fini(&w);
 }
 
+// Two attempts at a time, and three are wanted.
+static void begin_three(struct world *w, struct lb_subchannel *s[3])
+{
+	world_init_paced(w, 2, 1, 2, 2);
+	for (uint32_t i = 0; i < 3; i++) {
+		s[i] = get(w, i);
+		lb_subchannel_request(s[i]);
+		assert_int_equal(lb_subchannel_state(s[i]), LB_CONNECTING);
+		assert_int_equal(w->n_connects[i], i < 2);
+	}
+	assert_int_equal(lb_connectivity_n_waiting(w->connectivity), 1);
+	assert_int_equal(lb_connectivity_n_attempts(w->connectivity), 2);
+}
+
+static void end_three(struct world *w, struct lb_subchannel *s[3])
+{
+	for (uint32_t i = 0; i < 3; i++)
+		if (s[i])
+			lb_connectivity_put(w->connectivity, s[i]);
+	assert_int_equal(lb_connectivity_n_waiting(w->connectivity), 0);
+	assert_int_equal(lb_connectivity_n_attempts(w->connectivity), 0);
+	world_fini(w);
+}
+
+static void attempt_that_waits_begins_when_another_failed(void **state)
+{
+	(void)state;
+	struct world w;
+	struct lb_subchannel *s[3];
+	begin_three(&w, s);
+	world_event(&w, 0, LB_EVENT_FAILED, 0, "refused");
+	world_pass(&w, WORLD_MS);
+	assert_int_equal(w.n_connects[2], 1);
+	assert_int_equal(lb_connectivity_n_waiting(w.connectivity), 0);
+	// Its own failure counts from when it began (BO-02).
+	world_event(&w, 0, LB_EVENT_FAILED, 2, "refused");
+	assert_int_equal(lb_subchannel_state(s[2]), LB_TRANSIENT_FAILURE);
+	end_three(&w, s);
+}
+
+static void attempt_that_waits_begins_when_another_connected(void **state)
+{
+	(void)state;
+	struct world w;
+	struct lb_subchannel *s[3];
+	begin_three(&w, s);
+	world_event(&w, 1, LB_EVENT_CONNECTED, 1, "");
+	world_event(&w, 1, LB_EVENT_CONNECTED, 1, ""); // once
+	world_pass(&w, WORLD_MS);
+	assert_int_equal(w.n_connects[2], 1);
+	assert_int_equal(lb_connectivity_n_attempts(w.connectivity), 2);
+	end_three(&w, s);
+}
+
+static void attempt_that_nobody_waits_for_any_more_never_begins(void **state)
+{
+	(void)state;
+	struct world w;
+	struct lb_subchannel *s[3];
+	begin_three(&w, s);
+	lb_connectivity_put(w.connectivity, s[2]);
+	s[2] = NULL;
+	lb_connectivity_put(w.connectivity, s[0]); // one that is under way is let go, too
+	s[0] = NULL;
+	assert_int_equal(lb_connectivity_n_attempts(w.connectivity), 1);
+	world_pass(&w, 60 * WORLD_S);
+	assert_int_equal(w.n_connects[2], 0);
+	end_three(&w, s);
+}
+
+// MC-03: a connection of a pick's own making.
+static void connection_of_another_worker_ends_the_wait(void **state)
+{
+	(void)state;
+	struct world w;
+	struct lb_subchannel *s[3];
+	begin_three(&w, s);
+	world_event(&w, 1, LB_EVENT_FAILED, 2, "refused"); // no verdict on what waits
+	assert_int_equal(lb_subchannel_state(s[2]), LB_CONNECTING);
+	world_event(&w, 1, LB_EVENT_CONNECTED, 2, "");
+	assert_int_equal(lb_subchannel_state(s[2]), LB_READY);
+	world_event(&w, 0, LB_EVENT_CONNECTED, 0, "");
+	world_event(&w, 1, LB_EVENT_CONNECTED, 1, "");
+	world_pass(&w, WORLD_S);
+	assert_int_equal(w.n_connects[2], 0);
+	end_three(&w, s);
+}
+
+// BO-01: a failed one waits for its backoff, and then for its turn; the next backoff counts from
+// when it began.
+static void backoff_and_turn_are_waited_for_one_after_the_other(void **state)
+{
+	(void)state;
+	struct world w;
+	struct lb_subchannel *s[3];
+	begin_three(&w, s);
+	world_event(&w, 0, LB_EVENT_FAILED, 0, "refused");
+	world_pass(&w, 2 * WORLD_S);
+	assert_int_equal(w.n_connects[2], 1);
+	assert_int_equal(lb_subchannel_state(s[0]), LB_IDLE);
+	lb_subchannel_request(s[0]);
+	assert_int_equal(w.n_connects[0], 1); // two are under way
+	world_pass(&w, 10 * WORLD_S);
+	assert_int_equal(w.n_connects[0], 1);
+	world_event(&w, 1, LB_EVENT_CONNECTED, 1, "");
+	world_pass(&w, WORLD_MS);
+	assert_int_equal(w.n_connects[0], 2);
+	uint64_t began_ns = world_now(&w);
+	world_event(&w, 0, LB_EVENT_FAILED, 0, "refused");
+	while (lb_subchannel_state(s[0]) == LB_TRANSIENT_FAILURE)
+		world_pass(&w, WORLD_MS);
+	assert_in_range(world_now(&w) - began_ns, 1280 * WORLD_MS, 1921 * WORLD_MS);
+	end_three(&w, s);
+}
+
+static void hurry_begins_what_waits_for_its_turn(void **state)
+{
+	(void)state;
+	struct world w;
+	struct lb_subchannel *s[3];
+	begin_three(&w, s);
+	assert_true(lb_subchannel_hurry(s[0])); // is young
+	assert_true(lb_subchannel_hurry(s[2]));
+	assert_int_equal(w.n_connects[0], 1);
+	assert_int_equal(w.n_connects[2], 1);
+	assert_true(lb_subchannel_hurry(s[2]));
+	assert_int_equal(w.n_connects[2], 1);
+	world_event(&w, 1, LB_EVENT_CONNECTED, 1, "");
+	assert_false(lb_subchannel_hurry(s[1]));
+	end_three(&w, s);
+}
+
 // MC-03: READY as long as one worker has a connection.
 static void state_is_over_all_workers(void **state)
 {
@@ -149,4 +281,10 @@ RUN_SUITE("lb/connectivity", cmocka_unit_test(one_address_has_one_subchannel),
 	cmocka_unit_test(events_of_unknown_endpoints_are_ignored),
 	cmocka_unit_test(endpoint_is_freed_after_the_last_worker_released_it),
 	cmocka_unit_test(endpoint_taken_up_again_while_released_stays_and_reconnects),
+	cmocka_unit_test(attempt_that_waits_begins_when_another_failed),
+	cmocka_unit_test(attempt_that_waits_begins_when_another_connected),
+	cmocka_unit_test(attempt_that_nobody_waits_for_any_more_never_begins),
+	cmocka_unit_test(connection_of_another_worker_ends_the_wait),
+	cmocka_unit_test(backoff_and_turn_are_waited_for_one_after_the_other),
+	cmocka_unit_test(hurry_begins_what_waits_for_its_turn),
 	cmocka_unit_test(each_failed_allocation_is_survived))

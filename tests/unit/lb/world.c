@@ -20,6 +20,12 @@ static void on_release(void *ctx, struct lb_endpoint *e)
 
 void world_init(struct world *w, uint32_t n_workers, uint64_t seed)
 {
+	world_init_paced(w, n_workers, seed, 0, 0);
+}
+
+void world_init_paced(struct world *w, uint32_t n_workers, uint64_t seed, uint32_t max_young,
+	uint32_t max_attempts)
+{
 	*w = (struct world){.wheel = twheel_new(WORLD_START), .n_workers = n_workers};
 	rand_init(&w->rand, seed);
 	w->connectivity = lb_connectivity_new(&(struct lb_connectivity_env){.wheel = w->wheel,
@@ -27,7 +33,9 @@ void world_init(struct world *w, uint32_t n_workers, uint64_t seed)
 		.n_workers = n_workers,
 		.connect = on_connect,
 		.release = on_release,
-		.ctx = w});
+		.ctx = w,
+		.max_young_attempts = max_young,
+		.max_attempts = max_attempts});
 	assert_non_null(w->connectivity);
 }
 
