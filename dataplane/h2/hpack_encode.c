@@ -12,6 +12,8 @@
 #define N_BUCKETS 32
 #define N_SEEN 32
 #define BIT(name) (UINT64_C(1) << HPACK_##name)
+#define SLACK HPACK_SENT_NAME_MAX
+_Static_assert(SLACK >= HUFFMAN_SLACK, "whichever is last");
 #define MAX_STEPS 8 // of a search: values of one name, or names of one bucket
 
 struct hpack_encoder {
@@ -130,9 +132,11 @@ static uint8_t *put_text(const struct hpack *h, uint8_t *out, struct str s)
 		return out + 1 + coded;
 	}
 	if (coded) {
-		uint8_t *text = put_number(out, 0x80, 0x7f, (uint32_t)coded);
-		huffman_encode(s.p, s.len, text);
-		return text + coded;
+		uint8_t number[6], *end = put_number(number, 0x80, 0x7f, (uint32_t)coded);
+		size_t n = (size_t)(end - number);
+		memmove(out + n, out + 1, coded);
+		memcpy(out, number, n);
+		return out + n + coded;
 	}
 	out = put_number(out, 0, 0x7f, (uint32_t)s.len);
 	if (s.len)
@@ -240,6 +244,15 @@ static inline bool is_secret(const struct field *f, enum hpack_name id)
 	       (id == HPACK_COOKIE && f->value.len < 20);
 }
 
+static inline uint8_t *put_name(const struct hpack *h, uint8_t *out, const struct search *s)
+{
+	if (!h->huffman || s->id <= HPACK_N_STATIC)
+		return put_text(h, out, s->field->name);
+	const struct hpack_sent_name *n = &hpack_sent_names[s->id - HPACK_N_STATIC - 1];
+	memcpy(out, n->text, sizeof(n->text));
+	return out + n->len;
+}
+
 static uint8_t *put_literal(
 	const struct hpack *h, uint8_t *out, const struct search *s, enum form form)
 {
@@ -247,7 +260,7 @@ static uint8_t *put_literal(
 	uint32_t index = s->id && s->id <= HPACK_N_STATIC ? s->id : s->name_index;
 	out = put_number(out, form, prefix_max, index);
 	if (!index)
-		out = put_text(h, out, s->field->name);
+		out = put_name(h, out, s);
 	return put_text(h, out, s->field->value);
 }
 
@@ -319,8 +332,9 @@ static uint8_t *put_limits(struct hpack *h, struct hpack_mem *m, uint8_t *out)
 size_t hpack_bound(const struct field *fields, size_t n)
 {
 	// Two changes of the limit, then for each field an index and two lengths, which are below
-	// 2^32, and text that is only coded where that makes it shorter.
-	size_t bound = 12;
+	// 2^32, and text that is only coded where that makes it shorter. Behind it all a last name
+	// or text may be written with more than it has.
+	size_t bound = 12 + SLACK;
 	for (size_t i = 0; i < n; i++)
 		bound += 18 + fields[i].name.len + fields[i].value.len;
 	return bound;

@@ -26,6 +26,15 @@ struct hpack_known {
 };
 extern const struct hpack_known hpack_known[HPACK_N_NAMES];
 extern const uint8_t hpack_name_places[256]; // by the hash below
+
+// A name with a number that the static table has not, as it is sent: RFC 7541 5.2, Huffman coded
+// where that makes it shorter.
+#define HPACK_SENT_NAME_MAX 24
+struct hpack_sent_name {
+	uint8_t text[HPACK_SENT_NAME_MAX];
+	uint8_t len;
+};
+extern const struct hpack_sent_name hpack_sent_names[HPACK_N_NAMES - HPACK_N_STATIC - 1];
 #define HPACK_HASH_FIRST 5
 #define HPACK_HASH_MIDDLE 139
 #define HPACK_HASH_LAST 253
@@ -46,15 +55,14 @@ static inline enum hpack_name hpack_name_of(struct str name)
 #define HPACK_LONGEST_CODE 30 // bits
 #define HPACK_LOOKUP_BITS 12
 
-// Appendix B: by symbol, its code, and in the low byte how many bits that has.
+// Appendix B: by symbol, its code, at the top, and how many bits that has.
 extern const uint64_t hpack_codes[256];
-// What the next bits begin with: up to two whole codes; n = 0: a longer one.
-struct hpack_lookup {
-	uint8_t symbols[2];
-	uint8_t n : 4, first : 4; // symbols; bits of the first one's code
-	uint8_t bits; // of all
-};
-extern const struct hpack_lookup hpack_lookups[1 << HPACK_LOOKUP_BITS];
+extern const uint32_t hpack_code_lens[256];
+// What the next bits begin with, up to two whole codes: from the low byte on their symbols, the
+// bits that they take, their number. 0: a longer one.
+#define HPACK_LOOKUP_TAKEN 16
+#define HPACK_LOOKUP_N 24
+extern const uint32_t hpack_lookups[1 << HPACK_LOOKUP_BITS];
 // Codes of n bits, left-aligned in 32: none is above last[n]. The code's value and offset[n] make
 // an index of symbols, where 256 is EOS.
 extern const uint32_t hpack_code_last[HPACK_LONGEST_CODE + 1];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fuzz target's comparison with nghttp2's coder, on header blocks that nghttp2 made of random
-// fields, with limits that change, and on the same with bytes altered. Argument: a seed.
+// fields, with limits that change, and on the same with bytes altered; on Huffman code of all
+// kinds, and on each name that we know. Argument: a seed.
+#include "dataplane/h2/hpack_tables.h"
 #include "tests/support/check.h"
 
 #include <nghttp2/nghttp2.h>
@@ -142,11 +144,62 @@ static void noise_is_judged_as_by_nghttp2(void **state)
 	}
 }
 
+// A field that is never indexed. An input of odd length has our own block Huffman coded.
+static void judge_literal(struct str name, const uint8_t *value, size_t len, bool huffman)
+{
+	uint8_t in[128] = {0, 0, 0x10, (uint8_t)name.len};
+	size_t n = 4;
+	memcpy(in + n, name.p, name.len);
+	n += name.len;
+	in[n++] = (uint8_t)(len | (huffman ? 0x80 : 0));
+	memcpy(in + n, value, len);
+	n += len;
+	in[0] = (uint8_t)(n - 2);
+	LLVMFuzzerTestOneInput(in, n | 1); // one byte more makes no block
+}
+
+// Padding, EOS, codes that are cut off, longer than a look-up (RFC 7541 5.2).
+static void huffman_code_is_judged_as_by_nghttp2(void **state)
+{
+	const struct str name = {"a", 1};
+	uint8_t code[32];
+	for (unsigned i = 0; i < 1u << 16; i++) {
+		code[0] = (uint8_t)(i >> 8);
+		code[1] = (uint8_t)i;
+		judge_literal(name, code, i % 256 ? 2 : 1, true);
+	}
+	fuzz_hpack_n_fields = 0;
+	for (int i = 0; i < 100000; i++) {
+		size_t len = roll(sizeof(code) + 1);
+		for (size_t k = 0; k < len; k++)
+			code[k] = (uint8_t)(roll(5) ? roll(256) : 0xff);
+		if (len && roll(2))
+			code[len - 1] |= (uint8_t)(0xff >> roll(8));
+		judge_literal(name, code, len, true);
+	}
+	assert_true(fuzz_hpack_n_fields > 10000);
+}
+
+static void each_name_we_know_is_understood_by_nghttp2(void **state)
+{
+	const uint8_t value[] = "some value";
+	for (uint32_t i = 1; i < HPACK_N_NAMES; i++) {
+		const struct hpack_known *k = &hpack_known[i];
+		if (!k->len)
+			continue;
+		fuzz_hpack_n_fields = 0;
+		judge_literal((struct str){k->name, k->len}, value, sizeof(value) - 1, false);
+		assert_int_equal(fuzz_hpack_n_fields, 2); // as read, and as read of what we wrote
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_of_nghttp2_mean_the_same_to_us),
 		cmocka_unit_test(altered_blocks_are_judged_as_by_nghttp2),
-		cmocka_unit_test(noise_is_judged_as_by_nghttp2)};
+		cmocka_unit_test(noise_is_judged_as_by_nghttp2),
+		cmocka_unit_test(huffman_code_is_judged_as_by_nghttp2),
+		cmocka_unit_test(each_name_we_know_is_understood_by_nghttp2)};
 	if (argc > 1)
 		dice = strtoull(argv[1], NULL, 10);
 	return cmocka_run_group_tests_name("h2/hpack_twin", tests, NULL, NULL);
