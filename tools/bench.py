@@ -25,8 +25,8 @@ update: what changes of a cluster cost: from the bytes of its endpoints to a pub
 hpack: a gRPC request's header block of ten fields, decoded and encoded, beside nghttp2's coder.
 h2: a unary gRPC request through both roles of HTTP/2, beside nghttp2's sessions. proxy: the same from a
 client's bytes to a backend and back, through all of the proxy but packets, also on connections of one request
-each (once). tcp: a segment out of one stack
-and into another, and a frame through Ethernet, IP and TCP between memifs beside a loop that only receives
+each (once). tcp: a segment out of one stack and into another, a connection opened, used and closed by both
+(once), and a frame through Ethernet, IP and TCP between memifs beside a loop that only receives
 and sends (and beside dpdk-testpmd, where Debian's dpdk-dev is installed). With --instructions each row also
 tells callgrind's count of instructions an operation, which repeats from run to run where times do not.
 

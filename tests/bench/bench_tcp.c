@@ -4,7 +4,8 @@
 //
 // bulk: one connection sends as fast as windows allow; acknowledgements are segments, too. rr: 64
 // connections each send 128 bytes and get 128 back, so nearly every segment carries data and an
-// acknowledgement.
+// acknowledgement. once: a connection is opened, brings 128 bytes there and back, and is closed by
+// the client; an operation is all of that, at both ends.
 #include "dataplane/tcp/tcp.h"
 #include "lb/base/check.h"
 #include "tests/bench/tcp_end.h"
@@ -39,6 +40,7 @@ struct world {
 	struct side sides[2]; // a client and a server
 	uint64_t now_ns, n_segments;
 	bool is_bulk;
+	int taker; // the side that sends nothing back, or -1
 };
 
 static void *reserve(void *ctx, const struct tcp_flow *flow, size_t len)
@@ -110,6 +112,34 @@ static void run(void *ctx, uint64_t n_ops)
 	CHECK(n_received(w) - received >= n_ops / 2 * MESSAGE);
 }
 
+static void open_one(struct world *w)
+{
+	struct ip_addr client = ip_from_v4(0x0a000001), server = ip_from_v4(0x0a000002);
+	struct tcp_flow flow = {.local = client, .remote = server, .remote_port = 80};
+	struct tcp_end *end = &w->sides[0].end;
+	CHECK(tcp_connect(w->sides[0].stack, &flow, 1000000000, &tcp_end_ops, end));
+}
+
+static void run_once(void *ctx, uint64_t n_ops)
+{
+	struct world *w = ctx;
+	struct tcp_end *client = &w->sides[0].end, *server = &w->sides[1].end;
+	for (uint64_t i = 0; i < n_ops; i++) {
+		uint64_t n_closed = client->n_closed + server->n_closed,
+			 received = client->n_received;
+		client->n_conns = 0;
+		open_one(w);
+		while (!client->n_conns)
+			carry_both(w);
+		tcp_end_send(client, client->conns[0], MESSAGE);
+		while (client->n_received == received)
+			carry_both(w);
+		tcp_conn_shutdown(client->conns[0]);
+		while (client->n_closed + server->n_closed < n_closed + 2)
+			carry_both(w);
+	}
+}
+
 static void side_init(struct world *w, unsigned i)
 {
 	struct side *s = &w->sides[i];
@@ -124,27 +154,26 @@ static void side_init(struct world *w, unsigned i)
 	s->world = w;
 	s->wheel = twheel_new(w->now_ns);
 	CHECK(s->wheel && buf_pool_init(&s->chunks, 4096) == 0);
-	s->end = (struct tcp_end){.chunks = &s->chunks, .only_takes = w->is_bulk && i == 1};
+	s->end = (struct tcp_end){.chunks = &s->chunks, .only_takes = w->taker == (int)i};
 	s->stack = tcp_stack_new(&conf, &io, &s->chunks, s->wheel);
 	s->out = calloc(N_PACKETS, sizeof(*s->out));
 	CHECK(s->stack && s->out);
 }
 
-static struct world *world_new(uint32_t n_conns, bool is_bulk)
+static struct world *world_new(uint32_t n_conns, bool is_bulk, int taker)
 {
-	struct ip_addr client = ip_from_v4(0x0a000001), server = ip_from_v4(0x0a000002);
+	struct ip_addr server = ip_from_v4(0x0a000002);
 	struct world *w = calloc(1, sizeof(*w));
 	CHECK(w);
 	w->now_ns = 1000000000;
 	w->is_bulk = is_bulk;
+	w->taker = taker;
 	side_init(w, 0);
 	side_init(w, 1);
 	CHECK(tcp_listen(w->sides[1].stack, &server, 80, tcp_end_accept, &w->sides[1].end) == 0);
 	struct tcp_end *client_end = &w->sides[0].end;
-	for (uint32_t i = 0; i < n_conns; i++) {
-		struct tcp_flow flow = {.local = client, .remote = server, .remote_port = 80};
-		CHECK(tcp_connect(w->sides[0].stack, &flow, 1000000000, &tcp_end_ops, client_end));
-	}
+	for (uint32_t i = 0; i < n_conns; i++)
+		open_one(w);
 	for (int i = 0; i < 8; i++)
 		carry_both(w);
 	CHECK(client_end->n_conns == n_conns);
@@ -155,8 +184,10 @@ static struct world *world_new(uint32_t n_conns, bool is_bulk)
 
 int main(int argc, char **argv)
 {
-	static struct bench_way ways[2]; // static: leak checkers find the worlds by it
-	ways[0] = (struct bench_way){"shunt", "bulk", 1, run, world_new(1, true), 0};
-	ways[1] = (struct bench_way){"shunt", "rr", MAX_CONNS, run, world_new(MAX_CONNS, false), 0};
-	return bench_ways("tcp", ways, 2, argc, argv);
+	static struct bench_way ways[3]; // static: leak checkers find the worlds by it
+	ways[0] = (struct bench_way){"shunt", "bulk", 1, run, world_new(1, true, 1), 0};
+	ways[1] = (struct bench_way){
+		"shunt", "rr", MAX_CONNS, run, world_new(MAX_CONNS, false, -1), 0};
+	ways[2] = (struct bench_way){"shunt", "once", 1, run_once, world_new(0, false, 0), 0};
+	return bench_ways("tcp", ways, 3, argc, argv);
 }

@@ -33,12 +33,14 @@ static void on_send_room(struct tcp_conn *c, void *user)
 
 static void on_eof(struct tcp_conn *c, void *user)
 {
-	CHECK(!"end of file");
+	tcp_conn_shutdown(c);
 }
 
 static void on_closed(struct tcp_conn *c, void *user, enum tcp_close_reason reason)
 {
-	CHECK(!"closed");
+	struct tcp_end *e = user;
+	CHECK(reason == TCP_CLOSE_DONE);
+	e->n_closed++;
 }
 
 const struct tcp_conn_ops tcp_end_ops = {.on_established = on_established,

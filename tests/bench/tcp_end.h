@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One end of connections for a bench of what carries them: what comes is sent back, or only taken.
+// One end of connections for a bench of what carries them: what comes is sent back, or only taken;
+// whoever closes is closed in answer.
 // Thread: one.
 #pragma once
 
@@ -14,6 +15,7 @@ struct tcp_end {
 	uint64_t n_received; // bytes
 	struct tcp_conn *conns[TCP_END_MAX_CONNS]; // that it opened
 	uint32_t n_conns; // of them, established
+	uint64_t n_closed;
 };
 
 // Their user is a struct tcp_end.
