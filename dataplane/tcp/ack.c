@@ -94,7 +94,8 @@ static void sack_news(struct tcp_conn *c)
 	if (c->tail_probe_next) // the timer is for the hole now
 		tcp_rtx_start(c);
 	duplicate(c);
-	if (!c->in_recovery && c->board) // RFC 8985 6.2: a quarter of a round trip is reordering
+	if (!c->in_recovery &&
+		c->has_board) // RFC 8985 6.2: a quarter of a round trip is reordering
 		tcp_timer_set(c, TCP_TIMER_REORDER,
 			tcp_now(c->stack) + c->srtt_ns / 4 + TWHEEL_NS_PER_TICK);
 }
@@ -102,7 +103,7 @@ static void sack_news(struct tcp_conn *c)
 // All was sent in order before the highest reported block, so that time alone tells.
 void tcp_ack_late(struct tcp_conn *c)
 {
-	if (!c->board || c->in_recovery || !seq_lt(c->recover, c->snd_una))
+	if (!c->has_board || c->in_recovery || !seq_lt(c->recover, c->snd_una))
 		return;
 	c->lost_below = c->board->blocks[c->board->n - 1].end;
 	enter_recovery(c);
@@ -132,10 +133,9 @@ static bool advance(struct tcp_conn *c, const struct tcp_seg *seg)
 	buf_consume(&c->sendq, s->chunks, n);
 	c->snd_una = seg->ack;
 	tcp_sack_acked(c);
-	if (seq_lt(c->high_rxt, c->snd_una))
+	if (c->in_recovery && seq_lt(c->high_rxt, c->snd_una))
 		c->high_rxt = c->snd_una;
-	if (seq_lt(c->lost_below, c->snd_una))
-		c->lost_below = c->snd_una;
+	tcp_ack_trail(c);
 	if (seq_lt(c->snd_nxt, seg->ack))
 		c->snd_nxt = seg->ack;
 	if (acked > n) {
@@ -155,12 +155,9 @@ static bool advance(struct tcp_conn *c, const struct tcp_seg *seg)
 	return !c->dead;
 }
 
-// RFC 9293 3.10.7.4: SND.WND.
-static void update_window(struct tcp_conn *c, const struct tcp_seg *seg)
+void tcp_ack_window(struct tcp_conn *c, uint32_t seq, uint32_t ack, uint32_t wnd)
 {
-	uint32_t wnd = seg->wnd << c->snd_wscale;
-	if (!seq_lt(c->snd_wl1, seg->seq) &&
-		!(c->snd_wl1 == seg->seq && seq_le(c->snd_wl2, seg->ack)))
+	if (!seq_lt(c->snd_wl1, seq) && !(c->snd_wl1 == seq && seq_le(c->snd_wl2, ack)))
 		return;
 	if (wnd > c->snd_wnd && c->snd_nxt == c->snd_una) { // the end of probing, if that was on
 		c->n_backoff = 0;
@@ -169,8 +166,8 @@ static void update_window(struct tcp_conn *c, const struct tcp_seg *seg)
 			tcp_timer_stop(c, TCP_TIMER_RTX);
 	}
 	c->snd_wnd = wnd;
-	c->snd_wl1 = seg->seq;
-	c->snd_wl2 = seg->ack;
+	c->snd_wl1 = seq;
+	c->snd_wl2 = ack;
 	c->max_snd_wnd = max_u32(c->max_snd_wnd, wnd);
 }
 
@@ -196,7 +193,7 @@ bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
 	if (probing)
 		c->progress_ns = tcp_now(c->stack);
 	if (!seg->old)
-		update_window(c, seg);
+		tcp_ack_window(c, seg->seq, seg->ack, wnd);
 	if (tcp_output_pending(c))
 		tcp_conn_mark_dirty(c);
 	if (c->fin_acked && !was_done)

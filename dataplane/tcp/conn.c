@@ -41,6 +41,7 @@ struct tcp_conn *tcp_conn_new(struct tcp_stack *s, const struct tcp_flow *flow, 
 		.peer_mss = TCP_MSS_FLOOR, // RFC 9293 3.7.1: the default
 		.ts_offset = tcp_ts_offset(s, flow),
 		.rcv_wscale = s->rcv_wscale,
+		.long_way = s->conf.long_way,
 	};
 	s->n_conns++;
 	return c;

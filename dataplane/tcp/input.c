@@ -20,15 +20,11 @@ static inline bool options(const uint8_t *p, size_t len, struct tcp_opts *ret)
 	return true;
 }
 
-// True = well-formed.
-static bool parse(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *segment, size_t len,
-	struct tcp_seg *ret)
+// len >= TCP_HEADER_LEN, ports in the flow. True = well-formed.
+static bool parse(struct tcp_stack *s, const struct tcp_flow *flow, const uint8_t *segment,
+	size_t len, struct tcp_seg *ret)
 {
 	struct tcp_header h;
-	if (len < sizeof(h)) {
-		tcp_count(s, TCP_DROP_SHORT);
-		return false;
-	}
 	memcpy(&h, segment, sizeof(h));
 	size_t header_len = (size_t)(h.offset >> 4) * 4;
 	if (header_len < sizeof(h) || header_len > len || len > UINT16_MAX) {
@@ -39,8 +35,6 @@ static bool parse(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *seg
 		tcp_count(s, TCP_DROP_CHECKSUM);
 		return false;
 	}
-	flow->remote_port = get16(h.src_port);
-	flow->local_port = get16(h.dst_port);
 	if (!flow->remote_port || !flow->local_port ||
 		(flow->remote_port == flow->local_port && ip_eq(&flow->remote, &flow->local))) {
 		tcp_count(s, TCP_DROP_PORT);
@@ -93,10 +87,18 @@ void tcp_stack_input(struct tcp_stack *s, const struct ip_addr *local, const str
 	struct tcp_flow flow = {.local = *local, .remote = *remote};
 	struct tcp_seg seg;
 	tcp_count(s, TCP_SEGS_IN);
-	if (!parse(s, &flow, segment, len, &seg))
+	if (len < TCP_HEADER_LEN) {
+		tcp_count(s, TCP_DROP_SHORT);
 		return;
+	}
+	flow.remote_port = get16(segment + offsetof(struct tcp_header, src_port));
+	flow.local_port = get16(segment + offsetof(struct tcp_header, dst_port));
 	uint32_t hash = tcp_flow_hash(s, &flow);
 	struct tcp_conn *c = tcp_table_find(s, &flow, hash);
+	if (c && tcp_plain_input(c, segment, len))
+		return;
+	if (!parse(s, &flow, segment, len, &seg))
+		return;
 	if (!c) {
 		input_without_conn(s, &flow, hash, &seg);
 		return;

@@ -1,83 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Segments out. A connection sends only here, once per turn, so that data, acknowledgement, window
 // and FIN ride together.
-#include "dataplane/tcp/csum.h"
+#include "dataplane/tcp/build.h"
 #include "dataplane/tcp/tcp_internal.h"
 
-// A segment between reserve and emit.
-struct room {
-	uint8_t *p;
-	size_t header_len;
-	uint64_t sum; // of the header's words: see tcp_csum_rest()
-};
-
-static inline uint8_t *put_word(uint8_t *p, uint32_t x, uint64_t *sum)
-{
-	x = __builtin_bswap32(x);
-	memcpy(p, &x, sizeof(x));
-	*sum += x;
-	return p + 4;
-}
-
-// Timestamps alone, as in nearly every segment, are written right here.
-static void write_options(struct room *r, const struct tcp_opts *o)
-{
-	uint8_t *p = r->p + TCP_HEADER_LEN;
-	if (r->header_len == TCP_HEADER_LEN)
-		return;
-	if (o->has_ts && r->header_len == TCP_HEADER_LEN + TCP_OPT_TS_LEN) {
-		p = put_word(p, TCP_OPT_TS_HEAD, &r->sum);
-		p = put_word(p, o->ts_val, &r->sum);
-		put_word(p, o->ts_ecr, &r->sum);
-		return;
-	}
-	size_t len = tcp_opts_write(o, p);
-	for (size_t i = 0; i < len; i += 4) {
-		uint32_t word;
-		memcpy(&word, p + i, sizeof(word));
-		r->sum += word;
-	}
-}
-
-// Room for header, options and data, the first two written. The window is in the unit of the wire.
-// False = no buffer.
-static inline bool begin(struct tcp_stack *s, const struct tcp_flow *flow,
-	const struct tcp_seg *seg, struct room *ret)
-{
-	struct room r = {.header_len = TCP_HEADER_LEN + tcp_opts_len(&seg->opts)};
-	r.p = s->io.reserve(s->io.ctx, flow, r.header_len + seg->len);
-	if (!r.p) {
-		tcp_count(s, TCP_NO_BUFFER);
-		return false;
-	}
-	uint8_t *p = r.p;
-	p = put_word(p, (uint32_t)flow->local_port << 16 | flow->remote_port, &r.sum);
-	p = put_word(p, seg->seq, &r.sum);
-	p = put_word(p, seg->ack, &r.sum);
-	uint32_t offset = (uint32_t)r.header_len / 4;
-	p = put_word(p, offset << 28 | (uint32_t)seg->flags << 16 | seg->wnd, &r.sum);
-	put_word(p, 0, &r.sum); // checksum; no urgent data
-	write_options(&r, &seg->opts);
-	*ret = r;
-	return true;
-}
-
-static inline void emit(
-	struct tcp_stack *s, const struct tcp_flow *flow, const struct room *r, size_t len)
-{
-	uint16_t sum = tcp_csum_rest(
-		&flow->local, &flow->remote, r->sum, r->header_len, r->p + r->header_len, len);
-	memcpy(r->p + offsetof(struct tcp_header, checksum), &sum, sizeof(sum));
-	s->io.emit(s->io.ctx, flow, r->p, r->header_len + len);
-	tcp_count(s, TCP_SEGS_OUT);
-}
-
+// Any options, no data.
 static bool send_bare(struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *seg)
 {
-	struct room room;
-	if (!begin(s, flow, seg, &room))
+	struct tcp_room room;
+	if (!tcp_build_begin(s, flow, TCP_HEADER_LEN + tcp_opts_len(&seg->opts), 0, &room))
 		return false;
-	emit(s, flow, &room, 0);
+	tcp_build_header(&room, flow, seg->seq, seg->ack, seg->flags, seg->wnd);
+	uint8_t *opts = room.p + TCP_HEADER_LEN;
+	size_t len = tcp_opts_write(&seg->opts, opts);
+	for (size_t i = 0; i < len; i += 4) {
+		uint32_t word;
+		memcpy(&word, opts + i, sizeof(word));
+		room.sum += word;
+	}
+	tcp_build_emit(s, flow, &room, 0);
 	return true;
 }
 
@@ -118,65 +59,45 @@ void tcp_output_rst(struct tcp_conn *c)
 	tcp_output_raw(c->stack, &c->flow, &rst);
 }
 
-// The window to announce now, in the unit of the wire; *ret_edge is its right edge.
-static uint16_t window_field(const struct tcp_conn *c, uint32_t *ret_edge)
+// Without data: reports what came out of order or twice. False = no buffer.
+static bool send_blocks(struct tcp_conn *c, uint32_t seq, uint8_t flags)
 {
-	uint32_t edge = tcp_recv_edge(c);
-	uint32_t step = min_u32(c->our_mss, c->stack->conf.recv_window / 2);
-	if (seq_diff(edge, c->rcv_adv) < (int32_t)step)
-		edge = c->rcv_adv; // RFC 9293 3.8.6.2.2: no small steps, and never back
-	uint32_t wnd = seq_lt(c->rcv_nxt, edge) ? edge - c->rcv_nxt : 0;
-	// Rounded up, or the edge would move back by less than a unit.
-	uint32_t unit = UINT32_C(1) << c->rcv_wscale;
-	uint32_t field = min_u32((wnd + unit - 1) >> c->rcv_wscale, UINT16_MAX);
-	*ret_edge = c->rcv_nxt + (field << c->rcv_wscale);
-	return (uint16_t)field;
-}
-
-static void acknowledged(struct tcp_conn *c, uint32_t edge)
-{
-	c->rcv_acked = c->rcv_nxt;
-	if (seq_lt(c->rcv_adv, edge))
-		c->rcv_adv = edge;
-	c->ack_due = false;
-	c->n_unacked = 0;
-	tcp_timer_stop(c, TCP_TIMER_ACK);
-}
-
-static void add_blocks(struct tcp_conn *c, struct tcp_opts *o)
-{
+	uint32_t edge;
+	struct tcp_seg seg = {
+		.seq = seq,
+		.ack = c->rcv_nxt,
+		.wnd = tcp_build_window(c, &edge),
+		.flags = TCP_ACK | flags,
+		.opts = {.has_ts = c->ts_on, .ts_val = tcp_ts_now(c), .ts_ecr = c->ts_recent},
+	};
 	unsigned max = c->ts_on ? TCP_MAX_SACK_BLOCKS - 1 : TCP_MAX_SACK_BLOCKS;
 	unsigned n = 0;
 	if (c->dsack_due) // RFC 2883 4: first
-		o->sack[n++] = c->dsack;
+		seg.opts.sack[n++] = c->dsack;
 	c->dsack_due = false;
-	n += tcp_ooo_blocks(c, o->sack + n, max - n);
-	o->n_sack = (uint8_t)n;
+	n += tcp_ooo_blocks(c, seg.opts.sack + n, max - n);
+	seg.opts.n_sack = (uint8_t)n;
+	if (!send_bare(c->stack, &c->flow, &seg))
+		return false;
+	tcp_build_done(c, edge);
+	return true;
 }
 
 // len bytes of the send queue from seq on, and the flags. False = no buffer.
 static bool send_segment(struct tcp_conn *c, uint32_t seq, uint32_t len, uint8_t flags)
 {
-	struct tcp_stack *s = c->stack;
+	struct tcp_room room;
 	uint32_t edge;
-	struct tcp_seg seg = {
-		.seq = seq,
-		.ack = c->rcv_nxt,
-		.wnd = window_field(c, &edge),
-		.len = len,
-		.flags = TCP_ACK | flags,
-	};
-	if (c->ts_on) {
-		seg.opts.has_ts = true;
-		seg.opts.ts_val = tcp_ts_now(c);
-		seg.opts.ts_ecr = c->ts_recent;
-	}
-	if (!len && c->sack_on && (c->ranges || c->dsack_due))
-		add_blocks(c, &seg.opts);
-	struct room room;
-	if (!begin(s, &c->flow, &seg, &room))
+	if (c->rare && !len && c->sack_on && (c->n_ranges || c->dsack_due))
+		return send_blocks(c, seq, flags);
+	size_t header_len = TCP_HEADER_LEN + (c->ts_on ? TCP_OPT_TS_LEN : 0);
+	if (!tcp_build_begin(c->stack, &c->flow, header_len, len, &room))
 		return false;
-	uint8_t *data = room.p + room.header_len;
+	uint16_t wnd = tcp_build_window(c, &edge);
+	tcp_build_header(&room, &c->flow, seq, c->rcv_nxt, TCP_ACK | flags, wnd);
+	if (c->ts_on)
+		tcp_build_timestamps(&room, tcp_ts_now(c), c->ts_recent);
+	uint8_t *data = room.p + header_len;
 	if (len && seq == c->snd_nxt) {
 		if (c->cursor.offset != seq - c->snd_una) // snd_nxt has jumped
 			buf_cursor_set(&c->sendq, &c->cursor, seq - c->snd_una);
@@ -184,8 +105,8 @@ static bool send_segment(struct tcp_conn *c, uint32_t seq, uint32_t len, uint8_t
 	} else if (len) {
 		buf_copy_out(&c->sendq, seq - c->snd_una, data, len);
 	}
-	emit(s, &c->flow, &room, len);
-	acknowledged(c, edge);
+	tcp_build_emit(c->stack, &c->flow, &room, len);
+	tcp_build_done(c, edge);
 	return true;
 }
 
@@ -195,6 +116,8 @@ static bool send_data(struct tcp_conn *c, uint32_t seq, uint32_t len, bool fin)
 	struct tcp_stack *s = c->stack;
 	uint64_t now = tcp_now(s);
 	uint32_t end = seq + len + fin;
+	if (!c->rare && seq == c->snd_max)
+		return tcp_plain_send(c, len);
 	bool last = seq + len == c->snd_una + (uint32_t)c->sendq.len;
 	uint8_t flags = (uint8_t)((fin ? TCP_FIN : 0) | (len && last ? TCP_PSH : 0));
 	if (!send_segment(c, seq, len, flags))
@@ -231,24 +154,28 @@ bool tcp_output_pending(const struct tcp_conn *c)
 	return c->snd_nxt - c->snd_una < queued;
 }
 
+// Bytes in the network, as far as is known, of those that were sent since snd_nxt fell back.
+static uint32_t in_flight(const struct tcp_conn *c)
+{
+	if (c->in_recovery && c->sack_on)
+		return tcp_sack_pipe(c);
+	return c->snd_nxt - c->snd_una - tcp_sack_below(c, c->snd_nxt);
+}
+
 // What to send next from snd_nxt on; false = nothing now.
 static bool next_piece(struct tcp_conn *c, uint32_t *ret_len, bool *ret_fin)
 {
 	uint32_t gap = UINT32_MAX;
 	c->cwnd_limited = false;
-	if (c->board && seq_lt(c->snd_nxt, c->snd_max)) // resending after a timeout
+	if (c->has_board && seq_lt(c->snd_nxt, c->snd_max)) // resending after a timeout
 		c->snd_nxt = tcp_sack_gap(c, c->snd_nxt, &gap);
 	if (!tcp_output_pending(c))
 		return false;
 	uint32_t sent = c->snd_nxt - c->snd_una;
-	uint32_t flight = sent;
-	if (c->in_recovery && c->sack_on)
-		flight = tcp_sack_pipe(c);
-	else if (c->board) // what has arrived is no longer in flight
-		flight -= tcp_sack_below(c, c->snd_nxt);
 	uint32_t unsent = (uint32_t)c->sendq.len - sent;
+	uint32_t flight = c->rare ? in_flight(c) : sent;
 	uint32_t cwnd = c->cc.cwnd;
-	if (!c->in_recovery && !c->sack_on && c->n_dup_acks <= 2)
+	if (c->n_dup_acks && !c->in_recovery && !c->sack_on && c->n_dup_acks <= 2)
 		cwnd += c->n_dup_acks * c->mss; // RFC 3042
 	uint32_t wnd_room = c->snd_wnd > sent ? c->snd_wnd - sent : 0;
 	uint32_t cwnd_room = cwnd > flight ? cwnd - flight : 0;
@@ -426,10 +353,9 @@ static enum tcp_output_result send_new(struct tcp_conn *c)
 	return result;
 }
 
-enum tcp_output_result tcp_output(struct tcp_conn *c)
+// What goes before new data: all of it seldom.
+static enum tcp_output_result output_rare(struct tcp_conn *c)
 {
-	if (c->state != TCP_OPEN)
-		return output_handshake(c);
 	if (!send_duplicates(c))
 		return TCP_OUTPUT_BLOCKED;
 	enum tcp_output_result result = send_again(c);
@@ -451,7 +377,19 @@ enum tcp_output_result tcp_output(struct tcp_conn *c)
 			return TCP_OUTPUT_BLOCKED;
 		c->tail_probe_due = false;
 	}
-	result = send_new(c);
+	return TCP_OUTPUT_DONE;
+}
+
+enum tcp_output_result tcp_output(struct tcp_conn *c)
+{
+	enum tcp_output_result result;
+	if (tcp_plain_output(c, &result))
+		return result;
+	if (c->state != TCP_OPEN)
+		return output_handshake(c);
+	result = c->rare ? output_rare(c) : TCP_OUTPUT_DONE;
+	if (result == TCP_OUTPUT_DONE)
+		result = send_new(c);
 	if (result != TCP_OUTPUT_DONE)
 		return result;
 	if (c->ack_due) {

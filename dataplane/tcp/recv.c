@@ -53,7 +53,7 @@ static void drain(struct tcp_conn *c)
 	}
 }
 
-static void in_order(struct tcp_conn *c, const uint8_t *data, uint32_t len)
+void tcp_recv_in_order(struct tcp_conn *c, const uint8_t *data, uint32_t len)
 {
 	struct tcp_stack *s = c->stack;
 	size_t n = 0;
@@ -109,7 +109,7 @@ void tcp_recv_input(struct tcp_conn *c, const struct tcp_seg *seg)
 		return;
 	}
 	if (len)
-		in_order(c, seg->data, len);
+		tcp_recv_in_order(c, seg->data, len);
 	if (c->dead)
 		return;
 	if (c->fin_seen && !c->fin_received && c->rcv_nxt == c->fin_seq) {

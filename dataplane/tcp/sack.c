@@ -51,6 +51,7 @@ bool tcp_sack_update(struct tcp_conn *c, const struct tcp_opts *o)
 			if (!c->board)
 				return news;
 			c->board->n = 0;
+			c->has_board = true;
 		}
 		news |= insert(c->board, start, end);
 	}
@@ -61,6 +62,7 @@ void tcp_sack_clear(struct tcp_conn *c)
 {
 	pool_put(&c->stack->boards, c->board);
 	c->board = NULL;
+	c->has_board = false;
 }
 
 void tcp_sack_acked(struct tcp_conn *c)

@@ -49,6 +49,7 @@ struct tcp_conf {
 	bool (*is_ours)(void *ctx, const struct tcp_flow *);
 	void *is_ours_ctx;
 	uint64_t seed; // of ports and jitter
+	bool long_way; // for tests: no segment takes the short way (plain.c)
 };
 
 enum tcp_close_reason {

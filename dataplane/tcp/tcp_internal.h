@@ -31,11 +31,11 @@
 #define TCP_MAX_BURST 64 // segments of one connection in one flush
 
 enum tcp_state {
+	// All states of RFC 9293 after the handshake are this one and the flags shut, fin_acked,
+	// fin_received (docs/tcp.md has the table). Zero, for `rare` of struct tcp_conn.
+	TCP_OPEN,
 	TCP_SYN_SENT,
 	TCP_SYN_RECEIVED,
-	// All later states of RFC 9293 are TCP_OPEN and the flags shut, fin_acked, fin_received
-	// (docs/tcp.md has the table).
-	TCP_OPEN,
 };
 
 enum tcp_timer {
@@ -68,104 +68,118 @@ struct tcp_link {
 	struct tcp_link *next, *prev;
 };
 
+// The fields that a segment touches on a plain connection come first, in the order of their use;
+// what is for handshakes, losses and ends comes behind them.
 struct tcp_conn {
 	struct tcp_stack *stack;
 	struct tcp_conn *hash_next;
 	uint32_t hash;
 	struct tcp_flow flow;
-	struct tcp_link dirty; // in stack->dirty while something is to be sent; else next = NULL
+	const struct tcp_conn_ops *ops; // NULL: no owner yet
 
-	uint8_t state; // enum tcp_state
-	uint8_t snd_wscale, rcv_wscale;
-	uint8_t n_backoff; // doublings of the retransmission timeout
-	uint8_t n_held; // calls that still use the control block: it is freed when the last returns
-	uint8_t n_dup_acks_due; // duplicate ACKs that the next flush owes (RFC 5681 4.2)
-	uint8_t n_unacked; // data segments since our last ACK
-
-	bool dead : 1; // gone for the owner and the table
-	bool passive : 1; // made by a listener
-	bool told : 1; // the owner knows that it is open
-	bool syn_due : 1; // SYN or SYN-ACK at the next flush
-	bool syn_sent : 1; // at least once
-	bool ack_due : 1; // ACK at the next flush, whatever else there is to send
-	bool probe_due : 1; // a byte into the zero window
-	bool rtx_due : 1; // the oldest segment again
-	bool keepalive_due : 1;
-	bool sack_due : 1; // ACKs that report all that came out of order
+	// All zero = a plain connection: open, with nothing lost, nothing out of order, nothing
+	// held back, no end in sight. Its segments may take the short way (plain.c).
+	union {
+		struct {
+			uint8_t state; // enum tcp_state
+			uint8_t n_backoff; // doublings of the retransmission timeout
+			uint8_t n_dup_acks;
+			uint8_t n_dup_acks_due; // that the next flush owes (RFC 5681 4.2)
+			uint8_t n_ranges; // holes in what was received
+			bool dead : 1; // gone for the owner and the table
+			bool syn_due : 1; // SYN or SYN-ACK at the next flush
+			bool probe_due : 1; // a byte into the zero window
+			bool rtx_due : 1; // the oldest segment again
+			bool keepalive_due : 1;
+			bool sack_due : 1; // ACKs that report all that came out of order
+			bool dsack_due : 1;
+			bool tail_probe_due : 1;
+			bool tail_probe_out : 1; // sent, and tail_end not acknowledged yet
+			bool in_recovery : 1;
+			bool has_board : 1; // the peer reported what came beyond a hole
+			bool paused : 1; // the owner consumed less than it was given
+			bool shut : 1; // the owner will append no more: FIN follows the queue
+			bool fin_sent : 1; // at least once
+			bool fin_acked : 1;
+			bool fin_seen : 1; // the peer's FIN is at fin_seq, maybe beyond a hole
+			bool fin_received : 1; // everything up to the peer's FIN was received
+			bool eof_told : 1;
+			bool no_time_wait : 1; // the peer closed first
+			bool long_way : 1; // as tcp_conf says
+		};
+		uint64_t rare;
+	};
 	bool ts_on : 1;
 	bool sack_on : 1;
 	bool wscale_on : 1;
-	bool shut : 1; // the owner will append no more: FIN follows the queue
-	bool fin_sent : 1; // at least once
-	bool fin_acked : 1;
-	bool fin_seen : 1; // the peer's FIN is at fin_seq, maybe beyond a hole
-	bool fin_received : 1; // everything up to the peer's FIN was received
-	bool eof_told : 1;
-	bool no_time_wait : 1; // the peer closed first
-	bool paused : 1; // the owner consumed less than it was given
+	bool ack_due : 1; // ACK at the next flush, whatever else there is to send
 	bool delivering : 1; // in on_data
 	bool resume_asked : 1; // in on_data
-	bool in_recovery : 1;
 	bool cwnd_limited : 1; // cwnd was what held the last flush back
 	bool timing : 1; // a round trip is being measured
 	bool tail_probe_next : 1; // the retransmission timer is to fire for a tail loss probe
-	bool tail_probe_due : 1;
-	bool tail_probe_out : 1; // sent, and tail_end not acknowledged yet
 	bool tail_probe_old : 1; // it repeated old data
-	bool dsack_due : 1;
+	bool passive : 1; // made by a listener
+	bool told : 1; // the owner knows that it is open
+	bool syn_sent : 1; // at least once
+	uint8_t n_held; // calls that still use the control block: it is freed when the last returns
+	uint8_t n_unacked; // data segments since our last ACK
+	uint8_t snd_wscale, rcv_wscale;
+	uint16_t mss; // payload of a full segment, options accounted for
+	uint16_t our_mss; // as we offered it
 
-	// Send side. Sequence number of sendq's first byte = snd_una, once open.
+	uint32_t rcv_nxt;
+	uint32_t rcv_adv; // right edge of the window that we announced; never moves back
+	uint32_t rcv_acked; // the last acknowledgement that we sent
+	uint32_t ts_recent;
+	uint32_t ts_offset; // of our own clock
+	// Sequence number of sendq's first byte = snd_una, once open.
 	uint32_t snd_una;
 	uint32_t snd_nxt; // next to send; falls back to snd_una at a timeout
 	uint32_t snd_max; // highest sent + 1
 	uint32_t snd_wnd, max_snd_wnd;
 	uint32_t snd_wl1, snd_wl2;
-	uint32_t iss;
-	uint16_t mss; // payload of a full segment, options accounted for
-	uint16_t peer_mss;
-	uint16_t our_mss; // as we offered it
-	uint8_t n_dup_acks;
-	uint32_t recover; // RFC 6582: last byte sent when recovery began
 	uint32_t high_rxt; // RFC 6675: up to here it was sent again in this recovery
-	uint32_t rtx_mark; // snd_max when something was last sent again
 	uint32_t lost_below; // what lies before a reported block that begins below here is lost
-	uint32_t tail_end; // end of the data that the tail probe repeated or sent
-	struct tcp_board *board; // NULL = nothing reported
+	uint32_t recover; // RFC 6582: last byte sent when recovery began
+	struct tcp_cc cc;
+	uint32_t rtt_seq; // acknowledging this ends the measurement
+
+	void *user;
 	struct buf sendq;
 	struct buf_cursor cursor; // of snd_nxt in sendq
-	struct tcp_cc cc;
+	struct tcp_link dirty; // in stack->dirty while something is to be sent; else next = NULL
 
-	// Receive side.
-	uint32_t rcv_nxt;
-	uint32_t rcv_adv; // right edge of the window that we announced; never moves back
-	uint32_t rcv_acked; // the last acknowledgement that we sent
-	uint32_t fin_seq;
-	uint32_t ts_recent;
-	uint32_t ts_offset; // of our own clock
 	uint64_t ts_recent_ns;
-	struct buf recvq; // in order, not consumed yet
-	struct tcp_range *ranges; // out of order, ascending, with holes between
-	uint32_t n_ranges;
-	uint32_t range_stamp;
-	struct tcp_sack_block dsack; // what came twice (RFC 2883)
-	uint32_t irs;
-
-	// Time.
-	uint32_t rtt_seq; // acknowledging this ends the measurement
-	uint64_t rtt_start_ns;
-	uint64_t srtt_ns, rttvar_ns, rto_ns;
+	uint64_t heard_ns; // the peer's last segment
 	uint64_t progress_ns; // when outstanding data last moved
 	uint64_t sent_ns; // last data
-	uint64_t challenge_ns; // no challenge ACK before
+	uint64_t rtt_start_ns;
+	uint64_t srtt_ns, rttvar_ns, rto_ns;
 	uint64_t user_timeout_ns;
-	uint64_t keepalive_ns; // 0 = off
-	uint64_t heard_ns; // the peer's last segment
 	uint64_t deadlines[TCP_N_TIMERS]; // 0 = not running
 	struct twheel_timer timer; // at the earliest deadline or before
 
-	const struct tcp_conn_ops *ops; // NULL: no owner yet
-	void *user;
+	// Seldom used.
+	uint64_t challenge_ns; // no challenge ACK before
+	uint64_t keepalive_ns; // 0 = off
+	struct buf recvq; // in order, not consumed yet: only while paused
+	struct tcp_range *ranges; // out of order, ascending, with holes between
+	struct tcp_board *board; // while has_board
+	struct tcp_sack_block dsack; // what came twice (RFC 2883)
+	uint32_t range_stamp;
+	uint32_t rtx_mark; // snd_max when something was last sent again
+	uint32_t tail_end; // end of the data that the tail probe repeated or sent
+	uint32_t fin_seq;
+	uint32_t iss, irs;
+	uint16_t peer_mss;
 };
+
+_Static_assert(offsetof(struct tcp_conn, n_held) == offsetof(struct tcp_conn, rare) + 10,
+	"rare holds all that is beside it");
+_Static_assert(offsetof(struct tcp_conn, deadlines[TCP_TIMER_ACK + 1]) <= 5 * 64,
+	"a plain connection's segment touches five lines");
+_Static_assert(sizeof(struct tcp_conn) <= 480, "one is there for each idle connection");
 
 // What is left of a connection in TIME_WAIT; pooled.
 struct tcp_tw {
@@ -295,6 +309,15 @@ static inline uint32_t tcp_sent(const struct tcp_conn *c)
 	return min_u32(c->snd_nxt - c->snd_una, (uint32_t)c->sendq.len);
 }
 
+// What is behind snd_una follows it: after 2 GiB it would lie ahead.
+static inline void tcp_ack_trail(struct tcp_conn *c)
+{
+	if (seq_lt(c->lost_below, c->snd_una))
+		c->lost_below = c->snd_una;
+	if (seq_lt(c->recover, c->snd_una))
+		c->recover = c->snd_una - 1;
+}
+
 // conn.c: the life of a control block.
 // NULL = no memory. In no table, no owner; state and sequence numbers are the caller's to set.
 struct tcp_conn *tcp_conn_new(struct tcp_stack *, const struct tcp_flow *, uint32_t hash);
@@ -341,11 +364,15 @@ void tcp_conn_input(struct tcp_conn *, struct tcp_seg *);
 
 // ack.c: what the peer acknowledges. False = the connection is gone.
 bool tcp_ack_input(struct tcp_conn *, const struct tcp_seg *);
+// RFC 9293 3.10.7.4: SND.WND; wnd in bytes.
+void tcp_ack_window(struct tcp_conn *, uint32_t seq, uint32_t ack, uint32_t wnd);
 void tcp_ack_timeout(struct tcp_conn *); // the retransmission timer fired with data outstanding
 void tcp_ack_late(struct tcp_conn *); // time is up for what is missing before a reported block
 
 // recv.c: data and FIN of a segment that was trimmed to the window.
 void tcp_recv_input(struct tcp_conn *, const struct tcp_seg *);
+// Bytes at rcv_nxt, within the window, for an owner who was given all before them.
+void tcp_recv_in_order(struct tcp_conn *, const uint8_t *data, uint32_t len);
 void tcp_recv_resume(struct tcp_conn *);
 uint32_t tcp_recv_edge(const struct tcp_conn *); // right edge of the window that we can offer
 
@@ -379,6 +406,16 @@ enum tcp_output_result {
 };
 enum tcp_output_result tcp_output(struct tcp_conn *);
 bool tcp_output_pending(const struct tcp_conn *); // data or FIN not sent yet
+
+// plain.c: the short way, which does what the long one would. False = it must be the long one, and
+// nothing was done.
+bool tcp_plain_input(struct tcp_conn *, const uint8_t *segment, size_t len); // a header at least
+bool tcp_plain_output(struct tcp_conn *, enum tcp_output_result *ret); // for tcp_output()
+// len > 0 bytes of the send queue that were not sent before, on a plain connection of which all was
+// sent once. False = no buffer.
+bool tcp_plain_send(struct tcp_conn *, uint32_t len);
+
+// output.c, too.
 // Segments without a connection. A RST in answer to a segment (RFC 9293 3.10.7.1):
 void tcp_output_rst_reply(struct tcp_stack *, const struct tcp_flow *, const struct tcp_seg *);
 void tcp_output_rst(struct tcp_conn *);

@@ -22,20 +22,29 @@ void tcp_timer_stop(struct tcp_conn *c, enum tcp_timer which)
 // RFC 8985 7.2. Not for a single segment: its ACK may be delayed for as long as a timeout takes.
 bool tcp_may_probe_tail(const struct tcp_conn *c)
 {
-	return c->snd_max - c->snd_una > c->mss && c->sack_on && !c->board && !c->in_recovery &&
+	return c->snd_max - c->snd_una > c->mss && c->sack_on && !c->has_board && !c->in_recovery &&
 	       !c->tail_probe_out && !c->n_backoff && c->srtt_ns && c->snd_nxt == c->snd_max;
+}
+
+static uint64_t backed_off(const struct tcp_conn *c)
+{
+	uint64_t rto = c->n_backoff > 9 ? TCP_RTO_MAX : c->rto_ns << c->n_backoff;
+	return rto < TCP_RTO_MAX ? rto : TCP_RTO_MAX;
 }
 
 void tcp_rtx_start(struct tcp_conn *c)
 {
 	uint64_t now = tcp_now(c->stack), give_up = c->progress_ns + c->user_timeout_ns;
-	uint64_t rto = c->n_backoff > 9 ? TCP_RTO_MAX : c->rto_ns << c->n_backoff;
-	uint64_t at = now + (rto < TCP_RTO_MAX ? rto : TCP_RTO_MAX);
-	uint64_t pto = 2 * c->srtt_ns < TCP_TAIL_PROBE_MIN ? TCP_TAIL_PROBE_MIN : 2 * c->srtt_ns;
-	c->tail_probe_next = c->state == TCP_OPEN && pto < rto && tcp_may_probe_tail(c);
-	if (c->tail_probe_next)
-		at = now + pto;
-	if (c->state == TCP_OPEN && give_up < at)
+	uint64_t wait = c->n_backoff ? backed_off(c) : c->rto_ns;
+	c->tail_probe_next = false;
+	if (c->state == TCP_OPEN && tcp_may_probe_tail(c)) {
+		uint64_t pto = 2 * c->srtt_ns;
+		pto = pto < TCP_TAIL_PROBE_MIN ? TCP_TAIL_PROBE_MIN : pto;
+		c->tail_probe_next = pto < wait;
+		wait = pto < wait ? pto : wait;
+	}
+	uint64_t at = now + wait;
+	if (give_up < at && c->state == TCP_OPEN)
 		at = give_up > now ? give_up : now;
 	tcp_timer_set(c, TCP_TIMER_RTX, at);
 }

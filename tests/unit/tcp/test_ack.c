@@ -274,7 +274,25 @@ static void an_ack_in_the_middle_of_a_segment_is_fine(void **state)
 	assert_string_equal((char *)o->data, "llo");
 }
 
-RUN_SUITE("tcp/ack", CASE(unacknowledged_data_comes_again_after_200_600_1400_ms),
+// The end of the last recovery, if there was any, is compared as a sequence number.
+static void a_loss_is_found_after_2_gib_without_one(void **state)
+{
+	rig_accept(PLAIN);
+	rig.conn->recover = rig.conn->snd_una - INT32_MAX + MSS; // long ago
+	for (uint32_t i = 1; i <= 2; i++) {
+		rig_write_n(MSS);
+		rig_skip();
+		IN(.flags = ACK, .seq = 1, .ack = 1 + i * MSS);
+	}
+	rig_write_n(5 * MSS);
+	rig_skip();
+	dup_acks(3, 1 + 2 * MSS);
+	expect_resent(1 + 2 * MSS);
+	assert_true(rig.conn->in_recovery);
+}
+
+RUN_SUITE("tcp/ack", CASE(a_loss_is_found_after_2_gib_without_one),
+	CASE(unacknowledged_data_comes_again_after_200_600_1400_ms),
 	CASE(the_timeout_follows_the_round_trips), CASE(a_retransmitted_segment_gives_no_sample),
 	CASE(a_lost_syn_makes_the_first_timeout_3_seconds), CASE(progress_restarts_the_timer),
 	CASE(a_timeout_starts_over_with_one_segment),

@@ -362,6 +362,17 @@ static void a_fin_waits_for_its_turn_in_recovery(void **state)
 	assert_int_equal(rig_out()->flags, ACK | FIN);
 }
 
+static void a_fin_leaves_although_blocks_are_due(void **state)
+{
+	rig_accept(sacking);
+	IN(.flags = ACK, .seq = 4, .ack = 1, .data = "def");
+	rig_skip();
+	tcp_conn_shutdown(rig.conn);
+	struct out *o = rig_out();
+	assert_int_equal(o->flags, ACK | FIN);
+	expect_block(o, 0, 4, 7);
+}
+
 static void the_board_is_bounded(void **state)
 {
 	rig_accept(sacking);
@@ -434,4 +445,5 @@ RUN_SUITE("tcp/sack", CASE(both_sides_must_offer_it), CASE(the_latest_block_come
 	CASE(a_probe_that_repaired_the_loss_itself_slows_us_down),
 	CASE(a_probe_that_was_needless_does_not), CASE(a_single_segment_waits_for_the_timeout),
 	CASE(what_comes_twice_is_reported), CASE(a_fin_waits_for_its_turn_in_recovery),
-	CASE(the_board_is_bounded), CASE(random_blocks_agree_with_a_map_of_bytes))
+	CASE(a_fin_leaves_although_blocks_are_due), CASE(the_board_is_bounded),
+	CASE(random_blocks_agree_with_a_map_of_bytes))

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The short way of nearly every segment (Van Jacobson's header prediction): the next one in order,
+// on a connection on which nothing rare is going on, with nothing but an acknowledgement and data.
+// Everything else goes the long way (input.c, ack.c, recv.c, output.c), which is the reference:
+// what is here must do exactly what it would do, and tests/sim/tcp and tests/fuzz compare the two.
+#include "dataplane/tcp/build.h"
+#include "dataplane/tcp/tcp_internal.h"
+
+// What a plain segment says.
+struct plain {
+	uint32_t ack, wnd; // wnd in bytes
+	uint32_t acked; // of it new
+	uint32_t len; // of data
+	uint32_t ts_val;
+	const uint8_t *data;
+};
+
+// Looks only. True = the segment is well-formed, in order, within the window, newer than what it
+// follows, acknowledges nothing that was not sent, and brings data or acknowledges something.
+static inline bool predicted(
+	const struct tcp_conn *c, const uint8_t *segment, size_t len, struct plain *ret)
+{
+	size_t header_len = TCP_HEADER_LEN + (c->ts_on ? TCP_OPT_TS_LEN : 0);
+	uint32_t word = get32(segment + offsetof(struct tcp_header, offset));
+	uint32_t expected = (uint32_t)header_len / 4 << 28 | TCP_ACK << 16;
+	uint32_t ignored = 0xf << 24 | TCP_PSH << 16 | UINT16_MAX; // reserved bits, window
+	if (c->rare || (word & ~ignored) != expected || len < header_len || len > UINT16_MAX)
+		return false;
+	const uint8_t *opts = segment + TCP_HEADER_LEN;
+	ret->ts_val = c->ts_on ? get32(opts + 4) : 0;
+	if (c->ts_on && (get32(opts) != TCP_OPT_TS_HEAD || seq_lt(ret->ts_val, c->ts_recent)))
+		return false;
+	ret->ack = get32(segment + offsetof(struct tcp_header, ack));
+	ret->acked = ret->ack - c->snd_una;
+	ret->wnd = (word & UINT16_MAX) << c->snd_wscale;
+	ret->len = (uint32_t)(len - header_len);
+	ret->data = segment + header_len;
+	return get32(segment + offsetof(struct tcp_header, seq)) == c->rcv_nxt &&
+	       c->snd_nxt == c->snd_max && ret->acked <= c->snd_max - c->snd_una &&
+	       ret->len <= c->rcv_adv - c->rcv_nxt && (ret->acked || ret->len) &&
+	       tcp_csum(&c->flow.remote, &c->flow.local, segment, len) == 0;
+}
+
+// As advance() of ack.c for a connection without losses, probes and FINs. The owner may do anything
+// when told of room.
+static inline void acknowledge(struct tcp_conn *c, const struct plain *p)
+{
+	struct tcp_stack *s = c->stack;
+	bool had_room = c->sendq.len < s->conf.send_limit;
+	if (c->timing && seq_le(c->rtt_seq, p->ack)) {
+		c->timing = false;
+		tcp_rtt_sample(c, tcp_now(s) - c->rtt_start_ns);
+	}
+	if (c->cwnd_limited)
+		tcp_cc_ops(c)->on_ack(&c->cc, c->mss, p->acked);
+	if (c->cursor.offset <= p->acked)
+		c->cursor = (struct buf_cursor){0};
+	else
+		c->cursor.offset -= p->acked;
+	buf_consume(&c->sendq, s->chunks, p->acked);
+	c->snd_una = p->ack;
+	tcp_ack_trail(c);
+	c->progress_ns = tcp_now(s);
+	if (c->snd_una == c->snd_max)
+		tcp_timer_stop(c, TCP_TIMER_RTX);
+	else
+		tcp_rtx_start(c);
+	if (!had_room || !c->sendq.len)
+		c->ops->on_send_room(c, c->user);
+}
+
+bool tcp_plain_input(struct tcp_conn *c, const uint8_t *segment, size_t len)
+{
+	struct plain p;
+	if (!predicted(c, segment, len, &p))
+		return false;
+	uint64_t now = tcp_now(c->stack);
+	uint32_t seq = c->rcv_nxt;
+	bool probing = c->snd_nxt == c->snd_una;
+	tcp_conn_hold(c);
+	c->heard_ns = now;
+	if (c->ts_on && seq == c->rcv_acked) { // RFC 7323 4.3
+		c->ts_recent = p.ts_val;
+		c->ts_recent_ns = now;
+	}
+	if (p.acked)
+		acknowledge(c, &p);
+	if (!c->dead) {
+		if (probing)
+			c->progress_ns = now;
+		tcp_ack_window(c, seq, p.ack, p.wnd);
+		if (tcp_output_pending(c))
+			tcp_conn_mark_dirty(c);
+		if (p.len)
+			tcp_recv_in_order(c, p.data, p.len);
+	}
+	tcp_conn_unhold(c);
+	return true;
+}
+
+bool tcp_plain_send(struct tcp_conn *c, uint32_t len)
+{
+	struct tcp_stack *s = c->stack;
+	uint64_t now = tcp_now(s);
+	uint32_t edge, seq = c->snd_nxt, sent = seq - c->snd_una;
+	size_t header_len = TCP_HEADER_LEN + (c->ts_on ? TCP_OPT_TS_LEN : 0);
+	struct tcp_room room;
+	DCHECK(!c->rare && seq == c->snd_max && len && sent + len <= c->sendq.len);
+	if (!tcp_build_begin(s, &c->flow, header_len, len, &room))
+		return false;
+	uint8_t flags = sent + len == c->sendq.len ? TCP_ACK | TCP_PSH : TCP_ACK;
+	tcp_build_header(&room, &c->flow, seq, c->rcv_nxt, flags, tcp_build_window(c, &edge));
+	if (c->ts_on)
+		tcp_build_timestamps(&room, tcp_ts_now(c), c->ts_recent);
+	if (c->cursor.offset != sent)
+		buf_cursor_set(&c->sendq, &c->cursor, sent);
+	buf_cursor_read(&c->sendq, &c->cursor, room.p + header_len, len);
+	tcp_build_emit(s, &c->flow, &room, len);
+	tcp_build_done(c, edge);
+	counter_add(&s->counters[TCP_BYTES_OUT], len);
+	if (!c->timing) {
+		c->timing = true;
+		c->rtt_seq = seq + len;
+		c->rtt_start_ns = now;
+	}
+	c->snd_max = seq + len;
+	if (!sent)
+		c->progress_ns = now;
+	if (!sent || !c->deadlines[TCP_TIMER_RTX])
+		tcp_rtx_start(c);
+	c->snd_nxt = seq + len;
+	c->sent_ns = now;
+	return true;
+}
+
+bool tcp_plain_output(struct tcp_conn *c, enum tcp_output_result *ret)
+{
+	uint32_t sent = c->snd_nxt - c->snd_una, queued = (uint32_t)c->sendq.len;
+	uint32_t len = queued - sent;
+	bool idle = !sent && tcp_now(c->stack) - c->sent_ns > c->rto_ns;
+	if (c->rare || c->snd_nxt != c->snd_max || !len || len > c->mss || queued > c->snd_wnd ||
+		queued > c->cc.cwnd || idle)
+		return false;
+	c->cwnd_limited = false;
+	*ret = tcp_plain_send(c, len) ? TCP_OUTPUT_DONE : TCP_OUTPUT_BLOCKED;
+	if (*ret == TCP_OUTPUT_DONE && tcp_may_probe_tail(c)) // RFC 8985 7.2
+		tcp_rtx_start(c);
+	return true;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What two runs of the same segments must agree in, one with and one without the short way of
+// plain.c: each segment sent, and each connection's state.
+// Thread: any.
+#pragma once
+
+#include "dataplane/tcp/tcp_internal.h"
+
+static inline uint64_t digest_u64(uint64_t h, uint64_t x)
+{
+	h = (h ^ x) * UINT64_C(0x9e3779b97f4a7c15);
+	return h ^ h >> 32;
+}
+
+static inline uint64_t digest_bytes(uint64_t h, const void *bytes, size_t len)
+{
+	const uint8_t *p = bytes;
+	for (uint64_t x; len >= sizeof(x); p += sizeof(x), len -= sizeof(x)) {
+		memcpy(&x, p, sizeof(x));
+		h = digest_u64(h, x);
+	}
+	uint64_t last = len;
+	memcpy((uint8_t *)&last + 1, p, len);
+	return digest_u64(h, last);
+}
+
+// All of it but pointers, padding and what only says which way is taken.
+static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
+{
+	struct tcp_conn plain = *c;
+	plain.long_way = false;
+	const uint64_t numbers[] = {plain.rare, c->ts_on, c->sack_on, c->wscale_on, c->ack_due,
+		c->delivering, c->resume_asked, c->cwnd_limited, c->timing, c->tail_probe_next,
+		c->tail_probe_old, c->passive, c->told, c->syn_sent, c->n_held, c->n_unacked,
+		c->snd_wscale, c->rcv_wscale, c->mss, c->our_mss, c->peer_mss, c->sendq.len,
+		c->recvq.len, c->cursor.offset, c->dirty.next != NULL, c->ranges != NULL,
+		c->board != NULL};
+	h = digest_bytes(h, numbers, sizeof(numbers));
+	const uint32_t seqs[] = {c->rcv_nxt, c->rcv_adv, c->rcv_acked, c->ts_recent, c->ts_offset,
+		c->snd_una, c->snd_nxt, c->snd_max, c->snd_wnd, c->max_snd_wnd, c->snd_wl1,
+		c->snd_wl2, c->high_rxt, c->lost_below, c->recover, c->cc.cwnd, c->cc.ssthresh,
+		c->cc.acked, c->rtt_seq, c->dsack.start, c->dsack.end, c->range_stamp, c->rtx_mark,
+		c->tail_end, c->fin_seq, c->iss, c->irs};
+	h = digest_bytes(h, seqs, sizeof(seqs));
+	const uint64_t times[] = {c->ts_recent_ns, c->heard_ns, c->progress_ns, c->sent_ns,
+		c->rtt_start_ns, c->srtt_ns, c->rttvar_ns, c->rto_ns, c->user_timeout_ns,
+		c->challenge_ns, c->keepalive_ns, c->timer.expires_tick};
+	h = digest_bytes(h, times, sizeof(times));
+	return digest_bytes(h, c->deadlines, sizeof(c->deadlines));
+}
