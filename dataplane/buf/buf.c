@@ -68,15 +68,11 @@ static void fill_tail(struct buf *b, const uint8_t *data, size_t len)
 	b->len += len;
 }
 
-bool buf_append(struct buf *b, struct pool *chunks, const void *data, size_t len)
+// What does not fit behind the end. A call of its own: what a queue holds mostly fits.
+static __attribute__((noinline)) bool append_over(
+	struct buf *b, struct pool *chunks, const uint8_t *p, size_t len)
 {
-	const uint8_t *p = data;
 	size_t n = tail_room(b);
-	if (len <= n) {
-		if (len)
-			fill_tail(b, p, len);
-		return true;
-	}
 	if ((len - n + BUF_CHUNK_ROOM - 1) / BUF_CHUNK_ROOM > pool_left(chunks))
 		return false;
 	if (n)
@@ -87,6 +83,18 @@ bool buf_append(struct buf *b, struct pool *chunks, const void *data, size_t len
 		n = min_size(len, BUF_CHUNK_ROOM);
 		fill_tail(b, p, n);
 	}
+	return true;
+}
+
+bool buf_append(struct buf *b, struct pool *chunks, const void *data, size_t len)
+{
+	bool fits = len <= tail_room(b);
+	if (!fits && (b->tail || len > BUF_CHUNK_ROOM))
+		return append_over(b, chunks, data, len);
+	if (!fits && !grow(b, chunks))
+		return false;
+	if (len)
+		fill_tail(b, data, len);
 	return true;
 }
 
