@@ -2,8 +2,8 @@
 #include "lb/breaker.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
+#include "tests/unit/lb/limit_race.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
 // I05, I06
@@ -106,68 +106,43 @@ static void many_pairs_are_kept_apart(void **state)
 	lb_breakers_free(t);
 }
 
-#define N_THREADS 4
 #define LIMIT 3
 #define N_TRIES 200000
 
-struct shared {
-	struct lb_breaker *breaker;
-	uint32_t held, most; // by our own count
-	uint64_t n_entered;
-};
-
-static void note_most(struct shared *s, uint32_t held)
-{
-	uint32_t most = __atomic_load_n(&s->most, __ATOMIC_RELAXED);
-	while (held > most && !__atomic_compare_exchange_n(&s->most, &most, held, true,
-				      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
-}
-
 static void *worker(void *ctx)
 {
-	struct shared *s = ctx;
+	struct limit_race *race = ctx;
 	uint32_t mine = 0;
-	uint64_t n = 0;
 	for (int i = 0; i < N_TRIES; i++) {
-		if (mine < 2 && lb_breaker_enter(s->breaker, LIMIT)) {
-			note_most(s, __atomic_add_fetch(&s->held, 1, __ATOMIC_SEQ_CST));
+		if (mine < 2 && lb_breaker_enter(race->breaker, LIMIT)) {
+			limit_race_entered(race);
 			mine++;
-			n++;
 		} else if (mine) {
-			__atomic_sub_fetch(&s->held, 1, __ATOMIC_SEQ_CST);
-			lb_breaker_leave(s->breaker);
+			limit_race_leaves(race);
+			lb_breaker_leave(race->breaker);
 			mine--;
 		}
 	}
 	for (; mine; mine--) {
-		__atomic_sub_fetch(&s->held, 1, __ATOMIC_SEQ_CST);
-		lb_breaker_leave(s->breaker);
+		limit_race_leaves(race);
+		lb_breaker_leave(race->breaker);
 	}
-	__atomic_fetch_add(&s->n_entered, n, __ATOMIC_RELAXED);
 	return NULL;
 }
 
 // MC-14
 static void workers_together_never_pass_the_limit(void **state)
 {
-	struct lb_breakers *t = lb_breakers_new();
-	struct shared s = {.breaker = lb_breakers_get(t, "orders", "")};
-	pthread_t threads[N_THREADS];
-	for (int i = 0; i < N_THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, worker, &s), 0);
-	for (int i = 0; i < N_THREADS; i++)
-		pthread_join(threads[i], NULL);
-	assert_in_range(s.most, 1, LIMIT);
-	assert_true(s.n_entered > N_TRIES / 4);
-	assert_int_equal(lb_breaker_in_flight(s.breaker), 0);
+	struct limit_race race;
+	limit_race_run(&race, worker);
+	assert_in_range(race.most, 1, LIMIT);
+	assert_true(race.n_entered > N_TRIES / 4);
 	// One worker alone may use all of it.
 	for (int i = 0; i < LIMIT; i++)
-		assert_true(lb_breaker_enter(s.breaker, LIMIT));
+		assert_true(lb_breaker_enter(race.breaker, LIMIT));
 	for (int i = 0; i < LIMIT; i++)
-		lb_breaker_leave(s.breaker);
-	lb_breaker_put(s.breaker);
-	lb_breakers_free(t);
+		lb_breaker_leave(race.breaker);
+	limit_race_free(&race);
 }
 
 static void each_allocation_that_fails_gives_nothing(void **state)

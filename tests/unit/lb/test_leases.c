@@ -3,8 +3,8 @@
 #include "lb/breaker.h"
 #include "lb/leases.h"
 #include "tests/support/check.h"
+#include "tests/unit/lb/limit_race.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -311,75 +311,50 @@ static void random_workers_hold_the_limit_and_refuse_early_by_the_bound(void **s
 	}
 }
 
-#define N_THREADS 4
 #define LIMIT 256
 #define N_TRIES 100000
 
-struct shared {
-	struct lb_breaker *breaker;
-	uint32_t in, most; // by our own count
-	uint64_t n_entered;
-};
-
-static void note(struct shared *s, uint32_t in)
+static void leave(struct limit_race *race, struct lb_leases *l)
 {
-	uint32_t most = __atomic_load_n(&s->most, __ATOMIC_RELAXED);
-	while (in > most && !__atomic_compare_exchange_n(
-				    &s->most, &most, in, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
-}
-
-static void leave(struct shared *s, struct lb_leases *l)
-{
-	__atomic_sub_fetch(&s->in, 1, __ATOMIC_SEQ_CST);
-	lb_leases_leave(l, s->breaker);
+	limit_race_leaves(race);
+	lb_leases_leave(l, race->breaker);
 }
 
 static void *worker(void *ctx)
 {
-	struct shared *s = ctx;
-	struct lb_leases l = {.n_workers = N_THREADS};
+	struct limit_race *race = ctx;
+	struct lb_leases l = {.n_workers = LIMIT_RACE_WORKERS};
 	struct rand rand;
 	uint32_t mine = 0;
-	uint64_t n = 0;
 	rand_init(&rand, (uintptr_t)&l);
 	for (int i = 0; i < N_TRIES; i++) {
 		bool rises = i / 1000 % 2;
 		if (i % 16 == 0)
 			lb_leases_tidy(&l);
 		if (rand_below(&rand, 4) < (rises ? 3 : 1)) {
-			if (!lb_leases_enter(&l, s->breaker, LIMIT))
+			if (!lb_leases_enter(&l, race->breaker, LIMIT))
 				continue;
-			note(s, __atomic_add_fetch(&s->in, 1, __ATOMIC_SEQ_CST));
+			limit_race_entered(race);
 			mine++;
-			n++;
 		} else if (mine) {
-			leave(s, &l);
+			leave(race, &l);
 			mine--;
 		}
 	}
 	for (; mine; mine--)
-		leave(s, &l);
+		leave(race, &l);
 	lb_leases_return(&l);
-	__atomic_fetch_add(&s->n_entered, n, __ATOMIC_RELAXED);
 	return NULL;
 }
 
 // MC-14
 static void workers_at_once_never_pass_the_limit(void **state)
 {
-	struct lb_breakers *t = lb_breakers_new();
-	struct shared s = {.breaker = lb_breakers_get(t, "orders", "")};
-	pthread_t threads[N_THREADS];
-	for (int i = 0; i < N_THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, worker, &s), 0);
-	for (int i = 0; i < N_THREADS; i++)
-		pthread_join(threads[i], NULL);
-	assert_in_range(s.most, LIMIT / 2, LIMIT);
-	assert_true(s.n_entered > N_TRIES / 4);
-	assert_int_equal(lb_breaker_in_flight(s.breaker), 0);
-	lb_breaker_put(s.breaker);
-	lb_breakers_free(t);
+	struct limit_race race;
+	limit_race_run(&race, worker);
+	assert_in_range(race.most, LIMIT / 2, LIMIT);
+	assert_true(race.n_entered > N_TRIES / 4);
+	limit_race_free(&race);
 }
 
 RUN_SUITE("lb/leases", cmocka_unit_test(requests_that_come_and_go_leave_the_line_alone),
