@@ -5,6 +5,8 @@
 
 // CVE-2024-27919 and kin.
 #define MAX_CONTINUATIONS 8
+// Those that say how a frame of DATA or HEADERS is made up. For DATA the others mean nothing.
+#define FORM_FLAGS (H2_FLAG_PADDED | H2_FLAG_PRIORITY | H2_FLAG_END_HEADERS)
 
 static uint32_t min_u32(uint32_t a, size_t b)
 {
@@ -310,6 +312,37 @@ static bool clogged(const struct h2_conn *c)
 	return tail < H2_FRAME_HEAD + 8 && pool_left(c->ctx->chunks) == 0;
 }
 
+// What most bytes are: a frame of a body, or a header block in one frame, that is there to its end
+// and has neither padding nor priority. Returns its length, which is taken; 0 = it is none of
+// these.
+static size_t feed_whole(struct h2_conn *c, const uint8_t *p, size_t len)
+{
+	struct h2_rx *rx = &c->rx;
+	if (len < H2_FRAME_HEAD || rx->head_have || rx->block_id || !c->settings_seen)
+		return 0;
+	const struct h2_frame f = h2_frame_unpack(p);
+	bool is_data = f.type == H2_DATA;
+	uint8_t expected = is_data ? 0 : H2_FLAG_END_HEADERS;
+	if (f.type > H2_HEADERS || !f.id || f.length > H2_FRAME_MAX ||
+		f.length > len - H2_FRAME_HEAD || (f.flags & FORM_FLAGS) != expected)
+		return 0;
+	counter_add(&c->ctx->counters[H2_C_frames_in_data + f.type], 1);
+	rx->frame = f;
+	rx->padding = 0;
+	if (is_data) {
+		rx->left = f.length;
+		begin_data(c);
+		if (!c->failed && rx->left)
+			deliver_data(c, p + H2_FRAME_HEAD, rx->left);
+		rx->stream = NULL;
+	} else {
+		rx->left = 0;
+		begin_headers(c);
+		h2_receive_block(c, p + H2_FRAME_HEAD, f.length);
+	}
+	return H2_FRAME_HEAD + f.length;
+}
+
 size_t h2_conn_feed(struct h2_conn *c, const uint8_t *p, size_t len)
 {
 	if (c->feeding || c->ctx->block_busy)
@@ -321,7 +354,8 @@ size_t h2_conn_feed(struct h2_conn *c, const uint8_t *p, size_t len)
 		if (c->rx.preface_left) {
 			at += feed_preface(c, p + at, len - at);
 		} else if (!c->rx.in_payload) {
-			at += feed_head(c, p + at, len - at);
+			size_t whole = feed_whole(c, p + at, len - at);
+			at += whole ? whole : feed_head(c, p + at, len - at);
 		} else if (clogged(c)) {
 			break;
 		} else {

@@ -3,24 +3,6 @@
 
 #include "dataplane/h2/h2.h"
 
-struct h2_frame h2_frame_unpack(const uint8_t head[H2_FRAME_HEAD])
-{
-	uint32_t first = h2_read_u32(head);
-	return (struct h2_frame){
-		.length = first >> 8,
-		.type = (uint8_t)first,
-		.flags = head[4],
-		.id = h2_read_u32(head + 5) & H2_ID_MAX,
-	};
-}
-
-void h2_frame_pack(uint8_t head[H2_FRAME_HEAD], const struct h2_frame *f)
-{
-	h2_write_u32(head, f->length << 8 | f->type);
-	head[4] = f->flags;
-	h2_write_u32(head + 5, f->id);
-}
-
 uint32_t h2_frame_prefix(const struct h2_frame *f)
 {
 	if (f->type > H2_HEADERS || !(f->flags & (H2_FLAG_PADDED | H2_FLAG_PRIORITY)))

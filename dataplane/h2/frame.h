@@ -77,8 +77,24 @@ static inline void h2_write_u32(uint8_t *p, uint32_t x)
 	memcpy(p, &x, sizeof(x));
 }
 
-struct h2_frame h2_frame_unpack(const uint8_t head[H2_FRAME_HEAD]);
-void h2_frame_pack(uint8_t head[H2_FRAME_HEAD], const struct h2_frame *);
+static inline struct h2_frame h2_frame_unpack(const uint8_t head[H2_FRAME_HEAD])
+{
+	uint32_t first = h2_read_u32(head);
+	return (struct h2_frame){
+		.length = first >> 8,
+		.type = (uint8_t)first,
+		.flags = head[4],
+		.id = h2_read_u32(head + 5) & H2_ID_MAX,
+	};
+}
+
+static inline void h2_frame_pack(uint8_t head[H2_FRAME_HEAD], const struct h2_frame *f)
+{
+	h2_write_u32(head, f->length << 8 | f->type);
+	head[4] = f->flags;
+	h2_write_u32(head + 5, f->id);
+}
+
 // Bytes before the fragment or body: pad length, priority fields.
 uint32_t h2_frame_prefix(const struct h2_frame *);
 // Length and stream id rules that hold whatever the state of the connection. 0 or an enum h2_error

@@ -44,10 +44,12 @@ static const uint8_t char_classes[256] = {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x
 	((s).len == sizeof(literal) - 1 && memcmp((s).p, literal, sizeof(literal) - 1) == 0)
 
 // In hpack_field.mark, of the table's entries: the text was looked at before, and is fine.
-#define CHECKED 1
+#define CHECKED HPACK_MARK_STATIC
 // The value of te or content-type was, too.
 #define IS_TRAILERS 2
 #define IS_GRPC 4
+// It is no pseudo-header field, and no rule is left to be looked at: to be kept as it is.
+#define PLAIN 8
 // For what most fields need not: what stays has fewer registers to save.
 #define APART __attribute__((noinline))
 
@@ -246,7 +248,7 @@ static void on_status(struct h2_block *b, struct str v)
 	b->message.status = (uint16_t)status;
 }
 
-static APART void on_pseudo(struct h2_block *b, struct hpack_field *f)
+static void on_pseudo(struct h2_block *b, struct hpack_field *f)
 {
 	if (b->regular_seen || b->message.kind == H2_TRAILERS) {
 		spoil(b, H2_BAD_PSEUDO);
@@ -375,26 +377,46 @@ static APART void check_text(struct h2_block *b, struct hpack_field *f)
 		f->mark |= CHECKED;
 }
 
-static void on_regular(struct h2_block *b, struct hpack_field *f)
+static inline void keep_field(struct h2_block *b, const struct hpack_field *f)
 {
 	b->regular_seen = true;
-	if (!(f->mark & CHECKED))
-		check_text(b, f);
-	if (is_special(f->id) && on_special(b, f) == DROP)
-		return;
-	if (b->too_large)
-		return;
 	b->fields[b->n_fields++] = (struct field){.name = f->name,
 		.value = f->value,
 		.never_index = f->never_index,
 		.name_id = (uint8_t)f->id};
 }
 
-// Of a list above the limits.
-static bool is_honest(const struct h2_block *b)
+static void on_regular(struct h2_block *b, struct hpack_field *f)
 {
-	return b->list_bytes <= BOMB_FACTOR * b->max_bytes &&
-	       b->list_fields <= BOMB_FACTOR * b->max_fields;
+	b->regular_seen = true;
+	if (!(f->mark & CHECKED))
+		check_text(b, f);
+	bool special = is_special(f->id);
+	if (special && on_special(b, f) == DROP)
+		return;
+	if (f->mark & CHECKED && (!special || f->mark & IS_TRAILERS))
+		f->mark |= PLAIN;
+	if (!b->too_large)
+		keep_field(b, f);
+}
+
+static APART bool on_other(struct h2_block *b, struct hpack_field *f)
+{
+	if (f->id ? f->id <= HPACK_STATUS : f->name.len && f->name.p[0] == ':')
+		on_pseudo(b, f);
+	else
+		on_regular(b, f);
+	return true;
+}
+
+// Of a list above the limits. False = no honest one.
+static APART bool on_excess(struct h2_block *b, struct hpack_field *f)
+{
+	b->too_large = true;
+	if (b->list_bytes > BOMB_FACTOR * b->max_bytes ||
+		b->list_fields > BOMB_FACTOR * b->max_fields)
+		return false;
+	return on_other(b, f);
 }
 
 bool h2_block_add(void *block, struct hpack_field *f)
@@ -402,13 +424,11 @@ bool h2_block_add(void *block, struct hpack_field *f)
 	struct h2_block *b = block;
 	b->list_bytes += f->name.len + f->value.len + 32;
 	b->list_fields++;
-	b->too_large = b->list_bytes > b->max_bytes || b->list_fields > b->max_fields;
-	if (b->too_large && !is_honest(b))
-		return false;
-	if (f->id ? f->id <= HPACK_STATUS : f->name.len && f->name.p[0] == ':')
-		on_pseudo(b, f);
-	else
-		on_regular(b, f);
+	if (b->list_bytes > b->max_bytes || b->list_fields > b->max_fields)
+		return on_excess(b, f);
+	if (!(f->mark & PLAIN))
+		return on_other(b, f);
+	keep_field(b, f);
 	return true;
 }
 

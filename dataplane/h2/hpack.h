@@ -48,7 +48,7 @@ struct hpack_field {
 	// a field that is new, HPACK_MARK_STATIC for one of the static table that has a value.
 	uint8_t mark;
 };
-#define HPACK_MARK_STATIC 0xff
+#define HPACK_MARK_STATIC 1
 
 struct hpack_sink {
 	// The next field. Its text is valid until the block's bytes, the room or the table change.

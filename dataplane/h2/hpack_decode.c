@@ -4,6 +4,9 @@
 #include "dataplane/h2/hpack_tables.h"
 #include "dataplane/h2/huffman.h"
 
+#define INDEXED 0x80 // RFC 7541 6.1
+#define MAX_SHORT 0x7f // of an index: more needs more bytes
+
 struct reader {
 	const uint8_t *p, *end;
 	char *room; // for what is decoded next
@@ -55,6 +58,14 @@ static bool read_text(struct reader *r, struct str *ret)
 	return true;
 }
 
+static inline struct hpack_field field_of(const struct hpack_table *t, const struct hpack_entry *e)
+{
+	return (struct hpack_field){.name = hpack_entry_name(t, e),
+		.value = hpack_entry_value(t, e),
+		.id = e->id,
+		.mark = e->mark};
+}
+
 static struct hpack_entry *find(struct reader *r, uint32_t index)
 {
 	uint32_t age = index - HPACK_N_STATIC - 1;
@@ -65,7 +76,7 @@ static struct hpack_entry *find(struct reader *r, uint32_t index)
 static bool read_indexed(struct reader *r, struct hpack_field *f, struct hpack_entry **ret_entry)
 {
 	uint32_t index;
-	if (!read_number(r, 0x7f, &index) || index == 0)
+	if (!read_number(r, MAX_SHORT, &index) || index == 0)
 		return false;
 	*ret_entry = NULL;
 	if (index <= HPACK_N_STATIC) {
@@ -79,10 +90,7 @@ static bool read_indexed(struct reader *r, struct hpack_field *f, struct hpack_e
 	struct hpack_entry *e = find(r, index);
 	if (!e)
 		return false;
-	*f = (struct hpack_field){.name = hpack_entry_name(*r->table, e),
-		.value = hpack_entry_value(*r->table, e),
-		.id = e->id,
-		.mark = e->mark};
+	*f = field_of(*r->table, e);
 	*ret_entry = e;
 	return true;
 }
@@ -137,7 +145,16 @@ enum hpack_result hpack_decode(struct hpack *h, struct hpack_mem *m, const uint8
 			return HPACK_BAD;
 	while (r.p < r.end) {
 		uint8_t first = *r.p;
-		if (first & 0x80) {
+		uint32_t age = first - (INDEXED + HPACK_N_STATIC + 1u);
+		if (age < hpack_table_n(h->received) && first < INDEXED + MAX_SHORT) {
+			// What most fields are, in one byte.
+			struct hpack_entry *e = hpack_table_entry(h->received, age);
+			r.p++;
+			f = field_of(h->received, e);
+			if (!sink->emit(sink->ctx, &f))
+				return HPACK_STOPPED;
+			e->mark = f.mark;
+		} else if (first & INDEXED) {
 			struct hpack_entry *e;
 			if (!read_indexed(&r, &f, &e))
 				return HPACK_BAD;

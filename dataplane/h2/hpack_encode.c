@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define N_BUCKETS 32
-#define N_SEEN 32
-#define BIT(name) (UINT64_C(1) << HPACK_##name)
+#define N_SETS 4
+#define SET_WORDS 2
 #define SLACK HPACK_SENT_NAME_MAX
 _Static_assert(SLACK >= HUFFMAN_SLACK, "whichever is last");
 #define MAX_STEPS 8 // of a search: values of one name, or names of one bucket
@@ -19,8 +19,13 @@ _Static_assert(SLACK >= HUFFMAN_SLACK, "whichever is last");
 struct hpack_encoder {
 	struct hpack_table *table; // NULL = empty
 	uint16_t heads[N_BUCKETS]; // number of the newest entry with such a name, if still there
-	uint16_t seen[N_SEEN]; // marks of fields that came and were not added
+	// Marks of fields that came and were not added, four to a word, from the newest, which is
+	// lowest, to the oldest. Sets, since two that took turns in one place would never meet
+	// themselves there.
+	uint64_t seen[N_SETS][SET_WORDS];
 };
+
+static const struct hpack_encoder empty;
 
 // RFC 7541 6.2: the first byte, and the largest number that fits it.
 enum form {
@@ -152,14 +157,13 @@ struct search {
 };
 
 // Both return the index of the whole field, 0 = none.
-static inline uint32_t find_static(const struct search *s)
+static inline uint32_t find_static(enum hpack_name id, struct str value)
 {
-	const struct hpack_known *k = &hpack_known[s->id];
-	struct str value = s->field->value;
-	for (uint32_t i = 0; i < k->n_values; i++) {
-		const struct hpack_static *entry = &hpack_static[k->first + i];
+	const struct hpack_known *k = &hpack_known[id];
+	for (uint32_t i = k->first; i < k->first + k->n_values; i++) {
+		const struct hpack_static *entry = &hpack_static[i];
 		if (entry->value_len == value.len && same(entry->value, value.p, value.len))
-			return k->first + i;
+			return i;
 	}
 	return 0;
 }
@@ -209,14 +213,27 @@ static struct hpack_encoder *encoder(struct hpack *h, struct hpack_mem *m)
 	return h->sent;
 }
 
+#define EACH_MARK UINT64_C(0x0001000100010001)
+
 // Whether the field came before, not long ago. If not, it has now.
 static bool came_before(struct hpack_encoder *e, const struct search *s)
 {
-	uint64_t hash = mix(s->bucket + 1, s->field->value);
-	uint16_t mark = (uint16_t)(hash >> 48 | 1), *place = &e->seen[hash % N_SEEN];
-	bool before = *place == mark;
-	*place = before ? 0 : mark;
-	return before;
+	// The bucket where a short value has no bits.
+	uint64_t hash = mix((uint64_t)s->bucket << 59, s->field->value), mark = hash >> 48 | 1;
+	uint64_t *set = e->seen[hash % N_SETS];
+	for (int i = 0; i < SET_WORDS; i++) {
+		uint64_t differ = set[i] ^ mark * EACH_MARK;
+		uint64_t zero = (differ - EACH_MARK) & ~differ & EACH_MARK << 15;
+		if (!zero)
+			continue;
+		// The lowest bit is that of a mark which is 0, whatever borrowed from it above.
+		set[i] &= ~(UINT64_C(0xffff) << (__builtin_ctzll(zero) & ~15));
+		return true;
+	}
+	for (int i = SET_WORDS - 1; i > 0; i--)
+		set[i] = set[i] << 16 | set[i - 1] >> 48;
+	set[0] = set[0] << 16 | mark;
+	return false;
 }
 
 static bool add(
@@ -286,32 +303,49 @@ static uint8_t *put_field(struct hpack *h, struct hpack_mem *m, uint8_t *out, co
 	s.bucket = (s.id ? s.id : (uint32_t)(mix(0, f->name) >> 32)) % N_BUCKETS;
 	if (is_secret(f, s.id))
 		return put_secret(h, out, &s);
-	uint32_t index = find_static(&s);
+	uint32_t index = find_static(s.id, f->value);
 	if (!index && h->sent)
 		index = find(h->sent, &s);
 	return index ? put_number(out, INDEXED, 0x7f, index) : put_new(h, m, out, &s);
 }
 
-// The index of a field that is the last of its name to have been added, as most are; 0 = to be
-// looked for. Names without a number can't be told apart here. Those with values in the static
-// table, and secrets, are seldom in ours: to list them saves time, it is put_field() that decides.
-static inline uint32_t find_again(const struct hpack *h, const struct field *f)
+// Names without a number can't be told apart in put_again().
+static inline bool may_be_again(const struct field *f)
 {
-	const uint64_t others = 1 | BIT(METHOD) | BIT(PATH) | BIT(SCHEME) | BIT(STATUS) |
-	                        BIT(ACCEPT_ENCODING) | BIT(COOKIE) | BIT(AUTHORIZATION) |
-	                        BIT(PROXY_AUTHORIZATION);
-	if ((f->name_id < 64 && others >> f->name_id & 1) || f->never_index || !h->sent ||
-		!h->sent->table)
-		return 0;
-	struct hpack_table *t = h->sent->table;
-	uint16_t age = (uint16_t)(t->newest - h->sent->heads[f->name_id % N_BUCKETS]);
-	if (age >= t->n)
-		return 0;
-	const struct hpack_entry *e = hpack_table_entry(t, age);
-	if (e->id != f->name_id || e->value_len != f->value.len ||
-		!same(hpack_entry_value(t, e).p, f->value.p, f->value.len))
-		return 0;
-	return HPACK_N_STATIC + 1u + age;
+	return f->name_id && !f->never_index;
+}
+
+// Fields that are wholly in a table: in ours, if each is the last of its name to have been added,
+// as most are, or else in the static one. Ends before any other, which is put_field()'s. Returns
+// how many.
+static size_t put_again(
+	const struct hpack_encoder *e, const struct field *fields, size_t n, uint8_t **out)
+{
+	const struct hpack_table *t = e->table;
+	const uint16_t newest = t ? t->newest : 0, n_entries = t ? t->n : 0;
+	uint8_t *at = *out;
+	size_t i = 0;
+	for (; i < n; i++) {
+		const struct field *f = &fields[i];
+		if (!may_be_again(f))
+			break;
+		uint16_t number = e->heads[f->name_id % N_BUCKETS];
+		uint16_t age = (uint16_t)(newest - number);
+		uint32_t index = 0;
+		if (age < n_entries) {
+			const struct hpack_entry *entry = &t->entries[number & t->mask];
+			if (entry->id == f->name_id && entry->value_len == f->value.len &&
+				same(hpack_entry_value(t, entry).p, f->value.p, f->value.len))
+				index = HPACK_N_STATIC + 1u + age;
+		}
+		if (!index)
+			index = find_static(f->name_id, f->value);
+		if (!index)
+			break;
+		at = put_number(at, INDEXED, 0x7f, index);
+	}
+	*out = at;
+	return i;
 }
 
 // RFC 7541 4.2: the lowest limit since the last block, then the one that holds.
@@ -346,9 +380,13 @@ size_t hpack_encode(
 	uint8_t *at = out;
 	if (h->sent_changed)
 		at = put_limits(h, m, at);
-	for (size_t i = 0; i < n; i++) {
-		uint32_t index = find_again(h, &fields[i]);
-		at = index ? put_number(at, INDEXED, 0x7f, index) : put_field(h, m, at, &fields[i]);
+	for (size_t i = 0; i < n;) {
+		i += put_again(h->sent ? h->sent : &empty, fields + i, n - i, &at);
+		if (i == n)
+			break;
+		do
+			at = put_field(h, m, at, &fields[i++]);
+		while (i < n && !may_be_again(&fields[i]));
 	}
 	return (size_t)(at - out);
 }

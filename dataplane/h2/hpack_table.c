@@ -50,6 +50,7 @@ static struct hpack_table *renewed(struct hpack_table *old, struct hpack_mem *m,
 		.newest = old ? old->newest : 0,
 		.n = (uint16_t)n,
 		.size = old ? old->size : 0,
+		.text_at = (uint16_t)(s->bytes - text_room(s)),
 		.text_room = (uint16_t)text_room(s)};
 	if (!n)
 		return t;

@@ -21,13 +21,14 @@ struct hpack_table {
 	uint16_t newest; // number of the entry last added, counted up without end
 	uint16_t n; // entries
 	uint16_t size; // RFC 7541 4.1
+	uint16_t text_at; // of the text, from the beginning of this
 	uint16_t text_end, text_room;
 	struct hpack_entry entries[];
 };
 
 static inline const char *hpack_table_text(const struct hpack_table *t)
 {
-	return (const char *)&t->entries[t->mask + 1];
+	return (const char *)t + t->text_at;
 }
 
 static inline uint32_t hpack_table_n(const struct hpack_table *t)

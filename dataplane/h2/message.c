@@ -94,6 +94,15 @@ static size_t bound_of(
 	return hpack_bound(first, n_first) + hpack_bound(fields, n);
 }
 
+// For a block that is encoded elsewhere first.
+static bool has_room(const struct h2_context *ctx, size_t bound)
+{
+	// A frame header may leave up to its own length unused at the end of a chunk.
+	size_t frames = bound / H2_FRAME_MAX + 1;
+	size_t chunks = (bound + 2 * H2_FRAME_HEAD * frames) / BUF_CHUNK_ROOM + 1;
+	return bound <= ctx->max_encoded && pool_left(ctx->chunks) >= chunks;
+}
+
 // Fields of `first` come first.
 static bool put_fields(struct h2_stream *s, const struct field *first, size_t n_first,
 	const struct field *fields, size_t n, bool end_stream)
@@ -101,14 +110,11 @@ static bool put_fields(struct h2_stream *s, const struct field *first, size_t n_
 	struct h2_conn *c = s->conn;
 	struct h2_context *ctx = c->ctx;
 	size_t bound = bound_of(first, n_first, fields, n);
-	// A frame header may leave up to its own length unused at the end of a chunk.
-	size_t frames = bound / H2_FRAME_MAX + 1;
-	size_t chunks = (bound + 2 * H2_FRAME_HEAD * frames) / BUF_CHUNK_ROOM + 1;
-	if (bound > ctx->max_encoded || pool_left(ctx->chunks) < chunks) {
+	uint8_t *head = buf_space(c->out, ctx->chunks, H2_FRAME_HEAD + bound);
+	if (!head && !has_room(ctx, bound)) {
 		h2_count(ctx, H2_C_no_memory);
 		return false;
 	}
-	uint8_t *head = buf_space(c->out, ctx->chunks, H2_FRAME_HEAD + bound);
 	uint8_t *block = head ? head + H2_FRAME_HEAD : ctx->encoded;
 	size_t len = 0;
 	if (n_first)
