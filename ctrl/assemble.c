@@ -32,6 +32,7 @@
 #define ATTEMPT_DELAY_NS UINT64_C(250000000) // lb-tree.md PF-02
 // Of all workers together: SYNs that device queues take in a few turns.
 #define MAX_YOUNG_ATTEMPTS 2048
+#define MAX_WAITING_ATTEMPTS 4096 // with all that each takes; others are put off
 #define HURRY_NS UINT64_C(20000000)
 #define LEAVES_REST_NS UINT64_C(10000000000)
 #define LOOK_NS UINT64_C(100000000) // a long stream may hold a cluster that left for days
@@ -90,6 +91,7 @@ static bool make_tree_env(struct assembler *a)
 		.max_young_attempts = MAX_YOUNG_ATTEMPTS,
 		// The other half stays for clients and what is connected.
 		.max_attempts = (n_workers * a->conf.max_connections + 1) / 2,
+		.max_waiting = MAX_WAITING_ATTEMPTS,
 		.connect = on_connect,
 		.release = on_release,
 		.ctx = a,

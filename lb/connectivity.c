@@ -9,12 +9,15 @@
 #include "lb/member.h"
 #include "lb/subchannel.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 _Static_assert(LB_MAX_WORKERS <= 64, "one bit a worker");
 
 // More answers than these are not counted: the id is then lost to other addresses.
 #define N_RELEASING_MAX 0x7fff
+
+#define TURNS_NS UINT64_C(10000000)
 
 // What is known of one endpoint: lies in its place.
 struct record {
@@ -28,6 +31,10 @@ struct lb_connectivity {
 	struct lb_subchannel_env subchannel_env;
 	struct lb_endpoint_table *endpoints; // owned
 	struct lb_attempts *attempts; // owned
+	struct lb_turn turns; // the queue's head
+	struct twheel_timer turns_timer; // armed while somebody is queued
+	uint32_t n_put_off;
+	bool admits_all;
 	bool was_full; // and that was logged
 };
 
@@ -43,6 +50,19 @@ static void on_unused(void *ctx, struct lb_endpoint *e)
 	uint32_t n = e->n_releasing + c->env.n_workers;
 	e->n_releasing = n < N_RELEASING_MAX ? n & N_RELEASING_MAX : N_RELEASING_MAX;
 	c->env.release(c->env.ctx, e);
+}
+
+// Who has waited longest is the head's next.
+static void on_turns(struct twheel_timer *t)
+{
+	struct lb_connectivity *c =
+		(void *)((char *)t - offsetof(struct lb_connectivity, turns_timer));
+	twheel_arm(c->env.wheel, t, twheel_now(c->env.wheel) + TURNS_NS);
+	while (c->turns.next != &c->turns && lb_connectivity_admits(c)) {
+		struct lb_turn *turn = c->turns.next;
+		lb_connectivity_unqueue(c, turn);
+		turn->take(turn);
+	}
 }
 
 static void on_begin(void *ctx, uint32_t id)
@@ -70,6 +90,8 @@ struct lb_connectivity *lb_connectivity_new(const struct lb_connectivity_env *en
 		.max_under_way = env->max_attempts,
 		.begin = on_begin,
 		.ctx = c};
+	c->turns.next = c->turns.prev = &c->turns;
+	c->turns_timer.fire = on_turns;
 	c->attempts = c->subchannel_env.attempts = lb_attempts_new(&attempts);
 	c->endpoints = lb_endpoint_table_new(&c->subchannel_env);
 	if (!c->attempts || !c->endpoints) {
@@ -91,6 +113,7 @@ void lb_connectivity_free(struct lb_connectivity *c)
 		if (e && record_of(e)->subchannel.n_users)
 			lb_subchannel_fini(&record_of(e)->subchannel);
 	}
+	DCHECK(!c->n_put_off && c->turns.next == &c->turns);
 	lb_endpoint_table_free(c->endpoints);
 	lb_attempts_free(c->attempts);
 	lb_subchannel_env_fini(&c->subchannel_env);
@@ -182,6 +205,55 @@ void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const str
 	}
 }
 
+bool lb_connectivity_admits(const struct lb_connectivity *c)
+{
+	return c->admits_all || !c->env.max_waiting ||
+	       lb_attempts_n_waiting(c->attempts) < c->env.max_waiting;
+}
+
+void lb_connectivity_admit_all(struct lb_connectivity *c, bool all)
+{
+	c->admits_all = all;
+}
+
+bool lb_connectivity_has(const struct lb_connectivity *c, const struct ip_port *addr)
+{
+	return lb_endpoint_of(c->endpoints, addr);
+}
+
+void lb_connectivity_put_off(struct lb_connectivity *c)
+{
+	c->n_put_off++;
+}
+
+void lb_connectivity_take_up(struct lb_connectivity *c)
+{
+	DCHECK(c->n_put_off > 0);
+	c->n_put_off--;
+}
+
+void lb_connectivity_queue(struct lb_connectivity *c, struct lb_turn *t)
+{
+	if (t->next)
+		return;
+	if (c->turns.next == &c->turns)
+		twheel_arm(c->env.wheel, &c->turns_timer, twheel_now(c->env.wheel) + TURNS_NS);
+	t->next = &c->turns;
+	t->prev = c->turns.prev;
+	t->prev->next = t->next->prev = t;
+}
+
+void lb_connectivity_unqueue(struct lb_connectivity *c, struct lb_turn *t)
+{
+	if (!t->next)
+		return;
+	t->next->prev = t->prev;
+	t->prev->next = t->next;
+	t->next = t->prev = NULL;
+	if (c->turns.next == &c->turns)
+		twheel_cancel(c->env.wheel, &c->turns_timer);
+}
+
 struct twheel *lb_connectivity_wheel(const struct lb_connectivity *c)
 {
 	return c->env.wheel;
@@ -189,7 +261,7 @@ struct twheel *lb_connectivity_wheel(const struct lb_connectivity *c)
 
 uint32_t lb_connectivity_n_waiting(const struct lb_connectivity *c)
 {
-	return lb_attempts_n_waiting(c->attempts);
+	return lb_attempts_n_waiting(c->attempts) + c->n_put_off;
 }
 
 uint32_t lb_connectivity_n_attempts(const struct lb_connectivity *c)

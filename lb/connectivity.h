@@ -13,6 +13,7 @@
 struct ip_port;
 struct lb_connectivity;
 struct lb_event;
+struct lb_turn;
 struct lb_subchannel;
 struct rand;
 struct twheel;
@@ -28,6 +29,17 @@ struct lb_connectivity_env {
 	void *ctx;
 	// Of attempts to connect: as lb_attempts_conf's.
 	uint32_t max_young_attempts, max_attempts;
+	// So many may wait for their turn, with all that an address takes; what is wanted beyond
+	// them is put off (lb_turn). 0 = any number.
+	uint32_t max_waiting;
+};
+
+// A leaf, some of whose members were put off. Leaves have their turns one after the other, so that
+// none waits for all members of another.
+struct lb_turn {
+	struct lb_turn *next, *prev; // lb/connectivity.c's; NULL = not queued
+	// Some of them may ask again. Queues it once more if others are left.
+	void (*take)(struct lb_turn *);
 };
 
 struct lb_connectivity *lb_connectivity_new(const struct lb_connectivity_env *); // NULL = no memory
@@ -41,13 +53,23 @@ void lb_connectivity_expect(struct lb_connectivity *, uint32_t n);
 bool lb_connectivity_is_full(const struct lb_connectivity *); // LB_MAX_ENDPOINTS reached
 void lb_connectivity_put(struct lb_connectivity *, struct lb_subchannel *);
 
-uint32_t lb_connectivity_n_waiting(
-	const struct lb_connectivity *); // attempts that have yet to begin
+// Attempts that have yet to begin, and members put off.
+uint32_t lb_connectivity_n_waiting(const struct lb_connectivity *);
 uint32_t lb_connectivity_n_attempts(const struct lb_connectivity *); // that are under way
 
 // An endpoint event (CONNECTED, FAILED, LOST, RELEASED) of this worker's link. Ignores endpoints
 // that nobody uses any more.
 void lb_connectivity_event(struct lb_connectivity *, uint32_t worker, const struct lb_event *);
+
+// Another attempt may wait for its turn; or, while it is said so, any may.
+bool lb_connectivity_admits(const struct lb_connectivity *);
+void lb_connectivity_admit_all(struct lb_connectivity *, bool);
+bool lb_connectivity_has(const struct lb_connectivity *, const struct ip_port *); // somebody does
+// One more member is put off, or one less.
+void lb_connectivity_put_off(struct lb_connectivity *);
+void lb_connectivity_take_up(struct lb_connectivity *);
+void lb_connectivity_queue(struct lb_connectivity *, struct lb_turn *); // unless it is already
+void lb_connectivity_unqueue(struct lb_connectivity *, struct lb_turn *); // if it is
 
 struct twheel *lb_connectivity_wheel(const struct lb_connectivity *); // the env's
 struct lb_endpoint_table *lb_connectivity_endpoints(struct lb_connectivity *);

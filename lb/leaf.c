@@ -30,6 +30,8 @@
 // How many members requests make hurry at a time, and among how many these are looked for.
 #define N_HURRIED 8
 #define N_LOOKED_AT 1024
+// How many members ask again in a turn.
+#define N_A_TURN 2
 
 // A member that a policy made for itself.
 struct made {
@@ -62,6 +64,7 @@ struct lb_leaf {
 	uint8_t state; // enum lb_state
 	uint8_t session_health; // of the newest update
 	bool ignores_reresolution; // of the layer
+	uint32_t turn_at; // the member whose turn is next
 	bool updating; // what they say is told at the end
 	bool configs_owed; // to the policies, of which some took those of an update that failed
 	bool lists_owed; // to ejection and affinity
@@ -277,6 +280,17 @@ static void on_member_gone(void *ctx, uint32_t id)
 	env->member_give(env->ctx, id);
 }
 
+static void take_turn(struct lb_turn *t)
+{
+	struct lb_leaf *leaf = (void *)((char *)t - offsetof(struct lb_leaf, member_env.turn));
+	const struct lb_roster *r = leaf->layout ? leaf->layout->roster : NULL;
+	uint32_t n = r ? r->n : 0, n_asked = 0;
+	for (uint32_t i = 0; i < n && n_asked < N_A_TURN; i++)
+		n_asked += lb_member_ask_again(r->members[leaf->turn_at++ % n]);
+	if (n_asked == N_A_TURN)
+		lb_connectivity_queue(leaf->member_env.connectivity, t);
+}
+
 // The priorities' policies.
 
 static int on_node(struct lb_graceful *g, enum lb_state state, struct lb_picker *picker)
@@ -437,6 +451,7 @@ static void init_envs(struct lb_leaf *leaf)
 	leaf->member_env = *env->member_env;
 	leaf->member_env.on_change = on_member;
 	leaf->member_env.on_gone = on_member_gone;
+	leaf->member_env.turn.take = take_turn;
 	leaf->member_env.ctx = leaf;
 	leaf->node_env = (struct lb_node_env){
 		.cluster = leaf->name,
@@ -492,6 +507,7 @@ void lb_leaf_free(struct lb_leaf *leaf)
 	lb_loads_put(leaf->loads);
 	lb_metrics_put(leaf->metrics);
 	lb_breaker_put(leaf->breaker);
+	lb_connectivity_unqueue(leaf->env->member_env->connectivity, &leaf->member_env.turn);
 	free(leaf);
 }
 

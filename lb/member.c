@@ -131,6 +131,7 @@ void lb_member_end(struct lb_member *m)
 		return;
 	struct lb_member_env *env = lb_member_env_of(m);
 	uint32_t id = m->id;
+	lb_member_take_up(m);
 	lb_member_give_back(m);
 	if (m->has_many)
 		free(m->many);

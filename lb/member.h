@@ -7,12 +7,12 @@
 // Thread: ctrl.
 #pragma once
 
+#include "lb/connectivity.h"
 #include "lb/endpoint.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct lb_connectivity;
 struct lb_member;
 struct lb_subchannel_watcher;
 
@@ -39,6 +39,9 @@ struct lb_member_env {
 	// The member of this number is gone, inside the last lb_member_put(); NULL = nobody.
 	void (*on_gone)(void *ctx, uint32_t id);
 	void *ctx;
+	// Queued while members are put off; has them ask again (lb_member_ask_again). Without
+	// take(), none is. To be unqueued before the env goes.
+	struct lb_turn turn;
 	// Zero at first, and when all members are gone.
 	struct lb_member_slab *slabs; // with room
 	uint32_t n_members;
@@ -81,6 +84,11 @@ bool lb_member_wants_resolution(const struct lb_member *);
 // READY at once. Where its addresses have no room (LB_MAX_ENDPOINTS) it is TRANSIENT_FAILURE, says
 // so, and tries again every few seconds. Out of memory it stays IDLE: ask again later.
 void lb_member_connect(struct lb_member *);
+// The same, of what is wanted but not needed yet. True = it is put off, since too many attempts
+// wait for their turn already: it stays IDLE without any of what a connection takes, until its
+// watchers hear once more that it is IDLE, and may ask again.
+bool lb_member_connect_in_turn(struct lb_member *);
+bool lb_member_ask_again(struct lb_member *); // inside of here, if it is put off: true
 // A request waits for somebody of its leaf: the attempt to connect that waits for its turn begins
 // (lb/attempts.h). True = one is under way, and young.
 bool lb_member_hurry(struct lb_member *);

@@ -248,6 +248,7 @@ static void end(struct lb_member *m)
 		return;
 	if (m->must_disconnect) {
 		m->must_disconnect = false;
+		lb_member_take_up(m);
 		lb_member_give_back(m);
 		enter(m, PHASE_IDLE);
 	}
@@ -418,14 +419,62 @@ void lb_member_connect(struct lb_member *m)
 {
 	if (m->phase != PHASE_IDLE)
 		return;
+	lb_member_take_up(m);
 	if (take(m))
 		start(m);
 	else
 		get_stuck(m);
 }
 
+// What somebody has a connection to, or is about to, costs no attempt.
+static bool is_known(const struct lb_member *m)
+{
+	for (uint32_t i = 0; i < lb_member_n_addresses(m); i++)
+		if (lb_connectivity_has(connectivity_of(m), lb_member_address(m, i)))
+			return true;
+	return false;
+}
+
+bool lb_member_connect_in_turn(struct lb_member *m)
+{
+	struct lb_member_env *env = lb_member_env_of(m);
+	if (m->phase != PHASE_IDLE || !env->turn.take ||
+		lb_connectivity_admits(env->connectivity) || is_known(m)) {
+		lb_member_connect(m);
+		return false;
+	}
+	if (!m->is_put_off)
+		lb_connectivity_put_off(env->connectivity);
+	m->is_put_off = true;
+	lb_connectivity_queue(env->connectivity, &env->turn);
+	return true;
+}
+
+void lb_member_take_up(struct lb_member *m)
+{
+	if (m->is_put_off)
+		lb_connectivity_take_up(connectivity_of(m));
+	m->is_put_off = false;
+}
+
+bool lb_member_ask_again(struct lb_member *m)
+{
+	if (!m->is_put_off)
+		return false;
+	begin(m);
+	lb_member_take_up(m);
+	m->has_news = true;
+	end(m);
+	return true;
+}
+
 bool lb_member_hurry(struct lb_member *m)
 {
+	if (m->is_put_off) {
+		lb_connectivity_admit_all(connectivity_of(m), true);
+		lb_member_ask_again(m);
+		lb_connectivity_admit_all(connectivity_of(m), false);
+	}
 	bool is_tried = m->phase == PHASE_PASS || m->phase == PHASE_FAILED;
 	bool is_young = false;
 	for (uint32_t i = 0; is_tried && i < count_legs(m); i++)

@@ -48,6 +48,7 @@ struct lb_member {
 	uint32_t has_failed : 1; // the only address, in this pass
 	uint32_t tells_error : 1; // that of the only address
 	uint32_t has_many : 1; // addresses
+	uint32_t is_put_off : 1; // PHASE_IDLE, and somebody would have it connected
 	uint32_t is_linked : 1; // several watch it
 	uint8_t n_busy; // changes that are under way: watchers hear of them when they are over
 	uint8_t number; // in its slab
@@ -92,6 +93,7 @@ void lb_member_end(struct lb_member *);
 
 // member_connect.c. Before it goes; once more without effect.
 void lb_member_give_back(struct lb_member *);
+void lb_member_take_up(struct lb_member *); // it is put off no more
 
 // member_watch.c
 void lb_member_tell(struct lb_member *); // its watchers, of what has changed

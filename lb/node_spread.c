@@ -314,10 +314,12 @@ static void on_change(struct lb_member_watcher *w, uint32_t i)
 		return;
 	if (lb_member_raw_state(m) == LB_IDLE) { // RR-01
 		uint32_t before = s->n_settled;
-		lb_member_connect(m); // comes back here; the list may be gone then
+		// Comes back here; the list may be gone then.
+		bool is_put_off = lb_member_connect_in_turn(m);
 		if (s->n_settled != before || s->is_updating)
 			return;
-		try_again_later(s);
+		if (!is_put_off)
+			try_again_later(s);
 	}
 	settle(s); // the list may be gone after this
 }
@@ -339,8 +341,8 @@ static bool add_member(struct lb_spread_list *l, struct lb_member *m)
 // RR-01; only if it is IDLE.
 static void connect(struct lb_spread_list *l, uint32_t i)
 {
-	lb_member_connect(l->members[i].member);
-	if (lb_member_raw_state(l->members[i].member) == LB_IDLE)
+	struct lb_member *m = l->members[i].member;
+	if (!lb_member_connect_in_turn(m) && lb_member_raw_state(m) == LB_IDLE)
 		try_again_later(l->node);
 }
 

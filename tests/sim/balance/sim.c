@@ -158,7 +158,8 @@ struct sim *sim_new_paced(
 		.release = on_release,
 		.ctx = s,
 		.max_young_attempts = max_young,
-		.max_attempts = max_attempts});
+		.max_attempts = max_attempts,
+		.max_waiting = max_young});
 	s->member_env = (struct lb_member_env){s->connectivity, 250 * SIM_MS};
 	init_env(s);
 	for (uint32_t i = 0; i < n_workers; i++) {

@@ -153,8 +153,8 @@ struct sim {
 
 // A leaf "orders" with one worker and the seed 1, everybody up, 1 ms for each step of a handshake.
 struct sim *sim_new(uint32_t n_workers, uint64_t seed);
-// Its attempts to connect are paced (lb/attempts.h); as the daemon's assembler does, the leaf of
-// requests that wait is made to hurry every 20 ms.
+// Its attempts to connect are paced (lb/attempts.h), and as many as may be young may wait; as the
+// daemon's assembler does, the leaf of requests that wait is made to hurry every 20 ms.
 struct sim *sim_new_paced(
 	uint32_t n_workers, uint64_t seed, uint32_t max_young, uint32_t max_attempts);
 void sim_free(struct sim *); // checks that nothing is left

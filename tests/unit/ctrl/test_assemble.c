@@ -83,7 +83,7 @@ static void usable_endpoints_are_connected_and_ready_follows_the_worker(void **s
 	xds_res_put(&e->base);
 }
 
-#define N_MANY 4096
+#define N_MANY 8192
 
 static struct res_endpoints *many_endpoints(void)
 {

@@ -33,7 +33,7 @@ static void one_address_has_one_subchannel(void **state)
 // Two attempts at a time, and three are wanted.
 static void begin_three(struct world *w, struct lb_subchannel *s[3])
 {
-	world_init_paced(w, 2, 1, 2, 2);
+	world_init_paced(w, 2, 1, 2, 2, 0);
 	for (uint32_t i = 0; i < 3; i++) {
 		s[i] = get(w, i);
 		lb_subchannel_request(s[i]);
@@ -162,6 +162,52 @@ static void hurry_begins_what_waits_for_its_turn(void **state)
 	end_three(&w, s);
 }
 
+struct taker {
+	struct lb_turn turn;
+	struct world *world;
+	uint32_t n_left; // times that it is queued again
+	uint32_t n_taken;
+};
+
+static void take(struct lb_turn *t)
+{
+	struct taker *taker = (struct taker *)t;
+	taker->n_taken++;
+	if (taker->n_left-- > 0)
+		lb_connectivity_queue(taker->world->connectivity, t);
+}
+
+static void turns_are_taken_one_after_the_other_while_there_is_room(void **state)
+{
+	(void)state;
+	struct world w;
+	world_init_paced(&w, 1, 1, 1, 1, 1);
+	struct lb_subchannel *s[2] = {get(&w, 0), get(&w, 1)};
+	assert_true(lb_connectivity_admits(w.connectivity));
+	lb_subchannel_request(s[0]);
+	lb_subchannel_request(s[1]);
+	assert_false(lb_connectivity_admits(w.connectivity));
+	struct taker takers[3];
+	for (uint32_t i = 0; i < 3; i++) {
+		takers[i] = (struct taker){.turn.take = take, .world = &w, .n_left = 1};
+		lb_connectivity_queue(w.connectivity, &takers[i].turn);
+		lb_connectivity_queue(w.connectivity, &takers[i].turn); // once
+	}
+	lb_connectivity_unqueue(w.connectivity, &takers[1].turn);
+	lb_connectivity_unqueue(w.connectivity, &takers[1].turn);
+	world_pass(&w, WORLD_S);
+	assert_int_equal(takers[0].n_taken, 0);
+	world_event(&w, 0, LB_EVENT_CONNECTED, 0, "");
+	world_pass(&w, 20 * WORLD_MS);
+	assert_int_equal(takers[0].n_taken, 2);
+	assert_int_equal(takers[1].n_taken, 0);
+	assert_int_equal(takers[2].n_taken, 2);
+	lb_connectivity_put(w.connectivity, s[0]);
+	lb_connectivity_put(w.connectivity, s[1]);
+	world_pass(&w, 20 * WORLD_MS); // nobody is queued: no timer is left
+	world_fini(&w);
+}
+
 // MC-03: READY as long as one worker has a connection.
 static void state_is_over_all_workers(void **state)
 {
@@ -287,4 +333,5 @@ RUN_SUITE("lb/connectivity", cmocka_unit_test(one_address_has_one_subchannel),
 	cmocka_unit_test(connection_of_another_worker_ends_the_wait),
 	cmocka_unit_test(backoff_and_turn_are_waited_for_one_after_the_other),
 	cmocka_unit_test(hurry_begins_what_waits_for_its_turn),
+	cmocka_unit_test(turns_are_taken_one_after_the_other_while_there_is_room),
 	cmocka_unit_test(each_failed_allocation_is_survived))

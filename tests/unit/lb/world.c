@@ -20,11 +20,11 @@ static void on_release(void *ctx, struct lb_endpoint *e)
 
 void world_init(struct world *w, uint32_t n_workers, uint64_t seed)
 {
-	world_init_paced(w, n_workers, seed, 0, 0);
+	world_init_paced(w, n_workers, seed, 0, 0, 0);
 }
 
 void world_init_paced(struct world *w, uint32_t n_workers, uint64_t seed, uint32_t max_young,
-	uint32_t max_attempts)
+	uint32_t max_attempts, uint32_t max_waiting)
 {
 	*w = (struct world){.wheel = twheel_new(WORLD_START), .n_workers = n_workers};
 	rand_init(&w->rand, seed);
@@ -35,7 +35,8 @@ void world_init_paced(struct world *w, uint32_t n_workers, uint64_t seed, uint32
 		.release = on_release,
 		.ctx = w,
 		.max_young_attempts = max_young,
-		.max_attempts = max_attempts});
+		.max_attempts = max_attempts,
+		.max_waiting = max_waiting});
 	assert_non_null(w->connectivity);
 }
 

@@ -26,9 +26,9 @@ struct world {
 };
 
 void world_init(struct world *, uint32_t n_workers, uint64_t seed);
-// As lb_attempts_conf has it.
+// As lb_connectivity_env has it.
 void world_init_paced(struct world *, uint32_t n_workers, uint64_t seed, uint32_t max_young,
-	uint32_t max_attempts);
+	uint32_t max_attempts, uint32_t max_waiting);
 // Answers every release, and checks that nothing is left.
 void world_fini(struct world *);
 // 10.82.0.0 + n, port 50051
