@@ -55,11 +55,11 @@ static inline void tcp_build_timestamps(struct tcp_room *r, uint32_t val, uint32
 	tcp_put_word(p, ecr, &r->sum);
 }
 
-static inline void tcp_build_emit(
-	struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_room *r, size_t len)
+// flow_sum: tcp_csum_flow() of the flow's addresses. data follows the header already.
+static inline void tcp_build_emit(struct tcp_stack *s, const struct tcp_flow *flow,
+	uint16_t flow_sum, const struct tcp_room *r, size_t len)
 {
-	uint16_t sum = tcp_csum_rest(
-		&flow->local, &flow->remote, r->sum, r->header_len, r->p + r->header_len, len);
+	uint16_t sum = tcp_csum_rest(flow_sum, r->sum, r->header_len, r->p + r->header_len, len);
 	memcpy(r->p + offsetof(struct tcp_header, checksum), &sum, sizeof(sum));
 	s->io.emit(s->io.ctx, flow, r->p, r->header_len + len);
 	tcp_count(s, TCP_SEGS_OUT);

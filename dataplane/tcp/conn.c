@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of a control block, and what its owner can do to it.
+#include "dataplane/tcp/csum.h"
 #include "dataplane/tcp/tcp_internal.h"
 
 #include <errno.h>
+
+_Static_assert(TWHEEL_NS_PER_TICK == TCP_MS, "the clock of timestamps ticks once a millisecond");
 
 const char *tcp_close_reason_name(enum tcp_close_reason reason)
 {
@@ -40,7 +43,8 @@ struct tcp_conn *tcp_conn_new(struct tcp_stack *s, const struct tcp_flow *flow, 
 		.our_mss = tcp_flow_mss(s, flow),
 		.peer_mss = TCP_MSS_FLOOR, // RFC 9293 3.7.1: the default
 		.ts_offset = tcp_ts_offset(s, flow),
-		.rcv_wscale = s->rcv_wscale,
+		.rcv_wscale = s->rcv_wscale & 15,
+		.flow_sum = tcp_csum_flow(&flow->local, &flow->remote),
 		.long_way = s->conf.long_way,
 	};
 	s->n_conns++;
@@ -49,7 +53,7 @@ struct tcp_conn *tcp_conn_new(struct tcp_stack *s, const struct tcp_flow *flow, 
 
 uint32_t tcp_ts_now(const struct tcp_conn *c)
 {
-	return (uint32_t)(tcp_now(c->stack) / TCP_MS) + c->ts_offset;
+	return (uint32_t)twheel_now_tick(c->stack->wheel) + c->ts_offset; // milliseconds
 }
 
 void tcp_conn_refresh_mss(struct tcp_conn *c)
@@ -76,10 +80,11 @@ void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
 		c->peer_mss = TCP_MSS_FLOOR;
 	}
 	c->wscale_on = o->has_wscale;
-	c->snd_wscale = o->has_wscale ? o->wscale : 0;
+	c->snd_wscale = o->has_wscale ? o->wscale & 15 : 0;
 	if (!o->has_wscale)
 		c->rcv_wscale = 0;
 	c->ts_on = o->has_ts;
+	c->header_len = TCP_HEADER_LEN + (c->ts_on ? TCP_OPT_TS_LEN : 0);
 	c->sack_on = o->sack_ok;
 	c->ts_recent = o->ts_val;
 	c->ts_recent_ns = tcp_now(c->stack);

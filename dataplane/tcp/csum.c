@@ -25,6 +25,25 @@ static inline uint64_t add(uint64_t a, uint64_t b)
 	return a + (a < b);
 }
 
+// One to seven bytes, as the lower ones of a word.
+static inline uint64_t load_end(const uint8_t *p, size_t len)
+{
+	uint64_t x = 0;
+	if (len & 1)
+		x = p[len - 1];
+	if (len & 2) {
+		uint16_t two;
+		memcpy(&two, p + (len & 4), 2);
+		x = x << 16 | two;
+	}
+	if (len & 4) {
+		uint32_t four;
+		memcpy(&four, p, 4);
+		x = x << 32 | four;
+	}
+	return x;
+}
+
 // Four words, each with the carry of the one before. Written as additions alone, compilers move
 // each carry into a register of its own.
 static inline uint64_t add_four(uint64_t sum, const uint8_t *p)
@@ -41,7 +60,8 @@ static inline uint64_t add_four(uint64_t sum, const uint8_t *p)
 #endif
 }
 
-static inline uint64_t sum_bytes(const uint8_t *p, size_t len)
+// A function of its own: among others, gcc keeps the sums in memory between any two additions.
+static __attribute__((noinline)) uint64_t sum_bytes(const uint8_t *p, size_t len)
 {
 	uint64_t a = 0, b = 0; // two chains, so that carries of one do not wait for the other's
 	for (; len >= 64; p += 64, len -= 64) {
@@ -56,47 +76,54 @@ static inline uint64_t sum_bytes(const uint8_t *p, size_t len)
 	}
 	for (; len >= 8; p += 8, len -= 8)
 		a = add(a, load64(p));
-	if (len) {
-		uint64_t last = 0;
-		memcpy(&last, p, len);
-		a = add(a, last);
-	}
-	return a;
+	return len ? add(a, load_end(p, len)) : a;
+}
+
+// Halves are added by turning the sum: the upper half gets the lower one and its carry.
+static inline uint32_t fold32(uint64_t sum)
+{
+	return (uint32_t)((sum + (sum >> 32 | sum << 32)) >> 32);
 }
 
 static inline uint16_t fold(uint64_t sum)
 {
-	sum = (sum & UINT32_MAX) + (sum >> 32);
-	sum = (sum & UINT16_MAX) + (sum >> 16 & UINT16_MAX) + (sum >> 32);
-	sum = (sum & UINT16_MAX) + (sum >> 16);
-	sum = (sum & UINT16_MAX) + (sum >> 16);
-	return (uint16_t)~sum;
+	uint32_t x = fold32(sum);
+	return (uint16_t)((x + (x >> 16 | x << 16)) >> 16);
 }
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "lengths are swapped by hand");
 
-// Both pseudo headers end in length and protocol, as 16-bit words: RFC 9293 3.1, 8200 8.1.
-static inline uint64_t sum_pseudo(const struct ip_addr *src, const struct ip_addr *dst, size_t len)
+// Pseudo headers of both families end in length and protocol, as 16-bit words: RFC 9293 3.1, 8200
+// 8.1.
+uint16_t tcp_csum_flow(const struct ip_addr *a, const struct ip_addr *b)
 {
-	uint64_t sum = (uint64_t)__builtin_bswap16((uint16_t)len) + (uint64_t)(PROTO_TCP << 8);
-	if (ip_is_v4(src) && ip_is_v4(dst)) {
-		uint32_t s, d;
-		memcpy(&s, src->b + 12, 4);
-		memcpy(&d, dst->b + 12, 4);
-		return sum + s + d;
-	}
-	return add(sum, add(sum_bytes(src->b, 16), sum_bytes(dst->b, 16)));
+	uint64_t sum = PROTO_TCP << 8;
+	if (ip_is_v4(a) && ip_is_v4(b))
+		return fold(sum + (load64(a->b + 8) >> 32) + (load64(b->b + 8) >> 32));
+	for (unsigned i = 0; i < 16; i += 8)
+		sum = add(sum, add(load64(a->b + i), load64(b->b + i)));
+	return fold(sum);
+}
+
+static inline uint64_t sum_pseudo(uint16_t flow_sum, size_t len)
+{
+	return (uint64_t)flow_sum + __builtin_bswap16((uint16_t)len);
+}
+
+uint16_t tcp_csum_segment(uint16_t flow_sum, const void *segment, size_t len)
+{
+	return (uint16_t)~fold(add(sum_pseudo(flow_sum, len), sum_bytes(segment, len)));
 }
 
 uint16_t tcp_csum(
 	const struct ip_addr *src, const struct ip_addr *dst, const void *segment, size_t len)
 {
-	return fold(add(sum_pseudo(src, dst, len), sum_bytes(segment, len)));
+	return tcp_csum_segment(tcp_csum_flow(src, dst), segment, len);
 }
 
-uint16_t tcp_csum_rest(const struct ip_addr *src, const struct ip_addr *dst, uint64_t header_sum,
-	size_t header_len, const void *rest, size_t len)
+uint16_t tcp_csum_rest(
+	uint16_t flow_sum, uint64_t header_sum, size_t header_len, const void *rest, size_t len)
 {
-	uint64_t sum = add(header_sum, sum_pseudo(src, dst, header_len + len));
-	return fold(len ? add(sum, sum_bytes(rest, len)) : sum);
+	uint64_t sum = header_sum + sum_pseudo(flow_sum, header_len + len);
+	return (uint16_t)~fold(len ? add(sum, sum_bytes(rest, len)) : sum);
 }

@@ -18,7 +18,7 @@ static bool send_bare(struct tcp_stack *s, const struct tcp_flow *flow, const st
 		memcpy(&word, opts + i, sizeof(word));
 		room.sum += word;
 	}
-	tcp_build_emit(s, flow, &room, 0);
+	tcp_build_emit(s, flow, tcp_csum_flow(&flow->local, &flow->remote), &room, 0);
 	return true;
 }
 
@@ -90,14 +90,13 @@ static bool send_segment(struct tcp_conn *c, uint32_t seq, uint32_t len, uint8_t
 	uint32_t edge;
 	if (c->rare && !len && c->sack_on && (c->n_ranges || c->dsack_due))
 		return send_blocks(c, seq, flags);
-	size_t header_len = TCP_HEADER_LEN + (c->ts_on ? TCP_OPT_TS_LEN : 0);
-	if (!tcp_build_begin(c->stack, &c->flow, header_len, len, &room))
+	if (!tcp_build_begin(c->stack, &c->flow, c->header_len, len, &room))
 		return false;
 	uint16_t wnd = tcp_build_window(c, &edge);
 	tcp_build_header(&room, &c->flow, seq, c->rcv_nxt, TCP_ACK | flags, wnd);
 	if (c->ts_on)
 		tcp_build_timestamps(&room, tcp_ts_now(c), c->ts_recent);
-	uint8_t *data = room.p + header_len;
+	uint8_t *data = room.p + c->header_len;
 	if (len && seq == c->snd_nxt) {
 		if (c->cursor.offset != seq - c->snd_una) // snd_nxt has jumped
 			buf_cursor_set(&c->sendq, &c->cursor, seq - c->snd_una);
@@ -105,7 +104,7 @@ static bool send_segment(struct tcp_conn *c, uint32_t seq, uint32_t len, uint8_t
 	} else if (len) {
 		buf_copy_out(&c->sendq, seq - c->snd_una, data, len);
 	}
-	tcp_build_emit(c->stack, &c->flow, &room, len);
+	tcp_build_emit(c->stack, &c->flow, c->flow_sum, &room, len);
 	tcp_build_done(c, edge);
 	return true;
 }
@@ -380,14 +379,12 @@ static enum tcp_output_result output_rare(struct tcp_conn *c)
 	return TCP_OUTPUT_DONE;
 }
 
-enum tcp_output_result tcp_output(struct tcp_conn *c)
+// Not part of tcp_output(), which has little to save on the stack.
+static __attribute__((noinline)) enum tcp_output_result output_long(struct tcp_conn *c)
 {
-	enum tcp_output_result result;
-	if (tcp_plain_output(c, &result))
-		return result;
 	if (c->state != TCP_OPEN)
 		return output_handshake(c);
-	result = c->rare ? output_rare(c) : TCP_OUTPUT_DONE;
+	enum tcp_output_result result = c->rare ? output_rare(c) : TCP_OUTPUT_DONE;
 	if (result == TCP_OUTPUT_DONE)
 		result = send_new(c);
 	if (result != TCP_OUTPUT_DONE)
@@ -403,4 +400,10 @@ enum tcp_output_result tcp_output(struct tcp_conn *c)
 		tcp_rtx_start(c);
 	}
 	return TCP_OUTPUT_DONE;
+}
+
+enum tcp_output_result tcp_output(struct tcp_conn *c)
+{
+	enum tcp_output_result result;
+	return tcp_plain_output(c, &result) ? result : output_long(c);
 }

@@ -20,9 +20,9 @@ struct plain {
 static inline bool predicted(
 	const struct tcp_conn *c, const uint8_t *segment, size_t len, struct plain *ret)
 {
-	size_t header_len = TCP_HEADER_LEN + (c->ts_on ? TCP_OPT_TS_LEN : 0);
+	size_t header_len = c->header_len;
 	uint32_t word = get32(segment + offsetof(struct tcp_header, offset));
-	uint32_t expected = (uint32_t)header_len / 4 << 28 | TCP_ACK << 16;
+	uint32_t expected = (uint32_t)header_len << 26 | TCP_ACK << 16;
 	uint32_t ignored = 0xf << 24 | TCP_PSH << 16 | UINT16_MAX; // reserved bits, window
 	if (c->rare || (word & ~ignored) != expected || len < header_len || len > UINT16_MAX)
 		return false;
@@ -38,7 +38,7 @@ static inline bool predicted(
 	return get32(segment + offsetof(struct tcp_header, seq)) == c->rcv_nxt &&
 	       c->snd_nxt == c->snd_max && ret->acked <= c->snd_max - c->snd_una &&
 	       ret->len <= c->rcv_adv - c->rcv_nxt && (ret->acked || ret->len) &&
-	       tcp_csum(&c->flow.remote, &c->flow.local, segment, len) == 0;
+	       tcp_csum_segment(c->flow_sum, segment, len) == 0;
 }
 
 // As advance() of ack.c for a connection without losses, probes and FINs. The owner may do anything
@@ -103,19 +103,18 @@ bool tcp_plain_send(struct tcp_conn *c, uint32_t len)
 	struct tcp_stack *s = c->stack;
 	uint64_t now = tcp_now(s);
 	uint32_t edge, seq = c->snd_nxt, sent = seq - c->snd_una;
-	size_t header_len = TCP_HEADER_LEN + (c->ts_on ? TCP_OPT_TS_LEN : 0);
 	struct tcp_room room;
 	DCHECK(!c->rare && seq == c->snd_max && len && sent + len <= c->sendq.len);
-	if (!tcp_build_begin(s, &c->flow, header_len, len, &room))
+	if (!tcp_build_begin(s, &c->flow, c->header_len, len, &room))
 		return false;
+	if (c->cursor.offset != sent)
+		buf_cursor_set(&c->sendq, &c->cursor, sent);
+	buf_cursor_read(&c->sendq, &c->cursor, room.p + c->header_len, len);
 	uint8_t flags = sent + len == c->sendq.len ? TCP_ACK | TCP_PSH : TCP_ACK;
 	tcp_build_header(&room, &c->flow, seq, c->rcv_nxt, flags, tcp_build_window(c, &edge));
 	if (c->ts_on)
 		tcp_build_timestamps(&room, tcp_ts_now(c), c->ts_recent);
-	if (c->cursor.offset != sent)
-		buf_cursor_set(&c->sendq, &c->cursor, sent);
-	buf_cursor_read(&c->sendq, &c->cursor, room.p + header_len, len);
-	tcp_build_emit(s, &c->flow, &room, len);
+	tcp_build_emit(s, &c->flow, c->flow_sum, &room, len);
 	tcp_build_done(c, edge);
 	counter_add(&s->counters[TCP_BYTES_OUT], len);
 	if (!c->timing) {

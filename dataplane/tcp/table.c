@@ -42,11 +42,11 @@ uint32_t tcp_flow_hash(const struct tcp_stack *s, const struct tcp_flow *f)
 	// Two words instead of five for IPv4; the lengths keep the families apart.
 	if (ip_is_v4(&f->local) && ip_is_v4(&f->remote)) {
 		words[0] = (uint64_t)ip_to_v4(&f->local) << 32 | ip_to_v4(&f->remote);
-		return (uint32_t)siphash13(s->conf.secret, words, 1, ports | UINT64_C(12) << 56);
+		return (uint32_t)siphash13(s->table_key, words, 1, ports | UINT64_C(12) << 56);
 	}
 	memcpy(words, f->local.b, 16);
 	memcpy(words + 2, f->remote.b, 16);
-	return (uint32_t)siphash13(s->conf.secret, words, 4, ports | UINT64_C(36) << 56);
+	return (uint32_t)siphash13(s->table_key, words, 4, ports | UINT64_C(36) << 56);
 }
 
 bool tcp_flow_eq(const struct tcp_flow *a, const struct tcp_flow *b)

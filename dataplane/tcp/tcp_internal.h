@@ -10,6 +10,7 @@
 #include "dataplane/tcp/wire.h"
 #include "lb/base/check.h"
 #include "lb/base/rand.h"
+#include "lb/base/siphash.h"
 
 #define TCP_MS UINT64_C(1000000)
 #define TCP_S (1000 * TCP_MS)
@@ -124,7 +125,9 @@ struct tcp_conn {
 	bool syn_sent : 1; // at least once
 	uint8_t n_held; // calls that still use the control block: it is freed when the last returns
 	uint8_t n_unacked; // data segments since our last ACK
-	uint8_t snd_wscale, rcv_wscale;
+	uint8_t snd_wscale : 4, rcv_wscale : 4;
+	uint8_t header_len; // of a segment with data: with timestamps, if they are on
+	uint16_t flow_sum; // tcp_csum_flow() of its addresses
 	uint16_t mss; // payload of a full segment, options accounted for
 	uint16_t our_mss; // as we offered it
 
@@ -211,6 +214,7 @@ struct tcp_stack {
 	struct pool *chunks; // borrowed
 	struct twheel *wheel; // borrowed
 	struct pool conns, ranges, tws, boards;
+	struct sip table_key;
 	struct tcp_conn **table; // owned; chains by hash
 	struct tcp_tw **tw_table; // owned
 	uint32_t table_mask, tw_mask;

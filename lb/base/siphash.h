@@ -45,11 +45,10 @@ uint64_t siphash24(const uint8_t key[16], const void *data, size_t len);
 
 // SipHash-1-3, for tables whose places nobody gets to see: fewer rounds, as in the tables of Linux,
 // Rust and Python. The message comes in registers: n whole words of eight bytes as memory holds
-// them, and in last up to seven more bytes below its length in bytes (modulo 256).
-static inline uint64_t siphash13(
-	const uint8_t key[16], const uint64_t *words, size_t n, uint64_t last)
+// them, and in last up to seven more bytes below its length in bytes (modulo 256). s: sip_init() of
+// the key.
+static inline uint64_t siphash13(struct sip s, const uint64_t *words, size_t n, uint64_t last)
 {
-	struct sip s = sip_init(key);
 	for (size_t i = 0; i <= n; i++) {
 		uint64_t m = i < n ? words[i] : last;
 		s.v3 ^= m;

@@ -39,6 +39,12 @@ static inline uint64_t twheel_now(const struct twheel *w)
 	return w->now_ns;
 }
 
+// The same in whole ticks.
+static inline uint64_t twheel_now_tick(const struct twheel *w)
+{
+	return w->now_tick;
+}
+
 // The owner sets fire (and zeroes the links) before the first arm. Arming an armed timer moves it.
 // Fires at the first advance() to a time >= at_ns, rounded up to the tick: never early.
 void twheel_arm(struct twheel *, struct twheel_timer *, uint64_t at_ns);
