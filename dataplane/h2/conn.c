@@ -254,12 +254,9 @@ static bool pump(struct h2_conn *c, size_t room)
 	}
 }
 
-bool h2_conn_pump(struct h2_conn *c, size_t room)
+static __attribute__((noinline)) bool pump_all(struct h2_conn *c, size_t room)
 {
-	if (c->pumping)
-		return false;
 	c->pumping = true;
-	c->room_end = c->written + (room < UINT32_MAX ? room : UINT32_MAX);
 	// An empty SETTINGS whose ACK found no memory: no byte of it is left to be fed again.
 	if (h2_rx_at_end(&c->rx))
 		h2_conn_feed(c, (const uint8_t *)"", 0);
@@ -268,4 +265,19 @@ bool h2_conn_pump(struct h2_conn *c, size_t room)
 	report_done(c);
 	c->pumping = false;
 	return more;
+}
+
+// Whatever the room.
+static bool nothing_to_pump(const struct h2_conn *c)
+{
+	return h2_list_empty(&c->done) && h2_list_empty(&c->end_turns) &&
+	       h2_list_empty(&c->data_turns) && !h2_flow_owes(c) && !h2_rx_at_end(&c->rx);
+}
+
+bool h2_conn_pump(struct h2_conn *c, size_t room)
+{
+	if (c->pumping)
+		return false;
+	c->room_end = c->written + (room < UINT32_MAX ? room : UINT32_MAX);
+	return !nothing_to_pump(c) && pump_all(c, room);
 }

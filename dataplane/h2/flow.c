@@ -46,6 +46,11 @@ static bool conn_credit_due(const struct h2_conn *c)
 	       (c->role == H2_CLIENT || c->unconsumed <= (uint64_t)target);
 }
 
+bool h2_flow_owes(const struct h2_conn *c)
+{
+	return !h2_list_empty(&c->credits) || conn_credit_due(c);
+}
+
 bool h2_flow_announce(struct h2_conn *c, size_t *room)
 {
 	if (conn_credit_due(c)) {

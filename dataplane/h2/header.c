@@ -5,7 +5,9 @@
 #include "lb/req.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 // Above the limits fields are still decoded, since the answer is 431 and the HPACK table must stay
 // right; a list this many times larger is an attack (one-byte references to large entries).
@@ -83,9 +85,13 @@ static bool is_plain(struct str s, uint64_t limit)
 
 static bool all_in(struct str s, enum char_class k)
 {
+	const uint8_t *p = (const uint8_t *)s.p, *end = p + s.len;
 	uint8_t seen = (uint8_t)k;
-	for (size_t i = 0; i < s.len; i++)
-		seen &= char_classes[(uint8_t)s.p[i]];
+	for (; end - p >= 4; p += 4)
+		seen &= char_classes[p[0]] & char_classes[p[1]] & char_classes[p[2]] &
+		        char_classes[p[3]];
+	for (; p < end; p++)
+		seen &= char_classes[*p];
 	return seen != 0;
 }
 
@@ -109,13 +115,10 @@ void h2_block_fini(struct h2_block *b)
 
 void h2_block_begin(struct h2_block *b, enum h2_message_kind kind)
 {
-	*b = (struct h2_block){
-		.fields = b->fields,
-		.text = b->text,
-		.max_fields = b->max_fields,
-		.max_bytes = b->max_bytes,
-		.message = {.kind = kind, .fields = b->fields, .content_length = -1},
-	};
+	memset(&b->message, 0, sizeof(*b) - offsetof(struct h2_block, message));
+	b->message.kind = kind;
+	b->message.fields = b->fields;
+	b->message.content_length = -1;
 }
 
 static void spoil(struct h2_block *b, enum h2_malformed why)

@@ -31,7 +31,7 @@ struct h2_block {
 	char *text; // copies, max_bytes of them
 	uint32_t max_fields;
 	size_t max_bytes;
-	// The block at hand.
+	// The block at hand: all from here on.
 	struct h2_message message;
 	size_t n_fields; // of regular fields stored
 	size_t text_used;

@@ -214,6 +214,8 @@ void h2_flow_window_update(struct h2_conn *, uint32_t id, uint32_t increment);
 // INITIAL_WINDOW_SIZE changes. False = a window overflows.
 bool h2_flow_set_peer_initial(struct h2_conn *, uint32_t size);
 void h2_flow_set_our_initial(struct h2_conn *);
+// Whether WINDOW_UPDATEs are due.
+bool h2_flow_owes(const struct h2_conn *);
 // WINDOW_UPDATEs that are due, within *room. False = more wait for room.
 bool h2_flow_announce(struct h2_conn *, size_t *room);
 

@@ -13,10 +13,27 @@
 #define NEVER_INDEX (UINT32_C(1) << 31) // second word: with the value's length
 #define N_PSEUDO 4
 
-static uint8_t *put_text(uint8_t *p, struct str s)
+// Most are short, and a call costs as much as the copy: two pieces that may overlap.
+static inline uint8_t *put_text(uint8_t *p, struct str s)
 {
-	if (s.len)
+	if (s.len > 16) {
 		memcpy(p, s.p, s.len);
+	} else if (s.len >= 8) {
+		uint64_t first, last;
+		memcpy(&first, s.p, 8);
+		memcpy(&last, s.p + s.len - 8, 8);
+		memcpy(p, &first, 8);
+		memcpy(p + s.len - 8, &last, 8);
+	} else if (s.len >= 4) {
+		uint32_t first, last;
+		memcpy(&first, s.p, 4);
+		memcpy(&last, s.p + s.len - 4, 4);
+		memcpy(p, &first, 4);
+		memcpy(p + s.len - 4, &last, 4);
+	} else {
+		for (size_t i = 0; i < s.len; i++)
+			p[i] = (uint8_t)s.p[i];
+	}
 	return p + s.len;
 }
 
