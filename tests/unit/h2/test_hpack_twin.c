@@ -169,7 +169,7 @@ static void huffman_code_is_judged_as_by_nghttp2(void **state)
 		judge_literal(name, code, i % 256 ? 2 : 1, true);
 	}
 	fuzz_hpack_n_fields = 0;
-	for (int i = 0; i < 100000; i++) {
+	for (int i = 0; i < 30000; i++) {
 		size_t len = roll(sizeof(code) + 1);
 		for (size_t k = 0; k < len; k++)
 			code[k] = (uint8_t)(roll(5) ? roll(256) : 0xff);
@@ -177,7 +177,7 @@ static void huffman_code_is_judged_as_by_nghttp2(void **state)
 			code[len - 1] |= (uint8_t)(0xff >> roll(8));
 		judge_literal(name, code, len, true);
 	}
-	assert_true(fuzz_hpack_n_fields > 10000);
+	assert_true(fuzz_hpack_n_fields > 3000);
 }
 
 static void each_name_we_know_is_understood_by_nghttp2(void **state)
