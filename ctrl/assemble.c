@@ -30,9 +30,9 @@
 #define MAX_LIVE 3
 #define HOLD_NS UINT64_C(100000000)
 #define ATTEMPT_DELAY_NS UINT64_C(250000000) // lb-tree.md PF-02
-// Of all workers together: SYNs that device queues take in a few turns.
-#define MAX_YOUNG_ATTEMPTS 2048
-#define MAX_WAITING_ATTEMPTS 4096 // with all that each takes; others are put off
+// Of all workers together: as many SYNs as one transmit queue of a device takes.
+#define MAX_YOUNG_ATTEMPTS 1024
+#define MAX_WAITING_ATTEMPTS 2048 // with all that each takes; others are put off
 #define HURRY_NS UINT64_C(20000000)
 #define LEAVES_REST_NS UINT64_C(10000000000)
 #define LOOK_NS UINT64_C(100000000) // a long stream may hold a cluster that left for days

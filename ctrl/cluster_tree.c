@@ -216,10 +216,7 @@ struct cluster_tree *cluster_tree_new(
 	t->env = env;
 	t->id = id;
 	t->name = name;
-	struct lb_picker *picker = lb_picker_new_queue();
-	if (picker)
-		t->object = lb_cluster_new(id, name, LB_CONNECTING, picker);
-	lb_picker_put(picker);
+	t->object = lb_cluster_new(id, name, LB_CONNECTING, lb_picker_queue());
 	if (t->object)
 		return t;
 	cluster_tree_free(t);

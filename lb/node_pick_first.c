@@ -114,7 +114,7 @@ static void publish(struct pick_first *f)
 	if (state == LB_TRANSIENT_FAILURE)
 		p = lb_node_fail_picker(f->base.env, l->n, f->last_error);
 	else if (state == LB_CONNECTING)
-		p = lb_picker_new_queue();
+		p = lb_picker_queue();
 	else
 		p = picker_new(l);
 	f->is_published = p && lb_node_publish(&f->base, state, p) == 0;

@@ -204,7 +204,7 @@ static struct lb_picker *make_picker(struct lb_spread *s, enum lb_state state)
 	bool changed;
 	struct lb_spread_list *l = s->current;
 	if (state == LB_CONNECTING)
-		return lb_picker_new_queue();
+		return lb_picker_queue();
 	if (state == LB_TRANSIENT_FAILURE)
 		return lb_node_fail_picker(s->base.env, l->n, s->last_error ? s->last_error : "");
 	if (l->is_stale && make_cells(l))

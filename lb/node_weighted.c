@@ -123,7 +123,7 @@ static void publish(struct weighted *w)
 	bool queues = state == LB_CONNECTING || state == LB_IDLE;
 	if (w->is_published && state == w->published && queues)
 		return;
-	struct lb_picker *p = queues ? lb_picker_new_queue() : draw_among(w, state);
+	struct lb_picker *p = queues ? lb_picker_queue() : draw_among(w, state);
 	w->is_published = p && lb_node_publish(&w->base, state, p) == 0;
 	if (w->is_published)
 		w->published = (uint8_t)state;

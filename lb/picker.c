@@ -26,13 +26,14 @@ uint64_t lb_pick_hash(struct lb_pick_ctx *ctx)
 
 struct lb_picker *lb_picker_get(struct lb_picker *p)
 {
-	p->n_refs++;
+	if (p->n_refs != LB_PICKER_STATIC)
+		p->n_refs++;
 	return p;
 }
 
 void lb_picker_put(struct lb_picker *p)
 {
-	if (!p)
+	if (!p || p->n_refs == LB_PICKER_STATIC)
 		return;
 	CHECK(p->n_refs > 0);
 	if (--p->n_refs == 0)
@@ -56,12 +57,11 @@ static void plain_free(struct lb_picker *p)
 	free(p);
 }
 
-struct lb_picker *lb_picker_new_queue(void)
+// Of ten thousand clusters that nobody is connected to each would have several.
+struct lb_picker *lb_picker_queue(void)
 {
-	struct lb_picker *p = malloc(sizeof(*p));
-	if (p)
-		*p = (struct lb_picker){1, pick_queue, plain_free};
-	return p;
+	static struct lb_picker queue = {LB_PICKER_STATIC, pick_queue, NULL};
+	return &queue;
 }
 
 struct lb_picker *lb_picker_new_fail(const char *text)

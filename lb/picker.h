@@ -67,8 +67,9 @@ struct lb_pick_ctx {
 // Made when the first picker asks: most never do.
 uint64_t lb_pick_hash(struct lb_pick_ctx *);
 
+#define LB_PICKER_STATIC UINT32_MAX
 struct lb_picker {
-	uint32_t n_refs; // ctrl only
+	uint32_t n_refs; // ctrl only; LB_PICKER_STATIC = nobody counts, it is there for good
 	// Nearly always there is nothing to say but who serves: the cell. NULL = ctx->other says
 	// all. So what picks for another one, like those of priorities and weights, hands its turn
 	// on and is done.
@@ -96,7 +97,7 @@ static inline const struct lb_cell *lb_pick_other(struct lb_pick_ctx *ctx, struc
 
 struct lb_picker *lb_picker_get(struct lb_picker *);
 void lb_picker_put(struct lb_picker *); // NULL is fine
-struct lb_picker *lb_picker_new_queue(void); // always QUEUE
+struct lb_picker *lb_picker_queue(void); // always QUEUE; one for all, never NULL
 struct lb_picker *lb_picker_new_fail(const char *text); // always FAIL; text is copied
 // The text of a picker of new_fail(); NULL = it is another one, or NULL.
 const char *lb_picker_error(const struct lb_picker *);

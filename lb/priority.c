@@ -42,7 +42,6 @@ struct lb_priority {
 	bool choosing; // or updating: reports are only noted
 	bool again; // something was noted
 	struct lb_priority_child *current; // NULL = none
-	struct lb_picker *queue; // counted: of a child that has not reported; NULL = not needed
 	struct lb_picker *fail; // counted; of an empty list; else NULL
 	struct lb_picker *published; // counted; NULL = nothing yet
 	struct twheel_timer retry;
@@ -199,10 +198,8 @@ static int publish(struct lb_priority *p)
 	struct lb_picker *picker = p->fail;
 	if (p->current) {
 		bool waits = !p->current->picker;
-		if (waits && !p->queue)
-			p->queue = lb_picker_new_queue();
 		state = waits ? LB_CONNECTING : p->current->state;
-		picker = waits ? p->queue : p->current->picker;
+		picker = waits ? lb_picker_queue() : p->current->picker;
 	}
 	if (!picker)
 		return -ENOMEM;
@@ -214,10 +211,6 @@ static int publish(struct lb_priority *p)
 	lb_picker_put(p->published);
 	p->published = lb_picker_get(picker);
 	p->published_state = (uint8_t)state;
-	if (picker != p->queue) {
-		lb_picker_put(p->queue);
-		p->queue = NULL;
-	}
 	return 0;
 }
 
@@ -279,7 +272,6 @@ void lb_priority_free(struct lb_priority *p)
 		rank_clear(&p->ranks[i]);
 	free(p->ranks);
 	lb_picker_put(p->published);
-	lb_picker_put(p->queue);
 	lb_picker_put(p->fail);
 	free(p);
 }

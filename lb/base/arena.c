@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #define ALIGN 8
-// With its head and the allocator's own word such a block is two cache lines.
+// With its head and the allocator's own word the first block is a cache line, which is all that most
+// resources need: for a name. Others are two at least.
+#define FIRST_BLOCK 32
 #define SMALLEST_BLOCK 96
 // Up to here a block is an eighth of all before it. With its head and the allocator's words it is
 // whole pages.
@@ -19,6 +21,8 @@ struct lb_arena_block {
 
 static size_t usual_size(const struct lb_arena *a)
 {
+	if (!a->blocks)
+		return FIRST_BLOCK;
 	size_t size = a->n_bytes / 8;
 	if (size > LARGEST_STEP)
 		size = LARGEST_STEP;

@@ -231,7 +231,7 @@ static void init_leaf(struct control *c, uint32_t id)
 	l->leaf = lb_leaf_new(&l->env, (struct lb_leaf_parent){on_publish, l}, names[id], id);
 	l->breaker = lb_breakers_get(c->breakers, names[id], "");
 	CHECK(l->leaf && l->breaker);
-	set_picker(c, id, LB_CONNECTING, lb_picker_new_queue());
+	set_picker(c, id, LB_CONNECTING, lb_picker_queue());
 }
 
 static const struct control_host *host_of(const struct control_leaf *l, uint32_t backend)

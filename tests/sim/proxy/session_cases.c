@@ -618,7 +618,7 @@ static void hp_06_whoever_waits_has_its_hash_when_asked(void **state)
 	struct world *w = hash_world();
 	const struct lb_route_policy policy = {.hash = &by_user, .n_hash = 1};
 	control_set_policy(&w->control, ROUTE_ONE, &policy);
-	struct lb_picker *queue = lb_picker_new_queue();
+	struct lb_picker *queue = lb_picker_queue();
 	use_picker(w, queue);
 	lb_picker_put(queue);
 	struct ask *a = world_ask(w, "one", KIND_ECHO, 10);

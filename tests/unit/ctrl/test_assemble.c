@@ -83,7 +83,7 @@ static void usable_endpoints_are_connected_and_ready_follows_the_worker(void **s
 	xds_res_put(&e->base);
 }
 
-#define N_MANY 8192
+#define N_MANY 4096
 
 static struct res_endpoints *many_endpoints(void)
 {
@@ -121,9 +121,9 @@ static void attempts_are_paced_and_those_that_requests_wait_for_go_first(void **
 	turns(w, 1);
 	uint32_t green = route(w, "/g");
 	assert_int_equal(count_connects(w, &n_many), 0);
-	assert_int_equal(n_many, 2048);
-	assert_int_equal(assembler_n_attempts(w->assembler), 2048);
-	assert_int_equal(assembler_n_waiting_attempts(w->assembler), N_MANY + 2 - 2048);
+	assert_int_equal(n_many, 1024);
+	assert_int_equal(assembler_n_attempts(w->assembler), 1024);
+	assert_int_equal(assembler_n_waiting_attempts(w->assembler), N_MANY + 2 - 1024);
 	turns(w, 50);
 	assert_int_equal(count_connects(w, &n_many), 0);
 	assert_int_equal(n_many, 0);

@@ -154,12 +154,12 @@ static void dismissed_node_is_freed_at_the_next_tick_and_unheard_till_then(void 
 	struct fixture f;
 	init(&f);
 	struct node *a = add(&f);
-	struct lb_picker *p = lb_picker_new_queue();
+	struct lb_picker *p = lb_picker_queue();
 	assert_int_equal(lb_node_publish(&a->base, LB_CONNECTING, p), 0);
 	assert_int_equal(f.n_published, 1);
 	lb_node_again(&a->base, START + S);
 	lb_node_dismiss(&a->base);
-	p = lb_picker_new_queue();
+	p = lb_picker_queue();
 	assert_int_equal(lb_node_publish(&a->base, LB_CONNECTING, p), 0);
 	lb_node_again(&a->base, START);
 	assert_int_equal(f.n_published, 1);

@@ -12,10 +12,7 @@
 
 static struct lb_cluster *cluster(uint32_t id)
 {
-	struct lb_picker *p = lb_picker_new_queue();
-	struct lb_cluster *c = lb_cluster_new(id, "c", LB_CONNECTING, p);
-	lb_picker_put(p);
-	return c;
+	return lb_cluster_new(id, "c", LB_CONNECTING, lb_picker_queue());
 }
 
 static struct lb_route_table *routes(void)
