@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #define ALIGN 8
-// With its head and the allocator's own word the first block is a cache line, which is all that most
-// resources need: for a name. Others are two at least.
+// With its head and the allocator's own word the first block is a cache line, which is all that
+// most resources need: for a name. Others are two at least.
 #define FIRST_BLOCK 32
 #define SMALLEST_BLOCK 96
 // Up to here a block is an eighth of all before it. With its head and the allocator's words it is
