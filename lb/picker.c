@@ -60,8 +60,8 @@ static void plain_free(struct lb_picker *p)
 // Of ten thousand clusters that nobody is connected to each would have several.
 struct lb_picker *lb_picker_queue(void)
 {
-	static struct lb_picker queue = {LB_PICKER_STATIC, pick_queue, NULL};
-	return &queue;
+	static const struct lb_picker queue = {LB_PICKER_STATIC, pick_queue, NULL};
+	return (struct lb_picker *)(uintptr_t)&queue;
 }
 
 struct lb_picker *lb_picker_new_fail(const char *text)
