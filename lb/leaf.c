@@ -66,10 +66,10 @@ struct lb_leaf {
 	bool ignores_reresolution; // of the layer
 	uint32_t turn_at; // the member whose turn is next
 	bool updating; // what they say is told at the end
+	bool publish_owed; // no memory
 	bool configs_owed; // to the policies, of which some took those of an update that failed
 	bool lists_owed; // to ejection and affinity
-	struct twheel_timer retry;
-	struct twheel_timer tidy; // of members that policies made
+	struct twheel_timer later; // what is owed, and members that policies made
 	char name[];
 };
 
@@ -181,14 +181,26 @@ static int publish_once(struct lb_leaf *leaf)
 	return p ? leaf->parent.publish(leaf->parent.ctx, state, p) : -ENOMEM;
 }
 
+// One timer for all that can wait, the soonest of which decides: leaves are many.
+static void do_later(struct lb_leaf *leaf, uint64_t delay_ns)
+{
+	uint64_t at = twheel_now(leaf->env->wheel) + delay_ns;
+	if (!twheel_armed(&leaf->later) || at < leaf->later.expires_tick * TWHEEL_NS_PER_TICK)
+		twheel_arm(leaf->env->wheel, &leaf->later, at);
+}
+
+static bool owes(const struct lb_leaf *leaf)
+{
+	return leaf->publish_owed || leaf->lists_owed || leaf->configs_owed;
+}
+
 static void publish(struct lb_leaf *leaf)
 {
 	if (leaf->updating || !leaf->picker)
 		return;
-	if (publish_once(leaf) || leaf->lists_owed || leaf->configs_owed)
-		twheel_arm(leaf->env->wheel, &leaf->retry, twheel_now(leaf->env->wheel) + RETRY_NS);
-	else
-		twheel_cancel(leaf->env->wheel, &leaf->retry);
+	leaf->publish_owed = publish_once(leaf);
+	if (owes(leaf))
+		do_later(leaf, RETRY_NS);
 }
 
 static int give_configs(struct lb_leaf *leaf)
@@ -199,9 +211,8 @@ static int give_configs(struct lb_leaf *leaf)
 	return err;
 }
 
-static void retry_fired(struct twheel_timer *t)
+static void retry(struct lb_leaf *leaf)
 {
-	struct lb_leaf *leaf = (void *)((char *)t - offsetof(struct lb_leaf, retry));
 	if (leaf->configs_owed)
 		give_configs(leaf);
 	if (leaf->lists_owed)
@@ -246,13 +257,12 @@ static void free_made(struct lb_leaf *leaf)
 	}
 }
 
-static void tidy_fired(struct twheel_timer *t)
+static void tidy(struct lb_leaf *leaf)
 {
-	struct lb_leaf *leaf = (void *)((char *)t - offsetof(struct lb_leaf, tidy));
 	free_made(leaf);
 	bool has_left = lb_leaf_leaving_prune(&leaf->leaving);
 	if (leaf->leaving.roster)
-		twheel_arm(leaf->env->wheel, &leaf->tidy, twheel_now(leaf->env->wheel) + RETRY_NS);
+		do_later(leaf, RETRY_NS);
 	if (!has_left)
 		return;
 	give_lists(leaf);
@@ -263,7 +273,15 @@ static void tidy_fired(struct twheel_timer *t)
 static void tidy_soon(struct lb_leaf *leaf)
 {
 	if (leaf->made || leaf->leaving.roster)
-		twheel_arm(leaf->env->wheel, &leaf->tidy, twheel_now(leaf->env->wheel) + TIDY_NS);
+		do_later(leaf, TIDY_NS);
+}
+
+static void later_fired(struct twheel_timer *t)
+{
+	struct lb_leaf *leaf = (void *)((char *)t - offsetof(struct lb_leaf, later));
+	if (owes(leaf))
+		retry(leaf);
+	tidy(leaf);
 }
 
 static void on_member(void *ctx, struct lb_member *m)
@@ -473,11 +491,8 @@ struct lb_leaf *lb_leaf_new(
 	struct lb_leaf *leaf = calloc(1, sizeof(*leaf) + size);
 	if (!leaf)
 		return NULL;
-	*leaf = (struct lb_leaf){.env = env,
-		.parent = parent,
-		.id = id,
-		.retry = {.fire = retry_fired},
-		.tidy = {.fire = tidy_fired}};
+	*leaf = (struct lb_leaf){
+		.env = env, .parent = parent, .id = id, .later = {.fire = later_fired}};
 	memcpy(leaf->name, name, size);
 	init_envs(leaf);
 	if (!make_parts(leaf)) {
@@ -492,10 +507,9 @@ void lb_leaf_free(struct lb_leaf *leaf)
 	if (!leaf)
 		return;
 	leaf->updating = true; // nothing is told any more
-	twheel_cancel(leaf->env->wheel, &leaf->retry);
 	lb_priority_free(leaf->priority);
 	lb_node_env_fini(&leaf->node_env);
-	twheel_cancel(leaf->env->wheel, &leaf->tidy);
+	twheel_cancel(leaf->env->wheel, &leaf->later);
 	lb_affinity_free(leaf->affinity);
 	leaf->affinity = NULL;
 	lb_ejection_free(leaf->ejection);

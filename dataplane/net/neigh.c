@@ -19,7 +19,10 @@ int neigh_init(struct net *net, uint32_t max, size_t max_frame)
 	if (!t->entries || !t->buckets)
 		return -ENOMEM;
 	t->max = t->n_fresh = max;
-	return pool_init(&t->held, sizeof(struct neigh_held) + max_frame, NEIGH_MAX_HELD_ALL);
+	size_t small = sizeof(struct neigh_held) + NEIGH_SMALL_FRAME;
+	int rc = pool_init(&t->held_small, small, NEIGH_MAX_HELD_ALL);
+	return rc ? rc
+	          : pool_init(&t->held, sizeof(struct neigh_held) + max_frame, NEIGH_MAX_HELD_ALL);
 }
 
 void neigh_fini(struct net *net)
@@ -31,6 +34,17 @@ void neigh_fini(struct net *net)
 	lines_free(t->entries);
 	lines_free(t->buckets);
 	pool_fini(&t->held);
+	pool_fini(&t->held_small);
+}
+
+static struct pool *pool_for(struct net *net, size_t len)
+{
+	return len <= NEIGH_SMALL_FRAME ? &net->neigh.held_small : &net->neigh.held;
+}
+
+static void put_held(struct net *net, struct neigh_held *held)
+{
+	pool_put(pool_for(net, held->len), held);
 }
 
 static struct neigh **bucket_of(struct net *net, uint32_t port, uint32_t ip)
@@ -73,7 +87,7 @@ static void drop_held(struct neigh *n)
 		struct neigh_held *held = n->head;
 		n->head = held->next;
 		net_count(n->net, NET_hold_dropped);
-		pool_put(&n->net->neigh.held, held);
+		put_held(n->net, held);
 	}
 	n->tail = NULL;
 	n->n_held = 0;
@@ -183,7 +197,7 @@ void neigh_want(struct neigh *n)
 
 struct neigh_held *neigh_reserve(struct neigh *n, size_t len)
 {
-	struct pool *pool = &n->net->neigh.held;
+	struct pool *pool = pool_for(n->net, len);
 	DCHECK(sizeof(struct neigh_held) + len <= pool->size);
 	struct neigh_held *held = n->n_held < NEIGH_MAX_HELD ? pool_take(pool) : NULL;
 	if (!held) {
@@ -231,7 +245,7 @@ static void send_held(struct neigh *n)
 		} else {
 			net_count(net, NET_tx_no_buffer);
 		}
-		pool_put(&net->neigh.held, held);
+		put_held(net, held);
 	}
 	n->tail = NULL;
 	n->n_held = 0;
@@ -312,7 +326,7 @@ static void give_up(struct neigh *n)
 		struct neigh_held *next = held->next;
 		net_count(net, NET_hold_dropped);
 		tell_unreachable(net, held->frame);
-		pool_put(&net->neigh.held, held);
+		put_held(net, held);
 		held = next;
 	}
 }

@@ -17,7 +17,8 @@
 struct net;
 
 #define NEIGH_MAX_HELD 16 // frames of one neighbour
-#define NEIGH_MAX_HELD_ALL 1024
+#define NEIGH_MAX_HELD_ALL 1024 // of either size
+#define NEIGH_SMALL_FRAME 96 // nearly all that wait are SYNs, at most 94 bytes
 #define NEIGH_ASK_INTERVAL_NS 1000000000ull // RFC 1122 2.3.2.1: at most one a second
 // Newcomers are asked for by broadcasts: that many at once, then one in this time. A thousand new
 // endpoints must not flood the link, nor fill the device's queue, where others' frames wait.
@@ -75,7 +76,7 @@ struct neigh_table {
 	struct neigh_list stale; // STALE, once confirmed
 	struct neigh_list unanswered; // INCOMPLETE, asked for at least once
 	uint64_t turn_ns; // when the next newcomer is asked for, but for the burst
-	struct pool held;
+	struct pool held, held_small; // longer than NEIGH_SMALL_FRAME, and the rest
 };
 
 // max: neighbours, at least 1. max_frame: longest frame that may have to be held. 0 or -ENOMEM.

@@ -136,4 +136,5 @@ struct counter_set net_counters(const struct net *net)
 void net_list_pools(const struct net *net, struct pool_list *l)
 {
 	pool_list_add(l, "arp_held", &net->neigh.held);
+	pool_list_add(l, "arp_held_small", &net->neigh.held_small);
 }

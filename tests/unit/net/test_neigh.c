@@ -143,14 +143,33 @@ static void hold_is_bounded_in_total_and_still_asks(void **state)
 	assert_int_equal(n_packets(w), 1);
 }
 
+// A thousand SYNs that wait leave room for what is longer.
+static void long_frames_and_short_ones_wait_apart(void **state)
+{
+	struct world *w = *state;
+	char text[NEIGH_SMALL_FRAME + 1] = {0};
+	memset(text, 'x', NEIGH_SMALL_FRAME);
+	uint32_t n = 0;
+	for (uint32_t ip = IP(10, 1, 4, 1); n < NEIGH_MAX_HELD_ALL; ip++)
+		for (int i = 0; i < NEIGH_MAX_HELD; i++, n++)
+			assert_true(world_send(w, OURS, ip, "x"));
+	assert_false(world_send(w, OURS, PEER, "x"));
+	world_forget(w);
+	assert_true(world_send(w, OURS, PEER, text));
+	world_resolve(w, 0, PEER, peer_mac);
+	assert_int_equal(n_packets(w), 1);
+}
+
 static void held_frames_are_back_in_the_pool_afterwards(void **state)
 {
 	struct world *w = *state;
-	for (int round = 0; round < 200; round++) { // 200 * 16 is more than the pool
+	char text[NEIGH_SMALL_FRAME + 1] = {0};
+	memset(text, 'x', NEIGH_SMALL_FRAME);
+	for (int round = 0; round < 400; round++) { // 200 * 16 is more than either pool
 		world_forget(w);
 		uint32_t ip = IP(10, 1, 5, 1) + (uint32_t)round;
 		for (int i = 0; i < NEIGH_MAX_HELD; i++)
-			assert_true(world_send(w, OURS, ip, "x"));
+			assert_true(world_send(w, OURS, ip, round % 4 < 2 ? "x" : text));
 		if (round % 2)
 			world_resolve(w, 1, ip, peer_mac);
 		else
@@ -493,7 +512,7 @@ RUN_SUITE("net/neigh", CASE(frames_wait_for_the_answer_and_leave_in_order),
 	CASE(question_is_repeated_once_a_second_whatever_is_sent),
 	CASE(silence_drops_the_frames_and_tells_their_flow),
 	CASE(flow_may_try_again_while_it_hears_of_the_failure), CASE(hold_is_bounded_per_neighbour),
-	CASE(hold_is_bounded_in_total_and_still_asks),
+	CASE(hold_is_bounded_in_total_and_still_asks), CASE(long_frames_and_short_ones_wait_apart),
 	CASE(held_frames_are_back_in_the_pool_afterwards),
 	CASE(old_entry_is_refreshed_while_traffic_flows),
 	CASE(refresh_without_answer_asks_everybody_and_then_fails),
