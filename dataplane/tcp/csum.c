@@ -93,8 +93,8 @@ static inline uint16_t fold(uint64_t sum)
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "lengths are swapped by hand");
 
-// Pseudo headers of both families end in length and protocol, as 16-bit words: RFC 9293 3.1, 8200
-// 8.1.
+// Pseudo headers of both families end in length and protocol, as 16-bit words (RFC 9293 3.1, RFC
+// 8200 8.1).
 uint16_t tcp_csum_flow(const struct ip_addr *a, const struct ip_addr *b)
 {
 	uint64_t sum = PROTO_TCP << 8;

@@ -410,20 +410,17 @@ enum tcp_output_result {
 };
 enum tcp_output_result tcp_output(struct tcp_conn *);
 bool tcp_output_pending(const struct tcp_conn *); // data or FIN not sent yet
+// Segments without a connection. A RST in answer to a segment (RFC 9293 3.10.7.1):
+void tcp_output_rst_reply(struct tcp_stack *, const struct tcp_flow *, const struct tcp_seg *);
+void tcp_output_rst(struct tcp_conn *);
+void tcp_output_raw(struct tcp_stack *, const struct tcp_flow *, const struct tcp_seg *);
 
 // plain.c: the short way, which does what the long one would. False = it must be the long one, and
 // nothing was done.
 bool tcp_plain_input(struct tcp_conn *, const uint8_t *segment, size_t len); // a header at least
 bool tcp_plain_output(struct tcp_conn *, enum tcp_output_result *ret); // for tcp_output()
-// len > 0 bytes of the send queue that were not sent before, on a plain connection of which all was
-// sent once. False = no buffer.
+// len > 0 bytes from snd_nxt on, on a plain connection with snd_nxt = snd_max. False = no buffer.
 bool tcp_plain_send(struct tcp_conn *, uint32_t len);
-
-// output.c, too.
-// Segments without a connection. A RST in answer to a segment (RFC 9293 3.10.7.1):
-void tcp_output_rst_reply(struct tcp_stack *, const struct tcp_flow *, const struct tcp_seg *);
-void tcp_output_rst(struct tcp_conn *);
-void tcp_output_raw(struct tcp_stack *, const struct tcp_flow *, const struct tcp_seg *);
 
 // timer.c
 void tcp_timer_set(struct tcp_conn *, enum tcp_timer, uint64_t at_ns);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #define N_FLOWS 3
+#define TIMESTAMPS_ON 1 // the flow whose peer has them
 #define N_CHUNKS 96
 #define SEND_LIMIT 20000
 #define RECV_WINDOW 30000
@@ -34,7 +35,7 @@ static uint8_t room[2048];
 static struct tcp_stack *stack;
 static struct pool chunks;
 static struct twheel *wheel;
-static uint64_t digest; // of what was sent, and of the connections after each step
+static uint64_t digest; // of what was sent, the connections after each step, and what was counted
 
 static const struct ip_addr local = {{[10] = 0xff, 0xff, 10, 0, 0, 1}};
 static const struct ip_addr remote = {{[10] = 0xff, 0xff, 10, 0, 0, 2}};
@@ -108,9 +109,26 @@ static size_t on_data(struct tcp_conn *c, void *user, const uint8_t *data, size_
 	return n;
 }
 
+// What the owner does now hangs on how much it has sent, so that both runs do the same.
 static void on_send_room(struct tcp_conn *c, void *user)
 {
-	CHECK(((struct peer *)user)->conn == c);
+	struct peer *peer = user;
+	CHECK(peer->conn == c);
+	switch (tcp_conn_n_sent(c) / 16 % 16) {
+	case 1:
+		if (tcp_conn_send_room(c) >= 4 && buf_append(tcp_conn_sendq(c), &chunks, "more", 4))
+			tcp_conn_push(c);
+		break;
+	case 2:
+		tcp_conn_shutdown(c);
+		break;
+	case 3:
+		peer->conn = NULL;
+		tcp_conn_abort(c);
+		break;
+	default:
+		break;
+	}
 }
 
 static void on_eof(struct tcp_conn *c, void *user)
@@ -151,6 +169,22 @@ static uint32_t offset(struct input *in)
 	return take32(in);
 }
 
+// Writes them and returns their length. With timestamps they are mostly those alone, by a clock as
+// good as ours or off by something.
+static size_t options(struct input *in, uint8_t *p, bool timestamps)
+{
+	if (timestamps && take8(in) % 8) {
+		put32(p, TCP_OPT_TS_HEAD);
+		put32(p + 4, (uint32_t)(twheel_now(wheel) / TCP_MS) + offset(in));
+		put32(p + 8, 0);
+		return TCP_OPT_TS_LEN;
+	}
+	size_t n = take8(in) % 3 ? 0 : (size_t)(take8(in) % (TCP_OPT_MAX + 1)) & ~(size_t)3;
+	for (size_t k = 0; k < n; k++)
+		p[k] = take8(in);
+	return n;
+}
+
 static void segment_in(struct input *in, unsigned i, bool passive)
 {
 	static uint8_t s[20 + TCP_OPT_MAX + 255 * 6];
@@ -165,10 +199,8 @@ static void segment_in(struct input *in, unsigned i, bool passive)
 	put32(h.seq, seq);
 	put32(h.ack, peer->ack + offset(in));
 	put16(h.window, (uint16_t)(take8(in) << 8));
-	size_t n_opts = take8(in) % 3 ? 0 : (size_t)(take8(in) % (TCP_OPT_MAX + 1)) & ~(size_t)3;
+	size_t n_opts = options(in, s + 20, i == TIMESTAMPS_ON);
 	h.offset = (uint8_t)((20 + n_opts) / 4 << 4);
-	for (size_t k = 0; k < n_opts; k++)
-		s[20 + k] = take8(in);
 	size_t len = take8(in) % 4 ? 0 : (size_t)take8(in) * 6;
 	memset(s + 20 + n_opts, take8(in), len);
 	memcpy(s, &h, sizeof(h));
@@ -216,7 +248,7 @@ static void check_conn(const struct tcp_conn *c)
 	CHECK(c->sendq.len <= SEND_LIMIT && c->recvq.len <= RECV_WINDOW);
 	CHECK(c->state == TCP_SYN_SENT || c->rcv_adv - c->rcv_nxt <= RECV_WINDOW + 1 ||
 		c->rcv_nxt == c->rcv_adv + 1);
-	CHECK(c->cc.cwnd >= 536 || c->state != TCP_OPEN);
+	CHECK(c->cc.cwnd >= c->mss || c->state != TCP_OPEN);
 	uint32_t n = 0;
 	for (const struct tcp_range *r = c->ranges; r; r = r->next, n++) {
 		CHECK(r->data.len && seq_lt(c->rcv_nxt, r->seq));
@@ -310,6 +342,7 @@ static uint64_t run(const uint8_t *data, size_t size, bool long_way)
 	}
 	while (in.p < in.end)
 		step(&in, &no_buffer);
+	digest = digest_bytes(digest, stack->counters, sizeof(stack->counters));
 	CHECK(tcp_stack_n_conns(stack) == stack->conns.n_used);
 	tcp_stack_free(stack);
 	CHECK(chunks.n_used == 0);

@@ -59,7 +59,7 @@ struct world {
 	bool chatty; // they mostly write less than a segment, with pauses between
 	uint32_t max_stall_ms;
 	uint64_t n_packets, n_corrupted;
-	uint64_t digest; // of all that was sent, and all states after each turn
+	uint64_t digest; // of all that was sent, and all states and counters after each turn
 	bool long_way;
 };
 
@@ -373,10 +373,13 @@ static void turn(struct world *w)
 // A run of the short way writes down what the other one must meet in its turn of the same number.
 static void compare(struct world *w, size_t i)
 {
-	for (unsigned side = 0; side < 2; side++)
+	for (unsigned side = 0; side < 2; side++) {
+		const uint64_t *counters = w->stack[side]->counters;
+		w->digest = digest_bytes(w->digest, counters, TCP_N_COUNTERS * sizeof(*counters));
 		for (unsigned k = 0; k < w->n_conns; k++)
 			if (w->ends[side][k].conn)
 				w->digest = digest_conn(w->digest, w->ends[side][k].conn);
+	}
 	if (w->long_way) {
 		if (i >= n_digests || digests[i] != w->digest)
 			fail("the short way did something else");

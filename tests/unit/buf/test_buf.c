@@ -48,6 +48,9 @@ static void append_is_all_or_nothing(void **state)
 	assert_true(buf_append(&b, &chunks, big, 64 * BUF_CHUNK_ROOM));
 	assert_false(buf_append(&b, &chunks, big, 1));
 	assert_null(buf_reserve(&b, &chunks, 1));
+	struct buf other = {0};
+	assert_false(buf_append(&other, &chunks, big, 1));
+	assert_null(other.head);
 	buf_clear(&b, &chunks);
 	assert_null(b.head);
 	assert_null(b.tail);

@@ -72,10 +72,43 @@ static void anything_else_does_not(void **state)
 
 static void a_connection_with_something_rare_does_not(void **state)
 {
+	enum tcp_output_result result;
 	rig_accept(modern);
+	rig_write("hello");
+	for (unsigned bit = 0; bit < 64; bit++) {
+		rig.conn->rare = UINT64_C(1) << bit;
+		assert_false(predicted((struct draft){1, 1, 100, ACK}));
+		assert_false(tcp_plain_output(rig.conn, &result));
+	}
+	rig.conn->rare = 0;
+	assert_true(predicted((struct draft){1, 1, 100, ACK}));
+	assert_true(tcp_plain_output(rig.conn, &result));
 	tcp_conn_shutdown(rig.conn);
-	assert_false(predicted((struct draft){1, 1, 100, ACK}));
+	assert_false(predicted((struct draft){4, 1, 100, ACK}));
 	rig_skip();
+}
+
+static void timestamps_may_wrap(void **state)
+{
+	struct tcp_opts late = modern;
+	late.ts_val = UINT32_MAX - 1;
+	rig_accept(late);
+	assert_true(predicted((struct draft){1, 1, UINT32_MAX, ACK}));
+	rig_after_ms(100); // acknowledged: the next one's counts
+	assert_true(predicted((struct draft){4, 1, 0, ACK}));
+	assert_int_equal(rig.conn->ts_recent, 0);
+	assert_false(predicted((struct draft){7, 1, UINT32_MAX, ACK}));
+	rig_skip();
+}
+
+static void its_owner_may_abort(void **state)
+{
+	rig_accept(modern);
+	rig.abort_in_data = true;
+	assert_true(predicted((struct draft){1, 1, 100, ACK}));
+	assert_null(rig.conn);
+	assert_int_equal(rig.stack->conns.n_used, 0);
+	assert_int_equal(rig_out()->flags, RST | ACK);
 }
 
 static void data_beyond_the_window_does_not(void **state)
@@ -119,5 +152,5 @@ static void a_wrong_checksum_does_not(void **state)
 
 RUN_SUITE("tcp/plain", CASE(data_in_order_takes_it), CASE(an_acknowledgement_with_data_takes_it),
 	CASE(anything_else_does_not), CASE(a_connection_with_something_rare_does_not),
-	CASE(data_beyond_the_window_does_not), CASE(data_after_a_silence_does_not),
-	CASE(a_wrong_checksum_does_not))
+	CASE(timestamps_may_wrap), CASE(its_owner_may_abort), CASE(data_beyond_the_window_does_not),
+	CASE(data_after_a_silence_does_not), CASE(a_wrong_checksum_does_not))
