@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which received frames are the next ones to be sent, and what is left of them then. On net_ring,
+// which gives back what is sent to it.
+#include "dataplane/eal.h"
+#include "dataplane/port.h"
+#include "tests/support/check.h"
+
+#include <rte_mbuf.h>
+
+#include <sched.h>
+#include <stdio.h>
+
+#define FRAME_LEN 100
+#define N_MBUFS 1023
+
+static struct port *port;
+static struct port_queue *queue;
+
+static void quiet(void *ctx, int level, const char *line)
+{
+	if (level <= EAL_LOG_ERR)
+		fprintf(stderr, "%s\n", line);
+}
+
+static int setup(void **state)
+{
+	static unsigned n_ports; // EAL starts once; a closed device's name is not free again
+	int core = sched_getcpu();
+	struct eal_conf eal = {.memory_mib = 64, .cores = &core, .n_cores = 1, .log = quiet};
+	struct lb_err err;
+	char device[32];
+	snprintf(device, sizeof(device), "net_ring%u", n_ports);
+	struct port_conf conf = {.device = device, .n_queues = 1, .n_mbufs = N_MBUFS};
+	if (!n_ports++)
+		assert_int_equal(eal_start(&eal, &err), 0);
+	port = port_new(&conf, &err);
+	assert_non_null(port);
+	queue = port_queue_of(port, 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	port_free(port);
+	return 0;
+}
+
+static uint32_t n_used(void)
+{
+	port_queue_watch(queue);
+	return *port_queue_mbufs(queue).n_used;
+}
+
+// Sends n <= PORT_BURST frames and receives them.
+static void receive(struct rte_mbuf **ret, uint32_t n)
+{
+	struct net_device device = port_queue_device(queue);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_non_null(device.reserve(device.ctx, FRAME_LEN));
+		device.send(device.ctx, FRAME_LEN);
+	}
+	port_queue_flush(queue);
+	assert_int_equal(port_queue_rx(queue, ret), n);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(ret[i]->ol_flags, 0);
+		assert_int_equal(ret[i]->nb_segs, 1);
+		assert_null(ret[i]->next);
+		assert_int_equal(rte_mbuf_refcnt_read(ret[i]), 1);
+		assert_int_equal(rte_pktmbuf_data_len(ret[i]), FRAME_LEN);
+		assert_int_equal(rte_pktmbuf_pkt_len(ret[i]), FRAME_LEN);
+		assert_int_equal(rte_pktmbuf_headroom(ret[i]), RTE_PKTMBUF_HEADROOM);
+	}
+}
+
+static void what_was_received_is_sent_next_as_if_new(void **state)
+{
+	struct rte_mbuf *first, *next;
+	receive(&first, 1);
+	first->ol_flags = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_RSS_HASH; // as drivers leave them
+	first->data_off = 18;
+	first->data_len = 1000;
+	first->pkt_len = 1000;
+	port_queue_done(queue, &first, 1);
+	assert_int_equal(n_used(), 0);
+	receive(&next, 1);
+	assert_ptr_equal(next, first);
+	port_queue_done(queue, &next, 1);
+}
+
+static void what_somebody_else_holds_is_not_sent(void **state)
+{
+	struct rte_mbuf *held, *next;
+	receive(&held, 1);
+	rte_mbuf_refcnt_update(held, 1);
+	port_queue_done(queue, &held, 1);
+	assert_int_equal(rte_mbuf_refcnt_read(held), 1);
+	assert_int_equal(n_used(), 1);
+	receive(&next, 1);
+	assert_ptr_not_equal(next, held);
+	struct rte_mbuf *both[2] = {next, held};
+	port_queue_done(queue, both, 2);
+	assert_int_equal(n_used(), 0);
+}
+
+static void a_chain_is_taken_apart(void **state)
+{
+	struct rte_mbuf *frames[PORT_BURST];
+	receive(frames, 3);
+	assert_int_equal(rte_pktmbuf_chain(frames[0], frames[1]), 0);
+	port_queue_done(queue, (struct rte_mbuf *[]){frames[0], frames[2]}, 2);
+	assert_int_equal(n_used(), 0);
+	receive(frames, PORT_BURST);
+	port_queue_done(queue, frames, PORT_BURST);
+}
+
+static void data_of_another_frame_is_let_go(void **state)
+{
+	struct rte_mbuf *frame;
+	receive(&frame, 1);
+	struct rte_mbuf *clone = rte_pktmbuf_clone(frame, frame->pool);
+	assert_non_null(clone);
+	port_queue_done(queue, &clone, 1);
+	assert_int_equal(rte_mbuf_refcnt_read(frame), 1);
+	assert_int_equal(n_used(), 1);
+	port_queue_done(queue, &frame, 1);
+	assert_int_equal(n_used(), 0);
+}
+
+static void a_frame_of_another_pool_goes_back_there(void **state)
+{
+	struct rte_mempool *other = rte_pktmbuf_pool_create(
+		"other", 31, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+	assert_non_null(other);
+	struct rte_mbuf *frame = rte_pktmbuf_alloc(other);
+	assert_non_null(frame);
+	port_queue_done(queue, &frame, 1);
+	assert_int_equal(rte_mempool_in_use_count(other), 0);
+	rte_mempool_free(other);
+}
+
+static void only_so_many_are_kept(void **state)
+{
+	struct rte_mbuf *frames[4][PORT_BURST];
+	for (unsigned i = 0; i < 4; i++)
+		receive(frames[i], PORT_BURST);
+	const struct rte_mempool *pool = frames[0][0]->pool;
+	assert_int_equal(n_used(), 4 * PORT_BURST);
+	for (unsigned i = 0; i < 4; i++)
+		port_queue_done(queue, frames[i], PORT_BURST);
+	assert_int_equal(n_used(), 0);
+	assert_true(rte_mempool_in_use_count(pool) <= 2 * PORT_BURST);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+RUN_SUITE("dataplane/port", CASE(what_was_received_is_sent_next_as_if_new),
+	CASE(what_somebody_else_holds_is_not_sent), CASE(a_chain_is_taken_apart),
+	CASE(data_of_another_frame_is_let_go), CASE(a_frame_of_another_pool_goes_back_there),
+	CASE(only_so_many_are_kept))
