@@ -65,6 +65,10 @@ static size_t rig_on_data(struct tcp_conn *c, void *user, const uint8_t *data, s
 static void rig_on_send_room(struct tcp_conn *c, void *user)
 {
 	rig.n_room++;
+	if (rig.abort_in_room) {
+		tcp_conn_abort(c);
+		rig.conn = NULL;
+	}
 }
 
 static void rig_on_eof(struct tcp_conn *c, void *user)

@@ -64,7 +64,7 @@ struct rig {
 	unsigned n_established, n_room, n_eof, n_closed;
 	enum tcp_close_reason reason;
 	bool refuse; // in accept
-	bool abort_in_data, resume_in_data, shutdown_in_eof;
+	bool abort_in_data, abort_in_room, resume_in_data, shutdown_in_eof;
 };
 
 extern struct rig rig;

@@ -111,6 +111,38 @@ static void its_owner_may_abort(void **state)
 	assert_int_equal(rig_out()->flags, RST | ACK);
 }
 
+static void its_owner_may_abort_when_told_of_room(void **state)
+{
+	rig_accept(modern);
+	rig_write("hello");
+	rig_skip();
+	rig.abort_in_room = true;
+	assert_true(predicted((struct draft){1, 6, 100, ACK}));
+	assert_null(rig.conn);
+	assert_int_equal(rig.n_got, 0);
+	assert_int_equal(rig.stack->conns.n_used, 0);
+	assert_int_equal(rig_out()->flags, RST | ACK);
+	NO_OUT();
+}
+
+// A late acknowledgement of what was sent before the timeout may pass what was sent again.
+static void an_acknowledgement_after_a_timeout_does_not(void **state)
+{
+	rig_accept(modern);
+	struct tcp_conn *c = rig.conn;
+	rig_write_n(3 * c->mss);
+	for (unsigned ms = 0; ms < 5000 && !c->n_backoff; ms++)
+		rig_after_ms(1);
+	struct in first = {.seq = 1, .ack = 1 + c->mss, .flags = ACK, .opts.has_ts = true};
+	first.opts.ts_val = 100;
+	rig_in(first);
+	assert_int_equal(c->rare, 0);
+	assert_int_equal(c->snd_max - c->snd_nxt, 2 * c->mss);
+	assert_false(predicted((struct draft){1, 1 + 2 * c->mss, 100, ACK}));
+	assert_int_equal(c->snd_nxt, c->snd_una);
+	rig_skip();
+}
+
 static void data_beyond_the_window_does_not(void **state)
 {
 	rig_accept(modern);
@@ -152,5 +184,7 @@ static void a_wrong_checksum_does_not(void **state)
 
 RUN_SUITE("tcp/plain", CASE(data_in_order_takes_it), CASE(an_acknowledgement_with_data_takes_it),
 	CASE(anything_else_does_not), CASE(a_connection_with_something_rare_does_not),
-	CASE(timestamps_may_wrap), CASE(its_owner_may_abort), CASE(data_beyond_the_window_does_not),
+	CASE(timestamps_may_wrap), CASE(its_owner_may_abort),
+	CASE(its_owner_may_abort_when_told_of_room),
+	CASE(an_acknowledgement_after_a_timeout_does_not), CASE(data_beyond_the_window_does_not),
 	CASE(data_after_a_silence_does_not), CASE(a_wrong_checksum_does_not))
