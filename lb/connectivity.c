@@ -207,8 +207,9 @@ void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const str
 
 bool lb_connectivity_admits(const struct lb_connectivity *c)
 {
-	return c->admits_all || !c->env.max_waiting ||
-	       lb_attempts_n_waiting(c->attempts) < c->env.max_waiting;
+	// What failed comes again and again, and would keep out for good who never had a turn.
+	uint64_t max = (uint64_t)c->env.max_waiting + c->subchannel_env.n_efforts;
+	return c->admits_all || !c->env.max_waiting || lb_attempts_n_waiting(c->attempts) < max;
 }
 
 void lb_connectivity_admit_all(struct lb_connectivity *c, bool all)

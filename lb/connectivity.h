@@ -29,8 +29,8 @@ struct lb_connectivity_env {
 	void *ctx;
 	// Of attempts to connect: as lb_attempts_conf's.
 	uint32_t max_young_attempts, max_attempts;
-	// So many may wait for their turn, with all that an address takes; what is wanted beyond
-	// them is put off (lb_turn). 0 = any number.
+	// So many may wait for their turn, with all that an address takes, besides those that were
+	// tried before; what is wanted beyond them is put off (lb_turn). 0 = any number.
 	uint32_t max_waiting;
 };
 

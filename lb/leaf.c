@@ -64,7 +64,7 @@ struct lb_leaf {
 	uint8_t state; // enum lb_state
 	uint8_t session_health; // of the newest update
 	bool ignores_reresolution; // of the layer
-	uint32_t turn_at; // the member whose turn is next
+	uint32_t turn_at; // the member whose turn was last
 	bool updating; // what they say is told at the end
 	bool publish_owed; // no memory
 	bool configs_owed; // to the policies, of which some took those of an update that failed
@@ -303,8 +303,10 @@ static void take_turn(struct lb_turn *t)
 	struct lb_leaf *leaf = (void *)((char *)t - offsetof(struct lb_leaf, member_env.turn));
 	const struct lb_roster *r = leaf->layout ? leaf->layout->roster : NULL;
 	uint32_t n = r ? r->n : 0, n_asked = 0;
-	for (uint32_t i = 0; i < n && n_asked < N_A_TURN; i++)
-		n_asked += lb_member_ask_again(r->members[leaf->turn_at++ % n]);
+	for (uint32_t i = 0; i < n && n_asked < N_A_TURN; i++) {
+		leaf->turn_at = (leaf->turn_at + 1) % n;
+		n_asked += lb_member_ask_again(r->members[leaf->turn_at]);
+	}
 	if (n_asked == N_A_TURN)
 		lb_connectivity_queue(leaf->member_env.connectivity, t);
 }

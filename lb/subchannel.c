@@ -54,6 +54,7 @@ static void drop_effort(struct lb_subchannel *s)
 		return;
 	twheel_cancel(env_of(s)->wheel, &e->timer);
 	s->has_effort = false;
+	env_of(s)->n_efforts--;
 	s->started_ns = e->started_ns;
 	lb_text_put(e->why);
 	free(e);
@@ -107,6 +108,7 @@ static struct lb_subchannel_effort *have_effort(struct lb_subchannel *s)
 	if (e->started_ns)
 		e->not_before_ns = e->started_ns + backoff_next_ns(&e->backoff, env_of(s)->rand);
 	s->has_effort = true;
+	env_of(s)->n_efforts++;
 	return s->effort = e;
 }
 

@@ -37,6 +37,7 @@ struct lb_subchannel_env {
 	void *ctx;
 	void (*on_state)(struct lb_subchannel_watcher *, enum lb_state); // of all watchers
 	struct lb_subchannel_round *rounds; // of telling, that are under way; NULL at first
+	uint32_t n_efforts; // of subchannels that failed or were lost, and are not READY since
 	// Zero at first, and lb_subchannel_env_fini()'s. Reasons are few, and attempts that fail
 	// for them many: they share the texts of the latest ones.
 	struct lb_text *reasons[LB_SUBCHANNEL_REASONS]; // counted; NULL = none yet

@@ -87,6 +87,22 @@ static void request_gets_an_attempt_that_others_wait_for(void **state)
 	}
 }
 
+// RR-01: hosts that never answer are tried again and again, and keep nobody from a first attempt.
+static void each_backend_has_an_attempt_while_others_fail_for_ever(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new_paced(1, 1, 2, 4);
+	s->probes = false;
+	for (uint32_t i = 0; i < 48; i++)
+		sim_set(s, i, SIM_SILENT);
+	sim_update(s, "a: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23, "
+		      "b: 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47");
+	sim_run(s, 1200 * SIM_S);
+	for (uint32_t i = 0; i < 48; i++)
+		assert_int_not_equal(sim_count_syns(s, i), 0);
+	sim_free(s);
+}
+
 // BO-02: an attempt has 20 s, and the distance is that of their starts.
 static void silent_backend_is_given_20_seconds_an_attempt(void **state)
 {
@@ -424,6 +440,7 @@ RUN_SUITE("sim/balance/connect",
 	cmocka_unit_test(refusing_backend_is_tried_at_the_documented_distances),
 	cmocka_unit_test(paced_backends_are_connected_one_after_the_other),
 	cmocka_unit_test(request_gets_an_attempt_that_others_wait_for),
+	cmocka_unit_test(each_backend_has_an_attempt_while_others_fail_for_ever),
 	cmocka_unit_test(silent_backend_is_given_20_seconds_an_attempt),
 	cmocka_unit_test(only_settings_end_the_backoff),
 	cmocka_unit_test(dead_backend_sees_no_more_attempts_of_four_workers_than_of_one),
