@@ -350,7 +350,7 @@ void lb_affinity_want(struct lb_affinity *a, uint32_t member)
 		set_owned(l, at, true);
 		changed(a, at);
 	}
-	lb_member_connect(member_at(l, at)); // only if it is IDLE
+	lb_member_need(member_at(l, at));
 }
 
 // Updates.

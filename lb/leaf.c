@@ -679,7 +679,7 @@ void lb_leaf_want(struct lb_leaf *leaf, uint32_t member)
 	lb_affinity_want(leaf->affinity, member);
 	for (struct made *m = leaf->made; m; m = m->next)
 		if (lb_member_id(m->member) == member)
-			lb_member_connect(m->member);
+			lb_member_need(m->member);
 }
 
 void lb_leaf_hurry(struct lb_leaf *leaf)

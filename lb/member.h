@@ -84,7 +84,10 @@ bool lb_member_wants_resolution(const struct lb_member *);
 // READY at once. Where its addresses have no room (LB_MAX_ENDPOINTS) it is TRANSIENT_FAILURE, says
 // so, and tries again every few seconds. Out of memory it stays IDLE: ask again later.
 void lb_member_connect(struct lb_member *);
-// The same, of what is wanted but not needed yet. True = it is put off, since too many attempts
+// The same for a request that nobody else can serve: its attempt waits for none that no request
+// needs (lb/attempts.h).
+void lb_member_need(struct lb_member *);
+// Of what is wanted but not needed yet. True = it is put off, since too many attempts
 // wait for their turn already: it stays IDLE without any of what a connection takes, until its
 // watchers hear once more that it is IDLE, and may ask again.
 bool lb_member_connect_in_turn(struct lb_member *);

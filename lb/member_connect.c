@@ -426,6 +426,12 @@ void lb_member_connect(struct lb_member *m)
 		get_stuck(m);
 }
 
+void lb_member_need(struct lb_member *m)
+{
+	lb_member_connect(m);
+	(void)lb_member_hurry(m);
+}
+
 // What somebody has a connection to, or is about to, costs no attempt.
 static bool is_known(const struct lb_member *m)
 {

@@ -387,6 +387,34 @@ static void ring_connects_whom_a_request_needs(void **state)
 	sim_free(s);
 }
 
+// RH-05: whom a request needs need not wait for attempts that none needs any more, though others of
+// the ring serve.
+static void ring_that_serves_connects_whom_else_a_request_needs(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new_paced(1, 1, 2, 2);
+	s->leaves[0].config.spec = &ring;
+	s->probes = false;
+	sim_update(s, "a: 0 1 2 3");
+	struct sim_request *r = with_hash(s, 0, 0);
+	sim_run(s, SIM_S);
+	assert_int_equal(r->outcome, SIM_SENT);
+	for (uint32_t i = 0; i < 4; i++)
+		sim_set(s, i, SIM_SILENT);
+	uint64_t hash = 1;
+	for (; s->n_syns < 3 && hash < 200; hash++)
+		with_hash(s, 0, hash * UINT64_C(0x9e3779b97f4a7c15));
+	for (uint32_t i = 0; i < 4; i++)
+		sim_set(s, i, SIM_UP); // which is too late for two
+	for (; s->n_syns < 4 && hash < 400; hash++)
+		r = with_hash(s, 0, hash * UINT64_C(0x9e3779b97f4a7c15));
+	assert_int_equal(s->n_syns, 4);
+	assert_int_equal(r->outcome, SIM_WAITS);
+	sim_run(s, 50 * SIM_MS);
+	assert_int_equal(r->outcome, SIM_SENT);
+	sim_free(s);
+}
+
 // RH-06, RH-07: two fail, and it goes on by itself; all fail: the first one's error.
 static void failing_ring_looks_for_somebody_who_works(void **state)
 {
@@ -452,5 +480,6 @@ RUN_SUITE("sim/balance/connect",
 	cmocka_unit_test(new_list_keeps_the_connection_that_it_contains),
 	cmocka_unit_test(endpoint_of_two_addresses_connects_by_the_second),
 	cmocka_unit_test(ring_connects_whom_a_request_needs),
+	cmocka_unit_test(ring_that_serves_connects_whom_else_a_request_needs),
 	cmocka_unit_test(failing_ring_looks_for_somebody_who_works),
 	cmocka_unit_test(ring_that_loses_its_connection_is_idle))
