@@ -316,8 +316,8 @@ static inline bool may_be_again(const struct field *f)
 }
 
 // Fields that are wholly in a table: in ours, if each is the last of its name to have been added,
-// as most are, or else in the static one. Ends before any other, which is put_field()'s. Returns
-// how many.
+// as most are, or else in the static one. Secrets are in neither. Ends before any other, which is
+// put_field()'s. Returns how many.
 static size_t put_again(
 	const struct hpack_encoder *e, const struct field *fields, size_t n, uint8_t **out)
 {

@@ -286,15 +286,22 @@ static void anything_but_the_preface_ends_the_connection(void **state)
 // RFC 9113 3.4
 static void first_frame_must_be_settings(void **state)
 {
-	for (int ack = 0; ack < 2; ack++) {
+	static const struct {
+		uint8_t type, flags;
+		uint32_t id;
+		const char *payload;
+		size_t len;
+	} first[] = {{H2_SETTINGS, H2_FLAG_ACK, 0, P("")}, {H2_PING, 0, 0, P("12345678")},
+		{H2_HEADERS, H2_FLAG_END_HEADERS, 1, P("\x82\x86\x84\x41\1a")},
+		{H2_DATA, 0, 1, P("x")}};
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++) {
 		assert_non_null(peer_connect(&us, H2_SERVER));
 		peer_frames(&us);
 		raw_bytes(&raw, H2_PREFACE, H2_PREFACE_LEN);
-		if (ack)
-			raw_frame(&raw, H2_SETTINGS, H2_FLAG_ACK, 0, NULL, 0);
-		else
-			raw_frame(&raw, H2_PING, 0, 0, "12345678", 8);
+		raw_frame(&raw, first[i].type, first[i].flags, first[i].id, first[i].payload,
+			first[i].len);
 		peer_feed(&us, &raw);
+		assert_string_equal(us.log, "");
 		assert_string_equal(peer_frames(&us), "GOAWAY 0 PROTOCOL_ERROR\n");
 		peer_disconnect(&us, H2_CANCEL);
 	}
@@ -304,14 +311,15 @@ static void first_frame_must_be_settings(void **state)
 static void nothing_comes_between_headers_and_continuation(void **state)
 {
 	static const struct {
-		uint8_t type;
+		uint8_t type, flags;
 		uint32_t id;
-	} between[] = {{H2_PING, 0}, {H2_DATA, 1}, {H2_CONTINUATION, 3}, {H2_HEADERS, 1},
-		{H2_SETTINGS, 0}, {0x42, 1}};
+	} between[] = {{H2_PING, 0, 0}, {H2_DATA, 0, 1}, {H2_CONTINUATION, 0, 3},
+		{H2_HEADERS, 0, 1}, {H2_HEADERS, H2_FLAG_END_HEADERS, 3}, {H2_SETTINGS, 0, 0},
+		{0x42, 0, 1}};
 	for (size_t i = 0; i < sizeof(between) / sizeof(between[0]); i++) {
 		start(H2_SERVER);
 		raw_frame(&raw, H2_HEADERS, 0, 1, "\x82", 1);
-		raw_frame(&raw, between[i].type, 0, between[i].id, "12345678",
+		raw_frame(&raw, between[i].type, between[i].flags, between[i].id, "12345678",
 			between[i].type == H2_SETTINGS ? 0 : 8);
 		peer_feed(&us, &raw);
 		assert_string_equal(peer_frames(&us), "GOAWAY 0 PROTOCOL_ERROR\n");

@@ -374,6 +374,15 @@ static void text_from_the_table_is_judged_as_when_it_came(void **state)
 			"application/grpc",
 			18, H2_WELL_FORMED, 0, true},
 		{"no grpc", "\x82\x86\x84", "\x5f\x0atext/plain", 12, H2_WELL_FORMED, 0},
+		{"connection", "\x82\x86\x84",
+			"\x40\x0a"
+			"connection\x01x",
+			14, H2_BAD_CONNECTION_FIELD, 0},
+		{"length", "\x82\x86\x84", "\x5c\x01x", 3, H2_BAD_CONTENT_LENGTH, 0},
+		{"host", "\x82\x86\x84",
+			"\x66\x03"
+			"a@b",
+			5, H2_BAD_AUTHORITY, 0},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct decoder *d = decoder_new();
@@ -390,6 +399,28 @@ static void text_from_the_table_is_judged_as_when_it_came(void **state)
 					verdict, m->bad, m->is_grpc);
 			block[n] = (char)0xbe; // the newest entry
 		}
+		decoder_free(d);
+	}
+}
+
+// RFC 9113 8.3, 8.2.2: so must the rules that are about the block be.
+static void fields_of_the_table_keep_to_the_rules_of_the_block(void **state)
+{
+	static const char *const adds[] = {"\x40\x01x\x01" // x: b
+					   "b",
+		"\x40\x02te\x08trailers"};
+	for (size_t i = 0; i < sizeof(adds) / sizeof(adds[0]); i++) {
+		struct decoder *d = decoder_new();
+		char block[32] = "\x82\x86\x84";
+		strcat(block, adds[i]);
+		assert_int_equal(judge(d, block, strlen(block)), H2_WELL_FORMED);
+		assert_int_equal(judge(d, "\x82\x86\x84\xbe", 4), H2_WELL_FORMED);
+		assert_int_equal(judge(d, "\x82\x86\xbe\x84", 4), H2_BAD_PSEUDO);
+		d->block.max_fields = 4;
+		assert_int_equal(judge(d, "\x82\x86\x84\xbe\xbe", 5), H2_WELL_FORMED);
+		assert_int_equal(d->block.message.bad, 431);
+		assert_int_equal(d->block.message.n_fields, 1);
+		d->block.max_fields = 128;
 		decoder_free(d);
 	}
 }
@@ -491,6 +522,7 @@ RUN_SUITE("h2/header", cmocka_unit_test_setup_teardown(verdicts_equal_nghttp2s, 
 	cmocka_unit_test_setup_teardown(
 		empty_authority_is_malformed_however_it_is_coded, set_up, tear_down),
 	cmocka_unit_test(text_from_the_table_is_judged_as_when_it_came),
+	cmocka_unit_test(fields_of_the_table_keep_to_the_rules_of_the_block),
 	cmocka_unit_test(text_outlives_the_table_that_it_came_from),
 	cmocka_unit_test_setup_teardown(
 		host_becomes_the_authority_and_is_no_field, set_up, tear_down),

@@ -284,6 +284,28 @@ static void secrets_are_never_added(void **state)
 	hpack_fini(&peer, memory);
 }
 
+// Nor are they referred to, where the same text is in a table as no secret.
+static void a_secret_is_sent_as_one_though_a_table_has_it(void **state)
+{
+	struct field fields[] = {
+		{STR(":path"), STR("/"), false, HPACK_PATH},
+		{STR("x-request-id"), STR("4711"), false, HPACK_X_REQUEST_ID},
+		{STR("cookie"), STR("session=0123456789abcdef"), false, HPACK_COOKIE},
+		{STR("x-tenant"), STR("blue"), false, 0},
+	};
+	struct hpack peer;
+	hpack_init(&peer, true);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		encode_to(&peer, fields[i]);
+		encode_to(&peer, fields[i]);
+		assert_int_equal(encode_to(&peer, fields[i]), 1);
+		fields[i].never_index = true;
+		assert_true(encode_to(&peer, fields[i]) > 2);
+		assert_non_null(strstr(text, "(never)"));
+	}
+	hpack_fini(&peer, memory);
+}
+
 // RFC 7541 4.2: lowest, then last, in the next block; a limit of 0 keeps both tables empty.
 static void changes_of_the_limit_are_told_in_the_next_block(void **state)
 {
@@ -420,6 +442,7 @@ RUN_SUITE("h2/hpack", CASE(rfc7541_c2_each_representation),
 	CASE(an_entry_larger_than_the_table_empties_it), CASE(the_sink_stops_a_block),
 	CASE(every_byte_survives_huffman_coding), CASE(a_field_is_added_when_it_comes_again),
 	CASE(all_fields_of_a_block_are_added_when_it_comes_again), CASE(secrets_are_never_added),
+	CASE(a_secret_is_sent_as_one_though_a_table_has_it),
 	CASE(changes_of_the_limit_are_told_in_the_next_block), CASE(text_to_backends_is_not_coded),
 	CASE(without_memory_fields_are_longer_but_go_out),
 	CASE(without_memory_for_a_larger_table_it_serves_on), CASE(tables_grow_with_their_entries),
