@@ -90,12 +90,25 @@ static void out_of_order(struct tcp_conn *c, const struct tcp_seg *seg, uint32_t
 	tcp_conn_mark_dirty(c);
 }
 
+// A peer that ends before what it sent contradicts itself: what is right it sends again.
+static void forget_beyond(struct tcp_conn *c, uint32_t fin_seq)
+{
+	const struct tcp_range *last = c->ranges;
+	while (last && last->next)
+		last = last->next;
+	if (!last || seq_le(last->seq + (uint32_t)last->data.len, fin_seq))
+		return;
+	tcp_count(c->stack, TCP_DROP_AFTER_FIN);
+	tcp_ooo_clear(c);
+}
+
 void tcp_recv_input(struct tcp_conn *c, const struct tcp_seg *seg)
 {
 	uint32_t len = seg->len;
 	if (seg->flags & TCP_FIN && !c->fin_seen) {
 		c->fin_seen = true;
 		c->fin_seq = seg->seq + seg->len;
+		forget_beyond(c, c->fin_seq);
 	}
 	if (c->fin_seen && seq_lt(c->fin_seq, seg->seq + len)) {
 		tcp_count(c->stack, TCP_DROP_AFTER_FIN);

@@ -286,7 +286,26 @@ static void eof_comes_after_the_owner_has_read_everything(void **state)
 	assert_int_equal(rig.n_eof, 1);
 }
 
-RUN_SUITE("tcp/recv", CASE(a_lone_segment_is_acknowledged_after_40_ms),
+static void what_came_early_from_beyond_the_fin_is_forgotten(void **state)
+{
+	for (uint32_t seq = 3; seq <= 5; seq++) {
+		rig_accept(PLAIN);
+		IN(.flags = ACK, .seq = seq, .ack = 1, .data = "xyz");
+		IN(.flags = ACK | FIN, .seq = 1, .ack = 1, .data = "abc"); // ends at 4
+		assert_int_equal(rig.n_got, 3);
+		assert_int_equal(rig.n_eof, 1);
+		assert_null(rig.conn->ranges);
+		assert_int_equal(rig.chunks.n_used, 0);
+		tcp_conn_abort(rig.conn);
+		rig_skip();
+		rig.n_got = rig.n_eof = 0;
+		rig.flow.remote_port++;
+	}
+	assert_int_equal(rig_count(TCP_DROP_AFTER_FIN), 3);
+}
+
+RUN_SUITE("tcp/recv", CASE(what_came_early_from_beyond_the_fin_is_forgotten),
+	CASE(a_lone_segment_is_acknowledged_after_40_ms),
 	CASE(the_second_segment_is_acknowledged_at_once),
 	CASE(an_ack_rides_on_data_of_the_same_turn), CASE(data_is_given_straight_from_the_segment),
 	CASE(what_the_owner_leaves_shrinks_the_window_and_comes_again),
