@@ -219,7 +219,7 @@ void lb_connectivity_admit_all(struct lb_connectivity *c, bool all)
 
 bool lb_connectivity_has(const struct lb_connectivity *c, const struct ip_port *addr)
 {
-	return lb_endpoint_of(c->endpoints, addr);
+	return lb_endpoint_has(c->endpoints, addr);
 }
 
 void lb_connectivity_put_off(struct lb_connectivity *c)

@@ -64,7 +64,8 @@ void lb_connectivity_event(struct lb_connectivity *, uint32_t worker, const stru
 // Another attempt may wait for its turn; or, while it is said so, any may.
 bool lb_connectivity_admits(const struct lb_connectivity *);
 void lb_connectivity_admit_all(struct lb_connectivity *, bool);
-bool lb_connectivity_has(const struct lb_connectivity *, const struct ip_port *); // somebody does
+// Somebody does, or some worker has yet to release it (lb_endpoint_has).
+bool lb_connectivity_has(const struct lb_connectivity *, const struct ip_port *);
 // One more member is put off, or one less.
 void lb_connectivity_put_off(struct lb_connectivity *);
 void lb_connectivity_take_up(struct lb_connectivity *);

@@ -196,6 +196,11 @@ static struct lb_endpoint *add(
 	return e;
 }
 
+bool lb_endpoint_has(const struct lb_endpoint_table *t, const struct ip_port *addr)
+{
+	return t->slots[search(t, addr, lb_address_hash(addr))];
+}
+
 struct lb_endpoint *lb_endpoint_of(const struct lb_endpoint_table *t, const struct ip_port *addr)
 {
 	uint32_t slot = t->slots[search(t, addr, lb_address_hash(addr))];

@@ -62,6 +62,8 @@ struct lb_endpoint *lb_endpoint_get(
 	struct lb_endpoint_table *, const struct ip_port *, bool *ret_new);
 // The endpoint of this address, borrowed; NULL = nobody has it.
 struct lb_endpoint *lb_endpoint_of(const struct lb_endpoint_table *, const struct ip_port *);
+// Somebody has taken it, or some worker has yet to release it: it may still have connections there.
+bool lb_endpoint_has(const struct lb_endpoint_table *, const struct ip_port *);
 // One more reference of an endpoint that the caller can name already.
 static inline struct lb_endpoint *lb_endpoint_get_again(struct lb_endpoint *e)
 {

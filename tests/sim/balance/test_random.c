@@ -323,12 +323,21 @@ static void lives_by_chance_keep_the_rules(void **state)
 	}
 }
 
+// Put off although a worker was still connected to it.
+static void what_is_being_released_can_be_taken_up_at_once(void **state)
+{
+	(void)state;
+	live(20224);
+	live(40555);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
 		first_seed = strtoull(argv[1], NULL, 10);
 	n_seeds = argc > 2 ? strtoull(argv[2], NULL, 10) : argc > 1 ? 1 : n_seeds;
-	const struct CMUnitTest suite[] = {cmocka_unit_test(lives_by_chance_keep_the_rules)};
+	const struct CMUnitTest suite[] = {cmocka_unit_test(lives_by_chance_keep_the_rules),
+		cmocka_unit_test(what_is_being_released_can_be_taken_up_at_once)};
 	int n_failed = cmocka_run_group_tests_name("sim/balance/random", suite, NULL, NULL);
 	printf("last seed %llu\n", (unsigned long long)last_seed);
 	return n_failed;
