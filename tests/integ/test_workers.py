@@ -251,7 +251,8 @@ def test_outliers_are_told_by_the_sum_of_all_workers_counts(balance):
     for _ in range(5):  # a sweep may come in the middle: then once more, after the next one
         before = per_worker(balance.bed, "requests")
         answers = ask([c.call()] * 360, parallel=32)
-        assert collections.Counter(a["code"] for a in answers)["OK"] >= 240
+        # A third of each worker's share, rounded up where its rotation begins so: 120 or 121 of both.
+        assert collections.Counter(a["code"] for a in answers)["OK"] >= 239
         shares = shares_of(balance.bed, before)
         if is_ejected_within(balance, c, 3, 6.5):
             break
