@@ -1,94 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/connectivity.h"
 #include "lb/limits.h"
-#include "lb/member.h"
 #include "lb/subchannel.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
-#include "tests/unit/lb/world.h"
+#include "tests/unit/lb/member_world.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define V6 0x1000 // addresses from here on are IPv6
-
-struct fixture {
-	struct world world;
-	struct lb_member_env env;
-	struct lb_member *member;
-	struct lb_member_watcher watcher;
-	uint32_t n_told;
-	enum lb_state state; // as last told
-};
-
-static struct ip_port addr(uint32_t n)
+static void assert_uses(struct member_world *f, uint32_t number)
 {
-	struct ip_port a = world_addr(n);
-	if (n >= V6)
-		a.ip = (struct ip_addr){{[0] = 0xfd, [14] = (uint8_t)(n >> 8), [15] = (uint8_t)n}};
-	return a;
-}
-
-static void on_change(struct lb_member_watcher *w, uint32_t index)
-{
-	assert_int_equal(index, 0);
-	struct fixture *f = (void *)((char *)w - offsetof(struct fixture, watcher));
-	f->n_told++;
-	f->state = lb_member_state(f->member);
-}
-
-static struct lb_member *make(struct fixture *f, const uint32_t *numbers, uint32_t n)
-{
-	struct ip_port list[16];
-	for (uint32_t i = 0; i < n; i++)
-		list[i] = addr(numbers[i]);
-	return lb_member_new(&f->env, 5, list, n);
-}
-
-static void init(struct fixture *f, const uint32_t *numbers, uint32_t n)
-{
-	*f = (struct fixture){.watcher = {.on_change = on_change, .n = 1}};
-	world_init(&f->world, 1, 1);
-	f->env = (struct lb_member_env){f->world.connectivity, 250 * WORLD_MS};
-	f->member = make(f, numbers, n);
-	assert_non_null(f->member);
-	assert_true(lb_member_watch(f->member, &f->watcher, 0));
-}
-
-static void fini(struct fixture *f)
-{
-	lb_member_unwatch(f->member, &f->watcher, 0);
-	lb_member_put(f->member);
-	world_fini(&f->world);
-}
-
-// UINT32_MAX = nobody has taken its subchannel
-static uint32_t id_of(struct fixture *f, uint32_t number)
-{
-	struct ip_port a = addr(number);
-	struct lb_endpoint_table *t = lb_connectivity_endpoints(f->world.connectivity);
-	for (uint32_t id = 0; id < 16; id++) {
-		struct lb_endpoint *e = lb_endpoint_find(t, id);
-		if (e && ip_port_eq(&e->addr, &a))
-			return id;
-	}
-	return UINT32_MAX;
-}
-
-static uint32_t n_connects(struct fixture *f, uint32_t number)
-{
-	uint32_t id = id_of(f, number);
-	return id == UINT32_MAX ? 0 : f->world.n_connects[id];
-}
-
-static void event(struct fixture *f, enum lb_event_kind kind, uint32_t number, const char *why)
-{
-	world_event(&f->world, 0, kind, id_of(f, number), why);
-}
-
-static void assert_uses(struct fixture *f, uint32_t number)
-{
-	struct ip_port a = addr(number);
+	struct ip_port a = member_world_addr(number);
 	assert_int_equal(lb_member_raw_state(f->member), LB_READY);
 	assert_true(ip_port_eq(&lb_member_endpoint(f->member)->addr, &a));
 }
@@ -96,8 +19,8 @@ static void assert_uses(struct fixture *f, uint32_t number)
 static void nothing_connects_unless_asked(void **state)
 {
 	(void)state;
-	struct fixture f;
-	init(&f, (uint32_t[]){1, 2}, 2);
+	struct member_world f;
+	member_world_init(&f, (uint32_t[]){1, 2}, 2);
 	world_pass(&f.world, 10 * WORLD_S);
 	assert_int_equal(lb_member_state(f.member), LB_IDLE);
 	assert_null(lb_member_endpoint(f.member));
@@ -105,68 +28,68 @@ static void nothing_connects_unless_asked(void **state)
 	assert_int_equal(lb_endpoint_table_count(t), 0);
 	assert_int_equal(f.n_told, 0);
 	assert_int_equal(lb_member_id(f.member), 5);
-	fini(&f);
+	member_world_fini(&f);
 }
 
 static void single_address_connects_and_is_lost_and_waits_for_the_next_wish(void **state)
 {
 	(void)state;
-	struct fixture f;
-	init(&f, (uint32_t[]){1}, 1);
+	struct member_world f;
+	member_world_init(&f, (uint32_t[]){1}, 1);
 	lb_member_connect(f.member);
 	assert_int_equal(f.state, LB_CONNECTING);
 	assert_int_equal(f.n_told, 1);
-	event(&f, LB_EVENT_CONNECTED, 1, "");
+	member_world_event(&f, LB_EVENT_CONNECTED, 1, "");
 	assert_int_equal(f.state, LB_READY);
 	assert_int_equal(f.n_told, 2);
 	assert_uses(&f, 1);
 	world_pass(&f.world, 10 * WORLD_S);
-	event(&f, LB_EVENT_LOST, 1, "closed"); // PF-06
+	member_world_event(&f, LB_EVENT_LOST, 1, "closed"); // PF-06
 	assert_int_equal(f.state, LB_IDLE);
 	assert_int_equal(f.n_told, 3);
 	world_pass(&f.world, 10 * WORLD_S);
-	assert_int_equal(n_connects(&f, 1), 1);
+	assert_int_equal(member_world_connects(&f, 1), 1);
 	lb_member_connect(f.member);
-	assert_int_equal(n_connects(&f, 1), 2);
-	fini(&f);
+	assert_int_equal(member_world_connects(&f, 1), 2);
+	member_world_fini(&f);
 }
 
 // BO-02: giving the subchannel back with each lost connection would forget the spacing.
 static void backend_that_hangs_up_is_not_hammered(void **state)
 {
 	(void)state;
-	struct fixture f;
-	init(&f, (uint32_t[]){1}, 1);
+	struct member_world f;
+	member_world_init(&f, (uint32_t[]){1}, 1);
 	uint64_t start = world_now(&f.world);
 	for (uint32_t i = 1; i <= 5; i++) {
 		lb_member_connect(f.member);
-		while (n_connects(&f, 1) < i)
+		while (member_world_connects(&f, 1) < i)
 			world_pass(&f.world, WORLD_MS);
-		event(&f, LB_EVENT_CONNECTED, 1, "");
-		event(&f, LB_EVENT_LOST, 1, "closed");
+		member_world_event(&f, LB_EVENT_CONNECTED, 1, "");
+		member_world_event(&f, LB_EVENT_LOST, 1, "closed");
 	}
 	assert_true(world_now(&f.world) - start >= 4 * 800 * WORLD_MS);
-	fini(&f);
+	member_world_fini(&f);
 }
 
 // PF-01: the first family first, then in turns, the rest in order. PF-02: 250 ms apart.
 static void families_take_turns_a_quarter_second_apart(void **state)
 {
 	(void)state;
-	struct fixture f;
-	const uint32_t list[] = {V6, V6 + 1, V6 + 2, 1, 2};
-	const uint32_t order[] = {V6, 1, V6 + 1, 2, V6 + 2};
-	init(&f, list, 5);
+	struct member_world f;
+	const uint32_t list[] = {MEMBER_WORLD_V6, MEMBER_WORLD_V6 + 1, MEMBER_WORLD_V6 + 2, 1, 2};
+	const uint32_t order[] = {MEMBER_WORLD_V6, 1, MEMBER_WORLD_V6 + 1, 2, MEMBER_WORLD_V6 + 2};
+	member_world_init(&f, list, 5);
 	lb_member_connect(f.member);
 	for (uint32_t i = 0; i < 5; i++) {
 		for (uint32_t k = 0; k < 5; k++)
-			assert_int_equal(n_connects(&f, order[k]), k <= i);
+			assert_int_equal(member_world_connects(&f, order[k]), k <= i);
 		world_pass(&f.world, 249 * WORLD_MS);
-		assert_int_equal(n_connects(&f, order[i < 4 ? i + 1 : 4]), i == 4);
+		assert_int_equal(member_world_connects(&f, order[i < 4 ? i + 1 : 4]), i == 4);
 		world_pass(&f.world, WORLD_MS);
 	}
 	assert_int_equal(f.state, LB_CONNECTING);
-	fini(&f);
+	member_world_fini(&f);
 }
 
 // PF-02
@@ -175,15 +98,15 @@ static void delay_stays_within_its_bounds(void **state)
 	(void)state;
 	const uint64_t delays[][2] = {{0, 100}, {99, 100}, {300, 300}, {5000, 2000}};
 	for (size_t i = 0; i < 4; i++) {
-		struct fixture f;
-		init(&f, (uint32_t[]){1, 2}, 2);
+		struct member_world f;
+		member_world_init(&f, (uint32_t[]){1, 2}, 2);
 		f.env.attempt_delay_ns = delays[i][0] * WORLD_MS;
 		lb_member_connect(f.member);
 		world_pass(&f.world, (delays[i][1] - 1) * WORLD_MS);
-		assert_int_equal(n_connects(&f, 2), 0);
+		assert_int_equal(member_world_connects(&f, 2), 0);
 		world_pass(&f.world, WORLD_MS);
-		assert_int_equal(n_connects(&f, 2), 1);
-		fini(&f);
+		assert_int_equal(member_world_connects(&f, 2), 1);
+		member_world_fini(&f);
 	}
 }
 
@@ -191,20 +114,20 @@ static void delay_stays_within_its_bounds(void **state)
 static void failure_has_the_next_address_tried_at_once(void **state)
 {
 	(void)state;
-	struct fixture f;
-	init(&f, (uint32_t[]){1, 2, 3}, 3);
+	struct member_world f;
+	member_world_init(&f, (uint32_t[]){1, 2, 3}, 3);
 	lb_member_connect(f.member);
-	event(&f, LB_EVENT_FAILED, 1, "refused");
-	assert_int_equal(n_connects(&f, 2), 1);
-	assert_int_equal(n_connects(&f, 3), 0);
+	member_world_event(&f, LB_EVENT_FAILED, 1, "refused");
+	assert_int_equal(member_world_connects(&f, 2), 1);
+	assert_int_equal(member_world_connects(&f, 3), 0);
 	world_pass(&f.world, 249 * WORLD_MS);
-	assert_int_equal(n_connects(&f, 3), 0);
+	assert_int_equal(member_world_connects(&f, 3), 0);
 	world_pass(&f.world, WORLD_MS);
-	assert_int_equal(n_connects(&f, 3), 1);
-	event(&f, LB_EVENT_FAILED, 2, "refused"); // not the newest: nobody else begins
+	assert_int_equal(member_world_connects(&f, 3), 1);
+	member_world_event(&f, LB_EVENT_FAILED, 2, "refused"); // not the newest: nobody else begins
 	assert_int_equal(lb_member_state(f.member), LB_CONNECTING);
 	assert_string_equal(lb_member_last_error(f.member), "10.82.0.2:50051: refused");
-	fini(&f);
+	member_world_fini(&f);
 }
 
 // PF-02, PF-03: an attempt that began earlier may still win; whoever wins, the others end.
@@ -212,13 +135,13 @@ static void first_to_be_ready_wins_and_the_others_are_given_up(void **state)
 {
 	(void)state;
 	for (uint32_t winner = 1; winner <= 2; winner++) {
-		struct fixture f;
-		init(&f, (uint32_t[]){1, 2, 3}, 3);
+		struct member_world f;
+		member_world_init(&f, (uint32_t[]){1, 2, 3}, 3);
 		lb_member_connect(f.member);
 		world_pass(&f.world, 250 * WORLD_MS);
-		assert_int_equal(n_connects(&f, 2), 1);
-		uint32_t loser = id_of(&f, 3 - winner), third = id_of(&f, 3);
-		event(&f, LB_EVENT_CONNECTED, winner, "");
+		assert_int_equal(member_world_connects(&f, 2), 1);
+		uint32_t loser = member_world_id(&f, 3 - winner), third = member_world_id(&f, 3);
+		member_world_event(&f, LB_EVENT_CONNECTED, winner, "");
 		assert_int_equal(f.state, LB_READY);
 		assert_uses(&f, winner);
 		assert_int_equal(f.world.n_releases[loser], 1);
@@ -226,7 +149,7 @@ static void first_to_be_ready_wins_and_the_others_are_given_up(void **state)
 		world_pass(&f.world, WORLD_S);
 		assert_int_equal(f.world.n_connects[third], 0);
 		assert_string_equal(lb_member_last_error(f.member), "");
-		fini(&f);
+		member_world_fini(&f);
 	}
 }
 
@@ -234,160 +157,160 @@ static void first_to_be_ready_wins_and_the_others_are_given_up(void **state)
 static void it_fails_once_each_address_failed_and_then_tries_all(void **state)
 {
 	(void)state;
-	struct fixture f;
-	init(&f, (uint32_t[]){1, 2}, 2);
+	struct member_world f;
+	member_world_init(&f, (uint32_t[]){1, 2}, 2);
 	lb_member_connect(f.member);
-	event(&f, LB_EVENT_FAILED, 1, "refused");
+	member_world_event(&f, LB_EVENT_FAILED, 1, "refused");
 	assert_int_equal(f.state, LB_CONNECTING);
 	world_pass(&f.world, 100 * WORLD_MS);
-	event(&f, LB_EVENT_FAILED, 2, "connect timeout");
+	member_world_event(&f, LB_EVENT_FAILED, 2, "connect timeout");
 	assert_int_equal(f.state, LB_TRANSIENT_FAILURE);
 	assert_string_equal(lb_member_last_error(f.member), "10.82.0.2:50051: connect timeout");
 	uint32_t n_told = f.n_told;
-	while (n_connects(&f, 1) < 2 || n_connects(&f, 2) < 2)
+	while (member_world_connects(&f, 1) < 2 || member_world_connects(&f, 2) < 2)
 		world_pass(&f.world, WORLD_MS);
 	assert_true(world_now(&f.world) - WORLD_START < 1400 * WORLD_MS); // each on its own
 	assert_true(f.n_told > n_told); // of the raw state
 	// Sticky (ST-02), whatever is tried.
 	assert_int_equal(lb_member_raw_state(f.member), LB_CONNECTING);
 	assert_int_equal(lb_member_state(f.member), LB_TRANSIENT_FAILURE);
-	event(&f, LB_EVENT_FAILED, 2, "refused");
+	member_world_event(&f, LB_EVENT_FAILED, 2, "refused");
 	assert_int_equal(lb_member_raw_state(f.member), LB_CONNECTING);
-	event(&f, LB_EVENT_FAILED, 1, "refused");
+	member_world_event(&f, LB_EVENT_FAILED, 1, "refused");
 	assert_int_equal(lb_member_raw_state(f.member), LB_TRANSIENT_FAILURE);
 	world_pass(&f.world, 3 * WORLD_S);
 	assert_int_equal(f.state, LB_TRANSIENT_FAILURE);
-	event(&f, LB_EVENT_CONNECTED, 1, "");
+	member_world_event(&f, LB_EVENT_CONNECTED, 1, "");
 	assert_int_equal(f.state, LB_READY);
 	assert_uses(&f, 1);
-	fini(&f);
+	member_world_fini(&f);
 }
 
 // PF-05: one that fails early in a long pass is not tried again before the pass is over.
 static void address_fails_once_in_a_pass(void **state)
 {
 	(void)state;
-	struct fixture f;
-	init(&f, (uint32_t[]){1, 2}, 2);
+	struct member_world f;
+	member_world_init(&f, (uint32_t[]){1, 2}, 2);
 	lb_member_connect(f.member);
-	event(&f, LB_EVENT_FAILED, 1, "refused");
+	member_world_event(&f, LB_EVENT_FAILED, 1, "refused");
 	world_pass(&f.world, 5 * WORLD_S);
-	assert_int_equal(n_connects(&f, 1), 1);
-	event(&f, LB_EVENT_FAILED, 2, "connect timeout");
+	assert_int_equal(member_world_connects(&f, 1), 1);
+	member_world_event(&f, LB_EVENT_FAILED, 2, "connect timeout");
 	assert_int_equal(f.state, LB_TRANSIENT_FAILURE);
-	assert_int_equal(n_connects(&f, 1), 2); // its backoff was over
-	fini(&f);
+	assert_int_equal(member_world_connects(&f, 1), 2); // its backoff was over
+	member_world_fini(&f);
 }
 
 // PF-04
 static void address_in_backoff_is_skipped_and_one_under_way_counts(void **state)
 {
 	(void)state;
-	struct fixture f;
-	init(&f, (uint32_t[]){1, 2, 3}, 3);
-	struct ip_port a1 = addr(1), a2 = addr(2);
+	struct member_world f;
+	member_world_init(&f, (uint32_t[]){1, 2, 3}, 3);
+	struct ip_port a1 = member_world_addr(1), a2 = member_world_addr(2);
 	struct lb_subchannel *other1 = lb_connectivity_get(f.world.connectivity, &a1);
 	struct lb_subchannel *other2 = lb_connectivity_get(f.world.connectivity, &a2);
 	lb_subchannel_request(other1);
-	event(&f, LB_EVENT_FAILED, 1, "refused");
+	member_world_event(&f, LB_EVENT_FAILED, 1, "refused");
 	lb_subchannel_request(other2);
 	lb_member_connect(f.member);
-	assert_int_equal(n_connects(&f, 1), 1);
-	assert_int_equal(n_connects(&f, 2), 1);
-	assert_int_equal(n_connects(&f, 3), 0);
+	assert_int_equal(member_world_connects(&f, 1), 1);
+	assert_int_equal(member_world_connects(&f, 2), 1);
+	assert_int_equal(member_world_connects(&f, 3), 0);
 	world_pass(&f.world, 250 * WORLD_MS);
-	assert_int_equal(n_connects(&f, 3), 1);
-	event(&f, LB_EVENT_FAILED, 3, "refused");
+	assert_int_equal(member_world_connects(&f, 3), 1);
+	member_world_event(&f, LB_EVENT_FAILED, 3, "refused");
 	assert_int_equal(f.state, LB_CONNECTING);
-	event(&f, LB_EVENT_FAILED, 2, "refused");
+	member_world_event(&f, LB_EVENT_FAILED, 2, "refused");
 	assert_int_equal(f.state, LB_TRANSIENT_FAILURE);
 	lb_connectivity_put(f.world.connectivity, other1);
 	lb_connectivity_put(f.world.connectivity, other2);
-	fini(&f);
+	member_world_fini(&f);
 }
 
 // PF-04, PF-05: what somebody else's attempt came to before its turn is no failure of its own.
 static void attempt_counts_from_its_turn_on(void **state)
 {
 	(void)state;
-	struct fixture f;
-	init(&f, (uint32_t[]){1, 2}, 2);
+	struct member_world f;
+	member_world_init(&f, (uint32_t[]){1, 2}, 2);
 	f.env.attempt_delay_ns = 2 * WORLD_S;
-	struct ip_port a2 = addr(2);
+	struct ip_port a2 = member_world_addr(2);
 	struct lb_subchannel *other = lb_connectivity_get(f.world.connectivity, &a2);
 	lb_member_connect(f.member);
 	lb_subchannel_request(other);
-	event(&f, LB_EVENT_FAILED, 2, "refused");
+	member_world_event(&f, LB_EVENT_FAILED, 2, "refused");
 	world_pass(&f.world, 2 * WORLD_S); // its backoff is over, its turn is come
-	assert_int_equal(n_connects(&f, 2), 2);
-	event(&f, LB_EVENT_FAILED, 1, "refused");
+	assert_int_equal(member_world_connects(&f, 2), 2);
+	member_world_event(&f, LB_EVENT_FAILED, 1, "refused");
 	assert_int_equal(f.state, LB_CONNECTING);
-	event(&f, LB_EVENT_FAILED, 2, "refused");
+	member_world_event(&f, LB_EVENT_FAILED, 2, "refused");
 	assert_int_equal(f.state, LB_TRANSIENT_FAILURE);
 	lb_connectivity_put(f.world.connectivity, other);
-	fini(&f);
+	member_world_fini(&f);
 }
 
 // MC-07: the connections of an address are everybody's.
 static void connection_of_another_cluster_is_used_at_once(void **state)
 {
 	(void)state;
-	struct fixture f;
-	init(&f, (uint32_t[]){1, 2}, 2);
-	struct ip_port a2 = addr(2);
+	struct member_world f;
+	member_world_init(&f, (uint32_t[]){1, 2}, 2);
+	struct ip_port a2 = member_world_addr(2);
 	struct lb_subchannel *other = lb_connectivity_get(f.world.connectivity, &a2);
 	lb_subchannel_request(other);
-	event(&f, LB_EVENT_CONNECTED, 2, "");
+	member_world_event(&f, LB_EVENT_CONNECTED, 2, "");
 	lb_member_connect(f.member);
 	assert_uses(&f, 2);
 	assert_int_equal(f.n_told, 1);
-	assert_int_equal(n_connects(&f, 1), 0);
-	event(&f, LB_EVENT_LOST, 2, "closed");
+	assert_int_equal(member_world_connects(&f, 1), 0);
+	member_world_event(&f, LB_EVENT_LOST, 2, "closed");
 	assert_int_equal(f.state, LB_IDLE);
-	event(&f, LB_EVENT_CONNECTED, 2, ""); // a worker's own, or the other cluster's
+	member_world_event(&f, LB_EVENT_CONNECTED, 2, ""); // a worker's own, or the other cluster's
 	assert_uses(&f, 2);
 	assert_int_equal(f.state, LB_READY);
 	lb_connectivity_put(f.world.connectivity, other);
-	fini(&f);
+	member_world_fini(&f);
 }
 
 // A50-E16
 static void ejection_shows_failure_and_keeps_the_connection(void **state)
 {
 	(void)state;
-	struct fixture f;
-	init(&f, (uint32_t[]){1}, 1);
+	struct member_world f;
+	member_world_init(&f, (uint32_t[]){1}, 1);
 	lb_member_connect(f.member);
-	event(&f, LB_EVENT_CONNECTED, 1, "");
+	member_world_event(&f, LB_EVENT_CONNECTED, 1, "");
 	lb_member_set_ejected(f.member, true);
 	assert_int_equal(f.state, LB_TRANSIENT_FAILURE);
 	assert_true(lb_member_is_ejected(f.member));
 	assert_uses(&f, 1);
-	assert_int_equal(f.world.n_releases[id_of(&f, 1)], 0);
+	assert_int_equal(f.world.n_releases[member_world_id(&f, 1)], 0);
 	uint32_t n = f.n_told;
 	lb_member_set_ejected(f.member, true);
 	assert_int_equal(f.n_told, n);
 	lb_member_set_ejected(f.member, false);
 	assert_int_equal(f.state, LB_READY); // at once
 	lb_member_set_ejected(f.member, true);
-	event(&f, LB_EVENT_LOST, 1, "closed");
+	member_world_event(&f, LB_EVENT_LOST, 1, "closed");
 	assert_int_equal(lb_member_raw_state(f.member), LB_IDLE);
 	assert_int_equal(f.state, LB_TRANSIENT_FAILURE);
-	fini(&f);
+	member_world_fini(&f);
 }
 
 static void disconnected_member_gives_everything_back(void **state)
 {
 	(void)state;
 	for (uint32_t stage = 0; stage < 4; stage++) {
-		struct fixture f;
-		init(&f, (uint32_t[]){1, 2}, 2);
+		struct member_world f;
+		member_world_init(&f, (uint32_t[]){1, 2}, 2);
 		lb_member_connect(f.member);
-		uint32_t ids[2] = {id_of(&f, 1), id_of(&f, 2)};
+		uint32_t ids[2] = {member_world_id(&f, 1), member_world_id(&f, 2)};
 		if (stage == 1)
-			event(&f, LB_EVENT_CONNECTED, 1, "");
+			member_world_event(&f, LB_EVENT_CONNECTED, 1, "");
 		for (uint32_t i = 1; stage >= 2 && i <= 2; i++)
-			event(&f, LB_EVENT_FAILED, i, "refused");
+			member_world_event(&f, LB_EVENT_FAILED, i, "refused");
 		if (stage == 3)
 			world_pass(&f.world, 2 * WORLD_S);
 		lb_member_disconnect(f.member);
@@ -400,7 +323,7 @@ static void disconnected_member_gives_everything_back(void **state)
 		assert_int_equal(f.n_told, n);
 		lb_member_disconnect(f.member);
 		assert_int_equal(f.n_told, n);
-		fini(&f);
+		member_world_fini(&f);
 	}
 }
 
@@ -409,47 +332,49 @@ static void same_set_of_a_hundred_thousand_is_soon_known(void **state)
 {
 	enum { N = 100000 };
 	(void)state;
-	struct fixture f;
+	struct member_world f;
 	struct ip_port *list = calloc(N, sizeof(*list)), *other = calloc(N, sizeof(*other));
-	init(&f, (uint32_t[]){1}, 1);
+	member_world_init(&f, (uint32_t[]){1}, 1);
 	for (uint32_t i = 0; i < N; i++)
-		list[i] = addr(i + 1);
+		list[i] = member_world_addr(i + 1);
 	struct lb_member *m = lb_member_new(&f.env, 7, list, N);
 	for (uint32_t i = 0; i < N; i++)
 		other[i] = list[N - 1 - i];
 	assert_true(lb_member_same_set(m, list, N));
 	assert_true(lb_member_same_set(m, other, N));
-	other[N / 2] = addr(N + 1);
+	other[N / 2] = member_world_addr(N + 1);
 	assert_false(lb_member_same_set(m, other, N));
 	other[N / 2] = other[0]; // twice, and another one not at all
 	assert_false(lb_member_same_set(m, other, N));
 	lb_member_put(m);
 	free(list);
 	free(other);
-	fini(&f);
+	member_world_fini(&f);
 }
 
 // PF-08, A50-E04
 static void same_set_in_another_order_is_the_same(void **state)
 {
 	(void)state;
-	struct fixture f;
-	init(&f, (uint32_t[]){1, V6, 2}, 3);
-	const struct ip_port same[] = {addr(2), addr(1), addr(V6)};
-	const struct ip_port twice[] = {addr(2), addr(2), addr(1)};
+	struct member_world f;
+	member_world_init(&f, (uint32_t[]){1, MEMBER_WORLD_V6, 2}, 3);
+	const struct ip_port same[] = {
+		member_world_addr(2), member_world_addr(1), member_world_addr(MEMBER_WORLD_V6)};
+	const struct ip_port twice[] = {
+		member_world_addr(2), member_world_addr(2), member_world_addr(1)};
 	assert_true(lb_member_same_set(f.member, same, 3));
 	assert_false(lb_member_same_set(f.member, same, 2));
 	assert_false(lb_member_same_set(f.member, twice, 3));
 	lb_member_connect(f.member);
-	event(&f, LB_EVENT_CONNECTED, 1, "");
+	member_world_event(&f, LB_EVENT_CONNECTED, 1, "");
 	lb_member_reorder(f.member, same);
 	assert_true(ip_port_eq(lb_member_address(f.member, 0), &same[0]));
 	assert_uses(&f, 1);
-	event(&f, LB_EVENT_LOST, 1, "closed");
+	member_world_event(&f, LB_EVENT_LOST, 1, "closed");
 	lb_member_connect(f.member);
-	assert_int_equal(n_connects(&f, 2), 1);
-	assert_int_equal(n_connects(&f, V6), 0);
-	fini(&f);
+	assert_int_equal(member_world_connects(&f, 2), 1);
+	assert_int_equal(member_world_connects(&f, MEMBER_WORLD_V6), 0);
+	member_world_fini(&f);
 }
 
 struct witness {
@@ -486,8 +411,8 @@ static void witness_told(struct lb_member_watcher *watcher, uint32_t index)
 static void watchers_may_change_what_they_are_told_of(void **state)
 {
 	(void)state;
-	struct fixture f;
-	init(&f, (uint32_t[]){1, 2}, 2);
+	struct member_world f;
+	member_world_init(&f, (uint32_t[]){1, 2}, 2);
 	struct witness w[3];
 	for (int i = 0; i < 3; i++) {
 		w[i] = (struct witness){{.on_change = witness_told, .n = 1}, f.member, .n = 0};
@@ -498,7 +423,7 @@ static void watchers_may_change_what_they_are_told_of(void **state)
 	w[2].disconnects = true;
 	lb_member_connect(f.member);
 	assert_int_equal(w[1].n, 1);
-	event(&f, LB_EVENT_CONNECTED, 1, "");
+	member_world_event(&f, LB_EVENT_CONNECTED, 1, "");
 	// READY was given up by one, and asked for again by another, who finds the connection that
 	// the workers have not let go yet.
 	for (int i = 0; i < 3; i += 2)
@@ -507,23 +432,23 @@ static void watchers_may_change_what_they_are_told_of(void **state)
 	assert_int_equal(w[1].n, 1);
 	lb_member_unwatch(f.member, &w[0].watcher, 0);
 	lb_member_unwatch(f.member, &w[2].watcher, 0);
-	fini(&f);
+	member_world_fini(&f);
 }
 
 static void last_watcher_may_put_the_member(void **state)
 {
 	(void)state;
 	for (uint32_t n = 1; n <= 2; n++) {
-		struct fixture f;
-		init(&f, (uint32_t[]){9}, 1);
-		struct lb_member *m = make(&f, (uint32_t[]){1, 2}, n);
+		struct member_world f;
+		member_world_init(&f, (uint32_t[]){9}, 1);
+		struct lb_member *m = member_world_make(&f, (uint32_t[]){1, 2}, n);
 		struct witness w = {{.on_change = witness_told, .n = 1}, m, .puts = true};
 		assert_true(lb_member_watch(m, &w.watcher, 0));
 		lb_member_connect(m);
-		event(&f, LB_EVENT_CONNECTED, 1, "");
+		member_world_event(&f, LB_EVENT_CONNECTED, 1, "");
 		assert_int_equal(w.last, LB_READY);
-		assert_int_equal(f.world.n_releases[id_of(&f, 1)], 1);
-		fini(&f);
+		assert_int_equal(f.world.n_releases[member_world_id(&f, 1)], 1);
+		member_world_fini(&f);
 	}
 }
 
@@ -532,9 +457,9 @@ static void members_in_any_number_come_and_go(void **state)
 {
 	(void)state;
 	enum { N = 300 };
-	struct fixture f;
+	struct member_world f;
 	struct lb_member *all[N] = {0};
-	init(&f, (uint32_t[]){9}, 1);
+	member_world_init(&f, (uint32_t[]){9}, 1);
 	struct lb_member_env env = {f.world.connectivity, 250 * WORLD_MS};
 	struct rand r;
 	rand_init(&r, 3);
@@ -547,7 +472,7 @@ static void members_in_any_number_come_and_go(void **state)
 			all[i] = NULL;
 			continue;
 		}
-		const struct ip_port a[2] = {addr(i), addr(i + N)};
+		const struct ip_port a[2] = {member_world_addr(i), member_world_addr(i + N)};
 		all[i] = lb_member_new(&env, i, a, 1 + i % 2);
 		assert_non_null(all[i]);
 	}
@@ -557,7 +482,7 @@ static void members_in_any_number_come_and_go(void **state)
 	alloc_fail_disarm();
 	assert_null(env.slabs);
 	assert_int_equal(env.n_members, 0);
-	fini(&f);
+	member_world_fini(&f);
 }
 
 // Without memory it stays IDLE and holds nothing.
@@ -565,10 +490,11 @@ static void each_failed_allocation_is_survived(void **state)
 {
 	(void)state;
 	for (uint32_t n = 1; n <= 3; n++) {
-		struct fixture f;
-		init(&f, (uint32_t[]){9}, 1);
+		struct member_world f;
+		member_world_init(&f, (uint32_t[]){9}, 1);
 		struct lb_member *m = NULL;
-		const struct ip_port list[] = {addr(1), addr(2), addr(3)};
+		const struct ip_port list[] = {
+			member_world_addr(1), member_world_addr(2), member_world_addr(3)};
 		struct lb_member_env env = {f.world.connectivity, 250 * WORLD_MS};
 		ALLOC_FAIL_EACH(m = lb_member_new(&env, 5, list, n), !m, (void)0);
 		for (size_t nth = 0;; nth++) {
@@ -587,7 +513,7 @@ static void each_failed_allocation_is_survived(void **state)
 		}
 		assert_int_equal(lb_member_state(m), LB_CONNECTING);
 		lb_member_put(m);
-		fini(&f);
+		member_world_fini(&f);
 	}
 }
 
@@ -602,15 +528,16 @@ static void member_without_room_says_so_and_tries_again(void **state)
 {
 	(void)state;
 	for (uint32_t n = 1; n <= 3; n++) {
-		struct fixture f;
-		init(&f, (uint32_t[]){9}, 1);
+		struct member_world f;
+		member_world_init(&f, (uint32_t[]){9}, 1);
 		const struct lb_connectivity_env env = {
 			f.world.wheel, &f.world.rand, 1, nothing, nothing, NULL};
 		struct lb_connectivity *c = lb_connectivity_new(&env);
 		struct lb_member_env member_env = {c, 250 * WORLD_MS};
-		const struct ip_port list[] = {addr(1), addr(2), addr(3)};
+		const struct ip_port list[] = {
+			member_world_addr(1), member_world_addr(2), member_world_addr(3)};
 		struct lb_subchannel **all = calloc(LB_MAX_ENDPOINTS, sizeof(*all));
-		struct ip_port other = addr(1);
+		struct ip_port other = member_world_addr(1);
 		for (uint32_t i = 0; i < LB_MAX_ENDPOINTS; i++) {
 			other.ip.b[12] = 77;
 			other.ip.b[13] = (uint8_t)(i >> 16);
@@ -649,7 +576,7 @@ static void member_without_room_says_so_and_tries_again(void **state)
 			lb_connectivity_put(c, all[i]);
 		lb_connectivity_free(c);
 		free(all);
-		fini(&f);
+		member_world_fini(&f);
 	}
 }
 
@@ -658,9 +585,9 @@ static void random_life_agrees_with_the_rules(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 200; seed++) {
-		struct fixture f;
+		struct member_world f;
 		uint32_t n = 1 + seed % 4;
-		init(&f, (uint32_t[]){1, V6, 2, V6 + 1}, n);
+		member_world_init(&f, (uint32_t[]){1, MEMBER_WORLD_V6, 2, MEMBER_WORLD_V6 + 1}, n);
 		struct rand r;
 		rand_init(&r, seed);
 		bool has_failed = false; // since it was READY, for good
@@ -708,7 +635,7 @@ static void random_life_agrees_with_the_rules(void **state)
 				assert_true(raw == LB_CONNECTING ||
 					    twheel_next_ns(f.world.wheel) != UINT64_MAX);
 		}
-		fini(&f);
+		member_world_fini(&f);
 	}
 }
 

@@ -54,6 +54,7 @@ void world_fini(struct world *w)
 		while (w->n_releases[id])
 			world_answer_release(w, id);
 	assert_int_equal(lb_endpoint_table_count(lb_connectivity_endpoints(w->connectivity)), 0);
+	assert_int_equal(lb_connectivity_n_waiting(w->connectivity), 0);
 	assert_true(twheel_next_ns(w->wheel) == UINT64_MAX);
 	lb_connectivity_free(w->connectivity);
 	twheel_free(w->wheel);
