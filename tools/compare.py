@@ -7,7 +7,8 @@
 
 Whoever of the peers is installed takes part (Debian's packages haproxy, nghttp2-proxy, nginx-light; Envoy
 from the tests' Python). 8x32 is eight connections with 32 requests each at a time, 64x1 is 64 with one;
-answers have 64 bytes. Each shape also with 10,000 routes, the last of which is asked for; then connections
+answers have 64 bytes. Each shape also with 10,000 routes, the last of which is asked for (what they add is less
+than two processes differ by: on memif one has both, and they take turns); then connections
 that have had one request and wait; connect, one request, close; and latency, by shunt-load for everybody,
 at half of what the slowest peer can do with 64x1, counted from when each request was due: a stall delays
 all that follow. The peers, and shuntd once more, stand between h2load and nghttpd on veth; shuntd also
@@ -100,6 +101,12 @@ def machine():
             "load": round(os.getloadavg()[0], 1)}
 
 
+def stolen_s():
+    """Seconds, of all processors, that the machine's host gave to others."""
+    first = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return int(first[8]) / os.sysconf("SC_CLK_TCK")
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two short repeats")
@@ -120,7 +127,7 @@ def main():
     if os.geteuid() != 0:
         sys.exit("tools/compare makes network namespaces: run it as root")
     build()
-    started = time.monotonic()
+    started, stolen = time.monotonic(), stolen_s()
     os.environ["SHUNT_BUILD"] = str(BUILD)
     sys.dont_write_bytecode = True
     sys.path[:0] = [str(ROOT / "tests" / "integ"), str(ROOT / "tests" / "bench")]
@@ -139,8 +146,8 @@ def main():
     rate = rate_of(subjects, args.plan.seconds)
     n_failed = measure(figures, subjects, args.plan, rate, many)
     for shape in compare_bed.SHAPES:
-        figures.add_differences(f"CPU added by {many} routes {shape}", f"CPU per request {shape}, {many} routes",
-                                f"CPU per request {shape}")
+        figures.add_differences(compare_bed.cpu_added(shape, many), compare_bed.cpu_per_request(shape, many),
+                                compare_bed.cpu_per_request(shape))
     for quantile in compare_bed.QUANTILES:
         figures.add_beyond(f"latency {quantile} added at {rate} a second", f"latency {quantile} at {rate} a second",
                            compare_subjects.REFERENCE)
@@ -148,9 +155,12 @@ def main():
         for taker, what, unit, value in compare_clusters.figures(BUILD, [s.name for s in subjects]):
             figures.add(repeat, taker, what, unit, value)
     rows = figures.rows()
-    print(f"{about['cpu']}, {about['cpus']} CPUs, Linux {about['kernel']}, load {about['load']}; "
+    elapsed = time.monotonic() - started
+    about["stolen_percent"] = round(100 * (stolen_s() - stolen) / (elapsed * about["cpus"]), 1)
+    print(f"{about['cpu']}, {about['cpus']} CPUs, Linux {about['kernel']}, load {about['load']}, "
+          f"{about['stolen_percent']} % of them taken by the machine's host; "
           + ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-          + f"; {time.monotonic() - started:.0f} s")
+          + f"; {elapsed:.0f} s")
     print("\n".join(compare_print.table(rows)))
     if args.json:
         args.json.write_text(json.dumps({"machine": about, "rows": rows}, indent=1) + "\n")

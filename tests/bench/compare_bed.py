@@ -84,6 +84,15 @@ def path(n_routes):
     return prefix((n_routes if n_routes > 1 else MANY) - 1) + h2load.MARK.lstrip("/")
 
 
+def cpu_per_request(shape, n_routes=1):
+    """What that figure is called."""
+    return f"CPU per request {shape}" + (f", {n_routes} routes" if n_routes > 1 else "")
+
+
+def cpu_added(shape, n_routes):
+    return f"CPU added by {n_routes} routes {shape}"
+
+
 def prefixes(n_routes):
     return [prefix(i) for i in range(n_routes)] if n_routes > 1 else []
 
@@ -159,14 +168,22 @@ class Subject:
 
     def figures(self, seconds, rate):
         """All of it: loads that last so long, latency at so many requests a second."""
-        for shape, (clients, streams) in SHAPES.items():
-            yield from self.load_figures(shape, self.seen(self.measure(clients, streams, seconds)))
         if self.n_routes > 1:
+            yield from self.routes_figures(seconds)
             return
+        yield from self.all_load_figures(seconds)
         yield from self.more_figures(seconds)
         yield from self.idle_figures()
         yield "CPU per connection with one request", "us", self.seen(self.churn(seconds)).subject_us()
         yield from self.latency_figures(seconds, rate)
+
+    def all_load_figures(self, seconds):
+        for shape, (clients, streams) in SHAPES.items():
+            yield from self.load_figures(shape, self.seen(self.measure(clients, streams, seconds)))
+
+    def routes_figures(self, seconds):
+        """Of many routes."""
+        yield from self.all_load_figures(seconds)
 
     def latency_figures(self, seconds, rate):
         latency = self.seen(self.latency(seconds, rate)).latency
@@ -176,9 +193,8 @@ class Subject:
             yield f"latency {quantile} at {rate} a second", "us", latency[quantile] / 1e3
 
     def load_figures(self, shape, sample):
-        many = f", {self.n_routes} routes" if self.n_routes > 1 else ""
-        yield f"CPU per request {shape}{many}", "us", sample.subject_us()
-        if many:
+        yield cpu_per_request(shape, self.n_routes), "us", sample.subject_us()
+        if self.n_routes > 1:
             return
         yield f"requests per second {shape}", "1/s", sample.per_second
         yield f"requests per second of a core by that CPU {shape}", "1/s", 1e6 / sample.subject_us()

@@ -17,10 +17,11 @@ class Figures:
         self._values.setdefault(what, {}).setdefault(subject, {})[repeat] = value
 
     def add_differences(self, what, more, less):
-        """what = more - less, of the same subject and repeat."""
+        """what = more - less, of the same subject and repeat, where the subject has not measured it itself."""
         self._derived.add(what)
+        measured = set(self.subjects(what))
         for subject, values in self._values.get(more, {}).items():
-            base = self._values.get(less, {}).get(subject, {})
+            base = {} if subject in measured else self._values.get(less, {}).get(subject, {})
             for repeat in values.keys() & base.keys():
                 self.add(repeat, subject, what, self._units[more], values[repeat] - base[repeat])
 

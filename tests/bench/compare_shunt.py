@@ -6,16 +6,20 @@ A worker that polls is always on the CPU: its cost is its CPU time times its bus
 is worth shows at saturation: there the cost must say how many requests a second one gets.
 """
 
+import statistics
+
 import load_agent
 import resources
-from compare_bed import (BACKEND, BACKEND_PORT, CHURN, RUN_TIMEOUT_S, OnVeth, Sample, Subject, cores, cpu_s, first,
-                         latency_words, path, prefer, prefixes, report_of, said)
+from compare_bed import (BACKEND, BACKEND_PORT, CHURN, RUN_TIMEOUT_S, SHAPES, OnVeth, Sample, Subject, cores, cpu_added,
+                         cpu_per_request, cpu_s, first, latency_words, path, prefer, prefixes, report_of, said)
 from testbed import BUILD, Testbed
 
 WORKER = "rte-worker"
 # Connections and requests of each that keep a worker busy: of fewer connections all that is in flight would
 # go round in one heap, and whoever does not have it waits.
 FULL = (512, 1)
+FEW, MANY = "few.test", "all.test"  # authorities: with one route, and with all there are
+PART_S = 0.6  # of a load without many routes, and then of one with them
 
 
 class ShuntOnVeth(OnVeth):
@@ -41,7 +45,7 @@ class ShuntOnMemif(Subject):
 
     def build(self):
         self.bed = PollingBed(self.lab)
-        load_agent.serve_echo(self.bed, routes=routes_of_echo(self.n_routes))
+        load_agent.serve_echo(self.bed, routes=routes_of_echo(self.n_routes), without_routes=[FEW])
         prefer(self.bed.daemon.pid, WORKER)
 
     def pid(self):
@@ -68,8 +72,19 @@ class ShuntOnMemif(Subject):
     def start_shunt_load(self, *words):
         return self.lab.start("lb", "idle", self._shunt_load(*words))
 
-    def measure(self, clients, streams, seconds):
-        return self._run("-c", clients, "-m", streams, "-D", seconds)
+    def measure(self, clients, streams, seconds, *words):
+        return self._run("-c", clients, "-m", streams, "-D", seconds, *words)
+
+    def routes_figures(self, seconds):
+        """What many add is less than two processes differ by: one has both, and they take turns."""
+        for shape, size in SHAPES.items():
+            of = {FEW: [], MANY: []}
+            for _ in range(max(1, round(seconds / PART_S))):
+                for authority, took in of.items():
+                    took.append(self.seen(self.measure(*size, PART_S, "--authority", authority)).subject_us())
+            yield cpu_per_request(shape, self.n_routes), "us", statistics.median(of[MANY])
+            added = statistics.median(many - few for few, many in zip(*of.values()))
+            yield cpu_added(shape, self.n_routes), "us", added
 
     def latency(self, seconds, rate=None):
         prefer(self.bed.daemon.pid, WORKER, wanted=False)

@@ -17,14 +17,16 @@ BACKEND_PORT = 8080
 MEMORY = ("--eal", "--no-huge", "--eal", "--in-memory", "--eal", "-m", "--eal", "256")
 
 
-def serve_echo(bed, backend=(BACKEND, BACKEND_PORT), routes=()):
-    """Everything goes to this backend; the routes are looked at first."""
+def serve_echo(bed, backend=(BACKEND, BACKEND_PORT), routes=(), without_routes=()):
+    """Everything goes to this backend; the routes are looked at first, but of these authorities."""
     cluster = resources.cluster("echo")
     cluster["circuit_breakers"] = {"thresholds": [{"max_requests": 100_000}]}
-    everything = resources.virtual_host("all", ["*"], *routes, resources.route("/", "echo"))
+    hosts = [resources.virtual_host("all", ["*"], *routes, resources.route("/", "echo"))]
+    if without_routes:
+        hosts.append(resources.virtual_host("without", without_routes, resources.route("/", "echo")))
     resources.Folder(bed.xds_folder).set(
         cluster, resources.endpoints("echo", backend),
-        resources.route_config("routes", everything), resources.listener("web", "routes"))
+        resources.route_config("routes", *hosts), resources.listener("web", "routes"))
     bed.start_xds()
     bed.start_daemon()
 

@@ -41,8 +41,8 @@ def test_a_subject_answers_and_its_cost_is_counted(subject):
 @pytest.mark.parametrize("subject", [s for s in SUBJECTS if s.routes], ids=lambda s: f"{s.name}-{s.transport}")
 def test_a_subject_finds_the_last_of_many_routes(subject):
     figures = figures_of(subject, 100)
-    assert figures.keys() == {"CPU per request 8x32, 100 routes", "CPU per request 64x1, 100 routes"}
-    assert all(value > 0 for _, value in figures.values())
+    costs = [figures[f"CPU per request {shape}, 100 routes"][1] for shape in ("8x32", "64x1")]
+    assert min(costs) > 0
 
 
 @pytest.mark.parametrize("direct", [s for s in SUBJECTS if s.name == compare_subjects.REFERENCE],
@@ -90,6 +90,8 @@ def test_what_is_added_is_above_the_same_repeat_without(figures):
     figures.add_differences("added", "cost with routes", "cost")
     figures.add_beyond("beyond", "cost", "direct")
     assert rows_by(figures, "added")["shunt"]["samples"] == [4, 5, 2]
+    figures.add_differences("cost with routes", "cost", "rate")
+    assert rows_by(figures, "cost with routes")["shunt"]["samples"] == [5, 8, 4]  # measured: nothing is reckoned
     beyond = rows_by(figures, "beyond")
     assert beyond.keys() == {"slow", "fast"}  # the others have no such reference on their transport
     assert beyond["slow"]["samples"] == [7, 4, 37]
