@@ -99,7 +99,10 @@ static bool same_entry(const struct xds_config *in_a, const struct xds_cluster_c
 
 // Is it nothing new to this frontend, while another one serves with something else? Of the two, one
 // still waits for more and may say again what it had (DM-28): who hears of a change configures it,
-// and what was said before takes nothing back.
+// and what was said before takes nothing back. It does happen: compose_meanwhile() leaves a cluster
+// whose own resource is newer as it was, for the sake of another's endpoints. Uncontested it counts
+// as said, since the cluster may have followed what came to nothing (frontend_follow_endpoints());
+// and so it does where it was refused, since only its repetition is the next try.
 static bool is_repeated(const struct assembler *a, uint32_t frontend,
 	const struct xds_config *config, const struct xds_cluster_config *conf,
 	const struct cluster *c)

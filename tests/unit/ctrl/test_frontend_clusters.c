@@ -89,6 +89,19 @@ static void give(struct world *w, const struct res_vhost *vhost, struct res_endp
 		(struct res_endpoints *[]){blue, old_endpoints}, 2);
 }
 
+// What frontends say of blue and green.
+static void say(struct world *w, uint32_t frontend, struct res_route_config *routes,
+	struct res_endpoints *blue, struct res_endpoints *green)
+{
+	struct res_listener *l = listener_of("1", NULL, 0);
+	update(w, frontend,
+		config_of(l, routes, (const char *[]){"blue", "green"},
+			(struct res_endpoints *[]){blue, green}, 2));
+	xds_res_put(&l->base);
+	settle(w);
+	turns(w, 1);
+}
+
 static const struct lb_cluster *published(const struct world *w, uint32_t id)
 {
 	return lb_snapshot_cluster(lb_slot_current(w->slot), id);
@@ -153,6 +166,21 @@ static void routes_that_are_refused_leave_the_clusters_alone(void **state)
 	give(w, &to_red, new_endpoints);
 	turns(w, 1);
 	assert_true(connects(w, 2));
+}
+
+// What serves is said again, but its clusters have followed another configuration since.
+static void what_was_followed_meanwhile_is_taken_back(void **state)
+{
+	struct world *w = *state;
+	struct res_route_config *r = routes_of(&to_blue, 1), *refused = routes_of(&to_red, 1);
+	say(w, 0, r, old_endpoints, third_endpoints);
+	assert_true(connects(w, 1));
+	say(w, 0, refused, new_endpoints, third_endpoints);
+	assert_true(connects(w, 2));
+	say(w, 0, r, old_endpoints, third_endpoints);
+	assert_true(connects(w, 1));
+	xds_res_put(&refused->base);
+	xds_res_put(&r->base);
 }
 
 // Endpoints that came with the new routes are theirs for a while, but backends may be gone.
@@ -222,19 +250,6 @@ static void what_another_frontend_serves_with_is_not_taken_back(void **state)
 	assert_false(connects(w, 2)); // it was not let go
 	xds_res_put(&l->base);
 	xds_res_put(&r->base);
-}
-
-// What frontends say of blue and green.
-static void say(struct world *w, uint32_t frontend, struct res_route_config *routes,
-	struct res_endpoints *blue, struct res_endpoints *green)
-{
-	struct res_listener *l = listener_of("1", NULL, 0);
-	update(w, frontend,
-		config_of(l, routes, (const char *[]){"blue", "green"},
-			(struct res_endpoints *[]){blue, green}, 2));
-	xds_res_put(&l->base);
-	settle(w);
-	turns(w, 1);
 }
 
 // A frontend that waits for a cluster says its last configuration again for the sake of newer
@@ -321,6 +336,7 @@ static void what_is_refused_takes_nothing_back(void **state)
 
 RUN_SUITE("ctrl/frontend_clusters", CASE(routes_that_wait_for_patterns_bring_their_clusters_along),
 	CASE(routes_that_are_refused_leave_the_clusters_alone),
+	CASE(what_was_followed_meanwhile_is_taken_back),
 	CASE(endpoints_wait_for_patterns_a_second_at_most),
 	CASE(endpoints_of_a_later_configuration_do_not_wait_anew),
 	CASE(a_new_cluster_connects_when_its_routes_serve),
