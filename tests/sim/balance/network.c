@@ -80,6 +80,8 @@ void sim_release(struct sim *s, struct lb_endpoint *e)
 		c->n_release_owed++;
 		c->told_up = c->connect_owed = false;
 	}
+	if (s->on_released)
+		s->on_released(s->on_ctx, plan_number(&e->addr));
 }
 
 bool sim_open(struct sim *s, uint32_t worker, const struct lb_endpoint *e)

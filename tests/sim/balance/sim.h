@@ -143,6 +143,7 @@ struct sim {
 	void (*on_served)(void *ctx, uint32_t address);
 	void (*on_syn)(void *ctx, uint32_t address);
 	void (*on_connected)(void *ctx, uint32_t address);
+	void (*on_released)(void *ctx, uint32_t address); // nobody uses it any more
 	void *on_ctx;
 	struct sim_syn syns[SIM_SYNS];
 	uint32_t n_syns;

@@ -33,10 +33,9 @@ struct life {
 	struct rand rand;
 	char plan[1024];
 	uint64_t left_ns[N_ADDRESSES]; // UINT64_MAX = it is in the configuration
-	// Since an address was last connected: what BO-01 allows from there on.
+	// Since an address was last connected, or nobody's: what BO-01 allows from there on.
 	uint32_t n_tries[N_ADDRESSES];
 	uint64_t since_ns[N_ADDRESSES];
-	uint32_t n_excuses[N_ADDRESSES];
 };
 
 static uint32_t below(struct life *l, uint32_t n)
@@ -85,14 +84,10 @@ static void update(struct life *l)
 	plan_read(&plan, l->plan);
 	for (uint32_t i = 0; i < N_ADDRESSES; i++) {
 		bool is_in = plan_priority_of(&plan, i) != UINT32_MAX;
-		if (is_in) {
-			l->n_excuses[i]++; // its record may be another one now
-			if (l->left_ns[i] != UINT64_MAX)
-				l->n_tries[i] = 0;
+		if (is_in)
 			l->left_ns[i] = UINT64_MAX;
-		} else if (l->left_ns[i] == UINT64_MAX) {
+		else if (l->left_ns[i] == UINT64_MAX)
 			l->left_ns[i] = sim_now(s);
-		}
 	}
 	sim_update(s, l->plan);
 }
@@ -154,11 +149,8 @@ static void report(struct life *l)
 static struct sim_request *request(struct life *l)
 {
 	struct sim_request *r = sim_begin(l->s, below(l, l->s->n_workers));
-	if (below(l, 2)) {
-		uint32_t i = below(l, N_ADDRESSES);
-		l->n_excuses[i]++; // given up and made anew, its backoff begins anew, too
-		sim_bind(r, i);
-	}
+	if (below(l, 2))
+		sim_bind(r, below(l, N_ADDRESSES));
 	r->lasts_ns = below(l, 3000) * SIM_MS;
 	r->deadline_ns = twheel_now(l->s->wheel) + 30 * SIM_S;
 	sim_start(l->s, r);
@@ -214,8 +206,8 @@ static uint32_t allowed(uint64_t ns)
 	return n;
 }
 
-// MC-07: as if there were one worker, but for one attempt of each of the others, which may not
-// have heard yet, and for what configurations bring anew.
+// MC-07: as if there were one worker, but for one attempt of each, which may not have heard yet
+// that the address is READY no more (MC-04).
 static void on_syn(void *ctx, uint32_t i)
 {
 	struct life *l = ctx;
@@ -226,14 +218,21 @@ static void on_syn(void *ctx, uint32_t i)
 	}
 	if (l->n_tries[i]++ == 0)
 		l->since_ns[i] = now;
-	uint32_t most = allowed(now - l->since_ns[i]) + l->s->n_workers + l->n_excuses[i];
+	uint32_t most = allowed(now - l->since_ns[i]) + l->s->n_workers;
 	assert_true(l->n_tries[i] <= most);
 }
 
 static void on_connected(void *ctx, uint32_t i)
 {
 	struct life *l = ctx;
-	l->n_tries[i] = l->n_excuses[i] = 0;
+	l->n_tries[i] = 0;
+}
+
+// Its backoff goes with the record, as with a subchannel of gRPC's: whoever takes the address up
+// again, be it an update or a session, begins with the shortest wait.
+static void on_released(void *ctx, uint32_t i)
+{
+	((struct life *)ctx)->n_tries[i] = 0;
 }
 
 static void end_requests(struct life *l)
@@ -295,6 +294,7 @@ static void live(uint64_t seed)
 	s->on_served = on_served;
 	s->on_syn = on_syn;
 	s->on_connected = on_connected;
+	s->on_released = on_released;
 	s->on_ctx = l;
 	s->leaves[0].outlier = (struct lb_outlier_conf){.interval_ns = 2 * SIM_S,
 		.base_ejection_ns = 5 * SIM_S,
@@ -331,13 +331,21 @@ static void what_is_being_released_can_be_taken_up_at_once(void **state)
 	live(40555);
 }
 
+// An address that was given up three times while its host was dead (BO-01, MC-07).
+static void what_was_given_up_is_tried_as_if_it_were_new(void **state)
+{
+	(void)state;
+	live(60636);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
 		first_seed = strtoull(argv[1], NULL, 10);
 	n_seeds = argc > 2 ? strtoull(argv[2], NULL, 10) : argc > 1 ? 1 : n_seeds;
 	const struct CMUnitTest suite[] = {cmocka_unit_test(lives_by_chance_keep_the_rules),
-		cmocka_unit_test(what_is_being_released_can_be_taken_up_at_once)};
+		cmocka_unit_test(what_is_being_released_can_be_taken_up_at_once),
+		cmocka_unit_test(what_was_given_up_is_tried_as_if_it_were_new)};
 	int n_failed = cmocka_run_group_tests_name("sim/balance/random", suite, NULL, NULL);
 	printf("last seed %llu\n", (unsigned long long)last_seed);
 	return n_failed;
