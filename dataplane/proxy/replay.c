@@ -13,27 +13,28 @@
 #define NEVER_INDEX (UINT32_C(1) << 31) // second word: with the value's length
 #define N_PSEUDO 4
 
-// Most are short, and a call costs as much as the copy: two pieces that may overlap.
+// As two pieces of this size, which may overlap; it is a constant.
+static inline __attribute__((always_inline)) void copy_ends(uint8_t *p, struct str s, size_t size)
+{
+	uint8_t first[8], last[8];
+	memcpy(first, s.p, size);
+	memcpy(last, s.p + s.len - size, size);
+	memcpy(p, first, size);
+	memcpy(p + s.len - size, last, size);
+}
+
+// Most are short, and a call costs as much as the copy.
 static inline uint8_t *put_text(uint8_t *p, struct str s)
 {
-	if (s.len > 16) {
+	if (s.len > 16)
 		memcpy(p, s.p, s.len);
-	} else if (s.len >= 8) {
-		uint64_t first, last;
-		memcpy(&first, s.p, 8);
-		memcpy(&last, s.p + s.len - 8, 8);
-		memcpy(p, &first, 8);
-		memcpy(p + s.len - 8, &last, 8);
-	} else if (s.len >= 4) {
-		uint32_t first, last;
-		memcpy(&first, s.p, 4);
-		memcpy(&last, s.p + s.len - 4, 4);
-		memcpy(p, &first, 4);
-		memcpy(p + s.len - 4, &last, 4);
-	} else {
+	else if (s.len >= 8)
+		copy_ends(p, s, 8);
+	else if (s.len >= 4)
+		copy_ends(p, s, 4);
+	else
 		for (size_t i = 0; i < s.len; i++)
 			p[i] = (uint8_t)s.p[i];
-	}
 	return p + s.len;
 }
 
