@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One fast hash for tables whose keys come from the configuration: a client can only look up, never
 // insert, so collisions cannot be forced and no secret is needed. Not for keys that peers choose
-// (those take siphash24).
+// (those take SipHash).
 // Thread: any. Pure.
 #pragma once
 

@@ -115,12 +115,6 @@ uint16_t tcp_csum_segment(uint16_t flow_sum, const void *segment, size_t len)
 	return (uint16_t)~fold(add(sum_pseudo(flow_sum, len), sum_bytes(segment, len)));
 }
 
-uint16_t tcp_csum(
-	const struct ip_addr *src, const struct ip_addr *dst, const void *segment, size_t len)
-{
-	return tcp_csum_segment(tcp_csum_flow(src, dst), segment, len);
-}
-
 uint16_t tcp_csum_rest(
 	uint16_t flow_sum, uint64_t header_sum, size_t header_len, const void *rest, size_t len)
 {

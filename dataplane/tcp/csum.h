@@ -12,8 +12,6 @@ struct ip_addr;
 uint16_t tcp_csum_flow(const struct ip_addr *, const struct ip_addr *);
 // What belongs into the checksum field (network order, as stored), that field counted as zero.
 // Over a segment whose field is filled: 0 = correct.
-uint16_t tcp_csum(
-	const struct ip_addr *src, const struct ip_addr *dst, const void *segment, size_t len);
 uint16_t tcp_csum_segment(uint16_t flow_sum, const void *segment, size_t len);
 // The same for a segment whose header was written a moment ago: header_sum is the sum of its words
 // of four bytes, as memory holds them, taken as they were written. Reading them now would wait for

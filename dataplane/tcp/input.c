@@ -20,18 +20,18 @@ static inline bool options(const uint8_t *p, size_t len, struct tcp_opts *ret)
 	return true;
 }
 
-// len >= TCP_HEADER_LEN, ports in the flow. True = well-formed.
-static bool parse(struct tcp_stack *s, const struct tcp_flow *flow, const uint8_t *segment,
-	size_t len, struct tcp_seg *ret)
+// len >= TCP_HEADER_LEN, ports in the flow; flow_sum: tcp_csum_flow() of its addresses. True =
+// well-formed.
+static inline bool parse(struct tcp_stack *s, const struct tcp_flow *flow, uint16_t flow_sum,
+	const uint8_t *segment, size_t len, struct tcp_seg *ret)
 {
-	struct tcp_header h;
-	memcpy(&h, segment, sizeof(h));
-	size_t header_len = (size_t)(h.offset >> 4) * 4;
-	if (header_len < sizeof(h) || header_len > len || len > UINT16_MAX) {
+	uint8_t flags = segment[offsetof(struct tcp_header, flags)];
+	size_t header_len = (size_t)(segment[offsetof(struct tcp_header, offset)] >> 4) * 4;
+	if (header_len < TCP_HEADER_LEN || header_len > len || len > UINT16_MAX) {
 		tcp_count(s, TCP_DROP_OFFSET);
 		return false;
 	}
-	if (tcp_csum(&flow->remote, &flow->local, segment, len) != 0) {
+	if (tcp_csum_segment(flow_sum, segment, len) != 0) {
 		tcp_count(s, TCP_DROP_CHECKSUM);
 		return false;
 	}
@@ -40,18 +40,18 @@ static bool parse(struct tcp_stack *s, const struct tcp_flow *flow, const uint8_
 		tcp_count(s, TCP_DROP_PORT);
 		return false;
 	}
-	ret->seq = get32(h.seq);
-	ret->ack = get32(h.ack);
-	ret->wnd = get16(h.window);
+	ret->seq = get32(segment + offsetof(struct tcp_header, seq));
+	ret->ack = get32(segment + offsetof(struct tcp_header, ack));
+	ret->wnd = get16(segment + offsetof(struct tcp_header, window));
 	ret->len = (uint32_t)(len - header_len);
-	ret->flags = h.flags;
+	ret->flags = flags;
 	ret->old = false;
 	ret->data = segment + header_len;
-	if (h.flags & TCP_SYN && h.flags & (TCP_FIN | TCP_RST)) {
+	if (flags & TCP_SYN && flags & (TCP_FIN | TCP_RST)) {
 		tcp_count(s, TCP_DROP_FLAGS);
 		return false;
 	}
-	if (!options(segment + sizeof(h), header_len - sizeof(h), &ret->opts)) {
+	if (!options(segment + TCP_HEADER_LEN, header_len - TCP_HEADER_LEN, &ret->opts)) {
 		tcp_count(s, TCP_DROP_OPTIONS);
 		return false;
 	}
@@ -97,7 +97,8 @@ void tcp_stack_input(struct tcp_stack *s, const struct ip_addr *local, const str
 	struct tcp_conn *c = tcp_table_find(s, &flow, hash);
 	if (c && tcp_plain_input(c, segment, len))
 		return;
-	if (!parse(s, &flow, segment, len, &seg))
+	uint16_t flow_sum = c ? c->flow_sum : tcp_csum_flow(&flow.local, &flow.remote);
+	if (!parse(s, &flow, flow_sum, segment, len, &seg))
 		return;
 	if (!c) {
 		input_without_conn(s, &flow, hash, &seg);

@@ -139,7 +139,6 @@ void tcp_listener_syn(struct tcp_stack *s, const struct tcp_flow *flow, uint32_t
 	c->state = TCP_SYN_RECEIVED;
 	c->passive = true;
 	s->n_half_open++;
-	c->iss = tcp_isn(s, flow);
 	if (iss_floor && seq_le(c->iss, *iss_floor))
 		c->iss = *iss_floor + UINT16_MAX; // RFC 6191 2
 	c->snd_una = c->recover = c->iss;

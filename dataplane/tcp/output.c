@@ -4,8 +4,9 @@
 #include "dataplane/tcp/build.h"
 #include "dataplane/tcp/tcp_internal.h"
 
-// Any options, no data.
-static bool send_bare(struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *seg)
+// Any options, no data; flow_sum: tcp_csum_flow() of the flow's addresses.
+static bool send_bare(struct tcp_stack *s, const struct tcp_flow *flow, uint16_t flow_sum,
+	const struct tcp_seg *seg)
 {
 	struct tcp_room room;
 	if (!tcp_build_begin(s, flow, TCP_HEADER_LEN + tcp_opts_len(&seg->opts), 0, &room))
@@ -18,14 +19,14 @@ static bool send_bare(struct tcp_stack *s, const struct tcp_flow *flow, const st
 		memcpy(&word, opts + i, sizeof(word));
 		room.sum += word;
 	}
-	tcp_build_emit(s, flow, tcp_csum_flow(&flow->local, &flow->remote), &room, 0);
+	tcp_build_emit(s, flow, flow_sum, &room, 0);
 	return true;
 }
 
 void tcp_output_raw(struct tcp_stack *s, const struct tcp_flow *flow, const struct tcp_seg *seg)
 {
 	// Lost if no buffer comes: it is an answer to something that comes again.
-	(void)!send_bare(s, flow, seg);
+	(void)!send_bare(s, flow, tcp_csum_flow(&flow->local, &flow->remote), seg);
 }
 
 void tcp_output_rst_reply(
@@ -77,7 +78,7 @@ static bool send_blocks(struct tcp_conn *c, uint32_t seq, uint8_t flags)
 	c->dsack_due = false;
 	n += tcp_ooo_blocks(c, seg.opts.sack + n, max - n);
 	seg.opts.n_sack = (uint8_t)n;
-	if (!send_bare(c->stack, &c->flow, &seg))
+	if (!send_bare(c->stack, &c->flow, c->flow_sum, &seg))
 		return false;
 	tcp_build_done(c, edge);
 	return true;
@@ -288,7 +289,7 @@ static enum tcp_output_result output_handshake(struct tcp_conn *c)
 				.ts_ecr = reply ? c->ts_recent : 0,
 			},
 	};
-	if (!send_bare(s, &c->flow, &seg))
+	if (!send_bare(s, &c->flow, c->flow_sum, &seg))
 		return TCP_OUTPUT_BLOCKED;
 	c->syn_due = c->ack_due = false;
 	if (!c->syn_sent) {

@@ -38,7 +38,7 @@ struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io
 	s->io = *io;
 	s->chunks = chunks;
 	s->wheel = wheel;
-	s->table_key = sip_init(conf->secret);
+	s->key = sip_init(conf->secret);
 	s->rcv_wscale = window_scale(conf->recv_window);
 	rand_init(&s->rand, conf->seed);
 	s->next_port = (uint32_t)rand_u64(&s->rand);

@@ -10,43 +10,43 @@
 #define PORT_LOOKUPS 2048
 #define PORT_QUESTIONS 8192 // whether a port is ours, which is cheaper
 
-enum purpose { FOR_ISN = 1, FOR_TIMESTAMP, FOR_PORT, FOR_COOKIE };
+enum purpose { FOR_START = 1, FOR_PORT, FOR_COOKIE };
+
+// The flow as a SipHash takes it: whole words, one instead of four for IPv4 (the lengths keep the
+// families apart), and the ports. Returns how many words.
+static inline size_t flow_words(const struct tcp_flow *f, uint64_t words[4], uint64_t *ret_ports)
+{
+	*ret_ports = (uint64_t)f->local_port | (uint64_t)f->remote_port << 16;
+	if (ip_is_v4(&f->local) && ip_is_v4(&f->remote)) {
+		uint32_t local, remote;
+		memcpy(&local, f->local.b + 12, sizeof(local));
+		memcpy(&remote, f->remote.b + 12, sizeof(remote));
+		words[0] = (uint64_t)local << 32 | remote;
+		return 1;
+	}
+	memcpy(words, f->local.b, 16);
+	memcpy(words + 2, f->remote.b, 16);
+	return 4;
+}
 
 // extra: mixed in for FOR_COOKIE only.
 static uint64_t keyed_hash(
 	const struct tcp_stack *s, const struct tcp_flow *f, enum purpose purpose, uint64_t extra)
 {
-	uint8_t in[48];
-	size_t n = 0;
-	// Three words instead of five for IPv4; the lengths keep the families apart.
-	size_t skip = ip_is_v4(&f->local) && ip_is_v4(&f->remote) ? 12 : 0;
-	memcpy(in, f->local.b + skip, 16 - skip);
-	n += 16 - skip;
-	memcpy(in + n, f->remote.b + skip, 16 - skip);
-	n += 16 - skip;
-	memcpy(in + n, &f->local_port, 2);
-	memcpy(in + n + 2, &f->remote_port, 2);
-	n += 4;
-	in[n++] = (uint8_t)purpose;
-	if (purpose == FOR_COOKIE) {
-		memcpy(in + n, &extra, sizeof(extra));
-		n += sizeof(extra);
-	}
-	return siphash24(s->conf.secret, in, n);
+	uint64_t words[5], last;
+	size_t n = flow_words(f, words, &last);
+	if (purpose == FOR_COOKIE)
+		words[n++] = extra;
+	last |= (uint64_t)purpose << 32;
+	return siphash24(s->key, words, n, last | (8 * n + 5) << 56);
 }
 
 uint32_t tcp_flow_hash(const struct tcp_stack *s, const struct tcp_flow *f)
 {
-	uint64_t words[4];
-	uint64_t ports = (uint64_t)f->local_port | (uint64_t)f->remote_port << 16;
-	// Two words instead of five for IPv4; the lengths keep the families apart.
-	if (ip_is_v4(&f->local) && ip_is_v4(&f->remote)) {
-		words[0] = (uint64_t)ip_to_v4(&f->local) << 32 | ip_to_v4(&f->remote);
-		return (uint32_t)siphash13(s->table_key, words, 1, ports | UINT64_C(12) << 56);
-	}
-	memcpy(words, f->local.b, 16);
-	memcpy(words + 2, f->remote.b, 16);
-	return (uint32_t)siphash13(s->table_key, words, 4, ports | UINT64_C(36) << 56);
+	uint64_t words[4], last;
+	if (flow_words(f, words, &last) == 1) // known here, gcc needs neither loop nor memory
+		return (uint32_t)siphash13(s->key, words, 1, last | UINT64_C(12) << 56);
+	return (uint32_t)siphash13(s->key, words, 4, last | UINT64_C(36) << 56);
 }
 
 bool tcp_flow_eq(const struct tcp_flow *a, const struct tcp_flow *b)
@@ -79,14 +79,13 @@ void tcp_table_remove(struct tcp_conn *c)
 	*link = c->hash_next;
 }
 
-uint32_t tcp_isn(const struct tcp_stack *s, const struct tcp_flow *f)
+struct tcp_start tcp_start_of(const struct tcp_stack *s, const struct tcp_flow *f)
 {
-	return (uint32_t)(tcp_now(s) / 4000) + (uint32_t)keyed_hash(s, f, FOR_ISN, 0);
-}
-
-uint32_t tcp_ts_offset(const struct tcp_stack *s, const struct tcp_flow *f)
-{
-	return (uint32_t)keyed_hash(s, f, FOR_TIMESTAMP, 0);
+	uint64_t hash = keyed_hash(s, f, FOR_START, 0);
+	return (struct tcp_start){
+		.isn = (uint32_t)(tcp_now(s) / 4000) + (uint32_t)hash, // RFC 9293 3.4.1: each 4 us
+		.ts_offset = (uint32_t)(hash >> 32),
+	};
 }
 
 uint32_t tcp_cookie_hash(
@@ -95,7 +94,13 @@ uint32_t tcp_cookie_hash(
 	return (uint32_t)keyed_hash(s, f, FOR_COOKIE, (uint64_t)peer_isn << 32 | what);
 }
 
-uint16_t tcp_pick_port(struct tcp_stack *s, struct tcp_flow *f)
+bool tcp_flow_is_free(const struct tcp_stack *s, const struct tcp_flow *f, uint32_t *ret_hash)
+{
+	*ret_hash = tcp_flow_hash(s, f);
+	return !tcp_table_find(s, f, *ret_hash) && !tcp_tw_find(s, f, *ret_hash);
+}
+
+bool tcp_pick_port(struct tcp_stack *s, struct tcp_flow *f, uint32_t *ret_hash)
 {
 	f->local_port = 0;
 	uint64_t offset = keyed_hash(s, f, FOR_PORT, 0); // RFC 6056 3.3.3
@@ -107,9 +112,8 @@ uint16_t tcp_pick_port(struct tcp_stack *s, struct tcp_flow *f)
 		if (s->conf.is_ours && !s->conf.is_ours(s->conf.is_ours_ctx, f))
 			continue;
 		n_lookups++;
-		uint32_t hash = tcp_flow_hash(s, f);
-		if (!tcp_table_find(s, f, hash) && !tcp_tw_find(s, f, hash))
-			return f->local_port;
+		if (tcp_flow_is_free(s, f, ret_hash))
+			return true;
 	}
-	return 0;
+	return false;
 }

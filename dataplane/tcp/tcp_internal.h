@@ -214,7 +214,7 @@ struct tcp_stack {
 	struct pool *chunks; // borrowed
 	struct twheel *wheel; // borrowed
 	struct pool conns, ranges, tws, boards;
-	struct sip table_key;
+	struct sip key; // sip_init() of the secret
 	struct tcp_conn **table; // owned; chains by hash
 	struct tcp_tw **tw_table; // owned
 	uint32_t table_mask, tw_mask;
@@ -323,7 +323,8 @@ static inline void tcp_ack_trail(struct tcp_conn *c)
 }
 
 // conn.c: the life of a control block.
-// NULL = no memory. In no table, no owner; state and sequence numbers are the caller's to set.
+// NULL = no memory. In no table, no owner; iss is set, state and all other sequence numbers are the
+// caller's to set.
 struct tcp_conn *tcp_conn_new(struct tcp_stack *, const struct tcp_flow *, uint32_t hash);
 // Takes the peer's SYN: sequence number, window, and what its options agree to.
 void tcp_conn_take_syn(struct tcp_conn *, const struct tcp_seg *);
@@ -346,11 +347,18 @@ bool tcp_flow_eq(const struct tcp_flow *, const struct tcp_flow *);
 struct tcp_conn *tcp_table_find(const struct tcp_stack *, const struct tcp_flow *, uint32_t hash);
 void tcp_table_add(struct tcp_conn *);
 void tcp_table_remove(struct tcp_conn *);
-uint32_t tcp_isn(const struct tcp_stack *, const struct tcp_flow *); // RFC 6528
-uint32_t tcp_ts_offset(const struct tcp_stack *, const struct tcp_flow *);
+// Where a connection's numbers begin: halves of one hash, so that neither tells of the other.
+struct tcp_start {
+	uint32_t isn; // RFC 6528
+	uint32_t ts_offset; // of our clock (RFC 7323 5.4); that of one flow stays the same
+};
+struct tcp_start tcp_start_of(const struct tcp_stack *, const struct tcp_flow *);
 uint32_t tcp_cookie_hash(
 	const struct tcp_stack *, const struct tcp_flow *, uint32_t peer_isn, uint32_t what);
-uint16_t tcp_pick_port(struct tcp_stack *, struct tcp_flow *); // RFC 6056; 0 = none free
+// Neither a connection nor a TIME_WAIT record has it; *ret_hash is its tcp_flow_hash().
+bool tcp_flow_is_free(const struct tcp_stack *, const struct tcp_flow *, uint32_t *ret_hash);
+// RFC 6056: sets the local port to one with which the flow is free. False = there is none.
+bool tcp_pick_port(struct tcp_stack *, struct tcp_flow *, uint32_t *ret_hash);
 
 // listen.c
 struct tcp_listener *tcp_listener_find(struct tcp_stack *, const struct ip_addr *, uint16_t port);

@@ -41,22 +41,34 @@ static inline struct sip sip_init(const uint8_t key[16])
 		k[0] ^ 0x6c7967656e657261, k[1] ^ 0x7465646279746573};
 }
 
-uint64_t siphash24(const uint8_t key[16], const void *data, size_t len);
-
-// SipHash-1-3, for tables whose places nobody gets to see: fewer rounds, as in the tables of Linux,
-// Rust and Python. The message comes in registers: n whole words of eight bytes as memory holds
-// them, and in last up to seven more bytes below its length in bytes (modulo 256). s: sip_init() of
-// the key.
-static inline uint64_t siphash13(struct sip s, const uint64_t *words, size_t n, uint64_t last)
+// SipHash-c-d: c rounds for a word, d at the end. The message comes in registers: n whole words of
+// eight bytes as memory holds them, and in last up to seven more bytes below its length in bytes
+// (modulo 256). s: sip_init() of the key.
+static inline uint64_t siphash(
+	struct sip s, int c, int d, const uint64_t *words, size_t n, uint64_t last)
 {
 	for (size_t i = 0; i <= n; i++) {
 		uint64_t m = i < n ? words[i] : last;
 		s.v3 ^= m;
-		sip_round(&s);
+		for (int k = 0; k < c; k++)
+			sip_round(&s);
 		s.v0 ^= m;
 	}
 	s.v2 ^= 0xff;
-	for (int i = 0; i < 3; i++)
+	for (int k = 0; k < d; k++)
 		sip_round(&s);
 	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+}
+
+// What the other side gets to see.
+static inline uint64_t siphash24(struct sip s, const uint64_t *words, size_t n, uint64_t last)
+{
+	return siphash(s, 2, 4, words, n, last);
+}
+
+// For tables whose places nobody gets to see: fewer rounds, as in the tables of Linux, Rust and
+// Python.
+static inline uint64_t siphash13(struct sip s, const uint64_t *words, size_t n, uint64_t last)
+{
+	return siphash(s, 1, 3, words, n, last);
 }

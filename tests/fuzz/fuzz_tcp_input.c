@@ -66,7 +66,7 @@ static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_
 	size_t header_len = (size_t)(s[12] >> 4) * 4;
 	CHECK(len >= 20 && header_len >= 20 && header_len <= len);
 	digest = digest_bytes(digest, s, len);
-	CHECK(tcp_csum(&flow->local, &flow->remote, s, len) == 0);
+	CHECK(tcp_csum_segment(tcp_csum_flow(&flow->local, &flow->remote), s, len) == 0);
 	CHECK(tcp_opts_parse(s + 20, header_len - 20, &opts));
 	// 80 listens; 7000 and up are opened by us.
 	unsigned i = (unsigned)(flow->local_port == 80 ? flow->remote_port - 1000
@@ -204,7 +204,7 @@ static void segment_in(struct input *in, unsigned i, bool passive)
 	size_t len = take8(in) % 4 ? 0 : (size_t)take8(in) * 6;
 	memset(s + 20 + n_opts, take8(in), len);
 	memcpy(s, &h, sizeof(h));
-	uint16_t sum = tcp_csum(&remote, &local, s, 20 + n_opts + len);
+	uint16_t sum = tcp_csum_segment(tcp_csum_flow(&remote, &local), s, 20 + n_opts + len);
 	memcpy(s + 16, &sum, 2);
 	tcp_stack_input(stack, &local, &remote, s, 20 + n_opts + len);
 }

@@ -156,7 +156,8 @@ static void strip_options(const struct world *w, struct packet *p)
 		o += len;
 	}
 	memset(p->bytes + offsetof(struct tcp_header, checksum), 0, 2);
-	uint16_t sum = tcp_csum(&p->flow.local, &p->flow.remote, p->bytes, p->len);
+	uint16_t sum =
+		tcp_csum_segment(tcp_csum_flow(&p->flow.local, &p->flow.remote), p->bytes, p->len);
 	memcpy(p->bytes + offsetof(struct tcp_header, checksum), &sum, 2);
 }
 

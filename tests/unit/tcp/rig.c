@@ -15,7 +15,7 @@ static void rig_emit(void *ctx, const struct tcp_flow *flow, void *segment, size
 {
 	const uint8_t *p = segment;
 	assert_ptr_equal(segment, rig.room);
-	assert_int_equal(tcp_csum(&flow->local, &flow->remote, p, len), 0);
+	assert_int_equal(tcp_csum_segment(tcp_csum_flow(&flow->local, &flow->remote), p, len), 0);
 	assert_true(rig.n_out < RIG_MAX_OUT);
 	struct out *o = &rig.out[rig.n_out++];
 	size_t header_len = (size_t)(p[12] >> 4) * 4;
@@ -167,7 +167,8 @@ void rig_in(struct in in)
 	size_t len = in.data ? strlen(in.data) : in.len;
 	if (in.data)
 		memcpy(segment + header_len, in.data, len);
-	uint16_t sum = tcp_csum(&rig.flow.remote, &rig.flow.local, segment, header_len + len);
+	uint16_t sum = tcp_csum_segment(
+		tcp_csum_flow(&rig.flow.remote, &rig.flow.local), segment, header_len + len);
 	memcpy(segment + 16, &sum, 2);
 	tcp_stack_input(rig.stack, &rig.flow.local, &rig.flow.remote, segment, header_len + len);
 }

@@ -42,7 +42,7 @@ static void every_length_and_alignment_agrees_with_the_plain_sum(void **state)
 		if (round % 3 == 0)
 			for (unsigned i = 0; i < 16; i++)
 				src.b[i] = dst.b[15 - i] = (uint8_t)rand_u64(&r);
-		uint16_t sum = tcp_csum(&src, &dst, bytes + at, len);
+		uint16_t sum = tcp_csum_segment(tcp_csum_flow(&src, &dst), bytes + at, len);
 		assert_int_equal(__builtin_bswap16(sum), naive(&src, &dst, bytes + at, len));
 	}
 }
@@ -54,12 +54,13 @@ static void a_filled_checksum_verifies_to_zero_and_any_flipped_bit_does_not(void
 	for (unsigned i = 0; i < sizeof(segment); i++)
 		segment[i] = (uint8_t)(i * 37);
 	segment[16] = segment[17] = 0;
-	uint16_t sum = tcp_csum(&src, &dst, segment, sizeof(segment));
+	uint16_t sum = tcp_csum_segment(tcp_csum_flow(&src, &dst), segment, sizeof(segment));
 	memcpy(segment + 16, &sum, 2);
-	assert_int_equal(tcp_csum(&src, &dst, segment, sizeof(segment)), 0);
+	assert_int_equal(tcp_csum_segment(tcp_csum_flow(&src, &dst), segment, sizeof(segment)), 0);
 	for (unsigned bit = 0; bit < sizeof(segment) * 8; bit++) {
 		segment[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		assert_int_not_equal(tcp_csum(&src, &dst, segment, sizeof(segment)), 0);
+		assert_int_not_equal(
+			tcp_csum_segment(tcp_csum_flow(&src, &dst), segment, sizeof(segment)), 0);
 		segment[bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
 }

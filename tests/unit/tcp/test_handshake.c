@@ -392,16 +392,23 @@ static void the_peers_window_scale_applies_after_the_syn(void **state)
 static void sequence_numbers_are_keyed_and_grow_with_time(void **state)
 {
 	struct tcp_flow a = flow_to(1, 2), b = flow_to(1, 3);
-	uint32_t a0 = tcp_isn(rig.stack, &a), b0 = tcp_isn(rig.stack, &b);
+	struct tcp_start a0 = tcp_start_of(rig.stack, &a), b0 = tcp_start_of(rig.stack, &b);
 	rig_at_ms(1000);
-	assert_int_equal(tcp_isn(rig.stack, &a) - a0, 250000);
-	assert_int_equal(tcp_isn(rig.stack, &b) - b0, 250000);
-	assert_true(a0 - b0 > 1000 && b0 - a0 > 1000);
+	struct tcp_start a1 = tcp_start_of(rig.stack, &a), b1 = tcp_start_of(rig.stack, &b);
+	assert_int_equal(a1.isn - a0.isn, 250000);
+	assert_int_equal(b1.isn - b0.isn, 250000);
+	assert_true(a0.isn - b0.isn > 1000 && b0.isn - a0.isn > 1000);
+	// RFC 7323 5.4: the clock's offset is a flow's own, and stays, so that PAWS and RFC 6191
+	// may compare timestamps of its successive connections.
+	assert_int_equal(a1.ts_offset, a0.ts_offset);
+	assert_int_not_equal(a0.ts_offset, b0.ts_offset);
+	assert_int_not_equal(a0.ts_offset, a0.isn);
 	rig.conf.secret[0]++;
-	uint32_t before = tcp_isn(rig.stack, &a);
 	rig_restart();
 	rig_at_ms(1000);
-	assert_int_not_equal(tcp_isn(rig.stack, &a), before);
+	struct tcp_start other = tcp_start_of(rig.stack, &a);
+	assert_int_not_equal(other.isn, a1.isn);
+	assert_int_not_equal(other.ts_offset, a1.ts_offset);
 }
 
 // RFC 6056 3.3.3.

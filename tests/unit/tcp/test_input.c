@@ -15,7 +15,8 @@ static void changed_in(size_t at, uint8_t byte)
 {
 	uint8_t segment[20] = {0x9c, 0x40, 0, 80, [12] = 5 << 4, [13] = ACK};
 	segment[at] = byte;
-	uint16_t sum = tcp_csum(&rig.flow.remote, &rig.flow.local, segment, 20);
+	uint16_t sum =
+		tcp_csum_segment(tcp_csum_flow(&rig.flow.remote, &rig.flow.local), segment, 20);
 	memcpy(segment + 16, &sum, 2);
 	raw_in(segment, 20);
 }

@@ -27,7 +27,8 @@ static bool predicted(struct draft d)
 	memcpy(segment, &h, sizeof(h));
 	assert_int_equal(tcp_opts_write(&ts, segment + sizeof(h)), TCP_OPT_TS_LEN);
 	memcpy(segment + 32, "abc", 3);
-	uint16_t sum = tcp_csum(&rig.flow.remote, &rig.flow.local, segment, 35);
+	uint16_t sum =
+		tcp_csum_segment(tcp_csum_flow(&rig.flow.remote, &rig.flow.local), segment, 35);
 	memcpy(segment + offsetof(struct tcp_header, checksum), &sum, 2);
 	return tcp_plain_input(rig.conn, segment, 35);
 }
