@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dataplane/h2/hpack_memo.h"
 #include "dataplane/h2/impl.h"
 #include "lb/base/lines.h"
 
@@ -33,8 +34,9 @@ static int init_memory(struct h2_context *ctx)
 	ctx->encoded = lines_new(1, ctx->max_encoded);
 	ctx->packed = lines_new(1, ctx->max_encoded);
 	ctx->hpack_mem = hpack_mem_new(HPACK_PAGES_SHARED + conf->max_conns);
+	ctx->hpack_memo = hpack_memo_new();
 	if (!ctx->table || !ctx->trailers || !ctx->gathered || !ctx->decoded || !ctx->encoded ||
-		!ctx->packed || !ctx->hpack_mem)
+		!ctx->packed || !ctx->hpack_mem || !ctx->hpack_memo)
 		return -1;
 	if (h2_block_init(&ctx->block, conf->max_header_fields, conf->max_header_bytes))
 		return -1;
@@ -67,6 +69,7 @@ void h2_context_free(struct h2_context *ctx)
 	pool_fini(&ctx->streams);
 	h2_block_fini(&ctx->block);
 	hpack_mem_free(ctx->hpack_mem);
+	hpack_memo_free(ctx->hpack_memo);
 	lines_free(ctx->table);
 	lines_free(ctx->trailers);
 	lines_free(ctx->gathered);

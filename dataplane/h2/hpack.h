@@ -16,6 +16,7 @@
 
 struct hpack_table;
 struct hpack_encoder;
+struct hpack_memo;
 
 struct hpack {
 	struct hpack_table *received; // NULL until the peer adds to it
@@ -38,20 +39,22 @@ size_t hpack_encode(
 	struct hpack *, struct hpack_mem *, const struct field *, size_t n, uint8_t *out);
 size_t hpack_bound(const struct field *, size_t n);
 
-// One field of a block. Its text lies in the block's bytes, in the room for decoded text, in a
-// constant or in the connection's table.
+// One field of a block. Its text lies in the block's bytes, in the room for decoded text, in the
+// memo, in a constant or in the connection's table.
 struct hpack_field {
 	struct str name, value;
 	enum hpack_name id; // HPACK_NO_NAME: any name without a number
 	bool never_index; // RFC 7541 6.2.3
-	// What the sink noted when the same entry of the table came before, and may note now: 0 for
-	// a field that is new, HPACK_MARK_STATIC for one of the static table that has a value.
+	// What the sink noted when the same entry of the table or the same literal came before, and
+	// may note now, of the text alone: 0 for a field that is new, HPACK_MARK_STATIC for one of
+	// the static table that has a value.
 	uint8_t mark;
 };
 #define HPACK_MARK_STATIC 1
 
 struct hpack_sink {
-	// The next field. Its text is valid until the block's bytes, the room or the table change.
+	// The next field. Its text is valid until the block's bytes, the room or the table change,
+	// or another block is decoded with the memo.
 	// False = stop.
 	bool (*emit)(void *ctx, struct hpack_field *);
 	// The table's text is about to move or go: whatever of it is still wanted is to be copied
@@ -70,5 +73,6 @@ enum hpack_result {
 #define HPACK_ROOM(len) ((len)*8 / 5 + 16)
 // A whole header block. Every block must be run through here, whatever becomes of its stream, or
 // the tables part; after any result but OK they have: the connection is lost.
-enum hpack_result hpack_decode(struct hpack *, struct hpack_mem *, const uint8_t *, size_t len,
-	char *room, const struct hpack_sink *);
+enum hpack_result hpack_decode(struct hpack *, struct hpack_mem *,
+	struct hpack_memo *, // hpack_memo.h; connections may share it. NULL = none
+	const uint8_t *, size_t len, char *room, const struct hpack_sink *);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Header blocks in (RFC 7541 3.2, 6).
+#include "dataplane/h2/hpack_memo.h"
 #include "dataplane/h2/hpack_table.h"
 #include "dataplane/h2/hpack_tables.h"
 #include "dataplane/h2/huffman.h"
@@ -11,6 +12,7 @@ struct reader {
 	const uint8_t *p, *end;
 	char *room; // for what is decoded next
 	struct hpack_table **table;
+	struct hpack_memo *memo; // NULL = none
 };
 
 // RFC 7541 5.1, of numbers below 2^32. The prefix is what the first byte holds of it. False = cut
@@ -120,6 +122,50 @@ static bool read_literal(struct reader *r, uint8_t prefix_max, struct hpack_fiel
 	return read_text(r, &f->value);
 }
 
+// Length of the literal at hand, if it is one for the memo: its name is of its own or of the static
+// table, and all of it is there. 0 = it is not.
+static inline size_t literal_len(const struct reader *r, uint8_t prefix_max)
+{
+	size_t left = (size_t)(r->end - r->p), len = 1;
+	uint32_t index = *r->p & prefix_max;
+	if (index == prefix_max || index > HPACK_N_STATIC)
+		return 0;
+	for (int texts = index ? 1 : 2; texts > 0; texts--) {
+		if (len >= left)
+			return 0;
+		len += 1 + (r->p[len] & 0x7fu); // a length of more bytes is too large anyway
+	}
+	return len <= left && len >= HPACK_MEMO_MIN && len <= HPACK_MEMO_MAX ? len : 0;
+}
+
+// As read_literal(), but the memo is asked first. *ret_known: its field, which is to have the mark
+// that the sink makes.
+static bool read_known(struct reader *r, uint8_t prefix_max, struct hpack_field *f,
+	struct hpack_memo_field **ret_known)
+{
+	const uint8_t *bytes = r->p;
+	size_t len = r->memo ? literal_len(r, prefix_max) : 0;
+	struct hpack_memo_field *place = NULL;
+	*ret_known = NULL;
+	if (len) {
+		const struct hpack_memo_field *e = *ret_known =
+			hpack_memo_find(r->memo, bytes, len, &place);
+		if (e) {
+			*f = (struct hpack_field){.name = {e->text, e->name_len},
+				.value = {e->text + e->name_len, e->value_len},
+				.id = e->id,
+				.mark = e->mark};
+			r->p += len;
+			return true;
+		}
+	}
+	if (!read_literal(r, prefix_max, f))
+		return false;
+	if (place)
+		*ret_known = hpack_memo_keep(r->memo, place, bytes, len, f);
+	return true;
+}
+
 // RFC 7541 4.2, 6.3. Before the first field: nobody has borrowed from the table.
 static bool resize(struct hpack *h, struct hpack_mem *m, struct reader *r)
 {
@@ -135,11 +181,14 @@ static bool resize(struct hpack *h, struct hpack_mem *m, struct reader *r)
 	return true;
 }
 
-enum hpack_result hpack_decode(struct hpack *h, struct hpack_mem *m, const uint8_t *in, size_t len,
-	char *room, const struct hpack_sink *sink)
+enum hpack_result hpack_decode(struct hpack *h, struct hpack_mem *m, struct hpack_memo *memo,
+	const uint8_t *in, size_t len, char *room, const struct hpack_sink *sink)
 {
-	struct reader r = {in, in + len, room, &h->received};
+	struct reader r = {in, in + len, room, &h->received, memo};
+	struct hpack_memo_field *known;
 	struct hpack_field f;
+	if (memo)
+		hpack_memo_begin(memo);
 	while (r.p < r.end && (*r.p & 0xe0) == 0x20)
 		if (!resize(h, m, &r))
 			return HPACK_BAD;
@@ -164,21 +213,30 @@ enum hpack_result hpack_decode(struct hpack *h, struct hpack_mem *m, const uint8
 			if (e && f.mark != mark)
 				e->mark = f.mark;
 		} else if (first & 0x40) {
-			if (!read_literal(&r, 0x3f, &f))
+			if (!read_known(&r, 0x3f, &f, &known))
 				return HPACK_BAD;
 			if (!sink->emit(sink->ctx, &f))
 				return HPACK_STOPPED;
+			if (known)
+				known->mark = f.mark;
 			if (hpack_table_add(&h->received, m, h->received_limit, &f, sink) ==
 				HPACK_NOT_ADDED)
 				return HPACK_NO_MEMORY;
 		} else if (first & 0x20) {
 			return HPACK_BAD; // only before the first field
-		} else {
+		} else if (first & 0x10) {
 			if (!read_literal(&r, 0xf, &f))
 				return HPACK_BAD;
-			f.never_index = first & 0x10;
+			f.never_index = true;
 			if (!sink->emit(sink->ctx, &f))
 				return HPACK_STOPPED;
+		} else {
+			if (!read_known(&r, 0xf, &f, &known))
+				return HPACK_BAD;
+			if (!sink->emit(sink->ctx, &f))
+				return HPACK_STOPPED;
+			if (known)
+				known->mark = f.mark;
 		}
 	}
 	return HPACK_OK;

@@ -39,6 +39,7 @@ struct h2_context {
 	uint64_t hash_key;
 	struct rand rand;
 	struct hpack_mem *hpack_mem;
+	struct hpack_memo *hpack_memo;
 	struct h2_block block; // the header block being decoded
 	bool block_busy; // its message is lent to a callback
 	uint8_t *gathered; // H2_MAX_BLOCK: the pieces of one that came in several

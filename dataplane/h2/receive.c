@@ -122,8 +122,8 @@ static bool decode(struct h2_conn *c, const uint8_t *last_piece, size_t len)
 		block = ctx->gathered;
 		len += before;
 	}
-	enum hpack_result r =
-		hpack_decode(&c->hpack, ctx->hpack_mem, block, len, ctx->decoded, &sink);
+	enum hpack_result r = hpack_decode(
+		&c->hpack, ctx->hpack_mem, ctx->hpack_memo, block, len, ctx->decoded, &sink);
 	h2_count(ctx, H2_C_header_blocks_in);
 	if (r == HPACK_OK)
 		return true;

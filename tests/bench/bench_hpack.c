@@ -128,7 +128,7 @@ static void shunt_decode(void *ctx, uint64_t n_ops)
 	s->sum = 0;
 	for (uint64_t i = 0; i < n_ops; i++, shunt_next(s)) {
 		const struct block *b = &s->load->blocks[s->next];
-		CHECK(hpack_decode(&s->hpack, s->memory, b->bytes, b->len, room, &sink) ==
+		CHECK(hpack_decode(&s->hpack, s->memory, NULL, b->bytes, b->len, room, &sink) ==
 			HPACK_OK);
 	}
 	check_text(s->load, n_ops, s->sum);

@@ -4,6 +4,7 @@
 // result. Input: records of two bytes and a block: 12 bits of length, and 4 that change the limits
 // of tables. Text that ours only borrows is looked at when the whole block is decoded.
 #include "dataplane/h2/hpack.h"
+#include "dataplane/h2/hpack_memo.h"
 #include "lb/base/check.h"
 
 #include <nghttp2/nghttp2.h>
@@ -29,6 +30,7 @@ struct list {
 
 static struct list ours, theirs;
 static struct hpack_mem *memory;
+static struct hpack_memo *memo; // a new one for each input
 
 static struct str copied(struct list *l, const void *p, size_t len)
 {
@@ -119,7 +121,7 @@ static bool block(struct peer *p, const uint8_t *in, size_t len)
 	char *room = malloc(HPACK_ROOM(len));
 	CHECK(room);
 	const struct hpack_sink sink = {emit, moves, &ours};
-	enum hpack_result r = hpack_decode(&p->hpack, memory, in, len, room, &sink);
+	enum hpack_result r = hpack_decode(&p->hpack, memory, memo, in, len, room, &sink);
 	bool ok = inflate(p->inflater, in, len, &theirs);
 	CHECK(ok == (r == HPACK_OK) && (ok || r == HPACK_BAD));
 	if (ok) {
@@ -144,7 +146,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct peer p;
 	if (!memory)
 		memory = hpack_mem_new(N_PAGES);
-	CHECK(memory);
+	memo = hpack_memo_new();
+	CHECK(memory && memo);
 	hpack_init(&p.hpack, size & 1);
 	CHECK(nghttp2_hd_inflate_new(&p.inflater) == 0);
 	CHECK(nghttp2_hd_inflate_new(&p.second) == 0);
@@ -169,5 +172,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	nghttp2_hd_inflate_del(p.second);
 	hpack_fini(&p.hpack, memory);
 	CHECK(hpack_mem_used(memory) == 0);
+	hpack_memo_free(memo);
 	return 0;
 }

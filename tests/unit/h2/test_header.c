@@ -4,6 +4,7 @@
 // default drops invalid regular fields instead of refusing the message; its documented callback for
 // the strict behaviour is set here.
 #include "dataplane/h2/header.h"
+#include "dataplane/h2/hpack_memo.h"
 #include "tests/unit/h2/h2_peer.h"
 #include "tests/unit/h2/header_rows.h"
 
@@ -295,6 +296,7 @@ static void empty_authority_is_malformed_however_it_is_coded(void **state)
 // One connection's coder and the rules behind it, without a connection.
 struct decoder {
 	struct hpack_mem *memory;
+	struct hpack_memo *memo;
 	struct hpack hpack;
 	struct h2_block block;
 	char room[HPACK_ROOM(16384)];
@@ -304,7 +306,9 @@ static struct decoder *decoder_new(void)
 {
 	struct decoder *d = calloc(1, sizeof(*d));
 	d->memory = hpack_mem_new(4);
+	d->memo = hpack_memo_new();
 	assert_non_null(d->memory);
+	assert_non_null(d->memo);
 	hpack_init(&d->hpack, true);
 	assert_int_equal(h2_block_init(&d->block, 128, 61440), 0);
 	return d;
@@ -316,6 +320,7 @@ static void decoder_free(struct decoder *d)
 	hpack_fini(&d->hpack, d->memory);
 	assert_int_equal(hpack_mem_used(d->memory), 0);
 	hpack_mem_free(d->memory);
+	hpack_memo_free(d->memo);
 	free(d);
 }
 
@@ -323,13 +328,15 @@ static enum h2_malformed judge(struct decoder *d, const void *block, size_t len)
 {
 	const struct hpack_sink sink = {h2_block_add, h2_block_moves, &d->block};
 	h2_block_begin(&d->block, H2_REQUEST);
-	assert_int_equal(hpack_decode(&d->hpack, d->memory, block, len, d->room, &sink), HPACK_OK);
+	assert_int_equal(
+		hpack_decode(&d->hpack, d->memory, d->memo, block, len, d->room, &sink), HPACK_OK);
 	return h2_block_end(&d->block, true);
 }
 
-// What the table's entry is known for must not depend on how often it was looked at. `literal` is
-// added to the table by one block, behind `before`; others refer to it.
-static void text_from_the_table_is_judged_as_when_it_came(void **state)
+// What the table's entry or the memo's is known for must not depend on how often it was looked at.
+// `literal` is added to the table by one block, behind `before`; others refer to it, or have the
+// same literal.
+static void text_that_came_before_is_judged_as_when_it_came(void **state)
 {
 	static const struct {
 		const char *name, *before, *literal;
@@ -339,34 +346,34 @@ static void text_from_the_table_is_judged_as_when_it_came(void **state)
 		bool is_grpc;
 	} rows[] = {
 		{"value", "\x82\x86\x84",
-			"\x40\x01x\x03"
-			"a\0b",
-			7, H2_BAD_VALUE, 0},
+			"\x40\x01x\x06"
+			"a\0bcde",
+			10, H2_BAD_VALUE, 0},
 		{"name", "\x82\x86\x84",
-			"\x40\x01X\x01"
-			"b",
-			5, H2_BAD_NAME, 0},
-		{"both", "\x82\x86\x84", "\x40\x01X\x01\n", 5, H2_BAD_NAME, 0},
+			"\x40\x01X\x05"
+			"bcdef",
+			9, H2_BAD_NAME, 0},
+		{"both", "\x82\x86\x84", "\x40\x01X\x05\ngggg", 9, H2_BAD_NAME, 0},
 		{"authority", "\x82\x86\x84",
-			"\x41\x03"
-			"a@b",
-			5, H2_BAD_AUTHORITY, 0},
+			"\x41\x06"
+			"abc@de",
+			8, H2_BAD_AUTHORITY, 0},
 		{"empty authority", "\x82\x86\x84", "\x41\x00", 2, H2_BAD_AUTHORITY, 0},
 		{"method", "\x86\x84",
-			"\x42\x03"
-			"G T",
-			5, H2_BAD_METHOD, 0},
+			"\x42\x06"
+			"GET IT",
+			8, H2_BAD_METHOD, 0},
 		{"scheme", "\x82\x84",
-			"\x46\x02"
-			"1x",
-			4, H2_BAD_SCHEME, 0},
-		{"cut path", "\x82\x86", "\x44\x03/\r/", 5, H2_BAD_VALUE, 400},
-		{"path", "\x82\x86", "\x44\x03/ /", 5, H2_WELL_FORMED, 400},
+			"\x46\x06"
+			"1xxxxx",
+			8, H2_BAD_SCHEME, 0},
+		{"cut path", "\x82\x86", "\x44\x06/a\r/bc", 8, H2_BAD_VALUE, 400},
+		{"path", "\x82\x86", "\x44\x06/a /bc", 8, H2_WELL_FORMED, 400},
 		{"good value", "\x82\x86\x84",
-			"\x40\x01x\x01"
-			"b",
-			5, H2_WELL_FORMED, 0},
-		{"good path", "\x82\x86", "\x44\x02/b", 4, H2_WELL_FORMED, 0},
+			"\x40\x01x\x05"
+			"bcdef",
+			9, H2_WELL_FORMED, 0},
+		{"good path", "\x82\x86", "\x44\x06/bcdef", 8, H2_WELL_FORMED, 0},
 		{"te", "\x82\x86\x84", "\x40\x02te\x04gzip", 9, H2_BAD_TE, 0},
 		{"good te", "\x82\x86\x84", "\x40\x02te\x08trailers", 13, H2_WELL_FORMED, 0},
 		{"grpc", "\x82\x86\x84",
@@ -378,26 +385,32 @@ static void text_from_the_table_is_judged_as_when_it_came(void **state)
 			"\x40\x0a"
 			"connection\x01x",
 			14, H2_BAD_CONNECTION_FIELD, 0},
-		{"length", "\x82\x86\x84", "\x5c\x01x", 3, H2_BAD_CONTENT_LENGTH, 0},
+		{"length", "\x82\x86\x84", "\x5c\x06xxxxxx", 8, H2_BAD_CONTENT_LENGTH, 0},
 		{"host", "\x82\x86\x84",
-			"\x66\x03"
-			"a@b",
-			5, H2_BAD_AUTHORITY, 0},
+			"\x66\x06"
+			"abc@de",
+			8, H2_BAD_AUTHORITY, 0},
 	};
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t k = 0; k < 2 * sizeof(rows) / sizeof(rows[0]); k++) {
+		size_t i = k / 2;
+		bool by_index = k % 2;
 		struct decoder *d = decoder_new();
 		char block[32];
-		size_t n = strlen(rows[i].before);
+		size_t n = strlen(rows[i].before), len = rows[i].len;
 		memcpy(block, rows[i].before, n);
-		memcpy(block + n, rows[i].literal, rows[i].len);
+		memcpy(block + n, rows[i].literal, len);
 		for (int time = 0; time < 4; time++) {
-			enum h2_malformed verdict = judge(d, block, n + (time ? 1 : rows[i].len));
+			enum h2_malformed verdict = judge(d, block, n + len);
 			const struct h2_message *m = &d->block.message;
 			if (verdict != rows[i].verdict || m->bad != rows[i].bad ||
 				m->is_grpc != rows[i].is_grpc)
-				fail_msg("%s, time %d: %d, bad=%u, is_grpc=%d", rows[i].name, time,
-					verdict, m->bad, m->is_grpc);
+				fail_msg("%s, time %d, by %s: %d, bad=%u, is_grpc=%d", rows[i].name,
+					time, by_index ? "index" : "literal", verdict, m->bad,
+					m->is_grpc);
+			if (!by_index)
+				continue;
 			block[n] = (char)0xbe; // the newest entry
+			len = 1;
 		}
 		decoder_free(d);
 	}
@@ -521,7 +534,7 @@ RUN_SUITE("h2/header", cmocka_unit_test_setup_teardown(verdicts_equal_nghttp2s, 
 		each_bad_byte_in_path_is_400_or_malformed, set_up, tear_down),
 	cmocka_unit_test_setup_teardown(
 		empty_authority_is_malformed_however_it_is_coded, set_up, tear_down),
-	cmocka_unit_test(text_from_the_table_is_judged_as_when_it_came),
+	cmocka_unit_test(text_that_came_before_is_judged_as_when_it_came),
 	cmocka_unit_test(fields_of_the_table_keep_to_the_rules_of_the_block),
 	cmocka_unit_test(text_outlives_the_table_that_it_came_from),
 	cmocka_unit_test_setup_teardown(

@@ -2,6 +2,7 @@
 // HPACK: the examples of RFC 7541 Appendix C, what is no header block, what we choose when we
 // encode, and want of memory.
 #include "dataplane/h2/hpack.h"
+#include "dataplane/h2/hpack_memo.h"
 #include "dataplane/h2/huffman.h"
 #include "tests/support/check.h"
 
@@ -12,6 +13,7 @@
 #define N_PAGES 4
 
 static struct hpack_mem *memory;
+static struct hpack_memo *memo;
 static struct hpack hpack;
 static char text[4096]; // "name: value\n" of each field
 static char room[HPACK_ROOM(8192)];
@@ -19,8 +21,9 @@ static char room[HPACK_ROOM(8192)];
 static int setup(void **state)
 {
 	memory = hpack_mem_new(N_PAGES);
+	memo = hpack_memo_new();
 	hpack_init(&hpack, true);
-	return memory ? 0 : -1;
+	return memory && memo ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -28,6 +31,7 @@ static int teardown(void **state)
 	hpack_fini(&hpack, memory);
 	assert_int_equal(hpack_mem_used(memory), 0);
 	hpack_mem_free(memory);
+	hpack_memo_free(memo);
 	return 0;
 }
 
@@ -72,7 +76,7 @@ static enum hpack_result decode(const char *hex)
 	assert_non_null(copy);
 	memcpy(copy, in, len);
 	text[0] = '\0';
-	enum hpack_result r = hpack_decode(&hpack, memory, copy, len, room, &sink);
+	enum hpack_result r = hpack_decode(&hpack, memory, memo, copy, len, room, &sink);
 	free(copy);
 	return r;
 }
@@ -193,7 +197,8 @@ static void the_sink_stops_a_block(void **state)
 {
 	static const struct hpack_sink stops = {refuse, ignore_move, NULL};
 	static const uint8_t in[] = {0x82, 0x84};
-	assert_int_equal(hpack_decode(&hpack, memory, in, sizeof(in), room, &stops), HPACK_STOPPED);
+	assert_int_equal(
+		hpack_decode(&hpack, memory, memo, in, sizeof(in), room, &stops), HPACK_STOPPED);
 }
 
 // What coding makes longer is not coded; behind enough of what it makes shorter it is.
@@ -222,7 +227,7 @@ static size_t encode_to(struct hpack *peer, struct field f)
 	assert_true(hpack_bound(&f, 1) <= sizeof(out));
 	size_t len = hpack_encode(&hpack, memory, &f, 1, out);
 	text[0] = '\0';
-	assert_int_equal(hpack_decode(peer, memory, out, len, room, &sink), HPACK_OK);
+	assert_int_equal(hpack_decode(peer, memory, memo, out, len, room, &sink), HPACK_OK);
 	return len;
 }
 
@@ -389,7 +394,7 @@ static void without_memory_for_a_larger_table_it_serves_on(void **state)
 			n_indexed[round / 3] += len == 1;
 			text[0] = '\0';
 			assert_int_equal(
-				hpack_decode(&peer, theirs, out, len, room, &sink), HPACK_OK);
+				hpack_decode(&peer, theirs, memo, out, len, room, &sink), HPACK_OK);
 			char expected[32];
 			snprintf(expected, sizeof(expected), "%c: some value\n", letters[i]);
 			assert_string_equal(text, expected);
