@@ -4,17 +4,13 @@
 #include "ctrl/deps/compose.h"
 #include "ctrl/deps/config.h"
 #include "ctrl/deps/dns_source.h"
-#include "ctrl/deps/leaves.h"
 #include "ctrl/deps/nodes.h"
+#include "ctrl/deps/walk.h"
 #include "ctrl/res/cluster.h"
-#include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
-#include "ctrl/res/route.h"
 #include "lb/base/check.h"
 #include "lb/base/twheel.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,48 +29,22 @@
 #define REST_FROM_CLUSTERS 1000
 #define REST_NS_PER_CLUSTER 10000ull
 
-enum outcome {
-	WAITING, // something has neither a value nor an error yet
-	FAILED, // no usable listener or routes
-	STARVED, // no memory to find out: the last config serves on
-	COMPLETE,
-};
-
-// What a walk found out.
-struct found {
-	enum outcome outcome; // never mind what is not resolved yet
-	struct res_route_config *routes; // COMPLETE: borrowed from the nodes
-	int32_t vhost;
-	uint32_t n_held; // clusters that only requests need
-	char *error; // FAILED: owned; NULL = no memory even for that
-};
-
-// A cluster that is subscribed to, however often.
-struct depmgr_sub {
-	struct depmgr_sub *next;
-	struct depmgr *dm;
-	uint32_t n_refs;
-	char name[];
-};
-
 struct depmgr {
 	struct depmgr_conf conf;
 	struct depmgr_sub *subs;
 	char *listener_name, *authority, *node_id;
 	struct nodes nodes;
 	struct node *listener; // in nodes, always
-	struct node *routes; // in nodes; NULL = inline, or not known yet
 	struct xds_settled settled;
 	struct twheel_timer kick;
 	struct twheel_timer retry;
 	struct twheel_timer refresh; // of names
 	struct twheel_timer patience; // with servers that can't be reached
 	struct twheel_timer meanwhile; // newer endpoints of what serves
-	bool keeps; // clusters of what serves that the next configuration does not need
 	struct twheel_timer in_use; // asks whether requests hold clusters still
 	uint64_t refreshed_ns; // the last time; 0 = never
 	uint64_t rest_until_ns;
-	struct found found;
+	struct walk_found found; // by the last walk
 	bool busy; // a pass is running
 	struct xds_config *config; // counted; the last delivered one; NULL = none
 	char *error; // the last delivered one; NULL = none
@@ -87,251 +57,18 @@ static void set_text(char **at, char *text)
 	*at = text;
 }
 
-// One pass
-
-static enum outcome fail(char **reterr, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static enum outcome fail(char **reterr, const char *fmt, ...)
+static void find_out(struct depmgr *dm)
 {
-	va_list args;
-	va_start(args, fmt);
-	if (vasprintf(reterr, fmt, args) < 0)
-		*reterr = NULL;
-	va_end(args);
-	return FAILED;
-}
-
-static const char *error_of(const struct node *n)
-{
-	return n->error ? n->error : "no memory";
-}
-
-// DM-02, DM-25: only the routes that the current listener names are of interest.
-static enum outcome reach_routes(struct depmgr *dm, struct res_route_config **ret, char **reterr)
-{
-	if (dm->listener->failed)
-		return fail(reterr, "%s", error_of(dm->listener));
-	if (!dm->listener->res)
-		return WAITING;
-	const struct res_listener *l = res_listener_from(dm->listener->res);
-	if (!l->is_api)
-		return fail(reterr, "listener \"%s\" is a socket listener, which serves no target",
-			dm->listener_name);
-	if (l->routes) {
-		dm->routes = NULL;
-		*ret = l->routes;
-		return COMPLETE;
-	}
-	if (!dm->routes || strcmp(node_name(dm->routes), l->rds_name) != 0)
-		dm->routes = node_new(&dm->nodes, &res_type_route_config, l->rds_name, NULL);
-	if (!dm->routes)
-		return STARVED;
-	dm->routes->pass = dm->nodes.pass;
-	if (dm->routes->failed)
-		return fail(reterr, "%s", error_of(dm->routes));
-	if (!dm->routes->res)
-		return WAITING;
-	*ret = res_route_config_from(dm->routes->res);
-	return COMPLETE;
-}
-
-// Clusters, in order of their distance from the routes.
-struct level {
-	struct node *first; // by next_reached
-};
-
-// False = no memory.
-static bool reach_cluster(
-	struct depmgr *dm, const char *name, struct level *level, struct node **ret)
-{
-	struct node *n = node_find(&dm->nodes.clusters, name);
-	if (!n || n->pass != dm->nodes.pass) {
-		n = node_reach(&dm->nodes, &res_type_cluster, name, &dm->nodes.clusters);
-		if (!n)
-			return false;
-		cluster_node_of(n)->next_reached = level->first;
-		level->first = n;
-	}
-	*ret = n;
-	return true;
-}
-
-// What one cluster needs. False = no memory.
-static bool reach_beyond(struct depmgr *dm, struct node *n, bool deeper, struct level *next)
-{
-	if (node_resolve_name(n))
-		return false;
-	const struct res_cluster *c = n->res ? res_cluster_from(n->res) : NULL;
-	if (!c)
-		return true;
-	if (c->kind == RES_CLUSTER_EDS)
-		return node_reach(
-			&dm->nodes, &res_type_endpoints, c->eds_name, &dm->nodes.endpoints);
-	struct node *child;
-	for (uint32_t i = 0; deeper && i < c->n_children; i++)
-		if (!reach_cluster(dm, c->children[i], next, &child))
-			return false;
-	return true;
-}
-
-// Breadth first: whatever is less than the forbidden depth below any route is reached at its least
-// depth, and once. Faulty graphs stay watched, or their repair would not be seen. False = no
-// memory.
-static bool reach_levels(struct depmgr *dm, struct level *level)
-{
-	for (unsigned depth = 0; level->first; depth++) {
-		struct level next = {NULL};
-		for (struct node *n = level->first; n; n = cluster_node_of(n)->next_reached)
-			if (!reach_beyond(dm, n, depth + 1 < LEAVES_MAX_DEPTH, &next))
-				return false;
-		*level = next;
-	}
-	return true;
-}
-
-static bool reach_vhost(struct depmgr *dm, const struct res_vhost *v, struct level *roots)
-{
-	struct node *root;
-	for (uint32_t r = 0; r < v->n_routes; r++) {
-		for (uint32_t c = 0; c < v->routes[r].n_clusters; c++) {
-			if (!reach_cluster(dm, v->routes[r].clusters[c].name, roots, &root))
-				return false;
-			cluster_node_of(root)->root_pass = dm->nodes.pass;
-		}
-	}
-	return true;
-}
-
-// DM-03, or DESIGN 3.10 without a pinned authority.
-static enum outcome reach_clusters(
-	struct depmgr *dm, const struct res_route_config *routes, int32_t *ret_vhost, char **reterr)
-{
-	int vhost = -1;
-	if (dm->authority) {
-		vhost = res_route_config_choose(routes, dm->authority);
-		if (vhost == -ENOMEM)
-			return STARVED;
-		if (vhost < 0)
-			return fail(reterr,
-				"route configuration \"%s\" has no virtual host for \"%s\"",
-				routes->base.name, dm->authority);
-	}
-	struct level level = {NULL};
-	for (uint32_t i = 0; i < routes->n_vhosts; i++)
-		if (vhost < 0 || i == (uint32_t)vhost)
-			if (!reach_vhost(dm, &routes->vhosts[i], &level))
-				return STARVED;
-	if (!reach_levels(dm, &level))
-		return STARVED;
-	*ret_vhost = vhost;
-	return COMPLETE;
-}
-
-// True = nothing else needs it.
-static bool hold(struct depmgr *dm, struct node *n, struct level *level)
-{
-	cluster_node_of(n)->held_pass = dm->nodes.pass;
-	if (n->pass == dm->nodes.pass)
-		return false;
-	n->pass = dm->nodes.pass;
-	cluster_node_of(n)->next_reached = level->first;
-	level->first = n;
-	return true;
-}
-
-// DM-20. False = no memory.
-static bool hold_subscribed(struct depmgr *dm, struct level *level)
-{
-	for (struct depmgr_sub *s = dm->subs; s; s = s->next) {
-		struct node *n = node_find(&dm->nodes.clusters, s->name);
-		if (!n)
-			n = node_new(&dm->nodes, &res_type_cluster, s->name, &dm->nodes.clusters);
-		if (!n)
-			return false;
-		hold(dm, n, level);
-	}
-	return true;
-}
-
-// DM-22: what was a root and is none any more, while requests that chose it are under way; and what
-// somebody subscribes to. *ret_n is how many requests alone hold.
-static enum outcome reach_held(struct depmgr *dm, uint32_t *ret_n)
-{
-	uint64_t pass = dm->nodes.pass;
-	struct level level = {NULL};
-	*ret_n = 0;
-	for (struct node *n = dm->nodes.all; n; n = n->next) {
-		struct cluster_node *c = node_is_cluster(n) ? cluster_node_of(n) : NULL;
-		if (c && c->root_pass == pass) {
-			c->was_root = true;
-		} else if (c && c->was_root) {
-			c->was_root =
-				dm->conf.in_use && dm->conf.in_use(dm->conf.ctx, node_name(n));
-			if (c->was_root)
-				*ret_n += hold(dm, n, &level);
-		}
-	}
-	dm->nodes.holding = true;
-	bool ok = hold_subscribed(dm, &level) && reach_levels(dm, &level);
-	dm->nodes.holding = false;
-	return ok ? COMPLETE : STARVED;
-}
-
-// Of what serves nothing is forgotten before another configuration takes its place; until then, and
-// so then, requests choose its clusters (DM-22).
-static void keep_last(struct depmgr *dm)
-{
-	for (uint32_t i = 0; i < dm->config->n_clusters; i++) {
-		const struct xds_cluster_config *k = &dm->config->clusters[i];
-		const struct res_cluster *c = k->cluster;
-		struct node *kept[] = {node_find(&dm->nodes.clusters, k->name),
-			c && c->kind == RES_CLUSTER_EDS
-				? node_find(&dm->nodes.endpoints, c->eds_name)
-				: NULL};
-		if (kept[0] && k->is_root)
-			cluster_node_of(kept[0])->was_root = true;
-		for (int n = 0; n < 2; n++) {
-			if (!kept[n] || kept[n]->pass == dm->nodes.pass)
-				continue;
-			kept[n]->pass = dm->nodes.pass;
-			dm->keeps = true;
-		}
-	}
-}
-
-static bool is_missing_something(const struct depmgr *dm)
-{
-	for (const struct node *n = dm->nodes.all; n; n = n->next)
-		if (n->waited_pass == dm->nodes.pass && node_is_missing_something(n))
-			return true;
-	return false;
-}
-
-// Everything that the listener reaches, by value or by name.
-static void walk(struct depmgr *dm)
-{
-	struct found f = {0};
-	uint64_t pass = ++dm->nodes.pass;
-	dm->listener->pass = pass;
-	f.outcome = reach_routes(dm, &f.routes, &f.error);
-	if (f.outcome == COMPLETE)
-		f.outcome = reach_clusters(dm, f.routes, &f.vhost, &f.error);
-	if (f.outcome == COMPLETE)
-		f.outcome = reach_held(dm, &f.n_held);
-	// What is needed is not known yet: all that was needed may still be.
-	if (f.outcome == WAITING || f.outcome == STARVED)
-		for (struct node *n = dm->nodes.all; n; n = n->next)
-			if (n->type != &res_type_route_config)
-				n->pass = pass;
-	dm->keeps = false;
-	if (f.outcome == COMPLETE && dm->config && is_missing_something(dm))
-		keep_last(dm);
-	if (dm->routes && dm->routes->pass != pass)
-		dm->routes = NULL; // swept
-	nodes_sweep(&dm->nodes);
-	for (struct node *n = dm->nodes.all; n; n = n->next)
-		node_set_waited(n, f.outcome != COMPLETE || n->waited_pass == pass);
-	free(dm->found.error);
-	dm->found = f;
+	const struct walk from = {
+		.nodes = &dm->nodes,
+		.listener = dm->listener,
+		.authority = dm->authority,
+		.subs = dm->subs,
+		.in_use = dm->conf.in_use,
+		.ctx = dm->conf.ctx,
+		.serves = dm->config,
+	};
+	walk(&from, &dm->found);
 }
 
 static void deliver_error(struct depmgr *dm, const char *text)
@@ -371,7 +108,7 @@ static bool deliver(struct depmgr *dm)
 		.nodes = &dm->nodes,
 		.n_clusters = nodes_take(&dm->nodes),
 		.listener = dm->listener,
-		.route_node = dm->routes,
+		.route_node = dm->found.route_node,
 		.routes = dm->found.routes,
 		.vhost = dm->found.vhost,
 		.node_id = dm->node_id,
@@ -381,7 +118,7 @@ static bool deliver(struct depmgr *dm)
 		return false;
 	twheel_cancel(dm->conf.wheel, &dm->meanwhile);
 	put_in_use(dm, config);
-	if (dm->keeps) // no longer: the next pass sweeps them
+	if (dm->found.keeps) // no longer: the next pass sweeps them
 		dm->nodes.dirty = dm->nodes.reshaped = true;
 	return true;
 }
@@ -394,7 +131,7 @@ static void meanwhile_fired(struct twheel_timer *t)
 	const struct composition in = {
 		.nodes = &dm->nodes,
 		.listener = dm->listener,
-		.route_node = dm->routes,
+		.route_node = dm->found.route_node,
 		.node_id = dm->node_id,
 		.last = dm->config,
 	};
@@ -431,15 +168,15 @@ static void reconcile(struct depmgr *dm)
 	do { // a watch that fails at once comes back as an event
 		xds_federation_begin(dm->conf.client);
 		if (dm->nodes.reshaped)
-			walk(dm);
+			find_out(dm);
 		// The walk has read what came inside it.
 		dm->nodes.dirty = dm->nodes.reshaped = false;
 		xds_federation_end(dm->conf.client);
 	} while (dm->nodes.dirty);
-	bool starved = dm->found.outcome == STARVED;
-	if (dm->found.outcome == FAILED)
+	bool starved = dm->found.outcome == WALK_STARVED;
+	if (dm->found.outcome == WALK_FAILED)
 		deliver_error(dm, dm->found.error ? dm->found.error : "no memory");
-	else if (dm->found.outcome == COMPLETE && dm->nodes.n_unresolved[true] == 0)
+	else if (dm->found.outcome == WALK_COMPLETE && dm->nodes.n_unresolved[true] == 0)
 		starved = !deliver(dm);
 	else if (dm->config && !twheel_armed(&dm->meanwhile))
 		twheel_arm(
@@ -658,7 +395,7 @@ static void find_refused(void *ctx, const struct xds_entry_info *e)
 	struct depmgr *dm = ctx;
 	if (e->status != XDS_STATUS_NACKED || dm->refused)
 		return;
-	const struct node *own[] = {dm->listener, dm->routes};
+	const struct node *own[] = {dm->listener, dm->found.route_node};
 	for (int i = 0; i < 2; i++)
 		if (own[i] && own[i]->type == e->type && strcmp(node_name(own[i]), e->name) == 0)
 			set_text(&dm->refused, strdup(e->error));
