@@ -176,13 +176,14 @@ bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
 	uint32_t wnd = seg->wnd << c->snd_wscale;
 	bool probing = c->snd_nxt == c->snd_una;
 	bool was_done = c->fin_acked;
+	bool reported = c->sack_on && seg->opts.n_sack;
 	if (seq_lt(c->snd_una, seg->ack)) {
 		if (!advance(c, seg))
 			return false;
-		if (c->sack_on && tcp_sack_update(c, &seg->opts))
+		if (reported && tcp_sack_update(c, &seg->opts))
 			sack_news(c);
 	} else if (c->sack_on) {
-		if (tcp_sack_update(c, &seg->opts)) // RFC 6675 2: what counts is news
+		if (reported && tcp_sack_update(c, &seg->opts)) // RFC 6675 2: what counts is news
 			sack_news(c);
 	} else if (seg->ack == c->snd_una && !probing && seg->len == 0 && !seg->old &&
 		   !(seg->flags & TCP_FIN) && wnd == c->snd_wnd) {

@@ -67,12 +67,16 @@ uint32_t tcp_ts_now(const struct tcp_conn *c)
 	return (uint32_t)twheel_now_tick(c->stack->wheel) + c->ts_offset; // milliseconds
 }
 
+// path_mss: tcp_flow_mss()
+static void set_mss(struct tcp_conn *c, uint16_t path_mss)
+{
+	uint16_t mss = c->peer_mss < path_mss ? c->peer_mss : path_mss;
+	c->mss = (uint16_t)(c->ts_on ? mss - 12 : mss); // RFC 6691
+}
+
 void tcp_conn_refresh_mss(struct tcp_conn *c)
 {
-	uint16_t mss = tcp_flow_mss(c->stack, &c->flow);
-	if (c->peer_mss < mss)
-		mss = c->peer_mss;
-	c->mss = (uint16_t)(c->ts_on ? mss - 12 : mss); // RFC 6691
+	set_mss(c, tcp_flow_mss(c->stack, &c->flow));
 }
 
 void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
@@ -99,7 +103,7 @@ void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
 	c->sack_on = o->sack_ok;
 	c->ts_recent = o->ts_val;
 	c->ts_recent_ns = tcp_now(c->stack);
-	tcp_conn_refresh_mss(c);
+	set_mss(c, c->our_mss);
 	tcp_cc_ops(c)->init(&c->cc, c->mss);
 }
 

@@ -6,6 +6,12 @@
 enum { KIND_END, KIND_NOP, KIND_MSS, KIND_WSCALE, KIND_SACK_OK, KIND_SACK, KIND_TS = 8 };
 
 #define MAX_WSCALE 14 // RFC 7323 2.3
+#define USUAL_SYN_LEN 20
+
+static inline uint8_t bounded_wscale(uint8_t shift)
+{
+	return shift < MAX_WSCALE ? shift : MAX_WSCALE;
+}
 
 static bool parse_one(uint8_t kind, const uint8_t *body, size_t len, struct tcp_opts *o)
 {
@@ -17,7 +23,7 @@ static bool parse_one(uint8_t kind, const uint8_t *body, size_t len, struct tcp_
 	case KIND_WSCALE:
 		o->has_wscale = true;
 		if (len == 1)
-			o->wscale = body[0] > MAX_WSCALE ? MAX_WSCALE : body[0];
+			o->wscale = bounded_wscale(body[0]);
 		return len == 1;
 	case KIND_SACK_OK:
 		o->sack_ok = true;
@@ -42,8 +48,30 @@ static bool parse_one(uint8_t kind, const uint8_t *body, size_t len, struct tcp_
 	}
 }
 
+// A SYN's options as Linux and tcp_opts_write() lay them out: MSS; SACK permitted and timestamps; a
+// NOP and the window scale. False = they are others.
+static bool parse_usual_syn(const uint8_t *p, struct tcp_opts *ret)
+{
+	uint32_t mss = get32(p), ts = get32(p + 4), wscale = get32(p + 16);
+	if (mss >> 16 != (KIND_MSS << 8 | 4) ||
+		ts != (KIND_SACK_OK << 24 | 2 << 16 | KIND_TS << 8 | 10) ||
+		wscale >> 8 != (KIND_NOP << 16 | KIND_WSCALE << 8 | 3))
+		return false;
+	*ret = (struct tcp_opts){.has_mss = true,
+		.has_wscale = true,
+		.has_ts = true,
+		.sack_ok = true,
+		.wscale = bounded_wscale((uint8_t)wscale),
+		.mss = (uint16_t)mss,
+		.ts_val = get32(p + 8),
+		.ts_ecr = get32(p + 12)};
+	return true;
+}
+
 bool tcp_opts_parse(const uint8_t *p, size_t len, struct tcp_opts *ret)
 {
+	if (len == USUAL_SYN_LEN && parse_usual_syn(p, ret))
+		return true;
 	struct tcp_opts o = {0};
 	while (len) {
 		uint8_t kind = p[0];

@@ -104,6 +104,8 @@ void tcp_stack_flush(struct tcp_stack *s)
 	struct tcp_link todo, left;
 	unsigned n_failures = 0;
 	bool more = false;
+	if (s->dirty.next == &s->dirty)
+		return;
 	tcp_link_init(&todo);
 	tcp_link_init(&left);
 	splice(&todo, &s->dirty);

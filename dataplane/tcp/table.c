@@ -38,13 +38,15 @@ static uint64_t keyed_hash(
 	if (purpose == FOR_COOKIE)
 		words[n++] = extra;
 	last |= (uint64_t)purpose << 32;
+	if (n == 1) // known here, gcc needs neither loop nor memory
+		return siphash24(s->key, words, 1, last | UINT64_C(13) << 56);
 	return siphash24(s->key, words, n, last | (8 * n + 5) << 56);
 }
 
 uint32_t tcp_flow_hash(const struct tcp_stack *s, const struct tcp_flow *f)
 {
 	uint64_t words[4], last;
-	if (flow_words(f, words, &last) == 1) // known here, gcc needs neither loop nor memory
+	if (flow_words(f, words, &last) == 1) // as above
 		return (uint32_t)siphash13(s->key, words, 1, last | UINT64_C(12) << 56);
 	return (uint32_t)siphash13(s->key, words, 4, last | UINT64_C(36) << 56);
 }

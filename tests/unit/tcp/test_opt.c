@@ -94,6 +94,24 @@ static void what_is_written_reads_back_the_same(void **state)
 	}
 }
 
+// Four NOPs before it, and no SYN is the usual one.
+static void the_usual_syn_is_read_as_any_other(void **state)
+{
+	uint8_t bytes[24] = "\1\1\1\1\2\4\5\xb4\4\2\x8\xa\0\0\0\7\0\0\0\1\1\3\3";
+	struct tcp_opts usual, any;
+	for (unsigned at = 4; at < sizeof(bytes); at++) {
+		uint8_t right = bytes[at];
+		for (unsigned wrong = 0; wrong < 256; wrong++) {
+			bytes[at] = (uint8_t)wrong;
+			bool fine = tcp_opts_parse(bytes + 4, 20, &usual);
+			assert_int_equal(tcp_opts_parse(bytes, 24, &any), fine);
+			if (fine)
+				assert_memory_equal(&usual, &any, sizeof(any));
+		}
+		bytes[at] = right;
+	}
+}
+
 static void random_bytes_never_read_beyond_the_end(void **state)
 {
 	struct rand r;
@@ -116,4 +134,5 @@ RUN_SUITE("tcp/opt", cmocka_unit_test(a_linux_syn_is_understood),
 	cmocka_unit_test(a_scale_beyond_14_counts_as_14),
 	cmocka_unit_test(impossible_lengths_are_refused),
 	cmocka_unit_test(what_is_written_reads_back_the_same),
+	cmocka_unit_test(the_usual_syn_is_read_as_any_other),
 	cmocka_unit_test(random_bytes_never_read_beyond_the_end))
