@@ -215,11 +215,8 @@ void leaves_pass(struct leaves *f, uint64_t ns)
 void leaves_set_down(struct leaves *f, uint32_t address, bool is_down)
 {
 	struct ip_port a = world_addr(address);
-	struct lb_endpoint_table *t = lb_connectivity_endpoints(f->world.connectivity);
+	uint32_t id = world_id(&f->world, &a);
 	f->is_down[address] = is_down;
-	for (uint32_t id = 0; is_down && id < 200; id++) {
-		struct lb_endpoint *e = lb_endpoint_find(t, id);
-		if (e && ip_port_eq(&e->addr, &a))
-			world_event(&f->world, 0, LB_EVENT_LOST, id, "reset by peer");
-	}
+	if (is_down && id != UINT32_MAX)
+		world_event(&f->world, 0, LB_EVENT_LOST, id, "reset by peer");
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/lb/member_world.h"
 
-#include "lb/connectivity.h"
 #include "tests/support/check.h"
 
 #define MAX_ADDRESSES 16 // of a member
-#define MAX_ENDPOINTS 16 // at a time
 
 static void on_change(struct lb_member_watcher *w, uint32_t index)
 {
@@ -66,13 +64,7 @@ struct lb_member *member_world_make(struct member_world *m, const uint32_t *numb
 uint32_t member_world_id(struct member_world *m, uint32_t number)
 {
 	struct ip_port a = member_world_addr(number);
-	struct lb_endpoint_table *t = lb_connectivity_endpoints(m->world.connectivity);
-	for (uint32_t id = 0; id < MAX_ENDPOINTS; id++) {
-		struct lb_endpoint *e = lb_endpoint_find(t, id);
-		if (e && ip_port_eq(&e->addr, &a))
-			return id;
-	}
-	return UINT32_MAX;
+	return world_id(&m->world, &a);
 }
 
 uint32_t member_world_connects(struct member_world *m, uint32_t number)

@@ -27,8 +27,7 @@ void member_world_fini(struct member_world *);
 struct ip_port member_world_addr(uint32_t number);
 // Another one, owned by the caller, whom nobody watches.
 struct lb_member *member_world_make(struct member_world *, const uint32_t *numbers, uint32_t n);
-// By number of the address, as long as it is not released; UINT32_MAX = nobody has taken its
-// subchannel.
+// By number of the address, as world_id().
 uint32_t member_world_id(struct member_world *, uint32_t number);
 uint32_t member_world_connects(struct member_world *, uint32_t number);
 void member_world_event(

@@ -106,13 +106,7 @@ int node_world_update(struct node_world *w, uint32_t first, uint32_t n, const ch
 uint32_t node_world_id(struct node_world *w, uint32_t number)
 {
 	struct ip_port address = world_addr(number);
-	struct lb_endpoint_table *t = lb_connectivity_endpoints(w->world.connectivity);
-	for (uint32_t id = 0; id < 2 * NODE_MEMBERS; id++) {
-		struct lb_endpoint *e = lb_endpoint_find(t, id);
-		if (e && ip_port_eq(&e->addr, &address))
-			return id;
-	}
-	return UINT32_MAX;
+	return world_id(&w->world, &address);
 }
 
 uint32_t node_world_connects(struct node_world *w, uint32_t number)

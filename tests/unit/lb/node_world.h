@@ -39,7 +39,7 @@ void node_world_init(struct node_world *, const struct lb_node_ops *, uint64_t s
 void node_world_fini(struct node_world *);
 // The members first .. first + n - 1 in one locality.
 int node_world_update(struct node_world *, uint32_t first, uint32_t n, const char *note);
-// By number of the address; UINT32_MAX = nobody has taken it.
+// By number of the address, as world_id().
 uint32_t node_world_id(struct node_world *, uint32_t number);
 uint32_t node_world_connects(struct node_world *, uint32_t number);
 void node_world_event(struct node_world *, enum lb_event_kind, uint32_t number);

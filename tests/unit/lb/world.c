@@ -65,6 +65,17 @@ struct ip_port world_addr(uint32_t n)
 	return (struct ip_port){ip_from_v4(0x0a520000 + n), 50051};
 }
 
+uint32_t world_id(const struct world *w, const struct ip_port *addr)
+{
+	const struct lb_endpoint_table *t = lb_connectivity_endpoints(w->connectivity);
+	for (uint32_t id = 0; id < WORLD_MAX_ENDPOINTS; id++) {
+		const struct lb_endpoint *e = lb_endpoint_find(t, id);
+		if (e && ip_port_eq(&e->addr, addr))
+			return id;
+	}
+	return UINT32_MAX;
+}
+
 uint64_t world_now(const struct world *w)
 {
 	return twheel_now(w->wheel);

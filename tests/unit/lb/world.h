@@ -36,6 +36,8 @@ struct ip_port world_addr(uint32_t n);
 // Lets time pass, millisecond by millisecond.
 void world_pass(struct world *, uint64_t ns);
 uint64_t world_now(const struct world *);
+// The endpoint of this address, as long as it is not released; UINT32_MAX = nobody has taken it.
+uint32_t world_id(const struct world *, const struct ip_port *);
 // A report of a worker; id is the endpoint's.
 void world_event(struct world *, uint32_t worker, enum lb_event_kind, uint32_t id, const char *why);
 // Every worker answers one release of the endpoint.
