@@ -398,3 +398,15 @@ void expect_updates(struct deps_fixture *f, unsigned n_updates, unsigned n_error
 	assert_int_equal(f->n_errors, n_errors);
 	f->n_updates = f->n_errors = 0;
 }
+
+void deps_init_blue(struct deps_fixture *f, const char *features)
+{
+	deps_init(f, features, NULL);
+	hold_listener(f, "rc");
+	hold_routes(f, "rc", "blue", NULL);
+	hold_cluster(f, "blue", "e-blue");
+	hold_endpoint(f, "e-blue", 1);
+	say_all(f);
+	assert_string_equal(look(f), "rc: blue=e-blue/10.0.0.1");
+	expect_updates(f, 1, 0);
+}

@@ -45,6 +45,8 @@ struct deps_fixture {
 
 // features: as in a bootstrap, "" = none. authority: pinned; NULL = none.
 void deps_init(struct deps_fixture *, const char *features, const char *authority);
+// And then web → rc → blue → e-blue, 10.0.0.1, delivered.
+void deps_init_blue(struct deps_fixture *, const char *features);
 void deps_fini(struct deps_fixture *);
 // A second manager, which only `hears` what is delivered; the caller's.
 struct depmgr *deps_start(

@@ -13,19 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-// web → rc → blue → blue's endpoints, all delivered.
-static void with_blue(struct deps_fixture *f, const char *features)
-{
-	deps_init(f, features, NULL);
-	hold_listener(f, "rc");
-	hold_routes(f, "rc", "blue", NULL);
-	hold_cluster(f, "blue", "e-blue");
-	hold_endpoint(f, "e-blue", 1);
-	say_all(f);
-	assert_string_equal(look(f), "rc: blue=e-blue/10.0.0.1");
-	expect_updates(f, 1, 0);
-}
-
 static void a_refused_version_of_its_own_resources_is_told(void **state)
 {
 	struct deps_fixture f;
@@ -192,7 +179,7 @@ static void without_pinned_authority_all_virtual_hosts_are_watched(void **state)
 static void new_cluster_waits_for_all_of_it_and_then_swaps_at_once(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	hold_routes(&f, "rc", "blue", "green", NULL);
 	say(&f, &res_type_route_config);
 	expect_updates(&f, 0, 0); // DM-06
@@ -215,7 +202,7 @@ static void new_cluster_waits_for_all_of_it_and_then_swaps_at_once(void **state)
 static void failing_new_cluster_is_one_entry_in_error(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	hold_routes(&f, "rc", "blue", "green", "red", NULL);
 	say(&f, &res_type_route_config);
 	hold(&f, &res_type_cluster, "red", "{'name':'red','type':'STATIC'}"); // NACKed
@@ -286,7 +273,7 @@ static void endpoint_trouble_leaves_the_cluster_in_order(void **state)
 static void deleted_or_refused_cluster_keeps_its_value(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	hold(&f, &res_type_cluster, "blue", "{'name':'blue','type':'STATIC'}");
 	say(&f, &res_type_cluster); // DM-10: error with a value
 	assert_string_equal(look(&f), "rc: blue=e-blue/10.0.0.1");
@@ -305,7 +292,7 @@ static void deleted_or_refused_cluster_keeps_its_value(void **state)
 static void data_errors_reach_the_config_where_the_server_wants_them(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "\"fail_on_data_errors\"");
+	deps_init_blue(&f, "\"fail_on_data_errors\"");
 	drop(&f, &res_type_cluster, "blue");
 	say(&f, &res_type_cluster); // DM-10: absent, even with a value
 	assert_string_equal(look(&f), "rc: blue!");
@@ -372,7 +359,7 @@ static void socket_listener_serves_nothing(void **state)
 static void new_listener_never_serves_old_routes(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	const struct res_listener *old = f.config->listener;
 	hold_listener(&f, "rc2");
 	say(&f, &res_type_listener);
@@ -393,7 +380,7 @@ static void new_listener_never_serves_old_routes(void **state)
 static void what_is_not_reachable_any_more_is_not_watched(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	hold_routes(&f, "rc", "green", NULL);
 	say(&f, &res_type_route_config);
 	assert_string_equal(f.asked[0], " blue green "); // the old one serves
@@ -502,7 +489,7 @@ static void what_a_cluster_in_use_waits_for_holds_nothing_back(void **state)
 static void dm_20_a_subscription_watches_its_cluster_from_first_to_last(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	struct depmgr_sub *a = depmgr_subscribe(f.dm, "green"), *b = NULL;
 	assert_false(asked_for(&f, &res_type_cluster, "green"));
 	deps_pass_time(&f, 0);
@@ -578,7 +565,7 @@ static void dm_26_another_listener_with_the_same_routes_is_delivered_at_once(voi
 {
 	struct deps_fixture f;
 	char json[1024];
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	const struct res_listener *old = f.config->listener;
 	snprintf(json, sizeof(json), "%s",
 		"{'name':'web','apiListener':{'apiListener':{'@type':'type.googleapis.com/"
@@ -597,7 +584,7 @@ static void dm_26_another_listener_with_the_same_routes_is_delivered_at_once(voi
 static void equal_content_is_not_delivered_again(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	say_all(&f);
 	say_all(&f);
 	expect_updates(&f, 0, 0); // DM-29
@@ -608,7 +595,7 @@ static void equal_content_is_not_delivered_again(void **state)
 static void delivered_config_outlives_the_manager(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	struct xds_config *kept = xds_config_get(f.config);
 	hold_endpoint(&f, "e-blue", 2);
 	say(&f, &res_type_endpoints);
@@ -624,7 +611,7 @@ static void delivered_config_outlives_the_manager(void **state)
 static void second_manager_starts_from_the_cache_but_not_inside_new(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	struct depmgr_conf conf = {
 		.client = f.client,
 		.wheel = f.wheel,
@@ -642,7 +629,7 @@ static void second_manager_starts_from_the_cache_but_not_inside_new(void **state
 static void server_outage_changes_notes_only(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	const struct res_cluster *blue = f.config->clusters[0].cluster;
 	fake_ads_close(&f.server, "bye");
 	deps_pass_time(&f, 2 * S);
@@ -663,7 +650,7 @@ static void pass_without_memory_is_made_again(void **state)
 	struct deps_fixture f;
 	if (!alloc_fail_works())
 		skip();
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	assert_true(deps_starve_each(&f, "a.example") > 8);
 	deps_fini(&f);
 }

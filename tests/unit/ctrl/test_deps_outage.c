@@ -21,19 +21,6 @@
 #define FAR "xdstp://far/envoy.config.cluster.v3.Cluster/green"
 #define FAR_ROUTES "xdstp://far/envoy.config.route.v3.RouteConfiguration/rc"
 
-// web → rc → blue → blue's endpoints, all delivered.
-static void with_blue(struct deps_fixture *f, const char *features)
-{
-	deps_init(f, features, NULL);
-	hold_listener(f, "rc");
-	hold_routes(f, "rc", "blue", NULL);
-	hold_cluster(f, "blue", "e-blue");
-	hold_endpoint(f, "e-blue", 1);
-	say_all(f);
-	assert_string_equal(look(f), "rc: blue=e-blue/10.0.0.1");
-	expect_updates(f, 1, 0);
-}
-
 // The stream ends, and so does each that is opened within this time, before it says anything.
 static void lose_server(struct deps_fixture *f, unsigned for_s)
 {
@@ -50,7 +37,7 @@ static void lose_server(struct deps_fixture *f, unsigned for_s)
 static void routes_that_need_a_lost_server_wait_for_it(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	hold_routes(&f, "rc", "green", NULL);
 	say(&f, &res_type_route_config);
 	fake_ads_close(&f.server, "bye");
@@ -73,7 +60,7 @@ static void routes_that_need_a_lost_server_wait_for_it(void **state)
 static void a_server_that_is_back_and_silent_has_failed_the_cluster(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	hold_routes(&f, "rc", "blue", "green", NULL);
 	say(&f, &res_type_route_config);
 	fake_ads_close(&f.server, "bye");
@@ -92,7 +79,7 @@ static void a_server_that_is_back_and_silent_has_failed_the_cluster(void **state
 static void a_listener_whose_routes_a_lost_server_has_takes_nothing_away(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	hold_listener(&f, "rc-2");
 	say(&f, &res_type_listener);
 	fake_ads_close(&f.server, "bye");
@@ -111,7 +98,7 @@ static void a_listener_whose_routes_a_lost_server_has_takes_nothing_away(void **
 static void a_lost_authority_does_not_hold_up_the_others_for_long(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, WITH_FAR);
+	deps_init_blue(&f, WITH_FAR);
 	f.server.refuse = true;
 	hold_routes(&f, "rc", "blue", FAR, NULL);
 	say(&f, &res_type_route_config);
@@ -132,7 +119,7 @@ static void a_lost_authority_does_not_hold_up_the_others_for_long(void **state)
 static void a_server_that_is_back_for_one_update_takes_no_routes_away(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	hold_listener(&f, "rc-2");
 	say(&f, &res_type_listener);
 	lose_server(&f, 2);
@@ -151,7 +138,7 @@ static void a_server_that_is_back_for_one_update_takes_no_routes_away(void **sta
 static void routes_of_a_lost_authority_take_nothing_away(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, WITH_FAR);
+	deps_init_blue(&f, WITH_FAR);
 	f.server.refuse = true;
 	hold_listener(&f, FAR_ROUTES);
 	say(&f, &res_type_listener);
@@ -250,7 +237,7 @@ static void a_name_that_fails_moves_nothing(void **state)
 static void a_deletion_is_held_up_by_a_lost_authority_for_a_while_only(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, WITH_FAR_AND("\"fail_on_data_errors\""));
+	deps_init_blue(&f, WITH_FAR_AND("\"fail_on_data_errors\""));
 	hold_routes(&f, "rc", "blue", "two", NULL);
 	hold_leaf(&f, "two", 2);
 	say_all(&f);
@@ -296,7 +283,7 @@ static void another_reason_of_a_lost_server_holds_nothing_up(void **state)
 static void old_errors_are_no_news_when_the_server_is_lost(void **state)
 {
 	struct deps_fixture f;
-	with_blue(&f, "");
+	deps_init_blue(&f, "");
 	hold_routes(&f, "rc", "blue", "gone", "gone-too", NULL);
 	say_all(&f);
 	deps_pass_time(&f, 16 * S);
@@ -318,7 +305,7 @@ static void old_errors_are_no_news_when_the_server_is_lost(void **state)
 static bool lose_listener_without_memory(size_t nth)
 {
 	struct deps_fixture f;
-	with_blue(&f, "\"fail_on_data_errors\"");
+	deps_init_blue(&f, "\"fail_on_data_errors\"");
 	size_t len;
 	uint8_t *bytes = fake_ads_encode(res_type_listener.url, "none", "none", NULL, 0, &len);
 	alloc_fail_arm(nth);
