@@ -145,25 +145,44 @@ static void chunks_run_dry_at_each_point(void **state)
 	assert_true(n_recovered > 5);
 }
 
-static uint32_t hide_chunks(void **hidden)
+static void *hidden_chunks[64];
+static uint32_t n_hidden;
+
+static void hide_all_chunks_but(uint32_t n_left)
 {
-	uint32_t n = 0;
-	while (pool_left(&chunks))
-		hidden[n++] = pool_take(&chunks);
-	return n;
+	while (pool_left(&chunks) > n_left)
+		hidden_chunks[n_hidden++] = pool_take(&chunks);
+}
+
+static void show_chunks(void)
+{
+	while (n_hidden)
+		pool_put(&chunks, hidden_chunks[--n_hidden]);
+}
+
+// With chunks that can all be hidden.
+static void small_worlds_begin(void)
+{
+	n_hidden = 0;
+	worlds_begin(sizeof(hidden_chunks) / sizeof(hidden_chunks[0]), 16);
+	assert_true(connect_both());
+	settle();
+}
+
+// Not another byte goes out: one chunk is full, and there is no other.
+static void fill_output(struct peer *p)
+{
+	static const uint8_t filler[BUF_CHUNK_ROOM - 16];
+	assert_true(buf_append(&p->out, &chunks, filler, sizeof(filler)));
+	hide_all_chunks_but(0);
 }
 
 // Not even a PING ACK can be queued: the peer's bytes wait, and nothing is lost.
 static void feed_stops_at_a_ping_that_cannot_be_answered(void **state)
 {
-	static const uint8_t filler[BUF_CHUNK_ROOM - 16];
-	void *hidden[64];
 	struct raw *raw = calloc(1, sizeof(*raw));
-	worlds_begin(64, 16);
-	assert_true(connect_both());
-	settle();
-	assert_true(buf_append(&server.out, &chunks, filler, sizeof(filler)));
-	uint32_t n = hide_chunks(hidden);
+	small_worlds_begin();
+	fill_output(&server);
 	raw_frame(raw, H2_PING, 0, 0, "12345678", 8);
 	raw_frame(raw, H2_SETTINGS, 0, 0, NULL, 0);
 	assert_int_equal(h2_conn_feed(server.conn, raw->data, raw->len), H2_FRAME_HEAD);
@@ -172,8 +191,7 @@ static void feed_stops_at_a_ping_that_cannot_be_answered(void **state)
 	assert_int_equal(h2_conn_feed(server.conn, raw->data + 9, raw->len - 9), raw->len - 9);
 	assert_false(failed(&server));
 	assert_string_equal(peer_frames(&server), "PING ack\nSETTINGS ack\n");
-	while (n)
-		pool_put(&chunks, hidden[--n]);
+	show_chunks();
 	free(raw);
 	worlds_end();
 }
@@ -182,18 +200,14 @@ static void feed_stops_at_a_ping_that_cannot_be_answered(void **state)
 // when TCP has room, since nobody feeds it again.
 static void a_settings_frame_without_payload_is_answered_when_there_is_memory(void **state)
 {
-	static const uint8_t filler[BUF_CHUNK_ROOM - 16];
-	void *hidden[64];
 	struct raw *raw = calloc(1, sizeof(*raw));
-	worlds_begin(64, 16);
-	assert_true(connect_both());
-	settle();
-	assert_true(buf_append(&server.out, &chunks, filler, sizeof(filler)));
-	uint32_t n = hide_chunks(hidden);
+	small_worlds_begin();
+	fill_output(&server);
+	size_t full = server.out.len;
 	raw_frame(raw, H2_SETTINGS, 0, 0, NULL, 0);
 	assert_int_equal(h2_conn_feed(server.conn, raw->data, raw->len), raw->len);
 	assert_true(h2_conn_pump(server.conn, 0));
-	assert_int_equal(server.out.len, sizeof(filler));
+	assert_int_equal(server.out.len, full);
 	buf_clear(&server.out, &chunks);
 	assert_false(h2_conn_pump(server.conn, 0));
 	assert_string_equal(peer_frames(&server), "SETTINGS ack\n");
@@ -201,35 +215,22 @@ static void a_settings_frame_without_payload_is_answered_when_there_is_memory(vo
 	raw_frame(raw, H2_PING, 0, 0, "12345678", 8);
 	assert_int_equal(h2_conn_feed(server.conn, raw->data, H2_FRAME_HEAD), H2_FRAME_HEAD);
 	assert_false(h2_conn_pump(server.conn, 0));
-	while (n)
-		pool_put(&chunks, hidden[--n]);
+	show_chunks();
 	free(raw);
 	worlds_end();
-}
-
-static uint32_t hide_all_but(void **hidden, uint32_t n_left)
-{
-	uint32_t n = hide_chunks(hidden);
-	while (n_left--)
-		pool_put(&chunks, hidden[--n]);
-	return n;
 }
 
 // With one chunk, a frame that needs one for its header and one for the cut in the queue waits.
 static void a_frame_that_does_not_fit_the_pool_waits(void **state)
 {
-	void *hidden[64];
-	worlds_begin(64, 16);
-	assert_true(connect_both());
-	settle();
+	small_worlds_begin();
 	struct h2_stream *s = post(0, 5000);
 	assert_non_null(s);
 	buf_clear(&client.out, &chunks);
-	uint32_t n = hide_all_but(hidden, 1);
+	hide_all_chunks_but(1);
 	assert_true(h2_conn_pump(client.conn, 3009));
 	assert_int_equal(client.out.len, 0);
-	while (n)
-		pool_put(&chunks, hidden[--n]);
+	show_chunks();
 	assert_true(h2_conn_pump(client.conn, 3009));
 	assert_int_equal(client.out.len, 3009);
 	worlds_end();
@@ -238,22 +239,19 @@ static void a_frame_that_does_not_fit_the_pool_waits(void **state)
 // So does what passes through, its end too, which has no bytes to be queued.
 static void what_passes_waits_for_chunks(void **state)
 {
-	void *hidden[64];
 	static const uint8_t body[100];
 	static const struct h2_message m = {.kind = H2_REQUEST,
 		.method = STR("POST"),
 		.scheme = STR("http"),
 		.authority = STR("a"),
 		.path = STR("/")};
-	worlds_begin(64, 16);
-	assert_true(connect_both());
-	settle();
+	small_worlds_begin();
 	struct h2_stream *s = h2_stream_open(client.conn, &m, NULL);
 	assert_non_null(s);
 	peer_add_stream(&client, s);
 	peer_frames(&client);
 	assert_false(h2_conn_pump(client.conn, 1000));
-	uint32_t n = hide_all_but(hidden, 1);
+	hide_all_chunks_but(1);
 	size_t sent = 7;
 	assert_false(h2_stream_pass_data(s, body, sizeof(body), false, &sent));
 	assert_int_equal(sent, 7);
@@ -262,8 +260,7 @@ static void what_passes_waits_for_chunks(void **state)
 	assert_true(h2_stream_sent_end(s));
 	assert_true(h2_conn_pump(client.conn, 1000));
 	assert_int_equal(client.out.len, 0);
-	while (n)
-		pool_put(&chunks, hidden[--n]);
+	show_chunks();
 	assert_false(h2_conn_pump(client.conn, 1000));
 	assert_string_equal(peer_frames(&client), "DATA 1 0 end\n");
 	worlds_end();
@@ -272,7 +269,6 @@ static void what_passes_waits_for_chunks(void **state)
 // A message that may need two chunks isn't begun with one: half a block would part the tables.
 static void a_message_that_may_not_fit_the_pool_is_not_begun(void **state)
 {
-	void *hidden[64];
 	char value[3000];
 	memset(value, '~', sizeof(value)); // Huffman coding gains nothing
 	struct field field = {.name = STR("x"), .value = {value, sizeof(value)}};
@@ -283,13 +279,10 @@ static void a_message_that_may_not_fit_the_pool_is_not_begun(void **state)
 		.path = STR("/"),
 		.fields = &field,
 		.n_fields = 1};
-	worlds_begin(64, 16);
-	assert_true(connect_both());
-	settle();
-	uint32_t n = hide_all_but(hidden, 1);
+	small_worlds_begin();
+	hide_all_chunks_but(1);
 	assert_null(h2_stream_open(client.conn, &m, NULL));
-	while (n)
-		pool_put(&chunks, hidden[--n]);
+	show_chunks();
 	assert_false(failed(&client));
 	assert_true(exchange(1, 10));
 	worlds_end();
@@ -365,19 +358,15 @@ static void a_field_cut_short_does_not_keep_the_room_for_large_ones(void **state
 // A header block in pieces that cannot be kept is lost, and with it the tables.
 static void header_block_without_memory_ends_the_connection(void **state)
 {
-	void *hidden[64];
 	struct raw *raw = calloc(1, sizeof(*raw));
-	worlds_begin(64, 16);
-	assert_true(connect_both());
-	settle();
-	uint32_t n = hide_chunks(hidden);
+	small_worlds_begin();
+	hide_all_chunks_but(0);
 	raw_headers(raw, 1, true, get_request);
 	h2_conn_feed(server.conn, raw->data, 20);
 	enum h2_error code = H2_NO_ERROR;
 	assert_true(h2_conn_failed(server.conn, &code));
 	assert_int_equal(code, H2_INTERNAL_ERROR);
-	while (n)
-		pool_put(&chunks, hidden[--n]);
+	show_chunks();
 	free(raw);
 	worlds_end();
 }
