@@ -93,8 +93,8 @@ void tcp_stack_input(struct tcp_stack *s, const struct ip_addr *local, const str
 	}
 	flow.remote_port = get16(segment + offsetof(struct tcp_header, src_port));
 	flow.local_port = get16(segment + offsetof(struct tcp_header, dst_port));
-	uint32_t hash = tcp_flow_hash(s, &flow);
-	struct tcp_conn *c = tcp_table_find(s, &flow, hash);
+	uint32_t hash;
+	struct tcp_conn *c = tcp_conn_find(s, &flow, &hash);
 	if (c && tcp_plain_input(c, segment, len))
 		return;
 	uint16_t flow_sum = c ? c->flow_sum : tcp_csum_flow(&flow.local, &flow.remote);

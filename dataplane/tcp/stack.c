@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define MAX_FAILURES 4 // connections in a row that get no buffer before a flush gives up
+#define MIN_RECENT 1024
 
 static uint32_t table_size(uint32_t n)
 {
@@ -54,11 +55,15 @@ struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io
 	uint32_t n_tw_buckets = table_size(conf->max_time_wait);
 	s->table_mask = n_buckets - 1;
 	s->tw_mask = n_tw_buckets - 1;
+	uint32_t n_recent = table_size(max_u32(2 * conf->max_conns, MIN_RECENT));
+	s->recent_key = siphash24(s->key, NULL, 0, 0) | 1;
+	s->recent_shift = (unsigned)__builtin_clzll(n_recent) + 1;
+	s->recent = lines_new(n_recent, sizeof(struct tcp_conn *));
 	s->table = lines_new(n_buckets, sizeof(*s->table));
 	s->tw_table = lines_new(n_tw_buckets, sizeof(*s->tw_table));
 	// Ranges: a hundred connections with holes everywhere, and two holes in all others.
 	uint32_t n_ranges = 100 * TCP_MAX_RANGES + 2 * conf->max_conns;
-	if (!s->table || !s->tw_table ||
+	if (!s->table || !s->tw_table || !s->recent ||
 		pool_init(&s->conns, sizeof(struct tcp_conn), conf->max_conns) ||
 		pool_init(&s->ranges, sizeof(struct tcp_range), n_ranges) ||
 		pool_init(&s->boards, sizeof(struct tcp_board), conf->max_conns) ||
@@ -84,6 +89,7 @@ void tcp_stack_free(struct tcp_stack *s)
 	pool_fini(&s->tws);
 	lines_free(s->table);
 	lines_free(s->tw_table);
+	lines_free(s->recent);
 	lines_free(s);
 }
 

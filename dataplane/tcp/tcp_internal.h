@@ -217,6 +217,9 @@ struct tcp_stack {
 	struct sip key; // sip_init() of the secret
 	struct tcp_conn **table; // owned; chains by hash
 	struct tcp_tw **tw_table; // owned
+	struct tcp_conn **recent; // owned; each place has one that is in the table, or NULL
+	uint64_t recent_key; // odd
+	unsigned recent_shift;
 	uint32_t table_mask, tw_mask;
 	struct tcp_link dirty;
 	struct tcp_link tw_order;
@@ -345,6 +348,9 @@ uint32_t tcp_ts_now(const struct tcp_conn *);
 uint32_t tcp_flow_hash(const struct tcp_stack *, const struct tcp_flow *);
 bool tcp_flow_eq(const struct tcp_flow *, const struct tcp_flow *);
 struct tcp_conn *tcp_table_find(const struct tcp_stack *, const struct tcp_flow *, uint32_t hash);
+// The same for segments: where a connection was found lately comes first. *ret_hash is the flow's.
+struct tcp_conn *tcp_conn_find(
+	const struct tcp_stack *, const struct tcp_flow *, uint32_t *ret_hash);
 void tcp_table_add(struct tcp_conn *);
 void tcp_table_remove(struct tcp_conn *);
 // Where a connection's numbers begin: halves of one hash, so that neither tells of the other.
