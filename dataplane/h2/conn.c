@@ -23,7 +23,6 @@ struct h2_conn *h2_conn_new(struct h2_context *ctx, enum h2_role role,
 		.rx = {.head_need = H2_FRAME_HEAD,
 			.preface_left = role == H2_SERVER ? H2_PREFACE_LEN : 0},
 		.send_window = H2_WINDOW_DEFAULT,
-		.recv_window = H2_WINDOW_DEFAULT,
 		.our_initial_window = H2_WINDOW_DEFAULT,
 		.peer_initial_window = H2_WINDOW_DEFAULT,
 		.peer_max_frame = H2_FRAME_MAX,
@@ -39,28 +38,8 @@ struct h2_conn *h2_conn_new(struct h2_context *ctx, enum h2_role role,
 	h2_list_init(&c->end_turns);
 	h2_list_init(&c->credits);
 	h2_list_init(&c->done);
-	size_t before = out->len;
-	if (role == H2_CLIENT) {
-		if (!buf_append(out, ctx->chunks, H2_PREFACE, H2_PREFACE_LEN))
-			goto err;
-		c->written = H2_PREFACE_LEN;
-	}
-	h2_put_settings(c);
-	uint32_t window = ctx->conf.conn_window;
-	if (window > H2_WINDOW_DEFAULT) {
-		// Nothing was received yet, but the window is to be larger than it starts.
-		c->unannounced = window - H2_WINDOW_DEFAULT;
-		if (!h2_put_window_update(c, 0, c->unannounced))
-			goto err;
-		c->recv_window += c->unannounced;
-		c->unannounced = 0;
-	}
-	if (!c->failed)
+	if (h2_put_greeting(c))
 		return c;
-err:
-	DCHECK(before == 0);
-	if (before == 0)
-		buf_clear(out, ctx->chunks);
 	pool_put(&ctx->conns, c);
 	return NULL;
 }

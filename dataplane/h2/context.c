@@ -52,6 +52,8 @@ struct h2_context *h2_context_new(const struct h2_conf *conf, struct pool *chunk
 		return NULL;
 	ctx->conf = *conf;
 	ctx->chunks = chunks;
+	h2_greeting_pack(&ctx->greetings[H2_SERVER], conf, H2_SERVER);
+	h2_greeting_pack(&ctx->greetings[H2_CLIENT], conf, H2_CLIENT);
 	if (init_memory(ctx)) {
 		h2_context_free(ctx);
 		return NULL;

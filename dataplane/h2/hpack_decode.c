@@ -219,8 +219,8 @@ enum hpack_result hpack_decode(struct hpack *h, struct hpack_mem *m, struct hpac
 				return HPACK_STOPPED;
 			if (known)
 				known->mark = f.mark;
-			if (hpack_table_add(&h->received, m, h->received_limit, &f, sink) ==
-				HPACK_NOT_ADDED)
+			if (hpack_table_add(&h->received, m, h->received_limit, &f,
+				    (size_t)(r.end - r.p), sink) == HPACK_NOT_ADDED)
 				return HPACK_NO_MEMORY;
 		} else if (first & 0x20) {
 			return HPACK_BAD; // only before the first field

@@ -245,7 +245,7 @@ static bool add(
 	if (size > h->sent_limit / 2 || !came_before(e, s))
 		return false;
 	struct hpack_field entry = {.name = f->name, .value = f->value, .id = s->id};
-	if (hpack_table_add(&e->table, m, h->sent_limit, &entry, NULL) != HPACK_ADDED)
+	if (hpack_table_add(&e->table, m, h->sent_limit, &entry, 0, NULL) != HPACK_ADDED)
 		return false;
 	struct hpack_table *t = e->table;
 	uint16_t back = (uint16_t)(t->newest - e->heads[s->bucket]);

@@ -38,11 +38,14 @@ static const struct shape *shape_for(size_t n_entries, size_t text)
 	return s;
 }
 
-// With the same entries and room for one more. NULL = no memory.
-static struct hpack_table *renewed(struct hpack_table *old, struct hpack_mem *m, size_t more)
+// Of text that may be added later: a guess must not take much memory.
+#define MAX_TO_COME 256
+
+// With the same entries, and room for one more and for so much more text. NULL = no memory.
+static struct hpack_table *renewed(struct hpack_table *old, struct hpack_mem *m, size_t text)
 {
 	uint32_t n = hpack_table_n(old);
-	const struct shape *s = shape_for(n + 1, live_text(old) + more);
+	const struct shape *s = shape_for(n + 1, live_text(old) + text);
 	struct hpack_table *t = hpack_mem_take(m, s->bytes);
 	if (!t)
 		return NULL;
@@ -76,16 +79,20 @@ static void append(struct hpack_table *t, const struct hpack_field *f)
 		.value_len = (uint16_t)f->value.len,
 		.id = (uint8_t)f->id,
 		.mark = f->mark};
-	memcpy(at, f->name.p, f->name.len);
-	if (f->value.len)
-		memcpy(at + f->name.len, f->value.p, f->value.len);
 	size_t text = f->name.len + f->value.len;
+	if (f->value.p == f->name.p + f->name.len) { // as in the memo
+		memcpy(at, f->name.p, text);
+	} else {
+		memcpy(at, f->name.p, f->name.len);
+		if (f->value.len)
+			memcpy(at + f->name.len, f->value.p, f->value.len);
+	}
 	t->text_end = (uint16_t)(t->text_end + text);
 	t->size = (uint16_t)(t->size + text + HPACK_ENTRY_OVERHEAD);
 }
 
 enum hpack_added hpack_table_add(struct hpack_table **table, struct hpack_mem *m, size_t limit,
-	const struct hpack_field *f, const struct hpack_sink *sink)
+	const struct hpack_field *f, size_t to_come, const struct hpack_sink *sink)
 {
 	struct hpack_table *t = *table;
 	size_t text = f->name.len + f->value.len;
@@ -98,7 +105,8 @@ enum hpack_added hpack_table_add(struct hpack_table **table, struct hpack_mem *m
 		append(t, f);
 		return HPACK_ADDED;
 	}
-	struct hpack_table *next = renewed(t, m, text);
+	size_t more = to_come < MAX_TO_COME ? to_come : MAX_TO_COME;
+	struct hpack_table *next = renewed(t, m, text + more);
 	if (!next)
 		return HPACK_NOT_ADDED;
 	append(next, f);

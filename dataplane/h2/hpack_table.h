@@ -57,7 +57,8 @@ void hpack_table_evict(struct hpack_table *, size_t size);
 
 enum hpack_added { HPACK_ADDED, HPACK_TOO_LARGE, HPACK_NOT_ADDED };
 // Adds f after evicting what no longer fits the limit; too large a one leaves the table empty (RFC
-// 7541 4.4). f may lie in the table. sink, if any, hears of a new block. NOT_ADDED = no memory;
-// older entries may be gone.
+// 7541 4.4). f may lie in the table. to_come: bytes of text that are likely to be added next, for
+// which a new block of memory then has room. sink, if any, hears of a new block. NOT_ADDED = no
+// memory; older entries may be gone.
 enum hpack_added hpack_table_add(struct hpack_table **, struct hpack_mem *, size_t limit,
-	const struct hpack_field *f, const struct hpack_sink *);
+	const struct hpack_field *f, size_t to_come, const struct hpack_sink *);

@@ -30,8 +30,17 @@ enum h2_abuse {
 	H2_ABUSE_INFORMATIONAL,
 };
 
+// All that can be said before anything was heard: the preface, SETTINGS, and, for a window larger
+// than it starts, a WINDOW_UPDATE.
+struct h2_greeting {
+	uint8_t bytes[H2_PREFACE_LEN + H2_FRAME_HEAD + 6 * 3 + H2_FRAME_HEAD + 4];
+	uint8_t len;
+	uint32_t recv_window; // of the connection, from then on
+};
+
 struct h2_context {
 	struct h2_conf conf;
+	struct h2_greeting greetings[2]; // by role
 	struct pool *chunks; // borrowed
 	struct pool conns, streams;
 	struct h2_stream **table; // live streams by connection and id, chained
@@ -167,7 +176,10 @@ bool h2_put_frame(struct h2_conn *, uint8_t type, uint8_t flags, uint32_t id, co
 void h2_put_rst(struct h2_conn *, uint32_t id, enum h2_error code);
 bool h2_put_window_update(struct h2_conn *, uint32_t id, uint32_t increment);
 void h2_put_goaway(struct h2_conn *, uint32_t last_id, enum h2_error code);
-void h2_put_settings(struct h2_conn *);
+// What a connection begins with. The first is made once for each role. False = no memory, nothing
+// written.
+void h2_greeting_pack(struct h2_greeting *, const struct h2_conf *, enum h2_role);
+bool h2_put_greeting(struct h2_conn *);
 // A connection error (RFC 9113 5.4.1): GOAWAY is queued, nothing else will be.
 void h2_conn_fail(struct h2_conn *, enum h2_error code);
 

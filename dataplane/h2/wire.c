@@ -60,20 +60,55 @@ static size_t put_setting(uint8_t *p, enum h2_setting id, uint32_t value)
 	return 6;
 }
 
-void h2_put_settings(struct h2_conn *c)
+static size_t pack_settings(uint8_t *out, const struct h2_conf *conf, enum h2_role role)
 {
-	const struct h2_conf *conf = &c->ctx->conf;
-	uint8_t p[6 * 4];
-	size_t n = 0;
+	uint8_t *p = out + H2_FRAME_HEAD;
 	// RFC 9113 6.5.2: a server has nothing to push to us, a client no streams to be limited.
-	if (c->role == H2_CLIENT)
-		n += put_setting(p + n, H2_SETTING_ENABLE_PUSH, 0);
+	if (role == H2_CLIENT)
+		p += put_setting(p, H2_SETTING_ENABLE_PUSH, 0);
 	else
-		n += put_setting(
-			p + n, H2_SETTING_MAX_CONCURRENT_STREAMS, conf->max_concurrent_streams);
-	n += put_setting(p + n, H2_SETTING_INITIAL_WINDOW_SIZE, conf->stream_window);
-	n += put_setting(p + n, H2_SETTING_MAX_HEADER_LIST_SIZE, conf->max_header_bytes);
-	h2_put_frame(c, H2_SETTINGS, 0, 0, p, n);
+		p += put_setting(
+			p, H2_SETTING_MAX_CONCURRENT_STREAMS, conf->max_concurrent_streams);
+	p += put_setting(p, H2_SETTING_INITIAL_WINDOW_SIZE, conf->stream_window);
+	p += put_setting(p, H2_SETTING_MAX_HEADER_LIST_SIZE, conf->max_header_bytes);
+	size_t len = (size_t)(p - out);
+	h2_frame_pack(out,
+		&(struct h2_frame){.length = (uint32_t)len - H2_FRAME_HEAD, .type = H2_SETTINGS});
+	return len;
+}
+
+void h2_greeting_pack(struct h2_greeting *g, const struct h2_conf *conf, enum h2_role role)
+{
+	uint8_t *p = g->bytes;
+	if (role == H2_CLIENT) {
+		memcpy(p, H2_PREFACE, H2_PREFACE_LEN);
+		p += H2_PREFACE_LEN;
+	}
+	p += pack_settings(p, conf, role);
+	g->recv_window = H2_WINDOW_DEFAULT;
+	if (conf->conn_window > H2_WINDOW_DEFAULT) {
+		g->recv_window = conf->conn_window;
+		h2_frame_pack(p, &(struct h2_frame){.length = 4, .type = H2_WINDOW_UPDATE});
+		h2_write_u32(p + H2_FRAME_HEAD, conf->conn_window - H2_WINDOW_DEFAULT);
+		p += H2_FRAME_HEAD + 4;
+	}
+	g->len = (uint8_t)(p - g->bytes);
+}
+
+bool h2_put_greeting(struct h2_conn *c)
+{
+	struct h2_context *ctx = c->ctx;
+	const struct h2_greeting *g = &ctx->greetings[c->role];
+	if (!buf_append(c->out, ctx->chunks, g->bytes, g->len)) {
+		h2_count(ctx, H2_C_no_memory);
+		return false;
+	}
+	c->written = g->len;
+	c->recv_window = g->recv_window;
+	h2_count(ctx, H2_C_frames_out_settings);
+	if (g->recv_window > H2_WINDOW_DEFAULT)
+		h2_count(ctx, H2_C_frames_out_window_update);
+	return true;
 }
 
 void h2_conn_fail(struct h2_conn *c, enum h2_error code)

@@ -224,8 +224,12 @@ static void on_eof(struct tcp_conn *tcp, void *user)
 {
 	// Half-closed HTTP/2 is of no use to anybody: what is left of its streams is cancelled.
 	struct proxy_client *c = user;
-	if (c->conn.h2)
+	if (!c->conn.h2)
+		return;
+	if (h2_conn_n_streams(c->conn.h2))
 		proxy_client_close(c, H2_NO_ERROR);
+	else // it has all answers, so that a GOAWAY would tell it nothing
+		over(c, H2_NO_ERROR);
 }
 
 static void on_tcp_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)

@@ -50,6 +50,26 @@ static void a_drain_without_clients_is_over_at_once(void **state)
 	world_free(w);
 }
 
+// RFC 9113 6.8: what of its streams may have been done. Whoever has all its answers knows.
+static void a_client_that_leaves_hears_goaway_if_a_stream_is_open(void **state)
+{
+	for (int open = 0; open < 2; open++) {
+		struct world *w = ready_world(NULL);
+		struct ask *first = ask(w, KIND_ECHO, 1000);
+		finish(w);
+		assert_ok(w, first);
+		struct ask *a = open ? ask(w, KIND_HANG, 0) : NULL;
+		world_run(w, 20 * MS);
+		assert_false(w->clients[0].goaway);
+		tcp_conn_shutdown(w->clients[0].tcp);
+		world_run(w, 500 * MS);
+		assert_true(w->clients[0].over);
+		assert_int_equal(w->clients[0].goaway, open);
+		assert_true(!a || a->closed);
+		world_free(w);
+	}
+}
+
 static void the_drains_deadline_cuts_what_is_left(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -230,6 +250,7 @@ static void flt_11_no_time_at_all_cuts_at_once(void **state)
 #define CASE(f) cmocka_unit_test(f)
 RUN_SUITE("sim/proxy_drain", CASE(a_drain_says_goaway_twice_and_lets_streams_finish),
 	CASE(a_drain_without_clients_is_over_at_once), CASE(the_drains_deadline_cuts_what_is_left),
+	CASE(a_client_that_leaves_hears_goaway_if_a_stream_is_open),
 	CASE(flt_11_a_changed_listeners_clients_are_sent_away),
 	CASE(flt_11_streams_finish_within_the_time), CASE(flt_11_nothing_else_sends_anyone_away),
 	CASE(flt_11_clients_are_told_over_a_tenth_of_the_time),

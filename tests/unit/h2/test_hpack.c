@@ -43,6 +43,13 @@ static bool write_down(void *ctx, struct hpack_field *f)
 	return true;
 }
 
+static size_t n_moves;
+
+static void count_move(void *ctx, const char *p, size_t len)
+{
+	n_moves++;
+}
+
 static void ignore_move(void *ctx, const char *p, size_t len)
 {
 }
@@ -368,6 +375,28 @@ static void without_memory_fields_are_longer_but_go_out(void **state)
 	hpack_fini(&peer, memory);
 }
 
+// As many as a connection's first block has, of 40 bytes each: once there is a block of memory,
+// nothing is put into a larger one. What comes later is.
+static void the_first_block_makes_a_table_for_all_its_fields(void **state)
+{
+	const struct hpack_sink counts = {write_down, count_move, NULL};
+	uint8_t in[21 * 40];
+	for (size_t i = 0; i < 21; i++) {
+		uint8_t *f = in + i * 40;
+		memcpy(f, "\x40\x08x-field-\x1d", 11);
+		memset(f + 11, 'a' + (int)i, 29);
+	}
+	text[0] = '\0';
+	n_moves = 0;
+	assert_int_equal(hpack_decode(&hpack, memory, memo, in, 7 * 40, room, &counts), HPACK_OK);
+	assert_int_equal(n_moves, 0);
+	assert_int_equal(
+		hpack_decode(&hpack, memory, memo, in + 7 * 40, 14 * 40, room, &counts), HPACK_OK);
+	assert_in_range(n_moves, 1, 2);
+	expect("d2", "x-field-: aaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n");
+	expect("be", "x-field-: uuuuuuuuuuuuuuuuuuuuuuuuuuuuu\n");
+}
+
 // An entry that found no place is none: later references count without it.
 static void without_memory_for_a_larger_table_it_serves_on(void **state)
 {
@@ -450,5 +479,6 @@ RUN_SUITE("h2/hpack", CASE(rfc7541_c2_each_representation),
 	CASE(a_secret_is_sent_as_one_though_a_table_has_it),
 	CASE(changes_of_the_limit_are_told_in_the_next_block), CASE(text_to_backends_is_not_coded),
 	CASE(without_memory_fields_are_longer_but_go_out),
+	CASE(the_first_block_makes_a_table_for_all_its_fields),
 	CASE(without_memory_for_a_larger_table_it_serves_on), CASE(tables_grow_with_their_entries),
 	CASE(tables_that_a_limit_empties_give_back_their_memory))
