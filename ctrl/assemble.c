@@ -34,6 +34,7 @@
 #define MAX_YOUNG_ATTEMPTS 1024
 #define MAX_WAITING_ATTEMPTS 2048 // with all that each takes; others are put off
 #define HURRY_NS UINT64_C(20000000)
+#define MAX_LOOKED_AT 16384 // endpoints a time: about a millisecond
 #define LEAVES_REST_NS UINT64_C(10000000000)
 #define LOOK_NS UINT64_C(100000000) // a long stream may hold a cluster that left for days
 
@@ -283,19 +284,23 @@ static bool must_hold(struct assembler *a)
 	return now - a->held_since_ns < HOLD_NS;
 }
 
-// While attempts to connect wait, those of clusters whose requests wait go first.
+// While attempts to connect wait, those of clusters whose requests wait go first: in turn, where
+// there is no room for all of them.
 static void hurry(struct assembler *a)
 {
 	uint64_t now = twheel_now(a->conf.wheel);
-	if (!lb_connectivity_n_waiting(a->connectivity) || now < a->hurry_ns)
+	if (!lb_connectivity_may_hurry(a->connectivity) || now < a->hurry_ns)
 		return;
 	a->hurry_ns = now + HURRY_NS;
-	uint32_t n = cluster_set_count(a->clusters);
-	uint32_t first = n ? (uint32_t)rand_below(&a->rand, n) : 0; // there may be too many of them
-	for (uint32_t i = 0; i < n; i++) {
-		const struct cluster *c = cluster_set_at(a->clusters, (first + i) % n);
-		if (workers_cluster_queued(a->conf.workers, c->id))
-			cluster_tree_hurry(c->tree);
+	uint32_t n = cluster_set_count(a->clusters), n_looked_at = 0;
+	for (uint32_t i = 0; i < n && n_looked_at < MAX_LOOKED_AT; i++) {
+		a->hurry_at = (a->hurry_at + 1) % n;
+		const struct cluster *c = cluster_set_at(a->clusters, a->hurry_at);
+		if (!workers_cluster_queued(a->conf.workers, c->id))
+			continue;
+		n_looked_at += cluster_tree_hurry(c->tree);
+		if (!lb_connectivity_may_hurry(a->connectivity))
+			return;
 	}
 }
 

@@ -54,6 +54,7 @@ struct assembler {
 	bool leaving; // some cluster waits for its last request
 	uint64_t look_ns; // when it is next looked whether that is over
 	uint64_t hurry_ns; // when it is next looked which clusters' requests wait
+	uint32_t hurry_at; // the one that was looked at last
 	uint64_t n_published;
 	uint64_t held_since_ns; // 0 = no change waits
 	unsigned n_live;

@@ -400,10 +400,18 @@ static void each_leaf_do(struct cluster_tree *t, void (*fn)(struct lb_leaf *))
 	}
 }
 
-void cluster_tree_hurry(struct cluster_tree *t)
+uint32_t cluster_tree_hurry(struct cluster_tree *t)
 {
-	if (t->object->state != LB_READY)
-		each_leaf_do(t, lb_leaf_hurry);
+	uint32_t n = 0;
+	if (t->object->state == LB_READY)
+		return 0;
+	if (t->body.leaf)
+		n += lb_leaf_hurry(t->body.leaf);
+	for (const struct leaf_source *s = t->sources; t->body.aggregate && s; s = s->next) {
+		struct lb_leaf *leaf = lb_aggregate_leaf(t->body.aggregate, s->name);
+		n += leaf ? lb_leaf_hurry(leaf) : 0;
+	}
+	return n;
 }
 
 void cluster_tree_begin_sessions(struct cluster_tree *t)

@@ -19,14 +19,14 @@
 
 struct generation {
 	uint64_t since_ns; // what began earlier is older
-	uint32_t n;
+	uint32_t n, n_needed;
 };
 
 struct lb_attempts {
 	struct lb_attempts_conf conf;
 	struct twheel_timer timer; // armed while some wait: for the next generation, or at once
 	struct generation now, before; // young ones
-	uint32_t n_under_way;
+	uint32_t n_under_way, n_needed;
 	uint32_t n_waiting;
 	// Whose turn is next: one bit of each word, and then another. Ids that were given out side
 	// by side, as to the endpoints of one cluster, have their turns far apart, so that no
@@ -34,6 +34,7 @@ struct lb_attempts {
 	uint32_t word, bit;
 	uint32_t n_words; // beyond them nothing ever waited
 	uint64_t waiting[N_WORDS];
+	uint64_t needed[N_WORDS]; // of those under way: a request made it hurry
 };
 
 static void on_timer(struct twheel_timer *);
@@ -70,23 +71,38 @@ static void age(struct lb_attempts *a)
 	a->now = (struct generation){.since_ns = since_ns + n * LB_ATTEMPTS_YOUTH_NS};
 }
 
-static bool has_room(const struct lb_attempts *a, bool is_needed)
+// One more besides n, n_needed of which requests need. However many these are, the others keep a
+// quarter of max.
+static bool fits(uint64_t n, uint64_t n_needed, uint64_t max, bool is_needed)
 {
-	uint64_t young = a->conf.max_young, all = a->conf.max_under_way;
-	uint64_t times = is_needed ? 5 : 4;
-	return (!young || 4 * ((uint64_t)a->now.n + a->before.n) < times * young) &&
-	       (!all || 4 * (uint64_t)a->n_under_way < times * all);
+	if (!max)
+		return true;
+	if (4 * n >= 5 * max)
+		return false;
+	return is_needed ? n_needed < max : n < max || 4 * (n - n_needed) < max;
 }
 
-static void count(struct lb_attempts *a)
+static bool has_room(const struct lb_attempts *a, bool is_needed)
 {
-	a->now.n++;
-	a->n_under_way++;
+	uint64_t young = (uint64_t)a->now.n + a->before.n;
+	uint64_t young_needed = (uint64_t)a->now.n_needed + a->before.n_needed;
+	return fits(young, young_needed, a->conf.max_young, is_needed) &&
+	       fits(a->n_under_way, a->n_needed, a->conf.max_under_way, is_needed);
 }
 
 static uint64_t bit_of(uint32_t id)
 {
 	return UINT64_C(1) << id % WORD_BITS;
+}
+
+static void count(struct lb_attempts *a, uint32_t id, bool is_needed)
+{
+	a->now.n++;
+	a->now.n_needed += is_needed;
+	a->n_under_way++;
+	a->n_needed += is_needed;
+	if (is_needed)
+		a->needed[id / WORD_BITS] |= bit_of(id);
 }
 
 static bool waits(const struct lb_attempts *a, uint32_t id)
@@ -122,7 +138,7 @@ static void begin_waiting(struct lb_attempts *a)
 {
 	while (a->n_waiting && has_room(a, false)) {
 		uint32_t id = take_next(a);
-		count(a);
+		count(a, id, false);
 		a->conf.begin(a->conf.ctx, id);
 	}
 }
@@ -142,7 +158,7 @@ bool lb_attempts_want(struct lb_attempts *a, uint32_t id)
 	DCHECK(id < LB_MAX_ENDPOINTS && !waits(a, id));
 	age(a);
 	if (!a->n_waiting && has_room(a, false)) {
-		count(a);
+		count(a, id, false);
 		return true;
 	}
 	if (a->n_waiting++ == 0)
@@ -159,16 +175,20 @@ void lb_attempts_leave(struct lb_attempts *a, uint32_t id)
 		remove_waiting(a, id);
 }
 
-void lb_attempts_end(struct lb_attempts *a, uint64_t began_ns)
+void lb_attempts_end(struct lb_attempts *a, uint32_t id, uint64_t began_ns)
 {
 	age(a);
+	bool was_needed = a->needed[id / WORD_BITS] & bit_of(id);
+	a->needed[id / WORD_BITS] &= ~bit_of(id);
 	struct generation *of = began_ns >= a->now.since_ns ? &a->now : &a->before;
 	if (began_ns >= of->since_ns) {
-		DCHECK(of->n > 0);
+		DCHECK(of->n > 0 && of->n_needed >= was_needed);
 		of->n--;
+		of->n_needed -= was_needed;
 	}
-	DCHECK(a->n_under_way > 0);
+	DCHECK(a->n_under_way > 0 && a->n_needed >= was_needed);
 	a->n_under_way--;
+	a->n_needed -= was_needed;
 	if (a->n_waiting && has_room(a, false))
 		twheel_arm(a->conf.wheel, &a->timer, twheel_now(a->conf.wheel));
 }
@@ -179,9 +199,21 @@ bool lb_attempts_hurry(struct lb_attempts *a, uint32_t id)
 	if (!waits(a, id) || !has_room(a, true))
 		return false;
 	remove_waiting(a, id);
-	count(a);
+	count(a, id, true);
 	a->conf.begin(a->conf.ctx, id);
 	return true;
+}
+
+bool lb_attempts_may_hurry(struct lb_attempts *a)
+{
+	age(a);
+	return has_room(a, true);
+}
+
+uint64_t lb_attempts_aging_ns(struct lb_attempts *a)
+{
+	age(a);
+	return a->now.since_ns + LB_ATTEMPTS_YOUTH_NS;
 }
 
 bool lb_attempts_is_young(struct lb_attempts *a, uint64_t began_ns)

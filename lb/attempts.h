@@ -34,13 +34,19 @@ void lb_attempts_free(struct lb_attempts *); // none waits or is under way; NULL
 bool lb_attempts_want(struct lb_attempts *, uint32_t id);
 // Nobody wants it any more, if it waits.
 void lb_attempts_leave(struct lb_attempts *, uint32_t id);
-// One that began at this time is over. Others begin at the next tick, so that none does in vain
-// where a whole configuration goes.
-void lb_attempts_end(struct lb_attempts *, uint64_t began_ns);
+// This one, which began at this time, is over. Others begin at the next tick, so that none does in
+// vain where a whole configuration goes.
+void lb_attempts_end(struct lb_attempts *, uint32_t id, uint64_t began_ns);
 // A request needs it: it does not wait for those that none needs. A quarter more than else may be
-// young or under way for that, so that it may still have to wait. True = it has begun.
+// young or under way for that, so that it may still have to wait. Where requests need more than
+// there is room for, a fifth of it stays for those that none needs. True = it has begun.
 bool lb_attempts_hurry(struct lb_attempts *, uint32_t id);
 
+// There is room for one more of those.
+bool lb_attempts_may_hurry(struct lb_attempts *);
+
+// When some that are young now are next not young any more.
+uint64_t lb_attempts_aging_ns(struct lb_attempts *);
 bool lb_attempts_is_young(struct lb_attempts *, uint64_t began_ns);
 uint32_t lb_attempts_n_waiting(const struct lb_attempts *);
 uint32_t lb_attempts_n_under_way(const struct lb_attempts *);

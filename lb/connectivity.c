@@ -270,6 +270,16 @@ uint32_t lb_connectivity_n_attempts(const struct lb_connectivity *c)
 	return lb_attempts_n_under_way(c->attempts);
 }
 
+bool lb_connectivity_may_hurry(const struct lb_connectivity *c)
+{
+	return lb_connectivity_n_waiting(c) && lb_attempts_may_hurry(c->attempts);
+}
+
+uint64_t lb_connectivity_aging_ns(const struct lb_connectivity *c)
+{
+	return lb_attempts_aging_ns(c->attempts);
+}
+
 struct lb_endpoint_table *lb_connectivity_endpoints(struct lb_connectivity *c)
 {
 	return c->endpoints;

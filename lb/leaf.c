@@ -65,6 +65,7 @@ struct lb_leaf {
 	uint8_t session_health; // of the newest update
 	bool ignores_reresolution; // of the layer
 	uint32_t turn_at; // the member whose turn was last
+	bool has_turns; // there was one
 	bool updating; // what they say is told at the end
 	bool publish_owed; // no memory
 	bool configs_owed; // to the policies, of which some took those of an update that failed
@@ -298,14 +299,22 @@ static void on_member_gone(void *ctx, uint32_t id)
 	env->member_give(env->ctx, id);
 }
 
+// The first one is by chance: other processes have the same lists.
+static struct lb_member *next_in_turn(struct lb_leaf *leaf, const struct lb_roster *r)
+{
+	uint32_t last = leaf->has_turns ? leaf->turn_at : (uint32_t)rand_u64(leaf->env->rand);
+	leaf->has_turns = true;
+	leaf->turn_at = (last % r->n + 1) % r->n;
+	return r->members[leaf->turn_at];
+}
+
 static void take_turn(struct lb_turn *t)
 {
 	struct lb_leaf *leaf = (void *)((char *)t - offsetof(struct lb_leaf, member_env.turn));
 	const struct lb_roster *r = leaf->layout ? leaf->layout->roster : NULL;
 	uint32_t n = r ? r->n : 0, n_asked = 0;
 	for (uint32_t i = 0; i < n && n_asked < N_A_TURN; i++) {
-		leaf->turn_at = (leaf->turn_at + 1) % n;
-		n_asked += lb_member_ask_again(r->members[leaf->turn_at]);
+		n_asked += lb_member_ask_again(next_in_turn(leaf, r));
 	}
 	if (n_asked == N_A_TURN)
 		lb_connectivity_queue(leaf->member_env.connectivity, t);
@@ -644,6 +653,7 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 		return err;
 	}
 	leaf->updating = true;
+	leaf->member_env.rests_ns = 0;
 	set_layout(leaf, plan.layout);
 	uint32_t n = plan.layout->endpoints->n, n_before = before ? before->endpoints->n : 0;
 	if (n > n_before)
@@ -682,15 +692,27 @@ void lb_leaf_want(struct lb_leaf *leaf, uint32_t member)
 			lb_member_need(m->member);
 }
 
-void lb_leaf_hurry(struct lb_leaf *leaf)
+// While all of its endpoints are down a cluster has requests wait. So it is let rest while there is
+// nothing to gain.
+uint32_t lb_leaf_hurry(struct lb_leaf *leaf)
 {
+	struct lb_member_env *env = &leaf->member_env;
+	const struct lb_connectivity *c = env->connectivity;
+	if (twheel_now(leaf->env->wheel) < env->rests_ns)
+		return 0;
 	const struct lb_roster *r = leaf->layout ? leaf->layout->roster : NULL;
-	uint32_t n = r ? r->n : 0, n_hurried = 0;
-	uint32_t first = n ? (uint32_t)rand_below(leaf->env->rand, n) : 0;
-	for (uint32_t i = 0; i < n && i < N_LOOKED_AT && n_hurried < N_HURRIED; i++)
-		n_hurried += lb_member_hurry(r->members[(first + i) % n]);
-	for (struct made *m = leaf->made; m && n_hurried < N_HURRIED; m = m->next)
+	uint32_t n = r ? r->n : 0, n_hurried = 0, i = 0;
+	uint32_t most = n < N_LOOKED_AT ? n : N_LOOKED_AT;
+	for (; i < most && n_hurried < N_HURRIED && lb_connectivity_may_hurry(c); i++)
+		n_hurried += lb_member_hurry(next_in_turn(leaf, r));
+	struct made *m = leaf->made;
+	for (; m && n_hurried < N_HURRIED && lb_connectivity_may_hurry(c); m = m->next)
 		n_hurried += lb_member_hurry(m->member);
+	if (n_hurried == N_HURRIED)
+		env->rests_ns = lb_connectivity_aging_ns(c);
+	else if (i == n && lb_connectivity_may_hurry(c))
+		env->rests_ns = UINT64_MAX;
+	return i;
 }
 
 void lb_leaf_begin_sessions(struct lb_leaf *leaf)

@@ -91,7 +91,8 @@ void lb_leaf_free(struct lb_leaf *); // NULL is fine
 // A request waits for this member (lb_pick.wish, LB_AFFINITY_WISH).
 void lb_leaf_want(struct lb_leaf *, uint32_t member);
 // Requests wait until any member serves: some attempts to connect need not wait for their turn.
-void lb_leaf_hurry(struct lb_leaf *);
+// Returns how many members it took to look at: none while nothing has changed since the last time.
+uint32_t lb_leaf_hurry(struct lb_leaf *);
 // The environment says now that requests may have sessions.
 void lb_leaf_begin_sessions(struct lb_leaf *);
 void lb_leaf_exit_idle(struct lb_leaf *);

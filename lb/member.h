@@ -42,6 +42,9 @@ struct lb_member_env {
 	// Queued while members are put off; has them ask again (lb_member_ask_again). Without
 	// take(), none is. To be unqueued before the env goes.
 	struct lb_turn turn;
+	// Of whoever makes members hurry: before this it is of no use. Zero at first, and again as
+	// soon as anything changes about one of them.
+	uint64_t rests_ns;
 	// Zero at first, and when all members are gone.
 	struct lb_member_slab *slabs; // with room
 	uint32_t n_members;

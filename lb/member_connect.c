@@ -232,6 +232,7 @@ static void begin(struct lb_member *m)
 {
 	if (m->n_busy++ == 0)
 		m->wants_resolution = false; // heard already, if a watcher begins this
+	lb_member_env_of(m)->rests_ns = 0;
 }
 
 static void enter(struct lb_member *m, enum lb_member_phase phase)
@@ -452,6 +453,7 @@ bool lb_member_connect_in_turn(struct lb_member *m)
 	if (!m->is_put_off)
 		lb_connectivity_put_off(env->connectivity);
 	m->is_put_off = true;
+	env->rests_ns = 0;
 	lb_connectivity_queue(env->connectivity, &env->turn);
 	return true;
 }

@@ -84,7 +84,7 @@ static void end_attempt(struct lb_subchannel *s)
 	if (waited)
 		lb_attempts_leave(attempts, s->endpoint.id);
 	else
-		lb_attempts_end(attempts, started_ns(s));
+		lb_attempts_end(attempts, s->endpoint.id, started_ns(s));
 }
 
 void lb_subchannel_fini(struct lb_subchannel *s)
@@ -189,10 +189,13 @@ static void on_timer(struct twheel_timer *t)
 	struct lb_subchannel_effort *e =
 		(void *)((char *)t - offsetof(struct lb_subchannel_effort, timer));
 	struct lb_subchannel *s = e->subchannel;
-	if (s->state == LB_TRANSIENT_FAILURE)
+	if (s->state == LB_TRANSIENT_FAILURE) {
 		enter(s, LB_IDLE); // BO-04
-	else
-		want_attempt(s);
+		return;
+	}
+	want_attempt(s);
+	if (s->waits)
+		enter(s, LB_CONNECTING); // whoever needs it may make it hurry now
 }
 
 void lb_subchannel_request(struct lb_subchannel *s)

@@ -54,7 +54,7 @@ static void end(struct fixture *f, uint32_t id)
 {
 	assert_int_equal(f->phases[id], UNDER_WAY);
 	f->phases[id] = ABSENT;
-	lb_attempts_end(f->attempts, f->began_ns[id]);
+	lb_attempts_end(f->attempts, id, f->began_ns[id]);
 }
 
 static void leave(struct fixture *f, uint32_t id)
@@ -232,6 +232,28 @@ static void what_a_request_needs_goes_first(void **state)
 	fini(&f);
 }
 
+// However many requests need one: the others' turns go on.
+static void what_no_request_needs_keeps_a_fifth_of_the_room(void **state)
+{
+	(void)state;
+	static struct fixture f;
+	init(&f, 8, 8);
+	for (uint32_t id = 0; id < 1000; id++)
+		want(&f, id);
+	uint32_t n_hurried = 0, hurried = 999;
+	for (uint32_t i = 0; i < 400; i++) {
+		while (f.phases[hurried] != WAITS) // it had its turn
+			hurried--;
+		for (; lb_attempts_hurry(f.attempts, hurried); hurried--)
+			n_hurried++;
+		assert_in_range(lb_attempts_n_under_way(f.attempts), 9, 10);
+		end(&f, f.order[i]); // the oldest
+		pass(&f, WORLD_MS);
+	}
+	assert_in_range(f.n_begun - n_hurried, 8 + 400 / 5 - 5, 8 + 400 / 5 + 5);
+	fini(&f);
+}
+
 static uint32_t count_younger(const struct fixture *f, uint64_t age_ns)
 {
 	uint32_t n = 0;
@@ -299,5 +321,6 @@ RUN_SUITE("lb/attempts", cmocka_unit_test(without_limits_all_begin_at_once),
 	cmocka_unit_test(but_not_for_more_than_may_be_under_way),
 	cmocka_unit_test(nobody_waits_for_all_that_came_before),
 	cmocka_unit_test(everybody_has_a_turn_before_anybody_has_two),
-	cmocka_unit_test(what_a_request_needs_goes_first), cmocka_unit_test(limits_hold_by_chance),
-	cmocka_unit_test(lack_of_memory_is_said))
+	cmocka_unit_test(what_a_request_needs_goes_first),
+	cmocka_unit_test(what_no_request_needs_keeps_a_fifth_of_the_room),
+	cmocka_unit_test(limits_hold_by_chance), cmocka_unit_test(lack_of_memory_is_said))

@@ -117,7 +117,38 @@ static void request_or_a_known_address_has_no_need_of_a_turn(void **state)
 	end_put_off(&f);
 }
 
+// It is CONNECTING before and after; only who makes it hurry has something to gain from now on.
+static void end_of_a_backoff_ends_the_rest_of_who_makes_hurry(void **state)
+{
+	(void)state;
+	struct fixture f = {.n_turns = 0};
+	member_world_init_paced(&f.m, (uint32_t[]){1}, 1);
+	lb_member_connect(f.m.member);
+	member_world_event(&f.m, LB_EVENT_CONNECTED, 1, "");
+	for (uint32_t i = 0; i < 2; i++) {
+		struct ip_port a = world_addr(10 + i);
+		f.others[i] = lb_connectivity_get(f.m.world.connectivity, &a);
+		lb_subchannel_request(f.others[i]);
+	}
+	f.m.env.rests_ns = UINT64_MAX;
+	member_world_event(&f.m, LB_EVENT_LOST, 1, "RST");
+	assert_int_equal(f.m.env.rests_ns, 0);
+	lb_member_connect(f.m.member);
+	assert_int_equal(f.m.state, LB_CONNECTING);
+	assert_false(lb_member_hurry(f.m.member)); // a backoff is waited for
+	f.m.env.rests_ns = UINT64_MAX;
+	world_pass(&f.m.world, 700 * WORLD_MS);
+	assert_true(f.m.env.rests_ns == UINT64_MAX);
+	world_pass(&f.m.world, 700 * WORLD_MS);
+	assert_int_equal(f.m.env.rests_ns, 0);
+	assert_int_equal(member_world_connects(&f.m, 1), 1);
+	assert_true(lb_member_hurry(f.m.member));
+	assert_int_equal(member_world_connects(&f.m, 1), 2);
+	end_put_off(&f);
+}
+
 RUN_SUITE("lb/member_turn", cmocka_unit_test(member_that_is_put_off_asks_again_in_its_turn),
 	cmocka_unit_test(member_that_nobody_wants_any_more_stays_idle),
 	cmocka_unit_test(member_is_put_off_until_it_goes_or_is_disconnected),
-	cmocka_unit_test(request_or_a_known_address_has_no_need_of_a_turn))
+	cmocka_unit_test(request_or_a_known_address_has_no_need_of_a_turn),
+	cmocka_unit_test(end_of_a_backoff_ends_the_rest_of_who_makes_hurry))
