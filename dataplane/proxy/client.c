@@ -226,10 +226,14 @@ static void on_eof(struct tcp_conn *tcp, void *user)
 	struct proxy_client *c = user;
 	if (!c->conn.h2)
 		return;
-	if (h2_conn_n_streams(c->conn.h2))
+	if (h2_conn_n_streams(c->conn.h2)) {
 		proxy_client_close(c, H2_NO_ERROR);
-	else // it has all answers, so that a GOAWAY would tell it nothing
-		over(c, H2_NO_ERROR);
+		return;
+	}
+	// It has all answers, so that a GOAWAY would tell it nothing. Those of this turn are yet to
+	// be reported as such.
+	h2_conn_pump(c->conn.h2, tcp_conn_send_room(c->conn.tcp));
+	over(c, H2_NO_ERROR);
 }
 
 static void on_tcp_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reason reason)

@@ -240,6 +240,25 @@ static void a_lost_client_cancels_its_streams(void **state)
 	world_free(w);
 }
 
+// The last of the answer and the client's FIN come in one turn: it is an answered request's end.
+static void a_client_that_leaves_with_its_answer_was_answered(void **state)
+{
+	struct world *w = ready_world(NULL);
+	w->wire.jitter_ns = 0;
+	struct ask *a = ask(w, KIND_TRAILERS_ONLY, 0);
+	while (!w->n_done[a->id])
+		wire_step(&w->wire, w->wire.now_ns + MS);
+	tcp_conn_shutdown(w->clients[0].tcp);
+	tcp_stack_flush(w->clients[0].host->tcp);
+	w->wire.now_ns += 10 * MS; // both are there when the proxy's turn comes
+	finish(w);
+	assert_true(a->closed);
+	assert_int_equal(a->grpc_status, 5);
+	assert_int_equal(world_ended(w, LB_CAUSE_OK), 1);
+	assert_int_equal(world_ended(w, LB_CAUSE_CLIENT_LOST), 0);
+	world_free(w);
+}
+
 // HX-08, HX-03
 static void a_malformed_response_is_13_or_502(void **state)
 {
@@ -581,6 +600,7 @@ RUN_SUITE("sim/proxy", CASE(requests_wait_for_the_first_connection_in_order),
 	CASE(requests_wait_for_room_and_leave_a_released_backend),
 	CASE(requests_above_a_goaway_are_sent_again), CASE(streams_below_a_goaway_finish),
 	CASE(a_lost_backend_is_told_by_status_or_by_reset), CASE(a_lost_client_cancels_its_streams),
+	CASE(a_client_that_leaves_with_its_answer_was_answered),
 	CASE(a_silent_backend_is_missed_within_ten_seconds), CASE(a_silent_client_is_missed),
 	CASE(a_lost_connection_is_reported_and_made_again),
 	CASE(an_older_snapshot_cannot_take_up_a_released_endpoint),
