@@ -185,6 +185,20 @@ static void time_wait_acknowledges_a_repeated_fin_and_waits_anew(void **state)
 	assert_int_equal(rig.stack->tws.n_used, 0);
 }
 
+// RFC 9293 3.9.1.1: the connection exists still.
+static void a_flow_in_time_wait_is_not_opened_anew(void **state)
+{
+	static const struct tcp_conn_ops no_ops;
+	struct tcp_flow flow = rig.flow;
+	rig_accept(PLAIN);
+	we_close();
+	assert_null(tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL));
+	rig_after_ms(60001);
+	struct tcp_conn *c = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+	assert_non_null(c);
+	tcp_conn_abort(c);
+}
+
 // RFC 1337.
 static void time_wait_ignores_a_reset(void **state)
 {
@@ -288,7 +302,8 @@ RUN_SUITE("tcp/close", CASE(we_close_first), CASE(they_close_first), CASE(both_c
 	CASE(receiving_goes_on_after_our_fin), CASE(a_lost_fin_is_sent_again_with_its_data),
 	CASE(fin_waits_for_the_queue), CASE(bytes_that_the_owner_has_not_read_survive_the_close),
 	CASE(an_abort_resets_and_says_nothing),
-	CASE(time_wait_acknowledges_a_repeated_fin_and_waits_anew), CASE(time_wait_ignores_a_reset),
+	CASE(time_wait_acknowledges_a_repeated_fin_and_waits_anew),
+	CASE(a_flow_in_time_wait_is_not_opened_anew), CASE(time_wait_ignores_a_reset),
 	CASE(time_wait_answers_strays_at_most_twice_a_second),
 	CASE(a_syn_beyond_the_old_connection_ends_time_wait),
 	CASE(a_newer_timestamp_ends_time_wait), CASE(the_oldest_time_wait_makes_room),

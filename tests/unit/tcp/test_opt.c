@@ -112,6 +112,17 @@ static void the_usual_syn_is_read_as_any_other(void **state)
 	}
 }
 
+static void what_follows_the_usual_syn_counts(void **state)
+{
+	uint8_t bytes[24] = "\2\4\5\xb4\4\2\x8\xa\0\0\0\7\0\0\0\1\1\3\3\7\2\4\4\0";
+	struct tcp_opts o;
+	assert_true(tcp_opts_parse(bytes, 24, &o));
+	assert_int_equal(o.mss, 1024);
+	assert_int_equal(o.wscale, 7);
+	bytes[21] = 5; // one more than there are
+	assert_false(tcp_opts_parse(bytes, 24, &o));
+}
+
 static void random_bytes_never_read_beyond_the_end(void **state)
 {
 	struct rand r;
@@ -135,4 +146,5 @@ RUN_SUITE("tcp/opt", cmocka_unit_test(a_linux_syn_is_understood),
 	cmocka_unit_test(impossible_lengths_are_refused),
 	cmocka_unit_test(what_is_written_reads_back_the_same),
 	cmocka_unit_test(the_usual_syn_is_read_as_any_other),
+	cmocka_unit_test(what_follows_the_usual_syn_counts),
 	cmocka_unit_test(random_bytes_never_read_beyond_the_end))

@@ -36,6 +36,16 @@ static void both_sides_must_offer_it(void **state)
 	assert_true(rig.conn->sack_on);
 }
 
+static void blocks_that_were_not_agreed_upon_count_nothing(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(10 * MSS);
+	rig_skip();
+	sack(1, 3, 4);
+	sack(1, 3, 5);
+	assert_false(rig.conn->has_board);
+}
+
 // RFC 2018 4: the first block holds the segment that caused the ACK.
 static void the_latest_block_comes_first(void **state)
 {
@@ -432,7 +442,8 @@ static void random_blocks_agree_with_a_map_of_bytes(void **state)
 	}
 }
 
-RUN_SUITE("tcp/sack", CASE(both_sides_must_offer_it), CASE(the_latest_block_comes_first),
+RUN_SUITE("tcp/sack", CASE(both_sides_must_offer_it),
+	CASE(blocks_that_were_not_agreed_upon_count_nothing), CASE(the_latest_block_comes_first),
 	CASE(every_island_of_a_turn_is_reported), CASE(with_timestamps_three_blocks_fit),
 	CASE(only_the_hole_is_sent_again), CASE(one_ack_may_tell_of_a_loss),
 	CASE(several_holes_are_sent_again_in_one_round_trip),
