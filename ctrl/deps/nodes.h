@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one dependency manager watches, each thing once, and what is known of it. Part of the
-// manager. Not here: what is needed (depmgr.c), what becomes of it (compose.h).
+// manager. Not here: what is needed (walk.h), what becomes of it (compose.h).
 // Thread: ctrl.
 #pragma once
 
