@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a segment's connection is found: by its hash, or before that where one was found lately. What
-// its flow is hashed to, and what its control block begins with.
+// Where a segment's connection is found: by its hash, or before that where one was found lately.
+// What its flow is hashed to, and what its control block begins with.
 #include "tests/unit/tcp/rig.h"
 
 #define N_CONNS 400u
