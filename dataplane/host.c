@@ -27,10 +27,9 @@ struct host {
 	struct tcp_stack *tcp;
 };
 
-static void on_segment(void *ctx, const struct ip_addr *local, const struct ip_addr *remote,
-	const uint8_t *segment, size_t len)
+static void on_segment(void *ctx, struct tcp_flow *flow, const uint8_t *segment, size_t len)
 {
-	tcp_stack_input(ctx, local, remote, segment, len);
+	tcp_stack_input(ctx, flow, segment, len);
 }
 
 static void on_unreachable(void *ctx, const struct tcp_flow *flow)

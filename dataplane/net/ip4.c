@@ -115,11 +115,12 @@ void ip4_input(struct net *net, const uint8_t *ip, size_t len, bool broadcast)
 		return;
 	}
 	net_count(net, NET_tcp_segments);
-	struct ip_addr local = ip_from_v4(load32(ip + 16));
-	struct ip_addr remote = ip_from_v4(load32(ip + 12));
+	struct tcp_flow flow;
+	flow.local = ip_from_v4(load32(ip + 16));
+	flow.remote = ip_from_v4(load32(ip + 12));
 	size_t header = (size_t)(ip[0] & 0xf) * 4;
 	size_t payload = load16(ip + 2) - header; // the frame's padding ends here
-	net->tcp.input(net->tcp.ctx, &local, &remote, ip + header, payload);
+	net->tcp.input(net->tcp.ctx, &flow, ip + header, payload);
 }
 
 // From the routes; remembered.

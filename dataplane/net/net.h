@@ -33,8 +33,8 @@ struct net_device {
 
 // The way up: tcp_stack_input() and tcp_stack_unreachable() of one stack, or a test's ears.
 struct net_tcp {
-	void (*input)(void *ctx, const struct ip_addr *local, const struct ip_addr *remote,
-		const uint8_t *segment, size_t len);
+	// The flow's addresses are set, its ports are the stack's to set.
+	void (*input)(void *ctx, struct tcp_flow *, const uint8_t *segment, size_t len);
 	void (*unreachable)(void *ctx, const struct tcp_flow *);
 	void *ctx;
 };

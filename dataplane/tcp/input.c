@@ -81,27 +81,25 @@ static void input_without_conn(
 	}
 }
 
-void tcp_stack_input(struct tcp_stack *s, const struct ip_addr *local, const struct ip_addr *remote,
-	const uint8_t *segment, size_t len)
+void tcp_stack_input(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *segment, size_t len)
 {
-	struct tcp_flow flow = {.local = *local, .remote = *remote};
 	struct tcp_seg seg;
 	tcp_count(s, TCP_SEGS_IN);
 	if (len < TCP_HEADER_LEN) {
 		tcp_count(s, TCP_DROP_SHORT);
 		return;
 	}
-	flow.remote_port = get16(segment + offsetof(struct tcp_header, src_port));
-	flow.local_port = get16(segment + offsetof(struct tcp_header, dst_port));
+	flow->remote_port = get16(segment + offsetof(struct tcp_header, src_port));
+	flow->local_port = get16(segment + offsetof(struct tcp_header, dst_port));
 	uint32_t hash;
-	struct tcp_conn *c = tcp_conn_find(s, &flow, &hash);
+	struct tcp_conn *c = tcp_conn_find(s, flow, &hash);
 	if (c && tcp_plain_input(c, segment, len))
 		return;
-	uint16_t flow_sum = c ? c->flow_sum : tcp_csum_flow(&flow.local, &flow.remote);
-	if (!parse(s, &flow, flow_sum, segment, len, &seg))
+	uint16_t flow_sum = c ? c->flow_sum : tcp_csum_flow(&flow->local, &flow->remote);
+	if (!parse(s, flow, flow_sum, segment, len, &seg))
 		return;
 	if (!c) {
-		input_without_conn(s, &flow, hash, &seg);
+		input_without_conn(s, flow, hash, &seg);
 		return;
 	}
 	tcp_conn_hold(c);

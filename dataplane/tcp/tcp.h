@@ -90,11 +90,10 @@ struct tcp_stack *tcp_stack_new(
 // Connections vanish without a segment and without on_closed.
 void tcp_stack_free(struct tcp_stack *);
 
-// One segment whose IP header was checked: TCP header and payload, addresses in flow, ports not yet
-// set (they are read from the segment). Checks length, checksum and options itself; whatever it
+// One segment whose IP header was checked: TCP header and payload. The flow has its addresses; the
+// ports are set here, from the segment. Checks length, checksum and options itself; whatever it
 // drops it counts by cause.
-void tcp_stack_input(struct tcp_stack *, const struct ip_addr *local, const struct ip_addr *remote,
-	const uint8_t *segment, size_t len);
+void tcp_stack_input(struct tcp_stack *, struct tcp_flow *flow, const uint8_t *segment, size_t len);
 // Sends what the turn left to send: data, FINs, acknowledgements and window updates, each
 // connection once. Call at the end of each turn.
 void tcp_stack_flush(struct tcp_stack *);

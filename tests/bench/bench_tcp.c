@@ -72,7 +72,8 @@ static void carry(struct world *w, unsigned from)
 	tcp_stack_flush(a->stack);
 	for (uint32_t i = 0; i < a->n_out; i++) {
 		const struct packet *p = &a->out[i];
-		tcp_stack_input(b->stack, &p->flow.remote, &p->flow.local, p->bytes, p->len);
+		struct tcp_flow flow = {.local = p->flow.remote, .remote = p->flow.local};
+		tcp_stack_input(b->stack, &flow, p->bytes, p->len);
 	}
 	a->n_out = 0;
 }

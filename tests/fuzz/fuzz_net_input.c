@@ -38,14 +38,14 @@ static void device_cancel(void *ctx)
 	d->open = false;
 }
 
-static void on_segment(void *ctx, const struct ip_addr *local, const struct ip_addr *remote,
-	const uint8_t *segment, size_t len)
+static void on_segment(void *ctx, struct tcp_flow *flow, const uint8_t *segment, size_t len)
 {
 	uint8_t sum = 0;
 	for (size_t i = 0; i < len; i++) // each byte is there
 		sum ^= segment[i];
 	*(volatile uint8_t *)ctx = sum;
-	CHECK(ip_is_v4(local) && ip_is_v4(remote) && !ip_eq(local, remote));
+	CHECK(ip_is_v4(&flow->local) && ip_is_v4(&flow->remote));
+	CHECK(!ip_eq(&flow->local, &flow->remote));
 }
 
 static void on_unreachable(void *ctx, const struct tcp_flow *flow)

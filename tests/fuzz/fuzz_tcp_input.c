@@ -206,7 +206,8 @@ static void segment_in(struct input *in, unsigned i, bool passive)
 	memcpy(s, &h, sizeof(h));
 	uint16_t sum = tcp_csum_segment(tcp_csum_flow(&remote, &local), s, 20 + n_opts + len);
 	memcpy(s + 16, &sum, 2);
-	tcp_stack_input(stack, &local, &remote, s, 20 + n_opts + len);
+	struct tcp_flow flow = {.local = local, .remote = remote};
+	tcp_stack_input(stack, &flow, s, 20 + n_opts + len);
 }
 
 static void owner_acts(struct input *in, struct peer *peer)
@@ -293,7 +294,8 @@ static void step(struct input *in, bool *no_buffer)
 		uint8_t raw[256];
 		for (uint8_t k = 0; k < len; k++)
 			raw[k] = take8(in);
-		tcp_stack_input(stack, &local, &remote, raw, len);
+		struct tcp_flow flow = {.local = local, .remote = remote};
+		tcp_stack_input(stack, &flow, raw, len);
 		break;
 	}
 	case 7:

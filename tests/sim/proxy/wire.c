@@ -134,8 +134,9 @@ static void deliver(struct wire *w)
 	while (w->n_packets && w->heap[0]->at_ns <= w->now_ns) {
 		struct packet *p = heap_pop(w);
 		uint32_t n = p->to.b[14];
+		struct tcp_flow flow = {.local = p->to, .remote = p->from};
 		if (n < w->n_hosts && !w->hosts[n].unplugged)
-			tcp_stack_input(w->hosts[n].tcp, &p->to, &p->from, p->data, p->len);
+			tcp_stack_input(w->hosts[n].tcp, &flow, p->data, p->len);
 		free(p);
 	}
 }

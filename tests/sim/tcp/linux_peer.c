@@ -118,8 +118,9 @@ static void read_device(void)
 		size_t header_len = (size_t)(p[0] & 15) * 4;
 		if (n < 40 || p[0] >> 4 != 4 || p[9] != 6 || lost())
 			continue;
-		struct ip_addr src = ip_from_v4(get32(p + 12)), dst = ip_from_v4(get32(p + 16));
-		tcp_stack_input(rig.stack, &dst, &src, p + header_len, get16(p + 2) - header_len);
+		struct tcp_flow flow = {
+			.local = ip_from_v4(get32(p + 16)), .remote = ip_from_v4(get32(p + 12))};
+		tcp_stack_input(rig.stack, &flow, p + header_len, get16(p + 2) - header_len);
 	}
 }
 

@@ -347,7 +347,8 @@ static void deliver(struct world *w)
 {
 	while (w->n_heap && w->heap[0]->at_ns <= w->now) {
 		struct packet *p = heap_pop(w);
-		tcp_stack_input(w->stack[p->to], &p->flow.remote, &p->flow.local, p->bytes, p->len);
+		struct tcp_flow flow = {.local = p->flow.remote, .remote = p->flow.local};
+		tcp_stack_input(w->stack[p->to], &flow, p->bytes, p->len);
 		free(p);
 	}
 }

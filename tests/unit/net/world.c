@@ -45,13 +45,12 @@ static void device_cancel(void *ctx)
 	port->open = false;
 }
 
-static void on_segment(void *ctx, const struct ip_addr *local, const struct ip_addr *remote,
-	const uint8_t *segment, size_t len)
+static void on_segment(void *ctx, struct tcp_flow *flow, const uint8_t *segment, size_t len)
 {
 	struct world *w = ctx;
 	w->n_segments++;
-	w->segment_local = *local;
-	w->segment_remote = *remote;
+	w->segment_local = flow->local;
+	w->segment_remote = flow->remote;
 	w->segment_len = len;
 	memcpy(w->segment, segment, len);
 }

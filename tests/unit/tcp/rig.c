@@ -170,7 +170,8 @@ void rig_in(struct in in)
 	uint16_t sum = tcp_csum_segment(
 		tcp_csum_flow(&rig.flow.remote, &rig.flow.local), segment, header_len + len);
 	memcpy(segment + 16, &sum, 2);
-	tcp_stack_input(rig.stack, &rig.flow.local, &rig.flow.remote, segment, header_len + len);
+	struct tcp_flow flow = {.local = rig.flow.local, .remote = rig.flow.remote};
+	tcp_stack_input(rig.stack, &flow, segment, header_len + len);
 }
 
 struct out *rig_peek(void)

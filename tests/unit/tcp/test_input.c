@@ -7,7 +7,8 @@ static const struct tcp_opts with_ts = {
 
 static void raw_in(const uint8_t *segment, size_t len)
 {
-	tcp_stack_input(rig.stack, &rig.flow.local, &rig.flow.remote, segment, len);
+	struct tcp_flow flow = {.local = rig.flow.local, .remote = rig.flow.remote};
+	tcp_stack_input(rig.stack, &flow, segment, len);
 }
 
 // A valid segment with the checksum filled in after `change` was applied.
