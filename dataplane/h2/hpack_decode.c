@@ -138,15 +138,12 @@ static inline size_t literal_len(const struct reader *r, uint8_t prefix_max)
 	return len <= left && len >= HPACK_MEMO_MIN && len <= HPACK_MEMO_MAX ? len : 0;
 }
 
-// As read_literal(), but the memo is asked first. *ret_known: its field, which is to have the mark
-// that the sink makes.
-static bool read_known(struct reader *r, uint8_t prefix_max, struct hpack_field *f,
+static bool read_by_memo(struct reader *r, uint8_t prefix_max, struct hpack_field *f,
 	struct hpack_memo_field **ret_known)
 {
 	const uint8_t *bytes = r->p;
-	size_t len = r->memo ? literal_len(r, prefix_max) : 0;
+	size_t len = literal_len(r, prefix_max);
 	struct hpack_memo_field *place = NULL;
-	*ret_known = NULL;
 	if (len) {
 		const struct hpack_memo_field *e = *ret_known =
 			hpack_memo_find(r->memo, bytes, len, &place);
@@ -164,6 +161,15 @@ static bool read_known(struct reader *r, uint8_t prefix_max, struct hpack_field 
 	if (place)
 		*ret_known = hpack_memo_keep(r->memo, place, bytes, len, f);
 	return true;
+}
+
+// As read_literal(), but the memo, if there is one, is asked first. *ret_known: its field, which is
+// to have the mark that the sink makes.
+static inline bool read_known(struct reader *r, uint8_t prefix_max, struct hpack_field *f,
+	struct hpack_memo_field **ret_known)
+{
+	*ret_known = NULL;
+	return r->memo ? read_by_memo(r, prefix_max, f, ret_known) : read_literal(r, prefix_max, f);
 }
 
 // RFC 7541 4.2, 6.3. Before the first field: nobody has borrowed from the table.
