@@ -45,7 +45,7 @@ static const uint8_t char_classes[256] = {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x
 #define IS(s, literal)                                                                             \
 	((s).len == sizeof(literal) - 1 && memcmp((s).p, literal, sizeof(literal) - 1) == 0)
 
-// In hpack_field.mark, of the table's entries: the text was looked at before, and is fine.
+// In hpack_field.mark: the text was looked at before, on whatever connection, and is fine.
 #define CHECKED HPACK_MARK_STATIC
 // The value of te or content-type was, too.
 #define IS_TRAILERS 2

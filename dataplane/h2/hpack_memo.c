@@ -10,6 +10,7 @@
 
 struct hpack_memo {
 	uint32_t block; // number of the one at hand
+	uint32_t hash; // of what find() did not find
 	struct hpack_memo_field places[1 << PLACE_BITS];
 };
 
@@ -40,7 +41,8 @@ static inline uint64_t load_u64(const uint8_t *p)
 	return v;
 }
 
-// Unkeyed: who makes fields collide has them decoded each time, as if none were kept.
+// Unkeyed: who makes fields collide, or sends many twice, only has others decoded, as if none were
+// kept.
 static inline uint32_t hash_of(const uint8_t *bytes, size_t len)
 {
 	const uint64_t k = 0x9e3779b97f4a7c15;
@@ -69,10 +71,8 @@ struct hpack_memo_field *hpack_memo_find(
 		e->block = m->block;
 		return e;
 	}
-	// The message at hand may have borrowed from what is kept there.
-	bool lent = e->n_bytes && e->block == m->block;
-	*ret_place = e->missed == hash && !lent ? e : NULL;
-	e->missed = hash;
+	m->hash = hash;
+	*ret_place = e;
 	return NULL;
 }
 
@@ -86,6 +86,12 @@ struct hpack_memo_field *hpack_memo_keep(struct hpack_memo *m, struct hpack_memo
 	const uint8_t *bytes, size_t len, const struct hpack_field *f)
 {
 	if (is_secret(f->id))
+		return NULL;
+	// The message at hand may have borrowed from what is kept there.
+	bool lent = place->n_bytes && place->block == m->block;
+	bool again = place->missed == m->hash;
+	place->missed = m->hash;
+	if (!again || lent)
 		return NULL;
 	place->block = m->block;
 	place->n_bytes = (uint8_t)len;

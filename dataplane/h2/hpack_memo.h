@@ -4,7 +4,9 @@
 // finds one here need neither decode its text nor ask what it is.
 //
 // A field is kept when it comes for the second time, so that values which never come again push
-// nothing out. Secrets are not kept: the time that a block takes shows whether one is here.
+// nothing out. Secrets leave no trace, as the time that a block takes shows what is here. They are
+// told by never being indexed (RFC 7541 7.1.3) or by their names; of any other field, who guesses
+// all of it may learn whether it came lately.
 // Thread: one owner.
 #pragma once
 
@@ -16,7 +18,7 @@
 
 struct hpack_memo_field {
 	uint32_t block; // the last one that it came in
-	uint32_t missed; // hash of what was last looked for here in vain
+	uint32_t missed; // hash of what came last and was not here
 	uint8_t n_bytes; // 0 = nothing is kept here
 	uint8_t name_len, value_len;
 	uint8_t id, mark; // as in struct hpack_field
@@ -31,9 +33,9 @@ void hpack_memo_free(struct hpack_memo *); // NULL is fine
 // Another header block begins. The text of fields that came in the last one may now go.
 void hpack_memo_begin(struct hpack_memo *);
 // The field that came as these bytes; its text stays until the next begin(). NULL = it is not here,
-// and *ret_place is where keep() may put it, NULL = it is not to be kept now.
+// and *ret_place is where keep() may put it.
 struct hpack_memo_field *hpack_memo_find(
 	struct hpack_memo *, const uint8_t *bytes, size_t len, struct hpack_memo_field **ret_place);
-// f is what the bytes turned out to be. NULL = it is not kept.
+// Behind a find() in vain: f is what the bytes turned out to be. NULL = it is not kept now.
 struct hpack_memo_field *hpack_memo_keep(struct hpack_memo *, struct hpack_memo_field *place,
 	const uint8_t *bytes, size_t len, const struct hpack_field *f);

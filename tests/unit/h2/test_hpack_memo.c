@@ -44,6 +44,11 @@ static bool note(void *ctx, struct hpack_field *f)
 	return true;
 }
 
+static bool refuse(void *ctx, struct hpack_field *f)
+{
+	return false;
+}
+
 static void ignore_move(void *ctx, const char *text, size_t len)
 {
 }
@@ -77,6 +82,28 @@ static bool is_kept(const char *block, size_t len)
 	return fields[0].mark == NOTED;
 }
 #define IS_KEPT(literal) is_kept(literal, sizeof(literal) - 1)
+
+static size_t numbered(char *block, unsigned n)
+{
+	return (size_t)snprintf(block, 32, "%c%cx-n%c%06u", 0x40, 3, 6, n);
+}
+
+static size_t named(char *block, unsigned n)
+{
+	return (size_t)snprintf(block, 32, "%c%c%06u%cthe-same-value", 0x40, 6, n, 14);
+}
+
+// Another field, as write() makes it of some number, that has the place of this one.
+static void find_rival(const char *block, size_t len, size_t (*write)(char *, unsigned), char *ret)
+{
+	struct hpack_memo_field *place = NULL, *other = NULL;
+	assert_null(hpack_memo_find(memo, (const uint8_t *)block, len, &place));
+	for (unsigned n = 1; other != place; n++) {
+		assert_in_range(n, 1, 100000);
+		size_t other_len = write(ret, n);
+		assert_null(hpack_memo_find(memo, (uint8_t *)ret, other_len, &other));
+	}
+}
 
 static void a_literal_is_kept_when_it_comes_again_on_any_connection(void **state)
 {
@@ -121,6 +148,34 @@ static void what_is_kept_is_not_taken_for_another(void **state)
 	expect(&fields[0], "x-tenanu", "blue", 0);
 }
 
+// So are two in one place that differ in nothing but the first bytes.
+static void what_is_kept_is_not_taken_for_one_in_its_place(void **state)
+{
+	char a[32], b[32];
+	size_t len = named(a, 0);
+	find_rival(a, len, named, b);
+	assert_true(is_kept(a, len));
+	assert_int_equal(decode(b, len), HPACK_OK);
+	assert_int_equal(fields[0].mark, 0);
+	assert_memory_equal(fields[0].name.p, b + 2, 6);
+}
+
+// The sink has not said that its text is fine.
+static void what_the_sink_refuses_has_no_mark(void **state)
+{
+	static const struct hpack_sink stops = {refuse, ignore_move, NULL};
+	char a[32], b[32];
+	size_t len = numbered(a, 0);
+	find_rival(a, len, numbered, b);
+	assert_true(is_kept(a, len));
+	for (int time = 0; time < 2; time++) // the second time it replaces a
+		assert_int_equal(
+			hpack_decode(&hpack, memory, memo, (uint8_t *)b, len, room, &stops),
+			HPACK_STOPPED);
+	assert_int_equal(decode(b, len), HPACK_OK);
+	expect(&fields[0], "x-n", b + 6, 0);
+}
+
 static void no_secret_is_kept(void **state)
 {
 	assert_true(IS_KEPT("\x40\x07x-token\x06secret"));
@@ -133,6 +188,20 @@ static void no_secret_is_kept(void **state)
 			     "a=1234")); // cookie
 	assert_false(IS_KEPT("\x77\x06"
 			     "a=1234")); // set-cookie
+}
+
+// Not even that one came can be told by what becomes of another field in its place.
+static void a_secret_leaves_no_trace(void **state)
+{
+	static const char secret[] = "\x57\x06secret";
+	char a[32];
+	size_t len = numbered(a, 0);
+	find_rival(secret, 8, numbered, a);
+	assert_int_equal(decode(a, len), HPACK_OK);
+	assert_int_equal(decode(secret, 8), HPACK_OK);
+	assert_int_equal(decode(a, len), HPACK_OK);
+	assert_int_equal(decode(a, len), HPACK_OK);
+	expect(&fields[0], "x-n", a + 6, NOTED);
 }
 
 static void only_what_is_neither_short_nor_long_is_kept(void **state)
@@ -190,26 +259,12 @@ static void a_name_that_the_connection_gave_is_not_kept(void **state)
 	}
 }
 
-static size_t numbered(char *block, unsigned n)
-{
-	return (size_t)snprintf(block, 32, "%c%cx-n%c%06u", 0x40, 3, 6, n);
-}
-
 // Two fields that take turns in one place, in one block and in several.
 static void what_a_message_has_borrowed_is_not_replaced(void **state)
 {
 	char a[32], b[32], both[64];
-	struct hpack_memo_field *of_a = NULL, *of_b = NULL;
 	size_t len = numbered(a, 0);
-	assert_null(hpack_memo_find(memo, (uint8_t *)a, len, &of_a));
-	assert_null(hpack_memo_find(memo, (uint8_t *)a, len, &of_a));
-	assert_non_null(of_a);
-	for (unsigned n = 1; of_a != of_b; n++) {
-		assert_in_range(n, 1, 100000);
-		assert_int_equal(numbered(b, n), len);
-		assert_null(hpack_memo_find(memo, (uint8_t *)b, len, &of_b));
-		assert_null(hpack_memo_find(memo, (uint8_t *)b, len, &of_b));
-	}
+	find_rival(a, len, numbered, b);
 	memcpy(both, a, len);
 	memcpy(both + len, b, len);
 	assert_true(is_kept(a, len));
@@ -232,7 +287,11 @@ int main(void)
 			a_literal_is_kept_when_it_comes_again_on_any_connection, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			what_is_kept_is_not_taken_for_another, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			what_is_kept_is_not_taken_for_one_in_its_place, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_the_sink_refuses_has_no_mark, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_secret_is_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_secret_leaves_no_trace, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			only_what_is_neither_short_nor_long_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_longest_text_is_kept, setup, teardown),
