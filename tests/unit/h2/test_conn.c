@@ -73,6 +73,24 @@ static void settings_make_both_ends_ready(void **state)
 	assert_true(h2_conn_idle(client.conn));
 }
 
+// Whether the output stands still is told by it.
+static void what_a_connection_begins_with_is_counted(void **state)
+{
+	for (uint32_t more = 0; more < 2; more++) {
+		struct h2_conf conf = peer_conf();
+		conf.conn_window += more;
+		tear_down(NULL);
+		set_up_with(&conf, 64);
+		struct peer *const ends[] = {&client, &server};
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(h2_conn_written(ends[i]->conn), ends[i]->out.len);
+			assert_int_equal(peer_counter(ends[i], "frames_out_settings"), 1);
+			assert_int_equal(peer_counter(ends[i], "frames_out_window_update"), more);
+			assert_int_equal(peer_counter(ends[i], "no_memory"), 0);
+		}
+	}
+}
+
 static void header_only_request_and_response_end_clean(void **state)
 {
 	peer_settle(&client, &server);
@@ -613,6 +631,7 @@ static void failed_connection_sends_nothing(void **state)
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 RUN_SUITE("h2/conn", CASE(settings_make_both_ends_ready),
+	CASE(what_a_connection_begins_with_is_counted),
 	CASE(header_only_request_and_response_end_clean),
 	CASE(body_larger_than_the_windows_comes_back_with_trailers),
 	CASE(client_opens_no_more_streams_than_the_server_allows),

@@ -397,6 +397,18 @@ static void the_first_block_makes_a_table_for_all_its_fields(void **state)
 	expect("be", "x-field-: uuuuuuuuuuuuuuuuuuuuuuuuuuuuu\n");
 }
 
+// What follows may be anything but text for the table.
+static void a_long_block_does_not_make_a_large_table(void **state)
+{
+	static const char head[] = "\x40\x01x\x01y\x10\x01x\x7f\xd1\x0e"; // 2000 bytes of value
+	uint8_t in[sizeof(head) - 1 + 2000];
+	memset(in, 'v', sizeof(in));
+	memcpy(in, head, sizeof(head) - 1);
+	text[0] = '\0';
+	assert_int_equal(hpack_decode(&hpack, memory, memo, in, sizeof(in), room, &sink), HPACK_OK);
+	assert_in_range(hpack_mem_size(memory, hpack.received), 1, 1024);
+}
+
 // An entry that found no place is none: later references count without it.
 static void without_memory_for_a_larger_table_it_serves_on(void **state)
 {
@@ -480,5 +492,6 @@ RUN_SUITE("h2/hpack", CASE(rfc7541_c2_each_representation),
 	CASE(changes_of_the_limit_are_told_in_the_next_block), CASE(text_to_backends_is_not_coded),
 	CASE(without_memory_fields_are_longer_but_go_out),
 	CASE(the_first_block_makes_a_table_for_all_its_fields),
+	CASE(a_long_block_does_not_make_a_large_table),
 	CASE(without_memory_for_a_larger_table_it_serves_on), CASE(tables_grow_with_their_entries),
 	CASE(tables_that_a_limit_empties_give_back_their_memory))

@@ -244,6 +244,18 @@ static void what_is_cut_short_is_bad_however_often_it_comes(void **state)
 			assert_int_equal(decode(block, len), HPACK_BAD);
 }
 
+// RFC 7541 5.1: of 4 bits, one above 14 takes more bytes.
+static void a_longer_index_is_not_kept(void **state)
+{
+	static const char block[] = "\x0f\x09\x06secret\x40\x01x\x01y"; // cache-control
+	for (int time = 0; time < 4; time++) {
+		assert_int_equal(decode(block, sizeof(block) - 1), HPACK_OK);
+		assert_int_equal(n_fields, 2);
+		expect(&fields[0], "cache-control", "secret", 0);
+		expect(&fields[1], "x", "y", 0);
+	}
+}
+
 // A name of the dynamic table is a connection's own.
 static void a_name_that_the_connection_gave_is_not_kept(void **state)
 {
@@ -297,6 +309,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_longest_text_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			what_is_cut_short_is_bad_however_often_it_comes, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_longer_index_is_not_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_name_that_the_connection_gave_is_not_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(
