@@ -242,15 +242,34 @@ static void what_no_request_needs_keeps_a_fifth_of_the_room(void **state)
 		want(&f, id);
 	uint32_t n_hurried = 0, hurried = 999;
 	for (uint32_t i = 0; i < 400; i++) {
-		while (f.phases[hurried] != WAITS) // it had its turn
-			hurried--;
-		for (; lb_attempts_hurry(f.attempts, hurried); hurried--)
-			n_hurried++;
-		assert_in_range(lb_attempts_n_under_way(f.attempts), 9, 10);
-		end(&f, f.order[i]); // the oldest
+		for (uint32_t k = 0; k < 2; k++) {
+			while (f.phases[hurried] != WAITS) // it had its turn
+				hurried--;
+			for (; lb_attempts_hurry(f.attempts, hurried); hurried--)
+				n_hurried++;
+			assert_in_range(lb_attempts_n_under_way(f.attempts), 9, 10);
+			if (k == 0)
+				end(&f, f.order[i]); // the oldest; requests take its place first
+		}
 		pass(&f, WORLD_MS);
 	}
 	assert_in_range(f.n_begun - n_hurried, 8 + 400 / 5 - 5, 8 + 400 / 5 + 5);
+	fini(&f);
+}
+
+// Though nobody waits, for whom a timer would run.
+static void room_for_what_a_request_needs_comes_with_age(void **state)
+{
+	(void)state;
+	static struct fixture f;
+	init(&f, 4, 0);
+	for (uint32_t id = 0; id < 5; id++)
+		want(&f, id);
+	assert_true(lb_attempts_may_hurry(f.attempts));
+	assert_true(lb_attempts_hurry(f.attempts, 4));
+	assert_false(lb_attempts_may_hurry(f.attempts));
+	pass(&f, 2 * LB_ATTEMPTS_YOUTH_NS);
+	assert_true(lb_attempts_may_hurry(f.attempts));
 	fini(&f);
 }
 
@@ -323,4 +342,5 @@ RUN_SUITE("lb/attempts", cmocka_unit_test(without_limits_all_begin_at_once),
 	cmocka_unit_test(everybody_has_a_turn_before_anybody_has_two),
 	cmocka_unit_test(what_a_request_needs_goes_first),
 	cmocka_unit_test(what_no_request_needs_keeps_a_fifth_of_the_room),
+	cmocka_unit_test(room_for_what_a_request_needs_comes_with_age),
 	cmocka_unit_test(limits_hold_by_chance), cmocka_unit_test(lack_of_memory_is_said))

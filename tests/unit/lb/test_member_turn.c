@@ -39,7 +39,9 @@ static void put_off(struct fixture *f)
 		f->others[i] = lb_connectivity_get(f->m.world.connectivity, &a);
 		lb_subchannel_request(f->others[i]);
 	}
+	f->m.env.rests_ns = UINT64_MAX;
 	assert_true(lb_member_connect_in_turn(f->m.member));
+	assert_int_equal(f->m.env.rests_ns, 0);
 	assert_true(lb_member_connect_in_turn(f->m.member)); // counts once
 	assert_int_equal(lb_connectivity_n_waiting(f->m.world.connectivity), 2);
 	assert_int_equal(lb_member_raw_state(f->m.member), LB_IDLE);
