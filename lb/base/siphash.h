@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are read in native order");
+
 struct sip {
 	uint64_t v0, v1, v2, v3;
 };
