@@ -313,9 +313,8 @@ static void take_turn(struct lb_turn *t)
 	struct lb_leaf *leaf = (void *)((char *)t - offsetof(struct lb_leaf, member_env.turn));
 	const struct lb_roster *r = leaf->layout ? leaf->layout->roster : NULL;
 	uint32_t n = r ? r->n : 0, n_asked = 0;
-	for (uint32_t i = 0; i < n && n_asked < N_A_TURN; i++) {
+	for (uint32_t i = 0; i < n && n_asked < N_A_TURN; i++)
 		n_asked += lb_member_ask_again(next_in_turn(leaf, r));
-	}
 	if (n_asked == N_A_TURN)
 		lb_connectivity_queue(leaf->member_env.connectivity, t);
 }
