@@ -96,7 +96,8 @@ static struct xds_cluster_config *aggregate(const char *name, const char *const 
 	return e;
 }
 
-static void give_to(struct world *w, const struct res_vhost *vhost, bool has_sessions)
+// The loop takes one turn.
+static void begin_to_give(struct world *w, const struct res_vhost *vhost, bool has_sessions)
 {
 	static const struct lb_filter session = {.name = STR("session"),
 		.kind = LB_FILTER_SESSION,
@@ -111,6 +112,12 @@ static void give_to(struct world *w, const struct res_vhost *vhost, bool has_ses
 	update(w, 0, b.config);
 	xds_res_put(&l->base);
 	xds_res_put(&r->base);
+	turns(w, 1);
+}
+
+static void give_to(struct world *w, const struct res_vhost *vhost, bool has_sessions)
+{
+	begin_to_give(w, vhost, has_sessions);
 	settle(w);
 }
 
@@ -461,6 +468,37 @@ static void a_wish_connects_the_member_that_it_names(void **state)
 	}
 }
 
+static bool connects_to(struct world *w, uint8_t last)
+{
+	struct lb_command c;
+	bool is = false;
+	while (spsc_read(&w->link->commands, &c))
+		is |= c.endpoint->addr.ip.b[13] == 0 && c.endpoint->addr.ip.b[15] == last;
+	return is;
+}
+
+// RR-01, paced: another cluster's endpoints, which never answer, have all the room.
+static void requests_make_the_leaf_of_an_aggregate_hurry(void **state)
+{
+	struct world *w = *state;
+	static struct told_endpoint many[1200];
+	for (uint32_t i = 0; i < 1200; i++)
+		many[i] = (struct told_endpoint){
+			{ip_from_v4(0x0a400000 + i), 80}, LB_LEAF_HEALTHY, 1, NULL};
+	const struct told_locality all = {"", "", "", 1, many, 1200};
+	leaf("a", only_one, 1);
+	leaf("first", &(struct told_priority){&all, 1}, 1)->is_root = true;
+	aggregate("web", only_a, 1);
+	begin_to_give(w, &to_web, false);
+	assert_int_equal(assembler_n_attempts(w->assembler), 1024);
+	assert_false(connects_to(w, 1));
+	turns(w, 15);
+	assert_false(connects_to(w, 1));
+	counter_set_to(&w->link->clusters[route(w, "/")].queued, 1);
+	turns(w, 15);
+	assert_true(connects_to(w, 1));
+}
+
 static const char *refusal(const struct world *w)
 {
 	return assembler_frontend_refusal(w->assembler, 0);
@@ -730,6 +768,7 @@ RUN_SUITE("ctrl/cluster_tree", CASE(fe_09_load_is_reported_to_who_sent_the_clust
 	CASE(the_tree_tells_drops_and_sweeps), CASE(endpoints_are_shown_with_what_they_report),
 	CASE(trouble_of_a_cluster_that_serves_is_shown),
 	CASE(a_wish_connects_the_member_that_it_names),
+	CASE(requests_make_the_leaf_of_an_aggregate_hurry),
 	CASE(a_cluster_without_room_holds_up_no_other),
 	CASE(sessions_leave_ejected_endpoints_unless_shunt_yaml_says_so),
 	CASE(hosts_are_known_with_the_first_filter_for_sessions_and_stay_known),
