@@ -76,16 +76,16 @@ struct hpack_memo_field *hpack_memo_find(
 	return NULL;
 }
 
-static bool is_secret(enum hpack_name id)
+static bool may_be_secret(enum hpack_name id)
 {
-	return id == HPACK_AUTHORIZATION || id == HPACK_PROXY_AUTHORIZATION || id == HPACK_COOKIE ||
-	       id == HPACK_SET_COOKIE;
+	return id == HPACK_NO_NAME || id == HPACK_AUTHORIZATION ||
+	       id == HPACK_PROXY_AUTHORIZATION || id == HPACK_COOKIE || id == HPACK_SET_COOKIE;
 }
 
 struct hpack_memo_field *hpack_memo_keep(struct hpack_memo *m, struct hpack_memo_field *place,
 	const uint8_t *bytes, size_t len, const struct hpack_field *f)
 {
-	if (is_secret(f->id))
+	if (may_be_secret(f->id))
 		return NULL;
 	// The message at hand may have borrowed from what is kept there.
 	bool lent = place->n_bytes && place->block == m->block;

@@ -4,9 +4,9 @@
 // finds one here need neither decode its text nor ask what it is.
 //
 // A field is kept when it comes for the second time, so that values which never come again push
-// nothing out. Secrets leave no trace, as the time that a block takes shows what is here. They are
-// told by never being indexed (RFC 7541 7.1.3) or by their names; of any other field, who guesses
-// all of it may learn whether it came lately.
+// nothing out. Secrets leave no trace, as the time that a block takes shows what is here: what is
+// never to be indexed (RFC 7541 7.1.3), credentials, and what has a name that we know nothing of.
+// Of any other field, who guesses all of it may learn whether it came lately.
 // Thread: one owner.
 #pragma once
 
