@@ -700,18 +700,18 @@ uint32_t lb_leaf_hurry(struct lb_leaf *leaf)
 	if (twheel_now(leaf->env->wheel) < env->rests_ns)
 		return 0;
 	const struct lb_roster *r = leaf->layout ? leaf->layout->roster : NULL;
-	uint32_t n = r ? r->n : 0, n_hurried = 0, i = 0;
+	uint32_t n = r ? r->n : 0, n_hurried = 0, i = 0, n_made = 0;
 	uint32_t most = n < N_LOOKED_AT ? n : N_LOOKED_AT;
 	for (; i < most && n_hurried < N_HURRIED && lb_connectivity_may_hurry(c); i++)
 		n_hurried += lb_member_hurry(next_in_turn(leaf, r));
 	struct made *m = leaf->made;
-	for (; m && n_hurried < N_HURRIED && lb_connectivity_may_hurry(c); m = m->next)
+	for (; m && n_hurried < N_HURRIED && lb_connectivity_may_hurry(c); m = m->next, n_made++)
 		n_hurried += lb_member_hurry(m->member);
 	if (n_hurried == N_HURRIED)
 		env->rests_ns = lb_connectivity_aging_ns(c);
 	else if (i == n && lb_connectivity_may_hurry(c))
 		env->rests_ns = UINT64_MAX;
-	return i;
+	return i + n_made;
 }
 
 void lb_leaf_begin_sessions(struct lb_leaf *leaf)
