@@ -389,34 +389,31 @@ void cluster_tree_want(struct cluster_tree *t, uint32_t member)
 	}
 }
 
-static void each_leaf_do(struct cluster_tree *t, void (*fn)(struct lb_leaf *))
+// fn says how much it had to look at. Returns the sum.
+static uint32_t each_leaf_do(struct cluster_tree *t, uint32_t (*fn)(struct lb_leaf *))
 {
-	if (t->body.leaf)
-		fn(t->body.leaf);
+	uint32_t n = t->body.leaf ? fn(t->body.leaf) : 0;
 	for (const struct leaf_source *s = t->sources; t->body.aggregate && s; s = s->next) {
 		struct lb_leaf *leaf = lb_aggregate_leaf(t->body.aggregate, s->name);
-		if (leaf)
-			fn(leaf);
-	}
-}
-
-uint32_t cluster_tree_hurry(struct cluster_tree *t)
-{
-	uint32_t n = 0;
-	if (t->object->state == LB_READY)
-		return 0;
-	if (t->body.leaf)
-		n += lb_leaf_hurry(t->body.leaf);
-	for (const struct leaf_source *s = t->sources; t->body.aggregate && s; s = s->next) {
-		struct lb_leaf *leaf = lb_aggregate_leaf(t->body.aggregate, s->name);
-		n += leaf ? lb_leaf_hurry(leaf) : 0;
+		n += leaf ? fn(leaf) : 0;
 	}
 	return n;
 }
 
+uint32_t cluster_tree_hurry(struct cluster_tree *t)
+{
+	return t->object->state == LB_READY ? 0 : each_leaf_do(t, lb_leaf_hurry);
+}
+
+static uint32_t begin_sessions(struct lb_leaf *leaf)
+{
+	lb_leaf_begin_sessions(leaf);
+	return 0;
+}
+
 void cluster_tree_begin_sessions(struct cluster_tree *t)
 {
-	each_leaf_do(t, lb_leaf_begin_sessions);
+	(void)each_leaf_do(t, begin_sessions);
 }
 
 void cluster_tree_set_leaving(struct cluster_tree *t, bool is_leaving)
