@@ -20,7 +20,7 @@ struct weighted;
 struct child {
 	struct weighted *owner;
 	struct lb_graceful policy;
-	struct lb_picker *picker; // counted; goes with state; NULL = has not reported
+	struct lb_picker *picker; // counted; the newest; NULL = has not reported
 	uint64_t leaves_ns; // the end of being kept
 	uint32_t weight;
 	uint8_t state; // enum lb_state, as W07 counts it
@@ -100,7 +100,8 @@ static struct lb_picker *no_targets(const struct weighted *w)
 	return lb_picker_new_fail(text);
 }
 
-// Those in this state, which is READY (W01) or TRANSIENT_FAILURE (W06).
+// Those in this state, which is READY (W01) or TRANSIENT_FAILURE (W06): of these, whoever tries
+// something new makes its share of the requests wait.
 static struct lb_picker *draw_among(const struct weighted *w, enum lb_state state)
 {
 	struct lb_weighted_picker_item *list = calloc((size_t)w->n + 1, sizeof(*list));
@@ -178,13 +179,10 @@ static int on_report(struct lb_graceful *g, enum lb_state state, struct lb_picke
 	c->idle = state == LB_IDLE;
 	if (c->idle && c->in_use)
 		lb_node_again(&w->base, now(w));
-	if (before == LB_TRANSIENT_FAILURE && state != LB_READY && state != before) {
-		lb_picker_put(picker); // W07: it fails until READY, with the error that it has
-		return 0;
-	}
 	lb_picker_put(c->picker);
 	c->picker = picker;
-	c->state = (uint8_t)state;
+	if (before != LB_TRANSIENT_FAILURE || state == LB_READY)
+		c->state = (uint8_t)state; // W07: it counts as failing until READY, picks or not
 	if (!c->in_use || w->updating)
 		return 0;
 	if (before == LB_READY || state == LB_READY || aggregate(w) == LB_TRANSIENT_FAILURE)

@@ -367,6 +367,74 @@ static void leaf_that_drops_everything_keeps_the_requests(void **state)
 	sim_free(s);
 }
 
+// A28-W07: its state stays what it was, but requests wait for what the update brings, as long as
+// its handshake takes.
+static void update_that_repairs_the_only_priority_fails_no_request(void **state)
+{
+	(void)state;
+	static const char *const repaired[] = {"a: 2", "a: 0 2", "a: 0 1d 2"};
+	for (size_t i = 0; i < 3; i++) {
+		struct sim *s = sim_new(1, 1);
+		sim_set(s, 0, SIM_REFUSES);
+		s->hosts[2].syn_ns = 150 * SIM_MS;
+		sim_update(s, i < 2 ? "a: 0" : "a: 0 1d 2d"); // d: policies don't use it
+		sim_run(s, 500 * SIM_MS);
+		assert_non_null(strstr(s->label, "fail"));
+		sim_forget(s);
+		sim_update(s, repaired[i]);
+		sim_run(s, 300 * SIM_MS);
+		sim_expect(s, "0.500 syn 2\n"
+			      "0.500 queue\n"
+			      "0.651 READY\n"
+			      "0.651 P0\n");
+		sim_free(s);
+	}
+}
+
+// A28-W07: the same, and the priority that serves goes with that update.
+static void update_that_repairs_a_priority_and_takes_the_next_fails_no_request(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	sim_set(s, 0, SIM_REFUSES);
+	s->hosts[2].syn_ns = 150 * SIM_MS;
+	sim_update(s, "a: 0; b: 1");
+	sim_run(s, 500 * SIM_MS);
+	assert_string_equal(s->label, "P1");
+	sim_forget(s);
+	sim_update(s, "a: 2");
+	sim_run(s, 300 * SIM_MS);
+	sim_expect(s, "0.500 syn 2\n"
+		      "0.500 TRANSIENT_FAILURE\n"
+		      "0.500 queue\n"
+		      "0.651 READY\n"
+		      "0.651 P0\n");
+	sim_free(s);
+}
+
+static void update_that_repairs_a_leaf_and_takes_the_next_fails_no_request(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	sim_set(s, 0, SIM_REFUSES);
+	s->hosts[2].syn_ns = 150 * SIM_MS;
+	sim_update_leaf(s, 0, "a: 0");
+	sim_update_leaf(s, 1, "a: 10");
+	sim_aggregate(s, 2, two_leaves);
+	sim_run(s, 500 * SIM_MS);
+	assert_string_equal(s->label, "leaf1 P0");
+	sim_forget(s);
+	sim_update_leaf(s, 0, "a: 2");
+	sim_aggregate(s, 1, two_leaves);
+	sim_run(s, 300 * SIM_MS);
+	sim_expect(s, "0.500 syn 2\n"
+		      "0.500 TRANSIENT_FAILURE\n"
+		      "0.500 queue\n"
+		      "0.651 READY\n"
+		      "0.651 leaf0 P0\n");
+	sim_free(s);
+}
+
 RUN_SUITE("sim/balance/priority",
 	cmocka_unit_test(lower_priority_is_not_connected_while_the_first_serves),
 	cmocka_unit_test(refused_priorities_are_left_at_once),
@@ -382,4 +450,7 @@ RUN_SUITE("sim/balance/priority",
 	cmocka_unit_test(cluster_without_endpoints_fails_with_its_note),
 	cmocka_unit_test(next_leaf_serves_while_the_first_fails_and_no_longer),
 	cmocka_unit_test(hanging_priority_starts_the_next_one_and_the_next_leaf_together),
-	cmocka_unit_test(leaf_that_drops_everything_keeps_the_requests))
+	cmocka_unit_test(leaf_that_drops_everything_keeps_the_requests),
+	cmocka_unit_test(update_that_repairs_the_only_priority_fails_no_request),
+	cmocka_unit_test(update_that_repairs_a_priority_and_takes_the_next_fails_no_request),
+	cmocka_unit_test(update_that_repairs_a_leaf_and_takes_the_next_fails_no_request))

@@ -310,15 +310,25 @@ static void failure_is_that_of_a_child_drawn_by_weight(void **state)
 	fini(&f);
 }
 
-// W07, ST-02
-static void failing_child_counts_as_failing_until_ready(void **state)
+// W07, ST-02: it is its newest picker that picks.
+static void failing_child_counts_as_failing_until_ready_though_its_requests_wait(void **state)
 {
 	struct fixture f;
 	init(&f);
 	fake_first_state = LB_TRANSIENT_FAILURE;
-	update(&f, 1, 1, OUT, OUT);
+	update(&f, 1, 3, OUT, OUT);
 	fake_report(fake_find("a"), LB_CONNECTING);
 	assert_int_equal(f.state, LB_TRANSIENT_FAILURE);
+	uint32_t n_waiting = 0;
+	for (int i = 0; i < 10000; i++)
+		n_waiting += pick(&f).kind == LB_PICK_QUEUE;
+	assert_in_range(n_waiting, 2300, 2700); // the others fail with b's error
+	fake_report(fake_find("b"), LB_CONNECTING);
+	assert_int_equal(f.state, LB_TRANSIENT_FAILURE);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(pick(&f).kind, LB_PICK_QUEUE);
+	fake_report(fake_find("a"), LB_TRANSIENT_FAILURE);
+	fake_report(fake_find("b"), LB_TRANSIENT_FAILURE);
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(pick(&f).kind, LB_PICK_FAIL);
 	fake_report(fake_find("a"), LB_READY);
@@ -532,7 +542,7 @@ RUN_SUITE("lb/node_weighted", cmocka_unit_test(draws_follow_the_weights),
 	cmocka_unit_test(state_is_the_best_that_any_child_has),
 	cmocka_unit_test(idle_child_is_told_to_connect_at_once),
 	cmocka_unit_test(failure_is_that_of_a_child_drawn_by_weight),
-	cmocka_unit_test(failing_child_counts_as_failing_until_ready),
+	cmocka_unit_test(failing_child_counts_as_failing_until_ready_though_its_requests_wait),
 	cmocka_unit_test(no_target_fails_with_the_resolution_note),
 	cmocka_unit_test(locality_without_endpoints_or_weight_is_no_target),
 	cmocka_unit_test(one_update_publishes_once),
