@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a response does to the cache (xds-client.md §1, 2, 10). Each entry is judged by itself: the
-// good ones are used although others are refused (A46).
+// good ones are used although others are refused (A46). Only a response that contradicts itself, by
+// listing something twice (PC-07), is refused as a whole.
 #include "ctrl/xds/bootstrap.h"
 #include "ctrl/xds/constraints.h"
 #include "ctrl/xds/inside.h"
@@ -31,7 +32,7 @@ struct item {
 	char *why; // it is invalid
 	struct xds_refused *refused; // then, and what is known of it; counted
 	bool beats; // a heartbeat that keeps something up
-	bool listed; // in the change, so that it is the one that counts (PC-07)
+	bool listed; // in the change
 };
 
 // One response being applied. First all of it is listed as one change of what the server has, then
@@ -47,6 +48,7 @@ struct round {
 	uint64_t number;
 	FILE *complaints; // becomes the text of the NACK
 	size_t n_unnamed; // failing resources that the text has no room for
+	char *twice; // is listed more than once (PC-07), the first of such names; NULL = nothing is
 	bool nack;
 	bool starved; // memory ran out: the server has to say it again
 	bool nameless; // an entry is there of which not even the name could be read
@@ -178,6 +180,23 @@ static void refuse(struct round *r, struct xds_entry *e, const char *version, co
 		e->trouble->refused = xds_refused_get(it->refused);
 	}
 	xds_entry_fail(e, XDS_STATUS_NACKED, XDS_INVALID_ARGUMENT, true);
+}
+
+// It came in a response that is refused as a whole, which says nothing of the data: what serves
+// goes on serving, whatever the server's features.
+static void refuse_with_all(struct round *r, struct xds_entry *e, const char *version)
+{
+	const struct xds_client *c = r->client;
+	const char *label = c->conf.types[r->type]->label;
+	xds_entry_answered(e);
+	xds_entry_set_error(e,
+		"%s \"%s\" from xDS server %s came in a response that lists %s \"%.*s\" more than "
+		"once, of which nothing is used (node id \"%s\")",
+		label, e->sub->name, c->server->uri, label, NACK_NAME_LEN, r->twice,
+		c->conf.bootstrap->node_id);
+	if (e->trouble)
+		xds_set_text(&e->trouble->error_version, "%s", version);
+	xds_entry_fail(e, XDS_STATUS_NACKED, XDS_INVALID_ARGUMENT, false);
 }
 
 // DE-06: it is as if nothing had been said, but for one line when it begins and one when it ends.
@@ -351,12 +370,16 @@ static void read_item(struct round *r, size_t index)
 static bool listed(
 	struct round *r, size_t index, const char *name, int rc, const struct lb_err *err)
 {
-	if (rc == -ENOMEM)
-		r->starved = true;
-	else if (rc == -EEXIST) // PC-07, DL-12, TP2-T11
+	if (rc == -EEXIST) { // PC-07, DL-12, TP2-T11
 		complain(r, index, name, "is listed more than once");
-	else if (rc)
+		if (!r->twice)
+			r->twice = strdup(name);
+		r->starved |= !r->twice;
+	} else if (rc == -ENOMEM) {
+		r->starved = true;
+	} else if (rc) {
 		complain(r, index, name, err->text);
+	}
 	return rc == 0;
 }
 
@@ -388,7 +411,6 @@ static void list_item(struct round *r, size_t index)
 		it->listed = keep(r, index, it->name, in->constraints);
 		return;
 	}
-	r->starved |= xds_wildcard_adopt(r->client, r->type, it->name, in->constraints) != 0;
 	int rc = xds_variants_set(
 		r->variants, it->name, in->constraints, in->version, xds_res_get(it->res), &err);
 	it->listed = listed(r, index, it->name, rc, &err);
@@ -405,8 +427,6 @@ static void list_removal(struct round *r, size_t index)
 	char *name = canonical(r, in->name, NULL);
 	int rc = name ? xds_variants_remove(r->variants, name, in->constraints, &err) : -ENOMEM;
 	listed(r, index, name, rc, &err);
-	if (name && !in->constraints)
-		r->starved |= xds_variants_remove_aged(r->variants, name) != 0;
 	free(name);
 }
 
@@ -423,6 +443,25 @@ static void list_error(struct round *r, size_t index)
 	else
 		r->starved = true;
 	free(name);
+}
+
+// What follows from what is listed. It comes after all of that, since only what the response itself
+// lists twice is listed twice.
+static void list_consequences(struct round *r)
+{
+	const struct xds_response *in = r->response;
+	for (size_t i = 0; i < in->n_entries && !r->starved; i++)
+		if (r->items[i].res)
+			r->starved |= xds_wildcard_adopt(r->client, r->type, r->items[i].name,
+					      in->entries[i].constraints) != 0;
+	for (size_t i = 0; i < in->n_removed && !r->starved; i++) {
+		bool is_whole = in->removed[i].name && !in->removed[i].constraints;
+		char *name = is_whole ? canonical(r, in->removed[i].name, NULL) : NULL;
+		r->starved |= is_whole && !name;
+		r->starved |= name && xds_variants_remove_aged(r->variants, name) != 0;
+		free(name);
+	}
+	r->starved = r->starved || xds_wildcard_sweep(r->client, r->type) != 0;
 }
 
 // Taking effect
@@ -539,9 +578,10 @@ static void list_all(struct round *r)
 		list_item(r, i);
 	for (size_t i = 0; i < in->n_removed && !r->starved; i++)
 		list_removal(r, i);
-	r->starved = r->starved || xds_wildcard_sweep(r->client, r->type) != 0;
 	for (size_t i = 0; i < in->n_errors && !r->starved; i++)
 		list_error(r, i);
+	if (!r->twice)
+		list_consequences(r);
 }
 
 static void settle_all(struct round *r)
@@ -565,6 +605,25 @@ static void settle_all(struct round *r)
 			settle(r, i, in->errors[i].name, in->errors[i].constraints, settle_error);
 	settle_others(r);
 	xds_wildcard_settle(r->client, r->type);
+}
+
+static void settle_refused(void *ctx, struct xds_sub *sub)
+{
+	const struct about *a = ctx;
+	refuse_with_all(a->round, sub->owner, a->round->response->entries[a->index].version);
+}
+
+// Which of the two is meant the response does not say, nor what else of it is.
+static void refuse_all(struct round *r)
+{
+	const struct xds_response *in = r->response;
+	r->client->subs[r->type].updates.n_invalid += in->n_entries;
+	for (size_t i = 0; i < in->n_entries; i++) {
+		struct about a = {r, i};
+		if (r->items[i].name)
+			xds_variants_each_sub(r->variants, r->items[i].name,
+				in->entries[i].constraints, settle_refused, &a);
+	}
 }
 
 static void free_items(struct round *r)
@@ -597,12 +656,14 @@ int xds_client_respond(
 	r.starved = !r.items || !r.errors_listed || !r.complaints;
 	if (!r.starved) {
 		list_all(&r);
-		if (r.starved) {
+		if (r.starved || r.twice)
 			xds_variants_abort(r.variants);
-		} else {
+		else
 			xds_variants_commit(r.variants);
+		if (!r.starved && r.twice)
+			refuse_all(&r);
+		else if (!r.starved)
 			settle_all(&r);
-		}
 	}
 	if (r.items)
 		free_items(&r);
@@ -610,6 +671,9 @@ int xds_client_respond(
 		free(r.errors_listed);
 	if (r.complaints && r.n_unnamed)
 		fprintf(r.complaints, "; and %zu more", r.n_unnamed);
+	if (r.complaints && r.twice)
+		fprintf(r.complaints, "; nothing of this response is used");
+	free(r.twice);
 	if (r.complaints && fclose(r.complaints) != 0 && r.nack)
 		r.starved = true;
 	if (r.starved || !r.nack) {

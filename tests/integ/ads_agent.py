@@ -80,6 +80,7 @@ class Server:
         self.resources = {url: {} for url in MESSAGES}  # name: Any
         self.versions = {url: 0 for url in MESSAGES}
         self.streams = []
+        self.copies = 1  # of each resource in a response
 
     def put(self, url, name, value):
         self.resources[url][name] = any_pb2.Any(type_url=url, value=value)
@@ -96,6 +97,7 @@ class Server:
 
     def publish(self, request):
         with self.lock:
+            self.copies = request.get("copies", 1)
             patches = request.get("patch", [])
             changed = {self.put_json(resource, [p[1:] for p in patches if p[0] == number])
                        for number, resource in enumerate(request.get("put", []))}
@@ -174,7 +176,8 @@ class Stream:
         self.nonces[url], self.verdicts[url] = nonce, None
         self.outgoing.put(discovery_pb2.DiscoveryResponse(
             version_info=version, type_url=url, nonce=nonce,
-            resources=[held[name] for name in names if name in held]).SerializeToString())
+            resources=[held[name] for name in names if name in held for _ in range(
+                self.server.copies)]).SerializeToString())
         return True
 
     def verdict(self, url):

@@ -62,9 +62,10 @@ class World:
                             route({"path": f"/version/{self.version}"}, ALPHA))
         return route_config(ROUTES, *([mark] if has_versions else []), *hosts)
 
-    def publish(self, resources, patch=(), raw=()):
+    def publish(self, resources, patch=(), raw=(), copies=1):
         """{client: verdict}, "" = accepted."""
-        answers = self.server.ask(put=list(resources), patch=list(patch), raw=list(raw))
+        answers = self.server.ask(put=list(resources), patch=list(patch), raw=list(raw),
+                                  copies=copies)
         return {name: text for agent, text in answers.items() for name in (OURS, CORE)
                 if agent.startswith(name)}
 
@@ -207,6 +208,23 @@ def test_route_configurations(wire):
     assert len(rows) >= MIN_ROWS
     wrong = [*complaints(wire, check_routes, rows), *check_garbage(wire)]
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
+
+
+@pytest.mark.timeout(100)
+def test_nothing_is_used_of_a_response_that_lists_a_resource_twice(wire):
+    def state():
+        entry = {r["name"]: r for r in wire.bed.show("xds")["resources"]}[ROUTES]
+        return entry["state"], entry["version"]
+    state_before, version = state()
+    assert state_before == "ACKED"
+    changed = wire.routes([virtual_host("row", ["*"], route("", ALPHA))])
+    verdicts = wire.publish([changed], copies=2)
+    assert f'"{ROUTES}": is listed more than once' in verdicts[OURS], verdicts
+    assert wire.serves(wire.live) and not wire.serves(wire.version)
+    assert state() == ("NACKED", version)
+    assert wire.publish([changed])[OURS] == ""
+    wait_until(lambda: wire.serves(wire.version), TAKES_S, "the same content, once")
+    assert state()[0] == "ACKED"
 
 
 @pytest.mark.timeout(100)

@@ -9,6 +9,7 @@
 #include "ctrl/res/types.h"
 #include "ctrl/xds/federation.h"
 #include "lb/base/check.h"
+#include "tests/sim/xds/server.h"
 #include "tests/sim/xds/world.h"
 
 #include <stdio.h>
@@ -176,6 +177,7 @@ static void note_entry(void *ctx, const struct xds_entry_info *e)
 		t++;
 	int i = world_find(t, e->name);
 	CHECK(!m->res[t][i]); // each name is there once
+	CHECK(strncmp(e->version, SERVER_TWICE, strlen(SERVER_TWICE)) != 0); // PC-07
 	m->res[t][i] = e->res;
 }
 

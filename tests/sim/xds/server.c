@@ -224,9 +224,10 @@ struct answer {
 	// By number, variants as bits; both is an error (DL-12).
 	uint32_t there[N_CLUSTERS], absent[N_CLUSTERS];
 	bool bad;
+	bool twice; // something is there twice, so that nothing of it counts (PC-07)
 };
 
-// One more entry of a resource; the first one counts (PC-07).
+// One more entry of a resource.
 static void add(struct server *s, struct answer *a, unsigned type, int i, enum variant v,
 	struct fake_resource r, bool bad)
 {
@@ -244,7 +245,8 @@ static void add(struct server *s, struct answer *a, unsigned type, int i, enum v
 	if (s->ads.delta || r.wrapper_name || r.constraints) // TP2-T06
 		r.wrapper_name = a->names[a->n];
 	a->list[a->n++] = r;
-	a->bad = a->bad || bad || !first || (a->absent[i] >> v & 1);
+	a->twice = a->twice || !first || (a->absent[i] >> v & 1);
+	a->bad = a->bad || bad || a->twice;
 	a->there[i] |= 1u << v;
 	if (first) {
 		st->held[i][v] = version;
@@ -265,7 +267,7 @@ static struct fake_resource resource_of(struct server *s, unsigned type, int i, 
 static void note_absent(struct server *s, struct answer *a, unsigned type, int i, enum variant v)
 {
 	if ((a->there[i] | a->absent[i]) >> v & 1)
-		a->bad = true;
+		a->bad = a->twice = true;
 	if (!(a->there[i] >> v & 1))
 		s->types[type].held[i][v] = 0;
 	a->absent[i] |= 1u << v;
@@ -368,7 +370,8 @@ static void say(struct server *s, unsigned type, struct answer *a)
 	size_t len;
 	uint8_t *bytes;
 	snprintf(st->nonce, sizeof(st->nonce), "n%u", ++s->n_said);
-	snprintf(st->version, sizeof(st->version), "v%u", s->n_said);
+	snprintf(
+		st->version, sizeof(st->version), "%s%u", a->twice ? SERVER_TWICE : "v", s->n_said);
 	st->bad = a->bad;
 	st->answered = false;
 	s->n_responses++;
@@ -384,10 +387,27 @@ static void say(struct server *s, unsigned type, struct answer *a)
 		free((void *)(uintptr_t)a->list[i].bytes);
 }
 
+// The client will use nothing of it, and never hold one of these versions. The server will say all
+// of it again.
+static void take_back(
+	struct server *s, unsigned type, struct answer *a, const struct server_type *before)
+{
+	struct server_type *st = &s->types[type];
+	memcpy(st->held, before->held, sizeof(st->held));
+	for (int i = 0; i < world_count(type); i++)
+		if (a->there[i] | a->absent[i])
+			st->again |= 1u << i;
+	for (size_t i = 0; i < a->n; i++)
+		if (a->list[i].version)
+			snprintf(a->versions[i], sizeof(a->versions[i]), SERVER_TWICE "%zu", i);
+	s->n_taken_back++;
+}
+
 static void respond(struct server *s, unsigned type, bool wild)
 {
 	struct answer a;
-	a.n = a.n_removed = a.bad = 0;
+	const struct server_type before = s->types[type];
+	a.n = a.n_removed = a.bad = a.twice = 0;
 	memset(a.there, 0, sizeof(a.there));
 	memset(a.absent, 0, sizeof(a.absent));
 	for (int i = 0; i < world_count(type); i++) {
@@ -403,6 +423,8 @@ static void respond(struct server *s, unsigned type, bool wild)
 	}
 	if (s->ads.delta && !wild && !a.n && !a.n_removed)
 		return; // it has everything
+	if (a.twice)
+		take_back(s, type, &a, &before);
 	say(s, type, &a);
 }
 

@@ -10,6 +10,10 @@
 #include "tests/sim/xds/world.h"
 #include "tests/support/fake_ads.h"
 
+// What versions begin with that come in a response in which something is there twice. The client
+// never accepts one (PC-07).
+#define SERVER_TWICE "twice"
+
 // What the server knows of one type on the open stream.
 struct server_type {
 	uint32_t asked; // names that are subscribed to, as bits
@@ -40,6 +44,7 @@ struct server {
 	uint64_t salt; // of this server's versions: another server has others
 	unsigned n_said, n_responses, n_acks, n_nacks;
 	unsigned n_held; // versions that the client said it holds
+	unsigned n_taken_back; // responses in which something was there twice
 };
 
 void server_init(struct server *, const struct world *, struct rand *);

@@ -409,7 +409,7 @@ static void sim_fini(struct sim *s)
 
 static void print_run(const struct sim *s)
 {
-	unsigned responses = 0, acks = 0, nacks = 0, held = 0;
+	unsigned responses = 0, acks = 0, nacks = 0, taken_back = 0, held = 0;
 	unsigned updates = s->frontends[0].n_updates + s->frontends[1].n_updates;
 	unsigned meanwhile = s->frontends[0].n_meanwhile + s->frontends[1].n_meanwhile;
 	for (int i = 0; i < N_SERVERS; i++) {
@@ -417,12 +417,14 @@ static void print_run(const struct sim *s)
 		responses += server->n_responses;
 		acks += server->n_acks;
 		nacks += server->n_nacks;
+		taken_back += server->n_taken_back;
 		held += server->n_held;
 	}
-	printf("%u responses, %u ACKs, %u NACKs, %u losses, %u outages, %u fallen, %u held, %u "
-	       "answers, %u updates (%u meanwhile); aggregates: %u flat, %u empty, %u too deep\n",
-		responses, acks, nacks, s->n_losses, s->n_outages, s->n_fallen, held, s->n_answers,
-		updates, meanwhile, s->converged.n_flat, s->converged.n_empty,
+	printf("%u responses, %u ACKs, %u NACKs (%u with names twice), %u losses, %u outages, %u "
+	       "fallen, %u held, %u answers, %u updates (%u meanwhile); aggregates: %u flat, %u "
+	       "empty, %u too deep\n",
+		responses, acks, nacks, taken_back, s->n_losses, s->n_outages, s->n_fallen, held,
+		s->n_answers, updates, meanwhile, s->converged.n_flat, s->converged.n_empty,
 		s->converged.n_too_deep);
 	CHECK(acks && nacks && updates);
 	CHECK(!s->delta == !held);

@@ -306,6 +306,25 @@ static void CS_07_the_good_ones_of_a_refused_response_are_acked(void **state)
 	world_fini(&w);
 }
 
+static void a_response_that_lists_a_name_twice_leaves_version_and_value_as_they_were(void **state)
+{
+	struct world w;
+	world_init(&w, "");
+	watch(&w, &toy_cluster, "a");
+	say(&w, "v1", "a=one", NULL);
+	pass_time(&w.f, 3 * S);
+	say(&w, "v2", "a=two", "a=three");
+	Response *m = dump(&w, false, 1);
+	const Entry *e = entry_of(m, "a");
+	assert_int_equal(e->client_status, XDS_STATUS_NACKED);
+	assert_value(e, "v1", "a=one", 1000);
+	assert_non_null(strstr(e->error_state->details, "lists cluster \"a\" more than once"));
+	assert_string_equal(e->error_state->version_info, "v2");
+	assert_int_equal(seconds_of(e->error_state->last_update_attempt), 1003);
+	forget(m);
+	world_fini(&w);
+}
+
 static void CS_08_a_dropped_value_and_an_unwatched_resource_are_not_shown(void **state)
 {
 	struct world w;
@@ -552,6 +571,7 @@ RUN_SUITE("status/csds_dump",
 	cmocka_unit_test(CS_05_a_server_that_may_be_slow_makes_it_a_timeout),
 	cmocka_unit_test(CS_06_a_refused_update_keeps_the_value_and_says_what_was_wrong),
 	cmocka_unit_test(CS_07_the_good_ones_of_a_refused_response_are_acked),
+	cmocka_unit_test(a_response_that_lists_a_name_twice_leaves_version_and_value_as_they_were),
 	cmocka_unit_test(CS_08_a_dropped_value_and_an_unwatched_resource_are_not_shown),
 	cmocka_unit_test(CS_08_a_deleted_resource_that_still_serves_shows_its_value),
 	cmocka_unit_test(CS_08_contents_are_left_out_when_asked),

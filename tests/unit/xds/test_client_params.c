@@ -423,10 +423,11 @@ static void same_variant_twice_is_nacked(void **state)
 	DELTA(&f, "n2", {"env=prod", "a", "2", "v2"}, {"env=test", "a", "3", "v3"},
 		{"env=prod", "a", "4", "v4"}); // TP2-T11
 	expect_delta_nack(&f, &toy_cluster, "", "n2", "more than once");
-	assert_string_equal(heard(&a), "=2");
+	assert_string_equal(heard(&a), "~3");
 	DELTA(&f, "n3", {"env=prod", "a", "3", "v3"}, {"env=prod", "a"}); // DL-12
 	expect_delta_nack(&f, &toy_cluster, "", "n3", "more than once");
-	assert_string_equal(heard(&a), "=3");
+	assert_string_equal(heard(&a), "~3");
+	assert_string_equal(state_of(&f, "a"), "NACKED v1 with error");
 	fixture_fini(&f);
 }
 

@@ -382,7 +382,14 @@ static void name_both_there_and_removed_is_nacked(void **state)
 	listen_to(&f, &toy_cluster, "b", &b);
 	expect_delta(&f, &toy_cluster, "+b", "");
 	respond_delta(&f, &toy_cluster, "n2", "-a", "a=2@v2", "b=1@v1", NULL); // DL-12
-	expect_delta_nack(&f, &toy_cluster, "", "n2", "cluster \"a\": is listed more than once");
+	expect_delta_nack(&f, &toy_cluster, "", "n2",
+		"cluster \"a\": is listed more than once; nothing of this response is used");
+	assert_string_equal(heard(&a), "~3");
+	assert_string_equal(heard(&b), "!3"); // rather than after 15 s, of "no answer"
+	assert_non_null(
+		strstr(b.text, "came in a response that lists cluster \"a\" more than once"));
+	respond_delta(&f, &toy_cluster, "n3", "a=2@v3", "b=1@v1", NULL);
+	expect_delta(&f, &toy_cluster, "", "n3");
 	assert_string_equal(heard(&a), "=2");
 	assert_string_equal(heard(&b), "=1");
 	fixture_fini(&f);
@@ -395,7 +402,40 @@ static void same_name_twice_is_nacked(void **state)
 	with_a(&f, &a, "");
 	respond_delta(&f, &toy_cluster, "n2", "a=2@v2", "a=3@v3", NULL); // PC-07
 	expect_delta_nack(&f, &toy_cluster, "", "n2", "more than once");
-	assert_string_equal(heard(&a), "=2");
+	assert_string_equal(heard(&a), "~3");
+	assert_string_equal(state_of(&f, "a"), "NACKED v1 with error");
+	next_stream(&f);
+	expect_delta(&f, &toy_cluster, "+a a@v1", ""); // it is v1 that is held
+	respond_delta(&f, &toy_cluster, "n1", "a=1@v1", NULL);
+	expect_delta(&f, &toy_cluster, "", "n1");
+	assert_string_equal(heard(&a), "~ok");
+	assert_string_equal(state_of(&f, "a"), "ACKED v1");
+	fixture_fini(&f);
+}
+
+static void removals_beside_a_name_that_is_there_twice_are_not_made(void **state)
+{
+	struct fixture f;
+	struct ear a, b;
+	with_a(&f, &a, "");
+	listen_to(&f, &toy_cluster, "b", &b);
+	expect_delta(&f, &toy_cluster, "+b", "");
+	respond_delta(&f, &toy_cluster, "n2", "-a", "b=1@v1", "b=2@v2", NULL);
+	expect_delta_nack(&f, &toy_cluster, "", "n2", "cluster \"b\": is listed more than once");
+	assert_string_equal(heard(&a), "");
+	assert_string_equal(state_of(&f, "a"), "ACKED v1");
+	fixture_fini(&f);
+}
+
+static void response_that_lists_a_name_twice_drops_nothing_that_serves(void **state)
+{
+	struct fixture f;
+	struct ear a;
+	with_a(&f, &a, "\"fail_on_data_errors\"");
+	respond_delta(&f, &toy_cluster, "n2", "a=2@v2", "b=1@v1", "b=1@v1", NULL);
+	expect_delta_nack(&f, &toy_cluster, "", "n2", "cluster \"b\": is listed more than once");
+	assert_string_equal(heard(&a), "~3");
+	assert_string_equal(state_of(&f, "a"), "NACKED v1 with error");
 	fixture_fini(&f);
 }
 
@@ -536,7 +576,7 @@ static void name_both_there_and_in_error_is_nacked(void **state)
 	m.nonce = (char[]){"n2"};
 	say(&f, &m);
 	expect_delta_nack(&f, &toy_cluster, "", "n2", "is listed more than once");
-	assert_string_equal(heard(&a), "=2");
+	assert_string_equal(heard(&a), "~3");
 	fixture_fini(&f);
 }
 
@@ -625,6 +665,8 @@ RUN_SUITE("xds/delta", cmocka_unit_test(first_request_subscribes_to_all_names_an
 	cmocka_unit_test(removal_of_what_never_came_ends_the_wait),
 	cmocka_unit_test(name_both_there_and_removed_is_nacked),
 	cmocka_unit_test(same_name_twice_is_nacked),
+	cmocka_unit_test(removals_beside_a_name_that_is_there_twice_are_not_made),
+	cmocka_unit_test(response_that_lists_a_name_twice_drops_nothing_that_serves),
 	cmocka_unit_test(late_resource_of_a_cancelled_name_is_dropped_and_acked),
 	cmocka_unit_test(other_types_and_garbage_are_not_answered),
 	cmocka_unit_test(resource_errors_are_answers),

@@ -202,7 +202,41 @@ static void same_resource_twice_is_nacked(void **state)
 	expect_request(&f, &toy_cluster, "a", "", "");
 	respond(&f, &toy_cluster, "v1", "n1", "a=1", "a=2", NULL); // PC-07
 	expect_nack(&f, &toy_cluster, "a", "", "n1", "more than once");
+	assert_string_equal(heard(&a), "!3");
+	assert_string_equal(state_of(&f, "a"), "NACKED  with error");
+	fixture_fini(&f);
+}
+
+static void nothing_is_used_of_a_response_that_lists_a_resource_twice(void **state)
+{
+	struct fixture f;
+	struct ear a, b, c;
+	fixture_init(&f, "");
+	xds_client_begin(f.client);
+	listen_to(&f, &toy_cluster, "a", &a);
+	listen_to(&f, &toy_cluster, "b", &b);
+	listen_to(&f, &toy_cluster, "c", &c);
+	xds_client_end(f.client);
+	expect_request(&f, &toy_cluster, "a b c", "", "");
+	respond(&f, &toy_cluster, "v1", "n1", "a=1", "b=1", "c=1", NULL);
+	expect_request(&f, &toy_cluster, "a b c", "v1", "n1");
 	assert_string_equal(heard(&a), "=1");
+	assert_string_equal(heard(&b), "=1");
+	assert_string_equal(heard(&c), "=1");
+	respond(&f, &toy_cluster, "v2", "n2", "b=2", "a=1", "a=2", NULL);
+	expect_nack(&f, &toy_cluster, "a b c", "v1", "n2",
+		"cluster \"a\": is listed more than once; nothing of this response is used");
+	assert_string_equal(heard(&a), "~3");
+	assert_string_equal(heard(&b), "~3");
+	assert_string_equal(heard(&c), ""); // SW-11: it would be gone
+	assert_string_equal(state_of(&f, "a"), "NACKED v1 with error");
+	assert_string_equal(state_of(&f, "b"), "NACKED v1 with error");
+	assert_string_equal(state_of(&f, "c"), "ACKED v1");
+	respond(&f, &toy_cluster, "v3", "n3", "b=2", "a=1", NULL);
+	expect_request(&f, &toy_cluster, "a b c", "v3", "n3");
+	assert_string_equal(heard(&a), "~ok");
+	assert_string_equal(heard(&b), "=2");
+	assert_string_equal(heard(&c), "~5");
 	fixture_fini(&f);
 }
 
@@ -536,6 +570,7 @@ RUN_SUITE("xds/requests", cmocka_unit_test(first_request_carries_the_node_and_al
 	cmocka_unit_test(nack_text_is_utf8_whatever_the_names_are),
 	cmocka_unit_test(nack_of_very_many_names_the_first_and_counts_the_others),
 	cmocka_unit_test(nack_cuts_long_names), cmocka_unit_test(same_resource_twice_is_nacked),
+	cmocka_unit_test(nothing_is_used_of_a_response_that_lists_a_resource_twice),
 	cmocka_unit_test(unknown_type_is_not_answered),
 	cmocka_unit_test(undecodable_response_is_not_answered_and_the_stream_stays),
 	cmocka_unit_test(unsolicited_type_is_not_answered_since_an_empty_list_would_be_a_wildcard),
