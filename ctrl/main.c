@@ -64,24 +64,55 @@ static void log_eal(void *ctx, int level, const char *line)
 #define QUEUE_MIB 24
 #define LEAST_MIB 512
 
-static int start_eal(struct daemon *d, struct lb_err *err)
-{
-	const struct config *c = d->config;
+// What EAL is told; lists are the daemon's.
+struct eal_lists {
 	int cores[LB_MAX_WORKERS];
-	for (unsigned i = 0; i < c->n_workers; i++)
-		cores[i] = c->workers[i];
+	const char *devices[NET_MAX_PORTS];
+};
+
+static struct eal_conf describe_eal(const struct config *c, struct eal_lists *lists)
+{
 	uint32_t memory = LEAST_MIB / 4 + c->n_workers * c->n_ports * QUEUE_MIB;
-	struct eal_conf conf = {
-		.args = (const char *const *)c->eal,
-		.n_args = c->n_eal,
-		.memory_mib = memory > LEAST_MIB ? memory : LEAST_MIB,
-		.cores = cores,
-		.n_cores = c->n_workers,
+	bool wants_pa = false;
+	for (unsigned i = 0; i < c->n_workers; i++)
+		lists->cores[i] = c->workers[i];
+	for (unsigned i = 0; i < c->n_ports; i++) {
+		lists->devices[i] = c->ports[i].device;
+		wants_pa |= port_wants_pa(c->ports[i].device);
+	}
+	return (struct eal_conf){
+		.args = {.given = (const char *const *)c->eal,
+			.n_given = c->n_eal,
+			.devices = lists->devices,
+			.n_devices = c->n_ports,
+			.wants_pa = wants_pa,
+			.memory_mib = memory > LEAST_MIB ? memory : LEAST_MIB,
+			.cores = lists->cores,
+			.n_cores = c->n_workers},
 		.log = log_eal,
 	};
+}
+
+static int start_eal(struct daemon *d, struct lb_err *err)
+{
+	struct eal_lists lists;
+	struct eal_conf conf = describe_eal(d->config, &lists);
 	int ret = eal_start(&conf, err);
 	d->eal_started = ret == 0;
 	return ret;
+}
+
+// --check: what a start would do.
+static int print_check(const struct config *c, const char *path, struct lb_err *err)
+{
+	struct eal_lists lists;
+	struct eal_conf conf = describe_eal(c, &lists);
+	char *args = eal_describe(&conf, err);
+	if (!args)
+		return -EINVAL;
+	printf("%s: fine\nDPDK starts with: %s\n", path, args);
+	free(args);
+	return 0;
 }
 
 static int make_steering(struct daemon *d, struct lb_err *err)
@@ -379,15 +410,13 @@ int main(int argc, char **argv)
 	}
 	if (ret == 0) {
 		ret = control_plane_name_listeners(d.config, d.bootstrap, &d.listener_names, &err);
-		if (ret == 0 && !args.check)
-			ret = run(&d, &err);
+		if (ret == 0)
+			ret = args.check ? print_check(d.config, args.config, &err) : run(&d, &err);
 		if (ret != 0 && err.text[0])
 			lb_err_within(&err, "%s", args.config); // the fields it names are there
 	}
 	if (ret != 0)
 		fprintf(stderr, "shuntd: %s\n", err.text[0] ? err.text : strerror(-ret));
-	else if (args.check)
-		printf("%s: fine\n", args.config);
 	control_plane_free_names(d.config, d.listener_names);
 	xds_bootstrap_free(d.bootstrap);
 	config_free(d.config);

@@ -6,6 +6,7 @@
 // Thread: ctrl, the one that calls eal_start().
 #pragma once
 
+#include "dataplane/eal_args.h"
 #include "lb/base/err.h"
 
 #include <stdint.h>
@@ -14,22 +15,16 @@
 enum eal_log_level { EAL_LOG_ERR = 4, EAL_LOG_WARNING = 5, EAL_LOG_NOTICE = 6, EAL_LOG_INFO = 7 };
 
 struct eal_conf {
-	// eal of shunt.yaml, without the program's name. n_args 0 = the default: memory of our
-	// own without hugepages or files. Given arguments replace the default. Implied unless said
-	// otherwise: no telemetry socket, and no PCI scan (a NIC is probed when -a names it).
-	// Those that place threads (-c, -l, -S, --lcores, --main-lcore) or name vdevs (--vdev) and
-	// --proc-type are refused.
-	const char *const *args;
-	uint32_t n_args;
-	uint32_t memory_mib; // of the default's memory
-	const int *cores; // of worker 0, 1, …
-	uint32_t n_cores; // 1..LB_MAX_WORKERS
+	struct eal_args_conf args; // usable is filled in
 	// One line of DPDK's log, without the newline. On any thread, workers too: must be
 	// thread-safe. NULL = stderr.
 	void (*log)(void *ctx, int level, const char *line);
 	void *log_ctx;
 };
 
+// The arguments with which it would start, as a shell would take them; from malloc. NULL with
+// reterr, as eal_start(). Touches nothing.
+char *eal_describe(const struct eal_conf *, struct lb_err *reterr);
 // Pins the calling thread to the cores that no worker has (all cores when none is left), and with
 // it every thread that it starts afterwards: call this before other libraries start threads. The
 // lcores inherit the caller's signal mask: block signals before. 0, -EINVAL or -errno; reterr says
@@ -38,8 +33,6 @@ struct eal_conf {
 // Workers joined and ports freed. EAL can't be started again in this process.
 void eal_stop(void);
 
-// The lcore that runs worker i.
-unsigned eal_lcore_of_worker(uint32_t worker);
 // The first thing DPDK complained about since eal_blame_start(), which is the nearest to the cause,
 // for error texts; "" = nothing. Only while no worker runs.
 void eal_blame_start(void);

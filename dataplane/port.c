@@ -3,6 +3,7 @@
 
 #include "dataplane/eal.h"
 #include "dataplane/net/steer.h"
+#include "dataplane/pci_device.h"
 #include "dataplane/port_claim.h"
 #include "dataplane/wait_fd.h"
 #include "lb/base/check.h"
@@ -75,7 +76,7 @@ struct port {
 	uint32_t index; // in shunt.yaml
 	uint16_t id;
 	bool opened;
-	int claim; // of the interface; negative = none
+	struct port_claim claim;
 	uint16_t mtu;
 	struct rte_ether_addr mac;
 	char name[RTE_ETH_NAME_MAX_LEN];
@@ -85,6 +86,16 @@ struct port {
 	struct port_queue *queues; // owned
 	struct wait_fd_search search;
 };
+
+bool port_wants_pa(const char *device)
+{
+	struct pci_addr addr;
+	struct pci_device found;
+	if (!pci_addr_parse(device, &addr))
+		return false;
+	pci_device_look("", &addr, &found);
+	return pci_device_wants_pa("", &found);
+}
 
 static int blame(struct lb_err *reterr, const struct port *port, const char *doing, int rc)
 {
@@ -101,9 +112,18 @@ static bool is_driver(const char *device, const char *driver)
 
 // af_packet's own default of 512 frames loses what arrives while this thread doesn't run: 4096
 // small frames are about 4 ms of a million a second.
+// PCI addresses are spelled as DPDK will call the port.
 static void complete_devargs(const struct port_conf *conf, char *text, size_t size)
 {
-	int n = snprintf(text, size, "%s", conf->device);
+	struct pci_addr addr;
+	char name[PCI_ADDR_TEXT_MAX];
+	int n;
+	if (pci_addr_parse(conf->device, &addr)) {
+		const char *rest = pci_addr_skip(conf->device);
+		snprintf(text, size, "%s%s%s", pci_addr_print(&addr, name), *rest ? "," : "", rest);
+		return;
+	}
+	n = snprintf(text, size, "%s", conf->device);
 	if (n < 0 || (size_t)n >= size)
 		return;
 	if (is_driver(text, "net_af_xdp") && conf->n_queues > 1 && !strstr(text, "queue_count="))
@@ -294,12 +314,25 @@ static int start(struct port *port, const struct port_conf *conf, struct lb_err 
 	return 0;
 }
 
+// Before the device is touched: opening it resets it.
+static int claim(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
+{
+	int rc = port_claim(conf->device, PORT_CLAIM_DIR, &port->claim);
+	if (rc == 0 || rc == -ENODEV)
+		return 0;
+	if (rc == -EADDRINUSE)
+		return lb_err_set(reterr, "ports[%u].device: %s: another process drives it",
+			conf->index, conf->device);
+	return lb_err_set(reterr, "ports[%u].device: %s: cannot be claimed (in %s): %s",
+		conf->index, conf->device, PORT_CLAIM_DIR, strerror(-rc));
+}
+
 struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 {
 	DCHECK(conf->n_queues >= 1 && conf->n_queues <= LB_MAX_WORKERS);
 	struct port *port = calloc(1, sizeof(*port));
 	if (port) {
-		port->claim = -1;
+		port->claim = PORT_CLAIM_NONE;
 		port->queues = lines_new(conf->n_queues, sizeof(*port->queues));
 	}
 	if (!port || !port->queues) {
@@ -307,10 +340,7 @@ struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 		port_free(port);
 		return NULL;
 	}
-	port->claim = port_claim(conf->device);
-	if (port->claim == -EADDRINUSE) {
-		lb_err_set(reterr, "ports[%u].device: %s: another process drives this interface",
-			conf->index, conf->device);
+	if (claim(port, conf, reterr) != 0) {
 		port_free(port);
 		return NULL;
 	}
@@ -339,7 +369,7 @@ void port_free(struct port *port)
 		(void)rte_eth_dev_stop(port->id);
 		(void)rte_eth_dev_close(port->id);
 	}
-	port_claim_drop(port->claim);
+	port_claim_drop(&port->claim);
 	for (uint32_t i = 0; i < port->n_queues; i++)
 		rte_mempool_free(port->queues[i].mbufs);
 	lines_free(port->queues);

@@ -21,8 +21,8 @@ struct rte_mbuf;
 
 struct port_conf {
 	uint32_t index; // in shunt.yaml's ports, for error texts: "ports[1].device: …"
-	// DPDK's devargs: "net_af_packet0,iface=eth1", "net_tap0,iface=tap0", "0000:03:00.0". What
-	// is left out is chosen for load balancing (ring sizes of af_packet).
+	// DPDK's devargs: "net_af_packet0,iface=eth1", "net_tap0,iface=tap0", "0000:03:00.0" (see
+	// pci_addr.h). What is left out is chosen for load balancing (ring sizes of af_packet).
 	const char *device;
 	uint16_t mtu; // 0 = the device's own, at most PORT_MAX_MTU
 	uint32_t n_queues; // workers
@@ -33,6 +33,8 @@ struct port_conf {
 };
 #define PORT_MAX_MTU 1900 // a frame fits one mbuf
 
+// Whether these devargs name a device that needs physical addresses, see pci_device.h. Before EAL.
+bool port_wants_pa(const char *device);
 // Probes, configures and starts the device. NULL = failed; reterr begins with the field that is to
 // blame.
 struct port *port_new(const struct port_conf *, struct lb_err *reterr);

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The claim is an abstract Unix socket: its name belongs to the network namespace, as interfaces
-// do, and goes with the process.
+// A name is claimed by an abstract Unix socket, which belongs to the network namespace, as
+// interfaces do. PCI devices don't: their claim is a locked file, too. A file of sysfs would be
+// nearer, but each network namespace has a sysfs with inodes, and so with locks, of its own; and
+// /dev/uioN must not even be opened, since closing it stops the device's DMA for all.
 #include "dataplane/port_claim.h"
 
+#include "dataplane/pci_addr.h"
+
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-int port_claim(const char *device)
+// A descriptor or -errno.
+static int claim_name(const char *name, size_t name_len)
 {
-	const char *iface = strstr(device, "iface=");
-	if (!iface && strncmp(device, "net_", 4) == 0)
-		return -ENODEV;
-	const char *name = iface ? iface + strlen("iface=") : device;
 	struct sockaddr_un addr = {.sun_family = AF_UNIX}; // sun_path[0] stays 0: abstract
 	int len = snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1, "shunt/port/%.*s",
-		(int)strcspn(name, ","), name);
+		(int)name_len, name);
 	if (len < 0 || (size_t)len >= sizeof(addr.sun_path) - 1)
 		return -ENAMETOOLONG;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -33,8 +38,60 @@ int port_claim(const char *device)
 	return err;
 }
 
-void port_claim_drop(int claim)
+// Likewise. The file stays: without it, two could lock two files of one name.
+static int claim_file(const char *dir, const char *address)
 {
-	if (claim >= 0)
-		close(claim);
+	char path[PATH_MAX];
+	int len = snprintf(path, sizeof(path), "%s/pci-%s.lock", dir, address);
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return -ENAMETOOLONG;
+	mkdir(dir, 0755); // an error shows as open's
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	int err = errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
+	close(fd);
+	return err;
+}
+
+static int claim_pci(const struct pci_addr *addr, const char *dir, struct port_claim *ret)
+{
+	char text[PCI_ADDR_TEXT_MAX];
+	pci_addr_print(addr, text);
+	ret->name = claim_name(text, strlen(text));
+	if (ret->name < 0)
+		return ret->name;
+	ret->lock = claim_file(dir, text);
+	return ret->lock < 0 ? ret->lock : 0;
+}
+
+int port_claim(const char *device, const char *dir, struct port_claim *ret)
+{
+	*ret = PORT_CLAIM_NONE;
+	const char *iface = strstr(device, "iface=");
+	struct pci_addr addr;
+	int rc;
+	if (pci_addr_parse(device, &addr)) {
+		rc = claim_pci(&addr, dir, ret);
+	} else if (!iface && strncmp(device, "net_", 4) == 0) {
+		return -ENODEV;
+	} else {
+		const char *name = iface ? iface + strlen("iface=") : device;
+		ret->name = claim_name(name, strcspn(name, ","));
+		rc = ret->name < 0 ? ret->name : 0;
+	}
+	if (rc != 0)
+		port_claim_drop(ret);
+	return rc;
+}
+
+void port_claim_drop(struct port_claim *claim)
+{
+	if (claim->name >= 0)
+		close(claim->name);
+	if (claim->lock >= 0)
+		close(claim->lock);
+	*claim = PORT_CLAIM_NONE;
 }

@@ -198,7 +198,8 @@ static int first_core(void)
 int main(int argc, char **argv)
 {
 	int core = first_core();
-	struct eal_conf conf = {.memory_mib = 256, .cores = &core, .n_cores = 1, .log = quiet};
+	struct eal_conf conf = {
+		.args = {.memory_mib = 256, .cores = &core, .n_cores = 1}, .log = quiet};
 	struct lb_err err;
 	if (eal_start(&conf, &err) != 0)
 		die(&err);

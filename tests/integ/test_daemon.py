@@ -45,6 +45,26 @@ def test_check_accepts_the_example():
     assert done.returncode == 0, done.stderr
 
 
+def test_check_prints_what_dpdk_will_be_told(tmp_path):
+    path = tmp_path / "shunt.yaml"
+    path.write_text(GOOD.replace("net_af_packet1,iface=lb-b", "01:00.0").replace(
+        'eal: [--in-memory, --no-huge, -m, "512"]', 'eal: [-m, "640", -a, "0000:01:00.0"]'))
+    done = check(path)
+    assert done.returncode == 0, done.stderr
+    fine, told = done.stdout.splitlines()
+    assert fine == f"{path}: fine"
+    words = told.split()
+    assert "--no-huge" in words and words[words.index("-m") + 1] == "640", told
+    assert "01:00.0" not in told and "--lcores" in words, told
+
+
+def test_check_refuses_what_dpdk_would_not_be_told(tmp_path):
+    path = tmp_path / "shunt.yaml"
+    path.write_text(GOOD.replace("--in-memory", "--lcores=1"))
+    done = check(path)
+    assert done.returncode == 1 and "eal[0]: --lcores=1" in done.stderr, done
+
+
 @pytest.mark.parametrize("old, new, words", MISTAKES, ids=[new for _, new, _ in MISTAKES])
 def test_check_names_file_field_and_reason(tmp_path, old, new, words):
     path = tmp_path / "mistake.yaml"

@@ -52,8 +52,19 @@ static int start_eal(const struct options *o, struct lb_err *reterr)
 	int core, r = choose_core(o, &core, reterr);
 	if (r != 0)
 		return r;
-	struct eal_conf conf = {
-		.args = o->eal, .n_args = o->n_eal, .cores = &core, .n_cores = 1, .log = log_line};
+	const char *devices[2];
+	uint32_t n_devices = 0;
+	if (o->client.device)
+		devices[n_devices++] = o->client.device;
+	if (o->echo.device)
+		devices[n_devices++] = o->echo.device;
+	struct eal_conf conf = {.args = {.given = o->eal,
+					.n_given = o->n_eal,
+					.devices = devices,
+					.n_devices = n_devices,
+					.cores = &core,
+					.n_cores = 1},
+		.log = log_line};
 	r = eal_start(&conf, reterr);
 	if (r != 0)
 		return r;

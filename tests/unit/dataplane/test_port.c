@@ -26,7 +26,8 @@ static int setup(void **state)
 {
 	static unsigned n_ports; // EAL starts once; a closed device's name is not free again
 	int core = sched_getcpu();
-	struct eal_conf eal = {.memory_mib = 64, .cores = &core, .n_cores = 1, .log = quiet};
+	struct eal_conf eal = {
+		.args = {.memory_mib = 64, .cores = &core, .n_cores = 1}, .log = quiet};
 	struct lb_err err;
 	char device[32];
 	snprintf(device, sizeof(device), "net_ring%u", n_ports);
