@@ -180,7 +180,9 @@ void assembler_free(struct assembler *a)
 	free(a);
 }
 
-// Each flip once, with its cause; how often an attempt fails is in `show clusters`.
+// Each flip once, with its cause; how often an attempt fails is in `show clusters`. A connection
+// that is lost is no flip until the attempt that follows at once has failed: some backends say
+// goodbye after so many requests.
 static void log_flip(struct assembler *a, const struct lb_event *event)
 {
 	bool up = event->kind == LB_EVENT_CONNECTED;
@@ -188,19 +190,22 @@ static void log_flip(struct assembler *a, const struct lb_event *event)
 		lb_endpoint_find(lb_connectivity_endpoints(a->connectivity), event->endpoint_id);
 	if (!e)
 		return;
+	char text[IP_PORT_TEXT_MAX];
+	ip_port_print(&e->addr, text);
+	if (event->kind == LB_EVENT_LOST) {
+		log_debug("endpoint lost its last connection", "endpoint=%s cause=%s", text,
+			log_quote(event->why));
+		return;
+	}
 	enum flip flip = up ? FLIP_UP : FLIP_DOWN;
 	if (a->flips[e->id] == flip)
 		return;
 	a->flips[e->id] = flip;
-	char text[IP_PORT_TEXT_MAX];
-	ip_port_print(&e->addr, text);
 	if (up)
 		log_info("endpoint connected", "endpoint=%s", text);
-	else if (event->kind == LB_EVENT_LOST && strcmp(event->why, "GOAWAY") == 0)
-		log_info("endpoint ends its last connection", "endpoint=%s", text);
 	else
 		log_warn("endpoint unreachable", "endpoint=%s event=%s cause=%s", text,
-			event->kind == LB_EVENT_LOST ? "lost" : "failed", log_quote(event->why));
+			event->kind == LB_EVENT_FAILED ? "failed" : "lost", log_quote(event->why));
 }
 
 static void on_wish(struct assembler *a, uint32_t member)
@@ -231,6 +236,7 @@ void assembler_event(struct assembler *a, uint32_t worker, const struct lb_event
 	case LB_EVENT_CONNECTED:
 	case LB_EVENT_FAILED:
 	case LB_EVENT_LOST:
+	case LB_EVENT_VAIN:
 		log_flip(a, event);
 		break;
 	case LB_EVENT_DRAINED:

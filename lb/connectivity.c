@@ -166,11 +166,11 @@ static void on_released(struct lb_connectivity *c, struct lb_endpoint *e)
 		c->was_full = false;
 }
 
-static void disconnected(struct record *r, uint64_t bit, const char *why)
+static void disconnected(struct record *r, uint64_t bit, const char *why, bool was_vain)
 {
 	r->connected &= ~bit;
 	if (r->subchannel.n_users && !r->connected)
-		lb_subchannel_lost(&r->subchannel, why);
+		lb_subchannel_lost(&r->subchannel, why, was_vain);
 }
 
 void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const struct lb_event *event)
@@ -191,10 +191,11 @@ void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const str
 			lb_subchannel_failed(&r->subchannel, event->why);
 		break;
 	case LB_EVENT_LOST:
-		disconnected(r, bit, event->why);
+	case LB_EVENT_VAIN:
+		disconnected(r, bit, event->why, event->kind == LB_EVENT_VAIN);
 		break;
 	case LB_EVENT_RELEASED:
-		disconnected(r, bit, "released");
+		disconnected(r, bit, "released", false);
 		on_released(c, e);
 		break;
 	case LB_EVENT_DRAINED:

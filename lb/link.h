@@ -33,6 +33,9 @@ enum lb_event_kind {
 	LB_EVENT_CONNECTED, // SETTINGS arrived on the first connection to the endpoint
 	LB_EVENT_FAILED, // the attempt asked for ended without one
 	LB_EVENT_LOST, // the last connection to the endpoint is gone (or took GOAWAY)
+	// The same of one that was of no use: it answered nothing, and did not last
+	// LB_VAIN_NS. A backend that accepts and hangs up must not be tried again at once.
+	LB_EVENT_VAIN,
 	LB_EVENT_RELEASED,
 	LB_EVENT_DRAINED,
 	// A request waits for this IDLE member: connect it (lb_pick.wish, LB_AFFINITY_WISH). Once a
@@ -49,7 +52,7 @@ struct lb_event {
 		uint32_t load; // METRIC: of the locality
 	};
 	union {
-		char why[64]; // FAILED, LOST: "refused", "connect timeout", "reset by peer", …
+		char why[64]; // FAILED to VAIN: "refused", "connect timeout", "reset by peer", …
 		struct lb_orca_report orca;
 		struct {
 			double value;
@@ -89,6 +92,7 @@ struct lb_load_counters {
 };
 
 #define LB_LONG_TURN_NS 1000000
+#define LB_VAIN_NS 100000000ull
 
 struct lb_worker_counters {
 	uint64_t turns; // of the poll loop

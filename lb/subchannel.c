@@ -12,11 +12,11 @@
 #include <string.h>
 
 struct lb_subchannel_effort {
-	struct twheel_timer timer; // TRANSIENT_FAILURE: its end; CONNECTING: the attempt's start
+	struct twheel_timer timer; // TRANSIENT_FAILURE: its end
 	struct lb_subchannel *subchannel;
 	struct backoff backoff; // BO-01
 	uint64_t started_ns; // of the last attempt
-	uint64_t not_before_ns; // the next attempt starts no earlier (BO-02)
+	uint64_t not_before_ns; // the next attempt starts no earlier, if this one fails (BO-02)
 	struct lb_text *why; // counted: the last one failed, or it was lost; NULL = none
 };
 
@@ -188,28 +188,14 @@ static void on_timer(struct twheel_timer *t)
 {
 	struct lb_subchannel_effort *e =
 		(void *)((char *)t - offsetof(struct lb_subchannel_effort, timer));
-	struct lb_subchannel *s = e->subchannel;
-	if (s->state == LB_TRANSIENT_FAILURE) {
-		enter(s, LB_IDLE); // BO-04
-		return;
-	}
-	want_attempt(s);
-	if (s->waits)
-		enter(s, LB_CONNECTING); // whoever needs it may make it hurry now
+	enter(e->subchannel, LB_IDLE); // BO-04
 }
 
 void lb_subchannel_request(struct lb_subchannel *s)
 {
 	if (s->state != LB_IDLE)
 		return;
-	struct lb_subchannel_effort *e = effort_of(s);
-	// A backend that accepts and hangs up at once is tried no more often than BO-01 allows.
-	if (e && twheel_now(env_of(s)->wheel) < e->not_before_ns) {
-		s->waits = true;
-		twheel_arm(env_of(s)->wheel, &e->timer, e->not_before_ns);
-	} else {
-		want_attempt(s);
-	}
+	want_attempt(s);
 	enter(s, LB_CONNECTING);
 }
 
@@ -265,13 +251,9 @@ static void note_error(struct lb_subchannel *s, const char *why)
 	e->why = reason_of(env_of(s), why);
 }
 
-void lb_subchannel_failed(struct lb_subchannel *s, const char *why)
+// BO-04. Without memory nothing is waited for.
+static void rest(struct lb_subchannel *s)
 {
-	// Not of the attempt that is under way: another one has brought a connection meanwhile.
-	if (s->state != LB_CONNECTING || s->waits)
-		return;
-	end_attempt(s);
-	note_error(s, why);
 	struct lb_subchannel_effort *e = effort_of(s);
 	if (e)
 		twheel_arm(env_of(s)->wheel, &e->timer, e->not_before_ns);
@@ -280,14 +262,31 @@ void lb_subchannel_failed(struct lb_subchannel *s, const char *why)
 		enter(s, LB_IDLE);
 }
 
-// BO-03: the wait counts from the attempt that had brought the connection, as if that had been the
-// first.
-void lb_subchannel_lost(struct lb_subchannel *s, const char *why)
+void lb_subchannel_failed(struct lb_subchannel *s, const char *why)
+{
+	// Not of the attempt that is under way: another one has brought a connection meanwhile.
+	if (s->state != LB_CONNECTING || s->waits)
+		return;
+	end_attempt(s);
+	note_error(s, why);
+	rest(s);
+}
+
+void lb_subchannel_lost(struct lb_subchannel *s, const char *why, bool was_vain)
 {
 	if (s->state != LB_READY)
 		return;
 	note_error(s, why); // no failure to connect, but what operators ask for
-	if (s->has_effort)
-		backoff_reset(&s->effort->backoff);
-	enter(s, LB_IDLE);
+	struct lb_subchannel_effort *e = effort_of(s);
+	if (e)
+		backoff_reset(&e->backoff); // BO-03
+	if (!was_vain) {
+		enter(s, LB_IDLE);
+		return;
+	}
+	// A worker may have made it by itself, long after the attempt that is known here.
+	struct lb_subchannel_env *env = env_of(s);
+	if (e)
+		e->not_before_ns = twheel_now(env->wheel) + backoff_next_ns(&e->backoff, env->rand);
+	rest(s);
 }

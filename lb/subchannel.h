@@ -52,7 +52,7 @@ struct lb_subchannel {
 	uint32_t n_users : 28; // lb/connectivity.c's: policies; zero = there is no subchannel
 	uint32_t state : 2; // enum lb_state
 	uint32_t has_effort : 1;
-	uint32_t waits : 1; // CONNECTING, but the attempt is not due yet, or its turn has not come
+	uint32_t waits : 1; // CONNECTING, but the attempt's turn has not come
 	struct lb_subchannel_watcher *watchers;
 	union {
 		// Owned: what attempts to connect need, from the first one that failed, or a
@@ -96,4 +96,6 @@ bool lb_subchannel_hurry(struct lb_subchannel *);
 // From the workers (lb/link.h). READY at the peer's first SETTINGS (BO-03: resets the backoff).
 void lb_subchannel_connected(struct lb_subchannel *);
 void lb_subchannel_failed(struct lb_subchannel *, const char *why); // the attempt failed
-void lb_subchannel_lost(struct lb_subchannel *, const char *why); // last connection gone: IDLE
+// The last connection is gone: IDLE, and the next attempt begins as soon as it is asked for. One
+// that was of no use (LB_EVENT_VAIN) is as good as an attempt that failed.
+void lb_subchannel_lost(struct lb_subchannel *, const char *why, bool was_vain);

@@ -269,6 +269,13 @@ void proxy_backend_release(struct proxy *p, const struct lb_endpoint *ep)
 	}
 }
 
+// Own attempts wait.
+static void rest(struct proxy_backend *b)
+{
+	b->retry_at_ns =
+		twheel_now(b->proxy->wheel) + backoff_next_ns(&b->backoff, &b->proxy->rand);
+}
+
 void proxy_backend_attempt_failed(struct proxy_backend *b, const char *why)
 {
 	struct proxy *p = b->proxy;
@@ -278,7 +285,7 @@ void proxy_backend_attempt_failed(struct proxy_backend *b, const char *why)
 	proxy_backend_changed(b);
 	if (b->releasing)
 		return; // cut short, not failed
-	b->retry_at_ns = twheel_now(p->wheel) + backoff_next_ns(&b->backoff, &p->rand);
+	rest(b);
 	proxy_count(p, PROXY_CONNECT_FAILURES);
 	proxy_queue_changed(p);
 }
@@ -308,15 +315,25 @@ void proxy_backend_opened(struct proxy_backend *b, struct proxy_upstream *u)
 
 void proxy_backend_not_ready(struct proxy_backend *b, struct proxy_upstream *u, const char *why)
 {
+	bool was_vain = !u->has_answered && b->proxy->now_ns - u->ready_ns < LB_VAIN_NS;
 	remove_open(b, u);
 	b->n_ready--;
+	if (was_vain)
+		rest(b);
 	if (b->n_ready)
 		return;
 	b->why = why;
+	b->was_vain = was_vain;
 	set_ready_bit(b, false);
 	list_to_tell(b);
 	proxy_backend_changed(b);
 	proxy_queue_changed(b->proxy);
+}
+
+void proxy_backend_replace(struct proxy_backend *b)
+{
+	if (!b->n_ready && !b->releasing)
+		attempt_if_due(b);
 }
 
 void proxy_backend_remove(struct proxy_backend *b, struct proxy_upstream *u)
@@ -334,7 +351,7 @@ void proxy_backend_remove(struct proxy_backend *b, struct proxy_upstream *u)
 static bool tell(struct proxy_backend *b, enum lb_event_kind kind)
 {
 	struct lb_event e = {.kind = kind, .endpoint_id = b->id};
-	if (kind == LB_EVENT_FAILED || kind == LB_EVENT_LOST)
+	if (kind == LB_EVENT_FAILED || kind == LB_EVENT_LOST || kind == LB_EVENT_VAIN)
 		snprintf(e.why, sizeof(e.why), "%s", b->why ? b->why : "closed");
 	return spsc_write(&b->proxy->link->events, &e);
 }
@@ -350,7 +367,7 @@ static bool tell_one(struct proxy_backend *b)
 		b->n_release_owed--;
 	}
 	if (!up && b->told_up) {
-		if (!tell(b, LB_EVENT_LOST))
+		if (!tell(b, b->was_vain ? LB_EVENT_VAIN : LB_EVENT_LOST))
 			return false;
 		b->told_up = false;
 	}

@@ -33,6 +33,7 @@ struct proxy_backend {
 	uint16_t n_conns, n_connecting, n_ready;
 	uint8_t n_release_owed; // RELEASED answers
 	bool releasing;
+	bool was_vain; // the last connection that was lost (LB_EVENT_VAIN)
 	bool connect_owed; // an answer to CONNECT
 	bool told_up; // the control thread believes so
 	bool serve_listed, tell_listed;
@@ -64,4 +65,6 @@ void proxy_backend_attempt_failed(struct proxy_backend *, const char *why);
 void proxy_backend_ready(struct proxy_backend *, struct proxy_upstream *);
 void proxy_backend_opened(struct proxy_backend *, struct proxy_upstream *); // has room again
 void proxy_backend_not_ready(struct proxy_backend *, struct proxy_upstream *, const char *why);
+// It was the last one, and is in use to the end: the next one is made while it finishes.
+void proxy_backend_replace(struct proxy_backend *);
 void proxy_backend_remove(struct proxy_backend *, struct proxy_upstream *); // over

@@ -165,6 +165,7 @@ void proxy_upstream_flushed(struct proxy_upstream *u)
 static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_message *m)
 {
 	struct proxy_request *r = h2_stream_user(s);
+	((struct proxy_upstream *)h2_conn_user(h2))->has_answered = true;
 	if (!r)
 		return;
 	if (m->kind == H2_TRAILERS)
@@ -208,6 +209,7 @@ static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
 	u->max_streams = max_concurrent_streams;
 	if (u->state == PROXY_UPSTREAM_CONNECTING) {
 		u->state = PROXY_UPSTREAM_READY;
+		u->ready_ns = u->conn.proxy->now_ns;
 		twheel_cancel(u->conn.proxy->wheel, &u->conn.timer);
 		proxy_backend_ready(u->backend, u);
 	} else if (u->state == PROXY_UPSTREAM_READY) {
@@ -219,8 +221,11 @@ static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
 {
 	struct proxy_upstream *u = h2_conn_user(h2);
 	proxy_count(u->conn.proxy, PROXY_UPSTREAM_GOAWAYS);
-	if (u->state == PROXY_UPSTREAM_READY)
-		proxy_upstream_retire(u, "GOAWAY");
+	if (u->state != PROXY_UPSTREAM_READY)
+		return;
+	proxy_upstream_retire(u, "GOAWAY");
+	if (h2_conn_n_streams(h2))
+		proxy_backend_replace(u->backend);
 }
 
 static const struct h2_events events = {.on_message = on_message,

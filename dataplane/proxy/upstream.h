@@ -26,8 +26,10 @@ struct proxy_upstream {
 	uint32_t endpoint_id;
 	uint32_t max_streams; // the peer's MAX_CONCURRENT_STREAMS
 	uint32_t last_id; // of the newest stream
+	uint64_t ready_ns; // since when it is READY
 	enum proxy_upstream_state state;
 	bool open; // in the list of those with room
+	bool has_answered; // a request
 	bool broke_protocol; // why it is over
 	bool cut; // it is over, and what TCP had not sent yet never will be
 };

@@ -33,7 +33,7 @@ static void begin(struct sim *s, uint32_t worker, struct sim_conn *c)
 	c->is_connecting = true;
 	c->kind = h->kind;
 	c->due_ns = twheel_now(s->wheel) + h->syn_ns;
-	if (h->kind == SIM_UP)
+	if (h->kind == SIM_UP || h->kind == SIM_HANGS_UP)
 		c->due_ns += h->settings_ns;
 	else if (h->kind != SIM_REFUSES)
 		c->due_ns = twheel_now(s->wheel) + SIM_CONNECT_TIMEOUT;
@@ -93,14 +93,15 @@ bool sim_open(struct sim *s, uint32_t worker, const struct lb_endpoint *e)
 	return true;
 }
 
-static void ended(struct sim *s, uint32_t worker, uint32_t id, const char *why)
+static void ended(
+	struct sim *s, uint32_t worker, uint32_t id, enum lb_event_kind kind, const char *why)
 {
 	struct sim_conn *c = &s->workers[worker].conns[id];
 	c->is_ready = false;
 	set_ready(&s->workers[worker], id, false);
 	if (c->told_up) {
 		c->told_up = false;
-		tell(s, worker, id, LB_EVENT_LOST, why);
+		tell(s, worker, id, kind, why);
 	}
 }
 
@@ -112,7 +113,7 @@ static void attempt_over(struct sim *s, uint32_t worker, uint32_t id)
 	struct sim_worker *w = &s->workers[worker];
 	struct sim_conn *c = &w->conns[id];
 	c->is_connecting = false;
-	if (c->kind != SIM_UP) {
+	if (c->kind != SIM_UP && c->kind != SIM_HANGS_UP) {
 		c->retry_ns = twheel_now(s->wheel) + backoff_next_ns(&c->backoff, &w->rand);
 		bool owed = c->connect_owed;
 		c->connect_owed = false;
@@ -152,6 +153,8 @@ static void tell_one(struct sim *s, uint32_t worker, uint32_t id)
 		c->connect_owed = false;
 		tell(s, worker, id, LB_EVENT_CONNECTED, "");
 	}
+	if (c->is_ready && c->kind == SIM_HANGS_UP)
+		ended(s, worker, id, LB_EVENT_VAIN, "closed by peer");
 }
 
 void sim_turn_workers(struct sim *s)
@@ -198,7 +201,7 @@ static void end_at(struct sim *s, uint32_t worker, uint32_t address, const char 
 			continue;
 		if (cuts)
 			sim_requests_lost(s, worker, id);
-		ended(s, worker, id, why);
+		ended(s, worker, id, LB_EVENT_LOST, why);
 	}
 }
 

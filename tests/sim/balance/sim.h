@@ -31,6 +31,7 @@ enum sim_host_kind {
 	SIM_REFUSES, // SYNs are answered with RST
 	SIM_SILENT, // nothing comes back
 	SIM_MUTE, // accepts, sends no SETTINGS
+	SIM_HANGS_UP, // as soon as it has sent them
 };
 struct sim_host { // of an address
 	enum sim_host_kind kind;

@@ -435,6 +435,68 @@ static void update_that_repairs_a_leaf_and_takes_the_next_fails_no_request(void 
 	sim_free(s);
 }
 
+// BO-03: it is connected to again at once, each time; so the next one is not even made.
+static void priority_that_loses_its_connection_each_second_serves_on(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	sim_update(s, "a: 0; b: 1");
+	sim_run_to(s, SIM_S);
+	sim_forget(s);
+	for (int i = 0; i < 20; i++) {
+		sim_reset(s, 0);
+		sim_run(s, 3 * SIM_MS);
+		assert_string_equal(s->label, "P0");
+		sim_run(s, 997 * SIM_MS);
+	}
+	assert_int_equal(sim_count_syns(s, 0), 21);
+	assert_int_equal(sim_count_syns(s, 1), 0);
+	sim_free(s);
+}
+
+// A56-P08: who comes and goes is waited for as long as it takes to be refused, and the next one has
+// kept its connection.
+static void priority_that_comes_and_goes_lets_the_next_one_serve(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	sim_update(s, "a: 0; b: 1");
+	for (int i = 0; i < 20; i++) {
+		sim_set(s, 0, SIM_UP);
+		sim_run(s, 10 * SIM_S);
+		assert_string_equal(s->label, "P0");
+		sim_set(s, 0, SIM_REFUSES);
+		sim_reset(s, 0);
+		sim_run(s, (i ? 2 : 4) * SIM_MS); // it had to be connected first
+		assert_string_equal(s->label, "P1");
+		sim_forget(s);
+		sim_run(s, 2 * SIM_S);
+		assert_null(strstr(s->log, "queue"));
+	}
+	assert_int_equal(sim_count_syns(s, 1), 1);
+	sim_free(s);
+}
+
+// BO-04
+static void nobody_waits_for_a_priority_that_hangs_up(void **state)
+{
+	(void)state;
+	struct sim *s = sim_new(1, 1);
+	sim_update(s, "a: 0; b: 1");
+	sim_run(s, 10 * SIM_S);
+	sim_set(s, 0, SIM_HANGS_UP);
+	sim_reset(s, 0);
+	sim_run(s, 5 * SIM_MS);
+	assert_string_equal(s->label, "P1");
+	sim_forget(s);
+	sim_run(s, 100 * SIM_S);
+	assert_null(strstr(s->log, "queue"));
+	assert_string_equal(s->label, "P1");
+	assert_in_range(sim_count_syns(s, 0), 80, 130);
+	assert_int_equal(sim_count_syns(s, 1), 1);
+	sim_free(s);
+}
+
 RUN_SUITE("sim/balance/priority",
 	cmocka_unit_test(lower_priority_is_not_connected_while_the_first_serves),
 	cmocka_unit_test(refused_priorities_are_left_at_once),
@@ -453,4 +515,7 @@ RUN_SUITE("sim/balance/priority",
 	cmocka_unit_test(leaf_that_drops_everything_keeps_the_requests),
 	cmocka_unit_test(update_that_repairs_the_only_priority_fails_no_request),
 	cmocka_unit_test(update_that_repairs_a_priority_and_takes_the_next_fails_no_request),
-	cmocka_unit_test(update_that_repairs_a_leaf_and_takes_the_next_fails_no_request))
+	cmocka_unit_test(update_that_repairs_a_leaf_and_takes_the_next_fails_no_request),
+	cmocka_unit_test(priority_that_loses_its_connection_each_second_serves_on),
+	cmocka_unit_test(priority_that_comes_and_goes_lets_the_next_one_serve),
+	cmocka_unit_test(nobody_waits_for_a_priority_that_hangs_up))

@@ -406,6 +406,7 @@ static void on_event(struct control *c, uint32_t worker, const struct lb_event *
 	case LB_EVENT_CONNECTED:
 	case LB_EVENT_FAILED:
 	case LB_EVENT_LOST:
+	case LB_EVENT_VAIN:
 	case LB_EVENT_RELEASED:
 		lb_connectivity_event(c->connectivity, worker, e);
 		return;

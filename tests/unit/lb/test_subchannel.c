@@ -167,7 +167,7 @@ static void connecting_resets_the_backoff(void **state)
 	lb_subchannel_connected(f.s);
 	assert_int_equal(lb_subchannel_state(f.s), LB_READY);
 	pass(&f, 60 * WORLD_S);
-	lb_subchannel_lost(f.s, "reset by peer");
+	lb_subchannel_lost(f.s, "reset by peer", false);
 	assert_int_equal(lb_subchannel_state(f.s), LB_IDLE);
 	lb_subchannel_request(f.s);
 	assert_int_equal(f.n_attempts, 8); // at once
@@ -175,9 +175,8 @@ static void connecting_resets_the_backoff(void **state)
 	fini(&f);
 }
 
-// BO-03: the wait that the successful attempt began is the first one's, too. A connection that is
-// lost soon after a long outage is made again within 1.2 s of that attempt.
-static void connecting_ends_the_wait_that_the_outage_made(void **state)
+// BO-03: nothing is left of the outage, and the attempt that brought the connection is over.
+static void connection_that_is_lost_is_made_again_at_once(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed < 50; seed++) {
@@ -187,25 +186,23 @@ static void connecting_ends_the_wait_that_the_outage_made(void **state)
 			lb_subchannel_request(f.s);
 			fail_and_wait(&f);
 		}
+		for (uint32_t i = 0; i < 20; i++) {
+			lb_subchannel_request(f.s);
+			assert_int_equal(f.n_attempts, 9 + i);
+			lb_subchannel_connected(f.s);
+			pass(&f, rand_below(&f.rand, 3000) * WORLD_MS);
+			lb_subchannel_lost(f.s, "reset by peer", false);
+			assert_int_equal(lb_subchannel_state(f.s), LB_IDLE);
+			assert_non_null(strstr(lb_subchannel_last_error(f.s), "reset by peer"));
+		}
 		lb_subchannel_request(f.s);
-		lb_subchannel_connected(f.s);
-		pass(&f, 100 * WORLD_MS);
-		lb_subchannel_lost(f.s, "reset by peer");
-		assert_non_null(strstr(lb_subchannel_last_error(f.s), "reset by peer"));
-		lb_subchannel_request(f.s);
-		pass(&f, 1101 * WORLD_MS);
-		assert_int_equal(f.n_attempts, 10);
-		lb_subchannel_connected(f.s);
-		pass(&f, 1300 * WORLD_MS);
-		lb_subchannel_lost(f.s, "reset by peer");
-		lb_subchannel_request(f.s);
-		assert_int_equal(f.n_attempts, 11); // at once
+		assert_true(fail_and_wait(&f) <= 1201 * WORLD_MS);
 		fini(&f);
 	}
 }
 
-// BO-02: a backend that accepts and hangs up is not hammered.
-static void reconnect_keeps_the_spacing_of_the_attempt(void **state)
+// BO-04: a backend that accepts and hangs up is not hammered, and nobody waits for it.
+static void connection_in_vain_is_as_good_as_an_attempt_that_failed(void **state)
 {
 	(void)state;
 	struct fixture f;
@@ -213,19 +210,17 @@ static void reconnect_keeps_the_spacing_of_the_attempt(void **state)
 	uint64_t start = now(&f);
 	for (uint32_t i = 1; i <= 10; i++) {
 		lb_subchannel_request(f.s);
-		assert_int_equal(lb_subchannel_state(f.s), LB_CONNECTING);
-		if (i > 1) {
-			assert_int_equal(f.n_attempts, i - 1);
-			lb_subchannel_failed(f.s, "of no attempt");
-			assert_int_equal(lb_subchannel_state(f.s), LB_CONNECTING);
-		}
-		for (int ms = 0; f.n_attempts < i && ms < 10000; ms++)
-			pass(&f, WORLD_MS);
 		assert_int_equal(f.n_attempts, i);
 		lb_subchannel_connected(f.s);
-		lb_subchannel_lost(f.s, "closed");
+		lb_subchannel_lost(f.s, "closed", true);
+		assert_int_equal(lb_subchannel_state(f.s), LB_TRANSIENT_FAILURE);
+		lb_subchannel_request(f.s);
+		assert_int_equal(f.n_attempts, i);
+		while (lb_subchannel_state(f.s) == LB_TRANSIENT_FAILURE)
+			pass(&f, WORLD_MS);
+		assert_int_equal(lb_subchannel_state(f.s), LB_IDLE);
 	}
-	assert_true(now(&f) - start >= 9 * 800 * WORLD_MS);
+	assert_in_range(now(&f) - start, 10 * 800 * WORLD_MS, 10 * 1201 * WORLD_MS);
 	fini(&f);
 }
 
@@ -300,7 +295,7 @@ static void watchers_hear_states_in_order(void **state)
 	lb_subchannel_request(f.s);
 	lb_subchannel_connected(f.s);
 	pass(&f, 2 * WORLD_S);
-	lb_subchannel_lost(f.s, "closed");
+	lb_subchannel_lost(f.s, "closed", false);
 	// One of them asked first; the other must not hear an older state last.
 	for (int i = 0; i < 2; i++) {
 		assert_true(w[i].n >= 3);
@@ -419,28 +414,9 @@ static void ready_needs_no_memory(void **state)
 	assert_false(f.s->has_effort);
 	assert_true(twheel_next_ns(f.wheel) == UINT64_MAX);
 	pass(&f, 2 * WORLD_S);
-	lb_subchannel_lost(f.s, "closed");
+	lb_subchannel_lost(f.s, "closed", false);
 	lb_subchannel_request(f.s);
 	assert_int_equal(f.n_attempts, 2);
-	fini(&f);
-}
-
-// BO-03: the waits after a loss do not grow while the backend is reached each time.
-static void losing_again_waits_no_longer(void **state)
-{
-	(void)state;
-	struct fixture f;
-	init(&f, 1);
-	for (uint32_t i = 1; i <= 20; i++) {
-		uint64_t start = now(&f);
-		lb_subchannel_request(f.s);
-		while (f.n_attempts < i && now(&f) - start <= 1201 * WORLD_MS)
-			pass(&f, WORLD_MS);
-		assert_int_equal(f.n_attempts, i);
-		assert_true(now(&f) - start <= 1201 * WORLD_MS);
-		lb_subchannel_connected(f.s);
-		lb_subchannel_lost(f.s, "closed");
-	}
 	fini(&f);
 }
 
@@ -449,8 +425,8 @@ RUN_SUITE("lb/subchannel", cmocka_unit_test(is_idle_until_asked),
 	cmocka_unit_test(backoff_grows_as_the_document_says),
 	cmocka_unit_test(spacing_counts_from_start_to_start),
 	cmocka_unit_test(connecting_resets_the_backoff),
-	cmocka_unit_test(connecting_ends_the_wait_that_the_outage_made),
-	cmocka_unit_test(reconnect_keeps_the_spacing_of_the_attempt),
+	cmocka_unit_test(connection_that_is_lost_is_made_again_at_once),
+	cmocka_unit_test(connection_in_vain_is_as_good_as_an_attempt_that_failed),
 	cmocka_unit_test(error_names_the_address_and_lasts_until_ready),
 	cmocka_unit_test(connection_of_another_worker_ends_the_backoff),
 	cmocka_unit_test(watchers_hear_states_in_order),
@@ -458,4 +434,4 @@ RUN_SUITE("lb/subchannel", cmocka_unit_test(is_idle_until_asked),
 	cmocka_unit_test(watcher_may_end_the_subchannel),
 	cmocka_unit_test(each_of_many_reasons_is_told),
 	cmocka_unit_test(without_memory_attempts_go_on_without_backoff),
-	cmocka_unit_test(ready_needs_no_memory), cmocka_unit_test(losing_again_waits_no_longer))
+	cmocka_unit_test(ready_needs_no_memory))

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a backend's next connection is made after one has ended (lb-tree.md BO-03, BO-04, MC-07).
+#include "tests/sim/proxy/cases.h"
+#include "tests/support/check.h"
+
+static void a_connection_that_was_of_use_is_made_again_at_once(void **state)
+{
+	struct world *w = ready_world(NULL);
+	use_backends(w, 1);
+	struct ask *a = ask(w, KIND_ECHO, 10);
+	finish(w);
+	assert_ok(w, a);
+	backend_abort_conns(&w->backends[0]);
+	a = ask(w, KIND_ECHO, 10);
+	world_run(w, 10 * MS);
+	assert_ok(w, a);
+	assert_int_equal(w->backends[0].n_accepted, 2);
+	world_free(w);
+}
+
+// The worker does it alone, and only while there are streams that make the old one stay.
+static void the_next_connection_is_made_while_a_leaving_one_finishes(void **state)
+{
+	for (int in_use = 0; in_use <= 1; in_use++) {
+		struct world *w = ready_world(NULL);
+		struct ask *a = NULL;
+		use_backends(w, 1);
+		world_run(w, 200 * MS);
+		w->clients[0].slow = true;
+		if (in_use)
+			a = ask(w, KIND_DOWNLOAD, 200000);
+		world_run(w, 200 * MS);
+		w->control.deaf = true;
+		backend_goaway(&w->backends[0], true);
+		world_run(w, 10 * MS);
+		assert_int_equal(w->backends[0].n_accepted, 1 + in_use);
+		w->clients[0].slow = false;
+		if (a) {
+			struct ask *other = ask(w, KIND_ECHO, 10);
+			world_run(w, 10 * MS);
+			assert_ok(w, other);
+			assert_false(a->closed);
+			client_resume(&w->clients[0], a);
+		}
+		w->control.deaf = false;
+		finish(w);
+		if (a)
+			assert_ok(w, a);
+		world_free(w);
+	}
+}
+
+// It accepts, says SETTINGS, hears a request and hangs up: no endless turn of connections, whoever
+// wants them: the control thread, or, where another worker is connected, this one by itself.
+static void a_backend_that_hangs_up_is_tried_once_a_second(void **state)
+{
+	for (uint32_t n_workers = 1; n_workers <= 2; n_workers++) {
+		struct world_conf conf = world_conf_default(3);
+		conf.n_clients = 1;
+		conf.n_backends = 1;
+		conf.n_workers = n_workers;
+		struct world *w = world_new(&conf);
+		w->backends[0].mute = true;
+		use_backends(w, 1);
+		open_client(w);
+		for (int i = 0; i < 500; i++) {
+			ask_with(w, KIND_ECHO, 10, "100m", NULL);
+			world_run(w, 20 * MS);
+			backend_abort_conns(&w->backends[0]);
+		}
+		assert_in_range(w->backends[0].n_accepted, 7, 14);
+		finish(w);
+		world_free(w);
+	}
+}
+
+#define CASE(f) cmocka_unit_test(f)
+RUN_SUITE("sim/proxy_connect", CASE(a_connection_that_was_of_use_is_made_again_at_once),
+	CASE(the_next_connection_is_made_while_a_leaving_one_finishes),
+	CASE(a_backend_that_hangs_up_is_tried_once_a_second))
