@@ -254,7 +254,7 @@ void proxy_backend_release(struct proxy *p, const struct lb_endpoint *ep)
 	b->n_release_owed++;
 	b->releasing = true;
 	b->barred = p->version;
-	b->told_up = b->connect_owed = false; // nobody asks any more
+	b->told_up = b->connect_owed = b->replaces = false; // nobody asks any more
 	set_ready_bit(b, false);
 	list_to_tell(b);
 	proxy_backend_changed(b);
@@ -281,6 +281,8 @@ void proxy_backend_attempt_failed(struct proxy_backend *b, const char *why)
 	struct proxy *p = b->proxy;
 	b->n_connecting--;
 	b->why = why;
+	b->was_vain |= b->replaces;
+	b->replaces = false;
 	list_to_tell(b);
 	proxy_backend_changed(b);
 	if (b->releasing)
@@ -294,6 +296,7 @@ void proxy_backend_ready(struct proxy_backend *b, struct proxy_upstream *u)
 {
 	b->n_connecting--;
 	b->n_ready++;
+	b->replaces = false;
 	backoff_reset(&b->backoff);
 	b->retry_at_ns = 0;
 	list_to_tell(b);
@@ -332,8 +335,18 @@ void proxy_backend_not_ready(struct proxy_backend *b, struct proxy_upstream *u, 
 
 void proxy_backend_replace(struct proxy_backend *b)
 {
-	if (!b->n_ready && !b->releasing)
-		attempt_if_due(b);
+	if (b->n_ready || b->releasing)
+		return;
+	attempt_if_due(b);
+	b->replaces = b->n_connecting && b->told_up;
+	if (b->replaces)
+		proxy_upstream_expect(b->conns); // the newest
+}
+
+void proxy_backend_is_late(struct proxy_backend *b)
+{
+	b->replaces = false;
+	list_to_tell(b);
 }
 
 void proxy_backend_remove(struct proxy_backend *b, struct proxy_upstream *u)
@@ -360,18 +373,18 @@ static bool tell(struct proxy_backend *b, enum lb_event_kind kind)
 // event but not lose a state. False = the ring is full.
 static bool tell_one(struct proxy_backend *b)
 {
-	bool up = b->n_ready > 0 && !b->releasing;
+	bool ready = b->n_ready > 0 && !b->releasing;
 	while (b->n_release_owed && (!b->releasing || !b->n_conns)) {
 		if (!tell(b, LB_EVENT_RELEASED))
 			return false;
 		b->n_release_owed--;
 	}
-	if (!up && b->told_up) {
+	if (!ready && !b->replaces && b->told_up) {
 		if (!tell(b, b->was_vain ? LB_EVENT_VAIN : LB_EVENT_LOST))
 			return false;
 		b->told_up = false;
 	}
-	if (up && (!b->told_up || b->connect_owed)) {
+	if (ready && (!b->told_up || b->connect_owed)) {
 		if (!tell(b, LB_EVENT_CONNECTED))
 			return false;
 		b->told_up = true;

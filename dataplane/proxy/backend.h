@@ -33,6 +33,7 @@ struct proxy_backend {
 	uint16_t n_conns, n_connecting, n_ready;
 	uint8_t n_release_owed; // RELEASED answers
 	bool releasing;
+	bool replaces; // the last connection; the control thread need not hear of it yet
 	bool was_vain; // the last connection that was lost (LB_EVENT_VAIN)
 	bool connect_owed; // an answer to CONNECT
 	bool told_up; // the control thread believes so
@@ -65,6 +66,8 @@ void proxy_backend_attempt_failed(struct proxy_backend *, const char *why);
 void proxy_backend_ready(struct proxy_backend *, struct proxy_upstream *);
 void proxy_backend_opened(struct proxy_backend *, struct proxy_upstream *); // has room again
 void proxy_backend_not_ready(struct proxy_backend *, struct proxy_upstream *, const char *why);
-// It was the last one, and is in use to the end: the next one is made while it finishes.
+// The last one is leaving, and was in use: another one is made at once. The control thread hears
+// that the endpoint has lost its connection only if this fails, or takes long.
 void proxy_backend_replace(struct proxy_backend *);
+void proxy_backend_is_late(struct proxy_backend *); // it takes long
 void proxy_backend_remove(struct proxy_backend *, struct proxy_upstream *); // over

@@ -14,6 +14,8 @@
 // TCP asks, since HTTP/2 PINGs make gRPC servers hang up.
 #define ASK_AFTER_NS UINT64_C(3000000000)
 #define UNANSWERED_NS UINT64_C(6500000000)
+#define IN_USE_NS UINT64_C(1000000000) // from its newest stream on
+#define LATE_NS UINT64_C(100000000)
 
 static struct lb_endpoint_counters *counters(const struct proxy_upstream *u)
 {
@@ -135,6 +137,7 @@ bool proxy_upstream_open(
 	if (!r->upstream)
 		return false;
 	u->last_id = h2_stream_id(r->upstream);
+	u->opened_ns = u->conn.proxy->now_ns;
 	counter_add(&counters(u)->started, 1);
 	counter_add(&counters(u)->active, 1);
 	twheel_cancel(u->conn.proxy->wheel, &u->conn.timer);
@@ -224,7 +227,8 @@ static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
 	if (u->state != PROXY_UPSTREAM_READY)
 		return;
 	proxy_upstream_retire(u, "GOAWAY");
-	if (h2_conn_n_streams(h2))
+	bool is_recent = u->last_id && u->conn.proxy->now_ns - u->opened_ns < IN_USE_NS;
+	if (is_recent || h2_conn_n_streams(h2))
 		proxy_backend_replace(u->backend);
 }
 
@@ -267,6 +271,20 @@ static void connect_fire(struct twheel_timer *t)
 {
 	struct proxy_upstream *u = (struct proxy_upstream *)proxy_conn_of_timer(t);
 	gone(u, u->conn.h2 ? "no SETTINGS" : "connect timeout", true);
+}
+
+static void late_fire(struct twheel_timer *t)
+{
+	struct proxy_upstream *u = (struct proxy_upstream *)proxy_conn_of_timer(t);
+	uint64_t whole_ns = u->conn.proxy->conf.connect_timeout_ns;
+	proxy_conn_arm(&u->conn, connect_fire, whole_ns > LATE_NS ? whole_ns - LATE_NS : 0);
+	proxy_backend_is_late(u->backend);
+}
+
+void proxy_upstream_expect(struct proxy_upstream *u)
+{
+	DCHECK(u->state == PROXY_UPSTREAM_CONNECTING);
+	proxy_conn_arm(&u->conn, late_fire, LATE_NS);
 }
 
 struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *b, const char **ret_why)

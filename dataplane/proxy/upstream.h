@@ -27,6 +27,7 @@ struct proxy_upstream {
 	uint32_t max_streams; // the peer's MAX_CONCURRENT_STREAMS
 	uint32_t last_id; // of the newest stream
 	uint64_t ready_ns; // since when it is READY
+	uint64_t opened_ns; // the newest stream
 	enum proxy_upstream_state state;
 	bool open; // in the list of those with room
 	bool has_answered; // a request
@@ -36,6 +37,8 @@ struct proxy_upstream {
 
 // A new attempt. NULL = it failed at once; *ret_why says why.
 struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *, const char **ret_why);
+// The backend hears if it is not ready soon (proxy_backend_is_late).
+void proxy_upstream_expect(struct proxy_upstream *);
 // It can take another stream now. Retires a connection that has used up its stream ids.
 bool proxy_upstream_has_room(struct proxy_upstream *);
 // Sends the request's HEADERS. False = pools exhausted.

@@ -3,6 +3,8 @@
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 
+#include <string.h>
+
 static void a_connection_that_was_of_use_is_made_again_at_once(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -18,36 +20,85 @@ static void a_connection_that_was_of_use_is_made_again_at_once(void **state)
 	world_free(w);
 }
 
-// The worker does it alone, and only while there are streams that make the old one stay.
+// One backend, which has been of use, and 200 ms later says GOAWAY.
+static struct world *leaving_world(bool in_use, struct ask **ret_held)
+{
+	struct world *w = ready_world(NULL);
+	use_backends(w, 1);
+	world_run(w, 200 * MS);
+	w->clients[0].slow = true;
+	*ret_held = in_use ? ask(w, KIND_DOWNLOAD, 200000) : NULL;
+	world_run(w, 2 * SECOND);
+	w->control.n_events = 0;
+	return w;
+}
+
+// The worker does it alone, and only while somebody needs it; the control thread hears nothing.
 static void the_next_connection_is_made_while_a_leaving_one_finishes(void **state)
 {
 	for (int in_use = 0; in_use <= 1; in_use++) {
-		struct world *w = ready_world(NULL);
-		struct ask *a = NULL;
-		use_backends(w, 1);
-		world_run(w, 200 * MS);
-		w->clients[0].slow = true;
-		if (in_use)
-			a = ask(w, KIND_DOWNLOAD, 200000);
-		world_run(w, 200 * MS);
+		struct ask *held;
+		struct world *w = leaving_world(in_use, &held);
 		w->control.deaf = true;
 		backend_goaway(&w->backends[0], true);
 		world_run(w, 10 * MS);
 		assert_int_equal(w->backends[0].n_accepted, 1 + in_use);
 		w->clients[0].slow = false;
-		if (a) {
+		if (held) {
 			struct ask *other = ask(w, KIND_ECHO, 10);
 			world_run(w, 10 * MS);
 			assert_ok(w, other);
-			assert_false(a->closed);
-			client_resume(&w->clients[0], a);
+			assert_false(held->closed);
+			client_resume(&w->clients[0], held);
 		}
 		w->control.deaf = false;
 		finish(w);
-		if (a)
-			assert_ok(w, a);
+		if (held)
+			assert_int_equal(w->control.n_events, 0);
 		world_free(w);
 	}
+}
+
+// MC-07: the one attempt that fails is the first of the backoff.
+static void a_leaving_backend_that_refuses_fails_at_once(void **state)
+{
+	struct ask *held;
+	struct world *w = leaving_world(true, &held);
+	backend_unlisten(&w->backends[0]);
+	uint64_t n_connects = world_counter(w, "connects");
+	backend_goaway(&w->backends[0], true);
+	world_run(w, 10 * MS);
+	struct ask *other = ask(w, KIND_ECHO, 10);
+	world_run(w, 500 * MS);
+	assert_reply(other, 14);
+	assert_non_null(strstr(other->message, "refused"));
+	assert_int_equal(world_counter(w, "connects"), n_connects + 1);
+	client_resume(&w->clients[0], held);
+	w->clients[0].slow = false;
+	finish(w);
+	assert_ok(w, held);
+	world_free(w);
+}
+
+// The control thread hears of it after a tenth of a second, so that others may serve.
+static void a_leaving_backend_that_is_slow_is_told_of(void **state)
+{
+	struct ask *held;
+	struct world *w = leaving_world(true, &held);
+	backend_goaway(&w->backends[0], true);
+	world_run(w, MS / 2);
+	w->wire.hosts[HOST_BACKENDS].unplugged = true;
+	world_run(w, 50 * MS);
+	assert_int_equal(w->control.n_events, 0);
+	world_run(w, 100 * MS);
+	assert_int_equal(w->control.n_events, 1);
+	w->wire.hosts[HOST_BACKENDS].unplugged = false;
+	world_run(w, 5 * SECOND);
+	assert_int_equal(w->backends[0].n_accepted, 2);
+	client_resume(&w->clients[0], held);
+	w->clients[0].slow = false;
+	finish(w);
+	world_free(w);
 }
 
 // It accepts, says SETTINGS, hears a request and hangs up: no endless turn of connections, whoever
@@ -77,4 +128,6 @@ static void a_backend_that_hangs_up_is_tried_once_a_second(void **state)
 #define CASE(f) cmocka_unit_test(f)
 RUN_SUITE("sim/proxy_connect", CASE(a_connection_that_was_of_use_is_made_again_at_once),
 	CASE(the_next_connection_is_made_while_a_leaving_one_finishes),
+	CASE(a_leaving_backend_that_refuses_fails_at_once),
+	CASE(a_leaving_backend_that_is_slow_is_told_of),
 	CASE(a_backend_that_hangs_up_is_tried_once_a_second))
