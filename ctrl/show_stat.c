@@ -97,7 +97,8 @@ static void stat_cluster(void *ctx, const struct assembler_cluster_info *info)
 	show_set_u64(row, "econ", t->ended[LB_CAUSE_NO_HEALTHY]);
 	show_set_u64(row, "eresp",
 		t->ended[LB_CAUSE_UPSTREAM_RESET] + t->ended[LB_CAUSE_UPSTREAM_LOST] +
-			t->ended[LB_CAUSE_UPSTREAM_PROTOCOL]);
+			t->ended[LB_CAUSE_UPSTREAM_PROTOCOL] +
+			t->ended[LB_CAUSE_UPSTREAM_TOO_LARGE]);
 	show_set_u64(row, "ok", t->ended[LB_CAUSE_OK]);
 	show_set_u64(row, "failed", failures(t));
 	json_object_set_new(row, "ended", show_causes(t->ended));

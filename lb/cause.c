@@ -13,6 +13,8 @@ static const struct lb_cause_info causes[LB_N_CAUSES] = {
 	[LB_CAUSE_UPSTREAM_RESET] = {"UR", "upstream_reset", 14, 503},
 	[LB_CAUSE_UPSTREAM_LOST] = {"UC", "upstream_lost", 14, 503},
 	[LB_CAUSE_UPSTREAM_PROTOCOL] = {"UPE", "upstream_protocol", 13, 502},
+	// As gRPC's C-core says it of its own limit.
+	[LB_CAUSE_UPSTREAM_TOO_LARGE] = {"UTL", "upstream_too_large", 8, 502},
 	[LB_CAUSE_OVERFLOW] = {"UO", "overflow", 14, 503},
 	[LB_CAUSE_DROPPED] = {"DO", "dropped", 14, 503},
 	[LB_CAUSE_TIMEOUT] = {"UT", "timeout", 4, 504},

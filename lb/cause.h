@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a request ended: exactly one cause per stream, the same in counters, logs and statuses. Flags
-// are Envoy's response flags (plus DR, the client reset).
+// are Envoy's response flags (plus DR, the client reset, and UTL).
 // Thread: any. Pure.
 #pragma once
 
@@ -13,6 +13,7 @@ enum lb_cause {
 	LB_CAUSE_UPSTREAM_RESET, // UR: the backend reset the stream
 	LB_CAUSE_UPSTREAM_LOST, // UC: the backend's connection went away
 	LB_CAUSE_UPSTREAM_PROTOCOL, // UPE: the backend broke the protocol
+	LB_CAUSE_UPSTREAM_TOO_LARGE, // UTL: its response header or trailers are above our limits
 	LB_CAUSE_OVERFLOW, // UO: the limit on queued requests, or the cluster's on live ones
 	LB_CAUSE_DROPPED, // DO: dropped as the endpoints' configuration asks (lb-tree.md A27-I01)
 	LB_CAUSE_TIMEOUT, // UT: a deadline passed

@@ -28,8 +28,8 @@ static int init_memory(struct h2_context *ctx)
 	ctx->table = lines_new(buckets, sizeof(*ctx->table));
 	ctx->max_fields = conf->max_header_fields + FIELDS_ADDED;
 	ctx->trailers = lines_new(ctx->max_fields, sizeof(*ctx->trailers));
-	ctx->gathered = lines_new(1, H2_MAX_BLOCK);
-	ctx->decoded = lines_new(1, HPACK_ROOM(H2_MAX_BLOCK));
+	ctx->gathered = lines_new(1, H2_MAX_GATHERED);
+	ctx->decoded = lines_new(1, HPACK_ROOM(H2_MAX_GATHERED));
 	ctx->max_encoded = (size_t)conf->max_header_bytes + BYTES_ADDED;
 	ctx->encoded = lines_new(1, ctx->max_encoded);
 	ctx->packed = lines_new(1, ctx->max_encoded);

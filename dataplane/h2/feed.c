@@ -3,8 +3,9 @@
 // DATA is passed on as it comes; other payloads and header blocks wait in rx.pending for their end.
 #include "dataplane/h2/impl.h"
 
-// CVE-2024-27919 and kin.
+// CVE-2024-27919 and kin: so many for nothing, and one more for so many bytes.
 #define MAX_CONTINUATIONS 8
+#define BYTES_PER_CONTINUATION 1024
 // Those that say how a frame of DATA or HEADERS is made up. For DATA the others mean nothing.
 #define FORM_FLAGS (H2_FLAG_PADDED | H2_FLAG_PRIORITY | H2_FLAG_END_HEADERS)
 
@@ -149,12 +150,23 @@ static void begin_headers(struct h2_conn *c)
 	const struct h2_frame *f = &rx->frame;
 	rx->block_id = f->id;
 	rx->block_flags = f->flags;
-	rx->n_continuations = 0;
-	rx->block_self = false;
+	rx->n_continuations = rx->block_len = 0;
+	rx->block_self = rx->block_parted = false;
 	if (f->flags & H2_FLAG_PRIORITY) {
 		const uint8_t *p = rx->head + H2_FRAME_HEAD + (f->flags & H2_FLAG_PADDED ? 1 : 0);
 		rx->block_self = (h2_read_u32(p) & H2_ID_MAX) == f->id; // RFC 7540 5.3.1
 	}
+}
+
+static void begin_continuation(struct h2_conn *c)
+{
+	struct h2_rx *rx = &c->rx;
+	const struct h2_frame *f = &rx->frame;
+	uint32_t most = MAX_CONTINUATIONS + rx->block_len / BYTES_PER_CONTINUATION;
+	if (++rx->n_continuations > most)
+		h2_receive_excess(c, H2_ABUSE_CONTINUATION);
+	else
+		h2_abuse_empty(c, f->length == 0 && !(f->flags & H2_FLAG_END_HEADERS));
 }
 
 // Header and prefix are complete; where there is a prefix, both are in rx->head.
@@ -165,13 +177,10 @@ static void begin_frame(struct h2_conn *c)
 	rx->in_payload = true;
 	rx->padding = 0;
 	rx->left = f->length;
-	if (f->type != H2_DATA && f->type != H2_HEADERS) {
-		if (f->type == H2_CONTINUATION && ++rx->n_continuations > MAX_CONTINUATIONS)
-			h2_abuse_fail(c, H2_ABUSE_CONTINUATION);
-		else if (f->type == H2_CONTINUATION)
-			h2_abuse_empty(c, f->length == 0 && !(f->flags & H2_FLAG_END_HEADERS));
+	if (f->type == H2_CONTINUATION)
+		begin_continuation(c);
+	if (f->type != H2_DATA && f->type != H2_HEADERS)
 		return;
-	}
 	if (!take_padding(rx))
 		h2_conn_fail(c, H2_PROTOCOL_ERROR);
 	else if (f->type == H2_DATA)
@@ -229,11 +238,20 @@ static bool keep_piece(struct h2_conn *c, const uint8_t *p, size_t len)
 static void feed_fragment(struct h2_conn *c, const uint8_t *p, uint32_t n)
 {
 	struct h2_rx *rx = &c->rx;
-	if (rx->pending.len + n > H2_MAX_BLOCK) {
-		h2_abuse_fail(c, H2_ABUSE_CONTINUATION);
+	rx->left -= n;
+	rx->block_len += n;
+	if (rx->block_len > H2_MAX_BLOCK) {
+		h2_receive_excess(c, H2_ABUSE_CONTINUATION);
 		return;
 	}
-	rx->left -= n;
+	if (rx->pending.len + n > H2_MAX_GATHERED && !h2_receive_part(c))
+		return;
+	if (rx->block_parted) {
+		uint32_t skipped = min_u32(rx->part.skip, n);
+		rx->part.skip -= skipped;
+		p += skipped;
+		n -= skipped;
+	}
 	if (rx->left == 0 && rx->frame.flags & H2_FLAG_END_HEADERS)
 		h2_receive_block(c, p, n);
 	else

@@ -64,8 +64,9 @@ struct h2_message {
 	// Pseudo-header values; {NULL, 0} when absent. authority falls back to the host field.
 	struct str method, scheme, authority, path;
 	uint16_t status; // responses
-	// A request that is well formed HTTP/2 but must be answered locally with this HTTP status
-	// (400 bad :path, 431 header list too large); 0 = fine. fields may be incomplete then.
+	// A request, or its trailers, that is well formed HTTP/2 but must be answered locally with
+	// this HTTP status (400 bad :path, 431 header list too large); 0 = fine. fields may be
+	// incomplete then.
 	uint16_t bad;
 	bool is_grpc; // content-type is application/grpc or application/grpc+… (HX-01)
 	bool end_stream;
@@ -181,6 +182,8 @@ bool h2_stream_sent_end(const struct h2_stream *); // our END_STREAM is queued o
 bool h2_stream_got_end(const struct h2_stream *); // the peer's END_STREAM arrived
 // For on_closed, by_peer: we ended it for an error of the peer's, it sent no RST_STREAM.
 bool h2_stream_malformed(const struct h2_stream *);
+// Of these: for a response, or its trailers, above our limits.
+bool h2_stream_too_large(const struct h2_stream *);
 
 // Frames, errors and abuse by kind.
 struct counter_set h2_context_counters(const struct h2_context *);

@@ -121,10 +121,18 @@ void h2_block_begin(struct h2_block *b, enum h2_message_kind kind)
 	b->message.content_length = -1;
 }
 
+void h2_block_resume(struct h2_block *b, const struct h2_facts *facts)
+{
+	b->facts = *facts;
+	b->facts.too_large = true;
+	if (facts->method_head)
+		b->message.method = STR("HEAD");
+}
+
 static void spoil(struct h2_block *b, enum h2_malformed why)
 {
-	if (!b->malformed)
-		b->malformed = why;
+	if (!b->facts.malformed)
+		b->facts.malformed = why;
 }
 
 static bool is_blank(char c)
@@ -142,7 +150,7 @@ static bool value_ok(struct str v)
 
 static struct str keep(const struct h2_block *b, struct str s)
 {
-	return b->too_large ? (struct str){0} : s;
+	return b->facts.too_large ? (struct str){0} : s;
 }
 
 static void copy_if_in(struct h2_block *b, struct str *s, const char *text, size_t len)
@@ -176,51 +184,51 @@ static bool is_alpha(char c)
 static void on_method(struct h2_block *b, struct hpack_field *f)
 {
 	struct str v = f->value;
-	if (b->method_seen)
+	if (b->facts.method_seen)
 		spoil(b, H2_BAD_PSEUDO);
 	if (!(f->mark & CHECKED) && (v.len == 0 || !all_in(v, IN_METHOD)))
 		spoil(b, H2_BAD_METHOD);
 	else
 		f->mark |= CHECKED;
-	b->method_seen = true;
-	b->method_connect = IS(v, "CONNECT");
-	b->method_options = IS(v, "OPTIONS");
-	b->method_head = IS(v, "HEAD");
+	b->facts.method_seen = true;
+	b->facts.method_connect = IS(v, "CONNECT");
+	b->facts.method_options = IS(v, "OPTIONS");
+	b->facts.method_head = IS(v, "HEAD");
 	b->message.method = keep(b, v);
 }
 
 static void on_scheme(struct h2_block *b, struct hpack_field *f)
 {
 	struct str v = f->value;
-	if (b->scheme_seen)
+	if (b->facts.scheme_seen)
 		spoil(b, H2_BAD_PSEUDO);
 	if (!(f->mark & CHECKED) && (v.len == 0 || !is_alpha(v.p[0]) || !all_in(v, IN_SCHEME)))
 		spoil(b, H2_BAD_SCHEME);
 	else
 		f->mark |= CHECKED;
-	b->scheme_seen = true;
+	b->facts.scheme_seen = true;
 	b->message.scheme = keep(b, v);
 }
 
 static void on_authority(struct h2_block *b, struct hpack_field *f)
 {
 	struct str v = f->value;
-	if (b->authority_seen)
+	if (b->facts.authority_seen)
 		spoil(b, H2_BAD_PSEUDO);
 	if (!(f->mark & CHECKED) && (v.len == 0 || !all_in(v, IN_AUTHORITY)))
 		spoil(b, H2_BAD_AUTHORITY);
 	else
 		f->mark |= CHECKED;
-	b->authority_seen = true;
+	b->facts.authority_seen = true;
 	b->message.authority = keep(b, v);
 }
 
 static void on_path(struct h2_block *b, struct hpack_field *f)
 {
 	struct str v = f->value;
-	if (b->path_seen)
+	if (b->facts.path_seen)
 		spoil(b, H2_BAD_PSEUDO);
-	b->path_seen = true;
+	b->facts.path_seen = true;
 	b->message.path = keep(b, v);
 	if (f->mark & CHECKED)
 		return;
@@ -253,7 +261,7 @@ static void on_status(struct h2_block *b, struct str v)
 
 static void on_pseudo(struct h2_block *b, struct hpack_field *f)
 {
-	if (b->regular_seen || b->message.kind == H2_TRAILERS) {
+	if (b->facts.regular_seen || b->message.kind == H2_TRAILERS) {
 		spoil(b, H2_BAD_PSEUDO);
 		return;
 	}
@@ -302,9 +310,9 @@ static enum keep_field on_host(struct h2_block *b, struct str v)
 {
 	if (b->message.kind != H2_REQUEST)
 		return KEEP;
-	if (b->host_seen || v.len == 0 || !all_in(v, IN_AUTHORITY))
+	if (b->facts.host_seen || v.len == 0 || !all_in(v, IN_AUTHORITY))
 		spoil(b, H2_BAD_AUTHORITY);
-	b->host_seen = true;
+	b->facts.host_seen = true;
 	b->host = keep(b, v);
 	return DROP;
 }
@@ -321,8 +329,8 @@ static void on_te(struct h2_block *b, struct hpack_field *f)
 
 static void on_content_type(struct h2_block *b, struct hpack_field *f)
 {
-	b->message.is_grpc = f->mark & IS_GRPC || lb_content_type_is_grpc(f->value);
-	if (b->message.is_grpc)
+	b->facts.is_grpc = f->mark & IS_GRPC || lb_content_type_is_grpc(f->value);
+	if (b->facts.is_grpc)
 		f->mark |= IS_GRPC;
 }
 
@@ -382,7 +390,7 @@ static APART void check_text(struct h2_block *b, struct hpack_field *f)
 
 static inline void keep_field(struct h2_block *b, const struct hpack_field *f)
 {
-	b->regular_seen = true;
+	b->facts.regular_seen = true;
 	b->fields[b->n_fields++] = (struct field){.name = f->name,
 		.value = f->value,
 		.never_index = f->never_index,
@@ -391,7 +399,7 @@ static inline void keep_field(struct h2_block *b, const struct hpack_field *f)
 
 static void on_regular(struct h2_block *b, struct hpack_field *f)
 {
-	b->regular_seen = true;
+	b->facts.regular_seen = true;
 	if (!(f->mark & CHECKED))
 		check_text(b, f);
 	bool special = is_special(f->id);
@@ -399,7 +407,7 @@ static void on_regular(struct h2_block *b, struct hpack_field *f)
 		return;
 	if (f->mark & CHECKED && (!special || f->mark & IS_TRAILERS))
 		f->mark |= PLAIN;
-	if (!b->too_large)
+	if (!b->facts.too_large)
 		keep_field(b, f);
 }
 
@@ -415,11 +423,8 @@ static APART bool on_other(struct h2_block *b, struct hpack_field *f)
 // Of a list above the limits. False = no honest one.
 static APART bool on_excess(struct h2_block *b, struct hpack_field *f)
 {
-	b->too_large = true;
-	if (b->list_bytes > BOMB_FACTOR * b->max_bytes ||
-		b->list_fields > BOMB_FACTOR * b->max_fields)
-		return false;
-	return on_other(b, f);
+	b->facts.too_large = true;
+	return b->list_bytes <= BOMB_FACTOR * b->max_bytes && on_other(b, f);
 }
 
 bool h2_block_add(void *block, struct hpack_field *f)
@@ -439,28 +444,29 @@ bool h2_block_add(void *block, struct hpack_field *f)
 static void end_request(struct h2_block *b)
 {
 	struct h2_message *m = &b->message;
-	if (!b->method_seen)
+	if (!b->facts.method_seen)
 		spoil(b, H2_BAD_PSEUDO);
-	if (b->method_connect) {
-		if (b->scheme_seen || b->path_seen || !b->authority_seen)
+	if (b->facts.method_connect) {
+		if (b->facts.scheme_seen || b->facts.path_seen || !b->facts.authority_seen)
 			spoil(b, H2_BAD_PSEUDO);
 		m->content_length = -1;
-	} else if (!b->scheme_seen || !b->path_seen) {
+	} else if (!b->facts.scheme_seen || !b->facts.path_seen) {
 		spoil(b, H2_BAD_PSEUDO);
 	}
 	// VH-11: :authority rules; host, which might say something else to the backend, ends here.
-	if (b->host_seen && !b->authority_seen)
+	if (b->facts.host_seen && !b->facts.authority_seen)
 		m->authority = b->host;
-	bool asterisk = b->method_options && str_eq(m->path, STR("*"));
-	if (b->path_seen && !b->too_large && !asterisk && !str_starts(m->path, STR("/")))
+	bool asterisk = b->facts.method_options && str_eq(m->path, STR("*"));
+	if (b->facts.path_seen && !b->facts.too_large && !asterisk &&
+		!str_starts(m->path, STR("/")))
 		m->bad = 400;
-	if (b->too_large)
+	if (b->facts.too_large)
 		m->bad = 431;
 }
 
 static void end_response(struct h2_block *b, bool end_stream)
 {
-	if (!b->message.status)
+	if (!b->message.status && !b->facts.too_large)
 		spoil(b, H2_BAD_PSEUDO);
 	if (b->message.status / 100 != 1)
 		return;
@@ -471,6 +477,7 @@ static void end_response(struct h2_block *b, bool end_stream)
 
 enum h2_malformed h2_block_end(struct h2_block *b, bool end_stream)
 {
+	b->message.is_grpc = b->facts.is_grpc;
 	b->message.end_stream = end_stream;
 	b->message.n_fields = b->n_fields;
 	if (b->message.kind == H2_REQUEST)
@@ -479,7 +486,7 @@ enum h2_malformed h2_block_end(struct h2_block *b, bool end_stream)
 		end_response(b, end_stream);
 	else if (!end_stream)
 		spoil(b, H2_BAD_SEQUENCE); // RFC 9113 8.1
-	if (b->too_large && b->message.kind != H2_REQUEST)
+	if (b->facts.too_large && b->message.kind != H2_REQUEST)
 		spoil(b, H2_TOO_LARGE);
-	return b->malformed;
+	return b->facts.malformed;
 }

@@ -25,6 +25,15 @@ enum h2_malformed {
 	H2_N_MALFORMED,
 };
 
+// What is known of a block besides its fields.
+struct h2_facts {
+	enum h2_malformed malformed;
+	bool too_large;
+	bool is_grpc;
+	bool regular_seen, authority_seen, method_seen, scheme_seen, path_seen, host_seen;
+	bool method_connect, method_options, method_head;
+};
+
 struct h2_block {
 	// Storage and limits, set once.
 	struct field *fields;
@@ -37,10 +46,7 @@ struct h2_block {
 	size_t text_used;
 	size_t list_bytes; // RFC 9113 6.5.2: name + value + 32 each
 	uint32_t list_fields;
-	enum h2_malformed malformed;
-	bool too_large;
-	bool regular_seen, authority_seen, method_seen, scheme_seen, path_seen, host_seen;
-	bool method_connect, method_options, method_head;
+	struct h2_facts facts;
 	bool length_forbidden; // trailers of a message that had content-length
 	bool connect_stream; // this response answers a CONNECT
 	struct str host;
@@ -57,5 +63,8 @@ void h2_block_begin(struct h2_block *, enum h2_message_kind kind);
 bool h2_block_add(void *block, struct hpack_field *);
 // Text borrowed so far from these bytes is copied.
 void h2_block_moves(void *block, const char *text, size_t len);
+// A block that is too large to be kept goes on after others, behind its begin() and without the
+// fields that it had: facts is what was said of them.
+void h2_block_resume(struct h2_block *, const struct h2_facts *facts);
 // The whole block's verdict; message is complete when WELL_FORMED.
 enum h2_malformed h2_block_end(struct h2_block *, bool end_stream);

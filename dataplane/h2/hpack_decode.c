@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Header blocks in (RFC 7541 3.2, 6).
 #include "dataplane/h2/hpack_memo.h"
+#include "dataplane/h2/hpack_number.h"
 #include "dataplane/h2/hpack_table.h"
 #include "dataplane/h2/hpack_tables.h"
 #include "dataplane/h2/huffman.h"
@@ -15,26 +16,9 @@ struct reader {
 	struct hpack_memo *memo; // NULL = none
 };
 
-// RFC 7541 5.1, of numbers below 2^32. The prefix is what the first byte holds of it. False = cut
-// short, or too large.
 static bool read_number(struct reader *r, uint8_t prefix_max, uint32_t *ret)
 {
-	uint32_t n = *r->p++ & prefix_max;
-	if (n == prefix_max) {
-		for (unsigned shift = 0;; shift += 7) {
-			if (r->p == r->end || shift > 28)
-				return false;
-			uint32_t digit = *r->p & 0x7f;
-			if (shift == 28 && digit > 0xf)
-				return false;
-			if (__builtin_add_overflow(n, digit << shift, &n))
-				return false;
-			if (!(*r->p++ & 0x80))
-				break;
-		}
-	}
-	*ret = n;
-	return true;
+	return hpack_number_read(&r->p, r->end, prefix_max, ret);
 }
 
 // RFC 7541 5.2.

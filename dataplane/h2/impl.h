@@ -8,13 +8,16 @@
 #include "dataplane/h2/h2.h"
 #include "dataplane/h2/header.h"
 #include "dataplane/h2/hpack.h"
+#include "dataplane/h2/hpack_part.h"
 #include "dataplane/h2/list.h"
 #include "lb/base/rand.h"
 
 // Streams that we reset and that the peer may still be sending on (RFC 9113 5.1, "closed").
 #define H2_N_RESET_IDS 32
-// Bytes of a header block, as they come (CVE-2024-27919 and kin).
-#define H2_MAX_BLOCK 65536
+// Bytes of a header block, as they come: what is gathered, for it to be decoded whole, and what is
+// decoded in parts and dropped, so that the connection outlives it (CVE-2024-27919 and kin).
+#define H2_MAX_GATHERED 65536
+#define H2_MAX_BLOCK (1 << 20)
 // Streams that ended otherwise: enough to name the error of a late frame.
 #define H2_N_ENDED_IDS 8
 
@@ -51,7 +54,7 @@ struct h2_context {
 	struct hpack_memo *hpack_memo;
 	struct h2_block block; // the header block being decoded
 	bool block_busy; // its message is lent to a callback
-	uint8_t *gathered; // H2_MAX_BLOCK: the pieces of one that came in several
+	uint8_t *gathered; // H2_MAX_GATHERED: the pieces of one that came in several
 	char *decoded; // Huffman coded text of it
 	struct field *trailers; // unpacked
 	uint32_t max_fields; // of a message of ours
@@ -75,7 +78,10 @@ struct h2_rx {
 	uint32_t block_id; // stream of the header block at hand; 0 = none: no CONTINUATION
 	uint8_t block_flags; // of its HEADERS frame
 	bool block_self; // its priority names itself
-	uint8_t n_continuations;
+	bool block_parted; // some of it was decoded and dropped
+	uint32_t block_len, n_continuations; // so far
+	struct hpack_part part; // block_parted: how far its decoding is
+	struct h2_facts facts; // and what is known of it
 };
 
 struct h2_conn {
@@ -145,6 +151,7 @@ struct h2_stream {
 	bool live; // in the table, open on the wire
 	bool closing; // on_closed runs
 	bool malformed; // ended for an error of the peer's
+	bool too_large; // that is, for a header block that is
 	bool got_head; // client: the final response's header block arrived
 	bool got_end;
 	bool end_queued; // nothing more comes from the owner
@@ -239,6 +246,11 @@ void h2_settings_acked(struct h2_conn *);
 // receive.c: complete frames and header blocks
 void h2_receive_frame(struct h2_conn *, const uint8_t *payload);
 void h2_receive_block(struct h2_conn *, const uint8_t *last_piece, size_t len);
+// What was gathered of a block too large for that: makes room for more. False = the connection has
+// failed.
+bool h2_receive_part(struct h2_conn *);
+// The block at hand is more than may be decoded: the end of its stream, and of the connection.
+void h2_receive_excess(struct h2_conn *, enum h2_abuse);
 
 // abuse.c: each true = within budget; false = the connection has failed (ENHANCE_YOUR_CALM).
 bool h2_abuse_charge_reset(struct h2_conn *);

@@ -105,34 +105,65 @@ void h2_receive_frame(struct h2_conn *c, const uint8_t *payload)
 	}
 }
 
-// Runs the block through HPACK and the header rules. False = the connection has failed.
-static bool decode(struct h2_conn *c, const uint8_t *last_piece, size_t len)
+// What is pending, and the last piece behind it. *len: of that, and then of all.
+static const uint8_t *gather(struct h2_conn *c, const uint8_t *last_piece, size_t *len)
 {
 	struct h2_context *ctx = c->ctx;
 	struct buf *pending = &c->rx.pending;
-	const struct hpack_sink sink = {h2_block_add, h2_block_moves, &ctx->block};
-	const uint8_t *block = last_piece;
-	if (pending->len) {
-		size_t before = pending->len;
-		DCHECK(before + len <= H2_MAX_BLOCK);
-		buf_copy_out(pending, 0, ctx->gathered, before);
-		buf_clear(pending, ctx->chunks);
-		if (len)
-			memcpy(ctx->gathered + before, last_piece, len);
-		block = ctx->gathered;
-		len += before;
+	size_t before = pending->len;
+	if (!before)
+		return last_piece;
+	DCHECK(before + *len <= H2_MAX_GATHERED);
+	buf_copy_out(pending, 0, ctx->gathered, before);
+	buf_clear(pending, ctx->chunks);
+	if (*len)
+		memcpy(ctx->gathered + before, last_piece, *len);
+	*len += before;
+	return ctx->gathered;
+}
+
+void h2_receive_excess(struct h2_conn *c, enum h2_abuse kind)
+{
+	struct h2_stream *s = h2_stream_find(c, c->rx.block_id);
+	if (s && c->role == H2_CLIENT) {
+		s->too_large = true;
+		h2_stream_fail(s, H2_ENHANCE_YOUR_CALM);
 	}
-	enum hpack_result r = hpack_decode(
-		&c->hpack, ctx->hpack_mem, ctx->hpack_memo, block, len, ctx->decoded, &sink);
-	h2_count(ctx, H2_C_header_blocks_in);
+	h2_abuse_fail(c, kind);
+}
+
+// False = the connection has failed.
+static bool decoded(struct h2_conn *c, enum hpack_result r)
+{
+	struct h2_context *ctx = c->ctx;
 	if (r == HPACK_OK)
 		return true;
 	if (r == HPACK_STOPPED)
-		h2_abuse_fail(c, H2_ABUSE_HEADER_BOMB);
+		h2_receive_excess(c, H2_ABUSE_HEADER_BOMB);
 	else if (r == HPACK_NO_MEMORY)
 		h2_count(ctx, H2_C_no_memory);
 	h2_conn_fail(c, r == HPACK_BAD ? H2_COMPRESSION_ERROR : H2_INTERNAL_ERROR);
 	return false;
+}
+
+// Runs the block, or the rest of it, through HPACK and the header rules. False = the connection has
+// failed.
+static bool decode(struct h2_conn *c, const uint8_t *last_piece, size_t len)
+{
+	struct h2_context *ctx = c->ctx;
+	const struct hpack_sink sink = {h2_block_add, h2_block_moves, &ctx->block};
+	const uint8_t *bytes = gather(c, last_piece, &len);
+	enum hpack_result r;
+	if (!c->rx.block_parted) {
+		r = hpack_decode(&c->hpack, ctx->hpack_mem, ctx->hpack_memo, bytes, len,
+			ctx->decoded, &sink);
+	} else {
+		h2_block_resume(&ctx->block, &c->rx.facts);
+		r = hpack_decode_last(&c->rx.part, &c->hpack, ctx->hpack_mem, ctx->hpack_memo,
+			bytes, len, ctx->decoded, &sink);
+	}
+	h2_count(ctx, H2_C_header_blocks_in);
+	return decoded(c, r);
 }
 
 static void deliver(struct h2_conn *c, struct h2_stream *s)
@@ -204,8 +235,8 @@ static void new_request(struct h2_conn *c, uint32_t id)
 		h2_count(ctx, b->message.bad == 431 ? H2_C_requests_too_large_431
 						    : H2_C_requests_bad_400);
 	s->got_head = true;
-	s->is_head = b->method_head;
-	s->is_connect = b->method_connect;
+	s->is_head = b->facts.method_head;
+	s->is_connect = b->facts.method_connect;
 	s->content_length = b->message.content_length;
 	deliver(c, s);
 }
@@ -217,6 +248,19 @@ static void take_response_length(struct h2_stream *s, const struct h2_message *m
 	s->content_length = no_body ? 0 : m->content_length;
 	if (!no_body && s->is_connect)
 		s->content_length = -1;
+}
+
+// HX-25: a request whose trailers are too large gets the same answer as for its header.
+static enum h2_malformed judge_large(struct h2_conn *c, struct h2_stream *s)
+{
+	struct h2_message *m = &c->ctx->block.message;
+	if (c->role == H2_SERVER) {
+		h2_count(c->ctx, H2_C_requests_too_large_431);
+		m->bad = 431;
+		return H2_WELL_FORMED;
+	}
+	s->too_large = true;
+	return H2_TOO_LARGE;
 }
 
 static void more_headers(struct h2_conn *c, struct h2_stream *s)
@@ -235,9 +279,11 @@ static void more_headers(struct h2_conn *c, struct h2_stream *s)
 		total = m->content_length;
 	if (!why && m->end_stream && total >= 0 && total != s->received)
 		why = H2_BAD_CONTENT_LENGTH;
+	if (why == H2_TOO_LARGE)
+		why = judge_large(c, s);
 	count_malformed(c, why);
 	if (why || c->rx.block_self) {
-		h2_stream_fail(s, H2_PROTOCOL_ERROR);
+		h2_stream_fail(s, s->too_large ? H2_ENHANCE_YOUR_CALM : H2_PROTOCOL_ERROR);
 		return;
 	}
 	if (m->kind == H2_INFORMATIONAL && ++s->n_informational > MAX_INFORMATIONAL) {
@@ -265,21 +311,32 @@ static void late_block(struct h2_conn *c, uint32_t id)
 	}
 }
 
-void h2_receive_block(struct h2_conn *c, const uint8_t *last_piece, size_t len)
+// The block at hand, of the stream *ret_s, if there is one. False = the connection has failed.
+static bool begin(struct h2_conn *c, bool idle, struct h2_stream **ret_s)
 {
+	struct h2_block *b = &c->ctx->block;
 	uint32_t id = c->rx.block_id;
-	c->rx.block_id = 0;
-	bool idle = h2_id_idle(c, id);
 	if (idle && (c->role == H2_CLIENT || id % 2 == 0)) {
 		h2_conn_fail(c, H2_PROTOCOL_ERROR);
-		return;
+		return false;
 	}
 	struct h2_stream *s = h2_stream_find(c, id);
 	bool response = c->role == H2_CLIENT && s && !s->got_head;
-	h2_block_begin(&c->ctx->block, idle ? H2_REQUEST : response ? H2_RESPONSE : H2_TRAILERS);
-	c->ctx->block.connect_stream = s && s->is_connect;
-	c->ctx->block.length_forbidden = s && !response && s->content_length >= 0;
-	if (!decode(c, last_piece, len))
+	h2_block_begin(b, idle ? H2_REQUEST : response ? H2_RESPONSE : H2_TRAILERS);
+	b->connect_stream = s && s->is_connect;
+	b->length_forbidden = s && !response && s->content_length >= 0;
+	*ret_s = s;
+	return true;
+}
+
+void h2_receive_block(struct h2_conn *c, const uint8_t *last_piece, size_t len)
+{
+	uint32_t id = c->rx.block_id;
+	bool idle = h2_id_idle(c, id);
+	struct h2_stream *s;
+	bool ok = begin(c, idle, &s) && decode(c, last_piece, len);
+	c->rx.block_id = 0;
+	if (!ok)
 		return;
 	if (s)
 		more_headers(c, s);
@@ -287,4 +344,32 @@ void h2_receive_block(struct h2_conn *c, const uint8_t *last_piece, size_t len)
 		new_request(c, id);
 	else
 		late_block(c, id);
+}
+
+bool h2_receive_part(struct h2_conn *c)
+{
+	struct h2_context *ctx = c->ctx;
+	struct h2_rx *rx = &c->rx;
+	const struct hpack_sink sink = {h2_block_add, h2_block_moves, &ctx->block};
+	struct h2_stream *s;
+	if (!begin(c, h2_id_idle(c, rx->block_id), &s))
+		return false;
+	if (!rx->block_parted) {
+		rx->part = (struct hpack_part){0};
+		rx->facts = ctx->block.facts;
+		rx->block_parted = true;
+	}
+	h2_block_resume(&ctx->block, &rx->facts);
+	size_t len = 0, used;
+	const uint8_t *bytes = gather(c, NULL, &len);
+	enum hpack_result r = hpack_decode_part(&rx->part, &c->hpack, ctx->hpack_mem,
+		ctx->hpack_memo, bytes, len, ctx->decoded, &sink, &used);
+	if (!decoded(c, r))
+		return false;
+	rx->facts = ctx->block.facts;
+	if (buf_append(&rx->pending, ctx->chunks, bytes + used, len - used))
+		return true;
+	h2_count(ctx, H2_C_no_memory);
+	h2_conn_fail(c, H2_INTERNAL_ERROR);
+	return false;
 }

@@ -363,3 +363,8 @@ bool h2_stream_malformed(const struct h2_stream *s)
 {
 	return s->malformed;
 }
+
+bool h2_stream_too_large(const struct h2_stream *s)
+{
+	return s->too_large;
+}

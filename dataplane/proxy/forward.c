@@ -84,7 +84,9 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 	proxy_request_enter(r);
 	r->request_done = true;
 	proxy_booking_request_done(r);
-	if (proxy_request_waits(r)) {
+	if (m->bad) {
+		proxy_request_answer_bad(r, m->bad);
+	} else if (proxy_request_waits(r)) {
 		if (!proxy_replay_put_trailers(r->proxy, &r->replay, m))
 			proxy_request_fail_overload(r);
 	} else if (r->upstream) {

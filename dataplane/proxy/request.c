@@ -277,7 +277,7 @@ static void refuse(struct proxy *p, struct h2_stream *s, const struct h2_message
 		h2_stream_reset(s, sent ? H2_NO_ERROR : H2_INTERNAL_ERROR);
 }
 
-static void answer_bad(struct proxy_request *r, uint16_t status)
+void proxy_request_answer_bad(struct proxy_request *r, uint16_t status)
 {
 	struct proxy_reply reply = proxy_reply_for(LB_CAUSE_CLIENT_PROTOCOL,
 		status == 431 ? STR("request header fields too large") : STR("bad request"));
@@ -311,7 +311,7 @@ void proxy_request_begin(
 	h2_stream_set_user(stream, r);
 	proxy_request_enter(r);
 	if (m->bad)
-		answer_bad(r, m->bad);
+		proxy_request_answer_bad(r, m->bad);
 	else
 		route(r, m);
 	proxy_request_leave(r);
@@ -336,6 +336,8 @@ static struct proxy_reply reply_to_end(const struct proxy_upstream_end *end)
 		reply.text = STR("the backend's connection was lost");
 	else if (end->cause == LB_CAUSE_UPSTREAM_PROTOCOL)
 		reply.text = STR("the backend broke the protocol");
+	else if (end->cause == LB_CAUSE_UPSTREAM_TOO_LARGE)
+		reply.text = STR("the backend's response header or trailers are too large");
 	if (end->unprocessed)
 		reply.grpc_status = proxy_reply_for_reset(H2_REFUSED_STREAM).grpc_status;
 	return reply;

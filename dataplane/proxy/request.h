@@ -139,6 +139,7 @@ void proxy_request_fail(
 	struct proxy_request *, const struct proxy_reply *, enum h2_error code_if_answered);
 void proxy_request_fail_with(struct proxy_request *, enum lb_cause, struct str text);
 void proxy_request_fail_overload(struct proxy_request *); // our pools are exhausted
+void proxy_request_answer_bad(struct proxy_request *, uint16_t status); // h2_message.bad
 // The response is complete on its way to the client.
 void proxy_request_answered_all(struct proxy_request *);
 // Ends an answer of gRPC's under way with the reply's status in trailers; the backend is reset.

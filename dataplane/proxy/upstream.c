@@ -155,8 +155,10 @@ void proxy_upstream_flushed(struct proxy_upstream *u)
 {
 	enum h2_error code;
 	if (h2_conn_failed(u->conn.h2, &code)) {
-		u->broke_protocol = true;
-		over(u, "protocol error", code);
+		// Of a flood's streams only one, if any, is at fault.
+		bool flood = code == H2_ENHANCE_YOUR_CALM;
+		u->broke_protocol = !flood;
+		over(u, flood ? "it sent too much" : "protocol error", code);
 	} else if ((u->state == PROXY_UPSTREAM_RETIRING || u->backend->releasing) &&
 		   !h2_conn_n_streams(u->conn.h2)) {
 		farewell(u, "retired");
@@ -195,7 +197,9 @@ static void on_closed(
 	if (!r)
 		return;
 	enum lb_cause cause = LB_CAUSE_UPSTREAM_PROTOCOL;
-	if (!u->conn.h2 && !u->broke_protocol)
+	if (h2_stream_too_large(s))
+		cause = LB_CAUSE_UPSTREAM_TOO_LARGE;
+	else if (!u->conn.h2 && !u->broke_protocol)
 		cause = LB_CAUSE_UPSTREAM_LOST;
 	else if (u->conn.h2 && by_peer && !h2_stream_malformed(s))
 		cause = LB_CAUSE_UPSTREAM_RESET;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes into a connection of either role, with an owner that does anything allowed at any
-// moment. Input: one byte of options, then records of a length byte and that many bytes to feed;
+// moment. Input: two bytes of options, then records of a length byte and that many bytes to feed;
 // the bytes also decide what the owner does. Everything must come back at the end.
 #include "dataplane/h2/impl.h"
 #include "lb/base/check.h"
@@ -177,7 +177,7 @@ static struct h2_context *context(void)
 		.max_concurrent_streams = 20,
 		.stream_window = 3000,
 		.conn_window = 70000,
-		.max_header_bytes = 4096,
+		.max_header_bytes = 32768,
 		.max_header_fields = 100,
 		.now_ns = &now_ns,
 	};
@@ -204,6 +204,35 @@ static void feed(struct owner *o, const uint8_t *p, size_t len)
 	now_ns += roll(o, 1000000000);
 }
 
+// The beginning of a header block that is more than is gathered, for the input to go on with.
+static void feed_large(struct owner *o)
+{
+	static uint8_t frame[H2_FRAME_HEAD + H2_FRAME_MAX];
+	for (int i = 0; i < 5; i++) {
+		h2_frame_pack(frame, &(struct h2_frame){.length = H2_FRAME_MAX,
+					     .type = i ? H2_CONTINUATION : H2_HEADERS,
+					     .id = 1});
+		// Literal fields of "x", added to the table or not, the last one cut off.
+		uint8_t *p = frame + H2_FRAME_HEAD, *end = frame + sizeof(frame);
+		while (end - p > 200) {
+			uint8_t len = (uint8_t)roll(o, 120);
+			*p++ = roll(o, 2) ? 0x40 : 0;
+			*p++ = 1;
+			*p++ = 'x';
+			*p++ = len;
+			memset(p, 'v', len);
+			p += len;
+		}
+		static const uint8_t cut[] = {0, 1, 'x', 0x7f, 0x81, 0xff, 3};
+		if (i == 4 || roll(o, 4) == 0)
+			memcpy(p, cut, sizeof(cut));
+		else
+			memset(p, 0x82, (size_t)(end - p));
+		h2_conn_feed(o->conn, frame, sizeof(frame));
+	}
+	check_conn(o->conn, o);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 2)
@@ -216,6 +245,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		feed(&o, (const uint8_t *)H2_PREFACE, H2_PREFACE_LEN);
 	if (!(data[0] & 4))
 		feed(&o, (const uint8_t *)"\0\0\0\4\0\0\0\0\0", 9);
+	if (data[1] & 128) {
+		if (role == H2_CLIENT)
+			open_stream(&o);
+		feed_large(&o);
+	}
 	for (size_t at = 2; at < size;) {
 		size_t len = data[at++];
 		if (len > size - at)

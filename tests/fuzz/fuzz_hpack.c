@@ -2,9 +2,10 @@
 // Header blocks of one connection, decoded by ours and by nghttp2's coder: the same verdict and the
 // same fields. What was decoded is encoded by ours and decoded again by nghttp2's, with the same
 // result. Input: records of two bytes and a block: 12 bits of length, and 4 that change the limits
-// of tables. Text that ours only borrows is looked at when the whole block is decoded.
-#include "dataplane/h2/hpack.h"
+// of tables. Text that ours only borrows is looked at when the whole block is decoded. A third
+// decoder gets each block in parts.
 #include "dataplane/h2/hpack_memo.h"
+#include "dataplane/h2/hpack_part.h"
 #include "lb/base/check.h"
 
 #include <nghttp2/nghttp2.h>
@@ -28,7 +29,7 @@ struct list {
 	size_t n_copies;
 };
 
-static struct list ours, theirs;
+static struct list ours, theirs, pieces;
 static struct hpack_mem *memory;
 static struct hpack_memo *memo; // a new one for each input
 
@@ -112,19 +113,55 @@ static void compare(const struct list *a, const struct list *b, bool exactly)
 }
 
 struct peer {
-	struct hpack hpack;
+	struct hpack hpack, parted;
 	nghttp2_hd_inflater *inflater, *second;
 };
+
+static bool emit_copy(void *ctx, struct hpack_field *f)
+{
+	struct list *l = ctx;
+	CHECK(l->n < MAX_FIELDS);
+	l->fields[l->n].name = copied(l, f->name.p, f->name.len);
+	l->fields[l->n].value = copied(l, f->value.p, f->value.len);
+	l->fields[l->n++].never_index = f->never_index;
+	return true;
+}
+
+// Each part has so many bytes more than the one before it left.
+static bool in_parts(struct peer *p, const uint8_t *in, size_t len, size_t more, char *room)
+{
+	const struct hpack_sink sink = {emit_copy, moves, &pieces};
+	struct hpack_part part = {0};
+	size_t from = 0, to = 0, used;
+	for (;;) {
+		size_t skipped = part.skip < len - to ? part.skip : len - to;
+		part.skip -= (uint32_t)skipped;
+		from += skipped;
+		to = from > to ? from : to;
+		to = len - to < more ? len : to + more;
+		if (to == len)
+			break;
+		if (hpack_decode_part(&part, &p->parted, memory, NULL, in + from, to - from, room,
+			    &sink, &used) != HPACK_OK)
+			return false;
+		from += used;
+	}
+	return hpack_decode_last(&part, &p->parted, memory, NULL, in + from, len - from, room,
+		       &sink) == HPACK_OK;
+}
 
 static bool block(struct peer *p, const uint8_t *in, size_t len)
 {
 	char *room = malloc(HPACK_ROOM(len));
-	CHECK(room);
+	char *room_for_parts = malloc(HPACK_ROOM(len));
+	CHECK(room && room_for_parts);
 	const struct hpack_sink sink = {emit, moves, &ours};
 	enum hpack_result r = hpack_decode(&p->hpack, memory, memo, in, len, room, &sink);
 	bool ok = inflate(p->inflater, in, len, &theirs);
 	CHECK(ok == (r == HPACK_OK) && (ok || r == HPACK_BAD));
+	CHECK(ok == in_parts(p, in, len, 1 + len % 61, room_for_parts));
 	if (ok) {
+		compare(&pieces, &theirs, true);
 		compare(&ours, &theirs, true);
 		clear(&theirs);
 		uint8_t *out = malloc(hpack_bound(ours.fields, ours.n));
@@ -137,7 +174,9 @@ static bool block(struct peer *p, const uint8_t *in, size_t len)
 	}
 	clear(&ours);
 	clear(&theirs);
+	clear(&pieces);
 	free(room);
+	free(room_for_parts);
 	return ok;
 }
 
@@ -149,6 +188,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memo = hpack_memo_new();
 	CHECK(memory && memo);
 	hpack_init(&p.hpack, size & 1);
+	hpack_init(&p.parted, false);
 	CHECK(nghttp2_hd_inflate_new(&p.inflater) == 0);
 	CHECK(nghttp2_hd_inflate_new(&p.second) == 0);
 	bool ok = true;
@@ -171,6 +211,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	nghttp2_hd_inflate_del(p.inflater);
 	nghttp2_hd_inflate_del(p.second);
 	hpack_fini(&p.hpack, memory);
+	hpack_fini(&p.parted, memory);
 	CHECK(hpack_mem_used(memory) == 0);
 	hpack_memo_free(memo);
 	return 0;

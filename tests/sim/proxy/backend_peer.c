@@ -92,7 +92,7 @@ static struct field report_of(const struct backend *b)
 
 static void send_head(struct h2_stream *s, struct job *j, uint16_t status, bool end)
 {
-	static char large[16000];
+	static char large[20000];
 	struct field fields[6] = {
 		{.name = STR("content-type"),
 			.value = j->is_grpc ? STR("application/grpc+proto") : STR("text/plain")},

@@ -270,6 +270,27 @@ static void a_malformed_response_is_13_or_502(void **state)
 	world_free(w);
 }
 
+// HX-25: whoever shares its connection does not notice.
+static void a_response_header_that_is_too_large_fails_its_request_alone(void **state)
+{
+	struct world_conf conf = world_conf_default(3);
+	conf.n_clients = 1;
+	conf.max_conns_per_endpoint = 1;
+	struct world *w = ready_world(&conf);
+	for (int i = 0; i < 20; i++)
+		ask(w, KIND_DOWNLOAD, 100000);
+	struct ask *a = ask(w, KIND_TRAILERS_ONLY, 18000), *b = ask(w, KIND_HEAD, 18000);
+	finish(w);
+	assert_reply(a, 8);
+	assert_non_null(strstr(a->message, "header or trailers are too large"));
+	assert_int_equal(b->http_status, 502);
+	assert_int_equal(world_ended(w, LB_CAUSE_UPSTREAM_TOO_LARGE), 2);
+	for (int i = 0; i < 20; i++)
+		assert_ok(w, &w->asks[i]);
+	assert_int_equal(world_ended(w, LB_CAUSE_OK), 20);
+	world_free(w);
+}
+
 // HX-25
 static void too_many_header_bytes_are_431_or_status_13(void **state)
 {
@@ -605,6 +626,7 @@ RUN_SUITE("sim/proxy", CASE(requests_wait_for_the_first_connection_in_order),
 	CASE(a_lost_connection_is_reported_and_made_again),
 	CASE(an_older_snapshot_cannot_take_up_a_released_endpoint),
 	CASE(a_malformed_response_is_13_or_502), CASE(too_many_header_bytes_are_431_or_status_13),
+	CASE(a_response_header_that_is_too_large_fails_its_request_alone),
 	CASE(a_frontend_without_routes_says_why), CASE(plain_requests_get_http_statuses),
 	CASE(exhausted_pools_fail_requests_and_heal), CASE(too_few_chunks_fail_requests_and_heal),
 	CASE(a_client_that_says_nothing_is_closed),

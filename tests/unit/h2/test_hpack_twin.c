@@ -189,7 +189,8 @@ static void each_name_we_know_is_understood_by_nghttp2(void **state)
 			continue;
 		fuzz_hpack_n_fields = 0;
 		judge_literal((struct str){k->name, k->len}, value, sizeof(value) - 1, false);
-		assert_int_equal(fuzz_hpack_n_fields, 2); // as read, and as read of what we wrote
+		// As read, as read in parts, and as read of what we wrote.
+		assert_int_equal(fuzz_hpack_n_fields, 3);
 	}
 }
 

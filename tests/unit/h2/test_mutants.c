@@ -64,7 +64,9 @@ static size_t build(uint8_t *input, struct raw *raw)
 	size_t n = 0;
 	raw->len = 0;
 	input[n++] = (uint8_t)roll(2);
-	input[n++] = (uint8_t)roll(256);
+	input[n++] = (uint8_t)(roll(128) | (roll(32) ? 0 : 128));
+	if (input[1] & 128) // in the midst of a large header block
+		raw_frame(raw, H2_CONTINUATION, H2_FLAG_END_HEADERS, 1, "xxx\x82", 1 + roll(4));
 	for (uint64_t i = 1 + roll(40); i > 0; i--)
 		some_frame(raw, !(input[0] & 1));
 	for (uint64_t i = roll(4); i > 0; i--)
