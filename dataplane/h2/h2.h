@@ -72,7 +72,7 @@ struct h2_message {
 	bool end_stream;
 	int64_t content_length; // -1 = absent
 	// All regular fields in order of arrival; pseudo-header fields not among them, `host`
-	// removed.
+	// removed. Of gRPC requests and what answers them, values have no blanks at their ends.
 	const struct field *fields;
 	size_t n_fields;
 };

@@ -140,12 +140,14 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
+static bool has_blank_end(struct str v)
+{
+	return v.len && (is_blank(v.p[0]) || is_blank(v.p[v.len - 1]));
+}
+
 static bool value_ok(struct str v)
 {
-	if (v.len == 0)
-		return true;
-	return !is_blank(v.p[0]) && !is_blank(v.p[v.len - 1]) &&
-	       (is_plain(v, ' ') || all_in(v, IN_VALUE));
+	return v.len == 0 || is_plain(v, ' ') || all_in(v, IN_VALUE);
 }
 
 static struct str keep(const struct h2_block *b, struct str s)
@@ -411,10 +413,22 @@ static void on_regular(struct h2_block *b, struct hpack_field *f)
 		keep_field(b, f);
 }
 
+// gRPC over HTTP/2, "Custom-Metadata": such blanks may be stripped. Whose they are is known at the
+// end of the block. The connection's table must have what came, and no mark.
+static APART void on_blank_end(struct h2_block *b, const struct hpack_field *f)
+{
+	struct hpack_field stripped = *f;
+	stripped.value = str_trim(f->value);
+	b->facts.blank_seen = true;
+	on_regular(b, &stripped);
+}
+
 static APART bool on_other(struct h2_block *b, struct hpack_field *f)
 {
 	if (f->id ? f->id <= HPACK_STATUS : f->name.len && f->name.p[0] == ':')
 		on_pseudo(b, f);
+	else if (!(f->mark & CHECKED) && has_blank_end(f->value))
+		on_blank_end(b, f);
 	else
 		on_regular(b, f);
 	return true;
@@ -480,6 +494,9 @@ enum h2_malformed h2_block_end(struct h2_block *b, bool end_stream)
 	b->message.is_grpc = b->facts.is_grpc;
 	b->message.end_stream = end_stream;
 	b->message.n_fields = b->n_fields;
+	bool is_grpc = b->message.kind == H2_REQUEST ? b->facts.is_grpc : b->grpc_stream;
+	if (b->facts.blank_seen && !is_grpc)
+		spoil(b, H2_BAD_VALUE);
 	if (b->message.kind == H2_REQUEST)
 		end_request(b);
 	else if (b->message.kind == H2_RESPONSE)

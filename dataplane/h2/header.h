@@ -11,7 +11,7 @@
 enum h2_malformed {
 	H2_WELL_FORMED,
 	H2_BAD_NAME, // empty, upper case or a forbidden byte (HX-07)
-	H2_BAD_VALUE, // forbidden byte, blank at an end (HX-07)
+	H2_BAD_VALUE, // forbidden byte, blank at an end but for gRPC (HX-07)
 	H2_BAD_PSEUDO, // missing, repeated, unknown, late, in trailers (HX-06)
 	H2_BAD_METHOD,
 	H2_BAD_SCHEME,
@@ -29,7 +29,8 @@ enum h2_malformed {
 struct h2_facts {
 	enum h2_malformed malformed;
 	bool too_large;
-	bool is_grpc;
+	bool is_grpc; // by its own content-type
+	bool blank_seen; // at an end of a value
 	bool regular_seen, authority_seen, method_seen, scheme_seen, path_seen, host_seen;
 	bool method_connect, method_options, method_head;
 };
@@ -49,6 +50,7 @@ struct h2_block {
 	struct h2_facts facts;
 	bool length_forbidden; // trailers of a message that had content-length
 	bool connect_stream; // this response answers a CONNECT
+	bool grpc_stream; // these trailers, or this response, belong to a gRPC request
 	struct str host;
 };
 

@@ -157,7 +157,7 @@ struct h2_stream {
 	bool end_queued; // nothing more comes from the owner
 	bool sent_end;
 	bool has_trailers;
-	bool is_head, is_connect; // of the request
+	bool is_head, is_connect, is_grpc; // of the request
 };
 
 static inline void h2_count(struct h2_context *ctx, enum h2_counter counter)

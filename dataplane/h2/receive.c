@@ -237,6 +237,7 @@ static void new_request(struct h2_conn *c, uint32_t id)
 	s->got_head = true;
 	s->is_head = b->facts.method_head;
 	s->is_connect = b->facts.method_connect;
+	s->is_grpc = b->facts.is_grpc;
 	s->content_length = b->message.content_length;
 	deliver(c, s);
 }
@@ -324,6 +325,7 @@ static bool begin(struct h2_conn *c, bool idle, struct h2_stream **ret_s)
 	bool response = c->role == H2_CLIENT && s && !s->got_head;
 	h2_block_begin(b, idle ? H2_REQUEST : response ? H2_RESPONSE : H2_TRAILERS);
 	b->connect_stream = s && s->is_connect;
+	b->grpc_stream = s && s->is_grpc;
 	b->length_forbidden = s && !response && s->content_length >= 0;
 	*ret_s = s;
 	return true;

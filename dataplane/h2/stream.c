@@ -218,6 +218,7 @@ struct h2_stream *h2_stream_open(struct h2_conn *c, const struct h2_message *m, 
 	s->user = user;
 	s->is_head = str_eq(m->method, STR("HEAD"));
 	s->is_connect = str_eq(m->method, STR("CONNECT"));
+	s->is_grpc = m->is_grpc;
 	if (!h2_put_message(s, m, m->end_stream)) {
 		// Never seen by the peer nor by the owner: its id stays unused.
 		off_wire(s);

@@ -9,6 +9,8 @@
 #define PATH_400 "HX-09: answered with 400 instead of a reset"
 #define NO_AUTHORITY "VH-11: a request that names no host has the routes of `*`"
 #define USERINFO "HX-09, RFC 9113 8.3.1: :authority must not include userinfo"
+#define GRPC_BLANK "gRPC's clients send blanks at the ends, and may: they are stripped"
+#define GRPC "content-type", "application/grpc"
 #define STATUS_RANGE "HX-16: status below 100"
 
 const struct row header_rows[] = {
@@ -223,6 +225,19 @@ const struct row header_rows[] = {
 	{"grpc request", REQUEST,
 		{POST, "content-type", "application/grpc", "te", "trailers", "grpc-timeout", "1S"},
 		OK, BODY(5)},
+	{"grpc value with leading blank", REQUEST, {POST, GRPC, "x", " a"}, OK, BODY(5),
+		.differs = GRPC_BLANK},
+	{"grpc value with trailing tab", REQUEST, {POST, "x", "a\t", GRPC}, OK, BODY(5),
+		.differs = GRPC_BLANK},
+	{"grpc value of one blank", REQUEST, {POST, GRPC, "x", " "}, OK, BODY(5),
+		.differs = GRPC_BLANK},
+	{"grpc value of a blank and lf", REQUEST, {POST, GRPC, "x", " \n"}, MALFORMED},
+	{"grpc name with blank", REQUEST, {POST, GRPC, "x ", "a"}, MALFORMED},
+	{"grpc-web value with blank", REQUEST,
+		{POST, "content-type", "application/grpc-web", "x", " a"}, MALFORMED},
+	{"grpc trailers with blank", REQUEST, {POST, GRPC}, OK, BODY(5), TRAILERS("x", " a "),
+		.differs = GRPC_BLANK},
+	{"trailers with blank", REQUEST, {POST}, MALFORMED, BODY(5), TRAILERS("x", "a ")},
 	{"binary metadata", REQUEST, {POST, "x-bin", "AAECAw==", "x-bin", "AAEC"}, OK, BODY(5)},
 	{"cookie crumbs", REQUEST, {REQ, "cookie", "a=b", "cookie", "c=d"}, OK},
 	// responses: :status (HX-06, HX-16)
@@ -263,6 +278,11 @@ const struct row header_rows[] = {
 	{"empty name in a response", RESPONSE, {RES, "", "y"}, MALFORMED},
 	{"bad value in a response", RESPONSE, {RES, "x", "y\r\n"}, MALFORMED},
 	{"blank at the end in a response", RESPONSE, {RES, "x", "y "}, MALFORMED},
+	{"blank at an end of grpc's response", RESPONSE, {RES, GRPC, "x", "y "}, OK,
+		.flags = TO_GRPC, .differs = GRPC_BLANK},
+	{"blank in grpc's answer to no grpc", RESPONSE, {RES, GRPC, "x", "y "}, MALFORMED},
+	{"blank in grpc's trailers", RESPONSE, {RES, GRPC}, OK, BODY(5),
+		TRAILERS("grpc-status", "0", "x", "\ty"), .flags = TO_GRPC, .differs = GRPC_BLANK},
 	{"connection in a response", RESPONSE, {RES, "connection", "close"}, MALFORMED},
 	{"keep-alive in a response", RESPONSE, {RES, "keep-alive", "1"}, MALFORMED},
 	{"proxy-connection in a response", RESPONSE, {RES, "proxy-connection", "1"}, MALFORMED},

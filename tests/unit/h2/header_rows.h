@@ -13,6 +13,7 @@ enum row_flag {
 	NO_END = 1, // the last frame does not end the stream
 	TO_HEAD = 2, // the response answers HEAD
 	TO_CONNECT = 4,
+	TO_GRPC = 8,
 };
 
 #define MAX_FIELDS 12

@@ -5,6 +5,7 @@
 // the strict behaviour is set here.
 #include "dataplane/h2/header.h"
 #include "dataplane/h2/hpack_memo.h"
+#include "dataplane/h2/hpack_table.h"
 #include "tests/unit/h2/h2_peer.h"
 #include "tests/unit/h2/header_rows.h"
 
@@ -35,7 +36,8 @@ static void open_request(int flags)
 		.method = flags & TO_HEAD ? STR("HEAD") : STR("GET"),
 		.scheme = STR("http"),
 		.authority = STR("a.test"),
-		.path = STR("/")};
+		.path = STR("/"),
+		.is_grpc = flags & TO_GRPC};
 	if (flags & TO_CONNECT)
 		m = (struct h2_message){.kind = H2_REQUEST,
 			.method = STR("CONNECT"),
@@ -511,6 +513,37 @@ static void fields_keep_order_and_duplicates(void **state)
 		"closed(1 NO_ERROR peer) ");
 }
 
+// gRPC over HTTP/2, "Custom-Metadata"
+static void blanks_at_the_ends_of_grpc_values_are_stripped(void **state)
+{
+	static const char *const fields[] = {REQ, "a", " \t1 2\t ", "content-type",
+		"application/grpc ", "te", " trailers", "b", " ", NULL};
+	assert_string_equal(heard(fields),
+		"request(1 GET http a.test / grpc a=1 2 content-type=application/grpc te=trailers "
+		"b= end) closed(1 NO_ERROR peer) ");
+}
+
+// What the table gets is what came: the peer's own has it with the blanks. A mark that one message
+// leaves says nothing wrong to the next one.
+static void a_blank_in_the_table_is_judged_as_when_it_came(void **state)
+{
+	struct decoder *d = decoder_new();
+	const char *const adds[] = {"\x82\x86\x84\x41\1a\x5f\x10" // … content-type
+				    "application/grpc"
+				    "\x40\1x\2 b",
+		"\x82\x86\x84\x41\1a\x40\1x\2 b"};
+	for (int i = 0; i < 3; i++) // the literal comes from the memo at last
+		assert_int_equal(judge(d, adds[0], strlen(adds[0])), H2_WELL_FORMED);
+	assert_true(str_eq(d->block.message.fields[1].value, STR("b")));
+	assert_int_equal(judge(d, "\x82\x86\x84\xc0\xbf\xbe", 6), H2_WELL_FORMED);
+	assert_true(str_eq(d->block.message.fields[1].value, STR("b")));
+	assert_int_equal(judge(d, "\x82\x86\x84\xc0\xbe", 5), H2_BAD_VALUE);
+	assert_int_equal(judge(d, adds[1], strlen(adds[1])), H2_BAD_VALUE);
+	// 4 bytes more or less show in what stays in the table.
+	assert_int_equal(hpack_table_entry(d->hpack.received, 0)->value_len, 2);
+	decoder_free(d);
+}
+
 // HX-01
 static void grpc_is_its_media_type_and_its_suffixed_ones(void **state)
 {
@@ -540,5 +573,8 @@ RUN_SUITE("h2/header", cmocka_unit_test_setup_teardown(verdicts_equal_nghttp2s, 
 	cmocka_unit_test_setup_teardown(
 		host_becomes_the_authority_and_is_no_field, set_up, tear_down),
 	cmocka_unit_test_setup_teardown(fields_keep_order_and_duplicates, set_up, tear_down),
+	cmocka_unit_test_setup_teardown(
+		blanks_at_the_ends_of_grpc_values_are_stripped, set_up, tear_down),
+	cmocka_unit_test(a_blank_in_the_table_is_judged_as_when_it_came),
 	cmocka_unit_test_setup_teardown(
 		grpc_is_its_media_type_and_its_suffixed_ones, set_up, tear_down))
