@@ -38,7 +38,7 @@ struct h2_conn *h2_conn_new(struct h2_context *ctx, enum h2_role role,
 	h2_list_init(&c->end_turns);
 	h2_list_init(&c->credits);
 	h2_list_init(&c->done);
-	if (h2_put_greeting(c))
+	if (role == H2_SERVER || h2_put_greeting(c))
 		return c;
 	pool_put(&ctx->conns, c);
 	return NULL;
@@ -115,6 +115,8 @@ static void drain(struct h2_conn *c, uint32_t last_id, enum h2_error code)
 	if (last_id < c->goaway_sent_id)
 		c->goaway_sent_id = last_id;
 	c->goaway_sent = true;
+	if (!c->written && !h2_put_greeting(c))
+		return;
 	h2_put_goaway(c, c->role == H2_SERVER ? c->goaway_sent_id : 0, code);
 }
 

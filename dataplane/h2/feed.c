@@ -14,17 +14,6 @@ static uint32_t min_u32(uint32_t a, size_t b)
 	return b < a ? (uint32_t)b : a;
 }
 
-// RFC 9113 3.4. Bytes taken.
-static size_t feed_preface(struct h2_conn *c, const uint8_t *p, size_t len)
-{
-	struct h2_rx *rx = &c->rx;
-	uint32_t n = min_u32(rx->preface_left, len);
-	if (memcmp(p, &H2_PREFACE[H2_PREFACE_LEN - rx->preface_left], n) != 0)
-		h2_conn_fail(c, H2_PROTOCOL_ERROR);
-	rx->preface_left = (uint8_t)(rx->preface_left - n);
-	return n;
-}
-
 // Rules that span frames.
 static enum h2_error check_order(const struct h2_conn *c, const struct h2_frame *f)
 {
@@ -370,7 +359,7 @@ size_t h2_conn_feed(struct h2_conn *c, const uint8_t *p, size_t len)
 	// A payload of no bytes is a step of its own.
 	while (!c->failed && (at < len || h2_rx_at_end(&c->rx))) {
 		if (c->rx.preface_left) {
-			at += feed_preface(c, p + at, len - at);
+			at += h2_preface_feed(c, p + at, len - at);
 		} else if (!c->rx.in_payload) {
 			size_t whole = feed_whole(c, p + at, len - at);
 			at += whole ? whole : feed_head(c, p + at, len - at);

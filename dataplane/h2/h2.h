@@ -65,7 +65,7 @@ struct h2_message {
 	struct str method, scheme, authority, path;
 	uint16_t status; // responses
 	// A request, or its trailers, that is well formed HTTP/2 but must be answered locally with
-	// this HTTP status (400 bad :path, 431 header list too large); 0 = fine. fields may be
+	// this HTTP status (400 bad :path or no authority, 431 header list too large); 0 = fine. fields may be
 	// incomplete then.
 	uint16_t bad;
 	bool is_grpc; // content-type is application/grpc or application/grpc+… (HX-01)
@@ -109,8 +109,8 @@ struct h2_events {
 struct h2_context *h2_context_new(const struct h2_conf *, struct pool *chunks);
 void h2_context_free(struct h2_context *);
 
-// A new connection whose output goes to *out (borrowed: TCP's send queue). Writes preface and
-// SETTINGS there at once. NULL = pools exhausted.
+// A new connection whose output goes to *out (borrowed: TCP's send queue). A client writes preface
+// and SETTINGS there at once, a server when it has the client's. NULL = pools exhausted.
 struct h2_conn *h2_conn_new(
 	struct h2_context *, enum h2_role, const struct h2_events *, struct buf *out, void *user);
 // Frees it and what it holds. Streams still open are closed first, through on_closed by_peer with
@@ -120,7 +120,8 @@ void *h2_conn_user(const struct h2_conn *);
 
 // Bytes from the peer. Consumes all of them, or returns the bytes consumed so far when the
 // connection's control output is clogged (a peer that floods and does not read): feed the rest
-// later. A connection error has queued GOAWAY and makes h2_conn_failed() true: pump, flush, then
+// later. A connection error has queued GOAWAY, or what a client that speaks no HTTP/2 understands, and
+// makes h2_conn_failed() true: pump, flush, then
 // close.
 size_t h2_conn_feed(struct h2_conn *, const uint8_t *, size_t len);
 bool h2_conn_failed(const struct h2_conn *, enum h2_error *ret_code);

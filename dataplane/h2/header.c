@@ -470,6 +470,8 @@ static void end_request(struct h2_block *b)
 	// VH-11: :authority rules; host, which might say something else to the backend, ends here.
 	if (b->facts.host_seen && !b->facts.authority_seen)
 		m->authority = b->host;
+	else if (!b->facts.authority_seen)
+		m->bad = 400; // nobody could tell whose routes are meant
 	bool asterisk = b->facts.method_options && str_eq(m->path, STR("*"));
 	if (b->facts.path_seen && !b->facts.too_large && !asterisk &&
 		!str_starts(m->path, STR("/")))

@@ -69,6 +69,7 @@ struct h2_rx {
 	uint8_t head[H2_FRAME_HEAD + 6]; // frame header, pad length, priority fields
 	uint8_t head_have, head_need;
 	uint8_t preface_left;
+	bool foreign; // what came in its place is another
 	bool in_payload;
 	struct h2_frame frame;
 	uint32_t left; // of the payload behind the prefix, padding excluded
@@ -217,6 +218,9 @@ enum h2_past { H2_PAST_RESET, H2_PAST_ENDED, H2_PAST_NEVER };
 enum h2_past h2_stream_past(const struct h2_conn *, uint32_t id);
 // Never opened so far.
 bool h2_id_idle(const struct h2_conn *, uint32_t id);
+
+// preface.c: bytes of the client's preface, which is not all there yet. Returns those taken.
+size_t h2_preface_feed(struct h2_conn *, const uint8_t *, size_t len);
 
 // feed.c
 // A frame's payload of no bytes more is still to be worked on.

@@ -118,7 +118,8 @@ void h2_conn_fail(struct h2_conn *c, enum h2_error code)
 	uint8_t payload[8];
 	h2_write_u32(payload, h2_goaway_id(c));
 	h2_write_u32(payload + 4, code);
-	put_frame(c, H2_GOAWAY, 0, 0, payload, sizeof(payload));
+	if (c->written) // else nobody has spoken HTTP/2 yet
+		put_frame(c, H2_GOAWAY, 0, 0, payload, sizeof(payload));
 	c->failed = true;
 	c->error = code;
 	h2_count(c->ctx, H2_C_conn_errors);

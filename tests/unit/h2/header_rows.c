@@ -7,7 +7,7 @@
 #define TRAILERS(...) .has_trailers = true, .trailers = {__VA_ARGS__}
 
 #define PATH_400 "HX-09: answered with 400 instead of a reset"
-#define NO_AUTHORITY "VH-11: a request that names no host has the routes of `*`"
+#define NO_AUTHORITY "answered with 400 instead of a reset"
 #define USERINFO "HX-09, RFC 9113 8.3.1: :authority must not include userinfo"
 #define GRPC_BLANK "gRPC's clients send blanks at the ends, and may: they are stripped"
 #define GRPC "content-type", "application/grpc"
@@ -22,8 +22,11 @@ const struct row header_rows[] = {
 	{"no method", REQUEST, {":scheme", "http", ":authority", "a", ":path", "/"}, MALFORMED},
 	{"no scheme", REQUEST, {":method", "GET", ":authority", "a", ":path", "/"}, MALFORMED},
 	{"no path", REQUEST, {":method", "GET", ":scheme", "http", ":authority", "a"}, MALFORMED},
-	{"no authority, no host", REQUEST, {":method", "GET", ":scheme", "http", ":path", "/"}, OK,
-		.differs = NO_AUTHORITY},
+	{"no authority, no host", REQUEST, {":method", "GET", ":scheme", "http", ":path", "/"},
+		ANSWER_400, .differs = NO_AUTHORITY},
+	{"no authority of another scheme", REQUEST,
+		{":method", "GET", ":scheme", "coap", ":path", "/"}, ANSWER_400,
+		.differs = "a proxy needs one, whatever the scheme does"},
 	{"host for authority", REQUEST,
 		{":method", "GET", ":scheme", "http", ":path", "/", "host", "a"}, OK},
 	{"no fields at all", REQUEST, {NULL}, MALFORMED},

@@ -278,7 +278,60 @@ static void anything_but_the_preface_ends_the_connection(void **state)
 		raw_bytes(&raw, H2_PREFACE, H2_PREFACE_LEN);
 		raw.data[i] ^= 1;
 		peer_feed(&us, &raw);
-		assert_string_equal(peer_frames(&us), "GOAWAY 0 PROTOCOL_ERROR\n");
+		enum h2_error code;
+		assert_true(h2_conn_failed(us.conn, &code));
+		assert_string_equal(peer_frames(&us), "");
+		peer_disconnect(&us, H2_CANCEL);
+	}
+	assert_int_equal(peer_counter(&us, "prefaces_other"), H2_PREFACE_LEN);
+}
+
+// Whoever speaks something else hears no HTTP/2; who speaks HTTP/1.1 is told in its own words, once.
+static void other_protocols_are_told_apart(void **state)
+{
+	static const char refusal[] = "HTTP/1.1 505 HTTP Version Not Supported\r\n";
+	static const struct {
+		const char *first, *counter; // NULL = more must come
+	} rows[] = {
+		{"GET / HTTP/1.1\r\nhost: a\r\n\r\n", "prefaces_http1"},
+		{"POST /upload HTTP/1.1\r\ncontent-length: 10\r\n\r\n0123456789", "prefaces_http1"},
+		{"PUT /", "prefaces_http1"},
+		{"PATCH /", "prefaces_http1"},
+		{"OPTIONS * HTTP/1.1\r\n", "prefaces_http1"},
+		{"CONNECT a:1 HTTP/1.1\r\n", "prefaces_http1"},
+		{"\x16\x03\x01\x02\x01\x01", "prefaces_tls"},
+		{"\x16", "prefaces_tls"},
+		{"get / HTTP/1.1\r\n", "prefaces_other"},
+		{"INVALID CONNECTION PREFACE\r\n\r\n", "prefaces_other"},
+		{"PRI * HTTP/1.1\r\n", "prefaces_other"},
+		{"SSH-2.0-x\r\n", "prefaces_other"},
+		{"OPTION", NULL},
+		{"PRI * HTTP/2.0", NULL},
+		{"P", NULL},
+	};
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *first = rows[i / 2].first, *counter = rows[i / 2].counter;
+		size_t len = strlen(first), step = i % 2 ? 1 : len;
+		uint64_t before = counter ? peer_counter(&us, counter) : 0;
+		char out[256] = "";
+		enum h2_error code;
+		assert_non_null(peer_connect(&us, H2_SERVER));
+		for (size_t at = 0; at < len; at += step)
+			h2_conn_feed(us.conn, (const uint8_t *)first + at, step);
+		assert_false(h2_conn_pump(us.conn, SIZE_MAX));
+		assert_int_equal(h2_conn_failed(us.conn, &code), counter != NULL);
+		assert_true(us.out.len < sizeof(out));
+		assert_int_equal(us.out.len, h2_conn_written(us.conn));
+		buf_copy_out(&us.out, 0, out, us.out.len);
+		if (counter && strcmp(counter, "prefaces_http1") == 0) {
+			assert_memory_equal(out, refusal, strlen(refusal));
+			const char *body = strstr(out, "\r\n\r\n") + 4;
+			assert_int_equal(atoi(strstr(out, "content-length: ") + 16), strlen(body));
+		} else {
+			assert_string_equal(out, "");
+		}
+		if (counter)
+			assert_int_equal(peer_counter(&us, counter), before + 1);
 		peer_disconnect(&us, H2_CANCEL);
 	}
 }
@@ -302,7 +355,7 @@ static void first_frame_must_be_settings(void **state)
 			first[i].len);
 		peer_feed(&us, &raw);
 		assert_string_equal(us.log, "");
-		assert_string_equal(peer_frames(&us), "GOAWAY 0 PROTOCOL_ERROR\n");
+		assert_string_equal(peer_frames(&us), "SETTINGS\nGOAWAY 0 PROTOCOL_ERROR\n");
 		peer_disconnect(&us, H2_CANCEL);
 	}
 }
@@ -528,8 +581,8 @@ static void failed_connection_hears_nothing(void **state)
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 RUN_SUITE("h2/feed", CASE(each_frame_in_each_state_gets_its_error),
 	CASE(a_client_knows_its_server_frames), CASE(frame_above_16384_is_a_size_error),
-	CASE(anything_but_the_preface_ends_the_connection), CASE(first_frame_must_be_settings),
-	CASE(nothing_comes_between_headers_and_continuation),
+	CASE(anything_but_the_preface_ends_the_connection), CASE(other_protocols_are_told_apart),
+	CASE(first_frame_must_be_settings), CASE(nothing_comes_between_headers_and_continuation),
 	CASE(stream_id_below_an_earlier_one_ends_the_connection),
 	CASE(header_block_comes_in_continuations), CASE(padding_and_priority_are_cut_off),
 	CASE(hpack_state_survives_blocks_that_nobody_hears),

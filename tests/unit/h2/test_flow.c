@@ -219,6 +219,8 @@ static void no_credit_for_a_stream_that_has_ended(void **state)
 static void windows_larger_than_the_default_are_announced(void **state)
 {
 	assert_non_null(peer_connect(&us, H2_SERVER));
+	raw_bytes(&raw, H2_PREFACE, H2_PREFACE_LEN);
+	peer_feed(&us, &raw);
 	assert_string_equal(peer_frames(&us), "SETTINGS\nWINDOW_UPDATE 0 2031617\n");
 }
 
