@@ -168,8 +168,12 @@ static void add_filters(
 {
 	const struct lb_filter_chain *chain = e->query.of.filters;
 	for (uint32_t i = 0; i < chain->n; i++) {
-		json_t *filter = route_json_filter(explain_filter(&e->query, &e->found, r, c, i));
+		const struct lb_filter *f = explain_filter(&e->query, &e->found, r, c, i);
+		json_t *filter = f ? route_json_filter(f) : json_object();
 		json_object_del(filter, "name");
+		json_object_del(filter, "disabled"); // of the listener; what counts here is on
+		if (!f)
+			json_object_set_new(filter, "disabled", json_true());
 		char *text = json_dumps(filter, JSON_COMPACT);
 		json_t *row = json_object();
 		show_set_u64(row, "route", r->index);

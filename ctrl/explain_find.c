@@ -121,7 +121,7 @@ static const struct lb_session *covering(const struct explain_query *q,
 {
 	for (uint32_t i = 0; i < q->of.filters->n; i++) {
 		const struct lb_filter *filter = explain_filter(q, f, r, drawn, i);
-		if (filter->kind == LB_FILTER_SESSION &&
+		if (filter && filter->kind == LB_FILTER_SESSION &&
 			lb_session_covers(&filter->session, q->req.path))
 			return &filter->session;
 	}

@@ -58,7 +58,7 @@ struct explain_session {
 void explain_session(const struct explain_query *, const struct explain_found *,
 	const struct res_route *, const struct res_weighted_cluster *drawn,
 	struct explain_session *s);
-// Filter i as it counts for them.
+// Filter i as it counts for them; NULL = it is disabled.
 const struct lb_filter *explain_filter(const struct explain_query *, const struct explain_found *,
 	const struct res_route *, const struct res_weighted_cluster *drawn, uint32_t i);
 // What share of the route's requests each of its entries gets. ret has room for all.

@@ -221,8 +221,10 @@ json_t *route_json_filter(const struct lb_filter *f)
 	set_str(o, "name", f->name);
 	if (f->kind == LB_FILTER_FAULT)
 		fault_json(o, &f->fault);
-	else
+	else if (f->kind == LB_FILTER_SESSION)
 		session_json(o, &f->session);
+	if (f->disabled || f->kind == LB_FILTER_SWITCH)
+		json_object_set_new(o, "disabled", json_boolean(f->disabled));
 	return o;
 }
 

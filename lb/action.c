@@ -57,10 +57,11 @@ static void put_overrides(struct flat *f, const struct lb_filter_overrides *o)
 		const struct lb_filter *filter = &o->list[i];
 		put_str(f, filter->name);
 		put(f, &filter->kind, sizeof(filter->kind));
-		if (filter->kind == LB_FILTER_FAULT) {
+		put(f, &filter->disabled, sizeof(filter->disabled));
+		if (filter->kind == LB_FILTER_FAULT)
 			put(f, &filter->fault, sizeof(filter->fault));
+		if (filter->kind != LB_FILTER_SESSION)
 			continue;
-		}
 		put(f, &filter->session.enabled, sizeof(filter->session.enabled));
 		put_str(f, filter->session.cookie);
 		put_str(f, filter->session.path);

@@ -69,7 +69,8 @@ void lb_filter_chain_put(struct lb_filter_chain *c)
 static const struct lb_filter *find(const struct lb_filter_overrides *o, const struct lb_filter *f)
 {
 	for (uint32_t i = 0; i < o->n; i++)
-		if (o->list[i].kind == f->kind && str_eq(o->list[i].name, f->name))
+		if ((o->list[i].kind == f->kind || o->list[i].kind == LB_FILTER_SWITCH) &&
+			str_eq(o->list[i].name, f->name))
 			return &o->list[i];
 	return NULL;
 }
@@ -78,12 +79,18 @@ const struct lb_filter *lb_filter_effective(
 	const struct lb_filter_chain *c, uint32_t i, const struct lb_route_result *route)
 {
 	const struct lb_filter *f = &c->filters[i];
+	bool is_on = false;
 	const struct lb_filter_overrides *const levels[] = {
 		route->cluster_overrides, &route->policy->overrides, route->vhost_overrides};
 	for (size_t k = 0; k < sizeof(levels) / sizeof(levels[0]); k++) {
 		const struct lb_filter *found = find(levels[k], f);
-		if (found)
+		if (!found)
+			continue;
+		if (found->kind != LB_FILTER_SWITCH)
 			return found;
+		if (found->disabled && !is_on)
+			return NULL;
+		is_on = true;
 	}
-	return f;
+	return f->disabled && !is_on ? NULL : f;
 }

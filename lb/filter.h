@@ -12,7 +12,11 @@
 
 struct lb_route_result;
 
-enum lb_filter_kind { LB_FILTER_FAULT, LB_FILTER_SESSION };
+enum lb_filter_kind {
+	LB_FILTER_FAULT,
+	LB_FILTER_SESSION,
+	LB_FILTER_SWITCH, // an override that has no configuration: it says on or off alone
+};
 
 enum lb_fault_delay { LB_DELAY_NONE, LB_DELAY_FIXED, LB_DELAY_HEADER };
 enum lb_fault_abort { LB_ABORT_NONE, LB_ABORT_HTTP, LB_ABORT_GRPC, LB_ABORT_HEADER };
@@ -40,6 +44,8 @@ struct lb_session {
 struct lb_filter {
 	struct str name; // of the instance
 	enum lb_filter_kind kind;
+	// Of a listener's filter: unless an override speaks of it. Of an override (SWITCH): here.
+	bool disabled;
 	union {
 		struct lb_fault fault;
 		struct lb_session session;
@@ -63,6 +69,8 @@ struct lb_filter_chain *lb_filter_chain_new(
 	const struct lb_filter *, uint32_t n, uint64_t max_stream_duration_ns);
 struct lb_filter_chain *lb_filter_chain_get(struct lb_filter_chain *);
 void lb_filter_chain_put(struct lb_filter_chain *); // NULL is fine
-// Filter i as it counts for a request with this route.
+// Filter i as it counts for a request with this route; NULL = it is disabled. As in Envoy the most
+// specific override that there is switches it on, or off if it says so; what it does is up to the
+// most specific one that has a configuration, else to the listener.
 const struct lb_filter *lb_filter_effective(
 	const struct lb_filter_chain *, uint32_t i, const struct lb_route_result *);

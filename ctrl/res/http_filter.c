@@ -64,12 +64,6 @@ static int read_content(struct res_reader *rd, const struct res_any *a,
 	return rc;
 }
 
-// A filter that is there and does nothing.
-static void make_idle(struct lb_filter *f)
-{
-	*f = (struct lb_filter){.name = f->name, .kind = f->kind};
-}
-
 // *ret_type NULL: dropped, since its type is not known and it is optional (FLT-02).
 static int read_filter(struct res_reader *rd, const struct res_http_filter *in, struct lb_filter *f,
 	const struct filter_type **ret_type)
@@ -94,11 +88,9 @@ static int read_filter(struct res_reader *rd, const struct res_http_filter *in, 
 			"http filter \"%.128s\": type \"%.128s\" is not supported, and the "
 			"filter optional: left out",
 			in->name, a.type_url);
-	if (!rc && type && in->disabled) { // until an override says otherwise
-		if (type->is_terminal)
-			rc = lb_err_set(rd->err, "disabled: the router cannot be");
-		make_idle(f);
-	}
+	if (!rc && type && type->is_terminal && in->disabled)
+		rc = lb_err_set(rd->err, "disabled: the router cannot be");
+	f->disabled = in->disabled;
 	res_any_close(&a);
 	*ret_type = type;
 	return rc;
@@ -143,12 +135,14 @@ int res_filters_read(struct res_reader *rd, const struct res_http_filter *in, si
 
 struct override {
 	struct lb_filter *filter;
-	bool is_wrapped, is_optional, is_disabled; // by a FilterConfig
+	bool is_wrapped, is_optional; // by a FilterConfig
 	bool is_dropped;
 };
 
 static int read_override(struct res_reader *, const Google__Protobuf__Any *, struct override *);
 
+// As Envoy reads it: of what is disabled the configuration does not matter, and an empty one,
+// unlike none, switches the filter on.
 static int read_wrapped(struct res_reader *rd, const struct res_any *a, struct override *o)
 {
 	FilterConfig *m = res_any_decode(a, FILTER_CONFIG_TYPE, rd->err);
@@ -156,8 +150,14 @@ static int read_wrapped(struct res_reader *rd, const struct res_any *a, struct o
 		return *rd->err->text ? -EINVAL : -ENOMEM;
 	o->is_wrapped = true;
 	o->is_optional = m->is_optional;
-	o->is_disabled = m->disabled;
-	int rc = read_override(rd, m->config, o);
+	bool is_switch = m->disabled || (m->config && !*m->config->type_url);
+	int rc = 0;
+	if (is_switch) {
+		o->filter->kind = LB_FILTER_SWITCH;
+		o->filter->disabled = m->disabled;
+	} else {
+		rc = read_override(rd, m->config, o);
+	}
 	proto_free(m);
 	return rc == -EINVAL ? lb_err_within(rd->err, "config") : rc;
 }
@@ -165,12 +165,8 @@ static int read_wrapped(struct res_reader *rd, const struct res_any *a, struct o
 static int read_opened(struct res_reader *rd, const struct res_any *a, struct override *o)
 {
 	const struct filter_type *type = find_type(a->type_url, true);
-	if (type) {
-		int rc = read_content(rd, a, type->override, type->read_override, o->filter);
-		if (!rc && o->is_disabled)
-			make_idle(o->filter);
-		return rc;
-	}
+	if (type)
+		return read_content(rd, a, type->override, type->read_override, o->filter);
 	if (find_type(a->type_url, false))
 		return lb_err_set(rd->err, "type \"%.128s\" is not one for overrides", a->type_url);
 	if (!o->is_optional)

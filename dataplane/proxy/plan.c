@@ -28,6 +28,8 @@ bool proxy_plan_filter(
 	const struct lb_route_result drawn = *to;
 	for (uint32_t i = 0; chain && i < chain->n; i++) {
 		const struct lb_filter *f = lb_filter_effective(chain, i, &drawn);
+		if (!f)
+			continue;
 		switch (f->kind) {
 		case LB_FILTER_FAULT:
 			if (proxy_fault_draw(r, &f->fault, req))
@@ -36,6 +38,8 @@ bool proxy_plan_filter(
 		case LB_FILTER_SESSION:
 			if (!proxy_session_begin(r, &f->session, req, to))
 				return false;
+			break;
+		case LB_FILTER_SWITCH: // none has an effect of its own
 			break;
 		}
 	}

@@ -4,7 +4,7 @@
 import copy
 
 import resources
-from policy_cases import FAULT, FAULTS, grpc_abort, http_abort
+from policy_cases import FAULT, FAULTS, FILTER_CONFIG, grpc_abort, http_abort
 from resources import ROUTER, TYPES, route, route_config, virtual_host
 from routing_cases import ALPHA
 from validation_table import (ACK, BUFFER, ROUTES, SESSION, SESSION_PER_ROUTE, UDPA_STRUCT,
@@ -114,6 +114,19 @@ def fault_rows():
             "odd", url, True, type_url="type.googleapis.com/no.Such", value={}), ROUTER_FILTER))
 
 
+def disabled_rows():
+    """A fault of the listener that is disabled there, and switched on by one route (FLT-09)."""
+    fault = {**some("fault", FAULT, **http_abort(418)), "disabled": True}
+    yield good("a disabled fault", filters(fault, ROUTER_FILTER))
+    on = route("/on.T/", ALPHA)
+    on["typed_per_filter_config"] = {"fault": {"@type": FILTER_CONFIG, "config": {}}}
+    routes = route_config("inline", virtual_host("all", ["*"], on, route("", ALPHA)))
+    del routes["@type"]
+    yield good("a disabled fault that a route switches on",
+               without(changed(route_config=routes, http_filters=[fault, ROUTER_FILTER]), "rds"),
+               {"/on.T/M": "418", "/x.T/M": ALPHA}, core="NACK: it wants a config (FLT-08)")
+
+
 def session_rows():
     state = {"name": "s", "typed_config": {"@type": HEADER_STATE, "name": "x"}}
     yield bad("session of another kind (SA-01)",
@@ -185,5 +198,6 @@ def manager_rows():
 def listener_rows():
     yield from chain_rows()
     yield from fault_rows()
+    yield from disabled_rows()
     yield from session_rows()
     yield from manager_rows()

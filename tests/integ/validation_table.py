@@ -369,6 +369,15 @@ def override_rows():
     yield override("FilterConfig around a fault (FLT-08)", ACK, {
         "@type": FILTER_CONFIG, "config": fault}, {"/x.T/M": "418"})
     yield override("FilterConfig around nothing", where, {"@type": FILTER_CONFIG})
+    lacks = "NACK: it wants a config (FLT-08)"
+    for label, config in (("nothing", None), ("an empty config", {}), ("a fault", fault)):
+        switched = {"@type": FILTER_CONFIG, "disabled": True}
+        if config is not None:
+            switched["config"] = config
+        row = override(f"disabled FilterConfig around {label} (FLT-09)", ACK, switched,
+                       {"/x.T/M": ALPHA}, core="" if config else lacks)
+        row.hosts[0]["typed_per_filter_config"] = {"fault": fault}
+        yield row
     yield override("the router as an override (FLT-08)", where, {"@type": ROUTER})
     yield override("the top-level type of a session (FLT-08)", where, {"@type": SESSION})
     yield override("a fault", ACK, fault, {"/x.T/M": "418"})

@@ -72,6 +72,48 @@ static void most_specific_override_of_the_name_counts(void **state)
 	lb_filter_chain_put(c);
 }
 
+#define SWITCH(filter_name, is_off)                                                                \
+	{                                                                                          \
+		.name = STR(filter_name), .kind = LB_FILTER_SWITCH, .disabled = (is_off)           \
+	}
+#define ON SWITCH("a", false)
+#define OFF SWITCH("a", true)
+
+// Of a virtual host, a route and a weighted cluster; 0 = the filter is disabled.
+static uint32_t status_of(bool is_disabled, const struct lb_filter *vhost,
+	const struct lb_filter *route, const struct lb_filter *cluster)
+{
+	struct lb_filter filter = FAULT("a", 1);
+	filter.disabled = is_disabled;
+	struct lb_filter_chain *c = lb_filter_chain_new(&filter, 1, 0);
+	const struct lb_route_policy policy = {.overrides = {route, route != NULL}};
+	const struct lb_filter_overrides of_vhost = {vhost, vhost != NULL},
+					 of_cluster = {cluster, cluster != NULL};
+	const struct lb_route_result result = {
+		.policy = &policy, .cluster_overrides = &of_cluster, .vhost_overrides = &of_vhost};
+	const struct lb_filter *f = lb_filter_effective(c, 0, &result);
+	uint32_t status = f ? f->fault.abort_status : 0;
+	lb_filter_chain_put(c);
+	return status;
+}
+
+static void most_specific_override_switches_and_the_most_specific_config_counts(void **state)
+{
+	static const struct lb_filter on = ON, off = OFF, fault = FAULT("a", 2),
+				      other = SWITCH("b", true);
+	assert_int_equal(status_of(false, NULL, NULL, NULL), 1);
+	assert_int_equal(status_of(true, NULL, NULL, NULL), 0);
+	assert_int_equal(status_of(true, NULL, &on, NULL), 1);
+	assert_int_equal(status_of(true, NULL, &fault, NULL), 2); // what is configured is on
+	assert_int_equal(status_of(false, NULL, &off, NULL), 0);
+	assert_int_equal(status_of(false, NULL, &other, NULL), 1);
+	assert_int_equal(status_of(false, &off, &on, NULL), 1);
+	assert_int_equal(status_of(false, &on, &off, NULL), 0);
+	assert_int_equal(status_of(false, &fault, NULL, &off), 0);
+	assert_int_equal(status_of(false, &off, NULL, &fault), 2);
+	assert_int_equal(status_of(true, &fault, &off, &on), 2);
+}
+
 // Decoders refuse a message of another filter's type; nothing here may read it as one all the same.
 static void override_of_another_kind_is_none(void **state)
 {
@@ -87,4 +129,5 @@ static void override_of_another_kind_is_none(void **state)
 
 RUN_SUITE("lb/filter", cmocka_unit_test(chain_copies_all_that_it_is_given),
 	cmocka_unit_test(most_specific_override_of_the_name_counts),
+	cmocka_unit_test(most_specific_override_switches_and_the_most_specific_config_counts),
 	cmocka_unit_test(override_of_another_kind_is_none))

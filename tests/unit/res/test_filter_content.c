@@ -165,21 +165,42 @@ static void a_typed_struct_stands_for_the_message_it_names(void **state) // FLT-
 #define WRAPPED(any, more) OVERRIDE(ANY(FILTER_CONFIG_TYPE, ",'config':" any more))
 #define ABORT_503 ANY(FAULT_TYPE, ",'abort':{'httpStatus':503}")
 
-// FLT-09: "disabled" keeps a filter idle, until an override says otherwise.
-static void disabled_filters_do_nothing(void **state)
+// FLT-09: overrides may switch it on, with what the listener has configured.
+static void a_disabled_filter_keeps_its_configuration(void **state)
 {
 	struct xds_res *res;
 	const struct lb_filter *f = decode_filter(FILTER_AND(ABORT_503, ",'disabled':true"), &res);
-	assert_int_equal(f->kind, LB_FILTER_FAULT);
-	assert_int_equal(f->fault.abort, LB_ABORT_NONE);
+	assert_true(f->disabled);
+	assert_int_equal(f->fault.abort_status, 503);
 	xds_res_put(res);
-	f = decode_override(WRAPPED(ABORT_503, ",'disabled':true"), &res);
-	assert_int_equal(f->kind, LB_FILTER_FAULT);
-	assert_int_equal(f->fault.abort, LB_ABORT_NONE);
+	f = decode_filter(FILTER(ABORT_503), &res);
+	assert_false(f->disabled);
 	xds_res_put(res);
-	f = decode_override(WRAPPED(ABORT_503, ""), &res);
-	assert_int_equal(f->fault.abort, LB_ABORT_HTTP);
-	xds_res_put(res);
+}
+
+static void a_filter_config_may_be_a_switch_alone(void **state) // FLT-09
+{
+	static const struct {
+		const char *json;
+		enum lb_filter_kind kind;
+		bool disabled;
+	} rows[] = {
+		{WRAPPED(ABORT_503, ""), LB_FILTER_FAULT, false},
+		{WRAPPED(ABORT_503, ",'disabled':true"), LB_FILTER_SWITCH, true},
+		{WRAPPED("{}", ",'disabled':true"), LB_FILTER_SWITCH, true},
+		{OVERRIDE(ANY(FILTER_CONFIG_TYPE, ",'disabled':true")), LB_FILTER_SWITCH, true},
+		{WRAPPED("{}", ""), LB_FILTER_SWITCH, false},
+		{WRAPPED("{}", ",'isOptional':true"), LB_FILTER_SWITCH, false},
+		{OVERRIDE(STRUCT_ANY(TYPED_STRUCT, FILTER_CONFIG_TYPE, "'config':{}")),
+			LB_FILTER_SWITCH, false},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct xds_res *res;
+		const struct lb_filter *f = decode_override(rows[i].json, &res);
+		assert_int_equal(f->kind, rows[i].kind);
+		assert_int_equal(f->disabled, rows[i].disabled);
+		xds_res_put(res);
+	}
 }
 
 static void a_session_is_switched_off_or_replaced_by_a_route(void **state) // SA-19
@@ -265,7 +286,8 @@ RUN_SUITE("res/filter_content",
 	cmocka_unit_test(a_grpc_status_beyond_16_is_unknown),
 	cmocka_unit_test(sessions_are_kept_as_configured),
 	cmocka_unit_test(a_typed_struct_stands_for_the_message_it_names),
-	cmocka_unit_test(disabled_filters_do_nothing),
+	cmocka_unit_test(a_disabled_filter_keeps_its_configuration),
+	cmocka_unit_test(a_filter_config_may_be_a_switch_alone),
 	cmocka_unit_test(a_session_is_switched_off_or_replaced_by_a_route),
 	cmocka_unit_test(overrides_stand_at_three_levels),
 	cmocka_unit_test(optional_overrides_of_unknown_type_are_dropped_alone),
