@@ -22,6 +22,7 @@
 typedef Envoy__Config__Cluster__V3__Cluster Cluster;
 typedef Envoy__Config__Cluster__V3__CircuitBreakers__Thresholds Thresholds;
 typedef Envoy__Extensions__Upstreams__Http__V3__HttpProtocolOptions HttpOptions;
+typedef Envoy__Config__Core__V3__TransportSocket Socket;
 typedef Google__Protobuf__UInt32Value Number;
 #define HTTP_OPTIONS_TYPE                                                                          \
 	(&envoy__extensions__upstreams__http__v3__http_protocol_options__descriptor)
@@ -121,11 +122,9 @@ static uint32_t session_health(const Cluster *m)
 }
 
 // To connect in the clear where anything else is asked for would be worse than to refuse.
-static int check_transport(const Cluster *m, struct lb_err *err)
+static int check_socket(const Socket *s, struct lb_err *err)
 {
-	if (!m->transport_socket)
-		return 0;
-	const Google__Protobuf__Any *any = m->transport_socket->typed_config;
+	const Google__Protobuf__Any *any = s->typed_config;
 	if (!any)
 		return lb_err_set(err, "transport_socket: no typed_config");
 	if (res_any_stands_for(any, PLAIN_TYPE))
@@ -135,6 +134,20 @@ static int check_transport(const Cluster *m, struct lb_err *err)
 			? "transport_socket: TLS to backends is not supported yet"
 			: "transport_socket: \"%.128s\" is not supported",
 		any->type_url);
+}
+
+// Which of the matches an endpoint has is not looked at: whichever it is, it must be plain.
+static int check_transport(const Cluster *m, struct lb_err *err)
+{
+	if (m->transport_socket && check_socket(m->transport_socket, err))
+		return -EINVAL;
+	for (size_t i = 0; i < m->n_transport_socket_matches; i++) {
+		const Socket *s = m->transport_socket_matches[i]->transport_socket;
+		int rc = s ? check_socket(s, err) : lb_err_set(err, "no transport_socket");
+		if (rc)
+			return lb_err_within(err, "transport_socket_matches[%zu]", i);
+	}
+	return 0;
 }
 
 // gRFC A64, A85.
@@ -166,8 +179,6 @@ static void warn_of_ignored(struct res_reader *rd, const Cluster *m)
 {
 	if (m->n_health_checks)
 		res_warn(rd, "health_checks are ignored: health is what the endpoints come with");
-	if (m->n_transport_socket_matches)
-		res_warn(rd, "transport_socket_matches are ignored");
 	if (m->max_requests_per_connection)
 		res_warn(rd, "max_requests_per_connection is ignored");
 	if (m->common_lb_config && m->common_lb_config->healthy_panic_threshold &&

@@ -404,8 +404,17 @@ def transport_rows():
     yield bad("a transport without config", changed(transport_socket={"name": "t"}), where)
     yield good("plain text", transport({"@type": SOCKETS + "raw_buffer.v3.RawBuffer"}),
                core="NACK: it has no name for it")
-    yield good("transports by match (CL-07)", changed(transport_socket_matches=[
-        {"name": "m", "match": {}, "transport_socket": {"name": "t"}}]))
+
+    def matches(*configs):
+        return changed(transport_socket_matches=[
+            {"name": f"m{i}", "match": {}, "transport_socket": {"name": "t", **config}}
+            for i, config in enumerate(configs)])
+    plain = {"typed_config": {"@type": SOCKETS + "raw_buffer.v3.RawBuffer"}}
+    yield good("plain text by match", matches(plain, plain))
+    yield bad("TLS by match", matches(plain, {"typed_config": context}),
+              where + "_matches[1]", "TLS", core="ACK: it does not read them (CL-07)")
+    yield bad("a match without config", matches({}), where + "_matches[0]",
+              core="ACK: it does not read them (CL-07)")
     yield good("health checks (CL-07)", changed(health_checks=[{
         "timeout": "1s", "interval": "1s", "unhealthy_threshold": 1, "healthy_threshold": 1,
         "tcp_health_check": {}}]))

@@ -161,6 +161,11 @@ static void connections(void **state)
 #define OPTION(key, any) EDS_AND("'typedExtensionProtocolOptions':{'" key "':" any "}")
 #define TRANSPORT(any) EDS_AND("'transportSocket':{'name':'t','typedConfig':" any "}")
 #define SOCKETS "envoy.extensions.transport_sockets."
+#define PLAIN ANY(SOCKETS "raw_buffer.v3.RawBuffer", "")
+#define TLS ANY(SOCKETS "tls.v3.UpstreamTlsContext", ",'sni':'x'")
+#define PROXY ANY(SOCKETS "http_11_proxy.v3.Http11ProxyUpstreamTransport", "")
+#define MATCHES(list) EDS_AND("'transportSocketMatches':[" list "]")
+#define BY_MATCH(any) "{'name':'m','match':{},'transportSocket':{'name':'t','typedConfig':" any "}}"
 	static const struct res_row rows[] = {
 		{"A75-O17 idle_timeout", IDLE("'30s'"), NULL},
 		{"A75-O17 none", UPSTREAM(ANY(OPTIONS_TYPE, "")), NULL},
@@ -181,20 +186,31 @@ static void connections(void **state)
 			"=upstream_config: is no HttpProtocolOptions"},
 		{"CL-08 nothing", EDS_AND("'upstreamConfig':{'name':'u'}"),
 			"=upstream_config: is no HttpProtocolOptions"},
-		{"plain transport", TRANSPORT(ANY(SOCKETS "raw_buffer.v3.RawBuffer", "")), NULL},
-		{"TLS is not left out silently",
-			TRANSPORT(ANY(SOCKETS "tls.v3.UpstreamTlsContext", ",'sni':'x'")),
+		{"plain transport", TRANSPORT(PLAIN), NULL},
+		{"TLS is not left out silently", TRANSPORT(TLS),
 			"=transport_socket: TLS to backends is not supported yet"},
 		{"TLS in a TypedStruct",
 			TRANSPORT(STRUCT_ANY(
 				TYPED_STRUCT, SOCKETS "tls.v3.UpstreamTlsContext", "'sni':'x'")),
 			"=transport_socket: TLS to backends is not supported yet"},
-		{"another transport",
-			TRANSPORT(ANY(SOCKETS "http_11_proxy.v3.Http11ProxyUpstreamTransport", "")),
+		{"another transport", TRANSPORT(PROXY),
 			"=transport_socket: \"" URL SOCKETS
 			"http_11_proxy.v3.Http11ProxyUpstreamTransport\" is not supported"},
 		{"a transport without config", EDS_AND("'transportSocket':{'name':'tls'}"),
 			"=transport_socket: no typed_config"},
+		{"plain transports by match", MATCHES(BY_MATCH(PLAIN) "," BY_MATCH(PLAIN)), NULL},
+		{"no transports to match", MATCHES(""), NULL},
+		{"TLS by match, where all others are plain",
+			MATCHES(BY_MATCH(PLAIN) "," BY_MATCH(TLS)),
+			"=transport_socket_matches[1]: transport_socket: TLS to backends is not "
+			"supported yet"},
+		{"another transport by match", MATCHES(BY_MATCH(PROXY)),
+			"=transport_socket_matches[0]: transport_socket: \"" URL SOCKETS
+			"http_11_proxy.v3.Http11ProxyUpstreamTransport\" is not supported"},
+		{"a match without config", MATCHES("{'name':'m','transportSocket':{'name':'tls'}}"),
+			"=transport_socket_matches[0]: transport_socket: no typed_config"},
+		{"a match without transport", MATCHES("{'name':'m'}"),
+			"=transport_socket_matches[0]: no transport_socket"},
 	};
 	RUN_ROWS(&res_type_cluster, rows);
 }
@@ -213,8 +229,6 @@ static void what_is_ignored(void **state)
 			NULL},
 		{"health checks", EDS_AND("'healthChecks':[{}]"), NULL,
 			"health_checks are ignored: health is what the endpoints come with"},
-		{"transport socket by match", EDS_AND("'transportSocketMatches':[{'name':'m'}]"),
-			NULL, "transport_socket_matches are ignored"},
 		{"requests per connection", EDS_AND("'maxRequestsPerConnection':5"), NULL,
 			"max_requests_per_connection is ignored"},
 		{"ENV-02 panic", EDS_AND("'commonLbConfig':{'healthyPanicThreshold':{'value':5}}"),
@@ -356,7 +370,7 @@ static void the_first_default_threshold_limits_requests(void **state)
 static void everything_ignored_is_told_once(void **state)
 {
 	struct xds_res *r = res_decode(&res_type_cluster,
-		EDS_AND("'healthChecks':[{},{}],'transportSocketMatches':[{},{}],"
+		EDS_AND("'healthChecks':[{},{}],'maxRequestsPerConnection':5,"
 			"'circuitBreakers':{'thresholds':[{'maxRetries':1},{'maxRetries':1}]},"
 			"'outlierDetection':{'consecutive5xx':1,'enforcingConsecutive5xx':1}"));
 	const struct res_cluster *c = res_cluster_from(r);
