@@ -224,62 +224,52 @@ static void note_listener(struct assembled_frontend *f, struct res_listener *lis
 	f->listener = listener;
 }
 
-struct warnings { // of a resource
-	const char *const *list;
-	uint32_t n;
-};
-
-static bool has_warning(const struct warnings *w, const char *text)
+static bool has_warning(const struct res_warnings *w, const char *text)
 {
 	uint32_t i = 0;
-	while (i < w->n && strcmp(w->list[i], text) != 0)
+	while (w && i < w->n && strcmp(w->list[i].text, text) != 0)
 		i++;
-	return i < w->n;
+	return w && i < w->n;
 }
 
-// What was not said of the version before: some servers send one every few seconds.
+// What was not said of the version before (NULL = there was none), since some servers send one
+// every few seconds, nor of this one for another frontend.
 static void log_warnings(const struct assembler *a, uint32_t i, const struct xds_res *res,
-	const struct warnings *before, const struct warnings *now)
+	const struct res_warnings *before, struct res_warnings *now)
 {
-	for (uint32_t k = 0; k < now->n; k++)
-		if (!has_warning(before, now->list[k]))
-			log_warn("resource", "frontend=%s type=%s name=%s warning=%s",
+	for (uint32_t k = 0; k < now->n && !now->told; k++) {
+		const struct res_warning *w = &now->list[k];
+		struct lb_err text;
+		lb_err_set(&text, "%s", w->text);
+		if (*w->where)
+			lb_err_within(&text, "%s", w->where);
+		if (!has_warning(before, w->text))
+			log_warn("resource", "frontend=%s type=%s name=%s warning=%s places=%u",
 				log_quote(a->conf.config->frontends[i].name),
 				log_quote(res->type->label), log_quote(res->name),
-				log_quote(now->list[k]));
-}
-
-static void log_cluster_warnings(const struct assembler *a, uint32_t i,
-	const struct xds_config *before, const struct xds_cluster_config *conf)
-{
-	const struct res_cluster *now = conf->cluster;
-	struct warnings said = {0};
-	if (!now || !now->n_warnings)
-		return;
-	const struct xds_cluster_config *old =
-		before ? xds_config_find_cluster(before, conf->name) : NULL;
-	if (old && old->cluster == now)
-		return;
-	if (old && old->cluster)
-		said = (struct warnings){old->cluster->warnings, old->cluster->n_warnings};
-	log_warnings(a, i, &now->base, &said, &(struct warnings){now->warnings, now->n_warnings});
+				log_quote(text.text), w->n);
+	}
+	now->told = true;
 }
 
 static void log_news(const struct assembler *a, uint32_t i)
 {
 	const struct assembled_frontend *f = &a->frontends[i];
-	const struct res_listener *l = f->wanted->listener;
-	const struct res_route_config *r = f->wanted->routes;
-	struct warnings of_listener = {0}, of_routes = {0};
-	if (f->applied) {
-		const struct xds_config *c = f->applied;
-		of_listener = (struct warnings){c->listener->warnings, c->listener->n_warnings};
-		of_routes = (struct warnings){c->routes->warnings, c->routes->n_warnings};
+	const struct xds_config *old = f->applied, *new = f->wanted;
+	log_warnings(a, i, &new->listener->base, old ? &old->listener->warnings : NULL,
+		&new->listener->warnings);
+	log_warnings(a, i, &new->routes->base, old ? &old->routes->warnings : NULL,
+		&new->routes->warnings);
+	for (uint32_t k = 0; k < new->n_clusters; k++) {
+		struct res_cluster *now = new->clusters[k].cluster;
+		if (!now || !now->warnings.n || now->warnings.told)
+			continue;
+		const struct xds_cluster_config *before =
+			old ? xds_config_find_cluster(old, new->clusters[k].name) : NULL;
+		log_warnings(a, i, &now->base,
+			before && before->cluster ? &before->cluster->warnings : NULL,
+			&now->warnings);
 	}
-	log_warnings(a, i, &l->base, &of_listener, &(struct warnings){l->warnings, l->n_warnings});
-	log_warnings(a, i, &r->base, &of_routes, &(struct warnings){r->warnings, r->n_warnings});
-	for (uint32_t k = 0; k < f->wanted->n_clusters; k++)
-		log_cluster_warnings(a, i, f->applied, &f->wanted->clusters[k]);
 }
 
 // `wanted` serves from now on.

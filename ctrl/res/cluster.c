@@ -208,10 +208,7 @@ static int read_cluster(struct res_reader *rd, const Cluster *m, struct res_clus
 	read_breakers(rd, m, c);
 	c->session_health = session_health(m);
 	warn_of_ignored(rd, m);
-	rc = res_warnings_finish(rd);
-	c->warnings = rd->warnings;
-	c->n_warnings = (uint16_t)rd->n_warnings; // RES_WARNINGS_MAX
-	return rc;
+	return res_warnings_finish(rd, &c->warnings);
 }
 
 static struct xds_res *new_cluster(

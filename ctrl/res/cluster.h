@@ -3,6 +3,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/res/warnings.h"
 #include "ctrl/xds/type.h"
 #include "lb/node.h"
 
@@ -16,7 +17,6 @@ enum res_cluster_kind { RES_CLUSTER_EDS, RES_CLUSTER_LOGICAL_DNS, RES_CLUSTER_AG
 struct res_cluster {
 	struct xds_res base;
 	enum res_cluster_kind kind;
-	uint16_t n_warnings;
 	// An aggregate with CLUSTER_PROVIDED (A75-G07): `spec` is a default that nobody asked for,
 	// its leaves keep their own even where A75-G08 is on.
 	bool is_provided;
@@ -34,7 +34,7 @@ struct res_cluster {
 	const struct lb_outlier_conf *outlier; // NULL = none
 	// lrs_report_endpoint_metrics (gRFC A85): "cpu_utilization", "named_metrics.*", …
 	const char *const *metrics;
-	const char *const *warnings; // what is accepted and has no effect (ENV-04), for the log
+	struct res_warnings warnings; // what is accepted and has no effect (ENV-04)
 	const char *eds_name; // of the endpoints: the service name, else the cluster's own
 	const char *eds_service_name; // as given; "" = none (A32-I07, LR-05)
 	uint32_t max_requests; // circuit breaker (CB-01); default 1024

@@ -6,8 +6,6 @@
 #include "xds/type/v3/typed_struct.pb-c.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #define NS_PER_S 1000000000ull
 #define SPECIFIER(x) ENVOY__CONFIG__CORE__V3__CONFIG_SOURCE__CONFIG_SOURCE_SPECIFIER_##x
@@ -15,49 +13,6 @@
 #define TYPED_STRUCT (&xds__type__v3__typed_struct__descriptor)
 #define DURATION_MAX_S 315576000000ll // google/protobuf/duration.proto
 #define DURATION_MAX_NS 999999999
-
-void res_warn(struct res_reader *rd, const char *fmt, ...)
-{
-	if (!rd->warnings)
-		rd->warnings = xds_arena_alloc(rd->arena, RES_WARNINGS_MAX + 1, sizeof(char *));
-	if (!rd->warnings) {
-		rd->no_memory = true;
-		return;
-	}
-	if (rd->n_warnings == RES_WARNINGS_MAX) {
-		rd->n_unsaid++;
-		return;
-	}
-	struct lb_err text;
-	va_list args;
-	va_start(args, fmt);
-	vsnprintf(text.text, sizeof(text.text), fmt, args);
-	va_end(args);
-	if (rd->in_route)
-		lb_err_within(&text, "route %zu", rd->route);
-	if (rd->vhost)
-		lb_err_within(&text, "virtual host \"%.128s\"", rd->vhost);
-	rd->warnings[rd->n_warnings] = xds_arena_strdup(rd->arena, text.text);
-	if (rd->warnings[rd->n_warnings])
-		rd->n_warnings++;
-	else
-		rd->no_memory = true;
-}
-
-int res_warnings_finish(struct res_reader *rd)
-{
-	if (rd->n_unsaid) {
-		char text[64];
-		snprintf(text, sizeof(text), "%u more warnings are left out", rd->n_unsaid);
-		rd->warnings[rd->n_warnings] = xds_arena_strdup(rd->arena, text);
-		rd->n_unsaid = 0;
-		if (rd->warnings[rd->n_warnings])
-			rd->n_warnings++;
-		else
-			rd->no_memory = true;
-	}
-	return rd->no_memory ? -ENOMEM : 0;
-}
 
 static bool is_text(const uint8_t *p, size_t len)
 {

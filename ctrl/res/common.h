@@ -3,6 +3,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/res/warnings.h"
 #include "ctrl/xds/arena.h"
 #include "ctrl/xds/strmap.h"
 #include "envoy/config/core/v3/config_source.pb-c.h"
@@ -18,8 +19,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RES_WARNINGS_MAX 16 // of one resource; more are only counted
-
 // What everything that reads a part of one resource shares.
 struct res_reader {
 	struct xds_arena *arena; // the resource's
@@ -28,15 +27,15 @@ struct res_reader {
 	const char *vhost; // NULL = in none
 	size_t route;
 	bool in_route;
-	const char **warnings; // in the arena; NULL = none yet
+	struct res_warning *warnings; // in the arena; NULL = none yet
 	uint32_t n_warnings, n_unsaid;
 	bool no_memory; // for a warning: who reads the resource fails in the end
 };
 
-// Accepted, but perhaps not what the sender meant: one text for the log.
+// Of what is read now. The text says nothing of the place, so that equal ones are found to be so.
 void res_warn(struct res_reader *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 // Nothing more will be told. 0 or -ENOMEM.
-int res_warnings_finish(struct res_reader *);
+int res_warnings_finish(struct res_reader *, struct res_warnings *ret);
 
 // The name (field 1) of a resource that is not to be decoded as a whole, so that its refusal says
 // which one it is. The caller's (free); NULL = it has none.

@@ -96,9 +96,7 @@ static int read_hcm(const Hcm *hcm, struct res_listener *l, struct lb_err *err)
 	if (!rc)
 		rc = read_filters(&rd, hcm, l);
 	if (!rc)
-		rc = res_warnings_finish(&rd);
-	l->warnings = rd.warnings;
-	l->n_warnings = rd.n_warnings;
+		rc = res_warnings_finish(&rd, &l->warnings);
 	return rc ? rc : read_routes(hcm, l, err);
 }
 

@@ -4,6 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/res/warnings.h"
 #include "ctrl/xds/type.h"
 #include "lb/filter.h"
 #include "lb/timeouts.h"
@@ -21,8 +22,7 @@ struct res_listener {
 	const struct lb_filter *filters; // in order; all but the router
 	uint32_t n_filters;
 	uint64_t max_stream_duration_ns; // LB_NO_TIMEOUT = none (A31-T01)
-	const char *const *warnings; // as those of a route configuration
-	uint32_t n_warnings;
+	struct res_warnings warnings;
 };
 
 extern const struct xds_type res_type_listener;

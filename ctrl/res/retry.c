@@ -2,6 +2,7 @@
 #include "ctrl/res/retry.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #define NS_PER_MS 1000000ull
 #define MAX_RETRIES 4
@@ -22,9 +23,25 @@ static const struct {
 	{STR("unavailable"), 14},
 };
 
+// Words that mean nothing here, as far as there is room for them.
+struct unknown_words {
+	char text[256];
+	size_t len;
+};
+
+static void add_unknown(struct unknown_words *u, struct str word)
+{
+	int len = snprintf(u->text + u->len, sizeof(u->text) - u->len, "%s%.*s", u->len ? ", " : "",
+		(int)word.len, word.p);
+	u->len += len > 0 ? (size_t)len : 0;
+	if (u->len >= sizeof(u->text))
+		u->len = sizeof(u->text) - 1;
+}
+
 // routing.md RT-01.
 static uint32_t read_conditions(struct res_reader *rd, const char *list)
 {
+	struct unknown_words unknown = {.len = 0};
 	uint32_t statuses = 0;
 	for (const char *p = list; *p;) {
 		size_t len = strcspn(p, ",");
@@ -34,11 +51,12 @@ static uint32_t read_conditions(struct res_reader *rd, const char *list)
 			if (str_eq_fold(name, conditions[i].name))
 				status = 1u << conditions[i].status;
 		if (!status && name.len)
-			res_warn(rd, "retry_policy.retry_on: \"%.*s\" is ignored",
-				(int)(name.len < 64 ? name.len : 64), name.p);
+			add_unknown(&unknown, name);
 		statuses |= status;
 		p += len + (p[len] == ',');
 	}
+	if (unknown.len)
+		res_warn(rd, "retry_policy.retry_on: ignored: %s", unknown.text);
 	return statuses;
 }
 

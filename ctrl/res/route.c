@@ -114,6 +114,7 @@ static int add_route(struct vhost_reader *v, const Route *in, uint32_t index)
 		v->n_routes += !rc;
 		return rc;
 	}
+	res_warn(v->rd, "it is as if it were not there: %s", ignored);
 	v->ignored[v->n_ignored++] = (struct res_ignored_route){index, r->name, ignored};
 	return 0;
 }
@@ -180,6 +181,16 @@ static struct res_override_entry override_of_vhost(const void *message, size_t i
 		m->typed_per_filter_config[i]->key, m->typed_per_filter_config[i]->value};
 }
 
+static void warn_of_vhost(struct res_reader *rd, const VirtualHost *in)
+{
+	if (EDITS_HEADERS(in))
+		res_warn(rd, EDITS_IGNORED);
+	if (in->n_request_mirror_policies)
+		res_warn(rd, RES_MIRRORS_IGNORED);
+	if (in->require_tls != ENVOY__CONFIG__ROUTE__V3__VIRTUAL_HOST__TLS_REQUIREMENT_TYPE__NONE)
+		res_warn(rd, "require_tls is ignored: requests in the clear are served");
+}
+
 static int read_vhost(struct res_reader *rd, const VirtualHost *in,
 	const struct res_plugins *plugins, struct res_vhost *v)
 {
@@ -194,8 +205,7 @@ static int read_vhost(struct res_reader *rd, const VirtualHost *in,
 		rc = res_overrides_read(rd, &overrides, &v->overrides);
 	if (!rc)
 		rc = read_routes(&routes, in);
-	if (EDITS_HEADERS(in))
-		res_warn(rd, EDITS_IGNORED);
+	warn_of_vhost(rd, in);
 	v->routes = routes.routes;
 	v->n_routes = routes.n_routes;
 	v->ignored = routes.ignored;
@@ -234,6 +244,8 @@ static int read_config(struct res_reader *rd, const RouteConfig *in, struct res_
 	rd->vhost = NULL;
 	if (EDITS_HEADERS(in))
 		res_warn(rd, EDITS_IGNORED);
+	if (in->n_request_mirror_policies)
+		res_warn(rd, RES_MIRRORS_IGNORED);
 	if (in->n_typed_per_filter_config) // FLT-09
 		res_warn(rd, "typed_per_filter_config of the route configuration is ignored");
 	if (!rc)
@@ -241,7 +253,7 @@ static int read_config(struct res_reader *rd, const RouteConfig *in, struct res_
 	c->vhosts = vhosts;
 	c->n_vhosts = (uint32_t)in->n_virtual_hosts;
 	c->ignore_port = in->ignore_port_in_host_matching;
-	return rc ? rc : res_warnings_finish(rd);
+	return rc ? rc : res_warnings_finish(rd, &c->warnings);
 }
 
 struct res_route_config *res_route_config_new(
@@ -260,8 +272,6 @@ struct res_route_config *res_route_config_new(
 		xds_res_put(base);
 		return NULL;
 	}
-	c->warnings = rd.warnings;
-	c->n_warnings = rd.n_warnings;
 	return c;
 }
 

@@ -4,6 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/res/warnings.h"
 #include "ctrl/xds/type.h"
 #include "lb/route.h"
 
@@ -59,9 +60,7 @@ struct res_route_config {
 	const struct res_vhost *vhosts;
 	uint32_t n_vhosts;
 	bool ignore_port; // in the authority (VH-06)
-	const char *const
-		*warnings; // accepted, but not what the sender may have meant; to be logged
-	uint32_t n_warnings;
+	struct res_warnings warnings;
 };
 
 extern const struct xds_type res_type_route_config;

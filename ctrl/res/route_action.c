@@ -140,7 +140,7 @@ static int read_hash_policies(
 	return 0;
 }
 
-static void read_host_rewrite(struct res_reader *rd, const Action *a, struct lb_route_policy *p)
+static void read_rewrites(struct res_reader *rd, const Action *a, struct lb_route_policy *p)
 {
 	if (a->host_rewrite_specifier_case == HOST_CASE(AUTO_HOST_REWRITE))
 		p->auto_host_rewrite = a->auto_host_rewrite->value;
@@ -148,6 +148,8 @@ static void read_host_rewrite(struct res_reader *rd, const Action *a, struct lb_
 		res_warn(rd, "route.host_rewrite_literal and host_rewrite_header are ignored");
 	if (*a->prefix_rewrite || a->regex_rewrite)
 		res_warn(rd, "route.prefix_rewrite and regex_rewrite are ignored");
+	if (a->n_request_mirror_policies)
+		res_warn(rd, "route." RES_MIRRORS_IGNORED);
 }
 
 static struct res_override_entry override_of_entry(const void *message, size_t i)
@@ -177,9 +179,10 @@ static int check_weights(struct res_reader *rd, const Weighted *w, uint64_t sum)
 {
 	if (sum == 0 || sum > UINT32_MAX)
 		return lb_err_set(rd->err, "weights add up to %llu", (unsigned long long)sum);
-	if (w->total_weight && w->total_weight->value && w->total_weight->value != sum) // D6
-		return lb_err_set(rd->err, "weights add up to %llu, total_weight is %u",
-			(unsigned long long)sum, w->total_weight->value);
+	if (w->total_weight && w->total_weight->value &&
+		w->total_weight->value != sum) // deprecated
+		res_warn(rd, "route.weighted_clusters: total_weight is not the sum of the weights, "
+			     "which counts");
 	return 0;
 }
 
@@ -267,7 +270,7 @@ int res_action_read(struct res_reader *rd, const Action *a, const struct res_plu
 	else
 		policy->retry = *vhost_retry;
 	if (!rc) {
-		read_host_rewrite(rd, a, policy);
+		read_rewrites(rd, a, policy);
 		rc = read_specifier(rd, a, plugins, r, ret_ignored);
 	}
 	return rc == -EINVAL ? lb_err_within(rd->err, "route") : rc;

@@ -18,6 +18,8 @@ int res_plugins_read(struct res_plugins *, struct res_reader *,
 	Envoy__Config__Route__V3__ClusterSpecifierPlugin *const *, size_t n);
 void res_plugins_fini(struct res_plugins *);
 
+#define RES_MIRRORS_IGNORED "request_mirror_policies are ignored" // on any level
+
 // False = the route will be ignored, or refused.
 bool res_action_has_clusters(const Envoy__Config__Route__V3__RouteAction *);
 // vhost_retry: for a route without a retry policy. *ret_ignored: why the route acts as if it were

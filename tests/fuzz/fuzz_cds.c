@@ -89,8 +89,8 @@ static void check_cluster(const struct res_cluster *c)
 	CHECK(!(c->session_health & ~statuses));
 	for (uint32_t i = 0; i < c->n_metrics; i++)
 		CHECK(c->metrics[i]);
-	for (uint32_t i = 0; i < c->n_warnings; i++)
-		CHECK(*c->warnings[i]);
+	for (uint32_t i = 0; i < c->warnings.n; i++)
+		CHECK(*c->warnings.list[i].text && c->warnings.list[i].n);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

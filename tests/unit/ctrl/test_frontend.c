@@ -483,13 +483,13 @@ static void a_draining_host_is_connected_for_a_session_until_eds_drops_it(void *
 }
 
 // What is written to stderr while the frontend takes the configuration.
-static char *log_of(struct world *w, struct xds_config *c)
+static char *log_of(struct world *w, uint32_t frontend, struct xds_config *c)
 {
 	static char text[4096];
 	int pipes[2], before = dup(STDERR_FILENO);
 	assert_int_equal(pipe(pipes), 0);
 	dup2(pipes[1], STDERR_FILENO);
-	update(w, 0, c);
+	update(w, frontend, c);
 	dup2(before, STDERR_FILENO);
 	close(before);
 	close(pipes[1]);
@@ -499,7 +499,7 @@ static char *log_of(struct world *w, struct xds_config *c)
 	return text;
 }
 
-static char *log_of_version(struct world *w, const char *const *warnings, uint32_t n)
+static char *log_of_version(struct world *w, const struct res_warning *warnings, uint32_t n)
 {
 	static const char *const any[] = {"*"};
 	static const struct res_vhost v = {
@@ -507,9 +507,8 @@ static char *log_of_version(struct world *w, const char *const *warnings, uint32
 	static const char *const names[] = {"blue"};
 	struct res_listener *l = listener_of("1", NULL, 0);
 	struct res_route_config *r = routes_of(&v, 1);
-	r->warnings = warnings;
-	r->n_warnings = n;
-	char *text = log_of(w, config_of(l, r, names, (struct res_endpoints *[]){NULL}, 1));
+	r->warnings = (struct res_warnings){warnings, n};
+	char *text = log_of(w, 0, config_of(l, r, names, (struct res_endpoints *[]){NULL}, 1));
 	xds_res_put(&l->base);
 	xds_res_put(&r->base);
 	return text;
@@ -518,7 +517,8 @@ static char *log_of_version(struct world *w, const char *const *warnings, uint32
 // lb-tree.md ENV-04: what is accepted and ignored is said once.
 static void warnings_of_a_cluster_are_logged_when_they_are_new(void **state)
 {
-	static const char *const warnings[] = {"one is ignored", "two is ignored"};
+	static const struct res_warning warnings[] = {
+		{"one is ignored", "", 1}, {"two is ignored", "route 3", 7}};
 	struct world *w = *state;
 	struct res_listener *l = listener_of("1", NULL, 0);
 	struct res_route_config *r = routes_of(&to_blue, 1);
@@ -530,11 +530,10 @@ static void warnings_of_a_cluster_are_logged_when_they_are_new(void **state)
 		version->eds_name = "blue";
 		version->eds_service_name = "";
 		version->spec = c->clusters[0].cluster->spec;
-		version->warnings = warnings;
-		version->n_warnings = n;
+		version->warnings = (struct res_warnings){warnings, n};
 		xds_res_put(&c->clusters[0].cluster->base);
 		c->clusters[0].cluster = version;
-		char *text = log_of(w, c);
+		char *text = log_of(w, 0, c);
 		assert_int_equal(strstr(text, "one is ignored") != NULL, n == 1);
 		assert_int_equal(strstr(text, "two is ignored") != NULL, n == 2);
 	}
@@ -545,20 +544,38 @@ static void warnings_of_a_cluster_are_logged_when_they_are_new(void **state)
 
 static void a_warning_is_logged_when_it_comes_not_with_every_version(void **state)
 {
-	static const char *const warnings[] = {"one is ignored", "two is ignored"};
+	static const struct res_warning warnings[] = {
+		{"one is ignored", "", 1}, {"two is ignored", "route 3", 7}};
 	struct world *w = *state;
 	assert_non_null(strstr(log_of_version(w, warnings, 1), "one is ignored"));
 	assert_string_equal(log_of_version(w, warnings, 1), "");
 	const char *text = log_of_version(w, warnings, 2);
 	assert_null(strstr(text, "one is ignored"));
-	assert_non_null(strstr(text, "two is ignored"));
+	assert_non_null(strstr(text, "warning=\"route 3: two is ignored\" places=7"));
 	assert_string_equal(log_of_version(w, warnings, 0), "");
 	assert_non_null(strstr(log_of_version(w, warnings, 1), "one is ignored")); // again
+}
+
+static void a_warning_is_logged_once_however_many_frontends_use_the_resource(void **state)
+{
+	static const struct res_warning warnings[] = {{"one is ignored", "", 1}};
+	static const char *const names[] = {"blue"};
+	struct world *w = *state;
+	struct res_listener *l = listener_of("1", NULL, 0);
+	struct res_route_config *r = routes_of(&to_blue, 1);
+	r->warnings = (struct res_warnings){warnings, 1};
+	for (uint32_t i = 0; i < 2; i++) {
+		struct xds_config *c = config_of(l, r, names, (struct res_endpoints *[]){NULL}, 1);
+		assert_int_equal(strstr(log_of(w, i, c), "one is ignored") != NULL, i == 0);
+	}
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, world_set_up_both, world_tear_down)
 
 RUN_SUITE("ctrl/frontend", CASE(a_warning_is_logged_when_it_comes_not_with_every_version),
+	CASE(a_warning_is_logged_once_however_many_frontends_use_the_resource),
 	CASE(a_virtual_host_that_did_not_change_is_the_same_object),
 	CASE(twins_in_one_configuration_are_one_object),
 	CASE(a_virtual_host_whose_clusters_got_other_ids_is_another_one),

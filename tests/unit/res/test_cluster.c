@@ -373,11 +373,11 @@ static void everything_ignored_is_told_once(void **state)
 		EDS_AND("'healthChecks':[{},{}],'maxRequestsPerConnection':5,"
 			"'circuitBreakers':{'thresholds':[{'maxRetries':1},{'maxRetries':1}]},"
 			"'outlierDetection':{'consecutive5xx':1,'enforcingConsecutive5xx':1}"));
-	const struct res_cluster *c = res_cluster_from(r);
-	assert_int_equal(c->n_warnings, 4);
-	for (uint32_t i = 0; i < c->n_warnings; i++)
+	const struct res_warnings *w = &res_cluster_from(r)->warnings;
+	assert_int_equal(w->n, 4);
+	for (uint32_t i = 0; i < w->n; i++)
 		for (uint32_t k = 0; k < i; k++)
-			assert_string_not_equal(c->warnings[i], c->warnings[k]);
+			assert_string_not_equal(w->list[i].text, w->list[k].text);
 	xds_res_put(r);
 }
 

@@ -7,6 +7,7 @@
 #include "tests/unit/res/json.h"
 #include "tests/unit/res/rows.h"
 
+#define NO_TLS "virtual host \"v\": require_tls is ignored: requests in the clear are served"
 #define UNSUPPORTED ROUTE_0_WARNS "its action is not supported: requests that match it fail"
 
 static void actions(void **state)
@@ -66,6 +67,19 @@ static void actions(void **state)
 		{"CL-07 prefix_rewrite", WITH("'prefixRewrite':'/x'"),
 			.warning =
 				ROUTE_0_WARNS "route.prefix_rewrite and regex_rewrite are ignored"},
+		{"request_mirror_policies of a route",
+			WITH("'requestMirrorPolicies':[{'cluster':'x'}]"),
+			.warning = ROUTE_0_WARNS "route.request_mirror_policies are ignored"},
+		{"request_mirror_policies of a virtual host",
+			VHOST_AND("'*'", "", ",'requestMirrorPolicies':[{'cluster':'x'}]"),
+			.warning = "virtual host \"v\": request_mirror_policies are ignored"},
+		{"request_mirror_policies of all",
+			"{'name':'r','requestMirrorPolicies':[{'cluster':'x'}]}",
+			.warning = "request_mirror_policies are ignored"},
+		{"require_tls NONE", VHOST_AND("'*'", "", ",'requireTls':'NONE'")},
+		{"require_tls ALL", VHOST_AND("'*'", "", ",'requireTls':'ALL'"), .warning = NO_TLS},
+		{"require_tls EXTERNAL_ONLY", VHOST_AND("'*'", "", ",'requireTls':'EXTERNAL_ONLY'"),
+			.warning = NO_TLS},
 	};
 	RUN_ROWS(&res_type_route_config, rows);
 }
@@ -137,9 +151,11 @@ static void weighted_clusters(void **state)
 			WEIGHTED("'clusters':[{'name':'a','weight':9}],'totalWeight':9")},
 		{"D6 total_weight 0", WEIGHTED("'clusters':[{'name':'a','weight':9}],"
 					       "'totalWeight':0")},
-		{"A28-W02 total_weight unequal",
+		{"total_weight unequal",
 			WEIGHTED("'clusters':[{'name':'a','weight':9}],'totalWeight':100"),
-			IN_WEIGHTED "weights add up to 9, total_weight is 100"},
+			.warning = ROUTE_0_WARNS
+			"route.weighted_clusters: total_weight is not the sum of the weights, "
+			"which counts"},
 		{"A28-W07 a cluster twice",
 			WEIGHTED("'clusters':[{'name':'a','weight':9},{'name':'a','weight':1}]")},
 	};
@@ -189,7 +205,7 @@ static void hash_policies(void **state)
 #define RETRY(policy) WITH("'retryPolicy':{" policy "}")
 #define BACK_OFF(back_off) RETRY("'retryOn':'internal','retryBackOff':{" back_off "}")
 #define RETRY_0 ROUTE_0 "route: retry_policy."
-#define IGNORED_CONDITION ROUTE_0_WARNS "retry_policy.retry_on: \"5xx\" is ignored"
+#define IGNORED_CONDITION ROUTE_0_WARNS "retry_policy.retry_on: ignored: 5xx"
 
 static void retry_policies(void **state)
 {

@@ -359,24 +359,67 @@ static void virtual_hosts_have_one_hash_as_long_as_their_bytes_are_the_same(void
 	xds_res_put(new);
 }
 
-static void warnings_end_somewhere(void **state)
+// One virtual host, with a copy of the route for each: '#' in it is the number.
+static struct xds_res *with_routes(const char *route, unsigned n)
 {
 	char *json = malloc(100000), *p = json;
 	assert_non_null(json);
 	p += sprintf(p, "{'name':'r','virtualHosts':[{'name':'v','domains':['*'],'routes':[");
-	for (unsigned i = 0; i < 40; i++)
-		p += sprintf(
-			p, "%s{'match':{'prefix':'/','tlsContext':{}}," TO_C "}", i ? "," : "");
+	for (unsigned i = 0; i < n; i++) {
+		p += sprintf(p, "%s", i ? "," : "");
+		for (const char *c = route; *c; c++)
+			p += *c == '#' ? sprintf(p, "%u", i) : sprintf(p, "%c", *c);
+	}
 	sprintf(p, "]}]}");
 	struct xds_res *res = res_decode(&res_type_route_config, json);
-	const struct res_route_config *c = res_route_config_from(res);
-	assert_int_equal(c->n_warnings, 17);
-	assert_string_equal(c->warnings[0], ROUTE_0_WARNS "match.tls_context is ignored");
-	assert_string_equal(
-		c->warnings[15], "virtual host \"v\": route 15: match.tls_context is ignored");
-	assert_string_equal(c->warnings[16], "24 more warnings are left out");
-	xds_res_put(res);
 	free(json);
+	return res;
+}
+
+static void equal_warnings_are_one_with_its_number_and_first_place(void **state)
+{
+	struct xds_res *res = with_routes("{'match':{'prefix':'/','tlsContext':{}},'route':"
+					  "{'cluster':'c','prefixRewrite':'/#'}}",
+		40);
+	const struct res_warnings *w = &res_route_config_from(res)->warnings;
+	assert_int_equal(w->n, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(w->list[i].n, 40);
+		assert_string_equal(w->list[i].where, "virtual host \"v\": route 0");
+	}
+	assert_string_equal(w->list[0].text, "match.tls_context is ignored");
+	xds_res_put(res);
+}
+
+static void words_of_retry_on_that_mean_nothing_are_one_warning(void **state)
+{
+	// Istio's default.
+	struct xds_res *res = with_routes("{'match':{'prefix':'/'},'route':{'cluster':'c',"
+					  "'retryPolicy':{'retryOn':'connect-failure,"
+					  "refused-stream,unavailable,cancelled,"
+					  "retriable-status-codes'}}}",
+		3);
+	const struct res_warnings *w = &res_route_config_from(res)->warnings;
+	assert_int_equal(w->n, 1);
+	assert_int_equal(w->list[0].n, 3);
+	assert_string_equal(w->list[0].text,
+		"retry_policy.retry_on: ignored: connect-failure, refused-stream, "
+		"retriable-status-codes");
+	xds_res_put(res);
+}
+
+static void warnings_end_somewhere(void **state)
+{
+	struct xds_res *res =
+		with_routes("{'match':{'prefix':'/'},'route':{'cluster':'c','retryPolicy':"
+			    "{'retryOn':'word-#'}}}",
+			40);
+	const struct res_warnings *w = &res_route_config_from(res)->warnings;
+	assert_int_equal(w->n, RES_WARNINGS_MAX + 1);
+	assert_string_equal(w->list[15].text, "retry_policy.retry_on: ignored: word-15");
+	assert_string_equal(w->list[15].where, "virtual host \"v\": route 15");
+	assert_string_equal(w->list[16].text, "24 more warnings are left out");
+	xds_res_put(res);
 }
 
 RUN_SUITE("res/route_content", cmocka_unit_test(paths_keep_their_kind_and_case),
@@ -390,4 +433,6 @@ RUN_SUITE("res/route_content", cmocka_unit_test(paths_keep_their_kind_and_case),
 	cmocka_unit_test(ignored_routes_are_told_of_and_the_others_keep_their_numbers),
 	cmocka_unit_test(weighted_clusters_keep_their_order_weights_and_repetitions),
 	cmocka_unit_test(virtual_hosts_have_one_hash_as_long_as_their_bytes_are_the_same),
+	cmocka_unit_test(equal_warnings_are_one_with_its_number_and_first_place),
+	cmocka_unit_test(words_of_retry_on_that_mean_nothing_are_one_warning),
 	cmocka_unit_test(warnings_end_somewhere))
