@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define NS_PER_S 1000000000ull
+#define LET_GO_NS (5 * NS_PER_S) // what a server deletes is let go within this, or it is odd
 #define CODE_NOT_FOUND 5
 #define CODE_PERMISSION_DENIED 7
 
@@ -226,6 +227,31 @@ static bool drops_value(const struct xds_entry *e)
 	return e->client->conf.drops_deleted && e->value;
 }
 
+static void deletion_outlived(struct twheel_timer *timer)
+{
+	const struct xds_trouble *t =
+		(struct xds_trouble *)((char *)timer - offsetof(struct xds_trouble, outlived));
+	const struct xds_entry *e = t->entry;
+	if (e->status == XDS_STATUS_DOES_NOT_EXIST && e->watchers.first)
+		xds_client_log(e->client, "%s, but is in use still", t->error ? t->error : "");
+}
+
+// A resource that goes is mostly let go of in a moment: by the routes that come after the clusters,
+// say. Only of one that is in use nevertheless, or whose value is gone, is there a word to be said.
+static void log_deletion(struct xds_entry *e)
+{
+	struct xds_client *c = e->client;
+	struct xds_trouble *t = e->trouble;
+	if (!t || !e->watchers.first)
+		return;
+	if (!e->value) {
+		xds_client_log(c, "%s", t->error ? t->error : "");
+		return;
+	}
+	t->outlived.fire = deletion_outlived;
+	twheel_arm(c->conf.wheel, &t->outlived, twheel_now(c->conf.wheel) + LET_GO_NS);
+}
+
 // The server says, or shows, that there is no such resource (any more).
 static void end(struct round *r, struct xds_entry *e)
 {
@@ -245,8 +271,7 @@ static void end(struct round *r, struct xds_entry *e)
 	if (drops)
 		xds_entry_drop_value(e);
 	xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
-	if (e->watchers.first)
-		xds_client_log(c, "%s", e->trouble && e->trouble->error ? e->trouble->error : "");
+	log_deletion(e);
 }
 
 // Reading

@@ -108,6 +108,7 @@ void xds_entry_clear_trouble(struct xds_entry *e)
 		free(e->trouble->error);
 		free(e->trouble->said);
 		xds_constraints_put(e->trouble->said_of);
+		twheel_cancel(e->client->conf.wheel, &e->trouble->outlived);
 	}
 	free(e->trouble);
 	e->trouble = NULL;
@@ -123,6 +124,8 @@ struct xds_trouble *xds_entry_make_trouble(struct xds_entry *e)
 {
 	if (!e->trouble)
 		e->trouble = calloc(1, sizeof(*e->trouble));
+	if (e->trouble)
+		e->trouble->entry = e;
 	return e->trouble;
 }
 

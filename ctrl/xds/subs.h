@@ -31,6 +31,8 @@ struct xds_trouble {
 	char *said; // RECEIVED_ERROR: the server's own words
 	int32_t said_code;
 	struct xds_constraints *said_of; // counted
+	struct twheel_timer outlived; // a deletion that its watchers outlive is logged then
+	struct xds_entry *entry;
 };
 
 // For how long a value holds that has a TTL (RS-04). Few have one.

@@ -299,6 +299,44 @@ static void cached_value_survives_nack_and_deletion(void **state)
 	fixture_fini(&f);
 }
 
+// A server says that a cluster is gone before it says so of the routes to it.
+static void a_deletion_is_logged_only_if_the_resource_is_in_use_still(void **state)
+{
+	struct fixture f;
+	struct ear a, b;
+	fixture_init(&f, "");
+	listen_to(&f, &toy_cluster, "a", &a);
+	listen_to(&f, &toy_cluster, "b", &b);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_cluster, "v1", "n1", "a=1", "b=1", NULL);
+	fake_ads_settle(&f.server);
+	unsigned n_logged = f.n_logged;
+	respond(&f, &toy_cluster, "v2", "n2", NULL);
+	fake_ads_settle(&f.server);
+	xds_client_cancel(f.client, &a.watcher);
+	pass_time(&f, 4 * S);
+	assert_int_equal(f.n_logged, n_logged);
+	respond(&f, &toy_cluster, "v3", "n3", NULL);
+	fake_ads_settle(&f.server);
+	pass_time(&f, 2 * S);
+	assert_int_equal(f.n_logged, n_logged + 1);
+	assert_non_null(strstr(f.log_line, "cluster \"b\" was deleted by xDS server ads:1 "));
+	assert_non_null(strstr(f.log_line, ", but is in use still"));
+	pass_time(&f, 60 * S);
+	assert_int_equal(f.n_logged, n_logged + 1);
+	// One that comes back in time.
+	respond(&f, &toy_cluster, "v4", "n4", "b=1", NULL);
+	fake_ads_settle(&f.server);
+	respond(&f, &toy_cluster, "v5", "n5", NULL);
+	fake_ads_settle(&f.server);
+	pass_time(&f, 4 * S);
+	respond(&f, &toy_cluster, "v6", "n6", "b=1", NULL);
+	fake_ads_settle(&f.server);
+	pass_time(&f, 60 * S);
+	assert_int_equal(f.n_logged, n_logged + 1);
+	fixture_fini(&f);
+}
+
 static void de_06_ignore_resource_deletion_changes_nothing_where_a88_rules(void **state)
 {
 	struct fixture f;
@@ -411,6 +449,7 @@ RUN_SUITE("xds/failures", cmocka_unit_test(unanswered_resource_does_not_exist_af
 	cmocka_unit_test(unusable_credentials_are_an_outage),
 	cmocka_unit_test(no_stream_is_kept_up_for_nothing),
 	cmocka_unit_test(cached_value_survives_nack_and_deletion),
+	cmocka_unit_test(a_deletion_is_logged_only_if_the_resource_is_in_use_still),
 	cmocka_unit_test(de_06_ignore_resource_deletion_changes_nothing_where_a88_rules),
 	cmocka_unit_test(data_errors_drop_the_value_where_the_server_says_so),
 	cmocka_unit_test(resource_errors_are_answers))
