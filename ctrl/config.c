@@ -2,9 +2,8 @@
 #include "ctrl/config.h"
 
 #include "ctrl/config_check.h"
+#include "ctrl/config_schema.h"
 #include "lb/limits.h"
-
-#include <cyaml/cyaml.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -164,7 +163,7 @@ static const cyaml_schema_field_t top_fields[] = {
 	CYAML_FIELD_UINT_PTR("listener_drain_s", OPTIONAL_POINTER, struct config, listener_drain),
 	CYAML_FIELD_END,
 };
-static const cyaml_schema_value_t top_schema = {
+const cyaml_schema_value_t config_schema = {
 	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct config, top_fields),
 };
 
@@ -258,7 +257,7 @@ struct config *config_load(const char *path, struct lb_err *reterr)
 	cyaml_config_t cyaml = cyaml_base;
 	cyaml.log_ctx = &complaint;
 	struct config *c = NULL;
-	cyaml_err_t err = cyaml_load_file(path, &cyaml, &top_schema, (cyaml_data_t **)&c, NULL);
+	cyaml_err_t err = cyaml_load_file(path, &cyaml, &config_schema, (cyaml_data_t **)&c, NULL);
 	if (err != CYAML_OK) {
 		char at[32] = "";
 		if (complaint.choice[0])
@@ -294,5 +293,5 @@ void config_free(struct config *c)
 	struct complaint complaint = {.line = 0};
 	cyaml_config_t cyaml = cyaml_base;
 	cyaml.log_ctx = &complaint;
-	cyaml_free(&cyaml, &top_schema, c, 0);
+	cyaml_free(&cyaml, &config_schema, c, 0);
 }

@@ -11,6 +11,7 @@
 #include "ctrl/loop.h"
 #include "ctrl/res/types.h"
 #include "ctrl/show.h"
+#include "ctrl/signals.h"
 #include "ctrl/stats_server.h"
 #include "ctrl/status/status_server.h"
 #include "ctrl/workers.h"
@@ -44,6 +45,7 @@ struct control_plane {
 	struct control_plane_conf conf;
 	struct rand rand;
 	struct loop *loop;
+	struct signals signals;
 	struct workers *workers;
 	struct xds_grpc *grpc;
 	struct load_report *loads;
@@ -130,9 +132,9 @@ static void on_drain_overdue(struct twheel_timer *timer)
 	loop_stop(plane_of_drain(timer)->loop);
 }
 
-static void on_signal(void *arg)
+static void on_stop(void *ctx)
 {
-	struct control_plane *p = arg;
+	struct control_plane *p = ctx;
 	if (p->draining) {
 		log_warn("stopping", "reason=\"second signal\"");
 		loop_stop(p->loop);
@@ -210,7 +212,13 @@ static int start_loop(struct control_plane *p, struct lb_err *err)
 	rand_init(&p->rand, seed);
 	p->loop = loop_new();
 	p->workers = workers_new(p->conf.links, p->conf.n_links, on_worker_event, p);
-	if (!p->loop || !p->workers || loop_watch_signals(p->loop, on_signal, p))
+	p->signals = (struct signals){
+		.on_stop = on_stop,
+		.ctx = p,
+		.config = p->conf.config,
+		.config_path = p->conf.config_path,
+	};
+	if (!p->loop || !p->workers || signals_watch(&p->signals, p->loop))
 		return lb_err_set(err, "out of memory");
 	return 0;
 }

@@ -18,7 +18,8 @@ struct show_port;
 struct xds_bootstrap;
 
 struct control_plane_conf { // all borrowed, outlives it, but for the slot
-	const struct config *config;
+	struct config *config; // follows its file on SIGHUP (ctrl/reload.h)
+	const char *config_path;
 	const struct xds_bootstrap *bootstrap;
 	char *const *listener_names; // of the frontends
 	struct lb_slot *slot; // holds an empty first snapshot

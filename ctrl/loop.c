@@ -4,12 +4,11 @@
 #include <event2/event.h>
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #define TICK_US 2000
-#define MAX_WATCHES 8
+#define MAX_WATCHES 16
 
 struct watch {
 	struct event *event; // owned
@@ -113,11 +112,9 @@ int loop_watch_fd(struct loop *l, int fd, void (*fn)(void *arg), void *arg)
 	return watch_add(l, fd, EV_READ, fn, arg);
 }
 
-int loop_watch_signals(struct loop *l, void (*fn)(void *arg), void *arg)
+int loop_watch_signal(struct loop *l, int number, void (*fn)(void *arg), void *arg)
 {
-	if (watch_add(l, SIGTERM, EV_SIGNAL, fn, arg) || watch_add(l, SIGINT, EV_SIGNAL, fn, arg))
-		return -ENOMEM;
-	return 0;
+	return watch_add(l, number, EV_SIGNAL, fn, arg);
 }
 
 void loop_run(struct loop *l)

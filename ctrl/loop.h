@@ -21,8 +21,8 @@ struct twheel *loop_wheel(struct loop *);
 void loop_set_tick(struct loop *, void (*fn)(void *arg), void *arg);
 // Calls fn whenever fd is readable, until the loop is freed. 0 or -ENOMEM.
 [[nodiscard]] int loop_watch_fd(struct loop *, int fd, void (*fn)(void *arg), void *arg);
-// Calls fn on SIGTERM and SIGINT. 0 or -ENOMEM.
-[[nodiscard]] int loop_watch_signals(struct loop *, void (*fn)(void *arg), void *arg);
+// Calls fn on each such signal. 0 or -ENOMEM.
+[[nodiscard]] int loop_watch_signal(struct loop *, int number, void (*fn)(void *arg), void *arg);
 // Until loop_stop().
 void loop_run(struct loop *);
 void loop_stop(struct loop *);

@@ -4,7 +4,9 @@
 #include "ctrl/config.h"
 #include "ctrl/control_plane.h"
 #include "ctrl/heap_trim.h"
+#include "ctrl/log_file.h"
 #include "ctrl/show.h"
+#include "ctrl/signals.h"
 #include "ctrl/xds/bootstrap.h"
 #include "dataplane/buf/buf.h"
 #include "dataplane/eal.h"
@@ -19,7 +21,6 @@
 
 #include <argp.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ _Static_assert(CONFIG_MAX_MTU <= PORT_MAX_MTU, "mtu");
 
 struct daemon {
 	struct config *config;
+	const char *config_path;
 	struct xds_bootstrap *bootstrap;
 	char **listener_names; // of the frontends
 	bool eal_started;
@@ -293,6 +295,7 @@ static int start_control_plane(struct daemon *d, struct lb_err *err)
 {
 	struct control_plane_conf conf = {
 		.config = d->config,
+		.config_path = d->config_path,
 		.bootstrap = d->bootstrap,
 		.listener_names = d->listener_names,
 		.slot = d->slot,
@@ -314,30 +317,20 @@ static void free_links(struct daemon *d)
 	lb_shared_free(d->shared);
 }
 
-// Signals go to the control thread alone, since the workers inherit a mask that blocks them.
-static void block_signals(int how)
-{
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	pthread_sigmask(how, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
 static int run(struct daemon *d, struct lb_err *err)
 {
 	bool drained = false;
-	block_signals(SIG_BLOCK);
+	signals_block();
 	int ret = start_data_plane(d, err);
 	if (ret == 0)
 		ret = start_control_plane(d, err);
-	block_signals(SIG_UNBLOCK);
 	if (ret == 0) {
+		signals_unblock();
 		log_info("started", "version=%s workers=%u ports=%u frontends=%u xds=%s",
 			SHUNT_VERSION, d->config->n_workers, d->config->n_ports,
 			d->config->n_frontends, d->bootstrap->servers[0].uri);
 		control_plane_run(d->control);
+		signals_block(); // nothing hastens the end
 		drained = control_plane_drained(d->control);
 	}
 	control_plane_stop(d->control);
@@ -400,7 +393,10 @@ int main(int argc, char **argv)
 	struct args args = {0};
 	heap_trim_begin();
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
-	struct daemon d = {0};
+	if (!args.check)
+		signals_block_harmless();
+	log_file_begin();
+	struct daemon d = {.config_path = args.config};
 	struct lb_err err = {0};
 	int ret = -EINVAL;
 	d.config = config_load(args.config, &err);

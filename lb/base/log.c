@@ -7,11 +7,18 @@
 #include <time.h>
 #include <unistd.h>
 
-static enum log_level threshold = LOG_LEVEL_INFO; // process-wide by nature, written before threads
+// Process-wide by nature. w: ctrl (relaxed), r: any thread that logs.
+static enum log_level threshold = LOG_LEVEL_INFO;
 
 void log_set_level(enum log_level level)
 {
-	threshold = level;
+	__atomic_store_n(&threshold, level, __ATOMIC_RELAXED);
+}
+
+const char *log_level_name(enum log_level level)
+{
+	static const char *const names[] = {"error", "warn", "info", "debug"};
+	return names[level];
 }
 
 const char *log_quote(const char *text)
@@ -34,8 +41,7 @@ const char *log_quote(const char *text)
 
 void log_write(enum log_level level, const char *msg, const char *fmt, ...)
 {
-	static const char *const names[] = {"error", "warn", "info", "debug"};
-	if (level > threshold)
+	if (level > __atomic_load_n(&threshold, __ATOMIC_RELAXED))
 		return;
 	struct timespec now;
 	struct tm utc;
@@ -44,7 +50,7 @@ void log_write(enum log_level level, const char *msg, const char *fmt, ...)
 	char line[2048];
 	size_t n = strftime(line, sizeof(line), "ts=%Y-%m-%dT%H:%M:%S", &utc);
 	n += (size_t)snprintf(line + n, sizeof(line) - n, ".%03ldZ level=%s msg=\"%s\"",
-		now.tv_nsec / 1000000, names[level], msg);
+		now.tv_nsec / 1000000, log_level_name(level), msg);
 	if (fmt[0] && n < sizeof(line) - 2) {
 		line[n++] = ' ';
 		va_list ap;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Log lines for operators: `ts=… level=warn msg="…" key=value …` on stderr, one write each.
 // Never on the packet path: workers count, they do not log.
-// Thread: any; the level is set once at start.
+// Thread: any; one sets the level.
 #pragma once
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
 void log_set_level(enum log_level);
+const char *log_level_name(enum log_level);
 // msg is a constant sentence; fmt (printf form) makes the key=value part, "" for none. Values that
 // may hold blanks or quotes are passed through log_quote().
 void log_write(enum log_level, const char *msg, const char *fmt, ...)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon as an operator meets it: checking a configuration, and leaving in order."""
 
+import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from lab import wait_until
 from testbed import BUILD, EXAMPLE, VIP
 
 SHUNTD = BUILD / "ctrl" / "shuntd"
+HARMLESS = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 GOOD = (EXAMPLE / "shunt.yaml").read_text()
 # (what is replaced, by what, words that the complaint must have)
 MISTAKES = (
@@ -103,18 +106,87 @@ def test_check_without_any_bootstrap_says_so():
 
 
 @pytest.mark.ends_daemon
-def test_sigterm_lets_streams_finish_then_exits_0(make_world):
+@pytest.mark.parametrize("number", (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT),
+                         ids=lambda n: n.name)
+def test_a_signal_to_stop_lets_streams_finish_then_exits_0(make_world, number):
     bed = make_world().start().bed
     calls = bed.start_calls("held", "held_streams", streams=4, seconds=3.0)
     wait_until(lambda: "ready" in calls.output(), 10, "open streams")
     time.sleep(1)
     asked = time.monotonic()
-    bed.daemon.popen.terminate()
+    bed.daemon.signal(number)
+    for harmless in HARMLESS:  # while it drains
+        bed.daemon.signal(harmless)
     streams = bed.calls_result(calls)
     assert all(s["complete"] and s["code"] == 0 for s in streams), streams
     assert bed.daemon.wait(5) == 0, bed.daemon.output()
     assert time.monotonic() - asked < 8
     assert not bed.stats_socket.exists()
+    assert "second signal" not in bed.daemon.output()
+
+
+def test_signals_that_are_not_to_stop_cut_nobody(make_world):
+    bed = make_world().start().bed
+    calls = bed.start_calls("held", "held_streams", streams=4, seconds=3.0)
+    wait_until(lambda: "ready" in calls.output(), 10, "open streams")
+    for number in HARMLESS:
+        bed.daemon.signal(number)
+    said = ("nothing to do", "opened again", "name=SIGUSR2")
+    wait_until(lambda: all(text in bed.daemon.output() for text in said), 5, "a line for each")
+    assert all(s["complete"] and s["code"] == 0 for s in bed.calls_result(calls))
+    assert bed.daemon.alive()
+
+
+@pytest.mark.ends_daemon
+def test_sighup_takes_what_it_can_and_names_the_rest(make_world):
+    bed = make_world().start().bed
+    path = bed.lab.dir / "shunt.yaml"
+    good = path.read_text()
+
+    def reload(text, *said):
+        path.write_text(text)
+        bed.daemon.signal(signal.SIGHUP)
+        wait_until(lambda: all(words in bed.daemon.output() for words in said), 5, str(said))
+    reload(good.replace("target: web", "target: other").replace("frontends:", "frontends: 7\nx:"),
+           "reload refused", f"{path}:", "frontends")
+    reload(good.replace("target: web", "target: other") + "drain_s: 1\n",
+           'needs_restart="frontends[0].target"', "drain_s=1")
+    assert bed.show("info")["frontends"][0]["target"] == "web"
+    assert bed.run_h2load(requests=200).perfect
+    calls = bed.start_calls("held", "held_streams", streams=1, seconds=20.0)
+    wait_until(lambda: "ready" in calls.output(), 10, "open streams")
+    asked = time.monotonic()
+    bed.daemon.popen.terminate()
+    assert bed.daemon.wait(6) == 0, bed.daemon.output()
+    assert time.monotonic() - asked < 5  # and not 30
+    bed.calls_result(calls)
+
+
+def test_sigusr1_opens_the_log_again(make_world):
+    bed = make_world().start().bed
+    moved = bed.lab.dir / "moved.log"
+    bed.daemon.log_path.rename(moved)
+    bed.daemon.signal(signal.SIGUSR1)
+    wait_until(bed.daemon.log_path.exists, 5, "a new log")
+    wait_until(lambda: "opened again" in bed.daemon.output(), 5, "a line in it")
+    assert "ready" in moved.read_text() and "ready" not in bed.daemon.output()
+
+
+def test_signals_at_the_start_are_kept_until_it_runs(make_world):
+    bed = make_world().start().bed
+    bed.daemon.kill()
+    daemon = bed.start_daemon(wait=False)
+
+    def is_deaf():  # to SIGHUP, bit 0
+        text = Path(f"/proc/{daemon.pid}/status").read_text(encoding="ascii")
+        return int(text.split("SigBlk:")[1].split()[0], 16) & 1
+    wait_until(is_deaf, 5, "shuntd's main()")
+    for number in HARMLESS:
+        daemon.signal(number)
+    bed.wait_for_daemon()
+    said = ("nothing to do", "opened again", "name=SIGUSR2")
+    wait_until(lambda: all(text in daemon.output() for text in said), 5, "a line for each")
+    assert bed.run_h2load(requests=200).perfect
 
 
 @pytest.mark.ends_daemon
