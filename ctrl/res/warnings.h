@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a resource is accepted, but perhaps not what its sender meant: for the log. Equal ones are
-// one, with their number.
+// What of a resource is accepted, but perhaps not what its sender meant: for the log. Equal ones
+// are one, with their number.
 // Thread: ctrl.
 #pragma once
 

@@ -65,8 +65,8 @@ struct h2_message {
 	struct str method, scheme, authority, path;
 	uint16_t status; // responses
 	// A request, or its trailers, that is well formed HTTP/2 but must be answered locally with
-	// this HTTP status (400 bad :path or no authority, 431 header list too large); 0 = fine. fields may be
-	// incomplete then.
+	// this HTTP status (400 bad :path or no authority, 431 header list too large); 0 = fine.
+	// fields may be incomplete then.
 	uint16_t bad;
 	bool is_grpc; // content-type is application/grpc or application/grpc+… (HX-01)
 	bool end_stream;
@@ -120,9 +120,8 @@ void *h2_conn_user(const struct h2_conn *);
 
 // Bytes from the peer. Consumes all of them, or returns the bytes consumed so far when the
 // connection's control output is clogged (a peer that floods and does not read): feed the rest
-// later. A connection error has queued GOAWAY, or what a client that speaks no HTTP/2 understands, and
-// makes h2_conn_failed() true: pump, flush, then
-// close.
+// later. A connection error has queued GOAWAY, or what a client that speaks no HTTP/2 understands,
+// and makes h2_conn_failed() true: pump, flush, then close.
 size_t h2_conn_feed(struct h2_conn *, const uint8_t *, size_t len);
 bool h2_conn_failed(const struct h2_conn *, enum h2_error *ret_code);
 // Writes to *out what windows and `room` (bytes) allow: WINDOW_UPDATEs first, then DATA, streams in

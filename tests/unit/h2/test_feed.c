@@ -286,7 +286,8 @@ static void anything_but_the_preface_ends_the_connection(void **state)
 	assert_int_equal(peer_counter(&us, "prefaces_other"), H2_PREFACE_LEN);
 }
 
-// Whoever speaks something else hears no HTTP/2; who speaks HTTP/1.1 is told in its own words, once.
+// Whoever speaks something else hears no HTTP/2; who speaks HTTP/1.1 is told in its own words,
+// once.
 static void other_protocols_are_told_apart(void **state)
 {
 	static const char refusal[] = "HTTP/1.1 505 HTTP Version Not Supported\r\n";
