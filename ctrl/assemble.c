@@ -240,6 +240,7 @@ void assembler_event(struct assembler *a, uint32_t worker, const struct lb_event
 		log_flip(a, event);
 		break;
 	case LB_EVENT_DRAINED:
+	case LB_EVENT_HEARD:
 		break;
 	}
 	lb_connectivity_event(a->connectivity, worker, event);
@@ -352,4 +353,9 @@ uint32_t assembler_n_waiting_attempts(const struct assembler *a)
 uint32_t assembler_n_attempts(const struct assembler *a)
 {
 	return lb_connectivity_n_attempts(a->connectivity);
+}
+
+uint32_t assembler_reconnect(struct assembler *a, const struct ip_port *address)
+{
+	return lb_connectivity_retry(a->connectivity, address);
 }

@@ -66,6 +66,9 @@ unsigned assembler_n_live_snapshots(const struct assembler *);
 // Attempts to connect that wait for their turn, and those under way (lb/attempts.h).
 uint32_t assembler_n_waiting_attempts(const struct assembler *);
 uint32_t assembler_n_attempts(const struct assembler *);
+// Endpoints that wait after a failure are connected to at once: that of the address, or all (NULL).
+// How many did wait.
+uint32_t assembler_reconnect(struct assembler *, const struct ip_port *address);
 
 // For operators.
 struct assembler_endpoint_info { // all texts are borrowed for the call

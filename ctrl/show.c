@@ -246,6 +246,9 @@ static const struct command commands[] = {
 		"--authority A --path P [-H 'NAME: VALUE']... [--frontend F] [--method M] "
 		"[--grpc | --http]",
 		"where a request would go, and why", show_explain, NULL, NULL},
+	{"reconnect", "[CLUSTER[/ADDRESS]]",
+		"ends the waits of endpoints that failed; how many there were", show_reconnect,
+		NULL, NULL},
 	{"show xds", NULL,
 		"the xDS server, how many resources are in which state, and every resource: state, "
 		"version, age, error",

@@ -23,7 +23,7 @@ struct show_port {
 struct show_conf { // all borrowed, outlive it
 	const struct config *config;
 	const struct workers *workers;
-	const struct assembler *assembler;
+	struct assembler *assembler;
 	const struct xds_federation *xds;
 	const struct load_report *loads; // NULL = nobody takes load reports
 	const struct twheel *wheel;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files behind the stats socket's commands share: show.c (dispatch, info, workers),
-// show_metrics.c, show_pools.c, show_ports.c, show_stat.c, show_tree.c, show_routes.c, show_xds.c,
-// explain.c.
+// show_metrics.c, show_pools.c, show_ports.c, show_reconnect.c, show_stat.c, show_tree.c,
+// show_routes.c, show_xds.c, explain.c.
 // Nobody else includes this.
 // Thread: ctrl.
 #pragma once
@@ -44,6 +44,7 @@ json_t *show_ports(const struct show *, struct show_args *);
 json_t *show_xds(const struct show *, struct show_args *);
 json_t *show_metrics(const struct show *, struct show_args *);
 json_t *show_explain(const struct show *, struct show_args *);
+json_t *show_reconnect(const struct show *, struct show_args *);
 
 // The number of the frontend that is called so, of the only one for NULL; or -EINVAL.
 int show_find_frontend(const struct config *, const char *name, struct lb_err *reterr);

@@ -139,6 +139,11 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 	return proxy_new(&proxy, &h2, host_tcp(w->host), w->wheel, host_chunks(w->host), w->link);
 }
 
+static void on_heard(void *proxy, const struct ip_addr *ip)
+{
+	proxy_heard(proxy, ip);
+}
+
 static int check(const struct worker_conf *conf, struct lb_err *reterr)
 {
 	DCHECK(conf->n_ports >= 1 && conf->n_ports <= NET_MAX_PORTS);
@@ -168,6 +173,7 @@ static int make(struct worker *w, const struct worker_conf *conf, struct lb_err 
 		return lb_err_set(reterr,
 			"workers[%u]: out of memory, or two frontends have one address and port",
 			conf->index);
+	net_set_heard(host_net(w->host), on_heard, w->proxy);
 	return 0;
 }
 

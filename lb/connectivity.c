@@ -173,8 +173,47 @@ static void disconnected(struct record *r, uint64_t bit, const char *why, bool w
 		lb_subchannel_lost(&r->subchannel, why, was_vain);
 }
 
+// The next subchannel with users from this id on, which becomes that of the one after; NULL = none.
+static struct lb_subchannel *next_in_use(struct lb_connectivity *c, uint32_t *id)
+{
+	while (*id < lb_endpoint_table_n_ids(c->endpoints)) {
+		struct lb_endpoint *e = lb_endpoint_find(c->endpoints, (*id)++);
+		if (e && record_of(e)->subchannel.n_users)
+			return &record_of(e)->subchannel;
+	}
+	return NULL;
+}
+
+static void on_heard(struct lb_connectivity *c, const struct ip_addr *ip)
+{
+	struct lb_subchannel *s;
+	if (!c->subchannel_env.n_efforts)
+		return;
+	for (uint32_t id = 0; (s = next_in_use(c, &id));)
+		if (ip_eq(&s->endpoint.addr.ip, ip))
+			lb_subchannel_heard(s);
+}
+
+uint32_t lb_connectivity_retry(struct lb_connectivity *c, const struct ip_port *addr)
+{
+	struct lb_subchannel *s;
+	uint32_t n = 0;
+	if (addr) {
+		struct lb_endpoint *e = lb_endpoint_of(c->endpoints, addr);
+		s = e ? &record_of(e)->subchannel : NULL;
+		return s && s->n_users && lb_subchannel_retry(s);
+	}
+	for (uint32_t id = 0; (s = next_in_use(c, &id));)
+		n += lb_subchannel_retry(s);
+	return n;
+}
+
 void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const struct lb_event *event)
 {
+	if (event->kind == LB_EVENT_HEARD) {
+		on_heard(c, &event->heard);
+		return;
+	}
 	struct lb_endpoint *e = lb_endpoint_find(c->endpoints, event->endpoint_id);
 	if (!e || worker >= c->env.n_workers)
 		return;
@@ -202,6 +241,7 @@ void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const str
 	case LB_EVENT_WISH:
 	case LB_EVENT_ORCA:
 	case LB_EVENT_METRIC:
+	case LB_EVENT_HEARD:
 		break;
 	}
 }

@@ -60,9 +60,12 @@ uint32_t lb_connectivity_n_attempts(const struct lb_connectivity *); // that are
 bool lb_connectivity_may_hurry(const struct lb_connectivity *);
 uint64_t lb_connectivity_aging_ns(const struct lb_connectivity *); // lb_attempts_aging_ns()
 
-// An endpoint event (CONNECTED to VAIN, RELEASED) of this worker's link. Ignores endpoints
-// that nobody uses any more.
+// An endpoint event (CONNECTED to VAIN, RELEASED), or HEARD, of this worker's link. Ignores
+// endpoints that nobody uses any more.
 void lb_connectivity_event(struct lb_connectivity *, uint32_t worker, const struct lb_event *);
+
+// The wait of the address, or of all (NULL), is over (lb_subchannel_retry). How many waited.
+uint32_t lb_connectivity_retry(struct lb_connectivity *, const struct ip_port *);
 
 // Another attempt may wait for its turn; or, while it is said so, any may.
 bool lb_connectivity_admits(const struct lb_connectivity *);

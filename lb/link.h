@@ -43,6 +43,7 @@ enum lb_event_kind {
 	LB_EVENT_WISH,
 	LB_EVENT_ORCA, // the newest of the member's reports of the last while
 	LB_EVENT_METRIC, // one value of one request, for load reports (xds-client.md LR-10)
+	LB_EVENT_HEARD, // a host that was not known on a link is there, or says so anew
 };
 struct lb_event {
 	enum lb_event_kind kind;
@@ -53,6 +54,7 @@ struct lb_event {
 	};
 	union {
 		char why[64]; // FAILED to VAIN: "refused", "connect timeout", "reset by peer", …
+		struct ip_addr heard; // HEARD
 		struct lb_orca_report orca;
 		struct {
 			double value;
@@ -149,8 +151,8 @@ struct lb_link {
 };
 
 // Room of the rings. A writer that finds its ring full keeps the item and tries again in its next
-// turn: neither commands nor events may be lost, but for METRIC, which is written only while more
-// than half of the ring is free: whatever backends report, the others have room.
+// turn: neither commands nor events may be lost, but for METRIC and HEARD, which are written only
+// while more than half of the ring is free: whatever hosts say, the others have room.
 #define LB_LINK_COMMANDS 16384
 #define LB_LINK_EVENTS 16384
 

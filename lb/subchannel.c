@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NEWS_NS 1000000000ull // from one attempt that news make sooner to the next one
+
 struct lb_subchannel_effort {
 	struct twheel_timer timer; // TRANSIENT_FAILURE: its end
 	struct lb_subchannel *subchannel;
@@ -268,6 +270,11 @@ void lb_subchannel_failed(struct lb_subchannel *s, const char *why)
 	if (s->state != LB_CONNECTING || s->waits)
 		return;
 	end_attempt(s);
+	struct lb_subchannel_effort *e = effort_of(s);
+	if (e && e->why && strcmp(e->why->text, why) != 0) {
+		backoff_reset(&e->backoff);
+		e->not_before_ns = e->started_ns + backoff_next_ns(&e->backoff, env_of(s)->rand);
+	}
 	note_error(s, why);
 	rest(s);
 }
@@ -289,4 +296,28 @@ void lb_subchannel_lost(struct lb_subchannel *s, const char *why, bool was_vain)
 	if (e)
 		e->not_before_ns = twheel_now(env->wheel) + backoff_next_ns(&e->backoff, env->rand);
 	rest(s);
+}
+
+bool lb_subchannel_retry(struct lb_subchannel *s)
+{
+	struct lb_subchannel_effort *e = effort_of(s);
+	if (s->state != LB_TRANSIENT_FAILURE || !e)
+		return false;
+	backoff_reset(&e->backoff);
+	twheel_cancel(env_of(s)->wheel, &e->timer);
+	enter(s, LB_IDLE);
+	return true;
+}
+
+void lb_subchannel_heard(struct lb_subchannel *s)
+{
+	struct lb_subchannel_effort *e = effort_of(s);
+	if (s->state != LB_TRANSIENT_FAILURE || !e)
+		return;
+	backoff_reset(&e->backoff);
+	uint64_t sooner_ns = e->started_ns + NEWS_NS;
+	if (sooner_ns < e->not_before_ns) {
+		e->not_before_ns = sooner_ns;
+		twheel_arm(env_of(s)->wheel, &e->timer, sooner_ns);
+	}
 }

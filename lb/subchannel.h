@@ -93,9 +93,18 @@ void lb_subchannel_begin(struct lb_subchannel *);
 // under way, and young (lb/attempts.h).
 bool lb_subchannel_hurry(struct lb_subchannel *);
 
+// TRANSIENT_FAILURE: its wait is over, and its backoff begins anew, as gRPC's ResetConnectBackoff
+// has it. False = it did not wait.
+bool lb_subchannel_retry(struct lb_subchannel *);
+// News of its host: the same, a second after the last attempt began at the earliest, so that nobody
+// who makes news can make us spin.
+void lb_subchannel_heard(struct lb_subchannel *);
+
 // From the workers (lb/link.h). READY at the peer's first SETTINGS (BO-03: resets the backoff).
 void lb_subchannel_connected(struct lb_subchannel *);
-void lb_subchannel_failed(struct lb_subchannel *, const char *why); // the attempt failed
+// The attempt failed. For another reason than the last one: something has changed there, as where a
+// host is up and refuses that was silent, so the backoff begins anew.
+void lb_subchannel_failed(struct lb_subchannel *, const char *why);
 // The last connection is gone: IDLE, and the next attempt begins as soon as it is asked for. One
 // that was of no use (LB_EVENT_VAIN) is as good as an attempt that failed.
 void lb_subchannel_lost(struct lb_subchannel *, const char *why, bool was_vain);

@@ -87,11 +87,23 @@ static void answer(struct net *net, uint32_t port, const struct arp *arp)
 	send(net, port, OP_REPLY, arp->sender_mac, arp->target_ip, arp->sender_mac, arp->sender_ip);
 }
 
+// Whoever waits for this host need wait no longer.
+static void tell_if_news(struct net *net, uint32_t port, const struct arp *arp)
+{
+	const struct neigh *n = neigh_find(net, port, arp->sender_ip);
+	bool is_known = n && neigh_has_mac(n) && memcmp(n->eth, arp->sender_mac, ETH_ADDRESS) == 0;
+	if (!net->heard || (is_known && arp->sender_ip != arp->target_ip))
+		return;
+	struct ip_addr ip = ip_from_v4(arp->sender_ip);
+	net->heard(net->heard_ctx, &ip);
+}
+
 // False = nobody on the port's link.
 static bool learn(struct net *net, uint32_t port, const struct arp *arp, bool for_us)
 {
 	if (!net_is_on_link(net, arp->sender_ip, port) || net_is_martian(net, arp->sender_ip))
 		return false;
+	tell_if_news(net, port, arp);
 	struct neigh *n = for_us && arp->op == OP_REQUEST ? neigh_get(net, port, arp->sender_ip)
 	                                                  : neigh_find(net, port, arp->sender_ip);
 	if (n)

@@ -77,6 +77,29 @@ struct metrics {
 	uint32_t n_seen, n_told;
 };
 
+// What endpoints become may not wait for this (lb/link.h).
+static bool tell_if_room(struct proxy *p, const struct lb_event *e)
+{
+	struct spsc *events = &p->link->events;
+	return 2 * (uint64_t)spsc_room(events) > events->mask + UINT64_C(1) &&
+	       spsc_write(events, e);
+}
+
+#define HEARD_NS UINT64_C(1000000000)
+#define HEARD_MAX 100 // in this time
+
+void proxy_heard(struct proxy *p, const struct ip_addr *ip)
+{
+	struct proxy_notices *n = &p->notices;
+	if (p->now_ns - n->heard_since_ns >= HEARD_NS) {
+		n->heard_since_ns = p->now_ns;
+		n->n_heard = 0;
+	}
+	struct lb_event e = {.kind = LB_EVENT_HEARD, .heard = *ip};
+	if (n->n_heard++ < HEARD_MAX)
+		(void)tell_if_room(p, &e);
+}
+
 static void lose_metric(struct metrics *m)
 {
 	proxy_count(m->proxy, PROXY_METRICS_LOST);
@@ -85,7 +108,6 @@ static void lose_metric(struct metrics *m)
 // A64, A85: each value of each request counts, so none can stand for another.
 static void tell_metric(struct metrics *m, uint32_t index, struct str name, double value)
 {
-	struct spsc *events = &m->proxy->link->events;
 	struct lb_event e = {.kind = LB_EVENT_METRIC, .load = m->to->load};
 	e.metric.value = value;
 	e.metric.list = m->to->metrics->list;
@@ -96,9 +118,7 @@ static void tell_metric(struct metrics *m, uint32_t index, struct str name, doub
 		return;
 	}
 	memcpy(e.metric.name, name.p, name.len);
-	// What endpoints become may not wait for this (lb/link.h).
-	if (2 * (uint64_t)spsc_room(events) <= events->mask + UINT64_C(1) ||
-		!spsc_write(events, &e))
+	if (!tell_if_room(m->proxy, &e))
 		lose_metric(m);
 }
 

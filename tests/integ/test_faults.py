@@ -4,8 +4,10 @@
 import sys
 import time
 
+import pytest
+
 import resources
-from lab import wait_until
+from lab import LabError, wait_until
 from testbed import HERE
 from world import SIZES, WEB_BACKENDS, WEB_PORT, split_of
 
@@ -18,6 +20,16 @@ table netdev faults {{
     numgen random mod 100 < 2 counter drop
   }}
 }}
+"""
+
+SOON_S = 3
+# Gratuitous ARP (RFC 5227 2.3): python -c … INTERFACE ADDRESS
+ANNOUNCEMENT = """
+import socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind((sys.argv[1], 0x0806))
+mac, ip = s.getsockname()[4], socket.inet_aton(sys.argv[2])
+s.send(bytes([255] * 6) + mac + bytes([8, 6, 0, 1, 8, 0, 6, 4, 0, 1]) + mac + ip + bytes(6) + ip + bytes(18))
 """
 
 
@@ -116,3 +128,36 @@ def test_goaway_of_a_backend_fails_no_request(make_world, lab):
     assert report.perfect, report
     for counter in ("upstream_goaways", "transparent_retries"):  # the other one serves while it comes back
         assert sum(w["proxy"][counter] for w in bed.show_workers()) >= 10, bed.show("workers")
+
+
+def test_backend_that_comes_back_is_connected_to_before_its_backoff_ends(make_world, lab):
+    """When its host announces itself; and without that, when an operator says so."""
+    world = make_world().start()
+    bed, name, (cluster, ip) = world.bed, "green-2", WEB_BACKENDS["green-2"]
+    address = f"{ip}:{WEB_PORT}"
+
+    def failures():
+        return sum(w["proxy"]["connect_failures"] for w in bed.show_workers())
+
+    def state():
+        (row,) = [row for row in bed.show("endpoints") if row["endpoint"] == address]
+        return row["state"]
+
+    def dies_and_returns(process):
+        """It is refused five times, so that more than five seconds pass until it is tried again."""
+        before = failures()
+        process.kill()
+        wait_until(lambda: failures() >= before + 5, 30, "five attempts")
+        return bed.start_http_backend(f"{name}-{before}", ip, SIZES[cluster], WEB_PORT)
+
+    again = dies_and_returns(world.backends[name])
+    lab.exec("backends", [sys.executable, "-c", ANNOUNCEMENT, "b0", ip])
+    wait_until(lambda: state() == "READY", SOON_S, "the endpoint whose host announced itself")
+    dies_and_returns(again)
+    assert bed.shuntctl("reconnect", f"{cluster}/{address}").split() == ["reconnecting", "1"]
+    wait_until(lambda: state() == "READY", SOON_S, "the endpoint after `reconnect`")
+    assert bed.shuntctl("reconnect").split() == ["reconnecting", "0"]
+    for words, refusal in ((f"nobody/{address}", "no cluster 'nobody'"),
+                           (f"{cluster}/10.9.9.9:1", f"cluster '{cluster}' has no endpoint '10.9.9.9:1'")):
+        with pytest.raises(LabError, match=refusal):
+            bed.shuntctl("reconnect", words)

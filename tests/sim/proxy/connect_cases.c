@@ -125,9 +125,27 @@ static void a_backend_that_hangs_up_is_tried_once_a_second(void **state)
 	}
 }
 
+// Whoever floods the link with ARP does not flood the control thread.
+static void no_more_than_a_hundred_hosts_a_second_are_told_of(void **state)
+{
+	struct world *w = ready_world(NULL);
+	const struct ip_addr ip = wire_address(HOST_BACKENDS, 9);
+	w->control.n_events = 0;
+	for (int i = 0; i < 5000; i++) {
+		proxy_heard(w->proxy, &ip);
+		if (i % 10 == 0)
+			world_run(w, 10 * MS);
+	}
+	world_run(w, 10 * MS);
+	assert_in_range(w->control.n_events, 500, 600); // in five seconds
+	finish(w);
+	world_free(w);
+}
+
 #define CASE(f) cmocka_unit_test(f)
 RUN_SUITE("sim/proxy_connect", CASE(a_connection_that_was_of_use_is_made_again_at_once),
 	CASE(the_next_connection_is_made_while_a_leaving_one_finishes),
 	CASE(a_leaving_backend_that_refuses_fails_at_once),
 	CASE(a_leaving_backend_that_is_slow_is_told_of),
-	CASE(a_backend_that_hangs_up_is_tried_once_a_second))
+	CASE(a_backend_that_hangs_up_is_tried_once_a_second),
+	CASE(no_more_than_a_hundred_hosts_a_second_are_told_of))

@@ -247,6 +247,28 @@ static bool shows(struct world *w, const char *command, const char *part)
 	return found;
 }
 
+static void endpoints_that_wait_are_connected_to_when_operators_say_so(void **state)
+{
+	static const char *const words[] = {
+		"reconnect", "reconnect web", "reconnect web/10.0.0.1:80"};
+	struct world *w = *state;
+	uint32_t id = 0, again = 0;
+	leaf("web", one_then_two, 2);
+	give(w);
+	assert_true(is_asked_to_connect(w, &id));
+	for (int i = 0; i < 3; i++) {
+		assert_true(shows(w, words[i], "reconnecting  0"));
+		tell(w, LB_EVENT_FAILED, id);
+		(void)is_asked_to_connect(w, &again); // the next priority
+		assert_true(shows(w, words[i], "reconnecting  1"));
+		assert_true(is_asked_to_connect(w, &again));
+		assert_int_equal(again, id);
+	}
+	assert_true(shows(w, "reconnect blue/10.0.0.1:80 json", "error: no cluster 'blue', try"));
+	assert_true(shows(w, "reconnect web/x", "error: cluster 'web' has no endpoint 'x', try"));
+	assert_true(shows(w, "reconnect web blue", "error: 'blue' is too much"));
+}
+
 // A75-G06, G08: the variable turns it.
 static void leaves_have_their_own_policies_unless_the_aggregates_is_asked_for(void **state)
 {
@@ -768,6 +790,7 @@ RUN_SUITE("ctrl/cluster_tree", CASE(fe_09_load_is_reported_to_who_sent_the_clust
 	CASE(the_tree_tells_drops_and_sweeps), CASE(endpoints_are_shown_with_what_they_report),
 	CASE(trouble_of_a_cluster_that_serves_is_shown),
 	CASE(a_wish_connects_the_member_that_it_names),
+	CASE(endpoints_that_wait_are_connected_to_when_operators_say_so),
 	CASE(requests_make_the_leaf_of_an_aggregate_hurry),
 	CASE(a_cluster_without_room_holds_up_no_other),
 	CASE(sessions_leave_ejected_endpoints_unless_shunt_yaml_says_so),

@@ -229,6 +229,47 @@ static void state_is_over_all_workers(void **state)
 	world_fini(&w);
 }
 
+// Whatever its port; others wait on.
+static void news_of_a_host_and_retries_reach_those_that_wait(void **state)
+{
+	(void)state;
+	struct world w;
+	struct lb_subchannel *s[4];
+	world_init(&w, 1, 1);
+	struct ip_port addr[4] = {world_addr(1), world_addr(1), world_addr(2), world_addr(3)};
+	addr[1].port++;
+	for (uint32_t i = 0; i < 4; i++) {
+		s[i] = lb_connectivity_get(w.connectivity, &addr[i]);
+		lb_subchannel_request(s[i]);
+		for (int k = 0; i < 3 && k < 8; k++) { // the last one connects on
+			world_event(&w, 0, LB_EVENT_FAILED, i, "refused");
+			while (k < 7 && lb_subchannel_state(s[i]) == LB_TRANSIENT_FAILURE)
+				world_pass(&w, WORLD_S);
+			lb_subchannel_request(s[i]);
+		}
+	}
+	world_pass(&w, 2 * WORLD_S);
+	lb_connectivity_event(
+		w.connectivity, 0, &(struct lb_event){.kind = LB_EVENT_HEARD, .heard = addr[0].ip});
+	world_pass(&w, 2 * WORLD_MS);
+	assert_int_equal(lb_subchannel_state(s[0]), LB_IDLE);
+	assert_int_equal(lb_subchannel_state(s[1]), LB_IDLE);
+	assert_int_equal(lb_subchannel_state(s[2]), LB_TRANSIENT_FAILURE);
+	assert_int_equal(lb_connectivity_retry(w.connectivity, &addr[0]), 0); // waits no more
+	assert_int_equal(lb_connectivity_retry(w.connectivity, &addr[2]), 1);
+	assert_int_equal(lb_subchannel_state(s[2]), LB_IDLE);
+	for (uint32_t i = 0; i < 3; i++) {
+		lb_subchannel_request(s[i]);
+		world_event(&w, 0, LB_EVENT_FAILED, i, "refused");
+	}
+	const struct ip_port nobody = world_addr(9);
+	assert_int_equal(lb_connectivity_retry(w.connectivity, &nobody), 0);
+	assert_int_equal(lb_connectivity_retry(w.connectivity, NULL), 3);
+	for (uint32_t i = 0; i < 4; i++)
+		lb_connectivity_put(w.connectivity, s[i]);
+	world_fini(&w);
+}
+
 static void events_of_unknown_endpoints_are_ignored(void **state)
 {
 	(void)state;
@@ -324,6 +365,7 @@ static void each_failed_allocation_is_survived(void **state)
 
 RUN_SUITE("lb/connectivity", cmocka_unit_test(one_address_has_one_subchannel),
 	cmocka_unit_test(state_is_over_all_workers),
+	cmocka_unit_test(news_of_a_host_and_retries_reach_those_that_wait),
 	cmocka_unit_test(events_of_unknown_endpoints_are_ignored),
 	cmocka_unit_test(endpoint_is_freed_after_the_last_worker_released_it),
 	cmocka_unit_test(endpoint_taken_up_again_while_released_stays_and_reconnects),

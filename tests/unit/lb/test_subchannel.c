@@ -224,6 +224,84 @@ static void connection_in_vain_is_as_good_as_an_attempt_that_failed(void **state
 	fini(&f);
 }
 
+static void retry_ends_the_wait_and_begins_the_backoff_anew(void **state)
+{
+	(void)state;
+	struct fixture f;
+	init(&f, 1);
+	assert_false(lb_subchannel_retry(f.s)); // it waits for nothing
+	for (int i = 0; i < 8; i++) {
+		lb_subchannel_request(f.s);
+		assert_false(lb_subchannel_retry(f.s));
+		fail_and_wait(&f);
+	}
+	lb_subchannel_request(f.s);
+	lb_subchannel_failed(f.s, "refused");
+	assert_int_equal(lb_subchannel_state(f.s), LB_TRANSIENT_FAILURE);
+	assert_true(lb_subchannel_retry(f.s));
+	assert_int_equal(lb_subchannel_state(f.s), LB_IDLE);
+	lb_subchannel_request(f.s);
+	assert_int_equal(f.n_attempts, 10);
+	assert_true(fail_and_wait(&f) <= 1201 * WORLD_MS);
+	fini(&f);
+}
+
+// However many there are, an attempt is a second after the last one.
+static void news_of_the_host_shorten_the_wait_to_a_second(void **state)
+{
+	(void)state;
+	struct fixture f;
+	init(&f, 1);
+	lb_subchannel_heard(f.s);
+	for (int i = 0; i < 8; i++) {
+		lb_subchannel_request(f.s);
+		lb_subchannel_heard(f.s);
+		fail_and_wait(&f);
+	}
+	lb_subchannel_request(f.s);
+	lb_subchannel_failed(f.s, "refused");
+	pass(&f, 5 * WORLD_S);
+	assert_int_equal(lb_subchannel_state(f.s), LB_TRANSIENT_FAILURE);
+	lb_subchannel_heard(f.s);
+	pass(&f, 2 * WORLD_MS);
+	assert_int_equal(lb_subchannel_state(f.s), LB_IDLE);
+	uint32_t before = f.n_attempts;
+	for (int i = 0; i < 10000; i++) { // ten seconds
+		lb_subchannel_heard(f.s);
+		lb_subchannel_request(f.s);
+		if (lb_subchannel_state(f.s) == LB_CONNECTING)
+			lb_subchannel_failed(f.s, "refused");
+		pass(&f, WORLD_MS);
+	}
+	assert_in_range(f.n_attempts - before, 9, 13);
+	fini(&f);
+}
+
+// A host that was silent and refuses now is up, and what it serves comes soon.
+static void failure_for_another_reason_begins_the_backoff_anew(void **state)
+{
+	(void)state;
+	struct fixture f;
+	init(&f, 1);
+	for (int i = 0; i < 8; i++) {
+		lb_subchannel_request(f.s);
+		fail_and_wait(&f);
+	}
+	lb_subchannel_request(f.s);
+	lb_subchannel_failed(f.s, "no route to host");
+	uint64_t start = now(&f);
+	while (lb_subchannel_state(f.s) == LB_TRANSIENT_FAILURE)
+		pass(&f, WORLD_MS);
+	assert_true(now(&f) - start <= 1201 * WORLD_MS);
+	lb_subchannel_request(f.s);
+	lb_subchannel_failed(f.s, "no route to host");
+	start = now(&f);
+	while (lb_subchannel_state(f.s) == LB_TRANSIENT_FAILURE)
+		pass(&f, WORLD_MS);
+	assert_in_range(now(&f) - start, 1280 * WORLD_MS, 1921 * WORLD_MS);
+	fini(&f);
+}
+
 static void error_names_the_address_and_lasts_until_ready(void **state)
 {
 	(void)state;
@@ -427,6 +505,9 @@ RUN_SUITE("lb/subchannel", cmocka_unit_test(is_idle_until_asked),
 	cmocka_unit_test(connecting_resets_the_backoff),
 	cmocka_unit_test(connection_that_is_lost_is_made_again_at_once),
 	cmocka_unit_test(connection_in_vain_is_as_good_as_an_attempt_that_failed),
+	cmocka_unit_test(retry_ends_the_wait_and_begins_the_backoff_anew),
+	cmocka_unit_test(news_of_the_host_shorten_the_wait_to_a_second),
+	cmocka_unit_test(failure_for_another_reason_begins_the_backoff_anew),
 	cmocka_unit_test(error_names_the_address_and_lasts_until_ready),
 	cmocka_unit_test(connection_of_another_worker_ends_the_backoff),
 	cmocka_unit_test(watchers_hear_states_in_order),

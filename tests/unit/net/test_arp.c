@@ -67,6 +67,47 @@ static void probe_is_answered_and_teaches_nothing(void **state)
 	assert_int_equal(load16(w->sent[0].bytes + 20), 2);
 }
 
+struct ears {
+	uint32_t n, last;
+};
+
+static void on_heard(void *ctx, const struct ip_addr *ip)
+{
+	struct ears *e = ctx;
+	e->n++;
+	e->last = ip_to_v4(ip);
+}
+
+// Announced, asking anybody, answering us: whoever waits for that host hears of it, and of a MAC
+// that is known already no more.
+static void host_that_turns_up_is_told_of(void **state)
+{
+	struct world *w = *state;
+	struct ears e = {0};
+	net_set_heard(w->net, on_heard, &e);
+	world_arp_in(w, 0, &(struct arp_text){1, peer_mac, PEER, PEER});
+	assert_int_equal(e.n, 1);
+	assert_int_equal(e.last, PEER);
+	world_arp_in(w, 0, &(struct arp_text){1, peer_mac, PEER, IP(10, 0, 0, 8)});
+	assert_int_equal(e.n, 2); // not learned yet
+	world_arp_in(w, 0, &(struct arp_text){1, peer_mac, PEER, OURS});
+	assert_int_equal(e.n, 3);
+	world_arp_in(w, 0, &(struct arp_text){1, peer_mac, PEER, OURS});
+	assert_int_equal(e.n, 3);
+	world_arp_in(w, 0, &(struct arp_text){1, other_mac, PEER, OURS});
+	assert_int_equal(e.n, 4);
+	world_arp_in(w, 0, &(struct arp_text){1, peer_mac, PEER, PEER});
+	assert_int_equal(e.n, 5);
+	world_arp_in(w, 0, &(struct arp_text){1, peer_mac, IP(10, 9, 9, 9), OURS}); // off link
+	world_arp_in(w, 0, &(struct arp_text){1, peer_mac, 0, OURS}); // a probe
+	assert_int_equal(e.n, 5);
+	world_send(w, OURS, IP(10, 0, 0, 20), "x");
+	world_resolve(w, 0, IP(10, 0, 0, 20), other_mac);
+	assert_int_equal(e.n, 6);
+	assert_int_equal(e.last, IP(10, 0, 0, 20));
+	net_set_heard(w->net, NULL, NULL);
+}
+
 static void overheard_arp_teaches_nothing(void **state)
 {
 	struct world *w = *state;
@@ -226,7 +267,8 @@ RUN_SUITE("net/arp", CASE(request_for_our_address_is_answered_to_the_asker),
 	CASE(request_for_a_lone_address_is_answered),
 	CASE(request_for_an_address_of_another_port_is_not_answered),
 	CASE(asker_is_learned_and_then_verified), CASE(probe_is_answered_and_teaches_nothing),
-	CASE(overheard_arp_teaches_nothing), CASE(own_address_is_never_learned_but_defended),
+	CASE(host_that_turns_up_is_told_of), CASE(overheard_arp_teaches_nothing),
+	CASE(own_address_is_never_learned_but_defended),
 	CASE(sender_outside_of_the_link_is_ignored), CASE(malformed_arp_is_dropped),
 	CASE(announcement_names_every_address_on_its_port),
 	CASE(what_another_worker_got_is_learned_and_not_answered),
