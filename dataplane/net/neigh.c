@@ -226,7 +226,8 @@ void neigh_probe(struct neigh *n)
 	DCHECK(n->state == NEIGH_STALE);
 	leave(n);
 	n->state = NEIGH_PROBE;
-	n->n_asks = 0;
+	n->n_asks = n->doubted ? NEIGH_N_ASKS : 0;
+	n->doubted = false;
 	ask(n);
 }
 
@@ -237,7 +238,7 @@ static void send_held(struct neigh *n)
 	while (n->head) {
 		struct neigh_held *held = n->head;
 		n->head = held->next;
-		memcpy(held->frame, n->eth, ETH_ADDRESS);
+		memcpy(held->frame, n->eth, (size_t)2 * ETH_ADDRESS);
 		uint8_t *frame = device->reserve(device->ctx, held->len);
 		if (frame) {
 			memcpy(frame, held->frame, held->len);
@@ -261,6 +262,20 @@ static void become(struct neigh *n, enum neigh_state state, uint64_t for_ns)
 	else
 		leave(n);
 	twheel_arm(n->net->wheel, &n->timer, twheel_now(n->net->wheel) + for_ns);
+}
+
+void neigh_renew(struct net *net, uint32_t port)
+{
+	struct neigh_table *t = &net->neigh;
+	for (uint32_t i = 0; i < t->max - t->n_fresh; i++) {
+		struct neigh *n = &t->entries[i];
+		if (n->state == NEIGH_FREE || n->port != port)
+			continue;
+		memcpy(n->eth + ETH_ADDRESS, net->ports[port].mac, ETH_ADDRESS);
+		if (n->state == NEIGH_REACHABLE || n->state == NEIGH_PROBE)
+			become(n, NEIGH_STALE, NEIGH_STALE_NS);
+		n->doubted = n->state == NEIGH_STALE;
+	}
 }
 
 void neigh_hear(struct neigh *n, const uint8_t mac[6], bool asked)

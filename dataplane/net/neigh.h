@@ -40,7 +40,7 @@ enum neigh_state {
 struct neigh_held {
 	struct neigh_held *next;
 	size_t len;
-	uint8_t frame[]; // Ethernet header with the destination still to be filled in
+	uint8_t frame[]; // Ethernet header with both addresses still to be filled in
 };
 
 // Who may have to go, oldest first.
@@ -58,6 +58,7 @@ struct neigh {
 	uint8_t n_held;
 	uint8_t eth[16]; // header of IPv4 frames to it, its MAC first; 14 bytes and two spare ones
 	bool confirmed; // answered us once
+	bool doubted; // STALE: it may have another MAC by now
 	uint64_t changed_ns; // when the MAC was last believed
 	uint64_t listed_ns; // since when it stands in its list
 	struct neigh_list *list; // NULL = must not go now
@@ -82,6 +83,10 @@ struct neigh_table {
 // max: neighbours, at least 1. max_frame: longest frame that may have to be held. 0 or -ENOMEM.
 [[nodiscard]] int neigh_init(struct net *, uint32_t max, size_t max_frame);
 void neigh_fini(struct net *);
+
+// The port has another device: frames to its neighbours leave with its MAC, and the next one asks
+// the whole link for whom it is sent to.
+void neigh_renew(struct net *, uint32_t port);
 
 struct neigh *neigh_find(struct net *, uint32_t port, uint32_t ip);
 // Finds or makes it (INCOMPLETE, not asked for yet). NULL = the table is full of neighbours that

@@ -102,6 +102,13 @@ struct tcp_io net_tcp_io(struct net *net)
 	return (struct tcp_io){.reserve = io_reserve, .emit = io_emit, .mtu = io_mtu, .ctx = net};
 }
 
+void net_renew_port(struct net *net, uint32_t port, const uint8_t mac[6])
+{
+	DCHECK(port < net->n_ports);
+	memcpy(net->ports[port].mac, mac, ETH_ADDRESS);
+	neigh_renew(net, port);
+}
+
 void net_announce(struct net *net)
 {
 	for (uint32_t p = 0; p < net->n_ports; p++)

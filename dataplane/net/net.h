@@ -75,6 +75,9 @@ void net_input(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 // and does nothing else.
 void net_hear(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 
+// The port has another device: frames leave with that address from now on, and those to it are
+// ours; and the link may be another, too: who is sent to is asked for anew.
+void net_renew_port(struct net *, uint32_t port, const uint8_t mac[6]);
 // Gratuitous ARP for every address: at start, after a link came up.
 void net_announce(struct net *);
 // Our address on the port that leads to dst (the source of upstream connections). False = no route.

@@ -95,6 +95,11 @@ static bool agrees(const struct steer *s, const struct steer_device *d)
 	return memcmp(d->key, s->key, TOEPLITZ_KEY_MIN) == 0;
 }
 
+void steer_settle(struct steer *s)
+{
+	s->settled = true;
+}
+
 bool steer_try_device(struct steer *s, uint32_t port, const struct steer_device *d)
 {
 	DCHECK(port < NET_MAX_PORTS);
@@ -104,7 +109,7 @@ bool steer_try_device(struct steer *s, uint32_t port, const struct steer_device 
 		follow(s, d);
 	if (!agrees(s, d))
 		return false;
-	s->by_device |= UINT32_C(1) << port;
+	__atomic_fetch_or(&s->by_device, UINT32_C(1) << port, __ATOMIC_RELAXED);
 	return true;
 }
 

@@ -3,7 +3,7 @@
 // table of queues where they have them and agree, so that frames come to their worker by
 // themselves; the same function in software where not, and workers hand frames to each other
 // (handover.h). It knows frames, no devices and no rings.
-// Thread: init, try_device, by_software and key on ctrl before workers run; the rest on workers.
+// Thread: init and settle on ctrl before workers run, try_device on ctrl; the rest on workers.
 #pragma once
 
 #include "dataplane/net/toeplitz.h"
@@ -23,9 +23,10 @@ struct steer {
 	uint32_t mask; // of the hash: entries in use, less one
 	uint8_t owners[STEER_ENTRIES_MAX];
 	uint8_t key[STEER_KEY_MAX];
-	bool settled; // a device decided key and owners
-	// Bit p: port p's device brings each flow to its worker. w: ctrl, then a worker that saw
-	// otherwise (relaxed, cleared for good), r: workers (relaxed).
+	bool settled; // key and owners are decided
+	// Bit p: port p's device brings each flow to its worker. w: ctrl while no frames come by
+	// it, a worker that saw otherwise (relaxed, cleared until the device is another one), r:
+	// workers (relaxed).
 	_Alignas(64) uint32_t by_device;
 };
 
@@ -43,6 +44,9 @@ struct steer_device {
 	uint32_t n_entries; // a power of two
 };
 bool steer_try_device(struct steer *, uint32_t port, const struct steer_device *);
+
+// Before workers run: from now on key and owners stay, whatever device comes.
+void steer_settle(struct steer *);
 
 static inline bool steer_by_device(const struct steer *s, uint32_t port)
 {

@@ -74,6 +74,42 @@ static void question_is_repeated_once_a_second_whatever_is_sent(void **state)
 	assert_int_equal(n_requests(w, PEER), 3);
 }
 
+static const uint8_t new_mac[6] = {2, 0, 0, 0, 0, 0xcc};
+
+static void another_device_of_a_port_sends_as_itself_and_asks_the_link_anew(void **state)
+{
+	struct world *w = *state;
+	learn_peer(w);
+	net_renew_port(w->net, 0, new_mac);
+	assert_int_equal(w->n_sent, 0); // who is not sent to is not asked for
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(w->n_sent, 2);
+	assert_memory_equal(w->sent[0].bytes, peer_mac, 6);
+	assert_memory_equal(w->sent[0].bytes + 6, new_mac, 6);
+	assert_true(is_arp_request(&w->sent[1], PEER));
+	assert_memory_equal(w->sent[1].bytes, broadcast_mac, 6);
+	assert_memory_equal(w->sent[1].bytes + 22, new_mac, 6);
+
+	world_arp_in(w, 0, &(struct arp_text){2, other_mac, PEER, OURS, new_mac});
+	world_forget(w);
+	assert_true(world_send(w, OURS, PEER, "x"));
+	assert_int_equal(w->n_sent, 1);
+	assert_memory_equal(w->sent[0].bytes, other_mac, 6);
+}
+
+static void frames_that_waited_leave_as_the_new_device(void **state)
+{
+	struct world *w = *state;
+	assert_true(world_send(w, OURS, PEER, "x"));
+	net_renew_port(w->net, 0, new_mac);
+	net_renew_port(w->net, 1, other_mac); // not these frames'
+	world_forget(w);
+	world_arp_in(w, 0, &(struct arp_text){2, peer_mac, PEER, OURS, new_mac});
+	assert_int_equal(w->n_sent, 1);
+	assert_memory_equal(w->sent[0].bytes, peer_mac, 6);
+	assert_memory_equal(w->sent[0].bytes + 6, new_mac, 6);
+}
+
 static void silence_drops_the_frames_and_tells_their_flow(void **state)
 {
 	struct world *w = *state;
@@ -510,6 +546,8 @@ static void held_frame_without_a_buffer_is_counted(void **state)
 #define CASE(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 RUN_SUITE("net/neigh", CASE(frames_wait_for_the_answer_and_leave_in_order),
 	CASE(question_is_repeated_once_a_second_whatever_is_sent),
+	CASE(another_device_of_a_port_sends_as_itself_and_asks_the_link_anew),
+	CASE(frames_that_waited_leave_as_the_new_device),
 	CASE(silence_drops_the_frames_and_tells_their_flow),
 	CASE(flow_may_try_again_while_it_hears_of_the_failure), CASE(hold_is_bounded_per_neighbour),
 	CASE(hold_is_bounded_in_total_and_still_asks), CASE(long_frames_and_short_ones_wait_apart),

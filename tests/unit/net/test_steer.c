@@ -187,6 +187,25 @@ static void second_device_must_agree(void **state)
 	assert_int_equal(s.by_device, 1 | 2 | 8 | 32);
 }
 
+// Connections stand on what was decided.
+static void once_settled_no_device_decides_any_more(void **state)
+{
+	static const uint8_t ours[STEER_KEY_MAX] = {1, 2, 3};
+	struct steer s, before;
+	struct table t;
+	steer_init(&s, 2, ours);
+	steer_settle(&s);
+	before = s;
+	make_table(&t, STEER_ENTRIES_MAX, 2); // with its own key
+	assert_false(steer_try_device(&s, 0, &t.device));
+	assert_memory_equal(&s, &before, sizeof(s));
+	memcpy(t.key, s.key, sizeof(t.key)); // it listened
+	for (uint32_t i = 0; i < STEER_ENTRIES_MAX; i++)
+		t.queues[i] = s.owners[i];
+	assert_true(steer_try_device(&s, 0, &t.device));
+	assert_true(steer_by_device(&s, 0));
+}
+
 static void device_that_cannot_be_followed_changes_nothing(void **state)
 {
 	struct steer s, before;
@@ -425,6 +444,7 @@ RUN_SUITE("net/steer", cmocka_unit_test(published_vectors_hold),
 	cmocka_unit_test(connections_with_ports_in_a_row_hardly_ever_come_to_one_worker),
 	cmocka_unit_test(first_device_decides_and_is_followed),
 	cmocka_unit_test(second_device_must_agree),
+	cmocka_unit_test(once_settled_no_device_decides_any_more),
 	cmocka_unit_test(device_that_cannot_be_followed_changes_nothing),
 	cmocka_unit_test(distrust_is_for_one_port_and_for_good),
 	cmocka_unit_test(segments_belong_to_their_flow),

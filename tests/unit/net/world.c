@@ -139,7 +139,8 @@ void world_in(struct world *w, uint32_t port, const uint8_t *frame, size_t len)
 void world_arp_in(struct world *w, uint32_t port, const struct arp_text *arp)
 {
 	uint8_t f[60] = {0};
-	memcpy(f, arp->op == 2 ? world_mac[port] : broadcast_mac, 6);
+	const uint8_t *ours = arp->to_mac ? arp->to_mac : world_mac[port];
+	memcpy(f, arp->op == 2 ? ours : broadcast_mac, 6);
 	memcpy(f + 6, arp->from_mac, 6);
 	store16(f + 12, 0x0806);
 	store16(f + 14, 1);

@@ -64,6 +64,7 @@ struct arp_text {
 	uint16_t op; // 1 request, 2 reply
 	const uint8_t *from_mac;
 	uint32_t from, to;
+	const uint8_t *to_mac; // NULL = the port's first one
 };
 void world_arp_in(struct world *, uint32_t port, const struct arp_text *);
 // The peer at ip answers our request.
