@@ -136,3 +136,5 @@ struct config {
 // NULL on error: reterr is "<path>[:line]: <field>: <reason>".
 struct config *config_load(const char *path, struct lb_err *reterr);
 void config_free(struct config *); // NULL is fine
+// Which port has that address; n_ports = none.
+uint32_t config_port_of(const struct config *, const struct ip_addr *);

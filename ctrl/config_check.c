@@ -97,13 +97,14 @@ static int check_ports(struct config *c, struct lb_err *reterr)
 	return 0;
 }
 
-static bool is_port_address(const struct config *c, const struct ip_addr *ip)
+uint32_t config_port_of(const struct config *c, const struct ip_addr *ip)
 {
-	for (unsigned i = 0; i < c->n_ports; i++)
+	uint32_t i = 0;
+	for (; i < c->n_ports; i++)
 		for (unsigned j = 0; j < c->ports[i].n_addresses; j++)
 			if (ip_eq(&c->ports[i].address_ips[j], ip))
-				return true;
-	return false;
+				return i;
+	return i;
 }
 
 static int check_frontend(const struct config *c, unsigned i, struct lb_err *reterr)
@@ -111,7 +112,7 @@ static int check_frontend(const struct config *c, unsigned i, struct lb_err *ret
 	struct config_frontend *f = &c->frontends[i];
 	if (!ip_parse(f->address, &f->address_ip))
 		return lb_err_set(reterr, "address: '%s' is not an IP address", f->address);
-	if (!is_port_address(c, &f->address_ip))
+	if (config_port_of(c, &f->address_ip) == c->n_ports)
 		return lb_err_set(reterr, "address: %s is not an address of any port", f->address);
 	if (f->port == 0)
 		return lb_err_set(reterr, "port: 0 is not a port");

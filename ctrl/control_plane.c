@@ -31,6 +31,7 @@
 #include <time.h>
 
 #define SECOND_NS UINT64_C(1000000000)
+#define WATCH_PORTS_NS (SECOND_NS / 5)
 // After the drain's deadline workers get this long to cut what is left and report.
 #define DRAIN_SLACK_NS SECOND_NS
 #define MAX_STATUS_UNREAD_LEN ((size_t)64 << 20)
@@ -57,6 +58,7 @@ struct control_plane {
 	struct stats_server *stats;
 	struct status_server *status; // NULL = off
 	struct twheel_timer watch_timer; // every second
+	struct twheel_timer ports_timer;
 	struct twheel_timer drain_timer;
 	const char *steering[CONFIG_MAX_PORTS]; // when last looked at; static
 	struct heap_trim trim;
@@ -108,7 +110,7 @@ static void watch_steering(struct control_plane *p)
 {
 	for (uint32_t i = 0; i < p->conf.config->n_ports; i++) {
 		const char *was = p->steering[i];
-		p->steering[i] = p->conf.steering(p->conf.ctx_steering, i);
+		p->steering[i] = p->conf.steering(p->conf.ctx_ports, i);
 		if (was && strcmp(was, p->steering[i]) != 0)
 			log_warn("port", "index=%u driver=%s steering=%s was=%s", i,
 				p->conf.ports[i].driver, p->steering[i], was);
@@ -124,6 +126,16 @@ static void on_second(struct twheel_timer *timer)
 	if (heap_trim_due(&p->trim, now))
 		malloc_trim(0);
 	twheel_arm(loop_wheel(p->loop), timer, now + SECOND_NS);
+}
+
+static void on_watch_ports(struct twheel_timer *timer)
+{
+	struct control_plane *p =
+		(struct control_plane *)((char *)timer -
+					 offsetof(struct control_plane, ports_timer));
+	uint64_t now = twheel_now(loop_wheel(p->loop));
+	p->conf.watch_ports(p->conf.ctx_ports, now);
+	twheel_arm(loop_wheel(p->loop), timer, now + WATCH_PORTS_NS);
 }
 
 static void on_drain_overdue(struct twheel_timer *timer)
@@ -345,7 +357,7 @@ static int start_show(struct control_plane *p, struct lb_err *err)
 		.ctx = p,
 		.ports = p->conf.ports,
 		.steering = p->conf.steering,
-		.ctx_steering = p->conf.ctx_steering,
+		.ctx_ports = p->conf.ctx_ports,
 	};
 	p->show = show_new(&conf);
 	if (!p->show)
@@ -431,6 +443,7 @@ struct control_plane *control_plane_new(const struct control_plane_conf *conf)
 	p->n_frontends = n;
 	p->watch_timer.fire = on_second;
 	p->drain_timer.fire = on_drain_overdue;
+	p->ports_timer.fire = on_watch_ports;
 	for (uint32_t i = 0; i < n; i++)
 		p->frontends[i] = (struct frontend){.plane = p, .index = i};
 	return p;
@@ -445,6 +458,7 @@ int control_plane_start(struct control_plane *p, struct lb_err *err)
 	struct twheel *wheel = loop_wheel(p->loop);
 	watch_steering(p);
 	twheel_arm(wheel, &p->watch_timer, twheel_now(wheel) + SECOND_NS);
+	on_watch_ports(&p->ports_timer);
 	loop_set_tick(p->loop, on_tick, p);
 	return 0;
 }

@@ -28,7 +28,9 @@ struct control_plane_conf { // all borrowed, outlives it, but for the slot
 	uint32_t max_connections; // of each, of clients and backends together
 	const struct show_port *ports; // as struct show_conf has them
 	const char *(*steering)(void *ctx, uint32_t port);
-	void *ctx_steering;
+	// Called several times a second: brings `ports` up to date.
+	void (*watch_ports)(void *ctx, uint64_t now_ns);
+	void *ctx_ports;
 };
 
 // Resource names of the frontends' targets, to be freed with free_names(). 0, -EINVAL with reterr,

@@ -135,12 +135,65 @@ static const char *steering_of(void *ctx, uint32_t port)
 	return steer_by_device(&d->steer, port) ? "device" : "software";
 }
 
+static const enum show_link links[] = {
+	[PORT_UNKNOWN] = SHOW_LINK_DOWN,
+	[PORT_DOWN] = SHOW_LINK_DOWN,
+	[PORT_UP] = SHOW_LINK_UP,
+	[PORT_GONE] = SHOW_LINK_GONE,
+};
+
 static void describe_port(const struct port *port, struct show_port *ret)
 {
 	const uint8_t *mac = port_mac(port);
-	*ret = (struct show_port){.driver = port_driver(port), .mtu = port_mtu(port)};
+	const struct port_status *s = port_status(port);
+	*ret = (struct show_port){
+		.driver = port_driver(port),
+		.mtu = port_mtu(port),
+		.link = links[s->state],
+		.since_ns = s->since_ns,
+		.mbps = s->mbps,
+		.n_link_downs = s->n_link_downs,
+		.n_losses = s->n_losses,
+		.error = s->error,
+	};
 	snprintf(ret->mac, sizeof(ret->mac), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1],
 		mac[2], mac[3], mac[4], mac[5]);
+}
+
+static void log_port(const struct daemon *d, unsigned i, enum port_event event)
+{
+	const struct port_status *s = port_status(d->ports[i]);
+	const char *device = log_quote(d->config->ports[i].device);
+	switch (event) {
+	case PORT_EVENT_LINK:
+		if (s->state == PORT_UP)
+			log_info("link up", "port=%u device=%s speed_mbps=%u", i, device, s->mbps);
+		else
+			log_warn("link down", "port=%u device=%s", i, device);
+		break;
+	case PORT_EVENT_LOST:
+		log_error("device gone", "port=%u device=%s", i, device);
+		break;
+	case PORT_EVENT_BACK:
+		log_warn("device back", "port=%u device=%s mac=%s", i, device,
+			d->shown_ports[i].mac);
+		break;
+	case PORT_EVENT_REFUSED:
+		log_error("device back, but refused", "port=%u error=%s", i, log_quote(s->error));
+		break;
+	case PORT_EVENT_NONE:
+		break;
+	}
+}
+
+static void watch_ports(void *ctx, uint64_t now_ns)
+{
+	struct daemon *d = ctx;
+	for (unsigned i = 0; i < d->config->n_ports; i++) {
+		enum port_event event = port_watch(d->ports[i], now_ns);
+		describe_port(d->ports[i], &d->shown_ports[i]);
+		log_port(d, i, event);
+	}
 }
 
 static int open_ports(struct daemon *d, struct lb_err *err)
@@ -163,6 +216,7 @@ static int open_ports(struct daemon *d, struct lb_err *err)
 			log_info("port", "index=%u driver=%s steering=%s", i,
 				d->shown_ports[i].driver, steering_of(d, i));
 	}
+	steer_settle(&d->steer);
 	return 0;
 }
 
@@ -304,7 +358,8 @@ static int start_control_plane(struct daemon *d, struct lb_err *err)
 		.max_connections = limits_of(d->config).max_conns,
 		.ports = d->shown_ports,
 		.steering = steering_of,
-		.ctx_steering = d,
+		.watch_ports = watch_ports,
+		.ctx_ports = d,
 	};
 	d->control = control_plane_new(&conf);
 	return d->control ? control_plane_start(d->control, err) : lb_err_set(err, "out of memory");

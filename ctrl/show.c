@@ -145,19 +145,21 @@ static json_t *build_info(const struct show *s, struct show_args *args)
 	for (uint32_t i = 0; i < s->conf.config->n_frontends; i++) {
 		const struct config_frontend *f = &s->conf.config->frontends[i];
 		const char *error = assembler_frontend_error(s->conf.assembler, i);
+		char down[256];
+		show_frontend_down(s, i, down, sizeof(down));
 		json_t *row = json_object();
 		show_set_text(row, "name", f->name);
 		show_set_text(row, "address", f->address);
 		show_set_u64(row, "port", f->port);
 		show_set_text(row, "target", f->target);
-		show_set_text(row, "state", error[0] ? "failing" : "serving");
+		show_set_text(row, "state", down[0] ? "down" : error[0] ? "failing" : "serving");
 		const char *waiting = assembler_frontend_waiting(s->conf.assembler, i);
 		show_set_text(
 			row, "waiting", waiting[0] ? waiting : s->conf.waiting(s->conf.ctx, i));
 		const char *refusal = assembler_frontend_refusal(s->conf.assembler, i);
 		show_set_text(
 			row, "refused", refusal[0] ? refusal : s->conf.refused(s->conf.ctx, i));
-		show_set_text(row, "error", error);
+		show_set_text(row, "error", down[0] ? down : error);
 		json_array_append_new(frontends, row);
 	}
 	json_object_set_new(o, "frontends", frontends);
@@ -259,8 +261,8 @@ static const struct command commands[] = {
 		build_workers, NULL, NULL},
 	{"show pools", NULL, "each worker's pools: objects in all, free, in use, most ever in use",
 		show_pools, NULL, NULL},
-	{"show ports", NULL, "each port: device, steering, frames of all workers", show_ports, NULL,
-		NULL},
+	{"show ports", NULL, "each port: device, link, steering, frames of all workers", show_ports,
+		NULL, NULL},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

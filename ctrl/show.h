@@ -14,10 +14,16 @@ struct workers;
 struct xds_federation;
 
 // What shunt.yaml doesn't say of a port.
+enum show_link { SHOW_LINK_DOWN, SHOW_LINK_UP, SHOW_LINK_GONE };
 struct show_port {
 	const char *driver; // of DPDK
 	char mac[18];
 	uint16_t mtu; // in use
+	enum show_link link; // GONE: the device itself
+	uint64_t since_ns;
+	uint32_t mbps; // 0 = unknown
+	uint64_t n_link_downs, n_losses;
+	const char *error; // why the device isn't taken again; "" = it is just not there
 };
 
 struct show_conf { // all borrowed, outlive it
@@ -33,11 +39,11 @@ struct show_conf { // all borrowed, outlive it
 	// Why its newest listener or routes were refused, "" = they were not; likewise.
 	const char *(*refused)(void *ctx, uint32_t frontend);
 	void *ctx;
-	const struct show_port *ports; // of the configuration
+	const struct show_port *ports; // of the configuration, as they are now
 	// Who brings frames of a port to the workers they belong to: "device", "software", or
 	// "none" where there is one worker; a constant text.
 	const char *(*steering)(void *ctx, uint32_t port);
-	void *ctx_steering;
+	void *ctx_ports;
 };
 
 struct show *show_new(const struct show_conf *); // NULL = no memory

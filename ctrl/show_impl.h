@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct config;
@@ -45,6 +46,9 @@ json_t *show_xds(const struct show *, struct show_args *);
 json_t *show_metrics(const struct show *, struct show_args *);
 json_t *show_explain(const struct show *, struct show_args *);
 json_t *show_reconnect(const struct show *, struct show_args *);
+
+// Why nobody can reach that frontend: the port with its address is down. "" = it is up.
+const char *show_frontend_down(const struct show *, uint32_t frontend, char *text, size_t size);
 
 // The number of the frontend that is called so, of the only one for NULL; or -EINVAL.
 int show_find_frontend(const struct config *, const char *name, struct lb_err *reterr);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// show ports: each device, who brings its frames to the workers they belong to, and what all
-// workers together counted on it.
+// show ports: each device, whether it and its link are there, who brings its frames to the workers
+// they belong to, and what all workers together counted on it.
 #include "ctrl/config.h"
 #include "ctrl/show_impl.h"
 #include "ctrl/workers.h"
+#include "lb/base/twheel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,39 @@ static void add_counters(json_t *row, const struct workers *workers, uint32_t po
 	}
 }
 
+static const char *const link_names[] = {
+	[SHOW_LINK_DOWN] = "down",
+	[SHOW_LINK_UP] = "up",
+	[SHOW_LINK_GONE] = "gone",
+};
+
+static void add_link(json_t *row, const struct show *s, const struct show_port *p)
+{
+	uint64_t now_ns = twheel_now(s->conf.wheel);
+	bool known = p->mbps && p->link == SHOW_LINK_UP;
+	show_set_text(row, "link", link_names[p->link]);
+	json_object_set_new(row, "speed_mbps", known ? json_integer(p->mbps) : json_null());
+	json_object_set_new(row, "since_s", json_real(show_seconds(now_ns - p->since_ns)));
+	show_set_u64(row, "link_downs", p->n_link_downs);
+	show_set_u64(row, "losses", p->n_losses);
+	show_set_text(row, "error", p->error);
+}
+
+const char *show_frontend_down(const struct show *s, uint32_t frontend, char *text, size_t size)
+{
+	const struct ip_addr *ip = &s->conf.config->frontends[frontend].address_ip;
+	uint32_t port = config_port_of(s->conf.config, ip);
+	text[0] = '\0';
+	if (port == s->conf.config->n_ports || s->conf.ports[port].link == SHOW_LINK_UP)
+		return text;
+	bool gone = s->conf.ports[port].link == SHOW_LINK_GONE;
+	const char *why = s->conf.ports[port].error;
+	snprintf(text, size, "port %u: %s%s%s", port,
+		gone ? "the device is gone" : "there is no link", gone && why[0] ? ": " : "",
+		gone ? why : "");
+	return text;
+}
+
 json_t *show_ports(const struct show *s, struct show_args *args)
 {
 	json_t *rows = json_array();
@@ -44,7 +78,8 @@ json_t *show_ports(const struct show *s, struct show_args *args)
 		show_set_text(row, "mac", more->mac);
 		show_set_u64(row, "mtu", more->mtu);
 		show_set_u64(row, "queues", workers_count(s->conf.workers));
-		show_set_text(row, "steering", s->conf.steering(s->conf.ctx_steering, i));
+		show_set_text(row, "steering", s->conf.steering(s->conf.ctx_ports, i));
+		add_link(row, s, more);
 		add_counters(row, s->conf.workers, i);
 		json_array_append_new(rows, row);
 	}

@@ -56,9 +56,14 @@ static void stat_frontends(struct stat_ctx *c)
 			requests += counter_read(&k->frontend_requests[i]);
 			connections += counter_read(&k->frontend_connections[i]);
 		}
+		char down[256];
+		bool is_down = show_frontend_down(s, i, down, sizeof(down))[0] != '\0';
 		bool serving = assembler_frontend_error(s->conf.assembler, i)[0] == 0;
 		json_t *row = stat_row(c, s->conf.config->frontends[i].name, "FRONTEND",
-			STAT_TYPE_FRONTEND, serving ? "OPEN" : "STOP");
+			STAT_TYPE_FRONTEND,
+			is_down   ? "DOWN"
+			: serving ? "OPEN"
+				  : "STOP");
 		show_set_u64(row, "stot", connections);
 		show_set_u64(row, "req_tot", requests);
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/eal.h"
 
+#include "dataplane/remedy.h"
 #include "lb/base/check.h"
 #include "lb/limits.h"
 
@@ -65,9 +66,14 @@ void eal_blame_start(void)
 	funlockfile(eal.log);
 }
 
-const char *eal_blame(void)
+void eal_blame(char *ret, size_t size)
 {
-	return eal.blame;
+	ret[0] = '\0';
+	if (!eal.log)
+		return;
+	flockfile(eal.log);
+	snprintf(ret, size, "%s", eal.blame);
+	funlockfile(eal.log);
 }
 
 static int make_args(const struct eal_conf *conf, struct eal_args *ret, struct lb_err *reterr)
@@ -124,6 +130,18 @@ static void unmute_stdout(int saved)
 	close(saved);
 }
 
+// Its arguments are right, or the first complaint says so; memory is what it may lack besides.
+static void blame_start(const struct eal_conf *conf, int rc, struct lb_err *reterr)
+{
+	char said[256], text[REMEDY_MAX] = "";
+	bool hugepages = eal_args_want_hugepages(conf->args.given, conf->args.n_given);
+	eal_blame(said, sizeof(said));
+	if (rc != -EINVAL && hugepages)
+		remedy_for_memory("", true, text);
+	lb_err_set(reterr, "eal: DPDK does not start: %s%s%s", said[0] ? said : rte_strerror(-rc),
+		text[0] ? ": " : "", text);
+}
+
 int eal_start(const struct eal_conf *conf, struct lb_err *reterr)
 {
 	DCHECK(conf->args.n_cores >= 1 && conf->args.n_cores <= LB_MAX_WORKERS);
@@ -146,8 +164,7 @@ int eal_start(const struct eal_conf *conf, struct lb_err *reterr)
 	unmute_stdout(muted);
 	if (n_taken < 0) {
 		rc = rte_errno ? -rte_errno : -EINVAL;
-		lb_err_set(reterr, "eal: DPDK does not start: %s",
-			eal.blame[0] ? eal.blame : rte_strerror(-rc));
+		blame_start(conf, rc, reterr);
 		goto err;
 	}
 	return 0;

@@ -9,7 +9,7 @@
 #include "dataplane/eal_args.h"
 #include "lb/base/err.h"
 
-#include <stdint.h>
+#include <stddef.h>
 
 // DPDK's levels, fewer is worse (RTE_LOG_ERR = 4 … RTE_LOG_DEBUG = 8).
 enum eal_log_level { EAL_LOG_ERR = 4, EAL_LOG_WARNING = 5, EAL_LOG_NOTICE = 6, EAL_LOG_INFO = 7 };
@@ -34,6 +34,6 @@ char *eal_describe(const struct eal_conf *, struct lb_err *reterr);
 void eal_stop(void);
 
 // The first thing DPDK complained about since eal_blame_start(), which is the nearest to the cause,
-// for error texts; "" = nothing. Only while no worker runs.
+// for error texts; "" = nothing.
 void eal_blame_start(void);
-const char *eal_blame(void);
+void eal_blame(char *ret, size_t size);

@@ -20,6 +20,7 @@ struct host {
 	uint32_t n_ports;
 	struct port *ports[NET_MAX_PORTS];
 	bool owns[NET_MAX_PORTS]; // the port of that number
+	bool announces; // it is the one that tells the links who we are
 	struct port_queue *queues[NET_MAX_PORTS]; // borrowed, one of each port
 	struct pool chunks;
 	struct twheel *wheel;
@@ -191,6 +192,7 @@ bool host_is_up(const struct host *h)
 
 void host_announce(struct host *h)
 {
+	h->announces = true;
 	net_announce(h->net);
 	transmit(h);
 }
@@ -203,11 +205,24 @@ const char *host_source_for(void *host, const struct ip_addr *dst, struct ip_add
 	return net_prepare(h->net, dst) ? NULL : "no room for another neighbour";
 }
 
+// False = that port has no device just now. One that is back may have another address.
+static bool settle(struct host *h, uint32_t p)
+{
+	if (!port_queue_settle(h->queues[p]))
+		return false;
+	net_renew_port(h->net, p, port_mac(h->ports[p]));
+	if (h->announces)
+		net_announce(h->net);
+	return true;
+}
+
 bool host_poll(struct host *h, host_sort_fn sort, void *ctx)
 {
 	struct rte_mbuf *frames[PORT_BURST];
 	bool any = false;
 	for (uint32_t p = 0; p < h->n_ports; p++) {
+		if (!port_queue_is_live(h->queues[p]) && !settle(h, p))
+			continue;
 		uint32_t n = PORT_BURST;
 		for (int burst = 0; burst < MAX_BURSTS && n == PORT_BURST; burst++) {
 			n = port_queue_rx(h->queues[p], frames);

@@ -55,7 +55,7 @@ struct net *host_net(struct host *);
 struct port_queue *const *host_queues(const struct host *); // one of each port
 // The peers of the devices are there (a memif is up when the other process has connected).
 bool host_is_up(const struct host *);
-// Tells the link who we are (gratuitous ARP).
+// Tells the links who we are (gratuitous ARP), now and whenever a device is back.
 void host_announce(struct host *);
 // Before a connection to dst: *ret is its source. NULL = fine, or why dst cannot be reached. Takes
 // the host as proxy_conf.source_for does.

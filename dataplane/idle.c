@@ -23,21 +23,27 @@ void idle_init(struct idle *idle, struct port_queue *const *queues, uint32_t n_q
 		.queues = queues,
 		.n_queues = n_queues,
 		.peers = peers,
-		.all_wake = true,
 		.spin_ns = SPIN_MAX_NS,
 		.sleep_ns = SLEEP_MIN_NS,
 	};
-	for (uint32_t i = 0; i < n_queues; i++) {
-		int fd = port_queue_wait_fd(queues[i]);
+	prctl(PR_SET_TIMERSLACK, 1000ul);
+}
+
+// Descriptors change with the device behind a port.
+static void gather(struct idle *idle)
+{
+	idle->n_fds = 0;
+	idle->all_wake = true;
+	for (uint32_t i = 0; i < idle->n_queues; i++) {
+		int fd = port_queue_wait_fd(idle->queues[i]);
 		if (fd >= 0)
 			idle->fds[idle->n_fds++] = (struct pollfd){.fd = fd, .events = POLLIN};
 		else
 			idle->all_wake = false;
 	}
-	int fd = handover_wait_fd(peers);
+	int fd = handover_wait_fd(idle->peers);
 	if (fd >= 0)
 		idle->fds[idle->n_fds++] = (struct pollfd){.fd = fd, .events = POLLIN};
-	prctl(PR_SET_TIMERSLACK, 1000ul);
 }
 
 // A wake-up by traffic soon after falling asleep was not worth the sleep; one after a long time
@@ -92,6 +98,7 @@ void idle_step(struct idle *idle, bool busy, uint64_t now_ns, const struct twhee
 		idle->since_ns = now_ns;
 	if (now_ns - idle->since_ns < idle->spin_ns)
 		return;
+	gather(idle);
 	uint64_t ns = longest_sleep(idle);
 	uint64_t next_ns = twheel_next_ns(wheel);
 	if (next_ns <= now_ns)

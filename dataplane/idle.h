@@ -18,6 +18,7 @@ struct idle {
 	struct port_queue *const *queues; // borrowed
 	uint32_t n_queues;
 	struct handover_end *peers; // borrowed
+	// Of the sleep at hand.
 	struct pollfd fds[NET_MAX_PORTS + 1]; // the last one in use may be the peers'
 	uint32_t n_fds;
 	bool all_wake; // every port has a descriptor

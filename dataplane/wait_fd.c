@@ -5,10 +5,8 @@
 
 #include <dirent.h>
 #include <linux/if_packet.h>
-#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -95,17 +93,4 @@ uint32_t wait_fd_take_drops(int fd)
 	if (fd < 0 || getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &stats, &len) < 0)
 		return 0;
 	return stats.tp_drops;
-}
-
-int wait_fd_interface_mtu(unsigned if_index)
-{
-	struct ifreq request = {0};
-	if (!if_indextoname(if_index, request.ifr_name))
-		return -1;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -1;
-	int rc = ioctl(fd, SIOCGIFMTU, &request);
-	close(fd);
-	return rc < 0 ? -1 : request.ifr_mtu;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What DPDK doesn't tell of the drivers on top of the kernel: the descriptor behind a queue, so
-// that an idle worker can sleep in poll(2) until a frame arrives, what was lost there, and the
-// interface's MTU. Never needed to work: what isn't found costs latency or CPU when idle.
+// that an idle worker can sleep in poll(2) until a frame arrives, and what was lost there. Never
+// needed to work: what isn't found costs latency or CPU when idle.
 // Thread: ctrl, while the port is made, but for what says otherwise.
 #pragma once
 
@@ -25,5 +25,3 @@ int wait_fd_find(const struct wait_fd_search *, uint16_t port_id, uint16_t queue
 // Frames that an AF_PACKET socket's ring had no room for, since the last call; other descriptors,
 // and -1, have none. On the worker.
 uint32_t wait_fd_take_drops(int fd);
-// -1 = unknown.
-int wait_fd_interface_mtu(unsigned if_index);

@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packet I/O over every virtual device that needs no special host."""
+"""Packet I/O over every virtual device that needs no special host, and what becomes of devices: links
+go down, interfaces go away and come back, others cannot be opened at all."""
+
+import pathlib
+import re
 
 import pytest
 
-from testbed import WORKERS
+from lab import wait_until
+from testbed import LINKS, WORKERS
+
+BACK_TIMEOUT_S = 20
+CLIENT_PORT = 0  # in shunt.yaml
 
 
 @pytest.mark.parametrize("device", ("af_packet", "tap", "af_xdp"))
@@ -14,3 +22,159 @@ def test_a_device_carries_requests(make_world, device):
     report = world.bed.run_h2load(requests=1000, clients=4, streams=4)
     assert report.perfect, report
     world.bed.run_calls("unary", count=10)
+
+
+# -- links and devices that go and come
+
+def port(bed, number=CLIENT_PORT):
+    return bed.show("ports")[number]
+
+
+def wait_link(bed, link):
+    wait_until(lambda: port(bed)["link"] == link, BACK_TIMEOUT_S, f"link {link}")
+
+
+def frontend(bed):
+    return bed.show("info")["frontends"][0]
+
+
+def make_client_link(bed):
+    far_if, near_if = LINKS["client"]
+    bed.lab.link(("client", far_if), ("lb", near_if), queues=len(bed.workers))
+    bed.lab.address("client", far_if, "10.81.0.1/24")
+
+
+def wait_served(bed):
+    bed.wait_connect("client", "10.81.0.10", 8080, bed.daemon)
+    report = bed.run_h2load(requests=1000, clients=4, streams=4)
+    assert report.perfect, report
+
+
+@pytest.mark.parametrize("device", ("af_packet", "af_xdp"))
+def test_a_link_that_goes_down_is_told_until_it_is_up(make_world, device):
+    if device == "af_xdp" and len(WORKERS) > 1:
+        pytest.skip("af_xdp uses one queue of a veth")
+    bed = make_world(device=device).start().bed
+    at_first = port(bed)
+    assert at_first["link"] == "up" and at_first["speed_mbps"] == 10000, at_first
+    assert at_first["link_downs"] == 0 and frontend(bed)["state"] == "serving"
+    bed.lab.ip("client", "link", "set", "c0", "down")
+    wait_link(bed, "down")
+    now = port(bed)
+    assert now["link_downs"] == 1 and now["speed_mbps"] is None, now
+    assert now["since_s"] < at_first["since_s"] + BACK_TIMEOUT_S
+    told = frontend(bed)
+    assert told["state"] == "down" and told["error"] == "port 0: there is no link", told
+    assert port(bed, 1)["link"] == "up"
+    bed.lab.ip("client", "link", "set", "c0", "up")
+    wait_link(bed, "up")
+    assert frontend(bed)["state"] == "serving"
+    wait_served(bed)
+    assert port(bed)["losses"] == 0
+    assert bed.daemon.output().count('msg="link down" port=0') == 1, bed.daemon.output()
+
+
+@pytest.mark.parametrize("device", ("af_packet", "af_xdp"))
+def test_an_interface_that_was_deleted_is_taken_again_when_it_is_back(make_world, device):
+    if device == "af_xdp" and len(WORKERS) > 1:
+        pytest.skip("af_xdp uses one queue of a veth")
+    bed = make_world(device=device).start().bed
+    wait_served(bed)
+    for losses in (1, 2):
+        mac = port(bed)["mac"]
+        bed.lab.ip("lb", "link", "delete", LINKS["client"][1])
+        wait_link(bed, "gone")
+        told = frontend(bed)
+        assert told["state"] == "down" and "port 0: the device is gone" in told["error"], told
+        assert port(bed)["losses"] == losses
+        make_client_link(bed)
+        wait_link(bed, "up")
+        assert port(bed)["mac"] != mac
+        wait_served(bed)
+    assert frontend(bed)["state"] == "serving"
+    assert 'msg="device gone" port=0' in bed.daemon.output()
+    assert 'msg="device back" port=0' in bed.daemon.output()
+
+
+def test_the_backends_interface_may_go_and_come_under_load(make_world):
+    bed = make_world().start().bed
+    load = bed.start_h2load("load", seconds=6, clients=4, streams=4)
+    far_if, near_if = LINKS["backends"]
+    addresses = re.findall(r"inet (\S+)", bed.lab.ip("backends", "addr", "show", far_if).stdout)
+    bed.lab.ip("lb", "link", "delete", near_if)
+    wait_until(lambda: port(bed, 1)["link"] == "gone", BACK_TIMEOUT_S, "device gone")
+    bed.lab.link(("backends", far_if), ("lb", near_if), queues=len(bed.workers))
+    for address in addresses:
+        bed.lab.address("backends", far_if, address)
+    wait_until(lambda: port(bed, 1)["link"] == "up", BACK_TIMEOUT_S, "device back")
+    load.stop()
+    wait_until(lambda: bed.run_h2load(requests=100, clients=1, streams=1).perfect, BACK_TIMEOUT_S,
+               "requests answered again")
+
+
+def test_a_tap_that_somebody_deleted_is_made_again(make_world):
+    bed = make_world(device="tap").start().bed
+    bed.lab.ip("lb", "link", "delete", "tap-lb-c")
+    wait_until(lambda: port(bed)["losses"] == 1 and port(bed)["link"] != "gone", BACK_TIMEOUT_S,
+               "the tap made again")
+    bed.lab.ip("lb", "link", "set", "tap-lb-c", "address", "02:00:00:00:ff:00", "up")
+    bed.lab.ip("lb", "link", "set", "tap-lb-c", "master", "br-lb-c")
+    wait_link(bed, "up")
+    wait_served(bed)
+
+
+# -- devices that cannot be opened
+
+def start_with(world, *replacements):
+    bed = world.bed
+    config = bed.config_text
+
+    def changed():
+        text = config()
+        for old, new in replacements:
+            assert old in text
+            text = text.replace(old, new)
+        return text
+    bed.config_text = changed
+    bed.start_daemon(wait=False)
+    assert bed.daemon.wait(30) == 1
+    return bed.daemon.output()
+
+
+@pytest.mark.ends_daemon
+def test_a_card_that_is_not_there_is_called_so(make_world):
+    world = make_world()
+    output = start_with(world, ("net_af_packet0,iface=lb-c", "fffe:ff:1f.7"))
+    assert "ports[0].device: fffe:ff:1f.7: there is no such device on the PCI bus" in output
+
+
+@pytest.mark.ends_daemon
+def test_a_card_of_another_process_is_not_touched(make_world):
+    world = make_world()
+    lock = pathlib.Path("/run/shunt/pci-fffe:ff:1f.6.lock")
+    lock.parent.mkdir(exist_ok=True)
+    # In another network namespace than the one that has shuntd.
+    world.bed.lab.start("client", "rival", ["flock", "-n", lock, "sleep", "60"])
+    wait_until(lock.exists, 5, "the rival's lock")
+    output = start_with(world, ("net_af_packet0,iface=lb-c", "fffe:ff:1f.6"))
+    assert "ports[0].device: fffe:ff:1f.6: another process drives it" in output
+
+
+@pytest.mark.ends_daemon
+def test_hugepages_that_are_not_there_are_called_so(make_world):
+    pages = pathlib.Path("/sys/kernel/mm/hugepages").glob("*/nr_hugepages")
+    if any(int(page.read_text()) for page in pages):
+        pytest.skip("this host has hugepages")
+    output = start_with(make_world(), ('[--in-memory, --no-huge, -m, "512"]', "[--in-memory]"))
+    assert "there are no hugepages: reserve some" in output
+
+
+def test_dpdks_own_threads_keep_off_the_workers_cores(world):
+    if len(WORKERS) > 1:
+        pytest.skip("no core is left")
+    for task in pathlib.Path(f"/proc/{world.bed.daemon.popen.pid}/task").iterdir():
+        if (task / "comm").read_text().startswith("eal-intr"):
+            allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", (task / "status").read_text())[1]
+            assert str(WORKERS[0]) not in allowed.split(","), allowed
+            return
+    raise AssertionError("no interrupt thread")

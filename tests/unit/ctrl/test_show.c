@@ -40,6 +40,7 @@ struct world {
 	struct rand rand;
 	struct xds_federation *xds;
 	struct load_report *loads;
+	struct show_conf conf;
 	struct show *show;
 	const char *waiting[2], *refused;
 };
@@ -93,7 +94,7 @@ static int set_up(void **state)
 		.user_agent_version = "0",
 	});
 	w->waiting[0] = w->waiting[1] = "";
-	w->show = show_new(&(struct show_conf){
+	w->conf = (struct show_conf){
 		.config = &w->config,
 		.workers = w->workers,
 		.assembler = w->assembler,
@@ -103,7 +104,8 @@ static int set_up(void **state)
 		.waiting = waiting,
 		.refused = refused,
 		.ctx = w,
-	});
+	};
+	w->show = show_new(&w->conf);
 	assert_non_null(w->show);
 	*state = w;
 	return 0;
@@ -164,6 +166,66 @@ static void info_says_what_each_frontend_waits_for(void **state)
 	char *text = show_answer(w->show, "show info");
 	assert_non_null(strstr(text, "cluster blue, endpoints green"));
 	free(text);
+}
+
+static const char *none(void *ctx, uint32_t port)
+{
+	return "none";
+}
+
+static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(void **state)
+{
+	struct world *w = *state;
+	struct config_port ports[2] = {{.device = (char *)"a"}, {.device = (char *)"b"}};
+	struct ip_addr ips[2] = {ip_from_v4(0x0a000001), ip_from_v4(0x0a000002)};
+	struct show_port shown[2] = {{.driver = "x",
+					     .link = SHOW_LINK_UP,
+					     .mbps = 2500,
+					     .since_ns = twheel_now(w->wheel),
+					     .error = ""},
+		{.driver = "y",
+			.link = SHOW_LINK_GONE,
+			.since_ns = twheel_now(w->wheel),
+			.n_losses = 3,
+			.error = "no driver has it"}};
+	for (int i = 0; i < 2; i++) {
+		ports[i].address_ips = &ips[i];
+		ports[i].n_addresses = 1;
+		w->frontends[i].address_ip = ips[i];
+	}
+	w->config.ports = ports;
+	w->config.n_ports = 2;
+	struct show_conf conf = w->conf;
+	conf.ports = shown;
+	conf.steering = none;
+	struct show *show = w->show;
+	w->show = show_new(&conf);
+
+	json_t *info = ask_json(w, "show info json");
+	assert_string_not_equal(text_of(info, 0, "state"), "down");
+	assert_string_equal(text_of(info, 1, "state"), "down");
+	assert_string_equal(
+		text_of(info, 1, "error"), "port 1: the device is gone: no driver has it");
+	json_decref(info);
+	json_t *rows = ask_json(w, "show ports json");
+	json_t *up = json_array_get(rows, 0), *gone = json_array_get(rows, 1);
+	assert_string_equal(json_string_value(json_object_get(up, "link")), "up");
+	assert_int_equal(json_integer_value(json_object_get(up, "speed_mbps")), 2500);
+	assert_string_equal(json_string_value(json_object_get(gone, "link")), "gone");
+	assert_true(json_is_null(json_object_get(gone, "speed_mbps")));
+	assert_int_equal(json_integer_value(json_object_get(gone, "losses")), 3);
+	json_decref(rows);
+	char *stat = show_answer(w->show, "show stat");
+	assert_non_null(strstr(stat, "api,FRONTEND"));
+	assert_non_null(strstr(strstr(stat, "api,FRONTEND"), "DOWN"));
+	free(stat);
+	shown[1].link = SHOW_LINK_DOWN;
+	info = ask_json(w, "show info json");
+	assert_string_equal(text_of(info, 1, "error"), "port 1: there is no link");
+	json_decref(info);
+	show_free(w->show);
+	w->show = show;
+	w->config.n_ports = 0;
 }
 
 static void info_says_how_load_reports_are(void **state)
@@ -378,6 +440,7 @@ static void pools_are_told_with_what_is_free_in_each(void **state)
 }
 
 RUN_SUITE("ctrl/show", CASE(info_says_what_each_frontend_waits_for),
+	CASE(ports_say_what_became_of_their_device_and_frontends_who_is_reached),
 	CASE(info_says_how_load_reports_are), CASE(frontend_whose_error_is_no_utf8_keeps_its_row),
 	CASE(no_text_of_a_server_ends_an_answer_early), CASE(cs_09_metrics_are_those_of_grpc),
 	CASE(xds_says_what_is_in_which_state_and_since_when),

@@ -124,6 +124,16 @@ static void frame_ends_the_sleep(void **state)
 	assert_true(clock_ns() - b->idle.asleep_ns < 300 * MS);
 }
 
+static void a_device_that_is_another_one_wakes_by_its_own_descriptor(void **state)
+{
+	struct bed *b = *state;
+	b->queue.fd = -1; // gone
+	assert_true(first_sleep(b) < 3 * MS);
+	b->idle.asleep_ns = 0;
+	b->queue.fd = b->pipe[0];
+	frame_ends_the_sleep(state);
+}
+
 static void nothing(struct twheel_timer *timer)
 {
 	(void)timer;
@@ -205,7 +215,7 @@ static void device_without_descriptor_is_looked_at_ever_less_often(void **state)
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 RUN_SUITE("dataplane/idle", CASE(busy_turn_never_sleeps),
 	CASE(empty_turns_spin_before_the_first_sleep), CASE(sleep_ends_for_commands_and_snapshots),
-	CASE(frame_ends_the_sleep), CASE(timer_bounds_the_sleep),
-	CASE(frames_that_a_device_did_not_take_shorten_the_sleep),
+	CASE(frame_ends_the_sleep), CASE(a_device_that_is_another_one_wakes_by_its_own_descriptor),
+	CASE(timer_bounds_the_sleep), CASE(frames_that_a_device_did_not_take_shorten_the_sleep),
 	CASE(descriptor_in_error_does_not_keep_us_awake), CASE(spinning_adapts_to_what_it_brought),
 	CASE(device_without_descriptor_is_looked_at_ever_less_often))

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files behind port.h share: port.c (life and watch of a port), port_open.c (its device),
+// port_queue.c (the workers' ends). Nobody else includes this.
+#pragma once
+
+#include "dataplane/pci_addr.h"
+#include "dataplane/port.h"
+#include "dataplane/port_claim.h"
+#include "dataplane/wait_fd.h"
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#define PORT_MAX_UNSENT 512 // frames a device may leave behind before we drop
+#define PORT_MAX_READY (2 * PORT_BURST)
+
+enum port_counter {
+	RX_FRAMES,
+	RX_BYTES,
+	RX_MISSED,
+	TX_FRAMES,
+	TX_BYTES,
+	TX_NO_MBUF,
+	TX_TOO_LONG,
+	TX_DROPPED,
+	COPY_NO_MBUF,
+	PORT_N_COUNTERS,
+};
+
+// Whose the device is, of each queue. One side passes it on (release), the other sees that
+// (acquire), so that nobody touches a device that is being closed or opened.
+enum queue_phase {
+	QUEUE_RUNS, // the worker's
+	QUEUE_STOPPING, // the worker's, who is to let go
+	QUEUE_RESTS, // ctrl's
+	QUEUE_STARTING, // the worker's, who may begin again
+};
+
+struct port_queue {
+	uint32_t phase; // enum queue_phase
+	// w: ctrl, before workers run or while the queue rests.
+	uint16_t port_id, index;
+	int wait_fd;
+	struct rte_mempool *mbufs; // owned
+	struct rte_mbuf *open; // reserved, not sent yet
+	uint32_t n_ready;
+	uint32_t room; // of one of mbufs, behind the headroom
+	struct rte_mbuf *ready[PORT_MAX_READY]; // to be reserved: of mbufs, one segment each
+	uint64_t n_missed_before; // of the devices before this one
+	uint64_t n_socket_drops; // of this one
+	uint32_t n_mbufs_used, n_mbufs_peak; // as a pool's
+	uint32_t n_unsent;
+	struct rte_mbuf *unsent[PORT_MAX_UNSENT];
+	uint64_t counters[PORT_N_COUNTERS];
+} __attribute__((aligned(64)));
+
+enum port_kind {
+	PORT_OTHER, // can't go away
+	PORT_INTERFACE, // on top of one of the kernel's
+	PORT_PCI,
+};
+
+struct port {
+	struct port_conf conf; // device is borrowed
+	enum port_kind kind;
+	struct port_claim claim;
+	// The device, while opened.
+	bool opened;
+	uint16_t id;
+	uint16_t mtu;
+	struct rte_ether_addr mac;
+	char name[RTE_ETH_NAME_MAX_LEN];
+	const char *driver; // static
+	bool hashes; // it was told to spread flows over its queues
+	unsigned if_index; // of the kernel's interface; 0 = none
+	struct rte_device *device; // EAL's
+	struct pci_addr pci_addr;
+	uint64_t pci_id; // see pci_device.h
+	char pci_driver[32];
+	bool asked_away; // see unplug.h
+	bool listens; // for that
+	uint32_t n_queues;
+	struct port_queue *queues; // owned
+	struct wait_fd_search search;
+	// The watch.
+	struct port_status status;
+	bool stopping; // workers are letting go
+	uint64_t retry_ns, retry_wait_ns;
+	char error[384]; // why it could not be opened again
+};
+
+// Probes, configures and starts the device; queues get their mbufs if they have none yet. 0, or
+// negative with reterr, which begins with the field that is to blame; then port_close() is due.
+[[nodiscard]] int port_open(struct port *, struct lb_err *reterr);
+// Stops and closes it, if it is open. forget: so that a device of that name can be opened again.
+void port_close(struct port *, bool forget);
+// The device is still the one that was opened, and ours.
+bool port_is_there(const struct port *);
+// There is something to be opened.
+bool port_may_open(const struct port *);

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+// A port's device: found, configured, started, closed.
+#include "dataplane/eal.h"
+#include "dataplane/interface.h"
+#include "dataplane/net/steer.h"
+#include "dataplane/pci_device.h"
+#include "dataplane/port_impl.h"
+#include "dataplane/remedy.h"
+#include "dataplane/unplug.h"
+#include "lb/base/check.h"
+#include "lb/limits.h"
+
+#include <rte_dev.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_MBUFS 8192
+#define N_DESCRIPTORS 1024
+// A pool's mbufs also come to rest with workers that were handed its frames and freed them: each
+// core keeps up to one and a half times what is called the size of its cache.
+#define MAX_CACHE 256
+#define CACHED_MBUFS 2048 // the caches' sizes together
+_Static_assert(CACHED_MBUFS / LB_MAX_WORKERS >= PORT_BURST, "a burst is freed within a cache");
+_Static_assert(DEFAULT_MBUFS - CACHED_MBUFS * 3 / 2 >= 2 * N_DESCRIPTORS + 2 * PORT_MAX_UNSENT,
+	"a queue goes on when all caches are full");
+
+bool port_wants_pa(const char *device)
+{
+	struct pci_addr addr;
+	struct pci_device found;
+	if (!pci_addr_parse(device, &addr))
+		return false;
+	pci_device_look("", &addr, &found);
+	return pci_device_wants_pa("", &found);
+}
+
+static int blame(struct lb_err *reterr, const struct port *port, const char *doing, int rc)
+{
+	char said[256];
+	eal_blame(said, sizeof(said));
+	lb_err_set(reterr, "ports[%u].device: %s: %s: %s", port->conf.index, port->name, doing,
+		said[0] ? said : rte_strerror(rc < 0 ? -rc : rc));
+	return rc < 0 ? rc : -EINVAL;
+}
+
+// The same with what can be done about it, if that is to be seen.
+static int blame_device(struct lb_err *reterr, const struct port *port, int rc)
+{
+	char text[REMEDY_MAX];
+	rc = blame(reterr, port, "cannot open", rc);
+	if (port->kind != PORT_PCI)
+		return rc;
+	remedy_for_device("", &port->pci_addr, rte_eal_has_hugepages(), text);
+	if (text[0])
+		lb_err_set(reterr, "ports[%u].device: %s: %s", port->conf.index, port->name, text);
+	else
+		(void)blame(reterr, port, "DPDK has no driver for it, or that failed", rc);
+	return rc;
+}
+
+static bool is_driver(const char *device, const char *driver)
+{
+	return strncmp(device, driver, strlen(driver)) == 0;
+}
+
+// PCI addresses are spelled as DPDK will call the port. af_packet's own default of 512 frames loses
+// what arrives while this thread doesn't run: 4096 small frames are about 4 ms of a million a
+// second.
+static void complete_devargs(const struct port_conf *conf, char *text, size_t size)
+{
+	struct pci_addr addr;
+	char name[PCI_ADDR_TEXT_MAX];
+	int n;
+	if (pci_addr_parse(conf->device, &addr)) {
+		const char *rest = pci_addr_skip(conf->device);
+		snprintf(text, size, "%s%s%s", pci_addr_print(&addr, name), *rest ? "," : "", rest);
+		return;
+	}
+	n = snprintf(text, size, "%s", conf->device);
+	if (n < 0 || (size_t)n >= size)
+		return;
+	if (is_driver(text, "net_af_xdp") && conf->n_queues > 1 && !strstr(text, "queue_count="))
+		snprintf(text + n, size - (size_t)n, ",queue_count=%u", conf->n_queues);
+	if (!is_driver(text, "net_af_packet"))
+		return;
+	bool rings =
+		strstr(text, "framecnt=") || strstr(text, "framesz=") || strstr(text, "blocksz=");
+	if (conf->n_queues > 1 && !strstr(text, "qpairs="))
+		n += snprintf(text + n, size - (size_t)n, ",qpairs=%u", conf->n_queues);
+	if (!rings)
+		snprintf(text + n, size - (size_t)n, ",blocksz=65536,framesz=2048,framecnt=4096");
+}
+
+static enum port_kind kind_of(const char *device)
+{
+	struct pci_addr addr;
+	if (pci_addr_parse(device, &addr))
+		return PORT_PCI;
+	return strstr(device, "iface=") ? PORT_INTERFACE : PORT_OTHER;
+}
+
+static void look(const struct port *port, struct pci_device *ret)
+{
+	pci_device_look("", &port->pci_addr, ret);
+}
+
+static int probe(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
+{
+	char devargs[512];
+	struct pci_device pci = {0};
+	complete_devargs(conf, devargs, sizeof(devargs));
+	size_t len = strcspn(devargs, ",");
+	if (len == 0 || len >= sizeof(port->name))
+		return lb_err_set(
+			reterr, "ports[%u].device: %s: no device name", conf->index, conf->device);
+	memcpy(port->name, devargs, len);
+	if (rte_eth_dev_get_port_by_name(port->name, &port->id) == 0)
+		return lb_err_set(
+			reterr, "ports[%u].device: %s is in use already", conf->index, port->name);
+	eal_blame_start();
+	if (port->kind == PORT_PCI) {
+		look(port, &pci);
+		port->pci_id = pci.id;
+		memcpy(port->pci_driver, pci.driver, sizeof(port->pci_driver));
+		if (!pci.driver[0]) // DPDK would say that there is no such device
+			return blame_device(reterr, port, -ENODEV);
+		port->listens = unplug_listen(port->name, &port->asked_away) == 0;
+	}
+	int rc = rte_dev_probe(devargs);
+	if (rc < 0)
+		return blame_device(reterr, port, rc);
+	rc = rte_eth_dev_get_port_by_name(port->name, &port->id);
+	if (rc < 0)
+		return blame(reterr, port, "is no network device", rc);
+	port->opened = true;
+	return 0;
+}
+
+static int set_mtu(struct port *port, const struct port_conf *conf,
+	const struct rte_eth_dev_info *info, struct lb_err *reterr)
+{
+	// The kernel's interface behind a virtual device has its own idea; DPDK says 1500.
+	int now = info->if_index ? interface_mtu(info->if_index) : -1;
+	if (now < 0 && rte_eth_dev_get_mtu(port->id, &port->mtu) == 0)
+		now = port->mtu; // which not every device can set, such as memif
+	now = now < 0 ? RTE_ETHER_MTU : now;
+	port->mtu = now > PORT_MAX_MTU ? PORT_MAX_MTU : (uint16_t)now;
+	if (conf->mtu == 0 || conf->mtu == now)
+		return 0;
+	if (conf->mtu > PORT_MAX_MTU || conf->mtu < 576) {
+		lb_err_set(reterr, "ports[%u].mtu: %u is not within 576 and %u", conf->index,
+			conf->mtu, PORT_MAX_MTU);
+		return -EINVAL;
+	}
+	int rc = rte_eth_dev_set_mtu(port->id, conf->mtu);
+	if (rc < 0)
+		return lb_err_set(reterr, "ports[%u].mtu: %s does not take %u: %s", conf->index,
+			port->name, conf->mtu, rte_strerror(-rc));
+	port->mtu = conf->mtu;
+	return 0;
+}
+
+// They outlive the device: frames may still be with workers when it goes away.
+static bool make_mbufs(struct port_queue *q, const struct port_conf *conf, int socket)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+	snprintf(name, sizeof(name), "mbufs-%u-%u", q->port_id, q->index);
+	q->mbufs = rte_pktmbuf_pool_create(name, conf->n_mbufs ? conf->n_mbufs : DEFAULT_MBUFS,
+		RTE_MIN(MAX_CACHE, CACHED_MBUFS / conf->n_queues), 0, RTE_MBUF_DEFAULT_BUF_SIZE,
+		socket);
+	if (!q->mbufs)
+		return false;
+	q->room = rte_pktmbuf_data_room_size(q->mbufs) - RTE_PKTMBUF_HEADROOM;
+	return true;
+}
+
+static int make_queue(struct port *port, const struct port_conf *conf, uint16_t index,
+	uint16_t n_rx, uint16_t n_tx, struct lb_err *reterr)
+{
+	struct port_queue *q = &port->queues[index];
+	q->port_id = port->id;
+	q->index = index;
+	q->wait_fd = -1;
+	int socket = rte_eth_dev_socket_id(port->id);
+	if (!q->mbufs && !make_mbufs(q, conf, socket)) {
+		char text[REMEDY_MAX];
+		return lb_err_set(reterr, "ports[%u].device: %s: no memory for its packets: %s",
+			port->conf.index, port->name,
+			remedy_for_memory("", rte_eal_has_hugepages(), text));
+	}
+	int rc = rte_eth_rx_queue_setup(port->id, index, n_rx, (unsigned)socket, NULL, q->mbufs);
+	if (rc == 0)
+		rc = rte_eth_tx_queue_setup(port->id, index, n_tx, (unsigned)socket, NULL);
+	return rc < 0 ? blame(reterr, port, "cannot set up a queue", rc) : 0;
+}
+
+// Those that don't say have the usual one.
+static uint8_t key_len_of(const struct rte_eth_dev_info *info)
+{
+	return info->hash_key_size ? info->hash_key_size : 40;
+}
+
+// False = the device has no hash that could be followed.
+static bool ask_to_hash(
+	struct steer *steer, const struct rte_eth_dev_info *info, struct rte_eth_conf *eth)
+{
+	uint8_t key_len = key_len_of(info);
+	if (!(info->flow_type_rss_offloads & RTE_ETH_RSS_NONFRAG_IPV4_TCP) ||
+		info->reta_size == 0 || info->reta_size > STEER_ENTRIES_MAX ||
+		key_len < TOEPLITZ_KEY_MIN || key_len > STEER_KEY_MAX)
+		return false;
+	eth->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+	eth->rx_adv_conf.rss_conf = (struct rte_eth_rss_conf){
+		.rss_key = steer->key,
+		.rss_key_len = key_len,
+		.rss_hf = RTE_ETH_RSS_NONFRAG_IPV4_TCP,
+	};
+	return true;
+}
+
+// Asks for our table, then takes what the device says of itself, whether it listened or not.
+static bool follow_device(struct port *port, struct steer *steer)
+{
+	struct rte_eth_dev_info info;
+	if (rte_eth_dev_info_get(port->id, &info) < 0 || info.reta_size == 0 ||
+		info.reta_size > STEER_ENTRIES_MAX)
+		return false;
+	struct rte_eth_rss_reta_entry64 groups[STEER_ENTRIES_MAX / RTE_ETH_RETA_GROUP_SIZE] = {0};
+	uint16_t queues[STEER_ENTRIES_MAX];
+	uint8_t key[STEER_KEY_MAX] = {0};
+	for (uint32_t i = 0; i < info.reta_size; i++) {
+		groups[i / RTE_ETH_RETA_GROUP_SIZE].mask |= UINT64_C(1)
+		                                            << i % RTE_ETH_RETA_GROUP_SIZE;
+		groups[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE] =
+			steer->owners[i & steer->mask];
+	}
+	(void)rte_eth_dev_rss_reta_update(port->id, groups, info.reta_size);
+	struct rte_eth_rss_conf rss = {.rss_key = key, .rss_key_len = sizeof(key)};
+	if (rte_eth_dev_rss_reta_query(port->id, groups, info.reta_size) != 0 ||
+		rte_eth_dev_rss_hash_conf_get(port->id, &rss) != 0 ||
+		!(rss.rss_hf & RTE_ETH_RSS_NONFRAG_IPV4_TCP))
+		return false;
+	for (uint32_t i = 0; i < info.reta_size; i++)
+		queues[i] = groups[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE];
+	struct steer_device device = {
+		.key = key,
+		.key_len = key_len_of(&info),
+		.queues = queues,
+		.n_entries = info.reta_size,
+	};
+	return steer_try_device(steer, port->conf.index, &device);
+}
+
+static int configure(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
+{
+	eal_blame_start();
+	struct rte_eth_dev_info info;
+	int rc = rte_eth_dev_info_get(port->id, &info);
+	if (rc < 0)
+		return blame(reterr, port, "cannot be asked what it can do", rc);
+	uint16_t n = (uint16_t)conf->n_queues;
+	if (info.max_rx_queues < n || info.max_tx_queues < n)
+		return lb_err_set(reterr, "ports[%u].device: %s has %u queues for %u workers",
+			conf->index, port->name, RTE_MIN(info.max_rx_queues, info.max_tx_queues),
+			n);
+	port->driver = info.driver_name;
+	port->device = info.device;
+	port->if_index = info.if_index;
+	struct rte_eth_conf eth = {0};
+	// Only where the interrupt is a descriptor that needs no arming.
+	eth.intr_conf.rxq = is_driver(info.driver_name, "net_tap");
+	struct rte_eth_conf spread = eth;
+	port->hashes = n > 1 && !conf->by_software && ask_to_hash(conf->steer, &info, &spread);
+	uint16_t n_rx = N_DESCRIPTORS, n_tx = N_DESCRIPTORS;
+	rc = rte_eth_dev_configure(port->id, n, n, port->hashes ? &spread : &eth);
+	if (rc < 0 && port->hashes) { // it cannot with this key, say: then not at all
+		port->hashes = false;
+		rc = rte_eth_dev_configure(port->id, n, n, &eth);
+	}
+	if (rc == 0)
+		rc = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &n_rx, &n_tx);
+	if (rc < 0)
+		return blame(reterr, port, "cannot be configured", rc);
+	rc = set_mtu(port, conf, &info, reterr);
+	wait_fd_begin(&port->search, info.driver_name, info.if_index);
+	for (uint16_t i = 0; rc == 0 && i < n; i++)
+		rc = make_queue(port, conf, i, n_rx, n_tx, reterr);
+	if (rc)
+		return rc;
+	rc = rte_eth_macaddr_get(port->id, &port->mac);
+	return rc < 0 ? blame(reterr, port, "has no MAC address", rc) : 0;
+}
+
+static int start(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
+{
+	int rc = rte_eth_dev_start(port->id);
+	if (rc < 0)
+		return blame(reterr, port, "cannot be started", rc);
+	if (port->hashes)
+		port->hashes = follow_device(port, conf->steer);
+	for (uint16_t i = 0; i < port->n_queues; i++)
+		port->queues[i].wait_fd = wait_fd_find(&port->search, port->id, i);
+	return 0;
+}
+
+int port_open(struct port *port, struct lb_err *reterr)
+{
+	const struct port_conf *conf = &port->conf;
+	port->kind = kind_of(conf->device);
+	(void)pci_addr_parse(conf->device, &port->pci_addr);
+	int rc = probe(port, conf, reterr);
+	if (rc == 0)
+		rc = configure(port, conf, reterr);
+	if (rc == 0)
+		rc = start(port, conf, reterr);
+	return rc;
+}
+
+void port_close(struct port *port, bool forget)
+{
+	if (port->listens)
+		unplug_ignore(port->name, &port->asked_away);
+	port->listens = false;
+	if (!port->opened)
+		return;
+	// Not started = nothing to stop; closing tells.
+	(void)rte_eth_dev_stop(port->id);
+	(void)rte_eth_dev_close(port->id);
+	if (forget && port->device)
+		(void)rte_dev_remove(port->device);
+	port->device = NULL;
+	port->opened = false;
+}
+
+bool port_is_there(const struct port *port)
+{
+	struct pci_device pci;
+	switch (port->kind) {
+	case PORT_PCI:
+		if (__atomic_load_n(&port->asked_away, __ATOMIC_RELAXED))
+			return false;
+		look(port, &pci);
+		return pci.exists && pci.id == port->pci_id &&
+		       strcmp(pci.driver, port->pci_driver) == 0;
+	case PORT_INTERFACE:
+		return !port->if_index || interface_exists(port->if_index);
+	default:
+		return true;
+	}
+}
+
+bool port_may_open(const struct port *port)
+{
+	struct pci_device pci;
+	char name[64];
+	switch (port->kind) {
+	case PORT_PCI:
+		look(port, &pci);
+		return pci.is_uio || pci.is_vfio ||
+		       (pci.driver[0] && strcmp(pci.driver, port->pci_driver) == 0);
+	case PORT_INTERFACE:
+		snprintf(name, sizeof(name), "%s",
+			strstr(port->conf.device, "iface=") + strlen("iface="));
+		name[strcspn(name, ",")] = '\0';
+		// A tap is made by opening it.
+		return is_driver(port->conf.device, "net_tap") || interface_find(name);
+	default:
+		return true;
+	}
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workers' ends of a port.
+#include "dataplane/port_impl.h"
+#include "lb/base/check.h"
+
+#include <rte_prefetch.h>
+
+#include <string.h>
+
+#define N_TAKEN 16 // mbufs that a queue takes out of its pool at once
+
+static const char *const counter_names[PORT_N_COUNTERS] = {
+	[RX_FRAMES] = "rx_frames",
+	[RX_BYTES] = "rx_bytes",
+	[RX_MISSED] = "rx_missed",
+	[TX_FRAMES] = "tx_frames",
+	[TX_BYTES] = "tx_bytes",
+	[TX_NO_MBUF] = "tx_no_mbuf",
+	[TX_TOO_LONG] = "tx_too_long",
+	[TX_DROPPED] = "tx_dropped",
+	[COPY_NO_MBUF] = "copy_no_mbuf",
+};
+
+void port_drop_frame(void *frame)
+{
+	rte_pktmbuf_free(frame);
+}
+
+static enum queue_phase phase_of(const struct port_queue *q)
+{
+	return __atomic_load_n(&q->phase, __ATOMIC_ACQUIRE);
+}
+
+bool port_queue_is_live(const struct port_queue *q)
+{
+	return phase_of(q) == QUEUE_RUNS;
+}
+
+static void drop_unsent(struct port_queue *q)
+{
+	counter_add(&q->counters[TX_DROPPED], q->n_unsent);
+	rte_pktmbuf_free_bulk(q->unsent, q->n_unsent);
+	q->n_unsent = 0;
+}
+
+bool port_queue_settle(struct port_queue *q)
+{
+	enum queue_phase phase = phase_of(q);
+	drop_unsent(q);
+	if (phase == QUEUE_STOPPING)
+		__atomic_store_n(&q->phase, QUEUE_RESTS, __ATOMIC_RELEASE);
+	if (phase != QUEUE_STARTING)
+		return false;
+	q->n_missed_before = q->counters[RX_MISSED];
+	q->n_socket_drops = 0;
+	__atomic_store_n(&q->phase, QUEUE_RUNS, __ATOMIC_RELAXED);
+	return true;
+}
+
+int port_queue_wait_fd(const struct port_queue *q)
+{
+	return port_queue_is_live(q) ? q->wait_fd : -1;
+}
+
+uint32_t port_queue_rx(struct port_queue *q, struct rte_mbuf **ret_frames)
+{
+	uint16_t n = rte_eth_rx_burst(q->port_id, q->index, ret_frames, PORT_BURST);
+	if (n == 0)
+		return 0;
+	uint64_t bytes = 0;
+	for (uint16_t i = 0; i < n; i++) {
+		rte_prefetch0(rte_pktmbuf_mtod(ret_frames[i], void *));
+		bytes += rte_pktmbuf_pkt_len(ret_frames[i]);
+	}
+	counter_add(&q->counters[RX_FRAMES], n);
+	counter_add(&q->counters[RX_BYTES], bytes);
+	return n;
+}
+
+struct rte_mbuf *port_queue_copy(struct port_queue *q, const struct rte_mbuf *m)
+{
+	struct rte_mbuf *copy = rte_pktmbuf_copy(m, q->mbufs, 0, UINT32_MAX);
+	if (!copy)
+		counter_add(&q->counters[COPY_NO_MBUF], 1);
+	return copy;
+}
+
+uint32_t port_queue_flush(struct port_queue *q)
+{
+	uint32_t offered = q->n_unsent;
+	if (offered == 0)
+		return 0;
+	if (!port_queue_is_live(q)) {
+		drop_unsent(q);
+		return 0;
+	}
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < offered; i++)
+		bytes += rte_pktmbuf_pkt_len(q->unsent[i]);
+	uint32_t sent = 0;
+	while (sent < offered) {
+		uint16_t n = rte_eth_tx_burst(
+			q->port_id, q->index, q->unsent + sent, (uint16_t)(offered - sent));
+		if (n == 0)
+			break;
+		sent += n;
+	}
+	q->n_unsent = offered - sent;
+	memmove(q->unsent, q->unsent + sent, q->n_unsent * sizeof(q->unsent[0]));
+	for (uint32_t i = 0; i < q->n_unsent; i++)
+		bytes -= rte_pktmbuf_pkt_len(q->unsent[i]);
+	counter_add(&q->counters[TX_FRAMES], sent);
+	counter_add(&q->counters[TX_BYTES], bytes);
+	return sent;
+}
+
+uint32_t port_queue_unsent(const struct port_queue *q)
+{
+	return q->n_unsent;
+}
+
+// Ours alone, and as its pool gave it, but for what a driver wrote about a received frame.
+static bool is_plain(const struct port_queue *q, const struct rte_mbuf *m)
+{
+	return m->pool == q->mbufs && rte_mbuf_refcnt_read(m) == 1 && m->nb_segs == 1 &&
+	       RTE_MBUF_DIRECT(m);
+}
+
+void port_queue_done(struct port_queue *q, struct rte_mbuf **frames, uint32_t n)
+{
+	uint32_t i = 0;
+	for (; i < n && q->n_ready < PORT_MAX_READY && is_plain(q, frames[i]); i++)
+		q->ready[q->n_ready++] = frames[i];
+	if (i < n)
+		rte_pktmbuf_free_bulk(frames + i, n - i);
+}
+
+// False = the pool is empty. A call of its own, since it seldom happens and needs more registers.
+static __attribute__((noinline)) bool refill(struct port_queue *q)
+{
+	// All or nothing; of the last few each by itself.
+	if (rte_mempool_get_bulk(q->mbufs, (void **)q->ready, N_TAKEN) == 0)
+		q->n_ready = N_TAKEN;
+	else if (rte_mempool_get(q->mbufs, (void **)q->ready) == 0)
+		q->n_ready = 1;
+	return q->n_ready;
+}
+
+static uint8_t *device_reserve(void *ctx, size_t len)
+{
+	struct port_queue *q = ctx;
+	DCHECK(!q->open);
+	if (!q->n_ready && !refill(q)) {
+		counter_add(&q->counters[TX_NO_MBUF], 1);
+		return NULL;
+	}
+	if (len > q->room) {
+		counter_add(&q->counters[TX_TOO_LONG], 1);
+		return NULL;
+	}
+	// A pool's mbufs have one segment and no other owner: this is all that the sender reads.
+	struct rte_mbuf *m = q->ready[--q->n_ready];
+	m->data_off = RTE_PKTMBUF_HEADROOM;
+	m->ol_flags = 0;
+	m->data_len = (uint16_t)len;
+	m->pkt_len = (uint32_t)len;
+	q->open = m;
+	return rte_pktmbuf_mtod(m, uint8_t *);
+}
+
+static void device_send(void *ctx, size_t len)
+{
+	struct port_queue *q = ctx;
+	struct rte_mbuf *m = q->open;
+	DCHECK(m && len == rte_pktmbuf_pkt_len(m));
+	q->open = NULL;
+	if (q->n_unsent == PORT_MAX_UNSENT) {
+		counter_add(&q->counters[TX_DROPPED], 1);
+		rte_pktmbuf_free(m);
+		return;
+	}
+	q->unsent[q->n_unsent++] = m;
+	if (q->n_unsent % PORT_BURST == 0)
+		port_queue_flush(q);
+}
+
+static void device_cancel(void *ctx)
+{
+	struct port_queue *q = ctx;
+	rte_pktmbuf_free(q->open);
+	q->open = NULL;
+}
+
+void port_queue_watch(struct port_queue *q)
+{
+	uint32_t n_out = rte_mempool_in_use_count(q->mbufs); // what is ready is free, too
+	pool_count(&q->n_mbufs_used, &q->n_mbufs_peak, n_out - RTE_MIN(n_out, q->n_ready));
+	if (!port_queue_is_live(q))
+		return;
+	// Devices count what they lost for all queues together: the first one reports it. The
+	// driver of AF_PACKET in DPDK 22.11 doesn't ask its sockets; a later one that does leaves
+	// nothing here to count twice.
+	struct rte_eth_stats stats = {0};
+	if (q->index == 0)
+		(void)rte_eth_stats_get(q->port_id, &stats);
+	q->n_socket_drops += wait_fd_take_drops(q->wait_fd);
+	counter_set_to(&q->counters[RX_MISSED],
+		q->n_missed_before + stats.imissed + stats.rx_nombuf + q->n_socket_drops);
+}
+
+struct net_device port_queue_device(struct port_queue *q)
+{
+	return (struct net_device){
+		.reserve = device_reserve,
+		.send = device_send,
+		.cancel = device_cancel,
+		.ctx = q,
+	};
+}
+
+struct counter_set port_queue_counters(const struct port_queue *q)
+{
+	return (struct counter_set){
+		.names = counter_names, .values = q->counters, .n = PORT_N_COUNTERS};
+}
+
+struct pool_view port_queue_mbufs(const struct port_queue *q)
+{
+	return (struct pool_view){.name = q->mbufs->name,
+		.size = q->mbufs->elt_size,
+		.n_total = q->mbufs->size,
+		.n_used = &q->n_mbufs_used,
+		.n_peak = &q->n_mbufs_peak};
+}
