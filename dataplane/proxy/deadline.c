@@ -45,11 +45,7 @@ static void expire(struct proxy_request *r)
 		reply.http_status = 408;
 	count(r);
 	proxy_booking_expire(r);
-	if (r->state == PROXY_REQUEST_ANSWERED && r->is_grpc && !r->frames_cut &&
-		proxy_frames_whole(&r->frames))
-		proxy_request_cut_short(r, &reply);
-	else
-		proxy_request_fail(r, &reply, H2_CANCEL);
+	proxy_request_cut_short(r, &reply, H2_CANCEL);
 }
 
 static void fire(struct twheel_timer *t)

@@ -149,7 +149,7 @@ static void forward_answer(struct proxy_request *r, const struct h2_message *m)
 	if (r->session.on)
 		proxy_session_drop(r->proxy, &r->session);
 	r->state = PROXY_REQUEST_ANSWERED;
-	r->frames_cut = !m->is_grpc || m->content_length >= 0;
+	r->frames_cut = !r->is_grpc || !m->is_grpc || m->content_length >= 0;
 	if (m->end_stream)
 		proxy_request_answered_all(r);
 }
@@ -174,7 +174,7 @@ void proxy_forward_response_data(
 	if (!r)
 		return;
 	proxy_request_enter(r);
-	if (twheel_armed(&r->deadline))
+	if (!r->frames_cut)
 		proxy_frames_feed(&r->frames, data, len);
 	touch(r->client);
 	size_t sent;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct proxy_frames { // all zero = before the first message
 	uint32_t left; // of the message under way
@@ -20,6 +21,13 @@ struct proxy_frames { // all zero = before the first message
 static inline void proxy_frames_feed(struct proxy_frames *f, const uint8_t *p, size_t len)
 {
 	const uint8_t *end = p + len;
+	// What most pieces are: one message.
+	if (!(f->left | f->n_prefix) && len >= PROXY_FRAME_PREFIX) {
+		uint32_t length;
+		memcpy(&length, p + 1, sizeof(length));
+		if (__builtin_bswap32(length) == len - PROXY_FRAME_PREFIX)
+			return;
+	}
 	while (p < end) {
 		if (f->left) {
 			uint32_t n = (size_t)(end - p) < f->left ? (uint32_t)(end - p) : f->left;

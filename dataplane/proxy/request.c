@@ -180,15 +180,19 @@ void proxy_request_fail(
 	proxy_request_leave(r);
 }
 
-void proxy_request_cut_short(struct proxy_request *r, const struct proxy_reply *reply)
+void proxy_request_cut_short(
+	struct proxy_request *r, const struct proxy_reply *reply, enum h2_error code_if_cut)
 {
 	proxy_request_enter(r);
-	proxy_request_end(r, reply->cause);
-	proxy_request_drop_upstream(r, H2_CANCEL);
-	if (r->client && proxy_reply_send_trailers(r->client, reply))
+	bool fits = r->state == PROXY_REQUEST_ANSWERED && r->is_grpc && !r->frames_cut &&
+	            proxy_frames_whole(&r->frames);
+	if (fits && r->client && proxy_reply_send_trailers(r->client, reply)) {
+		proxy_request_end(r, reply->cause);
+		proxy_request_drop_upstream(r, H2_CANCEL);
 		proxy_request_answered_all(r);
-	else
-		proxy_request_fail(r, reply, H2_CANCEL);
+	} else {
+		proxy_request_fail(r, reply, code_if_cut);
+	}
 	proxy_request_leave(r);
 }
 
@@ -373,8 +377,9 @@ void proxy_request_upstream_closed(struct proxy_request *r, const struct proxy_u
 		proxy_attempt_begin_later(r, NULL, delay_ns);
 	} else if (r->state != PROXY_REQUEST_ENDING) {
 		name_backend(r, end, &reply);
-		// HX-20
-		proxy_request_fail(
+		// HX-20. Not REFUSED_STREAM, whatever gRPC makes of the code: the backend did
+		// something with the request.
+		proxy_request_cut_short(
 			r, &reply, end->code == H2_CANCEL ? H2_CANCEL : H2_INTERNAL_ERROR);
 	}
 	proxy_request_leave(r);

@@ -80,7 +80,7 @@ struct proxy_request {
 	struct twheel_timer deadline; // armed = there is one
 	uint64_t deadline_ns; // its instant; 0 = there was never one
 	uint64_t half_ns; // when half of its time is over
-	struct proxy_frames frames; // of the answer, while there is a deadline
+	struct proxy_frames frames; // of gRPC's answer
 	uint32_t cluster_id;
 	uint32_t endpoint_id; // ROOM and later
 	uint32_t sent_from; // place of its HEADERS in what its connection wrote, as 32 bits
@@ -142,8 +142,10 @@ void proxy_request_fail_overload(struct proxy_request *); // our pools are exhau
 void proxy_request_answer_bad(struct proxy_request *, uint16_t status); // h2_message.bad
 // The response is complete on its way to the client.
 void proxy_request_answered_all(struct proxy_request *);
-// Ends an answer of gRPC's under way with the reply's status in trailers; the backend is reset.
-void proxy_request_cut_short(struct proxy_request *, const struct proxy_reply *);
+// The same, but an answer of gRPC's under way ends with the reply's status in trailers where they
+// cut no message.
+void proxy_request_cut_short(
+	struct proxy_request *, const struct proxy_reply *, enum h2_error code_if_cut);
 // RST_STREAM to the backend, which then is forgotten.
 void proxy_request_drop_upstream(struct proxy_request *, enum h2_error);
 // The backend has answered in full: it is forgotten, and told if the rest won't come (HX-15).

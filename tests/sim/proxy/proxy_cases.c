@@ -270,6 +270,59 @@ static void a_malformed_response_is_13_or_502(void **state)
 	world_free(w);
 }
 
+// HX-20: trailers say how it ended, unless they would cut a message.
+static void grpc_answers_end_with_a_status_when_their_backend_dies(void **state)
+{
+	static const uint32_t whole[] = {0, 15, 45}, cut[] = {1, 5, 14, 31};
+	struct world *w = ready_world(NULL);
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+		ask(w, KIND_STALL, whole[i]);
+	for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++)
+		ask(w, KIND_STALL, cut[i]);
+	struct ask *plain = ask(w, KIND_STALL_PLAIN, 15);
+	world_run(w, 200 * MS);
+	for (uint32_t i = 0; i < w->conf.n_backends; i++)
+		backend_close(&w->backends[i]);
+	finish(w);
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+		const struct ask *a = &w->asks[i];
+		assert_true(a->got_end);
+		assert_int_equal(a->grpc_status, 14);
+		assert_non_null(strstr(a->message, "connection was lost"));
+		assert_int_equal(a->received, whole[i]);
+	}
+	for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++) {
+		const struct ask *a = &w->asks[3 + i];
+		assert_false(a->got_end);
+		assert_int_equal(a->code, H2_INTERNAL_ERROR);
+		assert_int_equal(a->received, cut[i]);
+	}
+	assert_false(plain->got_end);
+	assert_int_equal(plain->code, H2_INTERNAL_ERROR);
+	assert_int_equal(world_ended(w, LB_CAUSE_UPSTREAM_LOST), 8);
+	world_free(w);
+}
+
+// HX-20: what the backend had sent still comes first.
+static void a_status_waits_for_the_messages_before_it(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *a = ask(w, KIND_STALL, 90000);
+	w->clients[0].slow = true;
+	world_run(w, 200 * MS);
+	assert_true(a->received < 90000);
+	for (uint32_t i = 0; i < w->conf.n_backends; i++)
+		backend_close(&w->backends[i]);
+	world_run(w, 200 * MS);
+	assert_false(a->closed);
+	w->clients[0].slow = false;
+	client_resume(&w->clients[0], a);
+	finish(w);
+	assert_true(a->got_end);
+	assert_int_equal(a->grpc_status, 14);
+	world_free(w);
+}
+
 // HX-25: whoever shares its connection does not notice.
 static void a_response_header_that_is_too_large_fails_its_request_alone(void **state)
 {
@@ -626,6 +679,8 @@ RUN_SUITE("sim/proxy", CASE(requests_wait_for_the_first_connection_in_order),
 	CASE(a_lost_connection_is_reported_and_made_again),
 	CASE(an_older_snapshot_cannot_take_up_a_released_endpoint),
 	CASE(a_malformed_response_is_13_or_502), CASE(too_many_header_bytes_are_431_or_status_13),
+	CASE(grpc_answers_end_with_a_status_when_their_backend_dies),
+	CASE(a_status_waits_for_the_messages_before_it),
 	CASE(a_response_header_that_is_too_large_fails_its_request_alone),
 	CASE(a_frontend_without_routes_says_why), CASE(plain_requests_get_http_statuses),
 	CASE(exhausted_pools_fail_requests_and_heal), CASE(too_few_chunks_fail_requests_and_heal),
