@@ -5,16 +5,18 @@
     tools/compare              five alternating repeats, or as many as half an hour has room for
     tools/compare --quick      two shorter ones, or what five minutes have room for
 
-Whoever of the peers is installed takes part (Debian's packages haproxy, nghttp2-proxy, nginx-light; Envoy
-from the tests' Python). 8x32 is eight connections with 32 requests each at a time, 64x1 is 64 with one;
+Whoever of the peers is installed takes part; `tools/setup compare` installs them all (Debian's packages haproxy,
+nghttp2-proxy, nginx; Envoy for the tests' Python). 8x32 is eight connections with 32 requests each at a time, 64x1 is 64 with one;
 answers have 64 bytes. Each shape also with 10,000 routes, the last of which is asked for (what they add is less
 than two processes differ by: on memif one has both, and they take turns); then connections
 that have had one request and wait; connect, one request, close; and latency, by shunt-load for everybody,
 at half of what the slowest peer can do with 64x1, counted from when each request was due: a stall delays
 all that follow. The peers, and shuntd once more, stand between h2load and nghttpd on veth; shuntd also
 stands between the two ends of shunt-load on memif, which is where its own cost can be seen: on veth the
-kernel's packet sockets cost more than all the rest. `direct` has nobody in between. Last, 10,000 clusters
-by ADS, for shuntd and Envoy. Every figure says its transport. Values are medians of the repeats; a ratio
+kernel's packet sockets cost more than all the rest. `direct` has nobody in between. Bodies of 1 MiB, in
+answers and in requests, one at a time (1x1) and 64 (8x8). On veth also an nginx as a backend that closes each
+connection after so many requests, after 0.4 s, or when it was idle for 0.4 s (8x8, or two requests a second).
+Last, 10,000 clusters by ADS, for shuntd and Envoy. Every figure says its transport. Values are medians of the repeats; a ratio
 is the median of those to the best peer of the same repeat, of what is added (a difference) that of the medians.
 
 CPU of a peer is user and system time of its processes. CPU of shuntd on memif is its worker's CPU time
@@ -43,7 +45,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build-rel-eal"
 TARGETS = ("ctrl/shuntd", "tools/shuntctl", "tools/shunt-xds/shunt-xds", "tools/shunt-load/shunt-load")
 # limit_s: no repeat begins that would end later, on a machine that is slow or at work.
-Plan = collections.namedtuple("Plan", "repeats seconds cluster_repeats limit_s")
+# few_repeats: of what takes long.
+Plan = collections.namedtuple("Plan", "repeats seconds few_repeats limit_s")
 FULL, QUICK = Plan(5, 3.0, 3, 1500), Plan(2, 0.5, 1, 220)
 
 
@@ -90,7 +93,22 @@ def measure(figures, subjects, plan, rate, many):
                              f"{what}: {value:.2f} {unit}")
                     n_failed += running.failed
                     if running.failed:
-                        tell(f"{subject.name}, {n_routes} routes: {running.failed} FAILED")
+                        tell(f"{subject.name} {subject.transport}, {n_routes} routes: {running.failed} FAILED")
+    return n_failed
+
+
+def closing(figures, subjects, plan):
+    """How many requests of shuntd's failed before backends that end their connections."""
+    import compare_closing  # pylint: disable=import-outside-toplevel
+    n_failed = 0
+    if not compare_closing.is_here():
+        tell("no nginx: backends that close are left out; to get it: tools/setup compare")
+        return n_failed
+    for repeat in range(plan.few_repeats):
+        for subject, what, unit, value, failed in compare_closing.figures(subjects, plan.seconds):
+            figures.add(repeat, subject, what, unit, value)
+            tell(f"{subject.name}: {what}: {value:.2f} {unit}")
+            n_failed += failed
     return n_failed
 
 
@@ -118,7 +136,7 @@ def arguments():
     args.plan = QUICK if args.quick else FULL
     if args.repeats:
         args.plan = args.plan._replace(repeats=args.repeats, limit_s=float("inf"),
-                                       cluster_repeats=min(args.repeats, args.plan.cluster_repeats))
+                                       few_repeats=min(args.repeats, args.plan.few_repeats))
     return args
 
 
@@ -139,19 +157,20 @@ def main():
     import compare_subjects
     subjects, missing = compare_subjects.found()
     if missing:
-        tell(f"not here, left out: {', '.join(missing)}")
+        tell(f"not here, left out: {', '.join(missing)}; to get them: tools/setup compare")
     subjects = [s for s in subjects if not args.only or s.name in (*args.only, compare_subjects.REFERENCE)]
     about = {**machine(), "versions": {s.name: s.version() for s in subjects}}
     many, figures = compare_bed.MANY, compare_rows.Figures()
     rate = rate_of(subjects, args.plan.seconds)
     n_failed = measure(figures, subjects, args.plan, rate, many)
+    n_failed += closing(figures, [s for s in subjects if s.transport == "veth" and s.routes], args.plan)
     for shape in compare_bed.SHAPES:
         figures.add_differences(compare_bed.cpu_added(shape, many), compare_bed.cpu_per_request(shape, many),
                                 compare_bed.cpu_per_request(shape))
     for quantile in compare_bed.QUANTILES:
         figures.add_beyond(f"latency {quantile} added at {rate} a second", f"latency {quantile} at {rate} a second",
                            compare_subjects.REFERENCE)
-    for repeat in range(args.plan.cluster_repeats):
+    for repeat in range(args.plan.few_repeats):
         for taker, what, unit, value in compare_clusters.figures(BUILD, [s.name for s in subjects]):
             figures.add(repeat, taker, what, unit, value)
     rows = figures.rows()

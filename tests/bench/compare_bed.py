@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 
+import compare_closing
 import h2load
 import load_agent
 from lab import Lab, LabError, wait_until
@@ -31,6 +32,9 @@ IDLE, IDLE_RATE = 2000, 2000  # connections, requests a second when they are ope
 MANY = 10_000  # routes
 QUANTILES = ("p50", "p99", "p99.9")
 SHAPES = {"8x32": (8, 32), "64x1": (64, 1)}  # connections, requests of each at a time
+BODY = 1 << 20  # bytes, where bodies are large
+BODY_SHAPES = {"1x1": (1, 1), "8x8": (8, 8)}
+BODY_WAYS = ("GET", "POST")  # that have them in the answer, in the request
 
 
 def cores():
@@ -115,9 +119,9 @@ def slab():
 
 class Sample:
     """A load that has ended. requests; subject_s, others_s: CPU; per_second; failed; busy: of the loading
-    thread, where it polls; latency: shunt-load's, in ns."""
+    thread, where it polls; latency: shunt-load's, in ns; why: {outcome: how many}."""
 
-    def __init__(self, requests, subject_s, others_s, per_second, failed, busy=None, latency=None):
+    def __init__(self, requests, subject_s, others_s, per_second, failed, busy=None, latency=None, why=None):
         self.requests = requests
         self.subject_s = subject_s
         self.others_s = others_s
@@ -125,6 +129,7 @@ class Sample:
         self.failed = failed
         self.busy = busy
         self.latency = latency
+        self.why = why
 
     def subject_us(self):
         return self.subject_s / self.requests * 1e6
@@ -164,6 +169,8 @@ class Subject:
     def seen(self, sample):
         """The same sample; what failed in it is kept in mind."""
         self.failed += sample.failed
+        if sample.failed:
+            print(f"{self.name} {self.transport}: {sample.failed} FAILED: {sample.why}", file=sys.stderr, flush=True)
         return sample
 
     def figures(self, seconds, rate):
@@ -172,6 +179,7 @@ class Subject:
             yield from self.routes_figures(seconds)
             return
         yield from self.all_load_figures(seconds)
+        yield from self.body_figures(seconds)
         yield from self.more_figures(seconds)
         yield from self.idle_figures()
         yield "CPU per connection with one request", "us", self.seen(self.churn(seconds)).subject_us()
@@ -202,6 +210,17 @@ class Subject:
             yield f"whole-machine CPU per request {shape}", "us", sample.whole_us()
         if sample.busy is not None:
             yield f"generator's busy share {shape}", "%", 100 * sample.busy
+
+    def body_figures(self, seconds):
+        """Of large bodies, both ways."""
+        for way in BODY_WAYS:
+            for shape, size in BODY_SHAPES.items():
+                sample = self.seen(self.measure_bodies(way, *size, seconds))
+                name, megabytes = f"{way} 1 MiB {shape}", sample.requests * BODY / 1e6
+                yield f"bytes per second, {name}", "MB/s", sample.per_second * BODY / 1e6
+                yield f"CPU per GB, {name}", "s", 1e3 * sample.subject_s / megabytes
+                if sample.others_s:
+                    yield f"whole-machine CPU per GB, {name}", "s", sample.whole_us() * sample.requests / megabytes / 1e3
 
     def more_figures(self, _seconds):
         """What only one kind has."""
@@ -239,6 +258,10 @@ class Subject:
         """As many requests as take about so long."""
         raise NotImplementedError
 
+    def measure_bodies(self, way, clients, streams, seconds):
+        """The same of requests with large bodies."""
+        raise NotImplementedError
+
     def churn(self, seconds):
         """Connections with one request each, CHURN at a time."""
         raise NotImplementedError
@@ -255,9 +278,11 @@ class OnVeth(Subject):
     transport = "veth"
     offloads = "on"
 
-    def __init__(self, n_routes=1):
+    def __init__(self, n_routes=1, closing=None):
+        """closing: with a backend of compare_closing, in this case."""
         super().__init__(n_routes)
-        self.process = self.backend = None
+        self.closing = closing
+        self.process = self.backend = self.large = None
         self.first_answer_s = None  # from its start
 
     def pid(self):
@@ -273,8 +298,11 @@ class OnVeth(Subject):
         mark = root / path(self.n_routes).lstrip("/")
         mark.parent.mkdir(parents=True)
         mark.write_bytes(b"#" * ANSWER)
-        self.backend = self.lab.start("backends", "backend", first(
-            "nghttpd", "--no-tls", "-a", BACKEND, "-d", root, "-m", "1000", BACKEND_PORT), cpu=cores()[1])
+        self.large = mark.with_name("large")
+        self.large.write_bytes(b"#" * BODY)
+        command = (compare_closing.command(self.lab, BACKEND, BACKEND_PORT, self.closing) if self.closing else
+                   ["nghttpd", "--no-tls", "-a", BACKEND, "-d", root, "-m", "1000", BACKEND_PORT])
+        self.backend = self.lab.start("backends", "backend", first(*command), cpu=cores()[1])
         self.bed.wait_connect("backends", BACKEND, BACKEND_PORT, self.backend)
         asker = self.lab.start("client", "first", [
             sys.executable, HERE / "first_answer.py", VIP, PORT, path(self.n_routes)], cpu=cores()[1])
@@ -283,7 +311,8 @@ class OnVeth(Subject):
         if not self.process.alive() or asker.wait(1) != 0:
             raise LabError(f"{asker.output()}; {self.name}: {self.process.output()}")
         self.first_answer_s = int(asker.output()) / 1e9 - self.process.started_s
-        self._load(8, 8, WARM_UP)
+        if not self.closing:
+            self._load(8, 8, WARM_UP)
 
     def more_figures(self, _seconds):
         yield "start to first request answered", "ms", 1e3 * self.first_answer_s
@@ -301,11 +330,11 @@ class OnVeth(Subject):
         """The subject's process."""
         raise NotImplementedError
 
-    def _load(self, clients, streams, requests):
+    def _load(self, clients, streams, requests, file=None, body=None):
         """(h2load's report, its CPU)"""
         argv = ["ip", "netns", "exec", self.lab.ns("client"), "taskset", "-c", str(cores()[1]),
-                *first(*h2load.arguments(URL + path(self.n_routes), requests=requests,
-                                         clients=clients, streams=streams))]
+                *first(*h2load.arguments(URL + (file or path(self.n_routes)), requests=requests,
+                                         clients=clients, streams=streams, body=body))]
         with subprocess.Popen(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as p:
             text = p.stdout.read()
             _, _, usage = os.wait4(p.pid, 0)
@@ -318,9 +347,10 @@ class OnVeth(Subject):
         done = load()
         reports = [report for report, _ in done]
         ok = sum(r.status_2xx for r in reports)
+        why = {kind: sum(getattr(r, kind) for r in reports) for kind in ("failed", "errored", "timeout", "succeeded", "status_2xx")}
         others = sum(s for _, s in done) + cpu_s(self.backend.pid) - before_backend
         return Sample(ok, cpu_s(self.process.pid) - before, others, ok / sum(r.seconds for r in reports),
-                      sum(r.total for r in reports) - ok)
+                      sum(r.total for r in reports) - ok, why=why)
 
     def churn(self, seconds):
         return self._counted(lambda: [self._load(CHURN, 1, CHURN) for _ in range(max(1, round(4 * seconds)))])
@@ -329,6 +359,19 @@ class OnVeth(Subject):
         guess, _ = self._load(clients, streams, WARM_UP)
         requests = max(WARM_UP, int(guess.rate * seconds) // (clients * streams) * clients * streams)
         return self._counted(lambda: [self._load(clients, streams, requests)])
+
+    def measure_bodies(self, way, clients, streams, seconds):
+        what = {"body": self.large} if way == "POST" else {"file": "/" + str(self.large.relative_to(self.large.parents[1]))}
+        at_once = clients * streams
+        guess, _ = self._load(clients, streams, max(at_once, 16), **what)
+        requests = max(1, round(guess.rate * seconds / at_once)) * at_once
+        return self._counted(lambda: [self._load(clients, streams, requests, **what)])
+
+    def load_of(self, *words):
+        """shunt-load's report, of words of its command line."""
+        with self._as_shunt_load_needs_it():
+            return report_of(self.lab.exec("client", self._shunt_load("--probe", "--nap", *map(str, words)),
+                                           timeout=RUN_TIMEOUT_S, check=False))
 
     def latency(self, seconds, rate=None):
         """Without priority: the kernel takes real-time threads that never sleep off the CPU for 50 ms of each
@@ -344,7 +387,7 @@ class OnVeth(Subject):
             prefer(self.backend.pid)
         return Sample(report["sent"], cpu_s(self.process.pid) - before,
                       cpu_s(self.backend.pid) - before_backend, report["per_second"], report["failed"],
-                      latency=report["latency_ns"])
+                      latency=report["latency_ns"], why=why_of(report))
 
     def _shunt_load(self, *words):
         return load_agent.argv("run", *load_agent.client_words(), "--check", "same", "-p", path(self.n_routes),
@@ -377,6 +420,11 @@ def report_of(done):
     if not done.stdout.strip():
         raise LabError(f"shunt-load: {done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def why_of(report):
+    """What its requests came to, of a report of shunt-load's."""
+    return {**{name: n for name, n in report["outcomes"].items() if n}, "status": report["first_odd_status"]}
 
 
 def said(argv, before):

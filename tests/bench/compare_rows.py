@@ -3,6 +3,7 @@
 
 import statistics
 
+MORE_IS_BETTER = ("1/s", "MB/s")
 
 class Figures:
     """{what: {subject: {repeat: value}}}; a subject has name, transport and is_peer."""
@@ -64,4 +65,4 @@ class Figures:
         """0: there is none."""
         peers = [values[repeat] for subject, values in self._values[what].items()
                  if subject.is_peer and repeat in values]
-        return (max if self._units[what] == "1/s" else min)(peers, default=0)
+        return (max if self._units[what] in MORE_IS_BETTER else min)(peers, default=0)

@@ -10,8 +10,8 @@ import statistics
 
 import load_agent
 import resources
-from compare_bed import (BACKEND, BACKEND_PORT, CHURN, RUN_TIMEOUT_S, SHAPES, OnVeth, Sample, Subject, cores, cpu_added,
-                         cpu_per_request, cpu_s, first, latency_words, path, prefer, prefixes, report_of, said)
+from compare_bed import (ANSWER, BACKEND, BACKEND_PORT, BODY, CHURN, RUN_TIMEOUT_S, SHAPES, OnVeth, Sample, Subject, cores, cpu_added,
+                         cpu_per_request, cpu_s, first, latency_words, path, prefer, prefixes, report_of, said, why_of)
 from testbed import BUILD, Testbed
 
 WORKER = "rte-worker"
@@ -67,13 +67,17 @@ class ShuntOnMemif(Subject):
         cpu, busy, idle, requests = (b - a for a, b in zip(before, self._state()))
         load = report["busy"]
         return Sample(requests, cpu * busy / (busy + idle), 0.0, report["per_second"],
-                      report["failed"], load["client"] + load["echo"], report["latency_ns"])
+                      report["failed"], load["client"] + load["echo"], report["latency_ns"], why_of(report))
 
     def start_shunt_load(self, *words):
         return self.lab.start("lb", "idle", self._shunt_load(*words))
 
     def measure(self, clients, streams, seconds, *words):
         return self._run("-c", clients, "-m", streams, "-D", seconds, *words)
+
+    def measure_bodies(self, way, clients, streams, seconds):
+        sizes = ["-A", BODY] if way == "GET" else ["-b", BODY, "-A", ANSWER]
+        return self.measure(clients, streams, max(1.0, seconds), "--check", "content", *sizes)
 
     def routes_figures(self, seconds):
         """What many add is less than two processes differ by: one has both, and they take turns."""

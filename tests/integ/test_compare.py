@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
 
 # pylint: disable=wrong-import-position
+import compare_closing  # noqa: E402
 import compare_print  # noqa: E402
 import compare_rows  # noqa: E402
 import compare_subjects  # noqa: E402
@@ -18,6 +19,8 @@ import compare_subjects  # noqa: E402
 SUBJECTS, _ = compare_subjects.found()
 OF_ALL = {"memory per idle connection, of the process", "CPU per connection with one request", "CPU per request 8x32",
           "CPU per request 64x1", "latency p99 at 200 a second"}
+OF_ALL |= {f"{what}, {way} 1 MiB {shape}" for what in ("bytes per second", "CPU per GB") for way in ("GET", "POST")
+           for shape in ("1x1", "8x8")}
 
 
 def figures_of(subject, n_routes):
@@ -43,6 +46,14 @@ def test_a_subject_finds_the_last_of_many_routes(subject):
     figures = figures_of(subject, 100)
     costs = [figures[f"CPU per request {shape}, 100 routes"][1] for shape in ("8x32", "64x1")]
     assert min(costs) > 0
+
+
+@pytest.mark.skipif(not compare_closing.is_here(), reason="needs nginx (tools/setup compare)")
+def test_backends_that_close_their_connections_are_told_of():
+    subjects = [s for s in SUBJECTS if (s.name, s.transport) == ("shunt", "veth")]
+    figures = {what: value for _, what, _, value, _ in compare_closing.figures(subjects, 0.2)}
+    assert {f"longest wait, backend closes after {case}" for case in compare_closing.CASES} <= figures.keys()
+    assert all(value > 0 for what, value in figures.items() if not what.startswith("failed")), figures
 
 
 @pytest.mark.parametrize("direct", [s for s in SUBJECTS if s.name == compare_subjects.REFERENCE],
