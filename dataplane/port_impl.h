@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files behind port.h share: port.c (life and watch of a port), port_open.c (its device),
 // port_queue.c (the workers' ends). Nobody else includes this.
+// Thread: ctrl; a running queue is its worker's.
 #pragma once
 
 #include "dataplane/pci_addr.h"
