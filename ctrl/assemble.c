@@ -141,7 +141,7 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 	a->conf = *conf;
 	rand_init(&a->rand, conf->seed);
 	if (make_tree_env(a) && make_positions(a))
-		a->clusters = cluster_set_new(&a->tree_env);
+		a->clusters = cluster_set_new(&a->tree_env, n);
 	a->regexes = regex_cache_new(&(struct regex_cache_conf){0});
 	struct route_compiler_conf compiler = {
 		.clusters = a->clusters,
@@ -264,7 +264,7 @@ static void redraft(struct assembler *a)
 static void drop_left_clusters(struct assembler *a)
 {
 	uint64_t now = twheel_now(a->conf.wheel);
-	if (!a->leaving || a->next || a->n_live != 1 || now < a->look_ns)
+	if (!a->leaving || a->users_stale || a->next || a->n_live != 1 || now < a->look_ns)
 		return;
 	a->look_ns = now + LOOK_NS;
 	uint32_t n = cluster_set_count(a->clusters);
@@ -277,8 +277,7 @@ static void drop_left_clusters(struct assembler *a)
 			return;
 		cluster_set_drop(a->clusters, c);
 	}
-	if (cluster_set_count(a->clusters) != n)
-		frontend_count_users(a);
+	a->users_stale |= cluster_set_count(a->clusters) != n; // perhaps none is leaving any more
 }
 
 static bool must_hold(struct assembler *a)
@@ -315,8 +314,9 @@ void assembler_tick(struct assembler *a)
 {
 	hurry(a);
 	a->n_live = lb_slot_reclaim(a->conf.slot);
-	drop_left_clusters(a);
 	frontend_retry(a);
+	frontend_count_users(a);
+	drop_left_clusters(a);
 	if (a->redraft)
 		redraft(a);
 	if (!a->next || a->redraft || must_hold(a))

@@ -52,6 +52,10 @@ struct assembler {
 	struct lb_snapshot *next; // owned: what the next publish shows; NULL = nothing changed
 	bool redraft; // memory ran out over `next`: it is to be made anew
 	bool leaving; // some cluster waits for its last request
+	bool users_stale; // some frontend names others since users of clusters were counted
+	bool unsettled; // some frontend may have something that does not serve yet
+	uint64_t n_users_read; // entries, when they were counted last
+	uint64_t count_ns; // when they are counted again, if they are stale
 	uint64_t look_ns; // when it is next looked whether that is over
 	uint64_t hurry_ns; // when it is next looked which clusters' requests wait
 	uint32_t hurry_at; // the one that was looked at last
@@ -71,7 +75,7 @@ void assembler_draft_cluster(struct assembler *, uint32_t id, struct lb_cluster 
 bool frontend_init(struct assembled_frontend *); // false = no memory
 void frontend_fini(struct assembled_frontend *);
 void frontend_draft(struct assembler *, uint32_t index);
-void frontend_count_users(struct assembler *); // of each cluster
+void frontend_count_users(struct assembler *); // of each cluster, if that is due
 // Tries what was refused, and what waits for patterns, when it is time.
 void frontend_retry(struct assembler *);
 

@@ -11,18 +11,20 @@
 
 struct cluster_set {
 	const struct cluster_tree_env *env;
+	uint32_t n_frontends;
 	struct cluster **sorted; // owned; by name
 	struct strmap by_name; // the same ones
 	uint32_t n, room;
 	struct ids ids;
 };
 
-struct cluster_set *cluster_set_new(const struct cluster_tree_env *env)
+struct cluster_set *cluster_set_new(const struct cluster_tree_env *env, uint32_t n_frontends)
 {
 	struct cluster_set *s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 	s->env = env;
+	s->n_frontends = n_frontends;
 	if (ids_init(&s->ids, LB_MAX_CLUSTERS, 0)) {
 		free(s);
 		return NULL;
@@ -34,6 +36,7 @@ static void cluster_free(struct cluster *c)
 {
 	cluster_tree_free(c->tree);
 	free(c->before);
+	free(c->refused);
 	free(c);
 }
 
@@ -104,9 +107,10 @@ static struct cluster *cluster_new(struct cluster_set *s, const char *name, uint
 	struct cluster *c = calloc(1, sizeof(*c) + size);
 	if (!c)
 		return NULL;
+	c->refused = calloc(s->n_frontends / 64 + 1, sizeof(*c->refused));
 	c->id = id;
 	memcpy(c->name, name, size);
-	c->tree = cluster_tree_new(s->env, id, c->name);
+	c->tree = c->refused ? cluster_tree_new(s->env, id, c->name) : NULL;
 	if (!c->tree) {
 		cluster_free(c);
 		return NULL;

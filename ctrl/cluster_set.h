@@ -19,7 +19,8 @@ struct cluster {
 	struct strmap_link by_name; // in the set
 	uint32_t id;
 	uint32_t n_users; // frontends whose configuration routes to it; 0 = leaving
-	uint64_t refused; // a bit for each frontend: it could not follow what that one says of it
+	uint32_t last_user; // the one that was counted last
+	uint64_t *refused; // a bit for each frontend: it could not follow what that one says of it
 	struct cluster_tree *tree; // owned
 	// What the workers counted for this id before it came; owned; NULL = nothing.
 	struct cluster_totals *before;
@@ -29,7 +30,7 @@ struct cluster {
 struct cluster_set;
 
 // The env is borrowed, outlives it. NULL = no memory.
-struct cluster_set *cluster_set_new(const struct cluster_tree_env *);
+struct cluster_set *cluster_set_new(const struct cluster_tree_env *, uint32_t n_frontends);
 void cluster_set_free(struct cluster_set *); // NULL is fine
 
 uint32_t cluster_set_count(const struct cluster_set *);

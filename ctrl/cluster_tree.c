@@ -244,7 +244,7 @@ static bool is_same_leaf(const struct cluster_tree *t, const struct xds_config *
 	return s && leaf_source_is_same(s, leaf, policy_for(t, root, leaf));
 }
 
-static bool is_same(const struct cluster_tree *t, const struct xds_config *config,
+bool cluster_tree_is_same(const struct cluster_tree *t, const struct xds_config *config,
 	const struct xds_cluster_config *conf)
 {
 	const struct xds_cluster_config *before = t->root;
@@ -359,7 +359,7 @@ int cluster_tree_configure(struct cluster_tree *t, struct xds_config *config,
 	const struct xds_cluster_config *conf, struct lb_err *reterr)
 {
 	int err = 0;
-	if (!is_same(t, config, conf))
+	if (!cluster_tree_is_same(t, config, conf))
 		err = conf->cluster ? balance(t, config, conf) : fail(t, conf->error);
 	if (err) {
 		lb_err_set(reterr, "cluster '%s': out of memory, or more than %d endpoints in all",

@@ -53,6 +53,9 @@ void cluster_tree_env_init(struct cluster_tree_env *);
 struct cluster_tree *cluster_tree_new(
 	const struct cluster_tree_env *, uint32_t id, const char *name);
 void cluster_tree_free(struct cluster_tree *); // NULL is fine
+// It has what the configuration says of it.
+bool cluster_tree_is_same(
+	const struct cluster_tree *, const struct xds_config *, const struct xds_cluster_config *);
 // What the configuration says of it now; nothing happens if that is the same as before. Endpoints
 // that stay keep their connections (UPD-02), also when a leaf becomes an aggregate (C09). 0, or
 // -ENOMEM with reterr: no memory, or too many endpoints. Then the earlier tree serves on; where

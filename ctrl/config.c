@@ -196,8 +196,11 @@ static void complaint_take_trace(struct complaint *c, const char *text)
 		if (!innocent)
 			complaint_put_field(c, name, false);
 	} else if (sscanf(text, " in sequence entry '%u' (line: %d", &index, &line) >= 1) {
+		// A list that is too long is noticed at an entry, which is innocent.
+		bool innocent = !c->line && strncmp(c->reason, "more than", 9) == 0;
 		snprintf(name, sizeof(name), "%u", index ? index - 1 : 0); // cyaml counts from 1
-		complaint_put_field(c, name, true);
+		if (!innocent)
+			complaint_put_field(c, name, true);
 	} else if (sscanf(text, " in mapping (line: %d", &line) != 1) {
 		return;
 	}
@@ -208,8 +211,11 @@ static void complaint_take_trace(struct complaint *c, const char *text)
 static void complaint_take_reason(struct complaint *c, const char *text)
 {
 	char value[64];
-	if (sscanf(text, "Invalid uint64_t value: '%63[^']'", value) == 1 ||
-		sscanf(text, "Invalid UINT value: '%63[^']'", value) == 1)
+	unsigned most;
+	if (sscanf(text, "Excessive entries (%u max", &most) == 1)
+		snprintf(c->reason, sizeof(c->reason), "more than %u of them", most);
+	else if (sscanf(text, "Invalid uint64_t value: '%63[^']'", value) == 1 ||
+		 sscanf(text, "Invalid UINT value: '%63[^']'", value) == 1)
 		snprintf(c->reason, sizeof(c->reason), "'%s' is not a number of its range", value);
 	else if (sscanf(text, "Invalid INT value: '%63[^']'", value) ==
 		 1) // cyaml's words for an enum

@@ -3,6 +3,7 @@
 
 #include "ctrl/config.h"
 #include "ctrl/stats_proto.h"
+#include "ctrl/xds/strmap.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -107,6 +108,40 @@ uint32_t config_port_of(const struct config *c, const struct ip_addr *ip)
 	return i;
 }
 
+// Frontends by name or by address and port: there may be thousands.
+struct taken {
+	struct strmap map;
+	struct taken_link {
+		struct strmap_link link;
+		char key[IP_PORT_TEXT_MAX]; // of the address; names are their own
+	} * links; // [n_frontends]
+};
+
+// Index of the one that has it already; -1 = none had, -2 = no memory.
+static int take(struct taken *t, unsigned i, const char *key)
+{
+	struct strmap_link *l = strmap_find(&t->map, key);
+	if (l)
+		return (int)((struct taken_link *)l - t->links);
+	return strmap_add(&t->map, &t->links[i].link, key) ? -2 : -1;
+}
+
+static int check_taken(struct taken *names, struct taken *places, struct config_frontend *f,
+	unsigned i, struct lb_err *reterr)
+{
+	char *place = places->links[i].key;
+	struct ip_port at = {f->address_ip, f->port};
+	ip_port_print(&at, place);
+	int by_name = take(names, i, f->name);
+	if (by_name >= 0)
+		return lb_err_set(reterr, "name: '%s' is frontends[%d] already", f->name, by_name);
+	int by_place = take(places, i, place);
+	if (by_place >= 0)
+		return lb_err_set(reterr, "port: %s:%u belongs to frontends[%d] already",
+			f->address, f->port, by_place);
+	return by_name == -1 && by_place == -1 ? 0 : lb_err_set(reterr, "out of memory");
+}
+
 static int check_frontend(const struct config *c, unsigned i, struct lb_err *reterr)
 {
 	struct config_frontend *f = &c->frontends[i];
@@ -116,16 +151,26 @@ static int check_frontend(const struct config *c, unsigned i, struct lb_err *ret
 		return lb_err_set(reterr, "address: %s is not an address of any port", f->address);
 	if (f->port == 0)
 		return lb_err_set(reterr, "port: 0 is not a port");
-	for (unsigned j = 0; j < i; j++) {
-		const struct config_frontend *o = &c->frontends[j];
-		if (strcmp(f->name, o->name) == 0)
-			return lb_err_set(
-				reterr, "name: '%s' is frontends[%u] already", f->name, j);
-		if (ip_eq(&f->address_ip, &o->address_ip) && f->port == o->port)
-			return lb_err_set(reterr, "port: %s:%u belongs to frontends[%u] already",
-				f->address, f->port, j);
-	}
 	return 0;
+}
+
+static int check_frontends(const struct config *c, struct lb_err *reterr)
+{
+	struct taken names = {.links = calloc(c->n_frontends, sizeof(*names.links))};
+	struct taken places = {.links = calloc(c->n_frontends, sizeof(*places.links))};
+	int rc = names.links && places.links ? 0 : lb_err_set(reterr, "out of memory");
+	for (unsigned i = 0; !rc && i < c->n_frontends; i++) {
+		rc = check_frontend(c, i, reterr);
+		if (!rc)
+			rc = check_taken(&names, &places, &c->frontends[i], i, reterr);
+		if (rc)
+			lb_err_within(reterr, "frontends[%u]", i);
+	}
+	strmap_fini(&names.map);
+	strmap_fini(&places.map);
+	free(names.links);
+	free(places.links);
+	return rc;
 }
 
 static int check_workers(struct config *c, struct lb_err *reterr)
@@ -270,8 +315,5 @@ int config_check(struct config *c, struct lb_err *reterr)
 	if (check_stats(c, reterr) || check_workers(c, reterr) || check_dns(c, reterr) ||
 		check_csds(c, reterr) || check_limits(c, reterr) || check_ports(c, reterr))
 		return -EINVAL;
-	for (unsigned i = 0; i < c->n_frontends; i++)
-		if (check_frontend(c, i, reterr))
-			return lb_err_within(reterr, "frontends[%u]", i);
-	return 0;
+	return check_frontends(c, reterr);
 }

@@ -24,6 +24,8 @@
 #define RETRY_NS UINT64_C(1000000000)
 #define SWEEP_NS UINT64_C(10000000000)
 #define COMPILED_NS UINT64_C(100000000)
+// Who uses which cluster is counted again after changes, and the sooner the less there is to read.
+#define COUNT_NS UINT64_C(1000)
 // A configuration that waits for patterns has so much time before a newer one takes its place: with
 // none a server that sends new patterns faster than they compile would never be heard, with more a
 // mistake of ten thousand patterns would hold its correction up.
@@ -87,10 +89,9 @@ void frontend_draft(struct assembler *a, uint32_t i)
 	struct assembled_frontend *f = &a->frontends[i];
 	struct lb_route_table *table = f->routes ? compiled_routes_table(f->routes) : NULL;
 	struct lb_snapshot *s = assembler_draft(a);
-	if (!s || lb_snapshot_set_frontend(s, i, table, table ? "" : f->error))
+	if (!s || lb_snapshot_set_frontend(s, i, table, table ? "" : f->error) ||
+		lb_snapshot_set_filters(s, i, f->filters, f->generation))
 		a->redraft = true;
-	else
-		lb_snapshot_set_filters(s, i, f->filters, f->generation);
 }
 
 static bool is_named(const struct xds_config *config, const char *cluster)
@@ -106,56 +107,62 @@ static bool names(const struct assembled_frontend *f, const char *cluster)
 	       is_named(f->newest, cluster);
 }
 
-// Frontends that name it see to it themselves.
-bool assembler_in_use(struct assembler *a, uint32_t frontend, const char *cluster)
+// Each cluster once, whichever of its configurations name it.
+static void count_users_in(struct assembler *a, uint32_t frontend, const struct xds_config *config)
 {
-	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++)
-		if (i != frontend && names(&a->frontends[i], cluster))
-			return false;
-	return cluster_set_find(a->clusters, cluster);
-}
-
-// A configuration that is read along with the set of clusters, both in order of names.
-struct reading {
-	const struct xds_config *config; // NULL = none
-	uint32_t at;
-};
-
-// Each time of a later cluster.
-static bool reads_named(struct reading *r, const char *cluster)
-{
-	int order = -1;
-	while (r->config && r->at < r->config->n_clusters &&
-		(order = strcmp(r->config->clusters[r->at].name, cluster)) < 0)
-		r->at++;
-	return order == 0 && r->config->clusters[r->at].is_root;
-}
-
-static void count_users_of(struct assembler *a, const struct assembled_frontend *f)
-{
-	struct reading readings[] = {{f->applied, 0}, {f->wanted, 0}, {f->newest, 0}};
-	for (uint32_t i = 0; i < cluster_set_count(a->clusters); i++) {
-		struct cluster *c = cluster_set_at(a->clusters, i);
-		bool is_named_by = false;
-		for (int k = 0; k < 3 && !is_named_by; k++)
-			is_named_by = reads_named(&readings[k], c->name);
-		c->n_users += is_named_by;
+	for (uint32_t i = 0; config && i < config->n_clusters; i++) {
+		struct cluster *c = config->clusters[i].is_root ? cluster_set_find(a->clusters,
+									  config->clusters[i].name)
+		                                                : NULL;
+		a->n_users_read++;
+		if (!c || c->last_user == frontend)
+			continue;
+		c->last_user = frontend;
+		c->n_users++;
 	}
 }
 
-void frontend_count_users(struct assembler *a)
+static void count_users(struct assembler *a)
 {
 	uint32_t n = cluster_set_count(a->clusters);
-	a->leaving = false;
-	for (uint32_t i = 0; i < n; i++)
-		cluster_set_at(a->clusters, i)->n_users = 0;
-	for (uint32_t j = 0; j < a->conf.config->n_frontends; j++)
-		count_users_of(a, &a->frontends[j]);
+	a->users_stale = a->leaving = false;
+	a->n_users_read = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct cluster *c = cluster_set_at(a->clusters, i);
+		c->n_users = 0;
+		c->last_user = UINT32_MAX;
+	}
+	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
+		const struct assembled_frontend *f = &a->frontends[i];
+		count_users_in(a, i, f->applied);
+		count_users_in(a, i, f->wanted);
+		count_users_in(a, i, f->newest);
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct cluster *c = cluster_set_at(a->clusters, i);
 		a->leaving |= c->n_users == 0;
 		cluster_tree_set_leaving(c->tree, c->n_users == 0);
 	}
+}
+
+// Frontends that name it see to it themselves.
+bool assembler_in_use(struct assembler *a, uint32_t frontend, const char *cluster)
+{
+	const struct cluster *c = cluster_set_find(a->clusters, cluster);
+	if (!c)
+		return false;
+	if (a->users_stale)
+		count_users(a);
+	return c->n_users == names(&a->frontends[frontend], cluster);
+}
+
+void frontend_count_users(struct assembler *a)
+{
+	uint64_t now = twheel_now(a->conf.wheel);
+	if (!a->users_stale || now < a->count_ns)
+		return;
+	count_users(a);
+	a->count_ns = now + a->n_users_read * COUNT_NS;
 }
 
 // What a configuration becomes. Parts whose resources are those that serve are NULL: they stay.
@@ -410,6 +417,7 @@ void assembler_update(struct assembler *a, uint32_t frontend, struct xds_config 
 		f->waits_since_ns = since_ns;
 	}
 	xds_config_put(before);
+	a->users_stale = a->unsettled = true;
 	frontend_count_users(a);
 }
 
@@ -422,6 +430,7 @@ void assembler_fail(struct assembler *a, uint32_t frontend, const char *text)
 	drop_wanted(f);
 	drop_newest(f);
 	frontend_draft(a, frontend);
+	a->users_stale = true;
 	frontend_count_users(a);
 }
 
@@ -445,17 +454,19 @@ static bool patterns_came(struct assembler *a)
 
 void frontend_retry(struct assembler *a)
 {
-	bool tried = false, came = patterns_came(a);
+	bool came = patterns_came(a);
+	if (!a->unsettled)
+		return;
+	a->unsettled = false;
 	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
 		struct assembled_frontend *f = &a->frontends[i];
 		bool due = f->waits ? came : twheel_now(a->conf.wheel) >= f->retry_ns;
+		a->users_stale |= f->newest || (f->wanted && due);
 		if (f->wanted && due)
 			try_wanted(a, i);
-		tried |= f->newest || (f->wanted && due);
 		if (f->waits && f->holds_endpoints && !has_patience(a, f))
 			let_endpoints_through(a, i);
 		try_newest(a, i);
+		a->unsettled |= f->wanted || f->newest;
 	}
-	if (tried)
-		frontend_count_users(a);
 }

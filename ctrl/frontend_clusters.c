@@ -6,13 +6,21 @@
 #include "ctrl/config.h"
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/res/listener.h"
-#include "lb/limits.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(LB_MAX_FRONTENDS <= 64, "a cluster has a bit for each");
+static bool was_refused(const struct cluster *c, uint32_t frontend)
+{
+	return c->refused[frontend / 64] >> frontend % 64 & 1;
+}
+
+static void note_refused(struct cluster *c, uint32_t frontend, bool is_refused)
+{
+	uint64_t bit = UINT64_C(1) << frontend % 64, *bits = &c->refused[frontend / 64];
+	*bits = is_refused ? *bits | bit : *bits & ~bit;
+}
 
 // Most numbers are new, and nothing was counted for them. 0 or -ENOMEM.
 static int remember_totals(struct assembler *a, struct cluster *c)
@@ -97,6 +105,19 @@ static bool same_entry(const struct xds_config *in_a, const struct xds_cluster_c
 	return true;
 }
 
+static bool is_contested(const struct assembler *a, uint32_t frontend,
+	const struct xds_config *config, const struct xds_cluster_config *conf)
+{
+	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
+		const struct xds_config *serves = i == frontend ? NULL : a->frontends[i].applied;
+		const struct xds_cluster_config *other =
+			serves ? xds_config_find_cluster(serves, conf->name) : NULL;
+		if (other && other->is_root && !same_entry(serves, other, config, conf))
+			return true;
+	}
+	return false;
+}
+
 // Is it nothing new to this frontend, while another one serves with something else? Of the two, one
 // still waits for more and may say again what it had (DM-28): who hears of a change configures it,
 // and what was said before takes nothing back. It does happen: compose_meanwhile() leaves a cluster
@@ -107,18 +128,14 @@ static bool is_repeated(const struct assembler *a, uint32_t frontend,
 	const struct xds_config *config, const struct xds_cluster_config *conf,
 	const struct cluster *c)
 {
-	bool is_contested = false;
-	for (uint32_t i = 0; i < a->conf.config->n_frontends && !is_contested; i++) {
-		const struct xds_config *serves = i == frontend ? NULL : a->frontends[i].applied;
-		const struct xds_cluster_config *other =
-			serves ? xds_config_find_cluster(serves, conf->name) : NULL;
-		is_contested = other && other->is_root && !same_entry(serves, other, config, conf);
-	}
 	const struct xds_config *own = a->frontends[frontend].applied;
 	const struct xds_cluster_config *before =
-		is_contested && own ? xds_config_find_cluster(own, conf->name) : NULL;
-	bool was_refused = c->refused & UINT64_C(1) << frontend;
-	return before && !was_refused && same_entry(own, before, config, conf);
+		own ? xds_config_find_cluster(own, conf->name) : NULL;
+	// What the cluster has already does no harm, and is what most entries are: no other
+	// frontend is looked at, of which there may be thousands.
+	return before && !was_refused(c, frontend) && same_entry(own, before, config, conf) &&
+	       !cluster_tree_is_same(c->tree, config, conf) &&
+	       is_contested(a, frontend, config, conf);
 }
 
 static bool has_sessions(const struct res_listener *l)
@@ -153,12 +170,10 @@ void frontend_configure_clusters(struct assembler *a, uint32_t frontend, struct 
 		struct cluster *c = cluster_set_find(a->clusters, conf->name);
 		if (is_repeated(a, frontend, config, conf, c))
 			continue;
-		c->refused &= ~(UINT64_C(1) << frontend);
-		if (cluster_tree_configure(
-			    c->tree, config, conf, n_refused ? &(struct lb_err){0} : &why)) {
-			c->refused |= UINT64_C(1) << frontend;
-			n_refused++;
-		}
+		bool is_refused = cluster_tree_configure(
+			c->tree, config, conf, n_refused ? &(struct lb_err){0} : &why);
+		note_refused(c, frontend, is_refused);
+		n_refused += is_refused;
 	}
 	lb_err_set(ret_refused, "%s", why.text);
 	if (n_refused > 1)

@@ -4,7 +4,7 @@
 // Thread: any.
 #pragma once
 
-#define LB_MAX_FRONTENDS 64
+#define LB_MAX_FRONTENDS 4096
 #define LB_MAX_CLUSTERS 16384
 #define LB_MAX_ENDPOINTS 131072
 #define LB_MAX_WORKERS 64

@@ -10,6 +10,76 @@
 #include <stdlib.h>
 #include <string.h>
 
+static uint32_t n_frontend_pages(uint32_t n_frontends)
+{
+	return (n_frontends + LB_FRONTENDS_PER_PAGE - 1) / LB_FRONTENDS_PER_PAGE;
+}
+
+static void frontend_page_put(struct lb_frontend_page *p)
+{
+	if (!p || --p->n_refs)
+		return;
+	for (uint32_t i = 0; i < LB_FRONTENDS_PER_PAGE; i++) {
+		lb_route_table_put(p->frontends[i].routes);
+		lb_filter_chain_put(p->frontends[i].filters);
+		free(p->frontends[i].error);
+	}
+	free(p);
+}
+
+// All of them with the error, to the end of the page. NULL = no memory.
+static struct lb_frontend_page *frontend_page_new(const char *error)
+{
+	struct lb_frontend_page *p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->n_refs = 1;
+	for (uint32_t i = 0; i < LB_FRONTENDS_PER_PAGE; i++) {
+		p->frontends[i].error = strdup(error);
+		if (!p->frontends[i].error) {
+			frontend_page_put(p);
+			return NULL;
+		}
+	}
+	return p;
+}
+
+static struct lb_frontend_page *frontend_page_copy(const struct lb_frontend_page *from)
+{
+	struct lb_frontend_page *p = frontend_page_new("");
+	for (uint32_t i = 0; p && i < LB_FRONTENDS_PER_PAGE; i++) {
+		const struct lb_frontend *f = &from->frontends[i];
+		char *error = strdup(f->error);
+		if (!error) {
+			frontend_page_put(p);
+			return NULL;
+		}
+		free(p->frontends[i].error);
+		p->frontends[i] = (struct lb_frontend){
+			.routes = f->routes ? lb_route_table_get(f->routes) : NULL,
+			.error = error,
+			.filters = f->filters ? lb_filter_chain_get(f->filters) : NULL,
+			.generation = f->generation,
+		};
+	}
+	return p;
+}
+
+// To be changed: in a page that is no other snapshot's. NULL = no memory.
+static struct lb_frontend *own_frontend(struct lb_snapshot *s, uint32_t index)
+{
+	CHECK(index < s->n_frontends);
+	struct lb_frontend_page **place = &s->frontend_pages[index / LB_FRONTENDS_PER_PAGE];
+	if ((*place)->n_refs > 1) {
+		struct lb_frontend_page *copy = frontend_page_copy(*place);
+		if (!copy)
+			return NULL;
+		frontend_page_put(*place);
+		*place = copy;
+	}
+	return &(*place)->frontends[index % LB_FRONTENDS_PER_PAGE];
+}
+
 struct lb_snapshot *lb_snapshot_new(uint32_t n_frontends, const char *error)
 {
 	CHECK(n_frontends <= LB_MAX_FRONTENDS);
@@ -17,17 +87,14 @@ struct lb_snapshot *lb_snapshot_new(uint32_t n_frontends, const char *error)
 	if (!s)
 		return NULL;
 	s->version = 1;
-	s->frontends = calloc((size_t)n_frontends + 1, sizeof(s->frontends[0]));
-	if (!s->frontends)
-		goto err;
-	for (; s->n_frontends < n_frontends; s->n_frontends++) {
-		char *copy = strdup(error);
-		if (!copy)
-			goto err;
-		s->frontends[s->n_frontends].error = copy;
-	}
-	return s;
-err:
+	uint32_t n = n_frontend_pages(n_frontends);
+	s->frontend_pages = calloc((size_t)n + 1, sizeof(struct lb_frontend_page *));
+	s->n_frontends = s->frontend_pages ? n_frontends : 0;
+	bool ok = s->frontend_pages;
+	for (uint32_t i = 0; ok && i < n; i++)
+		ok = (s->frontend_pages[i] = frontend_page_new(error));
+	if (ok)
+		return s;
 	lb_snapshot_free(s);
 	return NULL;
 }
@@ -79,26 +146,22 @@ static struct lb_cluster_page *own_page(struct lb_snapshot *s, uint32_t id)
 
 struct lb_snapshot *lb_snapshot_copy(const struct lb_snapshot *from)
 {
-	struct lb_snapshot *s = lb_snapshot_new(0, "");
+	struct lb_snapshot *s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
-	free(s->frontends);
-	s->version = from->version + 1;
-	s->frontends = calloc((size_t)from->n_frontends + 1, sizeof(s->frontends[0]));
+	uint32_t n = n_frontend_pages(from->n_frontends);
+	s->frontend_pages = malloc(((size_t)n + 1) * sizeof(struct lb_frontend_page *));
 	s->pages = malloc(((size_t)from->n_pages + 1) * sizeof(struct lb_cluster_page *));
-	if (!s->frontends || !s->pages)
-		goto err;
-	for (; s->n_frontends < from->n_frontends; s->n_frontends++) {
-		const struct lb_frontend *f = &from->frontends[s->n_frontends];
-		char *error = strdup(f->error);
-		if (!error)
-			goto err;
-		s->frontends[s->n_frontends] = (struct lb_frontend){
-			.routes = f->routes ? lb_route_table_get(f->routes) : NULL,
-			.error = error,
-			.filters = f->filters ? lb_filter_chain_get(f->filters) : NULL,
-			.generation = f->generation,
-		};
+	if (!s->frontend_pages || !s->pages) {
+		lb_snapshot_free(s);
+		return NULL;
+	}
+	s->version = from->version + 1;
+	s->n_generations = from->n_generations;
+	s->n_frontends = from->n_frontends;
+	for (uint32_t i = 0; i < n; i++) {
+		s->frontend_pages[i] = from->frontend_pages[i];
+		s->frontend_pages[i]->n_refs++;
 	}
 	for (; s->n_pages < from->n_pages; s->n_pages++) {
 		struct lb_cluster_page *page = from->pages[s->n_pages];
@@ -107,19 +170,15 @@ struct lb_snapshot *lb_snapshot_copy(const struct lb_snapshot *from)
 		s->pages[s->n_pages] = page;
 	}
 	return s;
-err:
-	lb_snapshot_free(s);
-	return NULL;
 }
 
 int lb_snapshot_set_frontend(
 	struct lb_snapshot *s, uint32_t index, struct lb_route_table *routes, const char *error)
 {
-	CHECK(index < s->n_frontends);
-	char *copy = strdup(error ? error : "");
+	struct lb_frontend *f = own_frontend(s, index);
+	char *copy = f ? strdup(error ? error : "") : NULL;
 	if (!copy)
 		return -ENOMEM;
-	struct lb_frontend *f = &s->frontends[index];
 	struct lb_route_table *old = f->routes;
 	f->routes = routes ? lb_route_table_get(routes) : NULL;
 	lb_route_table_put(old);
@@ -128,15 +187,18 @@ int lb_snapshot_set_frontend(
 	return 0;
 }
 
-void lb_snapshot_set_filters(
+int lb_snapshot_set_filters(
 	struct lb_snapshot *s, uint32_t index, struct lb_filter_chain *filters, uint64_t generation)
 {
-	CHECK(index < s->n_frontends);
-	struct lb_frontend *f = &s->frontends[index];
+	struct lb_frontend *f = own_frontend(s, index);
+	if (!f)
+		return -ENOMEM;
 	struct lb_filter_chain *old = f->filters;
 	f->filters = filters ? lb_filter_chain_get(filters) : NULL;
+	s->n_generations += f->generation != generation;
 	f->generation = generation;
 	lb_filter_chain_put(old);
+	return 0;
 }
 
 int lb_snapshot_set_cluster(struct lb_snapshot *s, uint32_t id, struct lb_cluster *cluster)
@@ -158,14 +220,11 @@ void lb_snapshot_free(struct lb_snapshot *s)
 {
 	if (!s)
 		return;
-	for (uint32_t i = 0; i < s->n_frontends; i++) {
-		lb_route_table_put(s->frontends[i].routes);
-		lb_filter_chain_put(s->frontends[i].filters);
-		free(s->frontends[i].error);
-	}
+	for (uint32_t i = 0; i < n_frontend_pages(s->n_frontends); i++)
+		frontend_page_put(s->frontend_pages[i]);
 	for (uint32_t i = 0; i < s->n_pages; i++)
 		page_put(s->pages[i]);
-	free(s->frontends);
+	free(s->frontend_pages);
 	free(s->pages);
 	free(s);
 }

@@ -25,9 +25,15 @@ struct lb_frontend {
 	uint64_t generation;
 };
 
-// The clusters by id, in pages: the next snapshot shares the pages in which nothing changed, so
-// that making it costs what changes and leaves the cache lines that workers read alone.
-#define LB_CLUSTERS_PER_PAGE 64
+// Frontends and clusters stand in pages: the next snapshot shares the pages in which nothing
+// changed, so that making it costs what changes and leaves the cache lines that workers read alone.
+#define LB_FRONTENDS_PER_PAGE 64
+struct lb_frontend_page {
+	struct lb_frontend frontends[LB_FRONTENDS_PER_PAGE];
+	uint32_t n_refs; // ctrl only
+};
+
+#define LB_CLUSTERS_PER_PAGE 64 // by id
 struct lb_cluster_page {
 	struct lb_cluster *clusters[LB_CLUSTERS_PER_PAGE]; // counted; NULL = no such cluster
 	uint32_t n_refs; // ctrl only
@@ -35,9 +41,10 @@ struct lb_cluster_page {
 
 struct lb_snapshot {
 	uint64_t version; // grows by one each publish
+	uint64_t n_generations; // grows with the generation of any frontend
 	uint32_t n_frontends; // as many as shunt.yaml has, in its order
 	uint32_t n_pages; // length of pages
-	struct lb_frontend *frontends; // owned
+	struct lb_frontend_page **frontend_pages; // owned array of counted pointers
 	struct lb_cluster_page **pages; // owned array of counted pointers; NULL = an empty page
 	// lb/slot.c's own, from the moment another snapshot took this one's place.
 	struct {
@@ -55,10 +62,17 @@ struct lb_snapshot *lb_snapshot_copy(const struct lb_snapshot *);
 int lb_snapshot_set_frontend(
 	struct lb_snapshot *, uint32_t index, struct lb_route_table *, const char *error);
 // NULL = none.
-void lb_snapshot_set_filters(
+int lb_snapshot_set_filters(
 	struct lb_snapshot *, uint32_t index, struct lb_filter_chain *, uint64_t generation);
 int lb_snapshot_set_cluster(struct lb_snapshot *, uint32_t id, struct lb_cluster *); // NULL removes
 void lb_snapshot_free(struct lb_snapshot *); // NULL is fine
+
+static inline const struct lb_frontend *lb_snapshot_frontend(
+	const struct lb_snapshot *s, uint32_t index)
+{
+	return &s->frontend_pages[index / LB_FRONTENDS_PER_PAGE]
+	                ->frontends[index % LB_FRONTENDS_PER_PAGE];
+}
 
 static inline const struct lb_cluster *lb_snapshot_cluster(const struct lb_snapshot *s, uint32_t id)
 {

@@ -147,8 +147,11 @@ static void send_away(struct proxy *p, struct proxy_client *c)
 void proxy_drain_see_generations(struct proxy *p)
 {
 	struct proxy_drain *d = &p->drain;
+	if (d->n_generations == p->snapshot->n_generations)
+		return;
+	d->n_generations = p->snapshot->n_generations;
 	for (uint32_t i = 0; i < p->conf.n_frontends; i++) {
-		uint64_t now = p->snapshot->frontends[i].generation;
+		uint64_t now = lb_snapshot_frontend(p->snapshot, i)->generation;
 		if (now == d->generations[i])
 			continue;
 		d->generations[i] = now;

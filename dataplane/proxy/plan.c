@@ -12,12 +12,12 @@
 
 static const struct lb_filter_chain *chain_of(const struct proxy_request *r)
 {
-	return r->proxy->snapshot->frontends[r->frontend].filters;
+	return lb_snapshot_frontend(r->proxy->snapshot, r->frontend)->filters;
 }
 
 static const struct lb_route_table *routes_of(const struct proxy_request *r)
 {
-	return r->proxy->snapshot->frontends[r->frontend].routes;
+	return lb_snapshot_frontend(r->proxy->snapshot, r->frontend)->routes;
 }
 
 bool proxy_plan_filter(

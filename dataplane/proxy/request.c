@@ -234,7 +234,7 @@ static void start(struct proxy_request *r, const struct h2_message *m)
 static void route(struct proxy_request *r, const struct h2_message *m)
 {
 	struct proxy *p = r->proxy;
-	const struct lb_frontend *f = &p->snapshot->frontends[r->frontend];
+	const struct lb_frontend *f = lb_snapshot_frontend(p->snapshot, r->frontend);
 	if (!f->routes) {
 		proxy_request_fail_with(r, LB_CAUSE_NO_CONFIG, str_from(f->error));
 		return;

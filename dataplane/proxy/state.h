@@ -83,6 +83,7 @@ struct proxy_drain {
 	struct twheel_timer timer;
 	uint64_t deadline_ns;
 	// Of listeners that became others (routing.md FLT-11).
+	uint64_t n_generations; // of the snapshot that they are of
 	uint64_t generations[LB_MAX_FRONTENDS]; // of the snapshot's frontends
 	struct proxy_client *look_at; // perhaps of an earlier one; NULL = no walk going on
 };

@@ -14,10 +14,10 @@ static struct tcp_listener **bucket_of(struct tcp_stack *s, const struct ip_addr
 {
 	// Not keyed: who listens is our own choice.
 	uint32_t x = get32(ip->b + 12) * 0x9e3779b1 + port * 0x85ebca6b;
-	return &s->listener_buckets[x >> 24];
+	return &s->listener_buckets[x >> 20];
 }
 
-_Static_assert(TCP_LISTENER_BUCKETS == 256, "bucket_of() gives eight bits");
+_Static_assert(TCP_LISTENER_BUCKETS == 1 << 12, "bucket_of() gives twelve bits");
 
 struct tcp_listener *tcp_listener_find(struct tcp_stack *s, const struct ip_addr *ip, uint16_t port)
 {
@@ -33,9 +33,12 @@ int tcp_listen(struct tcp_stack *s, const struct ip_addr *ip, uint16_t port, tcp
 	if (tcp_listener_find(s, ip, port))
 		return -EADDRINUSE;
 	struct tcp_listener *l = s->free_listeners;
-	if (!l)
+	if (l)
+		s->free_listeners = l->next;
+	else if (s->n_listeners < TCP_MAX_LISTENERS)
+		l = &s->listeners[s->n_listeners++];
+	else
 		return -ENOMEM;
-	s->free_listeners = l->next;
 	struct tcp_listener **bucket = bucket_of(s, ip, port);
 	*l = (struct tcp_listener){*bucket, *ip, port, accept, arg};
 	*bucket = l;

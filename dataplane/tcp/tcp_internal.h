@@ -26,7 +26,7 @@
 #define TCP_USER_TIMEOUT (30 * TCP_S)
 #define TCP_CHALLENGE_NS (500 * TCP_MS) // one challenge ACK per connection in this time
 #define TCP_MSS_FLOOR 536
-#define TCP_MAX_LISTENERS 256
+#define TCP_MAX_LISTENERS 4096
 #define TCP_MAX_RANGES 32 // holes that one connection may have in what it received
 #define TCP_MAX_SACKED 32 // islands that the peer may tell us of
 #define TCP_MAX_BURST 64 // segments of one connection in one flush
@@ -206,7 +206,7 @@ struct tcp_listener {
 	void *arg;
 };
 
-#define TCP_LISTENER_BUCKETS 256
+#define TCP_LISTENER_BUCKETS 4096
 
 struct tcp_stack {
 	struct tcp_conf conf;
@@ -231,7 +231,8 @@ struct tcp_stack {
 	uint64_t cookies_until_ns; // such ACKs are believed
 	uint8_t rcv_wscale;
 	struct tcp_listener listeners[TCP_MAX_LISTENERS];
-	struct tcp_listener *free_listeners;
+	unsigned n_listeners; // that were in use so far
+	struct tcp_listener *free_listeners; // of those
 	struct tcp_listener *listener_buckets[TCP_LISTENER_BUCKETS];
 	uint64_t counters[TCP_N_COUNTERS];
 };

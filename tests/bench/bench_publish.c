@@ -55,7 +55,7 @@ static double now_ms(void)
 static void world_init(struct world *w)
 {
 	static const struct cluster_tree_env nothing_changes;
-	w->clusters = cluster_set_new(&nothing_changes);
+	w->clusters = cluster_set_new(&nothing_changes, 1);
 	w->regexes = regex_cache_new(&(struct regex_cache_conf){.synchronous = true});
 	CHECK(w->clusters && w->regexes);
 	for (uint32_t i = 0; i < N_CLUSTERS; i++) {

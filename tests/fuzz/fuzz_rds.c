@@ -32,7 +32,7 @@ static struct world { // made once
 static void make_world(void)
 {
 	static const struct cluster_tree_env nothing_changes;
-	world.clusters = cluster_set_new(&nothing_changes);
+	world.clusters = cluster_set_new(&nothing_changes, 1);
 	struct regex_cache_conf regex_conf = {.synchronous = true};
 	world.regexes = regex_cache_new(&regex_conf);
 	struct route_compiler_conf conf = {

@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
+import h2load
 from lab import wait_until
 from testbed import BUILD, EXAMPLE, VIP
 
 SHUNTD = BUILD / "ctrl" / "shuntd"
 HARMLESS = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 GOOD = (EXAMPLE / "shunt.yaml").read_text()
+GOOD_FRONTEND = next(line + "\n" for line in GOOD.splitlines() if "target: web}" in line)
+MAX_FRONTENDS = 4096
+FIRST_PORT = 10000
 # (what is replaced, by what, words that the complaint must have)
 MISTAKES = (
     ("idle: backoff", "idle: sometimes", ("idle", "sometimes")),
@@ -214,6 +218,38 @@ def test_sigterm_under_load_loses_no_request_already_taken(make_world):
     load.wait(20)
     report = bed.h2load_report(load)
     assert report.failed == report.errored and report.succeeded > 1000, (report, VIP)
+
+
+def frontends_text(n):
+    """shunt.yaml's frontends: that of the world, and n - 1 others on ports of their own."""
+    return GOOD_FRONTEND + "".join(
+        f"  - {{name: f{i}, address: {VIP}, port: {FIRST_PORT + i}, target: web}}\n"
+        for i in range(n - 1))
+
+
+def test_4096_frontends_serve(make_world):
+    world = make_world()
+    config = world.bed.config_text
+    world.bed.config_text = lambda: config().replace(GOOD_FRONTEND, frontends_text(MAX_FRONTENDS))
+    bed = world.start().bed
+    rows = bed.show("info")["frontends"]
+    assert len(rows) == MAX_FRONTENDS and all(row["state"] == "serving" for row in rows)
+    last = f"http://{VIP}:{FIRST_PORT + MAX_FRONTENDS - 2}{h2load.MARK}"
+    done = bed.lab.exec("client", h2load.arguments(last, requests=500), timeout=60)
+    assert h2load.parse(done.stdout).perfect, done.stdout
+    assert bed.run_h2load(requests=500).perfect
+    world.set_weights(50, 50)  # all of them take an update
+    assert bed.run_h2load(requests=500).perfect
+
+
+def test_check_refuses_4097_frontends(tmp_path):
+    path = tmp_path / "many.yaml"
+    path.write_text(GOOD.replace(GOOD_FRONTEND, frontends_text(MAX_FRONTENDS)))
+    assert check(path).returncode == 0
+    path.write_text(GOOD.replace(GOOD_FRONTEND, frontends_text(MAX_FRONTENDS + 1)))
+    done = check(path)
+    assert done.returncode == 1
+    assert "many.yaml:" in done.stderr and "frontends: more than 4096 of them" in done.stderr
 
 
 def test_a_killed_daemon_starts_again_at_once(world):

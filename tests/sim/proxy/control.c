@@ -141,7 +141,7 @@ void control_set_filters(struct control *c, uint32_t frontend, const struct lb_f
 	struct lb_snapshot *next = draft(c);
 	struct lb_filter_chain *chain = lb_filter_chain_new(filters, n, max_stream_duration_ns);
 	CHECK(chain);
-	lb_snapshot_set_filters(next, frontend, chain, generation);
+	CHECK(lb_snapshot_set_filters(next, frontend, chain, generation) == 0);
 	lb_filter_chain_put(chain);
 	publish(c, next);
 }

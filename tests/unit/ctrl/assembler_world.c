@@ -249,7 +249,7 @@ uint32_t route(const struct world *w, const char *path)
 	struct lb_route_scratch *scratch = lb_route_scratch_new(0, 1024);
 	assert_non_null(scratch);
 	struct lb_route_ctx ctx = {.rand = &rand, .scratch = scratch};
-	struct lb_route_result r = lb_route_find(s->frontends[0].routes, &req, &ctx);
+	struct lb_route_result r = lb_route_find(lb_snapshot_frontend(s, 0)->routes, &req, &ctx);
 	lb_route_scratch_free(scratch);
 	assert_int_equal(r.kind, LB_ROUTE_CLUSTER);
 	return r.cluster_id;

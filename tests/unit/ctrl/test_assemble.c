@@ -37,12 +37,12 @@ static void a_frontend_without_configuration_says_why_and_is_not_ready(void **st
 	struct world *w = *state;
 	turns(w, 2);
 	assert_false(assembler_ready(w->assembler));
-	assert_null(lb_slot_current(w->slot)->frontends[0].routes);
+	assert_null(lb_snapshot_frontend(lb_slot_current(w->slot), 0)->routes);
 	assert_non_null(strstr(assembler_frontend_error(w->assembler, 0), "no configuration"));
 	assembler_fail(w->assembler, 0, "listener web does not exist");
 	turns(w, 1);
-	assert_string_equal(
-		lb_slot_current(w->slot)->frontends[0].error, "listener web does not exist");
+	assert_string_equal(lb_snapshot_frontend(lb_slot_current(w->slot), 0)->error,
+		"listener web does not exist");
 }
 
 // A31-C04, A28-R05: the cluster is in the same snapshot as the first route to it; its requests
@@ -142,13 +142,14 @@ static void a_picker_change_keeps_the_route_table(void **state)
 	struct res_endpoints *e = endpoints_of(&priority, 1);
 	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
 	turns(w, 1);
-	const struct lb_route_table *table = lb_slot_current(w->slot)->frontends[0].routes;
+	const struct lb_route_table *table =
+		lb_snapshot_frontend(lb_slot_current(w->slot), 0)->routes;
 	struct lb_event up = {
 		.kind = LB_EVENT_CONNECTED, .endpoint_id = expect_command(w, LB_COMMAND_CONNECT)};
 	assert_true(spsc_write(&w->link->events, &up));
 	turns(w, 1);
 	assert_int_equal(assembler_n_snapshots(w->assembler), 2);
-	assert_ptr_equal(lb_slot_current(w->slot)->frontends[0].routes, table);
+	assert_ptr_equal(lb_snapshot_frontend(lb_slot_current(w->slot), 0)->routes, table);
 	xds_res_put(&e->base);
 }
 
@@ -343,8 +344,8 @@ static void a_snapshot_stays_whole_when_the_next_one_comes(void **state)
 	turns(w, 2);
 	assert_null(lb_snapshot_cluster(lb_slot_current(w->slot), blue));
 	assert_string_equal(lb_snapshot_cluster(old, blue)->name, "blue");
-	assert_ptr_not_equal(
-		old->frontends[0].routes, lb_slot_current(w->slot)->frontends[0].routes);
+	assert_ptr_not_equal(lb_snapshot_frontend(old, 0)->routes,
+		lb_snapshot_frontend(lb_slot_current(w->slot), 0)->routes);
 	lb_snapshot_free(old);
 	settle(w);
 	xds_res_put(&e->base);
@@ -449,7 +450,8 @@ static void routes_that_do_not_compile_are_refused_and_publishing_goes_on(void *
 	turns(w, 1);
 	assert_non_null(strstr(assembler_frontend_error(w->assembler, 0), "cluster 'green'"));
 	assert_false(assembler_ready(w->assembler));
-	assert_non_null(strstr(lb_slot_current(w->slot)->frontends[0].error, "cluster 'green'"));
+	assert_non_null(strstr(
+		lb_snapshot_frontend(lb_slot_current(w->slot), 0)->error, "cluster 'green'"));
 	apply(w, &blue_vhost, (const char *[]){"blue"}, &e, 1);
 	apply(w, &green_vhost, (const char *[]){"blue"}, &e, 1);
 	assert_non_null(strstr(assembler_frontend_refusal(w->assembler, 0), "cluster 'green'"));

@@ -711,7 +711,8 @@ static void hosts_are_known_with_the_first_filter_for_sessions_and_stay_known(vo
 		for (int step = 0; step < 3; step++) {
 			keep(same, n);
 			give_to(w, &to_web, step == 1);
-			const struct lb_frontend *f = &lb_slot_current(w->slot)->frontends[0];
+			const struct lb_frontend *f =
+				lb_snapshot_frontend(lb_slot_current(w->slot), 0);
 			assert_int_equal(f->filters->n, step == 1);
 			assert_int_equal(knows_hosts(w), step > 0);
 		}

@@ -3,6 +3,7 @@
 // reason.
 #include "ctrl/config.h"
 #include "ctrl/stats_proto.h"
+#include "lb/limits.h"
 #include "tests/support/check.h"
 
 #include <stdio.h>
@@ -267,6 +268,49 @@ static void an_error_names_file_field_and_reason(void **state)
 	}
 }
 
+// `whole` with n frontends, of which the last one is as told, if it is.
+static char *with_frontends(unsigned n, const char *last)
+{
+	char *list = malloc(n * 80 + 100), *p = list;
+	assert_non_null(list);
+	p += sprintf(p, "frontends:\n");
+	for (unsigned i = 0; i + (last != NULL) < n; i++)
+		p += sprintf(p, "  - {name: f%u, address: 10.81.0.10, port: %u, target: t%u}\n", i,
+			i + 1, i);
+	if (last)
+		sprintf(p, "  - %s\n", last);
+	char *at = strstr(whole, "frontends:"), *end = strstr(at, "stats:"), *text = NULL;
+	assert_true(asprintf(&text, "%.*s%s%s", (int)(at - whole), whole, list, end) > 0);
+	free(list);
+	return text;
+}
+
+static void frontends_are_as_many_as_the_limit_says_and_all_different(void **state)
+{
+	static const struct {
+		unsigned n;
+		const char *last, *expected;
+	} rows[] = {
+		{LB_MAX_FRONTENDS, NULL, NULL},
+		{LB_MAX_FRONTENDS + 1, NULL, ": frontends: more than 4096 of them"},
+		{LB_MAX_FRONTENDS, "{name: f7, address: 10.81.0.10, port: 5000, target: t}",
+			": frontends[4095]: name: 'f7' is frontends[7] already"},
+		{LB_MAX_FRONTENDS, "{name: x, address: 10.81.0.10, port: 9, target: t}",
+			": frontends[4095]: port: 10.81.0.10:9 belongs to frontends[8] already"},
+		{9, "{name: x, address: 10.82.255.254, port: 8, target: t}", NULL},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lb_err err = {0};
+		char *text = with_frontends(rows[i].n, rows[i].last);
+		struct config *c = load(text, &err);
+		if (rows[i].expected ? !strstr(err.text, rows[i].expected) : err.text[0])
+			fail_msg("row %zu: got \"%s\"", i, err.text);
+		assert_int_equal(c ? c->n_frontends : 0, rows[i].expected ? 0 : rows[i].n);
+		config_free(c);
+		free(text);
+	}
+}
+
 static void missing_empty_and_incomplete_files_are_errors(void **state)
 {
 	struct lb_err err = {0};
@@ -284,4 +328,5 @@ RUN_SUITE("ctrl/config", cmocka_unit_test(every_field_of_the_documented_shape_is
 	cmocka_unit_test(name_servers_stand_in_place_of_those_of_resolv_conf),
 	cmocka_unit_test(drain_of_zero_seconds_is_no_default),
 	cmocka_unit_test(an_error_names_file_field_and_reason),
+	cmocka_unit_test(frontends_are_as_many_as_the_limit_says_and_all_different),
 	cmocka_unit_test(missing_empty_and_incomplete_files_are_errors))

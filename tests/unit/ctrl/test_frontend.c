@@ -45,7 +45,7 @@ static void give(struct world *w, uint32_t frontend, const char *listener_versio
 
 static const struct lb_frontend *published(const struct world *w, uint32_t frontend)
 {
-	return &lb_slot_current(w->slot)->frontends[frontend];
+	return lb_snapshot_frontend(lb_slot_current(w->slot), frontend);
 }
 
 static const struct lb_vhost *vhost_at(const struct world *w, uint32_t frontend, uint32_t index)

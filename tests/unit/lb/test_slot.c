@@ -34,7 +34,7 @@ static bool is_whole(const struct lb_snapshot *s)
 	snprintf(name, sizeof(name), "v%llu", (unsigned long long)s->version);
 	const struct lb_cluster *c = lb_snapshot_cluster(s, 0);
 	struct lb_pick_ctx ctx = {0};
-	return strcmp(s->frontends[0].error, name) == 0 && strcmp(c->name, name) == 0 &&
+	return strcmp(lb_snapshot_frontend(s, 0)->error, name) == 0 && strcmp(c->name, name) == 0 &&
 	       strcmp(lb_pick(c->picker, &ctx).text, name) == 0;
 }
 

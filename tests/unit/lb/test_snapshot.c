@@ -35,8 +35,8 @@ static void empty_one_has_the_error_everywhere(void **state)
 	assert_int_equal(s->version, 1);
 	assert_int_equal(s->n_frontends, 3);
 	for (int i = 0; i < 3; i++) {
-		assert_null(s->frontends[i].routes);
-		assert_string_equal(s->frontends[i].error, "no configuration yet");
+		assert_null(lb_snapshot_frontend(s, i)->routes);
+		assert_string_equal(lb_snapshot_frontend(s, i)->error, "no configuration yet");
 	}
 	assert_null(lb_snapshot_cluster(s, 0));
 	assert_null(lb_snapshot_cluster(s, UINT32_MAX));
@@ -59,8 +59,8 @@ static void copies_share_unchanged_parts(void **state)
 	}
 	struct lb_snapshot *b = lb_snapshot_copy(a);
 	assert_int_equal(b->version, 2);
-	assert_ptr_equal(b->frontends[0].routes, table);
-	assert_string_equal(b->frontends[1].error, "waiting");
+	assert_ptr_equal(lb_snapshot_frontend(b, 0)->routes, table);
+	assert_string_equal(lb_snapshot_frontend(b, 1)->error, "waiting");
 	struct lb_cluster *other = cluster(3);
 	assert_int_equal(lb_snapshot_set_cluster(b, 3, other), 0);
 	assert_int_equal(lb_snapshot_set_cluster(b, 200, NULL), 0);
@@ -82,7 +82,8 @@ static void copies_share_unchanged_parts(void **state)
 	rand_init(&rand, 1);
 	struct lb_route_ctx ctx = {.rand = &rand, .scratch = lb_route_scratch_new(0, 1000)};
 	const struct lb_req req = {.authority = STR("x"), .path = STR("/")};
-	assert_int_equal(lb_route_find(b->frontends[0].routes, &req, &ctx).kind, LB_ROUTE_NONE);
+	assert_int_equal(
+		lb_route_find(lb_snapshot_frontend(b, 0)->routes, &req, &ctx).kind, LB_ROUTE_NONE);
 	lb_route_scratch_free(ctx.scratch);
 	lb_snapshot_free(b);
 }
@@ -96,8 +97,8 @@ static void frontend_may_lose_its_routes_for_an_error(void **state)
 	assert_int_equal(lb_snapshot_set_frontend(s, 0, table, ""), 0);
 	lb_route_table_put(table);
 	assert_int_equal(lb_snapshot_set_frontend(s, 0, NULL, "listener was removed"), 0);
-	assert_null(s->frontends[0].routes);
-	assert_string_equal(s->frontends[0].error, "listener was removed");
+	assert_null(lb_snapshot_frontend(s, 0)->routes);
+	assert_string_equal(lb_snapshot_frontend(s, 0)->error, "listener was removed");
 	lb_snapshot_free(s);
 }
 
@@ -108,20 +109,44 @@ static void filters_and_their_generation_stay_until_others_come(void **state)
 	const struct lb_filter fault = {.name = STR("f"), .kind = LB_FILTER_FAULT};
 	struct lb_filter_chain *chain = lb_filter_chain_new(&fault, 1, 7);
 	struct lb_snapshot *a = lb_snapshot_new(1, "");
-	assert_null(a->frontends[0].filters);
-	lb_snapshot_set_filters(a, 0, chain, 3);
+	assert_null(lb_snapshot_frontend(a, 0)->filters);
+	assert_int_equal(lb_snapshot_set_filters(a, 0, chain, 3), 0);
 	lb_filter_chain_put(chain);
 	assert_int_equal(lb_snapshot_set_frontend(a, 0, NULL, "no routes"), 0);
 	struct lb_snapshot *b = lb_snapshot_copy(a);
-	assert_ptr_equal(b->frontends[0].filters, chain);
-	assert_int_equal(b->frontends[0].generation, 3);
+	assert_ptr_equal(lb_snapshot_frontend(b, 0)->filters, chain);
+	assert_int_equal(lb_snapshot_frontend(b, 0)->generation, 3);
 	lb_snapshot_free(a);
 	assert_int_equal(chain->n_refs, 1);
-	lb_snapshot_set_filters(b, 0, chain, 4); // the same one again
+	assert_int_equal(lb_snapshot_set_filters(b, 0, chain, 4), 0); // the same one again
 	assert_true(str_eq(chain->filters[0].name, STR("f")));
-	lb_snapshot_set_filters(b, 0, NULL, 5);
-	assert_null(b->frontends[0].filters);
-	assert_int_equal(b->frontends[0].generation, 5);
+	assert_int_equal(lb_snapshot_set_filters(b, 0, NULL, 5), 0);
+	assert_null(lb_snapshot_frontend(b, 0)->filters);
+	assert_int_equal(lb_snapshot_frontend(b, 0)->generation, 5);
+	lb_snapshot_free(b);
+}
+
+// A change costs what it touches, however many frontends there are.
+static void copies_share_the_pages_of_unchanged_frontends(void **state)
+{
+	(void)state;
+	const uint32_t n_pages = LB_MAX_FRONTENDS / LB_FRONTENDS_PER_PAGE, changed = 1000;
+	struct lb_snapshot *a = lb_snapshot_new(LB_MAX_FRONTENDS, "waiting");
+	struct lb_snapshot *b = lb_snapshot_copy(a);
+	assert_int_equal(lb_snapshot_set_frontend(b, changed, NULL, "other"), 0);
+	assert_int_equal(b->n_generations, a->n_generations);
+	assert_int_equal(lb_snapshot_set_filters(b, changed, NULL, 7), 0);
+	assert_int_not_equal(b->n_generations, a->n_generations);
+	for (uint32_t i = 0; i < n_pages; i++)
+		assert_int_equal(a->frontend_pages[i] == b->frontend_pages[i],
+			i != changed / LB_FRONTENDS_PER_PAGE);
+	for (uint32_t i = 0; i < LB_MAX_FRONTENDS; i++) {
+		assert_string_equal(lb_snapshot_frontend(a, i)->error, "waiting");
+		assert_string_equal(
+			lb_snapshot_frontend(b, i)->error, i == changed ? "other" : "waiting");
+	}
+	lb_snapshot_free(a);
+	assert_string_equal(lb_snapshot_frontend(b, 0)->error, "waiting");
 	lb_snapshot_free(b);
 }
 
@@ -171,5 +196,6 @@ RUN_SUITE("lb/snapshot", cmocka_unit_test(empty_one_has_the_error_everywhere),
 	cmocka_unit_test(copies_share_unchanged_parts),
 	cmocka_unit_test(frontend_may_lose_its_routes_for_an_error),
 	cmocka_unit_test(filters_and_their_generation_stay_until_others_come),
+	cmocka_unit_test(copies_share_the_pages_of_unchanged_frontends),
 	cmocka_unit_test(removing_what_is_not_there_is_fine),
 	cmocka_unit_test(each_failed_allocation_is_survived))

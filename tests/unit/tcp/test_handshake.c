@@ -352,6 +352,32 @@ static void one_address_and_port_has_one_listener(void **state)
 	for (uint16_t port = 1000; port < 1000 + TCP_MAX_LISTENERS - 1; port++)
 		assert_int_equal(tcp_listen(rig.stack, &rig.flow.local, port, NULL, NULL), 0);
 	assert_int_equal(tcp_listen(rig.stack, &rig.flow.local, 1, NULL, NULL), -12);
+	tcp_unlisten(rig.stack, &rig.flow.local, 2000);
+	assert_int_equal(tcp_listen(rig.stack, &rig.flow.local, 1, NULL, NULL), 0);
+	assert_int_equal(tcp_listen(rig.stack, &rig.flow.local, 2, NULL, NULL), -12);
+	assert_null(tcp_listener_find(rig.stack, &rig.flow.local, 2000));
+	for (uint16_t port = 1000; port < 1000 + TCP_MAX_LISTENERS - 1; port++)
+		if (port != 2000)
+			assert_int_equal(
+				tcp_listener_find(rig.stack, &rig.flow.local, port)->port, port);
+}
+
+// What a SYN costs does not grow with the number of listeners: ports in a row, and addresses.
+static void listeners_are_spread_over_their_buckets(void **state)
+{
+	for (uint32_t i = 1; i < TCP_MAX_LISTENERS; i++) {
+		struct ip_addr ip = ip_from_v4(0x0a510000 + i % 16);
+		uint16_t port = (uint16_t)(1000 + i / 16);
+		assert_int_equal(tcp_listen(rig.stack, &ip, port, NULL, NULL), 0);
+	}
+	unsigned longest = 0;
+	for (unsigned b = 0; b < TCP_LISTENER_BUCKETS; b++) {
+		unsigned len = 0;
+		for (struct tcp_listener *l = rig.stack->listener_buckets[b]; l; l = l->next)
+			len++;
+		longest = len > longest ? len : longest;
+	}
+	assert_in_range(longest, 1, 8);
 }
 
 static void an_offered_mss_below_536_is_raised_and_counted(void **state)
@@ -487,6 +513,7 @@ RUN_SUITE("tcp/handshake", CASE(an_active_open_takes_three_segments),
 	CASE(in_a_flood_the_ack_of_a_cookie_opens_the_connection),
 	CASE(a_forged_or_stale_cookie_is_reset), CASE(without_a_flood_no_ack_is_taken_for_a_cookie),
 	CASE(connections_are_capped), CASE(one_address_and_port_has_one_listener),
+	CASE(listeners_are_spread_over_their_buckets),
 	CASE(an_offered_mss_below_536_is_raised_and_counted),
 	CASE(without_an_mss_option_segments_carry_536), CASE(the_mtu_bounds_the_peers_mss),
 	CASE(the_peers_window_scale_applies_after_the_syn),
