@@ -9,6 +9,7 @@
 #include "proto/json.h"
 #include "proto/json_scalar.h"
 #include "proto/json_types.h"
+#include "proto/pool.h"
 #include "proto/registry.h"
 #include "proto/text.h"
 #include "proto/wire.h"
@@ -73,8 +74,10 @@ static int read_value(
 static ProtobufCMessage *message_new(const ProtobufCMessageDescriptor *desc)
 {
 	ProtobufCMessage *m = calloc(1, desc->sizeof_message);
-	if (m)
+	if (m && desc->message_init)
 		desc->message_init(m);
+	else if (m) // of a pool
+		m->descriptor = desc;
 	return m;
 }
 
@@ -159,6 +162,13 @@ static int read_map(const struct json_place *at, ProtobufCMessage *m,
 	return 0;
 }
 
+// Whether it says that it is there by more than its value: `optional`.
+static bool has_presence(const ProtobufCFieldDescriptor *f)
+{
+	return f->label == PROTOBUF_C_LABEL_OPTIONAL && f->type != PROTOBUF_C_TYPE_MESSAGE &&
+	       f->type != PROTOBUF_C_TYPE_STRING;
+}
+
 static int read_member(const struct json_place *at, ProtobufCMessage *m,
 	const ProtobufCFieldDescriptor *f, json_t *v)
 {
@@ -168,8 +178,11 @@ static int read_member(const struct json_place *at, ProtobufCMessage *m,
 		return read_map(at, m, f, v);
 	if (f->label == PROTOBUF_C_LABEL_REPEATED)
 		return read_list(at, m, f, v);
-	if (!(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF))
+	if (!(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)) {
+		if (has_presence(f))
+			*(protobuf_c_boolean *)member(m, f->quantifier_offset) = true;
 		return read_value(at, f, v, member(m, f->offset));
+	}
 	uint32_t *oneof_case = member(m, f->quantifier_offset);
 	if (*oneof_case != 0) {
 		char name[PROTO_NAME_MAX];
@@ -201,6 +214,17 @@ static const ProtobufCFieldDescriptor *find_field(
 	return NULL;
 }
 
+static int skip_field(const struct json_place *at, const ProtobufCMessageDescriptor *desc)
+{
+	const struct proto_json_scope *s = at->scope;
+	bool is_whole = s && s->whole && strncmp(desc->name, s->whole, strlen(s->whole)) == 0;
+	if (s && s->pool && !is_whole)
+		is_whole = proto_pool_find(s->pool, str_from(desc->name)) == desc;
+	if (is_whole)
+		return json_fail(at, "unknown field of %s", desc->name);
+	return json_leave_out(at, "unknown field of %s", desc->name);
+}
+
 // The members of an object into the fields of a message; the key `skip` (may be NULL) is passed
 // over.
 static int read_fields(
@@ -211,15 +235,13 @@ static int read_fields(
 	json_object_foreach(object, key, v)
 	{
 		struct json_place here = json_place_of_member(at, key);
-		bool twice;
+		bool twice = false;
 		if (skip && strcmp(key, skip) == 0)
 			continue;
 		const ProtobufCFieldDescriptor *f = find_field(m->descriptor, object, key, &twice);
-		if (!f)
-			return json_fail(&here, "unknown field of %s", m->descriptor->name);
 		if (twice)
 			return json_fail(&here, "given twice, also as %s", f->name);
-		int r = read_member(&here, m, f, v);
+		int r = f ? read_member(&here, m, f, v) : skip_field(&here, m->descriptor);
 		if (r < 0)
 			return r;
 	}
@@ -265,6 +287,30 @@ static const char *value_kind(json_t *v)
 	return NULL;
 }
 
+// The bytes as they are, of whatever type.
+static int read_raw(
+	const struct json_place *at, Google__Protobuf__Any *any, json_t *v, const char *type_url)
+{
+	struct json_place here = json_place_of_member(at, "@raw");
+	if (json_object_size(v) != 2)
+		return json_fail(at, "\"@raw\" takes just \"@type\" beside it");
+	char *copy = strdup(type_url);
+	if (!copy)
+		return -ENOMEM;
+	any->type_url = copy;
+	return json_read_bytes(&here, json_object_get(v, "@raw"), &any->value);
+}
+
+static const ProtobufCMessageDescriptor *find_type(
+	const struct json_place *at, const char *type_url)
+{
+	struct str url = str_from(type_url);
+	const ProtobufCMessageDescriptor *desc = NULL;
+	if (at->scope && at->scope->pool)
+		desc = proto_pool_find(at->scope->pool, proto_type_name(url));
+	return desc ? desc : proto_registry_find(url);
+}
+
 static int read_any(const struct json_place *at, ProtobufCMessage *m, json_t *v)
 {
 	Google__Protobuf__Any *any = (Google__Protobuf__Any *)m;
@@ -276,9 +322,11 @@ static int read_any(const struct json_place *at, ProtobufCMessage *m, json_t *v)
 	struct json_place type_place = json_place_of_member(at, "@type");
 	if (!type_url)
 		return json_fail(&type_place, "missing, or not text");
-	const ProtobufCMessageDescriptor *desc = proto_registry_find(str_from(type_url));
+	if (at->scope && json_object_get(v, "@raw"))
+		return read_raw(at, any, v, type_url);
+	const ProtobufCMessageDescriptor *desc = find_type(at, type_url);
 	if (!desc)
-		return json_fail(&type_place, "unknown type %.160s", type_url);
+		return json_leave_out(&type_place, "unknown type %.160s", type_url);
 	ProtobufCMessage *inner = NULL;
 	int r;
 	if (proto_json_type(desc) == PROTO_JSON_PLAIN) {
@@ -370,6 +418,13 @@ int proto_json_decode(const ProtobufCMessageDescriptor *desc, json_t *json, Prot
 int proto_json_parse(const ProtobufCMessageDescriptor *desc, const char *text, size_t len,
 	ProtobufCMessage **ret, struct lb_err *reterr)
 {
+	return proto_json_parse_in(NULL, desc, text, len, ret, reterr);
+}
+
+int proto_json_parse_in(const struct proto_json_scope *scope,
+	const ProtobufCMessageDescriptor *desc, const char *text, size_t len,
+	ProtobufCMessage **ret, struct lb_err *reterr)
+{
 	json_error_t error;
 	json_t *json = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
 	if (!json && json_error_code(&error) == json_error_out_of_memory)
@@ -377,7 +432,8 @@ int proto_json_parse(const ProtobufCMessageDescriptor *desc, const char *text, s
 	if (!json)
 		return lb_err_set(
 			reterr, "line %d, column %d: %s", error.line, error.column, error.text);
-	int r = proto_json_decode(desc, json, ret, reterr);
+	struct json_place top = {.err = reterr, .scope = scope};
+	int r = read_message(&top, desc, json, ret);
 	json_decref(json);
 	return r;
 }

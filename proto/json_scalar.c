@@ -5,6 +5,7 @@
 
 #include "google/protobuf/struct.pb-c.h"
 #include "lb/base/err.h"
+#include "proto/json.h"
 #include "proto/text.h"
 
 #include <errno.h>
@@ -27,16 +28,36 @@ static size_t print_place(const struct json_place *at, char *text, size_t room)
 	return n < room ? n : room - 1;
 }
 
-int json_fail(const struct json_place *at, const char *format, ...)
+static int fail(const struct json_place *at, struct lb_err *err, const char *format, va_list args)
 {
 	char where[PATH_TEXT_MAX] = "";
 	char what[PATH_TEXT_MAX];
 	size_t n = print_place(at, where, sizeof(where));
+	vsnprintf(what, sizeof(what), format, args);
+	return lb_err_set(err, "%s%s%s", where, n ? ": " : "", what);
+}
+
+int json_fail(const struct json_place *at, const char *format, ...)
+{
 	va_list args;
 	va_start(args, format);
-	vsnprintf(what, sizeof(what), format, args);
+	int rc = fail(at, at->err, format, args);
 	va_end(args);
-	return lb_err_set(at->err, "%s%s%s", where, n ? ": " : "", what);
+	return rc;
+}
+
+int json_leave_out(const struct json_place *at, const char *format, ...)
+{
+	struct lb_err err = {""};
+	bool may = at->scope && at->scope->left_out;
+	va_list args;
+	va_start(args, format);
+	int rc = fail(at, may ? &err : at->err, format, args);
+	va_end(args);
+	if (!may)
+		return rc;
+	at->scope->left_out(at->scope->ctx, err.text);
+	return 0;
 }
 
 // A number as JSON, or as text of one.

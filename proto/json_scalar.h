@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct lb_err;
+struct proto_json_scope;
 
 // Where the reader stands: a list through the stack, from the innermost outwards.
 struct json_place {
@@ -20,20 +21,31 @@ struct json_place {
 	size_t index;
 	unsigned depth;
 	struct lb_err *err; // may be NULL
+	const struct proto_json_scope *scope;
 };
 
 static inline struct json_place json_place_of_member(const struct json_place *up, const char *name)
 {
-	return (struct json_place){.up = up, .name = name, .depth = up->depth, .err = up->err};
+	struct json_place at = *up;
+	at.up = up;
+	at.name = name;
+	return at;
 }
 
 static inline struct json_place json_place_of_element(const struct json_place *up, size_t index)
 {
-	return (struct json_place){.up = up, .index = index, .depth = up->depth, .err = up->err};
+	struct json_place at = *up;
+	at.up = up;
+	at.name = NULL;
+	at.index = index;
+	return at;
 }
 
 // Tells "place: text" and returns -EINVAL.
 int json_fail(const struct json_place *, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+// The same where what is not known may be left out: tells that, and returns 0.
+int json_leave_out(const struct json_place *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 [[nodiscard]] int json_read_signed(

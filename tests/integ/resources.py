@@ -19,6 +19,7 @@ CLUSTER = TYPES + "config.cluster.v3.Cluster"
 ENDPOINTS = TYPES + "config.endpoint.v3.ClusterLoadAssignment"
 HTTP_MANAGER = TYPES + ("extensions.filters.network.http_connection_manager.v3"
                         ".HttpConnectionManager")
+SECRET = TYPES + "extensions.transport_sockets.tls.v3.Secret"
 ROUTER = TYPES + "extensions.filters.http.router.v3.Router"
 RESOURCE = TYPES + "service.discovery.v3.Resource"
 ADS = {"resource_api_version": "V3", "ads": {}}

@@ -17,6 +17,7 @@ grpc = pytest.importorskip("grpc")
 from xds_server import WAIT_S, Backend, Proxy, Serve
 
 CALL_TIMEOUT_S = 5
+NAME = "web.test"
 OPTIONS = {"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
     "@type": HTTP2, "explicit_http_config": {"http2_protocol_options": {}}}}
 PROTOCOLS = pytest.mark.parametrize("api_type", ("GRPC", "DELTA_GRPC"))
@@ -135,6 +136,51 @@ def test_envoy_routes_by_what_it_is_served(envoy, api_type):
     log = envoy.serve.log.read_text()
     assert ("protocol=delta" in log) == (api_type == "DELTA_GRPC")
     assert "event=nack" not in log
+
+
+def certificate(path):
+    """(certificate, key) of NAME, in PEM."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-days", "2", "-subj", f"/CN={NAME}", "-addext", f"subjectAltName=DNS:{NAME}",
+         "-keyout", path / "key.pem", "-out", path / "cert.pem"],
+        check=True, capture_output=True, timeout=WAIT_S)
+    return (path / "cert.pem").read_text(), (path / "key.pem").read_text()
+
+
+def secured(found, cert, key):
+    """The world with TLS by a secret of its own, and hosts named without their port."""
+    (listener,) = [r for r in found if r["@type"] == LISTENER]
+    (routes,) = [r for r in found if r["@type"] == resources.ROUTE_CONFIG]
+    chain = listener["filter_chains"][0]
+    chain["filters"][0]["typed_config"]["stripAnyHostPort"] = True
+    chain["transport_socket"] = {"name": "tls", "typed_config": {
+        "@type": resources.TYPES + "extensions.transport_sockets.tls.v3.DownstreamTlsContext",
+        "common_tls_context": {
+            "alpn_protocols": ["h2"],
+            "tls_certificate_sds_secret_configs": [{"name": "web", "sds_config": ADS}]}}}
+    listener["perConnectionBufferLimitBytes"] = 32768
+    routes["virtual_hosts"][0]["domains"] = [NAME]
+    secret = {"@type": resources.SECRET, "name": "web", "tls_certificate": {
+        "certificate_chain": {"inline_string": cert}, "private_key": {"inline_string": key}}}
+    return [*found, secret]
+
+
+@PROTOCOLS
+def test_envoy_takes_a_secret_and_fields_that_shunt_does_not_know(envoy, api_type, tmp_path):
+    envoy.wait_port()
+    envoy.wait_answer("blue")
+    cert, key = certificate(tmp_path)
+    found = world(envoy.port, {"green": 1}, envoy.backends)
+    envoy.serve.change(*secured(found, cert, key))
+    options = [("grpc.ssl_target_name_override", NAME),
+               ("grpc.default_authority", f"{NAME}:8443")]
+    with grpc.secure_channel(f"127.0.0.1:{envoy.port}",
+                             grpc.ssl_channel_credentials(cert.encode()), options) as channel:
+        call = channel.unary_unary("/a.B/C")
+        assert call(b"", timeout=WAIT_S, wait_for_ready=True) == b"green"
+    log = envoy.serve.log.read_text()
+    assert "event=nack" not in log and "left out" not in log
 
 
 @PROTOCOLS

@@ -101,13 +101,16 @@ class Server:
 class Serve(Server):
     """It serves a folder."""
 
-    def __init__(self, path, *initial):
+    def __init__(self, path, *initial, has_descriptors=True):
         self.folder = resources.Folder(path / "xds")
         self.folder.set(*initial)
+        none = path / "none.pb"  # a set without files
+        none.touch()
+        self.options = [] if has_descriptors else ["--descriptors", none]
         super().__init__(path / "log")
 
     def command(self):
-        return [SHUNT_XDS, "serve", self.folder.path, "--listen", self.address]
+        return [SHUNT_XDS, "serve", self.folder.path, "--listen", self.address, *self.options]
 
     def change(self, *resources_):
         """The folder holds exactly these from now on. The server sleeps meanwhile: files are

@@ -10,6 +10,7 @@
 
 struct app_options {
 	const char *folder; // serve
+	const char *descriptors; // serve: a file; NULL = what is found beside the program
 	const char *upstream; // proxy: the path of a bootstrap
 	const char *listen;
 	bool is_delta; // proxy: how it speaks to its server

@@ -100,7 +100,8 @@ static uint32_t find_place(struct catalog *c)
 	uint32_t t = N_RESOURCE_TYPES;
 	if (c->n_types < CATALOG_TYPES_MAX)
 		return c->n_types;
-	while (t < c->n_types && (c->types[t].n_users > 0 || !c->source->drop(c->source, t)))
+	while (t < c->n_types &&
+		(c->types[t].n_users > 0 || (c->source && !c->source->drop(c->source, t))))
 		t++;
 	return t;
 }
@@ -145,7 +146,7 @@ int catalog_open_type(struct catalog *c, const char *url, uint32_t n, struct cat
 	*ret = is_own ? type : NULL;
 	if (is_own || n >= CATALOG_TYPES_A_CLIENT)
 		return 0;
-	if (!type && c->source && is_type_url(url))
+	if (!type && is_type_url(url))
 		rc = make_type(c, url, &type);
 	if (type)
 		type->n_users++;
@@ -153,10 +154,25 @@ int catalog_open_type(struct catalog *c, const char *url, uint32_t n, struct cat
 	return rc;
 }
 
+int catalog_add_type(struct catalog *c, const char *url, struct catalog_type **ret)
+{
+	struct catalog_type *type = catalog_find_type(c, url);
+	int rc = 0;
+	if (!type && is_type_url(url))
+		rc = make_type(c, url, &type);
+	if (type && !type->stays && catalog_type_is_made(type)) {
+		type->stays = true;
+		type->n_users++;
+	}
+	*ret = type;
+	return rc;
+}
+
 #define TYPES_CROWDED (N_RESOURCE_TYPES + (CATALOG_TYPES_MAX - N_RESOURCE_TYPES) / 2)
 void catalog_close_type(struct catalog *c, struct catalog_type *type)
 {
-	if (catalog_type_is_made(type) && --type->n_users == 0 && c->n_types > TYPES_CROWDED)
+	if (catalog_type_is_made(type) && --type->n_users == 0 && c->source &&
+		c->n_types > TYPES_CROWDED)
 		c->source->leave(c->source, type->index);
 }
 

@@ -20,7 +20,8 @@ struct catalog_source;
 struct catalog_type {
 	struct resource_type_info info;
 	uint32_t index;
-	uint32_t n_users; // clients that have opened it
+	uint32_t n_users; // clients that have opened it, and one more if it stays
+	bool stays; // what fills the catalog has had resources of it
 	struct catalog_source *source; // borrowed; NULL = what is not here is nowhere
 	struct xds_variants *cache; // contents are struct resource
 	bool newest_wins; // of variants that match, as ctrl/xds/variants.h says
@@ -52,11 +53,14 @@ void catalog_set_source(struct catalog *, struct catalog_source *);
 
 // The type of this URL; NULL = there is none.
 struct catalog_type *catalog_find_type(struct catalog *, const char *url);
-// The same, for a client that has n of its own open. With a source, a type that is not there is
-// made, as far as there is room and the URL, which is untrusted, looks like one; or it takes the
-// place of one that nobody needs any more. 0, and *ret is NULL if it is not served, or -ENOMEM.
+// The same, for a client that has n of its own open. A type that is not there is made, as far as
+// there is room and the URL, which is untrusted, looks like one; or it takes the place of one that
+// nobody needs any more. 0, and *ret is NULL if it is not served, or -ENOMEM.
 [[nodiscard]] int catalog_open_type(
 	struct catalog *, const char *url, uint32_t n, struct catalog_type **ret);
+// The type of this URL, for what fills the catalog: one that is made stays. 0, and *ret is NULL if
+// there is no room or the URL doesn't look like one, or -ENOMEM.
+[[nodiscard]] int catalog_add_type(struct catalog *, const char *url, struct catalog_type **ret);
 // One that was made is not needed by this client any more, which has no subscription of it left.
 void catalog_close_type(struct catalog *, struct catalog_type *);
 static inline bool catalog_type_is_made(const struct catalog_type *type)

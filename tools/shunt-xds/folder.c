@@ -4,6 +4,7 @@
 
 #include "ctrl/xds/constraints.h"
 #include "lb/base/check.h"
+#include "proto/json.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,6 +24,7 @@ struct load {
 	struct catalog *catalog;
 	folder_complaint complain;
 	void *ctx;
+	const char *file; // that is being read
 	bool failed;
 };
 
@@ -49,7 +51,13 @@ void folder_fini(struct folder *f)
 static void complain(struct load *l, const char *file, const char *text)
 {
 	l->failed = true;
-	l->complain(l->ctx, file, text);
+	l->complain(l->ctx, FOLDER_WRONG, file, text);
+}
+
+static void left_out(void *ctx, const char *text)
+{
+	const struct load *l = ctx;
+	l->complain(l->ctx, FOLDER_LEFT_OUT, l->file, text);
 }
 
 static uint64_t ns_of(struct timespec t)
@@ -145,13 +153,18 @@ static int load_file(struct load *l, int folder, struct folder_file *file)
 		return 0;
 	}
 	struct resource *fresh;
-	r = folder_parse(text, len, &fresh, &err);
+	const struct proto_json_scope scope = {
+		.pool = l->folder->pool, .left_out = left_out, .ctx = l};
+	l->file = file->name;
+	r = folder_parse(&scope, l->catalog, text, len, &fresh, &err);
 	free(text);
 	if (r == -EINVAL)
 		complain(l, file->name, err.text);
 	if (r < 0)
 		return r == -EINVAL ? 0 : r;
 	file->fresh_stamp = stamp;
+	if (!fresh)
+		return 0;
 	if (is_as_it_was(file->good, fresh)) {
 		resource_put(fresh);
 		return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of resources: each file *.json holds one, in protobuf's JSON form with "@type", bare or,
+// A folder of resources: each file *.json holds one, in protobuf's JSON form with "@type" (or its
+// bytes, proto/json.h), bare or,
 // for a variant with constraints (xRFC TP2), in envoy.service.discovery.v3.Resource. Hidden files
 // are passed over, so that a file may be written beside its place and renamed into it.
 //
@@ -13,9 +14,16 @@
 
 #include <sys/queue.h>
 
+struct proto_json_scope;
+struct proto_pool;
+
+enum folder_fault {
+	FOLDER_WRONG, // it is not taken
+	FOLDER_LEFT_OUT, // the rest of it is: nothing here knows this field or type
+};
 // Called for everything that is wrong with the folder, with the file's name (or that of the
 // folder).
-typedef void (*folder_complaint)(void *ctx, const char *file, const char *text);
+typedef void (*folder_complaint)(void *ctx, enum folder_fault, const char *file, const char *text);
 
 // By which a file is known again without reading it.
 struct folder_stamp {
@@ -34,6 +42,7 @@ struct folder_file {
 
 struct folder {
 	const char *path; // borrowed
+	const struct proto_pool *pool; // types beside those that are compiled in; borrowed, or NULL
 	bool is_loaded;
 	// A file that was younger when it was read may have changed since with the same stamp.
 	uint64_t doubt_ns;
@@ -49,9 +58,10 @@ void folder_fini(struct folder *);
 [[nodiscard]] int folder_load(
 	struct folder *, struct catalog *, folder_complaint, void *complaint_ctx);
 
-// One file's text. 0, -ENOMEM or -EINVAL: reterr names the field.
-[[nodiscard]] int folder_parse(
-	const char *text, size_t len, struct resource **ret, struct lb_err *reterr);
+// One file's text, whose type is added to the catalog. 0, and *ret is NULL if the scope was told
+// that the type is not known, -ENOMEM or -EINVAL: reterr names the field.
+[[nodiscard]] int folder_parse(const struct proto_json_scope *, struct catalog *, const char *text,
+	size_t len, struct resource **ret, struct lb_err *reterr);
 
 // Tells that something has changed. What changes together is meant to become one version, so the
 // watch waits until the folder has been quiet for a while, though not for ever.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file: JSON to a resource.
 #include "ctrl/xds/constraints.h"
+#include "ctrl/xds/raw.h"
 #include "envoy/config/cluster/v3/cluster.pb-c.h"
 #include "envoy/config/endpoint/v3/endpoint.pb-c.h"
 #include "envoy/config/listener/v3/listener.pb-c.h"
@@ -8,6 +9,7 @@
 #include "envoy/service/discovery/v3/discovery.pb-c.h"
 #include "google/protobuf/any.pb-c.h"
 #include "proto/json.h"
+#include "proto/text.h"
 #include "proto/wire.h"
 #include "tools/shunt-xds/folder.h"
 
@@ -21,25 +23,7 @@ typedef Envoy__Service__Discovery__V3__Resource wrapper_message;
 static const ProtobufCMessageDescriptor *const wrapper_desc =
 	&envoy__service__discovery__v3__resource__descriptor;
 
-static const char *name_of(enum resource_type type, const ProtobufCMessage *m)
-{
-	switch (type) {
-	case RESOURCE_CLUSTER:
-		return ((const Envoy__Config__Cluster__V3__Cluster *)m)->name;
-	case RESOURCE_ENDPOINTS:
-		return ((const Envoy__Config__Endpoint__V3__ClusterLoadAssignment *)m)
-		        ->cluster_name;
-	case RESOURCE_LISTENER:
-		return ((const Envoy__Config__Listener__V3__Listener *)m)->name;
-	case RESOURCE_ROUTES:
-		return ((const Envoy__Config__Route__V3__RouteConfiguration *)m)->name;
-	case N_RESOURCE_TYPES:
-		break;
-	}
-	return "";
-}
-
-static const ProtobufCMessageDescriptor *desc_of(enum resource_type type)
+static const ProtobufCMessageDescriptor *desc_of(uint32_t type)
 {
 	static const ProtobufCMessageDescriptor *const descs[N_RESOURCE_TYPES] = {
 		[RESOURCE_CLUSTER] = &envoy__config__cluster__v3__cluster__descriptor,
@@ -48,22 +32,39 @@ static const ProtobufCMessageDescriptor *desc_of(enum resource_type type)
 		[RESOURCE_LISTENER] = &envoy__config__listener__v3__listener__descriptor,
 		[RESOURCE_ROUTES] = &envoy__config__route__v3__route_configuration__descriptor,
 	};
-	return descs[type];
+	return type < N_RESOURCE_TYPES ? descs[type] : NULL;
 }
 
-// wrapper is NULL for a bare resource.
-static int make(const any_message *any, const wrapper_message *wrapper,
-	struct xds_constraints *constraints, struct resource **ret, struct lb_err *err)
+// What JSON allows and the wire does not, and what "@raw" says.
+static int check_bytes(uint32_t type, const any_message *any, struct lb_err *err)
 {
-	enum resource_type type = resource_type_find(str_from(any->type_url));
-	if (type == N_RESOURCE_TYPES)
-		return lb_err_set(err,
-			"@type: not a listener, a route configuration, a cluster or a cluster load "
-			"assignment, nor one of them in a Resource");
+	if (!desc_of(type))
+		return 0;
 	ProtobufCMessage *m = proto_unpack(desc_of(type), any->value.data, any->value.len, err);
-	if (!m) // what JSON allows and the wire does not, such as NUL in a name
-		return -EINVAL;
-	const char *name = name_of(type, m), *outer = "";
+	proto_free(m);
+	return m ? 0 : -EINVAL;
+}
+
+// All types of resources have their name in the same place. 0, -ENOMEM or -EINVAL.
+static int read_name(const any_message *any, char **ret, struct lb_err *err)
+{
+	struct proto_field field;
+	if (!xds_raw_name(any->value.data, any->value.len, &field))
+		return lb_err_set(err, "these bytes are no message");
+	*ret = field.len ? strndup((const char *)field.bytes, field.len) : strdup("");
+	if (!*ret)
+		return -ENOMEM;
+	if (strlen(*ret) == field.len && proto_is_utf8(*ret))
+		return 0;
+	free(*ret);
+	return lb_err_set(err, "the resource's name is not text");
+}
+
+static int make_named(uint32_t type, const char *name, const any_message *any,
+	const wrapper_message *wrapper, struct xds_constraints *constraints, struct resource **ret,
+	struct lb_err *err)
+{
+	const char *outer = "";
 	if (wrapper)
 		outer = wrapper->resource_name ? wrapper->resource_name->name : wrapper->name;
 	int rc = 0;
@@ -78,7 +79,31 @@ static int make(const any_message *any, const wrapper_message *wrapper,
 			   wrapper && wrapper->cache_control &&
 				   wrapper->cache_control->do_not_cache)))
 		rc = -ENOMEM;
-	protobuf_c_message_free_unpacked(m, NULL);
+	return rc;
+}
+
+// wrapper is NULL for a bare resource.
+static int make(struct catalog *catalog, const any_message *any, const wrapper_message *wrapper,
+	struct xds_constraints *constraints, struct resource **ret, struct lb_err *err)
+{
+	struct catalog_type *type;
+	char *name = NULL;
+	if (!any->type_url[0]) // it was left out, or is missing
+		return 0;
+	if (proto_any_is(any->type_url, wrapper_desc))
+		return lb_err_set(err, "@type: a Resource in a Resource");
+	int rc = catalog_add_type(catalog, any->type_url, &type);
+	if (!rc && !type)
+		rc = lb_err_set(err, "@type: not a type's URL, or one more than %d types",
+			CATALOG_TYPES_MAX);
+	if (!rc)
+		rc = check_bytes(type->index, any, err);
+	if (!rc)
+		rc = read_name(any, &name, err);
+	if (rc)
+		return rc;
+	rc = make_named(type->index, name, any, wrapper, constraints, ret, err);
+	free(name);
 	return rc;
 }
 
@@ -100,7 +125,8 @@ static int check_wrapper(const wrapper_message *m, struct lb_err *err)
 	return 0;
 }
 
-static int unwrap(const any_message *outer, struct resource **ret, struct lb_err *err)
+static int unwrap(struct catalog *catalog, const any_message *outer, struct resource **ret,
+	struct lb_err *err)
 {
 	wrapper_message *m = (wrapper_message *)proto_unpack(
 		wrapper_desc, outer->value.data, outer->value.len, err);
@@ -115,21 +141,45 @@ static int unwrap(const any_message *outer, struct resource **ret, struct lb_err
 			lb_err_within(err, "resource_name.dynamic_parameter_constraints");
 	}
 	if (!rc)
-		rc = make(m->resource, m, constraints, ret, err);
+		rc = make(catalog, m->resource, m, constraints, ret, err);
 	xds_constraints_put(constraints);
 	protobuf_c_message_free_unpacked(&m->base, NULL);
 	return rc;
 }
 
-int folder_parse(const char *text, size_t len, struct resource **ret, struct lb_err *err)
+// What the scope is told goes through here.
+struct noted {
+	const struct proto_json_scope *scope;
+	bool has_left_out;
+};
+
+static void note_left_out(void *ctx, const char *text)
 {
+	struct noted *n = ctx;
+	n->has_left_out = true;
+	n->scope->left_out(n->scope->ctx, text);
+}
+
+int folder_parse(const struct proto_json_scope *scope, struct catalog *catalog, const char *text,
+	size_t len, struct resource **ret, struct lb_err *err)
+{
+	struct noted noted = {.scope = scope};
+	// Constraints that were left out would give a variant to everybody.
+	const struct proto_json_scope noting = {.pool = scope->pool,
+		.whole = "envoy.service.discovery.v3.",
+		.left_out = note_left_out,
+		.ctx = &noted};
 	ProtobufCMessage *m;
-	int rc = proto_json_parse(&google__protobuf__any__descriptor, text, len, &m, err);
+	*ret = NULL;
+	int rc = proto_json_parse_in(
+		&noting, &google__protobuf__any__descriptor, text, len, &m, err);
 	if (rc)
 		return rc;
 	const any_message *any = (const any_message *)m;
-	rc = proto_any_is(any->type_url, wrapper_desc) ? unwrap(any, ret, err)
-	                                               : make(any, NULL, NULL, ret, err);
+	rc = proto_any_is(any->type_url, wrapper_desc) ? unwrap(catalog, any, ret, err)
+	                                               : make(catalog, any, NULL, NULL, ret, err);
+	if (!rc && !*ret && !noted.has_left_out)
+		rc = lb_err_set(err, "@type: missing");
 	protobuf_c_message_free_unpacked(m, NULL);
 	return rc;
 }

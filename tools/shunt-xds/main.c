@@ -24,14 +24,16 @@
 #define REQUEST_MAX_MIB 256
 
 static const char usage[] =
-	"usage: shunt-xds [serve] DIR --listen ADDRESS [--verbose]\n"
+	"usage: shunt-xds [serve] DIR --listen ADDRESS [--descriptors FILE] [--verbose]\n"
 	"       shunt-xds proxy --upstream BOOTSTRAP --listen ADDRESS [--protocol sotw|delta]\n"
 	"                       [--grace SECONDS] [--max-request MIB] [--verbose]\n"
 	"\n"
 	"serve: serves the resources in DIR/*.json to xDS clients (ADS, state of the world and\n"
-	"delta) and follows their changes. Each file is one listener, route configuration, "
-	"cluster\n"
-	"or cluster load assignment in protobuf's JSON form, with \"@type\". A resource may have\n"
+	"delta) and follows their changes. Each file is one resource (listener, route "
+	"configuration,\n"
+	"cluster, cluster load assignment, secret, …) in protobuf's JSON form, with \"@type\", or "
+	"its\n"
+	"bytes as {\"@type\": …, \"@raw\": base64}. A resource may have\n"
 	"variants with dynamic parameter constraints (xRFC TP2), each a file with the resource\n"
 	"inside of envoy.service.discovery.v3.Resource. A file that is wrong is named, and stays\n"
 	"what it was.\n"
@@ -42,6 +44,11 @@ static const char usage[] =
 	"type and as they came, also while that server is gone.\n"
 	"\n"
 	"  -l, --listen ADDRESS      where clients connect, as 127.0.0.1:18000 or [::1]:18000\n"
+	"  -d, --descriptors FILE    serve: the types that files may use, a FileDescriptorSet "
+	"(default:\n"
+	"                            envoy-api.pb beside this program; what no descriptor knows "
+	"is\n"
+	"                            left out, with a warning)\n"
 	"  -u, --upstream BOOTSTRAP  proxy: the server and our node, a file as gRPC's\n"
 	"                            GRPC_XDS_BOOTSTRAP\n"
 	"  -p, --protocol PROTOCOL   proxy: how it speaks to the server: sotw (default) or delta\n"
@@ -118,6 +125,8 @@ static bool is_whole(const struct app_options *o, bool is_proxy, bool has_proxy_
 		missing = "--listen is missing";
 	else if (is_proxy && !o->upstream)
 		missing = "proxy: --upstream is missing";
+	else if (is_proxy && o->descriptors)
+		missing = "--descriptors is for serve";
 	else if (!is_proxy && (has_proxy_option || o->upstream))
 		missing = "--upstream, --protocol, --grace and --max-request are for proxy";
 	if (missing)
@@ -129,6 +138,7 @@ static bool is_whole(const struct app_options *o, bool is_proxy, bool has_proxy_
 static int read_options(int argc, char **argv, struct app_options *ret)
 {
 	static const struct option longs[] = {{"listen", required_argument, NULL, 'l'},
+		{"descriptors", required_argument, NULL, 'd'},
 		{"upstream", required_argument, NULL, 'u'},
 		{"protocol", required_argument, NULL, 'p'}, {"grace", required_argument, NULL, 'g'},
 		{"max-request", required_argument, NULL, 'm'}, {"verbose", no_argument, NULL, 'v'},
@@ -137,10 +147,12 @@ static int read_options(int argc, char **argv, struct app_options *ret)
 		.request_max = (size_t)REQUEST_DEFAULT_MIB << 20};
 	bool ok = true, has_proxy_option = false;
 	int c;
-	while (ok && (c = getopt_long(argc, argv, "l:u:p:g:m:vh", longs, NULL)) != -1) {
+	while (ok && (c = getopt_long(argc, argv, "l:d:u:p:g:m:vh", longs, NULL)) != -1) {
 		has_proxy_option |= c == 'p' || c == 'g' || c == 'm';
 		if (c == 'l')
 			o.listen = optarg;
+		else if (c == 'd')
+			o.descriptors = optarg;
 		else if (c == 'u')
 			o.upstream = optarg;
 		else if (c == 'p')

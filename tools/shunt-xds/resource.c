@@ -83,8 +83,8 @@ static struct resource *finish(struct resource *r)
 	return r;
 }
 
-struct resource *resource_new(enum resource_type type, const char *name,
-	struct xds_constraints *constraints, const uint8_t *bytes, size_t len, bool do_not_cache)
+struct resource *resource_new(uint32_t type, const char *name, struct xds_constraints *constraints,
+	const uint8_t *bytes, size_t len, bool do_not_cache)
 {
 	struct resource *r = calloc(1, sizeof(*r));
 	uint8_t *copy = malloc(len + 1);

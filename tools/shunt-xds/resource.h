@@ -14,7 +14,7 @@ struct xds_constraints;
 struct xds_res;
 
 // The types whose meaning is known, in the order of pushing: what is referred to comes before what
-// refers to it (make before break). A proxy has others after them, which are only passed on.
+// refers to it (make before break). A catalog has others after them, which are only passed on.
 enum resource_type {
 	RESOURCE_CLUSTER,
 	RESOURCE_ENDPOINTS,
@@ -54,7 +54,7 @@ struct resource {
 };
 
 // Copies everything, counts the constraints. Count 1, the caller's; NULL = no memory.
-struct resource *resource_new(enum resource_type, const char *name, struct xds_constraints *,
+struct resource *resource_new(uint32_t type, const char *name, struct xds_constraints *,
 	const uint8_t *bytes, size_t len, bool do_not_cache);
 // One that was received, to be passed on: its bytes are counted, not copied. version NULL = the
 // sender gave it none of its own. As resource_new().

@@ -3,32 +3,45 @@
 // signals, the folder, the clients.
 #include "lb/base/err.h"
 #include "lb/base/log.h"
+#include "proto/pool.h"
 #include "tools/shunt-xds/ads_service.h"
 #include "tools/shunt-xds/app.h"
 #include "tools/shunt-xds/folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DESCRIPTORS "envoy-api.pb"
 
 struct app {
 	struct folder folder;
 	struct folder_watch watch;
 	struct catalog *catalog;
 	struct ads_service *service;
-	uint64_t versions[N_RESOURCE_TYPES]; // as they were logged
+	struct proto_pool *pool; // NULL = no descriptors
+	uint64_t versions[CATALOG_TYPES_MAX]; // as they were logged
 };
 
-static void complain(void *ctx, const char *file, const char *text)
+static void complain(void *ctx, enum folder_fault fault, const char *file, const char *text)
 {
-	log_error("bad resource", "file=%s error=%s", log_quote(file), log_quote(text));
+	if (fault == FOLDER_LEFT_OUT)
+		log_warn("left out of what is served: no descriptors know it, see --descriptors",
+			"file=%s what=%s", log_quote(file), log_quote(text));
+	else
+		log_error("bad resource", "file=%s error=%s", log_quote(file), log_quote(text));
 }
 
 // How much there is of each type, where it is not as before.
-static void log_catalog(struct catalog *c, uint64_t before[N_RESOURCE_TYPES])
+static void log_catalog(struct catalog *c, uint64_t before[CATALOG_TYPES_MAX])
 {
-	for (int t = 0; t < N_RESOURCE_TYPES; t++) {
+	for (uint32_t t = 0; t < c->n_types; t++) {
 		struct catalog_type *type = &c->types[t];
 		if (before[t] != type->version && catalog_names(type) == 0)
 			log_info("resources",
@@ -70,9 +83,73 @@ static void run(struct app *app, int signals)
 	}
 }
 
+// Beside the program, where the build has put it. "" = nowhere.
+static void find_descriptors(char *path, size_t room)
+{
+	ssize_t n = readlink("/proc/self/exe", path, room - 1);
+	path[n > 0 ? n : 0] = '\0';
+	char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash + 1 - path) : 0;
+	if (!len || len + sizeof(DESCRIPTORS) > room)
+		path[0] = '\0';
+	else
+		strcpy(slash + 1, DESCRIPTORS);
+	if (access(path, R_OK) < 0)
+		path[0] = '\0';
+}
+
+// *ret is to be unmapped, NULL where the file is empty. 0 or -errno.
+static int map_file(const char *path, void **ret, size_t *ret_len)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int r = fstat(fd, &st) < 0 ? -errno : 0;
+	void *bytes = NULL;
+	if (r == 0 && st.st_size > 0)
+		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		r = -errno;
+	close(fd);
+	*ret = bytes;
+	*ret_len = (size_t)st.st_size;
+	return r;
+}
+
+// given: NULL = those beside the program, if they are there.
+static int load_descriptors(const char *given, struct proto_pool **ret)
+{
+	char beside[PATH_MAX];
+	struct lb_err err = {""};
+	void *bytes = NULL;
+	size_t len = 0;
+	find_descriptors(beside, sizeof(beside));
+	const char *path = given ? given : beside;
+	if (!path[0]) {
+		log_info("no descriptors: fields and types that Shunt does not know are left out",
+			"see=--descriptors");
+		return 0;
+	}
+	int r = map_file(path, &bytes, &len);
+	if (r == 0) {
+		r = proto_pool_new(bytes, len, ret, &err);
+		if (bytes)
+			munmap(bytes, len);
+	}
+	if (r < 0)
+		log_error("cannot read the descriptors", "file=%s error=%s", log_quote(path),
+			log_quote(err.text[0] ? err.text : strerror(-r)));
+	else
+		log_info("descriptors", "file=%s messages=%zu", log_quote(path),
+			proto_pool_n_messages(*ret));
+	return r;
+}
+
 static int load(struct app *app, const char *path)
 {
 	folder_init(&app->folder, path);
+	app->folder.pool = app->pool;
 	app->catalog = catalog_new(false);
 	int r = app->catalog ? folder_load(&app->folder, app->catalog, complain, NULL) : -ENOMEM;
 	if (r < 0)
@@ -92,7 +169,9 @@ static int open_all(struct app *app, const struct app_options *o)
 			log_quote(strerror(-r)));
 		return r;
 	}
-	r = load(app, o->folder);
+	r = load_descriptors(o->descriptors, &app->pool);
+	if (r == 0)
+		r = load(app, o->folder);
 	if (r < 0)
 		return r;
 	r = ads_service_new(o->listen, app->catalog, &app->service, &err);
@@ -119,6 +198,7 @@ int app_serve(const struct app_options *o, int signals)
 	ads_service_free(app.service);
 	catalog_free(app.catalog);
 	folder_fini(&app.folder);
+	proto_pool_free(app.pool);
 	folder_watch_fini(&app.watch);
 	return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

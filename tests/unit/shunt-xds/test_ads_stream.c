@@ -374,13 +374,13 @@ static void nonce_of_an_earlier_stream_does_no_harm(void **state)
 }
 
 // PC-04.
-static void unknown_type_is_not_answered(void **state)
+static void what_is_no_types_url_is_not_answered(void **state)
 {
 	struct script *w = *state;
 	struct peer *p = &w->peer;
 	Envoy__Service__Discovery__V3__DiscoveryRequest m;
 	envoy__service__discovery__v3__discovery_request__init(&m);
-	static char url[] = "type.googleapis.com/envoy.api.v2.Cluster";
+	static char url[] = "type.googleapis.com/not a type";
 	m.type_url = url;
 	assert_int_equal(ads_stream_feed_sotw(p->stream, &m, w->server.now_ns, &p->result), 0);
 	assert_int_equal(p->result.kind, ADS_REQUEST_UNKNOWN_TYPE);
@@ -542,7 +542,7 @@ RUN_SUITE("shunt-xds/ads_stream", CASE(first_request_gets_what_it_names),
 	CASE(client_that_drops_the_name_sees_no_removal), CASE(wildcard_gets_all_and_follows),
 	CASE(wildcard_that_is_new_beside_names_is_answered),
 	CASE(wildcard_of_an_empty_set_is_answered), CASE(request_without_nonce_starts_over),
-	CASE(nonce_of_an_earlier_stream_does_no_harm), CASE(unknown_type_is_not_answered),
+	CASE(nonce_of_an_earlier_stream_does_no_harm), CASE(what_is_no_types_url_is_not_answered),
 	CASE(locators_are_names_too), CASE(locators_alone_are_no_wildcard),
 	CASE(subscriber_gets_its_variant_with_the_constraints),
 	CASE(wrapper_goes_to_clients_that_can_read_it), CASE(nothing_that_matches_is_nothing_there),

@@ -2,8 +2,10 @@
 // Loading a real folder, and the watch on it with a clock of the test's own.
 #include "ctrl/xds/constraints.h"
 #include "ctrl/xds/params.h"
+#include "proto/pool.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
+#include "tests/support/kinds.h"
 #include "tests/unit/xds/variants_fixture.h"
 #include "tools/shunt-xds/folder.h"
 
@@ -90,11 +92,12 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void complain(void *ctx, const char *file, const char *text)
+static void complain(void *ctx, enum folder_fault fault, const char *file, const char *text)
 {
 	struct world *w = ctx;
 	size_t n = strlen(w->complaints);
-	snprintf(w->complaints + n, sizeof(w->complaints) - n, "%s: %s\n", file, text);
+	snprintf(w->complaints + n, sizeof(w->complaints) - n, "%s%s: %s\n",
+		fault == FOLDER_LEFT_OUT ? "left out of " : "", file, text);
 }
 
 static int load(struct world *w)
@@ -170,14 +173,127 @@ static void every_bad_file_is_named(void **state)
 	assert_int_equal(symlink("nowhere", path_of(w, "i.json")), 0);
 	assert_int_equal(load(w), -EINVAL);
 	static const char *const files[] = {"b.json: line 2, column 10: ",
-		"c.json: nmae: unknown field of envoy.config.cluster.v3.Cluster\n",
-		"d.json: the resource has no name", "e.json: @type: not a listener",
-		"f.json: line 1", "g.json: @type: not a listener", "h.json: not a file",
-		"i.json: No such file"};
+		"left out of c.json: nmae: unknown field of envoy.config.cluster.v3.Cluster\n",
+		"\nc.json: the resource has no name", "d.json: the resource has no name",
+		"e.json: the resource has no name", "f.json: line 1", "g.json: @type: missing",
+		"h.json: not a file", "i.json: No such file"};
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		assert_non_null(strstr(w->complaints, files[i]));
 	assert_null(strstr(w->complaints, "a.json"));
 	assert_non_null(find(w, RESOURCE_CLUSTER, "blue")); // the last good set
+}
+
+static const struct resource *find_type(struct world *w, const char *url, const char *name)
+{
+	struct catalog_type *type = catalog_find_type(w->catalog, url);
+	return type ? catalog_find(w->catalog, type->index, name, NULL) : NULL;
+}
+
+#define SECRET "type.googleapis.com/envoy.config.cluster.v3.Secret"
+
+static void what_descriptors_know_is_served_whole(void **state)
+{
+	struct world *w = *state;
+	struct proto_pool *pool;
+	assert_int_equal(proto_pool_new(kinds_descriptors, kinds_descriptors_len, &pool, NULL), 0);
+	w->folder.pool = pool;
+	put(w, "a.json",
+		"{\"@type\":\"type.googleapis.com/envoy.config.cluster.v3.Cluster\","
+		"\"name\":\"a\",\"limit\":7}");
+	put(w, "s.json", "{\"@type\":\"" SECRET "\",\"name\":\"s\",\"text\":\"hush\"}");
+	assert_int_equal(load(w), 0);
+	assert_string_equal(w->complaints, "");
+	const struct resource *r = find(w, RESOURCE_CLUSTER, "a");
+	assert_int_equal(r->len, 7);
+	assert_memory_equal(r->bytes, "\x0a\x01\x61\x88\xfa\x01\x07", 7);
+	r = find_type(w, SECRET, "s");
+	assert_non_null(r);
+	assert_memory_equal(r->bytes, "\x0a\x01s\x12\x04hush", 9);
+	put(w, "s.json", "{\"@type\":\"" SECRET "\",\"name\":\"s\",\"txet\":\"hush\"}");
+	assert_int_equal(load(w), -EINVAL);
+	assert_non_null(strstr(w->complaints, "s.json: txet: unknown field of"));
+	assert_ptr_equal(find_type(w, SECRET, "s"), r); // the last good one
+	drop(w, "s.json");
+	assert_int_equal(load(w), 0);
+	assert_null(find_type(w, SECRET, "s"));
+	w->folder.pool = NULL;
+	proto_pool_free(pool);
+}
+
+static void what_no_descriptor_knows_is_left_out_with_a_warning(void **state)
+{
+	struct world *w = *state;
+	put(w, "a.json",
+		"{\"@type\":\"type.googleapis.com/envoy.config.cluster.v3.Cluster\","
+		"\"name\":\"a\",\"limit\":7}");
+	put(w, "s.json", "{\"@type\":\"" SECRET "\",\"name\":\"s\",\"text\":\"hush\"}");
+	assert_int_equal(load(w), 0); // the first time, too
+	assert_string_equal(w->complaints,
+		"left out of a.json: limit: unknown field of envoy.config.cluster.v3.Cluster\n"
+		"left out of s.json: @type: unknown type " SECRET "\n");
+	assert_int_equal(find(w, RESOURCE_CLUSTER, "a")->len, 3);
+	assert_null(find_type(w, SECRET, "s"));
+}
+
+static void raw_bytes_are_served_as_they_are(void **state)
+{
+	struct world *w = *state;
+	put(w, "s.json", "{\"@type\":\"" SECRET "\",\"@raw\":\"CgFzEgRodXNo\"}");
+	assert_int_equal(load(w), 0);
+	const struct resource *r = find_type(w, SECRET, "s");
+	assert_non_null(r);
+	assert_int_equal(r->len, 9);
+	assert_memory_equal(r->bytes, "\x0a\x01s\x12\x04hush", 9);
+	static const struct {
+		const char *text, *complaint;
+	} bad[] = {
+		{"{\"@type\":\"" SECRET "\",\"@raw\":\"Cg==\"}", "these bytes are no message"},
+		{"{\"@type\":\"" SECRET "\",\"@raw\":\"CgH/\"}", "name is not text"},
+		{"{\"@type\":\"" SECRET "\",\"@raw\":\"\"}", "the resource has no name"},
+		{"{\"@type\":\"no url\",\"@raw\":\"CgFz\"}", "@type: not a type's URL"},
+		{"{\"@type\":\"" ROUTES "\",\"@raw\":\"CgFzEgH/\"}", "b.json: "},
+	};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		put(w, "b.json", bad[i].text);
+		assert_int_equal(load(w), -EINVAL);
+		assert_non_null(strstr(w->complaints, bad[i].complaint));
+	}
+}
+
+static void types_of_files_stay_and_have_an_end(void **state)
+{
+	struct world *w = *state;
+	char name[16], text[128];
+	for (int i = 0; i <= CATALOG_TYPES_MAX; i++) {
+		snprintf(name, sizeof(name), "t%02d.json", i);
+		snprintf(text, sizeof(text), "{\"@type\":\"t/x.T%02d\",\"@raw\":\"CgFz\"}", i);
+		put(w, name, text);
+		int r = load(w);
+		assert_int_equal(r, i < CATALOG_TYPES_MAX - N_RESOURCE_TYPES ? 0 : -EINVAL);
+	}
+	assert_non_null(strstr(w->complaints, "one more than 32 types"));
+	assert_non_null(find_type(w, "t/x.T00", "s"));
+	assert_non_null(find_type(w, "t/x.T27", "s"));
+}
+
+static void types_that_clients_asked_for_give_way_to_those_of_files(void **state)
+{
+	struct world *w = *state;
+	struct catalog_type *types[CATALOG_TYPES_MAX];
+	char url[16];
+	for (int i = 0; i < CATALOG_TYPES_MAX - N_RESOURCE_TYPES; i++) {
+		snprintf(url, sizeof(url), "t/x.C%02d", i);
+		assert_int_equal(catalog_open_type(w->catalog, url, 0, &types[i]), 0);
+		assert_non_null(types[i]);
+	}
+	put(w, "s.json", "{\"@type\":\"" SECRET "\",\"@raw\":\"CgFz\"}");
+	assert_int_equal(load(w), -EINVAL); // they are in use
+	catalog_close_type(w->catalog, types[3]);
+	assert_int_equal(load(w), 0);
+	assert_non_null(find_type(w, SECRET, "s"));
+	struct catalog_type *late;
+	assert_int_equal(catalog_open_type(w->catalog, "t/x.Late", 0, &late), 0);
+	assert_null(late);
 }
 
 // A Struct's members are one level of JSON and two of the wire.
@@ -364,7 +480,8 @@ static void bad_wrapper_is_named_with_its_field(void **state)
 		{WRAP("\"aliases\":[\"x\"],\"resource\":" ROUTES_OF("a")),
 			"a.json: aliases: not served\n"},
 		{WRAP("\"resource\":" WRAP("\"resource\":" ROUTES_OF("a"))),
-			"a.json: @type: not a listener"},
+			"a.json: @type: a Resource in a Resource"},
+		{WRAP("\"resource\":{}"), "a.json: @type: missing"},
 		{VARIANT("{\"andConstraints\":{\"constraints\":[{\"constraint\":{\"key\":\"env\"}}]"
 			 "}}",
 			 "a"),
@@ -625,6 +742,10 @@ static void folder_that_goes_and_comes_is_followed(void **state)
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 RUN_SUITE("shunt-xds/folder", CASE(files_become_resources), CASE(every_bad_file_is_named),
+	CASE(what_descriptors_know_is_served_whole),
+	CASE(what_no_descriptor_knows_is_left_out_with_a_warning),
+	CASE(raw_bytes_are_served_as_they_are), CASE(types_of_files_stay_and_have_an_end),
+	CASE(types_that_clients_asked_for_give_way_to_those_of_files),
 	CASE(file_that_is_deeper_on_the_wire_than_in_json_is_named),
 	CASE(one_name_in_two_files_is_refused), CASE(resource_may_move_to_another_file),
 	CASE(file_that_did_not_change_is_not_read_again), CASE(refused_file_is_read_again),
