@@ -48,9 +48,11 @@ void h2_conn_free(struct h2_conn *c, enum h2_error code)
 {
 	if (!c)
 		return;
+	// The newest first, as above a GOAWAY's last id: who puts each before the others that wait
+	// keeps their order.
 	while (!h2_list_empty(&c->streams))
 		h2_stream_close(
-			H2_LINK_OF(c->streams.next, struct h2_stream, link), code, true, false);
+			H2_LINK_OF(c->streams.prev, struct h2_stream, link), code, true, false);
 	buf_clear(&c->rx.pending, c->ctx->chunks);
 	hpack_fini(&c->hpack, c->ctx->hpack_mem);
 	pool_put(&c->ctx->conns, c);

@@ -331,7 +331,7 @@ static void freeing_a_connection_closes_what_is_open(void **state)
 	peer_clear_log(&server);
 	peer_disconnect(&server, H2_CONNECT_ERROR);
 	assert_string_equal(
-		server.log, "closed(1 CONNECT_ERROR peer) closed(3 CONNECT_ERROR peer) ");
+		server.log, "closed(3 CONNECT_ERROR peer) closed(1 CONNECT_ERROR peer) ");
 }
 
 // Body, end and trailers are put together when they can be.
