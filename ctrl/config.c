@@ -140,6 +140,12 @@ static const cyaml_schema_field_t limits_fields[] = {
 	CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t retries_fields[] = {
+	CYAML_FIELD_UINT_PTR("max_attempts", OPTIONAL_POINTER, struct config_retries, max_attempts),
+	CYAML_FIELD_BOOL_PTR("idempotent", OPTIONAL_POINTER, struct config_retries, idempotent),
+	CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t top_fields[] = {
 	CYAML_FIELD_SEQUENCE_COUNT(
 		"eal", OPTIONAL_POINTER, struct config, eal, n_eal, &string_value, 0, 64),
@@ -159,6 +165,8 @@ static const cyaml_schema_field_t top_fields[] = {
 	CYAML_FIELD_MAPPING_PTR(
 		"sessions", OPTIONAL_POINTER, struct config, sessions, sessions_fields),
 	CYAML_FIELD_MAPPING_PTR("limits", OPTIONAL_POINTER, struct config, limits, limits_fields),
+	CYAML_FIELD_MAPPING_PTR(
+		"retries", OPTIONAL_POINTER, struct config, retries, retries_fields),
 	CYAML_FIELD_UINT_PTR("drain_s", OPTIONAL_POINTER, struct config, drain),
 	CYAML_FIELD_UINT_PTR("listener_drain_s", OPTIONAL_POINTER, struct config, listener_drain),
 	CYAML_FIELD_END,

@@ -102,6 +102,13 @@ struct config_limits {
 	uint32_t *connections, *requests, *buffers_mib; // NULL = absent
 };
 
+// Requests that are sent again though no route asks for it (docs/routing.md).
+#define CONFIG_MAX_ATTEMPTS 100
+struct config_retries {
+	uint32_t *max_attempts; // NULL = absent
+	bool *idempotent; // NULL = absent
+};
+
 struct config {
 	char **eal; // DPDK's own arguments
 	unsigned n_eal;
@@ -119,6 +126,7 @@ struct config {
 	struct config_sessions *sessions; // NULL = absent
 	struct config_xds *xds; // NULL = absent
 	struct config_limits *limits; // NULL = absent
+	struct config_retries *retries; // NULL = absent
 	// All of its servers with commas between them; NULL = those of resolv.conf. Not libcyaml's.
 	char *dns_servers;
 	enum log_level log_level; // as given, or the default
@@ -127,6 +135,9 @@ struct config {
 	// Seconds for open streams, as given (0 = none) or the default:
 	uint32_t drain_s; // after SIGTERM
 	uint32_t listener_drain_s; // of a listener that has changed
+	// As given, or the default:
+	uint32_t max_attempts; // of a request that no backend has processed, the first included
+	bool retry_idempotent; // GET, HEAD and OPTIONS whose connection broke, once
 	// As given, or 0:
 	uint32_t max_connections; // TCP, of clients and backends together
 	uint32_t max_requests;

@@ -15,6 +15,7 @@
 #define MIN_LIMIT 16
 #define DEFAULT_DRAIN_S 30
 #define DEFAULT_LISTENER_DRAIN_S 600 // Envoy's (gRFC A36)
+#define DEFAULT_MAX_ATTEMPTS 8
 
 static int check_address(
 	const char *text, struct ip_addr *ret_ip, uint8_t *ret_len, struct lb_err *reterr)
@@ -308,12 +309,24 @@ static int check_limits(struct config *c, struct lb_err *reterr)
 	return 0;
 }
 
+static int check_retries(struct config *c, struct lb_err *reterr)
+{
+	const struct config_retries none = {0}, *r = c->retries ? c->retries : &none;
+	c->max_attempts = r->max_attempts ? *r->max_attempts : DEFAULT_MAX_ATTEMPTS;
+	c->retry_idempotent = r->idempotent ? *r->idempotent : true;
+	if (c->max_attempts < 1 || c->max_attempts > CONFIG_MAX_ATTEMPTS)
+		return lb_err_set(reterr, "retries.max_attempts: %u is outside 1..%d",
+			c->max_attempts, CONFIG_MAX_ATTEMPTS);
+	return 0;
+}
+
 int config_check(struct config *c, struct lb_err *reterr)
 {
 	c->drain_s = c->drain ? *c->drain : DEFAULT_DRAIN_S;
 	c->listener_drain_s = c->listener_drain ? *c->listener_drain : DEFAULT_LISTENER_DRAIN_S;
 	if (check_stats(c, reterr) || check_workers(c, reterr) || check_dns(c, reterr) ||
-		check_csds(c, reterr) || check_limits(c, reterr) || check_ports(c, reterr))
+		check_csds(c, reterr) || check_limits(c, reterr) || check_retries(c, reterr) ||
+		check_ports(c, reterr))
 		return -EINVAL;
 	return check_frontends(c, reterr);
 }

@@ -267,6 +267,8 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 		                                            : WORKER_IDLE_BACKOFF,
 			.limits = limits_of(c),
 			.listener_drain_ns = c->listener_drain_s * SECOND_NS,
+			.max_attempts = c->max_attempts,
+			.retry_idempotent = c->retry_idempotent,
 			.frontends = d->proxy_frontends,
 			.n_frontends = c->n_frontends,
 			.link = d->links[i],

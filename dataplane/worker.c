@@ -122,6 +122,8 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 		.connect_timeout_ns =
 			conf->connect_timeout_ns ? conf->connect_timeout_ns : 20 * 1000000000ull,
 		.listener_drain_ns = conf->listener_drain_ns,
+		.max_attempts = conf->max_attempts,
+		.retry_idempotent = conf->retry_idempotent,
 		.seed = seed,
 		.source_for = host_source_for,
 		.source_ctx = w->host,

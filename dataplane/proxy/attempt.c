@@ -5,7 +5,6 @@
 #include "dataplane/proxy/head.h"
 #include "dataplane/proxy/pick.h"
 #include "dataplane/proxy/request.h"
-#include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
 #include "lb/cluster.h"
@@ -98,6 +97,7 @@ static bool send_head(struct proxy_request *r, const struct lb_leaf_layer *layer
 		proxy_session_sent(r, cluster_of(r), host);
 	r->state = PROXY_REQUEST_SENT;
 	r->endpoint_id = u->endpoint_id;
+	r->resend.elsewhere = false;
 	return true;
 }
 
@@ -164,6 +164,18 @@ static void pick_failed(struct proxy_request *r, const struct h2_message *head, 
 		proxy_request_fail(r, &reply, H2_INTERNAL_ERROR);
 }
 
+// True = it was refused, and waits a while before it goes there.
+static bool rests(struct proxy_request *r, struct proxy_backend *b, const struct proxy_upstream *u)
+{
+	uint64_t delay_ns;
+	if (!proxy_retry_must_rest(r, u, &delay_ns))
+		return false;
+	if (u->number == r->resend.refuser)
+		proxy_backend_add(b); // meanwhile
+	proxy_attempt_begin_later(r, NULL, delay_ns);
+	return true;
+}
+
 // Goes to this one, now or when it has room.
 static void use(struct proxy_request *r, const struct lb_leaf_layer *layer,
 	const struct h2_message *head, const struct lb_cell *cell)
@@ -173,9 +185,11 @@ static void use(struct proxy_request *r, const struct lb_leaf_layer *layer,
 		wait_for_pick(r, head);
 		return;
 	}
-	struct proxy_upstream *u = proxy_backend_room(b);
+	struct proxy_upstream *u = proxy_backend_room(b, r);
 	if (!u)
 		wait_for_room(r, b, head);
+	else if (r->resend.refuser && rests(r, b, u))
+		return;
 	else if (head)
 		send_fresh(r, layer, u, head);
 	else

@@ -2,6 +2,7 @@
 #include "dataplane/proxy/backend.h"
 
 #include "dataplane/proxy/attempt.h"
+#include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
 #include "lb/base/check.h"
@@ -48,18 +49,25 @@ void proxy_backend_changed(struct proxy_backend *b)
 	p->serve_tail = b;
 }
 
+// By age, the oldest first.
 static void add_open(struct proxy_backend *b, struct proxy_upstream *u)
 {
 	if (u->open)
 		return;
+	struct proxy_upstream *prev = b->open_tail;
+	while (prev && (int32_t)(prev->number - u->number) > 0)
+		prev = prev->open_prev;
 	u->open = true;
-	u->open_next = NULL;
-	u->open_prev = b->open_tail;
-	if (b->open_tail)
-		b->open_tail->open_next = u;
+	u->open_prev = prev;
+	u->open_next = prev ? prev->open_next : b->open_head;
+	if (prev)
+		prev->open_next = u;
 	else
 		b->open_head = u;
-	b->open_tail = u;
+	if (u->open_next)
+		u->open_next->open_prev = u;
+	else
+		b->open_tail = u;
 }
 
 static void remove_open(struct proxy_backend *b, struct proxy_upstream *u)
@@ -172,7 +180,7 @@ void proxy_backend_want(struct proxy *p, const struct lb_endpoint *ep)
 		attempt_if_due(b);
 }
 
-static struct proxy_upstream *first_with_room(struct proxy_backend *b)
+static struct proxy_upstream *oldest_with_room(struct proxy_backend *b)
 {
 	while (b->open_head) {
 		struct proxy_upstream *u = b->open_head;
@@ -183,9 +191,38 @@ static struct proxy_upstream *first_with_room(struct proxy_backend *b)
 	return NULL;
 }
 
-struct proxy_upstream *proxy_backend_room(struct proxy_backend *b)
+// NULL = that is the refuser, or there is none.
+static struct proxy_upstream *newest_with_room(struct proxy_backend *b, uint32_t refuser)
 {
-	return b->waiting.head ? NULL : first_with_room(b);
+	struct proxy_upstream *prev;
+	for (struct proxy_upstream *u = b->open_tail; u; u = prev) {
+		prev = u->open_prev;
+		if (!proxy_upstream_has_room(u))
+			remove_open(b, u);
+		else if (u->number != refuser)
+			return u;
+	}
+	return NULL;
+}
+
+// Many backends end a connection after so many requests. Those that this has left behind get the
+// one that is farthest from it.
+static struct proxy_upstream *room_for(struct proxy_backend *b, const struct proxy_request *r)
+{
+	struct proxy_upstream *u = NULL;
+	if (r->resend.n)
+		u = newest_with_room(b, r->resend.refuser);
+	return u ? u : oldest_with_room(b);
+}
+
+struct proxy_upstream *proxy_backend_room(struct proxy_backend *b, const struct proxy_request *r)
+{
+	return b->waiting.head ? NULL : room_for(b, r);
+}
+
+void proxy_backend_add(struct proxy_backend *b)
+{
+	attempt_if_due(b);
 }
 
 void proxy_backend_wait(struct proxy_backend *b, struct proxy_request *r)
@@ -205,7 +242,7 @@ static bool serve(struct proxy_backend *b)
 {
 	struct proxy_upstream *u;
 	bool moved = false;
-	while (b->waiting.head && !b->releasing && (u = first_with_room(b))) {
+	while (b->waiting.head && !b->releasing && (u = room_for(b, b->waiting.head))) {
 		proxy_attempt_send_stored(b->waiting.head, u);
 		moved = true;
 	}
@@ -328,6 +365,8 @@ void proxy_backend_not_ready(struct proxy_backend *b, struct proxy_upstream *u, 
 	b->why = why;
 	b->was_vain = was_vain;
 	set_ready_bit(b, false);
+	// Behind those that this connection leaves to be sent again, who are put there next.
+	give_up_waiting(b);
 	list_to_tell(b);
 	proxy_backend_changed(b);
 	proxy_queue_changed(b->proxy);

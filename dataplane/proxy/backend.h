@@ -21,7 +21,7 @@ struct proxy_upstream;
 struct proxy_backend {
 	struct proxy *proxy; // NULL = not in use
 	struct proxy_upstream *conns; // all that are not over
-	struct proxy_upstream *open_head, *open_tail; // ready, perhaps with room
+	struct proxy_upstream *open_head, *open_tail; // ready, perhaps with room; by age
 	struct proxy_list waiting; // requests for a stream here
 	struct proxy_backend *serve_next, *tell_next;
 	const char *why; // of the last failure or loss; static
@@ -46,9 +46,11 @@ struct proxy_backend *proxy_backend_find(struct proxy *, const struct lb_cell *)
 bool proxy_backend_is_ready(const struct proxy *, const struct lb_cell *);
 // Starts a connection unless there is one, or one has failed lately (MC-04, MC-07).
 void proxy_backend_want(struct proxy *, const struct lb_endpoint *);
-// A connection for one more stream, if none waits already; begins another one if need be and
-// allowed.
-struct proxy_upstream *proxy_backend_room(struct proxy_backend *);
+// A connection for this request's stream, if no other waits for one already; rather not the one
+// that refused it.
+struct proxy_upstream *proxy_backend_room(struct proxy_backend *, const struct proxy_request *);
+// Begins another connection if allowed, though there may be room.
+void proxy_backend_add(struct proxy_backend *);
 void proxy_backend_wait(struct proxy_backend *, struct proxy_request *);
 // Room, waiting requests or connections have changed: looked at in this turn.
 void proxy_backend_changed(struct proxy_backend *);

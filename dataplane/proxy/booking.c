@@ -158,7 +158,7 @@ void proxy_booking_cut(struct proxy_request *r, const struct proxy_upstream_end 
 	// gRPC's servers end with it what lasts too long.
 	bool late = end->cause == LB_CAUSE_UPSTREAM_RESET && end->code == H2_CANCEL &&
 	            is_time_the_clients(r);
-	if (!end->never_sent && !end->unprocessed && !overload && !late)
+	if (end->reach == PROXY_REACH_UNKNOWN && !overload && !late)
 		r->booking.verdict = PROXY_BAD;
 }
 

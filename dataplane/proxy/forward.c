@@ -5,7 +5,6 @@
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/head.h"
 #include "dataplane/proxy/request.h"
-#include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
 
 static void touch(struct h2_stream *s)
@@ -110,6 +109,7 @@ void proxy_forward_request_sent(struct h2_conn *h2, struct h2_stream *s, size_t 
 // gRPC knows none; the stream of a plain request gets them in order (HX-16).
 static void forward_informational(struct proxy_request *r, const struct h2_message *m)
 {
+	r->was_hinted = true;
 	if (r->is_grpc || !r->client)
 		return;
 	touch(r->client);

@@ -101,11 +101,24 @@ static struct lb_pick ask(
 	return lb_pick(picker, &ctx);
 }
 
+// How often a policy is asked again for another endpoint than the one that did not serve it. Those
+// that hash stay with theirs.
+#define MORE_PICKS 4
+
+static bool is_where_it_was(const struct proxy_request *r, const struct lb_pick *chosen)
+{
+	return r->resend.elsewhere && chosen->kind == LB_PICK_ENDPOINT &&
+	       chosen->cell->endpoint_id == r->endpoint_id;
+}
+
 static struct proxy_pick pick_policy(struct proxy_request *r, const struct lb_cluster *cluster,
 	const struct lb_leaf_layer *layer, const struct h2_message *head)
 {
 	struct proxy *p = r->proxy;
-	struct lb_pick chosen = ask(r, layer ? layer->picker : cluster->picker, head);
+	const struct lb_picker *picker = layer ? layer->picker : cluster->picker;
+	struct lb_pick chosen = ask(r, picker, head);
+	for (int i = 0; i < MORE_PICKS && is_where_it_was(r, &chosen); i++)
+		chosen = ask(r, picker, head);
 	if (chosen.wish)
 		proxy_notice_wish(p, chosen.wish - 1);
 	if (chosen.want)

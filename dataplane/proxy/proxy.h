@@ -44,6 +44,9 @@ struct proxy_conf {
 	uint32_t max_requests; // live requests, queued ones included
 	uint32_t max_queued; // requests waiting for a backend or a time (lb-tree.md Q-06)
 	uint32_t max_conns_per_endpoint; // of this worker (MC-19)
+	uint32_t
+		max_attempts; // of a request on the wire, those of a route's policy aside (retry.h)
+	bool retry_idempotent; // what is lost with its connection, if it may be done twice
 	uint64_t connect_timeout_ns; // TCP and SETTINGS together; at least 20 s (BO-02)
 	uint64_t listener_drain_ns; // what clients of a changed listener get (routing.md FLT-11)
 	uint64_t seed;

@@ -6,7 +6,6 @@
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/deadline.h"
 #include "dataplane/proxy/plan.h"
-#include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
 #include "lb/cluster.h"
@@ -342,8 +341,8 @@ static struct proxy_reply reply_to_end(const struct proxy_upstream_end *end)
 		reply.text = STR("the backend broke the protocol");
 	else if (end->cause == LB_CAUSE_UPSTREAM_TOO_LARGE)
 		reply.text = STR("the backend's response header or trailers are too large");
-	if (end->unprocessed)
-		reply.grpc_status = proxy_reply_for_reset(H2_REFUSED_STREAM).grpc_status;
+	if (end->reach == PROXY_REACH_UNREAD)
+		reply.text = STR("the backend left without it");
 	return reply;
 }
 
@@ -354,7 +353,7 @@ static void name_backend(
 	struct proxy *p = r->proxy;
 	const struct lb_cluster *c = lb_snapshot_cluster(p->snapshot, r->cluster_id);
 	char address[IP_PORT_TEXT_MAX], code[24] = "";
-	if (end->cause == LB_CAUSE_UPSTREAM_RESET)
+	if (end->cause == LB_CAUSE_UPSTREAM_RESET && end->reach != PROXY_REACH_UNREAD)
 		snprintf(code, sizeof(code), " (RST_STREAM %u)", (unsigned)end->code);
 	snprintf(p->refusal, sizeof(p->refusal), "cluster %s: %s: %.*s%s", c ? c->name : "?",
 		ip_port_print(&p->backends[r->endpoint_id].addr, address), (int)reply->text.len,
@@ -370,8 +369,8 @@ void proxy_request_upstream_closed(struct proxy_request *r, const struct proxy_u
 	proxy_booking_close(r);
 	struct proxy_reply reply = reply_to_end(end);
 	uint64_t delay_ns;
-	if (proxy_retry_unseen(r, end)) {
-		proxy_attempt_back_to_queue(r); // RT-11
+	if (proxy_retry_transparent(r, end)) {
+		proxy_attempt_back_to_queue(r);
 	} else if (r->state == PROXY_REQUEST_SENT &&
 		   proxy_retry_status(r, reply.grpc_status, NULL, &delay_ns)) {
 		proxy_attempt_begin_later(r, NULL, delay_ns);

@@ -25,6 +25,7 @@
 #include "dataplane/proxy/grpc_frames.h"
 #include "dataplane/proxy/local_reply.h"
 #include "dataplane/proxy/replay.h"
+#include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/session.h"
 #include "lb/base/twheel.h"
 #include "lb/cause.h"
@@ -75,6 +76,7 @@ struct proxy_request {
 	struct proxy_fault fault;
 	struct proxy_session session;
 	struct proxy_booking booking; // of this attempt
+	struct proxy_resend resend;
 	struct lb_drop_once drawn;
 	struct twheel_timer pause; // PAUSED: its end
 	struct twheel_timer deadline; // armed = there is one
@@ -98,7 +100,7 @@ struct proxy_request {
 	bool listed : 1; // next and prev are in use
 	bool paused : 1; // counts as such
 	bool request_done : 1; // the client's END_STREAM (or trailers) arrived
-	bool sent_twice : 1; // by a backend's leave (RT-11), which is given once
+	bool was_hinted : 1; // an informational response came
 	bool capped : 1; // the deadline is earlier than the client's own
 	bool foreign_timeout : 1; // has grpc-timeout fields that are nothing to us
 	bool frames_cut : 1; // trailers of ours don't fit this answer
@@ -153,10 +155,18 @@ void proxy_request_leave_upstream(struct proxy_request *);
 
 // The streams' last events, and what they mean if the request has no cause yet.
 void proxy_request_client_closed(struct proxy_request *, enum lb_cause);
+// How far an attempt surely got.
+enum proxy_reach {
+	PROXY_REACH_UNKNOWN, // the backend may have begun with it
+	PROXY_REACH_REFUSED, // the backend refused the stream
+	PROXY_REACH_UNREAD, // above the last id of the backend's GOAWAY
+	PROXY_REACH_NONE, // not a byte of it left this host
+};
 struct proxy_upstream_end {
 	enum h2_error code;
 	enum lb_cause cause;
-	bool unprocessed; // the backend surely did nothing with it
-	bool never_sent; // not a byte of it left this host
+	enum proxy_reach reach;
+	bool conn_lost; // all streams of its connection ended with it
+	uint32_t conn_number; // of its connection
 };
 void proxy_request_upstream_closed(struct proxy_request *, const struct proxy_upstream_end *);

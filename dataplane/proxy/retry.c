@@ -4,20 +4,80 @@
 #include "dataplane/proxy/local_reply.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
+#include "dataplane/proxy/upstream.h"
 
 #define GRPC_UNKNOWN 2
 #define NS_PER_MS UINT64_C(1000000)
 // A backend that wants more wants no retry: what it parks here takes memory.
 #define LONGEST_TOLD_MS UINT64_C(3600000)
 
-bool proxy_retry_unseen(struct proxy_request *r, const struct proxy_upstream_end *end)
+// Between refusals; as for routes that don't say (RT-04).
+static const struct lb_retry rests = {.base_ns = 25 * NS_PER_MS, .max_ns = 250 * NS_PER_MS};
+
+static bool may_send_once_more(const struct proxy_request *r)
+{
+	return r->resend.n + 1u < r->proxy->conf.max_attempts;
+}
+
+// The backend did nothing with it (RT-11).
+static bool retry_unseen(struct proxy_request *r, enum proxy_reach reach)
+{
+	struct proxy_resend *again = &r->resend;
+	bool refused = reach == PROXY_REACH_REFUSED;
+	if (reach != PROXY_REACH_NONE) {
+		if (!may_send_once_more(r) || (refused && again->was_refused)) {
+			proxy_count(r->proxy, PROXY_TRANSPARENT_EXHAUSTED);
+			return false;
+		}
+		again->n++;
+	}
+	again->was_refused |= refused && r->is_grpc;
+	proxy_count(r->proxy, PROXY_TRANSPARENT_RETRIES);
+	return true;
+}
+
+static bool is_safe(struct proxy_request *r)
+{
+	struct h2_message m;
+	proxy_replay_head(r->proxy, &r->replay, &m);
+	return str_eq(m.method, STR("GET")) || str_eq(m.method, STR("HEAD")) ||
+	       str_eq(m.method, STR("OPTIONS"));
+}
+
+// Its connection broke, and the backend may have done something with it.
+static bool retry_lost(struct proxy_request *r)
+{
+	if (!r->proxy->conf.retry_idempotent || r->is_grpc || r->resend.was_lost || r->was_hinted ||
+		!may_send_once_more(r) || !is_safe(r))
+		return false;
+	r->resend.was_lost = true;
+	r->resend.n++;
+	proxy_count(r->proxy, PROXY_IDEMPOTENT_RETRIES);
+	return true;
+}
+
+bool proxy_retry_transparent(struct proxy_request *r, const struct proxy_upstream_end *end)
 {
 	if (r->proxy->freeing || r->state != PROXY_REQUEST_SENT || !proxy_replay_stored(&r->replay))
 		return false;
-	if (!end->never_sent && (!end->unprocessed || r->sent_twice))
+	bool unseen = end->reach != PROXY_REACH_UNKNOWN;
+	if (unseen ? !retry_unseen(r, end->reach) : !end->conn_lost || !retry_lost(r))
 		return false;
-	r->sent_twice |= !end->never_sent;
-	proxy_count(r->proxy, PROXY_TRANSPARENT_RETRIES);
+	r->resend.refuser = end->reach == PROXY_REACH_REFUSED ? end->conn_number : 0;
+	r->resend.elsewhere = true;
+	r->resend.has_rested = false;
+	return true;
+}
+
+bool proxy_retry_must_rest(
+	struct proxy_request *r, const struct proxy_upstream *u, uint64_t *ret_delay_ns)
+{
+	struct proxy_resend *again = &r->resend;
+	bool at_once = r->is_grpc || (again->n < 2 && u->number != again->refuser);
+	if (at_once || again->has_rested)
+		return false;
+	again->has_rested = true;
+	*ret_delay_ns = lb_retry_delay_ns(&rests, again->n, &r->proxy->rand);
 	return true;
 }
 

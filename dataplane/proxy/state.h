@@ -28,6 +28,8 @@ enum proxy_counter {
 	PROXY_STREAMS_STUCK, // the client gave them no window within the time for it
 	PROXY_REPLIES, // made here, for want of a backend's
 	PROXY_TRANSPARENT_RETRIES, // the backend surely did nothing with the request
+	PROXY_TRANSPARENT_EXHAUSTED, // likewise, and not made: it was the last attempt
+	PROXY_IDEMPOTENT_RETRIES, // lost with its connection, and may be done twice
 	PROXY_RETRIES, // the route's policy wanted them
 	// Retries that the policy wanted and that were not made:
 	PROXY_RETRIES_EXHAUSTED, // it was the last attempt

@@ -180,9 +180,14 @@ static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_
 }
 
 // RT-11
-static bool never_sent(const struct proxy_upstream *u, const struct proxy_request *r)
+static enum proxy_reach reach_of(const struct proxy_upstream *u, const struct proxy_request *r,
+	const struct h2_stream *s, bool unprocessed)
 {
-	return u->cut && u->conn.tcp && (int32_t)(r->sent_from - tcp_conn_n_sent(u->conn.tcp)) >= 0;
+	if (unprocessed)
+		return h2_stream_id(s) > u->goaway_id ? PROXY_REACH_UNREAD : PROXY_REACH_REFUSED;
+	bool never_sent = u->cut && u->conn.tcp &&
+	                  (int32_t)(r->sent_from - tcp_conn_n_sent(u->conn.tcp)) >= 0;
+	return never_sent ? PROXY_REACH_NONE : PROXY_REACH_UNKNOWN;
 }
 
 static void on_closed(
@@ -205,8 +210,9 @@ static void on_closed(
 		cause = LB_CAUSE_UPSTREAM_RESET;
 	struct proxy_upstream_end end = {.code = code,
 		.cause = cause,
-		.unprocessed = unprocessed,
-		.never_sent = never_sent(u, r)};
+		.reach = reach_of(u, r, s, unprocessed),
+		.conn_lost = !u->conn.h2 && cause != LB_CAUSE_UPSTREAM_TOO_LARGE,
+		.conn_number = u->number};
 	proxy_request_upstream_closed(r, &end);
 }
 
@@ -227,6 +233,7 @@ static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
 static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
 {
 	struct proxy_upstream *u = h2_conn_user(h2);
+	u->goaway_id = last_id;
 	proxy_count(u->conn.proxy, PROXY_UPSTREAM_GOAWAYS);
 	if (u->state != PROXY_UPSTREAM_READY)
 		return;
@@ -303,7 +310,10 @@ struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *b, const cha
 	struct proxy_upstream *u = pool_take(&p->upstreams);
 	if (!u)
 		return NULL;
-	*u = (struct proxy_upstream){.backend = b, .endpoint_id = b->id};
+	*u = (struct proxy_upstream){.backend = b,
+		.endpoint_id = b->id,
+		.number = (uint32_t)p->counters[PROXY_CONNECTS],
+		.goaway_id = LAST_ID};
 	proxy_conn_init(&u->conn, p, PROXY_CONN_UPSTREAM);
 	u->conn.tcp = tcp_connect(p->tcp, &flow, p->conf.connect_timeout_ns, &tcp_ops, u);
 	if (!u->conn.tcp) {

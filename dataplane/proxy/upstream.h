@@ -24,6 +24,8 @@ struct proxy_upstream {
 	struct proxy_upstream *next, *prev; // in the backend's list of all
 	struct proxy_upstream *open_next, *open_prev; // in its list of those with room
 	uint32_t endpoint_id;
+	uint32_t number; // of all attempts of this worker, from 1; it wraps
+	uint32_t goaway_id; // the last id of the peer's newest GOAWAY
 	uint32_t max_streams; // the peer's MAX_CONCURRENT_STREAMS
 	uint32_t last_id; // of the newest stream
 	uint64_t ready_ns; // since when it is READY

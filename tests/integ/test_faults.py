@@ -112,22 +112,56 @@ def test_requests_wait_for_a_dead_cluster_where_the_frontend_says_so(make_world)
     assert report.perfect, report
 
 
-def test_goaway_of_a_backend_fails_no_request(make_world, lab):
-    """One of two backends says GOAWAY after every 100 answers, with requests on their way to it.
-    gRFC A6 sends such a request again once: 64 at a time never meet a second GOAWAY."""
-    path, steady, leaving = "/leaving", ("10.82.2.1", 8081), ("10.82.2.2", 8082)
-    world = make_world(extra_routes=[resources.route(path, "leaving")],
-                       extra=[resources.cluster("leaving"),
-                              resources.endpoints("leaving", steady, leaving)])
-    bed = world.bed
+def world_of_peers(make_world, lab, path, answers):
+    """A cluster of h2_peer.py servers at this path; a connection of each leaves after so many answers
+    (-1: never). Returns the running testbed and the servers."""
+    ports = [(f"10.82.2.{n}", 8080 + n) for n, _ in enumerate(answers, 1)]
+    world = make_world(extra_routes=[resources.route(path, "peers")],
+                       extra=[resources.cluster("peers"), resources.endpoints("peers", *ports)])
     lab.ip("backends", "route", "add", "local", "10.82.2.0/24", "dev", "lo")
-    for (ip, port), answers in ((steady, -1), (leaving, 100)):
-        argv = [sys.executable, HERE / "h2_peer.py", "serve", port, answers]
-        bed.wait_connect("backends", ip, port, lab.start("backends", f"peer-{port}", argv))
-    report = world.start().bed.run_h2load(requests=10_000, clients=8, streams=8, path=path)
+    peers = []
+    for (ip, port), most in zip(ports, answers):
+        argv = [sys.executable, HERE / "h2_peer.py", "serve", port, most]
+        peers.append(lab.start("backends", f"peer-{port}", argv))
+        world.bed.wait_connect("backends", ip, port, peers[-1])
+    return world.start().bed, peers
+
+
+def counted(bed, counter):
+    return sum(w["proxy"][counter] for w in bed.show_workers())
+
+
+def test_goaway_of_a_backend_fails_no_request(make_world, lab):
+    """One of two backends says GOAWAY after every 100 answers, with requests on their way to it."""
+    bed, _ = world_of_peers(make_world, lab, "/leaving", (-1, 100))
+    report = bed.run_h2load(requests=10_000, clients=8, streams=8, path="/leaving")
     assert report.perfect, report
     for counter in ("upstream_goaways", "transparent_retries"):  # the other one serves while it comes back
-        assert sum(w["proxy"][counter] for w in bed.show_workers()) >= 10, bed.show("workers")
+        assert counted(bed, counter) >= 10, bed.show("workers")
+
+
+def test_a_lone_backend_that_takes_a_hundred_requests_a_connection_fails_none(make_world, lab):
+    """As nginx with keepalive_requests, and more on its way to it than that: what a GOAWAY leaves behind
+    goes to the next connection, some of it several times."""
+    bed, _ = world_of_peers(make_world, lab, "/leaving", (100,))
+    report = bed.run_h2load(requests=4000, clients=8, streams=16, path="/leaving")
+    assert report.perfect, report
+    assert counted(bed, "upstream_goaways") >= 39, bed.show("workers")
+    assert counted(bed, "transparent_retries") >= 200, bed.show("workers")
+    assert counted(bed, "transparent_retries_exhausted") == 0, bed.show("workers")
+
+
+def test_a_killed_backend_loses_no_request_that_it_had_not_begun_to_answer(make_world, lab):
+    """GETs under way to it are sent to the other one (RFC 9110 9.2.2)."""
+    bed, peers = world_of_peers(make_world, lab, "/killed", (-1, -1))
+    load = bed.start_h2load("load", requests=20_000, clients=8, streams=8, path="/killed")
+    wait_until(lambda: counted(bed, "requests") >= 32, 20, "the load")
+    time.sleep(1)
+    assert load.alive()
+    peers[0].kill()
+    report = bed.h2load_report(load)
+    assert report.perfect, report
+    assert counted(bed, "idempotent_retries") >= 1, bed.show("workers")
 
 
 def test_backend_that_comes_back_is_connected_to_before_its_backoff_ends(make_world, lab):

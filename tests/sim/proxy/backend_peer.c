@@ -11,7 +11,8 @@ struct backend_conn {
 	struct backend *backend;
 	struct tcp_conn *tcp;
 	struct h2_conn *h2;
-	bool lose; // at the end of the turn
+	uint32_t lose_in; // turns, this one included; 0 = never
+	uint32_t number, n_begun;
 	uint32_t n_delivered;
 	uint32_t delivered[1024]; // ids of requests that came here, whatever became of them
 };
@@ -41,12 +42,13 @@ static void keep(char *out, size_t size, struct str value)
 	memcpy(out, value.p, value.len);
 }
 
-static void note(struct job *j, const struct h2_message *m)
+static void note(const struct backend_conn *c, struct job *j, const struct h2_message *m)
 {
 	struct seen *see = seen(j);
 	CHECK(see->n < MAX_SEEN);
 	see->attempts[see->n].at_ns = j->backend->host->wire->now_ns;
 	see->attempts[see->n].backend = j->backend->address.b[15];
+	see->attempts[see->n].conn = c->number;
 	keep(see->attempts[see->n].authority, 32, m->authority);
 	for (size_t i = 0; i < m->n_fields; i++) {
 		struct str name = m->fields[i].name, value = m->fields[i].value;
@@ -217,10 +219,14 @@ static bool fail_as_asked(struct h2_stream *s, struct job *j)
 	} else if (strcmp(j->fail_how, "http") == 0) {
 		send_status(s, j, (uint16_t)j->fail_code, -1);
 	} else if (strcmp(j->fail_how, "reset") == 0) {
+		seen(j)->n_delivered -= j->fail_code == H2_REFUSED_STREAM;
 		h2_stream_reset(s, (enum h2_error)j->fail_code);
 	} else {
-		CHECK(strcmp(j->fail_how, "lose") == 0);
-		c->lose = true;
+		bool hint = strcmp(j->fail_how, "hint") == 0;
+		CHECK(hint || strcmp(j->fail_how, "lose") == 0);
+		if (hint)
+			send_head(s, j, 103, false);
+		c->lose_in = hint ? 2 : 1;
 	}
 	return true;
 }
@@ -327,8 +333,10 @@ static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_
 	h2_stream_set_user(s, j);
 	CHECK(j->id < c->backend->n_ids);
 	check_fields(j, m);
-	note(j, m);
+	note(c, j, m);
 	begin(s, j);
+	if (++c->n_begun == c->backend->leaves_after)
+		h2_conn_drain_end(h2, H2_NO_ERROR);
 }
 
 static void on_data(
@@ -451,7 +459,7 @@ static const struct tcp_conn_ops *accept_conn(void *arg, struct tcp_conn *tcp, v
 	c->next = b->conns;
 	b->conns = c;
 	b->n_conns++;
-	b->n_accepted++;
+	c->number = ++b->n_accepted;
 	*ret_user = c;
 	return &tcp_ops;
 }
@@ -516,7 +524,7 @@ void backend_pump(struct backend *b)
 	struct backend_conn *next;
 	for (struct backend_conn *c = b->conns; c; c = next) {
 		next = c->next;
-		if (c->lose) {
+		if (c->lose_in && --c->lose_in == 0) {
 			struct tcp_conn *tcp = c->tcp;
 			forget(c);
 			tcp_conn_abort(tcp);

@@ -230,7 +230,7 @@ void client_ask(struct client *c, struct ask *a)
 	snprintf(path, sizeof(path), "/%s/%s/%u/%u", a->route, kind_names[a->kind], a->id, a->size);
 	bool body = a->size &&
 	            (a->kind == KIND_ECHO || a->kind == KIND_EARLY || a->kind == KIND_REFUSE_ONCE ||
-			    a->kind == KIND_REFUSE || a->kind == KIND_HANG);
+			    a->kind == KIND_REFUSE || a->kind == KIND_HANG || a->has_body);
 	struct field fields[12];
 	size_t n = 0;
 	fields[n++] = (struct field){.name = STR("x-dup"), .value = STR("one")};
@@ -255,9 +255,10 @@ void client_ask(struct client *c, struct ask *a)
 		fields[n++] = (struct field){.name = STR("x-huge"), .value = {huge, sizeof(huge)}};
 	}
 	struct h2_message m = {.kind = H2_REQUEST,
-		.method = a->kind == KIND_HEAD ? STR("HEAD")
-	                  : is_grpc(a->kind)   ? STR("POST")
-	                                       : STR("GET"),
+		.method = a->method              ? str_from(a->method)
+	                  : a->kind == KIND_HEAD ? STR("HEAD")
+	                  : is_grpc(a->kind)     ? STR("POST")
+	                                         : STR("GET"),
 		.scheme = STR("http"),
 		.authority = str_from(authority),
 		.path = str_from(path),

@@ -34,12 +34,12 @@ enum kind {
 // and after it perhaps a grpc-retry-pushback-ms, of attempt n alone with "@n". How: `status`
 // (Trailers-Only with this gRPC status), `http` (HEADERS alone with this HTTP status), `reset`
 // (RST_STREAM with this code), `late` (like status, but after the request's last byte), `lose` (the
-// connection breaks).
+// connection breaks), `hint` (the same after an informational response).
 
 #define ASK_TO_WAIT "x-shunt-wait-for-ready"
 
 // What backends saw of one request, in all attempts that came to them.
-#define MAX_SEEN 8
+#define MAX_SEEN 12
 struct seen {
 	uint32_t n; // refused ones too
 	uint32_t n_delivered; // that an application saw
@@ -48,6 +48,7 @@ struct seen {
 	struct {
 		uint64_t at_ns;
 		uint8_t backend; // last byte of its address
+		uint32_t conn; // of the backend's, counted from 1
 		char timeout[12], previous[12]; // fields of gRPC; "" = absent
 		char authority[32];
 		bool was_asked_to_wait;
@@ -76,6 +77,8 @@ struct ask {
 	bool open_ended; // plain: the request never ends
 	bool huge; // with more header bytes than the proxy takes
 	const char *fail, *timeout; // x-fail, grpc-timeout; NULL = without
+	const char *method; // NULL = the kind's
+	bool has_body; // of `size` bytes, though its kind has none
 	struct field extra[3]; // any more; without a name: none
 	uint64_t begun_ns, closed_ns;
 	enum h2_error code;
@@ -105,6 +108,7 @@ struct backend {
 	bool mute; // answers nothing
 	bool deaf; // reads nothing from TCP
 	bool sets_cookies; // BACKENDS_COOKIE in each answer
+	uint32_t leaves_after; // requests of a connection, then GOAWAY; 0 = never
 	const char *report_field, *report; // of its load, in what ends an answer; NULL = none
 	uint32_t n_conns, n_accepted;
 	struct backend_conn *conns;

@@ -20,6 +20,7 @@
 #define SEED_ABORT_AFTER_ANSWER 1795234822
 
 static uint64_t n_kept, n_set; // sessions, in all calm lives
+static uint64_t n_refused, n_lost; // and sent again, in all
 
 static int grpc_of_reset(uint32_t code)
 {
@@ -135,13 +136,21 @@ static bool complete(const struct ask *a, int http, int grpc, uint32_t received)
 	       a->grpc_status == grpc && a->received == received;
 }
 
-// RT-06, RT-11: again only after an end that the route's policy lists.
+static bool is_plain(const struct ask *a)
+{
+	return a->kind == KIND_PLAIN || a->kind == KIND_HEAD;
+}
+
+// RT-06, RT-11: again only after an end that the route's policy lists; and those of plain HTTP that
+// may be done twice once more after their connection broke, without a trace of the first time.
 static bool done_as_often_as_may_be(const struct world *w, const struct ask *a)
 {
 	const struct seen *s = &w->seen[a->id];
-	uint32_t excused = retried(a) ? s->n_excused : 0;
-	return s->n_delivered <= 1 + excused && s->n_delivered <= retries.retry.max_attempts &&
-	       w->n_done[a->id] <= s->n_delivered;
+	uint32_t most = retried(a) ? retries.retry.max_attempts : 1;
+	if (is_plain(a))
+		most = a->method ? 1 : 2;
+	return s->n_delivered <= most && s->n_delivered <= 1 + s->n_excused &&
+	       w->n_done[a->id] <= s->n_delivered && a->n_informational <= 2;
 }
 
 // What a healthy world owes this request.
@@ -165,9 +174,10 @@ static bool as_owed(const struct world *w, const struct ask *a)
 	case KIND_TRAILERS_ONLY:
 		return complete(a, 200, 5, 0) && strcmp(a->message, "none%20here") == 0;
 	case KIND_PLAIN:
-		return complete(a, 200, -1, a->size) && a->n_informational == 2;
+		return complete(a, 200, -1, a->size) && a->n_informational == 2 &&
+		       done_as_often_as_may_be(w, a);
 	case KIND_HEAD:
-		return complete(a, 200, -1, 0);
+		return complete(a, 200, -1, 0) && done_as_often_as_may_be(w, a);
 	case KIND_EARLY:
 		return complete(a, 200, 0, EARLY_SIZE) && (a->code == H2_NO_ERROR || a->conn_lost);
 	case KIND_RESET:
@@ -219,6 +229,16 @@ static void spoil(struct world *w, struct ask *a, bool rough)
 	a->fail = failures[rand_below(world_rand(w), rough ? 8 : 3)];
 }
 
+// The same for plain HTTP, some of which must not be done twice.
+static void spoil_plain(struct world *w, struct ask *a, bool rough)
+{
+	static const char *const failures[] = {"1 reset 7", "4 reset 7", "1 lose 0", "1 hint 0"};
+	if (world_chance(w, 30))
+		a->fail = failures[rand_below(world_rand(w), rough ? 4 : 2)];
+	if (a->kind == KIND_PLAIN && world_chance(w, 30))
+		a->method = "POST";
+}
+
 // A session with any backend, of any cluster; some with one that does not exist.
 static void bind(struct world *w, struct ask *a)
 {
@@ -261,6 +281,8 @@ static struct ask *any_ask(struct world *w, bool rough)
 		a->cancel_after = size / 2;
 	if (kind == KIND_ECHO || kind == KIND_DOWNLOAD)
 		spoil(w, a, rough);
+	if (is_plain(a))
+		spoil_plain(w, a, rough);
 	if (world_chance(w, 40))
 		bind(w, a);
 	return a;
@@ -411,6 +433,8 @@ static void chaos(uint64_t seed)
 			world_show(w, a);
 		CHECK(!bad);
 	}
+	n_refused += world_counter(w, "transparent_retries");
+	n_lost += world_counter(w, "idempotent_retries");
 	world_free(w);
 }
 
@@ -428,6 +452,6 @@ int main(int argc, char **argv)
 		calm(seed + i);
 		chaos(seed + i);
 	}
-	CHECK(i < 10 || (n_kept > 100 && n_set > 100));
+	CHECK(i < 10 || (n_kept > 100 && n_set > 100 && n_refused > 100 && n_lost > 10));
 	return 0;
 }

@@ -453,7 +453,10 @@ static void rt_13_plain_http_is_not_retried(void **state)
 	struct world *w = world_with(&all);
 	static const char *const rows[] = {"1 http 503", "1 reset 2", "1 lose 0"};
 	for (int i = 0; i < 3; i++) {
-		struct ask *a = ask_with(w, KIND_PLAIN, 0, NULL, rows[i]);
+		struct ask *a = world_ask(w, "one", KIND_PLAIN, 0);
+		a->method = "POST"; // not idempotent
+		a->fail = rows[i];
+		client_ask(&w->clients[0], a);
 		finish(w);
 		assert_int_equal(a->http_status, 503);
 		assert_int_equal(seen(w, a)->n, 1);

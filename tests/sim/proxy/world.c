@@ -79,7 +79,8 @@ static void check_invariants(struct world *w)
 	uint64_t live = world_counter(w, "requests");
 	uint64_t ended = sum(l->counters.ended, LB_N_CAUSES);
 	CHECK(queued == world_counter(w, "requests_waiting") + world_counter(w, "requests_paused"));
-	uint64_t retried = world_counter(w, "transparent_retries") + world_counter(w, "retries");
+	uint64_t retried = world_counter(w, "transparent_retries") +
+	                   world_counter(w, "idempotent_retries") + world_counter(w, "retries");
 	CHECK(queued <= w->conf.max_queued + retried + MAX_BACKENDS);
 	CHECK(ended + active <= l->counters.requests && l->counters.requests <= ended + live);
 	CHECK(live <= w->conf.max_requests);
@@ -138,6 +139,7 @@ struct world_conf world_conf_default(uint64_t seed)
 		.backend_streams = 100,
 		.stream_window = 65535,
 		.listener_drain_ns = 600 * SECOND,
+		.max_attempts = 8,
 		.n_events = 256};
 }
 
@@ -175,6 +177,8 @@ static void new_proxy(struct world *w)
 		.max_conns_per_endpoint = w->conf.max_conns_per_endpoint,
 		.connect_timeout_ns = 20 * SECOND,
 		.listener_drain_ns = w->conf.listener_drain_ns,
+		.max_attempts = w->conf.max_attempts,
+		.retry_idempotent = !w->conf.no_idempotent_retry,
 		.seed = w->conf.seed,
 		.source_for = source_for,
 		.source_ctx = w};

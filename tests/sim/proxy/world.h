@@ -26,6 +26,8 @@ struct world_conf {
 	uint32_t backend_streams; // MAX_CONCURRENT_STREAMS
 	uint32_t stream_window;
 	uint64_t listener_drain_ns;
+	uint32_t max_attempts;
+	bool no_idempotent_retry;
 	uint32_t n_events; // room in the ring to the control thread
 	void (*in_control)(bool); // around what the control thread makes; NULL = nobody asks
 };

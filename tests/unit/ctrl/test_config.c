@@ -29,7 +29,8 @@ static const char *const whole =
 	"log: {level: debug}\n"
 	"sessions: {use_ejected: true}\n"
 	"limits: {connections: 32768, requests: 1000, buffers_mib: 512}\n"
-	"xds: {protocol: delta, deleted: drop}\n";
+	"xds: {protocol: delta, deleted: drop}\n"
+	"retries: {max_attempts: 3, idempotent: false}\n";
 
 // Writes text to a temporary file, loads it, removes it.
 static struct config *load(const char *text, struct lb_err *err)
@@ -76,6 +77,8 @@ static void every_field_of_the_documented_shape_is_read(void **state)
 	assert_int_equal(c->max_connections, 32768);
 	assert_int_equal(c->max_requests, 1000);
 	assert_int_equal(c->max_buffers_mib, 512);
+	assert_int_equal(c->max_attempts, 3);
+	assert_false(c->retry_idempotent);
 	assert_int_equal(c->xds->protocol, CONFIG_XDS_DELTA);
 	assert_int_equal(c->xds->deleted, CONFIG_XDS_DROP); // DE-06
 	assert_int_equal(c->stats->mode_bits, 0600);
@@ -104,6 +107,8 @@ static void what_is_left_out_gets_its_default(void **state)
 	assert_int_equal(c->max_connections, 0);
 	assert_int_equal(c->max_requests, 0);
 	assert_int_equal(c->max_buffers_mib, 0);
+	assert_int_equal(c->max_attempts, 8);
+	assert_true(c->retry_idempotent);
 	assert_int_equal(c->drain_s, 30);
 	assert_int_equal(c->listener_drain_s, 600);
 	assert_null(c->dns_servers);
@@ -233,6 +238,11 @@ static void an_error_names_file_field_and_reason(void **state)
 			": limits.requests: 1000001 is outside 16..1000000"},
 		{"buffers_mib: 512", "buffers_mib: 0",
 			": limits.buffers_mib: 0 is outside 16..65536"},
+		{"max_attempts: 3", "max_attempts: 0",
+			": retries.max_attempts: 0 is outside 1..100"},
+		{"max_attempts: 3", "max_attempts: 101",
+			": retries.max_attempts: 101 is outside 1..100"},
+		{"max_attempts: 3", "attempts: 3", ":18: retries: Unexpected key: attempts"},
 		{"protocol: delta", "protocols: delta", "xds: Unexpected key: protocols"},
 		{"port: 8080", "port: 0", ": frontends[0]: port: 0 is not a port"},
 		{"address: 10.81.0.10,", "address: 10.81.0.11,",
