@@ -139,8 +139,7 @@ static void begin_headers(struct h2_conn *c)
 	const struct h2_frame *f = &rx->frame;
 	rx->block_id = f->id;
 	rx->block_flags = f->flags;
-	rx->n_continuations = rx->block_len = 0;
-	rx->block_self = rx->block_parted = false;
+	rx->block_self = false;
 	if (f->flags & H2_FLAG_PRIORITY) {
 		const uint8_t *p = rx->head + H2_FRAME_HEAD + (f->flags & H2_FLAG_PADDED ? 1 : 0);
 		rx->block_self = (h2_read_u32(p) & H2_ID_MAX) == f->id; // RFC 7540 5.3.1
@@ -176,6 +175,7 @@ static void begin_frame(struct h2_conn *c)
 		begin_data(c);
 	else
 		begin_headers(c);
+	rx->n_continuations = rx->block_len = 0;
 }
 
 static void parse_head(struct h2_conn *c, const uint8_t head[H2_FRAME_HEAD])

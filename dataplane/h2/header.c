@@ -496,8 +496,8 @@ enum h2_malformed h2_block_end(struct h2_block *b, bool end_stream)
 	b->message.is_grpc = b->facts.is_grpc;
 	b->message.end_stream = end_stream;
 	b->message.n_fields = b->n_fields;
-	bool is_grpc = b->message.kind == H2_REQUEST ? b->facts.is_grpc : b->grpc_stream;
-	if (b->facts.blank_seen && !is_grpc)
+	if (b->facts.blank_seen &&
+		!(b->message.kind == H2_REQUEST ? b->facts.is_grpc : b->grpc_stream))
 		spoil(b, H2_BAD_VALUE);
 	if (b->message.kind == H2_REQUEST)
 		end_request(b);

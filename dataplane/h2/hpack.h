@@ -76,3 +76,6 @@ enum hpack_result {
 enum hpack_result hpack_decode(struct hpack *, struct hpack_mem *,
 	struct hpack_memo *, // hpack_memo.h; connections may share it. NULL = none
 	const uint8_t *, size_t len, char *room, const struct hpack_sink *);
+// The same for what is no request's way: the other one has one caller, whom it becomes a part of.
+enum hpack_result hpack_decode_rare(struct hpack *, struct hpack_mem *, struct hpack_memo *,
+	const uint8_t *, size_t len, char *room, const struct hpack_sink *);

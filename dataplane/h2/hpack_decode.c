@@ -59,7 +59,8 @@ static struct hpack_entry *find(struct reader *r, uint32_t index)
 }
 
 // RFC 7541 6.1. *ret_entry: that of the dynamic table.
-static bool read_indexed(struct reader *r, struct hpack_field *f, struct hpack_entry **ret_entry)
+static inline __attribute__((always_inline)) bool read_indexed(
+	struct reader *r, struct hpack_field *f, struct hpack_entry **ret_entry)
 {
 	uint32_t index;
 	if (!read_number(r, MAX_SHORT, &index) || index == 0)
@@ -171,8 +172,9 @@ static bool resize(struct hpack *h, struct hpack_mem *m, struct reader *r)
 	return true;
 }
 
-enum hpack_result hpack_decode(struct hpack *h, struct hpack_mem *m, struct hpack_memo *memo,
-	const uint8_t *in, size_t len, char *room, const struct hpack_sink *sink)
+static inline __attribute__((always_inline)) enum hpack_result decode(struct hpack *h,
+	struct hpack_mem *m, struct hpack_memo *memo, const uint8_t *in, size_t len, char *room,
+	const struct hpack_sink *sink)
 {
 	struct reader r = {in, in + len, room, &h->received, memo};
 	struct hpack_memo_field *known;
@@ -230,4 +232,17 @@ enum hpack_result hpack_decode(struct hpack *h, struct hpack_mem *m, struct hpac
 		}
 	}
 	return HPACK_OK;
+}
+
+enum hpack_result hpack_decode(struct hpack *h, struct hpack_mem *m, struct hpack_memo *memo,
+	const uint8_t *in, size_t len, char *room, const struct hpack_sink *sink)
+{
+	return decode(h, m, memo, in, len, room, sink);
+}
+
+__attribute__((cold)) enum hpack_result hpack_decode_rare(struct hpack *h, struct hpack_mem *m,
+	struct hpack_memo *memo, const uint8_t *in, size_t len, char *room,
+	const struct hpack_sink *sink)
+{
+	return decode(h, m, memo, in, len, room, sink);
 }

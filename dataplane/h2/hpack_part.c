@@ -72,7 +72,7 @@ enum hpack_result hpack_decode_last(const struct hpack_part *part, struct hpack 
 {
 	if (part->skip || (part->begun && len && resizes(in[0])))
 		return HPACK_BAD; // cut short, or RFC 7541 4.2: only before the first field
-	return hpack_decode(h, m, memo, in, len, room, sink);
+	return hpack_decode_rare(h, m, memo, in, len, room, sink);
 }
 
 enum hpack_result hpack_decode_part(struct hpack_part *part, struct hpack *h, struct hpack_mem *m,

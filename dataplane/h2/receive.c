@@ -106,13 +106,12 @@ void h2_receive_frame(struct h2_conn *c, const uint8_t *payload)
 }
 
 // What is pending, and the last piece behind it. *len: of that, and then of all.
-static const uint8_t *gather(struct h2_conn *c, const uint8_t *last_piece, size_t *len)
+static __attribute__((noinline)) const uint8_t *gather(
+	struct h2_conn *c, const uint8_t *last_piece, size_t *len)
 {
 	struct h2_context *ctx = c->ctx;
 	struct buf *pending = &c->rx.pending;
 	size_t before = pending->len;
-	if (!before)
-		return last_piece;
 	DCHECK(before + *len <= H2_MAX_GATHERED);
 	buf_copy_out(pending, 0, ctx->gathered, before);
 	buf_clear(pending, ctx->chunks);
@@ -152,7 +151,7 @@ static bool decode(struct h2_conn *c, const uint8_t *last_piece, size_t len)
 {
 	struct h2_context *ctx = c->ctx;
 	const struct hpack_sink sink = {h2_block_add, h2_block_moves, &ctx->block};
-	const uint8_t *bytes = gather(c, last_piece, &len);
+	const uint8_t *bytes = c->rx.pending.len ? gather(c, last_piece, &len) : last_piece;
 	enum hpack_result r;
 	if (!c->rx.block_parted) {
 		r = hpack_decode(&c->hpack, ctx->hpack_mem, ctx->hpack_memo, bytes, len,
@@ -162,6 +161,7 @@ static bool decode(struct h2_conn *c, const uint8_t *last_piece, size_t len)
 		r = hpack_decode_last(&c->rx.part, &c->hpack, ctx->hpack_mem, ctx->hpack_memo,
 			bytes, len, ctx->decoded, &sink);
 	}
+	c->rx.block_parted = false;
 	h2_count(ctx, H2_C_header_blocks_in);
 	return decoded(c, r);
 }
@@ -313,7 +313,8 @@ static void late_block(struct h2_conn *c, uint32_t id)
 }
 
 // The block at hand, of the stream *ret_s, if there is one. False = the connection has failed.
-static bool begin(struct h2_conn *c, bool idle, struct h2_stream **ret_s)
+static inline __attribute__((always_inline)) bool begin(
+	struct h2_conn *c, bool idle, struct h2_stream **ret_s)
 {
 	struct h2_block *b = &c->ctx->block;
 	uint32_t id = c->rx.block_id;
@@ -348,7 +349,7 @@ void h2_receive_block(struct h2_conn *c, const uint8_t *last_piece, size_t len)
 		late_block(c, id);
 }
 
-bool h2_receive_part(struct h2_conn *c)
+__attribute__((cold)) bool h2_receive_part(struct h2_conn *c)
 {
 	struct h2_context *ctx = c->ctx;
 	struct h2_rx *rx = &c->rx;

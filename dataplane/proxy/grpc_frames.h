@@ -21,18 +21,17 @@ struct proxy_frames { // all zero = before the first message
 static inline void proxy_frames_feed(struct proxy_frames *f, const uint8_t *p, size_t len)
 {
 	const uint8_t *end = p + len;
-	// What most pieces are: one message.
-	if (!(f->left | f->n_prefix) && len >= PROXY_FRAME_PREFIX) {
-		uint32_t length;
-		memcpy(&length, p + 1, sizeof(length));
-		if (__builtin_bswap32(length) == len - PROXY_FRAME_PREFIX)
-			return;
-	}
 	while (p < end) {
 		if (f->left) {
 			uint32_t n = (size_t)(end - p) < f->left ? (uint32_t)(end - p) : f->left;
 			f->left -= n;
 			p += n;
+			continue;
+		}
+		if (!f->n_prefix && end - p >= PROXY_FRAME_PREFIX) {
+			memcpy(&f->left, p + 1, sizeof(f->left));
+			f->left = __builtin_bswap32(f->left);
+			p += PROXY_FRAME_PREFIX;
 			continue;
 		}
 		f->length = f->n_prefix ? f->length << 8 | *p : 0;
