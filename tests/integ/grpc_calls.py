@@ -135,6 +135,50 @@ def metadata(channel):
     return {"pairs": len(sent)}
 
 
+def blanks(channel):
+    """Those at the ends of values are stripped on the way to the backend and back."""
+    sent = [("x-echo-first", "  a b"), ("x-echo-last", "c "), ("x-echo-only", " "),
+            ("x-echo-pad", "d")]
+    _, call = channel.unary_unary(ECHO + "Unary").with_call(b"x", metadata=sent,
+                                                            timeout=CALL_TIMEOUT_S)
+    got = metadata_of(pair for pair in call.trailing_metadata() if pair[0].startswith("x-echo"))
+    assert got == sorted((key, value.strip()) for key, value in sent), got
+    seen = json.loads(channel.unary_unary(ECHO + "Headers")(b"", metadata=sent,
+                                                            timeout=CALL_TIMEOUT_S))
+    assert ["x-echo-first", "a b"] in seen and ["x-echo-only", ""] in seen, seen
+    return {"pairs": len(sent)}
+
+
+def large_headers(channel, sizes=(62_000, 90_000, 200_000)):
+    """An answer whose header or trailers are too large fails alone: others on the connection of its
+    backend go on."""
+    beside = channel.unary_stream(ECHO + "Expand")(sized(40, 100, 0.1), timeout=CALL_TIMEOUT_S)
+    next(beside)
+    for size in sizes:
+        for initial, trailing in ((size, 1), (1, size)):
+            wish = json.dumps({"initial": initial, "trailing": trailing}).encode()
+            try:
+                channel.unary_unary(ECHO + "Large")(wish, timeout=CALL_TIMEOUT_S)
+                raise AssertionError(f"{wish} came back as OK")
+            except grpc.RpcError as error:
+                assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, error
+                assert "too large" in error.details(), error
+            unary(channel, count=3)
+    return {"messages": 1 + sum(1 for _ in beside)}
+
+
+def broken(channel):
+    """How a stream ends whose backend dies after a message; it is for the caller to see to that."""
+    messages = channel.unary_stream(ECHO + "Expand")(sized(2, 1000, 30), timeout=60)
+    next(messages)
+    print("one message", flush=True)
+    try:
+        next(messages)
+    except grpc.RpcError as error:
+        return {"code": error.code().name, "details": error.details()}
+    raise AssertionError("another message")
+
+
 def statuses(channel):
     """Every status code and its message pass unchanged, as do trailers beside it."""
     details = "50 % of 'ünïcode'\n and a newline"
@@ -248,7 +292,7 @@ def steady(channel, stop_file, path=ECHO + "Unary", parallel=4):
 
 
 SCENARIOS = (unary, server_streaming, client_streaming, bidi, deadline, cancellation, big_message,
-             metadata, statuses, upload, download, many, held_streams, steady)
+             metadata, blanks, large_headers, broken, statuses, upload, download, many, held_streams, steady)
 
 
 def main():

@@ -5,7 +5,7 @@
 usage: grpc_server.py NAME IP:PORT
 
 Every answer has `x-backend: NAME` in its initial metadata, and gives request metadata whose key
-starts with x-echo back as trailing metadata, and x-load-bin as the backend's own report of its load
+starts with x-echo back as trailing metadata (for x-echo-pad with blanks around), and x-load-bin as the backend's own report of its load
 (ORCA). /shunt.test.Echo/... has the methods below; any other service answers every method with the
 backend's name, and lacks all methods called Missing.
 
@@ -46,8 +46,8 @@ class Echo:
 
     def greet(self, context):
         context.send_initial_metadata((("x-backend", self.name),))
-        echoed = [(key, value) for key, value in context.invocation_metadata()
-                  if key.startswith("x-echo")]
+        echoed = [(key, f" {value}  " if key == "x-echo-pad" else value)
+                  for key, value in context.invocation_metadata() if key.startswith("x-echo")]
         echoed += [("endpoint-load-metrics-bin", value)
                    for key, value in context.invocation_metadata() if key == "x-load-bin"]
         context.set_trailing_metadata([*(context.trailing_metadata() or ()), *echoed])
@@ -118,6 +118,13 @@ class Echo:
         wish = json.loads(request)
         context.abort(CODES[wish["code"]], wish["details"])
 
+    def large(self, request, context):
+        """{"initial": bytes of initial metadata, "trailing": of trailing}."""
+        wish = json.loads(request)
+        context.send_initial_metadata((("x-large", "i" * wish["initial"]),))
+        context.set_trailing_metadata((("x-large", "t" * wish["trailing"]),))
+        return b""
+
     def hang(self, _request, context):
         """Never answers; counts how often it was called off."""
         gone = threading.Event()
@@ -144,6 +151,7 @@ class Handler(grpc.GenericRpcHandler):
             "Digest": grpc.stream_unary_rpc_method_handler(echo.digest),
             "Chat": grpc.stream_stream_rpc_method_handler(echo.chat),
             "Fail": grpc.unary_unary_rpc_method_handler(echo.fail),
+            "Large": grpc.unary_unary_rpc_method_handler(echo.large),
             "Hang": grpc.unary_unary_rpc_method_handler(echo.hang),
             "Seen": grpc.unary_unary_rpc_method_handler(echo.seen),
         }

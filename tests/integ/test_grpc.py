@@ -5,14 +5,37 @@ import time
 
 import pytest
 
+from lab import wait_until
+
 SCENARIOS = ("unary", "server_streaming", "client_streaming", "bidi", "deadline", "cancellation",
-             "big_message", "metadata", "statuses")
+             "big_message", "metadata", "blanks", "statuses")
 FLAT_KIB = 16 * 1024
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_calls(world, scenario):
     world.bed.run_calls(scenario)
+
+
+def connections_of(bed):
+    return bed.show_workers()[0]["proxy"]["connects"]
+
+
+def test_metadata_that_is_too_large_fails_its_call_alone(world):
+    bed = world.bed
+    bed.run_calls("unary")
+    connects = connections_of(bed)
+    assert bed.run_calls("large_headers") == {"messages": 40}
+    assert connections_of(bed) == connects
+
+
+def test_a_stream_whose_backend_dies_ends_unavailable(world):
+    calls = world.bed.start_calls("broken", "broken")
+    wait_until(lambda: "one message" in calls.output(), 30, "the first message")
+    world.backends["rpc-1"].kill()
+    result = world.bed.calls_result(calls)
+    assert result["code"] == "UNAVAILABLE", result
+    assert "connection was lost" in result["details"], result
 
 
 def test_many_calls_at_once_come_back_unaltered(make_world):
