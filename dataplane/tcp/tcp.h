@@ -102,7 +102,7 @@ void tcp_stack_flush(struct tcp_stack *);
 // connections in SYN_SENT only (RFC 5927).
 void tcp_stack_unreachable(struct tcp_stack *, const struct tcp_flow *);
 
-// 0, -EADDRINUSE, -ENOMEM (fixed small number of listeners).
+// 0, -EADDRINUSE, -ENOMEM (4,096 listeners at most).
 [[nodiscard]] int tcp_listen(
 	struct tcp_stack *, const struct ip_addr *, uint16_t port, tcp_accept_fn, void *arg);
 // New connections get RST; those that exist stay.
