@@ -5,6 +5,7 @@
 #include "lb/base/check.h"
 #include "lb/limits.h"
 
+#include <rte_alarm.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 // EAL itself is one per process, and so is what belongs to it.
@@ -172,6 +174,21 @@ err:
 	close_log();
 	eal_args_fini(&eal.args);
 	return rc;
+}
+
+static void on_settled(void *arg)
+{
+	__atomic_store_n((bool *)arg, true, __ATOMIC_RELEASE); // pairs with eal_settle()
+}
+
+void eal_settle(void)
+{
+	bool done = false;
+	// Alarms are that thread's, too, and it takes its events in their order.
+	if (rte_eal_alarm_set(1, on_settled, &done) != 0)
+		return;
+	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE))
+		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 }
 
 void eal_stop(void)

@@ -30,6 +30,10 @@ char *eal_describe(const struct eal_conf *, struct lb_err *reterr);
 // lcores inherit the caller's signal mask: block signals before. 0, -EINVAL or -errno; reterr says
 // which argument of shunt.yaml is to blame.
 [[nodiscard]] int eal_start(const struct eal_conf *, struct lb_err *reterr);
+// Waits until EAL's own thread has handled what drivers were to hear until now. That a memif goes
+// away is news for its other end, which may be in this process: it must not be closed, nor memory
+// given back, while that thread is at it.
+void eal_settle(void);
 // Workers joined and ports freed. EAL can't be started again in this process.
 void eal_stop(void);
 

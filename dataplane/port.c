@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dataplane/eal.h"
 #include "dataplane/interface.h"
 #include "dataplane/net/steer.h"
 #include "dataplane/port_impl.h"
@@ -66,7 +67,10 @@ void port_free(struct port *port)
 		rte_pktmbuf_free_bulk(q->ready, q->n_ready);
 		rte_pktmbuf_free_bulk(q->unsent, q->n_unsent);
 	}
+	bool was_open = port->opened;
 	port_close(port, false);
+	if (was_open)
+		eal_settle();
 	port_claim_drop(&port->claim);
 	for (uint32_t i = 0; i < port->n_queues; i++)
 		rte_mempool_free(port->queues[i].mbufs);

@@ -46,6 +46,16 @@ def test_every_byte_is_right_through_the_balancer_over_memif(memif_bed, way):
     assert ended_ok(memif_bed) == n
 
 
+def test_both_ends_of_a_memif_in_one_process_end_well_each_time(lab):
+    near = f"net_memif0,role=server,socket={lab.dir}/near.sock,socket-abstract=no"
+    words = ["-d", near, "-a", "10.82.0.1/16", "-t", f"{BACKEND}:{BACKEND_PORT}", "--echo-device",
+             near.replace("memif0,role=server", "memif1,role=client"), "--echo-address", f"{BACKEND}/16",
+             "--listen", str(BACKEND_PORT), "-n", "10"]
+    for _ in range(15):
+        done = lab.exec("lb", load_agent.argv("run", *words), check=False)
+        assert done.returncode == 0, done
+
+
 def test_idle_connections_are_held_beside_the_load(memif_bed):
     done = load_agent.run(memif_bed.lab, "lb", *load_agent.memif_words(memif_bed.lab), "-n", "2000",
                           "-c", "2", "-m", "8", "--idle", "1000")
