@@ -56,6 +56,10 @@ class ShuntOnMemif(Subject):
         return (cpu_s(self.bed.daemon.pid, WORKER), sum(w["busy_s"] for w in workers),
                 sum(w["idle_s"] for w in workers), sum(w["requests"] for w in workers))
 
+    def requests(self):
+        """That the daemon has had."""
+        return self._state()[3]
+
     def _shunt_load(self, *words):
         return load_agent.argv("run", *load_agent.memif_words(self.lab), "--check", "same", "-p",
                                path(self.n_routes), *map(str, words), core=cores()[1])
@@ -70,7 +74,9 @@ class ShuntOnMemif(Subject):
                       report["failed"], load["client"] + load["echo"], report["latency_ns"], why_of(report))
 
     def start_shunt_load(self, *words):
-        return self.lab.start("lb", "idle", self._shunt_load(*words))
+        """Each load has a backend of its own. If the one before went while the daemon was off its core, the daemon
+        learns so from its first request."""
+        return self.lab.start("lb", "idle", self._shunt_load("--probe", *words))
 
     def measure(self, clients, streams, seconds, *words):
         return self._run("-c", clients, "-m", streams, "-D", seconds, *words)

@@ -15,6 +15,7 @@ import compare_closing  # noqa: E402
 import compare_print  # noqa: E402
 import compare_rows  # noqa: E402
 import compare_subjects  # noqa: E402
+from lab import wait_until  # noqa: E402
 
 SUBJECTS, _ = compare_subjects.found()
 OF_ALL = {"memory per idle connection, of the process", "CPU per connection with one request", "CPU per request 8x32",
@@ -46,6 +47,14 @@ def test_a_subject_finds_the_last_of_many_routes(subject):
     figures = figures_of(subject, 100)
     costs = [figures[f"CPU per request {shape}, 100 routes"][1] for shape in ("8x32", "64x1")]
     assert min(costs) > 0
+
+
+def test_a_backend_that_went_without_a_word_before_costs_no_request():
+    with compare_subjects.ShuntOnMemif() as running:
+        before = running.start_shunt_load("-c", "1", "-r", "1", "-D", "60")
+        wait_until(lambda: running.requests() > 1, 30, "a request, and then none for a second")
+        before.kill()
+        assert list(running.idle_figures()) and running.failed == 0
 
 
 @pytest.mark.skipif(not compare_closing.is_here(), reason="needs nginx (tools/setup compare)")
