@@ -14,7 +14,7 @@
 #define CONFIG_MAX_PORTS 8
 #define CONFIG_MAX_ADDRESSES 16 // of one port
 #define CONFIG_MAX_DNS_SERVERS 16
-#define CONFIG_MAX_MTU 1900 // a frame fits one packet buffer
+#define CONFIG_MAX_MTU 9000 // a frame fits one packet buffer
 
 enum config_idle { CONFIG_IDLE_BACKOFF, CONFIG_IDLE_POLL };
 

@@ -50,7 +50,8 @@ static int open_ports(struct host *h, const struct host_conf *conf, struct lb_er
 	for (uint32_t i = 0; i < conf->n_ports; i++) {
 		const struct host_port *from = &conf->ports[i];
 		DCHECK(from->n_addresses >= 1 && from->n_addresses <= NET_MAX_ADDRESSES);
-		struct port_conf own = {.index = i, .device = from->device, .n_queues = 1};
+		struct port_conf own = {
+			.index = i, .device = from->device, .mtu = from->mtu, .n_queues = 1};
 		h->ports[i] = from->port ? from->port : port_new(&own, reterr);
 		if (!h->ports[i])
 			return -EINVAL;

@@ -22,6 +22,7 @@ struct rte_mbuf;
 struct host_port {
 	struct port *port; // borrowed, outlives the host; NULL = it opens the device for itself
 	const char *device; // DPDK's devargs, see port.h; only without a port
+	uint16_t mtu; // of it, as in struct port_conf; only without a port
 	struct net_prefix addresses[NET_MAX_ADDRESSES]; // the first is the source if none is said
 	uint32_t n_addresses; // at least 1
 	struct ip_addr gateway; // all zero = none

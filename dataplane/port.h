@@ -29,12 +29,12 @@ struct port_conf {
 	const char *device;
 	uint16_t mtu; // 0 = the device's own, at most PORT_MAX_MTU
 	uint32_t n_queues; // workers
-	uint32_t n_mbufs; // per queue, of 2 KiB; 0 = 8192
+	uint32_t n_mbufs; // per queue, of 2 KiB, with an MTU above 1900 of 12; 0 = 8192
 	// Borrowed. Gets offered what the device does (RSS), unless by_software; NULL = one queue.
 	struct steer *steer;
 	bool by_software; // don't use the device's steering, even if it has it
 };
-#define PORT_MAX_MTU 1900 // a frame fits one mbuf
+#define PORT_MAX_MTU 9000
 
 // Whether these devargs name a device that needs physical addresses, see pci_device.h. Before EAL.
 bool port_wants_pa(const char *device);

@@ -20,6 +20,12 @@
 
 #define DEFAULT_MBUFS 8192
 #define N_DESCRIPTORS 1024
+// A frame fits one mbuf: of the usual size up to a certain MTU, of three pages beyond it, as many as
+// a frame takes in the rings of af_packet.
+#define SMALL_MTU 1900
+#define SMALL_ROOM RTE_MBUF_DEFAULT_DATAROOM
+#define LARGE_ROOM 12288
+_Static_assert(PORT_MAX_MTU + 256 <= LARGE_ROOM, "with what af_packet puts before it");
 // A pool's mbufs also come to rest with workers that were handed its frames and freed them: each
 // core keeps up to one and a half times what is called the size of its cache.
 #define MAX_CACHE 256
@@ -67,6 +73,11 @@ static bool is_driver(const char *device, const char *driver)
 	return strncmp(device, driver, strlen(driver)) == 0;
 }
 
+static uint16_t room_for(const struct port_conf *conf)
+{
+	return conf->mtu > SMALL_MTU ? LARGE_ROOM : SMALL_ROOM;
+}
+
 // PCI addresses are spelled as DPDK will call the port. af_packet's own default of 512 frames loses
 // what arrives while this thread doesn't run: 4096 small frames are about 4 ms of a million a
 // second.
@@ -83,6 +94,9 @@ static void complete_devargs(const struct port_conf *conf, char *text, size_t si
 	n = snprintf(text, size, "%s", conf->device);
 	if (n < 0 || (size_t)n >= size)
 		return;
+	bool large = room_for(conf) != SMALL_ROOM;
+	if (is_driver(text, "net_memif") && large && !strstr(text, "bsize="))
+		snprintf(text + n, size - (size_t)n, ",bsize=%u", LARGE_ROOM);
 	if (is_driver(text, "net_af_xdp") && conf->n_queues > 1 && !strstr(text, "queue_count="))
 		snprintf(text + n, size - (size_t)n, ",queue_count=%u", conf->n_queues);
 	if (!is_driver(text, "net_af_packet"))
@@ -91,7 +105,10 @@ static void complete_devargs(const struct port_conf *conf, char *text, size_t si
 		strstr(text, "framecnt=") || strstr(text, "framesz=") || strstr(text, "blocksz=");
 	if (conf->n_queues > 1 && !strstr(text, "qpairs="))
 		n += snprintf(text + n, size - (size_t)n, ",qpairs=%u", conf->n_queues);
-	if (!rings)
+	if (!rings && large)
+		snprintf(text + n, size - (size_t)n, ",blocksz=%u,framesz=%u,framecnt=2048",
+			LARGE_ROOM, LARGE_ROOM);
+	else if (!rings)
 		snprintf(text + n, size - (size_t)n, ",blocksz=65536,framesz=2048,framecnt=4096");
 }
 
@@ -148,15 +165,17 @@ static int set_mtu(struct port *port, const struct port_conf *conf,
 	if (now < 0 && rte_eth_dev_get_mtu(port->id, &port->mtu) == 0)
 		now = port->mtu; // which not every device can set, such as memif
 	now = now < 0 ? RTE_ETHER_MTU : now;
-	port->mtu = now > PORT_MAX_MTU ? PORT_MAX_MTU : (uint16_t)now;
-	if (conf->mtu == 0 || conf->mtu == now)
+	port->mtu = now > SMALL_MTU ? SMALL_MTU : (uint16_t)now;
+	if (conf->mtu == 0)
 		return 0;
 	if (conf->mtu > PORT_MAX_MTU || conf->mtu < 576) {
 		lb_err_set(reterr, "ports[%u].mtu: %u is not within 576 and %u", conf->index,
 			conf->mtu, PORT_MAX_MTU);
 		return -EINVAL;
 	}
-	int rc = rte_eth_dev_set_mtu(port->id, conf->mtu);
+	// A memif knows none: what is as long as its buffers passes.
+	bool any = is_driver(info->driver_name, "net_memif");
+	int rc = conf->mtu == now || any ? 0 : rte_eth_dev_set_mtu(port->id, conf->mtu);
 	if (rc < 0)
 		return lb_err_set(reterr, "ports[%u].mtu: %s does not take %u: %s", conf->index,
 			port->name, conf->mtu, rte_strerror(-rc));
@@ -170,8 +189,8 @@ static bool make_mbufs(struct port_queue *q, const struct port_conf *conf, int s
 	char name[RTE_MEMPOOL_NAMESIZE];
 	snprintf(name, sizeof(name), "mbufs-%u-%u", q->port_id, q->index);
 	q->mbufs = rte_pktmbuf_pool_create(name, conf->n_mbufs ? conf->n_mbufs : DEFAULT_MBUFS,
-		RTE_MIN(MAX_CACHE, CACHED_MBUFS / conf->n_queues), 0, RTE_MBUF_DEFAULT_BUF_SIZE,
-		socket);
+		RTE_MIN(MAX_CACHE, CACHED_MBUFS / conf->n_queues), 0,
+		(uint16_t)(room_for(conf) + RTE_PKTMBUF_HEADROOM), socket);
 	if (!q->mbufs)
 		return false;
 	q->room = rte_pktmbuf_data_room_size(q->mbufs) - RTE_PKTMBUF_HEADROOM;

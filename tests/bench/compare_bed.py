@@ -277,6 +277,7 @@ class OnVeth(Subject):
 
     transport = "veth"
     offloads = "on"
+    mtu = 1500
 
     def __init__(self, n_routes=1, closing=None):
         """closing: with a backend of compare_closing, in this case."""
@@ -289,7 +290,7 @@ class OnVeth(Subject):
         return self.process.pid
 
     def build(self):
-        self.bed = Testbed(self.lab)
+        self.bed = Testbed(self.lab, mtu=self.mtu)
         if self.offloads == "on":
             self._kernel_network()
         # Asked for again and again at first: the kernel's own second between them would be counted.

@@ -19,6 +19,7 @@ WORKER = "rte-worker"
 # go round in one heap, and whoever does not have it waits.
 FULL = (512, 1)
 FEW, MANY = "few.test", "all.test"  # authorities: with one route, and with all there are
+LARGE_MTU = 9000
 PART_S = 0.6  # of a load without many routes, and then of one with them
 
 
@@ -40,11 +41,12 @@ class ShuntOnVeth(OnVeth):
 class ShuntOnMemif(Subject):
     name = "shunt"
     transport = "memif"
+    mtu = 1500
     is_peer = False
     version = ShuntOnVeth.version
 
     def build(self):
-        self.bed = PollingBed(self.lab)
+        self.bed = PollingBed(self.lab, self.mtu)
         load_agent.serve_echo(self.bed, routes=routes_of_echo(self.n_routes), without_routes=[FEW])
         prefer(self.bed.daemon.pid, WORKER)
 
@@ -62,7 +64,7 @@ class ShuntOnMemif(Subject):
 
     def _shunt_load(self, *words):
         return load_agent.argv("run", *load_agent.memif_words(self.lab), "--check", "same", "-p",
-                               path(self.n_routes), *map(str, words), core=cores()[1])
+                               path(self.n_routes), "--mtu", str(self.mtu), *map(str, words), core=cores()[1])
 
     def _run(self, *words, priority=first):
         before = self._state()
@@ -116,11 +118,34 @@ class ShuntOnMemif(Subject):
         yield "busy share / saturation", "", 1e6 / half.subject_us() / most.per_second
 
 
+class LargeFramesOnVeth(ShuntOnVeth):
+    """Large bodies, with frames of up to 9000 bytes. The kernel's sockets take 64 KiB through a veth at once, whatever
+    its MTU."""
+
+    transport = "veth, MTU 9000"
+    routes = False
+    mtu = LARGE_MTU
+
+    def figures(self, seconds, rate):
+        yield from self.body_figures(seconds)
+
+
+class LargeFramesOnMemif(ShuntOnMemif):
+    """The same on memif."""
+
+    transport = "memif, MTU 9000"
+    routes = False
+    mtu = LARGE_MTU
+
+    def figures(self, seconds, rate):
+        yield from self.body_figures(seconds)
+
+
 class PollingBed(Testbed):
     """memif, a worker that never sleeps."""
 
-    def __init__(self, lab):
-        super().__init__(lab, device="memif")
+    def __init__(self, lab, mtu):
+        super().__init__(lab, device="memif", mtu=mtu)
 
     def config_text(self):
         text = super().config_text().replace("idle: backoff", "idle: poll")

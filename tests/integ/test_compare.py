@@ -49,6 +49,12 @@ def test_a_subject_finds_the_last_of_many_routes(subject):
     assert min(costs) > 0
 
 
+@pytest.mark.parametrize("subject", [s for s in SUBJECTS if "MTU" in s.transport], ids=lambda s: s.transport)
+def test_large_frames_are_measured_with_large_bodies(subject):
+    figures = figures_of(subject, 1)
+    assert len(figures) >= 8 and all(value > 0 for _, value in figures.values()), figures
+
+
 def test_a_backend_that_went_without_a_word_before_costs_no_request():
     with compare_subjects.ShuntOnMemif() as running:
         before = running.start_shunt_load("-c", "1", "-r", "1", "-D", "60")

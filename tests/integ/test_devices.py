@@ -5,10 +5,11 @@ go down, interfaces go away and come back, others cannot be opened at all."""
 import pathlib
 import re
 
+import load_agent
 import pytest
-
+from conftest import check_end
 from lab import wait_until
-from testbed import LINKS, WORKERS
+from testbed import LINKS, WORKERS, Testbed
 
 BACK_TIMEOUT_S = 20
 CLIENT_PORT = 0  # in shunt.yaml
@@ -22,6 +23,16 @@ def test_a_device_carries_requests(make_world, device):
     report = world.bed.run_h2load(requests=1000, clients=4, streams=4)
     assert report.perfect, report
     world.bed.run_calls("unary", count=10)
+
+
+def test_large_frames_carry_large_bodies_on_af_packet(lab):
+    bed = Testbed(lab, mtu=9000)
+    bed.start_http_backend("one", "10.82.0.1", 1 << 20)
+    load_agent.serve_echo(bed, ("10.82.0.1", 8080))
+    report = bed.run_h2load(requests=64, clients=2, streams=4)
+    assert report.perfect and report.payload == 64 << 20, report
+    assert bed.mean_sent("port0") > 3000, bed.show("workers")
+    check_end(bed)
 
 
 # -- links and devices that go and come

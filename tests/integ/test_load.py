@@ -46,6 +46,16 @@ def test_every_byte_is_right_through_the_balancer_over_memif(memif_bed, way):
     assert ended_ok(memif_bed) == n
 
 
+def test_large_frames_carry_large_bodies_over_memif(lab):
+    bed = Testbed(lab, device="memif", workers=WORKERS[-1:], mtu=9000)
+    load_agent.serve_echo(bed)
+    done = load_agent.run(lab, "lb", *load_agent.memif_words(lab), "--probe", "--mtu", "9000", "-b", "300000",
+                          "-A", "300000", "-n", "100", "-c", "2", "-m", "4")
+    assert done.outcomes() == {"ok": 100}, done.report
+    assert all(bed.mean_sent(port) > 3000 for port in ("port0", "port1")), bed.show("workers")
+    check_end(bed)
+
+
 def test_both_ends_of_a_memif_in_one_process_end_well_each_time(lab):
     near = f"net_memif0,role=server,socket={lab.dir}/near.sock,socket-abstract=no"
     words = ["-d", near, "-a", "10.82.0.1/16", "-t", f"{BACKEND}:{BACKEND_PORT}", "--echo-device",

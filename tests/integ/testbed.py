@@ -45,8 +45,9 @@ class Testbed:
 
     __test__ = False  # pytest: not a test for its name
 
-    def __init__(self, lab, device="af_packet", bridges=False, workers=WORKERS):
+    def __init__(self, lab, device="af_packet", bridges=False, workers=WORKERS, mtu=1500):
         self.lab = lab
+        self.mtu = mtu  # of the links
         self.workers = workers  # cores, as in shunt.yaml
         self.device = device
         self.stats_socket = lab.dir / "stats.sock"
@@ -64,7 +65,7 @@ class Testbed:
 
     def _connect(self, far, far_if, near_if, bridged):
         if not bridged:
-            self.lab.link((far, far_if), ("lb", near_if), queues=len(self.workers))
+            self.lab.link((far, far_if), ("lb", near_if), mtu=self.mtu, queues=len(self.workers))
             return
         middle = self.middle_of(far)
         self.lab.link((far, far_if), (middle, "far"))
@@ -112,7 +113,7 @@ class Testbed:
         text = text.replace("workers: [1]", f"workers: {list(self.workers)}")
         for number, (_, near_if) in enumerate(LINKS.values()):
             example = DEVICES["af_packet"].format(n=number, interface=near_if)
-            text = text.replace(example, self._device(number, near_if))
+            text = text.replace(example, f"{self._device(number, near_if)}\n    mtu: {self.mtu}")
         return text + self.settings
 
     def _device(self, number, interface):
@@ -157,6 +158,11 @@ class Testbed:
     def show_workers(self):
         """Each worker's part of `show workers`."""
         return list(self.show("workers").values())
+
+    def mean_sent(self, port):
+        """Bytes of a frame that all workers sent on "port0", say."""
+        counters = [worker[port] for worker in self.show_workers()]
+        return sum(c["tx_bytes"] for c in counters) / sum(c["tx_frames"] for c in counters)
 
     def shuntctl(self, *words):
         return command(self._shuntctl(*words)).stdout

@@ -51,8 +51,10 @@ static struct host *make_host(struct loop *l, int side, const struct device_opti
 	uint32_t max_conns, struct lb_err *reterr)
 {
 	uint64_t chunks = 16ull * max_conns;
-	struct host_port port = {
-		.device = d->device, .n_addresses = d->n_addresses, .gateway = d->gateway};
+	struct host_port port = {.device = d->device,
+		.mtu = (uint16_t)l->options.mtu,
+		.n_addresses = d->n_addresses,
+		.gateway = d->gateway};
 	struct host_conf conf = {
 		.ports = &port,
 		.n_ports = 1,

@@ -109,6 +109,8 @@ static const struct opt opts[] = {
 		"for who neither asks for a size nor sends a body (64)"},
 	{0, "echo-fault", "KIND:N", BOTH, KIND_FAULT, 0, 0, 0,
 		"spoil each Nth answer: alter, cut, swap, status, reset, silent"},
+	{0, "mtu", "BYTES", BOTH, KIND_NUMBER32, AT(mtu), 576, 9000,
+		"of the devices (their own, 1900 at most)"},
 	{0, "core", "N", BOTH, KIND_NUMBER64, AT(core), 0, 1023,
 		"where it runs (the last CPU that it may use)"},
 	{0, "nap", NULL, BOTH, KIND_FLAG, AT(nap), 0, 0,

@@ -47,6 +47,7 @@ struct options {
 	enum echo_fault fault;
 	uint32_t fault_every;
 	// The process.
+	uint32_t mtu; // of the devices; 0 = their own
 	int64_t core; // -1 = the last one that is usable
 	const char *eal[OPTIONS_MAX_EAL];
 	uint32_t n_eal;

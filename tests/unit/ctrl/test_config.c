@@ -217,7 +217,7 @@ static void an_error_names_file_field_and_reason(void **state)
 		{"mtu: 1400", "mtu: 70000",
 			":10: ports[1].mtu: '70000' is not a number of its range"},
 		{"log: ", "drain_s: -1\nlog: ", "drain_s: '-1' is not a number"},
-		{"mtu: 1400", "mtu: 1901", ": ports[1]: mtu: 1901 is outside 576..1900"},
+		{"mtu: 1400", "mtu: 9001", ": ports[1]: mtu: 9001 is outside 576..9000"},
 		{"mtu: 1400", "mtu: 100", ": ports[1]: mtu: 100 is outside"},
 		{"idle: poll", "idle: fast", ":3: idle: 'fast' is not one of backoff, poll"},
 		{"level: debug", "level: loud",
