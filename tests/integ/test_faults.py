@@ -188,9 +188,9 @@ def test_backend_that_comes_back_is_connected_to_before_its_backoff_ends(make_wo
     lab.exec("backends", [sys.executable, "-c", ANNOUNCEMENT, "b0", ip])
     wait_until(lambda: state() == "READY", SOON_S, "the endpoint whose host announced itself")
     dies_and_returns(again)
-    assert bed.shuntctl("reconnect", f"{cluster}/{address}").split() == ["reconnecting", "1"]
+    assert bed.shuntctl("reconnect", f"{cluster}/{address}").split() == ["reconnecting:", "1"]
     wait_until(lambda: state() == "READY", SOON_S, "the endpoint after `reconnect`")
-    assert bed.shuntctl("reconnect").split() == ["reconnecting", "0"]
+    assert bed.shuntctl("reconnect").split() == ["reconnecting:", "0"]
     for words, refusal in ((f"nobody/{address}", "no cluster 'nobody'"),
                            (f"{cluster}/10.9.9.9:1", f"cluster '{cluster}' has no endpoint '10.9.9.9:1'")):
         with pytest.raises(LabError, match=refusal):

@@ -33,7 +33,8 @@ struct life {
 	struct rand rand;
 	char plan[1024];
 	uint64_t left_ns[N_ADDRESSES]; // UINT64_MAX = it is in the configuration
-	// Since an address was last connected, or nobody's: what BO-01 allows from there on.
+	// Since an address was last connected, or nobody's, or fails for another reason: what BO-01
+	// allows from there on.
 	uint32_t n_tries[N_ADDRESSES];
 	uint64_t since_ns[N_ADDRESSES];
 };
@@ -118,6 +119,7 @@ static void change(struct life *l)
 	case 4:
 	case 5:
 		sim_set(s, i, (enum sim_host_kind)below(l, 4));
+		l->n_tries[i] = 0;
 		break;
 	case 6:
 		sim_set(s, i, SIM_UP);

@@ -257,10 +257,10 @@ static void endpoints_that_wait_are_connected_to_when_operators_say_so(void **st
 	give(w);
 	assert_true(is_asked_to_connect(w, &id));
 	for (int i = 0; i < 3; i++) {
-		assert_true(shows(w, words[i], "reconnecting  0"));
+		assert_true(shows(w, words[i], "reconnecting: 0"));
 		tell(w, LB_EVENT_FAILED, id);
 		(void)is_asked_to_connect(w, &again); // the next priority
-		assert_true(shows(w, words[i], "reconnecting  1"));
+		assert_true(shows(w, words[i], "reconnecting: 1"));
 		assert_true(is_asked_to_connect(w, &again));
 		assert_int_equal(again, id);
 	}
