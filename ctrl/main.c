@@ -166,8 +166,10 @@ static void log_port(const struct daemon *d, unsigned i, enum port_event event)
 	const char *device = log_quote(d->config->ports[i].device);
 	switch (event) {
 	case PORT_EVENT_LINK:
-		if (s->state == PORT_UP)
+		if (s->state == PORT_UP && s->mbps)
 			log_info("link up", "port=%u device=%s speed_mbps=%u", i, device, s->mbps);
+		else if (s->state == PORT_UP)
+			log_info("link up", "port=%u device=%s", i, device);
 		else
 			log_warn("link down", "port=%u device=%s", i, device);
 		break;
