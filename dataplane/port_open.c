@@ -20,8 +20,8 @@
 
 #define DEFAULT_MBUFS 8192
 #define N_DESCRIPTORS 1024
-// A frame fits one mbuf: of the usual size up to a certain MTU, of three pages beyond it, as many as
-// a frame takes in the rings of af_packet.
+// A frame fits one mbuf: of the usual size up to a certain MTU, of three pages beyond it, as many
+// as a frame takes in the rings of af_packet.
 #define SMALL_MTU 1900
 #define SMALL_ROOM RTE_MBUF_DEFAULT_DATAROOM
 #define LARGE_ROOM 12288
