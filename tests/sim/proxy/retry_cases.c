@@ -82,7 +82,8 @@ static void rt_06_response_headers_commit(void **state)
 	backend_abort_conns(&w->backends[0]);
 	backend_abort_conns(&w->backends[1]);
 	finish(w);
-	assert_true(stalled->closed && !stalled->got_end);
+	assert_true(stalled->closed && stalled->received == 15);
+	assert_int_equal(stalled->grpc_status, 14);
 	assert_int_equal(seen(w, reset)->n, 1);
 	assert_int_equal(seen(w, stalled)->n, 1);
 	assert_int_equal(world_counter(w, "retries"), 0);
