@@ -84,6 +84,7 @@ KNOWN = {
     **{f"nothing/grpc {label}": ("grpc 14", "D1, A28-R03")
        for label in ("plain", "head", "no host")},
     "message/star": (ALPHA, "A28-P01: the empty prefix matches all"),
+    "message/no authority": ("400", "RFC 9113 8.3.1; Envoy ends the connection"),
     "timeout-http-header-max": ("grpc 4", "D8, A31-T04: header_max without a client's deadline"),
     "share-stacked/all": ({ALPHA: 0.5, BETA: 0.25, GAMMA: 0.25}, "A28-O04: each draws its own"),
 }
