@@ -134,7 +134,11 @@ static void on_watch_ports(struct twheel_timer *timer)
 		(struct control_plane *)((char *)timer -
 					 offsetof(struct control_plane, ports_timer));
 	uint64_t now = twheel_now(loop_wheel(p->loop));
-	p->conf.watch_ports(p->conf.ctx_ports, now);
+	uint32_t n = 0;
+	if (p->conf.watch_ports(p->conf.ctx_ports, now))
+		n = assembler_reconnect(p->assembler, NULL); // they failed for want of it
+	if (n)
+		log_info("connecting at once", "endpoints=%u", n);
 	twheel_arm(loop_wheel(p->loop), timer, now + WATCH_PORTS_NS);
 }
 

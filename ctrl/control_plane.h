@@ -28,8 +28,8 @@ struct control_plane_conf { // all borrowed, outlives it, but for the slot
 	uint32_t max_connections; // of each, of clients and backends together
 	const struct show_port *ports; // as struct show_conf has them
 	const char *(*steering)(void *ctx, uint32_t port);
-	// Called several times a second: brings `ports` up to date.
-	void (*watch_ports)(void *ctx, uint64_t now_ns);
+	// Called several times a second: brings `ports` up to date. True = a link came up.
+	bool (*watch_ports)(void *ctx, uint64_t now_ns);
 	void *ctx_ports;
 };
 

@@ -188,14 +188,17 @@ static void log_port(const struct daemon *d, unsigned i, enum port_event event)
 	}
 }
 
-static void watch_ports(void *ctx, uint64_t now_ns)
+static bool watch_ports(void *ctx, uint64_t now_ns)
 {
 	struct daemon *d = ctx;
+	bool came_up = false;
 	for (unsigned i = 0; i < d->config->n_ports; i++) {
 		enum port_event event = port_watch(d->ports[i], now_ns);
 		describe_port(d->ports[i], &d->shown_ports[i]);
 		log_port(d, i, event);
+		came_up |= event == PORT_EVENT_LINK && port_status(d->ports[i])->state == PORT_UP;
 	}
+	return came_up;
 }
 
 static int open_ports(struct daemon *d, struct lb_err *err)

@@ -123,6 +123,23 @@ def test_the_backends_interface_may_go_and_come_under_load(make_world):
                "requests answered again")
 
 
+def test_a_link_that_comes_up_ends_backoffs(make_world):
+    world = make_world().start()
+    bed = world.bed
+
+    def failures():
+        return sum(w["proxy"]["connect_failures"] for w in bed.show_workers())
+
+    world.backends["green-2"].kill()
+    wait_until(lambda: failures() >= 4, 30, "four refused attempts, and so a wait of seconds")
+    bed.lab.ip("client", "link", "set", "c0", "down")
+    wait_link(bed, "down")
+    bed.lab.ip("client", "link", "set", "c0", "up")
+    wait_link(bed, "up")
+    wait_until(lambda: 'msg="connecting at once" endpoints=1' in bed.daemon.output(), BACK_TIMEOUT_S,
+               "an attempt because of the link")
+
+
 def test_a_tap_that_somebody_deleted_is_made_again(make_world):
     bed = make_world(device="tap").start().bed
     bed.lab.ip("lb", "link", "delete", "tap-lb-c")
