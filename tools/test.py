@@ -5,6 +5,7 @@
     tools/test                      everything
     tools/test PART [NAME]          one part, or one test of it
     tools/test long                 the random tests in their long forms (some ten minutes)
+    tools/test pci [NAME]           network cards that QEMU emulates (some five minutes; needs root)
 
 Parts: lint; unit; sim (seeded simulations); sanitize (unit and sim under AddressSanitizer and
 UndefinedBehaviorSanitizer, those with threads under ThreadSanitizer); clang (the whole build with clang); integ (the
@@ -35,6 +36,8 @@ BUILDS = {
 }
 SLOWER = {"build-asan": 4, "build-tsan": 6}  # how much more time a test may take
 PARTS = ("lint", "unit", "sim", "sanitize", "clang", "integ")
+ASKED_FOR = ("long", "pci")  # not parts of everything
+PCI_TEST = "tests/integ/test_pci.py"
 # What the unit and sim suites run a short form of: routes against a naive twin, patterns against
 # RE2, simulated worlds by seed.
 LONG = [
@@ -175,10 +178,10 @@ def junit_counts(path):
     return total
 
 
-def integ_run(report, what, workers=None):
+def integ_run(report, what, workers=None, together="loadfile"):
     report.unlink(missing_ok=True)
     argv = [".venv/bin/python", "-m", "pytest", "-v", "--tb=short", "-rs",
-            "-n", str(INTEG_AT_ONCE), "--dist", "loadfile",
+            "-n", str(INTEG_AT_ONCE), "--dist", together,
             "-c", "tests/integ/pytest.ini", f"--junitxml={report}",
             f"--basetemp={ROOT / 'build' / 'integ-tmp'}", *what]
     env = {**os.environ, **({"SHUNT_WORKERS": workers} if workers else {})}
@@ -198,11 +201,22 @@ def integ(only):
     if go_version() < GO_AT_LEAST:
         print("no Go toolchain of at least 1.25: tests with Go programs will be skipped")
     chosen = ["-k", only[0]] if only else []
-    counts = integ_run(ROOT / "build" / "integ.xml", ["tests/integ", *chosen])
+    counts = integ_run(ROOT / "build" / "integ.xml",
+                       ["tests/integ", f"--ignore={PCI_TEST}", *chosen])
     if only or (os.cpu_count() or 1) < 2:
         return counts
     say("integration tests on two workers")
     return add(counts, integ_run(ROOT / "build" / "integ-two.xml", ON_TWO_WORKERS, "0,1"))
+
+
+def pci(only):
+    if not build("build"):
+        return Counts(failed=1)
+    if not run(["tools/setup", "pci"]):
+        print("without what tools/setup pci installs, tests will be skipped")
+    say("tests with emulated cards")
+    chosen = ["-k", only[0]] if only else []
+    return integ_run(ROOT / "build" / "pci.xml", [PCI_TEST, *chosen], together="loadgroup")
 
 
 def run_long():
@@ -239,11 +253,11 @@ def run_part(part, only):
         return run_long()
     if part in ("lint", "unit", "sim"):
         return tested("build", [part], only)
-    return {"sanitize": sanitize, "clang": clang, "integ": integ}[part](only)
+    return {"sanitize": sanitize, "clang": clang, "integ": integ, "pci": pci}[part](only)
 
 
 def main(argv):
-    if any(a in ("-h", "--help") for a in argv) or (argv and argv[0] not in (*PARTS, "long")) or len(argv) > 2:
+    if any(a in ("-h", "--help") for a in argv) or (argv and argv[0] not in (*PARTS, *ASKED_FOR)) or len(argv) > 2:
         print(__doc__.strip())
         return 0 if argv and argv[0] in ("-h", "--help") else 2
     if not run(["tools/setup"]):

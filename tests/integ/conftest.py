@@ -32,7 +32,9 @@ _LOGS = pytest.StashKey()
 
 
 def log_tails(lab):
-    return [(process.name, process.output()[-LOG_TAIL:]) for process in lab.processes]
+    """Of the lab's processes, and of those in its virtual machines."""
+    return [(path.stem, path.read_text(errors="replace")[-LOG_TAIL:])
+            for path in sorted(lab.dir.glob("*.log"))]
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -73,10 +75,14 @@ def fixture_module_lab(request):
 def module_lab_of(request):
     """The same, for a fixture that makes several, one after the other."""
     with Lab(LABEL) as lab:
-        for item in request.session.items:
-            if item.module is request.module:
-                item.stash[_LAB] = lab
-        yield lab
+        items = [item for item in request.session.items if item.module is request.module]
+        for item in items:
+            item.stash[_LAB], item.stash[_LOGS] = lab, None
+        try:
+            yield lab
+        finally:
+            for item in items:
+                item.stash[_LOGS] = log_tails(lab)
 
 
 @pytest.fixture(name="make_world")

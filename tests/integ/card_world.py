@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""shuntd in a virtual machine, on an emulated network card, between a client and a backend that are
+both at the other end of its only link.
+
+    client and backend 10.81.0.1 -- the card 10.81.0.10 (shuntd)
+
+The xDS server runs beside shuntd, on the guest's loopback.
+"""
+
+import json
+
+import h2load
+import resources
+from lab import LabError, OFFLOADS
+from resources import Folder
+from testbed import BUILD, EXAMPLE, HERE, VIP, URL, XDS_ADDRESS
+from vm import CARD, NS, SLOT, TAP, Guest
+
+BACKEND = ("10.81.0.1", 8080)
+SOCKET = "/run/shunt.sock"  # the guest's own; a folder of the host cannot have a Unix socket of it
+IP_AND_ICMP_LEN = 28
+HUGEPAGES = "hugepages=200"  # of 2 MiB, on the kernel's command line
+READY_TIMEOUT_S = 120  # 4 s on an idle machine
+MTU = 1900  # the most with buffers of the usual size
+MARK_SIZE = 20_000  # of an answer: frames of full length
+SYS = "/sys/bus/pci/devices"
+# Kernel drivers that give a card away, with what it takes.
+UIO = "uio_pci_generic"
+VFIO = "vfio-pci"
+# name: (the driver that the kernel has for it, the one it is given to, `eal`, the guest)
+CARDS = {
+    "virtio": ("virtio_net", UIO, "[--in-memory]", {
+        "card": "virtio-net-pci,mq=on,rss=on,hash=on", "queues": 2, "cpus": 3, "cmdline": HUGEPAGES}),
+    "virtio-vfio": ("virtio_net", VFIO, "[]", {
+        "card": "virtio-net-pci,iommu_platform=on,disable-legacy=on", "cmdline": "intel_iommu=on",
+        "devices": ("-device", "intel-iommu,intremap=off,caching-mode=on")}),
+    "e1000e": ("e1000e", UIO, "[--in-memory]", {"card": "e1000e", "cmdline": HUGEPAGES}),
+    "vmxnet3": ("vmxnet3", UIO, "[--in-memory]", {"card": "vmxnet3", "cmdline": HUGEPAGES}),
+}
+CONFIG = """
+eal: {eal}
+workers: {workers}
+ports:
+  - device: {card}
+    addresses: [{vip}/24]
+    mtu: {mtu}
+frontends:
+  - {{name: web, address: {vip}, port: 8080, target: web}}
+stats: {{socket: {socket}}}
+drain_s: 1
+"""
+
+
+class CardWorld:
+    """The guest runs and knows its card by the kernel's own driver; bind() and serve() do the rest."""
+
+    def __init__(self, lab, name):
+        self.lab = lab
+        self.kernel_driver, self.driver, self.eal, arguments = CARDS[name]
+        self.guest = Guest(lab, **arguments)
+        self.daemon = None
+        self.config = None
+        lab.ip(NS, "link", "set", TAP, "mtu", str(MTU))
+        lab.exec(NS, ["ethtool", "-K", TAP, *(word for name in OFFLOADS for word in (name, "off"))])
+        www = lab.dir / "www"
+        www.mkdir()
+        (www / h2load.MARK.lstrip("/")).write_bytes(b"#" * MARK_SIZE)
+        lab.start(NS, "backend", ["nghttpd", "--no-tls", "-a", BACKEND[0], "-d", www, str(BACKEND[1])])
+        self.xds_folder = Folder(lab.dir / "xds")
+        everything = resources.virtual_host("all", ["*"], resources.route("/", "blue"))
+        self.xds_folder.set(resources.listener("web", "routes"), resources.cluster("blue"),
+                            resources.endpoints("blue", BACKEND),
+                            resources.route_config("routes", everything))
+        self.guest.wait_for_boot()
+        self.guest.run(f"modprobe {self.kernel_driver}; modprobe {self.driver}")
+        if self.driver == VFIO:  # this IOMMU does not remap interrupts
+            self.guest.run("echo 1 > /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts")
+        self.xds = self.guest.start("xds", f"{BUILD}/tools/shunt-xds/shunt-xds --listen {XDS_ADDRESS} "
+                                    f"{self.xds_folder.path}")
+
+    # -- the card
+
+    def bind(self, driver=None):
+        """Gives the card to a driver, by default the one for DPDK, as docs/devices.md does it."""
+        driver = driver or self.driver
+        self.unbind()
+        self.guest.run(f"""
+            echo {driver} > {SYS}/{CARD}/driver_override
+            echo {CARD} > /sys/bus/pci/drivers_probe
+            [ $(basename $(readlink {SYS}/{CARD}/driver)) = {driver} ]""")
+
+    def unbind(self):
+        self.guest.try_run(f"echo {CARD} > {SYS}/{CARD}/driver/unbind")
+
+    def set_link(self, up):
+        self.guest.qmp("set_link", name="card", up=up)
+
+    def unplug(self):
+        """Asks the guest's kernel to let the card go."""
+        self.guest.qmp("device_del", id="card")
+
+    def is_plugged(self):
+        return self.guest.try_run(f"[ -e {SYS}/{CARD} ]")[0] == 0
+
+    def plug(self):
+        driver, *properties = self.guest.card.split(",")
+        self.guest.qmp("device_add", driver=driver, id="card", netdev="net0", bus=SLOT,
+                       **dict(p.split("=") for p in properties))
+
+    # -- the balancer
+
+    def command(self, workers=(1,), eal=None):
+        """shuntd with the documented config, as a command of the guest."""
+        config = self.lab.dir / "shunt.yaml"
+        config.write_text(CONFIG.format(eal=eal or self.eal, workers=list(workers), card=CARD, vip=VIP,
+                                        mtu=MTU, socket=SOCKET))
+        return f"env GRPC_XDS_BOOTSTRAP={EXAMPLE}/bootstrap.json {BUILD}/ctrl/shuntd -c {config}"
+
+    def refusal(self, **changes):
+        """What shuntd says when it does not start."""
+        status, said = self.guest.try_run(self.command(**changes))
+        if status != 1:
+            raise LabError(f"shuntd ended with status {status}: {said}")
+        return said
+
+    def serve(self, workers=(1,)):
+        """That command, when it is ready; the one that runs already if that has the same config."""
+        wanted = tuple(workers)
+        if self.config == wanted and self.daemon.alive():
+            return self.daemon
+        self.stop()
+        self.bind()
+        self.daemon, self.config = self.guest.start("shuntd", self.command(workers)), wanted
+        self.wait_until_ready()
+        return self.daemon
+
+    def wait_until_ready(self):
+        script = f"until {self._shuntctl('show info')} | grep -q '\"state\":\"ready\"'; do " \
+                 f"kill -0 {self.daemon.pid} || exit 3; sleep 0.3; done 2>/dev/null"
+        status, _ = self.guest.try_run(script, READY_TIMEOUT_S)
+        if status != 0:
+            raise LabError(f"shuntd is not ready: {self.daemon.output()[-3000:]}")
+
+    def stop(self):
+        if not self.daemon or not self.daemon.alive():
+            return
+        self.daemon.signal("TERM")
+        self.daemon.wait(READY_TIMEOUT_S)
+
+    def answers(self):
+        """Whether the stats socket does."""
+        return self.guest.try_run(self._shuntctl("help"))[0] == 0
+
+    def show(self, what):
+        """The data of the JSON answer to `show WHAT`."""
+        return json.loads(self.guest.run(self._shuntctl(f"show {what}")))["data"]
+
+    @staticmethod
+    def _shuntctl(words):
+        return f"{BUILD}/tools/shuntctl --socket {SOCKET} --json {words}"
+
+    def port(self):
+        (port,) = self.show("ports")
+        return port
+
+    def workers(self):
+        return list(self.show("workers").values())
+
+    # -- the client
+
+    def load(self, requests=400, clients=4, streams=4, timeout=120):
+        argv = h2load.arguments(URL + h2load.MARK, requests=requests, clients=clients, streams=streams)
+        return h2load.parse(self.lab.exec(NS, argv, timeout=timeout).stdout)
+
+    def count_frames(self):
+        """From now on, counts what comes from the card by its length as an IP packet."""
+        self.lab.nft(NS, FRAMES.format(vip=VIP, mtu=MTU))
+
+    def frames(self):
+        """What was counted: how many in full, and longer ones."""
+        rules = json.loads(self.lab.exec(NS, ["nft", "-j", "list", "counters"]).stdout)["nftables"]
+        counts = {c["counter"]["name"]: c["counter"]["packets"] for c in rules if "counter" in c}
+        return counts["full"], counts["longer"]
+
+    def ping(self, size):
+        """Whether an echo comes back, in an IP packet of this size that may not be fragmented."""
+        argv = ["ping", "-M", "do", "-c", "1", "-w", "20", "-s", str(size - IP_AND_ICMP_LEN), VIP]
+        return self.lab.exec(NS, argv, check=False).returncode == 0
+
+    def send_bad_segments(self, count):
+        """TCP segments to the frontend, in good IP packets, whose checksum is wrong."""
+        self.lab.exec(NS, ["/usr/bin/python3", HERE / "bad_segments.py", BACKEND[0], VIP, str(count)])
+
+
+FRAMES = """
+table inet frames
+delete table inet frames
+table inet frames {{
+  counter full {{ }}
+  counter longer {{ }}
+  chain input {{
+    type filter hook input priority 0;
+    ip saddr {vip} meta length {mtu} counter name full
+    ip saddr {vip} meta length > {mtu} counter name longer
+  }}
+}}
+"""

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""shuntd on network cards of the PCI bus, which QEMU emulates: what docs/devices.md says of them.
+
+`tools/test pci` runs these, after `tools/setup pci`. The tests of one card share a guest, and a
+daemon where they can; each of them can also run alone.
+"""
+
+import pytest
+
+import vm
+from card_world import CARDS, MTU, CardWorld
+from conftest import module_lab_of
+from lab import wait_until
+
+SOON_S = 60  # emulated, on a busy machine
+CLOSED_S = 400
+BOTH = (1, 2)
+
+pytestmark = [pytest.mark.timeout(1200),
+              pytest.mark.skipif(bool(vm.missing()), reason=vm.missing() or "-")]
+
+
+def param(name):
+    return pytest.param(name, marks=pytest.mark.xdist_group(name))
+
+
+@pytest.fixture(name="card", scope="module", params=map(param, CARDS))
+def fixture_card(request):
+    """A CardWorld of this name; all its tests run one after the other."""
+    with module_lab_of(request) as lab:
+        yield CardWorld(lab, request.param)
+
+
+def only(name):
+    return pytest.mark.parametrize("card", [param(name)], indirect=True)
+
+
+def drops(card):
+    return sum(w["tcp"]["drop_checksum"] for w in card.workers())
+
+
+@only("virtio")
+def test_what_stands_in_the_way_is_said_with_its_remedy(card):
+    card.stop()
+    card.bind("virtio-pci")
+    assert "the kernel's driver virtio-pci has it: bind it to" in card.refusal()
+    card.unbind()
+    assert "no driver has it: bind it to" in card.refusal()
+    card.bind()
+    assert "needs hugepages: put --in-memory" in card.refusal(eal="[-m, \"512\"]")
+    pages = card.guest.run("sysctl -n vm.nr_hugepages; sysctl -qw vm.nr_hugepages=0")
+    assert "there are no hugepages: reserve some" in card.refusal()
+    card.guest.run("sysctl -qw vm.nr_hugepages=4")
+    assert "of 4 hugepages are free" in card.refusal()
+    card.guest.run(f"sysctl -qw vm.nr_hugepages={pages}")
+
+
+def test_the_documented_config_carries_requests_and_full_frames(card):
+    card.serve()
+    card.count_frames()
+    report = card.load()
+    assert report.perfect, report
+    full, longer = card.frames()
+    assert full > 0 and longer == 0
+    assert card.ping(MTU)
+    port = card.port()
+    assert port["mtu"] == MTU and port["rx_frames"] and port["tx_frames"], port
+    assert drops(card) == 0
+
+
+def test_segments_with_a_wrong_checksum_are_counted_and_nothing_else(card):
+    card.serve()
+    before = drops(card)
+    card.send_bad_segments(20)
+    report = card.load()
+    assert report.perfect, report
+    assert drops(card) == before + 20
+
+
+def test_a_killed_daemon_is_followed_by_another_on_the_same_card(card):
+    card.serve()
+    card.daemon.signal("KILL")
+    card.daemon.wait(SOON_S)
+    card.serve()
+    report = card.load()
+    assert report.perfect, report
+
+
+def test_a_link_that_goes_down_and_comes_back_is_told(card):
+    card.serve()
+    assert card.port()["link"] == "up"
+    card.set_link(False)
+    seen = card.daemon.wait_for("link down", SOON_S)
+    port = card.port()
+    assert port["link"] == "down" and port["link_downs"] == 1, port
+    card.set_link(True)
+    card.daemon.wait_for("link up", SOON_S, since=seen)
+    assert card.port()["link"] == "up"
+    report = card.load()
+    assert report.perfect, report
+
+
+@only("virtio")
+def test_a_card_belongs_to_one_daemon_in_whatever_namespace(card):
+    card.serve()
+    status, said = card.guest.try_run(f"unshare -n {card.command()}")
+    assert status == 1 and f"ports[0].device: {vm.CARD}: another process drives it" in said, said
+    report = card.load()
+    assert report.perfect, report
+
+
+@only("virtio")
+def test_two_workers_get_the_connections_that_the_card_hashes_to_each(card):
+    """Nothing is handed over: the card's hash is the one that workers count on."""
+    card.serve(workers=BOTH)
+    assert card.port()["steering"] == "device"
+    before = card.workers()
+    report = card.load(requests=800, clients=16)
+    assert report.perfect, report
+    workers = card.workers()
+    accepted = [w["tcp"]["accepted"] - b["tcp"]["accepted"] for w, b in zip(workers, before)]
+    assert sum(accepted) == 16 and min(accepted) > 0, accepted
+    given = [w["handover"]["given"] - b["handover"]["given"] for w, b in zip(workers, before)]
+    assert given == [0, 0]
+
+
+def test_a_card_that_is_unplugged_is_missed_and_taken_again_when_it_is_back(card):
+    card.serve()
+    card.unplug()
+    card.daemon.wait_for("device gone", SOON_S)
+    wait_until(lambda: not card.is_plugged(), SOON_S, "the guest's kernel lets the card go", 1)
+    # Closing what is gone takes e1000e's driver long, since it polls registers, and holds up answers.
+    wait_until(card.answers, CLOSED_S, "an answer after the loss", 1)
+    port, (frontend,) = card.port(), card.show("info")["frontends"]
+    assert port["link"] == "gone" and port["losses"] == 1, port
+    assert frontend["state"] == "down", frontend
+    card.plug()
+    wait_until(card.is_plugged, SOON_S, "the card in its slot", 1)
+    card.bind()
+    card.daemon.wait_for("device back", SOON_S)
+    # The backend may have been given up meanwhile, for a while.
+    wait_until(lambda: card.load(requests=4).perfect, SOON_S, "requests again", 1)
+    report = card.load()
+    assert report.perfect, report
