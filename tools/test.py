@@ -5,7 +5,7 @@
     tools/test                      everything
     tools/test PART [NAME]          one part, or one test of it
     tools/test long                 the random tests in their long forms (some ten minutes)
-    tools/test pci [NAME]           network cards that QEMU emulates (some five minutes; needs root)
+    tools/test pci [NAME]           network cards that QEMU emulates (needs root)
 
 Parts: lint; unit; sim (seeded simulations); sanitize (unit and sim under AddressSanitizer and
 UndefinedBehaviorSanitizer, those with threads under ThreadSanitizer); clang (the whole build with clang); integ (the
@@ -178,10 +178,10 @@ def junit_counts(path):
     return total
 
 
-def integ_run(report, what, workers=None, together="loadfile"):
+def integ_run(report, what, workers=None, at_once=INTEG_AT_ONCE):
     report.unlink(missing_ok=True)
     argv = [".venv/bin/python", "-m", "pytest", "-v", "--tb=short", "-rs",
-            "-n", str(INTEG_AT_ONCE), "--dist", together,
+            "-n", str(at_once), "--dist", "loadfile",
             "-c", "tests/integ/pytest.ini", f"--junitxml={report}",
             f"--basetemp={ROOT / 'build' / 'integ-tmp'}", *what]
     env = {**os.environ, **({"SHUNT_WORKERS": workers} if workers else {})}
@@ -216,7 +216,7 @@ def pci(only):
         print("without what tools/setup pci installs, tests will be skipped")
     say("tests with emulated cards")
     chosen = ["-k", only[0]] if only else []
-    return integ_run(ROOT / "build" / "pci.xml", [PCI_TEST, *chosen], together="loadgroup")
+    return integ_run(ROOT / "build" / "pci.xml", [PCI_TEST, *chosen], at_once=0)
 
 
 def run_long():

@@ -20,11 +20,7 @@ pytestmark = [pytest.mark.timeout(1200),
               pytest.mark.skipif(bool(vm.missing()), reason=vm.missing() or "-")]
 
 
-def param(name):
-    return pytest.param(name, marks=pytest.mark.xdist_group(name))
-
-
-@pytest.fixture(name="card", scope="module", params=map(param, CARDS))
+@pytest.fixture(name="card", scope="module", params=CARDS)
 def fixture_card(request):
     """A CardWorld of this name; all its tests run one after the other."""
     with module_lab_of(request) as lab:
@@ -32,7 +28,7 @@ def fixture_card(request):
 
 
 def only(name):
-    return pytest.mark.parametrize("card", [param(name)], indirect=True)
+    return pytest.mark.parametrize("card", [name], indirect=True)
 
 
 def drops(card):
