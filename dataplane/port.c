@@ -9,6 +9,7 @@
 #include "lb/limits.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,10 +58,49 @@ struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 	return port;
 }
 
+static void *close_lost(void *arg)
+{
+	struct port *port = arg;
+	port_close(port, true);
+	__atomic_store_n(&port->closed, true, __ATOMIC_RELEASE); // pairs with is_closed()
+	return NULL;
+}
+
+// Drivers ask the registers of a card that is gone again and again, some (e1000) for two minutes:
+// the control thread must not wait for that. What is being closed is the closer's alone.
+static void begin_closing(struct port *port)
+{
+	pthread_attr_t attr;
+	sigset_t all;
+	sigfillset(&all);
+	port->closed = false;
+	port->closing = pthread_attr_init(&attr) == 0;
+	if (port->closing) {
+		port->closing = pthread_attr_setsigmask_np(&attr, &all) == 0 &&
+		                pthread_create(&port->closer, &attr, close_lost, port) == 0;
+		pthread_attr_destroy(&attr);
+	}
+	if (!port->closing)
+		close_lost(port);
+}
+
+static void end_closing(struct port *port)
+{
+	if (port->closing)
+		pthread_join(port->closer, NULL);
+	port->closing = false;
+}
+
+static bool is_closed(const struct port *port)
+{
+	return !port->closing || __atomic_load_n(&port->closed, __ATOMIC_ACQUIRE);
+}
+
 void port_free(struct port *port)
 {
 	if (!port)
 		return;
+	end_closing(port);
 	for (uint32_t i = 0; i < port->n_queues; i++) {
 		struct port_queue *q = &port->queues[i];
 		rte_pktmbuf_free(q->open);
@@ -154,7 +194,11 @@ static enum port_event let_go(struct port *port, uint64_t now_ns)
 {
 	if (!all_are(port, QUEUE_RESTS))
 		return PORT_EVENT_NONE;
-	port_close(port, true);
+	if (!port->closing)
+		begin_closing(port);
+	if (!is_closed(port))
+		return PORT_EVENT_NONE;
+	end_closing(port);
 	port->stopping = false;
 	retry_in(port, now_ns, RETRY_NS);
 	return PORT_EVENT_NONE;

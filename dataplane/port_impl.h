@@ -12,6 +12,8 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include <pthread.h>
+
 #define PORT_MAX_UNSENT 512 // frames a device may leave behind before we drop
 #define PORT_MAX_READY (2 * PORT_BURST)
 
@@ -85,7 +87,10 @@ struct port {
 	struct wait_fd_search search;
 	// The watch.
 	struct port_status status;
-	bool stopping; // workers are letting go
+	bool stopping; // workers are letting go, or the device is being closed
+	bool closing; // by a thread of its own
+	pthread_t closer; // while closing
+	bool closed; // it is done; w: closer (release), r: ctrl (acquire)
 	uint64_t retry_ns, retry_wait_ns;
 	char error[384]; // why it could not be opened again
 };

@@ -13,7 +13,7 @@ from conftest import module_lab_of
 from lab import wait_until
 
 SOON_S = 60  # emulated, on a busy machine
-CLOSED_S = 400
+CLOSED_S = 400  # e1000e's driver asks the registers of a card that is gone again and again
 BOTH = (1, 2)
 
 pytestmark = [pytest.mark.timeout(1200),
@@ -125,15 +125,13 @@ def test_a_card_that_is_unplugged_is_missed_and_taken_again_when_it_is_back(card
     card.unplug()
     card.daemon.wait_for("device gone", SOON_S)
     wait_until(lambda: not card.is_plugged(), SOON_S, "the guest's kernel lets the card go", 1)
-    # Closing what is gone takes e1000e's driver long, since it polls registers, and holds up answers.
-    wait_until(card.answers, CLOSED_S, "an answer after the loss", 1)
     port, (frontend,) = card.port(), card.show("info")["frontends"]
     assert port["link"] == "gone" and port["losses"] == 1, port
     assert frontend["state"] == "down", frontend
     card.plug()
     wait_until(card.is_plugged, SOON_S, "the card in its slot", 1)
     card.bind()
-    card.daemon.wait_for("device back", SOON_S)
+    card.daemon.wait_for("device back", CLOSED_S)
     # The backend may have been given up meanwhile, for a while.
     wait_until(lambda: card.load(requests=4).perfect, SOON_S, "requests again", 1)
     report = card.load()
