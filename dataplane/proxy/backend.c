@@ -355,7 +355,8 @@ void proxy_backend_opened(struct proxy_backend *b, struct proxy_upstream *u)
 
 void proxy_backend_not_ready(struct proxy_backend *b, struct proxy_upstream *u, const char *why)
 {
-	bool was_vain = !u->has_answered && b->proxy->now_ns - u->ready_ns < LB_VAIN_NS;
+	bool was_vain =
+		!u->has_answered && !u->promises && b->proxy->now_ns - u->ready_ns < LB_VAIN_NS;
 	remove_open(b, u);
 	b->n_ready--;
 	if (was_vain)

@@ -35,6 +35,7 @@ struct proxy_backend {
 	bool releasing;
 	bool replaces; // the last connection; the control thread need not hear of it yet
 	bool was_vain; // the last connection that was lost (LB_EVENT_VAIN)
+	bool broke_promise; // one ended that promised answers, and none has answered since
 	bool connect_owed; // an answer to CONNECT
 	bool told_up; // the control thread believes so
 	bool serve_listed, tell_listed;

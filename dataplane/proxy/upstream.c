@@ -51,6 +51,7 @@ static void leave_backend(struct proxy_upstream *u, const char *why)
 	if (!b)
 		return;
 	enum proxy_upstream_state was = u->state;
+	b->broke_promise |= u->promises && !u->has_answered;
 	u->state = PROXY_UPSTREAM_RETIRING;
 	if (was == PROXY_UPSTREAM_READY)
 		proxy_backend_not_ready(b, u, why);
@@ -169,8 +170,11 @@ void proxy_upstream_flushed(struct proxy_upstream *u)
 
 static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_message *m)
 {
+	struct proxy_upstream *u = h2_conn_user(h2);
 	struct proxy_request *r = h2_stream_user(s);
-	((struct proxy_upstream *)h2_conn_user(h2))->has_answered = true;
+	if (!u->has_answered && u->backend)
+		u->backend->broke_promise = false;
+	u->has_answered = true;
 	if (!r)
 		return;
 	if (m->kind == H2_TRAILERS)
@@ -237,6 +241,9 @@ static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
 	proxy_count(u->conn.proxy, PROXY_UPSTREAM_GOAWAYS);
 	if (u->state != PROXY_UPSTREAM_READY)
 		return;
+	// Many requests may come at once, and a backend that takes so many a connection says so
+	// before it answers the first.
+	u->promises = last_id && h2_conn_n_streams(h2) && !u->backend->broke_promise;
 	proxy_upstream_retire(u, "GOAWAY");
 	bool is_recent = u->last_id && u->conn.proxy->now_ns - u->opened_ns < IN_USE_NS;
 	if (is_recent || h2_conn_n_streams(h2))

@@ -33,6 +33,7 @@ struct proxy_upstream {
 	enum proxy_upstream_state state;
 	bool open; // in the list of those with room
 	bool has_answered; // a request
+	bool promises; // it left before that, but keeps streams that it may yet answer
 	bool broke_protocol; // why it is over
 	bool cut; // it is over, and what TCP had not sent yet never will be
 };

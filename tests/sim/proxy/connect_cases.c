@@ -101,28 +101,54 @@ static void a_leaving_backend_that_is_slow_is_told_of(void **state)
 	world_free(w);
 }
 
-// It accepts, says SETTINGS, hears a request and hangs up: no endless turn of connections, whoever
-// wants them: the control thread, or, where another worker is connected, this one by itself.
+// It accepts, says SETTINGS, hears a request, perhaps says GOAWAY, and hangs up: no endless turn of
+// connections, whoever wants them: the control thread, or, where another worker is connected, this
+// one by itself.
 static void a_backend_that_hangs_up_is_tried_once_a_second(void **state)
 {
-	for (uint32_t n_workers = 1; n_workers <= 2; n_workers++) {
+	for (int row = 0; row < 4; row++) {
+		bool takes_leave = row & 1;
 		struct world_conf conf = world_conf_default(3);
 		conf.n_clients = 1;
 		conf.n_backends = 1;
-		conf.n_workers = n_workers;
+		conf.n_workers = row / 2 + 1;
 		struct world *w = world_new(&conf);
 		w->backends[0].mute = true;
 		use_backends(w, 1);
 		open_client(w);
 		for (int i = 0; i < 500; i++) {
 			ask_with(w, KIND_ECHO, 10, "100m", NULL);
-			world_run(w, 20 * MS);
+			world_run(w, 15 * MS);
+			if (takes_leave)
+				backend_goaway(&w->backends[0], true);
+			world_run(w, 5 * MS);
 			backend_abort_conns(&w->backends[0]);
 		}
-		assert_in_range(w->backends[0].n_accepted, 7, 14);
+		assert_in_range(w->backends[0].n_accepted, 7, 14 + takes_leave);
 		finish(w);
 		world_free(w);
 	}
+}
+
+// It has answered nothing when it says GOAWAY, but goes on with what it was asked for: such a
+// connection was of use.
+static void a_backend_that_leaves_before_its_first_answer_is_replaced_at_once(void **state)
+{
+	struct world *w = ready_world(NULL);
+	use_backends(w, 1);
+	struct ask *held = ask_with(w, KIND_HANG, 10, "300m", NULL);
+	world_run(w, 5 * MS);
+	w->control.n_events = 0;
+	backend_goaway(&w->backends[0], true);
+	world_run(w, 5 * MS);
+	struct ask *other = ask(w, KIND_ECHO, 10);
+	world_run(w, 10 * MS);
+	assert_ok(w, other);
+	assert_false(held->closed);
+	assert_int_equal(w->backends[0].n_accepted, 2);
+	assert_int_equal(w->control.n_events, 0);
+	finish(w);
+	world_free(w);
 }
 
 // Whoever floods the link with ARP does not flood the control thread.
@@ -148,4 +174,5 @@ RUN_SUITE("sim/proxy_connect", CASE(a_connection_that_was_of_use_is_made_again_a
 	CASE(a_leaving_backend_that_refuses_fails_at_once),
 	CASE(a_leaving_backend_that_is_slow_is_told_of),
 	CASE(a_backend_that_hangs_up_is_tried_once_a_second),
+	CASE(a_backend_that_leaves_before_its_first_answer_is_replaced_at_once),
 	CASE(no_more_than_a_hundred_hosts_a_second_are_told_of))
