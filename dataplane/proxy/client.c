@@ -5,6 +5,7 @@
 #include "dataplane/proxy/forward.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
+#include "lb/limits.h"
 #include "lb/link.h"
 
 #define SETTINGS_TIMEOUT_NS UINT64_C(10000000000)
@@ -256,6 +257,8 @@ static void silent_fire(struct twheel_timer *t)
 	proxy_client_close(c, H2_SETTINGS_TIMEOUT);
 }
 
+_Static_assert(LB_MAX_FRONTENDS <= UINT16_MAX, "clients and requests know theirs");
+
 const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, void **ret_user)
 {
 	struct proxy_listener *l = arg;
@@ -265,7 +268,7 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 		proxy_count(p, PROXY_CLIENTS_REFUSED);
 		return NULL;
 	}
-	*c = (struct proxy_client){.frontend = (uint8_t)l->frontend,
+	*c = (struct proxy_client){.frontend = (uint16_t)l->frontend,
 		.generation = p->drain.generations[l->frontend],
 		.random = rand_u64(&p->rand)};
 	proxy_conn_init(&c->conn, p, PROXY_CONN_CLIENT);

@@ -21,7 +21,7 @@ struct proxy_client {
 	uint64_t leave_by_ns; // of one that leaves and was told to
 	uint64_t random; // its own, for hashing (routing.md HP-08)
 	uint32_t block_id; // of its stream, 0 = none is open
-	uint8_t frontend;
+	uint16_t frontend;
 	bool leaves; // since its listener became another one
 	bool cut; // by a drain's deadline
 	bool broke_protocol; // why it is over

@@ -90,8 +90,8 @@ struct proxy_request {
 	uint32_t skip; // of them, those that a new attempt has not sent again yet
 	uint16_t n_running; // handlers of this request on the stack: it is not freed under them
 	uint16_t timeout_field; // index of a well-formed grpc-timeout
+	uint16_t frontend;
 	uint8_t state; // enum proxy_request_state
-	uint8_t frontend;
 	uint8_t n_failed; // attempts that ended with a status, the transparent ones not counted
 	uint8_t n_waits; // backoffs since the first one or since the backend said how long
 	bool is_grpc : 1;

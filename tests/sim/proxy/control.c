@@ -124,6 +124,7 @@ static void set_routes(struct control *c)
 	struct lb_route_table *routes = make_routes(c);
 	CHECK(lb_snapshot_set_frontend(next, 0, routes, NULL) == 0);
 	CHECK(lb_snapshot_set_frontend(next, 1, routes, NULL) == 0);
+	CHECK(lb_snapshot_set_frontend(next, LAST_FRONTEND, routes, NULL) == 0);
 	lb_route_table_put(routes);
 	publish(c, next);
 }
@@ -328,7 +329,7 @@ void control_init(struct control *c, struct wire *w, struct lb_link *link, uint3
 	c->breakers = lb_breakers_new();
 	c->orca = lb_orca_table_new();
 	c->harvested = calloc(LB_MAX_MEMBERS, sizeof(*c->harvested));
-	c->snapshot = lb_snapshot_new(N_FRONTENDS, "not configured");
+	c->snapshot = lb_snapshot_new(LAST_FRONTEND + 1, "not configured");
 	CHECK(c->wheel && c->connectivity && c->breakers && c->orca && c->harvested && c->snapshot);
 	c->member_env = (struct lb_member_env){c->connectivity, 250 * MS};
 	set_routes(c);

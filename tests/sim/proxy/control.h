@@ -17,11 +17,12 @@
 #include <stdint.h>
 
 #define N_CLUSTERS 3
-#define N_FRONTENDS 3
+#define N_FRONTENDS 3 // that most tests use
+#define LAST_FRONTEND 259
 #define MAX_HOSTS 8
 // Clusters: routes /one/ lead to cluster 0, /two/ by weight to 0 (1) and 1 (3), /down/ to 2, which
 // is in error until it gets endpoints. Frontend 1 is pinned to the authority "pinned.test",
-// frontend 2 has no routes.
+// those from 2 on have no routes, but for the last.
 
 enum control_route { ROUTE_ONE, ROUTE_TWO, ROUTE_DOWN, ROUTE_PINNED, N_ROUTES };
 

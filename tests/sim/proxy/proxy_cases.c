@@ -361,6 +361,19 @@ static void too_many_header_bytes_are_431_or_status_13(void **state)
 	world_free(w);
 }
 
+static void each_of_many_frontends_has_its_own_routes(void **state)
+{
+	struct world *w = a_world();
+	use_backends(w, 1);
+	world_open_client(w, 0, LAST_FRONTEND);
+	while (!w->clients[0].up)
+		world_run(w, MS);
+	struct ask *a = ask(w, KIND_ECHO, 10);
+	finish(w);
+	assert_ok(w, a);
+	world_free(w);
+}
+
 static void a_frontend_without_routes_says_why(void **state)
 {
 	struct world *w = a_world();
@@ -682,9 +695,9 @@ RUN_SUITE("sim/proxy", CASE(requests_wait_for_the_first_connection_in_order),
 	CASE(grpc_answers_end_with_a_status_when_their_backend_dies),
 	CASE(a_status_waits_for_the_messages_before_it),
 	CASE(a_response_header_that_is_too_large_fails_its_request_alone),
-	CASE(a_frontend_without_routes_says_why), CASE(plain_requests_get_http_statuses),
-	CASE(exhausted_pools_fail_requests_and_heal), CASE(too_few_chunks_fail_requests_and_heal),
-	CASE(a_client_that_says_nothing_is_closed),
+	CASE(each_of_many_frontends_has_its_own_routes), CASE(a_frontend_without_routes_says_why),
+	CASE(plain_requests_get_http_statuses), CASE(exhausted_pools_fail_requests_and_heal),
+	CASE(too_few_chunks_fail_requests_and_heal), CASE(a_client_that_says_nothing_is_closed),
 	CASE(a_client_that_never_ends_its_header_block_is_closed),
 	CASE(an_endpoint_of_another_worker_is_connected_when_picked), CASE(own_attempts_back_off),
 	CASE(spare_connections_are_opened_and_closed),

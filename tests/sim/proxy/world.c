@@ -165,11 +165,11 @@ static void enter_control(const struct world *w, bool enters)
 static void new_proxy(struct world *w)
 {
 	struct host *h = wire_add_host(&w->wire, w->conf.n_chunks, 256, 128 << 10);
-	for (uint32_t i = 0; i < N_FRONTENDS; i++)
-		w->frontends[i] = (struct proxy_frontend){
-			wire_address(HOST_PROXY, i + 1), 80, i == 1 ? "pinned.test" : NULL};
+	for (uint32_t i = 0; i <= LAST_FRONTEND; i++)
+		w->frontends[i] = (struct proxy_frontend){wire_address(HOST_PROXY, i % 200 + 1),
+			(uint16_t)(80 + i / 200), i == 1 ? "pinned.test" : NULL};
 	struct proxy_conf conf = {.frontends = w->frontends,
-		.n_frontends = N_FRONTENDS,
+		.n_frontends = LAST_FRONTEND + 1,
 		.n_workers = w->conf.n_workers,
 		.max_clients = 64,
 		.max_requests = w->conf.max_requests,
@@ -235,7 +235,7 @@ struct world *world_new(const struct world_conf *conf)
 void world_open_client(struct world *w, uint32_t i, uint32_t frontend)
 {
 	client_open(&w->clients[i], &w->wire.hosts[HOST_CLIENTS], w->client_ctx, frontend,
-		w->frontends[frontend].address, 80);
+		w->frontends[frontend].address, w->frontends[frontend].port);
 }
 
 struct ask *world_ask(struct world *w, const char *route, enum kind kind, uint32_t size)

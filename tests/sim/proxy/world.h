@@ -39,7 +39,7 @@ struct world {
 	struct lb_shared *shared;
 	struct lb_link *link;
 	struct proxy *proxy;
-	struct proxy_frontend frontends[N_FRONTENDS];
+	struct proxy_frontend frontends[LAST_FRONTEND + 1];
 	struct h2_context *client_ctx;
 	struct h2_conf backend_conf;
 	struct client clients[MAX_CLIENTS];
