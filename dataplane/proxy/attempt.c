@@ -140,15 +140,27 @@ static void send_stored(
 	proxy_request_leave(r);
 }
 
+// True = it was refused, and waits a while before it goes there.
+static bool rests(struct proxy_request *r, const struct proxy_upstream *u)
+{
+	uint64_t delay_ns;
+	if (!r->resend.refuser || !proxy_retry_must_rest(r, u, &delay_ns))
+		return false;
+	if (u->number == r->resend.refuser)
+		proxy_backend_add(u->backend); // meanwhile
+	proxy_attempt_begin_later(r, NULL, delay_ns);
+	return true;
+}
+
 void proxy_attempt_send_stored(struct proxy_request *r, struct proxy_upstream *u)
 {
 	const struct lb_leaf_layer *layer = layer_of(cluster_of(r));
 	// An aggregate may have gone over to another leaf meanwhile, whose limits and sessions are
 	// not those of this endpoint.
-	if (r->booking.leaf == (layer ? layer->id + 1 : 0))
-		send_stored(r, layer, u);
-	else
+	if (r->booking.leaf != (layer ? layer->id + 1 : 0))
 		proxy_attempt_back_to_queue(r);
+	else if (!rests(r, u))
+		send_stored(r, layer, u);
 }
 
 // Counts as an attempt that ended with UNAVAILABLE, as in gRPC's retries of failed picks.
@@ -164,18 +176,6 @@ static void pick_failed(struct proxy_request *r, const struct h2_message *head, 
 		proxy_request_fail(r, &reply, H2_INTERNAL_ERROR);
 }
 
-// True = it was refused, and waits a while before it goes there.
-static bool rests(struct proxy_request *r, struct proxy_backend *b, const struct proxy_upstream *u)
-{
-	uint64_t delay_ns;
-	if (!proxy_retry_must_rest(r, u, &delay_ns))
-		return false;
-	if (u->number == r->resend.refuser)
-		proxy_backend_add(b); // meanwhile
-	proxy_attempt_begin_later(r, NULL, delay_ns);
-	return true;
-}
-
 // Goes to this one, now or when it has room.
 static void use(struct proxy_request *r, const struct lb_leaf_layer *layer,
 	const struct h2_message *head, const struct lb_cell *cell)
@@ -188,7 +188,7 @@ static void use(struct proxy_request *r, const struct lb_leaf_layer *layer,
 	struct proxy_upstream *u = proxy_backend_room(b, r);
 	if (!u)
 		wait_for_room(r, b, head);
-	else if (r->resend.refuser && rests(r, b, u))
+	else if (rests(r, u))
 		return;
 	else if (head)
 		send_fresh(r, layer, u, head);

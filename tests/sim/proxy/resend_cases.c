@@ -58,6 +58,28 @@ static uint64_t sum_of_members(const struct world *w, size_t offset)
 }
 #define MEMBERS(w, counter) sum_of_members(w, offsetof(struct lb_member_counters, counter))
 
+// Nor is it sent sooner for having waited until its backend had a stream left.
+static void a_refused_request_rests_where_streams_are_scarce(void **state)
+{
+	struct world_conf conf = world_conf_default(5);
+	conf.n_clients = 1;
+	conf.n_backends = 1;
+	conf.backend_streams = conf.max_conns_per_endpoint = 1;
+	struct world *w = ready_world(&conf);
+	use_backends(w, 1);
+	ask(w, KIND_PLAIN, 100);
+	struct ask *a = ask_with(w, KIND_PLAIN, 100, NULL, "4 reset 7");
+	for (int i = 0; i < 200; i++) {
+		ask(w, KIND_PLAIN, 100);
+		world_run(w, 2 * MS);
+	}
+	finish(w);
+	assert_answered(a);
+	for (uint32_t n = 2; n <= 4; n++)
+		assert_true(wait_ns(w, a, n) >= 40 * MS);
+	world_free(w);
+}
+
 static void a_refused_plain_request_is_sent_until_it_is_taken(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -426,7 +448,8 @@ static void a_backends_death_loses_no_safe_request(void **state)
 }
 
 #define CASE(f) cmocka_unit_test(f)
-RUN_SUITE("sim/proxy_resend", CASE(a_refused_plain_request_is_sent_until_it_is_taken),
+RUN_SUITE("sim/proxy_resend", CASE(a_refused_request_rests_where_streams_are_scarce),
+	CASE(a_refused_plain_request_is_sent_until_it_is_taken),
 	CASE(a_request_that_all_refuse_ends_at_the_bound), CASE(the_deadline_ends_it_earlier),
 	CASE(whoever_refused_is_asked_last),
 	CASE(where_there_is_one_endpoint_another_connection_is_used),
