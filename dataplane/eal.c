@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// DPDK calls it experimental to make an rte_intr_handle.
+#define ALLOW_EXPERIMENTAL_API
 #include "dataplane/eal.h"
 
 #include "dataplane/remedy.h"
@@ -8,6 +10,7 @@
 #include <rte_alarm.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_interrupts.h>
 #include <rte_log.h>
 
 #include <errno.h>
@@ -16,8 +19,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
+
+#define VISIT_NS 100000
+#define VISIT_TRIES 50000 // 5 s
 
 // EAL itself is one per process, and so is what belongs to it.
 static struct {
@@ -26,6 +33,7 @@ static struct {
 	void *sink_ctx;
 	char blame[256]; // under the same lock
 	struct eal_args args; // EAL keeps pointers into them
+	uint32_t n_visits; // w: EAL's own thread
 } eal;
 
 static void log_line(const char *line, size_t len)
@@ -176,23 +184,52 @@ err:
 	return rc;
 }
 
-static void on_settled(void *arg)
+// EAL's own thread takes its events in their order.
+static void on_visit(void *arg)
 {
-	__atomic_store_n((bool *)arg, true, __ATOMIC_RELEASE); // pairs with eal_settle()
+	__atomic_fetch_add(&eal.n_visits, 1, __ATOMIC_RELEASE); // pairs with wait_for_visit()
+}
+
+static void wait_for_visit(uint32_t before)
+{
+	for (int i = 0; i < VISIT_TRIES; i++) {
+		if (__atomic_load_n(&eal.n_visits, __ATOMIC_ACQUIRE) != before)
+			return;
+		nanosleep(&(struct timespec){.tv_nsec = VISIT_NS}, NULL);
+	}
 }
 
 void eal_settle(void)
 {
-	bool done = false;
-	// Alarms are that thread's, too, and it takes its events in their order.
-	if (rte_eal_alarm_set(1, on_settled, &done) != 0)
-		return;
-	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE))
-		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+	uint32_t before = __atomic_load_n(&eal.n_visits, __ATOMIC_ACQUIRE);
+	if (rte_eal_alarm_set(1, on_visit, NULL) == 0)
+		wait_for_visit(before);
+}
+
+static void on_park(void *arg)
+{
+	on_visit(arg);
+	for (;;)
+		pause();
+}
+
+// That thread would read its list of handlers once more while the memory goes that has them: it
+// stays here for good. Not in an alarm, whose end EAL waits for. What this takes goes with the
+// process.
+static void park(void)
+{
+	uint32_t before = __atomic_load_n(&eal.n_visits, __ATOMIC_ACQUIRE);
+	struct rte_intr_handle *h = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
+	int fd = eventfd(1, EFD_CLOEXEC);
+	if (h && fd >= 0 && rte_intr_fd_set(h, fd) == 0 &&
+		rte_intr_type_set(h, RTE_INTR_HANDLE_EXT) == 0 &&
+		rte_intr_callback_register(h, on_park, NULL) == 0)
+		wait_for_visit(before);
 }
 
 void eal_stop(void)
 {
+	park();
 	rte_eal_cleanup();
 	close_log();
 	eal_args_fini(&eal.args);

@@ -30,11 +30,12 @@ char *eal_describe(const struct eal_conf *, struct lb_err *reterr);
 // lcores inherit the caller's signal mask: block signals before. 0, -EINVAL or -errno; reterr says
 // which argument of shunt.yaml is to blame.
 [[nodiscard]] int eal_start(const struct eal_conf *, struct lb_err *reterr);
-// Waits until EAL's own thread has handled what drivers were to hear until now. That a memif goes
-// away is news for its other end, which may be in this process: it must not be closed, nor memory
-// given back, while that thread is at it.
+// Waits, some seconds at most, until EAL's own thread has handled what drivers were to hear until
+// now. That a memif goes away is news for its other end, which may be in this process: it must not
+// be closed, nor memory given back, while that thread is at it.
 void eal_settle(void);
-// Workers joined and ports freed. EAL can't be started again in this process.
+// Workers joined and ports freed. EAL can't be started again in this process, and its own thread
+// does nothing any more.
 void eal_stop(void);
 
 // The first thing DPDK complained about since eal_blame_start(), which is the nearest to the cause,
