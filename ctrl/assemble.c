@@ -355,6 +355,11 @@ uint32_t assembler_n_attempts(const struct assembler *a)
 	return lb_connectivity_n_attempts(a->connectivity);
 }
 
+uint32_t assembler_link_up(struct assembler *a)
+{
+	return lb_connectivity_heard(a->connectivity, NULL);
+}
+
 uint32_t assembler_reconnect(struct assembler *a, const struct ip_port *address)
 {
 	return lb_connectivity_retry(a->connectivity, address);

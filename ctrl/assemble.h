@@ -66,6 +66,8 @@ unsigned assembler_n_live_snapshots(const struct assembler *);
 // Attempts to connect that wait for their turn, and those under way (lb/attempts.h).
 uint32_t assembler_n_waiting_attempts(const struct assembler *);
 uint32_t assembler_n_attempts(const struct assembler *);
+// A link is up: endpoints that wait after a failure wait a second in all. How many wait less.
+uint32_t assembler_link_up(struct assembler *);
 // Endpoints that wait after a failure are connected to at once: that of the address, or all (NULL).
 // How many did wait.
 uint32_t assembler_reconnect(struct assembler *, const struct ip_port *address);

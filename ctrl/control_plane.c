@@ -136,9 +136,9 @@ static void on_watch_ports(struct twheel_timer *timer)
 	uint64_t now = twheel_now(loop_wheel(p->loop));
 	uint32_t n = 0;
 	if (p->conf.watch_ports(p->conf.ctx_ports, now))
-		n = assembler_reconnect(p->assembler, NULL); // they failed for want of it
+		n = assembler_link_up(p->assembler); // they may have failed for want of it
 	if (n)
-		log_info("connecting at once", "endpoints=%u", n);
+		log_info("backoff cut short", "reason=\"link up\" endpoints=%u", n);
 	twheel_arm(loop_wheel(p->loop), timer, now + WATCH_PORTS_NS);
 }
 

@@ -26,6 +26,9 @@ struct record {
 };
 _Static_assert(sizeof(struct record) <= LB_ENDPOINT_SIZE, "in the endpoint's place");
 
+#define HEAR_ID_NS UINT64_C(500)
+#define HEAR_AHEAD_NS UINT64_C(100000000)
+
 struct lb_connectivity {
 	struct lb_connectivity_env env;
 	struct lb_subchannel_env subchannel_env;
@@ -36,6 +39,7 @@ struct lb_connectivity {
 	uint32_t n_put_off;
 	bool admits_all;
 	bool was_full; // and that was logged
+	uint64_t heard_ns; // until when news have been paid for
 };
 
 static struct record *record_of(const struct lb_endpoint *e)
@@ -184,14 +188,29 @@ static struct lb_subchannel *next_in_use(struct lb_connectivity *c, uint32_t *id
 	return NULL;
 }
 
-static void on_heard(struct lb_connectivity *c, const struct ip_addr *ip)
+uint32_t lb_connectivity_heard(struct lb_connectivity *c, const struct ip_addr *ip)
 {
 	struct lb_subchannel *s;
+	uint32_t n = 0;
 	if (!c->subchannel_env.n_efforts)
-		return;
+		return 0;
 	for (uint32_t id = 0; (s = next_in_use(c, &id));)
-		if (ip_eq(&s->endpoint.addr.ip, ip))
-			lb_subchannel_heard(s);
+		if (!ip || ip_eq(&s->endpoint.addr.ip, ip))
+			n += lb_subchannel_heard(s);
+	return n;
+}
+
+// Anybody on a link can make news. To look for a host's endpoints takes some 5 ns an id: it may
+// take a hundredth of this thread's time, and what comes beyond that is forgotten.
+static void on_heard(struct lb_connectivity *c, const struct ip_addr *ip)
+{
+	uint64_t now_ns = twheel_now(c->env.wheel);
+	if (c->heard_ns < now_ns)
+		c->heard_ns = now_ns;
+	if (c->heard_ns - now_ns > HEAR_AHEAD_NS)
+		return;
+	c->heard_ns += lb_endpoint_table_n_ids(c->endpoints) * HEAR_ID_NS;
+	(void)lb_connectivity_heard(c, ip);
 }
 
 uint32_t lb_connectivity_retry(struct lb_connectivity *c, const struct ip_port *addr)

@@ -67,6 +67,10 @@ void lb_connectivity_event(struct lb_connectivity *, uint32_t worker, const stru
 // The wait of the address, or of all (NULL), is over (lb_subchannel_retry). How many waited.
 uint32_t lb_connectivity_retry(struct lb_connectivity *, const struct ip_port *);
 
+// News of a host, or of all (NULL): those that wait for it wait less (lb_subchannel_heard). How
+// many.
+uint32_t lb_connectivity_heard(struct lb_connectivity *, const struct ip_addr *);
+
 // Another attempt may wait for its turn; or, while it is said so, any may.
 bool lb_connectivity_admits(const struct lb_connectivity *);
 void lb_connectivity_admit_all(struct lb_connectivity *, bool);

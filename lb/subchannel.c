@@ -309,15 +309,16 @@ bool lb_subchannel_retry(struct lb_subchannel *s)
 	return true;
 }
 
-void lb_subchannel_heard(struct lb_subchannel *s)
+bool lb_subchannel_heard(struct lb_subchannel *s)
 {
 	struct lb_subchannel_effort *e = effort_of(s);
 	if (s->state != LB_TRANSIENT_FAILURE || !e)
-		return;
+		return false;
 	backoff_reset(&e->backoff);
 	uint64_t sooner_ns = e->started_ns + NEWS_NS;
-	if (sooner_ns < e->not_before_ns) {
-		e->not_before_ns = sooner_ns;
-		twheel_arm(env_of(s)->wheel, &e->timer, sooner_ns);
-	}
+	if (sooner_ns >= e->not_before_ns)
+		return false;
+	e->not_before_ns = sooner_ns;
+	twheel_arm(env_of(s)->wheel, &e->timer, sooner_ns);
+	return true;
 }

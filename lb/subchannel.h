@@ -98,7 +98,8 @@ bool lb_subchannel_hurry(struct lb_subchannel *);
 bool lb_subchannel_retry(struct lb_subchannel *);
 // News of its host: the same, a second after the last attempt began at the earliest, so that nobody
 // who makes news can make us spin.
-void lb_subchannel_heard(struct lb_subchannel *);
+// True = it waits less, or no more.
+bool lb_subchannel_heard(struct lb_subchannel *);
 
 // From the workers (lb/link.h). READY at the peer's first SETTINGS (BO-03: resets the backoff).
 void lb_subchannel_connected(struct lb_subchannel *);

@@ -136,7 +136,7 @@ def test_a_link_that_comes_up_ends_backoffs(make_world):
     wait_link(bed, "down")
     bed.lab.ip("client", "link", "set", "c0", "up")
     wait_link(bed, "up")
-    wait_until(lambda: 'msg="connecting at once" endpoints=1' in bed.daemon.output(), BACK_TIMEOUT_S,
+    wait_until(lambda: 'msg="backoff cut short" reason="link up" endpoints=1' in bed.daemon.output(), BACK_TIMEOUT_S,
                "an attempt because of the link")
 
 

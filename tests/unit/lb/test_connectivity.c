@@ -270,6 +270,39 @@ static void news_of_a_host_and_retries_reach_those_that_wait(void **state)
 	world_fini(&w);
 }
 
+static void hear(struct world *w, uint32_t host)
+{
+	struct lb_event news = {.kind = LB_EVENT_HEARD, .heard = world_addr(host).ip};
+	lb_connectivity_event(w->connectivity, 0, &news);
+}
+
+// Anybody on a link can make news at any rate.
+static void news_beyond_a_share_of_the_time_are_forgotten(void **state)
+{
+	(void)state;
+	struct world w;
+	world_init(&w, 1, 1);
+	struct lb_subchannel *s = get(&w, 1);
+	for (int k = 0; k < 8; k++) {
+		while (lb_subchannel_state(s) == LB_TRANSIENT_FAILURE)
+			world_pass(&w, WORLD_S);
+		lb_subchannel_request(s);
+		world_event(&w, 0, LB_EVENT_FAILED, 0, "refused");
+	}
+	world_pass(&w, 2 * WORLD_S);
+	for (uint32_t i = 0; i < 1000000; i++)
+		hear(&w, 9);
+	hear(&w, 1);
+	world_pass(&w, 2 * WORLD_MS);
+	assert_int_equal(lb_subchannel_state(s), LB_TRANSIENT_FAILURE);
+	world_pass(&w, 200 * WORLD_MS);
+	hear(&w, 1);
+	world_pass(&w, 2 * WORLD_MS);
+	assert_int_equal(lb_subchannel_state(s), LB_IDLE);
+	lb_connectivity_put(w.connectivity, s);
+	world_fini(&w);
+}
+
 static void events_of_unknown_endpoints_are_ignored(void **state)
 {
 	(void)state;
@@ -366,6 +399,7 @@ static void each_failed_allocation_is_survived(void **state)
 RUN_SUITE("lb/connectivity", cmocka_unit_test(one_address_has_one_subchannel),
 	cmocka_unit_test(state_is_over_all_workers),
 	cmocka_unit_test(news_of_a_host_and_retries_reach_those_that_wait),
+	cmocka_unit_test(news_beyond_a_share_of_the_time_are_forgotten),
 	cmocka_unit_test(events_of_unknown_endpoints_are_ignored),
 	cmocka_unit_test(endpoint_is_freed_after_the_last_worker_released_it),
 	cmocka_unit_test(endpoint_taken_up_again_while_released_stays_and_reconnects),
