@@ -123,6 +123,11 @@ static int skip_port(const struct eal_args_conf *conf, uint32_t i, bool *other_p
 	return 0;
 }
 
+static bool takes_next(const char *arg)
+{
+	return strcmp(arg, "-a") == 0 || strcmp(arg, "--allow") == 0 || strcmp(arg, "-m") == 0;
+}
+
 static int check_given(const struct eal_args_conf *conf, struct lb_err *reterr)
 {
 	static const char *const ours[] = {"-c", "-l", "-S", "--lcores", "--main-lcore", "-b",
@@ -132,6 +137,9 @@ static int check_given(const struct eal_args_conf *conf, struct lb_err *reterr)
 		if (is_any(arg, ours))
 			return lb_err_set(
 				reterr, "eal[%u]: %s is decided by workers and ports", i, arg);
+		// What we add would become its value.
+		if (i + 1 == conf->n_given && takes_next(arg))
+			return lb_err_set(reterr, "eal[%u]: %s: its value is missing", i, arg);
 		if (is_option(arg, "--no-pci") && has_pci_port(conf))
 			return lb_err_set(
 				reterr, "eal[%u]: --no-pci, but a port is a PCI device", i);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RES_WARNINGS_MAX 16 // different ones of one resource; more are only counted
+#define RES_WARNINGS_MAX 64 // different ones of one resource; more are only counted
 
 struct res_warning {
 	const char *text; // the same wherever it applies

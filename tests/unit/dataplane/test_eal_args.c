@@ -145,6 +145,7 @@ static void what_is_ours_is_refused_by_its_place(void **state)
 	refuse(&(struct input){{"-b", "01:00.0"}}, "eal[0]: -b is decided by workers and ports");
 	refuse(&(struct input){{"--vdev=net_tap0"}},
 		"eal[0]: --vdev=net_tap0 is decided by workers and ports");
+	refuse(&(struct input){{"--no-huge", "-a"}}, "eal[1]: -a: its value is missing");
 	refuse(&(struct input){{"--no-pci"}, {"01:00.0"}},
 		"eal[0]: --no-pci, but a port is a PCI device");
 	refuse(&(struct input){{"-a", "01:00.0,vectorized=1"}, {"net_tap0", "01:00.0"}},

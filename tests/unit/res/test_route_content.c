@@ -413,12 +413,12 @@ static void warnings_end_somewhere(void **state)
 	struct xds_res *res =
 		with_routes("{'match':{'prefix':'/'},'route':{'cluster':'c','retryPolicy':"
 			    "{'retryOn':'word-#'}}}",
-			40);
+			RES_WARNINGS_MAX + 24);
 	const struct res_warnings *w = &res_route_config_from(res)->warnings;
 	assert_int_equal(w->n, RES_WARNINGS_MAX + 1);
 	assert_string_equal(w->list[15].text, "retry_policy.retry_on: ignored: word-15");
 	assert_string_equal(w->list[15].where, "virtual host \"v\": route 15");
-	assert_string_equal(w->list[16].text, "24 more warnings are left out");
+	assert_string_equal(w->list[RES_WARNINGS_MAX].text, "24 more warnings are left out");
 	xds_res_put(res);
 }
 
