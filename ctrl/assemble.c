@@ -264,20 +264,24 @@ static void redraft(struct assembler *a)
 static void drop_left_clusters(struct assembler *a)
 {
 	uint64_t now = twheel_now(a->conf.wheel);
-	if (!a->leaving || a->users_stale || a->next || a->n_live != 1 || now < a->look_ns)
+	if (!a->leaving || a->next || a->n_live != 1 || now < a->look_ns)
 		return;
 	a->look_ns = now + LOOK_NS;
-	uint32_t n = cluster_set_count(a->clusters);
+	bool leaving = false;
 	for (uint32_t i = cluster_set_count(a->clusters); i-- > 0;) {
 		struct cluster *c = cluster_set_at(a->clusters, i);
-		if (c->n_users || workers_cluster_active(a->conf.workers, c->id))
+		if (c->n_users)
 			continue;
+		if (workers_cluster_active(a->conf.workers, c->id)) {
+			leaving = true;
+			continue;
+		}
 		assembler_draft_cluster(a, c->id, NULL);
 		if (a->redraft)
 			return;
 		cluster_set_drop(a->clusters, c);
 	}
-	a->users_stale |= cluster_set_count(a->clusters) != n; // perhaps none is leaving any more
+	a->leaving = leaving;
 }
 
 static bool must_hold(struct assembler *a)
@@ -315,7 +319,6 @@ void assembler_tick(struct assembler *a)
 	hurry(a);
 	a->n_live = lb_slot_reclaim(a->conf.slot);
 	frontend_retry(a);
-	frontend_count_users(a);
 	drop_left_clusters(a);
 	if (a->redraft)
 		redraft(a);

@@ -24,6 +24,9 @@ struct assembled_frontend {
 	// Counted; refused so far, waits for patterns, or is `applied`, of which some clusters are
 	// refused so far. NULL = none.
 	struct xds_config *wanted;
+	// So many of its entries, from the first on, hold their clusters; of `applied` and `newest`
+	// all do.
+	uint32_t n_held;
 	bool waits; // `wanted` lacks nothing but compiled patterns
 	uint64_t waits_since_ns;
 	bool holds_endpoints; // what serves meanwhile is not yet told of newer endpoints
@@ -51,11 +54,8 @@ struct assembler {
 	uint64_t compiled_ns; // when those who wait are next told, if some are still missing
 	struct lb_snapshot *next; // owned: what the next publish shows; NULL = nothing changed
 	bool redraft; // memory ran out over `next`: it is to be made anew
-	bool leaving; // some cluster waits for its last request
-	bool users_stale; // some frontend names others since users of clusters were counted
+	bool leaving; // some cluster may wait for its last request
 	bool unsettled; // some frontend may have something that does not serve yet
-	uint64_t n_users_read; // entries, when they were counted last
-	uint64_t count_ns; // when they are counted again, if they are stale
 	uint64_t look_ns; // when it is next looked whether that is over
 	uint64_t hurry_ns; // when it is next looked which clusters' requests wait
 	uint32_t hurry_at; // the one that was looked at last
@@ -75,16 +75,18 @@ void assembler_draft_cluster(struct assembler *, uint32_t id, struct lb_cluster 
 bool frontend_init(struct assembled_frontend *); // false = no memory
 void frontend_fini(struct assembled_frontend *);
 void frontend_draft(struct assembler *, uint32_t index);
-void frontend_count_users(struct assembler *); // of each cluster, if that is due
 // Tries what was refused, and what waits for patterns, when it is time.
 void frontend_retry(struct assembler *);
 
 // frontend_clusters.c
-// Makes the clusters whose numbers routes of `wanted` need; those that are new wait for their
-// configuration. 0, or -ENOMEM: no memory, or too many of them (reterr).
-[[nodiscard]] int frontend_obtain_clusters(
-	struct assembler *, uint32_t index, struct lb_err *reterr);
-// Configures those of `wanted`, which takes effect; all were obtained. One that cannot follow holds
+// Holds the clusters whose numbers the configuration's routes need, of its entries from `from` on.
+// Those that are new are made, and wait for their configuration. How many entries hold theirs now,
+// counted from the first: all, or there is no memory for the next one, or no number (reterr).
+[[nodiscard]] uint32_t frontend_hold_clusters(
+	struct assembler *, const struct xds_config *, uint32_t from, struct lb_err *reterr);
+// The reverse, of its first n entries. What nobody holds any more is leaving.
+void frontend_release_clusters(struct assembler *, const struct xds_config *, uint32_t n);
+// Configures those of `wanted`, which takes effect; all are held. One that cannot follow holds
 // up no other (lb-tree.md A74-T07). ret_refused: why the first of them cannot, and how many others.
 void frontend_configure_clusters(struct assembler *, uint32_t index, struct lb_err *ret_refused);
 // While a newer configuration cannot take effect, the clusters of the one that serves are told

@@ -18,8 +18,7 @@ struct cluster_tree_env;
 struct cluster {
 	struct strmap_link by_name; // in the set
 	uint32_t id;
-	uint32_t n_users; // frontends whose configuration routes to it; 0 = leaving
-	uint32_t last_user; // the one that was counted last
+	uint32_t n_users; // frontends' configurations that route to it; 0 = leaving
 	uint64_t *refused; // a bit for each frontend: it could not follow what that one says of it
 	struct cluster_tree *tree; // owned
 	// What the workers counted for this id before it came; owned; NULL = nothing.

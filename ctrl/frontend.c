@@ -2,8 +2,6 @@
 // One frontend's configurations: what serves, what is wanted instead, and why it does not yet.
 #include "ctrl/actions.h"
 #include "ctrl/assemble_state.h"
-#include "ctrl/cluster_set.h"
-#include "ctrl/cluster_tree.h"
 #include "ctrl/config.h"
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/regex_cache.h"
@@ -24,8 +22,6 @@
 #define RETRY_NS UINT64_C(1000000000)
 #define SWEEP_NS UINT64_C(10000000000)
 #define COMPILED_NS UINT64_C(100000000)
-// Who uses which cluster is counted again after changes, and the sooner the less there is to read.
-#define COUNT_NS UINT64_C(1000)
 // A configuration that waits for patterns has so much time before a newer one takes its place: with
 // none a server that sends new patterns faster than they compile would never be heard, with more a
 // mistake of ten thousand patterns would hold its correction up.
@@ -48,36 +44,44 @@ bool frontend_init(struct assembled_frontend *f)
 	return f->error && f->refusal;
 }
 
-static void drop_applied(struct assembled_frontend *f)
+// Its first n entries hold their clusters.
+static void drop(struct assembler *a, struct xds_config **config, uint32_t n)
+{
+	if (*config)
+		frontend_release_clusters(a, *config, n);
+	xds_config_put(*config);
+	*config = NULL;
+}
+
+static void drop_wanted(struct assembler *a, struct assembled_frontend *f)
+{
+	drop(a, &f->wanted, f->n_held);
+	f->n_held = 0;
+	f->waits = false;
+}
+
+static void drop_whole(struct assembler *a, struct xds_config **config)
+{
+	drop(a, config, *config ? (*config)->n_clusters : 0);
+}
+
+static void free_parts(struct assembled_frontend *f)
 {
 	compiled_routes_free(f->routes);
 	actions_free(f->actions);
 	lb_filter_chain_put(f->filters);
-	xds_config_put(f->applied);
 	f->routes = NULL;
 	f->actions = NULL;
 	f->filters = NULL;
-	f->applied = NULL;
 }
 
-static void drop_wanted(struct assembled_frontend *f)
-{
-	xds_config_put(f->wanted);
-	f->wanted = NULL;
-	f->waits = false;
-}
-
-static void drop_newest(struct assembled_frontend *f)
-{
-	xds_config_put(f->newest);
-	f->newest = NULL;
-}
-
+// Clusters go with it, or have never come.
 void frontend_fini(struct assembled_frontend *f)
 {
-	drop_applied(f);
-	drop_wanted(f);
-	drop_newest(f);
+	free_parts(f);
+	xds_config_put(f->applied);
+	xds_config_put(f->wanted);
+	xds_config_put(f->newest);
 	if (f->listener)
 		xds_res_put(&f->listener->base);
 	free(f->error);
@@ -92,77 +96,6 @@ void frontend_draft(struct assembler *a, uint32_t i)
 	if (!s || lb_snapshot_set_frontend(s, i, table, table ? "" : f->error) ||
 		lb_snapshot_set_filters(s, i, f->filters, f->generation))
 		a->redraft = true;
-}
-
-static bool is_named(const struct xds_config *config, const char *cluster)
-{
-	const struct xds_cluster_config *c =
-		config ? xds_config_find_cluster(config, cluster) : NULL;
-	return c && c->is_root;
-}
-
-static bool names(const struct assembled_frontend *f, const char *cluster)
-{
-	return is_named(f->applied, cluster) || is_named(f->wanted, cluster) ||
-	       is_named(f->newest, cluster);
-}
-
-// Each cluster once, whichever of its configurations name it.
-static void count_users_in(struct assembler *a, uint32_t frontend, const struct xds_config *config)
-{
-	for (uint32_t i = 0; config && i < config->n_clusters; i++) {
-		struct cluster *c = config->clusters[i].is_root ? cluster_set_find(a->clusters,
-									  config->clusters[i].name)
-		                                                : NULL;
-		a->n_users_read++;
-		if (!c || c->last_user == frontend)
-			continue;
-		c->last_user = frontend;
-		c->n_users++;
-	}
-}
-
-static void count_users(struct assembler *a)
-{
-	uint32_t n = cluster_set_count(a->clusters);
-	a->users_stale = a->leaving = false;
-	a->n_users_read = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		struct cluster *c = cluster_set_at(a->clusters, i);
-		c->n_users = 0;
-		c->last_user = UINT32_MAX;
-	}
-	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
-		const struct assembled_frontend *f = &a->frontends[i];
-		count_users_in(a, i, f->applied);
-		count_users_in(a, i, f->wanted);
-		count_users_in(a, i, f->newest);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		struct cluster *c = cluster_set_at(a->clusters, i);
-		a->leaving |= c->n_users == 0;
-		cluster_tree_set_leaving(c->tree, c->n_users == 0);
-	}
-}
-
-// Frontends that name it see to it themselves.
-bool assembler_in_use(struct assembler *a, uint32_t frontend, const char *cluster)
-{
-	const struct cluster *c = cluster_set_find(a->clusters, cluster);
-	if (!c)
-		return false;
-	if (a->users_stale)
-		count_users(a);
-	return c->n_users == names(&a->frontends[frontend], cluster);
-}
-
-void frontend_count_users(struct assembler *a)
-{
-	uint64_t now = twheel_now(a->conf.wheel);
-	if (!a->users_stale || now < a->count_ns)
-		return;
-	count_users(a);
-	a->count_ns = now + a->n_users_read * COUNT_NS;
 }
 
 // What a configuration becomes. Parts whose resources are those that serve are NULL: they stay.
@@ -300,8 +233,9 @@ static void apply(struct assembler *a, uint32_t i, struct assembled *n)
 	assembled_fini(&old);
 	log_news(a, i);
 	note_listener(f, f->wanted->listener);
-	xds_config_put(f->applied);
+	drop_whole(a, &f->applied);
 	f->applied = xds_config_get(f->wanted);
+	f->n_held = 0; // it is `applied` now that holds them
 	f->waits = false;
 	frontend_draft(a, i);
 	// Notes about the server's health come as configurations, too: not worth a line each.
@@ -335,7 +269,7 @@ static void note_refused_clusters(struct assembler *a, uint32_t i, const char *t
 			log_quote(a->conf.config->frontends[i].name), log_quote(text));
 	set_text(&f->refusal, text);
 	if (!text[0])
-		drop_wanted(f);
+		drop_wanted(a, f);
 }
 
 // Meanwhile the applied one serves on.
@@ -360,7 +294,8 @@ static void try_wanted(struct assembler *a, uint32_t i)
 	struct lb_err err = {.text = "out of memory"}, refused;
 	struct assembled new = {0};
 	enum route_compile_outcome outcome = ROUTE_COMPILE_REFUSED;
-	if (frontend_obtain_clusters(a, i, &err) == 0)
+	f->n_held = frontend_hold_clusters(a, f->wanted, f->n_held, &err);
+	if (f->n_held == f->wanted->n_clusters)
 		outcome = assemble(a, f, &new, &err);
 	if (outcome == ROUTE_COMPILED) {
 		frontend_configure_clusters(a, i, &refused);
@@ -393,8 +328,9 @@ static void try_newest(struct assembler *a, uint32_t i)
 	struct assembled_frontend *f = &a->frontends[i];
 	if (!f->newest || has_patience(a, f))
 		return;
-	drop_wanted(f);
+	drop_wanted(a, f);
 	f->wanted = f->newest;
+	f->n_held = f->wanted->n_clusters;
 	f->newest = NULL;
 	try_wanted(a, i);
 	if (f->waits) // it has waited for its turn before
@@ -406,19 +342,22 @@ void assembler_update(struct assembler *a, uint32_t frontend, struct xds_config 
 	struct assembled_frontend *f = &a->frontends[frontend];
 	struct xds_config *before = has_patience(a, f) ? xds_config_get(f->wanted) : NULL;
 	uint64_t since_ns = f->waits_since_ns;
-	drop_wanted(f);
-	drop_newest(f);
+	// Before others are let go: what stays named is not leaving in between.
+	uint32_t n_held = frontend_hold_clusters(a, config, 0, &(struct lb_err){0});
+	drop_wanted(a, f);
+	drop_whole(a, &f->newest);
 	f->wanted = xds_config_get(config);
+	f->n_held = n_held;
 	try_wanted(a, frontend);
 	if (f->waits &&
 		before) { // first come, first served; of the others only the last one counts
 		f->newest = f->wanted;
 		f->wanted = xds_config_get(before);
+		f->n_held = frontend_hold_clusters(a, before, 0, &(struct lb_err){0});
 		f->waits_since_ns = since_ns;
 	}
 	xds_config_put(before);
-	a->users_stale = a->unsettled = true;
-	frontend_count_users(a);
+	a->unsettled = true;
 }
 
 void assembler_fail(struct assembler *a, uint32_t frontend, const char *text)
@@ -426,12 +365,11 @@ void assembler_fail(struct assembler *a, uint32_t frontend, const char *text)
 	struct assembled_frontend *f = &a->frontends[frontend];
 	set_text(&f->error, text[0] ? text : "no configuration"); // else an older reason stays
 	f->refusal[0] = 0;
-	drop_applied(f);
-	drop_wanted(f);
-	drop_newest(f);
+	free_parts(f);
+	drop_whole(a, &f->applied);
+	drop_wanted(a, f);
+	drop_whole(a, &f->newest);
 	frontend_draft(a, frontend);
-	a->users_stale = true;
-	frontend_count_users(a);
 }
 
 // True = what waits for patterns may go on: all are there, or a while has passed since the last try
@@ -461,7 +399,6 @@ void frontend_retry(struct assembler *a)
 	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
 		struct assembled_frontend *f = &a->frontends[i];
 		bool due = f->waits ? came : twheel_now(a->conf.wheel) >= f->retry_ns;
-		a->users_stale |= f->newest || (f->wanted && due);
 		if (f->wanted && due)
 			try_wanted(a, i);
 		if (f->waits && f->holds_endpoints && !has_patience(a, f))

@@ -36,33 +36,75 @@ static int remember_totals(struct assembler *a, struct cluster *c)
 	return 0;
 }
 
+static bool is_held(const struct xds_config *config, uint32_t n_held, const char *cluster)
+{
+	const struct xds_cluster_config *c =
+		config ? xds_config_find_cluster(config, cluster) : NULL;
+	return c && c->is_root && c - config->clusters < n_held;
+}
+
+// How many of the frontend's configurations hold it.
+static uint32_t n_uses(const struct assembled_frontend *f, const char *cluster)
+{
+	return (uint32_t)is_held(f->applied, UINT32_MAX, cluster) +
+	       is_held(f->wanted, f->n_held, cluster) + is_held(f->newest, UINT32_MAX, cluster);
+}
+
+// Frontends that name it see to it themselves.
+bool assembler_in_use(struct assembler *a, uint32_t frontend, const char *cluster)
+{
+	const struct cluster *c = cluster_set_find(a->clusters, cluster);
+	return c && c->n_users == n_uses(&a->frontends[frontend], cluster);
+}
+
 // A31-R11: others are leaves of aggregates, or what requests alone hold.
 static bool sees_to(struct assembler *a, uint32_t frontend, const struct xds_cluster_config *conf)
 {
 	return conf->is_root || assembler_in_use(a, frontend, conf->name);
 }
 
-int frontend_obtain_clusters(struct assembler *a, uint32_t frontend, struct lb_err *reterr)
+// NULL: no memory, or too many of them (reterr).
+static struct cluster *obtain(struct assembler *a, const char *name, struct lb_err *reterr)
 {
-	const struct xds_config *config = a->frontends[frontend].wanted;
-	for (uint32_t i = 0; i < config->n_clusters; i++) {
+	uint32_t known = cluster_set_count(a->clusters);
+	struct cluster *c = cluster_set_obtain(a->clusters, name, reterr);
+	if (!c || cluster_set_count(a->clusters) == known)
+		return c;
+	if (remember_totals(a, c)) {
+		cluster_set_drop(a->clusters, c);
+		lb_err_set(reterr, "out of memory");
+		return NULL;
+	}
+	assembler_draft_cluster(a, c->id, cluster_tree_object(c->tree));
+	return c;
+}
+
+uint32_t frontend_hold_clusters(
+	struct assembler *a, const struct xds_config *config, uint32_t from, struct lb_err *reterr)
+{
+	for (uint32_t i = from; i < config->n_clusters; i++) {
 		if (!config->clusters[i].is_root)
 			continue;
-		uint32_t known = cluster_set_count(a->clusters);
-		struct cluster *c =
-			cluster_set_obtain(a->clusters, config->clusters[i].name, reterr);
+		struct cluster *c = obtain(a, config->clusters[i].name, reterr);
 		if (!c)
-			return -ENOMEM;
-		if (cluster_set_count(a->clusters) == known)
-			continue;
-		if (remember_totals(a, c)) {
-			cluster_set_drop(a->clusters, c);
-			lb_err_set(reterr, "out of memory");
-			return -ENOMEM;
-		}
-		assembler_draft_cluster(a, c->id, cluster_tree_object(c->tree));
+			return i;
+		if (c->n_users++ == 0)
+			cluster_tree_set_leaving(c->tree, false);
 	}
-	return 0;
+	return config->n_clusters;
+}
+
+void frontend_release_clusters(struct assembler *a, const struct xds_config *config, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (!config->clusters[i].is_root)
+			continue;
+		struct cluster *c = cluster_set_find(a->clusters, config->clusters[i].name);
+		if (--c->n_users > 0)
+			continue;
+		cluster_tree_set_leaving(c->tree, true);
+		a->leaving = true;
+	}
 }
 
 static bool same_parts(const struct xds_cluster_config *a, const struct xds_cluster_config *b)

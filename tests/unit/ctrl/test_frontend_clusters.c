@@ -2,6 +2,8 @@
 // A configuration's routes and clusters take effect together, however long its patterns take; and
 // what serves meanwhile still hears where its endpoints are. Compiled patterns arrive when the test
 // lets them.
+#include "ctrl/assemble_state.h"
+#include "ctrl/cluster_set.h"
 #include "ctrl/regex_cache.h"
 #include "lb/cluster.h"
 #include "lb/limits.h"
@@ -12,10 +14,12 @@
 #include "tests/unit/ctrl/assembler_world.h"
 #include "tests/unit/ctrl/routes_by_hand.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static bool patterns_held;
+static uint32_t n_found; // clusters looked for
 
 // The linker's --wrap: what the assembler calls.
 bool __real_regex_cache_poll(struct regex_cache *);
@@ -23,6 +27,14 @@ bool __wrap_regex_cache_poll(struct regex_cache *);
 bool __wrap_regex_cache_poll(struct regex_cache *c)
 {
 	return !patterns_held && __real_regex_cache_poll(c);
+}
+
+struct cluster *__real_cluster_set_find(const struct cluster_set *, const char *name);
+struct cluster *__wrap_cluster_set_find(const struct cluster_set *, const char *name);
+struct cluster *__wrap_cluster_set_find(const struct cluster_set *s, const char *name)
+{
+	n_found++;
+	return __real_cluster_set_find(s, name);
 }
 
 #define IP(last)                                                                                   \
@@ -332,6 +344,134 @@ static void what_is_refused_takes_nothing_back(void **state)
 	xds_res_put(&r->base);
 }
 
+static const struct res_vhost only_to_green = {
+	"a", DOMAINS("*"), ROUTES({PREFIX("/"), CLUSTERS({"green", 1})}), .hash = {5, 5}};
+
+// Routes lead to green alone; requests of before, or an aggregate, have blue.
+static void say_with_leaf(
+	struct world *w, const struct res_vhost *vhost, struct res_endpoints *blue)
+{
+	struct res_listener *l = listener_of("1", NULL, 0);
+	struct res_route_config *r = routes_of(vhost, 1);
+	struct xds_config *config = config_of(l, r, (const char *[]){"blue", "green"},
+		(struct res_endpoints *[]){blue, old_endpoints}, 2);
+	config->clusters[0].is_root = false;
+	update(w, 0, config);
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
+	turns(w, 1);
+}
+
+// A31-R11: nobody else sees to the cluster, since the refused one never serves.
+static void a_refused_configuration_that_is_gone_uses_no_cluster(void **state)
+{
+	struct world *w = *state;
+	give(w, &to_blue, old_endpoints);
+	settle(w);
+	counter_set_to(&w->link->clusters[route(w, "/")].active, 1);
+	say_with_leaf(w, &only_to_green, old_endpoints);
+	give(w, &to_red, old_endpoints);
+	turns(w, 10);
+	assert_non_null(strstr(assembler_frontend_refusal(w->assembler, 0), "cluster 'red'"));
+	assert_false(connects(w, 2));
+	say_with_leaf(w, &only_to_green, new_endpoints);
+	assert_true(connects(w, 2));
+}
+
+#define N_OTHERS 1000
+
+// Thousands of frontends may share an aggregate, and each is told when one of its leaves changes.
+static void an_update_looks_for_no_other_frontends_clusters(void **state)
+{
+	struct world *w = *state;
+	static char texts[N_OTHERS][8];
+	static const char *names[N_OTHERS];
+	static struct res_endpoints *none[N_OTHERS];
+	struct res_listener *l = listener_of("1", NULL, 0);
+	struct res_route_config *r = routes_of(&to_blue, 1);
+	for (uint32_t i = 0; i < N_OTHERS; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "c%u", i);
+		names[i] = texts[i];
+	}
+	names[0] = "blue";
+	update(w, 1, config_of(l, r, names, none, N_OTHERS));
+	turns(w, 1);
+	n_found = 0;
+	for (int i = 0; i < 10; i++) {
+		say_with_leaf(w, &only_to_green, i % 2 ? new_endpoints : old_endpoints);
+		turns(w, 10);
+	}
+	assert_in_range(n_found, 10, 200);
+	xds_res_put(&l->base);
+	xds_res_put(&r->base);
+}
+
+static uint32_t n_named(const struct xds_config *config, uint32_t n, const char *cluster)
+{
+	for (uint32_t i = 0; config && i < n && i < config->n_clusters; i++)
+		if (config->clusters[i].is_root && strcmp(config->clusters[i].name, cluster) == 0)
+			return 1;
+	return 0;
+}
+
+static void check_users(const struct world *w)
+{
+	const struct assembler *a = w->assembler;
+	for (uint32_t i = 0; i < cluster_set_count(a->clusters); i++) {
+		const struct cluster *c = cluster_set_at(a->clusters, i);
+		uint32_t n = 0;
+		for (uint32_t k = 0; k < w->config.n_frontends; k++) {
+			const struct assembled_frontend *f = &a->frontends[k];
+			n += n_named(f->applied, UINT32_MAX, c->name);
+			n += n_named(f->wanted, f->n_held, c->name);
+			n += n_named(f->newest, UINT32_MAX, c->name);
+		}
+		assert_int_equal(c->n_users, n);
+		assert_int_equal(cluster_tree_object(c->tree)->is_leaving, n == 0);
+		assert_true(n > 0 || a->leaving);
+	}
+}
+
+#define N_STEPS 1000
+
+static void users_of_clusters_are_counted_exactly_whatever_happens(void **state)
+{
+	struct world *w = *state;
+	static const char *const all[] = {"blue", "green", "c0", "c1", "c2", "c3", "c4", "c5"};
+	static const struct res_vhost *const vhosts[] = {
+		&to_blue, &to_green, &to_green_again, &to_red, &only_to_green};
+	struct res_endpoints *endpoints[] = {[7] = NULL};
+	struct rand rand;
+	uint32_t n_served = 0;
+	rand_init(&rand, 3);
+	for (int step = 0; step < N_STEPS; step++) {
+		uint64_t draw = rand_u64(&rand);
+		const char *names[8] = {"blue", "green"};
+		uint32_t n = 2;
+		for (uint32_t i = 2; i < 8; i++)
+			if (draw >> i & 1)
+				names[n++] = all[i];
+		patterns_held = draw >> 8 & 1;
+		struct res_listener *l = listener_of("1", NULL, 0);
+		struct res_route_config *r = routes_of(vhosts[(draw >> 16) % 5], 1);
+		struct xds_config *config = config_of(l, r, names, endpoints, n);
+		for (uint32_t i = 1; i + 1 < n; i++) // by name: between blue and green
+			config->clusters[i].is_root = draw >> (24 + i) & 1;
+		if (draw >> 40 & 7)
+			assembler_update(w->assembler, draw >> 9 & 1, config);
+		else
+			assembler_fail(w->assembler, draw >> 9 & 1, "gone");
+		xds_config_put(config);
+		check_users(w);
+		turns(w, (int)(draw >> 48) % 300);
+		check_users(w);
+		n_served += assembler_frontend_error(w->assembler, 0)[0] == 0;
+		xds_res_put(&l->base);
+		xds_res_put(&r->base);
+	}
+	assert_in_range(n_served, N_STEPS / 10, N_STEPS);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 RUN_SUITE("ctrl/frontend_clusters", CASE(routes_that_wait_for_patterns_bring_their_clusters_along),
@@ -340,6 +480,11 @@ RUN_SUITE("ctrl/frontend_clusters", CASE(routes_that_wait_for_patterns_bring_the
 	CASE(endpoints_wait_for_patterns_a_second_at_most),
 	CASE(endpoints_of_a_later_configuration_do_not_wait_anew),
 	CASE(a_new_cluster_connects_when_its_routes_serve),
+	CASE(a_refused_configuration_that_is_gone_uses_no_cluster),
+	cmocka_unit_test_setup_teardown(
+		an_update_looks_for_no_other_frontends_clusters, set_up_both, tear_down),
+	cmocka_unit_test_setup_teardown(
+		users_of_clusters_are_counted_exactly_whatever_happens, set_up_both, tear_down),
 	cmocka_unit_test_setup_teardown(
 		what_another_frontend_serves_with_is_not_taken_back, set_up_both, tear_down),
 	cmocka_unit_test_setup_teardown(what_waits_takes_nothing_back, set_up_both, tear_down),
