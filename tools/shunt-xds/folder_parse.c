@@ -60,49 +60,55 @@ static int read_name(const any_message *any, char **ret, struct lb_err *err)
 	return lb_err_set(err, "the resource's name is not text");
 }
 
-static int make_named(uint32_t type, const char *name, const any_message *any,
-	const wrapper_message *wrapper, struct xds_constraints *constraints, struct resource **ret,
-	struct lb_err *err)
+static int check_name(const char *name, const wrapper_message *wrapper, struct lb_err *err)
 {
 	const char *outer = "";
 	if (wrapper)
 		outer = wrapper->resource_name ? wrapper->resource_name->name : wrapper->name;
-	int rc = 0;
 	if (name[0] == '\0')
-		rc = lb_err_set(err, "the resource has no name");
-	else if (outer[0] && strcmp(outer, name) != 0)
-		rc = lb_err_set(err, "%s: \"%.64s\" is not the name of the resource, \"%.64s\"",
+		return lb_err_set(err, "the resource has no name");
+	if (outer[0] && strcmp(outer, name) != 0)
+		return lb_err_set(err, "%s: \"%.64s\" is not the name of the resource, \"%.64s\"",
 			wrapper->resource_name ? "resource_name.name" : "name", outer, name);
-	else if (strcmp(name, "*") == 0)
-		rc = lb_err_set(err, "the name \"*\" stands for all resources");
-	else if (!(*ret = resource_new(type, name, constraints, any->value.data, any->value.len,
-			   wrapper && wrapper->cache_control &&
-				   wrapper->cache_control->do_not_cache)))
-		rc = -ENOMEM;
-	return rc;
+	if (strcmp(name, "*") == 0)
+		return lb_err_set(err, "the name \"*\" stands for all resources");
+	return 0;
+}
+
+// The type comes last: what is bad takes no place of those that stay.
+static int make_named(struct catalog *catalog, const char *name, const any_message *any,
+	const wrapper_message *wrapper, struct xds_constraints *constraints, struct resource **ret,
+	struct lb_err *err)
+{
+	struct catalog_type *type;
+	int rc = check_name(name, wrapper, err);
+	if (!rc)
+		rc = catalog_add_type(catalog, any->type_url, &type);
+	if (rc)
+		return rc;
+	if (!type)
+		return lb_err_set(err, "@type: not a type's URL, or one more than %d types",
+			CATALOG_TYPES_MAX);
+	*ret = resource_new(type->index, name, constraints, any->value.data, any->value.len,
+		wrapper && wrapper->cache_control && wrapper->cache_control->do_not_cache);
+	return *ret ? 0 : -ENOMEM;
 }
 
 // wrapper is NULL for a bare resource.
 static int make(struct catalog *catalog, const any_message *any, const wrapper_message *wrapper,
 	struct xds_constraints *constraints, struct resource **ret, struct lb_err *err)
 {
-	struct catalog_type *type;
 	char *name = NULL;
 	if (!any->type_url[0]) // it was left out, or is missing
 		return 0;
 	if (proto_any_is(any->type_url, wrapper_desc))
 		return lb_err_set(err, "@type: a Resource in a Resource");
-	int rc = catalog_add_type(catalog, any->type_url, &type);
-	if (!rc && !type)
-		rc = lb_err_set(err, "@type: not a type's URL, or one more than %d types",
-			CATALOG_TYPES_MAX);
-	if (!rc)
-		rc = check_bytes(type->index, any, err);
+	int rc = check_bytes(resource_type_find(str_from(any->type_url)), any, err);
 	if (!rc)
 		rc = read_name(any, &name, err);
 	if (rc)
 		return rc;
-	rc = make_named(type->index, name, any, wrapper, constraints, ret, err);
+	rc = make_named(catalog, name, any, wrapper, constraints, ret, err);
 	free(name);
 	return rc;
 }

@@ -276,6 +276,27 @@ static void types_of_files_stay_and_have_an_end(void **state)
 	assert_non_null(find_type(w, "t/x.T27", "s"));
 }
 
+static void files_that_are_refused_use_up_no_types(void **state)
+{
+	struct world *w = *state;
+	static const char *const bad[] = {
+		"{\"@type\":\"t/x.T%02d\",\"@raw\":\"Cg==\"}", // the name is cut off
+		"{\"@type\":\"t/x.T%02d\",\"@raw\":\"\"}", // there is none
+		"{\"@type\":\"t/x.T%02d\",\"@raw\":\"CgEq\"}", // it is "*"
+		WRAP("\"name\":\"r\",\"resource\":{\"@type\":\"t/x.T%02d\",\"@raw\":\"CgFz\"}"),
+	};
+	char text[256];
+	for (int i = 0; i < 4 * CATALOG_TYPES_MAX; i++) {
+		snprintf(text, sizeof(text), bad[i % 4], i);
+		put(w, "a.json", text);
+		assert_int_equal(load(w), -EINVAL);
+		assert_null(strstr(w->complaints, "types"));
+	}
+	put(w, "a.json", "{\"@type\":\"" SECRET "\",\"@raw\":\"CgFz\"}");
+	assert_int_equal(load(w), 0);
+	assert_non_null(find_type(w, SECRET, "s"));
+}
+
 static void types_that_clients_asked_for_give_way_to_those_of_files(void **state)
 {
 	struct world *w = *state;
@@ -745,6 +766,7 @@ RUN_SUITE("shunt-xds/folder", CASE(files_become_resources), CASE(every_bad_file_
 	CASE(what_descriptors_know_is_served_whole),
 	CASE(what_no_descriptor_knows_is_left_out_with_a_warning),
 	CASE(raw_bytes_are_served_as_they_are), CASE(types_of_files_stay_and_have_an_end),
+	CASE(files_that_are_refused_use_up_no_types),
 	CASE(types_that_clients_asked_for_give_way_to_those_of_files),
 	CASE(file_that_is_deeper_on_the_wire_than_in_json_is_named),
 	CASE(one_name_in_two_files_is_refused), CASE(resource_may_move_to_another_file),
