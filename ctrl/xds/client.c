@@ -5,6 +5,7 @@
 #include "ctrl/xds/inside.h"
 #include "ctrl/xds/name.h"
 #include "ctrl/xds/protocol.h"
+#include "ctrl/xds/verdict.h"
 #include "lb/base/check.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What client.c (watches), tell.c (events), subs.c (the cache) and respond.c (responses to cache)
-// share. Nobody else's.
+// What client.c (watches), tell.c (events), subs.c (the cache), respond.c (responses to cache) and
+// verdict.c (what becomes of an entry) share. Nobody else's.
 // Thread: ctrl.
 #pragma once
 
@@ -47,17 +47,8 @@ void xds_clear_text(char **at);
 void xds_entry_set_error(struct xds_entry *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-// The resource is refused or gone: what A88 makes of it (DE-02 to DE-04). is_data: NACK, deletion,
-// NOT_FOUND and PERMISSION_DENIED; otherwise it is transient. The text is
-// xds_entry_set_error()'s.
-void xds_entry_fail(struct xds_entry *, enum xds_status, enum xds_code, bool is_data);
-void xds_entry_drop_value(struct xds_entry *); // it has one
 // RS-04: the time of its value is over.
 void xds_entry_expire(struct xds_entry *);
-// If a deletion was ignored (A53), that is over, and the log says why.
-void xds_entry_end_deletion(struct xds_entry *, const char *why);
-// FM-06: whatever the response that is being applied says of it, it has been answered.
-void xds_entry_answered(struct xds_entry *);
 
 // Wildcards (wildcard.c).
 // The entry is not of a name but of "*".

@@ -7,7 +7,7 @@
 #include "ctrl/xds/inside.h"
 #include "ctrl/xds/name.h"
 #include "ctrl/xds/raw.h"
-#include "ctrl/xds/version.h"
+#include "ctrl/xds/verdict.h"
 #include "ctrl/xds/wire.h"
 #include "proto/wire.h"
 
@@ -17,14 +17,10 @@
 #include <string.h>
 
 #define NS_PER_S 1000000000ull
-#define LET_GO_NS (5 * NS_PER_S) // what a server deletes is let go within this, or it is odd
-#define CODE_NOT_FOUND 5
-#define CODE_PERMISSION_DENIED 7
 
 // PC-10 names every failing resource; but what is longer than 4 MiB many servers don't receive, and
 // end the stream. What has come to the first length ends with the number of the others.
 #define NACK_LEN ((long)64 << 10)
-#define NACK_NAME_LEN 1024 // of each
 
 // One entry of the response.
 struct item {
@@ -64,62 +60,15 @@ static void complain(struct round *r, size_t index, const char *name, const char
 	fprintf(r->complaints, "%s", r->nack ? "; " : "");
 	if (name)
 		fprintf(r->complaints, "%s \"%.*s\": %s", r->client->conf.types[r->type]->label,
-			NACK_NAME_LEN, name, why);
+			XDS_SHOWN_NAME_LEN, name, why);
 	else
 		fprintf(r->complaints, "resource %zu: %s", index, why);
 	r->nack = true;
 }
 
-void xds_entry_answered(struct xds_entry *e)
+static void hold(struct round *r, struct xds_entry *e, uint64_t expires_ns)
 {
-	e->seen = e->client->n_events;
-	e->answered = true;
-	xds_chain_remove(&e->in_flight);
-	twheel_cancel(e->client->conf.wheel, &e->absent);
-}
-
-void xds_entry_drop_value(struct xds_entry *e)
-{
-	xds_res_put(e->value);
-	e->value = NULL;
-	xds_version_put(e->version);
-	e->version = NULL;
-	e->updated_ns = 0;
-	xds_entry_hold_for_good(e);
-}
-
-void xds_entry_fail(struct xds_entry *e, enum xds_status status, enum xds_code code, bool is_data)
-{
-	e->status = status;
-	e->error_code = code;
-	e->error_is_data = is_data;
-	if (e->trouble)
-		e->trouble->error_ns = twheel_now(e->client->conf.wheel);
-	if (e->value && is_data && e->client->server->fail_on_data_errors)
-		xds_entry_drop_value(e);
-	e->ambient = e->value;
-	xds_client_add_news(e, e->value ? XDS_NEWS_AMBIENT : XDS_NEWS_ERROR);
-}
-
-// Without memory for that it would hold for good: the server has to say it again, which it would
-// not if it were told that its version is held (DL-13).
-static void hold_until(struct round *r, struct xds_entry *e, uint64_t expires_ns)
-{
-	if (xds_entry_hold_until(e, expires_ns) == 0)
-		return;
-	r->starved = true;
-	xds_version_put(e->version);
-	e->version = NULL;
-}
-
-// RS-04: each time it is sent it holds anew, and for good if no TTL comes with it.
-static void hold(struct round *r, struct xds_entry *e, const struct xds_response_entry *in)
-{
-	uint64_t now = twheel_now(r->client->conf.wheel);
-	if (in->has_ttl)
-		hold_until(r, e, now + in->ttl_ns);
-	else
-		xds_entry_hold_for_good(e);
+	r->starved |= xds_entry_hold(e, expires_ns) != 0;
 }
 
 // Who comes to see the variant later has no more of its time than is left.
@@ -133,145 +82,6 @@ static void note_expiry(const struct round *r, size_t index)
 	uint64_t at_s = (twheel_now(r->client->conf.wheel) + in->ttl_ns) / NS_PER_S + 1;
 	if (res)
 		res->expires_s = !in->has_ttl ? 0 : at_s < UINT32_MAX ? (uint32_t)at_s : UINT32_MAX;
-}
-
-static void hold_rest(struct round *r, struct xds_entry *e, const struct xds_res *res)
-{
-	if (res->expires_s)
-		hold_until(r, e, res->expires_s * NS_PER_S);
-	else
-		xds_entry_hold_for_good(e);
-}
-
-// The value, in the version that the server has given it now.
-static void accept(struct round *r, struct xds_entry *e, const struct xds_variant *v)
-{
-	// SW-16: same content, no event; but an error that was told is over (SW-17).
-	struct xds_res *res = v->content;
-	bool same = e->value && xds_res_eq(e->value, res);
-	bool is_news = !same || r->client->conf.types[r->type]->is_opaque;
-	if (e->value != res) { // it is this one that settle_others() has to know
-		xds_res_put(e->value);
-		e->value = xds_res_get(res);
-	}
-	if (is_news) {
-		xds_client_add_news(e, XDS_NEWS_RESOURCE);
-	} else if (e->ambient) {
-		xds_client_add_news(e, XDS_NEWS_CLEAR);
-	}
-	xds_entry_end_deletion(e, "is there again");
-	e->ambient = false;
-	e->status = XDS_STATUS_ACKED;
-	e->updated_ns = twheel_now(r->client->conf.wheel);
-	xds_version_put(e->version);
-	e->version = xds_version_get(v->version);
-	xds_entry_clear_trouble(e);
-	e->error_code = XDS_OK;
-	e->error_is_data = false;
-}
-
-static void refuse(struct round *r, struct xds_entry *e, const char *version, const struct item *it)
-{
-	const struct xds_client *c = r->client;
-	xds_entry_set_error(e, "%s \"%s\" from xDS server %s is invalid: %s (node id \"%s\")",
-		c->conf.types[r->type]->label, e->sub->name, c->server->uri, it->why,
-		c->conf.bootstrap->node_id);
-	if (e->trouble) {
-		xds_set_text(&e->trouble->error_version, "%s", version);
-		e->trouble->refused = xds_refused_get(it->refused);
-	}
-	xds_entry_fail(e, XDS_STATUS_NACKED, XDS_INVALID_ARGUMENT, true);
-}
-
-// It came in a response that is refused as a whole, which says nothing of the data: what serves
-// goes on serving, whatever the server's features.
-static void refuse_with_all(struct round *r, struct xds_entry *e, const char *version)
-{
-	const struct xds_client *c = r->client;
-	const char *label = c->conf.types[r->type]->label;
-	xds_entry_answered(e);
-	xds_entry_set_error(e,
-		"%s \"%s\" from xDS server %s came in a response that lists %s \"%.*s\" more than "
-		"once, of which nothing is used (node id \"%s\")",
-		label, e->sub->name, c->server->uri, label, NACK_NAME_LEN, r->twice,
-		c->conf.bootstrap->node_id);
-	if (e->trouble)
-		xds_set_text(&e->trouble->error_version, "%s", version);
-	xds_entry_fail(e, XDS_STATUS_NACKED, XDS_INVALID_ARGUMENT, false);
-}
-
-// DE-06: it is as if nothing had been said, but for one line when it begins and one when it ends.
-static void ignore_deletion(struct xds_entry *e)
-{
-	const struct xds_client *c = e->client;
-	if (!e->ignores_deletion && e->watchers.first)
-		xds_client_log(e->client,
-			"%s \"%s\" was deleted by xDS server %s, which is ignored",
-			c->conf.types[e->type]->label, e->sub->name, c->server->uri);
-	e->ignores_deletion = true;
-}
-
-void xds_entry_end_deletion(struct xds_entry *e, const char *why)
-{
-	const struct xds_client *c = e->client;
-	if (e->ignores_deletion)
-		xds_client_log(e->client,
-			"%s \"%s\", whose deletion by xDS server %s was ignored, %s",
-			c->conf.types[e->type]->label, e->sub->name, c->server->uri, why);
-	e->ignores_deletion = false;
-}
-
-// DL-06, DE-06: a deletion, in whichever words, concerns its value.
-static bool drops_value(const struct xds_entry *e)
-{
-	return e->client->conf.drops_deleted && e->value;
-}
-
-static void deletion_outlived(struct twheel_timer *timer)
-{
-	const struct xds_trouble *t =
-		(struct xds_trouble *)((char *)timer - offsetof(struct xds_trouble, outlived));
-	const struct xds_entry *e = t->entry;
-	if (e->status == XDS_STATUS_DOES_NOT_EXIST && e->watchers.first)
-		xds_client_log(e->client, "%s, but is in use still", t->error ? t->error : "");
-}
-
-// A resource that goes is mostly let go of in a moment: by the routes that come after the clusters,
-// say. Only of one that is in use nevertheless, or whose value is gone, is there a word to be said.
-static void log_deletion(struct xds_entry *e)
-{
-	struct xds_client *c = e->client;
-	struct xds_trouble *t = e->trouble;
-	if (!t || !e->watchers.first)
-		return;
-	if (!e->value) {
-		xds_client_log(c, "%s", t->error ? t->error : "");
-		return;
-	}
-	t->outlived.fire = deletion_outlived;
-	twheel_arm(c->conf.wheel, &t->outlived, twheel_now(c->conf.wheel) + LET_GO_NS);
-}
-
-// The server says, or shows, that there is no such resource (any more).
-static void end(struct round *r, struct xds_entry *e)
-{
-	struct xds_client *c = r->client;
-	bool drops = drops_value(e);
-	xds_entry_answered(e);
-	if (e->error_code == XDS_NOT_FOUND && !drops) // told already (DE-09)
-		return;
-	if (drops && c->server->ignore_resource_deletion) {
-		ignore_deletion(e);
-		return;
-	}
-	xds_entry_set_error(e, "%s \"%s\" %s xDS server %s (node id \"%s\")",
-		c->conf.types[r->type]->label, e->sub->name,
-		e->value ? "was deleted by" : "does not exist on", c->server->uri,
-		c->conf.bootstrap->node_id);
-	if (drops)
-		xds_entry_drop_value(e);
-	xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
-	log_deletion(e);
 }
 
 // Reading
@@ -507,54 +317,30 @@ static void settle_item(void *ctx, struct xds_sub *sub)
 	struct xds_entry *e = sub->owner;
 	xds_entry_answered(e);
 	if (it->why) {
-		refuse(r, e, in->version, it);
+		xds_entry_refuse(e, in->version, it->why, it->refused);
 		return;
 	}
 	if (!sub->variant || !xds_constraints_eq(sub->variant->constraints, in->constraints))
 		return;
 	if (it->res)
-		accept(r, e, sub->variant);
-	hold(r, e, in);
+		xds_entry_accept(e, sub->variant);
+	// RS-04: each time it is sent it holds anew, and for good if no TTL comes with it.
+	hold(r, e, in->has_ttl ? twheel_now(r->client->conf.wheel) + in->ttl_ns : 0);
 }
 
 // DL-07, TP2-T09: also of what never came.
 static void settle_removal(void *ctx, struct xds_sub *sub)
 {
-	const struct about *a = ctx;
 	if (!sub->variant)
-		end(a->round, sub->owner);
+		xds_entry_end(sub->owner);
 }
 
 // DE-07
 static void settle_error(void *ctx, struct xds_sub *sub)
 {
 	const struct about *a = ctx;
-	struct round *r = a->round;
-	const struct xds_response_error *in = &r->response->errors[a->index];
-	const struct xds_client *c = r->client;
-	struct xds_entry *e = sub->owner;
-	bool not_found = in->code == CODE_NOT_FOUND, drops = not_found && drops_value(e);
-	xds_entry_answered(e);
-	if (drops && c->server->ignore_resource_deletion) {
-		ignore_deletion(e);
-		return;
-	}
-	xds_entry_set_error(e,
-		"%s \"%s\": xDS server %s answered with code %d: %s (node id \"%s\")",
-		c->conf.types[r->type]->label, sub->name, c->server->uri, in->code, in->text,
-		c->conf.bootstrap->node_id);
-	struct xds_trouble *t = e->trouble;
-	if (t) {
-		xds_set_text(&t->error_version, "%s", r->response->version);
-		t->said_code = in->code;
-		xds_set_text(&t->said, "%s", in->text);
-		xds_constraints_put(t->said_of);
-		t->said_of = xds_constraints_get(in->constraints);
-	}
-	if (drops)
-		xds_entry_drop_value(e);
-	xds_entry_fail(e, XDS_STATUS_RECEIVED_ERROR, not_found ? XDS_NOT_FOUND : XDS_UNAVAILABLE,
-		not_found || in->code == CODE_PERMISSION_DENIED);
+	const struct xds_response *in = a->round->response;
+	xds_entry_report(sub->owner, in->version, &in->errors[a->index]);
 }
 
 // Everybody whose parameters match.
@@ -581,11 +367,12 @@ static void settle_others(struct round *r)
 				r->client->conf.types[r->type]->label, event.sub->name,
 				r->client->server->uri);
 		if (!event.after) {
-			end(r, e); // SW-11, TP2-T09
+			xds_entry_end(e); // SW-11, TP2-T09
 		} else if (event.after->content != e->value) {
 			xds_entry_answered(e);
-			accept(r, e, event.after);
-			hold_rest(r, e, event.after->content);
+			xds_entry_accept(e, event.after);
+			const struct xds_res *res = event.after->content;
+			hold(r, e, res->expires_s * NS_PER_S);
 		}
 	}
 }
@@ -635,7 +422,8 @@ static void settle_all(struct round *r)
 static void settle_refused(void *ctx, struct xds_sub *sub)
 {
 	const struct about *a = ctx;
-	refuse_with_all(a->round, sub->owner, a->round->response->entries[a->index].version);
+	const struct round *r = a->round;
+	xds_entry_refuse_with_all(sub->owner, r->response->entries[a->index].version, r->twice);
 }
 
 // Which of the two is meant the response does not say, nor what else of it is.

@@ -6,6 +6,7 @@
 #include "ctrl/xds/name.h"
 #include "ctrl/xds/params.h"
 #include "ctrl/xds/protocol.h"
+#include "ctrl/xds/verdict.h"
 #include "lb/base/check.h"
 
 #define SILENCE_NS 15000000000ull // FM-04
