@@ -102,7 +102,7 @@ static struct lb_pick ask(
 }
 
 // How often a policy is asked again for another endpoint than the one that did not serve it. Those
-// that hash stay with theirs.
+// that hash stay with theirs. Whoever is to be waited for, or fails, is no better than that one.
 #define MORE_PICKS 4
 
 static bool is_where_it_was(const struct proxy_request *r, const struct lb_pick *chosen)
@@ -111,18 +111,27 @@ static bool is_where_it_was(const struct proxy_request *r, const struct lb_pick 
 	       chosen->cell->endpoint_id == r->endpoint_id;
 }
 
+static struct lb_pick ask_noting(
+	struct proxy_request *r, const struct lb_picker *picker, const struct h2_message *head)
+{
+	struct lb_pick chosen = ask(r, picker, head);
+	if (chosen.wish)
+		proxy_notice_wish(r->proxy, chosen.wish - 1);
+	if (chosen.want)
+		proxy_backend_want(r->proxy, chosen.want);
+	return chosen;
+}
+
 static struct proxy_pick pick_policy(struct proxy_request *r, const struct lb_cluster *cluster,
 	const struct lb_leaf_layer *layer, const struct h2_message *head)
 {
-	struct proxy *p = r->proxy;
 	const struct lb_picker *picker = layer ? layer->picker : cluster->picker;
-	struct lb_pick chosen = ask(r, picker, head);
-	for (int i = 0; i < MORE_PICKS && is_where_it_was(r, &chosen); i++)
-		chosen = ask(r, picker, head);
-	if (chosen.wish)
-		proxy_notice_wish(p, chosen.wish - 1);
-	if (chosen.want)
-		proxy_backend_want(p, chosen.want);
+	struct lb_pick chosen = ask_noting(r, picker, head);
+	for (int i = 0; i < MORE_PICKS && is_where_it_was(r, &chosen); i++) {
+		struct lb_pick other = ask_noting(r, picker, head);
+		if (other.kind == LB_PICK_ENDPOINT)
+			chosen = other;
+	}
 	switch (chosen.kind) {
 	case LB_PICK_FAIL:
 		return (struct proxy_pick){

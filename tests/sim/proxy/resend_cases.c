@@ -2,7 +2,10 @@
 // Requests that are sent again though no policy asks for it, one situation a test (routing.md
 // RT-11, RT-13; RFC 9110 9.2.2).
 #include "lb/cause.h"
+#include "lb/cluster.h"
+#include "lb/connectivity.h"
 #include "lb/link.h"
+#include "lb/picker.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 
@@ -164,6 +167,55 @@ static void whoever_refused_is_asked_last(void **state)
 			n_same += s->attempts[0].backend == s->attempts[1].backend;
 		}
 		assert_in_range(n_same, 0, 2); // least_request draws
+		world_free(w);
+	}
+}
+
+// A picker that has one backend for whoever asks first in an instant, and nobody for the rest.
+static struct {
+	const struct world *world;
+	struct lb_cell first;
+	struct lb_pick rest;
+	uint64_t last_ns;
+} fickle;
+
+static const struct lb_cell *pick_fickle(const struct lb_picker *p, struct lb_pick_ctx *ctx)
+{
+	bool again = fickle.last_ns == fickle.world->wire.now_ns;
+	fickle.last_ns = fickle.world->wire.now_ns;
+	return again ? lb_pick_other(ctx, fickle.rest) : &fickle.first;
+}
+
+static struct lb_picker fickle_picker = {LB_PICKER_STATIC, pick_fickle, NULL};
+
+// As those of localities by weight may say, or those of an aggregate whose parts fail.
+static void whoever_refused_is_better_than_nobody(void **state)
+{
+	static const enum lb_pick_kind kinds[] = {LB_PICK_QUEUE, LB_PICK_FAIL};
+	for (int i = 0; i < 2; i++) {
+		struct world_conf conf = world_conf_default(5);
+		conf.n_clients = 1;
+		conf.n_workers = 2;
+		struct world *w = ready_world(&conf);
+		world_run(w, SECOND); // the cluster has said all that it had to say
+		// Ids 0 and 1: the second one's anchor is the other worker.
+		struct lb_endpoint_table *t = lb_connectivity_endpoints(w->control.connectivity);
+		assert_int_equal(world_counter(w, "upstreams"), 1);
+		fickle.world = w;
+		fickle.first = (struct lb_cell){.endpoint = lb_endpoint_find(t, 0)};
+		fickle.rest = (struct lb_pick){
+			.kind = kinds[i], .text = "nobody is left", .want = lb_endpoint_find(t, 1)};
+		struct lb_cluster *c = lb_cluster_new(0, "zero", LB_READY, &fickle_picker);
+		assert_non_null(c);
+		control_set_cluster(&w->control, c);
+		lb_cluster_put(c);
+		struct ask *a = ask_with(w, KIND_PLAIN, 100, NULL, "2 reset 7");
+		world_run(w, SECOND);
+		assert_answered(a);
+		assert_int_equal(seen(w, a)->n, 3);
+		assert_int_equal(w->backends[0].n_served, 1);
+		assert_int_equal(w->backends[1].n_accepted, 1); // wanted it was
+		control_update(&w->control, 0); // its own again
 		world_free(w);
 	}
 }
@@ -451,7 +503,7 @@ static void a_backends_death_loses_no_safe_request(void **state)
 RUN_SUITE("sim/proxy_resend", CASE(a_refused_request_rests_where_streams_are_scarce),
 	CASE(a_refused_plain_request_is_sent_until_it_is_taken),
 	CASE(a_request_that_all_refuse_ends_at_the_bound), CASE(the_deadline_ends_it_earlier),
-	CASE(whoever_refused_is_asked_last),
+	CASE(whoever_refused_is_asked_last), CASE(whoever_refused_is_better_than_nobody),
 	CASE(where_there_is_one_endpoint_another_connection_is_used),
 	CASE(the_same_connection_is_better_than_none), CASE(refusals_make_no_storm),
 	CASE(who_was_left_behind_goes_before_newcomers),
