@@ -83,7 +83,7 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 	proxy_request_enter(r);
 	r->request_done = true;
 	proxy_booking_request_done(r);
-	if (m->bad) {
+	if (m->bad && r->state < PROXY_REQUEST_ENDING) {
 		proxy_request_answer_bad(r, m->bad);
 	} else if (proxy_request_waits(r)) {
 		if (!proxy_replay_put_trailers(r->proxy, &r->replay, m))

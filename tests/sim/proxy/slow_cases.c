@@ -6,6 +6,8 @@
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 
+#include <string.h>
+
 // HX-24
 static void a_slow_reader_costs_one_window_and_stops_nobody(void **state)
 {
@@ -220,6 +222,36 @@ static void a_client_that_gives_window_now_and_then_is_served(void **state)
 	world_free(w);
 }
 
+// HX-15, HX-25: they take nothing from an answer that is whole, but still on its way.
+static void trailers_that_are_too_large_cut_no_whole_answer(void **state)
+{
+	static char huge[20000];
+	memset(huge, 'h', sizeof(huge));
+	const struct field f = {.name = STR("x-huge"), .value = {huge, sizeof(huge)}};
+	const struct h2_message trailers = {.kind = H2_TRAILERS, .fields = &f, .n_fields = 1};
+	for (int whole = 0; whole < 2; whole++) {
+		struct world *w = ready_world(NULL);
+		w->clients[0].slow = true;
+		struct ask *a = world_ask(w, "one", whole ? KIND_PLAIN : KIND_STALL_PLAIN, 80000);
+		a->open_ended = true;
+		client_ask(&w->clients[0], a);
+		world_run(w, SECOND);
+		assert_false(a->got_end || a->closed);
+		assert_true(h2_stream_send_message(a->stream, &trailers));
+		w->clients[0].host->due = true;
+		world_run(w, SECOND);
+		w->clients[0].slow = false;
+		if (a->stream)
+			client_resume(&w->clients[0], a);
+		finish(w);
+		assert_int_equal(a->code, whole ? H2_NO_ERROR : H2_PROTOCOL_ERROR);
+		assert_int_equal(a->got_end, whole);
+		if (whole)
+			assert_int_equal(a->received, 80000);
+		world_free(w);
+	}
+}
+
 #define CASE(f) cmocka_unit_test(f)
 RUN_SUITE("sim/proxy_slow", CASE(a_slow_reader_costs_one_window_and_stops_nobody),
 	CASE(a_backend_that_reads_nothing_costs_one_window),
@@ -228,4 +260,5 @@ RUN_SUITE("sim/proxy_slow", CASE(a_slow_reader_costs_one_window_and_stops_nobody
 	CASE(a_client_that_does_not_read_is_not_read), CASE(a_client_that_never_reads_is_let_go),
 	CASE(a_busy_client_is_never_taken_for_stuck),
 	CASE(a_client_that_gives_no_window_stops_nobody),
-	CASE(a_client_that_gives_window_now_and_then_is_served))
+	CASE(a_client_that_gives_window_now_and_then_is_served),
+	CASE(trailers_that_are_too_large_cut_no_whole_answer))
