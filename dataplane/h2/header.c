@@ -125,8 +125,6 @@ void h2_block_resume(struct h2_block *b, const struct h2_facts *facts)
 {
 	b->facts = *facts;
 	b->facts.too_large = true;
-	if (facts->method_head)
-		b->message.method = STR("HEAD");
 }
 
 static void spoil(struct h2_block *b, enum h2_malformed why)
@@ -476,8 +474,11 @@ static void end_request(struct h2_block *b)
 	if (b->facts.path_seen && !b->facts.too_large && !asterisk &&
 		!str_starts(m->path, STR("/")))
 		m->bad = 400;
-	if (b->facts.too_large)
-		m->bad = 431;
+	if (!b->facts.too_large)
+		return;
+	m->bad = 431;
+	if (b->facts.method_head) // no content may answer it
+		m->method = STR("HEAD");
 }
 
 static void end_response(struct h2_block *b, bool end_stream)

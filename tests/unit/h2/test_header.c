@@ -444,6 +444,20 @@ static void fields_of_the_table_keep_to_the_rules_of_the_block(void **state)
 	}
 }
 
+// RFC 9110 9.3.2: 431 to HEAD has no content, wherever the list became too large.
+static void head_is_known_behind_the_limit(void **state)
+{
+	static const char *const blocks[] = {"\x84\x86\x02\x04HEAD", "\x02\x04HEAD\x84\x86"};
+	for (size_t i = 0; i < 2; i++) {
+		struct decoder *d = decoder_new();
+		d->block.max_fields = 2;
+		assert_int_equal(judge(d, blocks[i], strlen(blocks[i])), H2_WELL_FORMED);
+		assert_int_equal(d->block.message.bad, 431);
+		assert_true(str_eq(d->block.message.method, STR("HEAD")));
+		decoder_free(d);
+	}
+}
+
 static size_t add_literal(uint8_t *out, char name, char of, size_t len)
 {
 	const uint8_t head[] = {0x40, 1, (uint8_t)name, 0x7f, (uint8_t)((len - 127) | 0x80),
@@ -573,6 +587,7 @@ RUN_SUITE("h2/header", cmocka_unit_test_setup_teardown(verdicts_equal_nghttp2s, 
 		empty_authority_is_malformed_however_it_is_coded, set_up, tear_down),
 	cmocka_unit_test(text_that_came_before_is_judged_as_when_it_came),
 	cmocka_unit_test(fields_of_the_table_keep_to_the_rules_of_the_block),
+	cmocka_unit_test(head_is_known_behind_the_limit),
 	cmocka_unit_test(text_outlives_the_table_that_it_came_from),
 	cmocka_unit_test_setup_teardown(
 		host_becomes_the_authority_and_is_no_field, set_up, tear_down),
