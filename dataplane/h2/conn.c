@@ -117,7 +117,7 @@ static void drain(struct h2_conn *c, uint32_t last_id, enum h2_error code)
 	if (last_id < c->goaway_sent_id)
 		c->goaway_sent_id = last_id;
 	c->goaway_sent = true;
-	if (!c->written && !h2_put_greeting(c))
+	if (c->rx.foreign || (!c->written && !h2_put_greeting(c)))
 		return;
 	h2_put_goaway(c, c->role == H2_SERVER ? c->goaway_sent_id : 0, code);
 }

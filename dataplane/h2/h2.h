@@ -146,7 +146,7 @@ bool h2_conn_ready(const struct h2_conn *);
 uint32_t h2_conn_in_block(const struct h2_conn *);
 
 // Drain, step 1: GOAWAY with last id 2^31-1 (HX-22); step 2: the real last id, later streams
-// refused.
+// refused. Whose first bytes are not HTTP/2's hears neither.
 void h2_conn_drain_begin(struct h2_conn *);
 void h2_conn_drain_end(struct h2_conn *, enum h2_error code);
 

@@ -337,6 +337,26 @@ static void other_protocols_are_told_apart(void **state)
 	}
 }
 
+// Nor does a drain between its first bytes make HTTP/2 of it.
+static void a_drain_says_nothing_to_other_protocols(void **state)
+{
+	for (int rest = 0; rest < 2; rest++) {
+		char out[256] = "";
+		assert_non_null(peer_connect(&us, H2_SERVER));
+		h2_conn_feed(us.conn, (const uint8_t *)"GE", 2);
+		h2_conn_drain_begin(us.conn);
+		if (rest)
+			h2_conn_feed(us.conn, (const uint8_t *)"T / HTTP/1.1\r\n", 14);
+		h2_conn_drain_end(us.conn, H2_NO_ERROR);
+		assert_true(us.out.len < sizeof(out));
+		buf_copy_out(&us.out, 0, out, us.out.len);
+		assert_int_equal(us.out.len, strlen(out));
+		assert_int_equal(strncmp(out, "HTTP/1.1 505 ", 13) == 0, rest);
+		assert_int_equal(us.out.len != 0, rest);
+		peer_disconnect(&us, H2_CANCEL);
+	}
+}
+
 // RFC 9113 3.4
 static void first_frame_must_be_settings(void **state)
 {
@@ -583,7 +603,8 @@ static void failed_connection_hears_nothing(void **state)
 RUN_SUITE("h2/feed", CASE(each_frame_in_each_state_gets_its_error),
 	CASE(a_client_knows_its_server_frames), CASE(frame_above_16384_is_a_size_error),
 	CASE(anything_but_the_preface_ends_the_connection), CASE(other_protocols_are_told_apart),
-	CASE(first_frame_must_be_settings), CASE(nothing_comes_between_headers_and_continuation),
+	CASE(a_drain_says_nothing_to_other_protocols), CASE(first_frame_must_be_settings),
+	CASE(nothing_comes_between_headers_and_continuation),
 	CASE(stream_id_below_an_earlier_one_ends_the_connection),
 	CASE(header_block_comes_in_continuations), CASE(padding_and_priority_are_cut_off),
 	CASE(hpack_state_survives_blocks_that_nobody_hears),
