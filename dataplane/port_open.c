@@ -15,6 +15,7 @@
 #include <rte_errno.h>
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,20 @@ static uint16_t room_for(const struct port_conf *conf)
 	return conf->mtu > SMALL_MTU ? LARGE_ROOM : SMALL_ROOM;
 }
 
+#define MAX_DEVICE 1024 // bytes, as in shunt.yaml
+#define MAX_ADDED 128 // by complete_devargs(), which may also spell out a PCI address
+
+// What is beyond `size` is cut.
+static __attribute__((format(printf, 3, 4))) void add(
+	char *text, size_t size, const char *format, ...)
+{
+	size_t n = strlen(text);
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text + n, size - n, format, args);
+	va_end(args);
+}
+
 // PCI addresses are spelled as DPDK will call the port. af_packet's own default of 512 frames loses
 // what arrives while this thread doesn't run: 4096 small frames are about 4 ms of a million a
 // second.
@@ -85,31 +100,27 @@ static void complete_devargs(const struct port_conf *conf, char *text, size_t si
 {
 	struct pci_addr addr;
 	char name[PCI_ADDR_TEXT_MAX];
-	int n;
 	if (pci_addr_parse(conf->device, &addr)) {
 		const char *rest = pci_addr_skip(conf->device);
 		snprintf(text, size, "%s%s%s", pci_addr_print(&addr, name), *rest ? "," : "", rest);
 		return;
 	}
-	n = snprintf(text, size, "%s", conf->device);
-	if (n < 0 || (size_t)n >= size)
-		return;
+	snprintf(text, size, "%s", conf->device);
 	bool large = room_for(conf) != SMALL_ROOM;
 	if (is_driver(text, "net_memif") && large && !strstr(text, "bsize="))
-		snprintf(text + n, size - (size_t)n, ",bsize=%u", LARGE_ROOM);
+		add(text, size, ",bsize=%u", LARGE_ROOM);
 	if (is_driver(text, "net_af_xdp") && conf->n_queues > 1 && !strstr(text, "queue_count="))
-		snprintf(text + n, size - (size_t)n, ",queue_count=%u", conf->n_queues);
+		add(text, size, ",queue_count=%u", conf->n_queues);
 	if (!is_driver(text, "net_af_packet"))
 		return;
 	bool rings =
 		strstr(text, "framecnt=") || strstr(text, "framesz=") || strstr(text, "blocksz=");
 	if (conf->n_queues > 1 && !strstr(text, "qpairs="))
-		n += snprintf(text + n, size - (size_t)n, ",qpairs=%u", conf->n_queues);
+		add(text, size, ",qpairs=%u", conf->n_queues);
 	if (!rings && large)
-		snprintf(text + n, size - (size_t)n, ",blocksz=%u,framesz=%u,framecnt=2048",
-			LARGE_ROOM, LARGE_ROOM);
+		add(text, size, ",blocksz=%u,framesz=%u,framecnt=2048", LARGE_ROOM, LARGE_ROOM);
 	else if (!rings)
-		snprintf(text + n, size - (size_t)n, ",blocksz=65536,framesz=2048,framecnt=4096");
+		add(text, size, ",blocksz=65536,framesz=2048,framecnt=4096");
 }
 
 static enum port_kind kind_of(const char *device)
@@ -127,8 +138,11 @@ static void look(const struct port *port, struct pci_device *ret)
 
 static int probe(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
 {
-	char devargs[512];
+	char devargs[MAX_DEVICE + MAX_ADDED];
 	struct pci_device pci = {0};
+	if (strlen(conf->device) > MAX_DEVICE)
+		return lb_err_set(reterr, "ports[%u].device: %.64s…: longer than %u bytes",
+			conf->index, conf->device, MAX_DEVICE);
 	complete_devargs(conf, devargs, sizeof(devargs));
 	size_t len = strcspn(devargs, ",");
 	if (len == 0 || len >= sizeof(port->name))

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices that cannot be opened: what is said of them, and what is left.
+#include "dataplane/eal.h"
+#include "dataplane/port.h"
+#include "tests/support/check.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void ignore(void *ctx, int level, const char *line)
+{
+}
+
+static int setup(void **state)
+{
+	static bool started; // EAL starts once
+	int core = sched_getcpu();
+	struct eal_conf eal = {
+		.args = {.memory_mib = 64, .cores = &core, .n_cores = 1}, .log = ignore};
+	struct lb_err err;
+	if (!started)
+		assert_int_equal(eal_start(&eal, &err), 0);
+	started = true;
+	return 0;
+}
+
+// Up to 1024 bytes are DPDK's to judge, with what we add.
+static void a_device_of_any_length_is_answered(void **state)
+{
+	char device[1200], name[64];
+	int n = snprintf(name, sizeof(name), "net_af_packet0,iface=t%d,x=", (int)getpid());
+	for (size_t len = 384; len <= 1030; len++) {
+		memset(device, 'x', len);
+		memcpy(device, name, (size_t)n);
+		device[len] = '\0';
+		struct port_conf conf = {.index = 3, .device = device, .n_queues = 2};
+		struct lb_err err;
+		assert_null(port_new(&conf, &err));
+		assert_non_null(strstr(err.text, "ports[3].device: net_af_packet0"));
+		const char *why = len > 1024 ? "longer than 1024 bytes" : "cannot open";
+		assert_non_null(strstr(err.text, why));
+	}
+}
+
+#define CASE(f) cmocka_unit_test_setup(f, setup)
+RUN_SUITE("dataplane/port_open", CASE(a_device_of_any_length_is_answered))
