@@ -165,8 +165,11 @@ static int probe(struct port *port, const struct port_conf *conf, struct lb_err 
 	if (rc < 0)
 		return blame_device(reterr, port, rc);
 	rc = rte_eth_dev_get_port_by_name(port->name, &port->id);
-	if (rc < 0)
-		return blame(reterr, port, "is no network device", rc);
+	if (rc < 0) {
+		rc = blame(reterr, port, "is no network device", rc);
+		(void)rte_eal_hotplug_remove(port->kind == PORT_PCI ? "pci" : "vdev", port->name);
+		return rc;
+	}
 	port->opened = true;
 	return 0;
 }
@@ -295,14 +298,14 @@ static int configure(struct port *port, const struct port_conf *conf, struct lb_
 	int rc = rte_eth_dev_info_get(port->id, &info);
 	if (rc < 0)
 		return blame(reterr, port, "cannot be asked what it can do", rc);
+	port->driver = info.driver_name;
+	port->device = info.device;
+	port->if_index = info.if_index;
 	uint16_t n = (uint16_t)conf->n_queues;
 	if (info.max_rx_queues < n || info.max_tx_queues < n)
 		return lb_err_set(reterr, "ports[%u].device: %s has %u queues for %u workers",
 			conf->index, port->name, RTE_MIN(info.max_rx_queues, info.max_tx_queues),
 			n);
-	port->driver = info.driver_name;
-	port->device = info.device;
-	port->if_index = info.if_index;
 	struct rte_eth_conf eth = {0};
 	// Only where the interrupt is a descriptor that needs no arming.
 	eth.intr_conf.rxq = is_driver(info.driver_name, "net_tap");
