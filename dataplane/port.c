@@ -207,12 +207,13 @@ static enum port_event let_go(struct port *port, uint64_t now_ns)
 static enum port_event take_again(struct port *port, uint64_t now_ns)
 {
 	struct lb_err err = {0};
-	if (now_ns < port->retry_ns)
-		return PORT_EVENT_NONE;
 	if (!port_may_open(port)) {
+		port->error[0] = '\0'; // what comes next may be another
 		retry_in(port, now_ns, RETRY_NS);
 		return PORT_EVENT_NONE;
 	}
+	if (now_ns < port->retry_ns)
+		return PORT_EVENT_NONE;
 	if (port_open(port, &err) == 0) {
 		port->error[0] = '\0';
 		become(port, PORT_DOWN, now_ns);

@@ -59,6 +59,23 @@ static void a_device_that_was_refused_can_be_opened_again(void **state)
 	port_close(&port, true);
 }
 
+// Neither that it was refused nor the wait for the next try outlasts its going.
+static void a_refusal_is_forgotten_when_the_device_goes_again(void **state)
+{
+	const uint64_t second = UINT64_C(1000000000);
+	struct port port = {.kind = PORT_INTERFACE,
+		.conf = {.device = "net_af_packet0,iface=nosuchthing", .n_queues = 1},
+		.status = {.state = PORT_GONE, .error = port.error},
+		.retry_ns = 20 * second,
+		.retry_wait_ns = 16 * second,
+		.error = "refused"};
+	assert_int_equal(port_watch(&port, 10 * second), PORT_EVENT_NONE);
+	assert_string_equal(port_status(&port)->error, "");
+	assert_int_equal(port.retry_ns, 11 * second);
+	assert_int_equal(port.retry_wait_ns, second);
+}
+
 #define CASE(f) cmocka_unit_test_setup(f, setup)
 RUN_SUITE("dataplane/port_open", CASE(a_device_of_any_length_is_answered),
-	CASE(a_device_that_was_refused_can_be_opened_again))
+	CASE(a_device_that_was_refused_can_be_opened_again),
+	CASE(a_refusal_is_forgotten_when_the_device_goes_again))
