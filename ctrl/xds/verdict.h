@@ -26,7 +26,8 @@ void xds_entry_accept(struct xds_entry *, const struct xds_variant *);
 [[nodiscard]] int xds_entry_hold(struct xds_entry *, uint64_t expires_ns);
 void xds_entry_drop_value(struct xds_entry *); // it has one
 
-// What the server has sent is invalid. refused: what is known of it; counted here, too; may be NULL.
+// What the server has sent is invalid. refused: what is known of it; counted here, too; may be
+// NULL.
 void xds_entry_refuse(
 	struct xds_entry *, const char *version, const char *why, struct xds_refused *refused);
 // It came in a response that is refused as a whole for a name it lists twice, which says nothing of
