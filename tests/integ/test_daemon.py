@@ -237,6 +237,9 @@ def test_4096_frontends_serve(make_world):
     last = f"http://{VIP}:{FIRST_PORT + MAX_FRONTENDS - 2}{h2load.MARK}"
     done = bed.lab.exec("client", h2load.arguments(last, requests=500), timeout=60)
     assert h2load.parse(done.stdout).perfect, done.stdout
+    asked = {row["pxname"]: row["req_tot"] for row in bed.show("stat") if row["svname"] == "FRONTEND"}
+    assert len(asked) == MAX_FRONTENDS
+    assert {name: n for name, n in asked.items() if n} == {f"f{MAX_FRONTENDS - 2}": 500}
     assert bed.run_h2load(requests=500).perfect
     world.set_weights(50, 50)  # all of them take an update
     assert bed.run_h2load(requests=500).perfect
