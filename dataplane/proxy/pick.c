@@ -111,27 +111,34 @@ static bool is_where_it_was(const struct proxy_request *r, const struct lb_pick 
 	       chosen->cell->endpoint_id == r->endpoint_id;
 }
 
-static struct lb_pick ask_noting(
-	struct proxy_request *r, const struct lb_picker *picker, const struct h2_message *head)
+static void note(struct proxy *p, const struct lb_pick *said)
 {
-	struct lb_pick chosen = ask(r, picker, head);
-	if (chosen.wish)
-		proxy_notice_wish(r->proxy, chosen.wish - 1);
-	if (chosen.want)
-		proxy_backend_want(r->proxy, chosen.want);
-	return chosen;
+	if (said->wish)
+		proxy_notice_wish(p, said->wish - 1);
+	if (said->want)
+		proxy_backend_want(p, said->want);
+}
+
+// Apart, or each first look would save its registers.
+static __attribute__((noinline)) void look_elsewhere(struct proxy_request *r,
+	const struct lb_picker *picker, const struct h2_message *head, struct lb_pick *chosen)
+{
+	for (int i = 0; i < MORE_PICKS && is_where_it_was(r, chosen); i++) {
+		struct lb_pick other = ask(r, picker, head);
+		note(r->proxy, &other);
+		if (other.kind == LB_PICK_ENDPOINT)
+			*chosen = other;
+	}
 }
 
 static struct proxy_pick pick_policy(struct proxy_request *r, const struct lb_cluster *cluster,
 	const struct lb_leaf_layer *layer, const struct h2_message *head)
 {
 	const struct lb_picker *picker = layer ? layer->picker : cluster->picker;
-	struct lb_pick chosen = ask_noting(r, picker, head);
-	for (int i = 0; i < MORE_PICKS && is_where_it_was(r, &chosen); i++) {
-		struct lb_pick other = ask_noting(r, picker, head);
-		if (other.kind == LB_PICK_ENDPOINT)
-			chosen = other;
-	}
+	struct lb_pick chosen = ask(r, picker, head);
+	note(r->proxy, &chosen);
+	if (r->resend.elsewhere)
+		look_elsewhere(r, picker, head, &chosen);
 	switch (chosen.kind) {
 	case LB_PICK_FAIL:
 		return (struct proxy_pick){
