@@ -66,8 +66,9 @@ def test_a_link_that_goes_down_is_told_until_it_is_up(make_world, device):
     if device == "af_xdp" and len(WORKERS) > 1:
         pytest.skip("af_xdp uses one queue of a veth")
     bed = make_world(device=device).start().bed
+    wait_link(bed, "up")  # the carrier may come a moment after the daemon
     at_first = port(bed)
-    assert at_first["link"] == "up" and at_first["speed_mbps"] == 10000, at_first
+    assert at_first["speed_mbps"] == 10000, at_first
     assert at_first["link_downs"] == 0 and frontend(bed)["state"] == "serving"
     bed.lab.ip("client", "link", "set", "c0", "down")
     wait_link(bed, "down")
