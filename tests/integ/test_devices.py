@@ -148,6 +148,7 @@ def test_a_tap_that_somebody_deleted_is_made_again(make_world):
                "the tap made again")
     bed.lab.ip("lb", "link", "set", "tap-lb-c", "address", "02:00:00:00:ff:00", "up")
     bed.lab.ip("lb", "link", "set", "tap-lb-c", "master", "br-lb-c")
+    bed.lab.ip("client", "neigh", "flush", "dev", "c0")  # the new MAC was told before the bridge was there
     wait_link(bed, "up")
     wait_served(bed)
 
