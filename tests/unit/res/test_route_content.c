@@ -362,15 +362,21 @@ static void virtual_hosts_have_one_hash_as_long_as_their_bytes_are_the_same(void
 // One virtual host, with a copy of the route for each: '#' in it is the number.
 static struct xds_res *with_routes(const char *route, unsigned n)
 {
-	char *json = malloc(100000), *p = json;
-	assert_non_null(json);
-	p += sprintf(p, "{'name':'r','virtualHosts':[{'name':'v','domains':['*'],'routes':[");
+	char *json = NULL;
+	size_t len;
+	FILE *f = open_memstream(&json, &len);
+	assert_non_null(f);
+	fputs("{'name':'r','virtualHosts':[{'name':'v','domains':['*'],'routes':[", f);
 	for (unsigned i = 0; i < n; i++) {
-		p += sprintf(p, "%s", i ? "," : "");
+		fputs(i ? "," : "", f);
 		for (const char *c = route; *c; c++)
-			p += *c == '#' ? sprintf(p, "%u", i) : sprintf(p, "%c", *c);
+			if (*c == '#')
+				fprintf(f, "%u", i);
+			else
+				fputc(*c, f);
 	}
-	sprintf(p, "]}]}");
+	fputs("]}]}", f);
+	assert_int_equal(fclose(f), 0);
 	struct xds_res *res = res_decode(&res_type_route_config, json);
 	free(json);
 	return res;
