@@ -73,6 +73,7 @@ static void begin_closing(struct port *port)
 	pthread_attr_t attr;
 	sigset_t all;
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS); // by which DPDK replaces registers that are gone
 	port->closed = false;
 	port->closing = pthread_attr_init(&attr) == 0;
 	if (port->closing) {

@@ -84,7 +84,7 @@ def test_a_killed_daemon_is_followed_by_another_on_the_same_card(card):
 
 def test_a_link_that_goes_down_and_comes_back_is_told(card):
     card.serve()
-    assert card.port()["link"] == "up"
+    wait_until(lambda: card.port()["link"] == "up", SOON_S, "the link, which some cards must agree on", 1)
     card.set_link(False)
     seen = card.daemon.wait_for("link down", SOON_S)
     port = card.port()
