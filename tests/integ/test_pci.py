@@ -84,9 +84,9 @@ def test_a_killed_daemon_is_followed_by_another_on_the_same_card(card):
 
 def test_a_link_that_goes_down_and_comes_back_is_told(card):
     card.serve()
-    wait_until(lambda: card.port()["link"] == "up", SOON_S, "the link, which some cards must agree on", 1)
+    up = card.daemon.wait_for("link up", SOON_S)  # which some cards must agree on first
     card.set_link(False)
-    seen = card.daemon.wait_for("link down", SOON_S)
+    seen = card.daemon.wait_for("link down", SOON_S, since=up)
     port = card.port()
     assert port["link"] == "down" and port["link_downs"] == 1, port
     card.set_link(True)
