@@ -68,8 +68,7 @@ class ShuntOnMemif(Subject):
 
     def _run(self, *words, priority=first):
         before = self._state()
-        report = report_of(self.lab.exec("lb", priority(*self._shunt_load("--probe", *words)),
-                                         timeout=RUN_TIMEOUT_S, check=False))
+        report = report_of(self.lab.exec("lb", priority(*self._shunt_load(*words)), timeout=RUN_TIMEOUT_S, check=False))
         cpu, busy, idle, requests = (b - a for a, b in zip(before, self._state()))
         load = report["busy"]
         return Sample(requests, cpu * busy / (busy + idle), 0.0, report["per_second"],
@@ -77,8 +76,8 @@ class ShuntOnMemif(Subject):
 
     def start_shunt_load(self, *words):
         """Each load has a backend of its own. If the one before went while the daemon was off its core, the daemon
-        learns so from its first request."""
-        return self.lab.start("lb", "idle", self._shunt_load("--probe", *words))
+        learns so from its probe."""
+        return self.lab.start("lb", "idle", self._shunt_load(*words))
 
     def measure(self, clients, streams, seconds, *words):
         return self._run("-c", clients, "-m", streams, "-D", seconds, *words)

@@ -47,9 +47,10 @@ def memif_echo_words(lab):
 
 
 def memif_words(lab):
-    """Both ends of a balancer on memifs."""
+    """Both ends of a balancer on memifs. There is no backend before they come, so that the daemon may be waiting to
+    try it again."""
     return [*memif_client_words(lab), "--echo-device", far_end(lab, 1, "backends"), "--echo-address", f"{BACKEND}/16",
-            "--listen", str(BACKEND_PORT)]
+            "--listen", str(BACKEND_PORT), "--probe"]
 
 
 def client_words(interface="c0", target=f"{VIP}:{PORT}"):
