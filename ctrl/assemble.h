@@ -10,9 +10,9 @@
 #include "ctrl/workers.h"
 #include "lb/base/ip.h"
 #include "lb/base/str.h"
-#include "lb/endpoint.h"
-#include "lb/leaf.h"
-#include "lb/picker.h"
+#include "lb/leaf/leaf.h"
+#include "lb/pick/endpoint.h"
+#include "lb/pick/picker.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,7 +63,7 @@ void assembler_tick(struct assembler *);
 bool assembler_ready(const struct assembler *);
 uint64_t assembler_n_snapshots(const struct assembler *); // published so far
 unsigned assembler_n_live_snapshots(const struct assembler *);
-// Attempts to connect that wait for their turn, and those under way (lb/attempts.h).
+// Attempts to connect that wait for their turn, and those under way (lb/member/attempts.h).
 uint32_t assembler_n_waiting_attempts(const struct assembler *);
 uint32_t assembler_n_attempts(const struct assembler *);
 // A link is up: endpoints that wait after a failure wait a second in all. How many wait less.

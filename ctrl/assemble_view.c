@@ -7,18 +7,18 @@
 #include "ctrl/res/endpoints.h"
 #include "ctrl/route_compile.h"
 #include "ctrl/stats_proto.h"
-#include "lb/affinity_map.h"
 #include "lb/base/twheel.h"
-#include "lb/breaker.h"
 #include "lb/cluster.h"
-#include "lb/connectivity.h"
-#include "lb/drop.h"
-#include "lb/leaf.h"
-#include "lb/limits.h"
-#include "lb/link.h"
-#include "lb/picker.h"
-#include "lb/req.h"
-#include "lb/session.h"
+#include "lb/leaf/leaf.h"
+#include "lb/member/connectivity.h"
+#include "lb/pick/affinity_map.h"
+#include "lb/pick/breaker.h"
+#include "lb/pick/drop.h"
+#include "lb/pick/limits.h"
+#include "lb/pick/link.h"
+#include "lb/pick/picker.h"
+#include "lb/route/req.h"
+#include "lb/route/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +112,8 @@ void assembler_each_endpoint(const struct assembler *a, const char *cluster,
 #define SCRATCH_SIZE ((size_t)2 * STATS_MAX_COMMAND) // a command's header values fit, joined
 
 // ERR-01: what stands above the picker says no, in the words of workers, but that a breaker may be
-// full of places that these keep (lb/leases.h). Good until it is asked again. NULL = nothing does.
+// full of places that these keep (lb/pick/leases.h). Good until it is asked again. NULL = nothing
+// does.
 static const char *why_refused(const struct lb_leaf_layer *layer)
 {
 	static char text[512]; // ctrl's

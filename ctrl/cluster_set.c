@@ -3,7 +3,7 @@
 
 #include "ctrl/cluster_tree.h"
 #include "ctrl/ids.h"
-#include "lb/limits.h"
+#include "lb/pick/limits.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -5,15 +5,15 @@
 #include "ctrl/leaf_source.h"
 #include "ctrl/members.h"
 #include "ctrl/res/cluster.h"
-#include "lb/aggregate.h"
 #include "lb/base/check.h"
 #include "lb/cluster.h"
-#include "lb/connectivity.h"
-#include "lb/dump.h"
-#include "lb/leaf.h"
-#include "lb/limits.h"
-#include "lb/node.h"
-#include "lb/picker.h"
+#include "lb/leaf/aggregate.h"
+#include "lb/leaf/leaf.h"
+#include "lb/member/connectivity.h"
+#include "lb/pick/limits.h"
+#include "lb/pick/picker.h"
+#include "lb/policy/dump.h"
+#include "lb/policy/node.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 
 #include "ctrl/ids.h"
 #include "lb/base/err.h"
-#include "lb/leaf.h"
-#include "lb/member.h"
+#include "lb/leaf/leaf.h"
+#include "lb/member/member.h"
 
 #include <stdbool.h>
 #include <stdint.h>

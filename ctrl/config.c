@@ -3,7 +3,7 @@
 
 #include "ctrl/config_check.h"
 #include "ctrl/config_schema.h"
-#include "lb/limits.h"
+#include "lb/pick/limits.h"
 
 #include <errno.h>
 #include <stdio.h>

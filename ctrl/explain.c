@@ -13,8 +13,8 @@
 #include "ctrl/show_impl.h"
 #include "ctrl/stats_proto.h"
 #include "lb/base/twheel.h"
-#include "lb/header_value.h"
-#include "lb/picker.h"
+#include "lb/pick/picker.h"
+#include "lb/route/header_value.h"
 
 #include <stdio.h>
 #include <stdlib.h>

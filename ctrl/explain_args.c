@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/explain_args.h"
 
-#include "lb/req.h"
+#include "lb/route/req.h"
 
 #include <errno.h>
 #include <string.h>

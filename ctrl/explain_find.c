@@ -3,10 +3,10 @@
 
 #include "ctrl/deps/config.h"
 #include "ctrl/res/route.h"
-#include "lb/domains.h"
-#include "lb/filter.h"
-#include "lb/hash_policy.h"
-#include "lb/picker.h"
+#include "lb/pick/picker.h"
+#include "lb/route/domains.h"
+#include "lb/route/filter.h"
+#include "lb/route/hash_policy.h"
 
 #include <stdlib.h>
 

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "ctrl/assemble.h"
-#include "lb/req.h"
-#include "lb/route.h"
-#include "lb/session.h"
+#include "lb/route/req.h"
+#include "lb/route/route.h"
+#include "lb/route/session.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,7 +11,7 @@
 #include "ctrl/route_compile.h"
 #include "lb/base/log.h"
 #include "lb/base/twheel.h"
-#include "lb/filter.h"
+#include "lb/route/filter.h"
 #include "lb/snapshot.h"
 
 #include <stdlib.h>

@@ -7,9 +7,9 @@
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
 #include "lb/base/twheel.h"
-#include "lb/leaf.h"
-#include "lb/loads.h"
-#include "lb/node.h"
+#include "lb/leaf/leaf.h"
+#include "lb/pick/loads.h"
+#include "lb/policy/node.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,9 +9,9 @@
 #include "lb/base/check.h"
 #include "lb/base/log.h"
 #include "lb/base/twheel.h"
-#include "lb/drop.h"
-#include "lb/loads.h"
-#include "lb/metrics.h"
+#include "lb/pick/drop.h"
+#include "lb/pick/loads.h"
+#include "lb/pick/metrics.h"
 #include "proto/text.h"
 
 #include <errno.h>

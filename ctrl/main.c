@@ -15,7 +15,7 @@
 #include "dataplane/port.h"
 #include "dataplane/worker.h"
 #include "lb/base/log.h"
-#include "lb/link.h"
+#include "lb/pick/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 

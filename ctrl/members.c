@@ -5,8 +5,8 @@
 #include "ctrl/workers.h"
 #include "lb/base/check.h"
 #include "lb/base/twheel.h"
-#include "lb/link.h"
-#include "lb/orca.h"
+#include "lb/pick/link.h"
+#include "lb/pick/orca.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers of the members of all policy trees, and of the places that their nodes keep in workers;
-// and what all workers together have counted for a member (lb/link.h). A number's counters only
-// grow: a member's own counts begin where those of the one before it ended.
+// and what all workers together have counted for a member (lb/pick/link.h). A number's counters
+// only grow: a member's own counts begin where those of the one before it ended.
 // Thread: ctrl.
 #pragma once
 

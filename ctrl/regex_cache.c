@@ -3,8 +3,8 @@
 
 #include "ctrl/xds/strmap.h"
 #include "lb/base/check.h"
-#include "lb/hash.h"
-#include "lb/regex_syntax.h"
+#include "lb/index/hash.h"
+#include "lb/regex/regex_syntax.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -8,7 +8,7 @@
 
 #include "lb/base/err.h"
 #include "lb/base/str.h"
-#include "lb/regex.h"
+#include "lb/regex/regex.h"
 
 #include <stdbool.h>
 #include <stdint.h>

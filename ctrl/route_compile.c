@@ -7,7 +7,7 @@
 #include "ctrl/vhost_conf.h"
 #include "ctrl/xds/strmap.h"
 #include "lb/base/check.h"
-#include "lb/route.h"
+#include "lb/route/route.h"
 
 #include <xxhash.h>
 

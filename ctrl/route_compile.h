@@ -33,7 +33,7 @@ enum route_compile_outcome {
 };
 struct route_compile_how {
 	int32_t vhost; // only this one (a pinned authority); -1 = all
-	bool grpc_sees_all; // lb/route.h
+	bool grpc_sees_all; // lb/route/route.h
 };
 // Every cluster named by a weight above 0 is in the set.
 enum route_compile_outcome route_compile(struct route_compiler *, const struct res_route_config *,

@@ -4,8 +4,8 @@
 // Thread: ctrl.
 #pragma once
 
-#include "lb/filter.h"
-#include "lb/route.h"
+#include "lb/route/filter.h"
+#include "lb/route/route.h"
 
 #include <jansson.h>
 

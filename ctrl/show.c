@@ -11,8 +11,8 @@
 #include "ctrl/xds/federation.h"
 #include "lb/base/twheel.h"
 #include "lb/base/words.h"
-#include "lb/link.h"
-#include "lb/route.h"
+#include "lb/pick/link.h"
+#include "lb/route/route.h"
 
 #include <jansson.h>
 

@@ -8,7 +8,7 @@
 
 #include "ctrl/show.h"
 #include "lb/base/err.h"
-#include "lb/cause.h"
+#include "lb/pick/cause.h"
 
 #include <jansson.h>
 

@@ -4,7 +4,7 @@
 #include "ctrl/config.h"
 #include "ctrl/show_impl.h"
 #include "ctrl/workers.h"
-#include "lb/link.h"
+#include "lb/pick/link.h"
 
 // Sums over workers.
 

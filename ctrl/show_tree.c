@@ -4,7 +4,7 @@
 #include "ctrl/render.h"
 #include "ctrl/res/endpoints.h"
 #include "ctrl/show_impl.h"
-#include "lb/dump.h"
+#include "lb/policy/dump.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include "lb/base/arena.h"
 #include "lb/base/err.h"
-#include "lb/route.h"
+#include "lb/route/route.h"
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
-#include "lb/link.h"
+#include "lb/pick/link.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 
 #include "dataplane/remedy.h"
 #include "lb/base/check.h"
-#include "lb/limits.h"
+#include "lb/pick/limits.h"
 
 #include <rte_alarm.h>
 #include <rte_eal.h>

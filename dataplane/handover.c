@@ -4,7 +4,7 @@
 #include "lb/base/check.h"
 #include "lb/base/lines.h"
 #include "lb/base/spsc.h"
-#include "lb/limits.h"
+#include "lb/pick/limits.h"
 
 #include <stdlib.h>
 #include <string.h>

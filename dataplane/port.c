@@ -6,7 +6,7 @@
 #include "dataplane/unplug.h"
 #include "lb/base/check.h"
 #include "lb/base/lines.h"
-#include "lb/limits.h"
+#include "lb/pick/limits.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -8,7 +8,7 @@
 #include "dataplane/remedy.h"
 #include "dataplane/unplug.h"
 #include "lb/base/check.h"
-#include "lb/limits.h"
+#include "lb/pick/limits.h"
 
 #include <rte_dev.h>
 #include <rte_eal.h>

@@ -8,7 +8,7 @@
 #include "dataplane/port.h"
 #include "lb/base/check.h"
 #include "lb/base/lines.h"
-#include "lb/link.h"
+#include "lb/pick/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 

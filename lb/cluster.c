@@ -2,7 +2,7 @@
 #include "lb/cluster.h"
 
 #include "lb/base/check.h"
-#include "lb/picker.h"
+#include "lb/pick/picker.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 // Thread: get/put/new on ctrl; workers read.
 #pragma once
 
-#include "lb/endpoint.h"
+#include "lb/pick/endpoint.h"
 
 #include <stdint.h>
 

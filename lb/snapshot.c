@@ -3,8 +3,8 @@
 
 #include "lb/base/check.h"
 #include "lb/cluster.h"
-#include "lb/filter.h"
-#include "lb/route.h"
+#include "lb/route/filter.h"
+#include "lb/route/route.h"
 
 #include <errno.h>
 #include <stdlib.h>

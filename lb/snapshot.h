@@ -5,7 +5,7 @@
 // Thread: built and freed by ctrl; read by workers, within one turn only (DESIGN 3.4).
 #pragma once
 
-#include "lb/limits.h"
+#include "lb/pick/limits.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -41,8 +41,8 @@ PCI_TEST = "tests/integ/test_pci.py"
 # What the unit and sim suites run a short form of: routes against a naive twin, patterns against
 # RE2, simulated worlds by seed.
 LONG = [
-    ["tests/unit/lb/test_lb_route_random", "10000000"],
-    ["tests/unit/lb/test_lb_regex", "2000000"],
+    ["tests/unit/lb/route/test_lb_route_random", "10000000"],
+    ["tests/unit/lb/regex/test_lb_regex", "2000000"],
     ["tests/unit/lb/test_lb_swaps", "10000"],
     ["tests/sim/proxy/proxy_sim", "1000", "1000"],
     ["tests/sim/proxy/proxy_sim", "2000", "1000"],

@@ -3,7 +3,7 @@
 
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
-#include "lb/domains.h"
+#include "lb/route/domains.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include "ctrl/res/cluster.h"
 #include "envoy/extensions/clusters/aggregate/v3/cluster.pb-c.h"
-#include "lb/domains.h"
+#include "lb/route/domains.h"
 
 #include <errno.h>
 #include <string.h>

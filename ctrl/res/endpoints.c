@@ -3,8 +3,8 @@
 
 #include "ctrl/res/common.h"
 #include "ctrl/res/endpoints_wire.h"
-#include "lb/domains.h"
-#include "lb/hash.h"
+#include "lb/index/hash.h"
+#include "lb/route/domains.h"
 
 #include <errno.h>
 #include <stdlib.h>

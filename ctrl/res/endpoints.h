@@ -6,7 +6,7 @@
 #pragma once
 
 #include "ctrl/xds/type.h"
-#include "lb/leaf_endpoints.h"
+#include "lb/pick/leaf_endpoints.h"
 
 #include <stdint.h>
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "ctrl/res/common.h"
-#include "lb/filter.h"
+#include "lb/route/filter.h"
 
 // message: a StatefulSession, or a StatefulSessionPerRoute. 0, -EINVAL or -ENOMEM.
 int res_session_read(struct res_reader *, const void *message, struct lb_filter *);

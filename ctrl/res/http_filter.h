@@ -5,7 +5,7 @@
 #pragma once
 
 #include "ctrl/res/common.h"
-#include "lb/filter.h"
+#include "lb/route/filter.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
 
 #include "ctrl/res/warnings.h"
 #include "ctrl/xds/type.h"
-#include "lb/filter.h"
-#include "lb/timeouts.h"
+#include "lb/route/filter.h"
+#include "lb/route/timeouts.h"
 
 #include <stdbool.h>
 #include <stdint.h>

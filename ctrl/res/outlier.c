@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/res/outlier.h"
 
-#include "lb/outlier.h"
+#include "lb/leaf/outlier.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/res/regex_check.h"
 
-#include "lb/regex.h"
+#include "lb/regex/regex.h"
 
 #include <xxhash.h>
 

@@ -6,7 +6,7 @@
 
 #include "ctrl/res/common.h"
 #include "envoy/config/route/v3/route_components.pb-c.h"
-#include "lb/retry.h"
+#include "lb/route/retry.h"
 
 // NULL = no policy. 0 or -EINVAL.
 int res_retry_read(

@@ -7,7 +7,7 @@
 #include "ctrl/res/route_action.h"
 #include "ctrl/res/route_decode.h"
 #include "ctrl/res/route_match.h"
-#include "lb/domains.h"
+#include "lb/route/domains.h"
 
 #include <xxhash.h>
 

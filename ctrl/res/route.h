@@ -6,7 +6,7 @@
 
 #include "ctrl/res/warnings.h"
 #include "ctrl/xds/type.h"
-#include "lb/route.h"
+#include "lb/route/route.h"
 
 #include <stdbool.h>
 #include <stdint.h>

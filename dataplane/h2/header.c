@@ -2,7 +2,7 @@
 #include "dataplane/h2/header.h"
 
 #include "lb/base/lines.h"
-#include "lb/req.h"
+#include "lb/route/req.h"
 
 #include <errno.h>
 #include <stddef.h>

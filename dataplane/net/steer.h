@@ -8,7 +8,7 @@
 
 #include "dataplane/net/toeplitz.h"
 #include "dataplane/tcp/tcp.h"
-#include "lb/limits.h"
+#include "lb/pick/limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>

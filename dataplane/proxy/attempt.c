@@ -8,7 +8,7 @@
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
 #include "lb/cluster.h"
-#include "lb/leaf.h"
+#include "lb/leaf/leaf.h"
 #include "lb/snapshot.h"
 
 static const struct lb_cluster *cluster_of(const struct proxy_request *r)

@@ -6,8 +6,8 @@
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
 #include "lb/base/check.h"
-#include "lb/cells.h"
-#include "lb/link.h"
+#include "lb/pick/cells.h"
+#include "lb/pick/link.h"
 #include "lb/snapshot.h"
 
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
 #include "lb/cluster.h"
-#include "lb/leaf.h"
-#include "lb/link.h"
+#include "lb/leaf/leaf.h"
+#include "lb/pick/link.h"
 #include "lb/snapshot.h"
 
 #define GRPC_DEADLINE_EXCEEDED 4

@@ -25,7 +25,7 @@ struct proxy_booking {
 	uint32_t member; // id + 1; 0 = none
 	uint32_t load; // open: index of lb_link.loads
 	// Open: the attempt is in it; NULL = none. It outlives those that are in, whatever becomes
-	// of the snapshot (lb/breaker.h).
+	// of the snapshot (lb/pick/breaker.h).
 	struct lb_breaker *breaker;
 	bool counts_active; // lb_cell's
 	bool wants_report; // lb_cell's

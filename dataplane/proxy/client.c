@@ -5,8 +5,8 @@
 #include "dataplane/proxy/forward.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
-#include "lb/limits.h"
-#include "lb/link.h"
+#include "lb/pick/limits.h"
+#include "lb/pick/link.h"
 
 #define SETTINGS_TIMEOUT_NS UINT64_C(10000000000)
 #define BLOCK_TIMEOUT_NS UINT64_C(10000000000) // ecosystem-reliability.md 2.3

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "dataplane/proxy/grpc_timeout.h"
-#include "lb/timeouts.h"
+#include "lb/route/timeouts.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/state.h"
-#include "lb/link.h"
+#include "lb/pick/link.h"
 #include "lb/snapshot.h"
 
 // Time for requests that were on their way when the client had not heard of the drain yet.

@@ -3,8 +3,8 @@
 
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
-#include "lb/fault.h"
-#include "lb/link.h"
+#include "lb/pick/link.h"
+#include "lb/route/fault.h"
 
 // A request counts once, however many filters hit it.
 static bool count(struct proxy_request *r, uint32_t max_active)

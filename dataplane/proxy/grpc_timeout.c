@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/grpc_timeout.h"
 
-#include "lb/timeouts.h"
+#include "lb/route/timeouts.h"
 
 #define MAX_DIGITS 8
 #define MAX_VALUE 99999999

@@ -4,7 +4,7 @@
 #include "dataplane/proxy/deadline.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
-#include "lb/affinity_map.h"
+#include "lb/pick/affinity_map.h"
 
 #include <stdio.h>
 

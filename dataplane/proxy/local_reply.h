@@ -4,7 +4,7 @@
 #pragma once
 
 #include "dataplane/h2/h2.h"
-#include "lb/cause.h"
+#include "lb/pick/cause.h"
 
 #include <stdbool.h>
 #include <stddef.h>

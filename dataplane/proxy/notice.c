@@ -5,8 +5,8 @@
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
 #include "lb/base/lines.h"
-#include "lb/link.h"
-#include "lb/metrics.h"
+#include "lb/pick/link.h"
+#include "lb/pick/metrics.h"
 #include "lb/snapshot.h"
 
 #include <errno.h>
@@ -77,7 +77,7 @@ struct metrics {
 	uint32_t n_seen, n_told;
 };
 
-// What endpoints become may not wait for this (lb/link.h).
+// What endpoints become may not wait for this (lb/pick/link.h).
 static bool tell_if_room(struct proxy *p, const struct lb_event *e)
 {
 	struct spsc *events = &p->link->events;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this worker tells the control thread of members (lb/member.h): that a request waits for one
-// to be connected, and what it says of its load. Kept here while the ring is full, and coalesced:
-// one wish a member and snapshot, the newest report of 100 ms. What is told of endpoints is
-// backend.h's.
+// What this worker tells the control thread of members (lb/member/member.h): that a request waits
+// for one to be connected, and what it says of its load. Kept here while the ring is full, and
+// coalesced: one wish a member and snapshot, the newest report of 100 ms. What is told of endpoints
+// is backend.h's.
 // Thread: the owning worker.
 #pragma once
 
 #include "lb/base/twheel.h"
-#include "lb/orca.h"
+#include "lb/pick/orca.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "lb/base/field.h"
-#include "lb/orca.h"
+#include "lb/pick/orca.h"
 
 #include <stddef.h>
 

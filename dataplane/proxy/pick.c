@@ -5,11 +5,11 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/cluster.h"
-#include "lb/drop.h"
-#include "lb/leaf.h"
-#include "lb/link.h"
-#include "lb/loads.h"
-#include "lb/picker.h"
+#include "lb/leaf/leaf.h"
+#include "lb/pick/drop.h"
+#include "lb/pick/link.h"
+#include "lb/pick/loads.h"
+#include "lb/pick/picker.h"
 #include "lb/snapshot.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "dataplane/h2/h2.h"
-#include "lb/cause.h"
+#include "lb/pick/cause.h"
 
 #include <stddef.h>
 

@@ -5,9 +5,9 @@
 #include "dataplane/proxy/head.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
-#include "lb/filter.h"
-#include "lb/hash_policy.h"
-#include "lb/route.h"
+#include "lb/route/filter.h"
+#include "lb/route/hash_policy.h"
+#include "lb/route/route.h"
 #include "lb/snapshot.h"
 
 static const struct lb_filter_chain *chain_of(const struct proxy_request *r)

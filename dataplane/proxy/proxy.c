@@ -10,8 +10,8 @@
 #include "dataplane/proxy/upstream.h"
 #include "lb/base/check.h"
 #include "lb/base/lines.h"
-#include "lb/link.h"
-#include "lb/route.h"
+#include "lb/pick/link.h"
+#include "lb/route/route.h"
 #include "lb/snapshot.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The proxy of one worker: client connections on one side, pooled backend connections on the other,
-// every request bridged from one to the other and ended with exactly one cause (lb/cause.h). It
-// knows tcp/, h2/ and lb/, no device and no control plane.
+// every request bridged from one to the other and ended with exactly one cause (lb/pick/cause.h).
+// It knows tcp/, h2/ and lb/, no device and no control plane.
 // Thread: the owning worker. No call takes a lock, allocates from libc, logs or makes a system call
 // after proxy_new().
 #pragma once
@@ -66,7 +66,7 @@ void proxy_free(struct proxy *);
 // queued requests (MC-17). now_ns is the time of the turn, to which the wheel is advanced after
 // this: all that it and the TCP stack call back happens between the two.
 void proxy_begin_turn(struct proxy *, const struct lb_snapshot *, uint64_t now_ns);
-// One command of the control thread (lb/link.h); outcomes go to the link's event ring.
+// One command of the control thread (lb/pick/link.h); outcomes go to the link's event ring.
 void proxy_command(struct proxy *, const struct lb_command *);
 // A host is there on a link (net_set_heard); the control thread hears of no more than a hundred a
 // second.

@@ -9,8 +9,8 @@
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
 #include "lb/cluster.h"
-#include "lb/link.h"
-#include "lb/route.h"
+#include "lb/pick/link.h"
+#include "lb/route/route.h"
 #include "lb/snapshot.h"
 
 #include <stdio.h>

@@ -28,11 +28,11 @@
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/session.h"
 #include "lb/base/twheel.h"
-#include "lb/cause.h"
-#include "lb/drop.h"
-#include "lb/picker.h"
-#include "lb/req.h"
-#include "lb/retry.h"
+#include "lb/pick/cause.h"
+#include "lb/pick/drop.h"
+#include "lb/pick/picker.h"
+#include "lb/route/req.h"
+#include "lb/route/retry.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/cluster.h"
-#include "lb/route.h"
-#include "lb/session.h"
+#include "lb/route/route.h"
+#include "lb/route/session.h"
 #include "lb/snapshot.h"
 
 static const struct lb_cluster *cluster_of(const struct proxy *p, uint32_t id)

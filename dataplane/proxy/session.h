@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request's session (gRFC A55, A60, A75; routing.md SA-*): what its cookie asks for, kept for all
-// of its attempts, and the Set-Cookie that its answer must carry. The text is lb/session.h's.
+// of its attempts, and the Set-Cookie that its answer must carry. The text is lb/route/session.h's.
 // Thread: the owning worker.
 #pragma once
 
 #include "dataplane/buf/buf.h"
-#include "lb/affinity_map.h"
+#include "lb/pick/affinity_map.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
 #include "dataplane/proxy/proxy.h"
 #include "dataplane/proxy/queue.h"
 #include "lb/base/rand.h"
-#include "lb/leases.h"
-#include "lb/limits.h"
+#include "lb/pick/leases.h"
+#include "lb/pick/limits.h"
 
 struct proxy_backend;
 struct proxy_client;
@@ -62,7 +62,7 @@ enum proxy_counter {
 	PROXY_PAUSED_REQUESTS, // for a time
 	PROXY_LIVE_CLIENTS,
 	PROXY_LIVE_UPSTREAMS,
-	PROXY_SPARE_PLACES, // of breakers, kept for requests to come (lb/leases.h)
+	PROXY_SPARE_PLACES, // of breakers, kept for requests to come (lb/pick/leases.h)
 	PROXY_N_COUNTERS,
 };
 
@@ -112,7 +112,7 @@ struct proxy {
 	struct proxy_notices notices;
 	struct lb_leases leases; // of breakers
 	struct proxy_backend *backends; // [LB_MAX_ENDPOINTS]
-	uint64_t *ready; // [LB_MAX_ENDPOINTS / 64], lb/picker.h
+	uint64_t *ready; // [LB_MAX_ENDPOINTS / 64], lb/pick/picker.h
 	struct proxy_backend *serve_head, *serve_tail; // waiting requests may find room
 	struct proxy_backend *tell_head, *tell_tail; // the control thread must learn something
 	struct twheel_timer retry_timer; // the first backend that may be tried again

@@ -6,7 +6,7 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
-#include "lb/link.h"
+#include "lb/pick/link.h"
 
 #define LAST_ID 0x7fffffff // RFC 9113 5.1.1
 #define IDLE_NS UINT64_C(30000000000)

@@ -7,12 +7,12 @@
 // turn. What a breaker's two atomic instructions take besides is told apart (breaker_ns): an alias
 // table has no such thing. Requests come at random.
 #include "ctrl/res/endpoints.h"
-#include "lb/affinity_map.h"
 #include "lb/base/check.h"
-#include "lb/breaker.h"
-#include "lb/drop.h"
-#include "lb/limits.h"
-#include "lb/picker.h"
+#include "lb/pick/affinity_map.h"
+#include "lb/pick/breaker.h"
+#include "lb/pick/drop.h"
+#include "lb/pick/limits.h"
+#include "lb/pick/picker.h"
 #include "tests/bench/leaf_world.h"
 #include "tests/bench/measure.h"
 

@@ -2,8 +2,8 @@
 // The product's own table: one virtual host with all routes.
 #include "ctrl/regex_cache.h"
 #include "lb/base/check.h"
-#include "lb/req.h"
-#include "lb/route.h"
+#include "lb/route/req.h"
+#include "lb/route/route.h"
 #include "tests/bench/impl.h"
 
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "lb/base/rand.h"
-#include "lb/leaf.h"
-#include "lb/member.h"
+#include "lb/leaf/leaf.h"
+#include "lb/member/member.h"
 
 #include <stddef.h>
 #include <stdint.h>

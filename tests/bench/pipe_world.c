@@ -4,7 +4,7 @@
 #include "dataplane/h2/frame.h"
 #include "dataplane/proxy/proxy.h"
 #include "lb/base/check.h"
-#include "lb/link.h"
+#include "lb/pick/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "tests/bench/pipe_tcp.h"

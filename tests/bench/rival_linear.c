@@ -2,8 +2,8 @@
 // The list of routes as it is configured, one by one, each with all that a route can ask for; a
 // regex is RE2's. What a load balancer does that has no index.
 #include "lb/base/check.h"
-#include "lb/req.h"
-#include "lb/route.h"
+#include "lb/route/req.h"
+#include "lb/route/route.h"
 #include "tests/bench/impl.h"
 
 #include <stdlib.h>

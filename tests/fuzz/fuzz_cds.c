@@ -5,9 +5,9 @@
 #include "ctrl/res/endpoints.h"
 #include "ctrl/xds/type.h"
 #include "lb/base/check.h"
-#include "lb/domains.h"
-#include "lb/node.h"
-#include "lb/outlier.h"
+#include "lb/leaf/outlier.h"
+#include "lb/policy/node.h"
+#include "lb/route/domains.h"
 
 #include <math.h>
 #include <stdlib.h>

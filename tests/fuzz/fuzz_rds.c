@@ -9,8 +9,8 @@
 #include "ctrl/route_compile.h"
 #include "ctrl/xds/type.h"
 #include "lb/base/check.h"
-#include "lb/req.h"
-#include "lb/route.h"
+#include "lb/route/req.h"
+#include "lb/route/route.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 // Lines: a pattern, and subjects. Validity and verdicts are RE2's, by whichever engine, and what
 // matches starts with the set's prefix.
 #include "lb/base/check.h"
-#include "lb/regex.h"
-#include "lb/regex_re2.h"
+#include "lb/regex/regex.h"
+#include "lb/regex/regex_re2.h"
 
 #include <stdlib.h>
 

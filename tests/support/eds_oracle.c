@@ -9,7 +9,7 @@
 #include "envoy/config/endpoint/v3/endpoint.pb-c.h"
 #include "lb/base/check.h"
 #include "lb/base/str.h"
-#include "lb/domains.h"
+#include "lb/route/domains.h"
 #include "proto/wire.h"
 
 #include <arpa/inet.h>

@@ -3,8 +3,8 @@
 // Thread: the test's.
 #pragma once
 
-#include "lb/leaf.h"
-#include "lb/leaf_endpoints.h"
+#include "lb/leaf/leaf.h"
+#include "lb/pick/leaf_endpoints.h"
 
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workers' connections over the pretended network: what dataplane/proxy/backend.c does, with one
 // connection an address and no bytes.
-#include "lb/connectivity.h"
-#include "lb/link.h"
+#include "lb/member/connectivity.h"
+#include "lb/pick/link.h"
 #include "tests/sim/balance/sim.h"
 #include "tests/support/check.h"
 

@@ -5,7 +5,7 @@
 // Thread: the test's.
 #pragma once
 
-#include "lb/leaf_endpoints.h"
+#include "lb/pick/leaf_endpoints.h"
 
 #define PLAN_PRIORITIES 8
 #define PLAN_LOCALITIES 32

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real pick path, in the order in which a request passes it (lb-tree.md A27-I01), and what
 // waits.
-#include "lb/breaker.h"
-#include "lb/loads.h"
+#include "lb/pick/breaker.h"
+#include "lb/pick/loads.h"
 #include "tests/sim/balance/sim.h"
 #include "tests/support/check.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/balance/sim.h"
 
-#include "lb/breaker.h"
-#include "lb/connectivity.h"
+#include "lb/member/connectivity.h"
+#include "lb/pick/breaker.h"
 #include "tests/support/check.h"
 #include "tests/support/leaf_update.h"
 

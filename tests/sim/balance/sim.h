@@ -6,13 +6,13 @@
 // Thread: the test's.
 #pragma once
 
-#include "lb/affinity_map.h"
-#include "lb/aggregate.h"
 #include "lb/base/backoff.h"
 #include "lb/base/twheel.h"
-#include "lb/member.h"
-#include "lb/orca.h"
-#include "lb/picker.h"
+#include "lb/leaf/aggregate.h"
+#include "lb/member/member.h"
+#include "lb/pick/affinity_map.h"
+#include "lb/pick/orca.h"
+#include "lb/pick/picker.h"
 #include "tests/sim/balance/plan.h"
 
 #define SIM_MS 1000000ull
@@ -155,8 +155,8 @@ struct sim {
 
 // A leaf "orders" with one worker and the seed 1, everybody up, 1 ms for each step of a handshake.
 struct sim *sim_new(uint32_t n_workers, uint64_t seed);
-// Its attempts to connect are paced (lb/attempts.h), and as many as may be young may wait; as the
-// daemon's assembler does, the leaf of requests that wait is made to hurry every 20 ms.
+// Its attempts to connect are paced (lb/member/attempts.h), and as many as may be young may wait;
+// as the daemon's assembler does, the leaf of requests that wait is made to hurry every 20 ms.
 struct sim *sim_new_paced(
 	uint32_t n_workers, uint64_t seed, uint32_t max_young, uint32_t max_attempts);
 void sim_free(struct sim *); // checks that nothing is left

@@ -5,12 +5,12 @@
 // Thread: one.
 #pragma once
 
-#include "lb/drop.h"
-#include "lb/endpoint.h"
-#include "lb/leaf.h"
-#include "lb/link.h"
-#include "lb/member.h"
-#include "lb/route.h"
+#include "lb/leaf/leaf.h"
+#include "lb/member/member.h"
+#include "lb/pick/drop.h"
+#include "lb/pick/endpoint.h"
+#include "lb/pick/link.h"
+#include "lb/route/route.h"
 #include "tests/sim/proxy/wire.h"
 
 #include <stdbool.h>
@@ -112,7 +112,7 @@ void control_leave(struct control *, uint32_t cluster);
 void control_set_cluster(struct control *, struct lb_cluster *);
 // What one route asks for from the next turn on.
 void control_set_policy(struct control *, enum control_route, const struct lb_route_policy *);
-// The filters of a frontend's listener, and its limit (lb/filter.h).
+// The filters of a frontend's listener, and its limit (lb/route/filter.h).
 void control_set_filters(struct control *, uint32_t frontend, const struct lb_filter *, uint32_t n,
 	uint64_t max_stream_duration_ns, uint64_t generation);
 void control_command(struct control *, const struct lb_command *);

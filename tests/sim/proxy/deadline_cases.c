@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deadlines of requests, one situation a test (routing.md A31-T01..T10, C05).
 #include "dataplane/proxy/grpc_timeout.h"
-#include "lb/cause.h"
-#include "lb/link.h"
+#include "lb/pick/cause.h"
+#include "lb/pick/link.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 

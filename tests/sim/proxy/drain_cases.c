@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Leaving, one situation a test: the whole proxy's, or of the clients of a changed listener.
-#include "lb/cause.h"
-#include "lb/link.h"
+#include "lb/pick/cause.h"
+#include "lb/pick/link.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 

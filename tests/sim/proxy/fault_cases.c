@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Injected faults, one situation a test (gRFC A33; routing.md FI-01..FI-08, FLT-05, FLT-06).
-#include "lb/cause.h"
-#include "lb/filter.h"
-#include "lb/link.h"
+#include "lb/pick/cause.h"
+#include "lb/pick/link.h"
+#include "lb/route/filter.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single situations, one a test, in the same world as proxy_sim.c. Not who takes or gives too
 // little (slow_cases.c), deadlines, retries or leaving, which have files of their own.
-#include "lb/cause.h"
-#include "lb/connectivity.h"
-#include "lb/link.h"
+#include "lb/member/connectivity.h"
+#include "lb/pick/cause.h"
+#include "lb/pick/link.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 

@@ -4,11 +4,11 @@
 // itself helps nobody.
 #include "dataplane/proxy/grpc_timeout.h"
 #include "lb/base/check.h"
-#include "lb/filter.h"
-#include "lb/link.h"
-#include "lb/node.h"
-#include "lb/outlier.h"
-#include "lb/session.h"
+#include "lb/leaf/outlier.h"
+#include "lb/pick/link.h"
+#include "lb/policy/node.h"
+#include "lb/route/filter.h"
+#include "lb/route/session.h"
 #include "tests/sim/proxy/world.h"
 
 #include <stdio.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that are sent again though no policy asks for it, one situation a test (routing.md
 // RT-11, RT-13; RFC 9110 9.2.2).
-#include "lb/cause.h"
 #include "lb/cluster.h"
-#include "lb/connectivity.h"
-#include "lb/link.h"
-#include "lb/picker.h"
+#include "lb/member/connectivity.h"
+#include "lb/pick/cause.h"
+#include "lb/pick/link.h"
+#include "lb/pick/picker.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Retries, one situation a test (routing.md RT-03..RT-13).
-#include "lb/cause.h"
-#include "lb/link.h"
+#include "lb/pick/cause.h"
+#include "lb/pick/link.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of a request whose cluster is chosen: it stays with its choice until its end.
-#include "lb/cause.h"
-#include "lb/link.h"
+#include "lb/pick/cause.h"
+#include "lb/pick/link.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 

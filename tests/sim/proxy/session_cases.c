@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is done for requests by the hosts of their cluster, one situation a test: session affinity
 // (gRFC A55, A60, A75; routing.md SA-*), authorities (A81; AR-*), and the hash (A42; HP-06).
-#include "lb/cause.h"
 #include "lb/cluster.h"
-#include "lb/connectivity.h"
-#include "lb/filter.h"
-#include "lb/hash.h"
-#include "lb/link.h"
-#include "lb/picker.h"
-#include "lb/session.h"
+#include "lb/index/hash.h"
+#include "lb/member/connectivity.h"
+#include "lb/pick/cause.h"
+#include "lb/pick/link.h"
+#include "lb/pick/picker.h"
+#include "lb/route/filter.h"
+#include "lb/route/session.h"
 #include "lb/snapshot.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"

@@ -7,14 +7,14 @@
 // the turn's end, and requests last for many turns. It takes the allocator's place, as sanitizers
 // do: it is not built with one.
 #include "lb/base/lines.h"
-#include "lb/breaker.h"
-#include "lb/cause.h"
-#include "lb/drop.h"
-#include "lb/filter.h"
-#include "lb/limits.h"
-#include "lb/link.h"
-#include "lb/node.h"
-#include "lb/session.h"
+#include "lb/pick/breaker.h"
+#include "lb/pick/cause.h"
+#include "lb/pick/drop.h"
+#include "lb/pick/limits.h"
+#include "lb/pick/link.h"
+#include "lb/policy/node.h"
+#include "lb/route/filter.h"
+#include "lb/route/session.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 
@@ -150,7 +150,7 @@ static uint32_t *common_line(const struct world *w, const uint8_t *line)
 	return NULL;
 }
 
-// What lookups of this worker write to (lb/lane.h): its own of some lanes in one block, which
+// What lookups of this worker write to (lb/route/lane.h): its own of some lanes in one block, which
 // begins with where they are, that of the control thread last.
 static bool is_own_lane(const uint8_t *then, const uint8_t *now, size_t size, const uint8_t *line)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients and backends that read little or give no window, one situation a test: what they cost,
 // whom they stop, and when they are let go. Not who says nothing at all: proxy_cases.c.
-#include "lb/cause.h"
-#include "lb/link.h"
+#include "lb/pick/cause.h"
+#include "lb/pick/link.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 

@@ -2,12 +2,12 @@
 // Who waits, what the control thread hears of it, and what it hears of backends' load, one
 // situation a test (lb-tree.md §21, §14, MC-05, MC-17; gRFC A31, A58, A64).
 #include "lb/base/base64.h"
-#include "lb/cause.h"
-#include "lb/hash_policy.h"
-#include "lb/link.h"
-#include "lb/metrics.h"
-#include "lb/node.h"
-#include "lb/route.h"
+#include "lb/pick/cause.h"
+#include "lb/pick/link.h"
+#include "lb/pick/metrics.h"
+#include "lb/policy/node.h"
+#include "lb/route/hash_policy.h"
+#include "lb/route/route.h"
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 

@@ -2,8 +2,8 @@
 #include "tests/sim/proxy/world.h"
 
 #include "lb/base/check.h"
-#include "lb/breaker.h"
-#include "lb/link.h"
+#include "lb/pick/breaker.h"
+#include "lb/pick/link.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
 
 #include "lb/base/log.h"
 #include "lb/base/twheel.h"
-#include "lb/link.h"
-#include "lb/node.h"
-#include "lb/req.h"
+#include "lb/pick/link.h"
+#include "lb/policy/node.h"
+#include "lb/route/req.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "tests/support/check.h"

@@ -11,7 +11,7 @@
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
-#include "lb/route.h"
+#include "lb/route/route.h"
 
 #include <stdint.h>
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "ctrl/load_report.h"
-#include "lb/link.h"
+#include "lb/pick/link.h"
 #include "tests/unit/xds/lrs_fixture.h"
 
 #define N_WORKERS 2

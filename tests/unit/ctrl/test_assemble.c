@@ -3,7 +3,7 @@
 // The worker is played by the test through its link.
 #include "ctrl/assemble_state.h"
 #include "lb/cluster.h"
-#include "lb/limits.h"
+#include "lb/pick/limits.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "tests/support/check.h"

@@ -3,7 +3,7 @@
 // reason.
 #include "ctrl/config.h"
 #include "ctrl/stats_proto.h"
-#include "lb/limits.h"
+#include "lb/pick/limits.h"
 #include "tests/support/check.h"
 
 #include <stdio.h>

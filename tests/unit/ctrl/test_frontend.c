@@ -2,13 +2,13 @@
 // What one configuration becomes and what the next one keeps of it: virtual hosts, filters, hosts
 // of clusters; and that nothing waits for patterns but the configuration that needs them.
 #include "ctrl/xds/bootstrap.h"
-#include "lb/affinity_map.h"
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
-#include "lb/filter.h"
-#include "lb/leaf.h"
-#include "lb/link.h"
-#include "lb/req.h"
+#include "lb/leaf/leaf.h"
+#include "lb/pick/affinity_map.h"
+#include "lb/pick/link.h"
+#include "lb/route/filter.h"
+#include "lb/route/req.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "tests/support/check.h"

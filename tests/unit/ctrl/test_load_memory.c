@@ -2,9 +2,9 @@
 // Each allocation in a life of load reports is failed once: the owner asks again, nothing crashes,
 // and in the end what was counted is what was told.
 #include "ctrl/xds/bootstrap.h"
-#include "lb/drop.h"
-#include "lb/loads.h"
-#include "lb/metrics.h"
+#include "lb/pick/drop.h"
+#include "lb/pick/loads.h"
+#include "lb/pick/metrics.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/load_world.h"

@@ -3,9 +3,9 @@
 #include "ctrl/xds/bootstrap.h"
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"
-#include "lb/drop.h"
-#include "lb/loads.h"
-#include "lb/metrics.h"
+#include "lb/pick/drop.h"
+#include "lb/pick/loads.h"
+#include "lb/pick/metrics.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/load_world.h"
 

@@ -4,8 +4,8 @@
 #include "ctrl/members.h"
 #include "ctrl/workers.h"
 #include "lb/base/twheel.h"
-#include "lb/link.h"
-#include "lb/orca.h"
+#include "lb/pick/link.h"
+#include "lb/pick/orca.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the control thread reads what workers write.
 #include "ctrl/workers.h"
-#include "lb/link.h"
+#include "lb/pick/link.h"
 #include "tests/support/check.h"
 
 struct heard {

@@ -3,9 +3,9 @@
 // Thread: the test's.
 #pragma once
 
-#include "lb/dump.h"
-#include "lb/node.h"
-#include "lb/picker.h"
+#include "lb/pick/picker.h"
+#include "lb/policy/dump.h"
+#include "lb/policy/node.h"
 
 #define FAKE_MAX_MEMBERS 16
 

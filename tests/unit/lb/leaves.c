@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/lb/leaves.h"
 
-#include "lb/breaker.h"
-#include "lb/connectivity.h"
+#include "lb/member/connectivity.h"
+#include "lb/pick/breaker.h"
 #include "tests/support/check.h"
 #include "tests/unit/lb/fake_node.h"
 

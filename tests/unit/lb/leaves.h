@@ -4,9 +4,9 @@
 // Thread: the test's.
 #pragma once
 
-#include "lb/aggregate.h"
-#include "lb/member.h"
-#include "lb/picker.h"
+#include "lb/leaf/aggregate.h"
+#include "lb/member/member.h"
+#include "lb/pick/picker.h"
 #include "tests/support/leaf_update.h"
 #include "tests/unit/lb/world.h"
 

@@ -3,8 +3,8 @@
 // Thread: the test's own.
 #pragma once
 
-#include "lb/req.h"
-#include "lb/route.h"
+#include "lb/route/req.h"
+#include "lb/route/route.h"
 
 #define ROUTES_MAX 64
 #define CLUSTER(id, n)                                                                             \

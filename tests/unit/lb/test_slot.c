@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/cluster.h"
-#include "lb/picker.h"
+#include "lb/pick/picker.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "tests/support/check.h"

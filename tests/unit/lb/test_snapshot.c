@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/cluster.h"
-#include "lb/filter.h"
-#include "lb/picker.h"
-#include "lb/req.h"
-#include "lb/route.h"
+#include "lb/pick/picker.h"
+#include "lb/route/filter.h"
+#include "lb/route/req.h"
+#include "lb/route/route.h"
 #include "lb/snapshot.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"

@@ -5,8 +5,8 @@
 
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"
-#include "lb/connectivity.h"
-#include "lb/link.h"
+#include "lb/member/connectivity.h"
+#include "lb/pick/link.h"
 
 #include <stdint.h>
 

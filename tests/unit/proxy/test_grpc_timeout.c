@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/grpc_timeout.h"
 #include "lb/base/rand.h"
-#include "lb/timeouts.h"
+#include "lb/route/timeouts.h"
 #include "tests/support/check.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "dataplane/proxy/head.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
-#include "lb/timeouts.h"
+#include "lb/route/timeouts.h"
 #include "tests/support/check.h"
 
 #include <stdlib.h>

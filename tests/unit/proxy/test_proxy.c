@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/proxy.h"
-#include "lb/limits.h"
-#include "lb/link.h"
+#include "lb/pick/limits.h"
+#include "lb/pick/link.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 

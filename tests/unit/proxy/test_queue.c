@@ -4,9 +4,9 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/cluster.h"
-#include "lb/link.h"
-#include "lb/picker.h"
-#include "lb/req.h"
+#include "lb/pick/link.h"
+#include "lb/pick/picker.h"
+#include "lb/route/req.h"
 #include "lb/snapshot.h"
 #include "tests/support/check.h"
 

@@ -7,7 +7,7 @@
 #include "ctrl/res/types.h"
 #include "ctrl/xds/type.h"
 #include "lb/base/rand.h"
-#include "lb/node.h"
+#include "lb/policy/node.h"
 #include "tests/support/check.h"
 #include "tests/support/res_json.h"
 #include "tests/unit/res/decode.h"

@@ -2,7 +2,7 @@
 // outlier_detection: what is accepted and refused, with the defaults of gRFC A50 (A50-E02, E03).
 #include "ctrl/res/cluster.h"
 #include "ctrl/xds/type.h"
-#include "lb/outlier.h"
+#include "lb/leaf/outlier.h"
 #include "tests/support/check.h"
 #include "tests/unit/res/cluster_json.h"
 #include "tests/unit/res/decode.h"

@@ -3,7 +3,7 @@
 // of them.
 #include "ctrl/res/cluster.h"
 #include "ctrl/xds/type.h"
-#include "lb/node.h"
+#include "lb/policy/node.h"
 #include "tests/support/check.h"
 #include "tests/support/res_json.h"
 #include "tests/unit/res/cluster_json.h"

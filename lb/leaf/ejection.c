@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/leaf/ejection.h"
+
+#include "lb/base/twheel.h"
+#include "lb/member/member.h"
+#include "lb/policy/dump.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+struct lb_ejection {
+	struct lb_ejection_env env;
+	struct lb_outlier_conf conf;
+	uint64_t began_ns; // of the current interval; 0 = has no conf yet
+	struct lb_member **members; // counted; [n], by id
+	struct lb_outlier_host *hosts; // [n], of the member with the same index
+	uint32_t n;
+	struct twheel_timer sweep;
+};
+
+static void harvest(struct lb_ejection *e, uint32_t i)
+{
+	struct lb_outlier_host *h = &e->hosts[i];
+	e->env.harvest(e->env.ctx, lb_member_id(e->members[i]), &h->n_ok, &h->n_failed);
+}
+
+// Members hear of it last, when all verdicts stand.
+static void carry_out(struct lb_ejection *e)
+{
+	for (uint32_t i = 0; i < e->n; i++)
+		if (lb_member_is_ejected(e->members[i]) != e->hosts[i].ejected)
+			lb_member_set_ejected(e->members[i], e->hosts[i].ejected);
+}
+
+static void begin_interval(struct lb_ejection *e, uint64_t at_ns)
+{
+	uint64_t end;
+	e->began_ns = at_ns;
+	if (__builtin_add_overflow(at_ns, e->conf.interval_ns, &end))
+		end = UINT64_MAX;
+	twheel_arm(e->env.wheel, &e->sweep, end);
+}
+
+static void sweep_fired(struct twheel_timer *t)
+{
+	struct lb_ejection *e = (void *)((char *)t - offsetof(struct lb_ejection, sweep));
+	uint64_t now = twheel_now(e->env.wheel);
+	for (uint32_t i = 0; i < e->n; i++)
+		harvest(e, i);
+	lb_outlier_sweep(&e->conf, e->hosts, e->n, now, e->env.rand);
+	begin_interval(e, now);
+	carry_out(e);
+}
+
+struct lb_ejection *lb_ejection_new(const struct lb_ejection_env *env)
+{
+	struct lb_ejection *e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	*e = (struct lb_ejection){.env = *env, .sweep = {.fire = sweep_fired}};
+	return e;
+}
+
+static void put_members(struct lb_member **members, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		lb_member_put(members[i]);
+	free(members);
+}
+
+void lb_ejection_free(struct lb_ejection *e)
+{
+	if (!e)
+		return;
+	twheel_cancel(e->env.wheel, &e->sweep);
+	put_members(e->members, e->n);
+	free(e->hosts);
+	free(e);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	uint32_t x = lb_member_id(*(struct lb_member *const *)a);
+	uint32_t y = lb_member_id(*(struct lb_member *const *)b);
+	return (x > y) - (x < y);
+}
+
+// A member that stays keeps its record, another begins with none: what was counted for its number
+// before is not its own (E18).
+static void take_members(struct lb_ejection *e, struct lb_member **members,
+	struct lb_outlier_host *hosts, uint32_t n)
+{
+	struct lb_member **old = e->members;
+	struct lb_outlier_host *old_hosts = e->hosts;
+	uint32_t n_old = e->n, at = 0;
+	e->members = members;
+	e->hosts = hosts;
+	e->n = n;
+	for (uint32_t i = 0; i < n; i++) {
+		while (at < n_old && lb_member_id(old[at]) < lb_member_id(members[i]))
+			at++;
+		if (at < n_old && old[at] == members[i])
+			hosts[i] = old_hosts[at];
+		else
+			harvest(e, i);
+	}
+	put_members(old, n_old);
+	free(old_hosts);
+}
+
+void lb_ejection_end(struct lb_ejection *e)
+{
+	struct lb_member **members = e->members;
+	uint32_t n = e->n;
+	twheel_cancel(e->env.wheel, &e->sweep);
+	free(e->hosts);
+	e->members = NULL;
+	e->hosts = NULL;
+	e->n = 0;
+	for (uint32_t i = 0; i < n; i++)
+		lb_member_set_ejected(members[i], false);
+	put_members(members, n);
+}
+
+void lb_ejection_configure(struct lb_ejection *e, const struct lb_outlier_conf *conf)
+{
+	uint64_t interval_ns = e->conf.interval_ns;
+	e->conf = *conf;
+	if (!e->began_ns)
+		begin_interval(e, twheel_now(e->env.wheel));
+	else if (e->conf.interval_ns != interval_ns)
+		begin_interval(e, e->began_ns); // E17
+}
+
+int lb_ejection_update(struct lb_ejection *e, struct lb_member *const *members, uint32_t n)
+{
+	struct lb_member **list = calloc((size_t)n + 1, sizeof(struct lb_member *));
+	struct lb_outlier_host *hosts = calloc((size_t)n + 1, sizeof(*hosts));
+	if (!list || !hosts) {
+		free(list);
+		free(hosts);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		list[i] = lb_member_get(members[i]);
+	qsort(list, n, sizeof(struct lb_member *), by_id);
+	take_members(e, list, hosts, n);
+	carry_out(e);
+	return 0;
+}
+
+uint32_t lb_ejection_n_ejected(const struct lb_ejection *e)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < e->n; i++)
+		n += e->hosts[i].ejected;
+	return n;
+}
+
+bool lb_ejection_find(
+	const struct lb_ejection *e, const struct lb_member *m, struct lb_ejection_record *ret)
+{
+	uint32_t low = 0, high = e->n, id = lb_member_id(m);
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (lb_member_id(e->members[middle]) < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == e->n || e->members[low] != m)
+		return false;
+	const struct lb_outlier_host *h = &e->hosts[low];
+	uint64_t until = h->ejected ? lb_outlier_ejected_until(&e->conf, h) : 0;
+	uint64_t now = twheel_now(e->env.wheel);
+	*ret = (struct lb_ejection_record){h->multiplier, until > now ? until - now : 0};
+	return true;
+}
+
+void lb_ejection_dump(const struct lb_ejection *e, struct lb_dump *d)
+{
+	lb_dump_timer(d, "sweep_ms", e->env.wheel, &e->sweep);
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/leaf/leaf_layout.h"
+
+#include "lb/leaf/child_names.h"
+#include "lb/member/member.h"
+#include "lb/policy/node.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The members.
+
+// Counted. Most updates leave most endpoints where they were. PF-08: the same in any order.
+static struct lb_member *take_member(
+	const struct lb_leaf_members *from, const struct ip_port *list, uint32_t n, uint32_t at)
+{
+	const struct lb_leaf_layout *before = from->before;
+	if (!before)
+		return from->make(from->ctx, list, n);
+	struct lb_member *m = at < before->roster->n ? before->roster->members[at] : NULL;
+	if (m && lb_member_same_set(m, list, n))
+		return lb_member_get(m);
+	m = from->find(from->ctx, list, n);
+	return m ? lb_member_get(m) : from->make(from->ctx, list, n);
+}
+
+// Counted. NULL = no memory, or no number is left.
+static struct lb_roster *take_members(
+	const struct lb_leaf_members *from, const struct lb_leaf_endpoints *e)
+{
+	if (from->before && lb_leaf_endpoints_same_addresses(from->before->endpoints, e))
+		return lb_roster_get(from->before->roster);
+	struct lb_roster *r = lb_roster_new(e->n);
+	while (r && r->n < e->n) {
+		uint32_t n;
+		const struct ip_port *list = lb_leaf_endpoints_addresses(e, r->n, &n);
+		struct lb_member *m = take_member(from, list, n, r->n);
+		if (!m) {
+			lb_roster_put(r);
+			return NULL;
+		}
+		lb_roster_add(r, m);
+	}
+	return r;
+}
+
+// EDS may have no priority, and then there is one without localities.
+const struct lb_leaf_span *lb_leaf_layout_spans(
+	const struct lb_leaf_layout *l, uint32_t rank, uint32_t *ret_n)
+{
+	const struct lb_leaf_endpoints *e = l->endpoints;
+	const uint32_t *ends = lb_leaf_endpoints_ends(e);
+	uint32_t from = rank ? ends[rank - 1] : 0;
+	*ret_n = rank < e->n_priorities ? ends[rank] - from : 0;
+	return e->spans + from;
+}
+
+// The children's names.
+
+void lb_leaf_child_name(uint32_t number, char ret[LB_LEAF_CHILD_NAME_MAX])
+{
+	snprintf(ret, LB_LEAF_CHILD_NAME_MAX, "child%u", number);
+}
+
+// To be freed. NULL = no memory.
+static struct lb_child_names_priority *list_names(const struct lb_leaf_layout *l)
+{
+	uint32_t n = l->n_priorities, n_spans = l->endpoints->n_spans;
+	struct lb_child_names_priority *list =
+		malloc(n * sizeof(*list) + n_spans * sizeof(struct str));
+	if (!list)
+		return NULL;
+	struct str *localities = (struct str *)(list + n);
+	for (uint32_t i = 0; i < n_spans; i++)
+		localities[i] = l->endpoints->spans[i].name;
+	for (uint32_t i = 0; i < n; i++) {
+		lb_leaf_layout_spans(l, i, &list[i].n_localities);
+		list[i].localities = localities;
+		localities += list[i].n_localities;
+	}
+	return list;
+}
+
+static struct lb_child_names *choose_names(const struct lb_leaf_layout *l,
+	const struct lb_leaf_layout *before, bool (*exists)(void *ctx, uint32_t number), void *ctx)
+{
+	struct lb_child_names_priority *list = list_names(l);
+	struct lb_child_names_priority *list_before = before ? list_names(before) : NULL;
+	struct lb_child_names *names = NULL;
+	if (list && (list_before || !before))
+		names = lb_child_names_new(before ? before->names : NULL, list_before, list,
+			l->n_priorities, exists, ctx);
+	free(list);
+	free(list_before);
+	return names;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(
+		((const struct lb_leaf_child *)a)->name, ((const struct lb_leaf_child *)b)->name);
+}
+
+static void name_children(struct lb_leaf_layout *l)
+{
+	char *text = (char *)(l->children + l->n_priorities);
+	for (uint32_t i = 0; i < l->n_priorities; i++, text += LB_LEAF_CHILD_NAME_MAX) {
+		lb_leaf_child_name(lb_child_names_at(l->names, i), text);
+		l->children[i] = text;
+		l->by_name[i] = (struct lb_leaf_child){text, i};
+	}
+	qsort(l->by_name, l->n_priorities, sizeof(*l->by_name), compare);
+}
+
+uint32_t lb_leaf_layout_find(const struct lb_leaf_layout *l, const char *child)
+{
+	uint32_t low = 0, high = l->n_priorities;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		int order = strcmp(l->by_name[middle].name, child);
+		if (order == 0)
+			return l->by_name[middle].rank;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return UINT32_MAX;
+}
+
+// The whole.
+
+// With what it has for each priority, and the note, behind it.
+static struct lb_leaf_layout *allocate(uint32_t n_priorities, const char *note)
+{
+	size_t each = sizeof(struct lb_leaf_child) + sizeof(char *) + LB_LEAF_CHILD_NAME_MAX;
+	size_t note_size = strlen(note) + 1;
+	struct lb_leaf_layout *l = calloc(1, sizeof(*l) + n_priorities * each + note_size);
+	if (!l)
+		return NULL;
+	l->n_priorities = n_priorities;
+	l->by_name = (struct lb_leaf_child *)(l + 1);
+	l->children = (const char **)(l->by_name + n_priorities);
+	char *texts = (char *)(l->children + n_priorities);
+	l->note = memcpy(texts + n_priorities * (size_t)LB_LEAF_CHILD_NAME_MAX, note, note_size);
+	return l;
+}
+
+struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *from,
+	const struct lb_leaf_config *config, bool (*exists)(void *ctx, uint32_t number), void *ctx)
+{
+	uint32_t n = config->endpoints->n_priorities;
+	struct lb_leaf_layout *l = allocate(n ? n : 1, config->note);
+	if (!l)
+		return NULL;
+	l->spec = config->spec;
+	l->endpoints = lb_leaf_endpoints_get(config->endpoints);
+	l->roster = take_members(from, l->endpoints);
+	l->names = choose_names(l, from->before, exists, ctx);
+	if (!l->roster || !l->names) {
+		lb_leaf_layout_free(l);
+		return NULL;
+	}
+	name_children(l);
+	return l;
+}
+
+void lb_leaf_layout_free(struct lb_leaf_layout *l)
+{
+	if (!l)
+		return;
+	lb_roster_put(l->roster);
+	lb_leaf_endpoints_put(l->endpoints);
+	lb_child_names_free(l->names);
+	free(l);
+}
+
+bool lb_leaf_layout_reorder(const struct lb_leaf_layout *l)
+{
+	const struct lb_leaf_endpoints *e = l->endpoints;
+	bool is_other = false;
+	for (uint32_t i = 0; e->firsts && i < e->n; i++) // a single address has but one order
+		is_other |= lb_member_reorder(l->roster->members[i], &e->addresses[e->firsts[i]]);
+	return is_other;
+}
+
+// What policies are told.
+
+// A113: the product of both shares, as fractions of 2^31; no member weighs nothing.
+static uint32_t weight_among_all(uint64_t locality, uint64_t localities, uint64_t own, uint64_t all)
+{
+	uint64_t product = (locality << 31) / localities * ((own << 31) / all) >> 31;
+	return product ? (uint32_t)product : 1;
+}
+
+static uint64_t sum_of(const struct lb_leaf_endpoints *e, uint32_t first, uint32_t n)
+{
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < n; i++)
+		sum += lb_leaf_endpoints_weight(e, first + i);
+	return sum;
+}
+
+static void list_members(const struct lb_leaf_layout *l, const struct lb_leaf_span *span,
+	uint64_t localities, struct lb_node_member *list)
+{
+	const struct lb_leaf_endpoints *e = l->endpoints;
+	uint64_t all = sum_of(e, span->first, span->n_serving + span->n_draining);
+	bool is_split = l->spec->kind == LB_POLICY_WRR_LOCALITY; // T09
+	for (uint32_t i = 0; i < span->n_serving; i++) { // O03
+		uint32_t own = lb_leaf_endpoints_weight(e, span->first + i);
+		list[i] = (struct lb_node_member){l->roster->members[span->first + i],
+			is_split ? own : weight_among_all(span->weight, localities, own, all)};
+	}
+}
+
+struct lb_node_config *lb_leaf_layout_config(const struct lb_leaf_layout *l, uint32_t rank)
+{
+	uint32_t n;
+	const struct lb_leaf_span *spans = lb_leaf_layout_spans(l, rank, &n);
+	size_t n_members = 0;
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		n_members += spans[i].n_serving;
+		sum += spans[i].weight;
+	}
+	struct lb_node_config *c = malloc(sizeof(*c) + n * sizeof(struct lb_node_locality) +
+					  n_members * sizeof(struct lb_node_member));
+	if (!c)
+		return NULL;
+	struct lb_node_locality *localities = (struct lb_node_locality *)(c + 1);
+	struct lb_node_member *members = (struct lb_node_member *)(localities + n);
+	for (uint32_t i = 0; i < n; i++) {
+		localities[i] = (struct lb_node_locality){
+			.name = spans[i].name,
+			.weight = spans[i].weight,
+			.members = members,
+			.n_members = spans[i].n_serving,
+			.hash_keys = l->endpoints->hash_keys
+		                             ? l->endpoints->hash_keys + spans[i].first
+		                             : NULL,
+		};
+		list_members(l, &spans[i], sum, members);
+		members += spans[i].n_serving;
+	}
+	*c = (struct lb_node_config){l->spec, localities, n};
+	return c;
+}
+
+static const char *key_of(const struct lb_leaf_layout *l, uint32_t i)
+{
+	return l->endpoints->hash_keys ? l->endpoints->hash_keys[i] : "";
+}
+
+static bool same_weights(const struct lb_leaf_endpoints *a, uint32_t of_a,
+	const struct lb_leaf_endpoints *b, uint32_t of_b, uint32_t n)
+{
+	if (!a->weights && !b->weights)
+		return true;
+	for (uint32_t i = 0; i < n; i++)
+		if (lb_leaf_endpoints_weight(a, of_a + i) != lb_leaf_endpoints_weight(b, of_b + i))
+			return false;
+	return true;
+}
+
+static bool same_span(const struct lb_leaf_layout *a, const struct lb_leaf_span *x,
+	const struct lb_leaf_layout *b, const struct lb_leaf_span *y)
+{
+	uint32_t n = x->n_serving;
+	if (!str_eq(x->name, y->name) || x->weight != y->weight || n != y->n_serving)
+		return false;
+	if (memcmp(a->roster->members + x->first, b->roster->members + y->first,
+		    n * sizeof(struct lb_member *)) != 0 ||
+		!same_weights(a->endpoints, x->first, b->endpoints, y->first, n))
+		return false;
+	// Those that drain have a share in what the others' weights are parts of (A113).
+	if (a->spec->kind != LB_POLICY_WRR_LOCALITY &&
+		sum_of(a->endpoints, x->first + n, x->n_draining) !=
+			sum_of(b->endpoints, y->first + n, y->n_draining))
+		return false;
+	if (!a->endpoints->hash_keys && !b->endpoints->hash_keys)
+		return true;
+	for (uint32_t i = 0; i < n; i++)
+		if (strcmp(key_of(a, x->first + i), key_of(b, y->first + i)) != 0)
+			return false;
+	return true;
+}
+
+static bool same_priority(
+	const struct lb_leaf_layout *a, const struct lb_leaf_layout *b, uint32_t rank)
+{
+	uint32_t n, n_b;
+	const struct lb_leaf_span *x = lb_leaf_layout_spans(a, rank, &n);
+	const struct lb_leaf_span *y = lb_leaf_layout_spans(b, rank, &n_b);
+	if (n != n_b || strcmp(a->children[rank], b->children[rank]) != 0)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (!same_span(a, &x[i], b, &y[i]))
+			return false;
+	return true;
+}
+
+bool lb_leaf_layout_same_configs(const struct lb_leaf_layout *a, const struct lb_leaf_layout *b)
+{
+	if (a->n_priorities != b->n_priorities || a->spec != b->spec ||
+		strcmp(a->note, b->note) != 0)
+		return false;
+	for (uint32_t i = 0; i < a->n_priorities; i++)
+		if (!same_priority(a, b, i))
+			return false;
+	return true;
+}

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: Apache-2.0
+// A member's one connection among its addresses (PF-01..PF-08).
+#include "lb/base/check.h"
+#include "lb/member/connectivity.h"
+#include "lb/member/member_inside.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#define DELAY_MIN_NS 100000000ull // PF-02
+#define DELAY_MAX_NS 2000000000ull
+
+#define STUCK_NS 5000000000ull
+#define TEXT_OF(n) #n
+#define NUMBER(n) TEXT_OF(n)
+#define STUCK_TEXT "no room for more than " NUMBER(LB_MAX_ENDPOINTS) " addresses"
+
+#define IN_RACE 1
+
+struct runner {
+	struct leg leg;
+	struct race *race;
+	bool has_failed; // in this pass
+};
+
+struct race {
+	struct twheel_timer timer; // until the next address is tried beside
+	struct lb_member *member;
+	struct leg *in_use; // READY: the one that is
+	struct leg *last_failed; // whose error is told; NULL = none
+	uint32_t n;
+	uint32_t n_begun; // of this pass
+	struct runner runners[]; // in the order of trying (PF-01)
+};
+
+struct stuck {
+	struct twheel_timer timer;
+	struct lb_member *member;
+};
+
+static struct lb_connectivity *connectivity_of(const struct lb_member *m)
+{
+	return lb_member_env_of(m)->connectivity;
+}
+
+static struct twheel *wheel_of(const struct lb_member *m)
+{
+	return lb_connectivity_wheel(connectivity_of(m));
+}
+
+// One address.
+
+static struct lb_subchannel *subchannel_of(const struct leg *leg)
+{
+	return (struct lb_subchannel *)(leg->subchannel & ~(uintptr_t)IN_RACE);
+}
+
+static struct lb_member *member_of(const struct leg *leg)
+{
+	if (leg->subchannel & IN_RACE)
+		return ((const struct runner *)leg)->race->member;
+	return (struct lb_member *)((uintptr_t)leg - offsetof(struct lb_member, only));
+}
+
+static bool has_failed(const struct lb_member *m, const struct leg *leg)
+{
+	return m->has_many ? ((const struct runner *)leg)->has_failed : m->has_failed;
+}
+
+static void set_failed(struct lb_member *m, struct leg *leg, bool failed)
+{
+	if (m->has_many)
+		((struct runner *)leg)->has_failed = failed;
+	else
+		m->has_failed = failed;
+}
+
+static bool leg_init(
+	struct leg *leg, struct lb_member *m, const struct ip_port *address, uintptr_t in_race)
+{
+	struct lb_subchannel *s = lb_connectivity_get(connectivity_of(m), address);
+	if (!s)
+		return false;
+	leg->subchannel = (uintptr_t)s | in_race;
+	if (!in_race && !lb_subchannel_is_watched(s))
+		lb_subchannel_request(s); // now, so that nobody need be told
+	lb_subchannel_watch(s, &leg->watcher);
+	return true;
+}
+
+static void leg_fini(struct leg *leg, struct lb_connectivity *c)
+{
+	struct lb_subchannel *s = subchannel_of(leg);
+	if (!s)
+		return;
+	leg->subchannel &= IN_RACE;
+	lb_subchannel_unwatch(s, &leg->watcher);
+	lb_connectivity_put(c, s);
+}
+
+// All of them.
+
+static uint32_t count_legs(const struct lb_member *m)
+{
+	return !m->has_many ? 1 : m->many->race ? m->many->race->n : 0;
+}
+
+static struct leg *leg_at(struct lb_member *m, uint32_t i)
+{
+	return m->has_many ? &m->many->race->runners[i].leg : &m->only;
+}
+
+static struct leg *leg_in_use(const struct lb_member *m)
+{
+	if (m->has_many)
+		return m->many->race ? m->many->race->in_use : NULL;
+	return m->phase == PHASE_READY ? (struct leg *)(uintptr_t)&m->only : NULL;
+}
+
+static void set_last_failed(struct lb_member *m, struct leg *leg)
+{
+	if (m->has_many)
+		m->many->race->last_failed = leg;
+	else
+		m->tells_error = leg != NULL;
+}
+
+static void race_free(struct race *r)
+{
+	if (!r)
+		return;
+	twheel_cancel(wheel_of(r->member), &r->timer);
+	for (uint32_t i = 0; i < r->n; i++)
+		leg_fini(&r->runners[i].leg, connectivity_of(r->member));
+	free(r);
+}
+
+// The next address from `at` on that is of this family, or n.
+static uint32_t next_of_family(const struct many *many, uint32_t at, bool v4)
+{
+	while (at < many->n && ip_is_v4(&many->addresses[at].ip) != v4)
+		at++;
+	return at;
+}
+
+static void on_timer(struct twheel_timer *);
+
+// RFC 8305 4: the families take turns, as long as there are both; the first address stays first.
+static struct race *race_new(struct lb_member *m)
+{
+	const struct many *many = m->many;
+	struct race *r = calloc(1, sizeof(*r) + many->n * sizeof(r->runners[0]));
+	if (!r)
+		return NULL;
+	r->timer.fire = on_timer;
+	r->member = m;
+	bool v4 = ip_is_v4(&many->addresses[0].ip);
+	uint32_t at[2];
+	for (int family = 0; family < 2; family++)
+		at[family] = next_of_family(many, 0, family);
+	while (r->n < many->n) {
+		if (at[v4] == many->n)
+			v4 = !v4;
+		struct runner *runner = &r->runners[r->n];
+		runner->race = r;
+		if (!leg_init(&runner->leg, m, &many->addresses[at[v4]], IN_RACE)) {
+			race_free(r);
+			return NULL;
+		}
+		r->n++;
+		at[v4] = next_of_family(many, at[v4] + 1, v4);
+		v4 = !v4;
+	}
+	return r;
+}
+
+static bool is_stuck(const struct lb_member *m)
+{
+	return m->phase == PHASE_STUCK;
+}
+
+void lb_member_give_back(struct lb_member *m)
+{
+	m->tells_error = false;
+	if (is_stuck(m)) {
+		twheel_cancel(wheel_of(m), &m->stuck->timer);
+		free(m->stuck);
+		m->stuck = NULL;
+	}
+	if (!m->has_many) {
+		leg_fini(&m->only, connectivity_of(m));
+		return;
+	}
+	race_free(m->many->race);
+	m->many->race = NULL;
+}
+
+// What it says.
+
+static enum lb_state raw_of(struct lb_member *m)
+{
+	static const enum lb_state states[] = {[PHASE_IDLE] = LB_IDLE,
+		[PHASE_PASS] = LB_CONNECTING,
+		[PHASE_READY] = LB_READY,
+		[PHASE_STUCK] = LB_TRANSIENT_FAILURE};
+	if (m->phase != PHASE_FAILED)
+		return states[m->phase];
+	for (uint32_t i = 0; i < count_legs(m); i++)
+		if (lb_subchannel_state(subchannel_of(leg_at(m, i))) == LB_CONNECTING)
+			return LB_CONNECTING;
+	return LB_TRANSIENT_FAILURE;
+}
+
+struct lb_endpoint *lb_member_endpoint(const struct lb_member *m)
+{
+	if (m->phase != PHASE_READY)
+		return NULL;
+	return lb_subchannel_endpoint(subchannel_of(leg_in_use(m)));
+}
+
+const char *lb_member_last_error(const struct lb_member *m)
+{
+	if (is_stuck(m))
+		return STUCK_TEXT;
+	const struct leg *leg = m->tells_error ? &m->only : NULL;
+	if (m->has_many)
+		leg = m->many->race ? m->many->race->last_failed : NULL;
+	return leg ? lb_subchannel_last_error(subchannel_of(leg)) : "";
+}
+
+static void begin(struct lb_member *m)
+{
+	if (m->n_busy++ == 0)
+		m->wants_resolution = false; // heard already, if a watcher begins this
+	lb_member_env_of(m)->rests_ns = 0;
+}
+
+static void enter(struct lb_member *m, enum lb_member_phase phase)
+{
+	m->has_news |= m->phase != phase;
+	m->phase = (unsigned)phase & 7;
+}
+
+// Tells the watchers what changed since begin(). They may change more, and the inner round tells
+// everybody: then the outer one has nothing left to say. The member may be gone after this.
+static void end(struct lb_member *m)
+{
+	if (--m->n_busy > 0)
+		return;
+	if (m->must_disconnect) {
+		m->must_disconnect = false;
+		lb_member_take_up(m);
+		lb_member_give_back(m);
+		enter(m, PHASE_IDLE);
+	}
+	m->raw = (unsigned)raw_of(m) & 3;
+	if (m->has_news) {
+		m->has_news = false;
+		lb_member_tell(m);
+		m->wants_resolution = false;
+	}
+	lb_member_end(m);
+}
+
+// A pass.
+
+// PF-03: the others are cancelled.
+static void use(struct lb_member *m, struct leg *winner)
+{
+	if (m->has_many) {
+		struct race *r = m->many->race;
+		for (uint32_t i = 0; i < r->n; i++)
+			if (&r->runners[i].leg != winner)
+				leg_fini(&r->runners[i].leg, connectivity_of(m));
+		twheel_cancel(wheel_of(m), &r->timer);
+		r->in_use = winner;
+		m->many->n_failed = 0;
+	}
+	set_last_failed(m, NULL);
+	enter(m, PHASE_READY);
+}
+
+static void fail(struct lb_member *m, struct leg *leg)
+{
+	if (!m->has_many || ++m->many->n_failed >= m->many->n) {
+		if (m->has_many)
+			m->many->n_failed = 0;
+		m->wants_resolution = true;
+	}
+	set_failed(m, leg, true);
+	set_last_failed(m, leg);
+	m->has_news = true; // the error's text
+}
+
+// PF-05
+static void finish_if_all_failed(struct lb_member *m)
+{
+	for (uint32_t i = 0; i < count_legs(m); i++)
+		if (!has_failed(m, leg_at(m, i)))
+			return;
+	enter(m, PHASE_FAILED);
+	for (uint32_t i = 0; i < count_legs(m); i++)
+		lb_subchannel_request(subchannel_of(leg_at(m, i))); // only those that are IDLE
+}
+
+// True = it is under way.
+static bool begin_leg(struct lb_member *m, struct leg *leg)
+{
+	struct lb_subchannel *s = subchannel_of(leg);
+	if (lb_subchannel_state(s) == LB_TRANSIENT_FAILURE) { // PF-04
+		fail(m, leg);
+		return false;
+	}
+	set_failed(m, leg, false);
+	lb_subchannel_request(s); // only if IDLE: else it has begun already
+	return true;
+}
+
+static void begin_next(struct lb_member *m)
+{
+	if (!m->has_many) {
+		if (!begin_leg(m, &m->only))
+			finish_if_all_failed(m);
+		return;
+	}
+	struct race *r = m->many->race;
+	struct twheel *wheel = wheel_of(m);
+	twheel_cancel(wheel, &r->timer);
+	while (r->n_begun < r->n)
+		if (begin_leg(m, &r->runners[r->n_begun++].leg))
+			break;
+	uint64_t delay = lb_member_env_of(m)->attempt_delay_ns;
+	delay = delay < DELAY_MIN_NS ? DELAY_MIN_NS : delay > DELAY_MAX_NS ? DELAY_MAX_NS : delay;
+	if (r->n_begun < r->n)
+		twheel_arm(wheel, &r->timer, twheel_now(wheel) + delay);
+	else
+		finish_if_all_failed(m);
+}
+
+static void on_timer(struct twheel_timer *t)
+{
+	struct race *r = (void *)((char *)t - offsetof(struct race, timer));
+	struct lb_member *m = r->member;
+	begin(m);
+	begin_next(m);
+	end(m);
+}
+
+// False = no memory.
+static bool take(struct lb_member *m)
+{
+	if (!m->has_many)
+		return m->only.subchannel || leg_init(&m->only, m, &m->address, 0);
+	struct race *r = race_new(m);
+	if (!r)
+		return false;
+	race_free(m->many->race); // after the new one has taken the subchannel that this one kept
+	m->many->race = r;
+	return true;
+}
+
+static bool use_if_ready(struct lb_member *m, struct leg *leg)
+{
+	set_failed(m, leg, false);
+	bool is_ready = lb_subchannel_state(subchannel_of(leg)) == LB_READY;
+	if (is_ready)
+		use(m, leg);
+	return is_ready;
+}
+
+static void start(struct lb_member *m)
+{
+	begin(m);
+	enter(m, PHASE_PASS);
+	bool is_ready = !m->has_many && use_if_ready(m, &m->only);
+	for (uint32_t i = 0; m->has_many && !is_ready && i < m->many->race->n; i++)
+		is_ready = use_if_ready(m, &m->many->race->runners[i].leg);
+	if (!is_ready)
+		begin_next(m);
+	end(m);
+}
+
+static void try_later(struct stuck *s)
+{
+	struct twheel *wheel = wheel_of(s->member);
+	twheel_arm(wheel, &s->timer, twheel_now(wheel) + STUCK_NS);
+}
+
+static void on_stuck(struct twheel_timer *t)
+{
+	struct stuck *s = (struct stuck *)((char *)t - offsetof(struct stuck, timer));
+	struct lb_member *m = s->member;
+	m->stuck = NULL; // a single address's leg lies there
+	if (!take(m)) {
+		m->stuck = s;
+		try_later(s);
+		return;
+	}
+	free(s);
+	start(m);
+}
+
+// Requests are not to wait for what has no room.
+static void get_stuck(struct lb_member *m)
+{
+	bool is_full = lb_connectivity_is_full(connectivity_of(m));
+	struct stuck *s = is_full ? calloc(1, sizeof(*s)) : NULL;
+	if (!s)
+		return;
+	begin(m);
+	lb_member_give_back(m);
+	*s = (struct stuck){.timer.fire = on_stuck, .member = m};
+	m->stuck = s;
+	enter(m, PHASE_STUCK);
+	try_later(s);
+	end(m);
+}
+
+void lb_member_connect(struct lb_member *m)
+{
+	if (m->phase != PHASE_IDLE)
+		return;
+	lb_member_take_up(m);
+	if (take(m))
+		start(m);
+	else
+		get_stuck(m);
+}
+
+void lb_member_need(struct lb_member *m)
+{
+	lb_member_connect(m);
+	(void)lb_member_hurry(m);
+}
+
+// What somebody has a connection to, or is about to, costs no attempt.
+static bool is_known(const struct lb_member *m)
+{
+	for (uint32_t i = 0; i < lb_member_n_addresses(m); i++)
+		if (lb_connectivity_has(connectivity_of(m), lb_member_address(m, i)))
+			return true;
+	return false;
+}
+
+bool lb_member_connect_in_turn(struct lb_member *m)
+{
+	struct lb_member_env *env = lb_member_env_of(m);
+	if (m->phase != PHASE_IDLE || !env->turn.take ||
+		lb_connectivity_admits(env->connectivity) || is_known(m)) {
+		lb_member_connect(m);
+		return false;
+	}
+	if (!m->is_put_off)
+		lb_connectivity_put_off(env->connectivity);
+	m->is_put_off = true;
+	env->rests_ns = 0;
+	lb_connectivity_queue(env->connectivity, &env->turn);
+	return true;
+}
+
+void lb_member_take_up(struct lb_member *m)
+{
+	if (m->is_put_off)
+		lb_connectivity_take_up(connectivity_of(m));
+	m->is_put_off = false;
+}
+
+bool lb_member_ask_again(struct lb_member *m)
+{
+	if (!m->is_put_off)
+		return false;
+	begin(m);
+	lb_member_take_up(m);
+	m->has_news = true;
+	end(m);
+	return true;
+}
+
+bool lb_member_hurry(struct lb_member *m)
+{
+	if (m->is_put_off) {
+		lb_connectivity_admit_all(connectivity_of(m), true);
+		lb_member_ask_again(m);
+		lb_connectivity_admit_all(connectivity_of(m), false);
+	}
+	bool is_tried = m->phase == PHASE_PASS || m->phase == PHASE_FAILED;
+	bool is_young = false;
+	for (uint32_t i = 0; is_tried && i < count_legs(m); i++)
+		is_young |= lb_subchannel_hurry(subchannel_of(leg_at(m, i)));
+	return is_young;
+}
+
+// What subchannels say.
+
+static void on_failure(struct lb_member *m, struct leg *leg)
+{
+	if (m->phase == PHASE_IDLE) // somebody else's attempt
+		return;
+	fail(m, leg);
+	if (m->phase == PHASE_FAILED)
+		return;
+	// Whoever was begun last has the next one begin; earlier ones only count.
+	struct race *r = m->has_many ? m->many->race : NULL;
+	if (!r || r->n_begun == r->n)
+		finish_if_all_failed(m);
+	else if (leg == &r->runners[r->n_begun - 1].leg)
+		begin_next(m);
+}
+
+// PF-06. The subchannel stays: it knows how soon it may try again. IDLE itself goes unheard where
+// another of its users asks for it anew before we are told.
+static void on_loss(struct lb_member *m, struct leg *leg)
+{
+	if (m->has_many)
+		m->many->race->in_use = NULL;
+	set_last_failed(m, leg); // says why
+	m->wants_resolution = true;
+	enter(m, PHASE_IDLE);
+}
+
+void lb_member_on_state(struct lb_subchannel_watcher *w, enum lb_state state)
+{
+	struct leg *leg = (struct leg *)w;
+	struct lb_member *m = member_of(leg);
+	begin(m);
+	if (leg == leg_in_use(m) && state != LB_READY)
+		on_loss(m, leg);
+	switch (state) {
+	case LB_READY:
+		use(m, leg);
+		break;
+	case LB_TRANSIENT_FAILURE:
+		on_failure(m, leg);
+		break;
+	case LB_IDLE:
+		if (m->phase == PHASE_FAILED)
+			lb_subchannel_request(subchannel_of(leg));
+		break;
+	case LB_CONNECTING:
+		m->has_news |= m->phase == PHASE_FAILED; // the raw state may be another one
+		break;
+	}
+	end(m);
+}
+
+// What others want.
+
+void lb_member_set_ejected(struct lb_member *m, bool ejected)
+{
+	if (ejected == m->is_ejected)
+		return;
+	begin(m);
+	m->is_ejected = ejected;
+	m->has_news = true;
+	end(m);
+}
+
+void lb_member_disconnect(struct lb_member *m)
+{
+	begin(m);
+	m->must_disconnect = true;
+	end(m);
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/pick/cause.h"
+
+#include "lb/base/check.h"
+
+// Local replies: ecosystem-reliability.md 2.6, and routing.md D1 for no_route (gRPC's answer).
+static const struct lb_cause_info causes[LB_N_CAUSES] = {
+	[LB_CAUSE_OK] = {"-", "ok", 0, 200},
+	[LB_CAUSE_NO_ROUTE] = {"NR", "no_route", 14, 404},
+	[LB_CAUSE_NO_ACTION] = {"NA", "unsupported_action", 14, 503},
+	[LB_CAUSE_NO_CONFIG] = {"NC", "no_config", 14, 503},
+	[LB_CAUSE_NO_HEALTHY] = {"UH", "no_healthy", 14, 503},
+	[LB_CAUSE_UPSTREAM_RESET] = {"UR", "upstream_reset", 14, 503},
+	[LB_CAUSE_UPSTREAM_LOST] = {"UC", "upstream_lost", 14, 503},
+	[LB_CAUSE_UPSTREAM_PROTOCOL] = {"UPE", "upstream_protocol", 13, 502},
+	// As gRPC's C-core says it of its own limit.
+	[LB_CAUSE_UPSTREAM_TOO_LARGE] = {"UTL", "upstream_too_large", 8, 502},
+	[LB_CAUSE_OVERFLOW] = {"UO", "overflow", 14, 503},
+	[LB_CAUSE_DROPPED] = {"DO", "dropped", 14, 503},
+	[LB_CAUSE_TIMEOUT] = {"UT", "timeout", 4, 504},
+	[LB_CAUSE_OVERLOAD] = {"OM", "overload", 14, 503},
+	// Nobody is left to read these two replies; the status is for logs and metrics.
+	[LB_CAUSE_CLIENT_RESET] = {"DR", "client_reset", 1, 499},
+	[LB_CAUSE_CLIENT_LOST] = {"DC", "client_lost", 1, 499},
+	[LB_CAUSE_CLIENT_PROTOCOL] = {"DPE", "client_protocol", 13, 400},
+	// The filter says the statuses.
+	[LB_CAUSE_FAULT] = {"FI", "fault_injected", 14, 503},
+};
+
+const struct lb_cause_info *lb_cause_info(enum lb_cause cause)
+{
+	CHECK((unsigned)cause < LB_N_CAUSES);
+	return &causes[cause];
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What EDS says of a leaf's endpoints, in columns: immutable and counted, so that the resource that
+// was decoded, the leaf that balances, and the maps that sessions are looked up in have it in
+// common. Which members the endpoints become is lb/leaf/leaf_layout.h's.
+// Thread: made and counted by ctrl; read on workers, which reach it by what counts it.
+#pragma once
+
+#include "lb/base/arena.h"
+#include "lb/base/str.h"
+#include "lb/index/address_index.h"
+
+// The numbers are envoy.config.core.v3.HealthStatus's.
+enum lb_leaf_health {
+	LB_LEAF_UNKNOWN = 0,
+	LB_LEAF_HEALTHY = 1,
+	LB_LEAF_UNHEALTHY = 2,
+	LB_LEAF_DRAINING = 3,
+	LB_LEAF_TIMEOUT = 4,
+	LB_LEAF_DEGRADED = 5,
+	LB_LEAF_OTHER = 6, // a number that none of the above has
+};
+
+// What it is made of; borrowed for the call.
+struct lb_leaf_endpoint {
+	const struct ip_port *addresses; // in the order of EDS
+	uint32_t n_addresses; // >= 1
+	uint32_t weight; // >= 1
+	enum lb_leaf_health health;
+	struct str hostname; // "" = none (gRFC A81)
+	struct str hash_key; // "" = the first address's text (gRFC A76, RH-01)
+};
+struct lb_leaf_locality {
+	struct str name; // unique in its priority
+	uint32_t weight; // >= 1
+	const struct lb_leaf_endpoint *endpoints;
+	uint32_t n_endpoints;
+};
+struct lb_leaf_priority {
+	const struct lb_leaf_locality *localities;
+	uint32_t n_localities;
+};
+
+// Where a locality's endpoints are. They are in the order of EDS, but that those that drain come
+// behind those that serve (O03), and the unused ones of all localities behind everybody else.
+struct lb_leaf_span {
+	struct str name;
+	uint32_t weight;
+	uint32_t first, n_serving, n_draining;
+	uint32_t first_unused, n_unused; // A55-V07: they take no part
+};
+
+struct lb_leaf_endpoints {
+	uint32_t n_refs; // ctrl only
+	uint32_t n; // endpoints that take part
+	uint32_t n_all; // and the unused ones behind them
+	uint32_t n_addresses;
+	uint32_t n_priorities;
+	uint32_t n_spans;
+	// Behind it, and so is all below but texts.
+	struct lb_leaf_span *spans; // by priority, as EDS has them
+	uint32_t *weights; // [n_all]; NULL = they all are 1
+	uint32_t *firsts; // [n_all + 1], each one's first address; NULL = they have one each
+	struct ip_port *addresses; // endpoint by endpoint
+	uint8_t *health; // [n_all]
+	const char **hostnames; // [n_all], "" = none; NULL = nobody has one
+	const char **hash_keys; // [n_all], likewise
+	struct lb_address_index index; // of all addresses
+	struct lb_arena arena; // of these texts
+};
+// [n_priorities], of their spans: behind these.
+static inline const uint32_t *lb_leaf_endpoints_ends(const struct lb_leaf_endpoints *l)
+{
+	return (const uint32_t *)(l->spans + l->n_spans);
+}
+static inline uint32_t lb_leaf_endpoints_weight(const struct lb_leaf_endpoints *l, uint32_t i)
+{
+	return l->weights ? l->weights[i] : 1;
+}
+
+// Count 1. *ret_second is the first address that has an equal one before it, which is the one that
+// is found; NULL = all differ. NULL = no memory.
+struct lb_leaf_endpoints *lb_leaf_endpoints_new(
+	const struct lb_leaf_priority *, uint32_t n, const struct ip_port **ret_second);
+struct lb_leaf_endpoints *lb_leaf_endpoints_get(struct lb_leaf_endpoints *);
+void lb_leaf_endpoints_put(struct lb_leaf_endpoints *); // NULL is fine
+
+// Whose this address is, a number below n_addresses.
+uint32_t lb_leaf_endpoints_owner(const struct lb_leaf_endpoints *, uint32_t address);
+// Who of all has the address; UINT32_MAX = nobody.
+uint32_t lb_leaf_endpoints_find(const struct lb_leaf_endpoints *, const struct ip_port *);
+// The same endpoints take part in the same order, each with its addresses in the same order.
+bool lb_leaf_endpoints_same_addresses(
+	const struct lb_leaf_endpoints *, const struct lb_leaf_endpoints *);
+
+static inline const struct ip_port *lb_leaf_endpoints_addresses(
+	const struct lb_leaf_endpoints *l, uint32_t i, uint32_t *ret_n)
+{
+	uint32_t first = l->firsts ? l->firsts[i] : i;
+	*ret_n = l->firsts ? l->firsts[i + 1] - first : 1;
+	return &l->addresses[first];
+}
+static inline struct str lb_leaf_endpoints_hostname(const struct lb_leaf_endpoints *l, uint32_t i)
+{
+	return l->hostnames ? str_from(l->hostnames[i]) : STR("");
+}
+// As one of those that it was made of; borrowed.
+static inline struct lb_leaf_endpoint lb_leaf_endpoints_at(
+	const struct lb_leaf_endpoints *l, uint32_t i)
+{
+	struct lb_leaf_endpoint e = {
+		.weight = lb_leaf_endpoints_weight(l, i),
+		.health = l->health[i],
+		.hostname = lb_leaf_endpoints_hostname(l, i),
+		.hash_key = l->hash_keys ? str_from(l->hash_keys[i]) : STR(""),
+	};
+	e.addresses = lb_leaf_endpoints_addresses(l, i, &e.n_addresses);
+	return e;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node of a cluster's policy tree: a single-threaded state machine that turns members' states
+// into one state and one immutable picker (DESIGN 3.1). One algorithm a file (node_*.c). A node
+// knows no socket and no clock but the wheel.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/base/str.h"
+#include "lb/base/twheel.h"
+#include "lb/pick/endpoint.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ip_port;
+struct lb_member;
+struct lb_node;
+struct lb_orca_table;
+struct lb_picker;
+struct lb_spread_kind;
+struct rand;
+
+// Which policy, and its parameters, as CDS says. Immutable; outlives the nodes that were given it.
+enum lb_policy_kind {
+	LB_POLICY_WRR_LOCALITY, // weighted_target over localities, `child` in each (lb-tree.md §11)
+	LB_POLICY_ROUND_ROBIN,
+	LB_POLICY_WEIGHTED_ROUND_ROBIN, // client_side_weighted_round_robin
+	LB_POLICY_LEAST_REQUEST,
+	LB_POLICY_RING_HASH,
+	LB_POLICY_PICK_FIRST,
+};
+struct lb_policy_spec {
+	enum lb_policy_kind kind;
+	const struct lb_policy_spec *child; // WRR_LOCALITY
+	union {
+		struct {
+			bool oob; // reports by a stream; those of answers stand in for them
+			uint64_t oob_period_ns, blackout_ns, expiration_ns, update_ns;
+			double error_penalty;
+		} wrr; // A58-02's defaults filled in
+		struct {
+			uint32_t choice_count; // 2 to 10
+		} least_request;
+		struct {
+			uint64_t min_size, max_size; // capped already (RH-03)
+			// Hashed in place of what the route says (RH-10); lower case; "" =
+			// none.
+			struct str request_hash_header;
+		} ring_hash;
+		struct {
+			bool shuffle;
+		} pick_first;
+	};
+};
+
+// Same kinds and parameters all the way down: a node that has the one need not hear of the other.
+// Both may be NULL.
+bool lb_policy_spec_same(const struct lb_policy_spec *, const struct lb_policy_spec *);
+
+// What an update brings; borrowed for the call.
+struct lb_node_member {
+	struct lb_member *member; // the node takes its own reference
+	// Of the endpoint, times its locality's where the policy sees several (C11).
+	uint32_t weight;
+};
+struct lb_node_locality {
+	struct str name; // "region/zone/sub_zone", slashes in these escaped; unique in the list
+	uint32_t weight; // >= 1
+	const struct lb_node_member *members;
+	uint32_t n_members;
+	// [n_members], of the ring (RH-01): "" = the first address's text. NULL = all are.
+	const char *const *hash_keys;
+};
+struct lb_node_config {
+	const struct lb_policy_spec *spec;
+	const struct lb_node_locality *localities; // a policy that does not split sees all members
+	uint32_t n_localities;
+};
+
+struct lb_node_ops;
+typedef const struct lb_node_ops *lb_node_ops_find(enum lb_policy_kind);
+
+// What nodes ask of whoever has their environment.
+struct lb_node_services {
+	// A dense number that is this node's alone: the index of its place in each worker's
+	// lb_pick_ctx.positions. UINT32_MAX = none is left.
+	uint32_t (*slot_take)(void *ctx);
+	void (*slot_give)(void *ctx, uint32_t slot);
+	// A member of the node's own over these addresses, for pick_first. Its id is found by the
+	// picks' wishes (lb_pick.wish) as any other's. The caller puts it. NULL = no memory.
+	struct lb_member *(*member_new)(void *ctx, const struct ip_port *, uint32_t n);
+	// A connection was lost, or an attempt to connect failed: addresses that come of DNS may be
+	// stale (PF-05, PF-06, A74-C06). Only takes note of it. NULL = nobody listens.
+	void (*reresolve)(void *ctx);
+};
+
+// What all nodes of a leaf have in common; borrowed, outlives them. lb_node_env_init() once the
+// first part is filled.
+struct lb_node_env {
+	const char *cluster; // for error texts (ERR-01)
+	const char *note; // resolution note, for these too: that of the newest update; "" = none
+	struct twheel *wheel;
+	struct rand *rand;
+	struct lb_orca_table *orca; // reports by member id (lb/pick/orca.h); NULL = there are none
+	lb_node_ops_find *ops_of; // what the nodes below are made by; usually lb_node_ops_of
+	const struct lb_node_services *services;
+	void *ctx; // theirs
+	// lb/policy/node.c's.
+	struct twheel_timer timer; // of those below
+	struct lb_node *due, *called; // those that asked for it, and those whose turn it is now
+	struct lb_node *dismissed; // owned
+};
+
+// Whom a node tells.
+struct lb_node_parent {
+	// New state and picker; the reference moves to the parent, also on failure. Called inside
+	// update() (once at most), exit_idle(), timers, and members' changes. 0, or -ENOMEM: the
+	// parent has the old one still; the node tries again (lb-tree.md §24).
+	int (*publish)(void *ctx, enum lb_state, struct lb_picker *);
+	void *ctx;
+};
+
+struct lb_dump; // what `show tree` is drawn from (lb/policy/dump.h)
+
+struct lb_node_ops {
+	const char *name; // gRPC's: "round_robin", "weighted_target", …
+	// NULL = no memory.
+	struct lb_node *(*new)(struct lb_node_env *, struct lb_node_parent);
+	int (*update)(struct lb_node *, const struct lb_node_config *); // 0 or -ENOMEM: as before
+	void (*exit_idle)(struct lb_node *); // a request wants it; IDLE members may connect
+	void (*dump)(const struct lb_node *, struct lb_dump *); // NULL = name and state say it all
+	void (*again)(struct lb_node *); // lb_node_again()'s time has come; NULL = it never asks
+	void (*free)(struct lb_node *); // lb_node_free()'s part
+	const struct lb_spread_kind *spread; // one of lb/policy/node_spread.h's; else NULL
+};
+struct lb_node {
+	const struct lb_node_ops *ops;
+	struct lb_node_env *env;
+	struct lb_node_parent parent;
+	struct lb_node *next; // lb/policy/node.c's; NULL = on none of its lists
+};
+
+void lb_node_env_init(struct lb_node_env *);
+void lb_node_env_fini(struct lb_node_env *); // all nodes are freed or dismissed
+void lb_node_free(struct lb_node *); // NULL is fine
+// Nobody hears of it any more, and it is freed at the next tick: it may be what is calling. NULL is
+// fine.
+void lb_node_dismiss(struct lb_node *);
+// Calls its again() at this time, or sooner if another node of the leaf is due before.
+void lb_node_again(struct lb_node *, uint64_t at_ns);
+static inline int lb_node_publish(
+	const struct lb_node *n, enum lb_state state, struct lb_picker *picker)
+{
+	return n->parent.publish(n->parent.ctx, state, picker);
+}
+
+lb_node_ops_find lb_node_ops_of; // of the kinds above
+extern const struct lb_node_ops lb_node_round_robin; // RR-01..RR-04
+extern const struct lb_node_ops lb_node_weighted_round_robin; // A58-01..A58-07
+extern const struct lb_node_ops lb_node_least_request; // A48-01..A48-03
+extern const struct lb_node_ops lb_node_ring_hash; // RH-01..RH-07
+extern const struct lb_node_ops lb_node_pick_first; // PF-01..PF-07

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which virtual host serves an authority (routing.md VH-01..VH-10), compiled: exact names in a
+// hash, prefix and suffix wildcards in radix trees. The same rule on plain data is
+// lb_vhost_choose() in lb/route/route.h.
+// Thread: new/free on ctrl; find anywhere. Pure.
+#pragma once
+
+#include "lb/base/err.h"
+#include "lb/base/str.h"
+
+#include <stdint.h>
+
+struct lb_vhost_conf;
+struct lb_domains;
+
+// Not empty, and a star only at its start or its end makes it a pattern (VH-07).
+bool lb_domain_is_valid(struct str domain);
+// NULL = no memory, or a bad domain; reterr says which.
+struct lb_domains *lb_domains_new(
+	const struct lb_vhost_conf *, uint32_t n_vhosts, struct lb_err *reterr);
+void lb_domains_free(struct lb_domains *); // NULL is fine
+// Index in the conf, -1 = none (VH-10).
+int lb_domains_find(const struct lb_domains *, struct str authority);
+// Not empty, and of the bytes that an authority without userinfo may have (RFC 3986 3.2): fit to be
+// sent as :authority.
+bool lb_authority_is_valid(struct str authority);
+// Without what follows the last colon that is not inside brackets: what a table that ignores ports
+// looks up (VH-06).
+struct str lb_authority_without_port(struct str authority);

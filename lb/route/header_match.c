@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lb/route/header_match.h"
+
+#include "lb/base/arena.h"
+#include "lb/index/strmap.h"
+#include "lb/route/header_value.h"
+#include "lb/route/req.h"
+
+#include <stdlib.h>
+
+struct matcher {
+	uint32_t name; // number in names
+	enum lb_header_match_kind kind;
+	bool invert, ignore_case, present;
+	struct str text; // folded already, if case is ignored
+	const uint32_t *borders; // CONTAINS that ignores case: of each start of the text, see below
+	int64_t start, end;
+	uint32_t asked; // REGEX: index in asked
+	uint32_t bit;
+};
+
+// One regex set on one header.
+struct asked {
+	uint32_t name;
+	struct lb_regex_set *set; // counted
+};
+
+struct lb_header_matchers {
+	struct lb_arena arena; // texts
+	struct lb_strmap *names; // owned, as all below
+	struct lb_strmap *asked_numbers; // of (name, set); for the builder
+	enum lb_header_source *sources; // of names
+	struct asked *asked;
+	struct matcher *list;
+	uint32_t n, room, n_asked, asked_room, sources_room;
+	uint64_t filter; // a bit for each name: most fields end here
+};
+
+static unsigned filter_bit(struct str name)
+{
+	if (name.len == 0)
+		return 0;
+	return (unsigned)(name.len * 7 + (uint8_t)name.p[0] + (uint8_t)name.p[name.len - 1] * 5) &
+	       63;
+}
+
+static int no_memory(struct lb_err *reterr)
+{
+	return lb_err_set(reterr, "no memory");
+}
+
+struct lb_header_matchers *lb_header_matchers_new(void)
+{
+	struct lb_header_matchers *m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->names = lb_strmap_new(0, 0);
+	m->asked_numbers = lb_strmap_new(0, 0);
+	if (m->names && m->asked_numbers)
+		return m;
+	lb_header_matchers_free(m);
+	return NULL;
+}
+
+void lb_header_matchers_free(struct lb_header_matchers *m)
+{
+	if (!m)
+		return;
+	for (uint32_t i = 0; i < m->n_asked; i++)
+		lb_regex_set_put(m->asked[i].set);
+	lb_strmap_free(m->names);
+	lb_strmap_free(m->asked_numbers);
+	free(m->sources);
+	free(m->asked);
+	free(m->list);
+	lb_arena_fini(&m->arena);
+	free(m);
+}
+
+// Room for one more element. False = no memory.
+static bool grow(void *list, uint32_t n, uint32_t *room, size_t size)
+{
+	if (n < *room)
+		return true;
+	uint32_t more = *room ? 2 * *room : 4;
+	void *p;
+	memcpy(&p, list, sizeof(p)); // any kind of pointer
+	p = realloc(p, more * size);
+	if (!p)
+		return false;
+	memcpy(list, &p, sizeof(p));
+	*room = more;
+	return true;
+}
+
+// The name's number. LB_STRMAP_NONE = no memory.
+static uint32_t add_name(struct lb_header_matchers *m, struct str name)
+{
+	uint32_t n = lb_strmap_count(m->names);
+	if (!grow(&m->sources, n, &m->sources_room, sizeof(m->sources[0])))
+		return LB_STRMAP_NONE;
+	uint32_t i = lb_strmap_add(m->names, name);
+	if (i == n) {
+		m->sources[i] = lb_header_source(name);
+		m->filter |= UINT64_C(1) << filter_bit(name);
+	}
+	return i;
+}
+
+// LB_STRMAP_NONE = no memory.
+static uint32_t add_asked(struct lb_header_matchers *m, uint32_t name, struct lb_regex_set *set)
+{
+	struct {
+		uint64_t set, name;
+	} key = {(uintptr_t)set, name};
+	if (!grow(&m->asked, m->n_asked, &m->asked_room, sizeof(m->asked[0])))
+		return LB_STRMAP_NONE;
+	uint32_t i = lb_strmap_add(m->asked_numbers, (struct str){(const char *)&key, sizeof(key)});
+	if (i == m->n_asked)
+		m->asked[m->n_asked++] = (struct asked){name, lb_regex_set_get(set)};
+	return i;
+}
+
+// borders[i]: how much of the text's start its first i + 1 bytes end with, without being all of
+// them (Knuth, Morris, Pratt): a search never goes back in the value.
+static bool add_borders(struct lb_arena *arena, struct matcher *to)
+{
+	struct str text = to->text;
+	uint32_t *borders = lb_arena_alloc(arena, text.len, sizeof(*borders));
+	if (!borders)
+		return false;
+	uint32_t k = 0;
+	for (size_t i = 1; i < text.len; i++) {
+		while (k && text.p[k] != text.p[i])
+			k = borders[k - 1];
+		k += text.p[k] == text.p[i];
+		borders[i] = k;
+	}
+	to->borders = borders;
+	return true;
+}
+
+static bool add_text(struct lb_header_matchers *m, struct matcher *to, struct str text)
+{
+	if (text.len > UINT32_MAX || !lb_arena_copy(&m->arena, text, &to->text))
+		return false;
+	if (!to->ignore_case)
+		return true;
+	char *folded = lb_arena_alloc(&m->arena, text.len, 1);
+	if (!folded)
+		return false;
+	for (size_t i = 0; i < text.len; i++)
+		folded[i] = str_fold(text.p[i]);
+	to->text.p = folded;
+	return to->kind != LB_HEADER_CONTAINS || add_borders(&m->arena, to);
+}
+
+int lb_header_matchers_add(struct lb_header_matchers *m, const struct lb_header_match_conf *conf,
+	struct lb_err *reterr)
+{
+	struct matcher to = {.name = add_name(m, conf->name),
+		.kind = conf->kind,
+		.invert = conf->invert,
+		.ignore_case = conf->ignore_case,
+		.present = conf->present,
+		.start = conf->start,
+		.end = conf->end,
+		.bit = conf->regex.bit};
+	if (to.name == LB_STRMAP_NONE || !grow(&m->list, m->n, &m->room, sizeof(m->list[0])))
+		return no_memory(reterr);
+	switch (conf->kind) {
+	case LB_HEADER_EXACT:
+	case LB_HEADER_PREFIX:
+	case LB_HEADER_SUFFIX:
+	case LB_HEADER_CONTAINS:
+		if (!add_text(m, &to, conf->text))
+			return no_memory(reterr);
+		break;
+	case LB_HEADER_REGEX:
+		if (!conf->regex.set || conf->regex.bit >= LB_REGEX_SET_MAX)
+			return lb_err_set(reterr, "the regex is not compiled");
+		to.asked = add_asked(m, to.name, conf->regex.set);
+		if (to.asked == LB_STRMAP_NONE)
+			return no_memory(reterr);
+		break;
+	case LB_HEADER_RANGE:
+	case LB_HEADER_PRESENT:
+		break;
+	}
+	m->list[m->n++] = to;
+	return 0;
+}
+
+uint32_t lb_header_matchers_count(const struct lb_header_matchers *m)
+{
+	return m->n;
+}
+
+size_t lb_header_matchers_size(const struct lb_header_matchers *m)
+{
+	return sizeof(*m) + m->arena.n_bytes + lb_strmap_size(m->names) +
+	       lb_strmap_size(m->asked_numbers) + m->room * sizeof(m->list[0]) +
+	       m->asked_room * sizeof(m->asked[0]) + m->sources_room * sizeof(m->sources[0]);
+}
+
+void lb_header_matchers_needs(const struct lb_header_matchers *m, struct lb_lane_size *ret)
+{
+	ret->n_values += lb_strmap_count(m->names);
+	ret->n_hits += m->n_asked;
+}
+
+struct lb_regex_set *lb_header_matchers_next_set(const struct lb_header_matchers *m, uint32_t *at)
+{
+	return *at < m->n_asked ? m->asked[(*at)++].set : NULL;
+}
+
+// The value that a field goes to, NULL = no matcher asks for it or may see it.
+static struct lb_header_value *value_of(const struct lb_header_view *v, struct str name)
+{
+	const struct lb_header_matchers *m = v->matchers;
+	if (!(m->filter >> filter_bit(name) & 1))
+		return NULL;
+	uint32_t i = lb_strmap_find(m->names, name);
+	if (i == LB_STRMAP_NONE || !lb_header_in_fields(m->sources[i], v->hides_transport))
+		return NULL;
+	return &v->lane->values[i];
+}
+
+// The second pass, if any name comes twice: each gets its place in the buffer.
+static void join(struct lb_header_view *v)
+{
+	const struct lb_req *req = v->req;
+	const char *to = v->text.p, *end = to + v->text.len;
+	uint32_t n = lb_strmap_count(v->matchers->names);
+	for (uint32_t i = 0; i < n; i++) {
+		struct lb_header_value *value = &v->lane->values[i];
+		if (value->n < 2)
+			continue;
+		value->text = (struct str){to, 0};
+		size_t room = (size_t)(end - to);
+		to += value->joined_len < room ? value->joined_len : room;
+	}
+	for (size_t i = 0; i < req->n_fields; i++) {
+		const struct field *f = &req->fields[i];
+		struct lb_header_value *value = value_of(v, f->name);
+		if (!value || value->n < 2)
+			continue;
+		if (value->n_joined++)
+			lb_header_append(&value->text, lb_header_separator(f->name), end);
+		lb_header_append(&value->text, f->value, end);
+	}
+}
+
+static void gather_pseudo(struct lb_header_view *v)
+{
+	const struct lb_header_matchers *m = v->matchers;
+	uint32_t n = lb_strmap_count(m->names);
+	for (uint32_t i = 0; i < n; i++) {
+		struct lb_header_value *value = &v->lane->values[i];
+		enum lb_header_source source = m->sources[i];
+		*value = (struct lb_header_value){0};
+		value->n = source >= LB_HEADER_METHOD &&
+		           lb_header_pseudo(v->req, source, v->hides_transport, &value->text);
+	}
+}
+
+static void gather(struct lb_header_view *v)
+{
+	const struct lb_req *req = v->req;
+	bool repeated = false;
+	gather_pseudo(v);
+	for (size_t i = 0; i < req->n_fields; i++) {
+		const struct field *f = &req->fields[i];
+		struct lb_header_value *value = value_of(v, f->name);
+		if (!value)
+			continue;
+		if (value->n++ == 0) {
+			value->text = f->value;
+			value->joined_len = f->value.len;
+			continue;
+		}
+		value->joined_len += lb_header_separator(f->name).len + f->value.len;
+		repeated = true;
+	}
+	if (repeated)
+		join(v);
+	v->gathered = true;
+}
+
+// The whole value as a base-10 int64 with an optional sign (A28-H04).
+static bool parse_int64(struct str s, int64_t *ret)
+{
+	bool negative = s.len && s.p[0] == '-';
+	size_t i = s.len && (s.p[0] == '-' || s.p[0] == '+');
+	if (i == s.len)
+		return false;
+	int64_t x = 0;
+	for (; i < s.len; i++) {
+		int digit = s.p[i] - '0';
+		if (digit < 0 || digit > 9 || __builtin_mul_overflow(x, 10, &x) ||
+			__builtin_add_overflow(x, negative ? -digit : digit, &x))
+			return false;
+	}
+	*ret = x;
+	return true;
+}
+
+static bool contains_fold(struct str value, const struct matcher *m)
+{
+	size_t k = 0; // so much of the text ends here
+	if (m->text.len == 0)
+		return true;
+	for (size_t i = 0; i < value.len; i++) {
+		char c = str_fold(value.p[i]);
+		while (k && m->text.p[k] != c)
+			k = m->borders[k - 1];
+		k += m->text.p[k] == c;
+		if (k == m->text.len)
+			return true;
+	}
+	return false;
+}
+
+static bool text_matches(const struct matcher *m, struct str value)
+{
+	struct str text = m->text;
+	if (m->kind == LB_HEADER_CONTAINS)
+		return m->ignore_case ? contains_fold(value, m)
+		                      : text.len == 0 || (value.len && memmem(value.p, value.len,
+									       text.p, text.len));
+	if (m->kind == LB_HEADER_EXACT ? value.len != text.len : value.len < text.len)
+		return false;
+	struct str part = {value.p, text.len};
+	if (m->kind == LB_HEADER_SUFFIX)
+		part.p = value.p ? value.p + value.len - text.len : NULL;
+	return m->ignore_case ? str_eq_fold(part, text) : str_eq(part, text);
+}
+
+// Each set runs once a request on a header, whatever routes ask.
+static bool regex_matches(const struct lb_header_view *v, const struct matcher *m, struct str value)
+{
+	struct lb_header_hits *hits = &v->lane->hits[m->asked];
+	if (hits->generation != v->lane->generation) {
+		const struct lb_regex_set *set = v->matchers->asked[m->asked].set;
+		*hits = (struct lb_header_hits){
+			v->lane->generation, lb_regex_set_match(set, v->regex, v->thread, value)};
+	}
+	return hits->bits >> m->bit & 1;
+}
+
+bool lb_header_view_match(struct lb_header_view *v, uint32_t matcher)
+{
+	if (!v->gathered)
+		gather(v);
+	const struct matcher *m = &v->matchers->list[matcher];
+	const struct lb_header_value *value = &v->lane->values[m->name];
+	if (m->kind == LB_HEADER_PRESENT) // A28-H05, H07
+		return ((value->n > 0) == m->present) != m->invert;
+	if (value->n == 0) // A28-H06
+		return false;
+	int64_t x;
+	switch (m->kind) {
+	case LB_HEADER_REGEX:
+		return regex_matches(v, m, value->text) != m->invert;
+	case LB_HEADER_RANGE:
+		return (parse_int64(value->text, &x) && x >= m->start && x < m->end) != m->invert;
+	default:
+		return text_matches(m, value->text) != m->invert;
+	}
+}
