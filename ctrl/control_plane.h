@@ -18,7 +18,7 @@ struct show_port;
 struct xds_bootstrap;
 
 struct control_plane_conf { // all borrowed, outlives it, but for the slot
-	struct config *config; // follows its file on SIGHUP (ctrl/reload.h)
+	struct config *config; // follows its file on SIGHUP (ctrl/conf/reload.h)
 	const char *config_path;
 	const struct xds_bootstrap *bootstrap;
 	char *const *listener_names; // of the frontends

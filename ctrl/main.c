@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // shuntd: the order in which everything is born, and its mirror image. The only file that sees both
 // the control plane and the data plane.
-#include "ctrl/config.h"
+#include "ctrl/conf/config.h"
 #include "ctrl/control_plane.h"
 #include "ctrl/heap_trim.h"
 #include "ctrl/log_file.h"
-#include "ctrl/show.h"
 #include "ctrl/signals.h"
-#include "ctrl/xds/bootstrap.h"
+#include "ctrl/stats/show.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "dataplane/buf/buf.h"
 #include "dataplane/eal.h"
 #include "dataplane/handover.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/signals.h"
 
+#include "ctrl/conf/reload.h"
 #include "ctrl/log_file.h"
 #include "ctrl/loop.h"
-#include "ctrl/reload.h"
 #include "lb/base/log.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What signals do. None of those that are commonly sent to daemons ends this one with its clients
-// cut off: SIGTERM, SIGINT and SIGQUIT drain, SIGHUP reloads (ctrl/reload.h), SIGUSR1 opens the log
-// again (ctrl/log_file.h), SIGUSR2 is ignored. What comes before the loop runs is done once it
-// does.
+// cut off: SIGTERM, SIGINT and SIGQUIT drain, SIGHUP reloads (ctrl/conf/reload.h), SIGUSR1 opens
+// the log again (ctrl/log_file.h), SIGUSR2 is ignored. What comes before the loop runs is done once
+// it does.
 // Thread: ctrl. All others inherit a mask that blocks them.
 #pragma once
 

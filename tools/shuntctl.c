@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // shuntctl: sends one command to shuntd's stats socket and prints the answer. It knows no command:
 // what there is, the daemon says (`shuntctl help`).
-#include "ctrl/stats_proto.h"
+#include "ctrl/base/stats_proto.h"
 #include "lb/base/words.h"
 
 #include <argp.h>

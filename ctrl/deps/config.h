@@ -3,8 +3,8 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/base/arena.h"
 #include "ctrl/deps/depmgr.h"
-#include "ctrl/xds/arena.h"
 
 #include <stdbool.h>
 

@@ -4,9 +4,9 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/base/strmap.h"
 #include "ctrl/res/cluster.h"
 #include "ctrl/xds/federation.h"
-#include "ctrl/xds/strmap.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/dns/names.h"
 
+#include "ctrl/base/strmap.h"
 #include "ctrl/dns/lookup.h"
-#include "ctrl/xds/strmap.h"
 #include "lb/base/backoff.h"
 #include "lb/base/check.h"
 #include "lb/base/twheel.h"

@@ -3,9 +3,9 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/base/arena.h"
+#include "ctrl/base/strmap.h"
 #include "ctrl/res/warnings.h"
-#include "ctrl/xds/arena.h"
-#include "ctrl/xds/strmap.h"
 #include "envoy/config/core/v3/config_source.pb-c.h"
 #include "envoy/type/v3/percent.pb-c.h"
 #include "google/protobuf/any.pb-c.h"

@@ -8,7 +8,7 @@
 #include "ctrl/status/health.h"
 #include "ctrl/status/reflection.h"
 #include "ctrl/status/service.h"
-#include "ctrl/xds/node.h"
+#include "ctrl/xds/bootstrap/node.h"
 #include "proto/descriptors.h"
 
 #include <errno.h>

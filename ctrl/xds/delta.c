@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Incremental ADS (xds-client.md §3): requests say what has changed, responses too, and each
 // resource has a version of its own.
-#include "ctrl/xds/node.h"
+#include "ctrl/xds/bootstrap/node.h"
 #include "ctrl/xds/protocol.h"
 #include "ctrl/xds/subs.h"
 #include "proto/wire.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/fallback.h"
 
-#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/fallback_inside.h"
 #include "ctrl/xds/server.h"
 #include "lb/base/check.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One name of an authority with several servers: the last word of the server in use, and what the
 // watchers know of it.
-#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/fallback_inside.h"
 #include "ctrl/xds/server.h"
 

@@ -4,9 +4,9 @@
 // Thread: ctrl.
 #pragma once
 
-#include "ctrl/xds/chain.h"
+#include "ctrl/base/chain.h"
+#include "ctrl/base/strmap.h"
 #include "ctrl/xds/fallback.h"
-#include "ctrl/xds/strmap.h"
 #include "ctrl/xds/watchers.h"
 #include "lb/base/twheel.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/federation.h"
 
-#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
+#include "ctrl/xds/bootstrap/name.h"
 #include "ctrl/xds/fallback.h"
-#include "ctrl/xds/name.h"
 #include "ctrl/xds/protocol.h"
 #include "ctrl/xds/server.h"
 #include "lb/base/check.h"

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "ctrl/xds/ads.h"
+#include "ctrl/xds/bootstrap/node.h"
 #include "ctrl/xds/client.h"
-#include "ctrl/xds/node.h"
 #include "ctrl/xds/subs.h"
 
 struct xds_client {

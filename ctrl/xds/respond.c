@@ -2,11 +2,11 @@
 // What a response does to the cache (xds-client.md §1, 2, 10). Each entry is judged by itself: the
 // good ones are used although others are refused (A46). Only a response that contradicts itself, by
 // listing something twice (PC-07), is refused as a whole.
-#include "ctrl/xds/bootstrap.h"
-#include "ctrl/xds/constraints.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
+#include "ctrl/xds/bootstrap/name.h"
 #include "ctrl/xds/inside.h"
-#include "ctrl/xds/name.h"
 #include "ctrl/xds/raw.h"
+#include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/verdict.h"
 #include "ctrl/xds/wire.h"
 #include "proto/wire.h"

@@ -6,9 +6,9 @@
 // Thread: ctrl.
 #pragma once
 
-#include "ctrl/xds/chain.h"
+#include "ctrl/base/chain.h"
 #include "ctrl/xds/client.h"
-#include "ctrl/xds/variants.h"
+#include "ctrl/xds/variants/variants.h"
 #include "ctrl/xds/watchers.h"
 #include "lb/base/twheel.h"
 

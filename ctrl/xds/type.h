@@ -4,7 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
-#include "ctrl/xds/arena.h"
+#include "ctrl/base/arena.h"
 #include "lb/base/err.h"
 
 #include <stdbool.h>

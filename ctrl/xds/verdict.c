@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/verdict.h"
 
-#include "ctrl/xds/bootstrap.h"
-#include "ctrl/xds/constraints.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/inside.h"
-#include "ctrl/xds/version.h"
+#include "ctrl/xds/variants/constraints.h"
+#include "ctrl/xds/variants/version.h"
 #include "ctrl/xds/wire.h"
 
 #include <stddef.h>

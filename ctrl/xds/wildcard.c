@@ -2,10 +2,10 @@
 // Wildcards: a subscription to "*" stands for all names that the server has for its parameters
 // (xds-client.md §2, 3). Each name that comes so becomes an entry like any other, but for the
 // server not being asked for it.
+#include "ctrl/xds/bootstrap/name.h"
 #include "ctrl/xds/inside.h"
-#include "ctrl/xds/name.h"
-#include "ctrl/xds/params.h"
 #include "ctrl/xds/protocol.h"
+#include "ctrl/xds/variants/params.h"
 #include "ctrl/xds/verdict.h"
 #include "lb/base/check.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/wire.h"
 
-#include "ctrl/xds/constraints.h"
-#include "ctrl/xds/node.h"
-#include "ctrl/xds/params.h"
-#include "ctrl/xds/variants.h"
+#include "ctrl/xds/bootstrap/node.h"
+#include "ctrl/xds/variants/constraints.h"
+#include "ctrl/xds/variants/params.h"
+#include "ctrl/xds/variants/variants.h"
 #include "proto/wire.h"
 
 #include <errno.h>

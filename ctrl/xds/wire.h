@@ -3,7 +3,7 @@
 // Thread: ctrl.
 #pragma once
 
-#include "ctrl/xds/arena.h"
+#include "ctrl/base/arena.h"
 #include "envoy/service/discovery/v3/discovery.pb-c.h"
 #include "lb/base/err.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_publish: how long it takes from the bytes of a changed RouteConfiguration to a snapshot
 // that workers adopt, a JSON object a line. tools/bench runs it.
-#include "ctrl/cluster_set.h"
-#include "ctrl/cluster_tree.h"
-#include "ctrl/regex_cache.h"
+#include "ctrl/assemble/cluster_set.h"
+#include "ctrl/assemble/cluster_tree.h"
+#include "ctrl/assemble/regex_cache.h"
+#include "ctrl/assemble/route_compile.h"
 #include "ctrl/res/route.h"
-#include "ctrl/route_compile.h"
 #include "lb/base/check.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"

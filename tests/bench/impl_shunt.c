@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The product's own table: one virtual host with all routes.
-#include "ctrl/regex_cache.h"
+#include "ctrl/assemble/regex_cache.h"
 #include "lb/base/check.h"
 #include "lb/route/req.h"
 #include "lb/route/route.h"

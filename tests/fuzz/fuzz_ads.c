@@ -5,7 +5,7 @@
 // bytes.
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/res/types.h"
-#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/federation.h"
 #include "lb/base/check.h"
 #include "lb/base/rand.h"

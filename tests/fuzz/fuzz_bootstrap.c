@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text as a bootstrap file: it is read, or the error says where it is wrong. What was read
 // keeps what bootstrap.h promises.
-#include "ctrl/xds/bootstrap.h"
-#include "ctrl/xds/params.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
+#include "ctrl/xds/variants/params.h"
 #include "lb/base/check.h"
 
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 // Any two pieces of bytes as dynamic parameter constraints: refused with a reason, or decoded into
 // what survives encoding, JSON and comparison, is matched by what is found to overlap, and can be
 // shown. The first byte says where the first piece ends.
-#include "ctrl/xds/constraints.h"
-#include "ctrl/xds/overlap.h"
-#include "ctrl/xds/params.h"
+#include "ctrl/xds/variants/constraints.h"
+#include "ctrl/xds/variants/overlap.h"
+#include "ctrl/xds/variants/params.h"
 #include "envoy/service/discovery/v3/discovery.pb-c.h"
 #include "lb/base/check.h"
 #include "proto/json.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text as the name of a resource: refused with a reason, or canonical, and then it stays as it
 // is when it is read again.
-#include "ctrl/xds/name.h"
+#include "ctrl/xds/bootstrap/name.h"
 #include "lb/base/check.h"
 
 #include <errno.h>

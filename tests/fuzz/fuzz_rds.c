@@ -2,11 +2,11 @@
 // Any bytes as a RouteConfiguration: a verdict with a reason; what is accepted compiles, and is
 // then searched with requests made of its own paths, domains and headers. Each answer is held
 // against what the resource says.
-#include "ctrl/cluster_set.h"
-#include "ctrl/cluster_tree.h"
-#include "ctrl/regex_cache.h"
+#include "ctrl/assemble/cluster_set.h"
+#include "ctrl/assemble/cluster_tree.h"
+#include "ctrl/assemble/regex_cache.h"
+#include "ctrl/assemble/route_compile.h"
 #include "ctrl/res/route.h"
-#include "ctrl/route_compile.h"
 #include "ctrl/xds/type.h"
 #include "lb/base/check.h"
 #include "lb/route/req.h"

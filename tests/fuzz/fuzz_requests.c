@@ -4,8 +4,8 @@
 // a nonce of its own, holds each variant once, and of a client that has asked only by names just
 // what it asked for; an incremental one takes away only what it may have given; and there is an
 // end to them. Input: an operation byte each, with what it takes.
-#include "ctrl/xds/constraints.h"
-#include "ctrl/xds/params.h"
+#include "ctrl/xds/variants/constraints.h"
+#include "ctrl/xds/variants/params.h"
 #include "lb/base/check.h"
 #include "proto/wire.h"
 #include "tests/support/variant.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Responses: what is due, in which order, and when.
-#include "ctrl/xds/constraints.h"
+#include "ctrl/xds/variants/constraints.h"
 #include "tools/shunt-xds/ads_stream_inside.h"
 
 #include <errno.h>

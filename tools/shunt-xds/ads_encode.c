@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Responses as messages. protobuf-c's structs are not const; nothing is written through them in
 // packing.
-#include "ctrl/xds/arena.h"
-#include "ctrl/xds/constraints.h"
+#include "ctrl/base/arena.h"
+#include "ctrl/xds/variants/constraints.h"
 #include "google/protobuf/any.pb-c.h"
 #include "proto/wire.h"
 #include "tools/shunt-xds/ads_stream.h"

@@ -2,7 +2,7 @@
 // Requests.
 #include "tools/shunt-xds/ads_stream.h"
 
-#include "ctrl/xds/params.h"
+#include "ctrl/xds/variants/params.h"
 #include "tools/shunt-xds/ads_stream_inside.h"
 
 #include <errno.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is to serve: a cache of variants (ctrl/xds/variants.h) for each type, and what streams
-// need to know of a type as a whole. What fills it changes it in sets, which take effect whole, for
-// all types at once: a folder, all of which is listed each time, or another server, of whose
-// resources only those are there that were asked for. The latter stands behind the catalog as its
-// source: it is told what clients want, and says what it knows.
+// What there is to serve: a cache of variants (ctrl/xds/variants/variants.h) for each type, and
+// what streams need to know of a type as a whole. What fills it changes it in sets, which take
+// effect whole, for all types at once: a folder, all of which is listed each time, or another
+// server, of whose resources only those are there that were asked for. The latter stands behind the
+// catalog as its source: it is told what clients want, and says what it knows.
 // Thread: one owner.
 #pragma once
 
-#include "ctrl/xds/variants.h"
+#include "ctrl/xds/variants/variants.h"
 #include "tools/shunt-xds/resource.h"
 
 #define CATALOG_TYPES_MAX 32
@@ -24,7 +24,7 @@ struct catalog_type {
 	bool stays; // what fills the catalog has had resources of it
 	struct catalog_source *source; // borrowed; NULL = what is not here is nowhere
 	struct xds_variants *cache; // contents are struct resource
-	bool newest_wins; // of variants that match, as ctrl/xds/variants.h says
+	bool newest_wins; // of variants that match, as ctrl/xds/variants/variants.h says
 	const char **names; // catalog_names()
 	size_t n_names, names_room;
 	bool names_are_stale;

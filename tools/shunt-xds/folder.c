@@ -2,7 +2,7 @@
 // Loading. All files are looked at each time; those that changed are read.
 #include "tools/shunt-xds/folder.h"
 
-#include "ctrl/xds/constraints.h"
+#include "ctrl/xds/variants/constraints.h"
 #include "lb/base/check.h"
 #include "proto/json.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file: JSON to a resource.
-#include "ctrl/xds/constraints.h"
 #include "ctrl/xds/raw.h"
+#include "ctrl/xds/variants/constraints.h"
 #include "envoy/config/cluster/v3/cluster.pb-c.h"
 #include "envoy/config/endpoint/v3/endpoint.pb-c.h"
 #include "envoy/config/listener/v3/listener.pb-c.h"

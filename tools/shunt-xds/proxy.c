@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `shunt-xds proxy`: a caching proxy (xRFC TP2) between clients and another management server. The
 // loop: signals, the server above, the clients.
-#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/client.h"
 #include "ctrl/xds/protocol.h"
 #include "ctrl/xds/transport_grpc.h"

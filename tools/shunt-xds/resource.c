@@ -5,9 +5,9 @@
 // another is now the right one.
 #include "tools/shunt-xds/resource.h"
 
-#include "ctrl/xds/constraints.h"
 #include "ctrl/xds/raw.h"
 #include "ctrl/xds/type.h"
+#include "ctrl/xds/variants/constraints.h"
 #include "lb/base/check.h"
 #include "proto/wire.h"
 

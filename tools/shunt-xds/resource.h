@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One resource as the server holds it, a variant of its name (xRFC TP2): encoded, with what it is
-// called and for whom it is meant. It is the content of a variant in ctrl/xds/variants.h.
+// called and for whom it is meant. It is the content of a variant in ctrl/xds/variants/variants.h.
 // Thread: one owner.
 #pragma once
 

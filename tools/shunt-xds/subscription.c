@@ -2,8 +2,8 @@
 // What a change makes of the list.
 #include "tools/shunt-xds/subscription.h"
 
-#include "ctrl/xds/constraints.h"
-#include "ctrl/xds/params.h"
+#include "ctrl/xds/variants/constraints.h"
+#include "ctrl/xds/variants/params.h"
 #include "tools/shunt-xds/subscription_merge.h"
 
 #include <errno.h>

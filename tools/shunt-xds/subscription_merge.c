@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/shunt-xds/subscription_merge.h"
 
-#include "ctrl/xds/params.h"
+#include "ctrl/xds/variants/params.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 // Subscriptions at the server, for clients, and the names that come by wildcards.
 #include "tools/shunt-xds/upstream.h"
 
-#include "ctrl/xds/bootstrap.h"
-#include "ctrl/xds/constraints.h"
-#include "ctrl/xds/params.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/raw.h"
+#include "ctrl/xds/variants/constraints.h"
+#include "ctrl/xds/variants/params.h"
 #include "lb/base/check.h"
 #include "tools/shunt-xds/upstream_inside.h"
 

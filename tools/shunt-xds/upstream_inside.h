@@ -4,9 +4,9 @@
 // Thread: one owner.
 #pragma once
 
-#include "ctrl/xds/chain.h"
+#include "ctrl/base/chain.h"
+#include "ctrl/base/strmap.h"
 #include "ctrl/xds/client.h"
-#include "ctrl/xds/strmap.h"
 #include "lb/base/twheel.h"
 #include "tools/shunt-xds/upstream.h"
 

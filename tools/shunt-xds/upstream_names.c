@@ -2,7 +2,7 @@
 // A name is a set of views, each of them a watch at the server that sees one variant or none. What
 // the catalog has of the name is what its views see: it is compared as a whole whenever one of them
 // has heard something, so that in which order that came makes no difference (TP2-P06).
-#include "ctrl/xds/constraints.h"
+#include "ctrl/xds/variants/constraints.h"
 #include "tools/shunt-xds/upstream_inside.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/xds/server.h"
 
-#include "ctrl/xds/strmap.h"
+#include "ctrl/base/strmap.h"
 #include "ctrl/xds/type.h"
 #include "lb/base/check.h"
 

@@ -4,8 +4,8 @@
 // Thread: the test's.
 #pragma once
 
-#include "ctrl/assemble.h"
-#include "ctrl/config.h"
+#include "ctrl/assemble/assemble.h"
+#include "ctrl/conf/config.h"
 #include "ctrl/deps/config.h"
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"

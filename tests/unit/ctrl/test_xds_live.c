@@ -6,7 +6,7 @@
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/route.h"
 #include "ctrl/res/types.h"
-#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/federation.h"
 #include "ctrl/xds/transport_grpc.h"
 #include "lb/base/rand.h"

@@ -3,7 +3,7 @@
 // (xds-client.md CL-02; routing.md A31, FLT-10).
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
-#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/type.h"
 #include "tests/support/check.h"
 #include "tests/unit/res/decode.h"

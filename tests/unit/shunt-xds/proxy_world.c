@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/shunt-xds/proxy_world.h"
 
-#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/client.h"
-#include "ctrl/xds/params.h"
 #include "ctrl/xds/protocol.h"
+#include "ctrl/xds/variants/params.h"
 #include "lb/base/err.h"
 #include "lb/base/twheel.h"
 #include "tests/support/alloc_fail.h"

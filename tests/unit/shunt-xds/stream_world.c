@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/shunt-xds/stream_world.h"
 
-#include "ctrl/xds/constraints.h"
+#include "ctrl/xds/variants/constraints.h"
 #include "google/protobuf/any.pb-c.h"
 #include "proto/wire.h"
 #include "tests/support/check.h"
-#include "tests/unit/xds/variants_fixture.h"
+#include "tests/unit/xds/variants/variants_fixture.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,12 +3,12 @@
 // and return with what they hold. After each response that a client takes in, no two variants of a
 // name that it holds match one of its subscriptions (TP2-S05, TP2-T08), and once the world is quiet
 // each holds just what the server has for it.
-#include "ctrl/xds/constraints.h"
-#include "ctrl/xds/params.h"
+#include "ctrl/xds/variants/constraints.h"
+#include "ctrl/xds/variants/params.h"
 #include "lb/base/rand.h"
 #include "tests/support/check.h"
 #include "tests/unit/shunt-xds/stream_world.h"
-#include "tests/unit/xds/variants_fixture.h"
+#include "tests/unit/xds/variants/variants_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading a real folder, and the watch on it with a clock of the test's own.
-#include "ctrl/xds/constraints.h"
-#include "ctrl/xds/params.h"
+#include "ctrl/xds/variants/constraints.h"
+#include "ctrl/xds/variants/params.h"
 #include "proto/pool.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/support/kinds.h"
-#include "tests/unit/xds/variants_fixture.h"
+#include "tests/unit/xds/variants/variants_fixture.h"
 #include "tools/shunt-xds/folder.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names, parameters, wildcards and what was told; compared with a naive list on random input.
-#include "ctrl/xds/params.h"
+#include "ctrl/xds/variants/params.h"
 #include "lb/base/rand.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The caching proxy as a script (TP2-P*): the server above, the proxy, and clients below.
 #include "ctrl/xds/client.h"
-#include "ctrl/xds/constraints.h"
+#include "ctrl/xds/variants/constraints.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/shunt-xds/proxy_world.h"
-#include "tests/unit/xds/variants_fixture.h"
+#include "tests/unit/xds/variants/variants_fixture.h"
 #include "tools/shunt-xds/ads_stream_inside.h"
 
 #include <stdio.h>

@@ -5,11 +5,11 @@
 // quiet, each holds just what the server has for it, and the server sees each (name, parameters)
 // that somebody wants once, and none that nobody has wanted for the grace (TP2-P01 to P06).
 #include "ctrl/xds/client.h"
-#include "ctrl/xds/constraints.h"
-#include "ctrl/xds/params.h"
+#include "ctrl/xds/variants/constraints.h"
+#include "ctrl/xds/variants/params.h"
 #include "tests/support/check.h"
 #include "tests/unit/shunt-xds/proxy_world.h"
-#include "tests/unit/xds/variants_fixture.h"
+#include "tests/unit/xds/variants/variants_fixture.h"
 #include "tools/shunt-xds/ads_stream_inside.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 // What a client status response says of an xDS client that lived with a scripted server, read back
 // by protobuf-c.
 #include "ctrl/status/csds_dump.h"
-#include "ctrl/xds/node.h"
+#include "ctrl/xds/bootstrap/node.h"
 #include "envoy/service/status/v3/csds.pb-c.h"
 #include "lb/base/twheel.h"
 #include "tests/support/alloc_fail.h"

@@ -4,7 +4,7 @@
 #include "ctrl/rpc/server.h"
 #include "ctrl/status/csds_dump.h"
 #include "ctrl/status/status_server.h"
-#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/client.h"
 #include "envoy/service/status/v3/csds.pb-c.h"
 #include "grpc/health/v1/health.pb-c.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/xds/federation_fixture.h"
 
-#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
 

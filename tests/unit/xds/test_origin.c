@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resources know who sent them: what "self" means (gRFC A47), and whether the server is trusted
 // (gRFC A81).
-#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "tests/support/check.h"
 #include "tests/unit/xds/federation_fixture.h"
 

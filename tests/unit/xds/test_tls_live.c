@@ -2,7 +2,7 @@
 // TLS to an xDS server (BT-05, gRFC A65): real handshakes of the libgrpc transport with a gRPC
 // server that wants a certificate of its clients, tls_server.py (argv[1]), over loopback. Keys are
 // made by openssl.
-#include "ctrl/xds/bootstrap.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/transport_grpc.h"
 #include "tests/support/check.h"
 

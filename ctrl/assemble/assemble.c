@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/assemble/assemble.h"
+
+#include "ctrl/assemble/assemble_state.h"
+#include "ctrl/assemble/cluster_set.h"
+#include "ctrl/assemble/cluster_tree.h"
+#include "ctrl/assemble/load_report.h"
+#include "ctrl/assemble/members.h"
+#include "ctrl/assemble/regex_cache.h"
+#include "ctrl/assemble/route_compile.h"
+#include "ctrl/assemble/workers.h"
+#include "ctrl/conf/config.h"
+#include "lb/base/log.h"
+#include "lb/base/twheel.h"
+#include "lb/cluster.h"
+#include "lb/member/connectivity.h"
+#include "lb/pick/breaker.h"
+#include "lb/pick/limits.h"
+#include "lb/pick/link.h"
+#include "lb/pick/orca.h"
+#include "lb/slot.h"
+#include "lb/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// A change waits for the next tick while this many snapshots are alive, so that a storm of changes
+// becomes few snapshots; not longer than HOLD_NS, since a stalled worker may delay freeing but not
+// publishing (lb-tree.md MC-18).
+#define MAX_LIVE 3
+#define HOLD_NS UINT64_C(100000000)
+#define ATTEMPT_DELAY_NS UINT64_C(250000000) // lb-tree.md PF-02
+// Of all workers together: as many SYNs as one transmit queue of a device takes.
+#define MAX_YOUNG_ATTEMPTS 1024
+#define MAX_WAITING_ATTEMPTS 2048 // with all that each takes; others are put off
+#define HURRY_NS UINT64_C(20000000)
+#define MAX_LOOKED_AT 16384 // endpoints a time: about a millisecond
+#define LEAVES_REST_NS UINT64_C(10000000000)
+#define LOOK_NS UINT64_C(100000000) // a long stream may hold a cluster that left for days
+
+enum flip { FLIP_NONE, FLIP_UP, FLIP_DOWN };
+
+struct lb_snapshot *assembler_draft(struct assembler *a)
+{
+	if (!a->next)
+		a->next = lb_snapshot_copy(lb_slot_current(a->conf.slot));
+	return a->next;
+}
+
+void assembler_draft_cluster(struct assembler *a, uint32_t id, struct lb_cluster *cluster)
+{
+	struct lb_snapshot *s = assembler_draft(a);
+	if (!s || lb_snapshot_set_cluster(s, id, cluster))
+		a->redraft = true;
+}
+
+static void on_cluster_change(void *ctx, struct lb_cluster *cluster)
+{
+	assembler_draft_cluster(ctx, cluster->id, cluster);
+}
+
+static void on_connect(void *ctx, struct lb_endpoint *endpoint)
+{
+	struct assembler *a = ctx;
+	uint32_t n = workers_count(a->conf.workers);
+	struct lb_command c = {.kind = LB_COMMAND_CONNECT, .endpoint = endpoint};
+	workers_send(a->conf.workers, lb_endpoint_anchor(endpoint->id, n), &c);
+}
+
+static void on_release(void *ctx, struct lb_endpoint *endpoint)
+{
+	struct assembler *a = ctx;
+	struct lb_command c = {.kind = LB_COMMAND_RELEASE, .endpoint = endpoint};
+	workers_send_all(a->conf.workers, &c);
+}
+
+static void on_reresolve(void *ctx)
+{
+	struct assembler *a = ctx;
+	if (a->conf.reresolve)
+		a->conf.reresolve(a->conf.ctx);
+}
+
+// What the clusters' trees have in common. False = no memory.
+static bool make_tree_env(struct assembler *a)
+{
+	uint32_t n_workers = workers_count(a->conf.workers);
+	struct lb_connectivity_env env = {
+		.wheel = a->conf.wheel,
+		.rand = &a->rand,
+		.n_workers = n_workers,
+		.max_young_attempts = MAX_YOUNG_ATTEMPTS,
+		// The other half stays for clients and what is connected.
+		.max_attempts = (n_workers * a->conf.max_connections + 1) / 2,
+		.max_waiting = MAX_WAITING_ATTEMPTS,
+		.connect = on_connect,
+		.release = on_release,
+		.ctx = a,
+	};
+	const struct config_sessions *sessions = a->conf.config->sessions;
+	a->connectivity = lb_connectivity_new(&env);
+	a->orca = lb_orca_table_new();
+	a->breakers = lb_breakers_new();
+	a->members = a->orca ? members_new(a->conf.workers, a->orca, a->conf.wheel) : NULL;
+	a->tree_env = (struct cluster_tree_env){
+		.wheel = a->conf.wheel,
+		.rand = &a->rand,
+		.member_env = {a->connectivity, ATTEMPT_DELAY_NS},
+		.members = a->members,
+		.leaf_ids = &a->leaf_ids,
+		.breakers = a->breakers,
+		.orca = a->orca,
+		.member_loads = workers_link(a->conf.workers, 0)->shared->loads,
+		.loads = a->conf.loads,
+		.aggregate_policy = a->conf.aggregate_policy,
+		.sessions_use_ejected = sessions && sessions->use_ejected,
+		.on_change = on_cluster_change,
+		.reresolve = on_reresolve,
+		.ctx = a,
+	};
+	cluster_tree_env_init(&a->tree_env);
+	return a->connectivity && a->members && a->breakers &&
+	       ids_init(&a->leaf_ids, LB_MAX_LEAVES, LEAVES_REST_NS) == 0;
+}
+
+// Each starts somewhere (MC-10). False = no memory.
+static bool make_positions(struct assembler *a)
+{
+	a->positions = malloc(LB_MAX_SLOTS * sizeof(a->positions[0]));
+	for (uint32_t i = 0; a->positions && i < LB_MAX_SLOTS; i++)
+		a->positions[i] = (uint32_t)rand_u64(&a->rand);
+	return a->positions;
+}
+
+struct assembler *assembler_new(const struct assembler_conf *conf)
+{
+	uint32_t n = conf->config->n_frontends;
+	struct assembler *a = calloc(1, sizeof(*a) + n * sizeof(a->frontends[0]));
+	if (!a)
+		return NULL;
+	a->conf = *conf;
+	rand_init(&a->rand, conf->seed);
+	if (make_tree_env(a) && make_positions(a))
+		a->clusters = cluster_set_new(&a->tree_env, n);
+	a->regexes = regex_cache_new(&(struct regex_cache_conf){0});
+	struct route_compiler_conf compiler = {
+		.clusters = a->clusters,
+		.regexes = a->regexes,
+		.n_workers = workers_count(conf->workers),
+	};
+	a->compiler = route_compiler_new(&compiler);
+	a->flips = calloc(LB_MAX_ENDPOINTS, sizeof(*a->flips));
+	bool ok = a->clusters && a->regexes && a->compiler && a->flips;
+	for (uint32_t i = 0; i < n; i++)
+		ok = frontend_init(&a->frontends[i]) && ok;
+	if (!ok) {
+		assembler_free(a);
+		return NULL;
+	}
+	return a;
+}
+
+void assembler_free(struct assembler *a)
+{
+	if (!a)
+		return;
+	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++)
+		frontend_fini(&a->frontends[i]);
+	route_compiler_free(a->compiler);
+	regex_cache_free(a->regexes);
+	cluster_set_free(a->clusters);
+	lb_snapshot_free(a->next);
+	members_free(a->members);
+	lb_breakers_free(a->breakers);
+	lb_orca_table_free(a->orca);
+	lb_connectivity_free(a->connectivity);
+	ids_fini(&a->leaf_ids);
+	free(a->positions);
+	free(a->flips);
+	free(a);
+}
+
+// Each flip once, with its cause; how often an attempt fails is in `show clusters`. A connection
+// that is lost is no flip until the attempt that follows at once has failed: some backends say
+// goodbye after so many requests.
+static void log_flip(struct assembler *a, const struct lb_event *event)
+{
+	bool up = event->kind == LB_EVENT_CONNECTED;
+	const struct lb_endpoint *e =
+		lb_endpoint_find(lb_connectivity_endpoints(a->connectivity), event->endpoint_id);
+	if (!e)
+		return;
+	char text[IP_PORT_TEXT_MAX];
+	ip_port_print(&e->addr, text);
+	if (event->kind == LB_EVENT_LOST) {
+		log_debug("endpoint lost its last connection", "endpoint=%s cause=%s", text,
+			log_quote(event->why));
+		return;
+	}
+	enum flip flip = up ? FLIP_UP : FLIP_DOWN;
+	if (a->flips[e->id] == flip)
+		return;
+	a->flips[e->id] = flip;
+	if (up)
+		log_info("endpoint connected", "endpoint=%s", text);
+	else
+		log_warn("endpoint unreachable", "endpoint=%s event=%s cause=%s", text,
+			event->kind == LB_EVENT_FAILED ? "failed" : "lost", log_quote(event->why));
+}
+
+static void on_wish(struct assembler *a, uint32_t member)
+{
+	struct cluster_tree *tree = members_owner(a->members, member);
+	if (tree)
+		cluster_tree_want(tree, member);
+}
+
+void assembler_event(struct assembler *a, uint32_t worker, const struct lb_event *event)
+{
+	switch (event->kind) {
+	case LB_EVENT_WISH:
+		on_wish(a, event->member);
+		return;
+	case LB_EVENT_ORCA:
+		if (members_owner(a->members, event->member))
+			lb_orca_report(
+				a->orca, event->member, &event->orca, twheel_now(a->conf.wheel));
+		return;
+	case LB_EVENT_METRIC:
+		if (a->conf.loads)
+			load_report_event(a->conf.loads, event);
+		return;
+	case LB_EVENT_RELEASED:
+		a->flips[event->endpoint_id] = FLIP_NONE;
+		break;
+	case LB_EVENT_CONNECTED:
+	case LB_EVENT_FAILED:
+	case LB_EVENT_LOST:
+	case LB_EVENT_VAIN:
+		log_flip(a, event);
+		break;
+	case LB_EVENT_DRAINED:
+	case LB_EVENT_HEARD:
+		break;
+	}
+	lb_connectivity_event(a->connectivity, worker, event);
+}
+
+static void redraft(struct assembler *a)
+{
+	lb_snapshot_free(a->next);
+	a->next = NULL;
+	a->redraft = false;
+	for (uint32_t i = 0; i < a->conf.config->n_frontends && !a->redraft; i++)
+		frontend_draft(a, i);
+	for (uint32_t i = 0; i < cluster_set_count(a->clusters) && !a->redraft; i++) {
+		struct cluster *c = cluster_set_at(a->clusters, i);
+		assembler_draft_cluster(a, c->id, cluster_tree_object(c->tree));
+	}
+}
+
+// A cluster can go when no snapshot that a worker may still read routes to it, and no request that
+// chose it is alive.
+static void drop_left_clusters(struct assembler *a)
+{
+	uint64_t now = twheel_now(a->conf.wheel);
+	if (!a->leaving || a->next || a->n_live != 1 || now < a->look_ns)
+		return;
+	a->look_ns = now + LOOK_NS;
+	bool leaving = false;
+	for (uint32_t i = cluster_set_count(a->clusters); i-- > 0;) {
+		struct cluster *c = cluster_set_at(a->clusters, i);
+		if (c->n_users)
+			continue;
+		if (workers_cluster_active(a->conf.workers, c->id)) {
+			leaving = true;
+			continue;
+		}
+		assembler_draft_cluster(a, c->id, NULL);
+		if (a->redraft)
+			return;
+		cluster_set_drop(a->clusters, c);
+	}
+	a->leaving = leaving;
+}
+
+static bool must_hold(struct assembler *a)
+{
+	uint64_t now = twheel_now(a->conf.wheel);
+	if (a->n_live < MAX_LIVE)
+		return false;
+	if (a->held_since_ns == 0)
+		a->held_since_ns = now;
+	return now - a->held_since_ns < HOLD_NS;
+}
+
+// While attempts to connect wait, those of clusters whose requests wait go first: in turn, where
+// there is no room for all of them.
+static void hurry(struct assembler *a)
+{
+	uint64_t now = twheel_now(a->conf.wheel);
+	if (!lb_connectivity_may_hurry(a->connectivity) || now < a->hurry_ns)
+		return;
+	a->hurry_ns = now + HURRY_NS;
+	uint32_t n = cluster_set_count(a->clusters), n_looked_at = 0;
+	for (uint32_t i = 0; i < n && n_looked_at < MAX_LOOKED_AT; i++) {
+		a->hurry_at = (a->hurry_at + 1) % n;
+		const struct cluster *c = cluster_set_at(a->clusters, a->hurry_at);
+		if (!workers_cluster_queued(a->conf.workers, c->id))
+			continue;
+		n_looked_at += cluster_tree_hurry(c->tree);
+		if (!lb_connectivity_may_hurry(a->connectivity))
+			return;
+	}
+}
+
+void assembler_tick(struct assembler *a)
+{
+	hurry(a);
+	a->n_live = lb_slot_reclaim(a->conf.slot);
+	frontend_retry(a);
+	drop_left_clusters(a);
+	if (a->redraft)
+		redraft(a);
+	if (!a->next || a->redraft || must_hold(a))
+		return;
+	lb_slot_publish(a->conf.slot, a->next);
+	a->next = NULL;
+	a->held_since_ns = 0;
+	a->n_published++;
+}
+
+bool assembler_ready(const struct assembler *a)
+{
+	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++)
+		if (!a->frontends[i].routes)
+			return false;
+	return a->next == NULL;
+}
+
+uint64_t assembler_n_snapshots(const struct assembler *a)
+{
+	return a->n_published;
+}
+
+unsigned assembler_n_live_snapshots(const struct assembler *a)
+{
+	return a->n_live;
+}
+
+uint32_t assembler_n_waiting_attempts(const struct assembler *a)
+{
+	return lb_connectivity_n_waiting(a->connectivity);
+}
+
+uint32_t assembler_n_attempts(const struct assembler *a)
+{
+	return lb_connectivity_n_attempts(a->connectivity);
+}
+
+uint32_t assembler_link_up(struct assembler *a)
+{
+	return lb_connectivity_heard(a->connectivity, NULL);
+}
+
+uint32_t assembler_reconnect(struct assembler *a, const struct ip_port *address)
+{
+	return lb_connectivity_retry(a->connectivity, address);
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operators hear of clusters, endpoints and frontends.
+#include "ctrl/assemble/assemble_state.h"
+#include "ctrl/assemble/cluster_set.h"
+#include "ctrl/assemble/leaf_source.h"
+#include "ctrl/assemble/members.h"
+#include "ctrl/assemble/route_compile.h"
+#include "ctrl/base/stats_proto.h"
+#include "ctrl/res/endpoints.h"
+#include "lb/base/twheel.h"
+#include "lb/cluster.h"
+#include "lb/leaf/leaf.h"
+#include "lb/member/connectivity.h"
+#include "lb/pick/affinity_map.h"
+#include "lb/pick/breaker.h"
+#include "lb/pick/drop.h"
+#include "lb/pick/limits.h"
+#include "lb/pick/link.h"
+#include "lb/pick/picker.h"
+#include "lb/route/req.h"
+#include "lb/route/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Endpoints.
+
+struct endpoint_walk {
+	const struct assembler *a;
+	void (*fn)(void *ctx, const struct assembler_endpoint_info *);
+	void *ctx;
+};
+
+static uint64_t connections_to(const struct assembler *a, const struct ip_port *address)
+{
+	const struct lb_endpoint *e =
+		lb_endpoint_of(lb_connectivity_endpoints(a->connectivity), address);
+	uint64_t n = 0;
+	for (uint32_t w = 0; e && w < workers_count(a->conf.workers); w++)
+		n += counter_read(&workers_link(a->conf.workers, w)->endpoints[e->id].connections);
+	return n;
+}
+
+static const char *health_name(enum lb_leaf_health health)
+{
+	static const char *const names[] = {
+		"UNKNOWN", "HEALTHY", "UNHEALTHY", "DRAINING", "TIMEOUT", "DEGRADED"};
+	return health < sizeof(names) / sizeof(names[0]) ? names[health] : "UNKNOWN";
+}
+
+static void tell_endpoint(const struct endpoint_walk *w, const struct leaf_source *s,
+	const struct lb_leaf *leaf, uint32_t i, struct assembler_endpoint_info *info)
+{
+	const struct lb_leaf_endpoint e = lb_leaf_endpoints_at(s->endpoints->list, i);
+	const struct lb_member *m = leaf ? lb_leaf_member(leaf, e.addresses, e.n_addresses) : NULL;
+	info->leaf = s->name;
+	info->addresses = e.addresses;
+	info->n_addresses = e.n_addresses;
+	info->health = health_name(e.health);
+	info->weight = e.weight;
+	info->state = m ? lb_member_raw_state(m) : LB_IDLE;
+	info->is_failing = m && lb_member_state(m) == LB_TRANSIENT_FAILURE;
+	info->is_ejected = m && lb_member_is_ejected(m);
+	info->last_error = m ? lb_member_last_error(m) : "";
+	info->record = (struct lb_leaf_record){0};
+	if (m)
+		lb_leaf_look(leaf, m, &info->record);
+	info->totals = (struct member_totals){0};
+	info->connections = 0;
+	if (m)
+		members_totals(w->a->members, lb_member_id(m), &info->totals);
+	for (uint32_t k = 0; k < e.n_addresses; k++)
+		info->connections += connections_to(w->a, &e.addresses[k]);
+	w->fn(w->ctx, info);
+}
+
+static void tell_leaf(void *ctx, const struct leaf_source *s, const struct lb_leaf *leaf)
+{
+	const struct lb_leaf_endpoints *e = s->endpoints ? s->endpoints->list : NULL;
+	struct assembler_endpoint_info info = {0};
+	for (uint32_t i = 0; e && i < e->n_spans; i++) {
+		const struct lb_leaf_span *span = &e->spans[i];
+		while (lb_leaf_endpoints_ends(e)[info.priority] <= i)
+			info.priority++;
+		info.locality = span->name;
+		info.locality_weight = span->weight;
+		for (uint32_t k = 0; k < span->n_serving + span->n_draining; k++)
+			tell_endpoint(ctx, s, leaf, span->first + k, &info);
+		for (uint32_t k = 0; k < span->n_unused; k++)
+			tell_endpoint(ctx, s, leaf, span->first_unused + k, &info);
+	}
+}
+
+static void each_endpoint(const struct assembler *a, const struct cluster *c,
+	void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx)
+{
+	struct endpoint_walk w = {a, fn, ctx};
+	cluster_tree_each_leaf(c->tree, tell_leaf, &w);
+}
+
+void assembler_each_endpoint(const struct assembler *a, const char *cluster,
+	void (*fn)(void *ctx, const struct assembler_endpoint_info *), void *ctx)
+{
+	const struct cluster *c = cluster_set_find(a->clusters, cluster);
+	if (c)
+		each_endpoint(a, c, fn, ctx);
+}
+
+// Picks.
+
+#define SCRATCH_SIZE ((size_t)2 * STATS_MAX_COMMAND) // a command's header values fit, joined
+
+// ERR-01: what stands above the picker says no, in the words of workers, but that a breaker may be
+// full of places that these keep (lb/pick/leases.h). Good until it is asked again. NULL = nothing
+// does.
+static const char *why_refused(const struct lb_leaf_layer *layer)
+{
+	static char text[512]; // ctrl's
+	uint32_t category = layer ? lb_drops_total(layer->drops) : LB_DROP_NONE;
+	if (category != LB_DROP_NONE)
+		snprintf(text, sizeof(text), "cluster %s: EDS-configured drop: %s", layer->name,
+			lb_drops_name(layer->drops, category));
+	else if (layer && lb_breaker_in_flight(layer->breaker) >= layer->max_requests)
+		snprintf(text, sizeof(text),
+			"cluster %s: circuit breaker drop: %u requests are in flight or have their "
+			"places kept by workers, as many as may",
+			layer->name, layer->max_requests);
+	else
+		return NULL;
+	return text;
+}
+
+// What the picker says to a worker that is connected to every endpoint.
+static struct lb_pick ask(const struct assembler *a, const struct lb_picker *picker,
+	const struct lb_req *req, struct lb_pick_hash hash)
+{
+	static const uint64_t all[LB_MAX_ENDPOINTS / 64] = {
+		[0 ... LB_MAX_ENDPOINTS / 64 - 1] = UINT64_MAX};
+	const char *refused = why_refused(lb_leaf_layer(picker));
+	if (refused)
+		return (struct lb_pick){.kind = LB_PICK_FAIL, .text = refused};
+	char scratch[SCRATCH_SIZE];
+	struct rand rand;
+	rand_init(&rand, twheel_now(a->conf.wheel));
+	struct lb_pick_ctx ctx = {.req = req,
+		.rand = &rand,
+		.ready = all,
+		.hash = &hash,
+		.scratch = scratch,
+		.scratch_size = sizeof(scratch),
+		.positions = a->positions,
+		.active = workers_link(a->conf.workers, 0)->shared->active};
+	return lb_pick(picker, &ctx);
+}
+
+struct lb_pick assembler_pick(const struct assembler *a, const char *name, const struct lb_req *req,
+	const struct lb_pick_hash *hash)
+{
+	const struct cluster *c = cluster_set_find(a->clusters, name);
+	if (!c)
+		return (struct lb_pick){.kind = LB_PICK_FAIL, .text = "no such cluster"};
+	return ask(a, cluster_tree_object(c->tree)->picker, req, *hash);
+}
+
+void assembler_each_drop(const struct assembler *a, const char *name,
+	void (*fn)(void *ctx, const char *category, double chance), void *ctx)
+{
+	const struct cluster *c = cluster_set_find(a->clusters, name);
+	const struct lb_leaf_layer *layer =
+		c ? lb_leaf_layer(cluster_tree_object(c->tree)->picker) : NULL;
+	const struct lb_drops *drops = layer ? layer->drops : NULL;
+	for (uint32_t i = 0; drops && i < lb_drops_count(drops); i++)
+		fn(ctx, lb_drops_name(drops, i), lb_drops_chance(drops, i));
+}
+
+bool assembler_session_endpoint(
+	const struct assembler *a, const char *name, struct str addresses, struct ip_port *ret)
+{
+	struct ip_port list[LB_SESSION_MAX_ADDRESSES];
+	const struct cluster *c = cluster_set_find(a->clusters, name);
+	const struct lb_leaf_layer *layer =
+		c ? lb_leaf_layer(cluster_tree_object(c->tree)->picker) : NULL;
+	if (!layer || !layer->sessions)
+		return false;
+	uint32_t n = (uint32_t)lb_session_addresses(addresses, list);
+	struct lb_affinity_host host;
+	switch (lb_affinity_map_pick(layer->sessions, list, n, &host)) {
+	case LB_AFFINITY_CHILD:
+		return false;
+	case LB_AFFINITY_USE:
+		*ret = host.state->endpoint->addr;
+		return true;
+	case LB_AFFINITY_QUEUE:
+	case LB_AFFINITY_WISH:
+		break;
+	}
+	// Nobody is connected yet: the first that may be it.
+	for (uint32_t i = 0; i < n; i++) {
+		*ret = list[i];
+		if (lb_affinity_map_find(layer->sessions, ret, &host) && host.is_target &&
+			!host.state->is_barred)
+			return true;
+	}
+	return false;
+}
+
+// Clusters.
+
+static void count_endpoint(void *ctx, const struct assembler_endpoint_info *e)
+{
+	struct assembler_cluster_info *info = ctx;
+	info->n_endpoints++;
+	info->n_ready += e->state == LB_READY && !e->is_ejected;
+}
+
+// What a request would hear.
+static const char *why_failing(const struct assembler *a, const struct lb_cluster *c)
+{
+	const struct lb_req any = {0};
+	if (c->state != LB_TRANSIENT_FAILURE)
+		return "";
+	struct lb_pick pick = ask(a, c->picker, &any, (struct lb_pick_hash){0});
+	return pick.kind == LB_PICK_FAIL ? pick.text : "";
+}
+
+static void describe(
+	const struct assembler *a, const struct cluster *c, struct assembler_cluster_info *ret)
+{
+	const struct lb_cluster *now = cluster_tree_object(c->tree);
+	*ret = (struct assembler_cluster_info){
+		.name = c->name,
+		.id = c->id,
+		.state = now->state,
+		.detail = why_failing(a, now),
+		.leaving = c->n_users == 0,
+	};
+	if (!*ret->detail)
+		ret->detail = cluster_tree_trouble(c->tree);
+	each_endpoint(a, c, count_endpoint, ret);
+	workers_cluster_totals(a->conf.workers, c->id, &ret->totals);
+	if (c->before)
+		cluster_totals_since(&ret->totals, c->before);
+}
+
+void assembler_each_cluster(const struct assembler *a,
+	void (*fn)(void *ctx, const struct assembler_cluster_info *), void *ctx)
+{
+	for (uint32_t i = 0; i < cluster_set_count(a->clusters); i++) {
+		struct assembler_cluster_info info;
+		describe(a, cluster_set_at(a->clusters, i), &info);
+		fn(ctx, &info);
+	}
+}
+
+bool assembler_find_cluster(
+	const struct assembler *a, const char *name, struct assembler_cluster_info *ret)
+{
+	const struct cluster *c = cluster_set_find(a->clusters, name);
+	if (c)
+		describe(a, c, ret);
+	return c;
+}
+
+bool assembler_dump_tree(const struct assembler *a, const char *cluster, struct lb_dump *d)
+{
+	const struct cluster *c = cluster_set_find(a->clusters, cluster);
+	if (c)
+		cluster_tree_dump(c->tree, d);
+	return c;
+}
+
+// Frontends.
+
+const char *assembler_frontend_error(const struct assembler *a, uint32_t frontend)
+{
+	const struct assembled_frontend *f = &a->frontends[frontend];
+	return f->routes ? "" : f->error;
+}
+
+const char *assembler_frontend_refusal(const struct assembler *a, uint32_t frontend)
+{
+	return a->frontends[frontend].refusal;
+}
+
+const char *assembler_frontend_waiting(const struct assembler *a, uint32_t frontend)
+{
+	return a->frontends[frontend].waits ? "compiling regular expressions" : "";
+}
+
+bool assembler_frontend_routes(
+	const struct assembler *a, uint32_t frontend, struct assembler_routes *ret)
+{
+	const struct assembled_frontend *f = &a->frontends[frontend];
+	if (!f->applied)
+		return false;
+	*ret = (struct assembler_routes){
+		f->applied, compiled_routes_table(f->routes), f->filters, f->actions};
+	return true;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clusters that workers know or may still hold: name, dense id, and policy tree. A cluster that
+// no configuration names any more is `leaving` until its last request is gone; named again
+// meanwhile, it is the same object and no connection closes (routing.md A31-C02).
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/assemble/workers.h"
+#include "ctrl/base/strmap.h"
+#include "lb/base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cluster_tree;
+struct cluster_tree_env;
+
+struct cluster {
+	struct strmap_link by_name; // in the set
+	uint32_t id;
+	uint32_t n_users; // frontends' configurations that route to it; 0 = leaving
+	uint64_t *refused; // a bit for each frontend: it could not follow what that one says of it
+	struct cluster_tree *tree; // owned
+	// What the workers counted for this id before it came; owned; NULL = nothing.
+	struct cluster_totals *before;
+	char name[];
+};
+
+struct cluster_set;
+
+// The env is borrowed, outlives it. NULL = no memory.
+struct cluster_set *cluster_set_new(const struct cluster_tree_env *, uint32_t n_frontends);
+void cluster_set_free(struct cluster_set *); // NULL is fine
+
+uint32_t cluster_set_count(const struct cluster_set *);
+struct cluster *cluster_set_at(const struct cluster_set *, uint32_t index); // in order of names
+struct cluster *cluster_set_find(const struct cluster_set *, const char *name);
+// Finds or makes it. NULL: no memory, or more than LB_MAX_CLUSTERS (reterr).
+struct cluster *cluster_set_obtain(struct cluster_set *, const char *name, struct lb_err *reterr);
+// Forgets a cluster that nobody uses; its id may be given away again.
+void cluster_set_drop(struct cluster_set *, struct cluster *);

@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/assemble/load_report.h"
+
+#include "ctrl/assemble/ids.h"
+#include "ctrl/assemble/workers.h"
+#include "ctrl/base/strmap.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
+#include "ctrl/xds/bootstrap/node.h"
+#include "lb/base/check.h"
+#include "lb/base/log.h"
+#include "lb/base/twheel.h"
+#include "lb/pick/drop.h"
+#include "lb/pick/loads.h"
+#include "lb/pick/metrics.h"
+#include "proto/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// How often counters that nobody needs any more are looked at, and for how many looks in a row they
+// must have stood still: a worker may pick by an older snapshot for a moment.
+#define SWEEP_NS UINT64_C(1000000000)
+#define QUIET_SWEEPS 2 // the rest of what is given back
+
+enum kind { LOCALITY, CATEGORY, N_KINDS };
+
+struct load_counter {
+	struct strmap_link link; // by key
+	struct load_counter *next; // of the leaf, in order of coming
+	struct load_leaf *leaf;
+	uint32_t index; // of lb_link.loads
+	uint32_t update; // of the leaf's, the last that asked for it
+	enum kind kind;
+	bool leaving;
+	uint8_t quiet; // looks in a row
+	struct lb_load_counters told; // what the report has got, of all workers' sums
+	struct xds_load_place place; // CATEGORY: its name is where a region's would be
+	char texts[]; // key and place
+};
+
+// One server, once it was to be reported to.
+struct destination {
+	struct destination *next; // in order of first use
+	struct load_report *report;
+	const struct xds_server_conf *server;
+	struct xds_lrs *lrs;
+};
+
+struct load_leaf {
+	struct load_leaf *next, *prev; // of the report
+	struct load_report *report;
+	struct destination *to;
+	struct xds_load_cluster *cluster; // counted
+	struct strmap by_key[N_KINDS];
+	struct load_counter *first, **last;
+	struct load_counter *expected; // during an update: most ask in the same order again
+	uint32_t update;
+	uint32_t n_leaving;
+	bool gone; // freed but for its last requests
+	struct lb_loads *drops; // counted; NULL = none
+	struct lb_metrics *metrics; // counted; NULL = none are wanted
+};
+
+struct number {
+	struct load_counter *counter; // NULL = at rest, or never used
+	uint64_t idle; // its open_requests() when nobody is in flight
+	bool had_drops; // its last use: they are counted as issued alone
+};
+
+struct load_report {
+	struct load_report_conf conf;
+	struct xds_node node;
+	struct destination *destinations;
+	struct load_leaf *leaves;
+	struct twheel_timer sweep; // armed while something is leaving
+	uint32_t n_numbers; // with 0, which is nobody's
+	struct number *numbers;
+	struct ids ids; // number - 1
+	uint32_t n_leaving;
+	uint32_t n_lists; // of metrics, so far
+	bool refusing; // logged
+	struct load_report_info counted;
+};
+
+// Counters
+
+// Ends before beginnings: a request that ends meanwhile counts as one still in flight, not as one
+// that never began.
+static struct lb_load_counters sum(const struct load_report *r, uint32_t index)
+{
+	struct lb_load_counters s = {0};
+	for (uint32_t i = 0; i < workers_count(r->conf.workers); i++) {
+		const struct lb_load_counters *c = &workers_link(r->conf.workers, i)->loads[index];
+		s.ok += counter_read(&c->ok);
+		s.failed += counter_read(&c->failed);
+		s.issued += counter_read(&c->issued);
+	}
+	return s;
+}
+
+static uint64_t open_requests(const struct lb_load_counters *s)
+{
+	return s->issued - s->ok - s->failed;
+}
+
+// False = none is left.
+static bool take_number(struct load_report *r, uint32_t *ret)
+{
+	uint64_t now_ns = twheel_now(r->conf.wheel);
+	for (uint32_t tries = r->ids.n_resting + 1; tries > 0; tries--) {
+		uint32_t id = ids_take(&r->ids, now_ns);
+		if (id == IDS_NONE)
+			return false;
+		struct number *n = &r->numbers[id + 1];
+		struct lb_load_counters s = sum(r, id + 1);
+		if (n->had_drops)
+			n->idle = open_requests(&s);
+		if (open_requests(&s) == n->idle) {
+			*ret = id + 1;
+			return true;
+		}
+		ids_give(&r->ids, id,
+			now_ns); // a request came late, by an old snapshot, and has not ended
+	}
+	return false;
+}
+
+static void give_number(struct load_report *r, uint32_t index)
+{
+	struct number *n = &r->numbers[index];
+	n->had_drops = n->counter->kind == CATEGORY;
+	n->counter = NULL;
+	ids_give(&r->ids, index - 1, twheel_now(r->conf.wheel));
+}
+
+static void counter_free(struct load_counter *c)
+{
+	struct load_leaf *leaf = c->leaf;
+	strmap_remove(&leaf->by_key[c->kind], &c->link);
+	give_number(leaf->report, c->index);
+	leaf->report->counted.n_counters--;
+	free(c);
+}
+
+// NULL = no memory, or no number is left.
+static struct load_counter *counter_new(
+	struct load_leaf *leaf, enum kind kind, const struct xds_load_place *place, const char *key)
+{
+	struct load_report *r = leaf->report;
+	size_t len = strlen(key) + 1;
+	struct load_counter *c = calloc(1, sizeof(*c) + len + xds_load_place_size(place));
+	if (!c)
+		return NULL;
+	memcpy(c->texts, key, len);
+	c->place = xds_load_place_copy(place, c->texts + len);
+	if (strmap_add(&leaf->by_key[kind], &c->link, c->texts)) {
+		free(c);
+		return NULL;
+	}
+	if (!take_number(r, &c->index)) {
+		strmap_remove(&leaf->by_key[kind], &c->link);
+		free(c);
+		return NULL;
+	}
+	c->leaf = leaf;
+	c->kind = kind;
+	c->told = sum(r, c->index);
+	r->numbers[c->index].counter = c;
+	r->counted.n_counters++;
+	*leaf->last = c;
+	leaf->last = &c->next;
+	return c;
+}
+
+// Finds or makes.
+static struct load_counter *counter_obtain(
+	struct load_leaf *leaf, enum kind kind, const struct xds_load_place *place)
+{
+	char *key = xds_load_place_key(place);
+	if (!key)
+		return NULL;
+	struct strmap_link *l = strmap_find(&leaf->by_key[kind], key);
+	struct load_counter *c =
+		l ? (struct load_counter *)((char *)l - offsetof(struct load_counter, link))
+		  : counter_new(leaf, kind, place, key);
+	free(key);
+	return c;
+}
+
+// The update asks for it.
+static uint32_t use(struct load_counter *c)
+{
+	struct load_leaf *leaf = c->leaf;
+	c->update = leaf->update;
+	c->quiet = 0;
+	if (c->leaving) {
+		leaf->n_leaving--;
+		leaf->report->n_leaving--;
+	}
+	c->leaving = false;
+	return c->index;
+}
+
+static uint32_t refuse(struct load_report *r)
+{
+	r->counted.n_refused++;
+	if (!r->refusing)
+		log_warn("load reports leave something out",
+			"reason=\"no counter is left, or no memory\" counters=%u",
+			r->n_numbers - 1);
+	r->refusing = true;
+	return 0;
+}
+
+// Reports
+
+// True = all that was counted is told, and nobody is in flight. in_progress: also tell those.
+static bool tell_locality(struct load_counter *c, bool in_progress)
+{
+	struct load_report *r = c->leaf->report;
+	struct lb_load_counters now = sum(r, c->index);
+	int64_t n_open = (int64_t)(open_requests(&now) - r->numbers[c->index].idle);
+	struct xds_load_requests add = {
+		.issued = now.issued - c->told.issued,
+		.ok = now.ok - c->told.ok,
+		.error = now.failed - c->told.failed,
+		.in_progress = in_progress && n_open > 0 ? (uint64_t)n_open : 0,
+	};
+	bool quiet = !add.issued && !add.ok && !add.error && n_open == 0;
+	if (c->leaving && quiet)
+		return true;
+	if (xds_load_add_requests(c->leaf->cluster, &c->place, &add) == 0)
+		c->told = now; // else the next time tells it
+	return quiet;
+}
+
+static bool tell_category(struct load_counter *c)
+{
+	struct lb_load_counters now = sum(c->leaf->report, c->index);
+	uint64_t n = now.issued - c->told.issued;
+	if (n && xds_load_add_drops(c->leaf->cluster, c->place.region, n) == 0)
+		c->told = now;
+	return n == 0;
+}
+
+static bool tell(struct load_counter *c, bool in_progress)
+{
+	return c->kind == LOCALITY ? tell_locality(c, in_progress) : tell_category(c);
+}
+
+static void harvest(void *ctx)
+{
+	const struct destination *d = ctx;
+	for (struct load_leaf *leaf = d->report->leaves; leaf; leaf = leaf->next)
+		for (struct load_counter *c = leaf->to == d ? leaf->first : NULL; c; c = c->next)
+			(void)tell(c, true);
+}
+
+static void on_lrs_log(void *ctx, const char *line)
+{
+	const struct load_report *r = ((const struct destination *)ctx)->report;
+	if (r->conf.log)
+		r->conf.log(r->conf.log_ctx, line);
+}
+
+// Servers
+
+// NULL = no memory.
+static struct destination *destination_new(
+	struct load_report *r, const struct xds_server_conf *server)
+{
+	struct destination *d = calloc(1, sizeof(*d));
+	if (!d)
+		return NULL;
+	*d = (struct destination){.report = r, .server = server};
+	d->lrs = xds_lrs_new(&(struct xds_lrs_conf){
+		.server = server,
+		.transport = r->conf.transport,
+		.node = &r->node,
+		.wheel = r->conf.wheel,
+		.rand = r->conf.rand,
+		.harvest = harvest,
+		.log = on_lrs_log,
+		.ctx = d,
+	});
+	if (d->lrs)
+		return d;
+	free(d);
+	return NULL;
+}
+
+// Finds or makes. It stays, and is idle without clusters: there are not more than servers in the
+// bootstrap.
+static struct destination *destination_obtain(
+	struct load_report *r, const struct xds_server_conf *server)
+{
+	struct destination **at = &r->destinations;
+	while (*at && (*at)->server != server)
+		at = &(*at)->next;
+	if (!*at)
+		*at = destination_new(r, server);
+	return *at;
+}
+
+// Leaving
+
+static void leaf_destroy(struct load_leaf *leaf)
+{
+	struct load_report *r = leaf->report;
+	for (struct load_counter *c = leaf->first, *next; c; c = next) {
+		next = c->next;
+		r->n_leaving -= c->leaving;
+		counter_free(c);
+	}
+	for (int kind = 0; kind < N_KINDS; kind++)
+		strmap_fini(&leaf->by_key[kind]);
+	lb_loads_put(leaf->drops);
+	lb_metrics_put(leaf->metrics);
+	xds_lrs_cluster_put(leaf->to->lrs, leaf->cluster);
+	*(leaf->prev ? &leaf->prev->next : &r->leaves) = leaf->next;
+	if (leaf->next)
+		leaf->next->prev = leaf->prev;
+	free(leaf);
+}
+
+static void sweep_leaf(struct load_leaf *leaf)
+{
+	for (struct load_counter **at = &leaf->first; *at;) {
+		struct load_counter *c = *at;
+		if (c->leaving)
+			c->quiet = tell(c, false) ? (uint8_t)(c->quiet + 1) : 0;
+		if (c->quiet < QUIET_SWEEPS) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		if (!c->next)
+			leaf->last = at;
+		leaf->n_leaving--;
+		leaf->report->n_leaving--;
+		counter_free(c);
+	}
+	if (leaf->gone && !leaf->first)
+		leaf_destroy(leaf);
+}
+
+static void arm_sweep(struct load_report *r)
+{
+	if (r->n_leaving && !twheel_armed(&r->sweep))
+		twheel_arm(r->conf.wheel, &r->sweep, twheel_now(r->conf.wheel) + SWEEP_NS);
+}
+
+static void sweep_fired(struct twheel_timer *t)
+{
+	struct load_report *r =
+		(struct load_report *)((char *)t - offsetof(struct load_report, sweep));
+	for (struct load_leaf *leaf = r->leaves, *next; leaf; leaf = next) {
+		next = leaf->next;
+		if (leaf->n_leaving)
+			sweep_leaf(leaf);
+	}
+	arm_sweep(r);
+}
+
+// What the last update did not ask for.
+static void leave(struct load_leaf *leaf)
+{
+	for (struct load_counter *c = leaf->first; c; c = c->next) {
+		if (c->update == leaf->update || c->leaving)
+			continue;
+		c->leaving = true;
+		leaf->n_leaving++;
+		leaf->report->n_leaving++;
+	}
+	arm_sweep(leaf->report);
+}
+
+// The owner's side
+
+struct load_report *load_report_new(const struct load_report_conf *conf)
+{
+	struct load_report *r = calloc(1, sizeof(*r));
+	if (!r)
+		return NULL;
+	r->conf = *conf;
+	r->sweep.fire = sweep_fired;
+	r->n_numbers = conf->max_counters ? conf->max_counters + 1 : LB_MAX_LOADS;
+	CHECK(r->n_numbers <= LB_MAX_LOADS);
+	r->numbers = calloc(r->n_numbers, sizeof(*r->numbers));
+	if (!r->numbers || ids_init(&r->ids, r->n_numbers - 1, 0) ||
+		xds_node_init(&r->node, conf->bootstrap, conf->user_agent_version)) {
+		load_report_free(r);
+		return NULL;
+	}
+	return r;
+}
+
+void load_report_free(struct load_report *r)
+{
+	if (!r)
+		return;
+	while (r->leaves) {
+		CHECK(r->leaves->gone);
+		leaf_destroy(r->leaves);
+	}
+	twheel_cancel(r->conf.wheel, &r->sweep);
+	for (struct destination *d = r->destinations, *next; d; d = next) {
+		next = d->next;
+		xds_lrs_free(d->lrs);
+		free(d);
+	}
+	xds_node_fini(&r->node);
+	free(r->numbers);
+	ids_fini(&r->ids);
+	free(r);
+}
+
+void load_report_event(struct load_report *r, const struct lb_event *event)
+{
+	CHECK(event->kind == LB_EVENT_METRIC && event->load < r->n_numbers);
+	const struct load_counter *c = r->numbers[event->load].counter;
+	const struct lb_metrics *m = c ? c->leaf->metrics : NULL;
+	char made[sizeof(event->metric.name) + 16];
+	const char *name = NULL;
+	if (m && m->list == event->metric.list)
+		name = event->metric.index == LB_METRIC_NONE
+		               ? made
+		               : lb_metrics_name(m, event->metric.index);
+	snprintf(made, sizeof(made), "named_metrics.%s", event->metric.name);
+	// A name that is not UTF-8 would make the server refuse the whole report.
+	if (!name || c->kind != LOCALITY || !isfinite(event->metric.value) ||
+		!proto_is_utf8(name) ||
+		xds_load_add_metric(c->leaf->cluster, &c->place, name, 1, event->metric.value))
+		r->counted.n_stray_metrics++;
+}
+
+struct load_leaf *load_leaf_new(struct load_report *r, const struct xds_server_conf *server,
+	const char *cluster, const char *eds_service)
+{
+	struct load_leaf *leaf = calloc(1, sizeof(*leaf));
+	struct destination *to = leaf ? destination_obtain(r, server) : NULL;
+	struct xds_load_cluster *c = to ? xds_lrs_cluster_get(to->lrs, cluster, eds_service) : NULL;
+	if (!c) {
+		free(leaf);
+		return NULL;
+	}
+	*leaf = (struct load_leaf){
+		.report = r, .to = to, .cluster = c, .last = &leaf->first, .next = r->leaves};
+	if (r->leaves)
+		r->leaves->prev = leaf;
+	r->leaves = leaf;
+	return leaf;
+}
+
+void load_leaf_free(struct load_leaf *leaf)
+{
+	if (!leaf)
+		return;
+	leaf->gone = true;
+	leaf->update++;
+	leave(leaf);
+	if (!leaf->first)
+		leaf_destroy(leaf);
+}
+
+int load_leaf_set_metrics(struct load_leaf *leaf, const char *const *metrics, uint32_t n)
+{
+	struct lb_metrics *m;
+	int rc = lb_metrics_new(metrics, n, leaf->report->n_lists + 1, &m);
+	if (rc)
+		return rc;
+	if (lb_metrics_same(leaf->metrics, m)) {
+		lb_metrics_put(m);
+		return 0;
+	}
+	leaf->report->n_lists++;
+	lb_metrics_put(leaf->metrics);
+	leaf->metrics = m;
+	return 0;
+}
+
+struct lb_metrics *load_leaf_metrics(const struct load_leaf *leaf)
+{
+	return leaf->metrics;
+}
+
+void load_leaf_begin(struct load_leaf *leaf)
+{
+	leaf->update++;
+	leaf->expected = leaf->first;
+}
+
+static bool is_at(const struct load_counter *c, const struct xds_load_place *p)
+{
+	return strcmp(c->place.region, p->region) == 0 && strcmp(c->place.zone, p->zone) == 0 &&
+	       strcmp(c->place.sub_zone, p->sub_zone) == 0;
+}
+
+uint32_t load_leaf_locality(
+	struct load_leaf *leaf, const char *region, const char *zone, const char *sub_zone)
+{
+	struct xds_load_place place = {region, zone, sub_zone};
+	struct load_counter *c = leaf->expected;
+	if (!c || c->kind != LOCALITY || !is_at(c, &place))
+		c = counter_obtain(leaf, LOCALITY, &place);
+	if (!c)
+		return refuse(leaf->report);
+	leaf->expected = c->next;
+	return use(c);
+}
+
+static uint32_t use_category(struct load_leaf *leaf, const char *name)
+{
+	struct load_counter *c =
+		counter_obtain(leaf, CATEGORY, &(struct xds_load_place){name, "", ""});
+	return c ? use(c) : refuse(leaf->report);
+}
+
+static bool same_loads(const struct lb_loads *a, const struct lb_loads *b)
+{
+	return a && a->breaker == b->breaker && a->n_drops == b->n_drops &&
+	       memcmp(a->drops, b->drops, b->n_drops * sizeof(b->drops[0])) == 0;
+}
+
+struct lb_loads *load_leaf_drops(
+	struct load_leaf *leaf, const struct lb_drop_category *categories, uint32_t n)
+{
+	struct lb_loads *loads = lb_loads_new(n);
+	if (!loads) {
+		(void)refuse(leaf->report);
+		return NULL;
+	}
+	loads->breaker = use_category(leaf, ""); // LR-07
+	for (uint32_t i = 0; i < n; i++)
+		loads->drops[i] = use_category(leaf, categories[i].name);
+	if (same_loads(leaf->drops, loads)) {
+		lb_loads_put(loads);
+		return leaf->drops;
+	}
+	lb_loads_put(leaf->drops);
+	leaf->drops = loads;
+	return loads;
+}
+
+void load_leaf_end(struct load_leaf *leaf)
+{
+	leave(leaf);
+}
+
+void load_report_info(const struct load_report *r, struct load_report_info *ret)
+{
+	struct xds_lrs_info *sum = &ret->stream, one;
+	*ret = r->counted;
+	ret->n_leaving = r->n_leaving;
+	*sum = (struct xds_lrs_info){
+		.uri = r->conf.bootstrap->servers[0].uri, .state = XDS_SERVER_IDLE, .error = ""};
+	for (const struct destination *d = r->destinations; d; d = d->next) {
+		xds_lrs_info(d->lrs, &one);
+		bool is_shown = d == r->destinations || (one.n_clusters && !sum->n_clusters);
+		sum->uri = is_shown ? one.uri : sum->uri;
+		sum->state = is_shown ? one.state : sum->state;
+		sum->error = is_shown ? one.error : sum->error;
+		sum->interval_ns = is_shown ? one.interval_ns : sum->interval_ns;
+		sum->n_clusters += one.n_clusters;
+		sum->n_streams += one.n_streams;
+		sum->n_responses += one.n_responses;
+		sum->n_undecodable += one.n_undecodable;
+		sum->n_reports += one.n_reports;
+		sum->n_given_up += one.n_given_up;
+	}
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/assemble/route_compile.h"
+
+#include "ctrl/assemble/cluster_set.h"
+#include "ctrl/assemble/regex_cache.h"
+#include "ctrl/assemble/vhost_conf.h"
+#include "ctrl/base/strmap.h"
+#include "ctrl/res/route.h"
+#include "lb/base/check.h"
+#include "lb/route/route.h"
+
+#include <xxhash.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A compiled virtual host, as long as some compiled_routes has it.
+struct unit {
+	struct strmap_link by_key;
+	uint32_t n_users;
+	struct lb_vhost *vhost; // counted
+	char key[65]; // hashes of its bytes and of its clusters' ids
+};
+
+struct route_compiler {
+	struct route_compiler_conf conf;
+	struct strmap units; // by key
+};
+
+struct compiled_routes {
+	struct route_compiler *compiler;
+	struct lb_route_table *table; // counted
+	uint32_t n;
+	struct unit *units[]; // one use of each
+};
+
+struct route_compiler *route_compiler_new(const struct route_compiler_conf *conf)
+{
+	struct route_compiler *c = calloc(1, sizeof(*c));
+	if (c)
+		c->conf = *conf;
+	return c;
+}
+
+void route_compiler_free(struct route_compiler *c)
+{
+	if (!c)
+		return;
+	CHECK(c->units.n == 0);
+	strmap_fini(&c->units);
+	free(c);
+}
+
+static void unit_put(struct route_compiler *c, struct unit *u)
+{
+	if (!u || --u->n_users)
+		return;
+	strmap_remove(&c->units, &u->by_key);
+	lb_vhost_put(u->vhost);
+	free(u);
+}
+
+static struct unit *unit_find(struct route_compiler *c, const char *key)
+{
+	struct strmap_link *l = strmap_find(&c->units, key);
+	if (!l)
+		return NULL;
+	struct unit *u = (struct unit *)((char *)l - offsetof(struct unit, by_key));
+	u->n_users++;
+	return u;
+}
+
+// One virtual host's patterns and where they are.
+struct patterns {
+	uint32_t n_paths, n_headers;
+	struct str *list; // owned: of paths, then of headers
+	struct lb_regex_ref *refs; // owned; borrowed from the cache until its next sweep
+};
+
+// One call of route_compile().
+struct job {
+	struct route_compiler *compiler;
+	bool is_trusted; // who sent the routes
+	const struct res_vhost *vhosts; // those of the table
+	uint32_t n_vhosts;
+	struct compiled_routes *to;
+	char (*keys)[65]; // owned, [n_vhosts]
+	struct patterns *patterns; // owned, [n_vhosts]; of those that no unit was found for
+	struct lb_err *err;
+};
+
+// What the object depends on: the bytes, whether their sender is trusted (A81), and which clusters
+// the names stand for now (ids are given to others, once their clusters are gone).
+static void make_key(const struct job *j, const struct res_vhost *v, char key[65])
+{
+	const struct cluster_set *clusters = j->compiler->conf.clusters;
+	struct {
+		uint64_t hash[2]; // so far
+		uint64_t id;
+	} ids = {.hash = {j->is_trusted}};
+	for (uint32_t i = 0; i < v->n_routes; i++) {
+		for (uint32_t k = 0; k < v->routes[i].n_clusters; k++) {
+			const struct res_weighted_cluster *w = &v->routes[i].clusters[k];
+			const struct cluster *known =
+				w->weight ? cluster_set_find(clusters, w->name) : NULL;
+			ids.id = known ? known->id : UINT32_MAX;
+			XXH128_hash_t h = XXH3_128bits(&ids, sizeof(ids));
+			ids.hash[0] = h.low64;
+			ids.hash[1] = h.high64;
+		}
+	}
+	snprintf(key, 65, "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64, v->hash[0],
+		v->hash[1], ids.hash[0], ids.hash[1]);
+}
+
+static enum route_compile_outcome no_memory(struct lb_err *err)
+{
+	lb_err_set(err, "out of memory");
+	return ROUTE_COMPILE_REFUSED;
+}
+
+static void patterns_fini(struct patterns *p)
+{
+	free(p->list);
+	free(p->refs);
+}
+
+static enum route_compile_outcome ask(
+	struct job *j, enum regex_cache_use use, const struct patterns *p)
+{
+	uint32_t first = use == REGEX_OF_PATHS ? 0 : p->n_paths;
+	uint32_t n = use == REGEX_OF_PATHS ? p->n_paths : p->n_headers;
+	if (n == 0)
+		return ROUTE_COMPILED;
+	no_memory(j->err);
+	int err = regex_cache_ask(
+		j->compiler->conf.regexes, use, p->list + first, n, p->refs + first, j->err);
+	return err == 0         ? ROUTE_COMPILED
+	       : err == -EAGAIN ? ROUTE_COMPILE_WAITS
+	                        : ROUTE_COMPILE_REFUSED;
+}
+
+static enum route_compile_outcome patterns_init(
+	struct patterns *p, struct job *j, const struct res_vhost *v)
+{
+	vhost_patterns(v, NULL, &p->n_paths, NULL, &p->n_headers);
+	size_t n = (size_t)p->n_paths + p->n_headers;
+	if (n == 0)
+		return ROUTE_COMPILED;
+	p->list = calloc(n, sizeof(*p->list));
+	p->refs = calloc(n, sizeof(*p->refs));
+	if (!p->list || !p->refs)
+		return no_memory(j->err);
+	vhost_patterns(v, p->list, &p->n_paths, p->list + p->n_paths, &p->n_headers);
+	enum route_compile_outcome paths = ask(j, REGEX_OF_PATHS, p);
+	if (paths == ROUTE_COMPILE_REFUSED)
+		return paths;
+	enum route_compile_outcome headers = ask(j, REGEX_OF_HEADERS, p);
+	return headers == ROUTE_COMPILED ? paths : headers;
+}
+
+// What is in use already is used again. Of the rest the patterns are asked for, all of them, so
+// that they are compiled in one go.
+static enum route_compile_outcome find_units(struct job *j)
+{
+	enum route_compile_outcome worst = ROUTE_COMPILED;
+	for (uint32_t i = 0; i < j->n_vhosts; i++) {
+		make_key(j, &j->vhosts[i], j->keys[i]);
+		j->to->units[i] = unit_find(j->compiler, j->keys[i]);
+		if (j->to->units[i])
+			continue;
+		enum route_compile_outcome outcome =
+			patterns_init(&j->patterns[i], j, &j->vhosts[i]);
+		if (outcome == ROUTE_COMPILE_REFUSED)
+			return outcome;
+		if (outcome == ROUTE_COMPILE_WAITS)
+			worst = outcome;
+	}
+	return worst;
+}
+
+static struct lb_vhost *compile(struct job *j, const struct res_vhost *v, const struct patterns *p)
+{
+	struct vhost_conf_env env = {
+		.clusters = j->compiler->conf.clusters,
+		.is_trusted = j->is_trusted,
+		.paths = p->refs,
+		.headers = p->refs ? p->refs + p->n_paths : NULL,
+	};
+	struct vhost_conf conf;
+	struct lb_vhost *made = NULL;
+	if (vhost_conf_init(&conf, v, &env, j->err) == 0) {
+		made = lb_vhost_new(&conf.conf, j->err);
+		if (!made)
+			lb_err_within(j->err, "virtual host '%s'", v->name);
+	}
+	vhost_conf_fini(&conf);
+	return made;
+}
+
+static struct unit *unit_new(struct job *j, uint32_t index)
+{
+	struct unit *u = calloc(1, sizeof(*u));
+	if (!u) {
+		no_memory(j->err);
+		return NULL;
+	}
+	memcpy(u->key, j->keys[index], sizeof(u->key));
+	u->n_users = 1;
+	u->vhost = compile(j, &j->vhosts[index], &j->patterns[index]);
+	if (u->vhost && strmap_add(&j->compiler->units, &u->by_key, u->key) == 0)
+		return u;
+	if (u->vhost)
+		no_memory(j->err);
+	lb_vhost_put(u->vhost);
+	free(u);
+	return NULL;
+}
+
+static enum route_compile_outcome make_units(struct job *j)
+{
+	for (uint32_t i = 0; i < j->n_vhosts; i++) {
+		struct unit **place = &j->to->units[i];
+		if (!*place) // a twin in the same configuration may have come meanwhile
+			*place = unit_find(j->compiler, j->keys[i]);
+		if (!*place)
+			*place = unit_new(j, i);
+		if (!*place)
+			return ROUTE_COMPILE_REFUSED;
+	}
+	return ROUTE_COMPILED;
+}
+
+static enum route_compile_outcome make_table(struct job *j, bool ignore_port, bool grpc_sees_all)
+{
+	uint32_t n_domains = 0;
+	for (uint32_t i = 0; i < j->n_vhosts; i++)
+		n_domains += j->vhosts[i].n_domains;
+	struct lb_vhost_conf *confs = calloc((size_t)j->n_vhosts + 1, sizeof(*confs));
+	struct lb_vhost **compiled = calloc((size_t)j->n_vhosts + 1, sizeof(struct lb_vhost *));
+	struct str *domains = calloc((size_t)n_domains + 1, sizeof(*domains));
+	bool ok = confs && compiled && domains;
+	struct str *next = domains;
+	for (uint32_t i = 0; ok && i < j->n_vhosts; i++) {
+		const struct res_vhost *v = &j->vhosts[i];
+		confs[i] = (struct lb_vhost_conf){
+			.name = str_from(v->name), .domains = next, .n_domains = v->n_domains};
+		for (uint32_t k = 0; k < v->n_domains; k++)
+			*next++ = str_from(v->domains[k]);
+		compiled[i] = j->to->units[i]->vhost;
+	}
+	no_memory(j->err);
+	if (ok)
+		j->to->table = lb_route_table_new(
+			&(struct lb_route_table_conf){
+				.vhosts = confs,
+				.compiled = compiled,
+				.n_vhosts = j->n_vhosts,
+				.ignore_port = ignore_port,
+				.grpc_sees_all = grpc_sees_all,
+				.n_workers = j->compiler->conf.n_workers,
+			},
+			j->err);
+	free(confs);
+	free(compiled);
+	free(domains);
+	return j->to->table ? ROUTE_COMPILED : ROUTE_COMPILE_REFUSED;
+}
+
+static void job_fini(struct job *j)
+{
+	for (uint32_t i = 0; j->patterns && i < j->n_vhosts; i++)
+		patterns_fini(&j->patterns[i]);
+	free(j->patterns);
+	free(j->keys);
+}
+
+enum route_compile_outcome route_compile(struct route_compiler *c,
+	const struct res_route_config *routes, struct route_compile_how how,
+	struct compiled_routes **ret, struct lb_err *reterr)
+{
+	int32_t vhost = how.vhost;
+	struct job j = {
+		.compiler = c,
+		.is_trusted = xds_res_is_trusted(&routes->base),
+		.vhosts = vhost < 0 ? routes->vhosts : &routes->vhosts[vhost],
+		.n_vhosts = vhost < 0 ? routes->n_vhosts : 1,
+		.err = reterr,
+	};
+	*ret = NULL;
+	j.keys = calloc((size_t)j.n_vhosts + 1, sizeof(*j.keys));
+	j.patterns = calloc((size_t)j.n_vhosts + 1, sizeof(*j.patterns));
+	j.to = calloc(1, sizeof(*j.to) + j.n_vhosts * sizeof(j.to->units[0]));
+	enum route_compile_outcome outcome = ROUTE_COMPILED;
+	if (!j.keys || !j.patterns || !j.to) {
+		outcome = no_memory(reterr);
+	} else {
+		j.to->compiler = c;
+		j.to->n = j.n_vhosts;
+		outcome = find_units(&j);
+	}
+	if (outcome == ROUTE_COMPILED)
+		outcome = make_units(&j);
+	if (outcome == ROUTE_COMPILED)
+		outcome = make_table(&j, routes->ignore_port, how.grpc_sees_all);
+	if (outcome == ROUTE_COMPILED)
+		*ret = j.to;
+	else
+		compiled_routes_free(j.to);
+	job_fini(&j);
+	return outcome;
+}
+
+void compiled_routes_free(struct compiled_routes *r)
+{
+	if (!r)
+		return;
+	for (uint32_t i = 0; i < r->n; i++)
+		unit_put(r->compiler, r->units[i]);
+	lb_route_table_put(r->table);
+	free(r);
+}
+
+struct lb_route_table *compiled_routes_table(const struct compiled_routes *r)
+{
+	return r->table;
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// shunt.yaml, read with libcyaml and checked: everything later code may rely on is checked here.
+// Where xDS configuration comes from is not here but in the bootstrap
+// (ctrl/xds/bootstrap/bootstrap.h).
+// Thread: ctrl, before anything else starts; constant afterwards.
+#pragma once
+
+#include "lb/base/err.h"
+#include "lb/base/ip.h"
+#include "lb/base/log.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CONFIG_MAX_PORTS 8
+#define CONFIG_MAX_ADDRESSES 16 // of one port
+#define CONFIG_MAX_DNS_SERVERS 16
+#define CONFIG_MAX_MTU 9000 // a frame fits one packet buffer
+
+enum config_idle { CONFIG_IDLE_BACKOFF, CONFIG_IDLE_POLL };
+
+// Which worker gets a frame (dataplane/net/steer.h).
+enum config_steering {
+	CONFIG_STEERING_AUTO, // by the device's queues where it hashes flows as we can follow
+	CONFIG_STEERING_SOFTWARE,
+};
+
+struct config_port {
+	char *device; // DPDK device arguments: "net_af_packet0,iface=lb-c"
+	char **addresses; // "10.81.0.10/24"
+	unsigned n_addresses;
+	char *gateway; // NULL = none
+	uint16_t mtu; // of IP packets; 1500 when absent
+	enum config_steering steering;
+	// Read from the text above.
+	struct ip_addr *address_ips; // [n_addresses]
+	uint8_t *address_lens; // [n_addresses] prefix lengths
+	struct ip_addr gateway_ip; // all zero = none
+};
+
+// What header matchers see of a gRPC request (routing.md D2).
+enum config_grpc_headers {
+	CONFIG_GRPC_METADATA, // custom metadata and content-type, as a gRPC client's routing
+	CONFIG_GRPC_ALL, // what they see of other requests, as Envoy's
+};
+
+// Which requests wait while their cluster fails, instead of failing with it (lb-tree.md Q-00).
+enum config_wait_for_ready {
+	CONFIG_WAIT_NEVER,
+	CONFIG_WAIT_ALWAYS,
+	CONFIG_WAIT_HEADER, // those with x-shunt-wait-for-ready: true
+};
+
+struct config_frontend {
+	char *name;
+	char *address;
+	uint16_t port;
+	char *target; // becomes a listener resource name by the bootstrap's template
+	char *authority; // NULL = chosen per request
+	enum config_grpc_headers grpc_headers;
+	enum config_wait_for_ready wait_for_ready;
+	struct ip_addr address_ip;
+};
+
+struct config_stats {
+	char *socket; // default STATS_DEFAULT_SOCKET
+	char *mode; // octal digits, default "0660"
+	unsigned mode_bits;
+};
+
+struct config_log {
+	enum log_level *level; // NULL = absent
+};
+
+struct config_dns {
+	char **servers; // "10.0.0.2", "10.0.0.2:5353", "[fd00::2]:53"
+	unsigned n_servers;
+};
+
+// How the xDS servers are spoken to (docs/xds.md).
+enum config_xds_protocol { CONFIG_XDS_SOTW, CONFIG_XDS_DELTA };
+enum config_xds_deleted { CONFIG_XDS_KEEP, CONFIG_XDS_DROP };
+
+struct config_xds {
+	enum config_xds_protocol protocol;
+	enum config_xds_deleted deleted; // what becomes of resources that were (gRFC A88, A53)
+};
+
+struct config_csds {
+	char *listen; // "127.0.0.1:50052", "[::1]:50052"
+	bool allow_remote; // the address may be one that other hosts reach
+};
+
+struct config_sessions {
+	bool use_ejected; // sessions stay with ejected endpoints (lb-tree.md A75-O22)
+};
+
+// Of each worker, taken at its start (docs/architecture.md).
+#define CONFIG_MAX_CONNECTIONS 1000000
+#define CONFIG_MAX_REQUESTS 1000000
+#define CONFIG_MAX_BUFFERS_MIB 65536
+struct config_limits {
+	uint32_t *connections, *requests, *buffers_mib; // NULL = absent
+};
+
+// Requests that are sent again though no route asks for it (docs/routing.md).
+#define CONFIG_MAX_ATTEMPTS 100
+struct config_retries {
+	uint32_t *max_attempts; // NULL = absent
+	bool *idempotent; // NULL = absent
+};
+
+struct config {
+	char **eal; // DPDK's own arguments
+	unsigned n_eal;
+	uint16_t *workers; // cores
+	unsigned n_workers;
+	enum config_idle idle;
+	struct config_port *ports;
+	unsigned n_ports;
+	struct config_frontend *frontends;
+	unsigned n_frontends;
+	struct config_stats *stats; // never NULL after load
+	struct config_log *log; // NULL = absent
+	struct config_dns *dns; // NULL = absent
+	struct config_csds *csds; // NULL = absent: no status port
+	struct config_sessions *sessions; // NULL = absent
+	struct config_xds *xds; // NULL = absent
+	struct config_limits *limits; // NULL = absent
+	struct config_retries *retries; // NULL = absent
+	// All of its servers with commas between them; NULL = those of resolv.conf. Not libcyaml's.
+	char *dns_servers;
+	enum log_level log_level; // as given, or the default
+	uint32_t *drain; // NULL = absent
+	uint32_t *listener_drain; // NULL = absent
+	// Seconds for open streams, as given (0 = none) or the default:
+	uint32_t drain_s; // after SIGTERM
+	uint32_t listener_drain_s; // of a listener that has changed
+	// As given, or the default:
+	uint32_t max_attempts; // of a request that no backend has processed, the first included
+	bool retry_idempotent; // GET, HEAD and OPTIONS whose connection broke, once
+	// As given, or 0:
+	uint32_t max_connections; // TCP, of clients and backends together
+	uint32_t max_requests;
+	uint32_t max_buffers_mib; // bytes on their way
+};
+
+// NULL on error: reterr is "<path>[:line]: <field>: <reason>".
+struct config *config_load(const char *path, struct lb_err *reterr);
+void config_free(struct config *); // NULL is fine
+// Which port has that address; n_ports = none.
+uint32_t config_port_of(const struct config *, const struct ip_addr *);

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/conf/config_check.h"
+
+#include "ctrl/base/stats_proto.h"
+#include "ctrl/base/strmap.h"
+#include "ctrl/conf/config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MIN_MTU 576 // RFC 791: every host takes it
+#define MIN_LIMIT 16
+#define DEFAULT_DRAIN_S 30
+#define DEFAULT_LISTENER_DRAIN_S 600 // Envoy's (gRFC A36)
+#define DEFAULT_MAX_ATTEMPTS 8
+
+static int check_address(
+	const char *text, struct ip_addr *ret_ip, uint8_t *ret_len, struct lb_err *reterr)
+{
+	char ip[64];
+	unsigned len;
+	int end = 0;
+	if (sscanf(text, "%63[^/]/%u%n", ip, &len, &end) != 2 || text[end] != 0 ||
+		!ip_parse(ip, ret_ip) || !ip_is_v4(ret_ip) || len < 1 || len > 32)
+		return lb_err_set(reterr,
+			"'%s' is not an IPv4 address with a prefix length, like "
+			"10.0.0.1/24",
+			text);
+	uint32_t v4 = ip_to_v4(ret_ip);
+	if (v4 >> 24 == 0 || v4 >> 24 == 127 || v4 >> 28 >= 14)
+		return lb_err_set(reterr, "%s is no address that a host can have", text);
+	*ret_len = (uint8_t)len;
+	return 0;
+}
+
+static bool is_on_link(const struct config_port *p, const struct ip_addr *ip)
+{
+	for (unsigned i = 0; i < p->n_addresses; i++)
+		if ((ip_to_v4(ip) ^ ip_to_v4(&p->address_ips[i])) >> (32 - p->address_lens[i]) == 0)
+			return true;
+	return false;
+}
+
+static int check_port(struct config_port *p, struct lb_err *reterr)
+{
+	if (p->mtu == 0)
+		p->mtu = 1500;
+	if (p->mtu < MIN_MTU || p->mtu > CONFIG_MAX_MTU)
+		return lb_err_set(
+			reterr, "mtu: %u is outside %d..%d", p->mtu, MIN_MTU, CONFIG_MAX_MTU);
+	p->address_ips = calloc(p->n_addresses, sizeof(*p->address_ips));
+	p->address_lens = calloc(p->n_addresses, sizeof(*p->address_lens));
+	if (!p->address_ips || !p->address_lens)
+		return lb_err_set(reterr, "out of memory");
+	for (unsigned i = 0; i < p->n_addresses; i++)
+		if (check_address(p->addresses[i], &p->address_ips[i], &p->address_lens[i], reterr))
+			return lb_err_within(reterr, "addresses[%u]", i);
+	if (p->gateway && (!ip_parse(p->gateway, &p->gateway_ip) || !ip_is_v4(&p->gateway_ip)))
+		return lb_err_set(reterr, "gateway: '%s' is not an IPv4 address", p->gateway);
+	if (p->gateway && !is_on_link(p, &p->gateway_ip))
+		return lb_err_set(reterr, "gateway: %s is in no subnet of this port", p->gateway);
+	return 0;
+}
+
+static bool has_same_device(const struct config_port *a, const struct config_port *b)
+{
+	size_t len = strcspn(a->device, ",");
+	return len == strcspn(b->device, ",") && strncmp(a->device, b->device, len) == 0;
+}
+
+static bool has_same_address(const struct config_port *a, const struct config_port *b)
+{
+	for (unsigned i = 0; i < a->n_addresses; i++)
+		for (unsigned j = 0; j < b->n_addresses; j++)
+			if (ip_eq(&a->address_ips[i], &b->address_ips[j]))
+				return true;
+	return false;
+}
+
+static int check_ports(struct config *c, struct lb_err *reterr)
+{
+	for (unsigned i = 0; i < c->n_ports; i++) {
+		if (check_port(&c->ports[i], reterr))
+			return lb_err_within(reterr, "ports[%u]", i);
+		for (unsigned j = 0; j < i; j++)
+			if (has_same_device(&c->ports[i], &c->ports[j]))
+				return lb_err_set(reterr,
+					"ports[%u].device: '%s' is ports[%u] already", i,
+					c->ports[i].device, j);
+			else if (has_same_address(&c->ports[i], &c->ports[j]))
+				return lb_err_set(reterr,
+					"ports[%u].addresses: one is an address of ports[%u] "
+					"already",
+					i, j);
+	}
+	return 0;
+}
+
+uint32_t config_port_of(const struct config *c, const struct ip_addr *ip)
+{
+	uint32_t i = 0;
+	for (; i < c->n_ports; i++)
+		for (unsigned j = 0; j < c->ports[i].n_addresses; j++)
+			if (ip_eq(&c->ports[i].address_ips[j], ip))
+				return i;
+	return i;
+}
+
+// Frontends by name or by address and port: there may be thousands.
+struct taken {
+	struct strmap map;
+	struct taken_link {
+		struct strmap_link link;
+		char key[IP_PORT_TEXT_MAX]; // of the address; names are their own
+	} * links; // [n_frontends]
+};
+
+// Index of the one that has it already; -1 = none had, -2 = no memory.
+static int take(struct taken *t, unsigned i, const char *key)
+{
+	struct strmap_link *l = strmap_find(&t->map, key);
+	if (l)
+		return (int)((struct taken_link *)l - t->links);
+	return strmap_add(&t->map, &t->links[i].link, key) ? -2 : -1;
+}
+
+static int check_taken(struct taken *names, struct taken *places, struct config_frontend *f,
+	unsigned i, struct lb_err *reterr)
+{
+	char *place = places->links[i].key;
+	struct ip_port at = {f->address_ip, f->port};
+	ip_port_print(&at, place);
+	int by_name = take(names, i, f->name);
+	if (by_name >= 0)
+		return lb_err_set(reterr, "name: '%s' is frontends[%d] already", f->name, by_name);
+	int by_place = take(places, i, place);
+	if (by_place >= 0)
+		return lb_err_set(reterr, "port: %s:%u belongs to frontends[%d] already",
+			f->address, f->port, by_place);
+	return by_name == -1 && by_place == -1 ? 0 : lb_err_set(reterr, "out of memory");
+}
+
+static int check_frontend(const struct config *c, unsigned i, struct lb_err *reterr)
+{
+	struct config_frontend *f = &c->frontends[i];
+	if (!ip_parse(f->address, &f->address_ip))
+		return lb_err_set(reterr, "address: '%s' is not an IP address", f->address);
+	if (config_port_of(c, &f->address_ip) == c->n_ports)
+		return lb_err_set(reterr, "address: %s is not an address of any port", f->address);
+	if (f->port == 0)
+		return lb_err_set(reterr, "port: 0 is not a port");
+	return 0;
+}
+
+static int check_frontends(const struct config *c, struct lb_err *reterr)
+{
+	struct taken names = {.links = calloc(c->n_frontends, sizeof(*names.links))};
+	struct taken places = {.links = calloc(c->n_frontends, sizeof(*places.links))};
+	int rc = names.links && places.links ? 0 : lb_err_set(reterr, "out of memory");
+	for (unsigned i = 0; !rc && i < c->n_frontends; i++) {
+		rc = check_frontend(c, i, reterr);
+		if (!rc)
+			rc = check_taken(&names, &places, &c->frontends[i], i, reterr);
+		if (rc)
+			lb_err_within(reterr, "frontends[%u]", i);
+	}
+	strmap_fini(&names.map);
+	strmap_fini(&places.map);
+	free(names.links);
+	free(places.links);
+	return rc;
+}
+
+static int check_workers(struct config *c, struct lb_err *reterr)
+{
+	if (!c->workers) {
+		c->workers = malloc(sizeof(*c->workers));
+		if (!c->workers)
+			return lb_err_set(reterr, "out of memory");
+		long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+		c->workers[0] = n_cores > 1 ? (uint16_t)(n_cores - 1) : 0;
+		c->n_workers = 1;
+	}
+	for (unsigned i = 0; i < c->n_workers; i++) {
+		if (c->workers[i] >= sysconf(_SC_NPROCESSORS_ONLN))
+			return lb_err_set(reterr, "workers[%u]: this machine has no core %u", i,
+				c->workers[i]);
+		for (unsigned j = 0; j < i; j++)
+			if (c->workers[i] == c->workers[j])
+				return lb_err_set(reterr,
+					"workers[%u]: core %u has workers[%u] already", i,
+					c->workers[i], j);
+	}
+	return 0;
+}
+
+static int check_stats(struct config *c, struct lb_err *reterr)
+{
+	if (!c->stats)
+		c->stats = calloc(1, sizeof(*c->stats));
+	if (!c->stats)
+		return lb_err_set(reterr, "out of memory");
+	c->log_level = c->log && c->log->level ? *c->log->level : LOG_LEVEL_INFO;
+	if (!c->stats->socket)
+		c->stats->socket = strdup(STATS_DEFAULT_SOCKET);
+	if (!c->stats->mode)
+		c->stats->mode = strdup("0660");
+	if (!c->stats->socket || !c->stats->mode)
+		return lb_err_set(reterr, "out of memory");
+	char *end;
+	unsigned long bits = strtoul(c->stats->mode, &end, 8);
+	if (*end || bits > 0777)
+		return lb_err_set(reterr, "stats.mode: '%s' is not an octal mode like \"0660\"",
+			c->stats->mode);
+	c->stats->mode_bits = (unsigned)bits;
+	return 0;
+}
+
+// "10.0.0.2:53", "[fd00::2]:53"
+static bool read_ip_port(const char *text, struct ip_addr *ret)
+{
+	char host[64];
+	unsigned port;
+	int end = 0;
+	if (strpbrk(text, " +-")) // of a number, to sscanf
+		return false;
+	if (sscanf(text, "[%63[^]]]:%5u%n", host, &port, &end) != 2 &&
+		sscanf(text, "%63[^:]:%5u%n", host, &port, &end) != 2)
+		return false;
+	bool brackets = text[0] == '[';
+	return text[end] == 0 && port >= 1 && port <= 65535 && ip_parse(host, ret) &&
+	       ip_is_v4(ret) != brackets;
+}
+
+static bool is_name_server(const char *text)
+{
+	struct ip_addr ip;
+	return ip_parse(text, &ip) || read_ip_port(text, &ip);
+}
+
+static int check_dns(struct config *c, struct lb_err *reterr)
+{
+	size_t len = 0;
+	for (unsigned i = 0; c->dns && i < c->dns->n_servers; i++) {
+		if (!is_name_server(c->dns->servers[i]))
+			return lb_err_set(reterr,
+				"dns.servers[%u]: '%s' is not an address of a name server, like "
+				"10.0.0.2 or 10.0.0.2:5353",
+				i, c->dns->servers[i]);
+		len += strlen(c->dns->servers[i]) + 1;
+	}
+	if (len == 0)
+		return 0;
+	c->dns_servers = malloc(len);
+	if (!c->dns_servers)
+		return lb_err_set(reterr, "out of memory");
+	char *end = c->dns_servers;
+	for (unsigned i = 0; i < c->dns->n_servers; i++)
+		end += sprintf(end, "%s%s", i ? "," : "", c->dns->servers[i]);
+	return 0;
+}
+
+static bool is_loopback(const struct ip_addr *ip)
+{
+	struct ip_addr one;
+	return ip_is_v4(ip) ? ip_to_v4(ip) >> 24 == 127 : ip_parse("::1", &one) && ip_eq(ip, &one);
+}
+
+static int check_csds(const struct config *c, struct lb_err *reterr)
+{
+	struct ip_addr ip;
+	if (!c->csds)
+		return 0;
+	if (!read_ip_port(c->csds->listen, &ip))
+		return lb_err_set(reterr,
+			"csds.listen: '%s' is not an address with a port, like 127.0.0.1:50052",
+			c->csds->listen);
+	if (!c->csds->allow_remote && !is_loopback(&ip))
+		return lb_err_set(reterr,
+			"csds.listen: %s is no loopback address, and whoever reaches it reads all "
+			"of the configuration (csds.allow_remote: true permits it)",
+			c->csds->listen);
+	return 0;
+}
+
+static int check_limit(
+	const char *key, const uint32_t *given, uint32_t most, uint32_t *ret, struct lb_err *reterr)
+{
+	*ret = given ? *given : 0;
+	if (given && (*given < MIN_LIMIT || *given > most))
+		return lb_err_set(
+			reterr, "limits.%s: %u is outside %d..%u", key, *given, MIN_LIMIT, most);
+	return 0;
+}
+
+static int check_limits(struct config *c, struct lb_err *reterr)
+{
+	const struct config_limits none = {0}, *l = c->limits ? c->limits : &none;
+	if (check_limit("connections", l->connections, CONFIG_MAX_CONNECTIONS, &c->max_connections,
+		    reterr) ||
+		check_limit(
+			"requests", l->requests, CONFIG_MAX_REQUESTS, &c->max_requests, reterr) ||
+		check_limit("buffers_mib", l->buffers_mib, CONFIG_MAX_BUFFERS_MIB,
+			&c->max_buffers_mib, reterr))
+		return -EINVAL;
+	return 0;
+}
+
+static int check_retries(struct config *c, struct lb_err *reterr)
+{
+	const struct config_retries none = {0}, *r = c->retries ? c->retries : &none;
+	c->max_attempts = r->max_attempts ? *r->max_attempts : DEFAULT_MAX_ATTEMPTS;
+	c->retry_idempotent = r->idempotent ? *r->idempotent : true;
+	if (c->max_attempts < 1 || c->max_attempts > CONFIG_MAX_ATTEMPTS)
+		return lb_err_set(reterr, "retries.max_attempts: %u is outside 1..%d",
+			c->max_attempts, CONFIG_MAX_ATTEMPTS);
+	return 0;
+}
+
+int config_check(struct config *c, struct lb_err *reterr)
+{
+	c->drain_s = c->drain ? *c->drain : DEFAULT_DRAIN_S;
+	c->listener_drain_s = c->listener_drain ? *c->listener_drain : DEFAULT_LISTENER_DRAIN_S;
+	if (check_stats(c, reterr) || check_workers(c, reterr) || check_dns(c, reterr) ||
+		check_csds(c, reterr) || check_limits(c, reterr) || check_retries(c, reterr) ||
+		check_ports(c, reterr))
+		return -EINVAL;
+	return check_frontends(c, reterr);
+}

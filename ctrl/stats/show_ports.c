@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// show ports: each device, whether it and its link are there, who brings its frames to the workers
+// they belong to, and what all workers together counted on it.
+#include "ctrl/assemble/workers.h"
+#include "ctrl/conf/config.h"
+#include "ctrl/stats/show_impl.h"
+#include "lb/base/twheel.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct counter_set *port_group(const struct lb_link *link, uint32_t port)
+{
+	char name[16];
+	snprintf(name, sizeof(name), "port%u", port);
+	for (uint32_t g = 0; g < link->n_groups; g++)
+		if (strcmp(link->groups[g].name, name) == 0)
+			return &link->groups[g].set;
+	return NULL;
+}
+
+static void add_counters(json_t *row, const struct workers *workers, uint32_t port)
+{
+	const struct counter_set *first = port_group(workers_link(workers, 0), port);
+	for (uint32_t c = 0; first && c < first->n; c++) {
+		uint64_t sum = 0;
+		for (uint32_t w = 0; w < workers_count(workers); w++) {
+			const struct counter_set *set = port_group(workers_link(workers, w), port);
+			sum += set ? counter_read(&set->values[c]) : 0;
+		}
+		show_set_u64(row, first->names[c], sum);
+	}
+}
+
+static const char *const link_names[] = {
+	[SHOW_LINK_DOWN] = "down",
+	[SHOW_LINK_UP] = "up",
+	[SHOW_LINK_GONE] = "gone",
+};
+
+static void add_link(json_t *row, const struct show *s, const struct show_port *p)
+{
+	uint64_t now_ns = twheel_now(s->conf.wheel);
+	bool known = p->mbps && p->link == SHOW_LINK_UP;
+	show_set_text(row, "link", link_names[p->link]);
+	json_object_set_new(row, "speed_mbps", known ? json_integer(p->mbps) : json_null());
+	json_object_set_new(row, "since_s", json_real(show_seconds(now_ns - p->since_ns)));
+	show_set_u64(row, "link_downs", p->n_link_downs);
+	show_set_u64(row, "losses", p->n_losses);
+	show_set_text(row, "error", p->error);
+}
+
+const char *show_frontend_down(const struct show *s, uint32_t frontend, char *text, size_t size)
+{
+	const struct ip_addr *ip = &s->conf.config->frontends[frontend].address_ip;
+	uint32_t port = config_port_of(s->conf.config, ip);
+	text[0] = '\0';
+	if (port == s->conf.config->n_ports || s->conf.ports[port].link == SHOW_LINK_UP)
+		return text;
+	bool gone = s->conf.ports[port].link == SHOW_LINK_GONE;
+	const char *why = s->conf.ports[port].error;
+	snprintf(text, size, "port %u: %s%s%s", port,
+		gone ? "the device is gone" : "there is no link", gone && why[0] ? ": " : "",
+		gone ? why : "");
+	return text;
+}
+
+json_t *show_ports(const struct show *s, struct show_args *args)
+{
+	json_t *rows = json_array();
+	for (uint32_t i = 0; rows && i < s->conf.config->n_ports; i++) {
+		const struct config_port *p = &s->conf.config->ports[i];
+		const struct show_port *more = &s->conf.ports[i];
+		json_t *row = json_object();
+		show_set_u64(row, "port", i);
+		show_set_text(row, "device", p->device);
+		show_set_text(row, "driver", more->driver);
+		show_set_text(row, "mac", more->mac);
+		show_set_u64(row, "mtu", more->mtu);
+		show_set_u64(row, "queues", workers_count(s->conf.workers));
+		show_set_text(row, "steering", s->conf.steering(s->conf.ctx_ports, i));
+		add_link(row, s, more);
+		add_counters(row, s->conf.workers, i);
+		json_array_append_new(rows, row);
+	}
+	return rows;
+}

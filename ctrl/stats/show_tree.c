@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// `show tree` and `show endpoints`: how clusters balance, and what it does with each endpoint.
+#include "ctrl/assemble/assemble.h"
+#include "ctrl/res/endpoints.h"
+#include "ctrl/stats/render.h"
+#include "ctrl/stats/show_impl.h"
+#include "lb/policy/dump.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// `[CLUSTER] [json]`. false = args->err says what is wrong.
+static bool read_words(const struct show *s, struct show_args *args, const char **ret_cluster)
+{
+	struct assembler_cluster_info info;
+	*ret_cluster = NULL;
+	for (unsigned i = 0; i < args->n; i++) {
+		if (strcmp(args->words[i], "json") == 0 && i + 1 == args->n) {
+			args->json = true;
+		} else if (i == 0) {
+			*ret_cluster = args->words[i];
+		} else {
+			lb_err_set(&args->err, "'%s' is too much, try help", args->words[i]);
+			return false;
+		}
+	}
+	if (!*ret_cluster || assembler_find_cluster(s->conf.assembler, *ret_cluster, &info))
+		return true;
+	lb_err_set(&args->err, "no cluster '%s', try show clusters", *ret_cluster);
+	return false;
+}
+
+static void each_cluster(const struct show *s, const char *only,
+	void (*fn)(void *ctx, const struct assembler_cluster_info *), void *ctx)
+{
+	struct assembler_cluster_info info;
+	if (!only)
+		assembler_each_cluster(s->conf.assembler, fn, ctx);
+	else if (assembler_find_cluster(s->conf.assembler, only, &info))
+		fn(ctx, &info);
+}
+
+// show tree: each layer is {"name", "state", fields…, "children": […]}.
+
+#define MAX_DEPTH 64
+
+struct tree_writer {
+	struct lb_dump dump; // first
+	const struct show *show;
+	json_t *trees;
+	json_t *open[MAX_DEPTH]; // borrowed; from the root to the innermost
+	unsigned depth;
+};
+
+static void on_enter(struct lb_dump *d, const char *name, const char *state)
+{
+	struct tree_writer *w = (struct tree_writer *)d;
+	json_t *layer = json_object(), *into = w->trees;
+	show_set_text(layer, "name", name);
+	if (*state)
+		show_set_text(layer, "state", state);
+	if (w->depth && w->depth <= MAX_DEPTH) {
+		json_t *parent = w->open[w->depth - 1];
+		if (!json_object_get(parent, "children"))
+			json_object_set_new(parent, "children", json_array());
+		into = json_object_get(parent, "children");
+	}
+	json_array_append_new(into, layer);
+	if (w->depth < MAX_DEPTH)
+		w->open[w->depth] = layer;
+	w->depth++;
+}
+
+static void on_text(struct lb_dump *d, const char *key, const char *value)
+{
+	struct tree_writer *w = (struct tree_writer *)d;
+	if (w->depth && w->depth <= MAX_DEPTH)
+		show_set_text(w->open[w->depth - 1], key, value);
+}
+
+static void on_number(struct lb_dump *d, const char *key, uint64_t value)
+{
+	struct tree_writer *w = (struct tree_writer *)d;
+	if (w->depth && w->depth <= MAX_DEPTH)
+		show_set_u64(w->open[w->depth - 1], key, value);
+}
+
+static void on_leave(struct lb_dump *d)
+{
+	((struct tree_writer *)d)->depth--;
+}
+
+static void add_tree(void *ctx, const struct assembler_cluster_info *info)
+{
+	struct tree_writer *w = ctx;
+	assembler_dump_tree(w->show->conf.assembler, info->name, &w->dump);
+}
+
+json_t *show_tree(const struct show *s, struct show_args *args)
+{
+	struct tree_writer w = {{on_enter, on_text, on_number, on_leave}, s, NULL, {NULL}, 0};
+	const char *only;
+	if (!read_words(s, args, &only))
+		return NULL;
+	w.trees = json_array();
+	each_cluster(s, only, add_tree, &w);
+	return w.trees;
+}
+
+static void print_layer(FILE *out, json_t *layer, unsigned depth)
+{
+	const char *key, *state = json_string_value(json_object_get(layer, "state"));
+	json_t *value;
+	size_t i;
+	fprintf(out, "%*s", (int)(2 * depth), "");
+	render_print(out, json_string_value(json_object_get(layer, "name")));
+	if (state)
+		fprintf(out, " %s", state);
+	json_object_foreach(layer, key, value)
+	{
+		if (json_is_array(value) || strcmp(key, "name") == 0 || strcmp(key, "state") == 0)
+			continue;
+		fprintf(out, "  %s=", key);
+		if (json_is_integer(value))
+			fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+		else
+			render_print(out, json_string_value(value));
+	}
+	fputc('\n', out);
+	json_array_foreach(json_object_get(layer, "children"), i, value)
+		print_layer(out, value, depth + 1);
+}
+
+char *show_tree_text(json_t *trees)
+{
+	char *text = NULL;
+	size_t len = 0, i;
+	json_t *tree;
+	FILE *out = open_memstream(&text, &len);
+	if (!out)
+		return NULL;
+	json_array_foreach(trees, i, tree) print_layer(out, tree, 0);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+// show endpoints
+
+struct endpoints_ctx {
+	const struct show *show;
+	json_t *rows;
+	const char *cluster;
+};
+
+static json_t *addresses_json(const struct assembler_endpoint_info *e)
+{
+	char *text = malloc(e->n_addresses * (size_t)IP_PORT_TEXT_MAX);
+	size_t len = 0;
+	for (uint32_t i = 0; text && i < e->n_addresses; i++) {
+		ip_port_print(&e->addresses[i], text + len);
+		len += strlen(text + len);
+		text[len++] = ',';
+	}
+	json_t *list = text ? json_stringn(text, len - 1) : NULL;
+	free(text);
+	return list;
+}
+
+static json_t *locality_json(struct str name)
+{
+	char text[512], *parts = malloc(name.len + 1);
+	if (!parts)
+		return NULL;
+	const struct res_locality l = res_locality_of(name, parts);
+	snprintf(text, sizeof(text), "%s/%s/%s", l.region, l.zone, l.sub_zone);
+	free(parts);
+	return render_string(strcmp(text, "//") == 0 ? "" : text);
+}
+
+// What weighted_round_robin makes of its reports (gRFC A58).
+static void set_reported(json_t *row, const struct lb_leaf_record *r)
+{
+	static const char *const standing[] = {
+		[LB_ORCA_NONE] = "none",
+		[LB_ORCA_BLACKOUT] = "blackout",
+		[LB_ORCA_EXPIRED] = "expired",
+		[LB_ORCA_WEIGHT] = "counts",
+	};
+	show_set_text(row, "report", r->is_weighed ? standing[r->standing] : "");
+	json_object_set_new(row, "report_weight",
+		r->standing == LB_ORCA_WEIGHT ? json_real(r->weight) : json_null());
+}
+
+static void add_endpoint(void *ctx, const struct assembler_endpoint_info *e)
+{
+	struct endpoints_ctx *c = ctx;
+	json_t *row = json_object();
+	show_set_text(row, "cluster", c->cluster);
+	if (strcmp(c->cluster, e->leaf) != 0)
+		show_set_text(row, "leaf", e->leaf);
+	json_object_set_new(row, "endpoint", addresses_json(e));
+	show_set_text(row, "state", lb_state_name(e->state));
+	json_object_set_new(row, "failing", json_boolean(e->is_failing));
+	json_object_set_new(row, "ejected", json_boolean(e->is_ejected));
+	show_set_u64(row, "ejections", e->record.ejection.multiplier);
+	show_set_u64(row, "ejected_ms", e->record.ejection.left_ns / 1000000);
+	show_set_text(row, "health", e->health);
+	show_set_u64(row, "priority", e->priority);
+	json_object_set_new(row, "locality", locality_json(e->locality));
+	show_set_u64(row, "locality_weight", e->locality_weight);
+	show_set_u64(row, "weight", e->weight);
+	set_reported(row, &e->record);
+	show_set_u64(row, "connections", e->connections);
+	show_set_u64(row, "active", e->totals.active);
+	show_set_u64(row, "requests", e->totals.issued);
+	show_set_u64(row, "ok", e->totals.ok);
+	show_set_u64(row, "failed", e->totals.failed);
+	show_set_text(row, "error", e->last_error);
+	json_array_append_new(c->rows, row);
+}
+
+static void add_endpoints(void *ctx, const struct assembler_cluster_info *info)
+{
+	struct endpoints_ctx *c = ctx;
+	c->cluster = info->name;
+	assembler_each_endpoint(c->show->conf.assembler, info->name, add_endpoint, c);
+}
+
+json_t *show_endpoints(const struct show *s, struct show_args *args)
+{
+	const char *only;
+	if (!read_words(s, args, &only))
+		return NULL;
+	struct endpoints_ctx c = {s, json_array(), NULL};
+	each_cluster(s, only, add_endpoints, &c);
+	return c.rows;
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/stats/stats_server.h"
+
+#include "ctrl/base/stats_proto.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define MAX_CLIENTS 32
+#define CLIENT_TIMEOUT_S 60
+// Commands wait while this much of earlier answers is unread.
+#define OUTPUT_HIGH_WATER ((size_t)1 << 20)
+// How long nobody is accepted when the process has no descriptor left.
+#define ACCEPT_PAUSE_MS 100
+
+struct client {
+	struct client *next;
+	struct stats_server *server;
+	struct bufferevent *bev; // owned
+	bool eof; // the client said all it wants
+};
+
+struct stats_server {
+	struct event_base *base;
+	struct event *accept_event;
+	struct event *accept_again; // timer
+	int fd;
+	char path[108];
+	stats_answer_fn answer;
+	void *ctx;
+	struct client *clients;
+	unsigned n_clients;
+};
+
+static void client_free(struct client *c)
+{
+	struct client **at = &c->server->clients;
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	c->server->n_clients--;
+	bufferevent_free(c->bev);
+	free(c);
+}
+
+static void client_answer(struct client *c, const char *command)
+{
+	struct evbuffer *out = bufferevent_get_output(c->bev);
+	char *text = c->server->answer(c->server->ctx, command);
+	if (text)
+		evbuffer_add_printf(out, "%s\n", text);
+	else
+		evbuffer_add_printf(out, STATS_ERROR "out of memory\n\n");
+	free(text);
+}
+
+// Runs the commands that are complete, as far as the client reads its answers.
+static void client_run(struct client *c)
+{
+	struct evbuffer *in = bufferevent_get_input(c->bev);
+	struct evbuffer *out = bufferevent_get_output(c->bev);
+	while (evbuffer_get_length(out) < OUTPUT_HIGH_WATER) {
+		size_t len = 0;
+		char *line = evbuffer_readln(in, &len, EVBUFFER_EOL_CRLF);
+		if (!line) {
+			if (evbuffer_get_length(in) < STATS_MAX_COMMAND)
+				break;
+			evbuffer_add_printf(out, STATS_ERROR "command longer than %d bytes\n\n",
+				STATS_MAX_COMMAND);
+			evbuffer_drain(in, evbuffer_get_length(in));
+			bufferevent_disable(c->bev, EV_READ); // what follows is no command
+			c->eof = true;
+			break;
+		}
+		if (len > 0)
+			client_answer(c, line);
+		free(line);
+	}
+	if (c->eof && evbuffer_get_length(out) == 0)
+		client_free(c);
+}
+
+static void on_read(struct bufferevent *bev, void *arg)
+{
+	client_run(arg);
+}
+
+static void on_written(struct bufferevent *bev, void *arg)
+{
+	client_run(arg);
+}
+
+static void on_event(struct bufferevent *bev, short what, void *arg)
+{
+	struct client *c = arg;
+	if (what & BEV_EVENT_EOF) {
+		c->eof = true;
+		client_run(c);
+	} else {
+		client_free(c); // error or timeout
+	}
+}
+
+static void pause_accepting(struct stats_server *s)
+{
+	struct timeval pause = {.tv_usec = ACCEPT_PAUSE_MS * 1000};
+	if (event_add(s->accept_again, &pause) == 0)
+		event_del(s->accept_event);
+}
+
+static void on_accept_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct stats_server *s = arg;
+	if (event_add(s->accept_event, NULL) != 0)
+		pause_accepting(s);
+}
+
+static void on_accept(evutil_socket_t fd, short what, void *arg)
+{
+	struct stats_server *s = arg;
+	int client_fd = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (client_fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			pause_accepting(s); // the socket stays readable
+		return;
+	}
+	struct client *c = s->n_clients < MAX_CLIENTS ? calloc(1, sizeof(*c)) : NULL;
+	if (c)
+		c->bev = bufferevent_socket_new(s->base, client_fd, BEV_OPT_CLOSE_ON_FREE);
+	if (!c || !c->bev) {
+		close(client_fd);
+		free(c);
+		return;
+	}
+	c->server = s;
+	c->next = s->clients;
+	s->clients = c;
+	s->n_clients++;
+	struct timeval timeout = {.tv_sec = CLIENT_TIMEOUT_S};
+	bufferevent_set_timeouts(c->bev, &timeout, &timeout);
+	bufferevent_setwatermark(c->bev, EV_READ, 0, (size_t)4 * STATS_MAX_COMMAND);
+	bufferevent_setcb(c->bev, on_read, on_written, on_event, c);
+	bufferevent_enable(c->bev, EV_READ | EV_WRITE);
+}
+
+// A socket file nobody listens on is left over from a process that died.
+static int remove_stale(const struct sockaddr_un *addr, struct lb_err *reterr)
+{
+	struct stat st;
+	if (lstat(addr->sun_path, &st) != 0)
+		return 0; // nothing there; what else is wrong, bind says
+	if (!S_ISSOCK(st.st_mode))
+		return lb_err_set(reterr, "exists and is no socket");
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return lb_err_set(reterr, "socket: %s", strerror(errno));
+	int err = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0 ? 0 : errno;
+	close(fd);
+	if (err == 0)
+		return lb_err_set(reterr, "another process serves this socket");
+	if (err == ECONNREFUSED && unlink(addr->sun_path) != 0)
+		return lb_err_set(reterr, "removing the stale socket: %s", strerror(errno));
+	return 0;
+}
+
+static void make_directory(const char *path)
+{
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	snprintf(dir, sizeof(dir), "%s", path);
+	char *slash = strrchr(dir, '/');
+	if (!slash || slash == dir)
+		return;
+	*slash = 0;
+	mkdir(dir, 0755); // an error shows as bind's
+}
+
+static int listen_on(struct stats_server *s, unsigned mode, struct lb_err *reterr)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	if (strlen(s->path) >= sizeof(addr.sun_path))
+		return lb_err_set(reterr, "path longer than %zu bytes", sizeof(addr.sun_path) - 1);
+	memcpy(addr.sun_path, s->path, strlen(s->path) + 1);
+	make_directory(s->path);
+	if (remove_stale(&addr, reterr))
+		return -EINVAL;
+	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (s->fd < 0)
+		return lb_err_set(reterr, "socket: %s", strerror(errno));
+	// Bound closed, then opened: at no moment is it wider than asked for.
+	mode_t old = umask(0777);
+	int failed = bind(s->fd, (struct sockaddr *)&addr, sizeof(addr));
+	int err = errno;
+	umask(old);
+	if (failed)
+		return lb_err_set(reterr, "bind: %s", strerror(err));
+	if (chmod(s->path, mode) != 0 || listen(s->fd, 16) != 0)
+		return lb_err_set(reterr, "%s", strerror(errno));
+	return 0;
+}
+
+struct stats_server *stats_server_new(struct event_base *base, const char *path, unsigned mode,
+	stats_answer_fn answer, void *ctx, struct lb_err *reterr)
+{
+	struct stats_server *s = calloc(1, sizeof(*s));
+	if (!s) {
+		lb_err_set(reterr, "out of memory");
+		return NULL;
+	}
+	s->base = base;
+	s->fd = -1;
+	s->answer = answer;
+	s->ctx = ctx;
+	snprintf(s->path, sizeof(s->path), "%s", path);
+	if (listen_on(s, mode, reterr) == 0) {
+		s->accept_event = event_new(base, s->fd, EV_READ | EV_PERSIST, on_accept, s);
+		s->accept_again = event_new(base, -1, 0, on_accept_again, s);
+		if (s->accept_event && s->accept_again && event_add(s->accept_event, NULL) == 0)
+			return s;
+		lb_err_set(reterr, "out of memory");
+	}
+	lb_err_within(reterr, "%s", path);
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->accept_event)
+		event_free(s->accept_event);
+	if (s->accept_again)
+		event_free(s->accept_again);
+	free(s);
+	return NULL;
+}
+
+void stats_server_free(struct stats_server *s)
+{
+	if (!s)
+		return;
+	while (s->clients)
+		client_free(s->clients);
+	event_free(s->accept_event);
+	event_free(s->accept_again);
+	close(s->fd);
+	unlink(s->path);
+	free(s);
+}

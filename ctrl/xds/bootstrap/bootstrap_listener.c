@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The listener resources that targets stand for: gRFC A47's templates.
+#include "ctrl/xds/bootstrap/bootstrap.h"
+#include "ctrl/xds/bootstrap/name.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char LISTENER_URL[] = "type.googleapis.com/envoy.config.listener.v3.Listener";
+
+// Replaces each "%s" of the template by the endpoint part of the target (FE-06).
+static char *expand(const char *template, const char *endpoint)
+{
+	bool encode = xds_name_is_xdstp(template);
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	if (!f)
+		return NULL;
+	for (const char *p = template; *p; p++) {
+		if (p[0] != '%' || p[1] != 's') {
+			fputc(*p, f);
+			continue;
+		}
+		p++;
+		for (const char *e = endpoint; *e; e++)
+			if (!encode || xds_name_is_id_char(*e))
+				fputc(*e, f);
+			else
+				fprintf(f, "%%%02X", (unsigned char)*e);
+	}
+	bool failed = ferror(f);
+	if (fclose(f) != 0 || failed) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+int xds_bootstrap_listener_name(
+	const struct xds_bootstrap *b, const char *target, char **ret, struct lb_err *err)
+{
+	const char *template = b->listener_template;
+	const char *endpoint = target;
+	if (strncmp(target, "xds:", 4) == 0) {
+		endpoint = target + 4;
+		if (strncmp(endpoint, "//", 2) == 0) {
+			const char *authority = endpoint + 2;
+			size_t len = strcspn(authority, "/");
+			endpoint = authority + len;
+			template = len ? NULL : template;
+			for (uint32_t i = 0; !template && i < b->n_authorities; i++)
+				if (strlen(b->authorities[i].name) == len &&
+					strncmp(b->authorities[i].name, authority, len) == 0)
+					template = b->authorities[i].listener_template;
+			if (!template)
+				return lb_err_set(err,
+					"target %s: authority %.*s is not in the bootstrap", target,
+					(int)len, authority);
+		}
+		endpoint += *endpoint == '/';
+	}
+	if (!*endpoint)
+		return lb_err_set(err, "target \"%s\": names no service", target);
+	char *name = expand(template, endpoint);
+	if (!name)
+		return -ENOMEM;
+	struct xds_name canonical;
+	int rc = xds_name_parse(name, LISTENER_URL, &canonical, err);
+	if (rc == -EINVAL)
+		(void)lb_err_within(err, "target %s: listener \"%s\"", target, name);
+	free(name);
+	if (rc)
+		return rc;
+	*ret = canonical.text;
+	free(canonical.authority);
+	return 0;
+}

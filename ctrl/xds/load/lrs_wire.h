@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages of load reporting, between bytes and what lrs.c keeps.
+// Thread: ctrl.
+#pragma once
+
+#include "ctrl/base/arena.h"
+#include "lb/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct xds_load_cluster;
+struct xds_node;
+
+// The first message of a stream (LR-02). *ret is the caller's (free). 0 or -ENOMEM.
+[[nodiscard]] int xds_lrs_encode_hello(const struct xds_node *, uint8_t **ret, size_t *ret_len);
+// A report: of the clusters that follow `first`, those that are `sending`. 0 or -ENOMEM.
+[[nodiscard]] int xds_lrs_encode_report(
+	const struct xds_load_cluster *first, uint8_t **ret, size_t *ret_len);
+
+// What the server wants.
+struct xds_lrs_wish {
+	bool all; // of every cluster
+	const char **clusters; // else of these: strcmp order
+	size_t n_clusters;
+	uint64_t interval_ns; // within the bounds (LR-03)
+	struct xds_arena arena;
+};
+// 0, -ENOMEM, or -EINVAL with the reason: not a LoadStatsResponse, or no memory to tell.
+[[nodiscard]] int xds_lrs_decode_wish(
+	const uint8_t *bytes, size_t len, struct xds_lrs_wish *ret, struct lb_err *reterr);
+void xds_lrs_wish_fini(struct xds_lrs_wish *); // zeroed is fine
+bool xds_lrs_wish_eq(const struct xds_lrs_wish *, const struct xds_lrs_wish *);
+bool xds_lrs_wishes(const struct xds_lrs_wish *, const char *cluster);

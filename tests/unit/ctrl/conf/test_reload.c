@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// SIGHUP: what of a changed shunt.yaml takes effect, what is said to need a restart; SIGUSR1: the
+// log's file is opened again.
+#include "ctrl/conf/config.h"
+#include "ctrl/conf/config_diff.h"
+#include "ctrl/conf/reload.h"
+#include "ctrl/log_file.h"
+#include "lb/base/log.h"
+#include "tests/support/check.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const whole =
+	"eal: [--in-memory, --no-huge]\n"
+	"workers: [0]\n"
+	"ports:\n"
+	"  - {device: net_a, addresses: [10.81.0.10/24]}\n"
+	"  - {device: net_b, addresses: [10.82.0.10/16, 10.83.0.1/16]}\n"
+	"frontends:\n"
+	"  - {name: web, address: 10.81.0.10, port: 8080, target: web}\n"
+	"  - {name: api, address: 10.81.0.10, port: 8081, target: api, authority: api}\n"
+	"log: {level: info}\n"
+	"csds: {listen: 127.0.0.1:5}\n"
+	"drain_s: 30\n";
+
+struct files {
+	char dir[32], config[64], log[64], moved[64];
+	int stderr_before;
+};
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static char *read_file(const char *path)
+{
+	static char text[8192];
+	FILE *f = fopen(path, "r");
+	assert_non_null(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+	fclose(f);
+	return text;
+}
+
+// `whole` with one piece replaced; good until the next call.
+static const char *with(const char *piece, const char *instead)
+{
+	static char text[2048];
+	const char *at = strstr(whole, piece);
+	assert_non_null(at);
+	snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - whole), whole, instead,
+		at + strlen(piece));
+	return text;
+}
+
+static int set_up(void **state)
+{
+	static struct files f;
+	strcpy(f.dir, "/tmp/shunt-reload-XXXXXX");
+	assert_non_null(mkdtemp(f.dir));
+	snprintf(f.config, sizeof(f.config), "%s/shunt.yaml", f.dir);
+	snprintf(f.log, sizeof(f.log), "%s/log", f.dir);
+	snprintf(f.moved, sizeof(f.moved), "%s/log.1", f.dir);
+	write_file(f.config, whole);
+	f.stderr_before = dup(STDERR_FILENO);
+	int fd = open(f.log, O_WRONLY | O_APPEND | O_CREAT, 0640);
+	assert_true(fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+	close(fd);
+	*state = &f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct files *f = *state;
+	dup2(f->stderr_before, STDERR_FILENO);
+	close(f->stderr_before);
+	unlink(f->config);
+	unlink(f->log);
+	unlink(f->moved);
+	rmdir(f->dir);
+	log_set_level(LOG_LEVEL_INFO);
+	return 0;
+}
+
+static struct config *load(const struct files *f)
+{
+	struct lb_err err = {.text = ""};
+	struct config *c = config_load(f->config, &err);
+	assert_string_equal(err.text, "");
+	return c;
+}
+
+static void join(void *ctx, const char *field)
+{
+	char *text = ctx;
+	strcat(text, field);
+	strcat(text, " ");
+}
+
+static void differences_are_named_as_the_file_names_them(void **state)
+{
+	static const struct {
+		const char *piece, *instead, *fields;
+	} rows[] = {
+		{"", "", ""},
+		{"--no-huge", "--huge", "eal[1] "},
+		{"[--in-memory, --no-huge]", "[--no-huge]", "eal "},
+		{"workers: [0]", "workers: [0]\nidle: poll", "idle "},
+		{"10.83.0.1/16", "10.83.0.2/16", "ports[1].addresses[1] "},
+		{"net_b", "net_c", "ports[1].device "},
+		{"net_b,", "net_b, mtu: 1400,", "ports[1].mtu "},
+		{"net_b,", "net_b, mtu: 1500,", ""}, // the default
+		{"authority: api", "authority: x", "frontends[1].authority "},
+		{"target: web", "target: web, authority: x", "frontends[0].authority "},
+		{"port: 8080", "port: 8082", "frontends[0].port "},
+		{"level: info", "level: warn", "log.level "},
+		{"csds: {listen: 127.0.0.1:5}\n", "", "csds "},
+		{"127.0.0.1:5}", "127.0.0.1:5, allow_remote: true}", "csds.allow_remote "},
+		{"drain_s: 30", "drain_s: 31", "drain_s "},
+		{"drain_s: 30", "limits: {requests: 100}\ndrain_s: 30", "limits "},
+		{"drain_s: 30", "dns: {servers: [10.0.0.1]}\ndrain_s: 30", "dns "},
+	};
+	struct files *f = *state;
+	struct config *before = load(f);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char fields[512] = "";
+		write_file(f->config, with(rows[i].piece, rows[i].instead));
+		struct config *now = load(f);
+		config_diff(before, now, join, fields);
+		if (strcmp(fields, rows[i].fields) != 0)
+			fail_msg("'%s' for '%s': '%s'", rows[i].instead, rows[i].piece, fields);
+		config_free(now);
+	}
+	config_free(before);
+}
+
+static void nothing_different_is_nothing_to_do(void **state)
+{
+	struct files *f = *state;
+	struct config *c = load(f);
+	reload(c, f->config);
+	assert_non_null(
+		strstr(read_file(f->log), "level=info msg=\"reload\" text=\"nothing to do"));
+	config_free(c);
+}
+
+static void level_and_drain_follow_and_all_else_is_named(void **state)
+{
+	struct files *f = *state;
+	struct config *c = load(f);
+	write_file(f->config, with("log: {level: info}", "log: {level: debug}\nidle: poll"));
+	reload(c, f->config);
+	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
+	assert_int_equal(c->idle, CONFIG_IDLE_BACKOFF);
+	log_debug("seen", "n=1");
+	const char *text = read_file(f->log);
+	assert_non_null(strstr(text, "level=warn msg=\"reload\" needs_restart=\"idle\""));
+	assert_non_null(strstr(text, "msg=\"reloaded\" log_level=debug drain_s=30"));
+	assert_non_null(strstr(text, "msg=\"seen\""));
+	// Back, and the line that says so can still be read; what needs a restart still does.
+	write_file(f->config, with("drain_s: 30", "drain_s: 5"));
+	reload(c, f->config);
+	log_debug("unseen", "n=1");
+	text = read_file(f->log);
+	assert_non_null(strstr(text, "msg=\"reloaded\" log_level=info drain_s=5"));
+	assert_null(strstr(text, "msg=\"unseen\""));
+	assert_int_equal(c->drain_s, 5);
+	config_free(c);
+}
+
+static void of_a_wrong_file_nothing_is_taken(void **state)
+{
+	struct files *f = *state;
+	struct config *c = load(f);
+	write_file(f->config, with("level: info", "level: loud"));
+	reload(c, f->config);
+	const char *text = read_file(f->log);
+	assert_non_null(strstr(text, "level=error msg=\"reload refused\""));
+	assert_non_null(strstr(text, "/shunt.yaml:9: log.level: 'loud' is not one of"));
+	assert_int_equal(c->log_level, LOG_LEVEL_INFO);
+	unlink(f->config);
+	reload(c, f->config);
+	assert_non_null(strstr(read_file(f->log), "/shunt.yaml: No such file"));
+	config_free(c);
+}
+
+static void the_logs_file_is_opened_again_by_its_name(void **state)
+{
+	struct files *f = *state;
+	struct stat s;
+	log_file_begin();
+	log_info("first", "n=1");
+	assert_int_equal(rename(f->log, f->moved), 0);
+	log_info("second", "n=1");
+	assert_true(log_file_reopen());
+	log_info("third", "n=1");
+	assert_non_null(strstr(read_file(f->moved), "msg=\"second\""));
+	const char *text = read_file(f->log);
+	assert_null(strstr(text, "msg=\"second\""));
+	assert_non_null(strstr(text, "msg=\"third\""));
+	assert_int_equal(stat(f->log, &s), 0);
+	assert_int_equal(s.st_mode & 0777, 0640);
+}
+
+static void a_log_that_is_no_file_stays(void **state)
+{
+	int pipes[2], before = dup(STDERR_FILENO);
+	char text[512] = "";
+	assert_int_equal(pipe(pipes), 0);
+	dup2(pipes[1], STDERR_FILENO);
+	log_file_begin();
+	bool opened = log_file_reopen();
+	dup2(before, STDERR_FILENO);
+	assert_false(opened);
+	assert_true(read(pipes[0], text, sizeof(text) - 1) > 0);
+	assert_non_null(strstr(text, "there is nothing to open again"));
+	close(before);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+RUN_SUITE("ctrl/reload", CASE(differences_are_named_as_the_file_names_them),
+	CASE(nothing_different_is_nothing_to_do),
+	CASE(level_and_drain_follow_and_all_else_is_named), CASE(of_a_wrong_file_nothing_is_taken),
+	CASE(the_logs_file_is_opened_again_by_its_name), CASE(a_log_that_is_no_file_stays))

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands say of a daemon that has no configuration yet, and that texts of others can't
+// spoil it.
+#include "ctrl/assemble/assemble.h"
+#include "ctrl/assemble/load_report.h"
+#include "ctrl/assemble/workers.h"
+#include "ctrl/conf/config.h"
+#include "ctrl/res/types.h"
+#include "ctrl/stats/show.h"
+#include "ctrl/xds/bootstrap/bootstrap.h"
+#include "ctrl/xds/federation.h"
+#include "lb/base/rand.h"
+#include "lb/base/twheel.h"
+#include "lb/slot.h"
+#include "lb/snapshot.h"
+#include "tests/support/check.h"
+#include "tests/support/fake_ads.h"
+
+#include <jansson.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char BOOTSTRAP[] =
+	"{\"xds_servers\":[{\"server_uri\":\"ads:1\",\"channel_creds\":[{\"type\":\"insecure\"}]}],"
+	"\"authorities\":{\"\":{},\"q\\\"\\u0001\":{}},\"node\":{\"id\":\"me\"}}";
+#define URI "ads:1"
+
+struct world {
+	struct config_frontend frontends[2];
+	struct config config;
+	struct twheel *wheel;
+	struct lb_slot *slot;
+	struct lb_shared *shared;
+	struct lb_link *link;
+	struct workers *workers;
+	struct assembler *assembler;
+	struct xds_bootstrap *bootstrap;
+	struct fake_ads server;
+	struct rand rand;
+	struct xds_federation *xds;
+	struct load_report *loads;
+	struct show_conf conf;
+	struct show *show;
+	const char *waiting[2], *refused;
+};
+
+static const char *waiting(void *ctx, uint32_t frontend)
+{
+	const struct world *w = ctx;
+	return w->waiting[frontend];
+}
+
+static const char *refused(void *ctx, uint32_t frontend)
+{
+	const struct world *w = ctx;
+	return frontend == 1 && w->refused ? w->refused : "";
+}
+
+static int set_up(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	log_set_level(LOG_LEVEL_ERROR);
+	w->frontends[0] = (struct config_frontend){
+		.name = strdup("web"), .address = strdup("10.0.0.1"), .target = strdup("t")};
+	w->frontends[1] = (struct config_frontend){
+		.name = strdup("api"), .address = strdup("10.0.0.1"), .target = strdup("u")};
+	w->config = (struct config){.frontends = w->frontends, .n_frontends = 2};
+	w->wheel = twheel_new(1000000000);
+	w->slot = lb_slot_new(lb_snapshot_new(2, "nothing yet"));
+	w->link = lb_link_new(0, 0, w->shared = lb_shared_new());
+	w->workers = workers_new(&w->link, 1, NULL, NULL);
+	w->assembler = assembler_new(&(struct assembler_conf){
+		.config = &w->config, .slot = w->slot, .workers = w->workers, .wheel = w->wheel});
+	struct lb_err err;
+	assert_int_equal(
+		xds_bootstrap_parse(BOOTSTRAP, strlen(BOOTSTRAP), "test", &w->bootstrap, &err), 0);
+	rand_init(&w->rand, 1);
+	w->xds = xds_federation_new(&(struct xds_client_conf){
+		.bootstrap = w->bootstrap,
+		.types = res_types,
+		.n_types = RES_N_TYPES,
+		.transport = fake_ads_factory(&w->server),
+		.wheel = w->wheel,
+		.rand = &w->rand,
+		.user_agent_version = "0",
+	});
+	w->loads = load_report_new(&(struct load_report_conf){
+		.bootstrap = w->bootstrap,
+		.transport = fake_ads_factory(&w->server),
+		.workers = w->workers,
+		.wheel = w->wheel,
+		.rand = &w->rand,
+		.user_agent_version = "0",
+	});
+	w->waiting[0] = w->waiting[1] = "";
+	w->conf = (struct show_conf){
+		.config = &w->config,
+		.workers = w->workers,
+		.assembler = w->assembler,
+		.xds = w->xds,
+		.loads = w->loads,
+		.wheel = w->wheel,
+		.waiting = waiting,
+		.refused = refused,
+		.ctx = w,
+	};
+	w->show = show_new(&w->conf);
+	assert_non_null(w->show);
+	*state = w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+	show_free(w->show);
+	xds_federation_free(w->xds);
+	load_report_free(w->loads);
+	fake_ads_fini(&w->server);
+	xds_bootstrap_free(w->bootstrap);
+	lb_slot_free(w->slot);
+	assembler_free(w->assembler);
+	workers_free(w->workers);
+	lb_link_free(w->link);
+	lb_shared_free(w->shared);
+	twheel_free(w->wheel);
+	for (int i = 0; i < 2; i++) {
+		free(w->frontends[i].name);
+		free(w->frontends[i].address);
+		free(w->frontends[i].target);
+	}
+	free(w);
+	return 0;
+}
+
+// The data of a command's JSON.
+static json_t *ask_json(struct world *w, const char *command)
+{
+	char *text = show_answer(w->show, command);
+	json_t *whole = json_loads(text, 0, NULL);
+	json_t *data = json_incref(json_object_get(whole, "data"));
+	assert_non_null(data);
+	json_decref(whole);
+	free(text);
+	return data;
+}
+
+static const char *text_of(json_t *info, size_t frontend, const char *key)
+{
+	json_t *row = json_array_get(json_object_get(info, "frontends"), frontend);
+	return json_string_value(json_object_get(row, key));
+}
+
+static void info_says_what_each_frontend_waits_for(void **state)
+{
+	struct world *w = *state;
+	w->waiting[1] = "cluster blue, endpoints green";
+	w->refused = "no match";
+	json_t *info = ask_json(w, "show info json");
+	assert_string_equal(text_of(info, 0, "waiting"), "");
+	assert_string_equal(text_of(info, 1, "waiting"), "cluster blue, endpoints green");
+	assert_string_equal(text_of(info, 1, "refused"), "no match");
+	assert_string_equal(text_of(info, 1, "name"), "api");
+	json_decref(info);
+	char *text = show_answer(w->show, "show info");
+	assert_non_null(strstr(text, "cluster blue, endpoints green"));
+	free(text);
+}
+
+static const char *none(void *ctx, uint32_t port)
+{
+	return "none";
+}
+
+static void ports_say_what_became_of_their_device_and_frontends_who_is_reached(void **state)
+{
+	struct world *w = *state;
+	struct config_port ports[2] = {{.device = (char *)"a"}, {.device = (char *)"b"}};
+	struct ip_addr ips[2] = {ip_from_v4(0x0a000001), ip_from_v4(0x0a000002)};
+	struct show_port shown[2] = {{.driver = "x",
+					     .link = SHOW_LINK_UP,
+					     .mbps = 2500,
+					     .since_ns = twheel_now(w->wheel),
+					     .error = ""},
+		{.driver = "y",
+			.link = SHOW_LINK_GONE,
+			.since_ns = twheel_now(w->wheel),
+			.n_losses = 3,
+			.error = "no driver has it"}};
+	for (int i = 0; i < 2; i++) {
+		ports[i].address_ips = &ips[i];
+		ports[i].n_addresses = 1;
+		w->frontends[i].address_ip = ips[i];
+	}
+	w->config.ports = ports;
+	w->config.n_ports = 2;
+	struct show_conf conf = w->conf;
+	conf.ports = shown;
+	conf.steering = none;
+	struct show *show = w->show;
+	w->show = show_new(&conf);
+
+	json_t *info = ask_json(w, "show info json");
+	assert_string_not_equal(text_of(info, 0, "state"), "down");
+	assert_string_equal(text_of(info, 1, "state"), "down");
+	assert_string_equal(
+		text_of(info, 1, "error"), "port 1: the device is gone: no driver has it");
+	json_decref(info);
+	json_t *rows = ask_json(w, "show ports json");
+	json_t *up = json_array_get(rows, 0), *gone = json_array_get(rows, 1);
+	assert_string_equal(json_string_value(json_object_get(up, "link")), "up");
+	assert_int_equal(json_integer_value(json_object_get(up, "speed_mbps")), 2500);
+	assert_string_equal(json_string_value(json_object_get(gone, "link")), "gone");
+	assert_true(json_is_null(json_object_get(gone, "speed_mbps")));
+	assert_int_equal(json_integer_value(json_object_get(gone, "losses")), 3);
+	json_decref(rows);
+	char *stat = show_answer(w->show, "show stat");
+	assert_non_null(strstr(stat, "api,FRONTEND"));
+	assert_non_null(strstr(strstr(stat, "api,FRONTEND"), "DOWN"));
+	free(stat);
+	shown[1].link = SHOW_LINK_DOWN;
+	info = ask_json(w, "show info json");
+	assert_string_equal(text_of(info, 1, "error"), "port 1: there is no link");
+	json_decref(info);
+	show_free(w->show);
+	w->show = show;
+	w->config.n_ports = 0;
+}
+
+static void info_says_how_load_reports_are(void **state)
+{
+	struct world *w = *state;
+	json_t *info = ask_json(w, "show info json");
+	assert_string_equal(json_string_value(json_object_get(info, "lrs_state")), "IDLE");
+	json_decref(info);
+	w->server.refuse = true;
+	struct load_leaf *leaf = load_leaf_new(w->loads, w->bootstrap->servers, "blue", "");
+	load_leaf_begin(leaf);
+	assert_true(load_leaf_locality(leaf, "here", "", "") > 0);
+	load_leaf_end(leaf);
+	info = ask_json(w, "show info json");
+	assert_string_equal(json_string_value(json_object_get(info, "lrs_state")), "BACKOFF");
+	assert_int_not_equal(strlen(json_string_value(json_object_get(info, "lrs_error"))), 0);
+	assert_int_equal(json_integer_value(json_object_get(info, "lrs_clusters")), 1);
+	assert_int_equal(json_integer_value(json_object_get(info, "lrs_counters")), 1);
+	json_decref(info);
+	load_leaf_free(leaf);
+}
+
+// A row that JSON refuses would be missing from the text, too.
+static void frontend_whose_error_is_no_utf8_keeps_its_row(void **state)
+{
+	struct world *w = *state;
+	w->waiting[0] = "cluster gr\xc3";
+	assembler_fail(w->assembler, 0, "no such listener \"gr\xc3");
+	json_t *info = ask_json(w, "show info json");
+	assert_string_equal(text_of(info, 0, "state"), "failing");
+	assert_string_equal(text_of(info, 0, "waiting"), "cluster gr\uFFFD");
+	assert_non_null(strstr(text_of(info, 0, "error"), "gr\uFFFD"));
+	json_decref(info);
+}
+
+static void forget_event(struct xds_watcher *w, const struct xds_event *e)
+{
+}
+
+static const struct xds_type *cluster_type(void)
+{
+	for (uint32_t i = 0; i < RES_N_TYPES; i++)
+		if (strcmp(res_types[i]->label, "cluster") == 0)
+			return res_types[i];
+	return NULL;
+}
+
+static void say_clusters(struct world *w, const char *version, struct str first, struct str second)
+{
+	struct fake_resource r[] = {{.bytes = (const uint8_t *)first.p, .len = first.len},
+		{.bytes = (const uint8_t *)second.p, .len = second.len}};
+	fake_ads_settle(&w->server);
+	fake_ads_respond(&w->server, cluster_type()->url, version, version, r, 2);
+	fake_ads_settle(&w->server);
+}
+
+// Cluster {name, type: EDS, eds_cluster_config: {eds_config: {ads: {}}}}; and without the latter.
+#define GOOD(name) "\x0a\x01" name "\x10\x03\x1a\x04\x0a\x02\x1a\x00"
+#define BAD(name) "\x0a\x01" name "\x10\x03"
+
+static void xds_says_what_is_in_which_state_and_since_when(void **state)
+{
+	struct world *w = *state;
+	struct xds_watcher watchers[3] = {{forget_event}, {forget_event}, {forget_event}};
+	for (unsigned i = 0; i < 3; i++) // a, b, c
+		assert_int_equal(xds_federation_watch(w->xds, cluster_type(),
+					 (char[]){(char)('a' + i), 0}, &watchers[i]),
+			0);
+	say_clusters(w, "v1", STR(GOOD("a")), STR(GOOD("b")));
+	twheel_advance(w->wheel, 3000000000);
+	say_clusters(w, "v2", STR(BAD("a")), STR(GOOD("b")));
+	twheel_advance(w->wheel, 5000000000);
+	char *text = show_answer(w->show, "show xds json");
+	json_t *whole = json_loads(text, 0, NULL), *data = json_object_get(whole, "data");
+	free(text);
+	json_t *rows = json_object_get(data, "resources");
+	assert_int_equal(json_array_size(rows), 3);
+	static const struct {
+		const char *state, *version, *rejected;
+		int age_s, bytes, failed_s; // -1 = null
+	} wanted[] = {{"NACKED", "v1", "v2", 4, 11, 2}, {"ACKED", "v2", "", 2, 11, -1},
+		{"REQUESTED", "", "", -1, -1, -1}};
+	for (size_t i = 0; i < 3; i++) {
+		const json_t *row = json_array_get(rows, i);
+		assert_string_equal(
+			json_string_value(json_object_get(row, "state")), wanted[i].state);
+		assert_string_equal(
+			json_string_value(json_object_get(row, "version")), wanted[i].version);
+		assert_string_equal(
+			json_string_value(json_object_get(row, "rejected")), wanted[i].rejected);
+		const struct {
+			const char *key;
+			int value;
+		} numbers[] = {{"age_s", wanted[i].age_s}, {"bytes", wanted[i].bytes},
+			{"failed_s", wanted[i].failed_s}};
+		for (size_t j = 0; j < 3; j++) {
+			const json_t *number = json_object_get(row, numbers[j].key);
+			assert_true(numbers[j].value < 0
+					    ? json_is_null(number)
+					    : (int)json_number_value(number) == numbers[j].value);
+		}
+	}
+	// CS-09: what serves although it was refused stands apart.
+	json_t *counts = json_object_get(data, "counts");
+	json_t *expected = json_pack("[{ss ss sb si} {ss ss sb si} {ss ss sb si}]", "type",
+		"cluster", "state", "REQUESTED", "serves", 0, "resources", 1, "type", "cluster",
+		"state", "ACKED", "serves", 1, "resources", 1, "type", "cluster", "state", "NACKED",
+		"serves", 1, "resources", 1);
+	assert_true(json_equal(counts, expected));
+	json_decref(expected);
+	json_decref(whole);
+	for (unsigned i = 0; i < 3; i++)
+		xds_federation_cancel(w->xds, &watchers[i]);
+}
+
+static void expect_line(const char *text, const char *line)
+{
+	const char *at = strstr(text, line);
+	if (!at || (at != text && at[-1] != '\n') || at[strlen(line)] != '\n')
+		fail_msg("no line \"%s\" in:\n%s", line, text);
+}
+
+#define METRIC "grpc_xds_client_"
+#define OF_CLUSTERS "grpc_xds_resource_type=\"envoy.config.cluster.v3.Cluster\""
+#define RESOURCES(authority, state)                                                                \
+	METRIC "resources{grpc_xds_authority=\"" authority "\",grpc_xds_cache_state=\"" state      \
+	       "\"," OF_CLUSTERS "} "
+
+static void cs_09_metrics_are_those_of_grpc(void **state)
+{
+	struct world *w = *state;
+	static const char far[] = "xdstp:///envoy.config.cluster.v3.Cluster/d";
+	static const char odd[] = "xdstp://q%22%01/envoy.config.cluster.v3.Cluster/e";
+	static const char *const names[] = {"a", "b", "c", far, odd};
+	struct xds_watcher watchers[5] = {
+		{forget_event}, {forget_event}, {forget_event}, {forget_event}, {forget_event}};
+	char *text = show_answer(w->show, "show metrics");
+	expect_line(text, "# TYPE " METRIC "connected gauge");
+	expect_line(text, METRIC "connected{grpc_xds_server=\"" URI "\"} 0");
+	expect_line(text, METRIC "server_failure_total{grpc_xds_server=\"" URI "\"} 0");
+	assert_null(strstr(text, METRIC "resources{"));
+	free(text);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(
+			xds_federation_watch(w->xds, cluster_type(), names[i], &watchers[i]), 0);
+	say_clusters(w, "v1", STR(GOOD("a")), STR(GOOD("b")));
+	say_clusters(w, "v2", STR(BAD("a")), STR(GOOD("b")));
+	text = show_answer(w->show, "show metrics");
+	expect_line(text, METRIC "connected{grpc_xds_server=\"" URI "\"} 1");
+	expect_line(text, METRIC "resource_updates_valid_total{grpc_xds_server=\"" URI
+				 "\"," OF_CLUSTERS "} 3");
+	expect_line(text, METRIC "resource_updates_invalid_total{grpc_xds_server=\"" URI
+				 "\"," OF_CLUSTERS "} 1");
+	expect_line(text, RESOURCES("#old", "nacked_but_cached") "1");
+	expect_line(text, RESOURCES("#old", "acked") "1");
+	expect_line(text, RESOURCES("#old", "requested") "1");
+	expect_line(text, RESOURCES("", "requested") "1");
+	expect_line(text, RESOURCES("q\\\"\\\\x01", "requested") "1");
+	free(text);
+	// One outage is one failure, however many attempts it takes.
+	fake_ads_close(&w->server, "bye");
+	for (uint64_t s = 1; s < 20; s++) {
+		twheel_advance(w->wheel, s * 1000000000);
+		if (w->server.stream)
+			fake_ads_close(&w->server, "no");
+	}
+	text = show_answer(w->show, "show metrics");
+	expect_line(text, METRIC "connected{grpc_xds_server=\"" URI "\"} 0");
+	expect_line(text, METRIC "server_failure_total{grpc_xds_server=\"" URI "\"} 1");
+	expect_line(text, RESOURCES("#old", "acked") "1");
+	free(text);
+	for (unsigned i = 0; i < 5; i++)
+		xds_federation_cancel(w->xds, &watchers[i]);
+}
+
+// An empty line ends an answer (ctrl/base/stats_proto.h).
+static void no_text_of_a_server_ends_an_answer_early(void **state)
+{
+	static const char *const commands[] = {"help", "show info", "show stat", "show clusters",
+		"show xds", "show metrics", "show workers"};
+	struct world *w = *state;
+	w->waiting[0] = "cluster a\n\nb";
+	assembler_fail(w->assembler, 0, "refused:\n\nxds_state: connected\x1b[2J");
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		char *text = show_answer(w->show, commands[i]);
+		assert_null(strstr(text, "\n\n"));
+		assert_null(strchr(text, '\x1b'));
+		assert_int_equal(text[strlen(text) - 1], '\n');
+		if (strcmp(commands[i], "show info") == 0)
+			assert_non_null(strstr(text, "refused:\\n\\nxds_state: connected\\x1b[2J"));
+		free(text);
+	}
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+static void pools_are_told_with_what_is_free_in_each(void **state)
+{
+	struct world *w = *state;
+	struct pool p;
+	assert_int_equal(pool_init(&p, 48, 10), 0);
+	pool_list_add(&w->link->pools, "clients", &p);
+	void *out[] = {pool_take(&p), pool_take(&p), pool_take(&p)};
+	pool_put(&p, out[2]);
+	json_t *rows = ask_json(w, "show pools json");
+	json_t *expected = json_pack("[{si ss si si si si si}]", "worker", 0, "pool", "clients",
+		"bytes", 48, "total", 10, "free", 8, "used", 2, "peak", 3);
+	assert_true(json_equal(rows, expected));
+	json_decref(expected);
+	json_decref(rows);
+	pool_fini(&p);
+}
+
+RUN_SUITE("ctrl/show", CASE(info_says_what_each_frontend_waits_for),
+	CASE(ports_say_what_became_of_their_device_and_frontends_who_is_reached),
+	CASE(info_says_how_load_reports_are), CASE(frontend_whose_error_is_no_utf8_keeps_its_row),
+	CASE(no_text_of_a_server_ends_an_answer_early), CASE(cs_09_metrics_are_those_of_grpc),
+	CASE(xds_says_what_is_in_which_state_and_since_when),
+	CASE(pools_are_told_with_what_is_free_in_each))

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// The socket's manners: lines, answers, limits, stale and live socket files.
+#include "ctrl/base/stats_proto.h"
+#include "ctrl/stats/stats_server.h"
+#include "tests/support/check.h"
+
+#include <event2/event.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+struct fixture {
+	char dir[32], path[64];
+	struct event_base *base;
+	struct stats_server *server;
+};
+
+static char *answer(void *ctx, const char *command)
+{
+	char *text = NULL;
+	return asprintf(&text, "you said %s\n", command) < 0 ? NULL : text;
+}
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	strcpy(f->dir, "/tmp/shunt-stats-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(f->path, sizeof(f->path), "%s/sub/s.sock", f->dir);
+	f->base = event_base_new();
+	struct lb_err err = {0};
+	f->server = stats_server_new(f->base, f->path, 0640, answer, NULL, &err);
+	assert_string_equal(err.text, "");
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	char sub[64];
+	stats_server_free(f->server);
+	assert_int_not_equal(access(f->path, F_OK), 0);
+	event_base_free(f->base);
+	snprintf(sub, sizeof(sub), "%s/sub", f->dir);
+	rmdir(sub);
+	rmdir(f->dir);
+	free(f);
+	return 0;
+}
+
+static int dial(const struct fixture *f)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	memcpy(addr.sun_path, f->path, strlen(f->path) + 1);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
+// Turns the server's loop until the peer closes; returns all that came.
+static size_t read_all(const struct fixture *f, int fd, char *out, size_t room)
+{
+	size_t got = 0;
+	for (int turn = 0; turn < 1000; turn++) {
+		event_base_loop(f->base, EVLOOP_NONBLOCK);
+		ssize_t n = read(fd, out + got, room - got - 1);
+		if (n == 0)
+			break;
+		if (n > 0)
+			got += (size_t)n;
+		else
+			assert_int_equal(errno, EAGAIN);
+	}
+	out[got] = 0;
+	return got;
+}
+
+static void each_line_gets_an_answer_that_ends_with_an_empty_line(void **state)
+{
+	const struct fixture *f = *state;
+	char out[256];
+	int fd = dial(f);
+	assert_int_equal(write(fd, "one\ntwo\r\n", 9), 9);
+	shutdown(fd, SHUT_WR);
+	read_all(f, fd, out, sizeof(out));
+	assert_string_equal(out, "you said one\n\nyou said two\n\n");
+	close(fd);
+}
+
+static void a_command_without_end_is_refused(void **state)
+{
+	const struct fixture *f = *state;
+	char out[256], junk[STATS_MAX_COMMAND];
+	memset(junk, 'x', sizeof(junk));
+	int fd = dial(f);
+	assert_int_equal(write(fd, junk, sizeof(junk)), sizeof(junk));
+	read_all(f, fd, out, sizeof(out));
+	assert_non_null(strstr(out, STATS_ERROR "command longer than"));
+	close(fd);
+}
+
+static void nothing_after_a_command_too_long_is_answered(void **state)
+{
+	const struct fixture *f = *state;
+	enum { N_COMMANDS = 1200, ROOM = 1 << 20 };
+	char command[401], junk[2 * STATS_MAX_COMMAND];
+	memset(command, 'y', 400);
+	command[400] = '\n';
+	memset(junk, 'x', sizeof(junk));
+	int fd = dial(f);
+	// The answers fill the socket, so that the refusal has to wait while more input comes.
+	for (int i = 0; i < N_COMMANDS; i++) {
+		assert_int_equal(write(fd, command, sizeof(command)), sizeof(command));
+		event_base_loop(f->base, EVLOOP_NONBLOCK);
+	}
+	assert_int_equal(write(fd, junk, sizeof(junk)), sizeof(junk));
+	event_base_loop(f->base, EVLOOP_NONBLOCK);
+	assert_int_equal(write(fd, "one\ntwo\n", 8), 8);
+	event_base_loop(f->base, EVLOOP_NONBLOCK);
+	char *out = malloc(ROOM);
+	size_t len = 0;
+	for (;;) {
+		event_base_loop(f->base, EVLOOP_NONBLOCK);
+		ssize_t n = read(fd, out + len, ROOM - len - 1);
+		if (n == 0 || (n < 0 && errno != EAGAIN))
+			break; // end, or reset for what was not read
+		len += n > 0 ? (size_t)n : 0;
+	}
+	out[len] = 0;
+	assert_true(len > N_COMMANDS * sizeof(command));
+	assert_non_null(strstr(out, "command longer than"));
+	assert_null(strstr(out, "you said one"));
+	free(out);
+	close(fd);
+}
+
+// Reading the listening socket again and again would take the whole control thread.
+static void running_out_of_descriptors_costs_no_time(void **state)
+{
+	const struct fixture *f = *state;
+	struct rlimit old, none;
+	char out[64];
+	int fd = dial(f);
+	assert_int_equal(write(fd, "hi\n", 3), 3);
+	shutdown(fd, SHUT_WR);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	event_base_loop(f->base, EVLOOP_NONBLOCK);
+	assert_int_equal(event_base_get_num_events(f->base, EVENT_BASE_COUNT_ACTIVE), 0);
+	struct timeval start, end;
+	event_base_loop(f->base, EVLOOP_NONBLOCK);
+	evutil_gettimeofday(&start, NULL);
+	event_base_loop(f->base, EVLOOP_ONCE); // sleeps until the next try
+	evutil_gettimeofday(&end, NULL);
+	evutil_timersub(&end, &start, &end);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_true(end.tv_sec > 0 || end.tv_usec > 20000);
+	for (int turn = 0; turn < 3; turn++)
+		event_base_loop(f->base, EVLOOP_ONCE);
+	read_all(f, fd, out, sizeof(out));
+	assert_string_equal(out, "you said hi\n\n");
+	close(fd);
+}
+
+static void clients_beyond_the_cap_are_turned_away_and_others_stay(void **state)
+{
+	const struct fixture *f = *state;
+	int fds[40];
+	char out[64];
+	for (int i = 0; i < 40; i++) {
+		fds[i] = dial(f);
+		event_base_loop(f->base, EVLOOP_NONBLOCK);
+	}
+	assert_int_equal(read(fds[39], out, sizeof(out)), 0);
+	assert_int_equal(write(fds[0], "hi\n", 3), 3);
+	shutdown(fds[0], SHUT_WR);
+	read_all(f, fds[0], out, sizeof(out));
+	assert_string_equal(out, "you said hi\n\n");
+	for (int i = 0; i < 40; i++)
+		close(fds[i]);
+}
+
+static void the_socket_has_the_mode_asked_for(void **state)
+{
+	const struct fixture *f = *state;
+	struct stat st;
+	assert_int_equal(stat(f->path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+}
+
+static void a_socket_in_use_is_an_error_and_a_stale_one_is_replaced(void **state)
+{
+	struct fixture *f = *state;
+	struct lb_err err = {0};
+	assert_null(stats_server_new(f->base, f->path, 0640, answer, NULL, &err));
+	assert_non_null(strstr(err.text, "another process serves this socket"));
+	stats_server_free(f->server);
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0); // bound and gone: what a killed daemon leaves
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	memcpy(addr.sun_path, f->path, strlen(f->path) + 1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	close(fd);
+	f->server = stats_server_new(f->base, f->path, 0640, answer, NULL, &err);
+	assert_non_null(f->server);
+}
+
+static void a_file_that_is_no_socket_is_left_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct lb_err err = {0};
+	char path[96];
+	snprintf(path, sizeof(path), "%s/sub/precious", f->dir);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fclose(file);
+	assert_null(stats_server_new(f->base, path, 0640, answer, NULL, &err));
+	assert_non_null(strstr(err.text, "exists and is no socket"));
+	assert_int_equal(access(path, F_OK), 0);
+	unlink(path);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+RUN_SUITE("ctrl/stats_server", CASE(each_line_gets_an_answer_that_ends_with_an_empty_line),
+	CASE(a_command_without_end_is_refused), CASE(nothing_after_a_command_too_long_is_answered),
+	CASE(running_out_of_descriptors_costs_no_time),
+	CASE(clients_beyond_the_cap_are_turned_away_and_others_stay),
+	CASE(the_socket_has_the_mode_asked_for), CASE(a_file_that_is_no_socket_is_left_alone),
+	CASE(a_socket_in_use_is_an_error_and_a_stale_one_is_replaced))
