@@ -303,7 +303,7 @@ static int body_update(struct cluster_tree *t, const struct body *b)
 }
 
 // A tree of another kind takes over connections, since it asks for them before the old one lets
-// them go (C09).
+// them go (A74-C09).
 static int body_replace(struct cluster_tree *t, bool aggregate)
 {
 	struct body new;

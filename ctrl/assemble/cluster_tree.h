@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What balances one cluster's requests: the policy tree of a leaf, that of an aggregate with a tree
-// for each of its leaves (gRFC A75; lb-tree.md A75-T01, T02, A74-C01..C10), or an error. Turns what
-// the tree publishes into immutable lb_cluster objects for snapshots.
+// for each of its leaves (gRFC A75; lb-tree.md A75-T01, A75-T02, A74-C01 to A74-C09, A88-C10), or
+// an error. Turns what the tree publishes into immutable lb_cluster objects for snapshots.
 // Thread: ctrl.
 #pragma once
 
@@ -57,7 +57,7 @@ void cluster_tree_free(struct cluster_tree *); // NULL is fine
 bool cluster_tree_is_same(
 	const struct cluster_tree *, const struct xds_config *, const struct xds_cluster_config *);
 // What the configuration says of it now; nothing happens if that is the same as before. Endpoints
-// that stay keep their connections (UPD-02), also when a leaf becomes an aggregate (C09). 0, or
+// that stay keep their connections (UPD-02), also when a leaf becomes an aggregate (A74-C09). 0, or
 // -ENOMEM with reterr: no memory, or too many endpoints. Then the earlier tree serves on; where
 // there is none, requests fail with that text.
 [[nodiscard]] int cluster_tree_configure(struct cluster_tree *, struct xds_config *,

@@ -158,7 +158,7 @@ static int update(struct leaf_source *s, struct lb_leaf *leaf,
 		.outlier = c->outlier,
 		.session_health = c->session_health,
 		.idle_timeout_ns = c->idle_timeout_ns,
-		.ignores_reresolution = c->kind == RES_CLUSTER_EDS, // C06
+		.ignores_reresolution = c->kind == RES_CLUSTER_EDS, // A74-C06
 		.note = conf->resolution_note,
 	};
 	int err = lb_leaf_update(leaf, &config);

@@ -150,7 +150,7 @@ void proxy_booking_answer_trailers(struct proxy_request *r, const struct h2_mess
 	read_report(r, m);
 }
 
-// E05: what was not sent, or surely not begun, says nothing.
+// A50-E05: what was not sent, or surely not begun, says nothing.
 void proxy_booking_cut(struct proxy_request *r, const struct proxy_upstream_end *end)
 {
 	// HTTP/2 gives a connection up with this code when we have no memory.

@@ -53,8 +53,8 @@ static struct proxy_pick to(const struct lb_cell *cell)
 
 static const struct proxy_pick later = {.kind = PROXY_PICK_QUEUE};
 
-// True = the session decides (A75-O05..O08). What is READY elsewhere and not connected here is
-// waited for (MC-05): others would be another backend.
+// True = the session decides (A75-O05 to A75-O08). What is READY elsewhere and not connected here
+// is waited for (MC-05): others would be another backend.
 static bool pick_session(
 	struct proxy_request *r, const struct lb_leaf_layer *layer, struct proxy_pick *ret)
 {
@@ -63,7 +63,7 @@ static bool pick_session(
 	*ret = later;
 	switch (proxy_session_pick(r, layer->sessions, &host)) {
 	case LB_AFFINITY_CHILD:
-		return false; // O09
+		return false; // A75-O09
 	case LB_AFFINITY_QUEUE:
 		return true;
 	case LB_AFFINITY_WISH:
@@ -76,7 +76,7 @@ static bool pick_session(
 		proxy_backend_want(p, host.state->endpoint);
 		return true;
 	}
-	r->booking.member = host.member + 1; // O21
+	r->booking.member = host.member + 1; // A75-O21
 	*ret = to(host.state);
 	return true;
 }

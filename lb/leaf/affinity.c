@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define SECOND_NS 1000000000ull
-#define SWEEP_NS (5 * SECOND_NS) // sweeps are no closer than this (O16)
+#define SWEEP_NS (5 * SECOND_NS) // sweeps are no closer than this (A75-O16)
 #define RETRY_NS SECOND_NS // after running out of memory
 
 // What is kept of a member, besides what an update says.
@@ -249,7 +249,7 @@ static uint64_t expiry_of(const struct lb_affinity *a, const struct list *l, uin
 	return used ? saturating_add(used, a->idle_timeout_ns) : 0;
 }
 
-// The next sweep: at the earliest end of what sessions own (O16).
+// The next sweep: at the earliest end of what sessions own (A75-O16).
 static void plan(struct lb_affinity *a)
 {
 	const struct list *l = &a->list;
@@ -270,7 +270,7 @@ static void sweep_fired(struct twheel_timer *t)
 	uint64_t now = twheel_now(a->env.wheel);
 	a->swept_ns = now;
 	for (uint32_t i = 0; l->n_owned && i < l->n; i++) {
-		// O15; but a request may wait for one that is CONNECTING (O18).
+		// A75-O15; but a request may wait for one that is CONNECTING (A75-O18).
 		if (!(l->flags[i] & IS_OWNED) || expiry_of(a, l, i) > now ||
 			lb_member_raw_state(member_at(l, i)) == LB_CONNECTING)
 			continue;
@@ -306,7 +306,7 @@ static void tidy_fired(struct twheel_timer *t)
 		twheel_arm(a->env.wheel, &a->tidy, twheel_now(a->env.wheel) + SWEEP_NS);
 }
 
-// A list that a policy is about to replace, or a locality that is kept for its return (A28-W02),
+// A list that a policy is about to replace, or a locality that is kept for its return (WT-02),
 // may hold on to a member that nobody else is to use any more. What one cuts off the other would
 // connect again at once, whatever its backoff: for as long as it does, that is looked after now and
 // then.
@@ -329,7 +329,7 @@ void lb_affinity_set_in_child(struct lb_affinity *a, struct lb_member *m, bool i
 	uint64_t now = twheel_now(a->env.wheel);
 	l->flags[at] ^= IN_CHILD;
 	bool is_target = l->flags[at] & IS_TARGET;
-	set_owned(l, at, !in_child && is_target && expiry_of(a, l, at) > now); // O13, O14
+	set_owned(l, at, !in_child && is_target && expiry_of(a, l, at) > now); // A75-O13, A75-O14
 	if (is_stray(l, at)) // disconnected when whoever changes the tree is through with it
 		twheel_arm(a->env.wheel, &a->tidy, now);
 	changed(a, at);
@@ -340,7 +340,7 @@ void lb_affinity_want(struct lb_affinity *a, uint32_t member)
 	struct list *l = &a->list;
 	uint32_t at = find_id(l, member);
 	if (at == UINT32_MAX || !(l->flags[at] & (IN_CHILD | IS_TARGET)))
-		return; // O04: a wish of before it began to drain
+		return; // A75-O04: a wish of before it began to drain
 	if (!(l->flags[at] & IN_CHILD)) {
 		if (!l->wanted_ns)
 			l->wanted_ns = calloc((size_t)l->n + 1, sizeof(*l->wanted_ns));
@@ -386,7 +386,7 @@ static int list_init(struct lb_affinity *a, struct list *l, const struct lb_affi
 	return 0;
 }
 
-// What a session has stays so; what the policies let go with this update may become it (O13).
+// What a session has stays so; what the policies let go with this update may become it (A75-O13).
 static int inherit(const struct lb_affinity *a, struct list *l)
 {
 	uint64_t now = twheel_now(a->env.wheel);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// xds_override_host's side of a leaf's connections (gRFC A75; lb-tree.md A75-O04, O12..O20): which
-// members that no policy uses are connected all the same, since a session needs them, and for how
-// long. What picks read is lb/pick/affinity_map.h's.
+// xds_override_host's side of a leaf's connections (gRFC A75; lb-tree.md A75-O04, A75-O12 to
+// A75-O20): which members that no policy uses are connected all the same, since a session needs
+// them, and for how long. What picks read is lb/pick/affinity_map.h's.
 // Thread: ctrl.
 #pragma once
 
@@ -20,15 +20,15 @@ struct twheel;
 struct lb_affinity_env {
 	struct twheel *wheel;
 	// When a request with a session last went to this member, by the wheel's clock; 0 = never
-	// (O12).
+	// (A75-O12).
 	uint64_t (*last_used)(void *ctx, uint32_t member);
 	// There is another map; not called from inside update().
 	void (*on_change)(void *ctx);
 	void *ctx;
-	bool uses_ejected; // sessions stay with who is ejected (O22)
+	bool uses_ejected; // sessions stay with who is ejected (A75-O22)
 };
 
-// All members of all priorities (O01).
+// All members of all priorities (A55-O01).
 enum {
 	LB_AFFINITY_TARGET = 1, // its health is in override_host_status
 	LB_AFFINITY_IN_CHILD = 2, // a policy uses it
@@ -49,14 +49,15 @@ void lb_affinity_free(struct lb_affinity *); // NULL is fine
 [[nodiscard]] int lb_affinity_update(
 	struct lb_affinity *, const struct lb_affinity_list *, uint64_t idle_timeout_ns);
 // A policy begins to use the member, or ends. What no session has used lately is disconnected then
-// (O13); what a policy takes back keeps its connection (O14).
+// (A75-O13); what a policy takes back keeps its connection (A75-O14).
 void lb_affinity_set_in_child(struct lb_affinity *, struct lb_member *, bool);
 // The member of this set of addresses, in whatever order; NULL = not listed.
 struct lb_member *lb_affinity_find(
 	const struct lb_affinity *, const struct ip_port *addresses, uint32_t n);
 // The member changed (lb_member_env.on_change). Nothing if it is not listed.
 void lb_affinity_note(struct lb_affinity *, struct lb_member *);
-// A request waits for this member: connect it (O06, O08, O20). Nothing if it is not listed.
+// A request waits for this member: connect it (A75-O06, A75-O08, A75-O20). Nothing if it is not
+// listed.
 void lb_affinity_want(struct lb_affinity *, uint32_t member);
 
 // Borrowed. NULL before the first update, and where no map is wanted.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An aggregate cluster's balancing (gRFC A37, A75; lb-tree.md A75-T02, G09, G11, G12): the first of
-// its leaves that serves, each with a tree of its own that the others don't touch. The list is flat
-// already; who is a leaf, and in which order, the dependency manager says.
+// An aggregate cluster's balancing (gRFC A37, A75; lb-tree.md A75-T02, A75-G09, A75-G11, A75-G12):
+// the first of its leaves that serves, each with a tree of its own that the others don't touch. The
+// list is flat already; who is a leaf, and in which order, the dependency manager says.
 // Thread: ctrl.
 #pragma once
 
@@ -20,8 +20,8 @@ struct lb_aggregate_env {
 
 struct lb_aggregate *lb_aggregate_new(const struct lb_aggregate_env *, const char *name);
 void lb_aggregate_free(struct lb_aggregate *); // NULL is fine
-// Leaf names, unique, in order; none: requests fail (G10). 0 or -ENOMEM: as before, but for leaves
-// that took their update already.
+// Leaf names, unique, in order; none: requests fail (A37-G10). 0 or -ENOMEM: as before, but for
+// leaves that took their update already.
 [[nodiscard]] int lb_aggregate_update(
 	struct lb_aggregate *, const char *const *names, uint32_t n, const char *note);
 struct lb_leaf *lb_aggregate_leaf(const struct lb_aggregate *, const char *name); // NULL = not made

@@ -59,7 +59,7 @@ struct candidate {
 	struct str locality; // that speaks for it
 };
 
-// C05.
+// A74-C05.
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
 	if (b->old == UINT32_MAX)
@@ -82,7 +82,7 @@ static void consider(const struct heir *h, struct candidate *best, uint32_t old,
 		*best = c;
 }
 
-// The rank of the old priority whose number this one takes; UINT32_MAX = none (C04). A priority
+// The rank of the old priority whose number this one takes; UINT32_MAX = none (A74-C04). A priority
 // without localities stays the one without.
 static uint32_t inherit(
 	const struct heir *h, const struct lb_child_names_priority *p, uint32_t rank)

@@ -87,7 +87,7 @@ static int by_id(const void *a, const void *b)
 }
 
 // A member that stays keeps its record, another begins with none: what was counted for its number
-// before is not its own (E18).
+// before is not its own (A50-E18).
 static void take_members(struct lb_ejection *e, struct lb_member **members,
 	struct lb_outlier_host *hosts, uint32_t n)
 {
@@ -130,7 +130,7 @@ void lb_ejection_configure(struct lb_ejection *e, const struct lb_outlier_conf *
 	if (!e->began_ns)
 		begin_interval(e, twheel_now(e->env.wheel));
 	else if (e->conf.interval_ns != interval_ns)
-		begin_interval(e, e->began_ns); // E17
+		begin_interval(e, e->began_ns); // A50-E17
 }
 
 int lb_ejection_update(struct lb_ejection *e, struct lb_member *const *members, uint32_t n)

@@ -49,7 +49,7 @@ struct lb_leaf {
 	struct lb_leaf_layout *layout; // owned; NULL before the first update
 	struct lb_leaf_leaving leaving; // members that it lacks
 	struct lb_priority *priority; // owned
-	struct lb_ejection *ejection; // owned; NULL = nobody is to be (E01)
+	struct lb_ejection *ejection; // owned; NULL = nobody is to be (A50-E01)
 	struct lb_affinity *affinity; // owned
 	struct made *made;
 	// Of the layer.
@@ -114,7 +114,7 @@ static bool uses_members(const struct lb_policy_spec *spec)
 	                                            : spec->kind != LB_POLICY_PICK_FIRST;
 }
 
-// O02, O03
+// A55-O02, A55-O03
 static void list_uses(const struct lb_leaf *leaf, uint8_t *uses)
 {
 	const struct lb_leaf_layout *l = leaf->layout;
@@ -176,7 +176,7 @@ static int publish_once(struct lb_leaf *leaf)
 		.picker = leaf->picker,
 	};
 	layer.sessions = leaf->session_health ? layer.affinity : NULL;
-	// I02: what is dropped anyhow needs no endpoint.
+	// A27-I02: what is dropped anyhow needs no endpoint.
 	enum lb_state state = lb_drops_everything(leaf->drops) ? LB_READY : leaf->state;
 	struct lb_picker *p = lb_leaf_picker_new(&layer);
 	return p ? leaf->parent.publish(leaf->parent.ctx, state, p) : -ENOMEM;
@@ -377,7 +377,7 @@ static struct lb_member *member_new(void *ctx, const struct ip_port *addresses, 
 	return lb_member_get(m->member);
 }
 
-// P14, C06
+// A56-P14, A74-C06
 static void reresolve(void *ctx)
 {
 	const struct lb_leaf *leaf = ctx;
@@ -590,7 +590,7 @@ static void book_member(uint32_t *load, uint32_t of_locality)
 		__atomic_store_n(load, of_locality, __ATOMIC_RELAXED);
 }
 
-// O21: wherever a pick finds it.
+// A75-O21: wherever a pick finds it.
 static void book(uint32_t *loads, const struct lb_leaf_layout *l, const uint32_t *of_localities)
 {
 	for (uint32_t i = 0; loads && i < l->endpoints->n_spans; i++) {

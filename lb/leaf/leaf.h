@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One leaf cluster's balancing (gRFC A75; lb-tree.md A75-T01, T03, T06, A74-C07..C09, A27-I02,
-// A74-I12): its members over all updates, and above the policies of its priorities the choice among
-// these, session affinity, drops, the limit of requests, and outlier detection. Not the cluster
-// resource itself, and not what chooses among leaves (lb/leaf/aggregate.h).
+// One leaf cluster's balancing (gRFC A75; lb-tree.md A75-T01, A75-T03, A74-T06, A74-C07 to A74-C09,
+// A27-I02, A74-I12): its members over all updates, and above the policies of its priorities the
+// choice among these, session affinity, drops, the limit of requests, and outlier detection. Not
+// the cluster resource itself, and not what chooses among leaves (lb/leaf/aggregate.h).
 // Thread: ctrl; what lb_leaf_layer() gives is for workers.
 #pragma once
 
@@ -27,8 +27,8 @@ struct lb_metrics;
 struct lb_leaf_config {
 	const struct lb_policy_spec
 		*spec; // outlives the nodes that get it (lb/policy/node.h); another
-	// pointer is another policy config (C09)
-	struct lb_leaf_endpoints *endpoints; // the leaf counts it; without priorities: C08
+	// pointer is another policy config (A74-C09)
+	struct lb_leaf_endpoints *endpoints; // the leaf counts it; without priorities: A74-C08
 	// [endpoints->n_spans], indexes of lb_link.loads; 0 = nobody wants to know of the locality.
 	// NULL = of none.
 	const uint32_t *locality_loads;
@@ -36,12 +36,13 @@ struct lb_leaf_config {
 	uint32_t n_drops;
 	struct lb_loads *loads; // counted by the pickers; NULL = nobody wants to know of drops
 	struct lb_metrics *metrics; // counted by the pickers; NULL = none is wanted
-	// Its endpoints come of EDS: nobody could find newer ones by asking for them (P14, C06).
+	// Its endpoints come of EDS: nobody could find newer ones by asking for them (A56-P14,
+	// A74-C06).
 	bool ignores_reresolution;
 	uint32_t max_requests;
 	const char *eds_service_name;
 	const struct lb_outlier_conf *outlier; // NULL = none
-	uint32_t session_health; // 1 << each enum lb_leaf_health that sessions may use (O02)
+	uint32_t session_health; // 1 << each enum lb_leaf_health that sessions may use (A55-O02)
 	uint64_t idle_timeout_ns; // of what sessions keep
 	const char *note; // resolution note; "" = none
 };
@@ -65,12 +66,12 @@ struct lb_leaf_env {
 	void (*harvest)(void *ctx, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed);
 	uint64_t (*last_used)(void *ctx, uint32_t member);
 	// As a node's: every LOGICAL_DNS cluster of the configuration is to be resolved again
-	// (C06). NULL = nobody listens.
+	// (A74-C06). NULL = nobody listens.
 	void (*reresolve)(void *ctx);
 	// Requests may have sessions: leaves know what they look for. Where that begins later, each
 	// leaf is told (lb_leaf_begin_sessions).
 	bool has_sessions;
-	bool sessions_use_ejected; // as gRPC has it; else they go elsewhere, as Envoy's do (O22)
+	bool sessions_use_ejected; // as gRPC does; else they go elsewhere, as Envoy's do (A75-O22)
 	void *ctx;
 };
 
@@ -111,15 +112,15 @@ struct lb_leaf_record {
 };
 void lb_leaf_look(const struct lb_leaf *, const struct lb_member *, struct lb_leaf_record *ret);
 
-// What stands above a leaf's picks, in the order in which a request passes it (I01). Part of the
-// leaf's picker, and as immutable.
+// What stands above a leaf's picks, in the order in which a request passes it (A27-I01). Part of
+// the leaf's picker, and as immutable.
 struct lb_leaf_layer {
 	// What each pick looks at comes first.
 	uint32_t id;
 	uint32_t max_requests;
 	struct lb_drops *drops; // NULL = no category
 	struct lb_breaker *breaker;
-	const struct lb_affinity_map *sessions; // `affinity`, if it may bind (O02); else NULL
+	const struct lb_affinity_map *sessions; // `affinity`, if it may bind (A55-O02); else NULL
 	struct lb_picker *picker; // what its priorities pick with
 	// All endpoints, if there are sessions or some have host names; else NULL.
 	struct lb_affinity_map *affinity;

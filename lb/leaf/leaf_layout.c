@@ -207,8 +207,8 @@ static void list_members(const struct lb_leaf_layout *l, const struct lb_leaf_sp
 {
 	const struct lb_leaf_endpoints *e = l->endpoints;
 	uint64_t all = sum_of(e, span->first, span->n_serving + span->n_draining);
-	bool is_split = l->spec->kind == LB_POLICY_WRR_LOCALITY; // T09
-	for (uint32_t i = 0; i < span->n_serving; i++) { // O03
+	bool is_split = l->spec->kind == LB_POLICY_WRR_LOCALITY; // A42-T09
+	for (uint32_t i = 0; i < span->n_serving; i++) { // A55-O03
 		uint32_t own = lb_leaf_endpoints_weight(e, span->first + i);
 		list[i] = (struct lb_node_member){l->roster->members[span->first + i],
 			is_split ? own : weight_among_all(span->weight, localities, own, all)};

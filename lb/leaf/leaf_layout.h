@@ -17,7 +17,7 @@ struct lb_leaf_layout {
 	struct lb_leaf_endpoints *endpoints; // counted
 	struct lb_roster *roster; // counted; of those that take part
 	const struct lb_policy_spec *spec; // of all priorities
-	uint32_t n_priorities; // one without endpoints if EDS has none (C08)
+	uint32_t n_priorities; // one without endpoints if EDS has none (A74-C08)
 	struct lb_child_names *names; // owned
 	// The rest lies behind it.
 	const char *note;
@@ -47,7 +47,7 @@ struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *,
 bool lb_leaf_layout_reorder(const struct lb_leaf_layout *);
 // Puts the members. NULL is fine.
 void lb_leaf_layout_free(struct lb_leaf_layout *);
-// The policies would be told nothing new (C09).
+// The policies would be told nothing new (A74-C09).
 bool lb_leaf_layout_same_configs(const struct lb_leaf_layout *, const struct lb_leaf_layout *);
 // What this priority's policies are told; to be freed. NULL = no memory.
 struct lb_node_config *lb_leaf_layout_config(const struct lb_leaf_layout *, uint32_t rank);

@@ -30,7 +30,7 @@ static uint32_t count_candidates(const struct sweep *s, const struct lb_outlier_
 	return n;
 }
 
-// Looked at before each ejection, so that the limit may be passed by less than one (E09).
+// Looked at before each ejection, so that the limit may be passed by less than one (A50-E09).
 static bool is_full(const struct sweep *s)
 {
 	return (uint64_t)s->n_ejected * 100 >= (uint64_t)s->conf->max_ejection_percent * s->n;
@@ -51,7 +51,7 @@ static double success_percent(const struct lb_outlier_host *h)
 	return 100.0 * (double)h->n_ok / (double)(h->n_ok + h->n_failed);
 }
 
-// E07.
+// A50-E07.
 static void run_success_rate(struct sweep *s)
 {
 	const struct lb_outlier_algorithm *a = &s->conf->success_rate;
@@ -88,7 +88,7 @@ static void run_failure_percentage(struct sweep *s)
 	}
 }
 
-// E14: products and sums saturate.
+// A50-E14: products and sums saturate.
 uint64_t lb_outlier_ejected_until(const struct lb_outlier_conf *c, const struct lb_outlier_host *h)
 {
 	uint64_t longest =
@@ -104,7 +104,7 @@ static void forgive(struct sweep *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct lb_outlier_host *h = &s->hosts[i];
 		if (!h->ejected)
-			h->multiplier -= h->multiplier > 0; // E15
+			h->multiplier -= h->multiplier > 0; // A50-E15
 		else if (s->now_ns > lb_outlier_ejected_until(s->conf, h))
 			h->ejected = false;
 	}

@@ -118,8 +118,8 @@ static enum lb_affinity_kind use(const struct lb_affinity_map *m, struct owner o
 	return LB_AFFINITY_USE;
 }
 
-// The first that is READY, or else IDLE, or else CONNECTING, or else without a connection (O05 to
-// O08).
+// The first that is READY, or else IDLE, or else CONNECTING, or else without a connection (A75-O05
+// to A75-O08).
 enum lb_affinity_kind lb_affinity_map_pick_known(const struct lb_affinity_map *m,
 	const struct ip_port *addresses, uint32_t n, struct lb_affinity_host *ret)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What session affinity knows of a leaf cluster's endpoints, as workers read it (gRFC A55, A75;
-// lb-tree.md A55-O01..O03, A75-O05..O10): each endpoint of each priority under each of its
-// addresses, with the state of its connection. Immutable; versions share what did not change: the
-// endpoints with the index of their addresses, and all pages of states but those that differ. What
-// keeps connections is lb/leaf/affinity.h's.
+// lb-tree.md A55-O01 to A55-O03, A75-O05 to A75-O10): each endpoint of each priority under each of
+// its addresses, with the state of its connection. Immutable; versions share what did not change:
+// the endpoints with the index of their addresses, and all pages of states but those that differ.
+// What keeps connections is lb/leaf/affinity.h's.
 // Thread: new/get/put on ctrl; the rest on workers. Pure.
 #pragma once
 
@@ -44,15 +44,15 @@ struct lb_affinity_host {
 // False = none of this leaf's. map may be NULL.
 bool lb_affinity_map_find(
 	const struct lb_affinity_map *, const struct ip_port *, struct lb_affinity_host *ret);
-// The addresses as a cookie lists them: this one, then the endpoint's others (O10). Returns the
+// The addresses as a cookie lists them: this one, then the endpoint's others (A75-O10). Returns the
 // length, 0 = it does not fit.
 size_t lb_affinity_print(const struct lb_affinity_host *, char *out, size_t room);
 
 enum lb_affinity_kind {
-	LB_AFFINITY_CHILD, // the session binds to nobody: pick as for everybody (O09)
-	LB_AFFINITY_USE, // ret->state->endpoint (O05)
-	LB_AFFINITY_QUEUE, // wait (O07)
-	LB_AFFINITY_WISH, // wait; the control thread is to connect ret->member (O06, O08)
+	LB_AFFINITY_CHILD, // the session binds to nobody: pick as for everybody (A75-O09)
+	LB_AFFINITY_USE, // ret->state->endpoint (A75-O05)
+	LB_AFFINITY_QUEUE, // wait (A75-O07)
+	LB_AFFINITY_WISH, // wait; the control thread is to connect ret->member (A75-O06, A75-O08)
 };
 enum lb_affinity_kind lb_affinity_map_pick_known(const struct lb_affinity_map *,
 	const struct ip_port *addresses, uint32_t n, struct lb_affinity_host *ret);

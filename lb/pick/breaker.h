@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many requests a cluster has in flight, over all workers, and whether one more may start (gRFC
-// A32; lb-tree.md A32-I05..I09, MC-14). One counter for each pair of cluster and EDS service name,
-// shared by all who use that pair; the limit is the caller's, so that another one acts at once and
-// touches nobody who is in.
+// A32; lb-tree.md A32-I05 to A32-I09, MC-14). One counter for each pair of cluster and EDS service
+// name, shared by all who use that pair; the limit is the caller's, so that another one acts at
+// once and touches nobody who is in.
 // Thread: enter/leave on workers; the rest on ctrl.
 #pragma once
 
@@ -25,7 +25,8 @@ struct lb_breaker *lb_breakers_get(
 	struct lb_breakers *, const char *cluster, const char *eds_service_name);
 struct lb_breaker *lb_breaker_get_again(struct lb_breaker *);
 // The last put leaves it to requests that are still in: they are counted on if the pair is used
-// again before they end (I07). No snapshot that a worker may read has it any more. NULL is fine.
+// again before they end (A32-I07). No snapshot that a worker may read has it any more. NULL is
+// fine.
 void lb_breaker_put(struct lb_breaker *);
 uint32_t lb_breakers_count(const struct lb_breakers *); // those with requests included
 
@@ -43,7 +44,7 @@ static inline bool lb_breaker_enter(struct lb_breaker *b, uint32_t limit)
 	return false;
 }
 
-// Exactly once for each that got in, however it ended (I09).
+// Exactly once for each that got in, however it ended (A32-I09).
 static inline void lb_breaker_leave(struct lb_breaker *b)
 {
 	// Pairs with the acquire before it is freed: this was the worker's last touch.

@@ -41,9 +41,9 @@ struct lb_cell {
 	bool wants_report : 1;
 	bool counts_active : 1;
 	// For sessions (lb/pick/affinity_map.h).
-	bool is_target : 1; // its health is in override_host_status (O02)
+	bool is_target : 1; // its health is in override_host_status (A55-O02)
 	bool has_connection : 1; // somebody keeps one or wants one; else its state says nothing
-	bool is_barred : 1; // ejected (O22)
+	bool is_barred : 1; // ejected (A75-O22)
 	uint64_t : 6;
 	uint64_t weight : 16; // of weighted_round_robin
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which requests of a cluster are dropped, by category, as EDS says (gRFC A27; lb-tree.md
-// A27-I01..I04). Immutable; shared by all that have the same.
+// A27-I01 to A27-I04). Immutable; shared by all that have the same.
 // Thread: new/get/put on ctrl; the rest on workers.
 #pragma once
 
@@ -15,7 +15,7 @@
 struct lb_drops;
 struct lb_drop_category {
 	const char *name; // borrowed for the call
-	uint32_t per_million; // more than a million counts as one (I02)
+	uint32_t per_million; // more than a million counts as one (A27-I02)
 };
 
 // Kept with the request; zero at first.
@@ -28,7 +28,7 @@ struct lb_drops *lb_drops_new(const struct lb_drop_category *, uint32_t n);
 struct lb_drops *lb_drops_get(struct lb_drops *); // NULL is fine
 void lb_drops_put(struct lb_drops *); // NULL is fine
 bool lb_drops_same(const struct lb_drops *, const struct lb_drop_category *, uint32_t n);
-// The category that drops every request (I02), or LB_DROP_NONE. NULL = none.
+// The category that drops every request (A27-I02), or LB_DROP_NONE. NULL = none.
 uint32_t lb_drops_total(const struct lb_drops *);
 bool lb_drops_everything(const struct lb_drops *); // there is such a category
 uint32_t lb_drops_count(const struct lb_drops *);
@@ -39,7 +39,8 @@ uint32_t lb_drops_draw_among(
 	const struct lb_drops *, struct lb_drop_once *, uint32_t leaf, struct rand *);
 
 // The category that drops this request, or LB_DROP_NONE. Drawn once for a request and leaf however
-// often it waits and is looked at again (I04): then NONE. NULL = there are none, nothing is drawn.
+// often it waits and is looked at again (A27-I04): then NONE. NULL = there are none, nothing is
+// drawn.
 static inline uint32_t lb_drops_draw(
 	const struct lb_drops *d, struct lb_drop_once *once, uint32_t leaf, struct rand *rand)
 {

@@ -41,7 +41,7 @@ struct lb_leaf_priority {
 };
 
 // Where a locality's endpoints are. They are in the order of EDS, but that those that drain come
-// behind those that serve (O03), and the unused ones of all localities behind everybody else.
+// behind those that serve (A55-O03), and the unused ones of all localities behind everybody else.
 struct lb_leaf_span {
 	struct str name;
 	uint32_t weight;

@@ -60,7 +60,7 @@ bool lb_policy_spec_same(const struct lb_policy_spec *, const struct lb_policy_s
 // What an update brings; borrowed for the call.
 struct lb_node_member {
 	struct lb_member *member; // the node takes its own reference
-	// Of the endpoint, times its locality's where the policy sees several (C11).
+	// Of the endpoint, times its locality's where the policy sees several (A42-C11).
 	uint32_t weight;
 };
 struct lb_node_locality {
@@ -155,8 +155,8 @@ static inline int lb_node_publish(
 }
 
 lb_node_ops_find lb_node_ops_of; // of the kinds above
-extern const struct lb_node_ops lb_node_round_robin; // RR-01..RR-04
-extern const struct lb_node_ops lb_node_weighted_round_robin; // A58-01..A58-07
-extern const struct lb_node_ops lb_node_least_request; // A48-01..A48-03
-extern const struct lb_node_ops lb_node_ring_hash; // RH-01..RH-07
-extern const struct lb_node_ops lb_node_pick_first; // PF-01..PF-07
+extern const struct lb_node_ops lb_node_round_robin; // RR-01 to RR-04
+extern const struct lb_node_ops lb_node_weighted_round_robin; // A58-01 to A58-07
+extern const struct lb_node_ops lb_node_least_request; // A48-01 to A48-03
+extern const struct lb_node_ops lb_node_ring_hash; // RH-01 to RH-07
+extern const struct lb_node_ops lb_node_pick_first; // PF-01 to PF-07

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define KEPT_NS (15 * 60 * 1000000000ull) // A28-W02
+#define KEPT_NS (15 * 60 * 1000000000ull) // WT-02
 #define RETRY_NS 1000000000ull // after running out of memory
 
 struct weighted;
@@ -23,9 +23,9 @@ struct child {
 	struct lb_picker *picker; // counted; the newest; NULL = has not reported
 	uint64_t leaves_ns; // the end of being kept
 	uint32_t weight;
-	uint8_t state; // enum lb_state, as W07 counts it
+	uint8_t state; // enum lb_state, as WT-07 counts it
 	bool in_use; // else it is kept for its return
-	bool idle; // reported IDLE last (A28-W05)
+	bool idle; // reported IDLE last (WT-05)
 	char name[];
 };
 
@@ -77,7 +77,7 @@ static void child_free(struct child *c)
 	free(c);
 }
 
-// A28-W05, W08.
+// WT-05, WT-08.
 static enum lb_state aggregate(const struct weighted *w)
 {
 	bool is_in[LB_TRANSIENT_FAILURE + 1] = {false};
@@ -100,7 +100,7 @@ static struct lb_picker *no_targets(const struct weighted *w)
 	return lb_picker_new_fail(text);
 }
 
-// Those in this state, which is READY (W01) or TRANSIENT_FAILURE (W06): of these, whoever tries
+// Those in this state, which is READY (WT-01) or TRANSIENT_FAILURE (WT-06): of these, whoever tries
 // something new makes its share of the requests wait.
 static struct lb_picker *draw_among(const struct weighted *w, enum lb_state state)
 {
@@ -182,7 +182,7 @@ static int on_report(struct lb_graceful *g, enum lb_state state, struct lb_picke
 	lb_picker_put(c->picker);
 	c->picker = picker;
 	if (before != LB_TRANSIENT_FAILURE || state == LB_READY)
-		c->state = (uint8_t)state; // W07: it counts as failing until READY, picks or not
+		c->state = (uint8_t)state; // WT-07: it counts as failing until READY, picks or not
 	if (!c->in_use || w->updating)
 		return 0;
 	if (before == LB_READY || state == LB_READY || aggregate(w) == LB_TRANSIENT_FAILURE)
@@ -198,7 +198,7 @@ static struct child *child_new(struct weighted *w, struct str name)
 	if (!c)
 		return NULL;
 	c->owner = w;
-	c->state = LB_CONNECTING; // W07
+	c->state = LB_CONNECTING; // WT-07
 	if (name.len)
 		memcpy(c->name, name.p, name.len);
 	lb_graceful_init(&c->policy, on_report);
@@ -303,7 +303,7 @@ static int weighted_update(struct lb_node *base, const struct lb_node_config *co
 {
 	struct weighted *w = (struct weighted *)base;
 	struct plan plan;
-	w->updating = true; // W09
+	w->updating = true; // WT-09
 	int err = plan_make(w, config, &plan);
 	if (!err)
 		err = plan_update(&plan, config);

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #define SECOND_NS 1000000000ull
-#define FAILOVER_NS (10 * SECOND_NS) // P03
-#define KEPT_NS (15 * 60 * SECOND_NS) // P08
+#define FAILOVER_NS (10 * SECOND_NS) // A56-P03
+#define KEPT_NS (15 * 60 * SECOND_NS) // A56-P08
 #define RETRY_NS SECOND_NS // after running out of memory
 
 struct lb_priority_child {
@@ -21,9 +21,9 @@ struct lb_priority_child {
 	void *child; // owned; NULL while it is made
 	struct lb_picker *picker; // counted; NULL = has not reported
 	enum lb_state state;
-	bool failed_last; // TRANSIENT_FAILURE seen later than READY and IDLE (P06)
+	bool failed_last; // TRANSIENT_FAILURE seen later than READY and IDLE (A56-P06)
 	struct twheel_timer failover;
-	struct twheel_timer leave; // armed = deactivated (P08)
+	struct twheel_timer leave; // armed = deactivated (A56-P08)
 };
 
 struct rank {
@@ -99,7 +99,7 @@ static void rank_clear(struct rank *r)
 		child_free(c);
 }
 
-// P05: it stays CONNECTING.
+// A56-P05: it stays CONNECTING.
 static void failover_fired(struct twheel_timer *t)
 {
 	choose(((struct lb_priority_child *)((char *)t -
@@ -117,7 +117,7 @@ static void leave_fired(struct twheel_timer *t)
 	rank_clear(r);
 }
 
-// P01, P03. False = no memory.
+// A56-P01, A56-P03. False = no memory.
 static bool make_child(struct lb_priority *p, struct rank *r)
 {
 	struct lb_priority_child *c = calloc(1, sizeof(*c));
@@ -147,9 +147,9 @@ void lb_priority_report(struct lb_priority_child *c, enum lb_state state, struct
 	c->picker = picker;
 	c->state = state;
 	if (state != LB_CONNECTING) {
-		twheel_cancel(p->wheel, &c->failover); // P04
+		twheel_cancel(p->wheel, &c->failover); // A56-P04
 		c->failed_last = state == LB_TRANSIENT_FAILURE;
-	} else if (begins && !c->failed_last && !twheel_armed(&c->failover)) { // P06
+	} else if (begins && !c->failed_last && !twheel_armed(&c->failover)) { // A56-P06
 		twheel_arm(p->wheel, &c->failover, twheel_now(p->wheel) + FAILOVER_NS);
 	}
 	choose(p);
@@ -166,7 +166,8 @@ static void deactivate_below(struct lb_priority *p, uint32_t rank)
 	}
 }
 
-// P02, P03, P07. NULL = the list is empty. False = no memory for the one whose turn it is.
+// A56-P02, A56-P03, A56-P07. NULL = the list is empty. False = no memory for the one whose turn it
+// is.
 static bool find_current(struct lb_priority *p, struct lb_priority_child **ret)
 {
 	struct lb_priority_child *connecting = NULL, *last = NULL;
@@ -191,7 +192,7 @@ static bool find_current(struct lb_priority *p, struct lb_priority_child **ret)
 	return true;
 }
 
-// What the chosen one says, unless that is what the parent has (P12).
+// What the chosen one says, unless that is what the parent has (A56-P12).
 static int publish(struct lb_priority *p)
 {
 	enum lb_state state = LB_TRANSIENT_FAILURE;
@@ -276,7 +277,7 @@ void lb_priority_free(struct lb_priority *p)
 	free(p);
 }
 
-// P11, P12. Most lists name whom the one before named, in the same order but for a few.
+// A56-P11, A56-P12. Most lists name whom the one before named, in the same order but for a few.
 static int update_children(struct lb_priority *p, struct rank *ranks, uint32_t n)
 {
 	int err = 0;
@@ -292,7 +293,7 @@ static int update_children(struct lb_priority *p, struct rank *ranks, uint32_t n
 	return err;
 }
 
-// P10
+// A56-P10
 static void take_ranks(struct lb_priority *p, struct rank *ranks, uint32_t n)
 {
 	struct rank *old = p->ranks;

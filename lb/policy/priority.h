@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The priority policy (gRFC A56; lb-tree.md A56-P01..P14): of children in an order it makes and
-// uses the first that serves, with 10 s for each to try. What a child is its user says: the
+// The priority policy (gRFC A56; lb-tree.md A56-P01 to A56-P14): of children in an order it makes
+// and uses the first that serves, with 10 s for each to try. What a child is its user says: the
 // priorities of a leaf cluster, or the leaves of an aggregate.
 // Thread: ctrl.
 #pragma once
@@ -33,9 +33,9 @@ struct lb_priority_ops {
 struct lb_priority *lb_priority_new(const struct lb_priority_ops *, void *ctx, struct twheel *);
 void lb_priority_free(struct lb_priority *); // NULL is fine
 // Names are copied, and unique. Children that exist get their update before one is chosen; others
-// are made when their turn comes. Those no longer named are freed at once (P10). fail_text is what
-// requests get if there is no name at all. 0 or -ENOMEM: as before, but for children that already
-// took their update.
+// are made when their turn comes. Those no longer named are freed at once (A56-P10). fail_text is
+// what requests get if there is no name at all. 0 or -ENOMEM: as before, but for children that
+// already took their update.
 int lb_priority_update(
 	struct lb_priority *, const char *const *names, uint32_t n, const char *fail_text);
 // From the child: takes the picker over. Children of a priority need not try again.

@@ -137,7 +137,7 @@ def hold(world, case, count, *metadata):
 # -- the stories
 
 def test_priority_fails_over_and_returns(world):
-    """A56-P01, P08, P09, A75-T01."""
+    """A56-P01, A56-P08, A56-P09, A75-T01."""
     c = world.case("priorities")
     c.cluster()
     c.priorities((1, 2), (3,))
@@ -160,7 +160,7 @@ def test_priority_fails_over_and_returns(world):
 
 
 def test_aggregate_of_two_leaves_with_different_policies(world):
-    """A75-T02, T04, G09."""
+    """A75-T02, A75-T04, A75-G09."""
     c = world.case("aggregate")
     c.aggregate(c.leaf("a", 1, 2), c.leaf("b", 3, 4, 5, lb_policy="RING_HASH"))
     c.hash_by(header("x-key"))
@@ -180,7 +180,7 @@ def test_aggregate_of_two_leaves_with_different_policies(world):
 
 
 def test_session_spans_priorities(world):
-    """A75-T03, O13, O14, O19: the session and its connection move with the endpoint."""
+    """A75-T03, A75-O13, A75-O14, A75-O19: the session and its connection move with the endpoint."""
     c = world.case("sessions")
     c.cluster()
     c.priorities((1, 2), (3,))
@@ -203,7 +203,7 @@ def test_session_spans_priorities(world):
 
 
 def test_failing_backend_is_ejected_and_returns(world):
-    """A50-E14, E16."""
+    """A50-E14, A50-E16."""
     c = world.case("ejection")
     c.simple(1, 2, 3, **by_percentage(base="2s"))
     world.settle(c, even(1, 2, 3))
@@ -221,7 +221,7 @@ def test_failing_backend_is_ejected_and_returns(world):
 
 
 def test_breaker_opens_at_exactly_max_requests(world):
-    """A32-I05, I06, I08, I09."""
+    """A32-I05, A32-I06, A32-I08, A32-I09."""
     c = world.case("breaker")
     c.simple(1, 2, circuit_breakers={"thresholds": [limited(7)]})
     world.settle(c, even(1, 2, parallel=2))
@@ -301,7 +301,7 @@ def test_weights_follow_load_reports(world):
 
 
 def test_drop_of_half_drops_half(world):
-    """A27-I01, I03: 2000 draws, five standard deviations; what is dropped reaches no backend."""
+    """A27-I01, A27-I03: 2000 draws, five standard deviations; a dropped one reaches no backend."""
     c = world.case("drops")
     c.simple(1, drops=[drop("half-of-it", 50)])
     world.settle(c, Shares({1: 1, UNAVAILABLE: 1}))

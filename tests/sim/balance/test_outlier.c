@@ -43,8 +43,8 @@ static void watch_to(struct sim *s, uint32_t address, uint64_t seconds)
 	}
 }
 
-// A50-E05, E08, E14, E15: sweeps are at 10, 20, …; out at 10 for more than 30 s, so in at 50, and
-// out again at the very next sweep, each time 30 s longer, up to 300.
+// A50-E05, A50-E08, A50-E14, A50-E15: sweeps are at 10, 20, …; out at 10 for more than 30 s, so in
+// at 50, and out again at the very next sweep, each time 30 s longer, up to 300.
 static void failing_endpoint_goes_and_comes_at_sweeps(void **state)
 {
 	(void)state;
@@ -73,7 +73,7 @@ static void failing_endpoint_goes_and_comes_at_sweeps(void **state)
 		      "760.010 1 out\n"
 		      "980.010 1 in\n"
 		      "990.010 1 out\n");
-	// E16: connected all the while, and serves at once when it is back.
+	// A50-E16: connected all the while, and serves at once when it is back.
 	assert_int_equal(sim_count_syns(s, 1), 1);
 	s->hosts[1].fails_percent = 0;
 	watch_to(s, 1, 2000);
@@ -239,8 +239,8 @@ static void ejection_follows_the_endpoint(void **state)
 	sim_free(s);
 }
 
-// E05 to E16 over 5000 minutes of failures by chance: every change is at a sweep, never are more
-// ejected than the share allows, and nobody reconnects for it.
+// A50-E05 to A50-E10, A75-E11, A50-E12 to A50-E16 over 5000 minutes of failures by chance: every
+// change is at a sweep, never are more ejected than the share allows, and nobody reconnects for it.
 static void weeks_of_failures_follow_the_rules(void **state)
 {
 	(void)state;

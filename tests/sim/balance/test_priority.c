@@ -68,7 +68,7 @@ static void silent_priority_has_10_seconds_and_returns_when_it_answers(void **st
 }
 
 // A56-P03, A56-P06: P0 has served and is lost, so it gets its time again although P1 is READY;
-// when it is over P1 serves without a handshake (P08).
+// when it is over P1 serves without a handshake (A56-P08).
 static void lost_priority_has_10_seconds_again_although_the_next_is_ready(void **state)
 {
 	(void)state;
@@ -235,7 +235,7 @@ static void priority_that_is_no_longer_named_is_dropped_at_once(void **state)
 	sim_free(s);
 }
 
-// A56-P11, A74-C03, C04, UPD-02: names follow localities; nobody reconnects.
+// A56-P11, A74-C03, A74-C04, UPD-02: names follow localities; nobody reconnects.
 static void priorities_that_swap_localities_keep_their_connections(void **state)
 {
 	(void)state;
@@ -367,7 +367,7 @@ static void leaf_that_drops_everything_keeps_the_requests(void **state)
 	sim_free(s);
 }
 
-// A28-W07: its state stays what it was, but requests wait for what the update brings, as long as
+// WT-07: its state stays what it was, but requests wait for what the update brings, as long as
 // its handshake takes.
 static void update_that_repairs_the_only_priority_fails_no_request(void **state)
 {
@@ -391,7 +391,7 @@ static void update_that_repairs_the_only_priority_fails_no_request(void **state)
 	}
 }
 
-// A28-W07: the same, and the priority that serves goes with that update.
+// WT-07: the same, and the priority that serves goes with that update.
 static void update_that_repairs_a_priority_and_takes_the_next_fails_no_request(void **state)
 {
 	(void)state;

@@ -93,9 +93,9 @@ static void first_ready_address_serves_and_idle_or_connecting_ones_are_waited_fo
 		assert_in_range(once_with(s, 3), 0, 1); // TRANSIENT_FAILURE: the child picks
 	for (int i = 0; i < 10; i++)
 		assert_in_range(once_with(s, 77), 0, 1); // nobody's
-	assert_int_equal(once_with(s, 4), UINT32_MAX); // O08: waits though the child is READY
-	assert_int_equal(once_with(s, 4), UINT32_MAX); // O07
-	assert_int_equal(sim_count_syns(s, 4), 1); // O20
+	assert_int_equal(once_with(s, 4), UINT32_MAX); // A75-O08: waits though the child is READY
+	assert_int_equal(once_with(s, 4), UINT32_MAX); // A75-O07
+	assert_int_equal(sim_count_syns(s, 4), 1); // A75-O20
 	sim_set(s, 4, SIM_REFUSES);
 	sim_run(s, 25 * SIM_S);
 	assert_in_range(once_with(s, 4), 0, 1); // it fails
@@ -140,14 +140,14 @@ static void session_survives_moves_between_priorities_on_one_connection(void **s
 	sim_forget(s);
 	sim_update(s, "a: 0; b: 3 1 2");
 	sim_run(s, SIM_S);
-	assert_int_equal(sim_n_connections(s, 1), 1); // O13
+	assert_int_equal(sim_n_connections(s, 1), 1); // A75-O13
 	assert_int_equal(sim_n_connections(s, 2), 0);
 	assert_int_equal(once_with(s, 1), 1);
 	sim_update(s, "a: 0 1 2; b: 3");
 	sim_run(s, SIM_S);
 	assert_int_equal(once_with(s, 1), 1);
 	sim_expect(s,
-		"6.000 syn 2\n"); // O14: not a SYN to 1
+		"6.000 syn 2\n"); // A75-O14: not a SYN to 1
 	struct sim_request *r = sim_begin(s, 0);
 	sim_bind(r, 1);
 	sim_start(s, r);

@@ -62,7 +62,7 @@ static void assert_shares(struct sim *s, uint32_t n_picks, const double *share, 
 	assert_true(chi_squared(all, share, n) < limits[n - 1]);
 }
 
-// MC-08, A28-W10: weights 1, 2, 3 and 4 of localities.
+// MC-08, WT-10: weights 1, 2, 3 and 4 of localities.
 static void localities_get_their_shares_on_each_worker_and_together(void **state)
 {
 	(void)state;
@@ -312,7 +312,8 @@ static void only_who_waits_for_ready_outlives_a_failure(void **state)
 	sim_free(s);
 }
 
-// A27-I03, A27-I04, I05, I06: drops and refusals end a request that would wait, and are drawn once.
+// A27-I03, A27-I04, A32-I05, A32-I06: drops and refusals end a request that would wait, and are
+// drawn once.
 static void drops_and_refusals_do_not_wait(void **state)
 {
 	(void)state;

@@ -69,7 +69,7 @@ static uint32_t in_flight(struct world *w)
 	return lb_breaker_in_flight(zero(w)->breaker) - (uint32_t)world_counter(w, "spare_places");
 }
 
-// A27-I01, I02, I03, ERR-01
+// A27-I01, A27-I02, A27-I03, ERR-01
 static void a27_i03_drops_end_at_once_and_name_their_category(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -84,7 +84,7 @@ static void a27_i03_drops_end_at_once_and_name_their_category(void **state)
 	assert_int_equal(world_ended(w, LB_CAUSE_DROPPED), 2);
 	assert_int_equal(world_counter(w, "retries"), 0);
 	assert_int_equal(issued(w, 10), 2);
-	use_backends(w, 0); // I02: with nobody there, too
+	use_backends(w, 0); // A27-I02: with nobody there, too
 	struct ask *alone = ask(w, KIND_ECHO, 100);
 	finish(w);
 	assert_string_equal(alone->message, "cluster zero: EDS-configured drop: first");
@@ -139,7 +139,7 @@ static void a27_i04_a_waiting_request_is_drawn_once(void **state)
 	world_free(w);
 }
 
-// A32-I06, I09, I03, ERR-01
+// A32-I06, A32-I09, A27-I03, ERR-01
 static void a32_i06_the_breaker_holds_at_exactly_max_requests(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -168,7 +168,7 @@ static void a32_i06_the_breaker_holds_at_exactly_max_requests(void **state)
 	struct ask *next = ask(w, KIND_ECHO, 10);
 	finish_of(w, next);
 	assert_ok(w, next);
-	// I08: a lower limit ends nobody.
+	// A32-I08: a lower limit ends nobody.
 	zero(w)->max_requests = 1;
 	update(w);
 	world_run(w, 20 * MS);
@@ -183,7 +183,7 @@ static void a32_i06_the_breaker_holds_at_exactly_max_requests(void **state)
 	next = ask(w, KIND_ECHO, 10);
 	finish(w);
 	assert_ok(w, next);
-	zero(w)->max_requests = 0; // I05
+	zero(w)->max_requests = 0; // A32-I05
 	update(w);
 	refused = ask(w, KIND_ECHO, 10);
 	finish(w);
@@ -473,7 +473,7 @@ static struct ask *ask_at(struct world *w, uint32_t backend, enum kind kind)
 	return a;
 }
 
-// A75-I11, O21
+// A75-I11, A75-O21
 static void a75_i11_sessions_pass_drops_breaker_and_counters(void **state)
 {
 	struct world *w = session_world();
@@ -500,7 +500,7 @@ static void a75_i11_sessions_pass_drops_breaker_and_counters(void **state)
 	world_free(w);
 }
 
-// O21: the others' turns go on as if sessions were not there.
+// A75-O21: the others' turns go on as if sessions were not there.
 static void a75_o21_sessions_take_no_turn(void **state)
 {
 	struct world *w = session_world();
@@ -547,7 +547,7 @@ static void a75_o12_use_is_noted_for_sessions_alone_and_once_a_second(void **sta
 	a = ask_at(w, 2, KIND_ECHO);
 	finish(w);
 	assert_in_range(*used_ns, a->begun_ns, a->closed_ns);
-	// O12: without a cookie yet, too.
+	// A75-O12: without a cookie yet, too.
 	struct ask *fresh = ask(w, KIND_ECHO, 1), *other = ask(w, KIND_ECHO, 1);
 	finish(w);
 	assert_ok(w, fresh);
@@ -556,7 +556,8 @@ static void a75_o12_use_is_noted_for_sessions_alone_and_once_a_second(void **sta
 	world_free(w);
 }
 
-// A75-O08, O19, E11: endpoints of a priority that nobody needs are for sessions all the same.
+// A75-O08, A75-O19, A75-E11: endpoints of a priority that nobody needs are for sessions all the
+// same.
 static void a75_o08_a_session_reaches_a_lower_priority(void **state)
 {
 	struct world *w = session_world();
@@ -575,7 +576,7 @@ static void a75_o08_a_session_reaches_a_lower_priority(void **state)
 	assert_int_equal(w->seen[b->id].attempts[0].backend, 2);
 	assert_int_equal(a->n_set_cookies, 0);
 	assert_int_equal(w->control.n_wishes, n + 1);
-	// O19: it moves up, and keeps its connection.
+	// A75-O19: it moves up, and keeps its connection.
 	uint32_t accepted = w->backends[1].n_accepted;
 	zero(w)->masks[0] = 0x2;
 	zero(w)->masks[1] = 0x1;
@@ -588,8 +589,8 @@ static void a75_o08_a_session_reaches_a_lower_priority(void **state)
 	world_free(w);
 }
 
-// A50-E08, E14, E16, A75-O22: a backend that fails is left out, by its sessions too, and comes
-// back.
+// A50-E08, A50-E14, A50-E16, A75-O22: a backend that fails is left out, by its sessions too, and
+// comes back.
 static void a50_e16_a_failing_backend_is_ejected_for_sessions_too(void **state)
 {
 	static const struct lb_outlier_conf outlier = {.interval_ns = 10 * SECOND,
@@ -616,7 +617,7 @@ static void a50_e16_a_failing_backend_is_ejected_for_sessions_too(void **state)
 		assert_int_equal(w->seen[a->id].attempts[0].backend, 1);
 		assert_int_equal(w->seen[b->id].attempts[0].backend, 1);
 	}
-	assert_int_equal(w->backends[1].n_conns, 1); // E16
+	assert_int_equal(w->backends[1].n_conns, 1); // A50-E16
 	world_run(w, 41 * SECOND);
 	struct ask *a = ask_at(w, 2, KIND_ECHO);
 	finish(w);

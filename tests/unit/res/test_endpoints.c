@@ -262,7 +262,7 @@ static void a_skipped_locality_must_be_protobuf_all_the_same(void **state)
 		"endpoints[0]: lb_endpoints[0]: malformed protobuf");
 }
 
-// A28-W03: localities are told apart, whatever their parts are made of.
+// WT-04: localities are told apart, whatever their parts are made of.
 static void localities_whose_parts_have_slashes_are_two(void **state)
 {
 	static const char *const cases[][4] = {

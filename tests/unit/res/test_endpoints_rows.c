@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which endpoints are accepted and which are refused with what words: one row a rule (lb-tree.md
-// A27-V01 to A27-V09, xds-client.md CL-05 to CL-07).
+// A27-V01 to A27-V06, A55-V07, A27-V08, A27-V09, xds-client.md CL-05 to CL-07).
 #include "ctrl/res/endpoints.h"
 #include "ctrl/xds/type.h"
 #include "tests/support/check.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// outlier_detection: what is accepted and refused, with the defaults of gRFC A50 (A50-E02, E03).
+// outlier_detection: what is accepted and refused, with the defaults of gRFC A50 (A50-E02,
+// A50-E03).
 #include "ctrl/res/cluster.h"
 #include "ctrl/xds/type.h"
 #include "lb/leaf/outlier.h"
@@ -81,7 +82,7 @@ static const struct lb_outlier_conf *conf_of(const struct xds_res *r)
 static void unset_fields_have_the_defaults_of_a50(void **state)
 {
 	struct xds_res *r = res_decode(&res_type_cluster, CLUSTER(FROM_EDS));
-	assert_null(conf_of(r)); // E01
+	assert_null(conf_of(r)); // A50-E01
 	xds_res_put(r);
 
 	r = res_decode(&res_type_cluster, OUTLIER(""));
@@ -90,7 +91,7 @@ static void unset_fields_have_the_defaults_of_a50(void **state)
 	assert_int_equal(c->base_ejection_ns, 30 * S);
 	assert_int_equal(c->max_ejection_ns, 300 * S);
 	assert_int_equal(c->max_ejection_percent, 10);
-	check_algorithm(&c->success_rate, true, 100, 5, 100); // E02
+	check_algorithm(&c->success_rate, true, 100, 5, 100); // A50-E02
 	check_algorithm(&c->failure_percentage, false, 0, 5, 50);
 	assert_int_equal(c->stdev_factor, 1900);
 	assert_int_equal(c->threshold_percent, 85);
@@ -109,7 +110,7 @@ static void set_fields_are_kept(void **state)
 	const struct lb_outlier_conf *c = conf_of(r);
 	assert_int_equal(c->interval_ns, 3 * S / 2);
 	assert_int_equal(c->base_ejection_ns, 2 * S);
-	assert_int_equal(c->max_ejection_ns, S); // the sweep takes the larger of the two (E14)
+	assert_int_equal(c->max_ejection_ns, S); // the sweep takes the larger of the two (A50-E14)
 	assert_int_equal(c->max_ejection_percent, 0);
 	check_algorithm(&c->success_rate, true, 1, 2, 3);
 	assert_int_equal(c->stdev_factor, 4);
@@ -141,7 +142,7 @@ static void presence_decides_what_runs(void **state)
 	}
 }
 
-// E03: max(300 s, base).
+// A50-E03: max(300 s, base).
 static void ejection_lasts_at_most_the_base_time_by_default(void **state)
 {
 	static const struct {

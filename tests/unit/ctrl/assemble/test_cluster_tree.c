@@ -162,7 +162,7 @@ static const char *leaf_of(const struct world *w)
 	return layer ? layer->name : NULL;
 }
 
-// A75-G09, T02: the second leaf is made when the first one's turn is over, and gives way again.
+// A75-G09, A75-T02: the second leaf is made when the first one's turn is over, and gives way again.
 static void an_aggregate_uses_the_first_leaf_that_serves(void **state)
 {
 	struct world *w = *state;
@@ -268,7 +268,7 @@ static void endpoints_that_wait_are_connected_to_when_operators_say_so(void **st
 	assert_true(shows(w, "reconnect web blue", "error: 'blue' is too much"));
 }
 
-// A75-G06, G08: the variable turns it.
+// A75-G06, A75-G08: the variable turns it.
 static void leaves_have_their_own_policies_unless_the_aggregates_is_asked_for(void **state)
 {
 	struct world *w = *state;
@@ -472,7 +472,7 @@ static void trouble_of_a_cluster_that_serves_is_shown(void **state)
 	assert_true(shows(w, "show clusters json", "\"detail\":\"cluster web: refused\""));
 }
 
-// O06, O08: a wish finds its leaf, also among those of an aggregate; one of nobody's is ignored.
+// A75-O06, A75-O08: a wish finds its leaf, an aggregate's too; one of nobody's is ignored.
 static void a_wish_connects_the_member_that_it_names(void **state)
 {
 	struct world *w = *state;
@@ -582,7 +582,7 @@ static uint8_t ringed(struct world *w, const struct field *fields, size_t n)
 	return p.cell->endpoint->addr.ip.b[15];
 }
 
-// RH-13: as workers see it, two of a header are the same as one with both values.
+// RH-10: as workers see it, two of a header are the same as one with both values.
 static void a_pick_by_a_header_that_is_there_twice_takes_both_values(void **state)
 {
 	struct world *w = *state;

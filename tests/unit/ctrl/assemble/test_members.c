@@ -95,7 +95,7 @@ static void each_ended_request_is_harvested_once_over_all_workers(void **state)
 	assert_int_equal(t.active, 0);
 }
 
-// O12, MC-16
+// A75-O12, MC-16
 static void the_newest_use_of_any_worker_counts_and_those_before_the_member_do_not(void **state)
 {
 	(void)state;

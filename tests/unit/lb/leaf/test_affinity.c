@@ -169,7 +169,7 @@ static void expect(struct found p, enum lb_affinity_kind kind, uint32_t member)
 		assert_int_equal(p.host.member, member);
 }
 
-// O05
+// A75-O05
 static void first_ready_endpoint_is_used_whatever_comes_before(void **state)
 {
 	struct fixture f = {0};
@@ -184,7 +184,7 @@ static void first_ready_endpoint_is_used_whatever_comes_before(void **state)
 	fini(&f);
 }
 
-// O06, O07, O08: IDLE before CONNECTING before one that nobody has.
+// A75-O06, A75-O07, A75-O08: IDLE before CONNECTING before one that nobody has.
 static void without_a_ready_one_idle_connects_connecting_waits_none_is_made(void **state)
 {
 	struct fixture f = {0};
@@ -199,7 +199,7 @@ static void without_a_ready_one_idle_connects_connecting_waits_none_is_made(void
 	fini(&f);
 }
 
-// O04: a wish of before the endpoint began to drain.
+// A75-O04: a wish of before the endpoint began to drain.
 static void nobody_is_connected_whom_no_session_may_use(void **state)
 {
 	struct fixture f = {0};
@@ -213,7 +213,7 @@ static void nobody_is_connected_whom_no_session_may_use(void **state)
 	fini(&f);
 }
 
-// O02, O09
+// A55-O02, A75-O09
 static void unknown_failing_or_unhealthy_ones_leave_it_to_the_child(void **state)
 {
 	struct fixture f = {0};
@@ -228,7 +228,7 @@ static void unknown_failing_or_unhealthy_ones_leave_it_to_the_child(void **state
 	fini(&f);
 }
 
-// O22
+// A75-O22
 static void ejected_endpoint_binds_nobody(void **state)
 {
 	struct fixture f = {0};
@@ -243,7 +243,7 @@ static void ejected_endpoint_binds_nobody(void **state)
 	fini(&f);
 }
 
-// O22: behind the switch as gRPC's core has it.
+// A75-O22: behind the switch as gRPC's core has it.
 static void ejected_endpoint_keeps_its_sessions_if_asked_to(void **state)
 {
 	struct fixture f = {.uses_ejected = true};
@@ -255,7 +255,7 @@ static void ejected_endpoint_keeps_its_sessions_if_asked_to(void **state)
 	fini(&f);
 }
 
-// O20
+// A75-O20
 static void repeated_wishes_make_one_connection(void **state)
 {
 	struct fixture f = {0};
@@ -271,7 +271,7 @@ static void repeated_wishes_make_one_connection(void **state)
 	fini(&f);
 }
 
-// O15, O16
+// A75-O15, A75-O16
 static void unused_connection_ends_at_the_sweep_after_its_time(void **state)
 {
 	struct fixture f = {0};
@@ -289,7 +289,7 @@ static void unused_connection_ends_at_the_sweep_after_its_time(void **state)
 	fini(&f);
 }
 
-// O12, O15
+// A75-O12, A75-O15
 static void connection_in_use_stays(void **state)
 {
 	struct fixture f = {0};
@@ -305,7 +305,7 @@ static void connection_in_use_stays(void **state)
 	fini(&f);
 }
 
-// O13
+// A75-O13
 static void what_the_child_lets_go_stays_only_if_a_session_used_it(void **state)
 {
 	struct fixture f = {0};
@@ -315,7 +315,7 @@ static void what_the_child_lets_go_stays_only_if_a_session_used_it(void **state)
 	connect(&f, 0);
 	connect(&f, 1);
 	world_pass(&f.world, 60 * WORLD_S);
-	assert_true(is_connected(&f, 0) && is_connected(&f, 1)); // O15: not owned
+	assert_true(is_connected(&f, 0) && is_connected(&f, 1)); // A75-O15: not owned
 	f.used_ns[1] = world_now(&f.world) - 10 * WORLD_S;
 	lb_affinity_set_in_child(f.affinity, f.members[0], false);
 	lb_affinity_set_in_child(f.affinity, f.members[1], false);
@@ -326,7 +326,7 @@ static void what_the_child_lets_go_stays_only_if_a_session_used_it(void **state)
 	fini(&f);
 }
 
-// O13, O19: also by an update.
+// A75-O13, A75-O19: also by an update.
 static void endpoint_that_moves_to_an_unused_priority_keeps_its_session(void **state)
 {
 	struct fixture f = {0};
@@ -345,7 +345,7 @@ static void endpoint_that_moves_to_an_unused_priority_keeps_its_session(void **s
 	fini(&f);
 }
 
-// O14
+// A75-O14
 static void child_takes_the_connection_back_as_it_is(void **state)
 {
 	struct fixture f = {0};
@@ -360,7 +360,7 @@ static void child_takes_the_connection_back_as_it_is(void **state)
 	fini(&f);
 }
 
-// O18
+// A75-O18
 static void largest_timeout_does_not_overflow_and_zero_retains_nothing(void **state)
 {
 	struct fixture f = {0};
@@ -414,7 +414,7 @@ static void connection_that_a_list_still_holds_is_left_to_it(void **state)
 	fini(&f);
 }
 
-// O20: and what happens in one turn is told once.
+// A75-O20: and what happens in one turn is told once.
 static void changes_make_another_map(void **state)
 {
 	struct fixture f = {0};
@@ -443,7 +443,7 @@ static struct lb_affinity_map *map_of(
 	return m;
 }
 
-// O01, O10
+// A55-O01, A75-O10
 static void cookie_lists_the_address_in_use_first(void **state)
 {
 	const struct ip_port list[] = {

@@ -42,7 +42,7 @@ static void all_down(struct leaves *f, uint32_t first, uint32_t n, bool is_down)
 		leaves_set_down(f, first + i, is_down);
 }
 
-// G09
+// A75-G09
 static void next_leaf_serves_while_the_first_fails(void **state)
 {
 	static const char *const names[] = {"leaf0", "leaf1"}, *const turned[] = {"leaf1", "leaf0"};
@@ -68,7 +68,7 @@ static void next_leaf_serves_while_the_first_fails(void **state)
 	leaves_fini(&f);
 }
 
-// G10
+// A37-G10
 static void aggregate_without_leaves_fails(void **state)
 {
 	static struct leaves f;
@@ -81,7 +81,7 @@ static void aggregate_without_leaves_fails(void **state)
 	leaves_fini(&f);
 }
 
-// G11
+// A75-G11
 static void hanging_priority_starts_the_next_one_and_the_next_leaf_together(void **state)
 {
 	static const char *const names[] = {"leaf0", "leaf1"};
@@ -103,7 +103,7 @@ static void hanging_priority_starts_the_next_one_and_the_next_leaf_together(void
 	leaves_fini(&f);
 }
 
-// G12
+// A75-G12
 static void leaf_that_drops_everything_keeps_the_traffic(void **state)
 {
 	static const char *const names[] = {"leaf0", "leaf1"};
@@ -122,7 +122,7 @@ static void leaf_that_drops_everything_keeps_the_traffic(void **state)
 	leaves_fini(&f);
 }
 
-// T02
+// A75-T02
 static void dump_of_an_aggregate_has_a_whole_tree_for_each_leaf(void **state)
 {
 	static const char *const names[] = {"leaf0", "leaf1"};
@@ -250,8 +250,8 @@ static bool serves(const struct leaves *f, const struct lb_leaf_priority *p, uin
 	return false;
 }
 
-// C03, P08 to P11, T12, O03: whatever moves where under whatever policy, requests end up with
-// somebody who is up in the first priority that has anybody.
+// A74-C03, A56-P08 to A56-P11, A52-T12, A55-O03: whatever moves where under whatever policy,
+// requests end up with somebody who is up in the first priority that has anybody.
 static void random_updates_send_requests_where_they_should_go(void **state)
 {
 	static struct leaves f;

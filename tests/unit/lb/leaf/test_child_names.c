@@ -62,7 +62,7 @@ static void expect(const struct fixture *f, const uint32_t *numbers, uint32_t n)
 	expect(f, (const uint32_t[]){__VA_ARGS__},                                                 \
 		sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
-// C03
+// A74-C03
 static void swapped_priorities_swap_their_names(void **state)
 {
 	struct fixture f = {0};
@@ -73,7 +73,7 @@ static void swapped_priorities_swap_their_names(void **state)
 	lb_child_names_free(f.names);
 }
 
-// C04
+// A74-C04
 static void priority_of_unknown_localities_gets_a_number_never_used(void **state)
 {
 	struct fixture f = {0};
@@ -87,7 +87,7 @@ static void priority_of_unknown_localities_gets_a_number_never_used(void **state
 	lb_child_names_free(f.names);
 }
 
-// C04
+// A74-C04
 static void split_priority_hands_its_name_to_one_heir(void **state)
 {
 	struct fixture f = {0};
@@ -97,7 +97,7 @@ static void split_priority_hands_its_name_to_one_heir(void **state)
 	lb_child_names_free(f.names);
 }
 
-// C05
+// A74-C05
 static void child_that_exists_is_kept_by_a_merge(void **state)
 {
 	struct fixture f = {.exists = 1};
@@ -113,7 +113,7 @@ static void child_that_exists_is_kept_by_a_merge(void **state)
 	lb_child_names_free(f.names);
 }
 
-// C05
+// A74-C05
 static void of_children_that_exist_the_same_rank_is_kept_then_the_first_locality(void **state)
 {
 	struct fixture f = {.exists = 7};
@@ -128,7 +128,7 @@ static void of_children_that_exist_the_same_rank_is_kept_then_the_first_locality
 	lb_child_names_free(f.names);
 }
 
-// C08: the one priority of a cluster without endpoints is not made anew by each update.
+// A74-C08: the one priority of a cluster without endpoints is not made anew by each update.
 static void empty_priority_stays_itself(void **state)
 {
 	struct fixture f = {0};
@@ -141,7 +141,7 @@ static void empty_priority_stays_itself(void **state)
 	lb_child_names_free(f.names);
 }
 
-// L03
+// A52-L03
 static void locality_of_two_priorities_speaks_for_both(void **state)
 {
 	struct fixture f = {0};

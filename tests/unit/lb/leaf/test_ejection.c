@@ -80,7 +80,7 @@ static bool is_ejected(struct fixture *f, uint32_t i)
 	return lb_member_is_ejected(f->members[i]);
 }
 
-// E14: what operators are told of an ejection, and of the next sweep.
+// A50-E14: what operators are told of an ejection, and of the next sweep.
 static void an_ejection_is_told_with_its_end(void **state)
 {
 	struct fixture f;
@@ -114,7 +114,7 @@ static void an_ejection_is_told_with_its_end(void **state)
 	fini(&f);
 }
 
-// E05, E16
+// A50-E05, A50-E16
 static void failing_member_is_ejected_at_the_end_of_the_interval(void **state)
 {
 	struct fixture f;
@@ -132,7 +132,7 @@ static void failing_member_is_ejected_at_the_end_of_the_interval(void **state)
 	fini(&f);
 }
 
-// E14: the first sweep later than 30 s after the ejection.
+// A50-E14: the first sweep later than 30 s after the ejection.
 static void ejected_member_returns_after_its_time(void **state)
 {
 	struct fixture f;
@@ -147,7 +147,7 @@ static void ejected_member_returns_after_its_time(void **state)
 	fini(&f);
 }
 
-// E01
+// A50-E01
 static void end_lets_everybody_back(void **state)
 {
 	struct fixture f;
@@ -169,7 +169,7 @@ static void end_lets_everybody_back(void **state)
 	fini(&f);
 }
 
-// E01
+// A50-E01
 static void counters_start_afresh_when_an_algorithm_comes(void **state)
 {
 	struct fixture f;
@@ -181,7 +181,7 @@ static void counters_start_afresh_when_an_algorithm_comes(void **state)
 	fini(&f);
 }
 
-// E17
+// A50-E17
 static void changed_interval_counts_from_the_start_of_the_current_one(void **state)
 {
 	struct fixture f;
@@ -198,7 +198,7 @@ static void changed_interval_counts_from_the_start_of_the_current_one(void **sta
 	fini(&f);
 }
 
-// E17
+// A50-E17
 static void shortened_interval_that_is_over_already_is_swept_at_once(void **state)
 {
 	struct fixture f;
@@ -218,7 +218,7 @@ static void shortened_interval_that_is_over_already_is_swept_at_once(void **stat
 	fini(&f);
 }
 
-// E17
+// A50-E17
 static void other_changes_do_not_move_the_sweep(void **state)
 {
 	struct fixture f;
@@ -235,7 +235,7 @@ static void other_changes_do_not_move_the_sweep(void **state)
 	fini(&f);
 }
 
-// E04, E14
+// A50-E04, A50-E14
 static void record_is_kept_over_updates_in_any_order(void **state)
 {
 	struct fixture f;
@@ -252,7 +252,7 @@ static void record_is_kept_over_updates_in_any_order(void **state)
 	fini(&f);
 }
 
-// E18
+// A50-E18
 static void what_was_counted_for_a_removed_member_is_ignored(void **state)
 {
 	struct fixture f;
@@ -270,7 +270,7 @@ static void what_was_counted_for_a_removed_member_is_ignored(void **state)
 	fini(&f);
 }
 
-// E11: idle ones count too: of 4 with requests one may go, as there are 16 beside them.
+// A75-E11: idle ones count too: of 4 with requests one may go, as there are 16 beside them.
 static void members_without_requests_count_in_the_total(void **state)
 {
 	struct fixture f;

@@ -33,7 +33,7 @@ static void dump_shows_the_layers_from_the_top_down(void **state)
 	leaves_fini(&f);
 }
 
-// P01, T03
+// A56-P01, A75-T03
 static void next_priority_is_made_when_the_first_fails(void **state)
 {
 	static struct leaves f;
@@ -43,7 +43,7 @@ static void next_priority_is_made_when_the_first_fails(void **state)
 	f.config.spec = &leaves_whole;
 	leaves_update(&f, &p, 2);
 	assert_int_equal(fake_count(), 1);
-	assert_int_equal(fake_nodes->n_localities, 2); // T09: all localities of the priority
+	assert_int_equal(fake_nodes->n_localities, 2); // A42-T09: all localities of the priority
 	assert_int_equal(fake_nodes->n_members, 8);
 	fake_report(fake_nodes, LB_TRANSIENT_FAILURE);
 	assert_int_equal(fake_count(), 2);
@@ -54,7 +54,7 @@ static void next_priority_is_made_when_the_first_fails(void **state)
 	leaves_fini(&f);
 }
 
-// C03
+// A74-C03
 static void priorities_that_swap_localities_swap_their_children(void **state)
 {
 	static struct leaves f;
@@ -77,7 +77,7 @@ static void priorities_that_swap_localities_swap_their_children(void **state)
 	leaves_fini(&f);
 }
 
-// E04, PF-08, UPD-02
+// A50-E04, PF-08, UPD-02
 static void endpoint_is_the_same_member_in_any_order_of_addresses(void **state)
 {
 	static struct leaves f;
@@ -103,7 +103,7 @@ static void endpoint_is_the_same_member_in_any_order_of_addresses(void **state)
 	leaves_fini(&f);
 }
 
-// O01, O03
+// A55-O01, A55-O03
 static void draining_endpoint_is_for_sessions_only(void **state)
 {
 	static struct leaves f;
@@ -207,8 +207,8 @@ static void lists_that_wait_in_a_row_lose_nobody_who_is_picked(void **state)
 	leaves_fini(&f);
 }
 
-// O13, O15: pick_first connects to a member of its own, so what a session has connected is the
-// session's.
+// A75-O13, A75-O15: pick_first connects to a member of its own, so what a session has connected is
+// the session's.
 static void sessions_own_what_pick_first_does_not_use(void **state)
 {
 	static const struct lb_policy_spec first = {.kind = LB_POLICY_PICK_FIRST};
@@ -267,7 +267,7 @@ static void ring_follows_the_first_address(void **state)
 	leaves_fini(&f);
 }
 
-// I02, C08
+// A27-I02, A74-C08
 static void cluster_that_drops_everything_is_ready_without_endpoints(void **state)
 {
 	static struct leaves f;
@@ -289,7 +289,7 @@ static void cluster_that_drops_everything_is_ready_without_endpoints(void **stat
 	leaves_fini(&f);
 }
 
-// T06, I12, C09: the layer is another one, the policies hear nothing.
+// A74-T06, A74-I12, A74-C09: the layer is another one, the policies hear nothing.
 static void limit_and_drops_change_above_the_policies(void **state)
 {
 	static struct leaves f;
@@ -309,13 +309,13 @@ static void limit_and_drops_change_above_the_policies(void **state)
 	assert_ptr_equal(lb_leaf_layer(f.picker)->breaker, b);
 	assert_string_equal(lb_leaf_layer(f.picker)->name, "orders");
 	assert_int_equal(fake_nodes->n_updates, 1);
-	f.config.eds_service_name = "other"; // I07
+	f.config.eds_service_name = "other"; // A32-I07
 	leaves_update(&f, &p, 2);
 	assert_ptr_not_equal(lb_leaf_layer(f.picker)->breaker, b);
 	leaves_fini(&f);
 }
 
-// C11
+// A42-C11
 static void weights_among_all_localities_are_products_of_shares(void **state)
 {
 	static struct leaves f;
@@ -359,7 +359,7 @@ static void other_policy_takes_the_place_of_the_first(void **state)
 	leaves_fini(&f);
 }
 
-// T03, E11: all of the first priority is ejected, and the second one serves.
+// A75-T03, A75-E11: all of the first priority is ejected, and the second one serves.
 static void ejection_of_a_whole_priority_fails_over(void **state)
 {
 	static struct leaves f;
@@ -383,7 +383,8 @@ static void ejection_of_a_whole_priority_fails_over(void **state)
 	for (int i = 0; i < 1000; i++)
 		assert_in_range(leaves_picked(&f), 8, 15);
 	leaves_pass(&f, 60 * WORLD_S);
-	assert_in_range(leaves_picked(&f), 0, 7); // E14; the connections were there all the time
+	// A50-E14; the connections were there all the time
+	assert_in_range(leaves_picked(&f), 0, 7);
 	leaves_fini(&f);
 }
 
@@ -417,7 +418,7 @@ static void hosts_are_known_from_when_there_are_sessions_or_host_names(void **st
 	leaves_fini(&f);
 }
 
-// O08, O19, O21: a session goes on in a priority that nobody else uses.
+// A75-O08, A75-O19, A75-O21: a session goes on in a priority that nobody else uses.
 static void session_keeps_its_endpoint_in_an_unused_priority(void **state)
 {
 	static struct leaves f;

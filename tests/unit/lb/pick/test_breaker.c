@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-// I05, I06
+// A32-I05, A32-I06
 static void limit_is_reached_and_not_passed(void **state)
 {
 	struct lb_breakers *t = lb_breakers_new();
@@ -24,7 +24,7 @@ static void limit_is_reached_and_not_passed(void **state)
 	lb_breakers_free(t);
 }
 
-// I08
+// A32-I08
 static void lower_limit_refuses_until_enough_have_left(void **state)
 {
 	struct lb_breakers *t = lb_breakers_new();
@@ -42,7 +42,7 @@ static void lower_limit_refuses_until_enough_have_left(void **state)
 	lb_breakers_free(t);
 }
 
-// I07
+// A32-I07
 static void pair_of_cluster_and_service_has_one_counter(void **state)
 {
 	struct lb_breakers *t = lb_breakers_new();
@@ -66,7 +66,7 @@ static void pair_of_cluster_and_service_has_one_counter(void **state)
 	lb_breakers_free(t);
 }
 
-// I07, I09: the pair comes back while requests of its former life are in.
+// A32-I07, A32-I09: the pair comes back while requests of its former life are in.
 static void counter_stays_while_requests_are_in(void **state)
 {
 	struct lb_breakers *t = lb_breakers_new();

@@ -11,7 +11,7 @@ static uint32_t draw_new(const struct lb_drops *d, struct rand *rand)
 	return lb_drops_draw(d, &once, 0, rand);
 }
 
-// I01: each category draws for itself, the first that hits has it.
+// A27-I01: each category draws for itself, the first that hits has it.
 static void categories_are_drawn_independently_in_order(void **state)
 {
 	const struct lb_drop_category list[] = {{"load", 200000}, {"maintenance", 500000}};
@@ -52,7 +52,7 @@ static void ten_percent_of_a_million_is_within_a_thousandth(void **state)
 	lb_drops_put(d);
 }
 
-// I02
+// A27-I02
 static void more_than_everything_is_everything_and_nothing_is_nothing(void **state)
 {
 	struct lb_drops *all =
@@ -72,7 +72,7 @@ static void more_than_everything_is_everything_and_nothing_is_nothing(void **sta
 	lb_drops_put(none);
 }
 
-// I04
+// A27-I04
 static void request_that_waits_is_drawn_once(void **state)
 {
 	struct lb_drops *d = lb_drops_new((struct lb_drop_category[]){{"x", 300000}}, 1);
@@ -90,7 +90,7 @@ static void request_that_waits_is_drawn_once(void **state)
 	lb_drops_put(d);
 }
 
-// G12: another leaf of an aggregate has drops of its own.
+// A75-G12: another leaf of an aggregate has drops of its own.
 static void request_that_moves_to_another_leaf_is_drawn_there(void **state)
 {
 	struct lb_drops *all = lb_drops_new((struct lb_drop_category[]){{"x", LB_DROP_ALL}}, 1);

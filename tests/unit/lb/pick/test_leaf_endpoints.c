@@ -79,7 +79,7 @@ static uint32_t check_rank(const struct lb_leaf_endpoints *l, uint32_t at,
 	return at;
 }
 
-// O03, A55-V07
+// A55-O03, A55-V07
 static void endpoints_stand_in_the_order_that_balancing_wants(void **state)
 {
 	struct rand rand;

@@ -144,7 +144,7 @@ static double chi_squared(const uint32_t *counts, const uint32_t *weights, uint3
 	return sum;
 }
 
-// W10
+// WT-10
 static void draws_follow_the_weights(void **state)
 {
 	struct fixture f;
@@ -159,7 +159,7 @@ static void draws_follow_the_weights(void **state)
 	fini(&f);
 }
 
-// W10: a sum that 32 bits don't hold, and a weight of one beside the largest.
+// WT-10: a sum that 32 bits don't hold, and a weight of one beside the largest.
 static void sum_of_weights_has_64_bits(void **state)
 {
 	struct fixture f;
@@ -175,7 +175,7 @@ static void sum_of_weights_has_64_bits(void **state)
 	fini(&f);
 }
 
-// W01
+// WT-01
 static void share_of_those_that_are_not_ready_spreads_in_proportion(void **state)
 {
 	struct fixture f;
@@ -197,7 +197,7 @@ static void share_of_those_that_are_not_ready_spreads_in_proportion(void **state
 	fini(&f);
 }
 
-// W02, W03
+// WT-02, WT-03
 static void locality_that_returns_within_15_minutes_is_the_same(void **state)
 {
 	struct fixture f;
@@ -221,7 +221,7 @@ static void locality_that_returns_within_15_minutes_is_the_same(void **state)
 	fini(&f);
 }
 
-// W03
+// WT-03
 static void locality_that_stays_away_is_gone_after_15_minutes(void **state)
 {
 	struct fixture f;
@@ -240,7 +240,7 @@ static void locality_that_stays_away_is_gone_after_15_minutes(void **state)
 	fini(&f);
 }
 
-// W04, L01
+// WT-04, A52-L01
 static void weights_change_in_place(void **state)
 {
 	struct fixture f;
@@ -256,13 +256,13 @@ static void weights_change_in_place(void **state)
 	fini(&f);
 }
 
-// W05, ST-01
+// WT-05, ST-01
 static void state_is_the_best_that_any_child_has(void **state)
 {
 	struct fixture f;
 	init(&f);
 	update(&f, 1, 1, 1, OUT);
-	assert_int_equal(f.state, LB_CONNECTING); // W07: a new child counts as CONNECTING
+	assert_int_equal(f.state, LB_CONNECTING); // WT-07: a new child counts as CONNECTING
 	assert_int_equal(pick(&f).kind, LB_PICK_QUEUE);
 	fake_report(fake_find("a"), LB_TRANSIENT_FAILURE);
 	fake_report(fake_find("b"), LB_IDLE);
@@ -277,7 +277,7 @@ static void state_is_the_best_that_any_child_has(void **state)
 	fini(&f);
 }
 
-// W05
+// WT-05
 static void idle_child_is_told_to_connect_at_once(void **state)
 {
 	struct fixture f;
@@ -295,7 +295,7 @@ static void idle_child_is_told_to_connect_at_once(void **state)
 	fini(&f);
 }
 
-// W06
+// WT-06
 static void failure_is_that_of_a_child_drawn_by_weight(void **state)
 {
 	struct fixture f;
@@ -310,7 +310,7 @@ static void failure_is_that_of_a_child_drawn_by_weight(void **state)
 	fini(&f);
 }
 
-// W07, ST-02: it is its newest picker that picks.
+// WT-07, ST-02: it is its newest picker that picks.
 static void failing_child_counts_as_failing_until_ready_though_its_requests_wait(void **state)
 {
 	struct fixture f;
@@ -338,7 +338,7 @@ static void failing_child_counts_as_failing_until_ready_though_its_requests_wait
 	fini(&f);
 }
 
-// W08
+// WT-08
 static void no_target_fails_with_the_resolution_note(void **state)
 {
 	struct fixture f;
@@ -350,7 +350,7 @@ static void no_target_fails_with_the_resolution_note(void **state)
 	fini(&f);
 }
 
-// L02
+// A27-L02
 static void locality_without_endpoints_or_weight_is_no_target(void **state)
 {
 	struct fixture f;
@@ -366,11 +366,11 @@ static void locality_without_endpoints_or_weight_is_no_target(void **state)
 	assert_int_equal(f.state, LB_READY);
 	assert_int_equal(update_with(&f, weights, 2, 0, ""), 0);
 	assert_int_equal(f.state, LB_TRANSIENT_FAILURE);
-	assert_int_equal(fake_count(), 1); // W02: kept
+	assert_int_equal(fake_count(), 1); // WT-02: kept
 	fini(&f);
 }
 
-// W09
+// WT-09
 static void one_update_publishes_once(void **state)
 {
 	struct fixture f;
@@ -400,7 +400,7 @@ static void each_node_below_gets_a_slot_of_its_own(void **state)
 	fini(&f);
 }
 
-// T12
+// A52-T12
 static void other_policy_takes_over_when_it_serves(void **state)
 {
 	struct fixture f;
@@ -423,7 +423,7 @@ static void other_policy_takes_over_when_it_serves(void **state)
 	fini(&f);
 }
 
-// T12
+// A52-T12
 static void other_policy_takes_over_when_the_old_one_leaves_ready(void **state)
 {
 	struct fixture f;

@@ -152,7 +152,7 @@ static const char *current(struct fixture *f)
 	return text ? text : "";
 }
 
-// P01
+// A56-P01
 static void lower_child_is_not_made_while_the_first_works(void **state)
 {
 	struct fixture f;
@@ -166,7 +166,7 @@ static void lower_child_is_not_made_while_the_first_works(void **state)
 	fini(&f);
 }
 
-// P02
+// A56-P02
 static void idle_child_is_as_good_as_a_ready_one(void **state)
 {
 	struct fixture f;
@@ -184,7 +184,7 @@ static void idle_child_is_as_good_as_a_ready_one(void **state)
 	fini(&f);
 }
 
-// P03
+// A56-P03
 static void child_has_10_seconds_from_its_creation(void **state)
 {
 	struct fixture f;
@@ -201,7 +201,7 @@ static void child_has_10_seconds_from_its_creation(void **state)
 	fini(&f);
 }
 
-// P03: it has lost READY, and gets the time again although p1 could serve.
+// A56-P03: it has lost READY, and gets the time again although p1 could serve.
 static void requests_wait_while_the_timer_runs_although_a_lower_child_is_ready(void **state)
 {
 	struct fixture f;
@@ -220,7 +220,7 @@ static void requests_wait_while_the_timer_runs_although_a_lower_child_is_ready(v
 	fini(&f);
 }
 
-// P04
+// A56-P04
 static void failure_moves_on_at_once(void **state)
 {
 	struct fixture f;
@@ -236,7 +236,7 @@ static void failure_moves_on_at_once(void **state)
 	fini(&f);
 }
 
-// P05, P07
+// A56-P05, A56-P07
 static void expired_child_still_queues_when_nobody_serves(void **state)
 {
 	struct fixture f;
@@ -253,7 +253,7 @@ static void expired_child_still_queues_when_nobody_serves(void **state)
 	fini(&f);
 }
 
-// P06
+// A56-P06
 static void repeated_connecting_does_not_restart_the_timer(void **state)
 {
 	struct fixture f;
@@ -270,7 +270,7 @@ static void repeated_connecting_does_not_restart_the_timer(void **state)
 	fini(&f);
 }
 
-// P06
+// A56-P06
 static void timer_restarts_only_after_ready_or_idle(void **state)
 {
 	struct fixture f;
@@ -289,7 +289,7 @@ static void timer_restarts_only_after_ready_or_idle(void **state)
 	fini(&f);
 }
 
-// P07
+// A56-P07
 static void all_failing_children_fail_with_the_last_ones_error(void **state)
 {
 	struct fixture f;
@@ -304,7 +304,7 @@ static void all_failing_children_fail_with_the_last_ones_error(void **state)
 	fini(&f);
 }
 
-// P08
+// A56-P08
 static void lower_children_live_15_minutes_more(void **state)
 {
 	struct fixture f;
@@ -331,7 +331,7 @@ static void lower_children_live_15_minutes_more(void **state)
 	fini(&f);
 }
 
-// P08: none is deactivated for one that merely may still connect.
+// A56-P08: none is deactivated for one that merely may still connect.
 static void lower_children_stay_active_while_the_timer_runs(void **state)
 {
 	struct fixture f;
@@ -351,7 +351,7 @@ static void lower_children_stay_active_while_the_timer_runs(void **state)
 	fini(&f);
 }
 
-// P10
+// A56-P10
 static void child_no_longer_named_is_dropped_at_once(void **state)
 {
 	struct fixture f;
@@ -365,7 +365,7 @@ static void child_no_longer_named_is_dropped_at_once(void **state)
 	fini(&f);
 }
 
-// P11
+// A56-P11
 static void child_moved_to_another_rank_is_not_made_anew(void **state)
 {
 	struct fixture f;
@@ -381,7 +381,7 @@ static void child_moved_to_another_rank_is_not_made_anew(void **state)
 	fini(&f);
 }
 
-// P11
+// A56-P11
 static void deactivated_child_gets_its_config_and_stays_deactivated(void **state)
 {
 	struct fixture f;
@@ -397,7 +397,7 @@ static void deactivated_child_gets_its_config_and_stays_deactivated(void **state
 	fini(&f);
 }
 
-// P12
+// A56-P12
 static void unchanged_choice_publishes_nothing(void **state)
 {
 	struct fixture f;
@@ -411,7 +411,7 @@ static void unchanged_choice_publishes_nothing(void **state)
 	fini(&f);
 }
 
-// P12: one choice an update, after all of its children have spoken.
+// A56-P12: one choice an update, after all of its children have spoken.
 static void update_of_several_children_publishes_once(void **state)
 {
 	struct fixture f;
@@ -427,7 +427,7 @@ static void update_of_several_children_publishes_once(void **state)
 	fini(&f);
 }
 
-// P13
+// A56-P13
 static void empty_list_fails(void **state)
 {
 	struct fixture f;
@@ -558,7 +558,7 @@ static int twin_expire(struct twin *t, int n, uint64_t now)
 	return any;
 }
 
-// P01 to P09
+// A56-P01 to A56-P09
 static void random_states_choose_as_the_naive_twin_does(void **state)
 {
 	static const char *const names[] = {"p0", "p1", "p2", "p3"};
