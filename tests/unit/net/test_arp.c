@@ -10,6 +10,7 @@
 
 static const uint8_t other_mac[6] = {2, 0, 0, 0, 0, 0xbb};
 
+// NET-13
 static void request_for_our_address_is_answered_to_the_asker(void **state)
 {
 	struct world *w = *state;
@@ -35,6 +36,7 @@ static void request_for_a_lone_address_is_answered(void **state)
 	assert_int_equal(load32(w->sent[0].bytes + 28), IP(10, 0, 0, 9));
 }
 
+// NET-13
 static void request_for_an_address_of_another_port_is_not_answered(void **state)
 {
 	struct world *w = *state;
@@ -44,7 +46,8 @@ static void request_for_an_address_of_another_port_is_not_answered(void **state)
 	assert_int_equal(world_count(w, "arp_not_ours"), 2);
 }
 
-// RFC 826: who asks for us will be answered by us, so its address is learned without asking back.
+// NET-15, RFC 826: who asks for us will be answered by us, so its address is learned without asking
+// back.
 static void asker_is_learned_and_then_verified(void **state)
 {
 	struct world *w = *state;
@@ -58,7 +61,7 @@ static void asker_is_learned_and_then_verified(void **state)
 	assert_memory_equal(w->sent[1].bytes, peer_mac, 6);
 }
 
-// RFC 5227 2.1.1
+// NET-17, RFC 5227 2.1.1
 static void probe_is_answered_and_teaches_nothing(void **state)
 {
 	struct world *w = *state;
@@ -108,6 +111,7 @@ static void host_that_turns_up_is_told_of(void **state)
 	net_set_heard(w->net, NULL, NULL);
 }
 
+// NET-15
 static void overheard_arp_teaches_nothing(void **state)
 {
 	struct world *w = *state;
@@ -120,6 +124,7 @@ static void overheard_arp_teaches_nothing(void **state)
 	assert_true(is_arp_request(&w->sent[0], PEER));
 }
 
+// NET-19
 static void own_address_is_never_learned_but_defended(void **state)
 {
 	struct world *w = *state;
@@ -141,6 +146,7 @@ static void own_address_is_never_learned_but_defended(void **state)
 	assert_false(world_send(w, OURS, OURS, "x"));
 }
 
+// NET-14
 static void sender_outside_of_the_link_is_ignored(void **state)
 {
 	struct world *w = *state;
@@ -151,6 +157,7 @@ static void sender_outside_of_the_link_is_ignored(void **state)
 	assert_int_equal(world_count(w, "arp_off_link"), 3);
 }
 
+// NET-14
 static void malformed_arp_is_dropped(void **state)
 {
 	struct world *w = *state;
@@ -193,6 +200,7 @@ static void malformed_arp_is_dropped(void **state)
 	assert_int_equal(world_count(w, "arp_malformed"), 8);
 }
 
+// NET-18
 static void announcement_names_every_address_on_its_port(void **state)
 {
 	struct world *w = *state;
@@ -222,6 +230,7 @@ static void make_arp(uint8_t frame[42], uint16_t op, uint32_t from, uint32_t to)
 	store32(frame + 38, to);
 }
 
+// NET-26
 static void what_another_worker_got_is_learned_and_not_answered(void **state)
 {
 	struct world *w = *state;

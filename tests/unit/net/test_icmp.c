@@ -36,6 +36,7 @@ static void learn_peer(struct world *w)
 	world_forget(w);
 }
 
+// NET-27
 static void echo_comes_back_with_its_data(void **state)
 {
 	struct world *w = *state;
@@ -74,6 +75,7 @@ static void echo_to_a_silent_host_is_no_news_for_tcp(void **state)
 	assert_int_equal(w->n_unreachable, 0);
 }
 
+// NET-27
 static void echo_rate_is_limited(void **state)
 {
 	struct world *w = *state;
@@ -109,6 +111,7 @@ static void echo_longer_than_the_link_is_not_answered(void **state)
 	assert_int_equal(world_count(w, "icmp_echo_limited"), 1);
 }
 
+// NET-29
 static void damaged_messages_are_dropped_by_cause(void **state)
 {
 	struct world *w = *state;
@@ -150,6 +153,7 @@ static size_t make_unreachable(uint8_t *f, uint8_t code)
 	return make_ip(f, ROUTER, OURS, 1, message, sizeof(message));
 }
 
+// NET-28
 static void unreachable_names_the_quoted_flow(void **state)
 {
 	struct world *w = *state;
@@ -166,6 +170,7 @@ static void unreachable_names_the_quoted_flow(void **state)
 	assert_int_equal(w->unreachable.remote_port, 8080);
 }
 
+// TCP-61
 static void fragmentation_needed_is_counted_and_not_unreachable(void **state)
 {
 	struct world *w = *state;
@@ -176,7 +181,7 @@ static void fragmentation_needed_is_counted_and_not_unreachable(void **state)
 	assert_int_equal(world_count(w, "icmp_fragmentation_needed"), 1);
 }
 
-// RFC 5927 4: what we can't have sent.
+// NET-28, RFC 5927 4: what we can't have sent.
 static void quote_of_what_we_never_send_is_ignored(void **state)
 {
 	struct world *w = *state;

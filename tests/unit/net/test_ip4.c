@@ -24,6 +24,7 @@ static void segment_reaches_tcp_with_its_addresses(void **state)
 	assert_memory_equal(w->segment, payload, sizeof(payload));
 }
 
+// NET-03
 static void padding_of_a_short_frame_is_cut_off(void **state)
 {
 	struct world *w = *state;
@@ -35,6 +36,7 @@ static void padding_of_a_short_frame_is_cut_off(void **state)
 	assert_int_equal(w->segment_len, 20);
 }
 
+// NET-07
 static void harmless_options_are_skipped(void **state)
 {
 	struct world *w = *state;
@@ -50,7 +52,7 @@ static void harmless_options_are_skipped(void **state)
 	assert_memory_equal(w->segment, payload, 24);
 }
 
-// RFC 1122 3.2.1.7
+// NET-08, RFC 1122 3.2.1.7
 static void small_ttl_is_no_reason_to_drop(void **state)
 {
 	struct world *w = *state;
@@ -125,6 +127,7 @@ static const struct bend bends[] = {
 	{"ip_unknown_protocol", .at = 22, .value = 0x4011},
 };
 
+// NET-01, NET-02, NET-03, NET-04, NET-05, NET-09
 static void each_malformed_packet_is_dropped_by_its_cause(void **state)
 {
 	struct world *w = *state;
@@ -152,7 +155,7 @@ static void each_malformed_packet_is_dropped_by_its_cause(void **state)
 	assert_int_equal(drops, sizeof(bends) / sizeof(bends[0]));
 }
 
-// RFC 7126 4.3, 4.4
+// NET-07, RFC 7126 4.3, 4.4
 static void source_routes_and_broken_options_are_dropped(void **state)
 {
 	struct world *w = *state;
@@ -170,7 +173,7 @@ static void source_routes_and_broken_options_are_dropped(void **state)
 	assert_int_equal(w->n_segments, 0);
 }
 
-// RFC 1122 3.3.6
+// NET-06, RFC 1122 3.3.6
 static void unicast_packet_in_a_broadcast_frame_is_dropped(void **state)
 {
 	struct world *w = *state;
@@ -237,6 +240,7 @@ static void segments_before_tcp_is_known_are_counted(void **state)
 	assert_int_equal(world_count(w, "tcp_absent"), 1);
 }
 
+// NET-10
 static void header_of_our_packets_is_complete(void **state)
 {
 	struct world *w = *state;
@@ -266,6 +270,7 @@ static void assert_goes(struct world *w, uint32_t dst, uint32_t port, uint32_t n
 	assert_true(is_arp_request(&w->sent[0], next_hop));
 }
 
+// NET-11
 static void on_link_prefixes_come_before_the_gateway(void **state)
 {
 	struct world *w = *state;
@@ -281,6 +286,7 @@ static void on_link_prefixes_come_before_the_gateway(void **state)
 	assert_int_equal(load32(w->sent[1].bytes + 30), IP(192, 0, 2, 2));
 }
 
+// NET-11
 static void source_is_the_address_of_the_longest_prefix(void **state)
 {
 	struct world *w = *state;
@@ -299,6 +305,7 @@ static void source_is_the_address_of_the_longest_prefix(void **state)
 	}
 }
 
+// NET-05
 static void impossible_destinations_have_no_source(void **state)
 {
 	struct world *w = *state;

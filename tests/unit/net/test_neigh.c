@@ -59,7 +59,7 @@ static void frames_wait_for_the_answer_and_leave_in_order(void **state)
 	assert_memory_equal(w->sent[3].bytes, peer_mac, 6);
 }
 
-// RFC 1122 2.3.2.1
+// NET-20, RFC 1122 2.3.2.1
 static void question_is_repeated_once_a_second_whatever_is_sent(void **state)
 {
 	struct world *w = *state;
@@ -110,6 +110,7 @@ static void frames_that_waited_leave_as_the_new_device(void **state)
 	assert_memory_equal(w->sent[0].bytes + 6, new_mac, 6);
 }
 
+// NET-25
 static void silence_drops_the_frames_and_tells_their_flow(void **state)
 {
 	struct world *w = *state;
@@ -151,6 +152,7 @@ static void flow_may_try_again_while_it_hears_of_the_failure(void **state)
 	assert_int_equal(n_packets(w), 1);
 }
 
+// NET-22
 static void hold_is_bounded_per_neighbour(void **state)
 {
 	struct world *w = *state;
@@ -162,6 +164,7 @@ static void hold_is_bounded_per_neighbour(void **state)
 	assert_int_equal(n_packets(w), NEIGH_MAX_HELD);
 }
 
+// NET-22
 static void hold_is_bounded_in_total_and_still_asks(void **state)
 {
 	struct world *w = *state;
@@ -215,6 +218,7 @@ static void held_frames_are_back_in_the_pool_afterwards(void **state)
 	assert_int_equal(world_count(w, "hold_full"), 0);
 }
 
+// NET-23
 static void old_entry_is_refreshed_while_traffic_flows(void **state)
 {
 	struct world *w = *state;
@@ -235,6 +239,7 @@ static void old_entry_is_refreshed_while_traffic_flows(void **state)
 	assert_int_equal(w->n_sent, 1);
 }
 
+// NET-20, NET-25
 static void refresh_without_answer_asks_everybody_and_then_fails(void **state)
 {
 	struct world *w = *state;
@@ -278,6 +283,7 @@ static void host_that_moved_is_followed(void **state)
 	assert_memory_equal(w->sent[0].bytes, other_mac, 6);
 }
 
+// NET-16
 static void two_claimants_do_not_make_us_ask_at_their_pace(void **state)
 {
 	struct world *w = *state;
@@ -292,6 +298,7 @@ static void two_claimants_do_not_make_us_ask_at_their_pace(void **state)
 	assert_true(n_requests(w, PEER) <= 6); // one a second
 }
 
+// NET-16
 static void lie_does_not_stick_when_the_owner_answers(void **state)
 {
 	struct world *w = *state;
@@ -304,6 +311,7 @@ static void lie_does_not_stick_when_the_owner_answers(void **state)
 	assert_memory_equal(w->sent[0].bytes, peer_mac, 6);
 }
 
+// NET-23
 static void unused_entry_is_forgotten(void **state)
 {
 	struct world *w = *state;
@@ -316,6 +324,7 @@ static void unused_entry_is_forgotten(void **state)
 	assert_memory_equal(w->sent[0].bytes, broadcast_mac, 6);
 }
 
+// NET-24
 static void flood_of_askers_fills_no_more_than_the_table_and_spares_live_entries(void **state)
 {
 	struct world *w = *state;
@@ -378,6 +387,7 @@ static void assert_in_use_served_at_once(struct world *w)
 	world_forget(w);
 }
 
+// NET-24
 static void newcomers_never_take_the_place_of_those_in_use(void **state)
 {
 	struct world *w = *state;
@@ -400,6 +410,7 @@ static void newcomers_never_take_the_place_of_those_in_use(void **state)
 	assert_true(world_count(w, "neigh_full") > 0);
 }
 
+// NET-21
 static void newcomers_are_asked_for_in_turn_and_nobody_else_waits(void **state)
 {
 	struct world *w = *state;
@@ -449,6 +460,7 @@ static void fill_with_live_ones(struct world *w)
 	}
 }
 
+// NET-24
 static void newcomer_without_room_is_refused_before_it_connects(void **state)
 {
 	struct world *w = *state;
@@ -468,6 +480,7 @@ static void newcomer_without_room_is_refused_before_it_connects(void **state)
 	assert_int_equal(world_count(w, "neigh_evicted"), 1);
 }
 
+// NET-24
 static void who_does_not_answer_goes_before_the_next_newcomer_and_not_sooner(void **state)
 {
 	struct world *w = *state;

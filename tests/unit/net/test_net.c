@@ -44,6 +44,7 @@ static void as_many_addresses_as_allowed_are_all_ours(void **state)
 	net_free(net);
 }
 
+// NET-11
 static void gateway_outside_of_every_prefix_is_a_neighbour(void **state)
 {
 	struct world *w = *state;

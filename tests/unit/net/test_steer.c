@@ -58,6 +58,7 @@ static uint32_t naive_hash(const uint8_t *key, const uint8_t *in, size_t len)
 	return hash;
 }
 
+// NET-30
 static void hash_equals_its_definition(void **state)
 {
 	struct rand r;
@@ -84,6 +85,7 @@ static struct tcp_flow random_flow(struct rand *r)
 	};
 }
 
+// NET-30
 static void every_worker_gets_its_share(void **state)
 {
 	struct rand r;
@@ -140,6 +142,7 @@ static void make_table(struct table *t, uint32_t n_entries, uint32_t n_queues)
 	t->device = (struct steer_device){t->key, sizeof(t->key), t->queues, n_entries};
 }
 
+// NET-31
 static void first_device_decides_and_is_followed(void **state)
 {
 	static const uint8_t ours[STEER_KEY_MAX] = {1, 2, 3};
@@ -166,6 +169,7 @@ static void first_device_decides_and_is_followed(void **state)
 	}
 }
 
+// NET-31
 static void second_device_must_agree(void **state)
 {
 	struct steer s;
@@ -229,6 +233,7 @@ static void device_that_cannot_be_followed_changes_nothing(void **state)
 	assert_memory_equal(&s, &before, sizeof(s));
 }
 
+// NET-31
 static void distrust_is_for_one_port_and_for_good(void **state)
 {
 	struct steer s;
@@ -367,7 +372,7 @@ static void only_sound_segments_speak_against_a_device(void **state)
 	assert_true(steer_is_evidence(f.bytes, f.len));
 }
 
-// RFC 792: the quoted packet is ours, its source is our side.
+// NET-32, RFC 792: the quoted packet is ours, its source is our side.
 static void errors_belong_to_the_flow_that_they_quote(void **state)
 {
 	static const uint8_t errors[] = {3, 4, 5, 11, 12};
@@ -388,6 +393,7 @@ static void errors_belong_to_the_flow_that_they_quote(void **state)
 		}
 }
 
+// NET-32
 static void the_rest_stays_and_arp_is_for_all(void **state)
 {
 	struct steer s = make_steer();
@@ -403,7 +409,8 @@ static void the_rest_stays_and_arp_is_for_all(void **state)
 	assert_int_equal(steer_frame(&s, f.bytes, f.len + 8, false), STEER_HERE);
 }
 
-// Fragments are dropped by whoever gets them, and no device hashes the first one by its ports.
+// NET-32: Fragments are dropped by whoever gets them, and no device hashes the first one by its
+// ports.
 static void fragments_stay(void **state)
 {
 	static const uint16_t fragments[] = {0x2000, 0x2001, 0x0001};

@@ -14,7 +14,8 @@ static void dup_acks(unsigned n, uint32_t ack)
 		IN(.flags = ACK, .seq = 1, .ack = ack);
 }
 
-// RFC 6298 5: the handshake took no time, so the timeout is its minimum, doubled each time.
+// TCP-63, TCP-65, RFC 6298 5: the handshake took no time, so the timeout is its minimum, doubled
+// each time.
 static void unacknowledged_data_comes_again_after_200_600_1400_ms(void **state)
 {
 	rig_accept(PLAIN);
@@ -33,7 +34,7 @@ static void unacknowledged_data_comes_again_after_200_600_1400_ms(void **state)
 	assert_int_equal(rig_count(TCP_RETRANSMITS), 4);
 }
 
-// RFC 6298 2.2 and 2.3.
+// TCP-62, RFC 6298 2.2 and 2.3.
 static void the_timeout_follows_the_round_trips(void **state)
 {
 	rig_begin_connect(10 * TCP_S);
@@ -51,7 +52,7 @@ static void the_timeout_follows_the_round_trips(void **state)
 	assert_int_equal(rig.conn->rto_ns, 362500000);
 }
 
-// Karn: an answer to something sent twice says nothing about time.
+// TCP-64: Karn: an answer to something sent twice says nothing about time.
 static void a_retransmitted_segment_gives_no_sample(void **state)
 {
 	rig_accept(PLAIN);
@@ -62,7 +63,7 @@ static void a_retransmitted_segment_gives_no_sample(void **state)
 	assert_int_equal(rig.conn->n_backoff, 0);
 }
 
-// RFC 6298 5.7.
+// TCP-67, RFC 6298 5.7.
 static void a_lost_syn_makes_the_first_timeout_3_seconds(void **state)
 {
 	rig_begin_connect(10 * TCP_S);
@@ -77,7 +78,7 @@ static void a_lost_syn_makes_the_first_timeout_3_seconds(void **state)
 	expect_resent(1);
 }
 
-// RFC 6298 5.3.
+// TCP-65, TCP-66, RFC 6298 5.3.
 static void progress_restarts_the_timer(void **state)
 {
 	rig_accept(PLAIN);
@@ -91,7 +92,7 @@ static void progress_restarts_the_timer(void **state)
 	expect_resent(1 + MSS);
 }
 
-// RFC 5681 3.1: one segment, and half of what was in flight as the threshold.
+// TCP-73, RFC 5681 3.1: one segment, and half of what was in flight as the threshold.
 static void a_timeout_starts_over_with_one_segment(void **state)
 {
 	rig_accept(PLAIN);
@@ -112,6 +113,7 @@ static void a_timeout_starts_over_with_one_segment(void **state)
 	assert_int_equal(rig.n_room, 1);
 }
 
+// TCP-68
 static void the_user_timeout_ends_the_connection_on_time(void **state)
 {
 	rig_accept(PLAIN);
@@ -130,6 +132,7 @@ static void the_user_timeout_ends_the_connection_on_time(void **state)
 	assert_int_equal(o->seq, 2);
 }
 
+// TCP-68
 static void the_default_user_timeout_is_30_seconds(void **state)
 {
 	rig_accept(PLAIN);
@@ -141,7 +144,7 @@ static void the_default_user_timeout_is_30_seconds(void **state)
 	rig_skip();
 }
 
-// RFC 9293 3.8.4.
+// TCP-69, RFC 9293 3.8.4.
 static void a_silent_peer_is_probed_and_given_up(void **state)
 {
 	rig_accept(PLAIN);
@@ -168,6 +171,7 @@ static void a_silent_peer_is_probed_and_given_up(void **state)
 	assert_int_equal(rig_out()->flags, RST | ACK);
 }
 
+// TCP-69
 static void keepalive_is_off_unless_asked_for(void **state)
 {
 	rig_accept(PLAIN);
@@ -179,7 +183,7 @@ static void keepalive_is_off_unless_asked_for(void **state)
 	assert_int_equal(rig.n_closed, 0);
 }
 
-// RFC 3042.
+// TCP-76, RFC 3042.
 static void the_first_two_duplicates_let_new_segments_out(void **state)
 {
 	rig_accept(PLAIN);
@@ -194,7 +198,7 @@ static void the_first_two_duplicates_let_new_segments_out(void **state)
 	assert_int_equal(rig_count(TCP_RETRANSMITS), 0);
 }
 
-// RFC 6582 3.2.
+// TCP-77, RFC 6582 3.2.
 static void the_third_duplicate_resends_the_oldest_segment(void **state)
 {
 	rig_accept(PLAIN);
@@ -213,6 +217,7 @@ static void the_third_duplicate_resends_the_oldest_segment(void **state)
 	NO_OUT();
 }
 
+// TCP-78
 static void a_partial_ack_resends_the_next_hole(void **state)
 {
 	rig_accept(PLAIN);
@@ -231,7 +236,7 @@ static void a_partial_ack_resends_the_next_hole(void **state)
 	NO_OUT();
 }
 
-// RFC 6582 3.2, step 2: duplicates that a timeout's resending causes are no new loss.
+// TCP-79, RFC 6582 3.2, step 2: duplicates that a timeout's resending causes are no new loss.
 static void duplicates_after_a_timeout_do_not_start_recovery(void **state)
 {
 	rig_accept(PLAIN);
@@ -246,7 +251,7 @@ static void duplicates_after_a_timeout_do_not_start_recovery(void **state)
 	assert_int_equal(rig_count(TCP_FAST_RECOVERIES), 0);
 }
 
-// RFC 5681 2: all five conditions.
+// TCP-75, RFC 5681 2: all five conditions.
 static void not_every_repeated_ack_is_a_duplicate(void **state)
 {
 	rig_accept(PLAIN);

@@ -9,7 +9,7 @@ static void expect_closed(enum tcp_close_reason reason, unsigned n_time_wait)
 	assert_int_equal(rig.stack->tws.n_used, n_time_wait);
 }
 
-// RFC 9293 3.6, figure 12.
+// TCP-88, TCP-92, RFC 9293 3.6, figure 12.
 static void we_close_first(void **state)
 {
 	rig_accept(PLAIN);
@@ -61,7 +61,7 @@ static void both_close_in_one_turn(void **state)
 	expect_closed(TCP_CLOSE_DONE, 0);
 }
 
-// RFC 9293 3.6, figure 13.
+// TCP-89, RFC 9293 3.6, figure 13.
 static void both_close_at_once(void **state)
 {
 	rig_accept(PLAIN);
@@ -74,6 +74,7 @@ static void both_close_at_once(void **state)
 	expect_closed(TCP_CLOSE_DONE, 1);
 }
 
+// TCP-89
 static void fin_and_its_ack_may_come_together(void **state)
 {
 	rig_accept(PLAIN);
@@ -85,6 +86,7 @@ static void fin_and_its_ack_may_come_together(void **state)
 	expect_closed(TCP_CLOSE_DONE, 1);
 }
 
+// TCP-88, TCP-96
 static void receiving_goes_on_after_our_fin(void **state)
 {
 	rig_accept(PLAIN);
@@ -98,6 +100,7 @@ static void receiving_goes_on_after_our_fin(void **state)
 	rig_skip();
 }
 
+// TCP-88
 static void a_lost_fin_is_sent_again_with_its_data(void **state)
 {
 	rig_accept(PLAIN);
@@ -116,6 +119,7 @@ static void a_lost_fin_is_sent_again_with_its_data(void **state)
 	assert_int_equal(o->len, 0);
 }
 
+// TCP-88
 static void fin_waits_for_the_queue(void **state)
 {
 	rig_accept(PLAIN);
@@ -128,6 +132,7 @@ static void fin_waits_for_the_queue(void **state)
 	assert_int_equal(rig_out()->flags, ACK | FIN | PSH);
 }
 
+// TCP-90
 static void bytes_that_the_owner_has_not_read_survive_the_close(void **state)
 {
 	rig_accept(PLAIN);
@@ -146,6 +151,7 @@ static void bytes_that_the_owner_has_not_read_survive_the_close(void **state)
 	expect_closed(TCP_CLOSE_DONE, 1);
 }
 
+// TCP-91
 static void an_abort_resets_and_says_nothing(void **state)
 {
 	rig_accept(PLAIN);
@@ -169,6 +175,7 @@ static void we_close(void)
 	assert_int_equal(rig.stack->tws.n_used, 1);
 }
 
+// TCP-93
 static void time_wait_acknowledges_a_repeated_fin_and_waits_anew(void **state)
 {
 	rig_accept(PLAIN);
@@ -185,7 +192,7 @@ static void time_wait_acknowledges_a_repeated_fin_and_waits_anew(void **state)
 	assert_int_equal(rig.stack->tws.n_used, 0);
 }
 
-// RFC 9293 3.9.1.1: the connection exists still.
+// TCP-20, RFC 9293 3.9.1.1: the connection exists still.
 static void a_flow_in_time_wait_is_not_opened_anew(void **state)
 {
 	static const struct tcp_conn_ops no_ops;
@@ -199,7 +206,7 @@ static void a_flow_in_time_wait_is_not_opened_anew(void **state)
 	tcp_conn_abort(c);
 }
 
-// RFC 1337.
+// TCP-94, RFC 1337.
 static void time_wait_ignores_a_reset(void **state)
 {
 	rig_accept(PLAIN);
@@ -209,6 +216,7 @@ static void time_wait_ignores_a_reset(void **state)
 	NO_OUT();
 }
 
+// TCP-93
 static void time_wait_answers_strays_at_most_twice_a_second(void **state)
 {
 	rig_accept(PLAIN);
@@ -219,7 +227,7 @@ static void time_wait_answers_strays_at_most_twice_a_second(void **state)
 	NO_OUT();
 }
 
-// RFC 9293 3.6.1, MAY-2.
+// TCP-95, RFC 9293 3.6.1, MAY-2.
 static void a_syn_beyond_the_old_connection_ends_time_wait(void **state)
 {
 	rig_accept(PLAIN);
@@ -236,7 +244,7 @@ static void a_syn_beyond_the_old_connection_ends_time_wait(void **state)
 	assert_int_equal(rig_count(TCP_TIME_WAIT_REUSED), 1);
 }
 
-// RFC 6191 2: a newer timestamp is enough, whatever the sequence number.
+// TCP-95, RFC 6191 2: a newer timestamp is enough, whatever the sequence number.
 static void a_newer_timestamp_ends_time_wait(void **state)
 {
 	struct tcp_opts ts = {.has_mss = true, .mss = MSS, .has_ts = true, .ts_val = 1000};
@@ -255,6 +263,7 @@ static void a_newer_timestamp_ends_time_wait(void **state)
 	assert_int_equal(rig_out()->flags, SYN | ACK);
 }
 
+// TCP-92
 static void the_oldest_time_wait_makes_room(void **state)
 {
 	for (uint16_t port = 1; port <= 6; port++) {

@@ -47,6 +47,7 @@ static void every_length_and_alignment_agrees_with_the_plain_sum(void **state)
 	}
 }
 
+// TCP-02
 static void a_filled_checksum_verifies_to_zero_and_any_flipped_bit_does_not(void **state)
 {
 	uint8_t segment[61];

@@ -8,7 +8,7 @@ static struct tcp_flow flow_to(uint16_t local_port, uint16_t remote_port)
 	return (struct tcp_flow){rig.flow.local, rig.flow.remote, local_port, remote_port};
 }
 
-// RFC 9293 3.5, figure 6.
+// TCP-22, RFC 9293 3.5, figure 6.
 static void an_active_open_takes_three_segments(void **state)
 {
 	rig_begin_connect(TCP_S);
@@ -23,6 +23,7 @@ static void an_active_open_takes_three_segments(void **state)
 	assert_int_equal(tcp_stack_n_conns(rig.stack), 1);
 }
 
+// TCP-22, TCP-33
 static void our_syn_offers_mss_scale_and_timestamps(void **state)
 {
 	rig.conf.recv_window = 1 << 20;
@@ -38,6 +39,7 @@ static void our_syn_offers_mss_scale_and_timestamps(void **state)
 	assert_true(o->opts.has_ts);
 }
 
+// TCP-22
 static void the_ack_of_a_syn_ack_carries_what_was_queued(void **state)
 {
 	rig_begin_connect(TCP_S);
@@ -74,7 +76,7 @@ static void data_on_the_third_segment_is_delivered(void **state)
 	assert_int_equal(rig.n_got, 3);
 }
 
-// RFC 6298: 1 s, then twice as long each time.
+// TCP-26, RFC 6298: 1 s, then twice as long each time.
 static void an_unanswered_syn_comes_again_after_1_3_7_seconds(void **state)
 {
 	struct tcp_flow flow = flow_to(0, 443);
@@ -90,6 +92,7 @@ static void an_unanswered_syn_comes_again_after_1_3_7_seconds(void **state)
 	NO_OUT();
 }
 
+// TCP-26
 static void a_connect_timeout_is_reported_on_time(void **state)
 {
 	rig_begin_connect(2500 * TCP_MS);
@@ -110,7 +113,7 @@ static void the_reset_of_a_syn_means_refused(void **state)
 	NO_OUT();
 }
 
-// RFC 5927: ICMP errors are hints, and only believed before the connection exists.
+// NET-28, RFC 5927: ICMP errors are hints, and only believed before the connection exists.
 static void unreachable_ends_only_a_connection_that_is_not_open_yet(void **state)
 {
 	rig_begin_connect(TCP_S);
@@ -122,7 +125,7 @@ static void unreachable_ends_only_a_connection_that_is_not_open_yet(void **state
 	assert_int_equal(rig.n_closed, 1);
 }
 
-// RFC 9293 3.10.7.3: only an acceptable ACK makes a RST in SYN_SENT valid.
+// TCP-24, RFC 9293 3.10.7.3: only an acceptable ACK makes a RST in SYN_SENT valid.
 static void a_reset_without_our_sequence_number_is_ignored(void **state)
 {
 	struct tcp_flow flow = flow_to(0, 443);
@@ -136,6 +139,7 @@ static void a_reset_without_our_sequence_number_is_ignored(void **state)
 	NO_OUT();
 }
 
+// TCP-24
 static void a_wrong_ack_of_our_syn_is_answered_by_reset(void **state)
 {
 	struct tcp_flow flow = flow_to(0, 443);
@@ -149,7 +153,7 @@ static void a_wrong_ack_of_our_syn_is_answered_by_reset(void **state)
 	assert_int_equal(tcp_stack_n_conns(rig.stack), 1);
 }
 
-// RFC 9293 3.5, figure 7.
+// TCP-23, RFC 9293 3.5, figure 7.
 static void both_sides_may_open_at_once(void **state)
 {
 	rig_begin_connect(TCP_S);
@@ -169,6 +173,7 @@ static void both_sides_may_open_at_once(void **state)
 	assert_int_equal(rig.n_established, 1);
 }
 
+// TCP-27
 static void a_repeated_syn_gets_the_same_syn_ack(void **state)
 {
 	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
@@ -182,6 +187,7 @@ static void a_repeated_syn_gets_the_same_syn_ack(void **state)
 	assert_int_equal(tcp_stack_n_conns(rig.stack), 1);
 }
 
+// TCP-28
 static void a_syn_ack_comes_again_until_patience_ends(void **state)
 {
 	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
@@ -195,6 +201,7 @@ static void a_syn_ack_comes_again_until_patience_ends(void **state)
 	assert_int_equal(rig.stack->n_half_open, 0);
 }
 
+// TCP-27
 static void a_wrong_third_segment_is_answered_by_reset(void **state)
 {
 	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
@@ -246,6 +253,7 @@ static void after_unlisten_new_connections_are_reset_and_old_ones_stay(void **st
 	assert_int_equal(tcp_listen(rig.stack, &rig.flow.local, 80, NULL, NULL), 0);
 }
 
+// TCP-29
 static void half_open_connections_are_capped(void **state)
 {
 	for (uint16_t port = 1; port <= 6; port++)
@@ -263,7 +271,7 @@ static void flood(void)
 	rig_skip();
 }
 
-// RFC 4987 3.6.
+// TCP-29, RFC 4987 3.6.
 static void in_a_flood_the_ack_of_a_cookie_opens_the_connection(void **state)
 {
 	flood();
@@ -295,6 +303,7 @@ static void in_a_flood_the_ack_of_a_cookie_opens_the_connection(void **state)
 	assert_int_equal(o->ack, 4);
 }
 
+// TCP-29
 static void a_forged_or_stale_cookie_is_reset(void **state)
 {
 	flood();
@@ -321,6 +330,7 @@ static void a_forged_or_stale_cookie_is_reset(void **state)
 	assert_int_equal(rig_count(TCP_COOKIES_TAKEN), 0);
 }
 
+// TCP-30
 static void without_a_flood_no_ack_is_taken_for_a_cookie(void **state)
 {
 	flood();
@@ -334,6 +344,7 @@ static void without_a_flood_no_ack_is_taken_for_a_cookie(void **state)
 	assert_null(rig.conn);
 }
 
+// TCP-31
 static void connections_are_capped(void **state)
 {
 	rig.conf.max_half_open = 100;
@@ -380,6 +391,7 @@ static void listeners_are_spread_over_their_buckets(void **state)
 	assert_in_range(longest, 1, 8);
 }
 
+// TCP-32
 static void an_offered_mss_below_536_is_raised_and_counted(void **state)
 {
 	rig_accept((struct tcp_opts){.has_mss = true, .mss = 88});
@@ -388,7 +400,7 @@ static void an_offered_mss_below_536_is_raised_and_counted(void **state)
 	assert_int_equal(rig_out()->len, 536);
 }
 
-// RFC 9293 3.7.1: 536 without the option.
+// TCP-32, RFC 9293 3.7.1: 536 without the option.
 static void without_an_mss_option_segments_carry_536(void **state)
 {
 	rig_accept((struct tcp_opts){0});
@@ -397,6 +409,7 @@ static void without_an_mss_option_segments_carry_536(void **state)
 	assert_int_equal(rig_out()->len, 536);
 }
 
+// TCP-32
 static void the_mtu_bounds_the_peers_mss(void **state)
 {
 	rig_accept((struct tcp_opts){.has_mss = true, .mss = 8960});
@@ -404,7 +417,7 @@ static void the_mtu_bounds_the_peers_mss(void **state)
 	assert_int_equal(rig_out()->len, 1460);
 }
 
-// RFC 7323 2.2: the window of a SYN is not scaled, all later ones are.
+// TCP-35, RFC 7323 2.2: the window of a SYN is not scaled, all later ones are.
 static void the_peers_window_scale_applies_after_the_syn(void **state)
 {
 	rig_accept(
@@ -414,7 +427,7 @@ static void the_peers_window_scale_applies_after_the_syn(void **state)
 	assert_int_equal(rig.conn->snd_wnd, 2 << 14);
 }
 
-// RFC 6528: the same address pair gets growing numbers, others unrelated ones.
+// TCP-17, TCP-18, RFC 6528: the same address pair gets growing numbers, others unrelated ones.
 static void sequence_numbers_are_keyed_and_grow_with_time(void **state)
 {
 	struct tcp_flow a = flow_to(1, 2), b = flow_to(1, 3);
@@ -437,7 +450,7 @@ static void sequence_numbers_are_keyed_and_grow_with_time(void **state)
 	assert_int_not_equal(other.ts_offset, a1.ts_offset);
 }
 
-// RFC 6056 3.3.3.
+// TCP-19, RFC 6056 3.3.3.
 static void picked_ports_differ_and_are_ephemeral(void **state)
 {
 	uint16_t last = 0;
@@ -459,6 +472,7 @@ static bool is_ours(void *ctx, const struct tcp_flow *flow)
 	return flow->local_port % 61 == 7;
 }
 
+// TCP-19
 static void ports_are_picked_among_ours_until_none_is_left(void **state)
 {
 	unsigned n_asked = 0, n = 0;
@@ -486,6 +500,7 @@ static void ports_are_picked_among_ours_until_none_is_left(void **state)
 	assert_non_null(tcp_connect(rig.stack, &other, TCP_S, &no_ops, NULL));
 }
 
+// TCP-20
 static void a_port_in_use_is_not_given_twice(void **state)
 {
 	struct tcp_flow flow = flow_to(1234, 443);

@@ -22,6 +22,7 @@ static void changed_in(size_t at, uint8_t byte)
 	raw_in(segment, 20);
 }
 
+// TCP-01, TCP-02, TCP-03, TCP-04
 static void malformed_segments_are_dropped_by_cause(void **state)
 {
 	uint8_t segment[20] = {0x9c, 0x40, 0, 80, [12] = 5 << 4};
@@ -42,6 +43,7 @@ static void malformed_segments_are_dropped_by_cause(void **state)
 	assert_int_equal(rig_count(TCP_SEGS_IN), 26);
 }
 
+// TCP-03
 static void a_segment_from_itself_to_itself_is_dropped(void **state)
 {
 	rig.flow.remote = rig.flow.local;
@@ -50,7 +52,7 @@ static void a_segment_from_itself_to_itself_is_dropped(void **state)
 	NO_OUT();
 }
 
-// RFC 9293 3.10.7.1.
+// TCP-08, RFC 9293 3.10.7.1.
 static void a_segment_to_nowhere_is_reset_in_kind(void **state)
 {
 	IN(.flags = ACK, .seq = 5, .ack = 7, .to = 81);
@@ -70,7 +72,7 @@ static void a_segment_to_nowhere_is_reset_in_kind(void **state)
 	assert_int_equal(rig_count(TCP_DROP_STRAY_RST), 1);
 }
 
-// RFC 5961 3.2.
+// TCP-13, RFC 5961 3.2.
 static void only_an_exact_reset_resets(void **state)
 {
 	rig_accept(PLAIN);
@@ -90,7 +92,7 @@ static void only_an_exact_reset_resets(void **state)
 	assert_int_equal(rig.reason, TCP_CLOSE_RESET);
 }
 
-// RFC 5961 7, but per connection.
+// TCP-16, RFC 5961 7, but per connection.
 static void challenges_come_at_most_once_in_half_a_second(void **state)
 {
 	rig_accept(PLAIN);
@@ -108,7 +110,7 @@ static void challenges_come_at_most_once_in_half_a_second(void **state)
 	assert_int_equal(rig_count(TCP_CHALLENGE_ACKS), 2);
 }
 
-// RFC 5961 4.2, wherever its sequence number is.
+// TCP-14, RFC 5961 4.2, wherever its sequence number is.
 static void a_syn_in_a_connection_is_challenged(void **state)
 {
 	static const uint32_t seqs[] = {0, 1, 500, 100000, 0x80000000};
@@ -124,7 +126,7 @@ static void a_syn_in_a_connection_is_challenged(void **state)
 	assert_int_equal(rig_count(TCP_DROP_SYN), 5);
 }
 
-// RFC 5961 5.2: MAX.SND.WND is how far back an ACK may lie.
+// TCP-15, RFC 5961 5.2: MAX.SND.WND is how far back an ACK may lie.
 static void acks_outside_of_the_acceptable_range_carry_no_data_in(void **state)
 {
 	rig_accept(PLAIN);
@@ -140,6 +142,7 @@ static void acks_outside_of_the_acceptable_range_carry_no_data_in(void **state)
 	assert_int_equal(rig.n_got, 12);
 }
 
+// TCP-12
 static void a_segment_without_ack_is_dropped(void **state)
 {
 	rig_accept(PLAIN);
@@ -149,7 +152,7 @@ static void a_segment_without_ack_is_dropped(void **state)
 	NO_OUT();
 }
 
-// RFC 9293 3.10.7.4, first: the four cases of the acceptability test.
+// TCP-09, RFC 9293 3.10.7.4, first: the four cases of the acceptability test.
 static void segments_outside_of_the_window_are_acknowledged_and_dropped(void **state)
 {
 	rig_accept(PLAIN);
@@ -164,6 +167,7 @@ static void segments_outside_of_the_window_are_acknowledged_and_dropped(void **s
 	assert_int_equal(rig.n_got, 3);
 }
 
+// TCP-10
 static void a_segment_that_overlaps_what_was_received_gives_its_new_part(void **state)
 {
 	rig_accept(PLAIN);
@@ -182,7 +186,7 @@ static void a_keepalive_of_the_peer_is_answered(void **state)
 	assert_int_equal(o->ack, 1);
 }
 
-// RFC 7323 3.2.
+// TCP-36, RFC 7323 3.2.
 static void once_agreed_a_segment_without_timestamp_is_dropped(void **state)
 {
 	rig_accept(with_ts);
@@ -193,7 +197,7 @@ static void once_agreed_a_segment_without_timestamp_is_dropped(void **state)
 	assert_int_equal(rig.n_closed, 1);
 }
 
-// RFC 7323 5.3.
+// TCP-37, RFC 7323 5.3.
 static void an_old_timestamp_is_dropped_and_acknowledged(void **state)
 {
 	rig_accept(with_ts);
@@ -205,7 +209,7 @@ static void an_old_timestamp_is_dropped_and_acknowledged(void **state)
 	assert_int_equal(o->opts.ts_ecr, 1000);
 }
 
-// RFC 7323 5.5.
+// TCP-38, RFC 7323 5.5.
 static void after_24_days_of_silence_any_timestamp_is_fine(void **state)
 {
 	rig_accept(with_ts);
@@ -214,7 +218,7 @@ static void after_24_days_of_silence_any_timestamp_is_fine(void **state)
 	assert_int_equal(rig.n_got, 1);
 }
 
-// RFC 7323 4.3: the timestamp of the segment that the ACK answers, not of a later one.
+// TCP-39, RFC 7323 4.3: the timestamp of the segment that the ACK answers, not of a later one.
 static void the_echoed_timestamp_is_that_of_the_oldest_unacknowledged_segment(void **state)
 {
 	rig_accept(with_ts);
@@ -223,6 +227,7 @@ static void the_echoed_timestamp_is_that_of_the_oldest_unacknowledged_segment(vo
 	assert_int_equal(rig_out()->opts.ts_ecr, 1010);
 }
 
+// TCP-09
 static void an_empty_segment_at_the_right_edge_still_acknowledges(void **state)
 {
 	rig_accept(PLAIN);
@@ -233,7 +238,7 @@ static void an_empty_segment_at_the_right_edge_still_acknowledges(void **state)
 	assert_int_equal(rig_count(TCP_DROP_BEYOND_WINDOW), 0);
 }
 
-// Seed 1407 of the simulation: both ACKs were lost, both ends repeated themselves for ever.
+// TCP-11: Seed 1407 of the simulation: both ACKs were lost, both ends repeated themselves for ever.
 static void a_repetition_still_acknowledges(void **state)
 {
 	rig_accept(PLAIN);
@@ -248,7 +253,7 @@ static void a_repetition_still_acknowledges(void **state)
 	NO_OUT(); // nothing of ours comes again
 }
 
-// RFC 5961 5: a blind attacker must guess both numbers.
+// TCP-11, RFC 5961 5: a blind attacker must guess both numbers.
 static void an_ack_in_a_segment_more_than_a_window_old_is_not_taken(void **state)
 {
 	rig_accept(PLAIN);

@@ -29,6 +29,7 @@ static void sack_blocks_are_read_in_order(void **state)
 	assert_int_equal(o.sack[1].end, 4);
 }
 
+// TCP-05
 static void unknown_options_and_what_follows_the_end_are_skipped(void **state)
 {
 	struct tcp_opts o;
@@ -39,7 +40,7 @@ static void unknown_options_and_what_follows_the_end_are_skipped(void **state)
 	assert_true(parse("", 0, &o));
 }
 
-// RFC 7323 2.3.
+// TCP-35, RFC 7323 2.3.
 static void a_scale_beyond_14_counts_as_14(void **state)
 {
 	struct tcp_opts o;
@@ -47,7 +48,7 @@ static void a_scale_beyond_14_counts_as_14(void **state)
 	assert_int_equal(o.wscale, 14);
 }
 
-// RFC 9293 3.2, MUST-7: an illegal length must do no harm.
+// TCP-05, RFC 9293 3.2, MUST-7: an illegal length must do no harm.
 static void impossible_lengths_are_refused(void **state)
 {
 	struct tcp_opts o = {.mss = 5};
@@ -123,6 +124,7 @@ static void what_follows_the_usual_syn_counts(void **state)
 	assert_false(tcp_opts_parse(bytes, 24, &o));
 }
 
+// TCP-05
 static void random_bytes_never_read_beyond_the_end(void **state)
 {
 	struct rand r;

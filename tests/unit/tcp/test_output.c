@@ -2,6 +2,7 @@
 #include "lb/base/rand.h"
 #include "tests/unit/tcp/rig.h"
 
+// TCP-57
 static void data_goes_out_in_full_segments_and_is_pushed_at_its_end(void **state)
 {
 	rig_accept(PLAIN);
@@ -16,7 +17,7 @@ static void data_goes_out_in_full_segments_and_is_pushed_at_its_end(void **state
 	NO_OUT();
 }
 
-// RFC 6691: the option's room is the sender's to subtract.
+// TCP-33, RFC 6691: the option's room is the sender's to subtract.
 static void timestamps_shorten_a_full_segment(void **state)
 {
 	rig_accept((struct tcp_opts){.has_mss = true, .mss = MSS, .has_ts = true, .ts_val = 1});
@@ -36,7 +37,7 @@ static void one_turn_sends_a_connection_once(void **state)
 	NO_OUT();
 }
 
-// RFC 6928.
+// TCP-70, RFC 6928.
 static void the_first_flight_is_ten_segments(void **state)
 {
 	rig_accept(PLAIN);
@@ -46,6 +47,7 @@ static void the_first_flight_is_ten_segments(void **state)
 	NO_OUT();
 }
 
+// TCP-53
 static void the_peers_window_bounds_what_is_in_flight(void **state)
 {
 	rig_accept(PLAIN);
@@ -61,7 +63,7 @@ static void the_peers_window_bounds_what_is_in_flight(void **state)
 	NO_OUT();
 }
 
-// RFC 9293 3.10.7.4: an old segment must not bring an old window back.
+// TCP-54, RFC 9293 3.10.7.4: an old segment must not bring an old window back.
 static void a_window_from_an_older_segment_is_ignored(void **state)
 {
 	rig_accept(PLAIN);
@@ -73,7 +75,7 @@ static void a_window_from_an_older_segment_is_ignored(void **state)
 	assert_int_equal(rig.conn->snd_wnd, 7000);
 }
 
-// RFC 9293 3.8.6.2.1.
+// TCP-55, RFC 9293 3.8.6.2.1.
 static void no_small_segment_is_cut_to_fit_a_window(void **state)
 {
 	rig_accept(PLAIN);
@@ -86,7 +88,8 @@ static void no_small_segment_is_cut_to_fit_a_window(void **state)
 	assert_int_equal(rig_out()->len, MSS);
 }
 
-// RFC 9293 3.8.6.1, RFC 6298 5.5: 200 ms after the window closed, then twice as long each time.
+// TCP-58, RFC 9293 3.8.6.1, RFC 6298 5.5: 200 ms after the window closed, then twice as long each
+// time.
 static void a_closed_window_is_probed_with_one_byte(void **state)
 {
 	rig_accept(PLAIN);
@@ -126,6 +129,7 @@ static void a_probe_that_is_taken_counts_as_sent(void **state)
 	assert_string_equal((char *)o->data, "bc");
 }
 
+// TCP-58
 static void an_answered_probe_keeps_the_connection_for_ever(void **state)
 {
 	rig_accept(PLAIN);
@@ -142,6 +146,7 @@ static void an_answered_probe_keeps_the_connection_for_ever(void **state)
 	assert_int_equal(rig.reason, TCP_CLOSE_TIMEOUT);
 }
 
+// TCP-88
 static void a_fin_is_probed_for_like_data(void **state)
 {
 	rig_accept(PLAIN);
@@ -169,6 +174,7 @@ static void a_window_of_a_few_bytes_is_used_when_nothing_else_moves(void **state
 	assert_int_equal(o->len, MSS);
 }
 
+// TCP-60
 static void without_a_buffer_sending_waits_a_millisecond(void **state)
 {
 	rig_accept(PLAIN);
@@ -200,6 +206,7 @@ static void a_device_without_buffers_is_not_asked_for_every_connection(void **st
 		assert_int_equal(rig_out()->flags, SYN | ACK);
 }
 
+// TCP-68
 static void a_peer_that_never_gets_a_buffer_times_out(void **state)
 {
 	rig_accept(PLAIN);
@@ -211,6 +218,7 @@ static void a_peer_that_never_gets_a_buffer_times_out(void **state)
 	assert_int_equal(rig.reason, TCP_CLOSE_TIMEOUT);
 }
 
+// TCP-59
 static void a_burst_is_cut_and_goes_on_at_the_next_flush(void **state)
 {
 	rig_accept((struct tcp_opts){.has_mss = true, .mss = MSS, .has_wscale = true, .wscale = 5});
@@ -252,7 +260,7 @@ static void room_is_told_when_there_was_none_or_all_is_gone(void **state)
 	assert_int_equal(tcp_conn_send_room(rig.conn), 0);
 }
 
-// RFC 5681 4.1.
+// TCP-74, RFC 5681 4.1.
 static void after_silence_the_first_flight_is_small_again(void **state)
 {
 	rig_accept((struct tcp_opts){.has_mss = true, .mss = MSS, .has_wscale = true, .wscale = 5});

@@ -33,6 +33,7 @@ static bool predicted(struct draft d)
 	return tcp_plain_input(rig.conn, segment, 35);
 }
 
+// TCP-97
 static void data_in_order_takes_it(void **state)
 {
 	rig_accept(modern);

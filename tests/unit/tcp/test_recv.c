@@ -2,7 +2,7 @@
 #include "lb/base/rand.h"
 #include "tests/unit/tcp/rig.h"
 
-// RFC 9293 3.8.6.3: within 500 ms, and at least every second full segment.
+// TCP-45, RFC 9293 3.8.6.3: within 500 ms, and at least every second full segment.
 static void a_lone_segment_is_acknowledged_after_40_ms(void **state)
 {
 	rig_accept(PLAIN);
@@ -17,6 +17,7 @@ static void a_lone_segment_is_acknowledged_after_40_ms(void **state)
 	NO_OUT();
 }
 
+// TCP-45
 static void the_second_segment_is_acknowledged_at_once(void **state)
 {
 	rig_accept(PLAIN);
@@ -48,6 +49,7 @@ static void data_is_given_straight_from_the_segment(void **state)
 	assert_int_equal(rig.chunks.n_peak, 0);
 }
 
+// TCP-41
 static void what_the_owner_leaves_shrinks_the_window_and_comes_again(void **state)
 {
 	rig_accept(PLAIN);
@@ -67,7 +69,7 @@ static void what_the_owner_leaves_shrinks_the_window_and_comes_again(void **stat
 	NO_OUT();
 }
 
-// RFC 9293 3.8.6.2.2.
+// TCP-43, RFC 9293 3.8.6.2.2.
 static void a_small_opening_of_the_window_is_not_announced(void **state)
 {
 	rig_accept(PLAIN);
@@ -84,6 +86,7 @@ static void a_small_opening_of_the_window_is_not_announced(void **state)
 	NO_OUT();
 }
 
+// TCP-42
 static void an_owner_that_stops_reading_closes_the_window(void **state)
 {
 	rig.conf.recv_window = 4000;
@@ -105,7 +108,7 @@ static void an_owner_that_stops_reading_closes_the_window(void **state)
 	assert_int_equal(rig.chunks.n_used, 0);
 }
 
-// RFC 9293 3.10.7.4: ACKs are taken even when the window is closed.
+// TCP-44, RFC 9293 3.10.7.4: ACKs are taken even when the window is closed.
 static void a_closed_window_still_takes_acknowledgements(void **state)
 {
 	rig.conf.recv_window = 2000;
@@ -138,7 +141,7 @@ static void resume_inside_on_data_delivers_at_the_next_turn(void **state)
 	assert_memory_equal(rig.got, "abcd", 4);
 }
 
-// RFC 5681 4.2: one duplicate ACK for each, at once; one ACK when the hole is filled.
+// TCP-46, RFC 5681 4.2: one duplicate ACK for each, at once; one ACK when the hole is filled.
 static void segments_beyond_a_hole_wait_for_it(void **state)
 {
 	rig_accept(PLAIN);
@@ -156,6 +159,7 @@ static void segments_beyond_a_hole_wait_for_it(void **state)
 	assert_int_equal(rig.stack->ranges.n_used, 0);
 }
 
+// TCP-48
 static void overlapping_pieces_in_any_order_give_each_byte_once(void **state)
 {
 	static uint8_t stream[3000];
@@ -185,7 +189,7 @@ static void overlapping_pieces_in_any_order_give_each_byte_once(void **state)
 	}
 }
 
-// CVE-2018-5390.
+// TCP-47, CVE-2018-5390.
 static void tiny_segments_pin_little_memory(void **state)
 {
 	rig_accept(PLAIN);
@@ -198,6 +202,7 @@ static void tiny_segments_pin_little_memory(void **state)
 	rig_skip();
 }
 
+// TCP-47
 static void the_number_of_holes_is_bounded(void **state)
 {
 	rig_accept(PLAIN);
@@ -236,6 +241,7 @@ static void without_chunks_unread_data_is_dropped_and_sent_again(void **state)
 	buf_clear(&hog, &rig.chunks);
 }
 
+// TCP-47
 static void the_last_eighth_of_the_chunks_is_not_for_out_of_order_data(void **state)
 {
 	rig_accept(PLAIN);
@@ -250,6 +256,7 @@ static void the_last_eighth_of_the_chunks_is_not_for_out_of_order_data(void **st
 	buf_clear(&hog, &rig.chunks);
 }
 
+// TCP-49
 static void a_fin_beyond_a_hole_waits_for_it(void **state)
 {
 	rig_accept(PLAIN);
@@ -261,6 +268,7 @@ static void a_fin_beyond_a_hole_waits_for_it(void **state)
 	assert_int_equal(rig_out()->ack, 8);
 }
 
+// TCP-49
 static void data_beyond_the_fin_is_dropped(void **state)
 {
 	rig_accept(PLAIN);
@@ -286,6 +294,7 @@ static void eof_comes_after_the_owner_has_read_everything(void **state)
 	assert_int_equal(rig.n_eof, 1);
 }
 
+// TCP-49
 static void what_came_early_from_beyond_the_fin_is_forgotten(void **state)
 {
 	for (uint32_t seq = 3; seq <= 5; seq++) {

@@ -26,6 +26,7 @@ static void expect_segment(uint32_t number)
 	assert_int_equal(o->len, MSS);
 }
 
+// TCP-34
 static void both_sides_must_offer_it(void **state)
 {
 	rig_accept(PLAIN);
@@ -36,6 +37,7 @@ static void both_sides_must_offer_it(void **state)
 	assert_true(rig.conn->sack_on);
 }
 
+// TCP-80
 static void blocks_that_were_not_agreed_upon_count_nothing(void **state)
 {
 	rig_accept(PLAIN);
@@ -46,7 +48,7 @@ static void blocks_that_were_not_agreed_upon_count_nothing(void **state)
 	assert_false(rig.conn->has_board);
 }
 
-// RFC 2018 4: the first block holds the segment that caused the ACK.
+// TCP-50, RFC 2018 4: the first block holds the segment that caused the ACK.
 static void the_latest_block_comes_first(void **state)
 {
 	rig_accept(sacking);
@@ -73,6 +75,7 @@ static void the_latest_block_comes_first(void **state)
 	NO_OUT();
 }
 
+// TCP-50, TCP-46
 static void every_island_of_a_turn_is_reported(void **state)
 {
 	rig_accept(sacking);
@@ -103,7 +106,7 @@ static void with_timestamps_three_blocks_fit(void **state)
 	assert_int_equal(rig_out()->opts.n_sack, 3);
 }
 
-// RFC 6675 5: three segments' worth beyond the hole.
+// TCP-81, RFC 6675 5: three segments' worth beyond the hole.
 static void only_the_hole_is_sent_again(void **state)
 {
 	rig_accept(sacking);
@@ -134,6 +137,7 @@ static void one_ack_may_tell_of_a_loss(void **state)
 	NO_OUT();
 }
 
+// TCP-82
 static void several_holes_are_sent_again_in_one_round_trip(void **state)
 {
 	rig_accept(sacking);
@@ -150,7 +154,7 @@ static void several_holes_are_sent_again_in_one_round_trip(void **state)
 	NO_OUT();
 }
 
-// RFC 6675 4, SetPipe(): what is lost is not in the network, what was sent again is.
+// TCP-82, RFC 6675 4, SetPipe(): what is lost is not in the network, what was sent again is.
 static void recovery_keeps_the_pipe_within_cwnd(void **state)
 {
 	rig_accept(sacking);
@@ -166,6 +170,7 @@ static void recovery_keeps_the_pipe_within_cwnd(void **state)
 	NO_OUT();
 }
 
+// TCP-82
 static void new_data_goes_out_in_recovery_when_the_pipe_has_room(void **state)
 {
 	rig_accept(sacking);
@@ -177,6 +182,7 @@ static void new_data_goes_out_in_recovery_when_the_pipe_has_room(void **state)
 	NO_OUT();
 }
 
+// TCP-80
 static void blocks_that_cannot_be_true_are_ignored(void **state)
 {
 	rig_accept(sacking);
@@ -195,7 +201,7 @@ static void blocks_that_cannot_be_true_are_ignored(void **state)
 	assert_int_equal(rig.conn->n_dup_acks, 0);
 }
 
-// RFC 2018 8.
+// TCP-83, RFC 2018 8.
 static void a_timeout_forgets_and_learns_again(void **state)
 {
 	rig_accept(sacking);
@@ -217,7 +223,8 @@ static void a_timeout_forgets_and_learns_again(void **state)
 	expect_segment(5);
 }
 
-// RFC 8985 6.2: what is missing for a quarter of a round trip longer than what came after it.
+// TCP-84, RFC 8985 6.2: what is missing for a quarter of a round trip longer than what came after
+// it.
 static void too_few_reports_for_a_loss_count_after_a_while(void **state)
 {
 	rig_begin_connect(10 * TCP_S);
@@ -248,7 +255,7 @@ static void what_was_only_reordered_is_not_sent_again(void **state)
 	NO_OUT();
 }
 
-// RFC 5681 4.3: the loss of a repetition is another loss, and seen without a timeout.
+// TCP-85, RFC 5681 4.3: the loss of a repetition is another loss, and seen without a timeout.
 static void a_lost_repetition_is_repeated(void **state)
 {
 	rig_accept(sacking);
@@ -272,7 +279,7 @@ static void a_lost_repetition_is_repeated(void **state)
 	assert_int_equal(rig_count(TCP_TIMEOUTS), 0);
 }
 
-// RFC 8985 7.2 and 7.3: nothing came for 50 ms, so the last segment goes again.
+// TCP-86, RFC 8985 7.2 and 7.3: nothing came for 50 ms, so the last segment goes again.
 static void a_silent_tail_is_probed_before_the_timeout(void **state)
 {
 	rig_accept(sacking);
@@ -294,6 +301,7 @@ static void a_silent_tail_is_probed_before_the_timeout(void **state)
 	assert_int_equal(rig_count(TCP_TIMEOUTS), 0);
 }
 
+// TCP-86
 static void a_probe_prefers_new_data(void **state)
 {
 	rig_accept(sacking);
@@ -309,7 +317,7 @@ static void a_probe_prefers_new_data(void **state)
 	NO_OUT();
 }
 
-// RFC 8985 7.4.
+// TCP-87, RFC 8985 7.4.
 static void a_probe_that_repaired_the_loss_itself_slows_us_down(void **state)
 {
 	rig_accept(sacking);
@@ -321,7 +329,7 @@ static void a_probe_that_repaired_the_loss_itself_slows_us_down(void **state)
 	assert_int_equal(rig.conn->cc.cwnd, 2 * MSS);
 }
 
-// RFC 2883: the peer got it twice, so only the ACK was lost.
+// TCP-87, RFC 2883: the peer got it twice, so only the ACK was lost.
 static void a_probe_that_was_needless_does_not(void **state)
 {
 	rig_accept(sacking);
@@ -334,6 +342,7 @@ static void a_probe_that_was_needless_does_not(void **state)
 	assert_int_equal(rig.conn->cc.cwnd, 10 * MSS);
 }
 
+// TCP-86
 static void a_single_segment_waits_for_the_timeout(void **state)
 {
 	rig_accept(sacking);
@@ -345,6 +354,7 @@ static void a_single_segment_waits_for_the_timeout(void **state)
 	assert_int_equal(rig_out()->seq, 1);
 }
 
+// TCP-51
 static void what_comes_twice_is_reported(void **state)
 {
 	rig_accept(sacking);
@@ -383,6 +393,7 @@ static void a_fin_leaves_although_blocks_are_due(void **state)
 	expect_block(o, 0, 4, 7);
 }
 
+// TCP-80
 static void the_board_is_bounded(void **state)
 {
 	rig_accept(sacking);

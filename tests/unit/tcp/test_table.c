@@ -113,7 +113,7 @@ static void expect_others(const struct tcp_flow *a, const struct tcp_flow *b)
 		tcp_cookie_hash(rig.stack, a, 1, 2), tcp_cookie_hash(rig.stack, b, 1, 2));
 }
 
-// RFC 6528 3: both addresses and both ports.
+// TCP-17, TCP-18, RFC 6528 3: both addresses and both ports.
 static void all_of_a_flow_is_in_its_numbers(void **state)
 {
 	static const size_t bytes[] = {0, 7, 8, 12, 15}; // of an address
