@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one connection may cost us beyond honest use (ecosystem-reliability.md 2.3). Who goes over
+// What one connection may cost us beyond honest use (TH-01 to TH-14). Who goes over
 // gets GOAWAY(ENHANCE_YOUR_CALM); others don't notice.
 #include "dataplane/h2/impl.h"
 

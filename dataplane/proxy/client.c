@@ -9,7 +9,7 @@
 #include "lb/pick/link.h"
 
 #define SETTINGS_TIMEOUT_NS UINT64_C(10000000000)
-#define BLOCK_TIMEOUT_NS UINT64_C(10000000000) // ecosystem-reliability.md 2.3
+#define BLOCK_TIMEOUT_NS UINT64_C(10000000000) // TH-04
 #define ASK_AFTER_NS UINT64_C(60000000000) // silence, for TCP to see whether it is still there
 
 static void link_client(struct proxy_client *c)

@@ -15,7 +15,7 @@
 
 struct proxy;
 
-// A client that takes none of its output for this long is let go (ecosystem-reliability.md 2.3),
+// A client that takes none of its output for this long is let go (TH-15),
 // and so is whoever takes none of our last bytes; a stream for whose body it gives no window is
 // reset.
 #define PROXY_STUCK_NS UINT64_C(30000000000)

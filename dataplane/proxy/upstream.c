@@ -10,7 +10,7 @@
 
 #define LAST_ID 0x7fffffff // RFC 9113 5.1.1
 #define IDLE_NS UINT64_C(30000000000)
-// A backend that went without a word is missed within ten seconds (ecosystem-reliability.md 2.6):
+// A backend that went without a word is missed within ten seconds (TH-65):
 // TCP asks, since HTTP/2 PINGs make gRPC servers hang up.
 #define ASK_AFTER_NS UINT64_C(3000000000)
 #define UNANSWERED_NS UINT64_C(6500000000)

@@ -3,7 +3,7 @@
 
 #include "lb/base/check.h"
 
-// Local replies: ecosystem-reliability.md 2.6, and routing.md D1 for no_route (gRPC's answer).
+// Local replies (HX-02, HX-03): one status each, whoever fails; D1 for no_route (gRPC's answer).
 static const struct lb_cause_info causes[LB_N_CAUSES] = {
 	[LB_CAUSE_OK] = {"-", "ok", 0, 200},
 	[LB_CAUSE_NO_ROUTE] = {"NR", "no_route", 14, 404},

@@ -67,7 +67,7 @@ struct lb_event {
 	};
 };
 
-// Requests of one cluster on one worker. started = sum of ended[] + active, always (I2).
+// Requests of one cluster on one worker. started = sum of ended[] + active, always.
 struct lb_cluster_counters {
 	uint64_t started;
 	uint64_t active; // gauge: holds the cluster alive (routing.md A31-C02)

@@ -209,7 +209,7 @@ def test_sigterm_ends_streams_at_the_deadline(make_world):
 
 @pytest.mark.ends_daemon
 def test_sigterm_under_load_loses_no_request_already_taken(make_world):
-    """h2load opens no second connection: what GOAWAY leaves unasked counts as not started."""
+    """TH-76: h2load opens no second connection: what GOAWAY leaves unasked counts as not started."""
     bed = make_world().start().bed
     load = bed.start_h2load("load", seconds=4, clients=8, streams=8)
     time.sleep(2)
@@ -256,7 +256,7 @@ def test_check_refuses_4097_frontends(tmp_path):
 
 
 def test_a_killed_daemon_starts_again_at_once(world):
-    """A stale socket and half-open peers do not stand in the way."""
+    """TH-71: A stale socket and half-open peers do not stand in the way."""
     world.bed.daemon.kill()
     assert world.bed.stats_socket.exists()
     world.bed.start_daemon()

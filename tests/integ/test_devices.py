@@ -88,6 +88,7 @@ def test_a_link_that_goes_down_is_told_until_it_is_up(make_world, device):
 
 @pytest.mark.parametrize("device", ("af_packet", "af_xdp"))
 def test_an_interface_that_was_deleted_is_taken_again_when_it_is_back(make_world, device):
+    """TH-73."""
     if device == "af_xdp" and len(WORKERS) > 1:
         pytest.skip("af_xdp uses one queue of a veth")
     bed = make_world(device=device).start().bed

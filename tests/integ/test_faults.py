@@ -57,6 +57,7 @@ def test_loss_on_both_links_alters_and_fails_nothing(make_world, lab):
 
 
 def test_killed_backend_fails_its_streams_at_once_and_no_other(make_world):
+    """TH-64."""
     world = make_world(n_rpc=2).start()
     calls = world.bed.start_calls("held", "held_streams", streams=8, seconds=4.0)
     wait_until(lambda: "ready" in calls.output(), 10, "open streams")
@@ -132,7 +133,7 @@ def counted(bed, counter):
 
 
 def test_goaway_of_a_backend_fails_no_request(make_world, lab):
-    """One of two backends says GOAWAY after every 100 answers, with requests on their way to it."""
+    """TH-66: One of two backends says GOAWAY after every 100 answers, with requests on their way to it."""
     bed, _ = world_of_peers(make_world, lab, "/leaving", (-1, 100))
     report = bed.run_h2load(requests=10_000, clients=8, streams=8, path="/leaving")
     assert report.perfect, report

@@ -127,7 +127,7 @@ def held(thread):
 
 
 def test_a_worker_that_stands_still_is_told_and_holds_up_nobody_else(world):
-    """MC-18: the other one follows the configuration, and this one does when it turns again."""
+    """TH-72, MC-18: the other one follows the configuration, and this one does when it turns again."""
     bed = world.bed
     with held(worker_thread(bed, 1)):
         wait_until(lambda: "worker stands still" in bed.daemon.output(), START_TIMEOUT_S, "a line in the log")

@@ -30,6 +30,7 @@ def fixture_world(make_world, request):
 
 
 def test_server_killed_and_restarted_under_load(world):
+    """TH-53."""
     bed = world.bed
     load = bed.start_h2load("load", requests=32_000, clients=8, streams=8, rate=500)
     time.sleep(2)
@@ -86,6 +87,7 @@ def cluster_size(bed, name):
 
 
 def test_bad_resource_is_refused_by_name_and_changes_nothing(world):
+    """TH-51."""
     bed = world.bed
     bad = world.routes(75, 25)
     bad["virtual_hosts"][0]["routes"].append({"route": {"cluster": "blue"}})  # no match
@@ -130,6 +132,7 @@ def apply_version(world, number):
 
 
 def test_two_hundred_changes_under_load_are_each_taken_whole(make_world, lab):
+    """TH-52."""
     cluster, endpoints, routes = version(1)
     world = make_world(extra_routes=routes, extra=(cluster, endpoints))
     bed = world.bed

@@ -101,9 +101,9 @@ static void a_leaving_backend_that_is_slow_is_told_of(void **state)
 	world_free(w);
 }
 
-// It accepts, says SETTINGS, hears a request, perhaps says GOAWAY, and hangs up: no endless turn of
-// connections, whoever wants them: the control thread, or, where another worker is connected, this
-// one by itself.
+// TH-31: It accepts, says SETTINGS, hears a request, perhaps says GOAWAY, and hangs up: no endless
+// turn of connections, whoever wants them: the control thread, or, where another worker is
+// connected, this one by itself.
 static void a_backend_that_hangs_up_is_tried_once_a_second(void **state)
 {
 	for (int row = 0; row < 4; row++) {

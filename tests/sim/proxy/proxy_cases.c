@@ -33,7 +33,7 @@ static void requests_wait_for_the_first_connection_in_order(void **state)
 	world_free(w);
 }
 
-//
+// TH-22: Q-06
 static void more_than_may_wait_fail_at_once(void **state)
 {
 	struct world_conf conf = world_conf_default(3);
@@ -76,7 +76,8 @@ static void a_waiting_request_that_is_reset_is_forgotten(void **state)
 	world_free(w);
 }
 
-// HX-23: no stream is allowed at all; the endpoint's removal sends its requests elsewhere.
+// TH-29, HX-23: no stream is allowed at all; the endpoint's removal sends its requests elsewhere
+//
 static void requests_wait_for_room_and_leave_a_released_backend(void **state)
 {
 	struct world_conf conf = world_conf_default(3);
@@ -104,7 +105,7 @@ static void requests_wait_for_room_and_leave_a_released_backend(void **state)
 	world_free(w);
 }
 
-// HX-21, RT-11: what a GOAWAY leaves unprocessed goes elsewhere, once.
+// TH-66, HX-21, RT-11: what a GOAWAY leaves unprocessed goes elsewhere, once.
 static void requests_above_a_goaway_are_sent_again(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -144,7 +145,7 @@ static void streams_below_a_goaway_finish(void **state)
 	world_free(w);
 }
 
-// HX-19, HX-20
+// TH-64, HX-19, HX-20
 static void a_lost_backend_is_told_by_status_or_by_reset(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -196,7 +197,7 @@ static void an_older_snapshot_cannot_take_up_a_released_endpoint(void **state)
 	world_free(w);
 }
 
-// Neither FIN nor RST: the wire is cut.
+// TH-65: Neither FIN nor RST: the wire is cut.
 static void a_silent_backend_is_missed_within_ten_seconds(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -211,6 +212,7 @@ static void a_silent_backend_is_missed_within_ten_seconds(void **state)
 	world_free(w);
 }
 
+// TH-17
 static void a_silent_client_is_missed(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -259,7 +261,7 @@ static void a_client_that_leaves_with_its_answer_was_answered(void **state)
 	world_free(w);
 }
 
-// HX-08, HX-03
+// TH-27, HX-08, HX-03
 static void a_malformed_response_is_13_or_502(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -323,7 +325,7 @@ static void a_status_waits_for_the_messages_before_it(void **state)
 	world_free(w);
 }
 
-// HX-25: whoever shares its connection does not notice.
+// TH-25, HX-25: whoever shares its connection does not notice.
 static void a_response_header_that_is_too_large_fails_its_request_alone(void **state)
 {
 	struct world_conf conf = world_conf_default(3);
@@ -420,7 +422,7 @@ static void plain_requests_get_http_statuses(void **state)
 	world_free(w);
 }
 
-// R13: each pool runs out; nothing leaks, and it heals.
+// TH-69, TH-70: each pool runs out; nothing leaks, and it heals.
 static void exhausted_pools_fail_requests_and_heal(void **state)
 {
 	struct world_conf conf = world_conf_default(5);
@@ -442,6 +444,7 @@ static void exhausted_pools_fail_requests_and_heal(void **state)
 	world_free(w);
 }
 
+// TH-70
 static void too_few_chunks_fail_requests_and_heal(void **state)
 {
 	struct world_conf conf = world_conf_default(5);
@@ -486,6 +489,7 @@ static void mark_eof(struct tcp_conn *c, void *user)
 	tcp_conn_shutdown(c);
 }
 
+// TH-16
 static void a_client_that_says_nothing_is_closed(void **state)
 {
 	static const struct tcp_conn_ops ops = {nothing, deaf, nothing, mark_eof, mark};
@@ -529,7 +533,7 @@ static void forget(struct tcp_conn *c, void *user, enum tcp_close_reason reason)
 {
 }
 
-// VU#421644: a header block may not stay open (ecosystem-reliability.md 2.3).
+// TH-16, VU#421644: a header block may not stay open.
 static void a_client_that_never_ends_its_header_block_is_closed(void **state)
 {
 	static const struct tcp_conn_ops ops = {begin_header_block, deaf, nothing, hang_up, forget};

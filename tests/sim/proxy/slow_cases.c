@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-// HX-24
+// TH-15, HX-24
 static void a_slow_reader_costs_one_window_and_stops_nobody(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -31,6 +31,7 @@ static void a_slow_reader_costs_one_window_and_stops_nobody(void **state)
 	world_free(w);
 }
 
+// TH-30
 static void a_backend_that_reads_nothing_costs_one_window(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -117,7 +118,7 @@ static void a_client_that_does_not_read_is_not_read(void **state)
 	world_free(w);
 }
 
-// A closed TCP window keeps TCP alive, but not the client.
+// TH-15, TH-40: A closed TCP window keeps TCP alive, but not the client.
 static void a_client_that_never_reads_is_let_go(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -174,8 +175,8 @@ static struct world *two_clients_and_one_backend(void)
 	return w;
 }
 
-// HX-24: what it leaves lying is more than the backend connection's window, and still its own
-// trouble alone. It ends after a while (ecosystem-reliability.md 2.3, CVE-2019-9517).
+// TH-15, HX-24: what it leaves lying is more than the backend connection's window, and still its
+// own trouble alone. It ends after a while (CVE-2019-9517).
 static void a_client_that_gives_no_window_stops_nobody(void **state)
 {
 	struct world *w = two_clients_and_one_backend();

@@ -64,7 +64,7 @@ static uint64_t check_members(const struct world *w)
 	return in_flight;
 }
 
-// I1, I2 of ecosystem-reliability.md, and bounds.
+// Each request ends once, with one cause, and counts add up; and bounds.
 static void check_invariants(struct world *w)
 {
 	const struct lb_link *l = w->link;

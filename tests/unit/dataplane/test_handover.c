@@ -58,7 +58,7 @@ static void frames_come_in_order_once_flushed(void **state)
 	handover_free(h, drop);
 }
 
-// A storm of ARP on the link costs copies, not segments.
+// TH-48: A storm of ARP on the link costs copies, not segments.
 static void copies_leave_room_for_segments(void **state)
 {
 	struct handover *h = handover_new(2, false);

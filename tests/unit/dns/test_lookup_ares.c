@@ -227,6 +227,7 @@ static void refusals_fail_with_their_reason(void **state)
 	fini(&f);
 }
 
+// TH-60
 static void silence_ends_in_bounded_time(void **state)
 {
 	struct fixture f;

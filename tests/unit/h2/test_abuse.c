@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floods and bombs (HX-25, ecosystem-reliability.md 2.3): each ends its own connection with
+// Floods and bombs (HX-25, TH-01 to TH-14, TH-24): each ends its own connection with
 // ENHANCE_YOUR_CALM at its budget, and honest use below it never does.
 #include "tests/unit/h2/h2_peer.h"
 
@@ -60,7 +60,7 @@ static void open_and_cancel(uint32_t *id)
 	feed();
 }
 
-// CVE-2023-44487: 1000 at once, 33 a second.
+// TH-01, CVE-2023-44487: 1000 at once, 33 a second.
 static void rapid_reset_is_calmed_after_1000(void **state)
 {
 	uint32_t id = 1;
@@ -73,6 +73,7 @@ static void rapid_reset_is_calmed_after_1000(void **state)
 	assert_int_equal(peer_counter(&us, "abuse_resets"), 1);
 }
 
+// TH-01
 static void reset_budget_refills_with_33_a_second(void **state)
 {
 	uint32_t id = 1;
@@ -127,6 +128,7 @@ static void spoil(int variant, uint32_t id)
 	}
 }
 
+// TH-02
 static void resets_that_we_are_made_to_send_are_calmed_too(void **state)
 {
 	for (int variant = 0; variant < 7; variant++) {
@@ -168,7 +170,7 @@ static void a_backend_may_reset_what_we_ask(void **state)
 	assert_false(calmed());
 }
 
-// CVE-2019-9512: answers that nobody reads.
+// TH-08, CVE-2019-9512: answers that nobody reads.
 static void ping_flood_is_calmed_when_answers_pile_up(void **state)
 {
 	start(H2_SERVER);
@@ -191,7 +193,7 @@ static void pings_whose_answers_are_read_are_fine(void **state)
 	assert_false(calmed());
 }
 
-// CVE-2019-9515
+// TH-08, CVE-2019-9515
 static void settings_flood_is_calmed_when_answers_pile_up(void **state)
 {
 	start(H2_SERVER);
@@ -201,7 +203,7 @@ static void settings_flood_is_calmed_when_answers_pile_up(void **state)
 	assert_true(calmed());
 }
 
-// CVE-2020-11080
+// TH-09, CVE-2020-11080
 static void settings_of_more_than_32_entries_are_calmed(void **state)
 {
 	static const uint8_t entries[33 * 6];
@@ -214,6 +216,7 @@ static void settings_of_more_than_32_entries_are_calmed(void **state)
 	assert_true(calmed());
 }
 
+// TH-09
 static void huge_settings_in_pieces_are_calmed(void **state)
 {
 	static const uint8_t entries[2700 * 6];
@@ -224,7 +227,7 @@ static void huge_settings_in_pieces_are_calmed(void **state)
 	assert_true(calmed());
 }
 
-// VU#421644
+// TH-04, VU#421644
 static void more_than_8_continuations_are_calmed(void **state)
 {
 	start(H2_SERVER);
@@ -239,7 +242,8 @@ static void more_than_8_continuations_are_calmed(void **state)
 	assert_int_equal(peer_counter(&us, "abuse_continuation"), 1);
 }
 
-// CVE-2016-6581: one-byte references to a large entry. Above the limit it is 431, far above calm.
+// TH-05, CVE-2016-6581: one-byte references to a large entry. Above the limit it is 431, far above
+// calm.
 static void header_bomb_is_431_and_then_calmed(void **state)
 {
 	static uint8_t block[16384];
@@ -262,7 +266,7 @@ static void header_bomb_is_431_and_then_calmed(void **state)
 	assert_int_equal(peer_counter(&us, "abuse_header_bomb"), 1);
 }
 
-// Cookie crumbs count like any field.
+// TH-05, TH-06: Cookie crumbs count like any field.
 static void more_fields_than_the_limit_are_431(void **state)
 {
 	for (int n = 96; n <= 97; n++) { // with four pseudo-header fields: 100, 101
@@ -284,7 +288,7 @@ static void more_fields_than_the_limit_are_431(void **state)
 	}
 }
 
-// RFC 9113 6.5.2: 32 bytes more for each field.
+// TH-05, RFC 9113 6.5.2: 32 bytes more for each field.
 static void list_of_one_byte_above_the_limit_is_431(void **state)
 {
 	size_t plain = 0;
@@ -310,7 +314,7 @@ static void list_of_one_byte_above_the_limit_is_431(void **state)
 	}
 }
 
-// HX-25: a response or trailers that large end their stream.
+// TH-25, HX-25: a response or trailers that large end their stream.
 static void oversized_response_resets_its_stream(void **state)
 {
 	char *value = calloc(1, 16385);
@@ -334,7 +338,7 @@ static void oversized_response_resets_its_stream(void **state)
 	free(block);
 }
 
-// CVE-2019-9518
+// TH-10, CVE-2019-9518
 static void second_empty_data_in_a_row_is_calmed(void **state)
 {
 	start(H2_SERVER);
@@ -364,7 +368,7 @@ static void empty_data_that_ends_is_honest(void **state)
 	assert_non_null(strstr(us.log, "data(99 0 end)"));
 }
 
-// CVE-2019-9513
+// TH-13, CVE-2019-9513
 static void priority_flood_is_calmed(void **state)
 {
 	start(H2_SERVER);
@@ -377,6 +381,7 @@ static void priority_flood_is_calmed(void **state)
 	assert_true(calmed());
 }
 
+// TH-14
 static void window_update_flood_is_calmed(void **state)
 {
 	start(H2_SERVER);
@@ -389,6 +394,7 @@ static void window_update_flood_is_calmed(void **state)
 	assert_true(calmed());
 }
 
+// TH-24
 static void endless_informational_responses_are_calmed(void **state)
 {
 	struct h2_message m = {.kind = H2_REQUEST,

@@ -514,7 +514,7 @@ static void reset_all(struct peer *p, struct h2_stream *s)
 			h2_stream_reset(p->streams[i].stream, H2_CANCEL);
 }
 
-// Each closing closes the others, one inside the other.
+// TH-28: Each closing closes the others, one inside the other.
 static void closing_one_stream_closes_all_others(void **state)
 {
 	peer_settle(&client, &server);
@@ -528,6 +528,7 @@ static void closing_one_stream_closes_all_others(void **state)
 	assert_int_equal(h2_conn_n_streams(server.conn), 0);
 }
 
+// TH-28
 static void closings_inside_goaway_and_free(void **state)
 {
 	peer_settle(&client, &server);

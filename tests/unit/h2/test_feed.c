@@ -212,6 +212,7 @@ static int check_frame(const struct bad_frame *f, bool in_pieces)
 	return wrong;
 }
 
+// TH-20
 static void each_frame_in_each_state_gets_its_error(void **state)
 {
 	int n_wrong = 0;
@@ -238,6 +239,7 @@ static const struct bad_frame client_frames[] = {
 	{"response", H2_HEADERS, 4, 1, P("\x88"), ""},
 };
 
+// TH-26
 static void a_client_knows_its_server_frames(void **state)
 {
 	for (size_t i = 0; i < sizeof(client_frames) / sizeof(client_frames[0]); i++) {
@@ -286,8 +288,8 @@ static void anything_but_the_preface_ends_the_connection(void **state)
 	assert_int_equal(peer_counter(&us, "prefaces_other"), H2_PREFACE_LEN);
 }
 
-// Whoever speaks something else hears no HTTP/2; who speaks HTTP/1.1 is told in its own words,
-// once.
+// TH-23: Whoever speaks something else hears no HTTP/2; who speaks HTTP/1.1 is told in its own
+// words, once.
 static void other_protocols_are_told_apart(void **state)
 {
 	static const char refusal[] = "HTTP/1.1 505 HTTP Version Not Supported\r\n";
@@ -443,7 +445,7 @@ static void padding_and_priority_are_cut_off(void **state)
 	assert_string_equal(us.log, "request(1 GET http a.test /) data(1 3) data(1 0 end) ");
 }
 
-// HX-26, I6: the HPACK table is right although the stream was refused, malformed, or gone.
+// HX-26: the HPACK table is right although the stream was refused, malformed, or gone.
 static void hpack_state_survives_blocks_that_nobody_hears(void **state)
 {
 	// Each block adds an entry to the table; the last request refers to all of them.

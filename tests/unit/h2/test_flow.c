@@ -331,7 +331,7 @@ static void trailers_that_never_fit_are_refused_behind_a_body_too(void **state)
 	assert_non_null(strstr(peer_frames(&us), "HEADERS 1 end"));
 }
 
-// RFC 9113 6.9.2
+// TH-18, RFC 9113 6.9.2
 static void a_smaller_initial_window_can_make_windows_negative(void **state)
 {
 	start_server();
@@ -349,7 +349,7 @@ static void a_smaller_initial_window_can_make_windows_negative(void **state)
 	assert_string_equal(peer_frames(&us), "SETTINGS ack\nDATA 1 10\n");
 }
 
-// RFC 9113 6.9.2: a change that lifts any window above 2^31-1.
+// TH-18, RFC 9113 6.9.2: a change that lifts any window above 2^31-1.
 static void an_initial_window_that_overflows_a_stream_is_an_error(void **state)
 {
 	start_server();

@@ -173,6 +173,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
+// TH-12, TH-19
 static void verdicts_equal_nghttp2s(void **state)
 {
 	struct raw *raw = calloc(1, sizeof(*raw));
@@ -237,6 +238,7 @@ static const struct place places[] = {
 	{"te", {REQ, "te", "trailers"}, 9, 2, NULL, OK},
 };
 
+// TH-19
 static void each_byte_in_each_place_gets_nghttp2s_verdict(void **state)
 {
 	struct raw *raw = calloc(1, sizeof(*raw));

@@ -230,7 +230,7 @@ static bool calmed(void)
 	       strstr(peer_frames(&us), "ENHANCE_YOUR_CALM");
 }
 
-// The same in one value and in many small fields: its stream is told why it ends.
+// TH-04: The same in one value and in many small fields: its stream is told why it ends.
 static void a_block_above_1_mib_is_calmed(void **state)
 {
 	for (int role = 0; role < 2; role++) {
@@ -255,7 +255,7 @@ static void a_block_above_1_mib_is_calmed(void **state)
 	}
 }
 
-// CVE-2016-6581 again, behind what is gathered.
+// TH-05, CVE-2016-6581 again, behind what is gathered.
 static void a_bomb_behind_a_large_value_is_calmed(void **state)
 {
 	static uint8_t piece[16384];

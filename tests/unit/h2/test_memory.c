@@ -177,7 +177,7 @@ static void fill_output(struct peer *p)
 	hide_all_chunks_but(0);
 }
 
-// Not even a PING ACK can be queued: the peer's bytes wait, and nothing is lost.
+// TH-08: Not even a PING ACK can be queued: the peer's bytes wait, and nothing is lost.
 static void feed_stops_at_a_ping_that_cannot_be_answered(void **state)
 {
 	struct raw *raw = calloc(1, sizeof(*raw));
@@ -288,7 +288,7 @@ static void a_message_that_may_not_fit_the_pool_is_not_begun(void **state)
 	worlds_end();
 }
 
-// Bodies leave enough of the pool for control frames, and for the frames that drain them.
+// TH-70: Bodies leave enough of the pool for control frames, and for the frames that drain them.
 static void bodies_do_not_take_the_last_chunks(void **state)
 {
 	static const uint8_t body[1000];
@@ -371,6 +371,7 @@ static void header_block_without_memory_ends_the_connection(void **state)
 	worlds_end();
 }
 
+// TH-70
 static void stream_pool_runs_dry(void **state)
 {
 	for (uint32_t n = 1; n < 8; n++) {

@@ -124,7 +124,7 @@ static void overheard_arp_teaches_nothing(void **state)
 	assert_true(is_arp_request(&w->sent[0], PEER));
 }
 
-// NET-19
+// TH-47, NET-19
 static void own_address_is_never_learned_but_defended(void **state)
 {
 	struct world *w = *state;

@@ -75,7 +75,7 @@ static void echo_to_a_silent_host_is_no_news_for_tcp(void **state)
 	assert_int_equal(w->n_unreachable, 0);
 }
 
-// NET-27
+// TH-43, NET-27
 static void echo_rate_is_limited(void **state)
 {
 	struct world *w = *state;
@@ -181,7 +181,7 @@ static void fragmentation_needed_is_counted_and_not_unreachable(void **state)
 	assert_int_equal(world_count(w, "icmp_fragmentation_needed"), 1);
 }
 
-// NET-28, RFC 5927 4: what we can't have sent.
+// TH-42, NET-28, RFC 5927 4: what we can't have sent.
 static void quote_of_what_we_never_send_is_ignored(void **state)
 {
 	struct world *w = *state;

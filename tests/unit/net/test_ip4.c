@@ -127,7 +127,7 @@ static const struct bend bends[] = {
 	{"ip_unknown_protocol", .at = 22, .value = 0x4011},
 };
 
-// NET-01, NET-02, NET-03, NET-04, NET-05, NET-09
+// TH-41, TH-44, NET-01, NET-02, NET-03, NET-04, NET-05, NET-09
 static void each_malformed_packet_is_dropped_by_its_cause(void **state)
 {
 	struct world *w = *state;

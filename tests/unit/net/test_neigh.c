@@ -298,7 +298,7 @@ static void two_claimants_do_not_make_us_ask_at_their_pace(void **state)
 	assert_true(n_requests(w, PEER) <= 6); // one a second
 }
 
-// NET-16
+// TH-47, NET-16
 static void lie_does_not_stick_when_the_owner_answers(void **state)
 {
 	struct world *w = *state;
@@ -324,7 +324,7 @@ static void unused_entry_is_forgotten(void **state)
 	assert_memory_equal(w->sent[0].bytes, broadcast_mac, 6);
 }
 
-// NET-24
+// TH-48, NET-24
 static void flood_of_askers_fills_no_more_than_the_table_and_spares_live_entries(void **state)
 {
 	struct world *w = *state;

@@ -255,8 +255,8 @@ static void a_resource_that_cannot_be_decoded_is_named_all_the_same(void **state
 	}
 }
 
-// metadata {filter_metadata {value {fields {value {struct_value {fields …: a Struct in a Struct,
-// each level a few bytes.
+// TH-59: metadata {filter_metadata {value {fields {value {struct_value {fields …: a Struct in a
+// Struct, each level a few bytes.
 static void bottomless_nesting_is_refused_before_it_uses_up_the_stack(void **state)
 {
 	static const uint8_t path[] = {0x2a, 0x12, 0x0a}; // Value.struct_value, Field.value, fields

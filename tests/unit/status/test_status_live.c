@@ -330,6 +330,7 @@ static void a_caller_that_does_not_read_is_cut(void **state)
 	assert_ends(c, CANCELLED, "");
 }
 
+// TH-62
 static void responses_that_nobody_reads_keep_others_waiting_and_memory_bounded(void **state)
 {
 	struct world *w = *state;
@@ -372,6 +373,7 @@ static void await_room(struct world *w)
 	}
 }
 
+// TH-62
 static void calls_beyond_a_hundred_are_refused(void **state)
 {
 	struct world *w = *state;

@@ -263,7 +263,7 @@ static void a_newer_timestamp_ends_time_wait(void **state)
 	assert_int_equal(rig_out()->flags, SYN | ACK);
 }
 
-// TCP-92
+// TH-45, TCP-92
 static void the_oldest_time_wait_makes_room(void **state)
 {
 	for (uint16_t port = 1; port <= 6; port++) {

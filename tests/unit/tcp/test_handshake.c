@@ -253,7 +253,7 @@ static void after_unlisten_new_connections_are_reset_and_old_ones_stay(void **st
 	assert_int_equal(tcp_listen(rig.stack, &rig.flow.local, 80, NULL, NULL), 0);
 }
 
-// TCP-29
+// TH-33, TCP-29
 static void half_open_connections_are_capped(void **state)
 {
 	for (uint16_t port = 1; port <= 6; port++)
@@ -271,7 +271,7 @@ static void flood(void)
 	rig_skip();
 }
 
-// TCP-29, RFC 4987 3.6.
+// TH-33, TCP-29, RFC 4987 3.6.
 static void in_a_flood_the_ack_of_a_cookie_opens_the_connection(void **state)
 {
 	flood();
@@ -391,7 +391,7 @@ static void listeners_are_spread_over_their_buckets(void **state)
 	assert_in_range(longest, 1, 8);
 }
 
-// TCP-32
+// TH-39, TCP-32
 static void an_offered_mss_below_536_is_raised_and_counted(void **state)
 {
 	rig_accept((struct tcp_opts){.has_mss = true, .mss = 88});
@@ -427,7 +427,8 @@ static void the_peers_window_scale_applies_after_the_syn(void **state)
 	assert_int_equal(rig.conn->snd_wnd, 2 << 14);
 }
 
-// TCP-17, TCP-18, RFC 6528: the same address pair gets growing numbers, others unrelated ones.
+// TH-35, TCP-17, TCP-18, RFC 6528: the same address pair gets growing numbers, others unrelated
+// ones.
 static void sequence_numbers_are_keyed_and_grow_with_time(void **state)
 {
 	struct tcp_flow a = flow_to(1, 2), b = flow_to(1, 3);
@@ -472,7 +473,7 @@ static bool is_ours(void *ctx, const struct tcp_flow *flow)
 	return flow->local_port % 61 == 7;
 }
 
-// TCP-19
+// TH-46, TCP-19
 static void ports_are_picked_among_ours_until_none_is_left(void **state)
 {
 	unsigned n_asked = 0, n = 0;

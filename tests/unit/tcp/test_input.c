@@ -22,7 +22,7 @@ static void changed_in(size_t at, uint8_t byte)
 	raw_in(segment, 20);
 }
 
-// TCP-01, TCP-02, TCP-03, TCP-04
+// TH-44, TCP-01, TCP-02, TCP-03, TCP-04
 static void malformed_segments_are_dropped_by_cause(void **state)
 {
 	uint8_t segment[20] = {0x9c, 0x40, 0, 80, [12] = 5 << 4};
@@ -72,7 +72,7 @@ static void a_segment_to_nowhere_is_reset_in_kind(void **state)
 	assert_int_equal(rig_count(TCP_DROP_STRAY_RST), 1);
 }
 
-// TCP-13, RFC 5961 3.2.
+// TH-34, TCP-13, RFC 5961 3.2.
 static void only_an_exact_reset_resets(void **state)
 {
 	rig_accept(PLAIN);
@@ -92,7 +92,7 @@ static void only_an_exact_reset_resets(void **state)
 	assert_int_equal(rig.reason, TCP_CLOSE_RESET);
 }
 
-// TCP-16, RFC 5961 7, but per connection.
+// TH-36, TCP-16, RFC 5961 7, but per connection.
 static void challenges_come_at_most_once_in_half_a_second(void **state)
 {
 	rig_accept(PLAIN);
@@ -110,7 +110,7 @@ static void challenges_come_at_most_once_in_half_a_second(void **state)
 	assert_int_equal(rig_count(TCP_CHALLENGE_ACKS), 2);
 }
 
-// TCP-14, RFC 5961 4.2, wherever its sequence number is.
+// TH-34, TCP-14, RFC 5961 4.2, wherever its sequence number is.
 static void a_syn_in_a_connection_is_challenged(void **state)
 {
 	static const uint32_t seqs[] = {0, 1, 500, 100000, 0x80000000};
@@ -126,7 +126,7 @@ static void a_syn_in_a_connection_is_challenged(void **state)
 	assert_int_equal(rig_count(TCP_DROP_SYN), 5);
 }
 
-// TCP-15, RFC 5961 5.2: MAX.SND.WND is how far back an ACK may lie.
+// TH-34, TCP-15, RFC 5961 5.2: MAX.SND.WND is how far back an ACK may lie.
 static void acks_outside_of_the_acceptable_range_carry_no_data_in(void **state)
 {
 	rig_accept(PLAIN);

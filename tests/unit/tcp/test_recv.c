@@ -189,7 +189,7 @@ static void overlapping_pieces_in_any_order_give_each_byte_once(void **state)
 	}
 }
 
-// TCP-47, CVE-2018-5390.
+// TH-38, TCP-47, CVE-2018-5390.
 static void tiny_segments_pin_little_memory(void **state)
 {
 	rig_accept(PLAIN);
@@ -202,7 +202,7 @@ static void tiny_segments_pin_little_memory(void **state)
 	rig_skip();
 }
 
-// TCP-47
+// TH-37, TCP-47
 static void the_number_of_holes_is_bounded(void **state)
 {
 	rig_accept(PLAIN);

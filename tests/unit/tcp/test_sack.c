@@ -393,7 +393,7 @@ static void a_fin_leaves_although_blocks_are_due(void **state)
 	expect_block(o, 0, 4, 7);
 }
 
-// TCP-80
+// TH-39, TCP-80
 static void the_board_is_bounded(void **state)
 {
 	rig_accept(sacking);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-// FM-11, SW-15
+// TH-55, FM-11, SW-15
 static void unanswered_resource_does_not_exist_after_15_s(void **state)
 {
 	struct fixture f;
@@ -223,6 +223,7 @@ static unsigned wait_ms(struct fixture *f)
 	return ms;
 }
 
+// TH-53
 static void reconnects_back_off_and_a_response_resets(void **state)
 {
 	struct fixture f;
@@ -275,7 +276,7 @@ static void no_stream_is_kept_up_for_nothing(void **state)
 	fixture_fini(&f);
 }
 
-// DE-01, DE-03, DE-05, SW-17
+// TH-55, DE-01, DE-03, DE-05, SW-17
 static void cached_value_survives_nack_and_deletion(void **state)
 {
 	struct fixture f;

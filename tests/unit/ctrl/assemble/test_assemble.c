@@ -391,7 +391,8 @@ static void endpoints_nobody_wants_any_more_are_released(void **state)
 	xds_res_put(&none->base);
 }
 
-// MC-18: a storm of changes is coalesced, yet none waits longer than a stalled worker lets it.
+// TH-58, MC-18: a storm of changes is coalesced, yet none waits longer than a stalled worker lets
+// it.
 static void a_storm_of_changes_becomes_few_snapshots(void **state)
 {
 	struct world *w = *state;

@@ -95,6 +95,7 @@ static void each_line_gets_an_answer_that_ends_with_an_empty_line(void **state)
 	close(fd);
 }
 
+// TH-61
 static void a_command_without_end_is_refused(void **state)
 {
 	const struct fixture *f = *state;
@@ -171,6 +172,7 @@ static void running_out_of_descriptors_costs_no_time(void **state)
 	close(fd);
 }
 
+// TH-61
 static void clients_beyond_the_cap_are_turned_away_and_others_stay(void **state)
 {
 	const struct fixture *f = *state;
@@ -189,6 +191,7 @@ static void clients_beyond_the_cap_are_turned_away_and_others_stay(void **state)
 		close(fds[i]);
 }
 
+// TH-61
 static void the_socket_has_the_mode_asked_for(void **state)
 {
 	const struct fixture *f = *state;
