@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node of a cluster's policy tree: a single-threaded state machine that turns members' states
-// into one state and one immutable picker (DESIGN 3.1). One algorithm a file (node_*.c). A node
-// knows no socket and no clock but the wheel.
+// into one state and one immutable picker (docs/balancing.md). One algorithm a file (node_*.c). A
+// node knows no socket and no clock but the wheel.
 // Thread: ctrl.
 #pragma once
 

@@ -44,7 +44,7 @@ static void empty_one_has_the_error_everywhere(void **state)
 	lb_snapshot_free(NULL);
 }
 
-// DESIGN 3.4: what did not change is the same object in the next one.
+// What did not change is the same object in the next one.
 static void copies_share_unchanged_parts(void **state)
 {
 	(void)state;
