@@ -17,7 +17,7 @@ struct lb_cluster {
 	struct lb_picker *picker; // owned (counted); never NULL
 	enum lb_state state : 8;
 	// No configuration names it any more. What its picker fails then fails, and waits for
-	// nothing (lb-tree.md A31-R12).
+	// nothing (A31-R12).
 	bool is_leaving;
 	char name[];
 };

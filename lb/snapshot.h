@@ -2,7 +2,7 @@
 // The immutable tree that workers read: frontends → route tables → cluster ids → clusters →
 // pickers. Parts are shared between snapshots by counts that only the control thread touches; a
 // snapshot is freed after a grace period (lb/slot.h), which then drops its references.
-// Thread: built and freed by ctrl; read by workers, within one turn only (docs/threads.md).
+// Thread: built and freed by ctrl; read by workers, within one turn only (docs/architecture.md).
 #pragma once
 
 #include "lb/pick/limits.h"
@@ -21,7 +21,7 @@ struct lb_frontend {
 	struct lb_filter_chain *filters; // counted; NULL = none, and no limit of the listener's
 	// 0 = there has been no listener yet. Grows with each other listener; routes alone don't
 	// count. Connections that were accepted under an earlier number but 0 are to be drained
-	// (routing.md FLT-11).
+	// (FLT-11).
 	uint64_t generation;
 };
 

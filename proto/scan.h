@@ -2,7 +2,7 @@
 // Fields of untrusted protobuf bytes one after the other, read where they lie: for a message that
 // is too large to be unpacked into objects first. What may stand in a message and what it means is
 // the caller's: a switch on the tag, in which unknown fields and known ones of another wire type
-// fall to the default and are skipped (xds-client.md WF-01). Messages that are not read that often
+// fall to the default and are skipped (WF-01). Messages that are not read that often
 // are proto/wire.h's.
 // Thread: any. Pure.
 #pragma once

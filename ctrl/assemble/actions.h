@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The actions of one frontend's routes under the names that gRFC A28 gives them: equal actions are
-// one, names are readable and survive updates (lb-tree.md A28-N01..N05). For operators; requests
+// one, names are readable and survive updates (A28-N01..A28-N05). For operators; requests
 // are routed by lb/route/route.h.
 // Thread: ctrl.
 #pragma once

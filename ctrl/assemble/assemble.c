@@ -26,10 +26,10 @@
 
 // A change waits for the next tick while this many snapshots are alive, so that a storm of changes
 // becomes few snapshots; not longer than HOLD_NS, since a stalled worker may delay freeing but not
-// publishing (lb-tree.md MC-18).
+// publishing (MC-18).
 #define MAX_LIVE 3
 #define HOLD_NS UINT64_C(100000000)
-#define ATTEMPT_DELAY_NS UINT64_C(250000000) // lb-tree.md PF-02
+#define ATTEMPT_DELAY_NS UINT64_C(250000000) // PF-02
 // Of all workers together: as many SYNs as one transmit queue of a device takes.
 #define MAX_YOUNG_ATTEMPTS 1024
 #define MAX_WAITING_ATTEMPTS 2048 // with all that each takes; others are put off

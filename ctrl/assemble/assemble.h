@@ -2,7 +2,7 @@
 // From complete configurations (ctrl/deps) and the workers' connection events to published
 // snapshots: keeps one policy tree a cluster, compiles a route table only when its resource
 // changed, and publishes at most once a turn of the loop. Clusters that left every configuration
-// stay until no request holds them (routing.md A31-C01, A31-C02).
+// stay until no request holds them (A31-C01, A31-C02).
 // Thread: ctrl.
 #pragma once
 
@@ -38,7 +38,7 @@ struct assembler_conf {
 	uint64_t seed;
 	uint32_t max_connections; // of one worker, all together; 0 = any number
 	struct load_report *loads; // NULL = nobody takes load reports
-	bool aggregate_policy; // leaves use that of their aggregate (lb-tree.md A75-G08)
+	bool aggregate_policy; // leaves use that of their aggregate (A75-G08)
 	// A connection failed: names may have other addresses now (A74-C06). NULL = nobody listens.
 	void (*reresolve)(void *ctx);
 	void *ctx;

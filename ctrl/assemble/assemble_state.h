@@ -18,7 +18,7 @@ struct assembled_frontend {
 	struct actions *actions; // owned; of applied's routes
 	struct lb_filter_chain *filters; // counted; of applied's listener
 	// Of the last configuration that served, also when there is none any more: another one
-	// after it means a new generation (routing.md FLT-11). Counted; NULL = there was none.
+	// after it means a new generation (FLT-11). Counted; NULL = there was none.
 	struct res_listener *listener;
 	uint64_t generation;
 	// Counted; refused so far, waits for patterns, or is `applied`, of which some clusters are
@@ -87,8 +87,8 @@ void frontend_retry(struct assembler *);
 // The reverse, of its first n entries. What nobody holds any more is leaving.
 void frontend_release_clusters(struct assembler *, const struct xds_config *, uint32_t n);
 // Configures those of `wanted`, which takes effect; all are held. One that cannot follow holds
-// up no other (lb-tree.md A74-T07). ret_refused: why the first of them cannot, and how many others.
+// up no other (A74-T07). ret_refused: why the first of them cannot, and how many others.
 void frontend_configure_clusters(struct assembler *, uint32_t index, struct lb_err *ret_refused);
 // While a newer configuration cannot take effect, the clusters of the one that serves are told
-// where their endpoints are now. Nothing else of the newer one is seen (xds-client.md DM-28).
+// where their endpoints are now. Nothing else of the newer one is seen (DM-28).
 void frontend_follow_endpoints(struct assembler *, uint32_t index);

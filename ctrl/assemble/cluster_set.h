@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clusters that workers know or may still hold: name, dense id, and policy tree. A cluster that
 // no configuration names any more is `leaving` until its last request is gone; named again
-// meanwhile, it is the same object and no connection closes (routing.md A31-C02).
+// meanwhile, it is the same object and no connection closes (A31-C02).
 // Thread: ctrl.
 #pragma once
 

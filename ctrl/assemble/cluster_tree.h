@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What balances one cluster's requests: the policy tree of a leaf, that of an aggregate with a tree
-// for each of its leaves (gRFC A75; lb-tree.md A75-T01, A75-T02, A74-C01 to A74-C09, A88-C10), or
+// for each of its leaves (gRFC A75; A75-T01, A75-T02, A74-C01 to A74-C09, A88-C10), or
 // an error. Turns what the tree publishes into immutable lb_cluster objects for snapshots.
 // Thread: ctrl.
 #pragma once
@@ -70,7 +70,7 @@ void cluster_tree_want(struct cluster_tree *, uint32_t member);
 // Requests wait until it serves; nothing if it does. As lb_leaf_hurry().
 uint32_t cluster_tree_hurry(struct cluster_tree *);
 
-// No configuration routes to it any more, or one does again (lb-tree.md A31-R12).
+// No configuration routes to it any more, or one does again (A31-R12).
 void cluster_tree_set_leaving(struct cluster_tree *, bool);
 
 // The newest object; never NULL; borrowed until the next change.

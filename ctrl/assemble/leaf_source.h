@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one leaf cluster's policy tree is made from: the resources of the newest configuration, as
 // lb_leaf_config. A policy that says the same in another resource stays the same object, so that
-// nothing is pushed down (lb-tree.md A74-C09).
+// nothing is pushed down (A74-C09).
 // Thread: ctrl.
 #pragma once
 

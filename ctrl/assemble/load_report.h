@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the workers' counts for load reports come from and go to (LRS; xds-client.md §14): it hands
+// Where the workers' counts for load reports come from and go to (LRS; LR-*): it hands
 // out the numbers of the counters (lb_link.loads) that localities, categories of drops and circuit
 // breakers are counted under, and before each report adds what the workers counted meanwhile. A
 // counter that nobody needs any more is read until its last request has ended (LR-09) and rests

@@ -16,8 +16,8 @@ struct workers;
 struct members *members_new(struct workers *, struct lb_orca_table *, struct twheel *);
 void members_free(struct members *); // NULL is fine
 
-// Never one of which a request is still in flight, or that was given back a moment ago (lb-tree.md
-// A50-E18): older snapshots still carry it. UINT32_MAX = none is left.
+// Never one of which a request is still in flight, or that was given back a moment ago (A50-E18):
+// older snapshots still carry it. UINT32_MAX = none is left.
 uint32_t members_take(struct members *, void *owner);
 void members_give(struct members *, uint32_t member);
 void *members_owner(const struct members *, uint32_t member); // NULL = nobody's

@@ -15,7 +15,7 @@ struct res_vhost;
 
 struct vhost_conf_env {
 	const struct cluster_set *clusters;
-	bool is_trusted; // who sent it (routing.md AR-01, AR-02)
+	bool is_trusted; // who sent it (AR-01, AR-02)
 	// The compiled forms of the patterns in the order of vhost_patterns().
 	const struct lb_regex_ref *paths, *headers;
 };

@@ -38,13 +38,13 @@ struct config_port {
 	struct ip_addr gateway_ip; // all zero = none
 };
 
-// What header matchers see of a gRPC request (routing.md D2).
+// What header matchers see of a gRPC request (D2).
 enum config_grpc_headers {
 	CONFIG_GRPC_METADATA, // custom metadata and content-type, as a gRPC client's routing
 	CONFIG_GRPC_ALL, // what they see of other requests, as Envoy's
 };
 
-// Which requests wait while their cluster fails, instead of failing with it (lb-tree.md Q-00).
+// Which requests wait while their cluster fails, instead of failing with it.
 enum config_wait_for_ready {
 	CONFIG_WAIT_NEVER,
 	CONFIG_WAIT_ALWAYS,
@@ -92,7 +92,7 @@ struct config_csds {
 };
 
 struct config_sessions {
-	bool use_ejected; // sessions stay with ejected endpoints (lb-tree.md A75-O22)
+	bool use_ejected; // sessions stay with ejected endpoints (A75-O22)
 };
 
 // Of each worker, taken at its start (docs/architecture.md).

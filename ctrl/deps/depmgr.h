@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dependency manager of gRFC A74: watches everything one frontend's target needs and delivers a
-// configuration only when it is complete (xds-client.md §12). Different from A74: without a pinned
+// configuration only when it is complete (DM-*). Different from A74: without a pinned
 // authority the clusters of every virtual host are watched, since a proxy chooses the virtual host
 // per request.
 // Thread: ctrl.

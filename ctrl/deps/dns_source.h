@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The endpoints of one LOGICAL_DNS cluster: its name is watched, and all addresses found become one
-// endpoint (gRFC A37, lb-tree.md A61-D02). Part of the dependency manager.
+// endpoint (gRFC A37, A61-D02). Part of the dependency manager.
 // Thread: ctrl.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The leaves of an aggregate cluster, flat (gRFC A37, A75; lb-tree.md §7): depth first in the
+// The leaves of an aggregate cluster, flat (gRFC A37, A75; A75-G*, A37-G*): depth first in the
 // listed order, each once where it comes first, loops and faulty clusters left out. Part of the
 // dependency manager.
 // Thread: ctrl.

@@ -136,7 +136,7 @@ static bool reach_vhost(struct walker *w, const struct res_vhost *v, struct leve
 	return true;
 }
 
-// DM-03, or DESIGN 3.10 without a pinned authority.
+// DM-03; without a pinned authority, docs/decisions/authority-per-request.md.
 static enum walk_outcome reach_clusters(
 	struct walker *w, const struct res_route_config *routes, int32_t *ret_vhost, char **reterr)
 {

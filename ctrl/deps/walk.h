@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass of the dependency manager: everything that a listener reaches, by value or by name
-// (xds-client.md §12), and whether that is enough for a configuration. Not what becomes of it. Part
+// (DM-*), and whether that is enough for a configuration. Not what becomes of it. Part
 // of the manager.
 // Thread: ctrl.
 #pragma once

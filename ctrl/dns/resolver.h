@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host names kept resolved for as long as somebody watches them: what the dependency manager knows
-// of DNS (gRFC A37; xds-client.md DM-04, DM-13, DM-23). A vtable, so that a test can bring answers
+// of DNS (gRFC A37; DM-04, DM-13, DM-23). A vtable, so that a test can bring answers
 // of its own. Not here: how a name is looked up (lookup.h).
 // Thread: ctrl.
 #pragma once

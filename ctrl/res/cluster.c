@@ -48,7 +48,7 @@ static int read_idle_timeout(const Google__Protobuf__Any *any, const char *field
 	return rc;
 }
 
-// xds-client.md CL-08 and §17.12.
+// CL-08.
 static int read_upstream(const Cluster *m, struct res_cluster *c, struct lb_err *err)
 {
 	c->idle_timeout_ns = DEFAULT_IDLE_TIMEOUT_NS;
@@ -104,7 +104,7 @@ static void read_breakers(struct res_reader *rd, const Cluster *m, struct res_cl
 		res_warn(rd, "circuit_breakers: per_host_thresholds are ignored");
 }
 
-// routing.md SA-12.
+// SA-12.
 static uint32_t session_health(const Cluster *m)
 {
 	const uint32_t usual = 1u << LB_LEAF_UNKNOWN | 1u << LB_LEAF_HEALTHY;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// envoy.config.cluster.v3.Cluster as plain data (xds-client.md CL-03, CL-04, CL-08).
+// envoy.config.cluster.v3.Cluster as plain data (CL-03, CL-04, CL-08).
 // Thread: ctrl.
 #pragma once
 

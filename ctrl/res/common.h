@@ -72,7 +72,7 @@ const char *res_enum_name(const ProtobufCEnumDescriptor *, int value);
 // ads and self mean the same: the stream this came from (FE-09).
 bool res_is_ads(const Envoy__Config__Core__V3__ConfigSource *);
 
-// 0 or -EINVAL with "<field>: …" (routing.md V08). NULL is fine.
+// 0 or -EINVAL with "<field>: …" (A28-V08). NULL is fine.
 int res_check_duration(
 	const Google__Protobuf__Duration *, const char *field, struct lb_err *reterr);
 // Of a checked one; UINT64_MAX when it does not fit (584 years).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a cluster's endpoints come from: EDS, a name in DNS, or other clusters (xds-client.md
-// CL-03, CL-04; gRFC A37).
+// Where a cluster's endpoints come from: EDS, a name in DNS, or other clusters (CL-03, CL-04; gRFC
+// A37).
 // Thread: ctrl.
 #pragma once
 

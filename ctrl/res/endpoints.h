@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// envoy.config.endpoint.v3.ClusterLoadAssignment as plain data (xds-client.md CL-05, CL-06,
-// lb-tree.md A27-V01 to A27-V06, A55-V07, A27-V08, A27-V09). Localities without weight are not in
+// envoy.config.endpoint.v3.ClusterLoadAssignment as plain data (CL-05, CL-06,
+// A27-V01 to A27-V06, A55-V07, A27-V08, A27-V09). Localities without weight are not in
 // it; endpoints of every health are. What balancing needs of it is in the form that balancing
 // keeps.
 // Thread: ctrl.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ClusterLoadAssignment between bytes and views: what stands in the fields that Shunt reads, as
-// protobuf means it (xds-client.md WF-01). Whether that makes sense is ctrl/res/endpoints.c's.
+// protobuf means it (WF-01). Whether that makes sense is ctrl/res/endpoints.c's.
 // Every function gives 0, or -EINVAL when the bytes are no protobuf or hold a string that is no
 // text; reterr names the field. Views borrow from the bytes.
 // Thread: ctrl.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fault injection as configured (gRFC A33; routing.md FI-05, FI-09). Not for users of the decoded
+// Fault injection as configured (gRFC A33; FI-05, FI-09). Not for users of the decoded
 // resources.
 // Thread: ctrl.
 #pragma once

@@ -32,7 +32,7 @@ static bool fits_in_set_cookie(const char *text, const char *not_these)
 	return true;
 }
 
-// routing.md SA-02.
+// SA-02.
 static int read_cookie(struct res_reader *rd, const Cookie *m, struct lb_session *s)
 {
 	if (!m)
@@ -51,7 +51,7 @@ static int read_cookie(struct res_reader *rd, const Cookie *m, struct lb_session
 	return rc ? rc : res_copy(rd, m->path, &s->path);
 }
 
-// routing.md SA-01.
+// SA-01.
 static int read_state(struct res_reader *rd, const Session *m, struct lb_session *s)
 {
 	const Google__Protobuf__Any *any = m->session_state->typed_config;

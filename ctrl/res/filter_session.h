@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session affinity as configured (gRFC A55; routing.md SA-01, SA-02, SA-19). Not for users of the
+// Session affinity as configured (gRFC A55; SA-01, SA-02, SA-19). Not for users of the
 // decoded resources.
 // Thread: ctrl.
 #pragma once

@@ -175,7 +175,7 @@ static int read_opened(struct res_reader *rd, const struct res_any *a, struct ov
 	return 0;
 }
 
-// routing.md FLT-08.
+// FLT-08.
 static int read_override(
 	struct res_reader *rd, const Google__Protobuf__Any *any, struct override *o)
 {

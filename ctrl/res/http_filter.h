@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HTTP filters that Shunt knows (gRFC A39): what a listener configures and what routes override
-// (routing.md FLT-01 to FLT-09). Not for users of the decoded resources.
+// (FLT-01 to FLT-09). Not for users of the decoded resources.
 // Thread: ctrl.
 #pragma once
 

@@ -44,7 +44,7 @@ static int read_filters(struct res_reader *rd, const Hcm *hcm, struct res_listen
 	return rc;
 }
 
-// routing.md A31-T01, T02.
+// A31-T01, A31-T02.
 static int read_max_duration(const Hcm *hcm, struct res_listener *l, struct lb_err *err)
 {
 	const Google__Protobuf__Duration *d =
@@ -59,7 +59,7 @@ static int read_max_duration(const Hcm *hcm, struct res_listener *l, struct lb_e
 	return 0;
 }
 
-// xds-client.md CL-02.
+// CL-02.
 static int read_routes(const Hcm *hcm, struct res_listener *l, struct lb_err *err)
 {
 	if (hcm->route_specifier_case == HCM_SPECIFIER(RDS)) {

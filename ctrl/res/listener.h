@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // envoy.config.listener.v3.Listener as plain data: the api_listener's HttpConnectionManager
-// (xds-client.md CL-02, routing.md §9 and §10).
+// (CL-02, A31-*, FLT-*).
 // Thread: ctrl.
 #pragma once
 

@@ -18,17 +18,17 @@
 #define MAX_DEPTH_SAID 3 // lists within lists in an error: its reason must not be cut off
 #define NS_PER_S 1000000000ull
 
-// lb-tree.md RH-03: what the resource may ask for, and what it gets.
+// RH-03: what the resource may ask for, and what it gets.
 #define RING_MIN_SIZE 1024
 #define RING_MAX_SIZE (8u << 20)
 #define RING_SIZE_CAP 4096
 
-// lb-tree.md A48-01
+// A48-01
 #define CHOICES_DEFAULT 2
 #define CHOICES_LEAST 2
 #define CHOICES_MOST 10
 
-// lb-tree.md A58-02
+// A58-02
 #define OOB_PERIOD_NS (10 * NS_PER_S)
 #define BLACKOUT_NS (10 * NS_PER_S)
 #define EXPIRATION_NS (180 * NS_PER_S)

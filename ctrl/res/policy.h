@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cluster's load_balancing_policy, or the older lb_policy, as the tree of policies that the
-// balancer runs (gRFC A52; lb-tree.md A52-T10). What a policy does with its parameters is lb's.
+// balancer runs (gRFC A52; A52-T10). What a policy does with its parameters is lb's.
 // Thread: ctrl.
 #pragma once
 

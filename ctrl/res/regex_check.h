@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether patterns are valid, for RE2 to say (routing.md RX-03, RX-04). Verdicts are remembered: a
+// Whether patterns are valid, for RE2 to say (RX-03, RX-04). Verdicts are remembered: a
 // configuration comes again and again with nearly the same patterns, and RE2 takes tens of
 // microseconds for each.
 // Thread: ctrl.

@@ -38,7 +38,7 @@ static void add_unknown(struct unknown_words *u, struct str word)
 		u->len = sizeof(u->text) - 1;
 }
 
-// routing.md RT-01.
+// RT-01.
 static uint32_t read_conditions(struct res_reader *rd, const char *list)
 {
 	struct unknown_words unknown = {.len = 0};
@@ -65,7 +65,7 @@ static uint64_t at_least_1_ms(uint64_t ns)
 	return ns < NS_PER_MS ? NS_PER_MS : ns;
 }
 
-// routing.md RT-04.
+// RT-04.
 static int read_back_off(const BackOff *m, struct lb_retry *ret, struct lb_err *err)
 {
 	if (!m->base_interval)

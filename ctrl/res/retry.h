@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The retry policy of a virtual host or a route (gRFC A44; routing.md RT-01 to RT-04). Not for
+// The retry policy of a virtual host or a route (gRFC A44; RT-01 to RT-04). Not for
 // users of the decoded resources.
 // Thread: ctrl.
 #pragma once

@@ -27,7 +27,7 @@ typedef Envoy__Config__Route__V3__Route Route;
 		(m)->n_response_headers_to_add || (m)->n_response_headers_to_remove)
 #define EDITS_IGNORED "request_headers_to_… and response_headers_to_… are ignored"
 
-// routing.md VH-07.
+// VH-07.
 static int check_domain(const char *d, struct lb_err *err)
 {
 	if (!d[0])

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// envoy.config.route.v3.RouteConfiguration as plain data (routing.md §1 to §9, §11, §12). Routes
-// that gRPC ignores are not among the routes, only told of; what is left can be evaluated exactly.
+// envoy.config.route.v3.RouteConfiguration as plain data (A28-R*, A28-P*, RX-*, A28-H*, A28-O*,
+// A28-V*, A28-W*, VH-*, A31-*, HP-*, RT-*). Routes that gRPC ignores are not among the routes, only
+// told of; what is left can be evaluated exactly.
 // Thread: ctrl.
 #pragma once
 
@@ -28,7 +29,7 @@ struct res_route {
 	uint32_t n_headers;
 	uint32_t ppm; // LB_PPM_ALWAYS = no fraction
 	const struct res_weighted_cluster *clusters; // one with weight 1 for a plain `cluster`
-	enum lb_action_kind action; // UNSUPPORTED: matches, and the request fails (V04)
+	enum lb_action_kind action; // UNSUPPORTED: matches, and the request fails (A28-V04)
 	uint32_t n_clusters;
 	uint32_t index; // in the resource's list, which also counts the ignored ones
 	// The retry policy that counts (RT-02). hash[].rewrite is NULL: whoever compiles sets it.

@@ -58,7 +58,7 @@ void res_plugins_fini(struct res_plugins *p)
 	strmap_fini(&p->names);
 }
 
-// routing.md A28-V08; header_max, when it is there, alone counts (A31-T03).
+// A28-V08; header_max, when it is there, alone counts (A31-T03).
 static int read_timeouts(struct res_reader *rd, const MaxDuration *m, struct lb_timeouts *t)
 {
 	if (!m)
@@ -75,7 +75,7 @@ static int read_timeouts(struct res_reader *rd, const MaxDuration *m, struct lb_
 	return 0;
 }
 
-// routing.md HP-03.
+// HP-03.
 static int read_rewrite(struct res_reader *rd, const HashHeader *m, struct lb_hash_policy *h)
 {
 	const Envoy__Type__Matcher__V3__RegexMatchAndSubstitute *re = m->regex_rewrite;
@@ -159,7 +159,7 @@ static struct res_override_entry override_of_entry(const void *message, size_t i
 		m->typed_per_filter_config[i]->key, m->typed_per_filter_config[i]->value};
 }
 
-// routing.md A28-W05, W07. cluster_header is not read (W09).
+// A28-W05, A28-W07. cluster_header is not read (A28-W09).
 static int read_cluster_weight(
 	struct res_reader *rd, const ClusterWeight *m, struct res_weighted_cluster *c)
 {
@@ -174,7 +174,7 @@ static int read_cluster_weight(
 	return c->name ? res_overrides_read(rd, &overrides, &c->overrides) : -ENOMEM;
 }
 
-// routing.md A28-W02 to W04.
+// A28-W02 to A28-W04.
 static int check_weights(struct res_reader *rd, const Weighted *w, uint64_t sum)
 {
 	if (sum == 0 || sum > UINT32_MAX)
@@ -222,7 +222,7 @@ static int read_single(struct res_reader *rd, const char *name, struct res_route
 	return one->name ? 0 : -ENOMEM;
 }
 
-// routing.md A28-V02, V06.
+// A28-V02, A28-V06.
 static int read_specifier(struct res_reader *rd, const Action *a, const struct res_plugins *plugins,
 	struct res_route *r, const char **ret_ignored)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the requests of a route go and what is done for them (routing.md §6, §7, §9, §11, §17). Not
-// for users of the decoded resources.
+// Where the requests of a route go and what is done for them (A28-V*, A28-W*, A31-*, HP-*, AR-*).
+// Not for users of the decoded resources.
 // Thread: ctrl.
 #pragma once
 

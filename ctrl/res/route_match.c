@@ -67,7 +67,7 @@ static int read_part(struct res_reader *rd, const char *text, const char *field,
 	return res_copy(rd, text, &h->text);
 }
 
-// routing.md SM-01 to SM-03.
+// SM-01 to SM-03.
 static int read_string_matcher(
 	struct res_reader *rd, const StringMatcher *m, struct lb_header_match_conf *h)
 {
@@ -167,7 +167,7 @@ static int read_headers(struct res_reader *rd, const Match *m, struct res_route 
 	return 0;
 }
 
-// routing.md A28-O01, O02, O05: only default_value counts.
+// A28-O01, A28-O02, A28-O05: only default_value counts.
 static int read_fraction(struct res_reader *rd, const Match *m, struct res_route *r)
 {
 	r->ppm = LB_PPM_ALWAYS;

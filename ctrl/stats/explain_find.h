@@ -46,7 +46,7 @@ struct explain_outcome {
 uint32_t explain_outcomes(
 	const struct explain_found *, struct explain_outcome ret[EXPLAIN_MAX_STEPS + 1]);
 
-// What a cookie does to the requests that draw an entry of a route (routing.md SA-10).
+// What a cookie does to the requests that draw an entry of a route (SA-10).
 struct explain_session {
 	const struct lb_session *filter; // NULL = no session covers them
 	struct lb_session_cookie cookie; // into the query's text: good until that is used again
@@ -64,6 +64,6 @@ const struct lb_filter *explain_filter(const struct explain_query *, const struc
 // What share of the route's requests each of its entries gets. ret has room for all.
 void explain_shares(const struct explain_query *, const struct explain_found *,
 	const struct res_route *, double *ret);
-// The hash that the request has on this route (routing.md HP-01); unknown = any.
+// The hash that the request has on this route (HP-01); unknown = any.
 struct lb_pick_hash explain_hash(
 	const struct explain_query *, const struct explain_found *, const struct res_route *);

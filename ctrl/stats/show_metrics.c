@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// show metrics: the xDS client's metrics of gRFC A78 and A88 (xds-client.md CS-09), in the text
+// show metrics: the xDS client's metrics of gRFC A78 and A88 (CS-09), in the text
 // form of Prometheus. There is one client for all frontends, so that grpc.target would say nothing.
 #include "ctrl/res/types.h"
 #include "ctrl/stats/show_impl.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client status discovery service (CSDS: gRFC A40; xds-client.md §15) on top of csds_dump. What
+// The client status discovery service (CSDS: gRFC A40; CS-*) on top of csds_dump. What
 // it costs is bounded: one response is made at a time, a slice of it each millisecond or so; few
 // wait to be read, and not for long; a caller that asks faster than it reads waits.
 // Thread: ctrl.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One server's aggregated stream: versions, nonces, answers and reconnects (xds-client.md §1,
-// FM-03). How requests and responses look is the protocol's, what a response means is the owner's.
+// One server's aggregated stream: versions, nonces, answers and reconnects (PC-*, FM-03). How
+// requests and responses look is the protocol's, what a response means is the owner's.
 // Thread: ctrl.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The xDS client of one server: watches by type and name, a cache, and an ADS stream, state of the
-// world or incremental (xds-client.md §1, 2, 3, 7, 8, 10). A state machine: time comes from the
+// world or incremental (PC-*, SW-*, DL-*, FM-*, WA-*, DE-*). A state machine: time comes from the
 // wheel, messages from the transport, chance from `rand`. It never looks inside a resource.
 // Not here: which resources are needed (ctrl/deps), what they mean (ctrl/res).
 // Thread: ctrl.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Incremental ADS (xds-client.md §3): requests say what has changed, responses too, and each
+// Incremental ADS (DL-*): requests say what has changed, responses too, and each
 // resource has a version of its own.
 #include "ctrl/xds/bootstrap/node.h"
 #include "ctrl/xds/protocol.h"

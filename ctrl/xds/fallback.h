@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One authority with several servers in order of preference (gRFC A71, xds-client.md §11). Its
+// One authority with several servers in order of preference (gRFC A71, FB-*). Its
 // cache outlives the change from one server to another: what is served is the last word of the
 // server in use, and until that has spoken the last word of those before it.
 //

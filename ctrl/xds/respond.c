@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a response does to the cache (xds-client.md §1, 2, 10). Each entry is judged by itself: the
+// What a response does to the cache (PC-*, SW-*, DE-*). Each entry is judged by itself: the
 // good ones are used although others are refused (A46). Only a response that contradicts itself, by
 // listing something twice (PC-07), is refused as a whole.
 #include "ctrl/xds/bootstrap/bootstrap.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of the world (xds-client.md §2): each request lists all names of its type, and each
+// State of the world (SW-*): each request lists all names of its type, and each
 // response of listeners or clusters all there are.
 #include "ctrl/xds/bootstrap/node.h"
 #include "ctrl/xds/protocol.h"

@@ -60,7 +60,7 @@ struct xds_type {
 	const char *url; // "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 	const char *label; // "cluster", for operators
 	// A SotW response lists every resource of the type that was asked for, so that a missing
-	// one was deleted (xds-client.md SW-11). False: absence means nothing (SW-14).
+	// one was deleted (SW-11). False: absence means nothing (SW-14).
 	bool full_state;
 	enum xds_origin origin;
 	// Names and contents are only passed on (raw.h): names are taken as they are spelt, and

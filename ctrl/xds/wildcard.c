@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wildcards: a subscription to "*" stands for all names that the server has for its parameters
-// (xds-client.md §2, 3). Each name that comes so becomes an entry like any other, but for the
+// (SW-*, DL-*). Each name that comes so becomes an entry like any other, but for the
 // server not being asked for it.
 #include "ctrl/xds/bootstrap/name.h"
 #include "ctrl/xds/inside.h"

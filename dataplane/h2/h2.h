@@ -57,7 +57,7 @@ struct h2_conf {
 enum h2_message_kind { H2_REQUEST, H2_INFORMATIONAL, H2_RESPONSE, H2_TRAILERS };
 
 // One decoded header block, borrowed until the callback returns. It passed the rules of RFC
-// 9113 8.2 and 8.3 (routing.md HX-04..HX-10): what is malformed never reaches the owner, but for
+// 9113 8.2 and 8.3 (HX-04..HX-10): what is malformed never reaches the owner, but for
 // `bad`.
 struct h2_message {
 	enum h2_message_kind kind;
@@ -139,7 +139,7 @@ uint32_t h2_conn_n_streams(const struct h2_conn *);
 // Client: how many more streams may be opened now (peer's MAX_CONCURRENT_STREAMS, ids left, no
 // GOAWAY).
 uint32_t h2_conn_stream_room(const struct h2_conn *);
-// First SETTINGS frame seen (gRPC's READY, lb-tree.md BO-03).
+// First SETTINGS frame seen (gRPC's READY, BO-03).
 bool h2_conn_ready(const struct h2_conn *);
 // The stream of the header block that has begun and not ended, 0 = none: the owner's header timer
 // runs while it is the same.

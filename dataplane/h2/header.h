@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Header rules (RFC 9113 8.2, 8.3; routing.md HX-04..HX-10): decoded fields in, one h2_message or
+// Header rules (RFC 9113 8.2, 8.3; HX-04..HX-10): decoded fields in, one h2_message or
 // the reason why it is malformed out. Knows no connection, and of HPACK only what a field is.
 // Thread: one owner.
 #pragma once

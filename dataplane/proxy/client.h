@@ -19,7 +19,7 @@ struct proxy_client {
 	struct twheel_timer leave_timer; // leaves: the first GOAWAY, the last one, then the end
 	uint64_t generation; // of its listener when it was accepted; 0 = there was none
 	uint64_t leave_by_ns; // of one that leaves and was told to
-	uint64_t random; // its own, for hashing (routing.md HP-08)
+	uint64_t random; // its own, for hashing (HP-08)
 	uint32_t block_id; // of its stream, 0 = none is open
 	uint16_t frontend;
 	bool leaves; // since its listener became another one

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time a request may take, from its HEADERS on: the client's grpc-timeout and the limits of
-// route and listener (gRFC A31; routing.md A31-T01..T10). It covers delays, waiting and all
+// route and listener (gRFC A31; A31-T01..A31-T10). It covers delays, waiting and all
 // attempts. The timer is not armed when there is none.
 // Thread: the owning worker.
 #pragma once

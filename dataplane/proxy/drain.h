@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaving, in the manner of routing.md HX-22: GOAWAY in two steps, streams finish, a deadline cuts
+// Leaving, in the manner of HX-22: GOAWAY in two steps, streams finish, a deadline cuts
 // the rest. Either all of the proxy leaves, and takes no new clients, or those go who came by a
 // listener that is another one now (FLT-11).
 // Thread: the owning worker.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults that the configuration wants for a request: a delay before anything else happens to it,
-// and an abort after the delay (gRFC A33; routing.md FI-01..FI-08). Drawn once, when the route is
+// and an abort after the delay (gRFC A33; FI-01..FI-08). Drawn once, when the route is
 // chosen; the request's retries have had theirs.
 // Thread: the owning worker, but for the gauge that all share.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What passes through between a request's two streams: fields, body and flow control, both ways.
-// Each side's window opens only as the other side's bytes leave (routing.md HX-24).
+// Each side's window opens only as the other side's bytes leave (HX-24).
 // Thread: the owning worker.
 #pragma once
 

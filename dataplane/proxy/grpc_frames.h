@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the messages of a gRPC body end (gRPC over HTTP/2, "Length-Prefixed-Message"): a byte of
-// flags, a length of four, as many bytes. Bodies pass through as they are (routing.md HX-12); this
+// flags, a length of four, as many bytes. Bodies pass through as they are (HX-12); this
 // only says whether trailers may follow now without cutting a message.
 // Thread: the owning worker. Pure.
 #pragma once

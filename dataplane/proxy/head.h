@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The header blocks that leave the proxy: the one place in each direction where something is added
-// to what came, or changed. All else passes as it is (routing.md HX-11).
+// to what came, or changed. All else passes as it is (HX-11).
 // Thread: the owning worker.
 #pragma once
 

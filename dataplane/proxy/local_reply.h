@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers that we make ourselves (routing.md HX-02, HX-03).
+// Answers that we make ourselves (HX-02, HX-03).
 // Thread: the owning worker; pure but for the stream.
 #pragma once
 

@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-// Load reports have refusals, too (A27-I10, xds-client.md LR-07).
+// Load reports have refusals, too (A27-I10, LR-07).
 static void count_refusal(struct proxy *p, uint32_t load)
 {
 	if (load)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whom one attempt goes to, as its cluster says in this turn's snapshot. A leaf is asked in gRPC's
-// order (lb-tree.md A27-I01): drops, circuit breaker, session, and then its policy. What becomes of
+// order (A27-I01): drops, circuit breaker, session, and then its policy. What becomes of
 // the answer is attempt.h's.
 // Thread: the owning worker.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the chosen route and the listener's filters want of a request, taken down in the turn of its
-// HEADERS: none of them is looked at again (routing.md A28-R07).
+// HEADERS: none of them is looked at again (A28-R07).
 // Thread: the owning worker.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that wait until their cluster's picker can choose: one FIFO per cluster, bounded over
-// all (lb-tree.md Q-06). A queue is walked again when a new snapshot came or a connection of this
+// all. A queue is walked again when a new snapshot came or a connection of this
 // worker came or went (MC-17), a bounded number of picks per turn. Requests whose backend is chosen
 // already wait at that backend instead.
 // Thread: the owning worker.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request as it must be sent, or sent again: header fields, body bytes so far and trailers, in
 // pooled chunks. Kept while the request waits, and until the backend answers for a transparent
-// retry (routing.md RT-11).
+// retry (RT-11).
 // Thread: the owning worker.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a request is sent again (gRFC A6, A44; routing.md RT-06..RT-13). As long as nothing of an
+// Whether a request is sent again (gRFC A6, A44; RT-06..RT-13). As long as nothing of an
 // answer went to the client and all of the request is stored, there are three reasons to:
 //
 //   - a backend surely did nothing with it, whatever the route says (RT-11). What never left this

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request's session (gRFC A55, A60, A75; routing.md SA-*): what its cookie asks for, kept for all
+// A request's session (gRFC A55, A60, A75; SA-*): what its cookie asks for, kept for all
 // of its attempts, and the Set-Cookie that its answer must carry. The text is lb/route/session.h's.
 // Thread: the owning worker.
 #pragma once
@@ -32,7 +32,7 @@ struct proxy_session {
 // of chunks.
 [[nodiscard]] bool proxy_session_begin(struct proxy_request *, const struct lb_session *,
 	const struct lb_req *, struct lb_route_result *to);
-// What its cluster has for the addresses of the session (A75-O05..O09).
+// What its cluster has for the addresses of the session (A75-O05..A75-O09).
 enum lb_affinity_kind proxy_session_pick(
 	const struct proxy_request *, const struct lb_affinity_map *, struct lb_affinity_host *ret);
 // The request went to this host of the cluster: its answer sets a cookie unless the client's says

@@ -84,7 +84,7 @@ struct proxy_drain {
 	struct proxy_client *next; // to hear of this step; NULL = all have
 	struct twheel_timer timer;
 	uint64_t deadline_ns;
-	// Of listeners that became others (routing.md FLT-11).
+	// Of listeners that became others (FLT-11).
 	uint64_t n_generations; // of the snapshot that they are of
 	uint64_t generations[LB_MAX_FRONTENDS]; // of the snapshot's frontends
 	struct proxy_client *look_at; // perhaps of an earlier one; NULL = no walk going on
@@ -135,7 +135,7 @@ struct proxy {
 	uint64_t counters[PROXY_N_COUNTERS];
 };
 
-// Nobody else may wait for a backend or a time (lb-tree.md Q-06).
+// Nobody else may wait for a backend or a time.
 static inline bool proxy_queues_full(const struct proxy *p)
 {
 	return p->queues.n_waiting + p->queues.n_paused >= p->conf.max_queued;

@@ -13,7 +13,7 @@ struct proxy_backend;
 struct proxy_request;
 
 enum proxy_upstream_state {
-	PROXY_UPSTREAM_CONNECTING, // until the peer's first SETTINGS (lb-tree.md BO-03)
+	PROXY_UPSTREAM_CONNECTING, // until the peer's first SETTINGS (BO-03)
 	PROXY_UPSTREAM_READY,
 	PROXY_UPSTREAM_RETIRING, // its streams finish, new ones go elsewhere
 };

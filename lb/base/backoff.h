@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits between attempts to connect, as gRPC has them (doc/connection-backoff.md; BO-01, FM-03):
-// 1 s, times 1.6 each, at most 120 s, ±20 %. Holds no timer.
+// Waits between attempts to connect, as gRPC has them (grpc/grpc doc/connection-backoff.md; BO-01,
+// FM-03): 1 s, times 1.6 each, at most 120 s, ±20 %. Holds no timer.
 // Thread: one owner.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// xds_override_host's side of a leaf's connections (gRFC A75; lb-tree.md A75-O04, A75-O12 to
+// xds_override_host's side of a leaf's connections (gRFC A75; A75-O04, A75-O12 to
 // A75-O20): which members that no policy uses are connected all the same, since a session needs
 // them, and for how long. What picks read is lb/pick/affinity_map.h's.
 // Thread: ctrl.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An aggregate cluster's balancing (gRFC A37, A75; lb-tree.md A75-T02, A75-G09, A75-G11, A75-G12):
+// An aggregate cluster's balancing (gRFC A37, A75; A75-T02, A75-G09, A75-G11, A75-G12):
 // the first of its leaves that serves, each with a tree of its own that the others don't touch. The
 // list is flat already; who is a leaf, and in which order, the dependency manager says.
 // Thread: ctrl.

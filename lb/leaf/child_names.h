@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which child of the priority policy serves which priority of a leaf, by number (gRFC A74;
-// lb-tree.md A74-C03 to A74-C05): a number follows its localities when these move between
+// A74-C03 to A74-C05): a number follows its localities when these move between
 // priorities, so that no connection closes for it. Immutable; each update makes the next one from
 // the one before.
 // Thread: ctrl. Pure.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Outlier detection as a layer over the members of one leaf cluster, of all of its priorities (gRFC
-// A50, A75; lb-tree.md A50-E01 to A50-E10, A75-E11, A50-E12 to A50-E18, MC-15): when it sweeps,
+// A50, A75; A50-E01 to A50-E10, A75-E11, A50-E12 to A50-E18, MC-15): when it sweeps,
 // whose counters it looks at, and what becomes of ejections when the configuration or the members
 // change. The arithmetic is lb/leaf/outlier.h's; what an ejection does to a member is
 // lb/member/member.h's.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One leaf cluster's balancing (gRFC A75; lb-tree.md A75-T01, A75-T03, A74-T06, A74-C07 to A74-C09,
+// One leaf cluster's balancing (gRFC A75; A75-T01, A75-T03, A74-T06, A74-C07 to A74-C09,
 // A27-I02, A74-I12): its members over all updates, and above the policies of its priorities the
 // choice among these, session affinity, drops, the limit of requests, and outlier detection. Not
 // the cluster resource itself, and not what chooses among leaves (lb/leaf/aggregate.h).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Members that a leaf's newest list lacks, but its policies still have: lists that are to take over
-// wait until somebody of theirs is READY (lb-tree.md RR-04), and so may several in a row. Requests
+// wait until somebody of theirs is READY (RR-04), and so may several in a row. Requests
 // to them find their host names, and who comes back is the same member (A50-E04). Not the policies'
 // own lists, which keep the members connected.
 // Thread: ctrl.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outlier detection's arithmetic (gRFC A50; lb-tree.md A50-E03 to A50-E10, A75-E11, A50-E12 to
+// Outlier detection's arithmetic (gRFC A50; A50-E03 to A50-E10, A75-E11, A50-E12 to
 // A50-E15): who is ejected and who comes back at a sweep. Who counts requests, when sweeps are, and
 // what an ejection does to an endpoint are its caller's.
 // Thread: any. Pure.

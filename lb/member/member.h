@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One endpoint of one leaf cluster as its policies see it: one or more addresses that are a single
-// balancing unit with one connection (gRFC A61, A62; lb-tree.md PF-01..PF-08), and whether outlier
+// balancing unit with one connection (gRFC A61, A62; PF-01..PF-08), and whether outlier
 // detection has ejected it (A50-E16). It stays the same object over updates while its set of
 // addresses does (A50-E04). Connecting walks the addresses as pick_first does; nothing connects
 // unless a policy asks. Not the connection itself: that is the subchannels'.

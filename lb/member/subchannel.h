@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connectivity of one endpoint as the policies see it: IDLE → CONNECTING → READY, or
-// TRANSIENT_FAILURE with backoff (lb-tree.md BO-01..BO-04), then IDLE again. One record per address
+// TRANSIENT_FAILURE with backoff (BO-01..BO-04), then IDLE again. One record per address
 // for all workers (MC-07). A state machine without I/O: it asks for a connection attempt, hears the
 // outcome.
 // Thread: ctrl.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What session affinity knows of a leaf cluster's endpoints, as workers read it (gRFC A55, A75;
-// lb-tree.md A55-O01 to A55-O03, A75-O05 to A75-O10): each endpoint of each priority under each of
+// A55-O01 to A55-O03, A75-O05 to A75-O10): each endpoint of each priority under each of
 // its addresses, with the state of its connection. Immutable; versions share what did not change:
 // the endpoints with the index of their addresses, and all pages of states but those that differ.
 // What keeps connections is lb/leaf/affinity.h's.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many requests a cluster has in flight, over all workers, and whether one more may start (gRFC
-// A32; lb-tree.md A32-I05 to A32-I09, MC-14). One counter for each pair of cluster and EDS service
+// A32; A32-I05 to A32-I09, MC-14). One counter for each pair of cluster and EDS service
 // name, shared by all who use that pair; the limit is the caller's, so that another one acts at
 // once and touches nobody who is in.
 // Thread: enter/leave on workers; the rest on ctrl.

@@ -7,7 +7,7 @@
 enum lb_cause {
 	LB_CAUSE_OK, // the backend's own complete answer, whatever its status
 	LB_CAUSE_NO_ROUTE, // NR: no virtual host or no route
-	LB_CAUSE_NO_ACTION, // NA: the route's action is unsupported (routing.md A28-V04)
+	LB_CAUSE_NO_ACTION, // NA: the route's action is unsupported (A28-V04)
 	LB_CAUSE_NO_CONFIG, // NC: no usable configuration for this frontend, or no such cluster
 	LB_CAUSE_NO_HEALTHY, // UH: cluster without a usable endpoint; none can be connected to, too
 	LB_CAUSE_UPSTREAM_RESET, // UR: the backend reset the stream
@@ -15,13 +15,13 @@ enum lb_cause {
 	LB_CAUSE_UPSTREAM_PROTOCOL, // UPE: the backend broke the protocol
 	LB_CAUSE_UPSTREAM_TOO_LARGE, // UTL: its response header or trailers are above our limits
 	LB_CAUSE_OVERFLOW, // UO: the limit on queued requests, or the cluster's on live ones
-	LB_CAUSE_DROPPED, // DO: dropped as the endpoints' configuration asks (lb-tree.md A27-I01)
+	LB_CAUSE_DROPPED, // DO: dropped as the endpoints' configuration asks (A27-I01)
 	LB_CAUSE_TIMEOUT, // UT: a deadline passed
 	LB_CAUSE_OVERLOAD, // OM: our own pools, live requests among them, were exhausted
 	LB_CAUSE_CLIENT_RESET, // DR: the client reset the stream
 	LB_CAUSE_CLIENT_LOST, // DC: the client's connection went away
 	LB_CAUSE_CLIENT_PROTOCOL, // DPE: malformed request
-	LB_CAUSE_FAULT, // FI: aborted as the configuration asked (routing.md FI-02)
+	LB_CAUSE_FAULT, // FI: aborted as the configuration asked (FI-02)
 	LB_N_CAUSES,
 };
 

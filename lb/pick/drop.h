@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which requests of a cluster are dropped, by category, as EDS says (gRFC A27; lb-tree.md
+// Which requests of a cluster are dropped, by category, as EDS says (gRFC A27;
 // A27-I01 to A27-I04). Immutable; shared by all that have the same.
 // Thread: new/get/put on ctrl; the rest on workers.
 #pragma once

@@ -32,7 +32,8 @@ struct lb_endpoint {
 #define LB_ENDPOINT_SIZE 56
 #define LB_ENDPOINT_SLAB 64 // endpoints lie side by side in slabs, which never move
 
-// The worker that keeps the endpoint connected when a policy wants it (docs/threads.md).
+// The worker that keeps the endpoint connected when a policy wants it
+// (docs/decisions/anchor-worker.md).
 static inline uint32_t lb_endpoint_anchor(uint32_t id, uint32_t n_workers)
 {
 	return id % n_workers;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places of breakers (lb/pick/breaker.h) that one worker keeps ready, so that its requests come and
 // go without a write to a line that all workers write to. A place that is kept counts as in flight:
-// all of them together never pass the limit (lb-tree.md MC-14).
+// all of them together never pass the limit (MC-14).
 //
 // What it costs: others may be refused although a place is free, but only while the requests in
 // flight grow from half of the limit to all of it within one turn of the worker that keeps it, and

@@ -42,7 +42,7 @@ enum lb_event_kind {
 	// member and snapshot.
 	LB_EVENT_WISH,
 	LB_EVENT_ORCA, // the newest of the member's reports of the last while
-	LB_EVENT_METRIC, // one value of one request, for load reports (xds-client.md LR-10)
+	LB_EVENT_METRIC, // one value of one request, for load reports (LR-10)
 	LB_EVENT_HEARD, // a host that was not known on a link is there, or says so anew
 };
 struct lb_event {
@@ -70,7 +70,7 @@ struct lb_event {
 // Requests of one cluster on one worker. started = sum of ended[] + active, always.
 struct lb_cluster_counters {
 	uint64_t started;
-	uint64_t active; // gauge: holds the cluster alive (routing.md A31-C02)
+	uint64_t active; // gauge: holds the cluster alive (A31-C02)
 	uint64_t queued; // gauge: waiting for a backend, a delay or a retry's backoff
 	uint64_t ended[LB_N_CAUSES];
 };
@@ -83,7 +83,7 @@ struct lb_endpoint_counters {
 // Requests that were sent to one member of a leaf's. issued - ok - failed - unjudged are in flight.
 struct lb_member_counters {
 	uint64_t issued;
-	uint64_t ok, failed; // as outlier detection tells them apart (lb-tree.md A50-E05)
+	uint64_t ok, failed; // as outlier detection tells them apart (A50-E05)
 	uint64_t unjudged; // ended by what is none of the backend's doing
 	uint64_t used_ns; // when one of a session was last sent to it (A75-O12); 0 = never
 };
@@ -126,7 +126,7 @@ struct lb_shared {
 	// [LB_MAX_MEMBERS] which load counters the member's requests go to besides; 0 = none. A
 	// request keeps the one with which it was sent. w: ctrl (relaxed), r: workers.
 	uint32_t *loads;
-	// The gauge of routing.md FI-08; w: workers (relaxed), only when a fault hits.
+	// The gauge of FI-08; w: workers (relaxed), only when a fault hits.
 	_Alignas(64) uint32_t active_faults;
 };
 struct lb_shared *lb_shared_new(void); // NULL = no memory

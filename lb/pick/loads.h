@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which load counters (lb/pick/link.h) a leaf's refusals are booked under: one a category of drops,
-// and one for the circuit breaker's (xds-client.md LR-07). Those of localities go with their
+// and one for the circuit breaker's (LR-07). Those of localities go with their
 // members (lb_shared.loads). Immutable, shared by the pickers that have it.
 // Thread: new/get/put on ctrl; workers read.
 #pragma once

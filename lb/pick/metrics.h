@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values of backends' reports a leaf's load reports want (gRFC A85; xds-client.md LR-10).
+// Which values of backends' reports a leaf's load reports want (gRFC A85; LR-10).
 // Workers tell values by their index here, and only those that are wanted. Immutable, shared by the
 // pickers that have it.
 // Thread: new/get/put on ctrl; workers read.

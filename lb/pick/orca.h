@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backends say of their load, turned into weights (gRFC A58; lb-tree.md A58-01, A58-03): the
+// What backends say of their load, turned into weights (gRFC A58; A58-01, A58-03): the
 // last report of each member, and since when there are some. Not who gets the reports.
 // Thread: ctrl. Time is passed in.
 #pragma once

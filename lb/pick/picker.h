@@ -14,7 +14,7 @@
 struct lb_hash_policy;
 struct lb_req;
 
-// A request's hash, kept with it for its retries (routing.md HP-06).
+// A request's hash, kept with it for its retries (HP-06).
 struct lb_pick_hash {
 	uint64_t value;
 	bool known; // false: the first picker that asks has it made

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring of ring_hash (gRFC A42, A61; lb-tree.md RH-01, RH-02): entries in proportion to weights,
+// The ring of ring_hash (gRFC A42, A61; RH-01, RH-02): entries in proportion to weights,
 // at places that depend on keys alone, so that one that leaves moves only its own requests.
 // Thread: new/free on ctrl; find anywhere. Pure.
 #pragma once

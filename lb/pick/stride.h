@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Static stride scheduler: picks proportional to weights without state but a sequence number, which
-// each picking worker has its own of (gRFC A58; lb-tree.md A58-04, A58-05, A58-07, MC-11).
+// each picking worker has its own of (gRFC A58; A58-04, A58-05, A58-07, MC-11).
 // Not what walks the sequence: that is its picker's.
 // Thread: any. Pure.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ordered walk over a cluster's policy tree, from the top down (gRFC A75's diagrams; lb-tree.md
+// An ordered walk over a cluster's policy tree, from the top down (gRFC A75's diagrams;
 // A75-T01): what operators see, in whatever form the visitor writes it.
 // Thread: ctrl.
 #pragma once

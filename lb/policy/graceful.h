@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The place of a node whose kind may change (lb-tree.md A52-T12): another kind is made beside the
+// The place of a node whose kind may change (A52-T12): another kind is made beside the
 // node that serves, which goes on until the new one has something better to say than CONNECTING or
 // it leaves READY itself. The same kind is a plain update.
 // Thread: ctrl.

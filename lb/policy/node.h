@@ -22,7 +22,7 @@ struct rand;
 
 // Which policy, and its parameters, as CDS says. Immutable; outlives the nodes that were given it.
 enum lb_policy_kind {
-	LB_POLICY_WRR_LOCALITY, // weighted_target over localities, `child` in each (lb-tree.md §11)
+	LB_POLICY_WRR_LOCALITY, // weighted_target over localities, `child` in each (A52-L*)
 	LB_POLICY_ROUND_ROBIN,
 	LB_POLICY_WEIGHTED_ROUND_ROBIN, // client_side_weighted_round_robin
 	LB_POLICY_LEAST_REQUEST,
@@ -115,7 +115,7 @@ struct lb_node_env {
 struct lb_node_parent {
 	// New state and picker; the reference moves to the parent, also on failure. Called inside
 	// update() (once at most), exit_idle(), timers, and members' changes. 0, or -ENOMEM: the
-	// parent has the old one still; the node tries again (lb-tree.md §24).
+	// parent has the old one still; the node tries again (UPD-*).
 	int (*publish)(void *ctx, enum lb_state, struct lb_picker *);
 	void *ctx;
 };

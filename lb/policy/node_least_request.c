@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// least_request (gRFC A48; lb-tree.md A48-01..A48-03): the one of a few, drawn at random, that has
+// least_request (gRFC A48; A48-01..A48-03): the one of a few, drawn at random, that has
 // the fewest requests in flight. The counts are all workers', so that they agree on who is busy
 // (MC-12); whoever sends the request keeps them (lb_cell.counts_active).
 #include "lb/policy/node_spread.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pick_first (gRFC A61, A62; lb-tree.md PF-01..PF-07): one connection for the whole list. The
+// pick_first (gRFC A61, A62; PF-01..PF-07): one connection for the whole list. The
 // addresses of all endpoints make one member of the node's own, which does the connecting.
 // Ejections do not concern it: there is nobody else to send requests to.
 #include "lb/base/rand.h"

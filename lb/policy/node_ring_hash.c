@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ring_hash (gRFC A42, A61; lb-tree.md RH-04..RH-07): a request's hash names a place on the ring,
+// ring_hash (gRFC A42, A61; RH-04..RH-07): a request's hash names a place on the ring,
 // and the members from there on in turn serve it. Nothing connects before a pick needs it: then the
 // pick carries a wish to the control thread, which connects the member for all workers (MC-07,
 // MC-13). A worker that lacks a connection to a READY one opens its own and waits (MC-05).

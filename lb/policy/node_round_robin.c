@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// round_robin (lb-tree.md RR-01..RR-04): picks walk the READY ones in a cycle. The place in the
+// round_robin (RR-01..RR-04): picks walk the READY ones in a cycle. The place in the
 // cycle belongs to the picking worker (MC-09): a 2^32nd of a turn is its unit, so that it is a
 // place among however many there are, and going round needs no test. A step is rounded up: nobody
 // has two turns in a row, and of n endpoints n^2 / 2^32 are passed over in a cycle (two of

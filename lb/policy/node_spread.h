@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What round_robin, weighted_round_robin and least_request have in common: they connect every
-// endpoint and keep it so (lb-tree.md RR-01), aggregate states alike (RR-03), have new lists take
+// endpoint and keep it so (RR-01), aggregate states alike (RR-03), have new lists take
 // over alike (RR-04), and pick among the READY ones, which they keep as cells. Not a node itself.
 // Thread: ctrl; the functions for pickers on workers.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weighted_round_robin (gRFC A58; lb-tree.md A58-01..A58-07): round robin in proportion to what
+// weighted_round_robin (gRFC A58; A58-01..A58-07): round robin in proportion to what
 // backends report. Weights lie in the cells, scaled as lb/pick/stride.h has them, so that a worker
 // needs only its place in the sequence (MC-11), and one endpoint's change only its own page. All
 // are weighed again once an update period.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The priority policy (gRFC A56; lb-tree.md A56-P01 to A56-P14): of children in an order it makes
+// The priority policy (gRFC A56; A56-P01 to A56-P14): of children in an order it makes
 // and uses the first that serves, with 10 s for each to try. What a child is its user says: the
 // priorities of a leaf cluster, or the leaves of an aggregate.
 // Thread: ctrl.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular expressions as RE2 defines them (routing.md RX-01..RX-11): RE2 says what is valid and
+// Regular expressions as RE2 defines them (RX-01..RX-11): RE2 says what is valid and
 // what matches; Hyperscan runs whatever it can run with the same verdict, a set of patterns in one
 // scan.
 // A pattern always has to cover the whole subject.

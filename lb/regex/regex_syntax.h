@@ -9,7 +9,7 @@
 // What Hyperscan could read in another way than RE2 never gets there: characters and classes are
 // written out as bytes, flags are worked in, anchors at the ends (which say nothing here) are left
 // out. On ASCII texts without NUL, and on those only, both engines then give the same verdict
-// (routing.md RX-05, RX-07, RX-09, RX-10).
+// (RX-05, RX-07, RX-09, RX-10).
 struct lb_regex_syntax {
 	bool is_common; // false = RE2 alone can run it; all below is 0
 	size_t prefix_len; // bytes of the literal start of all that match

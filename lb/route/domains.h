@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which virtual host serves an authority (routing.md VH-01..VH-10), compiled: exact names in a
+// Which virtual host serves an authority (VH-01..VH-10), compiled: exact names in a
 // hash, prefix and suffix wildcards in radix trees. The same rule on plain data is
 // lb_vhost_choose() in lb/route/route.h.
 // Thread: new/free on ctrl; find anywhere. Pure.

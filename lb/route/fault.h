@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fault filter does to one request (gRFC A33; routing.md FI-01..FI-09): a delay, an abort
+// What a fault filter does to one request (gRFC A33; FI-01..FI-09): a delay, an abort
 // after it, both or none, each by its own draw.
 // Thread: workers. Pure but for the gauge.
 #pragma once

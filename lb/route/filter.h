@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP filters of a listener and what routes override of them (gRFC A39; routing.md FLT-05..07):
+// HTTP filters of a listener and what routes override of them (gRFC A39; FLT-05..FLT-07):
 // the most specific of weighted cluster, route, virtual host and listener counts whole, by the
 // filter's name. The router, which ends every chain, is not in it.
 // Thread: chains are built, counted and freed on ctrl; workers read.
@@ -21,7 +21,7 @@ enum lb_filter_kind {
 enum lb_fault_delay { LB_DELAY_NONE, LB_DELAY_FIXED, LB_DELAY_HEADER };
 enum lb_fault_abort { LB_ABORT_NONE, LB_ABORT_HTTP, LB_ABORT_GRPC, LB_ABORT_HEADER };
 
-// gRFC A33; routing.md FI-01..FI-09.
+// gRFC A33; FI-01..FI-09.
 struct lb_fault {
 	enum lb_fault_delay delay;
 	enum lb_fault_abort abort;
@@ -34,7 +34,7 @@ struct lb_fault {
 	uint32_t max_active; // UINT32_MAX = no limit (FI-08)
 };
 
-// gRFC A55, A60; routing.md SA-01..SA-19.
+// gRFC A55, A60; SA-01..SA-19.
 struct lb_session {
 	bool enabled; // false = this filter does nothing here
 	struct str cookie, path; // name; path "" = unset

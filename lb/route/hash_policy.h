@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request's hash for policies that pick by it (gRFC A42; routing.md HP-01..HP-08).
+// A request's hash for policies that pick by it (gRFC A42; HP-01..HP-08).
 // Thread: built on ctrl; run on workers. Pure but for the scratch buffer and the rewrite.
 #pragma once
 

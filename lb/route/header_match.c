@@ -354,7 +354,7 @@ bool lb_header_view_match(struct lb_header_view *v, uint32_t matcher)
 		gather(v);
 	const struct matcher *m = &v->matchers->list[matcher];
 	const struct lb_header_value *value = &v->lane->values[m->name];
-	if (m->kind == LB_HEADER_PRESENT) // A28-H05, H07
+	if (m->kind == LB_HEADER_PRESENT) // A28-H05, A28-H07
 		return ((value->n > 0) == m->present) != m->invert;
 	if (value->n == 0) // A28-H06
 		return false;

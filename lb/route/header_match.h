@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Header matchers of a route (routing.md §4, §16) and the values they see. Names are numbered per
+// Header matchers of a route (A28-H*, SM-*) and the values they see. Names are numbered per
 // virtual host; a request's values are looked up once, when the first matcher asks.
 // Thread: built on ctrl; match on workers. Pure but for the scratch.
 #pragma once

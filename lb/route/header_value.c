@@ -4,7 +4,7 @@
 #include "lb/base/check.h"
 #include "lb/route/req.h"
 
-// Names that start with "grpc-" are gRPC's own (PROTOCOL-HTTP2.md).
+// Names that start with "grpc-" are gRPC's own (grpc/grpc doc/PROTOCOL-HTTP2.md).
 enum lb_header_source lb_header_source(struct str name)
 {
 	static const struct {

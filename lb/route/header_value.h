@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What those see of a request who ask for a header by its name, header matchers and hash policies:
-// which names it shows (routing.md A28-H10, A28-H12), and several fields as one value.
+// which names it shows (A28-H10, A28-H12), and several fields as one value.
 // Thread: any. Pure.
 #pragma once
 

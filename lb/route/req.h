@@ -16,7 +16,7 @@ struct lb_req {
 	// Regular fields in order of arrival; `host` is not among them (it became the authority).
 	const struct field *fields;
 	size_t n_fields;
-	uint64_t connection; // random, one per client connection (routing.md HP-08)
+	uint64_t connection; // random, one per client connection (HP-08)
 };
 
 // What a gRPC request's content-type says (HX-01).

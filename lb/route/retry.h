@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A route's retry policy (gRFC A44, A6; routing.md RT-01..RT-05).
+// A route's retry policy (gRFC A44, A6; RT-01..RT-05).
 // Thread: any. Pure.
 #pragma once
 

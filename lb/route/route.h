@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One route configuration, compiled: virtual hosts (exact > suffix > prefix > any domain,
-// routing.md VH-01..VH-11), each with ordered routes, the first whose criteria are all true wins
-// (A28-R01, R02). Immutable after build; tables and virtual hosts are shared by snapshots through
-// counts that only the control thread touches.
+// VH-01..VH-11), each with ordered routes, the first whose criteria are all true wins
+// (A28-R01, A28-R02). Immutable after build; tables and virtual hosts are shared by snapshots
+// through counts that only the control thread touches.
 // Thread: build/get/put on ctrl; find on workers, on ctrl for operators. Pure but for the scratch.
 #pragma once
 
@@ -50,7 +50,7 @@ struct lb_route_conf {
 	struct lb_regex_ref regex; // REGEX
 	const struct lb_header_match_conf *headers;
 	uint32_t n_headers;
-	// Of the requests that match otherwise, so many in a million do (O02..O04).
+	// Of the requests that match otherwise, so many in a million do (A28-O02..A28-O04).
 	uint32_t ppm; // LB_PPM_ALWAYS = all
 	bool grpc_only; // no effect on gRPC requests, others don't match (A28-O07)
 	enum lb_action_kind action;

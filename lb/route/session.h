@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cookie of session affinity as text (gRFC A55, A60; routing.md SA-03..SA-09, SA-16, SA-17):
+// The cookie of session affinity as text (gRFC A55, A60; SA-03..SA-09, SA-16, SA-17):
 // base64 of "ADDRESS[,ADDRESS…];CLUSTER". Who is chosen by it is not said here.
 // Thread: any. Pure.
 #pragma once

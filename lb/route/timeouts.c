@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/route/timeouts.h"
 
-// 0 switches a limit off (A31-T02, T03).
+// 0 switches a limit off (A31-T02, A31-T03).
 static uint64_t limit(uint64_t ns)
 {
 	return ns ? ns : LB_NO_TIMEOUT;

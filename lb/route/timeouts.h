@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a request may take (gRFC A31; routing.md A31-T01..T06).
+// How long a request may take (gRFC A31; A31-T01..A31-T06).
 // Thread: any. Pure.
 #pragma once
 

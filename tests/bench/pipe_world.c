@@ -373,7 +373,7 @@ struct pipe_world *pipe_world_new(struct pipe_control *c, const struct pipe_worl
 		hello(&w->clients[i], true);
 	}
 	// Requests, too, since they alone connect a worker to endpoints that another one's
-	// connection has made READY (lb-tree.md MC-04).
+	// connection has made READY (MC-04).
 	uint64_t n_asked = 0;
 	for (int i = 0; i < 32; i++) {
 		control_turn(&c->control);

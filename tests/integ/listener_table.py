@@ -93,7 +93,7 @@ def fault_rows():
         "fault", FAULT, abort={"http_status": 503, "percentage": {"denominator": 9}}),
         ROUTER_FILTER), "fault", "denominator", core="ACK: it does not check")
     delay = {"fixed_delay": "-1s", "percentage": {"numerator": 100}}
-    yield bad("fault with a bad delay (V08)", filters(some("fault", FAULT, delay=delay),
+    yield bad("fault with a bad delay (A28-V08)", filters(some("fault", FAULT, delay=delay),
                                                       ROUTER_FILTER), "fault", "fixed_delay")
     yield good("fault", filters(some("fault", FAULT, **http_abort(418)), ROUTER_FILTER),
                {"/x.T/M": "418"})
@@ -180,7 +180,7 @@ def manager_rows():
     inline["virtual_hosts"][0]["routes"].append({"route": {"cluster": ALPHA}})
     yield bad("bad inline routes", without(changed(route_config=inline), "rds"), "route_config",
               "route 1", "match")
-    yield bad("max_stream_duration below 0 (V08)", changed(common_http_protocol_options={
+    yield bad("max_stream_duration below 0 (A28-V08)", changed(common_http_protocol_options={
         "max_stream_duration": "-1s"}), "max_stream_duration")
     yield good("max_stream_duration of 0 (A31-T02)", changed(common_http_protocol_options={
         "max_stream_duration": "0s"}))

@@ -92,7 +92,7 @@ def test_traffic_moves_away_from_a_dead_backend_but_stays_in_its_cluster(world):
 
 
 def test_requests_wait_for_a_dead_cluster_where_the_frontend_says_so(make_world):
-    """lb-tree.md Q-00, Q-01: with every backend dead requests wait, and all are served when they
+    """Q-00, Q-01: with every backend dead requests wait, and all are served when they
     are back."""
     world = make_world()
     config = world.bed.config_text

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Load reports (LRS) of real calls: what the server hears, over all reports, is exactly what
-clients saw and backends served (xds-client.md §14). Each test has a cluster of its own."""
+clients saw and backends served (LR-*). Each test has a cluster of its own."""
 
 import collections
 import time

@@ -124,7 +124,7 @@ def fixture_policies(module_lab):
 
 
 def test_stream_ends_at_its_deadline_with_whole_messages(policies):
-    """A31-T01, T08: DEADLINE_EXCEEDED comes after whole messages, as trailers."""
+    """A31-T01, A31-T08: DEADLINE_EXCEEDED comes after whole messages, as trailers."""
     body = json.dumps({"chunks": 100, "bytes": 50, "pause_s": 0.1})
     (long,) = policies.call("/shunt.test.Echo/Expand", body=body, stream=True)
     assert long["code"] == "DEADLINE_EXCEEDED" and 5 <= long["messages"] <= 11, long
@@ -135,7 +135,7 @@ def test_stream_ends_at_its_deadline_with_whole_messages(policies):
     ("/limited.T/M", 0, 1), ("/limited.T/M", 0.4, 0.4), ("/plain.T/M", 0, LISTENER_MAX_S),
     ("/capped.T/M", 0, 1), ("/capped.T/M", 9, 1)))
 def test_limits_end_calls(policies, path, client_s, ends_s):
-    """A31-T01, T03, T04, T05."""
+    """A31-T01, A31-T03, A31-T04, A31-T05."""
     (answer,) = policies.call(path, ["x-script", "0wait3000"], timeout=client_s)
     assert answer["code"] == "DEADLINE_EXCEEDED" and ends_in(answer, ends_s), answer
 

@@ -65,28 +65,28 @@ def bad_match(label, match, *texts, **more):
 # -- what a route matches
 
 def path_rows():
-    yield routes_row("no match (V01)", ('virtual host "row"', "route 0", "match"),
+    yield routes_row("no match (A28-V01)", ('virtual host "row"', "route 0", "match"),
                      {"route": {"cluster": ALPHA}})
-    yield bad_match("empty match (P03)", {}, "path")
-    yield bad_match("the old regex field (P03)", {}, "path",
+    yield bad_match("empty match (A28-P03)", {}, "path")
+    yield bad_match("the old regex field (A28-P03)", {}, "path",
                     patch=[[ROUTE_FIELDS + ".match", "1a022f61"]])
-    yield bad_match("unknown path specifier (P03)", {}, "path",
+    yield bad_match("unknown path specifier (A28-P03)", {}, "path",
                     patch=[[ROUTE_FIELDS + ".match", UNKNOWN_FIELD]])
-    yield bad_match("connect_matcher (P08)", {"connect_matcher": {}}, "connect_matcher")
-    yield bad_match("path_separated_prefix (P08)", {"path_separated_prefix": "/a"},
+    yield bad_match("connect_matcher (A28-P08)", {"connect_matcher": {}}, "connect_matcher")
+    yield bad_match("path_separated_prefix (A28-P08)", {"path_separated_prefix": "/a"},
                     "path_separated_prefix")
     template = {"name": "t", "typed_config": {"@type": TEMPLATE, "path_template": "/{a}"}}
-    yield bad_match("path_match_policy (P08)", {"path_match_policy": template}, "path_match_policy")
-    yield taken("empty prefix (P01)", {"prefix": ""})
+    yield bad_match("path_match_policy (A28-P08)", {"path_match_policy": template}, "path_match_policy")
+    yield taken("empty prefix (A28-P01)", {"prefix": ""})
     yield taken("prefix of nothing but a slash", {"prefix": "/"})
     yield passed_by("empty path", {"path": ""})
-    yield passed_by("prefix without a slash (P07)", {"prefix": "x.T/"})
-    yield match_row("path that gRPC could not ask for (P07)", ACK, {"path": "/a/b/c"},
+    yield passed_by("prefix without a slash (A28-P07)", {"prefix": "x.T/"})
+    yield match_row("path that gRPC could not ask for (A28-P07)", ACK, {"path": "/a/b/c"},
                     {"/a/b/c": ALPHA, "/a/b": BETA})
     yield match_row("path with a NUL", ("routes[0]", "path", "NUL"), {"path": "/x.T/M\0"},
                     core="ACK: it takes any text")
     yield taken("case_sensitive unset", {"path": "/x.T/M", "case_sensitive": True})
-    yield match_row("case_sensitive false (P04)", ACK, {"path": "/X.t/m", "case_sensitive": False},
+    yield match_row("case_sensitive false (A28-P04)", ACK, {"path": "/X.t/m", "case_sensitive": False},
                     {"/x.T/M": ALPHA, "/x.T/N": BETA})
 
 
@@ -130,39 +130,39 @@ def header_row(label, matcher, *texts, name="x-h", **more):
 
 
 def header_rows():
-    lax = "ACK: it takes an empty operand (H02)"
-    yield header_row("header without a name (H13)", {"present_match": True}, "name", name="",
-                     core="ACK: it takes a name of nothing (H13)")
-    yield header_row("header without a specifier (H14)", {})
-    yield header_row("header with the old regex_match (H14)", {}, patch=[
+    lax = "ACK: it takes an empty operand (A28-H02)"
+    yield header_row("header without a name (A28-H13)", {"present_match": True}, "name", name="",
+                     core="ACK: it takes a name of nothing (A28-H13)")
+    yield header_row("header without a specifier (A28-H14)", {})
+    yield header_row("header with the old regex_match (A28-H14)", {}, patch=[
         [ROUTE_FIELDS + ".match.headers[1]", "2a0161"]])
-    yield header_row("header with an unknown specifier (H14)", {}, patch=[
+    yield header_row("header with an unknown specifier (A28-H14)", {}, patch=[
         [ROUTE_FIELDS + ".match.headers[1]", UNKNOWN_FIELD]])
     for kind in ("prefix", "suffix", "contains"):
-        yield header_row(f"empty {kind}_match (H02)", {f"{kind}_match": ""}, f"{kind}_match",
+        yield header_row(f"empty {kind}_match (A28-H02)", {f"{kind}_match": ""}, f"{kind}_match",
                          core=lax)
         yield header_row(f"empty {kind} of string_match (SM-03)", {"string_match": {kind: ""}},
                          kind, core=lax)
     yield header_row("string_match without a pattern (SM-03)", {"string_match": {}}, "string_match")
     custom = {"custom": {"name": "c", "typed_config": {"@type": ROUTER}}}
     yield header_row("string_match custom (SM-03)", {"string_match": custom}, "custom")
-    yield header_row("bad safe_regex_match (H03)", {"safe_regex_match": {"regex": "("}}, "regex")
+    yield header_row("bad safe_regex_match (A28-H03)", {"safe_regex_match": {"regex": "("}}, "regex")
     yield header_row("bad safe_regex of string_match", {"string_match": {
         "safe_regex": {"regex": "("}}}, "regex")
-    yield header_row("range that ends before it starts (H04)", {
+    yield header_row("range that ends before it starts (A28-H04)", {
         "range_match": {"start": 2, "end": 1}}, "range_match")
     nul = {"prefix": "", "headers": [{"name": "x-h", "exact_match": "a\0"}]}
     yield match_row("exact_match with a NUL", ("headers[0]", "exact_match", "NUL"), nul,
                     core="ACK: it takes any text")
     present = [["x-h", "5"]]
     for label, matcher, matches in (
-            ("empty range (H04)", {"range_match": {"start": 5, "end": 5}}, False),
-            ("exact_match of nothing (H01)", {"exact_match": ""}, False),
+            ("empty range (A28-H04)", {"range_match": {"start": 5, "end": 5}}, False),
+            ("exact_match of nothing (A28-H01)", {"exact_match": ""}, False),
             ("string_match exact of nothing", {"string_match": {"exact": ""}}, False),
-            ("treat_missing_header_as_empty (H06)", {"exact_match": "5",
+            ("treat_missing_header_as_empty (A28-H06)", {"exact_match": "5",
                                                      "treat_missing_header_as_empty": True}, True),
-            ("name in upper case (H13)", {"name": "X-H", "present_match": True}, True),
-            ("-bin is never there (H10)", {"name": "x-h-bin", "present_match": False}, True)):
+            ("name in upper case (A28-H13)", {"name": "X-H", "present_match": True}, True),
+            ("-bin is never there (A28-H10)", {"name": "x-h-bin", "present_match": False}, True)):
         match = {"prefix": "", "headers": [{"name": "x-h", **matcher}]}
         yield match_row(label, ACK, match, {"/x.T/M": ALPHA if matches else BETA}, headers=present)
 
@@ -170,29 +170,29 @@ def header_rows():
 def other_match_rows():
     def fraction(**percent):
         return {"prefix": "", "runtime_fraction": {"default_value": percent}}
-    yield bad_match("unknown denominator (O05)", fraction(numerator=1, denominator=7),
+    yield bad_match("unknown denominator (A28-O05)", fraction(numerator=1, denominator=7),
                     "denominator")
-    yield bad_match("fraction without a default_value (O05)", {
+    yield bad_match("fraction without a default_value (A28-O05)", {
         "prefix": "", "runtime_fraction": {"runtime_key": "k"}}, "runtime_fraction",
-        core="ACK: always (O05)")
-    yield taken("fraction above 100 % (O02)", fraction(numerator=300, denominator="HUNDRED"))
-    yield passed_by("fraction of nothing (O03)", fraction(numerator=0))
+        core="ACK: always (A28-O05)")
+    yield taken("fraction above 100 % (A28-O02)", fraction(numerator=300, denominator="HUNDRED"))
+    yield passed_by("fraction of nothing (A28-O03)", fraction(numerator=0))
     query = [{"name": "q", "present_match": True}]
-    yield passed_by("query_parameters (O06)", {"prefix": "", "query_parameters": query})
-    yield passed_by("bad regex beside query_parameters (O06, V03)", {
+    yield passed_by("query_parameters (A28-O06)", {"prefix": "", "query_parameters": query})
+    yield passed_by("bad regex beside query_parameters (A28-O06, A28-V03)", {
         "safe_regex": {"regex": "("}, "query_parameters": query})
-    yield passed_by("bad header beside query_parameters (O06)", {
+    yield passed_by("bad header beside query_parameters (A28-O06)", {
         "prefix": "", "headers": [{"name": ""}], "query_parameters": query})
-    yield passed_by("query_parameters and no path at all (O06)", {"query_parameters": query})
-    yield passed_by("grpc matcher and a plain request (O07)", {"prefix": "", "grpc": {}})
-    yield taken("grpc matcher and a gRPC request (O07)", {"prefix": "", "grpc": {}},
+    yield passed_by("query_parameters and no path at all (A28-O06)", {"query_parameters": query})
+    yield passed_by("grpc matcher and a plain request (A28-O07)", {"prefix": "", "grpc": {}})
+    yield taken("grpc matcher and a gRPC request (A28-O07)", {"prefix": "", "grpc": {}},
                 headers=[["content-type", "application/grpc"]])
-    yield taken("tls_context (O08)", {"prefix": "", "tls_context": {"presented": True}})
-    yield taken("dynamic_metadata (O09)", {"prefix": "", "dynamic_metadata": [
+    yield taken("tls_context (A28-O08)", {"prefix": "", "tls_context": {"presented": True}})
+    yield taken("dynamic_metadata (A28-O09)", {"prefix": "", "dynamic_metadata": [
         {"filter": "f", "path": [{"key": "k"}], "value": {"present_match": True}}]})
-    yield taken("filter_state (O09)", {"prefix": "", "filter_state": [
+    yield taken("filter_state (A28-O09)", {"prefix": "", "filter_state": [
         {"key": "k", "string_match": {"exact": "v"}}]})
-    yield taken("unknown field of the match (O09)", {"prefix": ""},
+    yield taken("unknown field of the match (A28-O09)", {"prefix": ""},
                 patch=[[ROUTE_FIELDS + ".match", UNKNOWN_FIELD]])
 
 
@@ -217,22 +217,22 @@ def action_rows():
                          ("direct_response", {"direct_response": {"status": 200}}),
                          ("filter_action", {"filter_action": {}}),
                          ("non_forwarding_action", {"non_forwarding_action": {}})):
-        yield action_row(f"{name} action (V04)", action, "503")
-    yield action_row("unknown action (V04)", {}, "503", patch=[[ROUTE_FIELDS, UNKNOWN_FIELD]])
-    yield routes_row("bad match of a redirect (V01)", ("route 0", "match"),
+        yield action_row(f"{name} action (A28-V04)", action, "503")
+    yield action_row("unknown action (A28-V04)", {}, "503", patch=[[ROUTE_FIELDS, UNKNOWN_FIELD]])
+    yield routes_row("bad match of a redirect (A28-V01)", ("route 0", "match"),
                      {"match": {}, "redirect": {"host_redirect": "h"}})
-    yield ignored("no cluster_specifier (V02)", {})
-    yield ignored("unknown cluster_specifier (V02)", {},
+    yield ignored("no cluster_specifier (A28-V02)", {})
+    yield ignored("unknown cluster_specifier (A28-V02)", {},
                   patch=[[ROUTE_FIELDS + ".route", UNKNOWN_FIELD]])
-    yield ignored("cluster_header (V02)", {"cluster_header": "x-c"})
+    yield ignored("cluster_header (A28-V02)", {"cluster_header": "x-c"})
     plugin = {"extension": {"name": "p", "typed_config": {"@type": ROUTER}}}
-    yield ignored("inline_cluster_specifier_plugin (V02)",
+    yield ignored("inline_cluster_specifier_plugin (A28-V02)",
                   {"inline_cluster_specifier_plugin": plugin})
-    yield routes_row("bad regex and cluster_header (V03)", ("route 0", "match", "regex"), {
+    yield routes_row("bad regex and cluster_header (A28-V03)", ("route 0", "match", "regex"), {
         "match": {"safe_regex": {"regex": "("}}, "route": {"cluster_header": "x-c"}})
-    yield bad_action("undeclared cluster_specifier_plugin (V06)", {"cluster_specifier_plugin": "p"},
+    yield bad_action("undeclared cluster_specifier_plugin (A28-V06)", {"cluster_specifier_plugin": "p"},
                      "cluster_specifier_plugin")
-    yield bad_action("cluster without a name (W05)", {"cluster": ""}, "cluster")
+    yield bad_action("cluster without a name (A28-W05)", {"cluster": ""}, "cluster")
     for field, value in (("cluster_not_found_response_code", "NOT_FOUND"), ("timeout", "1s"),
                          ("prefix_rewrite", "/y"), ("host_rewrite_literal", "h"),
                          ("auto_host_rewrite", True), ("host_rewrite_header", "x-h"),
@@ -248,20 +248,20 @@ def weighted(*entries, **more):
 
 def weight_rows():
     where = "weighted_clusters"
-    yield bad_action("missing weight (W05)", weighted((ALPHA,)), where, "clusters[0]", "weight")
-    yield bad_action("entry without a name (W05)", weighted((ALPHA, 1), ("", 1)), where,
+    yield bad_action("missing weight (A28-W05)", weighted((ALPHA,)), where, "clusters[0]", "weight")
+    yield bad_action("entry without a name (A28-W05)", weighted((ALPHA, 1), ("", 1)), where,
                      "clusters[1]")
-    yield bad_action("all weights 0 (W04)", weighted((ALPHA, 0), (BETA, 0)), where)
-    yield bad_action("no entries (W04)", weighted(), where)
-    yield bad_action("weights above 2^32 (W03)", weighted((ALPHA, 4294967295), (BETA, 1)), where)
+    yield bad_action("all weights 0 (A28-W04)", weighted((ALPHA, 0), (BETA, 0)), where)
+    yield bad_action("no entries (A28-W04)", weighted(), where)
+    yield bad_action("weights above 2^32 (A28-W03)", weighted((ALPHA, 4294967295), (BETA, 1)), where)
     sums = [ALPHA, 1], [ALPHA, 1], {"total_weight": 3}
     yield action_row("a total_weight that is not the sum", {"route": weighted(*sums[:2], **sums[2])},
                      ALPHA)
-    for label, entries, more in (("total_weight met (W02)", ((ALPHA, 7), (BETA, 0)),
+    for label, entries, more in (("total_weight met (A28-W02)", ((ALPHA, 7), (BETA, 0)),
                                   {"total_weight": 7}),
-                                 ("weight 0 (W04)", ((BETA, 0), (ALPHA, 1)), {}),
-                                 ("greatest sum (W03)", ((ALPHA, 4294967295), (BETA, 0)), {}),
-                                 ("a cluster twice (W07)", ((ALPHA, 1), (ALPHA, 2)), {})):
+                                 ("weight 0 (A28-W04)", ((BETA, 0), (ALPHA, 1)), {}),
+                                 ("greatest sum (A28-W03)", ((ALPHA, 4294967295), (BETA, 0)), {}),
+                                 ("a cluster twice (A28-W07)", ((ALPHA, 1), (ALPHA, 2)), {})):
         yield action_row(label, {"route": weighted(*entries, **more)}, ALPHA)
 
 
@@ -291,9 +291,9 @@ def policy_rows():
         patch = [[f"{ROUTE_FIELDS}.{seconds}", text]]
         limits = with_policy(max_stream_duration={"max_stream_duration": "0s"})
         if ok:
-            yield action_row(f"duration with {label} (V08)", {"route": limits}, ALPHA, patch=patch)
+            yield action_row(f"duration with {label} (A28-V08)", {"route": limits}, ALPHA, patch=patch)
         else:
-            yield bad_action(f"duration with {label} (V08)", limits, "max_stream_duration",
+            yield bad_action(f"duration with {label} (A28-V08)", limits, "max_stream_duration",
                              patch=patch)
     yield bad_action("hash of a header without a name (HP-03)", with_policy(
         hash_policy=[{"header": {"header_name": ""}}]), "hash_policy[0]", "header_name")
@@ -334,12 +334,12 @@ def host_rows():
               {"/x.T/M": ALPHA})
     yield Row("two hosts of one name", ACK, [
         virtual_host("row", ["*"], good), virtual_host("row", ["b.test"], good)], {"/x.T/M": ALPHA})
-    yield Row("no virtual hosts (V05)", ACK, [], {"/x.T/M": "404"}, has_versions=False)
-    yield Row("no routes (V05)", ACK, [virtual_host("row", ["*"])], {"/x.T/M": "404"})
-    yield Row("all routes ignored (V05)", ACK, [virtual_host("row", ["*"], route(
+    yield Row("no virtual hosts (A28-V05)", ACK, [], {"/x.T/M": "404"}, has_versions=False)
+    yield Row("no routes (A28-V05)", ACK, [virtual_host("row", ["*"])], {"/x.T/M": "404"})
+    yield Row("all routes ignored (A28-V05)", ACK, [virtual_host("row", ["*"], route(
         {"prefix": "", "query_parameters": [{"name": "q"}]}, ALPHA))], {"/x.T/M": "404"})
     where = ('virtual host "unused"', "route 1", "match")
-    yield Row("fault in a host that nobody uses (V07)", where, [
+    yield Row("fault in a host that nobody uses (A28-V07)", where, [
         virtual_host("row", ["*"], good),
         virtual_host("unused", ["unused.test"], good, {"route": {"cluster": ALPHA}})])
     bad = virtual_host("row", ["*"], good)

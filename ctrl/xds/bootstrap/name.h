@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of resources (xRFC TP1, gRFC A47, xds-client.md §9): "xdstp://authority/type/id?k=v&…", and
+// Names of resources (xRFC TP1, gRFC A47, FE-*): "xdstp://authority/type/id?k=v&…", and
 // old-style ones, which are one opaque text each. Two names that mean the same resource have the
 // same canonical text, so that it serves as a key and on the wire.
 // Not here: collections, globs and fragments' directives, which gRPC does not use either (FE-10).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load reports to one xDS server (LRS; gRFC A27, A64, xds-client.md §14): a stream of its own, up
+// Load reports to one xDS server (LRS; gRFC A27, A64, LR-*): a stream of its own, up
 // as long as there is a cluster to report on, and reports as often as the server wishes. A state
 // machine: time comes from the wheel, messages from the transport.
 //

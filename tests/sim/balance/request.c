@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real pick path, in the order in which a request passes it (lb-tree.md A27-I01), and what
+// The real pick path, in the order in which a request passes it (A27-I01), and what
 // waits.
 #include "lb/pick/breaker.h"
 #include "lb/pick/loads.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lb-tree.md §13, §16, §17 and §20 as timelines: who is asked to connect, when, and how often.
+// RR-*, RH-*, PF-* and BO-* as timelines: who is asked to connect, when, and how often.
 #include "tests/sim/balance/sim.h"
 #include "tests/support/check.h"
 

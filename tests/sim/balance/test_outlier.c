@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lb-tree.md §9 as timelines: who is ejected at which sweep, and who comes back, over thousands of
+// A50-E* as timelines: who is ejected at which sweep, and who comes back, over thousands of
 // virtual minutes.
 #include "tests/sim/balance/sim.h"
 #include "tests/support/check.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lb-tree.md §5 and §7 as timelines: which priority serves when, and who is connected when.
+// A56-P*, A75-G* and A37-G* as timelines: which priority serves when, and who is connected when.
 #include "tests/sim/balance/sim.h"
 #include "tests/support/check.h"
 

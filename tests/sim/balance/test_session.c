@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lb-tree.md §10 as timelines: whom sessions reach, whose connections they keep, and how long.
+// A75-O*, A55-O* as timelines: whom sessions reach, whose connections they keep, and how long.
 #include "tests/sim/balance/sim.h"
 #include "tests/support/check.h"
 

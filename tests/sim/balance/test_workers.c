@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lb-tree.md §21 and §25: several workers with connections, places and generators of their own.
+// Q-* and MC-*: several workers with connections, places and generators of their own.
 // Shares pass a chi-squared test at p > 0.001, for each worker and for all of them together.
 #include "tests/sim/balance/sim.h"
 #include "tests/support/check.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a backend's next connection is made after one has ended (lb-tree.md BO-03, BO-04, MC-07).
+// When a backend's next connection is made after one has ended (BO-03, BO-04, MC-07).
 #include "tests/sim/proxy/cases.h"
 #include "tests/support/check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A control thread in small: the real policy trees, connectivity and snapshots of lb/ over the
 // rings of the one simulated worker. With a second, imagined worker every endpoint may be READY
-// without a connection of the simulated one (lb-tree.md MC-04).
+// without a connection of the simulated one (MC-04).
 // Thread: one.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deadlines of requests, one situation a test (routing.md A31-T01..T10, C05).
+// Deadlines of requests, one situation a test (A31-T01..A31-T10, A31-C05).
 #include "dataplane/proxy/grpc_timeout.h"
 #include "lb/pick/cause.h"
 #include "lb/pick/link.h"
@@ -58,7 +58,7 @@ static void a31_t01_the_routes_or_the_listeners_limit_or_the_client(void **state
 		{{.has_max = true, .max_ns = 10 * SECOND}, NONE, NULL, 10 * SECOND},
 		{{.has_max = true, .max_ns = 10 * SECOND}, 5 * SECOND, NULL, 10 * SECOND},
 		{{0}, 5 * SECOND, "20S", 5 * SECOND}, {{0}, 5 * SECOND, NULL, 5 * SECOND},
-		{{.has_max = true, .max_ns = 10 * SECOND}, NONE, "2500m", 2500 * MS}, // T05
+		{{.has_max = true, .max_ns = 10 * SECOND}, NONE, "2500m", 2500 * MS}, // A31-T05
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check_row(&rows[i]);

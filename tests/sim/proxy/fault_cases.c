@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Injected faults, one situation a test (gRFC A33; routing.md FI-01..FI-08, FLT-05, FLT-06).
+// Injected faults, one situation a test (gRFC A33; FI-01..FI-08, FLT-05, FLT-06).
 #include "lb/pick/cause.h"
 #include "lb/pick/link.h"
 #include "lb/route/filter.h"

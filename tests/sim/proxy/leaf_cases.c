@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a leaf asks of a worker beside a backend, one situation a test: drops, the circuit breaker,
-// what is counted of attempts (gRFC A27, A32, A50; lb-tree.md §8, §9, §10).
+// what is counted of attempts (gRFC A27, A32, A50; A27-I*, A32-I*, A50-E*, A75-O*, A55-O*).
 #include "lb/cluster.h"
 #include "lb/leaf/leaf.h"
 #include "lb/leaf/outlier.h"

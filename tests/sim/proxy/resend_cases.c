@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that are sent again though no policy asks for it, one situation a test (routing.md
-// RT-11, RT-13; RFC 9110 9.2.2).
+// Requests that are sent again though no policy asks for it, one situation a test (RT-11, RT-13;
+// RFC 9110 9.2.2).
 #include "lb/cluster.h"
 #include "lb/member/connectivity.h"
 #include "lb/pick/cause.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Retries, one situation a test (routing.md RT-03..RT-13).
+// Retries, one situation a test (RT-03..RT-13).
 #include "lb/pick/cause.h"
 #include "lb/pick/link.h"
 #include "tests/sim/proxy/cases.h"

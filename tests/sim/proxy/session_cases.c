@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is done for requests by the hosts of their cluster, one situation a test: session affinity
-// (gRFC A55, A60, A75; routing.md SA-*), authorities (A81; AR-*), and the hash (A42; HP-06).
+// (gRFC A55, A60, A75; SA-*), authorities (A81; AR-*), and the hash (A42; HP-06).
 #include "lb/cluster.h"
 #include "lb/index/hash.h"
 #include "lb/member/connectivity.h"
@@ -311,7 +311,7 @@ static struct world *draining_world(void)
 	return w;
 }
 
-// A75-O07, O08: what is being connected to is waited for, before others are connected to.
+// A75-O07, A75-O08: what is being connected to is waited for, before others are connected to.
 static void a75_o07_connecting_goes_before_unconnected(void **state)
 {
 	struct world *w = draining_world();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who waits, what the control thread hears of it, and what it hears of backends' load, one
-// situation a test (lb-tree.md §21, §14, MC-05, MC-17; gRFC A31, A58, A64).
+// situation a test (Q-*, A58-*, MC-05, MC-17; gRFC A31, A58, A64).
 #include "lb/base/base64.h"
 #include "lb/pick/cause.h"
 #include "lb/pick/link.h"
@@ -161,7 +161,7 @@ static void mc_17_expired_requests_leave_before_the_next_pick(void **state)
 	world_free(w);
 }
 
-// A31-R12, R11
+// A31-R12, A31-R11
 static void a31_r12_nobody_waits_for_a_deleted_cluster(void **state)
 {
 	struct world *w = failing_world(PROXY_WAIT_ALWAYS);

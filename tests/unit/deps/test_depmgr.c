@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dependency manager (xds-client.md §12): what is watched, when a configuration is delivered,
+// The dependency manager (DM-*): what is watched, when a configuration is delivered,
 // and what is in it.
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LOGICAL_DNS clusters through the dependency manager (lb-tree.md §18, xds-client.md DM-04, DM-11,
+// LOGICAL_DNS clusters through the dependency manager (A37-D*, A61-D*, DM-04, DM-11,
 // DM-13, DM-23).
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregate clusters through the dependency manager: which clusters are watched, and which leaves
-// an aggregate has (lb-tree.md §7, xds-client.md DM-14 to DM-19).
+// an aggregate has (A75-G*, A37-G*, DM-14 to DM-19).
 #include "ctrl/deps/config.h"
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
@@ -72,7 +72,7 @@ static void an_aggregate_waits_for_all_that_it_reaches(void **state)
 	deps_fini(&f);
 }
 
-// WA-14, DM-18, DM-24
+// WA-14, A37-G05, DM-18, DM-24
 static void a_leaf_of_two_aggregates_and_a_route_is_one_entry_and_one_watch(void **state)
 {
 	struct deps_fixture f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of resolved names, in virtual time (xds-client.md §12, lb-tree.md §18).
+// The life of resolved names, in virtual time (DM-*, A37-D*, A61-D*).
 #include "ctrl/dns/names.h"
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"
@@ -337,7 +337,7 @@ static void failure_keeps_the_earlier_answer_A37_D03(void **state)
 	fini(&f);
 }
 
-// gRPC's doc/connection-backoff.md, as for all retries of its resolvers
+// grpc/grpc doc/connection-backoff.md, as for all retries of its resolvers
 static void failures_are_spaced_by_the_backoff(void **state)
 {
 	struct fixture f;

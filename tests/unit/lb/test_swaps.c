@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Picks while the control thread swaps snapshots (lb-tree.md MC-01, MC-14, MC-18, UPD-01): real
+// Picks while the control thread swaps snapshots (MC-01, MC-14, MC-18, UPD-01): real
 // threads, the real slot, the real tree of a cluster. The long form: test_lb_swaps 10000.
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"

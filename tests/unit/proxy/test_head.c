@@ -176,7 +176,7 @@ static void too_many_fields_are_refused(void **state)
 	assert_false(proxy_head_to_backend(&request, &m, NULL, &out));
 }
 
-// A28-P05, P06: however it was matched.
+// A28-P05, A28-P06: however it was matched.
 static void the_path_goes_on_as_it_came(void **state)
 {
 	struct h2_message m = {.kind = H2_REQUEST, .path = STR("/Pkg.S/../M%2f?q=1#f")}, out;

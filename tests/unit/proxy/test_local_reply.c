@@ -178,7 +178,7 @@ static void grpc_messages_are_percent_encoded_and_cut_between_characters(void **
 		PROXY_GRPC_MESSAGE_MAX - 2);
 }
 
-// routing.md HX-03, HX-08, HX-19, D1
+// HX-03, HX-08, HX-19, D1
 static void each_cause_has_its_two_statuses(void **state)
 {
 	static const struct {

@@ -144,7 +144,7 @@ static void cluster_names_its_endpoints_and_limits(void **state)
 	assert_string_equal(c->eds_name, "s");
 	assert_int_equal(c->spec->kind, LB_POLICY_ROUND_ROBIN);
 	assert_int_equal(c->max_requests, 7);
-	assert_int_equal(c->idle_timeout_ns, 1500000000); // §17.12
+	assert_int_equal(c->idle_timeout_ns, 1500000000); // CL-08
 	xds_res_put(r);
 }
 

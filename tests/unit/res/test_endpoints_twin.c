@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decoder of ClusterLoadAssignment against the plain one by protobuf-c, on random messages in
-// random encodings (xds-client.md WF-01): same verdict, same content. Seeds are fixed.
+// random encodings (WF-01): same verdict, same content. Seeds are fixed.
 #include "ctrl/res/endpoints.h"
 #include "envoy/config/endpoint/v3/endpoint.pb-c.h"
 #include "lb/base/rand.h"

@@ -259,7 +259,7 @@ static void optional_overrides_of_unknown_type_are_dropped_alone(void **state) /
 	xds_res_put(res);
 }
 
-static void a_listeners_limit_of_0_is_none(void **state) // A31-T01, T02
+static void a_listeners_limit_of_0_is_none(void **state) // A31-T01, A31-T02
 {
 #define LIMIT(text) ROUTED(RDS ",'commonHttpProtocolOptions':{" text "}")
 	static const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which HTTP filters and overrides of them are accepted and which are refused with what words
-// (routing.md §10, §14, §15).
+// (FLT-*, FI-*, SA-*).
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "ctrl/xds/type.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which listeners are accepted and which are refused with what words, filters apart
-// (xds-client.md CL-02; routing.md A31, FLT-10).
+// (CL-02; A31-*, FLT-10).
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"

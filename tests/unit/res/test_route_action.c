@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which actions and policies of routes are accepted, which are refused with what words, and which
-// routes are ignored (routing.md §6, §7, §9, §11, §12, §17).
+// routes are ignored (A28-V*, A28-W*, A31-*, HP-*, RT-*, AR-*).
 #include "ctrl/res/route.h"
 #include "ctrl/xds/type.h"
 #include "tests/support/check.h"

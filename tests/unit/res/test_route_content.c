@@ -39,7 +39,7 @@ static void paths_keep_their_kind_and_case(void **state)
 		{MATCH("'prefix':'/Ab'"), LB_PATH_PREFIX, "/Ab", true},
 		{MATCH("'prefix':''"), LB_PATH_PREFIX, "", true},
 		{MATCH("'path':'/a','caseSensitive':true"), LB_PATH_EXACT, "/a", true},
-		{MATCH("'path':'/A','caseSensitive':false"), LB_PATH_EXACT, "/A", false}, // P04
+		{MATCH("'path':'/A','caseSensitive':false"), LB_PATH_EXACT, "/A", false}, // A28-P04
 		{MATCH("'safeRegex':{'regex':'/a|/b'}"), LB_PATH_REGEX, "/a|/b", true},
 		{MATCH("'safeRegex':{'regex':''}"), LB_PATH_REGEX, "", true}, // RX-11
 	};
@@ -57,7 +57,7 @@ static void paths_keep_their_kind_and_case(void **state)
 	}
 }
 
-// A28-H01 to H13, SM-01, SM-02.
+// A28-H01 to A28-H13, SM-01, SM-02.
 static void header_matchers_say_what_they_compare(void **state)
 {
 	static const struct {
@@ -147,7 +147,7 @@ static void a_grpc_criterion_is_kept(void **state) // A28-O07
 	xds_res_put(res);
 }
 
-// A31-T01 to T04: what is unset, what is 0, and what is more.
+// A31-T01 to A31-T04: what is unset, what is 0, and what is more.
 static void timeouts_say_what_is_set(void **state)
 {
 	struct xds_res *res;
@@ -286,7 +286,8 @@ static void auto_host_rewrite_is_kept_for_whom_the_server_is_trusted(void **stat
 	xds_res_put(res);
 }
 
-// A28-O06, V02, V06: they are told of, under the numbers and names that they have in the resource.
+// A28-O06, A28-V02, A28-V06: they are told of, under the numbers and names that they have in the
+// resource.
 static void ignored_routes_are_told_of_and_the_others_keep_their_numbers(void **state)
 {
 	struct xds_res *res = res_decode(&res_type_route_config,
@@ -313,7 +314,7 @@ static void ignored_routes_are_told_of_and_the_others_keep_their_numbers(void **
 	xds_res_put(res);
 }
 
-// A28-W04, W07.
+// A28-W04, A28-W07.
 static void weighted_clusters_keep_their_order_weights_and_repetitions(void **state)
 {
 	struct xds_res *res;

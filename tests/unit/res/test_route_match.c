@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which virtual hosts and route matches are accepted, which are refused with what words, and which
-// routes are ignored (routing.md §2 to §6, §8, §16).
+// routes are ignored (A28-P*, RX-*, A28-H*, A28-O*, A28-V*, VH-*, SM-*).
 #include "ctrl/res/route.h"
 #include "ctrl/xds/type.h"
 #include "tests/support/check.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One delta stream as a script (DL-*, xds-client.md 3, the server's view; TP2-S*).
+// One delta stream as a script (DL-*, the server's view; TP2-S*).
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/shunt-xds/stream_world.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One SotW stream as a script: what is asked, what is due (SW-*, xds-client.md 2, the server's
-// view).
+// One SotW stream as a script: what is asked, what is due (SW-*, the server's view).
 #include "ctrl/xds/variants/params.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"

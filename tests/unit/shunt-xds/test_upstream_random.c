@@ -3,7 +3,7 @@
 // protocol with it, and delta clients
 // that come, go, subscribe by name and to all, and return with what they hold. Once the world is
 // quiet, each holds just what the server has for it, and the server sees each (name, parameters)
-// that somebody wants once, and none that nobody has wanted for the grace (TP2-P01 to P06).
+// that somebody wants once, and none that nobody has wanted for the grace (TP2-P01 to TP2-P06).
 #include "ctrl/xds/client.h"
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/variants/params.h"

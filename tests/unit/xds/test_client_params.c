@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's part of xRFC TP2 (xds-client.md §13): parameters on the wire, constraints of what
+// The client's part of xRFC TP2 (TP2-*): parameters on the wire, constraints of what
 // comes, and one variant that takes another's place.
 #include "tests/support/check.h"
 #include "tests/unit/xds/client_fixture.h"

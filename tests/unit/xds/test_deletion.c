@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of a resource that the server deletes, where gRFC A53 counts and not A88
-// (xds-client.md DE-06; for A88 see test_failures.c).
+// (DE-06; for A88 see test_failures.c).
 #include "tests/support/check.h"
 #include "tests/unit/xds/federation_fixture.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Incremental ADS on the wire, and what it does to the cache (xds-client.md §3, and what of §1, 2,
-// 7, 8 and 10 it has in a form of its own).
+// Incremental ADS on the wire, and what it does to the cache (DL-*, and what of PC-*, SW-*, FM-*,
+// WA-* and DE-* it has in a form of its own).
 #include "tests/support/check.h"
 #include "tests/unit/xds/client_fixture.h"
 

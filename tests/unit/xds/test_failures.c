@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lost servers, absence timers and data errors (xds-client.md §7, 10).
+// Lost servers, absence timers and data errors (FM-*, DE-*).
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
 #include "tests/unit/xds/client_fixture.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From one server of an authority to the next and back (gRFC A71, xds-client.md §11).
+// From one server of an authority to the next and back (gRFC A71, FB-*).
 #include "lb/base/twheel.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and the servers of their authorities (xds-client.md §9).
+// Names and the servers of their authorities (FE-*).
 #include "tests/support/check.h"
 #include "tests/unit/xds/federation_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes over the wire: first requests, answers, versions, nonces (xds-client.md §1, 2).
+// What goes over the wire: first requests, answers, versions, nonces (PC-*, SW-*).
 #include "tests/support/check.h"
 #include "tests/unit/xds/client_fixture.h"
 

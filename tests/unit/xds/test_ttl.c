@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resources that hold for a time only, and the heartbeats that keep them (xds-client.md §4).
+// Resources that hold for a time only, and the heartbeats that keep them (RS-*).
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/xds/client_fixture.h"

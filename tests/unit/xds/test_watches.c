@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is told what: the watch rules (xds-client.md §8).
+// Who is told what: the watch rules (WA-*).
 #include "tests/support/check.h"
 #include "tests/unit/xds/client_fixture.h"
 

@@ -514,7 +514,7 @@ static char *log_of_version(struct world *w, const struct res_warning *warnings,
 	return text;
 }
 
-// lb-tree.md ENV-04: what is accepted and ignored is said once.
+// ENV-04: what is accepted and ignored is said once.
 static void warnings_of_a_cluster_are_logged_when_they_are_new(void **state)
 {
 	static const struct res_warning warnings[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the workers' counters to the messages of load reports (xds-client.md §14), in virtual time.
+// From the workers' counters to the messages of load reports (LR-*), in virtual time.
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"

@@ -359,7 +359,7 @@ static void the_end_of_a_long_story_is_told(void **state)
 	json_decref(d);
 }
 
-// A pinned authority serves whatever the client says (DESIGN 3.10).
+// A pinned authority serves whatever the client says (docs/decisions/authority-per-request.md).
 static void a_pinned_authority_is_the_one_that_counts(void **state)
 {
 	struct world *w = *state;
@@ -390,7 +390,7 @@ static void give_routes(
 	turns(w, 1);
 }
 
-// A28-H06 to H12: pseudo-headers, gRPC's own ones, those of the connection, several as one.
+// A28-H06 to A28-H12: pseudo-headers, gRPC's own ones, those of the connection, several as one.
 static void a_matcher_is_told_with_the_value_that_it_saw(void **state)
 {
 	static const struct lb_header_match_conf on[] = {

@@ -34,7 +34,7 @@ static void statuses_are_those_of_the_page(void **state)
 {
 	(void)state;
 	assert_string_equal(lb_cause_info(LB_CAUSE_OK)->flag, "-");
-	assert_int_equal(lb_cause_info(LB_CAUSE_NO_ROUTE)->grpc_status, 14); // routing.md D1
+	assert_int_equal(lb_cause_info(LB_CAUSE_NO_ROUTE)->grpc_status, 14); // D1
 	assert_int_equal(lb_cause_info(LB_CAUSE_NO_ROUTE)->http_status, 404);
 	assert_int_equal(lb_cause_info(LB_CAUSE_NO_HEALTHY)->http_status, 503); // ERR-03
 	assert_int_equal(lb_cause_info(LB_CAUSE_DROPPED)->grpc_status, 14); // A27-I03

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of wanted values of backends' reports (gRFC A85; xds-client.md LR-10).
+// Lists of wanted values of backends' reports (gRFC A85; LR-10).
 #include "lb/pick/metrics.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"

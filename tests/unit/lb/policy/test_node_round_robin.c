@@ -284,7 +284,7 @@ static void turns_go_round_without_a_gap(void **state)
 	}
 }
 
-// lb-tree.md §24
+// UPD-01: what could not be told is told again.
 static void failed_publishing_is_tried_again(void **state)
 {
 	(void)state;

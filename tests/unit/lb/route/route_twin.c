@@ -184,7 +184,7 @@ static enum lb_route_verdict judge(const struct twin_table *t, const struct lb_r
 	return LB_VERDICT_MATCH;
 }
 
-// A28-W01, W04: nothing to draw where one entry has all the weight.
+// A28-W01, A28-W04: nothing to draw where one entry has all the weight.
 static uint32_t draw(const struct lb_route_conf *r, struct rand *rand)
 {
 	uint64_t sum = 0;

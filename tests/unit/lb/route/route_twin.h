@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routing as its rules read (routing.md §1, 2, 4, 5, 7, 8, 16), route by route and header by
-// header, sharing nothing with the fast lookup but the configuration's structures and RE2.
+// Routing as its rules read (A28-R*, A28-P*, A28-H*, A28-O*, A28-W*, VH-*, SM-*), route by route
+// and header by header, sharing nothing with the fast lookup but the configuration's structures and
+// RE2.
 // Thread: the test's own.
 #pragma once
 

@@ -268,7 +268,8 @@ static void check_pair(const struct random_table *t, const struct lb_route_table
 	}
 }
 
-// A28-R01, R02, P01..P09, H01..H12, O03, O04, O07, W01, W04, VH-02..VH-10, SM-01, SM-02
+// A28-R01, A28-R02, A28-P01..A28-P09, A28-H01..A28-H12, A28-O03, A28-O04, A28-O07, A28-W01,
+// A28-W04, VH-02..VH-10, SM-01, SM-02
 static void random_tables_and_requests_agree_with_the_rules(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bootstrap files: what is read, what is ignored, and what errors say (xds-client.md §5).
+// Bootstrap files: what is read, what is ignored, and what errors say (BT-*).
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/variants/params.h"
 #include "tests/support/check.h"

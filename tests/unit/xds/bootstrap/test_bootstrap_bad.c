@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bad bootstrap files: each is refused with a text that names the file, the field and what is wrong
-// with it (xds-client.md §5). JSON's own errors have their place in the file instead of a field.
+// with it (BT-*). JSON's own errors have their place in the file instead of a field.
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "tests/support/check.h"
 

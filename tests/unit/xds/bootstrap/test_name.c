@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of resources: canonical form, authority, and what is refused (xds-client.md §9).
+// Names of resources: canonical form, authority, and what is refused (FE-*).
 #include "ctrl/xds/bootstrap/name.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load reporting, in virtual time (xds-client.md §14, lb-tree.md A27-I10).
+// Load reporting, in virtual time (LR-*, A27-I10).
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
 #include "tests/unit/xds/load/lrs_fixture.h"

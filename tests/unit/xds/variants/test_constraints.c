@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constraints: what they match, what is refused, what makes two the same (xds-client.md §13,
-// Constraints and Identity).
+// Constraints: what they match, what is refused, what makes two the same (TP2-C*, TP2-T*).
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/variants/params.h"
 #include "envoy/service/discovery/v3/discovery.pb-c.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overlap of two constraints: exact, with a witness, bounded (xds-client.md TP2-S06).
+// Overlap of two constraints: exact, with a witness, bounded (TP2-S06).
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/variants/overlap.h"
 #include "ctrl/xds/variants/params.h"

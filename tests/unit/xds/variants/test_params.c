@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets of dynamic parameters: from bootstrap, metadata and wire, and what makes two the same
-// (xds-client.md §13, Configuration).
+// (TP2-B*).
 #include "ctrl/base/arena.h"
 #include "ctrl/xds/variants/params.h"
 #include "envoy/service/discovery/v3/discovery.pb-c.h"

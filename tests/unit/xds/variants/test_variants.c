@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache of variants, as server, client and proxy use it (xds-client.md §13, Identity and the
-// three roles).
+// The cache of variants, as server, client and proxy use it (TP2-T*, TP2-S*, TP2-L*,
+// TP2-P*).
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/variants/params.h"
 #include "ctrl/xds/variants/version.h"
