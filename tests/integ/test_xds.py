@@ -87,7 +87,7 @@ def cluster_size(bed, name):
 
 
 def test_bad_resource_is_refused_by_name_and_changes_nothing(world):
-    """TH-51."""
+    """TH-51, UPD-04."""
     bed = world.bed
     bad = world.routes(75, 25)
     bad["virtual_hosts"][0]["routes"].append({"route": {"cluster": "blue"}})  # no match

@@ -41,7 +41,7 @@ static void refusing_backend_is_tried_at_the_documented_distances(void **state)
 	}
 }
 
-// RR-01, paced: hosts that never answer hold up the others for a moment only.
+// TH-67, RR-01, paced: hosts that never answer hold up the others for a moment only.
 static void paced_backends_are_connected_one_after_the_other(void **state)
 {
 	(void)state;

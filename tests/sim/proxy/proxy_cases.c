@@ -376,6 +376,7 @@ static void each_of_many_frontends_has_its_own_routes(void **state)
 	world_free(w);
 }
 
+// TH-56
 static void a_frontend_without_routes_says_why(void **state)
 {
 	struct world *w = a_world();

@@ -110,6 +110,7 @@ static void a_refused_plain_request_is_sent_until_it_is_taken(void **state)
 	world_free(w);
 }
 
+// TH-68
 static void a_request_that_all_refuse_ends_at_the_bound(void **state)
 {
 	static const uint32_t bounds[] = {1, 2, 8};

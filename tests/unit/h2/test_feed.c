@@ -467,7 +467,7 @@ static void hpack_state_survives_blocks_that_nobody_hears(void **state)
 	assert_string_equal(peer_frames(&us), "RST_STREAM 3 PROTOCOL_ERROR\nRST_STREAM 1 CANCEL\n");
 }
 
-// The same in requests above the concurrency limit, HX-23.
+// TH-21: The same in requests above the concurrency limit, HX-23.
 static void hpack_state_survives_refused_streams(void **state)
 {
 	start(H2_SERVER);

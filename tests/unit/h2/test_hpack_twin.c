@@ -120,6 +120,7 @@ static void blocks_of_nghttp2_mean_the_same_to_us(void **state)
 	assert_true(fuzz_hpack_n_fields > 50000);
 }
 
+// TH-07
 static void altered_blocks_are_judged_as_by_nghttp2(void **state)
 {
 	static struct input in;
@@ -131,6 +132,7 @@ static void altered_blocks_are_judged_as_by_nghttp2(void **state)
 	}
 }
 
+// TH-07
 static void noise_is_judged_as_by_nghttp2(void **state)
 {
 	uint8_t noise[64];

@@ -384,7 +384,8 @@ static void stream_pool_runs_dry(void **state)
 	}
 }
 
-// The server's pool is smaller than the client's view of it: refused, and safe to send again.
+// TH-21: The server's pool is smaller than the client's view of it: refused, and safe to send
+// again.
 static void server_without_streams_refuses(void **state)
 {
 	worlds_begin(512, 256);

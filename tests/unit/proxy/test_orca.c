@@ -91,6 +91,7 @@ static void what_is_unknown_is_passed_over(void **state)
 	expect(0, 0, 0, 0.5, 0);
 }
 
+// TH-32
 static void a_report_that_is_cut_anywhere_is_bad_or_says_less(void **state)
 {
 	for (size_t len = 0; len < sizeof(whole) - 1; len++) {
@@ -100,6 +101,7 @@ static void a_report_that_is_cut_anywhere_is_bad_or_says_less(void **state)
 	}
 }
 
+// TH-32
 static void nothing_that_is_no_report_is_read(void **state)
 {
 	static const struct {

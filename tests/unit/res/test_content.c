@@ -118,6 +118,7 @@ static void listener_holds_the_route_name_or_the_routes(void **state)
 	xds_res_put(r);
 }
 
+// A52-L04
 static void cluster_names_its_endpoints_and_limits(void **state)
 {
 #define EDS "'type':'EDS','edsClusterConfig':{'edsConfig':{'ads':{}}"

@@ -157,6 +157,7 @@ static struct xds_transport *connect_as(struct live *l, const char *ca, const ch
 	return t;
 }
 
+// TH-63
 static void bt_05_both_sides_prove_who_they_are(void **state)
 {
 	struct live l;

@@ -33,7 +33,7 @@ static void dump_shows_the_layers_from_the_top_down(void **state)
 	leaves_fini(&f);
 }
 
-// A56-P01, A75-T03
+// A42-T09, A56-P01, A75-T03
 static void next_priority_is_made_when_the_first_fails(void **state)
 {
 	static struct leaves f;

@@ -30,6 +30,7 @@ static void local_replies_use_only_statuses_a_balancer_may(void **state)
 				lb_cause_info((enum lb_cause)i)->grpc_status, forbidden[k]);
 }
 
+// ERR-03
 static void statuses_are_those_of_the_page(void **state)
 {
 	(void)state;
