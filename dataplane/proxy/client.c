@@ -196,8 +196,9 @@ static void watch_block(struct proxy_client *c)
 		twheel_arm(w, &c->block_timer, twheel_now(w) + BLOCK_TIMEOUT_NS);
 }
 
-void proxy_client_flushed(struct proxy_client *c)
+static void on_flushed(struct proxy_conn *conn)
 {
+	struct proxy_client *c = (struct proxy_client *)conn;
 	enum h2_error code;
 	if (h2_conn_failed(c->conn.h2, &code)) {
 		c->broke_protocol = true;
@@ -215,11 +216,15 @@ void proxy_client_flushed(struct proxy_client *c)
 		over(c, H2_NO_ERROR);
 }
 
-void proxy_client_roomy(struct proxy_client *c)
+// The last of it may be gone.
+static void on_send_room(struct proxy_conn *conn)
 {
-	if (c->drained)
-		proxy_conn_touch(&c->conn);
+	if (((struct proxy_client *)conn)->drained)
+		proxy_conn_touch(conn);
 }
+
+static const struct proxy_conn_ops conn_ops = {
+	.on_send_room = on_send_room, .on_flushed = on_flushed, .stops_reading = true};
 
 static void on_eof(struct tcp_conn *tcp, void *user)
 {
@@ -271,7 +276,7 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	*c = (struct proxy_client){.frontend = (uint16_t)l->frontend,
 		.generation = p->drain.generations[l->frontend],
 		.random = rand_u64(&p->rand)};
-	proxy_conn_init(&c->conn, p, PROXY_CONN_CLIENT);
+	proxy_conn_init(&c->conn, p, &conn_ops, &p->clients);
 	if (!proxy_conn_start(&c->conn, tcp, H2_SERVER, &events)) {
 		proxy_count(p, PROXY_CLIENTS_REFUSED);
 		pool_put(&p->clients, c);

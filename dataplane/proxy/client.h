@@ -30,10 +30,6 @@ struct proxy_client {
 
 // tcp_accept_fn; arg is a proxy_listener.
 const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *, void **ret_user);
-// After its output was pumped.
-void proxy_client_flushed(struct proxy_client *);
-// Output drained: the last of it may be gone.
-void proxy_client_roomy(struct proxy_client *);
 // GOAWAY, then FIN.
 void proxy_client_close(struct proxy_client *, enum h2_error);
 // RST at once.

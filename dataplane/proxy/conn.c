@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/conn.h"
 
-#include "dataplane/proxy/client.h"
 #include "dataplane/proxy/state.h"
-#include "dataplane/proxy/upstream.h"
 #include "lb/base/check.h"
 
 #define LINGER_NS UINT64_C(1000000000) // for the peer's FIN
@@ -11,16 +9,19 @@
 // peer must read before we go on.
 #define OUT_SLACK (32u << 10)
 
-void proxy_conn_init(struct proxy_conn *c, struct proxy *p, enum proxy_conn_kind kind)
+void proxy_conn_init(
+	struct proxy_conn *c, struct proxy *p, const struct proxy_conn_ops *ops, struct pool *home)
 {
-	*c = (struct proxy_conn){.proxy = p, .kind = kind};
+	*c = (struct proxy_conn){.proxy = p, .ops = ops, .home = home};
 }
 
 bool proxy_conn_start(struct proxy_conn *c, struct tcp_conn *tcp, enum h2_role role,
 	const struct h2_events *events)
 {
 	struct buf *out = tcp_conn_sendq(tcp);
-	c->out_limit = (uint32_t)(out->len + tcp_conn_send_room(tcp)) + OUT_SLACK;
+	c->out_limit = UINT32_MAX;
+	if (c->ops->stops_reading)
+		c->out_limit = (uint32_t)(out->len + tcp_conn_send_room(tcp)) + OUT_SLACK;
 	c->h2 = h2_conn_new(c->proxy->h2, role, events, out, c);
 	if (!c->h2)
 		return false;
@@ -63,10 +64,7 @@ size_t proxy_conn_on_data(struct tcp_conn *tcp, void *user, const uint8_t *data,
 	if (!c->h2 || h2_conn_failed(c->h2, &code))
 		return len;
 	size_t n = 0;
-	// A client that asks and does not read is not asked for more. A backend's bytes are always
-	// taken: what they make us write is bounded by our own requests, and not reading could
-	// leave both sides waiting for each other.
-	if (c->kind == PROXY_CONN_UPSTREAM || tcp_conn_sendq(tcp)->len <= c->out_limit)
+	if (tcp_conn_sendq(tcp)->len <= c->out_limit)
 		n = h2_conn_feed(c->h2, data, len);
 	c->fed_short = n < len;
 	// Nothing is on its way out whose acknowledgement would wake us: the next turn does.
@@ -103,10 +101,7 @@ void proxy_conn_on_send_room(struct tcp_conn *tcp, void *user)
 	// Whoever had room for all there was has nothing to write now.
 	if (c->more || c->fed_short)
 		proxy_conn_touch(c);
-	if (c->kind == PROXY_CONN_UPSTREAM)
-		proxy_upstream_roomy((struct proxy_upstream *)c);
-	else
-		proxy_client_roomy((struct proxy_client *)c);
+	c->ops->on_send_room(c);
 	if (c->fed_short) {
 		c->fed_short = false;
 		tcp_conn_resume(tcp);
@@ -177,18 +172,14 @@ void proxy_conn_gone(struct proxy_conn *c, enum h2_error code, bool abort)
 static void flush(struct proxy_conn *c)
 {
 	if (!c->tcp) {
-		struct proxy *p = c->proxy;
-		pool_put(c->kind == PROXY_CONN_CLIENT ? &p->clients : &p->upstreams, c);
+		pool_put(c->home, c);
 		return;
 	}
 	if (!c->h2)
 		return;
 	c->more = h2_conn_pump(c->h2, tcp_conn_send_room(c->tcp));
 	tcp_conn_push(c->tcp);
-	if (c->kind == PROXY_CONN_CLIENT)
-		proxy_client_flushed((struct proxy_client *)c);
-	else
-		proxy_upstream_flushed((struct proxy_upstream *)c);
+	c->ops->on_flushed(c);
 }
 
 bool proxy_conn_flush_all(struct proxy *p)

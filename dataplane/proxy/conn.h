@@ -13,17 +13,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct pool;
 struct proxy;
+struct proxy_conn;
 
 // A client that takes none of its output for this long is let go (TH-15),
 // and so is whoever takes none of our last bytes; a stream for whose body it gives no window is
 // reset.
 #define PROXY_STUCK_NS UINT64_C(30000000000)
 
-enum proxy_conn_kind { PROXY_CONN_CLIENT, PROXY_CONN_UPSTREAM };
+// What a kind of connection makes of it. While conn.h2 is there.
+struct proxy_conn_ops {
+	void (*on_send_room)(struct proxy_conn *); // output drained
+	void (*on_flushed)(struct proxy_conn *); // after its output was pumped
+	// A client that asks and does not read is not asked for more. A backend's bytes are always
+	// taken: what they make us write is bounded by our own requests, and not reading could
+	// leave both sides waiting for each other.
+	bool stops_reading;
+};
 
 struct proxy_conn {
 	struct proxy *proxy;
+	const struct proxy_conn_ops *ops;
+	struct pool *home; // where the object goes back to
 	struct tcp_conn *tcp; // NULL = gone; the object is freed at the end of the turn
 	struct h2_conn *h2; // NULL = not up yet, or over: what still arrives is dropped
 	struct proxy_conn *dirty_next;
@@ -32,7 +44,6 @@ struct proxy_conn {
 	uint64_t written; // bytes of output in all, once h2 is over
 	uint64_t taken_mark; // of them, those the peer had when that was last looked at
 	uint32_t out_limit; // bytes of output beyond which nothing more is read
-	enum proxy_conn_kind kind;
 	uint8_t n_stuck; // seconds of lingering without progress
 	bool dirty; // in the proxy's list
 	bool lingering; // FIN queued, in the proxy's list of such
@@ -40,8 +51,9 @@ struct proxy_conn {
 	bool more; // the last pump left something for want of room
 };
 
-// All fields but the timer's function.
-void proxy_conn_init(struct proxy_conn *, struct proxy *, enum proxy_conn_kind);
+// All fields but the timer's function. The object is of the pool.
+void proxy_conn_init(
+	struct proxy_conn *, struct proxy *, const struct proxy_conn_ops *, struct pool *home);
 // HTTP/2 on the TCP connection. False = pools exhausted.
 [[nodiscard]] bool proxy_conn_start(
 	struct proxy_conn *, struct tcp_conn *, enum h2_role, const struct h2_events *);

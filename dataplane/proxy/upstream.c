@@ -146,14 +146,16 @@ bool proxy_upstream_open(
 	return true;
 }
 
-void proxy_upstream_roomy(struct proxy_upstream *u)
+static void on_send_room(struct proxy_conn *conn)
 {
+	struct proxy_upstream *u = (struct proxy_upstream *)conn;
 	if (u->state == PROXY_UPSTREAM_READY)
 		proxy_backend_opened(u->backend, u);
 }
 
-void proxy_upstream_flushed(struct proxy_upstream *u)
+static void on_flushed(struct proxy_conn *conn)
 {
+	struct proxy_upstream *u = (struct proxy_upstream *)conn;
 	enum h2_error code;
 	if (h2_conn_failed(u->conn.h2, &code)) {
 		// Of a flood's streams only one, if any, is at fault.
@@ -167,6 +169,9 @@ void proxy_upstream_flushed(struct proxy_upstream *u)
 		watch_idle(u);
 	}
 }
+
+static const struct proxy_conn_ops conn_ops = {
+	.on_send_room = on_send_room, .on_flushed = on_flushed};
 
 static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_message *m)
 {
@@ -321,7 +326,7 @@ struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *b, const cha
 		.endpoint_id = b->id,
 		.number = (uint32_t)p->counters[PROXY_CONNECTS],
 		.goaway_id = LAST_ID};
-	proxy_conn_init(&u->conn, p, PROXY_CONN_UPSTREAM);
+	proxy_conn_init(&u->conn, p, &conn_ops, &p->upstreams);
 	u->conn.tcp = tcp_connect(p->tcp, &flow, p->conf.connect_timeout_ns, &tcp_ops, u);
 	if (!u->conn.tcp) {
 		pool_put(&p->upstreams, u);

@@ -47,10 +47,6 @@ bool proxy_upstream_has_room(struct proxy_upstream *);
 // Sends the request's HEADERS. False = pools exhausted.
 [[nodiscard]] bool proxy_upstream_open(
 	struct proxy_upstream *, struct proxy_request *, const struct h2_message *);
-// Output drained: it may have room again.
-void proxy_upstream_roomy(struct proxy_upstream *);
-// After its output was pumped.
-void proxy_upstream_flushed(struct proxy_upstream *);
 // No new streams; closed when the last one is.
 void proxy_upstream_retire(struct proxy_upstream *, const char *why);
 // RST at once.
