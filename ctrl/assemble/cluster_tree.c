@@ -3,7 +3,7 @@
 
 #include "ctrl/assemble/leaf_source.h"
 #include "ctrl/assemble/members.h"
-#include "ctrl/deps/depmgr.h"
+#include "ctrl/deps/config.h"
 #include "ctrl/res/cluster.h"
 #include "lb/base/check.h"
 #include "lb/cluster.h"

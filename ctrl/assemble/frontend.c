@@ -5,7 +5,7 @@
 #include "ctrl/assemble/regex_cache.h"
 #include "ctrl/assemble/route_compile.h"
 #include "ctrl/conf/config.h"
-#include "ctrl/deps/depmgr.h"
+#include "ctrl/deps/config.h"
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"

@@ -4,7 +4,7 @@
 #include "ctrl/assemble/cluster_set.h"
 #include "ctrl/assemble/cluster_tree.h"
 #include "ctrl/conf/config.h"
-#include "ctrl/deps/depmgr.h"
+#include "ctrl/deps/config.h"
 #include "ctrl/res/listener.h"
 
 #include <errno.h>

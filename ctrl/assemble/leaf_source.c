@@ -3,7 +3,7 @@
 
 #include "ctrl/assemble/cluster_tree.h"
 #include "ctrl/assemble/load_report.h"
-#include "ctrl/deps/depmgr.h"
+#include "ctrl/deps/config.h"
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
 #include "lb/base/twheel.h"

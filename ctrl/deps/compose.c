@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/deps/compose.h"
 
+#include "ctrl/base/arena.h"
 #include "ctrl/deps/config.h"
 #include "ctrl/deps/dns_source.h"
 #include "ctrl/deps/leaves.h"

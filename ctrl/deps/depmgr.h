@@ -9,51 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct res_cluster;
-struct res_endpoints;
-struct res_listener;
-struct res_route_config;
-struct twheel;
-struct xds_federation;
-
-struct xds_cluster_config {
-	const char *name;
-	struct res_cluster *cluster; // counted; NULL = in error
-	const char *error; // why; "" while there is a cluster
-	// Counted; NULL = none, resolution_note says why. A LOGICAL_DNS cluster's is made of the
-	// addresses of its name: one endpoint with all of them (A61-D02).
-	struct res_endpoints *endpoints;
-	// AGGREGATE: its leaves, flat and in order (A75-G01); each is an entry of the configuration
-	// with a cluster that is no aggregate. NULL = it is none, or none is left (then it is in
-	// error).
-	const char *const *leaves;
-	uint32_t n_leaves;
-	// A route names it; others are only members of aggregates, or in use (DM-14).
-	bool is_root;
-	bool has_trouble; // the note tells of some, not of the node alone
-	// For failure messages: what is wrong with the sources of this entry, else the node id
-	// (DM-27). Never NULL.
-	const char *resolution_note;
-};
-
-// Immutable. Parts that did not change are the same objects in the next one (compare pointers).
-struct xds_config {
-	uint32_t n_refs;
-	struct res_listener *listener; // counted; never NULL
-	struct res_route_config *routes; // counted; never NULL, also when inline
-	int32_t vhost; // index of the pinned authority's virtual host in routes; -1 = not pinned
-	struct xds_cluster_config *clusters; // by name (strcmp order)
-	uint32_t n_clusters;
-};
-struct xds_config *xds_config_get(struct xds_config *);
-void xds_config_put(struct xds_config *); // NULL is fine
-// NULL = the config has no such cluster.
-const struct xds_cluster_config *xds_config_find_cluster(
-	const struct xds_config *, const char *name);
-
 struct depmgr;
 struct depmgr_sub;
 struct dns_resolver;
+struct twheel;
+struct xds_config;
+struct xds_federation;
 
 struct depmgr_conf {
 	struct xds_federation *client; // borrowed, outlives the manager

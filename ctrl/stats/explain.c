@@ -5,7 +5,7 @@
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/conf/config.h"
-#include "ctrl/deps/depmgr.h"
+#include "ctrl/deps/config.h"
 #include "ctrl/res/route.h"
 #include "ctrl/stats/explain_args.h"
 #include "ctrl/stats/explain_find.h"

@@ -5,7 +5,7 @@
 #include "ctrl/assemble/actions.h"
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/conf/config.h"
-#include "ctrl/deps/depmgr.h"
+#include "ctrl/deps/config.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "ctrl/stats/render.h"

@@ -3,6 +3,7 @@
 // time in between: the client answers each response once and never breaks the transport's contract
 // (fake_ads.c CHECKs it). Input: records of an operation byte, two length bytes and that many
 // bytes.
+#include "ctrl/deps/config.h"
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/res/types.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/xds/converged.h"
 
-#include "ctrl/deps/depmgr.h"
+#include "ctrl/deps/config.h"
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/route.h"

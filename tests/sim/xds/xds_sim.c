@@ -8,6 +8,7 @@
 // one moment, no server that can't be reached takes one away, and when the servers calm down the
 // frontends have what they say.
 // usage: xds_sim [SEED [STEPS [SEEDS]]]: so many steps from each of so many seeds
+#include "ctrl/deps/config.h"
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/dns/names.h"
 #include "ctrl/res/cluster.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Client, libgrpc transport and dependency manager against a real server process, shunt-xds, over
 // loopback: argv[1] is its path. Real time, so only what cannot be shown with a scripted server.
+#include "ctrl/deps/config.h"
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"

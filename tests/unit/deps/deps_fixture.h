@@ -4,6 +4,7 @@
 // Thread: the test's.
 #pragma once
 
+#include "ctrl/deps/config.h"
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/res/types.h"
 #include "lb/base/rand.h"
