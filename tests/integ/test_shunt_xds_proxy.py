@@ -13,9 +13,9 @@ import resources
 from resources import CLUSTER, ENDPOINTS, ROUTE_CONFIG, both, has, lacks, variant
 
 grpc = pytest.importorskip("grpc")
-from xds_envoy_test import BINARY, Envoy
+from test_shunt_xds_envoy import BINARY, Envoy
 from xds_server import (SHUNT_XDS, WAIT_S, Backend, Delta, Proxy, Serve, Sotw, world)
-from xds_streams_test import hosts, routes
+from test_shunt_xds_streams import hosts, routes
 
 CALL_TIMEOUT_S = 5
 UPSTREAM = pytest.mark.parametrize("upstream", ("sotw", "delta"))
