@@ -2,6 +2,7 @@
 // shuntd: the order in which everything is born, and its mirror image. The only file that sees both
 // the control plane and the data plane.
 #include "ctrl/conf/config.h"
+#include "ctrl/conf/config_numbers.h"
 #include "ctrl/control_plane.h"
 #include "ctrl/heap_trim.h"
 #include "ctrl/log_file.h"
@@ -243,14 +244,11 @@ static void describe_ports(const struct daemon *d, struct worker_conf *conf)
 static struct worker_limits limits_of(const struct config *c)
 {
 	struct worker_limits l = worker_limits_default();
-	if (c->max_connections)
-		l.max_conns = c->max_connections;
-	if (c->max_requests)
-		l.max_requests = c->max_requests;
+	l.max_conns = c->max_connections;
+	l.max_requests = c->max_requests;
 	if (l.max_queued > l.max_requests)
 		l.max_queued = l.max_requests;
-	if (c->max_buffers_mib)
-		l.n_chunks = c->max_buffers_mib * CHUNKS_OF_MIB;
+	l.n_chunks = c->max_buffers_mib * CHUNKS_OF_MIB;
 	return l;
 }
 

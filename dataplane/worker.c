@@ -51,13 +51,10 @@ struct worker {
 struct worker_limits worker_limits_default(void)
 {
 	return (struct worker_limits){
-		.max_conns = 16384,
-		.max_requests = 65536,
 		.max_queued = 16384,
 		.max_conns_per_endpoint =
 			10, // gRFC A105's cap; more than one only when streams run out
 		.max_neighbours = 65536,
-		.n_chunks = 131072,
 		.tcp_send_limit = 256 * 1024,
 		.tcp_recv_window = 256 * 1024,
 		.max_concurrent_streams = 1024,

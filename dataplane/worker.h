@@ -37,7 +37,7 @@ struct worker_limits {
 	uint32_t tcp_recv_window; // bytes advertised per connection
 	uint32_t max_concurrent_streams; // advertised to clients
 };
-// 16384 connections, 65536 neighbours, 65536 requests, 256 MiB of chunks.
+// All but connections, requests and chunks, which shunt.yaml sets: these are 0.
 struct worker_limits worker_limits_default(void);
 
 struct worker_conf {

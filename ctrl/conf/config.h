@@ -15,7 +15,6 @@
 #define CONFIG_MAX_PORTS 8
 #define CONFIG_MAX_ADDRESSES 16 // of one port
 #define CONFIG_MAX_DNS_SERVERS 16
-#define CONFIG_MAX_MTU 9000 // a frame fits one packet buffer
 
 enum config_idle { CONFIG_IDLE_BACKOFF, CONFIG_IDLE_POLL };
 
@@ -30,7 +29,7 @@ struct config_port {
 	char **addresses; // "10.81.0.10/24"
 	unsigned n_addresses;
 	char *gateway; // NULL = none
-	uint16_t mtu; // of IP packets; 1500 when absent
+	uint16_t mtu; // of IP packets
 	enum config_steering steering;
 	// Read from the text above.
 	struct ip_addr *address_ips; // [n_addresses]
@@ -96,15 +95,11 @@ struct config_sessions {
 };
 
 // Of each worker, taken at its start (docs/architecture.md).
-#define CONFIG_MAX_CONNECTIONS 1000000
-#define CONFIG_MAX_REQUESTS 1000000
-#define CONFIG_MAX_BUFFERS_MIB 65536
 struct config_limits {
 	uint32_t *connections, *requests, *buffers_mib; // NULL = absent
 };
 
 // Requests that are sent again though no route asks for it (docs/routing.md).
-#define CONFIG_MAX_ATTEMPTS 100
 struct config_retries {
 	uint32_t *max_attempts; // NULL = absent
 	bool *idempotent; // NULL = absent
@@ -133,13 +128,12 @@ struct config {
 	enum log_level log_level; // as given, or the default
 	uint32_t *drain; // NULL = absent
 	uint32_t *listener_drain; // NULL = absent
-	// Seconds for open streams, as given (0 = none) or the default:
+	// As given, or the default (ctrl/conf/config_numbers.h). Seconds for open streams, 0 = none:
 	uint32_t drain_s; // after SIGTERM
 	uint32_t listener_drain_s; // of a listener that has changed
-	// As given, or the default:
 	uint32_t max_attempts; // of a request that no backend has processed, the first included
 	bool retry_idempotent; // GET, HEAD and OPTIONS whose connection broke, once
-	// As given, or 0:
+	// Of each worker:
 	uint32_t max_connections; // TCP, of clients and backends together
 	uint32_t max_requests;
 	uint32_t max_buffers_mib; // bytes on their way

@@ -4,18 +4,13 @@
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/base/strmap.h"
 #include "ctrl/conf/config.h"
+#include "ctrl/conf/config_numbers.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define MIN_MTU 576 // RFC 791: every host takes it
-#define MIN_LIMIT 16
-#define DEFAULT_DRAIN_S 30
-#define DEFAULT_LISTENER_DRAIN_S 600 // Envoy's (gRFC A36)
-#define DEFAULT_MAX_ATTEMPTS 8
 
 static int check_address(
 	const char *text, struct ip_addr *ret_ip, uint8_t *ret_len, struct lb_err *reterr)
@@ -46,11 +41,10 @@ static bool is_on_link(const struct config_port *p, const struct ip_addr *ip)
 
 static int check_port(struct config_port *p, struct lb_err *reterr)
 {
-	if (p->mtu == 0)
-		p->mtu = 1500;
-	if (p->mtu < MIN_MTU || p->mtu > CONFIG_MAX_MTU)
-		return lb_err_set(
-			reterr, "mtu: %u is outside %d..%d", p->mtu, MIN_MTU, CONFIG_MAX_MTU);
+	uint32_t mtu = p->mtu; // 0 = absent
+	if (config_number_check(CONFIG_MTU, mtu ? &mtu : NULL, &mtu, reterr))
+		return -EINVAL;
+	p->mtu = (uint16_t)mtu;
 	p->address_ips = calloc(p->n_addresses, sizeof(*p->address_ips));
 	p->address_lens = calloc(p->n_addresses, sizeof(*p->address_lens));
 	if (!p->address_ips || !p->address_lens)
@@ -150,9 +144,8 @@ static int check_frontend(const struct config *c, unsigned i, struct lb_err *ret
 		return lb_err_set(reterr, "address: '%s' is not an IP address", f->address);
 	if (config_port_of(c, &f->address_ip) == c->n_ports)
 		return lb_err_set(reterr, "address: %s is not an address of any port", f->address);
-	if (f->port == 0)
-		return lb_err_set(reterr, "port: 0 is not a port");
-	return 0;
+	uint32_t port = f->port;
+	return config_number_check(CONFIG_PORT, &port, &port, reterr);
 }
 
 static int check_frontends(const struct config *c, struct lb_err *reterr)
@@ -286,47 +279,35 @@ static int check_csds(const struct config *c, struct lb_err *reterr)
 	return 0;
 }
 
-static int check_limit(
-	const char *key, const uint32_t *given, uint32_t most, uint32_t *ret, struct lb_err *reterr)
-{
-	*ret = given ? *given : 0;
-	if (given && (*given < MIN_LIMIT || *given > most))
-		return lb_err_set(
-			reterr, "limits.%s: %u is outside %d..%u", key, *given, MIN_LIMIT, most);
-	return 0;
-}
-
 static int check_limits(struct config *c, struct lb_err *reterr)
 {
 	const struct config_limits none = {0}, *l = c->limits ? c->limits : &none;
-	if (check_limit("connections", l->connections, CONFIG_MAX_CONNECTIONS, &c->max_connections,
-		    reterr) ||
-		check_limit(
-			"requests", l->requests, CONFIG_MAX_REQUESTS, &c->max_requests, reterr) ||
-		check_limit("buffers_mib", l->buffers_mib, CONFIG_MAX_BUFFERS_MIB,
-			&c->max_buffers_mib, reterr))
+	if (config_number_check(CONFIG_CONNECTIONS, l->connections, &c->max_connections, reterr) ||
+		config_number_check(CONFIG_REQUESTS, l->requests, &c->max_requests, reterr))
 		return -EINVAL;
-	return 0;
+	return config_number_check(CONFIG_BUFFERS, l->buffers_mib, &c->max_buffers_mib, reterr);
 }
 
 static int check_retries(struct config *c, struct lb_err *reterr)
 {
 	const struct config_retries none = {0}, *r = c->retries ? c->retries : &none;
-	c->max_attempts = r->max_attempts ? *r->max_attempts : DEFAULT_MAX_ATTEMPTS;
 	c->retry_idempotent = r->idempotent ? *r->idempotent : true;
-	if (c->max_attempts < 1 || c->max_attempts > CONFIG_MAX_ATTEMPTS)
-		return lb_err_set(reterr, "retries.max_attempts: %u is outside 1..%d",
-			c->max_attempts, CONFIG_MAX_ATTEMPTS);
-	return 0;
+	return config_number_check(CONFIG_ATTEMPTS, r->max_attempts, &c->max_attempts, reterr);
+}
+
+static int check_drains(struct config *c, struct lb_err *reterr)
+{
+	if (config_number_check(CONFIG_DRAIN, c->drain, &c->drain_s, reterr))
+		return -EINVAL;
+	return config_number_check(
+		CONFIG_LISTENER_DRAIN, c->listener_drain, &c->listener_drain_s, reterr);
 }
 
 int config_check(struct config *c, struct lb_err *reterr)
 {
-	c->drain_s = c->drain ? *c->drain : DEFAULT_DRAIN_S;
-	c->listener_drain_s = c->listener_drain ? *c->listener_drain : DEFAULT_LISTENER_DRAIN_S;
 	if (check_stats(c, reterr) || check_workers(c, reterr) || check_dns(c, reterr) ||
 		check_csds(c, reterr) || check_limits(c, reterr) || check_retries(c, reterr) ||
-		check_ports(c, reterr))
+		check_drains(c, reterr) || check_ports(c, reterr))
 		return -EINVAL;
 	return check_frontends(c, reterr);
 }

@@ -14,7 +14,7 @@ struct differences {
 	unsigned n_more; // for which there was no room
 };
 
-static bool is_applied(const char *field)
+bool reload_applies(const char *field)
 {
 	return strcmp(field, "drain_s") == 0 || strcmp(field, "log") == 0 ||
 	       strcmp(field, "log.level") == 0;
@@ -23,7 +23,7 @@ static bool is_applied(const char *field)
 static void note(void *ctx, const char *field)
 {
 	struct differences *d = ctx;
-	if (is_applied(field))
+	if (reload_applies(field))
 		return;
 	size_t room = sizeof(d->text) - d->len;
 	if (strlen(field) + 3 > room) {

@@ -5,7 +5,11 @@
 // Thread: ctrl.
 #pragma once
 
+#include <stdbool.h>
+
 struct config;
 
 // path: as given at the start; `running` follows.
 void reload(struct config *running, const char *path);
+// Whether a running daemon follows that field of shunt.yaml.
+bool reload_applies(const char *field);

@@ -104,9 +104,9 @@ static void what_is_left_out_gets_its_default(void **state)
 	assert_string_equal(c->stats->socket, STATS_DEFAULT_SOCKET);
 	assert_int_equal(c->stats->mode_bits, 0660);
 	assert_int_equal(c->log_level, LOG_LEVEL_INFO);
-	assert_int_equal(c->max_connections, 0);
-	assert_int_equal(c->max_requests, 0);
-	assert_int_equal(c->max_buffers_mib, 0);
+	assert_int_equal(c->max_connections, 16384);
+	assert_int_equal(c->max_requests, 65536);
+	assert_int_equal(c->max_buffers_mib, 256);
 	assert_int_equal(c->max_attempts, 8);
 	assert_true(c->retry_idempotent);
 	assert_int_equal(c->drain_s, 30);
@@ -244,7 +244,7 @@ static void an_error_names_file_field_and_reason(void **state)
 			": retries.max_attempts: 101 is outside 1..100"},
 		{"max_attempts: 3", "attempts: 3", ":18: retries: Unexpected key: attempts"},
 		{"protocol: delta", "protocols: delta", "xds: Unexpected key: protocols"},
-		{"port: 8080", "port: 0", ": frontends[0]: port: 0 is not a port"},
+		{"port: 8080", "port: 0", ": frontends[0]: port: 0 is outside 1..65535"},
 		{"address: 10.81.0.10,", "address: 10.81.0.11,",
 			"frontends[0]: address: 10.81.0.11 is not an address of any port"},
 		{"10.81.0.10/24", "10.81.0.10",

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/conf/config_numbers.h"
+
+#include "lb/base/err.h"
+
+#include <string.h>
+
+const struct config_number config_numbers[CONFIG_N_NUMBERS] = {
+	[CONFIG_MTU] = {"ports[].mtu", "bytes", 1500, 576, CONFIG_MAX_MTU}, // RFC 791: 576 always
+	[CONFIG_PORT] = {"frontends[].port", "", 0, 1, 65535},
+	// Of each worker.
+	[CONFIG_CONNECTIONS] = {"limits.connections", "", 16384, 16, 1000000},
+	[CONFIG_REQUESTS] = {"limits.requests", "", 65536, 16, 1000000},
+	[CONFIG_BUFFERS] = {"limits.buffers_mib", "MiB", 256, 16, 65536},
+	[CONFIG_ATTEMPTS] = {"retries.max_attempts", "", 8, 1, 100},
+	[CONFIG_DRAIN] = {"drain_s", "seconds", 30, 0, UINT32_MAX},
+	[CONFIG_LISTENER_DRAIN] = {"listener_drain_s", "seconds", 600, 0, UINT32_MAX}, // Envoy's
+};
+
+int config_number_check(
+	enum config_number_id id, const uint32_t *given, uint32_t *ret, struct lb_err *reterr)
+{
+	const struct config_number *n = &config_numbers[id];
+	const char *in_list = strstr(n->path, "[].");
+	uint32_t value = given ? *given : n->fallback;
+	if (value < n->least || value > n->most)
+		return lb_err_set(reterr, "%s: %u is outside %u..%u",
+			in_list ? in_list + strlen("[].") : n->path, value, n->least, n->most);
+	*ret = value;
+	return 0;
+}

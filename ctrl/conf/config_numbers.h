@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of shunt.yaml that have a default or a range of their own, in one table. What else an
+// option takes (words, lengths of texts and lists) is part of the shape (ctrl/conf/config_schema.h).
+// docs/config.md tells both to people, and tests/unit/ctrl/conf/test_config_docs.c compares.
+// Thread: any; constant.
+#pragma once
+
+#include <stdint.h>
+
+struct lb_err;
+
+#define CONFIG_MAX_MTU 9000 // a frame fits one packet buffer
+
+enum config_number_id {
+	CONFIG_MTU,
+	CONFIG_PORT,
+	CONFIG_CONNECTIONS,
+	CONFIG_REQUESTS,
+	CONFIG_BUFFERS,
+	CONFIG_ATTEMPTS,
+	CONFIG_DRAIN,
+	CONFIG_LISTENER_DRAIN,
+	CONFIG_N_NUMBERS,
+};
+
+struct config_number {
+	const char *path; // "ports[].mtu"
+	const char *unit; // "" = none: it counts, or is a name
+	uint32_t fallback; // when the option is absent
+	uint32_t least, most; // both are accepted
+};
+
+extern const struct config_number config_numbers[CONFIG_N_NUMBERS];
+
+// given: NULL = absent. 0 and *ret, or -EINVAL (reterr names the option, without the list that it
+// stands in).
+[[nodiscard]] int config_number_check(
+	enum config_number_id, const uint32_t *given, uint32_t *ret, struct lb_err *reterr);
