@@ -344,7 +344,7 @@ static void meet_ending(struct world *w, size_t row)
 	world_run(w, SECOND); // what was lost is connected again
 }
 
-// A50-E05, A32-I09: however it ends, once; and nobody is left in the breaker.
+// A50-E05, A32-I09, TH-77: however it ends, once; and nobody is left in the breaker.
 static void a50_e05_each_attempt_counts_once_as_what_its_backend_made_of_it(void **state)
 {
 	struct world *w = ready_world(NULL);

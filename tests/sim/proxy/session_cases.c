@@ -218,7 +218,7 @@ static void sa_19_a_route_turns_it_off(void **state)
 	world_free(w);
 }
 
-// SA-10: route two draws cluster zero by 1 and one by 3.
+// SA-10, TH-78: route two draws cluster zero by 1 and one by 3.
 static void sa_10_cookie_chooses_among_the_routes_clusters(void **state)
 {
 	struct world *w = session_world();
