@@ -22,7 +22,7 @@ void lb_slot_online(void);
 const struct lb_snapshot *lb_slot_read(const struct lb_slot *);
 
 // ctrl: publishes (takes it over) and returns at once; the old one is freed by a reclaimer after a
-// grace period. Never waits for a worker (docs/architecture.md).
+// grace period. Never waits for a worker (docs/threads.md).
 void lb_slot_publish(struct lb_slot *, struct lb_snapshot *);
 // ctrl, from its loop: drops what passed its grace period; lb counts stay ctrl-only. Returns how
 // many snapshots are still alive, the published one included. Grace periods take 10 to 20 ms, since

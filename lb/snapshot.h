@@ -2,7 +2,7 @@
 // The immutable tree that workers read: frontends → route tables → cluster ids → clusters →
 // pickers. Parts are shared between snapshots by counts that only the control thread touches; a
 // snapshot is freed after a grace period (lb/slot.h), which then drops its references.
-// Thread: built and freed by ctrl; read by workers, within one turn only (docs/architecture.md).
+// Thread: built and freed by ctrl; read by workers, within one turn only (docs/threads.md).
 #pragma once
 
 #include "lb/pick/limits.h"
