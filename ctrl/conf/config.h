@@ -128,7 +128,7 @@ struct config {
 	enum log_level log_level; // as given, or the default
 	uint32_t *drain; // NULL = absent
 	uint32_t *listener_drain; // NULL = absent
-	// As given, or the default (ctrl/conf/config_numbers.h). Seconds for open streams, 0 = none:
+	// As given, or the default of ctrl/conf/config_numbers.h. Seconds for open streams:
 	uint32_t drain_s; // after SIGTERM
 	uint32_t listener_drain_s; // of a listener that has changed
 	uint32_t max_attempts; // of a request that no backend has processed, the first included

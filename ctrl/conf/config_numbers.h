@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of shunt.yaml that have a default or a range of their own, in one table. What else an
-// option takes (words, lengths of texts and lists) is part of the shape (ctrl/conf/config_schema.h).
-// docs/config.md tells both to people, and tests/unit/ctrl/conf/test_config_docs.c compares.
+// option takes (words, lengths of texts and lists) is part of the shape
+// (ctrl/conf/config_schema.h). docs/config.md tells both to people, and
+// tests/unit/ctrl/conf/test_config_docs.c compares.
 // Thread: any; constant.
 #pragma once
 
