@@ -18,6 +18,7 @@
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/federation.h"
 #include "ctrl/xds/transport_grpc.h"
+#include "lb/base/container_of.h"
 #include "lb/base/log.h"
 #include "lb/base/rand.h"
 
@@ -70,12 +71,12 @@ struct control_plane {
 
 static struct control_plane *plane_of_watch(struct twheel_timer *t)
 {
-	return (struct control_plane *)((char *)t - offsetof(struct control_plane, watch_timer));
+	return CONTAINER_OF(t, struct control_plane, watch_timer);
 }
 
 static struct control_plane *plane_of_drain(struct twheel_timer *t)
 {
-	return (struct control_plane *)((char *)t - offsetof(struct control_plane, drain_timer));
+	return CONTAINER_OF(t, struct control_plane, drain_timer);
 }
 
 // Events of the loop.
@@ -130,9 +131,7 @@ static void on_second(struct twheel_timer *timer)
 
 static void on_watch_ports(struct twheel_timer *timer)
 {
-	struct control_plane *p =
-		(struct control_plane *)((char *)timer -
-					 offsetof(struct control_plane, ports_timer));
+	struct control_plane *p = CONTAINER_OF(timer, struct control_plane, ports_timer);
 	uint64_t now = twheel_now(loop_wheel(p->loop));
 	uint32_t n = 0;
 	if (p->conf.watch_ports(p->conf.ctx_ports, now))

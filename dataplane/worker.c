@@ -7,6 +7,7 @@
 #include "dataplane/net/steer.h"
 #include "dataplane/port.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/lines.h"
 #include "lb/pick/link.h"
 #include "lb/slot.h"
@@ -311,7 +312,7 @@ static bool receive(struct worker *w)
 
 static void watch(struct twheel_timer *timer)
 {
-	struct worker *w = (struct worker *)((char *)timer - offsetof(struct worker, watch));
+	struct worker *w = CONTAINER_OF(timer, struct worker, watch);
 	for (uint32_t p = 0; p < w->n_ports; p++)
 		port_queue_watch(w->queues[p]);
 	twheel_arm(w->wheel, &w->watch, twheel_now(w->wheel) + WATCH_INTERVAL_NS);

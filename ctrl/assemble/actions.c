@@ -4,6 +4,7 @@
 #include "ctrl/base/arena.h"
 #include "ctrl/base/strmap.h"
 #include "ctrl/res/route.h"
+#include "lb/base/container_of.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -46,13 +47,13 @@ struct work {
 static struct weighted *find_weighted(const struct strmap *map, const char *key)
 {
 	struct strmap_link *l = strmap_find(map, key);
-	return l ? (struct weighted *)((char *)l - offsetof(struct weighted, by_key)) : NULL;
+	return l ? CONTAINER_OF(l, struct weighted, by_key) : NULL;
 }
 
 static struct entry *find_plain(const struct actions *a, const char *name)
 {
 	struct strmap_link *l = strmap_find(&a->by_name, name);
-	return l ? (struct entry *)((char *)l - offsetof(struct entry, by_name)) : NULL;
+	return l ? CONTAINER_OF(l, struct entry, by_name) : NULL;
 }
 
 static struct weighted *weighted_of(const struct entry *e) // NULL = it has one cluster
@@ -267,7 +268,7 @@ struct naming {
 static struct heirloom *heirlooms_of(const struct naming *n, const char *set)
 {
 	struct strmap_link *l = strmap_find(&n->heirlooms, set);
-	return l ? (struct heirloom *)((char *)l - offsetof(struct heirloom, by_set)) : NULL;
+	return l ? CONTAINER_OF(l, struct heirloom, by_set) : NULL;
 }
 
 // A28-N04: what leaves. Plain clusters bear names that nobody else could want.
@@ -329,7 +330,7 @@ static struct numbering *numbering_of(struct naming *n, const struct entry *e)
 		at = stpcpy(stpcpy(at, e->view.targets[i].cluster), "_");
 	struct strmap_link *l = strmap_find(&n->numberings, stem);
 	if (l)
-		return (struct numbering *)((char *)l - offsetof(struct numbering, by_stem));
+		return CONTAINER_OF(l, struct numbering, by_stem);
 	struct numbering *made = xds_arena_alloc(&n->arena, 1, sizeof(*made));
 	if (!made || strmap_add(&n->numberings, &made->by_stem, stem))
 		return NULL;

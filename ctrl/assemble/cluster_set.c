@@ -3,6 +3,7 @@
 
 #include "ctrl/assemble/cluster_tree.h"
 #include "ctrl/assemble/ids.h"
+#include "lb/base/container_of.h"
 #include "lb/pick/limits.h"
 
 #include <stddef.h>
@@ -85,7 +86,7 @@ static uint32_t place_of(const struct cluster_set *s, const char *name, bool *re
 struct cluster *cluster_set_find(const struct cluster_set *s, const char *name)
 {
 	struct strmap_link *l = strmap_find(&s->by_name, name);
-	return l ? (struct cluster *)((char *)l - offsetof(struct cluster, by_name)) : NULL;
+	return l ? CONTAINER_OF(l, struct cluster, by_name) : NULL;
 }
 
 static bool make_room(struct cluster_set *s)

@@ -7,6 +7,7 @@
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/bootstrap/node.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/log.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/drop.h"
@@ -184,9 +185,8 @@ static struct load_counter *counter_obtain(
 	if (!key)
 		return NULL;
 	struct strmap_link *l = strmap_find(&leaf->by_key[kind], key);
-	struct load_counter *c =
-		l ? (struct load_counter *)((char *)l - offsetof(struct load_counter, link))
-		  : counter_new(leaf, kind, place, key);
+	struct load_counter *c = l ? CONTAINER_OF(l, struct load_counter, link)
+	                           : counter_new(leaf, kind, place, key);
 	free(key);
 	return c;
 }
@@ -356,8 +356,7 @@ static void arm_sweep(struct load_report *r)
 
 static void sweep_fired(struct twheel_timer *t)
 {
-	struct load_report *r =
-		(struct load_report *)((char *)t - offsetof(struct load_report, sweep));
+	struct load_report *r = CONTAINER_OF(t, struct load_report, sweep);
 	for (struct load_leaf *leaf = r->leaves, *next; leaf; leaf = next) {
 		next = leaf->next;
 		if (leaf->n_leaving)

@@ -7,6 +7,7 @@
 #include "ctrl/base/strmap.h"
 #include "ctrl/res/route.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/route/route.h"
 
 #include <xxhash.h>
@@ -69,7 +70,7 @@ static struct unit *unit_find(struct route_compiler *c, const char *key)
 	struct strmap_link *l = strmap_find(&c->units, key);
 	if (!l)
 		return NULL;
-	struct unit *u = (struct unit *)((char *)l - offsetof(struct unit, by_key));
+	struct unit *u = CONTAINER_OF(l, struct unit, by_key);
 	u->n_users++;
 	return u;
 }

@@ -9,6 +9,7 @@
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/listener.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/twheel.h"
 
 #include <stddef.h>
@@ -127,7 +128,7 @@ static bool deliver(struct depmgr *dm)
 // serve nobody, and a cluster that never comes would hold all others to theirs.
 static void meanwhile_fired(struct twheel_timer *t)
 {
-	struct depmgr *dm = (struct depmgr *)((char *)t - offsetof(struct depmgr, meanwhile));
+	struct depmgr *dm = CONTAINER_OF(t, struct depmgr, meanwhile);
 	const struct composition in = {
 		.nodes = &dm->nodes,
 		.listener = dm->listener,
@@ -197,7 +198,7 @@ static void reconcile(struct depmgr *dm)
 
 static void on_settled(struct xds_settled *s)
 {
-	struct depmgr *dm = (struct depmgr *)((char *)s - offsetof(struct depmgr, settled));
+	struct depmgr *dm = CONTAINER_OF(s, struct depmgr, settled);
 	if (!dm->nodes.dirty || twheel_armed(&dm->kick))
 		return;
 	if (twheel_now(dm->conf.wheel) < dm->rest_until_ns)
@@ -208,17 +209,17 @@ static void on_settled(struct xds_settled *s)
 
 static void kick_fired(struct twheel_timer *t)
 {
-	reconcile((struct depmgr *)((char *)t - offsetof(struct depmgr, kick)));
+	reconcile(CONTAINER_OF(t, struct depmgr, kick));
 }
 
 static void retry_fired(struct twheel_timer *t)
 {
-	reconcile((struct depmgr *)((char *)t - offsetof(struct depmgr, retry)));
+	reconcile(CONTAINER_OF(t, struct depmgr, retry));
 }
 
 static void patience_fired(struct twheel_timer *t)
 {
-	struct depmgr *dm = (struct depmgr *)((char *)t - offsetof(struct depmgr, patience));
+	struct depmgr *dm = CONTAINER_OF(t, struct depmgr, patience);
 	nodes_give_up(&dm->nodes);
 	dm->nodes.heard = false; // what routes still hold up must wait for them
 	reconcile(dm);
@@ -226,7 +227,7 @@ static void patience_fired(struct twheel_timer *t)
 
 static void in_use_fired(struct twheel_timer *t)
 {
-	struct depmgr *dm = (struct depmgr *)((char *)t - offsetof(struct depmgr, in_use));
+	struct depmgr *dm = CONTAINER_OF(t, struct depmgr, in_use);
 	dm->nodes.reshaped = true;
 	reconcile(dm);
 }
@@ -234,7 +235,7 @@ static void in_use_fired(struct twheel_timer *t)
 // All that is found out in one turn of the wheel is one event.
 static void on_news(struct nodes *nodes)
 {
-	struct depmgr *dm = (struct depmgr *)((char *)nodes - offsetof(struct depmgr, nodes));
+	struct depmgr *dm = CONTAINER_OF(nodes, struct depmgr, nodes);
 	if (!dm->busy)
 		reconcile_later(dm);
 }
@@ -249,7 +250,7 @@ static void refresh_names(struct depmgr *dm)
 
 static void refresh_fired(struct twheel_timer *t)
 {
-	refresh_names((struct depmgr *)((char *)t - offsetof(struct depmgr, refresh)));
+	refresh_names(CONTAINER_OF(t, struct depmgr, refresh));
 }
 
 void depmgr_reresolve(struct depmgr *dm)

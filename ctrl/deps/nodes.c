@@ -6,6 +6,7 @@
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
+#include "lb/base/container_of.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -62,7 +63,7 @@ static bool is_fresh(const struct node *n, const struct xds_event *error)
 // Only notes: the pass comes when the client has told all events that belong together.
 static void on_event(struct xds_watcher *w, const struct xds_event *e)
 {
-	struct node *n = (struct node *)((char *)w - offsetof(struct node, watcher));
+	struct node *n = CONTAINER_OF(w, struct node, watcher);
 	n->nodes->dirty = true;
 	n->nodes->reshaped |= n->type != &res_type_endpoints;
 	n->nodes->n_unresolved[n->waited] -= !node_resolved(n);
@@ -143,7 +144,7 @@ struct node *node_new(
 struct node *node_find(const struct strmap *map, const char *name)
 {
 	struct strmap_link *l = strmap_find(map, name);
-	return l ? (struct node *)((char *)l - offsetof(struct node, link)) : NULL;
+	return l ? CONTAINER_OF(l, struct node, link) : NULL;
 }
 
 struct node *node_reach(

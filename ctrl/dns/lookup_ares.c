@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/dns/lookup_ares.h"
 
+#include "lb/base/container_of.h"
 #include "lb/base/twheel.h"
 
 #include <ares.h>
@@ -216,7 +217,7 @@ static void step(struct dns_query *q)
 
 static void timer_fired(struct twheel_timer *t)
 {
-	struct dns_query *q = (struct dns_query *)((char *)t - offsetof(struct dns_query, timer));
+	struct dns_query *q = CONTAINER_OF(t, struct dns_query, timer);
 	if (twheel_now(q->lookups->conf.wheel) >= q->end_ns)
 		ares_cancel(q->channel); // what has come is the result
 	else
@@ -274,7 +275,7 @@ static void run(struct dns_query *q)
 
 static void kick_fired(struct twheel_timer *t)
 {
-	struct lookups *l = (struct lookups *)((char *)t - offsetof(struct lookups, kick));
+	struct lookups *l = CONTAINER_OF(t, struct lookups, kick);
 	while (l->waiting && l->n_running < MAX_RUNNING) {
 		struct dns_query *q = l->waiting;
 		unlink_query(q);

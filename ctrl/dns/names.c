@@ -5,6 +5,7 @@
 #include "ctrl/dns/lookup.h"
 #include "lb/base/backoff.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/twheel.h"
 
 #include <errno.h>
@@ -202,7 +203,7 @@ static void found(struct dns_name *n, const struct dns_found *f)
 
 static void lookup_done(struct dns_lookup *l, const struct dns_found *f)
 {
-	struct dns_name *n = (struct dns_name *)((char *)l - offsetof(struct dns_name, lookup));
+	struct dns_name *n = CONTAINER_OF(l, struct dns_name, lookup);
 	if (f->error)
 		failed(n, f->error);
 	else
@@ -221,7 +222,7 @@ static void ask(struct dns_name *n)
 
 static void timer_fired(struct twheel_timer *t)
 {
-	struct dns_name *n = (struct dns_name *)((char *)t - offsetof(struct dns_name, timer));
+	struct dns_name *n = CONTAINER_OF(t, struct dns_name, timer);
 	if (n->state != ASKING)
 		ask(n);
 	else if (note_error(n, "no answer within 15 s"))
@@ -257,8 +258,7 @@ static int names_watch(struct dns_resolver *r, const char *host, uint16_t port, 
 		return 0;
 	}
 	struct strmap_link *l = strmap_find(&names->by_host, host);
-	struct dns_name *n =
-		l ? (struct dns_name *)((char *)l - offsetof(struct dns_name, link)) : NULL;
+	struct dns_name *n = l ? CONTAINER_OF(l, struct dns_name, link) : NULL;
 	bool fresh = !n;
 	if (fresh)
 		n = name_new(names, host);
@@ -305,8 +305,7 @@ static void names_free(struct dns_resolver *r)
 	for (uint32_t b = 0; b < names->by_host.n_buckets; b++) {
 		for (struct strmap_link *l = names->by_host.buckets[b], *next; l; l = next) {
 			next = l->next;
-			struct dns_name *n =
-				(struct dns_name *)((char *)l - offsetof(struct dns_name, link));
+			struct dns_name *n = CONTAINER_OF(l, struct dns_name, link);
 			CHECK(!n->telling);
 			for (struct dns_watch *w = n->watches; w; w = w->next)
 				w->name = NULL;

@@ -4,6 +4,7 @@
 #include "ctrl/status/csds_dump.h"
 #include "ctrl/status/service.h"
 #include "envoy/service/status/v3/csds.pb-c.h"
+#include "lb/base/container_of.h"
 #include "lb/base/err.h"
 #include "lb/base/twheel.h"
 #include "proto/wire.h"
@@ -110,7 +111,7 @@ static void give_up(struct call *c, int error)
 
 static void on_turn(struct twheel_timer *timer)
 {
-	struct csds *s = (struct csds *)((char *)timer - offsetof(struct csds, turn));
+	struct csds *s = CONTAINER_OF(timer, struct csds, turn);
 	struct call *c = s->first;
 	if (!c)
 		return;
@@ -131,7 +132,7 @@ static void on_turn(struct twheel_timer *timer)
 
 static void on_unread(struct twheel_timer *timer)
 {
-	struct call *c = (struct call *)((char *)timer - offsetof(struct call, read_timer));
+	struct call *c = CONTAINER_OF(timer, struct call, read_timer);
 	rpc_call_cancel(c->base.rpc);
 }
 

@@ -6,6 +6,7 @@
 #include "ctrl/xds/subs.h"
 #include "lb/base/backoff.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/twheel.h"
 
 #include <stdio.h>
@@ -112,7 +113,7 @@ static void open_stream(struct xds_ads *a)
 
 static void retry_fired(struct twheel_timer *t)
 {
-	struct xds_ads *a = (struct xds_ads *)((char *)t - offsetof(struct xds_ads, retry));
+	struct xds_ads *a = CONTAINER_OF(t, struct xds_ads, retry);
 	set_state(a, XDS_SERVER_IDLE);
 	a->conf.owner->begin(a->conf.ctx);
 	a->conf.owner->end(a->conf.ctx);

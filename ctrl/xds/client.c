@@ -7,6 +7,7 @@
 #include "ctrl/xds/protocol.h"
 #include "ctrl/xds/verdict.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static const char *text_of(const char *s)
 
 static void absent_fired(struct twheel_timer *t)
 {
-	struct xds_entry *e = (struct xds_entry *)((char *)t - offsetof(struct xds_entry, absent));
+	struct xds_entry *e = CONTAINER_OF(t, struct xds_entry, absent);
 	struct xds_client *c = e->client;
 	bool transient = c->server->timer_is_transient_error;
 	if (xds_entry_is_wildcard(e)) {
@@ -243,7 +244,7 @@ static void owner_on_sent(void *ctx, uint32_t type)
 	struct xds_chain *in_flight = &c->subs[type].in_flight;
 	xds_wildcard_sent(c, type);
 	while (!xds_chain_empty(in_flight)) {
-		struct xds_entry *e = XDS_ENTRY_OF(in_flight->next, in_flight);
+		struct xds_entry *e = CONTAINER_OF(in_flight->next, struct xds_entry, in_flight);
 		xds_chain_remove(&e->in_flight);
 		// What is cached needs no answer (FM-05, DL-13), and "*" is nothing that may be
 		// absent.
@@ -263,7 +264,7 @@ static int owner_on_response(
 static void each_entry(struct xds_subs *subs, void (*fn)(struct xds_entry *))
 {
 	for (struct xds_chain *c = subs->all.next; c != &subs->all; c = c->next)
-		fn(XDS_ENTRY_OF(c, all));
+		fn(CONTAINER_OF(c, struct xds_entry, all));
 }
 
 static void add_trouble(struct xds_entry *e)
@@ -467,7 +468,7 @@ void xds_client_each(
 	for (uint32_t t = 0; t < c->conf.n_types; t++) {
 		const struct xds_chain *all = &c->subs[t].all;
 		for (const struct xds_chain *at = all->next; at != all; at = at->next) {
-			const struct xds_entry *e = XDS_ENTRY_OF(at, all);
+			const struct xds_entry *e = CONTAINER_OF(at, struct xds_entry, all);
 			struct xds_entry_info info = info_of(e);
 			if (e->watchers.first)
 				fn(ctx, &info);

@@ -4,6 +4,7 @@
 #include "ctrl/xds/bootstrap/node.h"
 #include "ctrl/xds/protocol.h"
 #include "ctrl/xds/subs.h"
+#include "lb/base/container_of.h"
 #include "proto/wire.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ static int list_changes(Request *m, const struct xds_subs *subs, struct xds_aren
 		return -ENOMEM;
 	int rc = 0;
 	for (struct xds_chain *c = subs->pending.next; !rc && c != &subs->pending; c = c->next) {
-		const struct xds_entry *e = XDS_ENTRY_OF(c, pending);
+		const struct xds_entry *e = CONTAINER_OF(c, struct xds_entry, pending);
 		char *name = xds_wire_text(e->sub->name);
 		if (e->sub->params && e->n_asking > 0) // TP2-T05
 			rc = xds_wire_add_locator(&m->resource_locators_subscribe,
@@ -57,13 +58,13 @@ static int list_versions(Request *m, const struct xds_subs *subs, struct xds_are
 {
 	size_t n = 0;
 	for (struct xds_chain *c = subs->all.next; c != &subs->all; c = c->next)
-		n += is_held(subs, XDS_ENTRY_OF(c, all));
+		n += is_held(subs, CONTAINER_OF(c, struct xds_entry, all));
 	Version *versions = xds_arena_alloc(arena, n, sizeof(*versions));
 	m->initial_resource_versions = xds_arena_alloc(arena, n, sizeof(Version *));
 	if (!versions || !m->initial_resource_versions)
 		return -ENOMEM;
 	for (struct xds_chain *c = subs->all.next; c != &subs->all; c = c->next) {
-		const struct xds_entry *e = XDS_ENTRY_OF(c, all);
+		const struct xds_entry *e = CONTAINER_OF(c, struct xds_entry, all);
 		if (!is_held(subs, e))
 			continue;
 		Version *v = &versions[m->n_initial_resource_versions];

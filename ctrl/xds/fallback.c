@@ -5,6 +5,7 @@
 #include "ctrl/xds/fallback_inside.h"
 #include "ctrl/xds/server.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -31,7 +32,7 @@ void xds_fallback_mark(struct xds_fallback_entry *e)
 static void mark_all(struct xds_fallback *fb)
 {
 	for (struct xds_chain *c = fb->all.next; c != &fb->all; c = c->next)
-		xds_fallback_mark(XDS_FALLBACK_ENTRY_OF(c, all));
+		xds_fallback_mark(CONTAINER_OF(c, struct xds_fallback_entry, all));
 }
 
 void xds_fallback_retry_later(struct xds_fallback *fb)
@@ -42,8 +43,7 @@ void xds_fallback_retry_later(struct xds_fallback *fb)
 
 static void on_retry(struct twheel_timer *t)
 {
-	struct xds_fallback *fb =
-		(struct xds_fallback *)((char *)t - offsetof(struct xds_fallback, retry));
+	struct xds_fallback *fb = CONTAINER_OF(t, struct xds_fallback, retry);
 	fb->conf.on_due(fb->conf.ctx);
 }
 
@@ -77,7 +77,7 @@ static void climb(struct xds_fallback *fb)
 	if (to == fb->active)
 		return;
 	for (struct xds_chain *c = fb->all.next; c != &fb->all; c = c->next) {
-		struct xds_fallback_entry *e = XDS_FALLBACK_ENTRY_OF(c, all);
+		struct xds_fallback_entry *e = CONTAINER_OF(c, struct xds_fallback_entry, all);
 		if (e->source != XDS_FALLBACK_NO_SOURCE && e->source > to)
 			xds_fallback_entry_leave(e);
 		for (uint32_t i = to + 1; i <= fb->active; i++)
@@ -94,7 +94,8 @@ static void climb(struct xds_fallback *fb)
 static bool is_wanting(const struct xds_fallback *fb)
 {
 	for (const struct xds_chain *c = fb->all.next; c != &fb->all; c = c->next) {
-		const struct xds_fallback_entry *e = XDS_FALLBACK_ENTRY_OF(c, all);
+		const struct xds_fallback_entry *e =
+			CONTAINER_OF(c, struct xds_fallback_entry, all);
 		if (!e->value && !e->error)
 			return true;
 	}
@@ -113,8 +114,9 @@ static bool fall(struct xds_fallback *fb)
 		fb->active++;
 		log_active(fb, "fall back to");
 		for (struct xds_chain *c = fb->all.next; c != &fb->all; c = c->next)
-			if (xds_fallback_entry_watch(XDS_FALLBACK_ENTRY_OF(c, all), fb->active))
-				xds_fallback_mark(XDS_FALLBACK_ENTRY_OF(c, all));
+			if (xds_fallback_entry_watch(
+				    CONTAINER_OF(c, struct xds_fallback_entry, all), fb->active))
+				xds_fallback_mark(CONTAINER_OF(c, struct xds_fallback_entry, all));
 	}
 	return true;
 }
@@ -147,7 +149,8 @@ bool xds_fallback_settle(struct xds_fallback *fb)
 		xds_chain_add(&fb->dirty, c);
 	}
 	while (!xds_chain_empty(&fb->dirty)) {
-		struct xds_fallback_entry *e = XDS_FALLBACK_ENTRY_OF(fb->dirty.next, dirty);
+		struct xds_fallback_entry *e =
+			CONTAINER_OF(fb->dirty.next, struct xds_fallback_entry, dirty);
 		xds_chain_remove(&e->dirty);
 		xds_fallback_entry_merge(e);
 		told |= xds_fallback_entry_tell(e);
@@ -182,9 +185,7 @@ int xds_fallback_watch(
 {
 	struct strmap_link *l = strmap_find(&fb->by_name[type], name);
 	struct xds_fallback_entry *e =
-		l ? (struct xds_fallback_entry *)((char *)l -
-						  offsetof(struct xds_fallback_entry, link))
-		  : start(fb, type, name);
+		l ? CONTAINER_OF(l, struct xds_fallback_entry, link) : start(fb, type, name);
 	if (!e)
 		return -ENOMEM;
 	w->fallback = e;
@@ -226,7 +227,7 @@ void xds_fallback_free(struct xds_fallback *fb)
 		return;
 	for (struct xds_chain *c = fb->all.next, *next; c != &fb->all; c = next) {
 		next = c->next;
-		struct xds_fallback_entry *e = XDS_FALLBACK_ENTRY_OF(c, all);
+		struct xds_fallback_entry *e = CONTAINER_OF(c, struct xds_fallback_entry, all);
 		for (struct xds_watcher *w = e->watchers.first; w; w = w->next)
 			w->fallback = NULL;
 		xds_fallback_entry_drop(e);
@@ -250,7 +251,8 @@ void xds_fallback_each(const struct xds_fallback *fb,
 	void (*fn)(void *ctx, const struct xds_entry_info *), void *ctx)
 {
 	for (const struct xds_chain *c = fb->all.next; c != &fb->all; c = c->next) {
-		const struct xds_fallback_entry *e = XDS_FALLBACK_ENTRY_OF(c, all);
+		const struct xds_fallback_entry *e =
+			CONTAINER_OF(c, struct xds_fallback_entry, all);
 		struct xds_entry_info info;
 		xds_fallback_entry_info(e, &info);
 		fn(ctx, &info);

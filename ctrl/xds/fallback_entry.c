@@ -4,6 +4,7 @@
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/fallback_inside.h"
 #include "ctrl/xds/server.h"
+#include "lb/base/container_of.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,8 +111,7 @@ static void take_error(struct xds_fallback_entry *e, const struct xds_entry_info
 // RS-04: the server was left while the value held.
 static void on_ttl(struct twheel_timer *t)
 {
-	struct xds_fallback_entry *e =
-		(struct xds_fallback_entry *)((char *)t - offsetof(struct xds_fallback_entry, ttl));
+	struct xds_fallback_entry *e = CONTAINER_OF(t, struct xds_fallback_entry, ttl);
 	const struct xds_fallback_conf *conf = &e->fallback->conf;
 	uint64_t now = twheel_now(conf->wheel);
 	char *text;

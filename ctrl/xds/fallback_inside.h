@@ -68,10 +68,6 @@ struct xds_fallback {
 	uint64_t n_rounds; // numbers events
 };
 
-#define XDS_FALLBACK_ENTRY_OF(chain, member)                                                       \
-	((struct xds_fallback_entry *)((uintptr_t)(chain)-offsetof(                                \
-		struct xds_fallback_entry, member)))
-
 // Owned texts: NULL stands for "", and one that there is no memory for leaves the old one.
 static inline const char *xds_fallback_text(const char *s)
 {

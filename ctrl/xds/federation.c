@@ -7,6 +7,7 @@
 #include "ctrl/xds/protocol.h"
 #include "ctrl/xds/server.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/err.h"
 #include "lb/base/twheel.h"
 
@@ -48,8 +49,7 @@ static void begin_server(struct xds_server *s)
 
 static void on_client_settled(struct xds_settled *hook)
 {
-	struct xds_server *s =
-		(struct xds_server *)((char *)hook - offsetof(struct xds_server, settled));
+	struct xds_server *s = CONTAINER_OF(hook, struct xds_server, settled);
 	struct xds_federation *f = s->federation;
 	s->settling = true;
 	xds_federation_begin(f);
@@ -95,8 +95,7 @@ static void close_server(struct xds_server *s)
 
 static void on_sweep(struct twheel_timer *t)
 {
-	struct xds_federation *f =
-		(struct xds_federation *)((char *)t - offsetof(struct xds_federation, sweep));
+	struct xds_federation *f = CONTAINER_OF(t, struct xds_federation, sweep);
 	for (uint32_t i = 0; i < f->n_servers; i++)
 		if (f->servers[i].n_users == 0)
 			close_server(&f->servers[i]);

@@ -4,6 +4,7 @@
 #include "ctrl/xds/bootstrap/node.h"
 #include "ctrl/xds/protocol.h"
 #include "ctrl/xds/subs.h"
+#include "lb/base/container_of.h"
 #include "proto/wire.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ static int list_names(Request *m, const struct xds_subs *subs, struct xds_arena 
 	if (!m->resource_names)
 		return -ENOMEM;
 	for (struct xds_chain *c = subs->all.next; c != &subs->all; c = c->next) {
-		const struct xds_entry *e = XDS_ENTRY_OF(c, all);
+		const struct xds_entry *e = CONTAINER_OF(c, struct xds_entry, all);
 		if (e->n_asking == 0)
 			continue;
 		if (e->sub->params) {

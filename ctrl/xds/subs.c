@@ -5,6 +5,7 @@
 #include "ctrl/xds/protocol.h"
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/variants/version.h"
+#include "lb/base/container_of.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -50,8 +51,7 @@ static void cancel_timers(struct xds_entry *e)
 
 static void lease_over(struct twheel_timer *t)
 {
-	xds_entry_expire(
-		((struct xds_lease *)((char *)t - offsetof(struct xds_lease, timer)))->entry);
+	xds_entry_expire((CONTAINER_OF(t, struct xds_lease, timer))->entry);
 }
 
 int xds_entry_hold_until(struct xds_entry *e, uint64_t expires_ns)
@@ -80,7 +80,7 @@ void xds_subs_fini(struct xds_subs *s)
 {
 	for (struct xds_chain *c = s->all.next, *next; c != &s->all; c = next) {
 		next = c->next;
-		struct xds_entry *e = XDS_ENTRY_OF(c, all);
+		struct xds_entry *e = CONTAINER_OF(c, struct xds_entry, all);
 		for (struct xds_watcher *w = e->watchers.first; w; w = w->next)
 			w->entry = NULL;
 		cancel_timers(e);
@@ -207,7 +207,7 @@ void xds_subs_left(struct xds_subs *s, struct xds_entry *e)
 void xds_subs_sending(struct xds_subs *s)
 {
 	while (!xds_chain_empty(&s->pending)) {
-		struct xds_entry *e = XDS_ENTRY_OF(s->pending.next, pending);
+		struct xds_entry *e = CONTAINER_OF(s->pending.next, struct xds_entry, pending);
 		xds_chain_remove(&e->pending);
 		e->asked = e->n_asking > 0;
 		if (!e->asked) {
@@ -224,7 +224,7 @@ void xds_subs_lost(struct xds_subs *s)
 	xds_variants_age(s->variants);
 	for (struct xds_chain *c = s->all.next, *next; c != &s->all; c = next) {
 		next = c->next;
-		struct xds_entry *e = XDS_ENTRY_OF(c, all);
+		struct xds_entry *e = CONTAINER_OF(c, struct xds_entry, all);
 		if (!e->watchers.first) {
 			drop(s, e);
 			continue;

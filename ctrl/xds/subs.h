@@ -98,9 +98,6 @@ _Static_assert(XDS_STATUS_TIMEOUT < 1 << 4, "an entry holds its status");
 _Static_assert(XDS_UNAVAILABLE < 1 << 5, "an entry holds its error's code");
 _Static_assert(XDS_NEWS_RESOURCE_AMBIENT < 1 << 3, "an entry holds its news");
 
-#define XDS_ENTRY_OF(chain, member)                                                                \
-	((struct xds_entry *)((uintptr_t)(chain)-offsetof(struct xds_entry, member)))
-
 struct xds_protocol;
 struct xds_type;
 

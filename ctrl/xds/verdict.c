@@ -6,6 +6,7 @@
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/variants/version.h"
 #include "ctrl/xds/wire.h"
+#include "lb/base/container_of.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -143,8 +144,7 @@ static bool drops_value(const struct xds_entry *e)
 
 static void deletion_outlived(struct twheel_timer *timer)
 {
-	const struct xds_trouble *t =
-		(struct xds_trouble *)((char *)timer - offsetof(struct xds_trouble, outlived));
+	const struct xds_trouble *t = CONTAINER_OF(timer, struct xds_trouble, outlived);
 	const struct xds_entry *e = t->entry;
 	if (e->status == XDS_STATUS_DOES_NOT_EXIST && e->watchers.first)
 		xds_client_log(e->client, "%s, but is in use still", t->error ? t->error : "");

@@ -8,6 +8,7 @@
 #include "ctrl/xds/variants/params.h"
 #include "ctrl/xds/verdict.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 
 #define SILENCE_NS 15000000000ull // FM-04
 
@@ -71,7 +72,7 @@ static void sweep_under(void *ctx, struct xds_sub *wildcard)
 	if (!e->is_resumed)
 		return;
 	for (const struct xds_chain *c = subs->all.next; c != &subs->all && !s->rc; c = c->next) {
-		const struct xds_entry *part = XDS_ENTRY_OF(c, all);
+		const struct xds_entry *part = CONTAINER_OF(c, struct xds_entry, all);
 		if (xds_params_eq(part->sub->params, wildcard->params) &&
 			has_come_by_wildcard(part))
 			s->rc = xds_variants_remove_aged(subs->variants, part->sub->name);
@@ -100,13 +101,14 @@ void xds_wildcard_sent(struct xds_client *c, uint32_t type)
 	bool is_behind = false, has_wildcard = false;
 	for (const struct xds_chain *at = subs->in_flight.next; at != &subs->in_flight;
 		at = at->next)
-		has_wildcard |= xds_entry_is_wildcard(XDS_ENTRY_OF(at, in_flight));
+		has_wildcard |=
+			xds_entry_is_wildcard(CONTAINER_OF(at, struct xds_entry, in_flight));
 	for (const struct xds_chain *at = subs->all.next; has_wildcard && at != &subs->all;
 		at = at->next)
-		is_behind |= is_open(XDS_ENTRY_OF(at, all));
-	for (const struct xds_chain *at = subs->in_flight.next;
-		has_wildcard && at != &subs->in_flight; at = at->next) {
-		struct xds_entry *e = XDS_ENTRY_OF(at, in_flight);
+		is_behind |= is_open(CONTAINER_OF(at, struct xds_entry, all));
+	for (struct xds_chain *at = subs->in_flight.next; has_wildcard && at != &subs->in_flight;
+		at = at->next) {
+		struct xds_entry *e = CONTAINER_OF(at, struct xds_entry, in_flight);
 		e->is_behind = is_behind && xds_entry_is_wildcard(e);
 	}
 }

@@ -2,6 +2,7 @@
 // Life of a connection, drain, and what leaves it in turns.
 #include "dataplane/h2/impl.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 
 // Streams that a client opens before it has seen the server's SETTINGS; RFC 9113 6.5.2 suggests
 // that no server allows fewer.
@@ -52,7 +53,7 @@ void h2_conn_free(struct h2_conn *c, enum h2_error code)
 	// keeps their order.
 	while (!h2_list_empty(&c->streams))
 		h2_stream_close(
-			H2_LINK_OF(c->streams.prev, struct h2_stream, link), code, true, false);
+			CONTAINER_OF(c->streams.prev, struct h2_stream, link), code, true, false);
 	buf_clear(&c->rx.pending, c->ctx->chunks);
 	hpack_fini(&c->hpack, c->ctx->hpack_mem);
 	pool_put(&c->ctx->conns, c);
@@ -74,12 +75,12 @@ struct h2_stream *h2_conn_waiting(const struct h2_conn *c, uint64_t *ret_since_n
 {
 	struct h2_stream *found = NULL;
 	if (!h2_list_empty(&c->windowless)) {
-		found = H2_LINK_OF(c->windowless.next, struct h2_stream, turn);
+		found = CONTAINER_OF(c->windowless.next, struct h2_stream, turn);
 		*ret_since_ns = found->turn_ns;
 	}
 	if (c->send_window > 0 || h2_list_empty(&c->data_turns))
 		return found;
-	struct h2_stream *s = H2_LINK_OF(c->data_turns.next, struct h2_stream, turn);
+	struct h2_stream *s = CONTAINER_OF(c->data_turns.next, struct h2_stream, turn);
 	uint64_t since = s->turn_ns > c->spent_ns ? s->turn_ns : c->spent_ns;
 	if (found && *ret_since_ns <= since)
 		return found;
@@ -178,7 +179,7 @@ static void took_end(struct h2_stream *s)
 static bool pump_ends(struct h2_conn *c, size_t *room)
 {
 	while (!h2_list_empty(&c->end_turns)) {
-		struct h2_stream *s = H2_LINK_OF(c->end_turns.next, struct h2_stream, turn);
+		struct h2_stream *s = CONTAINER_OF(c->end_turns.next, struct h2_stream, turn);
 		if (*room < H2_FRAME_HEAD)
 			return false;
 		uint64_t before = c->written;
@@ -193,7 +194,7 @@ static bool pump_ends(struct h2_conn *c, size_t *room)
 // One frame of the stream whose turn it is. False = it waits for room.
 static bool pump_data(struct h2_conn *c, size_t *room)
 {
-	struct h2_stream *s = H2_LINK_OF(c->data_turns.next, struct h2_stream, turn);
+	struct h2_stream *s = CONTAINER_OF(c->data_turns.next, struct h2_stream, turn);
 	if (*room <= H2_FRAME_HEAD)
 		return false;
 	size_t len = min_size(s->out.len, H2_FRAME_MAX);
@@ -217,7 +218,7 @@ static bool pump_data(struct h2_conn *c, size_t *room)
 static void report_done(struct h2_conn *c)
 {
 	while (!h2_list_empty(&c->done))
-		h2_stream_close(H2_LINK_OF(c->done.next, struct h2_stream, turn), H2_NO_ERROR,
+		h2_stream_close(CONTAINER_OF(c->done.next, struct h2_stream, turn), H2_NO_ERROR,
 			false, false);
 }
 

@@ -5,6 +5,7 @@
 // clients share the connection to it, and what it sends was asked for, a stream window each.
 #include "dataplane/h2/impl.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 
 #define UPDATE_BYTES (H2_FRAME_HEAD + 4)
 
@@ -61,7 +62,7 @@ bool h2_flow_announce(struct h2_conn *c, size_t *room)
 		c->unannounced = 0;
 	}
 	while (!h2_list_empty(&c->credits)) {
-		struct h2_stream *s = H2_LINK_OF(c->credits.next, struct h2_stream, credit);
+		struct h2_stream *s = CONTAINER_OF(c->credits.next, struct h2_stream, credit);
 		if (*room < UPDATE_BYTES || !h2_put_window_update(c, s->id, s->unannounced))
 			return false;
 		*room -= UPDATE_BYTES;
@@ -112,7 +113,7 @@ bool h2_flow_set_peer_initial(struct h2_conn *c, uint32_t size)
 	int64_t delta = (int64_t)size - c->peer_initial_window;
 	c->peer_initial_window = size;
 	for (struct h2_link *l = c->streams.next; l != &c->streams; l = l->next) {
-		struct h2_stream *s = H2_LINK_OF(l, struct h2_stream, link);
+		struct h2_stream *s = CONTAINER_OF(l, struct h2_stream, link);
 		if (!s->live)
 			continue;
 		s->send_window += delta;
@@ -128,7 +129,7 @@ void h2_flow_set_our_initial(struct h2_conn *c)
 	int64_t delta = (int64_t)c->ctx->conf.stream_window - c->our_initial_window;
 	c->our_initial_window = c->ctx->conf.stream_window;
 	for (struct h2_link *l = c->streams.next; l != &c->streams; l = l->next) {
-		struct h2_stream *s = H2_LINK_OF(l, struct h2_stream, link);
+		struct h2_stream *s = CONTAINER_OF(l, struct h2_stream, link);
 		s->recv_window += delta;
 		h2_flow_consumed(s, 0); // may be due by the new measure
 	}

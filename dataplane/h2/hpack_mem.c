@@ -3,6 +3,7 @@
 
 #include "dataplane/h2/list.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/lines.h"
 
 #include <stdlib.h>
@@ -118,7 +119,7 @@ void *hpack_mem_take(struct hpack_mem *m, size_t size)
 		if (klass != WHOLE_PAGE)
 			h2_list_append(&m->rooms[klass], &p->link);
 	} else {
-		p = H2_LINK_OF(m->rooms[klass].next, struct page, link);
+		p = CONTAINER_OF(m->rooms[klass].next, struct page, link);
 	}
 	if (p->n_used == 0)
 		pool_count(&m->n_pages_used, &m->n_pages_peak, m->n_pages_used + 1);

@@ -10,8 +10,6 @@ struct h2_link {
 	struct h2_link *next, *prev; // NULL while on no list
 };
 
-#define H2_LINK_OF(link, type, member) ((type *)((char *)(link)-offsetof(type, member)))
-
 static inline void h2_list_init(struct h2_link *head)
 {
 	head->next = head->prev = head;

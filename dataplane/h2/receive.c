@@ -2,6 +2,7 @@
 // What complete frames and header blocks of the peer mean (RFC 9113 5.1, 6, 8.1).
 #include "dataplane/h2/impl.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 
 // A backend that never comes to its final response.
 #define MAX_INFORMATIONAL 100
@@ -68,7 +69,7 @@ static void on_goaway(struct h2_conn *c, const uint8_t *payload)
 	if (c->events->on_goaway)
 		c->events->on_goaway(c, last_id, code);
 	while (c->role == H2_CLIENT && !h2_list_empty(&c->streams)) {
-		struct h2_stream *s = H2_LINK_OF(c->streams.prev, struct h2_stream, link);
+		struct h2_stream *s = CONTAINER_OF(c->streams.prev, struct h2_stream, link);
 		if (s->id <= last_id)
 			break;
 		h2_stream_close(s, H2_REFUSED_STREAM, true, true);

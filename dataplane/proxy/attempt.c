@@ -7,6 +7,7 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
+#include "lb/base/container_of.h"
 #include "lb/cluster.h"
 #include "lb/leaf/leaf.h"
 #include "lb/snapshot.h"
@@ -238,7 +239,7 @@ void proxy_attempt_begin(struct proxy_request *r, const struct h2_message *head)
 
 static void pause_over(struct twheel_timer *t)
 {
-	struct proxy_request *r = (void *)((uint8_t *)t - offsetof(struct proxy_request, pause));
+	struct proxy_request *r = CONTAINER_OF(t, struct proxy_request, pause);
 	proxy_request_enter(r);
 	proxy_request_stop_waiting(r);
 	if (!proxy_fault_strike(r))

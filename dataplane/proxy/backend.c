@@ -6,6 +6,7 @@
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/pick/cells.h"
 #include "lb/pick/link.h"
 #include "lb/snapshot.h"
@@ -153,7 +154,7 @@ static void begin_attempt(struct proxy_backend *b)
 
 static void retry_fire(struct twheel_timer *t)
 {
-	struct proxy *p = (void *)((uint8_t *)t - offsetof(struct proxy, retry_timer));
+	struct proxy *p = CONTAINER_OF(t, struct proxy, retry_timer);
 	proxy_queue_changed(p);
 }
 

@@ -5,6 +5,7 @@
 #include "dataplane/proxy/forward.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
+#include "lb/base/container_of.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
 
@@ -160,8 +161,7 @@ static void reset_stuck(struct h2_stream *s)
 
 static void window_fire(struct twheel_timer *t)
 {
-	struct proxy_client *c =
-		(void *)((uint8_t *)t - offsetof(struct proxy_client, window_timer));
+	struct proxy_client *c = CONTAINER_OF(t, struct proxy_client, window_timer);
 	struct proxy *p = c->conn.proxy;
 	struct h2_stream *s;
 	uint64_t since;
@@ -176,8 +176,7 @@ static void window_fire(struct twheel_timer *t)
 
 static void block_fire(struct twheel_timer *t)
 {
-	struct proxy_client *c =
-		(void *)((uint8_t *)t - offsetof(struct proxy_client, block_timer));
+	struct proxy_client *c = CONTAINER_OF(t, struct proxy_client, block_timer);
 	proxy_count(c->conn.proxy, PROXY_CLIENTS_IN_HEADER);
 	c->broke_protocol = true;
 	proxy_client_close(c, H2_ENHANCE_YOUR_CALM);

@@ -3,6 +3,7 @@
 
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 
 #define LINGER_NS UINT64_C(1000000000) // for the peer's FIN
 // HEADERS, RST_STREAM and the like are written whatever the room: beyond TCP's limit and this, the
@@ -54,7 +55,7 @@ void proxy_conn_arm(struct proxy_conn *c, void (*fire)(struct twheel_timer *), u
 
 struct proxy_conn *proxy_conn_of_timer(struct twheel_timer *t)
 {
-	return (void *)((uint8_t *)t - offsetof(struct proxy_conn, timer));
+	return CONTAINER_OF(t, struct proxy_conn, timer);
 }
 
 size_t proxy_conn_on_data(struct tcp_conn *tcp, void *user, const uint8_t *data, size_t len)

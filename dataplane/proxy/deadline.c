@@ -4,6 +4,7 @@
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
+#include "lb/base/container_of.h"
 
 #include <stdio.h>
 
@@ -50,7 +51,7 @@ static void expire(struct proxy_request *r)
 
 static void fire(struct twheel_timer *t)
 {
-	struct proxy_request *r = (void *)((uint8_t *)t - offsetof(struct proxy_request, deadline));
+	struct proxy_request *r = CONTAINER_OF(t, struct proxy_request, deadline);
 	proxy_request_enter(r);
 	expire(r);
 	proxy_request_leave(r);

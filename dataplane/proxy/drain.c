@@ -3,6 +3,7 @@
 
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/state.h"
+#include "lb/base/container_of.h"
 #include "lb/pick/link.h"
 #include "lb/snapshot.h"
 
@@ -35,7 +36,7 @@ static void deadline_over(struct twheel_timer *t)
 
 static void grace_over(struct twheel_timer *t)
 {
-	struct proxy *p = (void *)((uint8_t *)t - offsetof(struct proxy, drain.timer));
+	struct proxy *p = CONTAINER_OF(t, struct proxy, drain.timer);
 	enter_step(p, PROXY_DRAIN_ENDING);
 	t->fire = deadline_over;
 	twheel_arm(p->wheel, t, p->drain.deadline_ns);
@@ -102,7 +103,7 @@ static void answer(struct proxy *p)
 
 static struct proxy_client *of_leave_timer(struct twheel_timer *t)
 {
-	return (void *)((uint8_t *)t - offsetof(struct proxy_client, leave_timer));
+	return CONTAINER_OF(t, struct proxy_client, leave_timer);
 }
 
 static void time_is_up(struct twheel_timer *t)

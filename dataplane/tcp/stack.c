@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker's stack: its memory, its listeners' and connections' tables, and the pass that sends.
 #include "dataplane/tcp/tcp_internal.h"
+#include "lb/base/container_of.h"
 #include "lb/base/lines.h"
 
 #include <stdlib.h>
@@ -112,7 +113,7 @@ void tcp_stack_flush(struct tcp_stack *s)
 	tcp_link_init(&left);
 	splice(&todo, &s->dirty);
 	while (todo.next != &todo && n_failures < MAX_FAILURES) {
-		struct tcp_conn *c = tcp_container_of(todo.next, struct tcp_conn, dirty);
+		struct tcp_conn *c = CONTAINER_OF(todo.next, struct tcp_conn, dirty);
 		tcp_link_remove(&c->dirty);
 		enum tcp_output_result result = tcp_output(c);
 		if (result == TCP_OUTPUT_DONE) {

@@ -303,8 +303,6 @@ static inline void tcp_link_remove(struct tcp_link *l)
 	l->next = l->prev = NULL;
 }
 
-#define tcp_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
-
 static inline const struct tcp_cc_ops *tcp_cc_ops(const struct tcp_conn *c)
 {
 	(void)c;

@@ -3,6 +3,7 @@
 // leaves the entry where it is (it fires, finds nothing due, and moves itself), so acknowledgements
 // do not touch the wheel.
 #include "dataplane/tcp/tcp_internal.h"
+#include "lb/base/container_of.h"
 
 #define KEEPALIVE_PROBES 8 // in one user timeout
 
@@ -168,7 +169,7 @@ static void fire_one(struct tcp_conn *c, enum tcp_timer which)
 
 void tcp_timer_fire(struct twheel_timer *t)
 {
-	struct tcp_conn *c = tcp_container_of(t, struct tcp_conn, timer);
+	struct tcp_conn *c = CONTAINER_OF(t, struct tcp_conn, timer);
 	uint64_t now = tcp_now(c->stack);
 	tcp_conn_hold(c);
 	for (unsigned i = 0; i < TCP_N_TIMERS && !c->dead; i++) {

@@ -2,12 +2,13 @@
 // TIME_WAIT (RFC 9293 3.6.1): a small record instead of the control block. All wait equally long,
 // so a list in order of entry and one timer serve for all.
 #include "dataplane/tcp/tcp_internal.h"
+#include "lb/base/container_of.h"
 
 static struct tcp_tw *oldest(const struct tcp_stack *s)
 {
 	return s->tw_order.next == &s->tw_order
 	               ? NULL
-	               : tcp_container_of(s->tw_order.next, struct tcp_tw, order);
+	               : CONTAINER_OF(s->tw_order.next, struct tcp_tw, order);
 }
 
 static void tw_remove(struct tcp_stack *s, struct tcp_tw *tw)
@@ -109,7 +110,7 @@ bool tcp_tw_input(
 
 void tcp_tw_fire(struct twheel_timer *t)
 {
-	struct tcp_stack *s = tcp_container_of(t, struct tcp_stack, tw_timer);
+	struct tcp_stack *s = CONTAINER_OF(t, struct tcp_stack, tw_timer);
 	struct tcp_tw *tw;
 	while ((tw = oldest(s)) && tw->expires_ns <= tcp_now(s))
 		tw_remove(s, tw);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/leaf/affinity.h"
 
+#include "lb/base/container_of.h"
 #include "lb/base/twheel.h"
 #include "lb/leaf/roster.h"
 #include "lb/member/member.h"
@@ -209,7 +210,7 @@ static void changed(struct lb_affinity *a, uint32_t at)
 
 static void news_fired(struct twheel_timer *t)
 {
-	struct view *v = (void *)((char *)t - offsetof(struct view, news));
+	struct view *v = CONTAINER_OF(t, struct view, news);
 	struct lb_affinity *a = v->affinity;
 	if ((v->is_stale && make_cells(a, &a->list)) || make_map(a->list.endpoints, &a->list))
 		twheel_arm(a->env.wheel, t, twheel_now(a->env.wheel) + RETRY_NS);
@@ -265,7 +266,7 @@ static void plan(struct lb_affinity *a)
 
 static void sweep_fired(struct twheel_timer *t)
 {
-	struct lb_affinity *a = (void *)((char *)t - offsetof(struct lb_affinity, sweep));
+	struct lb_affinity *a = CONTAINER_OF(t, struct lb_affinity, sweep);
 	struct list *l = &a->list;
 	uint64_t now = twheel_now(a->env.wheel);
 	a->swept_ns = now;
@@ -292,7 +293,7 @@ static bool is_stray(const struct list *l, uint32_t at)
 
 static void tidy_fired(struct twheel_timer *t)
 {
-	struct lb_affinity *a = (void *)((char *)t - offsetof(struct lb_affinity, tidy));
+	struct lb_affinity *a = CONTAINER_OF(t, struct lb_affinity, tidy);
 	bool is_left = false;
 	for (uint32_t i = 0; i < a->list.n; i++) {
 		if (!is_stray(&a->list, i))

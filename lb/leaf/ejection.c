@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/leaf/ejection.h"
 
+#include "lb/base/container_of.h"
 #include "lb/base/twheel.h"
 #include "lb/member/member.h"
 #include "lb/policy/dump.h"
@@ -44,7 +45,7 @@ static void begin_interval(struct lb_ejection *e, uint64_t at_ns)
 
 static void sweep_fired(struct twheel_timer *t)
 {
-	struct lb_ejection *e = (void *)((char *)t - offsetof(struct lb_ejection, sweep));
+	struct lb_ejection *e = CONTAINER_OF(t, struct lb_ejection, sweep);
 	uint64_t now = twheel_now(e->env.wheel);
 	for (uint32_t i = 0; i < e->n; i++)
 		harvest(e, i);

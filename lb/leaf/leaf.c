@@ -2,6 +2,7 @@
 #include "lb/leaf/leaf.h"
 
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/twheel.h"
 #include "lb/leaf/affinity.h"
 #include "lb/leaf/child_names.h"
@@ -279,7 +280,7 @@ static void tidy_soon(struct lb_leaf *leaf)
 
 static void later_fired(struct twheel_timer *t)
 {
-	struct lb_leaf *leaf = (void *)((char *)t - offsetof(struct lb_leaf, later));
+	struct lb_leaf *leaf = CONTAINER_OF(t, struct lb_leaf, later);
 	if (owes(leaf))
 		retry(leaf);
 	tidy(leaf);
@@ -310,7 +311,7 @@ static struct lb_member *next_in_turn(struct lb_leaf *leaf, const struct lb_rost
 
 static void take_turn(struct lb_turn *t)
 {
-	struct lb_leaf *leaf = (void *)((char *)t - offsetof(struct lb_leaf, member_env.turn));
+	struct lb_leaf *leaf = CONTAINER_OF(t, struct lb_leaf, member_env.turn);
 	const struct lb_roster *r = leaf->layout ? leaf->layout->roster : NULL;
 	uint32_t n = r ? r->n : 0, n_asked = 0;
 	for (uint32_t i = 0; i < n && n_asked < N_A_TURN; i++)
@@ -323,7 +324,7 @@ static void take_turn(struct lb_turn *t)
 
 static int on_node(struct lb_graceful *g, enum lb_state state, struct lb_picker *picker)
 {
-	struct child *c = (void *)((char *)g - offsetof(struct child, policy));
+	struct child *c = CONTAINER_OF(g, struct child, policy);
 	tidy_soon(c->leaf); // one policy may have taken another's place
 	lb_priority_report(c->place, state, picker);
 	return 0;

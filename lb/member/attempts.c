@@ -5,6 +5,7 @@
 #include "lb/member/attempts.h"
 
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/limits.h"
 
@@ -145,8 +146,7 @@ static void begin_waiting(struct lb_attempts *a)
 
 static void on_timer(struct twheel_timer *t)
 {
-	struct lb_attempts *a =
-		(struct lb_attempts *)((char *)t - offsetof(struct lb_attempts, timer));
+	struct lb_attempts *a = CONTAINER_OF(t, struct lb_attempts, timer);
 	age(a);
 	begin_waiting(a);
 	if (a->n_waiting)

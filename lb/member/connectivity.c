@@ -2,6 +2,7 @@
 #include "lb/member/connectivity.h"
 
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/log.h"
 #include "lb/member/attempts.h"
 #include "lb/member/member.h"
@@ -59,8 +60,7 @@ static void on_unused(void *ctx, struct lb_endpoint *e)
 // Who has waited longest is the head's next.
 static void on_turns(struct twheel_timer *t)
 {
-	struct lb_connectivity *c =
-		(void *)((char *)t - offsetof(struct lb_connectivity, turns_timer));
+	struct lb_connectivity *c = CONTAINER_OF(t, struct lb_connectivity, turns_timer);
 	twheel_arm(c->env.wheel, t, twheel_now(c->env.wheel) + TURNS_NS);
 	while (c->turns.next != &c->turns && lb_connectivity_admits(c)) {
 		struct lb_turn *turn = c->turns.next;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A member's one connection among its addresses (PF-01..PF-08).
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/member/connectivity.h"
 #include "lb/member/member_inside.h"
 
@@ -339,7 +340,7 @@ static void begin_next(struct lb_member *m)
 
 static void on_timer(struct twheel_timer *t)
 {
-	struct race *r = (void *)((char *)t - offsetof(struct race, timer));
+	struct race *r = CONTAINER_OF(t, struct race, timer);
 	struct lb_member *m = r->member;
 	begin(m);
 	begin_next(m);
@@ -388,7 +389,7 @@ static void try_later(struct stuck *s)
 
 static void on_stuck(struct twheel_timer *t)
 {
-	struct stuck *s = (struct stuck *)((char *)t - offsetof(struct stuck, timer));
+	struct stuck *s = CONTAINER_OF(t, struct stuck, timer);
 	struct lb_member *m = s->member;
 	m->stuck = NULL; // a single address's leg lies there
 	if (!take(m)) {

@@ -3,6 +3,7 @@
 
 #include "lb/base/backoff.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/member/attempts.h"
 #include "lb/pick/cells.h"
 
@@ -188,8 +189,7 @@ static void want_attempt(struct lb_subchannel *s)
 
 static void on_timer(struct twheel_timer *t)
 {
-	struct lb_subchannel_effort *e =
-		(void *)((char *)t - offsetof(struct lb_subchannel_effort, timer));
+	struct lb_subchannel_effort *e = CONTAINER_OF(t, struct lb_subchannel_effort, timer);
 	enter(e->subchannel, LB_IDLE); // BO-04
 }
 

@@ -2,6 +2,7 @@
 #include "lb/policy/node.h"
 
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/pick/picker.h"
 #include "lb/policy/node_weighted.h"
 
@@ -56,7 +57,7 @@ static void free_dismissed(struct lb_node_env *env)
 
 static void timer_fired(struct twheel_timer *t)
 {
-	struct lb_node_env *env = (void *)((char *)t - offsetof(struct lb_node_env, timer));
+	struct lb_node_env *env = CONTAINER_OF(t, struct lb_node_env, timer);
 	free_dismissed(env);
 	env->called = env->due; // whoever asks anew waits anew
 	env->due = &last;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/policy/node_weighted.h"
 
+#include "lb/base/container_of.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/picker.h"
 #include "lb/policy/dump.h"
@@ -173,7 +174,7 @@ static void weighted_again(struct lb_node *base)
 // Its picker is kept anew whatever happens above: the draw that goes round is made here.
 static int on_report(struct lb_graceful *g, enum lb_state state, struct lb_picker *picker)
 {
-	struct child *c = (void *)((char *)g - offsetof(struct child, policy));
+	struct child *c = CONTAINER_OF(g, struct child, policy);
 	struct weighted *w = c->owner;
 	enum lb_state before = (enum lb_state)c->state;
 	c->idle = state == LB_IDLE;

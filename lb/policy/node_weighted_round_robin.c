@@ -3,6 +3,7 @@
 // backends report. Weights lie in the cells, scaled as lb/pick/stride.h has them, so that a worker
 // needs only its place in the sequence (MC-11), and one endpoint's change only its own page. All
 // are weighed again once an update period.
+#include "lb/base/container_of.h"
 #include "lb/member/member.h"
 #include "lb/pick/orca.h"
 #include "lb/pick/stride.h"
@@ -111,7 +112,7 @@ static void rearm(struct wrr *w)
 
 static void on_timer(struct twheel_timer *t)
 {
-	struct wrr *w = (void *)((char *)t - offsetof(struct wrr, timer));
+	struct wrr *w = CONTAINER_OF(t, struct wrr, timer);
 	rearm(w);
 	lb_spread_weigh(&w->spread);
 }

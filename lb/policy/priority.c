@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/policy/priority.h"
 
+#include "lb/base/container_of.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/picker.h"
 #include "lb/policy/dump.h"
@@ -102,15 +103,12 @@ static void rank_clear(struct rank *r)
 // A56-P05: it stays CONNECTING.
 static void failover_fired(struct twheel_timer *t)
 {
-	choose(((struct lb_priority_child *)((char *)t -
-					     offsetof(struct lb_priority_child, failover)))
-			->owner);
+	choose(CONTAINER_OF(t, struct lb_priority_child, failover)->owner);
 }
 
 static void leave_fired(struct twheel_timer *t)
 {
-	struct lb_priority_child *c =
-		(void *)((char *)t - offsetof(struct lb_priority_child, leave));
+	struct lb_priority_child *c = CONTAINER_OF(t, struct lb_priority_child, leave);
 	struct rank *r = c->owner->ranks;
 	while (r->child != c)
 		r++;
@@ -244,7 +242,7 @@ static void choose(struct lb_priority *p)
 
 static void retry_fired(struct twheel_timer *t)
 {
-	choose((struct lb_priority *)((char *)t - offsetof(struct lb_priority, retry)));
+	choose(CONTAINER_OF(t, struct lb_priority, retry));
 }
 
 // The outside.

@@ -4,6 +4,7 @@
 // the bytes also decide what the owner does. Everything must come back at the end.
 #include "dataplane/h2/impl.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -157,7 +158,7 @@ static void check_conn(struct h2_conn *c, const struct owner *o)
 	uint32_t n_live = 0;
 	uint64_t unconsumed = 0;
 	for (struct h2_link *l = c->streams.next; l != &c->streams; l = l->next) {
-		const struct h2_stream *s = H2_LINK_OF(l, struct h2_stream, link);
+		const struct h2_stream *s = CONTAINER_OF(l, struct h2_stream, link);
 		n_live += s->live;
 		unconsumed += s->unconsumed;
 		CHECK(s->send_window <= H2_WINDOW_MAX && s->recv_window <= H2_WINDOW_MAX);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/shunt-load/conn.h"
 
-#include <stddef.h>
+#include "lb/base/container_of.h"
 
 #define LINGER_NS UINT64_C(1000000000)
 
@@ -34,7 +34,7 @@ static void end_h2(struct conn *c, enum h2_error code, const char *why)
 
 static void linger_fire(struct twheel_timer *t)
 {
-	struct conn *c = (struct conn *)((uint8_t *)t - offsetof(struct conn, linger));
+	struct conn *c = CONTAINER_OF(t, struct conn, linger);
 	conn_abort(c, "the peer does not close");
 }
 

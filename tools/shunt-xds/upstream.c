@@ -7,6 +7,7 @@
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/variants/params.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "tools/shunt-xds/upstream_inside.h"
 
 #include <errno.h>
@@ -87,7 +88,7 @@ static void want_free(struct want *w)
 	struct upstream *up = w->view.upstream;
 	xds_client_begin(up->client);
 	while (!xds_chain_empty(&w->parts))
-		upstream_part_free(UPSTREAM_OF(w->parts.next, struct part, of_want));
+		upstream_part_free(CONTAINER_OF(w->parts.next, struct part, of_want));
 	view_fini(&w->view);
 	xds_client_end(up->client);
 	twheel_cancel(up->conf.wheel, &w->grace);
@@ -125,7 +126,7 @@ static void evict(struct want *w)
 
 static void grace_over(struct twheel_timer *t)
 {
-	evict(UPSTREAM_OF(t, struct want, grace));
+	evict(CONTAINER_OF(t, struct want, grace));
 }
 
 // Room
@@ -169,7 +170,7 @@ static int make_room(struct upstream *up, uint32_t type, size_t len)
 	size_t *have = &up->names_len[type], max = up->conf.names_max;
 	bool is_short = *have + len > max;
 	for (struct xds_chain *c = up->wants.next, *next; is_short && c != &up->wants; c = next) {
-		struct want *w = UPSTREAM_OF(c, struct want, all);
+		struct want *w = CONTAINER_OF(c, struct want, all);
 		next = c->next;
 		if (w->type == type && w->n_users == 0)
 			evict(w);
@@ -265,7 +266,7 @@ static void leave(struct catalog_source *source, uint32_t type)
 {
 	struct upstream *up = (struct upstream *)source;
 	for (struct xds_chain *c = up->wants.next; c != &up->wants; c = c->next) {
-		struct want *w = UPSTREAM_OF(c, struct want, all);
+		struct want *w = CONTAINER_OF(c, struct want, all);
 		if (w->type == type && w->n_users == 0)
 			twheel_arm(up->conf.wheel, &w->grace, twheel_now(up->conf.wheel));
 	}
@@ -345,9 +346,9 @@ void upstream_free(struct upstream *up)
 		return;
 	xds_client_begin(up->client); // nothing more is said to the server
 	while (!xds_chain_empty(&up->wants))
-		want_free(UPSTREAM_OF(up->wants.next, struct want, all));
+		want_free(CONTAINER_OF(up->wants.next, struct want, all));
 	while (!xds_chain_empty(&up->dirty)) // all that have lost a view
-		upstream_name_free(up, UPSTREAM_OF(up->dirty.next, struct name, at));
+		upstream_name_free(up, CONTAINER_OF(up->dirty.next, struct name, at));
 	for (uint32_t t = 0; t < CATALOG_TYPES_MAX; t++)
 		strmap_fini(&up->names[t]);
 	twheel_cancel(up->conf.wheel, &up->retry);

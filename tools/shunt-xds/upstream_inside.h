@@ -79,8 +79,6 @@ struct upstream {
 	struct upstream_counts counts;
 };
 
-#define UPSTREAM_OF(chain, type, member) ((type *)((uintptr_t)(chain)-offsetof(type, member)))
-
 // Its views have heard something, or are others.
 void upstream_mark_dirty(struct upstream *, struct name *);
 // Found or made; NULL = no memory.

@@ -3,6 +3,7 @@
 // the catalog has of the name is what its views see: it is compared as a whole whenever one of them
 // has heard something, so that in which order that came makes no difference (TP2-P06).
 #include "ctrl/xds/variants/constraints.h"
+#include "lb/base/container_of.h"
 #include "tools/shunt-xds/upstream_inside.h"
 
 #include <errno.h>
@@ -217,7 +218,7 @@ static uint64_t next_turn(const struct upstream *up, const struct name *n)
 	for (struct xds_chain *c = n->views.next; c != &n->views && newest_wins(up, n);
 		c = c->next) {
 		struct xds_word word;
-		xds_watcher_word(&UPSTREAM_OF(c, struct view, by_name)->watcher, &word);
+		xds_watcher_word(&CONTAINER_OF(c, struct view, by_name)->watcher, &word);
 		if (!is_there(&word) || is_shown(up, n, word.variant))
 			continue;
 		uint64_t change = word.variant->change;
@@ -234,7 +235,7 @@ static int edit(struct upstream *up, struct name *n)
 	int rc = 0;
 	for (struct xds_chain *c = n->views.next, *next; c != &n->views; c = next) {
 		struct xds_word word;
-		struct view *v = UPSTREAM_OF(c, struct view, by_name);
+		struct view *v = CONTAINER_OF(c, struct view, by_name);
 		next = c->next;
 		n_views++;
 		xds_watcher_word(&v->watcher, &word);
@@ -250,7 +251,7 @@ static int edit(struct upstream *up, struct name *n)
 	n->is_left = n->is_full = n->is_edited = false;
 	for (struct xds_chain *c = n->views.next; c != &n->views && !rc; c = c->next) {
 		struct xds_word word;
-		xds_watcher_word(&UPSTREAM_OF(c, struct view, by_name)->watcher, &word);
+		xds_watcher_word(&CONTAINER_OF(c, struct view, by_name)->watcher, &word);
 		if (is_there(&word))
 			rc = show(up, n, word.variant);
 	}
@@ -298,7 +299,7 @@ static void settle(struct upstream *up)
 	int rc = 0;
 	catalog_begin(up->catalog, XDS_CHANGE_LISTED);
 	while (!xds_chain_empty(&up->dirty) && !rc) {
-		struct name *n = UPSTREAM_OF(up->dirty.next, struct name, at);
+		struct name *n = CONTAINER_OF(up->dirty.next, struct name, at);
 		rc = edit(up, n);
 		xds_chain_remove(&n->at);
 		xds_chain_add(&up->edited, &n->at);
@@ -310,7 +311,7 @@ static void settle(struct upstream *up)
 		catalog_commit(up->catalog);
 	}
 	while (!xds_chain_empty(&up->edited)) {
-		struct name *n = UPSTREAM_OF(up->edited.next, struct name, at);
+		struct name *n = CONTAINER_OF(up->edited.next, struct name, at);
 		if (rc)
 			take_back(up, n);
 		else

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/load/load.h"
 
+#include "lb/base/container_of.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,8 +45,7 @@ struct xds_load_cluster *xds_load_cluster_add(
 	struct strmap_link *link = strmap_find(&load->by_key, key);
 	if (link) {
 		free(key);
-		return (struct xds_load_cluster *)((char *)link -
-						   offsetof(struct xds_load_cluster, link));
+		return CONTAINER_OF(link, struct xds_load_cluster, link);
 	}
 	struct xds_load_cluster *c = calloc(1, sizeof(*c));
 	if (!c) {
@@ -143,9 +144,7 @@ static struct xds_load_locality *find_or_make(
 		return NULL;
 	struct strmap_link *link = strmap_find(&c->by_place, key);
 	struct xds_load_locality *l =
-		link ? (struct xds_load_locality *)((char *)link -
-						    offsetof(struct xds_load_locality, link))
-		     : locality_new(c, p, key);
+		link ? CONTAINER_OF(link, struct xds_load_locality, link) : locality_new(c, p, key);
 	free(key);
 	return l;
 }

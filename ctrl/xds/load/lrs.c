@@ -6,6 +6,7 @@
 #include "ctrl/xds/load/lrs_wire.h"
 #include "lb/base/backoff.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/twheel.h"
 
 #include <errno.h>
@@ -161,7 +162,7 @@ static void lost(struct xds_lrs *r, const char *why)
 
 static void retry_fired(struct twheel_timer *t)
 {
-	open_stream((struct xds_lrs *)((char *)t - offsetof(struct xds_lrs, retry)));
+	open_stream(CONTAINER_OF(t, struct xds_lrs, retry));
 }
 
 // Lets a cluster go that nobody holds and that has been told, or cannot be.
@@ -233,7 +234,7 @@ static void finish_report(struct xds_lrs *r)
 
 static void report_fired(struct twheel_timer *t)
 {
-	struct xds_lrs *r = (struct xds_lrs *)((char *)t - offsetof(struct xds_lrs, report));
+	struct xds_lrs *r = CONTAINER_OF(t, struct xds_lrs, report);
 	if (r->load.n == 0) {
 		stop(r);
 		return;

@@ -6,6 +6,7 @@
 // Usage: tcp_sim [seed [count]].
 #include "dataplane/tcp/csum.h"
 #include "dataplane/tcp/tcp_internal.h"
+#include "lb/base/container_of.h"
 #include "lb/base/rand.h"
 #include "tests/support/tcp_digest.h"
 
@@ -256,7 +257,7 @@ static void write_some(struct end *e, uint64_t most)
 
 static void end_fire(struct twheel_timer *t)
 {
-	struct end *e = tcp_container_of(t, struct end, timer);
+	struct end *e = CONTAINER_OF(t, struct end, timer);
 	if (!e->conn || !e->established)
 		return;
 	tcp_conn_resume(e->conn);

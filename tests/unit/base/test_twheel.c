@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/container_of.h"
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
@@ -21,7 +22,7 @@ struct probe {
 
 static void probe_fire(struct twheel_timer *t)
 {
-	struct probe *p = (struct probe *)((char *)t - offsetof(struct probe, timer));
+	struct probe *p = CONTAINER_OF(t, struct probe, timer);
 	p->fired_ns = twheel_now(wheel);
 	p->n_fired++;
 	if (p->cancels)

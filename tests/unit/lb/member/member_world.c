@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/lb/member/member_world.h"
 
+#include "lb/base/container_of.h"
 #include "tests/support/check.h"
 
 #define MAX_ADDRESSES 16 // of a member
@@ -8,7 +9,7 @@
 static void on_change(struct lb_member_watcher *w, uint32_t index)
 {
 	assert_int_equal(index, 0);
-	struct member_world *m = (void *)((char *)w - offsetof(struct member_world, watcher));
+	struct member_world *m = CONTAINER_OF(w, struct member_world, watcher);
 	m->n_told++;
 	m->state = lb_member_state(m->member);
 	if (m->on_told)

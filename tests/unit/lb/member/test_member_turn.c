@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Members that are put off while too many attempts to connect wait already.
+#include "lb/base/container_of.h"
 #include "lb/member/connectivity.h"
 #include "lb/member/subchannel.h"
 #include "tests/support/check.h"
@@ -14,14 +15,14 @@ struct fixture {
 
 static void on_told(struct member_world *m)
 {
-	struct fixture *f = (void *)((char *)m - offsetof(struct fixture, m));
+	struct fixture *f = CONTAINER_OF(m, struct fixture, m);
 	if (f->asks && lb_member_raw_state(m->member) == LB_IDLE)
 		lb_member_connect_in_turn(m->member);
 }
 
 static void on_turn(struct lb_turn *t)
 {
-	struct fixture *f = (void *)((char *)t - offsetof(struct fixture, m.env.turn));
+	struct fixture *f = CONTAINER_OF(t, struct fixture, m.env.turn);
 	f->n_turns++;
 	assert_true(lb_member_ask_again(f->m.member));
 	assert_false(lb_member_ask_again(f->m.member)); // once
