@@ -9,7 +9,7 @@
 #include "dataplane/proxy/upstream.h"
 #include "lb/base/container_of.h"
 #include "lb/cluster.h"
-#include "lb/leaf/leaf.h"
+#include "lb/pick/leaf_picker.h"
 #include "lb/snapshot.h"
 
 static const struct lb_cluster *cluster_of(const struct proxy_request *r)

@@ -6,7 +6,7 @@
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
 #include "lb/cluster.h"
-#include "lb/leaf/leaf.h"
+#include "lb/pick/leaf_picker.h"
 #include "lb/pick/link.h"
 #include "lb/snapshot.h"
 

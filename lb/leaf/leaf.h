@@ -3,18 +3,15 @@
 // A27-I02, A74-I12): its members over all updates, and above the policies of its priorities the
 // choice among these, session affinity, drops, the limit of requests, and outlier detection. Not
 // the cluster resource itself, and not what chooses among leaves (lb/leaf/aggregate.h).
-// Thread: ctrl; what lb_leaf_layer() gives is for workers.
+// Thread: ctrl. What a worker reads of a leaf is in lb/pick/leaf_picker.h.
 #pragma once
 
 #include "lb/leaf/ejection.h"
 #include "lb/leaf/outlier.h"
 #include "lb/pick/drop.h"
 #include "lb/pick/orca.h"
-#include "lb/pick/picker.h"
 #include "lb/policy/graceful.h"
 
-struct lb_affinity_map;
-struct lb_breaker;
 struct lb_breakers;
 struct lb_dump;
 struct lb_leaf;
@@ -22,6 +19,7 @@ struct lb_leaf_endpoints;
 struct lb_loads;
 struct lb_member_env;
 struct lb_metrics;
+struct lb_picker;
 
 // What an update brings; borrowed for the call, but for spec.
 struct lb_leaf_config {
@@ -111,32 +109,3 @@ struct lb_leaf_record {
 	double weight; // 0 = that of the mean counts
 };
 void lb_leaf_look(const struct lb_leaf *, const struct lb_member *, struct lb_leaf_record *ret);
-
-// What stands above a leaf's picks, in the order in which a request passes it (A27-I01). Part of
-// the leaf's picker, and as immutable.
-struct lb_leaf_layer {
-	// What each pick looks at comes first.
-	uint32_t id;
-	uint32_t max_requests;
-	struct lb_drops *drops; // NULL = no category
-	struct lb_breaker *breaker;
-	const struct lb_affinity_map *sessions; // `affinity`, if it may bind (A55-O02); else NULL
-	struct lb_picker *picker; // what its priorities pick with
-	// All endpoints, if there are sessions or some have host names; else NULL.
-	struct lb_affinity_map *affinity;
-	struct lb_loads *loads; // NULL = none
-	struct lb_metrics *metrics; // NULL = none
-	const char *name; // of the leaf
-};
-// A leaf's picker begins with these. It asks layer.picker, as those may themselves who have been
-// through the layer.
-struct lb_leaf_picker {
-	struct lb_picker base;
-	struct lb_leaf_layer layer;
-};
-const struct lb_cell *lb_leaf_pick(const struct lb_picker *, struct lb_pick_ctx *);
-// NULL = the picker is no leaf's. An aggregate's picker is that of the leaf in use.
-static inline const struct lb_leaf_layer *lb_leaf_layer(const struct lb_picker *p)
-{
-	return p->pick == lb_leaf_pick ? &((const struct lb_leaf_picker *)p)->layer : NULL;
-}

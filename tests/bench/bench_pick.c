@@ -11,6 +11,7 @@
 #include "lb/pick/affinity_map.h"
 #include "lb/pick/breaker.h"
 #include "lb/pick/drop.h"
+#include "lb/pick/leaf_picker.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/picker.h"
 #include "tests/bench/leaf_world.h"

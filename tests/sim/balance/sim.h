@@ -11,8 +11,8 @@
 #include "lb/leaf/aggregate.h"
 #include "lb/member/member.h"
 #include "lb/pick/affinity_map.h"
+#include "lb/pick/leaf_picker.h"
 #include "lb/pick/orca.h"
-#include "lb/pick/picker.h"
 #include "tests/sim/balance/plan.h"
 
 #define SIM_MS 1000000ull

@@ -8,6 +8,7 @@
 #include "lb/member/member.h"
 #include "lb/pick/affinity_map.h"
 #include "lb/pick/breaker.h"
+#include "lb/pick/leaf_picker.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
 #include "lb/pick/picker.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/pick/affinity_map.h"
 #include "lb/pick/breaker.h"
+#include "lb/pick/leaf_picker.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/lb/fake_node.h"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lb/leaf/leaf_picker.h"
+#include "lb/pick/leaf_picker.h"
 
-#include "lb/leaf/leaf.h"
 #include "lb/pick/affinity_map.h"
 #include "lb/pick/breaker.h"
 #include "lb/pick/loads.h"
 #include "lb/pick/metrics.h"
-#include "lb/pick/picker.h"
 
 #include <stddef.h>
 #include <stdlib.h>
