@@ -21,6 +21,7 @@
 #include "lb/base/container_of.h"
 #include "lb/base/log.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 
 #include <grpc/support/log.h>
 
@@ -31,10 +32,9 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define SECOND_NS UINT64_C(1000000000)
-#define WATCH_PORTS_NS (SECOND_NS / 5)
+#define WATCH_PORTS_NS (NS_PER_SECOND / 5)
 // After the drain's deadline workers get this long to cut what is left and report.
-#define DRAIN_SLACK_NS SECOND_NS
+#define DRAIN_SLACK_NS NS_PER_SECOND
 #define MAX_STATUS_UNREAD_LEN ((size_t)64 << 20)
 
 struct frontend {
@@ -126,7 +126,7 @@ static void on_second(struct twheel_timer *timer)
 	watch_steering(p);
 	if (heap_trim_due(&p->trim, now))
 		malloc_trim(0);
-	twheel_arm(loop_wheel(p->loop), timer, now + SECOND_NS);
+	twheel_arm(loop_wheel(p->loop), timer, now + NS_PER_SECOND);
 }
 
 static void on_watch_ports(struct twheel_timer *timer)
@@ -157,7 +157,7 @@ static void on_stop(void *ctx)
 	}
 	uint32_t drain_s = p->conf.config->drain_s;
 	p->draining = true;
-	uint64_t deadline = twheel_now(loop_wheel(p->loop)) + drain_s * SECOND_NS;
+	uint64_t deadline = twheel_now(loop_wheel(p->loop)) + drain_s * NS_PER_SECOND;
 	log_info("draining", "deadline_s=%u", drain_s);
 	show_set_state(p->show, "draining");
 	status_server_set_serving(p->status, false);
@@ -375,7 +375,7 @@ static uint64_t wall_clock_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
 }
 
 static void each_resource(
@@ -460,7 +460,7 @@ int control_plane_start(struct control_plane *p, struct lb_err *err)
 		return -EINVAL;
 	struct twheel *wheel = loop_wheel(p->loop);
 	watch_steering(p);
-	twheel_arm(wheel, &p->watch_timer, twheel_now(wheel) + SECOND_NS);
+	twheel_arm(wheel, &p->watch_timer, twheel_now(wheel) + NS_PER_SECOND);
 	on_watch_ports(&p->ports_timer);
 	loop_set_tick(p->loop, on_tick, p);
 	return 0;

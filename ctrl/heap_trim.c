@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/heap_trim.h"
 
+#include "lb/base/time.h"
+
 #include <malloc.h>
 
 #define LARGE_LEN (64 << 10) // what libgrpc reads long messages into, among others
@@ -8,7 +10,7 @@
 #define TOP_LEN (1 << 20) // free at the heap's end, below which it does not shrink
 #define WORTH_LEN ((size_t)1 << 20) // so much leaves enough behind
 #define QUIET_LEN ((size_t)1 << 16) // a second with less: no update of many resources is under way
-#define INTERVAL_NS UINT64_C(10000000000)
+#define INTERVAL_NS (10 * NS_PER_SECOND)
 
 // What fails leaves malloc as it is.
 void heap_trim_begin(void)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/loop.h"
 
+#include "lb/base/time.h"
+
 #include <event2/event.h>
 
 #include <errno.h>
@@ -30,7 +32,7 @@ uint64_t loop_clock_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
 }
 
 static void tick(evutil_socket_t fd, short what, void *arg)

@@ -16,6 +16,7 @@
 #include "dataplane/port.h"
 #include "dataplane/worker.h"
 #include "lb/base/log.h"
+#include "lb/base/time.h"
 #include "lb/pick/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
@@ -32,7 +33,6 @@ _Static_assert(CONFIG_MAX_PORTS <= NET_MAX_PORTS, "ports");
 _Static_assert(CONFIG_MAX_ADDRESSES <= NET_MAX_ADDRESSES, "addresses of a port");
 _Static_assert(CONFIG_MAX_MTU <= PORT_MAX_MTU, "mtu");
 
-#define SECOND_NS UINT64_C(1000000000)
 #define CHUNKS_OF_MIB ((1u << 20) / BUF_CHUNK_SIZE)
 
 struct daemon {
@@ -269,7 +269,7 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 			.idle = c->idle == CONFIG_IDLE_POLL ? WORKER_IDLE_POLL
 		                                            : WORKER_IDLE_BACKOFF,
 			.limits = limits_of(c),
-			.listener_drain_ns = c->listener_drain_s * SECOND_NS,
+			.listener_drain_ns = c->listener_drain_s * NS_PER_SECOND,
 			.max_attempts = c->max_attempts,
 			.retry_idempotent = c->retry_idempotent,
 			.frontends = d->proxy_frontends,

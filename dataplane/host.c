@@ -4,6 +4,7 @@
 #include "dataplane/port.h"
 #include "lb/base/check.h"
 #include "lb/base/lines.h"
+#include "lb/base/time.h"
 
 #include <rte_mbuf.h>
 
@@ -42,7 +43,7 @@ static uint64_t clock_ns(void)
 {
 	struct timespec ts;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
 }
 
 static int open_ports(struct host *h, const struct host_conf *conf, struct lb_err *reterr)
@@ -261,7 +262,7 @@ void host_rest(struct host *const *hosts, uint32_t n_hosts, uint64_t ns)
 				fds[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
 		}
 	// An interface that is down makes poll(2) return at once: whoever waits then polls.
-	struct timespec most = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	struct timespec most = {(time_t)(ns / NS_PER_SECOND), (long)(ns % NS_PER_SECOND)};
 	ppoll(fds, n, &most, NULL);
 }
 

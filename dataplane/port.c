@@ -6,6 +6,7 @@
 #include "dataplane/unplug.h"
 #include "lb/base/check.h"
 #include "lb/base/lines.h"
+#include "lb/base/time.h"
 #include "lb/pick/limits.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_NS UINT64_C(1000000000) // of opening a device again
+#define RETRY_NS NS_PER_SECOND // of opening a device again
 #define MAX_RETRY_NS (16 * RETRY_NS)
 
 // Before the device is touched: opening it resets it.

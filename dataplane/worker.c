@@ -9,6 +9,7 @@
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/base/lines.h"
+#include "lb/base/time.h"
 #include "lb/pick/link.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
@@ -26,7 +27,7 @@
 
 #define MAX_BURSTS 4 // of other workers' frames in one turn
 #define MAX_COMMANDS 64 // in one turn
-#define WATCH_INTERVAL_NS 1000000000ull
+#define WATCH_INTERVAL_NS NS_PER_SECOND
 
 enum worker_state { WORKER_NEW, WORKER_LAUNCHED, WORKER_ENDED };
 
@@ -66,7 +67,7 @@ static uint64_t clock_ns(void)
 {
 	struct timespec ts;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
 }
 
 static bool is_ours(void *ctx, const struct tcp_flow *flow)
@@ -118,7 +119,7 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 		.max_queued = limits->max_queued,
 		.max_conns_per_endpoint = limits->max_conns_per_endpoint,
 		.connect_timeout_ns =
-			conf->connect_timeout_ns ? conf->connect_timeout_ns : 20 * 1000000000ull,
+			conf->connect_timeout_ns ? conf->connect_timeout_ns : 20 * NS_PER_SECOND,
 		.listener_drain_ns = conf->listener_drain_ns,
 		.max_attempts = conf->max_attempts,
 		.retry_idempotent = conf->retry_idempotent,
@@ -402,7 +403,7 @@ void worker_join(struct worker *w)
 		return;
 	// rte_eal_wait_lcore() spins: it must not begin before the end.
 	while (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) != WORKER_ENDED)
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
 	rte_eal_wait_lcore(eal_lcore_of_worker(w->index));
 }
 

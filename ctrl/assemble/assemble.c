@@ -11,6 +11,7 @@
 #include "ctrl/assemble/workers.h"
 #include "ctrl/conf/config.h"
 #include "lb/base/log.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
 #include "lb/member/connectivity.h"
@@ -35,7 +36,7 @@
 #define MAX_WAITING_ATTEMPTS 2048 // with all that each takes; others are put off
 #define HURRY_NS UINT64_C(20000000)
 #define MAX_LOOKED_AT 16384 // endpoints a time: about a millisecond
-#define LEAVES_REST_NS UINT64_C(10000000000)
+#define LEAVES_REST_NS (10 * NS_PER_SECOND)
 #define LOOK_NS UINT64_C(100000000) // a long stream may hold a cluster that left for days
 
 enum flip { FLIP_NONE, FLIP_UP, FLIP_DOWN };

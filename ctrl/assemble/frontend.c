@@ -10,6 +10,7 @@
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "lb/base/log.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/route/filter.h"
 #include "lb/snapshot.h"
@@ -19,13 +20,13 @@
 
 // What could not be applied (too large, no memory) is tried again this often: clusters that left
 // may have made room.
-#define RETRY_NS UINT64_C(1000000000)
-#define SWEEP_NS UINT64_C(10000000000)
+#define RETRY_NS NS_PER_SECOND
+#define SWEEP_NS (10 * NS_PER_SECOND)
 #define COMPILED_NS UINT64_C(100000000)
 // A configuration that waits for patterns has so much time before a newer one takes its place: with
 // none a server that sends new patterns faster than they compile would never be heard, with more a
 // mistake of ten thousand patterns would hold its correction up.
-#define PATIENCE_NS UINT64_C(1000000000)
+#define PATIENCE_NS NS_PER_SECOND
 
 static bool set_text(char **text, const char *value)
 {

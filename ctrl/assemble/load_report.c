@@ -9,6 +9,7 @@
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/base/log.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/drop.h"
 #include "lb/pick/loads.h"
@@ -24,7 +25,7 @@
 
 // How often counters that nobody needs any more are looked at, and for how many looks in a row they
 // must have stood still: a worker may pick by an older snapshot for a moment.
-#define SWEEP_NS UINT64_C(1000000000)
+#define SWEEP_NS NS_PER_SECOND
 #define QUIET_SWEEPS 2 // the rest of what is given back
 
 enum kind { LOCALITY, CATEGORY, N_KINDS };

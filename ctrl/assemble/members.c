@@ -4,6 +4,7 @@
 #include "ctrl/assemble/ids.h"
 #include "ctrl/assemble/workers.h"
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/link.h"
 #include "lb/pick/orca.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 
 // Longer than the snapshots that may still carry a number.
-#define REST_NS UINT64_C(10000000000)
+#define REST_NS (10 * NS_PER_SECOND)
 #define N_TRIES 64 // of numbers with requests in flight
 
 struct counts {

@@ -2,11 +2,12 @@
 #include "ctrl/assemble/workers.h"
 
 #include "lb/base/log.h"
+#include "lb/base/time.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define STALL_NS UINT64_C(1000000000)
+#define STALL_NS NS_PER_SECOND
 
 struct pending {
 	struct pending *next;

@@ -10,6 +10,7 @@
 #include "ctrl/res/listener.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 
 #include <stddef.h>
@@ -18,13 +19,13 @@
 #include <string.h>
 
 #define N_NAMES_SHOWN 5 // of what is missing
-#define RETRY_NS 1000000000ull // after running out of memory
+#define RETRY_NS NS_PER_SECOND // after running out of memory
 // What waits holds newer endpoints of what serves up no longer: most often it is there sooner.
-#define MEANWHILE_NS 1000000000ull
+#define MEANWHILE_NS NS_PER_SECOND
 // What no server can be asked for holds up what others say no longer than what is absent (FM-04).
 #define PATIENCE_NS 15000000000ull
-#define IN_USE_INTERVAL_NS 1000000000ull // of clusters that requests hold
-#define REFRESH_INTERVAL_NS 1000000000ull // many connections fail at once
+#define IN_USE_INTERVAL_NS NS_PER_SECOND // of clusters that requests hold
+#define REFRESH_INTERVAL_NS NS_PER_SECOND // many connections fail at once
 // A configuration is made as a whole, so that many changes of a large one would take the square of
 // its size: the next one rests for several times as long as this one took. Small ones need none.
 #define REST_FROM_CLUSTERS 1000

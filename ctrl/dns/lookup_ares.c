@@ -2,6 +2,7 @@
 #include "ctrl/dns/lookup_ares.h"
 
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 
 #include <ares.h>
@@ -22,7 +23,6 @@
 #define TIMEOUT_MS 2000
 #define TRIES 3
 #define LIMIT_MS 12000
-#define NS_PER_MS 1000000u
 
 struct lookups {
 	struct dns_lookups base; // first member
@@ -208,7 +208,7 @@ static void step(struct dns_query *q)
 	struct twheel *wheel = q->lookups->conf.wheel;
 	uint64_t at_ns = q->end_ns;
 	if (ares_timeout(q->channel, NULL, &tv)) {
-		uint64_t next_ns = twheel_now(wheel) + (uint64_t)tv.tv_sec * 1000000000u +
+		uint64_t next_ns = twheel_now(wheel) + (uint64_t)tv.tv_sec * NS_PER_SECOND +
 		                   (uint64_t)tv.tv_usec * 1000u;
 		at_ns = next_ns < at_ns ? next_ns : at_ns;
 	}

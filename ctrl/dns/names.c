@@ -6,6 +6,7 @@
 #include "lb/base/backoff.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 
 #include <errno.h>
@@ -15,12 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_S 1000000000ull
-#define MIN_INTERVAL_NS (30 * NS_PER_S) // between two questions for one name, without failure
+#define MIN_INTERVAL_NS (30 * NS_PER_SECOND) // of questions for a name, without failure
 #define MAX_TTL_S (7 * 24 * 3600u) // RFC 8767 4
 // A name that nobody answers for counts as failed after this, as a resource does (FM-04): no
 // configuration waits longer for it. The lookup goes on.
-#define PATIENCE_NS (15 * NS_PER_S)
+#define PATIENCE_NS (15 * NS_PER_SECOND)
 
 enum state {
 	ASKING, // a lookup is under way; the timer is our patience
@@ -194,7 +194,7 @@ static void found(struct dns_name *n, const struct dns_found *f)
 	}
 	backoff_reset(&n->backoff);
 	uint32_t ttl_s = f->ttl_s < MAX_TTL_S ? f->ttl_s : MAX_TTL_S;
-	uint64_t expiry = twheel_now(n->names->conf.wheel) + ttl_s * NS_PER_S;
+	uint64_t expiry = twheel_now(n->names->conf.wheel) + ttl_s * NS_PER_SECOND;
 	uint64_t earliest = n->asked_ns + MIN_INTERVAL_NS;
 	wait_until(n, FRESH, expiry > earliest ? expiry : earliest);
 	if (news)

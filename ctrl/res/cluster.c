@@ -10,13 +10,14 @@
 #include "envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer.pb-c.h"
 #include "envoy/extensions/transport_sockets/tls/v3/tls.pb-c.h"
 #include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb-c.h"
+#include "lb/base/time.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_MAX_REQUESTS 1024 // gRFC A32
-#define DEFAULT_IDLE_TIMEOUT_NS (3600 * 1000000000ull) // gRFC A75
+#define DEFAULT_IDLE_TIMEOUT_NS (3600 * NS_PER_SECOND) // gRFC A75
 
 // Short names; protobuf-c's own are typedefs.
 typedef Envoy__Config__Cluster__V3__Cluster Cluster;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/res/common.h"
 
+#include "lb/base/time.h"
 #include "proto/json.h"
 #include "udpa/type/v1/typed_struct.pb-c.h"
 #include "xds/type/v3/typed_struct.pb-c.h"
 
 #include <errno.h>
 
-#define NS_PER_S 1000000000ull
 #define SPECIFIER(x) ENVOY__CONFIG__CORE__V3__CONFIG_SOURCE__CONFIG_SOURCE_SPECIFIER_##x
 #define DENOMINATOR(x) ENVOY__TYPE__V3__FRACTIONAL_PERCENT__DENOMINATOR_TYPE__##x
 #define TYPED_STRUCT (&xds__type__v3__typed_struct__descriptor)
@@ -137,7 +137,8 @@ int res_check_duration(const Google__Protobuf__Duration *d, const char *field, s
 uint64_t res_duration_ns(const Google__Protobuf__Duration *d)
 {
 	uint64_t s = (uint64_t)d->seconds;
-	return s >= UINT64_MAX / NS_PER_S ? UINT64_MAX : s * NS_PER_S + (uint64_t)d->nanos;
+	return s >= UINT64_MAX / NS_PER_SECOND ? UINT64_MAX
+	                                       : s * NS_PER_SECOND + (uint64_t)d->nanos;
 }
 
 int res_denominator(const Envoy__Type__V3__FractionalPercent *p, uint32_t *ret, struct lb_err *err)

@@ -3,11 +3,10 @@
 
 #include "envoy/extensions/filters/http/stateful_session/v3/stateful_session.pb-c.h"
 #include "envoy/extensions/http/stateful_session/cookie/v3/cookie.pb-c.h"
+#include "lb/base/time.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define NS_PER_S 1000000000ull
 
 // Short names; protobuf-c's own are typedefs.
 typedef Envoy__Extensions__Filters__Http__StatefulSession__V3__StatefulSession Session;
@@ -46,7 +45,7 @@ static int read_cookie(struct res_reader *rd, const Cookie *m, struct lb_session
 	if (res_check_duration(m->ttl, "cookie.ttl", rd->err))
 		return -EINVAL;
 	s->enabled = true;
-	s->ttl_s = m->ttl ? res_duration_ns(m->ttl) / NS_PER_S : 0;
+	s->ttl_s = m->ttl ? res_duration_ns(m->ttl) / NS_PER_SECOND : 0;
 	int rc = res_copy(rd, m->name, &s->cookie);
 	return rc ? rc : res_copy(rd, m->path, &s->path);
 }

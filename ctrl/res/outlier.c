@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/res/outlier.h"
 
+#include "lb/base/time.h"
 #include "lb/leaf/outlier.h"
 
 #include <errno.h>
 
-#define NS_PER_S 1000000000ull
-#define INTERVAL_NS (10 * NS_PER_S)
-#define INTERVAL_LEAST_NS (NS_PER_S / 10) // a sweep looks at each endpoint
-#define BASE_EJECTION_NS (30 * NS_PER_S)
-#define MAX_EJECTION_NS (300 * NS_PER_S)
+#define INTERVAL_NS (10 * NS_PER_SECOND)
+#define INTERVAL_LEAST_NS (NS_PER_SECOND / 10) // a sweep looks at each endpoint
+#define BASE_EJECTION_NS (30 * NS_PER_SECOND)
+#define MAX_EJECTION_NS (300 * NS_PER_SECOND)
 
 // Short names; protobuf-c's own are typedefs.
 typedef Envoy__Config__Cluster__V3__OutlierDetection OutlierDetection;

@@ -9,6 +9,7 @@
 #include "envoy/extensions/load_balancing_policies/ring_hash/v3/ring_hash.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/round_robin/v3/round_robin.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/wrr_locality/v3/wrr_locality.pb-c.h"
+#include "lb/base/time.h"
 #include "proto/json.h"
 
 #include <errno.h>
@@ -16,7 +17,6 @@
 #include <string.h>
 
 #define MAX_DEPTH_SAID 3 // lists within lists in an error: its reason must not be cut off
-#define NS_PER_S 1000000000ull
 
 // RH-03: what the resource may ask for, and what it gets.
 #define RING_MIN_SIZE 1024
@@ -29,11 +29,11 @@
 #define CHOICES_MOST 10
 
 // A58-02
-#define OOB_PERIOD_NS (10 * NS_PER_S)
-#define BLACKOUT_NS (10 * NS_PER_S)
-#define EXPIRATION_NS (180 * NS_PER_S)
-#define UPDATE_NS NS_PER_S
-#define UPDATE_LEAST_NS (NS_PER_S / 10)
+#define OOB_PERIOD_NS (10 * NS_PER_SECOND)
+#define BLACKOUT_NS (10 * NS_PER_SECOND)
+#define EXPIRATION_NS (180 * NS_PER_SECOND)
+#define UPDATE_NS NS_PER_SECOND
+#define UPDATE_LEAST_NS (NS_PER_SECOND / 10)
 
 // Short names; protobuf-c's own are typedefs.
 typedef Envoy__Config__Cluster__V3__Cluster Cluster;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/res/retry.h"
 
+#include "lb/base/time.h"
+
 #include <errno.h>
 #include <stdio.h>
 
-#define NS_PER_MS 1000000ull
 #define MAX_RETRIES 4
 #define DEFAULT_BASE_NS (25 * NS_PER_MS)
 #define MAX_PER_BASE 10

@@ -6,6 +6,7 @@
 
 #include "lb/base/check.h"
 #include "lb/base/err.h"
+#include "lb/base/time.h"
 
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/grpc.h>
@@ -421,7 +422,7 @@ static uint64_t now_ms(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / NS_PER_MS;
 }
 
 // libgrpc promises the end of every operation once the calls are cancelled.

@@ -4,6 +4,7 @@
 #include "ctrl/res/endpoints.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_impl.h"
+#include "lb/base/time.h"
 #include "lb/policy/dump.h"
 
 #include <stdio.h>
@@ -206,7 +207,7 @@ static void add_endpoint(void *ctx, const struct assembler_endpoint_info *e)
 	json_object_set_new(row, "failing", json_boolean(e->is_failing));
 	json_object_set_new(row, "ejected", json_boolean(e->is_ejected));
 	show_set_u64(row, "ejections", e->record.ejection.multiplier);
-	show_set_u64(row, "ejected_ms", e->record.ejection.left_ns / 1000000);
+	show_set_u64(row, "ejected_ms", e->record.ejection.left_ns / NS_PER_MS);
 	show_set_text(row, "health", e->health);
 	show_set_u64(row, "priority", e->priority);
 	json_object_set_new(row, "locality", locality_json(e->locality));

@@ -7,12 +7,12 @@
 #include "ctrl/xds/wire.h"
 #include "envoy/service/status/v3/csds.pb-c.h"
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_S 1000000000ll
 #define MAX_FRAME 16 // a tag and a length, twice
 
 // Tags of length-delimited fields.
@@ -122,9 +122,10 @@ static void set_time(const struct csds_dump *d, uint64_t ns, Timestamp *at, Time
 	if (ns == 0)
 		return;
 	int64_t wall = (int64_t)ns + d->conf.wall_offset_ns;
-	int64_t nanos = (wall % NS_PER_S + NS_PER_S) % NS_PER_S; // also before 1970
+	const int64_t second = NS_PER_SECOND;
+	int64_t nanos = (wall % second + second) % second; // also before 1970
 	google__protobuf__timestamp__init(at);
-	at->seconds = (wall - nanos) / NS_PER_S;
+	at->seconds = (wall - nanos) / second;
 	at->nanos = (int32_t)nanos;
 	*field = at;
 }

@@ -8,14 +8,14 @@
 #include "ctrl/xds/verdict.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_S 1000000000ull
-#define ABSENT_NS (15 * NS_PER_S) // FM-04
-#define ABSENT_TRANSIENT_NS (30 * NS_PER_S) // FM-08
+#define ABSENT_NS (15 * NS_PER_SECOND) // FM-04
+#define ABSENT_TRANSIENT_NS (30 * NS_PER_SECOND) // FM-08
 
 static void owner_begin(void *ctx)
 {

@@ -8,12 +8,13 @@
 #include "ctrl/base/strmap.h"
 #include "ctrl/xds/fallback.h"
 #include "ctrl/xds/watchers.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 
 #include <stddef.h>
 
 #define XDS_FALLBACK_NO_SOURCE UINT32_MAX
-#define XDS_FALLBACK_RETRY_NS 1000000000ull // when there was no memory
+#define XDS_FALLBACK_RETRY_NS NS_PER_SECOND // when there was no memory
 
 // A watch of one name at one server.
 struct xds_fallback_inner {

@@ -9,14 +9,13 @@
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/verdict.h"
 #include "ctrl/xds/wire.h"
+#include "lb/base/time.h"
 #include "proto/wire.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NS_PER_S 1000000000ull
 
 // PC-10 names every failing resource; but what is longer than 4 MiB many servers don't receive, and
 // end the stream. What has come to the first length ends with the number of the others.
@@ -79,7 +78,7 @@ static void note_expiry(const struct round *r, size_t index)
 	const struct xds_variant *v =
 		it->why ? NULL : xds_variants_find(r->variants, it->name, in->constraints);
 	struct xds_res *res = v ? v->content : NULL;
-	uint64_t at_s = (twheel_now(r->client->conf.wheel) + in->ttl_ns) / NS_PER_S + 1;
+	uint64_t at_s = (twheel_now(r->client->conf.wheel) + in->ttl_ns) / NS_PER_SECOND + 1;
 	if (res)
 		res->expires_s = !in->has_ttl ? 0 : at_s < UINT32_MAX ? (uint32_t)at_s : UINT32_MAX;
 }
@@ -372,7 +371,7 @@ static void settle_others(struct round *r)
 			xds_entry_answered(e);
 			xds_entry_accept(e, event.after);
 			const struct xds_res *res = event.after->content;
-			hold(r, e, res->expires_s * NS_PER_S);
+			hold(r, e, res->expires_s * NS_PER_SECOND);
 		}
 	}
 }

@@ -4,6 +4,7 @@
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "lb/base/check.h"
 #include "lb/base/err.h"
+#include "lb/base/time.h"
 
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/grpc.h>
@@ -22,7 +23,6 @@
 
 #define MAX_MESSAGE_LEN (256 << 20) // a response that is larger ends the stream
 #define KEEPALIVE_MS (5 * 60 * 1000)
-#define NS_PER_S 1000000000ull
 
 // One operation of a stream. Each kind is under way at most once, so the tag itself is the link.
 struct tag {
@@ -316,7 +316,7 @@ static grpc_channel_credentials *tls_creds(const struct xds_server_conf *conf)
 {
 	grpc_tls_credentials_options *options = grpc_tls_credentials_options_create();
 	if (conf->ca_file || conf->cert_file) {
-		uint64_t refresh_s = conf->refresh_ns / NS_PER_S;
+		uint64_t refresh_s = conf->refresh_ns / NS_PER_SECOND;
 		if (refresh_s < 1)
 			refresh_s = 1;
 		if (refresh_s > UINT32_MAX)

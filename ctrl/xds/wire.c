@@ -5,6 +5,7 @@
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/variants/params.h"
 #include "ctrl/xds/variants/variants.h"
+#include "lb/base/time.h"
 #include "proto/wire.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <string.h>
 
 #define STATUS_INVALID_ARGUMENT 3
-#define NS_PER_S 1000000000ull
 #define DURATION_MAX_S 315576000000ll // protobuf's
 #define TTL_MAX_S 1000000000u // 31 years, which any clock can hold
 
@@ -64,11 +64,11 @@ static int read_ttl(struct xds_response_entry *e, const Google__Protobuf__Durati
 	if (!ttl)
 		return 0;
 	if (ttl->seconds < 0 || ttl->seconds > DURATION_MAX_S || ttl->nanos < 0 ||
-		ttl->nanos >= (int)NS_PER_S)
+		ttl->nanos >= (int)NS_PER_SECOND)
 		return lb_err_set(&e->err, "Resource: ttl is out of range"); // WF-02
 	uint64_t s = (uint64_t)ttl->seconds < TTL_MAX_S ? (uint64_t)ttl->seconds : TTL_MAX_S;
 	e->has_ttl = true;
-	e->ttl_ns = s * NS_PER_S + (uint64_t)ttl->nanos;
+	e->ttl_ns = s * NS_PER_SECOND + (uint64_t)ttl->nanos;
 	return 0;
 }
 

@@ -2,11 +2,12 @@
 // ARP (RFC 826) for IPv4 on Ethernet: answers for our addresses, asks for others', announces and
 // defends ours (RFC 5227). Learns only from answers to us and from requests for us.
 #include "dataplane/net/inside.h"
+#include "lb/base/time.h"
 
 #define ARP_LEN 28
 #define OP_REQUEST 1
 #define OP_REPLY 2
-#define DEFEND_INTERVAL_NS (10 * 1000000000ull) // RFC 5227 2.4 (b)
+#define DEFEND_INTERVAL_NS (10 * NS_PER_SECOND) // RFC 5227 2.4 (b)
 
 static const uint8_t everybody[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 static const uint8_t nobody[6];

@@ -7,6 +7,7 @@
 #include "dataplane/net/csum.h"
 #include "dataplane/net/neigh.h"
 #include "dataplane/net/net.h"
+#include "lb/base/time.h"
 
 #include <stdbool.h>
 
@@ -86,7 +87,7 @@ enum net_counter {
 #define NET_OWN_SLOTS 512 // power of two, 4 times NET_MAX_OWN
 #define NET_MAX_ROUTES (NET_MAX_OWN + 2 * NET_MAX_PORTS)
 #define NET_DST_SLOTS 1024 // power of two
-#define NET_ECHO_INTERVAL_NS 1000000ull // 1000 echo replies a second,
+#define NET_ECHO_INTERVAL_NS NS_PER_MS // 1000 echo replies a second,
 #define NET_ECHO_BURST 100 // after a silence that many at once
 
 struct net_port {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "lb/base/pool.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 
 #include <stdbool.h>
@@ -19,15 +20,15 @@ struct net;
 #define NEIGH_MAX_HELD 16 // frames of one neighbour
 #define NEIGH_MAX_HELD_ALL 1024 // of either size
 #define NEIGH_SMALL_FRAME 96 // nearly all that wait are SYNs, at most 94 bytes
-#define NEIGH_ASK_INTERVAL_NS 1000000000ull // RFC 1122 2.3.2.1: at most one a second
+#define NEIGH_ASK_INTERVAL_NS NS_PER_SECOND // RFC 1122 2.3.2.1: at most one a second
 // Newcomers are asked for by broadcasts: that many at once, then one in this time. A thousand new
 // endpoints must not flood the link, nor fill the device's queue, where others' frames wait.
 #define NEIGH_TURN_BURST 100
 #define NEIGH_TURN_NS 100000ull
 #define NEIGH_N_ASKS 3 // broadcast; as many unicast before them when a MAC is known
-#define NEIGH_REACHABLE_NS (60 * 1000000000ull)
-#define NEIGH_STALE_NS (600 * 1000000000ull)
-#define NEIGH_IN_USE_NS (60 * 1000000000ull) // a STALE one that was confirmed is spared so long
+#define NEIGH_REACHABLE_NS (60 * NS_PER_SECOND)
+#define NEIGH_STALE_NS (600 * NS_PER_SECOND)
+#define NEIGH_IN_USE_NS (60 * NS_PER_SECOND) // a STALE one that was confirmed is spared so long
 
 enum neigh_state {
 	NEIGH_FREE,

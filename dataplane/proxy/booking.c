@@ -5,13 +5,14 @@
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 #include "lb/cluster.h"
 #include "lb/pick/leaf_picker.h"
 #include "lb/pick/link.h"
 #include "lb/snapshot.h"
 
 #define GRPC_DEADLINE_EXCEEDED 4
-#define USED_STEP_NS UINT64_C(1000000000) // MC-16
+#define USED_STEP_NS NS_PER_SECOND // MC-16
 
 bool proxy_booking_enter(struct proxy_request *r, const struct lb_leaf_layer *layer)
 {

@@ -6,11 +6,12 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
 
-#define SETTINGS_TIMEOUT_NS UINT64_C(10000000000)
-#define BLOCK_TIMEOUT_NS UINT64_C(10000000000) // TH-04
+#define SETTINGS_TIMEOUT_NS (10 * NS_PER_SECOND)
+#define BLOCK_TIMEOUT_NS (10 * NS_PER_SECOND) // TH-04
 #define ASK_AFTER_NS UINT64_C(60000000000) // silence, for TCP to see whether it is still there
 
 static void link_client(struct proxy_client *c)

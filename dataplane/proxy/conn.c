@@ -4,8 +4,9 @@
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 
-#define LINGER_NS UINT64_C(1000000000) // for the peer's FIN
+#define LINGER_NS NS_PER_SECOND // for the peer's FIN
 // HEADERS, RST_STREAM and the like are written whatever the room: beyond TCP's limit and this, the
 // peer must read before we go on.
 #define OUT_SLACK (32u << 10)

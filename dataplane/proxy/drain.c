@@ -4,11 +4,12 @@
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 #include "lb/pick/link.h"
 #include "lb/snapshot.h"
 
 // Time for requests that were on their way when the client had not heard of the drain yet.
-#define GRACE_NS UINT64_C(1000000000)
+#define GRACE_NS NS_PER_SECOND
 // Clients told in one turn.
 #define PER_TURN 256
 // The share of the time of a listener's clients over which they are told, one by one: all at once

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/grpc_timeout.h"
 
+#include "lb/base/time.h"
 #include "lb/route/timeouts.h"
 
 #define MAX_DIGITS 8
@@ -11,11 +12,11 @@ static const struct {
 	uint64_t ns;
 } units[] = {
 	{'n', 1},
-	{'u', 1000},
-	{'m', 1000000},
-	{'S', 1000000000},
-	{'M', 60 * UINT64_C(1000000000)},
-	{'H', 3600 * UINT64_C(1000000000)},
+	{'u', NS_PER_US},
+	{'m', NS_PER_MS},
+	{'S', NS_PER_SECOND},
+	{'M', 60 * NS_PER_SECOND},
+	{'H', 3600 * NS_PER_SECOND},
 };
 #define N_UNITS (sizeof(units) / sizeof(units[0]))
 

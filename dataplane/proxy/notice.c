@@ -5,6 +5,7 @@
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
 #include "lb/base/lines.h"
+#include "lb/base/time.h"
 #include "lb/pick/link.h"
 #include "lb/pick/metrics.h"
 #include "lb/snapshot.h"
@@ -85,7 +86,7 @@ static bool tell_if_room(struct proxy *p, const struct lb_event *e)
 	       spsc_write(events, e);
 }
 
-#define HEARD_NS UINT64_C(1000000000)
+#define HEARD_NS NS_PER_SECOND
 #define HEARD_MAX 100 // in this time
 
 void proxy_heard(struct proxy *p, const struct ip_addr *ip)

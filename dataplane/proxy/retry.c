@@ -5,9 +5,9 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
+#include "lb/base/time.h"
 
 #define GRPC_UNKNOWN 2
-#define NS_PER_MS UINT64_C(1000000)
 // A backend that wants more wants no retry: what it parks here takes memory.
 #define LONGEST_TOLD_MS UINT64_C(3600000)
 

@@ -6,6 +6,7 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 #include "lb/pick/link.h"
 
 #define LAST_ID 0x7fffffff // RFC 9113 5.1.1
@@ -14,7 +15,7 @@
 // TCP asks, since HTTP/2 PINGs make gRPC servers hang up.
 #define ASK_AFTER_NS UINT64_C(3000000000)
 #define UNANSWERED_NS UINT64_C(6500000000)
-#define IN_USE_NS UINT64_C(1000000000) // from its newest stream on
+#define IN_USE_NS NS_PER_SECOND // from its newest stream on
 #define LATE_NS UINT64_C(100000000)
 
 static struct lb_endpoint_counters *counters(const struct proxy_upstream *u)

@@ -2,11 +2,12 @@
 // The life of a control block, and what its owner can do to it.
 #include "dataplane/tcp/csum.h"
 #include "dataplane/tcp/tcp_internal.h"
+#include "lb/base/time.h"
 
 #include <errno.h>
 #include <string.h>
 
-_Static_assert(TWHEEL_NS_PER_TICK == TCP_MS, "the clock of timestamps ticks once a millisecond");
+_Static_assert(TWHEEL_NS_PER_TICK == NS_PER_MS, "the clock of timestamps ticks once a millisecond");
 
 const char *tcp_close_reason_name(enum tcp_close_reason reason)
 {

@@ -3,8 +3,9 @@
 // RFC 9293 3.10.7 as hardened by RFC 5961 and RFC 7323. What passes goes to ack.c and recv.c.
 #include "dataplane/tcp/csum.h"
 #include "dataplane/tcp/tcp_internal.h"
+#include "lb/base/time.h"
 
-#define PAWS_IDLE_NS (24 * 24 * 3600 * TCP_S) // RFC 7323 5.5: then ts_recent means nothing
+#define PAWS_IDLE_NS (24 * 24 * 3600 * NS_PER_SECOND) // RFC 7323 5.5: then ts_recent means nothing
 
 // False = malformed. Blocks that are not there are not written: n_sack says which are.
 static inline bool options(const uint8_t *p, size_t len, struct tcp_opts *ret)

@@ -4,10 +4,11 @@
 // needed to believe the ACK that comes back, so that a flood of forged SYNs costs no memory and
 // honest clients get in, if without window scale, SACK and timestamps.
 #include "dataplane/tcp/tcp_internal.h"
+#include "lb/base/time.h"
 
 #include <errno.h>
 
-#define COOKIE_PERIOD (64 * TCP_S) // a cookie is good for this one and the next
+#define COOKIE_PERIOD (64 * NS_PER_SECOND) // a cookie is good for this one and the next
 #define COOKIE_BELIEVED (2 * COOKIE_PERIOD)
 
 static struct tcp_listener **bucket_of(struct tcp_stack *s, const struct ip_addr *ip, uint16_t port)

@@ -3,6 +3,7 @@
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/container_of.h"
 #include "lb/base/lines.h"
+#include "lb/base/time.h"
 
 #include <stdlib.h>
 
@@ -139,7 +140,7 @@ void tcp_stack_flush(struct tcp_stack *s)
 	if (more)
 		twheel_arm(s->wheel, &s->again, tcp_now(s));
 	else if (s->dirty.next != &s->dirty)
-		twheel_arm(s->wheel, &s->again, tcp_now(s) + TCP_MS);
+		twheel_arm(s->wheel, &s->again, tcp_now(s) + NS_PER_MS);
 }
 
 void tcp_stack_unreachable(struct tcp_stack *s, const struct tcp_flow *flow)

@@ -11,20 +11,18 @@
 #include "lb/base/check.h"
 #include "lb/base/rand.h"
 #include "lb/base/siphash.h"
+#include "lb/base/time.h"
 
-#define TCP_MS UINT64_C(1000000)
-#define TCP_S (1000 * TCP_MS)
-
-#define TCP_RTO_INITIAL (1 * TCP_S) // RFC 6298 2.1
-#define TCP_RTO_AFTER_SYN_LOSS (3 * TCP_S) // RFC 6298 5.7
-#define TCP_RTO_MIN (200 * TCP_MS) // RFC 6298 2.4 says 1 s; docs/tcp.md says why not
-#define TCP_RTO_MAX (60 * TCP_S)
-#define TCP_DELAYED_ACK (40 * TCP_MS)
-#define TCP_TAIL_PROBE_MIN (50 * TCP_MS) // longer than the peer delays an ACK
-#define TCP_TIME_WAIT_NS (60 * TCP_S) // 2 MSL
-#define TCP_HALF_OPEN_NS (15 * TCP_S) // SYN sent at 0, 1, 3 and 7 s
-#define TCP_USER_TIMEOUT (30 * TCP_S)
-#define TCP_CHALLENGE_NS (500 * TCP_MS) // one challenge ACK per connection in this time
+#define TCP_RTO_INITIAL (1 * NS_PER_SECOND) // RFC 6298 2.1
+#define TCP_RTO_AFTER_SYN_LOSS (3 * NS_PER_SECOND) // RFC 6298 5.7
+#define TCP_RTO_MIN (200 * NS_PER_MS) // RFC 6298 2.4 says 1 s; docs/tcp.md says why not
+#define TCP_RTO_MAX (60 * NS_PER_SECOND)
+#define TCP_DELAYED_ACK (40 * NS_PER_MS)
+#define TCP_TAIL_PROBE_MIN (50 * NS_PER_MS) // longer than the peer delays an ACK
+#define TCP_TIME_WAIT_NS (60 * NS_PER_SECOND) // 2 MSL
+#define TCP_HALF_OPEN_NS (15 * NS_PER_SECOND) // SYN sent at 0, 1, 3 and 7 s
+#define TCP_USER_TIMEOUT (30 * NS_PER_SECOND)
+#define TCP_CHALLENGE_NS (500 * NS_PER_MS) // one challenge ACK per connection in this time
 #define TCP_MSS_FLOOR 536
 #define TCP_MAX_LISTENERS 4096
 #define TCP_MAX_RANGES 32 // holes that one connection may have in what it received

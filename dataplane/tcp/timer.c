@@ -4,6 +4,7 @@
 // do not touch the wheel.
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 
 #define KEEPALIVE_PROBES 8 // in one user timeout
 
@@ -68,9 +69,9 @@ void tcp_rtt_sample(struct tcp_conn *c, uint64_t rtt)
 bool tcp_rtt_sample_echo(struct tcp_conn *c, const struct tcp_seg *seg)
 {
 	uint32_t ms = tcp_ts_now(c) - seg->opts.ts_ecr;
-	if (!c->ts_on || !seg->opts.ts_ecr || ms >= TCP_RTO_MAX / TCP_MS)
+	if (!c->ts_on || !seg->opts.ts_ecr || ms >= TCP_RTO_MAX / NS_PER_MS)
 		return false;
-	tcp_rtt_sample(c, ms * TCP_MS);
+	tcp_rtt_sample(c, ms * NS_PER_MS);
 	return true;
 }
 

@@ -3,6 +3,7 @@
 // so a list in order of entry and one timer serve for all.
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 
 static struct tcp_tw *oldest(const struct tcp_stack *s)
 {
@@ -70,7 +71,7 @@ static void tw_acknowledge(struct tcp_stack *s, struct tcp_tw *tw)
 		.seq = tw->snd_nxt, .ack = tw->rcv_nxt, .wnd = tw->window, .flags = TCP_ACK};
 	if (tw->ts_on) {
 		ack.opts.has_ts = true;
-		ack.opts.ts_val = (uint32_t)(tcp_now(s) / TCP_MS) + tw->ts_offset;
+		ack.opts.ts_val = (uint32_t)(tcp_now(s) / NS_PER_MS) + tw->ts_offset;
 		ack.opts.ts_ecr = tw->ts_recent;
 	}
 	tcp_output_raw(s, &tw->flow, &ack);

@@ -2,8 +2,9 @@
 #include "lb/base/backoff.h"
 
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 
-#define FIRST_NS 1000000000ull
+#define FIRST_NS NS_PER_SECOND
 #define MAX_NS (120 * FIRST_NS)
 
 uint64_t backoff_next_ns(struct backoff *b, struct rand *rand)

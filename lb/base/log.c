@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/base/log.h"
 
+#include "lb/base/time.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +52,7 @@ void log_write(enum log_level level, const char *msg, const char *fmt, ...)
 	char line[2048];
 	size_t n = strftime(line, sizeof(line), "ts=%Y-%m-%dT%H:%M:%S", &utc);
 	n += (size_t)snprintf(line + n, sizeof(line) - n, ".%03ldZ level=%s msg=\"%s\"",
-		now.tv_nsec / 1000000, log_level_name(level), msg);
+		now.tv_nsec / (long)NS_PER_MS, log_level_name(level), msg);
 	if (fmt[0] && n < sizeof(line) - 2) {
 		line[n++] = ' ';
 		va_list ap;

@@ -2,6 +2,7 @@
 #include "lb/leaf/affinity.h"
 
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/leaf/roster.h"
 #include "lb/member/member.h"
@@ -14,9 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECOND_NS 1000000000ull
-#define SWEEP_NS (5 * SECOND_NS) // sweeps are no closer than this (A75-O16)
-#define RETRY_NS SECOND_NS // after running out of memory
+#define SWEEP_NS (5 * NS_PER_SECOND) // sweeps are no closer than this (A75-O16)
+#define RETRY_NS NS_PER_SECOND // after running out of memory
 
 // What is kept of a member, besides what an update says.
 enum {

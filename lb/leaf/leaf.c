@@ -3,6 +3,7 @@
 
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/leaf/affinity.h"
 #include "lb/leaf/child_names.h"
@@ -26,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_NS 1000000000ull // after running out of memory
+#define RETRY_NS NS_PER_SECOND // after running out of memory
 #define TIDY_NS 10000000ull
 // How many members requests make hurry at a time, and among how many these are looked for.
 #define N_HURRIED 8

@@ -7,6 +7,8 @@
 // Thread: ctrl.
 #pragma once
 
+#include "lb/base/time.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,7 +17,7 @@ struct twheel;
 
 // An attempt is young for one to two of these. So one whose first SYN was lost is, until that is
 // sent again (RFC 6298 2): whatever loses SYNs is given fewer.
-#define LB_ATTEMPTS_YOUTH_NS 1000000000ull
+#define LB_ATTEMPTS_YOUTH_NS NS_PER_SECOND
 
 struct lb_attempts_conf {
 	struct twheel *wheel; // ctrl's wheel and clock

@@ -4,6 +4,7 @@
 #include "lb/base/backoff.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 #include "lb/member/attempts.h"
 #include "lb/pick/cells.h"
 
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEWS_NS 1000000000ull // from one attempt that news make sooner to the next one
+#define NEWS_NS NS_PER_SECOND // from one attempt that news make sooner to the next one
 
 struct lb_subchannel_effort {
 	struct twheel_timer timer; // TRANSIENT_FAILURE: its end

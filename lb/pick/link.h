@@ -7,6 +7,7 @@
 #include "lb/base/counter.h"
 #include "lb/base/pool.h"
 #include "lb/base/spsc.h"
+#include "lb/base/time.h"
 #include "lb/pick/cause.h"
 #include "lb/pick/endpoint.h"
 #include "lb/pick/limits.h"
@@ -93,7 +94,7 @@ struct lb_load_counters {
 	uint64_t issued, ok, failed;
 };
 
-#define LB_LONG_TURN_NS 1000000
+#define LB_LONG_TURN_NS NS_PER_MS
 #define LB_VAIN_NS 100000000ull
 
 struct lb_worker_counters {

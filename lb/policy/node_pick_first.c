@@ -3,6 +3,7 @@
 // addresses of all endpoints make one member of the node's own, which does the connecting.
 // Ejections do not concern it: there is nobody else to send requests to.
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/member/member.h"
 #include "lb/pick/picker.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_NS 1000000000ull
+#define RETRY_NS NS_PER_SECOND
 
 struct picker {
 	struct lb_picker base;

@@ -3,6 +3,7 @@
 // and the members from there on in turn serve it. Nothing connects before a pick needs it: then the
 // pick carries a wish to the control thread, which connects the member for all workers (MC-07,
 // MC-13). A worker that lacks a connection to a READY one opens its own and waits (MC-05).
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/member/member.h"
 #include "lb/pick/cells.h"
@@ -18,7 +19,7 @@
 #include <string.h>
 
 #define N_STATES 4
-#define RETRY_NS 1000000000ull
+#define RETRY_NS NS_PER_SECOND
 
 // Constant while the list of members is the same.
 struct shared_ring {

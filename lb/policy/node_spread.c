@@ -2,6 +2,7 @@
 #include "lb/policy/node_spread.h"
 
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 #include "lb/member/member.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 
 #define N_STATES 4
-#define RETRY_NS 1000000000ull
+#define RETRY_NS NS_PER_SECOND
 #define NOWHERE ((1u << 30) - 1)
 // Guesses at another endpoint, when this worker lacks a connection to the one whose turn it is.
 // Guessing spreads the load that walking on would give to the neighbour.

@@ -2,6 +2,7 @@
 #include "lb/policy/node_weighted.h"
 
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/picker.h"
 #include "lb/policy/dump.h"
@@ -13,8 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define KEPT_NS (15 * 60 * 1000000000ull) // WT-02
-#define RETRY_NS 1000000000ull // after running out of memory
+#define KEPT_NS (15 * 60 * NS_PER_SECOND) // WT-02
+#define RETRY_NS NS_PER_SECOND // after running out of memory
 
 struct weighted;
 
@@ -338,7 +339,7 @@ static void weighted_dump(const struct lb_node *base, struct lb_dump *d)
 		if (c->in_use)
 			lb_dump_number(d, "weight", c->weight);
 		else
-			lb_dump_number(d, "kept_s", (c->leaves_ns - now(w)) / 1000000000);
+			lb_dump_number(d, "kept_s", (c->leaves_ns - now(w)) / NS_PER_SECOND);
 		lb_graceful_dump(&c->policy, d);
 		lb_dump_leave(d);
 	}

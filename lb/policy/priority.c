@@ -2,6 +2,7 @@
 #include "lb/policy/priority.h"
 
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/picker.h"
 #include "lb/policy/dump.h"
@@ -11,10 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECOND_NS 1000000000ull
-#define FAILOVER_NS (10 * SECOND_NS) // A56-P03
-#define KEPT_NS (15 * 60 * SECOND_NS) // A56-P08
-#define RETRY_NS SECOND_NS // after running out of memory
+#define FAILOVER_NS (10 * NS_PER_SECOND) // A56-P03
+#define KEPT_NS (15 * 60 * NS_PER_SECOND) // A56-P08
+#define RETRY_NS NS_PER_SECOND // after running out of memory
 
 struct lb_priority_child {
 	struct lb_priority *owner;
@@ -364,9 +364,9 @@ static void dump_child(
 	if (c == p->current)
 		lb_dump_text(d, "current", "yes");
 	if (twheel_armed(&c->failover))
-		lb_dump_number(d, "failover_ms", c->failover.expires_tick - now / 1000000);
+		lb_dump_number(d, "failover_ms", c->failover.expires_tick - now / NS_PER_MS);
 	if (twheel_armed(&c->leave))
-		lb_dump_number(d, "kept_ms", c->leave.expires_tick - now / 1000000);
+		lb_dump_number(d, "kept_ms", c->leave.expires_tick - now / NS_PER_MS);
 	const char *error = lb_picker_error(c->picker);
 	if (error)
 		lb_dump_text(d, "error", error);

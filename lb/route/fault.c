@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/route/fault.h"
 
+#include "lb/base/time.h"
+
 #define MAX_GRPC_STATUS 16
 #define GRPC_UNKNOWN 2
-#define NS_PER_MS UINT64_C(1000000)
 // What a client may ask for; the configuration itself may want more.
 #define MAX_DELAY_MS UINT64_C(3600000)
 

@@ -10,6 +10,7 @@
 #include "dataplane/host.h"
 #include "dataplane/port.h"
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 #include "tests/bench/tcp_end.h"
 #include "tests/bench/ways.h"
 
@@ -26,7 +27,6 @@
 #define N_FRAMES 64 // on their way at one time
 #define MESSAGE 128
 #define FRAME_LEN (14 + 20 + 32 + MESSAGE) // TCP with timestamps
-#define SECOND 1000000000ull
 // callgrind makes a turn last fifty times as long, and timers would fire that else never do.
 #define TURN_MAX_NS 50000
 
@@ -46,7 +46,7 @@ static uint64_t clock_ns(void)
 {
 	struct timespec ts;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
 }
 
 static void die(const struct lb_err *err)
@@ -99,7 +99,7 @@ static struct io *io_new(void)
 	}
 	for (unsigned i = 0; i < 2; i++)
 		while (!port_is_up(io->ports[i])) // its own thread connects them
-			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+			nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
 	io->mbufs = rte_pktmbuf_pool_create(
 		"first", 255, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	CHECK(io->mbufs);
@@ -172,10 +172,11 @@ static struct hosts *hosts_new(void)
 		0);
 	for (unsigned i = 0; i < 2; i++)
 		while (!host_is_up(w->hosts[i]))
-			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+			nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
 	for (uint32_t i = 0; i < N_FRAMES; i++)
-		CHECK(tcp_connect(host_tcp(w->hosts[0]), &flow, 10 * SECOND, &tcp_end_ops, client));
-	for (uint64_t until = clock_ns() + 10 * SECOND; client->n_conns < N_FRAMES;) {
+		CHECK(tcp_connect(
+			host_tcp(w->hosts[0]), &flow, 10 * NS_PER_SECOND, &tcp_end_ops, client));
+	for (uint64_t until = clock_ns() + 10 * NS_PER_SECOND; client->n_conns < N_FRAMES;) {
 		CHECK(clock_ns() < until);
 		turn(w);
 	}

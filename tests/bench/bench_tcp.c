@@ -8,6 +8,7 @@
 // the client; an operation is all of that, at both ends.
 #include "dataplane/tcp/tcp.h"
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 #include "tests/bench/tcp_end.h"
 #include "tests/bench/ways.h"
 
@@ -166,7 +167,7 @@ static struct world *world_new(uint32_t n_conns, bool is_bulk, int taker)
 	struct ip_addr server = ip_from_v4(0x0a000002);
 	struct world *w = calloc(1, sizeof(*w));
 	CHECK(w);
-	w->now_ns = 1000000000;
+	w->now_ns = NS_PER_SECOND;
 	w->is_bulk = is_bulk;
 	w->taker = taker;
 	side_init(w, 0);

@@ -7,6 +7,7 @@
 // shared: two of one program, with one snapshot, its breaker and pickers. apart: two that have
 // nothing in common, which shows what the machine itself has for two threads.
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 #include "lb/slot.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/pipe_world.h"
@@ -177,7 +178,7 @@ int main(int argc, char **argv)
 	static const struct pipe_world_conf alone = {64, 1, false}, together = {8, 32, true};
 	static struct workers all[4]; // static: leak checkers find the worlds by it
 	static struct samples samples[4];
-	uint64_t ns = (argc > 1 ? strtoull(argv[1], NULL, 10) : 25) * 1000000;
+	uint64_t ns = (argc > 1 ? strtoull(argv[1], NULL, 10) : 25) * NS_PER_MS;
 	size_t n = argc > 2 ? strtoul(argv[2], NULL, 10) : MAX_REPEATS;
 	CHECK(n > 0 && n <= MAX_REPEATS);
 	int cores[N_WORKERS];

@@ -4,6 +4,7 @@
 #include "ctrl/res/endpoints.h"
 #include "envoy/config/endpoint/v3/endpoint.pb-c.h"
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
 #include "lb/member/connectivity.h"
@@ -145,7 +146,7 @@ unsigned leaf_world_reclaim(struct leaf_world *w)
 
 void leaf_world_pass(struct leaf_world *w, uint32_t seconds)
 {
-	twheel_advance(w->wheel, twheel_now(w->wheel) + seconds * 1000000000ull);
+	twheel_advance(w->wheel, twheel_now(w->wheel) + seconds * NS_PER_SECOND);
 }
 
 // The clusters.

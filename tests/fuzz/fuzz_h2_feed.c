@@ -5,6 +5,7 @@
 #include "dataplane/h2/impl.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -202,7 +203,7 @@ static void feed(struct owner *o, const uint8_t *p, size_t len)
 	check_conn(o->conn, o);
 	if (roll(o, 2))
 		buf_consume(&o->out, &chunks, roll(o, o->out.len + 1));
-	now_ns += roll(o, 1000000000);
+	now_ns += roll(o, NS_PER_SECOND);
 }
 
 // The beginning of a header block that is more than is gathered, for the input to go on with.

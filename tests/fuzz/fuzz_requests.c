@@ -7,6 +7,7 @@
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/variants/params.h"
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 #include "proto/wire.h"
 #include "tests/support/variant.h"
 #include "tools/shunt-xds/ads_stream.h"
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS 1000000ull
 #define N_NAMES 4
 #define N_PARAMS 2 // none, env=prod
 #define MAX_LISTED 8 // of one kind in a request that is made

@@ -6,6 +6,7 @@
 // Thread: one.
 #include "dataplane/tcp/csum.h"
 #include "dataplane/tcp/tcp_internal.h"
+#include "lb/base/time.h"
 #include "tests/support/tcp_digest.h"
 
 #include <stdlib.h>
@@ -175,7 +176,7 @@ static size_t options(struct input *in, uint8_t *p, bool timestamps)
 {
 	if (timestamps && take8(in) % 8) {
 		put32(p, TCP_OPT_TS_HEAD);
-		put32(p + 4, (uint32_t)(twheel_now(wheel) / TCP_MS) + offset(in));
+		put32(p + 4, (uint32_t)(twheel_now(wheel) / NS_PER_MS) + offset(in));
 		put32(p + 8, 0);
 		return TCP_OPT_TS_LEN;
 	}
@@ -229,10 +230,10 @@ static void owner_acts(struct input *in, struct peer *peer)
 		tcp_conn_shutdown(c);
 		break;
 	case 3:
-		tcp_conn_set_user_timeout(c, n * TCP_MS);
+		tcp_conn_set_user_timeout(c, n * NS_PER_MS);
 		break;
 	case 4:
-		tcp_conn_set_keepalive(c, n * 10 * TCP_MS);
+		tcp_conn_set_keepalive(c, n * 10 * NS_PER_MS);
 		break;
 	default:
 		if (n < 200)
@@ -274,11 +275,11 @@ static void step(struct input *in, bool *no_buffer)
 		if (peer->conn)
 			break;
 		peer->n_eof = 0;
-		peer->conn = tcp_connect(stack, &flow, 20 * TCP_S, &ops, peer);
+		peer->conn = tcp_connect(stack, &flow, 20 * NS_PER_SECOND, &ops, peer);
 		break;
 	}
 	case 1:
-		twheel_advance(wheel, twheel_now(wheel) + take32(in) % (70 * TCP_S));
+		twheel_advance(wheel, twheel_now(wheel) + take32(in) % (70 * NS_PER_SECOND));
 		break;
 	case 2:
 		*no_buffer = op & 1;
@@ -302,7 +303,7 @@ static void step(struct input *in, bool *no_buffer)
 		tcp_stack_flush(stack);
 		break;
 	case 8:
-		twheel_advance(wheel, twheel_now(wheel) + op % 16 * 7 * TCP_MS);
+		twheel_advance(wheel, twheel_now(wheel) + op % 16 * 7 * NS_PER_MS);
 		break;
 	default:
 		segment_in(in, i, op & 1);
@@ -332,7 +333,7 @@ static uint64_t run(const uint8_t *data, size_t size, bool long_way)
 	struct tcp_io io = {io_reserve, io_emit, io_mtu, &no_buffer};
 	memset(peers, 0, sizeof(peers));
 	digest = 0;
-	wheel = twheel_new(TCP_S);
+	wheel = twheel_new(NS_PER_SECOND);
 	if (!wheel || buf_pool_init(&chunks, N_CHUNKS))
 		abort();
 	stack = tcp_stack_new(&conf, &io, &chunks, wheel);

@@ -2,8 +2,9 @@
 #include "tools/shunt-load/conn.h"
 
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 
-#define LINGER_NS UINT64_C(1000000000)
+#define LINGER_NS NS_PER_SECOND
 
 void conn_touch(struct conn *c)
 {

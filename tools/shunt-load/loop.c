@@ -2,6 +2,7 @@
 #include "tools/shunt-load/loop.h"
 
 #include "dataplane/host.h"
+#include "lb/base/time.h"
 #include "tools/shunt-load/client.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SECOND UINT64_C(1000000000)
 #define NAP_AFTER 2 // empty turns
 #define NAP_NS 50000
 #define GOODBYE_NS 50000000
@@ -44,7 +44,7 @@ static uint64_t clock_ns(clockid_t id)
 {
 	struct timespec ts;
 	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
 }
 
 static struct host *make_host(struct loop *l, int side, const struct device_options *d,
@@ -201,7 +201,7 @@ static bool wait_for_links(struct loop *l, const volatile int *stop)
 			// The echo backend waits for its peer, however long.
 			if (l->client && clock_ns(CLOCK_MONOTONIC) > until)
 				return false;
-			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+			nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
 		}
 	return true;
 }
@@ -223,7 +223,7 @@ static void show_progress(struct loop *l, uint64_t now)
 			(unsigned long long)bad);
 	l->progress.answered = done;
 	l->progress.before_ns = now;
-	l->progress.next_ns = now + SECOND;
+	l->progress.next_ns = now + NS_PER_SECOND;
 }
 
 // Who watches the peer's memory waits for this line.

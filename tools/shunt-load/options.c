@@ -2,6 +2,7 @@
 #include "tools/shunt-load/options.h"
 
 #include "lb/base/ip.h"
+#include "lb/base/time.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -10,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECOND UINT64_C(1000000000)
-#define DAY (86400 * SECOND)
+#define DAY (86400 * NS_PER_SECOND)
 #define DEFAULT_ANSWER 64
 #define BOTH (COMMAND_RUN | COMMAND_ECHO)
 
@@ -345,7 +345,7 @@ static void set_defaults(struct options *o)
 {
 	*o = (struct options){.n_conns = 1,
 		.n_streams = 1,
-		.timeout_ns = 10 * SECOND,
+		.timeout_ns = 10 * NS_PER_SECOND,
 		.listen = 9090,
 		.max_conns = 16384,
 		.max_streams = 1024,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Responses: what is due, in which order, and when.
 #include "ctrl/xds/variants/constraints.h"
+#include "lb/base/time.h"
 #include "tools/shunt-xds/ads_stream_inside.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BREAK_DELAY_NS 1000000000ull // from the last exchange about what uses it
-#define MAKE_PATIENCE_NS 1000000000ull // a change waits no longer for what it may refer to
+#define BREAK_DELAY_NS NS_PER_SECOND // from the last exchange about what uses it
+#define MAKE_PATIENCE_NS NS_PER_SECOND // a change waits no longer for what it may refer to
 
 #define BIT(type) (1u << (type))
 // What may still use a resource of this type. Endpoints name nothing; but clusters are not taken

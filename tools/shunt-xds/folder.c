@@ -4,6 +4,7 @@
 
 #include "ctrl/xds/variants/constraints.h"
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 #include "proto/json.h"
 
 #include <dirent.h>
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 #define FILE_SIZE_MAX (64u << 20)
-#define DOUBT_NS 1000000000u // no file system here counts time in coarser steps
+#define DOUBT_NS NS_PER_SECOND // no file system here counts time in coarser steps
 
 struct load {
 	struct folder *folder;
@@ -62,7 +63,7 @@ static void left_out(void *ctx, const char *text)
 
 static uint64_t ns_of(struct timespec t)
 {
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
 }
 
 static struct folder_stamp stamp_of(const struct folder *f, const struct stat *st)

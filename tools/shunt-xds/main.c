@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // shunt-xds: an xDS management server, or a caching proxy of one. Options, signals, logs.
 #include "lb/base/log.h"
+#include "lb/base/time.h"
 #include "tools/shunt-xds/app.h"
 
 #include <grpc/support/log.h>
@@ -16,8 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_MS 1000000u
-#define NS_PER_S 1000000000u
 #define GRACE_DEFAULT_S 60
 #define GRACE_MAX_S 86400
 #define REQUEST_DEFAULT_MIB 4 // what gRPC's servers receive by default
@@ -63,7 +62,7 @@ uint64_t app_now_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
 }
 
 void app_wait(struct pollfd *fds, unsigned n, uint64_t due_ns)
@@ -104,7 +103,7 @@ static bool read_grace(const char *text, struct app_options *o)
 	if (!ok)
 		fprintf(stderr, "shunt-xds: --grace: \"%s\" is not 0 to %d seconds\n", text,
 			GRACE_MAX_S);
-	o->grace_ns = (uint64_t)s * NS_PER_S;
+	o->grace_ns = (uint64_t)s * NS_PER_SECOND;
 	return ok;
 }
 
@@ -143,7 +142,7 @@ static int read_options(int argc, char **argv, struct app_options *ret)
 		{"protocol", required_argument, NULL, 'p'}, {"grace", required_argument, NULL, 'g'},
 		{"max-request", required_argument, NULL, 'm'}, {"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'}, {0}};
-	struct app_options o = {.grace_ns = (uint64_t)GRACE_DEFAULT_S * NS_PER_S,
+	struct app_options o = {.grace_ns = (uint64_t)GRACE_DEFAULT_S * NS_PER_SECOND,
 		.request_max = (size_t)REQUEST_DEFAULT_MIB << 20};
 	bool ok = true, has_proxy_option = false;
 	int c;

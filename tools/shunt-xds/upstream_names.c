@@ -4,13 +4,14 @@
 // has heard something, so that in which order that came makes no difference (TP2-P06).
 #include "ctrl/xds/variants/constraints.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 #include "tools/shunt-xds/upstream_inside.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_NS 1000000000ull // of what there was no memory for
+#define RETRY_NS NS_PER_SECOND // of what there was no memory for
 
 // Names
 

@@ -2,6 +2,7 @@
 #include "ctrl/xds/bootstrap/bootstrap.h"
 
 #include "ctrl/xds/variants/params.h"
+#include "lb/base/time.h"
 
 #include <jansson.h>
 
@@ -10,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_S 1000000000ull
-#define DEFAULT_REFRESH_NS (600 * NS_PER_S)
+#define DEFAULT_REFRESH_NS (600 * NS_PER_SECOND)
 
 // Field readers. `at` names the object that holds the field, "" = the top level; errors read
 // "xds_servers[0].server_uri: …".
@@ -73,7 +73,7 @@ static int read_duration(
 			return field_err(err, at, field, "is too long");
 	}
 	if (*p == '.') {
-		uint64_t unit = NS_PER_S / 10;
+		uint64_t unit = NS_PER_SECOND / 10;
 		if (p[1] < '0' || p[1] > '9')
 			return field_err(err, at, field, WHY);
 		for (p++; *p >= '0' && *p <= '9' && unit; p++, unit /= 10)
@@ -82,7 +82,7 @@ static int read_duration(
 	if (strcmp(p, "s") != 0)
 		return field_err(err, at, field, WHY);
 	// 2^64 ns are 584 years; a longer refresh is "never" either way.
-	*ret_ns = s > UINT64_MAX / NS_PER_S - 1 ? UINT64_MAX : s * NS_PER_S + ns;
+	*ret_ns = s > UINT64_MAX / NS_PER_SECOND - 1 ? UINT64_MAX : s * NS_PER_SECOND + ns;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "lb/base/backoff.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 // Clusters that are gone and could not be reported: beyond this the oldest are given up.
 #define MAX_GONE 4096
 // A stream that is ended at once takes along what its server has not read yet.
-#define LINGER_NS 1000000000ull
+#define LINGER_NS NS_PER_SECOND
 
 static const char METHOD[] = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats";
 

@@ -4,14 +4,14 @@
 #include "ctrl/xds/bootstrap/node.h"
 #include "ctrl/xds/load/load.h"
 #include "envoy/service/load_stats/v3/lrs.pb-c.h"
+#include "lb/base/time.h"
 #include "proto/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_S 1000000000ull
-#define MIN_INTERVAL_NS NS_PER_S // LR-03
+#define MIN_INTERVAL_NS NS_PER_SECOND // LR-03
 #define MAX_INTERVAL_S (24 * 3600) // what is longer was not meant; counts would pile up
 
 // Short names; protobuf-c's own are typedefs.
@@ -156,8 +156,8 @@ static int fill_cluster(struct xds_arena *a, ClusterStats *m, const struct xds_l
 		return -ENOMEM;
 	uint64_t ns = c->taken_ns - c->since_ns; // LR-05
 	google__protobuf__duration__init(interval);
-	interval->seconds = (int64_t)(ns / NS_PER_S);
-	interval->nanos = (int32_t)(ns % NS_PER_S);
+	interval->seconds = (int64_t)(ns / NS_PER_SECOND);
+	interval->nanos = (int32_t)(ns % NS_PER_SECOND);
 	envoy__config__endpoint__v3__cluster_stats__init(m);
 	m->cluster_name = text(c->name);
 	m->cluster_service_name = text(c->service);
@@ -195,11 +195,11 @@ int xds_lrs_encode_report(const struct xds_load_cluster *first, uint8_t **ret, s
 
 static uint64_t interval_ns(const Google__Protobuf__Duration *d)
 {
-	if (!d || d->seconds < 0 || d->nanos < 0 || (uint64_t)d->nanos >= NS_PER_S)
+	if (!d || d->seconds < 0 || d->nanos < 0 || (uint64_t)d->nanos >= NS_PER_SECOND)
 		return MIN_INTERVAL_NS;
 	if (d->seconds >= MAX_INTERVAL_S)
-		return MAX_INTERVAL_S * NS_PER_S;
-	uint64_t ns = (uint64_t)d->seconds * NS_PER_S + (uint64_t)d->nanos;
+		return MAX_INTERVAL_S * NS_PER_SECOND;
+	uint64_t ns = (uint64_t)d->seconds * NS_PER_SECOND + (uint64_t)d->nanos;
 	return ns > MIN_INTERVAL_NS ? ns : MIN_INTERVAL_NS;
 }
 

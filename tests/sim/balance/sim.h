@@ -7,6 +7,7 @@
 #pragma once
 
 #include "lb/base/backoff.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/leaf/aggregate.h"
 #include "lb/member/member.h"
@@ -15,8 +16,8 @@
 #include "lb/pick/orca.h"
 #include "tests/sim/balance/plan.h"
 
-#define SIM_MS 1000000ull
-#define SIM_S 1000000000ull
+#define SIM_MS NS_PER_MS
+#define SIM_S NS_PER_SECOND
 #define SIM_START (1000 * SIM_S) // lines tell times from here
 #define SIM_WORKERS 8
 #define SIM_IDS 1024 // of endpoints, of members, of slots

@@ -7,12 +7,13 @@
 #include "dataplane/tcp/tcp.h"
 #include "lb/base/pool.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MS UINT64_C(1000000)
+#define MS NS_PER_MS
 #define SECOND (1000 * MS)
 #define MAX_HOSTS 8
 

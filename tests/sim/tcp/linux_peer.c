@@ -6,6 +6,7 @@
 // Thread: one; the kernel's side runs in a child process.
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -28,7 +29,7 @@
 #define ECHO_PORT 7
 #define STALL_PORT 8 // reads nothing for a while
 #define ABORT_PORT 9 // resets at the first byte
-#define PATIENCE_NS (25 * TCP_S)
+#define PATIENCE_NS (25 * NS_PER_SECOND)
 #define EXIT_SKIP 77
 
 static struct {
@@ -61,7 +62,7 @@ static uint64_t clock_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * TCP_S + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
 }
 
 static uint8_t byte_at(uint64_t i)
@@ -228,9 +229,9 @@ static const struct tcp_conn_ops client_ops = {
 static void turn(void)
 {
 	uint64_t now = clock_ns(), next = twheel_next_ns(rig.wheel);
-	int wait_ms = next <= now                ? 0
-	              : next - now > 20 * TCP_MS ? 20
-	                                         : (int)((next - now) / TCP_MS);
+	int wait_ms = next <= now                   ? 0
+	              : next - now > 20 * NS_PER_MS ? 20
+	                                            : (int)((next - now) / NS_PER_MS);
 	struct pollfd poll_tun = {.fd = rig.tun, .events = POLLIN};
 	(void)poll(&poll_tun, 1, wait_ms);
 	twheel_advance(rig.wheel, clock_ns());
@@ -345,14 +346,14 @@ static void kernel_dials(const char *name, uint64_t bytes, unsigned loss)
 	run(child);
 	if (rig.reason != TCP_CLOSE_DONE)
 		fail("closed for another reason");
-	printf("%s: ok, %" PRIu64 " ms\n", name, (clock_ns() - begin) / TCP_MS);
+	printf("%s: ok, %" PRIu64 " ms\n", name, (clock_ns() - begin) / NS_PER_MS);
 }
 
 static void we_dial_port(uint16_t port, uint64_t bytes)
 {
 	struct tcp_flow flow = {ip_from_v4(OUR_IP), ip_from_v4(KERNEL_IP), 0, port};
 	rig.to_send = bytes;
-	rig.client = tcp_connect(rig.stack, &flow, 20 * TCP_S, &client_ops, NULL);
+	rig.client = tcp_connect(rig.stack, &flow, 20 * NS_PER_SECOND, &client_ops, NULL);
 	if (!rig.client)
 		fail("cannot connect");
 }
@@ -370,7 +371,7 @@ static void we_dial(const char *name, uint64_t bytes, unsigned loss, unsigned st
 	close(listener);
 	if (rig.reason != TCP_CLOSE_DONE || rig.received != bytes || rig.echo_wrong)
 		fail("our client did not get its echo");
-	printf("%s: ok, %" PRIu64 " ms\n", name, (clock_ns() - begin) / TCP_MS);
+	printf("%s: ok, %" PRIu64 " ms\n", name, (clock_ns() - begin) / NS_PER_MS);
 }
 
 static void refusals(void)
@@ -423,10 +424,10 @@ static void keepalive(void)
 	}
 	uint64_t before = rig.stack->counters[TCP_KEEPALIVES];
 	struct tcp_flow flow = {ip_from_v4(OUR_IP), ip_from_v4(KERNEL_IP), 0, STALL_PORT};
-	rig.client = tcp_connect(rig.stack, &flow, 20 * TCP_S, &echo_ops, NULL);
-	tcp_conn_set_user_timeout(rig.client, 700 * TCP_MS);
-	tcp_conn_set_keepalive(rig.client, 300 * TCP_MS);
-	for (uint64_t end = clock_ns() + 2 * TCP_S; clock_ns() < end;)
+	rig.client = tcp_connect(rig.stack, &flow, 20 * NS_PER_SECOND, &echo_ops, NULL);
+	tcp_conn_set_user_timeout(rig.client, 700 * NS_PER_MS);
+	tcp_conn_set_keepalive(rig.client, 300 * NS_PER_MS);
+	for (uint64_t end = clock_ns() + 2 * NS_PER_SECOND; clock_ns() < end;)
 		turn();
 	if (rig.closed || rig.stack->counters[TCP_KEEPALIVES] - before < 4)
 		fail("keep-alives were not answered");

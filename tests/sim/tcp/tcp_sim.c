@@ -8,6 +8,7 @@
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/container_of.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "tests/support/tcp_digest.h"
 
 #include <inttypes.h>
@@ -18,7 +19,7 @@
 #define MAX_CONNS 12
 #define MAX_PACKETS 65536
 #define PACKET_MAX 2000
-#define END_NS (900 * TCP_S) // every run must be over by then
+#define END_NS (900 * NS_PER_SECOND) // every run must be over by then
 
 struct packet {
 	uint64_t at_ns;
@@ -210,7 +211,7 @@ static uint16_t io_mtu(void *ctx, const struct tcp_flow *flow)
 static void schedule(struct end *e, uint64_t max_ms)
 {
 	struct world *w = e->world;
-	uint64_t at = w->now + rand_below(&w->rand, max_ms + 1) * TCP_MS;
+	uint64_t at = w->now + rand_below(&w->rand, max_ms + 1) * NS_PER_MS;
 	if (!twheel_armed(&e->timer))
 		twheel_arm(w->wheel[e->side], &e->timer, at);
 }
@@ -331,7 +332,7 @@ static const struct tcp_conn_ops *on_accept(void *arg, struct tcp_conn *c, void 
 	if (e->conn || e->closed)
 		fail("accepted twice");
 	e->conn = c;
-	tcp_conn_set_user_timeout(c, 1000 * TCP_S);
+	tcp_conn_set_user_timeout(c, 1000 * NS_PER_SECOND);
 	*ret_user = e;
 	e->established = true;
 	schedule(e, 5);
@@ -422,7 +423,7 @@ static void run_until_closed(struct world *w, uint64_t end_ns)
 
 static void world_init(struct world *w, struct port ports[2], uint32_t window, uint32_t n_chunks)
 {
-	w->now = 1 + rand_below(&w->rand, 1000 * TCP_S);
+	w->now = 1 + rand_below(&w->rand, 1000 * NS_PER_SECOND);
 	w->heap = calloc(MAX_PACKETS, sizeof(*w->heap));
 	for (unsigned side = 0; side < 2; side++) {
 		struct tcp_conf conf = {
@@ -465,18 +466,18 @@ static void open_conns(struct world *w, const struct ip_addr addr[2], uint64_t m
 		}
 		struct tcp_flow flow = {addr[0], addr[1], (uint16_t)(1000 + i), 80};
 		w->ends[0][i].conn =
-			tcp_connect(w->stack[0], &flow, 600 * TCP_S, &ops, &w->ends[0][i]);
+			tcp_connect(w->stack[0], &flow, 600 * NS_PER_SECOND, &ops, &w->ends[0][i]);
 		if (!w->ends[0][i].conn)
 			fail("cannot connect");
 		// What is refused for good is not what this tests.
-		tcp_conn_set_user_timeout(w->ends[0][i].conn, 1000 * TCP_S);
+		tcp_conn_set_user_timeout(w->ends[0][i].conn, 1000 * NS_PER_SECOND);
 	}
 }
 
 static void world_fini(struct world *w)
 {
 	// TIME_WAIT ends; what is still in the network arrives.
-	for (uint64_t end = w->now + 200 * TCP_S, at; (at = next_event(w)) <= end;) {
+	for (uint64_t end = w->now + 200 * NS_PER_SECOND, at; (at = next_event(w)) <= end;) {
 		w->now = at > w->now ? at : w->now;
 		turn(w);
 	}
@@ -504,8 +505,8 @@ static uint64_t one_seed(uint64_t seed, bool long_way)
 	w->long_way = long_way;
 	static const uint16_t mtus[] = {1500, 1500, 576, 1280};
 	static const uint32_t windows[] = {4096, 20000, 65535, 262144};
-	w->delay_ns = rand_below(&w->rand, 40) * TCP_MS / 2 + 1;
-	w->jitter_ns = chance(w, 500) ? 0 : rand_below(&w->rand, 20) * TCP_MS;
+	w->delay_ns = rand_below(&w->rand, 40) * NS_PER_MS / 2 + 1;
+	w->jitter_ns = chance(w, 500) ? 0 : rand_below(&w->rand, 20) * NS_PER_MS;
 	w->loss = chance(w, 300) ? 0 : (unsigned)rand_below(&w->rand, 80);
 	w->dup = chance(w, 500) ? 0 : (unsigned)rand_below(&w->rand, 50);
 	w->corrupt = chance(w, 500) ? 0 : (unsigned)rand_below(&w->rand, 30);
@@ -557,7 +558,7 @@ static struct bulk bulk(uint64_t bytes, uint32_t window, unsigned loss, unsigned
 	rand_init(&w->rand, 1);
 	w->loss = loss;
 	w->strip = strip;
-	w->delay_ns = 10 * TCP_MS;
+	w->delay_ns = 10 * NS_PER_MS;
 	w->mtu = 1500;
 	w->greedy = true;
 	w->n_conns = 1;
@@ -574,7 +575,7 @@ static struct bulk bulk(uint64_t bytes, uint32_t window, unsigned loss, unsigned
 		if (all_closed(w))
 			break;
 		w->now = next_event(w) > w->now ? next_event(w) : w->now;
-		if (w->now > start + 60 * TCP_S)
+		if (w->now > start + 60 * NS_PER_SECOND)
 			fail("too slow");
 	}
 	result.ns = w->now - start;
@@ -583,7 +584,7 @@ static struct bulk bulk(uint64_t bytes, uint32_t window, unsigned loss, unsigned
 	world_fini(w);
 	printf("bulk: %" PRIu64 " bytes, %u/1000 lost, in %" PRIu64 " ms; cwnd up to %u, %" PRIu64
 	       " segments sent again, %" PRIu64 " timeouts\n",
-		bytes, loss, result.ns / TCP_MS, result.max_cwnd, result.n_resent,
+		bytes, loss, result.ns / NS_PER_MS, result.max_cwnd, result.n_resent,
 		result.n_timeouts);
 	return result;
 }
@@ -592,18 +593,18 @@ static void throughput(void)
 {
 	// 20 ms a window: 381 ms, and a dozen round trips to open cwnd up to it.
 	struct bulk b = bulk(20000000, 1 << 20, 0, 0);
-	if (b.ns > 800 * TCP_MS || b.max_cwnd < 1 << 19)
+	if (b.ns > 800 * NS_PER_MS || b.max_cwnd < 1 << 19)
 		fail("the window did not open");
 	if (b.n_resent)
 		fail("retransmissions without loss");
 	// Reno at 1% loss: about 1.22 / sqrt(p) segments a round trip, 0.9 MB/s; with most losses
 	// repaired without a timeout.
 	b = bulk(5000000, 1 << 20, 10, 0);
-	if (b.ns > 10 * TCP_S || b.n_timeouts > 2)
+	if (b.ns > 10 * NS_PER_SECOND || b.n_timeouts > 2)
 		fail("losses cost too much");
 	// NewReno alone, which must wait for the timer now and then.
 	b = bulk(5000000, 1 << 20, 10, 1 << 4 | 1 << 8);
-	if (b.ns > 20 * TCP_S || b.n_timeouts > 15)
+	if (b.ns > 20 * NS_PER_SECOND || b.n_timeouts > 15)
 		fail("losses cost too much without SACK");
 }
 

@@ -2,6 +2,7 @@
 #include "tests/sim/workers/host.h"
 
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@ static uint64_t clock_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
 }
 
 static uint8_t *reserve(void *ctx, size_t len)

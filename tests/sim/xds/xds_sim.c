@@ -19,6 +19,7 @@
 #include "ctrl/xds/federation.h"
 #include "lb/base/check.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tests/sim/xds/converged.h"
 #include "tests/sim/xds/invariants.h"
@@ -29,7 +30,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS 1000000ull
 #define N_STRANGERS 4
 #define N_SUBS 2 // of a frontend
 #define DEFAULT_SEEDS 8

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/base/container_of.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MS UINT64_C(1000000)
+#define MS NS_PER_MS
 
 static struct twheel *wheel;
 

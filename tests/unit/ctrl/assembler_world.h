@@ -11,11 +11,12 @@
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
+#include "lb/base/time.h"
 #include "lb/route/route.h"
 
 #include <stdint.h>
 
-#define MS UINT64_C(1000000)
+#define MS NS_PER_MS
 
 struct world {
 	struct config_frontend frontends[2]; // "web", "api"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the heap is trimmed: after much was heard, in silence, and seldom.
 #include "ctrl/heap_trim.h"
+#include "lb/base/time.h"
 #include "tests/support/check.h"
 
-#define S UINT64_C(1000000000)
+#define S NS_PER_SECOND
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 

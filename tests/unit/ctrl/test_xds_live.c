@@ -11,6 +11,7 @@
 #include "ctrl/xds/federation.h"
 #include "ctrl/xds/transport_grpc.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
 
@@ -48,7 +49,7 @@ static uint64_t clock_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
 }
 
 static uint16_t free_port(void)

@@ -3,6 +3,7 @@
 #include "dataplane/handover.h"
 #include "dataplane/idle.h"
 #include "dataplane/port.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/slot.h"
 #include "tests/support/check.h"
@@ -10,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MS 1000000ull
+#define MS NS_PER_MS
 
 struct port_queue {
 	int fd;

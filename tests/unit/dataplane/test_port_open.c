@@ -2,6 +2,7 @@
 // Devices that cannot be opened: what is said of them, and what is left.
 #include "dataplane/eal.h"
 #include "dataplane/port_impl.h" // only a card comes back with fewer queues than it had
+#include "lb/base/time.h"
 #include "tests/support/check.h"
 
 #include <sched.h>
@@ -62,7 +63,7 @@ static void a_device_that_was_refused_can_be_opened_again(void **state)
 // Neither that it was refused nor the wait for the next try outlasts its going.
 static void a_refusal_is_forgotten_when_the_device_goes_again(void **state)
 {
-	const uint64_t second = UINT64_C(1000000000);
+	const uint64_t second = NS_PER_SECOND;
 	struct port port = {.kind = PORT_INTERFACE,
 		.conf = {.device = "net_af_packet0,iface=nosuchthing", .n_queues = 1},
 		.status = {.state = PORT_GONE, .error = port.error},

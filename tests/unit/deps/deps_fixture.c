@@ -8,6 +8,7 @@
 #include "ctrl/res/route.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/federation.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
@@ -157,7 +158,7 @@ static void read_requests(struct deps_fixture *f)
 
 void deps_pass_time(struct deps_fixture *f, uint64_t ns)
 {
-	f->now_ns += ns + 1000000;
+	f->now_ns += ns + NS_PER_MS;
 	twheel_advance(f->wheel, f->now_ns);
 	read_requests(f);
 }

@@ -8,12 +8,13 @@
 #include "ctrl/deps/depmgr.h"
 #include "ctrl/res/types.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "tests/support/fake_ads.h"
 #include "tests/support/fake_lookups.h"
 
 #include <stdbool.h>
 
-#define S 1000000000ull
+#define S NS_PER_SECOND
 #define DEPS_MAX_HELD 64
 #define DEPS_MAX_ASKED 1024
 

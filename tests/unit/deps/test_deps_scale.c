@@ -7,6 +7,7 @@
 #include "ctrl/res/route.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/federation.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
 #include "tests/support/res_json.h"
@@ -136,7 +137,7 @@ static double elapsed(clock_t *since)
 
 static void turn(struct deps_fixture *f, uint64_t ns)
 {
-	f->now_ns += ns + 1000000;
+	f->now_ns += ns + NS_PER_MS;
 	twheel_advance(f->wheel, f->now_ns);
 }
 

@@ -5,6 +5,7 @@
 #include "ctrl/dns/names.h"
 #include "ctrl/dns/resolver.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
 #include "tests/unit/dns/dns_server.h"
@@ -19,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define S 1000000000ull
+#define S NS_PER_SECOND
 #define BOUND_NS (10 * S) // of one wait
 #define TIMEOUT_MS 60
 #define TRIES 3

@@ -2,6 +2,7 @@
 // The life of resolved names, in virtual time (DM-*, A37-D*, A61-D*).
 #include "ctrl/dns/names.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define S 1000000000ull
+#define S NS_PER_SECOND
 
 struct fixture {
 	struct fake_lookups servers;

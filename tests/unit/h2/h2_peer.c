@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/h2/h2_peer.h"
 
+#include "lb/base/time.h"
+
 const char *const get_request[] = {
 	":method", "GET", ":scheme", "http", ":authority", "a.test", ":path", "/", NULL};
 const char *const ok_response[] = {":status", "200", NULL};
@@ -158,7 +160,7 @@ struct h2_conf peer_conf(void)
 void peer_init(struct peer *p, struct pool *chunks, const struct h2_conf *conf)
 {
 	*p = (struct peer){.chunks = chunks, .conf = *conf, .consume = true, .log_data = true};
-	p->now_ns = 1000000000;
+	p->now_ns = NS_PER_SECOND;
 	p->conf.now_ns = &p->now_ns;
 	p->ctx = h2_context_new(&p->conf, chunks);
 	assert_non_null(p->ctx);

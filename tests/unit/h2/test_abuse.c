@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floods and bombs (HX-25, TH-01 to TH-14, TH-24): each ends its own connection with
 // ENHANCE_YOUR_CALM at its budget, and honest use below it never does.
+#include "lb/base/time.h"
 #include "tests/unit/h2/h2_peer.h"
 
 static struct pool chunks;
@@ -81,7 +82,7 @@ static void reset_budget_refills_with_33_a_second(void **state)
 	for (int i = 0; i < 1000; i++)
 		open_and_cancel(&id);
 	for (int second = 0; second < 20; second++) {
-		us.now_ns += 1000000000;
+		us.now_ns += NS_PER_SECOND;
 		for (int i = 0; i < 33; i++)
 			open_and_cancel(&id);
 		assert_false(calmed());

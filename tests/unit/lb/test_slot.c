@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/time.h"
 #include "lb/cluster.h"
 #include "lb/pick/picker.h"
 #include "lb/slot.h"
@@ -40,7 +41,7 @@ static bool is_whole(const struct lb_snapshot *s)
 
 static void pause_ms(long ms)
 {
-	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = ms * NS_PER_MS}, NULL);
 }
 
 struct reader {

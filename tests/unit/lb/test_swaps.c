@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Picks while the control thread swaps snapshots (MC-01, MC-14, MC-18, UPD-01): real
 // threads, the real slot, the real tree of a cluster. The long form: test_lb_swaps 10000.
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
 #include "lb/leaf/leaf.h"
@@ -32,7 +33,7 @@
 #define N_LOCALITIES 10 // the last two in the second priority
 #define PER_LOCALITY (N_ENDPOINTS / N_LOCALITIES)
 #define LIMIT 1000
-#define MS 1000000ull
+#define MS NS_PER_MS
 
 static uint32_t n_swaps; // argv[1]
 
@@ -281,7 +282,7 @@ static void *picking_main(void *arg)
 
 static void pause_ms(long ms)
 {
-	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = ms * NS_PER_MS}, NULL);
 }
 
 // A lost connection and its return; another weight; an endpoint to another priority and back.

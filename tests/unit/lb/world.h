@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/member/connectivity.h"
 #include "lb/pick/link.h"
@@ -11,8 +12,8 @@
 #include <stdint.h>
 
 #define WORLD_MAX_ENDPOINTS 1024
-#define WORLD_MS 1000000ull
-#define WORLD_S 1000000000ull
+#define WORLD_MS NS_PER_MS
+#define WORLD_S NS_PER_SECOND
 #define WORLD_START (1000 * WORLD_S)
 
 struct world {

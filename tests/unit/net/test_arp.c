@@ -139,7 +139,7 @@ static void own_address_is_never_learned_but_defended(void **state)
 	}
 	assert_int_equal(w->n_sent, 1); // and no more within ten seconds
 	assert_int_equal(world_count(w, "arp_conflict"), 11);
-	world_advance(w, 11 * SECOND);
+	world_advance(w, 11 * NS_PER_SECOND);
 	world_arp_in(w, 0, &(struct arp_text){1, other_mac, OURS, OURS});
 	assert_int_equal(w->n_sent, 2);
 	// Nor can it be talked into sending to itself.

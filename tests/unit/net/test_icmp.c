@@ -70,7 +70,7 @@ static void echo_to_a_silent_host_is_no_news_for_tcp(void **state)
 	struct world *w = *state;
 	ping(w, 56);
 	for (int i = 0; i < 4; i++)
-		world_advance(w, SECOND);
+		world_advance(w, NS_PER_SECOND);
 	assert_int_equal(world_count(w, "hold_dropped"), 1);
 	assert_int_equal(w->n_unreachable, 0);
 }
@@ -85,12 +85,12 @@ static void echo_rate_is_limited(void **state)
 	assert_int_equal(w->n_sent, 100);
 	assert_int_equal(world_count(w, "icmp_echo_limited"), 50);
 	world_forget(w);
-	world_advance(w, 10 * SECOND / 1000); // 1000 a second
+	world_advance(w, 10 * NS_PER_SECOND / 1000); // 1000 a second
 	for (int i = 0; i < 50; i++)
 		ping(w, 8);
 	assert_int_equal(w->n_sent, 10);
 	world_forget(w);
-	world_advance(w, 50 * SECOND);
+	world_advance(w, 50 * NS_PER_SECOND);
 	for (int i = 0; i < 150; i++)
 		ping(w, 8);
 	assert_int_equal(w->n_sent, 100); // silence saves up no more than the burst

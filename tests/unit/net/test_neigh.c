@@ -66,11 +66,11 @@ static void question_is_repeated_once_a_second_whatever_is_sent(void **state)
 	for (int i = 0; i < 5; i++)
 		assert_true(world_send(w, OURS, PEER, "x"));
 	assert_int_equal(n_requests(w, PEER), 1);
-	world_advance(w, SECOND - 2000000);
+	world_advance(w, NS_PER_SECOND - 2000000);
 	assert_int_equal(n_requests(w, PEER), 1);
 	world_advance(w, 3000000);
 	assert_int_equal(n_requests(w, PEER), 2);
-	world_advance(w, SECOND);
+	world_advance(w, NS_PER_SECOND);
 	assert_int_equal(n_requests(w, PEER), 3);
 }
 
@@ -116,10 +116,10 @@ static void silence_drops_the_frames_and_tells_their_flow(void **state)
 	struct world *w = *state;
 	assert_true(world_send(w, OURS, PEER, "x"));
 	assert_true(world_send(w, OURS, PEER, "y"));
-	world_advance(w, 2 * SECOND);
+	world_advance(w, 2 * NS_PER_SECOND);
 	assert_int_equal(w->n_unreachable, 0);
-	world_advance(w, SECOND);
-	world_advance(w, SECOND);
+	world_advance(w, NS_PER_SECOND);
+	world_advance(w, NS_PER_SECOND);
 	assert_int_equal(w->n_unreachable, 2);
 	assert_int_equal(ip_to_v4(&w->unreachable.local), OURS);
 	assert_int_equal(ip_to_v4(&w->unreachable.remote), PEER);
@@ -129,7 +129,7 @@ static void silence_drops_the_frames_and_tells_their_flow(void **state)
 	assert_int_equal(world_count(w, "neigh_failed"), 1);
 	assert_int_equal(n_packets(w), 0);
 	world_forget(w);
-	world_advance(w, 10 * SECOND); // nobody asks for ever
+	world_advance(w, 10 * NS_PER_SECOND); // nobody asks for ever
 	assert_int_equal(w->n_sent, 0);
 	assert_true(world_send(w, OURS, PEER, "z")); // a new attempt starts over
 	assert_int_equal(n_requests(w, PEER), 1);
@@ -146,7 +146,7 @@ static void flow_may_try_again_while_it_hears_of_the_failure(void **state)
 	w->on_unreachable = try_again;
 	assert_true(world_send(w, OURS, PEER, "x"));
 	for (int i = 0; i < 4; i++)
-		world_advance(w, SECOND);
+		world_advance(w, NS_PER_SECOND);
 	assert_int_equal(w->n_unreachable, 1);
 	world_resolve(w, 0, PEER, peer_mac);
 	assert_int_equal(n_packets(w), 1);
@@ -213,7 +213,7 @@ static void held_frames_are_back_in_the_pool_afterwards(void **state)
 			world_resolve(w, 1, ip, peer_mac);
 		else
 			for (int i = 0; i < 4; i++)
-				world_advance(w, SECOND);
+				world_advance(w, NS_PER_SECOND);
 	}
 	assert_int_equal(world_count(w, "hold_full"), 0);
 }
@@ -223,10 +223,10 @@ static void old_entry_is_refreshed_while_traffic_flows(void **state)
 {
 	struct world *w = *state;
 	learn_peer(w);
-	world_advance(w, 59 * SECOND);
+	world_advance(w, 59 * NS_PER_SECOND);
 	assert_true(world_send(w, OURS, PEER, "x"));
 	assert_int_equal(w->n_sent, 1);
-	world_advance(w, 2 * SECOND);
+	world_advance(w, 2 * NS_PER_SECOND);
 	world_forget(w);
 	assert_true(world_send(w, OURS, PEER, "x"));
 	assert_int_equal(w->n_sent, 2);
@@ -234,7 +234,7 @@ static void old_entry_is_refreshed_while_traffic_flows(void **state)
 	assert_memory_equal(w->sent[1].bytes, peer_mac, 6); // to that host alone
 	world_resolve(w, 0, PEER, peer_mac);
 	world_forget(w);
-	world_advance(w, 30 * SECOND);
+	world_advance(w, 30 * NS_PER_SECOND);
 	assert_true(world_send(w, OURS, PEER, "x"));
 	assert_int_equal(w->n_sent, 1);
 }
@@ -244,10 +244,10 @@ static void refresh_without_answer_asks_everybody_and_then_fails(void **state)
 {
 	struct world *w = *state;
 	learn_peer(w);
-	world_advance(w, 61 * SECOND);
+	world_advance(w, 61 * NS_PER_SECOND);
 	assert_true(world_send(w, OURS, PEER, "x"));
 	for (int i = 0; i < 5; i++) {
-		world_advance(w, SECOND);
+		world_advance(w, NS_PER_SECOND);
 		assert_true(world_send(w, OURS, PEER, "x")); // never held back meanwhile
 	}
 	assert_int_equal(n_packets(w), 6);
@@ -256,7 +256,7 @@ static void refresh_without_answer_asks_everybody_and_then_fails(void **state)
 	for (uint32_t i = 0; i < w->n_sent; i++)
 		n_broadcast += memcmp(w->sent[i].bytes, broadcast_mac, 6) == 0;
 	assert_int_equal(n_broadcast, 3);
-	world_advance(w, SECOND);
+	world_advance(w, NS_PER_SECOND);
 	assert_int_equal(world_count(w, "neigh_failed"), 1);
 	world_forget(w);
 	assert_true(world_send(w, OURS, PEER, "x")); // held from now on
@@ -268,7 +268,7 @@ static void host_that_moved_is_followed(void **state)
 {
 	struct world *w = *state;
 	learn_peer(w);
-	world_advance(w, 5 * SECOND);
+	world_advance(w, 5 * NS_PER_SECOND);
 	// A gratuitous ARP is not believed, but asked about at once.
 	world_arp_in(w, 0, &(struct arp_text){1, other_mac, PEER, PEER});
 	assert_int_equal(n_requests(w, PEER), 1);
@@ -288,12 +288,12 @@ static void two_claimants_do_not_make_us_ask_at_their_pace(void **state)
 {
 	struct world *w = *state;
 	learn_peer(w);
-	world_advance(w, 5 * SECOND);
+	world_advance(w, 5 * NS_PER_SECOND);
 	for (int i = 0; i < 50; i++) {
 		world_arp_in(w, 0, &(struct arp_text){1, other_mac, PEER, PEER});
 		world_resolve(w, 0, PEER, peer_mac);
 		world_resolve(w, 0, PEER, other_mac);
-		world_advance(w, SECOND / 10);
+		world_advance(w, NS_PER_SECOND / 10);
 	}
 	assert_true(n_requests(w, PEER) <= 6); // one a second
 }
@@ -303,7 +303,7 @@ static void lie_does_not_stick_when_the_owner_answers(void **state)
 {
 	struct world *w = *state;
 	learn_peer(w);
-	world_advance(w, 5 * SECOND);
+	world_advance(w, 5 * NS_PER_SECOND);
 	world_arp_in(w, 0, &(struct arp_text){1, other_mac, PEER, OURS});
 	world_resolve(w, 0, PEER, peer_mac);
 	world_forget(w);
@@ -316,8 +316,8 @@ static void unused_entry_is_forgotten(void **state)
 {
 	struct world *w = *state;
 	learn_peer(w);
-	world_advance(w, 61 * SECOND);
-	world_advance(w, 601 * SECOND);
+	world_advance(w, 61 * NS_PER_SECOND);
+	world_advance(w, 601 * NS_PER_SECOND);
 	assert_true(world_send(w, OURS, PEER, "x"));
 	assert_int_equal(w->n_sent, 1);
 	assert_true(is_arp_request(&w->sent[0], PEER));
@@ -403,7 +403,7 @@ static void newcomers_never_take_the_place_of_those_in_use(void **state)
 		if (t % 10 == 9)
 			assert_in_use_served_at_once(w);
 		for (int ms = 0; ms < 7000; ms += 10) {
-			world_advance(w, SECOND / 100);
+			world_advance(w, NS_PER_SECOND / 100);
 			world_forget(w);
 		}
 	}
@@ -415,7 +415,7 @@ static void newcomers_are_asked_for_in_turn_and_nobody_else_waits(void **state)
 {
 	struct world *w = *state;
 	learn_those_in_use(w);
-	world_advance(w, 61 * SECOND);
+	world_advance(w, 61 * NS_PER_SECOND);
 	uint32_t n_asked = 0;
 	for (int i = 0; i < 2000; i++) {
 		assert_true(world_send(w, LINK, NEWCOMER(i), "x") == (i < NEIGH_MAX_HELD_ALL));
@@ -425,7 +425,7 @@ static void newcomers_are_asked_for_in_turn_and_nobody_else_waits(void **state)
 	assert_int_equal(n_asked, NEIGH_TURN_BURST);
 	assert_in_use_served_at_once(w);
 	for (int ms = 1; n_asked < 2000; ms++) {
-		world_advance(w, SECOND / 1000);
+		world_advance(w, NS_PER_SECOND / 1000);
 		assert_in_range(w->n_sent, 1, 11);
 		n_asked += w->n_sent;
 		assert_true(ms <= 191);
@@ -447,7 +447,7 @@ static void newcomer_answered_before_its_turn_is_not_asked_for(void **state)
 	world_resolve(w, 1, NEWCOMER(NEIGH_TURN_BURST), other_mac);
 	assert_int_equal(n_packets(w), 1);
 	world_forget(w);
-	world_advance(w, SECOND / 2);
+	world_advance(w, NS_PER_SECOND / 2);
 	assert_int_equal(w->n_sent, 0);
 }
 
@@ -469,9 +469,9 @@ static void newcomer_without_room_is_refused_before_it_connects(void **state)
 	assert_true(net_prepare(w->net, &known));
 	assert_false(net_prepare(w->net, &newcomer));
 	assert_int_equal(world_count(w, "neigh_full"), 1);
-	world_advance(w, 61 * SECOND); // not answered for a minute: spared for another one
+	world_advance(w, 61 * NS_PER_SECOND); // not answered for a minute: spared for another one
 	assert_false(net_prepare(w->net, &newcomer));
-	world_advance(w, 61 * SECOND);
+	world_advance(w, 61 * NS_PER_SECOND);
 	assert_int_equal(w->n_sent, 0);
 	assert_true(net_prepare(w->net, &newcomer));
 	assert_int_equal(n_requests(w, PEER), 1);
@@ -485,8 +485,8 @@ static void who_does_not_answer_goes_before_the_next_newcomer_and_not_sooner(voi
 {
 	struct world *w = *state;
 	fill_with_live_ones(w);
-	world_advance(w, 61 * SECOND);
-	world_advance(w, 61 * SECOND); // nobody is in use
+	world_advance(w, 61 * NS_PER_SECOND);
+	world_advance(w, 61 * NS_PER_SECOND); // nobody is in use
 	assert_true(world_send(w, LINK, NEWCOMER(1), "x"));
 	for (uint32_t i = 1; i < WORLD_NEIGHBOURS; i++) {
 		world_forget(w);
@@ -497,7 +497,7 @@ static void who_does_not_answer_goes_before_the_next_newcomer_and_not_sooner(voi
 	assert_false(world_send(w, OURS, PEER, "x")); // all of them are just being asked for
 	for (int ms = 0; ms < 1000; ms++) {
 		world_forget(w);
-		world_advance(w, SECOND / 1000);
+		world_advance(w, NS_PER_SECOND / 1000);
 	}
 	assert_int_equal(world_count(w, "neigh_full"), 1);
 	(void)world_send(w, OURS, PEER, "x");
@@ -514,14 +514,14 @@ static void connect_to(struct tcp_stack *tcp, uint32_t ip)
 {
 	struct tcp_flow flow = {
 		.local = ip_from_v4(LINK), .remote = ip_from_v4(ip), .remote_port = 80};
-	assert_non_null(tcp_connect(tcp, &flow, 20 * SECOND, &no_ops, NULL));
+	assert_non_null(tcp_connect(tcp, &flow, 20 * NS_PER_SECOND, &no_ops, NULL));
 }
 
 static void connections_to_newcomers_do_not_hold_up_those_of_others(void **state)
 {
 	struct world *w = *state;
 	learn_those_in_use(w);
-	world_advance(w, SECOND);
+	world_advance(w, NS_PER_SECOND);
 	struct pool chunks;
 	assert_int_equal(pool_init(&chunks, sizeof(struct buf_chunk), 1), 0);
 	struct tcp_conf conf = {.max_conns = N_NEWCOMERS + 2,

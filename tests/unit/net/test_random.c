@@ -96,14 +96,14 @@ static void random_frames_break_nothing(void **state)
 		if (rand_below(&r, 8) == 0)
 			world_send(w, OURS, address(&r), "x");
 		if (rand_below(&r, 50) == 0)
-			world_advance(w, rand_below(&r, 3 * SECOND));
+			world_advance(w, rand_below(&r, 3 * NS_PER_SECOND));
 		w->ports[0].starved = rand_below(&r, 10) == 0;
 		world_forget(w);
 	}
 	assert_int_equal(world_count(w, "rx_frames"), ROUNDS);
 	w->ports[0].starved = false;
 	for (int i = 0; i < 10; i++) // all questions have been given up
-		world_advance(w, SECOND);
+		world_advance(w, NS_PER_SECOND);
 	world_forget(w);
 	assert_true(world_send(w, OURS, PEER, "x"));
 	world_resolve(w, 0, PEER, peer_mac);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "dataplane/net/net.h"
+#include "lb/base/time.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +13,6 @@
 #define WORLD_FRAMES 256
 #define WORLD_NEIGHBOURS 4096
 #define WORLD_FRAME_MAX 2048
-#define SECOND 1000000000ull
 
 struct world_frame {
 	uint32_t port;

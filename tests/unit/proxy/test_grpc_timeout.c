@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/grpc_timeout.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "lb/route/timeouts.h"
 #include "tests/support/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define S UINT64_C(1000000000)
+#define S NS_PER_SECOND
 
 // A31-T10
 static void each_unit_has_its_length(void **state)

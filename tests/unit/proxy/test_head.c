@@ -2,13 +2,14 @@
 #include "dataplane/proxy/head.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
+#include "lb/base/time.h"
 #include "lb/route/timeouts.h"
 #include "tests/support/check.h"
 
 #include <stdlib.h>
 
 #define MAX_FIELDS 16
-#define MS UINT64_C(1000000)
+#define MS NS_PER_MS
 
 static struct proxy proxy;
 static struct proxy_request request;

@@ -3,6 +3,7 @@
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
 #include "ctrl/xds/type.h"
+#include "lb/base/time.h"
 #include "tests/support/check.h"
 #include "tests/unit/res/decode.h"
 #include "tests/unit/res/json.h"
@@ -226,7 +227,7 @@ static uint64_t delay_s(const struct lb_filter_overrides *o)
 {
 	assert_int_equal(o->n, 1);
 	assert_str(o->list[0].name, "f");
-	return o->list[0].fault.delay_ns / 1000000000;
+	return o->list[0].fault.delay_ns / NS_PER_SECOND;
 }
 
 static void overrides_stand_at_three_levels(void **state) // FLT-06

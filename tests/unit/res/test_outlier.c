@@ -3,6 +3,7 @@
 // A50-E03).
 #include "ctrl/res/cluster.h"
 #include "ctrl/xds/type.h"
+#include "lb/base/time.h"
 #include "lb/leaf/outlier.h"
 #include "tests/support/check.h"
 #include "tests/unit/res/cluster_json.h"
@@ -10,7 +11,7 @@
 #include "tests/unit/res/rows.h"
 
 #define OUTLIER(fields) EDS_AND("'outlierDetection':{" fields "}")
-#define S 1000000000ull
+#define S NS_PER_SECOND
 
 static void fields_are_checked(void **state)
 {

@@ -3,6 +3,7 @@
 // of them.
 #include "ctrl/res/cluster.h"
 #include "ctrl/xds/type.h"
+#include "lb/base/time.h"
 #include "lb/policy/node.h"
 #include "tests/support/check.h"
 #include "tests/support/res_json.h"
@@ -303,7 +304,7 @@ static void rotations(void **state)
 	RUN_ROWS(&res_type_cluster, rows);
 }
 
-#define S 1000000000ull
+#define S NS_PER_SECOND
 #define SPREAD(kind_of, ...)                                                                       \
 	{                                                                                          \
 		.kind = LB_POLICY_WRR_LOCALITY,                                                    \

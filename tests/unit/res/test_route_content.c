@@ -2,6 +2,7 @@
 // What decoded route configurations hold.
 #include "ctrl/res/route.h"
 #include "ctrl/xds/type.h"
+#include "lb/base/time.h"
 #include "tests/support/check.h"
 #include "tests/unit/res/decode.h"
 #include "tests/unit/res/json.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS 1000000ull
+#define MS NS_PER_MS
 
 static void assert_str(struct str s, const char *wanted)
 {

@@ -165,7 +165,7 @@ void proxy_cut(struct proxy_world *w)
 void proxy_mend(struct proxy_world *w)
 {
 	w->is_down = false;
-	proxy_pass(w, 200 * SECOND); // longer than any backoff
+	proxy_pass(w, 200 * NS_PER_SECOND); // longer than any backoff
 }
 
 static void add(struct proxy_world *w, char letter, const struct xds_sub *sub)

@@ -9,7 +9,7 @@
 #include "tests/unit/shunt-xds/stream_world.h"
 #include "tools/shunt-xds/upstream.h"
 
-#define GRACE (30 * SECOND)
+#define GRACE (30 * NS_PER_SECOND)
 #define NAMES_MAX 1000000 // as upstream_conf.names_max
 
 struct proxy_world {

@@ -31,7 +31,7 @@ enum resource_type type_of(char letter)
 
 void server_init(struct server *s, bool newest_wins)
 {
-	*s = (struct server){.catalog = catalog_new(newest_wins), .now_ns = 100 * SECOND};
+	*s = (struct server){.catalog = catalog_new(newest_wins), .now_ns = 100 * NS_PER_SECOND};
 	assert_non_null(s->catalog);
 }
 

@@ -4,9 +4,8 @@
 // Thread: the test's.
 #pragma once
 
+#include "lb/base/time.h"
 #include "tools/shunt-xds/ads_stream.h"
-
-#define SECOND 1000000000ull
 
 struct server {
 	struct catalog *catalog;

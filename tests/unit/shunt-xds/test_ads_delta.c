@@ -93,7 +93,7 @@ static void name_that_is_given_up_is_followed_no_more(void **state)
 	NEXT(p, "");
 	peer_change(p, 'C', "-b", "", false);
 	server_publish(&w->server, "");
-	w->server.now_ns += 60 * SECOND;
+	w->server.now_ns += 60 * NS_PER_SECOND;
 	NEXT(p, "");
 }
 
@@ -142,8 +142,8 @@ static void routes_wait_for_the_endpoints_of_new_clusters(void **state)
 	server_publish(&w->server, "C:blue=2 C:green=1 E:blue=1 E:green=1 R:r=blue");
 	NEXT(p, "C blue=2");
 	NEXT(p, "");
-	assert_int_equal(ads_stream_due_ns(p->stream), w->server.now_ns + SECOND);
-	w->server.now_ns += SECOND; // no answer is no reason to wait for ever
+	assert_int_equal(ads_stream_due_ns(p->stream), w->server.now_ns + NS_PER_SECOND);
+	w->server.now_ns += NS_PER_SECOND; // no answer is no reason to wait for ever
 	NEXT(p, "R r=blue");
 	// A client that comes back has something to lose too.
 	peer_reopen(p);
@@ -162,23 +162,23 @@ static void removals_come_last_and_in_reverse(void **state)
 	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
-	w->server.now_ns += 60 * SECOND;
+	w->server.now_ns += 60 * NS_PER_SECOND;
 	server_publish(&w->server, "L:web=2");
 	NEXT(p, "L web=2");
 	NEXT(p, "");
 	assert_int_equal(ads_stream_due_ns(p->stream), UINT64_MAX); // not before the answer
 	peer_ack(p, 'L', "");
 	NEXT(p, "");
-	assert_int_equal(ads_stream_due_ns(p->stream), w->server.now_ns + SECOND);
-	w->server.now_ns += SECOND;
+	assert_int_equal(ads_stream_due_ns(p->stream), w->server.now_ns + NS_PER_SECOND);
+	w->server.now_ns += NS_PER_SECOND;
 	NEXT(p, "R -r");
 	NEXT(p, "");
 	peer_ack(p, 'R', "");
-	w->server.now_ns += SECOND;
+	w->server.now_ns += NS_PER_SECOND;
 	NEXT(p, "C -blue");
 	peer_ack(p, 'C', "");
 	NEXT(p, "");
-	w->server.now_ns += SECOND;
+	w->server.now_ns += NS_PER_SECOND;
 	NEXT(p, "E -blue");
 	peer_ack(p, 'E', "");
 	NEXT(p, "");
@@ -193,7 +193,7 @@ static void removal_that_is_taken_back_is_not_told(void **state)
 	server_publish(&w->server, "E:blue=1 L:web=1 R:r=blue");
 	NEXT(p, "");
 	server_publish(&w->server, "C:blue=1 E:blue=1 L:web=1 R:r=blue");
-	w->server.now_ns += 60 * SECOND;
+	w->server.now_ns += 60 * NS_PER_SECOND;
 	NEXT(p, "");
 }
 
@@ -202,17 +202,17 @@ static void removed_cluster_stays_while_the_routes_are_refused(void **state)
 	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
-	w->server.now_ns += 60 * SECOND;
+	w->server.now_ns += 60 * NS_PER_SECOND;
 	server_publish(&w->server, "E:blue=1 L:web=1 R:r=bad");
 	NEXT(p, "R r=bad");
 	peer_change(p, 'R', "", peer_nonce(p, 'R'), true);
 	assert_int_equal(p->result.kind, ADS_REQUEST_NACK);
-	w->server.now_ns += 60 * SECOND;
+	w->server.now_ns += 60 * NS_PER_SECOND;
 	NEXT(p, "");
 	server_publish(&w->server, "E:blue=1 L:web=1 R:r=good");
 	NEXT(p, "R r=good");
 	peer_ack(p, 'R', "");
-	w->server.now_ns += SECOND;
+	w->server.now_ns += NS_PER_SECOND;
 	NEXT(p, "C -blue");
 }
 
@@ -312,7 +312,7 @@ static void reconnected_client_gets_only_what_it_lacks(void **state)
 	peer_ack(p, 'C', "");
 	NEXT(p, "");
 	// The routes that end its use may be on their way.
-	w->server.now_ns += SECOND;
+	w->server.now_ns += NS_PER_SECOND;
 	NEXT(p, "C -c");
 }
 
@@ -327,7 +327,7 @@ static void reconnected_wildcard_is_told_what_is_gone(void **state)
 	server_publish(&w->server, "C:b=1 C:c=2");
 	peer_subscribe(p, 'C', "+*");
 	NEXT(p, "C c=2");
-	w->server.now_ns += SECOND;
+	w->server.now_ns += NS_PER_SECOND;
 	NEXT(p, "C -a");
 	NEXT(p, "");
 }

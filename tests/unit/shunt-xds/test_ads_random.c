@@ -201,7 +201,7 @@ static void settle(struct world *w)
 				if (p->nonce[t])
 					peer_ack(p, letters[t], "");
 		}
-		w->server.now_ns += 2 * SECOND;
+		w->server.now_ns += 2 * NS_PER_SECOND;
 	}
 }
 
@@ -253,7 +253,7 @@ static void clients_converge_to_the_server(void **state)
 		else if (what < 90)
 			(void)take_next(w, i);
 		else
-			w->server.now_ns += rand_below(&w->rand, SECOND);
+			w->server.now_ns += rand_below(&w->rand, NS_PER_SECOND);
 		if (step % 100 == 99) {
 			settle(w);
 			check_settled(w);

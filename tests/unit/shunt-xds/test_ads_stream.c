@@ -219,12 +219,12 @@ static void removed_listener_waits_for_clusters_like_a_change(void **state)
 	server_publish(&w->server, "C:blue=1 E:blue=1 L:web=2 R:r=blue");
 	NEXT(p, "L web=2");
 	peer_ack(p, 'L', "web");
-	w->server.now_ns += SECOND / 2;
+	w->server.now_ns += NS_PER_SECOND / 2;
 	server_publish(&w->server, "C:blue=2 E:blue=1 R:r=blue");
 	NEXT(p, "C blue=2");
 	NEXT(p, "");
-	assert_int_equal(ads_stream_due_ns(p->stream), w->server.now_ns + SECOND);
-	w->server.now_ns += SECOND - 1;
+	assert_int_equal(ads_stream_due_ns(p->stream), w->server.now_ns + NS_PER_SECOND);
+	w->server.now_ns += NS_PER_SECOND - 1;
 	NEXT(p, "");
 	w->server.now_ns++;
 	NEXT(p, "L");
@@ -236,7 +236,7 @@ static void removed_cluster_alone_is_told_at_once(void **state)
 	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
-	w->server.now_ns += SECOND;
+	w->server.now_ns += NS_PER_SECOND;
 	server_publish(&w->server, "E:blue=1 L:web=1 R:r=blue");
 	NEXT(p, "C");
 }
@@ -246,22 +246,22 @@ static void removed_cluster_waits_for_the_routes(void **state)
 	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
-	w->server.now_ns += 60 * SECOND;
+	w->server.now_ns += 60 * NS_PER_SECOND;
 	server_publish(&w->server, "C:green=1 E:green=1 L:web=1 R:r=green");
 	NEXT(p, "R r=green");
 	NEXT(p, "");
 	assert_int_equal(ads_stream_due_ns(p->stream), UINT64_MAX); // not before the answer
-	w->server.now_ns += 10 * SECOND;
+	w->server.now_ns += 10 * NS_PER_SECOND;
 	NEXT(p, "");
 	peer_ack(p, 'R', "r");
 	NEXT(p, "");
-	assert_int_equal(ads_stream_due_ns(p->stream), w->server.now_ns + SECOND);
+	assert_int_equal(ads_stream_due_ns(p->stream), w->server.now_ns + NS_PER_SECOND);
 	peer_ack(p, 'C', "blue green");
 	NEXT(p, "C blue=1 green=1"); // the old one is still there
 	peer_ack(p, 'C', "blue green");
 	peer_ack(p, 'E', "blue green");
 	NEXT(p, "E green=1");
-	w->server.now_ns += SECOND;
+	w->server.now_ns += NS_PER_SECOND;
 	NEXT(p, ""); // endpoints are unanswered
 	peer_ack(p, 'E', "blue green");
 	NEXT(p, "C green=1");
@@ -273,17 +273,17 @@ static void removed_cluster_stays_while_the_routes_are_refused(void **state)
 	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
-	w->server.now_ns += 60 * SECOND;
+	w->server.now_ns += 60 * NS_PER_SECOND;
 	server_publish(&w->server, "E:blue=1 L:web=1 R:r=bad");
 	NEXT(p, "R r=bad");
 	peer_ask(p, 'R', "r", peer_nonce(p, 'R'), true);
-	w->server.now_ns += 60 * SECOND;
+	w->server.now_ns += 60 * NS_PER_SECOND;
 	NEXT(p, "");
 	assert_int_equal(ads_stream_due_ns(p->stream), UINT64_MAX);
 	server_publish(&w->server, "E:blue=1 L:web=1 R:r=good");
 	NEXT(p, "R r=good");
 	peer_ack(p, 'R', "r");
-	w->server.now_ns += SECOND;
+	w->server.now_ns += NS_PER_SECOND;
 	NEXT(p, "C");
 }
 
@@ -292,14 +292,14 @@ static void client_that_drops_the_name_sees_no_removal(void **state)
 	struct script *w = *state;
 	struct peer *p = &w->peer;
 	bring_up(w);
-	w->server.now_ns += 60 * SECOND;
+	w->server.now_ns += 60 * NS_PER_SECOND;
 	server_publish(&w->server, "C:green=1 L:web=1 R:r=green");
 	NEXT(p, "R r=green");
 	peer_ack(p, 'R', "r");
 	peer_ack(p, 'C', "green");
 	NEXT(p, "C green=1");
 	peer_ack(p, 'C', "green");
-	w->server.now_ns += 60 * SECOND;
+	w->server.now_ns += 60 * NS_PER_SECOND;
 	NEXT(p, "");
 }
 

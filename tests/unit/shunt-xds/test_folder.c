@@ -2,6 +2,7 @@
 // Loading a real folder, and the watch on it with a clock of the test's own.
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/variants/params.h"
+#include "lb/base/time.h"
 #include "proto/pool.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
@@ -20,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MS 1000000ull
+#define MS NS_PER_MS
 #define CLUSTER(name)                                                                              \
 	"{\"@type\":\"type.googleapis.com/envoy.config.cluster.v3.Cluster\",\"name\":\"" name "\"" \
 	"}"

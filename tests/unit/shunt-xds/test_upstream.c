@@ -113,9 +113,9 @@ static void p04_last_client_gone_ends_the_subscription_after_the_grace(void **st
 	peer_subscribe(&w->b, 'E', "+y");
 	GETS(p, &w->b, "E y=1");
 	peer_reopen(&w->a);
-	proxy_pass(p, GRACE - SECOND);
+	proxy_pass(p, GRACE - NS_PER_SECOND);
 	ASKED(p, "E:x E:y");
-	proxy_pass(p, 2 * SECOND);
+	proxy_pass(p, 2 * NS_PER_SECOND);
 	ASKED(p, "E:y");
 	assert_null(catalog_find(p->below.catalog, RESOURCE_ENDPOINTS, "x", NULL));
 	assert_non_null(catalog_find(p->below.catalog, RESOURCE_ENDPOINTS, "y", NULL));
@@ -156,7 +156,7 @@ static void p05_what_is_cached_is_served_while_the_server_is_gone(void **state)
 	GETS(p, &w->b, "C blue=1");
 	peer_subscribe(&w->s, 'R', "r");
 	GETS(p, &w->s, "R r=blue");
-	proxy_pass(p, 3600 * SECOND);
+	proxy_pass(p, 3600 * NS_PER_SECOND);
 	GETS(p, &w->a, ""); // nothing is taken away
 	server_publish(&p->above, "C:blue=2 R:r=blue");
 	proxy_mend(p);
@@ -292,7 +292,7 @@ static void p06_what_may_not_be_cached_is_asked_for_anew_by_each_client(void **s
 	peer_reopen(&w->a);
 	peer_reopen(&w->b);
 	peer_reopen(&w->s);
-	proxy_pass(p, SECOND); // no grace for what is not kept
+	proxy_pass(p, NS_PER_SECOND); // no grace for what is not kept
 	ASKED(p, "");
 	assert_null(catalog_find(p->below.catalog, RESOURCE_ENDPOINTS, "x", NULL));
 }
@@ -587,7 +587,7 @@ static void want_of_memory_is_got_over(void **state)
 		bool has_failed = p->has_failed;
 		p->fails = false;
 		for (int i = 0; i < 4; i++)
-			proxy_pass(p, 60 * SECOND);
+			proxy_pass(p, 60 * NS_PER_SECOND);
 		GETS(p, &w->a, "C a=1 b=1");
 		GETS(p, &w->a,
 			"R r=pv{env=prod AND version=v1} r=nn{NOT env=prod AND NOT version=v1}");

@@ -89,12 +89,12 @@ static void types_that_nobody_has_any_more_make_room(void **state)
 		assert_int_equal(ask_for_type(&w->a, 1000), ADS_REQUEST_UNKNOWN_TYPE);
 		for (int k = 0; k < N_GREEDY; k++)
 			peer_close(&greedy[k]);
-		proxy_pass(p, SECOND); // not the grace: room is scarce
+		proxy_pass(p, NS_PER_SECOND); // not the grace: room is scarce
 		ASKED(p, "");
 		for (int i = 1000; i < 1000 + CATALOG_TYPES_A_CLIENT; i++)
 			assert_int_equal(ask_for_type(&w->a, i), ADS_REQUEST_SUBSCRIBE);
 		peer_reopen(&w->a);
-		proxy_pass(p, 2 * SECOND);
+		proxy_pass(p, 2 * NS_PER_SECOND);
 	}
 }
 
@@ -126,7 +126,7 @@ static void type_in_the_place_of_another_is_served_as_any(void **state)
 	proxy_run(p);
 	for (int k = 0; k < N_GREEDY; k++)
 		peer_close(&greedy[k]);
-	proxy_pass(p, SECOND);
+	proxy_pass(p, NS_PER_SECOND);
 	p->is_mute = true;
 	assert_int_equal(ask_for_type(&w->a, 1000), ADS_REQUEST_SUBSCRIBE);
 	const Envoy__Service__Discovery__V3__DeltaDiscoveryRequest *m =

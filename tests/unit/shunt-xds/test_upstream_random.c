@@ -167,7 +167,7 @@ static void settle(struct world *w)
 {
 	proxy_mend(&w->proxy);
 	for (int round = 0; round < 8; round++) {
-		proxy_pass(&w->proxy, 2 * SECOND);
+		proxy_pass(&w->proxy, 2 * NS_PER_SECOND);
 		for (int i = 0; i < N_PEERS; i++) {
 			while (take_next(w, i)) {
 			}
@@ -275,7 +275,7 @@ static void step(struct world *w)
 	else if (what < 90)
 		(void)take_next(w, i);
 	else
-		proxy_pass(&w->proxy, rand_below(&w->rand, SECOND));
+		proxy_pass(&w->proxy, rand_below(&w->rand, NS_PER_SECOND));
 }
 
 static void converge(const struct xds_protocol *protocol, uint64_t seed)

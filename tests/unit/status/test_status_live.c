@@ -10,6 +10,7 @@
 #include "grpc/health/v1/health.pb-c.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
 #include "lb/base/err.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
 #include "tests/support/rpc_client.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define S 1000000000ull
+#define S NS_PER_SECOND
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 #define FETCH "/envoy.service.status.v3.ClientStatusDiscoveryService/FetchClientStatus"

@@ -2,6 +2,7 @@
 #include "tests/unit/tcp/rig.h"
 
 #include "dataplane/tcp/csum.h"
+#include "lb/base/time.h"
 
 struct rig rig;
 
@@ -197,20 +198,20 @@ void rig_skip(void)
 void rig_at_ms(uint64_t ms)
 {
 	tcp_stack_flush(rig.stack);
-	for (uint64_t at; (at = twheel_now(rig.wheel) / TCP_MS) < ms;) {
-		twheel_advance(rig.wheel, (at + 1) * TCP_MS);
+	for (uint64_t at; (at = twheel_now(rig.wheel) / NS_PER_MS) < ms;) {
+		twheel_advance(rig.wheel, (at + 1) * NS_PER_MS);
 		tcp_stack_flush(rig.stack);
 	}
 }
 
 void rig_after_ms(uint64_t ms)
 {
-	rig_at_ms(twheel_now(rig.wheel) / TCP_MS + ms);
+	rig_at_ms(twheel_now(rig.wheel) / NS_PER_MS + ms);
 }
 
 uint64_t rig_ms(const struct out *o)
 {
-	return o->at_ns / TCP_MS;
+	return o->at_ns / NS_PER_MS;
 }
 
 void rig_begin_connect(uint64_t timeout_ns)
@@ -225,7 +226,7 @@ void rig_begin_connect(uint64_t timeout_ns)
 
 void rig_connect(struct tcp_opts peer)
 {
-	rig_begin_connect(10 * TCP_S);
+	rig_begin_connect(10 * NS_PER_SECOND);
 	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = peer);
 	assert_int_equal(rig.n_established, 1);
 	rig_skip();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/time.h"
 #include "tests/unit/tcp/rig.h"
 
 static void expect_resent(uint32_t seq)
@@ -37,12 +38,12 @@ static void unacknowledged_data_comes_again_after_200_600_1400_ms(void **state)
 // TCP-62, RFC 6298 2.2 and 2.3.
 static void the_timeout_follows_the_round_trips(void **state)
 {
-	rig_begin_connect(10 * TCP_S);
+	rig_begin_connect(10 * NS_PER_SECOND);
 	rig_after_ms(100);
 	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = PLAIN);
-	assert_int_equal(rig.conn->srtt_ns, 100 * TCP_MS);
-	assert_int_equal(rig.conn->rttvar_ns, 50 * TCP_MS);
-	assert_int_equal(rig.conn->rto_ns, 300 * TCP_MS);
+	assert_int_equal(rig.conn->srtt_ns, 100 * NS_PER_MS);
+	assert_int_equal(rig.conn->rttvar_ns, 50 * NS_PER_MS);
+	assert_int_equal(rig.conn->rto_ns, 300 * NS_PER_MS);
 	rig_write("a");
 	rig_skip();
 	rig_after_ms(200);
@@ -59,14 +60,14 @@ static void a_retransmitted_segment_gives_no_sample(void **state)
 	rig_write("a");
 	rig_after_ms(250);
 	IN(.flags = ACK, .seq = 1, .ack = 2);
-	assert_int_equal(rig.conn->rto_ns, 200 * TCP_MS);
+	assert_int_equal(rig.conn->rto_ns, 200 * NS_PER_MS);
 	assert_int_equal(rig.conn->n_backoff, 0);
 }
 
 // TCP-67, RFC 6298 5.7.
 static void a_lost_syn_makes_the_first_timeout_3_seconds(void **state)
 {
-	rig_begin_connect(10 * TCP_S);
+	rig_begin_connect(10 * NS_PER_SECOND);
 	rig_after_ms(1000);
 	rig_skip();
 	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = PLAIN);
@@ -118,7 +119,7 @@ static void the_user_timeout_ends_the_connection_on_time(void **state)
 {
 	rig_accept(PLAIN);
 	rig_after_ms(5);
-	tcp_conn_set_user_timeout(rig.conn, 2500 * TCP_MS);
+	tcp_conn_set_user_timeout(rig.conn, 2500 * NS_PER_MS);
 	rig_write("a");
 	rig_skip();
 	rig_after_ms(2499);
@@ -148,8 +149,8 @@ static void the_default_user_timeout_is_30_seconds(void **state)
 static void a_silent_peer_is_probed_and_given_up(void **state)
 {
 	rig_accept(PLAIN);
-	tcp_conn_set_user_timeout(rig.conn, 8 * TCP_S);
-	tcp_conn_set_keepalive(rig.conn, 10 * TCP_S);
+	tcp_conn_set_user_timeout(rig.conn, 8 * NS_PER_SECOND);
+	tcp_conn_set_keepalive(rig.conn, 10 * NS_PER_SECOND);
 	rig_after_ms(9999);
 	NO_OUT();
 	rig_after_ms(1);
@@ -176,7 +177,7 @@ static void keepalive_is_off_unless_asked_for(void **state)
 {
 	rig_accept(PLAIN);
 	rig_after_ms(100000);
-	tcp_conn_set_keepalive(rig.conn, TCP_S);
+	tcp_conn_set_keepalive(rig.conn, NS_PER_SECOND);
 	tcp_conn_set_keepalive(rig.conn, 0);
 	rig_after_ms(100000);
 	NO_OUT();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/time.h"
 #include "tests/unit/tcp/rig.h"
 
 static void expect_closed(enum tcp_close_reason reason, unsigned n_time_wait)
@@ -199,9 +200,9 @@ static void a_flow_in_time_wait_is_not_opened_anew(void **state)
 	struct tcp_flow flow = rig.flow;
 	rig_accept(PLAIN);
 	we_close();
-	assert_null(tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL));
+	assert_null(tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL));
 	rig_after_ms(60001);
-	struct tcp_conn *c = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+	struct tcp_conn *c = tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL);
 	assert_non_null(c);
 	tcp_conn_abort(c);
 }
@@ -296,7 +297,7 @@ static void without_time_wait_records_the_end_is_the_end(void **state)
 
 static void shutdown_before_the_handshake_sends_fin_after_it(void **state)
 {
-	rig_begin_connect(TCP_S);
+	rig_begin_connect(NS_PER_SECOND);
 	rig_write("one shot");
 	tcp_conn_shutdown(rig.conn);
 	NO_OUT();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/time.h"
 #include "tests/unit/tcp/rig.h"
 
 static const struct tcp_conn_ops no_ops;
@@ -11,7 +12,7 @@ static struct tcp_flow flow_to(uint16_t local_port, uint16_t remote_port)
 // TCP-22, RFC 9293 3.5, figure 6.
 static void an_active_open_takes_three_segments(void **state)
 {
-	rig_begin_connect(TCP_S);
+	rig_begin_connect(NS_PER_SECOND);
 	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = PLAIN);
 	assert_int_equal(rig.n_established, 1);
 	struct out *o = rig_out();
@@ -29,7 +30,7 @@ static void our_syn_offers_mss_scale_and_timestamps(void **state)
 	rig.conf.recv_window = 1 << 20;
 	rig_restart();
 	struct tcp_flow flow = flow_to(0, 443);
-	assert_non_null(tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL));
+	assert_non_null(tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL));
 	struct out *o = rig_out();
 	assert_int_equal(o->flags, SYN);
 	assert_int_equal(o->opts.mss, 1460);
@@ -42,7 +43,7 @@ static void our_syn_offers_mss_scale_and_timestamps(void **state)
 // TCP-22
 static void the_ack_of_a_syn_ack_carries_what_was_queued(void **state)
 {
-	rig_begin_connect(TCP_S);
+	rig_begin_connect(NS_PER_SECOND);
 	rig_write("hello");
 	NO_OUT();
 	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = PLAIN);
@@ -80,7 +81,7 @@ static void data_on_the_third_segment_is_delivered(void **state)
 static void an_unanswered_syn_comes_again_after_1_3_7_seconds(void **state)
 {
 	struct tcp_flow flow = flow_to(0, 443);
-	assert_non_null(tcp_connect(rig.stack, &flow, 10 * TCP_S, &no_ops, NULL));
+	assert_non_null(tcp_connect(rig.stack, &flow, 10 * NS_PER_SECOND, &no_ops, NULL));
 	rig_at_ms(9000);
 	static const unsigned at[] = {0, 1000, 3000, 7000};
 	for (unsigned i = 0; i < 4; i++) {
@@ -95,7 +96,7 @@ static void an_unanswered_syn_comes_again_after_1_3_7_seconds(void **state)
 // TCP-26
 static void a_connect_timeout_is_reported_on_time(void **state)
 {
-	rig_begin_connect(2500 * TCP_MS);
+	rig_begin_connect(2500 * NS_PER_MS);
 	rig_at_ms(2499);
 	assert_int_equal(rig.n_closed, 0);
 	rig_at_ms(2500);
@@ -106,7 +107,7 @@ static void a_connect_timeout_is_reported_on_time(void **state)
 
 static void the_reset_of_a_syn_means_refused(void **state)
 {
-	rig_begin_connect(TCP_S);
+	rig_begin_connect(NS_PER_SECOND);
 	IN(.flags = RST | ACK, .seq = 0, .ack = 1);
 	assert_int_equal(rig.n_closed, 1);
 	assert_int_equal(rig.reason, TCP_CLOSE_REFUSED);
@@ -116,7 +117,7 @@ static void the_reset_of_a_syn_means_refused(void **state)
 // NET-28, RFC 5927: ICMP errors are hints, and only believed before the connection exists.
 static void unreachable_ends_only_a_connection_that_is_not_open_yet(void **state)
 {
-	rig_begin_connect(TCP_S);
+	rig_begin_connect(NS_PER_SECOND);
 	tcp_stack_unreachable(rig.stack, &rig.flow);
 	assert_int_equal(rig.n_closed, 1);
 	assert_int_equal(rig.reason, TCP_CLOSE_UNREACHABLE);
@@ -129,7 +130,7 @@ static void unreachable_ends_only_a_connection_that_is_not_open_yet(void **state
 static void a_reset_without_our_sequence_number_is_ignored(void **state)
 {
 	struct tcp_flow flow = flow_to(0, 443);
-	struct tcp_conn *c = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+	struct tcp_conn *c = tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL);
 	rig.flow = *tcp_conn_flow(c);
 	rig_skip();
 	IN(.flags = RST, .seq = 0);
@@ -143,7 +144,7 @@ static void a_reset_without_our_sequence_number_is_ignored(void **state)
 static void a_wrong_ack_of_our_syn_is_answered_by_reset(void **state)
 {
 	struct tcp_flow flow = flow_to(0, 443);
-	struct tcp_conn *c = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+	struct tcp_conn *c = tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL);
 	rig.flow = *tcp_conn_flow(c);
 	rig_skip();
 	IN(.flags = SYN | ACK, .seq = 0, .ack = 77);
@@ -156,7 +157,7 @@ static void a_wrong_ack_of_our_syn_is_answered_by_reset(void **state)
 // TCP-23, RFC 9293 3.5, figure 7.
 static void both_sides_may_open_at_once(void **state)
 {
-	rig_begin_connect(TCP_S);
+	rig_begin_connect(NS_PER_SECOND);
 	IN(.flags = SYN, .seq = 0, .opts = PLAIN);
 	struct out *o = rig_out();
 	assert_int_equal(o->flags, SYN | ACK);
@@ -354,7 +355,7 @@ static void connections_are_capped(void **state)
 	assert_int_equal(tcp_stack_n_conns(rig.stack), 16);
 	assert_int_equal(rig_count(TCP_DROP_CONNS_FULL), 4);
 	struct tcp_flow flow = flow_to(0, 443);
-	assert_null(tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL));
+	assert_null(tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL));
 }
 
 static void one_address_and_port_has_one_listener(void **state)
@@ -457,7 +458,7 @@ static void picked_ports_differ_and_are_ephemeral(void **state)
 	uint16_t last = 0;
 	for (unsigned i = 0; i < 10; i++) {
 		struct tcp_flow flow = flow_to(0, 443);
-		struct tcp_conn *c = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+		struct tcp_conn *c = tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL);
 		uint16_t port = tcp_conn_flow(c)->local_port;
 		assert_true(port >= 32768 && port < 61000);
 		assert_int_not_equal(port, last);
@@ -483,7 +484,7 @@ static void ports_are_picked_among_ours_until_none_is_left(void **state)
 	rig_restart();
 	for (;; n++) {
 		struct tcp_flow flow = flow_to(0, 443);
-		struct tcp_conn *c = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+		struct tcp_conn *c = tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL);
 		if (!c)
 			break;
 		assert_int_equal(tcp_conn_flow(c)->local_port % 61, 7);
@@ -494,21 +495,21 @@ static void ports_are_picked_among_ours_until_none_is_left(void **state)
 	for (int i = 0; i < 4; i++) {
 		struct tcp_flow flow = flow_to(0, 443);
 		n_asked = 0;
-		assert_null(tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL));
+		assert_null(tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL));
 		assert_in_range(n_asked, 1, 10000);
 	}
 	struct tcp_flow other = flow_to(0, 444);
-	assert_non_null(tcp_connect(rig.stack, &other, TCP_S, &no_ops, NULL));
+	assert_non_null(tcp_connect(rig.stack, &other, NS_PER_SECOND, &no_ops, NULL));
 }
 
 // TCP-20
 static void a_port_in_use_is_not_given_twice(void **state)
 {
 	struct tcp_flow flow = flow_to(1234, 443);
-	assert_non_null(tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL));
-	assert_null(tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL));
+	assert_non_null(tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL));
+	assert_null(tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL));
 	flow.remote_port = 444;
-	assert_non_null(tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL));
+	assert_non_null(tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL));
 }
 
 RUN_SUITE("tcp/handshake", CASE(an_active_open_takes_three_segments),

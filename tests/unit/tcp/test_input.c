@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/tcp/csum.h"
+#include "lb/base/time.h"
 #include "tests/unit/tcp/rig.h"
 
 static const struct tcp_opts with_ts = {
@@ -213,7 +214,7 @@ static void an_old_timestamp_is_dropped_and_acknowledged(void **state)
 static void after_24_days_of_silence_any_timestamp_is_fine(void **state)
 {
 	rig_accept(with_ts);
-	twheel_advance(rig.wheel, UINT64_C(25) * 24 * 3600 * TCP_S);
+	twheel_advance(rig.wheel, UINT64_C(25) * 24 * 3600 * NS_PER_SECOND);
 	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "x", .opts = {.has_ts = true, .ts_val = 9});
 	assert_int_equal(rig.n_got, 1);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "tests/unit/tcp/rig.h"
 
 // TCP-57
@@ -94,7 +95,7 @@ static void a_closed_window_is_probed_with_one_byte(void **state)
 {
 	rig_accept(PLAIN);
 	IN(.flags = ACK, .seq = 1, .ack = 1, .zero_wnd = true);
-	uint64_t start = twheel_now(rig.wheel) / TCP_MS;
+	uint64_t start = twheel_now(rig.wheel) / NS_PER_MS;
 	rig_write_n(3000);
 	NO_OUT();
 	static const unsigned at[] = {200, 600, 1400, 3000};
@@ -133,7 +134,7 @@ static void a_probe_that_is_taken_counts_as_sent(void **state)
 static void an_answered_probe_keeps_the_connection_for_ever(void **state)
 {
 	rig_accept(PLAIN);
-	tcp_conn_set_user_timeout(rig.conn, 5 * TCP_S);
+	tcp_conn_set_user_timeout(rig.conn, 5 * NS_PER_SECOND);
 	IN(.flags = ACK, .seq = 1, .ack = 1, .zero_wnd = true);
 	rig_write("abc");
 	for (unsigned i = 0; i < 600; i++) {
@@ -182,7 +183,7 @@ static void without_a_buffer_sending_waits_a_millisecond(void **state)
 	rig.no_buffer = true;
 	rig_write("abc");
 	NO_OUT();
-	assert_int_equal(twheel_next_ns(rig.wheel), twheel_now(rig.wheel) + TCP_MS);
+	assert_int_equal(twheel_next_ns(rig.wheel), twheel_now(rig.wheel) + NS_PER_MS);
 	rig_after_ms(3);
 	assert_int_equal(rig_count(TCP_NO_BUFFER), 5); // each turn tried once
 	rig.no_buffer = false;
@@ -210,7 +211,7 @@ static void a_device_without_buffers_is_not_asked_for_every_connection(void **st
 static void a_peer_that_never_gets_a_buffer_times_out(void **state)
 {
 	rig_accept(PLAIN);
-	tcp_conn_set_user_timeout(rig.conn, 3 * TCP_S);
+	tcp_conn_set_user_timeout(rig.conn, 3 * NS_PER_SECOND);
 	rig.no_buffer = true;
 	rig_write("abc");
 	rig_after_ms(3100);

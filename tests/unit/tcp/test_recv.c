@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "tests/unit/tcp/rig.h"
 
 // TCP-45, RFC 9293 3.8.6.3: within 500 ms, and at least every second full segment.
 static void a_lone_segment_is_acknowledged_after_40_ms(void **state)
 {
 	rig_accept(PLAIN);
-	uint64_t start = twheel_now(rig.wheel) / TCP_MS;
+	uint64_t start = twheel_now(rig.wheel) / NS_PER_MS;
 	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "abc");
 	NO_OUT();
 	rig_after_ms(100);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "tests/unit/tcp/rig.h"
 
 static const struct tcp_opts sacking = {.has_mss = true, .mss = MSS, .sack_ok = true};
@@ -227,7 +228,7 @@ static void a_timeout_forgets_and_learns_again(void **state)
 // it.
 static void too_few_reports_for_a_loss_count_after_a_while(void **state)
 {
-	rig_begin_connect(10 * TCP_S);
+	rig_begin_connect(10 * NS_PER_SECOND);
 	rig_after_ms(40);
 	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = sacking);
 	rig_write_n(3 * MSS);
@@ -243,7 +244,7 @@ static void too_few_reports_for_a_loss_count_after_a_while(void **state)
 
 static void what_was_only_reordered_is_not_sent_again(void **state)
 {
-	rig_begin_connect(10 * TCP_S);
+	rig_begin_connect(10 * NS_PER_SECOND);
 	rig_after_ms(40);
 	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = sacking);
 	rig_write_n(3 * MSS);
@@ -283,7 +284,7 @@ static void a_lost_repetition_is_repeated(void **state)
 static void a_silent_tail_is_probed_before_the_timeout(void **state)
 {
 	rig_accept(sacking);
-	uint64_t start = twheel_now(rig.wheel) / TCP_MS;
+	uint64_t start = twheel_now(rig.wheel) / NS_PER_MS;
 	rig_write_n(4 * MSS);
 	rig_skip();
 	rig_after_ms(100);

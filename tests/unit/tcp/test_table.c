@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a segment's connection is found: by its hash, or before that where one was found lately.
 // What its flow is hashed to, and what its control block begins with.
+#include "lb/base/time.h"
 #include "tests/unit/tcp/rig.h"
 
 #define N_CONNS 400u
@@ -37,7 +38,7 @@ static void a_connection_is_found_whoever_shares_its_place(void **state)
 	rig_restart();
 	for (unsigned i = 0; i < N_CONNS; i++) {
 		struct tcp_flow flow = flow_of(i);
-		conns[i] = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+		conns[i] = tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL);
 		assert_non_null(conns[i]);
 	}
 	assert_in_range(n_recent(), 1, N_CONNS - 1); // some share one
@@ -61,7 +62,7 @@ static void a_connection_that_is_found_takes_its_place_back(void **state)
 	rig_restart();
 	for (unsigned i = 0; i < N_CONNS; i++) {
 		struct tcp_flow flow = flow_of(i);
-		conns[i] = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+		conns[i] = tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL);
 	}
 	for (unsigned i = N_CONNS / 2; i < N_CONNS; i++) // they came later, and have the places
 		tcp_conn_abort(conns[i]);
@@ -78,7 +79,7 @@ static void a_flow_that_ended_is_not_found_again(void **state)
 	rig_restart();
 	for (unsigned i = 0; i < 100; i++) {
 		struct tcp_flow flow = flow_of(i);
-		struct tcp_conn *c = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+		struct tcp_conn *c = tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL);
 		assert_ptr_equal(found(i), c);
 		assert_null(found(i + 1));
 		tcp_conn_abort(c);
@@ -91,12 +92,12 @@ static void a_control_block_that_is_taken_again_remembers_nothing(void **state)
 	struct tcp_flow flow = flow_of(0);
 	rig.conf.max_conns = 1;
 	rig_restart();
-	struct tcp_conn *old = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+	struct tcp_conn *old = tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL);
 	old->ts_recent = old->high_rxt = old->irs = old->fin_seq = 1;
 	old->srtt_ns = old->challenge_ns = old->keepalive_ns = 1;
 	old->user = old;
 	tcp_conn_abort(old);
-	struct tcp_conn *c = tcp_connect(rig.stack, &flow, TCP_S, &no_ops, NULL);
+	struct tcp_conn *c = tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL);
 	assert_ptr_equal(c, old);
 	assert_int_equal(c->ts_recent | c->high_rxt | c->irs | c->fin_seq, 0);
 	assert_int_equal(c->srtt_ns | c->challenge_ns | c->keepalive_ns, 0);

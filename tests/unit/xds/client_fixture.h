@@ -7,13 +7,14 @@
 
 #include "ctrl/xds/client.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "tests/support/fake_ads.h"
 
 #include <stdbool.h>
 
 #define CLUSTER_URL "type.googleapis.com/toy.Cluster"
 #define ENDPOINTS_URL "type.googleapis.com/toy.Endpoints"
-#define S 1000000000ull
+#define S NS_PER_SECOND
 
 extern const struct xds_type toy_cluster, toy_endpoints;
 extern unsigned n_toys_decoded; // ever

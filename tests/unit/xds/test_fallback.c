@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From one server of an authority to the next and back (gRFC A71, FB-*).
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
@@ -7,7 +8,7 @@
 
 #include <string.h>
 
-#define MS 1000000ull
+#define MS NS_PER_MS
 #define TWO "{'xds_servers':[" ADS(0) "," ADS(1) "],'node':{'id':'me'}}"
 #define THREE "{'xds_servers':[" ADS(0) "," ADS(1) "," ADS(2) "],'node':{'id':'me'}}"
 

@@ -4,6 +4,7 @@
 // made by openssl.
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/transport_grpc.h"
+#include "lb/base/time.h"
 #include "tests/support/check.h"
 
 #include <poll.h>
@@ -17,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define S 1000000000ull
+#define S NS_PER_SECOND
 #define BOUND_NS (20 * S)
 
 static const char *server_path;

@@ -3,6 +3,7 @@
 #include "ctrl/assemble/ids.h"
 #include "ctrl/assemble/members.h"
 #include "ctrl/assemble/workers.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/link.h"
 #include "lb/pick/orca.h"
@@ -119,10 +120,10 @@ static void a_number_with_requests_in_flight_is_not_given_again(void **state)
 	count(0, 7, 1, 0, 0);
 	members_give(members, 7);
 	assert_null(members_owner(members, 7));
-	twheel_advance(wheel, 20 * UINT64_C(1000000000));
+	twheel_advance(wheel, 20 * NS_PER_SECOND);
 	assert_int_equal(members_take(members, &owner), UINT32_MAX);
 	count(0, 7, 0, 0, 1);
-	twheel_advance(wheel, 40 * UINT64_C(1000000000));
+	twheel_advance(wheel, 40 * NS_PER_SECOND);
 	assert_int_equal(members_take(members, &owner), 7);
 	assert_ptr_equal(members_owner(members, 7), &owner);
 	uint64_t ok, failed;
@@ -130,10 +131,10 @@ static void a_number_with_requests_in_flight_is_not_given_again(void **state)
 	assert_int_equal(ok + failed, 0); // nothing of the one before it
 	count(1, 7, 1, 0, 0);
 	members_give(members, 7);
-	twheel_advance(wheel, 60 * UINT64_C(1000000000));
+	twheel_advance(wheel, 60 * NS_PER_SECOND);
 	assert_int_equal(members_take(members, &owner), UINT32_MAX);
 	counter_add(&links[1]->members[7].unjudged, 1);
-	twheel_advance(wheel, 80 * UINT64_C(1000000000));
+	twheel_advance(wheel, 80 * NS_PER_SECOND);
 	assert_int_equal(members_take(members, &owner), 7);
 }
 
@@ -149,7 +150,7 @@ static void what_a_member_left_behind_is_forgotten(void **state)
 	members_give(members, m);
 	assert_true(lb_orca_weight(orca, m, &conf, 2) == 0);
 	assert_int_equal(shared->loads[m], 9); // of requests by earlier snapshots
-	twheel_advance(wheel, 20 * UINT64_C(1000000000));
+	twheel_advance(wheel, 20 * NS_PER_SECOND);
 	assert_int_equal(members_take(members, &owner), m);
 	assert_int_equal(shared->loads[m], 0);
 	assert_null(members_owner(members, LB_MAX_MEMBERS)); // of a broken event

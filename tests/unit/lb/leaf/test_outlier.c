@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/time.h"
 #include "lb/leaf/outlier.h"
 #include "tests/support/check.h"
 
-#define S UINT64_C(1000000000)
+#define S NS_PER_SECOND
 #define N 200
 
 struct fixture {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/time.h"
 #include "lb/pick/orca.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 
 #include <math.h>
 
-#define S 1000000000ull
+#define S NS_PER_SECOND
 
 static const struct lb_orca_conf conf = {1.0, 10 * S, 180 * S};
 

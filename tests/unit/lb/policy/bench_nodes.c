@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What nodes over many members cost: bench_nodes [N]. Run by hand; asserts nothing.
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/member/connectivity.h"
 #include "lb/member/member.h"
@@ -37,7 +38,7 @@ static uint64_t clock_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); // others run beside
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
 }
 
 static size_t heap(void)
@@ -216,7 +217,7 @@ int main(int argc, char **argv)
 	spec.ring_hash.min_size = 1024;
 	spec.ring_hash.max_size = 4096;
 	run(&lb_node_ring_hash, &spec, n);
-	spec.wrr.blackout_ns = spec.wrr.expiration_ns = spec.wrr.update_ns = 1000000000;
+	spec.wrr.blackout_ns = spec.wrr.expiration_ns = spec.wrr.update_ns = NS_PER_SECOND;
 	run(&lb_node_weighted_round_robin, &spec, n);
 	return 0;
 }

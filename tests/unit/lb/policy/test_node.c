@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What all nodes of a leaf have in common.
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/picker.h"
 #include "lb/policy/node.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 
 #define START 1000000000000ull
-#define S 1000000000ull
+#define S NS_PER_SECOND
 
 struct fixture {
 	struct lb_node_env env;

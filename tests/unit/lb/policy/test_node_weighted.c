@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/policy/node_weighted.h"
 #include "lb/policy/weighted_picker.h"
@@ -8,7 +9,7 @@
 
 #include <errno.h>
 
-#define S 1000000000ull
+#define S NS_PER_SECOND
 #define START (1000 * S)
 
 static const struct lb_policy_spec round_robin = {.kind = LB_POLICY_ROUND_ROBIN};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/policy/priority.h"
 #include "tests/support/alloc_fail.h"
@@ -8,8 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MS 1000000ull
-#define S 1000000000ull
+#define MS NS_PER_MS
+#define S NS_PER_SECOND
 
 struct fixture;
 

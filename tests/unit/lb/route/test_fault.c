@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/time.h"
 #include "lb/route/fault.h"
 #include "tests/support/check.h"
 
 #include <math.h>
 #include <string.h>
 
-#define MS UINT64_C(1000000)
+#define MS NS_PER_MS
 #define N 100000
 
 static struct rand rand;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/time.h"
 #include "lb/route/retry.h"
 #include "tests/support/check.h"
 
-#define MS UINT64_C(1000000)
+#define MS NS_PER_MS
 
 // RT-07
 static void only_listed_statuses_are_covered(void **state)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/time.h"
 #include "lb/route/timeouts.h"
 #include "tests/support/check.h"
 
 #include <stddef.h>
 
-#define S UINT64_C(1000000000)
+#define S NS_PER_SECOND
 #define NONE LB_NO_TIMEOUT
 
 struct row {

@@ -8,10 +8,11 @@
 #include "ctrl/xds/load/lrs.h"
 #include "envoy/service/load_stats/v3/lrs.pb-c.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 
 #include <stdbool.h>
 
-#define S 1000000000ull
+#define S NS_PER_SECOND
 #define LRS_MAX_SENT 64
 #define LRS_MAX_SOURCES 8
 

@@ -7,6 +7,7 @@
 #include "ctrl/xds/transport_grpc.h"
 #include "envoy/service/load_stats/v3/lrs.pb-c.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
 
@@ -22,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define S 1000000000ull
+#define S NS_PER_SECOND
 #define BOUND_NS (20 * S)
 
 typedef Envoy__Service__LoadStats__V3__LoadStatsRequest Request;
