@@ -13,7 +13,7 @@
 #include "lb/pick/limits.h"
 #include "lb/pick/picker.h"
 #include "lb/policy/dump.h"
-#include "lb/policy/node.h"
+#include "lb/policy/node_ops.h"
 
 #include <errno.h>
 #include <stdlib.h>

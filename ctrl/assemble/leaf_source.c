@@ -9,7 +9,7 @@
 #include "lb/base/twheel.h"
 #include "lb/leaf/leaf.h"
 #include "lb/pick/loads.h"
-#include "lb/policy/node.h"
+#include "lb/policy/policy_spec.h"
 
 #include <errno.h>
 #include <stdlib.h>

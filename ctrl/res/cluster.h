@@ -5,7 +5,7 @@
 
 #include "ctrl/res/warnings.h"
 #include "ctrl/xds/type.h"
-#include "lb/policy/node.h"
+#include "lb/policy/policy_spec.h"
 
 #include <stdbool.h>
 #include <stdint.h>

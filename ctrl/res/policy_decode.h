@@ -5,7 +5,7 @@
 #pragma once
 
 #include "ctrl/res/common.h"
-#include "lb/policy/node.h"
+#include "lb/policy/policy_spec.h"
 
 #include <jansson.h>
 

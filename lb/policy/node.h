@@ -8,6 +8,7 @@
 #include "lb/base/str.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/endpoint.h"
+#include "lb/policy/policy_spec.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,43 +20,6 @@ struct lb_orca_table;
 struct lb_picker;
 struct lb_spread_kind;
 struct rand;
-
-// Which policy, and its parameters, as CDS says. Immutable; outlives the nodes that were given it.
-enum lb_policy_kind {
-	LB_POLICY_WRR_LOCALITY, // weighted_target over localities, `child` in each (A52-L*)
-	LB_POLICY_ROUND_ROBIN,
-	LB_POLICY_WEIGHTED_ROUND_ROBIN, // client_side_weighted_round_robin
-	LB_POLICY_LEAST_REQUEST,
-	LB_POLICY_RING_HASH,
-	LB_POLICY_PICK_FIRST,
-};
-struct lb_policy_spec {
-	enum lb_policy_kind kind;
-	const struct lb_policy_spec *child; // WRR_LOCALITY
-	union {
-		struct {
-			bool oob; // reports by a stream; those of answers stand in for them
-			uint64_t oob_period_ns, blackout_ns, expiration_ns, update_ns;
-			double error_penalty;
-		} wrr; // A58-02's defaults filled in
-		struct {
-			uint32_t choice_count; // 2 to 10
-		} least_request;
-		struct {
-			uint64_t min_size, max_size; // capped already (RH-03)
-			// Hashed in place of what the route says (RH-10); lower case; "" =
-			// none.
-			struct str request_hash_header;
-		} ring_hash;
-		struct {
-			bool shuffle;
-		} pick_first;
-	};
-};
-
-// Same kinds and parameters all the way down: a node that has the one need not hear of the other.
-// Both may be NULL.
-bool lb_policy_spec_same(const struct lb_policy_spec *, const struct lb_policy_spec *);
 
 // What an update brings; borrowed for the call.
 struct lb_node_member {
@@ -153,10 +117,3 @@ static inline int lb_node_publish(
 {
 	return n->parent.publish(n->parent.ctx, state, picker);
 }
-
-lb_node_ops_find lb_node_ops_of; // of the kinds above
-extern const struct lb_node_ops lb_node_round_robin; // RR-01 to RR-04
-extern const struct lb_node_ops lb_node_weighted_round_robin; // A58-01 to A58-07
-extern const struct lb_node_ops lb_node_least_request; // A48-01 to A48-03
-extern const struct lb_node_ops lb_node_ring_hash; // RH-01 to RH-07
-extern const struct lb_node_ops lb_node_pick_first; // PF-01 to PF-07

@@ -2,6 +2,7 @@
 // least_request (gRFC A48; A48-01..A48-03): the one of a few, drawn at random, that has
 // the fewest requests in flight. The counts are all workers', so that they agree on who is busy
 // (MC-12); whoever sends the request keeps them (lb_cell.counts_active).
+#include "lb/policy/node_ops.h"
 #include "lb/policy/node_spread.h"
 
 static uint32_t active_of(const struct lb_pick_ctx *ctx, const struct lb_cell *cell)

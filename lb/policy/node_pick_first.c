@@ -8,6 +8,7 @@
 #include "lb/member/member.h"
 #include "lb/pick/picker.h"
 #include "lb/policy/node_error.h"
+#include "lb/policy/node_ops.h"
 
 #include <errno.h>
 #include <math.h>

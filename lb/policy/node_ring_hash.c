@@ -10,6 +10,7 @@
 #include "lb/pick/picker.h"
 #include "lb/pick/ring.h"
 #include "lb/policy/node_error.h"
+#include "lb/policy/node_ops.h"
 #include "lb/route/hash_policy.h"
 
 #include <errno.h>

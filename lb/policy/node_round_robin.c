@@ -5,6 +5,7 @@
 // has two turns in a row, and of n endpoints n^2 / 2^32 are passed over in a cycle (two of
 // 100,000), each time others. With the next picker the cycle is turned by a random part (RR-02), so
 // that swaps in step with picks favour nobody (MC-10).
+#include "lb/policy/node_ops.h"
 #include "lb/policy/node_spread.h"
 
 #define N_AHEAD 8 // cells: two cache lines, so that one comes while the other is picked from

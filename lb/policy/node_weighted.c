@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lb/policy/node_weighted.h"
-
+// weighted_target over the localities of one priority, as wrr_locality makes it (gRFC A28;
+// WT-01 to WT-10, A52-L01, A27-L02, A52-L03): each pick draws a locality by weight among
+// the READY ones, then asks its policy. A locality that leaves is kept for 15 minutes with its
+// connections.
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/picker.h"
 #include "lb/policy/dump.h"
 #include "lb/policy/graceful.h"
+#include "lb/policy/node_ops.h"
 #include "lb/policy/weighted_picker.h"
 
 #include <errno.h>

@@ -7,6 +7,7 @@
 #include "lb/member/member.h"
 #include "lb/pick/orca.h"
 #include "lb/pick/stride.h"
+#include "lb/policy/node_ops.h"
 #include "lb/policy/node_spread.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lb/policy/node.h"
+#include "lb/policy/policy_spec.h"
 
 static bool same_parameters(const struct lb_policy_spec *a, const struct lb_policy_spec *b)
 {

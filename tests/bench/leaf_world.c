@@ -12,7 +12,7 @@
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
 #include "lb/pick/picker.h"
-#include "lb/policy/node.h"
+#include "lb/policy/node_ops.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 

@@ -6,7 +6,7 @@
 #include "ctrl/xds/type.h"
 #include "lb/base/check.h"
 #include "lb/leaf/outlier.h"
-#include "lb/policy/node.h"
+#include "lb/policy/node_ops.h"
 #include "lb/route/domains.h"
 
 #include <math.h>

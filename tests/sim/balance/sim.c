@@ -3,6 +3,7 @@
 
 #include "lb/member/connectivity.h"
 #include "lb/pick/breaker.h"
+#include "lb/policy/node_ops.h"
 #include "tests/support/check.h"
 #include "tests/support/leaf_update.h"
 

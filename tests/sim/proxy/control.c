@@ -10,6 +10,7 @@
 #include "lb/pick/metrics.h"
 #include "lb/pick/orca.h"
 #include "lb/pick/picker.h"
+#include "lb/policy/node_ops.h"
 #include "lb/route/filter.h"
 #include "lb/snapshot.h"
 #include "tests/support/leaf_update.h"

@@ -6,7 +6,7 @@
 #include "lb/base/check.h"
 #include "lb/leaf/outlier.h"
 #include "lb/pick/link.h"
-#include "lb/policy/node.h"
+#include "lb/policy/policy_spec.h"
 #include "lb/route/filter.h"
 #include "lb/route/session.h"
 #include "tests/sim/proxy/world.h"

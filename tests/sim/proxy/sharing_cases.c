@@ -12,7 +12,7 @@
 #include "lb/pick/drop.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
-#include "lb/policy/node.h"
+#include "lb/policy/policy_spec.h"
 #include "lb/route/filter.h"
 #include "lb/route/session.h"
 #include "tests/sim/proxy/cases.h"

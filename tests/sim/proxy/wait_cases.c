@@ -5,7 +5,7 @@
 #include "lb/pick/cause.h"
 #include "lb/pick/link.h"
 #include "lb/pick/metrics.h"
-#include "lb/policy/node.h"
+#include "lb/policy/policy_spec.h"
 #include "lb/route/hash_policy.h"
 #include "lb/route/route.h"
 #include "tests/sim/proxy/cases.h"

@@ -4,7 +4,7 @@
 #include "lb/base/log.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/link.h"
-#include "lb/policy/node.h"
+#include "lb/policy/policy_spec.h"
 #include "lb/route/req.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"

@@ -13,6 +13,7 @@
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
 #include "lb/pick/picker.h"
+#include "lb/policy/node_ops.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "tests/support/alloc_fail.h"

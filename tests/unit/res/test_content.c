@@ -7,7 +7,7 @@
 #include "ctrl/res/types.h"
 #include "ctrl/xds/type.h"
 #include "lb/base/rand.h"
-#include "lb/policy/node.h"
+#include "lb/policy/policy_spec.h"
 #include "tests/support/check.h"
 #include "tests/support/res_json.h"
 #include "tests/unit/res/decode.h"

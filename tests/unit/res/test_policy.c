@@ -5,6 +5,7 @@
 #include "ctrl/xds/type.h"
 #include "lb/base/time.h"
 #include "lb/policy/node.h"
+#include "lb/policy/policy_spec.h"
 #include "tests/support/check.h"
 #include "tests/support/res_json.h"
 #include "tests/unit/res/cluster_json.h"

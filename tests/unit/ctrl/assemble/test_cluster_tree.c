@@ -13,7 +13,7 @@
 #include "lb/pick/leaf_picker.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
-#include "lb/policy/node.h"
+#include "lb/policy/policy_spec.h"
 #include "lb/route/req.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"

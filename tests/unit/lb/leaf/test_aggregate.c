@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/pick/leaf_picker.h"
+#include "lb/policy/node_ops.h"
 #include "tests/support/check.h"
 #include "tests/unit/lb/fake_node.h"
 #include "tests/unit/lb/leaves.h"

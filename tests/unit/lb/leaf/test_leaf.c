@@ -2,6 +2,7 @@
 #include "lb/pick/affinity_map.h"
 #include "lb/pick/breaker.h"
 #include "lb/pick/leaf_picker.h"
+#include "lb/policy/node_ops.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/unit/lb/fake_node.h"

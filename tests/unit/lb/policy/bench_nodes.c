@@ -9,7 +9,7 @@
 #include "lb/pick/link.h"
 #include "lb/pick/orca.h"
 #include "lb/pick/picker.h"
-#include "lb/policy/node.h"
+#include "lb/policy/node_ops.h"
 
 #include <malloc.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "lb/member/member.h"
 #include "lb/pick/orca.h"
 #include "lb/pick/picker.h"
-#include "lb/policy/node.h"
+#include "lb/policy/node_ops.h"
 #include "tests/unit/lb/world.h"
 
 #define NODE_MEMBERS 64 // numbers of members are addresses too

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
-#include "lb/policy/node_weighted.h"
+#include "lb/policy/node_ops.h"
 #include "lb/policy/weighted_picker.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
