@@ -2,6 +2,7 @@
 #include "lb/leaf/leaf_layout.h"
 
 #include "lb/leaf/child_names.h"
+#include "lb/leaf/leaf_members.h"
 #include "lb/member/member.h"
 #include "lb/policy/node.h"
 
@@ -13,35 +14,39 @@
 
 // Counted. Most updates leave most endpoints where they were. PF-08: the same in any order.
 static struct lb_member *take_member(
-	const struct lb_leaf_members *from, const struct ip_port *list, uint32_t n, uint32_t at)
+	struct lb_leaf_members *all, const struct ip_port *list, uint32_t n, uint32_t at)
 {
-	const struct lb_leaf_layout *before = from->before;
+	const struct lb_leaf_layout *before = all->layout;
 	if (!before)
-		return from->make(from->ctx, list, n);
+		return lb_leaf_members_make(all, list, n);
 	struct lb_member *m = at < before->roster->n ? before->roster->members[at] : NULL;
 	if (m && lb_member_same_set(m, list, n))
 		return lb_member_get(m);
-	m = from->find(from->ctx, list, n);
-	return m ? lb_member_get(m) : from->make(from->ctx, list, n);
+	m = lb_leaf_members_find(all, list, n);
+	return m ? lb_member_get(m) : lb_leaf_members_make(all, list, n);
 }
 
 // Counted. NULL = no memory, or no number is left.
 static struct lb_roster *take_members(
-	const struct lb_leaf_members *from, const struct lb_leaf_endpoints *e)
+	struct lb_leaf_members *all, const struct lb_leaf_endpoints *e)
 {
-	if (from->before && lb_leaf_endpoints_same_addresses(from->before->endpoints, e))
-		return lb_roster_get(from->before->roster);
+	if (all->layout && lb_leaf_endpoints_same_addresses(all->layout->endpoints, e))
+		return lb_roster_get(all->layout->roster);
+	uint32_t n_before = all->layout ? all->layout->endpoints->n : 0;
+	all->env.n_expected = e->n > n_before ? e->n - n_before : 0;
 	struct lb_roster *r = lb_roster_new(e->n);
 	while (r && r->n < e->n) {
 		uint32_t n;
 		const struct ip_port *list = lb_leaf_endpoints_addresses(e, r->n, &n);
-		struct lb_member *m = take_member(from, list, n, r->n);
-		if (!m) {
+		struct lb_member *m = take_member(all, list, n, r->n);
+		if (m) {
+			lb_roster_add(r, m);
+		} else {
 			lb_roster_put(r);
-			return NULL;
+			r = NULL;
 		}
-		lb_roster_add(r, m);
 	}
+	all->env.n_expected = 0;
 	return r;
 }
 
@@ -147,7 +152,7 @@ static struct lb_leaf_layout *allocate(uint32_t n_priorities, const char *note)
 	return l;
 }
 
-struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *from,
+struct lb_leaf_layout *lb_leaf_layout_new(struct lb_leaf_members *all,
 	const struct lb_leaf_config *config, bool (*exists)(void *ctx, uint32_t number), void *ctx)
 {
 	uint32_t n = config->endpoints->n_priorities;
@@ -156,8 +161,8 @@ struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *from,
 		return NULL;
 	l->spec = config->spec;
 	l->endpoints = lb_leaf_endpoints_get(config->endpoints);
-	l->roster = take_members(from, l->endpoints);
-	l->names = choose_names(l, from->before, exists, ctx);
+	l->roster = take_members(all, l->endpoints);
+	l->names = choose_names(l, all->layout, exists, ctx);
 	if (!l->roster || !l->names) {
 		lb_leaf_layout_free(l);
 		return NULL;
@@ -310,4 +315,25 @@ bool lb_leaf_layout_same_configs(const struct lb_leaf_layout *a, const struct lb
 		if (!same_priority(a, b, i))
 			return false;
 	return true;
+}
+
+// What counts their requests.
+
+// What is so already is not written: of most nobody ever wants to know, and a table that nobody
+// wrote to takes no memory.
+static void book_member(uint32_t *load, uint32_t of_locality)
+{
+	if (__atomic_load_n(load, __ATOMIC_RELAXED) != of_locality)
+		__atomic_store_n(load, of_locality, __ATOMIC_RELAXED);
+}
+
+void lb_leaf_layout_book(
+	const struct lb_leaf_layout *l, uint32_t *loads, const uint32_t *of_localities)
+{
+	for (uint32_t i = 0; loads && i < l->endpoints->n_spans; i++) {
+		const struct lb_leaf_span *s = &l->endpoints->spans[i];
+		for (uint32_t k = 0; k < s->n_serving + s->n_draining; k++)
+			book_member(&loads[lb_member_id(l->roster->members[s->first + k])],
+				of_localities ? of_localities[i] : 0);
+	}
 }

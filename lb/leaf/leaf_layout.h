@@ -10,6 +10,7 @@
 #include "lb/policy/node.h"
 
 struct lb_child_names;
+struct lb_leaf_members;
 
 #define LB_LEAF_CHILD_NAME_MAX 24
 
@@ -29,19 +30,10 @@ struct lb_leaf_child {
 	uint32_t rank;
 };
 
-// Who makes members for it.
-struct lb_leaf_members {
-	const struct lb_leaf_layout *before; // whose members are kept; NULL = none
-	// The member of these addresses, in the layout before or earlier ones; NULL = unknown.
-	struct lb_member *(*find)(void *ctx, const struct ip_port *, uint32_t n);
-	// A new one, counted. NULL = no memory, or no number is left.
-	struct lb_member *(*make)(void *ctx, const struct ip_port *, uint32_t n);
-	void *ctx;
-};
-
 // NULL = no memory, or no number for a member is left.
-struct lb_leaf_layout *lb_leaf_layout_new(const struct lb_leaf_members *,
-	const struct lb_leaf_config *, bool (*exists)(void *ctx, uint32_t number), void *ctx);
+// Members are kept from the layout before, and found among or made by these.
+struct lb_leaf_layout *lb_leaf_layout_new(struct lb_leaf_members *, const struct lb_leaf_config *,
+	bool (*exists)(void *ctx, uint32_t number), void *ctx);
 // The members take over the order of their addresses. True = one has another first address, by
 // which rings know it (RH-01).
 bool lb_leaf_layout_reorder(const struct lb_leaf_layout *);
@@ -57,3 +49,7 @@ const struct lb_leaf_span *lb_leaf_layout_spans(
 void lb_leaf_child_name(uint32_t number, char ret[LB_LEAF_CHILD_NAME_MAX]);
 // The rank of this child; UINT32_MAX = absent.
 uint32_t lb_leaf_layout_find(const struct lb_leaf_layout *, const char *child);
+// A75-O21: tells wherever a pick finds it what counts each member's locality: loads by member,
+// of_localities as lb_leaf_config.locality_loads. Both may be NULL.
+void lb_leaf_layout_book(
+	const struct lb_leaf_layout *, uint32_t *loads, const uint32_t *of_localities);
