@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a response does to the cache (PC-*, SW-*, DE-*). Each entry is judged by itself: the
-// good ones are used although others are refused (A46). Only a response that contradicts itself, by
-// listing something twice (PC-07), is refused as a whole.
+#include "ctrl/xds/respond.h"
+
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/bootstrap/name.h"
-#include "ctrl/xds/inside.h"
 #include "ctrl/xds/raw.h"
+#include "ctrl/xds/subs.h"
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/verdict.h"
+#include "ctrl/xds/wildcard.h"
 #include "ctrl/xds/wire.h"
 #include "lb/base/time.h"
 #include "proto/wire.h"
@@ -35,13 +35,12 @@ struct item {
 // that takes effect, and then it is seen who is concerned: in which order the response lists things
 // makes no difference (TP2-T08).
 struct round {
-	struct xds_client *client;
+	struct xds_cache *cache;
 	uint32_t type;
 	const struct xds_response *response;
 	struct xds_variants *variants;
 	struct item *items; // [response->n_entries]
 	bool *errors_listed; // [response->n_errors]
-	uint64_t number;
 	FILE *complaints; // becomes the text of the NACK
 	size_t n_unnamed; // failing resources that the text has no room for
 	char *twice; // is listed more than once (PC-07), the first of such names; NULL = nothing is
@@ -58,7 +57,7 @@ static void complain(struct round *r, size_t index, const char *name, const char
 	}
 	fprintf(r->complaints, "%s", r->nack ? "; " : "");
 	if (name)
-		fprintf(r->complaints, "%s \"%.*s\": %s", r->client->conf.types[r->type]->label,
+		fprintf(r->complaints, "%s \"%.*s\": %s", r->cache->conf->types[r->type]->label,
 			XDS_SHOWN_NAME_LEN, name, why);
 	else
 		fprintf(r->complaints, "resource %zu: %s", index, why);
@@ -78,7 +77,7 @@ static void note_expiry(const struct round *r, size_t index)
 	const struct xds_variant *v =
 		it->why ? NULL : xds_variants_find(r->variants, it->name, in->constraints);
 	struct xds_res *res = v ? v->content : NULL;
-	uint64_t at_s = (twheel_now(r->client->conf.wheel) + in->ttl_ns) / NS_PER_SECOND + 1;
+	uint64_t at_s = (twheel_now(r->cache->conf->wheel) + in->ttl_ns) / NS_PER_SECOND + 1;
 	if (res)
 		res->expires_s = !in->has_ttl ? 0 : at_s < UINT32_MAX ? (uint32_t)at_s : UINT32_MAX;
 }
@@ -90,9 +89,9 @@ static void note_expiry(const struct round *r, size_t index)
 static char *canonical(struct round *r, const char *name, struct lb_err *err)
 {
 	struct xds_name parsed;
-	if (!xds_name_is_xdstp(name) || r->client->conf.types[r->type]->is_opaque)
+	if (!xds_name_is_xdstp(name) || r->cache->conf->types[r->type]->is_opaque)
 		return strdup(name);
-	int rc = xds_name_parse(name, r->client->conf.types[r->type]->url, &parsed, err);
+	int rc = xds_name_parse(name, r->cache->conf->types[r->type]->url, &parsed, err);
 	if (rc)
 		return rc == -ENOMEM ? NULL : strdup(name);
 	char *text = parsed.text;
@@ -133,7 +132,7 @@ static const char *after_slash(const char *url)
 // it, undecoded; false = there is none of these bytes.
 static bool reuse(struct round *r, const struct xds_response_entry *in, struct item *it)
 {
-	const struct xds_type *type = r->client->conf.types[r->type];
+	const struct xds_type *type = r->cache->conf->types[r->type];
 	struct proto_field own = {.len = 0};
 	if (type->is_opaque)
 		return false;
@@ -144,7 +143,7 @@ static bool reuse(struct round *r, const struct xds_response_entry *in, struct i
 		name ? xds_variants_find(r->variants, name, in->constraints) : NULL;
 	struct xds_res *res = v ? v->content : NULL;
 	if (!res || res->len != in->len || memcmp(res->bytes, in->bytes, in->len) != 0 ||
-		res->server != r->client->server || res->do_not_cache != in->do_not_cache) {
+		res->server != r->cache->server || res->do_not_cache != in->do_not_cache) {
 		free(name);
 		return false;
 	}
@@ -157,7 +156,7 @@ static bool reuse(struct round *r, const struct xds_response_entry *in, struct i
 static void read_item(struct round *r, size_t index)
 {
 	const struct xds_response_entry *in = &r->response->entries[index];
-	const struct xds_type *type = r->client->conf.types[r->type];
+	const struct xds_type *type = r->cache->conf->types[r->type];
 	struct item *it = &r->items[index];
 	struct xds_decoded d = {.err = in->err};
 	bool readable = !*in->err.text && !in->heartbeat;
@@ -168,7 +167,7 @@ static void read_item(struct round *r, size_t index)
 	else if (readable)
 		type->decode(in->bytes, in->len, &d);
 	if (d.res)
-		xds_res_set_server(d.res, r->client->server);
+		xds_res_set_server(d.res, r->cache->server);
 	const char *name = in->name ? in->name : d.name; // RS-01: the wrapper's comes first
 	bool is_star = name && xds_name_is_wildcard(name);
 	if (is_star) {
@@ -286,7 +285,7 @@ static void list_consequences(struct round *r)
 	const struct xds_response *in = r->response;
 	for (size_t i = 0; i < in->n_entries && !r->starved; i++)
 		if (r->items[i].res)
-			r->starved |= xds_wildcard_adopt(r->client, r->type, r->items[i].name,
+			r->starved |= xds_wildcard_adopt(r->cache, r->type, r->items[i].name,
 					      in->entries[i].constraints) != 0;
 	for (size_t i = 0; i < in->n_removed && !r->starved; i++) {
 		bool is_whole = in->removed[i].name && !in->removed[i].constraints;
@@ -295,7 +294,7 @@ static void list_consequences(struct round *r)
 		r->starved |= name && xds_variants_remove_aged(r->variants, name) != 0;
 		free(name);
 	}
-	r->starved = r->starved || xds_wildcard_sweep(r->client, r->type) != 0;
+	r->starved = r->starved || xds_wildcard_sweep(r->cache, r->type) != 0;
 }
 
 // Taking effect
@@ -324,7 +323,7 @@ static void settle_item(void *ctx, struct xds_sub *sub)
 	if (it->res)
 		xds_entry_accept(e, sub->variant);
 	// RS-04: each time it is sent it holds anew, and for good if no TTL comes with it.
-	hold(r, e, in->has_ttl ? twheel_now(r->client->conf.wheel) + in->ttl_ns : 0);
+	hold(r, e, in->has_ttl ? twheel_now(r->cache->conf->wheel) + in->ttl_ns : 0);
 }
 
 // DL-07, TP2-T09: also of what never came.
@@ -360,11 +359,11 @@ static void settle_others(struct round *r)
 	while (xds_variants_drain(r->variants, &event)) {
 		struct xds_entry *e = event.sub->owner;
 		if (event.newly_ambiguous) // TP2-L04
-			xds_client_log(r->client,
+			xds_cache_log(r->cache,
 				"%s \"%s\": several variants from xDS server %s match its "
 				"parameters",
-				r->client->conf.types[r->type]->label, event.sub->name,
-				r->client->server->uri);
+				r->cache->conf->types[r->type]->label, event.sub->name,
+				r->cache->server->uri);
 		if (!event.after) {
 			xds_entry_end(e); // SW-11, TP2-T09
 		} else if (event.after->content != e->value) {
@@ -383,7 +382,7 @@ static void list_all(struct round *r)
 		read_item(r, i);
 	// SW-11. What a response that could not be read whole leaves out may be the very entry that
 	// had no readable name, so that nothing is concluded from it.
-	bool full = in->full && r->client->conf.types[r->type]->full_state && !r->nameless;
+	bool full = in->full && r->cache->conf->types[r->type]->full_state && !r->nameless;
 	xds_variants_begin(r->variants, full ? XDS_CHANGE_FULL : XDS_CHANGE_LISTED);
 	for (size_t i = 0; i < in->n_entries && !r->starved; i++)
 		list_item(r, i);
@@ -398,7 +397,7 @@ static void list_all(struct round *r)
 static void settle_all(struct round *r)
 {
 	const struct xds_response *in = r->response;
-	struct xds_server_updates *counts = &r->client->subs[r->type].updates;
+	struct xds_server_updates *counts = &r->cache->subs[r->type].updates;
 	for (size_t i = 0; i < in->n_entries; i++) {
 		struct about a = {r, i};
 		counts->n_valid += r->items[i].res != NULL;
@@ -415,7 +414,7 @@ static void settle_all(struct round *r)
 		if (r->errors_listed[i])
 			settle(r, i, in->errors[i].name, in->errors[i].constraints, settle_error);
 	settle_others(r);
-	xds_wildcard_settle(r->client, r->type);
+	xds_wildcard_settle(r->cache, r->type);
 }
 
 static void settle_refused(void *ctx, struct xds_sub *sub)
@@ -429,7 +428,7 @@ static void settle_refused(void *ctx, struct xds_sub *sub)
 static void refuse_all(struct round *r)
 {
 	const struct xds_response *in = r->response;
-	r->client->subs[r->type].updates.n_invalid += in->n_entries;
+	r->cache->subs[r->type].updates.n_invalid += in->n_entries;
 	for (size_t i = 0; i < in->n_entries; i++) {
 		struct about a = {r, i};
 		if (r->items[i].name)
@@ -450,17 +449,16 @@ static void free_items(struct round *r)
 	free(r->errors_listed);
 }
 
-int xds_client_respond(
-	struct xds_client *c, uint32_t type, const struct xds_response *response, char **ret_nack)
+int xds_respond_apply(
+	struct xds_cache *c, uint32_t type, const struct xds_response *response, char **ret_nack)
 {
 	char *text = NULL;
 	size_t len;
 	struct round r = {
-		.client = c,
+		.cache = c,
 		.type = type,
 		.response = response,
 		.variants = c->subs[type].variants,
-		.number = ++c->n_events,
 		.items = calloc(response->n_entries + 1, sizeof(*r.items)),
 		.errors_listed = calloc(response->n_errors + 1, sizeof(*r.errors_listed)),
 		.complaints = open_memstream(&text, &len),
@@ -493,9 +491,8 @@ int xds_client_respond(
 		text = NULL;
 	}
 	if (text)
-		xds_client_log(c, "NACK of %s version \"%s\" from xDS server %s: %s",
-			c->conf.types[type]->label, response->version, c->server->uri, text);
-	xds_client_tell(c, r.number);
+		xds_cache_log(c, "NACK of %s version \"%s\" from xDS server %s: %s",
+			c->conf->types[type]->label, response->version, c->server->uri, text);
 	*ret_nack = text;
 	return r.starved ? -ENOMEM : 0;
 }

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/subs.h"
 
-#include "ctrl/xds/inside.h"
 #include "ctrl/xds/protocol.h"
-#include "ctrl/xds/variants/constraints.h"
-#include "ctrl/xds/variants/version.h"
 #include "lb/base/container_of.h"
 
 #include <errno.h>
@@ -43,39 +40,6 @@ static void forget_names(struct xds_subs *s)
 	s->names = NULL;
 }
 
-static void cancel_timers(struct xds_entry *e)
-{
-	twheel_cancel(e->client->conf.wheel, &e->absent);
-	xds_entry_hold_for_good(e);
-}
-
-static void lease_over(struct twheel_timer *t)
-{
-	xds_entry_expire((CONTAINER_OF(t, struct xds_lease, timer))->entry);
-}
-
-int xds_entry_hold_until(struct xds_entry *e, uint64_t expires_ns)
-{
-	if (!e->lease)
-		e->lease = calloc(1, sizeof(*e->lease));
-	if (!e->lease)
-		return -ENOMEM;
-	e->lease->timer.fire = lease_over;
-	e->lease->entry = e;
-	e->lease->expires_ns = expires_ns;
-	twheel_arm(e->client->conf.wheel, &e->lease->timer, expires_ns);
-	return 0;
-}
-
-void xds_entry_hold_for_good(struct xds_entry *e)
-{
-	if (!e->lease)
-		return;
-	twheel_cancel(e->client->conf.wheel, &e->lease->timer);
-	free(e->lease);
-	e->lease = NULL;
-}
-
 void xds_subs_fini(struct xds_subs *s)
 {
 	for (struct xds_chain *c = s->all.next, *next; c != &s->all; c = next) {
@@ -83,58 +47,12 @@ void xds_subs_fini(struct xds_subs *s)
 		struct xds_entry *e = CONTAINER_OF(c, struct xds_entry, all);
 		for (struct xds_watcher *w = e->watchers.first; w; w = w->next)
 			w->entry = NULL;
-		cancel_timers(e);
+		xds_entry_cancel_timers(e);
 		xds_sub_put(s->variants, e->sub);
 		xds_entry_free(e);
 	}
 	forget_names(s);
 	xds_variants_free(s->variants);
-}
-
-void xds_entry_clear_rejected(struct xds_entry *e)
-{
-	struct xds_trouble *t = e->trouble;
-	if (!t)
-		return;
-	xds_clear_text(&t->error_version);
-	xds_refused_put(t->refused);
-	t->refused = NULL;
-}
-
-void xds_entry_clear_trouble(struct xds_entry *e)
-{
-	xds_entry_clear_rejected(e);
-	if (e->trouble) {
-		free(e->trouble->error);
-		free(e->trouble->said);
-		xds_constraints_put(e->trouble->said_of);
-		twheel_cancel(e->client->conf.wheel, &e->trouble->outlived);
-	}
-	free(e->trouble);
-	e->trouble = NULL;
-}
-
-const struct xds_trouble *xds_entry_trouble(const struct xds_entry *e)
-{
-	static const struct xds_trouble none;
-	return e->trouble ? e->trouble : &none;
-}
-
-struct xds_trouble *xds_entry_make_trouble(struct xds_entry *e)
-{
-	if (!e->trouble)
-		e->trouble = calloc(1, sizeof(*e->trouble));
-	if (e->trouble)
-		e->trouble->entry = e;
-	return e->trouble;
-}
-
-void xds_entry_free(struct xds_entry *e)
-{
-	xds_res_put(e->value);
-	xds_version_put(e->version);
-	xds_entry_clear_trouble(e);
-	free(e);
 }
 
 struct xds_entry *xds_subs_find(
@@ -144,38 +62,31 @@ struct xds_entry *xds_subs_find(
 	return sub ? sub->owner : NULL;
 }
 
-struct xds_entry *xds_subs_add(struct xds_subs *s, struct xds_client *client, uint32_t type,
+struct xds_entry *xds_subs_add(struct xds_subs *s, struct xds_cache *cache, uint32_t type,
 	const char *name, struct xds_params *params)
 {
 	bool is_new;
-	struct xds_entry *e = calloc(1, sizeof(*e));
-	if (!e || xds_sub_get(s->variants, name, params, &e->sub, &is_new)) {
-		free(e);
+	struct xds_entry *e = xds_entry_new(cache, type);
+	if (!e)
+		return NULL;
+	if (xds_sub_get(s->variants, name, params, &e->sub, &is_new)) {
+		xds_entry_free(e);
 		return NULL;
 	}
 	e->sub->owner = e;
-	e->client = client;
-	e->type = type & (XDS_MAX_TYPES - 1);
-	e->status = XDS_STATUS_REQUESTED;
-	xds_chain_init(&e->pending);
-	xds_chain_init(&e->in_flight);
 	xds_chain_add(&s->all, &e->all);
 	return e;
 }
 
-// Out of the cache. While news of it is being told it stays in memory.
+// Out of the cache.
 static void drop(struct xds_subs *s, struct xds_entry *e)
 {
-	cancel_timers(e);
 	xds_chain_remove(&e->all);
 	xds_chain_remove(&e->pending);
 	xds_chain_remove(&e->in_flight);
 	xds_sub_put(s->variants, e->sub);
 	e->sub = NULL;
-	if (e->news == XDS_NEWS_NONE)
-		xds_entry_free(e);
-	else
-		e->dead = true;
+	xds_entry_drop(e);
 }
 
 void xds_subs_want(struct xds_subs *s, struct xds_entry *e, bool ask_again)
@@ -229,7 +140,7 @@ void xds_subs_lost(struct xds_subs *s)
 			drop(s, e);
 			continue;
 		}
-		twheel_cancel(e->client->conf.wheel, &e->absent); // FM-05
+		twheel_cancel(e->cache->conf->wheel, &e->absent); // FM-05
 		e->asked = e->answered = false;
 		e->is_resumed = xds_entry_is_wildcard(e) && e->status == XDS_STATUS_ACKED;
 		xds_chain_remove(&e->in_flight);

@@ -5,7 +5,7 @@
 // Thread: ctrl.
 #pragma once
 
-#include "ctrl/xds/subs.h"
+#include "ctrl/xds/entry.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,15 +16,11 @@ struct xds_variant;
 
 #define XDS_SHOWN_NAME_LEN 1024 // of a name that is not known to be short, in a text
 
-// FM-06: whatever the response that is being applied says of it, it has been answered.
-void xds_entry_answered(struct xds_entry *);
-
 // The variant is the value, in the version that the server has given it now.
 void xds_entry_accept(struct xds_entry *, const struct xds_variant *);
 // Until when the value holds; 0 = for good. Without memory for that (-ENOMEM) the server has to say
 // it again, which it would not if it were told that its version is held (DL-13): it is forgotten.
 [[nodiscard]] int xds_entry_hold(struct xds_entry *, uint64_t expires_ns);
-void xds_entry_drop_value(struct xds_entry *); // it has one
 
 // What the server has sent is invalid. refused: what is known of it; counted here, too; may be
 // NULL.
@@ -43,3 +39,11 @@ void xds_entry_report(struct xds_entry *, const char *version, const struct xds_
 void xds_entry_fail(struct xds_entry *, enum xds_status, enum xds_code, bool is_data);
 // If a deletion was ignored (A53), that is over, and the log says why.
 void xds_entry_end_deletion(struct xds_entry *, const char *why);
+// No answer came in time (FM-04, FM-08).
+void xds_entry_silent(struct xds_entry *);
+// RS-04: the time of its value is over. Not even a value whose server is silent or gone outlives
+// its TTL.
+void xds_entry_expired(struct xds_entry *);
+// Its server is not reachable (FM-01), or is again.
+void xds_entry_server_failed(struct xds_entry *);
+void xds_entry_server_recovered(struct xds_entry *);

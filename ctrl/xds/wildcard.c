@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wildcards: a subscription to "*" stands for all names that the server has for its parameters
-// (SW-*, DL-*). Each name that comes so becomes an entry like any other, but for the
-// server not being asked for it.
+#include "ctrl/xds/wildcard.h"
+
 #include "ctrl/xds/bootstrap/name.h"
-#include "ctrl/xds/inside.h"
+#include "ctrl/xds/news.h"
 #include "ctrl/xds/protocol.h"
+#include "ctrl/xds/subs.h"
 #include "ctrl/xds/variants/params.h"
 #include "ctrl/xds/verdict.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 
 #define SILENCE_NS 15000000000ull // FM-04
-
-bool xds_entry_is_wildcard(const struct xds_entry *e)
-{
-	return xds_name_is_wildcard(e->sub->name);
-}
 
 static bool has_come_by_wildcard(const struct xds_entry *e)
 {
@@ -45,11 +40,11 @@ static void adopt_by(void *ctx, struct xds_sub *wildcard)
 	if (a->rc || !adopted || !has_come_by_wildcard(adopted))
 		return;
 	// It came before the news of this response, and is to hear it.
-	adopted->watchers.last->seen = xds_client_round(e->client->n_events - 1);
+	adopted->watchers.last->seen = xds_news_round(e->cache->n_events - 1);
 	xds_entry_answered(e);
 }
 
-int xds_wildcard_adopt(struct xds_client *c, uint32_t type, const char *name,
+int xds_wildcard_adopt(struct xds_cache *c, uint32_t type, const char *name,
 	const struct xds_constraints *constraints)
 {
 	struct adoption a = {c->subs[type].variants, name, 0};
@@ -59,7 +54,7 @@ int xds_wildcard_adopt(struct xds_client *c, uint32_t type, const char *name,
 }
 
 struct sweep {
-	struct xds_client *client;
+	struct xds_cache *cache;
 	uint32_t type;
 	int rc;
 };
@@ -68,7 +63,7 @@ static void sweep_under(void *ctx, struct xds_sub *wildcard)
 {
 	struct sweep *s = ctx;
 	const struct xds_entry *e = wildcard->owner;
-	struct xds_subs *subs = &s->client->subs[s->type];
+	struct xds_subs *subs = &s->cache->subs[s->type];
 	if (!e->is_resumed)
 		return;
 	for (const struct xds_chain *c = subs->all.next; c != &subs->all && !s->rc; c = c->next) {
@@ -79,10 +74,10 @@ static void sweep_under(void *ctx, struct xds_sub *wildcard)
 	}
 }
 
-int xds_wildcard_sweep(struct xds_client *c, uint32_t type)
+int xds_wildcard_sweep(struct xds_cache *c, uint32_t type)
 {
 	struct sweep s = {c, type, 0};
-	if (c->conf.protocol->newest_wins) // SotW: what is missing says what it says
+	if (c->conf->protocol->newest_wins) // SotW: what is missing says what it says
 		return 0;
 	xds_variants_each_sub(c->subs[type].variants, "*", NULL, sweep_under, &s);
 	return s.rc;
@@ -95,7 +90,7 @@ static bool is_open(const struct xds_entry *e)
 	       !xds_entry_is_wildcard(e);
 }
 
-void xds_wildcard_sent(struct xds_client *c, uint32_t type)
+void xds_wildcard_sent(struct xds_cache *c, uint32_t type)
 {
 	struct xds_subs *subs = &c->subs[type];
 	bool is_behind = false, has_wildcard = false;
@@ -117,12 +112,12 @@ void xds_wildcard_answered(struct xds_entry *e)
 {
 	xds_entry_answered(e);
 	e->status = XDS_STATUS_ACKED;
-	xds_client_add_news(e, XDS_NEWS_RESOURCE);
+	xds_news_add(e, XDS_NEWS_RESOURCE);
 }
 
 static void settle(void *ctx, struct xds_sub *sub)
 {
-	struct xds_client *c = ctx;
+	struct xds_cache *c = ctx;
 	struct xds_entry *e = sub->owner;
 	if (!e->asked)
 		return;
@@ -137,10 +132,10 @@ static void settle(void *ctx, struct xds_sub *sub)
 	if (is_its)
 		xds_wildcard_answered(e);
 	else // or it was the answer to both, and no other comes
-		twheel_arm(c->conf.wheel, &e->absent, twheel_now(c->conf.wheel) + SILENCE_NS);
+		twheel_arm(c->conf->wheel, &e->absent, twheel_now(c->conf->wheel) + SILENCE_NS);
 }
 
-void xds_wildcard_settle(struct xds_client *c, uint32_t type)
+void xds_wildcard_settle(struct xds_cache *c, uint32_t type)
 {
 	xds_variants_each_sub(c->subs[type].variants, "*", NULL, settle, c);
 }

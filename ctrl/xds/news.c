@@ -1,68 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: what the watchers of an entry are told, and in which order.
-#include "ctrl/xds/inside.h"
-
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-void xds_client_log(struct xds_client *c, const char *fmt, ...)
-{
-	if (!c->conf.log)
-		return;
-	char *line;
-	va_list args;
-	va_start(args, fmt);
-	int n = vasprintf(&line, fmt, args);
-	va_end(args);
-	if (n < 0)
-		return;
-	c->conf.log(c->conf.log_ctx, line);
-	free(line);
-}
-
-static void set_text(char **at, const char *fmt, va_list args)
-{
-	char *text;
-	if (vasprintf(&text, fmt, args) < 0)
-		return;
-	free(*at);
-	*at = text;
-}
-
-void xds_set_text(char **at, const char *fmt, ...)
-{
-	va_list args;
-	va_start(args, fmt);
-	set_text(at, fmt, args);
-	va_end(args);
-}
-
-void xds_entry_set_error(struct xds_entry *e, const char *fmt, ...)
-{
-	struct xds_trouble *t = xds_entry_make_trouble(e);
-	va_list args;
-	va_start(args, fmt);
-	if (t)
-		set_text(&t->error, fmt, args);
-	va_end(args);
-	xds_entry_clear_rejected(e);
-}
-
-void xds_clear_text(char **at)
-{
-	free(*at);
-	*at = NULL;
-}
+#include "ctrl/xds/news.h"
 
 static const char *text_of(const char *s)
 {
 	return s ? s : "";
 }
 
-void xds_client_add_news(struct xds_entry *e, enum xds_news news)
+void xds_news_add(struct xds_entry *e, enum xds_news news)
 {
-	struct xds_client *c = e->client;
+	struct xds_cache *c = e->cache;
 	if (e->news == XDS_NEWS_NONE) {
 		e->next_news = NULL;
 		*(c->news ? &c->news_last->next_news : &c->news) = e;
@@ -78,7 +24,7 @@ void xds_client_add_news(struct xds_entry *e, enum xds_news news)
 
 static struct xds_event event_of(const struct xds_entry *e, enum xds_news news)
 {
-	const struct xds_client *c = e->client;
+	const struct xds_cache *c = e->cache;
 	bool own = e->error_code != XDS_OK; // its text may be missing for want of memory
 	const char *text = text_of(own ? xds_entry_trouble(e)->error : c->failure);
 	enum xds_code code = own ? e->error_code : XDS_UNAVAILABLE;
@@ -102,12 +48,12 @@ static void tell_one(struct xds_entry *e, enum xds_news news, uint64_t round)
 {
 	struct xds_event event = event_of(e, news);
 	if (xds_watchers_tell(&e->watchers, &event, round))
-		e->client->unsettled = true;
+		e->cache->unsettled = true;
 }
 
-void xds_client_tell(struct xds_client *c, uint64_t event)
+void xds_news_tell(struct xds_cache *c, uint64_t event)
 {
-	uint64_t last = xds_client_round(event);
+	uint64_t last = xds_news_round(event);
 	while (c->news) {
 		struct xds_entry *e = c->news;
 		if (!e->dead)
@@ -121,10 +67,9 @@ void xds_client_tell(struct xds_client *c, uint64_t event)
 	}
 }
 
-// What a new watcher is to know at once (WA-02, WA-03, FM-10).
-void xds_client_tell_new(struct xds_entry *e, struct xds_watcher *w)
+void xds_news_tell_new(struct xds_entry *e, struct xds_watcher *w)
 {
-	struct xds_client *c = e->client;
+	struct xds_cache *c = e->cache;
 	bool trouble = e->error_code != XDS_OK || c->failure;
 	if (!e->value && !trouble)
 		return;
