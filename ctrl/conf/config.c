@@ -309,3 +309,16 @@ void config_free(struct config *c)
 	cyaml.log_ctx = &complaint;
 	cyaml_free(&cyaml, &config_schema, c, 0);
 }
+
+int config_find_frontend(const struct config *c, const char *name, struct lb_err *err)
+{
+	for (unsigned i = 0; name && i < c->n_frontends; i++)
+		if (strcmp(c->frontends[i].name, name) == 0)
+			return (int)i;
+	if (name)
+		return lb_err_set(err, "no frontend is called '%s'", name);
+	if (c->n_frontends != 1)
+		return lb_err_set(err, "there are %u frontends: which? (--frontend)",
+			(unsigned)c->n_frontends);
+	return 0;
+}

@@ -144,3 +144,5 @@ struct config *config_load(const char *path, struct lb_err *reterr);
 void config_free(struct config *); // NULL is fine
 // Which port has that address; n_ports = none.
 uint32_t config_port_of(const struct config *, const struct ip_addr *);
+// The number of the frontend that is called so, of the only one for NULL; or -EINVAL.
+int config_find_frontend(const struct config *, const char *name, struct lb_err *reterr);

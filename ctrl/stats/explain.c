@@ -11,7 +11,8 @@
 #include "ctrl/stats/explain_find.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/route_json.h"
-#include "ctrl/stats/show_impl.h"
+#include "ctrl/stats/show_inside.h"
+#include "ctrl/stats/show_json.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/picker.h"
 #include "lb/route/header_value.h"
@@ -358,7 +359,7 @@ json_t *show_explain(const struct show *s, struct show_args *args)
 	if (explain_args_read(&a, args->words, args->n, &args->err))
 		return NULL;
 	args->json = a.json;
-	int frontend = show_find_frontend(s->conf.config, a.frontend, &args->err);
+	int frontend = config_find_frontend(s->conf.config, a.frontend, &args->err);
 	if (frontend < 0)
 		return NULL;
 	struct explanation *e = calloc(1, sizeof(*e));

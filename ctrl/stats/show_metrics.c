@@ -2,7 +2,8 @@
 // show metrics: the xDS client's metrics of gRFC A78 and A88 (CS-09), in the text
 // form of Prometheus. There is one client for all frontends, so that grpc.target would say nothing.
 #include "ctrl/res/types.h"
-#include "ctrl/stats/show_impl.h"
+#include "ctrl/stats/show_inside.h"
+#include "ctrl/stats/show_json.h"
 #include "ctrl/xds/bootstrap/name.h"
 #include "ctrl/xds/federation.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // show pools: how full everything is that a worker took at its start.
 #include "ctrl/assemble/workers.h"
-#include "ctrl/stats/show_impl.h"
+#include "ctrl/stats/show_inside.h"
+#include "ctrl/stats/show_json.h"
 
 static json_t *row_of(uint32_t worker, const struct pool_view *v)
 {

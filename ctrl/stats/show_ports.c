@@ -3,7 +3,8 @@
 // they belong to, and what all workers together counted on it.
 #include "ctrl/assemble/workers.h"
 #include "ctrl/conf/config.h"
-#include "ctrl/stats/show_impl.h"
+#include "ctrl/stats/show_inside.h"
+#include "ctrl/stats/show_json.h"
 #include "lb/base/twheel.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `reconnect`: what gRPC calls ResetConnectBackoff, for operators who know that a backend is back.
 #include "ctrl/assemble/assemble.h"
-#include "ctrl/stats/show_impl.h"
+#include "ctrl/stats/show_inside.h"
 #include "lb/base/ip.h"
 
 #include <errno.h>

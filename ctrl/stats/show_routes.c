@@ -10,7 +10,8 @@
 #include "ctrl/res/route.h"
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/route_json.h"
-#include "ctrl/stats/show_impl.h"
+#include "ctrl/stats/show_inside.h"
+#include "ctrl/stats/show_json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,7 +177,7 @@ json_t *show_routes(const struct show *s, struct show_args *args)
 	const struct config *c = s->conf.config;
 	if (read_words(&w, args))
 		return NULL;
-	int only = w.frontend ? show_find_frontend(c, w.frontend, &args->err) : -1;
+	int only = w.frontend ? config_find_frontend(c, w.frontend, &args->err) : -1;
 	if (w.frontend && only < 0)
 		return NULL;
 	json_t *frontends = json_array();

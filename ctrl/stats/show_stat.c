@@ -3,7 +3,8 @@
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/conf/config.h"
-#include "ctrl/stats/show_impl.h"
+#include "ctrl/stats/show_inside.h"
+#include "ctrl/stats/show_json.h"
 #include "lb/pick/link.h"
 
 // Sums over workers.

@@ -3,7 +3,8 @@
 #include "ctrl/assemble/assemble.h"
 #include "ctrl/res/endpoints.h"
 #include "ctrl/stats/render.h"
-#include "ctrl/stats/show_impl.h"
+#include "ctrl/stats/show_inside.h"
+#include "ctrl/stats/show_json.h"
 #include "lb/base/time.h"
 #include "lb/policy/dump.h"
 

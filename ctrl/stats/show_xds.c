@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // show xds: the server, and what CSDS tells of each resource (ctrl/status/csds_dump.c).
 #include "ctrl/res/types.h"
-#include "ctrl/stats/show_impl.h"
+#include "ctrl/stats/show_inside.h"
+#include "ctrl/stats/show_json.h"
 #include "ctrl/xds/federation.h"
 #include "lb/base/twheel.h"
 

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// `show info` and `show workers`.
+#include "ctrl/assemble/assemble.h"
+#include "ctrl/assemble/load_report.h"
+#include "ctrl/assemble/workers.h"
+#include "ctrl/conf/config.h"
+#include "ctrl/stats/show_inside.h"
+#include "ctrl/stats/show_json.h"
+#include "ctrl/xds/federation.h"
+#include "lb/base/twheel.h"
+#include "lb/pick/link.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static void set_loads(json_t *o, const struct load_report *loads)
+{
+	struct load_report_info i;
+	load_report_info(loads, &i);
+	show_set_text(o, "lrs_server", i.stream.uri);
+	show_set_text(o, "lrs_state", xds_server_state_name(i.stream.state));
+	show_set_text(o, "lrs_error", i.stream.error);
+	json_object_set_new(o, "lrs_interval_s", json_real(show_seconds(i.stream.interval_ns)));
+	show_set_u64(o, "lrs_clusters", i.stream.n_clusters);
+	show_set_u64(o, "lrs_streams", i.stream.n_streams);
+	show_set_u64(o, "lrs_reports", i.stream.n_reports);
+	show_set_u64(o, "lrs_counters", i.n_counters);
+	show_set_u64(o, "lrs_counters_refused", i.n_refused);
+	show_set_u64(o, "lrs_metrics_refused", i.n_stray_metrics);
+}
+
+json_t *show_info(const struct show *s, struct show_args *args)
+{
+	json_t *o = json_object();
+	if (!o)
+		return NULL;
+	struct xds_server_info server;
+	xds_federation_server(s->conf.xds, &server);
+	uint64_t requests = 0, clients = 0;
+	for (uint32_t w = 0; w < workers_count(s->conf.workers); w++) {
+		const struct lb_worker_counters *c = &workers_link(s->conf.workers, w)->counters;
+		requests += counter_read(&c->requests);
+		clients += counter_read(&c->client_connections);
+	}
+	show_set_text(o, "version", SHUNT_VERSION);
+	show_set_text(o, "state", s->state);
+	show_set_u64(o, "pid", (uint64_t)getpid());
+	json_object_set_new(
+		o, "uptime_s", json_real(show_seconds(twheel_now(s->conf.wheel) - s->started_ns)));
+	show_set_u64(o, "workers", workers_count(s->conf.workers));
+	show_set_u64(o, "snapshots_published", assembler_n_snapshots(s->conf.assembler));
+	show_set_u64(o, "snapshots_live", assembler_n_live_snapshots(s->conf.assembler));
+	show_set_u64(o, "connects_under_way", assembler_n_attempts(s->conf.assembler));
+	show_set_u64(o, "connects_waiting", assembler_n_waiting_attempts(s->conf.assembler));
+	show_set_u64(o, "client_connections", clients);
+	show_set_u64(o, "requests", requests);
+	show_set_text(o, "xds_server", server.uri);
+	show_set_text(o, "xds_state", xds_server_state_name(server.state));
+	show_set_text(o, "xds_error", server.error);
+	if (s->conf.loads)
+		set_loads(o, s->conf.loads);
+	json_t *frontends = json_array();
+	for (uint32_t i = 0; i < s->conf.config->n_frontends; i++) {
+		const struct config_frontend *f = &s->conf.config->frontends[i];
+		const char *error = assembler_frontend_error(s->conf.assembler, i);
+		char down[256];
+		show_frontend_down(s, i, down, sizeof(down));
+		json_t *row = json_object();
+		show_set_text(row, "name", f->name);
+		show_set_text(row, "address", f->address);
+		show_set_u64(row, "port", f->port);
+		show_set_text(row, "target", f->target);
+		show_set_text(row, "state", down[0] ? "down" : error[0] ? "failing" : "serving");
+		const char *waiting = assembler_frontend_waiting(s->conf.assembler, i);
+		show_set_text(
+			row, "waiting", waiting[0] ? waiting : s->conf.waiting(s->conf.ctx, i));
+		const char *refusal = assembler_frontend_refusal(s->conf.assembler, i);
+		show_set_text(
+			row, "refused", refusal[0] ? refusal : s->conf.refused(s->conf.ctx, i));
+		show_set_text(row, "error", down[0] ? down : error);
+		json_array_append_new(frontends, row);
+	}
+	json_object_set_new(o, "frontends", frontends);
+	return o;
+}
+
+// show workers
+
+static json_t *group_json(const struct counter_set *set)
+{
+	json_t *o = json_object();
+	for (uint32_t i = 0; o && i < set->n; i++)
+		show_set_u64(o, set->names[i], counter_read(&set->values[i]));
+	return o;
+}
+
+// How long ago its last turn began; the loop's time may be a tick behind. null = none has begun.
+static json_t *beat_json(const struct show *s, const struct lb_worker_counters *k)
+{
+	uint64_t beat_ns = counter_read(&k->beat_ns), now_ns = twheel_now(s->conf.wheel);
+	if (!beat_ns)
+		return json_null();
+	return json_real(now_ns > beat_ns ? (double)(now_ns - beat_ns) / 1e6 : 0);
+}
+
+static json_t *worker_json(const struct show *s, uint32_t w)
+{
+	const struct lb_link *link = workers_link(s->conf.workers, w);
+	const struct lb_worker_counters *k = &link->counters;
+	json_t *o = json_object();
+	show_set_u64(o, "worker", w);
+	show_set_u64(o, "core", (uint64_t)link->core);
+	json_object_set_new(
+		o, "busy_percent", json_real(100 * workers_busy_share(s->conf.workers, w)));
+	show_set_u64(o, "turns", counter_read(&k->turns));
+	show_set_u64(o, "empty_turns", counter_read(&k->empty_turns));
+	json_object_set_new(o, "busy_s", json_real(show_seconds(counter_read(&k->busy_ns))));
+	json_object_set_new(o, "idle_s", json_real(show_seconds(counter_read(&k->idle_ns))));
+	json_object_set_new(
+		o, "longest_turn_us", json_real((double)counter_read(&k->longest_turn_ns) / 1e3));
+	show_set_u64(o, "long_turns", counter_read(&k->long_turns));
+	json_object_set_new(o, "beat_ms", beat_json(s, k));
+	show_set_u64(o, "snapshot", counter_read(&k->snapshot_version));
+	show_set_u64(o, "client_connections", counter_read(&k->client_connections));
+	show_set_u64(o, "requests", counter_read(&k->requests));
+	uint64_t ended[LB_N_CAUSES];
+	for (int i = 0; i < LB_N_CAUSES; i++)
+		ended[i] = counter_read(&k->ended[i]);
+	json_object_set_new(o, "ended", show_causes(ended));
+	for (uint32_t g = 0; g < link->n_groups; g++)
+		json_object_set_new(o, link->groups[g].name, group_json(&link->groups[g].set));
+	return o;
+}
+
+json_t *show_workers(const struct show *s, struct show_args *args)
+{
+	json_t *o = json_object();
+	for (uint32_t w = 0; o && w < workers_count(s->conf.workers); w++) {
+		char name[32];
+		snprintf(name, sizeof(name), "worker%u", w);
+		json_object_set_new(o, name, worker_json(s, w));
+	}
+	return o;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields of the JSON that commands answer with.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/pick/cause.h"
+
+#include <jansson.h>
+
+#include <stdint.h>
+
+// The null of a failed allocation makes the whole fail in the end, not here.
+void show_set_u64(json_t *object, const char *key, uint64_t value);
+void show_set_text(json_t *object, const char *key, const char *value);
+static inline double show_seconds(uint64_t ns)
+{
+	return (double)ns / 1e9;
+}
+json_t *show_causes(const uint64_t ended[LB_N_CAUSES]);
