@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/assemble/assemble.h"
 
-#include "ctrl/assemble/assemble_state.h"
+#include "ctrl/assemble/assemble_inside.h"
 #include "ctrl/assemble/cluster_set.h"
 #include "ctrl/assemble/cluster_tree.h"
+#include "ctrl/assemble/frontend_clusters.h"
 #include "ctrl/assemble/load_report.h"
 #include "ctrl/assemble/members.h"
 #include "ctrl/assemble/regex_cache.h"
@@ -19,45 +20,27 @@
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
 #include "lb/pick/orca.h"
-#include "lb/slot.h"
-#include "lb/snapshot.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// A change waits for the next tick while this many snapshots are alive, so that a storm of changes
-// becomes few snapshots; not longer than HOLD_NS, since a stalled worker may delay freeing but not
-// publishing (MC-18).
-#define MAX_LIVE 3
-#define HOLD_NS UINT64_C(100000000)
 #define ATTEMPT_DELAY_NS UINT64_C(250000000) // PF-02
 // Of all workers together: as many SYNs as one transmit queue of a device takes.
 #define MAX_YOUNG_ATTEMPTS 1024
 #define MAX_WAITING_ATTEMPTS 2048 // with all that each takes; others are put off
 #define HURRY_NS UINT64_C(20000000)
 #define MAX_LOOKED_AT 16384 // endpoints a time: about a millisecond
+#define SWEEP_NS (10 * NS_PER_SECOND) // unused patterns are forgotten
+#define COMPILED_NS UINT64_C(100000000)
 #define LEAVES_REST_NS (10 * NS_PER_SECOND)
 #define LOOK_NS UINT64_C(100000000) // a long stream may hold a cluster that left for days
 
 enum flip { FLIP_NONE, FLIP_UP, FLIP_DOWN };
 
-struct lb_snapshot *assembler_draft(struct assembler *a)
-{
-	if (!a->next)
-		a->next = lb_snapshot_copy(lb_slot_current(a->conf.slot));
-	return a->next;
-}
-
-void assembler_draft_cluster(struct assembler *a, uint32_t id, struct lb_cluster *cluster)
-{
-	struct lb_snapshot *s = assembler_draft(a);
-	if (!s || lb_snapshot_set_cluster(s, id, cluster))
-		a->redraft = true;
-}
-
 static void on_cluster_change(void *ctx, struct lb_cluster *cluster)
 {
-	assembler_draft_cluster(ctx, cluster->id, cluster);
+	struct assembler *a = ctx;
+	draft_set_cluster(&a->draft, cluster->id, cluster);
 }
 
 static void on_connect(void *ctx, struct lb_endpoint *endpoint)
@@ -140,6 +123,7 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 	if (!a)
 		return NULL;
 	a->conf = *conf;
+	draft_init(&a->draft, conf->slot);
 	rand_init(&a->rand, conf->seed);
 	if (make_tree_env(a) && make_positions(a))
 		a->clusters = cluster_set_new(&a->tree_env, n);
@@ -150,10 +134,20 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 		.n_workers = workers_count(conf->workers),
 	};
 	a->compiler = route_compiler_new(&compiler);
+	a->frontend_env = (struct assembled_frontend_env){
+		.config = conf->config,
+		.workers = conf->workers,
+		.wheel = conf->wheel,
+		.draft = &a->draft,
+		.compiler = a->compiler,
+		.clusters = a->clusters,
+		.trees = &a->tree_env,
+		.all = a->frontends,
+	};
 	a->flips = calloc(LB_MAX_ENDPOINTS, sizeof(*a->flips));
 	bool ok = a->clusters && a->regexes && a->compiler && a->flips;
 	for (uint32_t i = 0; i < n; i++)
-		ok = frontend_init(&a->frontends[i]) && ok;
+		ok = assembled_frontend_init(&a->frontends[i], &a->frontend_env, i) && ok;
 	if (!ok) {
 		assembler_free(a);
 		return NULL;
@@ -166,11 +160,11 @@ void assembler_free(struct assembler *a)
 	if (!a)
 		return;
 	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++)
-		frontend_fini(&a->frontends[i]);
+		assembled_frontend_fini(&a->frontends[i]);
 	route_compiler_free(a->compiler);
 	regex_cache_free(a->regexes);
 	cluster_set_free(a->clusters);
-	lb_snapshot_free(a->next);
+	draft_fini(&a->draft);
 	members_free(a->members);
 	lb_breakers_free(a->breakers);
 	lb_orca_table_free(a->orca);
@@ -249,14 +243,12 @@ void assembler_event(struct assembler *a, uint32_t worker, const struct lb_event
 
 static void redraft(struct assembler *a)
 {
-	lb_snapshot_free(a->next);
-	a->next = NULL;
-	a->redraft = false;
-	for (uint32_t i = 0; i < a->conf.config->n_frontends && !a->redraft; i++)
-		frontend_draft(a, i);
-	for (uint32_t i = 0; i < cluster_set_count(a->clusters) && !a->redraft; i++) {
+	draft_reset(&a->draft);
+	for (uint32_t i = 0; i < a->conf.config->n_frontends && !a->draft.is_lost; i++)
+		assembled_frontend_draft(&a->frontends[i]);
+	for (uint32_t i = 0; i < cluster_set_count(a->clusters) && !a->draft.is_lost; i++) {
 		struct cluster *c = cluster_set_at(a->clusters, i);
-		assembler_draft_cluster(a, c->id, cluster_tree_object(c->tree));
+		draft_set_cluster(&a->draft, c->id, cluster_tree_object(c->tree));
 	}
 }
 
@@ -265,7 +257,8 @@ static void redraft(struct assembler *a)
 static void drop_left_clusters(struct assembler *a)
 {
 	uint64_t now = twheel_now(a->conf.wheel);
-	if (!a->leaving || a->next || a->n_live != 1 || now < a->look_ns)
+	if (!a->frontend_env.is_leaving || a->draft.next || a->draft.n_live != 1 ||
+		now < a->look_ns)
 		return;
 	a->look_ns = now + LOOK_NS;
 	bool leaving = false;
@@ -277,22 +270,12 @@ static void drop_left_clusters(struct assembler *a)
 			leaving = true;
 			continue;
 		}
-		assembler_draft_cluster(a, c->id, NULL);
-		if (a->redraft)
+		draft_set_cluster(&a->draft, c->id, NULL);
+		if (a->draft.is_lost)
 			return;
 		cluster_set_drop(a->clusters, c);
 	}
-	a->leaving = leaving;
-}
-
-static bool must_hold(struct assembler *a)
-{
-	uint64_t now = twheel_now(a->conf.wheel);
-	if (a->n_live < MAX_LIVE)
-		return false;
-	if (a->held_since_ns == 0)
-		a->held_since_ns = now;
-	return now - a->held_since_ns < HOLD_NS;
+	a->frontend_env.is_leaving = leaving;
 }
 
 // While attempts to connect wait, those of clusters whose requests wait go first: in turn, where
@@ -315,20 +298,59 @@ static void hurry(struct assembler *a)
 	}
 }
 
+// True = what waits for patterns may go on: all are there, or a while has passed since the last try
+// (each one reads the whole configuration).
+static bool patterns_came(struct assembler *a)
+{
+	uint64_t now = twheel_now(a->conf.wheel);
+	if (now >= a->sweep_ns) {
+		a->sweep_ns = now + SWEEP_NS;
+		regex_cache_sweep(a->regexes);
+	}
+	a->patterns_came |= regex_cache_poll(a->regexes);
+	if (!a->patterns_came || (regex_cache_count(a->regexes).n_pending && now < a->compiled_ns))
+		return false;
+	a->patterns_came = false;
+	a->compiled_ns = now + COMPILED_NS;
+	regex_cache_forget_unasked(a->regexes); // who waits asks for all of his each time
+	return true;
+}
+
+static void retry(struct assembler *a)
+{
+	bool came = patterns_came(a);
+	if (!a->unsettled)
+		return;
+	a->unsettled = false;
+	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++)
+		a->unsettled |= assembled_frontend_retry(&a->frontends[i], came);
+}
+
 void assembler_tick(struct assembler *a)
 {
 	hurry(a);
-	a->n_live = lb_slot_reclaim(a->conf.slot);
-	frontend_retry(a);
+	draft_reclaim(&a->draft);
+	retry(a);
 	drop_left_clusters(a);
-	if (a->redraft)
+	if (a->draft.is_lost)
 		redraft(a);
-	if (!a->next || a->redraft || must_hold(a))
-		return;
-	lb_slot_publish(a->conf.slot, a->next);
-	a->next = NULL;
-	a->held_since_ns = 0;
-	a->n_published++;
+	draft_publish(&a->draft, twheel_now(a->conf.wheel));
+}
+
+void assembler_update(struct assembler *a, uint32_t frontend, struct xds_config *config)
+{
+	assembled_frontend_update(&a->frontends[frontend], config);
+	a->unsettled = true;
+}
+
+void assembler_fail(struct assembler *a, uint32_t frontend, const char *text)
+{
+	assembled_frontend_fail(&a->frontends[frontend], text);
+}
+
+bool assembler_in_use(struct assembler *a, uint32_t frontend, const char *cluster)
+{
+	return frontend_clusters_in_use(&a->frontends[frontend], cluster);
 }
 
 bool assembler_ready(const struct assembler *a)
@@ -336,17 +358,17 @@ bool assembler_ready(const struct assembler *a)
 	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++)
 		if (!a->frontends[i].routes)
 			return false;
-	return a->next == NULL;
+	return a->draft.next == NULL;
 }
 
 uint64_t assembler_n_snapshots(const struct assembler *a)
 {
-	return a->n_published;
+	return a->draft.n_published;
 }
 
 unsigned assembler_n_live_snapshots(const struct assembler *a)
 {
-	return a->n_live;
+	return a->draft.n_live;
 }
 
 uint32_t assembler_n_waiting_attempts(const struct assembler *a)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operators hear of clusters, endpoints and frontends.
-#include "ctrl/assemble/assemble_state.h"
+#include "ctrl/assemble/assemble_inside.h"
 #include "ctrl/assemble/cluster_set.h"
 #include "ctrl/assemble/leaf_source.h"
 #include "ctrl/assemble/members.h"
-#include "ctrl/assemble/route_compile.h"
 #include "ctrl/base/stats_proto.h"
 #include "ctrl/res/endpoints.h"
 #include "lb/base/twheel.h"
@@ -274,27 +273,21 @@ bool assembler_dump_tree(const struct assembler *a, const char *cluster, struct 
 
 const char *assembler_frontend_error(const struct assembler *a, uint32_t frontend)
 {
-	const struct assembled_frontend *f = &a->frontends[frontend];
-	return f->routes ? "" : f->error;
+	return assembled_frontend_error(&a->frontends[frontend]);
 }
 
 const char *assembler_frontend_refusal(const struct assembler *a, uint32_t frontend)
 {
-	return a->frontends[frontend].refusal;
+	return assembled_frontend_refusal(&a->frontends[frontend]);
 }
 
 const char *assembler_frontend_waiting(const struct assembler *a, uint32_t frontend)
 {
-	return a->frontends[frontend].waits ? "compiling regular expressions" : "";
+	return assembled_frontend_waiting(&a->frontends[frontend]);
 }
 
 bool assembler_frontend_routes(
 	const struct assembler *a, uint32_t frontend, struct assembler_routes *ret)
 {
-	const struct assembled_frontend *f = &a->frontends[frontend];
-	if (!f->applied)
-		return false;
-	*ret = (struct assembler_routes){
-		f->applied, compiled_routes_table(f->routes), f->filters, f->actions};
-	return true;
+	return assembled_frontend_routes(&a->frontends[frontend], ret);
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one frontend's configuration means for the clusters, which all frontends share.
-#include "ctrl/assemble/assemble_state.h"
+#include "ctrl/assemble/frontend_clusters.h"
+
+#include "ctrl/assemble/assembled_frontend.h"
 #include "ctrl/assemble/cluster_set.h"
 #include "ctrl/assemble/cluster_tree.h"
+#include "ctrl/assemble/draft.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/deps/config.h"
 #include "ctrl/res/listener.h"
@@ -23,10 +25,10 @@ static void note_refused(struct cluster *c, uint32_t frontend, bool is_refused)
 }
 
 // Most numbers are new, and nothing was counted for them. 0 or -ENOMEM.
-static int remember_totals(struct assembler *a, struct cluster *c)
+static int remember_totals(const struct workers *workers, struct cluster *c)
 {
 	struct cluster_totals t;
-	workers_cluster_totals(a->conf.workers, c->id, &t);
+	workers_cluster_totals(workers, c->id, &t);
 	if (t.started == 0)
 		return 0;
 	c->before = malloc(sizeof(t));
@@ -51,41 +53,42 @@ static uint32_t n_uses(const struct assembled_frontend *f, const char *cluster)
 }
 
 // Frontends that name it see to it themselves.
-bool assembler_in_use(struct assembler *a, uint32_t frontend, const char *cluster)
+bool frontend_clusters_in_use(const struct assembled_frontend *f, const char *cluster)
 {
-	const struct cluster *c = cluster_set_find(a->clusters, cluster);
-	return c && c->n_users == n_uses(&a->frontends[frontend], cluster);
+	const struct cluster *c = cluster_set_find(f->env->clusters, cluster);
+	return c && c->n_users == n_uses(f, cluster);
 }
 
 // A31-R11: others are leaves of aggregates, or what requests alone hold.
-static bool sees_to(struct assembler *a, uint32_t frontend, const struct xds_cluster_config *conf)
+static bool sees_to(const struct assembled_frontend *f, const struct xds_cluster_config *conf)
 {
-	return conf->is_root || assembler_in_use(a, frontend, conf->name);
+	return conf->is_root || frontend_clusters_in_use(f, conf->name);
 }
 
 // NULL: no memory, or too many of them (reterr).
-static struct cluster *obtain(struct assembler *a, const char *name, struct lb_err *reterr)
+static struct cluster *obtain(
+	const struct assembled_frontend_env *env, const char *name, struct lb_err *reterr)
 {
-	uint32_t known = cluster_set_count(a->clusters);
-	struct cluster *c = cluster_set_obtain(a->clusters, name, reterr);
-	if (!c || cluster_set_count(a->clusters) == known)
+	uint32_t known = cluster_set_count(env->clusters);
+	struct cluster *c = cluster_set_obtain(env->clusters, name, reterr);
+	if (!c || cluster_set_count(env->clusters) == known)
 		return c;
-	if (remember_totals(a, c)) {
-		cluster_set_drop(a->clusters, c);
+	if (remember_totals(env->workers, c)) {
+		cluster_set_drop(env->clusters, c);
 		lb_err_set(reterr, "out of memory");
 		return NULL;
 	}
-	assembler_draft_cluster(a, c->id, cluster_tree_object(c->tree));
+	draft_set_cluster(env->draft, c->id, cluster_tree_object(c->tree));
 	return c;
 }
 
-uint32_t frontend_hold_clusters(
-	struct assembler *a, const struct xds_config *config, uint32_t from, struct lb_err *reterr)
+uint32_t frontend_clusters_hold(const struct assembled_frontend *f, const struct xds_config *config,
+	uint32_t from, struct lb_err *reterr)
 {
 	for (uint32_t i = from; i < config->n_clusters; i++) {
 		if (!config->clusters[i].is_root)
 			continue;
-		struct cluster *c = obtain(a, config->clusters[i].name, reterr);
+		struct cluster *c = obtain(f->env, config->clusters[i].name, reterr);
 		if (!c)
 			return i;
 		if (c->n_users++ == 0)
@@ -94,16 +97,17 @@ uint32_t frontend_hold_clusters(
 	return config->n_clusters;
 }
 
-void frontend_release_clusters(struct assembler *a, const struct xds_config *config, uint32_t n)
+void frontend_clusters_release(
+	const struct assembled_frontend *f, const struct xds_config *config, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (!config->clusters[i].is_root)
 			continue;
-		struct cluster *c = cluster_set_find(a->clusters, config->clusters[i].name);
+		struct cluster *c = cluster_set_find(f->env->clusters, config->clusters[i].name);
 		if (--c->n_users > 0)
 			continue;
 		cluster_tree_set_leaving(c->tree, true);
-		a->leaving = true;
+		f->env->is_leaving = true;
 	}
 }
 
@@ -114,16 +118,15 @@ static bool same_parts(const struct xds_cluster_config *a, const struct xds_clus
 
 // Another frontend serves with what this one has heard since, and cannot follow yet: the cluster
 // that both share is not taken back.
-static bool is_outdated(
-	const struct assembler *a, uint32_t frontend, const struct xds_cluster_config *conf)
+static bool is_outdated(const struct assembled_frontend *f, const struct xds_cluster_config *conf)
 {
-	const struct xds_config *newest = a->frontends[frontend].newest;
+	const struct xds_config *newest = f->newest;
 	const struct xds_cluster_config *newer =
 		newest ? xds_config_find_cluster(newest, conf->name) : NULL;
 	if (!newer || same_parts(newer, conf))
 		return false;
-	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
-		const struct xds_config *serves = i == frontend ? NULL : a->frontends[i].applied;
+	for (uint32_t i = 0; i < f->env->config->n_frontends; i++) {
+		const struct xds_config *serves = i == f->index ? NULL : f->env->all[i].applied;
 		const struct xds_cluster_config *c =
 			serves ? xds_config_find_cluster(serves, conf->name) : NULL;
 		if (c && c->is_root && same_parts(c, newer))
@@ -147,11 +150,11 @@ static bool same_entry(const struct xds_config *in_a, const struct xds_cluster_c
 	return true;
 }
 
-static bool is_contested(const struct assembler *a, uint32_t frontend,
-	const struct xds_config *config, const struct xds_cluster_config *conf)
+static bool is_contested(const struct assembled_frontend *f, const struct xds_config *config,
+	const struct xds_cluster_config *conf)
 {
-	for (uint32_t i = 0; i < a->conf.config->n_frontends; i++) {
-		const struct xds_config *serves = i == frontend ? NULL : a->frontends[i].applied;
+	for (uint32_t i = 0; i < f->env->config->n_frontends; i++) {
+		const struct xds_config *serves = i == f->index ? NULL : f->env->all[i].applied;
 		const struct xds_cluster_config *other =
 			serves ? xds_config_find_cluster(serves, conf->name) : NULL;
 		if (other && other->is_root && !same_entry(serves, other, config, conf))
@@ -164,20 +167,19 @@ static bool is_contested(const struct assembler *a, uint32_t frontend,
 // still waits for more and may say again what it had (DM-28): who hears of a change configures it,
 // and what was said before takes nothing back. It does happen: compose_meanwhile() leaves a cluster
 // whose own resource is newer as it was, for the sake of another's endpoints. Uncontested it counts
-// as said, since the cluster may have followed what came to nothing (frontend_follow_endpoints());
-// and so it does where it was refused, since only its repetition is the next try.
-static bool is_repeated(const struct assembler *a, uint32_t frontend,
-	const struct xds_config *config, const struct xds_cluster_config *conf,
-	const struct cluster *c)
+// as said, since the cluster may have followed what came to nothing
+// (frontend_clusters_follow_endpoints()); and so it does where it was refused, since only its
+// repetition is the next try.
+static bool is_repeated(const struct assembled_frontend *f, const struct xds_config *config,
+	const struct xds_cluster_config *conf, const struct cluster *c)
 {
-	const struct xds_config *own = a->frontends[frontend].applied;
+	const struct xds_config *own = f->applied;
 	const struct xds_cluster_config *before =
 		own ? xds_config_find_cluster(own, conf->name) : NULL;
 	// What the cluster has already does no harm, and is what most entries are: no other
 	// frontend is looked at, of which there may be thousands.
-	return before && !was_refused(c, frontend) && same_entry(own, before, config, conf) &&
-	       !cluster_tree_is_same(c->tree, config, conf) &&
-	       is_contested(a, frontend, config, conf);
+	return before && !was_refused(c, f->index) && same_entry(own, before, config, conf) &&
+	       !cluster_tree_is_same(c->tree, config, conf) && is_contested(f, config, conf);
 }
 
 static bool has_sessions(const struct res_listener *l)
@@ -190,31 +192,31 @@ static bool has_sessions(const struct res_listener *l)
 
 // Once a listener has the filter, clusters spend memory on sessions for good: requests of before
 // its end have them still, and it may return.
-static void note_sessions(struct assembler *a, const struct res_listener *l)
+static void note_sessions(const struct assembled_frontend_env *env, const struct res_listener *l)
 {
-	if (a->tree_env.leaf.has_sessions || !has_sessions(l))
+	if (env->trees->leaf.has_sessions || !has_sessions(l))
 		return;
-	a->tree_env.leaf.has_sessions = true;
-	for (uint32_t i = 0; i < cluster_set_count(a->clusters); i++)
-		cluster_tree_begin_sessions(cluster_set_at(a->clusters, i)->tree);
+	env->trees->leaf.has_sessions = true;
+	for (uint32_t i = 0; i < cluster_set_count(env->clusters); i++)
+		cluster_tree_begin_sessions(cluster_set_at(env->clusters, i)->tree);
 }
 
-void frontend_configure_clusters(struct assembler *a, uint32_t frontend, struct lb_err *ret_refused)
+void frontend_clusters_configure(const struct assembled_frontend *f, struct lb_err *ret_refused)
 {
-	struct xds_config *config = a->frontends[frontend].wanted;
+	struct xds_config *config = f->wanted;
 	struct lb_err why = {.text = ""};
 	uint32_t n_refused = 0;
-	note_sessions(a, config->listener);
+	note_sessions(f->env, config->listener);
 	for (uint32_t i = 0; i < config->n_clusters; i++) {
 		const struct xds_cluster_config *conf = &config->clusters[i];
-		if (!sees_to(a, frontend, conf) || is_outdated(a, frontend, conf))
+		if (!sees_to(f, conf) || is_outdated(f, conf))
 			continue;
-		struct cluster *c = cluster_set_find(a->clusters, conf->name);
-		if (is_repeated(a, frontend, config, conf, c))
+		struct cluster *c = cluster_set_find(f->env->clusters, conf->name);
+		if (is_repeated(f, config, conf, c))
 			continue;
 		bool is_refused = cluster_tree_configure(
 			c->tree, config, conf, n_refused ? &(struct lb_err){0} : &why);
-		note_refused(c, frontend, is_refused);
+		note_refused(c, f->index, is_refused);
 		n_refused += is_refused;
 	}
 	lb_err_set(ret_refused, "%s", why.text);
@@ -247,16 +249,15 @@ static bool same_resources(const struct xds_config *a, const struct xds_config *
 	return true;
 }
 
-void frontend_follow_endpoints(struct assembler *a, uint32_t frontend)
+void frontend_clusters_follow_endpoints(const struct assembled_frontend *f)
 {
-	const struct assembled_frontend *f = &a->frontends[frontend];
 	struct xds_config *newest = f->newest ? f->newest : f->wanted;
 	for (uint32_t i = 0; f->applied && i < newest->n_clusters; i++) {
 		const struct xds_cluster_config *conf = &newest->clusters[i];
-		struct cluster *c = cluster_set_find(a->clusters, conf->name);
+		struct cluster *c = cluster_set_find(f->env->clusters, conf->name);
 		if (!c || !same_resources(f->applied, newest, conf) ||
-			!sees_to(a, frontend, xds_config_find_cluster(f->applied, conf->name)) ||
-			is_repeated(a, frontend, newest, conf, c))
+			!sees_to(f, xds_config_find_cluster(f->applied, conf->name)) ||
+			is_repeated(f, newest, conf, c))
 			continue;
 		// What does not fit now is tried again with the whole of it.
 		(void)cluster_tree_configure(c->tree, newest, conf, &(struct lb_err){0});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From configurations and connection events to snapshots: what is shared, what waits, what leaves.
 // The worker is played by the test through its link.
-#include "ctrl/assemble/assemble_state.h"
+#include "ctrl/assemble/assemble_inside.h"
 #include "lb/cluster.h"
 #include "lb/pick/limits.h"
 #include "lb/slot.h"
@@ -258,7 +258,7 @@ static void whether_a_cluster_may_go_is_looked_at_ten_times_a_second(void **stat
 	turns(w, 1);
 	settle(w);
 	assert_null(lb_snapshot_cluster(lb_slot_current(w->slot), blue));
-	assert_false(w->assembler->leaving);
+	assert_false(w->assembler->frontend_env.is_leaving);
 	xds_res_put(&e->base);
 }
 

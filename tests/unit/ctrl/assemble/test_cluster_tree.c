@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clusters of all kinds, from a configuration to what requests are balanced by. The worker is
 // played by the test through its link.
-#include "ctrl/assemble/assemble_state.h"
+#include "ctrl/assemble/assemble_inside.h"
 #include "ctrl/assemble/cluster_set.h"
 #include "ctrl/assemble/load_report.h"
 #include "ctrl/stats/show.h"

@@ -2,7 +2,7 @@
 // A configuration's routes and clusters take effect together, however long its patterns take; and
 // what serves meanwhile still hears where its endpoints are. Compiled patterns arrive when the test
 // lets them.
-#include "ctrl/assemble/assemble_state.h"
+#include "ctrl/assemble/assemble_inside.h"
 #include "ctrl/assemble/cluster_set.h"
 #include "ctrl/assemble/regex_cache.h"
 #include "lb/cluster.h"
@@ -428,7 +428,7 @@ static void check_users(const struct world *w)
 		}
 		assert_int_equal(c->n_users, n);
 		assert_int_equal(cluster_tree_object(c->tree)->is_leaving, n == 0);
-		assert_true(n > 0 || a->leaving);
+		assert_true(n > 0 || a->frontend_env.is_leaving);
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `explain`: the words it takes, and that it says what the worker's lookup finds.
-#include "ctrl/assemble/assemble_state.h"
+#include "ctrl/assemble/assemble_inside.h"
 #include "ctrl/assemble/cluster_set.h"
 #include "ctrl/assemble/cluster_tree.h"
 #include "ctrl/base/stats_proto.h"

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ctrl/assemble/draft.h"
+
+#include "lb/slot.h"
+#include "lb/snapshot.h"
+
+#include <stddef.h>
+
+// A change waits for the next tick while this many snapshots are alive, so that a storm of changes
+// becomes few snapshots; not longer than HOLD_NS, since a stalled worker may delay freeing but not
+// publishing (MC-18).
+#define MAX_LIVE 3
+#define HOLD_NS UINT64_C(100000000)
+
+void draft_init(struct draft *d, struct lb_slot *slot)
+{
+	*d = (struct draft){.slot = slot};
+}
+
+void draft_fini(struct draft *d)
+{
+	lb_snapshot_free(d->next);
+}
+
+// NULL = no memory.
+static struct lb_snapshot *begin(struct draft *d)
+{
+	if (!d->next)
+		d->next = lb_snapshot_copy(lb_slot_current(d->slot));
+	return d->next;
+}
+
+void draft_set_cluster(struct draft *d, uint32_t id, struct lb_cluster *cluster)
+{
+	struct lb_snapshot *s = begin(d);
+	if (!s || lb_snapshot_set_cluster(s, id, cluster))
+		d->is_lost = true;
+}
+
+void draft_set_frontend(struct draft *d, uint32_t index, struct lb_route_table *table,
+	const char *error, struct lb_filter_chain *filters, uint64_t generation)
+{
+	struct lb_snapshot *s = begin(d);
+	if (!s || lb_snapshot_set_frontend(s, index, table, table ? "" : error) ||
+		lb_snapshot_set_filters(s, index, filters, generation))
+		d->is_lost = true;
+}
+
+void draft_reset(struct draft *d)
+{
+	lb_snapshot_free(d->next);
+	d->next = NULL;
+	d->is_lost = false;
+}
+
+void draft_reclaim(struct draft *d)
+{
+	d->n_live = lb_slot_reclaim(d->slot);
+}
+
+static bool must_hold(struct draft *d, uint64_t now_ns)
+{
+	if (d->n_live < MAX_LIVE)
+		return false;
+	if (d->held_since_ns == 0)
+		d->held_since_ns = now_ns;
+	return now_ns - d->held_since_ns < HOLD_NS;
+}
+
+void draft_publish(struct draft *d, uint64_t now_ns)
+{
+	if (!d->next || d->is_lost || must_hold(d, now_ns))
+		return;
+	lb_slot_publish(d->slot, d->next);
+	d->next = NULL;
+	d->held_since_ns = 0;
+	d->n_published++;
+}
