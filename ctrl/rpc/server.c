@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread blocks in the completion queue and hands what is complete to the owner's thread,
-// through a list and an eventfd. Operations are started on the owner's thread, so calls need no
-// lock.
 #include "ctrl/rpc/server.h"
 
+#include "ctrl/rpc/queue.h"
 #include "lb/base/check.h"
 #include "lb/base/err.h"
 #include "lb/base/time.h"
@@ -16,13 +14,10 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #define KEEPALIVE_MS 30000 // after this silence a client is asked whether it lives,
 #define KEEPALIVE_TIMEOUT_MS 10000 // and must answer within this
@@ -31,13 +26,10 @@
 
 enum op { OP_ACCEPT, OP_HEADERS, OP_CLOSE, OP_RECEIVE, OP_SEND, OP_STATUS, OP_SHUTDOWN, N_OPS };
 
-// An operation under way; its address is libgrpc's tag. Each is under way at most once, so it is
-// its own link in the list.
 struct rpc_op {
+	struct rpc_tag tag; // first member
 	enum op op;
-	bool success;
 	struct rpc_call *call;
-	struct rpc_op *next;
 };
 
 struct rpc_call {
@@ -62,40 +54,14 @@ struct rpc_server {
 	void *ctx;
 	uint32_t n_calls_max;
 	grpc_server *server;
-	grpc_completion_queue *queue;
-	pthread_t thread;
-	int fd; // eventfd
+	struct rpc_queue queue;
 	int port;
 	struct rpc_call *calls; // all but `next_call`
 	struct rpc_call *next_call; // waits for a client
 	unsigned n_calls;
 	struct rpc_op shutdown;
 	bool closing, is_shut_down;
-	pthread_mutex_t lock;
-	struct rpc_op *first; // w: queue thread, r: owner (lock)
-	struct rpc_op *last; // likewise
 };
-
-static void *queue_main(void *arg)
-{
-	struct rpc_server *s = arg;
-	for (;;) {
-		grpc_event e = grpc_completion_queue_next(
-			s->queue, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
-		if (e.type == GRPC_QUEUE_SHUTDOWN)
-			return NULL;
-		struct rpc_op *op = e.tag;
-		op->success = e.success;
-		op->next = NULL;
-		pthread_mutex_lock(&s->lock);
-		*(s->first ? &s->last->next : &s->first) = op;
-		s->last = op;
-		pthread_mutex_unlock(&s->lock);
-		uint64_t one = 1;
-		// Fails only when the counter is full, and then the fd is readable anyway.
-		(void)!write(s->fd, &one, sizeof(one));
-	}
-}
 
 static void call_fini(struct rpc_call *c)
 {
@@ -132,7 +98,7 @@ static void accept_with(struct rpc_server *s, struct rpc_call *c)
 {
 	call_init(c, s);
 	grpc_call_error error = grpc_server_request_call(s->server, &c->call, &c->details,
-		&c->metadata, s->queue, s->queue, &c->ops[OP_ACCEPT]);
+		&c->metadata, s->queue.queue, s->queue.queue, &c->ops[OP_ACCEPT]);
 	CHECK(error == GRPC_CALL_OK);
 	c->n_under_way++;
 	s->next_call = c;
@@ -284,7 +250,7 @@ static void complete(struct rpc_server *s, struct rpc_op *op)
 	c->n_under_way--;
 	switch (op->op) {
 	case OP_ACCEPT:
-		if (op->success)
+		if (op->tag.success)
 			on_accepted(c);
 		break;
 	case OP_CLOSE:
@@ -294,7 +260,7 @@ static void complete(struct rpc_server *s, struct rpc_op *op)
 		on_received(c);
 		break;
 	case OP_SEND:
-		on_sent(c, op->success);
+		on_sent(c, op->tag.success);
 		break;
 	case OP_HEADERS:
 	case OP_STATUS:
@@ -314,16 +280,9 @@ static void complete(struct rpc_server *s, struct rpc_op *op)
 
 void rpc_server_dispatch(struct rpc_server *s)
 {
-	uint64_t n;
-	(void)!read(s->fd, &n, sizeof(n)); // nothing there is fine: the list tells
-	pthread_mutex_lock(&s->lock);
-	struct rpc_op *op = s->first;
-	s->first = NULL;
-	pthread_mutex_unlock(&s->lock);
-	while (op) {
-		struct rpc_op *next = op->next; // completing may free the operation
-		complete(s, op);
-		op = next;
+	for (struct rpc_tag *t = rpc_queue_take(&s->queue), *next; t; t = next) {
+		next = t->next; // completing may free the operation
+		complete(s, (struct rpc_op *)t);
 	}
 }
 
@@ -359,30 +318,6 @@ static grpc_server *create_server(uint32_t message_len_max)
 	return grpc_server_create(&args, NULL);
 }
 
-static void queue_stop(struct rpc_server *s)
-{
-	grpc_completion_queue_shutdown(s->queue);
-	pthread_join(s->thread, NULL);
-	grpc_completion_queue_destroy(s->queue);
-	grpc_shutdown_blocking();
-	pthread_mutex_destroy(&s->lock);
-}
-
-static int queue_start(struct rpc_server *s)
-{
-	grpc_init();
-	s->queue = grpc_completion_queue_create_for_next(NULL);
-	pthread_mutex_init(&s->lock, NULL);
-	int r = pthread_create(&s->thread, NULL, queue_main, s);
-	if (r == 0)
-		return 0;
-	grpc_completion_queue_shutdown(s->queue);
-	grpc_completion_queue_destroy(s->queue);
-	grpc_shutdown_blocking();
-	pthread_mutex_destroy(&s->lock);
-	return -r;
-}
-
 int rpc_server_new(const struct rpc_server_conf *conf, const struct rpc_events *events, void *ctx,
 	struct rpc_server **ret, struct lb_err *reterr)
 {
@@ -393,16 +328,13 @@ int rpc_server_new(const struct rpc_server_conf *conf, const struct rpc_events *
 		.ctx = ctx,
 		.n_calls_max = conf->n_calls_max,
 		.shutdown = {.op = OP_SHUTDOWN}};
-	s->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	int r = s->fd < 0 ? -errno : queue_start(s);
+	int r = rpc_queue_init(&s->queue);
 	if (r < 0) {
-		if (s->fd >= 0)
-			close(s->fd);
 		free(s);
 		return r;
 	}
 	s->server = create_server(conf->message_len_max);
-	grpc_server_register_completion_queue(s->server, s->queue, NULL);
+	grpc_server_register_completion_queue(s->server, s->queue.queue, NULL);
 	r = bind_address(s, conf->address, reterr);
 	grpc_server_start(s->server); // what is not started can't be shut down either
 	if (r < 0) {
@@ -433,7 +365,7 @@ void rpc_server_free(struct rpc_server *s)
 	bool cancelled = false;
 	uint64_t until = now_ms() + LINGER_MS;
 	s->closing = true;
-	grpc_server_shutdown_and_notify(s->server, s->queue, &s->shutdown);
+	grpc_server_shutdown_and_notify(s->server, s->queue.queue, &s->shutdown);
 	for (struct rpc_call *c = s->calls; c; c = c->next)
 		finish(c, GRPC_STATUS_UNAVAILABLE, "the server ends");
 	while (!s->is_shut_down || s->calls || s->next_call) {
@@ -442,13 +374,13 @@ void rpc_server_free(struct rpc_server *s)
 			grpc_server_cancel_all_calls(s->server);
 			cancelled = true;
 		}
-		struct pollfd wait = {.fd = s->fd, .events = POLLIN};
+		struct pollfd wait = {.fd = s->queue.fd, .events = POLLIN};
 		poll(&wait, 1, cancelled ? -1 : (int)(until - now));
 		rpc_server_dispatch(s);
 	}
 	grpc_server_destroy(s->server);
-	queue_stop(s);
-	close(s->fd);
+	rpc_queue_stop(&s->queue);
+	rpc_queue_fini(&s->queue);
 	free(s);
 }
 
@@ -459,7 +391,7 @@ int rpc_server_port(const struct rpc_server *s)
 
 int rpc_server_fd(const struct rpc_server *s)
 {
-	return s->fd;
+	return s->queue.fd;
 }
 
 static void send_buffer(struct rpc_call *c, grpc_byte_buffer *buffer)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/transport_grpc.h"
 
+#include "ctrl/rpc/queue.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "lb/base/check.h"
 #include "lb/base/err.h"
@@ -13,33 +14,25 @@
 #include <grpc/support/time.h>
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #define MAX_MESSAGE_LEN (256 << 20) // a response that is larger ends the stream
 #define KEEPALIVE_MS (5 * 60 * 1000)
 
-// One operation of a stream. Each kind is under way at most once, so the tag itself is the link.
+// One operation of a stream.
 struct tag {
+	struct rpc_tag base; // first member
 	struct xds_stream *stream;
-	struct tag *next;
-	bool success;
 };
 
 enum op { OP_START, OP_HEADERS, OP_SEND, OP_RECV, OP_STATUS, N_OPS };
 
 struct xds_grpc {
-	grpc_completion_queue *queue;
-	pthread_t thread;
-	int fd; // eventfd
-	pthread_mutex_t lock;
-	struct tag *first; // w: queue thread, r: ctrl (lock)
-	struct tag *last; // likewise
+	struct rpc_queue queue;
 	size_t n_bytes; // of messages, in this dispatch
 };
 
@@ -66,32 +59,7 @@ struct xds_stream {
 	grpc_slice status_text;
 };
 
-// The queue thread
-
-static void *serve_queue(void *arg)
-{
-	struct xds_grpc *g = arg;
-	for (;;) {
-		grpc_event e = grpc_completion_queue_next(
-			g->queue, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
-		if (e.type == GRPC_QUEUE_SHUTDOWN)
-			return NULL;
-		if (e.type != GRPC_OP_COMPLETE)
-			continue;
-		struct tag *t = e.tag;
-		t->success = e.success;
-		t->next = NULL;
-		pthread_mutex_lock(&g->lock);
-		*(g->first ? &g->last->next : &g->first) = t;
-		g->last = t;
-		pthread_mutex_unlock(&g->lock);
-		uint64_t one = 1;
-		// Fails only when the counter is at its end, and then the fd is readable anyway.
-		(void)!write(g->fd, &one, sizeof(one));
-	}
-}
-
-// Streams; from here on everything runs on the control thread.
+// Streams
 
 static void start(struct xds_stream *s, enum op op, const grpc_op *ops, size_t n_ops)
 {
@@ -147,7 +115,7 @@ static struct xds_stream *stream_new(struct xds_transport *base, const char *met
 	grpc_metadata_array_init(&s->trailers);
 	s->status_text = grpc_empty_slice();
 	s->call = grpc_channel_create_call(t->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
-		t->grpc->queue, grpc_slice_from_static_string(method), NULL,
+		t->grpc->queue.queue, grpc_slice_from_static_string(method), NULL,
 		gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
 
 	// Three batches: the server may send its headers only with the first response, and the
@@ -251,7 +219,7 @@ static void handle(struct tag *t)
 	struct xds_stream *s = t->stream;
 	switch ((enum op)(t - s->tags)) {
 	case OP_SEND:
-		if (t->success && !s->detached && !s->over)
+		if (t->base.success && !s->detached && !s->over)
 			s->events->on_sent(s->ctx);
 		break;
 	case OP_RECV:
@@ -276,17 +244,10 @@ static void handle(struct tag *t)
 
 size_t xds_grpc_dispatch(struct xds_grpc *g)
 {
-	uint64_t n;
 	g->n_bytes = 0;
-	(void)!read(g->fd, &n, sizeof(n)); // non-blocking
-	pthread_mutex_lock(&g->lock);
-	struct tag *t = g->first;
-	g->first = g->last = NULL;
-	pthread_mutex_unlock(&g->lock);
-	while (t) {
-		struct tag *next = t->next;
-		handle(t);
-		t = next;
+	for (struct rpc_tag *t = rpc_queue_take(&g->queue), *next; t; t = next) {
+		next = t->next; // handling may free it
+		handle((struct tag *)t);
 	}
 	return g->n_bytes;
 }
@@ -391,46 +352,24 @@ struct xds_transport_factory xds_grpc_factory(struct xds_grpc *g)
 struct xds_grpc *xds_grpc_new(void)
 {
 	struct xds_grpc *g = calloc(1, sizeof(*g));
-	if (!g)
-		return NULL;
-	g->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (g->fd < 0) {
+	if (!g || rpc_queue_init(&g->queue)) {
 		free(g);
 		return NULL;
 	}
-	pthread_mutex_init(&g->lock, NULL);
-	grpc_init();
-	g->queue = grpc_completion_queue_create_for_next(NULL);
-	if (pthread_create(&g->thread, NULL, serve_queue, g) == 0)
-		return g;
-	grpc_completion_queue_shutdown(g->queue);
-	while (grpc_completion_queue_next(g->queue, gpr_inf_future(GPR_CLOCK_REALTIME), NULL)
-			.type != GRPC_QUEUE_SHUTDOWN)
-		;
-	grpc_completion_queue_destroy(g->queue);
-	grpc_shutdown_blocking();
-	pthread_mutex_destroy(&g->lock);
-	close(g->fd);
-	free(g);
-	return NULL;
+	return g;
 }
 
 void xds_grpc_free(struct xds_grpc *g)
 {
 	if (!g)
 		return;
-	// The queue ends only when every operation under way has ended; all streams are cancelled.
-	grpc_completion_queue_shutdown(g->queue);
-	pthread_join(g->thread, NULL);
+	rpc_queue_stop(&g->queue); // all streams are cancelled
 	xds_grpc_dispatch(g); // frees the detached streams
-	grpc_completion_queue_destroy(g->queue);
-	grpc_shutdown_blocking();
-	pthread_mutex_destroy(&g->lock);
-	close(g->fd);
+	rpc_queue_fini(&g->queue);
 	free(g);
 }
 
 int xds_grpc_fd(const struct xds_grpc *g)
 {
-	return g->fd;
+	return g->queue.fd;
 }
