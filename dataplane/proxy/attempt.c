@@ -2,6 +2,7 @@
 #include "dataplane/proxy/attempt.h"
 
 #include "dataplane/proxy/backend.h"
+#include "dataplane/proxy/deadline.h"
 #include "dataplane/proxy/head.h"
 #include "dataplane/proxy/pick.h"
 #include "dataplane/proxy/request.h"
@@ -11,6 +12,8 @@
 #include "lb/cluster.h"
 #include "lb/pick/leaf_picker.h"
 #include "lb/snapshot.h"
+
+#include <stdio.h>
 
 static const struct lb_cluster *cluster_of(const struct proxy_request *r)
 {
@@ -35,7 +38,7 @@ static bool store(struct proxy_request *r, const struct h2_message *head)
 static bool may_wait(struct proxy_request *r, const struct h2_message *head)
 {
 	struct proxy *p = r->proxy;
-	if (head && proxy_queues_full(p)) {
+	if (head && proxy_queues_full(&p->queues)) {
 		proxy_count(p, PROXY_QUEUE_OVERFLOWS);
 		proxy_request_fail_with(r, LB_CAUSE_OVERFLOW, STR("too many requests wait"));
 		return false;
@@ -51,7 +54,7 @@ static void wait_for_pick(struct proxy_request *r, const struct h2_message *head
 		return;
 	proxy_request_stop_waiting(r);
 	proxy_request_set_waiting(r, PROXY_REQUEST_PICKING);
-	proxy_queue_append(r->proxy, r);
+	proxy_queue_append(&r->proxy->queues, r);
 	proxy_count(r->proxy, PROXY_QUEUED_PICK);
 }
 
@@ -65,6 +68,30 @@ static void wait_for_room(
 	proxy_request_set_waiting(r, PROXY_REQUEST_ROOM);
 	proxy_backend_wait(b, r);
 	proxy_count(r->proxy, PROXY_QUEUED_ROOM);
+}
+
+static void pause_over(struct twheel_timer *);
+
+// After this time. May fail the request.
+static void begin_later(struct proxy_request *r, const struct h2_message *head, uint64_t delay_ns)
+{
+	struct twheel *w = r->proxy->wheel;
+	if (!may_wait(r, head))
+		return;
+	proxy_request_stop_waiting(r);
+	proxy_request_set_paused(r);
+	r->pause.fire = pause_over;
+	if (delay_ns > PROXY_LONGEST_NS)
+		delay_ns = PROXY_LONGEST_NS;
+	twheel_arm(w, &r->pause, twheel_now(w) + delay_ns);
+}
+
+// In front of those that wait there: its backend cannot serve it any more.
+static void back_to_queue(struct proxy_request *r)
+{
+	proxy_request_stop_waiting(r);
+	proxy_request_set_waiting(r, PROXY_REQUEST_PICKING);
+	proxy_queue_prepend(&r->proxy->queues, r);
 }
 
 // Ends the request for good: there will be no other attempt (A27-I03).
@@ -88,7 +115,8 @@ static bool send_head(struct proxy_request *r, const struct lb_leaf_layer *layer
 	bool is_known = (r->session.on || r->plan.auto_host_rewrite) && layer &&
 	                lb_affinity_map_find(layer->affinity, &u->backend->addr, &known);
 	const struct lb_affinity_host *host = is_known ? &known : NULL;
-	if (!proxy_head_to_backend(r, head, host, &m) || !proxy_upstream_open(u, r, &m)) {
+	if (!proxy_head_to_backend(r, head, host, proxy_deadline_left_ns(r), &m) ||
+		!proxy_upstream_open(u, r, &m)) {
 		proxy_booking_close(r);
 		proxy_request_fail_overload(r);
 		return false;
@@ -149,19 +177,8 @@ static bool rests(struct proxy_request *r, const struct proxy_upstream *u)
 		return false;
 	if (u->number == r->resend.refuser)
 		proxy_backend_add(u->backend); // meanwhile
-	proxy_attempt_begin_later(r, NULL, delay_ns);
+	begin_later(r, NULL, delay_ns);
 	return true;
-}
-
-void proxy_attempt_send_stored(struct proxy_request *r, struct proxy_upstream *u)
-{
-	const struct lb_leaf_layer *layer = layer_of(cluster_of(r));
-	// An aggregate may have gone over to another leaf meanwhile, whose limits and sessions are
-	// not those of this endpoint.
-	if (r->booking.leaf != (layer ? layer->id + 1 : 0))
-		proxy_attempt_back_to_queue(r);
-	else if (!rests(r, u))
-		send_stored(r, layer, u);
 }
 
 // Counts as an attempt that ended with UNAVAILABLE, as in gRPC's retries of failed picks.
@@ -172,7 +189,7 @@ static void pick_failed(struct proxy_request *r, const struct h2_message *head, 
 	if (head && r->plan.retry.statuses && !store(r, head))
 		return;
 	if (proxy_retry_status(r, reply.grpc_status, NULL, &delay_ns))
-		proxy_attempt_begin_later(r, NULL, delay_ns);
+		begin_later(r, NULL, delay_ns);
 	else
 		proxy_request_fail(r, &reply, H2_INTERNAL_ERROR);
 }
@@ -228,10 +245,15 @@ static void pick(struct proxy_request *r, const struct h2_message *head)
 	}
 }
 
-void proxy_attempt_begin(struct proxy_request *r, const struct h2_message *head)
+static void begin(struct proxy_request *r, const struct h2_message *head)
 {
+	struct proxy_reply aborted;
+	if (r->fault.counted && proxy_fault_strike(r, &aborted)) {
+		proxy_request_fail(r, &aborted, H2_INTERNAL_ERROR);
+		return;
+	}
 	r->state = PROXY_REQUEST_PICKING;
-	if (proxy_queue_must_wait(r->proxy, r->cluster_id))
+	if (proxy_queue_must_wait(&r->proxy->queues, r->cluster_id))
 		wait_for_pick(r, head);
 	else
 		pick(r, head);
@@ -242,23 +264,16 @@ static void pause_over(struct twheel_timer *t)
 	struct proxy_request *r = CONTAINER_OF(t, struct proxy_request, pause);
 	proxy_request_enter(r);
 	proxy_request_stop_waiting(r);
-	if (!proxy_fault_strike(r))
-		proxy_attempt_begin(r, NULL);
+	begin(r, NULL);
 	proxy_request_leave(r);
 }
 
-void proxy_attempt_begin_later(
-	struct proxy_request *r, const struct h2_message *head, uint64_t delay_ns)
+void proxy_attempt_first(struct proxy_request *r, const struct h2_message *head)
 {
-	struct twheel *w = r->proxy->wheel;
-	if (!may_wait(r, head))
-		return;
-	proxy_request_stop_waiting(r);
-	proxy_request_set_paused(r);
-	r->pause.fire = pause_over;
-	if (delay_ns > PROXY_LONGEST_NS)
-		delay_ns = PROXY_LONGEST_NS;
-	twheel_arm(w, &r->pause, twheel_now(w) + delay_ns);
+	if (r->fault.delay_ns)
+		begin_later(r, head, r->fault.delay_ns);
+	else
+		begin(r, head);
 }
 
 bool proxy_attempt_pick_again(struct proxy_request *r)
@@ -270,9 +285,77 @@ bool proxy_attempt_pick_again(struct proxy_request *r)
 	return moved;
 }
 
-void proxy_attempt_back_to_queue(struct proxy_request *r)
+static void on_room(struct proxy_request *r, struct proxy_upstream *u)
 {
-	proxy_request_stop_waiting(r);
-	proxy_request_set_waiting(r, PROXY_REQUEST_PICKING);
-	proxy_queue_prepend(r->proxy, r);
+	const struct lb_leaf_layer *layer = layer_of(cluster_of(r));
+	// An aggregate may have gone over to another leaf meanwhile, whose limits and sessions are
+	// not those of this endpoint.
+	if (r->booking.leaf != (layer ? layer->id + 1 : 0))
+		back_to_queue(r);
+	else if (!rests(r, u))
+		send_stored(r, layer, u);
 }
+
+static struct proxy_reply reply_to_end(const struct proxy_upstream_end *end)
+{
+	struct proxy_reply reply = end->cause == LB_CAUSE_UPSTREAM_RESET
+	                                   ? proxy_reply_for_reset(end->code)
+	                                   : proxy_reply_for(end->cause, STR(""));
+	if (end->cause == LB_CAUSE_UPSTREAM_LOST)
+		reply.text = STR("the backend's connection was lost");
+	else if (end->cause == LB_CAUSE_UPSTREAM_PROTOCOL)
+		reply.text = STR("the backend broke the protocol");
+	else if (end->cause == LB_CAUSE_UPSTREAM_TOO_LARGE)
+		reply.text = STR("the backend's response header or trailers are too large");
+	if (end->reach == PROXY_REACH_UNREAD)
+		reply.text = STR("the backend left without it");
+	return reply;
+}
+
+// ERR-01: whose stream it was. Good until the next pick.
+static void name_backend(
+	struct proxy_request *r, const struct proxy_upstream_end *end, struct proxy_reply *reply)
+{
+	struct proxy *p = r->proxy;
+	const struct lb_cluster *c = lb_snapshot_cluster(p->snapshot, r->cluster_id);
+	char address[IP_PORT_TEXT_MAX], code[24] = "";
+	if (end->cause == LB_CAUSE_UPSTREAM_RESET && end->reach != PROXY_REACH_UNREAD)
+		snprintf(code, sizeof(code), " (RST_STREAM %u)", (unsigned)end->code);
+	snprintf(p->refusal, sizeof(p->refusal), "cluster %s: %s: %.*s%s", c ? c->name : "?",
+		ip_port_print(&p->backends[r->endpoint_id].addr, address), (int)reply->text.len,
+		reply->text.p, code);
+	reply->text = str_from(p->refusal);
+}
+
+static void on_closed(struct proxy_request *r, const struct proxy_upstream_end *end)
+{
+	proxy_request_enter(r);
+	r->upstream = NULL;
+	proxy_booking_cut(r, end);
+	proxy_booking_close(r);
+	struct proxy_reply reply = reply_to_end(end);
+	uint64_t delay_ns;
+	if (proxy_retry_transparent(r, end)) {
+		back_to_queue(r);
+	} else if (r->state == PROXY_REQUEST_SENT &&
+		   proxy_retry_status(r, reply.grpc_status, NULL, &delay_ns)) {
+		begin_later(r, NULL, delay_ns);
+	} else if (r->state != PROXY_REQUEST_ENDING) {
+		name_backend(r, end, &reply);
+		// HX-20. Not REFUSED_STREAM, whatever gRPC makes of the code: the backend did
+		// something with the request.
+		proxy_request_cut_short(
+			r, &reply, end->code == H2_CANCEL ? H2_CANCEL : H2_INTERNAL_ERROR);
+	}
+	proxy_request_leave(r);
+}
+
+static void on_retry(struct proxy_request *r, uint64_t delay_ns)
+{
+	begin_later(r, NULL, delay_ns);
+}
+
+const struct proxy_attempt_events proxy_attempt_events = {.on_room = on_room,
+	.on_no_room = back_to_queue,
+	.on_closed = on_closed,
+	.on_retry = on_retry};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/backend.h"
 
-#include "dataplane/proxy/attempt.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
@@ -97,7 +96,7 @@ static void take_up_again(struct proxy_backend *b)
 			continue;
 		add_open(b, u);
 		set_ready_bit(b, true);
-		proxy_queue_changed(b->proxy);
+		proxy_queues_changed(&b->proxy->queues);
 	}
 }
 
@@ -155,7 +154,7 @@ static void begin_attempt(struct proxy_backend *b)
 static void retry_fire(struct twheel_timer *t)
 {
 	struct proxy *p = CONTAINER_OF(t, struct proxy, retry_timer);
-	proxy_queue_changed(p);
+	proxy_queues_changed(&p->queues);
 }
 
 // An attempt of our own, unless one failed lately: then the queues are picked again when it may be
@@ -236,7 +235,7 @@ void proxy_backend_wait(struct proxy_backend *b, struct proxy_request *r)
 static void give_up_waiting(struct proxy_backend *b)
 {
 	while (b->waiting.tail)
-		proxy_attempt_back_to_queue(b->waiting.tail);
+		b->proxy->attempts->on_no_room(b->waiting.tail);
 }
 
 static bool serve(struct proxy_backend *b)
@@ -244,7 +243,7 @@ static bool serve(struct proxy_backend *b)
 	struct proxy_upstream *u;
 	bool moved = false;
 	while (b->waiting.head && !b->releasing && (u = room_for(b, b->waiting.head))) {
-		proxy_attempt_send_stored(b->waiting.head, u);
+		b->proxy->attempts->on_room(b->waiting.head, u);
 		moved = true;
 	}
 	if (!b->waiting.head)
@@ -327,7 +326,7 @@ void proxy_backend_attempt_failed(struct proxy_backend *b, const char *why)
 		return; // cut short, not failed
 	rest(b);
 	proxy_count(p, PROXY_CONNECT_FAILURES);
-	proxy_queue_changed(p);
+	proxy_queues_changed(&p->queues);
 }
 
 void proxy_backend_ready(struct proxy_backend *b, struct proxy_upstream *u)
@@ -342,7 +341,7 @@ void proxy_backend_ready(struct proxy_backend *b, struct proxy_upstream *u)
 		return;
 	set_ready_bit(b, true);
 	proxy_backend_opened(b, u);
-	proxy_queue_changed(b->proxy);
+	proxy_queues_changed(&b->proxy->queues);
 }
 
 void proxy_backend_opened(struct proxy_backend *b, struct proxy_upstream *u)
@@ -371,7 +370,7 @@ void proxy_backend_not_ready(struct proxy_backend *b, struct proxy_upstream *u, 
 	give_up_waiting(b);
 	list_to_tell(b);
 	proxy_backend_changed(b);
-	proxy_queue_changed(b->proxy);
+	proxy_queues_changed(&b->proxy->queues);
 }
 
 void proxy_backend_replace(struct proxy_backend *b)

@@ -4,6 +4,7 @@
 #include "dataplane/proxy/drain.h"
 #include "dataplane/proxy/forward.h"
 #include "dataplane/proxy/request.h"
+#include "dataplane/proxy/route.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
@@ -41,7 +42,7 @@ static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_
 {
 	struct proxy_request *r = h2_stream_user(s);
 	if (m->kind == H2_REQUEST)
-		proxy_request_begin(h2_conn_user(h2), s, m);
+		proxy_route_request(h2_conn_user(h2), s, m);
 	else if (r)
 		proxy_forward_request_trailers(r, m);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/deadline.h"
 
-#include "dataplane/proxy/client.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/container_of.h"
@@ -10,6 +9,8 @@
 
 uint64_t proxy_deadline_left_ns(const struct proxy_request *r)
 {
+	if (!twheel_armed(&r->deadline))
+		return LB_NO_TIMEOUT;
 	uint64_t now_ns = twheel_now(r->proxy->wheel);
 	return r->deadline_ns > now_ns ? r->deadline_ns - now_ns : 0;
 }

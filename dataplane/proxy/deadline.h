@@ -5,7 +5,6 @@
 // Thread: the owning worker.
 #pragma once
 
-#include "dataplane/proxy/grpc_timeout.h"
 #include "lb/route/timeouts.h"
 
 #include <stdbool.h>
@@ -17,4 +16,5 @@ struct proxy_request;
 // failed.
 bool proxy_deadline_begin(struct proxy_request *, const struct lb_timeouts *,
 	uint64_t listener_max_ns, uint64_t client_ns);
+// LB_NO_TIMEOUT = there is none.
 uint64_t proxy_deadline_left_ns(const struct proxy_request *);

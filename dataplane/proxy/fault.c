@@ -46,15 +46,14 @@ static struct proxy_reply reply_of(const struct proxy_fault *f)
 	return reply;
 }
 
-bool proxy_fault_strike(struct proxy_request *r)
+bool proxy_fault_strike(struct proxy_request *r, struct proxy_reply *ret)
 {
 	if (r->fault.abort == LB_ABORT_NONE) {
 		proxy_fault_end(r);
 		return false;
 	}
-	struct proxy_reply reply = reply_of(&r->fault);
+	*ret = reply_of(&r->fault);
 	proxy_count(r->proxy, PROXY_FAULT_ABORTS);
-	proxy_request_fail(r, &reply, H2_INTERNAL_ERROR);
 	return true;
 }
 

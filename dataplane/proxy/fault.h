@@ -10,6 +10,7 @@
 
 struct lb_fault;
 struct lb_req;
+struct proxy_reply;
 struct proxy_request;
 
 // All zero = none.
@@ -23,7 +24,7 @@ struct proxy_fault {
 // One filter's draw, added to those of earlier filters. True = it ends the request, so that no
 // filter behind it sees it.
 bool proxy_fault_draw(struct proxy_request *, const struct lb_fault *, const struct lb_req *);
-// The delay is over, or there was none. True = the request is aborted, and has ended.
-bool proxy_fault_strike(struct proxy_request *);
+// The delay is over, or there was none. True = the request is to be aborted, with *ret.
+[[nodiscard]] bool proxy_fault_strike(struct proxy_request *, struct proxy_reply *ret);
 // The request has its cause.
 void proxy_fault_end(struct proxy_request *);

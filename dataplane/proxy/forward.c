@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/forward.h"
 
-#include "dataplane/proxy/attempt.h"
-#include "dataplane/proxy/client.h"
+#include "dataplane/proxy/conn.h"
 #include "dataplane/proxy/head.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
@@ -125,7 +124,7 @@ static bool try_again(struct proxy_request *r, const struct h2_message *m)
 		!proxy_retry_status(r, proxy_retry_status_of(m), m, &delay_ns))
 		return false;
 	proxy_request_leave_upstream(r);
-	proxy_attempt_begin_later(r, NULL, delay_ns);
+	r->proxy->attempts->on_retry(r, delay_ns);
 	return true;
 }
 

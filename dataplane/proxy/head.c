@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/head.h"
 
-#include "dataplane/proxy/deadline.h"
+#include "dataplane/proxy/grpc_timeout.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/pick/affinity_map.h"
+#include "lb/route/timeouts.h"
 
 #include <stdio.h>
 
@@ -51,16 +52,16 @@ uint64_t proxy_head_read(struct proxy_request *r, const struct h2_message *m)
 }
 
 // The time that is left, unless the client's own field says it still.
-static bool says_timeout(const struct proxy_request *r)
+static bool says_timeout(const struct proxy_request *r, uint64_t left_ns)
 {
-	return twheel_armed(&r->deadline) && !r->foreign_timeout &&
+	return left_ns != LB_NO_TIMEOUT && !r->foreign_timeout &&
 	       (r->capped || proxy_replay_stored(&r->replay));
 }
 
-static struct str timeout_text(struct proxy_request *r)
+static struct str timeout_text(struct proxy_request *r, uint64_t left_ns)
 {
 	char *text = r->proxy->timeout_text;
-	return (struct str){text, proxy_grpc_timeout_write(proxy_deadline_left_ns(r), text)};
+	return (struct str){text, proxy_grpc_timeout_write(left_ns, text)};
 }
 
 static struct str attempts_text(struct proxy_request *r)
@@ -71,12 +72,12 @@ static struct str attempts_text(struct proxy_request *r)
 }
 
 bool proxy_head_to_backend(struct proxy_request *r, const struct h2_message *m,
-	const struct lb_affinity_host *to, struct h2_message *ret)
+	const struct lb_affinity_host *to, uint64_t left_ns, struct h2_message *ret)
 {
 	struct proxy *p = r->proxy;
 	// gRPC over HTTP/2, "Requests": a backend may refuse a call without it.
 	bool add_te = r->is_grpc && !r->has_te;
-	bool timeout = r->is_grpc && says_timeout(r); // A31-T09
+	bool timeout = r->is_grpc && says_timeout(r, left_ns); // A31-T09
 	bool attempts = r->n_failed != 0; // RT-09
 	*ret = *m;
 	if (r->plan.auto_host_rewrite && to && to->hostname.len)
@@ -93,11 +94,11 @@ bool proxy_head_to_backend(struct proxy_request *r, const struct h2_message *m,
 		if (r->wait_field && str_eq(f.name, WAIT_FOR_READY))
 			continue;
 		if (timeout && i == r->timeout_field)
-			f.value = timeout_text(r);
+			f.value = timeout_text(r, left_ns);
 		*out++ = f;
 	}
 	if (timeout && r->timeout_field == PROXY_NO_FIELD)
-		*out++ = (struct field){.name = TIMEOUT, .value = timeout_text(r)};
+		*out++ = (struct field){.name = TIMEOUT, .value = timeout_text(r, left_ns)};
 	if (attempts)
 		*out++ = (struct field){.name = PREVIOUS_ATTEMPTS, .value = attempts_text(r)};
 	if (add_te)

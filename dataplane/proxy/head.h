@@ -22,10 +22,10 @@ void proxy_head_read_wait(struct proxy_request *, const struct h2_message *);
 uint64_t proxy_head_read(struct proxy_request *, const struct h2_message *);
 
 // The request as the backend of this attempt must see it, in ret. to: what is known of it, NULL =
-// nothing. Fields may be in the proxy's scratch space: good until the next call here. False = too
-// many.
+// nothing. left_ns: what is left of the request's time, LB_NO_TIMEOUT = it has no deadline. Fields
+// may be in the proxy's scratch space: good until the next call here. False = too many.
 [[nodiscard]] bool proxy_head_to_backend(struct proxy_request *, const struct h2_message *,
-	const struct lb_affinity_host *to, struct h2_message *ret);
+	const struct lb_affinity_host *to, uint64_t left_ns, struct h2_message *ret);
 // The answer of a request whose session has a cookie to set (SA-18), likewise.
 [[nodiscard]] bool proxy_head_to_client(
 	struct proxy_request *, const struct h2_message *m, struct h2_message *ret);

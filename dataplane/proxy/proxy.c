@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/proxy.h"
 
+#include "dataplane/proxy/attempt.h"
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/drain.h"
@@ -64,7 +65,7 @@ static const char *const counter_names[PROXY_N_COUNTERS] = {
 
 static int init_memory(struct proxy *p, const struct h2_conf *h2)
 {
-	if (proxy_queues_init(&p->queues) || proxy_notices_init(&p->notices))
+	if (proxy_queues_init(&p->queues, p->conf.max_queued) || proxy_notices_init(&p->notices))
 		return -1;
 	if (pool_init(&p->requests, sizeof(struct proxy_request), p->conf.max_requests) ||
 		pool_init(&p->clients, sizeof(struct proxy_client), p->conf.max_clients) ||
@@ -122,6 +123,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	p->link = link;
 	p->shared = link->shared;
 	p->again.fire = again_fire;
+	p->attempts = &proxy_attempt_events;
 	p->leases.n_workers = conf->n_workers;
 	rand_init(&p->rand, conf->seed);
 	p->now_ns = twheel_now(wheel);
@@ -184,7 +186,7 @@ void proxy_begin_turn(struct proxy *p, const struct lb_snapshot *snapshot, uint6
 	if (snapshot->version == p->version)
 		return;
 	p->version = snapshot->version;
-	proxy_queue_changed(p);
+	proxy_queues_changed(&p->queues);
 	proxy_drain_see_generations(p);
 }
 
@@ -235,7 +237,7 @@ void proxy_end_turn(struct proxy *p)
 	do {
 		bool moved = true;
 		while (moved) {
-			moved = proxy_queue_walk(p, &budget);
+			moved = proxy_queues_walk(&p->queues, &budget, proxy_attempt_pick_again);
 			moved |= proxy_backend_serve_all(p);
 		}
 	} while (proxy_conn_flush_all(p));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/queue.h"
 
-#include "dataplane/proxy/attempt.h"
 #include "dataplane/proxy/request.h"
-#include "dataplane/proxy/state.h"
 #include "lb/base/lines.h"
+#include "lb/pick/limits.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,9 +43,9 @@ void proxy_list_remove(struct proxy_list *l, struct proxy_request *r)
 	r->next = r->prev = NULL;
 }
 
-int proxy_queues_init(struct proxy_queues *qs)
+int proxy_queues_init(struct proxy_queues *qs, uint32_t max)
 {
-	*qs = (struct proxy_queues){0};
+	*qs = (struct proxy_queues){.max = max};
 	qs->by_cluster = lines_new(LB_MAX_CLUSTERS, sizeof(*qs->by_cluster));
 	return qs->by_cluster ? 0 : -ENOMEM;
 }
@@ -73,9 +72,8 @@ static void start_walk(struct proxy_queues *qs, struct proxy_queue *q)
 	qs->walk_tail = q;
 }
 
-static struct proxy_queue *link_used(struct proxy *p, uint32_t cluster_id)
+static struct proxy_queue *link_used(struct proxy_queues *qs, uint32_t cluster_id)
 {
-	struct proxy_queues *qs = &p->queues;
 	struct proxy_queue *q = &qs->by_cluster[cluster_id];
 	if (!q->list.head) {
 		q->prev = NULL;
@@ -87,25 +85,24 @@ static struct proxy_queue *link_used(struct proxy *p, uint32_t cluster_id)
 	return q;
 }
 
-void proxy_queue_append(struct proxy *p, struct proxy_request *r)
+void proxy_queue_append(struct proxy_queues *qs, struct proxy_request *r)
 {
-	proxy_list_append(&link_used(p, r->cluster_id)->list, r);
+	proxy_list_append(&link_used(qs, r->cluster_id)->list, r);
 }
 
-void proxy_queue_prepend(struct proxy *p, struct proxy_request *r)
+void proxy_queue_prepend(struct proxy_queues *qs, struct proxy_request *r)
 {
-	struct proxy_queue *q = link_used(p, r->cluster_id);
+	struct proxy_queue *q = link_used(qs, r->cluster_id);
 	proxy_list_prepend(&q->list, r);
 	// Several in a row: the walk that the first one began has not started, or is at it.
 	if (q->walking && q->cursor == r->next)
 		q->cursor = r;
 	else
-		start_walk(&p->queues, q);
+		start_walk(qs, q);
 }
 
-void proxy_queue_remove(struct proxy *p, struct proxy_request *r)
+void proxy_queue_remove(struct proxy_queues *qs, struct proxy_request *r)
 {
-	struct proxy_queues *qs = &p->queues;
 	struct proxy_queue *q = &qs->by_cluster[r->cluster_id];
 	if (q->cursor == r)
 		q->cursor = r->next;
@@ -120,16 +117,16 @@ void proxy_queue_remove(struct proxy *p, struct proxy_request *r)
 		q->next->prev = q->prev;
 }
 
-bool proxy_queue_must_wait(const struct proxy *p, uint32_t cluster_id)
+bool proxy_queue_must_wait(const struct proxy_queues *qs, uint32_t cluster_id)
 {
-	const struct proxy_queue *q = &p->queues.by_cluster[cluster_id];
+	const struct proxy_queue *q = &qs->by_cluster[cluster_id];
 	return q->list.head && q->walking;
 }
 
-void proxy_queue_changed(struct proxy *p)
+void proxy_queues_changed(struct proxy_queues *qs)
 {
-	for (struct proxy_queue *q = p->queues.used; q; q = q->next)
-		start_walk(&p->queues, q);
+	for (struct proxy_queue *q = qs->used; q; q = q->next)
+		start_walk(qs, q);
 }
 
 static void end_walk(struct proxy_queues *qs, struct proxy_queue *q)
@@ -143,9 +140,9 @@ static void end_walk(struct proxy_queues *qs, struct proxy_queue *q)
 		start_walk(qs, q);
 }
 
-bool proxy_queue_walk(struct proxy *p, uint32_t *budget)
+bool proxy_queues_walk(
+	struct proxy_queues *qs, uint32_t *budget, bool (*pick_again)(struct proxy_request *))
 {
-	struct proxy_queues *qs = &p->queues;
 	bool moved = false;
 	while (qs->walk_head && *budget) {
 		struct proxy_queue *q = qs->walk_head;
@@ -156,7 +153,7 @@ bool proxy_queue_walk(struct proxy *p, uint32_t *budget)
 		}
 		q->cursor = r->next;
 		--*budget;
-		moved |= proxy_attempt_pick_again(r);
+		moved |= pick_again(r);
 	}
 	return moved;
 }

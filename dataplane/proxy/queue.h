@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct proxy;
 struct proxy_request;
 
 // FIFO through the requests' next and prev.
@@ -33,23 +32,31 @@ struct proxy_queues {
 	struct proxy_queue *by_cluster; // [LB_MAX_CLUSTERS]
 	struct proxy_queue *used; // not empty
 	struct proxy_queue *walk_head, *walk_tail;
+	uint32_t max; // of the next two together
 	uint32_t n_waiting; // requests, those that wait for room at a backend included
 	uint32_t n_paused; // requests that wait for a time instead, in no list
 };
 
 // 0 or -ENOMEM.
-[[nodiscard]] int proxy_queues_init(struct proxy_queues *);
+[[nodiscard]] int proxy_queues_init(struct proxy_queues *, uint32_t max);
 void proxy_queues_fini(struct proxy_queues *);
+// Nobody else may wait for a backend or a time.
+static inline bool proxy_queues_full(const struct proxy_queues *qs)
+{
+	return qs->n_waiting + qs->n_paused >= qs->max;
+}
 
 // Behind the others.
-void proxy_queue_append(struct proxy *, struct proxy_request *);
+void proxy_queue_append(struct proxy_queues *, struct proxy_request *);
 // Before the others, and to be picked in this turn: it has waited already.
-void proxy_queue_prepend(struct proxy *, struct proxy_request *);
-void proxy_queue_remove(struct proxy *, struct proxy_request *);
+void proxy_queue_prepend(struct proxy_queues *, struct proxy_request *);
+void proxy_queue_remove(struct proxy_queues *, struct proxy_request *);
 // A newcomer to this cluster must go behind those that are about to be picked.
-bool proxy_queue_must_wait(const struct proxy *, uint32_t cluster_id);
+bool proxy_queue_must_wait(const struct proxy_queues *, uint32_t cluster_id);
 
 // Every waiting request is worth another pick.
-void proxy_queue_changed(struct proxy *);
-// Picks again, within the turn's budget. True = a request left its queue.
-bool proxy_queue_walk(struct proxy *, uint32_t *budget);
+void proxy_queues_changed(struct proxy_queues *);
+// Picks again for each that is worth it, within the turn's budget. pick_again: true = the request
+// left its queue. True = some request did.
+bool proxy_queues_walk(
+	struct proxy_queues *, uint32_t *budget, bool (*pick_again)(struct proxy_request *));

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/request.h"
 
-#include "dataplane/proxy/attempt.h"
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
-#include "dataplane/proxy/deadline.h"
-#include "dataplane/proxy/plan.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
-#include "lb/cluster.h"
 #include "lb/pick/link.h"
-#include "lb/route/route.h"
-#include "lb/snapshot.h"
-
-#include <stdio.h>
 
 static struct lb_cluster_counters *cluster_counters(const struct proxy_request *r)
 {
@@ -64,7 +56,7 @@ void proxy_request_unlist(struct proxy_request *r)
 	r->listed = false;
 	switch ((enum proxy_request_state)r->state) {
 	case PROXY_REQUEST_PICKING:
-		proxy_queue_remove(p, r);
+		proxy_queue_remove(&p->queues, r);
 		break;
 	case PROXY_REQUEST_ROOM:
 		proxy_list_remove(&p->backends[r->endpoint_id].waiting, r);
@@ -220,104 +212,12 @@ struct lb_req proxy_request_view(const struct proxy_request *r, const struct h2_
 		.connection = r->owner->random};
 }
 
-// After the faults that its route wants for it.
-static void start(struct proxy_request *r, const struct h2_message *m)
-{
-	if (r->fault.delay_ns)
-		proxy_attempt_begin_later(r, m, r->fault.delay_ns);
-	else if (!r->fault.counted || !proxy_fault_strike(r))
-		proxy_attempt_begin(r, m);
-}
-
-// Which cluster, or the answer that there is none.
-static void route(struct proxy_request *r, const struct h2_message *m)
-{
-	struct proxy *p = r->proxy;
-	const struct lb_frontend *f = lb_snapshot_frontend(p->snapshot, r->frontend);
-	if (!f->routes) {
-		proxy_request_fail_with(r, LB_CAUSE_NO_CONFIG, str_from(f->error));
-		return;
-	}
-	struct lb_req req = proxy_request_view(r, m);
-	struct lb_route_ctx ctx = {.rand = &p->rand, .scratch = p->route_scratch};
-	struct lb_route_result to = lb_route_find(f->routes, &req, &ctx);
-	switch (to.kind) {
-	case LB_ROUTE_CLUSTER:
-		break;
-	case LB_ROUTE_UNSUPPORTED:
-		proxy_request_fail_with(
-			r, LB_CAUSE_NO_ACTION, STR("the route's action is unsupported"));
-		return;
-	case LB_ROUTE_NO_VHOST:
-		proxy_request_fail_with(
-			r, LB_CAUSE_NO_ROUTE, STR("no virtual host for this authority"));
-		return;
-	case LB_ROUTE_NONE:
-		proxy_request_fail_with(r, LB_CAUSE_NO_ROUTE, STR("no route matches"));
-		return;
-	}
-	bool filtered = proxy_plan_filter(r, &req, &to);
-	r->cluster_id = to.cluster_id;
-	counter_add(&cluster_counters(r)->started, 1);
-	counter_add(&cluster_counters(r)->active, 1);
-	if (!filtered) {
-		proxy_request_fail_overload(r);
-	} else if (proxy_plan_make(r, m, &req, to.policy)) {
-		start(r, m);
-		proxy_plan_end_turn(r, &req);
-	}
-}
-
-// Not even a request object: HEADERS alone, so that nothing needs to be remembered.
-static void refuse(struct proxy *p, struct h2_stream *s, const struct h2_message *m)
-{
-	struct proxy_reply reply =
-		proxy_reply_for(LB_CAUSE_OVERLOAD, STR("too many live requests"));
-	counter_add(&p->link->counters.ended[LB_CAUSE_OVERLOAD], 1);
-	proxy_count(p, PROXY_REPLIES);
-	bool sent = proxy_reply_send(s, &reply, m->is_grpc, false);
-	if (!sent || !m->end_stream)
-		h2_stream_reset(s, sent ? H2_NO_ERROR : H2_INTERNAL_ERROR);
-}
-
 void proxy_request_answer_bad(struct proxy_request *r, uint16_t status)
 {
 	struct proxy_reply reply = proxy_reply_for(LB_CAUSE_CLIENT_PROTOCOL,
 		status == 431 ? STR("request header fields too large") : STR("bad request"));
 	reply.http_status = status;
 	proxy_request_fail(r, &reply, H2_PROTOCOL_ERROR);
-}
-
-void proxy_request_begin(
-	struct proxy_client *c, struct h2_stream *stream, const struct h2_message *m)
-{
-	struct proxy *p = c->conn.proxy;
-	counter_add(&p->link->counters.requests, 1);
-	counter_add(&p->link->counters.frontend_requests[c->frontend], 1);
-	struct proxy_request *r = pool_take(&p->requests);
-	if (!r) {
-		refuse(p, stream, m);
-		return;
-	}
-	*r = (struct proxy_request){.client = stream,
-		.owner = c,
-		.proxy = p,
-		.cluster_id = PROXY_NO_CLUSTER,
-		.timeout_field = PROXY_NO_FIELD,
-		.state = PROXY_REQUEST_PICKING,
-		.frontend = c->frontend,
-		.is_grpc = m->is_grpc,
-		.is_head = str_eq(m->method, STR("HEAD")),
-		.request_done = m->end_stream,
-		.waits_for_ready =
-			p->conf.frontends[c->frontend].wait_for_ready == PROXY_WAIT_ALWAYS};
-	h2_stream_set_user(stream, r);
-	proxy_request_enter(r);
-	if (m->bad)
-		proxy_request_answer_bad(r, m->bad);
-	else
-		route(r, m);
-	proxy_request_leave(r);
 }
 
 void proxy_request_client_closed(struct proxy_request *r, enum lb_cause cause)
@@ -327,59 +227,5 @@ void proxy_request_client_closed(struct proxy_request *r, enum lb_cause cause)
 	set_ending(r);
 	proxy_request_end(r, cause);
 	proxy_request_drop_upstream(r, H2_CANCEL); // HX-18
-	proxy_request_leave(r);
-}
-
-static struct proxy_reply reply_to_end(const struct proxy_upstream_end *end)
-{
-	struct proxy_reply reply = end->cause == LB_CAUSE_UPSTREAM_RESET
-	                                   ? proxy_reply_for_reset(end->code)
-	                                   : proxy_reply_for(end->cause, STR(""));
-	if (end->cause == LB_CAUSE_UPSTREAM_LOST)
-		reply.text = STR("the backend's connection was lost");
-	else if (end->cause == LB_CAUSE_UPSTREAM_PROTOCOL)
-		reply.text = STR("the backend broke the protocol");
-	else if (end->cause == LB_CAUSE_UPSTREAM_TOO_LARGE)
-		reply.text = STR("the backend's response header or trailers are too large");
-	if (end->reach == PROXY_REACH_UNREAD)
-		reply.text = STR("the backend left without it");
-	return reply;
-}
-
-// ERR-01: whose stream it was. Good until the next pick.
-static void name_backend(
-	struct proxy_request *r, const struct proxy_upstream_end *end, struct proxy_reply *reply)
-{
-	struct proxy *p = r->proxy;
-	const struct lb_cluster *c = lb_snapshot_cluster(p->snapshot, r->cluster_id);
-	char address[IP_PORT_TEXT_MAX], code[24] = "";
-	if (end->cause == LB_CAUSE_UPSTREAM_RESET && end->reach != PROXY_REACH_UNREAD)
-		snprintf(code, sizeof(code), " (RST_STREAM %u)", (unsigned)end->code);
-	snprintf(p->refusal, sizeof(p->refusal), "cluster %s: %s: %.*s%s", c ? c->name : "?",
-		ip_port_print(&p->backends[r->endpoint_id].addr, address), (int)reply->text.len,
-		reply->text.p, code);
-	reply->text = str_from(p->refusal);
-}
-
-void proxy_request_upstream_closed(struct proxy_request *r, const struct proxy_upstream_end *end)
-{
-	proxy_request_enter(r);
-	r->upstream = NULL;
-	proxy_booking_cut(r, end);
-	proxy_booking_close(r);
-	struct proxy_reply reply = reply_to_end(end);
-	uint64_t delay_ns;
-	if (proxy_retry_transparent(r, end)) {
-		proxy_attempt_back_to_queue(r);
-	} else if (r->state == PROXY_REQUEST_SENT &&
-		   proxy_retry_status(r, reply.grpc_status, NULL, &delay_ns)) {
-		proxy_attempt_begin_later(r, NULL, delay_ns);
-	} else if (r->state != PROXY_REQUEST_ENDING) {
-		name_backend(r, end, &reply);
-		// HX-20. Not REFUSED_STREAM, whatever gRPC makes of the code: the backend did
-		// something with the request.
-		proxy_request_cut_short(
-			r, &reply, end->code == H2_CANCEL ? H2_CANCEL : H2_INTERNAL_ERROR);
-	}
 	proxy_request_leave(r);
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One request: a client's stream, at most one backend's stream at a time, and what ties them
-// together from the first HEADERS to the one cause it ends with. Its life is told here: begin,
-// route, end. What route and filters want is plan.h's, looking for a backend attempt.h's and
-// pick.h's, what is counted of that booking.h's, doing so again retry.h's, the time it may take
-// deadline.h's; bytes and fields that pass through are forward.h's.
+// together from the first HEADERS to the one cause it ends with. Here are its state, its waiting
+// and its end. A fresh request goes one way down, from client.h to route.h (which cluster), plan.h
+// (what route and filters want), attempt.h, pick.h (which endpoint), backend.h (which connection),
+// upstream.h and forward.h (bytes and fields that pass through). All of these call this file, which
+// calls none of them. What must go up again goes through tables of functions, such as
+// proxy_attempt_events.
 //
 //   state     upstream   means                                          leads to
 //   PAUSED    none       waits for a time: a delay, a retry's backoff   PICKING ROOM SENT ENDING
@@ -110,8 +112,6 @@ struct proxy_request {
 	bool pick_failed : 1; // PICKING: the cluster failed when it was asked last
 };
 
-// A request arrived.
-void proxy_request_begin(struct proxy_client *, struct h2_stream *, const struct h2_message *);
 // As routing and pickers see it: borrowed from the message.
 struct lb_req proxy_request_view(const struct proxy_request *, const struct h2_message *);
 // Every handler of an event stands between these two. leave() frees what nothing holds any more.
@@ -153,8 +153,9 @@ void proxy_request_drop_upstream(struct proxy_request *, enum h2_error);
 // The backend has answered in full: it is forgotten, and told if the rest won't come (HX-15).
 void proxy_request_leave_upstream(struct proxy_request *);
 
-// The streams' last events, and what they mean if the request has no cause yet.
+// The client's stream is closed, and what that means if the request has no cause yet.
 void proxy_request_client_closed(struct proxy_request *, enum lb_cause);
+
 // How far an attempt surely got.
 enum proxy_reach {
 	PROXY_REACH_UNKNOWN, // the backend may have begun with it
@@ -169,4 +170,16 @@ struct proxy_upstream_end {
 	bool conn_lost; // all streams of its connection ended with it
 	uint32_t conn_number; // of its connection
 };
-void proxy_request_upstream_closed(struct proxy_request *, const struct proxy_upstream_end *);
+
+// What comes back from below to whom makes attempts.
+struct proxy_attempt_events {
+	// It waited for room at its backend: here it is.
+	void (*on_room)(struct proxy_request *, struct proxy_upstream *);
+	// It waited there, and the backend cannot serve it any more.
+	void (*on_no_room)(struct proxy_request *);
+	// The backend's stream ended before its answer was whole.
+	void (*on_closed)(struct proxy_request *, const struct proxy_upstream_end *);
+	// The answer was a status that the route's policy tries again, after this time. The
+	// backend's stream is forgotten.
+	void (*on_retry)(struct proxy_request *, uint64_t delay_ns);
+};

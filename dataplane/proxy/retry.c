@@ -123,7 +123,7 @@ bool proxy_retry_status(struct proxy_request *r, int grpc_status, const struct h
 		proxy_count(p, PROXY_RETRIES_EXHAUSTED);
 		return false;
 	}
-	if (proxy_queues_full(p)) {
+	if (proxy_queues_full(&p->queues)) {
 		proxy_count(p, PROXY_RETRIES_OVERFLOW);
 		return false;
 	}

@@ -12,6 +12,7 @@
 #include "lb/pick/leases.h"
 #include "lb/pick/limits.h"
 
+struct proxy_attempt_events;
 struct proxy_backend;
 struct proxy_client;
 struct proxy_conn;
@@ -107,6 +108,7 @@ struct proxy {
 	struct proxy_client *client_list; // those with HTTP/2 going on
 	struct proxy_conn *lingering; // of both kinds: have FIN to send or to get
 
+	const struct proxy_attempt_events *attempts; // who makes them
 	struct proxy_queues queues;
 	uint32_t *positions; // [LB_MAX_SLOTS], lb_pick_ctx.positions
 	struct proxy_notices notices;
@@ -134,12 +136,6 @@ struct proxy {
 	struct proxy_conf conf;
 	uint64_t counters[PROXY_N_COUNTERS];
 };
-
-// Nobody else may wait for a backend or a time.
-static inline bool proxy_queues_full(const struct proxy *p)
-{
-	return p->queues.n_waiting + p->queues.n_paused >= p->conf.max_queued;
-}
 
 static inline void proxy_count(struct proxy *p, enum proxy_counter which)
 {

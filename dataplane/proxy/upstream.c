@@ -223,7 +223,7 @@ static void on_closed(
 		.reach = reach_of(u, r, s, unprocessed),
 		.conn_lost = !u->conn.h2 && cause != LB_CAUSE_UPSTREAM_TOO_LARGE,
 		.conn_number = u->number};
-	proxy_request_upstream_closed(r, &end);
+	u->conn.proxy->attempts->on_closed(r, &end);
 }
 
 static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)

@@ -13,34 +13,28 @@
 
 static struct proxy proxy;
 static struct proxy_request request;
+static uint64_t left_ns; // of its time
 
 static int setup(void **state)
 {
-	proxy = (struct proxy){.max_fields = MAX_FIELDS, .wheel = twheel_new(0)};
+	proxy = (struct proxy){.max_fields = MAX_FIELDS};
 	proxy.fields = calloc(MAX_FIELDS + PROXY_ADDED_FIELDS, sizeof(*proxy.fields));
 	request = (struct proxy_request){
 		.proxy = &proxy, .is_grpc = true, .timeout_field = PROXY_NO_FIELD};
-	return proxy.fields && proxy.wheel ? 0 : -1;
+	left_ns = LB_NO_TIMEOUT;
+	return proxy.fields ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-	twheel_free(proxy.wheel);
 	free(proxy.fields);
 	return 0;
 }
 
-static void never(struct twheel_timer *t)
-{
-	fail();
-}
-
 static void set_deadline(uint64_t ns, bool capped)
 {
-	request.deadline.fire = never;
-	request.deadline_ns = ns;
 	request.capped = capped;
-	twheel_arm(proxy.wheel, &request.deadline, ns);
+	left_ns = ns;
 }
 
 struct pair {
@@ -58,7 +52,7 @@ static void expect(const struct pair *in, size_t n_in, const struct pair *out, s
 	if (request.is_grpc)
 		proxy_head_read(&request, &m);
 	for (int again = 0; again < 2; again++) {
-		assert_true(proxy_head_to_backend(&request, &m, NULL, &got));
+		assert_true(proxy_head_to_backend(&request, &m, NULL, left_ns, &got));
 		assert_int_equal(got.n_fields, n_out);
 		for (size_t i = 0; i < n_out; i++) {
 			assert_true(str_eq(got.fields[i].name, str_from(out[i].name)));
@@ -101,7 +95,7 @@ static void a_capped_deadline_is_told_in_place_or_at_the_end(void **state)
 	setup(NULL);
 	set_deadline(10000 * MS, true);
 	EXPECT(none, added);
-	twheel_advance(proxy.wheel, 9950 * MS);
+	left_ns = 50 * MS;
 	static const struct pair later[] = {
 		{"te", "trailers"}, {"a", "1"}, {"grpc-timeout", "50000000n"}};
 	EXPECT(none, later);
@@ -114,7 +108,7 @@ static void an_own_deadline_passes_untouched_until_time_has_passed(void **state)
 				 later[] = {{"te", "trailers"}, {"grpc-timeout", "900000u"}};
 	set_deadline(1000 * MS, false);
 	EXPECT(in, in);
-	twheel_advance(proxy.wheel, 100 * MS);
+	left_ns = 900 * MS;
 	request.replay.head_len = 1; // it was stored meanwhile
 	EXPECT(in, later);
 }
@@ -171,10 +165,10 @@ static void too_many_fields_are_refused(void **state)
 	struct h2_message m = {.kind = H2_REQUEST, .fields = fields, .n_fields = MAX_FIELDS}, out;
 	request.n_failed = 1;
 	set_deadline(MS, true);
-	assert_true(proxy_head_to_backend(&request, &m, NULL, &out));
+	assert_true(proxy_head_to_backend(&request, &m, NULL, left_ns, &out));
 	assert_int_equal(out.n_fields, MAX_FIELDS + 3);
 	m.n_fields++;
-	assert_false(proxy_head_to_backend(&request, &m, NULL, &out));
+	assert_false(proxy_head_to_backend(&request, &m, NULL, left_ns, &out));
 }
 
 // A28-P05, A28-P06: however it was matched.
@@ -182,7 +176,7 @@ static void the_path_goes_on_as_it_came(void **state)
 {
 	struct h2_message m = {.kind = H2_REQUEST, .path = STR("/Pkg.S/../M%2f?q=1#f")}, out;
 	proxy_head_read(&request, &m);
-	assert_true(proxy_head_to_backend(&request, &m, NULL, &out));
+	assert_true(proxy_head_to_backend(&request, &m, NULL, left_ns, &out));
 	assert_true(str_eq(out.path, STR("/Pkg.S/../M%2f?q=1#f")));
 }
 

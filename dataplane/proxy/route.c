@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/route.h"
+
+#include "dataplane/proxy/attempt.h"
+#include "dataplane/proxy/client.h"
+#include "dataplane/proxy/plan.h"
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/state.h"
+#include "lb/pick/link.h"
+#include "lb/route/route.h"
+#include "lb/snapshot.h"
+
+// Which cluster, or the answer that there is none.
+static void route(struct proxy_request *r, const struct h2_message *m)
+{
+	struct proxy *p = r->proxy;
+	const struct lb_frontend *f = lb_snapshot_frontend(p->snapshot, r->frontend);
+	if (!f->routes) {
+		proxy_request_fail_with(r, LB_CAUSE_NO_CONFIG, str_from(f->error));
+		return;
+	}
+	struct lb_req req = proxy_request_view(r, m);
+	struct lb_route_ctx ctx = {.rand = &p->rand, .scratch = p->route_scratch};
+	struct lb_route_result to = lb_route_find(f->routes, &req, &ctx);
+	switch (to.kind) {
+	case LB_ROUTE_CLUSTER:
+		break;
+	case LB_ROUTE_UNSUPPORTED:
+		proxy_request_fail_with(
+			r, LB_CAUSE_NO_ACTION, STR("the route's action is unsupported"));
+		return;
+	case LB_ROUTE_NO_VHOST:
+		proxy_request_fail_with(
+			r, LB_CAUSE_NO_ROUTE, STR("no virtual host for this authority"));
+		return;
+	case LB_ROUTE_NONE:
+		proxy_request_fail_with(r, LB_CAUSE_NO_ROUTE, STR("no route matches"));
+		return;
+	}
+	bool filtered = proxy_plan_filter(r, &req, &to);
+	r->cluster_id = to.cluster_id;
+	struct lb_cluster_counters *c = &p->link->clusters[r->cluster_id];
+	counter_add(&c->started, 1);
+	counter_add(&c->active, 1);
+	if (!filtered) {
+		proxy_request_fail_overload(r);
+	} else if (proxy_plan_make(r, m, &req, to.policy)) {
+		proxy_attempt_first(r, m);
+		proxy_plan_end_turn(r, &req);
+	}
+}
+
+// Not even a request object: HEADERS alone, so that nothing needs to be remembered.
+static void refuse(struct proxy *p, struct h2_stream *s, const struct h2_message *m)
+{
+	struct proxy_reply reply =
+		proxy_reply_for(LB_CAUSE_OVERLOAD, STR("too many live requests"));
+	counter_add(&p->link->counters.ended[LB_CAUSE_OVERLOAD], 1);
+	proxy_count(p, PROXY_REPLIES);
+	bool sent = proxy_reply_send(s, &reply, m->is_grpc, false);
+	if (!sent || !m->end_stream)
+		h2_stream_reset(s, sent ? H2_NO_ERROR : H2_INTERNAL_ERROR);
+}
+
+void proxy_route_request(
+	struct proxy_client *c, struct h2_stream *stream, const struct h2_message *m)
+{
+	struct proxy *p = c->conn.proxy;
+	counter_add(&p->link->counters.requests, 1);
+	counter_add(&p->link->counters.frontend_requests[c->frontend], 1);
+	struct proxy_request *r = pool_take(&p->requests);
+	if (!r) {
+		refuse(p, stream, m);
+		return;
+	}
+	*r = (struct proxy_request){.client = stream,
+		.owner = c,
+		.proxy = p,
+		.cluster_id = PROXY_NO_CLUSTER,
+		.timeout_field = PROXY_NO_FIELD,
+		.state = PROXY_REQUEST_PICKING,
+		.frontend = c->frontend,
+		.is_grpc = m->is_grpc,
+		.is_head = str_eq(m->method, STR("HEAD")),
+		.request_done = m->end_stream,
+		.waits_for_ready =
+			p->conf.frontends[c->frontend].wait_for_ready == PROXY_WAIT_ALWAYS};
+	h2_stream_set_user(stream, r);
+	proxy_request_enter(r);
+	if (m->bad)
+		proxy_request_answer_bad(r, m->bad);
+	else
+		route(r, m);
+	proxy_request_leave(r);
+}
