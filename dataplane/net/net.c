@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Birth and death of a worker's network layer, and its face towards TCP.
+// Birth and death of a worker's network layer, its face towards TCP, and which of the frames that
+// arrive are for us, and what they carry.
 #include "dataplane/net/inside.h"
 #include "lb/base/check.h"
 #include "lb/base/lines.h"
@@ -100,6 +101,66 @@ static uint16_t io_mtu(void *ctx, const struct tcp_flow *flow)
 struct tcp_io net_tcp_io(struct net *net)
 {
 	return (struct tcp_io){.reserve = io_reserve, .emit = io_emit, .mtu = io_mtu, .ctx = net};
+}
+
+static bool mac_eq(const uint8_t *a, const uint8_t *b)
+{
+	return memcmp(a, b, ETH_ADDRESS) == 0;
+}
+
+static const uint8_t everybody[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+void net_hear(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
+{
+	if (len < ETH_HEADER || frame[6] & 1 || load16(frame + 12) != ETH_TYPE_ARP)
+		return;
+	if (mac_eq(frame, net->ports[port].mac) || mac_eq(frame, everybody))
+		arp_hear(net, port, frame + ETH_HEADER, len - ETH_HEADER);
+}
+
+// Whatever is not a packet for this station alone.
+static APART void input_other(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
+{
+	if (len < ETH_HEADER) {
+		net_count(net, NET_eth_short);
+		return;
+	}
+	bool broadcast = mac_eq(frame, everybody);
+	if (!broadcast && !mac_eq(frame, net->ports[port].mac)) {
+		net_count(net, NET_eth_not_ours);
+		return;
+	}
+	if (frame[ETH_ADDRESS] & 1) { // a group can't send
+		net_count(net, NET_eth_bad_source);
+		return;
+	}
+	switch (load16(frame + 12)) {
+	case ETH_TYPE_IP4:
+		ip4_input(net, frame + ETH_HEADER, len - ETH_HEADER, broadcast);
+		break;
+	case ETH_TYPE_ARP:
+		arp_input(net, port, frame + ETH_HEADER, len - ETH_HEADER);
+		break;
+	case 0x8100: // 802.1Q
+	case 0x88a8: // 802.1ad
+		net_count(net, NET_eth_vlan);
+		break;
+	case 0x86dd:
+		net_count(net, NET_eth_ip6);
+		break;
+	default:
+		net_count(net, NET_eth_unknown_type);
+	}
+}
+
+void net_input(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
+{
+	net_count(net, NET_rx_frames);
+	if (len >= ETH_HEADER && mac_eq(frame, net->ports[port].mac) && !(frame[ETH_ADDRESS] & 1) &&
+		load16(frame + 12) == ETH_TYPE_IP4)
+		ip4_input(net, frame + ETH_HEADER, len - ETH_HEADER, false);
+	else
+		input_other(net, port, frame, len);
 }
 
 void net_renew_port(struct net *net, uint32_t port, const uint8_t mac[6])
