@@ -138,36 +138,6 @@ static size_t min_size(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-bool h2_put_data(struct h2_stream *s, const uint8_t *data, size_t len, bool end)
-{
-	struct h2_conn *c = s->conn;
-	struct pool *chunks = c->ctx->chunks;
-	// One for the frame header, one for the cut in the queue.
-	if (pool_left(chunks) < 2) {
-		h2_count(c->ctx, H2_C_no_memory);
-		return false;
-	}
-	uint8_t *head = buf_reserve(c->out, chunks, H2_FRAME_HEAD);
-	CHECK(head);
-	h2_frame_pack(head, &(struct h2_frame){
-				    .length = (uint32_t)len,
-				    .type = H2_DATA,
-				    .flags = end ? H2_FLAG_END_STREAM : 0,
-				    .id = s->id,
-			    });
-	bool ok = data ? buf_append(c->out, chunks, data, len)
-	               : buf_move(c->out, &s->out, len, chunks);
-	CHECK(ok);
-	c->written += H2_FRAME_HEAD + len;
-	c->send_window -= (int64_t)len;
-	if (c->send_window <= 0)
-		c->spent_ns = h2_now(c->ctx);
-	s->send_window -= (int64_t)len;
-	c->n_data_sent++;
-	h2_count(c->ctx, H2_C_frames_out_data);
-	return true;
-}
-
 static void took_end(struct h2_stream *s)
 {
 	s->sent_end = true;

@@ -188,12 +188,11 @@ void h2_put_goaway(struct h2_conn *, uint32_t last_id, enum h2_error code);
 // written.
 void h2_greeting_pack(struct h2_greeting *, const struct h2_conf *, enum h2_role);
 bool h2_put_greeting(struct h2_conn *);
+// A DATA frame (RFC 9113 6.1) within windows, whose accounts it keeps. data NULL = from the
+// stream's queue. False = no memory, nothing written, and the connection goes on.
+bool h2_put_data(struct h2_stream *, const uint8_t *data, size_t len, bool end);
 // A connection error (RFC 9113 5.4.1): GOAWAY is queued, nothing else will be.
 void h2_conn_fail(struct h2_conn *, enum h2_error code);
-
-// conn.c: a DATA frame (RFC 9113 6.1) within windows, whose accounts it keeps. data NULL = from the
-// stream's queue. False = no memory.
-bool h2_put_data(struct h2_stream *, const uint8_t *data, size_t len, bool end);
 
 // message.c
 bool h2_put_message(struct h2_stream *, const struct h2_message *, bool end_stream);

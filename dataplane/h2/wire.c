@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control frames into the connection's output.
+// Control frames and DATA into the connection's output.
 #include "dataplane/h2/impl.h"
 #include "lb/base/check.h"
 
@@ -124,4 +124,34 @@ void h2_conn_fail(struct h2_conn *c, enum h2_error code)
 	c->error = code;
 	h2_count(c->ctx, H2_C_conn_errors);
 	buf_clear(&c->rx.pending, c->ctx->chunks);
+}
+
+bool h2_put_data(struct h2_stream *s, const uint8_t *data, size_t len, bool end)
+{
+	struct h2_conn *c = s->conn;
+	struct pool *chunks = c->ctx->chunks;
+	// One for the frame header, one for the cut in the queue.
+	if (pool_left(chunks) < 2) {
+		h2_count(c->ctx, H2_C_no_memory);
+		return false;
+	}
+	uint8_t *head = buf_reserve(c->out, chunks, H2_FRAME_HEAD);
+	CHECK(head);
+	h2_frame_pack(head, &(struct h2_frame){
+				    .length = (uint32_t)len,
+				    .type = H2_DATA,
+				    .flags = end ? H2_FLAG_END_STREAM : 0,
+				    .id = s->id,
+			    });
+	bool ok = data ? buf_append(c->out, chunks, data, len)
+	               : buf_move(c->out, &s->out, len, chunks);
+	CHECK(ok);
+	c->written += H2_FRAME_HEAD + len;
+	c->send_window -= (int64_t)len;
+	if (c->send_window <= 0)
+		c->spent_ns = h2_now(c->ctx);
+	s->send_window -= (int64_t)len;
+	c->n_data_sent++;
+	h2_count(c->ctx, H2_C_frames_out_data);
+	return true;
 }
