@@ -175,7 +175,6 @@ bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
 {
 	uint32_t wnd = seg->wnd << c->snd_wscale;
 	bool probing = c->snd_nxt == c->snd_una;
-	bool was_done = c->fin_acked;
 	bool reported = c->sack_on && seg->opts.n_sack;
 	if (seq_lt(c->snd_una, seg->ack)) {
 		if (!advance(c, seg))
@@ -197,16 +196,13 @@ bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
 		tcp_ack_window(c, seg->seq, seg->ack, wnd);
 	if (tcp_output_pending(c))
 		tcp_conn_mark_dirty(c);
-	if (c->fin_acked && !was_done)
-		tcp_conn_finish_if_done(c);
-	return !c->dead;
+	return true;
 }
 
 void tcp_ack_timeout(struct tcp_conn *c)
 {
 	tcp_count(c->stack, TCP_TIMEOUTS);
 	tcp_cc_ops(c)->on_timeout(&c->cc, c->mss, c->snd_max - c->snd_una, c->n_backoff == 0);
-	tcp_conn_refresh_mss(c); // the path may have told of a smaller MTU
 	c->in_recovery = c->rtx_due = c->timing = false;
 	c->tail_probe_due = c->tail_probe_out = false;
 	c->n_dup_acks = 0;

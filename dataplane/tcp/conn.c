@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-_Static_assert(TWHEEL_NS_PER_TICK == NS_PER_MS, "the clock of timestamps ticks once a millisecond");
-
 const char *tcp_close_reason_name(enum tcp_close_reason reason)
 {
 	static const char *const names[TCP_N_CLOSE_REASONS] = {
@@ -49,7 +47,7 @@ struct tcp_conn *tcp_conn_new(struct tcp_stack *s, const struct tcp_flow *flow, 
 	c->stack = s;
 	c->hash = hash;
 	c->flow = *flow;
-	c->timer.fire = tcp_timer_fire;
+	c->timer.fire = s->expire;
 	c->rto_ns = TCP_RTO_INITIAL;
 	c->user_timeout_ns = TCP_USER_TIMEOUT;
 	c->our_mss = tcp_flow_mss(s, flow);
@@ -61,11 +59,6 @@ struct tcp_conn *tcp_conn_new(struct tcp_stack *s, const struct tcp_flow *flow, 
 	c->long_way = s->conf.long_way;
 	s->n_conns++;
 	return c;
-}
-
-uint32_t tcp_ts_now(const struct tcp_conn *c)
-{
-	return (uint32_t)twheel_now_tick(c->stack->wheel) + c->ts_offset; // milliseconds
 }
 
 // path_mss: tcp_flow_mss()
@@ -108,18 +101,6 @@ void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
 	tcp_cc_ops(c)->init(&c->cc, c->mss);
 }
 
-void tcp_conn_hold(struct tcp_conn *c)
-{
-	c->n_held++;
-}
-
-void tcp_conn_unhold(struct tcp_conn *c)
-{
-	DCHECK(c->n_held > 0);
-	if (--c->n_held == 0 && c->dead)
-		pool_put(&c->stack->conns, c);
-}
-
 void tcp_conn_drop(struct tcp_conn *c)
 {
 	struct tcp_stack *s = c->stack;
@@ -159,12 +140,6 @@ void tcp_conn_finish_if_done(struct tcp_conn *c)
 	if (!c->no_time_wait)
 		tcp_tw_add(c);
 	tcp_conn_close(c, TCP_CLOSE_DONE);
-}
-
-void tcp_conn_mark_dirty(struct tcp_conn *c)
-{
-	if (!c->dirty.next)
-		tcp_link_append(&c->stack->dirty, &c->dirty);
 }
 
 struct tcp_conn *tcp_connect(struct tcp_stack *s, const struct tcp_flow *wanted,
@@ -220,7 +195,10 @@ void tcp_conn_push(struct tcp_conn *c)
 void tcp_conn_resume(struct tcp_conn *c)
 {
 	DCHECK(!c->dead);
-	tcp_recv_resume(c);
+	tcp_conn_hold(c);
+	if (tcp_recv_resume(c) && !c->dead)
+		tcp_conn_finish_if_done(c);
+	tcp_conn_unhold(c);
 }
 
 void tcp_conn_shutdown(struct tcp_conn *c)

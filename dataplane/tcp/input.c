@@ -344,6 +344,10 @@ void tcp_conn_input(struct tcp_conn *c, struct tcp_seg *seg)
 	}
 	if (!tcp_ack_input(c, seg))
 		return;
-	if (seg->len || seg->flags & TCP_FIN)
-		tcp_recv_input(c, seg);
+	tcp_conn_finish_if_done(c);
+	if (c->dead || (!seg->len && !(seg->flags & TCP_FIN)))
+		return;
+	tcp_recv_input(c, seg);
+	if (!c->dead)
+		tcp_conn_finish_if_done(c);
 }

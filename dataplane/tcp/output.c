@@ -148,12 +148,6 @@ static bool send_data(struct tcp_conn *c, uint32_t seq, uint32_t len, bool fin)
 	return true;
 }
 
-bool tcp_output_pending(const struct tcp_conn *c)
-{
-	uint32_t queued = (uint32_t)c->sendq.len + (c->shut && !c->fin_acked ? 1 : 0);
-	return c->snd_nxt - c->snd_una < queued;
-}
-
 // Bytes in the network, as far as is known, of those that were sent since snd_nxt fell back.
 static uint32_t in_flight(const struct tcp_conn *c)
 {

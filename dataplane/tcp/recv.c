@@ -48,8 +48,6 @@ static void drain(struct tcp_conn *c)
 	if (c->fin_received && !c->recvq.len && !c->eof_told) {
 		c->eof_told = true;
 		c->ops->on_eof(c, c->user);
-		if (!c->dead)
-			tcp_conn_finish_if_done(c);
 	}
 }
 
@@ -133,20 +131,21 @@ void tcp_recv_input(struct tcp_conn *c, const struct tcp_seg *seg)
 	drain(c);
 }
 
-void tcp_recv_resume(struct tcp_conn *c)
+bool tcp_recv_resume(struct tcp_conn *c)
 {
 	if (c->delivering) {
 		c->resume_asked = true;
-		return;
+		return false;
 	}
 	if (!c->paused)
-		return;
+		return false;
 	c->paused = false;
-	tcp_conn_hold(c);
 	drain(c);
+	if (c->dead || (c->fin_acked && c->eof_told)) // no window is of use any more
+		return true;
 	uint32_t window = c->stack->conf.recv_window;
 	int32_t opened = seq_diff(tcp_recv_edge(c), c->rcv_adv);
-	if (!c->dead && opened >= (int32_t)min_u32(c->our_mss, window / 2))
+	if (opened >= (int32_t)min_u32(c->our_mss, window / 2))
 		ack_soon(c);
-	tcp_conn_unhold(c);
+	return true;
 }

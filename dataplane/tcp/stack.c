@@ -49,6 +49,7 @@ struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io
 	tcp_link_init(&s->tw_order);
 	s->tw_timer.fire = tcp_tw_fire;
 	s->again.fire = again_fire;
+	s->expire = tcp_expire_fire;
 	uint32_t n_buckets = table_size(conf->max_conns);
 	uint32_t n_tw_buckets = table_size(conf->max_time_wait);
 	s->table_mask = n_buckets - 1;

@@ -223,6 +223,7 @@ struct tcp_stack {
 	struct tcp_link tw_order;
 	struct twheel_timer tw_timer;
 	struct twheel_timer again; // makes a next turn happen when a flush left something over
+	void (*expire)(struct twheel_timer *); // of each connection's timer
 	struct rand rand;
 	uint32_t next_port;
 	uint32_t n_conns, n_half_open;
@@ -322,24 +323,55 @@ static inline void tcp_ack_trail(struct tcp_conn *c)
 		c->recover = c->snd_una - 1;
 }
 
+_Static_assert(TWHEEL_NS_PER_TICK == NS_PER_MS, "the clock of timestamps ticks once a millisecond");
+
+static inline uint32_t tcp_ts_now(const struct tcp_conn *c)
+{
+	return (uint32_t)twheel_now_tick(c->stack->wheel) + c->ts_offset; // milliseconds
+}
+
+// It is freed no earlier than all who hold it let go.
+static inline void tcp_conn_hold(struct tcp_conn *c)
+{
+	c->n_held++;
+}
+
+static inline void tcp_conn_unhold(struct tcp_conn *c)
+{
+	DCHECK(c->n_held > 0);
+	if (--c->n_held == 0 && c->dead)
+		pool_put(&c->stack->conns, c);
+}
+
+// The next flush looks at it.
+static inline void tcp_conn_mark_dirty(struct tcp_conn *c)
+{
+	if (!c->dirty.next)
+		tcp_link_append(&c->stack->dirty, &c->dirty);
+}
+
+// Data or FIN not sent yet.
+static inline bool tcp_output_pending(const struct tcp_conn *c)
+{
+	uint32_t queued = (uint32_t)c->sendq.len + (c->shut && !c->fin_acked ? 1 : 0);
+	return c->snd_nxt - c->snd_una < queued;
+}
+
 // conn.c: the life of a control block.
 // NULL = no memory. In no table, no owner; iss is set, state and all other sequence numbers are the
 // caller's to set.
 struct tcp_conn *tcp_conn_new(struct tcp_stack *, const struct tcp_flow *, uint32_t hash);
 // Takes the peer's SYN: sequence number, window, and what its options agree to.
 void tcp_conn_take_syn(struct tcp_conn *, const struct tcp_seg *);
-void tcp_conn_hold(struct tcp_conn *);
-void tcp_conn_unhold(struct tcp_conn *); // may free it
 // Ends it: the owner hears on_closed, if there is one.
 void tcp_conn_close(struct tcp_conn *, enum tcp_close_reason);
-// Both FINs are through and the owner has read everything: TIME_WAIT or nothing follows.
+// If both FINs are through and the owner has read everything: TIME_WAIT or nothing follows. To be
+// asked by whom ack.c or recv.c may have brought that about.
 void tcp_conn_finish_if_done(struct tcp_conn *);
 // Leaves the table and gives everything back, without a word to anyone.
 void tcp_conn_drop(struct tcp_conn *);
-void tcp_conn_mark_dirty(struct tcp_conn *);
 void tcp_conn_refresh_mss(struct tcp_conn *);
 uint16_t tcp_flow_mss(const struct tcp_stack *, const struct tcp_flow *); // by the MTU
-uint32_t tcp_ts_now(const struct tcp_conn *);
 
 // table.c: lookup, ports and sequence numbers, all keyed by the secret.
 uint32_t tcp_flow_hash(const struct tcp_stack *, const struct tcp_flow *);
@@ -388,7 +420,9 @@ void tcp_ack_late(struct tcp_conn *); // time is up for what is missing before a
 void tcp_recv_input(struct tcp_conn *, const struct tcp_seg *);
 // Bytes at rcv_nxt, within the window, for an owner who was given all before them.
 void tcp_recv_in_order(struct tcp_conn *, const uint8_t *data, uint32_t len);
-void tcp_recv_resume(struct tcp_conn *);
+// Gives the owner what was kept. False = it wants none, or is at it. The caller holds the
+// connection.
+bool tcp_recv_resume(struct tcp_conn *);
 uint32_t tcp_recv_edge(const struct tcp_conn *); // right edge of the window that we can offer
 
 // ooo.c: bytes beyond a hole.
@@ -420,7 +454,6 @@ enum tcp_output_result {
 	TCP_OUTPUT_BLOCKED, // no buffer came, something is left
 };
 enum tcp_output_result tcp_output(struct tcp_conn *);
-bool tcp_output_pending(const struct tcp_conn *); // data or FIN not sent yet
 // Segments without a connection. A RST in answer to a segment (RFC 9293 3.10.7.1):
 void tcp_output_rst_reply(struct tcp_stack *, const struct tcp_flow *, const struct tcp_seg *);
 void tcp_output_rst(struct tcp_conn *);
@@ -436,12 +469,14 @@ bool tcp_plain_send(struct tcp_conn *, uint32_t len);
 // timer.c
 void tcp_timer_set(struct tcp_conn *, enum tcp_timer, uint64_t at_ns);
 void tcp_timer_stop(struct tcp_conn *, enum tcp_timer);
-void tcp_timer_fire(struct twheel_timer *);
 void tcp_rtx_start(struct tcp_conn *); // from now
 bool tcp_may_probe_tail(const struct tcp_conn *);
 void tcp_rtt_sample(struct tcp_conn *, uint64_t rtt_ns);
 // By the timestamp that the segment echoes (RFC 7323 4). False = it has none that makes sense.
 bool tcp_rtt_sample_echo(struct tcp_conn *, const struct tcp_seg *);
+
+// expire.c: what follows when a connection's deadlines pass.
+void tcp_expire_fire(struct twheel_timer *);
 
 // timewait.c
 void tcp_tw_add(struct tcp_conn *);

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows when a deadline of a connection has passed.
+#include "dataplane/tcp/tcp_internal.h"
+#include "lb/base/container_of.h"
+
+#define KEEPALIVE_PROBES 8 // in one user timeout
+
+static void backoff(struct tcp_conn *c)
+{
+	if (c->n_backoff < UINT8_MAX)
+		c->n_backoff++;
+}
+
+static void give_up(struct tcp_conn *c)
+{
+	tcp_output_rst(c);
+	tcp_conn_close(c, TCP_CLOSE_TIMEOUT);
+}
+
+static void timed_out(struct tcp_conn *c)
+{
+	tcp_ack_timeout(c);
+	tcp_conn_refresh_mss(c); // the path may have told of a smaller MTU
+}
+
+static void rtx_fired(struct tcp_conn *c)
+{
+	if (c->state != TCP_OPEN) {
+		backoff(c);
+		c->syn_due = true;
+		c->timing = false; // Karn
+		tcp_conn_mark_dirty(c);
+		tcp_rtx_start(c);
+		return;
+	}
+	if (tcp_now(c->stack) >= c->progress_ns + c->user_timeout_ns) {
+		give_up(c);
+		return;
+	}
+	if (c->tail_probe_next) {
+		c->tail_probe_due = c->tail_probe_out = true;
+		tcp_conn_mark_dirty(c);
+		tcp_rtx_start(c);
+		return;
+	}
+	if (c->snd_nxt == c->snd_una && tcp_output_pending(c) && c->snd_wnd < c->mss)
+		c->probe_due = true; // RFC 9293 3.8.6.1
+	else if (c->snd_max != c->snd_una)
+		timed_out(c);
+	backoff(c);
+	tcp_conn_mark_dirty(c);
+	tcp_rtx_start(c);
+}
+
+static void keepalive_fired(struct tcp_conn *c)
+{
+	uint64_t now = tcp_now(c->stack), silent = now - c->heard_ns;
+	uint64_t end = c->heard_ns + c->keepalive_ns + c->user_timeout_ns;
+	uint64_t next = now + c->user_timeout_ns / KEEPALIVE_PROBES;
+	if (c->state != TCP_OPEN || silent < c->keepalive_ns) {
+		next = (c->state == TCP_OPEN ? c->heard_ns : now) + c->keepalive_ns;
+	} else if (now >= end) {
+		give_up(c);
+		return;
+	} else if (c->snd_una == c->snd_max) { // else retransmissions ask already
+		c->keepalive_due = true;
+		tcp_conn_mark_dirty(c);
+	}
+	tcp_timer_set(c, TCP_TIMER_KEEPALIVE, next < end || c->state != TCP_OPEN ? next : end);
+}
+
+static void handshake_expired(struct tcp_conn *c)
+{
+	if (!c->ops) {
+		tcp_count(c->stack, TCP_HALF_OPEN_EXPIRED);
+		tcp_conn_drop(c);
+	} else {
+		tcp_conn_close(c, TCP_CLOSE_CONNECT_TIMEOUT);
+	}
+}
+
+static void fire_one(struct tcp_conn *c, enum tcp_timer which)
+{
+	switch (which) {
+	case TCP_TIMER_RTX:
+		rtx_fired(c);
+		break;
+	case TCP_TIMER_ACK:
+		c->ack_due = true;
+		tcp_conn_mark_dirty(c);
+		break;
+	case TCP_TIMER_KEEPALIVE:
+		keepalive_fired(c);
+		break;
+	case TCP_TIMER_REORDER:
+		tcp_ack_late(c);
+		break;
+	case TCP_TIMER_HANDSHAKE:
+		handshake_expired(c);
+		break;
+	case TCP_TIMER_RESUME:
+	default:
+		tcp_conn_resume(c);
+	}
+}
+
+void tcp_expire_fire(struct twheel_timer *t)
+{
+	struct tcp_conn *c = CONTAINER_OF(t, struct tcp_conn, timer);
+	uint64_t now = tcp_now(c->stack);
+	tcp_conn_hold(c);
+	for (unsigned i = 0; i < TCP_N_TIMERS && !c->dead; i++) {
+		if (!c->deadlines[i] || c->deadlines[i] > now)
+			continue;
+		c->deadlines[i] = 0;
+		fire_one(c, (enum tcp_timer)i);
+	}
+	for (unsigned i = 0; i < TCP_N_TIMERS && !c->dead; i++)
+		if (c->deadlines[i])
+			tcp_timer_set(c, (enum tcp_timer)i, c->deadlines[i]);
+	tcp_conn_unhold(c);
+}
