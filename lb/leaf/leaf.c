@@ -16,7 +16,6 @@
 #include "lb/policy/priority.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
