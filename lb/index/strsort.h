@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorts byte strings, in byte order, a string before those that start with it. Made for many that
 // share long beginnings: eight bytes are looked at at a time, and none twice (multikey quicksort,
-// Bentley and Sedgewick).
+// Bentley and Sedgewick). Why not qsort(): docs/decisions/strsort.md.
 // Thread: any. Pure.
 #pragma once
 
