@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/assemble/load_report.h"
 
-#include "ctrl/assemble/ids.h"
-#include "ctrl/assemble/workers.h"
+#include "ctrl/assemble/load_numbers.h"
+#include "ctrl/assemble/load_servers.h"
 #include "ctrl/base/strmap.h"
-#include "ctrl/xds/bootstrap/bootstrap.h"
-#include "ctrl/xds/bootstrap/node.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/base/log.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/drop.h"
+#include "lb/pick/link.h"
 #include "lb/pick/loads.h"
 #include "lb/pick/metrics.h"
 #include "proto/text.h"
@@ -44,18 +43,10 @@ struct load_counter {
 	char texts[]; // key and place
 };
 
-// One server, once it was to be reported to.
-struct destination {
-	struct destination *next; // in order of first use
-	struct load_report *report;
-	const struct xds_server_conf *server;
-	struct xds_lrs *lrs;
-};
-
 struct load_leaf {
 	struct load_leaf *next, *prev; // of the report
 	struct load_report *report;
-	struct destination *to;
+	struct load_server *to;
 	struct xds_load_cluster *cluster; // counted
 	struct strmap by_key[N_KINDS];
 	struct load_counter *first, **last;
@@ -67,21 +58,12 @@ struct load_leaf {
 	struct lb_metrics *metrics; // counted; NULL = none are wanted
 };
 
-struct number {
-	struct load_counter *counter; // NULL = at rest, or never used
-	uint64_t idle; // its open_requests() when nobody is in flight
-	bool had_drops; // its last use: they are counted as issued alone
-};
-
 struct load_report {
 	struct load_report_conf conf;
-	struct xds_node node;
-	struct destination *destinations;
+	struct load_servers servers;
 	struct load_leaf *leaves;
 	struct twheel_timer sweep; // armed while something is leaving
-	uint32_t n_numbers; // with 0, which is nobody's
-	struct number *numbers;
-	struct ids ids; // number - 1
+	struct load_numbers numbers; // whose owners are counters
 	uint32_t n_leaving;
 	uint32_t n_lists; // of metrics, so far
 	bool refusing; // logged
@@ -90,60 +72,11 @@ struct load_report {
 
 // Counters
 
-// Ends before beginnings: a request that ends meanwhile counts as one still in flight, not as one
-// that never began.
-static struct lb_load_counters sum(const struct load_report *r, uint32_t index)
-{
-	struct lb_load_counters s = {0};
-	for (uint32_t i = 0; i < workers_count(r->conf.workers); i++) {
-		const struct lb_load_counters *c = &workers_link(r->conf.workers, i)->loads[index];
-		s.ok += counter_read(&c->ok);
-		s.failed += counter_read(&c->failed);
-		s.issued += counter_read(&c->issued);
-	}
-	return s;
-}
-
-static uint64_t open_requests(const struct lb_load_counters *s)
-{
-	return s->issued - s->ok - s->failed;
-}
-
-// False = none is left.
-static bool take_number(struct load_report *r, uint32_t *ret)
-{
-	uint64_t now_ns = twheel_now(r->conf.wheel);
-	for (uint32_t tries = r->ids.n_resting + 1; tries > 0; tries--) {
-		uint32_t id = ids_take(&r->ids, now_ns);
-		if (id == IDS_NONE)
-			return false;
-		struct number *n = &r->numbers[id + 1];
-		struct lb_load_counters s = sum(r, id + 1);
-		if (n->had_drops)
-			n->idle = open_requests(&s);
-		if (open_requests(&s) == n->idle) {
-			*ret = id + 1;
-			return true;
-		}
-		ids_give(&r->ids, id,
-			now_ns); // a request came late, by an old snapshot, and has not ended
-	}
-	return false;
-}
-
-static void give_number(struct load_report *r, uint32_t index)
-{
-	struct number *n = &r->numbers[index];
-	n->had_drops = n->counter->kind == CATEGORY;
-	n->counter = NULL;
-	ids_give(&r->ids, index - 1, twheel_now(r->conf.wheel));
-}
-
 static void counter_free(struct load_counter *c)
 {
 	struct load_leaf *leaf = c->leaf;
 	strmap_remove(&leaf->by_key[c->kind], &c->link);
-	give_number(leaf->report, c->index);
+	load_numbers_give(&leaf->report->numbers, c->index, c->kind == CATEGORY);
 	leaf->report->counted.n_counters--;
 	free(c);
 }
@@ -163,15 +96,15 @@ static struct load_counter *counter_new(
 		free(c);
 		return NULL;
 	}
-	if (!take_number(r, &c->index)) {
+	c->index = load_numbers_take(&r->numbers, c);
+	if (!c->index) {
 		strmap_remove(&leaf->by_key[kind], &c->link);
 		free(c);
 		return NULL;
 	}
 	c->leaf = leaf;
 	c->kind = kind;
-	c->told = sum(r, c->index);
-	r->numbers[c->index].counter = c;
+	c->told = load_numbers_sum(&r->numbers, c->index);
 	r->counted.n_counters++;
 	*leaf->last = c;
 	leaf->last = &c->next;
@@ -212,7 +145,7 @@ static uint32_t refuse(struct load_report *r)
 	if (!r->refusing)
 		log_warn("load reports leave something out",
 			"reason=\"no counter is left, or no memory\" counters=%u",
-			r->n_numbers - 1);
+			r->numbers.n - 1);
 	r->refusing = true;
 	return 0;
 }
@@ -222,9 +155,9 @@ static uint32_t refuse(struct load_report *r)
 // True = all that was counted is told, and nobody is in flight. in_progress: also tell those.
 static bool tell_locality(struct load_counter *c, bool in_progress)
 {
-	struct load_report *r = c->leaf->report;
-	struct lb_load_counters now = sum(r, c->index);
-	int64_t n_open = (int64_t)(open_requests(&now) - r->numbers[c->index].idle);
+	const struct load_numbers *numbers = &c->leaf->report->numbers;
+	struct lb_load_counters now = load_numbers_sum(numbers, c->index);
+	int64_t n_open = load_numbers_in_flight(numbers, c->index, &now);
 	struct xds_load_requests add = {
 		.issued = now.issued - c->told.issued,
 		.ok = now.ok - c->told.ok,
@@ -241,7 +174,7 @@ static bool tell_locality(struct load_counter *c, bool in_progress)
 
 static bool tell_category(struct load_counter *c)
 {
-	struct lb_load_counters now = sum(c->leaf->report, c->index);
+	struct lb_load_counters now = load_numbers_sum(&c->leaf->report->numbers, c->index);
 	uint64_t n = now.issued - c->told.issued;
 	if (n && xds_load_add_drops(c->leaf->cluster, c->place.region, n) == 0)
 		c->told = now;
@@ -253,58 +186,13 @@ static bool tell(struct load_counter *c, bool in_progress)
 	return c->kind == LOCALITY ? tell_locality(c, in_progress) : tell_category(c);
 }
 
-static void harvest(void *ctx)
+static void harvest(void *ctx, const struct load_server *server)
 {
-	const struct destination *d = ctx;
-	for (struct load_leaf *leaf = d->report->leaves; leaf; leaf = leaf->next)
-		for (struct load_counter *c = leaf->to == d ? leaf->first : NULL; c; c = c->next)
+	const struct load_report *r = ctx;
+	for (struct load_leaf *leaf = r->leaves; leaf; leaf = leaf->next)
+		for (struct load_counter *c = leaf->to == server ? leaf->first : NULL; c;
+			c = c->next)
 			(void)tell(c, true);
-}
-
-static void on_lrs_log(void *ctx, const char *line)
-{
-	const struct load_report *r = ((const struct destination *)ctx)->report;
-	if (r->conf.log)
-		r->conf.log(r->conf.log_ctx, line);
-}
-
-// Servers
-
-// NULL = no memory.
-static struct destination *destination_new(
-	struct load_report *r, const struct xds_server_conf *server)
-{
-	struct destination *d = calloc(1, sizeof(*d));
-	if (!d)
-		return NULL;
-	*d = (struct destination){.report = r, .server = server};
-	d->lrs = xds_lrs_new(&(struct xds_lrs_conf){
-		.server = server,
-		.transport = r->conf.transport,
-		.node = &r->node,
-		.wheel = r->conf.wheel,
-		.rand = r->conf.rand,
-		.harvest = harvest,
-		.log = on_lrs_log,
-		.ctx = d,
-	});
-	if (d->lrs)
-		return d;
-	free(d);
-	return NULL;
-}
-
-// Finds or makes. It stays, and is idle without clusters: there are not more than servers in the
-// bootstrap.
-static struct destination *destination_obtain(
-	struct load_report *r, const struct xds_server_conf *server)
-{
-	struct destination **at = &r->destinations;
-	while (*at && (*at)->server != server)
-		at = &(*at)->next;
-	if (!*at)
-		*at = destination_new(r, server);
-	return *at;
 }
 
 // Leaving
@@ -388,11 +276,10 @@ struct load_report *load_report_new(const struct load_report_conf *conf)
 		return NULL;
 	r->conf = *conf;
 	r->sweep.fire = sweep_fired;
-	r->n_numbers = conf->max_counters ? conf->max_counters + 1 : LB_MAX_LOADS;
-	CHECK(r->n_numbers <= LB_MAX_LOADS);
-	r->numbers = calloc(r->n_numbers, sizeof(*r->numbers));
-	if (!r->numbers || ids_init(&r->ids, r->n_numbers - 1, 0) ||
-		xds_node_init(&r->node, conf->bootstrap, conf->user_agent_version)) {
+	uint32_t n_numbers = conf->max_counters ? conf->max_counters + 1 : LB_MAX_LOADS;
+	r->servers = (struct load_servers){.conf = &r->conf, .harvest = harvest, .ctx = r};
+	if (load_numbers_init(&r->numbers, conf->workers, conf->wheel, n_numbers) ||
+		load_servers_init(&r->servers)) {
 		load_report_free(r);
 		return NULL;
 	}
@@ -408,21 +295,15 @@ void load_report_free(struct load_report *r)
 		leaf_destroy(r->leaves);
 	}
 	twheel_cancel(r->conf.wheel, &r->sweep);
-	for (struct destination *d = r->destinations, *next; d; d = next) {
-		next = d->next;
-		xds_lrs_free(d->lrs);
-		free(d);
-	}
-	xds_node_fini(&r->node);
-	free(r->numbers);
-	ids_fini(&r->ids);
+	load_servers_fini(&r->servers);
+	load_numbers_fini(&r->numbers);
 	free(r);
 }
 
 void load_report_event(struct load_report *r, const struct lb_event *event)
 {
-	CHECK(event->kind == LB_EVENT_METRIC && event->load < r->n_numbers);
-	const struct load_counter *c = r->numbers[event->load].counter;
+	CHECK(event->kind == LB_EVENT_METRIC);
+	const struct load_counter *c = load_numbers_owner(&r->numbers, event->load);
 	const struct lb_metrics *m = c ? c->leaf->metrics : NULL;
 	char made[sizeof(event->metric.name) + 16];
 	const char *name = NULL;
@@ -442,7 +323,7 @@ struct load_leaf *load_leaf_new(struct load_report *r, const struct xds_server_c
 	const char *cluster, const char *eds_service)
 {
 	struct load_leaf *leaf = calloc(1, sizeof(*leaf));
-	struct destination *to = leaf ? destination_obtain(r, server) : NULL;
+	struct load_server *to = leaf ? load_servers_obtain(&r->servers, server) : NULL;
 	struct xds_load_cluster *c = to ? xds_lrs_cluster_get(to->lrs, cluster, eds_service) : NULL;
 	if (!c) {
 		free(leaf);
@@ -553,23 +434,7 @@ void load_leaf_end(struct load_leaf *leaf)
 
 void load_report_info(const struct load_report *r, struct load_report_info *ret)
 {
-	struct xds_lrs_info *sum = &ret->stream, one;
 	*ret = r->counted;
 	ret->n_leaving = r->n_leaving;
-	*sum = (struct xds_lrs_info){
-		.uri = r->conf.bootstrap->servers[0].uri, .state = XDS_SERVER_IDLE, .error = ""};
-	for (const struct destination *d = r->destinations; d; d = d->next) {
-		xds_lrs_info(d->lrs, &one);
-		bool is_shown = d == r->destinations || (one.n_clusters && !sum->n_clusters);
-		sum->uri = is_shown ? one.uri : sum->uri;
-		sum->state = is_shown ? one.state : sum->state;
-		sum->error = is_shown ? one.error : sum->error;
-		sum->interval_ns = is_shown ? one.interval_ns : sum->interval_ns;
-		sum->n_clusters += one.n_clusters;
-		sum->n_streams += one.n_streams;
-		sum->n_responses += one.n_responses;
-		sum->n_undecodable += one.n_undecodable;
-		sum->n_reports += one.n_reports;
-		sum->n_given_up += one.n_given_up;
-	}
+	load_servers_info(&r->servers, &ret->stream);
 }
