@@ -5,9 +5,9 @@
 #include "ctrl/assemble/load_report.h"
 #include "ctrl/assemble/workers.h"
 #include "ctrl/conf/config.h"
-#include "ctrl/deps/depmgr.h"
 #include "ctrl/dns/lookup_ares.h"
 #include "ctrl/dns/names.h"
+#include "ctrl/frontends.h"
 #include "ctrl/heap_trim.h"
 #include "ctrl/loop.h"
 #include "ctrl/res/types.h"
@@ -37,12 +37,6 @@
 #define DRAIN_SLACK_NS NS_PER_SECOND
 #define MAX_STATUS_UNREAD_LEN ((size_t)64 << 20)
 
-struct frontend {
-	struct control_plane *plane;
-	uint32_t index;
-	struct depmgr *depmgr; // owned
-};
-
 struct control_plane {
 	struct control_plane_conf conf;
 	struct rand rand;
@@ -55,6 +49,7 @@ struct control_plane {
 	struct dns_resolver *dns;
 	struct assembler *assembler;
 	struct xds_federation *xds;
+	struct frontends *frontends; // NULL = they are not made yet
 	struct show *show;
 	struct stats_server *stats;
 	struct status_server *status; // NULL = off
@@ -65,8 +60,6 @@ struct control_plane {
 	struct heap_trim trim;
 	bool ready, draining;
 	uint32_t n_drained;
-	uint32_t n_frontends;
-	struct frontend frontends[];
 };
 
 static struct control_plane *plane_of_watch(struct twheel_timer *t)
@@ -102,7 +95,7 @@ static void on_tick(void *arg)
 		p->ready = true;
 		show_set_state(p->show, "ready");
 		status_server_set_serving(p->status, true);
-		log_info("ready", "frontends=%u", p->n_frontends);
+		log_info("ready", "frontends=%u", p->conf.config->n_frontends);
 	}
 }
 
@@ -166,32 +159,11 @@ static void on_stop(void *ctx)
 	twheel_arm(loop_wheel(p->loop), &p->drain_timer, deadline + DRAIN_SLACK_NS);
 }
 
-static void on_config(void *ctx, struct xds_config *config)
-{
-	struct frontend *f = ctx;
-	assembler_update(f->plane->assembler, f->index, config);
-}
-
-static void on_config_error(void *ctx, const char *text)
-{
-	struct frontend *f = ctx;
-	log_warn("frontend without configuration", "frontend=%s error=%s",
-		log_quote(f->plane->conf.config->frontends[f->index].name), log_quote(text));
-	assembler_fail(f->plane->assembler, f->index, text);
-}
-
-static bool on_in_use(void *ctx, const char *cluster)
-{
-	const struct frontend *f = ctx;
-	return assembler_in_use(f->plane->assembler, f->index, cluster);
-}
-
 static void on_reresolve(void *ctx)
 {
 	struct control_plane *p = ctx;
-	for (uint32_t i = 0; i < p->n_frontends; i++)
-		if (p->frontends[i].depmgr) // not while they are being made
-			depmgr_reresolve(p->frontends[i].depmgr);
+	if (p->frontends)
+		frontends_reresolve(p->frontends);
 }
 
 static void on_xds_log(void *ctx, const char *line)
@@ -313,37 +285,29 @@ static int start_xds(struct control_plane *p, struct lb_err *err)
 	p->xds = xds_federation_new(&conf);
 	if (!p->xds)
 		return lb_err_set(err, "out of memory");
-	for (uint32_t i = 0; i < p->n_frontends; i++) {
-		struct frontend *f = &p->frontends[i];
-		struct depmgr_conf deps = {
-			.client = p->xds,
-			.dns = p->dns,
-			.wheel = loop_wheel(p->loop),
-			.listener_name = p->conf.listener_names[i],
-			.authority = p->conf.config->frontends[i].authority,
-			.node_id = p->conf.bootstrap->node_id,
-			.on_update = on_config,
-			.on_error = on_config_error,
-			.in_use = on_in_use,
-			.ctx = f,
-		};
-		f->depmgr = depmgr_new(&deps);
-		if (!f->depmgr)
-			return lb_err_set(err, "out of memory");
-	}
-	return 0;
+	struct frontends_conf frontends = {
+		.config = p->conf.config,
+		.listener_names = p->conf.listener_names,
+		.node_id = p->conf.bootstrap->node_id,
+		.xds = p->xds,
+		.dns = p->dns,
+		.wheel = loop_wheel(p->loop),
+		.assembler = p->assembler,
+	};
+	p->frontends = frontends_new(&frontends);
+	return p->frontends ? 0 : lb_err_set(err, "out of memory");
 }
 
 static const char *frontend_waiting(void *ctx, uint32_t frontend)
 {
 	const struct control_plane *p = ctx;
-	return depmgr_waiting(p->frontends[frontend].depmgr);
+	return frontends_waiting(p->frontends, frontend);
 }
 
 static const char *frontend_refused(void *ctx, uint32_t frontend)
 {
 	const struct control_plane *p = ctx;
-	return depmgr_refused(p->frontends[frontend].depmgr);
+	return frontends_refused(p->frontends, frontend);
 }
 
 static int start_show(struct control_plane *p, struct lb_err *err)
@@ -410,45 +374,15 @@ static int start_status(struct control_plane *p, struct lb_err *err)
 
 // The owner's side
 
-int control_plane_name_listeners(const struct config *config, const struct xds_bootstrap *bootstrap,
-	char ***ret, struct lb_err *err)
-{
-	char **names = calloc(config->n_frontends, sizeof(*names));
-	if (!names)
-		return lb_err_set(err, "out of memory");
-	for (uint32_t i = 0; i < config->n_frontends; i++) {
-		int rc = xds_bootstrap_listener_name(
-			bootstrap, config->frontends[i].target, &names[i], err);
-		if (!rc)
-			continue;
-		control_plane_free_names(config, names);
-		return rc == -ENOMEM ? rc // it has no text
-		                     : lb_err_within(err, "frontends[%u].target", i);
-	}
-	*ret = names;
-	return 0;
-}
-
-void control_plane_free_names(const struct config *config, char **names)
-{
-	for (uint32_t i = 0; names && i < config->n_frontends; i++)
-		free(names[i]);
-	free(names);
-}
-
 struct control_plane *control_plane_new(const struct control_plane_conf *conf)
 {
-	uint32_t n = conf->config->n_frontends;
-	struct control_plane *p = calloc(1, sizeof(*p) + n * sizeof(p->frontends[0]));
+	struct control_plane *p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
 	p->conf = *conf;
-	p->n_frontends = n;
 	p->watch_timer.fire = on_second;
 	p->drain_timer.fire = on_drain_overdue;
 	p->ports_timer.fire = on_watch_ports;
-	for (uint32_t i = 0; i < n; i++)
-		p->frontends[i] = (struct frontend){.plane = p, .index = i};
 	return p;
 }
 
@@ -483,10 +417,8 @@ void control_plane_stop(struct control_plane *p)
 	status_server_free(p->status);
 	stats_server_free(p->stats);
 	show_free(p->show);
-	for (uint32_t i = 0; i < p->n_frontends; i++) {
-		depmgr_free(p->frontends[i].depmgr);
-		p->frontends[i].depmgr = NULL;
-	}
+	frontends_free(p->frontends);
+	p->frontends = NULL;
 	xds_federation_free(p->xds);
 	if (p->dns)
 		p->dns->ops->free(p->dns);

@@ -21,7 +21,7 @@ struct control_plane_conf { // all borrowed, outlives it, but for the slot
 	struct config *config; // follows its file on SIGHUP (ctrl/conf/reload.h)
 	const char *config_path;
 	const struct xds_bootstrap *bootstrap;
-	char *const *listener_names; // of the frontends
+	char *const *listener_names; // ctrl/frontends.h
 	struct lb_slot *slot; // holds an empty first snapshot
 	struct lb_link *const *links; // of workers that run
 	uint32_t n_links;
@@ -32,12 +32,6 @@ struct control_plane_conf { // all borrowed, outlives it, but for the slot
 	bool (*watch_ports)(void *ctx, uint64_t now_ns);
 	void *ctx_ports;
 };
-
-// Resource names of the frontends' targets, to be freed with free_names(). 0, -EINVAL with reterr,
-// or -ENOMEM.
-[[nodiscard]] int control_plane_name_listeners(
-	const struct config *, const struct xds_bootstrap *, char ***ret, struct lb_err *reterr);
-void control_plane_free_names(const struct config *, char **names); // NULL is fine
 
 // NULL = no memory. Nothing has begun.
 struct control_plane *control_plane_new(const struct control_plane_conf *);

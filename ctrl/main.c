@@ -4,6 +4,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_numbers.h"
 #include "ctrl/control_plane.h"
+#include "ctrl/frontends.h"
 #include "ctrl/heap_trim.h"
 #include "ctrl/log_file.h"
 #include "ctrl/signals.h"
@@ -465,7 +466,7 @@ int main(int argc, char **argv)
 		ret = xds_bootstrap_load(&d.bootstrap, &err);
 	}
 	if (ret == 0) {
-		ret = control_plane_name_listeners(d.config, d.bootstrap, &d.listener_names, &err);
+		ret = frontends_name_listeners(d.config, d.bootstrap, &d.listener_names, &err);
 		if (ret == 0)
 			ret = args.check ? print_check(d.config, args.config, &err) : run(&d, &err);
 		if (ret != 0 && err.text[0])
@@ -473,7 +474,7 @@ int main(int argc, char **argv)
 	}
 	if (ret != 0)
 		fprintf(stderr, "shuntd: %s\n", err.text[0] ? err.text : strerror(-ret));
-	control_plane_free_names(d.config, d.listener_names);
+	frontends_free_names(d.config, d.listener_names);
 	xds_bootstrap_free(d.bootstrap);
 	config_free(d.config);
 	return ret == 0 ? 0 : 1;

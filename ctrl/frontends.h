@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frontends of shunt.yaml: each has a dependency manager that gathers what its target needs,
+// and what that delivers goes to the assembler.
+// Thread: ctrl.
+#pragma once
+
+#include "lb/base/err.h"
+
+#include <stdint.h>
+
+struct assembler;
+struct config;
+struct dns_resolver;
+struct frontends;
+struct twheel;
+struct xds_bootstrap;
+struct xds_federation;
+
+// Resource names of their targets, to be freed with free_names(). 0, -EINVAL with reterr, or
+// -ENOMEM.
+[[nodiscard]] int frontends_name_listeners(
+	const struct config *, const struct xds_bootstrap *, char ***ret, struct lb_err *reterr);
+void frontends_free_names(const struct config *, char **names); // NULL is fine
+
+struct frontends_conf { // all borrowed, outlives them
+	const struct config *config;
+	char *const *listener_names;
+	const char *node_id;
+	struct xds_federation *xds;
+	struct dns_resolver *dns;
+	struct twheel *wheel;
+	struct assembler *assembler;
+};
+
+// Starts their watches. NULL = no memory.
+struct frontends *frontends_new(const struct frontends_conf *);
+void frontends_free(struct frontends *); // NULL is fine
+// Names of clusters may have other addresses now (A74-C06).
+void frontends_reresolve(struct frontends *);
+// For operators, as depmgr_waiting() and depmgr_refused().
+const char *frontends_waiting(const struct frontends *, uint32_t index);
+const char *frontends_refused(const struct frontends *, uint32_t index);
