@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/res/policy.h"
 
-#include "ctrl/res/policy_decode.h"
+#include "ctrl/res/policy_inside.h"
 #include "envoy/extensions/load_balancing_policies/client_side_weighted_round_robin/v3/client_side_weighted_round_robin.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/cluster_provided/v3/cluster_provided.pb-c.h"
 #include "envoy/extensions/load_balancing_policies/least_request/v3/least_request.pb-c.h"

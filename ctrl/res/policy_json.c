@@ -2,7 +2,7 @@
 // Policies by gRPC's names, with the JSON of a service config, which a TypedStruct may hold in
 // load_balancing_policy (gRFC A52). It is the only form that has all of gRPC's parameters (gRFC
 // A76). Fields that are not known are ignored, as gRPC does.
-#include "ctrl/res/policy_decode.h"
+#include "ctrl/res/policy_inside.h"
 #include "proto/json.h"
 
 #include <errno.h>

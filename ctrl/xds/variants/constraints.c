@@ -2,7 +2,7 @@
 #include "ctrl/xds/variants/constraints.h"
 
 #include "ctrl/base/arena.h"
-#include "ctrl/xds/variants/constraints_node.h"
+#include "ctrl/xds/variants/constraints_inside.h"
 #include "ctrl/xds/variants/params.h"
 #include "proto/wire.h"
 

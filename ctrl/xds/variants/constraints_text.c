@@ -2,7 +2,7 @@
 // Constraints as operators read them, and what two of them speak of.
 #include "ctrl/base/text.h"
 #include "ctrl/xds/variants/constraints.h"
-#include "ctrl/xds/variants/constraints_node.h"
+#include "ctrl/xds/variants/constraints_inside.h"
 
 #include <string.h>
 

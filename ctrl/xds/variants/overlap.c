@@ -3,7 +3,7 @@
 
 #include "ctrl/base/arena.h"
 #include "ctrl/xds/variants/constraints.h"
-#include "ctrl/xds/variants/constraints_node.h"
+#include "ctrl/xds/variants/constraints_inside.h"
 #include "ctrl/xds/variants/params.h"
 #include "lb/base/check.h"
 
