@@ -124,6 +124,13 @@ static void put_default(char *to, const char *path, const cyaml_schema_value_t *
 		strcpy(to, "none");
 }
 
+static const uint8_t *pointee(const uint8_t *at)
+{
+	const uint8_t *to;
+	memcpy(&to, at, sizeof(to));
+	return to;
+}
+
 static void add_fields(struct rows *, const char *prefix, const cyaml_schema_field_t *,
 	const uint8_t *at, const struct config *);
 
@@ -135,7 +142,7 @@ static void add_field(struct rows *rows, const char *prefix, const cyaml_schema_
 	at = at ? at + f->data_offset : NULL;
 	if (f->value.type == CYAML_MAPPING) {
 		if (at)
-			memcpy(&at, at, sizeof(at));
+			at = pointee(at);
 		strcat(path, ".");
 		add_fields(rows, path, f->value.mapping.fields, at, c);
 		return;
@@ -153,7 +160,7 @@ static void add_field(struct rows *rows, const char *prefix, const cyaml_schema_
 		fallback, range, reload_applies(path) ? "yes" : "no");
 	if (f->value.type == CYAML_SEQUENCE && f->value.sequence.entry->type == CYAML_MAPPING) {
 		if (at)
-			memcpy(&at, at, sizeof(at));
+			at = pointee(at);
 		strcat(path, "[].");
 		add_fields(rows, path, f->value.sequence.entry->mapping.fields, at, c);
 	}
