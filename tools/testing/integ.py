@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of tools/test that run under pytest: the running daemon between real peers."""
+
+import os
+import re
+import subprocess
+import xml.etree.ElementTree
+
+from testing.builds import build
+from testing.report import FAILED, ROOT, Counts, Stage, add, run
+
+TESTS = ROOT / "tests" / "integ"
+PCI_TEST = TESTS / "test_pci.py"
+GO_AT_LEAST = (1, 25)
+TIMEOUT_S = 25 * 60
+# What test_workers and test_balancing, which have two anyway, do not see.
+ON_TWO_WORKERS = [TESTS / f"test_{name}.py" for name in ("h2spec", "policies", "load_reports")]
+AT_ONCE = 2  # files of tests; worlds of namespaces do not see each other, and mostly wait
+
+
+def go_version():
+    try:
+        text = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, check=True,
+                              env={**os.environ, "GOTOOLCHAIN": "local"}, timeout=30).stdout
+        return tuple(int(n) for n in re.findall(r"\d+", text)[:2])
+    except (OSError, subprocess.SubprocessError):
+        return (0, 0)
+
+
+def junit_counts(path):
+    if not path.exists():
+        return Counts(failed=1)
+    root = xml.etree.ElementTree.parse(path).getroot()
+    FAILED.extend(f"integ: {case.get('name')}" for case in root.iter("testcase")
+                  if case.find("failure") is not None or case.find("error") is not None)
+    suites = root.iter("testsuite")
+    total = Counts()
+    for suite in suites:
+        n = {key: int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")}
+        bad = n["failures"] + n["errors"]
+        total = add(total, Counts(n["tests"] - bad - n["skipped"], bad, n["skipped"]))
+    return total
+
+
+def pytest(report, what, workers=None, at_once=AT_ONCE):
+    """Runs test files, in this order; counts what Junit's report says."""
+    report.unlink(missing_ok=True)
+    argv = [".venv/bin/python", "-m", "pytest", "-v", "--tb=short", "-rs",
+            "-n", str(at_once), "--dist", "loadfile",
+            "-c", "tests/integ/pytest.ini", f"--junitxml={report}",
+            f"--basetemp={ROOT / 'build' / 'integ-tmp'}", *what]
+    env = {**os.environ, **({"SHUNT_WORKERS": workers} if workers else {})}
+    try:
+        ok = run(argv, timeout=TIMEOUT_S, env=env)
+    except subprocess.TimeoutExpired:
+        print(f"the integration tests took more than {TIMEOUT_S} s")
+        return add(Counts(failed=1), junit_counts(report) if report.exists() else Counts())
+    counts = junit_counts(report)
+    return counts if ok or counts.failed else add(counts, Counts(failed=1))
+
+
+def files():
+    """All test files but those of emulated cards."""
+    return sorted(set(TESTS.glob("test_*.py")) - {PCI_TEST})
+
+
+def integ_files(chosen, *words):
+    """These files, and on two workers those that are to run so."""
+    if not build("build"):
+        return Counts(failed=1)
+    if go_version() < GO_AT_LEAST:
+        print("no Go toolchain of at least 1.25: tests with Go programs will be skipped")
+    with Stage("integration tests"):
+        counts = pytest(ROOT / "build" / "integ.xml", [*chosen, *words])
+    on_two = [] if words else [path for path in ON_TWO_WORKERS if path in chosen]
+    if not on_two or (os.cpu_count() or 1) < 2:
+        return counts
+    with Stage("integration tests on two workers"):
+        return add(counts, pytest(ROOT / "build" / "integ-two.xml", on_two, "0,1"))
+
+
+def integ(only):
+    return integ_files(files(), *(["-k", only[0]] if only else []))
+
+
+def pci(only):
+    if not build("build"):
+        return Counts(failed=1)
+    if not run(["tools/setup", "pci"]):
+        print("without what tools/setup pci installs, tests will be skipped")
+    with Stage("tests with emulated cards"):
+        return pytest(ROOT / "build" / "pci.xml", [PCI_TEST, *(["-k", only[0]] if only else [])], at_once=0)

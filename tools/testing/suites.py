@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of tools/test that are suites of Meson's: lint, unit, sim, the sanitizers; and the build with clang."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+from testing.builds import build
+from testing.report import FAILED, ROOT, Counts, Stage, add, run
+
+SLOWER = {"build-asan": 4, "build-tsan": 6}  # how much more time a test may take
+# What the unit and sim suites run a short form of: routes against a naive twin, patterns against
+# RE2, simulated worlds by seed.
+LONG = [
+    ["tests/unit/lb/route/test_lb_route_random", "10000000"],
+    ["tests/unit/lb/regex/test_lb_regex", "2000000"],
+    ["tests/unit/lb/test_lb_swaps", "10000"],
+    ["tests/sim/proxy/proxy_sim", "1000", "1000"],
+    ["tests/sim/proxy/proxy_sim", "2000", "1000"],
+    ["tests/sim/tcp/tcp_sim", "1000", "200"],
+    ["tests/sim/balance/balance_random", "1000", "2000"],
+    ["tests/sim/xds/xds_sim", "1000", "2000", "100"],
+]
+LONG_INTEG = [("test_gocp_churn.py", {"SHUNT_GOCP_CHURN": "60 20"}),
+              ("test_soak.py", {"SHUNT_SOAK": "20000 2000 60 600"})]
+LONG_TIMEOUT_S = 1200
+CASES = re.compile(r"\[  (PASSED|FAILED)  \] (\d+) test\(s\)")
+
+
+def count_cases(result):
+    """Cases of one meson test: those that cmocka counted, else the program as one."""
+    text = (result.get("stdout") or "") + (result.get("stderr") or "")  # cmocka sums up on the latter
+    cases = {kind: sum(int(n) for k, n in CASES.findall(text) if k == kind)
+             for kind in ("PASSED", "FAILED")}
+    if result["result"] == "SKIP":
+        return Counts(skipped=1)
+    if result["result"] == "OK":
+        return Counts(passed=max(1, cases["PASSED"]))
+    return Counts(passed=cases["PASSED"], failed=max(1, cases["FAILED"]))
+
+
+def meson_test(name, suite, only=()):
+    """One suite of one build, or the tests of these names; prints what failed."""
+    log = ROOT / name / "meson-logs" / "testlog.json"
+    log.unlink(missing_ok=True)
+    with Stage(f"{suite} tests of {name}"):
+        ok = run(["meson", "test", "-C", name, "--no-rebuild", "--suite", suite, "--print-errorlogs",
+                  "--timeout-multiplier", str(SLOWER.get(name, 1)), *only])
+    lines = log.read_text().splitlines() if log.exists() else []
+    results = [json.loads(line) for line in lines]
+    counts = add(Counts(), *map(count_cases, results))
+    FAILED.extend(f"{name}: {r['name']} ({r['result']})" for r in results
+                  if r["result"] not in ("OK", "SKIP"))
+    if not lines or (not ok and not counts.failed):
+        counts = add(counts, Counts(failed=1))
+    return counts
+
+
+def tested(name, suites, only):
+    if not build(name):
+        return Counts(failed=1)
+    return add(*(meson_test(name, suite, only) for suite in suites))
+
+
+def lint(only):
+    return tested("build", ["lint"], only)
+
+
+def unit(only):
+    return tested("build", ["unit"], only)
+
+
+def sim(only):
+    return tested("build", ["sim"], only)
+
+
+def sanitize(only):
+    asan = tested("build-asan", ["unit", "sim"], only)
+    if not build("build-tsan", "threads"):
+        return add(asan, Counts(failed=1))
+    return add(asan, meson_test("build-tsan", "threads", only))
+
+
+def clang(_):
+    return Counts(passed=1) if build("build-clang") else Counts(failed=1)
+
+
+def in_time(argv, env=()):
+    """Runs a long form, bounded. (whether it passed, what it said)"""
+    try:
+        done = subprocess.run(argv, text=True, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=LONG_TIMEOUT_S, check=False,
+                              env={**os.environ, **dict(env)})
+        return done.returncode == 0, done.stdout
+    except subprocess.TimeoutExpired as e:
+        return False, f"{e.stdout}\nmore than {LONG_TIMEOUT_S} s"
+
+
+def long_forms(_):
+    if not build("build"):
+        return Counts(failed=1)
+    runs = [(" ".join([pathlib.Path(program).name, *words]), [str(ROOT / "build" / program), *words], {})
+            for program, *words in LONG]
+    runs += [(f"{name} with {env}", [".venv/bin/python", "-m", "pytest", "-v", "--tb=short", "-c",
+                                     "tests/integ/pytest.ini", f"--basetemp={ROOT / 'build' / 'integ-tmp'}",
+                                     f"tests/integ/{name}"], env) for name, env in LONG_INTEG]
+    total = Counts()
+    for name, argv, env in runs:
+        with Stage(name):
+            ok, output = in_time(argv, env)
+        if not ok:
+            print(output[-3000:])
+            FAILED.append(name)
+        total = add(total, Counts(passed=int(ok), failed=int(not ok)))
+    return total
