@@ -4,6 +4,7 @@
 
     tools/test                      everything
     tools/test PART [NAME]          one part, or one test of it
+    tools/test --changed [BASE]     what can be affected by what was changed since BASE (main)
     tools/test long                 the random tests in their long forms (some ten minutes)
     tools/test pci [NAME]           network cards that QEMU emulates (needs root)
 
@@ -11,13 +12,19 @@ Parts: lint; unit; sim (seeded simulations); sanitize (unit and sim under Addres
 UndefinedBehaviorSanitizer, those with threads under ThreadSanitizer); clang (the whole build with clang); integ (the
 running daemon between real peers, in network namespaces; needs root).
 
+--changed looks at what is committed since BASE, at what is not committed yet, and at new files. Lint runs always.
+Of unit, sim and sanitize run the programs that ninja would build from a changed file, and those that are given one.
+clang builds if a file of the build has changed. integ runs if a program that it starts is built from a changed file;
+else only the test files that have changed or that import a changed one. A file that none of this knows may affect
+anything, so then everything runs. So it is, too, when a meson.build has changed.
+
 Installs what is missing first (tools/setup). The last line is `N passed, N failed[, N skipped]`.
 """
 
 import sys
 import time
 
-from testing import integ, suites
+from testing import changed, integ, suites
 from testing.report import FAILED, Counts, add, run
 
 PARTS = {
@@ -37,6 +44,8 @@ def parse(argv):
         return [(name, lambda part=part: part([])) for name, part in PARTS.items()]
     if len(argv) > 2:
         return None
+    if argv[0] == "--changed":
+        return [("changed", lambda: changed.affected_parts(PARTS, *argv[1:]))]
     known = {**PARTS, **ASKED_FOR}
     if argv[0] not in known:
         return None
