@@ -184,7 +184,7 @@ static void send_next(struct xds_ads *a)
 			return;
 		}
 	for (uint32_t t = 0; t < a->conf.n_types; t++)
-		if (!xds_chain_empty(&a->conf.subs[t].pending)) {
+		if (!list_empty(&a->conf.subs[t].pending)) {
 			send_request(a, t);
 			return;
 		}

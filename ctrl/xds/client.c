@@ -186,8 +186,8 @@ void xds_client_forget(struct xds_client *c, struct xds_watcher *w)
 	// A server that was told of the version would not send it again.
 	bool told = xds_ads_forget_version(c->ads, e->type);
 	if (e->asked && (told || c->conf.protocol->asks_again)) {
-		xds_chain_remove(&e->pending);
-		xds_chain_add(&subs->pending, &e->pending);
+		list_remove(&e->pending);
+		list_append(&subs->pending, &e->pending);
 	}
 	xds_client_end(c);
 }
@@ -195,7 +195,7 @@ void xds_client_forget(struct xds_client *c, struct xds_watcher *w)
 bool xds_client_reset_type(struct xds_client *c, const struct xds_type *type)
 {
 	uint32_t t = type_index(c, type);
-	if (!xds_chain_empty(&c->cache.subs[t].all))
+	if (!list_empty(&c->cache.subs[t].all))
 		return false;
 	xds_ads_reset_type(c->ads, t);
 	return true;
@@ -211,11 +211,11 @@ struct xds_client *xds_watcher_client(const struct xds_watcher *w)
 static void owner_on_sent(void *ctx, uint32_t type)
 {
 	struct xds_client *c = ctx;
-	struct xds_chain *in_flight = &c->cache.subs[type].in_flight;
+	struct list_link *in_flight = &c->cache.subs[type].in_flight;
 	xds_wildcard_sent(&c->cache, type);
-	while (!xds_chain_empty(in_flight)) {
+	while (!list_empty(in_flight)) {
 		struct xds_entry *e = CONTAINER_OF(in_flight->next, struct xds_entry, in_flight);
-		xds_chain_remove(&e->in_flight);
+		list_remove(&e->in_flight);
 		xds_entry_await(e);
 	}
 }
@@ -233,8 +233,8 @@ static int owner_on_response(
 static void each_entry(struct xds_client *c, void (*fn)(struct xds_entry *))
 {
 	for (uint32_t t = 0; t < c->conf.n_types; t++) {
-		struct xds_chain *all = &c->cache.subs[t].all;
-		for (struct xds_chain *at = all->next; at != all; at = at->next)
+		struct list_link *all = &c->cache.subs[t].all;
+		for (struct list_link *at = all->next; at != all; at = at->next)
 			fn(CONTAINER_OF(at, struct xds_entry, all));
 	}
 }
@@ -412,8 +412,8 @@ void xds_client_each(
 	const struct xds_client *c, void (*fn)(void *ctx, const struct xds_entry_info *), void *ctx)
 {
 	for (uint32_t t = 0; t < c->conf.n_types; t++) {
-		const struct xds_chain *all = &c->cache.subs[t].all;
-		for (const struct xds_chain *at = all->next; at != all; at = at->next) {
+		const struct list_link *all = &c->cache.subs[t].all;
+		for (const struct list_link *at = all->next; at != all; at = at->next) {
 			const struct xds_entry *e = CONTAINER_OF(at, struct xds_entry, all);
 			struct xds_entry_info info;
 			xds_entry_info(e, &info);

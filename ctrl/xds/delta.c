@@ -20,14 +20,14 @@ typedef Envoy__Service__Discovery__V3__DeltaDiscoveryRequest__InitialResourceVer
 static int list_changes(Request *m, const struct xds_subs *subs, struct xds_arena *arena)
 {
 	size_t n = 0;
-	for (struct xds_chain *c = subs->pending.next; c != &subs->pending; c = c->next)
+	for (struct list_link *c = subs->pending.next; c != &subs->pending; c = c->next)
 		n++;
 	m->resource_names_subscribe = xds_arena_alloc(arena, n, sizeof(char *));
 	m->resource_names_unsubscribe = xds_arena_alloc(arena, n, sizeof(char *));
 	if (!m->resource_names_subscribe || !m->resource_names_unsubscribe)
 		return -ENOMEM;
 	int rc = 0;
-	for (struct xds_chain *c = subs->pending.next; !rc && c != &subs->pending; c = c->next) {
+	for (struct list_link *c = subs->pending.next; !rc && c != &subs->pending; c = c->next) {
 		const struct xds_entry *e = CONTAINER_OF(c, struct xds_entry, pending);
 		char *name = xds_wire_text(e->sub->name);
 		if (e->sub->params && e->n_asking > 0) // TP2-T05
@@ -57,13 +57,13 @@ static bool is_held(const struct xds_subs *subs, const struct xds_entry *e)
 static int list_versions(Request *m, const struct xds_subs *subs, struct xds_arena *arena)
 {
 	size_t n = 0;
-	for (struct xds_chain *c = subs->all.next; c != &subs->all; c = c->next)
+	for (struct list_link *c = subs->all.next; c != &subs->all; c = c->next)
 		n += is_held(subs, CONTAINER_OF(c, struct xds_entry, all));
 	Version *versions = xds_arena_alloc(arena, n, sizeof(*versions));
 	m->initial_resource_versions = xds_arena_alloc(arena, n, sizeof(Version *));
 	if (!versions || !m->initial_resource_versions)
 		return -ENOMEM;
-	for (struct xds_chain *c = subs->all.next; c != &subs->all; c = c->next) {
+	for (struct list_link *c = subs->all.next; c != &subs->all; c = c->next) {
 		const struct xds_entry *e = CONTAINER_OF(c, struct xds_entry, all);
 		if (!is_held(subs, e))
 			continue;

@@ -40,8 +40,6 @@ struct xds_entry *xds_entry_new(struct xds_cache *cache, uint32_t type)
 	e->type = type & (XDS_MAX_TYPES - 1);
 	e->status = XDS_STATUS_REQUESTED;
 	e->absent.fire = on_absent;
-	xds_chain_init(&e->pending);
-	xds_chain_init(&e->in_flight);
 	return e;
 }
 
@@ -79,7 +77,7 @@ void xds_entry_answered(struct xds_entry *e)
 {
 	e->seen = e->cache->n_events;
 	e->answered = true;
-	xds_chain_remove(&e->in_flight);
+	list_remove(&e->in_flight);
 	twheel_cancel(wheel_of(e), &e->absent);
 }
 

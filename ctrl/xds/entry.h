@@ -5,10 +5,10 @@
 // Thread: ctrl.
 #pragma once
 
-#include "ctrl/base/chain.h"
 #include "ctrl/xds/cache.h"
 #include "ctrl/xds/variants/variants.h"
 #include "ctrl/xds/watchers.h"
+#include "lb/base/list.h"
 #include "lb/base/twheel.h"
 
 // What is still to be told to the watchers of an entry.
@@ -43,12 +43,12 @@ struct xds_lease {
 
 // One (type, name) that somebody watches. The value may stand beside a data error (A88).
 struct xds_entry {
-	struct xds_chain all; // subscriptions of the type, in order of subscription
+	struct list_link all; // subscriptions of the type, in order of subscription
 	struct xds_watchers watchers; // none = not wanted any more, the server not told yet
 	struct xds_sub *sub; // name, parameters, and what the server has for them
 	struct xds_cache *cache;
-	struct xds_chain pending; // the next request speaks of it
-	struct xds_chain in_flight; // the request that is being sent asked for it
+	struct list_link pending; // the next request speaks of it
+	struct list_link in_flight; // the request that is being sent asked for it
 
 	struct xds_res *value; // counted; NULL = none
 	const char *version; // of the value; counted (version.h); NULL = none

@@ -25,13 +25,13 @@ bool xds_fallback_is_failing(const struct xds_fallback *fb)
 
 void xds_fallback_mark(struct xds_fallback_entry *e)
 {
-	if (xds_chain_empty(&e->dirty))
-		xds_chain_add(&e->fallback->dirty, &e->dirty);
+	if (!list_linked(&e->dirty))
+		list_append(&e->fallback->dirty, &e->dirty);
 }
 
 static void mark_all(struct xds_fallback *fb)
 {
-	for (struct xds_chain *c = fb->all.next; c != &fb->all; c = c->next)
+	for (struct list_link *c = fb->all.next; c != &fb->all; c = c->next)
 		xds_fallback_mark(CONTAINER_OF(c, struct xds_fallback_entry, all));
 }
 
@@ -76,7 +76,7 @@ static void climb(struct xds_fallback *fb)
 	}
 	if (to == fb->active)
 		return;
-	for (struct xds_chain *c = fb->all.next; c != &fb->all; c = c->next) {
+	for (struct list_link *c = fb->all.next; c != &fb->all; c = c->next) {
 		struct xds_fallback_entry *e = CONTAINER_OF(c, struct xds_fallback_entry, all);
 		if (e->source != XDS_FALLBACK_NO_SOURCE && e->source > to)
 			xds_fallback_entry_leave(e);
@@ -93,7 +93,7 @@ static void climb(struct xds_fallback *fb)
 // Somebody waits for a resource of which no server has said anything (FB-01).
 static bool is_wanting(const struct xds_fallback *fb)
 {
-	for (const struct xds_chain *c = fb->all.next; c != &fb->all; c = c->next) {
+	for (const struct list_link *c = fb->all.next; c != &fb->all; c = c->next) {
 		const struct xds_fallback_entry *e =
 			CONTAINER_OF(c, struct xds_fallback_entry, all);
 		if (!e->value && !e->error)
@@ -113,7 +113,7 @@ static bool fall(struct xds_fallback *fb)
 		}
 		fb->active++;
 		log_active(fb, "fall back to");
-		for (struct xds_chain *c = fb->all.next; c != &fb->all; c = c->next)
+		for (struct list_link *c = fb->all.next; c != &fb->all; c = c->next)
 			if (xds_fallback_entry_watch(
 				    CONTAINER_OF(c, struct xds_fallback_entry, all), fb->active))
 				xds_fallback_mark(CONTAINER_OF(c, struct xds_fallback_entry, all));
@@ -143,15 +143,15 @@ bool xds_fallback_settle(struct xds_fallback *fb)
 	climb(fb);
 	if (fall(fb)) // else there is a server left to wait for
 		note_failure(fb);
-	while (!xds_chain_empty(&fb->later)) {
-		struct xds_chain *c = fb->later.next;
-		xds_chain_remove(c);
-		xds_chain_add(&fb->dirty, c);
+	while (!list_empty(&fb->later)) {
+		struct list_link *c = fb->later.next;
+		list_remove(c);
+		list_append(&fb->dirty, c);
 	}
-	while (!xds_chain_empty(&fb->dirty)) {
+	while (!list_empty(&fb->dirty)) {
 		struct xds_fallback_entry *e =
 			CONTAINER_OF(fb->dirty.next, struct xds_fallback_entry, dirty);
-		xds_chain_remove(&e->dirty);
+		list_remove(&e->dirty);
 		xds_fallback_entry_merge(e);
 		told |= xds_fallback_entry_tell(e);
 	}
@@ -210,9 +210,9 @@ struct xds_fallback *xds_fallback_new(const struct xds_fallback_conf *conf)
 	if (!fb)
 		return NULL;
 	fb->conf = *conf;
-	xds_chain_init(&fb->all);
-	xds_chain_init(&fb->dirty);
-	xds_chain_init(&fb->later);
+	list_init(&fb->all);
+	list_init(&fb->dirty);
+	list_init(&fb->later);
 	fb->retry.fire = on_retry;
 	fb->by_name = calloc(conf->n_types, sizeof(*fb->by_name));
 	if (fb->by_name)
@@ -225,7 +225,7 @@ void xds_fallback_free(struct xds_fallback *fb)
 {
 	if (!fb)
 		return;
-	for (struct xds_chain *c = fb->all.next, *next; c != &fb->all; c = next) {
+	for (struct list_link *c = fb->all.next, *next; c != &fb->all; c = next) {
 		next = c->next;
 		struct xds_fallback_entry *e = CONTAINER_OF(c, struct xds_fallback_entry, all);
 		for (struct xds_watcher *w = e->watchers.first; w; w = w->next)
@@ -250,7 +250,7 @@ const struct xds_server *xds_fallback_active(const struct xds_fallback *fb)
 void xds_fallback_each(const struct xds_fallback *fb,
 	void (*fn)(void *ctx, const struct xds_entry_info *), void *ctx)
 {
-	for (const struct xds_chain *c = fb->all.next; c != &fb->all; c = c->next) {
+	for (const struct list_link *c = fb->all.next; c != &fb->all; c = c->next) {
 		const struct xds_fallback_entry *e =
 			CONTAINER_OF(c, struct xds_fallback_entry, all);
 		struct xds_entry_info info;

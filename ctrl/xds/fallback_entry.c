@@ -169,7 +169,7 @@ void xds_fallback_entry_merge(struct xds_fallback_entry *e)
 	struct xds_entry_info in;
 	end_with_source(e);
 	if (xds_fallback_entry_watch(e, fb->active)) {
-		xds_chain_add(&fb->later, &e->dirty);
+		list_append(&fb->later, &e->dirty);
 		xds_fallback_retry_later(fb);
 		return;
 	}
@@ -217,8 +217,7 @@ struct xds_fallback_entry *xds_fallback_entry_new(
 		e->inner[i].watcher.on_event = on_inner_event;
 		e->inner[i].entry = e;
 	}
-	xds_chain_init(&e->dirty);
-	xds_chain_add(&fb->all, &e->all);
+	list_append(&fb->all, &e->all);
 	return e;
 }
 
@@ -228,8 +227,8 @@ void xds_fallback_entry_drop(struct xds_fallback_entry *e)
 	for (uint32_t i = 0; i <= fb->active; i++)
 		xds_fallback_entry_cancel(e, i);
 	twheel_cancel(fb->conf.wheel, &e->ttl);
-	xds_chain_remove(&e->all);
-	xds_chain_remove(&e->dirty);
+	list_remove(&e->all);
+	list_remove(&e->dirty);
 	strmap_remove(&fb->by_name[e->type], &e->link);
 	if (e->telling)
 		e->dead = true;

@@ -4,10 +4,10 @@
 // Thread: ctrl.
 #pragma once
 
-#include "ctrl/base/chain.h"
 #include "ctrl/base/strmap.h"
 #include "ctrl/xds/fallback.h"
 #include "ctrl/xds/watchers.h"
+#include "lb/base/list.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 
@@ -25,8 +25,8 @@ struct xds_fallback_inner {
 // One name that somebody watches. The value may stand beside an error (A88).
 struct xds_fallback_entry {
 	struct strmap_link link; // by name, in its type's map
-	struct xds_chain all;
-	struct xds_chain dirty; // a server has said something, or the active one is another
+	struct list_link all;
+	struct list_link dirty; // a server has said something, or the active one is another
 	struct xds_fallback *fallback;
 	uint32_t type;
 	char *name;
@@ -58,9 +58,9 @@ struct xds_fallback_entry {
 struct xds_fallback {
 	struct xds_fallback_conf conf;
 	uint32_t active;
-	struct xds_chain all; // in order of subscription
-	struct xds_chain dirty;
-	struct xds_chain later; // dirty, but there was no memory
+	struct list_link all; // in order of subscription
+	struct list_link dirty;
+	struct list_link later; // dirty, but there was no memory
 	struct twheel_timer retry; // of what there was no memory for
 	struct strmap *by_name; // [conf.n_types]
 	char *failure; // what the watchers know of the servers; NULL = nothing is wrong

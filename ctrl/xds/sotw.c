@@ -22,7 +22,7 @@ static int list_names(Request *m, const struct xds_subs *subs, struct xds_arena 
 	m->resource_names = xds_arena_alloc(arena, subs->n, sizeof(*m->resource_names));
 	if (!m->resource_names)
 		return -ENOMEM;
-	for (struct xds_chain *c = subs->all.next; c != &subs->all; c = c->next) {
+	for (struct list_link *c = subs->all.next; c != &subs->all; c = c->next) {
 		const struct xds_entry *e = CONTAINER_OF(c, struct xds_entry, all);
 		if (e->n_asking == 0)
 			continue;

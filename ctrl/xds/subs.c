@@ -22,9 +22,9 @@ int xds_subs_init(
 	struct xds_subs *s, const struct xds_type *type, const struct xds_protocol *protocol)
 {
 	*s = (struct xds_subs){.n = 0};
-	xds_chain_init(&s->all);
-	xds_chain_init(&s->pending);
-	xds_chain_init(&s->in_flight);
+	list_init(&s->all);
+	list_init(&s->pending);
+	list_init(&s->in_flight);
 	s->variants = xds_variants_new(&(struct xds_variants_conf){
 		.label = type->label,
 		.newest_wins = protocol->newest_wins && !type->full_state,
@@ -42,7 +42,7 @@ static void forget_names(struct xds_subs *s)
 
 void xds_subs_fini(struct xds_subs *s)
 {
-	for (struct xds_chain *c = s->all.next, *next; c != &s->all; c = next) {
+	for (struct list_link *c = s->all.next, *next; c != &s->all; c = next) {
 		next = c->next;
 		struct xds_entry *e = CONTAINER_OF(c, struct xds_entry, all);
 		for (struct xds_watcher *w = e->watchers.first; w; w = w->next)
@@ -74,16 +74,16 @@ struct xds_entry *xds_subs_add(struct xds_subs *s, struct xds_cache *cache, uint
 		return NULL;
 	}
 	e->sub->owner = e;
-	xds_chain_add(&s->all, &e->all);
+	list_append(&s->all, &e->all);
 	return e;
 }
 
 // Out of the cache.
 static void drop(struct xds_subs *s, struct xds_entry *e)
 {
-	xds_chain_remove(&e->all);
-	xds_chain_remove(&e->pending);
-	xds_chain_remove(&e->in_flight);
+	list_remove(&e->all);
+	list_remove(&e->pending);
+	list_remove(&e->in_flight);
 	xds_sub_put(s->variants, e->sub);
 	e->sub = NULL;
 	xds_entry_drop(e);
@@ -93,18 +93,18 @@ void xds_subs_want(struct xds_subs *s, struct xds_entry *e, bool ask_again)
 {
 	s->n++;
 	forget_names(s);
-	xds_chain_remove(&e->pending);
+	list_remove(&e->pending);
 	if (!e->asked || ask_again)
-		xds_chain_add(&s->pending, &e->pending);
+		list_append(&s->pending, &e->pending);
 }
 
 void xds_subs_unwant(struct xds_subs *s, struct xds_entry *e)
 {
 	s->n--;
 	forget_names(s);
-	xds_chain_remove(&e->pending);
+	list_remove(&e->pending);
 	if (e->asked)
-		xds_chain_add(&s->pending, &e->pending);
+		list_append(&s->pending, &e->pending);
 	else
 		xds_subs_left(s, e);
 }
@@ -117,23 +117,23 @@ void xds_subs_left(struct xds_subs *s, struct xds_entry *e)
 
 void xds_subs_sending(struct xds_subs *s)
 {
-	while (!xds_chain_empty(&s->pending)) {
+	while (!list_empty(&s->pending)) {
 		struct xds_entry *e = CONTAINER_OF(s->pending.next, struct xds_entry, pending);
-		xds_chain_remove(&e->pending);
+		list_remove(&e->pending);
 		e->asked = e->n_asking > 0;
 		if (!e->asked) {
 			xds_subs_left(s, e);
 			continue;
 		}
-		xds_chain_remove(&e->in_flight);
-		xds_chain_add(&s->in_flight, &e->in_flight);
+		list_remove(&e->in_flight);
+		list_append(&s->in_flight, &e->in_flight);
 	}
 }
 
 void xds_subs_lost(struct xds_subs *s)
 {
 	xds_variants_age(s->variants);
-	for (struct xds_chain *c = s->all.next, *next; c != &s->all; c = next) {
+	for (struct list_link *c = s->all.next, *next; c != &s->all; c = next) {
 		next = c->next;
 		struct xds_entry *e = CONTAINER_OF(c, struct xds_entry, all);
 		if (!e->watchers.first) {
@@ -143,9 +143,9 @@ void xds_subs_lost(struct xds_subs *s)
 		twheel_cancel(e->cache->conf->wheel, &e->absent); // FM-05
 		e->asked = e->answered = false;
 		e->is_resumed = xds_entry_is_wildcard(e) && e->status == XDS_STATUS_ACKED;
-		xds_chain_remove(&e->in_flight);
-		xds_chain_remove(&e->pending);
+		list_remove(&e->in_flight);
+		list_remove(&e->pending);
 		if (e->n_asking > 0) // in order of subscription again
-			xds_chain_add(&s->pending, &e->pending);
+			list_append(&s->pending, &e->pending);
 	}
 }

@@ -6,13 +6,13 @@
 // Thread: ctrl.
 #pragma once
 
-#include "ctrl/base/chain.h"
 #include "ctrl/xds/entry.h"
+#include "lb/base/list.h"
 
 struct xds_subs {
-	struct xds_chain all; // xds_entry.all
-	struct xds_chain pending; // wanted but not asked for, or asked for but not wanted
-	struct xds_chain in_flight;
+	struct list_link all; // xds_entry.all
+	struct list_link pending; // wanted but not asked for, or asked for but not wanted
+	struct list_link in_flight;
 	uint32_t n; // wanted, by name
 	// sotw.c's: all of those as requests list them; owned; NULL = to be made anew.
 	uint8_t *names;

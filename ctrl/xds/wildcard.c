@@ -66,7 +66,7 @@ static void sweep_under(void *ctx, struct xds_sub *wildcard)
 	struct xds_subs *subs = &s->cache->subs[s->type];
 	if (!e->is_resumed)
 		return;
-	for (const struct xds_chain *c = subs->all.next; c != &subs->all && !s->rc; c = c->next) {
+	for (const struct list_link *c = subs->all.next; c != &subs->all && !s->rc; c = c->next) {
 		const struct xds_entry *part = CONTAINER_OF(c, struct xds_entry, all);
 		if (xds_params_eq(part->sub->params, wildcard->params) &&
 			has_come_by_wildcard(part))
@@ -86,7 +86,7 @@ int xds_wildcard_sweep(struct xds_cache *c, uint32_t type)
 static bool is_open(const struct xds_entry *e)
 {
 	return e->n_asking > 0 && e->asked && !e->answered && !e->value &&
-	       e->status == XDS_STATUS_REQUESTED && xds_chain_empty(&e->in_flight) &&
+	       e->status == XDS_STATUS_REQUESTED && !list_linked(&e->in_flight) &&
 	       !xds_entry_is_wildcard(e);
 }
 
@@ -94,14 +94,14 @@ void xds_wildcard_sent(struct xds_cache *c, uint32_t type)
 {
 	struct xds_subs *subs = &c->subs[type];
 	bool is_behind = false, has_wildcard = false;
-	for (const struct xds_chain *at = subs->in_flight.next; at != &subs->in_flight;
+	for (const struct list_link *at = subs->in_flight.next; at != &subs->in_flight;
 		at = at->next)
 		has_wildcard |=
 			xds_entry_is_wildcard(CONTAINER_OF(at, struct xds_entry, in_flight));
-	for (const struct xds_chain *at = subs->all.next; has_wildcard && at != &subs->all;
+	for (const struct list_link *at = subs->all.next; has_wildcard && at != &subs->all;
 		at = at->next)
 		is_behind |= is_open(CONTAINER_OF(at, struct xds_entry, all));
-	for (struct xds_chain *at = subs->in_flight.next; has_wildcard && at != &subs->in_flight;
+	for (struct list_link *at = subs->in_flight.next; has_wildcard && at != &subs->in_flight;
 		at = at->next) {
 		struct xds_entry *e = CONTAINER_OF(at, struct xds_entry, in_flight);
 		e->is_behind = is_behind && xds_entry_is_wildcard(e);
@@ -126,7 +126,7 @@ static void settle(void *ctx, struct xds_sub *sub)
 		xds_entry_answered(e);
 		return;
 	}
-	bool is_first = !e->is_behind && xds_chain_empty(&e->in_flight);
+	bool is_first = !e->is_behind && !list_linked(&e->in_flight);
 	bool is_its = is_first || e->seen == c->n_events;
 	e->is_behind = false;
 	if (is_its)

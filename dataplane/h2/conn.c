@@ -33,12 +33,12 @@ struct h2_conn *h2_conn_new(struct h2_context *ctx, enum h2_role role,
 	};
 	// Backends are near: bytes cost less there than the work of coding them.
 	hpack_init(&c->hpack, role == H2_SERVER);
-	h2_list_init(&c->streams);
-	h2_list_init(&c->data_turns);
-	h2_list_init(&c->windowless);
-	h2_list_init(&c->end_turns);
-	h2_list_init(&c->credits);
-	h2_list_init(&c->done);
+	list_init(&c->streams);
+	list_init(&c->data_turns);
+	list_init(&c->windowless);
+	list_init(&c->end_turns);
+	list_init(&c->credits);
+	list_init(&c->done);
 	if (role == H2_SERVER || h2_put_greeting(c))
 		return c;
 	pool_put(&ctx->conns, c);
@@ -51,7 +51,7 @@ void h2_conn_free(struct h2_conn *c, enum h2_error code)
 		return;
 	// The newest first, as above a GOAWAY's last id: who puts each before the others that wait
 	// keeps their order.
-	while (!h2_list_empty(&c->streams))
+	while (!list_empty(&c->streams))
 		h2_stream_close(
 			CONTAINER_OF(c->streams.prev, struct h2_stream, link), code, true, false);
 	buf_clear(&c->rx.pending, c->ctx->chunks);
@@ -74,11 +74,11 @@ bool h2_conn_failed(const struct h2_conn *c, enum h2_error *ret_code)
 struct h2_stream *h2_conn_waiting(const struct h2_conn *c, uint64_t *ret_since_ns)
 {
 	struct h2_stream *found = NULL;
-	if (!h2_list_empty(&c->windowless)) {
+	if (!list_empty(&c->windowless)) {
 		found = CONTAINER_OF(c->windowless.next, struct h2_stream, turn);
 		*ret_since_ns = found->turn_ns;
 	}
-	if (c->send_window > 0 || h2_list_empty(&c->data_turns))
+	if (c->send_window > 0 || list_empty(&c->data_turns))
 		return found;
 	struct h2_stream *s = CONTAINER_OF(c->data_turns.next, struct h2_stream, turn);
 	uint64_t since = s->turn_ns > c->spent_ns ? s->turn_ns : c->spent_ns;
@@ -95,7 +95,7 @@ uint64_t h2_conn_written(const struct h2_conn *c)
 
 bool h2_conn_idle(const struct h2_conn *c)
 {
-	return h2_list_empty(&c->streams) && c->out->len == 0;
+	return list_empty(&c->streams) && c->out->len == 0;
 }
 
 uint32_t h2_conn_n_streams(const struct h2_conn *c)
@@ -148,7 +148,7 @@ static void took_end(struct h2_stream *s)
 // Ends that need no window. False = they wait for room.
 static bool pump_ends(struct h2_conn *c, size_t *room)
 {
-	while (!h2_list_empty(&c->end_turns)) {
+	while (!list_empty(&c->end_turns)) {
 		struct h2_stream *s = CONTAINER_OF(c->end_turns.next, struct h2_stream, turn);
 		if (*room < H2_FRAME_HEAD)
 			return false;
@@ -174,7 +174,7 @@ static bool pump_data(struct h2_conn *c, size_t *room)
 	if (!h2_put_data(s, NULL, len, end))
 		return false;
 	*room -= H2_FRAME_HEAD + len;
-	h2_list_remove(&s->turn); // to the end of the line
+	list_remove(&s->turn); // to the end of the line
 	s->turn_list = NULL;
 	if (end)
 		took_end(s);
@@ -187,7 +187,7 @@ static bool pump_data(struct h2_conn *c, size_t *room)
 
 static void report_done(struct h2_conn *c)
 {
-	while (!h2_list_empty(&c->done))
+	while (!list_empty(&c->done))
 		h2_stream_close(CONTAINER_OF(c->done.next, struct h2_stream, turn), H2_NO_ERROR,
 			false, false);
 }
@@ -201,7 +201,7 @@ static bool pump(struct h2_conn *c, size_t room)
 			return false;
 		if (!pump_ends(c, &room))
 			return !c->failed;
-		if (h2_list_empty(&c->data_turns) || c->send_window <= 0)
+		if (list_empty(&c->data_turns) || c->send_window <= 0)
 			return false;
 		if (!pump_data(c, &room))
 			return true;
@@ -224,8 +224,8 @@ static __attribute__((noinline)) bool pump_all(struct h2_conn *c, size_t room)
 // Whatever the room.
 static bool nothing_to_pump(const struct h2_conn *c)
 {
-	return h2_list_empty(&c->done) && h2_list_empty(&c->end_turns) &&
-	       h2_list_empty(&c->data_turns) && !h2_flow_owes(c) && !h2_rx_at_end(&c->rx);
+	return list_empty(&c->done) && list_empty(&c->end_turns) && list_empty(&c->data_turns) &&
+	       !h2_flow_owes(c) && !h2_rx_at_end(&c->rx);
 }
 
 bool h2_conn_pump(struct h2_conn *c, size_t room)

@@ -86,7 +86,7 @@ static void deliver_data(struct h2_conn *c, const uint8_t *p, uint32_t len)
 	h2_flow_delivered(s, len);
 	if (end) {
 		s->got_end = true;
-		h2_list_remove(&s->credit);
+		list_remove(&s->credit);
 		h2_stream_check_done(s);
 	}
 	c->events->on_data(c, s, p, len, end);

@@ -35,9 +35,9 @@ void h2_flow_consumed(struct h2_stream *s, size_t len)
 {
 	s->unannounced += (uint32_t)len;
 	// After END_STREAM the peer has nothing left to send there.
-	if (s->live && !s->got_end && s->unannounced && !h2_link_on(&s->credit) &&
+	if (s->live && !s->got_end && s->unannounced && !list_linked(&s->credit) &&
 		s->unannounced * 2ull >= (uint64_t)s->conn->our_initial_window)
-		h2_list_append(&s->conn->credits, &s->credit);
+		list_append(&s->conn->credits, &s->credit);
 }
 
 static bool conn_credit_due(const struct h2_conn *c)
@@ -49,7 +49,7 @@ static bool conn_credit_due(const struct h2_conn *c)
 
 bool h2_flow_owes(const struct h2_conn *c)
 {
-	return !h2_list_empty(&c->credits) || conn_credit_due(c);
+	return !list_empty(&c->credits) || conn_credit_due(c);
 }
 
 bool h2_flow_announce(struct h2_conn *c, size_t *room)
@@ -61,14 +61,14 @@ bool h2_flow_announce(struct h2_conn *c, size_t *room)
 		c->recv_window += c->unannounced;
 		c->unannounced = 0;
 	}
-	while (!h2_list_empty(&c->credits)) {
+	while (!list_empty(&c->credits)) {
 		struct h2_stream *s = CONTAINER_OF(c->credits.next, struct h2_stream, credit);
 		if (*room < UPDATE_BYTES || !h2_put_window_update(c, s->id, s->unannounced))
 			return false;
 		*room -= UPDATE_BYTES;
 		s->recv_window += s->unannounced;
 		s->unannounced = 0;
-		h2_list_remove(&s->credit);
+		list_remove(&s->credit);
 	}
 	return true;
 }
@@ -112,7 +112,7 @@ bool h2_flow_set_peer_initial(struct h2_conn *c, uint32_t size)
 {
 	int64_t delta = (int64_t)size - c->peer_initial_window;
 	c->peer_initial_window = size;
-	for (struct h2_link *l = c->streams.next; l != &c->streams; l = l->next) {
+	for (struct list_link *l = c->streams.next; l != &c->streams; l = l->next) {
 		struct h2_stream *s = CONTAINER_OF(l, struct h2_stream, link);
 		if (!s->live)
 			continue;
@@ -128,7 +128,7 @@ void h2_flow_set_our_initial(struct h2_conn *c)
 {
 	int64_t delta = (int64_t)c->ctx->conf.stream_window - c->our_initial_window;
 	c->our_initial_window = c->ctx->conf.stream_window;
-	for (struct h2_link *l = c->streams.next; l != &c->streams; l = l->next) {
+	for (struct list_link *l = c->streams.next; l != &c->streams; l = l->next) {
 		struct h2_stream *s = CONTAINER_OF(l, struct h2_stream, link);
 		s->recv_window += delta;
 		h2_flow_consumed(s, 0); // may be due by the new measure

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/h2/hpack_mem.h"
 
-#include "dataplane/h2/list.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/base/lines.h"
+#include "lb/base/list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const uint16_t class_size[] = {48, 64, 80, 96, 112, 128, 160, 192, 256, 3
 #define WHOLE_PAGE N_CLASSES
 
 struct page {
-	struct h2_link link; // on its class's list while it has room
+	struct list_link link; // on its class's list while it has room
 	void *free; // put back blocks, singly linked through their first word
 	uint32_t klass;
 	uint32_t fresh; // offset of the first block never handed out
@@ -31,7 +31,7 @@ struct hpack_mem {
 	uint8_t *pages; // aligned to HPACK_PAGE, so that a block leads to its page
 	uint32_t n_pages, n_fresh;
 	void *free_pages;
-	struct h2_link rooms[N_CLASSES];
+	struct list_link rooms[N_CLASSES];
 	uint8_t class_of[N_GRAINS + 1]; // by size in grains, rounded up
 	uint32_t n_used;
 	uint32_t n_pages_used, n_pages_peak; // as pool's; an empty page that stays doesn't count
@@ -54,7 +54,7 @@ struct hpack_mem *hpack_mem_new(uint32_t n_pages)
 		m->class_of[grains] = (uint8_t)k;
 	}
 	for (size_t k = 0; k < N_CLASSES; k++)
-		h2_list_init(&m->rooms[k]);
+		list_init(&m->rooms[k]);
 	return m;
 }
 
@@ -112,12 +112,12 @@ void *hpack_mem_take(struct hpack_mem *m, size_t size)
 	if (size <= N_GRAINS * GRAIN)
 		klass = m->class_of[(size + GRAIN - 1) / GRAIN];
 	struct page *p;
-	if (klass == WHOLE_PAGE || h2_list_empty(&m->rooms[klass])) {
+	if (klass == WHOLE_PAGE || list_empty(&m->rooms[klass])) {
 		p = page_take(m, klass);
 		if (!p)
 			return NULL;
 		if (klass != WHOLE_PAGE)
-			h2_list_append(&m->rooms[klass], &p->link);
+			list_append(&m->rooms[klass], &p->link);
 	} else {
 		p = CONTAINER_OF(m->rooms[klass].next, struct page, link);
 	}
@@ -125,7 +125,7 @@ void *hpack_mem_take(struct hpack_mem *m, size_t size)
 		pool_count(&m->n_pages_used, &m->n_pages_peak, m->n_pages_used + 1);
 	void *block = page_block(p);
 	if (page_full(p))
-		h2_list_remove(&p->link);
+		list_remove(&p->link);
 	m->n_used++;
 	return block;
 }
@@ -138,7 +138,7 @@ static struct page *page_of(const struct hpack_mem *m, const void *block)
 
 static void page_put(struct hpack_mem *m, struct page *p)
 {
-	h2_list_remove(&p->link);
+	list_remove(&p->link);
 	memcpy(p, &m->free_pages, sizeof(void *));
 	m->free_pages = p;
 }
@@ -157,8 +157,8 @@ void hpack_mem_put(struct hpack_mem *m, void *block)
 	p->free = block;
 	if (--p->n_used == 0)
 		__atomic_store_n(&m->n_pages_used, m->n_pages_used - 1, __ATOMIC_RELAXED);
-	if (p->klass != WHOLE_PAGE && !h2_link_on(&p->link))
-		h2_list_append(&m->rooms[p->klass], &p->link);
+	if (p->klass != WHOLE_PAGE && !list_linked(&p->link))
+		list_append(&m->rooms[p->klass], &p->link);
 	// The only page of a class with room stays, or one block taken and put back would carve a
 	// page each time.
 	bool other = p->klass != WHOLE_PAGE &&

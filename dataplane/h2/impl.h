@@ -9,7 +9,7 @@
 #include "dataplane/h2/header.h"
 #include "dataplane/h2/hpack.h"
 #include "dataplane/h2/hpack_part.h"
-#include "dataplane/h2/list.h"
+#include "lb/base/list.h"
 #include "lb/base/rand.h"
 
 // Streams that we reset and that the peer may still be sending on (RFC 9113 5.1, "closed").
@@ -95,12 +95,12 @@ struct h2_conn {
 	struct h2_rx rx;
 	uint64_t hash_key;
 	struct h2_stream *recent; // live, the last that was looked for; NULL = none
-	struct h2_link streams; // all that the owner knows, oldest first
-	struct h2_link data_turns; // have body bytes and stream window
-	struct h2_link windowless; // have body bytes and no stream window
-	struct h2_link end_turns; // have only an end or trailers left: no window needed
-	struct h2_link credits; // owe the peer stream window
-	struct h2_link done; // over on the wire; on_closed is due
+	struct list_link streams; // all that the owner knows, oldest first
+	struct list_link data_turns; // have body bytes and stream window
+	struct list_link windowless; // have body bytes and no stream window
+	struct list_link end_turns; // have only an end or trailers left: no window needed
+	struct list_link credits; // owe the peer stream window
+	struct list_link done; // over on the wire; on_closed is due
 	// Flow control, RFC 9113 6.9. Signed: a SETTINGS change may take a window below zero.
 	int64_t send_window, recv_window;
 	uint64_t spent_ns; // when send_window was last used up
@@ -135,11 +135,11 @@ struct h2_stream {
 	struct h2_conn *conn;
 	struct h2_stream *hash_next;
 	void *user;
-	struct h2_link link; // conn->streams
-	struct h2_link turn; // on turn_list
-	struct h2_link *turn_list; // conn's data_turns, windowless, end_turns, done, or NULL
+	struct list_link link; // conn->streams
+	struct list_link turn; // on turn_list
+	struct list_link *turn_list; // conn's data_turns, windowless, end_turns, done, or NULL
 	uint64_t turn_ns; // when it got there: each list is in this order
-	struct h2_link credit; // conn->credits
+	struct list_link credit; // conn->credits
 	struct buf out; // body
 	struct buf trailers; // packed fields, behind the body
 	int64_t send_window, recv_window;

@@ -68,7 +68,7 @@ static void on_goaway(struct h2_conn *c, const uint8_t *payload)
 	c->goaway_got_id = last_id;
 	if (c->events->on_goaway)
 		c->events->on_goaway(c, last_id, code);
-	while (c->role == H2_CLIENT && !h2_list_empty(&c->streams)) {
+	while (c->role == H2_CLIENT && !list_empty(&c->streams)) {
 		struct h2_stream *s = CONTAINER_OF(c->streams.prev, struct h2_stream, link);
 		if (s->id <= last_id)
 			break;
@@ -173,7 +173,7 @@ static void deliver(struct h2_conn *c, struct h2_stream *s)
 	c->rx.stream = s;
 	if (ctx->block.message.end_stream) {
 		s->got_end = true;
-		h2_list_remove(&s->credit);
+		list_remove(&s->credit);
 		h2_stream_check_done(s);
 	}
 	ctx->block_busy = true;

@@ -42,7 +42,7 @@ struct h2_stream *h2_stream_new(struct h2_conn *c, uint32_t id)
 		.live = true,
 	};
 	*at = c->recent = s;
-	h2_list_append(&c->streams, &s->link);
+	list_append(&c->streams, &s->link);
 	c->n_streams++;
 	c->n_opened++;
 	return s;
@@ -60,7 +60,7 @@ static void off_wire(struct h2_stream *s)
 	while (*at != s)
 		at = &(*at)->hash_next;
 	*at = s->hash_next;
-	h2_list_remove(&s->credit);
+	list_remove(&s->credit);
 }
 
 static void remember_reset(struct h2_conn *c, uint32_t id)
@@ -103,16 +103,16 @@ bool h2_id_idle(const struct h2_conn *c, uint32_t id)
 	return c->role == H2_SERVER ? id > c->last_peer_id : id >= c->next_id;
 }
 
-static void put_turn(struct h2_stream *s, struct h2_link *list)
+static void put_turn(struct h2_stream *s, struct list_link *list)
 {
 	if (s->turn_list == list)
 		return;
-	h2_list_remove(&s->turn);
+	list_remove(&s->turn);
 	s->turn_list = list;
 	if (!list)
 		return;
 	s->turn_ns = h2_now(s->conn->ctx);
-	h2_list_append(list, &s->turn);
+	list_append(list, &s->turn);
 }
 
 void h2_stream_schedule(struct h2_stream *s)
@@ -149,7 +149,7 @@ void h2_stream_close(struct h2_stream *s, enum h2_error code, bool by_peer, bool
 	}
 	off_wire(s);
 	put_turn(s, NULL);
-	h2_list_remove(&s->link);
+	list_remove(&s->link);
 	if (c->rx.stream == s)
 		c->rx.stream = NULL;
 	buf_clear(&s->out, c->ctx->chunks);
@@ -222,7 +222,7 @@ struct h2_stream *h2_stream_open(struct h2_conn *c, const struct h2_message *m, 
 	if (!h2_put_message(s, m, m->end_stream)) {
 		// Never seen by the peer nor by the owner: its id stays unused.
 		off_wire(s);
-		h2_list_remove(&s->link);
+		list_remove(&s->link);
 		pool_put(&c->ctx->streams, s);
 		return NULL;
 	}
@@ -281,7 +281,7 @@ bool h2_stream_send_data(struct h2_stream *s, const uint8_t *data, size_t len, b
 static bool may_pass(const struct h2_stream *s, size_t len)
 {
 	const struct h2_conn *c = s->conn;
-	return len <= PASS_MAX && s->out.len == 0 && h2_list_empty(&c->data_turns) &&
+	return len <= PASS_MAX && s->out.len == 0 && list_empty(&c->data_turns) &&
 	       (int64_t)len <= s->send_window && (int64_t)len <= c->send_window &&
 	       c->written + H2_FRAME_HEAD + len <= c->room_end &&
 	       pool_left(c->ctx->chunks) > RESERVED_CHUNKS; // an end alone needs some, too

@@ -106,8 +106,7 @@ void tcp_conn_drop(struct tcp_conn *c)
 	struct tcp_stack *s = c->stack;
 	DCHECK(!c->dead);
 	tcp_table_remove(c);
-	if (c->dirty.next)
-		tcp_link_remove(&c->dirty);
+	list_remove(&c->dirty);
 	twheel_cancel(s->wheel, &c->timer);
 	buf_clear(&c->sendq, s->chunks);
 	buf_clear(&c->recvq, s->chunks);

@@ -45,8 +45,8 @@ struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io
 	s->rcv_wscale = window_scale(conf->recv_window);
 	rand_init(&s->rand, conf->seed);
 	s->next_port = (uint32_t)rand_u64(&s->rand);
-	tcp_link_init(&s->dirty);
-	tcp_link_init(&s->tw_order);
+	list_init(&s->dirty);
+	list_init(&s->tw_order);
 	s->tw_timer.fire = tcp_tw_fire;
 	s->again.fire = again_fire;
 	s->expire = tcp_expire_fire;
@@ -92,37 +92,25 @@ void tcp_stack_free(struct tcp_stack *s)
 	lines_free(s);
 }
 
-// Moves all of `from` behind what `to` holds.
-static void splice(struct tcp_link *to, struct tcp_link *from)
-{
-	if (from->next == from)
-		return;
-	from->next->prev = to->prev;
-	from->prev->next = to;
-	to->prev->next = from->next;
-	to->prev = from->prev;
-	tcp_link_init(from);
-}
-
 void tcp_stack_flush(struct tcp_stack *s)
 {
-	struct tcp_link todo, left;
+	struct list_link todo, left;
 	unsigned n_failures = 0;
 	bool more = false;
-	if (s->dirty.next == &s->dirty)
+	if (list_empty(&s->dirty))
 		return;
-	tcp_link_init(&todo);
-	tcp_link_init(&left);
-	splice(&todo, &s->dirty);
-	while (todo.next != &todo && n_failures < MAX_FAILURES) {
+	list_init(&todo);
+	list_init(&left);
+	list_splice(&todo, &s->dirty);
+	while (!list_empty(&todo) && n_failures < MAX_FAILURES) {
 		struct tcp_conn *c = CONTAINER_OF(todo.next, struct tcp_conn, dirty);
-		tcp_link_remove(&c->dirty);
+		list_remove(&c->dirty);
 		enum tcp_output_result result = tcp_output(c);
 		if (result == TCP_OUTPUT_DONE) {
 			n_failures = 0;
 			continue;
 		}
-		tcp_link_append(&left, &c->dirty);
+		list_append(&left, &c->dirty);
 		if (result == TCP_OUTPUT_MORE) {
 			more = true;
 			n_failures = 0;
@@ -136,11 +124,11 @@ void tcp_stack_flush(struct tcp_stack *s)
 		}
 	}
 	// Those that were not tried come first next time.
-	splice(&s->dirty, &todo);
-	splice(&s->dirty, &left);
+	list_splice(&s->dirty, &todo);
+	list_splice(&s->dirty, &left);
 	if (more)
 		twheel_arm(s->wheel, &s->again, tcp_now(s));
-	else if (s->dirty.next != &s->dirty)
+	else if (!list_empty(&s->dirty))
 		twheel_arm(s->wheel, &s->again, tcp_now(s) + NS_PER_MS);
 }
 

@@ -9,6 +9,7 @@
 #include "dataplane/tcp/tcp.h"
 #include "dataplane/tcp/wire.h"
 #include "lb/base/check.h"
+#include "lb/base/list.h"
 #include "lb/base/rand.h"
 #include "lb/base/siphash.h"
 #include "lb/base/time.h"
@@ -61,10 +62,6 @@ struct tcp_range {
 struct tcp_board {
 	uint32_t n;
 	struct tcp_sack_block blocks[TCP_MAX_SACKED]; // ascending, apart, above snd_una
-};
-
-struct tcp_link {
-	struct tcp_link *next, *prev;
 };
 
 // The fields that a segment touches on a plain connection come first, in the order of their use;
@@ -149,7 +146,7 @@ struct tcp_conn {
 	void *user;
 	struct buf sendq;
 	struct buf_cursor cursor; // of snd_nxt in sendq
-	struct tcp_link dirty; // in stack->dirty while something is to be sent; else next = NULL
+	struct list_link dirty; // in stack->dirty while something is to be sent
 
 	uint64_t ts_recent_ns;
 	uint64_t heard_ns; // the peer's last segment
@@ -184,7 +181,7 @@ _Static_assert(sizeof(struct tcp_conn) <= 480, "one is there for each idle conne
 
 // What is left of a connection in TIME_WAIT; pooled.
 struct tcp_tw {
-	struct tcp_link order; // oldest first
+	struct list_link order; // oldest first
 	struct tcp_tw *hash_next;
 	uint32_t hash;
 	uint32_t snd_nxt, rcv_nxt;
@@ -219,8 +216,8 @@ struct tcp_stack {
 	uint64_t recent_key; // odd
 	unsigned recent_shift;
 	uint32_t table_mask, tw_mask;
-	struct tcp_link dirty;
-	struct tcp_link tw_order;
+	struct list_link dirty;
+	struct list_link tw_order;
 	struct twheel_timer tw_timer;
 	struct twheel_timer again; // makes a next turn happen when a flush left something over
 	void (*expire)(struct twheel_timer *); // of each connection's timer
@@ -282,26 +279,6 @@ static inline uint64_t tcp_now(const struct tcp_stack *s)
 	return twheel_now(s->wheel);
 }
 
-static inline void tcp_link_init(struct tcp_link *head)
-{
-	head->next = head->prev = head;
-}
-
-static inline void tcp_link_append(struct tcp_link *head, struct tcp_link *l)
-{
-	l->prev = head->prev;
-	l->next = head;
-	head->prev->next = l;
-	head->prev = l;
-}
-
-static inline void tcp_link_remove(struct tcp_link *l)
-{
-	l->prev->next = l->next;
-	l->next->prev = l->prev;
-	l->next = l->prev = NULL;
-}
-
 static inline const struct tcp_cc_ops *tcp_cc_ops(const struct tcp_conn *c)
 {
 	(void)c;
@@ -346,8 +323,8 @@ static inline void tcp_conn_unhold(struct tcp_conn *c)
 // The next flush looks at it.
 static inline void tcp_conn_mark_dirty(struct tcp_conn *c)
 {
-	if (!c->dirty.next)
-		tcp_link_append(&c->stack->dirty, &c->dirty);
+	if (!list_linked(&c->dirty))
+		list_append(&c->stack->dirty, &c->dirty);
 }
 
 // Data or FIN not sent yet.

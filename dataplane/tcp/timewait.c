@@ -7,9 +7,8 @@
 
 static struct tcp_tw *oldest(const struct tcp_stack *s)
 {
-	return s->tw_order.next == &s->tw_order
-	               ? NULL
-	               : CONTAINER_OF(s->tw_order.next, struct tcp_tw, order);
+	return list_empty(&s->tw_order) ? NULL
+	                                : CONTAINER_OF(s->tw_order.next, struct tcp_tw, order);
 }
 
 static void tw_remove(struct tcp_stack *s, struct tcp_tw *tw)
@@ -18,14 +17,14 @@ static void tw_remove(struct tcp_stack *s, struct tcp_tw *tw)
 	while (*link != tw)
 		link = &(*link)->hash_next;
 	*link = tw->hash_next;
-	tcp_link_remove(&tw->order);
+	list_remove(&tw->order);
 	pool_put(&s->tws, tw);
 }
 
 static void tw_wait(struct tcp_stack *s, struct tcp_tw *tw)
 {
 	tw->expires_ns = tcp_now(s) + TCP_TIME_WAIT_NS;
-	tcp_link_append(&s->tw_order, &tw->order);
+	list_append(&s->tw_order, &tw->order);
 	if (!twheel_armed(&s->tw_timer))
 		twheel_arm(s->wheel, &s->tw_timer, tw->expires_ns);
 }
@@ -99,7 +98,7 @@ bool tcp_tw_input(
 	tcp_count(s, TCP_DROP_TIME_WAIT);
 	bool their_fin = seg->flags & TCP_FIN && seg->seq + seg->len + 1 == tw->rcv_nxt;
 	if (their_fin) { // our last acknowledgement was lost: wait again
-		tcp_link_remove(&tw->order);
+		list_remove(&tw->order);
 		tw_wait(s, tw);
 	} else if (tcp_now(s) < tw->challenge_ns) {
 		return false;

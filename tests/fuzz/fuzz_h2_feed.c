@@ -158,7 +158,7 @@ static void check_conn(struct h2_conn *c, const struct owner *o)
 {
 	uint32_t n_live = 0;
 	uint64_t unconsumed = 0;
-	for (struct h2_link *l = c->streams.next; l != &c->streams; l = l->next) {
+	for (struct list_link *l = c->streams.next; l != &c->streams; l = l->next) {
 		const struct h2_stream *s = CONTAINER_OF(l, struct h2_stream, link);
 		n_live += s->live;
 		unconsumed += s->unconsumed;

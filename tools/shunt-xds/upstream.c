@@ -35,20 +35,19 @@ static int view_init(struct view *v, struct upstream *up, uint32_t type, const c
 	v->upstream = up;
 	v->of = n;
 	v->watcher.on_event = on_event;
-	xds_chain_init(&v->by_name);
-	xds_chain_add(&n->views, &v->by_name);
+	list_append(&n->views, &v->by_name);
 	upstream_mark_dirty(up, n);
 	int rc = xds_client_watch_locator(
 		up->client, up->type_list[type], text, params, &v->watcher);
 	if (rc)
-		xds_chain_remove(&v->by_name); // the name goes when it is settled
+		list_remove(&v->by_name); // the name goes when it is settled
 	return rc;
 }
 
 static void view_fini(struct view *v)
 {
 	xds_client_cancel(v->upstream->client, &v->watcher);
-	xds_chain_remove(&v->by_name);
+	list_remove(&v->by_name);
 	upstream_mark_dirty(v->upstream, v->of);
 }
 
@@ -67,8 +66,7 @@ static int on_name(struct xds_watcher *w, const char *text)
 		free(p);
 		return rc;
 	}
-	xds_chain_init(&p->of_want);
-	xds_chain_add(&of->parts, &p->of_want);
+	list_append(&of->parts, &p->of_want);
 	v->upstream->counts.n_by_wildcard++;
 	return 0;
 }
@@ -77,7 +75,7 @@ void upstream_part_free(struct part *p)
 {
 	p->view.upstream->counts.n_by_wildcard--;
 	view_fini(&p->view);
-	xds_chain_remove(&p->of_want);
+	list_remove(&p->of_want);
 	free(p);
 }
 
@@ -87,12 +85,12 @@ static void want_free(struct want *w)
 {
 	struct upstream *up = w->view.upstream;
 	xds_client_begin(up->client);
-	while (!xds_chain_empty(&w->parts))
+	while (!list_empty(&w->parts))
 		upstream_part_free(CONTAINER_OF(w->parts.next, struct part, of_want));
 	view_fini(&w->view);
 	xds_client_end(up->client);
 	twheel_cancel(up->conf.wheel, &w->grace);
-	xds_chain_remove(&w->all);
+	list_remove(&w->all);
 	up->counts.n_subscriptions--;
 	up->names_len[w->type] -= w->len;
 	w->sub->owner = NULL;
@@ -169,7 +167,7 @@ static int make_room(struct upstream *up, uint32_t type, size_t len)
 {
 	size_t *have = &up->names_len[type], max = up->conf.names_max;
 	bool is_short = *have + len > max;
-	for (struct xds_chain *c = up->wants.next, *next; is_short && c != &up->wants; c = next) {
+	for (struct list_link *c = up->wants.next, *next; is_short && c != &up->wants; c = next) {
 		struct want *w = CONTAINER_OF(c, struct want, all);
 		next = c->next;
 		if (w->type == type && w->n_users == 0)
@@ -203,7 +201,7 @@ static struct want *want_new(struct upstream *up, uint32_t type, struct xds_sub 
 	w->grace.fire = grace_over;
 	w->view.want = w;
 	w->view.watcher.on_name = on_name;
-	xds_chain_init(&w->parts);
+	list_init(&w->parts);
 	if (view_init(&w->view, up, type, sub->name, sub->params)) {
 		(void)xds_sub_put(cache, w->sub);
 		free(w);
@@ -212,8 +210,7 @@ static struct want *want_new(struct upstream *up, uint32_t type, struct xds_sub 
 	sub->owner = w;
 	w->len = len_of(&up->source, sub);
 	up->names_len[type] += w->len;
-	xds_chain_init(&w->all);
-	xds_chain_add(&up->wants, &w->all);
+	list_append(&up->wants, &w->all);
 	up->counts.n_subscriptions++;
 	say(up, "subscribe to", w);
 	return w;
@@ -265,7 +262,7 @@ static void unwant(struct catalog_source *source, uint32_t type, struct xds_sub 
 static void leave(struct catalog_source *source, uint32_t type)
 {
 	struct upstream *up = (struct upstream *)source;
-	for (struct xds_chain *c = up->wants.next; c != &up->wants; c = c->next) {
+	for (struct list_link *c = up->wants.next; c != &up->wants; c = c->next) {
 		struct want *w = CONTAINER_OF(c, struct want, all);
 		if (w->type == type && w->n_users == 0)
 			twheel_arm(up->conf.wheel, &w->grace, twheel_now(up->conf.wheel));
@@ -311,9 +308,9 @@ struct upstream *upstream_new(const struct upstream_conf *conf, struct catalog *
 	up->conf = *conf;
 	up->catalog = catalog;
 	up->retry.fire = retry_fired;
-	xds_chain_init(&up->wants);
-	xds_chain_init(&up->dirty);
-	xds_chain_init(&up->edited);
+	list_init(&up->wants);
+	list_init(&up->dirty);
+	list_init(&up->edited);
 	for (uint32_t t = 0; t < CATALOG_TYPES_MAX; t++) {
 		up->types[t] = xds_raw_type("", "resource", false);
 		up->type_list[t] = &up->types[t];
@@ -345,9 +342,9 @@ void upstream_free(struct upstream *up)
 	if (!up)
 		return;
 	xds_client_begin(up->client); // nothing more is said to the server
-	while (!xds_chain_empty(&up->wants))
+	while (!list_empty(&up->wants))
 		want_free(CONTAINER_OF(up->wants.next, struct want, all));
-	while (!xds_chain_empty(&up->dirty)) // all that have lost a view
+	while (!list_empty(&up->dirty)) // all that have lost a view
 		upstream_name_free(up, CONTAINER_OF(up->dirty.next, struct name, at));
 	for (uint32_t t = 0; t < CATALOG_TYPES_MAX; t++)
 		strmap_fini(&up->names[t]);

@@ -4,9 +4,9 @@
 // Thread: one owner.
 #pragma once
 
-#include "ctrl/base/chain.h"
 #include "ctrl/base/strmap.h"
 #include "ctrl/xds/client.h"
+#include "lb/base/list.h"
 #include "lb/base/twheel.h"
 #include "tools/shunt-xds/upstream.h"
 
@@ -20,8 +20,8 @@ struct shown {
 struct name {
 	struct strmap_link link;
 	uint32_t type;
-	struct xds_chain views;
-	struct xds_chain at; // dirty or edited; nowhere = the catalog has what the views see
+	struct list_link views;
+	struct list_link at; // dirty or edited; nowhere = the catalog has what the views see
 	struct shown *shown; // what the catalog has of it
 	size_t n_shown;
 	struct shown *next; // what it has when the change takes effect
@@ -39,7 +39,7 @@ struct view {
 	struct xds_watcher watcher; // first member
 	struct upstream *upstream;
 	struct name *of;
-	struct xds_chain by_name;
+	struct list_link by_name;
 	struct want *want; // whose it is; NULL = it is a part of a wildcard
 };
 
@@ -53,14 +53,14 @@ struct want {
 	uint32_t n_users;
 	size_t len; // in a request
 	struct twheel_timer grace;
-	struct xds_chain all;
-	struct xds_chain parts; // of a wildcard
+	struct list_link all;
+	struct list_link parts; // of a wildcard
 };
 
 // A name that has come by a wildcard.
 struct part {
 	struct view view; // first member
-	struct xds_chain of_want;
+	struct list_link of_want;
 };
 
 struct upstream {
@@ -72,8 +72,8 @@ struct upstream {
 	const struct xds_type *type_list[CATALOG_TYPES_MAX];
 	struct strmap names[CATALOG_TYPES_MAX];
 	size_t names_len[CATALOG_TYPES_MAX]; // what a request may have to list
-	struct xds_chain wants;
-	struct xds_chain dirty, edited;
+	struct list_link wants;
+	struct list_link dirty, edited;
 	struct twheel_timer retry;
 	uint64_t n_errors; // ever, to number them
 	struct upstream_counts counts;

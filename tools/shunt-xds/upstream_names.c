@@ -17,8 +17,8 @@
 
 void upstream_mark_dirty(struct upstream *up, struct name *n)
 {
-	xds_chain_remove(&n->at);
-	xds_chain_add(&up->dirty, &n->at);
+	list_remove(&n->at);
+	list_append(&up->dirty, &n->at);
 }
 
 struct name *upstream_name_get(struct upstream *up, uint32_t type, const char *text)
@@ -32,8 +32,7 @@ struct name *upstream_name_get(struct upstream *up, uint32_t type, const char *t
 		return NULL;
 	memcpy(n->text, text, size);
 	n->type = type;
-	xds_chain_init(&n->views);
-	xds_chain_init(&n->at);
+	list_init(&n->views);
 	if (strmap_add(&up->names[type], &n->link, n->text)) {
 		free(n);
 		return NULL;
@@ -51,7 +50,7 @@ static void list_free(struct shown *list, size_t n)
 void upstream_name_free(struct upstream *up, struct name *n)
 {
 	strmap_remove(&up->names[n->type], &n->link);
-	xds_chain_remove(&n->at);
+	list_remove(&n->at);
 	list_free(n->shown, n->n_shown);
 	list_free(n->next, n->n_next);
 	free(n);
@@ -60,7 +59,7 @@ void upstream_name_free(struct upstream *up, struct name *n)
 // Nothing is left of it.
 static void name_tidy(struct upstream *up, struct name *n)
 {
-	if (xds_chain_empty(&n->views) && n->n_shown == 0 && xds_chain_empty(&n->at))
+	if (list_empty(&n->views) && n->n_shown == 0 && !list_linked(&n->at))
 		upstream_name_free(up, n);
 }
 
@@ -216,7 +215,7 @@ static int hide(struct upstream *up, struct name *n, const struct shown *shown)
 static uint64_t next_turn(const struct upstream *up, const struct name *n)
 {
 	uint64_t turn = n->turn;
-	for (struct xds_chain *c = n->views.next; c != &n->views && newest_wins(up, n);
+	for (struct list_link *c = n->views.next; c != &n->views && newest_wins(up, n);
 		c = c->next) {
 		struct xds_word word;
 		xds_watcher_word(&CONTAINER_OF(c, struct view, by_name)->watcher, &word);
@@ -234,7 +233,7 @@ static int edit(struct upstream *up, struct name *n)
 {
 	size_t n_views = 0;
 	int rc = 0;
-	for (struct xds_chain *c = n->views.next, *next; c != &n->views; c = next) {
+	for (struct list_link *c = n->views.next, *next; c != &n->views; c = next) {
 		struct xds_word word;
 		struct view *v = CONTAINER_OF(c, struct view, by_name);
 		next = c->next;
@@ -250,7 +249,7 @@ static int edit(struct upstream *up, struct name *n)
 		return -ENOMEM;
 	n->next_turn = next_turn(up, n);
 	n->is_left = n->is_full = n->is_edited = false;
-	for (struct xds_chain *c = n->views.next; c != &n->views && !rc; c = c->next) {
+	for (struct list_link *c = n->views.next; c != &n->views && !rc; c = c->next) {
 		struct xds_word word;
 		xds_watcher_word(&CONTAINER_OF(c, struct view, by_name)->watcher, &word);
 		if (is_there(&word))
@@ -274,7 +273,7 @@ static void take_effect(struct upstream *up, struct name *n)
 	if (n->is_left)
 		upstream_mark_dirty(up, n);
 	else
-		xds_chain_remove(&n->at);
+		list_remove(&n->at);
 	name_tidy(up, n);
 }
 
@@ -299,11 +298,11 @@ static void settle(struct upstream *up)
 {
 	int rc = 0;
 	catalog_begin(up->catalog, XDS_CHANGE_LISTED);
-	while (!xds_chain_empty(&up->dirty) && !rc) {
+	while (!list_empty(&up->dirty) && !rc) {
 		struct name *n = CONTAINER_OF(up->dirty.next, struct name, at);
 		rc = edit(up, n);
-		xds_chain_remove(&n->at);
-		xds_chain_add(&up->edited, &n->at);
+		list_remove(&n->at);
+		list_append(&up->edited, &n->at);
 	}
 	if (rc) {
 		catalog_abort(up->catalog);
@@ -311,7 +310,7 @@ static void settle(struct upstream *up)
 	} else {
 		catalog_commit(up->catalog);
 	}
-	while (!xds_chain_empty(&up->edited)) {
+	while (!list_empty(&up->edited)) {
 		struct name *n = CONTAINER_OF(up->edited.next, struct name, at);
 		if (rc)
 			take_back(up, n);
@@ -323,10 +322,10 @@ static void settle(struct upstream *up)
 bool upstream_settle(struct upstream *up)
 {
 	uint64_t before = generations(up->catalog);
-	if (xds_chain_empty(&up->dirty) || twheel_armed(&up->retry))
+	if (list_empty(&up->dirty) || twheel_armed(&up->retry))
 		return false;
 	xds_client_begin(up->client);
-	while (!xds_chain_empty(&up->dirty) && !twheel_armed(&up->retry))
+	while (!list_empty(&up->dirty) && !twheel_armed(&up->retry))
 		settle(up);
 	xds_client_end(up->client);
 	return generations(up->catalog) != before;
