@@ -8,7 +8,7 @@
 void tcp_timer_set(struct tcp_conn *c, enum tcp_timer which, uint64_t at_ns)
 {
 	c->deadlines[which] = at_ns;
-	uint64_t armed_ns = c->timer.expires_tick * TWHEEL_NS_PER_TICK;
+	uint64_t armed_ns = twheel_expires_ns(&c->timer);
 	if (!twheel_armed(&c->timer) || armed_ns >= at_ns + TWHEEL_NS_PER_TICK)
 		twheel_arm(c->stack->wheel, &c->timer, at_ns);
 }

@@ -4,14 +4,16 @@
 // Thread: one owner. Reads no clock; never allocates after new().
 #pragma once
 
+#include "lb/base/time.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TWHEEL_NS_PER_TICK 1000000u
+#define TWHEEL_NS_PER_TICK NS_PER_MS
 
 struct twheel_timer {
 	struct twheel_timer *next, *prev; // NULL while not armed
-	uint64_t expires_tick;
+	uint64_t expires_tick; // twheel.c's
 	// Called once, disarmed already: it may arm itself again or free its object.
 	void (*fire)(struct twheel_timer *);
 };
@@ -52,6 +54,12 @@ void twheel_cancel(struct twheel *, struct twheel_timer *); // not armed = nothi
 static inline bool twheel_armed(const struct twheel_timer *t)
 {
 	return t->next != 0;
+}
+
+// When it fires if it is armed, or when it would have been due last.
+static inline uint64_t twheel_expires_ns(const struct twheel_timer *t)
+{
+	return t->expires_tick * TWHEEL_NS_PER_TICK;
 }
 
 // Moves time on and fires what is due, in order of tick. now_ns earlier than before counts as

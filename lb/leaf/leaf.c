@@ -113,7 +113,7 @@ static int publish_once(struct lb_leaf *leaf)
 static void do_later(struct lb_leaf *leaf, uint64_t delay_ns)
 {
 	uint64_t at = twheel_now(leaf->env->wheel) + delay_ns;
-	if (!twheel_armed(&leaf->later) || at < leaf->later.expires_tick * TWHEEL_NS_PER_TICK)
+	if (!twheel_armed(&leaf->later) || at < twheel_expires_ns(&leaf->later))
 		twheel_arm(leaf->env->wheel, &leaf->later, at);
 }
 

@@ -22,9 +22,9 @@ void lb_dump_number(struct lb_dump *d, const char *key, uint64_t value)
 void lb_dump_timer(struct lb_dump *d, const char *key, const struct twheel *wheel,
 	const struct twheel_timer *t)
 {
-	uint64_t now = twheel_now(wheel) / TWHEEL_NS_PER_TICK;
+	uint64_t now_ms = twheel_now(wheel) / NS_PER_MS, at_ms = twheel_expires_ns(t) / NS_PER_MS;
 	if (twheel_armed(t))
-		lb_dump_number(d, key, t->expires_tick > now ? t->expires_tick - now : 0);
+		lb_dump_number(d, key, at_ms > now_ms ? at_ms - now_ms : 0);
 }
 
 void lb_dump_leave(struct lb_dump *d)

@@ -67,8 +67,7 @@ void lb_node_env_fini(struct lb_node_env *env)
 
 static void arm(struct lb_node_env *env, uint64_t at_ns)
 {
-	uint64_t armed_ns = env->timer.expires_tick * TWHEEL_NS_PER_TICK;
-	if (!twheel_armed(&env->timer) || armed_ns > at_ns)
+	if (!twheel_armed(&env->timer) || twheel_expires_ns(&env->timer) > at_ns)
 		twheel_arm(env->wheel, &env->timer, at_ns);
 }
 

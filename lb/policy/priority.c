@@ -359,14 +359,11 @@ enum lb_state lb_priority_state(const struct lb_priority *p)
 static void dump_child(
 	const struct lb_priority *p, const struct lb_priority_child *c, struct lb_dump *d)
 {
-	uint64_t now = twheel_now(p->wheel);
 	lb_dump_enter(d, c->name, c->state);
 	if (c == p->current)
 		lb_dump_text(d, "current", "yes");
-	if (twheel_armed(&c->failover))
-		lb_dump_number(d, "failover_ms", c->failover.expires_tick - now / NS_PER_MS);
-	if (twheel_armed(&c->leave))
-		lb_dump_number(d, "kept_ms", c->leave.expires_tick - now / NS_PER_MS);
+	lb_dump_timer(d, "failover_ms", p->wheel, &c->failover);
+	lb_dump_timer(d, "kept_ms", p->wheel, &c->leave);
 	const char *error = lb_picker_error(c->picker);
 	if (error)
 		lb_dump_text(d, "error", error);

@@ -44,7 +44,7 @@ static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 	h = digest_bytes(h, seqs, sizeof(seqs));
 	const uint64_t times[] = {c->ts_recent_ns, c->heard_ns, c->progress_ns, c->sent_ns,
 		c->rtt_start_ns, c->srtt_ns, c->rttvar_ns, c->rto_ns, c->user_timeout_ns,
-		c->challenge_ns, c->keepalive_ns, c->timer.expires_tick};
+		c->challenge_ns, c->keepalive_ns, twheel_expires_ns(&c->timer)};
 	h = digest_bytes(h, times, sizeof(times));
 	return digest_bytes(h, c->deadlines, sizeof(c->deadlines));
 }
