@@ -19,7 +19,7 @@ static void measure(struct tcp_conn *c, const struct tcp_seg *seg)
 // RFC 6582 3.2, step 2; RFC 6675 5, step 4.
 static void enter_recovery(struct tcp_conn *c)
 {
-	tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->snd_max - c->snd_una);
+	tcp_cc_ops()->on_loss(&c->cc, c->mss, c->snd_max - c->snd_una);
 	if (!c->sack_on) // with SACK, what has arrived is known, not guessed
 		c->cc.cwnd += DUP_THRESHOLD * c->mss;
 	c->recover = c->snd_max - 1;
@@ -71,7 +71,7 @@ static void tail_acked(struct tcp_conn *c, const struct tcp_seg *seg)
 	c->tail_probe_out = false;
 	bool twice = seg->opts.n_sack && seq_le(seg->opts.sack[0].end, seg->ack);
 	if (c->tail_probe_old && !twice && !c->in_recovery)
-		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->snd_max - c->snd_una);
+		tcp_cc_ops()->on_loss(&c->cc, c->mss, c->snd_max - c->snd_una);
 }
 
 // News of what arrived beyond a hole.
@@ -86,7 +86,7 @@ static void sack_news(struct tcp_conn *c)
 	// lost, too, and counts as another loss (RFC 5681 4.3).
 	uint32_t later = tcp_sack_below(c, c->snd_max) - tcp_sack_below(c, c->rtx_mark);
 	if (c->in_recovery && seq_lt(c->snd_una, c->high_rxt) && later >= DUP_THRESHOLD * c->mss) {
-		tcp_cc_ops(c)->on_loss(&c->cc, c->mss, c->cc.cwnd);
+		tcp_cc_ops()->on_loss(&c->cc, c->mss, c->cc.cwnd);
 		c->high_rxt = c->snd_una;
 		c->rtx_mark = c->snd_max;
 		c->rtx_due = true;
@@ -124,7 +124,7 @@ static bool advance(struct tcp_conn *c, const struct tcp_seg *seg)
 	} else {
 		c->n_dup_acks = 0;
 		if (c->cwnd_limited)
-			tcp_cc_ops(c)->on_ack(&c->cc, c->mss, acked);
+			tcp_cc_ops()->on_ack(&c->cc, c->mss, acked);
 	}
 	if (c->cursor.offset <= n)
 		c->cursor = (struct buf_cursor){0};
@@ -202,7 +202,7 @@ bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
 void tcp_ack_timeout(struct tcp_conn *c)
 {
 	tcp_count(c->stack, TCP_TIMEOUTS);
-	tcp_cc_ops(c)->on_timeout(&c->cc, c->mss, c->snd_max - c->snd_una, c->n_backoff == 0);
+	tcp_cc_ops()->on_timeout(&c->cc, c->mss, c->snd_max - c->snd_una, c->n_backoff == 0);
 	c->in_recovery = c->rtx_due = c->timing = false;
 	c->tail_probe_due = c->tail_probe_out = false;
 	c->n_dup_acks = 0;

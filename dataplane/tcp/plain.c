@@ -52,7 +52,7 @@ static inline void acknowledge(struct tcp_conn *c, const struct plain *p)
 		tcp_rtt_sample(c, tcp_now(s) - c->rtt_start_ns);
 	}
 	if (c->cwnd_limited)
-		tcp_cc_ops(c)->on_ack(&c->cc, c->mss, p->acked);
+		tcp_cc_ops()->on_ack(&c->cc, c->mss, p->acked);
 	if (c->cursor.offset <= p->acked)
 		c->cursor = (struct buf_cursor){0};
 	else
