@@ -4,8 +4,8 @@
 #include "lb/base/ip.h"
 #include "lb/base/time.h"
 
+#include <argp.h>
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -86,8 +86,8 @@ static const struct opt opts[] = {
 	{'H', "headers", "FILE", COMMAND_RUN, KIND_TEXT, AT(headers), 0, 0,
 		"lines `name: value` for every request"},
 	{0, "check", "WHAT", COMMAND_RUN, KIND_CHECK, 0, 0, 0,
-		"content: each answer is what follows from its request (the default; needs\n"
-		"shunt-load echo behind); same: all answers to a path are alike; status:\n"
+		"content: each answer is what follows from its request (the default; needs "
+		"shunt-load echo behind); same: all answers to a path are alike; status: "
 		"only HTTP and gRPC status. The last two send nothing that changes, as h2load"},
 	{'T', "timeout", "TIME", COMMAND_RUN, KIND_TIME, AT(timeout_ns), 1, DAY,
 		"of a connection, of a request, and of the end (10s)"},
@@ -124,39 +124,6 @@ static const struct opt opts[] = {
 #define N_OPTS (sizeof(opts) / sizeof(opts[0]))
 
 static const char *const check_names[PLAN_N_CHECKS] = {"content", "same", "status"};
-
-void options_help(FILE *out)
-{
-	fputs("usage: shunt-load run -d DEVARGS -a IP/LEN -t IP:PORT [OPTION...]\n"
-	      "       shunt-load echo -d DEVARGS -a IP/LEN [-l PORT] [OPTION...]\n\n"
-	      "Loads an HTTP/2 or gRPC server from a DPDK device and checks every answer; or\n"
-	      "answers requests, as the backend behind it. Both may run in one thread:\n"
-	      "run … --echo-device. Ctrl-C ends it, with its figures.\n\n",
-		out);
-	for (size_t i = 0; i < N_OPTS; i++) {
-		const struct opt *o = &opts[i];
-		char left[64], letter[8] = "    ";
-		if (!o->help)
-			continue;
-		if (o->letter)
-			snprintf(letter, sizeof(letter), "-%c, ", o->letter);
-		snprintf(left, sizeof(left), "%s--%s%s%s", letter, o->name, o->arg ? " " : "",
-			o->arg ? o->arg : "");
-		fprintf(out, "  %-34s", left);
-		for (const char *p = o->help; *p; p++)
-			if (*p == '\n')
-				fprintf(out, "\n%36s", "");
-			else
-				putc(*p, out);
-		putc('\n', out);
-	}
-	fputs("\n`run` takes all of them; `echo` takes -d, -a, -g and -D for itself, and those "
-	      "that\n"
-	      "begin with echo- or speak of the process.\n\n"
-	      "Exit status: 0 every request was answered, and rightly; 1 one was lost, altered,\n"
-	      "doubled, refused, or the target could not be reached; 2 it could not begin.\n",
-		out);
-}
 
 static int bad(struct lb_err *reterr, const struct opt *o, const char *text, const char *why)
 {
@@ -353,59 +320,102 @@ static void set_defaults(struct options *o)
 		.core = -1};
 }
 
-// getopt's tables for one command; an option's value is its place in opts, above any letter.
-static void make_tables(
-	enum command command, char letters[static 2 * N_OPTS + 2], struct option longs[N_OPTS + 1])
-{
-	size_t n = 0;
-	*letters++ = ':';
-	for (size_t i = 0; i < N_OPTS; i++) {
-		if (!(opts[i].commands & (int)command))
-			continue;
-		longs[n++] = (struct option){
-			.name = opts[i].name, .has_arg = !!opts[i].arg, .val = 1000 + (int)i};
-		if (!opts[i].letter)
-			continue;
-		*letters++ = opts[i].letter;
-		if (opts[i].arg)
-			*letters++ = ':';
-	}
-	*letters = '\0';
-	longs[n] = (struct option){0};
-}
+// What argp hands from one option to the next.
+struct reading {
+	struct options *to;
+	struct lb_err *reterr;
+	int result; // as options_read()'s
+};
 
-static const struct opt *find(enum command command, int c)
+#define FIRST_KEY 1000 // of opts, above any letter
+
+// By argp's key.
+static const struct opt *find(enum command command, int key)
 {
-	if (c >= 1000)
-		return &opts[c - 1000];
+	if (key >= FIRST_KEY && key < FIRST_KEY + (int)N_OPTS)
+		return &opts[key - FIRST_KEY];
 	for (size_t i = 0; i < N_OPTS; i++)
-		if (opts[i].letter == c && opts[i].commands & (int)command)
+		if (key && opts[i].letter == key && opts[i].commands & (int)command)
 			return &opts[i];
 	return NULL;
 }
 
+// Argp stopped at this word: an option without its argument, or none at all.
+static int refuse(const struct reading *r, const char *word)
+{
+	bool known = false;
+	for (size_t i = 0; i < N_OPTS; i++) {
+		const struct opt *o = &opts[i];
+		bool is_letter = o->letter && word[0] == '-' && word[1] == o->letter && !word[2];
+		bool is_name = strncmp(word, "--", 2) == 0 && strcmp(word + 2, o->name) == 0;
+		known |= o->commands & (int)r->to->command && (is_letter || is_name);
+	}
+	return lb_err_set(
+		r->reterr, "%s: %s", word, known ? "needs an argument" : "no such option");
+}
+
+static error_t take_arg(int key, char *arg, struct argp_state *state)
+{
+	struct reading *r = state->input;
+	const struct opt *o = find(r->to->command, key);
+	if (o) {
+		r->to->has_answer_size |= strcmp(o->name, "answer") == 0;
+		r->to->has_seed |= strcmp(o->name, "seed") == 0;
+		r->result = take(o, arg, r->to, r->reterr);
+	} else if (key == ARGP_KEY_ARG) {
+		r->result = lb_err_set(r->reterr, "%s: what is that?", arg);
+	} else if (key == ARGP_KEY_ERROR && r->result == 0) {
+		r->result = refuse(r, state->argv[state->next - 1]);
+	} else {
+		return ARGP_ERR_UNKNOWN;
+	}
+	return r->result ? EINVAL : 0;
+}
+
+// Those of the commands that are told of in the help, or all.
+static void make_options(int commands, bool with_help, struct argp_option ret[N_OPTS + 1])
+{
+	size_t n = 0;
+	for (size_t i = 0; i < N_OPTS; i++)
+		if (opts[i].commands & commands && (opts[i].help || !with_help))
+			ret[n++] = (struct argp_option){.name = opts[i].name,
+				.key = opts[i].letter ? opts[i].letter : FIRST_KEY + (int)i,
+				.arg = opts[i].arg,
+				.doc = opts[i].help,
+				.group = (int)i + 1}; // in this order
+	ret[n] = (struct argp_option){0};
+}
+
+void options_help(FILE *out)
+{
+	struct argp_option options[N_OPTS + 1];
+	make_options(BOTH, true, options);
+	const struct argp argp = {
+		.options = options,
+		.doc = "Loads an HTTP/2 or gRPC server from a DPDK device and checks every answer; "
+		       "or answers requests, as the backend behind it. Both may run in one thread: "
+		       "run … --echo-device. Ctrl-C ends it, with its figures.\v"
+		       "`run` takes all of them; `echo` takes -d, -a, -g and -D for itself, and "
+		       "those that begin with echo- or speak of the process.\n\n"
+		       "Exit status: 0 every request was answered, and rightly; 1 one was lost, "
+		       "altered, doubled, refused, or the target could not be reached; 2 it could "
+		       "not begin.",
+	};
+	fputs("Usage: shunt-load run -d DEVARGS -a IP/LEN -t IP:PORT [OPTION...]\n"
+	      "  or:  shunt-load echo -d DEVARGS -a IP/LEN [-l PORT] [OPTION...]\n",
+		out);
+	argp_help(&argp, out, ARGP_HELP_LONG | ARGP_HELP_DOC, (char[]){"shunt-load"});
+}
+
 static int read_all(int argc, char **argv, struct options *o, struct lb_err *reterr)
 {
-	char letters[2 * N_OPTS + 2];
-	struct option longs[N_OPTS + 1];
-	make_tables(o->command, letters, longs);
-	optind = 0; // so that it may be called again
-	opterr = 0;
-	int c;
-	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-		const struct opt *opt = find(o->command, c);
-		if (!opt)
-			return lb_err_set(reterr, "%s: %s", argv[optind - 1],
-				c == ':' ? "needs an argument" : "no such option");
-		o->has_answer_size |= strcmp(opt->name, "answer") == 0;
-		o->has_seed |= strcmp(opt->name, "seed") == 0;
-		int r = take(opt, optarg, o, reterr);
-		if (r != 0)
-			return r;
-	}
-	if (optind < argc)
-		return lb_err_set(reterr, "%s: what is that?", argv[optind]);
-	return 0;
+	struct argp_option options[N_OPTS + 1];
+	make_options((int)o->command, false, options);
+	const struct argp argp = {.options = options, .parser = take_arg};
+	struct reading r = {.to = o, .reterr = reterr};
+	int error =
+		argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_NO_ERRS | ARGP_NO_EXIT, NULL, &r);
+	return r.result || !error ? r.result : lb_err_set(reterr, "%s", strerror(error));
 }
 
 int options_read(int argc, char **argv, struct options *o, struct lb_err *reterr)

@@ -82,7 +82,11 @@ static void wrong_words_are_named(void **state)
 		{"-D 1 --echo-fault none:1", "KIND:N"},
 		{"-D 1 --nope", "--nope: no such option"},
 		{"-D 1 -z", "no such option"},
-		{"-D", "needs an argument"},
+		{"-D", "-D: needs an argument"},
+		{"-D 1 --rate", "--rate: needs an argument"},
+		{"-D 1 --json=1", "--json=1: no such option"},
+		{"-D 1 -jz", "-jz: no such option"},
+		{"-D 1 -", "-: what is that?"},
 		{"-D 1 more", "more: what is that?"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
