@@ -3,9 +3,8 @@
 // together from the first HEADERS to the one cause it ends with. Here are its state, its waiting
 // and its end. A fresh request goes one way down, from client.h to route.h (which cluster), plan.h
 // (what route and filters want), attempt.h, pick.h (which endpoint), backend.h (which connection),
-// upstream.h and forward.h (bytes and fields that pass through). All of these call this file, which
-// calls none of them. What must go up again goes through tables of functions, such as
-// proxy_attempt_events.
+// upstream.h and forward.h (bytes and fields that pass through). None of these is called from here:
+// what must go up again goes through tables of functions, such as proxy_attempt_events.
 //
 //   state     upstream   means                                          leads to
 //   PAUSED    none       waits for a time: a delay, a retry's backoff   PICKING ROOM SENT ENDING
