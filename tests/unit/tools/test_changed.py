@@ -14,7 +14,7 @@ TOOL = pathlib.Path(__file__).resolve().parents[3] / "tools" / "testing"
 FILES = {
     ".gitignore": "/build*/\n/tools/testing/__pycache__/\n",
     "README.md": "what it is\n",
-    "docs/table.md": "| a row |\n",
+    "docs/config.md": "| a row |\n",
     "examples/one.yaml": "one: 1\n",
     "meson.build": """project('shunt', 'c')
 one = static_library('one', 'lb/one.c')
@@ -30,7 +30,7 @@ subdir('tests')
     "ctrl/main.c": '#include "../lb/one.h"\n#include "made.h"\nint main(void) { return one() + MADE; }\n',
     "tests/meson.build": """test('a', executable('a', 'a.c', link_with: one), args: files('server.py'), suite: ['unit', 'threads'])
 test('b', executable('b', 'b.c', link_with: two), args: meson.current_source_dir() / 'corpus', suite: 'unit')
-test('c', executable('c', 'c.c', c_args: '-DTABLE="@0@"'.format(meson.project_source_root() / 'docs/table.md')),
+test('c', executable('c', 'c.c', c_args: '-DTABLE="@0@"'.format(meson.project_source_root() / 'docs/config.md')),
   suite: 'sim')
 test('style', find_program('style'), args: meson.project_source_root(), suite: 'lint')
 """,
@@ -57,7 +57,7 @@ ROWS = {
     "tests/a.c": ({"a"}, False, set()),
     "tests/server.py": ({"a"}, False, set()),
     "tests/corpus/another": ({"b"}, False, set()),
-    "docs/table.md": ({"c"}, False, set()),
+    "docs/config.md": ({"c"}, False, set()),
     "README.md": (set(), False, set()),
     "tests/integ/echo_agent.py": (set(), False, {"test_http"}),
     "tests/integ/lab.py": (set(), False, {"test_http", "test_xds"}),
