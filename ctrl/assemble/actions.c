@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/assemble/actions.h"
 
-#include "ctrl/base/arena.h"
 #include "ctrl/base/strmap.h"
 #include "ctrl/res/route.h"
+#include "lb/base/arena.h"
 #include "lb/base/container_of.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ struct weighted {
 
 struct actions {
 	struct res_route_config *routes; // counted
-	struct xds_arena arena;
+	struct lb_arena arena;
 	struct strmap by_key, by_name;
 	struct entry **list; // owned
 	uint32_t n, room;
@@ -148,8 +148,8 @@ static struct entry *entry_new(struct work *w, uint32_t n, size_t size)
 		a->list = list;
 		a->room = room;
 	}
-	struct entry *e = xds_arena_alloc(&a->arena, 1, size);
-	struct action_target *targets = xds_arena_alloc(&a->arena, n, sizeof(*targets));
+	struct entry *e = lb_arena_alloc(&a->arena, 1, size);
+	struct action_target *targets = lb_arena_alloc(&a->arena, n, sizeof(*targets));
 	if (!e || !targets)
 		return NULL;
 	memcpy(targets, w->targets, n * sizeof(*targets));
@@ -160,7 +160,7 @@ static struct entry *entry_new(struct work *w, uint32_t n, size_t size)
 
 static int give_name(struct actions *a, struct entry *e, const char *name)
 {
-	e->view.name = xds_arena_strdup(&a->arena, name);
+	e->view.name = lb_arena_strdup(&a->arena, name);
 	return e->view.name ? strmap_add(&a->by_name, &e->by_name, e->view.name) : -ENOMEM;
 }
 
@@ -189,9 +189,9 @@ static struct entry *obtain_weighted(struct work *w, uint32_t n)
 	if (!key || e)
 		return e ? &e->base : NULL;
 	e = (struct weighted *)entry_new(w, n, sizeof(*e));
-	key = e ? xds_arena_strdup(&a->arena, key) : NULL;
+	key = e ? lb_arena_strdup(&a->arena, key) : NULL;
 	const char *set = key ? spell(w, n, false) : NULL;
-	const char *kept = set ? xds_arena_strdup(&a->arena, set) : NULL;
+	const char *kept = set ? lb_arena_strdup(&a->arena, set) : NULL;
 	if (!kept || strmap_add(&a->by_key, &e->by_key, key))
 		return NULL;
 	e->set = kept;
@@ -215,7 +215,7 @@ static int add_route(struct work *w, const struct res_route *r, uint32_t *ret)
 static int add_vhost(struct work *w, uint32_t index)
 {
 	const struct res_vhost *v = &w->a->routes->vhosts[index];
-	uint32_t *list = xds_arena_alloc(&w->a->arena, v->n_routes, sizeof(*list));
+	uint32_t *list = lb_arena_alloc(&w->a->arena, v->n_routes, sizeof(*list));
 	w->a->of_route[index] = list;
 	for (uint32_t i = 0; list && i < v->n_routes; i++)
 		if (add_route(w, &v->routes[i], &list[i]))
@@ -231,7 +231,7 @@ static int add_routes(struct actions *a, int32_t vhost)
 			if (a->routes->vhosts[i].routes[j].n_clusters > most)
 				most = a->routes->vhosts[i].routes[j].n_clusters;
 	struct work w = {.a = a, .targets = calloc(most, sizeof(*w.targets))};
-	a->of_route = xds_arena_alloc(&a->arena, a->routes->n_vhosts, sizeof(*a->of_route));
+	a->of_route = lb_arena_alloc(&a->arena, a->routes->n_vhosts, sizeof(*a->of_route));
 	int err = w.targets && a->of_route ? 0 : -ENOMEM;
 	for (uint32_t i = 0; !err && i < a->routes->n_vhosts; i++)
 		if (vhost < 0 || i == (uint32_t)vhost)
@@ -260,7 +260,7 @@ struct numbering {
 struct naming {
 	struct actions *a;
 	const struct actions *before; // may be NULL
-	struct xds_arena arena; // for the time of naming
+	struct lb_arena arena; // for the time of naming
 	struct strmap heirlooms; // by set; the first of each
 	struct strmap numberings;
 };
@@ -278,7 +278,7 @@ static int lay_out(struct naming *n)
 		const struct weighted *old = weighted_of(n->before->list[i]);
 		if (!old || find_weighted(&n->a->by_key, old->by_key.key))
 			continue;
-		struct heirloom *h = xds_arena_alloc(&n->arena, 1, sizeof(*h));
+		struct heirloom *h = lb_arena_alloc(&n->arena, 1, sizeof(*h));
 		if (!h)
 			return -ENOMEM;
 		h->name = old->base.view.name;
@@ -322,7 +322,7 @@ static struct numbering *numbering_of(struct naming *n, const struct entry *e)
 	size_t size = sizeof("weighted:") + 1;
 	for (uint32_t i = 0; i < e->view.n_targets; i++)
 		size += strlen(e->view.targets[i].cluster) + 1;
-	char *stem = xds_arena_alloc(&n->arena, 1, size);
+	char *stem = lb_arena_alloc(&n->arena, 1, size);
 	if (!stem)
 		return NULL;
 	char *at = stpcpy(stem, "weighted:");
@@ -331,7 +331,7 @@ static struct numbering *numbering_of(struct naming *n, const struct entry *e)
 	struct strmap_link *l = strmap_find(&n->numberings, stem);
 	if (l)
 		return CONTAINER_OF(l, struct numbering, by_stem);
-	struct numbering *made = xds_arena_alloc(&n->arena, 1, sizeof(*made));
+	struct numbering *made = lb_arena_alloc(&n->arena, 1, sizeof(*made));
 	if (!made || strmap_add(&n->numberings, &made->by_stem, stem))
 		return NULL;
 	made->next = 1;
@@ -387,7 +387,7 @@ struct actions *actions_new(
 		err = name_all(&n);
 	strmap_fini(&n.heirlooms);
 	strmap_fini(&n.numberings);
-	xds_arena_fini(&n.arena);
+	lb_arena_fini(&n.arena);
 	if (!err)
 		return a;
 	actions_free(a);
@@ -401,7 +401,7 @@ void actions_free(struct actions *a)
 	strmap_fini(&a->by_key);
 	strmap_fini(&a->by_name);
 	free(a->list);
-	xds_arena_fini(&a->arena);
+	lb_arena_fini(&a->arena);
 	xds_res_put(&a->routes->base);
 	free(a);
 }

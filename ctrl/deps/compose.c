@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/deps/compose.h"
 
-#include "ctrl/base/arena.h"
 #include "ctrl/deps/config.h"
 #include "ctrl/deps/dns_source.h"
 #include "ctrl/deps/leaves.h"
@@ -10,6 +9,7 @@
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
+#include "lb/base/arena.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,12 +38,12 @@ static void note(struct notes *notes, const char *text)
 }
 
 // "<a>; <b>; …". NULL = no memory.
-static const char *join(struct xds_arena *arena, const struct notes *notes)
+static const char *join(struct lb_arena *arena, const struct notes *notes)
 {
 	size_t len = 0;
 	for (unsigned i = 0; i < notes->n; i++)
 		len += strlen(notes->list[i]) + 2;
-	char *text = xds_arena_alloc(arena, 1, len), *at = text;
+	char *text = lb_arena_alloc(arena, 1, len), *at = text;
 	for (unsigned i = 0; text && i < notes->n; i++) {
 		if (i)
 			at = stpcpy(at, "; ");
@@ -98,7 +98,7 @@ static int fill_aggregate(
 	leaves_find(c->in->nodes, n, l);
 	if (l->too_deep || l->n == 0)
 		return fail_aggregate(c, k);
-	const char **names = xds_arena_alloc(c->b.arena, l->n, sizeof(*names));
+	const char **names = lb_arena_alloc(c->b.arena, l->n, sizeof(*names));
 	if (!names)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < l->n; i++)
@@ -157,7 +157,7 @@ static int fill(struct composer *c, struct node *n, struct xds_cluster_config *k
 	note(&notes, c->in->listener->ambient);
 	note(&notes, c->in->route_node ? c->in->route_node->ambient : NULL);
 	note(&notes, n->ambient);
-	k->error = cluster ? "" : xds_arena_strdup(c->b.arena, error);
+	k->error = cluster ? "" : lb_arena_strdup(c->b.arena, error);
 	if (!k->error)
 		return -ENOMEM;
 	if (cluster && cluster->kind == RES_CLUSTER_AGGREGATE)
@@ -219,7 +219,7 @@ static int fill_names(struct composer *c)
 	for (uint32_t i = 0; i < n; i++) {
 		struct node *node = c->clusters[i];
 		cluster_node_of(node)->entry = i;
-		const char *name = xds_arena_strdup(c->b.arena, node_name(node));
+		const char *name = lb_arena_strdup(c->b.arena, node_name(node));
 		if (!name)
 			return -ENOMEM;
 		c->b.config->clusters[i].name = name;
@@ -309,7 +309,7 @@ static int copy_leaves(
 	struct composer *c, const struct xds_cluster_config *from, struct xds_cluster_config *k)
 {
 	const struct xds_config *last = c->in->last;
-	const char **names = xds_arena_alloc(c->b.arena, from->n_leaves, sizeof(*names));
+	const char **names = lb_arena_alloc(c->b.arena, from->n_leaves, sizeof(*names));
 	if (!names)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < from->n_leaves; i++) {
@@ -331,7 +331,7 @@ static int copy(struct composer *c, uint32_t i)
 	k->is_root = from->is_root;
 	if (from->cluster)
 		k->cluster = res_cluster_from(xds_res_get(&from->cluster->base));
-	k->error = xds_arena_strdup(c->b.arena, from->error);
+	k->error = lb_arena_strdup(c->b.arena, from->error);
 	if (!k->error)
 		return -ENOMEM;
 	if (n)
@@ -339,8 +339,8 @@ static int copy(struct composer *c, uint32_t i)
 	if (from->endpoints)
 		k->endpoints = res_endpoints_from(xds_res_get(&from->endpoints->base));
 	k->has_trouble = from->has_trouble;
-	k->resolution_note = from->has_trouble ? xds_arena_strdup(c->b.arena, from->resolution_note)
-	                                       : c->node_id;
+	k->resolution_note =
+		from->has_trouble ? lb_arena_strdup(c->b.arena, from->resolution_note) : c->node_id;
 	if (!k->resolution_note)
 		return -ENOMEM;
 	return from->leaves ? copy_leaves(c, from, k) : 0;
@@ -362,7 +362,7 @@ int compose_meanwhile(const struct composition *in, struct xds_config **ret)
 	c.node_id = config_builder_text(&c.b, "xDS node id \"%s\"", in->node_id);
 	bool ok = c.node_id;
 	for (uint32_t i = 0; i < last->n_clusters && ok; i++) {
-		const char *name = xds_arena_strdup(c.b.arena, last->clusters[i].name);
+		const char *name = lb_arena_strdup(c.b.arena, last->clusters[i].name);
 		c.b.config->clusters[i].name = name;
 		ok = name;
 	}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/deps/config.h"
 
-#include "ctrl/base/arena.h"
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
 #include "ctrl/res/listener.h"
 #include "ctrl/res/route.h"
+#include "lb/base/arena.h"
 #include "lb/base/check.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 struct box {
 	struct xds_config view; // first member
-	struct xds_arena arena;
+	struct lb_arena arena;
 };
 
 struct xds_config *xds_config_get(struct xds_config *c)
@@ -42,7 +42,7 @@ void xds_config_put(struct xds_config *c)
 	xds_res_put(&c->listener->base);
 	xds_res_put(&c->routes->base);
 	struct box *b = (struct box *)c; // view is the first member
-	xds_arena_fini(&b->arena);
+	lb_arena_fini(&b->arena);
 	free(b);
 }
 
@@ -69,7 +69,7 @@ int config_builder_init(struct config_builder *b, struct res_listener *listener,
 	struct box *box = calloc(1, sizeof(*box));
 	if (!box)
 		return -ENOMEM;
-	box->view.clusters = xds_arena_alloc(&box->arena, n_clusters, sizeof(*box->view.clusters));
+	box->view.clusters = lb_arena_alloc(&box->arena, n_clusters, sizeof(*box->view.clusters));
 	if (!box->view.clusters) {
 		free(box);
 		return -ENOMEM;
@@ -106,7 +106,7 @@ const char *config_builder_text(struct config_builder *b, const char *fmt, ...)
 	va_end(args);
 	if (n < 0)
 		return NULL;
-	const char *copy = xds_arena_strdup(b->arena, text);
+	const char *copy = lb_arena_strdup(b->arena, text);
 	free(text);
 	return copy;
 }

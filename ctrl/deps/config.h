@@ -11,7 +11,7 @@ struct res_cluster;
 struct res_endpoints;
 struct res_listener;
 struct res_route_config;
-struct xds_arena;
+struct lb_arena;
 
 struct xds_cluster_config {
 	const char *name;
@@ -53,7 +53,7 @@ bool xds_config_eq(const struct xds_config *, const struct xds_config *);
 // Building one: for the dependency manager.
 struct config_builder {
 	struct xds_config *config; // count 1; clusters has room for n_clusters, zeroed
-	struct xds_arena *arena; // of the config
+	struct lb_arena *arena; // of the config
 };
 
 // Takes references of both. 0 or -ENOMEM.

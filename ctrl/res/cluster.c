@@ -162,11 +162,11 @@ static int read_reports(struct res_reader *rd, const Cluster *m, struct res_clus
 	size_t n = m->n_lrs_report_endpoint_metrics;
 	if (!n)
 		return 0;
-	const char **list = xds_arena_alloc(rd->arena, n, sizeof(*list));
+	const char **list = lb_arena_alloc(rd->arena, n, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		list[i] = xds_arena_strdup(rd->arena, m->lrs_report_endpoint_metrics[i]);
+		list[i] = lb_arena_strdup(rd->arena, m->lrs_report_endpoint_metrics[i]);
 		if (!list[i])
 			return -ENOMEM;
 	}

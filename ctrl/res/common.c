@@ -38,7 +38,7 @@ char *res_name_in(const uint8_t *bytes, size_t len)
 
 int res_copy(struct res_reader *rd, const char *text, struct str *ret)
 {
-	const char *copy = xds_arena_strdup(rd->arena, text);
+	const char *copy = lb_arena_strdup(rd->arena, text);
 	if (!copy)
 		return -ENOMEM;
 	*ret = str_from(copy);
@@ -47,7 +47,7 @@ int res_copy(struct res_reader *rd, const char *text, struct str *ret)
 
 int res_copy_folded(struct res_reader *rd, const char *text, struct str *ret)
 {
-	char *copy = xds_arena_strdup(rd->arena, text);
+	char *copy = lb_arena_strdup(rd->arena, text);
 	if (!copy)
 		return -ENOMEM;
 	for (char *p = copy; *p; p++)
@@ -158,10 +158,10 @@ int res_denominator(const Envoy__Type__V3__FractionalPercent *p, uint32_t *ret, 
 	}
 }
 
-int res_name_set_add(struct strmap *set, struct xds_arena *arena, const char *name)
+int res_name_set_add(struct strmap *set, struct lb_arena *arena, const char *name)
 {
 	if (strmap_find(set, name))
 		return -EEXIST;
-	struct strmap_link *l = xds_arena_alloc(arena, 1, sizeof(*l));
+	struct strmap_link *l = lb_arena_alloc(arena, 1, sizeof(*l));
 	return l ? strmap_add(set, l, name) : -ENOMEM;
 }

@@ -3,7 +3,6 @@
 // Thread: ctrl.
 #pragma once
 
-#include "ctrl/base/arena.h"
 #include "ctrl/base/strmap.h"
 #include "ctrl/res/warnings.h"
 #include "envoy/config/core/v3/config_source.pb-c.h"
@@ -11,6 +10,7 @@
 #include "google/protobuf/any.pb-c.h"
 #include "google/protobuf/duration.pb-c.h"
 #include "google/protobuf/struct.pb-c.h"
+#include "lb/base/arena.h"
 #include "lb/base/err.h"
 #include "lb/base/str.h"
 #include "proto/wire.h"
@@ -21,7 +21,7 @@
 
 // What everything that reads a part of one resource shares.
 struct res_reader {
-	struct xds_arena *arena; // the resource's
+	struct lb_arena *arena; // the resource's
 	struct lb_err *err;
 	// Where the reader stands, for warnings.
 	const char *vhost; // NULL = in none
@@ -84,4 +84,4 @@ int res_denominator(
 
 // Puts a name into a set that lives in the arena. 0, -EEXIST or -ENOMEM. strmap_fini() ends the
 // set.
-int res_name_set_add(struct strmap *, struct xds_arena *, const char *name);
+int res_name_set_add(struct strmap *, struct lb_arena *, const char *name);

@@ -20,7 +20,7 @@ typedef Envoy__Extensions__Clusters__Aggregate__V3__ClusterConfig Aggregate;
 
 static int copy(struct res_reader *rd, const char *text, const char **ret)
 {
-	*ret = xds_arena_strdup(rd->arena, text);
+	*ret = lb_arena_strdup(rd->arena, text);
 	return *ret ? 0 : -ENOMEM;
 }
 
@@ -104,7 +104,7 @@ static int read_children(struct res_reader *rd, const Aggregate *m, struct res_c
 {
 	if (!m->n_clusters)
 		return lb_err_set(rd->err, "clusters: must not be empty");
-	const char **list = xds_arena_alloc(rd->arena, m->n_clusters, sizeof(*list));
+	const char **list = lb_arena_alloc(rd->arena, m->n_clusters, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n_clusters; i++) {

@@ -32,7 +32,7 @@ struct reader {
 	struct lb_leaf_priority *priorities;
 	size_t n_priorities;
 	struct lb_leaf_locality *localities; // [n_kept]
-	struct xds_arena scratch;
+	struct lb_arena scratch;
 	struct lb_leaf_endpoint *endpoints; // owned; [n_endpoints], locality by locality
 	struct ip_port *addresses; // owned; [n_endpoints], each one's first
 	struct res_endpoints *r;
@@ -100,7 +100,7 @@ static int read_address(struct reader *rd, const struct eds_address *in, struct 
 static int read_additional(
 	struct reader *rd, struct str bytes, size_t n, struct lb_leaf_endpoint *e)
 {
-	struct ip_port *list = xds_arena_alloc(&rd->scratch, n + 1, sizeof(*list));
+	struct ip_port *list = lb_arena_alloc(&rd->scratch, n + 1, sizeof(*list));
 	if (n > rd->additional_room) {
 		void *grown =
 			grow(rd->additional, &rd->additional_room, n, sizeof(*rd->additional));
@@ -165,7 +165,7 @@ static void add_name_part(char **to, struct str part)
 // Slashes of its parts are escaped, so that no two localities have the same name.
 static int name_locality(struct reader *rd, const struct eds_locality *l, struct str *ret)
 {
-	char *text = xds_arena_alloc(
+	char *text = lb_arena_alloc(
 		&rd->scratch, 1, 2 * (l->region.len + l->zone.len + l->sub_zone.len) + 2);
 	if (!text)
 		return -ENOMEM;
@@ -245,8 +245,8 @@ static int place_localities(struct reader *rd)
 		if (rd->kept[i].in.priority >= n_levels)
 			n_levels = (size_t)rd->kept[i].in.priority + 1;
 	n_levels = n_levels < n ? n_levels : n; // more would have gaps
-	rd->localities = xds_arena_alloc(&rd->scratch, n, sizeof(*rd->localities));
-	rd->priorities = xds_arena_alloc(&rd->scratch, n_levels, sizeof(*rd->priorities));
+	rd->localities = lb_arena_alloc(&rd->scratch, n, sizeof(*rd->localities));
+	rd->priorities = lb_arena_alloc(&rd->scratch, n_levels, sizeof(*rd->priorities));
 	if (!rd->localities || !rd->priorities)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
@@ -389,7 +389,7 @@ static int read_drop(struct reader *rd, const struct eds_drop *in, struct res_dr
 		return lb_err_set(rd->err, "drop_percentage: denominator %d", in->denominator);
 	uint64_t ppm = (uint64_t)in->numerator * SCALE[in->denominator];
 	struct str copy;
-	if (!lb_arena_copy(&rd->r->base.arena.base, in->category, &copy))
+	if (!lb_arena_copy(&rd->r->base.arena, in->category, &copy))
 		return -ENOMEM;
 	d->per_million = ppm < 1000000 ? (uint32_t)ppm : 1000000;
 	d->category = copy.p;
@@ -400,7 +400,7 @@ static int read_drops(struct reader *rd)
 {
 	if (rd->n_drops == 0)
 		return 0;
-	struct res_drop *drops = xds_arena_alloc(&rd->r->base.arena, rd->n_drops, sizeof(*drops));
+	struct res_drop *drops = lb_arena_alloc(&rd->r->base.arena, rd->n_drops, sizeof(*drops));
 	if (!drops)
 		return -ENOMEM;
 	for (size_t i = 0; i < rd->n_drops; i++) {
@@ -483,7 +483,7 @@ static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 	free(rd.additional);
 	free(rd.endpoints);
 	free(rd.addresses);
-	xds_arena_fini(&rd.scratch);
+	lb_arena_fini(&rd.scratch);
 }
 
 static void release(struct xds_res *base)

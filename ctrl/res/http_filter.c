@@ -100,7 +100,7 @@ int res_filters_read(struct res_reader *rd, const struct res_http_filter *in, si
 	const struct lb_filter **ret, uint32_t *ret_n)
 {
 	struct strmap names = {0};
-	struct lb_filter *list = xds_arena_alloc(rd->arena, n, sizeof(*list));
+	struct lb_filter *list = lb_arena_alloc(rd->arena, n, sizeof(*list));
 	uint32_t n_list = 0;
 	bool ended = false;
 	int rc = list ? 0 : -ENOMEM;
@@ -221,7 +221,7 @@ int res_overrides_read(
 {
 	struct reader r = {.rd = rd};
 	if (map->n)
-		r.list = xds_arena_alloc(rd->arena, map->n, sizeof(*r.list));
+		r.list = lb_arena_alloc(rd->arena, map->n, sizeof(*r.list));
 	int rc = map->n == 0 || r.list ? 0 : -ENOMEM;
 	for (size_t i = map->n; !rc && i > 0; i--) { // a name that was there came later: it counts
 		struct res_override_entry e = map->at(map->message, i - 1);

@@ -68,7 +68,7 @@ static int read_routes(const Hcm *hcm, struct res_listener *l, struct lb_err *er
 			return lb_err_set(err, "rds: config_source is neither ads nor self");
 		if (!*rds->route_config_name)
 			return lb_err_set(err, "rds: no route_config_name");
-		l->rds_name = xds_arena_strdup(&l->base.arena, rds->route_config_name);
+		l->rds_name = lb_arena_strdup(&l->base.arena, rds->route_config_name);
 		return l->rds_name ? 0 : -ENOMEM;
 	}
 	if (hcm->route_specifier_case != HCM_SPECIFIER(ROUTE_CONFIG))

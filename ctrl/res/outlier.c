@@ -104,7 +104,7 @@ static void warn_of_ignored(struct res_reader *rd, const OutlierDetection *m)
 int res_outlier_read(
 	struct res_reader *rd, const OutlierDetection *m, const struct lb_outlier_conf **ret)
 {
-	struct lb_outlier_conf *c = xds_arena_alloc(rd->arena, 1, sizeof(*c));
+	struct lb_outlier_conf *c = lb_arena_alloc(rd->arena, 1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
 	if (read_times(rd, m, c) || read_algorithms(rd, m, c))

@@ -197,7 +197,7 @@ static bool is_said(const struct res_policy_reader *pr, int rc)
 static struct lb_policy_spec *new_spec(struct res_policy_reader *pr)
 {
 	if (!pr->n_room)
-		return xds_arena_alloc(pr->rd->arena, 1, sizeof(struct lb_policy_spec));
+		return lb_arena_alloc(pr->rd->arena, 1, sizeof(struct lb_policy_spec));
 	pr->n_room--;
 	return pr->room++;
 }

@@ -60,7 +60,7 @@ static int keep_policy(
 	struct vhost_reader *v, const struct lb_route_policy *policy, struct res_route *r)
 {
 	if (!v->policy || memcmp(v->policy, policy, sizeof(*policy)) != 0) {
-		struct lb_route_policy *copy = xds_arena_alloc(v->rd->arena, 1, sizeof(*copy));
+		struct lb_route_policy *copy = lb_arena_alloc(v->rd->arena, 1, sizeof(*copy));
 		if (!copy)
 			return -ENOMEM;
 		v->policy = memcpy(copy, policy, sizeof(*copy));
@@ -108,7 +108,7 @@ static int add_route(struct vhost_reader *v, const Route *in, uint32_t index)
 	struct res_route *r = &v->routes[v->n_routes];
 	const char *ignored = NULL;
 	*r = (struct res_route){.index = index};
-	r->name = xds_arena_strdup(v->rd->arena, in->name);
+	r->name = lb_arena_strdup(v->rd->arena, in->name);
 	int rc = r->name ? read_route(v, in, r, &ignored) : -ENOMEM;
 	if (rc || !ignored) {
 		v->n_routes += !rc;
@@ -135,8 +135,8 @@ static uint32_t most_ignored(const VirtualHost *in)
 static int read_routes(struct vhost_reader *v, const VirtualHost *in)
 {
 	struct res_reader *rd = v->rd;
-	v->routes = xds_arena_alloc(rd->arena, in->n_routes, sizeof(*v->routes));
-	v->ignored = xds_arena_alloc(rd->arena, most_ignored(in), sizeof(*v->ignored));
+	v->routes = lb_arena_alloc(rd->arena, in->n_routes, sizeof(*v->routes));
+	v->ignored = lb_arena_alloc(rd->arena, most_ignored(in), sizeof(*v->ignored));
 	if (!v->routes || !v->ignored)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < in->n_routes; i++) {
@@ -158,14 +158,14 @@ static int read_domains(struct res_reader *rd, const VirtualHost *in, struct res
 {
 	if (in->n_domains == 0)
 		return lb_err_set(rd->err, "no domains");
-	const char **domains = xds_arena_alloc(rd->arena, in->n_domains, sizeof(char *));
+	const char **domains = lb_arena_alloc(rd->arena, in->n_domains, sizeof(char *));
 	if (!domains)
 		return -ENOMEM;
 	for (size_t i = 0; i < in->n_domains; i++) {
 		int rc = check_domain(in->domains[i], rd->err);
 		if (rc)
 			return rc;
-		domains[i] = xds_arena_strdup(rd->arena, in->domains[i]);
+		domains[i] = lb_arena_strdup(rd->arena, in->domains[i]);
 		if (!domains[i])
 			return -ENOMEM;
 	}
@@ -197,7 +197,7 @@ static int read_vhost(struct res_reader *rd, const VirtualHost *in,
 	struct vhost_reader routes = {.rd = rd, .plugins = plugins};
 	const struct res_override_map overrides = {
 		in, in->n_typed_per_filter_config, override_of_vhost};
-	v->name = xds_arena_strdup(rd->arena, in->name);
+	v->name = lb_arena_strdup(rd->arena, in->name);
 	int rc = v->name ? read_domains(rd, in, v) : -ENOMEM;
 	if (!rc)
 		rc = res_retry_read(rd, in->retry_policy, &routes.retry);
@@ -231,7 +231,7 @@ static void hash_vhosts(struct res_vhost *vhosts, uint32_t n, const uint8_t *byt
 static int read_config(struct res_reader *rd, const RouteConfig *in, struct res_plugins *plugins,
 	struct res_route_config *c)
 {
-	struct res_vhost *vhosts = xds_arena_alloc(rd->arena, in->n_virtual_hosts, sizeof(*vhosts));
+	struct res_vhost *vhosts = lb_arena_alloc(rd->arena, in->n_virtual_hosts, sizeof(*vhosts));
 	int rc = vhosts ? res_plugins_read(plugins, rd, in->cluster_specifier_plugins,
 				  in->n_cluster_specifier_plugins)
 	                : -ENOMEM;
@@ -299,12 +299,12 @@ const struct xds_type res_type_route_config = {
 
 int res_route_config_choose(const struct res_route_config *c, const char *authority)
 {
-	struct xds_arena arena = {0};
-	struct lb_vhost_conf *confs = xds_arena_alloc(&arena, c->n_vhosts, sizeof(*confs));
+	struct lb_arena arena = {0};
+	struct lb_vhost_conf *confs = lb_arena_alloc(&arena, c->n_vhosts, sizeof(*confs));
 	int chosen = confs ? 0 : -ENOMEM;
 	for (uint32_t i = 0; !chosen && i < c->n_vhosts; i++) {
 		const struct res_vhost *v = &c->vhosts[i];
-		struct str *domains = xds_arena_alloc(&arena, v->n_domains, sizeof(*domains));
+		struct str *domains = lb_arena_alloc(&arena, v->n_domains, sizeof(*domains));
 		if (!domains)
 			chosen = -ENOMEM;
 		for (uint32_t d = 0; domains && d < v->n_domains; d++)
@@ -317,6 +317,6 @@ int res_route_config_choose(const struct res_route_config *c, const char *author
 		name = lb_authority_without_port(name);
 	if (!chosen)
 		chosen = lb_vhost_choose(confs, c->n_vhosts, name);
-	xds_arena_fini(&arena);
+	lb_arena_fini(&arena);
 	return chosen;
 }

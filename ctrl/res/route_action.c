@@ -122,7 +122,7 @@ static int read_hash_policies(
 {
 	if (a->n_hash_policy == 0)
 		return 0;
-	struct lb_hash_policy *list = xds_arena_alloc(rd->arena, a->n_hash_policy, sizeof(*list));
+	struct lb_hash_policy *list = lb_arena_alloc(rd->arena, a->n_hash_policy, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
 	uint32_t n = 0;
@@ -168,7 +168,7 @@ static int read_cluster_weight(
 	if (!m->weight)
 		return lb_err_set(rd->err, "no weight");
 	c->weight = m->weight->value;
-	c->name = xds_arena_strdup(rd->arena, m->name);
+	c->name = lb_arena_strdup(rd->arena, m->name);
 	const struct res_override_map overrides = {
 		m, m->n_typed_per_filter_config, override_of_entry};
 	return c->name ? res_overrides_read(rd, &overrides, &c->overrides) : -ENOMEM;
@@ -190,8 +190,7 @@ static int read_weighted(struct res_reader *rd, const Weighted *w, struct res_ro
 {
 	if (w->n_clusters == 0)
 		return lb_err_set(rd->err, "no clusters");
-	struct res_weighted_cluster *list =
-		xds_arena_alloc(rd->arena, w->n_clusters, sizeof(*list));
+	struct res_weighted_cluster *list = lb_arena_alloc(rd->arena, w->n_clusters, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
 	uint64_t sum = 0;
@@ -212,10 +211,10 @@ static int read_single(struct res_reader *rd, const char *name, struct res_route
 {
 	if (!*name)
 		return lb_err_set(rd->err, "cluster: no name");
-	struct res_weighted_cluster *one = xds_arena_alloc(rd->arena, 1, sizeof(*one));
+	struct res_weighted_cluster *one = lb_arena_alloc(rd->arena, 1, sizeof(*one));
 	if (!one)
 		return -ENOMEM;
-	one->name = xds_arena_strdup(rd->arena, name);
+	one->name = lb_arena_strdup(rd->arena, name);
 	one->weight = 1;
 	r->clusters = one;
 	r->n_clusters = 1;

@@ -152,7 +152,7 @@ static int read_headers(struct res_reader *rd, const Match *m, struct res_route 
 {
 	struct lb_header_match_conf *list = NULL;
 	if (m->n_headers)
-		list = xds_arena_alloc(rd->arena, m->n_headers, sizeof(*list));
+		list = lb_arena_alloc(rd->arena, m->n_headers, sizeof(*list));
 	if (m->n_headers && !list)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n_headers; i++) {

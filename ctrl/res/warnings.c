@@ -20,7 +20,7 @@ static void add(struct res_reader *rd, const char *text, const char *where)
 {
 	struct res_warning *w = &rd->warnings[rd->n_warnings];
 	*w = (struct res_warning){
-		xds_arena_strdup(rd->arena, text), xds_arena_strdup(rd->arena, where), 1};
+		lb_arena_strdup(rd->arena, text), lb_arena_strdup(rd->arena, where), 1};
 	if (w->text && w->where)
 		rd->n_warnings++;
 	else
@@ -42,7 +42,7 @@ void res_warn(struct res_reader *rd, const char *fmt, ...)
 {
 	if (!rd->warnings)
 		rd->warnings =
-			xds_arena_alloc(rd->arena, RES_WARNINGS_MAX + 1, sizeof(*rd->warnings));
+			lb_arena_alloc(rd->arena, RES_WARNINGS_MAX + 1, sizeof(*rd->warnings));
 	if (!rd->warnings) {
 		rd->no_memory = true;
 		return;

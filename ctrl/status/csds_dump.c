@@ -39,7 +39,7 @@ struct item {
 
 struct csds_dump {
 	struct csds_dump_conf conf;
-	struct xds_arena arena; // the items
+	struct lb_arena arena; // the items
 	struct item *first, *last;
 	struct item *next; // the first that is not encoded yet
 	bool begun, failed;
@@ -67,7 +67,7 @@ void csds_dump_free(struct csds_dump *d)
 	for (size_t i = 0; i < d->n_parts; i++)
 		free(d->parts[i].bytes);
 	free(d->parts);
-	xds_arena_fini(&d->arena);
+	lb_arena_fini(&d->arena);
 	free(d);
 }
 
@@ -90,7 +90,7 @@ void csds_dump_add(void *dump, const struct xds_entry_info *e)
 	const struct xds_refused *refused = d->conf.exclude_contents ? NULL : e->refused;
 	if (refused)
 		text_len += strlen(refused->type_url);
-	struct item *i = xds_arena_alloc(&d->arena, 1, sizeof(*i) + text_len);
+	struct item *i = lb_arena_alloc(&d->arena, 1, sizeof(*i) + text_len);
 	if (!i) {
 		d->failed = true;
 		return;

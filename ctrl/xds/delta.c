@@ -17,13 +17,13 @@ typedef Envoy__Service__Discovery__V3__DeltaDiscoveryRequest__InitialResourceVer
 
 // What changes with this request; the server knows the rest (DL-03). The first one of a stream
 // finds everything pending (DL-01, DL-02).
-static int list_changes(Request *m, const struct xds_subs *subs, struct xds_arena *arena)
+static int list_changes(Request *m, const struct xds_subs *subs, struct lb_arena *arena)
 {
 	size_t n = 0;
 	for (struct list_link *c = subs->pending.next; c != &subs->pending; c = c->next)
 		n++;
-	m->resource_names_subscribe = xds_arena_alloc(arena, n, sizeof(char *));
-	m->resource_names_unsubscribe = xds_arena_alloc(arena, n, sizeof(char *));
+	m->resource_names_subscribe = lb_arena_alloc(arena, n, sizeof(char *));
+	m->resource_names_unsubscribe = lb_arena_alloc(arena, n, sizeof(char *));
 	if (!m->resource_names_subscribe || !m->resource_names_unsubscribe)
 		return -ENOMEM;
 	int rc = 0;
@@ -54,13 +54,13 @@ static bool is_held(const struct xds_subs *subs, const struct xds_entry *e)
 	       xds_variants_sole(subs->variants, e->sub->name);
 }
 
-static int list_versions(Request *m, const struct xds_subs *subs, struct xds_arena *arena)
+static int list_versions(Request *m, const struct xds_subs *subs, struct lb_arena *arena)
 {
 	size_t n = 0;
 	for (struct list_link *c = subs->all.next; c != &subs->all; c = c->next)
 		n += is_held(subs, CONTAINER_OF(c, struct xds_entry, all));
-	Version *versions = xds_arena_alloc(arena, n, sizeof(*versions));
-	m->initial_resource_versions = xds_arena_alloc(arena, n, sizeof(Version *));
+	Version *versions = lb_arena_alloc(arena, n, sizeof(*versions));
+	m->initial_resource_versions = lb_arena_alloc(arena, n, sizeof(Version *));
 	if (!versions || !m->initial_resource_versions)
 		return -ENOMEM;
 	for (struct list_link *c = subs->all.next; c != &subs->all; c = c->next) {
@@ -82,7 +82,7 @@ static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
 {
 	Request m;
 	struct xds_wire_head head;
-	struct xds_arena arena = {0};
+	struct lb_arena arena = {0};
 	envoy__service__discovery__v3__delta_discovery_request__init(&m);
 	if (xds_wire_head_init(&head, ask->node, ask->error))
 		return -ENOMEM;
@@ -96,7 +96,7 @@ static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
 		rc = list_versions(&m, ask->subs, &arena);
 	if (rc == 0)
 		rc = proto_pack(&m.base, ret, ret_len);
-	xds_arena_fini(&arena);
+	lb_arena_fini(&arena);
 	xds_wire_head_fini(&head);
 	return rc;
 }
@@ -116,7 +116,7 @@ static int read_removals(struct xds_response *r, const Response *m)
 {
 	size_t n = m->n_removed_resources;
 	r->removed =
-		xds_arena_alloc(&r->arena, n + m->n_removed_resource_names, sizeof(*r->removed));
+		lb_arena_alloc(&r->arena, n + m->n_removed_resource_names, sizeof(*r->removed));
 	if (!r->removed)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)

@@ -17,9 +17,9 @@ typedef Envoy__Service__Discovery__V3__DiscoveryResponse Response;
 
 // All that is wanted now (SW-05), in order of subscription (WA-04): what has parameters as locators
 // (TP2-T03), the rest as names (TP2-T04).
-static int list_names(Request *m, const struct xds_subs *subs, struct xds_arena *arena)
+static int list_names(Request *m, const struct xds_subs *subs, struct lb_arena *arena)
 {
-	m->resource_names = xds_arena_alloc(arena, subs->n, sizeof(*m->resource_names));
+	m->resource_names = lb_arena_alloc(arena, subs->n, sizeof(*m->resource_names));
 	if (!m->resource_names)
 		return -ENOMEM;
 	for (struct list_link *c = subs->all.next; c != &subs->all; c = c->next) {
@@ -71,7 +71,7 @@ static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
 {
 	Request m;
 	struct xds_wire_head head;
-	struct xds_arena arena = {0};
+	struct lb_arena arena = {0};
 	envoy__service__discovery__v3__discovery_request__init(&m);
 	if (xds_wire_head_init(&head, ask->node, ask->error))
 		return -ENOMEM;
@@ -85,14 +85,14 @@ static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
 		rc = keep_names(&m, ask->subs);
 	if (rc == 0)
 		rc = pack(&m, ask->subs, ret, ret_len);
-	xds_arena_fini(&arena);
+	lb_arena_fini(&arena);
 	xds_wire_head_fini(&head);
 	return rc;
 }
 
 static int read_entries(struct xds_response *r, const Response *m)
 {
-	r->wrappers = xds_arena_alloc(&r->arena, m->n_resources, sizeof(*r->wrappers));
+	r->wrappers = lb_arena_alloc(&r->arena, m->n_resources, sizeof(*r->wrappers));
 	if (!r->wrappers)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n_resources; i++) {

@@ -45,7 +45,7 @@ void xds_res_put(struct xds_res *r)
 		return;
 	if (r->type->release)
 		r->type->release(r);
-	xds_arena_fini(&r->arena);
+	lb_arena_fini(&r->arena);
 	free(r);
 }
 

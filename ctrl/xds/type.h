@@ -4,7 +4,7 @@
 // Thread: ctrl.
 #pragma once
 
-#include "ctrl/base/arena.h"
+#include "lb/base/arena.h"
 #include "lb/base/err.h"
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ struct xds_res {
 	size_t len;
 	uint64_t hash; // XXH64 of the bytes
 	const struct xds_server_conf *server; // who sent it; borrowed; NULL = nobody did
-	struct xds_arena arena; // owns what else the struct points to
+	struct lb_arena arena; // owns what else the struct points to
 };
 
 // The outcome of decoding. A resource that fails may still have told its name.

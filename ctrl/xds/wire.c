@@ -135,8 +135,8 @@ struct xds_response *xds_response_new(
 		return NULL;
 	}
 	r->msg = msg;
-	r->entries = xds_arena_alloc(&r->arena, n_entries, sizeof(*r->entries));
-	r->errors = xds_arena_alloc(&r->arena, n_errors, sizeof(*r->errors));
+	r->entries = lb_arena_alloc(&r->arena, n_entries, sizeof(*r->entries));
+	r->errors = lb_arena_alloc(&r->arena, n_errors, sizeof(*r->errors));
 	bool ok = r->entries && r->errors;
 	r->n_entries = r->entries ? n_entries : 0;
 	for (size_t i = 0; ok && i < n_errors; i++) {
@@ -150,10 +150,10 @@ struct xds_response *xds_response_new(
 }
 
 int xds_wire_add_locator(Envoy__Service__Discovery__V3__ResourceLocator ***list, size_t *n,
-	size_t room, const struct xds_sub *sub, struct xds_arena *arena)
+	size_t room, const struct xds_sub *sub, struct lb_arena *arena)
 {
 	if (!*list)
-		*list = xds_arena_alloc(arena, room, sizeof(**list));
+		*list = lb_arena_alloc(arena, room, sizeof(**list));
 	Envoy__Service__Discovery__V3__ResourceLocator *l =
 		*list ? xds_params_locator(sub->params, sub->name, arena) : NULL;
 	if (!l)
@@ -174,7 +174,7 @@ void xds_response_free(struct xds_response *r)
 		xds_constraints_put(r->removed[i].constraints);
 	for (size_t i = 0; i < r->n_wrappers; i++)
 		proto_free(r->wrappers[i]);
-	xds_arena_fini(&r->arena);
+	lb_arena_fini(&r->arena);
 	proto_free(r->msg);
 	free(r);
 }

@@ -3,8 +3,8 @@
 // Thread: ctrl.
 #pragma once
 
-#include "ctrl/base/arena.h"
 #include "envoy/service/discovery/v3/discovery.pb-c.h"
+#include "lb/base/arena.h"
 #include "lb/base/err.h"
 
 #include <stdbool.h>
@@ -59,7 +59,7 @@ struct xds_response {
 	ProtobufCMessage *msg;
 	Envoy__Service__Discovery__V3__Resource **wrappers; // that are not part of msg
 	size_t n_wrappers;
-	struct xds_arena arena;
+	struct lb_arena arena;
 };
 void xds_response_free(struct xds_response *); // NULL is fine
 
@@ -91,6 +91,6 @@ struct xds_wire_head {
 void xds_wire_head_fini(struct xds_wire_head *); // once the request is packed
 // One more of at most `room` locators, in the arena. 0 or -ENOMEM.
 [[nodiscard]] int xds_wire_add_locator(Envoy__Service__Discovery__V3__ResourceLocator ***list,
-	size_t *n, size_t room, const struct xds_sub *, struct xds_arena *);
+	size_t *n, size_t room, const struct xds_sub *, struct lb_arena *);
 // protobuf-c's structs have no const; what is packed is only read.
 char *xds_wire_text(const char *);

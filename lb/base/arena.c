@@ -80,6 +80,12 @@ bool lb_arena_copy(struct lb_arena *a, struct str s, struct str *ret)
 	return true;
 }
 
+char *lb_arena_strdup(struct lb_arena *a, const char *text)
+{
+	struct str copy;
+	return lb_arena_copy(a, str_from(text), &copy) ? (char *)(uintptr_t)copy.p : NULL;
+}
+
 void lb_arena_fini(struct lb_arena *a)
 {
 	for (struct lb_arena_block *b = a->blocks, *next; b; b = next) {

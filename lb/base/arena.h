@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory taken in small pieces and given back as a whole: what an immutable object is made of.
+// Memory taken in small pieces and given back as a whole: what one immutable object, one
+// decoded resource or one config owns besides itself.
 // Thread: the owner's.
 #pragma once
 
@@ -16,4 +17,5 @@ struct lb_arena {
 void *lb_arena_alloc(struct lb_arena *, size_t n, size_t size);
 // A copy, terminated. False = no memory.
 bool lb_arena_copy(struct lb_arena *, struct str, struct str *ret);
+char *lb_arena_strdup(struct lb_arena *, const char *); // NULL = no memory
 void lb_arena_fini(struct lb_arena *); // empty afterwards

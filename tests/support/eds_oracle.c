@@ -293,7 +293,7 @@ static const char *find_hash_key(const Envoy__Config__Core__V3__Metadata *m)
 	                                                                       : "";
 }
 
-static bool read_endpoint(const InEndpoint *in, struct xds_arena *arena, struct lb_leaf_endpoint *e)
+static bool read_endpoint(const InEndpoint *in, struct lb_arena *arena, struct lb_leaf_endpoint *e)
 {
 	if (in->host_identifier_case !=
 		ENVOY__CONFIG__ENDPOINT__V3__LB_ENDPOINT__HOST_IDENTIFIER_ENDPOINT)
@@ -301,7 +301,7 @@ static bool read_endpoint(const InEndpoint *in, struct xds_arena *arena, struct 
 	size_t n = in->endpoint->n_additional_addresses;
 	if (n > 63)
 		return false;
-	struct ip_port *list = xds_arena_alloc(arena, n + 1, sizeof(*list));
+	struct ip_port *list = lb_arena_alloc(arena, n + 1, sizeof(*list));
 	CHECK(list);
 	bool good = read_address(in->endpoint->address, &list[0]);
 	for (size_t i = 0; good && i < n; i++)
@@ -318,10 +318,10 @@ static bool read_endpoint(const InEndpoint *in, struct xds_arena *arena, struct 
 }
 
 // "region/zone/sub_zone", slashes and backslashes in these escaped.
-static struct str name_of(const struct res_locality *l, struct xds_arena *arena)
+static struct str name_of(const struct res_locality *l, struct lb_arena *arena)
 {
 	const char *const parts[] = {l->region, l->zone, l->sub_zone};
-	char *name = xds_arena_alloc(
+	char *name = lb_arena_alloc(
 		arena, 2, strlen(l->region) + strlen(l->zone) + strlen(l->sub_zone) + 2);
 	CHECK(name);
 	size_t len = 0;
@@ -343,24 +343,24 @@ static bool is_same_locality(const struct res_locality *a, const struct res_loca
 	       strcmp(a->sub_zone, b->sub_zone) == 0;
 }
 
-static bool comes_apart(struct str name, const struct res_locality *l, struct xds_arena *arena)
+static bool comes_apart(struct str name, const struct res_locality *l, struct lb_arena *arena)
 {
-	char *buf = xds_arena_alloc(arena, 1, name.len + 1);
+	char *buf = lb_arena_alloc(arena, 1, name.len + 1);
 	CHECK(buf);
 	const struct res_locality parts = res_locality_of(name, buf);
 	return is_same_locality(&parts, l);
 }
 
-static bool read_locality(const InLocality *in, struct xds_arena *arena, struct res_locality *names,
+static bool read_locality(const InLocality *in, struct lb_arena *arena, struct res_locality *names,
 	struct lb_leaf_locality *l)
 {
-	struct lb_leaf_endpoint *list = xds_arena_alloc(arena, in->n_lb_endpoints, sizeof(*list));
+	struct lb_leaf_endpoint *list = lb_arena_alloc(arena, in->n_lb_endpoints, sizeof(*list));
 	CHECK(list);
 	if (!in->locality)
 		return false;
-	*names = (struct res_locality){xds_arena_strdup(arena, in->locality->region),
-		xds_arena_strdup(arena, in->locality->zone),
-		xds_arena_strdup(arena, in->locality->sub_zone)};
+	*names = (struct res_locality){lb_arena_strdup(arena, in->locality->region),
+		lb_arena_strdup(arena, in->locality->zone),
+		lb_arena_strdup(arena, in->locality->sub_zone)};
 	*l = (struct lb_leaf_locality){name_of(names, arena), in->load_balancing_weight->value,
 		list, (uint32_t)in->n_lb_endpoints};
 	CHECK(comes_apart(l->name, names, arena));
@@ -374,10 +374,10 @@ static bool read_locality(const InLocality *in, struct xds_arena *arena, struct 
 }
 
 // Those of one priority. False = wrong; none = there is no such priority.
-static bool read_priority(const Assignment *m, uint32_t level, struct xds_arena *arena,
+static bool read_priority(const Assignment *m, uint32_t level, struct lb_arena *arena,
 	struct res_locality *names, struct lb_leaf_priority *p)
 {
-	struct lb_leaf_locality *list = xds_arena_alloc(arena, m->n_endpoints, sizeof(*list));
+	struct lb_leaf_locality *list = lb_arena_alloc(arena, m->n_endpoints, sizeof(*list));
 	uint64_t sum = 0;
 	CHECK(list);
 	p->localities = list;
@@ -408,9 +408,9 @@ static bool has_unique_addresses(const struct lb_leaf_endpoints *l)
 
 static bool read_priorities(const Assignment *m, struct res_endpoints *r)
 {
-	struct xds_arena *arena = &r->base.arena;
-	struct lb_leaf_priority *list = xds_arena_alloc(arena, m->n_endpoints + 1, sizeof(*list));
-	struct res_locality *names = xds_arena_alloc(arena, m->n_endpoints, sizeof(*names));
+	struct lb_arena *arena = &r->base.arena;
+	struct lb_leaf_priority *list = lb_arena_alloc(arena, m->n_endpoints + 1, sizeof(*list));
+	struct res_locality *names = lb_arena_alloc(arena, m->n_endpoints, sizeof(*names));
 	const struct ip_port *second;
 	size_t n_left = 0, n_read = 0;
 	uint32_t n = 0;
@@ -431,7 +431,7 @@ static bool read_priorities(const Assignment *m, struct res_endpoints *r)
 static bool read_drops(const Assignment *m, struct res_endpoints *r)
 {
 	size_t n = m->policy ? m->policy->n_drop_overloads : 0;
-	struct res_drop *list = xds_arena_alloc(&r->base.arena, n, sizeof(*list));
+	struct res_drop *list = lb_arena_alloc(&r->base.arena, n, sizeof(*list));
 	CHECK(list);
 	for (size_t i = 0; i < n; i++) {
 		const Envoy__Config__Endpoint__V3__ClusterLoadAssignment__Policy__DropOverload *in =
@@ -442,7 +442,7 @@ static bool read_drops(const Assignment *m, struct res_endpoints *r)
 			return false;
 		double ppm = 1e6 * in->drop_percentage->numerator /
 		             PARTS[in->drop_percentage->denominator];
-		list[i].category = xds_arena_strdup(&r->base.arena, in->category);
+		list[i].category = lb_arena_strdup(&r->base.arena, in->category);
 		list[i].per_million = ppm > 1e6 ? 1000000 : (uint32_t)(ppm + 0.5);
 	}
 	r->drops = list;

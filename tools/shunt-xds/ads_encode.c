@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Responses as messages. protobuf-c's structs are not const; nothing is written through them in
 // packing.
-#include "ctrl/base/arena.h"
 #include "ctrl/xds/variants/constraints.h"
 #include "google/protobuf/any.pb-c.h"
+#include "lb/base/arena.h"
 #include "proto/wire.h"
 #include "tools/shunt-xds/ads_stream.h"
 
@@ -25,7 +25,7 @@ typedef Envoy__Service__Discovery__V3__DeltaDiscoveryResponse delta_response;
 
 struct encoder {
 	const struct ads_response *response;
-	struct xds_arena arena;
+	struct lb_arena arena;
 	char *url;
 	char version[NUMBER_TEXT_MAX], nonce[NUMBER_TEXT_MAX];
 };
@@ -38,7 +38,7 @@ static char *text_of(const char *text)
 static name_message *name_of(
 	struct encoder *e, const char *text, const struct xds_constraints *constraints)
 {
-	name_message *name = xds_arena_alloc(&e->arena, 1, sizeof(*name));
+	name_message *name = lb_arena_alloc(&e->arena, 1, sizeof(*name));
 	if (!name)
 		return NULL;
 	envoy__service__discovery__v3__resource_name__init(name);
@@ -50,8 +50,8 @@ static name_message *name_of(
 // NULL = no memory.
 static error_message *error_of(struct encoder *e, const struct ads_error *error)
 {
-	error_message *m = xds_arena_alloc(&e->arena, 1, sizeof(*m));
-	status_message *status = xds_arena_alloc(&e->arena, 1, sizeof(*status));
+	error_message *m = lb_arena_alloc(&e->arena, 1, sizeof(*m));
+	status_message *status = lb_arena_alloc(&e->arena, 1, sizeof(*status));
 	if (!m || !status)
 		return NULL;
 	envoy__service__discovery__v3__resource_error__init(m);
@@ -68,7 +68,7 @@ static int list_errors(struct encoder *e, error_message ***ret, size_t *ret_n)
 {
 	const struct ads_response *response = e->response;
 	error_message **list =
-		xds_arena_alloc(&e->arena, response->n_errors + 1, sizeof(error_message *));
+		lb_arena_alloc(&e->arena, response->n_errors + 1, sizeof(error_message *));
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < response->n_errors; i++)
@@ -92,9 +92,9 @@ static resource_message *wrap(struct encoder *e, const struct ads_item *item)
 {
 	typedef Envoy__Service__Discovery__V3__Resource__CacheControl cache_control_message;
 	const struct resource *r = catalog_resource(item->variant);
-	resource_message *m = xds_arena_alloc(&e->arena, 1, sizeof(*m));
-	any_message *any = xds_arena_alloc(&e->arena, 1, sizeof(*any));
-	cache_control_message *control = xds_arena_alloc(&e->arena, 1, sizeof(*control));
+	resource_message *m = lb_arena_alloc(&e->arena, 1, sizeof(*m));
+	any_message *any = lb_arena_alloc(&e->arena, 1, sizeof(*any));
+	cache_control_message *control = lb_arena_alloc(&e->arena, 1, sizeof(*control));
 	if (!m || !any || !control)
 		return NULL;
 	envoy__service__discovery__v3__resource__init(m);
@@ -119,7 +119,7 @@ static any_message *entry_of(struct encoder *e, const struct ads_item *item)
 {
 	static char wrapper_url[] = WRAPPER_URL;
 	const struct resource *r = catalog_resource(item->variant);
-	any_message *any = xds_arena_alloc(&e->arena, 1, sizeof(*any));
+	any_message *any = lb_arena_alloc(&e->arena, 1, sizeof(*any));
 	if (!any)
 		return NULL;
 	set_any(e, any, r);
@@ -131,7 +131,7 @@ static any_message *entry_of(struct encoder *e, const struct ads_item *item)
 		return NULL;
 	any->type_url = wrapper_url;
 	any->value.len = protobuf_c_message_get_packed_size(&m->base);
-	any->value.data = xds_arena_alloc(&e->arena, any->value.len, 1);
+	any->value.data = lb_arena_alloc(&e->arena, any->value.len, 1);
 	if (!any->value.data)
 		return NULL;
 	protobuf_c_message_pack(&m->base, any->value.data);
@@ -147,7 +147,7 @@ static int encode_sotw(struct encoder *e, uint8_t **ret_bytes, size_t *ret_len)
 	m.version_info = e->version;
 	m.nonce = e->nonce;
 	m.n_resources = response->n;
-	m.resources = xds_arena_alloc(&e->arena, response->n + 1, sizeof(any_message *));
+	m.resources = lb_arena_alloc(&e->arena, response->n + 1, sizeof(any_message *));
 	if (!m.resources)
 		return -ENOMEM;
 	for (size_t i = 0; i < response->n; i++)
@@ -160,8 +160,8 @@ static int encode_sotw(struct encoder *e, uint8_t **ret_bytes, size_t *ret_len)
 static int set_removed(struct encoder *e, delta_response *m)
 {
 	size_t n = e->response->n_removed;
-	m->removed_resources = xds_arena_alloc(&e->arena, n + 1, sizeof(char *));
-	m->removed_resource_names = xds_arena_alloc(&e->arena, n + 1, sizeof(name_message *));
+	m->removed_resources = lb_arena_alloc(&e->arena, n + 1, sizeof(char *));
+	m->removed_resource_names = lb_arena_alloc(&e->arena, n + 1, sizeof(name_message *));
 	if (!m->removed_resources || !m->removed_resource_names)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
@@ -187,7 +187,7 @@ static int encode_delta(struct encoder *e, uint8_t **ret_bytes, size_t *ret_len)
 	m.system_version_info = e->version;
 	m.nonce = e->nonce;
 	m.n_resources = response->n;
-	m.resources = xds_arena_alloc(&e->arena, response->n + 1, sizeof(resource_message *));
+	m.resources = lb_arena_alloc(&e->arena, response->n + 1, sizeof(resource_message *));
 	if (!m.resources)
 		return -ENOMEM;
 	for (size_t i = 0; i < response->n; i++)
@@ -207,6 +207,6 @@ int ads_response_encode(const struct ads_response *response, uint8_t **ret_bytes
 	snprintf(e.nonce, sizeof(e.nonce), "%" PRIu64, response->nonce);
 	int rc = response->protocol == ADS_SOTW ? encode_sotw(&e, ret_bytes, ret_len)
 	                                        : encode_delta(&e, ret_bytes, ret_len);
-	xds_arena_fini(&e.arena);
+	lb_arena_fini(&e.arena);
 	return rc;
 }

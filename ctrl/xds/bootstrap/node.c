@@ -15,14 +15,14 @@ typedef Google__Protobuf__ListValue List;
 typedef Google__Protobuf__Value Value;
 
 // The bootstrap's parser (jansson) bounds the depth, 2048.
-static Value *value_from_json(struct xds_arena *a, const json_t *j);
+static Value *value_from_json(struct lb_arena *a, const json_t *j);
 
-static Struct *struct_from_json(struct xds_arena *a, json_t *j)
+static Struct *struct_from_json(struct lb_arena *a, json_t *j)
 {
 	size_t n = json_object_size(j);
-	Struct *s = xds_arena_alloc(a, 1, sizeof(*s));
-	Field *fields = xds_arena_alloc(a, n, sizeof(*fields));
-	Field **list = xds_arena_alloc(a, n, sizeof(Field *));
+	Struct *s = lb_arena_alloc(a, 1, sizeof(*s));
+	Field *fields = lb_arena_alloc(a, n, sizeof(*fields));
+	Field **list = lb_arena_alloc(a, n, sizeof(Field *));
 	if (!s || !fields || !list)
 		return NULL;
 	google__protobuf__struct__init(s);
@@ -33,7 +33,7 @@ static Struct *struct_from_json(struct xds_arena *a, json_t *j)
 	{
 		Field *f = &fields[s->n_fields];
 		google__protobuf__struct__fields_entry__init(f);
-		f->key = xds_arena_strdup(a, key);
+		f->key = lb_arena_strdup(a, key);
 		f->value = value_from_json(a, value);
 		if (!f->key || !f->value)
 			return NULL;
@@ -42,11 +42,11 @@ static Struct *struct_from_json(struct xds_arena *a, json_t *j)
 	return s;
 }
 
-static List *list_from_json(struct xds_arena *a, const json_t *j)
+static List *list_from_json(struct lb_arena *a, const json_t *j)
 {
 	size_t n = json_array_size(j);
-	List *l = xds_arena_alloc(a, 1, sizeof(*l));
-	Value **values = xds_arena_alloc(a, n, sizeof(Value *));
+	List *l = lb_arena_alloc(a, 1, sizeof(*l));
+	Value **values = lb_arena_alloc(a, n, sizeof(Value *));
 	if (!l || !values)
 		return NULL;
 	google__protobuf__list_value__init(l);
@@ -60,9 +60,9 @@ static List *list_from_json(struct xds_arena *a, const json_t *j)
 	return l;
 }
 
-static Value *value_from_json(struct xds_arena *a, const json_t *j)
+static Value *value_from_json(struct lb_arena *a, const json_t *j)
 {
-	Value *v = xds_arena_alloc(a, 1, sizeof(*v));
+	Value *v = lb_arena_alloc(a, 1, sizeof(*v));
 	if (!v)
 		return NULL;
 	google__protobuf__value__init(v);
@@ -77,7 +77,7 @@ static Value *value_from_json(struct xds_arena *a, const json_t *j)
 		return v->list_value ? v : NULL;
 	case JSON_STRING:
 		v->kind_case = GOOGLE__PROTOBUF__VALUE__KIND_STRING_VALUE;
-		v->string_value = xds_arena_strdup(a, json_string_value(j));
+		v->string_value = lb_arena_strdup(a, json_string_value(j));
 		return v->string_value ? v : NULL;
 	case JSON_INTEGER:
 	case JSON_REAL:
@@ -112,12 +112,12 @@ int xds_node_init(struct xds_node *n, const struct xds_bootstrap *b, const char 
 	m->user_agent_name = USER_AGENT;
 	m->user_agent_version_type_case =
 		ENVOY__CONFIG__CORE__V3__NODE__USER_AGENT_VERSION_TYPE_USER_AGENT_VERSION;
-	m->user_agent_version = xds_arena_strdup(&n->arena, user_agent_version);
+	m->user_agent_version = lb_arena_strdup(&n->arena, user_agent_version);
 	m->client_features = FEATURES;
 	m->n_client_features = sizeof(FEATURES) / sizeof(FEATURES[0]);
 	bool ok = m->user_agent_version;
 	if (ok && (*b->region || *b->zone || *b->sub_zone)) {
-		m->locality = xds_arena_alloc(&n->arena, 1, sizeof(*m->locality));
+		m->locality = lb_arena_alloc(&n->arena, 1, sizeof(*m->locality));
 		ok = m->locality;
 		if (ok) {
 			envoy__config__core__v3__locality__init(m->locality);
@@ -138,5 +138,5 @@ int xds_node_init(struct xds_node *n, const struct xds_bootstrap *b, const char 
 
 void xds_node_fini(struct xds_node *n)
 {
-	xds_arena_fini(&n->arena);
+	lb_arena_fini(&n->arena);
 }

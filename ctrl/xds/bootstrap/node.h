@@ -3,14 +3,14 @@
 // Thread: ctrl.
 #pragma once
 
-#include "ctrl/base/arena.h"
 #include "envoy/config/core/v3/base.pb-c.h"
+#include "lb/base/arena.h"
 
 struct xds_bootstrap;
 
 struct xds_node {
 	Envoy__Config__Core__V3__Node msg; // points into the arena and the bootstrap
-	struct xds_arena arena;
+	struct lb_arena arena;
 };
 
 // The bootstrap outlives the node. 0 or -ENOMEM.

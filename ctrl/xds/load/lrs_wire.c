@@ -64,16 +64,16 @@ static bool fill_unnamed(LocalityStats *m, const char *name, UnnamedStats *stats
 	return true;
 }
 
-static int fill_metrics(struct xds_arena *a, LocalityStats *m, const struct xds_load_locality *l)
+static int fill_metrics(struct lb_arena *a, LocalityStats *m, const struct xds_load_locality *l)
 {
-	m->load_metric_stats = xds_arena_alloc(a, XDS_LOAD_MAX_METRICS, sizeof(MetricStats *));
+	m->load_metric_stats = lb_arena_alloc(a, XDS_LOAD_MAX_METRICS, sizeof(MetricStats *));
 	if (!m->load_metric_stats)
 		return -ENOMEM;
 	for (const struct xds_load_metric *i = l->metrics; i; i = i->next) {
 		if (i->n.sending == 0)
 			continue;
-		UnnamedStats *unnamed = xds_arena_alloc(a, 1, sizeof(*unnamed));
-		MetricStats *named = xds_arena_alloc(a, 1, sizeof(*named));
+		UnnamedStats *unnamed = lb_arena_alloc(a, 1, sizeof(*unnamed));
+		MetricStats *named = lb_arena_alloc(a, 1, sizeof(*named));
 		if (!unnamed || !named)
 			return -ENOMEM;
 		envoy__config__endpoint__v3__unnamed_endpoint_load_metric_stats__init(unnamed);
@@ -90,9 +90,9 @@ static int fill_metrics(struct xds_arena *a, LocalityStats *m, const struct xds_
 	return 0;
 }
 
-static int fill_locality(struct xds_arena *a, LocalityStats *m, const struct xds_load_locality *l)
+static int fill_locality(struct lb_arena *a, LocalityStats *m, const struct xds_load_locality *l)
 {
-	Envoy__Config__Core__V3__Locality *place = xds_arena_alloc(a, 1, sizeof(*place));
+	Envoy__Config__Core__V3__Locality *place = lb_arena_alloc(a, 1, sizeof(*place));
 	if (!place)
 		return -ENOMEM;
 	envoy__config__core__v3__locality__init(place);
@@ -108,13 +108,13 @@ static int fill_locality(struct xds_arena *a, LocalityStats *m, const struct xds
 	return l->metrics ? fill_metrics(a, m, l) : 0;
 }
 
-static int fill_localities(struct xds_arena *a, ClusterStats *m, const struct xds_load_cluster *c)
+static int fill_localities(struct lb_arena *a, ClusterStats *m, const struct xds_load_cluster *c)
 {
 	size_t n = 0;
 	for (const struct xds_load_locality *l = c->localities; l; l = l->next)
 		n++;
-	LocalityStats *stats = xds_arena_alloc(a, n, sizeof(*stats));
-	m->upstream_locality_stats = xds_arena_alloc(a, n, sizeof(LocalityStats *));
+	LocalityStats *stats = lb_arena_alloc(a, n, sizeof(*stats));
+	m->upstream_locality_stats = lb_arena_alloc(a, n, sizeof(LocalityStats *));
 	if (!stats || !m->upstream_locality_stats)
 		return -ENOMEM;
 	for (const struct xds_load_locality *l = c->localities; l; l = l->next) {
@@ -127,13 +127,13 @@ static int fill_localities(struct xds_arena *a, ClusterStats *m, const struct xd
 }
 
 // LR-07.
-static int fill_drops(struct xds_arena *a, ClusterStats *m, const struct xds_load_cluster *c)
+static int fill_drops(struct lb_arena *a, ClusterStats *m, const struct xds_load_cluster *c)
 {
 	size_t n = 0;
 	for (const struct xds_load_drop *d = c->drops; d; d = d->next)
 		n++;
-	DroppedRequests *drops = xds_arena_alloc(a, n, sizeof(*drops));
-	m->dropped_requests = xds_arena_alloc(a, n, sizeof(DroppedRequests *));
+	DroppedRequests *drops = lb_arena_alloc(a, n, sizeof(*drops));
+	m->dropped_requests = lb_arena_alloc(a, n, sizeof(DroppedRequests *));
 	if (!drops || !m->dropped_requests)
 		return -ENOMEM;
 	for (const struct xds_load_drop *d = c->drops; d; d = d->next) {
@@ -149,9 +149,9 @@ static int fill_drops(struct xds_arena *a, ClusterStats *m, const struct xds_loa
 	return 0;
 }
 
-static int fill_cluster(struct xds_arena *a, ClusterStats *m, const struct xds_load_cluster *c)
+static int fill_cluster(struct lb_arena *a, ClusterStats *m, const struct xds_load_cluster *c)
 {
-	Google__Protobuf__Duration *interval = xds_arena_alloc(a, 1, sizeof(*interval));
+	Google__Protobuf__Duration *interval = lb_arena_alloc(a, 1, sizeof(*interval));
 	if (!interval)
 		return -ENOMEM;
 	uint64_t ns = c->taken_ns - c->since_ns; // LR-05
@@ -167,15 +167,15 @@ static int fill_cluster(struct xds_arena *a, ClusterStats *m, const struct xds_l
 
 int xds_lrs_encode_report(const struct xds_load_cluster *first, uint8_t **ret, size_t *ret_len)
 {
-	struct xds_arena arena = {0};
+	struct lb_arena arena = {0};
 	Request m;
 	size_t n = 0;
 	int rc = 0;
 	envoy__service__load_stats__v3__load_stats_request__init(&m);
 	for (const struct xds_load_cluster *c = first; c; c = c->next)
 		n += c->sending;
-	ClusterStats *stats = xds_arena_alloc(&arena, n, sizeof(*stats));
-	m.cluster_stats = xds_arena_alloc(&arena, n, sizeof(ClusterStats *));
+	ClusterStats *stats = lb_arena_alloc(&arena, n, sizeof(*stats));
+	m.cluster_stats = lb_arena_alloc(&arena, n, sizeof(ClusterStats *));
 	if (!stats || !m.cluster_stats)
 		rc = -ENOMEM;
 	for (const struct xds_load_cluster *c = first; c && !rc; c = c->next) {
@@ -187,7 +187,7 @@ int xds_lrs_encode_report(const struct xds_load_cluster *first, uint8_t **ret, s
 	}
 	if (!rc)
 		rc = proto_pack(&m.base, ret, ret_len);
-	xds_arena_fini(&arena);
+	lb_arena_fini(&arena);
 	return rc;
 }
 
@@ -210,11 +210,11 @@ static int by_text(const void *a, const void *b)
 
 static int keep_names(struct xds_lrs_wish *w, const Response *m)
 {
-	w->clusters = xds_arena_alloc(&w->arena, m->n_clusters, sizeof(char *));
+	w->clusters = lb_arena_alloc(&w->arena, m->n_clusters, sizeof(char *));
 	if (!w->clusters)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n_clusters; i++) {
-		w->clusters[i] = xds_arena_strdup(&w->arena, m->clusters[i]);
+		w->clusters[i] = lb_arena_strdup(&w->arena, m->clusters[i]);
 		if (!w->clusters[i])
 			return -ENOMEM;
 	}
@@ -245,7 +245,7 @@ int xds_lrs_decode_wish(
 
 void xds_lrs_wish_fini(struct xds_lrs_wish *w)
 {
-	xds_arena_fini(&w->arena);
+	lb_arena_fini(&w->arena);
 	*w = (struct xds_lrs_wish){0};
 }
 

@@ -3,7 +3,7 @@
 // Thread: ctrl.
 #pragma once
 
-#include "ctrl/base/arena.h"
+#include "lb/base/arena.h"
 #include "lb/base/err.h"
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ struct xds_lrs_wish {
 	const char **clusters; // else of these: strcmp order
 	size_t n_clusters;
 	uint64_t interval_ns; // within the bounds (LR-03)
-	struct xds_arena arena;
+	struct lb_arena arena;
 };
 // 0, -ENOMEM, or -EINVAL with the reason: not a LoadStatsResponse, or no memory to tell.
 [[nodiscard]] int xds_lrs_decode_wish(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/variants/constraints.h"
 
-#include "ctrl/base/arena.h"
 #include "ctrl/xds/variants/constraints_inside.h"
 #include "ctrl/xds/variants/params.h"
+#include "lb/base/arena.h"
 #include "proto/wire.h"
 
 #include <xxhash.h>
@@ -31,30 +31,30 @@ struct xds_constraints {
 	uint8_t *bytes; // the encoding; in the arena
 	size_t len;
 	Node *root; // in the arena
-	struct xds_arena arena;
+	struct lb_arena arena;
 };
 
-static int copy_node(const Node *, unsigned depth, struct xds_arena *, Node **ret, struct lb_err *);
+static int copy_node(const Node *, unsigned depth, struct lb_arena *, Node **ret, struct lb_err *);
 
-static int copy_single(const Single *in, struct xds_arena *a, Single **ret, struct lb_err *err)
+static int copy_single(const Single *in, struct lb_arena *a, Single **ret, struct lb_err *err)
 {
 	if (in->constraint_type_case == SINGLE(_NOT_SET)) // TP2-C08
 		return lb_err_set(
 			err, "constraint on \"%.64s\": neither value nor exists is set", in->key);
-	Single *s = xds_arena_alloc(a, 1, sizeof(*s));
+	Single *s = lb_arena_alloc(a, 1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	envoy__service__discovery__v3__dynamic_parameter_constraints__single_constraint__init(s);
-	s->key = xds_arena_strdup(a, in->key);
+	s->key = lb_arena_strdup(a, in->key);
 	s->constraint_type_case = in->constraint_type_case;
 	bool ok = s->key;
 	if (s->constraint_type_case == SINGLE(VALUE)) {
 		// A copy of its own, even of "": a value at protobuf-c's default address would not
 		// be packed (TP2-C09).
-		s->value = xds_arena_strdup(a, in->value);
+		s->value = lb_arena_strdup(a, in->value);
 		ok = ok && s->value;
 	} else {
-		s->exists = xds_arena_alloc(a, 1, sizeof(Exists));
+		s->exists = lb_arena_alloc(a, 1, sizeof(Exists));
 		ok = ok && s->exists;
 		if (s->exists)
 			envoy__service__discovery__v3__dynamic_parameter_constraints__single_constraint__exists__init(
@@ -64,15 +64,15 @@ static int copy_single(const Single *in, struct xds_arena *a, Single **ret, stru
 	return ok ? 0 : -ENOMEM;
 }
 
-static int copy_list(const List *in, const char *field, unsigned depth, struct xds_arena *a,
+static int copy_list(const List *in, const char *field, unsigned depth, struct lb_arena *a,
 	List **ret, struct lb_err *err)
 {
-	List *l = xds_arena_alloc(a, 1, sizeof(*l));
+	List *l = lb_arena_alloc(a, 1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
 	envoy__service__discovery__v3__dynamic_parameter_constraints__constraint_list__init(l);
 	l->n_constraints = in->n_constraints;
-	l->constraints = xds_arena_alloc(a, in->n_constraints, sizeof(Node *));
+	l->constraints = lb_arena_alloc(a, in->n_constraints, sizeof(Node *));
 	if (!l->constraints)
 		return -ENOMEM;
 	for (size_t i = 0; i < in->n_constraints; i++) {
@@ -87,11 +87,11 @@ static int copy_list(const List *in, const char *field, unsigned depth, struct x
 }
 
 static int copy_node(
-	const Node *in, unsigned depth, struct xds_arena *a, Node **ret, struct lb_err *err)
+	const Node *in, unsigned depth, struct lb_arena *a, Node **ret, struct lb_err *err)
 {
 	if (depth > XDS_CONSTRAINTS_DEPTH_MAX)
 		return lb_err_set(err, "nested deeper than %d", XDS_CONSTRAINTS_DEPTH_MAX);
-	Node *n = xds_arena_alloc(a, 1, sizeof(*n));
+	Node *n = lb_arena_alloc(a, 1, sizeof(*n));
 	if (!n)
 		return -ENOMEM;
 	envoy__service__discovery__v3__dynamic_parameter_constraints__init(n);
@@ -123,7 +123,7 @@ static int encode(struct xds_constraints *c)
 {
 	c->len = envoy__service__discovery__v3__dynamic_parameter_constraints__get_packed_size(
 		c->root);
-	c->bytes = xds_arena_alloc(&c->arena, 1, c->len);
+	c->bytes = lb_arena_alloc(&c->arena, 1, c->len);
 	if (!c->bytes)
 		return -ENOMEM;
 	envoy__service__discovery__v3__dynamic_parameter_constraints__pack(c->root, c->bytes);
@@ -175,7 +175,7 @@ void xds_constraints_put(struct xds_constraints *c)
 {
 	if (!c || --c->n_refs > 0)
 		return;
-	xds_arena_fini(&c->arena);
+	lb_arena_fini(&c->arena);
 	free(c);
 }
 

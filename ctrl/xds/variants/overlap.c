@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/variants/overlap.h"
 
-#include "ctrl/base/arena.h"
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/variants/constraints_inside.h"
 #include "ctrl/xds/variants/params.h"
+#include "lb/base/arena.h"
 #include "lb/base/check.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ struct mention {
 };
 
 struct search {
-	struct xds_arena arena;
+	struct lb_arena arena;
 	struct part *parts;
 	struct mention *mentions;
 	struct var *vars;
@@ -268,7 +268,7 @@ static int solve(struct search *s)
 static const char *other_value(struct search *s, const struct var *v)
 {
 	static const char word[] = "other";
-	char *text = xds_arena_alloc(&s->arena, 1, sizeof(word) + 10);
+	char *text = lb_arena_alloc(&s->arena, 1, sizeof(word) + 10);
 	for (uint32_t n = 1; text; n++) {
 		snprintf(text, sizeof(word) + 10, n == 1 ? "%s" : "%s%u", word, n);
 		uint32_t c = v->first, end = v->first + v->n_choices;
@@ -283,7 +283,7 @@ static const char *other_value(struct search *s, const struct var *v)
 // Any of the allowed choices will do, and no parameter is better than one.
 static int tell(struct search *s, struct xds_params **ret)
 {
-	struct xds_param *list = xds_arena_alloc(&s->arena, s->n_vars, sizeof(*list));
+	struct xds_param *list = lb_arena_alloc(&s->arena, s->n_vars, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
 	size_t n = 0;
@@ -307,12 +307,12 @@ static int prepare(struct search *s, const constraint_message *a, const constrai
 {
 	count(a, s);
 	count(b, s);
-	s->parts = xds_arena_alloc(&s->arena, s->n_parts, sizeof(*s->parts));
-	s->mentions = xds_arena_alloc(&s->arena, s->n_mentions, sizeof(*s->mentions));
-	s->vars = xds_arena_alloc(&s->arena, s->n_mentions, sizeof(*s->vars));
+	s->parts = lb_arena_alloc(&s->arena, s->n_parts, sizeof(*s->parts));
+	s->mentions = lb_arena_alloc(&s->arena, s->n_mentions, sizeof(*s->mentions));
+	s->vars = lb_arena_alloc(&s->arena, s->n_mentions, sizeof(*s->vars));
 	// Each mention brings at most a key and a value.
-	s->choices = xds_arena_alloc(&s->arena, s->n_mentions, 3 * sizeof(*s->choices));
-	s->trail = xds_arena_alloc(&s->arena, s->n_mentions, 3 * sizeof(*s->trail));
+	s->choices = lb_arena_alloc(&s->arena, s->n_mentions, 3 * sizeof(*s->choices));
+	s->trail = lb_arena_alloc(&s->arena, s->n_mentions, 3 * sizeof(*s->trail));
 	if (!s->parts || !s->mentions || !s->vars || !s->choices || !s->trail)
 		return -ENOMEM;
 	s->n_parts = s->n_mentions = 0;
@@ -338,6 +338,6 @@ int xds_overlap_find(const struct xds_constraints *a, const struct xds_constrain
 		rc = tell(&s, ret);
 		rc = rc ? rc : 1;
 	}
-	xds_arena_fini(&s.arena);
+	lb_arena_fini(&s.arena);
 	return rc;
 }

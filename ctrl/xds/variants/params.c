@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/variants/params.h"
 
-#include "ctrl/base/arena.h"
 #include "ctrl/base/text.h"
 #include "envoy/service/discovery/v3/discovery.pb-c.h"
+#include "lb/base/arena.h"
 
 #include <jansson.h>
 #include <xxhash.h>
@@ -179,12 +179,12 @@ static char *text(const char *s)
 	return (char *)(uintptr_t)s;
 }
 
-Locator *xds_params_locator(const struct xds_params *p, const char *name, struct xds_arena *a)
+Locator *xds_params_locator(const struct xds_params *p, const char *name, struct lb_arena *a)
 {
 	size_t n = p ? p->n : 0;
-	Locator *m = xds_arena_alloc(a, 1, sizeof(*m));
-	LocatorEntry *entries = xds_arena_alloc(a, n, sizeof(*entries));
-	LocatorEntry **list = xds_arena_alloc(a, n, sizeof(LocatorEntry *));
+	Locator *m = lb_arena_alloc(a, 1, sizeof(*m));
+	LocatorEntry *entries = lb_arena_alloc(a, n, sizeof(*entries));
+	LocatorEntry **list = lb_arena_alloc(a, n, sizeof(LocatorEntry *));
 	if (!m || !entries || !list)
 		return NULL;
 	envoy__service__discovery__v3__resource_locator__init(m);

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 struct json_t;
-struct xds_arena;
+struct lb_arena;
 struct Envoy__Service__Discovery__V3__ResourceLocator;
 
 struct xds_param {
@@ -52,7 +52,7 @@ void xds_params_put(struct xds_params *);
 // The locator of a name with these parameters, to be packed: in the arena, but for the texts, which
 // it borrows. NULL = no memory.
 struct Envoy__Service__Discovery__V3__ResourceLocator *xds_params_locator(
-	const struct xds_params *, const char *name, struct xds_arena *);
+	const struct xds_params *, const char *name, struct lb_arena *);
 
 // NULL = the key is absent.
 const char *xds_params_find(const struct xds_params *, const char *key);

@@ -117,8 +117,7 @@ void await_patterns(struct world *w, uint32_t frontend)
 	fail_msg("patterns are never there");
 }
 
-static struct lb_leaf_endpoint endpoint_of(
-	const struct told_endpoint *told, struct xds_arena *arena)
+static struct lb_leaf_endpoint endpoint_of(const struct told_endpoint *told, struct lb_arena *arena)
 {
 	struct lb_leaf_endpoint e = {.addresses = &told->addr,
 		.n_addresses = 1,
@@ -127,7 +126,7 @@ static struct lb_leaf_endpoint endpoint_of(
 	if (!told->more)
 		return e;
 	uint32_t n = told->more->n_additional;
-	struct ip_port *list = xds_arena_alloc(arena, n + 1, sizeof(*list));
+	struct ip_port *list = lb_arena_alloc(arena, n + 1, sizeof(*list));
 	list[0] = told->addr;
 	for (uint32_t i = 0; i < n; i++)
 		list[i + 1] = told->more->additional[i];
@@ -138,11 +137,10 @@ static struct lb_leaf_endpoint endpoint_of(
 	return e;
 }
 
-static struct lb_leaf_locality locality_of(
-	const struct told_locality *told, struct xds_arena *arena)
+static struct lb_leaf_locality locality_of(const struct told_locality *told, struct lb_arena *arena)
 {
-	struct lb_leaf_endpoint *list = xds_arena_alloc(arena, told->n_endpoints, sizeof(*list));
-	char *name = xds_arena_alloc(arena, 1, 100);
+	struct lb_leaf_endpoint *list = lb_arena_alloc(arena, told->n_endpoints, sizeof(*list));
+	char *name = lb_arena_alloc(arena, 1, 100);
 	for (uint32_t i = 0; i < told->n_endpoints; i++)
 		list[i] = endpoint_of(&told->endpoints[i], arena);
 	snprintf(name, 100, "%s/%s/%s", told->region, told->zone, told->sub_zone);
@@ -151,21 +149,21 @@ static struct lb_leaf_locality locality_of(
 
 struct res_endpoints *endpoints_of(const struct told_priority *told, uint32_t n)
 {
-	struct xds_arena arena = {0};
+	struct lb_arena arena = {0};
 	struct res_endpoints *e = (struct res_endpoints *)xds_res_new(
 		&res_type_endpoints, sizeof(*e), "endpoints", NULL, 0);
-	struct lb_leaf_priority *priorities = xds_arena_alloc(&arena, n, sizeof(*priorities));
+	struct lb_leaf_priority *priorities = lb_arena_alloc(&arena, n, sizeof(*priorities));
 	const struct ip_port *second;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t count = told[i].n_localities;
-		struct lb_leaf_locality *list = xds_arena_alloc(&arena, count, sizeof(*list));
+		struct lb_leaf_locality *list = lb_arena_alloc(&arena, count, sizeof(*list));
 		for (uint32_t k = 0; k < count; k++)
 			list[k] = locality_of(&told[i].localities[k], &arena);
 		priorities[i] = (struct lb_leaf_priority){list, count};
 	}
 	e->list = lb_leaf_endpoints_new(priorities, n, &second);
 	assert_non_null(e->list);
-	xds_arena_fini(&arena);
+	lb_arena_fini(&arena);
 	return e;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets of dynamic parameters: from bootstrap, metadata and wire, and what makes two the same
 // (TP2-B*).
-#include "ctrl/base/arena.h"
 #include "ctrl/xds/variants/params.h"
 #include "envoy/service/discovery/v3/discovery.pb-c.h"
+#include "lb/base/arena.h"
 #include "proto/wire.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
@@ -104,10 +104,10 @@ static void absent_and_empty_parameters_are_the_same_nothing(void **state)
 	assert_null(xds_params_get(NULL));
 	xds_params_put(NULL);
 	assert_prints(NULL, "{}");
-	struct xds_arena arena = {NULL};
+	struct lb_arena arena = {NULL};
 	Envoy__Service__Discovery__V3__ResourceLocator *m = xds_params_locator(NULL, "n", &arena);
 	assert_int_equal(m->n_dynamic_parameters, 0);
-	xds_arena_fini(&arena);
+	lb_arena_fini(&arena);
 }
 
 // TP2-B02
@@ -131,14 +131,14 @@ static void metadata_gives_its_strings_and_what_is_given_wins(void **state)
 
 static struct xds_params *over_the_wire(const struct xds_params *p)
 {
-	struct xds_arena arena = {NULL};
+	struct lb_arena arena = {NULL};
 	Envoy__Service__Discovery__V3__ResourceLocator *m = xds_params_locator(p, "name", &arena);
 	assert_non_null(m);
 	size_t len = envoy__service__discovery__v3__resource_locator__get_packed_size(m);
 	uint8_t *bytes = malloc(len);
 	assert_non_null(bytes);
 	envoy__service__discovery__v3__resource_locator__pack(m, bytes);
-	xds_arena_fini(&arena);
+	lb_arena_fini(&arena);
 	m = proto_unpack(
 		&envoy__service__discovery__v3__resource_locator__descriptor, bytes, len, NULL);
 	free(bytes);
@@ -239,14 +239,14 @@ static void each_allocation_may_fail(void **state)
 	struct xds_params *q = NULL;
 	ALLOC_FAIL_EACH(rc = xds_params_from_metadata(o, p, &q), rc == -ENOMEM, {});
 	assert_true(xds_params_eq(p, q));
-	struct xds_arena arena = {NULL};
+	struct lb_arena arena = {NULL};
 	Envoy__Service__Discovery__V3__ResourceLocator *m;
 	ALLOC_FAIL_EACH(m = xds_params_locator(p, "n", &arena);
-			if (!m) xds_arena_fini(&arena), !m, {});
+			if (!m) lb_arena_fini(&arena), !m, {});
 	struct xds_params *back = NULL;
 	ALLOC_FAIL_EACH(rc = xds_params_from_locator(m, &back), rc == -ENOMEM, {});
 	assert_true(xds_params_eq(p, back));
-	xds_arena_fini(&arena);
+	lb_arena_fini(&arena);
 	xds_params_put(back);
 	xds_params_put(q);
 	xds_params_put(p);
