@@ -40,6 +40,7 @@ static int init_memory(struct h2_context *ctx)
 		return -1;
 	if (h2_block_init(&ctx->block, conf->max_header_fields, conf->max_header_bytes))
 		return -1;
+	ctx->block.slow_path = conf->slow_path;
 	if (pool_init(&ctx->conns, sizeof(struct h2_conn), conf->max_conns))
 		return -1;
 	return pool_init(&ctx->streams, sizeof(struct h2_stream), conf->max_streams);

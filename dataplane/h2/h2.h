@@ -52,6 +52,7 @@ struct h2_conf {
 	// budgets never refill.
 	const uint64_t *now_ns;
 	uint64_t seed; // secret of the stream table's hash
+	bool slow_path; // for tests: every field is looked at anew (header_text.h)
 };
 
 enum h2_message_kind { H2_REQUEST, H2_INFORMATIONAL, H2_RESPONSE, H2_TRAILERS };

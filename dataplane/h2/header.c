@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/h2/header.h"
 
+#include "dataplane/h2/header_text.h"
 #include "lb/base/lines.h"
-#include "lb/route/req.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -13,87 +13,12 @@
 // right; a list this many times larger is an attack (one-byte references to large entries).
 #define BOMB_FACTOR 4
 
-enum char_class {
-	IN_NAME = 1, // RFC 9110 5.6.2 token, lower case (RFC 9113 8.2.1)
-	IN_VALUE = 2, // no control but HTAB; 8.2.1 asks less, nghttp2 the same
-	IN_METHOD = 4, // token
-	IN_AUTHORITY = 8, // RFC 3986 3.2 without userinfo's '@'
-	IN_PATH = 16, // neither control nor blank
-	IN_SCHEME = 32, // RFC 3986 3.1
-};
-
-static const uint8_t char_classes[256] = {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-	0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x1f, 0x12, 0x17, 0x1f, 0x1f, 0x1f,
-	0x1f, 0x1a, 0x1a, 0x1f, 0x3f, 0x1a, 0x3f, 0x3f, 0x12, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f,
-	0x3f, 0x3f, 0x3f, 0x3f, 0x1a, 0x1a, 0x12, 0x1a, 0x12, 0x12, 0x12, 0x3e, 0x3e, 0x3e, 0x3e,
-	0x3e, 0x3e, 0x3e, 0x3e, 0x3e, 0x3e, 0x3e, 0x3e, 0x3e, 0x3e, 0x3e, 0x3e, 0x3e, 0x3e, 0x3e,
-	0x3e, 0x3e, 0x3e, 0x3e, 0x3e, 0x3e, 0x3e, 0x1a, 0x12, 0x1a, 0x17, 0x1f, 0x17, 0x3f, 0x3f,
-	0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f,
-	0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x3f, 0x12, 0x17, 0x12, 0x1f, 0x00, 0x12,
-	0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12,
-	0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12,
-	0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12,
-	0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12,
-	0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12,
-	0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12,
-	0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12,
-	0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12,
-	0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12};
-
 // Equality with a literal, whose length the compiler knows: no call.
 #define IS(s, literal)                                                                             \
 	((s).len == sizeof(literal) - 1 && memcmp((s).p, literal, sizeof(literal) - 1) == 0)
 
-// In hpack_field.mark: the text was looked at before, on whatever connection, and is fine.
-#define CHECKED HPACK_MARK_STATIC
-// The value of te or content-type was, too.
-#define IS_TRAILERS 2
-#define IS_GRPC 4
-// It is no pseudo-header field, and no rule is left to be looked at: to be kept as it is.
-#define PLAIN 8
 // For what most fields need not: what stays has fewer registers to save.
 #define APART __attribute__((noinline))
-
-#define EACH_BYTE UINT64_C(0x0101010101010101)
-
-// Whether any of 8 bytes is below `limit` (at most 128) or DEL.
-static bool has_odd_byte(uint64_t v, uint64_t limit)
-{
-	uint64_t below = (v - limit * EACH_BYTE) & ~v;
-	uint64_t del = v ^ 0x7f * EACH_BYTE;
-	return ((below | ((del - EACH_BYTE) & ~del)) & 0x80 * EACH_BYTE) != 0;
-}
-
-// True = all bytes are at least `limit` and none is DEL: most text is known to be fine by this.
-// False = to be looked at byte by byte.
-static bool is_plain(struct str s, uint64_t limit)
-{
-	uint64_t v;
-	size_t i = 0;
-	for (; i + 8 <= s.len; i += 8) {
-		memcpy(&v, s.p + i, 8);
-		if (has_odd_byte(v, limit))
-			return false;
-	}
-	if (i == s.len)
-		return true;
-	v = 'a' * EACH_BYTE;
-	memcpy(&v, s.p + i, s.len - i);
-	return !has_odd_byte(v, limit);
-}
-
-static bool all_in(struct str s, enum char_class k)
-{
-	const uint8_t *p = (const uint8_t *)s.p, *end = p + s.len;
-	uint8_t seen = (uint8_t)k;
-	for (; end - p >= 4; p += 4)
-		seen &= char_classes[p[0]] & char_classes[p[1]] & char_classes[p[2]] &
-		        char_classes[p[3]];
-	for (; p < end; p++)
-		seen &= char_classes[*p];
-	return seen != 0;
-}
 
 int h2_block_init(struct h2_block *b, uint32_t max_fields, size_t max_bytes)
 {
@@ -143,9 +68,9 @@ static bool has_blank_end(struct str v)
 	return v.len && (is_blank(v.p[0]) || is_blank(v.p[v.len - 1]));
 }
 
-static bool value_ok(struct str v)
+static bool value_is(const struct h2_block *b, struct hpack_field *f, enum h2_text t)
 {
-	return v.len == 0 || is_plain(v, ' ') || all_in(v, IN_VALUE);
+	return h2_text_value_is(f, t, b->slow_path);
 }
 
 static struct str keep(const struct h2_block *b, struct str s)
@@ -176,20 +101,13 @@ void h2_block_moves(void *block, const char *text, size_t len)
 	}
 }
 
-static bool is_alpha(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static void on_method(struct h2_block *b, struct hpack_field *f)
 {
 	struct str v = f->value;
 	if (b->facts.method_seen)
 		spoil(b, H2_BAD_PSEUDO);
-	if (!(f->mark & CHECKED) && (v.len == 0 || !all_in(v, IN_METHOD)))
+	if (!value_is(b, f, H2_TEXT_METHOD))
 		spoil(b, H2_BAD_METHOD);
-	else
-		f->mark |= CHECKED;
 	b->facts.method_seen = true;
 	b->facts.method_connect = IS(v, "CONNECT");
 	b->facts.method_options = IS(v, "OPTIONS");
@@ -202,10 +120,8 @@ static void on_scheme(struct h2_block *b, struct hpack_field *f)
 	struct str v = f->value;
 	if (b->facts.scheme_seen)
 		spoil(b, H2_BAD_PSEUDO);
-	if (!(f->mark & CHECKED) && (v.len == 0 || !is_alpha(v.p[0]) || !all_in(v, IN_SCHEME)))
+	if (!value_is(b, f, H2_TEXT_SCHEME))
 		spoil(b, H2_BAD_SCHEME);
-	else
-		f->mark |= CHECKED;
 	b->facts.scheme_seen = true;
 	b->message.scheme = keep(b, v);
 }
@@ -215,10 +131,8 @@ static void on_authority(struct h2_block *b, struct hpack_field *f)
 	struct str v = f->value;
 	if (b->facts.authority_seen)
 		spoil(b, H2_BAD_PSEUDO);
-	if (!(f->mark & CHECKED) && (v.len == 0 || !all_in(v, IN_AUTHORITY)))
+	if (!value_is(b, f, H2_TEXT_AUTHORITY))
 		spoil(b, H2_BAD_AUTHORITY);
-	else
-		f->mark |= CHECKED;
 	b->facts.authority_seen = true;
 	b->message.authority = keep(b, v);
 }
@@ -230,12 +144,8 @@ static void on_path(struct h2_block *b, struct hpack_field *f)
 		spoil(b, H2_BAD_PSEUDO);
 	b->facts.path_seen = true;
 	b->message.path = keep(b, v);
-	if (f->mark & CHECKED)
+	if (value_is(b, f, H2_TEXT_PATH))
 		return;
-	if (v.len && (is_plain(v, ' ' + 1) || all_in(v, IN_PATH))) {
-		f->mark |= CHECKED;
-		return;
-	}
 	// What could cut a line is malformed like in any value; the rest of HX-09 gets its 400.
 	for (size_t i = 0; i < v.len; i++)
 		if (v.p[i] == '\0' || v.p[i] == '\r' || v.p[i] == '\n')
@@ -310,7 +220,7 @@ static enum keep_field on_host(struct h2_block *b, struct str v)
 {
 	if (b->message.kind != H2_REQUEST)
 		return KEEP;
-	if (b->facts.host_seen || v.len == 0 || !all_in(v, IN_AUTHORITY))
+	if (b->facts.host_seen || !h2_text_is(v, H2_TEXT_AUTHORITY, b->slow_path))
 		spoil(b, H2_BAD_AUTHORITY);
 	b->facts.host_seen = true;
 	b->host = keep(b, v);
@@ -319,19 +229,8 @@ static enum keep_field on_host(struct h2_block *b, struct str v)
 
 static void on_te(struct h2_block *b, struct hpack_field *f)
 {
-	if (f->mark & IS_TRAILERS)
-		return;
-	if (str_eq_fold(f->value, STR("trailers")))
-		f->mark |= IS_TRAILERS;
-	else
+	if (!h2_text_says_trailers(f))
 		spoil(b, H2_BAD_TE);
-}
-
-static void on_content_type(struct h2_block *b, struct hpack_field *f)
-{
-	b->facts.is_grpc = f->mark & IS_GRPC || lb_content_type_is_grpc(f->value);
-	if (b->facts.is_grpc)
-		f->mark |= IS_GRPC;
 }
 
 // The fields that have rules of their own.
@@ -344,7 +243,7 @@ static APART enum keep_field on_special(struct h2_block *b, struct hpack_field *
 	case HPACK_HOST:
 		return on_host(b, f->value);
 	case HPACK_CONTENT_TYPE:
-		on_content_type(b, f);
+		b->facts.is_grpc = h2_text_says_grpc(f);
 		break;
 	case HPACK_CONTENT_LENGTH:
 		return on_content_length(b, f->value);
@@ -378,14 +277,14 @@ static bool is_special(enum hpack_name id)
 // A name with a number is well formed.
 static APART void check_text(struct h2_block *b, struct hpack_field *f)
 {
-	bool name_ok = f->id || (f->name.len && all_in(f->name, IN_NAME));
-	bool ok = value_ok(f->value);
+	bool name_ok = f->id || h2_text_is(f->name, H2_TEXT_NAME, b->slow_path);
+	bool ok = f->value.len == 0 || h2_text_is(f->value, H2_TEXT_VALUE, b->slow_path);
 	if (!name_ok)
 		spoil(b, H2_BAD_NAME);
 	if (!ok)
 		spoil(b, H2_BAD_VALUE);
 	if (name_ok && ok)
-		f->mark |= CHECKED;
+		f->mark |= H2_MARK_CHECKED;
 }
 
 static inline void keep_field(struct h2_block *b, const struct hpack_field *f)
@@ -400,13 +299,13 @@ static inline void keep_field(struct h2_block *b, const struct hpack_field *f)
 static void on_regular(struct h2_block *b, struct hpack_field *f)
 {
 	b->facts.regular_seen = true;
-	if (!(f->mark & CHECKED))
+	if (!(f->mark & H2_MARK_CHECKED))
 		check_text(b, f);
 	bool special = is_special(f->id);
 	if (special && on_special(b, f) == DROP)
 		return;
-	if (f->mark & CHECKED && (!special || f->mark & IS_TRAILERS))
-		f->mark |= PLAIN;
+	if (f->mark & H2_MARK_CHECKED && (!special || f->mark & H2_MARK_TRAILERS) && !b->slow_path)
+		f->mark |= H2_MARK_PLAIN;
 	if (!b->facts.too_large)
 		keep_field(b, f);
 }
@@ -423,9 +322,11 @@ static APART void on_blank_end(struct h2_block *b, const struct hpack_field *f)
 
 static APART bool on_other(struct h2_block *b, struct hpack_field *f)
 {
+	if (b->slow_path)
+		f->mark = 0;
 	if (f->id ? f->id <= HPACK_STATUS : f->name.len && f->name.p[0] == ':')
 		on_pseudo(b, f);
-	else if (!(f->mark & CHECKED) && has_blank_end(f->value))
+	else if (!(f->mark & H2_MARK_CHECKED) && has_blank_end(f->value))
 		on_blank_end(b, f);
 	else
 		on_regular(b, f);
@@ -446,7 +347,7 @@ bool h2_block_add(void *block, struct hpack_field *f)
 	b->list_fields++;
 	if (b->list_bytes > b->max_bytes || b->list_fields > b->max_fields)
 		return on_excess(b, f);
-	if (!(f->mark & PLAIN))
+	if (!(f->mark & H2_MARK_PLAIN))
 		return on_other(b, f);
 	keep_field(b, f);
 	return true;

@@ -41,6 +41,7 @@ struct h2_block {
 	char *text; // copies, max_bytes of them
 	uint32_t max_fields;
 	size_t max_bytes;
+	bool slow_path; // for tests: see header_text.h
 	// The block at hand: all from here on.
 	struct h2_message message;
 	size_t n_fields; // of regular fields stored
