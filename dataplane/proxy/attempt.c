@@ -321,10 +321,10 @@ static void name_backend(
 	char address[IP_PORT_TEXT_MAX], code[24] = "";
 	if (end->cause == LB_CAUSE_UPSTREAM_RESET && end->reach != PROXY_REACH_UNREAD)
 		snprintf(code, sizeof(code), " (RST_STREAM %u)", (unsigned)end->code);
-	snprintf(p->refusal, sizeof(p->refusal), "cluster %s: %s: %.*s%s", c ? c->name : "?",
-		ip_port_print(&p->backends[r->endpoint_id].addr, address), (int)reply->text.len,
-		reply->text.p, code);
-	reply->text = str_from(p->refusal);
+	snprintf(p->scratch.refusal, sizeof(p->scratch.refusal), "cluster %s: %s: %.*s%s",
+		c ? c->name : "?", ip_port_print(&p->backends[r->endpoint_id].addr, address),
+		(int)reply->text.len, reply->text.p, code);
+	reply->text = str_from(p->scratch.refusal);
 }
 
 static void on_closed(struct proxy_request *r, const struct proxy_upstream_end *end)

@@ -34,7 +34,7 @@ static void unlink_client(struct proxy_client *c)
 		p->client_list = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
-	proxy_drain_forget(p, c);
+	proxy_drain_forget(&p->drain, c, c->next);
 	counter_add(&p->link->counters.client_connections, -UINT64_C(1));
 }
 

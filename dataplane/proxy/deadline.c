@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/deadline.h"
 
+#include "dataplane/proxy/pick.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/container_of.h"

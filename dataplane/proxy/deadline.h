@@ -12,6 +12,9 @@
 
 struct proxy_request;
 
+// Longer times are as good as this one, and their ends would be no instants of the wheel.
+#define PROXY_LONGEST_NS (UINT64_C(1) << 62)
+
 // client_ns: the client's, LB_NO_TIMEOUT = none. False = it is over already, and the request has
 // failed.
 bool proxy_deadline_begin(struct proxy_request *, const struct lb_timeouts *,

@@ -16,14 +16,6 @@
 // they would all come back at once.
 #define TELLING_SHARE 10
 
-void proxy_drain_forget(struct proxy *p, const struct proxy_client *c)
-{
-	if (p->drain.next == c)
-		p->drain.next = c->next;
-	if (p->drain.look_at == c)
-		p->drain.look_at = c->next;
-}
-
 static void enter_step(struct proxy *p, enum proxy_drain_step step)
 {
 	p->drain.step = step;

@@ -60,14 +60,14 @@ static bool says_timeout(const struct proxy_request *r, uint64_t left_ns)
 
 static struct str timeout_text(struct proxy_request *r, uint64_t left_ns)
 {
-	char *text = r->proxy->timeout_text;
+	char *text = r->proxy->scratch.timeout_text;
 	return (struct str){text, proxy_grpc_timeout_write(left_ns, text)};
 }
 
 static struct str attempts_text(struct proxy_request *r)
 {
-	char *text = r->proxy->attempts_text;
-	int len = snprintf(text, sizeof(r->proxy->attempts_text), "%u", r->n_failed);
+	char *text = r->proxy->scratch.attempts_text;
+	int len = snprintf(text, sizeof(r->proxy->scratch.attempts_text), "%u", r->n_failed);
 	return (struct str){text, (size_t)len};
 }
 
@@ -84,9 +84,9 @@ bool proxy_head_to_backend(struct proxy_request *r, const struct h2_message *m,
 		ret->authority = to->hostname; // AR-01
 	if (!add_te && !timeout && !attempts && !r->wait_field)
 		return true;
-	if (m->n_fields > p->max_fields)
+	if (m->n_fields > p->scratch.max_fields)
 		return false;
-	struct field *out = p->fields; // perhaps m's too
+	struct field *out = p->scratch.fields; // perhaps m's too
 	for (size_t i = 0; i < m->n_fields; i++) {
 		struct field f = m->fields[i];
 		if (attempts && str_eq(f.name, PREVIOUS_ATTEMPTS))
@@ -103,8 +103,8 @@ bool proxy_head_to_backend(struct proxy_request *r, const struct h2_message *m,
 		*out++ = (struct field){.name = PREVIOUS_ATTEMPTS, .value = attempts_text(r)};
 	if (add_te)
 		*out++ = (struct field){.name = TE, .value = STR("trailers")};
-	ret->fields = p->fields;
-	ret->n_fields = (size_t)(out - p->fields);
+	ret->fields = p->scratch.fields;
+	ret->n_fields = (size_t)(out - p->scratch.fields);
 	return true;
 }
 
@@ -114,14 +114,14 @@ bool proxy_head_to_client(
 	struct proxy *p = r->proxy;
 	const struct buf *set_cookie = &r->session.set_cookie;
 	*ret = *m;
-	if (m->n_fields > p->max_fields)
+	if (m->n_fields > p->scratch.max_fields)
 		return false;
-	buf_copy_out(set_cookie, 0, p->scratch, set_cookie->len);
+	buf_copy_out(set_cookie, 0, p->scratch.bytes, set_cookie->len);
 	for (size_t i = 0; i < m->n_fields; i++)
-		p->fields[i] = m->fields[i];
-	p->fields[m->n_fields] = (struct field){
-		.name = STR("set-cookie"), .value = {(const char *)p->scratch, set_cookie->len}};
-	ret->fields = p->fields;
+		p->scratch.fields[i] = m->fields[i];
+	p->scratch.fields[m->n_fields] = (struct field){.name = STR("set-cookie"),
+		.value = {(const char *)p->scratch.bytes, set_cookie->len}};
+	ret->fields = p->scratch.fields;
 	ret->n_fields = m->n_fields + 1;
 	return true;
 }

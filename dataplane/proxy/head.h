@@ -12,9 +12,6 @@
 struct lb_affinity_host;
 struct proxy_request;
 
-// Most fields that a request gets on top of the client's.
-#define PROXY_ADDED_FIELDS 4
-
 // Whether the client asks that the request waits while its cluster fails.
 void proxy_head_read_wait(struct proxy_request *, const struct h2_message *);
 // Notes where the fields of a gRPC request are that count here. Returns the client's timeout,

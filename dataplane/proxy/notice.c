@@ -89,7 +89,7 @@ static bool tell_if_room(struct proxy *p, const struct lb_event *e)
 #define HEARD_NS NS_PER_SECOND
 #define HEARD_MAX 100 // in this time
 
-void proxy_heard(struct proxy *p, const struct ip_addr *ip)
+void proxy_notice_heard(struct proxy *p, const struct ip_addr *ip)
 {
 	struct proxy_notices *n = &p->notices;
 	if (p->now_ns - n->heard_since_ns >= HEARD_NS) {
@@ -150,7 +150,7 @@ void proxy_notice_report(struct proxy *p, const struct proxy_notice_to *to,
 	struct metrics m = {.proxy = p, .to = to};
 	const struct proxy_orca_listener listener = {on_named, &m};
 	struct proxy_orca o;
-	switch (proxy_orca_read(fields, n_fields, (char *)p->scratch, p->scratch_size, &o,
+	switch (proxy_orca_read(fields, n_fields, (char *)p->scratch.bytes, p->scratch.size, &o,
 		to->metrics ? &listener : NULL)) {
 	case PROXY_ORCA_NONE:
 		return;

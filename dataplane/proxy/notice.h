@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct field;
+struct ip_addr;
 struct lb_metrics;
 struct proxy;
 
@@ -54,6 +55,8 @@ struct proxy_notice_to {
 // From the last fields of a member's answer.
 void proxy_notice_report(
 	struct proxy *, const struct proxy_notice_to *, const struct field *, size_t n_fields);
+// A host is there on a link: told at once, or not at all.
+void proxy_notice_heard(struct proxy *, const struct ip_addr *);
 // Writes what the ring takes. False = it is full.
 bool proxy_notice_tell(struct proxy *);
 static inline bool proxy_notice_tell_all(struct proxy *p, const struct proxy_notices *n)

@@ -28,10 +28,11 @@ static struct proxy_pick drop(
 	struct proxy *p = r->proxy;
 	if (layer->loads && category < layer->loads->n_drops)
 		count_refusal(p, layer->loads->drops[category]);
-	snprintf(p->refusal, sizeof(p->refusal), "cluster %s: EDS-configured drop: %s", layer->name,
+	snprintf(p->scratch.refusal, sizeof(p->scratch.refusal),
+		"cluster %s: EDS-configured drop: %s", layer->name,
 		lb_drops_name(layer->drops, category));
 	return (struct proxy_pick){
-		.kind = PROXY_PICK_REFUSE, .cause = LB_CAUSE_DROPPED, .text = p->refusal};
+		.kind = PROXY_PICK_REFUSE, .cause = LB_CAUSE_DROPPED, .text = p->scratch.refusal};
 }
 
 struct proxy_pick proxy_pick_overflow(struct proxy_request *r, const struct lb_leaf_layer *layer)
@@ -39,11 +40,11 @@ struct proxy_pick proxy_pick_overflow(struct proxy_request *r, const struct lb_l
 	struct proxy *p = r->proxy;
 	if (layer->loads)
 		count_refusal(p, layer->loads->breaker);
-	snprintf(p->refusal, sizeof(p->refusal),
+	snprintf(p->scratch.refusal, sizeof(p->scratch.refusal),
 		"cluster %s: circuit breaker drop: %u requests are in flight, as many as may",
 		layer->name, layer->max_requests);
 	return (struct proxy_pick){
-		.kind = PROXY_PICK_REFUSE, .cause = LB_CAUSE_OVERFLOW, .text = p->refusal};
+		.kind = PROXY_PICK_REFUSE, .cause = LB_CAUSE_OVERFLOW, .text = p->scratch.refusal};
 }
 
 static struct proxy_pick to(const struct lb_cell *cell)
@@ -96,8 +97,8 @@ static struct lb_pick ask(
 		.ready = p->ready,
 		.hash = &r->plan.hash,
 		.recipe = r->plan.recipe,
-		.scratch = p->pick_scratch,
-		.scratch_size = p->scratch_size};
+		.scratch = p->scratch.pick,
+		.scratch_size = p->scratch.size};
 	return lb_pick(picker, &ctx);
 }
 

@@ -28,9 +28,6 @@ struct proxy_pick {
 	const char *text; // likewise; of the snapshot, or good until the next pick
 };
 
-// Longer texts of refusals are cut.
-#define PROXY_REFUSAL_MAX 512
-
 // layer: of the cluster's picker; NULL = that is no leaf's. head: as attempt.h's.
 struct proxy_pick proxy_pick(struct proxy_request *, const struct lb_cluster *,
 	const struct lb_leaf_layer *, const struct h2_message *head);

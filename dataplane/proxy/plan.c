@@ -68,6 +68,6 @@ void proxy_plan_end_turn(struct proxy_request *r, const struct lb_req *req)
 	const struct lb_hash_recipe *of = &r->plan.recipe;
 	if (of->n && !hash->known && proxy_request_waits(r))
 		hash->known = lb_hash_policies_run(of->policies, of->n, req, of->hides_transport,
-			(char *)p->scratch, p->scratch_size, &hash->value);
+			(char *)p->scratch.bytes, p->scratch.size, &hash->value);
 	r->plan.recipe = (struct lb_hash_recipe){0};
 }

@@ -5,7 +5,6 @@
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/drain.h"
-#include "dataplane/proxy/head.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
@@ -20,49 +19,6 @@
 // Picks for waiting requests in one turn: they must not hold up those that can be served.
 #define WALK_BUDGET 1024
 
-static const char *const counter_names[PROXY_N_COUNTERS] = {
-	[PROXY_CLIENTS_REFUSED] = "clients_refused",
-	[PROXY_CLIENTS_SILENT] = "clients_silent",
-	[PROXY_CLIENTS_IN_HEADER] = "clients_in_header",
-	[PROXY_CLIENTS_DRAINED] = "clients_drained",
-	[PROXY_CLIENTS_STUCK] = "clients_stuck",
-	[PROXY_STREAMS_STUCK] = "streams_stuck",
-	[PROXY_REPLIES] = "local_replies",
-	[PROXY_TRANSPARENT_RETRIES] = "transparent_retries",
-	[PROXY_TRANSPARENT_EXHAUSTED] = "transparent_retries_exhausted",
-	[PROXY_IDEMPOTENT_RETRIES] = "idempotent_retries",
-	[PROXY_RETRIES] = "retries",
-	[PROXY_RETRIES_EXHAUSTED] = "retries_exhausted",
-	[PROXY_RETRIES_FORBIDDEN] = "retries_forbidden",
-	[PROXY_RETRIES_UNKEPT] = "retries_unkept",
-	[PROXY_RETRIES_OVERFLOW] = "retries_overflow",
-	[PROXY_DEADLINES_PAUSED] = "deadlines_paused",
-	[PROXY_DEADLINES_QUEUED] = "deadlines_queued",
-	[PROXY_DEADLINES_SENT] = "deadlines_sent",
-	[PROXY_DEADLINES_ANSWERED] = "deadlines_answered",
-	[PROXY_FAULT_DELAYS] = "fault_delays",
-	[PROXY_FAULT_ABORTS] = "fault_aborts",
-	[PROXY_FAULTS_OVER_LIMIT] = "faults_over_limit",
-	[PROXY_SESSIONS_KEPT] = "sessions_kept",
-	[PROXY_SESSIONS_SET] = "sessions_set",
-	[PROXY_QUEUED_PICK] = "queued_for_pick",
-	[PROXY_QUEUED_ROOM] = "queued_for_stream",
-	[PROXY_QUEUE_OVERFLOWS] = "queue_overflows",
-	[PROXY_CONNECTS] = "connects",
-	[PROXY_CONNECT_FAILURES] = "connect_failures",
-	[PROXY_UPSTREAM_GOAWAYS] = "upstream_goaways",
-	[PROXY_UPSTREAMS_IDLED] = "upstreams_idled",
-	[PROXY_EVENTS_DELAYED] = "events_delayed",
-	[PROXY_REPORTS_BAD] = "reports_bad",
-	[PROXY_METRICS_LOST] = "metrics_lost",
-	[PROXY_LIVE_REQUESTS] = "requests",
-	[PROXY_WAITING_REQUESTS] = "requests_waiting",
-	[PROXY_PAUSED_REQUESTS] = "requests_paused",
-	[PROXY_LIVE_CLIENTS] = "clients",
-	[PROXY_LIVE_UPSTREAMS] = "upstreams",
-	[PROXY_SPARE_PLACES] = "spare_places",
-};
-
 static int init_memory(struct proxy *p, const struct h2_conf *h2)
 {
 	if (proxy_queues_init(&p->queues, p->conf.max_queued) || proxy_notices_init(&p->notices))
@@ -74,15 +30,9 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 	p->positions = lines_new(LB_MAX_SLOTS, sizeof(*p->positions));
 	p->backends = lines_new(LB_MAX_ENDPOINTS, sizeof(*p->backends));
 	p->ready = lines_new(LB_MAX_ENDPOINTS / 64, sizeof(*p->ready));
-	p->max_fields = h2->max_header_fields;
-	p->fields = lines_new(p->max_fields + PROXY_ADDED_FIELDS, sizeof(*p->fields));
-	// Fields in their stored form take less than what the limit counts for them.
-	p->scratch_size = h2->max_header_bytes + 1024;
-	p->scratch = lines_new(1, p->scratch_size);
-	p->pick_scratch = lines_new(1, p->scratch_size);
-	p->route_scratch = lb_route_scratch_new(p->link->worker, p->scratch_size);
-	if (!p->positions || !p->backends || !p->ready || !p->fields || !p->scratch ||
-		!p->pick_scratch || !p->route_scratch)
+	if (!p->positions || !p->backends || !p->ready ||
+		proxy_scratch_init(
+			&p->scratch, p->link->worker, h2->max_header_fields, h2->max_header_bytes))
 		return -1;
 	// Rotations start anywhere, so that workers don't all begin with the same backend (MC-10).
 	for (uint32_t i = 0; i < LB_MAX_SLOTS; i++)
@@ -172,10 +122,7 @@ void proxy_free(struct proxy *p)
 	lines_free(p->positions);
 	lines_free(p->backends);
 	lines_free(p->ready);
-	lines_free(p->fields);
-	lines_free(p->scratch);
-	lines_free(p->pick_scratch);
-	lb_route_scratch_free(p->route_scratch);
+	proxy_scratch_fini(&p->scratch);
 	lines_free(p);
 }
 
@@ -203,6 +150,11 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 		proxy_drain_begin(p, c->deadline_ns);
 		return;
 	}
+}
+
+void proxy_heard(struct proxy *p, const struct ip_addr *ip)
+{
+	proxy_notice_heard(p, ip);
 }
 
 static void ask_for_a_turn(struct proxy *p)
@@ -253,7 +205,7 @@ void proxy_end_turn(struct proxy *p)
 struct counter_set proxy_counters(const struct proxy *p)
 {
 	return (struct counter_set){
-		.names = counter_names, .values = p->counters, .n = PROXY_N_COUNTERS};
+		.names = proxy_counter_names, .values = p->counters, .n = PROXY_N_COUNTERS};
 }
 
 struct counter_set proxy_h2_counters(const struct proxy *p)

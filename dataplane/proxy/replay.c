@@ -71,10 +71,10 @@ static size_t len_of(const struct h2_message *m)
 static uint32_t put_block(struct proxy *p, struct proxy_replay *r, const struct h2_message *m)
 {
 	size_t len = len_of(m);
-	if (m->n_fields > p->max_fields || len > p->scratch_size)
+	if (m->n_fields > p->scratch.max_fields || len > p->scratch.size)
 		return 0;
 	uint8_t *in_place = buf_space(&r->bytes, p->chunks, len);
-	uint8_t *at = in_place ? in_place : p->scratch;
+	uint8_t *at = in_place ? in_place : p->scratch.bytes;
 	at = put_value(at, m->method);
 	at = put_value(at, m->scheme);
 	at = put_value(at, m->authority);
@@ -83,7 +83,7 @@ static uint32_t put_block(struct proxy *p, struct proxy_replay *r, const struct 
 		at = put_field(at, &m->fields[i]);
 	if (in_place)
 		buf_added(&r->bytes, len);
-	else if (!buf_append(&r->bytes, p->chunks, p->scratch, len))
+	else if (!buf_append(&r->bytes, p->chunks, p->scratch.bytes, len))
 		return 0;
 	return (uint32_t)len;
 }
@@ -117,18 +117,18 @@ static const uint8_t *get_field(const uint8_t *p, struct field *ret)
 static void read_block(struct proxy *p, const struct proxy_replay *r, size_t at, size_t len,
 	struct h2_message *ret)
 {
-	DCHECK(len <= p->scratch_size);
-	buf_copy_out(&r->bytes, at, p->scratch, len);
-	const uint8_t *next = p->scratch, *end = p->scratch + len;
+	DCHECK(len <= p->scratch.size);
+	buf_copy_out(&r->bytes, at, p->scratch.bytes, len);
+	const uint8_t *next = p->scratch.bytes, *end = p->scratch.bytes + len;
 	struct str *pseudo[N_PSEUDO] = {&ret->method, &ret->scheme, &ret->authority, &ret->path};
 	for (size_t i = 0; i < N_PSEUDO; i++)
 		next = get_value(next, pseudo[i]);
 	size_t n = 0;
 	for (; next < end; n++) {
-		CHECK(n < p->max_fields);
-		next = get_field(next, &p->fields[n]);
+		CHECK(n < p->scratch.max_fields);
+		next = get_field(next, &p->scratch.fields[n]);
 	}
-	ret->fields = p->fields;
+	ret->fields = p->scratch.fields;
 	ret->n_fields = n;
 }
 
@@ -168,11 +168,11 @@ static bool send_copy(
 {
 	size_t left = proxy_replay_body_len(r);
 	for (size_t at = r->head_len; left;) {
-		size_t n = left < p->scratch_size ? left : p->scratch_size;
-		buf_copy_out(&r->bytes, at, p->scratch, n);
+		size_t n = left < p->scratch.size ? left : p->scratch.size;
+		buf_copy_out(&r->bytes, at, p->scratch.bytes, n);
 		at += n;
 		left -= n;
-		if (!h2_stream_send_data(s, p->scratch, n, end_stream && !left))
+		if (!h2_stream_send_data(s, p->scratch.bytes, n, end_stream && !left))
 			return false;
 	}
 	return true;

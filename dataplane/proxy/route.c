@@ -20,7 +20,7 @@ static void route(struct proxy_request *r, const struct h2_message *m)
 		return;
 	}
 	struct lb_req req = proxy_request_view(r, m);
-	struct lb_route_ctx ctx = {.rand = &p->rand, .scratch = p->route_scratch};
+	struct lb_route_ctx ctx = {.rand = &p->rand, .scratch = p->scratch.route};
 	struct lb_route_result to = lb_route_find(f->routes, &req, &ctx);
 	switch (to.kind) {
 	case LB_ROUTE_CLUSTER:

@@ -53,7 +53,7 @@ bool proxy_session_begin(struct proxy_request *r, const struct lb_session *filte
 	if (s->on || !lb_session_covers(filter, req->path))
 		return true;
 	struct lb_session_cookie cookie =
-		lb_session_read(filter, req, (char *)p->scratch, p->scratch_size);
+		lb_session_read(filter, req, (char *)p->scratch.bytes, p->scratch.size);
 	s->on = true;
 	s->ttl_s = filter->ttl_s;
 	s->name_len = (uint32_t)filter->cookie.len;
@@ -92,15 +92,15 @@ void proxy_session_sent(struct proxy_request *r, const struct lb_cluster *cluste
 		return;
 	size_t binary_len = s->n_addresses * sizeof(struct ip_port);
 	size_t len = s->kept.len - binary_len;
-	if (len > p->scratch_size)
+	if (len > p->scratch.size)
 		return; // a path that long fits no answer
-	char *at = (char *)p->scratch;
+	char *at = (char *)p->scratch.bytes;
 	buf_copy_out(&s->kept, binary_len, at, len);
 	struct lb_session filter = {.enabled = true, .ttl_s = s->ttl_s};
 	filter.cookie = take(&at, s->name_len);
 	filter.path = take(&at, s->path_len);
 	struct str list = take(&at, s->list_len);
-	size_t room = p->scratch_size - len;
+	size_t room = p->scratch.size - len;
 	size_t addresses_len = lb_affinity_print(host, at, room);
 	struct str addresses = take(&at, addresses_len);
 	if (s->same_cluster && str_eq(list, addresses)) {

@@ -17,17 +17,18 @@ static uint64_t left_ns; // of its time
 
 static int setup(void **state)
 {
-	proxy = (struct proxy){.max_fields = MAX_FIELDS};
-	proxy.fields = calloc(MAX_FIELDS + PROXY_ADDED_FIELDS, sizeof(*proxy.fields));
+	proxy = (struct proxy){.scratch.max_fields = MAX_FIELDS};
+	proxy.scratch.fields =
+		calloc(MAX_FIELDS + PROXY_ADDED_FIELDS, sizeof(*proxy.scratch.fields));
 	request = (struct proxy_request){
 		.proxy = &proxy, .is_grpc = true, .timeout_field = PROXY_NO_FIELD};
 	left_ns = LB_NO_TIMEOUT;
-	return proxy.fields ? 0 : -1;
+	return proxy.scratch.fields ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-	free(proxy.fields);
+	free(proxy.scratch.fields);
 	return 0;
 }
 
@@ -60,8 +61,8 @@ static void expect(const struct pair *in, size_t n_in, const struct pair *out, s
 		}
 		// A stored request lies in the proxy's own array.
 		for (size_t i = 0; i < n_in; i++)
-			proxy.fields[i] = fields[i];
-		m.fields = proxy.fields;
+			proxy.scratch.fields[i] = fields[i];
+		m.fields = proxy.scratch.fields;
 	}
 }
 #define EXPECT(in, out) expect(in, sizeof(in) / sizeof(in[0]), out, sizeof(out) / sizeof(out[0]))

@@ -16,17 +16,17 @@ static struct proxy proxy;
 static int setup(void **state)
 {
 	proxy = (struct proxy){
-		.chunks = &chunks, .max_fields = MAX_FIELDS, .scratch_size = SCRATCH};
-	proxy.scratch = malloc(SCRATCH);
-	proxy.fields = calloc(MAX_FIELDS + 1, sizeof(*proxy.fields));
-	return proxy.scratch && proxy.fields && !buf_pool_init(&chunks, 64) ? 0 : -1;
+		.chunks = &chunks, .scratch.max_fields = MAX_FIELDS, .scratch.size = SCRATCH};
+	proxy.scratch.bytes = malloc(SCRATCH);
+	proxy.scratch.fields = calloc(MAX_FIELDS + 1, sizeof(*proxy.scratch.fields));
+	return proxy.scratch.bytes && proxy.scratch.fields && !buf_pool_init(&chunks, 64) ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
 	assert_int_equal(chunks.n_used, 0);
-	free(proxy.scratch);
-	free(proxy.fields);
+	free(proxy.scratch.bytes);
+	free(proxy.scratch.fields);
 	pool_fini(&chunks);
 	return 0;
 }
