@@ -35,7 +35,6 @@ SHAPES = {"8x32": (8, 32), "64x1": (64, 1)}  # connections, requests of each at 
 BODY = 1 << 20  # bytes, where bodies are large
 BODY_SHAPES = {"1x1": (1, 1), "8x8": (8, 8)}
 BODY_WAYS = ("GET", "POST")  # that have them in the answer, in the request
-ALONE = True  # a test has others beside it, which must not starve
 
 
 def cores():
@@ -48,7 +47,7 @@ def cores():
 
 def first(*argv):
     """Before others on its core, so that what else the machine does is not measured."""
-    return ["chrt", "-r", "1", *argv] if ALONE else list(argv)
+    return ["chrt", "-r", "1", *argv]
 
 
 def tasks(pid, only=""):
@@ -65,8 +64,6 @@ def tasks(pid, only=""):
 
 def prefer(pid, only="", wanted=True):
     """The same for what runs already, or no longer."""
-    if not ALONE:
-        return
     for task in tasks(pid, only):
         policy = os.SCHED_RR if wanted else os.SCHED_OTHER
         os.sched_setscheduler(int(task.name), policy, os.sched_param(int(wanted)))

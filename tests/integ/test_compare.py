@@ -12,7 +12,6 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
 
 # pylint: disable=wrong-import-position
-import compare_bed  # noqa: E402
 import compare_closing  # noqa: E402
 import compare_print  # noqa: E402
 import compare_rows  # noqa: E402
@@ -24,11 +23,6 @@ OF_ALL = {"memory per idle connection, of the process", "CPU per connection with
           "CPU per request 64x1", "latency p99 at 200 a second"}
 OF_ALL |= {f"{what}, {way} 1 MiB {shape}" for what in ("bytes per second", "CPU per GB") for way in ("GET", "POST")
            for shape in ("1x1", "8x8")}
-
-
-@pytest.fixture(autouse=True)
-def fixture_others_are_beside_it(monkeypatch):
-    monkeypatch.setattr(compare_bed, "ALONE", False)
 
 
 def figures_of(subject, n_routes):

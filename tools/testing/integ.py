@@ -15,7 +15,13 @@ GO_AT_LEAST = (1, 25)
 TIMEOUT_S = 25 * 60
 # What test_workers and test_balancing, which have two anyway, do not see.
 ON_TWO_WORKERS = [TESTS / f"test_{name}.py" for name in ("h2spec", "policies", "load_reports")]
-AT_ONCE = 2  # files of tests; worlds of namespaces do not see each other, and mostly wait
+# Files at once: worlds of namespaces do not see each other, and a test keeps a sixth of the machine busy.
+AT_ONCE = 4
+# What tools/compare starts goes before all else on its core. One file stands that beside it, at a time.
+BESIDE_COMPARE = [TESTS / f"test_{name}.py" for name in ("compare", "fallback", "proxied", "scale")]
+# So that no long one is left alone at the end.
+LONGEST_FIRST = [TESTS / f"test_{name}.py" for name in (
+    "balance_differential", "devices", "load", "balancing", "grpc", "faults", "tidy", "xds", "differential")]
 
 
 def go_version():
@@ -42,11 +48,11 @@ def junit_counts(path):
     return total
 
 
-def pytest(report, what, workers=None, at_once=AT_ONCE):
-    """Runs test files, in this order; counts what Junit's report says."""
+def pytest(report, what, workers=None, at_once=0):
+    """Runs test files, in this order and so many at once; counts what Junit's report says."""
     report.unlink(missing_ok=True)
     argv = [".venv/bin/python", "-m", "pytest", "-v", "--tb=short", "-rs",
-            "-n", str(at_once), "--dist", "loadfile",
+            "-n", str(at_once), "--dist", "loadfile", "--no-loadscope-reorder",
             "-c", "tests/integ/pytest.ini", f"--junitxml={report}",
             f"--basetemp={ROOT / 'build' / 'integ-tmp'}", *what]
     env = {**os.environ, **({"SHUNT_WORKERS": workers} if workers else {})}
@@ -60,27 +66,35 @@ def pytest(report, what, workers=None, at_once=AT_ONCE):
 
 
 def files():
-    """All test files but those of emulated cards."""
-    return sorted(set(TESTS.glob("test_*.py")) - {PCI_TEST})
+    """All test files but those of emulated cards, the longest first."""
+    first = [*BESIDE_COMPARE, *LONGEST_FIRST]
+    return [*first, *sorted(set(TESTS.glob("test_*.py")) - {PCI_TEST, *first})]
 
 
-def integ_files(chosen, *words):
-    """These files, and on two workers those that are to run so."""
+def integ_files(chosen):
+    """These files: some beside what wants a core, the others, and those that are to run on two workers again."""
     if not build("build"):
         return Counts(failed=1)
     if go_version() < GO_AT_LEAST:
         print("no Go toolchain of at least 1.25: tests with Go programs will be skipped")
-    with Stage("integration tests"):
-        counts = pytest(ROOT / "build" / "integ.xml", [*chosen, *words])
-    on_two = [] if words else [path for path in ON_TWO_WORKERS if path in chosen]
-    if not on_two or (os.cpu_count() or 1) < 2:
-        return counts
-    with Stage("integration tests on two workers"):
-        return add(counts, pytest(ROOT / "build" / "integ-two.xml", on_two, "0,1"))
+    runs = [("beside tools/compare", "integ-compare.xml", [path for path in chosen if path in BESIDE_COMPARE], None, 2),
+            (f"{AT_ONCE} files at once", "integ.xml", [path for path in chosen if path not in BESIDE_COMPARE], None, AT_ONCE)]
+    if (os.cpu_count() or 1) >= 2:
+        runs.append(("on two workers", "integ-two.xml", [path for path in ON_TWO_WORKERS if path in chosen], "0,1", 2))
+    total = Counts()
+    for how, report, what, workers, at_once in runs:
+        if what:
+            with Stage(f"integration tests, {how}"):
+                total = add(total, pytest(ROOT / "build" / report, what, workers, at_once))
+    return total
 
 
 def integ(only):
-    return integ_files(files(), *(["-k", only[0]] if only else []))
+    if not only:
+        return integ_files(files())
+    if not build("build"):
+        return Counts(failed=1)
+    return pytest(ROOT / "build" / "integ.xml", [*files(), "-k", only[0]], at_once=2)
 
 
 def pci(only):
@@ -89,4 +103,4 @@ def pci(only):
     if not run(["tools/setup", "pci"]):
         print("without what tools/setup pci installs, tests will be skipped")
     with Stage("tests with emulated cards"):
-        return pytest(ROOT / "build" / "pci.xml", [PCI_TEST, *(["-k", only[0]] if only else [])], at_once=0)
+        return pytest(ROOT / "build" / "pci.xml", [PCI_TEST, *(["-k", only[0]] if only else [])])
