@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/handover.h"
 
+#include "lb/base/cacheline.h"
 #include "lb/base/check.h"
-#include "lb/base/lines.h"
 #include "lb/base/spsc.h"
 #include "lb/pick/limits.h"
 
@@ -60,8 +60,8 @@ static struct lane *lane_of(const struct handover *h, uint32_t from, uint32_t to
 
 static int make(struct handover *h)
 {
-	h->ends = lines_new(h->n, sizeof(*h->ends));
-	h->lanes = lines_new((size_t)h->n * h->n, sizeof(*h->lanes));
+	h->ends = cacheline_alloc(h->n, sizeof(*h->ends));
+	h->lanes = cacheline_alloc((size_t)h->n * h->n, sizeof(*h->lanes));
 	if (!h->ends || !h->lanes)
 		return -1;
 	for (uint32_t i = 0; i < h->n; i++)
@@ -110,8 +110,8 @@ void handover_free(struct handover *h, void (*drop)(void *frame))
 	for (uint32_t i = 0; h->ends && i < h->n; i++)
 		if (h->ends[i].fd >= 0)
 			close(h->ends[i].fd);
-	lines_free(h->lanes);
-	lines_free(h->ends);
+	cacheline_free(h->lanes);
+	cacheline_free(h->ends);
 	free(h);
 }
 

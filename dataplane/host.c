@@ -2,8 +2,8 @@
 #include "dataplane/host.h"
 
 #include "dataplane/port.h"
+#include "lb/base/cacheline.h"
 #include "lb/base/check.h"
-#include "lb/base/lines.h"
 #include "lb/base/time.h"
 
 #include <rte_mbuf.h>
@@ -123,7 +123,7 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 struct host *host_new(const struct host_conf *conf, struct lb_err *reterr)
 {
 	DCHECK(conf->n_ports >= 1 && conf->n_ports <= NET_MAX_PORTS);
-	struct host *h = lines_new(1, sizeof(*h));
+	struct host *h = cacheline_alloc(1, sizeof(*h));
 	if (!h) {
 		lb_err_set(reterr, "out of memory");
 		return NULL;
@@ -156,7 +156,7 @@ void host_free(struct host *h)
 	for (uint32_t i = 0; i < h->n_ports; i++)
 		if (h->owns[i])
 			port_free(h->ports[i]);
-	lines_free(h);
+	cacheline_free(h);
 }
 
 struct tcp_stack *host_tcp(struct host *h)

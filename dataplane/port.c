@@ -4,8 +4,8 @@
 #include "dataplane/net/steer.h"
 #include "dataplane/port_impl.h"
 #include "dataplane/unplug.h"
+#include "lb/base/cacheline.h"
 #include "lb/base/check.h"
-#include "lb/base/lines.h"
 #include "lb/base/time.h"
 #include "lb/pick/limits.h"
 
@@ -36,7 +36,7 @@ struct port *port_new(const struct port_conf *conf, struct lb_err *reterr)
 	struct port *port = calloc(1, sizeof(*port));
 	if (port) {
 		port->claim = PORT_CLAIM_NONE;
-		port->queues = lines_new(conf->n_queues, sizeof(*port->queues));
+		port->queues = cacheline_alloc(conf->n_queues, sizeof(*port->queues));
 	}
 	if (!port || !port->queues) {
 		lb_err_set(reterr, "ports[%u]: out of memory", conf->index);
@@ -116,7 +116,7 @@ void port_free(struct port *port)
 	port_claim_drop(&port->claim);
 	for (uint32_t i = 0; i < port->n_queues; i++)
 		rte_mempool_free(port->queues[i].mbufs);
-	lines_free(port->queues);
+	cacheline_free(port->queues);
 	free(port);
 }
 

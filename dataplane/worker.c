@@ -6,9 +6,9 @@
 #include "dataplane/idle.h"
 #include "dataplane/net/steer.h"
 #include "dataplane/port.h"
+#include "lb/base/cacheline.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
-#include "lb/base/lines.h"
 #include "lb/base/time.h"
 #include "lb/pick/link.h"
 #include "lb/slot.h"
@@ -208,7 +208,7 @@ struct worker *worker_new(const struct worker_conf *conf, struct lb_err *reterr)
 {
 	if (check(conf, reterr) != 0)
 		return NULL;
-	struct worker *w = lines_new(1, sizeof(*w));
+	struct worker *w = cacheline_alloc(1, sizeof(*w));
 	if (!w) {
 		lb_err_set(reterr, "workers[%u]: out of memory", conf->index);
 		return NULL;
@@ -413,5 +413,5 @@ void worker_free(struct worker *w)
 		return;
 	proxy_free(w->proxy);
 	host_free(w->host);
-	lines_free(w);
+	cacheline_free(w);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/h2/hpack_memo.h"
 #include "dataplane/h2/impl.h"
-#include "lb/base/lines.h"
+#include "lb/base/cacheline.h"
 
 #include <stdlib.h>
 
@@ -25,14 +25,14 @@ static int init_memory(struct h2_context *ctx)
 	const struct h2_conf *conf = &ctx->conf;
 	uint32_t buckets = power_of_two(conf->max_streams);
 	ctx->table_mask = buckets - 1;
-	ctx->table = lines_new(buckets, sizeof(*ctx->table));
+	ctx->table = cacheline_alloc(buckets, sizeof(*ctx->table));
 	ctx->max_fields = conf->max_header_fields + FIELDS_ADDED;
-	ctx->trailers = lines_new(ctx->max_fields, sizeof(*ctx->trailers));
-	ctx->gathered = lines_new(1, H2_MAX_GATHERED);
-	ctx->decoded = lines_new(1, HPACK_ROOM(H2_MAX_GATHERED));
+	ctx->trailers = cacheline_alloc(ctx->max_fields, sizeof(*ctx->trailers));
+	ctx->gathered = cacheline_alloc(1, H2_MAX_GATHERED);
+	ctx->decoded = cacheline_alloc(1, HPACK_ROOM(H2_MAX_GATHERED));
 	ctx->max_encoded = (size_t)conf->max_header_bytes + BYTES_ADDED;
-	ctx->encoded = lines_new(1, ctx->max_encoded);
-	ctx->packed = lines_new(1, ctx->max_encoded);
+	ctx->encoded = cacheline_alloc(1, ctx->max_encoded);
+	ctx->packed = cacheline_alloc(1, ctx->max_encoded);
 	ctx->hpack_mem = hpack_mem_new(HPACK_PAGES_SHARED + conf->max_conns);
 	ctx->hpack_memo = hpack_memo_new();
 	if (!ctx->table || !ctx->trailers || !ctx->gathered || !ctx->decoded || !ctx->encoded ||
@@ -48,7 +48,7 @@ static int init_memory(struct h2_context *ctx)
 
 struct h2_context *h2_context_new(const struct h2_conf *conf, struct pool *chunks)
 {
-	struct h2_context *ctx = lines_new(1, sizeof(*ctx));
+	struct h2_context *ctx = cacheline_alloc(1, sizeof(*ctx));
 	if (!ctx)
 		return NULL;
 	ctx->conf = *conf;
@@ -73,13 +73,13 @@ void h2_context_free(struct h2_context *ctx)
 	h2_block_fini(&ctx->block);
 	hpack_mem_free(ctx->hpack_mem);
 	hpack_memo_free(ctx->hpack_memo);
-	lines_free(ctx->table);
-	lines_free(ctx->trailers);
-	lines_free(ctx->gathered);
-	lines_free(ctx->decoded);
-	lines_free(ctx->encoded);
-	lines_free(ctx->packed);
-	lines_free(ctx);
+	cacheline_free(ctx->table);
+	cacheline_free(ctx->trailers);
+	cacheline_free(ctx->gathered);
+	cacheline_free(ctx->decoded);
+	cacheline_free(ctx->encoded);
+	cacheline_free(ctx->packed);
+	cacheline_free(ctx);
 }
 
 static const char *const names[] = {

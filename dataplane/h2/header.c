@@ -2,7 +2,7 @@
 #include "dataplane/h2/header.h"
 
 #include "dataplane/h2/header_text.h"
-#include "lb/base/lines.h"
+#include "lb/base/cacheline.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -23,8 +23,8 @@
 int h2_block_init(struct h2_block *b, uint32_t max_fields, size_t max_bytes)
 {
 	*b = (struct h2_block){.max_fields = max_fields, .max_bytes = max_bytes};
-	b->fields = lines_new(max_fields, sizeof(*b->fields));
-	b->text = lines_new(1, max_bytes);
+	b->fields = cacheline_alloc(max_fields, sizeof(*b->fields));
+	b->text = cacheline_alloc(1, max_bytes);
 	if (b->fields && b->text)
 		return 0;
 	h2_block_fini(b);
@@ -33,8 +33,8 @@ int h2_block_init(struct h2_block *b, uint32_t max_fields, size_t max_bytes)
 
 void h2_block_fini(struct h2_block *b)
 {
-	lines_free(b->fields);
-	lines_free(b->text);
+	cacheline_free(b->fields);
+	cacheline_free(b->text);
 	*b = (struct h2_block){0};
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/h2/hpack_mem.h"
 
+#include "lb/base/cacheline.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
-#include "lb/base/lines.h"
 #include "lb/base/list.h"
 
 #include <stdlib.h>
@@ -39,13 +39,13 @@ struct hpack_mem {
 
 struct hpack_mem *hpack_mem_new(uint32_t n_pages)
 {
-	struct hpack_mem *m = lines_new(1, sizeof(*m));
+	struct hpack_mem *m = cacheline_alloc(1, sizeof(*m));
 	if (!m)
 		return NULL;
 	m->n_pages = m->n_fresh = n_pages;
 	m->pages = aligned_alloc(HPACK_PAGE, (size_t)n_pages * HPACK_PAGE);
 	if (!m->pages) {
-		lines_free(m);
+		cacheline_free(m);
 		return NULL;
 	}
 	for (uint32_t grains = 0, k = 0; grains <= N_GRAINS; grains++) {
@@ -63,7 +63,7 @@ void hpack_mem_free(struct hpack_mem *m)
 	if (!m)
 		return;
 	free(m->pages);
-	lines_free(m);
+	cacheline_free(m);
 }
 
 static uint32_t block_size(uint32_t klass)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/h2/hpack_memo.h"
 
-#include "lb/base/lines.h"
+#include "lb/base/cacheline.h"
 
 #include <string.h>
 
@@ -17,16 +17,17 @@ struct hpack_memo {
 _Static_assert(LONGEST_STATIC_NAME + HPACK_ROOM(HPACK_MEMO_MAX) <=
 		       sizeof(((struct hpack_memo_field *)0)->text),
 	"whatever the bytes turn out to be has room");
-_Static_assert(sizeof(struct hpack_memo_field) == (size_t)3 * LINE_SIZE, "and no line is shared");
+_Static_assert(
+	sizeof(struct hpack_memo_field) == (size_t)3 * CACHELINE_SIZE, "and no line is shared");
 
 struct hpack_memo *hpack_memo_new(void)
 {
-	return lines_new(1, sizeof(struct hpack_memo));
+	return cacheline_alloc(1, sizeof(struct hpack_memo));
 }
 
 void hpack_memo_free(struct hpack_memo *m)
 {
-	lines_free(m);
+	cacheline_free(m);
 }
 
 void hpack_memo_begin(struct hpack_memo *m)

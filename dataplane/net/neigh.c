@@ -2,8 +2,8 @@
 #include "dataplane/net/neigh.h"
 
 #include "dataplane/net/inside.h"
+#include "lb/base/cacheline.h"
 #include "lb/base/check.h"
-#include "lb/base/lines.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@ static void on_timer(struct twheel_timer *);
 int neigh_init(struct net *net, uint32_t max, size_t max_frame)
 {
 	struct neigh_table *t = &net->neigh;
-	t->entries = lines_new(max, sizeof(*t->entries));
-	t->buckets = lines_new(max, sizeof(struct neigh *));
+	t->entries = cacheline_alloc(max, sizeof(*t->entries));
+	t->buckets = cacheline_alloc(max, sizeof(struct neigh *));
 	if (!t->entries || !t->buckets)
 		return -ENOMEM;
 	t->max = t->n_fresh = max;
@@ -31,8 +31,8 @@ void neigh_fini(struct net *net)
 	if (t->entries)
 		for (uint32_t i = 0; i < t->max - t->n_fresh; i++)
 			twheel_cancel(net->wheel, &t->entries[i].timer);
-	lines_free(t->entries);
-	lines_free(t->buckets);
+	cacheline_free(t->entries);
+	cacheline_free(t->buckets);
 	pool_fini(&t->held);
 	pool_fini(&t->held_small);
 }

@@ -2,8 +2,8 @@
 // Birth and death of a worker's network layer, its face towards TCP, and which of the frames that
 // arrive are for us, and what they carry.
 #include "dataplane/net/inside.h"
+#include "lb/base/cacheline.h"
 #include "lb/base/check.h"
-#include "lb/base/lines.h"
 #include "lb/base/rand.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_
 	struct twheel *wheel, uint64_t seed)
 {
 	DCHECK(n_ports >= 1 && n_ports <= NET_MAX_PORTS && max_neighbours >= 1);
-	struct net *net = lines_new(1, sizeof(*net));
+	struct net *net = cacheline_alloc(1, sizeof(*net));
 	if (!net)
 		return NULL;
 	struct rand rand;
@@ -47,7 +47,7 @@ struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_
 	}
 	net_build_routes(net);
 	net->max_frame = ETH_HEADER + (size_t)mtu;
-	net->lost = lines_new(1, net->max_frame);
+	net->lost = cacheline_alloc(1, net->max_frame);
 	if (!net->lost || neigh_init(net, max_neighbours, net->max_frame) != 0) {
 		net_free(net);
 		return NULL;
@@ -60,8 +60,8 @@ void net_free(struct net *net)
 	if (!net)
 		return;
 	neigh_fini(net);
-	lines_free(net->lost);
-	lines_free(net);
+	cacheline_free(net->lost);
+	cacheline_free(net);
 }
 
 void net_set_tcp(struct net *net, const struct net_tcp *tcp)

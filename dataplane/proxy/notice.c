@@ -3,8 +3,8 @@
 
 #include "dataplane/proxy/orca.h"
 #include "dataplane/proxy/state.h"
+#include "lb/base/cacheline.h"
 #include "lb/base/check.h"
-#include "lb/base/lines.h"
 #include "lb/base/time.h"
 #include "lb/pick/link.h"
 #include "lb/pick/metrics.h"
@@ -20,14 +20,14 @@ int proxy_notices_init(struct proxy_notices *n)
 {
 	*n = (struct proxy_notices){0};
 	// calloc leaves those of members that nobody tells of as untouched zero pages.
-	n->by_member = lines_new(LB_MAX_MEMBERS, sizeof(*n->by_member));
+	n->by_member = cacheline_alloc(LB_MAX_MEMBERS, sizeof(*n->by_member));
 	return n->by_member ? 0 : -ENOMEM;
 }
 
 void proxy_notices_fini(struct proxy *p)
 {
 	twheel_cancel(p->wheel, &p->notices.period);
-	lines_free(p->notices.by_member);
+	cacheline_free(p->notices.by_member);
 }
 
 static void append(

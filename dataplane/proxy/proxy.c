@@ -8,8 +8,8 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
+#include "lb/base/cacheline.h"
 #include "lb/base/check.h"
-#include "lb/base/lines.h"
 #include "lb/pick/link.h"
 #include "lb/route/route.h"
 #include "lb/snapshot.h"
@@ -27,9 +27,9 @@ static int init_memory(struct proxy *p, const struct h2_conf *h2)
 		pool_init(&p->clients, sizeof(struct proxy_client), p->conf.max_clients) ||
 		pool_init(&p->upstreams, sizeof(struct proxy_upstream), h2->max_conns))
 		return -1;
-	p->positions = lines_new(LB_MAX_SLOTS, sizeof(*p->positions));
-	p->backends = lines_new(LB_MAX_ENDPOINTS, sizeof(*p->backends));
-	p->ready = lines_new(LB_MAX_ENDPOINTS / 64, sizeof(*p->ready));
+	p->positions = cacheline_alloc(LB_MAX_SLOTS, sizeof(*p->positions));
+	p->backends = cacheline_alloc(LB_MAX_ENDPOINTS, sizeof(*p->backends));
+	p->ready = cacheline_alloc(LB_MAX_ENDPOINTS / 64, sizeof(*p->ready));
 	if (!p->positions || !p->backends || !p->ready ||
 		proxy_scratch_init(
 			&p->scratch, p->link->worker, h2->max_header_fields, h2->max_header_bytes))
@@ -63,7 +63,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	struct tcp_stack *tcp, struct twheel *wheel, struct pool *chunks, struct lb_link *link)
 {
 	CHECK(conf->n_frontends <= LB_MAX_FRONTENDS && conf->n_workers > 0);
-	struct proxy *p = lines_new(1, sizeof(*p));
+	struct proxy *p = cacheline_alloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
 	p->conf = *conf;
@@ -119,11 +119,11 @@ void proxy_free(struct proxy *p)
 	pool_fini(&p->upstreams);
 	proxy_queues_fini(&p->queues);
 	proxy_notices_fini(p);
-	lines_free(p->positions);
-	lines_free(p->backends);
-	lines_free(p->ready);
+	cacheline_free(p->positions);
+	cacheline_free(p->backends);
+	cacheline_free(p->ready);
 	proxy_scratch_fini(&p->scratch);
-	lines_free(p);
+	cacheline_free(p);
 }
 
 void proxy_begin_turn(struct proxy *p, const struct lb_snapshot *snapshot, uint64_t now_ns)

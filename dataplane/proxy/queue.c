@@ -2,7 +2,7 @@
 #include "dataplane/proxy/queue.h"
 
 #include "dataplane/proxy/request.h"
-#include "lb/base/lines.h"
+#include "lb/base/cacheline.h"
 #include "lb/pick/limits.h"
 
 #include <errno.h>
@@ -46,13 +46,13 @@ void proxy_list_remove(struct proxy_list *l, struct proxy_request *r)
 int proxy_queues_init(struct proxy_queues *qs, uint32_t max)
 {
 	*qs = (struct proxy_queues){.max = max};
-	qs->by_cluster = lines_new(LB_MAX_CLUSTERS, sizeof(*qs->by_cluster));
+	qs->by_cluster = cacheline_alloc(LB_MAX_CLUSTERS, sizeof(*qs->by_cluster));
 	return qs->by_cluster ? 0 : -ENOMEM;
 }
 
 void proxy_queues_fini(struct proxy_queues *qs)
 {
-	lines_free(qs->by_cluster);
+	cacheline_free(qs->by_cluster);
 }
 
 static void start_walk(struct proxy_queues *qs, struct proxy_queue *q)

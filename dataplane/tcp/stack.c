@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker's stack: its memory, its listeners' and connections' tables, and the pass that sends.
 #include "dataplane/tcp/tcp_internal.h"
+#include "lb/base/cacheline.h"
 #include "lb/base/container_of.h"
-#include "lb/base/lines.h"
 #include "lb/base/time.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static uint8_t window_scale(uint32_t window)
 struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io *io,
 	struct pool *chunks, struct twheel *wheel)
 {
-	struct tcp_stack *s = lines_new(1, sizeof(*s));
+	struct tcp_stack *s = cacheline_alloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 	s->conf = *conf;
@@ -57,9 +57,9 @@ struct tcp_stack *tcp_stack_new(const struct tcp_conf *conf, const struct tcp_io
 	uint32_t n_recent = table_size(max_u32(2 * conf->max_conns, MIN_RECENT));
 	s->recent_key = siphash24(s->key, NULL, 0, 0) | 1;
 	s->recent_shift = (unsigned)__builtin_clzll(n_recent) + 1;
-	s->recent = lines_new(n_recent, sizeof(struct tcp_conn *));
-	s->table = lines_new(n_buckets, sizeof(*s->table));
-	s->tw_table = lines_new(n_tw_buckets, sizeof(*s->tw_table));
+	s->recent = cacheline_alloc(n_recent, sizeof(struct tcp_conn *));
+	s->table = cacheline_alloc(n_buckets, sizeof(*s->table));
+	s->tw_table = cacheline_alloc(n_tw_buckets, sizeof(*s->tw_table));
 	// Ranges: a hundred connections with holes everywhere, and two holes in all others.
 	uint32_t n_ranges = 100 * TCP_MAX_RANGES + 2 * conf->max_conns;
 	if (!s->table || !s->tw_table || !s->recent ||
@@ -86,10 +86,10 @@ void tcp_stack_free(struct tcp_stack *s)
 	pool_fini(&s->ranges);
 	pool_fini(&s->boards);
 	pool_fini(&s->tws);
-	lines_free(s->table);
-	lines_free(s->tw_table);
-	lines_free(s->recent);
-	lines_free(s);
+	cacheline_free(s->table);
+	cacheline_free(s->tw_table);
+	cacheline_free(s->recent);
+	cacheline_free(s);
 }
 
 void tcp_stack_flush(struct tcp_stack *s)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/base/pool.h"
 
+#include "lb/base/cacheline.h"
 #include "lb/base/check.h"
-#include "lb/base/lines.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 int pool_init(struct pool *p, size_t size, uint32_t n)
 {
 	size = (size + 15) & ~(size_t)15;
-	uint8_t *memory = lines_new(n, size);
+	uint8_t *memory = cacheline_alloc(n, size);
 	if (!memory)
 		return -ENOMEM;
 	*p = (struct pool){.memory = memory, .size = size, .n_total = n, .n_fresh = n};
@@ -20,7 +20,7 @@ int pool_init(struct pool *p, size_t size, uint32_t n)
 
 void pool_fini(struct pool *p)
 {
-	lines_free(p->memory);
+	cacheline_free(p->memory);
 	*p = (struct pool){0};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/base/spsc.h"
 
-#include "lb/base/lines.h"
+#include "lb/base/cacheline.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ int spsc_init(struct spsc *r, size_t item_size, uint32_t n_items)
 	uint32_t n = 1;
 	while (n < n_items)
 		n <<= 1;
-	uint8_t *items = lines_new(n, item_size);
+	uint8_t *items = cacheline_alloc(n, item_size);
 	if (!items)
 		return -ENOMEM;
 	*r = (struct spsc){.items = items, .item_size = item_size, .mask = n - 1};
@@ -21,7 +21,7 @@ int spsc_init(struct spsc *r, size_t item_size, uint32_t n_items)
 
 void spsc_fini(struct spsc *r)
 {
-	lines_free(r->items);
+	cacheline_free(r->items);
 	*r = (struct spsc){0};
 }
 

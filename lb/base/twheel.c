@@ -5,8 +5,8 @@
 // used slot to the next instead of visiting every tick.
 #include "lb/base/twheel.h"
 
+#include "lb/base/cacheline.h"
 #include "lb/base/check.h"
-#include "lb/base/lines.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void list_take(struct twheel_timer *to, struct twheel_timer *from)
 
 struct twheel *twheel_new(uint64_t now_ns)
 {
-	struct twheel *w = lines_new(1, sizeof(*w));
+	struct twheel *w = cacheline_alloc(1, sizeof(*w));
 	if (!w)
 		return NULL;
 	w->now_ns = now_ns;
@@ -66,7 +66,7 @@ struct twheel *twheel_new(uint64_t now_ns)
 
 void twheel_free(struct twheel *w)
 {
-	lines_free(w);
+	cacheline_free(w);
 }
 
 // For a tick later than position.

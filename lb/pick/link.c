@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/pick/link.h"
 
+#include "lb/base/cacheline.h"
 #include "lb/base/check.h"
-#include "lb/base/lines.h"
 
 #include <stdlib.h>
 
 struct lb_shared *lb_shared_new(void)
 {
-	struct lb_shared *s = lines_new(1, sizeof(*s));
+	struct lb_shared *s = cacheline_alloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
-	s->active = lines_new(LB_MAX_MEMBERS, sizeof(s->active[0]));
-	s->loads = lines_new(LB_MAX_MEMBERS, sizeof(s->loads[0]));
+	s->active = cacheline_alloc(LB_MAX_MEMBERS, sizeof(s->active[0]));
+	s->loads = cacheline_alloc(LB_MAX_MEMBERS, sizeof(s->loads[0]));
 	if (!s->active || !s->loads) {
 		lb_shared_free(s);
 		return NULL;
@@ -24,9 +24,9 @@ void lb_shared_free(struct lb_shared *s)
 {
 	if (!s)
 		return;
-	lines_free(s->active);
-	lines_free(s->loads);
-	lines_free(s);
+	cacheline_free(s->active);
+	cacheline_free(s->loads);
+	cacheline_free(s);
 }
 
 struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *shared)
@@ -35,10 +35,10 @@ struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *shared)
 	if (!l)
 		return NULL;
 	*l = (struct lb_link){.worker = worker, .core = core, .shared = shared};
-	l->clusters = lines_new(LB_MAX_CLUSTERS, sizeof(l->clusters[0]));
-	l->endpoints = lines_new(LB_MAX_ENDPOINTS, sizeof(l->endpoints[0]));
-	l->members = lines_new(LB_MAX_MEMBERS, sizeof(l->members[0]));
-	l->loads = lines_new(LB_MAX_LOADS, sizeof(l->loads[0]));
+	l->clusters = cacheline_alloc(LB_MAX_CLUSTERS, sizeof(l->clusters[0]));
+	l->endpoints = cacheline_alloc(LB_MAX_ENDPOINTS, sizeof(l->endpoints[0]));
+	l->members = cacheline_alloc(LB_MAX_MEMBERS, sizeof(l->members[0]));
+	l->loads = cacheline_alloc(LB_MAX_LOADS, sizeof(l->loads[0]));
 	if (!l->clusters || !l->endpoints || !l->members || !l->loads)
 		goto err;
 	if (spsc_init(&l->commands, sizeof(struct lb_command), LB_LINK_COMMANDS) ||
@@ -56,10 +56,10 @@ void lb_link_free(struct lb_link *l)
 		return;
 	spsc_fini(&l->commands);
 	spsc_fini(&l->events);
-	lines_free(l->clusters);
-	lines_free(l->endpoints);
-	lines_free(l->members);
-	lines_free(l->loads);
+	cacheline_free(l->clusters);
+	cacheline_free(l->endpoints);
+	cacheline_free(l->members);
+	cacheline_free(l->loads);
 	free(l);
 }
 

@@ -6,7 +6,7 @@
 // each turn of the data plane, line by line; so this sees every write that leaves another value at
 // the turn's end, and requests last for many turns. It takes the allocator's place, as sanitizers
 // do: it is not built with one.
-#include "lb/base/lines.h"
+#include "lb/base/cacheline.h"
 #include "lb/pick/breaker.h"
 #include "lb/pick/cause.h"
 #include "lb/pick/drop.h"
@@ -124,7 +124,7 @@ static void copy_all(void)
 static bool is_of(const void *p, const void *line, size_t size)
 {
 	return (const uint8_t *)line < (const uint8_t *)p + size &&
-	       (const uint8_t *)p < (const uint8_t *)line + LINE_SIZE;
+	       (const uint8_t *)p < (const uint8_t *)line + CACHELINE_SIZE;
 }
 
 static bool is_breaker(const struct world *w, const uint8_t *line)
@@ -155,29 +155,30 @@ static uint32_t *common_line(const struct world *w, const uint8_t *line)
 static bool is_own_lane(const uint8_t *then, const uint8_t *now, size_t size, const uint8_t *line)
 {
 	const uint8_t *lanes[2];
-	if (size < sizeof(lanes) + 2 * LINE_SIZE)
+	if (size < sizeof(lanes) + 2 * CACHELINE_SIZE)
 		return false;
 	memcpy(lanes, then, sizeof(lanes));
-	return lanes[0] >= now + sizeof(lanes) && (uintptr_t)lanes[0] % LINE_SIZE == 0 &&
-	       (uintptr_t)lanes[1] % LINE_SIZE == 0 && lanes[1] < now + size && line >= lanes[0] &&
-	       line < lanes[1];
+	return lanes[0] >= now + sizeof(lanes) && (uintptr_t)lanes[0] % CACHELINE_SIZE == 0 &&
+	       (uintptr_t)lanes[1] % CACHELINE_SIZE == 0 && lanes[1] < now + size &&
+	       line >= lanes[0] && line < lanes[1];
 }
 
 static void compare_block(
 	const struct world *w, const uint8_t *now, const uint8_t *then, size_t size)
 {
-	const uint8_t *first = now - (uintptr_t)now % LINE_SIZE;
-	for (const uint8_t *line = first; line < now + size; line += LINE_SIZE) {
+	const uint8_t *first = now - (uintptr_t)now % CACHELINE_SIZE;
+	for (const uint8_t *line = first; line < now + size; line += CACHELINE_SIZE) {
 		const uint8_t *from = line < now ? now : line;
-		const uint8_t *to = line + LINE_SIZE < now + size ? line + LINE_SIZE : now + size;
+		const uint8_t *to =
+			line + CACHELINE_SIZE < now + size ? line + CACHELINE_SIZE : now + size;
 		if (memcmp(from, then + (from - now), (size_t)(to - from)) == 0)
 			continue;
 		uint32_t *counts = common_line(w, line);
 		if (counts) {
 			++*counts;
 		} else if (!is_own_lane(then, now, size, line)) {
-			print_error("line %td of %p, %zu bytes\n", (line - first) / LINE_SIZE, now,
-				size);
+			print_error("line %td of %p, %zu bytes\n", (line - first) / CACHELINE_SIZE,
+				now, size);
 			watch.n_bad++;
 		}
 	}
@@ -365,7 +366,7 @@ static void blocks_of_one_writer_begin_lines(void **state)
 		w->link, w->link->clusters, w->link->endpoints, w->link->members, w->link->loads,
 		w->link->commands.items, w->link->events.items, h->tcp, h->wheel, h->chunks.memory};
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		assert_int_equal((uintptr_t)own[i] % LINE_SIZE, 0);
+		assert_int_equal((uintptr_t)own[i] % CACHELINE_SIZE, 0);
 	world_free(w);
 }
 

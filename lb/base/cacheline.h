@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-#define LINE_SIZE 64
+#define CACHELINE_SIZE 64
 
 // Large blocks become resident as they are used, as calloc()'s. NULL = no memory.
-void *lines_new(size_t n, size_t size);
-void lines_free(void *); // NULL is fine
+void *cacheline_alloc(size_t n, size_t size);
+void cacheline_free(void *); // NULL is fine
