@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A segment on its way out, from the room for it to the device, as output.c and plain.c build it.
+// A segment on its way out, from the room for it to the device, as output.c and fast_path.c build
+// it.
 // Thread: the owning worker.
 #pragma once
 

@@ -56,7 +56,7 @@ struct tcp_conn *tcp_conn_new(struct tcp_stack *s, const struct tcp_flow *flow, 
 	c->iss = start.isn;
 	c->rcv_wscale = s->rcv_wscale & 15;
 	c->flow_sum = tcp_csum_flow(&flow->local, &flow->remote);
-	c->long_way = s->conf.long_way;
+	c->slow_path = s->conf.slow_path;
 	s->n_conns++;
 	return c;
 }

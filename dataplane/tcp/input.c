@@ -94,7 +94,7 @@ void tcp_stack_input(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *
 	flow->local_port = get16(segment + offsetof(struct tcp_header, dst_port));
 	uint32_t hash;
 	struct tcp_conn *c = tcp_conn_find(s, flow, &hash);
-	if (c && tcp_plain_input(c, segment, len))
+	if (c && tcp_fast_path_input(c, segment, len))
 		return;
 	uint16_t flow_sum = c ? c->flow_sum : tcp_csum_flow(&flow->local, &flow->remote);
 	if (!parse(s, flow, flow_sum, segment, len, &seg))

@@ -117,7 +117,7 @@ static bool send_data(struct tcp_conn *c, uint32_t seq, uint32_t len, bool fin)
 	uint64_t now = tcp_now(s);
 	uint32_t end = seq + len + fin;
 	if (!c->rare && seq == c->snd_max)
-		return tcp_plain_send(c, len);
+		return tcp_fast_path_send(c, len);
 	bool last = seq + len == c->snd_una + (uint32_t)c->sendq.len;
 	uint8_t flags = (uint8_t)((fin ? TCP_FIN : 0) | (len && last ? TCP_PSH : 0));
 	if (!send_segment(c, seq, len, flags))
@@ -375,7 +375,7 @@ static enum tcp_output_result output_rare(struct tcp_conn *c)
 }
 
 // Not part of tcp_output(), which has little to save on the stack.
-static __attribute__((noinline)) enum tcp_output_result output_long(struct tcp_conn *c)
+static __attribute__((noinline)) enum tcp_output_result output_slow_path(struct tcp_conn *c)
 {
 	if (c->state != TCP_OPEN)
 		return output_handshake(c);
@@ -400,5 +400,5 @@ static __attribute__((noinline)) enum tcp_output_result output_long(struct tcp_c
 enum tcp_output_result tcp_output(struct tcp_conn *c)
 {
 	enum tcp_output_result result;
-	return tcp_plain_output(c, &result) ? result : output_long(c);
+	return tcp_fast_path_output(c, &result) ? result : output_slow_path(c);
 }

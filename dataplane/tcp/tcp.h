@@ -49,7 +49,7 @@ struct tcp_conf {
 	bool (*is_ours)(void *ctx, const struct tcp_flow *);
 	void *is_ours_ctx;
 	uint64_t seed; // of ports and jitter
-	bool long_way; // for tests: no segment takes the short way (plain.c)
+	bool slow_path; // for tests: no segment takes the fast path (fast_path.c)
 };
 
 enum tcp_close_reason {

@@ -74,7 +74,7 @@ struct tcp_conn {
 	const struct tcp_conn_ops *ops; // NULL: no owner yet
 
 	// All zero = a plain connection: open, with nothing lost, nothing out of order, nothing
-	// held back, no end in sight. Its segments may take the short way (plain.c).
+	// held back, no end in sight. Its segments may take the fast path (fast_path.c).
 	union {
 		struct {
 			uint8_t state; // enum tcp_state
@@ -101,7 +101,7 @@ struct tcp_conn {
 			bool fin_received : 1; // everything up to the peer's FIN was received
 			bool eof_told : 1;
 			bool no_time_wait : 1; // the peer closed first
-			bool long_way : 1; // as tcp_conf says
+			bool slow_path : 1; // as tcp_conf says
 		};
 		uint64_t rare;
 	};
@@ -436,12 +436,13 @@ void tcp_output_rst_reply(struct tcp_stack *, const struct tcp_flow *, const str
 void tcp_output_rst(struct tcp_conn *);
 void tcp_output_raw(struct tcp_stack *, const struct tcp_flow *, const struct tcp_seg *);
 
-// plain.c: the short way, which does what the long one would. False = it must be the long one, and
-// nothing was done.
-bool tcp_plain_input(struct tcp_conn *, const uint8_t *segment, size_t len); // a header at least
-bool tcp_plain_output(struct tcp_conn *, enum tcp_output_result *ret); // for tcp_output()
+// fast_path.c: the fast path, which does what the slow path would. False = it must be the slow
+// path, and nothing was done.
+bool tcp_fast_path_input(
+	struct tcp_conn *, const uint8_t *segment, size_t len); // a header at least
+bool tcp_fast_path_output(struct tcp_conn *, enum tcp_output_result *ret); // for tcp_output()
 // len > 0 bytes from snd_nxt on, on a plain connection with snd_nxt = snd_max. False = no buffer.
-bool tcp_plain_send(struct tcp_conn *, uint32_t len);
+bool tcp_fast_path_send(struct tcp_conn *, uint32_t len);
 
 // timer.c
 void tcp_timer_set(struct tcp_conn *, enum tcp_timer, uint64_t at_ns);

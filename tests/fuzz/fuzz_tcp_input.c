@@ -2,7 +2,7 @@
 // Any segments into a stack, with time and the owner's doings in between. Input: records of an
 // operation byte and its bytes. Numbers are taken relative to what the stack sent last and
 // checksums are right, so that the fuzzer gets behind the first checks; raw segments come too. Each
-// input runs twice, with and without the short way of plain.c, which must make no difference.
+// input runs twice, with and without the fast path of fast_path.c, which must make no difference.
 // Thread: one.
 #include "dataplane/tcp/csum.h"
 #include "dataplane/tcp/tcp_internal.h"
@@ -318,7 +318,7 @@ static void step(struct input *in, bool *no_buffer)
 }
 
 // Returns the digest.
-static uint64_t run(const uint8_t *data, size_t size, bool long_way)
+static uint64_t run(const uint8_t *data, size_t size, bool slow_path)
 {
 	struct input in = {data, data + size};
 	bool no_buffer = false;
@@ -329,7 +329,7 @@ static uint64_t run(const uint8_t *data, size_t size, bool long_way)
 		.recv_window = RECV_WINDOW,
 		.secret = "fuzz",
 		.seed = 1,
-		.long_way = long_way};
+		.slow_path = slow_path};
 	struct tcp_io io = {io_reserve, io_emit, io_mtu, &no_buffer};
 	memset(peers, 0, sizeof(peers));
 	digest = 0;

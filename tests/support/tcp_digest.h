@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two runs of the same segments must agree in, one with and one without the short way of
-// plain.c: each segment sent, and each connection's state.
+// What two runs of the same segments must agree in, one with and one without the fast path of
+// fast_path.c: each segment sent, and each connection's state.
 // Thread: any.
 #pragma once
 
@@ -28,7 +28,7 @@ static inline uint64_t digest_bytes(uint64_t h, const void *bytes, size_t len)
 static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 {
 	struct tcp_conn plain = *c;
-	plain.long_way = false;
+	plain.slow_path = false;
 	const uint64_t numbers[] = {plain.rare, c->ts_on, c->sack_on, c->wscale_on, c->ack_due,
 		c->delivering, c->resume_asked, c->cwnd_limited, c->timing, c->tail_probe_next,
 		c->tail_probe_old, c->passive, c->told, c->syn_sent, c->n_held, c->n_unacked,

@@ -2,7 +2,7 @@
 // Two stacks over a bad network in virtual time: delay, jitter, loss, duplication and corruption,
 // random writers, readers that stall, half-closes. Every byte must arrive once and in order, every
 // connection must end, and all memory must come back. Each odd seed runs twice, with and without
-// the short way of plain.c, which must change no segment and no state.
+// the fast path of fast_path.c, which must change no segment and no state.
 // Usage: tcp_sim [seed [count]].
 #include "dataplane/tcp/csum.h"
 #include "dataplane/tcp/tcp_internal.h"
@@ -62,7 +62,7 @@ struct world {
 	uint32_t max_stall_ms;
 	uint64_t n_packets, n_corrupted;
 	uint64_t digest; // of all that was sent, and all states and counters after each turn
-	bool long_way;
+	bool slow_path;
 };
 
 // The digest after each turn of a seed's first run, which the second must meet.
@@ -374,7 +374,7 @@ static void turn(struct world *w)
 		tcp_stack_flush(w->stack[side]);
 }
 
-// A run of the short way writes down what the other one must meet in its turn of the same number.
+// A run of the fast path writes down what the other one must meet in its turn of the same number.
 static void compare(struct world *w, size_t i)
 {
 	for (unsigned side = 0; side < 2; side++) {
@@ -384,9 +384,9 @@ static void compare(struct world *w, size_t i)
 			if (w->ends[side][k].conn)
 				w->digest = digest_conn(w->digest, w->ends[side][k].conn);
 	}
-	if (w->long_way) {
+	if (w->slow_path) {
 		if (i >= n_digests || digests[i] != w->digest)
-			fail("the short way did something else");
+			fail("the fast path did something else");
 		return;
 	}
 	if (i == max_digests) {
@@ -433,7 +433,7 @@ static void world_init(struct world *w, struct port ports[2], uint32_t window, u
 			.send_limit = window,
 			.recv_window = window,
 			.seed = rand_u64(&w->rand),
-			.long_way = w->long_way,
+			.slow_path = w->slow_path,
 		};
 		for (unsigned i = 0; i < sizeof(conf.secret); i++)
 			conf.secret[i] = (uint8_t)rand_u64(&w->rand);
@@ -496,13 +496,13 @@ static void world_fini(struct world *w)
 }
 
 // Returns the packets sent, for the record.
-static uint64_t one_seed(uint64_t seed, bool long_way)
+static uint64_t one_seed(uint64_t seed, bool slow_path)
 {
 	struct port ports[2];
 	struct world *w = &world;
 	memset(w, 0, sizeof(*w));
 	rand_init(&w->rand, seed);
-	w->long_way = long_way;
+	w->slow_path = slow_path;
 	static const uint16_t mtus[] = {1500, 1500, 576, 1280};
 	static const uint32_t windows[] = {4096, 20000, 65535, 262144};
 	w->delay_ns = rand_below(&w->rand, 40) * NS_PER_MS / 2 + 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The short way of nearly every segment (Van Jacobson's header prediction): the next one in order,
+// The fast path of nearly every segment (Van Jacobson's header prediction): the next one in order,
 // on a connection on which nothing rare is going on, with nothing but an acknowledgement and data.
-// Everything else goes the long way (input.c, ack.c, recv.c, output.c), which is the reference:
+// Everything else goes the slow path (input.c, ack.c, recv.c, output.c), which is the reference:
 // what is here must do exactly what it would do, and tests/sim/tcp and tests/fuzz compare the two.
 #include "dataplane/tcp/build.h"
 #include "dataplane/tcp/tcp_internal.h"
@@ -69,7 +69,7 @@ static inline void acknowledge(struct tcp_conn *c, const struct plain *p)
 		c->ops->on_send_room(c, c->user);
 }
 
-bool tcp_plain_input(struct tcp_conn *c, const uint8_t *segment, size_t len)
+bool tcp_fast_path_input(struct tcp_conn *c, const uint8_t *segment, size_t len)
 {
 	struct plain p;
 	if (!predicted(c, segment, len, &p))
@@ -98,7 +98,7 @@ bool tcp_plain_input(struct tcp_conn *c, const uint8_t *segment, size_t len)
 	return true;
 }
 
-bool tcp_plain_send(struct tcp_conn *c, uint32_t len)
+bool tcp_fast_path_send(struct tcp_conn *c, uint32_t len)
 {
 	struct tcp_stack *s = c->stack;
 	uint64_t now = tcp_now(s);
@@ -132,7 +132,7 @@ bool tcp_plain_send(struct tcp_conn *c, uint32_t len)
 	return true;
 }
 
-bool tcp_plain_output(struct tcp_conn *c, enum tcp_output_result *ret)
+bool tcp_fast_path_output(struct tcp_conn *c, enum tcp_output_result *ret)
 {
 	uint32_t sent = c->snd_nxt - c->snd_una, queued = (uint32_t)c->sendq.len;
 	uint32_t len = queued - sent;
@@ -141,7 +141,7 @@ bool tcp_plain_output(struct tcp_conn *c, enum tcp_output_result *ret)
 		queued > c->cc.cwnd || idle)
 		return false;
 	c->cwnd_limited = false;
-	*ret = tcp_plain_send(c, len) ? TCP_OUTPUT_DONE : TCP_OUTPUT_BLOCKED;
+	*ret = tcp_fast_path_send(c, len) ? TCP_OUTPUT_DONE : TCP_OUTPUT_BLOCKED;
 	if (*ret == TCP_OUTPUT_DONE && tcp_may_probe_tail(c)) // RFC 8985 7.2
 		tcp_rtx_start(c);
 	return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which segments take the short way. That it does what the long one does is for tcp_sim and
+// Which segments take the fast path. That it does what the slow path does is for tcp_sim and
 // tcp_random_input, which run everything both ways.
 #include "dataplane/tcp/csum.h"
 #include "tests/unit/tcp/rig.h"
@@ -13,7 +13,7 @@ struct draft {
 	uint8_t flags;
 };
 
-// True = the short way took it.
+// True = the fast path took it.
 static bool predicted(struct draft d)
 {
 	uint8_t segment[64] = {0};
@@ -30,7 +30,7 @@ static bool predicted(struct draft d)
 	uint16_t sum =
 		tcp_csum_segment(tcp_csum_flow(&rig.flow.remote, &rig.flow.local), segment, 35);
 	memcpy(segment + offsetof(struct tcp_header, checksum), &sum, 2);
-	return tcp_plain_input(rig.conn, segment, 35);
+	return tcp_fast_path_input(rig.conn, segment, 35);
 }
 
 // TCP-97
@@ -80,11 +80,11 @@ static void a_connection_with_something_rare_does_not(void **state)
 	for (unsigned bit = 0; bit < 64; bit++) {
 		rig.conn->rare = UINT64_C(1) << bit;
 		assert_false(predicted((struct draft){1, 1, 100, ACK}));
-		assert_false(tcp_plain_output(rig.conn, &result));
+		assert_false(tcp_fast_path_output(rig.conn, &result));
 	}
 	rig.conn->rare = 0;
 	assert_true(predicted((struct draft){1, 1, 100, ACK}));
-	assert_true(tcp_plain_output(rig.conn, &result));
+	assert_true(tcp_fast_path_output(rig.conn, &result));
 	tcp_conn_shutdown(rig.conn);
 	assert_false(predicted((struct draft){4, 1, 100, ACK}));
 	rig_skip();
@@ -161,13 +161,13 @@ static void data_after_a_silence_does_not(void **state)
 	enum tcp_output_result result;
 	rig_accept(modern);
 	rig_write("a");
-	assert_true(tcp_plain_output(rig.conn, &result));
+	assert_true(tcp_fast_path_output(rig.conn, &result));
 	rig_after_ms(1);
 	assert_true(predicted((struct draft){1, 2, 100, ACK}));
 	rig_after_ms(1000);
 	rig.conn->cc.cwnd = 100 * MSS;
 	rig_write("b");
-	assert_false(tcp_plain_output(rig.conn, &result));
+	assert_false(tcp_fast_path_output(rig.conn, &result));
 	rig_skip();
 	assert_int_equal(rig.conn->cc.cwnd, 10 * rig.conn->mss);
 }
@@ -180,7 +180,7 @@ static void a_wrong_checksum_does_not(void **state)
 	put32(segment + 8, 1 + rig.iss);
 	put32(segment + 20, TCP_OPT_TS_HEAD);
 	put32(segment + 24, 100);
-	assert_false(tcp_plain_input(rig.conn, segment, sizeof(segment)));
+	assert_false(tcp_fast_path_input(rig.conn, segment, sizeof(segment)));
 	assert_int_equal(rig.n_got, 0);
 }
 
