@@ -203,7 +203,7 @@ size_t lb_header_matchers_size(const struct lb_header_matchers *m)
 	       m->asked_room * sizeof(m->asked[0]) + m->sources_room * sizeof(m->sources[0]);
 }
 
-void lb_header_matchers_needs(const struct lb_header_matchers *m, struct lb_lane_size *ret)
+void lb_header_matchers_needs(const struct lb_header_matchers *m, struct lb_table_scratch_size *ret)
 {
 	ret->n_values += lb_strmap_count(m->names);
 	ret->n_hits += m->n_asked;
@@ -223,7 +223,7 @@ static struct lb_header_value *value_of(const struct lb_header_view *v, struct s
 	uint32_t i = lb_strmap_find(m->names, name);
 	if (i == LB_STRMAP_NONE || !lb_header_in_fields(m->sources[i], v->hides_transport))
 		return NULL;
-	return &v->lane->values[i];
+	return &v->table_scratch->values[i];
 }
 
 // The second pass, if any name comes twice: each gets its place in the buffer.
@@ -233,7 +233,7 @@ static void join(struct lb_header_view *v)
 	const char *to = v->text.p, *end = to + v->text.len;
 	uint32_t n = lb_strmap_count(v->matchers->names);
 	for (uint32_t i = 0; i < n; i++) {
-		struct lb_header_value *value = &v->lane->values[i];
+		struct lb_header_value *value = &v->table_scratch->values[i];
 		if (value->n < 2)
 			continue;
 		value->text = (struct str){to, 0};
@@ -256,7 +256,7 @@ static void gather_pseudo(struct lb_header_view *v)
 	const struct lb_header_matchers *m = v->matchers;
 	uint32_t n = lb_strmap_count(m->names);
 	for (uint32_t i = 0; i < n; i++) {
-		struct lb_header_value *value = &v->lane->values[i];
+		struct lb_header_value *value = &v->table_scratch->values[i];
 		enum lb_header_source source = m->sources[i];
 		*value = (struct lb_header_value){0};
 		value->n = source >= LB_HEADER_METHOD &&
@@ -339,11 +339,11 @@ static bool text_matches(const struct matcher *m, struct str value)
 // Each set runs once a request on a header, whatever routes ask.
 static bool regex_matches(const struct lb_header_view *v, const struct matcher *m, struct str value)
 {
-	struct lb_header_hits *hits = &v->lane->hits[m->asked];
-	if (hits->generation != v->lane->generation) {
+	struct lb_header_hits *hits = &v->table_scratch->hits[m->asked];
+	if (hits->generation != v->table_scratch->generation) {
 		const struct lb_regex_set *set = v->matchers->asked[m->asked].set;
-		*hits = (struct lb_header_hits){
-			v->lane->generation, lb_regex_set_match(set, v->regex, v->thread, value)};
+		*hits = (struct lb_header_hits){v->table_scratch->generation,
+			lb_regex_set_match(set, v->regex, v->thread, value)};
 	}
 	return hits->bits >> m->bit & 1;
 }
@@ -353,7 +353,7 @@ bool lb_header_view_match(struct lb_header_view *v, uint32_t matcher)
 	if (!v->gathered)
 		gather(v);
 	const struct matcher *m = &v->matchers->list[matcher];
-	const struct lb_header_value *value = &v->lane->values[m->name];
+	const struct lb_header_value *value = &v->table_scratch->values[m->name];
 	if (m->kind == LB_HEADER_PRESENT) // A28-H05, A28-H07
 		return ((value->n > 0) == m->present) != m->invert;
 	if (value->n == 0) // A28-H06

@@ -6,7 +6,7 @@
 
 #include "lb/base/err.h"
 #include "lb/regex/regex.h"
-#include "lb/route/lane.h"
+#include "lb/route/table_scratch.h"
 
 #include <stdint.h>
 
@@ -43,8 +43,8 @@ int lb_header_matchers_add(
 	struct lb_header_matchers *, const struct lb_header_match_conf *, struct lb_err *reterr);
 uint32_t lb_header_matchers_count(const struct lb_header_matchers *);
 size_t lb_header_matchers_size(const struct lb_header_matchers *); // bytes, without regex sets
-// What matching needs of a lane, added to *ret.
-void lb_header_matchers_needs(const struct lb_header_matchers *, struct lb_lane_size *ret);
+// What matching needs of a table_scratch, added to *ret.
+void lb_header_matchers_needs(const struct lb_header_matchers *, struct lb_table_scratch_size *ret);
 // The next set they use, from *at = 0 on; NULL = no more.
 struct lb_regex_set *lb_header_matchers_next_set(const struct lb_header_matchers *, uint32_t *at);
 
@@ -54,7 +54,7 @@ struct lb_header_view {
 	const struct lb_req *req;
 	bool hides_transport; // lb/route/header_value.h
 	bool gathered; // starts false; the first matcher gathers the values
-	struct lb_lane *lane; // its generation is this lookup's
+	struct lb_table_scratch *table_scratch; // its generation is this lookup's
 	struct str text; // joined values go here; what does not fit is cut
 	struct lb_regex_scratches *regex;
 	uint32_t thread;

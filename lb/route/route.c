@@ -3,8 +3,8 @@
 
 #include "lb/base/check.h"
 #include "lb/route/domains.h"
-#include "lb/route/lane.h"
 #include "lb/route/req.h"
+#include "lb/route/table_scratch.h"
 #include "lb/route/vhost.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct lb_route_table {
 	uint32_t n_threads; // the last one is ctrl
 	bool ignore_port, grpc_sees_all;
 	struct lb_domains *domains; // owned
-	struct lb_lane **lanes; // owned; one a thread
+	struct lb_table_scratch **table_scratches; // owned; one a thread
 	struct lb_regex_scratches *regex; // counted; NULL without regexes
 	struct lb_vhost *vhosts[]; // counted
 };
@@ -58,16 +58,16 @@ static bool fit_regexes(struct lb_route_table *t, const struct lb_vhost *v, uint
 
 static bool build(struct lb_route_table *t, const struct lb_route_table_conf *conf)
 {
-	struct lb_lane_size needs = {0};
+	struct lb_table_scratch_size needs = {0};
 	for (uint32_t i = 0; i < conf->n_vhosts; i++) {
 		struct lb_vhost *v = conf->compiled[i];
 		t->vhosts[t->n_vhosts++] = lb_vhost_get(v);
-		needs = lb_lane_size_max(needs, v->needs);
+		needs = lb_table_scratch_size_max(needs, v->needs);
 		if (!fit_regexes(t, v, conf->n_workers))
 			return false;
 	}
-	t->lanes = lb_lanes_new(t->n_threads, &needs);
-	return t->lanes;
+	t->table_scratches = lb_table_scratches_new(t->n_threads, &needs);
+	return t->table_scratches;
 }
 
 struct lb_route_table *lb_route_table_new(
@@ -110,7 +110,7 @@ void lb_route_table_put(struct lb_route_table *t)
 		lb_vhost_put(t->vhosts[i]);
 	lb_domains_free(t->domains);
 	lb_regex_scratches_put(t->regex);
-	free(t->lanes);
+	free(t->table_scratches);
 	free(t);
 }
 
@@ -120,17 +120,18 @@ struct lb_vhost *lb_route_table_vhost(const struct lb_route_table *t, uint32_t i
 	return t->vhosts[index];
 }
 
-static int find_vhost(const struct lb_route_table *t, struct lb_lane *lane, struct str authority)
+static int find_vhost(const struct lb_route_table *t, struct lb_table_scratch *table_scratch,
+	struct str authority)
 {
-	if (authority.len && authority.len == lane->authority_len &&
-		memcmp(authority.p, lane->authority, authority.len) == 0)
-		return lane->vhost;
+	if (authority.len && authority.len == table_scratch->authority_len &&
+		memcmp(authority.p, table_scratch->authority, authority.len) == 0)
+		return table_scratch->vhost;
 	struct str name = t->ignore_port ? lb_authority_without_port(authority) : authority;
 	int vhost = lb_domains_find(t->domains, name);
-	if (authority.len && authority.len <= sizeof(lane->authority)) {
-		memcpy(lane->authority, authority.p, authority.len);
-		lane->authority_len = authority.len;
-		lane->vhost = vhost;
+	if (authority.len && authority.len <= sizeof(table_scratch->authority)) {
+		memcpy(table_scratch->authority, authority.p, authority.len);
+		table_scratch->authority_len = authority.len;
+		table_scratch->vhost = vhost;
 	}
 	return vhost;
 }
@@ -155,8 +156,8 @@ struct lb_route_result lb_route_find(
 		.vhost_overrides = &no_overrides};
 	struct lb_route_scratch *scratch = ctx->scratch;
 	DCHECK(scratch->thread < t->n_threads);
-	struct lb_lane *lane = t->lanes[scratch->thread];
-	int vhost = find_vhost(t, lane, lb_req_host(req));
+	struct lb_table_scratch *table_scratch = t->table_scratches[scratch->thread];
+	int vhost = find_vhost(t, table_scratch, lb_req_host(req));
 	if (vhost < 0)
 		return result;
 	const struct lb_vhost *v = t->vhosts[vhost];
@@ -169,7 +170,7 @@ struct lb_route_result lb_route_find(
 	struct lb_vhost_found found =
 		lb_vhost_search(v, &(struct lb_vhost_query){.req = req,
 					   .ctx = ctx,
-					   .lane = lane,
+					   .table_scratch = table_scratch,
 					   .regex = t->regex,
 					   .hides_transport = lb_route_hides_transport(t, req),
 					   .text = {scratch->text, scratch->text_size},

@@ -4,12 +4,12 @@
 // regexes hang at the prefix that all subjects of their set start with. Every key begins an
 // ascending list of routes, and the lists that a path selects are merged. What decides the common
 // case lies with the key: its smallest route, and what that does if its path is all it asks for.
-// Thread: built on ctrl; searched anywhere. Pure but for the lane.
+// Thread: built on ctrl; searched anywhere. Pure but for the table_scratch.
 #pragma once
 
 #include "lb/route/action.h"
-#include "lb/route/lane.h"
 #include "lb/route/route.h"
+#include "lb/route/table_scratch.h"
 
 struct lb_radix;
 struct lb_strmap;
@@ -67,7 +67,7 @@ struct lb_vhost {
 	struct lb_header_matchers *matchers;
 	struct lb_actions actions;
 	struct lb_filter_overrides overrides; // in the actions' arena
-	struct lb_lane_size needs;
+	struct lb_table_scratch_size needs;
 };
 
 // The next regex set it uses, from *at = 0 on; NULL = no more.
@@ -77,7 +77,7 @@ struct lb_regex_set *lb_vhost_next_set(const struct lb_vhost *, uint32_t *at);
 struct lb_vhost_query {
 	const struct lb_req *req;
 	struct lb_route_ctx *ctx;
-	struct lb_lane *lane;
+	struct lb_table_scratch *table_scratch;
 	struct lb_regex_scratches *regex;
 	bool hides_transport; // lb/route/header_match.h
 	struct str text; // room for joined header values

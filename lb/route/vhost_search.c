@@ -123,18 +123,18 @@ static void scan(struct search *s, struct heap *h, const struct lb_vhost_set *se
 static uint32_t merge(const struct lb_vhost *v, const struct lb_vhost_query *q, struct str path,
 	const struct selected *from)
 {
-	q->lane->generation++;
+	q->table_scratch->generation++;
 	struct search s = {.vhost = v,
 		.path = path,
 		.view = {.matchers = v->matchers,
 			.req = q->req,
 			.hides_transport = q->hides_transport,
-			.lane = q->lane,
+			.table_scratch = q->table_scratch,
 			.text = q->text,
 			.regex = q->regex,
 			.thread = q->thread},
 		.ctx = q->ctx};
-	struct heap h = {.list = q->lane->candidates, .room = v->needs.n_candidates};
+	struct heap h = {.list = q->table_scratch->candidates, .room = v->needs.n_candidates};
 	if (from->exact)
 		push_route(&h, from->exact->first);
 	if (from->exact_fold)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lookups in one route table write to, a lane for each thread: as large as the table's largest
-// virtual host needs, so that a lookup allocates nothing and has no limit of its own.
-// Thread: made on ctrl; a lane is its thread's.
+// What lookups in one route table write to, a table_scratch for each thread: as large as the
+// table's largest virtual host needs, so that a lookup allocates nothing and has no limit of its
+// own.
+// Thread: made on ctrl; a table_scratch is its thread's.
 #pragma once
 
 #include "lb/base/str.h"
@@ -20,16 +21,16 @@ struct lb_header_hits { // of one regex set on one header
 	uint64_t bits;
 };
 
-#define LB_LANE_AUTHORITY_MAX 64
+#define LB_TABLE_SCRATCH_AUTHORITY_MAX 64
 
-struct lb_lane_size {
+struct lb_table_scratch_size {
 	uint32_t n_candidates, n_values, n_hits;
 };
 
-struct lb_lane {
+struct lb_table_scratch {
 	uint64_t generation; // lookups so far that needed more than the path
 	// The last authority and its virtual host: requests in a row mostly have the same one.
-	char authority[LB_LANE_AUTHORITY_MAX];
+	char authority[LB_TABLE_SCRATCH_AUTHORITY_MAX];
 	size_t authority_len; // 0 = none
 	int vhost;
 	uint64_t *candidates; // a heap
@@ -37,6 +38,7 @@ struct lb_lane {
 	struct lb_header_hits *hits;
 };
 
-struct lb_lane_size lb_lane_size_max(struct lb_lane_size, struct lb_lane_size);
-// n lanes that share no cache line. free() frees them all. NULL = no memory.
-struct lb_lane **lb_lanes_new(uint32_t n, const struct lb_lane_size *);
+struct lb_table_scratch_size lb_table_scratch_size_max(
+	struct lb_table_scratch_size, struct lb_table_scratch_size);
+// n table_scratches that share no cache line. free() frees them all. NULL = no memory.
+struct lb_table_scratch **lb_table_scratches_new(uint32_t n, const struct lb_table_scratch_size *);
