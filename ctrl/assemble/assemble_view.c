@@ -111,8 +111,8 @@ void assembler_each_endpoint(const struct assembler *a, const char *cluster,
 #define SCRATCH_SIZE ((size_t)2 * STATS_MAX_COMMAND) // a command's header values fit, joined
 
 // ERR-01: what stands above the picker says no, in the words of workers, but that a breaker may be
-// full of places that these keep (lb/pick/leases.h). Good until it is asked again. NULL = nothing
-// does.
+// full of places that these keep (lb/pick/quota_cache.h). Good until it is asked again. NULL =
+// nothing does.
 static const char *why_refused(const struct lb_leaf_layer *layer)
 {
 	static char text[512]; // ctrl's

@@ -18,7 +18,7 @@ bool proxy_booking_enter(struct proxy_request *r, const struct lb_leaf_layer *la
 {
 	if (!layer)
 		return true;
-	if (!lb_leases_enter(&r->proxy->leases, layer->breaker, layer->max_requests))
+	if (!lb_quota_cache_enter(&r->proxy->quota_cache, layer->breaker, layer->max_requests))
 		return false;
 	r->booking.breaker = layer->breaker;
 	return true;
@@ -58,7 +58,7 @@ void proxy_booking_close(struct proxy_request *r)
 	struct proxy *p = r->proxy;
 	struct proxy_booking *b = &r->booking;
 	if (b->breaker) {
-		lb_leases_leave(&p->leases, b->breaker);
+		lb_quota_cache_leave(&p->quota_cache, b->breaker);
 		b->breaker = NULL;
 	}
 	if (!b->is_open)

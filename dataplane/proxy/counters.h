@@ -46,7 +46,7 @@ enum proxy_counter {
 	PROXY_PAUSED_REQUESTS, // for a time
 	PROXY_LIVE_CLIENTS,
 	PROXY_LIVE_UPSTREAMS,
-	PROXY_SPARE_PLACES, // of breakers, kept for requests to come (lb/pick/leases.h)
+	PROXY_SPARE_PLACES, // of breakers, kept for requests to come (lb/pick/quota_cache.h)
 	PROXY_N_COUNTERS,
 };
 

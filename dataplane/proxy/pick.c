@@ -169,7 +169,7 @@ struct proxy_pick proxy_pick(struct proxy_request *r, const struct lb_cluster *c
 	uint32_t category = lb_drops_draw(layer->drops, &r->drawn, layer->id, &p->rand);
 	if (category != LB_DROP_NONE)
 		return drop(r, layer, category);
-	if (lb_leases_is_full(&r->proxy->leases, layer->breaker, layer->max_requests))
+	if (lb_quota_cache_is_full(&r->proxy->quota_cache, layer->breaker, layer->max_requests))
 		return proxy_pick_overflow(r, layer);
 	struct proxy_pick bound;
 	if (r->session.n_addresses && layer->sessions && pick_session(r, layer, &bound))

@@ -74,7 +74,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	p->shared = link->shared;
 	p->again.fire = again_fire;
 	p->attempts = &proxy_attempt_events;
-	p->leases.n_workers = conf->n_workers;
+	p->quota_cache.n_workers = conf->n_workers;
 	rand_init(&p->rand, conf->seed);
 	p->now_ns = twheel_now(wheel);
 	struct h2_conf h2_conf = *h2;
@@ -112,7 +112,7 @@ void proxy_free(struct proxy *p)
 	twheel_cancel(p->wheel, &p->retry_timer);
 	twheel_cancel(p->wheel, &p->again);
 	twheel_cancel(p->wheel, &p->drain.timer);
-	lb_leases_return(&p->leases);
+	lb_quota_cache_return(&p->quota_cache);
 	h2_context_free(p->h2);
 	pool_fini(&p->requests);
 	pool_fini(&p->clients);
@@ -177,7 +177,7 @@ static void set_gauges(struct proxy *p)
 	counter_set_to(&p->counters[PROXY_PAUSED_REQUESTS], p->queues.n_paused);
 	counter_set_to(&p->counters[PROXY_LIVE_CLIENTS], p->clients.n_used);
 	counter_set_to(&p->counters[PROXY_LIVE_UPSTREAMS], p->upstreams.n_used);
-	counter_set_to(&p->counters[PROXY_SPARE_PLACES], p->leases.n_spare);
+	counter_set_to(&p->counters[PROXY_SPARE_PLACES], p->quota_cache.n_spare);
 }
 
 void proxy_end_turn(struct proxy *p)
@@ -196,7 +196,7 @@ void proxy_end_turn(struct proxy *p)
 	proxy_backend_tell_all(p);
 	if (!proxy_notice_tell_all(p, &p->notices))
 		proxy_count(p, PROXY_EVENTS_DELAYED);
-	lb_leases_tidy(&p->leases);
+	lb_quota_cache_tidy(&p->quota_cache);
 	set_gauges(p);
 	ask_for_a_turn(p);
 	p->snapshot = NULL;

@@ -13,8 +13,8 @@
 #include "lb/base/pool.h"
 #include "lb/base/rand.h"
 #include "lb/base/twheel.h"
-#include "lb/pick/leases.h"
 #include "lb/pick/limits.h"
+#include "lb/pick/quota_cache.h"
 
 struct proxy_attempt_events;
 struct proxy_backend;
@@ -47,7 +47,7 @@ struct proxy {
 	struct proxy_queues queues;
 	uint32_t *positions; // [LB_MAX_SLOTS], lb_pick_ctx.positions
 	struct proxy_notices notices;
-	struct lb_leases leases; // of breakers
+	struct lb_quota_cache quota_cache; // of breakers
 	struct proxy_backend *backends; // [LB_MAX_ENDPOINTS]
 	uint64_t *ready; // [LB_MAX_ENDPOINTS / 64], lb/pick/picker.h
 	struct proxy_backend *serve_head, *serve_tail; // waiting requests may find room

@@ -11,8 +11,8 @@
 
 struct lb_breaker {
 	// A line that several workers write to, for each request unless they keep places ready
-	// (lb/pick/leases.h), which count; what else lies in it is ctrl's, which touches it for
-	// updates and snapshots only.
+	// (lb/pick/quota_cache.h), which count; what else lies in it is ctrl's, which touches it
+	// for updates and snapshots only.
 	uint32_t in_flight; // w: workers (atomic), r: any
 };
 

@@ -54,7 +54,7 @@ struct lb_event {
 		uint32_t load; // METRIC: of the locality
 	};
 	union {
-		char why[64]; // FAILED to VAIN: "refused", "connect timeout", "reset by peer", …
+		char why[64]; // FAILED to VAIN: "refused", "connect timeout", …
 		struct ip_addr heard; // HEARD
 		struct lb_orca_report orca;
 		struct {

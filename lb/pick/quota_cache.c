@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lb/pick/leases.h"
+#include "lb/pick/quota_cache.h"
 
 #include "lb/pick/breaker.h"
 
@@ -15,7 +15,7 @@ static uint32_t look(const struct lb_breaker *b)
 	return __atomic_load_n(&b->in_flight, __ATOMIC_RELAXED);
 }
 
-static uint32_t most(const struct lb_leases *l, uint32_t limit)
+static uint32_t most(const struct lb_quota_cache *l, uint32_t limit)
 {
 	uint32_t n = limit / (ALL_PART * l->n_workers);
 	return n < MOST ? n < 2 ? 0 : n : MOST;
@@ -29,11 +29,11 @@ static uint32_t ample(uint32_t limit)
 
 static uint32_t slot_of(const struct lb_breaker *b)
 {
-	_Static_assert(LB_LEASES == 1u << 5, "bits of the product, and of held");
+	_Static_assert(LB_QUOTA_CACHE_SLOTS == 1u << 5, "bits of the product, and of held");
 	return (uint32_t)((uint64_t)(uintptr_t)b / 64 * UINT64_C(0x9e3779b97f4a7c15) >> 59);
 }
 
-static void keep(struct lb_leases *l, struct lb_lease *s, uint32_t spare)
+static void keep(struct lb_quota_cache *l, struct lb_quota_cache_slot *s, uint32_t spare)
 {
 	uint32_t bit = 1u << (s - l->slots);
 	l->n_spare += spare - s->spare;
@@ -42,7 +42,7 @@ static void keep(struct lb_leases *l, struct lb_lease *s, uint32_t spare)
 }
 
 // The release pairs as lb_breaker_leave()'s: this was the last touch.
-static void give_back(struct lb_leases *l, struct lb_lease *s)
+static void give_back(struct lb_quota_cache *l, struct lb_quota_cache_slot *s)
 {
 	uint32_t n = s->spare;
 	keep(l, s, 0);
@@ -51,7 +51,7 @@ static void give_back(struct lb_leases *l, struct lb_lease *s)
 }
 
 // One for the request, and as many more as have been asked for lately: twice as many each time.
-static bool take(struct lb_leases *l, struct lb_lease *s)
+static bool take(struct lb_quota_cache *l, struct lb_quota_cache_slot *s)
 {
 	struct lb_breaker *b = s->breaker;
 	uint32_t n = most(l, s->limit);
@@ -70,14 +70,14 @@ static bool take(struct lb_leases *l, struct lb_lease *s)
 	return true;
 }
 
-bool lb_leases_enter(struct lb_leases *l, struct lb_breaker *b, uint32_t limit)
+bool lb_quota_cache_enter(struct lb_quota_cache *l, struct lb_breaker *b, uint32_t limit)
 {
-	struct lb_lease *s = &l->slots[slot_of(b)];
+	struct lb_quota_cache_slot *s = &l->slots[slot_of(b)];
 	l->is_used = true;
 	if (s->breaker != b) {
 		if (s->spare > 0)
 			return lb_breaker_enter(b, limit);
-		*s = (struct lb_lease){.breaker = b, .step = 1};
+		*s = (struct lb_quota_cache_slot){.breaker = b, .step = 1};
 	}
 	s->limit = limit;
 	s->heard = l->turn;
@@ -91,9 +91,9 @@ bool lb_leases_enter(struct lb_leases *l, struct lb_breaker *b, uint32_t limit)
 	return take(l, s);
 }
 
-void lb_leases_leave(struct lb_leases *l, struct lb_breaker *b)
+void lb_quota_cache_leave(struct lb_quota_cache *l, struct lb_breaker *b)
 {
-	struct lb_lease *s = &l->slots[slot_of(b)];
+	struct lb_quota_cache_slot *s = &l->slots[slot_of(b)];
 	l->is_used = true;
 	// A slot without places may be another breaker's that was at this address: all that is left
 	// of that one is a limit.
@@ -111,14 +111,15 @@ void lb_leases_leave(struct lb_leases *l, struct lb_breaker *b)
 	__atomic_fetch_sub(&b->in_flight, n + 1, __ATOMIC_RELEASE); // as lb_breaker_leave()'s
 }
 
-bool lb_leases_is_full(const struct lb_leases *l, const struct lb_breaker *b, uint32_t limit)
+bool lb_quota_cache_is_full(
+	const struct lb_quota_cache *l, const struct lb_breaker *b, uint32_t limit)
 {
-	const struct lb_lease *s = &l->slots[slot_of(b)];
+	const struct lb_quota_cache_slot *s = &l->slots[slot_of(b)];
 	uint32_t spare = s->breaker == b ? s->spare : 0;
 	return look(b) - spare >= limit;
 }
 
-void lb_leases_tidy(struct lb_leases *l)
+void lb_quota_cache_tidy(struct lb_quota_cache *l)
 {
 	if (l->is_used)
 		l->n_quiet = 0;
@@ -129,18 +130,18 @@ void lb_leases_tidy(struct lb_leases *l)
 	if (!l->held)
 		return;
 	if (l->n_quiet >= QUIET_TURNS) {
-		lb_leases_return(l);
+		lb_quota_cache_return(l);
 		return;
 	}
 	for (uint32_t held = l->held; held; held &= held - 1) {
-		struct lb_lease *s = &l->slots[__builtin_ctz(held)];
+		struct lb_quota_cache_slot *s = &l->slots[__builtin_ctz(held)];
 		// Its limit may be an old one, or its cluster gone: only who enters hears of it.
 		if (l->turn - s->heard >= UNUSED_TURNS || look(s->breaker) > ample(s->limit))
 			give_back(l, s);
 	}
 }
 
-void lb_leases_return(struct lb_leases *l)
+void lb_quota_cache_return(struct lb_quota_cache *l)
 {
 	for (uint32_t held = l->held; held; held &= held - 1)
 		give_back(l, &l->slots[__builtin_ctz(held)]);

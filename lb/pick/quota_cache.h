@@ -17,9 +17,10 @@
 
 struct lb_breaker;
 
-#define LB_LEASES 32 // breakers that have places kept at one time; others have none, and work
+#define LB_QUOTA_CACHE_SLOTS                                                                       \
+	32 // breakers that have places kept at one time; others have none, and work
 
-struct lb_lease {
+struct lb_quota_cache_slot {
 	struct lb_breaker *breaker; // alive while spare > 0: these are in it
 	uint32_t spare; // places kept
 	uint32_t limit; // the last one that was heard of
@@ -28,24 +29,25 @@ struct lb_lease {
 };
 
 // All zero but n_workers, how many share the limits, to begin with.
-struct lb_leases {
+struct lb_quota_cache {
 	uint32_t n_workers;
 	uint32_t held; // bit i: slots[i].spare > 0
 	uint32_t n_spare; // of all
 	uint32_t turn; // wraps
 	bool is_used; // since the last turn
 	uint8_t n_quiet; // turns without use
-	struct lb_lease slots[LB_LEASES];
+	struct lb_quota_cache_slot slots[LB_QUOTA_CACHE_SLOTS];
 };
 
 // As lb_breaker_enter() and lb_breaker_leave(). Either may be mixed with these, a request may even
 // enter by one and leave by the other.
-bool lb_leases_enter(struct lb_leases *, struct lb_breaker *, uint32_t limit);
-void lb_leases_leave(struct lb_leases *, struct lb_breaker *);
-// lb_leases_enter() would fail now.
-bool lb_leases_is_full(const struct lb_leases *, const struct lb_breaker *, uint32_t limit);
+bool lb_quota_cache_enter(struct lb_quota_cache *, struct lb_breaker *, uint32_t limit);
+void lb_quota_cache_leave(struct lb_quota_cache *, struct lb_breaker *);
+// lb_quota_cache_enter() would fail now.
+bool lb_quota_cache_is_full(
+	const struct lb_quota_cache *, const struct lb_breaker *, uint32_t limit);
 // At the end of each turn: gives back what is near its limit or has let nobody in for 64 turns, and
 // all in the second turn in which nobody came or went.
-void lb_leases_tidy(struct lb_leases *);
+void lb_quota_cache_tidy(struct lb_quota_cache *);
 // Gives all back.
-void lb_leases_return(struct lb_leases *);
+void lb_quota_cache_return(struct lb_quota_cache *);
