@@ -231,7 +231,7 @@ void assembler_event(struct assembler *a, uint32_t worker, const struct lb_event
 	case LB_EVENT_CONNECTED:
 	case LB_EVENT_FAILED:
 	case LB_EVENT_LOST:
-	case LB_EVENT_VAIN:
+	case LB_EVENT_SHORT_LIVED:
 		log_flip(a, event);
 		break;
 	case LB_EVENT_DRAINED:

@@ -318,7 +318,7 @@ void proxy_backend_attempt_failed(struct proxy_backend *b, const char *why)
 	struct proxy *p = b->proxy;
 	b->n_connecting--;
 	b->why = why;
-	b->was_vain |= b->replaces;
+	b->was_short_lived |= b->replaces;
 	b->replaces = false;
 	list_to_tell(b);
 	proxy_backend_changed(b);
@@ -355,16 +355,16 @@ void proxy_backend_opened(struct proxy_backend *b, struct proxy_upstream *u)
 
 void proxy_backend_not_ready(struct proxy_backend *b, struct proxy_upstream *u, const char *why)
 {
-	bool was_vain =
-		!u->has_answered && !u->promises && b->proxy->now_ns - u->ready_ns < LB_VAIN_NS;
+	bool was_short_lived = !u->has_answered && !u->promises &&
+	                       b->proxy->now_ns - u->ready_ns < LB_SHORT_LIVED_NS;
 	remove_open(b, u);
 	b->n_ready--;
-	if (was_vain)
+	if (was_short_lived)
 		rest(b);
 	if (b->n_ready)
 		return;
 	b->why = why;
-	b->was_vain = was_vain;
+	b->was_short_lived = was_short_lived;
 	set_ready_bit(b, false);
 	// Behind those that this connection leaves to be sent again, who are put there next.
 	give_up_waiting(b);
@@ -404,7 +404,7 @@ void proxy_backend_remove(struct proxy_backend *b, struct proxy_upstream *u)
 static bool tell(struct proxy_backend *b, enum lb_event_kind kind)
 {
 	struct lb_event e = {.kind = kind, .endpoint_id = b->id};
-	if (kind == LB_EVENT_FAILED || kind == LB_EVENT_LOST || kind == LB_EVENT_VAIN)
+	if (kind == LB_EVENT_FAILED || kind == LB_EVENT_LOST || kind == LB_EVENT_SHORT_LIVED)
 		snprintf(e.why, sizeof(e.why), "%s", b->why ? b->why : "closed");
 	return spsc_write(&b->proxy->link->events, &e);
 }
@@ -420,7 +420,7 @@ static bool tell_one(struct proxy_backend *b)
 		b->n_release_owed--;
 	}
 	if (!ready && !b->replaces && b->told_up) {
-		if (!tell(b, b->was_vain ? LB_EVENT_VAIN : LB_EVENT_LOST))
+		if (!tell(b, b->was_short_lived ? LB_EVENT_SHORT_LIVED : LB_EVENT_LOST))
 			return false;
 		b->told_up = false;
 	}

@@ -34,7 +34,7 @@ struct proxy_backend {
 	uint8_t n_release_owed; // RELEASED answers
 	bool releasing;
 	bool replaces; // the last connection; the control thread need not hear of it yet
-	bool was_vain; // the last connection that was lost (LB_EVENT_VAIN)
+	bool was_short_lived; // the last connection that was lost (LB_EVENT_SHORT_LIVED)
 	bool broke_promise; // one ended that promised answers, and none has answered since
 	bool connect_owed; // an answer to CONNECT
 	bool told_up; // the control thread believes so

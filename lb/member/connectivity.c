@@ -170,11 +170,11 @@ static void on_released(struct lb_connectivity *c, struct lb_endpoint *e)
 		c->was_full = false;
 }
 
-static void disconnected(struct record *r, uint64_t bit, const char *why, bool was_vain)
+static void disconnected(struct record *r, uint64_t bit, const char *why, bool was_short_lived)
 {
 	r->connected &= ~bit;
 	if (r->subchannel.n_users && !r->connected)
-		lb_subchannel_lost(&r->subchannel, why, was_vain);
+		lb_subchannel_lost(&r->subchannel, why, was_short_lived);
 }
 
 // The next subchannel with users from this id on, which becomes that of the one after; NULL = none.
@@ -249,8 +249,8 @@ void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const str
 			lb_subchannel_failed(&r->subchannel, event->why);
 		break;
 	case LB_EVENT_LOST:
-	case LB_EVENT_VAIN:
-		disconnected(r, bit, event->why, event->kind == LB_EVENT_VAIN);
+	case LB_EVENT_SHORT_LIVED:
+		disconnected(r, bit, event->why, event->kind == LB_EVENT_SHORT_LIVED);
 		break;
 	case LB_EVENT_RELEASED:
 		disconnected(r, bit, "released", false);

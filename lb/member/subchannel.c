@@ -280,7 +280,7 @@ void lb_subchannel_failed(struct lb_subchannel *s, const char *why)
 	rest(s);
 }
 
-void lb_subchannel_lost(struct lb_subchannel *s, const char *why, bool was_vain)
+void lb_subchannel_lost(struct lb_subchannel *s, const char *why, bool was_short_lived)
 {
 	if (s->state != LB_READY)
 		return;
@@ -288,7 +288,7 @@ void lb_subchannel_lost(struct lb_subchannel *s, const char *why, bool was_vain)
 	struct lb_subchannel_effort *e = effort_of(s);
 	if (e)
 		backoff_reset(&e->backoff); // BO-03
-	if (!was_vain) {
+	if (!was_short_lived) {
 		enter(s, LB_IDLE);
 		return;
 	}

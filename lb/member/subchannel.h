@@ -109,5 +109,5 @@ void lb_subchannel_connected(struct lb_subchannel *);
 // host is up and refuses that was silent, so the backoff begins anew.
 void lb_subchannel_failed(struct lb_subchannel *, const char *why);
 // The last connection is gone: IDLE, and the next attempt begins as soon as it is asked for. One
-// that was of no use (LB_EVENT_VAIN) is as good as an attempt that failed.
-void lb_subchannel_lost(struct lb_subchannel *, const char *why, bool was_vain);
+// that was of no use (LB_EVENT_SHORT_LIVED) is as good as an attempt that failed.
+void lb_subchannel_lost(struct lb_subchannel *, const char *why, bool was_short_lived);

@@ -35,8 +35,8 @@ enum lb_event_kind {
 	LB_EVENT_FAILED, // the attempt asked for ended without one
 	LB_EVENT_LOST, // the last connection to the endpoint is gone (or took GOAWAY)
 	// The same of one that was of no use: it answered nothing, and did not last
-	// LB_VAIN_NS. A backend that accepts and hangs up must not be tried again at once.
-	LB_EVENT_VAIN,
+	// LB_SHORT_LIVED_NS. A backend that accepts and hangs up must not be tried again at once.
+	LB_EVENT_SHORT_LIVED,
 	LB_EVENT_RELEASED,
 	LB_EVENT_DRAINED,
 	// A request waits for this IDLE member: connect it (lb_pick.wish, LB_AFFINITY_WISH). Once a
@@ -54,7 +54,7 @@ struct lb_event {
 		uint32_t load; // METRIC: of the locality
 	};
 	union {
-		char why[64]; // FAILED to VAIN: "refused", "connect timeout", …
+		char why[64]; // FAILED to SHORT_LIVED: "refused", "connect timeout", …
 		struct ip_addr heard; // HEARD
 		struct lb_orca_report orca;
 		struct {
@@ -95,7 +95,7 @@ struct lb_load_counters {
 };
 
 #define LB_LONG_TURN_NS NS_PER_MS
-#define LB_VAIN_NS 100000000ull
+#define LB_SHORT_LIVED_NS 100000000ull
 
 struct lb_worker_counters {
 	uint64_t turns; // of the poll loop

@@ -154,7 +154,7 @@ static void tell_one(struct sim *s, uint32_t worker, uint32_t id)
 		tell(s, worker, id, LB_EVENT_CONNECTED, "");
 	}
 	if (c->is_ready && c->kind == SIM_HANGS_UP)
-		ended(s, worker, id, LB_EVENT_VAIN, "closed by peer");
+		ended(s, worker, id, LB_EVENT_SHORT_LIVED, "closed by peer");
 }
 
 void sim_turn_workers(struct sim *s)

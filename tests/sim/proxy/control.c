@@ -408,7 +408,7 @@ static void on_event(struct control *c, uint32_t worker, const struct lb_event *
 	case LB_EVENT_CONNECTED:
 	case LB_EVENT_FAILED:
 	case LB_EVENT_LOST:
-	case LB_EVENT_VAIN:
+	case LB_EVENT_SHORT_LIVED:
 	case LB_EVENT_RELEASED:
 	case LB_EVENT_HEARD:
 		lb_connectivity_event(c->connectivity, worker, e);

@@ -66,7 +66,7 @@ static void backend_that_hangs_up_is_not_hammered(void **state)
 		while (member_world_connects(&f, 1) < i)
 			world_pass(&f.world, WORLD_MS);
 		member_world_event(&f, LB_EVENT_CONNECTED, 1, "");
-		member_world_event(&f, LB_EVENT_VAIN, 1, "closed");
+		member_world_event(&f, LB_EVENT_SHORT_LIVED, 1, "closed");
 		lb_member_connect(f.member);
 		assert_int_equal(f.state, LB_TRANSIENT_FAILURE); // BO-04
 	}

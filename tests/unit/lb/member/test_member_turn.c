@@ -134,7 +134,7 @@ static void end_of_a_backoff_ends_the_rest_of_who_makes_hurry(void **state)
 		lb_subchannel_request(f.others[i]);
 	}
 	f.m.env.rests_ns = UINT64_MAX;
-	member_world_event(&f.m, LB_EVENT_VAIN, 1, "RST");
+	member_world_event(&f.m, LB_EVENT_SHORT_LIVED, 1, "RST");
 	assert_int_equal(f.m.env.rests_ns, 0);
 	lb_member_connect(f.m.member);
 	assert_int_equal(f.m.state, LB_TRANSIENT_FAILURE);

@@ -202,7 +202,7 @@ static void connection_that_is_lost_is_made_again_at_once(void **state)
 }
 
 // BO-04: a backend that accepts and hangs up is not hammered, and nobody waits for it.
-static void connection_in_vain_is_as_good_as_an_attempt_that_failed(void **state)
+static void short_lived_connection_is_as_good_as_an_attempt_that_failed(void **state)
 {
 	(void)state;
 	struct fixture f;
@@ -504,7 +504,7 @@ RUN_SUITE("lb/subchannel", cmocka_unit_test(is_idle_until_asked),
 	cmocka_unit_test(spacing_counts_from_start_to_start),
 	cmocka_unit_test(connecting_resets_the_backoff),
 	cmocka_unit_test(connection_that_is_lost_is_made_again_at_once),
-	cmocka_unit_test(connection_in_vain_is_as_good_as_an_attempt_that_failed),
+	cmocka_unit_test(short_lived_connection_is_as_good_as_an_attempt_that_failed),
 	cmocka_unit_test(retry_ends_the_wait_and_begins_the_backoff_anew),
 	cmocka_unit_test(news_of_the_host_shorten_the_wait_to_a_second),
 	cmocka_unit_test(failure_for_another_reason_begins_the_backoff_anew),
