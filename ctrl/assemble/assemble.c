@@ -235,7 +235,7 @@ void assembler_event(struct assembler *a, uint32_t worker, const struct lb_event
 		log_flip(a, event);
 		break;
 	case LB_EVENT_DRAINED:
-	case LB_EVENT_HEARD:
+	case LB_EVENT_NEIGHBOR:
 		break;
 	}
 	lb_connectivity_event(a->connectivity, worker, event);

@@ -86,18 +86,18 @@ static bool tell_if_room(struct proxy *p, const struct lb_event *e)
 	       spsc_write(events, e);
 }
 
-#define HEARD_NS NS_PER_SECOND
-#define HEARD_MAX 100 // in this time
+#define NEIGHBOR_NS NS_PER_SECOND
+#define NEIGHBOR_MAX 100 // in this time
 
 void proxy_notice_heard(struct proxy *p, const struct ip_addr *ip)
 {
 	struct proxy_notices *n = &p->notices;
-	if (p->now_ns - n->heard_since_ns >= HEARD_NS) {
-		n->heard_since_ns = p->now_ns;
-		n->n_heard = 0;
+	if (p->now_ns - n->neighbors_since_ns >= NEIGHBOR_NS) {
+		n->neighbors_since_ns = p->now_ns;
+		n->n_neighbors = 0;
 	}
-	struct lb_event e = {.kind = LB_EVENT_HEARD, .heard = *ip};
-	if (n->n_heard++ < HEARD_MAX)
+	struct lb_event e = {.kind = LB_EVENT_NEIGHBOR, .neighbor = *ip};
+	if (n->n_neighbors++ < NEIGHBOR_MAX)
 		(void)tell_if_room(p, &e);
 }
 

@@ -36,8 +36,8 @@ struct proxy_notices {
 	struct proxy_notice_list reports; // of this period
 	struct proxy_notice_list due; // of earlier ones
 	struct twheel_timer period;
-	uint64_t heard_since_ns; // hosts are counted
-	uint32_t n_heard;
+	uint64_t neighbors_since_ns; // hosts are counted
+	uint32_t n_neighbors;
 };
 
 // 0 or -ENOMEM.

@@ -229,8 +229,8 @@ uint32_t lb_connectivity_retry(struct lb_connectivity *c, const struct ip_port *
 
 void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const struct lb_event *event)
 {
-	if (event->kind == LB_EVENT_HEARD) {
-		on_heard(c, &event->heard);
+	if (event->kind == LB_EVENT_NEIGHBOR) {
+		on_heard(c, &event->neighbor);
 		return;
 	}
 	struct lb_endpoint *e = lb_endpoint_find(c->endpoints, event->endpoint_id);
@@ -260,7 +260,7 @@ void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const str
 	case LB_EVENT_WISH:
 	case LB_EVENT_ORCA:
 	case LB_EVENT_METRIC:
-	case LB_EVENT_HEARD:
+	case LB_EVENT_NEIGHBOR:
 		break;
 	}
 }

@@ -60,8 +60,8 @@ uint32_t lb_connectivity_n_attempts(const struct lb_connectivity *); // that are
 bool lb_connectivity_may_hurry(const struct lb_connectivity *);
 uint64_t lb_connectivity_aging_ns(const struct lb_connectivity *); // lb_attempts_aging_ns()
 
-// An endpoint event (CONNECTED to SHORT_LIVED, RELEASED), or HEARD, of this worker's link. Ignores
-// endpoints that nobody uses any more.
+// An endpoint event (CONNECTED to SHORT_LIVED, RELEASED), or NEIGHBOR, of this worker's link.
+// Ignores endpoints that nobody uses any more.
 void lb_connectivity_event(struct lb_connectivity *, uint32_t worker, const struct lb_event *);
 
 // The wait of the address, or of all (NULL), is over (lb_subchannel_retry). How many waited.

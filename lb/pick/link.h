@@ -44,7 +44,7 @@ enum lb_event_kind {
 	LB_EVENT_WISH,
 	LB_EVENT_ORCA, // the newest of the member's reports of the last while
 	LB_EVENT_METRIC, // one value of one request, for load reports (LR-10)
-	LB_EVENT_HEARD, // a host that was not known on a link is there, or says so anew
+	LB_EVENT_NEIGHBOR, // a host that was not known on a link is there, or says so anew
 };
 struct lb_event {
 	enum lb_event_kind kind;
@@ -55,7 +55,7 @@ struct lb_event {
 	};
 	union {
 		char why[64]; // FAILED to SHORT_LIVED: "refused", "connect timeout", …
-		struct ip_addr heard; // HEARD
+		struct ip_addr neighbor; // NEIGHBOR
 		struct lb_orca_report orca;
 		struct {
 			double value;

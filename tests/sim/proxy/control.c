@@ -410,7 +410,7 @@ static void on_event(struct control *c, uint32_t worker, const struct lb_event *
 	case LB_EVENT_LOST:
 	case LB_EVENT_SHORT_LIVED:
 	case LB_EVENT_RELEASED:
-	case LB_EVENT_HEARD:
+	case LB_EVENT_NEIGHBOR:
 		lb_connectivity_event(c->connectivity, worker, e);
 		return;
 	}

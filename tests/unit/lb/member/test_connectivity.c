@@ -249,8 +249,8 @@ static void news_of_a_host_and_retries_reach_those_that_wait(void **state)
 		}
 	}
 	world_pass(&w, 2 * WORLD_S);
-	lb_connectivity_event(
-		w.connectivity, 0, &(struct lb_event){.kind = LB_EVENT_HEARD, .heard = addr[0].ip});
+	lb_connectivity_event(w.connectivity, 0,
+		&(struct lb_event){.kind = LB_EVENT_NEIGHBOR, .neighbor = addr[0].ip});
 	world_pass(&w, 2 * WORLD_MS);
 	assert_int_equal(lb_subchannel_state(s[0]), LB_IDLE);
 	assert_int_equal(lb_subchannel_state(s[1]), LB_IDLE);
@@ -272,7 +272,7 @@ static void news_of_a_host_and_retries_reach_those_that_wait(void **state)
 
 static void hear(struct world *w, uint32_t host)
 {
-	struct lb_event news = {.kind = LB_EVENT_HEARD, .heard = world_addr(host).ip};
+	struct lb_event news = {.kind = LB_EVENT_NEIGHBOR, .neighbor = world_addr(host).ip};
 	lb_connectivity_event(w->connectivity, 0, &news);
 }
 
