@@ -77,7 +77,7 @@ static void gone(struct proxy_upstream *u, const char *why, bool abort)
 }
 
 // We end it: GOAWAY, then FIN.
-static void farewell(struct proxy_upstream *u, const char *why)
+static void close_gracefully(struct proxy_upstream *u, const char *why)
 {
 	h2_conn_drain_end(u->conn.h2, H2_NO_ERROR);
 	h2_conn_pump(u->conn.h2, tcp_conn_send_room(u->conn.tcp));
@@ -165,7 +165,7 @@ static void on_flushed(struct proxy_conn *conn)
 		over(u, flood ? "it sent too much" : "protocol error", code);
 	} else if ((u->state == PROXY_UPSTREAM_RETIRING || u->backend->releasing) &&
 		   !h2_conn_n_streams(u->conn.h2)) {
-		farewell(u, "retired");
+		close_gracefully(u, "retired");
 	} else {
 		watch_idle(u);
 	}
