@@ -203,7 +203,7 @@ static void log_flip(struct assembler *a, const struct lb_event *event)
 			event->kind == LB_EVENT_FAILED ? "failed" : "lost", log_quote(event->why));
 }
 
-static void on_wish(struct assembler *a, uint32_t member)
+static void on_connect_request(struct assembler *a, uint32_t member)
 {
 	struct cluster_tree *tree = members_owner(a->members, member);
 	if (tree)
@@ -213,8 +213,8 @@ static void on_wish(struct assembler *a, uint32_t member)
 void assembler_event(struct assembler *a, uint32_t worker, const struct lb_event *event)
 {
 	switch (event->kind) {
-	case LB_EVENT_WISH:
-		on_wish(a, event->member);
+	case LB_EVENT_CONNECT_REQUEST:
+		on_connect_request(a, event->member);
 		return;
 	case LB_EVENT_ORCA:
 		if (members_owner(a->members, event->member))

@@ -191,7 +191,7 @@ bool assembler_session_endpoint(
 		*ret = host.state->endpoint->addr;
 		return true;
 	case LB_AFFINITY_QUEUE:
-	case LB_AFFINITY_WISH:
+	case LB_AFFINITY_CONNECT:
 		break;
 	}
 	// Nobody is connected yet: the first that may be it.

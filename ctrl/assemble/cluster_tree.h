@@ -64,7 +64,7 @@ bool cluster_tree_is_same(
 	const struct xds_cluster_config *, struct lb_err *reterr);
 // The environment says now that requests may have sessions (lb_leaf_env.has_sessions).
 void cluster_tree_begin_sessions(struct cluster_tree *);
-// A request waits for this member (LB_EVENT_WISH).
+// A request waits for this member (LB_EVENT_CONNECT_REQUEST).
 void cluster_tree_want(struct cluster_tree *, uint32_t member);
 
 // Requests wait until it serves; nothing if it does. As lb_leaf_hurry().

@@ -39,16 +39,16 @@ static void append(
 	*last = l->tail = member + 1;
 }
 
-void proxy_notice_wish(struct proxy *p, uint32_t member)
+void proxy_notice_connect_request(struct proxy *p, uint32_t member)
 {
 	struct proxy_notices *n = &p->notices;
 	struct proxy_notice *m = &n->by_member[member];
-	if (m->wished == p->snapshot->version || m->wish_listed)
+	if (m->connect_requested == p->snapshot->version || m->connect_listed)
 		return;
-	m->wished = p->snapshot->version;
-	m->wish_listed = true;
-	m->next_wish = 0;
-	append(n, &n->wishes, member, offsetof(struct proxy_notice, next_wish));
+	m->connect_requested = p->snapshot->version;
+	m->connect_listed = true;
+	m->next_connect = 0;
+	append(n, &n->connects, member, offsetof(struct proxy_notice, next_connect));
 }
 
 static void period_over(struct twheel_timer *t)
@@ -170,18 +170,19 @@ void proxy_notice_report(struct proxy *p, const struct proxy_notice_to *to,
 	tell_own(&m, LB_METRIC_APPLICATION, o.report.application_utilization);
 }
 
-static bool tell_wishes(struct proxy *p)
+static bool tell_connect_requests(struct proxy *p)
 {
 	struct proxy_notices *n = &p->notices;
-	while (n->wishes.head) {
-		struct proxy_notice *m = &n->by_member[n->wishes.head - 1];
-		const struct lb_event e = {.kind = LB_EVENT_WISH, .member = n->wishes.head - 1};
+	while (n->connects.head) {
+		struct proxy_notice *m = &n->by_member[n->connects.head - 1];
+		const struct lb_event e = {
+			.kind = LB_EVENT_CONNECT_REQUEST, .member = n->connects.head - 1};
 		if (!spsc_write(&p->link->events, &e))
 			return false;
-		m->wish_listed = false;
-		n->wishes.head = m->next_wish;
-		if (!n->wishes.head)
-			n->wishes.tail = 0;
+		m->connect_listed = false;
+		n->connects.head = m->next_connect;
+		if (!n->connects.head)
+			n->connects.tail = 0;
 	}
 	return true;
 }
@@ -211,5 +212,5 @@ static bool tell_reports(struct proxy *p)
 
 bool proxy_notice_tell(struct proxy *p)
 {
-	return tell_wishes(p) && tell_reports(p);
+	return tell_connect_requests(p) && tell_reports(p);
 }

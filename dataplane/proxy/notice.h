@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What this worker tells the control thread of members (lb/member/member.h): that a request waits
 // for one to be connected, and what it says of its load. Kept here while the ring is full, and
-// coalesced: one wish a member and snapshot, the newest report of 100 ms. What is told of endpoints
-// is backend.h's.
+// coalesced: one connect request a member and snapshot, the newest report of 100 ms. What is told
+// of endpoints is backend.h's.
 // Thread: the owning worker.
 #pragma once
 
@@ -20,9 +20,9 @@ struct proxy;
 
 // Of one member. All zero: nothing to tell.
 struct proxy_notice {
-	uint64_t wished; // in the turn of the snapshot of this version; 0 = never
-	uint32_t next_wish, next_report; // ids + 1; 0 = the last one
-	bool wish_listed, report_listed;
+	uint64_t connect_requested; // in the turn of the snapshot of this version; 0 = never
+	uint32_t next_connect, next_report; // ids + 1; 0 = the last one
+	bool connect_listed, report_listed;
 	struct lb_orca_report report;
 };
 
@@ -32,7 +32,7 @@ struct proxy_notice_list {
 
 struct proxy_notices {
 	struct proxy_notice *by_member; // [LB_MAX_MEMBERS]
-	struct proxy_notice_list wishes;
+	struct proxy_notice_list connects;
 	struct proxy_notice_list reports; // of this period
 	struct proxy_notice_list due; // of earlier ones
 	struct twheel_timer period;
@@ -44,7 +44,7 @@ struct proxy_notices {
 [[nodiscard]] int proxy_notices_init(struct proxy_notices *);
 void proxy_notices_fini(struct proxy *);
 
-void proxy_notice_wish(struct proxy *, uint32_t member);
+void proxy_notice_connect_request(struct proxy *, uint32_t member);
 // Whom a report concerns.
 struct proxy_notice_to {
 	uint32_t member;
@@ -61,6 +61,6 @@ void proxy_notice_heard(struct proxy *, const struct ip_addr *);
 bool proxy_notice_tell(struct proxy *);
 static inline bool proxy_notice_tell_all(struct proxy *p, const struct proxy_notices *n)
 {
-	bool is_silent = !n->wishes.head && !n->reports.head && !n->due.head;
+	bool is_silent = !n->connects.head && !n->reports.head && !n->due.head;
 	return is_silent || proxy_notice_tell(p);
 }

@@ -67,8 +67,8 @@ static bool pick_session(
 		return false; // A75-O09
 	case LB_AFFINITY_QUEUE:
 		return true;
-	case LB_AFFINITY_WISH:
-		proxy_notice_wish(p, host.member);
+	case LB_AFFINITY_CONNECT:
+		proxy_notice_connect_request(p, host.member);
 		return true;
 	case LB_AFFINITY_USE:
 		break;
@@ -114,8 +114,8 @@ static bool is_where_it_was(const struct proxy_request *r, const struct lb_pick 
 
 static void note(struct proxy *p, const struct lb_pick *said)
 {
-	if (said->wish)
-		proxy_notice_wish(p, said->wish - 1);
+	if (said->connect_request)
+		proxy_notice_connect_request(p, said->connect_request - 1);
 	if (said->want)
 		proxy_backend_want(p, said->want);
 }

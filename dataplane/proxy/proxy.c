@@ -162,7 +162,7 @@ static void ask_for_a_turn(struct proxy *p)
 	uint64_t at = twheel_now(p->wheel);
 	if (!p->queues.walk_head && !p->drain.next && !p->drain.look_at) {
 		bool drained_untold = p->drain.step == PROXY_DRAIN_DONE && !p->drain.answered;
-		bool is_told = !p->tell_head && !p->notices.wishes.head && !p->notices.due.head;
+		bool is_told = !p->tell_head && !p->notices.connects.head && !p->notices.due.head;
 		if (is_told && !drained_untold)
 			return;
 		at += TWHEEL_NS_PER_TICK; // the control thread reads its ring when it can

@@ -341,7 +341,7 @@ void lb_affinity_want(struct lb_affinity *a, uint32_t member)
 	struct list *l = &a->list;
 	uint32_t at = find_id(l, member);
 	if (at == UINT32_MAX || !(l->flags[at] & (IN_CHILD | IS_TARGET)))
-		return; // A75-O04: a wish of before it began to drain
+		return; // A75-O04: a connect request of before it began to drain
 	if (!(l->flags[at] & IN_CHILD)) {
 		if (!l->wanted_ns)
 			l->wanted_ns = calloc((size_t)l->n + 1, sizeof(*l->wanted_ns));

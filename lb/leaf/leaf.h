@@ -88,7 +88,7 @@ struct lb_leaf *lb_leaf_new(
 void lb_leaf_free(struct lb_leaf *); // NULL is fine
 // 0, or -ENOMEM: as before.
 [[nodiscard]] int lb_leaf_update(struct lb_leaf *, const struct lb_leaf_config *);
-// A request waits for this member (lb_pick.wish, LB_AFFINITY_WISH).
+// A request waits for this member (lb_pick.connect_request, LB_AFFINITY_CONNECT).
 void lb_leaf_want(struct lb_leaf *, uint32_t member);
 // Requests wait until any member serves: some attempts to connect need not wait for their turn.
 // Returns how many members it took to look at: none while nothing has changed since the last time.

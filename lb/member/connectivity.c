@@ -257,7 +257,7 @@ void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const str
 		on_released(c, e);
 		break;
 	case LB_EVENT_DRAINED:
-	case LB_EVENT_WISH:
+	case LB_EVENT_CONNECT_REQUEST:
 	case LB_EVENT_ORCA:
 	case LB_EVENT_METRIC:
 	case LB_EVENT_NEIGHBOR:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All endpoints of the process and their subchannels: one per address for every cluster (MC-07).
-// Turns what workers report into subchannel states (MC-03), and wishes of policies into calls that
-// the control thread sends to workers. No I/O of its own.
+// Turns what workers report into subchannel states (MC-03), and connect requests of policies into
+// calls that the control thread sends to workers. No I/O of its own.
 // Thread: ctrl.
 #pragma once
 

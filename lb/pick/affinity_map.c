@@ -100,11 +100,11 @@ size_t lb_affinity_print(const struct lb_affinity_host *h, char *out, size_t roo
 	return len;
 }
 
-static enum lb_affinity_kind wish(
+static enum lb_affinity_kind request_connect(
 	const struct lb_affinity_map *m, struct owner o, struct lb_affinity_host *ret)
 {
 	describe(m->endpoints, o, lb_cells_at(&m->cells, o.endpoint), ret);
-	return LB_AFFINITY_WISH;
+	return LB_AFFINITY_CONNECT;
 }
 
 // The address in use, whichever of its addresses the cookie has.
@@ -141,8 +141,8 @@ enum lb_affinity_kind lb_affinity_map_pick_known(const struct lb_affinity_map *m
 			is_connecting |= c->state == LB_CONNECTING;
 	}
 	if (idle.endpoint != NONE)
-		return wish(m, idle, ret);
+		return request_connect(m, idle, ret);
 	if (is_connecting)
 		return LB_AFFINITY_QUEUE;
-	return none.endpoint != NONE ? wish(m, none, ret) : LB_AFFINITY_CHILD;
+	return none.endpoint != NONE ? request_connect(m, none, ret) : LB_AFFINITY_CHILD;
 }

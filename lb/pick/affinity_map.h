@@ -52,11 +52,11 @@ enum lb_affinity_kind {
 	LB_AFFINITY_CHILD, // the session binds to nobody: pick as for everybody (A75-O09)
 	LB_AFFINITY_USE, // ret->state->endpoint (A75-O05)
 	LB_AFFINITY_QUEUE, // wait (A75-O07)
-	LB_AFFINITY_WISH, // wait; the control thread is to connect ret->member (A75-O06, A75-O08)
+	LB_AFFINITY_CONNECT, // wait; control is to connect ret->member (A75-O06, A75-O08)
 };
 enum lb_affinity_kind lb_affinity_map_pick_known(const struct lb_affinity_map *,
 	const struct ip_port *addresses, uint32_t n, struct lb_affinity_host *ret);
-// For the addresses of a cookie, in order. *ret is set by USE and WISH. map may be NULL.
+// For the addresses of a cookie, in order. *ret is set by USE and CONNECT. map may be NULL.
 static inline enum lb_affinity_kind lb_affinity_map_pick(const struct lb_affinity_map *m,
 	const struct ip_port *addresses, uint32_t n, struct lb_affinity_host *ret)
 {

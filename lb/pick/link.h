@@ -39,9 +39,9 @@ enum lb_event_kind {
 	LB_EVENT_SHORT_LIVED,
 	LB_EVENT_RELEASED,
 	LB_EVENT_DRAINED,
-	// A request waits for this IDLE member: connect it (lb_pick.wish, LB_AFFINITY_WISH). Once a
-	// member and snapshot.
-	LB_EVENT_WISH,
+	// A request waits for this IDLE member: connect it (lb_pick.connect_request,
+	// LB_AFFINITY_CONNECT). Once a member and snapshot.
+	LB_EVENT_CONNECT_REQUEST,
 	LB_EVENT_ORCA, // the newest of the member's reports of the last while
 	LB_EVENT_METRIC, // one value of one request, for load reports (LR-10)
 	LB_EVENT_NEIGHBOR, // a host that was not known on a link is there, or says so anew
@@ -50,7 +50,7 @@ struct lb_event {
 	enum lb_event_kind kind;
 	union {
 		uint32_t endpoint_id;
-		uint32_t member; // WISH, ORCA
+		uint32_t member; // CONNECT_REQUEST, ORCA
 		uint32_t load; // METRIC: of the locality
 	};
 	union {

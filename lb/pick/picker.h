@@ -42,7 +42,7 @@ struct lb_pick {
 	// QUEUE, or ENDPOINT where another one serves meanwhile (RH-10): id + 1 of an IDLE member,
 	// which the control thread is to connect (lb_member_connect): a worker's own attempts tell
 	// it nothing. Once a member and snapshot is enough. 0 = none.
-	uint32_t wish;
+	uint32_t connect_request;
 	const char *text; // FAIL: for operators and grpc-message
 };
 

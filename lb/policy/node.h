@@ -51,7 +51,8 @@ struct lb_node_services {
 	uint32_t (*slot_take)(void *ctx);
 	void (*slot_give)(void *ctx, uint32_t slot);
 	// A member of the node's own over these addresses, for pick_first. Its id is found by the
-	// picks' wishes (lb_pick.wish) as any other's. The caller puts it. NULL = no memory.
+	// picks' connect requests (lb_pick.connect_request) as any other's. The caller puts it.
+	// NULL = no memory.
 	struct lb_member *(*member_new)(void *ctx, const struct ip_port *, uint32_t n);
 	// A connection was lost, or an attempt to connect failed: addresses that come of DNS may be
 	// stale (PF-05, PF-06, A74-C06). Only takes note of it. NULL = nobody listens.

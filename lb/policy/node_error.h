@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes make of failures, alike for all: texts for requests (ERR-01) and wishes for
+// What nodes make of failures, alike for all: texts for requests (ERR-01) and connect requests for
 // newer addresses (PF-05, PF-06).
 // Thread: ctrl.
 #pragma once

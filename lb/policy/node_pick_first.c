@@ -53,7 +53,7 @@ static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_c
 	const struct lb_cell *c = &((const struct picker *)base)->cell;
 	struct lb_pick other = {.kind = LB_PICK_QUEUE};
 	if (c->state == LB_IDLE)
-		other.wish = c->member + 1;
+		other.connect_request = c->member + 1;
 	else if (lb_pick_is_connected(ctx, c))
 		return c;
 	else

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ring_hash (gRFC A42, A61; RH-04..RH-07): a request's hash names a place on the ring,
 // and the members from there on in turn serve it. Nothing connects before a pick needs it: then the
-// pick carries a wish to the control thread, which connects the member for all workers (MC-07,
-// MC-13). A worker that lacks a connection to a READY one opens its own and waits (MC-05).
+// pick carries a connect request to the control thread, which connects the member for all workers
+// (MC-07, MC-13). A worker that lacks a connection to a READY one opens its own and waits (MC-05).
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/member/member.h"
@@ -87,8 +87,8 @@ static struct lb_pick pick_unbound(const struct picker *p, struct lb_pick_ctx *c
 	struct lb_pick result = {.kind = LB_PICK_QUEUE};
 	for (uint32_t i = 0; i < size && result.kind == LB_PICK_QUEUE; i++) {
 		const struct lb_cell *c = cell_at(p, first, i);
-		if (c->state == LB_IDLE && !p->is_connecting && !result.wish)
-			result.wish = c->member + 1;
+		if (c->state == LB_IDLE && !p->is_connecting && !result.connect_request)
+			result.connect_request = c->member + 1;
 		if (c->state != LB_READY)
 			continue;
 		if (lb_pick_is_connected(ctx, c)) {
@@ -98,7 +98,8 @@ static struct lb_pick pick_unbound(const struct picker *p, struct lb_pick_ctx *c
 			result.want = c->endpoint;
 		}
 	}
-	if (result.kind == LB_PICK_QUEUE && !result.want && !result.wish && !p->is_connecting)
+	if (result.kind == LB_PICK_QUEUE && !result.want && !result.connect_request &&
+		!p->is_connecting)
 		return fail(p, first);
 	return result;
 }
@@ -125,7 +126,7 @@ static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_c
 			other.want = c->endpoint; // MC-05
 			return lb_pick_other(ctx, other);
 		case LB_IDLE:
-			other.wish = c->member + 1;
+			other.connect_request = c->member + 1;
 			return lb_pick_other(ctx, other);
 		case LB_CONNECTING:
 			return lb_pick_other(ctx, other);

@@ -111,7 +111,7 @@ static inline const struct lb_cell *shunt_pick(
 		c = lb_pick(layer->picker, &b->ctx).cell;
 		break;
 	case LB_AFFINITY_QUEUE:
-	case LB_AFFINITY_WISH:
+	case LB_AFFINITY_CONNECT:
 		break;
 	}
 	if (uses_breaker)

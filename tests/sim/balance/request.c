@@ -13,11 +13,11 @@ const struct lb_leaf_layer *sim_layer(const struct sim *s)
 	return s->picker ? lb_leaf_layer(s->picker) : NULL;
 }
 
-static void wish(struct sim *s, struct sim_worker *w, uint32_t member)
+static void request_connect(struct sim *s, struct sim_worker *w, uint32_t member)
 {
-	if (w->wished[member] == w->version)
+	if (w->connect_requested[member] == w->version)
 		return;
-	w->wished[member] = w->version;
+	w->connect_requested[member] = w->version;
 	sim_want(s, member);
 }
 
@@ -64,8 +64,8 @@ static bool pick_bound(struct sim *s, struct sim_request *r, const struct lb_lea
 	switch (lb_affinity_map_pick(layer->sessions, r->cookie, r->n_cookie, &host)) {
 	case LB_AFFINITY_CHILD:
 		return false;
-	case LB_AFFINITY_WISH:
-		wish(s, w, host.member);
+	case LB_AFFINITY_CONNECT:
+		request_connect(s, w, host.member);
 		return true;
 	case LB_AFFINITY_QUEUE:
 		return true;
@@ -103,8 +103,8 @@ static void pick(struct sim *s, struct sim_request *r)
 		.hash = &r->hash,
 		.active = s->active};
 	struct lb_pick p = lb_pick(w->picker, &ctx);
-	if (p.wish)
-		wish(s, w, p.wish - 1);
+	if (p.connect_request)
+		request_connect(s, w, p.connect_request - 1);
 	if (p.want)
 		sim_open(s, r->worker, p.want);
 	if (p.kind == LB_PICK_FAIL) {

@@ -61,7 +61,7 @@ struct sim_worker {
 	struct sim_conn conns[SIM_IDS]; // by endpoint id
 	uint32_t positions[SIM_IDS];
 	struct rand rand;
-	uint64_t wished[SIM_IDS]; // version for which the member was wished for
+	uint64_t connect_requested[SIM_IDS]; // version for which the member was requested
 	uint64_t n_ok[SIM_IDS], n_failed[SIM_IDS], used_ns[SIM_IDS]; // by member
 	bool changed; // what waits is to be picked anew
 };

@@ -376,10 +376,10 @@ void control_fini(struct control *c)
 	twheel_free(c->wheel);
 }
 
-static void on_wish(struct control *c, uint32_t member)
+static void on_connect_request(struct control *c, uint32_t member)
 {
-	c->n_wishes++;
-	for (uint32_t i = 0; !c->deaf_to_wishes && i < N_CLUSTERS; i++)
+	c->n_connect_requests++;
+	for (uint32_t i = 0; !c->deaf_to_connect_requests && i < N_CLUSTERS; i++)
 		lb_leaf_want(c->leaves[i].leaf, member);
 }
 
@@ -390,8 +390,8 @@ static void on_event(struct control *c, uint32_t worker, const struct lb_event *
 	case LB_EVENT_DRAINED:
 		c->drained = true;
 		return;
-	case LB_EVENT_WISH:
-		on_wish(c, e->member);
+	case LB_EVENT_CONNECT_REQUEST:
+		on_connect_request(c, e->member);
 		return;
 	case LB_EVENT_ORCA:
 		if (c->n_reports < 16)

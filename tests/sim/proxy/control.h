@@ -88,13 +88,13 @@ struct control {
 	struct lb_event imagined[256]; // of the second worker
 	uint32_t n_imagined;
 	uint32_t n_events;
-	uint32_t n_wishes, n_reports, n_metrics;
+	uint32_t n_connect_requests, n_reports, n_metrics;
 	struct lb_event metrics[16]; // the first ones
 	struct lb_event last_report;
 	uint64_t reported_ns[16]; // when the first reports came
 	bool drained;
 	bool deaf; // reads no events
-	bool deaf_to_wishes;
+	bool deaf_to_connect_requests;
 };
 
 void control_init(struct control *, struct wire *, struct lb_link *, uint32_t n_workers);

@@ -567,7 +567,7 @@ static void a75_o08_a_session_reaches_a_lower_priority(void **state)
 	update(w);
 	world_run(w, 100 * SECOND); // 2's connection is nobody's
 	assert_int_equal(w->backends[1].n_conns, 0);
-	uint32_t n = w->control.n_wishes;
+	uint32_t n = w->control.n_connect_requests;
 	struct ask *a = ask_at(w, 2, KIND_ECHO), *b = ask_at(w, 2, KIND_ECHO);
 	finish(w);
 	assert_ok(w, a);
@@ -575,7 +575,7 @@ static void a75_o08_a_session_reaches_a_lower_priority(void **state)
 	assert_int_equal(w->seen[a->id].attempts[0].backend, 2);
 	assert_int_equal(w->seen[b->id].attempts[0].backend, 2);
 	assert_int_equal(a->n_set_cookies, 0);
-	assert_int_equal(w->control.n_wishes, n + 1);
+	assert_int_equal(w->control.n_connect_requests, n + 1);
 	// A75-O19: it moves up, and keeps its connection.
 	uint32_t accepted = w->backends[1].n_accepted;
 	zero(w)->masks[0] = 0x2;

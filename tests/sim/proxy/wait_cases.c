@@ -206,7 +206,7 @@ static void q_06_waiting_for_ready_is_bounded(void **state)
 	world_free(w);
 }
 
-// Wishes.
+// Connect requests.
 
 static const struct lb_policy_spec ring = {
 	.kind = LB_POLICY_RING_HASH, .ring_hash = {.min_size = 1024, .max_size = 4096}};
@@ -233,22 +233,22 @@ static struct ask *ask_user(struct world *w, const char *user)
 }
 
 // RH-05, RH-04: nothing connects before a pick needs it, and many that need it say so once.
-static void rh_05_wishes_are_told_once_a_member_and_snapshot(void **state)
+static void rh_05_connect_requests_are_told_once_a_member_and_snapshot(void **state)
 {
 	struct world_conf conf = world_conf_default(3);
 	conf.n_clients = 1;
 	struct world *w = ring_world(&conf);
 	assert_int_equal(world_counter(w, "connects"), 0);
-	w->control.deaf_to_wishes = true;
+	w->control.deaf_to_connect_requests = true;
 	for (int i = 0; i < 20; i++)
 		ask_user(w, "alice");
 	world_run(w, 50 * MS);
-	assert_int_equal(w->control.n_wishes, 1);
+	assert_int_equal(w->control.n_connect_requests, 1);
 	assert_int_equal(w->link->clusters[0].queued, 20);
-	w->control.deaf_to_wishes = false;
+	w->control.deaf_to_connect_requests = false;
 	control_set_policy(&w->control, ROUTE_ONE, &hashed); // another snapshot
 	finish(w);
-	assert_int_equal(w->control.n_wishes, 2);
+	assert_int_equal(w->control.n_connect_requests, 2);
 	assert_int_equal(world_counter(w, "connects"), 1);
 	uint32_t at = w->seen[0].attempts[0].backend;
 	for (uint32_t i = 0; i < 20; i++) {
@@ -281,7 +281,7 @@ static void rh_10_a_joined_header_that_waited_hashes_as_a_fresh_one(void **state
 		client_ask(&w->clients[0], a);
 		finish(w); // the first ones wait to be connected, the others do not
 	}
-	assert_true(w->control.n_wishes > 1);
+	assert_true(w->control.n_connect_requests > 1);
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(
 			w->seen[i].attempts[0].backend, w->seen[i + 8].attempts[0].backend);
@@ -289,7 +289,7 @@ static void rh_10_a_joined_header_that_waited_hashes_as_a_fresh_one(void **state
 }
 
 // Never lost, however full the ring is.
-static void wishes_outlast_a_full_ring(void **state)
+static void connect_requests_outlast_a_full_ring(void **state)
 {
 	struct world_conf conf = world_conf_default(3);
 	conf.n_clients = 1;
@@ -309,7 +309,7 @@ static void wishes_outlast_a_full_ring(void **state)
 	finish(w);
 	for (uint32_t i = 0; i < 60; i++)
 		assert_ok(w, &w->asks[i]);
-	assert_int_equal(w->control.n_wishes, 8);
+	assert_int_equal(w->control.n_connect_requests, 8);
 	assert_int_equal(world_counter(w, "connects"), 8);
 	world_free(w);
 }
@@ -572,9 +572,10 @@ RUN_SUITE("proxy/wait_cases", CASE(q_01_nobody_waits_for_a_failing_cluster_unask
 	CASE(q_02_deadline_quotes_the_last_error),
 	CASE(mc_17_expired_requests_leave_before_the_next_pick),
 	CASE(a31_r12_nobody_waits_for_a_deleted_cluster), CASE(q_06_waiting_for_ready_is_bounded),
-	CASE(rh_05_wishes_are_told_once_a_member_and_snapshot),
+	CASE(rh_05_connect_requests_are_told_once_a_member_and_snapshot),
 	CASE(rh_10_a_joined_header_that_waited_hashes_as_a_fresh_one),
-	CASE(wishes_outlast_a_full_ring), CASE(mc_05_a_hash_waits_for_this_workers_connection),
+	CASE(connect_requests_outlast_a_full_ring),
+	CASE(mc_05_a_hash_waits_for_this_workers_connection),
 	CASE(a58_01_picks_follow_per_request_reports),
 	CASE(reports_are_coalesced_and_the_newest_counts),
 	CASE(reports_outlast_a_full_ring_and_bad_ones_are_counted),

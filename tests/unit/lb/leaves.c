@@ -167,8 +167,8 @@ struct lb_pick leaves_pick(struct leaves *f)
 	struct lb_pick_ctx ctx = {
 		.rand = &f->world.rand, .positions = f->positions, .ready = ready, .hash = &hash};
 	struct lb_pick p = lb_pick(f->picker, &ctx);
-	if (p.kind == LB_PICK_QUEUE && p.wish && f->leaf)
-		lb_leaf_want(f->leaf, p.wish - 1);
+	if (p.kind == LB_PICK_QUEUE && p.connect_request && f->leaf)
+		lb_leaf_want(f->leaf, p.connect_request - 1);
 	return p;
 }
 

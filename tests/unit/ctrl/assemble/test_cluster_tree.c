@@ -472,8 +472,8 @@ static void trouble_of_a_cluster_that_serves_is_shown(void **state)
 	assert_true(shows(w, "show clusters json", "\"detail\":\"cluster web: refused\""));
 }
 
-// A75-O06, A75-O08: a wish finds its leaf, an aggregate's too; one of nobody's is ignored.
-static void a_wish_connects_the_member_that_it_names(void **state)
+// A75-O06, A75-O08: it finds its leaf, also that of an aggregate; one of nobody is ignored.
+static void a_connect_request_connects_the_member_that_it_names(void **state)
 {
 	struct world *w = *state;
 	uint32_t id = 0;
@@ -482,8 +482,8 @@ static void a_wish_connects_the_member_that_it_names(void **state)
 	give(w);
 	assert_false(is_asked_to_connect(w, &id)); // RH-05
 	for (uint32_t member = 9; member <= 9; member--) {
-		struct lb_event wish = {.kind = LB_EVENT_WISH, .member = member};
-		assert_true(spsc_write(&w->link->events, &wish));
+		struct lb_event request = {.kind = LB_EVENT_CONNECT_REQUEST, .member = member};
+		assert_true(spsc_write(&w->link->events, &request));
 		turns(w, 1);
 		assert_int_equal(is_asked_to_connect(w, &id), member == 0);
 	}
@@ -595,9 +595,9 @@ static void a_pick_by_a_header_that_is_there_twice_takes_both_values(void **stat
 	leaf("web", &priority, 1)->cluster->spec = &by_key;
 	give(w);
 	for (uint32_t member = 0; member < 2; member++) {
-		struct lb_event wish = {.kind = LB_EVENT_WISH, .member = member};
+		struct lb_event request = {.kind = LB_EVENT_CONNECT_REQUEST, .member = member};
 		uint32_t id = 0;
-		assert_true(spsc_write(&w->link->events, &wish));
+		assert_true(spsc_write(&w->link->events, &request));
 		turns(w, 1);
 		assert_true(is_asked_to_connect(w, &id));
 		tell(w, LB_EVENT_CONNECTED, id);
@@ -789,7 +789,7 @@ RUN_SUITE("ctrl/cluster_tree", CASE(fe_09_load_is_reported_to_who_sent_the_clust
 	CASE(endpoints_are_shown_with_their_place_state_and_counts),
 	CASE(the_tree_tells_drops_and_sweeps), CASE(endpoints_are_shown_with_what_they_report),
 	CASE(trouble_of_a_cluster_that_serves_is_shown),
-	CASE(a_wish_connects_the_member_that_it_names),
+	CASE(a_connect_request_connects_the_member_that_it_names),
 	CASE(endpoints_that_wait_are_connected_to_when_operators_say_so),
 	CASE(requests_make_the_leaf_of_an_aggregate_hurry),
 	CASE(a_cluster_without_room_holds_up_no_other),

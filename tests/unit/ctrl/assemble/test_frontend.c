@@ -455,7 +455,8 @@ static void override_host_status_decides_which_hosts_sessions_may_use(void **sta
 	xds_res_put(&e->base);
 }
 
-// A75-O08, SA-13: a session's wish connects a draining endpoint; it is released when EDS drops it.
+// A75-O08, SA-13: a session's connect request connects a draining endpoint; it is released when EDS
+// drops it.
 static void a_draining_host_is_connected_for_a_session_until_eds_drops_it(void **state)
 {
 	struct world *w = *state;
@@ -468,8 +469,8 @@ static void a_draining_host_is_connected_for_a_session_until_eds_drops_it(void *
 	while (spsc_read(&w->link->commands, &c))
 		assert_int_equal(c.kind, LB_COMMAND_CONNECT);
 	assert_true(host(w, 2, &h));
-	struct lb_event wish = {.kind = LB_EVENT_WISH, .member = h.member};
-	assert_true(spsc_write(&w->link->events, &wish));
+	struct lb_event request = {.kind = LB_EVENT_CONNECT_REQUEST, .member = h.member};
+	assert_true(spsc_write(&w->link->events, &request));
 	turns(w, 1);
 	uint32_t draining = expect_command(w, LB_COMMAND_CONNECT);
 	give_hosts(w, one, health);

@@ -165,7 +165,7 @@ static struct found pick_list(struct fixture *f, const uint32_t *list, uint32_t 
 static void expect(struct found p, enum lb_affinity_kind kind, uint32_t member)
 {
 	assert_int_equal(p.kind, kind);
-	if (kind == LB_AFFINITY_USE || kind == LB_AFFINITY_WISH)
+	if (kind == LB_AFFINITY_USE || kind == LB_AFFINITY_CONNECT)
 		assert_int_equal(p.host.member, member);
 }
 
@@ -193,13 +193,13 @@ static void without_a_ready_one_idle_connects_connecting_waits_none_is_made(void
 	update_n(&f, N, IDLE_NS);
 	lb_affinity_want(f.affinity, 1);
 	tick(&f);
-	expect(PICK(&f, 3, 1, 0), LB_AFFINITY_WISH, 0);
+	expect(PICK(&f, 3, 1, 0), LB_AFFINITY_CONNECT, 0);
 	expect(PICK(&f, 3, 1), LB_AFFINITY_QUEUE, 0);
-	expect(PICK(&f, 3, 2), LB_AFFINITY_WISH, 3);
+	expect(PICK(&f, 3, 2), LB_AFFINITY_CONNECT, 3);
 	fini(&f);
 }
 
-// A75-O04: a wish of before the endpoint began to drain.
+// A75-O04: a connect request of before the endpoint began to drain.
 static void nobody_is_connected_whom_no_session_may_use(void **state)
 {
 	struct fixture f = {0};
@@ -256,7 +256,7 @@ static void ejected_endpoint_keeps_its_sessions_if_asked_to(void **state)
 }
 
 // A75-O20
-static void repeated_wishes_make_one_connection(void **state)
+static void repeated_connect_requests_make_one_connection(void **state)
 {
 	struct fixture f = {0};
 	init(&f);
@@ -285,7 +285,7 @@ static void unused_connection_ends_at_the_sweep_after_its_time(void **state)
 	world_pass(&f.world, WORLD_MS);
 	assert_false(is_connected(&f, 0));
 	tick(&f);
-	expect(PICK(&f, 0), LB_AFFINITY_WISH, 0);
+	expect(PICK(&f, 0), LB_AFFINITY_CONNECT, 0);
 	fini(&f);
 }
 
@@ -495,7 +495,7 @@ static void all_addresses_are_found_and_few_others_are_looked_for(void **state)
 	uint32_t n_mistaken = 0;
 	for (uint32_t i = 0; i < N_HOSTS; i++) {
 		assert_int_equal(
-			lb_affinity_map_pick(m, &addresses[i], 1, &host), LB_AFFINITY_WISH);
+			lb_affinity_map_pick(m, &addresses[i], 1, &host), LB_AFFINITY_CONNECT);
 		assert_int_equal(host.member, i);
 	}
 	for (uint32_t i = N_HOSTS; i < 10 * N_HOSTS; i++) {
@@ -528,7 +528,7 @@ static void each_allocation_that_fails_leaves_it_as_before(void **state)
 	alloc_fail_arm(0);
 	tick(&f);
 	if (alloc_fail_disarm()) {
-		expect(PICK(&f, 1), LB_AFFINITY_WISH, 1);
+		expect(PICK(&f, 1), LB_AFFINITY_CONNECT, 1);
 		world_pass(&f.world, WORLD_S);
 	}
 	expect(PICK(&f, 1), LB_AFFINITY_QUEUE, 1);
@@ -564,14 +564,14 @@ static void columns_change_while_a_change_of_the_cells_is_owed(void **state)
 	struct lb_affinity_list list = {
 		.wants_map = true, .endpoints = columns[0], .roster = roster, .uses = uses};
 	assert_int_equal(lb_affinity_update(f.affinity, &list, IDLE_NS), 0);
-	expect(PICK(&f, 0), LB_AFFINITY_WISH, 0);
+	expect(PICK(&f, 0), LB_AFFINITY_CONNECT, 0);
 	alloc_fail_arm(0);
 	lb_member_set_ejected(f.members[0], true);
 	assert_true(alloc_fail_disarm());
 	alloc_fail_arm(0);
 	tick(&f);
 	assert_true(alloc_fail_disarm());
-	expect(PICK(&f, 0), LB_AFFINITY_WISH, 0); // the map of before
+	expect(PICK(&f, 0), LB_AFFINITY_CONNECT, 0); // the map of before
 	list.endpoints = columns[1];
 	bool failed = true;
 	for (size_t nth = 0; failed; nth++) {
@@ -579,8 +579,8 @@ static void columns_change_while_a_change_of_the_cells_is_owed(void **state)
 		int err = lb_affinity_update(f.affinity, &list, IDLE_NS);
 		failed = alloc_fail_disarm();
 		assert_int_equal(err, failed ? -ENOMEM : 0);
-		expect(PICK(&f, 0), failed ? LB_AFFINITY_WISH : LB_AFFINITY_CHILD, 0);
-		expect(PICK(&f, 3), LB_AFFINITY_WISH, 3);
+		expect(PICK(&f, 0), failed ? LB_AFFINITY_CONNECT : LB_AFFINITY_CHILD, 0);
+		expect(PICK(&f, 3), LB_AFFINITY_CONNECT, 3);
 	}
 	assert_true(str_eq(PICK(&f, 1).host.hostname, STR("one.example")));
 	for (int i = 0; i < 2; i++)
@@ -602,7 +602,7 @@ static void map_is_made_where_one_is_wanted(void **state)
 	f.wants_no_map = false;
 	update_n(&f, N, IDLE_NS);
 	expect(PICK(&f, 1), LB_AFFINITY_USE, 1);
-	expect(PICK(&f, 3), LB_AFFINITY_WISH, 3);
+	expect(PICK(&f, 3), LB_AFFINITY_CONNECT, 3);
 	lb_affinity_want(f.affinity, 3); // a change that is to make another map
 	f.wants_no_map = true;
 	update_n(&f, N, IDLE_NS);
@@ -637,7 +637,7 @@ RUN_SUITE("lb/affinity", cmocka_unit_test(first_ready_endpoint_is_used_whatever_
 	cmocka_unit_test(unknown_failing_or_unhealthy_ones_leave_it_to_the_child),
 	cmocka_unit_test(ejected_endpoint_binds_nobody),
 	cmocka_unit_test(ejected_endpoint_keeps_its_sessions_if_asked_to),
-	cmocka_unit_test(repeated_wishes_make_one_connection),
+	cmocka_unit_test(repeated_connect_requests_make_one_connection),
 	cmocka_unit_test(unused_connection_ends_at_the_sweep_after_its_time),
 	cmocka_unit_test(connection_in_use_stays),
 	cmocka_unit_test(what_the_child_lets_go_stays_only_if_a_session_used_it),

@@ -262,7 +262,8 @@ static void ring_follows_the_first_address(void **state)
 		struct lb_pick a = lb_pick(reordered, &ctx);
 		struct lb_pick b = lb_pick(fresh.picker, &ctx);
 		assert_int_equal(a.kind, b.kind);
-		assert_int_equal(a.wish, b.wish); // both leaves number their members alike
+		assert_int_equal(a.connect_request,
+			b.connect_request); // both leaves number their members alike
 	}
 	lb_picker_put(reordered);
 	leaves_fini(&fresh);
@@ -416,7 +417,7 @@ static void hosts_are_known_from_when_there_are_sessions_or_host_names(void **st
 	lb_leaf_begin_sessions(f.leaf);
 	const struct lb_affinity_map *map = lb_leaf_layer(f.picker)->sessions;
 	assert_int_equal(lb_affinity_map_pick(map, &p.addresses[0], 1, &h), LB_AFFINITY_USE);
-	assert_int_equal(lb_affinity_map_pick(map, &p.addresses[9], 1, &h), LB_AFFINITY_WISH);
+	assert_int_equal(lb_affinity_map_pick(map, &p.addresses[9], 1, &h), LB_AFFINITY_CONNECT);
 	leaves_fini(&f);
 }
 
@@ -432,7 +433,7 @@ static void session_keeps_its_endpoint_in_an_unused_priority(void **state)
 	const struct ip_port *a = &p.addresses[9];
 	struct lb_affinity_host h;
 	assert_int_equal(lb_affinity_map_pick(lb_leaf_layer(f.picker)->sessions, a, 1, &h),
-		LB_AFFINITY_WISH);
+		LB_AFFINITY_CONNECT);
 	lb_leaf_want(f.leaf, h.member);
 	leaves_pass(&f, WORLD_S);
 	assert_int_equal(

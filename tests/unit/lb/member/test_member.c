@@ -31,7 +31,7 @@ static void nothing_connects_unless_asked(void **state)
 	member_world_fini(&f);
 }
 
-static void single_address_connects_and_is_lost_and_waits_for_the_next_wish(void **state)
+static void single_address_connects_and_is_lost_and_waits_for_the_next_connect_request(void **state)
 {
 	(void)state;
 	struct member_world f;
@@ -642,7 +642,8 @@ static void random_life_agrees_with_the_rules(void **state)
 }
 
 RUN_SUITE("lb/member", cmocka_unit_test(nothing_connects_unless_asked),
-	cmocka_unit_test(single_address_connects_and_is_lost_and_waits_for_the_next_wish),
+	cmocka_unit_test(
+		single_address_connects_and_is_lost_and_waits_for_the_next_connect_request),
 	cmocka_unit_test(backend_that_hangs_up_is_not_hammered),
 	cmocka_unit_test(families_take_turns_a_quarter_second_apart),
 	cmocka_unit_test(delay_stays_within_its_bounds),

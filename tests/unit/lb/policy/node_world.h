@@ -44,7 +44,7 @@ uint32_t node_world_id(struct node_world *, uint32_t number);
 uint32_t node_world_connects(struct node_world *, uint32_t number);
 void node_world_event(struct node_world *, enum lb_event_kind, uint32_t number);
 void node_world_connected(struct node_world *, uint32_t first, uint32_t n);
-// As a worker would. Wishes are not fulfilled.
+// As a worker would. Connect requests are not fulfilled.
 struct lb_pick node_world_pick(struct node_world *);
 // The same, and it must be an endpoint: its number.
 uint32_t node_world_number(struct node_world *);

@@ -47,10 +47,10 @@ static void lost_connection_waits_for_a_pick(void **state)
 	struct lb_pick p = node_world_pick(&w);
 	assert_int_equal(p.kind, LB_PICK_QUEUE);
 	assert_null(p.want);
-	assert_int_equal(p.wish, NODE_OWN + 1);
+	assert_int_equal(p.connect_request, NODE_OWN + 1);
 	assert_int_equal(node_world_update(&w, 0, 2, "other note"), 0); // wakes nobody
 	assert_int_equal(w.state, LB_IDLE);
-	lb_member_connect(w.own); // what the wish comes to
+	lb_member_connect(w.own); // what the request comes to
 	assert_int_equal(w.state, LB_CONNECTING);
 	assert_int_equal(node_world_connects(&w, 0), 2);
 	node_world_connected(&w, 0, 1);
@@ -153,7 +153,7 @@ static void worker_without_connection_opens_its_own(void **state)
 	struct lb_pick p = node_world_pick(&w);
 	assert_int_equal(p.kind, LB_PICK_QUEUE);
 	assert_int_equal(p.want->id, node_world_id(&w, 0));
-	assert_int_equal(p.wish, 0);
+	assert_int_equal(p.connect_request, 0);
 	node_world_fini(&w);
 }
 

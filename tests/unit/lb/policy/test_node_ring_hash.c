@@ -58,8 +58,9 @@ static void nothing_connects_before_a_pick(void **state)
 	node_world_fini(&w);
 }
 
-// RH-04, RH-05, MC-13: a pick wishes for the hash's own member; the control thread connects it.
-static void pick_wishes_for_the_idle_member_of_its_hash(void **state)
+// RH-04, RH-05, MC-13: a pick requests a connect of the hash's own member; the control thread
+// connects it.
+static void pick_requests_a_connect_of_the_idle_member_of_its_hash(void **state)
 {
 	(void)state;
 	struct node_world w;
@@ -72,7 +73,7 @@ static void pick_wishes_for_the_idle_member_of_its_hash(void **state)
 		struct lb_pick p = pick(&w, hash);
 		assert_int_equal(p.kind, LB_PICK_QUEUE);
 		assert_null(p.want); // no worker connects by itself
-		assert_int_equal(p.wish, order[0] + 1);
+		assert_int_equal(p.connect_request, order[0] + 1);
 	}
 	lb_member_connect(w.members[2]);
 	assert_int_equal(w.state, LB_CONNECTING);
@@ -105,7 +106,7 @@ static void worker_without_connection_waits_for_its_own(void **state)
 		assert_int_equal(p.kind, order[0] == 0 ? LB_PICK_QUEUE : LB_PICK_ENDPOINT);
 		const struct lb_endpoint *e = p.cell ? p.cell->endpoint : p.want;
 		assert_int_equal(e->id, node_world_id(&w, order[0]));
-		assert_int_equal(p.wish, 0);
+		assert_int_equal(p.connect_request, 0);
 	}
 	node_world_fini(&w);
 }
@@ -201,11 +202,11 @@ static void check_pick(struct node_world *w, uint32_t n, uint64_t hash)
 		break;
 	case LB_IDLE:
 		assert_int_equal(p.kind, LB_PICK_QUEUE);
-		assert_int_equal(p.wish, order[at] + 1);
+		assert_int_equal(p.connect_request, order[at] + 1);
 		break;
 	default:
 		assert_int_equal(p.kind, LB_PICK_QUEUE);
-		assert_int_equal(p.wish, 0);
+		assert_int_equal(p.connect_request, 0);
 	}
 }
 
@@ -253,8 +254,8 @@ static void random_life_agrees_with_the_rules(void **state)
 				break;
 			case 3:
 				p = pick(&w, rand_u64(&w.rand));
-				if (p.wish)
-					lb_member_connect(w.members[p.wish - 1]);
+				if (p.connect_request)
+					lb_member_connect(w.members[p.connect_request - 1]);
 				break;
 			case 4:
 			case 5:
@@ -386,7 +387,7 @@ static void values_of_the_policys_header_are_hashed_joined(void **state)
 		snprintf(joined, sizeof(joined), "%s,v", a);
 		order_of(4, lb_xxh64(joined, strlen(joined)), order);
 		const char *const values[] = {a, "v"};
-		assert_int_equal(pick_with(&w, 2, values).wish, order[0] + 1);
+		assert_int_equal(pick_with(&w, 2, values).connect_request, order[0] + 1);
 	}
 	node_world_fini(&w);
 }
@@ -396,23 +397,23 @@ static void request_without_the_header_goes_to_any_ready_member(void **state)
 {
 	(void)state;
 	struct node_world w;
-	uint32_t n[4] = {0}, n_wishes = 0;
+	uint32_t n[4] = {0}, n_connect_requests = 0;
 	init_with_header(&w);
 	assert_int_equal(node_world_update(&w, 0, 4, ""), 0);
 	struct lb_pick p = pick_with(&w, 0, NULL);
 	assert_int_equal(p.kind, LB_PICK_QUEUE);
-	assert_in_range(p.wish, 1, 4);
+	assert_in_range(p.connect_request, 1, 4);
 	lb_member_connect(w.members[0]);
 	p = pick_with(&w, 0, NULL);
 	assert_int_equal(p.kind, LB_PICK_QUEUE);
-	assert_int_equal(p.wish, 0);
+	assert_int_equal(p.connect_request, 0);
 	node_world_connected(&w, 0, 1);
 	for (int i = 0; i < 1000; i++) {
 		p = pick_with(&w, 0, NULL);
 		assert_int_equal(p.kind, LB_PICK_ENDPOINT);
-		n_wishes += p.wish != 0;
+		n_connect_requests += p.connect_request != 0;
 	}
-	assert_in_range(n_wishes, 600, 900); // the ring has others before the READY one
+	assert_in_range(n_connect_requests, 600, 900); // the ring has others before the READY one
 	for (uint32_t i = 1; i < 4; i++)
 		lb_member_connect(w.members[i]);
 	node_world_connected(&w, 1, 3);
@@ -452,7 +453,7 @@ RUN_SUITE("lb/node_ring_hash", cmocka_unit_test(values_of_the_policys_header_are
 	cmocka_unit_test(request_without_the_header_goes_to_any_ready_member),
 	cmocka_unit_test(request_without_the_header_fails_when_all_do),
 	cmocka_unit_test(nothing_connects_before_a_pick),
-	cmocka_unit_test(pick_wishes_for_the_idle_member_of_its_hash),
+	cmocka_unit_test(pick_requests_a_connect_of_the_idle_member_of_its_hash),
 	cmocka_unit_test(worker_without_connection_waits_for_its_own),
 	cmocka_unit_test(all_failing_gives_the_first_ones_error),
 	cmocka_unit_test(failing_ring_tries_one_idle_member_after_another),
