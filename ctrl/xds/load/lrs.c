@@ -34,7 +34,7 @@ struct xds_lrs {
 	bool had_response; // on this stream
 	bool were_zero; // the counts of the last report on this stream
 	bool harvesting;
-	struct xds_lrs_wish wish; // of this stream, when it had a response
+	struct xds_lrs_settings settings; // of this stream, when it had a response
 	uint64_t opened_ns; // this stream
 	uint64_t told_ns; // when the last report on it left; 0 = none has
 	struct backoff backoff; // FM-03
@@ -113,7 +113,7 @@ static void close_stream(struct xds_lrs *r)
 		r->transport->ops->stream_free(r->stream);
 	r->stream = NULL;
 	twheel_cancel(r->conf.wheel, &r->report);
-	xds_lrs_wish_fini(&r->wish);
+	xds_lrs_settings_fini(&r->settings);
 	r->sending = NONE;
 	r->had_response = r->were_zero = false;
 	r->told_ns = 0;
@@ -199,7 +199,7 @@ static void settle(struct xds_lrs *r)
 
 static void arm_report(struct xds_lrs *r)
 {
-	twheel_arm(r->conf.wheel, &r->report, now(r) + r->wish.interval_ns);
+	twheel_arm(r->conf.wheel, &r->report, now(r) + r->settings.interval_ns);
 }
 
 // Takes the counts of those that the server wants to hear of; of others they are void, so that what
@@ -210,7 +210,7 @@ static bool take(struct xds_lrs *r)
 	for (struct xds_load_cluster *c = r->load.first; c; c = c->next) {
 		c->taken_ns = now(r);
 		xds_load_tidy(c); // a locality that is gone and told is in no report
-		c->sending = xds_lrs_wishes(&r->wish, c->name);
+		c->sending = xds_lrs_settings_want(&r->settings, c->name);
 		xds_load_move(c, c->sending ? XDS_LOAD_TAKE : XDS_LOAD_FORGET);
 		if (!c->sending)
 			c->since_ns = c->taken_ns;
@@ -272,11 +272,11 @@ static void on_sent(void *ctx)
 static void on_message(void *ctx, const uint8_t *bytes, size_t len)
 {
 	struct xds_lrs *r = ctx;
-	struct xds_lrs_wish wish;
+	struct xds_lrs_settings settings;
 	struct lb_err err = {""};
 	r->transport->ops->stream_read(r->stream);
-	if (xds_lrs_decode_wish(bytes, len, &wish, &err)) {
-		// The server may never say more: without a wish the stream is of no use.
+	if (xds_lrs_decode_settings(bytes, len, &settings, &err)) {
+		// The server may never say more: without settings the stream is of no use.
 		r->counters.n_undecodable++;
 		if (r->had_response)
 			say(r, "sent what is no response", err.text);
@@ -285,13 +285,13 @@ static void on_message(void *ctx, const uint8_t *bytes, size_t len)
 		return;
 	}
 	r->counters.n_responses++;
-	if (xds_lrs_wish_eq(&r->wish, &wish)) { // LR-04
-		xds_lrs_wish_fini(&wish);
+	if (xds_lrs_settings_eq(&r->settings, &settings)) { // LR-04
+		xds_lrs_settings_fini(&settings);
 		return;
 	}
-	bool new_interval = r->wish.interval_ns != wish.interval_ns;
-	xds_lrs_wish_fini(&r->wish);
-	r->wish = wish;
+	bool new_interval = r->settings.interval_ns != settings.interval_ns;
+	xds_lrs_settings_fini(&r->settings);
+	r->settings = settings;
 	if (!r->had_response) {
 		r->had_response = true;
 		backoff_reset(&r->backoff);
@@ -365,6 +365,6 @@ void xds_lrs_info(const struct xds_lrs *r, struct xds_lrs_info *ret)
 	ret->uri = r->conf.server->uri;
 	ret->state = r->state;
 	ret->error = r->error ? r->error : "";
-	ret->interval_ns = r->wish.interval_ns;
+	ret->interval_ns = r->settings.interval_ns;
 	ret->n_clusters = r->load.n;
 }

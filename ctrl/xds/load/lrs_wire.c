@@ -191,7 +191,7 @@ int xds_lrs_encode_report(const struct xds_load_cluster *first, uint8_t **ret, s
 	return rc;
 }
 
-// Wishes
+// Settings
 
 static uint64_t interval_ns(const Google__Protobuf__Duration *d)
 {
@@ -208,7 +208,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int keep_names(struct xds_lrs_wish *w, const Response *m)
+static int keep_names(struct xds_lrs_settings *w, const Response *m)
 {
 	w->clusters = lb_arena_alloc(&w->arena, m->n_clusters, sizeof(char *));
 	if (!w->clusters)
@@ -223,33 +223,33 @@ static int keep_names(struct xds_lrs_wish *w, const Response *m)
 	return 0;
 }
 
-int xds_lrs_decode_wish(
-	const uint8_t *bytes, size_t len, struct xds_lrs_wish *ret, struct lb_err *err)
+int xds_lrs_decode_settings(
+	const uint8_t *bytes, size_t len, struct xds_lrs_settings *ret, struct lb_err *err)
 {
 	Response *m = proto_unpack(
 		&envoy__service__load_stats__v3__load_stats_response__descriptor, bytes, len, err);
 	if (!m)
 		return -EINVAL;
-	struct xds_lrs_wish w = {
+	struct xds_lrs_settings w = {
 		.all = m->send_all_clusters,
 		.interval_ns = interval_ns(m->load_reporting_interval),
 	};
 	int rc = w.all ? 0 : keep_names(&w, m);
 	proto_free(m);
 	if (rc)
-		xds_lrs_wish_fini(&w);
+		xds_lrs_settings_fini(&w);
 	else
 		*ret = w;
 	return rc;
 }
 
-void xds_lrs_wish_fini(struct xds_lrs_wish *w)
+void xds_lrs_settings_fini(struct xds_lrs_settings *w)
 {
 	lb_arena_fini(&w->arena);
-	*w = (struct xds_lrs_wish){0};
+	*w = (struct xds_lrs_settings){0};
 }
 
-bool xds_lrs_wish_eq(const struct xds_lrs_wish *a, const struct xds_lrs_wish *b)
+bool xds_lrs_settings_eq(const struct xds_lrs_settings *a, const struct xds_lrs_settings *b)
 {
 	if (a->all != b->all || a->interval_ns != b->interval_ns || a->n_clusters != b->n_clusters)
 		return false;
@@ -259,7 +259,7 @@ bool xds_lrs_wish_eq(const struct xds_lrs_wish *a, const struct xds_lrs_wish *b)
 	return true;
 }
 
-bool xds_lrs_wishes(const struct xds_lrs_wish *w, const char *cluster)
+bool xds_lrs_settings_want(const struct xds_lrs_settings *w, const char *cluster)
 {
 	return w->all || (w->n_clusters && bsearch(&cluster, w->clusters, w->n_clusters,
 						   sizeof(char *), by_text));

@@ -20,7 +20,7 @@ struct xds_node;
 	const struct xds_load_cluster *first, uint8_t **ret, size_t *ret_len);
 
 // What the server wants.
-struct xds_lrs_wish {
+struct xds_lrs_settings {
 	bool all; // of every cluster
 	const char **clusters; // else of these: strcmp order
 	size_t n_clusters;
@@ -28,8 +28,8 @@ struct xds_lrs_wish {
 	struct lb_arena arena;
 };
 // 0, -ENOMEM, or -EINVAL with the reason: not a LoadStatsResponse, or no memory to tell.
-[[nodiscard]] int xds_lrs_decode_wish(
-	const uint8_t *bytes, size_t len, struct xds_lrs_wish *ret, struct lb_err *reterr);
-void xds_lrs_wish_fini(struct xds_lrs_wish *); // zeroed is fine
-bool xds_lrs_wish_eq(const struct xds_lrs_wish *, const struct xds_lrs_wish *);
-bool xds_lrs_wishes(const struct xds_lrs_wish *, const char *cluster);
+[[nodiscard]] int xds_lrs_decode_settings(
+	const uint8_t *bytes, size_t len, struct xds_lrs_settings *ret, struct lb_err *reterr);
+void xds_lrs_settings_fini(struct xds_lrs_settings *); // zeroed is fine
+bool xds_lrs_settings_eq(const struct xds_lrs_settings *, const struct xds_lrs_settings *);
+bool xds_lrs_settings_want(const struct xds_lrs_settings *, const char *cluster);

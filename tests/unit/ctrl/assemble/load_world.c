@@ -54,7 +54,7 @@ void load_world_begin(struct load_world *w)
 {
 	assert_string_equal(lrs_sent(&w->f), "hello");
 	lrs_settle(&w->f);
-	lrs_wish(&w->f, NULL, 10 * S);
+	lrs_settings(&w->f, NULL, 10 * S);
 }
 
 void load_world_pass(struct load_world *w, unsigned seconds)

@@ -99,7 +99,7 @@ static void serve(struct life *l, uint32_t break_percent)
 		lrs_close(f, "broken");
 	} else if (strcmp(text, "hello") == 0) {
 		lrs_settle(f);
-		lrs_wish(f, NULL, 2 * S);
+		lrs_settings(f, NULL, 2 * S);
 	} else if (*text && f->sending) {
 		if (strcmp(text, "nothing") != 0)
 			hear(l, text);

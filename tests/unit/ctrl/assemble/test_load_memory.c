@@ -41,7 +41,7 @@ static void go_on(struct load_world *w, struct told *t)
 		}
 		lrs_settle(&w->f);
 		if (w->f.stream && w->f.reading)
-			lrs_wish(&w->f, NULL, 3 * S);
+			lrs_settings(&w->f, NULL, 3 * S);
 	}
 }
 

@@ -248,7 +248,7 @@ static void fe_09_each_server_hears_of_the_clusters_that_it_sent(void **state)
 	load_world_begin(&w);
 	assert_string_equal(lrs_sent(&other), "hello");
 	lrs_settle(&other);
-	lrs_wish(&other, NULL, 10 * S);
+	lrs_settings(&other, NULL, 10 * S);
 	count(&w, 0, update(a, "x"), 1, 1, 0);
 	count(&w, 0, update(b, "y"), 2, 2, 0);
 	assert_string_equal(load_world_report(&w), "a/ 10s x/z/s 1 1 0 0");

@@ -293,7 +293,7 @@ void lrs_say(struct lrs_fixture *f, const uint8_t *bytes, size_t len)
 	f->events->on_message(f->stream_ctx, bytes, len);
 }
 
-void lrs_wish(struct lrs_fixture *f, const char *clusters, uint64_t interval_ns)
+void lrs_settings(struct lrs_fixture *f, const char *clusters, uint64_t interval_ns)
 {
 	Envoy__Service__LoadStats__V3__LoadStatsResponse m;
 	Google__Protobuf__Duration interval;

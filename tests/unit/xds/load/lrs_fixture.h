@@ -69,7 +69,7 @@ const char *lrs_sent(struct lrs_fixture *);
 void lrs_close(struct lrs_fixture *, const char *why);
 void lrs_say(struct lrs_fixture *, const uint8_t *bytes, size_t len);
 // A response: names separated by blanks, NULL = all clusters.
-void lrs_wish(struct lrs_fixture *, const char *clusters, uint64_t interval_ns);
+void lrs_settings(struct lrs_fixture *, const char *clusters, uint64_t interval_ns);
 
 struct xds_load_cluster *lrs_get(struct lrs_fixture *, const char *cluster, const char *service);
 // A source for the locality "r/z/s" of the cluster.

@@ -13,7 +13,7 @@ static void begin(struct lrs_fixture *f)
 {
 	assert_string_equal(lrs_sent(f), "hello");
 	lrs_settle(f);
-	lrs_wish(f, NULL, 10 * S);
+	lrs_settings(f, NULL, 10 * S);
 }
 
 static const char *next_report(struct lrs_fixture *f)
@@ -66,7 +66,7 @@ static void first_message_holds_the_node_alone_LR_02(void **state)
 	for (size_t i = 0; i < f.node.msg.n_client_features; i++) // not on ADS
 		assert_null(strstr(f.node.msg.client_features[i], "lrs"));
 	lrs_settle(&f);
-	lrs_wish(&f, NULL, 10 * S);
+	lrs_settings(&f, NULL, 10 * S);
 	assert_string_equal(next_report(&f), "a/ 10s");
 	lrs_fini(&f);
 }
@@ -81,7 +81,7 @@ static void nothing_is_reported_before_the_first_response_LR_03(void **state)
 	lrs_settle(&f);
 	lrs_pass_time(&f, 3600 * S);
 	assert_string_equal(lrs_sent(&f), "");
-	lrs_wish(&f, NULL, 10 * S);
+	lrs_settings(&f, NULL, 10 * S);
 	assert_string_equal(lrs_sent(&f), "");
 	lrs_pass_time(&f, 9 * S);
 	assert_string_equal(lrs_sent(&f), "");
@@ -98,7 +98,7 @@ static void response_may_come_before_word_that_the_hello_has_left(void **state)
 	struct source *s = lrs_source(&f, lrs_get(&f, "a", ""));
 	s->requests.ok = 1;
 	assert_string_equal(lrs_sent(&f), "hello");
-	lrs_wish(&f, NULL, 10 * S);
+	lrs_settings(&f, NULL, 10 * S);
 	lrs_pass_time(&f, 20 * S);
 	assert_string_equal(lrs_sent(&f), ""); // one message at a time
 	lrs_settle(&f);
@@ -119,7 +119,7 @@ static void interval_below_a_second_is_a_second_LR_03(void **state)
 		struct source *s = lrs_source(&f, lrs_get(&f, "a", ""));
 		s->requests.in_progress = 1;
 		begin(&f);
-		lrs_wish(&f, NULL, odd[i]);
+		lrs_settings(&f, NULL, odd[i]);
 		lrs_pass_time(&f, S - 2000000);
 		assert_string_equal(lrs_sent(&f), "");
 		lrs_pass_time(&f, 2000000);
@@ -165,17 +165,17 @@ static void later_response_changes_the_interval_an_equal_one_nothing_LR_04(void 
 	s->requests.in_progress = 1;
 	begin(&f);
 	lrs_pass_time(&f, 6 * S);
-	lrs_wish(&f, NULL, 10 * S);
+	lrs_settings(&f, NULL, 10 * S);
 	lrs_pass_time(&f, 4 * S);
 	assert_string_equal(lrs_sent(&f), "a/ 10s r/z/s 0 0 0 1");
 	lrs_settle(&f);
 	lrs_pass_time(&f, 6 * S);
-	lrs_wish(&f, NULL, 5 * S);
+	lrs_settings(&f, NULL, 5 * S);
 	lrs_pass_time(&f, 4 * S);
 	assert_string_equal(lrs_sent(&f), "");
 	lrs_pass_time(&f, 1 * S);
 	assert_string_equal(lrs_sent(&f), "a/ 11s r/z/s 0 0 0 1");
-	lrs_wish(&f, NULL, 2 * S); // while the report is on its way
+	lrs_settings(&f, NULL, 2 * S); // while the report is on its way
 	lrs_pass_time(&f, 20 * S);
 	lrs_settle(&f);
 	lrs_pass_time(&f, 2 * S);
@@ -192,18 +192,18 @@ static void clusters_that_are_not_listed_are_not_reported_and_their_counts_void_
 	struct source *c = lrs_source(&f, lrs_get(&f, "b", "y"));
 	lrs_settle(&f);
 	lrs_sent(&f);
-	lrs_wish(&f, "z m b b", 10 * S);
+	lrs_settings(&f, "z m b b", 10 * S);
 	a->requests.issued = b->requests.issued = c->requests.issued = 1;
 	a->category = "lb";
 	a->n_dropped = 5;
 	assert_string_equal(next_report(&f), "b/x 10s r/z/s 1 0 0 0; b/y 10s r/z/s 1 0 0 0");
 	lrs_pass_time(&f, 3 * S);
-	lrs_wish(&f, "z m a", 10 * S); // the time goes on
+	lrs_settings(&f, "z m a", 10 * S); // the time goes on
 	a->requests.issued = b->requests.issued = 2;
 	lrs_pass_time(&f, 7 * S);
 	assert_string_equal(lrs_sent(&f), "a/ 10s r/z/s 2 0 0 0");
 	lrs_settle(&f);
-	lrs_wish(&f, NULL, 10 * S);
+	lrs_settings(&f, NULL, 10 * S);
 	a->requests.issued = 3;
 	assert_string_equal(next_report(&f),
 		"a/ 10s r/z/s 3 0 0 0; b/x 10s r/z/s 0 0 0 0; b/y 10s r/z/s 0 0 0 0");
@@ -217,7 +217,7 @@ static void empty_list_wants_nothing_LR_04(void **state)
 	struct source *a = lrs_source(&f, lrs_get(&f, "a", ""));
 	lrs_settle(&f);
 	lrs_sent(&f);
-	lrs_wish(&f, "", 10 * S);
+	lrs_settings(&f, "", 10 * S);
 	a->requests.issued = 1;
 	assert_string_equal(next_report(&f), "nothing"); // LR-08: the first one
 	a->requests.issued = 1;
@@ -362,7 +362,7 @@ static void stream_that_is_about_to_end_serves_a_cluster_that_comes(void **state
 	assert_int_equal(xds_load_add_drops(c, "lb", 1), 0);
 	xds_lrs_cluster_put(f.lrs, c);
 	assert_string_equal(next_report(&f), "a/ 10s drops 1 lb=1");
-	lrs_wish(&f, NULL, 7 * S); // does not make it longer
+	lrs_settings(&f, NULL, 7 * S); // does not make it longer
 	struct source *s = lrs_source(&f, lrs_get(&f, "b", ""));
 	s->requests.issued = 1;
 	lrs_pass_time(&f, 6 * S);
@@ -382,7 +382,7 @@ static void stream_that_breaks_when_all_is_told_is_not_made_anew(void **state)
 	assert_int_equal(xds_load_add_drops(c, "lb", 1), 0);
 	xds_lrs_cluster_put(f.lrs, c);
 	assert_string_equal(next_report(&f), "a/ 10s drops 1 lb=1");
-	lrs_wish(&f, NULL, 7 * S);
+	lrs_settings(&f, NULL, 7 * S);
 	lrs_close(&f, "broken");
 	assert_true(twheel_next_ns(f.wheel) == UINT64_MAX);
 	lrs_pass_time(&f, 100 * S);
@@ -593,7 +593,7 @@ static void server_without_answers_is_tried_with_backoff(void **state)
 	assert_int_equal(info.state, XDS_SERVER_CONNECTING);
 	assert_string_equal(info.error, "UNIMPLEMENTED");
 	lrs_settle(&f);
-	lrs_wish(&f, NULL, 10 * S); // starts the backoff anew
+	lrs_settings(&f, NULL, 10 * S); // starts the backoff anew
 	xds_lrs_info(f.lrs, &info);
 	assert_int_equal(info.state, XDS_SERVER_CONNECTED);
 	assert_string_equal(info.error, "");
@@ -719,7 +719,7 @@ static void random_life(uint64_t seed)
 			break;
 		case 3:
 			if (f.stream)
-				lrs_wish(&f, rand_below(&r, 2) ? NULL : "a b", (1 + n) * S);
+				lrs_settings(&f, rand_below(&r, 2) ? NULL : "a b", (1 + n) * S);
 			break;
 		default:
 			if (f.n_sent < LRS_MAX_SENT - 8)
@@ -733,7 +733,7 @@ static void random_life(uint64_t seed)
 			report[0] = '\0';
 	}
 	lrs_settle(&f);
-	lrs_wish(&f, NULL, 77 * S);
+	lrs_settings(&f, NULL, 77 * S);
 	lrs_pass_time(&f, 77 * S);
 	read_report(lrs_sent(&f), &told);
 	assert_int_equal(told.issued, counted.issued);

@@ -53,7 +53,7 @@ static void go_on(struct tight *t)
 	}
 	TIGHT(t, lrs_settle(&t->f));
 	if (t->f.stream && t->f.reading)
-		TIGHT(t, lrs_wish(&t->f, t->n_calls % 2 ? "a b" : NULL, 10 * S));
+		TIGHT(t, lrs_settings(&t->f, t->n_calls % 2 ? "a b" : NULL, 10 * S));
 }
 
 // False = that call has not so many allocations.
