@@ -105,7 +105,7 @@ static bool send_head(struct proxy_request *r, const struct lb_leaf_layer *layer
 	struct proxy_upstream *u, const struct h2_message *head)
 {
 	proxy_request_stop_waiting(r);
-	if (!proxy_booking_enter(r, layer)) {
+	if (!proxy_accounting_enter(r, layer)) {
 		const struct proxy_pick full = proxy_pick_overflow(r, layer);
 		refuse(r, &full);
 		return false;
@@ -117,11 +117,11 @@ static bool send_head(struct proxy_request *r, const struct lb_leaf_layer *layer
 	const struct lb_affinity_host *host = is_known ? &known : NULL;
 	if (!proxy_head_to_backend(r, head, host, proxy_deadline_left_ns(r), &m) ||
 		!proxy_upstream_open(u, r, &m)) {
-		proxy_booking_close(r);
+		proxy_accounting_close(r);
 		proxy_request_fail_overload(r);
 		return false;
 	}
-	proxy_booking_open(r);
+	proxy_accounting_open(r);
 	if (r->session.on)
 		proxy_session_sent(r, cluster_of(r), host);
 	r->state = PROXY_REQUEST_SENT;
@@ -290,7 +290,7 @@ static void on_room(struct proxy_request *r, struct proxy_upstream *u)
 	const struct lb_leaf_layer *layer = layer_of(cluster_of(r));
 	// An aggregate may have gone over to another leaf meanwhile, whose limits and sessions are
 	// not those of this endpoint.
-	if (r->booking.leaf != (layer ? layer->id + 1 : 0))
+	if (r->accounting.leaf != (layer ? layer->id + 1 : 0))
 		back_to_queue(r);
 	else if (!rests(r, u))
 		send_stored(r, layer, u);
@@ -331,8 +331,8 @@ static void on_closed(struct proxy_request *r, const struct proxy_upstream_end *
 {
 	proxy_request_enter(r);
 	r->upstream = NULL;
-	proxy_booking_cut(r, end);
-	proxy_booking_close(r);
+	proxy_accounting_cut(r, end);
+	proxy_accounting_close(r);
 	struct proxy_reply reply = reply_to_end(end);
 	uint64_t delay_ns;
 	if (proxy_retry_transparent(r, end)) {

@@ -47,7 +47,7 @@ static void expire(struct proxy_request *r)
 	if (!r->request_done)
 		reply.http_status = 408;
 	count(r);
-	proxy_booking_expire(r);
+	proxy_accounting_expire(r);
 	proxy_request_cut_short(r, &reply, H2_CANCEL);
 }
 

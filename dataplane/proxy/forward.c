@@ -54,7 +54,7 @@ void proxy_forward_request_data(
 	proxy_request_enter(r);
 	if (end_stream) {
 		r->request_done = true;
-		proxy_booking_request_done(r);
+		proxy_accounting_request_done(r);
 	}
 	if (proxy_request_waits(r)) {
 		// Held without giving window back: at most a stream's window (HX-24).
@@ -81,7 +81,7 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 {
 	proxy_request_enter(r);
 	r->request_done = true;
-	proxy_booking_request_done(r);
+	proxy_accounting_request_done(r);
 	if (m->bad && r->state < PROXY_REQUEST_ENDING) {
 		proxy_request_answer_bad(r, m->bad);
 	} else if (proxy_request_waits(r)) {
@@ -159,7 +159,7 @@ void proxy_forward_response_head(struct proxy_request *r, const struct h2_messag
 	if (m->kind == H2_INFORMATIONAL) {
 		forward_informational(r, m);
 	} else {
-		proxy_booking_answer(r, m);
+		proxy_accounting_answer(r, m);
 		if (!try_again(r, m))
 			forward_answer(r, m);
 	}
@@ -184,7 +184,7 @@ void proxy_forward_response_data(
 	}
 	response_sent(r, sent);
 	if (end_stream) {
-		proxy_booking_answer_data_end(r);
+		proxy_accounting_answer_data_end(r);
 		proxy_request_answered_all(r);
 	}
 	proxy_request_leave(r);
@@ -194,7 +194,7 @@ void proxy_forward_response_trailers(struct proxy_request *r, const struct h2_me
 {
 	proxy_request_enter(r);
 	touch(r->client);
-	proxy_booking_answer_trailers(r, m);
+	proxy_accounting_answer_trailers(r, m);
 	if (!h2_stream_send_message(r->client, m))
 		proxy_request_fail_overload(r);
 	else

@@ -77,7 +77,7 @@ static bool pick_session(
 		proxy_backend_want(p, host.state->endpoint);
 		return true;
 	}
-	r->booking.member = host.member + 1; // A75-O21
+	r->accounting.member = host.member + 1; // A75-O21
 	*ret = to(host.state);
 	return true;
 }
@@ -150,9 +150,9 @@ static struct proxy_pick pick_policy(struct proxy_request *r, const struct lb_cl
 		break;
 	}
 	if (layer) {
-		r->booking.member = chosen.cell->member + 1;
-		r->booking.counts_active = chosen.cell->counts_active;
-		r->booking.wants_report = chosen.cell->wants_report;
+		r->accounting.member = chosen.cell->member + 1;
+		r->accounting.counts_active = chosen.cell->counts_active;
+		r->accounting.wants_report = chosen.cell->wants_report;
 	}
 	return to(chosen.cell);
 }
@@ -161,11 +161,11 @@ struct proxy_pick proxy_pick(struct proxy_request *r, const struct lb_cluster *c
 	const struct lb_leaf_layer *layer, const struct h2_message *head)
 {
 	struct proxy *p = r->proxy;
-	r->booking = (struct proxy_booking){0};
+	r->accounting = (struct proxy_accounting){0};
 	if (!layer)
 		return pick_policy(r, cluster, NULL, head);
-	r->booking.leaf = layer->id + 1;
-	r->booking.wants_metrics = layer->metrics;
+	r->accounting.leaf = layer->id + 1;
+	r->accounting.wants_metrics = layer->metrics;
 	uint32_t category = lb_drops_draw(layer->drops, &r->drawn, layer->id, &p->rand);
 	if (category != LB_DROP_NONE)
 		return drop(r, layer, category);

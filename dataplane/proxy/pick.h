@@ -16,7 +16,7 @@ struct lb_leaf_layer;
 struct proxy_request;
 
 enum proxy_pick_kind {
-	PROXY_PICK_ENDPOINT, // the request's booking is for cell
+	PROXY_PICK_ENDPOINT, // the request's accounting is for cell
 	PROXY_PICK_QUEUE,
 	PROXY_PICK_FAIL, // for those that don't wait until their cluster serves
 	PROXY_PICK_REFUSE, // for all, and once and for all (A27-I03)

@@ -105,7 +105,7 @@ static struct h2_stream *detach_upstream(struct proxy_request *r)
 {
 	struct h2_stream *s = r->upstream;
 	r->upstream = NULL;
-	proxy_booking_close(r);
+	proxy_accounting_close(r);
 	h2_stream_set_user(s, NULL);
 	proxy_conn_touch(h2_conn_user(h2_stream_conn(s)));
 	return s;

@@ -21,7 +21,7 @@
 #pragma once
 
 #include "dataplane/h2/h2.h"
-#include "dataplane/proxy/booking.h"
+#include "dataplane/proxy/accounting.h"
 #include "dataplane/proxy/fault.h"
 #include "dataplane/proxy/grpc_frames.h"
 #include "dataplane/proxy/local_reply.h"
@@ -76,7 +76,7 @@ struct proxy_request {
 	struct proxy_plan plan;
 	struct proxy_fault fault;
 	struct proxy_session session;
-	struct proxy_booking booking; // of this attempt
+	struct proxy_accounting accounting; // of this attempt
 	struct proxy_resend resend;
 	struct lb_drop_once drawn;
 	struct twheel_timer pause; // PAUSED: its end

@@ -20,7 +20,7 @@ struct proxy_upstream_end;
 enum proxy_verdict { PROXY_UNJUDGED, PROXY_GOOD, PROXY_BAD };
 
 // All zero = of a picker that is no leaf's: nothing is counted.
-struct proxy_booking {
+struct proxy_accounting {
 	uint32_t leaf; // id + 1 of the leaf that was asked; 0 = none
 	uint32_t member; // id + 1; 0 = none
 	uint32_t load; // open: index of lb_link.loads
@@ -36,19 +36,19 @@ struct proxy_booking {
 };
 
 // Its leaf's breaker, as it stands now. False = full: the request must not be sent.
-[[nodiscard]] bool proxy_booking_enter(struct proxy_request *, const struct lb_leaf_layer *);
+[[nodiscard]] bool proxy_accounting_enter(struct proxy_request *, const struct lb_leaf_layer *);
 // It was sent. It has entered.
-void proxy_booking_open(struct proxy_request *);
+void proxy_accounting_open(struct proxy_request *);
 // Leaves, and counts what was opened. Nothing if there is nothing to end.
-void proxy_booking_close(struct proxy_request *);
+void proxy_accounting_close(struct proxy_request *);
 
 // The client's part of it is complete.
-void proxy_booking_request_done(struct proxy_request *);
+void proxy_accounting_request_done(struct proxy_request *);
 
 // What the answer says. Reads its report of the backend's load.
-void proxy_booking_answer(struct proxy_request *, const struct h2_message *head);
-void proxy_booking_answer_data_end(struct proxy_request *);
-void proxy_booking_answer_trailers(struct proxy_request *, const struct h2_message *);
+void proxy_accounting_answer(struct proxy_request *, const struct h2_message *head);
+void proxy_accounting_answer_data_end(struct proxy_request *);
+void proxy_accounting_answer_trailers(struct proxy_request *, const struct h2_message *);
 // The backend's stream ended before that, or the deadline came. Close it then.
-void proxy_booking_cut(struct proxy_request *, const struct proxy_upstream_end *);
-void proxy_booking_expire(struct proxy_request *);
+void proxy_accounting_cut(struct proxy_request *, const struct proxy_upstream_end *);
+void proxy_accounting_expire(struct proxy_request *);

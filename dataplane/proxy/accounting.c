@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/proxy/booking.h"
+#include "dataplane/proxy/accounting.h"
 
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/retry.h"
@@ -14,13 +14,13 @@
 #define GRPC_DEADLINE_EXCEEDED 4
 #define USED_STEP_NS NS_PER_SECOND // MC-16
 
-bool proxy_booking_enter(struct proxy_request *r, const struct lb_leaf_layer *layer)
+bool proxy_accounting_enter(struct proxy_request *r, const struct lb_leaf_layer *layer)
 {
 	if (!layer)
 		return true;
 	if (!lb_quota_cache_enter(&r->proxy->quota_cache, layer->breaker, layer->max_requests))
 		return false;
-	r->booking.breaker = layer->breaker;
+	r->accounting.breaker = layer->breaker;
 	return true;
 }
 
@@ -32,10 +32,10 @@ static void note_use(struct proxy *p, struct lb_member_counters *c)
 		counter_set_to(&c->used_ns, now_ns ? now_ns : 1);
 }
 
-void proxy_booking_open(struct proxy_request *r)
+void proxy_accounting_open(struct proxy_request *r)
 {
 	struct proxy *p = r->proxy;
-	struct proxy_booking *b = &r->booking;
+	struct proxy_accounting *b = &r->accounting;
 	b->is_open = true;
 	b->verdict = PROXY_UNJUDGED;
 	b->whole_ns = twheel_now(p->wheel);
@@ -53,10 +53,10 @@ void proxy_booking_open(struct proxy_request *r)
 		note_use(p, c);
 }
 
-void proxy_booking_close(struct proxy_request *r)
+void proxy_accounting_close(struct proxy_request *r)
 {
 	struct proxy *p = r->proxy;
-	struct proxy_booking *b = &r->booking;
+	struct proxy_accounting *b = &r->accounting;
 	if (b->breaker) {
 		lb_quota_cache_leave(&p->quota_cache, b->breaker);
 		b->breaker = NULL;
@@ -83,14 +83,14 @@ static const struct lb_metrics *metrics_of(const struct proxy_request *r)
 {
 	const struct lb_cluster *c = lb_snapshot_cluster(r->proxy->snapshot, r->cluster_id);
 	const struct lb_leaf_layer *layer = c ? lb_leaf_layer(c->picker) : NULL;
-	bool is_leaf = layer && layer->id + 1 == r->booking.leaf;
-	return is_leaf && r->booking.load ? layer->metrics : NULL;
+	bool is_leaf = layer && layer->id + 1 == r->accounting.leaf;
+	return is_leaf && r->accounting.load ? layer->metrics : NULL;
 }
 
 // gRPC reads a report from the fields that end a call alone.
 static void read_report(struct proxy_request *r, const struct h2_message *m)
 {
-	const struct proxy_booking *b = &r->booking;
+	const struct proxy_accounting *b = &r->accounting;
 	if (b->member && (b->wants_report || b->wants_metrics))
 		proxy_notice_report(r->proxy,
 			&(struct proxy_notice_to){.member = b->member - 1,
@@ -100,9 +100,9 @@ static void read_report(struct proxy_request *r, const struct h2_message *m)
 			m->fields, m->n_fields);
 }
 
-void proxy_booking_request_done(struct proxy_request *r)
+void proxy_accounting_request_done(struct proxy_request *r)
 {
-	r->booking.whole_ns = twheel_now(r->proxy->wheel);
+	r->accounting.whole_ns = twheel_now(r->proxy->wheel);
 }
 
 // A time that is up speaks against the backend if it was ours, and the backend had the request
@@ -110,7 +110,7 @@ void proxy_booking_request_done(struct proxy_request *r)
 static bool is_time_the_clients(const struct proxy_request *r)
 {
 	return r->deadline_ns &&
-	       !(r->capped && r->request_done && r->booking.whole_ns <= r->half_ns);
+	       !(r->capped && r->request_done && r->accounting.whole_ns <= r->half_ns);
 }
 
 // A50-E05. A status other than OK is a failure, CANCELLED too, as it is to gRPC's C-core; plain
@@ -123,9 +123,9 @@ static enum proxy_verdict judge_status(const struct proxy_request *r, const stru
 	return status ? PROXY_BAD : PROXY_GOOD;
 }
 
-void proxy_booking_answer(struct proxy_request *r, const struct h2_message *m)
+void proxy_accounting_answer(struct proxy_request *r, const struct h2_message *m)
 {
-	struct proxy_booking *b = &r->booking;
+	struct proxy_accounting *b = &r->accounting;
 	if (!r->is_grpc && m->status >= 500)
 		b->verdict = PROXY_BAD; // whatever comes
 	else if (m->end_stream)
@@ -134,16 +134,16 @@ void proxy_booking_answer(struct proxy_request *r, const struct h2_message *m)
 		read_report(r, m);
 }
 
-void proxy_booking_answer_data_end(struct proxy_request *r)
+void proxy_accounting_answer_data_end(struct proxy_request *r)
 {
-	struct proxy_booking *b = &r->booking;
+	struct proxy_accounting *b = &r->accounting;
 	if (b->verdict == PROXY_UNJUDGED)
 		b->verdict = r->is_grpc ? PROXY_BAD : PROXY_GOOD; // gRPC's has a status
 }
 
-void proxy_booking_answer_trailers(struct proxy_request *r, const struct h2_message *m)
+void proxy_accounting_answer_trailers(struct proxy_request *r, const struct h2_message *m)
 {
-	struct proxy_booking *b = &r->booking;
+	struct proxy_accounting *b = &r->accounting;
 	if (r->is_grpc)
 		b->verdict = judge_status(r, m);
 	else if (b->verdict == PROXY_UNJUDGED)
@@ -152,7 +152,7 @@ void proxy_booking_answer_trailers(struct proxy_request *r, const struct h2_mess
 }
 
 // A50-E05: what was not sent, or surely not begun, says nothing.
-void proxy_booking_cut(struct proxy_request *r, const struct proxy_upstream_end *end)
+void proxy_accounting_cut(struct proxy_request *r, const struct proxy_upstream_end *end)
 {
 	// HTTP/2 gives a connection up with this code when we have no memory.
 	bool overload = end->cause == LB_CAUSE_UPSTREAM_PROTOCOL && end->code == H2_INTERNAL_ERROR;
@@ -160,12 +160,12 @@ void proxy_booking_cut(struct proxy_request *r, const struct proxy_upstream_end 
 	bool late = end->cause == LB_CAUSE_UPSTREAM_RESET && end->code == H2_CANCEL &&
 	            is_time_the_clients(r);
 	if (end->reach == PROXY_REACH_UNKNOWN && !overload && !late)
-		r->booking.verdict = PROXY_BAD;
+		r->accounting.verdict = PROXY_BAD;
 }
 
 // Whoever has begun to answer may be a stream that lasts as long as it may.
-void proxy_booking_expire(struct proxy_request *r)
+void proxy_accounting_expire(struct proxy_request *r)
 {
 	if (r->state == PROXY_REQUEST_SENT && !is_time_the_clients(r))
-		r->booking.verdict = PROXY_BAD;
+		r->accounting.verdict = PROXY_BAD;
 }
