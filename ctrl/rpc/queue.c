@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static void *serve(void *arg)
+static void *queue_main(void *arg)
 {
 	struct rpc_queue *q = arg;
 	for (;;) {
@@ -37,7 +37,7 @@ int rpc_queue_init(struct rpc_queue *q)
 	grpc_init();
 	q->queue = grpc_completion_queue_create_for_next(NULL);
 	pthread_mutex_init(&q->lock, NULL);
-	int r = pthread_create(&q->thread, NULL, serve, q);
+	int r = pthread_create(&q->thread, NULL, queue_main, q);
 	if (r == 0)
 		return 0;
 	grpc_completion_queue_shutdown(q->queue);
