@@ -27,18 +27,18 @@ void log_file_begin(void)
 bool log_file_reopen(void)
 {
 	if (!path[0]) {
-		log_info("log", "text=\"stderr is no file: there is nothing to open again\"");
+		log_info("log", "text=\"stderr is not a file: nothing to reopen\"");
 		return false;
 	}
 	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, mode);
 	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0) {
-		log_error("log", "file=%s error=%s text=\"cannot be opened again\"",
-			log_quote(path), log_quote(strerror(errno)));
+		log_error("log", "file=%s error=%s text=\"reopening failed\"", log_quote(path),
+			log_quote(strerror(errno)));
 		if (fd >= 0)
 			close(fd);
 		return false;
 	}
 	close(fd);
-	log_info("log", "file=%s text=\"opened again\"", log_quote(path));
+	log_info("log", "file=%s text=\"reopened\"", log_quote(path));
 	return true;
 }

@@ -114,7 +114,7 @@ static int print_check(const struct config *c, const char *path, struct lb_err *
 	char *args = eal_describe(&conf, err);
 	if (!args)
 		return -EINVAL;
-	printf("%s: fine\nDPDK starts with: %s\n", path, args);
+	printf("%s: configuration OK\nDPDK starts with: %s\n", path, args);
 	free(args);
 	return 0;
 }
@@ -123,7 +123,7 @@ static int make_steering(struct daemon *d, struct lb_err *err)
 {
 	uint8_t key[STEER_KEY_MAX];
 	if (getrandom(key, sizeof(key), 0) != sizeof(key))
-		return lb_err_set(err, "the kernel gives no random bytes");
+		return lb_err_set(err, "getrandom() failed");
 	steer_init(&d->steer, d->config->n_workers, key);
 	d->handover = handover_new(d->config->n_workers, d->config->idle != CONFIG_IDLE_POLL);
 	return d->handover ? 0 : lb_err_set(err, "out of memory");

@@ -148,7 +148,7 @@ static void blame_start(const struct eal_conf *conf, int rc, struct lb_err *rete
 	eal_blame(said, sizeof(said));
 	if (rc != -EINVAL && hugepages)
 		remedy_for_memory("", true, text);
-	lb_err_set(reterr, "eal: DPDK does not start: %s%s%s", said[0] ? said : rte_strerror(-rc),
+	lb_err_set(reterr, "eal: DPDK failed to start: %s%s%s", said[0] ? said : rte_strerror(-rc),
 		text[0] ? ": " : "", text);
 }
 

@@ -222,7 +222,7 @@ static int add_lcores(const struct eal_args_conf *conf, struct eal_args *a, stru
 		int core = conf->cores[i];
 		if (core < 0 || core >= CPU_SETSIZE || !CPU_ISSET(core, &conf->usable))
 			return lb_err_set(reterr,
-				"workers[%u]: %d is no CPU that this process may use", i, core);
+				"workers[%u]: %d is not a CPU that this process may use", i, core);
 		if (!CPU_ISSET(core, &rest))
 			return lb_err_set(reterr, "workers[%u]: %d has a worker already", i, core);
 		CPU_CLR(core, &rest);

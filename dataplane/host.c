@@ -104,7 +104,7 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 	uint8_t secret[16];
 	if (getrandom(seeds, sizeof(seeds), 0) != sizeof(seeds) ||
 		getrandom(secret, sizeof(secret), 0) != sizeof(secret))
-		return lb_err_set(reterr, "the kernel gives no random bytes");
+		return lb_err_set(reterr, "getrandom() failed");
 	if (open_ports(h, conf, reterr) != 0)
 		return -EINVAL;
 	if (buf_pool_init(&h->chunks, conf->n_chunks) == 0)

@@ -166,7 +166,7 @@ static int probe(struct port *port, const struct port_conf *conf, struct lb_err 
 		return blame_device(reterr, port, rc);
 	rc = rte_eth_dev_get_port_by_name(port->name, &port->id);
 	if (rc < 0) {
-		rc = blame(reterr, port, "is no network device", rc);
+		rc = blame(reterr, port, "is not a network device", rc);
 		(void)rte_eal_hotplug_remove(port->kind == PORT_PCI ? "pci" : "vdev", port->name);
 		return rc;
 	}

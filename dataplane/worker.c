@@ -152,7 +152,7 @@ static int check(const struct worker_conf *conf, struct lb_err *reterr)
 		if (!is_address_of_port(conf, &conf->frontends[i].address)) {
 			char text[IP_PORT_TEXT_MAX];
 			return lb_err_set(reterr,
-				"frontends[%u].address: %s is no address of a port", i,
+				"frontends[%u].address: %s is not an address of any port", i,
 				ip_print(&conf->frontends[i].address, text));
 		}
 	return 0;
@@ -163,7 +163,7 @@ static int make(struct worker *w, const struct worker_conf *conf, struct lb_err 
 {
 	uint64_t seed;
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
-		return lb_err_set(reterr, "the kernel gives no random bytes");
+		return lb_err_set(reterr, "getrandom() failed");
 	w->host = make_host(w, conf, reterr);
 	if (!w->host)
 		return lb_err_within(reterr, "workers[%u]", conf->index);

@@ -372,7 +372,7 @@ static int describe_fields(
 			continue;
 		if (f->number <= 0 || (s->n && s->numbers[s->n - 1] == f->number) ||
 			slot_for(t, f, s->oneofs, &s->n_slots, &slot))
-			return lb_err_set(err, "%.200s: field %d is malformed, or there twice",
+			return lb_err_set(err, "%.200s: field %d is malformed or a duplicate",
 				node->name, f->number);
 		describe_field(node, f, (ProtobufCType)type, target, slot - 1, &s->fields[s->n]);
 		s->by_name[s->n] = s->n;

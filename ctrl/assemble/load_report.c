@@ -143,7 +143,7 @@ static uint32_t refuse(struct load_report *r)
 {
 	r->counted.n_refused++;
 	if (!r->refusing)
-		log_warn("load reports leave something out",
+		log_warn("load reports are incomplete",
 			"reason=\"no counter is left, or no memory\" counters=%u",
 			r->numbers.n - 1);
 	r->refusing = true;

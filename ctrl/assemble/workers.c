@@ -120,10 +120,10 @@ static void watch_beat(struct worker_end *e, uint32_t worker, uint64_t now_ns)
 	uint64_t beat = counter_read(&e->link->counters.beat_ns);
 	bool stalled = beat != 0 && now_ns > beat + STALL_NS;
 	if (stalled && !e->stalled)
-		log_error("worker stands still", "worker=%u core=%d for_ms=%" PRIu64, worker,
+		log_error("worker stalled", "worker=%u core=%d for_ms=%" PRIu64, worker,
 			e->link->core, (now_ns - beat) / 1000000);
 	if (!stalled && e->stalled)
-		log_warn("worker turns again", "worker=%u core=%d", worker, e->link->core);
+		log_warn("worker resumed", "worker=%u core=%d", worker, e->link->core);
 	e->stalled = stalled;
 }
 

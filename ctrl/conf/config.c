@@ -318,7 +318,7 @@ int config_find_frontend(const struct config *c, const char *name, struct lb_err
 	if (name)
 		return lb_err_set(err, "no frontend is called '%s'", name);
 	if (c->n_frontends != 1)
-		return lb_err_set(err, "there are %u frontends: which? (--frontend)",
+		return lb_err_set(err, "there are %u frontends: choose one with --frontend",
 			(unsigned)c->n_frontends);
 	return 0;
 }

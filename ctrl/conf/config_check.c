@@ -26,7 +26,7 @@ static int check_address(
 			text);
 	uint32_t v4 = ip_to_v4(ret_ip);
 	if (v4 >> 24 == 0 || v4 >> 24 == 127 || v4 >> 28 >= 14)
-		return lb_err_set(reterr, "%s is no address that a host can have", text);
+		return lb_err_set(reterr, "%s is not a host's address", text);
 	*ret_len = (uint8_t)len;
 	return 0;
 }
@@ -273,7 +273,8 @@ static int check_csds(const struct config *c, struct lb_err *reterr)
 			c->csds->listen);
 	if (!c->csds->allow_remote && !is_loopback(&ip))
 		return lb_err_set(reterr,
-			"csds.listen: %s is no loopback address, and whoever reaches it reads all "
+			"csds.listen: %s is not a loopback address, and whoever reaches it reads "
+		        "all "
 			"of the configuration (csds.allow_remote: true permits it)",
 			c->csds->listen);
 	return 0;

@@ -56,7 +56,7 @@ static int read_upstream(const Cluster *m, struct res_cluster *c, struct lb_err 
 	if (m->upstream_config) {
 		const Google__Protobuf__Any *any = m->upstream_config->typed_config;
 		if (!any || !proto_any_is(any->type_url, HTTP_OPTIONS_TYPE))
-			return lb_err_set(err, "upstream_config: is no HttpProtocolOptions");
+			return lb_err_set(err, "upstream_config: is not an HttpProtocolOptions");
 		return read_idle_timeout(any, "upstream_config", c, err);
 	}
 	for (size_t i = 0; i < m->n_typed_extension_protocol_options; i++) {

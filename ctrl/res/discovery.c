@@ -94,7 +94,7 @@ static int read_dns(struct res_reader *rd, const Cluster *m, struct res_cluster 
 	// It becomes the :authority of requests (AR-01).
 	if (!rc && hostname.len && !lb_authority_is_valid(hostname))
 		return lb_err_set(rd->err,
-			"load_assignment: lb_endpoints[0]: hostname: \"%.64s\" is no authority",
+			"load_assignment: lb_endpoints[0]: hostname: \"%.64s\" is not an authority",
 			hostname.p);
 	return rc ? rc : copy(rd, e->endpoint->hostname, &c->dns.hostname);
 }

@@ -86,7 +86,7 @@ static int read_address(struct reader *rd, const struct eds_address *in, struct 
 	if (!in->is_socket)
 		return lb_err_set(rd->err, "no socket_address");
 	if (!ip_parse_str(in->text, &ret->ip))
-		return lb_err_set(rd->err, "\"%.*s\" is no IP address", len, in->text.p);
+		return lb_err_set(rd->err, "\"%.*s\" is not an IP address", len, in->text.p);
 	if (!in->has_port)
 		return lb_err_set(rd->err, "%.*s: no port_value", len, in->text.p);
 	if (in->port == 0 || in->port > UINT16_MAX)
@@ -148,7 +148,7 @@ static int read_endpoint(
 		return lb_err_set(rd->err, "load_balancing_weight: must not be 0");
 	// It becomes the :authority of requests (AR-01).
 	if (in.hostname.len && !lb_authority_is_valid(in.hostname))
-		return lb_err_set(rd->err, "endpoint.hostname: \"%.*s\" is no authority",
+		return lb_err_set(rd->err, "endpoint.hostname: \"%.*s\" is not an authority",
 			in.hostname.len < 64 ? (int)in.hostname.len : 64, in.hostname.p);
 	return in.n_additional ? read_additional(rd, bytes, in.n_additional, e) : 0;
 }
@@ -315,7 +315,7 @@ static int check_localities(const struct reader *rd)
 			before++;
 		if (before < i)
 			rc = lb_err_set(rd->err,
-				"endpoints[%zu]: locality %.*s/%.*s/%.*s is there twice", k->index,
+				"endpoints[%zu]: locality %.*s/%.*s/%.*s is a duplicate", k->index,
 				shown(k->in.region), k->in.region.p, shown(k->in.zone),
 				k->in.zone.p, shown(k->in.sub_zone), k->in.sub_zone.p);
 	}
@@ -337,14 +337,14 @@ static int refuse_twice(const struct reader *rd, const struct ip_port *a)
 					continue;
 				if (is_second)
 					return lb_err_set(rd->err,
-						"endpoints[%zu]: lb_endpoints[%u]: %s is there "
-						"twice",
+						"endpoints[%zu]: lb_endpoints[%u]: %s is a "
+						"duplicate",
 						rd->kept[i].index, k, ip_port_print(a, text));
 				is_second = true;
 			}
 		}
 	}
-	return lb_err_set(rd->err, "%s is there twice", ip_port_print(a, text));
+	return lb_err_set(rd->err, "%s is a duplicate", ip_port_print(a, text));
 }
 
 static int build_list(struct reader *rd)

@@ -39,9 +39,11 @@ static int read_cookie(struct res_reader *rd, const Cookie *m, struct lb_session
 	if (!*m->name)
 		return lb_err_set(rd->err, "cookie.name: empty");
 	if (!fits_in_set_cookie(m->name, " ()<>@,;:\\\"/[]?={}"))
-		return lb_err_set(rd->err, "cookie.name: \"%.128s\" is no cookie's name", m->name);
+		return lb_err_set(
+			rd->err, "cookie.name: \"%.128s\" is not a valid cookie name", m->name);
 	if (!fits_in_set_cookie(m->path, ";"))
-		return lb_err_set(rd->err, "cookie.path: \"%.128s\" is no cookie's path", m->path);
+		return lb_err_set(
+			rd->err, "cookie.path: \"%.128s\" is not a valid cookie path", m->path);
 	if (res_check_duration(m->ttl, "cookie.ttl", rd->err))
 		return -EINVAL;
 	s->enabled = true;

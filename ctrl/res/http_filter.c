@@ -89,7 +89,7 @@ static int read_filter(struct res_reader *rd, const struct res_http_filter *in, 
 			"filter optional: left out",
 			in->name, a.type_url);
 	if (!rc && type && type->is_terminal && in->disabled)
-		rc = lb_err_set(rd->err, "disabled: the router cannot be");
+		rc = lb_err_set(rd->err, "disabled: the router cannot be disabled");
 	f->disabled = in->disabled;
 	res_any_close(&a);
 	*ret_type = type;
@@ -109,7 +109,7 @@ int res_filters_read(struct res_reader *rd, const struct res_http_filter *in, si
 		rc = *in[i].name ? res_name_set_add(&names, rd->arena, in[i].name)
 		                 : lb_err_set(rd->err, "http_filters[%zu]: no name", i);
 		if (rc == -EEXIST)
-			rc = lb_err_set(rd->err, "http_filters: the name \"%.128s\" is there twice",
+			rc = lb_err_set(rd->err, "http_filters: the name \"%.128s\" is a duplicate",
 				in[i].name);
 		if (rc)
 			break;

@@ -111,8 +111,8 @@ static int read_listener(const Listener *m, struct res_listener *l, struct lb_er
 	if (!any)
 		return lb_err_set(err, "api_listener: empty");
 	if (!proto_any_is(any->type_url, HCM_TYPE))
-		return lb_err_set(
-			err, "api_listener: \"%.128s\" is no HttpConnectionManager", any->type_url);
+		return lb_err_set(err, "api_listener: \"%.128s\" is not an HttpConnectionManager",
+			any->type_url);
 	Hcm *hcm = res_any_unpack(any, HCM_TYPE, "api_listener", err);
 	if (!hcm)
 		return -EINVAL;

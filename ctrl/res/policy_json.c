@@ -88,12 +88,12 @@ static int read_hash_header(
 	if (!value)
 		return 0;
 	if (!json_is_string(value))
-		return lb_err_set(pr->rd->err, "requestHashHeader: is no text");
+		return lb_err_set(pr->rd->err, "requestHashHeader: must be a string");
 	int rc = res_copy_folded(
 		pr->rd, json_string_value(value), &s->ring_hash.request_hash_header);
 	if (!rc && !is_hashable(s->ring_hash.request_hash_header))
 		return lb_err_set(pr->rd->err,
-			"requestHashHeader: \"%.64s\" is no name of a header that is text",
+			"requestHashHeader: \"%.64s\" is not the name of a text header",
 			json_string_value(value));
 	return rc;
 }
@@ -107,8 +107,8 @@ static int read_list(struct res_policy_reader *pr, const json_t *list, struct lb
 		json_t *entry = json_array_get(list, i);
 		void *only = json_object_size(entry) == 1 ? json_object_iter(entry) : NULL;
 		if (!only)
-			return lb_err_set(
-				pr->rd->err, "childPolicy[%zu]: is no object with one field", i);
+			return lb_err_set(pr->rd->err,
+				"childPolicy[%zu]: must be an object with one field", i);
 		int rc = res_policy_read_json(
 			pr, json_object_iter_key(only), json_object_iter_value(only), s);
 		if (rc <= 0)
@@ -139,7 +139,7 @@ int res_policy_read_json(struct res_policy_reader *pr, const char *name, const j
 	s->kind = policies[i].kind;
 	int rc;
 	if (!json_is_object(config))
-		rc = lb_err_set(pr->rd->err, "is no object");
+		rc = lb_err_set(pr->rd->err, "must be an object");
 	else if (s->kind == LB_POLICY_WRR_LOCALITY)
 		rc = read_child(pr, config, s);
 	else

@@ -36,7 +36,7 @@ static int read_plugin(struct res_plugins *p, struct res_reader *rd, const Plugi
 	int rc = res_name_set_add(&p->names, rd->arena, m->extension->name);
 	if (rc == -EEXIST)
 		return lb_err_set(
-			rd->err, "the name \"%.128s\" is there twice", m->extension->name);
+			rd->err, "the name \"%.128s\" is a duplicate", m->extension->name);
 	return rc;
 }
 

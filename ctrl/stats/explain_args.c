@@ -41,7 +41,7 @@ static int read_flag(struct reader *r, const char *word, struct lb_err *err)
 	else if (strcmp(word, "--http") == 0)
 		r->wants_http = true;
 	else
-		return lb_err_set(err, "'%s' is no option of explain", word);
+		return lb_err_set(err, "'%s' is not an option of explain", word);
 	return 0;
 }
 

@@ -157,7 +157,7 @@ static char *answer(const struct show *s, const struct command *c, struct show_a
 		args->n = 0;
 	}
 	if (!c->usage && args->n)
-		return answer_error("'%s' is too much, try help", args->words[0]);
+		return answer_error("unexpected argument '%s', try help", args->words[0]);
 	json_t *tree = c->build(s, args);
 	if (!tree)
 		return args->err.text[0] ? answer_error("%s", args->err.text) : NULL;

@@ -83,7 +83,7 @@ json_t *show_reconnect(const struct show *s, struct show_args *args)
 		args->n--;
 	}
 	if (args->n > 1) {
-		lb_err_set(&args->err, "'%s' is too much, try help", args->words[1]);
+		lb_err_set(&args->err, "unexpected argument '%s', try help", args->words[1]);
 		return NULL;
 	}
 	int64_t n = args->n ? reconnect(s, args, args->words[0])

@@ -125,7 +125,8 @@ static int read_words(struct wanted *w, struct show_args *args)
 		}
 		size_t k = strcmp(args->words[i], options[0].name) != 0;
 		if (strcmp(args->words[i], options[k].name) != 0)
-			return lb_err_set(&args->err, "'%s' is too much, try help", args->words[i]);
+			return lb_err_set(
+				&args->err, "unexpected argument '%s', try help", args->words[i]);
 		if (++i == args->n)
 			return lb_err_set(&args->err, "%s needs a value", options[k].name);
 		*options[k].to = args->words[i];

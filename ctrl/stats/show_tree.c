@@ -23,7 +23,8 @@ static bool read_words(const struct show *s, struct show_args *args, const char 
 		} else if (i == 0) {
 			*ret_cluster = args->words[i];
 		} else {
-			lb_err_set(&args->err, "'%s' is too much, try help", args->words[i]);
+			lb_err_set(
+				&args->err, "unexpected argument '%s', try help", args->words[i]);
 			return false;
 		}
 	}

@@ -161,7 +161,7 @@ static int remove_stale(const struct sockaddr_un *addr, struct lb_err *reterr)
 	if (lstat(addr->sun_path, &st) != 0)
 		return 0; // nothing there; what else is wrong, bind says
 	if (!S_ISSOCK(st.st_mode))
-		return lb_err_set(reterr, "exists and is no socket");
+		return lb_err_set(reterr, "exists and is not a socket");
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return lb_err_set(reterr, "socket: %s", strerror(errno));

@@ -280,7 +280,7 @@ static void on_message(void *ctx, const uint8_t *bytes, size_t len)
 		// PC-05: there is no nonce to answer to; the stream goes on.
 		a->counters.n_undecodable++;
 		char line[512];
-		snprintf(line, sizeof(line), "xDS server %s sent what is no response: %s",
+		snprintf(line, sizeof(line), "xDS server %s sent a malformed response: %s",
 			a->conf.server->uri, err.text);
 		a->conf.owner->log(a->conf.ctx, line);
 		a->conf.owner->end(a->conf.ctx);

@@ -40,7 +40,7 @@ static bool may_wait(struct proxy_request *r, const struct h2_message *head)
 	struct proxy *p = r->proxy;
 	if (head && proxy_queues_full(&p->queues)) {
 		proxy_count(p, PROXY_QUEUE_OVERFLOWS);
-		proxy_request_fail_with(r, LB_CAUSE_OVERFLOW, STR("too many requests wait"));
+		proxy_request_fail_with(r, LB_CAUSE_OVERFLOW, STR("too many requests are waiting"));
 		return false;
 	}
 	return store(r, head);

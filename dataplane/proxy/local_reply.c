@@ -44,7 +44,7 @@ struct proxy_reply proxy_reply_for_reset(enum h2_error code)
 		break;
 	case H2_INADEQUATE_SECURITY:
 		r.grpc_status = GRPC_PERMISSION_DENIED;
-		r.text = STR("the backend wants better security");
+		r.text = STR("the backend requires better transport security");
 		break;
 	default:
 		r.grpc_status = GRPC_INTERNAL;

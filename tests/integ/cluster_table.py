@@ -116,7 +116,7 @@ def dns_rows():
     yield bad("resolver of its own (A37-D01)", dns(resolver_name="x", **at), where,
               "resolver_name")
     named = {"endpoint": {**entry["endpoint"], "hostname": "u@h"}}
-    yield bad("hostname that is no authority (AR-01)", dns(named), where, "hostname",
+    yield bad("hostname that is not an authority (AR-01)", dns(named), where, "hostname",
               core="ACK: it does not check")
 
 

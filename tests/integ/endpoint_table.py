@@ -73,7 +73,7 @@ def priority_rows():
     yield good("an empty first priority (CL-06)", assignment(
         locality(), locality(beta, priority=1)))
     yield bad("a locality twice (A27-V02)", assignment(locality(beta), locality()),
-              "endpoints[1]: locality /z/ is there twice")
+              "endpoints[1]: locality /z/ is a duplicate")
     yield good("a locality in two priorities (A27-V02)", assignment(
         locality(beta), locality(endpoint(UNSEEN + "1"), priority=1)))
     yield bad("the nameless locality twice (A27-V02)", assignment(
@@ -101,7 +101,7 @@ def priority_rows():
 
 
 def twice_rows():
-    beta, twice = endpoint(), f"{BACKENDS[BETA]}:{PORT} is there twice"
+    beta, twice = endpoint(), f"{BACKENDS[BETA]}:{PORT} is a duplicate"
     yield bad("an address twice (A27-V04)", of(beta, beta), "endpoints[0]: lb_endpoints[1]", twice)
     yield bad("an address in two priorities (A27-V04)", assignment(
         locality(beta), locality(beta, priority=1)), "endpoints[1]: lb_endpoints[0]", twice)
@@ -132,7 +132,7 @@ def address_rows():
                      ("10.82.02.2", ""), ("10.82.2.2:80", ""), (" 10.82.2.2", ""), ("1::2::3", ""),
                      ("fd00::1%lo", "ACK: it takes zones"),
                      ("[fd00::1]", "ACK: it takes brackets")):
-        yield bad(f'"{ip}" (A27-V05)', of(endpoint(ip)), where, f'"{ip}" is no IP address',
+        yield bad(f'"{ip}" (A27-V05)', of(endpoint(ip)), where, f'"{ip}" is not an IP address',
                   core=core)
     yield bad("port 65536 (A27-V05)", of(endpoint(port=65536)), where, "port 65536")
     yield bad("port 2^32-1 (A27-V05)", of(endpoint(port=U32_MAX)), where, "port 4294967295")
@@ -181,7 +181,7 @@ def endpoint_rows():
         metadata={"filter_metadata": {"envoy.lb": {"hash_key": 7}}})))
     yield good("a host name (AR-01)", of(endpoint(host={"hostname": "b.test:80"})))
     yield bad("a host name that is none (AR-01)", of(endpoint(host={"hostname": "a b"})),
-              FIRST, "endpoint.hostname", '"a b" is no authority',
+              FIRST, "endpoint.hostname", '"a b" is not an authority',
               core="ACK: it sends no request there by that name")
     yield good("a health check (CL-07)", of(endpoint(host={"health_check_config": {
         "port_value": 9, "hostname": "x"}})))

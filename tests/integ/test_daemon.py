@@ -59,7 +59,7 @@ def test_check_prints_what_dpdk_will_be_told(tmp_path):
     done = check(path)
     assert done.returncode == 0, done.stderr
     fine, told = done.stdout.splitlines()
-    assert fine == f"{path}: fine"
+    assert fine == f"{path}: configuration OK"
     words = told.split()
     assert "--no-huge" in words and words[words.index("-m") + 1] == "640", told
     assert "01:00.0" not in told and "--lcores" in words, told

@@ -197,9 +197,9 @@ def test_subscription_that_nobody_has_any_more_is_ended_at_the_upstream(tmp_path
             assert len(second.take().resources) == 1
             serve.wait_log("type=cluster version=0000000000000000 names=2")
             first.close()
-            proxy.wait_log('nobody wants any more cluster \\"green\\"')
+            proxy.wait_log('no client subscribes to cluster \\"green\\"')
             serve.wait_match(r"event=(ack|subscribe) type=cluster version=\S+ names=1 ")
-        proxy.wait_log('nobody wants any more cluster \\"blue\\"')
+        proxy.wait_log('no client subscribes to cluster \\"blue\\"')
         serve.wait_match(r"event=\w+ type=cluster version=\S+ names=0 wildcard=0")
     finally:
         proxy.stop()

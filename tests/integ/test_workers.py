@@ -130,7 +130,7 @@ def test_a_worker_that_stands_still_is_told_and_holds_up_nobody_else(world):
     """TH-72, MC-18: the other one follows the configuration, and this one does when it turns again."""
     bed = world.bed
     with held(worker_thread(bed, 1)):
-        wait_until(lambda: "worker stands still" in bed.daemon.output(), START_TIMEOUT_S, "a line in the log")
+        wait_until(lambda: "worker stalled" in bed.daemon.output(), START_TIMEOUT_S, "a line in the log")
         assert "worker=1 core=1" in bed.daemon.output()
         assert per_worker(bed, "beat_ms")[1] > 1000
         before = per_worker(bed, "snapshot")
@@ -139,7 +139,7 @@ def test_a_worker_that_stands_still_is_told_and_holds_up_nobody_else(world):
         after = per_worker(bed, "snapshot")
         assert after[1] == before[1], (before, after)
     wait_until(lambda: min(per_worker(bed, "snapshot")) >= after[0], START_TIMEOUT_S, "the snapshot of both")
-    wait_until(lambda: "worker turns again" in bed.daemon.output(), START_TIMEOUT_S, "another line in the log")
+    wait_until(lambda: "worker resumed" in bed.daemon.output(), START_TIMEOUT_S, "another line in the log")
     report = bed.run_h2load(requests=2000, clients=16, streams=4)
     assert report.perfect, report
 

@@ -160,7 +160,7 @@ struct loop *loop_new(const struct options *o, const struct plan *plan, struct l
 	}
 	l->options = *o;
 	if (!o->has_seed && getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
-		lb_err_set(reterr, "the kernel gives no random bytes");
+		lb_err_set(reterr, "getrandom() failed");
 		loop_free(l);
 		return NULL;
 	}

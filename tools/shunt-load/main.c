@@ -37,7 +37,7 @@ static int choose_core(const struct options *o, int *ret, struct lb_err *reterr)
 		return lb_err_set(reterr, "sched_getaffinity: %s", strerror(errno));
 	if (o->core >= 0 && (o->core >= CPU_SETSIZE || !CPU_ISSET((int)o->core, &usable)))
 		return lb_err_set(
-			reterr, "--core %d: no CPU that this process may use", (int)o->core);
+			reterr, "--core %d: not a CPU that this process may use", (int)o->core);
 	int last = 0;
 	for (int i = 0; i < CPU_SETSIZE; i++)
 		if (CPU_ISSET(i, &usable))

@@ -176,7 +176,8 @@ static int read_address(
 	uint64_t len;
 	if (ip.len == s.len || !ip_parse_str(ip, &prefix.ip) || !ip_is_v4(&prefix.ip) ||
 		!str_number((struct str){ip.p + ip.len + 1, s.len - ip.len - 1}, 32, &len))
-		return bad(reterr, o, text, "no IPv4 address with a prefix, as 10.0.0.1/24");
+		return bad(reterr, o, text,
+			"not an IPv4 address with a prefix length, as 10.0.0.1/24");
 	if (d->n_addresses == NET_MAX_ADDRESSES)
 		return bad(reterr, o, text, "too many");
 	prefix.len = (uint8_t)len;
@@ -192,7 +193,7 @@ static int read_target(
 	if (ip.len == s.len || !ip_parse_str(ip, &ret->ip) || !ip_is_v4(&ret->ip) ||
 		!str_number((struct str){ip.p + ip.len + 1, s.len - ip.len - 1}, 65535, &port) ||
 		port == 0)
-		return bad(reterr, o, text, "no IPv4 address with a port, as 10.0.0.1:8080");
+		return bad(reterr, o, text, "not an IPv4 address with a port, as 10.0.0.1:8080");
 	ret->port = (uint16_t)port;
 	return 0;
 }
@@ -363,7 +364,7 @@ static error_t take_arg(int key, char *arg, struct argp_state *state)
 		r->to->has_seed |= strcmp(o->name, "seed") == 0;
 		r->result = take(o, arg, r->to, r->reterr);
 	} else if (key == ARGP_KEY_ARG) {
-		r->result = lb_err_set(r->reterr, "%s: what is that?", arg);
+		r->result = lb_err_set(r->reterr, "unexpected argument %s", arg);
 	} else if (key == ARGP_KEY_ERROR && r->result == 0) {
 		r->result = refuse(r, state->argv[state->next - 1]);
 	} else {
@@ -430,7 +431,7 @@ int options_read(int argc, char **argv, struct options *o, struct lb_err *reterr
 		 strcmp(command, "help") == 0)
 		return 1;
 	else
-		return lb_err_set(reterr, "run or echo? (--help tells)");
+		return lb_err_set(reterr, "no command: run or echo (see --help)");
 	int r = read_all(argc - 1, argv + 1, o, reterr);
 	if (r != 0)
 		return r;

@@ -116,7 +116,7 @@ static void say(const struct upstream *up, const char *what, const struct want *
 static void evict(struct want *w)
 {
 	struct upstream *up = w->view.upstream;
-	say(up, "nobody wants any more", w);
+	say(up, "no client subscribes to", w);
 	up->counts.n_idle--;
 	up->counts.n_evicted++;
 	want_free(w);

@@ -279,7 +279,7 @@ static void on_message(void *ctx, const uint8_t *bytes, size_t len)
 		// The server may never say more: without settings the stream is of no use.
 		r->counters.n_undecodable++;
 		if (r->had_response)
-			say(r, "sent what is no response", err.text);
+			say(r, "sent a malformed response", err.text);
 		else
 			lost(r, *err.text ? err.text : "no memory");
 		return;

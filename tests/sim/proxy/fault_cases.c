@@ -122,7 +122,7 @@ static void delayed_requests_have_a_bound(void **state)
 	struct ask *over = ask(w, KIND_ECHO, 100);
 	world_run(w, 100 * MS);
 	assert_reply(over, 14);
-	assert_string_equal(over->message, "too many requests wait");
+	assert_string_equal(over->message, "too many requests are waiting");
 	assert_int_equal(world_ended(w, LB_CAUSE_OVERFLOW), 1);
 	assert_int_equal(world_counter(w, "requests_paused"), 2);
 	assert_int_equal(w->link->clusters[0].queued, 2);

@@ -204,7 +204,7 @@ static void the_last_member_of_a_oneof_counts(void **state)
 	struct bytes pipe = inside(2, NOTHING), socket = ip_address("10.0.0.1", 80);
 	refuse_one(inside(1, inside(1, join(socket, pipe))), "no socket_address");
 	refuse_one(inside(1, inside(1, join(join(socket, pipe), inside(1, number(3, 80))))),
-		"\"\" is no IP address");
+		"\"\" is not an IP address");
 	struct bytes named = join(text(2, "10.0.0.1"), join(number(3, 80), text(4, "http")));
 	refuse_one(inside(1, inside(1, inside(1, named))), "no port_value");
 }

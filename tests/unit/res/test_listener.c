@@ -32,7 +32,7 @@ static void listeners(void **state)
 			"=api_listener: route_config: virtual host \"v\": no domains"},
 		{"CL-02 something else in api_listener",
 			"{'name':'l','apiListener':{'apiListener':" ANY(ROUTER_TYPE, "") "}}",
-			"=api_listener: \"" URL ROUTER_TYPE "\" is no HttpConnectionManager"},
+			"=api_listener: \"" URL ROUTER_TYPE "\" is not an HttpConnectionManager"},
 		{"CL-02 empty api_listener", "{'name':'l','apiListener':{}}",
 			"=api_listener: empty"},
 		{"DM-08 socket listener",

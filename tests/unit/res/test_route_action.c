@@ -108,7 +108,7 @@ static void plugins(void **state)
 			ROUTE_0 "route: cluster_specifier_plugin: \"q\" is not declared"},
 		{"A28-V06 one name twice",
 			PLUGINS(PLUGIN("p", OPTIONAL) "," PLUGIN("p", OPTIONAL), "p"),
-			"=cluster_specifier_plugins[1]: the name \"p\" is there twice"},
+			"=cluster_specifier_plugins[1]: the name \"p\" is a duplicate"},
 		{"A28-V06 no extension", PLUGINS("{'isOptional':true}", "p"),
 			"=cluster_specifier_plugins[0]: no extension"},
 		{"A28-V06 no name", PLUGINS(PLUGIN("", OPTIONAL), "p"),

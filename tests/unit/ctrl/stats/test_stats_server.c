@@ -226,7 +226,7 @@ static void a_file_that_is_no_socket_is_left_alone(void **state)
 	assert_non_null(file);
 	fclose(file);
 	assert_null(stats_server_new(f->base, path, 0640, answer, NULL, &err));
-	assert_non_null(strstr(err.text, "exists and is no socket"));
+	assert_non_null(strstr(err.text, "exists and is not a socket"));
 	assert_int_equal(access(path, F_OK), 0);
 	unlink(path);
 }
