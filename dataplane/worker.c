@@ -140,9 +140,9 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 	return proxy_new(&proxy, &h2, host_tcp(w->host), w->wheel, host_chunks(w->host), w->link);
 }
 
-static void on_heard(void *proxy, const struct ip_addr *ip)
+static void on_neighbor(void *proxy, const struct ip_addr *ip)
 {
-	proxy_heard(proxy, ip);
+	proxy_neighbor(proxy, ip);
 }
 
 static int check(const struct worker_conf *conf, struct lb_err *reterr)
@@ -174,7 +174,7 @@ static int make(struct worker *w, const struct worker_conf *conf, struct lb_err 
 		return lb_err_set(reterr,
 			"workers[%u]: out of memory, or two frontends have one address and port",
 			conf->index);
-	net_set_heard(host_net(w->host), on_heard, w->proxy);
+	net_set_on_neighbor(host_net(w->host), on_neighbor, w->proxy);
 	return 0;
 }
 

@@ -93,10 +93,10 @@ static void tell_if_news(struct net *net, uint32_t port, const struct arp *arp)
 {
 	const struct neigh *n = neigh_find(net, port, arp->sender_ip);
 	bool is_known = n && neigh_has_mac(n) && memcmp(n->eth, arp->sender_mac, ETH_ADDRESS) == 0;
-	if (!net->heard || (is_known && arp->sender_ip != arp->target_ip))
+	if (!net->on_neighbor || (is_known && arp->sender_ip != arp->target_ip))
 		return;
 	struct ip_addr ip = ip_from_v4(arp->sender_ip);
-	net->heard(net->heard_ctx, &ip);
+	net->on_neighbor(net->on_neighbor_ctx, &ip);
 }
 
 // False = nobody on the port's link.

@@ -132,8 +132,8 @@ struct net_open {
 struct net {
 	struct twheel *wheel; // borrowed
 	struct net_tcp tcp; // input NULL = none yet
-	void (*heard)(void *ctx, const struct ip_addr *); // NULL = nobody wants to know
-	void *heard_ctx;
+	void (*on_neighbor)(void *ctx, const struct ip_addr *); // NULL = nobody wants to know
+	void *on_neighbor_ctx;
 	struct net_port ports[NET_MAX_PORTS];
 	uint32_t n_ports;
 	uint32_t n_routes;

@@ -69,10 +69,11 @@ void net_set_tcp(struct net *net, const struct net_tcp *tcp)
 	net->tcp = *tcp;
 }
 
-void net_set_heard(struct net *net, void (*heard)(void *ctx, const struct ip_addr *), void *ctx)
+void net_set_on_neighbor(
+	struct net *net, void (*on_neighbor)(void *ctx, const struct ip_addr *), void *ctx)
 {
-	net->heard = heard;
-	net->heard_ctx = ctx;
+	net->on_neighbor = on_neighbor;
+	net->on_neighbor_ctx = ctx;
 }
 
 static void *io_reserve(void *ctx, const struct tcp_flow *flow, size_t len)

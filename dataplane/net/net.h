@@ -63,7 +63,8 @@ void net_free(struct net *);
 void net_set_tcp(struct net *, const struct net_tcp *);
 // Tells of an address on a link that ARP has just brought (RFC 826), and that was not known to have
 // this MAC, or announces itself (RFC 5227 2.3). Anybody on the link can make it do so, at any rate.
-void net_set_heard(struct net *, void (*heard)(void *ctx, const struct ip_addr *), void *ctx);
+void net_set_on_neighbor(
+	struct net *, void (*on_neighbor)(void *ctx, const struct ip_addr *), void *ctx);
 // io for tcp_stack_new(): routes by destination (on-link prefixes, then the gateway), resolves the
 // neighbour (holding a few frames meanwhile), fills IP and Ethernet headers. Its reserve() says
 // NULL for want of a device's buffer only; what cannot be sent to this one destination is lost.

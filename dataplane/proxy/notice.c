@@ -89,7 +89,7 @@ static bool tell_if_room(struct proxy *p, const struct lb_event *e)
 #define NEIGHBOR_NS NS_PER_SECOND
 #define NEIGHBOR_MAX 100 // in this time
 
-void proxy_notice_heard(struct proxy *p, const struct ip_addr *ip)
+void proxy_notice_neighbor(struct proxy *p, const struct ip_addr *ip)
 {
 	struct proxy_notices *n = &p->notices;
 	if (p->now_ns - n->neighbors_since_ns >= NEIGHBOR_NS) {

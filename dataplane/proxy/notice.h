@@ -56,7 +56,7 @@ struct proxy_notice_to {
 void proxy_notice_report(
 	struct proxy *, const struct proxy_notice_to *, const struct field *, size_t n_fields);
 // A host is there on a link: told at once, or not at all.
-void proxy_notice_heard(struct proxy *, const struct ip_addr *);
+void proxy_notice_neighbor(struct proxy *, const struct ip_addr *);
 // Writes what the ring takes. False = it is full.
 bool proxy_notice_tell(struct proxy *);
 static inline bool proxy_notice_tell_all(struct proxy *p, const struct proxy_notices *n)

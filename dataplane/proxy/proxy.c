@@ -152,9 +152,9 @@ void proxy_command(struct proxy *p, const struct lb_command *c)
 	}
 }
 
-void proxy_heard(struct proxy *p, const struct ip_addr *ip)
+void proxy_neighbor(struct proxy *p, const struct ip_addr *ip)
 {
-	proxy_notice_heard(p, ip);
+	proxy_notice_neighbor(p, ip);
 }
 
 static void ask_for_a_turn(struct proxy *p)

@@ -35,9 +35,9 @@ void proxy_free(struct proxy *);
 void proxy_begin_turn(struct proxy *, const struct lb_snapshot *, uint64_t now_ns);
 // One command of the control thread (lb/pick/link.h); outcomes go to the link's event ring.
 void proxy_command(struct proxy *, const struct lb_command *);
-// A host is there on a link (net_set_heard); the control thread hears of no more than a hundred a
-// second.
-void proxy_heard(struct proxy *, const struct ip_addr *);
+// A host is there on a link (net_set_on_neighbor); the control thread hears of no more than a
+// hundred a second.
+void proxy_neighbor(struct proxy *, const struct ip_addr *);
 // Pumps every connection that something happened to, once, and forgets the snapshot. Call before
 // tcp_stack_flush().
 void proxy_end_turn(struct proxy *);

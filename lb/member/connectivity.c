@@ -202,7 +202,7 @@ uint32_t lb_connectivity_heard(struct lb_connectivity *c, const struct ip_addr *
 
 // Anybody on a link can make news. To look for a host's endpoints takes some 5 ns an id: it may
 // take a hundredth of this thread's time, and what comes beyond that is forgotten.
-static void on_heard(struct lb_connectivity *c, const struct ip_addr *ip)
+static void on_neighbor(struct lb_connectivity *c, const struct ip_addr *ip)
 {
 	uint64_t now_ns = twheel_now(c->env.wheel);
 	if (c->heard_ns < now_ns)
@@ -230,7 +230,7 @@ uint32_t lb_connectivity_retry(struct lb_connectivity *c, const struct ip_port *
 void lb_connectivity_event(struct lb_connectivity *c, uint32_t worker, const struct lb_event *event)
 {
 	if (event->kind == LB_EVENT_NEIGHBOR) {
-		on_heard(c, &event->neighbor);
+		on_neighbor(c, &event->neighbor);
 		return;
 	}
 	struct lb_endpoint *e = lb_endpoint_find(c->endpoints, event->endpoint_id);

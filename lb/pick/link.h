@@ -152,8 +152,8 @@ struct lb_link {
 };
 
 // Room of the rings. A writer that finds its ring full keeps the item and tries again in its next
-// turn: neither commands nor events may be lost, but for METRIC and HEARD, which are written only
-// while more than half of the ring is free: whatever hosts say, the others have room.
+// turn: neither commands nor events may be lost, but for METRIC and NEIGHBOR, which are written
+// only while more than half of the ring is free: whatever hosts say, the others have room.
 #define LB_LINK_COMMANDS 16384
 #define LB_LINK_EVENTS 16384
 

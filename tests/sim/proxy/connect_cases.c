@@ -158,7 +158,7 @@ static void no_more_than_a_hundred_hosts_a_second_are_told_of(void **state)
 	const struct ip_addr ip = wire_address(HOST_BACKENDS, 9);
 	w->control.n_events = 0;
 	for (int i = 0; i < 5000; i++) {
-		proxy_heard(w->proxy, &ip);
+		proxy_neighbor(w->proxy, &ip);
 		if (i % 10 == 0)
 			world_run(w, 10 * MS);
 	}

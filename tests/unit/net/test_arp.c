@@ -74,7 +74,7 @@ struct ears {
 	uint32_t n, last;
 };
 
-static void on_heard(void *ctx, const struct ip_addr *ip)
+static void on_neighbor(void *ctx, const struct ip_addr *ip)
 {
 	struct ears *e = ctx;
 	e->n++;
@@ -87,7 +87,7 @@ static void host_that_turns_up_is_told_of(void **state)
 {
 	struct world *w = *state;
 	struct ears e = {0};
-	net_set_heard(w->net, on_heard, &e);
+	net_set_on_neighbor(w->net, on_neighbor, &e);
 	world_arp_in(w, 0, &(struct arp_text){1, peer_mac, PEER, PEER});
 	assert_int_equal(e.n, 1);
 	assert_int_equal(e.last, PEER);
@@ -108,7 +108,7 @@ static void host_that_turns_up_is_told_of(void **state)
 	world_resolve(w, 0, IP(10, 0, 0, 20), other_mac);
 	assert_int_equal(e.n, 6);
 	assert_int_equal(e.last, IP(10, 0, 0, 20));
-	net_set_heard(w->net, NULL, NULL);
+	net_set_on_neighbor(w->net, NULL, NULL);
 }
 
 // NET-15
