@@ -417,8 +417,9 @@ void control_plane_stop(struct control_plane *p)
 	status_server_free(p->status);
 	stats_server_free(p->stats);
 	show_free(p->show);
-	frontends_free(p->frontends);
-	p->frontends = NULL;
+	struct frontends *frontends = p->frontends;
+	p->frontends = NULL; // a tree that asks for addresses while they go finds none
+	frontends_free(frontends);
 	xds_federation_free(p->xds);
 	if (p->dns)
 		p->dns->ops->free(p->dns);
