@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fast path of nearly every segment (Van Jacobson's header prediction): the next one in order,
 // on a connection on which nothing rare is going on, with nothing but an acknowledgement and data.
-// Everything else goes the slow path (input.c, ack.c, recv.c, output.c), which is the reference:
+// Everything else takes the slow path (input.c, ack.c, recv.c, output.c), which is the reference:
 // what is here must do exactly what it would do, and tests/sim/tcp and tests/fuzz compare the two.
 #include "dataplane/tcp/build.h"
 #include "dataplane/tcp/tcp_internal.h"

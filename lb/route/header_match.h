@@ -43,7 +43,7 @@ int lb_header_matchers_add(
 	struct lb_header_matchers *, const struct lb_header_match_conf *, struct lb_err *reterr);
 uint32_t lb_header_matchers_count(const struct lb_header_matchers *);
 size_t lb_header_matchers_size(const struct lb_header_matchers *); // bytes, without regex sets
-// What matching needs of a table_scratch, added to *ret.
+// What matching needs of a table scratch, added to *ret.
 void lb_header_matchers_needs(const struct lb_header_matchers *, struct lb_table_scratch_size *ret);
 // The next set they use, from *at = 0 on; NULL = no more.
 struct lb_regex_set *lb_header_matchers_next_set(const struct lb_header_matchers *, uint32_t *at);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lookups in one route table write to, a table_scratch for each thread: as large as the
+// What lookups in one route table write to, a table scratch for each thread: as large as the
 // table's largest virtual host needs, so that a lookup allocates nothing and has no limit of its
 // own.
-// Thread: made on ctrl; a table_scratch is its thread's.
+// Thread: made on ctrl; a table scratch is its thread's.
 #pragma once
 
 #include "lb/base/str.h"
@@ -40,5 +40,5 @@ struct lb_table_scratch {
 
 struct lb_table_scratch_size lb_table_scratch_size_max(
 	struct lb_table_scratch_size, struct lb_table_scratch_size);
-// n table_scratches that share no cache line. free() frees them all. NULL = no memory.
+// n table scratches that share no cache line. free() frees them all. NULL = no memory.
 struct lb_table_scratch **lb_table_scratches_new(uint32_t n, const struct lb_table_scratch_size *);

@@ -4,7 +4,7 @@
 // regexes hang at the prefix that all subjects of their set start with. Every key begins an
 // ascending list of routes, and the lists that a path selects are merged. What decides the common
 // case lies with the key: its smallest route, and what that does if its path is all it asks for.
-// Thread: built on ctrl; searched anywhere. Pure but for the table_scratch.
+// Thread: built on ctrl; searched anywhere. Pure but for the table scratch.
 #pragma once
 
 #include "lb/route/action.h"

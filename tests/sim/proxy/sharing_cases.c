@@ -150,9 +150,10 @@ static uint32_t *common_line(const struct world *w, const uint8_t *line)
 	return NULL;
 }
 
-// What lookups of this worker write to (lb/route/lane.h): its own of some lanes in one block, which
-// begins with where they are, that of the control thread last.
-static bool is_own_lane(const uint8_t *then, const uint8_t *now, size_t size, const uint8_t *line)
+// What lookups of this worker write to (lb/route/table_scratch.h): its own of some in one block,
+// which begins with where they are, that of the control thread last.
+static bool is_own_table_scratch(
+	const uint8_t *then, const uint8_t *now, size_t size, const uint8_t *line)
 {
 	const uint8_t *lanes[2];
 	if (size < sizeof(lanes) + 2 * CACHELINE_SIZE)
@@ -176,7 +177,7 @@ static void compare_block(
 		uint32_t *counts = common_line(w, line);
 		if (counts) {
 			++*counts;
-		} else if (!is_own_lane(then, now, size, line)) {
+		} else if (!is_own_table_scratch(then, now, size, line)) {
 			print_error("line %td of %p, %zu bytes\n", (line - first) / CACHELINE_SIZE,
 				now, size);
 			watch.n_bad++;
@@ -356,8 +357,8 @@ static void request_allocates_nothing(void **state)
 	stop(w);
 }
 
-// The blocks that a worker writes in every turn begin lines of their own (lines.h ends them so),
-// and what all workers write lies apart from what each request reads.
+// The blocks that a worker writes in every turn begin lines of their own (cacheline.h ends them
+// so), and what all workers write lies apart from what each request reads.
 static void blocks_of_one_writer_begin_lines(void **state)
 {
 	struct world *w = watched_world();
