@@ -308,7 +308,7 @@ static struct proxy_reply reply_to_end(const struct proxy_upstream_end *end)
 	else if (end->cause == LB_CAUSE_UPSTREAM_TOO_LARGE)
 		reply.text = STR("the backend's response header or trailers are too large");
 	if (end->reach == PROXY_REACH_UNREAD)
-		reply.text = STR("the backend left without it");
+		reply.text = STR("the backend left before it processed the request");
 	return reply;
 }
 

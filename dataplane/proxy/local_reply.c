@@ -40,7 +40,7 @@ struct proxy_reply proxy_reply_for_reset(enum h2_error code)
 		break;
 	case H2_ENHANCE_YOUR_CALM:
 		r.grpc_status = GRPC_RESOURCE_EXHAUSTED;
-		r.text = STR("the backend is overwhelmed");
+		r.text = STR("the backend asks for less (ENHANCE_YOUR_CALM)");
 		break;
 	case H2_INADEQUATE_SECURITY:
 		r.grpc_status = GRPC_PERMISSION_DENIED;

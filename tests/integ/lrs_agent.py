@@ -24,7 +24,7 @@ from google.protobuf import duration_pb2
 import agent
 
 LRS_METHOD = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats"
-WISH = lrs_pb2.LoadStatsResponse(
+SETTINGS = lrs_pb2.LoadStatsResponse(
     send_all_clusters=True, load_reporting_interval=duration_pb2.Duration(seconds=1))
 FIELDS = ("cpu_utilization", "mem_utilization", "application_utilization")
 
@@ -79,7 +79,7 @@ class Server:
         with self.lock:
             self.live.append(context)
         threading.Thread(target=self.read, args=(requests,), daemon=True).start()
-        yield WISH.SerializeToString()
+        yield SETTINGS.SerializeToString()
         over.get()
         with self.lock:
             self.live.remove(context)

@@ -135,7 +135,7 @@ def test_signals_that_are_not_to_stop_cut_nobody(make_world):
     wait_until(lambda: "ready" in calls.output(), 10, "open streams")
     for number in HARMLESS:
         bed.daemon.signal(number)
-    said = ("nothing to do", "opened again", "name=SIGUSR2")
+    said = ("nothing to do", "reopened", "name=SIGUSR2")
     wait_until(lambda: all(text in bed.daemon.output() for text in said), 5, "a line for each")
     assert all(s["complete"] and s["code"] == 0 for s in bed.calls_result(calls))
     assert bed.daemon.alive()
@@ -172,7 +172,7 @@ def test_sigusr1_opens_the_log_again(make_world):
     bed.daemon.log_path.rename(moved)
     bed.daemon.signal(signal.SIGUSR1)
     wait_until(bed.daemon.log_path.exists, 5, "a new log")
-    wait_until(lambda: "opened again" in bed.daemon.output(), 5, "a line in it")
+    wait_until(lambda: "reopened" in bed.daemon.output(), 5, "a line in it")
     assert "ready" in moved.read_text() and "ready" not in bed.daemon.output()
 
 
@@ -188,7 +188,7 @@ def test_signals_at_the_start_are_kept_until_it_runs(make_world):
     for number in HARMLESS:
         daemon.signal(number)
     bed.wait_for_daemon()
-    said = ("nothing to do", "opened again", "name=SIGUSR2")
+    said = ("nothing to do", "reopened", "name=SIGUSR2")
     wait_until(lambda: all(text in daemon.output() for text in said), 5, "a line for each")
     assert bed.run_h2load(requests=200).perfect
 

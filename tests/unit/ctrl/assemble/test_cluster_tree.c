@@ -265,7 +265,7 @@ static void endpoints_that_wait_are_connected_to_when_operators_say_so(void **st
 	}
 	assert_true(shows(w, "reconnect blue/10.0.0.1:80 json", "error: no cluster 'blue', try"));
 	assert_true(shows(w, "reconnect web/x", "error: cluster 'web' has no endpoint 'x', try"));
-	assert_true(shows(w, "reconnect web blue", "error: 'blue' is too much"));
+	assert_true(shows(w, "reconnect web blue", "error: unexpected argument 'blue'"));
 }
 
 // A75-G06, A75-G08: the variable turns it.
@@ -325,7 +325,7 @@ static void the_tree_is_shown_in_the_order_of_its_layers(void **state)
 	free(text);
 	assert_true(shows(w, "show tree", "max_requests=1024  in_flight=0"));
 	assert_true(shows(w, "show tree blue", "no cluster 'blue'"));
-	assert_true(shows(w, "show tree web blue", "'blue' is too much"));
+	assert_true(shows(w, "show tree web blue", "unexpected argument 'blue'"));
 }
 
 static json_t *endpoint_row(struct world *w, size_t i)

@@ -223,7 +223,7 @@ static void a_log_that_is_no_file_stays(void **state)
 	dup2(before, STDERR_FILENO);
 	assert_false(opened);
 	assert_true(read(pipes[0], text, sizeof(text) - 1) > 0);
-	assert_non_null(strstr(text, "there is nothing to open again"));
+	assert_non_null(strstr(text, "nothing to reopen"));
 	close(before);
 	close(pipes[0]);
 	close(pipes[1]);

@@ -85,7 +85,7 @@ static void words_that_make_no_request_are_refused(void **state)
 	static const char *const bad[][2] = {{"--path|/", "--authority"},
 		{"--authority|a", "--path"}, {"--authority", "--authority needs a value"},
 		{"-H", "-H needs a value"}, {"-H|novalue", "NAME: VALUE"},
-		{"-H|:path: /", "NAME: VALUE"}, {"what", "'what' is no option"},
+		{"-H|:path: /", "NAME: VALUE"}, {"what", "'what' is not an option"},
 		{"--authority|a|--path|/|--grpc|--http", "--grpc and --http"},
 		{"--authority|a|--path|/|--http|-H|content-type: application/grpc",
 			"content-type says otherwise"},

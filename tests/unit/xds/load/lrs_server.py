@@ -9,7 +9,7 @@ import threading
 import grpc
 
 METHOD = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats"
-WISH = bytes([0x12, 2, 0x08, 1, 0x20, 1])  # load_reporting_interval 1 s, send_all_clusters
+SETTINGS = bytes([0x12, 2, 0x08, 1, 0x20, 1])  # load_reporting_interval 1 s, send_all_clusters
 
 streams = []
 
@@ -18,7 +18,7 @@ def serve(requests, context):
     streams.append(context)
     first = len(streams) == 1
     print("hello", next(requests).hex(), flush=True)
-    yield WISH
+    yield SETTINGS
     for message in requests:
         print("report", message.hex(), flush=True)
         if first:
