@@ -78,7 +78,7 @@ def priority_rows():
         locality(beta), locality(endpoint(UNSEEN + "1"), priority=1)))
     yield bad("the nameless locality twice (A27-V02)", assignment(
         {"locality": {}, "load_balancing_weight": 1, "lb_endpoints": [beta]},
-        {"locality": {"region": ""}, "load_balancing_weight": 1}), "endpoints[1]", "twice")
+        {"locality": {"region": ""}, "load_balancing_weight": 1}), "endpoints[1]", "duplicate")
     yield good("localities without weight, twice (CL-05)", assignment(
         locality(beta), locality(weight=0), locality(weight=0)))
     yield good("weights that add up to 2^32-1 (A27-V03)", assignment(

@@ -69,10 +69,10 @@ def chain_rows():
     yield good("unknown optional filter first (FLT-02)", filters(optional, ROUTER_FILTER))
     yield bad("unknown filter (FLT-02)", filters(unknown, ROUTER_FILTER), "unknown", "Buffer")
     yield bad("two filters of one name (FLT-01)", filters(FAULTS, FAULTS, ROUTER_FILTER), where,
-              "fault", "twice")
+              "fault", "duplicate")
     yield bad("two filters of one name, one left out (FLT-01)",
               filters(FAULTS, {**optional, "name": "fault"}, ROUTER_FILTER), where, "fault",
-              "twice")
+              "duplicate")
     yield bad("filter without a name (FLT-01)", filters({**FAULTS, "name": ""}, ROUTER_FILTER),
               where)
     yield bad("filter without a config (FLT-02)", filters({"name": "f"}, ROUTER_FILTER), "f",
