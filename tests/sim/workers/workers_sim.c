@@ -22,6 +22,7 @@
 
 #define N_WORKERS 3
 #define N_CLIENTS 96
+#define PORTS_EACH 512 // a client draws one of them
 #define N_ROUNDS 40 // messages of one client
 #define MESSAGE_LEN 600
 #define RING_FRAMES 8192
@@ -408,6 +409,10 @@ static void make_outside(struct world *w)
 	struct tcp_flow flow = {.local = outside, .remote = ip_from_v4(VIP), .remote_port = 80};
 	for (uint32_t i = 0; i < N_CLIENTS; i++) {
 		struct client *c = &w->clients[i];
+		// Ports in a row differ in few bits, and by a linear hash with a key of chance all of
+		// them can miss a worker; a crowd of clients has ports from everywhere.
+		flow.local_port =
+			(uint16_t)(8192 + PORTS_EACH * i + rand_below(&w->rand, PORTS_EACH));
 		*c = (struct client){.world = w, .number = i};
 		c->conn = tcp_connect(w->outside.tcp, &flow, 20000000000, &asker_ops, c);
 		CHECK(c->conn);
