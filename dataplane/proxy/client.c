@@ -132,7 +132,7 @@ static void stuck_fire(struct twheel_timer *t)
 {
 	struct proxy_client *c = (struct proxy_client *)proxy_conn_of_timer(t);
 	if (proxy_conn_stuck(&c->conn)) {
-		proxy_count(c->conn.proxy, PROXY_CLIENTS_STUCK);
+		proxy_count(c->conn.proxy, PROXY_CLIENTS_STALLED);
 		proxy_client_abort(c);
 	} else if (tcp_conn_sendq(c->conn.tcp)->len) {
 		proxy_conn_arm(&c->conn, stuck_fire, PROXY_STUCK_NS);
@@ -169,7 +169,7 @@ static void window_fire(struct twheel_timer *t)
 	uint64_t since;
 	while ((s = h2_conn_waiting(c->conn.h2, &since)) &&
 		twheel_now(p->wheel) >= since + PROXY_STUCK_NS) {
-		proxy_count(p, PROXY_STREAMS_STUCK);
+		proxy_count(p, PROXY_STREAMS_STALLED);
 		reset_stuck(s);
 	}
 	proxy_conn_touch(&c->conn);

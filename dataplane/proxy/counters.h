@@ -8,8 +8,8 @@ enum proxy_counter {
 	PROXY_CLIENTS_SILENT, // no SETTINGS within the time for it
 	PROXY_CLIENTS_IN_HEADER, // no end of a header block within the time for it
 	PROXY_CLIENTS_DRAINED, // told to go, since their listener became another one
-	PROXY_CLIENTS_STUCK, // took no byte of its output within the time for it
-	PROXY_STREAMS_STUCK, // the client gave them no window within the time for it
+	PROXY_CLIENTS_STALLED, // took no byte of its output within the time for it
+	PROXY_STREAMS_STALLED, // the client gave them no window within the time for it
 	PROXY_REPLIES, // made here, for want of a backend's
 	PROXY_TRANSPARENT_RETRIES, // the backend surely did nothing with the request
 	PROXY_TRANSPARENT_EXHAUSTED, // likewise, and not made: it was the last attempt
@@ -18,7 +18,7 @@ enum proxy_counter {
 	// Retries that the policy wanted and that were not made:
 	PROXY_RETRIES_EXHAUSTED, // it was the last attempt
 	PROXY_RETRIES_FORBIDDEN, // the backend said so
-	PROXY_RETRIES_UNKEPT, // too much of the request's body was sent already
+	PROXY_RETRIES_ABANDONED, // too much of the request's body was sent already
 	PROXY_RETRIES_OVERFLOW, // as many requests wait as may
 	// Deadlines that passed, by what the request did then:
 	PROXY_DEADLINES_PAUSED, // waited for a delay or a backoff to end

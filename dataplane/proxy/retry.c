@@ -116,7 +116,7 @@ bool proxy_retry_status(struct proxy_request *r, int grpc_status, const struct h
 	if (!policy->statuses || !r->is_grpc || p->freeing || !lb_retry_covers(policy, grpc_status))
 		return false;
 	if (!proxy_replay_stored(&r->replay)) {
-		proxy_count(p, PROXY_RETRIES_UNKEPT);
+		proxy_count(p, PROXY_RETRIES_ABANDONED);
 		return false;
 	}
 	if (r->n_failed + 1 >= policy->max_attempts) {

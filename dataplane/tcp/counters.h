@@ -42,7 +42,7 @@ enum tcp_counter {
 	TCP_DROP_PORT, // zero, or sent to itself
 	TCP_DROP_FLAGS,
 	TCP_DROP_OPTIONS,
-	TCP_DROP_NOWHERE, // no connection and no listener: answered by RST
+	TCP_DROP_NO_CONNECTION, // no connection and no listener: answered by RST
 	TCP_DROP_STRAY_RST, // RST to no connection
 	TCP_DROP_CONNS_FULL,
 	TCP_DROP_TIME_WAIT, // anything but a new connection

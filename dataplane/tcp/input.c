@@ -77,7 +77,7 @@ static void input_without_conn(
 	} else if (seg->flags & TCP_RST) {
 		tcp_count(s, TCP_DROP_STRAY_RST);
 	} else if (tw || !tcp_listener_cookie(s, flow, hash, seg)) {
-		tcp_count(s, TCP_DROP_NOWHERE);
+		tcp_count(s, TCP_DROP_NO_CONNECTION);
 		tcp_output_rst_reply(s, flow, seg);
 	}
 }

@@ -106,7 +106,7 @@ static void rt_06_a_full_replay_buffer_commits(void **state)
 	assert_reply(over, 14);
 	assert_int_equal(seen(w, over)->n, 1);
 	assert_ok(w, trailers);
-	assert_int_equal(world_counter(w, "retries_unkept"), 1);
+	assert_int_equal(world_counter(w, "retries_abandoned"), 1);
 	world_free(w);
 }
 

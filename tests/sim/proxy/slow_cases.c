@@ -139,7 +139,7 @@ static void a_client_that_never_reads_is_let_go(void **state)
 	assert_false(w->clients[0].over);
 	world_run(w, 50 * SECOND);
 	assert_true(w->clients[0].over);
-	assert_int_equal(world_counter(w, "clients_stuck"), 1);
+	assert_int_equal(world_counter(w, "clients_stalled"), 1);
 	assert_int_equal(world_counter(w, "clients"), 0);
 	world_free(w);
 }
@@ -156,7 +156,7 @@ static void a_busy_client_is_never_taken_for_stuck(void **state)
 		finish(w);
 		assert_ok(w, a);
 	}
-	assert_int_equal(world_counter(w, "clients_stuck"), 0);
+	assert_int_equal(world_counter(w, "clients_stalled"), 0);
 	assert_false(w->clients[0].over);
 	world_free(w);
 }
@@ -192,14 +192,14 @@ static void a_client_that_gives_no_window_stops_nobody(void **state)
 		world_run(w, SECOND);
 		assert_ok(w, other);
 	}
-	assert_int_equal(world_counter(w, "streams_stuck"), 0);
+	assert_int_equal(world_counter(w, "streams_stalled"), 0);
 	world_run(w, 10 * SECOND);
 	for (int i = 0; i < 40; i++) {
 		assert_true(slow[i]->closed && slow[i]->by_peer && !slow[i]->got_end);
 		assert_int_equal(slow[i]->code, H2_CANCEL);
 	}
 	assert_int_equal(world_ended(w, LB_CAUSE_TIMEOUT), 40);
-	assert_int_equal(world_counter(w, "streams_stuck"), 40);
+	assert_int_equal(world_counter(w, "streams_stalled"), 40);
 	assert_int_equal(w->link->endpoints[0].active, 0);
 	assert_int_equal(world_chunks_used(w), 0);
 	assert_false(w->clients[0].over);
@@ -219,7 +219,7 @@ static void a_client_that_gives_window_now_and_then_is_served(void **state)
 	}
 	finish(w);
 	assert_ok(w, a);
-	assert_int_equal(world_counter(w, "streams_stuck"), 0);
+	assert_int_equal(world_counter(w, "streams_stalled"), 0);
 	world_free(w);
 }
 

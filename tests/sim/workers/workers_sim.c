@@ -409,8 +409,8 @@ static void make_outside(struct world *w)
 	struct tcp_flow flow = {.local = outside, .remote = ip_from_v4(VIP), .remote_port = 80};
 	for (uint32_t i = 0; i < N_CLIENTS; i++) {
 		struct client *c = &w->clients[i];
-		// Ports in a row differ in few bits, and by a linear hash with a key of chance all of
-		// them can miss a worker; a crowd of clients has ports from everywhere.
+		// Ports in a row differ in few bits, and by a linear hash with a key of chance all
+		// of them can miss a worker; a crowd of clients has ports from everywhere.
 		flow.local_port =
 			(uint16_t)(8192 + PORTS_EACH * i + rand_below(&w->rand, PORTS_EACH));
 		*c = (struct client){.world = w, .number = i};
@@ -453,7 +453,7 @@ static void check(const struct world *w)
 		const struct worker *one = &w->workers[i];
 		CHECK(one->n_accepted > N_CLIENTS / N_WORKERS / 4); // none is idle
 		n_accepted += one->n_accepted;
-		CHECK(host_count(&one->host, "drop_nowhere") == 0);
+		CHECK(host_count(&one->host, "drop_no_connection") == 0);
 		CHECK(host_count(&one->host, "rsts_out") == 0);
 	}
 	CHECK(n_accepted == N_CLIENTS);

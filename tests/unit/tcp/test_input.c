@@ -69,7 +69,7 @@ static void a_segment_to_nowhere_is_reset_in_kind(void **state)
 	assert_int_equal(rig_out()->ack, 9);
 	IN(.flags = RST, .seq = 5, .to = 81);
 	NO_OUT();
-	assert_int_equal(rig_count(TCP_DROP_NOWHERE), 3);
+	assert_int_equal(rig_count(TCP_DROP_NO_CONNECTION), 3);
 	assert_int_equal(rig_count(TCP_DROP_STRAY_RST), 1);
 }
 
