@@ -95,7 +95,7 @@ static void sack_news(struct tcp_conn *c)
 		tcp_rtx_start(c);
 	duplicate(c);
 	if (!c->in_recovery &&
-		c->has_board) // RFC 8985 6.2: a quarter of a round trip is reordering
+		c->has_scoreboard) // RFC 8985 6.2: a quarter of a round trip is reordering
 		tcp_timer_set(c, TCP_TIMER_REORDER,
 			tcp_now(c->stack) + c->srtt_ns / 4 + TWHEEL_NS_PER_TICK);
 }
@@ -103,9 +103,9 @@ static void sack_news(struct tcp_conn *c)
 // All was sent in order before the highest reported block, so that time alone tells.
 void tcp_ack_late(struct tcp_conn *c)
 {
-	if (!c->has_board || c->in_recovery || !seq_lt(c->recover, c->snd_una))
+	if (!c->has_scoreboard || c->in_recovery || !seq_lt(c->recover, c->snd_una))
 		return;
-	c->lost_below = c->board->blocks[c->board->n - 1].end;
+	c->lost_below = c->scoreboard->blocks[c->scoreboard->n - 1].end;
 	enter_recovery(c);
 	tcp_conn_mark_dirty(c);
 }

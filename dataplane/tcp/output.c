@@ -161,7 +161,7 @@ static bool next_piece(struct tcp_conn *c, uint32_t *ret_len, bool *ret_fin)
 {
 	uint32_t gap = UINT32_MAX;
 	c->cwnd_limited = false;
-	if (c->has_board && seq_lt(c->snd_nxt, c->snd_max)) // resending after a timeout
+	if (c->has_scoreboard && seq_lt(c->snd_nxt, c->snd_max)) // resending after a timeout
 		c->snd_nxt = tcp_sack_gap(c, c->snd_nxt, &gap);
 	if (!tcp_output_pending(c))
 		return false;

@@ -8,7 +8,7 @@
 #define DUP_THRESHOLD 3
 
 // Puts [start, end) in, joined with what it touches. False = nothing new, or no room.
-static bool insert(struct tcp_board *b, uint32_t start, uint32_t end)
+static bool insert(struct tcp_scoreboard *b, uint32_t start, uint32_t end)
 {
 	uint32_t first = 0;
 	while (first < b->n && seq_lt(b->blocks[first].end, start))
@@ -46,28 +46,28 @@ bool tcp_sack_update(struct tcp_conn *c, const struct tcp_opts *o)
 		// Not what we sent and miss: old, a report of duplicates (RFC 2883), or made up.
 		if (!seq_lt(start, end) || !seq_lt(c->snd_una, start) || seq_lt(c->snd_max, end))
 			continue;
-		if (!c->board) {
-			c->board = pool_take(&c->stack->boards);
-			if (!c->board)
+		if (!c->scoreboard) {
+			c->scoreboard = pool_take(&c->stack->scoreboards);
+			if (!c->scoreboard)
 				return news;
-			c->board->n = 0;
-			c->has_board = true;
+			c->scoreboard->n = 0;
+			c->has_scoreboard = true;
 		}
-		news |= insert(c->board, start, end);
+		news |= insert(c->scoreboard, start, end);
 	}
 	return news;
 }
 
 void tcp_sack_clear(struct tcp_conn *c)
 {
-	pool_put(&c->stack->boards, c->board);
-	c->board = NULL;
-	c->has_board = false;
+	pool_put(&c->stack->scoreboards, c->scoreboard);
+	c->scoreboard = NULL;
+	c->has_scoreboard = false;
 }
 
 void tcp_sack_acked(struct tcp_conn *c)
 {
-	struct tcp_board *b = c->board;
+	struct tcp_scoreboard *b = c->scoreboard;
 	if (!b)
 		return;
 	uint32_t n = 0;
@@ -85,7 +85,7 @@ void tcp_sack_acked(struct tcp_conn *c)
 // counts against a hole only grows with the distance.
 static uint32_t n_lost_holes(const struct tcp_conn *c)
 {
-	const struct tcp_board *b = c->board;
+	const struct tcp_scoreboard *b = c->scoreboard;
 	uint32_t above = 0;
 	for (uint32_t i = b->n; i-- > 0;) {
 		above += b->blocks[i].end - b->blocks[i].start;
@@ -98,7 +98,7 @@ static uint32_t n_lost_holes(const struct tcp_conn *c)
 
 bool tcp_sack_oldest_lost(const struct tcp_conn *c)
 {
-	return c->board && n_lost_holes(c) > 0;
+	return c->scoreboard && n_lost_holes(c) > 0;
 }
 
 bool tcp_sack_has(const struct tcp_conn *c, uint32_t seq)
@@ -118,8 +118,8 @@ static uint32_t part_below(uint32_t start, uint32_t end, uint32_t seq)
 uint32_t tcp_sack_below(const struct tcp_conn *c, uint32_t seq)
 {
 	uint32_t n = 0;
-	for (uint32_t i = 0; c->board && i < c->board->n; i++)
-		n += part_below(c->board->blocks[i].start, c->board->blocks[i].end, seq);
+	for (uint32_t i = 0; c->scoreboard && i < c->scoreboard->n; i++)
+		n += part_below(c->scoreboard->blocks[i].start, c->scoreboard->blocks[i].end, seq);
 	return n;
 }
 
@@ -127,13 +127,14 @@ uint32_t tcp_sack_below(const struct tcp_conn *c, uint32_t seq)
 uint32_t tcp_sack_pipe(const struct tcp_conn *c)
 {
 	uint32_t at = c->snd_una, pipe = 0;
-	uint32_t n = c->board ? c->board->n : 0, n_lost = c->board ? n_lost_holes(c) : 0;
+	uint32_t n = c->scoreboard ? c->scoreboard->n : 0,
+		 n_lost = c->scoreboard ? n_lost_holes(c) : 0;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t end = c->board->blocks[i].start;
+		uint32_t end = c->scoreboard->blocks[i].start;
 		if (i >= n_lost)
 			pipe += end - at;
 		pipe += part_below(at, end, c->high_rxt);
-		at = c->board->blocks[i].end;
+		at = c->scoreboard->blocks[i].end;
 	}
 	return pipe + (c->snd_max - at) + part_below(at, c->snd_max, c->high_rxt);
 }
@@ -142,26 +143,26 @@ uint32_t tcp_sack_pipe(const struct tcp_conn *c)
 bool tcp_sack_next(const struct tcp_conn *c, bool lost_only, uint32_t *ret_seq, uint32_t *ret_len)
 {
 	uint32_t at = c->snd_una;
-	uint32_t n = !c->board ? 0 : lost_only ? n_lost_holes(c) : c->board->n;
+	uint32_t n = !c->scoreboard ? 0 : lost_only ? n_lost_holes(c) : c->scoreboard->n;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t end = c->board->blocks[i].start;
+		uint32_t end = c->scoreboard->blocks[i].start;
 		uint32_t seq = seq_lt(at, c->high_rxt) ? c->high_rxt : at;
 		if (seq_lt(seq, end)) {
 			*ret_seq = seq;
 			*ret_len = min_u32(end - seq, c->mss);
 			return true;
 		}
-		at = c->board->blocks[i].end;
+		at = c->scoreboard->blocks[i].end;
 	}
 	return false;
 }
 
 uint32_t tcp_sack_gap(const struct tcp_conn *c, uint32_t seq, uint32_t *ret_len)
 {
-	uint32_t n = c->board ? c->board->n : 0;
+	uint32_t n = c->scoreboard ? c->scoreboard->n : 0;
 	*ret_len = UINT32_MAX;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct tcp_sack_block *b = &c->board->blocks[i];
+		const struct tcp_sack_block *b = &c->scoreboard->blocks[i];
 		if (seq_lt(seq, b->start)) {
 			*ret_len = b->start - seq;
 			break;

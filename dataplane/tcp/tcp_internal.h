@@ -59,7 +59,7 @@ struct tcp_range {
 
 // What the peer has beyond a hole (RFC 6675's scoreboard); pooled, and only there while something
 // is.
-struct tcp_board {
+struct tcp_scoreboard {
 	uint32_t n;
 	struct tcp_sack_block blocks[TCP_MAX_SACKED]; // ascending, apart, above snd_una
 };
@@ -92,7 +92,7 @@ struct tcp_conn {
 			bool tail_probe_due : 1;
 			bool tail_probe_out : 1; // sent, and tail_end not acknowledged yet
 			bool in_recovery : 1;
-			bool has_board : 1; // the peer reported what came beyond a hole
+			bool has_scoreboard : 1; // the peer reported what came beyond a hole
 			bool paused : 1; // the owner consumed less than it was given
 			bool shut : 1; // the owner will append no more: FIN follows the queue
 			bool fin_sent : 1; // at least once
@@ -163,7 +163,7 @@ struct tcp_conn {
 	uint64_t keepalive_ns; // 0 = off
 	struct buf recvq; // in order, not consumed yet: only while paused
 	struct tcp_range *ranges; // out of order, ascending, with holes between
-	struct tcp_board *board; // while has_board
+	struct tcp_scoreboard *scoreboard; // while has_scoreboard
 	struct tcp_sack_block dsack; // what came twice (RFC 2883)
 	uint32_t range_stamp;
 	uint32_t rtx_mark; // snd_max when something was last sent again
@@ -208,7 +208,7 @@ struct tcp_stack {
 	struct tcp_io io;
 	struct pool *chunks; // borrowed
 	struct twheel *wheel; // borrowed
-	struct pool conns, ranges, tws, boards;
+	struct pool conns, ranges, tws, scoreboards;
 	struct sip key; // sip_init() of the secret
 	struct tcp_conn **table; // owned; chains by hash
 	struct tcp_tw **tw_table; // owned

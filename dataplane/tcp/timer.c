@@ -21,8 +21,9 @@ void tcp_timer_stop(struct tcp_conn *c, enum tcp_timer which)
 // RFC 8985 7.2. Not for a single segment: its ACK may be delayed for as long as a timeout takes.
 bool tcp_may_probe_tail(const struct tcp_conn *c)
 {
-	return c->snd_max - c->snd_una > c->mss && c->sack_on && !c->has_board && !c->in_recovery &&
-	       !c->tail_probe_out && !c->n_backoff && c->srtt_ns && c->snd_nxt == c->snd_max;
+	return c->snd_max - c->snd_una > c->mss && c->sack_on && !c->has_scoreboard &&
+	       !c->in_recovery && !c->tail_probe_out && !c->n_backoff && c->srtt_ns &&
+	       c->snd_nxt == c->snd_max;
 }
 
 static uint64_t backed_off(const struct tcp_conn *c)

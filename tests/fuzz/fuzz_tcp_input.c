@@ -257,8 +257,8 @@ static void check_conn(const struct tcp_conn *c)
 		CHECK(!r->next || seq_lt(r->seq + (uint32_t)r->data.len, r->next->seq));
 	}
 	CHECK(n == c->n_ranges && n <= TCP_MAX_RANGES);
-	for (uint32_t i = 0; c->board && i < c->board->n; i++) {
-		const struct tcp_sack_block *b = &c->board->blocks[i];
+	for (uint32_t i = 0; c->scoreboard && i < c->scoreboard->n; i++) {
+		const struct tcp_sack_block *b = &c->scoreboard->blocks[i];
 		CHECK(seq_lt(c->snd_una, b->start) && seq_lt(b->start, b->end));
 		CHECK(i == 0 || seq_lt(b[-1].end, b->start));
 	}

@@ -46,7 +46,7 @@ static void blocks_that_were_not_agreed_upon_count_nothing(void **state)
 	rig_skip();
 	sack(1, 3, 4);
 	sack(1, 3, 5);
-	assert_false(rig.conn->has_board);
+	assert_false(rig.conn->has_scoreboard);
 }
 
 // TCP-50, RFC 2018 4: the first block holds the segment that caused the ACK.
@@ -124,7 +124,7 @@ static void only_the_hole_is_sent_again(void **state)
 	NO_OUT();
 	IN(.flags = ACK, .seq = 1, .ack = 1 + 10 * MSS);
 	assert_false(rig.conn->in_recovery);
-	assert_null(rig.conn->board);
+	assert_null(rig.conn->scoreboard);
 	assert_int_equal(rig_count(TCP_RETRANSMITS), 1);
 }
 
@@ -198,7 +198,7 @@ static void blocks_that_cannot_be_true_are_ignored(void **state)
 		IN(.flags = ACK, .seq = 1, .ack = 1, .opts = o);
 	}
 	NO_OUT();
-	assert_null(rig.conn->board);
+	assert_null(rig.conn->scoreboard);
 	assert_int_equal(rig.conn->n_dup_acks, 0);
 }
 
@@ -215,7 +215,7 @@ static void a_timeout_forgets_and_learns_again(void **state)
 	rig_after_ms(199);
 	expect_segment(0);
 	NO_OUT();
-	assert_null(rig.conn->board);
+	assert_null(rig.conn->scoreboard);
 	sack(1, 2, 4); // said again: 2 and 3 need no resending
 	expect_segment(1);
 	expect_segment(4);
@@ -406,7 +406,7 @@ static void the_board_is_bounded(void **state)
 		struct tcp_opts o = {.n_sack = 1, .sack = {{start, start + 1}}};
 		IN(.flags = ACK, .seq = 1, .ack = 1, .opts = o);
 	}
-	assert_int_equal(rig.conn->board->n, TCP_MAX_SACKED);
+	assert_int_equal(rig.conn->scoreboard->n, TCP_MAX_SACKED);
 	rig_skip();
 }
 
@@ -444,8 +444,8 @@ static void random_blocks_agree_with_a_map_of_bytes(void **state)
 				assert_false(have[at + i]);
 		}
 		uint32_t in_board = 0, in_map = 0;
-		for (uint32_t i = 0; i < c->board->n; i++)
-			in_board += c->board->blocks[i].end - c->board->blocks[i].start;
+		for (uint32_t i = 0; i < c->scoreboard->n; i++)
+			in_board += c->scoreboard->blocks[i].end - c->scoreboard->blocks[i].start;
 		for (uint32_t i = 0; i < N; i++)
 			in_map += have[i];
 		assert_int_equal(in_board, in_map);
