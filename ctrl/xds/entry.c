@@ -125,30 +125,30 @@ void xds_entry_drop_value(struct xds_entry *e)
 
 static void lease_over(struct twheel_timer *t)
 {
-	struct xds_entry *e = CONTAINER_OF(t, struct xds_lease, timer)->entry;
+	struct xds_entry *e = CONTAINER_OF(t, struct xds_ttl, timer)->entry;
 	e->cache->on_expiry(e);
 }
 
 int xds_entry_hold_until(struct xds_entry *e, uint64_t expires_ns)
 {
-	if (!e->lease)
-		e->lease = calloc(1, sizeof(*e->lease));
-	if (!e->lease)
+	if (!e->ttl)
+		e->ttl = calloc(1, sizeof(*e->ttl));
+	if (!e->ttl)
 		return -ENOMEM;
-	e->lease->timer.fire = lease_over;
-	e->lease->entry = e;
-	e->lease->expires_ns = expires_ns;
-	twheel_arm(wheel_of(e), &e->lease->timer, expires_ns);
+	e->ttl->timer.fire = lease_over;
+	e->ttl->entry = e;
+	e->ttl->expires_ns = expires_ns;
+	twheel_arm(wheel_of(e), &e->ttl->timer, expires_ns);
 	return 0;
 }
 
 void xds_entry_hold_for_good(struct xds_entry *e)
 {
-	if (!e->lease)
+	if (!e->ttl)
 		return;
-	twheel_cancel(wheel_of(e), &e->lease->timer);
-	free(e->lease);
-	e->lease = NULL;
+	twheel_cancel(wheel_of(e), &e->ttl->timer);
+	free(e->ttl);
+	e->ttl = NULL;
 }
 
 // What is wrong with it
@@ -251,7 +251,7 @@ void xds_entry_info(const struct xds_entry *e, struct xds_entry_info *ret)
 		.res = e->value,
 		.version = text_of(e->version),
 		.updated_ns = e->updated_ns,
-		.expires_ns = e->lease ? e->lease->expires_ns : 0,
+		.expires_ns = e->ttl ? e->ttl->expires_ns : 0,
 		.error = text_of(t->error),
 		.error_code = e->error_code,
 		.error_is_data = e->error_is_data,

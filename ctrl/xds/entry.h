@@ -35,7 +35,7 @@ struct xds_trouble {
 };
 
 // For how long a value holds that has a TTL (RS-04). Few have one.
-struct xds_lease {
+struct xds_ttl {
 	struct twheel_timer timer;
 	struct xds_entry *entry;
 	uint64_t expires_ns;
@@ -55,7 +55,7 @@ struct xds_entry {
 	uint64_t updated_ns;
 	struct xds_trouble *trouble; // owned; NULL = none
 
-	struct xds_lease *lease; // of the value, owned; NULL = it holds for good
+	struct xds_ttl *ttl; // of the value, owned; NULL = it holds for good
 
 	struct twheel_timer absent; // no answer yet (FM-04 to FM-07)
 	uint64_t seen; // number of the last response that spoke of it
