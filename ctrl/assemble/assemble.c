@@ -28,7 +28,7 @@
 // Of all workers together: as many SYNs as one transmit queue of a device takes.
 #define MAX_YOUNG_ATTEMPTS 1024
 #define MAX_WAITING_ATTEMPTS 2048 // with all that each takes; others are put off
-#define HURRY_NS UINT64_C(20000000)
+#define EXPEDITE_NS UINT64_C(20000000)
 #define MAX_LOOKED_AT 16384 // endpoints a time: about a millisecond
 #define SWEEP_NS (10 * NS_PER_SECOND) // unused patterns are forgotten
 #define COMPILED_NS UINT64_C(100000000)
@@ -280,20 +280,20 @@ static void drop_left_clusters(struct assembler *a)
 
 // While attempts to connect wait, those of clusters whose requests wait go first: in turn, where
 // there is no room for all of them.
-static void hurry(struct assembler *a)
+static void expedite(struct assembler *a)
 {
 	uint64_t now = twheel_now(a->conf.wheel);
-	if (!lb_connectivity_may_hurry(a->connectivity) || now < a->hurry_ns)
+	if (!lb_connectivity_may_expedite(a->connectivity) || now < a->expedite_ns)
 		return;
-	a->hurry_ns = now + HURRY_NS;
+	a->expedite_ns = now + EXPEDITE_NS;
 	uint32_t n = cluster_set_count(a->clusters), n_looked_at = 0;
 	for (uint32_t i = 0; i < n && n_looked_at < MAX_LOOKED_AT; i++) {
-		a->hurry_at = (a->hurry_at + 1) % n;
-		const struct cluster *c = cluster_set_at(a->clusters, a->hurry_at);
+		a->expedite_at = (a->expedite_at + 1) % n;
+		const struct cluster *c = cluster_set_at(a->clusters, a->expedite_at);
 		if (!workers_cluster_queued(a->conf.workers, c->id))
 			continue;
-		n_looked_at += cluster_tree_hurry(c->tree);
-		if (!lb_connectivity_may_hurry(a->connectivity))
+		n_looked_at += cluster_tree_expedite(c->tree);
+		if (!lb_connectivity_may_expedite(a->connectivity))
 			return;
 	}
 }
@@ -328,7 +328,7 @@ static void retry(struct assembler *a)
 
 void assembler_tick(struct assembler *a)
 {
-	hurry(a);
+	expedite(a);
 	draft_reclaim(&a->draft);
 	retry(a);
 	drop_left_clusters(a);

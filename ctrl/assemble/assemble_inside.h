@@ -30,8 +30,8 @@ struct assembler {
 	struct assembled_frontend_env frontend_env;
 	bool unsettled; // some frontend may have something that does not serve yet
 	uint64_t look_ns; // when it is next looked whether that is over
-	uint64_t hurry_ns; // when it is next looked which clusters' requests wait
-	uint32_t hurry_at; // the one that was looked at last
+	uint64_t expedite_ns; // when it is next looked which clusters' requests wait
+	uint32_t expedite_at; // the one that was looked at last
 	uint8_t *flips; // [LB_MAX_ENDPOINTS] owned; enum flip: what the log said last
 	struct assembled_frontend frontends[]; // as config has
 };

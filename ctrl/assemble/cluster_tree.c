@@ -400,9 +400,9 @@ static uint32_t each_leaf_do(struct cluster_tree *t, uint32_t (*fn)(struct lb_le
 	return n;
 }
 
-uint32_t cluster_tree_hurry(struct cluster_tree *t)
+uint32_t cluster_tree_expedite(struct cluster_tree *t)
 {
-	return t->object->state == LB_READY ? 0 : each_leaf_do(t, lb_leaf_hurry);
+	return t->object->state == LB_READY ? 0 : each_leaf_do(t, lb_leaf_expedite);
 }
 
 static uint32_t begin_sessions(struct lb_leaf *leaf)

@@ -67,8 +67,8 @@ void cluster_tree_begin_sessions(struct cluster_tree *);
 // A request waits for this member (LB_EVENT_CONNECT_REQUEST).
 void cluster_tree_want(struct cluster_tree *, uint32_t member);
 
-// Requests wait until it serves; nothing if it does. As lb_leaf_hurry().
-uint32_t cluster_tree_hurry(struct cluster_tree *);
+// Requests wait until it serves; nothing if it does. As lb_leaf_expedite().
+uint32_t cluster_tree_expedite(struct cluster_tree *);
 
 // No configuration routes to it any more, or one does again (A31-R12).
 void cluster_tree_set_leaving(struct cluster_tree *, bool);

@@ -359,9 +359,9 @@ void lb_leaf_want(struct lb_leaf *leaf, uint32_t member)
 	lb_leaf_members_want(&leaf->members, member);
 }
 
-uint32_t lb_leaf_hurry(struct lb_leaf *leaf)
+uint32_t lb_leaf_expedite(struct lb_leaf *leaf)
 {
-	return lb_leaf_members_hurry(&leaf->members);
+	return lb_leaf_members_expedite(&leaf->members);
 }
 
 void lb_leaf_begin_sessions(struct lb_leaf *leaf)

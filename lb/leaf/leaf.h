@@ -92,7 +92,7 @@ void lb_leaf_free(struct lb_leaf *); // NULL is fine
 void lb_leaf_want(struct lb_leaf *, uint32_t member);
 // Requests wait until any member serves: some attempts to connect need not wait for their turn.
 // Returns how many members it took to look at: none while nothing has changed since the last time.
-uint32_t lb_leaf_hurry(struct lb_leaf *);
+uint32_t lb_leaf_expedite(struct lb_leaf *);
 // The environment says now that requests may have sessions.
 void lb_leaf_begin_sessions(struct lb_leaf *);
 void lb_leaf_exit_idle(struct lb_leaf *);

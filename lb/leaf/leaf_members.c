@@ -12,8 +12,8 @@
 
 #include <stdlib.h>
 
-// How many members requests make hurry at a time, and among how many these are looked for.
-#define N_HURRIED 8
+// How many members requests expedite at a time, and among how many these are looked for.
+#define N_EXPEDITED 8
 #define N_LOOKED_AT 1024
 // How many members ask again in a turn.
 #define N_A_TURN 2
@@ -145,23 +145,24 @@ void lb_leaf_members_want(struct lb_leaf_members *all, uint32_t member)
 
 // While all of its endpoints are down a cluster has requests wait. So it is let rest while there is
 // nothing to gain.
-uint32_t lb_leaf_members_hurry(struct lb_leaf_members *all)
+uint32_t lb_leaf_members_expedite(struct lb_leaf_members *all)
 {
 	struct lb_member_env *env = &all->env;
 	const struct lb_connectivity *c = env->connectivity;
 	if (twheel_now(all->leaf_env->wheel) < env->rests_ns)
 		return 0;
 	const struct lb_roster *r = all->layout ? all->layout->roster : NULL;
-	uint32_t n = r ? r->n : 0, n_hurried = 0, i = 0, n_made = 0;
+	uint32_t n = r ? r->n : 0, n_expedited = 0, i = 0, n_made = 0;
 	uint32_t most = n < N_LOOKED_AT ? n : N_LOOKED_AT;
-	for (; i < most && n_hurried < N_HURRIED && lb_connectivity_may_hurry(c); i++)
-		n_hurried += lb_member_hurry(next_in_turn(all, r));
+	for (; i < most && n_expedited < N_EXPEDITED && lb_connectivity_may_expedite(c); i++)
+		n_expedited += lb_member_expedite(next_in_turn(all, r));
 	struct lb_leaf_made *m = all->made;
-	for (; m && n_hurried < N_HURRIED && lb_connectivity_may_hurry(c); m = m->next, n_made++)
-		n_hurried += lb_member_hurry(m->member);
-	if (n_hurried == N_HURRIED)
+	for (; m && n_expedited < N_EXPEDITED && lb_connectivity_may_expedite(c);
+		m = m->next, n_made++)
+		n_expedited += lb_member_expedite(m->member);
+	if (n_expedited == N_EXPEDITED)
 		env->rests_ns = lb_connectivity_aging_ns(c);
-	else if (i == n && lb_connectivity_may_hurry(c))
+	else if (i == n && lb_connectivity_may_expedite(c))
 		env->rests_ns = UINT64_MAX;
 	return i + n_made;
 }

@@ -40,6 +40,6 @@ struct lb_member *lb_leaf_members_make_for_policy(
 	struct lb_leaf_members *, const struct ip_port *, uint32_t n);
 // Those that no policy has any more; their connections end (PF-07).
 void lb_leaf_members_free_unused(struct lb_leaf_members *);
-// As lb_leaf_want, among those of policies, and lb_leaf_hurry.
+// As lb_leaf_want, among those of policies, and lb_leaf_expedite.
 void lb_leaf_members_want(struct lb_leaf_members *, uint32_t member);
-uint32_t lb_leaf_members_hurry(struct lb_leaf_members *);
+uint32_t lb_leaf_members_expedite(struct lb_leaf_members *);

@@ -35,7 +35,7 @@ struct lb_attempts {
 	uint32_t word, bit;
 	uint32_t n_words; // beyond them nothing ever waited
 	uint64_t waiting[N_WORDS];
-	uint64_t needed[N_WORDS]; // of those under way: a request made it hurry
+	uint64_t needed[N_WORDS]; // of those under way: a request expedited it
 };
 
 static void on_timer(struct twheel_timer *);
@@ -193,7 +193,7 @@ void lb_attempts_end(struct lb_attempts *a, uint32_t id, uint64_t began_ns)
 		twheel_arm(a->conf.wheel, &a->timer, twheel_now(a->conf.wheel));
 }
 
-bool lb_attempts_hurry(struct lb_attempts *a, uint32_t id)
+bool lb_attempts_expedite(struct lb_attempts *a, uint32_t id)
 {
 	age(a);
 	if (!waits(a, id) || !has_room(a, true))
@@ -204,7 +204,7 @@ bool lb_attempts_hurry(struct lb_attempts *a, uint32_t id)
 	return true;
 }
 
-bool lb_attempts_may_hurry(struct lb_attempts *a)
+bool lb_attempts_may_expedite(struct lb_attempts *a)
 {
 	age(a);
 	return has_room(a, true);

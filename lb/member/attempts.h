@@ -23,7 +23,7 @@ struct lb_attempts_conf {
 	struct twheel *wheel; // ctrl's wheel and clock
 	uint32_t max_young; // 0 = any number
 	uint32_t max_under_way; // young or not; 0 = any number
-	// What waited begins now: inside twheel_advance() and lb_attempts_hurry().
+	// What waited begins now: inside twheel_advance() and lb_attempts_expedite().
 	void (*begin)(void *ctx, uint32_t id);
 	void *ctx;
 };
@@ -42,10 +42,10 @@ void lb_attempts_end(struct lb_attempts *, uint32_t id, uint64_t began_ns);
 // A request needs it: it does not wait for those that none needs. A quarter more than else may be
 // young or under way for that, so that it may still have to wait. Where requests need more than
 // there is room for, a fifth of it stays for those that none needs. True = it has begun.
-bool lb_attempts_hurry(struct lb_attempts *, uint32_t id);
+bool lb_attempts_expedite(struct lb_attempts *, uint32_t id);
 
 // There is room for one more of those.
-bool lb_attempts_may_hurry(struct lb_attempts *);
+bool lb_attempts_may_expedite(struct lb_attempts *);
 
 // When some that are young now are next not young any more.
 uint64_t lb_attempts_aging_ns(struct lb_attempts *);

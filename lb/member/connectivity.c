@@ -330,9 +330,9 @@ uint32_t lb_connectivity_n_attempts(const struct lb_connectivity *c)
 	return lb_attempts_n_under_way(c->attempts);
 }
 
-bool lb_connectivity_may_hurry(const struct lb_connectivity *c)
+bool lb_connectivity_may_expedite(const struct lb_connectivity *c)
 {
-	return lb_connectivity_n_waiting(c) && lb_attempts_may_hurry(c->attempts);
+	return lb_connectivity_n_waiting(c) && lb_attempts_may_expedite(c->attempts);
 }
 
 uint64_t lb_connectivity_aging_ns(const struct lb_connectivity *c)

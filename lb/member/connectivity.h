@@ -56,8 +56,8 @@ void lb_connectivity_put(struct lb_connectivity *, struct lb_subchannel *);
 // Attempts that have yet to begin, and members put off.
 uint32_t lb_connectivity_n_waiting(const struct lb_connectivity *);
 uint32_t lb_connectivity_n_attempts(const struct lb_connectivity *); // that are under way
-// Of attempts, if any waits: one that a request needs could begin (lb_attempts_may_hurry).
-bool lb_connectivity_may_hurry(const struct lb_connectivity *);
+// Of attempts, if any waits: one that a request needs could begin (lb_attempts_may_expedite).
+bool lb_connectivity_may_expedite(const struct lb_connectivity *);
 uint64_t lb_connectivity_aging_ns(const struct lb_connectivity *); // lb_attempts_aging_ns()
 
 // An endpoint event (CONNECTED to SHORT_LIVED, RELEASED), or NEIGHBOR, of this worker's link.

@@ -42,7 +42,7 @@ struct lb_member_env {
 	// Queued while members are put off; has them ask again (lb_member_ask_again). Without
 	// take(), none is. To be unqueued before the env goes.
 	struct lb_turn turn;
-	// Of whoever makes members hurry: before this it is of no use. Zero at first, and again as
+	// Of whoever expedites members: before this it is of no use. Zero at first, and again as
 	// soon as anything changes about one of them.
 	uint64_t rests_ns;
 	// Zero at first, and when all members are gone.
@@ -97,7 +97,7 @@ bool lb_member_connect_in_turn(struct lb_member *);
 bool lb_member_ask_again(struct lb_member *); // inside of here, if it is put off: true
 // A request waits for somebody of its leaf: the attempt to connect that waits for its turn begins
 // (lb/member/attempts.h). True = one is under way, and young.
-bool lb_member_hurry(struct lb_member *);
+bool lb_member_expedite(struct lb_member *);
 void lb_member_set_ejected(struct lb_member *, bool);
 bool lb_member_is_ejected(const struct lb_member *);
 // Nobody needs its connection any more: subchannels are given back, the state is IDLE.

@@ -431,7 +431,7 @@ void lb_member_connect(struct lb_member *m)
 void lb_member_need(struct lb_member *m)
 {
 	lb_member_connect(m);
-	(void)lb_member_hurry(m);
+	(void)lb_member_expedite(m);
 }
 
 // What somebody has a connection to, or is about to, costs no attempt.
@@ -477,7 +477,7 @@ bool lb_member_ask_again(struct lb_member *m)
 	return true;
 }
 
-bool lb_member_hurry(struct lb_member *m)
+bool lb_member_expedite(struct lb_member *m)
 {
 	if (m->is_put_off) {
 		lb_connectivity_admit_all(connectivity_of(m), true);
@@ -487,7 +487,7 @@ bool lb_member_hurry(struct lb_member *m)
 	bool is_tried = m->phase == PHASE_PASS || m->phase == PHASE_FAILED;
 	bool is_young = false;
 	for (uint32_t i = 0; is_tried && i < count_legs(m); i++)
-		is_young |= lb_subchannel_hurry(subchannel_of(leg_at(m, i)));
+		is_young |= lb_subchannel_expedite(subchannel_of(leg_at(m, i)));
 	return is_young;
 }
 

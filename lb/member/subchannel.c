@@ -202,13 +202,13 @@ void lb_subchannel_request(struct lb_subchannel *s)
 	enter(s, LB_CONNECTING);
 }
 
-bool lb_subchannel_hurry(struct lb_subchannel *s)
+bool lb_subchannel_expedite(struct lb_subchannel *s)
 {
 	struct lb_attempts *attempts = env_of(s)->attempts;
 	if (s->state != LB_CONNECTING || !attempts)
 		return false;
 	if (s->waits)
-		return lb_attempts_hurry(attempts, s->endpoint.id);
+		return lb_attempts_expedite(attempts, s->endpoint.id);
 	return lb_attempts_is_young(attempts, started_ns(s));
 }
 

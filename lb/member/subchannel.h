@@ -92,7 +92,7 @@ void lb_subchannel_request(struct lb_subchannel *);
 void lb_subchannel_begin(struct lb_subchannel *);
 // A request needs the connection: its attempt waits for none that no request needs. True = it is
 // under way, and young (lb/member/attempts.h).
-bool lb_subchannel_hurry(struct lb_subchannel *);
+bool lb_subchannel_expedite(struct lb_subchannel *);
 
 // TRANSIENT_FAILURE: its wait is over, and its backoff begins anew, as gRPC's ResetConnectBackoff
 // has it. False = it did not wait.

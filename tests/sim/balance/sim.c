@@ -306,20 +306,20 @@ static bool requests_wait(const struct sim *s)
 	return false;
 }
 
-static void hurry(struct sim *s)
+static void expedite(struct sim *s)
 {
 	uint64_t now = twheel_now(s->wheel);
-	if (!lb_connectivity_n_waiting(s->connectivity) || now < s->hurry_ns)
+	if (!lb_connectivity_n_waiting(s->connectivity) || now < s->expedite_ns)
 		return;
-	s->hurry_ns = now + 20 * SIM_MS;
+	s->expedite_ns = now + 20 * SIM_MS;
 	if (s->state == LB_READY || !requests_wait(s))
 		return;
 	if (s->leaf)
-		lb_leaf_hurry(s->leaf);
+		lb_leaf_expedite(s->leaf);
 	for (uint32_t i = 0; s->aggregate && i < s->n_leaves; i++) {
 		struct lb_leaf *leaf = lb_aggregate_leaf(s->aggregate, s->leaves[i].name);
 		if (leaf)
-			lb_leaf_hurry(leaf);
+			lb_leaf_expedite(leaf);
 	}
 }
 
@@ -350,7 +350,7 @@ static void turn(struct sim *s)
 {
 	bool again = true;
 	sim_requests_expire(s);
-	hurry(s);
+	expedite(s);
 	for (int i = 0; again && i < 100; i++) {
 		uint64_t version = s->version;
 		uint32_t n_syns = s->n_syns;
@@ -391,7 +391,7 @@ void sim_run_to(struct sim *s, uint64_t ns)
 		for (uint32_t i = 0; i < s->n_old; i++)
 			next = earliest(next, s->old[i].until_ns);
 		if (lb_connectivity_n_waiting(s->connectivity))
-			next = earliest(next, s->hurry_ns);
+			next = earliest(next, s->expedite_ns);
 		if (next <= now)
 			next = now + SIM_MS;
 		twheel_advance(s->wheel, earliest(next, end));

@@ -118,7 +118,7 @@ struct sim {
 	bool member_taken[SIM_IDS], slot_taken[SIM_IDS];
 	uint32_t next_member, next_slot, n_members, n_slots;
 	uint64_t n_resolutions;
-	uint64_t hurry_ns; // when it is next looked whether requests wait
+	uint64_t expedite_ns; // when it is next looked whether requests wait
 	uint32_t active[SIM_IDS]; // by member
 	// Published, and the ones before that some worker may still hold.
 	enum lb_state state;
@@ -157,7 +157,7 @@ struct sim {
 // A leaf "orders" with one worker and the seed 1, everybody up, 1 ms for each step of a handshake.
 struct sim *sim_new(uint32_t n_workers, uint64_t seed);
 // Its attempts to connect are paced (lb/member/attempts.h), and as many as may be young may wait;
-// as the daemon's assembler does, the leaf of requests that wait is made to hurry every 20 ms.
+// as the daemon's assembler does, the leaf of requests that wait is expedited every 20 ms.
 struct sim *sim_new_paced(
 	uint32_t n_workers, uint64_t seed, uint32_t max_young, uint32_t max_attempts);
 void sim_free(struct sim *); // checks that nothing is left

@@ -65,7 +65,7 @@ static void paced_backends_are_connected_one_after_the_other(void **state)
 	sim_free(s);
 }
 
-// As many attempts as may be are to hosts that never answer: what a request makes hurry may be one
+// As many attempts as may be are to hosts that never answer: what a request expedites may be one
 // more, and finds the one that serves.
 static void request_gets_an_attempt_that_others_wait_for(void **state)
 {
@@ -88,7 +88,7 @@ static void request_gets_an_attempt_that_others_wait_for(void **state)
 }
 
 // Requests may wait for hours while nobody answers: it is no use to look again and again whom they
-// could make hurry.
+// could expedite.
 static void cluster_that_has_enough_young_attempts_rests(void **state)
 {
 	(void)state;
@@ -99,15 +99,15 @@ static void cluster_that_has_enough_young_attempts_rests(void **state)
 	sim_update(s, "a: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21, "
 		      "b: 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43");
 	assert_int_equal(s->n_syns, 32);
-	assert_in_range(lb_leaf_hurry(s->leaf), 8, 44);
+	assert_in_range(lb_leaf_expedite(s->leaf), 8, 44);
 	uint32_t n_syns = s->n_syns;
 	assert_in_range(n_syns, 32, 40);
 	sim_run(s, 990 * SIM_MS);
-	assert_int_equal(lb_leaf_hurry(s->leaf), 0);
+	assert_int_equal(lb_leaf_expedite(s->leaf), 0);
 	assert_int_equal(s->n_syns, n_syns);
 	sim_run(s, 10 * SIM_MS); // some of them may be old
-	assert_in_range(lb_leaf_hurry(s->leaf), 8, 44);
-	assert_int_equal(lb_leaf_hurry(s->leaf), 0);
+	assert_in_range(lb_leaf_expedite(s->leaf), 8, 44);
+	assert_int_equal(lb_leaf_expedite(s->leaf), 0);
 	sim_free(s);
 }
 
@@ -122,10 +122,10 @@ static void who_cannot_begin_yet_is_not_taken_up_for_a_request(void **state)
 	assert_int_equal(s->n_syns, 4); // four wait, the others are put off
 	const struct lb_endpoint_table *t = lb_connectivity_endpoints(s->connectivity);
 	assert_int_equal(lb_endpoint_table_count(t), 8);
-	assert_int_not_equal(lb_leaf_hurry(s->leaf), 0);
+	assert_int_not_equal(lb_leaf_expedite(s->leaf), 0);
 	assert_int_equal(s->n_syns, 5); // a quarter more
 	for (int i = 0; i < 20; i++)
-		assert_int_equal(lb_leaf_hurry(s->leaf), 0);
+		assert_int_equal(lb_leaf_expedite(s->leaf), 0);
 	assert_in_range(lb_endpoint_table_count(t), 8, 9);
 	sim_free(s);
 }
@@ -143,13 +143,13 @@ static void cluster_all_of_whose_endpoints_have_a_backoff_rests(void **state)
 	sim_update_leaf(s, 1, "a: 10 11 12 13 14 15 16 17 18 19");
 	struct lb_leaf *leaf = lb_aggregate_leaf(s->aggregate, "leaf0");
 	assert_int_equal(s->n_syns, 8);
-	assert_int_equal(lb_leaf_hurry(leaf), 4);
+	assert_int_equal(lb_leaf_expedite(leaf), 4);
 	sim_run(s, 500 * SIM_MS);
-	assert_int_equal(lb_leaf_hurry(leaf), 0); // the others wait on
+	assert_int_equal(lb_leaf_expedite(leaf), 0); // the others wait on
 	assert_int_equal(s->n_syns, 8);
 	sim_run(s, 700 * SIM_MS);
 	uint32_t n = s->n_syns; // some of leaf1 were there first
-	assert_int_not_equal(lb_leaf_hurry(leaf), 0);
+	assert_int_not_equal(lb_leaf_expedite(leaf), 0);
 	assert_int_not_equal(s->n_syns, n);
 	sim_free(s);
 }

@@ -499,7 +499,7 @@ static bool connects_to(struct world *w, uint8_t last)
 }
 
 // RR-01, paced: another cluster's endpoints, which never answer, have all the room.
-static void requests_make_the_leaf_of_an_aggregate_hurry(void **state)
+static void requests_make_the_leaf_of_an_aggregate_expedite(void **state)
 {
 	struct world *w = *state;
 	static struct told_endpoint many[1200];
@@ -791,7 +791,7 @@ RUN_SUITE("ctrl/cluster_tree", CASE(fe_09_load_is_reported_to_who_sent_the_clust
 	CASE(trouble_of_a_cluster_that_serves_is_shown),
 	CASE(a_connect_request_connects_the_member_that_it_names),
 	CASE(endpoints_that_wait_are_connected_to_when_operators_say_so),
-	CASE(requests_make_the_leaf_of_an_aggregate_hurry),
+	CASE(requests_make_the_leaf_of_an_aggregate_expedite),
 	CASE(a_cluster_without_room_holds_up_no_other),
 	CASE(sessions_leave_ejected_endpoints_unless_shunt_yaml_says_so),
 	CASE(hosts_are_known_with_the_first_filter_for_sessions_and_stay_known),

@@ -218,17 +218,17 @@ static void what_a_request_needs_goes_first(void **state)
 	init(&f, 8, 8);
 	for (uint32_t id = 0; id < 100; id++)
 		want(&f, id);
-	assert_true(lb_attempts_hurry(f.attempts, 90));
-	assert_false(lb_attempts_hurry(f.attempts, 90)); // is under way
-	assert_false(lb_attempts_hurry(f.attempts, 0)); // likewise
-	assert_false(lb_attempts_hurry(f.attempts, 100)); // nobody wants it
-	assert_true(lb_attempts_hurry(f.attempts, 91));
-	assert_false(lb_attempts_hurry(f.attempts, 92)); // a quarter more
+	assert_true(lb_attempts_expedite(f.attempts, 90));
+	assert_false(lb_attempts_expedite(f.attempts, 90)); // is under way
+	assert_false(lb_attempts_expedite(f.attempts, 0)); // likewise
+	assert_false(lb_attempts_expedite(f.attempts, 100)); // nobody wants it
+	assert_true(lb_attempts_expedite(f.attempts, 91));
+	assert_false(lb_attempts_expedite(f.attempts, 92)); // a quarter more
 	assert_int_equal(f.n_begun, 10);
 	end(&f, 90);
 	pass(&f, WORLD_MS); // no room for others
 	assert_int_equal(f.n_begun, 10);
-	assert_true(lb_attempts_hurry(f.attempts, 92));
+	assert_true(lb_attempts_expedite(f.attempts, 92));
 	fini(&f);
 }
 
@@ -240,20 +240,20 @@ static void what_no_request_needs_keeps_a_fifth_of_the_room(void **state)
 	init(&f, 8, 8);
 	for (uint32_t id = 0; id < 1000; id++)
 		want(&f, id);
-	uint32_t n_hurried = 0, hurried = 999;
+	uint32_t n_expedited = 0, expedited = 999;
 	for (uint32_t i = 0; i < 400; i++) {
 		for (uint32_t k = 0; k < 2; k++) {
-			while (f.phases[hurried] != WAITS) // it had its turn
-				hurried--;
-			for (; lb_attempts_hurry(f.attempts, hurried); hurried--)
-				n_hurried++;
+			while (f.phases[expedited] != WAITS) // it had its turn
+				expedited--;
+			for (; lb_attempts_expedite(f.attempts, expedited); expedited--)
+				n_expedited++;
 			assert_in_range(lb_attempts_n_under_way(f.attempts), 9, 10);
 			if (k == 0)
 				end(&f, f.order[i]); // the oldest; requests take its place first
 		}
 		pass(&f, WORLD_MS);
 	}
-	assert_in_range(f.n_begun - n_hurried, 8 + 400 / 5 - 5, 8 + 400 / 5 + 5);
+	assert_in_range(f.n_begun - n_expedited, 8 + 400 / 5 - 5, 8 + 400 / 5 + 5);
 	fini(&f);
 }
 
@@ -265,11 +265,11 @@ static void room_for_what_a_request_needs_comes_with_age(void **state)
 	init(&f, 4, 0);
 	for (uint32_t id = 0; id < 5; id++)
 		want(&f, id);
-	assert_true(lb_attempts_may_hurry(f.attempts));
-	assert_true(lb_attempts_hurry(f.attempts, 4));
-	assert_false(lb_attempts_may_hurry(f.attempts));
+	assert_true(lb_attempts_may_expedite(f.attempts));
+	assert_true(lb_attempts_expedite(f.attempts, 4));
+	assert_false(lb_attempts_may_expedite(f.attempts));
 	pass(&f, 2 * LB_ATTEMPTS_YOUTH_NS);
-	assert_true(lb_attempts_may_hurry(f.attempts));
+	assert_true(lb_attempts_may_expedite(f.attempts));
 	fini(&f);
 }
 
@@ -314,7 +314,7 @@ static void limits_hold_by_chance(void **state)
 				else if (rand_below(&rand, 4))
 					leave(&f, id);
 				else
-					lb_attempts_hurry(f.attempts, id);
+					lb_attempts_expedite(f.attempts, id);
 			}
 			pass(&f, (1 + rand_below(&rand, longest)) * WORLD_MS);
 			check(&f, max_young, max_under_way);

@@ -145,20 +145,20 @@ static void backoff_and_turn_are_waited_for_one_after_the_other(void **state)
 	end_three(&w, s);
 }
 
-static void hurry_begins_what_waits_for_its_turn(void **state)
+static void expedite_begins_what_waits_for_its_turn(void **state)
 {
 	(void)state;
 	struct world w;
 	struct lb_subchannel *s[3];
 	begin_three(&w, s);
-	assert_true(lb_subchannel_hurry(s[0])); // is young
-	assert_true(lb_subchannel_hurry(s[2]));
+	assert_true(lb_subchannel_expedite(s[0])); // is young
+	assert_true(lb_subchannel_expedite(s[2]));
 	assert_int_equal(w.n_connects[0], 1);
 	assert_int_equal(w.n_connects[2], 1);
-	assert_true(lb_subchannel_hurry(s[2]));
+	assert_true(lb_subchannel_expedite(s[2]));
 	assert_int_equal(w.n_connects[2], 1);
 	world_event(&w, 1, LB_EVENT_CONNECTED, 1, "");
-	assert_false(lb_subchannel_hurry(s[1]));
+	assert_false(lb_subchannel_expedite(s[1]));
 	end_three(&w, s);
 }
 
@@ -408,6 +408,6 @@ RUN_SUITE("lb/connectivity", cmocka_unit_test(one_address_has_one_subchannel),
 	cmocka_unit_test(attempt_that_nobody_waits_for_any_more_never_begins),
 	cmocka_unit_test(connection_of_another_worker_ends_the_wait),
 	cmocka_unit_test(backoff_and_turn_are_waited_for_one_after_the_other),
-	cmocka_unit_test(hurry_begins_what_waits_for_its_turn),
+	cmocka_unit_test(expedite_begins_what_waits_for_its_turn),
 	cmocka_unit_test(turns_are_taken_one_after_the_other_while_there_is_room),
 	cmocka_unit_test(each_failed_allocation_is_survived))

@@ -109,9 +109,9 @@ static void request_or_a_known_address_has_no_need_of_a_turn(void **state)
 	struct fixture f;
 	put_off(&f);
 	f.asks = true;
-	assert_true(lb_member_hurry(f.m.member));
+	assert_true(lb_member_expedite(f.m.member));
 	assert_int_equal(member_world_connects(&f.m, 1), 1);
-	assert_true(lb_member_hurry(f.m.member)); // is under way
+	assert_true(lb_member_expedite(f.m.member)); // is under way
 	struct lb_member *same = member_world_make(&f.m, (uint32_t[]){10, 11}, 2);
 	assert_false(lb_member_connect_in_turn(same));
 	assert_int_equal(lb_member_raw_state(same), LB_CONNECTING);
@@ -120,8 +120,8 @@ static void request_or_a_known_address_has_no_need_of_a_turn(void **state)
 	end_put_off(&f);
 }
 
-// It counts as failing before and after; only who makes it hurry has something to gain from now on.
-static void end_of_a_backoff_ends_the_rest_of_who_makes_hurry(void **state)
+// It counts as failing before and after; only who expedites it has something to gain from now on.
+static void end_of_a_backoff_ends_the_rest_of_who_makes_expedite(void **state)
 {
 	(void)state;
 	struct fixture f = {.n_turns = 0};
@@ -138,14 +138,14 @@ static void end_of_a_backoff_ends_the_rest_of_who_makes_hurry(void **state)
 	assert_int_equal(f.m.env.rests_ns, 0);
 	lb_member_connect(f.m.member);
 	assert_int_equal(f.m.state, LB_TRANSIENT_FAILURE);
-	assert_false(lb_member_hurry(f.m.member)); // a backoff is waited for
+	assert_false(lb_member_expedite(f.m.member)); // a backoff is waited for
 	f.m.env.rests_ns = UINT64_MAX;
 	world_pass(&f.m.world, 700 * WORLD_MS);
 	assert_true(f.m.env.rests_ns == UINT64_MAX);
 	world_pass(&f.m.world, 700 * WORLD_MS);
 	assert_int_equal(f.m.env.rests_ns, 0);
 	assert_int_equal(member_world_connects(&f.m, 1), 1);
-	assert_true(lb_member_hurry(f.m.member));
+	assert_true(lb_member_expedite(f.m.member));
 	assert_int_equal(member_world_connects(&f.m, 1), 2);
 	end_put_off(&f);
 }
@@ -154,4 +154,4 @@ RUN_SUITE("lb/member_turn", cmocka_unit_test(member_that_is_put_off_asks_again_i
 	cmocka_unit_test(member_that_nobody_wants_any_more_stays_idle),
 	cmocka_unit_test(member_is_put_off_until_it_goes_or_is_disconnected),
 	cmocka_unit_test(request_or_a_known_address_has_no_need_of_a_turn),
-	cmocka_unit_test(end_of_a_backoff_ends_the_rest_of_who_makes_hurry))
+	cmocka_unit_test(end_of_a_backoff_ends_the_rest_of_who_makes_expedite))
