@@ -33,7 +33,7 @@ struct control_plane_conf { // all borrowed, outlives it, but for the slot
 	void *ctx_ports;
 };
 
-// NULL = no memory. Nothing has begun.
+// NULL = out of memory. Nothing has begun.
 struct control_plane *control_plane_new(const struct control_plane_conf *);
 // 0, or negative with reterr; then stop() and free() are still due.
 [[nodiscard]] int control_plane_start(struct control_plane *, struct lb_err *reterr);

@@ -69,7 +69,7 @@ static bool on_in_use(void *ctx, const char *cluster)
 	return assembler_in_use(f->all->conf.assembler, f->index, cluster);
 }
 
-// False = no memory.
+// False = out of memory.
 static bool start(struct frontend *f)
 {
 	const struct frontends_conf *conf = &f->all->conf;

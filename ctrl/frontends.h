@@ -32,7 +32,7 @@ struct frontends_conf { // all borrowed, outlives them
 	struct assembler *assembler;
 };
 
-// Starts their watches. NULL = no memory.
+// Starts their watches. NULL = out of memory.
 struct frontends *frontends_new(const struct frontends_conf *);
 void frontends_free(struct frontends *); // NULL is fine
 // Names of clusters may have other addresses now (A74-C06).

@@ -12,7 +12,7 @@
 struct event_base;
 struct loop;
 
-// NULL = no memory or no event backend.
+// NULL = out of memory or no event backend.
 struct loop *loop_new(void);
 void loop_free(struct loop *);
 struct event_base *loop_base(struct loop *);

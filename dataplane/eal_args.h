@@ -44,7 +44,7 @@ struct eal_args {
 [[nodiscard]] int eal_args_make(
 	const struct eal_args_conf *, struct eal_args *ret, struct lb_err *reterr);
 void eal_args_fini(struct eal_args *);
-// As a shell would take them, without the program's name; from malloc. NULL = no memory.
+// As a shell would take them, without the program's name; from malloc. NULL = out of memory.
 char *eal_args_print(const struct eal_args *);
 // Whether hugepages are wanted.
 bool eal_args_want_hugepages(const char *const *given, uint32_t n);

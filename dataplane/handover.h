@@ -20,7 +20,7 @@ struct handover_item {
 	bool is_copy; // to learn from; the original was dealt with
 };
 
-// may_sleep: workers use handover_sleep(). NULL = no memory or descriptor.
+// may_sleep: workers use handover_sleep(). NULL = out of memory or descriptor.
 struct handover *handover_new(uint32_t n_workers, bool may_sleep);
 // drop gets what was never taken. NULL is fine.
 void handover_free(struct handover *, void (*drop)(void *frame));

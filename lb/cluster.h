@@ -22,7 +22,7 @@ struct lb_cluster {
 	char name[];
 };
 
-// Takes its own reference of picker. NULL = no memory.
+// Takes its own reference of picker. NULL = out of memory.
 struct lb_cluster *lb_cluster_new(
 	uint32_t id, const char *name, enum lb_state, struct lb_picker *picker);
 struct lb_cluster *lb_cluster_get(struct lb_cluster *);

@@ -7,7 +7,7 @@
 struct lb_slot;
 struct lb_snapshot;
 
-struct lb_slot *lb_slot_new(struct lb_snapshot *first); // ctrl; takes it over; NULL = no memory
+struct lb_slot *lb_slot_new(struct lb_snapshot *first); // ctrl; takes it over; NULL = out of memory
 void lb_slot_free(struct lb_slot *); // ctrl, workers stopped; NULL is fine; frees all snapshots
 
 // Worker: once before the first read and after the last one.

@@ -27,7 +27,7 @@ static void frontend_page_put(struct lb_frontend_page *p)
 	free(p);
 }
 
-// All of them with the error, to the end of the page. NULL = no memory.
+// All of them with the error, to the end of the page. NULL = out of memory.
 static struct lb_frontend_page *frontend_page_new(const char *error)
 {
 	struct lb_frontend_page *p = calloc(1, sizeof(*p));
@@ -65,7 +65,7 @@ static struct lb_frontend_page *frontend_page_copy(const struct lb_frontend_page
 	return p;
 }
 
-// To be changed: in a page that is no other snapshot's. NULL = no memory.
+// To be changed: in a page that is no other snapshot's. NULL = out of memory.
 static struct lb_frontend *own_frontend(struct lb_snapshot *s, uint32_t index)
 {
 	CHECK(index < s->n_frontends);
@@ -120,7 +120,7 @@ static void page_put(struct lb_cluster_page *p)
 	free(p);
 }
 
-// The page of this id, no other snapshot's. NULL = no memory.
+// The page of this id, no other snapshot's. NULL = out of memory.
 static struct lb_cluster_page *own_page(struct lb_snapshot *s, uint32_t id)
 {
 	uint32_t n = id / LB_CLUSTERS_PER_PAGE + 1;

@@ -54,9 +54,10 @@ struct lb_snapshot {
 	} retire;
 };
 
-// An empty one: every frontend has `error`. NULL = no memory.
+// An empty one: every frontend has `error`. NULL = out of memory.
 struct lb_snapshot *lb_snapshot_new(uint32_t n_frontends, const char *error);
-// The same content, counted once more, version + 1: the next one is made from it. NULL = no memory.
+// The same content, counted once more, version + 1: the next one is made from it. NULL = out of
+// memory.
 struct lb_snapshot *lb_snapshot_copy(const struct lb_snapshot *);
 // Only on a snapshot that is not published yet. They take their own references. 0 or -ENOMEM.
 int lb_snapshot_set_frontend(

@@ -97,7 +97,7 @@ static char *put_number(char *to, uint64_t number)
 	return to;
 }
 
-// False = no memory.
+// False = out of memory.
 static bool have_text(struct work *w, uint32_t n)
 {
 	size_t need = sizeof("cds:");
@@ -136,7 +136,7 @@ static const char *spell(struct work *w, uint32_t n, bool weights)
 	return w->text;
 }
 
-// Of the route at hand. NULL = no memory.
+// Of the route at hand. NULL = out of memory.
 static struct entry *entry_new(struct work *w, uint32_t n, size_t size)
 {
 	struct actions *a = w->a;
@@ -164,7 +164,7 @@ static int give_name(struct actions *a, struct entry *e, const char *name)
 	return e->view.name ? strmap_add(&a->by_name, &e->by_name, e->view.name) : -ENOMEM;
 }
 
-// Found or made; NULL = no memory.
+// Found or made; NULL = out of memory.
 static struct entry *obtain_plain(struct work *w)
 {
 	if (!have_text(w, 1))

@@ -21,7 +21,7 @@ struct action {
 };
 
 // Of one virtual host (index) or all (-1). `before`: the ones whose names live on; NULL = none.
-// Keeps a reference to the routes. NULL = no memory.
+// Keeps a reference to the routes. NULL = out of memory.
 struct actions *actions_new(struct res_route_config *, int32_t vhost, const struct actions *before);
 void actions_free(struct actions *); // NULL is fine
 

@@ -65,7 +65,7 @@ static void on_reresolve(void *ctx)
 		a->conf.reresolve(a->conf.ctx);
 }
 
-// What the clusters' trees have in common. False = no memory.
+// What the clusters' trees have in common. False = out of memory.
 static bool make_tree_env(struct assembler *a)
 {
 	uint32_t n_workers = workers_count(a->conf.workers);
@@ -107,7 +107,7 @@ static bool make_tree_env(struct assembler *a)
 	       ids_init(&a->leaf_ids, LB_MAX_LEAVES, LEAVES_REST_NS) == 0;
 }
 
-// Each starts somewhere (MC-10). False = no memory.
+// Each starts somewhere (MC-10). False = out of memory.
 static bool make_positions(struct assembler *a)
 {
 	a->positions = malloc(LB_MAX_SLOTS * sizeof(a->positions[0]));

@@ -44,7 +44,7 @@ struct assembler_conf {
 	void *ctx;
 };
 
-// Everything is borrowed and outlives it, but for the slot, which goes first. NULL = no memory.
+// Everything is borrowed and outlives it, but for the slot, which goes first. NULL = out of memory.
 struct assembler *assembler_new(const struct assembler_conf *);
 void assembler_free(struct assembler *); // NULL is fine; workers have stopped
 

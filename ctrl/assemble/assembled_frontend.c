@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What could not be applied (too large, no memory) is tried again this often: clusters that left
-// may have made room.
+// What could not be applied (too large, out of memory) is tried again this often: clusters that
+// left may have made room.
 #define RETRY_NS NS_PER_SECOND
 // A configuration that waits for patterns has so much time before a newer one takes its place: with
 // none a server that sends new patterns faster than they compile would never be heard, with more a

@@ -56,7 +56,7 @@ struct assembled_frontend {
 	char *refusal; // owned; why `wanted` is not applied, or not in whole; "" = nothing is
 };
 
-// False = no memory; fini() is due nevertheless.
+// False = out of memory; fini() is due nevertheless.
 [[nodiscard]] bool assembled_frontend_init(
 	struct assembled_frontend *, struct assembled_frontend_env *, uint32_t index);
 void assembled_frontend_fini(struct assembled_frontend *);

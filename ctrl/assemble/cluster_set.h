@@ -28,14 +28,14 @@ struct cluster {
 
 struct cluster_set;
 
-// The env is borrowed, outlives it. NULL = no memory.
+// The env is borrowed, outlives it. NULL = out of memory.
 struct cluster_set *cluster_set_new(const struct cluster_tree_env *, uint32_t n_frontends);
 void cluster_set_free(struct cluster_set *); // NULL is fine
 
 uint32_t cluster_set_count(const struct cluster_set *);
 struct cluster *cluster_set_at(const struct cluster_set *, uint32_t index); // in order of names
 struct cluster *cluster_set_find(const struct cluster_set *, const char *name);
-// Finds or makes it. NULL: no memory, or more than LB_MAX_CLUSTERS (reterr).
+// Finds or makes it. NULL: out of memory, or more than LB_MAX_CLUSTERS (reterr).
 struct cluster *cluster_set_obtain(struct cluster_set *, const char *name, struct lb_err *reterr);
 // Forgets a cluster that nobody uses; its id may be given away again.
 void cluster_set_drop(struct cluster_set *, struct cluster *);

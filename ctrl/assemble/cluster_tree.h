@@ -49,7 +49,7 @@ struct cluster_tree_env {
 void cluster_tree_env_init(struct cluster_tree_env *);
 
 // id < LB_MAX_CLUSTERS; the name outlives the tree. Until it is configured its requests wait
-// (A28-R05). NULL = no memory.
+// (A28-R05). NULL = out of memory.
 struct cluster_tree *cluster_tree_new(
 	const struct cluster_tree_env *, uint32_t id, const char *name);
 void cluster_tree_free(struct cluster_tree *); // NULL is fine
@@ -58,7 +58,7 @@ bool cluster_tree_is_same(
 	const struct cluster_tree *, const struct xds_config *, const struct xds_cluster_config *);
 // What the configuration says of it now; nothing happens if that is the same as before. Endpoints
 // that stay keep their connections (UPD-02), also when a leaf becomes an aggregate (A74-C09). 0, or
-// -ENOMEM with reterr: no memory, or too many endpoints. Then the earlier tree serves on; where
+// -ENOMEM with reterr: out of memory, or too many endpoints. Then the earlier tree serves on; where
 // there is none, requests fail with that text.
 [[nodiscard]] int cluster_tree_configure(struct cluster_tree *, struct xds_config *,
 	const struct xds_cluster_config *, struct lb_err *reterr);

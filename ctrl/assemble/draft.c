@@ -22,7 +22,7 @@ void draft_fini(struct draft *d)
 	lb_snapshot_free(d->next);
 }
 
-// NULL = no memory.
+// NULL = out of memory.
 static struct lb_snapshot *begin(struct draft *d)
 {
 	if (!d->next)

@@ -65,7 +65,7 @@ static bool sees_to(const struct assembled_frontend *f, const struct xds_cluster
 	return conf->is_root || frontend_clusters_in_use(f, conf->name);
 }
 
-// NULL: no memory, or too many of them (reterr).
+// NULL: out of memory, or too many of them (reterr).
 static struct cluster *obtain(
 	const struct assembled_frontend_env *env, const char *name, struct lb_err *reterr)
 {

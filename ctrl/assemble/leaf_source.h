@@ -27,7 +27,7 @@ struct leaf_source {
 	char name[];
 };
 
-// Takes a leaf id. NULL = no memory, or none is left.
+// Takes a leaf id. NULL = out of memory, or none is left.
 struct leaf_source *leaf_source_new(const struct cluster_tree_env *, const char *name);
 void leaf_source_free(struct leaf_source *, const struct cluster_tree_env *); // NULL is fine
 // It has nothing new for the leaf. policy: whose spec counts.

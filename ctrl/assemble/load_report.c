@@ -81,7 +81,7 @@ static void counter_free(struct load_counter *c)
 	free(c);
 }
 
-// NULL = no memory, or no number is left.
+// NULL = out of memory, or no number is left.
 static struct load_counter *counter_new(
 	struct load_leaf *leaf, enum kind kind, const struct xds_load_place *place, const char *key)
 {
@@ -144,7 +144,7 @@ static uint32_t refuse(struct load_report *r)
 	r->counted.n_refused++;
 	if (!r->refusing)
 		log_warn("load reports are incomplete",
-			"reason=\"no counter is left, or no memory\" counters=%u",
+			"reason=\"no counter is left, or out of memory\" counters=%u",
 			r->numbers.n - 1);
 	r->refusing = true;
 	return 0;

@@ -37,7 +37,7 @@ struct load_report_conf { // all borrowed, outlives it
 	void *log_ctx;
 };
 
-// NULL = no memory. Nothing is sent before the first leaf.
+// NULL = out of memory. Nothing is sent before the first leaf.
 struct load_report *load_report_new(const struct load_report_conf *);
 void load_report_free(struct load_report *); // its leaves were freed before; NULL is fine
 // A LB_EVENT_METRIC.
@@ -46,7 +46,7 @@ void load_report_event(struct load_report *, const struct lb_event *);
 // What one leaf cluster counts under: one for each cluster whose resource wants reports
 // (res_cluster.reports_load), several for the same names add up. server: who sent that resource
 // (FE-09), one of the bootstrap's that stays; equal ones are told apart, as the xDS client names
-// each distinct one by one object (FE-07). eds_service: "" = none. NULL = no memory.
+// each distinct one by one object (FE-07). eds_service: "" = none. NULL = out of memory.
 struct load_leaf *load_leaf_new(struct load_report *, const struct xds_server_conf *server,
 	const char *cluster, const char *eds_service);
 // Nobody picks by it any more; what its requests count until they end is still reported (LR-09).
@@ -65,12 +65,12 @@ struct lb_metrics *load_leaf_metrics(const struct load_leaf *);
 // old state counts under stays.
 void load_leaf_begin(struct load_leaf *);
 // For lb_leaf_config.locality_loads: the same number as long as the locality stays, in whatever
-// priority. "" where a field is not set; all of them for LOGICAL_DNS. 0 = not counted: no memory,
-// or all are in use (logged).
+// priority. "" where a field is not set; all of them for LOGICAL_DNS. 0 = not counted: out of
+// memory, or all are in use (logged).
 uint32_t load_leaf_locality(
 	struct load_leaf *, const char *region, const char *zone, const char *sub_zone);
 // For lb_leaf_config.loads: the same object as long as the names of the categories stay. Borrowed
-// until the next call and free(). NULL = no memory: drops are not counted.
+// until the next call and free(). NULL = out of memory: drops are not counted.
 struct lb_loads *load_leaf_drops(struct load_leaf *, const struct lb_drop_category *, uint32_t n);
 void load_leaf_end(struct load_leaf *);
 
@@ -81,7 +81,7 @@ struct load_report_info {
 	struct xds_lrs_info stream;
 	uint32_t n_counters; // in use
 	uint32_t n_leaving; // of these: nobody needs them any more but for their last requests
-	uint64_t n_refused; // counters asked for when there was none left, or no memory
+	uint64_t n_refused; // counters asked for when there was none left, or out of memory
 	uint64_t n_stray_metrics; // values that came too late, or that no report can carry
 };
 void load_report_info(const struct load_report *, struct load_report_info *ret);

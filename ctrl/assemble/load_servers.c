@@ -34,7 +34,7 @@ static void on_lrs_log(void *ctx, const char *line)
 		conf->log(conf->log_ctx, line);
 }
 
-// NULL = no memory.
+// NULL = out of memory.
 static struct load_server *server_new(
 	struct load_servers *all, const struct xds_server_conf *server)
 {

@@ -29,7 +29,7 @@ struct load_server {
 // conf, harvest and ctx are set. 0 or -ENOMEM; then fini() is due nevertheless.
 [[nodiscard]] int load_servers_init(struct load_servers *);
 void load_servers_fini(struct load_servers *);
-// Finds or makes. NULL = no memory.
+// Finds or makes. NULL = out of memory.
 struct load_server *load_servers_obtain(struct load_servers *, const struct xds_server_conf *);
 // Of the first that has clusters, else of the first; the numbers are of all. Texts are valid until
 // the next call.

@@ -12,7 +12,7 @@ struct members;
 struct twheel;
 struct workers;
 
-// Borrowed, outlive it. NULL = no memory.
+// Borrowed, outlive it. NULL = out of memory.
 struct members *members_new(struct workers *, struct lb_orca_table *, struct twheel *);
 void members_free(struct members *); // NULL is fine
 

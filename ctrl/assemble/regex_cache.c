@@ -242,7 +242,7 @@ static bool copy_patterns(struct entry *e, const struct item *items, uint32_t n)
 	return true;
 }
 
-// Takes the key over. NULL = no memory.
+// Takes the key over. NULL = out of memory.
 static struct entry *entry_new(
 	struct regex_cache *c, char *key, const struct item *items, uint32_t n, uint32_t n_unique)
 {
@@ -294,7 +294,7 @@ static int resolve(struct regex_cache *c, const struct item *items, uint32_t n,
 	uint32_t n_unique;
 	char *key = key_of(items, n, &n_unique);
 	if (!key)
-		return lb_err_set(reterr, "no memory");
+		return lb_err_set(reterr, "out of memory");
 	struct strmap_link *found = strmap_find(&c->entries, key);
 	struct entry *e;
 	if (found) {
@@ -303,7 +303,7 @@ static int resolve(struct regex_cache *c, const struct item *items, uint32_t n,
 	} else {
 		e = entry_new(c, key, items, n, n_unique);
 		if (!e)
-			return lb_err_set(reterr, "no memory");
+			return lb_err_set(reterr, "out of memory");
 		compile(c, e);
 	}
 	e->n_idle = 0;
@@ -373,7 +373,7 @@ int regex_cache_ask(struct regex_cache *c, enum regex_cache_use use, const struc
 	char *text = NULL;
 	if (!items || !read_items(use, patterns, n, items, &text)) {
 		free(items);
-		return lb_err_set(reterr, "no memory");
+		return lb_err_set(reterr, "out of memory");
 	}
 	qsort(items, n, sizeof(*items), by_group);
 	int rc = 0;

@@ -20,7 +20,7 @@ struct regex_cache_conf {
 	bool synchronous;
 };
 
-// NULL = no memory, or no thread.
+// NULL = out of memory, or no thread.
 struct regex_cache *regex_cache_new(const struct regex_cache_conf *);
 // Waits for the set that is being compiled. NULL is fine.
 void regex_cache_free(struct regex_cache *);
@@ -32,7 +32,7 @@ enum regex_cache_use { REGEX_OF_PATHS, REGEX_OF_HEADERS };
 
 // Where each pattern is, in ret[n]; the sets are borrowed until the next sweep: whoever keeps one
 // takes a reference. All of them passed lb_regex_check(). 0; -EAGAIN: some are being compiled, ask
-// again after poll() said so; -EINVAL and reterr: a set cannot be made (no memory).
+// again after poll() said so; -EINVAL and reterr: a set cannot be made (out of memory).
 int regex_cache_ask(struct regex_cache *, enum regex_cache_use, const struct str *patterns,
 	uint32_t n, struct lb_regex_ref *ret, struct lb_err *reterr);
 // Takes in what has been compiled. True = there was something.

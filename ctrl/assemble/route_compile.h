@@ -23,13 +23,14 @@ struct route_compiler_conf { // all borrowed, outlive it
 	uint32_t n_workers;
 };
 
-struct route_compiler *route_compiler_new(const struct route_compiler_conf *); // NULL = no memory
+struct route_compiler *route_compiler_new(
+	const struct route_compiler_conf *); // NULL = out of memory
 void route_compiler_free(struct route_compiler *); // everything compiled is put; NULL is fine
 
 enum route_compile_outcome {
 	ROUTE_COMPILED,
 	ROUTE_COMPILE_WAITS, // for patterns: ask again later
-	ROUTE_COMPILE_REFUSED, // reterr: no memory, or a cluster that is not in the set
+	ROUTE_COMPILE_REFUSED, // reterr: out of memory, or a cluster that is not in the set
 };
 struct route_compile_how {
 	int32_t vhost; // only this one (a pinned authority); -1 = all

@@ -25,7 +25,7 @@ struct vhost_conf {
 	struct lb_arena arena; // the conf's arrays
 };
 
-// 0, or -EINVAL with the reason: no memory, or a cluster that is not in the set. Call fini() in
+// 0, or -EINVAL with the reason: out of memory, or a cluster that is not in the set. Call fini() in
 // either case.
 [[nodiscard]] int vhost_conf_init(struct vhost_conf *, const struct res_vhost *,
 	const struct vhost_conf_env *, struct lb_err *reterr);

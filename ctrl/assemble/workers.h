@@ -11,7 +11,7 @@
 
 struct workers;
 
-// links are borrowed and outlive it. on_event is called from workers_poll(). NULL = no memory.
+// links are borrowed and outlive it. on_event is called from workers_poll(). NULL = out of memory.
 struct workers *workers_new(struct lb_link *const *links, uint32_t n,
 	void (*on_event)(void *ctx, uint32_t worker, const struct lb_event *), void *ctx);
 void workers_free(struct workers *); // NULL is fine
@@ -19,7 +19,7 @@ uint32_t workers_count(const struct workers *);
 struct lb_link *workers_link(const struct workers *, uint32_t worker);
 
 // Written at once, or at one of the next polls when the ring is full; the order is kept.
-// False = no memory: the command is lost and was logged.
+// False = out of memory: the command is lost and was logged.
 bool workers_send(struct workers *, uint32_t worker, const struct lb_command *);
 void workers_send_all(struct workers *, const struct lb_command *);
 

@@ -112,7 +112,7 @@ struct taken {
 	} * links; // [n_frontends]
 };
 
-// Index of the one that has it already; -1 = none had, -2 = no memory.
+// Index of the one that has it already; -1 = none had, -2 = out of memory.
 static int take(struct taken *t, unsigned i, const char *key)
 {
 	struct strmap_link *l = strmap_find(&t->map, key);

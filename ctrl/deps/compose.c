@@ -37,7 +37,7 @@ static void note(struct notes *notes, const char *text)
 		notes->list[notes->n++] = text;
 }
 
-// "<a>; <b>; …". NULL = no memory.
+// "<a>; <b>; …". NULL = out of memory.
 static const char *join(struct lb_arena *arena, const struct notes *notes)
 {
 	size_t len = 0;
@@ -58,7 +58,7 @@ static const char *error_of(const struct node *n)
 	return node_cluster(n, &error) ? "" : error;
 }
 
-// "; <error>; …" of the clusters that were left out. NULL = no memory.
+// "; <error>; …" of the clusters that were left out. NULL = out of memory.
 static const char *faults(struct composer *c)
 {
 	const struct leaves *l = &c->leaves;
@@ -123,7 +123,7 @@ static int fill_eds(
 	if (!e)
 		return 0;
 	if (!e->res) {
-		note(notes, e->error ? e->error : "no memory");
+		note(notes, e->error ? e->error : "out of memory");
 		return 0;
 	}
 	k->endpoints = res_endpoints_from(xds_res_get(e->res));

@@ -24,7 +24,7 @@ struct composition {
 	int32_t vhost; // -1 = not pinned
 };
 
-// NULL = no memory.
+// NULL = out of memory.
 struct xds_config *compose(const struct composition *);
 
 // While the next configuration waits: the last one with the newer endpoints of those of its

@@ -61,6 +61,6 @@ struct config_builder {
 	struct res_route_config *, int32_t vhost, uint32_t n_clusters);
 // By name, where clusters were filled in in another order.
 void config_builder_sort(struct config_builder *);
-// A text of the configuration; NULL = no memory.
+// A text of the configuration; NULL = out of memory.
 const char *config_builder_text(struct config_builder *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -103,7 +103,7 @@ static void put_in_use(struct depmgr *dm, struct xds_config *config)
 	dm->conf.on_update(dm->conf.ctx, config);
 }
 
-// DM-05, DM-29: a change is delivered once, equal content not at all. False = no memory.
+// DM-05, DM-29: a change is delivered once, equal content not at all. False = out of memory.
 static bool deliver(struct depmgr *dm)
 {
 	struct xds_config *config = compose(&(struct composition){
@@ -175,9 +175,9 @@ static void reconcile(struct depmgr *dm)
 		dm->nodes.dirty = dm->nodes.reshaped = false;
 		xds_federation_end(dm->conf.client);
 	} while (dm->nodes.dirty);
-	bool starved = dm->found.outcome == WALK_STARVED;
+	bool starved = dm->found.outcome == WALK_OUT_OF_MEMORY;
 	if (dm->found.outcome == WALK_FAILED)
-		deliver_error(dm, dm->found.error ? dm->found.error : "no memory");
+		deliver_error(dm, dm->found.error ? dm->found.error : "out of memory");
 	else if (dm->found.outcome == WALK_COMPLETE && dm->nodes.n_unresolved[true] == 0)
 		starved = !deliver(dm);
 	else if (dm->config && !twheel_armed(&dm->meanwhile))

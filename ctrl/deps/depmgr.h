@@ -36,14 +36,14 @@ struct depmgr_conf {
 	void *ctx;
 };
 
-// Starts the watch of the listener. Neither callback is called inside. NULL = no memory.
+// Starts the watch of the listener. Neither callback is called inside. NULL = out of memory.
 struct depmgr *depmgr_new(const struct depmgr_conf *);
 void depmgr_free(struct depmgr *); // cancels every watch; not inside a callback of its own
 
 // A cluster that no route names (RLS and the like choose one per request): it and what it needs are
 // watched as long as somebody subscribes, and are in the configuration once nothing of them is
 // missing; nobody else waits for that (DM-20, DM-21). Neither call calls back inside. The handle is
-// the caller's, and ends before the manager; NULL = no memory.
+// the caller's, and ends before the manager; NULL = out of memory.
 struct depmgr_sub *depmgr_subscribe(struct depmgr *, const char *cluster);
 void depmgr_unsubscribe(struct depmgr_sub **); // makes it NULL, which is fine, too
 

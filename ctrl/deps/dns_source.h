@@ -29,7 +29,7 @@ struct dns_source {
 };
 
 // Takes over the endpoints of `old` (may be NULL) if they are the same: an unchanged answer keeps
-// the same object. NULL = no memory, also for an answer that is known already.
+// the same object. NULL = out of memory, also for an answer that is known already.
 struct dns_source *dns_source_new(struct dns_resolver *, struct res_cluster *,
 	const struct dns_source *old, void (*on_news)(struct dns_source *), void *ctx);
 void dns_source_free(struct dns_source *); // NULL is fine

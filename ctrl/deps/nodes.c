@@ -325,6 +325,6 @@ struct res_cluster *node_cluster(const struct node *n, const char **reterr)
 	if (c)
 		*reterr = "LOGICAL_DNS needs a resolver of names, and this instance has none";
 	else
-		*reterr = n->error ? n->error : "no memory";
+		*reterr = n->error ? n->error : "out of memory";
 	return NULL;
 }

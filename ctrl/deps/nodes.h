@@ -87,12 +87,12 @@ void nodes_sweep(struct nodes *); // DM-24: what the pass did not reach is watch
 void nodes_fini(struct nodes *);
 
 // Starts a watch; what is cached is in the node when it returns. The map is that of the type, NULL
-// for those that have none. NULL = no memory.
+// for those that have none. NULL = out of memory.
 struct node *node_new(
 	struct nodes *, const struct xds_type *, const char *name, struct strmap *map);
 // NULL = it is not watched.
 struct node *node_find(const struct strmap *map, const char *name);
-// Finds or starts it, and notes that this pass needs it. NULL = no memory.
+// Finds or starts it, and notes that this pass needs it. NULL = out of memory.
 struct node *node_reach(
 	struct nodes *, const struct xds_type *, const char *name, struct strmap *map);
 void node_set_waited(struct node *, bool);

@@ -35,7 +35,7 @@ static enum walk_outcome fail(char **reterr, const char *fmt, ...)
 
 static const char *error_of(const struct node *n)
 {
-	return n->error ? n->error : "no memory";
+	return n->error ? n->error : "out of memory";
 }
 
 // DM-02, DM-25: only the routes that the current listener names are of interest.
@@ -60,7 +60,7 @@ static enum walk_outcome reach_routes(
 	if (!*at || strcmp(node_name(*at), l->rds_name) != 0)
 		*at = node_new(w->nodes, &res_type_route_config, l->rds_name, NULL);
 	if (!*at)
-		return WALK_STARVED;
+		return WALK_OUT_OF_MEMORY;
 	(*at)->pass = w->nodes->pass;
 	if ((*at)->failed)
 		return fail(reterr, "%s", error_of(*at));
@@ -75,7 +75,7 @@ struct level {
 	struct node *first; // by next_reached
 };
 
-// False = no memory.
+// False = out of memory.
 static bool reach_cluster(
 	struct walker *w, const char *name, struct level *level, struct node **ret)
 {
@@ -91,7 +91,7 @@ static bool reach_cluster(
 	return true;
 }
 
-// What one cluster needs. False = no memory.
+// What one cluster needs. False = out of memory.
 static bool reach_beyond(struct walker *w, struct node *n, bool deeper, struct level *next)
 {
 	if (node_resolve_name(n))
@@ -144,7 +144,7 @@ static enum walk_outcome reach_clusters(
 	if (w->from->authority) {
 		vhost = res_route_config_choose(routes, w->from->authority);
 		if (vhost == -ENOMEM)
-			return WALK_STARVED;
+			return WALK_OUT_OF_MEMORY;
 		if (vhost < 0)
 			return fail(reterr,
 				"route configuration \"%s\" has no virtual host for \"%s\"",
@@ -154,9 +154,9 @@ static enum walk_outcome reach_clusters(
 	for (uint32_t i = 0; i < routes->n_vhosts; i++)
 		if (vhost < 0 || i == (uint32_t)vhost)
 			if (!reach_vhost(w, &routes->vhosts[i], &level))
-				return WALK_STARVED;
+				return WALK_OUT_OF_MEMORY;
 	if (!reach_levels(w, &level))
-		return WALK_STARVED;
+		return WALK_OUT_OF_MEMORY;
 	*ret_vhost = vhost;
 	return WALK_COMPLETE;
 }
@@ -173,7 +173,7 @@ static bool hold(struct walker *w, struct node *n, struct level *level)
 	return true;
 }
 
-// DM-20. False = no memory.
+// DM-20. False = out of memory.
 static bool hold_subscribed(struct walker *w, struct level *level)
 {
 	for (const struct depmgr_sub *s = w->from->subs; s; s = s->next) {
@@ -208,7 +208,7 @@ static enum walk_outcome reach_held(struct walker *w, uint32_t *ret_n)
 	w->nodes->holding = true;
 	bool ok = hold_subscribed(w, &level) && reach_levels(w, &level);
 	w->nodes->holding = false;
-	return ok ? WALK_COMPLETE : WALK_STARVED;
+	return ok ? WALK_COMPLETE : WALK_OUT_OF_MEMORY;
 }
 
 // Of what serves nothing is forgotten before another configuration takes its place; until then, and
@@ -253,7 +253,7 @@ void walk(const struct walk *from, struct walk_found *found)
 	if (f->outcome == WALK_COMPLETE)
 		f->outcome = reach_held(&w, &f->n_held);
 	// What is needed is not known yet: all that was needed may still be.
-	if (f->outcome == WALK_WAITING || f->outcome == WALK_STARVED)
+	if (f->outcome == WALK_WAITING || f->outcome == WALK_OUT_OF_MEMORY)
 		for (struct node *n = w.nodes->all; n; n = n->next)
 			if (n->type != &res_type_route_config)
 				n->pass = pass;

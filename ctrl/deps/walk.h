@@ -17,7 +17,7 @@ struct xds_config;
 enum walk_outcome {
 	WALK_WAITING, // something has neither a value nor an error yet
 	WALK_FAILED, // no usable listener or routes
-	WALK_STARVED, // no memory to find out: the last config serves on
+	WALK_OUT_OF_MEMORY, // no memory to find out: the last config serves on
 	WALK_COMPLETE,
 };
 

@@ -217,7 +217,7 @@ static void ask(struct dns_name *n)
 	n->asked_ns = twheel_now(conf->wheel);
 	wait_until(n, ASKING, n->asked_ns + PATIENCE_NS);
 	if (conf->lookups->ops->start(conf->lookups, n->host, &n->lookup))
-		failed(n, "no memory");
+		failed(n, "out of memory");
 }
 
 static void timer_fired(struct twheel_timer *t)
@@ -231,7 +231,7 @@ static void timer_fired(struct twheel_timer *t)
 
 // Watches
 
-// NULL = no memory.
+// NULL = out of memory.
 static struct dns_name *name_new(struct names *names, const char *host)
 {
 	struct dns_name *n = calloc(1, sizeof(*n));

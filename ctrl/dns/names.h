@@ -21,5 +21,5 @@ struct dns_names_conf {
 	struct dns_lookups *lookups; // borrowed, outlives the resolver
 };
 
-// NULL = no memory.
+// NULL = out of memory.
 struct dns_resolver *dns_names_new(const struct dns_names_conf *);

@@ -56,7 +56,7 @@ struct res_any {
 // 0 or -EINVAL.
 int res_any_open(const Google__Protobuf__Any *, struct res_any *ret, struct lb_err *reterr);
 void res_any_close(struct res_any *);
-// The message, the caller's (proto_free); NULL = reterr says why ("" = no memory).
+// The message, the caller's (proto_free); NULL = reterr says why ("" = out of memory).
 void *res_any_decode(
 	const struct res_any *, const ProtobufCMessageDescriptor *, struct lb_err *reterr);
 

@@ -39,7 +39,7 @@ struct reader {
 	struct lb_err *err;
 };
 
-// The list with room for `need`, NULL = no memory (and it is as before).
+// The list with room for `need`, NULL = out of memory (and it is as before).
 static void *grow(void *list, size_t *room, size_t need, size_t size)
 {
 	size_t more = *room ? 2 * *room : 8;

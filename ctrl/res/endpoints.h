@@ -31,7 +31,7 @@ extern const struct xds_type res_type_endpoints;
 // What a LOGICAL_DNS cluster makes of the addresses of its name (A61-D02): one priority, one
 // locality without names, one endpoint, which has all of them. n = 0: no priority (A37-D03). An
 // address that is there twice counts once. Everything is copied. Those of equal content are equal
-// (xds_res_eq); the bytes are no protobuf. NULL = no memory.
+// (xds_res_eq); the bytes are no protobuf. NULL = out of memory.
 struct res_endpoints *res_endpoints_of_addresses(
 	const char *name, const struct ip_port *addresses, uint32_t n, const char *hostname);
 

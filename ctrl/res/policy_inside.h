@@ -23,7 +23,7 @@ struct res_policy_reader {
 int res_policy_read_message(struct res_policy_reader *, enum lb_policy_kind, const void *message,
 	struct lb_policy_spec *);
 const ProtobufCMessageDescriptor *res_policy_message_of(enum lb_policy_kind);
-struct lb_policy_spec *res_policy_new_child( // NULL = no memory
+struct lb_policy_spec *res_policy_new_child( // NULL = out of memory
 	struct res_policy_reader *, struct lb_policy_spec *parent);
 
 // A policy by the name and with the JSON that it has in a gRPC service config. 1 = no such name;

@@ -38,7 +38,7 @@ static const struct {
 };
 #define N_OF(list) (sizeof(list) / sizeof((list)[0]))
 
-// The JSON form of the policy's message. NULL = no memory.
+// The JSON form of the policy's message. NULL = out of memory.
 static json_t *message_json(enum lb_policy_kind kind, const json_t *config)
 {
 	json_t *made = json_object();

@@ -59,7 +59,7 @@ static void print_value(FILE *f, struct explanation *e, struct str name)
 			f);
 }
 
-// Why a route does not match, or that it does. NULL = no memory.
+// Why a route does not match, or that it does. NULL = out of memory.
 static json_t *verdict(struct explanation *e, const struct lb_route_step *s)
 {
 	char *text = NULL, *header = NULL, percent[32];

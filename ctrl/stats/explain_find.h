@@ -34,8 +34,9 @@ struct explain_found {
 	uint32_t n_steps; // routes looked at
 	struct lb_route_step steps[EXPLAIN_MAX_STEPS]; // the first ones, and the last one
 };
-bool explain_look_up(const struct explain_query *, struct explain_found *ret); // false = no memory
-// The domain that chose the virtual host; "" = no memory.
+bool explain_look_up(
+	const struct explain_query *, struct explain_found *ret); // false = out of memory
+// The domain that chose the virtual host; "" = out of memory.
 const char *explain_domain(const struct explain_query *, const struct explain_found *);
 
 struct explain_outcome {

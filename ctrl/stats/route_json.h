@@ -19,7 +19,7 @@ json_t *route_json_filter(const struct lb_filter *);
 json_t *route_json_filters(const struct lb_filter *, uint32_t n); // an array
 
 // `prefix "/a", header k exact "v", 20 % of the requests` of an object that
-// route_json_matchers() filled. From malloc; NULL = no memory.
+// route_json_matchers() filled. From malloc; NULL = out of memory.
 char *route_text_matchers(const json_t *route);
 char *route_text_header(const struct lb_header_match_conf *); // `k exact "v"`
 // "1.5s", of LB_NO_TIMEOUT "none".

@@ -46,7 +46,7 @@ struct show_conf { // all borrowed, outlive it
 	void *ctx_ports;
 };
 
-struct show *show_new(const struct show_conf *); // NULL = no memory
+struct show *show_new(const struct show_conf *); // NULL = out of memory
 void show_free(struct show *); // NULL is fine
 // "starting", "ready", "draining"; a constant text.
 void show_set_state(struct show *, const char *state);

@@ -28,7 +28,7 @@ struct show_args {
 	char *const *words;
 	unsigned n;
 	bool json; // a builder may find it among its words
-	struct lb_err err; // a builder that finds the words wrong says so here; "" = no memory
+	struct lb_err err; // a builder that finds the words wrong says so here; "" = out of memory
 };
 
 // The data of one command, NULL = args->err.
@@ -50,6 +50,6 @@ json_t *show_reconnect(const struct show *, struct show_args *);
 const char *show_frontend_down(const struct show *, uint32_t frontend, char *text, size_t size);
 
 extern const char *const show_stat_columns[]; // of its CSV
-char *show_routes_text(json_t *); // from malloc; NULL = no memory
+char *show_routes_text(json_t *); // from malloc; NULL = out of memory
 char *show_tree_text(json_t *); // likewise
 char *show_metrics_text(json_t *); // likewise

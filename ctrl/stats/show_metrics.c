@@ -112,10 +112,10 @@ struct authority {
 
 struct count {
 	struct authority *first;
-	bool failed; // no memory
+	bool failed; // out of memory
 };
 
-// Takes the name. NULL = no memory. There are not many, and names come authority by authority.
+// Takes the name. NULL = out of memory. There are not many, and names come authority by authority.
 static struct authority *find_authority(struct count *c, char *name)
 {
 	struct authority *a = c->first;

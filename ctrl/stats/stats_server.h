@@ -12,7 +12,7 @@
 struct event_base;
 struct stats_server;
 
-// Answers one command: text without the final empty line, from malloc; NULL = no memory.
+// Answers one command: text without the final empty line, from malloc; NULL = out of memory.
 typedef char *(*stats_answer_fn)(void *ctx, const char *command);
 
 // Binds path (a stale socket file of a dead process is removed, a live one is an error) with this

@@ -106,7 +106,7 @@ static void give_up(struct call *c, int error)
 {
 	c->state = ASKING;
 	rpc_call_end(c->base.rpc, RPC_RESOURCE_EXHAUSTED,
-		error == -E2BIG ? "too long: ask with exclude_resource_contents" : "no memory");
+		error == -E2BIG ? "too long: ask with exclude_resource_contents" : "out of memory");
 }
 
 static void on_turn(struct twheel_timer *timer)

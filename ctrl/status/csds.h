@@ -25,10 +25,10 @@ struct csds_conf {
 	void *ctx;
 };
 
-struct csds *csds_new(const struct csds_conf *); // NULL = no memory
+struct csds *csds_new(const struct csds_conf *); // NULL = out of memory
 // All calls have been closed. NULL is fine.
 void csds_free(struct csds *);
 
-// Calls of the two methods; NULL = no memory.
+// Calls of the two methods; NULL = out of memory.
 struct status_call *csds_open_fetch(struct csds *, struct rpc_call *);
 struct status_call *csds_open_stream(struct csds *, struct rpc_call *);

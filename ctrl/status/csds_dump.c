@@ -188,7 +188,7 @@ static size_t frame_len(size_t len)
 
 // Parts
 
-// A block of this length at the end of the list. NULL = no memory.
+// A block of this length at the end of the list. NULL = out of memory.
 static uint8_t *add_part(struct csds_dump *d, size_t len)
 {
 	if (d->n_parts == d->cap_parts) {

@@ -24,7 +24,7 @@ struct csds_dump_conf {
 	int64_t wall_offset_ns; // wall-clock time = the wheel's time + this
 };
 
-struct csds_dump *csds_dump_new(const struct csds_dump_conf *); // NULL = no memory
+struct csds_dump *csds_dump_new(const struct csds_dump_conf *); // NULL = out of memory
 void csds_dump_free(struct csds_dump *); // NULL is fine
 
 // Takes in one resource; the function that xds_federation_each() wants. Before the first step.

@@ -13,7 +13,7 @@
 struct descriptors;
 
 // The bytes are a serialized google.protobuf.FileDescriptorSet, each file after its imports; they
-// outlive the result. NULL = no memory.
+// outlive the result. NULL = out of memory.
 struct descriptors *descriptors_new(const uint8_t *set, size_t len);
 void descriptors_free(struct descriptors *); // NULL is fine
 

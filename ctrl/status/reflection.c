@@ -39,7 +39,7 @@ static void reply(struct call *c, Request *request, Response *m)
 	size_t len;
 	uint8_t *bytes;
 	if (proto_pack(&m->base, &bytes, &len)) {
-		rpc_call_end(c->base.rpc, RPC_RESOURCE_EXHAUSTED, "no memory");
+		rpc_call_end(c->base.rpc, RPC_RESOURCE_EXHAUSTED, "out of memory");
 		return;
 	}
 	rpc_call_pause(c->base.rpc); // until this one has left

@@ -78,7 +78,7 @@ static void *on_open(void *ctx, struct rpc_call *rpc, struct str method, const c
 			continue;
 		struct status_call *c = methods[i].open(ctx, rpc);
 		if (!c)
-			rpc_call_end(rpc, RPC_RESOURCE_EXHAUSTED, "no memory");
+			rpc_call_end(rpc, RPC_RESOURCE_EXHAUSTED, "out of memory");
 		return c;
 	}
 	return NULL;

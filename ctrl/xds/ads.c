@@ -98,14 +98,14 @@ static void open_stream(struct xds_ads *a)
 		int rc = a->conf.transport.connect(
 			a->conf.transport.ctx, a->conf.server, &a->transport, &err);
 		if (rc) {
-			lost(a, *err.text ? err.text : "no memory");
+			lost(a, *err.text ? err.text : "out of memory");
 			return;
 		}
 	}
 	a->stream = a->transport->ops->stream_new(
 		a->transport, a->conf.protocol->method, &stream_events, a);
 	if (!a->stream) {
-		lost(a, "no memory");
+		lost(a, "out of memory");
 		return;
 	}
 	a->transport->ops->stream_read(a->stream);
@@ -158,7 +158,7 @@ static void send_request(struct xds_ads *a, uint32_t type)
 	if (a->conf.protocol->encode(&ask, &bytes, &len) ||
 		a->transport->ops->stream_send(a->stream, bytes, len)) {
 		free(bytes);
-		lost(a, "no memory");
+		lost(a, "out of memory");
 		return;
 	}
 	free(bytes);
@@ -257,7 +257,7 @@ static void apply(struct xds_ads *a, uint32_t type, const struct xds_response *r
 	if (!nonce || !version || a->conf.owner->on_response(a->conf.ctx, type, r, &error)) {
 		free(nonce);
 		free(version);
-		lost(a, "no memory");
+		lost(a, "out of memory");
 		return;
 	}
 	set_text(&s->nonce, nonce);

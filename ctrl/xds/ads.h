@@ -42,7 +42,7 @@ struct xds_ads_conf {
 };
 
 struct xds_ads;
-struct xds_ads *xds_ads_new(const struct xds_ads_conf *); // NULL = no memory
+struct xds_ads *xds_ads_new(const struct xds_ads_conf *); // NULL = out of memory
 void xds_ads_free(struct xds_ads *); // NULL is fine
 
 // Connects when something is subscribed to, and sends what is due: answers first, then requests of

@@ -297,7 +297,7 @@ static const struct xds_ads_owner owner = {
 	.log = owner_log,
 };
 
-// False = no memory.
+// False = out of memory.
 static bool init_cache(struct xds_client *c)
 {
 	const struct xds_client_conf *conf = &c->conf;

@@ -47,7 +47,7 @@ struct xds_client_conf {
 	void *log_ctx;
 };
 
-// NULL = no memory. Nothing is sent before the first watch.
+// NULL = out of memory. Nothing is sent before the first watch.
 struct xds_client *xds_client_new(const struct xds_client_conf *);
 // Watchers that are left are forgotten: they get no event any more.
 void xds_client_free(struct xds_client *);

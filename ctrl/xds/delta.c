@@ -144,12 +144,12 @@ static struct xds_response *decode(const uint8_t *bytes, size_t len, struct lb_e
 	struct xds_response *r = xds_response_new(
 		&m->base, m->n_resources, m->resource_errors, m->n_resource_errors);
 	if (!r) {
-		lb_err_set(err, "no memory");
+		lb_err_set(err, "out of memory");
 		return NULL;
 	}
 	if (read_entries(r, m) || read_removals(r, m)) {
 		xds_response_free(r);
-		lb_err_set(err, "no memory");
+		lb_err_set(err, "out of memory");
 		return NULL;
 	}
 	r->type_url = m->type_url;

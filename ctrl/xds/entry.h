@@ -85,7 +85,7 @@ _Static_assert(XDS_STATUS_TIMEOUT < 1 << 4, "an entry holds its status");
 _Static_assert(XDS_UNAVAILABLE < 1 << 5, "an entry holds its error's code");
 _Static_assert(XDS_NEWS_RESOURCE_AMBIENT < 1 << 3, "an entry holds its news");
 
-// One that nobody wants yet. NULL = no memory.
+// One that nobody wants yet. NULL = out of memory.
 struct xds_entry *xds_entry_new(struct xds_cache *, uint32_t type);
 void xds_entry_free(struct xds_entry *);
 // It leaves the cache, but stays in memory while there is news of it to tell (dead).

@@ -31,7 +31,7 @@ struct xds_fallback_conf {
 	void *log_ctx;
 };
 
-// The first server's client is there. NULL = no memory.
+// The first server's client is there. NULL = out of memory.
 struct xds_fallback *xds_fallback_new(const struct xds_fallback_conf *);
 void xds_fallback_free(struct xds_fallback *); // NULL is fine; watchers that are left are forgotten
 

@@ -85,7 +85,7 @@ void xds_fallback_mark(struct xds_fallback_entry *);
 // There was no memory: xds_fallback_settle() is asked for in a while.
 void xds_fallback_retry_later(struct xds_fallback *);
 
-// Entries. One that nobody watches, at any server. NULL = no memory.
+// Entries. One that nobody watches, at any server. NULL = out of memory.
 struct xds_fallback_entry *xds_fallback_entry_new(
 	struct xds_fallback *, uint32_t type, const char *name);
 void xds_fallback_entry_drop(struct xds_fallback_entry *); // lasts while it is being told

@@ -11,8 +11,8 @@
 
 struct xds_federation;
 
-// The conf is a client's, but for `server`, which is not read. NULL = no memory. Nothing is sent
-// before the first watch.
+// The conf is a client's, but for `server`, which is not read. NULL = out of memory. Nothing is
+// sent before the first watch.
 struct xds_federation *xds_federation_new(const struct xds_client_conf *);
 void xds_federation_free(struct xds_federation *); // as xds_client_free(); NULL is fine
 

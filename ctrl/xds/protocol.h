@@ -35,6 +35,6 @@ struct xds_protocol {
 	bool asks_again;
 	// *ret is the caller's (free). 0 or -ENOMEM.
 	int (*encode)(const struct xds_ask *, uint8_t **ret, size_t *ret_len);
-	// NULL with the reason: not a response, or no memory. xds_response_free().
+	// NULL with the reason: not a response, or out of memory. xds_response_free().
 	struct xds_response *(*decode)(const uint8_t *bytes, size_t len, struct lb_err *reterr);
 };

@@ -84,8 +84,8 @@ static void note_expiry(const struct round *r, size_t index)
 
 // Reading
 
-// The name under which it is known here (FE-03), the caller's; NULL = no memory. What is no name of
-// this type (FE-02) stays as it is, and err says why.
+// The name under which it is known here (FE-03), the caller's; NULL = out of memory. What is no
+// name of this type (FE-02) stays as it is, and err says why.
 static char *canonical(struct round *r, const char *name, struct lb_err *err)
 {
 	struct xds_name parsed;
@@ -152,7 +152,7 @@ static bool reuse(struct round *r, const struct xds_response_entry *in, struct i
 	return true;
 }
 
-// Neither a resource nor a reason = no memory.
+// Neither a resource nor a reason = out of memory.
 static void read_item(struct round *r, size_t index)
 {
 	const struct xds_response_entry *in = &r->response->entries[index];

@@ -18,6 +18,6 @@ struct xds_server {
 	bool settling; // the client's events are over, and its hook runs
 };
 
-// One more user: the client is there until its put. NULL = no memory.
+// One more user: the client is there until its put. NULL = out of memory.
 struct xds_client *xds_server_get(struct xds_server *);
 void xds_server_put(struct xds_server *);

@@ -127,7 +127,7 @@ static struct xds_response *decode(const uint8_t *bytes, size_t len, struct lb_e
 		&m->base, m->n_resources, m->resource_errors, m->n_resource_errors);
 	if (!r || read_entries(r, m)) {
 		xds_response_free(r);
-		lb_err_set(err, "no memory");
+		lb_err_set(err, "out of memory");
 		return NULL;
 	}
 	r->type_url = m->type_url;

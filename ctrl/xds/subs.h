@@ -33,7 +33,7 @@ void xds_subs_fini(struct xds_subs *);
 // NULL = none
 struct xds_entry *xds_subs_find(
 	const struct xds_subs *, const char *name, const struct xds_params *);
-// An entry that nobody wants yet: xds_subs_want() follows. NULL = no memory.
+// An entry that nobody wants yet: xds_subs_want() follows. NULL = out of memory.
 struct xds_entry *xds_subs_add(struct xds_subs *, struct xds_cache *, uint32_t type,
 	const char *name, struct xds_params *);
 // The first watcher that asks has come. ask_again: also if the server has not been told of the end

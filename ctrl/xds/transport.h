@@ -25,7 +25,7 @@ struct xds_stream;
 
 struct xds_transport_ops {
 	// Opens a stream of the gRPC method "/package.Service/Method", connecting first if need be.
-	// The first message may be sent and read at once. NULL = no memory.
+	// The first message may be sent and read at once. NULL = out of memory.
 	struct xds_stream *(*stream_new)(struct xds_transport *, const char *method,
 		const struct xds_stream_events *, void *ctx);
 	// Copies the message. One at a time: not again before on_sent. 0 or -ENOMEM.

@@ -9,7 +9,7 @@
 
 struct xds_grpc;
 
-// Starts libgrpc and the thread. NULL = no memory or no thread.
+// Starts libgrpc and the thread. NULL = out of memory or no thread.
 struct xds_grpc *xds_grpc_new(void);
 // Its transports were freed before. Waits for the thread.
 void xds_grpc_free(struct xds_grpc *);

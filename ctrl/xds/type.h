@@ -51,7 +51,7 @@ struct xds_refused {
 	const uint8_t *bytes; // behind the struct; so is
 	const char *type_url; // of what was sent, which may be another type's
 };
-// Count 1; NULL = no memory.
+// Count 1; NULL = out of memory.
 struct xds_refused *xds_refused_new(const char *type_url, const uint8_t *bytes, size_t len);
 struct xds_refused *xds_refused_get(struct xds_refused *); // NULL is fine
 void xds_refused_put(struct xds_refused *); // NULL is fine
@@ -74,7 +74,7 @@ struct xds_type {
 };
 
 // A zeroed struct of `size` bytes that starts with an xds_res, which keeps a copy of bytes. NULL =
-// no memory.
+// out of memory.
 struct xds_res *xds_res_new(
 	const struct xds_type *, size_t size, const char *name, const uint8_t *bytes, size_t len);
 struct xds_res *xds_res_get(struct xds_res *);

@@ -66,7 +66,7 @@ void xds_response_free(struct xds_response *); // NULL is fine
 // For the protocols. Both make room for n entries first and then fill them.
 
 // A response around an unpacked message, which it owns from now on, also where this fails: NULL =
-// no memory.
+// out of memory.
 struct xds_response *xds_response_new(ProtobufCMessage *, size_t n_entries,
 	Envoy__Service__Discovery__V3__ResourceError *const *errors, size_t n_errors);
 // RS-01 to RS-04. 0 or -ENOMEM.

@@ -211,7 +211,7 @@ static bool pump(struct h2_conn *c, size_t room)
 static __attribute__((noinline)) bool pump_all(struct h2_conn *c, size_t room)
 {
 	c->pumping = true;
-	// An empty SETTINGS whose ACK found no memory: no byte of it is left to be fed again.
+	// An empty SETTINGS whose ACK found out of memory: no byte of it is left to be fed again.
 	if (h2_rx_at_end(&c->rx))
 		h2_conn_feed(c, (const uint8_t *)"", 0);
 	bool more = !c->failed && pump(c, room);

@@ -106,7 +106,7 @@ struct h2_events {
 	void (*on_goaway)(struct h2_conn *, uint32_t last_id, enum h2_error code);
 };
 
-// NULL = no memory. chunks is borrowed and outlives the context.
+// NULL = out of memory. chunks is borrowed and outlives the context.
 struct h2_context *h2_context_new(const struct h2_conf *, struct pool *chunks);
 void h2_context_free(struct h2_context *);
 

@@ -202,7 +202,7 @@ static inline uint32_t find(const struct hpack_encoder *e, struct search *s)
 	return 0;
 }
 
-// Makes the encoder when it is first needed. NULL = no memory now.
+// Makes the encoder when it is first needed. NULL = out of memory now.
 static struct hpack_encoder *encoder(struct hpack *h, struct hpack_mem *m)
 {
 	if (!h->sent) {

@@ -11,7 +11,7 @@
 
 struct hpack_mem;
 
-// Room for n_pages pages of HPACK_PAGE bytes. NULL = no memory.
+// Room for n_pages pages of HPACK_PAGE bytes. NULL = out of memory.
 #define HPACK_PAGE 32768
 struct hpack_mem *hpack_mem_new(uint32_t n_pages);
 void hpack_mem_free(struct hpack_mem *);

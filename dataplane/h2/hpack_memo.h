@@ -26,7 +26,7 @@ struct hpack_memo_field {
 	char text[128]; // the name, the value
 };
 
-// NULL = no memory.
+// NULL = out of memory.
 struct hpack_memo *hpack_memo_new(void);
 void hpack_memo_free(struct hpack_memo *); // NULL is fine
 

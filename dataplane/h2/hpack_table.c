@@ -41,7 +41,7 @@ static const struct shape *shape_for(size_t n_entries, size_t text)
 // Of text that may be added later: a guess must not take much memory.
 #define MAX_TO_COME 256
 
-// With the same entries, and room for one more and for so much more text. NULL = no memory.
+// With the same entries, and room for one more and for so much more text. NULL = out of memory.
 static struct hpack_table *renewed(struct hpack_table *old, struct hpack_mem *m, size_t text)
 {
 	uint32_t n = hpack_table_n(old);

@@ -177,19 +177,19 @@ static inline uint32_t h2_goaway_id(const struct h2_conn *c)
 	return c->last_peer_id < c->goaway_sent_id ? c->last_peer_id : c->goaway_sent_id;
 }
 
-// wire.c: frames into the connection's output. False = no memory, nothing written; the connection
-// has then failed, since the peer would miss the frame.
+// wire.c: frames into the connection's output. False = out of memory, nothing written; the
+// connection has then failed, since the peer would miss the frame.
 bool h2_put_frame(struct h2_conn *, uint8_t type, uint8_t flags, uint32_t id, const void *payload,
 	size_t len);
 void h2_put_rst(struct h2_conn *, uint32_t id, enum h2_error code);
 bool h2_put_window_update(struct h2_conn *, uint32_t id, uint32_t increment);
 void h2_put_goaway(struct h2_conn *, uint32_t last_id, enum h2_error code);
-// What a connection begins with. The first is made once for each role. False = no memory, nothing
-// written.
+// What a connection begins with. The first is made once for each role. False = out of memory,
+// nothing written.
 void h2_greeting_pack(struct h2_greeting *, const struct h2_conf *, enum h2_role);
 bool h2_put_greeting(struct h2_conn *);
 // A DATA frame (RFC 9113 6.1) within windows, whose accounts it keeps. data NULL = from the
-// stream's queue. False = no memory, nothing written, and the connection goes on.
+// stream's queue. False = out of memory, nothing written, and the connection goes on.
 bool h2_put_data(struct h2_stream *, const uint8_t *data, size_t len, bool end);
 // A connection error (RFC 9113 5.4.1): GOAWAY is queued, nothing else will be.
 void h2_conn_fail(struct h2_conn *, enum h2_error code);

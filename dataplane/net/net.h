@@ -53,9 +53,9 @@ struct net_port_conf {
 	struct ip_addr gateway; // all zero = none
 };
 
-// NULL = no memory. wheel is borrowed and outlives it. Addresses are IPv4, each of one port only.
-// max_neighbours: hosts on our links that are sent to at one time, at least 1; their memory becomes
-// resident as it is used.
+// NULL = out of memory. wheel is borrowed and outlives it. Addresses are IPv4, each of one port
+// only. max_neighbours: hosts on our links that are sent to at one time, at least 1; their memory
+// becomes resident as it is used.
 struct net *net_new(const struct net_port_conf *, uint32_t n_ports, uint32_t max_neighbours,
 	struct twheel *, uint64_t seed);
 void net_free(struct net *);

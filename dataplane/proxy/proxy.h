@@ -24,7 +24,7 @@ struct proxy;
 
 // Listens on every frontend. tcp, wheel, chunks and link are borrowed and outlive it. h2_conf's
 // connections and streams are of both sides together: a live request has two streams. Its clock is
-// the proxy's unless it has one. NULL = no memory or an address is taken.
+// the proxy's unless it has one. NULL = out of memory or an address is taken.
 struct proxy *proxy_new(const struct proxy_conf *, const struct h2_conf *, struct tcp_stack *,
 	struct twheel *, struct pool *chunks, struct lb_link *);
 void proxy_free(struct proxy *);

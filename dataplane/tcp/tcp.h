@@ -84,7 +84,7 @@ struct tcp_conn_ops {
 typedef const struct tcp_conn_ops *(*tcp_accept_fn)(void *arg, struct tcp_conn *, void **ret_user);
 
 // Takes all memory the stack will ever use (see pool.h). io is copied; chunks and wheel are
-// borrowed and outlive the stack. NULL = no memory.
+// borrowed and outlive the stack. NULL = out of memory.
 struct tcp_stack *tcp_stack_new(
 	const struct tcp_conf *, const struct tcp_io *, struct pool *chunks, struct twheel *wheel);
 // Connections vanish without a segment and without on_closed.
@@ -109,7 +109,8 @@ void tcp_stack_unreachable(struct tcp_stack *, const struct tcp_flow *);
 void tcp_unlisten(struct tcp_stack *, const struct ip_addr *, uint16_t port);
 
 // Active open. local_port 0 = the stack picks one (RFC 6056). timeout_ns bounds the handshake.
-// NULL = no memory or no free port. Outcome by on_established or on_closed, never inside this call.
+// NULL = out of memory or no free port. Outcome by on_established or on_closed, never inside this
+// call.
 struct tcp_conn *tcp_connect(struct tcp_stack *, const struct tcp_flow *, uint64_t timeout_ns,
 	const struct tcp_conn_ops *, void *user);
 

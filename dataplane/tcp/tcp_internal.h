@@ -335,8 +335,8 @@ static inline bool tcp_output_pending(const struct tcp_conn *c)
 }
 
 // conn.c: the life of a control block.
-// NULL = no memory. In no table, no owner; iss is set, state and all other sequence numbers are the
-// caller's to set.
+// NULL = out of memory. In no table, no owner; iss is set, state and all other sequence numbers are
+// the caller's to set.
 struct tcp_conn *tcp_conn_new(struct tcp_stack *, const struct tcp_flow *, uint32_t hash);
 // Takes the peer's SYN: sequence number, window, and what its options agree to.
 void tcp_conn_take_syn(struct tcp_conn *, const struct tcp_seg *);

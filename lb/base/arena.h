@@ -12,10 +12,10 @@ struct lb_arena {
 	size_t n_bytes; // taken from the heap
 };
 
-// Zeroed, aligned for pointers and 64-bit numbers, never NULL for want of length. NULL = no memory,
-// or n * size overflows.
+// Zeroed, aligned for pointers and 64-bit numbers, never NULL for want of length. NULL = out of
+// memory, or n * size overflows.
 void *lb_arena_alloc(struct lb_arena *, size_t n, size_t size);
-// A copy, terminated. False = no memory.
+// A copy, terminated. False = out of memory.
 bool lb_arena_copy(struct lb_arena *, struct str, struct str *ret);
-char *lb_arena_strdup(struct lb_arena *, const char *); // NULL = no memory
+char *lb_arena_strdup(struct lb_arena *, const char *); // NULL = out of memory
 void lb_arena_fini(struct lb_arena *); // empty afterwards

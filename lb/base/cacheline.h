@@ -8,6 +8,6 @@
 
 #define CACHELINE_SIZE 64
 
-// Large blocks become resident as they are used, as calloc()'s. NULL = no memory.
+// Large blocks become resident as they are used, as calloc()'s. NULL = out of memory.
 void *cacheline_alloc(size_t n, size_t size);
 void cacheline_free(void *); // NULL is fine

@@ -31,7 +31,7 @@ struct twheel {
 	struct twheel_timer slots[TWHEEL_LEVELS][TWHEEL_SLOTS]; // list heads
 };
 
-// Starts at now_ns (monotonic). NULL = no memory.
+// Starts at now_ns (monotonic). NULL = out of memory.
 struct twheel *twheel_new(uint64_t now_ns);
 void twheel_free(struct twheel *); // armed timers are forgotten
 

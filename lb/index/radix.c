@@ -89,7 +89,7 @@ static size_t common_len(
 	return from;
 }
 
-// A record at the end of the array. NULL = no memory.
+// A record at the end of the array. NULL = out of memory.
 static struct node *new_node(struct builder *b, uint32_t n_children)
 {
 	struct lb_radix *r = b->r;
@@ -181,7 +181,7 @@ static void note_segment(struct builder *b, struct range g, size_t depth)
 		b->segments[b->n_segments++] = (struct segment){lb_hash(item->p, len), g.link};
 }
 
-// Writes what a link leads to and puts what is below on the stack. False = no memory.
+// Writes what a link leads to and puts what is below on the stack. False = out of memory.
 static bool add_range(struct builder *b, struct range g)
 {
 	const struct lb_strsort_item *items = b->items;
@@ -221,7 +221,7 @@ static bool add_range(struct builder *b, struct range g)
 	return true;
 }
 
-// The keys as they are read, sorted; and room for their records. False = no memory.
+// The keys as they are read, sorted; and room for their records. False = out of memory.
 static bool collect(struct builder *b, const struct str *keys, uint32_t n)
 {
 	struct lb_radix *r = b->r;

@@ -21,7 +21,7 @@ struct lb_radix_hit {
 };
 
 // The value of keys[i] is in ret_values[i], which has room for n: value_size bytes, a multiple of
-// 4, zero at first. Equal keys share one. Keys are borrowed for the call. NULL = no memory.
+// 4, zero at first. Equal keys share one. Keys are borrowed for the call. NULL = out of memory.
 struct lb_radix *lb_radix_new(
 	const struct str *keys, uint32_t n, int flags, size_t value_size, void **ret_values);
 void lb_radix_free(struct lb_radix *); // NULL is fine

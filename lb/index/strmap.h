@@ -12,13 +12,13 @@
 
 struct lb_strmap;
 
-// value_size: a multiple of 4. NULL = no memory.
+// value_size: a multiple of 4. NULL = out of memory.
 struct lb_strmap *lb_strmap_new(uint32_t n_expected, size_t value_size);
 void lb_strmap_free(struct lb_strmap *); // NULL is fine
-// The key's number, new or not; a new one's value is zero. LB_STRMAP_NONE = no memory, or more than
-// 8 GiB.
+// The key's number, new or not; a new one's value is zero. LB_STRMAP_NONE = out of memory, or more
+// than 8 GiB.
 uint32_t lb_strmap_add(struct lb_strmap *, struct str key);
-// Gives spare memory back, after the last add. False = no memory.
+// Gives spare memory back, after the last add. False = out of memory.
 [[nodiscard]] bool lb_strmap_seal(struct lb_strmap *);
 
 uint32_t lb_strmap_count(const struct lb_strmap *);

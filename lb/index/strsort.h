@@ -16,7 +16,7 @@ struct lb_strsort_item {
 	uint32_t index; // the user's
 };
 
-// Order among equals is any. False = no memory.
+// Order among equals is any. False = out of memory.
 [[nodiscard]] bool lb_strsort(struct lb_strsort_item *, uint32_t n);
 // < 0, 0, > 0. They share their first `from` bytes.
 int lb_strsort_order(const struct lb_strsort_item *, const struct lb_strsort_item *, size_t from);

@@ -30,7 +30,7 @@ struct view {
 	struct lb_affinity *affinity;
 	struct lb_affinity_map *map; // counted
 	struct lb_cells cells; // what maps are made of
-	bool is_stale; // a change of the cells found no memory: they are to be made anew
+	bool is_stale; // a change of the cells found out of memory: they are to be made anew
 	struct twheel_timer news; // states that the map lacks
 };
 
@@ -106,7 +106,7 @@ static int put_in_order(struct list *l)
 	return 0;
 }
 
-// UINT32_MAX = not listed, or no memory.
+// UINT32_MAX = not listed, or out of memory.
 static uint32_t find_id(struct list *l, uint32_t member)
 {
 	if (!l->by_id && put_in_order(l))
@@ -218,7 +218,7 @@ static void news_fired(struct twheel_timer *t)
 		a->env.on_change(a->env.ctx);
 }
 
-// NULL = no memory.
+// NULL = out of memory.
 static struct view *view_new(struct lb_affinity *a)
 {
 	struct view *v = calloc(1, sizeof(*v));

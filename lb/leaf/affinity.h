@@ -43,7 +43,7 @@ struct lb_affinity_list {
 	bool wants_map; // somebody looks for addresses; else no memory is spent on it
 };
 
-struct lb_affinity *lb_affinity_new(const struct lb_affinity_env *); // NULL = no memory
+struct lb_affinity *lb_affinity_new(const struct lb_affinity_env *); // NULL = out of memory
 void lb_affinity_free(struct lb_affinity *); // NULL is fine
 // 0 or -ENOMEM: as before.
 [[nodiscard]] int lb_affinity_update(

@@ -101,7 +101,7 @@ static uint32_t inherit(
 	return best.old;
 }
 
-// False = no memory.
+// False = out of memory.
 static bool heir_init(struct heir *h)
 {
 	uint32_t n = h->before->n;

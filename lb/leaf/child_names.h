@@ -21,7 +21,7 @@ struct lb_child_names_priority {
 typedef bool lb_child_exists(void *ctx, uint32_t number);
 
 // `before` may be NULL: nobody has a number yet; else list_before is what it was made for. Both
-// lists are borrowed for the call. NULL = no memory.
+// lists are borrowed for the call. NULL = out of memory.
 struct lb_child_names *lb_child_names_new(const struct lb_child_names *before,
 	const struct lb_child_names_priority *list_before,
 	const struct lb_child_names_priority *list, uint32_t n, lb_child_exists *, void *ctx);

@@ -23,7 +23,7 @@ struct lb_ejection_env {
 	void *ctx;
 };
 
-struct lb_ejection *lb_ejection_new(const struct lb_ejection_env *); // NULL = no memory
+struct lb_ejection *lb_ejection_new(const struct lb_ejection_env *); // NULL = out of memory
 void lb_ejection_free(struct lb_ejection *); // members stay as they are; NULL is fine
 // Nobody is ejected any more (A50-E01).
 void lb_ejection_end(struct lb_ejection *);

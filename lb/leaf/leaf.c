@@ -36,7 +36,7 @@ struct lb_leaf {
 	struct lb_picker *picker; // counted; NULL = nothing yet
 	uint8_t state; // enum lb_state
 	uint8_t session_health; // of the newest update
-	bool publish_owed; // no memory
+	bool publish_owed; // out of memory
 	bool configs_owed; // to the policies, of which some took those of an update that failed
 	bool lists_owed; // to ejection and affinity
 	struct twheel_timer later; // what is owed, and members that policies made

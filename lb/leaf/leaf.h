@@ -82,7 +82,7 @@ struct lb_leaf_parent {
 };
 
 // Until the first update nothing is published. The name is copied; id tells leaves apart to
-// requests that are drawn for drops (lb/pick/drop.h). NULL = no memory.
+// requests that are drawn for drops (lb/pick/drop.h). NULL = out of memory.
 struct lb_leaf *lb_leaf_new(
 	const struct lb_leaf_env *, struct lb_leaf_parent, const char *name, uint32_t id);
 void lb_leaf_free(struct lb_leaf *); // NULL is fine

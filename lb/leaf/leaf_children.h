@@ -28,7 +28,7 @@ struct lb_leaf_children {
 	bool ignores_reresolution; // the leaf's: it came of EDS (A56-P14, A74-C06)
 };
 
-// Borrows the name too. False = no memory; it may be finished all the same.
+// Borrows the name too. False = out of memory; it may be finished all the same.
 [[nodiscard]] bool lb_leaf_children_init(struct lb_leaf_children *, struct lb_leaf_members *,
 	const char *cluster, struct lb_leaf_children_parent);
 void lb_leaf_children_fini(struct lb_leaf_children *);

@@ -26,7 +26,7 @@ static struct lb_member *take_member(
 	return m ? lb_member_get(m) : lb_leaf_members_make(all, list, n);
 }
 
-// Counted. NULL = no memory, or no number is left.
+// Counted. NULL = out of memory, or no number is left.
 static struct lb_roster *take_members(
 	struct lb_leaf_members *all, const struct lb_leaf_endpoints *e)
 {
@@ -68,7 +68,7 @@ void lb_leaf_child_name(uint32_t number, char ret[LB_LEAF_CHILD_NAME_MAX])
 	snprintf(ret, LB_LEAF_CHILD_NAME_MAX, "child%u", number);
 }
 
-// To be freed. NULL = no memory.
+// To be freed. NULL = out of memory.
 static struct lb_child_names_priority *list_names(const struct lb_leaf_layout *l)
 {
 	uint32_t n = l->n_priorities, n_spans = l->endpoints->n_spans;
@@ -320,7 +320,7 @@ bool lb_leaf_layout_same_configs(const struct lb_leaf_layout *a, const struct lb
 // What counts their requests.
 
 // What is so already is not written: of most nobody ever wants to know, and a table that nobody
-// wrote to takes no memory.
+// wrote to takes out of memory.
 static void book_member(uint32_t *load, uint32_t of_locality)
 {
 	if (__atomic_load_n(load, __ATOMIC_RELAXED) != of_locality)

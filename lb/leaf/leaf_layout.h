@@ -30,7 +30,7 @@ struct lb_leaf_child {
 	uint32_t rank;
 };
 
-// NULL = no memory, or no number for a member is left.
+// NULL = out of memory, or no number for a member is left.
 // Members are kept from the layout before, and found among or made by these.
 struct lb_leaf_layout *lb_leaf_layout_new(struct lb_leaf_members *, const struct lb_leaf_config *,
 	bool (*exists)(void *ctx, uint32_t number), void *ctx);
@@ -41,7 +41,7 @@ bool lb_leaf_layout_reorder(const struct lb_leaf_layout *);
 void lb_leaf_layout_free(struct lb_leaf_layout *);
 // The policies would be told nothing new (A74-C09).
 bool lb_leaf_layout_same_configs(const struct lb_leaf_layout *, const struct lb_leaf_layout *);
-// What this priority's policies are told; to be freed. NULL = no memory.
+// What this priority's policies are told; to be freed. NULL = out of memory.
 struct lb_node_config *lb_leaf_layout_config(const struct lb_leaf_layout *, uint32_t rank);
 // This priority's localities.
 const struct lb_leaf_span *lb_leaf_layout_spans(

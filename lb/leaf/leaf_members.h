@@ -32,7 +32,7 @@ void lb_leaf_members_fini(struct lb_leaf_members *);
 // The member of these addresses, in the newest lists or earlier ones; borrowed. NULL = unknown.
 struct lb_member *lb_leaf_members_find(
 	const struct lb_leaf_members *, const struct ip_port *, uint32_t n);
-// A new one, counted. NULL = no memory, or no number is left.
+// A new one, counted. NULL = out of memory, or no number is left.
 struct lb_member *lb_leaf_members_make(
 	struct lb_leaf_members *, const struct ip_port *, uint32_t n);
 // As lb_node_services.member_new. It is known while a policy has it.

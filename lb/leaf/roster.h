@@ -16,7 +16,7 @@ struct lb_roster {
 	struct lb_member *members[]; // counted
 };
 
-struct lb_roster *lb_roster_new(uint32_t room); // empty, count 1. NULL = no memory
+struct lb_roster *lb_roster_new(uint32_t room); // empty, count 1. NULL = out of memory
 // There is room; takes over the reference.
 void lb_roster_add(struct lb_roster *, struct lb_member *);
 struct lb_roster *lb_roster_get(struct lb_roster *);

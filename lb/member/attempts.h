@@ -28,7 +28,7 @@ struct lb_attempts_conf {
 	void *ctx;
 };
 
-struct lb_attempts *lb_attempts_new(const struct lb_attempts_conf *); // NULL = no memory
+struct lb_attempts *lb_attempts_new(const struct lb_attempts_conf *); // NULL = out of memory
 void lb_attempts_free(struct lb_attempts *); // none waits or is under way; NULL is fine
 
 // One is wanted, and neither waits nor is under way. True = it begins at once; false = it waits for

@@ -42,11 +42,12 @@ struct lb_turn {
 	void (*take)(struct lb_turn *);
 };
 
-struct lb_connectivity *lb_connectivity_new(const struct lb_connectivity_env *); // NULL = no memory
+struct lb_connectivity *lb_connectivity_new(
+	const struct lb_connectivity_env *); // NULL = out of memory
 // Frees the endpoints too: all policies and snapshots are gone before.
 void lb_connectivity_free(struct lb_connectivity *); // NULL is fine
 
-// The subchannel of an address; counted. NULL = no memory or LB_MAX_ENDPOINTS reached.
+// The subchannel of an address; counted. NULL = out of memory or LB_MAX_ENDPOINTS reached.
 struct lb_subchannel *lb_connectivity_get(struct lb_connectivity *, const struct ip_port *);
 // So many may soon be asked for that nobody has asked for before. Saves time.
 void lb_connectivity_expect(struct lb_connectivity *, uint32_t n);

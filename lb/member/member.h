@@ -53,7 +53,7 @@ struct lb_member_env {
 };
 
 // Addresses are copied, n >= 1; the env outlives the member. Nothing is connected. Count 1. NULL =
-// no memory.
+// out of memory.
 struct lb_member *lb_member_new(
 	struct lb_member_env *, uint32_t id, const struct ip_port *addresses, uint32_t n);
 struct lb_member *lb_member_get(struct lb_member *);
@@ -103,7 +103,7 @@ bool lb_member_is_ejected(const struct lb_member *);
 // Nobody needs its connection any more: subchannels are given back, the state is IDLE.
 void lb_member_disconnect(struct lb_member *);
 
-// False = no memory.
+// False = out of memory.
 [[nodiscard]] bool lb_member_watch(struct lb_member *, struct lb_member_watcher *, uint32_t index);
 bool lb_member_is_watched(const struct lb_member *);
 void lb_member_unwatch(struct lb_member *, struct lb_member_watcher *, uint32_t index);

@@ -347,7 +347,7 @@ static void on_timer(struct twheel_timer *t)
 	end(m);
 }
 
-// False = no memory.
+// False = out of memory.
 static bool take(struct lb_member *m)
 {
 	if (!m->has_many)

@@ -99,7 +99,7 @@ void lb_subchannel_fini(struct lb_subchannel *s)
 	end_rounds(env_of(s), s);
 }
 
-// NULL = no memory.
+// NULL = out of memory.
 static struct lb_subchannel_effort *have_effort(struct lb_subchannel *s)
 {
 	if (s->has_effort)
@@ -221,7 +221,7 @@ void lb_subchannel_connected(struct lb_subchannel *s)
 	enter(s, LB_READY);
 }
 
-// Counted; NULL = no memory.
+// Counted; NULL = out of memory.
 static struct lb_text *reason_of(struct lb_subchannel_env *env, const char *why)
 {
 	for (uint32_t i = 0; i < LB_SUBCHANNEL_REASONS; i++)

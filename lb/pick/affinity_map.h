@@ -25,7 +25,7 @@ struct lb_affinity_map {
 	struct lb_cells cells; // of those that take part, then of those who are leaving
 };
 
-// Takes references of its own. leaving may be NULL. Count 1. NULL = no memory.
+// Takes references of its own. leaving may be NULL. Count 1. NULL = out of memory.
 struct lb_affinity_map *lb_affinity_map_new(
 	struct lb_leaf_endpoints *, struct lb_leaf_endpoints *leaving, const struct lb_cells *);
 struct lb_affinity_map *lb_affinity_map_get(struct lb_affinity_map *);

@@ -18,9 +18,9 @@ struct lb_breaker {
 
 struct lb_breakers; // of the process
 
-struct lb_breakers *lb_breakers_new(void); // NULL = no memory
+struct lb_breakers *lb_breakers_new(void); // NULL = out of memory
 void lb_breakers_free(struct lb_breakers *); // workers stopped, all put; NULL is fine
-// Finds or makes it, counted. NULL = no memory.
+// Finds or makes it, counted. NULL = out of memory.
 struct lb_breaker *lb_breakers_get(
 	struct lb_breakers *, const char *cluster, const char *eds_service_name);
 struct lb_breaker *lb_breaker_get_again(struct lb_breaker *);

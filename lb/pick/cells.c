@@ -107,8 +107,8 @@ static struct lb_page *page_copy(const struct lb_page *from, uint32_t height, ui
 	return p;
 }
 
-// Makes *link's page this version's own, with room for so many entries. NULL = no memory, nothing
-// changed.
+// Makes *link's page this version's own, with room for so many entries. NULL = out of memory,
+// nothing changed.
 static struct lb_page *own(struct lb_page **link, uint32_t height, uint32_t room)
 {
 	struct lb_page *p = *link;

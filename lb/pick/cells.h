@@ -20,7 +20,7 @@ struct lb_text {
 	uint32_t n_refs; // ctrl only
 	char text[];
 };
-struct lb_text *lb_text_new(const char *); // count 1. NULL = no memory
+struct lb_text *lb_text_new(const char *); // count 1. NULL = out of memory
 struct lb_text *lb_text_get(struct lb_text *);
 void lb_text_put(struct lb_text *); // NULL is fine
 

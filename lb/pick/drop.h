@@ -23,7 +23,7 @@ struct lb_drop_once {
 	uint32_t drawn_for; // leaf + 1; 0 = not drawn yet
 };
 
-// Count 1. NULL = no memory.
+// Count 1. NULL = out of memory.
 struct lb_drops *lb_drops_new(const struct lb_drop_category *, uint32_t n);
 struct lb_drops *lb_drops_get(struct lb_drops *); // NULL is fine
 void lb_drops_put(struct lb_drops *); // NULL is fine

@@ -74,7 +74,7 @@ static bool fits(uint32_t n_endpoints, uint32_t n_slots)
 	return n_endpoints <= n_slots - n_slots / 8;
 }
 
-// Room for so many. False = no memory, nothing changed.
+// Room for so many. False = out of memory, nothing changed.
 static bool grow(struct lb_endpoint_table *t, uint32_t n_endpoints)
 {
 	uint32_t n = t->n_slots;
@@ -99,7 +99,7 @@ static bool grow(struct lb_endpoint_table *t, uint32_t n_endpoints)
 	return true;
 }
 
-// False = no memory.
+// False = out of memory.
 static bool have_slab(struct lb_endpoint_table *t)
 {
 	if (t->n_ids < t->n_slabs * LB_ENDPOINT_SLAB)
@@ -170,7 +170,7 @@ void lb_endpoint_table_expect(struct lb_endpoint_table *t, uint32_t n)
 		(void)grow(t, n);
 }
 
-// At this place, which is free. NULL = no memory, or no id is left.
+// At this place, which is free. NULL = out of memory, or no id is left.
 static struct lb_endpoint *add(
 	struct lb_endpoint_table *t, const struct ip_port *addr, uint64_t hash, uint32_t place)
 {

@@ -39,7 +39,7 @@ static inline uint32_t lb_endpoint_anchor(uint32_t id, uint32_t n_workers)
 	return id % n_workers;
 }
 
-// All endpoints of the process, one per address. NULL = no memory.
+// All endpoints of the process, one per address. NULL = out of memory.
 struct lb_endpoint_table *lb_endpoint_table_new(void *user);
 static inline struct lb_endpoint_table *lb_endpoint_table_of(const struct lb_endpoint *e)
 {
@@ -57,7 +57,7 @@ void lb_endpoint_table_free(struct lb_endpoint_table *); // with all endpoints; 
 void lb_endpoint_table_on_unused(
 	struct lb_endpoint_table *, void (*on_unused)(void *ctx, struct lb_endpoint *), void *ctx);
 uint32_t lb_endpoint_table_count(const struct lb_endpoint_table *); // released ones not included
-// Finds or makes the endpoint of this address and counts one reference. NULL = no memory or
+// Finds or makes the endpoint of this address and counts one reference. NULL = out of memory or
 // LB_MAX_ENDPOINTS reached. *ret_new (may be NULL) tells the caller that workers must learn of it.
 struct lb_endpoint *lb_endpoint_get(
 	struct lb_endpoint_table *, const struct ip_port *, bool *ret_new);

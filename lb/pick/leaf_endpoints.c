@@ -41,7 +41,8 @@ static struct sizes measure(const struct lb_leaf_priority *list, uint32_t n)
 	return s;
 }
 
-// All that most have, in one piece. Those that some have are laid into the arena. NULL = no memory.
+// All that most have, in one piece. Those that some have are laid into the arena. NULL = out of
+// memory.
 static struct lb_leaf_endpoints *allocate(
 	const struct sizes *s, uint32_t **ret_room, char **ret_text)
 {

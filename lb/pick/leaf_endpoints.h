@@ -78,7 +78,7 @@ static inline uint32_t lb_leaf_endpoints_weight(const struct lb_leaf_endpoints *
 }
 
 // Count 1. *ret_second is the first address that has an equal one before it, which is the one that
-// is found; NULL = all differ. NULL = no memory.
+// is found; NULL = all differ. NULL = out of memory.
 struct lb_leaf_endpoints *lb_leaf_endpoints_new(
 	const struct lb_leaf_priority *, uint32_t n, const struct ip_port **ret_second);
 struct lb_leaf_endpoints *lb_leaf_endpoints_get(struct lb_leaf_endpoints *);

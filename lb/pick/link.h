@@ -130,7 +130,7 @@ struct lb_shared {
 	// The gauge of FI-08; w: workers (relaxed), only when a fault hits.
 	_Alignas(64) uint32_t active_faults;
 };
-struct lb_shared *lb_shared_new(void); // NULL = no memory
+struct lb_shared *lb_shared_new(void); // NULL = out of memory
 void lb_shared_free(struct lb_shared *); // NULL is fine
 
 struct lb_link {
@@ -157,7 +157,7 @@ struct lb_link {
 #define LB_LINK_COMMANDS 16384
 #define LB_LINK_EVENTS 16384
 
-// What they share outlives it. NULL = no memory.
+// What they share outlives it. NULL = out of memory.
 struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *);
 void lb_link_free(struct lb_link *); // worker stopped; NULL is fine
 // Before the worker starts; CHECKs the bound.

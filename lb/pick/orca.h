@@ -19,7 +19,7 @@ struct lb_orca_conf { // a policy's
 	uint64_t blackout_ns, expiration_ns;
 };
 
-struct lb_orca_table *lb_orca_table_new(void); // NULL = no memory
+struct lb_orca_table *lb_orca_table_new(void); // NULL = out of memory
 void lb_orca_table_free(struct lb_orca_table *); // NULL is fine
 // A report came. False = it says nothing and is ignored, or there is no memory for it.
 bool lb_orca_report(

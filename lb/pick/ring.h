@@ -15,7 +15,7 @@ struct lb_ring_item {
 };
 
 // 1 <= min <= max. The sizes are of the whole ring: the lightest item gets a whole number of
-// entries where max allows it. n >= 1. NULL = no memory.
+// entries where max allows it. n >= 1. NULL = out of memory.
 struct lb_ring *lb_ring_new(
 	const struct lb_ring_item *, uint32_t n, uint64_t min_size, uint64_t max_size);
 void lb_ring_free(struct lb_ring *); // NULL is fine

@@ -52,7 +52,7 @@ struct lb_node_services {
 	void (*slot_give)(void *ctx, uint32_t slot);
 	// A member of the node's own over these addresses, for pick_first. Its id is found by the
 	// picks' connect requests (lb_pick.connect_request) as any other's. The caller puts it.
-	// NULL = no memory.
+	// NULL = out of memory.
 	struct lb_member *(*member_new)(void *ctx, const struct ip_port *, uint32_t n);
 	// A connection was lost, or an attempt to connect failed: addresses that come of DNS may be
 	// stale (PF-05, PF-06, A74-C06). Only takes note of it. NULL = nobody listens.
@@ -89,7 +89,7 @@ struct lb_dump; // what `show tree` is drawn from (lb/policy/dump.h)
 
 struct lb_node_ops {
 	const char *name; // gRPC's: "round_robin", "weighted_target", …
-	// NULL = no memory.
+	// NULL = out of memory.
 	struct lb_node *(*new)(struct lb_node_env *, struct lb_node_parent);
 	int (*update)(struct lb_node *, const struct lb_node_config *); // 0 or -ENOMEM: as before
 	void (*exit_idle)(struct lb_node *); // a request wants it; IDLE members may connect

@@ -15,6 +15,6 @@ void lb_node_member_error(const struct lb_member *, char text[LB_NODE_ERROR_MAX]
 // Of a change of this member, after which it is not READY: asks for a resolution where that may
 // help.
 void lb_node_reresolve(const struct lb_node_env *, const struct lb_member *);
-// Fails with the cluster, what became of its n members, and the note. NULL = no memory.
+// Fails with the cluster, what became of its n members, and the note. NULL = out of memory.
 struct lb_picker *lb_node_fail_picker(
 	const struct lb_node_env *, uint32_t n_members, const char *last_error);

@@ -247,7 +247,7 @@ static struct ip_port *flatten(const struct list *l, const struct ip_port *keep,
 	return list;
 }
 
-// The member stays where the addresses do; else there is a new one. False = no memory.
+// The member stays where the addresses do; else there is a new one. False = out of memory.
 static bool list_open(struct pick_first *f, struct list *l)
 {
 	struct lb_member *old = f->list ? f->list->own : NULL;

@@ -42,7 +42,7 @@ struct list {
 	struct ring_node *node;
 	struct shared_ring *ring; // counted; NULL = there are no members
 	struct lb_cells cells; // one a member
-	bool is_stale; // a change of the cells found no memory
+	bool is_stale; // a change of the cells found out of memory
 	uint32_t n;
 	uint32_t n_in[N_STATES];
 	uint8_t *states; // behind the members
@@ -156,7 +156,7 @@ static struct lb_picker *picker_new(struct list *l)
 	return &p->base;
 }
 
-// What a request hears that all members fail. NULL = no memory.
+// What a request hears that all members fail. NULL = out of memory.
 static struct lb_text *error_of(const struct ring_node *r, const struct lb_member *m)
 {
 	char error[LB_NODE_ERROR_MAX], text[640];
@@ -300,7 +300,7 @@ static int add_member(struct list *l, struct lb_member *m)
 	return put_cell(l, i);
 }
 
-// Without a ring. NULL = no memory.
+// Without a ring. NULL = out of memory.
 static struct shared_ring *ring_allocate(struct str header)
 {
 	struct lb_hash_policy *policy;

@@ -34,7 +34,7 @@ struct lb_spread_list {
 	struct lb_member_watcher watcher;
 	struct lb_spread *node;
 	bool is_open; // built: its members may act
-	bool is_stale; // a change of the cells found no memory: they are to be made anew
+	bool is_stale; // a change of the cells found out of memory: they are to be made anew
 	uint32_t n;
 	uint32_t n_in[N_STATES];
 	struct lb_cells cells; // in any order
@@ -325,7 +325,7 @@ static void on_change(struct lb_member_watcher *w, uint32_t i)
 	settle(s); // the list may be gone after this
 }
 
-// False = no memory.
+// False = out of memory.
 static bool add_member(struct lb_spread_list *l, struct lb_member *m)
 {
 	uint32_t i = l->n;

@@ -57,7 +57,7 @@ void lb_spread_free(struct lb_node *);
 void lb_spread_exit_idle(struct lb_node *); // nothing: they are never IDLE
 void lb_spread_again(struct lb_node *); // what there was no memory for
 
-// False = no memory or slot: nothing is left to undo.
+// False = out of memory or slot: nothing is left to undo.
 bool lb_spread_init(struct lb_spread *, const struct lb_spread_kind *, struct lb_node_env *,
 	struct lb_node_parent);
 void lb_spread_fini(struct lb_spread *);

@@ -50,7 +50,7 @@ struct lb_priority {
 
 static void choose(struct lb_priority *);
 
-// Without children. NULL = no memory.
+// Without children. NULL = out of memory.
 static struct rank *ranks_new(const char *const *names, uint32_t n)
 {
 	size_t size = n * sizeof(struct rank);
@@ -115,7 +115,7 @@ static void leave_fired(struct twheel_timer *t)
 	rank_clear(r);
 }
 
-// A56-P01, A56-P03. False = no memory.
+// A56-P01, A56-P03. False = out of memory.
 static bool make_child(struct lb_priority *p, struct rank *r)
 {
 	struct lb_priority_child *c = calloc(1, sizeof(*c));

@@ -18,7 +18,7 @@ struct twheel;
 // Of its user, whose ctx these are told.
 struct lb_priority_ops {
 	// A child of this name, without config. It reports through its place, first from inside
-	// update() at the earliest. NULL = no memory.
+	// update() at the earliest. NULL = out of memory.
 	void *(*create)(void *ctx, struct lb_priority_child *, const char *name);
 	// Gives it what the config of this moment says of its name. 0, or -ENOMEM: as before.
 	int (*update)(void *ctx, void *child, const char *name);
@@ -29,7 +29,7 @@ struct lb_priority_ops {
 	int (*publish)(void *ctx, enum lb_state, struct lb_picker *);
 };
 
-// NULL = no memory.
+// NULL = out of memory.
 struct lb_priority *lb_priority_new(const struct lb_priority_ops *, void *ctx, struct twheel *);
 void lb_priority_free(struct lb_priority *); // NULL is fine
 // Names are copied, and unique. Children that exist get their update before one is chosen; others

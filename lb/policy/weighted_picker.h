@@ -12,5 +12,5 @@ struct lb_weighted_picker_item {
 	uint32_t weight; // 0 = never drawn
 };
 
-// The sum of weights is > 0. NULL = no memory.
+// The sum of weights is > 0. NULL = out of memory.
 struct lb_picker *lb_weighted_picker_new(const struct lb_weighted_picker_item *, uint32_t n);

@@ -27,7 +27,8 @@ struct lb_regex_ref {
 // RE2's verdict on the raw pattern. 0, or -EINVAL and why.
 int lb_regex_check(struct str pattern, struct lb_err *reterr);
 
-// The patterns become bits 0 to n - 1. Count 1. NULL = no memory, or a pattern that is not valid.
+// The patterns become bits 0 to n - 1. Count 1. NULL = out of memory, or a pattern that is not
+// valid.
 struct lb_regex_set *lb_regex_set_new(
 	const struct str *patterns, uint32_t n, struct lb_err *reterr);
 struct lb_regex_set *lb_regex_set_get(struct lb_regex_set *);
@@ -43,14 +44,14 @@ uint64_t lb_regex_set_match(const struct lb_regex_set *, struct lb_regex_scratch
 // What matching writes to, one a thread: workers 0 to n - 1, and ctrl as number n. Immutable as an
 // object, counted by ctrl: route tables hold the one that fits all of their sets.
 // The same object, counted once more, when it fits the set already; else a new one that fits what
-// the old one fits, too. old may be NULL. NULL = no memory.
+// the old one fits, too. old may be NULL. NULL = out of memory.
 struct lb_regex_scratches *lb_regex_scratches_fit(
 	struct lb_regex_scratches *old, uint32_t n_workers, const struct lb_regex_set *);
 void lb_regex_scratches_put(struct lb_regex_scratches *); // NULL is fine
 
 // Search and replace (HP-03), RE2 alone: takes locks and allocates.
 struct lb_regex_rewrite;
-// NULL = no memory, or a bad pattern or substitution, and why.
+// NULL = out of memory, or a bad pattern or substitution, and why.
 struct lb_regex_rewrite *lb_regex_rewrite_new(
 	struct str pattern, struct str substitution, struct lb_err *reterr);
 void lb_regex_rewrite_free(struct lb_regex_rewrite *); // NULL is fine

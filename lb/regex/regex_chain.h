@@ -9,7 +9,7 @@
 
 struct lb_regex_chain;
 
-// text: of lb_regex_syntax_read(). NULL = not such a pattern, or no memory.
+// text: of lb_regex_syntax_read(). NULL = not such a pattern, or out of memory.
 struct lb_regex_chain *lb_regex_chain_new(const char *text, size_t len);
 void lb_regex_chain_free(struct lb_regex_chain *); // NULL is fine
 size_t lb_regex_chain_size(const struct lb_regex_chain *); // bytes

@@ -14,7 +14,7 @@ struct lb_regex_rewrite {
 struct lb_regex_rewrite *lb_regex_rewrite_new(
 	struct str pattern, struct str substitution, struct lb_err *reterr)
 {
-	char why[128] = "no memory";
+	char why[128] = "out of memory";
 	struct lb_regex_rewrite *r = malloc(sizeof(*r) + substitution.len);
 	if (!r)
 		goto err;

@@ -135,7 +135,7 @@ static void narrow_prefix(struct lb_regex_set *s, const char *prefix, size_t len
 	s->prefix_len = i;
 }
 
-// False = no memory.
+// False = out of memory.
 static bool read_pattern(struct lb_regex_set *s, struct draft *d, struct str pattern, uint32_t bit)
 {
 	char *prefix = malloc(pattern.len + 1);
@@ -235,7 +235,7 @@ struct lb_regex_set *lb_regex_set_new(const struct str *patterns, uint32_t n, st
 	if (!rc)
 		return s;
 	if (rc == -ENOMEM)
-		(void)lb_err_set(reterr, "no memory");
+		(void)lb_err_set(reterr, "out of memory");
 	if (s)
 		set_free(s);
 	return NULL;

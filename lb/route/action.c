@@ -24,7 +24,7 @@ struct lb_action_builder {
 
 static int no_memory(struct lb_err *reterr)
 {
-	return lb_err_set(reterr, "no memory");
+	return lb_err_set(reterr, "out of memory");
 }
 
 static void put(struct flat *f, const void *p, size_t len)
@@ -99,7 +99,7 @@ static void put_action(struct flat *f, const struct lb_route_conf *conf, uint32_
 	}
 }
 
-// The number of what is laid out. LB_STRMAP_NONE = no memory.
+// The number of what is laid out. LB_STRMAP_NONE = out of memory.
 static uint32_t number_of(struct flat *f, struct lb_strmap *among)
 {
 	uint32_t i = f->failed ? LB_STRMAP_NONE : lb_strmap_add(among, (struct str){f->p, f->len});

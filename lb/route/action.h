@@ -31,14 +31,14 @@ struct lb_actions {
 	struct lb_action_builder *builder; // until sealed
 };
 
-// Copies a virtual host's or route's overrides into the arena. False = no memory.
+// Copies a virtual host's or route's overrides into the arena. False = out of memory.
 bool lb_overrides_copy(
 	struct lb_arena *, const struct lb_filter_overrides *, struct lb_filter_overrides *ret);
-// The index of the route's action in *ret. 0, or -EINVAL with the reason ("no memory" among them).
-// The conf's policy must stay where it is until the actions are sealed.
+// The index of the route's action in *ret. 0, or -EINVAL with the reason ("out of memory" among
+// them). The conf's policy must stay where it is until the actions are sealed.
 int lb_actions_add(
 	struct lb_actions *, const struct lb_route_conf *, uint32_t *ret, struct lb_err *reterr);
-// After the last add. False = no memory.
+// After the last add. False = out of memory.
 [[nodiscard]] bool lb_actions_seal(struct lb_actions *);
 void lb_actions_fini(struct lb_actions *);
 size_t lb_actions_size(const struct lb_actions *); // bytes beside the struct itself

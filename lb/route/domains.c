@@ -168,7 +168,7 @@ static void fold_into(char *to, struct str s)
 }
 
 // Those too long for the hash are moved to the front of their class, and their number returned in
-// *ret_n_long. False = no memory.
+// *ret_n_long. False = out of memory.
 static bool build_exact(struct lb_domains *x, struct sorted *s, uint32_t *ret_n_long)
 {
 	struct str *texts = s->texts[EXACT];
@@ -239,7 +239,7 @@ struct lb_domains *lb_domains_new(
 	if (ok)
 		return x;
 	lb_domains_free(x);
-	(void)lb_err_set(reterr, "no memory");
+	(void)lb_err_set(reterr, "out of memory");
 	return NULL;
 }
 

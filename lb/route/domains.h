@@ -15,7 +15,7 @@ struct lb_domains;
 
 // Not empty, and a star only at its start or its end makes it a pattern (VH-07).
 bool lb_domain_is_valid(struct str domain);
-// NULL = no memory, or a bad domain; reterr says which.
+// NULL = out of memory, or a bad domain; reterr says which.
 struct lb_domains *lb_domains_new(
 	const struct lb_vhost_conf *, uint32_t n_vhosts, struct lb_err *reterr);
 void lb_domains_free(struct lb_domains *); // NULL is fine

@@ -64,7 +64,7 @@ struct lb_filter_chain {
 	struct lb_filter *filters; // owned, texts too
 };
 
-// Copies everything. Count 1. NULL = no memory.
+// Copies everything. Count 1. NULL = out of memory.
 struct lb_filter_chain *lb_filter_chain_new(
 	const struct lb_filter *, uint32_t n, uint64_t max_stream_duration_ns);
 struct lb_filter_chain *lb_filter_chain_get(struct lb_filter_chain *);

@@ -46,7 +46,7 @@ static unsigned filter_bit(struct str name)
 
 static int no_memory(struct lb_err *reterr)
 {
-	return lb_err_set(reterr, "no memory");
+	return lb_err_set(reterr, "out of memory");
 }
 
 struct lb_header_matchers *lb_header_matchers_new(void)
@@ -77,7 +77,7 @@ void lb_header_matchers_free(struct lb_header_matchers *m)
 	free(m);
 }
 
-// Room for one more element. False = no memory.
+// Room for one more element. False = out of memory.
 static bool grow(void *list, uint32_t n, uint32_t *room, size_t size)
 {
 	if (n < *room)
@@ -93,7 +93,7 @@ static bool grow(void *list, uint32_t n, uint32_t *room, size_t size)
 	return true;
 }
 
-// The name's number. LB_STRMAP_NONE = no memory.
+// The name's number. LB_STRMAP_NONE = out of memory.
 static uint32_t add_name(struct lb_header_matchers *m, struct str name)
 {
 	uint32_t n = lb_strmap_count(m->names);
@@ -107,7 +107,7 @@ static uint32_t add_name(struct lb_header_matchers *m, struct str name)
 	return i;
 }
 
-// LB_STRMAP_NONE = no memory.
+// LB_STRMAP_NONE = out of memory.
 static uint32_t add_asked(struct lb_header_matchers *m, uint32_t name, struct lb_regex_set *set)
 {
 	struct {

@@ -36,9 +36,9 @@ struct lb_req;
 struct lb_header_matchers;
 
 // The matchers of a virtual host's routes, numbered from 0 as they are added.
-struct lb_header_matchers *lb_header_matchers_new(void); // NULL = no memory
+struct lb_header_matchers *lb_header_matchers_new(void); // NULL = out of memory
 void lb_header_matchers_free(struct lb_header_matchers *); // NULL is fine
-// 0, or -EINVAL with the reason: no memory, a regex without its set.
+// 0, or -EINVAL with the reason: out of memory, a regex without its set.
 int lb_header_matchers_add(
 	struct lb_header_matchers *, const struct lb_header_match_conf *, struct lb_err *reterr);
 uint32_t lb_header_matchers_count(const struct lb_header_matchers *);

@@ -89,7 +89,7 @@ struct lb_route_table *lb_route_table_new(
 	if (t && build(t, conf))
 		return t;
 	lb_route_table_put(t);
-	(void)lb_err_set(reterr, "no memory");
+	(void)lb_err_set(reterr, "out of memory");
 	return NULL;
 }
 

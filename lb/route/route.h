@@ -67,7 +67,7 @@ struct lb_vhost_conf {
 	struct lb_filter_overrides overrides; // of the virtual host
 };
 
-// The routes of one virtual host; domains are the table's. Count 1. NULL = no memory, or a bad
+// The routes of one virtual host; domains are the table's. Count 1. NULL = out of memory, or a bad
 // conf with the reason in reterr (zero weights, a regex without its set: callers validate first,
 // this is the last guard).
 struct lb_vhost *lb_vhost_new(const struct lb_vhost_conf *, struct lb_err *reterr);
@@ -83,7 +83,7 @@ struct lb_route_table_conf {
 	bool grpc_sees_all; // the switch of D2: gRPC requests' matchers see what plain ones see
 	uint32_t n_workers; // threads that may look up, ctrl not counted
 };
-// Count 1. NULL = no memory, or a bad domain (empty, `*` in the middle).
+// Count 1. NULL = out of memory, or a bad domain (empty, `*` in the middle).
 struct lb_route_table *lb_route_table_new(
 	const struct lb_route_table_conf *, struct lb_err *reterr);
 struct lb_route_table *lb_route_table_get(struct lb_route_table *);
@@ -143,7 +143,8 @@ bool lb_route_cluster(const struct lb_route_table *, const struct lb_route_resul
 
 // What one thread writes to while it looks up. thread: 0 to n_workers - 1, or n_workers = ctrl.
 // max_text: bytes of the longest header list.
-struct lb_route_scratch *lb_route_scratch_new(uint32_t thread, size_t max_text); // NULL = no memory
+struct lb_route_scratch *lb_route_scratch_new(
+	uint32_t thread, size_t max_text); // NULL = out of memory
 void lb_route_scratch_free(struct lb_route_scratch *); // NULL is fine
 
 // Which virtual host an authority would use, on plain data, before anything is compiled

@@ -40,5 +40,5 @@ struct lb_table_scratch {
 
 struct lb_table_scratch_size lb_table_scratch_size_max(
 	struct lb_table_scratch_size, struct lb_table_scratch_size);
-// n table scratches that share no cache line. free() frees them all. NULL = no memory.
+// n table scratches that share no cache line. free() frees them all. NULL = out of memory.
 struct lb_table_scratch **lb_table_scratches_new(uint32_t n, const struct lb_table_scratch_size *);

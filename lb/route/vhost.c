@@ -18,7 +18,7 @@ struct paths {
 
 static int no_memory(struct lb_err *reterr)
 {
-	return lb_err_set(reterr, "no memory");
+	return lb_err_set(reterr, "out of memory");
 }
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -141,7 +141,7 @@ static uint32_t finish_prefixes(
 	return most;
 }
 
-// Regex sets hang at the prefixes behind those of routes. NULL = no memory.
+// Regex sets hang at the prefixes behind those of routes. NULL = out of memory.
 static struct lb_radix *build_prefixes(
 	struct lb_vhost *v, const struct paths *p, uint32_t n_sets, int flags)
 {
@@ -193,7 +193,7 @@ static bool build_paths(struct lb_vhost *v, const struct lb_vhost_conf *conf)
 	return ok;
 }
 
-// A number for each distinct set of the routes' paths. NULL = no memory.
+// A number for each distinct set of the routes' paths. NULL = out of memory.
 static struct lb_strmap *number_sets(const struct lb_vhost_conf *conf)
 {
 	struct lb_strmap *m = lb_strmap_new(0, 0);

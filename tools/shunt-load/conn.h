@@ -45,7 +45,7 @@ struct conn {
 	bool is_over; // `over` was called
 };
 
-// The client's. False = no memory or no free port; `over` and `gone` are not called.
+// The client's. False = out of memory or no free port; `over` and `gone` are not called.
 [[nodiscard]] bool conn_connect(struct conn *, struct side *, const struct conn_ops *,
 	const struct tcp_flow *, uint64_t timeout_ns);
 // The backend's, inside TCP's accept: what that returns; NULL = out of memory.

@@ -47,7 +47,7 @@ static name_message *name_of(
 	return name;
 }
 
-// NULL = no memory.
+// NULL = out of memory.
 static error_message *error_of(struct encoder *e, const struct ads_error *error)
 {
 	error_message *m = lb_arena_alloc(&e->arena, 1, sizeof(*m));
@@ -87,7 +87,7 @@ static void set_any(struct encoder *e, any_message *any, const struct resource *
 	any->value.len = r->len;
 }
 
-// NULL = no memory.
+// NULL = out of memory.
 static resource_message *wrap(struct encoder *e, const struct ads_item *item)
 {
 	typedef Envoy__Service__Discovery__V3__Resource__CacheControl cache_control_message;

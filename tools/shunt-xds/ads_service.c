@@ -82,7 +82,7 @@ static void *on_open(void *ctx, struct rpc_call *call, struct str method, const 
 	}
 	struct client *c = client_new(s, call, is_delta ? ADS_DELTA : ADS_SOTW, peer);
 	if (!c) {
-		rpc_call_end(call, RPC_RESOURCE_EXHAUSTED, "no memory");
+		rpc_call_end(call, RPC_RESOURCE_EXHAUSTED, "out of memory");
 		return NULL;
 	}
 	c->next = s->clients;
@@ -106,7 +106,7 @@ static void end(struct client *c, enum rpc_status status, const char *text)
 static void give_up(struct client *c, int error)
 {
 	char text[400];
-	const char *why = error == -E2BIG ? "too many subscriptions" : "no memory";
+	const char *why = error == -E2BIG ? "too many subscriptions" : "out of memory";
 	if (error == -EMSGSIZE) {
 		snprintf(text, sizeof(text), "client %" PRIu64 " (%s): %s", c->number, c->peer,
 			c->service->catalog->source->refusal);

@@ -2,7 +2,7 @@
 // The server's end of one ADS call, StreamAggregatedResources (state of the world) or
 // DeltaAggregatedResources, without I/O: requests go in, and whenever the transport is free, it
 // asks for the next response that is due. What is due is a difference between two states, never a
-// queue: a slow client costs no memory, and gets the latest.
+// queue: a slow client costs out of memory, and gets the latest.
 //
 // Order within one change: clusters, endpoints, listeners, routes (make before break); listeners
 // and routes that replace others wait a while for the answers to clusters and endpoints. What is
@@ -76,7 +76,7 @@ struct ads_response {
 
 struct ads_stream;
 
-// The catalog is borrowed and outlives the stream. NULL = no memory.
+// The catalog is borrowed and outlives the stream. NULL = out of memory.
 struct ads_stream *ads_stream_new(enum ads_protocol, struct catalog *);
 void ads_stream_free(struct ads_stream *); // NULL is fine
 

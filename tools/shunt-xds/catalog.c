@@ -20,7 +20,7 @@ static bool content_eq(const void *a, const void *b)
 	return resource_eq(a, b);
 }
 
-// NULL = no memory.
+// NULL = out of memory.
 static struct catalog_type *add_type(
 	struct catalog *c, uint32_t index, const struct resource_type_info *info)
 {

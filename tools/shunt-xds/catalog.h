@@ -45,7 +45,7 @@ struct catalog {
 };
 
 // Without a source. newest_wins: what fills it speaks SotW, so that of a type without full state it
-// does not name what is gone (TP2-T12). NULL = no memory.
+// does not name what is gone (TP2-T12). NULL = out of memory.
 struct catalog *catalog_new(bool newest_wins);
 void catalog_free(struct catalog *); // NULL is fine; no subscription is left
 // Before any subscription. The source outlives the catalog's clients.

@@ -187,7 +187,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-// Finds the file from *at on, or makes it there; names come in order. NULL = no memory.
+// Finds the file from *at on, or makes it there; names come in order. NULL = out of memory.
 static struct folder_file *file_at(struct folder *f, struct folder_file **at, const char *name)
 {
 	int order = -1;

@@ -46,7 +46,7 @@ enum resource_type resource_type_find(struct str type_url)
 	return t;
 }
 
-// The caller's; NULL = no memory.
+// The caller's; NULL = out of memory.
 static char *make_version(const struct resource *r)
 {
 	size_t n_constraints = 0;
@@ -66,7 +66,7 @@ static char *make_version(const struct resource *r)
 	return text;
 }
 
-// NULL = a part of it is missing: no memory.
+// NULL = a part of it is missing: out of memory.
 static struct resource *finish(struct resource *r)
 {
 	if (r->name && r->bytes && !r->version)

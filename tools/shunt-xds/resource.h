@@ -53,7 +53,7 @@ struct resource {
 	uint64_t hash; // of name and version
 };
 
-// Copies everything, counts the constraints. Count 1, the caller's; NULL = no memory.
+// Copies everything, counts the constraints. Count 1, the caller's; NULL = out of memory.
 struct resource *resource_new(uint32_t type, const char *name, struct xds_constraints *,
 	const uint8_t *bytes, size_t len, bool do_not_cache);
 // One that was received, to be passed on: its bytes are counted, not copied. version NULL = the
@@ -66,5 +66,5 @@ void resource_put(struct resource *); // NULL is fine
 bool resource_eq(const struct resource *, const struct resource *);
 
 // The constraints of the variant that a client says it holds in this version, from untrusted text.
-// NULL = unconstrained, or not a version of ours, or no memory.
+// NULL = unconstrained, or not a version of ours, or out of memory.
 struct xds_constraints *resource_version_constraints(const char *version);

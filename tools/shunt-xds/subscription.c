@@ -298,7 +298,7 @@ int subscription_change(struct subscription *s, const struct catalog_type *type,
 	return rc;
 }
 
-// All names under all wildcards, in order; the caller's. NULL = no memory.
+// All names under all wildcards, in order; the caller's. NULL = out of memory.
 static struct locator *under_wildcards(
 	const struct subscription *s, const char *const *names, size_t n)
 {

@@ -184,7 +184,7 @@ static void know_type(struct upstream *up, uint32_t type)
 		up->types[type] = xds_raw_type(info->url, info->label, info->full_state);
 }
 
-// NULL = no memory.
+// NULL = out of memory.
 static struct want *want_new(struct upstream *up, uint32_t type, struct xds_sub *sub)
 {
 	struct xds_variants *cache = up->catalog->types[type].cache;

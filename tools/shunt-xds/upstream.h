@@ -39,7 +39,7 @@ struct upstream_conf {
 };
 
 // The source of the catalog, which is borrowed, was made for the protocol's newest_wins, has no
-// clients yet, and outlives the upstream. NULL = no memory.
+// clients yet, and outlives the upstream. NULL = out of memory.
 struct upstream *upstream_new(const struct upstream_conf *, struct catalog *);
 // The catalog's clients have gone. NULL is fine.
 void upstream_free(struct upstream *);

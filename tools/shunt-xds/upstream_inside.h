@@ -81,7 +81,7 @@ struct upstream {
 
 // Its views have heard something, or are others.
 void upstream_mark_dirty(struct upstream *, struct name *);
-// Found or made; NULL = no memory.
+// Found or made; NULL = out of memory.
 struct name *upstream_name_get(struct upstream *, uint32_t type, const char *text);
 void upstream_name_free(struct upstream *, struct name *); // it has no views
 void upstream_part_free(struct part *);

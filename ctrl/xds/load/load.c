@@ -117,7 +117,7 @@ struct xds_load_place xds_load_place_copy(const struct xds_load_place *p, char *
 		.sub_zone = strcpy(at + region + zone, p->sub_zone)};
 }
 
-// NULL = no memory.
+// NULL = out of memory.
 static struct xds_load_locality *locality_new(
 	struct xds_load_cluster *c, const struct xds_load_place *p, const char *key)
 {
@@ -149,7 +149,7 @@ static struct xds_load_locality *find_or_make(
 	return l;
 }
 
-// NULL = no memory.
+// NULL = out of memory.
 static struct xds_load_locality *locality_of(
 	struct xds_load_cluster *c, const struct xds_load_place *p)
 {

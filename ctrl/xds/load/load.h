@@ -59,7 +59,7 @@ struct xds_load {
 	uint32_t n, n_gone;
 };
 
-// Finds or makes; not referenced yet. NULL = no memory.
+// Finds or makes; not referenced yet. NULL = out of memory.
 struct xds_load_cluster *xds_load_cluster_add(
 	struct xds_load *, const char *name, const char *service, uint64_t now_ns);
 void xds_load_cluster_remove(struct xds_load *, struct xds_load_cluster *);

@@ -77,7 +77,7 @@ static void send_message(struct xds_lrs *r, enum message what)
 	int rc = what == HELLO ? xds_lrs_encode_hello(r->conf.node, &bytes, &len)
 	                       : xds_lrs_encode_report(r->load.first, &bytes, &len);
 	if (rc || r->transport->ops->stream_send(r->stream, bytes, len))
-		lost(r, "no memory");
+		lost(r, "out of memory");
 	else
 		r->sending = what;
 	free(bytes);
@@ -93,13 +93,13 @@ static void open_stream(struct xds_lrs *r)
 		int rc = r->conf.transport.connect(
 			r->conf.transport.ctx, r->conf.server, &r->transport, &err);
 		if (rc) {
-			lost(r, *err.text ? err.text : "no memory");
+			lost(r, *err.text ? err.text : "out of memory");
 			return;
 		}
 	}
 	r->stream = r->transport->ops->stream_new(r->transport, METHOD, &stream_events, r);
 	if (!r->stream) {
-		lost(r, "no memory");
+		lost(r, "out of memory");
 		return;
 	}
 	r->transport->ops->stream_read(r->stream);
@@ -281,7 +281,7 @@ static void on_message(void *ctx, const uint8_t *bytes, size_t len)
 		if (r->had_response)
 			say(r, "sent a malformed response", err.text);
 		else
-			lost(r, *err.text ? err.text : "no memory");
+			lost(r, *err.text ? err.text : "out of memory");
 		return;
 	}
 	r->counters.n_responses++;

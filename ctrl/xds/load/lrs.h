@@ -30,12 +30,12 @@ struct xds_lrs_conf {
 	void *ctx;
 };
 
-// NULL = no memory. Nothing is sent before the first cluster.
+// NULL = out of memory. Nothing is sent before the first cluster.
 struct xds_lrs *xds_lrs_new(const struct xds_lrs_conf *);
 void xds_lrs_free(struct xds_lrs *); // handles that are left are not to be used any more
 
 // A cluster under one name of its endpoints ("" = none). Counted: the first opens the stream
-// (LR-01). NULL = no memory.
+// (LR-01). NULL = out of memory.
 struct xds_load_cluster *xds_lrs_cluster_get(
 	struct xds_lrs *, const char *cluster, const char *eds_service);
 // What it has counted is still reported once (LR-09). NULL is fine.
@@ -44,7 +44,7 @@ void xds_lrs_cluster_put(struct xds_lrs *, struct xds_load_cluster *);
 struct xds_load_place { // "" where a field is not set; all of them for LOGICAL_DNS (A27-I10)
 	const char *region, *zone, *sub_zone;
 };
-// A text that no other place has, from malloc. NULL = no memory.
+// A text that no other place has, from malloc. NULL = out of memory.
 char *xds_load_place_key(const struct xds_load_place *);
 size_t xds_load_place_size(const struct xds_load_place *); // of its texts
 // The same, with its texts at `at`, where there is room for them.

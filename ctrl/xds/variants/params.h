@@ -50,7 +50,7 @@ void xds_params_put(struct xds_params *);
 [[nodiscard]] int xds_params_from_locator(
 	const struct Envoy__Service__Discovery__V3__ResourceLocator *, struct xds_params **ret);
 // The locator of a name with these parameters, to be packed: in the arena, but for the texts, which
-// it borrows. NULL = no memory.
+// it borrows. NULL = out of memory.
 struct Envoy__Service__Discovery__V3__ResourceLocator *xds_params_locator(
 	const struct xds_params *, const char *name, struct lb_arena *);
 

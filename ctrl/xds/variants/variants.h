@@ -88,12 +88,12 @@ struct xds_sub {
 	struct xds_variant *told; // while it is in the list of changed ones; counted
 };
 
-// conf is copied. NULL = no memory.
+// conf is copied. NULL = out of memory.
 struct xds_variants *xds_variants_new(const struct xds_variants_conf *);
 void xds_variants_free(struct xds_variants *); // NULL is fine; no subscription is left
 
 // A variant in no cache, without content: what a peer says that it holds. Count 1, the caller's;
-// NULL = no memory.
+// NULL = out of memory.
 struct xds_variant *xds_variant_new(struct xds_constraints *, const char *version);
 // A variant may outlive its cache. NULL is fine.
 struct xds_variant *xds_variant_get(struct xds_variant *);

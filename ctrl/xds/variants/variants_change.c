@@ -79,7 +79,7 @@ static int edit(struct xds_variants *c, enum edit_kind kind, const char *name,
 	return 0;
 }
 
-// c->version is this one. False = no memory.
+// c->version is this one. False = out of memory.
 static bool note_version(struct xds_variants *c, const char *version)
 {
 	if (c->version && strcmp(c->version, version) == 0)

@@ -61,10 +61,10 @@ static inline struct xds_variants_name *xds_variants_name_of(const struct xds_su
 					    offsetof(struct xds_variants_name, text));
 }
 
-// Counts the version. NULL = no memory.
+// Counts the version. NULL = out of memory.
 struct xds_variant *xds_variants_make_variant(struct xds_constraints *, const char *version);
 struct xds_variants_name *xds_variants_name_find(const struct xds_variants *, const char *);
-// Found or made; NULL = no memory.
+// Found or made; NULL = out of memory.
 struct xds_variants_name *xds_variants_name_make(struct xds_variants *, const char *);
 // Frees it if nothing is left of it.
 void xds_variants_name_tidy(struct xds_variants *, struct xds_variants_name *);

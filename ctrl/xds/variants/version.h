@@ -4,6 +4,6 @@
 // Thread: one owner.
 #pragma once
 
-const char *xds_version_new(const char *); // a copy; count 1; NULL = no memory
+const char *xds_version_new(const char *); // a copy; count 1; NULL = out of memory
 const char *xds_version_get(const char *); // of new() or get()
 void xds_version_put(const char *); // NULL is fine

@@ -497,14 +497,14 @@ int main(int argc, char **argv)
 	struct tcp_io io = {io_reserve, io_emit, io_mtu, NULL};
 	rig.wheel = twheel_new(clock_ns());
 	if (!rig.wheel || buf_pool_init(&rig.chunks, 4096))
-		fail("no memory");
+		fail("out of memory");
 	rig.stack = tcp_stack_new(&conf, &io, &rig.chunks, rig.wheel);
 	struct ip_addr ours = ip_from_v4(OUR_IP);
 	// on_accept() only reads what it passes on.
 	void *echo = (void *)(uintptr_t)&echo_ops, *abort_all = (void *)(uintptr_t)&abort_ops;
 	if (!rig.stack || tcp_listen(rig.stack, &ours, ECHO_PORT, on_accept, echo) ||
 		tcp_listen(rig.stack, &ours, ABORT_PORT, on_accept, abort_all))
-		fail("no memory");
+		fail("out of memory");
 	kernel_dials("kernel dials", 8000000, 0);
 	kernel_dials("kernel dials, 2% lost", 1000000, 20);
 	we_dial("we dial", 8000000, 0, 0);

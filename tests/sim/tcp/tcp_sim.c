@@ -141,7 +141,7 @@ static void *io_reserve(void *ctx, const struct tcp_flow *flow, size_t len)
 		fail("two reservations at once");
 	w->open = malloc(sizeof(*w->open));
 	if (!w->open)
-		fail("no memory");
+		fail("out of memory");
 	w->open->flow = *flow;
 	w->open->len = len;
 	return w->open->bytes;
@@ -186,7 +186,7 @@ static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_
 		if (copies == 2) {
 			q = malloc(sizeof(*q));
 			if (!q)
-				fail("no memory");
+				fail("out of memory");
 			memcpy(q, p, sizeof(*q));
 		}
 		if (chance(w, w->corrupt)) { // one bit: no checksum may miss that
@@ -393,7 +393,7 @@ static void compare(struct world *w, size_t i)
 		max_digests = max_digests ? 2 * max_digests : 4096;
 		digests = realloc(digests, max_digests * sizeof(*digests));
 		if (!digests)
-			fail("no memory");
+			fail("out of memory");
 	}
 	digests[i] = w->digest;
 	n_digests = i + 1;
@@ -441,10 +441,10 @@ static void world_init(struct world *w, struct port ports[2], uint32_t window, u
 		struct tcp_io io = {io_reserve, io_emit, io_mtu, &ports[side]};
 		w->wheel[side] = twheel_new(w->now);
 		if (!w->heap || !w->wheel[side] || buf_pool_init(&w->chunks[side], n_chunks))
-			fail("no memory");
+			fail("out of memory");
 		w->stack[side] = tcp_stack_new(&conf, &io, &w->chunks[side], w->wheel[side]);
 		if (!w->stack[side])
-			fail("no memory");
+			fail("out of memory");
 	}
 }
 

@@ -481,7 +481,7 @@ static void lookup_without_memory_is_tried_again(void **state)
 	init(&f);
 	f.servers.starve = true;
 	start(&f, "db", 80, &a);
-	assert_string_equal(heard(&a), FAILED("no memory"));
+	assert_string_equal(heard(&a), FAILED("out of memory"));
 	f.servers.starve = false;
 	pass_time(&f, 2 * S);
 	fake_lookups_answer(&f.servers, "db", "10.0.0.1", 60);

@@ -33,7 +33,7 @@ struct fake_node *fake_find(const char *name); // by locality; NULL = none
 uint32_t fake_count(void);
 // Publishes; picks of the result answer with the state's outcome, and the name as text.
 void fake_report(struct fake_node *, enum lb_state);
-struct lb_picker *fake_picker_new(enum lb_state, const char *name); // NULL = no memory
+struct lb_picker *fake_picker_new(enum lb_state, const char *name); // NULL = out of memory
 
 // As lines: "name STATE key=value …", two blanks deeper each.
 struct fake_dump {

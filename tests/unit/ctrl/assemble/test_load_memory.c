@@ -49,7 +49,7 @@ struct numbers {
 	uint32_t x, y, drop;
 };
 
-// False = something is not counted: no memory.
+// False = something is not counted: out of memory.
 static bool update(struct load_leaf *leaf, bool has_x, struct numbers *ret)
 {
 	static const struct lb_drop_category one[] = {{"lb", 1}};

@@ -293,7 +293,7 @@ static void each_failed_allocation_is_survived(void **state)
 	ALLOC_FAIL_EACH(
 		table = vhosts_compile(vhosts, 2, false, &err), !table, lb_route_table_put(table));
 	if (alloc_fail_works())
-		assert_non_null(strstr(err.text, "no memory"));
+		assert_non_null(strstr(err.text, "out of memory"));
 	struct lb_route_scratch *scratch = NULL;
 	ALLOC_FAIL_EACH(
 		scratch = lb_route_scratch_new(0, 10), !scratch, lb_route_scratch_free(scratch));
