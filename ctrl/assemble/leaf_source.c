@@ -191,8 +191,8 @@ int leaf_source_apply(struct leaf_source *s, const struct cluster_tree_env *env,
 	if (s->policy_of && lb_policy_spec_same(s->policy_of->spec, policy->spec))
 		policy = s->policy_of;
 	char *note = conf->has_trouble ? strdup(conf->resolution_note) : NULL;
-	bool starved = conf->has_trouble && !note;
-	int err = starved ? -ENOMEM : choose_loads(s, env->loads, conf->cluster);
+	bool out_of_memory = conf->has_trouble && !note;
+	int err = out_of_memory ? -ENOMEM : choose_loads(s, env->loads, conf->cluster);
 	if (!err)
 		err = update(s, leaf, conf, policy->spec);
 	if (err) {

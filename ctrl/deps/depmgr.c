@@ -175,17 +175,17 @@ static void reconcile(struct depmgr *dm)
 		dm->nodes.dirty = dm->nodes.reshaped = false;
 		xds_federation_end(dm->conf.client);
 	} while (dm->nodes.dirty);
-	bool starved = dm->found.outcome == WALK_OUT_OF_MEMORY;
+	bool out_of_memory = dm->found.outcome == WALK_OUT_OF_MEMORY;
 	if (dm->found.outcome == WALK_FAILED)
 		deliver_error(dm, dm->found.error ? dm->found.error : "out of memory");
 	else if (dm->found.outcome == WALK_COMPLETE && dm->nodes.n_unresolved[true] == 0)
-		starved = !deliver(dm);
+		out_of_memory = !deliver(dm);
 	else if (dm->config && !twheel_armed(&dm->meanwhile))
 		twheel_arm(
 			dm->conf.wheel, &dm->meanwhile, twheel_now(dm->conf.wheel) + MEANWHILE_NS);
 	dm->busy = false;
 	twheel_cancel(dm->conf.wheel, &dm->retry);
-	if (starved) { // no event may ever come: the server has said everything
+	if (out_of_memory) { // no event may ever come: the server has said everything
 		dm->nodes.reshaped = true;
 		twheel_arm(dm->conf.wheel, &dm->retry, twheel_now(dm->conf.wheel) + RETRY_NS);
 	}

@@ -81,9 +81,9 @@ static void on_answer(struct dns_watch *w, const struct dns_answer *a)
 {
 	struct dns_source *s = (struct dns_source *)w; // watch is the first member
 	const struct res_endpoints *before = s->endpoints;
-	s->starved = keep(s, a);
-	s->moved = s->starved || s->endpoints != before;
-	s->first = !s->starved && !s->answered;
+	s->out_of_memory = keep(s, a);
+	s->moved = s->out_of_memory || s->endpoints != before;
+	s->first = !s->out_of_memory && !s->answered;
 	s->answered |= s->first;
 	if (s->on_news)
 		s->on_news(s);
@@ -130,7 +130,8 @@ struct dns_source *dns_source_new(struct dns_resolver *resolver, struct res_clus
 		dns_source_free(s);
 		return NULL;
 	}
-	if (resolver->ops->watch(resolver, c->dns.host, c->dns.port, &s->watch) || s->starved) {
+	if (resolver->ops->watch(resolver, c->dns.host, c->dns.port, &s->watch) ||
+		s->out_of_memory) {
 		dns_source_free(s);
 		return NULL;
 	}

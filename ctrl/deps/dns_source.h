@@ -25,7 +25,7 @@ struct dns_source {
 	uint32_t n_addresses;
 	char *error; // why there are none, or why they are old (A37-D03); NULL = nothing is wrong
 	// There was no memory for an answer: what is known is out of date. A new source knows it.
-	bool starved;
+	bool out_of_memory;
 };
 
 // Takes over the endpoints of `old` (may be NULL) if they are the same: an unchanged answer keeps

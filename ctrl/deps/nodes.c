@@ -292,7 +292,7 @@ static void on_addresses(struct dns_source *s)
 	n->nodes->dirty = true;
 	// Name servers go on whatever becomes of the servers of resources.
 	n->nodes->heard |= s->moved && (!s->first || n->nodes->n_withheld > 0);
-	n->nodes->reshaped |= s->starved; // the pass asks for the answer again
+	n->nodes->reshaped |= s->out_of_memory; // the pass asks for the answer again
 	if (s->first)
 		n->nodes->n_unresolved[n->waited]--;
 	n->nodes->on_news(n->nodes);
@@ -305,7 +305,7 @@ int node_resolve_name(struct node *n)
 		drop_source(n);
 		return 0;
 	}
-	if (n->dns && !n->dns->starved && dns_source_fits(n->dns, c))
+	if (n->dns && !n->dns->out_of_memory && dns_source_fits(n->dns, c))
 		return 0;
 	// The new watch starts before the old one ends: a name that stays is not asked for again.
 	struct dns_source *s = dns_source_new(n->nodes->dns, c, n->dns, on_addresses, n);

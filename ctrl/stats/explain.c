@@ -29,7 +29,7 @@ struct explanation {
 	struct rand rand;
 	struct explain_found found;
 	struct explain_outcome outcome[EXPLAIN_MAX_STEPS + 1];
-	bool starved; // of memory
+	bool out_of_memory; // of memory
 	json_t *outcomes, *clusters, *drops, *sessions, *effects, *filters;
 	char text[2 * STATS_MAX_COMMAND]; // longer than any value that a command can hold
 };
@@ -237,7 +237,7 @@ static void add_clusters(struct explanation *e, const struct res_route *r, doubl
 {
 	double *shares = calloc((size_t)r->n_clusters + 1, sizeof(*shares));
 	if (!shares) {
-		e->starved = true;
+		e->out_of_memory = true;
 		return;
 	}
 	explain_shares(&e->query, &e->found, r, shares);
@@ -343,7 +343,7 @@ static json_t *explain(struct explanation *e)
 	e->effects = json_array();
 	e->filters = json_array();
 	add_outcomes(e);
-	json_t *whole = e->starved ? NULL : whole_json(e);
+	json_t *whole = e->out_of_memory ? NULL : whole_json(e);
 	json_decref(e->outcomes);
 	json_decref(e->clusters);
 	json_decref(e->drops);

@@ -45,7 +45,7 @@ struct round {
 	size_t n_unnamed; // failing resources that the text has no room for
 	char *twice; // is listed more than once (PC-07), the first of such names; NULL = nothing is
 	bool nack;
-	bool starved; // memory ran out: the server has to say it again
+	bool out_of_memory; // memory ran out: the server has to say it again
 	bool nameless; // an entry is there of which not even the name could be read
 };
 
@@ -66,7 +66,7 @@ static void complain(struct round *r, size_t index, const char *name, const char
 
 static void hold(struct round *r, struct xds_entry *e, uint64_t expires_ns)
 {
-	r->starved |= xds_entry_hold(e, expires_ns) != 0;
+	r->out_of_memory |= xds_entry_hold(e, expires_ns) != 0;
 }
 
 // Who comes to see the variant later has no more of its time than is left.
@@ -174,7 +174,7 @@ static void read_item(struct round *r, size_t index)
 		lb_err_set(&d.err, "is named \"*\", which stands for all resources");
 	} else if (name && *name) {
 		it->name = canonical(r, name, &d.err);
-		r->starved |= !it->name;
+		r->out_of_memory |= !it->name;
 	} else if (!*d.err.text && (d.res || in->heartbeat)) { // else there was no memory
 		lb_err_set(&d.err, "has no name");
 	}
@@ -192,7 +192,7 @@ static void read_item(struct round *r, size_t index)
 		it->res = xds_res_get(d.res);
 		it->res->do_not_cache = in->do_not_cache;
 	}
-	r->starved |= !it->why && !it->res && !it->beats;
+	r->out_of_memory |= !it->why && !it->res && !it->beats;
 	xds_res_put(d.res);
 	free(d.name);
 }
@@ -207,9 +207,9 @@ static bool listed(
 		complain(r, index, name, "is listed more than once");
 		if (!r->twice)
 			r->twice = strdup(name);
-		r->starved |= !r->twice;
+		r->out_of_memory |= !r->twice;
 	} else if (rc == -ENOMEM) {
-		r->starved = true;
+		r->out_of_memory = true;
 	} else if (rc) {
 		complain(r, index, name, err->text);
 	}
@@ -221,7 +221,7 @@ static bool keep(
 	struct round *r, size_t index, const char *name, struct xds_constraints *constraints)
 {
 	struct lb_err err = {""};
-	r->starved |= xds_variants_keep_all(r->variants, name) != 0;
+	r->out_of_memory |= xds_variants_keep_all(r->variants, name) != 0;
 	int rc = xds_variants_keep(r->variants, name, constraints, &err);
 	return listed(r, index, name, rc, &err);
 }
@@ -237,7 +237,7 @@ static void list_item(struct round *r, size_t index)
 		return;
 	if (in->has_bad_constraints) { // it may be any of the name's
 		it->listed = true;
-		r->starved |= xds_variants_keep_all(r->variants, it->name) != 0;
+		r->out_of_memory |= xds_variants_keep_all(r->variants, it->name) != 0;
 		return;
 	}
 	if (!it->res) {
@@ -274,7 +274,7 @@ static void list_error(struct round *r, size_t index)
 	if (name)
 		r->errors_listed[index] = keep(r, index, name, in->constraints);
 	else
-		r->starved = true;
+		r->out_of_memory = true;
 	free(name);
 }
 
@@ -283,18 +283,18 @@ static void list_error(struct round *r, size_t index)
 static void list_consequences(struct round *r)
 {
 	const struct xds_response *in = r->response;
-	for (size_t i = 0; i < in->n_entries && !r->starved; i++)
+	for (size_t i = 0; i < in->n_entries && !r->out_of_memory; i++)
 		if (r->items[i].res)
-			r->starved |= xds_wildcard_adopt(r->cache, r->type, r->items[i].name,
-					      in->entries[i].constraints) != 0;
-	for (size_t i = 0; i < in->n_removed && !r->starved; i++) {
+			r->out_of_memory |= xds_wildcard_adopt(r->cache, r->type, r->items[i].name,
+						    in->entries[i].constraints) != 0;
+	for (size_t i = 0; i < in->n_removed && !r->out_of_memory; i++) {
 		bool is_whole = in->removed[i].name && !in->removed[i].constraints;
 		char *name = is_whole ? canonical(r, in->removed[i].name, NULL) : NULL;
-		r->starved |= is_whole && !name;
-		r->starved |= name && xds_variants_remove_aged(r->variants, name) != 0;
+		r->out_of_memory |= is_whole && !name;
+		r->out_of_memory |= name && xds_variants_remove_aged(r->variants, name) != 0;
 		free(name);
 	}
-	r->starved = r->starved || xds_wildcard_sweep(r->cache, r->type) != 0;
+	r->out_of_memory = r->out_of_memory || xds_wildcard_sweep(r->cache, r->type) != 0;
 }
 
 // Taking effect
@@ -378,17 +378,17 @@ static void settle_others(struct round *r)
 static void list_all(struct round *r)
 {
 	const struct xds_response *in = r->response;
-	for (size_t i = 0; i < in->n_entries && !r->starved; i++)
+	for (size_t i = 0; i < in->n_entries && !r->out_of_memory; i++)
 		read_item(r, i);
 	// SW-11. What a response that could not be read whole leaves out may be the very entry that
 	// had no readable name, so that nothing is concluded from it.
 	bool full = in->full && r->cache->conf->types[r->type]->full_state && !r->nameless;
 	xds_variants_begin(r->variants, full ? XDS_CHANGE_FULL : XDS_CHANGE_LISTED);
-	for (size_t i = 0; i < in->n_entries && !r->starved; i++)
+	for (size_t i = 0; i < in->n_entries && !r->out_of_memory; i++)
 		list_item(r, i);
-	for (size_t i = 0; i < in->n_removed && !r->starved; i++)
+	for (size_t i = 0; i < in->n_removed && !r->out_of_memory; i++)
 		list_removal(r, i);
-	for (size_t i = 0; i < in->n_errors && !r->starved; i++)
+	for (size_t i = 0; i < in->n_errors && !r->out_of_memory; i++)
 		list_error(r, i);
 	if (!r->twice)
 		list_consequences(r);
@@ -463,16 +463,16 @@ int xds_respond_apply(
 		.errors_listed = calloc(response->n_errors + 1, sizeof(*r.errors_listed)),
 		.complaints = open_memstream(&text, &len),
 	};
-	r.starved = !r.items || !r.errors_listed || !r.complaints;
-	if (!r.starved) {
+	r.out_of_memory = !r.items || !r.errors_listed || !r.complaints;
+	if (!r.out_of_memory) {
 		list_all(&r);
-		if (r.starved || r.twice)
+		if (r.out_of_memory || r.twice)
 			xds_variants_abort(r.variants);
 		else
 			xds_variants_commit(r.variants);
-		if (!r.starved && r.twice)
+		if (!r.out_of_memory && r.twice)
 			refuse_all(&r);
-		else if (!r.starved)
+		else if (!r.out_of_memory)
 			settle_all(&r);
 	}
 	if (r.items)
@@ -485,8 +485,8 @@ int xds_respond_apply(
 		fprintf(r.complaints, "; nothing of this response is used");
 	free(r.twice);
 	if (r.complaints && fclose(r.complaints) != 0 && r.nack)
-		r.starved = true;
-	if (r.starved || !r.nack) {
+		r.out_of_memory = true;
+	if (r.out_of_memory || !r.nack) {
 		free(text);
 		text = NULL;
 	}
@@ -494,5 +494,5 @@ int xds_respond_apply(
 		xds_cache_log(c, "NACK of %s version \"%s\" from xDS server %s: %s",
 			c->conf->types[type]->label, response->version, c->server->uri, text);
 	*ret_nack = text;
-	return r.starved ? -ENOMEM : 0;
+	return r.out_of_memory ? -ENOMEM : 0;
 }
