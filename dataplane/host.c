@@ -76,7 +76,7 @@ static struct net *make_net(struct host *h, const struct host_conf *conf, uint64
 		memcpy(to->addresses, from->addresses, sizeof(to->addresses));
 		to->gateway = from->gateway;
 	}
-	return net_new(ports, h->n_ports, conf->max_neighbours, h->wheel, seed);
+	return net_new(ports, h->n_ports, conf->max_neighbors, h->wheel, seed);
 }
 
 static struct tcp_stack *make_tcp(
@@ -204,7 +204,7 @@ const char *host_source_for(void *host, const struct ip_addr *dst, struct ip_add
 	struct host *h = host;
 	if (!net_source_for(h->net, dst, ret))
 		return "no route";
-	return net_prepare(h->net, dst) ? NULL : "no room for another neighbour";
+	return net_prepare(h->net, dst) ? NULL : "no room for another neighbor";
 }
 
 // False = that port has no device just now. One that is back may have another address.

@@ -34,7 +34,7 @@ struct host_conf {
 	uint32_t queue; // of every port
 	uint32_t max_conns; // of any state but TIME_WAIT
 	uint32_t max_half_open, max_time_wait; // of TCP connections, see tcp.h
-	uint32_t max_neighbours; // hosts on the links that are sent to at one time
+	uint32_t max_neighbors; // hosts on the links that are sent to at one time
 	uint32_t n_chunks; // of 2 KiB: all bytes queued anywhere
 	uint32_t tcp_send_limit; // bytes queued per connection
 	uint32_t tcp_recv_window; // bytes advertised per connection

@@ -56,7 +56,7 @@ struct worker_limits worker_limits_default(void)
 		.max_queued = 16384,
 		.max_conns_per_endpoint =
 			10, // gRFC A105's cap; more than one only when streams run out
-		.max_neighbours = 65536,
+		.max_neighbors = 65536,
 		.tcp_send_limit = 256 * 1024,
 		.tcp_recv_window = 256 * 1024,
 		.max_concurrent_streams = 1024,
@@ -96,7 +96,7 @@ static struct host *make_host(
 		.max_conns = limits->max_conns,
 		.max_half_open = limits->max_conns / 4,
 		.max_time_wait = limits->max_conns,
-		.max_neighbours = limits->max_neighbours,
+		.max_neighbors = limits->max_neighbors,
 		.n_chunks = limits->n_chunks,
 		.tcp_send_limit = limits->tcp_send_limit,
 		.tcp_recv_window = limits->tcp_recv_window,

@@ -31,7 +31,7 @@ struct worker_limits {
 	uint32_t max_requests; // live requests
 	uint32_t max_queued; // of them, waiting for a backend connection
 	uint32_t max_conns_per_endpoint;
-	uint32_t max_neighbours; // hosts on the links that are sent to at one time
+	uint32_t max_neighbors; // hosts on the links that are sent to at one time
 	uint32_t n_chunks; // of 2 KiB: all bytes queued anywhere
 	uint32_t tcp_send_limit; // bytes queued per connection
 	uint32_t tcp_recv_window; // bytes advertised per connection

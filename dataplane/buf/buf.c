@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory bound: bytes go into the tail chunk while they fit, so two neighbouring chunks always hold
+// Memory bound: bytes go into the tail chunk while they fit, so two neighboring chunks always hold
 // more than one chunk's room between them (up to 256 bytes less where buf_reserve() wanted them
 // contiguous).
 #include "dataplane/buf/buf.h"

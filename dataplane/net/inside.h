@@ -24,7 +24,7 @@
 
 // Each counter once: its name is the operators'. What some of them mean:
 // eth_not_ours: for another station or a group. arp_asked, arp_answered: requests and replies we
-// sent. arp_learned: neighbours that became reachable, or stayed so when asked again. arp_not_ours:
+// sent. arp_learned: neighbors that became reachable, or stayed so when asked again. arp_not_ours:
 // neither for us nor an answer to us. arp_conflict: somebody else claims an address of ours.
 // arp_off_link: sender outside of the port's prefixes. hold_full, hold_dropped: frames that could
 // not wait, and that waited in vain. ip_total_length: beyond the frame, which was cut by the device
@@ -183,18 +183,18 @@ void eth_send(struct net *, uint32_t port, size_t len);
 void arp_input(struct net *, uint32_t port, const uint8_t *arp, size_t len);
 // Learns from it and does nothing else: another worker answers.
 void arp_hear(struct net *, uint32_t port, const uint8_t *arp, size_t len);
-// Asks for a neighbour's address: the whole link, or only who had it last.
+// Asks for a neighbor's address: the whole link, or only who had it last.
 void arp_ask(struct net *, const struct neigh *, bool broadcast);
 void arp_announce(struct net *, uint32_t port, uint32_t ip);
 
 // ip4.c
 void ip4_input(struct net *, const uint8_t *packet, size_t len, bool broadcast);
 // Room for a payload of len bytes to dst, behind the headers. NULL = the device has no buffer,
-// counted. What has no way to dst (no route, no room for the neighbour or for waiting), counted, is
+// counted. What has no way to dst (no route, no room for the neighbor or for waiting), counted, is
 // lost: the device may have room for others. ip4_emit() must follow before anything else is sent.
 uint8_t *ip4_reserve(struct net *, uint32_t dst, size_t len);
 void ip4_emit(struct net *, uint32_t src, uint32_t dst, uint8_t protocol, size_t len);
-// The neighbour that leads to dst, found once and then remembered. NULL is counted.
+// The neighbor that leads to dst, found once and then remembered. NULL is counted.
 struct neigh *ip4_next_hop(struct net *, uint32_t dst);
 // MTU of the link towards dst.
 uint16_t ip4_mtu(struct net *, uint32_t dst);

@@ -146,7 +146,7 @@ struct neigh *ip4_next_hop(struct net *net, uint32_t dst)
 	return known ? &net->neigh.entries[known->neigh] : find_next_hop(net, dst);
 }
 
-// Of a packet that has to wait for its neighbour, or is lost.
+// Of a packet that has to wait for its neighbor, or is lost.
 static APART uint8_t *reserve_aside(struct net *net, struct neigh *n, size_t frame_len)
 {
 	DCHECK(frame_len <= net->max_frame);

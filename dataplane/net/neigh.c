@@ -120,7 +120,7 @@ static struct neigh *oldest(const struct net *net, const struct neigh_list *list
 }
 
 // Askers of a flood of forged requests are never confirmed, so they push out one another. To be
-// sent to takes a neighbour off these lists.
+// sent to takes a neighbor off these lists.
 static bool evict(struct net *net)
 {
 	const struct neigh_table *t = &net->neigh;
@@ -329,7 +329,7 @@ static void tell_unreachable(struct net *net, const uint8_t *frame)
 }
 
 // Nobody answered: the frames are dropped and their flows hear of it, here, outside of all calls
-// of TCP. The neighbour goes first, since a flow's owner may try again at once.
+// of TCP. The neighbor goes first, since a flow's owner may try again at once.
 static void give_up(struct neigh *n)
 {
 	struct net *net = n->net;

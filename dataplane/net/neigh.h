@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbours: which MAC address has an IPv4 address on a port's link. A table, bounded at start,
-// that asks (arp.c), remembers, ages and refreshes by the wheel; frames for a neighbour that is
+// Neighbors: which MAC address has an IPv4 address on a port's link. A table, bounded at start,
+// that asks (arp.c), remembers, ages and refreshes by the wheel; frames for a neighbor that is
 // still being asked for are held, within bounds. Who is in use never loses its place to a newcomer:
 // when the table is full, first those go that were only heard of, then those that nobody has sent
 // to for a minute, then those that do not answer.
@@ -17,7 +17,7 @@
 
 struct net;
 
-#define NEIGH_MAX_HELD 16 // frames of one neighbour
+#define NEIGH_MAX_HELD 16 // frames of one neighbor
 #define NEIGH_MAX_HELD_ALL 1024 // of either size
 #define NEIGH_SMALL_FRAME 96 // nearly all that wait are SYNs, at most 94 bytes
 #define NEIGH_ASK_INTERVAL_NS NS_PER_SECOND // RFC 1122 2.3.2.1: at most one a second
@@ -81,16 +81,16 @@ struct neigh_table {
 	struct pool held, held_small; // longer than NEIGH_SMALL_FRAME, and the rest
 };
 
-// max: neighbours, at least 1. max_frame: longest frame that may have to be held. 0 or -ENOMEM.
+// max: neighbors, at least 1. max_frame: longest frame that may have to be held. 0 or -ENOMEM.
 [[nodiscard]] int neigh_init(struct net *, uint32_t max, size_t max_frame);
 void neigh_fini(struct net *);
 
-// The port has another device: frames to its neighbours leave with its MAC, and the next one asks
+// The port has another device: frames to its neighbors leave with its MAC, and the next one asks
 // the whole link for whom it is sent to.
 void neigh_renew(struct net *, uint32_t port);
 
 struct neigh *neigh_find(struct net *, uint32_t port, uint32_t ip);
-// Finds or makes it (INCOMPLETE, not asked for yet). NULL = the table is full of neighbours that
+// Finds or makes it (INCOMPLETE, not asked for yet). NULL = the table is full of neighbors that
 // are in use or just being asked for, counted.
 struct neigh *neigh_get(struct net *, uint32_t port, uint32_t ip);
 // Something will be sent there soon: asks, unless it is known or asked for already.
@@ -105,7 +105,7 @@ static inline bool neigh_has_mac(const struct neigh *n)
 struct neigh_held *neigh_reserve(struct neigh *, size_t len);
 // Queues the frame and asks, if nobody asked yet.
 void neigh_hold(struct neigh *, struct neigh_held *);
-// A frame went to a STALE neighbour: asks whether it is still there.
+// A frame went to a STALE neighbor: asks whether it is still there.
 void neigh_probe(struct neigh *);
 
 // What an ARP packet says. `asked`: it is a reply to us; otherwise a request for us (RFC 826) or a

@@ -25,10 +25,10 @@ static void copy_port(struct net_port *port, const struct net_port_conf *conf)
 		port->gateway = ip_to_v4(&conf->gateway);
 }
 
-struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_t max_neighbours,
+struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_t max_neighbors,
 	struct twheel *wheel, uint64_t seed)
 {
-	DCHECK(n_ports >= 1 && n_ports <= NET_MAX_PORTS && max_neighbours >= 1);
+	DCHECK(n_ports >= 1 && n_ports <= NET_MAX_PORTS && max_neighbors >= 1);
 	struct net *net = cacheline_alloc(1, sizeof(*net));
 	if (!net)
 		return NULL;
@@ -48,7 +48,7 @@ struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_
 	net_build_routes(net);
 	net->max_frame = ETH_HEADER + (size_t)mtu;
 	net->lost = cacheline_alloc(1, net->max_frame);
-	if (!net->lost || neigh_init(net, max_neighbours, net->max_frame) != 0) {
+	if (!net->lost || neigh_init(net, max_neighbors, net->max_frame) != 0) {
 		net_free(net);
 		return NULL;
 	}

@@ -54,9 +54,9 @@ struct net_port_conf {
 };
 
 // NULL = out of memory. wheel is borrowed and outlives it. Addresses are IPv4, each of one port
-// only. max_neighbours: hosts on our links that are sent to at one time, at least 1; their memory
+// only. max_neighbors: hosts on our links that are sent to at one time, at least 1; their memory
 // becomes resident as it is used.
-struct net *net_new(const struct net_port_conf *, uint32_t n_ports, uint32_t max_neighbours,
+struct net *net_new(const struct net_port_conf *, uint32_t n_ports, uint32_t max_neighbors,
 	struct twheel *, uint64_t seed);
 void net_free(struct net *);
 // The stack is made with net_tcp_io(), then introduced here; before that TCP segments are dropped.
@@ -66,13 +66,13 @@ void net_set_tcp(struct net *, const struct net_tcp *);
 void net_set_on_neighbor(
 	struct net *, void (*on_neighbor)(void *ctx, const struct ip_addr *), void *ctx);
 // io for tcp_stack_new(): routes by destination (on-link prefixes, then the gateway), resolves the
-// neighbour (holding a few frames meanwhile), fills IP and Ethernet headers. Its reserve() says
+// neighbor (holding a few frames meanwhile), fills IP and Ethernet headers. Its reserve() says
 // NULL for want of a device's buffer only; what cannot be sent to this one destination is lost.
 struct tcp_io net_tcp_io(struct net *);
 
 // One received frame, borrowed for the call.
 void net_input(struct net *, uint32_t port, const uint8_t *frame, size_t len);
-// One that another worker received and answered if need was: this one learns of neighbours from it,
+// One that another worker received and answered if need was: this one learns of neighbors from it,
 // and does nothing else.
 void net_hear(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 
@@ -85,8 +85,8 @@ void net_announce(struct net *);
 [[nodiscard]] bool net_source_for(
 	const struct net *, const struct ip_addr *dst, struct ip_addr *ret);
 
-// Before a connection to dst, which has a route: gives its neighbour a place and asks for it. False
-// = no room for another neighbour.
+// Before a connection to dst, which has a route: gives its neighbor a place and asks for it. False
+// = no room for another neighbor.
 [[nodiscard]] bool net_prepare(struct net *, const struct ip_addr *dst);
 
 // Frames in and out, and drops by cause.

@@ -41,7 +41,7 @@ static void add_gateway(struct net *net, uint32_t index)
 			source = port->addresses[i].ip;
 			on_link = true;
 		}
-	if (!on_link) // a gateway outside of every prefix is still a neighbour
+	if (!on_link) // a gateway outside of every prefix is still a neighbor
 		add_route(net, &(struct net_route){.prefix = port->gateway,
 				       .mask = UINT32_MAX,
 				       .source = source,

@@ -91,7 +91,7 @@ bool tcp_ooo_insert(struct tcp_conn *c, uint32_t seq, const uint8_t *data, uint3
 		seq += piece;
 		data += piece;
 		len -= piece;
-		next = prev ? prev : c->ranges; // the piece may have joined its neighbours
+		next = prev ? prev : c->ranges; // the piece may have joined its neighbors
 	}
 	return true;
 }

@@ -58,7 +58,7 @@ enum tcp_close_reason {
 	TCP_CLOSE_REFUSED, // RST in answer to our SYN
 	TCP_CLOSE_TIMEOUT, // retransmissions or zero-window probes unanswered
 	TCP_CLOSE_CONNECT_TIMEOUT, // SYN unanswered
-	TCP_CLOSE_UNREACHABLE, // no route or no neighbour
+	TCP_CLOSE_UNREACHABLE, // no route or no neighbor
 	TCP_N_CLOSE_REASONS,
 };
 const char *tcp_close_reason_name(enum tcp_close_reason);
@@ -98,7 +98,7 @@ void tcp_stack_input(struct tcp_stack *, struct tcp_flow *flow, const uint8_t *s
 // connection once. Call at the end of each turn.
 void tcp_stack_flush(struct tcp_stack *);
 
-// An ICMP unreachable or our neighbour table says that this flow's peer cannot be reached: acts on
+// An ICMP unreachable or our neighbor table says that this flow's peer cannot be reached: acts on
 // connections in SYN_SENT only (RFC 5927).
 void tcp_stack_unreachable(struct tcp_stack *, const struct tcp_flow *);
 

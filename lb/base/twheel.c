@@ -99,7 +99,7 @@ void twheel_cancel(struct twheel *w, struct twheel_timer *t)
 		return;
 	struct twheel_timer *head = t->next == t->prev ? t->next : NULL;
 	list_remove(t);
-	// It was alone: both neighbours were the head of its list, which may be a slot.
+	// It was alone: both neighbors were the head of its list, which may be a slot.
 	uintptr_t at = (uintptr_t)head - (uintptr_t)&w->slots[0][0];
 	if (head && at < sizeof(w->slots)) {
 		size_t i = at / sizeof(w->slots[0][0]);

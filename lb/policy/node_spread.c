@@ -14,7 +14,7 @@
 #define RETRY_NS NS_PER_SECOND
 #define NOWHERE ((1u << 30) - 1)
 // Guesses at another endpoint, when this worker lacks a connection to the one whose turn it is.
-// Guessing spreads the load that walking on would give to the neighbour.
+// Guessing spreads the load that walking on would give to the neighbor.
 #define N_GUESSES 8
 // And places walked after that: a worker that finds none among so many is connected to hardly any,
 // and its requests wait for the connection that their turn opens.

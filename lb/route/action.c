@@ -177,7 +177,7 @@ static int add_policy(struct lb_actions *as, const struct lb_route_policy *conf,
 	struct lb_err *reterr)
 {
 	struct lb_action_builder *b = as->builder;
-	// Neighbours mostly have the same one, down to what it points to.
+	// Neighbors mostly have the same one, down to what it points to.
 	if (b->last && memcmp(b->last, conf, sizeof(*conf)) == 0) {
 		*ret = b->last_number;
 		return 0;

@@ -157,7 +157,7 @@ static struct hosts *hosts_new(void)
 			.max_conns = N_FRAMES,
 			.max_half_open = N_FRAMES,
 			.max_time_wait = N_FRAMES,
-			.max_neighbours = 16,
+			.max_neighbors = 16,
 			.n_chunks = 4096,
 			.tcp_send_limit = 256 << 10,
 			.tcp_recv_window = 256 << 10};

@@ -83,7 +83,7 @@ def test_steering_can_be_left_to_software(make_world):
     assert all(share > 0 for share in per_worker(world.bed, "requests"))
 
 
-def test_a_ping_and_a_new_neighbour_meet_either_worker(world, lab):
+def test_a_ping_and_a_new_neighbor_meet_either_worker(world, lab):
     """Each worker asks for backends by itself; answers and echo requests come to either."""
     done = lab.exec("client", ["ping", "-c", "20", "-i", "0.01", "-W", "2", "10.81.0.10"])
     assert " 0% packet loss" in done.stdout, done.stdout

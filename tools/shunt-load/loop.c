@@ -19,7 +19,7 @@
 #define GOODBYE_NS 50000000
 #define MIN_CHUNKS 16384
 #define MIN_TIME_WAIT 16384u
-#define MAX_NEIGHBOURS 4096
+#define MAX_NEIGHBORS 4096
 #define MAX_CHUNKS 524288 // 1 GiB, if all are ever used
 
 enum { CLIENT, ECHO, N_SIDES };
@@ -61,7 +61,7 @@ static struct host *make_host(struct loop *l, int side, const struct device_opti
 		.max_conns = max_conns,
 		.max_half_open = max_conns,
 		.max_time_wait = max_conns < MIN_TIME_WAIT ? MIN_TIME_WAIT : max_conns,
-		.max_neighbours = MAX_NEIGHBOURS,
+		.max_neighbors = MAX_NEIGHBORS,
 		.n_chunks = chunks < MIN_CHUNKS   ? MIN_CHUNKS
 	                    : chunks > MAX_CHUNKS ? MAX_CHUNKS
 	                                          : (uint32_t)chunks,

@@ -153,7 +153,7 @@ static void flow_may_try_again_while_it_hears_of_the_failure(void **state)
 }
 
 // NET-22
-static void hold_is_bounded_per_neighbour(void **state)
+static void hold_is_bounded_per_neighbor(void **state)
 {
 	struct world *w = *state;
 	for (int i = 0; i < NEIGH_MAX_HELD; i++)
@@ -329,13 +329,13 @@ static void flood_of_askers_fills_no_more_than_the_table_and_spares_live_entries
 {
 	struct world *w = *state;
 	learn_peer(w);
-	for (uint32_t i = 0; i < 3 * WORLD_NEIGHBOURS; i++) {
+	for (uint32_t i = 0; i < 3 * WORLD_NEIGHBORS; i++) {
 		world_arp_in(w, 1,
 			&(struct arp_text){
 				1, peer_mac, IP(10, 1, 128, 1) + i % 32000, IP(10, 1, 0, 1)});
 		world_forget(w);
 	}
-	assert_true(world_count(w, "neigh_evicted") >= 2 * WORLD_NEIGHBOURS - 1);
+	assert_true(world_count(w, "neigh_evicted") >= 2 * WORLD_NEIGHBORS - 1);
 	assert_int_equal(world_count(w, "neigh_full"), 0);
 	assert_true(world_send(w, OURS, PEER, "x"));
 	assert_int_equal(w->n_sent, 1);
@@ -345,7 +345,7 @@ static void flood_of_askers_fills_no_more_than_the_table_and_spares_live_entries
 static void table_full_of_live_entries_refuses_one_more(void **state)
 {
 	struct world *w = *state;
-	for (uint32_t i = 0; i < WORLD_NEIGHBOURS; i++) {
+	for (uint32_t i = 0; i < WORLD_NEIGHBORS; i++) {
 		uint32_t ip = IP(10, 1, 128, 1) + i;
 		assert_true(world_send(w, IP(10, 1, 0, 1), ip, "x"));
 		world_resolve(w, 1, ip, peer_mac);
@@ -453,7 +453,7 @@ static void newcomer_answered_before_its_turn_is_not_asked_for(void **state)
 
 static void fill_with_live_ones(struct world *w)
 {
-	for (uint32_t i = 0; i < WORLD_NEIGHBOURS; i++) {
+	for (uint32_t i = 0; i < WORLD_NEIGHBORS; i++) {
 		assert_true(world_send(w, LINK, NEWCOMER(i), "x"));
 		world_resolve(w, 1, NEWCOMER(i), peer_mac);
 		world_forget(w);
@@ -488,12 +488,12 @@ static void who_does_not_answer_goes_before_the_next_newcomer_and_not_sooner(voi
 	world_advance(w, 61 * NS_PER_SECOND);
 	world_advance(w, 61 * NS_PER_SECOND); // nobody is in use
 	assert_true(world_send(w, LINK, NEWCOMER(1), "x"));
-	for (uint32_t i = 1; i < WORLD_NEIGHBOURS; i++) {
+	for (uint32_t i = 1; i < WORLD_NEIGHBORS; i++) {
 		world_forget(w);
 		(void)world_send(w, LINK, IP(10, 1, 64, 1) + i, "x");
 	}
 	assert_int_equal(world_count(w, "neigh_full"), 0);
-	assert_int_equal(world_count(w, "neigh_evicted"), WORLD_NEIGHBOURS - 1);
+	assert_int_equal(world_count(w, "neigh_evicted"), WORLD_NEIGHBORS - 1);
 	assert_false(world_send(w, OURS, PEER, "x")); // all of them are just being asked for
 	for (int ms = 0; ms < 1000; ms++) {
 		world_forget(w);
@@ -502,7 +502,7 @@ static void who_does_not_answer_goes_before_the_next_newcomer_and_not_sooner(voi
 	assert_int_equal(world_count(w, "neigh_full"), 1);
 	(void)world_send(w, OURS, PEER, "x");
 	assert_int_equal(world_count(w, "neigh_full"), 1);
-	assert_int_equal(world_count(w, "neigh_evicted"), WORLD_NEIGHBOURS);
+	assert_int_equal(world_count(w, "neigh_evicted"), WORLD_NEIGHBORS);
 	world_forget(w);
 	assert_true(world_send(w, LINK, NEWCOMER(1), "x"));
 	assert_int_equal(n_packets(w), 1);
@@ -562,7 +562,7 @@ RUN_SUITE("net/neigh", CASE(frames_wait_for_the_answer_and_leave_in_order),
 	CASE(another_device_of_a_port_sends_as_itself_and_asks_the_link_anew),
 	CASE(frames_that_waited_leave_as_the_new_device),
 	CASE(silence_drops_the_frames_and_tells_their_flow),
-	CASE(flow_may_try_again_while_it_hears_of_the_failure), CASE(hold_is_bounded_per_neighbour),
+	CASE(flow_may_try_again_while_it_hears_of_the_failure), CASE(hold_is_bounded_per_neighbor),
 	CASE(hold_is_bounded_in_total_and_still_asks), CASE(long_frames_and_short_ones_wait_apart),
 	CASE(held_frames_are_back_in_the_pool_afterwards),
 	CASE(old_entry_is_refreshed_while_traffic_flows),

@@ -45,7 +45,7 @@ static void as_many_addresses_as_allowed_are_all_ours(void **state)
 }
 
 // NET-11
-static void gateway_outside_of_every_prefix_is_a_neighbour(void **state)
+static void gateway_outside_of_every_prefix_is_a_neighbor(void **state)
 {
 	struct world *w = *state;
 	struct net_port_conf port = {
@@ -80,5 +80,5 @@ static void without_gateway_only_the_links_are_reached(void **state)
 #define CASE(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 RUN_SUITE("net/net", CASE(birth_survives_each_failed_allocation),
 	CASE(as_many_addresses_as_allowed_are_all_ours),
-	CASE(gateway_outside_of_every_prefix_is_a_neighbour),
+	CASE(gateway_outside_of_every_prefix_is_a_neighbor),
 	CASE(without_gateway_only_the_links_are_reached))

@@ -89,7 +89,7 @@ int world_setup(void **state)
 			device_reserve, device_send, device_cancel, &w->ports[i]};
 	}
 	w->wheel = twheel_new(5 * NS_PER_SECOND);
-	w->net = net_new(ports, 2, WORLD_NEIGHBOURS, w->wheel, 42);
+	w->net = net_new(ports, 2, WORLD_NEIGHBORS, w->wheel, 42);
 	w->io = net_tcp_io(w->net);
 	net_set_tcp(w->net, &(struct net_tcp){on_segment, on_unreachable, w});
 	*state = w;

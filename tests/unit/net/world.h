@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define WORLD_FRAMES 256
-#define WORLD_NEIGHBOURS 4096
+#define WORLD_NEIGHBORS 4096
 #define WORLD_FRAME_MAX 2048
 
 struct world_frame {

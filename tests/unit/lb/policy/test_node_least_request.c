@@ -46,7 +46,7 @@ static void fewest_of_the_drawn_wins_with_its_chance(void **state)
 		}
 		for (int i = 0; i < 200000; i++)
 			count[node_world_number(&w)]++;
-		// Shares below one in 20,000 are counted with their neighbour.
+		// Shares below one in 20,000 are counted with their neighbor.
 		uint32_t n = k == 2 ? 4 : k == 6 ? 3 : 2;
 		for (uint32_t i = n; i < 4; i++) {
 			count[n - 1] += count[i];
