@@ -3,7 +3,7 @@
 // points to, and looked up among those that are there.
 #include "lb/route/action.h"
 
-#include "lb/index/strmap.h"
+#include "lb/index/string_index.h"
 #include "lb/regex/regex.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ struct flat {
 };
 
 struct lb_action_builder {
-	struct lb_strmap *policies, *actions; // flat; numbers as in lb_actions
+	struct lb_string_index *policies, *actions; // flat; numbers as in lb_actions
 	struct flat flat;
 	const struct lb_route_policy *last; // the conf's that was looked up last …
 	uint32_t last_number; // … and its number
@@ -99,10 +99,11 @@ static void put_action(struct flat *f, const struct lb_route_conf *conf, uint32_
 	}
 }
 
-// The number of what is laid out. LB_STRMAP_NONE = out of memory.
-static uint32_t number_of(struct flat *f, struct lb_strmap *among)
+// The number of what is laid out. LB_STRING_INDEX_NONE = out of memory.
+static uint32_t number_of(struct flat *f, struct lb_string_index *among)
 {
-	uint32_t i = f->failed ? LB_STRMAP_NONE : lb_strmap_add(among, (struct str){f->p, f->len});
+	uint32_t i = f->failed ? LB_STRING_INDEX_NONE
+	                       : lb_string_index_add(among, (struct str){f->p, f->len});
 	f->len = 0;
 	return i;
 }
@@ -184,7 +185,7 @@ static int add_policy(struct lb_actions *as, const struct lb_route_policy *conf,
 	}
 	put_policy(&b->flat, conf);
 	uint32_t i = number_of(&b->flat, b->policies);
-	if (i == LB_STRMAP_NONE)
+	if (i == LB_STRING_INDEX_NONE)
 		return no_memory(reterr);
 	if (i == as->n_policies) {
 		if (as->n_policies == as->policies_room) {
@@ -247,8 +248,8 @@ static bool have_builder(struct lb_actions *as)
 	struct lb_action_builder *b = as->builder = calloc(1, sizeof(*b));
 	if (!b)
 		return false;
-	b->policies = lb_strmap_new(0, 0);
-	b->actions = lb_strmap_new(0, 0);
+	b->policies = lb_string_index_new(0, 0);
+	b->actions = lb_string_index_new(0, 0);
 	return b->policies && b->actions;
 }
 
@@ -265,7 +266,7 @@ int lb_actions_add(struct lb_actions *as, const struct lb_route_conf *conf, uint
 		return -EINVAL;
 	put_action(&as->builder->flat, conf, policy);
 	uint32_t i = number_of(&as->builder->flat, as->builder->actions);
-	if (i == LB_STRMAP_NONE)
+	if (i == LB_STRING_INDEX_NONE)
 		return no_memory(reterr);
 	*ret = i;
 	if (i < as->n)
@@ -289,8 +290,8 @@ static void builder_free(struct lb_action_builder *b)
 {
 	if (!b)
 		return;
-	lb_strmap_free(b->policies);
-	lb_strmap_free(b->actions);
+	lb_string_index_free(b->policies);
+	lb_string_index_free(b->actions);
 	free(b->flat.p);
 	free(b);
 }

@@ -2,7 +2,7 @@
 #include "lb/route/domains.h"
 
 #include "lb/index/radix.h"
-#include "lb/index/strmap.h"
+#include "lb/index/string_index.h"
 #include "lb/route/route.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct pattern {
 };
 
 struct lb_domains { // the value of each name is its virtual host's index
-	struct lb_strmap *exact_short; // folded
+	struct lb_string_index *exact_short; // folded
 	struct lb_radix *exact_long, *suffix, *prefix;
 	int any; // -1 = none
 };
@@ -173,7 +173,7 @@ static bool build_exact(struct lb_domains *x, struct sorted *s, uint32_t *ret_n_
 {
 	struct str *texts = s->texts[EXACT];
 	uint32_t *vhosts = s->vhosts[EXACT], n_long = 0;
-	x->exact_short = lb_strmap_new(s->n[EXACT], sizeof(uint32_t));
+	x->exact_short = lb_string_index_new(s->n[EXACT], sizeof(uint32_t));
 	for (uint32_t i = 0; x->exact_short && i < s->n[EXACT]; i++) {
 		if (texts[i].len > SHORT_NAME_MAX) {
 			texts[n_long] = texts[i];
@@ -182,15 +182,16 @@ static bool build_exact(struct lb_domains *x, struct sorted *s, uint32_t *ret_n_
 		}
 		char folded[SHORT_NAME_MAX];
 		fold_into(folded, texts[i]);
-		uint32_t n = lb_strmap_count(x->exact_short);
-		uint32_t k = lb_strmap_add(x->exact_short, (struct str){folded, texts[i].len});
-		if (k == LB_STRMAP_NONE)
+		uint32_t n = lb_string_index_count(x->exact_short);
+		uint32_t k =
+			lb_string_index_add(x->exact_short, (struct str){folded, texts[i].len});
+		if (k == LB_STRING_INDEX_NONE)
 			return false;
 		if (k == n) // of equal names the earlier host's stays (VH-08)
-			*(uint32_t *)lb_strmap_value(x->exact_short, k) = vhosts[i];
+			*(uint32_t *)lb_string_index_value(x->exact_short, k) = vhosts[i];
 	}
 	*ret_n_long = n_long;
-	return x->exact_short && lb_strmap_seal(x->exact_short);
+	return x->exact_short && lb_string_index_seal(x->exact_short);
 }
 
 static struct lb_radix *build_tree(
@@ -247,7 +248,7 @@ void lb_domains_free(struct lb_domains *x)
 {
 	if (!x)
 		return;
-	lb_strmap_free(x->exact_short);
+	lb_string_index_free(x->exact_short);
 	lb_radix_free(x->exact_long);
 	lb_radix_free(x->suffix);
 	lb_radix_free(x->prefix);
@@ -265,11 +266,12 @@ static int find_exact(const struct lb_domains *x, struct str authority)
 		struct lb_radix_hit hit = lb_radix_find(x->exact_long, authority);
 		return vhost_of(hit.is_whole ? hit.longest : NULL);
 	}
-	if (lb_strmap_count(x->exact_short) == 0)
+	if (lb_string_index_count(x->exact_short) == 0)
 		return -1;
 	char folded[SHORT_NAME_MAX];
 	fold_into(folded, authority);
-	return vhost_of(lb_strmap_find_value(x->exact_short, (struct str){folded, authority.len}));
+	return vhost_of(
+		lb_string_index_find_value(x->exact_short, (struct str){folded, authority.len}));
 }
 
 int lb_domains_find(const struct lb_domains *x, struct str authority)

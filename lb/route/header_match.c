@@ -2,7 +2,7 @@
 #include "lb/route/header_match.h"
 
 #include "lb/base/arena.h"
-#include "lb/index/strmap.h"
+#include "lb/index/string_index.h"
 #include "lb/route/header_value.h"
 #include "lb/route/req.h"
 
@@ -27,8 +27,8 @@ struct asked {
 
 struct lb_header_matchers {
 	struct lb_arena arena; // texts
-	struct lb_strmap *names; // owned, as all below
-	struct lb_strmap *asked_numbers; // of (name, set); for the builder
+	struct lb_string_index *names; // owned, as all below
+	struct lb_string_index *asked_numbers; // of (name, set); for the builder
 	enum lb_header_source *sources; // of names
 	struct asked *asked;
 	struct matcher *list;
@@ -54,8 +54,8 @@ struct lb_header_matchers *lb_header_matchers_new(void)
 	struct lb_header_matchers *m = calloc(1, sizeof(*m));
 	if (!m)
 		return NULL;
-	m->names = lb_strmap_new(0, 0);
-	m->asked_numbers = lb_strmap_new(0, 0);
+	m->names = lb_string_index_new(0, 0);
+	m->asked_numbers = lb_string_index_new(0, 0);
 	if (m->names && m->asked_numbers)
 		return m;
 	lb_header_matchers_free(m);
@@ -68,8 +68,8 @@ void lb_header_matchers_free(struct lb_header_matchers *m)
 		return;
 	for (uint32_t i = 0; i < m->n_asked; i++)
 		lb_regex_set_put(m->asked[i].set);
-	lb_strmap_free(m->names);
-	lb_strmap_free(m->asked_numbers);
+	lb_string_index_free(m->names);
+	lb_string_index_free(m->asked_numbers);
 	free(m->sources);
 	free(m->asked);
 	free(m->list);
@@ -93,13 +93,13 @@ static bool grow(void *list, uint32_t n, uint32_t *room, size_t size)
 	return true;
 }
 
-// The name's number. LB_STRMAP_NONE = out of memory.
+// The name's number. LB_STRING_INDEX_NONE = out of memory.
 static uint32_t add_name(struct lb_header_matchers *m, struct str name)
 {
-	uint32_t n = lb_strmap_count(m->names);
+	uint32_t n = lb_string_index_count(m->names);
 	if (!grow(&m->sources, n, &m->sources_room, sizeof(m->sources[0])))
-		return LB_STRMAP_NONE;
-	uint32_t i = lb_strmap_add(m->names, name);
+		return LB_STRING_INDEX_NONE;
+	uint32_t i = lb_string_index_add(m->names, name);
 	if (i == n) {
 		m->sources[i] = lb_header_source(name);
 		m->filter |= UINT64_C(1) << filter_bit(name);
@@ -107,15 +107,16 @@ static uint32_t add_name(struct lb_header_matchers *m, struct str name)
 	return i;
 }
 
-// LB_STRMAP_NONE = out of memory.
+// LB_STRING_INDEX_NONE = out of memory.
 static uint32_t add_asked(struct lb_header_matchers *m, uint32_t name, struct lb_regex_set *set)
 {
 	struct {
 		uint64_t set, name;
 	} key = {(uintptr_t)set, name};
 	if (!grow(&m->asked, m->n_asked, &m->asked_room, sizeof(m->asked[0])))
-		return LB_STRMAP_NONE;
-	uint32_t i = lb_strmap_add(m->asked_numbers, (struct str){(const char *)&key, sizeof(key)});
+		return LB_STRING_INDEX_NONE;
+	uint32_t i = lb_string_index_add(
+		m->asked_numbers, (struct str){(const char *)&key, sizeof(key)});
 	if (i == m->n_asked)
 		m->asked[m->n_asked++] = (struct asked){name, lb_regex_set_get(set)};
 	return i;
@@ -166,7 +167,7 @@ int lb_header_matchers_add(struct lb_header_matchers *m, const struct lb_header_
 		.start = conf->start,
 		.end = conf->end,
 		.bit = conf->regex.bit};
-	if (to.name == LB_STRMAP_NONE || !grow(&m->list, m->n, &m->room, sizeof(m->list[0])))
+	if (to.name == LB_STRING_INDEX_NONE || !grow(&m->list, m->n, &m->room, sizeof(m->list[0])))
 		return no_memory(reterr);
 	switch (conf->kind) {
 	case LB_HEADER_EXACT:
@@ -180,7 +181,7 @@ int lb_header_matchers_add(struct lb_header_matchers *m, const struct lb_header_
 		if (!conf->regex.set || conf->regex.bit >= LB_REGEX_SET_MAX)
 			return lb_err_set(reterr, "the regex is not compiled");
 		to.asked = add_asked(m, to.name, conf->regex.set);
-		if (to.asked == LB_STRMAP_NONE)
+		if (to.asked == LB_STRING_INDEX_NONE)
 			return no_memory(reterr);
 		break;
 	case LB_HEADER_RANGE:
@@ -198,14 +199,14 @@ uint32_t lb_header_matchers_count(const struct lb_header_matchers *m)
 
 size_t lb_header_matchers_size(const struct lb_header_matchers *m)
 {
-	return sizeof(*m) + m->arena.n_bytes + lb_strmap_size(m->names) +
-	       lb_strmap_size(m->asked_numbers) + m->room * sizeof(m->list[0]) +
+	return sizeof(*m) + m->arena.n_bytes + lb_string_index_size(m->names) +
+	       lb_string_index_size(m->asked_numbers) + m->room * sizeof(m->list[0]) +
 	       m->asked_room * sizeof(m->asked[0]) + m->sources_room * sizeof(m->sources[0]);
 }
 
 void lb_header_matchers_needs(const struct lb_header_matchers *m, struct lb_table_scratch_size *ret)
 {
-	ret->n_values += lb_strmap_count(m->names);
+	ret->n_values += lb_string_index_count(m->names);
 	ret->n_hits += m->n_asked;
 }
 
@@ -220,8 +221,8 @@ static struct lb_header_value *value_of(const struct lb_header_view *v, struct s
 	const struct lb_header_matchers *m = v->matchers;
 	if (!(m->filter >> filter_bit(name) & 1))
 		return NULL;
-	uint32_t i = lb_strmap_find(m->names, name);
-	if (i == LB_STRMAP_NONE || !lb_header_in_fields(m->sources[i], v->hides_transport))
+	uint32_t i = lb_string_index_find(m->names, name);
+	if (i == LB_STRING_INDEX_NONE || !lb_header_in_fields(m->sources[i], v->hides_transport))
 		return NULL;
 	return &v->table_scratch->values[i];
 }
@@ -231,7 +232,7 @@ static void join(struct lb_header_view *v)
 {
 	const struct lb_req *req = v->req;
 	const char *to = v->text.p, *end = to + v->text.len;
-	uint32_t n = lb_strmap_count(v->matchers->names);
+	uint32_t n = lb_string_index_count(v->matchers->names);
 	for (uint32_t i = 0; i < n; i++) {
 		struct lb_header_value *value = &v->table_scratch->values[i];
 		if (value->n < 2)
@@ -254,7 +255,7 @@ static void join(struct lb_header_view *v)
 static void gather_pseudo(struct lb_header_view *v)
 {
 	const struct lb_header_matchers *m = v->matchers;
-	uint32_t n = lb_strmap_count(m->names);
+	uint32_t n = lb_string_index_count(m->names);
 	for (uint32_t i = 0; i < n; i++) {
 		struct lb_header_value *value = &v->table_scratch->values[i];
 		enum lb_header_source source = m->sources[i];

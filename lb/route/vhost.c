@@ -3,7 +3,7 @@
 
 #include "lb/base/check.h"
 #include "lb/index/radix.h"
-#include "lb/index/strmap.h"
+#include "lb/index/string_index.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -85,15 +85,16 @@ static void finish_exact(struct lb_vhost *v, const struct paths *p)
 
 static bool build_exact(struct lb_vhost *v, const struct paths *p)
 {
-	v->exact = lb_strmap_new(p->n, sizeof(struct lb_vhost_exact));
+	v->exact = lb_string_index_new(p->n, sizeof(struct lb_vhost_exact));
 	for (uint32_t i = 0; v->exact && i < p->n; i++)
-		if (lb_strmap_add(v->exact, p->keys[i]) == LB_STRMAP_NONE)
+		if (lb_string_index_add(v->exact, p->keys[i]) == LB_STRING_INDEX_NONE)
 			return false;
-	if (!v->exact || !lb_strmap_seal(v->exact))
+	if (!v->exact || !lb_string_index_seal(v->exact))
 		return false;
 	v->has_exact = p->n > 0;
 	for (uint32_t i = 0; i < p->n; i++)
-		p->values[i] = lb_strmap_value(v->exact, lb_strmap_find(v->exact, p->keys[i]));
+		p->values[i] =
+			lb_string_index_value(v->exact, lb_string_index_find(v->exact, p->keys[i]));
 	finish_exact(v, p);
 	return true;
 }
@@ -194,16 +195,16 @@ static bool build_paths(struct lb_vhost *v, const struct lb_vhost_conf *conf)
 }
 
 // A number for each distinct set of the routes' paths. NULL = out of memory.
-static struct lb_strmap *number_sets(const struct lb_vhost_conf *conf)
+static struct lb_string_index *number_sets(const struct lb_vhost_conf *conf)
 {
-	struct lb_strmap *m = lb_strmap_new(0, 0);
+	struct lb_string_index *m = lb_string_index_new(0, 0);
 	for (uint32_t i = 0; m && i < conf->n_routes; i++) {
 		const struct lb_regex_set *set = conf->routes[i].regex.set;
 		struct str key = {(const char *)&set, sizeof(set)};
 		if (conf->routes[i].path_kind != LB_PATH_REGEX ||
-			lb_strmap_add(m, key) != LB_STRMAP_NONE)
+			lb_string_index_add(m, key) != LB_STRING_INDEX_NONE)
 			continue;
-		lb_strmap_free(m);
+		lb_string_index_free(m);
 		return NULL;
 	}
 	return m;
@@ -211,10 +212,10 @@ static struct lb_strmap *number_sets(const struct lb_vhost_conf *conf)
 
 static bool build_sets(struct lb_vhost *v, const struct lb_vhost_conf *conf)
 {
-	struct lb_strmap *m = number_sets(conf);
+	struct lb_string_index *m = number_sets(conf);
 	if (!m)
 		return false;
-	uint32_t n = lb_strmap_count(m);
+	uint32_t n = lb_string_index_count(m);
 	v->sets = calloc((size_t)n + 1, sizeof(v->sets[0]));
 	v->n_sets = v->sets ? n : 0;
 	for (uint32_t i = conf->n_routes; v->sets && i-- > 0;) {
@@ -222,7 +223,7 @@ static bool build_sets(struct lb_vhost *v, const struct lb_vhost_conf *conf)
 		struct str key = {(const char *)&ref->set, sizeof(ref->set)};
 		if (conf->routes[i].path_kind != LB_PATH_REGEX)
 			continue;
-		struct lb_vhost_set *set = &v->sets[lb_strmap_find(m, key)];
+		struct lb_vhost_set *set = &v->sets[lb_string_index_find(m, key)];
 		if (!set->set)
 			set->set = lb_regex_set_get(ref->set);
 		uint64_t bit = UINT64_C(1) << ref->bit;
@@ -231,7 +232,7 @@ static bool build_sets(struct lb_vhost *v, const struct lb_vhost_conf *conf)
 		set->first[ref->bit] = i;
 		set->smallest = i;
 	}
-	lb_strmap_free(m);
+	lb_string_index_free(m);
 	return v->sets;
 }
 
@@ -324,7 +325,7 @@ void lb_vhost_put(struct lb_vhost *v)
 	lb_radix_free(v->prefix);
 	lb_radix_free(v->prefix_fold);
 	lb_radix_free(v->exact_fold);
-	lb_strmap_free(v->exact);
+	lb_string_index_free(v->exact);
 	lb_header_matchers_free(v->matchers);
 	lb_actions_fini(&v->actions);
 	free(v->criteria);
@@ -336,9 +337,9 @@ size_t lb_vhost_size(const struct lb_vhost *v)
 {
 	return sizeof(*v) + v->n_routes * sizeof(v->routes[0]) +
 	       v->n_criteria * sizeof(v->criteria[0]) + v->n_sets * sizeof(v->sets[0]) +
-	       lb_strmap_size(v->exact) + lb_radix_size(v->exact_fold) + lb_radix_size(v->prefix) +
-	       lb_radix_size(v->prefix_fold) + lb_header_matchers_size(v->matchers) +
-	       lb_actions_size(&v->actions);
+	       lb_string_index_size(v->exact) + lb_radix_size(v->exact_fold) +
+	       lb_radix_size(v->prefix) + lb_radix_size(v->prefix_fold) +
+	       lb_header_matchers_size(v->matchers) + lb_actions_size(&v->actions);
 }
 
 struct lb_regex_set *lb_vhost_next_set(const struct lb_vhost *v, uint32_t *at)

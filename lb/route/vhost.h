@@ -12,7 +12,7 @@
 #include "lb/route/table_scratch.h"
 
 struct lb_radix;
-struct lb_strmap;
+struct lb_string_index;
 
 #define LB_VHOST_NONE UINT32_MAX // no such route, key or set; larger than every number
 
@@ -60,7 +60,7 @@ struct lb_vhost {
 	uint32_t n_routes, n_criteria, n_sets;
 	struct lb_vhost_route *routes; // owned, as all below
 	struct lb_vhost_criteria *criteria;
-	struct lb_strmap *exact;
+	struct lb_string_index *exact;
 	struct lb_radix *exact_fold, *prefix, *prefix_fold;
 	bool has_exact, has_exact_fold, has_prefix_fold; // any keys: most lookups need not ask
 	struct lb_vhost_set *sets;

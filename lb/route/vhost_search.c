@@ -6,7 +6,7 @@
 // built (vhost.c), so the heap never overflows, however prefixes nest.
 #include "lb/base/check.h"
 #include "lb/index/radix.h"
-#include "lb/index/strmap.h"
+#include "lb/index/string_index.h"
 #include "lb/route/req.h"
 #include "lb/route/vhost.h"
 
@@ -191,7 +191,7 @@ static struct selected select_paths(const struct lb_vhost *v, struct str path)
 {
 	struct selected s = {.prefix = lb_radix_find(v->prefix, path).longest};
 	if (v->has_exact)
-		s.exact = lb_strmap_find_value(v->exact, path);
+		s.exact = lb_string_index_find_value(v->exact, path);
 	if (v->has_exact_fold) {
 		struct lb_radix_hit hit = lb_radix_find(v->exact_fold, path);
 		s.exact_fold = hit.is_whole ? hit.longest : NULL;
