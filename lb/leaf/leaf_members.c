@@ -46,9 +46,9 @@ static struct lb_member *next_in_turn(struct lb_leaf_members *all, const struct 
 	return r->members[all->turn_at];
 }
 
-static void take_turn(struct lb_turn *t)
+static void take_turn(struct lb_queued_attempt *t)
 {
-	struct lb_leaf_members *all = CONTAINER_OF(t, struct lb_leaf_members, env.turn);
+	struct lb_leaf_members *all = CONTAINER_OF(t, struct lb_leaf_members, env.queued);
 	const struct lb_roster *r = all->layout ? all->layout->roster : NULL;
 	uint32_t n = r ? r->n : 0, n_asked = 0;
 	for (uint32_t i = 0; i < n && n_asked < N_A_TURN; i++)
@@ -64,7 +64,7 @@ void lb_leaf_members_init(
 		.leaf_env = leaf_env, .owner = owner, .env = *leaf_env->member_env};
 	all->env.on_change = on_change;
 	all->env.on_gone = on_gone;
-	all->env.turn.take = take_turn;
+	all->env.queued.take = take_turn;
 	all->env.ctx = all;
 }
 
@@ -72,7 +72,7 @@ void lb_leaf_members_fini(struct lb_leaf_members *all)
 {
 	lb_leaf_members_free_unused(all);
 	lb_leaf_leaving_fini(&all->leaving);
-	lb_connectivity_unqueue(all->env.connectivity, &all->env.turn);
+	lb_connectivity_unqueue(all->env.connectivity, &all->env.queued);
 }
 
 // What sessions know may be of an earlier update, while their lists are owed.

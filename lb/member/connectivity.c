@@ -35,7 +35,7 @@ struct lb_connectivity {
 	struct lb_subchannel_env subchannel_env;
 	struct lb_endpoint_table *endpoints; // owned
 	struct lb_attempts *attempts; // owned
-	struct lb_turn turns; // the queue's head
+	struct lb_queued_attempt turns; // the queue's head
 	struct twheel_timer turns_timer; // armed while somebody is queued
 	uint32_t n_put_off;
 	bool admits_all;
@@ -63,7 +63,7 @@ static void on_turns(struct twheel_timer *t)
 	struct lb_connectivity *c = CONTAINER_OF(t, struct lb_connectivity, turns_timer);
 	twheel_arm(c->env.wheel, t, twheel_now(c->env.wheel) + TURNS_NS);
 	while (c->turns.next != &c->turns && lb_connectivity_admits(c)) {
-		struct lb_turn *turn = c->turns.next;
+		struct lb_queued_attempt *turn = c->turns.next;
 		lb_connectivity_unqueue(c, turn);
 		turn->take(turn);
 	}
@@ -293,7 +293,7 @@ void lb_connectivity_take_up(struct lb_connectivity *c)
 	c->n_put_off--;
 }
 
-void lb_connectivity_queue(struct lb_connectivity *c, struct lb_turn *t)
+void lb_connectivity_queue(struct lb_connectivity *c, struct lb_queued_attempt *t)
 {
 	if (t->next)
 		return;
@@ -304,7 +304,7 @@ void lb_connectivity_queue(struct lb_connectivity *c, struct lb_turn *t)
 	t->prev->next = t->next->prev = t;
 }
 
-void lb_connectivity_unqueue(struct lb_connectivity *c, struct lb_turn *t)
+void lb_connectivity_unqueue(struct lb_connectivity *c, struct lb_queued_attempt *t)
 {
 	if (!t->next)
 		return;

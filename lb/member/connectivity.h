@@ -13,7 +13,7 @@
 struct ip_port;
 struct lb_connectivity;
 struct lb_event;
-struct lb_turn;
+struct lb_queued_attempt;
 struct lb_subchannel;
 struct rand;
 struct twheel;
@@ -30,16 +30,16 @@ struct lb_connectivity_env {
 	// Of attempts to connect: as lb_attempts_conf's.
 	uint32_t max_young_attempts, max_attempts;
 	// So many may wait for their turn, with all that an address takes, besides those that were
-	// tried before; what is wanted beyond them is put off (lb_turn). 0 = any number.
+	// tried before; what is wanted beyond them is put off (lb_queued_attempt). 0 = any number.
 	uint32_t max_waiting;
 };
 
 // A leaf, some of whose members were put off. Leaves have their turns one after the other, so that
 // none waits for all members of another.
-struct lb_turn {
-	struct lb_turn *next, *prev; // lb/member/connectivity.c's; NULL = not queued
+struct lb_queued_attempt {
+	struct lb_queued_attempt *next, *prev; // lb/member/connectivity.c's; NULL = not queued
 	// Some of them may ask again. Queues it once more if others are left.
-	void (*take)(struct lb_turn *);
+	void (*take)(struct lb_queued_attempt *);
 };
 
 struct lb_connectivity *lb_connectivity_new(
@@ -80,8 +80,9 @@ bool lb_connectivity_has(const struct lb_connectivity *, const struct ip_port *)
 // One more member is put off, or one less.
 void lb_connectivity_put_off(struct lb_connectivity *);
 void lb_connectivity_take_up(struct lb_connectivity *);
-void lb_connectivity_queue(struct lb_connectivity *, struct lb_turn *); // unless it is already
-void lb_connectivity_unqueue(struct lb_connectivity *, struct lb_turn *); // if it is
+void lb_connectivity_queue(
+	struct lb_connectivity *, struct lb_queued_attempt *); // unless it is already
+void lb_connectivity_unqueue(struct lb_connectivity *, struct lb_queued_attempt *); // if it is
 
 struct twheel *lb_connectivity_wheel(const struct lb_connectivity *); // the env's
 struct lb_endpoint_table *lb_connectivity_endpoints(struct lb_connectivity *);

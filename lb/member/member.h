@@ -41,7 +41,7 @@ struct lb_member_env {
 	void *ctx;
 	// Queued while members are put off; has them ask again (lb_member_ask_again). Without
 	// take(), none is. To be unqueued before the env goes.
-	struct lb_turn turn;
+	struct lb_queued_attempt queued;
 	// Of whoever expedites members: before this it is of no use. Zero at first, and again as
 	// soon as anything changes about one of them.
 	uint64_t rests_ns;

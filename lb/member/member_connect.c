@@ -446,7 +446,7 @@ static bool is_known(const struct lb_member *m)
 bool lb_member_connect_in_turn(struct lb_member *m)
 {
 	struct lb_member_env *env = lb_member_env_of(m);
-	if (m->phase != PHASE_IDLE || !env->turn.take ||
+	if (m->phase != PHASE_IDLE || !env->queued.take ||
 		lb_connectivity_admits(env->connectivity) || is_known(m)) {
 		lb_member_connect(m);
 		return false;
@@ -455,7 +455,7 @@ bool lb_member_connect_in_turn(struct lb_member *m)
 		lb_connectivity_put_off(env->connectivity);
 	m->is_put_off = true;
 	env->rests_ns = 0;
-	lb_connectivity_queue(env->connectivity, &env->turn);
+	lb_connectivity_queue(env->connectivity, &env->queued);
 	return true;
 }
 

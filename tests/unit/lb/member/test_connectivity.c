@@ -163,13 +163,13 @@ static void expedite_begins_what_waits_for_its_turn(void **state)
 }
 
 struct taker {
-	struct lb_turn turn;
+	struct lb_queued_attempt queued;
 	struct world *world;
 	uint32_t n_left; // times that it is queued again
 	uint32_t n_taken;
 };
 
-static void take(struct lb_turn *t)
+static void take(struct lb_queued_attempt *t)
 {
 	struct taker *taker = (struct taker *)t;
 	taker->n_taken++;
@@ -189,12 +189,12 @@ static void turns_are_taken_one_after_the_other_while_there_is_room(void **state
 	assert_false(lb_connectivity_admits(w.connectivity));
 	struct taker takers[3];
 	for (uint32_t i = 0; i < 3; i++) {
-		takers[i] = (struct taker){.turn.take = take, .world = &w, .n_left = 1};
-		lb_connectivity_queue(w.connectivity, &takers[i].turn);
-		lb_connectivity_queue(w.connectivity, &takers[i].turn); // once
+		takers[i] = (struct taker){.queued.take = take, .world = &w, .n_left = 1};
+		lb_connectivity_queue(w.connectivity, &takers[i].queued);
+		lb_connectivity_queue(w.connectivity, &takers[i].queued); // once
 	}
-	lb_connectivity_unqueue(w.connectivity, &takers[1].turn);
-	lb_connectivity_unqueue(w.connectivity, &takers[1].turn);
+	lb_connectivity_unqueue(w.connectivity, &takers[1].queued);
+	lb_connectivity_unqueue(w.connectivity, &takers[1].queued);
 	world_pass(&w, WORLD_S);
 	assert_int_equal(takers[0].n_taken, 0);
 	world_event(&w, 0, LB_EVENT_CONNECTED, 0, "");

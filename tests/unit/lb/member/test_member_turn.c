@@ -20,9 +20,9 @@ static void on_told(struct member_world *m)
 		lb_member_connect_in_turn(m->member);
 }
 
-static void on_turn(struct lb_turn *t)
+static void on_turn(struct lb_queued_attempt *t)
 {
-	struct fixture *f = CONTAINER_OF(t, struct fixture, m.env.turn);
+	struct fixture *f = CONTAINER_OF(t, struct fixture, m.env.queued);
 	f->n_turns++;
 	assert_true(lb_member_ask_again(f->m.member));
 	assert_false(lb_member_ask_again(f->m.member)); // once
@@ -34,7 +34,7 @@ static void put_off(struct fixture *f)
 	*f = (struct fixture){.n_turns = 0};
 	member_world_init_paced(&f->m, (uint32_t[]){1}, 1);
 	f->m.on_told = on_told;
-	f->m.env.turn.take = on_turn;
+	f->m.env.queued.take = on_turn;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct ip_port a = world_addr(10 + i);
 		f->others[i] = lb_connectivity_get(f->m.world.connectivity, &a);
@@ -54,7 +54,7 @@ static void end_put_off(struct fixture *f)
 {
 	for (uint32_t i = 0; i < 2; i++)
 		lb_connectivity_put(f->m.world.connectivity, f->others[i]);
-	lb_connectivity_unqueue(f->m.world.connectivity, &f->m.env.turn);
+	lb_connectivity_unqueue(f->m.world.connectivity, &f->m.env.queued);
 	member_world_fini(&f->m);
 }
 
