@@ -244,10 +244,10 @@ static int add_routes(struct actions *a, int32_t vhost)
 // Names.
 
 // Of one set of clusters: the old names that may be inherited.
-struct heirloom {
+struct left_name {
 	struct strmap_link by_set;
-	struct heirloom *next; // of the same set, in order
-	struct heirloom *last; // of the first one: the set's last
+	struct left_name *next; // of the same set, in order
+	struct left_name *last; // of the first one: the set's last
 	const char *name;
 };
 
@@ -261,14 +261,14 @@ struct naming {
 	struct actions *a;
 	const struct actions *before; // may be NULL
 	struct lb_arena arena; // for the time of naming
-	struct strmap heirlooms; // by set; the first of each
+	struct strmap left_names; // by set; the first of each
 	struct strmap numberings;
 };
 
-static struct heirloom *heirlooms_of(const struct naming *n, const char *set)
+static struct left_name *left_names_of(const struct naming *n, const char *set)
 {
-	struct strmap_link *l = strmap_find(&n->heirlooms, set);
-	return l ? CONTAINER_OF(l, struct heirloom, by_set) : NULL;
+	struct strmap_link *l = strmap_find(&n->left_names, set);
+	return l ? CONTAINER_OF(l, struct left_name, by_set) : NULL;
 }
 
 // A28-N04: what leaves. Plain clusters bear names that nobody else could want.
@@ -278,16 +278,16 @@ static int lay_out(struct naming *n)
 		const struct weighted *old = weighted_of(n->before->list[i]);
 		if (!old || find_weighted(&n->a->by_key, old->by_key.key))
 			continue;
-		struct heirloom *h = lb_arena_alloc(&n->arena, 1, sizeof(*h));
+		struct left_name *h = lb_arena_alloc(&n->arena, 1, sizeof(*h));
 		if (!h)
 			return -ENOMEM;
 		h->name = old->base.view.name;
 		h->last = h;
-		struct heirloom *first = heirlooms_of(n, old->set);
+		struct left_name *first = left_names_of(n, old->set);
 		if (first) {
 			first->last->next = h;
 			first->last = h;
-		} else if (strmap_add(&n->heirlooms, &h->by_set, old->set)) {
+		} else if (strmap_add(&n->left_names, &h->by_set, old->set)) {
 			return -ENOMEM;
 		}
 	}
@@ -297,7 +297,7 @@ static int lay_out(struct naming *n)
 // A28-N05: one name to one heir, none when the clusters differ.
 static const char *inherit(struct naming *n, const struct weighted *e)
 {
-	struct heirloom *first = heirlooms_of(n, e->set);
+	struct left_name *first = left_names_of(n, e->set);
 	if (!first || !first->name)
 		return NULL;
 	const char *name = first->name;
@@ -385,7 +385,7 @@ struct actions *actions_new(
 	int err = add_routes(a, vhost);
 	if (!err)
 		err = name_all(&n);
-	strmap_fini(&n.heirlooms);
+	strmap_fini(&n.left_names);
 	strmap_fini(&n.numberings);
 	lb_arena_fini(&n.arena);
 	if (!err)
