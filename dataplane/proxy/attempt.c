@@ -327,7 +327,7 @@ static void name_backend(
 	reply->text = str_from(p->scratch.refusal);
 }
 
-static void on_closed(struct proxy_request *r, const struct proxy_upstream_end *end)
+static void on_upstream_end(struct proxy_request *r, const struct proxy_upstream_end *end)
 {
 	proxy_request_enter(r);
 	r->upstream = NULL;
@@ -357,5 +357,5 @@ static void on_retry(struct proxy_request *r, uint64_t delay_ns)
 
 const struct proxy_attempt_events proxy_attempt_events = {.on_room = on_room,
 	.on_no_room = back_to_queue,
-	.on_closed = on_closed,
+	.on_upstream_end = on_upstream_end,
 	.on_retry = on_retry};

@@ -47,7 +47,7 @@ static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_
 		proxy_forward_request_trailers(r, m);
 }
 
-static void on_closed(
+static void on_stream_closed(
 	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
 {
 	struct proxy_client *c = h2_conn_user(h2);
@@ -80,7 +80,7 @@ static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
 static const struct h2_events events = {.on_message = on_message,
 	.on_data = proxy_forward_request_data,
 	.on_sent = proxy_forward_response_sent,
-	.on_closed = on_closed,
+	.on_closed = on_stream_closed,
 	.on_settings = on_settings};
 
 // Out of the books, before its HTTP/2 ends.

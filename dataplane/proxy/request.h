@@ -177,7 +177,7 @@ struct proxy_attempt_events {
 	// It waited there, and the backend cannot serve it any more.
 	void (*on_no_room)(struct proxy_request *);
 	// The backend's stream ended before its answer was whole.
-	void (*on_closed)(struct proxy_request *, const struct proxy_upstream_end *);
+	void (*on_upstream_end)(struct proxy_request *, const struct proxy_upstream_end *);
 	// The answer was a status that the route's policy tries again, after this time. The
 	// backend's stream is forgotten.
 	void (*on_retry)(struct proxy_request *, uint64_t delay_ns);

@@ -200,7 +200,7 @@ static enum proxy_reach reach_of(const struct proxy_upstream *u, const struct pr
 	return never_sent ? PROXY_REACH_NONE : PROXY_REACH_UNKNOWN;
 }
 
-static void on_closed(
+static void on_stream_closed(
 	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
 {
 	struct proxy_upstream *u = h2_conn_user(h2);
@@ -223,7 +223,7 @@ static void on_closed(
 		.reach = reach_of(u, r, s, unprocessed),
 		.conn_lost = !u->conn.h2 && cause != LB_CAUSE_UPSTREAM_TOO_LARGE,
 		.conn_number = u->number};
-	u->conn.proxy->attempts->on_closed(r, &end);
+	u->conn.proxy->attempts->on_upstream_end(r, &end);
 }
 
 static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
@@ -259,7 +259,7 @@ static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
 static const struct h2_events events = {.on_message = on_message,
 	.on_data = proxy_forward_response_data,
 	.on_sent = proxy_forward_request_sent,
-	.on_closed = on_closed,
+	.on_closed = on_stream_closed,
 	.on_settings = on_settings,
 	.on_goaway = on_goaway};
 
