@@ -22,6 +22,7 @@ static void link_client(struct proxy_client *c)
 	if (c->next)
 		c->next->prev = c;
 	p->client_list = c;
+	c->source = proxy_source_join(&p->sources, &tcp_conn_flow(c->conn.tcp)->remote);
 	counter_add(&p->link->counters.client_connections, 1);
 }
 
@@ -35,6 +36,7 @@ static void unlink_client(struct proxy_client *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	proxy_drain_forget(&p->drain, c, c->next);
+	proxy_source_leave(&p->sources, c->source);
 	counter_add(&p->link->counters.client_connections, -UINT64_C(1));
 }
 

@@ -6,6 +6,7 @@
 
 #include "dataplane/proxy/conn.h"
 #include "dataplane/proxy/queue.h"
+#include "dataplane/proxy/source.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 struct proxy_client {
 	struct proxy_conn conn; // first
 	struct proxy_client *next, *prev; // in the proxy's list, while conn.h2
+	struct proxy_source *source; // it counts there
 	struct proxy_list answered; // requests answered in full while their body still comes
 	struct twheel_timer window_timer; // the oldest wait of a stream for window is too long
 	struct twheel_timer block_timer; // a header block is open for too long

@@ -9,6 +9,7 @@
 #include "dataplane/proxy/notice.h"
 #include "dataplane/proxy/queue.h"
 #include "dataplane/proxy/scratch.h"
+#include "dataplane/proxy/source.h"
 #include "lb/base/counter.h"
 #include "lb/base/pool.h"
 #include "lb/base/rand.h"
@@ -39,6 +40,7 @@ struct proxy {
 	struct rand rand;
 
 	struct pool requests, clients, upstreams;
+	struct proxy_sources sources; // of clients
 	struct proxy_conn *dirty_head, *dirty_tail;
 	struct proxy_client *client_list; // those with HTTP/2 going on
 	struct proxy_conn *lingering; // of both kinds: have FIN to send or to get

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/source.h"
+
+#include "lb/base/check.h"
+#include "lb/base/container_of.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static void prefix_of(const struct ip_addr *a, uint64_t ret[2])
+{
+	memcpy(ret, a->b, sizeof(a->b));
+	if (!ip_is_v4(a))
+		ret[1] = 0;
+}
+
+static struct proxy_source **bucket_of(const struct proxy_sources *all, const uint64_t prefix[2])
+{
+	uint64_t hash = siphash13(all->key, prefix, 2, 16);
+	return &all->buckets[hash & all->mask];
+}
+
+int proxy_sources_init(struct proxy_sources *all, uint32_t n_clients, const uint8_t key[16])
+{
+	*all = (struct proxy_sources){.mask = 1, .key = sip_init(key)};
+	list_init(&all->idle);
+	while (all->mask < n_clients)
+		all->mask = all->mask * 2 + 1;
+	all->buckets = calloc(all->mask + 1u, sizeof(struct proxy_source *));
+	if (!all->buckets)
+		return -ENOMEM;
+	return pool_init(&all->pool, sizeof(struct proxy_source), 2 * n_clients);
+}
+
+void proxy_sources_fini(struct proxy_sources *all)
+{
+	free(all->buckets);
+	all->buckets = NULL;
+	pool_fini(&all->pool);
+}
+
+static void forget(struct proxy_sources *all, struct proxy_source *s)
+{
+	struct proxy_source **at = bucket_of(all, s->prefix);
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	list_remove(&s->idle);
+	pool_put(&all->pool, s);
+}
+
+static struct proxy_source *add(
+	struct proxy_sources *all, struct proxy_source **bucket, const uint64_t prefix[2])
+{
+	// There are twice as many places as connections.
+	if (pool_left(&all->pool) == 0)
+		forget(all, CONTAINER_OF(all->idle.next, struct proxy_source, idle));
+	struct proxy_source *s = pool_take(&all->pool);
+	CHECK(s);
+	*s = (struct proxy_source){.next = *bucket, .prefix = {prefix[0], prefix[1]}};
+	*bucket = s;
+	return s;
+}
+
+struct proxy_source *proxy_source_join(struct proxy_sources *all, const struct ip_addr *address)
+{
+	uint64_t prefix[2];
+	prefix_of(address, prefix);
+	struct proxy_source **bucket = bucket_of(all, prefix);
+	struct proxy_source *s = *bucket;
+	while (s && (s->prefix[0] != prefix[0] || s->prefix[1] != prefix[1]))
+		s = s->next;
+	if (!s)
+		s = add(all, bucket, prefix);
+	list_remove(&s->idle);
+	s->n_clients++;
+	return s;
+}
+
+void proxy_source_leave(struct proxy_sources *all, struct proxy_source *s)
+{
+	DCHECK(s->n_clients > 0);
+	if (--s->n_clients == 0)
+		list_append(&all->idle, &s->idle);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources of client connections: an IPv4 address, or the /64 of an IPv6 address, which is what one
+// customer or host has. A source holds what all its connections share, so that whoever opens more
+// connections gets no more of anything. A source without connections is remembered until its place
+// is needed, the longest idle first: opening new connections refills no budget.
+// Thread: the owning worker.
+#pragma once
+
+#include "lb/base/ip.h"
+#include "lb/base/list.h"
+#include "lb/base/pool.h"
+#include "lb/base/siphash.h"
+
+#include <stdint.h>
+
+struct proxy_source {
+	struct proxy_source *next; // in its bucket
+	struct list_link idle; // in proxy_sources.idle while n_clients == 0
+	uint64_t prefix[2]; // of the address; an IPv6 one without its last 64 bits
+	uint32_t n_clients; // connections
+};
+
+struct proxy_sources {
+	struct pool pool;
+	struct proxy_source **buckets; // owned; [mask + 1]
+	uint32_t mask;
+	struct sip key;
+	struct list_link idle; // the longest idle first
+};
+
+// For up to n_clients connections at a time; twice as many sources are remembered. key is secret, so
+// that nobody can choose addresses of one bucket. 0 or -ENOMEM; call fini() in either case.
+[[nodiscard]] int proxy_sources_init(
+	struct proxy_sources *, uint32_t n_clients, const uint8_t key[16]);
+void proxy_sources_fini(struct proxy_sources *); // all zero is fine
+
+// One more connection from this address. Never NULL.
+struct proxy_source *proxy_source_join(struct proxy_sources *, const struct ip_addr *);
+// One connection fewer. The source may be forgotten in the next join().
+void proxy_source_leave(struct proxy_sources *, struct proxy_source *);
