@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/accounting.h"
 
+#include "dataplane/proxy/client.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/state.h"
@@ -14,14 +15,32 @@
 #define GRPC_DEADLINE_EXCEEDED 4
 #define USED_STEP_NS NS_PER_SECOND // MC-16
 
-bool proxy_accounting_enter(struct proxy_request *r, const struct lb_leaf_layer *layer)
+// Its client may have one more of the places.
+static bool enter_share(struct proxy_request *r, const struct lb_leaf_layer *layer)
 {
+	struct proxy *p = r->proxy;
+	struct proxy_share_ask ask = {.breaker = layer->breaker,
+		.client = r->owner,
+		.source = r->owner->source,
+		.limit = layer->max_requests,
+		.now_ns = p->now_ns};
+	return proxy_share_is_ample(&p->shares, &ask) ||
+	       proxy_share_enter(&p->shares, &ask, &r->accounting.held);
+}
+
+enum lb_cause proxy_accounting_enter(struct proxy_request *r, const struct lb_leaf_layer *layer)
+{
+	struct proxy *p = r->proxy;
 	if (!layer)
-		return true;
-	if (!lb_quota_cache_enter(&r->proxy->quota_cache, layer->breaker, layer->max_requests))
-		return false;
+		return LB_CAUSE_OK;
+	if (!enter_share(r, layer))
+		return LB_CAUSE_OVER_SHARE;
+	if (!lb_quota_cache_enter(&p->quota_cache, layer->breaker, layer->max_requests)) {
+		proxy_share_leave(&p->shares, &r->accounting.held);
+		return LB_CAUSE_OVERFLOW;
+	}
 	r->accounting.breaker = layer->breaker;
-	return true;
+	return LB_CAUSE_OK;
 }
 
 // A75-O12
@@ -60,6 +79,8 @@ void proxy_accounting_close(struct proxy_request *r)
 	if (b->breaker) {
 		lb_quota_cache_leave(&p->quota_cache, b->breaker);
 		b->breaker = NULL;
+		if (b->held.by_client)
+			proxy_share_leave(&p->shares, &b->held);
 	}
 	if (!b->is_open)
 		return;

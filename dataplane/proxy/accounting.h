@@ -8,6 +8,9 @@
 // Thread: the owning worker.
 #pragma once
 
+#include "dataplane/proxy/share.h"
+#include "lb/pick/cause.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,6 +30,7 @@ struct proxy_accounting {
 	// Open: the attempt is in it; NULL = none. It outlives those that are in, whatever becomes
 	// of the snapshot (lb/pick/breaker.h).
 	struct lb_breaker *breaker;
+	struct proxy_held held; // of the breaker's places
 	bool counts_active; // lb_cell's
 	bool wants_report; // lb_cell's
 	bool wants_metrics; // lb_leaf_layer's
@@ -35,8 +39,10 @@ struct proxy_accounting {
 	uint64_t whole_ns; // open: since when it has the request, as far as the client has sent it
 };
 
-// Its leaf's breaker, as it stands now. False = full: the request must not be sent.
-[[nodiscard]] bool proxy_accounting_enter(struct proxy_request *, const struct lb_leaf_layer *);
+// Its leaf's breaker, as it stands now. Not OK = the request must not be sent: the breaker is full
+// (OVERFLOW), or its client has its share already (OVER_SHARE).
+[[nodiscard]] enum lb_cause proxy_accounting_enter(
+	struct proxy_request *, const struct lb_leaf_layer *);
 // It was sent. It has entered.
 void proxy_accounting_open(struct proxy_request *);
 // Leaves, and counts what was opened. Nothing if there is nothing to end.

@@ -2,6 +2,7 @@
 #include "dataplane/proxy/attempt.h"
 
 #include "dataplane/proxy/backend.h"
+#include "dataplane/proxy/client.h"
 #include "dataplane/proxy/deadline.h"
 #include "dataplane/proxy/head.h"
 #include "dataplane/proxy/pick.h"
@@ -38,6 +39,12 @@ static bool store(struct proxy_request *r, const struct h2_message *head)
 static bool may_wait(struct proxy_request *r, const struct h2_message *head)
 {
 	struct proxy *p = r->proxy;
+	if (head && !proxy_source_may_have(&p->sources, r->owner->source->n_waiting,
+			    proxy_queues_used(&p->queues), p->queues.max)) {
+		proxy_request_fail_with(r, LB_CAUSE_OVER_SHARE,
+			STR("too many requests of this client are waiting"));
+		return false;
+	}
 	if (head && proxy_queues_full(&p->queues)) {
 		proxy_count(p, PROXY_QUEUE_OVERFLOWS);
 		proxy_request_fail_with(r, LB_CAUSE_OVERFLOW, STR("too many requests are waiting"));
@@ -105,9 +112,10 @@ static bool send_head(struct proxy_request *r, const struct lb_leaf_layer *layer
 	struct proxy_upstream *u, const struct h2_message *head)
 {
 	proxy_request_stop_waiting(r);
-	if (!proxy_accounting_enter(r, layer)) {
-		const struct proxy_pick full = proxy_pick_overflow(r, layer);
-		refuse(r, &full);
+	enum lb_cause refused = proxy_accounting_enter(r, layer);
+	if (refused != LB_CAUSE_OK) {
+		const struct proxy_pick why = proxy_pick_overflow(r, layer, refused);
+		refuse(r, &why);
 		return false;
 	}
 	struct h2_message m;

@@ -35,16 +35,19 @@ static struct proxy_pick drop(
 		.kind = PROXY_PICK_REFUSE, .cause = LB_CAUSE_DROPPED, .text = p->scratch.refusal};
 }
 
-struct proxy_pick proxy_pick_overflow(struct proxy_request *r, const struct lb_leaf_layer *layer)
+struct proxy_pick proxy_pick_overflow(
+	struct proxy_request *r, const struct lb_leaf_layer *layer, enum lb_cause cause)
 {
 	struct proxy *p = r->proxy;
 	if (layer->loads)
 		count_refusal(p, layer->loads->breaker);
+	const char *what = cause == LB_CAUSE_OVERFLOW
+	                           ? "requests are in flight, as many as may"
+	                           : "requests may be in flight, and this client has its share";
 	snprintf(p->scratch.refusal, sizeof(p->scratch.refusal),
-		"cluster %s: circuit breaker drop: %u requests are in flight, as many as may",
-		layer->name, layer->max_requests);
+		"cluster %s: circuit breaker drop: %u %s", layer->name, layer->max_requests, what);
 	return (struct proxy_pick){
-		.kind = PROXY_PICK_REFUSE, .cause = LB_CAUSE_OVERFLOW, .text = p->scratch.refusal};
+		.kind = PROXY_PICK_REFUSE, .cause = cause, .text = p->scratch.refusal};
 }
 
 static struct proxy_pick to(const struct lb_cell *cell)
@@ -170,7 +173,7 @@ struct proxy_pick proxy_pick(struct proxy_request *r, const struct lb_cluster *c
 	if (category != LB_DROP_NONE)
 		return drop(r, layer, category);
 	if (lb_quota_cache_is_full(&r->proxy->quota_cache, layer->breaker, layer->max_requests))
-		return proxy_pick_overflow(r, layer);
+		return proxy_pick_overflow(r, layer, LB_CAUSE_OVERFLOW);
 	struct proxy_pick bound;
 	if (r->session.n_addresses && layer->sessions && pick_session(r, layer, &bound))
 		return bound;

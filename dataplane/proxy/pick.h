@@ -31,7 +31,9 @@ struct proxy_pick {
 // layer: of the cluster's picker; NULL = that is no leaf's. head: as attempt.h's.
 struct proxy_pick proxy_pick(struct proxy_request *, const struct lb_cluster *,
 	const struct lb_leaf_layer *, const struct h2_message *head);
-// The breaker's refusal, whether at the pick or when it would be sent.
-struct proxy_pick proxy_pick_overflow(struct proxy_request *, const struct lb_leaf_layer *);
+// The breaker's refusal (OVERFLOW), whether at the pick or when it would be sent, or that of more
+// than the client's share of it (OVER_SHARE).
+struct proxy_pick proxy_pick_overflow(
+	struct proxy_request *, const struct lb_leaf_layer *, enum lb_cause);
 // What the cluster's policy says against the request now; NULL = nothing. Nothing is counted.
 const char *proxy_pick_error(struct proxy_request *);

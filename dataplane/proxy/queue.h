@@ -40,10 +40,15 @@ struct proxy_queues {
 // 0 or -ENOMEM.
 [[nodiscard]] int proxy_queues_init(struct proxy_queues *, uint32_t max);
 void proxy_queues_fini(struct proxy_queues *);
-// Nobody else may wait for a backend or a time.
+// Requests that wait for a backend or a time.
+static inline uint32_t proxy_queues_used(const struct proxy_queues *qs)
+{
+	return qs->n_waiting + qs->n_paused;
+}
+// Nobody else may wait.
 static inline bool proxy_queues_full(const struct proxy_queues *qs)
 {
-	return qs->n_waiting + qs->n_paused >= qs->max;
+	return proxy_queues_used(qs) >= qs->max;
 }
 
 // Behind the others.

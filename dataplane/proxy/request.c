@@ -25,6 +25,7 @@ void proxy_request_leave(struct proxy_request *r)
 	proxy_replay_drop(r->proxy, &r->replay);
 	if (r->session.on)
 		proxy_session_drop(r->proxy, &r->session);
+	r->owner->source->n_requests--;
 	pool_put(&r->proxy->requests, r);
 }
 
@@ -50,6 +51,7 @@ void proxy_request_unlist(struct proxy_request *r)
 		r->paused = false;
 		twheel_cancel(p->wheel, &r->pause);
 		p->queues.n_paused--;
+		r->owner->source->n_waiting--;
 		counter_add(&cluster_counters(r)->queued, -UINT64_C(1));
 		return;
 	}
@@ -70,6 +72,7 @@ void proxy_request_unlist(struct proxy_request *r)
 		CHECK(false); // they are on no list
 	}
 	p->queues.n_waiting--;
+	r->owner->source->n_waiting--;
 	counter_add(&cluster_counters(r)->queued, -UINT64_C(1));
 }
 
@@ -79,6 +82,7 @@ void proxy_request_set_waiting(struct proxy_request *r, enum proxy_request_state
 	r->state = (uint8_t)state;
 	r->listed = true;
 	r->proxy->queues.n_waiting++;
+	r->owner->source->n_waiting++;
 	counter_add(&cluster_counters(r)->queued, 1);
 }
 
@@ -88,6 +92,7 @@ void proxy_request_set_paused(struct proxy_request *r)
 	r->state = PROXY_REQUEST_PAUSED;
 	r->paused = true;
 	r->proxy->queues.n_paused++;
+	r->owner->source->n_waiting++;
 	counter_add(&cluster_counters(r)->queued, 1);
 }
 

@@ -51,11 +51,11 @@ static void route(struct proxy_request *r, const struct h2_message *m)
 }
 
 // Not even a request object: HEADERS alone, so that nothing needs to be remembered.
-static void refuse(struct proxy *p, struct h2_stream *s, const struct h2_message *m)
+static void refuse(
+	struct proxy *p, struct h2_stream *s, const struct h2_message *m, enum lb_cause cause)
 {
-	struct proxy_reply reply =
-		proxy_reply_for(LB_CAUSE_OVERLOAD, STR("too many live requests"));
-	counter_add(&p->link->counters.ended[LB_CAUSE_OVERLOAD], 1);
+	struct proxy_reply reply = proxy_reply_for(cause, STR("too many live requests"));
+	counter_add(&p->link->counters.ended[cause], 1);
 	proxy_count(p, PROXY_REPLIES);
 	bool sent = proxy_reply_send(s, &reply, m->is_grpc, false);
 	if (!sent || !m->end_stream)
@@ -68,11 +68,17 @@ void proxy_route_request(
 	struct proxy *p = c->conn.proxy;
 	counter_add(&p->link->counters.requests, 1);
 	counter_add(&p->link->counters.frontend_requests[c->frontend], 1);
-	struct proxy_request *r = pool_take(&p->requests);
-	if (!r) {
-		refuse(p, stream, m);
+	if (!proxy_source_may_have(
+		    &p->sources, c->source->n_requests, p->requests.n_used, p->requests.n_total)) {
+		refuse(p, stream, m, LB_CAUSE_OVER_SHARE);
 		return;
 	}
+	struct proxy_request *r = pool_take(&p->requests);
+	if (!r) {
+		refuse(p, stream, m, LB_CAUSE_OVERLOAD);
+		return;
+	}
+	c->source->n_requests++;
 	*r = (struct proxy_request){.client = stream,
 		.owner = c,
 		.proxy = p,

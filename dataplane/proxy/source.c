@@ -73,13 +73,15 @@ struct proxy_source *proxy_source_join(struct proxy_sources *all, const struct i
 	if (!s)
 		s = add(all, bucket, prefix);
 	list_remove(&s->idle);
-	s->n_clients++;
+	all->n_connected += s->n_clients++ == 0;
 	return s;
 }
 
 void proxy_source_leave(struct proxy_sources *all, struct proxy_source *s)
 {
 	DCHECK(s->n_clients > 0);
-	if (--s->n_clients == 0)
-		list_append(&all->idle, &s->idle);
+	if (--s->n_clients)
+		return;
+	all->n_connected--;
+	list_append(&all->idle, &s->idle);
 }

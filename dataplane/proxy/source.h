@@ -6,6 +6,7 @@
 // Thread: the owning worker.
 #pragma once
 
+#include "dataplane/proxy/share.h"
 #include "lb/base/ip.h"
 #include "lb/base/list.h"
 #include "lb/base/pool.h"
@@ -18,6 +19,8 @@ struct proxy_source {
 	struct list_link idle; // in proxy_sources.idle while n_clients == 0
 	uint64_t prefix[2]; // of the address; an IPv6 one without its last 64 bits
 	uint32_t n_clients; // connections
+	uint32_t n_requests; // live ones
+	uint32_t n_waiting; // of them, for a backend or a time
 };
 
 struct proxy_sources {
@@ -26,15 +29,25 @@ struct proxy_sources {
 	uint32_t mask;
 	struct sip key;
 	struct list_link idle; // the longest idle first
+	uint32_t n_connected; // sources that have connections
 };
 
-// For up to n_clients connections at a time; twice as many sources are remembered. key is secret, so
-// that nobody can choose addresses of one bucket. 0 or -ENOMEM; call fini() in either case.
+// For up to n_clients connections at a time; twice as many sources are remembered. key is secret,
+// so that nobody can choose addresses of one bucket. 0 or -ENOMEM; call fini() in either case.
 [[nodiscard]] int proxy_sources_init(
 	struct proxy_sources *, uint32_t n_clients, const uint8_t key[16]);
 void proxy_sources_fini(struct proxy_sources *); // all zero is fine
 
 // One more connection from this address. Never NULL.
 struct proxy_source *proxy_source_join(struct proxy_sources *, const struct ip_addr *);
+// May a source that holds n of a worker's n_total have one more, while all together have n_used?
+// From half of n_total on the rule of share.h decides; the only source that is connected may have
+// all. Where nothing is free the answer is yes: the caller refuses what there is none of.
+static inline bool proxy_source_may_have(
+	const struct proxy_sources *all, uint32_t n, uint32_t n_used, uint32_t n_total)
+{
+	return n_used < n_total / 2 || n_used >= n_total || all->n_connected == 1 ||
+	       proxy_share_allows(n, n_total - n_used);
+}
 // One connection fewer. The source may be forgotten in the next join().
 void proxy_source_leave(struct proxy_sources *, struct proxy_source *);

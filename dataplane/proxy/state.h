@@ -9,6 +9,7 @@
 #include "dataplane/proxy/notice.h"
 #include "dataplane/proxy/queue.h"
 #include "dataplane/proxy/scratch.h"
+#include "dataplane/proxy/share.h"
 #include "dataplane/proxy/source.h"
 #include "lb/base/counter.h"
 #include "lb/base/pool.h"
@@ -41,6 +42,7 @@ struct proxy {
 
 	struct pool requests, clients, upstreams;
 	struct proxy_sources sources; // of clients
+	struct proxy_shares shares; // of breakers' places
 	struct proxy_conn *dirty_head, *dirty_tail;
 	struct proxy_client *client_list; // those with HTTP/2 going on
 	struct proxy_conn *lingering; // of both kinds: have FIN to send or to get

@@ -16,6 +16,8 @@ static const struct lb_cause_info causes[LB_N_CAUSES] = {
 	// As gRPC's C-core says it of its own limit.
 	[LB_CAUSE_UPSTREAM_TOO_LARGE] = {"UTL", "upstream_too_large", 8, 502},
 	[LB_CAUSE_OVERFLOW] = {"UO", "overflow", 14, 503},
+	// The client's own doing, not that of the backend.
+	[LB_CAUSE_OVER_SHARE] = {"OS", "over_share", 8, 429},
 	[LB_CAUSE_DROPPED] = {"DO", "dropped", 14, 503},
 	[LB_CAUSE_TIMEOUT] = {"UT", "timeout", 4, 504},
 	[LB_CAUSE_OVERLOAD] = {"OM", "overload", 14, 503},

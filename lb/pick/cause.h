@@ -15,6 +15,7 @@ enum lb_cause {
 	LB_CAUSE_UPSTREAM_PROTOCOL, // UPE: the backend broke the protocol
 	LB_CAUSE_UPSTREAM_TOO_LARGE, // UTL: its response header or trailers are above our limits
 	LB_CAUSE_OVERFLOW, // UO: the limit on queued requests, or the cluster's on live ones
+	LB_CAUSE_OVER_SHARE, // OS: the client, or its source, has its share of a limit already
 	LB_CAUSE_DROPPED, // DO: dropped as the endpoints' configuration asks (A27-I01)
 	LB_CAUSE_TIMEOUT, // UT: a deadline passed
 	LB_CAUSE_OVERLOAD, // OM: our own pools, live requests among them, were exhausted

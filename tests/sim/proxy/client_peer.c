@@ -200,8 +200,10 @@ static const struct tcp_conn_ops tcp_ops = {
 void client_open(struct client *c, struct host *h, struct h2_context *ctx, uint32_t frontend,
 	struct ip_addr to, uint16_t port)
 {
-	*c = (struct client){.host = h, .ctx = ctx, .frontend = frontend};
-	struct tcp_flow flow = {.local = wire_address(0, 1), .remote = to, .remote_port = port};
+	*c = (struct client){.host = h, .ctx = ctx, .frontend = frontend, .source = c->source};
+	struct tcp_flow flow = {.local = wire_address(0, c->source ? c->source : 1),
+		.remote = to,
+		.remote_port = port};
 	c->tcp = tcp_connect(h->tcp, &flow, 30 * SECOND, &tcp_ops, c);
 	CHECK(c->tcp);
 	h->due = true;

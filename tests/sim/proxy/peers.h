@@ -94,6 +94,7 @@ struct client {
 	struct tcp_conn *tcp;
 	struct h2_conn *h2;
 	uint32_t frontend;
+	uint8_t source; // last byte of its address; 0 = 1
 	bool up, over, goaway;
 	bool slow; // gives no window back
 	bool deaf; // reads nothing from TCP

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/share.h"
+
+#include "lb/base/check.h"
+#include "lb/base/time.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define FORGET_OTHERS_NS (60 * NS_PER_SECOND)
+
+int proxy_shares_init(struct proxy_shares *all, uint32_t n_requests)
+{
+	*all = (struct proxy_shares){.mask = 1};
+	while (all->mask < n_requests)
+		all->mask = all->mask * 2 + 1;
+	all->buckets = calloc(all->mask + 1u, sizeof(struct proxy_share *));
+	if (!all->buckets)
+		return -ENOMEM;
+	return pool_init(&all->pool, sizeof(struct proxy_share), 2 * n_requests);
+}
+
+void proxy_shares_fini(struct proxy_shares *all)
+{
+	free(all->buckets);
+	all->buckets = NULL;
+	pool_fini(&all->pool);
+}
+
+static void note_other(struct proxy_share_seen *s, const struct proxy_share_ask *ask)
+{
+	if (s->breaker != ask->breaker) {
+		// Who asked for this one before is not known any more.
+		uint64_t other_ns = s->breaker ? ask->now_ns : 0;
+		s->breaker = ask->breaker;
+		s->other_client_ns = s->other_source_ns = other_ns;
+	} else {
+		s->other_client_ns = ask->now_ns;
+		if (s->source != ask->source)
+			s->other_source_ns = ask->now_ns;
+	}
+	s->client = ask->client;
+	s->source = ask->source;
+}
+
+static bool is_recent(uint64_t then_ns, uint64_t now_ns)
+{
+	return then_ns && now_ns - then_ns < FORGET_OTHERS_NS;
+}
+
+static struct proxy_share **bucket_of(
+	const struct proxy_shares *all, const void *holder, const struct lb_breaker *b)
+{
+	uint64_t hash = proxy_share_hash(holder) ^ proxy_share_hash(b) >> 7;
+	return &all->buckets[(hash >> 24) & all->mask];
+}
+
+static struct proxy_share *find(
+	const struct proxy_shares *all, const void *holder, const struct lb_breaker *b)
+{
+	struct proxy_share *s = *bucket_of(all, holder, b);
+	while (s && (s->holder != holder || s->breaker != b))
+		s = s->next;
+	return s;
+}
+
+static struct proxy_share *add(
+	struct proxy_shares *all, const void *holder, const struct lb_breaker *b)
+{
+	struct proxy_share *s = find(all, holder, b);
+	if (!s) {
+		struct proxy_share **bucket = bucket_of(all, holder, b);
+		s = pool_take(&all->pool);
+		CHECK(s); // two for each request
+		*s = (struct proxy_share){.next = *bucket, .holder = holder, .breaker = b};
+		*bucket = s;
+	}
+	s->n++;
+	return s;
+}
+
+static void drop(struct proxy_shares *all, struct proxy_share *s)
+{
+	if (!s || --s->n)
+		return;
+	struct proxy_share **at = bucket_of(all, s->holder, s->breaker);
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	pool_put(&all->pool, s);
+}
+
+static bool has_room(const struct proxy_shares *all, const void *holder, const struct lb_breaker *b,
+	uint32_t n_free)
+{
+	const struct proxy_share *s = find(all, holder, b);
+	return proxy_share_allows(s ? s->n : 0, n_free);
+}
+
+// Half of the places are taken.
+static __attribute__((noinline)) bool enter_counted(struct proxy_shares *all,
+	const struct proxy_share_seen *seen, const struct proxy_share_ask *ask, uint32_t n_free,
+	struct proxy_held *ret)
+{
+	// Of a breaker that is full, the breaker itself says so.
+	if (n_free) {
+		if (is_recent(seen->other_client_ns, ask->now_ns) &&
+			!has_room(all, ask->client, ask->breaker, n_free))
+			return false;
+		if (is_recent(seen->other_source_ns, ask->now_ns) &&
+			!has_room(all, ask->source, ask->breaker, n_free))
+			return false;
+	}
+	ret->by_client = add(all, ask->client, ask->breaker);
+	ret->by_source = add(all, ask->source, ask->breaker);
+	return true;
+}
+
+bool proxy_share_enter(
+	struct proxy_shares *all, const struct proxy_share_ask *ask, struct proxy_held *ret)
+{
+	struct proxy_share_seen *seen = proxy_share_seen_of(all, ask->breaker);
+	if (seen->client != ask->client || seen->breaker != ask->breaker)
+		note_other(seen, ask);
+	uint32_t in_flight = lb_breaker_in_flight(ask->breaker);
+	if (in_flight < ask->limit / 2)
+		return true;
+	uint32_t n_free = ask->limit > in_flight ? ask->limit - in_flight : 0;
+	return enter_counted(all, seen, ask, n_free, ret);
+}
+
+void proxy_share_leave(struct proxy_shares *all, struct proxy_held *held)
+{
+	drop(all, held->by_client);
+	drop(all, held->by_source);
+	*held = (struct proxy_held){0};
+}

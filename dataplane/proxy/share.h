@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who holds how much of what all clients share, so that no client and no source shuts the others
+// out. Places of a circuit breaker are shared by the dynamic threshold of packet buffers (Choudhury
+// and Hahne, 1998): a holder gets one more while it has less than PROXY_SHARE_FACTOR times what is
+// free. So N greedy holders leave one part in PROXY_SHARE_FACTOR * N + 1 free for whoever holds
+// least. A holder who asks alone gets everything (A32-I06). Counting begins when half is
+// taken: below, nobody is near any bound.
+// Thread: the owning worker.
+#pragma once
+
+#include "lb/base/pool.h"
+#include "lb/base/time.h"
+#include "lb/pick/breaker.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct proxy_client;
+struct proxy_source;
+
+#define PROXY_SHARE_FACTOR 3 // one greedy holder leaves a quarter
+#define PROXY_SHARES_SEEN 64
+
+// May a holder of n take one more?
+static inline bool proxy_share_allows(uint64_t n, uint64_t n_free)
+{
+	return n < PROXY_SHARE_FACTOR * n_free;
+}
+
+// Places of one breaker that one holder has.
+struct proxy_share {
+	struct proxy_share *next; // in its bucket
+	const void *holder; // a client or a source
+	const struct lb_breaker *breaker;
+	uint32_t n;
+};
+
+// Who asked for places of a breaker last, and when somebody else did.
+struct proxy_share_seen {
+	const struct lb_breaker *breaker;
+	const struct proxy_client *client;
+	const struct proxy_source *source;
+	uint64_t other_client_ns, other_source_ns; // 0 = never
+};
+
+struct proxy_shares {
+	struct pool pool;
+	struct proxy_share **buckets; // owned; [mask + 1]
+	uint32_t mask;
+	struct proxy_share_seen
+		seen[PROXY_SHARES_SEEN]; // by a hash; the latest breaker has the place
+};
+
+// What a request holds of its breaker. All zero = nothing is counted.
+struct proxy_held {
+	struct proxy_share *by_client, *by_source;
+};
+
+// Who asks for a place of which breaker.
+struct proxy_share_ask {
+	const struct lb_breaker *breaker;
+	const struct proxy_client *client;
+	const struct proxy_source *source;
+	uint32_t limit; // of the breaker
+	uint64_t now_ns;
+};
+
+// For up to n_requests holding places at a time. 0 or -ENOMEM; call fini() in either case.
+[[nodiscard]] int proxy_shares_init(struct proxy_shares *, uint32_t n_requests);
+void proxy_shares_fini(struct proxy_shares *); // all zero is fine
+
+static inline uint64_t proxy_share_hash(const void *p)
+{
+	// Knuth's multiplicative hash. Addresses are ours: no peer chooses them.
+	return (uint64_t)(uintptr_t)p * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static inline struct proxy_share_seen *proxy_share_seen_of(
+	struct proxy_shares *all, const struct lb_breaker *b)
+{
+	_Static_assert(PROXY_SHARES_SEEN == 1u << 6, "bits of the hash");
+	return &all->seen[proxy_share_hash(b) >> 58];
+}
+
+// There is ample room, and who asks is known: proxy_share_enter() would allow it and note nothing
+// new.
+static inline bool proxy_share_is_ample(struct proxy_shares *all, const struct proxy_share_ask *ask)
+{
+	const struct proxy_share_seen *s = proxy_share_seen_of(all, ask->breaker);
+	if (s->breaker != ask->breaker || lb_breaker_in_flight(ask->breaker) >= ask->limit / 2)
+		return false;
+	// Others are remembered for a minute, so that it is enough to look once a second.
+	return s->client == ask->client || ask->now_ns - s->other_source_ns < NS_PER_SECOND ||
+	       (s->source == ask->source && ask->now_ns - s->other_client_ns < NS_PER_SECOND);
+}
+
+// Before a request enters the breaker. False = the client or its source has its share already.
+// *ret is to be left when the request leaves the breaker, or does not get in.
+[[nodiscard]] bool proxy_share_enter(
+	struct proxy_shares *, const struct proxy_share_ask *, struct proxy_held *ret);
+void proxy_share_leave(struct proxy_shares *, struct proxy_held *);
