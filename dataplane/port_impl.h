@@ -54,6 +54,8 @@ struct port_queue {
 	uint32_t n_mbufs_used, n_mbufs_peak; // as a pool's
 	uint32_t n_unsent;
 	struct rte_mbuf *unsent[PORT_MAX_UNSENT];
+	// Bytes of each: of a batch that waits, mbufs are no longer in the cache.
+	uint16_t unsent_len[PORT_MAX_UNSENT];
 	uint64_t counters[PORT_N_COUNTERS];
 } __attribute__((aligned(64)));
 

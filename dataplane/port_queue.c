@@ -94,9 +94,6 @@ uint32_t port_queue_flush(struct port_queue *q)
 		drop_unsent(q);
 		return 0;
 	}
-	uint64_t bytes = 0;
-	for (uint32_t i = 0; i < offered; i++)
-		bytes += rte_pktmbuf_pkt_len(q->unsent[i]);
 	uint32_t sent = 0;
 	while (sent < offered) {
 		uint16_t n = rte_eth_tx_burst(
@@ -105,10 +102,14 @@ uint32_t port_queue_flush(struct port_queue *q)
 			break;
 		sent += n;
 	}
+	if (sent == 0)
+		return 0;
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < sent; i++)
+		bytes += q->unsent_len[i];
 	q->n_unsent = offered - sent;
 	memmove(q->unsent, q->unsent + sent, q->n_unsent * sizeof(q->unsent[0]));
-	for (uint32_t i = 0; i < q->n_unsent; i++)
-		bytes -= rte_pktmbuf_pkt_len(q->unsent[i]);
+	memmove(q->unsent_len, q->unsent_len + sent, q->n_unsent * sizeof(q->unsent_len[0]));
 	counter_add(&q->counters[TX_FRAMES], sent);
 	counter_add(&q->counters[TX_BYTES], bytes);
 	return sent;
@@ -179,6 +180,7 @@ static void device_send(void *ctx, size_t len)
 		rte_pktmbuf_free(m);
 		return;
 	}
+	q->unsent_len[q->n_unsent] = (uint16_t)len;
 	q->unsent[q->n_unsent++] = m;
 	if (q->n_unsent % PORT_BURST == 0)
 		port_queue_flush(q);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which received frames are the next ones to be sent, and what is left of them then. On net_ring,
-// which gives back what is sent to it.
+// Which received frames are the next ones to be sent, and what is left of them then; and frames
+// that the device does not take at once. On net_ring, which gives back what is sent to it.
 #include "dataplane/eal.h"
 #include "dataplane/port.h"
 #include "tests/support/check.h"
@@ -9,9 +9,11 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 
 #define FRAME_LEN 100
-#define N_MBUFS 1023
+#define N_MBUFS 2047
+#define RING_ROOM 1023 // frames that net_ring takes
 
 static struct port *port;
 static struct port_queue *queue;
@@ -152,8 +154,65 @@ static void only_so_many_are_kept(void **state)
 	assert_true(rte_mempool_in_use_count(pool) <= 2 * PORT_BURST);
 }
 
+static uint64_t counted(const char *name)
+{
+	struct counter_set set = port_queue_counters(queue);
+	for (uint32_t i = 0; i < set.n; i++)
+		if (strcmp(set.names[i], name) == 0)
+			return set.values[i];
+	fail_msg("no counter %s", name);
+	return 0;
+}
+
+static uint32_t len_of(uint32_t i)
+{
+	return FRAME_LEN + i;
+}
+
+static uint64_t bytes_of_first(uint32_t n)
+{
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < n; i++)
+		bytes += len_of(i);
+	return bytes;
+}
+
+static void frames_that_wait_are_counted_as_the_device_takes_them(void **state)
+{
+	const uint32_t n_waiting = PORT_BURST + 5;
+	struct net_device device = port_queue_device(queue);
+	struct rte_mbuf *frames[PORT_BURST];
+	for (uint32_t i = 0; i < RING_ROOM + n_waiting; i++) {
+		assert_non_null(device.reserve(device.ctx, len_of(i)));
+		device.send(device.ctx, len_of(i));
+	}
+	assert_int_equal(port_queue_flush(queue), 0);
+	assert_int_equal(port_queue_unsent(queue), n_waiting);
+	assert_int_equal(counted("tx_frames"), RING_ROOM);
+	assert_int_equal(counted("tx_bytes"), bytes_of_first(RING_ROOM));
+
+	assert_int_equal(port_queue_rx(queue, frames), PORT_BURST);
+	port_queue_done(queue, frames, PORT_BURST);
+	assert_int_equal(port_queue_flush(queue), PORT_BURST);
+	assert_int_equal(port_queue_unsent(queue), 5);
+	assert_int_equal(counted("tx_frames"), RING_ROOM + PORT_BURST);
+	assert_int_equal(counted("tx_bytes"), bytes_of_first(RING_ROOM + PORT_BURST));
+
+	for (uint32_t n = RING_ROOM + 5, next = PORT_BURST, got; n > 0; n -= got) {
+		got = port_queue_rx(queue, frames);
+		assert_true(got > 0);
+		for (uint32_t i = 0; i < got; i++)
+			assert_int_equal(rte_pktmbuf_pkt_len(frames[i]), len_of(next++));
+		port_queue_done(queue, frames, got);
+		port_queue_flush(queue);
+	}
+	assert_int_equal(counted("tx_frames"), RING_ROOM + n_waiting);
+	assert_int_equal(counted("tx_bytes"), bytes_of_first(RING_ROOM + n_waiting));
+	assert_int_equal(counted("tx_dropped"), 0);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 RUN_SUITE("dataplane/port", CASE(what_was_received_is_sent_next_as_if_new),
 	CASE(what_somebody_else_holds_is_not_sent), CASE(a_chain_is_taken_apart),
 	CASE(data_of_another_frame_is_let_go), CASE(a_frame_of_another_pool_goes_back_there),
-	CASE(only_so_many_are_kept))
+	CASE(only_so_many_are_kept), CASE(frames_that_wait_are_counted_as_the_device_takes_them))
