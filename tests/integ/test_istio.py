@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What istiod's gRPC generator makes of a service is taken, warned of where Shunt does less, and
-requests go as the VirtualService says. The resources stand in istio/."""
+"""What istiod answered to Shunt is taken, warned of where Shunt does less, and requests go as the
+VirtualService says. The resources stand in istio/."""
 
 import json
 import shutil
