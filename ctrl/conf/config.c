@@ -2,6 +2,7 @@
 #include "ctrl/conf/config.h"
 
 #include "ctrl/conf/config_check.h"
+#include "ctrl/conf/config_numbers.h"
 #include "ctrl/conf/config_schema.h"
 #include "lb/pick/limits.h"
 
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // The shape of the file.
@@ -181,6 +183,7 @@ const cyaml_schema_value_t config_schema = {
 struct complaint {
 	char reason[160];
 	char choice[64]; // what is none of the words that the field takes; "" = another reason
+	char number[64]; // what is no number that the field takes, likewise
 	char field[160]; // "ports[0].mtu", built from the inside out
 	int line; // of the innermost field; 0 = unknown
 };
@@ -218,16 +221,23 @@ static void complaint_take_trace(struct complaint *c, const char *text)
 
 static void complaint_take_reason(struct complaint *c, const char *text)
 {
-	char value[64];
+	char kind[16];
 	unsigned most;
 	if (sscanf(text, "Excessive entries (%u max", &most) == 1)
 		snprintf(c->reason, sizeof(c->reason), "more than %u of them", most);
-	else if (sscanf(text, "Invalid uint64_t value: '%63[^']'", value) == 1 ||
-		 sscanf(text, "Invalid UINT value: '%63[^']'", value) == 1)
-		snprintf(c->reason, sizeof(c->reason), "'%s' is not a number of its range", value);
-	else if (sscanf(text, "Invalid INT value: '%63[^']'", value) ==
-		 1) // cyaml's words for an enum
-		snprintf(c->choice, sizeof(c->choice), "%s", value);
+	else if (sscanf(text, "Invalid uint64_t value: '%63[^']'", c->number) == 1 ||
+		 sscanf(text, "Invalid UINT value: '%63[^']'", c->number) == 1)
+		return;
+	else if (sscanf(text, "Invalid INT value: '%63[^']'", c->choice) == 1) // an enum's
+		return;
+	else if (sscanf(text, "Expecting %15[A-Z], got event: ", kind) == 1)
+		snprintf(c->reason, sizeof(c->reason), "must be a %s",
+			strcmp(kind, "SEQUENCE") == 0  ? "list"
+			: strcmp(kind, "MAPPING") == 0 ? "mapping"
+						       : "single value");
+	else if (strcmp(text, "libyaml: found character that cannot start any token") == 0)
+		snprintf(c->reason, sizeof(c->reason), "%s (a tab? YAML is indented by spaces)",
+			text);
 	else
 		snprintf(c->reason, sizeof(c->reason), "%s", text);
 }
@@ -240,7 +250,7 @@ static void complaint_log(cyaml_log_t level, void *ctx, const char *fmt, va_list
 	text[strcspn(text, "\n")] = 0;
 	if (text[0] == ' ')
 		complaint_take_trace(c, text);
-	else if (!c->reason[0] && !c->choice[0] && level >= CYAML_LOG_ERROR)
+	else if (!c->reason[0] && !c->choice[0] && !c->number[0] && level >= CYAML_LOG_ERROR)
 		complaint_take_reason(c, strncmp(text, "Load: ", 6) == 0 ? text + 6 : text);
 }
 
@@ -252,6 +262,27 @@ static void complaint_list_choices(struct complaint *c)
 		for (size_t k = 0; strcmp(choices[i].key, key) == 0 && k < choices[i].n; k++)
 			len += snprintf(c->reason + len, sizeof(c->reason) - (size_t)len, "%s %s",
 				k ? "," : "", choices[i].names[k].str);
+}
+
+// "ports[1].mtu" is an option of the path "ports[].mtu".
+static bool complaint_is_of(const struct complaint *c, const char *path)
+{
+	const char *field = c->field;
+	for (; *path && *field == *path; path++, field++)
+		if (*path == '[')
+			field += strspn(field + 1, "0123456789");
+	return !*path && !*field;
+}
+
+static void complaint_give_range(struct complaint *c)
+{
+	for (size_t i = 0; i < CONFIG_N_NUMBERS; i++)
+		if (complaint_is_of(c, config_numbers[i].path)) {
+			snprintf(c->reason, sizeof(c->reason), "'%s' is not a number in %u..%u",
+				c->number, config_numbers[i].least, config_numbers[i].most);
+			return;
+		}
+	snprintf(c->reason, sizeof(c->reason), "'%s' is not a number of its range", c->number);
 }
 
 static const cyaml_config_t cyaml_base = {
@@ -267,6 +298,11 @@ struct config *config_load(const char *path, struct lb_err *reterr)
 		lb_err_set(reterr, "%s: %s", path, strerror(errno));
 		return NULL;
 	}
+	struct stat st;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+		lb_err_set(reterr, "%s: %s", path, strerror(EISDIR));
+		return NULL;
+	}
 	struct complaint complaint = {.line = 0};
 	cyaml_config_t cyaml = cyaml_base;
 	cyaml.log_ctx = &complaint;
@@ -276,6 +312,8 @@ struct config *config_load(const char *path, struct lb_err *reterr)
 		char at[32] = "";
 		if (complaint.choice[0])
 			complaint_list_choices(&complaint);
+		if (complaint.number[0])
+			complaint_give_range(&complaint);
 		if (complaint.line)
 			snprintf(at, sizeof(at), ":%d", complaint.line);
 		lb_err_set(reterr, "%s%s: %s%s%s", path, at, complaint.field,

@@ -213,10 +213,11 @@ static void an_error_names_file_field_and_reason(void **state)
 	static const struct {
 		const char *piece, *instead, *expected;
 	} rows[] = {
-		{"mtu: 1400", "mtu: abc", ":10: ports[1].mtu: 'abc' is not a number"},
+		{"mtu: 1400", "mtu: abc", ":10: ports[1].mtu: 'abc' is not a number in 576..9000"},
 		{"mtu: 1400", "mtu: 70000",
-			":10: ports[1].mtu: '70000' is not a number of its range"},
-		{"log: ", "drain_s: -1\nlog: ", "drain_s: '-1' is not a number"},
+			":10: ports[1].mtu: '70000' is not a number in 576..9000"},
+		{"log: ", "drain_s: -1\nlog: ", "drain_s: '-1' is not a number in 0..4294967295"},
+		{"workers: [0]", "workers: [x]", "workers[0]: 'x' is not a number of its range"},
 		{"mtu: 1400", "mtu: 9001", ": ports[1]: mtu: 9001 is outside 576..9000"},
 		{"mtu: 1400", "mtu: 100", ": ports[1]: mtu: 100 is outside"},
 		{"idle: poll", "idle: fast", ":3: idle: 'fast' is not one of backoff, poll"},
@@ -263,7 +264,10 @@ static void an_error_names_file_field_and_reason(void **state)
 		{"workers: [0]", "workers: [4000]", "workers[0]: this machine has no core 4000"},
 		{"workers: [0]", "workers: [0, 0]", "workers[1]: core 0 has workers[0] already"},
 		{"mode: \"0600\"", "mode: \"0999\"", "stats.mode: '0999' is not an octal mode"},
-		{"eal: [--in-memory", "eal: [[x]", ":1: eal[0]: Expecting STRING"},
+		{"eal: [--in-memory", "eal: [[x]", ":1: eal[0]: must be a single value"},
+		{"workers: [0]", "workers: 0", ": workers: must be a list"},
+		{"log: {level: debug}", "log: debug", ": log: must be a mapping"},
+		{"idle: poll", "\tidle: poll", "(a tab? YAML is indented by spaces)"},
 		{"ports:\n", "ports: [\n", "libyaml:"},
 		{"frontends:\n", "ports2:\n", "Unexpected key: ports2"},
 	};
@@ -326,6 +330,8 @@ static void missing_empty_and_incomplete_files_are_errors(void **state)
 	struct lb_err err = {0};
 	assert_null(config_load("/nonexistent/shunt.yaml", &err));
 	assert_string_equal(err.text, "/nonexistent/shunt.yaml: No such file or directory");
+	assert_null(config_load("/tmp", &err));
+	assert_string_equal(err.text, "/tmp: Is a directory");
 	assert_null(load("", &err));
 	assert_non_null(strstr(err.text, "the file is empty"));
 	assert_null(load("workers: [0]\n", &err));
