@@ -101,6 +101,30 @@ static void a_leaving_backend_that_is_slow_is_told_of(void **state)
 	world_free(w);
 }
 
+// ST-03: the handshake alone does not make it READY.
+static void a_backend_without_settings_is_not_ready(void **state)
+{
+	struct world_conf conf = world_conf_default(3);
+	conf.n_clients = 1;
+	struct world *w = world_new(&conf);
+	use_backends(w, 1);
+	while (w->wire.n_sent < 2) // SYN and SYN-ACK
+		world_run(w, MS / 100);
+	w->wire.hosts[HOST_BACKENDS].unplugged = true;
+	open_client(w);
+	struct ask *a = ask(w, KIND_ECHO, 10);
+	world_run(w, SECOND);
+	assert_int_equal(world_counter(w, "connects"), 1);
+	assert_int_equal(w->control.n_events, 0);
+	assert_int_equal(w->link->clusters[0].queued, 1);
+	w->wire.hosts[HOST_BACKENDS].unplugged = false;
+	finish(w);
+	assert_ok(w, a);
+	assert_int_equal(w->control.n_events, 1);
+	assert_int_equal(w->backends[0].n_accepted, 1);
+	world_free(w);
+}
+
 // TH-31: It accepts, says SETTINGS, hears a request, perhaps says GOAWAY, and hangs up: no endless
 // turn of connections, whoever wants them: the control thread, or, where another worker is
 // connected, this one by itself.
@@ -173,6 +197,7 @@ RUN_SUITE("sim/proxy_connect", CASE(a_connection_that_was_of_use_is_made_again_a
 	CASE(the_next_connection_is_made_while_a_leaving_one_finishes),
 	CASE(a_leaving_backend_that_refuses_fails_at_once),
 	CASE(a_leaving_backend_that_is_slow_is_told_of),
+	CASE(a_backend_without_settings_is_not_ready),
 	CASE(a_backend_that_hangs_up_is_tried_once_a_second),
 	CASE(a_backend_that_leaves_before_its_first_answer_is_replaced_at_once),
 	CASE(no_more_than_a_hundred_hosts_a_second_are_told_of))

@@ -226,6 +226,28 @@ static void a_silent_client_is_missed(void **state)
 	world_free(w);
 }
 
+// TH-17
+static void a_client_beyond_the_limit_is_turned_away(void **state)
+{
+	struct world_conf conf = world_conf_default(3);
+	conf.n_clients = 3;
+	conf.max_clients = 2;
+	struct world *w = world_new(&conf);
+	for (uint32_t i = 0; i < 3; i++) {
+		world_open_client(w, i, 0);
+		world_run(w, 20 * MS);
+	}
+	assert_int_equal(world_counter(w, "clients"), 2);
+	assert_int_equal(world_counter(w, "clients_refused"), 1);
+	assert_true(!w->clients[0].over && !w->clients[1].over && w->clients[2].over);
+	client_abort(&w->clients[0]);
+	world_run(w, 20 * MS);
+	world_open_client(w, 2, 0);
+	world_run(w, 20 * MS);
+	assert_false(w->clients[2].over);
+	world_free(w);
+}
+
 // HX-18
 static void a_lost_client_cancels_its_streams(void **state)
 {
@@ -376,7 +398,7 @@ static void each_of_many_frontends_has_its_own_routes(void **state)
 	world_free(w);
 }
 
-// TH-56
+// TH-56, A28-R08
 static void a_frontend_without_routes_says_why(void **state)
 {
 	struct world *w = a_world();
@@ -694,6 +716,7 @@ RUN_SUITE("sim/proxy", CASE(requests_wait_for_the_first_connection_in_order),
 	CASE(a_lost_backend_is_told_by_status_or_by_reset), CASE(a_lost_client_cancels_its_streams),
 	CASE(a_client_that_leaves_with_its_answer_was_answered),
 	CASE(a_silent_backend_is_missed_within_ten_seconds), CASE(a_silent_client_is_missed),
+	CASE(a_client_beyond_the_limit_is_turned_away),
 	CASE(a_lost_connection_is_reported_and_made_again),
 	CASE(an_older_snapshot_cannot_take_up_a_released_endpoint),
 	CASE(a_malformed_response_is_13_or_502), CASE(too_many_header_bytes_are_431_or_status_13),

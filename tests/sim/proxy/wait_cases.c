@@ -52,7 +52,7 @@ static struct ask *ask_to_wait(struct world *w, enum kind kind, const char *valu
 	return a;
 }
 
-// only what fails fails.
+// Q-01, A28-R05: only what fails fails.
 static void q_01_nobody_waits_for_a_failing_cluster_unasked(void **state)
 {
 	struct world *w = failing_world(PROXY_WAIT_NEVER);

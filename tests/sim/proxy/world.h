@@ -20,6 +20,7 @@ struct world_conf {
 	double loss;
 	uint32_t n_clients, n_backends;
 	uint32_t n_workers; // 2: the other one is imagined
+	uint32_t max_clients;
 	uint32_t max_queued, max_requests;
 	uint32_t max_conns_per_endpoint;
 	uint32_t n_chunks; // of the proxy

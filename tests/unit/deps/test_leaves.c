@@ -151,7 +151,7 @@ static void a_leaf_at_depth_15_works(void **state)
 	deps_fini(&f);
 }
 
-// A37-G02, DM-16
+// A37-G02, DM-16, TH-59
 static void depth_16_on_any_branch_fails_that_root_alone(void **state)
 {
 	struct deps_fixture f;

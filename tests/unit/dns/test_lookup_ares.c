@@ -243,6 +243,7 @@ static void silence_ends_in_bounded_time(void **state)
 	fini(&f);
 }
 
+// TH-60
 static void a_lookup_as_a_whole_has_a_limit(void **state)
 {
 	struct fixture f;

@@ -315,6 +315,7 @@ static void failure_before_any_answer_is_told_A37_D03(void **state)
 }
 
 // DM-13
+// TH-60
 static void failure_keeps_the_earlier_answer_A37_D03(void **state)
 {
 	struct fixture f;

@@ -58,6 +58,7 @@ static void which_entry_counts(void **state)
 		{"TypedStruct whose type has no slash",
 			BALANCED(ENTRY(NAMELESS("x")) "," ROUND_ROBIN),
 			FIRST "TypedStruct: type_url names no type"},
+		// TH-59
 		{"depth 16", BALANCED(WRR_4(WRR_4(WRR_4(WRR(WRR(WRR(ROUND_ROBIN))))))), NULL},
 		{"depth 17", BALANCED(WRR_4(WRR_4(WRR_4(WRR_4(ROUND_ROBIN))))),
 			FIRST INNER INNER "wrr_locality: endpoint_picking_policy: "
@@ -336,6 +337,7 @@ static const struct {
 	{EDS_AND("'lbPolicy':'RING_HASH','ringHashLbConfig':{'minimumRingSize':'5',"
 		 "'maximumRingSize':'6'}"),
 		RING_OF(5, 6)},
+	// TH-59
 	{BY(RING_HASH_TYPE, "'minimumRingSize':'5000','maximumRingSize':'8388608'"),
 		RING_OF(4096, 4096)},
 	{BY(RING_HASH_TYPE, "'minimumRingSize':'4095','maximumRingSize':'4097'"),

@@ -114,6 +114,19 @@ static void a_timeout_starts_over_with_one_segment(void **state)
 	assert_int_equal(rig.n_room, 1);
 }
 
+// TCP-61
+static void after_a_timeout_segments_fit_a_smaller_mtu(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(2 * MSS);
+	rig_skip();
+	rig.mtu = 600;
+	rig_after_ms(200);
+	struct out *o = rig_out();
+	assert_int_equal(o->seq, 1);
+	assert_int_equal(o->len, 560);
+}
+
 // TCP-68
 static void the_user_timeout_ends_the_connection_on_time(void **state)
 {
@@ -302,6 +315,7 @@ RUN_SUITE("tcp/ack", CASE(a_loss_is_found_after_2_gib_without_one),
 	CASE(the_timeout_follows_the_round_trips), CASE(a_retransmitted_segment_gives_no_sample),
 	CASE(a_lost_syn_makes_the_first_timeout_3_seconds), CASE(progress_restarts_the_timer),
 	CASE(a_timeout_starts_over_with_one_segment),
+	CASE(after_a_timeout_segments_fit_a_smaller_mtu),
 	CASE(the_user_timeout_ends_the_connection_on_time),
 	CASE(the_default_user_timeout_is_30_seconds), CASE(a_silent_peer_is_probed_and_given_up),
 	CASE(keepalive_is_off_unless_asked_for),

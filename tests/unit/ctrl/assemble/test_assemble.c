@@ -506,6 +506,7 @@ static void see_detail(void *ctx, const struct assembler_cluster_info *info)
 	snprintf(ctx, 128, "%s", info->detail);
 }
 
+// A74-C01
 static void a_failing_cluster_says_what_its_requests_hear(void **state)
 {
 	struct world *w = *state;

@@ -186,6 +186,7 @@ static void poll_until(struct regex_cache *c, struct list *l)
 	fail_msg("nothing was compiled in 20 s");
 }
 
+// TH-59
 static void the_thread_compiles_while_others_wait_for_nothing(void **state)
 {
 	struct regex_cache *c = regex_cache_new(&(struct regex_cache_conf){0});

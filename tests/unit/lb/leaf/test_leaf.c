@@ -2,6 +2,7 @@
 #include "lb/pick/affinity_map.h"
 #include "lb/pick/breaker.h"
 #include "lb/pick/leaf_picker.h"
+#include "lb/pick/loads.h"
 #include "lb/policy/node_ops.h"
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
@@ -303,6 +304,15 @@ static void limit_and_drops_change_above_the_policies(void **state)
 	f.config.spec = &leaves_whole;
 	leaves_update(&f, &p, 2);
 	const struct lb_breaker *b = lb_leaf_layer(f.picker)->breaker;
+	uint32_t n_members = fake_nodes->n_members;
+	struct lb_drop_category half = {"half", 500000};
+	struct lb_loads *loads = lb_loads_new(1);
+	assert_non_null(loads);
+	f.config.drops = &half;
+	f.config.n_drops = 1;
+	f.config.loads = loads; // another LRS server
+	f.config.session_health |= 1 << LB_LEAF_DRAINING; // override_host_status
+	f.config.idle_timeout_ns += WORLD_S;
 	f.config.max_requests = 3;
 	f.config.outlier = &f.outlier;
 	f.outlier = (struct lb_outlier_conf){
@@ -311,11 +321,14 @@ static void limit_and_drops_change_above_the_policies(void **state)
 	assert_int_equal(lb_leaf_layer(f.picker)->max_requests, 3);
 	assert_ptr_equal(lb_leaf_layer(f.picker)->breaker, b);
 	assert_string_equal(lb_leaf_layer(f.picker)->name, "orders");
+	assert_int_equal(lb_drops_count(lb_leaf_layer(f.picker)->drops), 1);
 	assert_int_equal(fake_nodes->n_updates, 1);
+	assert_int_equal(fake_nodes->n_members, n_members);
 	f.config.eds_service_name = "other"; // A32-I07
 	leaves_update(&f, &p, 2);
 	assert_ptr_not_equal(lb_leaf_layer(f.picker)->breaker, b);
 	leaves_fini(&f);
+	lb_loads_put(loads);
 }
 
 // A42-C11
