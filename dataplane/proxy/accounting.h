@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Under what one attempt is counted, from its being sent to its end: the member and its locality's
-// load, its cluster's circuit breaker, the requests in flight that least_request compares. A pick
-// takes it down, sending opens it, and however the attempt ends it is closed once: one that was
-// sent counts as issued, and as ok, failed or not judged. The last are those that no backend can
-// help, or that a client brings about as it likes: it must not get backends ejected. Load reports
-// know no third, and have them as failed.
+// Attempt accounting: under which counters one attempt stands, from its sending to its end: its
+// member and the load of the member's locality, its cluster's circuit breaker, and the requests
+// in flight that least_request compares. A pick fills it in, sending the request opens it, and
+// it is closed once, however the attempt ends. An attempt that was sent counts as issued, and as
+// ok, failed or not judged. Not judged are outcomes that no backend can help, or that a client
+// can cause at will: a client must not be able to get backends ejected. Load reports have no
+// third outcome and count these as failed.
 // Thread: the owning worker.
 #pragma once
 
@@ -22,39 +23,40 @@ struct proxy_upstream_end;
 
 enum proxy_verdict { PROXY_UNJUDGED, PROXY_GOOD, PROXY_BAD };
 
-// All zero = of a picker that is no leaf's: nothing is counted.
+// All zero = the picker belongs to no leaf: nothing is counted.
 struct proxy_accounting {
-	uint32_t leaf; // id + 1 of the leaf that was asked; 0 = none
+	uint32_t leaf; // id + 1 of the leaf whose policy chose; 0 = none
 	uint32_t member; // id + 1; 0 = none
 	uint32_t load; // open: index of lb_link.loads
-	// Open: the attempt is in it; NULL = none. It outlives those that are in, whatever becomes
-	// of the snapshot (lb/pick/breaker.h).
+	// Open: the breaker that the attempt has entered; NULL = none. A breaker outlives the
+	// attempts in it, even if its snapshot is freed (lb/pick/breaker.h).
 	struct lb_breaker *breaker;
-	struct proxy_held held; // of the breaker's places
-	bool counts_active; // lb_cell's
-	bool wants_report; // lb_cell's
-	bool wants_metrics; // lb_leaf_layer's
+	struct proxy_held held; // what the attempt holds of the breaker's places
+	bool counts_active; // copied from lb_cell
+	bool wants_report; // copied from lb_cell
+	bool wants_metrics; // copied from lb_leaf_layer
 	bool is_open;
-	uint8_t verdict; // enum proxy_verdict, if it ended now
-	uint64_t whole_ns; // open: since when it has the request, as far as the client has sent it
+	uint8_t verdict; // enum proxy_verdict, as if the attempt ended now
+	uint64_t whole_ns; // open: when the backend got all that the client has sent so far
 };
 
-// Its leaf's breaker, as it stands now. Not OK = the request must not be sent: the breaker is full
-// (OVERFLOW), or its client has its share already (OVER_SHARE).
+// Enters the leaf's breaker. Anything but OK means that the request must not be sent: the breaker
+// is full (OVERFLOW), or the client has its share of it already (OVER_SHARE).
 [[nodiscard]] enum lb_cause proxy_accounting_enter(
 	struct proxy_request *, const struct lb_leaf_layer *);
-// It was sent. It has entered.
+// Counts the attempt as sent. The caller has entered the breaker before.
 void proxy_accounting_open(struct proxy_request *);
-// Leaves, and counts what was opened. Nothing if there is nothing to end.
+// Leaves the breaker and counts the outcome. Does nothing if the accounting is not open.
 void proxy_accounting_close(struct proxy_request *);
 
-// The client's part of it is complete.
+// The client has sent its whole request.
 void proxy_accounting_request_done(struct proxy_request *);
 
-// What the answer says. Reads its report of the backend's load.
+// Takes the verdict from the answer's fields, and reads the backend's load report in them.
 void proxy_accounting_answer(struct proxy_request *, const struct h2_message *head);
 void proxy_accounting_answer_data_end(struct proxy_request *);
 void proxy_accounting_answer_trailers(struct proxy_request *, const struct h2_message *);
-// The backend's stream ended before that, or the deadline came. Close it then.
+// The backend's stream ended early, or the deadline passed. proxy_accounting_close() must
+// follow.
 void proxy_accounting_cut(struct proxy_request *, const struct proxy_upstream_end *);
 void proxy_accounting_expire(struct proxy_request *);

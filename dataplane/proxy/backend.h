@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// This worker's connections to one endpoint: made when the control thread or a pick asks, handed to
-// requests, reported to the control thread. Indexed by endpoint id; the slot of an id is used anew
-// after RELEASED.
+// This worker's connections to one endpoint: made when the control thread or a pick asks for
+// one, handed to requests, and reported to the control thread. Indexed by endpoint id; an id's
+// slot is reused after RELEASED.
 // Thread: the owning worker.
 #pragma once
 
@@ -17,60 +17,71 @@ struct lb_endpoint;
 struct proxy;
 struct proxy_upstream;
 
-// All zero = nothing known of it.
+// All zero = not in use.
 struct proxy_backend {
 	struct proxy *proxy; // NULL = not in use
-	struct proxy_upstream *conns; // all that are not over
-	struct proxy_upstream *open_head, *open_tail; // ready, perhaps with room; by age
+	struct proxy_upstream *conns; // all connections that are not over
+	// ready connections, oldest first; each may have room
+	struct proxy_upstream *open_head, *open_tail;
 	struct proxy_list waiting; // requests for a stream here
 	struct proxy_backend *serve_next, *tell_next;
-	const char *why; // of the last failure or loss; static
-	uint64_t barred; // picks of snapshots up to this version are not followed: released since
-	uint64_t retry_at_ns; // own attempts wait until then; those of the control thread don't
-	struct backoff backoff; // of our own attempts; the control thread's have another (BO-01)
+	// why the last attempt failed or the last connection was lost; static text
+	const char *why;
+	// ignore picks of snapshots up to this version: the endpoint was released since
+	uint64_t barred;
+	// the worker's own attempts wait until then; the control thread's do not wait
+	uint64_t retry_at_ns;
+	// of the worker's own attempts; the control thread has its own (BO-01)
+	struct backoff backoff;
 	struct ip_port addr;
 	uint32_t id;
 	uint16_t n_conns, n_connecting, n_ready;
-	uint8_t n_release_owed; // RELEASED answers
+	uint8_t n_release_owed; // RELEASED events that are still to be sent
 	bool releasing;
-	bool replaces; // the last connection; the control thread need not hear of it yet
-	bool was_short_lived; // the last connection that was lost (LB_EVENT_SHORT_LIVED)
-	bool broke_promise; // one ended that promised answers, and none has answered since
-	bool connect_owed; // an answer to CONNECT
-	bool told_up; // the control thread believes so
+	// the last connection is being replaced; the control thread is not told yet
+	bool replaces;
+	bool was_short_lived; // the last lost connection was short-lived (LB_EVENT_SHORT_LIVED)
+	// a connection that had promised answers ended, and none has answered since
+	bool broke_promise;
+	bool connect_owed; // CONNECT is still to be answered
+	bool told_up; // the last event told the control thread that the endpoint is up
 	bool serve_listed, tell_listed;
 };
 
-// The connections to this endpoint, for a pick of this turn's snapshot. NULL = it was released
-// meanwhile: pick again with the next one.
+// Returns the connections to this endpoint, for a pick of this turn's snapshot; NULL if the
+// endpoint was released meanwhile: pick again with the next snapshot.
 struct proxy_backend *proxy_backend_find(struct proxy *, const struct lb_cell *);
 bool proxy_backend_is_ready(const struct proxy *, const struct lb_cell *);
-// Starts a connection unless there is one, or one has failed lately (MC-04, MC-07).
+// Starts a connection unless there is one or an attempt has failed recently (MC-04, MC-07).
 void proxy_backend_want(struct proxy *, const struct lb_endpoint *);
-// A connection for this request's stream, if no other waits for one already; rather not the one
-// that refused it.
+// Returns a connection with room for this request's stream; NULL if there is none, or if other
+// requests wait for one already. Prefers a connection other than the one that refused the
+// request.
 struct proxy_upstream *proxy_backend_room(struct proxy_backend *, const struct proxy_request *);
-// Begins another connection if allowed, though there may be room.
+// Starts another connection if the limit allows it, even if there is room.
 void proxy_backend_add(struct proxy_backend *);
 void proxy_backend_wait(struct proxy_backend *, struct proxy_request *);
-// Room, waiting requests or connections have changed: looked at in this turn.
+// Marks this backend for proxy_backend_serve_all(): room, waiting requests or connections
+// changed.
 void proxy_backend_changed(struct proxy_backend *);
-// Looks at them. True = some request moved.
+// Serves all marked backends. Returns true if a request moved.
 bool proxy_backend_serve_all(struct proxy *);
 
-// LB_COMMAND_CONNECT and RELEASE.
+// Carry out LB_COMMAND_CONNECT and LB_COMMAND_RELEASE.
 void proxy_backend_connect(struct proxy *, const struct lb_endpoint *);
 void proxy_backend_release(struct proxy *, const struct lb_endpoint *);
-// Reports what changed, as far as the ring takes it; the rest stays listed.
+// Reports all changes that the ring has room for; the rest stays listed.
 void proxy_backend_tell_all(struct proxy *);
 
-// From its connections.
+// Called by this backend's connections.
 void proxy_backend_attempt_failed(struct proxy_backend *, const char *why);
 void proxy_backend_ready(struct proxy_backend *, struct proxy_upstream *);
-void proxy_backend_opened(struct proxy_backend *, struct proxy_upstream *); // has room again
+// a full connection has room again
+void proxy_backend_opened(struct proxy_backend *, struct proxy_upstream *);
 void proxy_backend_not_ready(struct proxy_backend *, struct proxy_upstream *, const char *why);
-// The last one is leaving, and was in use: another one is made at once. The control thread hears
-// that the endpoint has lost its connection only if this fails, or takes long.
+// The last connection is leaving and was in use: makes another one at once. The control thread is
+// told of the loss only if this fails or takes long.
 void proxy_backend_replace(struct proxy_backend *);
-void proxy_backend_is_late(struct proxy_backend *); // it takes long
-void proxy_backend_remove(struct proxy_backend *, struct proxy_upstream *); // over
+void proxy_backend_is_late(struct proxy_backend *); // the new connection takes long
+// the connection is over
+void proxy_backend_remove(struct proxy_backend *, struct proxy_upstream *);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults that the configuration wants for a request: a delay before anything else happens to it,
-// and an abort after the delay (gRFC A33; FI-01..FI-08). Drawn once, when the route is
-// chosen; the request's retries have had theirs.
-// Thread: the owning worker, but for the gauge that all share.
+// Faults that the configuration injects into a request: a delay before anything else happens to
+// it, and an abort after the delay (gRFC A33; FI-01..FI-08). Drawn once, when the route is
+// chosen; retries draw no new faults.
+// Thread: the owning worker, but for the gauge that all workers share.
 #pragma once
 
 #include <stdbool.h>
@@ -16,15 +16,16 @@ struct proxy_request;
 // All zero = none.
 struct proxy_fault {
 	uint64_t delay_ns; // before the first attempt
-	uint32_t status; // of the abort
-	uint8_t abort; // enum lb_fault_abort, when the delay is over
-	bool counted; // in the gauge
+	uint32_t status; // HTTP or gRPC status of the abort
+	uint8_t abort; // enum lb_fault_abort; takes effect after the delay
+	bool counted; // counted in the gauge of active faults
 };
 
-// One filter's draw, added to those of earlier filters. True = it ends the request, so that no
-// filter behind it sees it.
+// Draws the faults of one filter and adds them to those of earlier filters. Returns true if they
+// end the request, so that later filters do not see it.
 bool proxy_fault_draw(struct proxy_request *, const struct lb_fault *, const struct lb_req *);
-// The delay is over, or there was none. True = the request is to be aborted, with *ret.
+// Called after the delay, or at once without one. Returns true if the request must be aborted
+// with *ret.
 [[nodiscard]] bool proxy_fault_strike(struct proxy_request *, struct proxy_reply *ret);
-// The request has its cause.
+// Called when the request has its cause.
 void proxy_fault_end(struct proxy_request *);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes through between a request's two streams: fields, body and flow control, both ways.
-// Each side's window opens only as the other side's bytes leave (HX-24).
+// Forwards fields, body and flow control between a request's two streams, both ways. Each side's
+// window opens only as the other side's bytes leave (HX-24).
 // Thread: the owning worker.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 struct proxy_request;
 
-// The streams' user is the request, or NULL: it is forgotten. data and sent are on_data and on_sent
-// of h2_events.
+// The stream's user is the request, or NULL if the stream has none any more. _data and _sent
+// implement on_data and on_sent of h2_events.
 
 // From the client, after its HEADERS.
 void proxy_forward_request_data(
 	struct h2_conn *, struct h2_stream *client, const uint8_t *, size_t len, bool end_stream);
 void proxy_forward_request_trailers(struct proxy_request *, const struct h2_message *);
-// Left for the backend.
+// n bytes were sent to the backend.
 void proxy_forward_request_sent(struct h2_conn *, struct h2_stream *upstream, size_t n);
 
 // From the backend.
@@ -27,5 +27,5 @@ void proxy_forward_response_head(struct proxy_request *, const struct h2_message
 void proxy_forward_response_data(
 	struct h2_conn *, struct h2_stream *upstream, const uint8_t *, size_t len, bool end_stream);
 void proxy_forward_response_trailers(struct proxy_request *, const struct h2_message *);
-// Left for the client.
+// n bytes were sent to the client.
 void proxy_forward_response_sent(struct h2_conn *, struct h2_stream *client, size_t n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the messages of a gRPC body end (gRPC over HTTP/2, "Length-Prefixed-Message"): a byte of
-// flags, a length of four, as many bytes. Bodies pass through as they are (HX-12); this
+// Finds where the messages of a gRPC body end (gRPC over HTTP/2, "Length-Prefixed-Message": a
+// byte of flags, four bytes of length, the message). Bodies pass through unchanged (HX-12); this
 // only says whether trailers may follow now without cutting a message.
 // Thread: the owning worker. Pure.
 #pragma once
@@ -11,8 +11,8 @@
 #include <string.h>
 
 struct proxy_frames { // all zero = before the first message
-	uint32_t left; // of the message under way
-	uint32_t length; // read so far of its prefix
+	uint32_t left; // bytes left of the current message
+	uint32_t length; // the prefix's length field as far as read
 	uint8_t n_prefix; // bytes read of the prefix
 };
 

@@ -9,10 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// False = malformed: there is no deadline (A31-T10). Beyond 64 bits, LB_NO_TIMEOUT.
+// Returns false if malformed: there is no deadline then (A31-T10). A value above 64 bits becomes
+// LB_NO_TIMEOUT.
 bool proxy_grpc_timeout_parse(struct str, uint64_t *ret_ns);
 
 #define PROXY_GRPC_TIMEOUT_MAX 9
-// Rounded up to the finest unit that eight digits hold, at least 1n: a backend never gives up
-// before the proxy does for want of digits. Returns the length.
+// Rounds up to the finest unit that eight digits hold, at least 1n: rounding never makes a
+// backend give up before the proxy. Returns the length.
 size_t proxy_grpc_timeout_write(uint64_t ns, char out[PROXY_GRPC_TIMEOUT_MAX]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers that we make ourselves (HX-02, HX-03).
+// Local replies: answers that the proxy itself makes (HX-02, HX-03).
 // Thread: the owning worker; pure but for the stream.
 #pragma once
 
@@ -16,12 +16,12 @@ struct proxy_reply {
 	struct str text; // borrowed
 };
 
-// What the cause says, with this text.
+// The reply for a cause, with this text.
 struct proxy_reply proxy_reply_for(enum lb_cause, struct str text);
-// A backend's RST_STREAM before its response (HX-19).
+// The reply for a backend's RST_STREAM before its response (HX-19).
 struct proxy_reply proxy_reply_for_reset(enum h2_error);
-// The status that a gRPC client reads from an HTTP one without grpc-status (gRPC's "HTTP to gRPC
-// Status Code Mapping").
+// The gRPC status that a client derives from an HTTP status without grpc-status (gRPC's "HTTP to
+// gRPC Status Code Mapping").
 int proxy_grpc_of_http(uint16_t status);
 
 // Longer texts are cut.
@@ -30,8 +30,8 @@ int proxy_grpc_of_http(uint16_t status);
 // PROXY_GRPC_MESSAGE_MAX bytes to out and returns how many.
 size_t proxy_grpc_message(struct str text, char *out);
 
-// Sends the whole answer, END_STREAM included. False = pools exhausted: reset the stream.
+// Sends the whole answer with END_STREAM. False = pools exhausted: the caller resets the stream.
 [[nodiscard]] bool proxy_reply_send(
 	struct h2_stream *, const struct proxy_reply *, bool is_grpc, bool with_body);
-// The status and text in trailers, after what a gRPC client has had. False likewise.
+// Sends status and text in trailers, after the part of the answer already sent. False likewise.
 [[nodiscard]] bool proxy_reply_send_trailers(struct h2_stream *, const struct proxy_reply *);

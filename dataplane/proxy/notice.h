@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this worker tells the control thread of members (lb/member/member.h): that a request waits
-// for one to be connected, and what it says of its load. Kept here while the ring is full, and
-// coalesced: one connect request a member and snapshot, the newest report of 100 ms. What is told
-// of endpoints is backend.h's.
+// Notices from this worker to the control thread about members (lb/member/member.h): a request
+// waits for one to be connected, or a backend reported its load. While the ring is full they are
+// kept here and coalesced: one connect request per member and snapshot, and the newest report of
+// each 100 ms. backend.h reports events of endpoints.
 // Thread: the owning worker.
 #pragma once
 
@@ -18,10 +18,11 @@ struct ip_addr;
 struct lb_metrics;
 struct proxy;
 
-// Of one member. All zero: nothing to tell.
+// Of one member. All zero = nothing to report.
 struct proxy_notice {
-	uint64_t connect_requested; // in the turn of the snapshot of this version; 0 = never
-	uint32_t next_connect, next_report; // ids + 1; 0 = the last one
+	// version of the snapshot that last asked for a connection; 0 = never
+	uint64_t connect_requested;
+	uint32_t next_connect, next_report; // ids + 1; 0 = end of list
 	bool connect_listed, report_listed;
 	struct lb_orca_report report;
 };
@@ -34,9 +35,9 @@ struct proxy_notices {
 	struct proxy_notice *by_member; // [LB_MAX_MEMBERS]
 	struct proxy_notice_list connects;
 	struct proxy_notice_list reports; // of this period
-	struct proxy_notice_list due; // of earlier ones
+	struct proxy_notice_list due; // of earlier periods
 	struct twheel_timer period;
-	uint64_t neighbors_since_ns; // hosts are counted
+	uint64_t neighbors_since_ns; // start of the second in which neighbors are counted
 	uint32_t n_neighbors;
 };
 
@@ -45,19 +46,19 @@ struct proxy_notices {
 void proxy_notices_fini(struct proxy *);
 
 void proxy_notice_connect_request(struct proxy *, uint32_t member);
-// Whom a report concerns.
+// Whom a load report concerns.
 struct proxy_notice_to {
 	uint32_t member;
-	bool is_wanted; // as a whole
-	uint32_t load; // of the locality, if metrics
-	const struct lb_metrics *metrics; // which values load reports want; NULL = none
+	bool is_wanted; // the whole report goes to the member's policy
+	uint32_t load; // load entry of the locality, if metrics is set
+	const struct lb_metrics *metrics; // values that load reports want; NULL = none
 };
-// From the last fields of a member's answer.
+// Reads a report from the last fields of a member's answer.
 void proxy_notice_report(
 	struct proxy *, const struct proxy_notice_to *, const struct field *, size_t n_fields);
-// A host is there on a link: told at once, or not at all.
+// Reports a neighbor on a link; dropped if the ring is full.
 void proxy_notice_neighbor(struct proxy *, const struct ip_addr *);
-// Writes what the ring takes. False = it is full.
+// Writes as many notices as the ring takes. Returns false if the ring is full.
 bool proxy_notice_tell(struct proxy *);
 static inline bool proxy_notice_tell_all(struct proxy *p, const struct proxy_notices *n)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One request: a client's stream, at most one backend's stream at a time, and what ties them
-// together from the first HEADERS to the one cause it ends with. Here are its state, its waiting
-// and its end. A fresh request goes one way down, from client.h to route.h (which cluster), plan.h
-// (what route and filters want), attempt.h, pick.h (which endpoint), backend.h (which connection),
-// upstream.h and forward.h (bytes and fields that pass through). None of these is called from here:
-// what must go up again goes through tables of functions, such as proxy_attempt_events.
+// together from the first HEADERS to the one cause it ends with. This file holds its state, its
+// waiting and its end. A fresh request goes one way down, from client.h to route.h (which
+// cluster), plan.h (what route and filters want), attempt.h, pick.h (which endpoint), backend.h
+// (which connection), upstream.h and forward.h (bytes and fields that pass through). This file
+// calls none of these: calls upwards go through tables of functions, such as
+// proxy_attempt_events.
 //
 //   state     upstream   means                                          leads to
 //   PAUSED    none       waits for a time: a delay, a retry's backoff   PICKING ROOM SENT ENDING
@@ -43,7 +44,7 @@ struct proxy_backend;
 struct proxy_client;
 struct proxy_upstream;
 
-// In order: before SENT there is no stream to a backend, from ANSWERED on the client has an answer.
+// Ordered: before SENT there is no backend stream, from ANSWERED on the client has an answer.
 enum proxy_request_state {
 	PROXY_REQUEST_PAUSED,
 	PROXY_REQUEST_PICKING,
@@ -56,11 +57,11 @@ enum proxy_request_state {
 #define PROXY_NO_CLUSTER UINT32_MAX
 #define PROXY_NO_FIELD UINT16_MAX
 
-// What the chosen route asks for, copied: no pointer into a snapshot survives a turn.
+// What the chosen route wants, copied: no pointer into a snapshot survives a turn.
 struct proxy_plan {
 	struct lb_retry retry; // no statuses = no retries
 	struct lb_pick_hash hash;
-	struct lb_hash_recipe recipe; // in the turn of the request's HEADERS alone
+	struct lb_hash_recipe recipe; // valid only in the turn of the request's HEADERS
 	bool auto_host_rewrite; // AR-01
 };
 
@@ -69,8 +70,8 @@ struct proxy_request {
 	struct h2_stream *upstream; // NULL = none
 	struct proxy_client *owner; // outlives `client` by no more than a turn
 	struct proxy *proxy;
-	// In the list of its state: cluster's queue, backend's list of waiting ones, or the
-	// client's list of answered requests whose body still comes.
+	// In the list of its state: the cluster's queue, the backend's list of waiting requests,
+	// or the client's list of answered requests whose body is still being received.
 	struct proxy_request *next, *prev;
 	struct proxy_replay replay;
 	struct proxy_plan plan;
@@ -79,49 +80,49 @@ struct proxy_request {
 	struct proxy_accounting accounting; // of this attempt
 	struct proxy_resend resend;
 	struct lb_drop_once drawn;
-	struct twheel_timer pause; // PAUSED: its end
-	struct twheel_timer deadline; // armed = there is one
-	uint64_t deadline_ns; // its instant; 0 = there was never one
-	uint64_t half_ns; // when half of its time is over
-	struct proxy_frames frames; // of gRPC's answer
+	struct twheel_timer pause; // PAUSED: fires at its end
+	struct twheel_timer deadline; // armed only if there is a deadline
+	uint64_t deadline_ns; // when the deadline passes; 0 = there was never one
+	uint64_t half_ns; // when half of the request's time has passed
+	struct proxy_frames frames; // message boundaries of gRPC's answer
 	uint32_t cluster_id;
 	uint32_t endpoint_id; // ROOM and later
-	uint32_t sent_from; // place of its HEADERS in what its connection wrote, as 32 bits
-	uint32_t credited; // body bytes given back to the client's window while replay is kept
-	uint32_t skip; // of them, those that a new attempt has not sent again yet
-	uint16_t n_running; // handlers of this request on the stack: it is not freed under them
+	uint32_t sent_from; // offset of its HEADERS in its connection's output, modulo 2^32
+	uint32_t credited; // body bytes returned to the client's window while replay is kept
+	uint32_t skip; // the part of credited that a new attempt has not sent again yet
+	uint16_t n_running; // handlers of this request on the stack: it is not freed meanwhile
 	uint16_t timeout_field; // index of a well-formed grpc-timeout
 	uint16_t frontend;
 	uint8_t state; // enum proxy_request_state
-	uint8_t n_failed; // attempts that ended with a status, the transparent ones not counted
-	uint8_t n_waits; // backoffs since the first one or since the backend said how long
+	uint8_t n_failed; // attempts that ended with a status, transparent retries not counted
+	uint8_t n_waits; // backoffs since the first one, or since the backend last gave a delay
 	bool is_grpc : 1;
 	bool is_head : 1;
 	bool has_te : 1;
 	bool listed : 1; // next and prev are in use
-	bool paused : 1; // counts as such
+	bool paused : 1; // counted in n_paused
 	bool request_done : 1; // the client's END_STREAM (or trailers) arrived
 	bool was_hinted : 1; // an informational response came
 	bool capped : 1; // the deadline is earlier than the client's own
-	bool foreign_timeout : 1; // has grpc-timeout fields that are nothing to us
-	bool frames_cut : 1; // trailers of ours don't fit this answer
+	bool foreign_timeout : 1; // has grpc-timeout fields that the proxy does not use
+	bool frames_cut : 1; // the answer cannot take trailers of ours
 	bool ended : 1; // has its cause
-	bool waits_for_ready : 1; // while its cluster fails
-	bool wait_field : 1; // has fields that say so, which go no further
-	bool pick_failed : 1; // PICKING: the cluster failed when it was asked last
+	bool waits_for_ready : 1; // waits while its cluster fails
+	bool wait_field : 1; // has x-shunt-wait-for-ready fields, which are not forwarded
+	bool pick_failed : 1; // PICKING: the cluster failed at the last pick
 };
 
-// As routing and pickers see it: borrowed from the message.
+// The request as routing and pickers see it; borrows from the message.
 struct lb_req proxy_request_view(const struct proxy_request *, const struct h2_message *);
-// Every handler of an event stands between these two. leave() frees what nothing holds any more.
+// Every event handler runs between these two. leave() frees the request if nothing refers to it.
 void proxy_request_enter(struct proxy_request *);
 void proxy_request_leave(struct proxy_request *);
 
-// Into a state in which it waits for others; the caller puts it into the list that goes with it.
+// Enters a state in which the request waits for others; the caller adds it to that state's list.
 void proxy_request_set_waiting(struct proxy_request *, enum proxy_request_state);
-// Into PAUSED; the caller arms the timer.
+// Enters PAUSED; the caller arms the timer.
 void proxy_request_set_paused(struct proxy_request *);
-// Stops whatever waiting its state means.
+// Stops the waiting of its present state.
 void proxy_request_unlist(struct proxy_request *);
 static inline void proxy_request_stop_waiting(struct proxy_request *r)
 {
@@ -133,31 +134,32 @@ static inline bool proxy_request_waits(const struct proxy_request *r)
 	return r->state < PROXY_REQUEST_SENT;
 }
 
-// Records the cause; later ones don't count.
+// Records the cause; only the first call counts.
 void proxy_request_end(struct proxy_request *, enum lb_cause);
-// Ends it from our side: a local reply while the client has no response yet, else RST_STREAM(code).
+// Ends it from our side: a local reply if the client has no response yet, else RST_STREAM(code).
 void proxy_request_fail(
 	struct proxy_request *, const struct proxy_reply *, enum h2_error code_if_answered);
 void proxy_request_fail_with(struct proxy_request *, enum lb_cause, struct str text);
 void proxy_request_fail_overload(struct proxy_request *); // our pools are exhausted
 void proxy_request_answer_bad(struct proxy_request *, uint16_t status); // h2_message.bad
-// The response is complete on its way to the client.
+// The whole response is queued for the client.
 void proxy_request_answered_all(struct proxy_request *);
-// The same, but an answer of gRPC's under way ends with the reply's status in trailers where they
-// cut no message.
+// As proxy_request_fail(), but a gRPC answer under way ends with the reply's status in trailers
+// if they cut no message.
 void proxy_request_cut_short(
 	struct proxy_request *, const struct proxy_reply *, enum h2_error code_if_cut);
-// RST_STREAM to the backend, which then is forgotten.
+// Resets the backend's stream and forgets it.
 void proxy_request_drop_upstream(struct proxy_request *, enum h2_error);
-// The backend has answered in full: it is forgotten, and told if the rest won't come (HX-15).
+// The backend has answered in full: forgets its stream, and resets it if the rest of the request
+// will not come (HX-15).
 void proxy_request_leave_upstream(struct proxy_request *);
 
-// The client's stream is closed, and what that means if the request has no cause yet.
+// The client's stream is closed; cause is recorded if the request has none yet.
 void proxy_request_client_closed(struct proxy_request *, enum lb_cause);
 
-// How far an attempt surely got.
+// How far an attempt certainly got.
 enum proxy_reach {
-	PROXY_REACH_UNKNOWN, // the backend may have begun with it
+	PROXY_REACH_UNKNOWN, // the backend may have begun to process it
 	PROXY_REACH_REFUSED, // the backend refused the stream
 	PROXY_REACH_UNREAD, // above the last id of the backend's GOAWAY
 	PROXY_REACH_NONE, // not a byte of it left this host
@@ -170,15 +172,15 @@ struct proxy_upstream_end {
 	uint32_t conn_number; // of its connection
 };
 
-// What comes back from below to whom makes attempts.
+// Callbacks from backends and their streams to attempt.c.
 struct proxy_attempt_events {
-	// It waited for room at its backend: here it is.
+	// The request waited for room at its backend and gets this connection.
 	void (*on_room)(struct proxy_request *, struct proxy_upstream *);
-	// It waited there, and the backend cannot serve it any more.
+	// The request waited there, and the backend cannot serve it any more.
 	void (*on_no_room)(struct proxy_request *);
-	// The backend's stream ended before its answer was whole.
+	// The backend's stream ended before the answer was complete.
 	void (*on_upstream_end)(struct proxy_request *, const struct proxy_upstream_end *);
-	// The answer was a status that the route's policy tries again, after this time. The
-	// backend's stream is forgotten.
+	// The answer was a status that the route's policy retries after delay_ns. The backend's
+	// stream is already forgotten.
 	void (*on_retry)(struct proxy_request *, uint64_t delay_ns);
 };

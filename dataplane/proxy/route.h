@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a request comes in: it gets its object, the route that its frontend has for it, what route
-// and filters want (plan.h), and then its first attempt (attempt.h).
+// The entry of a request: allocates its object, finds the route in its frontend, notes the plan
+// (plan.h), and starts the first attempt (attempt.h).
 // Thread: the owning worker.
 #pragma once
 
@@ -8,5 +8,5 @@
 
 struct proxy_client;
 
-// Its HEADERS arrived.
+// Called when its HEADERS arrived.
 void proxy_route_request(struct proxy_client *, struct h2_stream *, const struct h2_message *);

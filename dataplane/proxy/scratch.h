@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Room in which one call lays out what it hands to the next one: nothing in it outlives that.
+// Scratch space in which one call builds what it passes to the next; nothing in it lives longer.
 // Thread: the owning worker.
 #pragma once
 
@@ -11,15 +11,15 @@
 
 struct lb_route_scratch;
 
-// Most fields that a request gets on top of the client's.
+// Most fields that the proxy adds to a client's request.
 #define PROXY_ADDED_FIELDS 4
-// Longer texts of refusals are cut.
+// Longer refusal texts are cut.
 #define PROXY_REFUSAL_MAX 512
 
 struct proxy_scratch {
-	uint8_t *bytes; // a stored request, laid out flat
-	size_t size; // of both
-	char *pick; // lb_pick_ctx.scratch: what is joined there may lie in the other one
+	uint8_t *bytes; // a stored request, made contiguous
+	size_t size; // of bytes and of pick
+	char *pick; // lb_pick_ctx.scratch; separate, since fields to be joined may lie in bytes
 	struct field *fields; // [max_fields + PROXY_ADDED_FIELDS]
 	uint32_t max_fields;
 	char timeout_text[PROXY_GRPC_TIMEOUT_MAX], attempts_text[4];
@@ -27,7 +27,8 @@ struct proxy_scratch {
 	struct lb_route_scratch *route;
 };
 
-// For header blocks of so many fields and bytes. 0 or -ENOMEM, which leaves it to be freed.
+// For header blocks of max_fields and max_header_bytes. Returns 0 or -ENOMEM; call fini either
+// way.
 [[nodiscard]] int proxy_scratch_init(
 	struct proxy_scratch *, uint32_t worker, uint32_t max_fields, size_t max_header_bytes);
 void proxy_scratch_fini(struct proxy_scratch *);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request's session (gRFC A55, A60, A75; SA-*): what its cookie asks for, kept for all
-// of its attempts, and the Set-Cookie that its answer must carry. The text is lb/route/session.h's.
+// A request's session (gRFC A55, A60, A75; SA-*): what its cookie asks for, kept for all of its
+// attempts, and the Set-Cookie that its answer must carry. lb/route/session.h handles the text.
 // Thread: the owning worker.
 #pragma once
 
@@ -17,26 +17,27 @@ struct lb_session;
 struct proxy;
 struct proxy_request;
 
-// All zero = no session filter counts for the request.
+// All zero = no session filter applies to the request.
 struct proxy_session {
-	struct buf kept; // addresses; texts: the cookie's name, its path, the list of addresses
+	// addresses, then texts: the cookie's name, its path, the list of addresses
+	struct buf kept;
 	struct buf set_cookie; // the value of the field
 	uint64_t ttl_s;
 	uint32_t name_len, path_len, list_len;
-	uint8_t n_addresses; // as many as are tried
+	uint8_t n_addresses; // addresses that are tried
 	bool on;
-	bool same_cluster; // the cookie names the one that is used
+	bool same_cluster; // the cookie names the cluster that is used
 };
 
-// Reads the request's cookie. *to gets its cluster if the route has that one (SA-10). False = out
-// of chunks.
+// Reads the request's cookie. Sets the cluster in *to to the cookie's if the route has it
+// (SA-10). Returns false if chunks are exhausted.
 [[nodiscard]] bool proxy_session_begin(struct proxy_request *, const struct lb_session *,
 	const struct lb_req *, struct lb_route_result *to);
-// What its cluster has for the addresses of the session (A75-O05..A75-O09).
+// Looks up the session's addresses in its cluster (A75-O05..A75-O09).
 enum lb_affinity_kind proxy_session_pick(
 	const struct proxy_request *, const struct lb_affinity_map *, struct lb_affinity_host *ret);
-// The request went to this host of the cluster: its answer sets a cookie unless the client's says
-// so already (SA-16). NULL = nobody knows its addresses.
+// The request was sent to this host: its answer sets a cookie unless the client's cookie already
+// names the host (SA-16). NULL = the host's addresses are unknown.
 void proxy_session_sent(
 	struct proxy_request *, const struct lb_cluster *, const struct lb_affinity_host *);
 void proxy_session_drop(struct proxy *, struct proxy_session *);

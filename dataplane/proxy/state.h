@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proxy of one worker as its own files see it. Nobody outside this folder includes this.
+// The inside of a worker's proxy, for the files of this folder only.
 // Thread: the owning worker.
 #pragma once
 
@@ -29,7 +29,7 @@ struct proxy_listener {
 };
 
 struct proxy {
-	const struct lb_snapshot *snapshot; // of this turn, else NULL
+	const struct lb_snapshot *snapshot; // of this turn; NULL between turns
 	struct lb_link *link;
 	struct lb_shared *shared; // the link's
 	struct h2_context *h2;
@@ -37,31 +37,32 @@ struct proxy {
 	struct twheel *wheel;
 	struct pool *chunks;
 	uint64_t now_ns; // of this turn
-	uint64_t version; // of the snapshot the queues were last picked with
+	uint64_t version; // of the snapshot last used to pick for the queues
 	struct rand rand;
 
 	struct pool requests, clients, upstreams;
 	struct proxy_sources sources; // of clients
 	struct proxy_shares shares; // of breakers' places
 	struct proxy_conn *dirty_head, *dirty_tail;
-	struct proxy_client *client_list; // those with HTTP/2 going on
-	struct proxy_conn *lingering; // of both kinds: have FIN to send or to get
+	struct proxy_client *client_list; // clients whose HTTP/2 is running
+	struct proxy_conn *lingering; // of both kinds: waiting to send or receive FIN
 
-	const struct proxy_attempt_events *attempts; // who makes them
+	const struct proxy_attempt_events *attempts; // implemented by attempt.c
 	struct proxy_queues queues;
 	uint32_t *positions; // [LB_MAX_SLOTS], lb_pick_ctx.positions
 	struct proxy_notices notices;
 	struct lb_quota_cache quota_cache; // of breakers
 	struct proxy_backend *backends; // [LB_MAX_ENDPOINTS]
 	uint64_t *ready; // [LB_MAX_ENDPOINTS / 64], lb/pick/picker.h
-	struct proxy_backend *serve_head, *serve_tail; // waiting requests may find room
-	struct proxy_backend *tell_head, *tell_tail; // the control thread must learn something
-	struct twheel_timer retry_timer; // the first backend that may be tried again
-	uint64_t retry_at_ns; // its time, while armed
-	struct twheel_timer again; // makes a next turn happen when this one left something over
+	// backends whose waiting requests may find room
+	struct proxy_backend *serve_head, *serve_tail;
+	struct proxy_backend *tell_head, *tell_tail; // backends with news for the control thread
+	struct twheel_timer retry_timer; // fires when the first backend may be tried again
+	uint64_t retry_at_ns; // when retry_timer fires, while armed
+	struct twheel_timer again; // causes another turn when this one left work over
 
 	struct proxy_scratch scratch;
-	bool freeing; // nothing is begun any more
+	bool freeing; // nothing new is started
 	struct proxy_drain drain;
 	struct proxy_listener listeners[LB_MAX_FRONTENDS];
 	struct proxy_conf conf;

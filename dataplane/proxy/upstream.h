@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection to a backend: TCP handshake, SETTINGS, ready, retiring (GOAWAY either way), over.
-// Which connection a request gets is backend.h's.
+// One connection to a backend: TCP handshake, SETTINGS, ready, retiring (GOAWAY either way),
+// over. backend.h chooses which connection a request gets.
 // Thread: the owning worker.
 #pragma once
 
@@ -15,39 +15,39 @@ struct proxy_request;
 enum proxy_upstream_state {
 	PROXY_UPSTREAM_CONNECTING, // until the peer's first SETTINGS (BO-03)
 	PROXY_UPSTREAM_READY,
-	PROXY_UPSTREAM_RETIRING, // its streams finish, new ones go elsewhere
+	PROXY_UPSTREAM_RETIRING, // existing streams finish; new ones use other connections
 };
 
 struct proxy_upstream {
 	struct proxy_conn conn; // first
 	struct proxy_backend *backend; // NULL = over
-	struct proxy_upstream *next, *prev; // in the backend's list of all
-	struct proxy_upstream *open_next, *open_prev; // in its list of those with room
+	struct proxy_upstream *next, *prev; // in the backend's list of all connections
+	struct proxy_upstream *open_next, *open_prev; // in the backend's list of those with room
 	uint32_t endpoint_id;
-	uint32_t number; // of all attempts of this worker, from 1; it wraps
-	uint32_t goaway_id; // the last id of the peer's newest GOAWAY
+	uint32_t number; // counts this worker's connection attempts from 1; wraps
+	uint32_t goaway_id; // the last stream id of the peer's newest GOAWAY
 	uint32_t max_streams; // the peer's MAX_CONCURRENT_STREAMS
 	uint32_t last_id; // of the newest stream
-	uint64_t ready_ns; // since when it is READY
-	uint64_t opened_ns; // the newest stream
+	uint64_t ready_ns; // when it became READY
+	uint64_t opened_ns; // when the newest stream was opened
 	enum proxy_upstream_state state;
-	bool open; // in the list of those with room
-	bool has_answered; // a request
-	bool promises; // it left before that, but keeps streams that it may yet answer
-	bool broke_protocol; // why it is over
-	bool cut; // it is over, and what TCP had not sent yet never will be
+	bool open; // in the list of connections with room
+	bool has_answered; // has answered a request
+	bool promises; // retires before that, but has streams that it may still answer
+	bool broke_protocol; // it ended because the backend broke the protocol
+	bool cut; // over, and the bytes that TCP has not sent yet are dropped
 };
 
-// A new attempt. NULL = it failed at once; *ret_why says why.
+// Starts a connection. NULL = it failed at once; *ret_why says why.
 struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *, const char **ret_why);
-// The backend hears if it is not ready soon (proxy_backend_is_late).
+// Calls proxy_backend_is_late() if the connection is not ready soon.
 void proxy_upstream_expect(struct proxy_upstream *);
-// It can take another stream now. Retires a connection that has used up its stream ids.
+// True if it can take another stream now. Retires a connection whose stream ids are used up.
 bool proxy_upstream_has_room(struct proxy_upstream *);
 // Sends the request's HEADERS. False = pools exhausted.
 [[nodiscard]] bool proxy_upstream_open(
 	struct proxy_upstream *, struct proxy_request *, const struct h2_message *);
-// No new streams; closed when the last one is.
+// Opens no new streams; closes the connection when the last stream is closed.
 void proxy_upstream_retire(struct proxy_upstream *, const char *why);
-// RST at once.
+// Sends RST at once.
 void proxy_upstream_abort(struct proxy_upstream *);
