@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counters of a context. Groups run in the order of the enum that indexes them.
-// Thread: one adds, any reads.
+// The counters of a context. Groups are in the order of the enum that indexes them.
+// Thread: written by one, read by any.
 #pragma once
 
 #include "lb/base/counter.h"

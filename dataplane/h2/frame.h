@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire form of frames (RFC 9113 4.1, 6): numbers, the 9-byte header, and what can be said of a
-// frame from its header alone.
+// The wire format of frames (RFC 9113 4.1, 6): numbers, the 9-byte header, and the checks that need
+// only the header.
 // Thread: any.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define H2_FRAME_HEAD 9
-#define H2_FRAME_MAX 16384 // SETTINGS_MAX_FRAME_SIZE that we keep, RFC 9113 6.5.2
+#define H2_FRAME_MAX 16384 // the SETTINGS_MAX_FRAME_SIZE that we use, RFC 9113 6.5.2
 #define H2_WINDOW_MAX 0x7fffffff
 #define H2_WINDOW_DEFAULT 65535
 #define H2_ID_MAX 0x7fffffffu
@@ -28,7 +28,7 @@ enum h2_frame_type {
 	H2_GOAWAY,
 	H2_WINDOW_UPDATE,
 	H2_CONTINUATION,
-	H2_N_FRAME_TYPES, // and every number above: unknown, ignored
+	H2_N_FRAME_TYPES, // larger numbers are unknown too, and ignored
 };
 
 enum h2_frame_flag {
@@ -95,8 +95,8 @@ static inline void h2_frame_pack(uint8_t head[H2_FRAME_HEAD], const struct h2_fr
 	h2_write_u32(head + 5, f->id);
 }
 
-// Bytes before the fragment or body: pad length, priority fields.
+// Number of bytes before the fragment or body: pad length, priority fields.
 uint32_t h2_frame_prefix(const struct h2_frame *);
-// Length and stream id rules that hold whatever the state of the connection. 0 or an enum h2_error
-// for the connection.
+// Checks the rules on length and stream id that hold in every state of the connection. Returns 0 or
+// an enum h2_error for the connection.
 uint32_t h2_frame_check(const struct h2_frame *);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of well-known header names: the static table's have the index of their first entry there
-// (RFC 7541 Appendix A), those behind have rules of their own or much traffic. hpack-tables makes
-// the tables that go with them.
+// Numbers of well-known header names. Names of the static table have the index of their first entry
+// there (RFC 7541 Appendix A); names after it have rules of their own or are frequent. hpack-tables
+// generates the matching tables.
 // Thread: any.
 #pragma once
 

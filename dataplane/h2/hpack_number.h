@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of header blocks (RFC 7541 5.1).
+// Integers of header blocks (RFC 7541 5.1).
 // Thread: any.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// Of numbers below 2^32; *p is below end. The prefix is what the first byte holds of it. False =
-// cut short, and *p is the end, or too large.
+// Reads an integer below 2^32; *p is below end. prefix_max is the largest value of the first byte's
+// prefix. Returns false if the integer is cut short (*p is then end) or too large.
 static inline bool hpack_number_read(
 	const uint8_t **p, const uint8_t *end, uint8_t prefix_max, uint32_t *ret)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dynamic table of HPACK (RFC 7541 2.3.2, 4): entries first in, first out, in one block of memory
-// that grows and shrinks with what it holds. Text is only appended to a block; what is evicted
-// stays readable until the next block replaces it.
+// A dynamic table of HPACK (RFC 7541 2.3.2, 4): a FIFO of entries in one block of memory that grows
+// and shrinks with its content. Text is only appended to a block; an evicted entry stays readable
+// until the next block replaces this one.
 // Thread: one owner.
 #pragma once
 
@@ -10,18 +10,18 @@
 #define HPACK_ENTRY_OVERHEAD 32 // RFC 7541 4.1
 
 struct hpack_entry {
-	uint16_t at; // of the name in the text; the value follows it
+	uint16_t at; // offset of the name in the text; the value follows it
 	uint16_t name_len, value_len;
-	uint16_t prev; // encoder: how much earlier its name's bucket got another one; 0 = never
+	uint16_t prev; // encoder: distance to the entry before it in its name's bucket; 0 = none
 	uint8_t id, mark;
 };
 
 struct hpack_table {
-	uint16_t mask; // of numbers: entries' places
-	uint16_t newest; // number of the entry last added, counted up without end
+	uint16_t mask; // number & mask = an entry's place
+	uint16_t newest; // number of the newest entry; it wraps
 	uint16_t n; // entries
 	uint16_t size; // RFC 7541 4.1
-	uint16_t text_at; // of the text, from the beginning of this
+	uint16_t text_at; // offset of the text from the beginning of this struct
 	uint16_t text_end, text_room;
 	struct hpack_entry entries[];
 };
@@ -36,7 +36,7 @@ static inline uint32_t hpack_table_n(const struct hpack_table *t)
 	return t ? t->n : 0;
 }
 
-// 0 = the newest one.
+// age 0 = the newest entry.
 static inline struct hpack_entry *hpack_table_entry(struct hpack_table *t, uint32_t age)
 {
 	return &t->entries[(t->newest - age) & t->mask];
@@ -52,13 +52,13 @@ static inline struct str hpack_entry_value(const struct hpack_table *t, const st
 	return (struct str){hpack_table_text(t) + e->at + e->name_len, e->value_len};
 }
 
-// Until it is no larger than this. NULL is an empty table.
+// Evicts entries until the size is at most limit. NULL is an empty table.
 void hpack_table_evict(struct hpack_table *, size_t size);
 
 enum hpack_added { HPACK_ADDED, HPACK_TOO_LARGE, HPACK_NOT_ADDED };
-// Adds f after evicting what no longer fits the limit; too large a one leaves the table empty (RFC
-// 7541 4.4). f may lie in the table. to_come: bytes of text that are likely to be added next, for
-// which a new block of memory then has room. sink, if any, hears of a new block. NOT_ADDED = no
-// memory; older entries may be gone.
+// Adds f after evicting what no longer fits the limit; an entry larger than the limit leaves the
+// table empty (RFC 7541 4.4). f may lie in the table. to_come: bytes of text likely to be added
+// next; a new block of memory reserves room for them. sink, if not NULL, is told of a new block.
+// NOT_ADDED = out of memory; older entries may have been evicted.
 enum hpack_added hpack_table_add(struct hpack_table **, struct hpack_mem *, size_t limit,
 	const struct hpack_field *f, size_t to_come, const struct hpack_sink *);

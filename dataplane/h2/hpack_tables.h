@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What RFC 7541 gives as tables, and what hpack-tables computes from them at build time: the static
+// The tables of RFC 7541 and those that hpack-tables computes from them at build time: the static
 // table, a perfect hash of the names in hpack_names.h, the tables of Huffman coding both ways.
 // Thread: any; all of it is constant.
 #pragma once
@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-// Appendix A, by index; 0 is none.
+// Appendix A, by index; entry 0 is unused.
 struct hpack_static {
 	const char *name, *value;
 	uint8_t name_len, value_len;
@@ -17,18 +17,17 @@ struct hpack_static {
 };
 extern const struct hpack_static hpack_static[HPACK_N_STATIC + 1];
 
-// A name by its number: those of the static table have the index of their first entry, others that
-// have rules or much traffic come behind.
+// Names by number (hpack_names.h).
 struct hpack_known {
 	const char *name;
 	uint8_t len;
 	uint8_t first, n_values; // entries of the static table with this name and a value
 };
 extern const struct hpack_known hpack_known[HPACK_N_NAMES];
-extern const uint8_t hpack_name_places[256]; // by the hash below
+extern const uint8_t hpack_name_places[256]; // by the hash of hpack_name_of()
 
-// A name with a number that the static table has not, as it is sent: RFC 7541 5.2, Huffman coded
-// where that makes it shorter.
+// Names outside the static table as they are sent: RFC 7541 5.2, Huffman-coded where that is
+// shorter.
 #define HPACK_SENT_NAME_MAX 24
 struct hpack_sent_name {
 	uint8_t text[HPACK_SENT_NAME_MAX];
@@ -39,7 +38,7 @@ extern const struct hpack_sent_name hpack_sent_names[HPACK_N_NAMES - HPACK_N_STA
 #define HPACK_HASH_MIDDLE 139
 #define HPACK_HASH_LAST 253
 
-// The name's number, HPACK_NO_NAME if it has none.
+// Returns the name's number; HPACK_NO_NAME if it has none.
 static inline enum hpack_name hpack_name_of(struct str name)
 {
 	if (!name.len)
@@ -55,16 +54,16 @@ static inline enum hpack_name hpack_name_of(struct str name)
 #define HPACK_LONGEST_CODE 30 // bits
 #define HPACK_LOOKUP_BITS 12
 
-// Appendix B: by symbol, its code, at the top, and how many bits that has.
+// Appendix B: for each symbol its code, left-aligned, and the code's length in bits.
 extern const uint64_t hpack_codes[256];
 extern const uint32_t hpack_code_lens[256];
-// What the next bits begin with, up to two whole codes: from the low byte on their symbols, the
-// bits that they take, their number. 0: a longer one.
+// For the next HPACK_LOOKUP_BITS bits, up to two whole codes: from the low byte on their symbols,
+// the bits that they take, their number. 0 = the code is longer.
 #define HPACK_LOOKUP_TAKEN 16
 #define HPACK_LOOKUP_N 24
 extern const uint32_t hpack_lookups[1 << HPACK_LOOKUP_BITS];
-// Codes of n bits, left-aligned in 32: none is above last[n]. The code's value and offset[n] make
-// an index of symbols, where 256 is EOS.
+// Codes of n bits, left-aligned in 32: none is above last[n]. The code's value plus offset[n] is an
+// index into the symbols; 256 is EOS.
 extern const uint32_t hpack_code_last[HPACK_LONGEST_CODE + 1];
 extern const int32_t hpack_code_offset[HPACK_LONGEST_CODE + 1];
 extern const uint16_t hpack_symbols[257];

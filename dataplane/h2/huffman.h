@@ -7,13 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Bytes that n coded ones may decode to, at most, and what decoding writes behind them.
+// Bytes to reserve for decoding n coded bytes: the most that they decode to, and slack for writes.
 #define HUFFMAN_ROOM(n) ((n)*8 / 5 + 4)
 
-// Into out, which has HUFFMAN_ROOM(len). Returns the length, or -1 for what is no such code: EOS,
-// or padding that is longer than 7 bits or not EOS's beginning.
+// Decodes into out, which has HUFFMAN_ROOM(len) bytes. Returns the length, or -1 for an invalid
+// code: EOS, or padding that is longer than 7 bits or not a prefix of EOS.
 ptrdiff_t huffman_decode(const uint8_t *, size_t len, char *out);
-// Returns the length of the text coded, which is less than len, or 0 where coding makes it no
-// shorter. Writes up to HUFFMAN_SLACK bytes more than len.
+// Encodes. Returns the coded length, which is less than len, or 0 if coding makes the text no
+// shorter. May write HUFFMAN_SLACK bytes more than len.
 #define HUFFMAN_SLACK 8
 size_t huffman_encode(const char *, size_t len, uint8_t *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structures behind h2.h and the calls between its files; nobody else includes it.
+// The structures behind h2.h and the calls between its files; only files of this folder include it.
 // Thread: the worker that owns the context.
 #pragma once
 
@@ -14,16 +14,17 @@
 
 // Streams that we reset and that the peer may still be sending on (RFC 9113 5.1, "closed").
 #define H2_N_RESET_IDS 32
-// Bytes of a header block, as they come: what is gathered, for it to be decoded whole, and what is
-// decoded in parts and dropped, so that the connection outlives it (CVE-2024-27919 and kin).
+// Limits on the encoded bytes of a header block: up to the first it is gathered and decoded whole,
+// up to the second decoded in parts and dropped, so that the connection survives (CVE-2024-27919
+// and similar).
 #define H2_MAX_GATHERED 65536
 #define H2_MAX_BLOCK (1 << 20)
-// Streams that ended otherwise: enough to name the error of a late frame.
+// Streams that ended otherwise: enough to choose the error for a late frame.
 #define H2_N_ENDED_IDS 8
 
 enum h2_abuse {
 	H2_ABUSE_RESETS, // RST_STREAM received, or sent for errors of the peer
-	H2_ABUSE_ANSWERS, // control answers that pile up unread
+	H2_ABUSE_ANSWERS, // control answers that pile up because the peer does not read
 	H2_ABUSE_SETTINGS_ENTRIES,
 	H2_ABUSE_CONTINUATION,
 	H2_ABUSE_HEADER_BOMB,
@@ -33,12 +34,12 @@ enum h2_abuse {
 	H2_ABUSE_INFORMATIONAL,
 };
 
-// All that can be said before anything was heard: the preface, SETTINGS, and, for a window larger
-// than it starts, a WINDOW_UPDATE.
+// All that is sent before anything is received: the preface, SETTINGS, and a WINDOW_UPDATE if the
+// connection's window is larger than the default.
 struct h2_greeting {
 	uint8_t bytes[H2_PREFACE_LEN + H2_FRAME_HEAD + 6 * 3 + H2_FRAME_HEAD + 4];
 	uint8_t len;
-	uint32_t recv_window; // of the connection, from then on
+	uint32_t recv_window; // of the connection, from the start
 };
 
 struct h2_context {
@@ -53,36 +54,36 @@ struct h2_context {
 	struct hpack_mem *hpack_mem;
 	struct hpack_memo *hpack_memo;
 	struct h2_block block; // the header block being decoded
-	bool block_busy; // its message is lent to a callback
-	uint8_t *gathered; // H2_MAX_GATHERED: the pieces of one that came in several
-	char *decoded; // Huffman coded text of it
+	bool block_busy; // a callback has borrowed its message
+	uint8_t *gathered; // H2_MAX_GATHERED bytes: a block that came in several pieces
+	char *decoded; // its Huffman-decoded text
 	struct field *trailers; // unpacked
-	uint32_t max_fields; // of a message of ours
+	uint32_t max_fields; // of a message that we send
 	uint8_t *encoded;
 	char *packed; // text of the trailers
-	size_t max_encoded; // of either
+	size_t max_encoded; // of packed and encoded
 	uint64_t counters[H2_N_COUNTERS];
 };
 
-// Where in the byte stream feed() stands.
+// The parser's position in the byte stream.
 struct h2_rx {
 	uint8_t head[H2_FRAME_HEAD + 6]; // frame header, pad length, priority fields
 	uint8_t head_have, head_need;
 	uint8_t preface_left;
-	bool foreign; // what came in its place is another
+	bool foreign; // bytes that are not the preface arrived
 	bool in_payload;
 	struct h2_frame frame;
-	uint32_t left; // of the payload behind the prefix, padding excluded
+	uint32_t left; // payload bytes left after the prefix, without padding
 	uint32_t padding; // still to skip
-	struct h2_stream *stream; // of the frame at hand; NULL when it ended meanwhile
-	struct buf pending; // payload of a frame or fragments of a header block, when not whole
-	uint32_t block_id; // stream of the header block at hand; 0 = none: no CONTINUATION
+	struct h2_stream *stream; // of the current frame; NULL if it ended meanwhile
+	struct buf pending; // an incomplete frame's payload, or fragments of a header block
+	uint32_t block_id; // stream of the open header block; 0 = none, CONTINUATION is an error
 	uint8_t block_flags; // of its HEADERS frame
-	bool block_self; // its priority names itself
-	bool block_parted; // some of it was decoded and dropped
+	bool block_self; // its priority depends on itself
+	bool block_parted; // part of it was decoded and dropped
 	uint32_t block_len, n_continuations; // so far
-	struct hpack_part part; // block_parted: how far its decoding is
-	struct h2_facts facts; // and what is known of it
+	struct hpack_part part; // block_parted: how far it is decoded
+	struct h2_facts facts; // block_parted: what the dropped fields contained
 };
 
 struct h2_conn {
@@ -94,36 +95,37 @@ struct h2_conn {
 	struct hpack hpack;
 	struct h2_rx rx;
 	uint64_t hash_key;
-	struct h2_stream *recent; // live, the last that was looked for; NULL = none
-	struct list_link streams; // all that the owner knows, oldest first
-	struct list_link data_turns; // have body bytes and stream window
-	struct list_link windowless; // have body bytes and no stream window
-	struct list_link end_turns; // have only an end or trailers left: no window needed
-	struct list_link credits; // owe the peer stream window
-	struct list_link done; // over on the wire; on_closed is due
+	struct h2_stream *recent; // the live stream last looked up; NULL = none
+	struct list_link streams; // all streams that the owner knows, oldest first
+	struct list_link data_turns; // streams with body bytes and stream window
+	struct list_link windowless; // streams with body bytes and no stream window
+	// streams with only END_STREAM or trailers left: no window needed
+	struct list_link end_turns;
+	struct list_link credits; // streams that must return window to the peer
+	struct list_link done; // streams ended on the wire; on_closed is due
 	// Flow control, RFC 9113 6.9. Signed: a SETTINGS change may take a window below zero.
 	int64_t send_window, recv_window;
 	uint64_t spent_ns; // when send_window was last used up
-	uint32_t unannounced; // received and not yet given back to the peer
-	uint64_t unconsumed; // received and still with the owner
-	int64_t our_initial_window; // in force: ours counts from the peer's ACK on
+	uint32_t unannounced; // received and not yet returned to the peer
+	uint64_t unconsumed; // received and not yet consumed by the owner
+	int64_t our_initial_window; // in force since the peer's ACK
 	// The peer's settings.
 	uint32_t peer_initial_window, peer_max_frame, peer_max_streams;
 	// Streams.
 	uint32_t next_id; // client
 	uint32_t last_peer_id; // server: highest seen
 	uint32_t n_streams; // open on the wire
-	uint32_t goaway_sent_id; // above it we take no stream
+	uint32_t goaway_sent_id; // we process no stream above it
 	uint32_t goaway_got_id;
 	uint32_t reset_ids[H2_N_RESET_IDS], ended_ids[H2_N_ENDED_IDS]; // rings
 	uint8_t reset_at, ended_at;
-	uint32_t reset_forgotten; // highest id that left the ring
+	uint32_t reset_forgotten; // highest id dropped from the ring
 	// Abuse budgets.
-	uint64_t written; // bytes ever put into out
-	uint64_t room_end; // of them, what the last pump's room would have allowed
-	uint64_t answers_end; // `written` behind the last control answer
-	uint32_t n_answers; // that out still holds
-	uint64_t resets_paid_ns; // when the resets so far are paid for (generic cell rate)
+	uint64_t written; // bytes written to out in total
+	uint64_t room_end; // limit of `written` that the last pump's room allowed
+	uint64_t answers_end; // `written` after the last control answer
+	uint32_t n_answers; // control answers that out still holds
+	uint64_t resets_paid_ns; // when the resets so far are refilled (generic cell rate)
 	uint64_t n_opened, n_data_sent, n_priority, n_window_updates;
 	uint32_t n_empty; // consecutive
 	enum h2_error error;
@@ -138,24 +140,24 @@ struct h2_stream {
 	struct list_link link; // conn->streams
 	struct list_link turn; // on turn_list
 	struct list_link *turn_list; // conn's data_turns, windowless, end_turns, done, or NULL
-	uint64_t turn_ns; // when it got there: each list is in this order
+	uint64_t turn_ns; // when it was put there: each list is in this order
 	struct list_link credit; // conn->credits
 	struct buf out; // body
-	struct buf trailers; // packed fields, behind the body
+	struct buf trailers; // packed fields, sent after the body
 	int64_t send_window, recv_window;
-	uint32_t unannounced; // consumed and not yet given back
+	uint32_t unannounced; // consumed and not yet returned to the peer
 	uint64_t unconsumed; // delivered and not yet consumed
 	int64_t content_length; // announced by the peer, -1 = unknown
 	int64_t received; // body bytes
 	uint32_t id;
 	uint16_t n_informational;
 	bool live; // in the table, open on the wire
-	bool closing; // on_closed runs
-	bool malformed; // ended for an error of the peer's
-	bool too_large; // that is, for a header block that is
+	bool closing; // on_closed is running
+	bool malformed; // ended for an error of the peer
+	bool too_large; // that error was a header block too large
 	bool got_head; // client: the final response's header block arrived
 	bool got_end;
-	bool end_queued; // nothing more comes from the owner
+	bool end_queued; // the owner sends nothing more
 	bool sent_end;
 	bool has_trailers;
 	bool is_head, is_connect, is_grpc; // of the request
@@ -171,27 +173,27 @@ static inline uint64_t h2_now(const struct h2_context *ctx)
 	return ctx->conf.now_ns ? *ctx->conf.now_ns : 0;
 }
 
-// For a GOAWAY: the last stream that we may have done something with. It never grows.
+// For a GOAWAY: the last stream that we may have processed. It never grows.
 static inline uint32_t h2_goaway_id(const struct h2_conn *c)
 {
 	return c->last_peer_id < c->goaway_sent_id ? c->last_peer_id : c->goaway_sent_id;
 }
 
-// wire.c: frames into the connection's output. False = out of memory, nothing written; the
+// wire.c: writes frames into the connection's output. False = out of memory, nothing written; the
 // connection has then failed, since the peer would miss the frame.
 bool h2_put_frame(struct h2_conn *, uint8_t type, uint8_t flags, uint32_t id, const void *payload,
 	size_t len);
 void h2_put_rst(struct h2_conn *, uint32_t id, enum h2_error code);
 bool h2_put_window_update(struct h2_conn *, uint32_t id, uint32_t increment);
 void h2_put_goaway(struct h2_conn *, uint32_t last_id, enum h2_error code);
-// What a connection begins with. The first is made once for each role. False = out of memory,
-// nothing written.
+// Writes what a connection begins with. It is built once per role by the first. False = out of
+// memory, nothing written.
 void h2_greeting_pack(struct h2_greeting *, const struct h2_conf *, enum h2_role);
 bool h2_put_greeting(struct h2_conn *);
-// A DATA frame (RFC 9113 6.1) within windows, whose accounts it keeps. data NULL = from the
-// stream's queue. False = out of memory, nothing written, and the connection goes on.
+// Sends a DATA frame (RFC 9113 6.1) and charges the windows. data NULL = from the stream's queue.
+// False = out of memory, nothing written, and the connection goes on.
 bool h2_put_data(struct h2_stream *, const uint8_t *data, size_t len, bool end);
-// A connection error (RFC 9113 5.4.1): GOAWAY is queued, nothing else will be.
+// A connection error (RFC 9113 5.4.1): queues GOAWAY; nothing is sent after it.
 void h2_conn_fail(struct h2_conn *, enum h2_error code);
 
 // message.c
@@ -202,44 +204,44 @@ bool h2_put_packed_trailers(struct h2_stream *);
 // stream.c
 struct h2_stream *h2_stream_new(struct h2_conn *, uint32_t id);
 struct h2_stream *h2_stream_find(struct h2_conn *, uint32_t id);
-// The owner's last word about the stream, then it is gone.
+// Calls on_closed and frees the stream.
 void h2_stream_close(struct h2_stream *, enum h2_error code, bool by_peer, bool unprocessed);
-// An error of the peer on one stream (RFC 9113 5.4.2): RST_STREAM, close.
+// The peer's error on one stream (RFC 9113 5.4.2): sends RST_STREAM and closes the stream.
 void h2_stream_fail(struct h2_stream *, enum h2_error code);
-// The same where there is no stream (any more): RST_STREAM, and later frames are ignored.
+// The same without a stream: sends RST_STREAM, and later frames are ignored.
 void h2_stream_refuse(struct h2_conn *, uint32_t id, enum h2_error code, bool charge);
-// Both ends out: off the wire, on_closed in the next pump.
+// Both sides have ended it: takes it off the wire; on_closed follows in the next pump.
 void h2_stream_check_done(struct h2_stream *);
-// Puts it on the list where it belongs now.
+// Moves it to the list where it belongs now.
 void h2_stream_schedule(struct h2_stream *);
 enum h2_past { H2_PAST_RESET, H2_PAST_ENDED, H2_PAST_NEVER };
-// What became of a stream that is no more; NEVER = its id was skipped.
+// How a stream ended; NEVER = its id was skipped.
 enum h2_past h2_stream_past(const struct h2_conn *, uint32_t id);
-// Never opened so far.
+// True if the id was never opened so far.
 bool h2_id_idle(const struct h2_conn *, uint32_t id);
 
-// preface.c: bytes of the client's preface, which is not all there yet. Returns those taken.
+// preface.c: consumes bytes of an incomplete client preface. Returns how many.
 size_t h2_preface_feed(struct h2_conn *, const uint8_t *, size_t len);
 
 // feed.c
-// A frame's payload of no bytes more is still to be worked on.
+// True if no payload of the frame is left to process.
 static inline bool h2_rx_at_end(const struct h2_rx *rx)
 {
 	return rx->in_payload && rx->left + rx->padding == 0;
 }
 
 // flow.c
-// A DATA frame's payload arrived (padding included). False = the connection has failed.
+// Accounts for a DATA frame's payload (with padding). False = the connection has failed.
 bool h2_flow_receive(struct h2_conn *, uint32_t len);
 void h2_flow_delivered(struct h2_stream *, uint32_t len);
 void h2_flow_consumed(struct h2_stream *, size_t len);
 void h2_flow_window_update(struct h2_conn *, uint32_t id, uint32_t increment);
-// INITIAL_WINDOW_SIZE changes. False = a window overflows.
+// Applies a change of INITIAL_WINDOW_SIZE. False = a window overflows.
 bool h2_flow_set_peer_initial(struct h2_conn *, uint32_t size);
 void h2_flow_set_our_initial(struct h2_conn *);
-// Whether WINDOW_UPDATEs are due.
+// True if WINDOW_UPDATEs are due.
 bool h2_flow_owes(const struct h2_conn *);
-// WINDOW_UPDATEs that are due, within *room. False = more wait for room.
+// Writes the WINDOW_UPDATEs that are due, within *room. False = more wait for room.
 bool h2_flow_announce(struct h2_conn *, size_t *room);
 
 // settings.c
@@ -249,13 +251,13 @@ void h2_settings_acked(struct h2_conn *);
 // receive.c: complete frames and header blocks
 void h2_receive_frame(struct h2_conn *, const uint8_t *payload);
 void h2_receive_block(struct h2_conn *, const uint8_t *last_piece, size_t len);
-// What was gathered of a block too large for that: makes room for more. False = the connection has
-// failed.
+// Decodes the gathered part of a block that is too large to be gathered whole. False = the
+// connection has failed.
 bool h2_receive_part(struct h2_conn *);
-// The block at hand is more than may be decoded: the end of its stream, and of the connection.
+// The block exceeds H2_MAX_BLOCK: ends its stream and the connection.
 void h2_receive_excess(struct h2_conn *, enum h2_abuse);
 
-// abuse.c: each true = within budget; false = the connection has failed (ENHANCE_YOUR_CALM).
+// abuse.c: true = within budget; false = the connection has failed (ENHANCE_YOUR_CALM).
 bool h2_abuse_charge_reset(struct h2_conn *);
 bool h2_abuse_answer(struct h2_conn *);
 bool h2_abuse_empty(struct h2_conn *, bool empty);
