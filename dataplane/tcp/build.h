@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A segment on its way out, from the room for it to the device, as output.c and fast_path.c build
-// it.
+// Builds an outgoing segment, from reserving its buffer to handing it to the device; for output.c
+// and fast_path.c.
 // Thread: the owning worker.
 #pragma once
 
@@ -22,7 +22,7 @@ static inline uint8_t *tcp_put_word(uint8_t *p, uint32_t x, uint64_t *sum)
 	return p + 4;
 }
 
-// Room for header and data. False = no buffer.
+// Reserves a buffer for header and data. False = no buffer.
 static inline bool tcp_build_begin(struct tcp_stack *s, const struct tcp_flow *flow,
 	size_t header_len, size_t len, struct tcp_room *ret)
 {
@@ -33,7 +33,7 @@ static inline bool tcp_build_begin(struct tcp_stack *s, const struct tcp_flow *f
 	return ret->p;
 }
 
-// All but the options. The window is in the unit of the wire.
+// Writes the header without options. wnd is in the unit of the wire.
 static inline void tcp_build_header(struct tcp_room *r, const struct tcp_flow *flow, uint32_t seq,
 	uint32_t ack, uint8_t flags, uint32_t wnd)
 {
@@ -47,7 +47,7 @@ static inline void tcp_build_header(struct tcp_room *r, const struct tcp_flow *f
 	r->sum = sum;
 }
 
-// Timestamps alone, as in nearly every segment.
+// Writes timestamps alone, as in nearly every segment.
 static inline void tcp_build_timestamps(struct tcp_room *r, uint32_t val, uint32_t ecr)
 {
 	uint8_t *p = r->p + TCP_HEADER_LEN;
@@ -56,7 +56,7 @@ static inline void tcp_build_timestamps(struct tcp_room *r, uint32_t val, uint32
 	tcp_put_word(p, ecr, &r->sum);
 }
 
-// flow_sum: tcp_csum_flow() of the flow's addresses. data follows the header already.
+// flow_sum: tcp_csum_flow() of the flow's addresses. The data has been written after the header.
 static inline void tcp_build_emit(struct tcp_stack *s, const struct tcp_flow *flow,
 	uint16_t flow_sum, const struct tcp_room *r, size_t len)
 {
@@ -74,7 +74,7 @@ static inline uint16_t tcp_build_window(const struct tcp_conn *c, uint32_t *ret_
 	if (seq_diff(edge, c->rcv_adv) < (int32_t)step)
 		edge = c->rcv_adv; // RFC 9293 3.8.6.2.2: no small steps, and never back
 	uint32_t wnd = seq_lt(c->rcv_nxt, edge) ? edge - c->rcv_nxt : 0;
-	// Rounded up, or the edge would move back by less than a unit.
+	// Rounded up: otherwise the edge would move back by less than a unit.
 	uint32_t unit = UINT32_C(1) << c->rcv_wscale;
 	uint32_t field = min_u32((wnd + unit - 1) >> c->rcv_wscale, UINT16_MAX);
 	*ret_edge = c->rcv_nxt + (field << c->rcv_wscale);

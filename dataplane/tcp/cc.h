@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Congestion control of one connection: how much may be in flight. It hears of acknowledgements and
-// losses; which segments to send again is not its business (ack.c).
+// Congestion control of one connection: how many bytes may be in flight. ack.c reports
+// acknowledgements and losses to it, and decides which segments are sent again.
 // Thread: the owning worker.
 #pragma once
 
@@ -9,19 +9,19 @@
 
 struct tcp_cc {
 	uint32_t cwnd, ssthresh; // bytes
-	uint32_t acked; // bytes acknowledged since cwnd grew last, in congestion avoidance
+	uint32_t acked; // bytes acknowledged since cwnd last grew, in congestion avoidance
 };
 
 struct tcp_cc_ops {
 	const char *name;
 	void (*init)(struct tcp_cc *, uint32_t mss);
-	// `acked` new bytes arrived outside of recovery while cwnd was what held us back.
+	// `acked` new bytes were acknowledged outside of recovery while cwnd was the limit.
 	void (*on_ack)(struct tcp_cc *, uint32_t mss, uint32_t acked);
-	// A loss seen by duplicate acknowledgements: sets ssthresh and cwnd to it.
+	// Duplicate acknowledgements show a loss: sets ssthresh and cwnd.
 	void (*on_loss)(struct tcp_cc *, uint32_t mss, uint32_t flight);
-	// A retransmission timeout; first = not yet for the oldest outstanding byte.
+	// A retransmission timeout; first = the first one for the oldest outstanding byte.
 	void (*on_timeout)(struct tcp_cc *, uint32_t mss, uint32_t flight, bool first);
-	// About to send after more than a retransmission timeout of silence.
+	// Called before sending after more than a retransmission timeout of silence.
 	void (*on_idle)(struct tcp_cc *, uint32_t mss);
 };
 

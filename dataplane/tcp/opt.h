@@ -23,13 +23,14 @@ struct tcp_opts {
 	struct tcp_sack_block sack[TCP_MAX_SACK_BLOCKS];
 };
 
-// Timestamps alone, as nearly every segment has them (RFC 7323 appendix A): two NOPs before.
+// Timestamps alone, after two NOPs, as nearly every segment has them (RFC 7323 appendix A).
 #define TCP_OPT_TS_LEN 12
 #define TCP_OPT_TS_HEAD UINT32_C(0x0101080a)
 
-// False = malformed: a length that is impossible or runs over the end. Unknown options are skipped.
+// Returns false if malformed: a length that is impossible or runs past the end. Skips unknown
+// options.
 [[nodiscard]] bool tcp_opts_parse(const uint8_t *p, size_t len, struct tcp_opts *ret);
-// What tcp_opts_write() will return.
+// The length that tcp_opts_write() will return.
 static inline size_t tcp_opts_len(const struct tcp_opts *o)
 {
 	size_t ts = o->has_ts    ? TCP_OPT_TS_LEN

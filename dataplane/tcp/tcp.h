@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole API of our TCP (RFC 9293): one stack per worker, segments in, segments out, events to
-// the owner of a connection. It knows no device, mbuf or clock: segments are bytes, the wheel is
-// the time, randomness is seeded by the caller. Departures from the RFCs: docs/tcp.md.
+// the owner of a connection. It knows no device, mbuf or clock: segments are bytes, time comes from
+// the wheel, the caller seeds randomness. Departures from the RFCs: docs/tcp.md.
 // Thread: every function on the worker that owns the stack; callbacks run inside those calls.
 #pragma once
 
@@ -18,18 +18,18 @@
 struct tcp_stack;
 struct tcp_conn;
 
-// Local is always our side.
+// "local" is always our side.
 struct tcp_flow {
 	struct ip_addr local, remote;
 	uint16_t local_port, remote_port; // host order
 };
 
-// The way out.
+// Output functions that the caller provides.
 struct tcp_io {
-	// Room for len bytes (TCP header and payload) to be sent on this flow. NULL = no buffer
-	// now: tried again at the next flush (which the wheel's next instant asks for).
+	// Reserves len bytes (TCP header and payload) to be sent on this flow. NULL = no buffer
+	// now: the stack tries again at the next flush (and asks the wheel for another turn).
 	void *(*reserve)(void *ctx, const struct tcp_flow *, size_t len);
-	// Takes the filled room back, checksum set, and sends it. No callback into the stack.
+	// Sends the reserved bytes, with header and checksum filled in. Must not call the stack.
 	void (*emit)(void *ctx, const struct tcp_flow *, void *segment, size_t len);
 	// The MTU towards this remote: IP header, TCP header and payload. Asked again after a
 	// timeout.
@@ -40,12 +40,12 @@ struct tcp_io {
 struct tcp_conf {
 	uint32_t max_conns; // control blocks of any state but TIME_WAIT
 	uint32_t max_half_open; // SYN_RECEIVED at one time
-	uint32_t max_time_wait; // oldest goes first when full
+	uint32_t max_time_wait; // when full, the oldest is dropped first
 	uint32_t send_limit; // bytes of a connection's send queue (unacknowledged and unsent)
-	uint32_t recv_window; // bytes we advertise at most; also the bound of out-of-order data
+	uint32_t recv_window; // most bytes we advertise; also bounds out-of-order data
 	uint8_t secret[16]; // keys sequence numbers (RFC 6528) and the connection table
-	// Whether what comes from this flow's remote side reaches this stack: local ports are
-	// picked by it. NULL = all do.
+	// True if packets from this flow's remote reach this stack; the choice of a local port
+	// depends on it. NULL = all do.
 	bool (*is_ours)(void *ctx, const struct tcp_flow *);
 	void *is_ours_ctx;
 	uint64_t seed; // of ports and jitter
@@ -63,81 +63,82 @@ enum tcp_close_reason {
 };
 const char *tcp_close_reason_name(enum tcp_close_reason);
 
-// What the owner of a connection hears. Any of them may call tcp_conn_* on the connection, but for
-// on_closed, after which the pointer is dead.
+// Callbacks to the owner of a connection. Each may call tcp_conn_* on the connection, except
+// on_closed, after which the pointer is invalid.
 struct tcp_conn_ops {
 	// Handshake complete (both directions).
 	void (*on_established)(struct tcp_conn *, void *user);
 	// In-order bytes, borrowed until return. Returns how many were consumed; the stack keeps
-	// the rest, the window shrinks by it, and nothing more comes before tcp_conn_resume().
+	// the rest, the window shrinks by it, and on_data is not called again before
+	// tcp_conn_resume().
 	size_t (*on_data)(struct tcp_conn *, void *user, const uint8_t *data, size_t len);
-	// Acknowledgements made room in the send queue that had none, or emptied it.
+	// Acknowledgements made room in a send queue that was full, or emptied it.
 	void (*on_send_room)(struct tcp_conn *, void *user);
 	// The peer's FIN, after all its data was consumed. We may still send.
 	void (*on_eof)(struct tcp_conn *, void *user);
-	// Last event. Not called after tcp_conn_abort().
+	// The last event. Not called after tcp_conn_abort().
 	void (*on_closed)(struct tcp_conn *, void *user, enum tcp_close_reason);
 };
 
-// A listener's answer to a completed handshake: sets *ret_user and returns the ops, or returns NULL
-// to have the connection reset. on_established is not called for it.
+// A listener's callback for a completed handshake: sets *ret_user and returns the ops, or returns
+// NULL to reset the connection. on_established is not called for it.
 typedef const struct tcp_conn_ops *(*tcp_accept_fn)(void *arg, struct tcp_conn *, void **ret_user);
 
-// Takes all memory the stack will ever use (see pool.h). io is copied; chunks and wheel are
-// borrowed and outlive the stack. NULL = out of memory.
+// Allocates all memory that the stack will ever use (see pool.h). io is copied; chunks and wheel
+// are borrowed and outlive the stack. Returns NULL if out of memory.
 struct tcp_stack *tcp_stack_new(
 	const struct tcp_conf *, const struct tcp_io *, struct pool *chunks, struct twheel *wheel);
-// Connections vanish without a segment and without on_closed.
+// Drops all connections without sending a segment and without calling on_closed.
 void tcp_stack_free(struct tcp_stack *);
 
-// One segment whose IP header was checked: TCP header and payload. The flow has its addresses; the
-// ports are set here, from the segment. Checks length, checksum and options itself; whatever it
-// drops it counts by cause.
+// Processes one segment (TCP header and payload) whose IP header was checked. The flow has its
+// addresses; this sets the ports, from the segment. It checks length, checksum and options, and
+// counts every drop by cause.
 void tcp_stack_input(struct tcp_stack *, struct tcp_flow *flow, const uint8_t *segment, size_t len);
 // Sends what the turn left to send: data, FINs, acknowledgements and window updates, each
 // connection once. Call at the end of each turn.
 void tcp_stack_flush(struct tcp_stack *);
 
-// An ICMP unreachable or our neighbor table says that this flow's peer cannot be reached: acts on
-// connections in SYN_SENT only (RFC 5927).
+// An ICMP unreachable or our neighbor table says that the peer is unreachable. Acts only on
+// connections in SYN_SENT (RFC 5927).
 void tcp_stack_unreachable(struct tcp_stack *, const struct tcp_flow *);
 
-// 0, -EADDRINUSE, -ENOMEM (4,096 listeners at most).
+// Returns 0, -EADDRINUSE or -ENOMEM (at most 4,096 listeners).
 [[nodiscard]] int tcp_listen(
 	struct tcp_stack *, const struct ip_addr *, uint16_t port, tcp_accept_fn, void *arg);
-// New connections get RST; those that exist stay.
+// New connections get RST; existing ones stay.
 void tcp_unlisten(struct tcp_stack *, const struct ip_addr *, uint16_t port);
 
 // Active open. local_port 0 = the stack picks one (RFC 6056). timeout_ns bounds the handshake.
-// NULL = out of memory or no free port. Outcome by on_established or on_closed, never inside this
-// call.
+// Returns NULL if out of memory or without a free port. on_established or on_closed reports the
+// outcome, never inside this call.
 struct tcp_conn *tcp_connect(struct tcp_stack *, const struct tcp_flow *, uint64_t timeout_ns,
 	const struct tcp_conn_ops *, void *user);
 
 const struct tcp_flow *tcp_conn_flow(const struct tcp_conn *);
-// The connection's send queue: append (never more than tcp_conn_send_room()), then tcp_conn_push().
+// The connection's send queue: append at most tcp_conn_send_room(), then tcp_conn_push().
 struct buf *tcp_conn_sendq(struct tcp_conn *);
 size_t tcp_conn_send_room(const struct tcp_conn *);
-// Bytes of the send queue that ever left for the peer, as 32 bits hold them. Inside on_closed, too.
+// Bytes of the send queue sent in total, modulo 2^32. Valid inside on_closed, too.
 uint32_t tcp_conn_n_sent(const struct tcp_conn *);
 // Marks the connection for the next flush.
 void tcp_conn_push(struct tcp_conn *);
-// The owner can consume again: kept bytes are delivered at once, through on_data (at the next turn
-// when called inside on_data).
+// The owner can consume again: delivers stored bytes through on_data, at once or, if called inside
+// on_data, at the next turn.
 void tcp_conn_resume(struct tcp_conn *);
-// FIN after what is queued. More must not be appended. Receiving goes on, for as long as the peer
-// likes: a peer that never sends its FIN is the owner's to abort.
+// Queues FIN; nothing may be appended after it. Receiving goes on for as long as the peer likes:
+// the owner must abort a peer that never sends its FIN.
 void tcp_conn_shutdown(struct tcp_conn *);
-// RST, everything dropped, no further event; the pointer is dead.
+// Sends RST and drops everything; no further event. The pointer is invalid afterwards.
 void tcp_conn_abort(struct tcp_conn *);
 // Gives up after this long without progress on outstanding data (RFC 5482); 0 = the default, 30 s.
-// A closed window is no reason while the peer answers the probes.
+// A closed window does not count while the peer answers the probes.
 void tcp_conn_set_user_timeout(struct tcp_conn *, uint64_t timeout_ns);
-// Probes a peer that was silent for this long although nothing is outstanding (RFC 9293 3.8.4), and
-// gives up when it stays silent for the user timeout after that; 0 = off, the default.
+// Probes a peer that was silent for this long with nothing outstanding (RFC 9293 3.8.4), and gives
+// up if it stays silent for the user timeout after that; 0 = off, the default.
 void tcp_conn_set_keepalive(struct tcp_conn *, uint64_t idle_ns);
 
-// What was received, sent, retransmitted, refused and dropped, the last by cause.
+// Segments and bytes received, sent, retransmitted, refused, and dropped by cause.
 struct counter_set tcp_stack_counters(const struct tcp_stack *);
 void tcp_stack_list_pools(const struct tcp_stack *, struct pool_list *);
 // Connections that are not in TIME_WAIT.

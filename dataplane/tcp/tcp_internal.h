@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of this folder share: the stack, the control block, and who does what to them.
+// The types that the files of this folder share (stack, control block), and the calls between them.
 // Thread: the owning worker.
 #pragma once
 
@@ -31,8 +31,9 @@
 #define TCP_MAX_BURST 64 // segments of one connection in one flush
 
 enum tcp_state {
-	// All states of RFC 9293 after the handshake are this one and the flags shut, fin_acked,
-	// fin_received (docs/tcp.md has the table). Zero, for `rare` of struct tcp_conn.
+	// Stands for all states of RFC 9293 after the handshake, together with the flags shut,
+	// fin_acked and fin_received (docs/tcp.md has the table). Zero, for `rare` of struct
+	// tcp_conn.
 	TCP_OPEN,
 	TCP_SYN_SENT,
 	TCP_SYN_RECEIVED,
@@ -43,7 +44,7 @@ enum tcp_timer {
 	TCP_TIMER_ACK,
 	TCP_TIMER_REORDER, // what is missing is late now, not out of order
 	TCP_TIMER_KEEPALIVE,
-	TCP_TIMER_HANDSHAKE, // end of patience before TCP_OPEN
+	TCP_TIMER_HANDSHAKE, // the time limit for reaching TCP_OPEN
 	TCP_TIMER_RESUME, // tcp_conn_resume() was called inside on_data
 	TCP_N_TIMERS,
 };
@@ -53,19 +54,19 @@ struct tcp_range {
 	struct tcp_range *next; // higher sequence number
 	uint32_t seq;
 	uint32_t stamp; // grows with each arrival: the latest is reported first
-	bool reported; // in a SACK block since it changed last
+	bool reported; // in a SACK block since it last changed
 	struct buf data;
 };
 
-// What the peer has beyond a hole (RFC 6675's scoreboard); pooled, and only there while something
-// is.
+// What the peer has received beyond a hole (RFC 6675's scoreboard); pooled, allocated only while
+// there is something.
 struct tcp_scoreboard {
 	uint32_t n;
 	struct tcp_sack_block blocks[TCP_MAX_SACKED]; // ascending, apart, above snd_una
 };
 
-// The fields that a segment touches on a plain connection come first, in the order of their use;
-// what is for handshakes, losses and ends comes behind them.
+// The fields that a segment touches on a plain connection come first, in the order of use; those
+// for handshakes, losses and closing follow.
 struct tcp_conn {
 	struct tcp_stack *stack;
 	struct tcp_conn *hash_next;
@@ -73,31 +74,31 @@ struct tcp_conn {
 	struct tcp_flow flow;
 	const struct tcp_conn_ops *ops; // NULL: no owner yet
 
-	// All zero = a plain connection: open, with nothing lost, nothing out of order, nothing
-	// held back, no end in sight. Its segments may take the fast path (fast_path.c).
+	// All zero = a plain connection: open, nothing lost, out of order, held back or closing.
+	// Its segments may take the fast path (fast_path.c).
 	union {
 		struct {
 			uint8_t state; // enum tcp_state
 			uint8_t n_backoff; // doublings of the retransmission timeout
 			uint8_t n_dup_acks;
-			uint8_t n_dup_acks_due; // that the next flush owes (RFC 5681 4.2)
-			uint8_t n_ranges; // holes in what was received
-			bool dead : 1; // gone for the owner and the table
+			uint8_t n_dup_acks_due; // that the next flush must send (RFC 5681 4.2)
+			uint8_t n_ranges; // stored out-of-order ranges
+			bool dead : 1; // removed from owner and table
 			bool syn_due : 1; // SYN or SYN-ACK at the next flush
-			bool probe_due : 1; // a byte into the zero window
-			bool rtx_due : 1; // the oldest segment again
+			bool probe_due : 1; // a byte into the zero window must be sent
+			bool rtx_due : 1; // the oldest segment must be sent again
 			bool keepalive_due : 1;
-			bool sack_due : 1; // ACKs that report all that came out of order
+			bool sack_due : 1; // ACKs that report all out-of-order data
 			bool dsack_due : 1;
 			bool tail_probe_due : 1;
-			bool tail_probe_out : 1; // sent, and tail_end not acknowledged yet
+			bool tail_probe_out : 1; // sent, and tail_end is not acknowledged yet
 			bool in_recovery : 1;
-			bool has_scoreboard : 1; // the peer reported what came beyond a hole
+			bool has_scoreboard : 1; // the peer reported data beyond a hole
 			bool paused : 1; // the owner consumed less than it was given
-			bool shut : 1; // the owner will append no more: FIN follows the queue
+			bool shut : 1; // the owner appends nothing more: FIN follows the queue
 			bool fin_sent : 1; // at least once
 			bool fin_acked : 1;
-			bool fin_seen : 1; // the peer's FIN is at fin_seq, maybe beyond a hole
+			bool fin_seen : 1; // the peer's FIN is at fin_seq, perhaps beyond a hole
 			bool fin_received : 1; // everything up to the peer's FIN was received
 			bool eof_told : 1;
 			bool no_time_wait : 1; // the peer closed first
@@ -108,37 +109,38 @@ struct tcp_conn {
 	bool ts_on : 1;
 	bool sack_on : 1;
 	bool wscale_on : 1;
-	bool ack_due : 1; // ACK at the next flush, whatever else there is to send
+	bool ack_due : 1; // send an ACK at the next flush, even if nothing else is sent
 	bool delivering : 1; // in on_data
 	bool resume_asked : 1; // in on_data
-	bool cwnd_limited : 1; // cwnd was what held the last flush back
+	bool cwnd_limited : 1; // cwnd limited the last flush
 	bool timing : 1; // a round trip is being measured
-	bool tail_probe_next : 1; // the retransmission timer is to fire for a tail loss probe
+	// the next expiry of the retransmission timer is a tail loss probe
+	bool tail_probe_next : 1;
 	bool tail_probe_old : 1; // it repeated old data
 	bool passive : 1; // made by a listener
-	bool told : 1; // the owner knows that it is open
+	bool told : 1; // the owner has been told that it is open
 	bool syn_sent : 1; // at least once
-	uint8_t n_held; // calls that still use the control block: it is freed when the last returns
+	uint8_t n_held; // calls that still use the control block: the last one to return frees it
 	uint8_t n_unacked; // data segments since our last ACK
 	uint8_t snd_wscale : 4, rcv_wscale : 4;
 	uint8_t header_len; // of a segment with data: with timestamps, if they are on
 	uint16_t flow_sum; // tcp_csum_flow() of its addresses
 	uint16_t mss; // payload of a full segment, options accounted for
-	uint16_t our_mss; // as we offered it
+	uint16_t our_mss; // the one that we offered
 
 	uint32_t rcv_nxt;
-	uint32_t rcv_adv; // right edge of the window that we announced; never moves back
+	uint32_t rcv_adv; // right edge of the window announced; never moves back
 	uint32_t rcv_acked; // the last acknowledgement that we sent
 	uint32_t ts_recent;
 	uint32_t ts_offset; // of our own clock
 	// Sequence number of sendq's first byte = snd_una, once open.
 	uint32_t snd_una;
-	uint32_t snd_nxt; // next to send; falls back to snd_una at a timeout
+	uint32_t snd_nxt; // next to send; returns to snd_una at a timeout
 	uint32_t snd_max; // highest sent + 1
 	uint32_t snd_wnd, max_snd_wnd;
 	uint32_t snd_wl1, snd_wl2;
-	uint32_t high_rxt; // RFC 6675: up to here it was sent again in this recovery
-	uint32_t lost_below; // what lies before a reported block that begins below here is lost
+	uint32_t high_rxt; // RFC 6675: data up to here was sent again in this recovery
+	uint32_t lost_below; // data before a reported block that begins below here is lost
 	uint32_t recover; // RFC 6582: last byte sent when recovery began
 	struct tcp_cc cc;
 	uint32_t rtt_seq; // acknowledging this ends the measurement
@@ -146,27 +148,27 @@ struct tcp_conn {
 	void *user;
 	struct buf sendq;
 	struct buf_cursor cursor; // of snd_nxt in sendq
-	struct list_link dirty; // in stack->dirty while something is to be sent
+	struct list_link dirty; // in stack->dirty while something must be sent
 
 	uint64_t ts_recent_ns;
-	uint64_t heard_ns; // the peer's last segment
-	uint64_t progress_ns; // when outstanding data last moved
-	uint64_t sent_ns; // last data
+	uint64_t heard_ns; // when the peer's last segment arrived
+	uint64_t progress_ns; // when outstanding data was last acknowledged
+	uint64_t sent_ns; // when data was last sent
 	uint64_t rtt_start_ns;
 	uint64_t srtt_ns, rttvar_ns, rto_ns;
 	uint64_t user_timeout_ns;
 	uint64_t deadlines[TCP_N_TIMERS]; // 0 = not running
-	struct twheel_timer timer; // at the earliest deadline or before
+	struct twheel_timer timer; // set to the earliest deadline or before it
 
-	// Seldom used.
-	uint64_t challenge_ns; // no challenge ACK before
+	// Rarely used.
+	uint64_t challenge_ns; // when the next challenge ACK is allowed
 	uint64_t keepalive_ns; // 0 = off
-	struct buf recvq; // in order, not consumed yet: only while paused
-	struct tcp_range *ranges; // out of order, ascending, with holes between
+	struct buf recvq; // in order, not consumed yet; only while paused
+	struct tcp_range *ranges; // out-of-order data, ascending, with holes between
 	struct tcp_scoreboard *scoreboard; // while has_scoreboard
-	struct tcp_sack_block dsack; // what came twice (RFC 2883)
+	struct tcp_sack_block dsack; // data received twice (RFC 2883)
 	uint32_t range_stamp;
-	uint32_t rtx_mark; // snd_max when something was last sent again
+	uint32_t rtx_mark; // snd_max at the last retransmission
 	uint32_t tail_end; // end of the data that the tail probe repeated or sent
 	uint32_t fin_seq;
 	uint32_t iss, irs;
@@ -212,23 +214,23 @@ struct tcp_stack {
 	struct sip key; // sip_init() of the secret
 	struct tcp_conn **table; // owned; chains by hash
 	struct tcp_tw **tw_table; // owned
-	struct tcp_conn **recent; // owned; each place has one that is in the table, or NULL
+	struct tcp_conn **recent; // owned; each entry is a connection of the table, or NULL
 	uint64_t recent_key; // odd
 	unsigned recent_shift;
 	uint32_t table_mask, tw_mask;
 	struct list_link dirty;
 	struct list_link tw_order;
 	struct twheel_timer tw_timer;
-	struct twheel_timer again; // makes a next turn happen when a flush left something over
-	void (*expire)(struct twheel_timer *); // of each connection's timer
+	struct twheel_timer again; // causes another turn when a flush left work over
+	void (*expire)(struct twheel_timer *); // callback of each connection's timer
 	struct rand rand;
 	uint32_t next_port;
 	uint32_t n_conns, n_half_open;
-	uint64_t cookies_until_ns; // such ACKs are believed
+	uint64_t cookies_until_ns; // ACKs with a SYN cookie are accepted until then
 	uint8_t rcv_wscale;
 	struct tcp_listener listeners[TCP_MAX_LISTENERS];
-	unsigned n_listeners; // that were in use so far
-	struct tcp_listener *free_listeners; // of those
+	unsigned n_listeners; // listeners ever in use
+	struct tcp_listener *free_listeners; // of those, the unused ones
 	struct tcp_listener *listener_buckets[TCP_LISTENER_BUCKETS];
 	uint64_t counters[TCP_N_COUNTERS];
 };
@@ -239,7 +241,7 @@ struct tcp_seg {
 	uint32_t wnd; // as in the header
 	uint32_t len; // of data
 	uint8_t flags;
-	bool old; // a repetition: only what it acknowledges counts
+	bool old; // a repetition: only its acknowledgement counts
 	const uint8_t *data;
 	struct tcp_opts opts;
 };
@@ -279,19 +281,19 @@ static inline uint64_t tcp_now(const struct tcp_stack *s)
 	return twheel_now(s->wheel);
 }
 
-// The one algorithm of all connections, so that its calls are direct.
+// The one congestion control algorithm, known at compile time so that its calls are direct.
 static inline const struct tcp_cc_ops *tcp_cc_ops(void)
 {
 	return &tcp_cc_reno;
 }
 
-// Bytes of sendq that were sent since snd_una fell back or moved on.
+// Bytes of sendq sent since snd_una fell back or moved on.
 static inline uint32_t tcp_sent(const struct tcp_conn *c)
 {
 	return min_u32(c->snd_nxt - c->snd_una, (uint32_t)c->sendq.len);
 }
 
-// What is behind snd_una follows it: after 2 GiB it would lie ahead.
+// Keeps what is behind snd_una close to it: after 2 GiB it would compare as ahead.
 static inline void tcp_ack_trail(struct tcp_conn *c)
 {
 	if (seq_lt(c->lost_below, c->snd_una))
@@ -307,7 +309,7 @@ static inline uint32_t tcp_ts_now(const struct tcp_conn *c)
 	return (uint32_t)twheel_now_tick(c->stack->wheel) + c->ts_offset; // milliseconds
 }
 
-// It is freed no earlier than all who hold it let go.
+// The control block is freed only after every holder has released it.
 static inline void tcp_conn_hold(struct tcp_conn *c)
 {
 	c->n_held++;
@@ -320,7 +322,7 @@ static inline void tcp_conn_unhold(struct tcp_conn *c)
 		pool_put(&c->stack->conns, c);
 }
 
-// The next flush looks at it.
+// Marks it for the next flush.
 static inline void tcp_conn_mark_dirty(struct tcp_conn *c)
 {
 	if (!list_linked(&c->dirty))
@@ -335,17 +337,17 @@ static inline bool tcp_output_pending(const struct tcp_conn *c)
 }
 
 // conn.c: the life of a control block.
-// NULL = out of memory. In no table, no owner; iss is set, state and all other sequence numbers are
-// the caller's to set.
+// Returns NULL if out of memory. In no table, without an owner; iss is set, the caller sets state
+// and all other sequence numbers.
 struct tcp_conn *tcp_conn_new(struct tcp_stack *, const struct tcp_flow *, uint32_t hash);
-// Takes the peer's SYN: sequence number, window, and what its options agree to.
+// Takes sequence number and window of the peer's SYN, and what its options negotiate.
 void tcp_conn_take_syn(struct tcp_conn *, const struct tcp_seg *);
-// Ends it: the owner hears on_closed, if there is one.
+// Closes it and calls on_closed, if it has an owner.
 void tcp_conn_close(struct tcp_conn *, enum tcp_close_reason);
-// If both FINs are through and the owner has read everything: TIME_WAIT or nothing follows. To be
-// asked by whom ack.c or recv.c may have brought that about.
+// Moves it to TIME_WAIT or frees it, if both FINs are acknowledged and the owner has read
+// everything. Called wherever ack.c or recv.c may have caused that.
 void tcp_conn_finish_if_done(struct tcp_conn *);
-// Leaves the table and gives everything back, without a word to anyone.
+// Leaves the table and releases everything, without a callback.
 void tcp_conn_drop(struct tcp_conn *);
 void tcp_conn_refresh_mss(struct tcp_conn *);
 uint16_t tcp_flow_mss(const struct tcp_stack *, const struct tcp_flow *); // by the MTU
@@ -354,22 +356,23 @@ uint16_t tcp_flow_mss(const struct tcp_stack *, const struct tcp_flow *); // by 
 uint32_t tcp_flow_hash(const struct tcp_stack *, const struct tcp_flow *);
 bool tcp_flow_eq(const struct tcp_flow *, const struct tcp_flow *);
 struct tcp_conn *tcp_table_find(const struct tcp_stack *, const struct tcp_flow *, uint32_t hash);
-// The same for segments: where a connection was found lately comes first. *ret_hash is the flow's.
+// The same for segments: looks first among recently used connections. *ret_hash is the flow's.
 struct tcp_conn *tcp_conn_find(
 	const struct tcp_stack *, const struct tcp_flow *, uint32_t *ret_hash);
 void tcp_table_add(struct tcp_conn *);
 void tcp_table_remove(struct tcp_conn *);
-// Where a connection's numbers begin: halves of one hash, so that neither tells of the other.
+// Initial numbers of a connection: halves of one hash, so that neither reveals the other.
 struct tcp_start {
 	uint32_t isn; // RFC 6528
-	uint32_t ts_offset; // of our clock (RFC 7323 5.4); that of one flow stays the same
+	uint32_t ts_offset; // of our clock (RFC 7323 5.4); constant per flow
 };
 struct tcp_start tcp_start_of(const struct tcp_stack *, const struct tcp_flow *);
 uint32_t tcp_cookie_hash(
 	const struct tcp_stack *, const struct tcp_flow *, uint32_t peer_isn, uint32_t what);
-// Neither a connection nor a TIME_WAIT record has it; *ret_hash is its tcp_flow_hash().
+// True if neither a connection nor a TIME_WAIT record has the flow; *ret_hash is its
+// tcp_flow_hash().
 bool tcp_flow_is_free(const struct tcp_stack *, const struct tcp_flow *, uint32_t *ret_hash);
-// RFC 6056: sets the local port to one with which the flow is free. False = there is none.
+// RFC 6056: sets the local port to one for which the flow is free. False = there is none.
 bool tcp_pick_port(struct tcp_stack *, struct tcp_flow *, uint32_t *ret_hash);
 
 // listen.c
@@ -377,49 +380,52 @@ struct tcp_listener *tcp_listener_find(struct tcp_stack *, const struct ip_addr 
 // iss_floor: RFC 6191's lower bound of our sequence number, or NULL.
 void tcp_listener_syn(struct tcp_stack *, const struct tcp_flow *, uint32_t hash,
 	const struct tcp_seg *, const uint32_t *iss_floor);
-// An ACK to a listener, of no connection: true = it answers a cookie of ours and was taken.
+// An ACK to a listener that belongs to no connection: true = it carries a valid SYN cookie and was
+// accepted.
 bool tcp_listener_cookie(
 	struct tcp_stack *, const struct tcp_flow *, uint32_t hash, struct tcp_seg *);
-// The handshake of a passive connection completed. False = it is gone.
+// The handshake of a passive connection completed. False = the connection is closed.
 bool tcp_listener_accept(struct tcp_conn *);
 
 // input.c
 void tcp_conn_input(struct tcp_conn *, struct tcp_seg *);
 
-// ack.c: what the peer acknowledges. False = the connection is gone.
+// ack.c: handles acknowledgements. False = the connection is closed.
 bool tcp_ack_input(struct tcp_conn *, const struct tcp_seg *);
 // RFC 9293 3.10.7.4: SND.WND; wnd in bytes.
 void tcp_ack_window(struct tcp_conn *, uint32_t seq, uint32_t ack, uint32_t wnd);
 void tcp_ack_timeout(struct tcp_conn *); // the retransmission timer fired with data outstanding
-void tcp_ack_late(struct tcp_conn *); // time is up for what is missing before a reported block
+// the reordering timer fired: what is missing before a reported block is lost
+void tcp_ack_late(struct tcp_conn *);
 
 // recv.c: data and FIN of a segment that was trimmed to the window.
 void tcp_recv_input(struct tcp_conn *, const struct tcp_seg *);
-// Bytes at rcv_nxt, within the window, for an owner who was given all before them.
+// Delivers bytes at rcv_nxt, within the window, to an owner that has all bytes before them.
 void tcp_recv_in_order(struct tcp_conn *, const uint8_t *data, uint32_t len);
-// Gives the owner what was kept. False = it wants none, or is at it. The caller holds the
-// connection.
+// Delivers stored bytes to the owner. False = it takes none, or is inside on_data. The caller holds
+// the connection.
 bool tcp_recv_resume(struct tcp_conn *);
-uint32_t tcp_recv_edge(const struct tcp_conn *); // right edge of the window that we can offer
+uint32_t tcp_recv_edge(const struct tcp_conn *); // right edge of the window that we can offer now
 
 // ooo.c: bytes beyond a hole.
 bool tcp_ooo_insert(struct tcp_conn *, uint32_t seq, const uint8_t *data, uint32_t len);
-// Moves what became contiguous to recvq and advances rcv_nxt.
+// Moves data that became contiguous to recvq and advances rcv_nxt.
 void tcp_ooo_pull(struct tcp_conn *);
 void tcp_ooo_clear(struct tcp_conn *);
-// What to report, the latest first (RFC 2018 4); returns how many. They count as reported then.
+// Chooses the blocks to report, the latest first (RFC 2018 4), and marks them reported; returns how
+// many.
 unsigned tcp_ooo_blocks(struct tcp_conn *, struct tcp_sack_block *ret, unsigned max);
 bool tcp_ooo_unreported(const struct tcp_conn *);
 
-// sack.c: what the peer reported, and what follows from it (RFC 6675).
+// sack.c: the peer's SACK reports and what follows from them (RFC 6675).
 bool tcp_sack_update(struct tcp_conn *, const struct tcp_opts *); // true = something new
 void tcp_sack_acked(struct tcp_conn *); // snd_una moved
 void tcp_sack_clear(struct tcp_conn *);
 bool tcp_sack_oldest_lost(const struct tcp_conn *);
 bool tcp_sack_has(const struct tcp_conn *, uint32_t seq);
-uint32_t tcp_sack_pipe(const struct tcp_conn *); // bytes that are still in the network
+uint32_t tcp_sack_pipe(const struct tcp_conn *); // bytes still in the network
 uint32_t tcp_sack_below(const struct tcp_conn *, uint32_t seq); // bytes reported below seq
-// The next piece to send again: above high_rxt, below a reported block. False = none.
+// Finds the next piece to send again: above high_rxt, below a reported block. False = none.
 bool tcp_sack_next(const struct tcp_conn *, bool lost_only, uint32_t *ret_seq, uint32_t *ret_len);
 // First byte at or above seq that the peer does not have; *ret_len bytes until one that it has.
 uint32_t tcp_sack_gap(const struct tcp_conn *, uint32_t seq, uint32_t *ret_len);
@@ -427,8 +433,8 @@ uint32_t tcp_sack_gap(const struct tcp_conn *, uint32_t seq, uint32_t *ret_len);
 // output.c
 enum tcp_output_result {
 	TCP_OUTPUT_DONE,
-	TCP_OUTPUT_MORE, // the burst is over, something is left
-	TCP_OUTPUT_BLOCKED, // no buffer came, something is left
+	TCP_OUTPUT_MORE, // the burst limit is reached, something is left
+	TCP_OUTPUT_BLOCKED, // no buffer, something is left
 };
 enum tcp_output_result tcp_output(struct tcp_conn *);
 // Segments without a connection. A RST in answer to a segment (RFC 9293 3.10.7.1):
@@ -436,12 +442,13 @@ void tcp_output_rst_reply(struct tcp_stack *, const struct tcp_flow *, const str
 void tcp_output_rst(struct tcp_conn *);
 void tcp_output_raw(struct tcp_stack *, const struct tcp_flow *, const struct tcp_seg *);
 
-// fast_path.c: the fast path, which does what the slow path would. False = it must be the slow
-// path, and nothing was done.
+// fast_path.c: the fast path, with the same result as the slow path. False = nothing was done, and
+// the caller must take the slow path.
 bool tcp_fast_path_input(
 	struct tcp_conn *, const uint8_t *segment, size_t len); // a header at least
 bool tcp_fast_path_output(struct tcp_conn *, enum tcp_output_result *ret); // for tcp_output()
-// len > 0 bytes from snd_nxt on, on a plain connection with snd_nxt = snd_max. False = no buffer.
+// Sends len > 0 bytes from snd_nxt, on a plain connection with snd_nxt = snd_max. False = no
+// buffer.
 bool tcp_fast_path_send(struct tcp_conn *, uint32_t len);
 
 // timer.c
@@ -450,16 +457,17 @@ void tcp_timer_stop(struct tcp_conn *, enum tcp_timer);
 void tcp_rtx_start(struct tcp_conn *); // from now
 bool tcp_may_probe_tail(const struct tcp_conn *);
 void tcp_rtt_sample(struct tcp_conn *, uint64_t rtt_ns);
-// By the timestamp that the segment echoes (RFC 7323 4). False = it has none that makes sense.
+// Measures by the timestamp that the segment echoes (RFC 7323 4). False = it has no plausible one.
 bool tcp_rtt_sample_echo(struct tcp_conn *, const struct tcp_seg *);
 
-// expire.c: what follows when a connection's deadlines pass.
+// expire.c: handles a connection's expired deadlines.
 void tcp_expire_fire(struct twheel_timer *);
 
 // timewait.c
 void tcp_tw_add(struct tcp_conn *);
 struct tcp_tw *tcp_tw_find(const struct tcp_stack *, const struct tcp_flow *, uint32_t hash);
-// True = the segment opens a new connection in its place (which is gone); *ret_iss_floor is set.
+// True = the segment opens a new connection in place of this record, which is freed; *ret_iss_floor
+// is set.
 bool tcp_tw_input(
 	struct tcp_stack *, struct tcp_tw *, const struct tcp_seg *, uint32_t *ret_iss_floor);
 void tcp_tw_fire(struct twheel_timer *);

@@ -16,7 +16,7 @@ struct tcp_header {
 	uint8_t offset; // high four bits: header length in words
 	uint8_t flags;
 	uint8_t window[2];
-	uint8_t checksum[2]; // as tcp_csum_segment() gives it
+	uint8_t checksum[2]; // from tcp_csum_segment()
 	uint8_t urgent[2];
 };
 
