@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many requests a cluster has in flight, over all workers, and whether one more may start (gRFC
-// A32; A32-I05 to A32-I09, MC-14). One counter for each pair of cluster and EDS service
-// name, shared by all who use that pair; the limit is the caller's, so that another one acts at
-// once and touches nobody who is in.
+// Circuit breaker: how many requests a cluster has in flight, over all workers, and whether one
+// more may start (gRFC A32; A32-I05 to A32-I09, MC-14). One counter per pair of cluster and EDS
+// service name, shared by all its users. The caller passes the limit, so that a new limit applies
+// at once and requests that have entered stay.
 // Thread: enter/leave on workers; the rest on ctrl.
 #pragma once
 
@@ -10,32 +10,34 @@
 #include <stdint.h>
 
 struct lb_breaker {
-	// A line that several workers write to, for each request unless they keep places ready
-	// (lb/pick/quota_cache.h), which count; what else lies in it is ctrl's, which touches it
-	// for updates and snapshots only.
+	// Several workers write to this cache line for each request, unless they keep places in
+	// their caches (lb/pick/quota_cache.h); cached places count as in flight. The other fields
+	// in the line are ctrl's, which touches them only for updates and snapshots.
 	uint32_t in_flight; // w: workers (atomic), r: any
 };
 
-struct lb_breakers; // of the process
+struct lb_breakers; // All breakers of the process.
 
-struct lb_breakers *lb_breakers_new(void); // NULL = out of memory
-void lb_breakers_free(struct lb_breakers *); // workers stopped, all put; NULL is fine
-// Finds or makes it, counted. NULL = out of memory.
+struct lb_breakers *lb_breakers_new(void); // Returns NULL if out of memory.
+// after all workers stopped and all are put; NULL is fine
+void lb_breakers_free(struct lb_breakers *);
+// Finds or makes it, counted. Returns NULL if out of memory.
 struct lb_breaker *lb_breakers_get(
 	struct lb_breakers *, const char *cluster, const char *eds_service_name);
 struct lb_breaker *lb_breaker_get_again(struct lb_breaker *);
-// The last put leaves it to requests that are still in: they are counted on if the pair is used
-// again before they end (A32-I07). No snapshot that a worker may read has it any more. NULL is
-// fine.
+// Drops a reference. After the last one the breaker lives on until its requests end; if the pair is
+// used again before, they still count (A32-I07). No snapshot that a worker may read refers to it
+// any more. NULL is fine.
 void lb_breaker_put(struct lb_breaker *);
-uint32_t lb_breakers_count(const struct lb_breakers *); // those with requests included
+uint32_t lb_breakers_count(const struct lb_breakers *); // including those that only requests hold
 
-// True = the request is in, until leave(). Never lets in more than the limit. A worker about to be
-// refused holds one place for an instant, so that others may be refused up to one place a worker
-// early; all of the limit is there for one worker alone.
+// Returns true if the request may start; it then counts until leave(). Never admits more than the
+// limit. A worker about to be refused holds one place for an instant, so that others may be refused
+// up to one place per worker early; a single worker can use the whole limit.
 static inline bool lb_breaker_enter(struct lb_breaker *b, uint32_t limit)
 {
-	// A look first: refusing, which may be all that happens, then leaves the line shared.
+	// Load first: a refusal, perhaps the only outcome for a while, then leaves the cache line
+	// shared.
 	if (__atomic_load_n(&b->in_flight, __ATOMIC_RELAXED) >= limit)
 		return false;
 	if (__atomic_fetch_add(&b->in_flight, 1, __ATOMIC_RELAXED) < limit)
@@ -44,10 +46,11 @@ static inline bool lb_breaker_enter(struct lb_breaker *b, uint32_t limit)
 	return false;
 }
 
-// Exactly once for each that got in, however it ended (A32-I09).
+// Call exactly once for each admitted request, however it ended (A32-I09).
 static inline void lb_breaker_leave(struct lb_breaker *b)
 {
-	// Pairs with the acquire before it is freed: this was the worker's last touch.
+	// Release: pairs with the acquire before the breaker is freed; this is the worker's last
+	// access.
 	__atomic_fetch_sub(&b->in_flight, 1, __ATOMIC_RELEASE);
 }
 

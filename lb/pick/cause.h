@@ -5,24 +5,25 @@
 #pragma once
 
 enum lb_cause {
-	LB_CAUSE_OK, // the backend's own complete answer, whatever its status
+	LB_CAUSE_OK, // the backend's complete answer, whatever its status
 	LB_CAUSE_NO_ROUTE, // NR: no virtual host or no route
 	LB_CAUSE_NO_ACTION, // NA: the route's action is unsupported (A28-V04)
 	LB_CAUSE_NO_CONFIG, // NC: no usable configuration for this frontend, or no such cluster
-	LB_CAUSE_NO_HEALTHY, // UH: cluster without a usable endpoint; none can be connected to, too
+	LB_CAUSE_NO_HEALTHY, // UH: the cluster has no usable endpoint, or none can be connected to
 	LB_CAUSE_UPSTREAM_RESET, // UR: the backend reset the stream
-	LB_CAUSE_UPSTREAM_LOST, // UC: the backend's connection went away
+	LB_CAUSE_UPSTREAM_LOST, // UC: the backend's connection was lost
 	LB_CAUSE_UPSTREAM_PROTOCOL, // UPE: the backend broke the protocol
 	LB_CAUSE_UPSTREAM_TOO_LARGE, // UTL: its response header or trailers are above our limits
-	LB_CAUSE_OVERFLOW, // UO: the limit on queued requests, or the cluster's on live ones
+	// UO: the limit on queued requests, or the cluster's limit on requests in flight
+	LB_CAUSE_OVERFLOW,
 	LB_CAUSE_OVER_SHARE, // OS: the client, or its source, has its share of a limit already
-	LB_CAUSE_DROPPED, // DO: dropped as the endpoints' configuration asks (A27-I01)
+	LB_CAUSE_DROPPED, // DO: dropped by the endpoints' configuration (A27-I01)
 	LB_CAUSE_TIMEOUT, // UT: a deadline passed
-	LB_CAUSE_OVERLOAD, // OM: our own pools, live requests among them, were exhausted
+	LB_CAUSE_OVERLOAD, // OM: our own pools, that of requests included, were exhausted
 	LB_CAUSE_CLIENT_RESET, // DR: the client reset the stream
-	LB_CAUSE_CLIENT_LOST, // DC: the client's connection went away
+	LB_CAUSE_CLIENT_LOST, // DC: the client's connection was lost
 	LB_CAUSE_CLIENT_PROTOCOL, // DPE: malformed request
-	LB_CAUSE_FAULT, // FI: aborted as the configuration asked (FI-02)
+	LB_CAUSE_FAULT, // FI: aborted by a configured fault (FI-02)
 	LB_N_CAUSES,
 };
 
@@ -32,5 +33,5 @@ struct lb_cause_info {
 	int grpc_status; // of a local reply
 	int http_status; // of a local reply to plain HTTP
 };
-// Static; CHECKs that the cause is in range.
+// Static. CHECKs that the cause is in range.
 const struct lb_cause_info *lb_cause_info(enum lb_cause);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What EDS says of a leaf's endpoints, in columns: immutable and counted, so that the resource that
-// was decoded, the leaf that balances, and the maps that sessions are looked up in have it in
-// common. Which members the endpoints become is lb/leaf/leaf_layout.h's.
-// Thread: made and counted by ctrl; read on workers, which reach it by what counts it.
+// A leaf's endpoints as EDS describes them, stored in columns: immutable and counted, shared by the
+// decoded resource, the leaf that balances, and the maps of session affinity. lb/leaf/leaf_layout.h
+// turns endpoints into members.
+// Thread: made and counted by ctrl; read on workers through the objects that count it.
 #pragma once
 
 #include "lb/base/arena.h"
@@ -17,12 +17,12 @@ enum lb_leaf_health {
 	LB_LEAF_DRAINING = 3,
 	LB_LEAF_TIMEOUT = 4,
 	LB_LEAF_DEGRADED = 5,
-	LB_LEAF_OTHER = 6, // a number that none of the above has
+	LB_LEAF_OTHER = 6, // any other number
 };
 
-// What it is made of; borrowed for the call.
+// Input to lb_leaf_endpoints_new(); borrowed for the call.
 struct lb_leaf_endpoint {
-	const struct ip_port *addresses; // in the order of EDS
+	const struct ip_port *addresses; // in EDS order
 	uint32_t n_addresses; // >= 1
 	uint32_t weight; // >= 1
 	enum lb_leaf_health health;
@@ -40,8 +40,8 @@ struct lb_leaf_priority {
 	uint32_t n_localities;
 };
 
-// Where a locality's endpoints are. They are in the order of EDS, but that those that drain come
-// behind those that serve (A55-O03), and the unused ones of all localities behind everybody else.
+// The place of a locality's endpoints. They are in EDS order, except that draining ones come after
+// serving ones (A55-O03), and the unused ones of all localities after all others.
 struct lb_leaf_span {
 	struct str name;
 	uint32_t weight;
@@ -52,22 +52,23 @@ struct lb_leaf_span {
 struct lb_leaf_endpoints {
 	uint32_t n_refs; // ctrl only
 	uint32_t n; // endpoints that take part
-	uint32_t n_all; // and the unused ones behind them
+	uint32_t n_all; // including the unused ones, which come last
 	uint32_t n_addresses;
 	uint32_t n_priorities;
 	uint32_t n_spans;
-	// Behind it, and so is all below but texts.
-	struct lb_leaf_span *spans; // by priority, as EDS has them
-	uint32_t *weights; // [n_all]; NULL = they all are 1
-	uint32_t *firsts; // [n_all + 1], each one's first address; NULL = they have one each
+	// Everything below except texts lies in the same block.
+	struct lb_leaf_span *spans; // by priority, in EDS order
+	uint32_t *weights; // [n_all]; NULL = all are 1
+	// [n_all + 1], index of the first address of each; NULL = one address each
+	uint32_t *firsts;
 	struct ip_port *addresses; // endpoint by endpoint
 	uint8_t *health; // [n_all]
-	const char **hostnames; // [n_all], "" = none; NULL = nobody has one
+	const char **hostnames; // [n_all], "" = none; NULL = all have none
 	const char **hash_keys; // [n_all], likewise
 	struct lb_address_index index; // of all addresses
-	struct lb_arena arena; // of these texts
+	struct lb_arena arena; // holds the texts above
 };
-// [n_priorities], of their spans: behind these.
+// [n_priorities], counts of spans; after the spans.
 static inline const uint32_t *lb_leaf_endpoints_ends(const struct lb_leaf_endpoints *l)
 {
 	return (const uint32_t *)(l->spans + l->n_spans);
@@ -77,18 +78,18 @@ static inline uint32_t lb_leaf_endpoints_weight(const struct lb_leaf_endpoints *
 	return l->weights ? l->weights[i] : 1;
 }
 
-// Count 1. *ret_second is the first address that has an equal one before it, which is the one that
-// is found; NULL = all differ. NULL = out of memory.
+// Count 1. *ret_second: the first address equal to an earlier one (lookups find the earlier one);
+// NULL = all differ. Returns NULL if out of memory.
 struct lb_leaf_endpoints *lb_leaf_endpoints_new(
 	const struct lb_leaf_priority *, uint32_t n, const struct ip_port **ret_second);
 struct lb_leaf_endpoints *lb_leaf_endpoints_get(struct lb_leaf_endpoints *);
 void lb_leaf_endpoints_put(struct lb_leaf_endpoints *); // NULL is fine
 
-// Whose this address is, a number below n_addresses.
+// Which endpoint this address belongs to; the number is below n_addresses.
 uint32_t lb_leaf_endpoints_owner(const struct lb_leaf_endpoints *, uint32_t address);
-// Who of all has the address; UINT32_MAX = nobody.
+// Which endpoint has the address; UINT32_MAX = none.
 uint32_t lb_leaf_endpoints_find(const struct lb_leaf_endpoints *, const struct ip_port *);
-// The same endpoints take part in the same order, each with its addresses in the same order.
+// True if the same endpoints take part in the same order, each with the same addresses in order.
 bool lb_leaf_endpoints_same_addresses(
 	const struct lb_leaf_endpoints *, const struct lb_leaf_endpoints *);
 
@@ -103,7 +104,7 @@ static inline struct str lb_leaf_endpoints_hostname(const struct lb_leaf_endpoin
 {
 	return l->hostnames ? str_from(l->hostnames[i]) : STR("");
 }
-// As one of those that it was made of; borrowed.
+// One endpoint in the input form; borrowed.
 static inline struct lb_leaf_endpoint lb_leaf_endpoints_at(
 	const struct lb_leaf_endpoints *l, uint32_t i)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of the dense id spaces that per-worker arrays are indexed by. A configuration beyond them
-// is refused with an error that names the limit.
+// Sizes of the dense id spaces that index per-worker arrays. A configuration that exceeds one is
+// rejected with an error that names the limit.
 // Thread: any.
 #pragma once
 

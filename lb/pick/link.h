@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the control thread and one worker meet, besides the snapshot slot: two rings and a block of
-// counters. Neither waits for the other.
+// The channel between the control thread and one worker, besides the snapshot slot: two rings and a
+// block of counters. Neither side waits for the other.
 // Thread: as tagged.
 #pragma once
 
@@ -15,36 +15,37 @@
 
 // ctrl → worker
 enum lb_command_kind {
-	LB_COMMAND_CONNECT, // endpoint: make sure of one connection; answer CONNECTED or FAILED,
-	// once
-	LB_COMMAND_RELEASE, // endpoint: finish its streams, close its connections, answer RELEASED
-	// exactly once, also when there is nothing to close, and when a later CONNECT keeps what
-	// is left (then RELEASED comes before CONNECTED; UPD-03)
-	LB_COMMAND_DRAIN, // GOAWAY to all clients, take no new connections; deadline_ns; answer
-	// DRAINED
+	LB_COMMAND_CONNECT, // endpoint: ensure one connection; answer CONNECTED or FAILED once
+	// endpoint: finish its streams, close its connections, answer RELEASED exactly once, even
+	// if there is nothing to close, or if a later CONNECT keeps what is left (RELEASED then
+	// comes before CONNECTED; UPD-03)
+	LB_COMMAND_RELEASE,
+	// GOAWAY to all clients, accept no new connections; deadline_ns; answer DRAINED
+	LB_COMMAND_DRAIN,
 };
 struct lb_command {
 	enum lb_command_kind kind;
 	struct lb_endpoint *endpoint; // CONNECT, RELEASE
-	uint64_t deadline_ns; // DRAIN: monotonic; streams still open then are cut
+	uint64_t deadline_ns; // DRAIN: monotonic; streams still open then are reset
 };
 
 // worker → ctrl
 enum lb_event_kind {
-	LB_EVENT_CONNECTED, // SETTINGS arrived on the first connection to the endpoint
-	LB_EVENT_FAILED, // the attempt asked for ended without one
-	LB_EVENT_LOST, // the last connection to the endpoint is gone (or took GOAWAY)
-	// The same of one that was of no use: it answered nothing, and did not last
+	LB_EVENT_CONNECTED, // the first connection to the endpoint received SETTINGS
+	LB_EVENT_FAILED, // the attempt for CONNECT failed
+	LB_EVENT_LOST, // the last connection to the endpoint is lost (or got GOAWAY)
+	// The same for a short-lived connection: it answered nothing and ended within
 	// LB_SHORT_LIVED_NS. A backend that accepts and hangs up must not be tried again at once.
 	LB_EVENT_SHORT_LIVED,
 	LB_EVENT_RELEASED,
 	LB_EVENT_DRAINED,
 	// A request waits for this IDLE member: connect it (lb_pick.connect_request,
-	// LB_AFFINITY_CONNECT). Once a member and snapshot.
+	// LB_AFFINITY_CONNECT). Once per member and snapshot.
 	LB_EVENT_CONNECT_REQUEST,
-	LB_EVENT_ORCA, // the newest of the member's reports of the last while
+	LB_EVENT_ORCA, // the newest of the member's load reports in a period
 	LB_EVENT_METRIC, // one value of one request, for load reports (LR-10)
-	LB_EVENT_NEIGHBOR, // a host that was not known on a link is there, or says so anew
+	// a neighbor that was unknown on a link was seen, or announced itself again
+	LB_EVENT_NEIGHBOR,
 };
 struct lb_event {
 	enum lb_event_kind kind;
@@ -59,19 +60,19 @@ struct lb_event {
 		struct lb_orca_report orca;
 		struct {
 			double value;
-			uint32_t list; // lb_metrics.list of those that were wanted
-			uint32_t index; // in it, or LB_METRIC_NONE: by name
-			// As the backend calls it. 0 ends it; a longer one is not sent, a cut one
-			// would be another.
+			uint32_t list; // lb_metrics.list that the index refers to
+			uint32_t index; // in the list, or LB_METRIC_NONE: by name
+			// The backend's name for it, ended by 0. Longer names are not sent: cut
+			// ones could be mistaken.
 			char name[48];
 		} metric;
 	};
 };
 
-// Requests of one cluster on one worker. started = sum of ended[] + active, always.
+// Requests of one cluster on one worker. Invariant: started = sum of ended[] + active.
 struct lb_cluster_counters {
 	uint64_t started;
-	uint64_t active; // gauge: holds the cluster alive (A31-C02)
+	uint64_t active; // gauge: keeps the cluster alive (A31-C02)
 	uint64_t queued; // gauge: waiting for a backend, a delay or a retry's backoff
 	uint64_t ended[LB_N_CAUSES];
 };
@@ -81,15 +82,15 @@ struct lb_endpoint_counters {
 	uint64_t connections; // gauge
 };
 
-// Requests that were sent to one member of a leaf's. issued - ok - failed - unjudged are in flight.
+// Requests sent to one member of a leaf. In flight: issued - ok - failed - unjudged.
 struct lb_member_counters {
 	uint64_t issued;
-	uint64_t ok, failed; // as outlier detection tells them apart (A50-E05)
-	uint64_t unjudged; // ended by what is none of the backend's doing
-	uint64_t used_ns; // when one of a session was last sent to it (A75-O12); 0 = never
+	uint64_t ok, failed; // as outlier detection distinguishes them (A50-E05)
+	uint64_t unjudged; // ended for reasons other than the backend
+	uint64_t used_ns; // when a session's request was last sent to it (A75-O12); 0 = never
 };
-// Of a locality or, issued alone, of a category of drops (A27-I10). Grow for ever: a reader keeps
-// what it has read.
+// Load counters of a locality or, issued alone, of a category of drops (A27-I10). They only grow: a
+// reader remembers the values it has read.
 struct lb_load_counters {
 	uint64_t issued, ok, failed;
 };
@@ -99,18 +100,18 @@ struct lb_load_counters {
 
 struct lb_worker_counters {
 	uint64_t turns; // of the poll loop
-	uint64_t empty_turns; // that found nothing to do
-	uint64_t busy_ns; // time of turns that did something
+	uint64_t empty_turns; // turns that found nothing to do
+	uint64_t busy_ns; // time of turns that found work
 	uint64_t idle_ns; // time of empty turns and of sleeping
 	uint64_t longest_turn_ns;
-	uint64_t long_turns; // of more than LB_LONG_TURN_NS
-	uint64_t snapshot_version; // adopted
-	uint64_t beat_ns; // clock of the last turn
+	uint64_t long_turns; // turns of more than LB_LONG_TURN_NS
+	uint64_t snapshot_version; // the version in use
+	uint64_t beat_ns; // time of the last turn
 	uint64_t requests;
-	uint64_t ended[LB_N_CAUSES]; // of all requests, those without a cluster too
+	uint64_t ended[LB_N_CAUSES]; // all requests, including those without a cluster
 	uint64_t client_connections; // gauge
 	uint64_t frontend_requests[LB_MAX_FRONTENDS];
-	uint64_t frontend_connections[LB_MAX_FRONTENDS]; // accepted in all
+	uint64_t frontend_connections[LB_MAX_FRONTENDS]; // total connections accepted
 };
 
 #define LB_LINK_MAX_GROUPS 16
@@ -119,30 +120,30 @@ struct lb_counter_group {
 	struct counter_set set;
 };
 
-// What all workers have in common. Each request reads the first line.
+// What all workers share. Each request reads the first cache line.
 struct lb_shared {
-	// [LB_MAX_MEMBERS] requests in flight of members whose picks count them (MC-12); w: workers
-	// (relaxed).
+	// [LB_MAX_MEMBERS] requests in flight, for members whose picks compare them (MC-12); w:
+	// workers (relaxed).
 	uint32_t *active;
-	// [LB_MAX_MEMBERS] which load counters the member's requests go to besides; 0 = none. A
-	// request keeps the one with which it was sent. w: ctrl (relaxed), r: workers.
+	// [LB_MAX_MEMBERS] load counters of the member's locality; 0 = none. A request keeps the
+	// value it was sent with. w: ctrl (relaxed), r: workers.
 	uint32_t *loads;
-	// The gauge of FI-08; w: workers (relaxed), only when a fault hits.
+	// The gauge of FI-08; w: workers (relaxed), only when a fault is injected.
 	_Alignas(64) uint32_t active_faults;
 };
 struct lb_shared *lb_shared_new(void); // NULL = out of memory
 void lb_shared_free(struct lb_shared *); // NULL is fine
 
 struct lb_link {
-	uint32_t worker; // number of the worker, from 0
-	int core; // it is pinned to
+	uint32_t worker; // the worker's number, from 0
+	int core; // the core that it is pinned to
 	struct spsc commands; // w: ctrl, r: worker
 	struct spsc events; // w: worker, r: ctrl
 	struct lb_worker_counters counters; // w: worker (relaxed), r: ctrl
 	struct lb_cluster_counters *clusters; // [LB_MAX_CLUSTERS] w: worker (relaxed), r: ctrl
 	struct lb_endpoint_counters *endpoints; // [LB_MAX_ENDPOINTS] w: worker (relaxed), r: ctrl
 	struct lb_member_counters *members; // [LB_MAX_MEMBERS] w: worker (relaxed), r: ctrl
-	struct lb_load_counters *loads; // [LB_MAX_LOADS] likewise; 0 is nobody's
+	struct lb_load_counters *loads; // [LB_MAX_LOADS] likewise; 0 is unused
 	struct lb_shared *shared; // borrowed
 	// Filled before the worker starts, constant afterwards: each module's own counters, by
 	// name.
@@ -151,14 +152,14 @@ struct lb_link {
 	struct pool_list pools; // likewise
 };
 
-// Room of the rings. A writer that finds its ring full keeps the item and tries again in its next
-// turn: neither commands nor events may be lost, but for METRIC and NEIGHBOR, which are written
-// only while more than half of the ring is free: whatever hosts say, the others have room.
+// Capacity of the rings. A writer that finds its ring full keeps the item and tries again in its
+// next turn: no command or event may be lost, except METRIC and NEIGHBOR, which are written only
+// while more than half of the ring is free, so that they never displace the others.
 #define LB_LINK_COMMANDS 16384
 #define LB_LINK_EVENTS 16384
 
-// What they share outlives it. NULL = out of memory.
+// shared is borrowed and outlives the link. Returns NULL if out of memory.
 struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *);
-void lb_link_free(struct lb_link *); // worker stopped; NULL is fine
-// Before the worker starts; CHECKs the bound.
+void lb_link_free(struct lb_link *); // after the worker stopped; NULL is fine
+// Call before the worker starts. CHECKs the bound.
 void lb_link_add_group(struct lb_link *, const char *name, struct counter_set);

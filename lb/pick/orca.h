@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backends say of their load, turned into weights (gRFC A58; A58-01, A58-03): the
-// last report of each member, and since when there are some. Not who gets the reports.
+// Weights from backends' load reports (gRFC A58; A58-01, A58-03): the last report of each member,
+// and when its reports began. It does not decide who gets the reports.
 // Thread: ctrl. Time is passed in.
 #pragma once
 
@@ -10,32 +10,32 @@
 struct lb_orca_table; // by lb_member_id
 
 struct lb_orca_report {
-	double qps, eps; // requests and failures a second
+	double qps, eps; // requests and failures per second
 	double application_utilization, cpu_utilization;
 };
 
-struct lb_orca_conf { // a policy's
+struct lb_orca_conf { // configuration of a policy
 	double error_penalty; // >= 0
 	uint64_t blackout_ns, expiration_ns;
 };
 
 struct lb_orca_table *lb_orca_table_new(void); // NULL = out of memory
 void lb_orca_table_free(struct lb_orca_table *); // NULL is fine
-// A report came. False = it says nothing and is ignored, or there is no memory for it.
+// Stores a report. Returns false if the report contains nothing usable, or if out of memory.
 bool lb_orca_report(
 	struct lb_orca_table *, uint32_t member, const struct lb_orca_report *, uint64_t now_ns);
-// The weight to use now; 0 = none is usable: never reported, blacked out, expired.
+// The weight to use now; 0 = none: never reported, blackout period, or expired.
 double lb_orca_weight(
 	struct lb_orca_table *, uint32_t member, const struct lb_orca_conf *, uint64_t now_ns);
-// The same for operators: asking changes nothing.
+// The same for display; changes nothing.
 enum lb_orca_standing {
-	LB_ORCA_NONE, // never reported, or nothing that makes a weight
+	LB_ORCA_NONE, // never reported, or reported nothing that gives a weight
 	LB_ORCA_BLACKOUT,
 	LB_ORCA_EXPIRED,
 	LB_ORCA_WEIGHT,
 };
 enum lb_orca_standing lb_orca_look(const struct lb_orca_table *, uint32_t member,
 	const struct lb_orca_conf *, uint64_t now_ns, double *ret_weight); // 0 unless WEIGHT
-// The member is READY again: blackout starts anew with its next report.
+// The member is READY again: the blackout period restarts with its next report.
 void lb_orca_restart(struct lb_orca_table *, uint32_t member);
-void lb_orca_forget(struct lb_orca_table *, uint32_t member); // its id may go to another
+void lb_orca_forget(struct lb_orca_table *, uint32_t member); // call before its id is reused
