@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policies of a leaf's priorities: one child of lb/policy/priority.h each, in whose place one
-// kind of policy follows another. They are told what the members' layout says.
+// The policies of a leaf's priorities: each is a child of lb/policy/priority.h, in a place where a
+// policy of one kind can replace another. They get their configuration from the layout.
 // Thread: ctrl.
 #pragma once
 
@@ -9,12 +9,11 @@
 struct lb_leaf_members;
 struct lb_priority;
 
-// Whom they tell.
+// The leaf, to which they report.
 struct lb_leaf_children_parent {
-	// New state and picker; the reference moves to the parent.
+	// New state and picker; the parent takes over the reference.
 	void (*publish)(void *ctx, enum lb_state, struct lb_picker *);
-	// A policy took another's place, or ended: some members may be nobody's any more, from the
-	// next tick on.
+	// A policy was replaced or freed: from the next tick on, members may have no user.
 	void (*on_replace)(void *ctx);
 	void *ctx;
 };
@@ -24,17 +23,19 @@ struct lb_leaf_children {
 	struct lb_leaf_children_parent parent;
 	struct lb_priority *priority; // owned
 	struct lb_node_env env; // of the policies
-	bool is_updating; // the leaf's: who comes and goes is listed when the update is whole
-	bool ignores_reresolution; // the leaf's: it came of EDS (A56-P14, A74-C06)
+	bool is_updating; // set by the leaf: members are listed when the update is complete
+	// set by the leaf: its endpoints come from EDS (A56-P14, A74-C06)
+	bool ignores_reresolution;
 };
 
-// Borrows the name too. False = out of memory; it may be finished all the same.
+// Borrows the name, too. False = out of memory; call fini anyway.
 [[nodiscard]] bool lb_leaf_children_init(struct lb_leaf_children *, struct lb_leaf_members *,
 	const char *cluster, struct lb_leaf_children_parent);
 void lb_leaf_children_fini(struct lb_leaf_children *);
-// Gives them the layout. 0, or -ENOMEM: as before, but for those that already took theirs.
+// Gives them the layout. Returns 0, or -ENOMEM with nothing changed except children that had
+// already taken theirs.
 [[nodiscard]] int lb_leaf_children_update(struct lb_leaf_children *);
-// As lb_leaf_layout_new's exists(); ctx is the children.
+// The exists() of lb_leaf_layout_new(); ctx is the children.
 bool lb_leaf_children_exists(void *ctx, uint32_t number);
-// Marks members that a policy uses, for lb_affinity_list.uses (A55-O03).
+// Marks the members that a policy uses, for lb_affinity_list.uses (A55-O03).
 void lb_leaf_children_mark(const struct lb_leaf_children *, uint8_t *uses);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a leaf's layer (lb/pick/leaf_picker.h) that its updates bring, gRPC's
-// xds_cluster_impl: drops, the limit of requests, what counts loads.
+// The part of a leaf's layer (lb/pick/leaf_picker.h) that its updates configure, like gRPC's
+// xds_cluster_impl: drops, circuit breaker, load counters.
 // Thread: ctrl.
 #pragma once
 
@@ -9,9 +9,10 @@ struct lb_dump;
 struct lb_leaf_config;
 struct lb_leaf_layer;
 
-// Of the leaf that the layer before is of; drops and breaker of before serve on if they are the
-// same. Counts what it names. 0, or -ENOMEM: nothing is counted.
+// `before` is the leaf's layer so far; its drops and breaker stay if they are equal. Counts
+// references to what it names. Returns 0, or -ENOMEM with nothing counted.
 [[nodiscard]] int lb_leaf_layer_init(struct lb_leaf_layer *, const struct lb_leaf_layer *before,
 	struct lb_breakers *, const struct lb_leaf_config *);
 void lb_leaf_layer_fini(struct lb_leaf_layer *); // all zero is fine
-void lb_leaf_layer_dump(const struct lb_leaf_layer *, struct lb_dump *); // stays entered
+// leaves the dump's node entered
+void lb_leaf_layer_dump(const struct lb_leaf_layer *, struct lb_dump *);

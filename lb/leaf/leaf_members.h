@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A leaf's members over all its updates: one for each endpoint of the newest list, those that are
-// leaving, and those that policies made for themselves (pick_first). The same addresses are the
-// same member. Those that are down take turns to connect.
+// A leaf's members over all its updates: one per endpoint of the newest list, the leaving ones, and
+// those that policies made for themselves (pick_first). The same addresses give the same member.
+// Members that are down take turns to connect.
 // Thread: ctrl.
 #pragma once
 
@@ -16,30 +16,30 @@ struct lb_leaf_made;
 
 struct lb_leaf_members {
 	const struct lb_leaf_env *leaf_env;
-	void *owner; // as lb_leaf_parent's
-	struct lb_member_env env; // of the members, which all are gone before
+	void *owner; // from lb_leaf_parent
+	struct lb_member_env env; // of the members; outlives them
 	struct lb_leaf_layout *layout; // the leaf's, the newest; NULL = none yet
-	struct lb_leaf_leaving leaving; // those that it lacks
-	struct lb_leaf_made *made; // owned, each counted: those of policies
-	struct lb_affinity *affinity; // borrowed; hears of their changes. NULL = not any more
-	uint32_t turn_at; // the place in the layout's roster whose turn was last
-	bool has_turns; // there was one
+	struct lb_leaf_leaving leaving; // leaving members
+	struct lb_leaf_made *made; // owned, each counted: members made for policies
+	struct lb_affinity *affinity; // borrowed; told of the members' changes; NULL = no longer
+	uint32_t turn_at; // place in the layout's roster that had the last turn
+	bool has_turns; // turn_at is valid
 };
 
 void lb_leaf_members_init(struct lb_leaf_members *, const struct lb_leaf_env *, void *owner);
 void lb_leaf_members_fini(struct lb_leaf_members *);
 
-// The member of these addresses, in the newest lists or earlier ones; borrowed. NULL = unknown.
+// The member with these addresses, from any list; borrowed. NULL = none.
 struct lb_member *lb_leaf_members_find(
 	const struct lb_leaf_members *, const struct ip_port *, uint32_t n);
-// A new one, counted. NULL = out of memory, or no number is left.
+// Makes a member, counted. Returns NULL if out of memory or out of ids.
 struct lb_member *lb_leaf_members_make(
 	struct lb_leaf_members *, const struct ip_port *, uint32_t n);
-// As lb_node_services.member_new. It is known while a policy has it.
+// As lb_node_services.member_new. It can be found as long as a policy uses it.
 struct lb_member *lb_leaf_members_make_for_policy(
 	struct lb_leaf_members *, const struct ip_port *, uint32_t n);
-// Those that no policy has any more; their connections end (PF-07).
+// Drops those that no policy uses any more; their connections are closed (PF-07).
 void lb_leaf_members_free_unused(struct lb_leaf_members *);
-// As lb_leaf_want, among those of policies, and lb_leaf_expedite.
+// As lb_leaf_want, for members made for policies, and lb_leaf_expedite.
 void lb_leaf_members_want(struct lb_leaf_members *, uint32_t member);
 uint32_t lb_leaf_members_expedite(struct lb_leaf_members *);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outlier detection's arithmetic (gRFC A50; A50-E03 to A50-E10, A75-E11, A50-E12 to
-// A50-E15): who is ejected and who comes back at a sweep. Who counts requests, when sweeps are, and
-// what an ejection does to an endpoint are its caller's.
+// The arithmetic of outlier detection (gRFC A50; A50-E03 to A50-E10, A75-E11, A50-E12 to A50-E15):
+// which endpoints a sweep ejects and which it restores. The caller counts requests, schedules
+// sweeps and applies ejections.
 // Thread: any. Pure.
 #pragma once
 
@@ -13,8 +13,9 @@
 struct lb_outlier_algorithm {
 	bool enabled;
 	uint32_t enforcement_percent; // chance that a verdict is carried out (A50-E12)
-	uint32_t minimum_hosts; // with enough requests, else there is no verdict (A50-E06)
-	uint64_t request_volume; // that is enough
+	// hosts needed with enough requests; with fewer there is no verdict (A50-E06)
+	uint32_t minimum_hosts;
+	uint64_t request_volume; // requests that are enough
 };
 struct lb_outlier_conf {
 	uint64_t interval_ns; // between sweeps
@@ -22,19 +23,21 @@ struct lb_outlier_conf {
 	uint32_t max_ejection_percent;
 	struct lb_outlier_algorithm success_rate, failure_percentage;
 	uint32_t stdev_factor; // of success_rate, in thousandths
-	uint32_t threshold_percent; // of failure_percentage; more than this is too much (A50-E08)
+	// of failure_percentage; above this a host is an outlier (A50-E08)
+	uint32_t threshold_percent;
 };
 
 struct lb_outlier_host {
-	uint64_t n_ok, n_failed; // of the interval that the sweep closes
+	uint64_t n_ok, n_failed; // of the interval that the sweep ends
 	uint64_t ejected_at_ns;
 	uint32_t multiplier; // of the ejection time; grows with each ejection
 	bool ejected;
 };
 
-bool lb_outlier_counts(const struct lb_outlier_conf *); // any algorithm is on (A50-E01)
+// true if any algorithm is enabled (A50-E01)
+bool lb_outlier_counts(const struct lb_outlier_conf *);
 // One sweep over all endpoints of a cluster. Changes ejected, ejected_at_ns and multiplier.
 void lb_outlier_sweep(const struct lb_outlier_conf *, struct lb_outlier_host *hosts, uint32_t n,
 	uint64_t now_ns, struct rand *);
-// Of one that is ejected: the first sweep after it brings the host back (A50-E14).
+// When an ejection ends: the first sweep after this restores the host (A50-E14).
 uint64_t lb_outlier_ejected_until(const struct lb_outlier_conf *, const struct lb_outlier_host *);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members of a leaf's endpoints, in the order of these: counted, so that an update that brings
-// the same ones keeps the list, and affinity keeps that of the layout.
+// The members of a leaf's endpoints, in their order: counted, so that an update with the same
+// members keeps the list, and affinity shares the layout's.
 // Thread: ctrl.
 #pragma once
 
@@ -17,11 +17,11 @@ struct lb_roster {
 };
 
 struct lb_roster *lb_roster_new(uint32_t room); // empty, count 1. NULL = out of memory
-// There is room; takes over the reference.
+// Appends within the room; takes over the reference.
 void lb_roster_add(struct lb_roster *, struct lb_member *);
 struct lb_roster *lb_roster_get(struct lb_roster *);
 void lb_roster_put(struct lb_roster *); // NULL is fine
-// The member of this set of addresses, in whatever order; borrowed. NULL = there is none. The
-// endpoints are those whose members these are.
+// The member with this set of addresses, in any order; borrowed. NULL = none. The endpoints are
+// those that the roster was made for.
 struct lb_member *lb_roster_find(const struct lb_roster *, const struct lb_leaf_endpoints *,
 	const struct ip_port *addresses, uint32_t n);
