@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operations are those of each kind of policy. It knows all kinds; a node that has others
-// below it finds theirs through lb_node_env.ops_of.
+// The operations of each kind of policy. This file knows all kinds; a node finds those of its
+// children through lb_node_env.ops_of.
 // Thread: ctrl.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which policy picks, and its parameters, as CDS says, checked and with defaults filled in: what a
-// node (lb/policy/node.h) is made and updated from.
+// A load balancing policy and its parameters from CDS, validated and with defaults filled in: the
+// input that makes and updates a node (lb/policy/node.h).
 // Thread: ctrl. Pure.
 #pragma once
 
@@ -17,13 +17,13 @@ enum lb_policy_kind {
 	LB_POLICY_RING_HASH,
 	LB_POLICY_PICK_FIRST,
 };
-// Immutable; outlives the nodes that were given it.
+// Immutable; outlives the nodes that use it.
 struct lb_policy_spec {
 	enum lb_policy_kind kind;
 	const struct lb_policy_spec *child; // WRR_LOCALITY
 	union {
 		struct {
-			bool oob; // reports by a stream; those of answers stand in for them
+			bool oob; // out-of-band reports; reports in answers are used in their place
 			uint64_t oob_period_ns, blackout_ns, expiration_ns, update_ns;
 			double error_penalty;
 		} wrr; // A58-02's defaults filled in
@@ -31,9 +31,9 @@ struct lb_policy_spec {
 			uint32_t choice_count; // 2 to 10
 		} least_request;
 		struct {
-			uint64_t min_size, max_size; // capped already (RH-03)
-			// Hashed in place of what the route says (RH-10); lower case; "" =
-			// none.
+			uint64_t min_size, max_size; // already capped (RH-03)
+			// Request header to hash instead of the route's hash policy (RH-10); lower
+			// case; "" = none.
 			struct str request_hash_header;
 		} ring_hash;
 		struct {
@@ -42,6 +42,5 @@ struct lb_policy_spec {
 	};
 };
 
-// Same kinds and parameters all the way down: a node that has the one need not hear of the other.
-// Both may be NULL.
+// True if kinds and parameters are equal at all levels: a node needs no update. Both may be NULL.
 bool lb_policy_spec_same(const struct lb_policy_spec *, const struct lb_policy_spec *);
