@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All endpoints of the process and their subchannels: one per address for every cluster (MC-07).
-// Turns what workers report into subchannel states (MC-03), and connect requests of policies into
-// calls that the control thread sends to workers. No I/O of its own.
+// All endpoints of the process and their subchannels: one per address, shared by all clusters
+// (MC-07). Turns workers' reports into subchannel states (MC-03), and connect requests of policies
+// into calls that send commands to workers. No I/O of its own.
 // Thread: ctrl.
 #pragma once
 
@@ -24,65 +24,67 @@ struct lb_connectivity_env {
 	uint32_t n_workers;
 	// Send LB_COMMAND_CONNECT to the anchor, lb_endpoint_anchor(id, n_workers).
 	void (*connect)(void *ctx, struct lb_endpoint *);
-	// Send LB_COMMAND_RELEASE to every worker: no policy and no snapshot has it any more.
+	// Sends LB_COMMAND_RELEASE to every worker: no policy and no snapshot uses it any more.
 	void (*release)(void *ctx, struct lb_endpoint *);
 	void *ctx;
-	// Of attempts to connect: as lb_attempts_conf's.
+	// Limits of connection attempts, as in lb_attempts_conf.
 	uint32_t max_young_attempts, max_attempts;
-	// So many may wait for their turn, with all that an address takes, besides those that were
-	// tried before; what is wanted beyond them is put off (lb_queued_attempt). 0 = any number.
+	// How many subchannels may wait for their first attempt, each with its memory; further
+	// members are put off (lb_queued_attempt). 0 = any number.
 	uint32_t max_waiting;
 };
 
-// A leaf, some of whose members were put off. Leaves have their turns one after the other, so that
-// none waits for all members of another.
+// A leaf with members that were put off. Leaves take turns, so that none has to wait for all
+// members of another.
 struct lb_queued_attempt {
-	struct lb_queued_attempt *next, *prev; // lb/member/connectivity.c's; NULL = not queued
-	// Some of them may ask again. Queues it once more if others are left.
+	// private to lb/member/connectivity.c; NULL = not queued
+	struct lb_queued_attempt *next, *prev;
+	// Lets some members ask again, and queues the leaf once more if others are left.
 	void (*take)(struct lb_queued_attempt *);
 };
 
 struct lb_connectivity *lb_connectivity_new(
 	const struct lb_connectivity_env *); // NULL = out of memory
-// Frees the endpoints too: all policies and snapshots are gone before.
+// Frees the endpoints too. All policies and snapshots must be freed before.
 void lb_connectivity_free(struct lb_connectivity *); // NULL is fine
 
-// The subchannel of an address; counted. NULL = out of memory or LB_MAX_ENDPOINTS reached.
+// Returns the subchannel of an address, counted; NULL if out of memory or at LB_MAX_ENDPOINTS.
 struct lb_subchannel *lb_connectivity_get(struct lb_connectivity *, const struct ip_port *);
-// So many may soon be asked for that nobody has asked for before. Saves time.
+// Reserves memory for n more subchannels of new addresses; an optimization.
 void lb_connectivity_expect(struct lb_connectivity *, uint32_t n);
 bool lb_connectivity_is_full(const struct lb_connectivity *); // LB_MAX_ENDPOINTS reached
 void lb_connectivity_put(struct lb_connectivity *, struct lb_subchannel *);
 
-// Attempts that have yet to begin, and members put off.
+// Attempts that have not started, and members put off.
 uint32_t lb_connectivity_n_waiting(const struct lb_connectivity *);
-uint32_t lb_connectivity_n_attempts(const struct lb_connectivity *); // that are under way
-// Of attempts, if any waits: one that a request needs could begin (lb_attempts_may_expedite).
+uint32_t lb_connectivity_n_attempts(const struct lb_connectivity *); // attempts under way
+// True if an attempt waits and one that a request needs could start (lb_attempts_may_expedite).
 bool lb_connectivity_may_expedite(const struct lb_connectivity *);
 uint64_t lb_connectivity_aging_ns(const struct lb_connectivity *); // lb_attempts_aging_ns()
 
-// An endpoint event (CONNECTED to SHORT_LIVED, RELEASED), or NEIGHBOR, of this worker's link.
-// Ignores endpoints that nobody uses any more.
+// Handles an endpoint event (CONNECTED to SHORT_LIVED, RELEASED) or NEIGHBOR from this worker's
+// link. Ignores endpoints that are no longer used.
 void lb_connectivity_event(struct lb_connectivity *, uint32_t worker, const struct lb_event *);
 
-// The wait of the address, or of all (NULL), is over (lb_subchannel_retry). How many waited.
+// Ends the backoff of the address, or of all (NULL): lb_subchannel_retry. Returns how many waited.
 uint32_t lb_connectivity_retry(struct lb_connectivity *, const struct ip_port *);
 
-// News of a host, or of all (NULL): those that wait for it wait less (lb_subchannel_heard). How
-// many.
+// A host (NULL: any) was seen: shortens the backoff of its endpoints (lb_subchannel_heard). Returns
+// how many.
 uint32_t lb_connectivity_heard(struct lb_connectivity *, const struct ip_addr *);
 
-// Another attempt may wait for its turn; or, while it is said so, any may.
+// True if another attempt may be queued, or while any number is allowed.
 bool lb_connectivity_admits(const struct lb_connectivity *);
 void lb_connectivity_admit_all(struct lb_connectivity *, bool);
-// Somebody does, or some worker has yet to release it (lb_endpoint_has).
+// True if the address is in use, or a worker has yet to release it (lb_endpoint_has).
 bool lb_connectivity_has(const struct lb_connectivity *, const struct ip_port *);
 // One more member is put off, or one less.
 void lb_connectivity_put_off(struct lb_connectivity *);
 void lb_connectivity_take_up(struct lb_connectivity *);
 void lb_connectivity_queue(
-	struct lb_connectivity *, struct lb_queued_attempt *); // unless it is already
-void lb_connectivity_unqueue(struct lb_connectivity *, struct lb_queued_attempt *); // if it is
+	struct lb_connectivity *, struct lb_queued_attempt *); // no effect if queued
+// no effect if not queued
+void lb_connectivity_unqueue(struct lb_connectivity *, struct lb_queued_attempt *);
 
-struct twheel *lb_connectivity_wheel(const struct lb_connectivity *); // the env's
+struct twheel *lb_connectivity_wheel(const struct lb_connectivity *); // the environment's
 struct lb_endpoint_table *lb_connectivity_endpoints(struct lb_connectivity *);

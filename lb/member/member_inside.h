@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a member consists of, for member.c (its life, and what it is), member_connect.c (its
-// connection) and member_watch.c (who is told). Nobody else's.
+// The inside of a member, for member.c (its life and state), member_connect.c (its connection) and
+// member_watch.c (its watchers) only.
 // Thread: ctrl.
 #pragma once
 
@@ -14,47 +14,48 @@ struct stuck;
 
 enum lb_member_phase {
 	PHASE_IDLE,
-	PHASE_PASS, // walks the addresses
-	PHASE_FAILED, // each failed once: all are tried again, each after its backoff (PF-05)
+	PHASE_PASS, // tries the addresses in order
+	PHASE_FAILED, // each failed once: all are retried, each after its backoff (PF-05)
 	PHASE_READY,
-	PHASE_STUCK, // asks now and then for the subchannels that it could not have
+	PHASE_STUCK, // retries from time to time to get the subchannels that it lacks
 };
 
 // One address while it has a subchannel.
 struct leg {
 	struct lb_subchannel_watcher watcher;
-	uintptr_t subchannel; // counted and watched; 0 = none; and, lowest bit, it lies in a race
+	uintptr_t subchannel; // counted and watched; 0 = none; lowest bit set: it lies in a race
 };
 
-// What several addresses need besides.
+// Additional state of members with several addresses.
 struct many {
 	struct race *race; // owned; NULL before the first pass
-	uint32_t n_failed; // attempts since it last wanted a resolution
+	uint32_t n_failed; // failed attempts since it last wanted a resolution
 	uint32_t n;
 	struct ip_port addresses[]; // [n], in EDS order
 };
 
-// In a slab of its env's (member.c). Most have one address: what that needs lies here.
+// Lies in a slab of its env (member.c). Most members have one address, whose state lies here.
 struct lb_member {
 	uint32_t n_refs;
 	uint32_t place;
 	uint32_t id : 18;
 	uint32_t phase : 3; // enum lb_member_phase
-	uint32_t raw : 2; // the state that goes with it
-	uint32_t has_news : 1; // for the watchers; in the phase's byte, as they change together
+	uint32_t raw : 2; // enum lb_state
+	// watchers must be told; in the same byte as phase, since they change together
+	uint32_t has_news : 1;
 	uint32_t is_ejected : 1;
-	uint32_t must_disconnect : 1; // as soon as it is not busy
-	uint32_t wants_resolution : 1; // while that is told
-	uint32_t has_failed : 1; // the only address, in this pass
-	uint32_t tells_error : 1; // that of the only address
-	uint32_t has_many : 1; // addresses
-	uint32_t is_put_off : 1; // PHASE_IDLE, and somebody would have it connected
-	uint32_t is_linked : 1; // several watch it
-	uint8_t n_busy; // changes that are under way: watchers hear of them when they are over
+	uint32_t must_disconnect : 1; // when n_busy drops to 0
+	uint32_t wants_resolution : 1; // while watchers are told of it
+	uint32_t has_failed : 1; // the only address failed in this pass
+	uint32_t tells_error : 1; // last_error is that of the only address
+	uint32_t has_many : 1; // has several addresses
+	uint32_t is_put_off : 1; // PHASE_IDLE, and a policy wants it connected
+	uint32_t is_linked : 1; // several watchers
+	uint8_t n_busy; // changes in progress: watchers are told when they are over
 	uint8_t number; // in its slab
 	union {
-		struct lb_member_watcher *watcher; // NULL = nobody
-		struct lb_member_link *links; // of them all, the newest first
+		struct lb_member_watcher *watcher; // NULL = none
+		struct lb_member_link *links; // of all watchers, newest first
 	};
 	union {
 		struct leg only;
@@ -64,17 +65,17 @@ struct lb_member {
 		};
 	};
 	uint32_t watcher_index;
-	struct ip_port address; // the only one
+	struct ip_port address; // if there is only one
 };
 _Static_assert(sizeof(struct lb_member) == 64, "there are very many");
 _Static_assert(LB_MAX_MEMBERS <= 1 << 18, "a member holds its id");
 
-// Lies before its members. Neither begins at a cache line: most leaves have a slab or two, of which
-// that would take a tenth.
+// Precedes its members. Not aligned to cache lines: most leaves have one or two slabs, and
+// alignment would waste a tenth of them.
 struct lb_member_slab {
 	struct lb_member_env *env;
 	struct lb_member_slab *next, *before; // of those with room
-	uint64_t free; // bit i: nobody is member i
+	uint64_t free; // bit i: place i is free
 	uint64_t all;
 };
 
@@ -88,13 +89,13 @@ static inline struct lb_member_env *lb_member_env_of(const struct lb_member *m)
 }
 
 // member.c
-// If nobody needs it any more.
+// Frees it if no reference is left.
 void lb_member_end(struct lb_member *);
 
-// member_connect.c. Before it goes; once more without effect.
+// member_connect.c. Before the member is freed; calling it twice is harmless.
 void lb_member_give_back(struct lb_member *);
-void lb_member_take_up(struct lb_member *); // it is put off no more
+void lb_member_take_up(struct lb_member *); // it is no longer put off
 
 // member_watch.c
-void lb_member_tell(struct lb_member *); // its watchers, of what has changed
-bool lb_member_is_told(const struct lb_member *); // a round of telling is under way
+void lb_member_tell(struct lb_member *); // its watchers, of what changed
+bool lb_member_is_told(const struct lb_member *); // true while watchers are being told
