@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The actions of one frontend's routes under the names that gRFC A28 gives them: equal actions are
-// one, names are readable and survive updates (A28-N01..A28-N05). For operators; requests
-// are routed by lb/route/route.h.
+// The actions of one frontend's routes under the names that gRFC A28 defines: equal actions are
+// one, names are readable and stable over updates (A28-N01..A28-N05). For display; lb/route/route.h
+// routes requests.
 // Thread: ctrl.
 #pragma once
 
@@ -16,18 +16,18 @@ struct action_target {
 };
 struct action {
 	const char *name; // "cds:blue", "weighted:blue_green_1"
-	const struct action_target *targets; // by name, each cluster once
-	uint32_t n_targets; // 1 = the cluster alone
+	const struct action_target *targets; // in order of name, each cluster once
+	uint32_t n_targets; // 1 = a single cluster
 };
 
-// Of one virtual host (index) or all (-1). `before`: the ones whose names live on; NULL = none.
-// Keeps a reference to the routes. NULL = out of memory.
+// Actions of one virtual host (index) or of all (-1). `before`: the previous actions, whose names
+// are kept; NULL = none. Keeps a reference to the routes. Returns NULL if out of memory.
 struct actions *actions_new(struct res_route_config *, int32_t vhost, const struct actions *before);
 void actions_free(struct actions *); // NULL is fine
 
 uint32_t actions_count(const struct actions *);
 const struct action *actions_at(
-	const struct actions *, uint32_t index); // as routes name them first
-// Index of a route's action, -1 = it has none that can be carried out. The indices are those of the
-// resource; the virtual host is one of those asked for.
+	const struct actions *, uint32_t index); // in the order in which routes first use them
+// Returns the index of a route's action; -1 = it has no supported one. Indices of virtual host and
+// route are those of the resource; the virtual host must be one of those given to actions_new().
 int64_t actions_of(const struct actions *, uint32_t vhost, uint32_t route);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clusters that workers know or may still hold: name, dense id, and policy tree. A cluster that
-// no configuration names any more is `leaving` until its last request is gone; named again
-// meanwhile, it is the same object and no connection closes (A31-C02).
+// The clusters that workers know or may still hold, each with a name, a dense id and a policy tree.
+// A cluster that no configuration names any more is `leaving` until its last request ends; if it is
+// named again before, it is the same object and no connection is closed (A31-C02).
 // Thread: ctrl.
 #pragma once
 
@@ -18,24 +18,24 @@ struct cluster_tree_env;
 struct cluster {
 	struct strmap_link by_name; // in the set
 	uint32_t id;
-	uint32_t n_users; // frontends' configurations that route to it; 0 = leaving
-	uint64_t *refused; // a bit for each frontend: it could not follow what that one says of it
+	uint32_t n_users; // configurations of frontends that route to it; 0 = leaving
+	uint64_t *refused; // a bit per frontend: it could not apply that frontend's configuration
 	struct cluster_tree *tree; // owned
-	// What the workers counted for this id before it came; owned; NULL = nothing.
+	// The workers' counters for this id when it was assigned; owned; NULL = all zero.
 	struct cluster_totals *before;
 	char name[];
 };
 
 struct cluster_set;
 
-// The env is borrowed, outlives it. NULL = out of memory.
+// The env is borrowed and outlives it. Returns NULL if out of memory.
 struct cluster_set *cluster_set_new(const struct cluster_tree_env *, uint32_t n_frontends);
 void cluster_set_free(struct cluster_set *); // NULL is fine
 
 uint32_t cluster_set_count(const struct cluster_set *);
-struct cluster *cluster_set_at(const struct cluster_set *, uint32_t index); // in order of names
+struct cluster *cluster_set_at(const struct cluster_set *, uint32_t index); // in order of name
 struct cluster *cluster_set_find(const struct cluster_set *, const char *name);
-// Finds or makes it. NULL: out of memory, or more than LB_MAX_CLUSTERS (reterr).
+// Finds or makes it. Returns NULL if out of memory or at LB_MAX_CLUSTERS (reterr).
 struct cluster *cluster_set_obtain(struct cluster_set *, const char *name, struct lb_err *reterr);
-// Forgets a cluster that nobody uses; its id may be given away again.
+// Frees a cluster without users and its id.
 void cluster_set_drop(struct cluster_set *, struct cluster *);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense numbers below a bound. One that is given back rests for a while: what still carries it
-// (snapshots, requests) has time to end.
+// Dense numbers below a bound. A number that is returned rests for a while before it is reused, so
+// that snapshots and requests that still carry it can end.
 // Thread: ctrl.
 #pragma once
 
@@ -11,14 +11,14 @@
 struct ids {
 	struct ids_resting *resting; // owned; ring of n_max, oldest first
 	uint32_t n_max;
-	uint64_t rest_ns; // at least
+	uint64_t rest_ns; // minimum rest
 	uint32_t head, n_resting;
-	uint32_t next; // never given so far
+	uint32_t next; // the lowest number never used
 };
 
-// 0 or -ENOMEM.
+// Returns 0 or -ENOMEM.
 [[nodiscard]] int ids_init(struct ids *, uint32_t n_max, uint64_t rest_ns);
 void ids_fini(struct ids *); // all zero is fine
-// IDS_NONE = all are in use, or rest.
+// Returns IDS_NONE if all are in use or resting.
 uint32_t ids_take(struct ids *, uint64_t now_ns);
 void ids_give(struct ids *, uint32_t id, uint64_t now_ns);

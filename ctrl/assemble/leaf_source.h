@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one leaf cluster's policy tree is made from: the resources of the newest configuration, as
-// lb_leaf_config. A policy that says the same in another resource stays the same object, so that
-// nothing is pushed down (A74-C09).
+// The input of one leaf cluster's policy tree: the newest resources as lb_leaf_config. A policy
+// that is equal in a new resource stays the same object, so that the tree sees no change (A74-C09).
 // Thread: ctrl.
 #pragma once
 
@@ -16,23 +15,23 @@ struct res_endpoints;
 struct xds_cluster_config;
 
 struct leaf_source {
-	struct leaf_source *next; // its owner's
+	struct leaf_source *next; // in its owner's list
 	uint32_t id; // of the leaf, for lb_leaf_new()
-	// What the leaf was given last. Counted; NULL = nothing yet, or (endpoints) none is known.
+	// What the leaf was last given. Counted; NULL = nothing yet, or (endpoints) unknown.
 	struct res_cluster *cluster;
 	struct res_endpoints *endpoints;
-	struct res_cluster *policy_of; // counted; whose spec the leaf has
-	char *note; // owned; of trouble; NULL = there is none
-	struct load_leaf *loads; // NULL = nothing is reported
+	struct res_cluster *policy_of; // counted; the resource whose spec the leaf has
+	char *note; // owned; resolution note; NULL = none
+	struct load_leaf *loads; // NULL = no load reports
 	char name[];
 };
 
-// Takes a leaf id. NULL = out of memory, or none is left.
+// Takes a leaf id. Returns NULL if out of memory or out of ids.
 struct leaf_source *leaf_source_new(const struct cluster_tree_env *, const char *name);
 void leaf_source_free(struct leaf_source *, const struct cluster_tree_env *); // NULL is fine
-// It has nothing new for the leaf. policy: whose spec counts.
+// True if nothing changed for the leaf. policy: the resource whose spec is used.
 bool leaf_source_is_same(const struct leaf_source *, const struct xds_cluster_config *,
 	const struct res_cluster *policy);
-// Gives it to the leaf. 0 or -ENOMEM: as before.
+// Gives the configuration to the leaf. Returns 0, or -ENOMEM with nothing changed.
 [[nodiscard]] int leaf_source_apply(struct leaf_source *, const struct cluster_tree_env *,
 	struct lb_leaf *, const struct xds_cluster_config *, struct res_cluster *policy);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of the members of all policy trees, and of the places that their nodes keep in workers;
-// and what all workers together have counted for a member (lb/pick/link.h). A number's counters
-// only grow: a member's own counts begin where those of the one before it ended.
+// Ids of the members of all policy trees and of their nodes' positions in workers, and the sum of
+// all workers' counters for a member (lb/pick/link.h). Counters only grow: a member's counts start
+// from the values left by the id's previous user.
 // Thread: ctrl.
 #pragma once
 
@@ -12,27 +12,27 @@ struct members;
 struct twheel;
 struct workers;
 
-// Borrowed, outlive it. NULL = out of memory.
+// Arguments are borrowed and outlive it. Returns NULL if out of memory.
 struct members *members_new(struct workers *, struct lb_orca_table *, struct twheel *);
 void members_free(struct members *); // NULL is fine
 
-// Never one of which a request is still in flight, or that was given back a moment ago (A50-E18):
-// older snapshots still carry it. UINT32_MAX = none is left.
+// Never returns an id with requests in flight, or returned recently (A50-E18): older snapshots
+// still carry it. UINT32_MAX = none is left.
 uint32_t members_take(struct members *, void *owner);
 void members_give(struct members *, uint32_t member);
-void *members_owner(const struct members *, uint32_t member); // NULL = nobody's
+void *members_owner(const struct members *, uint32_t member); // NULL = none
 
-// Of nodes (lb_node_env.slot_take). UINT32_MAX = none is left.
+// For nodes (lb_node_env.slot_take). UINT32_MAX = none is left.
 uint32_t members_slot_take(struct members *);
 void members_slot_give(struct members *, uint32_t slot);
 
-// What ended since the last call for this member (A50-E05).
+// Outcomes since the last call for this member (A50-E05).
 void members_harvest(struct members *, uint32_t member, uint64_t *ret_ok, uint64_t *ret_failed);
-// When a request of a session was last sent to it (A75-O12); 0 = never.
+// When a session's request was last sent to it (A75-O12); 0 = never.
 uint64_t members_last_used(const struct members *, uint32_t member);
 
 struct member_totals {
-	// Since the member came. What is none of its backend's doing is neither ok nor failed.
+	// Since the member was added. Outcomes not caused by the backend are neither ok nor failed.
 	uint64_t issued, ok, failed;
 	uint64_t active;
 };

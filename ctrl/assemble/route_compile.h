@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From validated RouteConfigurations to the tables that workers search: cluster names become ids,
-// patterns compiled sets. A virtual host whose bytes and clusters are the same as those of one in
-// use is the same object, in whatever table it was.
+// Compiles validated RouteConfigurations into the tables that workers search: cluster names become
+// ids, patterns become compiled sets. A virtual host with the same bytes and clusters as one in use
+// is the same object, whichever table has that.
 // Thread: ctrl.
 #pragma once
 
@@ -25,7 +25,7 @@ struct route_compiler_conf { // all borrowed, outlive it
 
 struct route_compiler *route_compiler_new(
 	const struct route_compiler_conf *); // NULL = out of memory
-void route_compiler_free(struct route_compiler *); // everything compiled is put; NULL is fine
+void route_compiler_free(struct route_compiler *); // after everything compiled is put; NULL is fine
 
 enum route_compile_outcome {
 	ROUTE_COMPILED,
@@ -33,12 +33,12 @@ enum route_compile_outcome {
 	ROUTE_COMPILE_REFUSED, // reterr: out of memory, or a cluster that is not in the set
 };
 struct route_compile_how {
-	int32_t vhost; // only this one (a pinned authority); -1 = all
+	int32_t vhost; // compile only this one (a pinned authority); -1 = all
 	bool grpc_sees_all; // lb/route/route.h
 };
-// Every cluster named by a weight above 0 is in the set.
+// Every cluster with a weight above 0 must be in the set.
 enum route_compile_outcome route_compile(struct route_compiler *, const struct res_route_config *,
 	struct route_compile_how, struct compiled_routes **ret, struct lb_err *reterr);
-// Keeps its virtual hosts known to the compiler for as long as it lives.
+// Its virtual hosts can be shared as long as it exists.
 void compiled_routes_free(struct compiled_routes *); // NULL is fine
 struct lb_route_table *compiled_routes_table(const struct compiled_routes *); // borrowed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One decoded virtual host as lb_vhost_new() wants it: clusters by id, patterns by their compiled
-// sets, rewrites only of servers that are trusted. Not for keeping: it borrows from the resource.
+// One decoded virtual host as input of lb_vhost_new(): clusters by id, patterns by their compiled
+// sets, rewrites only from trusted servers. Short-lived: it borrows from the resource.
 // Thread: ctrl.
 #pragma once
 
@@ -15,7 +15,7 @@ struct res_vhost;
 
 struct vhost_conf_env {
 	const struct cluster_set *clusters;
-	bool is_trusted; // who sent it (AR-01, AR-02)
+	bool is_trusted; // the server is trusted (AR-01, AR-02)
 	// The compiled forms of the patterns in the order of vhost_patterns().
 	const struct lb_regex_ref *paths, *headers;
 };
@@ -25,12 +25,12 @@ struct vhost_conf {
 	struct lb_arena arena; // the conf's arrays
 };
 
-// 0, or -EINVAL with the reason: out of memory, or a cluster that is not in the set. Call fini() in
-// either case.
+// Returns 0, or -EINVAL with the reason: out of memory, or a cluster that is not in the set. Call
+// fini() either way.
 [[nodiscard]] int vhost_conf_init(struct vhost_conf *, const struct res_vhost *,
 	const struct vhost_conf_env *, struct lb_err *reterr);
 void vhost_conf_fini(struct vhost_conf *);
 
-// The patterns of its paths and of its headers. NULL lists are counted only.
+// The patterns of its paths and of its headers. With NULL lists it only counts.
 void vhost_patterns(const struct res_vhost *, struct str *paths, uint32_t *ret_n_paths,
 	struct str *headers, uint32_t *ret_n_headers);

@@ -17,8 +17,8 @@ struct twheel;
 
 // Implemented by its user; ctx is passed to each.
 struct lb_priority_ops {
-	// A child of this name, without config. It reports through its place, first from inside
-	// update() at the earliest. NULL = out of memory.
+	// Makes a child of this name, not yet configured. It reports through its place, from inside
+	// update() at the earliest. Returns NULL if out of memory.
 	void *(*create)(void *ctx, struct lb_priority_child *, const char *name);
 	// Gives the child its present configuration. Returns 0, or -ENOMEM with nothing changed.
 	int (*update)(void *ctx, void *child, const char *name);
