@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One server's aggregated stream: versions, nonces, answers and reconnects (PC-*, FM-03). How
-// requests and responses look is the protocol's, what a response means is the owner's.
+// The ADS stream to one server: versions, nonces, ACKs and reconnects (PC-*, FM-03). The protocol
+// (protocol.h) defines the messages; the owner handles resources.
 // Thread: ctrl.
 #pragma once
 
@@ -10,18 +10,19 @@ struct xds_node;
 struct xds_response;
 struct xds_subs;
 
-// The owner, called back.
+// Callbacks to the owner.
 struct xds_ads_owner {
-	// A request has left: what it asked for is in flight (subs.h).
+	// A request has been sent: what it asked for is in flight (subs.h).
 	void (*on_sent)(void *ctx, uint32_t type);
-	// Applies a response. 0, and *ret is NULL for an ACK, or the text of the NACK, which the
-	// caller frees; -ENOMEM: it is to be sent again.
+	// Applies a response. Returns 0 with *ret NULL for an ACK, or with the text of a NACK,
+	// which the caller frees; -ENOMEM: the server must send it again.
 	int (*on_response)(void *ctx, uint32_t type, const struct xds_response *, char **ret_nack);
-	// The stream ended. had_response: it had worked, so that nothing is wrong yet (FM-02).
+	// The stream ended. had_response: it had received a response, so this is no failure yet
+	// (FM-02).
 	void (*on_lost)(void *ctx, const char *why, bool had_response);
-	// The first response since.
+	// The first response since the stream was opened.
 	void (*on_recovered)(void *ctx);
-	// Around every event: the owner calls xds_ads_flush() at the outermost end.
+	// Called around every event: the owner calls xds_ads_flush() when the outermost one ends.
 	void (*begin)(void *ctx);
 	void (*end)(void *ctx);
 	void (*log)(void *ctx, const char *line);
@@ -32,7 +33,7 @@ struct xds_ads_conf {
 	const struct xds_protocol *protocol;
 	const struct xds_type *const *types;
 	uint32_t n_types;
-	struct xds_subs *subs; // [n_types], borrowed: what is to be asked for
+	struct xds_subs *subs; // [n_types], borrowed: the subscriptions
 	struct xds_transport_factory transport;
 	const struct xds_node *node; // borrowed
 	struct twheel *wheel;
@@ -45,11 +46,11 @@ struct xds_ads;
 struct xds_ads *xds_ads_new(const struct xds_ads_conf *); // NULL = out of memory
 void xds_ads_free(struct xds_ads *); // NULL is fine
 
-// Connects when something is subscribed to, and sends what is due: answers first, then requests of
-// what is pending.
+// Connects if there are subscriptions, and sends what is due: ACKs and NACKs first, then requests
+// for pending subscriptions.
 void xds_ads_flush(struct xds_ads *);
-// The next request of the type says that no version is held. True = one was.
+// The next request of the type omits the version. Returns true if there was one.
 bool xds_ads_forget_version(struct xds_ads *, uint32_t type);
-// Nothing is subscribed to of this type. What comes of it late is of no type that was asked for.
+// The type has no subscriptions any more. A late response for it counts as not asked for.
 void xds_ads_reset_type(struct xds_ads *, uint32_t type);
 void xds_ads_info(const struct xds_ads *, struct xds_server_info *ret);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache of one client: what all its entries (entry.h), by type and name (subs.h), have in
-// common.
+// The state that all entries (entry.h) of one client's cache share, with its subscriptions by type
+// and name (subs.h).
 // Thread: ctrl.
 #pragma once
 
@@ -12,18 +12,18 @@ struct xds_subs;
 struct xds_cache {
 	const struct xds_client_conf *conf; // the client's
 	const struct xds_server_conf *server;
-	struct xds_client *client; // whose it is
+	struct xds_client *client; // the client that owns it
 	struct xds_subs *subs; // [conf->n_types]
-	char *failure; // the server is not reachable (FM-01); NULL = it is, or was until now
-	uint64_t n_events; // numbers responses and other events that make news
+	char *failure; // why the server is unreachable (FM-01); NULL = it is reachable or untested
+	uint64_t n_events; // counter; numbers responses and other events that produce news
 	struct xds_entry *news; // entries with news, in order
 	struct xds_entry *news_last;
-	bool unsettled; // events were told since the hooks ran
-	// Timers of an entry. No answer came in time (FM-04).
+	bool unsettled; // watchers were told of events since the hooks last ran
+	// Timer callbacks of an entry. No answer came in time (FM-04).
 	void (*on_silence)(struct xds_entry *);
-	void (*on_expiry)(struct xds_entry *); // its value has had its time (RS-04)
+	void (*on_expiry)(struct xds_entry *); // the TTL of its value has expired (RS-04)
 };
 
-// One line for the operator.
+// Logs one line.
 void xds_cache_log(const struct xds_cache *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ways to speak ADS: state of the world (sotw.c) and incremental (delta.c). A protocol says
-// what a request looks like and what a response says; all else, from reconnects to the cache, is
-// the same for both (ads.h, client.h).
+// The two variants of ADS: state of the world (sotw.c) and incremental (delta.c). A protocol
+// encodes requests and decodes responses; everything else, from reconnects to the cache, is shared
+// (ads.h, client.h).
 // Thread: ctrl.
 #pragma once
 
@@ -13,28 +13,29 @@ struct xds_node;
 struct xds_subs;
 struct xds_type;
 
-// One request of a type that is due: an answer, or something is pending in subs.
+// A request of one type that is due: an ACK or NACK, or changed subscriptions.
 struct xds_ask {
-	const struct xds_node *node; // NULL = left out (PC-03)
+	const struct xds_node *node; // NULL = omitted (PC-03)
 	const struct xds_type *type;
 	struct xds_subs *subs;
-	bool first; // of the type on this stream
-	bool answer; // to the last response
-	const char *error; // of an answer: NULL = ACK
-	const char *version; // of the last accepted response, of any stream; "" = none
+	bool first; // the type's first on this stream
+	bool answer; // answers the last response
+	const char *error; // if answer: NULL = ACK
+	const char *version; // of the last accepted response on any stream; "" = none
 	const char *nonce; // of the last response on this stream; "" = none
 };
 
 struct xds_protocol {
-	const char *name; // for operators
+	const char *name; // for display
 	const char *method; // gRPC's
-	// A variant that is replaced is not named, unless responses list all there is (TP2-T12).
+	// Responses do not name a variant that was replaced, unless they list everything (TP2-T12).
 	bool newest_wins;
-	// A name that was dropped and is wanted again before the server knew of either has to be
-	// asked for: the server could not tell otherwise (DL-09).
+	// A name that was dropped and is wanted again before the server knew must be requested
+	// again: the server could not notice (DL-09).
 	bool asks_again;
-	// *ret is the caller's (free). 0 or -ENOMEM.
+	// The caller frees *ret. Returns 0 or -ENOMEM.
 	int (*encode)(const struct xds_ask *, uint8_t **ret, size_t *ret_len);
-	// NULL with the reason: not a response, or out of memory. xds_response_free().
+	// Returns NULL with the reason: not a response, or out of memory. Free with
+	// xds_response_free().
 	struct xds_response *(*decode)(const uint8_t *bytes, size_t len, struct lb_err *reterr);
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resources that are only passed on, of any type: what a caching proxy has of them is their bytes,
-// as they came, and their name.
+// Resources of any type that are only forwarded: a caching proxy keeps their bytes as received, and
+// their name.
 // Thread: any.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 struct proto_field;
 
-// The name that a resource of any type gives itself; its bytes are borrowed, and none = empty.
-// False = the bytes are no message.
+// Finds the name inside a resource of any type; borrows from its bytes; "" if it has none. Returns
+// false if the bytes are no protobuf message.
 bool xds_raw_name(const uint8_t *bytes, size_t len, struct proto_field *ret);
 
-// A type of this URL, which is borrowed, as the label is.
+// Makes a type with this URL; borrows URL and label.
 struct xds_type xds_raw_type(const char *url, const char *label, bool full_state);

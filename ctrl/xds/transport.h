@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way to one xDS server: streams of whole messages. The client asks and is called back; nothing
-// is called back from inside a call of the client, so its state is never entered twice.
+// The transport to one xDS server: streams of whole messages. No callback runs inside a call of the
+// client, so that the client is never re-entered.
 // Thread: ctrl.
 #pragma once
 
@@ -11,12 +11,11 @@ struct xds_server_conf;
 struct lb_err;
 
 struct xds_stream_events {
-	// The message given to send() has left for a connected server (FM-04: timers start now).
+	// The message given to send() was sent to a connected server (FM-04: timers start now).
 	void (*on_sent)(void *ctx);
-	// One message, borrowed for the call. The next comes only after stream_read().
+	// One message, borrowed for the call. The next arrives only after stream_read().
 	void (*on_message)(void *ctx, const uint8_t *bytes, size_t len);
-	// The stream is over, for whatever reason; no event follows. The stream is still to be
-	// freed.
+	// The stream ended for any reason; no event follows. The caller must still free it.
 	void (*on_closed)(void *ctx, const char *why);
 };
 
@@ -24,26 +23,26 @@ struct xds_transport;
 struct xds_stream;
 
 struct xds_transport_ops {
-	// Opens a stream of the gRPC method "/package.Service/Method", connecting first if need be.
-	// The first message may be sent and read at once. NULL = out of memory.
+	// Opens a stream of the gRPC method "/package.Service/Method", and connects if necessary.
+	// The caller may send and read at once. Returns NULL if out of memory.
 	struct xds_stream *(*stream_new)(struct xds_transport *, const char *method,
 		const struct xds_stream_events *, void *ctx);
-	// Copies the message. One at a time: not again before on_sent. 0 or -ENOMEM.
+	// Copies the message. Not to be called again before on_sent. Returns 0 or -ENOMEM.
 	int (*stream_send)(struct xds_stream *, const uint8_t *bytes, size_t len);
-	// Asks for one message. Not again before on_message.
+	// Requests one message. Not to be called again before on_message.
 	void (*stream_read)(struct xds_stream *);
-	// Cancels; no event comes any more. May be called inside an event.
+	// Cancels the stream; no event follows. May be called inside an event.
 	void (*stream_free)(struct xds_stream *);
-	void (*free)(struct xds_transport *); // its streams were freed before; NULL is not passed
+	void (*free)(struct xds_transport *); // after its streams are freed; never called with NULL
 };
 
 struct xds_transport {
 	const struct xds_transport_ops *ops;
 };
 
-// Makes the transports: one a server.
+// Makes the transports, one per server.
 struct xds_transport_factory {
-	// 0, -ENOMEM, or -EINVAL with the reason (credentials that cannot be loaded).
+	// Returns 0, -ENOMEM, or -EINVAL with the reason (credentials that cannot be loaded).
 	int (*connect)(void *ctx, const struct xds_server_conf *, struct xds_transport **ret,
 		struct lb_err *reterr);
 	void *ctx;

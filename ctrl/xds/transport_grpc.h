@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real transport: libgrpc's C surface API. One thread of its own blocks in libgrpc's completion
-// queue and hands events over; everything else, callbacks included, runs on the control thread.
-// Thread: ctrl, all of it. The threads that libgrpc and this file start inherit the affinity of the
-// thread that calls new().
+// The transport on libgrpc's C surface API. A thread of its own blocks in libgrpc's completion
+// queue and passes events on; everything else, callbacks included, runs on the control thread.
+// Thread: ctrl. Threads started by libgrpc and this file inherit the affinity of the thread that
+// calls new().
 #pragma once
 
 #include "ctrl/xds/transport.h"
 
 struct xds_grpc;
 
-// Starts libgrpc and the thread. NULL = out of memory or no thread.
+// Starts libgrpc and the thread. Returns NULL if out of memory or without a thread.
 struct xds_grpc *xds_grpc_new(void);
-// Its transports were freed before. Waits for the thread.
+// Call after its transports are freed. Waits for the thread.
 void xds_grpc_free(struct xds_grpc *);
 
 struct xds_transport_factory xds_grpc_factory(struct xds_grpc *);
 
 // Readable when there is something to dispatch.
 int xds_grpc_fd(const struct xds_grpc *);
-// Calls the event functions of what has happened. Returns the bytes of the messages among it.
+// Calls the callbacks of pending events. Returns the bytes of the messages among them.
 size_t xds_grpc_dispatch(struct xds_grpc *);

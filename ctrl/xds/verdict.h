@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of one entry of the cache when a response, or the lack of one, speaks of it: it is
-// accepted, refused, gone, or nothing changes (A53, A88). What a response as a whole means is
-// respond.c's.
+// How a response, or its absence, changes one entry of the cache: accepted, rejected, deleted or
+// unchanged (A53, A88). respond.c handles the response as a whole.
 // Thread: ctrl.
 #pragma once
 
@@ -16,34 +15,33 @@ struct xds_variant;
 
 #define XDS_SHOWN_NAME_LEN 1024 // of a name that is not known to be short, in a text
 
-// The variant is the value, in the version that the server has given it now.
+// Accepts the server's variant, with its present version, as the value.
 void xds_entry_accept(struct xds_entry *, const struct xds_variant *);
-// Until when the value holds; 0 = for good. Without memory for that (-ENOMEM) the server has to say
-// it again, which it would not if it were told that its version is held (DL-13): it is forgotten.
+// Sets when the value expires; 0 = never. Out of memory (-ENOMEM) the value is forgotten, so that
+// the server sends it again; it would not if it were told that its version is held (DL-13).
 [[nodiscard]] int xds_entry_hold(struct xds_entry *, uint64_t expires_ns);
 
-// What the server has sent is invalid. refused: what is known of it; counted here, too; may be
+// The server sent an invalid resource. refused: the resource (counts its own reference); may be
 // NULL.
 void xds_entry_refuse(
 	struct xds_entry *, const char *version, const char *why, struct xds_refused *refused);
-// It came in a response that is refused as a whole for a name it lists twice, which says nothing of
-// the data: what serves goes on serving, whatever the server's features.
+// It was in a response that is rejected as a whole for listing a name twice. This says nothing
+// about the resource: the value stays in use, whatever the server's features.
 void xds_entry_refuse_with_all(struct xds_entry *, const char *version, const char *twice);
-// The server says, or shows, that there is no such resource (any more).
+// The server says or shows that the resource does not exist (any more).
 void xds_entry_end(struct xds_entry *);
-// The server says what is wrong with it (DE-07), in a response of this version.
+// The server reports an error for it (DE-07), in a response of this version.
 void xds_entry_report(struct xds_entry *, const char *version, const struct xds_response_error *);
-// The resource is refused or gone: what A88 makes of it (DE-02 to DE-04). is_data: NACK, deletion,
-// NOT_FOUND and PERMISSION_DENIED; otherwise it is transient. The text is
-// xds_entry_set_error()'s.
+// The resource is rejected or gone: applies A88 (DE-02 to DE-04). is_data: NACK, deletion,
+// NOT_FOUND and PERMISSION_DENIED; any other error is transient. The text was set by
+// xds_entry_set_error().
 void xds_entry_fail(struct xds_entry *, enum xds_status, enum xds_code, bool is_data);
-// If a deletion was ignored (A53), that is over, and the log says why.
+// Ends an ignored deletion (A53), if there is one, and logs why.
 void xds_entry_end_deletion(struct xds_entry *, const char *why);
-// No answer came in time (FM-04, FM-08).
+// No answer arrived in time (FM-04, FM-08).
 void xds_entry_silent(struct xds_entry *);
-// RS-04: the time of its value is over. Not even a value whose server is silent or gone outlives
-// its TTL.
+// RS-04: the value's TTL expired, even if its server is silent or gone.
 void xds_entry_expired(struct xds_entry *);
-// Its server is not reachable (FM-01), or is again.
+// Its server became unreachable (FM-01), or reachable again.
 void xds_entry_server_failed(struct xds_entry *);
 void xds_entry_server_recovered(struct xds_entry *);

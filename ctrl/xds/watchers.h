@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who watches one name, in the order in which they came, and how they are told of it.
+// The watchers of one name, in order of arrival, and how events reach them.
 // Thread: ctrl.
 #pragma once
 
@@ -14,10 +14,10 @@ struct xds_watchers {
 	struct xds_watcher *first, *last;
 };
 
-// To the end. It knows already what is told in rounds up to this one.
+// Appends the watcher. It does not get events of rounds up to this one.
 void xds_watchers_add(struct xds_watchers *, struct xds_watcher *, uint64_t round);
-void xds_watchers_remove(struct xds_watchers *, struct xds_watcher *); // it is there
+void xds_watchers_remove(struct xds_watchers *, struct xds_watcher *); // it must be on the list
 
-// Tells those that do not know this round yet; rounds ascend. Watchers may cancel themselves and
-// others and start new ones inside; the list itself must last. True = somebody was told.
+// Tells the watchers that have not had this round; rounds ascend. Watchers may start and cancel
+// watches inside; the list itself must stay allocated. Returns true if any was told.
 bool xds_watchers_tell(struct xds_watchers *, const struct xds_event *, uint64_t round);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a response says, as plain views, and the parts of messages that both protocols share.
+// The content of a response as plain views, and the message parts that both protocols share.
 // Thread: ctrl.
 #pragma once
 
@@ -15,38 +15,40 @@ struct xds_constraints;
 struct xds_node;
 struct xds_sub;
 
-// One entry of a response, out of its wrapper if it had one (RS-01).
+// One resource of a response, without its wrapper (RS-01).
 struct xds_response_entry {
-	const char *name; // of the wrapper; NULL = the resource tells it
+	const char *name; // from the wrapper; NULL = the resource contains it
 	struct xds_constraints *constraints; // of this variant (TP2-T06); counted; NULL = none
-	bool has_bad_constraints; // err says why: nobody knows whom it is for
+	bool has_bad_constraints; // err says why; it is unknown which clients it is for
 	const char *version;
 	const char *type_url;
 	const uint8_t *bytes;
 	size_t len;
-	// No resource inside: it only says that what was sent before still holds (RS-03).
+	// No resource inside: it only renews the TTL of what was sent before (RS-03).
 	bool heartbeat;
 	bool has_ttl;
-	uint64_t ttl_ns; // how long it holds, if nothing more is heard (RS-04)
+	uint64_t ttl_ns; // its time to live (RS-04)
 	bool do_not_cache;
-	struct lb_err err; // "" or why there is nothing to decode
+	struct lb_err err; // "", or why it cannot be decoded
 };
-// The server cannot give a resource (TP3).
+// The server reports that it cannot provide a resource (TP3).
 struct xds_response_error {
 	const char *name; // NULL = the entry itself is malformed: NACK (DE-08)
-	struct xds_constraints *constraints; // whom it concerns (TP2-T13); counted; NULL = all
+	// the parameters concerned (TP2-T13); counted; NULL = all
+	struct xds_constraints *constraints;
 	int32_t code;
 	const char *text;
 };
-// A variant that is no more (DL-06, TP2-T07).
+// A deleted variant (DL-06, TP2-T07).
 struct xds_response_removal {
 	const char *name; // NULL = malformed
 	struct xds_constraints *constraints; // counted; NULL = none
 };
 struct xds_response {
 	const char *type_url, *nonce;
-	const char *version; // of the whole
-	// It lists all there is: what is missing of a type with full_state was deleted (SW-11).
+	const char *version; // of the response
+	// The response lists everything: a resource that it omits was deleted, for types with
+	// full_state (SW-11).
 	bool full;
 	struct xds_response_entry *entries;
 	size_t n_entries;
@@ -63,34 +65,33 @@ struct xds_response {
 };
 void xds_response_free(struct xds_response *); // NULL is fine
 
-// For the protocols. Both make room for n entries first and then fill them.
+// For the protocols. Both reserve room for n entries, which the caller then fills.
 
-// A response around an unpacked message, which it owns from now on, also where this fails: NULL =
-// out of memory.
+// Makes a response from an unpacked message, which it owns even if this fails. Returns NULL if out
+// of memory.
 struct xds_response *xds_response_new(ProtobufCMessage *, size_t n_entries,
 	Envoy__Service__Discovery__V3__ResourceError *const *errors, size_t n_errors);
-// RS-01 to RS-04. 0 or -ENOMEM.
+// Unwraps per RS-01 to RS-04. Returns 0 or -ENOMEM.
 [[nodiscard]] int xds_wire_unwrap(
 	struct xds_response_entry *, const Envoy__Service__Discovery__V3__Resource *wrapper);
-// 0, -EINVAL or -ENOMEM.
+// Returns 0, -EINVAL or -ENOMEM.
 [[nodiscard]] int xds_wire_resource_name(const Envoy__Service__Discovery__V3__ResourceName *,
 	const char **ret_name, struct xds_constraints **ret, struct lb_err *reterr);
 
-// Puts a '?' for each byte that is not UTF-8, in place: names come from servers and callers, and
-// error texts quote them cut at any byte. A peer may take a message with any other string for
-// unreadable as a whole.
+// Replaces each byte that is not UTF-8 by '?', in place: error texts quote names from servers and
+// callers, cut at any byte, and a peer may reject a whole message because of one invalid string.
 void xds_wire_clean(char *text);
-// What requests of both protocols tell of the node (PC-03) and, as a NACK, of the error (PC-10).
+// The node (PC-03) and, for a NACK, the error (PC-10), as in requests of both protocols.
 struct xds_wire_head {
 	Envoy__Config__Core__V3__Node node;
 	Google__Rpc__Status error; // its message is owned
 };
-// Either may be NULL, and its part says nothing. 0, or -ENOMEM: nothing is left to undo.
+// Either may be NULL and is then omitted. Returns 0, or -ENOMEM with nothing to undo.
 [[nodiscard]] int xds_wire_head_init(
 	struct xds_wire_head *, const struct xds_node *, const char *error);
-void xds_wire_head_fini(struct xds_wire_head *); // once the request is packed
-// One more of at most `room` locators, in the arena. 0 or -ENOMEM.
+void xds_wire_head_fini(struct xds_wire_head *); // call after packing the request
+// Appends one of at most `room` locators, in the arena. Returns 0 or -ENOMEM.
 [[nodiscard]] int xds_wire_add_locator(Envoy__Service__Discovery__V3__ResourceLocator ***list,
 	size_t *n, size_t room, const struct xds_sub *, struct lb_arena *);
-// protobuf-c's structs have no const; what is packed is only read.
+// protobuf-c's structs have no const; packing only reads them.
 char *xds_wire_text(const char *);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gRPC's bootstrap file (grpc/grpc doc/grpc_xds_bootstrap_format.md, gRFC A27, A47, A65): which
-// servers, who we are, how listener resources are called. Unknown fields are ignored.
+// gRPC's bootstrap file (grpc/grpc doc/grpc_xds_bootstrap_format.md, gRFC A27, A47, A65): the
+// servers, our node, the names of listener resources. Unknown fields are ignored.
 // Thread: any; immutable once loaded.
 #pragma once
 
@@ -20,8 +20,8 @@ struct xds_server_conf {
 	enum xds_creds_kind creds;
 	char *ca_file; // TLS; NULL = the system's roots
 	char *cert_file, *key_file; // TLS; both or neither
-	uint64_t refresh_ns; // TLS: how often the files are read again (A65)
-	bool ignore_resource_deletion; // A53; without effect where A88 rules (DE-06)
+	uint64_t refresh_ns; // TLS: interval for rereading the files (A65)
+	bool ignore_resource_deletion; // A53; no effect if A88 applies (DE-06)
 	bool fail_on_data_errors; // A88
 	bool timer_is_transient_error; // A88: resource_timer_is_transient_error
 	bool trusted; // A81: trusted_xds_server
@@ -48,19 +48,20 @@ struct xds_bootstrap {
 	uint32_t n_authorities;
 };
 
-// The same server to a client: URI, credentials and known features (FE-07).
+// True if a client would connect to the same server: URI, credentials and known features (FE-07).
 bool xds_server_conf_eq(const struct xds_server_conf *, const struct xds_server_conf *);
 
-// `source` names the text in errors (a path). 0, -ENOMEM or -EINVAL with source, field and reason.
+// `source` names the text in errors (a path). Returns 0, -ENOMEM or -EINVAL with source, field and
+// reason.
 [[nodiscard]] int xds_bootstrap_parse(const char *text, size_t len, const char *source,
 	struct xds_bootstrap **ret, struct lb_err *reterr);
 [[nodiscard]] int xds_bootstrap_load_file(
 	const char *path, struct xds_bootstrap **ret, struct lb_err *reterr);
-// From the file that GRPC_XDS_BOOTSTRAP names, else the text in GRPC_XDS_BOOTSTRAP_CONFIG (BT-01).
+// Loads the file named by GRPC_XDS_BOOTSTRAP, else the text in GRPC_XDS_BOOTSTRAP_CONFIG (BT-01).
 [[nodiscard]] int xds_bootstrap_load(struct xds_bootstrap **ret, struct lb_err *reterr);
 void xds_bootstrap_free(struct xds_bootstrap *); // NULL is fine
 
-// The listener resource that a target like "web" (xds:///web) or "xds://authority/web" stands for
-// (A47, FE-05, FE-06). *ret is the caller's (free). 0, -ENOMEM or -EINVAL with the reason.
+// Returns the listener resource for a target like "web" (xds:///web) or "xds://authority/web" (A47,
+// FE-05, FE-06). The caller frees *ret. Returns 0, -ENOMEM or -EINVAL with the reason.
 [[nodiscard]] int xds_bootstrap_listener_name(
 	const struct xds_bootstrap *, const char *target, char **ret, struct lb_err *reterr);

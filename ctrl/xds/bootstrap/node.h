@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who we are, as the Node message of the first request on a stream (BT-07, BT-08, PC-03).
+// Our node, as the Node message of a stream's first request (BT-07, BT-08, PC-03).
 // Thread: ctrl.
 #pragma once
 
@@ -13,7 +13,7 @@ struct xds_node {
 	struct lb_arena arena;
 };
 
-// The bootstrap outlives the node. 0 or -ENOMEM.
+// The bootstrap outlives the node. Returns 0 or -ENOMEM.
 [[nodiscard]] int xds_node_init(
 	struct xds_node *, const struct xds_bootstrap *, const char *user_agent_version);
 void xds_node_fini(struct xds_node *);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has been counted for load reports, by cluster, locality, category and metric, each count in
-// two halves: not sent yet, and on its way. lrs.c's and lrs_wire.c's; others use lrs.h.
+// The counts for load reports, by cluster, locality, category and metric; each count has two parts:
+// unsent, and being sent. Private to lrs.c and lrs_wire.c; others use lrs.h.
 // Thread: ctrl.
 #pragma once
 
@@ -29,7 +29,7 @@ struct xds_load_metric {
 
 struct xds_load_locality {
 	struct strmap_link link; // by key
-	struct xds_load_locality *next; // in order of coming
+	struct xds_load_locality *next; // in order of addition
 	struct xds_load_count issued, ok, error;
 	uint64_t in_progress;
 	bool present; // the last harvest added to it
@@ -40,17 +40,17 @@ struct xds_load_locality {
 
 struct xds_load_cluster {
 	struct strmap_link link; // by key
-	struct xds_load_cluster *next, *prev; // in order of coming
-	uint32_t n_refs; // 0 = gone, but not reported yet
+	struct xds_load_cluster *next, *prev; // in order of addition
+	uint32_t n_refs; // 0 = removed, but not reported yet
 	char *key, *name, *service;
 	struct xds_load_locality *localities, **localities_end;
-	// The one that was added to last: harvests ask for all in the same order each time.
+	// The locality last added to: each harvest asks for all of them in the same order.
 	struct xds_load_locality *here; // NULL = none
 	struct strmap by_place;
 	struct xds_load_drop *drops;
-	uint64_t since_ns; // what is not sent was counted since then
-	uint64_t taken_ns; // sending: until then
-	bool sending; // a report with it is on its way
+	uint64_t since_ns; // start of the unsent counts
+	uint64_t taken_ns; // sending: end of the counts being sent
+	bool sending; // part of the report under way
 };
 
 struct xds_load {
@@ -59,7 +59,7 @@ struct xds_load {
 	uint32_t n, n_gone;
 };
 
-// Finds or makes; not referenced yet. NULL = out of memory.
+// Finds or makes it, without a reference. Returns NULL if out of memory.
 struct xds_load_cluster *xds_load_cluster_add(
 	struct xds_load *, const char *name, const char *service, uint64_t now_ns);
 void xds_load_cluster_remove(struct xds_load *, struct xds_load_cluster *);
@@ -68,16 +68,16 @@ void xds_load_fini(struct xds_load *);
 void xds_load_begin_harvest(struct xds_load *);
 
 enum xds_load_move {
-	XDS_LOAD_TAKE, // into a report
-	XDS_LOAD_GIVE_BACK, // the report did not leave
-	XDS_LOAD_DONE, // the report left
-	XDS_LOAD_FORGET, // what is not sent, nobody asks for
+	XDS_LOAD_TAKE, // move counts into a report
+	XDS_LOAD_GIVE_BACK, // the report was not sent
+	XDS_LOAD_DONE, // the report was sent
+	XDS_LOAD_FORGET, // drop unsent counts that nobody asks for
 };
 void xds_load_move(struct xds_load_cluster *, enum xds_load_move);
 
-// Nothing to tell in the report under way.
+// True if the report under way has nothing for it.
 bool xds_load_is_zero(const struct xds_load_cluster *);
-// Drops what is not there any more and has been told.
+// Frees what was removed and has been reported.
 void xds_load_tidy(struct xds_load_cluster *);
-// Nothing was counted that has not been told.
+// True if no counts are unreported.
 bool xds_load_is_told(const struct xds_load_cluster *);

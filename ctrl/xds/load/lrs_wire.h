@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of load reporting, between bytes and what lrs.c keeps.
+// Encodes and decodes the messages of load reporting for lrs.c.
 // Thread: ctrl.
 #pragma once
 
@@ -13,21 +13,21 @@
 struct xds_load_cluster;
 struct xds_node;
 
-// The first message of a stream (LR-02). *ret is the caller's (free). 0 or -ENOMEM.
+// The first message of a stream (LR-02). The caller frees *ret. Returns 0 or -ENOMEM.
 [[nodiscard]] int xds_lrs_encode_hello(const struct xds_node *, uint8_t **ret, size_t *ret_len);
-// A report: of the clusters that follow `first`, those that are `sending`. 0 or -ENOMEM.
+// A report on those clusters of the list from `first` on that are `sending`. Returns 0 or -ENOMEM.
 [[nodiscard]] int xds_lrs_encode_report(
 	const struct xds_load_cluster *first, uint8_t **ret, size_t *ret_len);
 
-// What the server wants.
+// What the server asks for.
 struct xds_lrs_settings {
-	bool all; // of every cluster
-	const char **clusters; // else of these: strcmp order
+	bool all; // reports on every cluster
+	const char **clusters; // else on these; in strcmp order
 	size_t n_clusters;
 	uint64_t interval_ns; // within the bounds (LR-03)
 	struct lb_arena arena;
 };
-// 0, -ENOMEM, or -EINVAL with the reason: not a LoadStatsResponse, or no memory to tell.
+// Returns 0, -ENOMEM, or -EINVAL with the reason: not a LoadStatsResponse, or out of memory.
 [[nodiscard]] int xds_lrs_decode_settings(
 	const uint8_t *bytes, size_t len, struct xds_lrs_settings *ret, struct lb_err *reterr);
 void xds_lrs_settings_fini(struct xds_lrs_settings *); // zeroed is fine

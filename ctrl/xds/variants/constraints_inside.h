@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How those who walk decoded constraints see protobuf-c's messages: constraints.c,
-// constraints_text.c and overlap.c. Nobody else's. A walk calls itself at most
-// XDS_CONSTRAINTS_DEPTH_MAX times.
+// A view of protobuf-c's messages for walks over decoded constraints; private to constraints.c,
+// constraints_text.c and overlap.c. A walk recurses at most XDS_CONSTRAINTS_DEPTH_MAX times.
 // Thread: any.
 #pragma once
 
@@ -13,7 +12,7 @@ typedef Envoy__Service__Discovery__V3__DynamicParameterConstraints__SingleConstr
 typedef Envoy__Service__Discovery__V3__DynamicParameterConstraints__ConstraintList constraint_list;
 
 enum constraint_kind {
-	CONSTRAINT_ANY, // nothing is asked
+	CONSTRAINT_ANY, // nothing is required
 	CONSTRAINT_VALUE,
 	CONSTRAINT_EXISTS,
 	CONSTRAINT_OR,

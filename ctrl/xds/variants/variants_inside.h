@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What variants.c (names, subscriptions, looking) and variants_change.c (changes) share. Nobody
-// else's.
+// What variants.c (names, subscriptions, queries) and variants_change.c (changes) share. Private to
+// them.
 // Thread: one owner.
 #pragma once
 
@@ -16,8 +16,8 @@ struct xds_variants_edit {
 	STAILQ_ENTRY(xds_variants_edit) link;
 	enum edit_kind kind;
 	struct xds_constraints *constraints; // counted
-	struct xds_variant *variant; // SET: counted; NULL once it is in its place
-	bool is_known; // a variant of these constraints is there already
+	struct xds_variant *variant; // SET: counted; NULL once it took effect
+	bool is_known; // a variant with these constraints exists already
 };
 
 SLIST_HEAD(variant_list, xds_variant);
@@ -25,7 +25,7 @@ TAILQ_HEAD(sub_list, xds_sub);
 STAILQ_HEAD(edit_list, xds_variants_edit);
 TAILQ_HEAD(name_list, xds_variants_name);
 
-// There is one as long as it has variants, subscriptions or edits.
+// Exists as long as it has variants, subscriptions or edits.
 struct xds_variants_name {
 	struct strmap_link by_name;
 	TAILQ_ENTRY(xds_variants_name) link, touched_link;
@@ -33,8 +33,8 @@ struct xds_variants_name {
 	struct sub_list subs;
 	struct edit_list edits;
 	uint32_t n_variants, n_edits;
-	bool is_touched; // by the change that is being listed
-	bool keeps_rest; // what the change does not list stays, though it is full
+	bool is_touched; // by the change being listed
+	bool keeps_rest; // variants not listed stay, although the change is full
 	char text[];
 };
 
@@ -47,7 +47,7 @@ struct xds_variants {
 	uint32_t n_variants, n_subs;
 	struct sub_list changed;
 	struct xds_variant *drained; // `before` of the last event; counted
-	const char *version; // that was set last: the next one is mostly the same; counted
+	const char *version; // last set; the next is usually equal; counted
 	bool is_changing;
 	enum xds_change_kind change;
 	struct name_list touched;
@@ -61,20 +61,20 @@ static inline struct xds_variants_name *xds_variants_name_of(const struct xds_su
 					    offsetof(struct xds_variants_name, text));
 }
 
-// Counts the version. NULL = out of memory.
+// Counts the version. Returns NULL if out of memory.
 struct xds_variant *xds_variants_make_variant(struct xds_constraints *, const char *version);
 struct xds_variants_name *xds_variants_name_find(const struct xds_variants *, const char *);
-// Found or made; NULL = out of memory.
+// Finds or makes it. Returns NULL if out of memory.
 struct xds_variants_name *xds_variants_name_make(struct xds_variants *, const char *);
-// Frees it if nothing is left of it.
+// Frees it if it is empty.
 void xds_variants_name_tidy(struct xds_variants *, struct xds_variants_name *);
-// Takes the variant out, without looking at who sees it.
+// Removes the variant, without updating subscriptions.
 void xds_variants_drop(struct xds_variants *, struct xds_variants_name *, struct xds_variant *);
-// Lets go of what no subscription wants. Returns how many of those were set by change `of`.
+// Frees variants without subscriptions. Returns how many of them change `of` had set.
 uint32_t xds_variants_evict(struct xds_variants *, struct xds_variants_name *, uint64_t of);
-// The variant for these parameters; in_use (may be NULL, may be out of its place) is preferred.
+// The variant for these parameters; prefers in_use (may be NULL, may be removed already).
 struct xds_variant *xds_variants_choose(const struct xds_variants *,
 	const struct xds_variants_name *, const struct xds_params *,
 	const struct xds_variant *in_use, uint32_t *ret_n_matches);
-// What the `before` of the last event kept.
+// Releases the `before` of the last event.
 void xds_variants_forget_drained(struct xds_variants *);
