@@ -18,15 +18,14 @@ struct lb_frontend {
 	struct lb_route_table
 		*routes; // counted; NULL = no usable config: requests fail with `error`
 	char *error; // owned; "" while there are routes
-	struct lb_filter_chain *filters; // counted; NULL = none, and no limit of the listener's
-	// 0 = there has been no listener yet. Grows with each other listener; routes alone don't
-	// count. Connections that were accepted under an earlier number but 0 are to be drained
-	// (FLT-11).
+	struct lb_filter_chain *filters; // counted; NULL = none, and no limit from the listener
+	// 0 = no listener so far. Grows with each different listener, but not with new routes.
+	// Connections accepted under an earlier number, except 0, must be drained (FLT-11).
 	uint64_t generation;
 };
 
-// Frontends and clusters stand in pages: the next snapshot shares the pages in which nothing
-// changed, so that making it costs what changes and leaves the cache lines that workers read alone.
+// Frontends and clusters lie in pages, and the next snapshot shares the unchanged ones: making it
+// costs only what changed, and leaves the cache lines that workers read alone.
 #define LB_FRONTENDS_PER_PAGE 64
 struct lb_frontend_page {
 	struct lb_frontend frontends[LB_FRONTENDS_PER_PAGE];
@@ -46,7 +45,7 @@ struct lb_snapshot {
 	uint32_t n_pages; // length of pages
 	struct lb_frontend_page **frontend_pages; // owned array of counted pointers
 	struct lb_cluster_page **pages; // owned array of counted pointers; NULL = an empty page
-	// lb/slot.c's own, from the moment another snapshot took this one's place.
+	// lb/slot.c's, after another snapshot was published.
 	struct {
 		struct lb_snapshot *newer; // ctrl only
 		void *rcu[2];
@@ -54,15 +53,15 @@ struct lb_snapshot {
 	} retire;
 };
 
-// An empty one: every frontend has `error`. NULL = out of memory.
+// Makes an empty one: every frontend has `error`. Returns NULL if out of memory.
 struct lb_snapshot *lb_snapshot_new(uint32_t n_frontends, const char *error);
-// The same content, counted once more, version + 1: the next one is made from it. NULL = out of
-// memory.
+// Returns a new snapshot with the same content, counted, and version + 1, to be changed and
+// published. NULL = out of memory.
 struct lb_snapshot *lb_snapshot_copy(const struct lb_snapshot *);
-// Only on a snapshot that is not published yet. They take their own references. 0 or -ENOMEM.
+// Change a snapshot that is not published yet. They take their own references. Return 0 or -ENOMEM.
 int lb_snapshot_set_frontend(
 	struct lb_snapshot *, uint32_t index, struct lb_route_table *, const char *error);
-// NULL = none.
+// filters NULL = none.
 int lb_snapshot_set_filters(
 	struct lb_snapshot *, uint32_t index, struct lb_filter_chain *, uint64_t generation);
 int lb_snapshot_set_cluster(struct lb_snapshot *, uint32_t id, struct lb_cluster *); // NULL removes
