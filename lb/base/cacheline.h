@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zeroed memory of which no cache line holds anything else: for what one thread writes all the
-// time. libc's blocks touch each other, so that the end of one thread's would slow another's down.
+// Zeroed memory that shares no cache line with other objects: for what one thread writes all the
+// time. Blocks of libc may share lines, so that writes of one thread would slow down another.
 // Thread: any.
 #pragma once
 
@@ -8,6 +8,6 @@
 
 #define CACHELINE_SIZE 64
 
-// Large blocks become resident as they are used, as calloc()'s. NULL = out of memory.
+// Large blocks become resident as they are used, like calloc()'s. Returns NULL if out of memory.
 void *cacheline_alloc(size_t n, size_t size);
 void cacheline_free(void *); // NULL is fine

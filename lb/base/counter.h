@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Named 64-bit counters.
-// Thread: one adds, any reads a value that was true a moment ago.
+// Thread: one adds; any may read a slightly outdated value.
 #pragma once
 
 #include <stdint.h>

@@ -6,13 +6,13 @@
 #include <stddef.h>
 
 struct lb_err {
-	char text[384]; // "" = none; always terminated, cut when too long
+	char text[384]; // "" = none; always terminated, cut if too long
 };
 
 // Writes the text (printf form) and returns -EINVAL, so that a validator can `return
 // lb_err_set(…)`. A NULL err is fine.
 int lb_err_set(struct lb_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-// Puts "<prefix>: " in front of the text: a parent names the field that its child complained about.
-// Returns -EINVAL.
+// Prepends "<prefix>: " to the text, so that a parent can name the field in which a child found the
+// error. Returns -EINVAL.
 int lb_err_within(struct lb_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -7,6 +7,6 @@
 
 struct field {
 	struct str name, value;
-	bool never_index; // RFC 7541 7.1.3: stays so on the next hop
-	uint8_t name_id; // number of a name that HTTP/2 knows; 0 = to be looked for
+	bool never_index; // RFC 7541 7.1.3: must stay so on the next hop
+	uint8_t name_id; // number of a name that HTTP/2 knows; 0 = compare the text
 };

@@ -26,7 +26,8 @@ struct ip_port {
 static inline struct ip_addr ip_from_v4(uint32_t v4)
 {
 	struct ip_addr a = {{0}};
-	// One store for what is read as one word: a narrower one would hold the reader up.
+	// A single store for a value that is read as one word: a narrower store would stall the
+	// load.
 	uint64_t low = UINT64_C(0xffff0000) | (uint64_t)__builtin_bswap32(v4) << 32;
 	memcpy(a.b + 8, &low, sizeof(low));
 	return a;
@@ -38,7 +39,7 @@ static inline bool ip_is_v4(const struct ip_addr *a)
 	return memcmp(a->b, mapped, sizeof(mapped)) == 0;
 }
 
-// Host order; only for addresses of which ip_is_v4() is true.
+// In host order. ip_is_v4() must be true.
 static inline uint32_t ip_to_v4(const struct ip_addr *a)
 {
 	return (uint32_t)a->b[12] << 24 | (uint32_t)a->b[13] << 16 | (uint32_t)a->b[14] << 8 |

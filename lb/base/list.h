@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list through links inside its members, in order. Any member is taken out in constant time and
-// without its head, which <sys/queue.h> has for no list that also appends. CONTAINER_OF leads from
-// a link to its member.
+// A doubly linked list through links inside its members, in order. Removes any member in constant
+// time without the list's head, which no list of <sys/queue.h> with append can do. CONTAINER_OF
+// leads from a link to its member.
 // Thread: one owner.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 // A head or a member's link. The list is a ring through its head.
 struct list_link {
-	struct list_link *next, *prev; // NULL in a member that is on no list
+	struct list_link *next, *prev; // NULL if the member is on no list
 };
 
 static inline void list_init(struct list_link *head)
@@ -23,13 +23,13 @@ static inline bool list_empty(const struct list_link *head)
 	return head->next == head;
 }
 
-// Is the member on a list?
+// True if the member is on a list.
 static inline bool list_linked(const struct list_link *l)
 {
 	return l->next != NULL;
 }
 
-// To the end. The member is on no list yet.
+// Appends a member that is on no list.
 static inline void list_append(struct list_link *head, struct list_link *l)
 {
 	l->prev = head->prev;
@@ -38,7 +38,7 @@ static inline void list_append(struct list_link *head, struct list_link *l)
 	head->prev = l;
 }
 
-// On no list = nothing.
+// Removes a member. No effect if it is on no list.
 static inline void list_remove(struct list_link *l)
 {
 	if (!l->next)
@@ -48,7 +48,7 @@ static inline void list_remove(struct list_link *l)
 	l->next = l->prev = NULL;
 }
 
-// Moves all of `from` behind what `to` holds.
+// Moves all members of `from` to the end of `to`.
 static inline void list_splice(struct list_link *to, struct list_link *from)
 {
 	if (list_empty(from))

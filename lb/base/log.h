@@ -9,12 +9,12 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBU
 void log_set_level(enum log_level);
 const char *log_level_name(enum log_level);
 // msg is a constant sentence; fmt (printf form) makes the key=value part, "" for none. Values that
-// may hold blanks or quotes are passed through log_quote().
+// may contain blanks or quotes must go through log_quote().
 void log_write(enum log_level, const char *msg, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-// "text" with quotes and control bytes escaped, in one of eight buffers of the calling thread: good
-// for the arguments of one log_write().
+// Returns "text" with quotes and control bytes escaped, in one of eight buffers of the calling
+// thread: enough for the arguments of one log_write().
 const char *log_quote(const char *text);
 
 #define log_error(...) log_write(LOG_LEVEL_ERROR, __VA_ARGS__)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fixed-size objects, all memory taken from libc once at new(): the packet path never calls malloc.
-// The memory is only reserved then; a page becomes resident when its first object is used.
-// Thread: one owner; any may look at how full one is, through a pool_view.
+// A pool of fixed-size objects; all memory comes from libc once at pool_init(), so that the packet
+// path never calls malloc. Memory is only reserved then; a page becomes resident when its first
+// object is used.
+// Thread: one owner; any thread may read the usage, through a pool_view.
 #pragma once
 
 #include <stddef.h>
@@ -22,7 +23,7 @@ struct pool {
 // Frees the memory; objects still out become invalid.
 void pool_fini(struct pool *);
 
-// One object, not zeroed, owned by the caller until pool_put(); NULL when all are out.
+// Returns an object, not zeroed, owned by the caller until pool_put(); NULL if all are in use.
 void *pool_take(struct pool *);
 // NULL is fine.
 void pool_put(struct pool *, void *object);
@@ -31,7 +32,7 @@ static inline uint32_t pool_left(const struct pool *p)
 	return p->n_total - p->n_used;
 }
 
-// How full something is that has a fixed number of objects.
+// The usage of anything with a fixed number of objects.
 struct pool_view {
 	const char *name; // borrowed
 	size_t size; // bytes of an object
@@ -39,16 +40,16 @@ struct pool_view {
 	const uint32_t *n_used, *n_peak; // as pool's
 };
 #define POOL_LIST_MAX 32
-// Filled before anybody else looks at it, constant afterwards.
+// Filled before it is shared, constant afterwards.
 struct pool_list {
 	struct pool_view views[POOL_LIST_MAX];
 	uint32_t n;
 };
-// Both CHECK the bound; what is added outlives the list.
+// Both CHECK the bound; what is added must outlive the list.
 void pool_list_add(struct pool_list *, const char *name, const struct pool *);
 void pool_list_add_view(struct pool_list *, const struct pool_view *);
 
-// The owner says how many are in use now, in the two figures of a view.
+// The owner updates the two counts of a view.
 static inline void pool_count(uint32_t *n_used, uint32_t *n_peak, uint32_t now)
 {
 	__atomic_store_n(n_used, now, __ATOMIC_RELAXED);

@@ -8,7 +8,8 @@
 
 struct rand {
 	uint64_t s[4];
-	uint64_t rest; // the half that rand_u32() has left, and a bit above; 0 = none
+	// unused half of the last draw for rand_u32(), with a marker bit above; 0 = none
+	uint64_t rest;
 };
 
 static inline void rand_init(struct rand *r, uint64_t seed)
@@ -38,7 +39,7 @@ static inline uint64_t rand_u64(struct rand *r)
 	return result;
 }
 
-// A pick's draw: each second one costs next to nothing.
+// A draw for picks: every second call costs next to nothing.
 static inline uint32_t rand_u32(struct rand *r)
 {
 	uint64_t x = r->rest;

@@ -43,9 +43,9 @@ static inline struct sip sip_init(const uint8_t key[16])
 		k[0] ^ 0x6c7967656e657261, k[1] ^ 0x7465646279746573};
 }
 
-// SipHash-c-d: c rounds for a word, d at the end. The message comes in registers: n whole words of
-// eight bytes as memory holds them, and in last up to seven more bytes below its length in bytes
-// (modulo 256). s: sip_init() of the key.
+// SipHash-c-d: c rounds per word, d at the end. The message: n whole words of eight bytes, as in
+// memory, and in `last` up to seven more bytes with the total length (modulo 256) above them. s:
+// sip_init() of the key.
 static inline uint64_t siphash(
 	struct sip s, int c, int d, const uint64_t *words, size_t n, uint64_t last)
 {
@@ -62,13 +62,13 @@ static inline uint64_t siphash(
 	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }
 
-// What the other side gets to see.
+// For values that the peer sees.
 static inline uint64_t siphash24(struct sip s, const uint64_t *words, size_t n, uint64_t last)
 {
 	return siphash(s, 2, 4, words, n, last);
 }
 
-// For tables whose places nobody gets to see: fewer rounds, as in the tables of Linux, Rust and
+// For tables whose places nobody sees: fewer rounds, as in the tables of Linux, Rust and Python.
 // Python.
 static inline uint64_t siphash13(struct sip s, const uint64_t *words, size_t n, uint64_t last)
 {

@@ -15,8 +15,8 @@ struct spsc {
 	uint32_t mask;
 	_Alignas(64) uint32_t head; // w: writer (release), r: reader (acquire)
 	_Alignas(64) uint32_t tail; // w: reader (release), r: writer (acquire)
-	_Alignas(64) uint32_t staged; // the writer's: head when all that it wrote is published
-	uint32_t seen_tail; // the writer's: tail was there once
+	_Alignas(64) uint32_t staged; // the writer's: head including unpublished items
+	uint32_t seen_tail; // the writer's: a past value of tail
 };
 
 // n_items is rounded up to a power of two. 0 or -ENOMEM.
@@ -24,14 +24,14 @@ struct spsc {
 void spsc_fini(struct spsc *);
 // Copies the item in; false when the ring is full (nothing written).
 [[nodiscard]] bool spsc_write(struct spsc *, const void *item);
-// The same, but the reader sees nothing of it before the next spsc_publish() or spsc_write():
+// The same, but the reader sees the item only after the next spsc_publish() or spsc_write():
 // several items cost one exchange of cache lines.
 [[nodiscard]] bool spsc_stage(struct spsc *, const void *item);
 void spsc_publish(struct spsc *);
-// On the writer: how many more go in, at least.
+// For the writer: a lower bound of how many more items fit.
 uint32_t spsc_room(const struct spsc *);
 // Copies the oldest item out; false when the ring is empty.
 [[nodiscard]] bool spsc_read(struct spsc *, void *ret_item);
-// The oldest items, at most max; returns how many.
+// Copies out the oldest items, at most max; returns how many.
 uint32_t spsc_read_many(struct spsc *, void *ret_items, uint32_t max);
 bool spsc_is_empty(const struct spsc *); // on the reader

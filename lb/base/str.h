@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pointer + length view of bytes that somebody else owns. Not terminated; may hold NULs.
+// Pointer + length view of bytes with another owner. Not terminated; may contain NULs.
 // Thread: any.
 #pragma once
 
@@ -52,14 +52,14 @@ static inline bool str_eq_fold(struct str a, struct str b)
 	return true;
 }
 
-// The bytes before the first c, or all.
+// The bytes before the first c, or all if there is none.
 static inline struct str str_until(struct str s, char c)
 {
 	const char *at = s.len ? (const char *)memchr(s.p, c, s.len) : NULL;
 	return (struct str){s.p, at ? (size_t)(at - s.p) : s.len};
 }
 
-// Without blanks and tabs at its ends.
+// Without leading and trailing blanks and tabs.
 static inline struct str str_trim(struct str s)
 {
 	while (s.len && (s.p[0] == ' ' || s.p[0] == '\t')) {
@@ -71,7 +71,8 @@ static inline struct str str_trim(struct str s)
 	return s;
 }
 
-// One digit or more and nothing else, up to most. *ret stays where it is no such number.
+// Reads a number of digits only, at most `most`. Returns false with *ret untouched for anything
+// else.
 static inline bool str_number(struct str s, uint64_t most, uint64_t *ret)
 {
 	uint64_t n = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times are uint64_t nanoseconds, points of CLOCK_MONOTONIC and spans alike, unless a name says
-// another unit. Whoever needs the time gets it as an argument.
-// DPDK has an NS_PER_S of its own, of type int.
+// Times are uint64_t nanoseconds, both points of CLOCK_MONOTONIC and durations, unless a name gives
+// another unit. Functions that need the time get it as an argument. DPDK defines an NS_PER_S of
+// type int.
 // Thread: any.
 #pragma once
 

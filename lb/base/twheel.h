@@ -13,21 +13,21 @@
 
 struct twheel_timer {
 	struct twheel_timer *next, *prev; // NULL while not armed
-	uint64_t expires_tick; // twheel.c's
-	// Called once, disarmed already: it may arm itself again or free its object.
+	uint64_t expires_tick; // private to twheel.c
+	// Called once, when no longer armed: it may arm the timer again or free its object.
 	void (*fire)(struct twheel_timer *);
 };
 
 #define TWHEEL_SLOTS 64
 #define TWHEEL_LEVELS 8
 
-// Here so that twheel_now() is a load; all else is twheel.c's.
+// Public so that twheel_now() is a load; private to twheel.c otherwise.
 struct twheel {
 	uint64_t now_ns;
 	uint64_t now_tick; // of now_ns: a timer for this tick or before is due
 	uint64_t position; // slots are relative to it; behind now_tick only inside advance()
 	uint64_t used[TWHEEL_LEVELS]; // bit i: slots[level][i] is not empty
-	struct twheel_timer due; // armed for a tick that was over already
+	struct twheel_timer due; // timers armed for a tick that had passed
 	struct twheel_timer slots[TWHEEL_LEVELS][TWHEEL_SLOTS]; // list heads
 };
 
@@ -47,24 +47,24 @@ static inline uint64_t twheel_now_tick(const struct twheel *w)
 	return w->now_tick;
 }
 
-// The owner sets fire (and zeroes the links) before the first arm. Arming an armed timer moves it.
-// Fires at the first advance() to a time >= at_ns, rounded up to the tick: never early.
+// The owner sets fire and zeroes the links before the first arm. Arming an armed timer moves it. It
+// fires at the first advance() to a time >= at_ns, rounded up to the tick: never early.
 void twheel_arm(struct twheel *, struct twheel_timer *, uint64_t at_ns);
-void twheel_cancel(struct twheel *, struct twheel_timer *); // not armed = nothing
+void twheel_cancel(struct twheel *, struct twheel_timer *); // no effect if not armed
 static inline bool twheel_armed(const struct twheel_timer *t)
 {
 	return t->next != 0;
 }
 
-// When it fires if it is armed, or when it would have been due last.
+// When it fires, if armed; otherwise when it was last due.
 static inline uint64_t twheel_expires_ns(const struct twheel_timer *t)
 {
 	return t->expires_tick * TWHEEL_NS_PER_TICK;
 }
 
-// Moves time on and fires what is due, in order of tick. now_ns earlier than before counts as
-// equal. Returns whether any fired.
+// Advances the time and fires due timers, in order of tick. An earlier now_ns than before counts as
+// equal. Returns true if any fired.
 bool twheel_advance(struct twheel *, uint64_t now_ns);
 
-// No timer fires before this instant (a lower bound, for idle waiting); UINT64_MAX = none armed.
+// A lower bound of the next expiry, for idle waiting; UINT64_MAX = none armed.
 uint64_t twheel_next_ns(const struct twheel *);

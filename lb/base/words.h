@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command line of the stats socket as words, and back (docs/stats.md): blanks part words; in
-// double quotes a word may hold anything, with \\ \" \n \r \t and \xHH for bytes that would end the
-// line or the word.
+// Splits a command line of the stats socket into words, and back (docs/stats.md): blanks separate
+// words; a word in double quotes may contain anything, with \\ \" \n \r \t and \xHH for bytes that
+// would end the line or the word.
 // Thread: any. Pure.
 #pragma once
 
@@ -15,9 +15,9 @@ struct words {
 	char *list[WORDS_MAX]; // into the text that was split
 };
 
-// Splits the text in place. NULL = done; else what is wrong with it, a constant text. A word never
-// holds a NUL: \x00 is wrong.
+// Splits the text in place. Returns NULL, or the error as a constant text. Words contain no NUL:
+// \x00 is an error.
 const char *words_split(char *text, struct words *ret);
-// Appends the word to line[room], after a blank if the line is not empty, in quotes when it needs
-// them. False = no room, and the line is as before.
+// Appends the word to line[room], after a blank if the line is not empty, quoted if necessary.
+// Returns false with the line unchanged if it does not fit.
 [[nodiscard]] bool words_append(char *line, size_t room, const char *word);
