@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of addresses that are one balancing unit: whether two of them are the same set.
+// Compares lists of addresses of a balancing unit as sets.
 // Thread: any. Pure.
 #pragma once
 
@@ -8,5 +8,5 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// In whatever order; what is there twice is twice in both.
+// In any order; duplicates must occur as often in both.
 bool lb_addresses_same(const struct ip_port *, const struct ip_port *, uint32_t n);

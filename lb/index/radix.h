@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compressed radix tree over byte strings: one walk along a text finds the longest key that the
-// text starts with; the shorter ones follow from it, key by key. Beside each key lies a value of
-// the user's. For prefix routes and, read backwards, for suffix domains.
-// Thread: made and values filled in on ctrl; find anywhere from then on. Pure.
+// text starts with; its shorter prefixes follow, key by key. Each key has a user-defined value. For
+// prefix routes and, read backwards, for suffix domains.
+// Thread: made and filled on ctrl; find anywhere from then on. Pure.
 #pragma once
 
 #include "lb/base/str.h"
@@ -20,16 +20,16 @@ struct lb_radix_hit {
 	bool is_whole; // that key is the text
 };
 
-// The value of keys[i] is in ret_values[i], which has room for n: value_size bytes, a multiple of
-// 4, zero at first. Equal keys share one. Keys are borrowed for the call. NULL = out of memory.
+// Sets ret_values[i], which has room for n, to the value of keys[i]: value_size bytes, a multiple
+// of 4, zeroed. Equal keys share one. Keys are borrowed for the call. Returns NULL if out of
+// memory.
 struct lb_radix *lb_radix_new(
 	const struct str *keys, uint32_t n, int flags, size_t value_size, void **ret_values);
 void lb_radix_free(struct lb_radix *); // NULL is fine
 uint32_t lb_radix_count(const struct lb_radix *); // of distinct keys
 size_t lb_radix_size(const struct lb_radix *); // bytes
 struct lb_radix_hit lb_radix_find(const struct lb_radix *, struct str text);
-// The value of the longest other key that this value's key starts with, NULL = none.
+// Returns the value of the longest other key that is a prefix of this value's key; NULL = none.
 const void *lb_radix_up(const struct lb_radix *, const void *value);
-// Values in the order of their keys, each after those that its key starts with. NULL begins; NULL =
-// no more.
+// Iterates over values in key order, each after its prefixes. NULL begins; returns NULL at the end.
 void *lb_radix_next(const struct lb_radix *, const void *value);

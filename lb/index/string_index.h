@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers distinct byte strings from 0 in the order in which they come: open addressing, keys
-// copied. Each key has a value of the user's, which lies beside it.
-// Thread: new/add/seal/free on ctrl; find anywhere once nothing is added any more. Pure.
+// Numbers distinct byte strings from 0 in order of insertion: open addressing, keys copied. Each
+// key has a user-defined value beside it.
+// Thread: new/add/seal/free on ctrl; find anywhere after the last add. Pure.
 #pragma once
 
 #include "lb/base/str.h"
@@ -12,13 +12,13 @@
 
 struct lb_string_index;
 
-// value_size: a multiple of 4. NULL = out of memory.
+// value_size: a multiple of 4. Returns NULL if out of memory.
 struct lb_string_index *lb_string_index_new(uint32_t n_expected, size_t value_size);
 void lb_string_index_free(struct lb_string_index *); // NULL is fine
-// The key's number, new or not; a new one's value is zero. LB_STRING_INDEX_NONE = out of memory, or
-// more than 8 GiB.
+// Returns the key's number, adding it if new, with a zeroed value. LB_STRING_INDEX_NONE = out of
+// memory, or more than 8 GiB.
 uint32_t lb_string_index_add(struct lb_string_index *, struct str key);
-// Gives spare memory back, after the last add. False = out of memory.
+// Frees spare memory, after the last add. Returns false if out of memory.
 [[nodiscard]] bool lb_string_index_seal(struct lb_string_index *);
 
 uint32_t lb_string_index_count(const struct lb_string_index *);
