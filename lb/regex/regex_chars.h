@@ -42,16 +42,17 @@ static inline unsigned lb_regex_chars_count(struct lb_regex_chars s)
 	return (unsigned)(__builtin_popcountll(s.bits[0]) + __builtin_popcountll(s.bits[1]));
 }
 
-// Of a set that is not empty.
+// The set must not be empty.
 static inline unsigned lb_regex_chars_first(struct lb_regex_chars s)
 {
 	return (unsigned)(s.bits[0] ? __builtin_ctzll(s.bits[0]) : 64 + __builtin_ctzll(s.bits[1]));
 }
 
-// Both cases of each letter.
+// Adds the other case of each letter.
 static inline struct lb_regex_chars lb_regex_chars_fold(struct lb_regex_chars s)
 {
-	uint64_t letters = UINT64_C(0x07fffffe); // where they are in either half of the second word
+	// the letters' positions in either half of the second word
+	uint64_t letters = UINT64_C(0x07fffffe);
 	uint64_t either = (s.bits[1] | s.bits[1] >> 32) & letters;
 	s.bits[1] |= either | either << 32;
 	return s;
