@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the routes of one virtual host do with a request: clusters by weight, and the policy that
-// goes with them. Routes that do the same share one action; everything is copied.
+// What the routes of one virtual host do with a request: clusters by weight, and the route's
+// policy. Routes that do the same share one action; everything is copied.
 // Thread: built on ctrl; drawn from on workers. Pure.
 #pragma once
 
@@ -23,7 +23,7 @@ struct lb_action {
 };
 
 struct lb_actions {
-	struct lb_arena arena; // all that actions point to
+	struct lb_arena arena; // holds all that actions point to
 	struct lb_action *list; // owned, as all below
 	uint32_t n, room;
 	struct lb_route_policy **policies;
@@ -34,8 +34,8 @@ struct lb_actions {
 // Copies a virtual host's or route's overrides into the arena. False = out of memory.
 bool lb_overrides_copy(
 	struct lb_arena *, const struct lb_filter_overrides *, struct lb_filter_overrides *ret);
-// The index of the route's action in *ret. 0, or -EINVAL with the reason ("out of memory" among
-// them). The conf's policy must stay where it is until the actions are sealed.
+// Sets *ret to the index of the route's action. Returns 0, or -EINVAL with the reason (out of
+// memory included). The conf's policy must stay allocated until the actions are sealed.
 int lb_actions_add(
 	struct lb_actions *, const struct lb_route_conf *, uint32_t *ret, struct lb_err *reterr);
 // After the last add. False = out of memory.
@@ -43,5 +43,5 @@ int lb_actions_add(
 void lb_actions_fini(struct lb_actions *);
 size_t lb_actions_size(const struct lb_actions *); // bytes beside the struct itself
 
-// One draw a request, kept for its life (A31); nothing is drawn from a single cluster.
+// Draws once per request, which keeps the result (A31); a single cluster needs no draw.
 const struct lb_draw *lb_action_draw(const struct lb_action *, struct rand *);

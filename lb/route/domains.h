@@ -13,17 +13,17 @@
 struct lb_vhost_conf;
 struct lb_domains;
 
-// Not empty, and a star only at its start or its end makes it a pattern (VH-07).
+// True if it is not empty and `*` occurs at most at its start or end (VH-07).
 bool lb_domain_is_valid(struct str domain);
-// NULL = out of memory, or a bad domain; reterr says which.
+// Returns NULL if out of memory, or for a bad domain, which reterr names.
 struct lb_domains *lb_domains_new(
 	const struct lb_vhost_conf *, uint32_t n_vhosts, struct lb_err *reterr);
 void lb_domains_free(struct lb_domains *); // NULL is fine
-// Index in the conf, -1 = none (VH-10).
+// Returns the index in the conf; -1 = none (VH-10).
 int lb_domains_find(const struct lb_domains *, struct str authority);
-// Not empty, and of the bytes that an authority without userinfo may have (RFC 3986 3.2): fit to be
-// sent as :authority.
+// True if it is not empty and has only bytes allowed in an authority without userinfo (RFC 3986
+// 3.2): it can be sent as :authority.
 bool lb_authority_is_valid(struct str authority);
-// Without what follows the last colon that is not inside brackets: what a table that ignores ports
-// looks up (VH-06).
+// Without the port, after the last colon outside brackets: the lookup key of a table that ignores
+// ports (VH-06).
 struct str lb_authority_without_port(struct str authority);

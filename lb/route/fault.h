@@ -19,7 +19,7 @@ struct lb_fault_draw {
 
 struct lb_fault_draw lb_fault_draw(const struct lb_fault *, const struct lb_req *, struct rand *);
 
-// The gauge of requests under a fault right now, one for the whole process (FI-08). begin() only
-// when a draw hit; false = the limit is reached and the request goes on as if it had not.
+// Counts a request in the gauge of those under a fault now, one gauge per process (FI-08). Call it
+// only when a draw hit; false = the limit is reached, and the request continues without a fault.
 [[nodiscard]] bool lb_fault_begin(uint32_t *active, uint32_t max_active);
 void lb_fault_end(uint32_t *active);

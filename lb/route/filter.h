@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP filters of a listener and what routes override of them (gRFC A39; FLT-05..FLT-07):
-// the most specific of weighted cluster, route, virtual host and listener counts whole, by the
-// filter's name. The router, which ends every chain, is not in it.
+// HTTP filters of a listener and their overrides in routes (gRFC A39; FLT-05..FLT-07): the most
+// specific of weighted cluster, route, virtual host and listener applies as a whole, by the
+// filter's name. Chains do not contain the router, which ends each.
 // Thread: chains are built, counted and freed on ctrl; workers read.
 #pragma once
 
@@ -15,7 +15,7 @@ struct lb_route_result;
 enum lb_filter_kind {
 	LB_FILTER_FAULT,
 	LB_FILTER_SESSION,
-	LB_FILTER_SWITCH, // an override that has no configuration: it says on or off alone
+	LB_FILTER_SWITCH, // an override without a configuration: enables or disables only
 };
 
 enum lb_fault_delay { LB_DELAY_NONE, LB_DELAY_FIXED, LB_DELAY_HEADER };
@@ -27,8 +27,8 @@ struct lb_fault {
 	enum lb_fault_abort abort;
 	uint64_t delay_ns; // FIXED
 	uint32_t abort_status; // HTTP or gRPC
-	// As configured, since headers may lower the numerator (FI-07); denominators are 100, 10^4
-	// or 10^6.
+	// As configured, since headers may lower the numerator (FI-07); the denominator is 100,
+	// 10^4 or 10^6.
 	uint32_t delay_numerator, delay_denominator;
 	uint32_t abort_numerator, abort_denominator;
 	uint32_t max_active; // UINT32_MAX = no limit (FI-08)
@@ -44,7 +44,7 @@ struct lb_session {
 struct lb_filter {
 	struct str name; // of the instance
 	enum lb_filter_kind kind;
-	// Of a listener's filter: unless an override speaks of it. Of an override (SWITCH): here.
+	// A listener's filter: unless an override changes it. An override (SWITCH): here.
 	bool disabled;
 	union {
 		struct lb_fault fault;
@@ -53,7 +53,7 @@ struct lb_filter {
 };
 
 struct lb_filter_overrides {
-	const struct lb_filter *list; // names that are in no chain do no harm (FLT-07)
+	const struct lb_filter *list; // names that are in no chain are ignored (FLT-07)
 	uint32_t n;
 };
 
@@ -69,8 +69,8 @@ struct lb_filter_chain *lb_filter_chain_new(
 	const struct lb_filter *, uint32_t n, uint64_t max_stream_duration_ns);
 struct lb_filter_chain *lb_filter_chain_get(struct lb_filter_chain *);
 void lb_filter_chain_put(struct lb_filter_chain *); // NULL is fine
-// Filter i as it counts for a request with this route; NULL = it is disabled. As in Envoy the most
-// specific override that there is switches it on, or off if it says so; what it does is up to the
-// most specific one that has a configuration, else to the listener.
+// Filter i as it applies to a request on this route; NULL = disabled. As in Envoy, the most
+// specific override enables or disables it; its configuration is the most specific override that
+// has one, else the listener's.
 const struct lb_filter *lb_filter_effective(
 	const struct lb_filter_chain *, uint32_t i, const struct lb_route_result *);

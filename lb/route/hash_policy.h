@@ -22,7 +22,8 @@ struct lb_hash_policy {
 	struct lb_regex_rewrite *rewrite; // compiled from them; the owner of the array owns it
 };
 
-// False = no policy hashed: the caller draws a random one and keeps it (HP-06). buf is scratch for
-// joined values; a value beyond it is cut. hides_transport: lb_route_hides_transport().
+// Returns false if no policy produced a hash: the caller draws a random one and keeps it (HP-06).
+// buf is scratch for joined values, which are cut to fit. hides_transport:
+// lb_route_hides_transport().
 bool lb_hash_policies_run(const struct lb_hash_policy *, uint32_t n, const struct lb_req *,
 	bool hides_transport, char *buf, size_t buf_size, uint64_t *ret_hash);

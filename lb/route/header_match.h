@@ -35,7 +35,7 @@ struct lb_header_match_conf {
 struct lb_req;
 struct lb_header_matchers;
 
-// The matchers of a virtual host's routes, numbered from 0 as they are added.
+// The matchers of a virtual host's routes, numbered from 0 in order of addition.
 struct lb_header_matchers *lb_header_matchers_new(void); // NULL = out of memory
 void lb_header_matchers_free(struct lb_header_matchers *); // NULL is fine
 // 0, or -EINVAL with the reason: out of memory, a regex without its set.
@@ -43,9 +43,9 @@ int lb_header_matchers_add(
 	struct lb_header_matchers *, const struct lb_header_match_conf *, struct lb_err *reterr);
 uint32_t lb_header_matchers_count(const struct lb_header_matchers *);
 size_t lb_header_matchers_size(const struct lb_header_matchers *); // bytes, without regex sets
-// What matching needs of a table scratch, added to *ret.
+// Adds what matching needs of a table scratch to *ret.
 void lb_header_matchers_needs(const struct lb_header_matchers *, struct lb_table_scratch_size *ret);
-// The next set they use, from *at = 0 on; NULL = no more.
+// Iterates over the regex sets in use, from *at = 0 on; NULL = end.
 struct lb_regex_set *lb_header_matchers_next_set(const struct lb_header_matchers *, uint32_t *at);
 
 // One request as the matchers see it, for the time of one lookup.
@@ -53,9 +53,9 @@ struct lb_header_view {
 	const struct lb_header_matchers *matchers;
 	const struct lb_req *req;
 	bool hides_transport; // lb/route/header_value.h
-	bool gathered; // starts false; the first matcher gathers the values
+	bool gathered; // false at first; the first matcher gathers the values
 	struct lb_table_scratch *table_scratch; // its generation is this lookup's
-	struct str text; // joined values go here; what does not fit is cut
+	struct str text; // buffer for joined values, which are cut to fit
 	struct lb_regex_scratches *regex;
 	uint32_t thread;
 };

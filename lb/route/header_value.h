@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What those see of a request who ask for a header by its name, header matchers and hash policies:
-// which names it shows (A28-H10, A28-H12), and several fields as one value.
+// Header values as header matchers and hash policies see them: which names are visible (A28-H10,
+// A28-H12), and how several fields form one value.
 // Thread: any. Pure.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 struct lb_req;
 
-// Where a name's value comes from, or why it has none.
+// The source of a name's value, or why it has none.
 enum lb_header_source {
 	LB_HEADER_FIELDS,
 	LB_HEADER_TRANSPORT, // fields, too
@@ -22,22 +22,22 @@ enum lb_header_source {
 };
 enum lb_header_source lb_header_source(struct str name); // lower case
 
-// hides_transport: a gRPC request shows its custom metadata and content-type alone, unless the
+// hides_transport: a gRPC request shows only its custom metadata and content-type, unless the
 // frontend's switch (D2) says otherwise.
 static inline bool lb_header_in_fields(enum lb_header_source source, bool hides_transport)
 {
 	return source == LB_HEADER_FIELDS || (source == LB_HEADER_TRANSPORT && !hides_transport);
 }
-// False = absent, or no pseudo-header.
+// Returns false if it is absent or no pseudo-header.
 bool lb_header_pseudo(
 	const struct lb_req *, enum lb_header_source, bool hides_transport, struct str *ret);
 
-// What stands between the values of several fields (A28-H08); HTTP/2 clients may split cookies
+// The separator between the values of several fields (A28-H08); HTTP/2 clients may split cookies
 // (A28-H09).
 struct str lb_header_separator(struct str name);
-// Appends to *to, which lies in a buffer that ends at `end`. What does not fit is cut.
+// Appends to *to, in a buffer that ends at `end`; cuts what does not fit.
 void lb_header_append(struct str *to, struct str more, const char *end);
 
-// The whole value: of one field where it is, of more in buf. False = absent.
+// The whole value: a single field's in place, several joined in buf. Returns false if absent.
 bool lb_header_find(const struct lb_req *, struct str name, bool hides_transport, char *buf,
 	size_t buf_size, struct str *ret);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One route configuration, compiled: virtual hosts (exact > suffix > prefix > any domain,
-// VH-01..VH-11), each with ordered routes, the first whose criteria are all true wins
-// (A28-R01, A28-R02). Immutable after build; tables and virtual hosts are shared by snapshots
-// through counts that only the control thread touches.
-// Thread: build/get/put on ctrl; find on workers, on ctrl for operators. Pure but for the scratch.
+// A compiled route configuration: virtual hosts (exact > suffix > prefix > any domain,
+// VH-01..VH-11), each with ordered routes; the first route whose criteria are all true is used
+// (A28-R01, A28-R02). Immutable after build; snapshots share tables and virtual hosts through
+// counts that only the control thread touches.
+// Thread: build/get/put on ctrl; find on workers, and on ctrl for display. Pure but for the
+// scratch.
 #pragma once
 
 #include "lb/base/err.h"
@@ -21,17 +22,17 @@ struct lb_req;
 struct lb_route_table;
 struct lb_vhost;
 
-// What a route asks for beside the choice of a cluster.
+// What a route specifies besides the choice of a cluster.
 struct lb_route_policy {
 	struct lb_timeouts timeouts;
-	struct lb_retry retry; // the virtual host's where the route has none (RT-02)
+	struct lb_retry retry; // the virtual host's if the route has none (RT-02)
 	const struct lb_hash_policy *hash;
 	uint32_t n_hash;
 	bool auto_host_rewrite; // A81; only where the server is trusted (AR-01)
 	struct lb_filter_overrides overrides; // of the route
 };
 
-// The builder's input: borrowed for the call, and copied but for counted objects.
+// The builder's input: borrowed for the call, and copied except for counted objects.
 enum lb_path_kind { LB_PATH_PREFIX, LB_PATH_EXACT, LB_PATH_REGEX };
 struct lb_weighted_cluster {
 	uint32_t cluster_id; // dense id (lb/cluster.h)
@@ -50,9 +51,10 @@ struct lb_route_conf {
 	struct lb_regex_ref regex; // REGEX
 	const struct lb_header_match_conf *headers;
 	uint32_t n_headers;
-	// Of the requests that match otherwise, so many in a million do (A28-O02..A28-O04).
+	// Of the requests that meet all other criteria, this many in a million match
+	// (A28-O02..A28-O04).
 	uint32_t ppm; // LB_PPM_ALWAYS = all
-	bool grpc_only; // no effect on gRPC requests, others don't match (A28-O07)
+	bool grpc_only; // only gRPC requests match (A28-O07)
 	enum lb_action_kind action;
 	const struct lb_weighted_cluster *clusters; // sum of weights in 1..2^32-1
 	uint32_t n_clusters;
@@ -67,21 +69,23 @@ struct lb_vhost_conf {
 	struct lb_filter_overrides overrides; // of the virtual host
 };
 
-// The routes of one virtual host; domains are the table's. Count 1. NULL = out of memory, or a bad
-// conf with the reason in reterr (zero weights, a regex without its set: callers validate first,
-// this is the last guard).
+// The routes of one virtual host; the table has its domains. Count 1. Returns NULL if out of
+// memory, or for a bad conf with the reason in reterr (zero weights, a regex without its set: a
+// last check, callers validate first).
 struct lb_vhost *lb_vhost_new(const struct lb_vhost_conf *, struct lb_err *reterr);
 struct lb_vhost *lb_vhost_get(struct lb_vhost *);
 void lb_vhost_put(struct lb_vhost *); // NULL is fine
 size_t lb_vhost_size(const struct lb_vhost *); // bytes, regex sets not included
 
 struct lb_route_table_conf {
-	const struct lb_vhost_conf *vhosts; // of which name and domains are read
-	struct lb_vhost *const *compiled; // the same ones; the table takes its own references
+	const struct lb_vhost_conf *vhosts; // only names and domains are read
+	// the same virtual hosts; the table takes its own references
+	struct lb_vhost *const *compiled;
 	uint32_t n_vhosts;
 	bool ignore_port; // in the authority (VH-06)
-	bool grpc_sees_all; // the switch of D2: gRPC requests' matchers see what plain ones see
-	uint32_t n_workers; // threads that may look up, ctrl not counted
+	// D2's switch: matchers see the same headers of gRPC requests as of others
+	bool grpc_sees_all;
+	uint32_t n_workers; // threads that may look up, without ctrl
 };
 // Count 1. NULL = out of memory, or a bad domain (empty, `*` in the middle).
 struct lb_route_table *lb_route_table_new(
@@ -94,23 +98,23 @@ enum lb_route_kind {
 	LB_ROUTE_CLUSTER, // cluster_id is set
 	LB_ROUTE_UNSUPPORTED,
 	LB_ROUTE_NO_VHOST,
-	// The virtual host has no matching route (VH-09: `*` is not tried); CONNECT has none ever.
+	// The virtual host has no matching route (VH-09: `*` is not tried); never matches CONNECT.
 	LB_ROUTE_NONE,
 };
 struct lb_route_result {
 	enum lb_route_kind kind;
 	uint32_t cluster_id;
 	uint32_t vhost_index, route_index; // in the conf's order
-	// CLUSTER: borrowed from the table, good for this turn.
+	// CLUSTER: borrowed from the table, valid for this turn.
 	const struct lb_route_policy *policy; // never NULL
 	const struct lb_filter_overrides *cluster_overrides, *vhost_overrides; // never NULL
 };
 
-// What a looked-at route said. Routes whose path does not match are not looked at at all.
+// The result for one examined route. A route whose path does not match is not examined.
 enum lb_route_verdict {
 	LB_VERDICT_MATCH,
-	LB_VERDICT_HEADER, // `header` of its matchers is false
-	LB_VERDICT_FRACTION, // the draw said no
+	LB_VERDICT_HEADER, // header matcher `header` is false
+	LB_VERDICT_FRACTION, // the draw failed
 	LB_VERDICT_NOT_GRPC,
 };
 struct lb_route_step {
@@ -121,33 +125,33 @@ struct lb_route_step {
 struct lb_route_ctx {
 	struct rand *rand;
 	struct lb_route_scratch *scratch; // of this thread
-	// Hears of every route looked at, in order; NULL on workers.
+	// Called for each examined route, in order; NULL on workers.
 	void (*trace)(void *trace_ctx, const struct lb_route_step *);
 	void *trace_ctx;
 };
 struct lb_route_result lb_route_find(
 	const struct lb_route_table *, const struct lb_req *, struct lb_route_ctx *);
-// Whether its header matchers and hash policies see custom metadata and content-type alone of this
-// request: lb_header_find() tells what they compare (lb/route/header_value.h).
+// True if its header matchers and hash policies see only custom metadata and content-type of this
+// request; lb_header_find() returns what they compare (lb/route/header_value.h).
 bool lb_route_hides_transport(const struct lb_route_table *, const struct lb_req *);
-// The entry of the matched route with this cluster instead of the drawn one (SA-10). False = the
-// route does not have it, or with weight 0.
+// Replaces the drawn entry of the matched route by that of this cluster (SA-10). Returns false if
+// the route does not have it, or with weight 0.
 bool lb_route_use_cluster(
 	const struct lb_route_table *, struct lb_route_result *, uint32_t cluster_id);
-// What any route asks for, whether a request found it or not; borrowed from the table.
+// What a route specifies, for any route; borrowed from the table.
 const struct lb_route_policy *lb_route_policy_of(
 	const struct lb_route_table *, uint32_t vhost_index, uint32_t route_index);
-// The clusters that the matched route may draw: of entry i, from 0 on. False = no more entries.
+// Iterates over the clusters of the matched route: entry i, from 0 on. False = no more entries.
 bool lb_route_cluster(const struct lb_route_table *, const struct lb_route_result *, uint32_t i,
 	uint32_t *ret_cluster_id);
 
-// What one thread writes to while it looks up. thread: 0 to n_workers - 1, or n_workers = ctrl.
+// Memory that one thread writes to in lookups. thread: 0 to n_workers - 1, or n_workers = ctrl.
 // max_text: bytes of the longest header list.
 struct lb_route_scratch *lb_route_scratch_new(
 	uint32_t thread, size_t max_text); // NULL = out of memory
 void lb_route_scratch_free(struct lb_route_scratch *); // NULL is fine
 
-// Which virtual host an authority would use, on plain data, before anything is compiled
-// (VH-02..VH-08): the dependency manager watches the clusters of the chosen one alone (A74). Its
+// Chooses the virtual host for an authority on plain data, before anything is compiled
+// (VH-02..VH-08): the dependency manager watches only the clusters of that one (A74). Returns its
 // index, -1 = none.
 int lb_vhost_choose(const struct lb_vhost_conf *, uint32_t n_vhosts, struct str authority);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a request may take (gRFC A31; A31-T01..A31-T06).
+// The timeouts of a request (gRFC A31; A31-T01..A31-T06).
 // Thread: any. Pure.
 #pragma once
 
@@ -10,12 +10,12 @@
 
 struct lb_timeouts { // of a route
 	bool has_max, has_header_max;
-	uint64_t max_ns; // max_stream_duration; 0 = none, and the listener's does not count
-	uint64_t header_max_ns; // grpc_timeout_header_max; 0 = the client's deadline as it is
+	uint64_t max_ns; // max_stream_duration; 0 = none, and the listener's is ignored
+	uint64_t header_max_ns; // grpc_timeout_header_max; 0 = the client's deadline is not limited
 };
 
-// What counts of the client's deadline, the route's limits and the listener's
-// (common_http_protocol_options.max_stream_duration), each LB_NO_TIMEOUT when there is none. Never
-// more than the client's (A31-T05).
+// The effective timeout from the client's deadline, the route's limits and the listener's
+// (common_http_protocol_options.max_stream_duration); LB_NO_TIMEOUT = none, for each. Never more
+// than the client's (A31-T05).
 uint64_t lb_timeouts_effective(
 	const struct lb_timeouts *, uint64_t listener_max_ns, uint64_t client_ns);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One virtual host's routes compiled, and the search for the first one that takes a request.
-// Exact paths are in a hash, prefixes in a radix tree, case-insensitive ones in a folded twin;
-// regexes hang at the prefix that all subjects of their set start with. Every key begins an
-// ascending list of routes, and the lists that a path selects are merged. What decides the common
-// case lies with the key: its smallest route, and what that does if its path is all it asks for.
+// One virtual host's compiled routes, and the search for the first route that matches a request.
+// Exact paths are in a hash, prefixes in a radix tree, case-insensitive ones in a case-folded twin;
+// regexes are attached to the common prefix of their set's subjects. Every key has an ascending
+// list of routes, and a search merges the lists that a path selects. Each key also stores what
+// decides the common case: its first route, and the action of that route if it has no criteria but
+// its path.
 // Thread: built on ctrl; searched anywhere. Pure but for the table scratch.
 #pragma once
 
@@ -18,40 +19,40 @@ struct lb_string_index;
 
 struct lb_vhost_route {
 	uint32_t action;
-	uint32_t criteria; // LB_VHOST_NONE = the path is all
+	uint32_t criteria; // LB_VHOST_NONE = none but the path
 	uint32_t next; // route with the same path key
 };
 
 struct lb_vhost_criteria {
 	uint32_t ppm;
 	bool grpc_only;
-	uint32_t matchers, n_matchers; // numbers of the first one and how many follow on it
+	uint32_t matchers, n_matchers; // number of the first one, and how many follow from it
 };
 
-// Beside an exact path.
+// Value of an exact path.
 struct lb_vhost_exact {
-	uint32_t first; // route of its list
+	uint32_t first; // first route of its list
 	uint32_t action; // of that route; LB_VHOST_NONE = it has criteria
 };
 
-// Beside a prefix.
+// Value of a prefix.
 struct lb_vhost_prefix {
-	uint32_t first; // route of its list
-	uint32_t smallest; // route of this prefix or a shorter one that it starts with
+	uint32_t first; // first route of its list
+	uint32_t smallest; // first route of this prefix or of one of its shorter prefixes
 	union {
 		uint32_t action; // of the smallest; LB_VHOST_NONE = it has criteria
-		uint32_t n_candidates; // while being built: what a path of it can have at most
+		uint32_t n_candidates; // while being built: upper bound of a path's candidates
 	};
-	// Only in a virtual host with regex sets:
-	uint32_t smallest_set; // the smallest route of the sets here or above
+	// Only in virtual hosts with regex sets:
+	uint32_t smallest_set; // first route of the sets here or at shorter prefixes
 	uint32_t sets; // the first one here
 };
 
 struct lb_vhost_set {
 	struct lb_regex_set *set; // counted
-	uint64_t used; // patterns that routes have
-	uint32_t smallest; // route
-	uint32_t next; // set at the same prefix
+	uint64_t used; // bit set of patterns that routes use
+	uint32_t smallest; // first route
+	uint32_t next; // next set at the same prefix
 	uint32_t first[LB_REGEX_SET_MAX]; // route of each pattern
 };
 
@@ -62,7 +63,8 @@ struct lb_vhost {
 	struct lb_vhost_criteria *criteria;
 	struct lb_string_index *exact;
 	struct lb_radix *exact_fold, *prefix, *prefix_fold;
-	bool has_exact, has_exact_fold, has_prefix_fold; // any keys: most lookups need not ask
+	// there are such keys: most lookups can skip them
+	bool has_exact, has_exact_fold, has_prefix_fold;
 	struct lb_vhost_set *sets;
 	struct lb_header_matchers *matchers;
 	struct lb_actions actions;
@@ -70,21 +72,21 @@ struct lb_vhost {
 	struct lb_table_scratch_size needs;
 };
 
-// The next regex set it uses, from *at = 0 on; NULL = no more.
+// Iterates over the regex sets in use, from *at = 0 on; NULL = end.
 struct lb_regex_set *lb_vhost_next_set(const struct lb_vhost *, uint32_t *at);
 
-// What a search needs beside the virtual host.
+// The other inputs of a search.
 struct lb_vhost_query {
 	const struct lb_req *req;
 	struct lb_route_ctx *ctx;
 	struct lb_table_scratch *table_scratch;
 	struct lb_regex_scratches *regex;
 	bool hides_transport; // lb/route/header_match.h
-	struct str text; // room for joined header values
+	struct str text; // buffer for joined header values
 	uint32_t thread;
 };
 struct lb_vhost_found {
-	uint32_t route; // the first one that takes the request, LB_VHOST_NONE = none
+	uint32_t route; // the first route that matches; LB_VHOST_NONE = none
 	uint32_t action; // its
 };
 struct lb_vhost_found lb_vhost_search(const struct lb_vhost *, const struct lb_vhost_query *);
