@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments with which DPDK's environment starts: ours, but for what `eal` of shunt.yaml
-// names. A function of its input alone.
+// Makes the arguments for DPDK's environment: our defaults, except for what `eal` in shunt.yaml
+// sets. Depends on its input only.
 // Thread: ctrl.
 #pragma once
 
@@ -39,17 +39,17 @@ struct eal_args {
 	int n;
 };
 
-// 0, or -EINVAL with reterr: the field of shunt.yaml that is to blame. -ENOMEM likewise. What is
-// there has to be freed all the same.
+// Returns 0, or -EINVAL or -ENOMEM with reterr, which names the field of shunt.yaml. The caller
+// frees the result either way.
 [[nodiscard]] int eal_args_make(
 	const struct eal_args_conf *, struct eal_args *ret, struct lb_err *reterr);
 void eal_args_fini(struct eal_args *);
-// As a shell would take them, without the program's name; from malloc. NULL = out of memory.
+// The arguments in shell syntax, without the program's name, from malloc. NULL = out of memory.
 char *eal_args_print(const struct eal_args *);
-// Whether hugepages are wanted.
+// True if hugepages are wanted.
 bool eal_args_want_hugepages(const char *const *given, uint32_t n);
 
-// The lcore that runs worker i.
+// The lcore of worker i.
 static inline unsigned eal_lcore_of_worker(uint32_t worker)
 {
 	return worker + 1;

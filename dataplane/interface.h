@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's interface behind a device (af_packet, af_xdp, tap), which DPDK's drivers say little
-// of: theirs report a link that is always up, and no end.
+// The state of the kernel interface behind a device (af_packet, af_xdp, tap): DPDK's drivers for
+// these always report a link that is up, and never a removal.
 // Thread: any.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// Its index in this network namespace; 0 = there is none.
+// Returns its index in this network namespace; 0 = none.
 unsigned interface_find(const char *name);
-// False = it was deleted, or moved to another namespace. A new one of its name is another one.
+// False = it was deleted, or moved to another namespace. A new interface of the same name is
+// another one.
 bool interface_exists(unsigned index);
-// -1 = unknown.
+// Returns -1 if unknown.
 int interface_mtu(unsigned index);
-// False = unknown. *ret_up: it is up, and so is its link. *ret_mbps: 0 = unknown.
+// Returns false if unknown. *ret_up: interface and link are up. *ret_mbps: 0 = unknown.
 bool interface_link(unsigned index, bool *ret_up, uint32_t *ret_mbps);

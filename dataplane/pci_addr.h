@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address of a device on the PCI bus, however somebody wrote it.
+// The PCI address of a device, in all notations.
 // Thread: any.
 #pragma once
 
@@ -12,13 +12,13 @@ struct pci_addr {
 	uint8_t bus, device, function;
 };
 
-// Reads it from the front of devargs, as DPDK does: "0000:03:00.0", "3:0.0" (domain 0), any case,
-// after "pci:", "bus=pci,addr=" or nothing, up to the end or a comma or slash. False = they name no
-// PCI device.
+// Reads it from the start of devargs, as DPDK does: "0000:03:00.0", "3:0.0" (domain 0), any case,
+// after "pci:", "bus=pci,addr=" or nothing, up to the end, a comma or a slash. Returns false if
+// devargs name no PCI device.
 bool pci_addr_parse(const char *devargs, struct pci_addr *ret);
-// As the kernel and DPDK name it: "0000:03:00.0".
+// In the kernel's and DPDK's notation: "0000:03:00.0".
 #define PCI_ADDR_TEXT_MAX 20
 const char *pci_addr_print(const struct pci_addr *, char text[PCI_ADDR_TEXT_MAX]);
 bool pci_addr_eq(const struct pci_addr *, const struct pci_addr *);
-// What follows the address in devargs: "vectorized=1", "" = nothing.
+// What follows the address in devargs: "vectorized=1"; "" = nothing.
 const char *pci_addr_skip(const char *devargs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel says of a device on the PCI bus: who drives it, and so what DPDK can do with it.
-// root is put before every path that is read: "" is this machine.
+// What the kernel says of a PCI device: its driver, and so what DPDK can do with it. root is
+// prepended to every path that is read: "" is this machine.
 // Thread: any.
 #pragma once
 
@@ -11,13 +11,12 @@
 
 struct pci_device {
 	bool exists;
-	uint64_t id; // another one after it was away, at the same address, too
+	uint64_t id; // changes when the device was removed and returns, even at the same address
 	char driver[32]; // of the kernel; "" = none
-	bool is_uio; // driver: one that gives the device to us
-	bool is_vfio; // likewise
+	bool is_uio; // driver is a UIO driver, usable by DPDK
+	bool is_vfio; // driver is VFIO, usable by DPDK
 };
 
 void pci_device_look(const char *root, const struct pci_addr *, struct pci_device *ret);
-// Whether the device sees physical addresses, since no IOMMU is between: then only hugepages are
-// memory to it.
+// True if the device uses physical addresses because there is no IOMMU: it then needs hugepages.
 bool pci_device_wants_pa(const char *root, const struct pci_device *);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process a device: two that drive the same one would both answer for its addresses, and
-// neither DPDK nor the kernel says a word. A claim goes with its process, however that ends.
+// Ensures that one process uses a device: two that drive the same one would both answer for its
+// addresses, and neither DPDK nor the kernel reports it. A claim ends with its process, however
+// that ends.
 // Thread: ctrl.
 #pragma once
 
@@ -11,10 +12,10 @@ struct port_claim {
 };
 #define PORT_CLAIM_NONE ((struct port_claim){-1, -1})
 
-// Claims what these devargs name: an interface in this network namespace, or a PCI device, which
-// belongs to no namespace, for all processes that have this namespace or the directory (made if it
-// is not there) in common. 0; -EADDRINUSE: another process has it; -ENODEV: they name none (a memif
-// or a ring is its process's own, whatever others call theirs); or another -errno. Then nothing is
-// left behind, and *ret is PORT_CLAIM_NONE.
+// Claims the device in these devargs: an interface in this network namespace; or a PCI device,
+// which belongs to no namespace, among all processes that share this namespace or the directory
+// (created if missing). Returns 0; -EADDRINUSE: another process has it; -ENODEV: there is nothing
+// to claim (a memif or a ring belongs to its process); or another -errno. On failure *ret is
+// PORT_CLAIM_NONE.
 [[nodiscard]] int port_claim(const char *device, const char *dir, struct port_claim *ret);
-void port_claim_drop(struct port_claim *); // none is fine
+void port_claim_drop(struct port_claim *); // PORT_CLAIM_NONE is fine

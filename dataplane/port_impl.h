@@ -30,13 +30,13 @@ enum port_counter {
 	PORT_N_COUNTERS,
 };
 
-// Whose the device is, of each queue. One side passes it on (release), the other sees that
-// (acquire), so that nobody touches a device that is being closed or opened.
+// Who owns the device's end of a queue. The owner passes it on (release), the other side sees that
+// (acquire), so that nobody uses a device that is being closed or opened.
 enum queue_phase {
-	QUEUE_RUNS, // the worker's
-	QUEUE_STOPPING, // the worker's, who is to let go
-	QUEUE_RESTS, // ctrl's
-	QUEUE_STARTING, // the worker's, who may begin again
+	QUEUE_RUNS, // owned by the worker
+	QUEUE_STOPPING, // owned by the worker, which must release it
+	QUEUE_RESTS, // owned by ctrl
+	QUEUE_STARTING, // owned by the worker, which may start using it
 };
 
 struct port_queue {
@@ -48,9 +48,9 @@ struct port_queue {
 	struct rte_mbuf *open; // reserved, not sent yet
 	uint32_t n_ready;
 	uint32_t room; // of one of mbufs, behind the headroom
-	struct rte_mbuf *ready[PORT_MAX_READY]; // to be reserved: of mbufs, one segment each
-	uint64_t n_missed_before; // of the devices before this one
-	uint64_t n_socket_drops; // of this one
+	struct rte_mbuf *ready[PORT_MAX_READY]; // to be reserved next: from mbufs, one segment each
+	uint64_t n_missed_before; // of earlier devices
+	uint64_t n_socket_drops; // of this device
 	uint32_t n_mbufs_used, n_mbufs_peak; // as a pool's
 	uint32_t n_unsent;
 	struct rte_mbuf *unsent[PORT_MAX_UNSENT];
@@ -60,8 +60,8 @@ struct port_queue {
 } __attribute__((aligned(64)));
 
 enum port_kind {
-	PORT_OTHER, // can't go away
-	PORT_INTERFACE, // on top of one of the kernel's
+	PORT_OTHER, // cannot be removed
+	PORT_INTERFACE, // on top of a kernel interface
 	PORT_PCI,
 };
 
@@ -69,40 +69,40 @@ struct port {
 	struct port_conf conf; // device is borrowed
 	enum port_kind kind;
 	struct port_claim claim;
-	// The device, while opened.
+	// The device, while open.
 	bool opened;
 	uint16_t id;
 	uint16_t mtu;
 	struct rte_ether_addr mac;
 	char name[RTE_ETH_NAME_MAX_LEN];
 	const char *driver; // static
-	bool hashes; // it was told to spread flows over its queues
+	bool hashes; // it has been told to spread flows over its queues
 	unsigned if_index; // of the kernel's interface; 0 = none
 	struct rte_device *device; // EAL's
 	struct pci_addr pci_addr;
 	uint64_t pci_id; // see pci_device.h
 	char pci_driver[32];
 	bool asked_away; // see unplug.h
-	bool listens; // for that
+	bool listens; // listens for asked_away
 	uint32_t n_queues;
 	struct port_queue *queues; // owned
 	struct wait_fd_search search;
 	// The watch.
 	struct port_status status;
-	bool stopping; // workers are letting go, or the device is being closed
-	bool closing; // by a thread of its own
+	bool stopping; // workers are releasing it, or it is being closed
+	bool closing; // in a separate thread
 	pthread_t closer; // while closing
-	bool closed; // it is done; w: closer (release), r: ctrl (acquire)
+	bool closed; // closing is complete; w: closer (release), r: ctrl (acquire)
 	uint64_t retry_ns, retry_wait_ns;
 	char error[384]; // why it could not be opened again
 };
 
-// Probes, configures and starts the device; queues get their mbufs if they have none yet. 0, or
-// negative with reterr, which begins with the field that is to blame; then port_close() is due.
+// Probes, configures and starts the device; queues without mbufs get theirs. Returns 0, or negative
+// with reterr, which begins with the field; call port_close() then.
 [[nodiscard]] int port_open(struct port *, struct lb_err *reterr);
-// Stops and closes it, if it is open. forget: so that a device of that name can be opened again.
+// Stops and closes it, if open. forget: so that a device of the same name can be opened again.
 void port_close(struct port *, bool forget);
-// The device is still the one that was opened, and ours.
+// True if the device is still the one that was opened, and ours.
 bool port_is_there(const struct port *);
-// There is something to be opened.
+// True if there is a device to open.
 bool port_may_open(const struct port *);

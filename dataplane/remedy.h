@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator can do about a device or memory that DPDK could not get: DPDK's own words are
-// about its attempt, the cause is to be seen in the kernel's files. root is put before their paths;
-// "" is this machine.
+// Advice for an operator when DPDK could not get a device or memory: DPDK's messages describe its
+// attempt, but the kernel's files show the cause. root is prepended to their paths; "" is this
+// machine.
 // Thread: any.
 #pragma once
 
@@ -12,9 +12,9 @@
 
 #define REMEDY_MAX 256
 
-// Of a PCI device that could not be opened, with or without hugepages: a text without a full stop;
-// "" = nothing of what is looked at stands in the way.
+// For a PCI device that could not be opened, with or without hugepages: a text without a full stop;
+// "" = no known obstacle.
 const char *remedy_for_device(
 	const char *root, const struct pci_addr *, bool hugepages, char ret[REMEDY_MAX]);
-// Of memory that there was not enough of; never "".
+// For insufficient memory; never "".
 const char *remedy_for_memory(const char *root, bool hugepages, char ret[REMEDY_MAX]);

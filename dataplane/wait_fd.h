@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What DPDK doesn't tell of the drivers on top of the kernel: the descriptor behind a queue, so
-// that an idle worker can sleep in poll(2) until a frame arrives, and what was lost there. Never
-// needed to work: what isn't found costs latency or CPU when idle.
-// Thread: ctrl, while the port is made, but for what says otherwise.
+// Finds what DPDK does not tell of drivers on top of the kernel: the descriptor behind a queue, so
+// that an idle worker can sleep in poll(2) until a frame arrives, and the frames lost there.
+// Optional: without it, only idle latency or CPU use is worse.
+// Thread: ctrl, while the port is made, unless noted.
 #pragma once
 
 #include <stdbool.h>
@@ -11,17 +11,17 @@
 #define WAIT_FD_MAX 256
 
 struct wait_fd_search {
-	int domain; // of the driver's sockets; 0 = it has none
-	bool interrupt; // DPDK does know the descriptor
+	int domain; // of the driver's sockets; 0 = none
+	bool interrupt; // DPDK knows the descriptor
 	unsigned if_index;
 	int before[WAIT_FD_MAX]; // sockets of that domain from earlier ports
 	uint32_t n_before;
 };
 
-// Before the queues of a port are set up.
+// Call before a port's queues are set up.
 void wait_fd_begin(struct wait_fd_search *, const char *driver, unsigned if_index);
-// Of a started port. -1 = none.
+// For a started port. -1 = none.
 int wait_fd_find(const struct wait_fd_search *, uint16_t port_id, uint16_t queue);
-// Frames that an AF_PACKET socket's ring had no room for, since the last call; other descriptors,
-// and -1, have none. On the worker.
+// Frames dropped because an AF_PACKET socket's ring was full, since the last call; 0 for other
+// descriptors and -1. On the worker.
 uint32_t wait_fd_take_drops(int fd);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One worker: a pinned thread that owns everything a connection needs (queues, buffers, timers,
-// net, tcp, proxy) and runs the poll loop over them. Its only ways to the control thread are the
-// link and the slot.
+// net, tcp, proxy) and runs their poll loop. It communicates with the control thread only through
+// link and slot.
 // Thread: all functions on ctrl; the loop itself runs on the worker's lcore.
 #pragma once
 
@@ -20,24 +20,24 @@ struct worker;
 
 enum worker_idle {
 	WORKER_IDLE_POLL, // never sleeps: lowest latency, a whole core
-	WORKER_IDLE_BACKOFF, // sleeps when there was nothing to do for tens of microseconds
+	WORKER_IDLE_BACKOFF, // sleeps after tens of microseconds without work
 };
 
-// Sizes of everything a worker ever allocates, all taken at worker_new(). Memory is only reserved
-// then; it becomes resident as it is first used. They are not divided among workers: which of them
-// a client meets is decided by a hash, so that one must be able to carry more than its share.
+// Sizes of everything a worker ever allocates, all in worker_new(). Memory is only reserved then;
+// it becomes resident on first use. Sizes are not divided among workers: a hash decides which
+// worker a client gets, so each must be able to carry more than its share.
 struct worker_limits {
 	uint32_t max_conns; // TCP connections, both sides together
-	uint32_t max_requests; // live requests
+	uint32_t max_requests; // requests in progress
 	uint32_t max_queued; // of them, waiting for a backend connection
 	uint32_t max_conns_per_endpoint;
-	uint32_t max_neighbors; // hosts on the links that are sent to at one time
+	uint32_t max_neighbors; // neighbors in use at one time
 	uint32_t n_chunks; // of 2 KiB: all bytes queued anywhere
 	uint32_t tcp_send_limit; // bytes queued per connection
 	uint32_t tcp_recv_window; // bytes advertised per connection
 	uint32_t max_concurrent_streams; // advertised to clients
 };
-// All but connections, requests and chunks, which shunt.yaml sets: these are 0.
+// The defaults, except connections, requests and chunks (0), which shunt.yaml sets.
 struct worker_limits worker_limits_default(void);
 
 struct worker_conf {
@@ -53,7 +53,7 @@ struct worker_conf {
 	const struct proxy_frontend *frontends;
 	uint32_t n_frontends;
 	uint64_t connect_timeout_ns; // 0 = 20 s
-	uint64_t listener_drain_ns; // what clients of a changed listener get
+	uint64_t listener_drain_ns; // time that clients of a changed listener get
 	uint32_t max_attempts; // of a request (proxy_conf)
 	bool retry_idempotent;
 	// Borrowed, outlive the worker. Gets the counter groups "net", "tcp", "h2", "proxy",
@@ -62,15 +62,15 @@ struct worker_conf {
 	const struct lb_slot *slot;
 };
 
-// Makes everything; nothing runs. NULL with reterr (out of memory has a
-// text, too). conf is copied but for what it borrows.
+// Allocates everything; nothing runs yet. Returns NULL with reterr (also if out of memory). conf is
+// copied, except for what it borrows.
 struct worker *worker_new(const struct worker_conf *, struct lb_err *reterr);
-// 0 or -errno (its lcore is busy).
+// Returns 0 or -errno (its lcore is busy).
 [[nodiscard]] int worker_start(struct worker *);
 // Asks the loop to end.
 void worker_stop(struct worker *);
-// Waits until the loop has ended. Never started = returns at once.
+// Waits until the loop has ended. Returns at once if it was never started.
 void worker_join(struct worker *);
-// Joined or never started, as are all others; ports still open. Connections that are left are
-// reset. NULL is fine.
+// Call when all workers are joined or were never started, with ports still open. Resets remaining
+// connections. NULL is fine.
 void worker_free(struct worker *);
