@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A FIFO of bytes in pooled chunks: send queues of connections and streams. A chunk has one owner;
-// moving bytes between queues hands whole chunks over and copies only edges and small pieces, so a
-// queue never pins much more memory than it holds bytes.
-// Thread: the owning worker. Knows no mbuf, socket or protocol.
+// A FIFO of bytes in pooled chunks: the send queues of connections and streams. A chunk has one
+// owner; moving bytes between queues passes whole chunks and copies only edges and small pieces, so
+// a queue never pins much more memory than it holds bytes.
+// Thread: the owning worker. It knows no mbuf, socket or protocol.
 #pragma once
 
 #include "lb/base/check.h"
@@ -28,24 +28,24 @@ struct buf {
 	size_t len; // bytes held
 };
 
-// A place in a queue that is read again and again without being consumed (TCP retransmits from it).
+// A position in a queue that is read repeatedly without being consumed (TCP retransmits from it).
 // Valid while the bytes at and after it stay queued.
 struct buf_cursor {
 	struct buf_chunk *chunk; // NULL = start of the queue
-	size_t offset; // from the head of the queue; the reader takes off what it consumes
+	size_t offset; // from the head of the queue; the reader subtracts what it consumes
 	uint16_t at; // index into chunk->data
 };
 
 // Room for n_chunks chunks. 0 or -ENOMEM.
 [[nodiscard]] int buf_pool_init(struct pool *, uint32_t n_chunks);
 
-// Copies all of data to the end, or nothing: false = pool exhausted.
+// Appends all of data, or nothing: false = pool exhausted.
 [[nodiscard]] bool buf_append(struct buf *, struct pool *, const void *data, size_t len);
-// n <= 256 contiguous bytes at the end, already counted in len, for the caller to fill now.
-// NULL = pool exhausted.
+// Appends n <= 256 contiguous bytes, counted in len, for the caller to fill now. NULL = pool
+// exhausted.
 uint8_t *buf_reserve(struct buf *, struct pool *, size_t n);
-// n bytes in a row behind the end, not counted yet: the caller fills some, at least one, and says
-// so to buf_added(). NULL where that would take another chunk than the last, or the pool is
+// Reserves n contiguous bytes after the end, not counted yet: the caller fills at least one and
+// reports them to buf_added(). NULL if they do not fit into the last chunk, or if the pool is
 // exhausted.
 uint8_t *buf_space(struct buf *, struct pool *, size_t n);
 static inline void buf_added(struct buf *b, size_t n)
@@ -61,9 +61,9 @@ void buf_consume(struct buf *, struct pool *, size_t n);
 void buf_clear(struct buf *, struct pool *);
 // Copies len bytes that start `offset` bytes from the head; offset + len <= buf->len.
 void buf_copy_out(const struct buf *, size_t offset, void *out, size_t len);
-// Puts the cursor `offset` bytes from the head (offset < b->len); this walks.
+// Sets the cursor `offset` bytes from the head (offset < b->len); this walks the chunks.
 void buf_cursor_set(const struct buf *, struct buf_cursor *, size_t offset);
-// Like buf_copy_out() from a cursor, which moves on by len: sequential reads cost no walk.
+// Like buf_copy_out() from a cursor, which advances by len: sequential reads need no walk.
 void buf_cursor_read(const struct buf *, struct buf_cursor *, void *out, size_t len);
-// Longest contiguous piece at the head; *ret_len = 0 when empty.
+// The longest contiguous piece at the head; *ret_len = 0 if empty.
 const uint8_t *buf_peek(const struct buf *, size_t *ret_len);
