@@ -34,19 +34,20 @@ static inline void store32(uint8_t *p, uint32_t x)
 	memcpy(p, &x, sizeof(x));
 }
 
-// A sum of words of whatever width as a checksum field holds it.
+// Folds a sum of words of any width into a checksum field.
 static inline uint16_t csum_fold(uint64_t sum)
 {
 	uint32_t x;
 	bool carry = __builtin_add_overflow((uint32_t)sum, (uint32_t)(sum >> 32), &x);
 	x += carry;
-	// Both halves in the upper one, with the carry of the lower.
+	// Adds both halves in the upper one, with the carry of the lower.
 	x += x << 16 | x >> 16;
 	return (uint16_t)(~x >> 16);
 }
 
-// The value to write with memcpy into a checksum field that is zero now; 0 when the bytes carry a
-// right checksum already. Works in memory order, which the sum doesn't mind (RFC 1071 2 (B)).
+// The value to write with memcpy into a checksum field that is zero now; 0 when the bytes already
+// contain a correct checksum. Works in memory order, to which the sum is indifferent (RFC 1071 2
+// (B)).
 static inline uint16_t csum(const void *data, size_t len)
 {
 	const uint8_t *p = data;

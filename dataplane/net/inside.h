@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of net/ share: the state of one worker's network layer and the calls between
-// Ethernet, ARP, IPv4 and ICMP. Nobody else includes it.
+// What the files of net/ share: the state of one worker's network layer, and the calls between
+// Ethernet, ARP, IPv4 and ICMP. Private to this folder.
 // Thread: the owning worker.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-// What seldom happens is a call of its own: what always happens then needs fewer registers.
+// Keeps rare cases in functions of their own, so that the common case needs fewer registers.
 #define APART __attribute__((noinline))
 
 #define ETH_HEADER 14
@@ -22,13 +22,14 @@
 #define IP_PROTO_ICMP 1
 #define IP_PROTO_TCP 6
 
-// Each counter once: its name is the operators'. What some of them mean:
-// eth_not_ours: for another station or a group. arp_asked, arp_answered: requests and replies we
-// sent. arp_learned: neighbors that became reachable, or stayed so when asked again. arp_not_ours:
-// neither for us nor an answer to us. arp_conflict: somebody else claims an address of ours.
-// arp_off_link: sender outside of the port's prefixes. hold_full, hold_dropped: frames that could
-// not wait, and that waited in vain. ip_total_length: beyond the frame, which was cut by the device
-// or lies. ip_broadcast: unicast packet in a broadcast frame. icmp_forged: quotes what we never
+// The list of counters, with the names that operators see. Some need explanation: eth_not_ours: for
+// another station or a group. arp_asked, arp_answered: requests and replies sent. arp_learned:
+// neighbors that became or stayed reachable. arp_not_ours: neither for us nor a reply to us.
+// arp_conflict: another host claims our address. arp_off_link: sender outside of the port's
+// prefixes. hold_full, hold_dropped: frames that could not wait for a neighbor, or waited in vain.
+// ip_total_length: longer than the frame, which the device cut or whose length is wrong.
+// ip_broadcast: unicast packet in a broadcast frame. icmp_forged: quotes a packet that we never
+// sent. tcp_absent: segments before net_set_tcp().
 // send. tcp_absent: segments before net_set_tcp().
 #define NET_COUNTERS(X)                                                                            \
 	X(rx_frames)                                                                               \
@@ -114,25 +115,25 @@ struct net_route {
 	uint32_t port;
 };
 
-// Where packets for one destination go, remembered from the last one.
+// The path for one destination, cached from the last packet.
 struct net_dst {
 	uint32_t ip;
 	uint32_t generation; // valid while equal to the net's
 	uint32_t neigh; // index of the entry
-	uint32_t own; // of our addresses the one that it sent to last, or would be sent from
+	uint32_t own; // index of our address last used by its packets
 };
 
 // A frame between reserve and emit.
 struct net_open {
-	struct neigh *neigh; // NULL = it goes nowhere
-	uint8_t *frame; // NULL = none is open
-	struct neigh_held *held; // NULL = the frame is the device's
+	struct neigh *neigh; // NULL = the frame is discarded
+	uint8_t *frame; // NULL = no reservation is open
+	struct neigh_held *held; // NULL = the frame is in a device buffer
 };
 
 struct net {
 	struct twheel *wheel; // borrowed
-	struct net_tcp tcp; // input NULL = none yet
-	void (*on_neighbor)(void *ctx, const struct ip_addr *); // NULL = nobody wants to know
+	struct net_tcp tcp; // input NULL = not set yet
+	void (*on_neighbor)(void *ctx, const struct ip_addr *); // may be NULL
 	void *on_neighbor_ctx;
 	struct net_port ports[NET_MAX_PORTS];
 	uint32_t n_ports;
@@ -143,12 +144,12 @@ struct net {
 	uint32_t generation; // of dst; never 0
 	struct net_dst dst[NET_DST_SLOTS];
 	struct net_open open;
-	uint8_t *lost; // owned; where frames are written that go nowhere
+	uint8_t *lost; // owned; buffer for frames that are discarded
 	size_t max_frame;
 	struct neigh_table neigh;
-	uint64_t echo_tokens_ns; // ICMP rate limit: time saved up
+	uint64_t echo_tokens_ns; // ICMP rate limit: accumulated time
 	uint64_t echo_last_ns;
-	uint64_t defended_ns; // last defence of an address; 0 = never
+	uint64_t defended_ns; // when an address was last defended; 0 = never
 	uint64_t counters[NET_N_COUNTERS];
 };
 
@@ -157,7 +158,7 @@ static inline void net_count(struct net *net, enum net_counter which)
 	counter_add(&net->counters[which], 1);
 }
 
-// Multiplication by a secret odd number, upper bits: few collisions, none that can be aimed at.
+// Upper bits of a product with a secret odd number: few collisions, none predictable.
 static inline uint32_t net_hash(const struct net *net, uint32_t ip, uint32_t port, uint32_t n_slots)
 {
 	uint64_t x = ((uint64_t)port << 32 | ip) + 1;
@@ -166,13 +167,14 @@ static inline uint32_t net_hash(const struct net *net, uint32_t ip, uint32_t por
 
 // route.c
 void net_build_routes(struct net *);
-// NULL = none. Linear in the number of configured prefixes: the dst cache stands before it.
+// Returns NULL if there is none. Linear in the number of configured prefixes; the dst cache makes
+// it rare.
 const struct net_route *net_route_find(const struct net *, uint32_t dst);
 bool net_is_own(const struct net *, uint32_t ip);
 bool net_is_own_of_port(const struct net *, uint32_t ip, uint32_t port);
-// The port's addresses put this one on its link, or it is its gateway.
+// True if the address is in one of the port's prefixes, or is its gateway.
 bool net_is_on_link(const struct net *, uint32_t ip, uint32_t port);
-// An address that no host may send from on any link of ours (RFC 1122 3.2.1.3).
+// True if no host on our links may send from this address (RFC 1122 3.2.1.3).
 bool net_is_martian(const struct net *, uint32_t ip);
 
 // eth.c
@@ -181,22 +183,23 @@ void eth_send(struct net *, uint32_t port, size_t len);
 
 // arp.c
 void arp_input(struct net *, uint32_t port, const uint8_t *arp, size_t len);
-// Learns from it and does nothing else: another worker answers.
+// Only learns from the packet: another worker answers it.
 void arp_hear(struct net *, uint32_t port, const uint8_t *arp, size_t len);
-// Asks for a neighbor's address: the whole link, or only who had it last.
+// Requests a neighbor's address: by broadcast, or from the last known MAC only.
 void arp_ask(struct net *, const struct neigh *, bool broadcast);
 void arp_announce(struct net *, uint32_t port, uint32_t ip);
 
 // ip4.c
 void ip4_input(struct net *, const uint8_t *packet, size_t len, bool broadcast);
-// Room for a payload of len bytes to dst, behind the headers. NULL = the device has no buffer,
-// counted. What has no way to dst (no route, no room for the neighbor or for waiting), counted, is
-// lost: the device may have room for others. ip4_emit() must follow before anything else is sent.
+// Reserves a payload of len bytes to dst, behind the headers. NULL = no device buffer, counted.
+// Without a path to dst (no route, no neighbor entry, no room to wait) the packet is counted and
+// discarded, since there may be buffers for other destinations. ip4_emit() must follow before any
+// other send.
 uint8_t *ip4_reserve(struct net *, uint32_t dst, size_t len);
 void ip4_emit(struct net *, uint32_t src, uint32_t dst, uint8_t protocol, size_t len);
-// The neighbor that leads to dst, found once and then remembered. NULL is counted.
+// Returns the neighbor towards dst, cached after the first call. NULL is counted.
 struct neigh *ip4_next_hop(struct net *, uint32_t dst);
-// MTU of the link towards dst.
+// The MTU of the link towards dst.
 uint16_t ip4_mtu(struct net *, uint32_t dst);
 
 // icmp.c

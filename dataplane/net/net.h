@@ -21,19 +21,19 @@ struct net;
 
 // A device as net/ sees it.
 struct net_device {
-	// Room for one frame of len bytes. NULL = no buffer. At most one reservation is open at a
+	// Reserves one frame of len bytes. NULL = no buffer. At most one reservation is open at a
 	// time.
 	uint8_t *(*reserve)(void *ctx, size_t len);
 	// Sends (or queues for the end of the turn) the frame last reserved.
 	void (*send)(void *ctx, size_t len);
-	// Gives the open reservation back unsent.
+	// Cancels the open reservation.
 	void (*cancel)(void *ctx);
 	void *ctx;
 };
 
-// The way up: tcp_stack_input() and tcp_stack_unreachable() of one stack, or a test's ears.
+// The layer above: tcp_stack_input() and tcp_stack_unreachable() of one stack, or a test.
 struct net_tcp {
-	// The flow's addresses are set, its ports are the stack's to set.
+	// The flow's addresses are set; the stack sets its ports.
 	void (*input)(void *ctx, struct tcp_flow *, const uint8_t *segment, size_t len);
 	void (*unreachable)(void *ctx, const struct tcp_flow *);
 	void *ctx;
@@ -53,40 +53,40 @@ struct net_port_conf {
 	struct ip_addr gateway; // all zero = none
 };
 
-// NULL = out of memory. wheel is borrowed and outlives it. Addresses are IPv4, each of one port
-// only. max_neighbors: hosts on our links that are sent to at one time, at least 1; their memory
-// becomes resident as it is used.
+// Returns NULL if out of memory. wheel is borrowed and outlives it. Addresses are IPv4, each of one
+// port only. max_neighbors: neighbors in use at one time, at least 1; their memory becomes resident
+// as it is used.
 struct net *net_new(const struct net_port_conf *, uint32_t n_ports, uint32_t max_neighbors,
 	struct twheel *, uint64_t seed);
 void net_free(struct net *);
-// The stack is made with net_tcp_io(), then introduced here; before that TCP segments are dropped.
+// The stack is made with net_tcp_io() and then set here; before that TCP segments are dropped.
 void net_set_tcp(struct net *, const struct net_tcp *);
-// Tells of an address on a link that ARP has just brought (RFC 826), and that was not known to have
-// this MAC, or announces itself (RFC 5227 2.3). Anybody on the link can make it do so, at any rate.
+// Sets a callback for addresses that ARP reports on a link (RFC 826) with a new MAC, or that
+// announce themselves (RFC 5227 2.3). Any host on the link can trigger it at any rate.
 void net_set_on_neighbor(
 	struct net *, void (*on_neighbor)(void *ctx, const struct ip_addr *), void *ctx);
-// io for tcp_stack_new(): routes by destination (on-link prefixes, then the gateway), resolves the
-// neighbor (holding a few frames meanwhile), fills IP and Ethernet headers. Its reserve() says
-// NULL for want of a device's buffer only; what cannot be sent to this one destination is lost.
+// The io for tcp_stack_new(): routes by destination (on-link prefixes, then the gateway), resolves
+// the neighbor (holding a few frames meanwhile), fills in IP and Ethernet headers. Its reserve()
+// returns NULL only if the device has no buffer; what cannot be sent to this one destination is
+// discarded.
 struct tcp_io net_tcp_io(struct net *);
 
-// One received frame, borrowed for the call.
+// Processes one received frame, borrowed for the call.
 void net_input(struct net *, uint32_t port, const uint8_t *frame, size_t len);
-// One that another worker received and answered if need was: this one learns of neighbors from it,
-// and does nothing else.
+// Processes a frame that another worker received and answered: only learns neighbors from it.
 void net_hear(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 
-// The port has another device: frames leave with that address from now on, and those to it are
-// ours; and the link may be another, too: who is sent to is asked for anew.
+// The port has a new device, perhaps on another link: frames are sent from and accepted for its
+// address from now on, and neighbors are requested again.
 void net_renew_port(struct net *, uint32_t port, const uint8_t mac[6]);
-// Gratuitous ARP for every address: at start, after a link came up.
+// Sends gratuitous ARP for every address: at start, and after a link came up.
 void net_announce(struct net *);
 // Our address on the port that leads to dst (the source of upstream connections). False = no route.
 [[nodiscard]] bool net_source_for(
 	const struct net *, const struct ip_addr *dst, struct ip_addr *ret);
 
-// Before a connection to dst, which has a route: gives its neighbor a place and asks for it. False
-// = no room for another neighbor.
+// Call before connecting to dst, which has a route: reserves a neighbor entry and requests it.
+// Returns false if there is no room for another neighbor.
 [[nodiscard]] bool net_prepare(struct net *, const struct ip_addr *dst);
 
 // Frames in and out, and drops by cause.

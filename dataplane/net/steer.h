@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which worker a flow belongs to. One function for the whole process: the devices' own hash and
-// table of queues where they have them and agree, so that frames come to their worker by
-// themselves; the same function in software where not, and workers hand frames to each other
-// (handover.h). It knows frames, no devices and no rings.
+// Steering: which worker a flow belongs to. One function for the whole process: the devices' hash
+// (RSS) and queue table if they have them and agree, so that frames arrive at their worker;
+// otherwise the same function in software, and workers hand frames over (handover.h). It knows
+// frames, but no devices and rings.
 // Thread: init and settle on ctrl before workers run, try_device on ctrl; the rest on workers.
 #pragma once
 
@@ -20,23 +20,23 @@
 struct steer {
 	struct toeplitz hash;
 	uint32_t n_workers;
-	uint32_t mask; // of the hash: entries in use, less one
+	uint32_t mask; // of the hash: number of entries in use - 1
 	uint8_t owners[STEER_ENTRIES_MAX];
 	uint8_t key[STEER_KEY_MAX];
-	bool settled; // key and owners are decided
-	// Bit p: port p's device brings each flow to its worker. w: ctrl while no frames come by
-	// it, a worker that saw otherwise (relaxed, cleared until the device is another one), r:
-	// workers (relaxed).
+	bool settled; // key and owners are final
+	// Bit p: port p's device delivers each flow to its worker. w: ctrl while no frames arrive
+	// on it, and a worker that saw a violation (relaxed; clears it until the device is
+	// replaced), r: workers (relaxed).
 	_Alignas(64) uint32_t by_device;
 };
 
-// key: STEER_KEY_MAX random bytes, so that nobody outside can aim at one worker.
+// key: STEER_KEY_MAX random bytes, so that an attacker cannot target one worker.
 void steer_init(struct steer *, uint32_t n_workers, const uint8_t *key);
 
-// What a device does with TCP over IPv4, as it says itself: a flow goes to the queue at its hash,
-// modulo n_entries, in `queues`. False = not what others do, nothing that this can follow, or a
-// table that leaves out a worker; its frames are then steered by software. The first device decides
-// for all: offer it key and owners, but take what it says.
+// Offers what a device says it does with TCP over IPv4: a flow goes to the queue in `queues` at its
+// hash modulo n_entries. Returns false if this differs from other devices, cannot be followed, or
+// leaves out a worker; the device's frames are then steered by software. The first device decides
+// for all: offer it key and owners, but use what it reports.
 struct steer_device {
 	const uint8_t *key;
 	size_t key_len;
@@ -45,27 +45,27 @@ struct steer_device {
 };
 bool steer_try_device(struct steer *, uint32_t port, const struct steer_device *);
 
-// Before workers run: from now on key and owners stay, whatever device comes.
+// Call before workers run: fixes key and owners for all later devices.
 void steer_settle(struct steer *);
 
 static inline bool steer_by_device(const struct steer *s, uint32_t port)
 {
 	return __atomic_load_n(&s->by_device, __ATOMIC_RELAXED) >> port & 1;
 }
-// The device has brought a flow to another worker than it said it would. Each handshake is looked
-// at before there is a connection, so that none is cut by this.
+// The device delivered a flow to the wrong worker. This is checked for each handshake, before there
+// is a connection, so that none is lost.
 void steer_distrust(struct steer *, uint32_t port);
 
-// The worker that gets what comes from this flow's remote side.
+// The worker that receives packets from this flow's remote side.
 uint32_t steer_owner(const struct steer *, const struct tcp_flow *);
 
 // Where a frame belongs:
 #define STEER_HERE (-1) // to whoever got it
 #define STEER_ALL (-2) // to him, and the others may learn from it
 // or to the worker with this number. Errors that quote a segment belong to its flow. only_begins:
-// the device brings flows to their workers; look only at segments that begin one.
+// the device delivers flows correctly; look only at segments that open one.
 int steer_frame(const struct steer *, const uint8_t *frame, size_t len, bool only_begins);
-// Whether the queue that a frame came by says something of the device: it is a whole segment in a
-// sound packet without options. Anybody may send what a device does not take for TCP and so does
-// not hash, and errors that quote a segment come to any queue.
+// True if the queue on which a frame arrived is evidence of what the device does: a whole segment
+// in a valid packet without options. A device does not hash what it does not recognize as TCP, and
+// errors that quote a segment may arrive on any queue.
 bool steer_is_evidence(const uint8_t *frame, size_t len);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash by which devices spread flows over their queues (Microsoft's "RSS hashing functions"),
-// of an IPv4 address pair and two ports. Own code beside DPDK's rte_thash, which walks the set bits
-// of its input one by one: this runs for every segment where the device doesn't do it.
+// The Toeplitz hash of devices' RSS (Microsoft's "RSS hashing functions"), over an IPv4 address
+// pair and two ports. Own code instead of DPDK's rte_thash, which walks the set bits of its input
+// one by one: this runs for every segment if the device does not hash.
 // Thread: constant after init.
 #pragma once
 
@@ -11,7 +11,7 @@
 #define TOEPLITZ_NIBBLES 24 // of two addresses and two ports
 #define TOEPLITZ_KEY_MIN 16 // bytes of a key that such an input meets
 
-// The hash is linear: what each half byte of the input adds, ready made.
+// The hash is linear: the precomputed contribution of each half byte of the input.
 struct toeplitz {
 	uint32_t adds[TOEPLITZ_NIBBLES][16];
 };
@@ -19,7 +19,7 @@ struct toeplitz {
 // key: at least TOEPLITZ_KEY_MIN bytes.
 void toeplitz_init(struct toeplitz *, const uint8_t *key);
 
-// Of a packet as it arrives: its source is the remote side. Host order.
+// For a received packet: its source is the remote side. Host order.
 static inline uint32_t toeplitz_hash(
 	const struct toeplitz *t, uint32_t src, uint32_t dst, uint16_t src_port, uint16_t dst_port)
 {
