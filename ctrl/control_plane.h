@@ -17,15 +17,15 @@ struct lb_slot;
 struct show_port;
 struct xds_bootstrap;
 
-struct control_plane_conf { // all borrowed, outlives it, but for the slot
+struct control_plane_conf { // all borrowed, outlives it, except the slot
 	struct config *config; // follows its file on SIGHUP (ctrl/conf/reload.h)
 	const char *config_path;
 	const struct xds_bootstrap *bootstrap;
 	char *const *listener_names; // ctrl/frontends.h
-	struct lb_slot *slot; // holds an empty first snapshot
-	struct lb_link *const *links; // of workers that run
+	struct lb_slot *slot; // contains an empty first snapshot
+	struct lb_link *const *links; // of running workers
 	uint32_t n_links;
-	uint32_t max_connections; // of each, of clients and backends together
+	uint32_t max_connections; // of each worker, for clients and backends together
 	const struct show_port *ports; // as struct show_conf has them
 	const char *(*steering)(void *ctx, uint32_t port);
 	// Called several times a second: brings `ports` up to date. True = a link came up.
@@ -33,14 +33,14 @@ struct control_plane_conf { // all borrowed, outlives it, but for the slot
 	void *ctx_ports;
 };
 
-// NULL = out of memory. Nothing has begun.
+// Returns NULL if out of memory. Starts nothing.
 struct control_plane *control_plane_new(const struct control_plane_conf *);
-// 0, or negative with reterr; then stop() and free() are still due.
+// Returns 0, or negative with reterr; call stop() and free() either way.
 [[nodiscard]] int control_plane_start(struct control_plane *, struct lb_err *reterr);
-// Until a signal came and the workers are drained, or there is no more time for that.
+// Runs until a signal arrives and the workers are drained, or the drain's time is over.
 void control_plane_run(struct control_plane *);
 bool control_plane_drained(const struct control_plane *); // all workers
-// Nobody asks or is asked any more; the workers may run on. NULL is fine.
+// Ends all connections of the control plane; the workers may still run. NULL is fine.
 void control_plane_stop(struct control_plane *);
-// The workers have stopped, the slot is gone. NULL is fine.
+// Call after the workers stopped and the slot is freed. NULL is fine.
 void control_plane_free(struct control_plane *);

@@ -16,13 +16,13 @@ struct twheel;
 struct xds_bootstrap;
 struct xds_federation;
 
-// Resource names of their targets, to be freed with free_names(). 0, -EINVAL with reterr, or
-// -ENOMEM.
+// Returns the resource names of their targets, to be freed with free_names(). Returns 0, -EINVAL
+// with reterr, or -ENOMEM.
 [[nodiscard]] int frontends_name_listeners(
 	const struct config *, const struct xds_bootstrap *, char ***ret, struct lb_err *reterr);
 void frontends_free_names(const struct config *, char **names); // NULL is fine
 
-struct frontends_conf { // all borrowed, outlives them
+struct frontends_conf { // all borrowed, outlive it
 	const struct config *config;
 	char *const *listener_names;
 	const char *node_id;
@@ -32,11 +32,11 @@ struct frontends_conf { // all borrowed, outlives them
 	struct assembler *assembler;
 };
 
-// Starts their watches. NULL = out of memory.
+// Starts their watches. Returns NULL if out of memory.
 struct frontends *frontends_new(const struct frontends_conf *);
 void frontends_free(struct frontends *); // NULL is fine
-// Names of clusters may have other addresses now (A74-C06).
+// DNS names of clusters may have other addresses now (A74-C06).
 void frontends_reresolve(struct frontends *);
-// For operators, as depmgr_waiting() and depmgr_refused().
+// For display, as depmgr_waiting() and depmgr_refused().
 const char *frontends_waiting(const struct frontends *, uint32_t index);
 const char *frontends_refused(const struct frontends *, uint32_t index);

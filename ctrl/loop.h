@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control thread's event loop (libevent) and clock. A tick every few milliseconds moves the
-// timing wheel on and reads the workers' rings, since a worker never makes a system call to wake
-// us.
+// The control thread's event loop (libevent) and clock. A tick every few milliseconds advances the
+// timing wheel and reads the workers' rings, since a worker never makes a system call to wake the
+// loop.
 // Thread: ctrl.
 #pragma once
 
@@ -12,20 +12,20 @@
 struct event_base;
 struct loop;
 
-// NULL = out of memory or no event backend.
+// Returns NULL if out of memory or without an event backend.
 struct loop *loop_new(void);
 void loop_free(struct loop *);
 struct event_base *loop_base(struct loop *);
 struct twheel *loop_wheel(struct loop *);
-// Called every tick, after the wheel has moved on. One only.
+// Sets the only function that is called every tick, after the wheel has advanced.
 void loop_set_tick(struct loop *, void (*fn)(void *arg), void *arg);
 // Calls fn whenever fd is readable, until the loop is freed. 0 or -ENOMEM.
 [[nodiscard]] int loop_watch_fd(struct loop *, int fd, void (*fn)(void *arg), void *arg);
 // Calls fn on each such signal. 0 or -ENOMEM.
 [[nodiscard]] int loop_watch_signal(struct loop *, int number, void (*fn)(void *arg), void *arg);
-// Until loop_stop().
+// Runs until loop_stop().
 void loop_run(struct loop *);
 void loop_stop(struct loop *);
 
-// Monotonic nanoseconds; the loop reads it, everything below takes loop_wheel()'s time.
+// Monotonic nanoseconds; the loop reads the clock, everything else uses loop_wheel()'s time.
 uint64_t loop_clock_ns(void);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What signals do. None of those that are commonly sent to daemons ends this one with its clients
-// cut off: SIGTERM, SIGINT and SIGQUIT drain, SIGHUP reloads (ctrl/conf/reload.h), SIGUSR1 opens
-// the log again (ctrl/log_file.h), SIGUSR2 is ignored. What comes before the loop runs is done once
-// it does.
+// Handles signals. None of those commonly sent to daemons ends the process with its clients cut
+// off: SIGTERM, SIGINT and SIGQUIT drain, SIGHUP reloads (ctrl/conf/reload.h), SIGUSR1 reopens the
+// log (ctrl/log_file.h), SIGUSR2 is ignored. Signals that arrive before the loop runs are handled
+// when it does.
 // Thread: ctrl. All others inherit a mask that blocks them.
 #pragma once
 
@@ -16,10 +16,10 @@ struct signals {
 	const char *config_path;
 };
 
-// Those that mean no harm are blocked from the program's first moment on; those that end it, too,
-// from when there is something to be taken down in order.
+// Blocks harmless signals from the program's start; those that end it, once there is something to
+// shut down in order.
 void signals_block_harmless(void);
 void signals_block(void);
 void signals_unblock(void);
-// Filled in by the caller, outlives the loop. 0 or -ENOMEM.
+// The caller fills it in; it outlives the loop. Returns 0 or -ENOMEM.
 [[nodiscard]] int signals_watch(struct signals *, struct loop *);
