@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the stats socket speaks (docs/stats.md): a command is one line; its answer ends with an empty
-// line; a failed command's answer starts with STATS_ERROR. A client that is done half-closes.
+// The protocol of the stats socket (docs/stats.md): a command is one line; its answer ends with an
+// empty line; the answer to a failed command starts with STATS_ERROR. A client closes its sending
+// side when it is done.
 // Thread: any.
 #pragma once
 

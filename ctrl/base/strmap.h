@@ -19,7 +19,7 @@ struct strmap {
 
 // NULL = absent.
 struct strmap_link *strmap_find(const struct strmap *, const char *key);
-// The key is not in the map yet. 0 or -ENOMEM.
+// The key must not be in the map. Returns 0 or -ENOMEM.
 [[nodiscard]] int strmap_add(struct strmap *, struct strmap_link *, const char *key);
 void strmap_remove(struct strmap *, struct strmap_link *); // CHECKs that it is in the map
 void strmap_fini(struct strmap *); // forgets what is still in it
