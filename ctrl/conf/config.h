@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shunt.yaml, read with libcyaml and checked: everything later code may rely on is checked here.
-// Where xDS configuration comes from is not here but in the bootstrap
-// (ctrl/xds/bootstrap/bootstrap.h).
+// shunt.yaml, read with libcyaml and validated: later code relies on the checks made here. The
+// bootstrap (ctrl/xds/bootstrap/bootstrap.h) says where xDS configuration comes from.
 // Thread: ctrl, before anything else starts; constant afterwards.
 #pragma once
 
@@ -20,7 +19,7 @@ enum config_idle { CONFIG_IDLE_BACKOFF, CONFIG_IDLE_POLL };
 
 // Which worker gets a frame (dataplane/net/steer.h).
 enum config_steering {
-	CONFIG_STEERING_AUTO, // by the device's queues where it hashes flows as we can follow
+	CONFIG_STEERING_AUTO, // by the device's RSS, if we can follow its hash
 	CONFIG_STEERING_SOFTWARE,
 };
 
@@ -31,7 +30,7 @@ struct config_port {
 	char *gateway; // NULL = none
 	uint16_t mtu; // of IP packets
 	enum config_steering steering;
-	// Read from the text above.
+	// Parsed from the texts above.
 	struct ip_addr *address_ips; // [n_addresses]
 	uint8_t *address_lens; // [n_addresses] prefix lengths
 	struct ip_addr gateway_ip; // all zero = none
@@ -39,8 +38,8 @@ struct config_port {
 
 // What header matchers see of a gRPC request (D2).
 enum config_grpc_headers {
-	CONFIG_GRPC_METADATA, // custom metadata and content-type, as a gRPC client's routing
-	CONFIG_GRPC_ALL, // what they see of other requests, as Envoy's
+	CONFIG_GRPC_METADATA, // custom metadata and content-type, as in a gRPC client
+	CONFIG_GRPC_ALL, // the same headers as of other requests, as in Envoy
 };
 
 // Which requests wait while their cluster fails, instead of failing with it.
@@ -76,30 +75,30 @@ struct config_dns {
 	unsigned n_servers;
 };
 
-// How the xDS servers are spoken to (docs/xds.md).
+// The xDS variants in use (docs/xds.md).
 enum config_xds_protocol { CONFIG_XDS_SOTW, CONFIG_XDS_DELTA };
 enum config_xds_deleted { CONFIG_XDS_KEEP, CONFIG_XDS_DROP };
 
 struct config_xds {
 	enum config_xds_protocol protocol;
-	enum config_xds_deleted deleted; // what becomes of resources that were (gRFC A88, A53)
+	enum config_xds_deleted deleted; // how to treat deleted resources (gRFC A88, A53)
 };
 
 struct config_csds {
 	char *listen; // "127.0.0.1:50052", "[::1]:50052"
-	bool allow_remote; // the address may be one that other hosts reach
+	bool allow_remote; // the address may be reachable from other hosts
 };
 
 struct config_sessions {
 	bool use_ejected; // sessions stay with ejected endpoints (A75-O22)
 };
 
-// Of each worker, taken at its start (docs/architecture.md).
+// Per worker, allocated at its start (docs/architecture.md).
 struct config_limits {
 	uint32_t *connections, *requests, *buffers_mib; // NULL = absent
 };
 
-// Requests that are sent again though no route asks for it (docs/routing.md).
+// Requests that are sent again without a route's policy (docs/routing.md).
 struct config_retries {
 	uint32_t *max_attempts; // NULL = absent
 	bool *idempotent; // NULL = absent
@@ -123,26 +122,26 @@ struct config {
 	struct config_xds *xds; // NULL = absent
 	struct config_limits *limits; // NULL = absent
 	struct config_retries *retries; // NULL = absent
-	// All of its servers with commas between them; NULL = those of resolv.conf. Not libcyaml's.
+	// All servers, separated by commas; NULL = those of resolv.conf. Not read by libcyaml.
 	char *dns_servers;
 	enum log_level log_level; // as given, or the default
 	uint32_t *drain; // NULL = absent
 	uint32_t *listener_drain; // NULL = absent
 	// As given, or the default of ctrl/conf/config_numbers.h. Seconds for open streams:
 	uint32_t drain_s; // after SIGTERM
-	uint32_t listener_drain_s; // of a listener that has changed
-	uint32_t max_attempts; // of a request that no backend has processed, the first included
-	bool retry_idempotent; // GET, HEAD and OPTIONS whose connection broke, once
+	uint32_t listener_drain_s; // for a listener that has changed
+	uint32_t max_attempts; // of a request that no backend has processed, including the first
+	bool retry_idempotent; // GET, HEAD and OPTIONS whose connection was lost, once
 	// Of each worker:
 	uint32_t max_connections; // TCP, of clients and backends together
 	uint32_t max_requests;
-	uint32_t max_buffers_mib; // bytes on their way
+	uint32_t max_buffers_mib; // queued bytes
 };
 
-// NULL on error: reterr is "<path>[:line]: <field>: <reason>".
+// Returns NULL on error: reterr is "<path>[:line]: <field>: <reason>".
 struct config *config_load(const char *path, struct lb_err *reterr);
 void config_free(struct config *); // NULL is fine
-// Which port has that address; n_ports = none.
+// Index of the port with that address; n_ports = none.
 uint32_t config_port_of(const struct config *, const struct ip_addr *);
-// The number of the frontend that is called so, of the only one for NULL; or -EINVAL.
+// Index of the frontend with that name, or of the only one for NULL; or -EINVAL.
 int config_find_frontend(const struct config *, const char *name, struct lb_err *reterr);

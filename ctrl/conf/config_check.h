@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the shape of shunt.yaml alone cannot say. Part of ctrl/conf/config.c.
+// Checks of shunt.yaml beyond its schema. Part of ctrl/conf/config.c.
 // Thread: ctrl, before anything else starts.
 #pragma once
 
 struct config;
 struct lb_err;
 
-// Checks what was read, fills in what is absent and reads addresses and modes from their texts. 0,
-// or -EINVAL (reterr), also without memory; the config has to be freed all the same.
+// Validates what was read, fills in defaults, and parses addresses and modes. Returns 0, or -EINVAL
+// with reterr (also if out of memory); the caller frees the config either way.
 [[nodiscard]] int config_check(struct config *, struct lb_err *reterr);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of shunt.yaml that have a default or a range of their own, in one table. What else an
-// option takes (words, lengths of texts and lists) is part of the shape
-// (ctrl/conf/config_schema.h). docs/config.md tells both to people, and
-// tests/unit/ctrl/conf/test_config_docs.c compares.
+// One table of the numbers of shunt.yaml that have a default or a range. The schema has the
+// constraints of other options (words, lengths of texts and lists; ctrl/conf/config_schema.h).
+// docs/config.md documents both, and tests/unit/ctrl/conf/test_config_docs.c compares them.
 // Thread: any; constant.
 #pragma once
 
@@ -26,14 +25,14 @@ enum config_number_id {
 
 struct config_number {
 	const char *path; // "ports[].mtu"
-	const char *unit; // "" = none: it counts, or is a name
-	uint32_t fallback; // when the option is absent
-	uint32_t least, most; // both are accepted
+	const char *unit; // "" = a count or a name
+	uint32_t fallback; // value if the option is absent
+	uint32_t least, most; // allowed range, inclusive
 };
 
 extern const struct config_number config_numbers[CONFIG_N_NUMBERS];
 
-// given: NULL = absent. 0 and *ret, or -EINVAL (reterr names the option, without the list that it
-// stands in).
+// given: NULL = absent. Returns 0 with *ret, or -EINVAL (reterr names the option, without the list
+// that contains it).
 [[nodiscard]] int config_number_check(
 	enum config_number_id, const uint32_t *given, uint32_t *ret, struct lb_err *reterr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape of shunt.yaml, for those who read struct config by it. Nobody else's.
+// The schema of shunt.yaml, for code that walks struct config. Private to ctrl/conf.
 // Thread: any; constant.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What SIGHUP does: shunt.yaml is read again. What a running daemon can follow takes effect (the
-// level of the log, drain_s); what else differs is named in the log and waits for a restart; of a
-// file that is wrong nothing is taken. The bootstrap is not read again.
+// Handles SIGHUP: reads shunt.yaml again. What a running daemon can change takes effect (the log
+// level, drain_s); the log names all other differences, which need a restart. Nothing of an invalid
+// file is used. The bootstrap is not read again.
 // Thread: ctrl.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 struct config;
 
-// path: as given at the start; `running` follows.
+// path: as given at the start; updates `running`.
 void reload(struct config *running, const char *path);
-// Whether a running daemon follows that field of shunt.yaml.
+// True if a running daemon applies changes of that field of shunt.yaml.
 bool reload_applies(const char *field);
