@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dependency manager of gRFC A74: watches everything one frontend's target needs and delivers a
-// configuration only when it is complete (DM-*). Different from A74: without a pinned
-// authority the clusters of every virtual host are watched, since a proxy chooses the virtual host
-// per request.
+// The dependency manager of gRFC A74: watches everything that one frontend's target needs and
+// delivers a configuration only when it is complete (DM-*). Unlike A74, without a pinned authority
+// it watches the clusters of every virtual host, since a proxy chooses the virtual host per
+// request.
 // Thread: ctrl.
 #pragma once
 
@@ -23,37 +23,37 @@ struct depmgr_conf {
 	const char *listener_name; // copied
 	const char *authority; // pinned; copied; NULL = chosen per request
 	const char *node_id; // copied
-	// A complete change, once; or, while one waits for a second and longer, the last one with
-	// newer endpoints. Borrowed until the next callback: xds_config_get() to keep.
+	// A complete configuration that differs from the last; or, when one has been incomplete for
+	// a second, the last one with newer endpoints. Borrowed until the next callback:
+	// xds_config_get() to keep it.
 	void (*on_update)(void *ctx, struct xds_config *);
 	// No usable listener or routes: stop using the last config (DM-08).
 	void (*on_error)(void *ctx, const char *text);
-	// A cluster that no route names any more: there may be requests that chose it. It then
-	// stays watched and in the configuration (A31-R11, DM-22) unless it waits for something
-	// (DM-21), and is asked about again every second. NULL = never. Calls nothing of the
-	// manager.
+	// Asks whether requests still use a cluster that no route names any more. If so, it stays
+	// watched and in the configuration (A31-R11, DM-22) unless it waits for something (DM-21),
+	// and this is asked again every second. NULL = never in use. Must not call the manager.
 	bool (*in_use)(void *ctx, const char *cluster);
 	void *ctx;
 };
 
-// Starts the watch of the listener. Neither callback is called inside. NULL = out of memory.
+// Starts the watch of the listener. Calls no callback. Returns NULL if out of memory.
 struct depmgr *depmgr_new(const struct depmgr_conf *);
-void depmgr_free(struct depmgr *); // cancels every watch; not inside a callback of its own
+void depmgr_free(struct depmgr *); // cancels every watch; must not be called inside its callbacks
 
-// A cluster that no route names (RLS and the like choose one per request): it and what it needs are
-// watched as long as somebody subscribes, and are in the configuration once nothing of them is
-// missing; nobody else waits for that (DM-20, DM-21). Neither call calls back inside. The handle is
-// the caller's, and ends before the manager; NULL = out of memory.
+// Subscribes to a cluster that no route names (RLS and others choose one per request): it and what
+// it needs are watched while there are subscribers, and join the configuration when nothing of them
+// is missing; the configuration does not wait for that (DM-20, DM-21). Neither call runs a
+// callback. The caller unsubscribes before it frees the manager. NULL = out of memory.
 struct depmgr_sub *depmgr_subscribe(struct depmgr *, const char *cluster);
-void depmgr_unsubscribe(struct depmgr_sub **); // makes it NULL, which is fine, too
+void depmgr_unsubscribe(struct depmgr_sub **); // sets the handle to NULL; NULL is fine
 
-// A connection failed: the addresses of all its LOGICAL_DNS clusters may be stale (A74-C06, DM-23).
-// Calls nothing back inside.
+// A connection failed: the addresses of all its LOGICAL_DNS clusters may be outdated (A74-C06,
+// DM-23). Runs no callback.
 void depmgr_reresolve(struct depmgr *);
 
-// What is missing for the next config, for operators ("cluster blue, endpoints of green"), "" =
+// What the next configuration waits for, for display ("cluster blue, endpoints of green"); "" =
 // nothing. Valid until the next call.
 const char *depmgr_waiting(struct depmgr *);
-// Why the newest version of its listener or its routes was refused and an earlier one is in use, ""
-// = neither was. Valid until the next call.
+// Why the newest version of its listener or routes was rejected while an earlier one is in use; ""
+// = it was not. Valid until the next call.
 const char *depmgr_refused(struct depmgr *);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The endpoints of one LOGICAL_DNS cluster: its name is watched, and all addresses found become one
-// endpoint (gRFC A37, A61-D02). Part of the dependency manager.
+// The endpoints of one LOGICAL_DNS cluster: watches its name and makes one endpoint of all
+// addresses found (gRFC A37, A61-D02). Part of the dependency manager.
 // Thread: ctrl.
 #pragma once
 
@@ -14,25 +14,25 @@ struct res_endpoints;
 struct dns_source {
 	struct dns_watch watch; // first member
 	struct dns_resolver *resolver; // borrowed
-	struct res_cluster *cluster; // counted; where name, port and hostname stand
+	struct res_cluster *cluster; // counted; has name, port and hostname
 	void (*on_news)(struct dns_source *); // never inside new()
 	void *ctx;
-	bool answered; // what follows is known
-	bool first; // in on_news: this made it so
-	bool moved; // in on_news: there are other addresses, not just another error
+	bool answered; // there has been an answer
+	bool first; // in on_news: this is the first answer
+	bool moved; // in on_news: the addresses changed, not only the error
 	struct res_endpoints *endpoints; // counted; NULL = no address
-	struct ip_port *addresses; // those in it, in the order of the first time
+	struct ip_port *addresses; // those in it, in the order of the first answer
 	uint32_t n_addresses;
-	char *error; // why there are none, or why they are old (A37-D03); NULL = nothing is wrong
-	// There was no memory for an answer: what is known is out of date. A new source knows it.
+	char *error; // why there are none, or why they are outdated (A37-D03); NULL = no problem
+	// Out of memory for an answer: the endpoints are outdated, and a new source is needed.
 	bool out_of_memory;
 };
 
-// Takes over the endpoints of `old` (may be NULL) if they are the same: an unchanged answer keeps
-// the same object. NULL = out of memory, also for an answer that is known already.
+// Reuses the endpoints of `old` (may be NULL) if they are equal, so that an unchanged answer keeps
+// the same object. Returns NULL if out of memory, even for an answer already known.
 struct dns_source *dns_source_new(struct dns_resolver *, struct res_cluster *,
 	const struct dns_source *old, void (*on_news)(struct dns_source *), void *ctx);
 void dns_source_free(struct dns_source *); // NULL is fine
-// The cluster has the same name, port and hostname.
+// True if the cluster has the same name, port and hostname.
 bool dns_source_fits(const struct dns_source *, const struct res_cluster *);
 void dns_source_refresh(struct dns_source *); // DM-23

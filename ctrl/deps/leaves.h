@@ -15,13 +15,13 @@ struct nodes;
 #define LEAVES_MAX_FAULTY_TOLD 3
 
 struct leaves {
-	// The caller's, with room for every cluster that was taken (nodes_take()).
+	// The caller's, with room for all clusters taken (nodes_take()).
 	struct node **list;
 	uint32_t n;
-	// The first clusters that were left out for their errors.
+	// The first clusters that were left out because of errors.
 	const struct node *faulty[LEAVES_MAX_FAULTY_TOLD];
-	uint32_t n_faulty; // all of them
-	const char *too_deep; // the cluster at the depth that is forbidden; NULL = there is none
+	uint32_t n_faulty; // number of all of them
+	const char *too_deep; // the cluster beyond the depth limit; NULL = none
 };
 
 // Of the last pass that was complete. Once found to be too deep, the rest means nothing.

@@ -17,11 +17,11 @@ struct xds_config;
 enum walk_outcome {
 	WALK_WAITING, // something has neither a value nor an error yet
 	WALK_FAILED, // no usable listener or routes
-	WALK_OUT_OF_MEMORY, // no memory to find out: the last config serves on
+	WALK_OUT_OF_MEMORY, // out of memory: the last configuration stays in use
 	WALK_COMPLETE,
 };
 
-// A cluster that is subscribed to, however often.
+// A cluster with subscribers.
 struct depmgr_sub {
 	struct depmgr_sub *next;
 	struct depmgr *dm;
@@ -29,7 +29,7 @@ struct depmgr_sub {
 	char name[];
 };
 
-// Where it begins.
+// The input.
 struct walk {
 	struct nodes *nodes;
 	struct node *listener; // in nodes
@@ -37,7 +37,7 @@ struct walk {
 	const struct depmgr_sub *subs;
 	bool (*in_use)(void *ctx, const char *cluster); // as depmgr_conf has it
 	void *ctx;
-	const struct xds_config *serves; // NULL = none
+	const struct xds_config *serves; // the configuration in use; NULL = none
 };
 
 struct walk_found {
@@ -46,10 +46,10 @@ struct walk_found {
 	struct res_route_config *routes; // COMPLETE: borrowed from the nodes
 	int32_t vhost; // COMPLETE: -1 = not pinned
 	uint32_t n_held; // clusters that only requests need
-	bool keeps; // clusters of what serves that the next configuration does not need
-	char *error; // FAILED: owned; NULL = no memory even for that
+	bool keeps; // clusters of the configuration in use that the next one does not need
+	char *error; // FAILED: owned; NULL = out of memory
 };
 
-// Watches what is reached, and nothing else any more; each node knows whether the configuration
-// waits for it. found: what the last walk found, {0} before the first; it is replaced.
+// Watches what is reached, and unwatches everything else; each node knows whether the configuration
+// waits for it. found: the last walk's result, {0} before the first; it is replaced.
 void walk(const struct walk *, struct walk_found *found);
