@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver: one state machine a name, shared by all who watch it. It asks at once, asks again
-// when the answer's TTL is over, on request, and after failures with gRPC's backoff; a failure
-// never takes an earlier answer away (A37-D03). Time comes from the wheel, answers from `lookups`.
-//
-// gRPC asks again only on request, and not within 30 s of the last time
-// (grpc.dns_min_time_between_resolutions_ms); Envoy goes by the TTL. Here both hold: the least time
-// is gRPC's, the TTL makes it longer.
+// The resolver: one state machine per name, shared by all its watchers. It queries at once, when
+// the answer's TTL expires, on request, and after failures with gRPC's backoff; a failure never
+// removes an earlier answer (A37-D03). Time comes from the wheel, answers from `lookups`.
+// gRPC queries again only on request, at most every 30 s
+// (grpc.dns_min_time_between_resolutions_ms); Envoy follows the TTL. Here the interval is the
+// longer of gRPC's minimum and the TTL.
 // Thread: ctrl.
 #pragma once
 

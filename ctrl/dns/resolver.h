@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host names kept resolved for as long as somebody watches them: what the dependency manager knows
-// of DNS (gRFC A37; DM-04, DM-13, DM-23). A vtable, so that a test can bring answers
-// of its own. Not here: how a name is looked up (lookup.h).
+// Resolves host names continuously while they are watched: the dependency manager's interface to
+// DNS (gRFC A37; DM-04, DM-13, DM-23). A vtable, so that tests can provide answers. lookup.h makes
+// the queries.
 // Thread: ctrl.
 #pragma once
 
@@ -11,20 +11,20 @@
 
 #define DNS_MAX_ADDRESSES 64 // of one name; what servers list beyond is left out
 
-// All that is known of a name.
+// The state of a name.
 struct dns_answer {
 	const struct ip_port *addresses; // borrowed for the call; IPv6 first (RFC 6724)
-	uint32_t n; // 0 = none was found yet
-	// Why there is none, or why the addresses are those of an earlier answer (A37-D03); "" =
-	// nothing is wrong. Borrowed for the call.
+	uint32_t n; // 0 = none found yet
+	// Why there are none, or why the addresses are those of an earlier answer (A37-D03); "" =
+	// no problem. Borrowed for the call.
 	const char *error;
 };
 
-// The storage is the watcher's owner's. Zeroed but for on_answer before the first use.
+// In the watcher's storage. Zeroed except on_answer before the first use.
 struct dns_watch {
-	// Once an answer comes, and whenever it differs: another set of addresses, other trouble.
+	// Called for the first answer, and whenever addresses or error change.
 	void (*on_answer)(struct dns_watch *, const struct dns_answer *);
-	uint16_t port; // resolver's, as all below
+	uint16_t port; // private to the resolver, like all below
 	struct dns_name *name; // NULL = not watching
 	struct dns_watch *next, *prev;
 	uint64_t seen;
@@ -32,16 +32,16 @@ struct dns_watch {
 
 struct dns_resolver;
 struct dns_resolver_ops {
-	// Starts a watch. What is known is told at once, inside the call; an IP address in place of
-	// a name is always known. Watches may be started and cancelled inside on_answer. 0 or
-	// -ENOMEM.
+	// Starts a watch. Reports a known answer at once, inside the call; an IP address instead of
+	// a name is always known. Watches may be started and cancelled inside on_answer. Returns 0
+	// or -ENOMEM.
 	int (*watch)(struct dns_resolver *, const char *host, uint16_t port, struct dns_watch *);
-	// No answer comes after it returns; not watching = nothing happens.
+	// on_answer is not called after this. No effect if not watching.
 	void (*cancel)(struct dns_resolver *, struct dns_watch *);
-	// The addresses may be out of date, since a connection failed (DM-23): asks again, but not
-	// sooner than is good for the server. Calls nothing back inside.
+	// A connection failed, so the addresses may be outdated (DM-23): queries again, but not too
+	// early for the server. Runs no callback.
 	void (*refresh)(struct dns_resolver *, struct dns_watch *);
-	// Watches that are left are forgotten. Not inside on_answer. NULL is not passed.
+	// Remaining watches are forgotten. Not inside on_answer. Never called with NULL.
 	void (*free)(struct dns_resolver *);
 };
 struct dns_resolver {
