@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// envoy.config.cluster.v3.Cluster as plain data (CL-03, CL-04, CL-08).
+// envoy.config.cluster.v3.Cluster as a plain struct (CL-03, CL-04, CL-08).
 // Thread: ctrl.
 #pragma once
 
@@ -17,29 +17,29 @@ enum res_cluster_kind { RES_CLUSTER_EDS, RES_CLUSTER_LOGICAL_DNS, RES_CLUSTER_AG
 struct res_cluster {
 	struct xds_res base;
 	enum res_cluster_kind kind;
-	// An aggregate with CLUSTER_PROVIDED (A75-G07): `spec` is a default that nobody asked for,
-	// its leaves keep their own even where A75-G08 is on.
+	// An aggregate with CLUSTER_PROVIDED (A75-G07): `spec` is only a default, and its leaves
+	// keep their own policies even if A75-G08 applies.
 	bool is_provided;
 	bool reports_load; // lrs_server is self
 	uint32_t n_children, n_metrics;
 	struct {
-		const char *host; // a name, or an address in its place
+		const char *host; // a name or an address
 		const char *hostname; // of the endpoint (gRFC A81); "" = none
 		uint16_t port;
 	} dns; // LOGICAL_DNS
-	const char *const *children; // AGGREGATE: names as listed, repeated ones too
-	// What it does with its endpoints; in an aggregate it counts only as A75-G08 says. Lives as
-	// long as the resource.
+	const char *const *children; // AGGREGATE: names as listed, duplicates included
+	// The balancing of its endpoints; for an aggregate see A75-G08. Lives as long as the
+	// resource.
 	const struct lb_policy_spec *spec; // never NULL
 	const struct lb_outlier_conf *outlier; // NULL = none
 	// lrs_report_endpoint_metrics (gRFC A85): "cpu_utilization", "named_metrics.*", …
 	const char *const *metrics;
-	struct res_warnings warnings; // what is accepted and has no effect (ENV-04)
-	const char *eds_name; // of the endpoints: the service name, else the cluster's own
+	struct res_warnings warnings; // accepted fields without effect (ENV-04)
+	const char *eds_name; // name of its endpoints: the service name, else the cluster's own
 	const char *eds_service_name; // as given; "" = none (A32-I07, LR-05)
 	uint32_t max_requests; // circuit breaker (CB-01); default 1024
-	// override_host_status: 1 << each lb_leaf_health in it (SA-12). 0 = it is set and holds
-	// none that counts: sessions bind nobody.
+	// override_host_status: bit set of enum lb_leaf_health (SA-12). 0 = it lists no usable
+	// status: no sessions.
 	uint32_t session_health;
 	uint64_t idle_timeout_ns; // of session connections (gRFC A75); default 1 h
 	struct lb_policy_spec specs[]; // of which `spec` is made; there may be more in the arena

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a cluster's endpoints come from: EDS, a name in DNS, or other clusters (CL-03, CL-04; gRFC
-// A37).
+// The source of a cluster's endpoints: EDS, a DNS name, or other clusters (CL-03, CL-04; gRFC A37).
 // Thread: ctrl.
 #pragma once
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// envoy.config.endpoint.v3.ClusterLoadAssignment as plain data (CL-05, CL-06,
-// A27-V01 to A27-V06, A55-V07, A27-V08, A27-V09). Localities without weight are not in
-// it; endpoints of every health are. What balancing needs of it is in the form that balancing
-// keeps.
+// envoy.config.endpoint.v3.ClusterLoadAssignment as a plain struct (CL-05, CL-06, A27-V01 to
+// A27-V06, A55-V07, A27-V08, A27-V09). It omits localities without weight, but contains endpoints
+// of any health. What balancing needs is stored in balancing's own form.
 // Thread: ctrl.
 #pragma once
 
@@ -28,14 +27,14 @@ struct res_endpoints {
 
 extern const struct xds_type res_type_endpoints;
 
-// What a LOGICAL_DNS cluster makes of the addresses of its name (A61-D02): one priority, one
-// locality without names, one endpoint, which has all of them. n = 0: no priority (A37-D03). An
-// address that is there twice counts once. Everything is copied. Those of equal content are equal
-// (xds_res_eq); the bytes are no protobuf. NULL = out of memory.
+// The endpoints of a LOGICAL_DNS cluster (A61-D02): one priority, one locality without names, one
+// endpoint with all addresses. n = 0: no priority (A37-D03). Duplicate addresses count once. Copies
+// everything. Equal content gives equal resources (xds_res_eq); the bytes are no protobuf. Returns
+// NULL if out of memory.
 struct res_endpoints *res_endpoints_of_addresses(
 	const char *name, const struct ip_port *addresses, uint32_t n, const char *hostname);
 
-// What the name of a locality is made of; "" where it is unset.
+// The parts of a locality's name; "" if unset.
 struct res_locality {
 	const char *region, *zone, *sub_zone;
 };

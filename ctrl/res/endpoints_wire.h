@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClusterLoadAssignment between bytes and views: what stands in the fields that Shunt reads, as
-// protobuf means it (WF-01). Whether that makes sense is ctrl/res/endpoints.c's.
-// Every function gives 0, or -EINVAL when the bytes are no protobuf or hold a string that is no
-// text; reterr names the field. Views borrow from the bytes.
+// Views of a ClusterLoadAssignment's bytes: the fields that Shunt reads, decoded as protobuf
+// defines (WF-01). ctrl/res/endpoints.c validates their content. Every function returns 0, or
+// -EINVAL if the bytes are no protobuf or a string is not UTF-8; reterr names the field. Views
+// borrow from the bytes.
 // Thread: ctrl.
 #pragma once
 
@@ -30,8 +30,7 @@ struct eds_endpoint { // LbEndpoint
 	struct str hash_key; // filter_metadata["envoy.lb"]["hash_key"] (gRFC A76)
 	size_t n_additional;
 };
-// The additional addresses go to additional[room]; those for which there is no room are only
-// counted.
+// Additional addresses are stored in additional[room]; those that do not fit are only counted.
 int eds_read_endpoint(struct str bytes, struct eds_endpoint *ret, struct eds_address *additional,
 	size_t room, struct lb_err *reterr);
 
@@ -43,10 +42,10 @@ struct eds_locality { // LocalityLbEndpoints
 	uint32_t priority;
 	size_t n_endpoints;
 };
-// Its endpoints are counted, not read.
+// Counts its endpoints without reading them.
 int eds_read_locality(struct str bytes, struct eds_locality *ret, struct lb_err *reterr);
-// The next one of the locality's endpoints; *at starts with the locality's bytes, which
-// eds_read_locality() found well-formed. False = there is no more.
+// Reads the next endpoint of a locality; *at starts with the locality's bytes, which
+// eds_read_locality() has validated. Returns false at the end.
 bool eds_next_endpoint(struct str *at, struct str *ret);
 
 struct eds_drop { // DropOverload
@@ -56,13 +55,13 @@ struct eds_drop { // DropOverload
 	int32_t denominator;
 };
 
-// What a ClusterLoadAssignment consists of, in the order of its bytes. Each function gives 0 or an
-// error, which ends the reading.
+// Callbacks for the parts of a ClusterLoadAssignment, in the order of its bytes. Each returns 0, or
+// an error that ends the reading.
 struct eds_sink {
 	int (*on_locality)(void *ctx, struct str bytes, struct lb_err *reterr);
 	int (*on_drop)(void *ctx, const struct eds_drop *, struct lb_err *reterr);
 	void *ctx;
 };
-// Also the sink's error. The name may be "".
+// Also returns a callback's error. The name may be "".
 int eds_read(
 	struct str bytes, const struct eds_sink *, struct str *ret_name, struct lb_err *reterr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster's outlier_detection (gRFC A50; A50-E01..A50-E03). How it acts is lb's.
+// A cluster's outlier_detection (gRFC A50; A50-E01..A50-E03). lb/leaf/ejection.h applies it.
 // Thread: ctrl.
 #pragma once
 

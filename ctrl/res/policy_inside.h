@@ -14,19 +14,20 @@
 struct res_policy_reader {
 	struct res_reader *rd;
 	unsigned depth; // of the list that is being read, from 1
-	struct lb_policy_spec *room; // for the next ones, before they go to the arena
+	// space for the next specs, before they are copied to the arena
+	struct lb_policy_spec *room;
 	uint32_t n_room;
 };
 
-// A policy's parameters out of the message that the API has for it, which knows nothing of
-// children. 0, -EINVAL or -ENOMEM.
+// Reads a policy's parameters from its API message, which has no children. Returns 0, -EINVAL or
+// -ENOMEM.
 int res_policy_read_message(struct res_policy_reader *, enum lb_policy_kind, const void *message,
 	struct lb_policy_spec *);
 const ProtobufCMessageDescriptor *res_policy_message_of(enum lb_policy_kind);
 struct lb_policy_spec *res_policy_new_child( // NULL = out of memory
 	struct res_policy_reader *, struct lb_policy_spec *parent);
 
-// A policy by the name and with the JSON that it has in a gRPC service config. 1 = no such name;
-// else 0, -EINVAL or -ENOMEM.
+// Reads a policy by its name and JSON in a gRPC service config. Returns 1 for an unknown name; else
+// 0, -EINVAL or -ENOMEM.
 int res_policy_read_json(
 	struct res_policy_reader *, const char *name, const json_t *, struct lb_policy_spec *);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// envoy.config.route.v3.RouteConfiguration as plain data (A28-R*, A28-P*, RX-*, A28-H*, A28-O*,
-// A28-V*, A28-W*, VH-*, A31-*, HP-*, RT-*). Routes that gRPC ignores are not among the routes, only
-// told of; what is left can be evaluated exactly.
+// envoy.config.route.v3.RouteConfiguration as a plain struct (A28-R*, A28-P*, RX-*, A28-H*, A28-O*,
+// A28-V*, A28-W*, VH-*, A31-*, HP-*, RT-*). Routes that gRPC ignores are not among the routes, but
+// listed separately; all others can be evaluated exactly.
 // Thread: ctrl.
 #pragma once
 
@@ -25,19 +25,19 @@ struct res_route {
 	enum lb_path_kind path_kind;
 	bool case_sensitive; // no effect on REGEX
 	bool grpc_only;
-	const struct lb_header_match_conf *headers; // regex.set is NULL: whoever compiles sets it
+	const struct lb_header_match_conf *headers; // regex.set is NULL: set by the compiler
 	uint32_t n_headers;
 	uint32_t ppm; // LB_PPM_ALWAYS = no fraction
 	const struct res_weighted_cluster *clusters; // one with weight 1 for a plain `cluster`
 	enum lb_action_kind action; // UNSUPPORTED: matches, and the request fails (A28-V04)
 	uint32_t n_clusters;
-	uint32_t index; // in the resource's list, which also counts the ignored ones
-	// The retry policy that counts (RT-02). hash[].rewrite is NULL: whoever compiles sets it.
-	// auto_host_rewrite as the resource has it, whether the server is trusted or not (AR-02).
-	const struct lb_route_policy *policy; // other routes may have it, too
+	uint32_t index; // in the resource's list, including ignored routes
+	// With the effective retry policy (RT-02). hash[].rewrite is NULL: set by the compiler.
+	// auto_host_rewrite is the resource's, whether or not the server is trusted (AR-02).
+	const struct lb_route_policy *policy; // may be shared by routes
 };
 
-// A route that acts as if it were not there.
+// An ignored route.
 struct res_ignored_route {
 	uint32_t index; // in the resource's list
 	const char *name; // "" = none
@@ -70,5 +70,5 @@ static inline struct res_route_config *res_route_config_from(struct xds_res *r)
 {
 	return (struct res_route_config *)r; // base is the first member
 }
-// Which virtual host serves the authority (VH-01 to VH-08): its index, -1 = none, -ENOMEM.
+// Returns the index of the virtual host for the authority (VH-01 to VH-08); -1 = none, -ENOMEM.
 int res_route_config_choose(const struct res_route_config *, const char *authority);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request must be like to take a route (A28-P*, RX-*, A28-H*, A28-O*, SM-*). Not for users
-// of the decoded resources.
+// The match criteria of a route (A28-P*, RX-*, A28-H*, A28-O*, SM-*). Not for users of the decoded
+// resources.
 // Thread: ctrl.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resource types that Shunt asks for, in the order in which requests go out.
+// The resource types that Shunt subscribes to, in the order of requests.
 // Thread: ctrl.
 #pragma once
 

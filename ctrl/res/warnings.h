@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a resource is accepted, but perhaps not what its sender meant: for the log. Equal ones
-// are one, with their number.
+// Warnings for the log about accepted parts of a resource that its sender may have meant
+// differently. Equal warnings are one, with a count.
 // Thread: ctrl.
 #pragma once
 
@@ -10,13 +10,13 @@
 #define RES_WARNINGS_MAX 64 // different ones of one resource; more are only counted
 
 struct res_warning {
-	const char *text; // the same wherever it applies
+	const char *text; // the same at all places
 	const char *where; // the first place: "virtual host \"v\": route 3"; "" = the resource
-	uint32_t n; // places
+	uint32_t n; // number of places
 };
 
 struct res_warnings { // lives in the arena of the resource
 	const struct res_warning *list;
 	uint32_t n;
-	bool told; // set by whoever logs them, so that many users of the resource don't repeat them
+	bool told; // set when logged, so that several users of the resource do not repeat them
 };
