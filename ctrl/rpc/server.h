@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server half of libgrpc's C surface API: calls of whole messages, unary or streaming, without
-// TLS. Knows no protobuf and no method of its own. libgrpc's threads stay behind it; they inherit
+// The server part of libgrpc's C surface API: calls of whole messages, unary or streaming, without
+// TLS. It knows no protobuf and no methods. libgrpc's threads are hidden behind it; they inherit
 // the CPU affinity of the thread that calls rpc_server_new().
-// Thread: one owner; every event is called from rpc_server_dispatch() (and rpc_server_free()).
+// Thread: one owner; all events are called from rpc_server_dispatch() (and rpc_server_free()).
 #pragma once
 
 #include "lb/base/str.h"
@@ -14,7 +14,7 @@ struct lb_err;
 struct rpc_server;
 struct rpc_call;
 
-// Canonical gRPC status codes that servers here end calls with.
+// Canonical gRPC status codes that these servers use.
 enum rpc_status {
 	RPC_OK = 0,
 	RPC_INVALID_ARGUMENT = 3,
@@ -26,30 +26,30 @@ enum rpc_status {
 };
 
 struct rpc_events {
-	// A client opened a call. What is returned is given to the events of this call; NULL =
-	// refused (UNIMPLEMENTED), and no event follows.
+	// A client opened a call. The result is passed to this call's events; NULL = refused
+	// (UNIMPLEMENTED), and no event follows.
 	void *(*on_open)(void *ctx, struct rpc_call *, struct str method, const char *peer);
-	// One message, borrowed for the call. None comes once the call was ended from this side.
+	// One message, borrowed for the call. None follows after the server ended the call.
 	void (*on_message)(void *call_ctx, const uint8_t *bytes, size_t len);
-	// The message given to send() has left: the next may come.
+	// The message given to send() has been sent: another one may follow.
 	void (*on_sent)(void *call_ctx);
-	// The call is over, for whatever reason. The last event; the call is gone after it.
+	// The call ended, for any reason. The last event; the call is freed after it.
 	void (*on_closed)(void *call_ctx);
-	// The client says no more and waits for answers. NULL = such a call ends, with OK.
+	// The client has half-closed and waits for answers. NULL = such a call ends, with OK.
 	void (*on_half_close)(void *call_ctx);
 };
 
 struct rpc_server_conf {
 	const char *address; // "127.0.0.1:18000", "[::1]:18000"
-	uint32_t n_calls_max; // calls beyond end with RESOURCE_EXHAUSTED
-	uint32_t message_len_max; // of clients; a longer message ends its call
+	uint32_t n_calls_max; // further calls end with RESOURCE_EXHAUSTED
+	uint32_t message_len_max; // from clients; a longer message ends its call
 };
 
 // 0, -EINVAL with the reason (the address is malformed or taken), or -errno.
 [[nodiscard]] int rpc_server_new(const struct rpc_server_conf *, const struct rpc_events *,
 	void *ctx, struct rpc_server **ret, struct lb_err *reterr);
-// Ends all calls with UNAVAILABLE, each with its on_closed; takes a bounded part of a second for
-// what clients have not read yet. NULL is fine.
+// Ends all calls with UNAVAILABLE, each with its on_closed; waits a bounded part of a second for
+// clients to read. NULL is fine.
 void rpc_server_free(struct rpc_server *);
 
 int rpc_server_port(const struct rpc_server *);
@@ -57,23 +57,24 @@ int rpc_server_port(const struct rpc_server *);
 int rpc_server_fd(const struct rpc_server *);
 void rpc_server_dispatch(struct rpc_server *);
 
-// Copies the message. Not again before on_sent.
+// Copies the message. Not to be called again before on_sent.
 void rpc_call_send(struct rpc_call *, const uint8_t *bytes, size_t len);
-// The same of a message in parts, each from malloc, which it takes: a long message needs no single
-// block and no copy.
+// The same for a message in parts, each from malloc, which it takes over: a long message needs no
+// single block and no copy.
 struct rpc_part {
 	uint8_t *bytes;
 	size_t len;
 };
 void rpc_call_send_parts(struct rpc_call *, const struct rpc_part *, size_t n);
 
-// No message of the client is taken in until resume(), so that who asks faster than it reads waits.
+// Stops reading the client's messages until resume(), to slow a client that sends faster than it
+// reads.
 void rpc_call_pause(struct rpc_call *);
 void rpc_call_resume(struct rpc_call *);
 
-// Ends the call from this side, after the message under way; on_closed follows. The first end
-// counts.
+// Ends the call from this side, after the message under way; on_closed follows. Later calls have no
+// effect.
 void rpc_call_finish(struct rpc_call *); // with OK
 void rpc_call_end(struct rpc_call *, enum rpc_status, const char *text);
-// Ends it at once: a message that the client does not read is dropped. on_closed follows.
+// Ends it at once and drops messages that the client has not read. on_closed follows.
 void rpc_call_cancel(struct rpc_call *);
