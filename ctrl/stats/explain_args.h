@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of `explain` as the request that they describe.
+// Parses the words of `explain` into the request that they describe.
 // Thread: ctrl.
 #pragma once
 
@@ -21,6 +21,6 @@ struct explain_args {
 	size_t n_fields;
 };
 
-// Changes the words and keeps pointing into them. 0 or -EINVAL with the reason.
+// Modifies the words and keeps pointers into them. Returns 0, or -EINVAL with the reason.
 [[nodiscard]] int explain_args_read(
 	struct explain_args *, char *const *words, unsigned n, struct lb_err *reterr);

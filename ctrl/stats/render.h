@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One answer, two forms: every `show` command builds a JSON tree; text is drawn from that tree, so
-// the two can never say different things.
+// Output of `show` commands: each builds a JSON tree, and the text form is made from that tree, so
+// that both always agree.
 // Thread: ctrl.
 #pragma once
 
@@ -10,20 +10,20 @@
 
 #include <stdio.h>
 
-// A JSON string of any text, or null of NULL: what is not UTF-8 (a text cut in the middle of a
-// character) becomes U+FFFD, since JSON would refuse the whole. NULL = out of memory.
+// A JSON string of any text, or JSON null for NULL. Bytes that are not UTF-8 (a text cut inside a
+// character) become U+FFFD, since JSON does not allow them. Returns NULL if out of memory.
 json_t *render_string(const char *text);
 json_t *render_str(struct str); // likewise; NULs are kept
-// For text forms of one's own: the string with its control characters escaped.
+// For custom text forms: the string with its control characters escaped.
 void render_print(FILE *, const char *text);
 
-// "key: value" lines for scalars, aligned columns for arrays of objects, a titled section for what
-// nests. Control characters in strings are escaped: an answer is always as many lines as it has
-// rows. From malloc; NULL = out of memory.
+// Writes "key: value" lines for scalars, aligned columns for arrays of objects, and a titled
+// section for nested objects. Escapes control characters, so that each row is one line. From
+// malloc; NULL = out of memory.
 char *render_text(json_t *tree);
 // Compact JSON on one line. From malloc; NULL = out of memory.
 char *render_json(json_t *tree);
-// Comma-separated lines: a header "# a,b,c" from `columns` (NULL-terminated) and a line for each
-// object of the array; absent values stay empty, cells are quoted as in RFC 4180 where they must
-// be, strings escaped as in text. From malloc; NULL = out of memory.
+// Writes comma-separated lines: a header "# a,b,c" from `columns` (NULL-terminated) and a line for
+// each object of the array; absent values are empty, cells are quoted as in RFC 4180 where
+// necessary, strings escaped as in text. From malloc; NULL = out of memory.
 char *render_csv(const json_t *rows, const char *const *columns);

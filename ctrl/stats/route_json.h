@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routes, their policies and filters for operators: as JSON in the words of gRFC A28's service
-// config where it has some, and as a line of text.
+// Routes, their policies and filters for display: as JSON, with the names of gRFC A28's service
+// config where it has any, and as a line of text.
 // Thread: ctrl.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 struct res_route;
 
-// "prefix", "headers", "match_fraction", … as members of the object.
+// Adds "prefix", "headers", "match_fraction", … to the object.
 void route_json_matchers(json_t *object, const struct res_route *);
-// What a route asks for beside its action; NULL = nothing. trusted: its authority rewriting counts.
+// What a route specifies besides its action; NULL = nothing. trusted: authority rewriting applies.
 json_t *route_json_policy(const struct lb_route_policy *, bool trusted);
 json_t *route_json_filter(const struct lb_filter *);
 json_t *route_json_filters(const struct lb_filter *, uint32_t n); // an array
@@ -22,7 +22,7 @@ json_t *route_json_filters(const struct lb_filter *, uint32_t n); // an array
 // route_json_matchers() filled. From malloc; NULL = out of memory.
 char *route_text_matchers(const json_t *route);
 char *route_text_header(const struct lb_header_match_conf *); // `k exact "v"`
-// "1.5s", of LB_NO_TIMEOUT "none".
+// "1.5s"; "none" for LB_NO_TIMEOUT.
 const char *route_text_duration(uint64_t ns, char text[32]);
-// In percent, without needless digits: "20", "0.0001".
+// In percent, with as few digits as possible: "20", "0.0001".
 const char *route_text_percent(double share, char text[32]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stats socket's commands say (docs/stats.md).
+// The answers of the stats socket's commands (docs/stats.md).
 // Thread: ctrl.
 #pragma once
 
@@ -13,7 +13,7 @@ struct twheel;
 struct workers;
 struct xds_federation;
 
-// What shunt.yaml doesn't say of a port.
+// The state of a port, besides shunt.yaml.
 enum show_link { SHOW_LINK_DOWN, SHOW_LINK_UP, SHOW_LINK_GONE };
 struct show_port {
 	const char *driver; // of DPDK
@@ -23,25 +23,24 @@ struct show_port {
 	uint64_t since_ns;
 	uint32_t mbps; // 0 = unknown
 	uint64_t n_link_downs, n_losses;
-	const char *error; // why the device isn't taken again; "" = it is just not there
+	const char *error; // why the device cannot be reopened; "" = it is only absent
 };
 
-struct show_conf { // all borrowed, outlive it
+struct show_conf { // all borrowed, outlives it
 	const struct config *config;
 	const struct workers *workers;
 	struct assembler *assembler;
 	const struct xds_federation *xds;
-	const struct load_report *loads; // NULL = nobody takes load reports
+	const struct load_report *loads; // NULL = no load reports
 	const struct twheel *wheel;
-	// What a frontend's next configuration still lacks, "" = nothing; valid until the next
-	// call.
+	// What a frontend's next configuration waits for; "" = nothing. Valid until the next call.
 	const char *(*waiting)(void *ctx, uint32_t frontend);
-	// Why its newest listener or routes were refused, "" = they were not; likewise.
+	// Why its newest listener or routes were rejected; "" = they were not. Likewise.
 	const char *(*refused)(void *ctx, uint32_t frontend);
 	void *ctx;
-	const struct show_port *ports; // of the configuration, as they are now
-	// Who brings frames of a port to the workers they belong to: "device", "software", or
-	// "none" where there is one worker; a constant text.
+	const struct show_port *ports; // of the configuration, with their present state
+	// What steers frames of a port to their workers: "device", "software", or "none" with one
+	// worker; a constant text.
 	const char *(*steering)(void *ctx, uint32_t port);
 	void *ctx_ports;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of the stats socket, for show.c, which dispatches, and for the files that answer one
-// or two each: show_*.c and explain.c. Nobody else includes this.
+// The commands of the stats socket, for show.c, which dispatches, and for the files with one or two
+// commands each: show_*.c and explain.c. Private to them.
 // Thread: ctrl.
 #pragma once
 
@@ -23,15 +23,15 @@ struct show {
 	struct lb_route_scratch *scratch; // owned; of lookups on ctrl
 };
 
-// What follows a command's own words.
+// The arguments of a command.
 struct show_args {
 	char *const *words;
 	unsigned n;
-	bool json; // a builder may find it among its words
-	struct lb_err err; // a builder that finds the words wrong says so here; "" = out of memory
+	bool json; // JSON is wanted; a builder may find the word itself
+	struct lb_err err; // a builder's error in the arguments; "" = out of memory
 };
 
-// The data of one command, NULL = args->err.
+// Builds the data of one command; NULL = see args->err.
 json_t *show_info(const struct show *, struct show_args *);
 json_t *show_workers(const struct show *, struct show_args *);
 json_t *show_stat(const struct show *, struct show_args *);
@@ -46,7 +46,7 @@ json_t *show_metrics(const struct show *, struct show_args *);
 json_t *show_explain(const struct show *, struct show_args *);
 json_t *show_reconnect(const struct show *, struct show_args *);
 
-// Why nobody can reach that frontend: the port with its address is down. "" = it is up.
+// Why the frontend is unreachable: the port with its address is down. "" = it is up.
 const char *show_frontend_down(const struct show *, uint32_t frontend, char *text, size_t size);
 
 extern const char *const show_stat_columns[]; // of its CSV

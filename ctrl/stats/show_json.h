@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-// The null of a failed allocation makes the whole fail in the end, not here.
+// A NULL from a failed allocation is passed through; the final result is then NULL.
 void show_set_u64(json_t *object, const char *key, uint64_t value);
 void show_set_text(json_t *object, const char *key, const char *value);
 static inline double show_seconds(uint64_t ns)
