@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to a set of protobuf file descriptors: which file is called so, which one declares that
-// symbol. The set is trusted; the questions are not.
+// Queries on a set of protobuf file descriptors: by file name and by symbol. The set is trusted;
+// the queries are not.
 // Thread: any; immutable once made.
 #pragma once
 

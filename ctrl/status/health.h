@@ -9,11 +9,11 @@ struct health;
 struct rpc_call;
 
 struct health *health_new(void); // NOT_SERVING; NULL = out of memory
-// All calls have been closed. NULL is fine.
+// Call after all calls are closed. NULL is fine.
 void health_free(struct health *);
-// Watchers hear of a change; of several that come while one does not read, of the last.
+// Watchers are told of changes; one that does not read gets only the last.
 void health_set_serving(struct health *, bool serving);
 
-// Calls of the two methods; NULL = out of memory.
+// Open calls of the two methods; NULL = out of memory.
 struct status_call *health_open_check(struct health *, struct rpc_call *);
 struct status_call *health_open_watch(struct health *, struct rpc_call *);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the status server asks of the services behind it. A service keeps one struct for each call,
+// The interface between the status server and its services. A service has one struct per call,
 // whose first member is a status_call.
 // Thread: ctrl.
 #pragma once
