@@ -18,11 +18,11 @@ struct client_conn {
 	struct client_conn *ready_next, *closing_next;
 	uint64_t begun_ns;
 	uint32_t n_issued, n_open; // requests
-	bool is_idle; // only held
-	bool up; // was once
+	bool is_idle; // only kept open
+	bool up; // has been up
 	bool leaving; // takes no more requests
-	bool ready; // in the list of those that may have room
-	bool in_closing; // in the list of those to close
+	bool ready; // in the list of connections that may have room
+	bool in_closing; // in the list of connections to close
 	bool closes_last; // counted in n_closing
 	bool gone; // freed when it is in no list
 };
@@ -30,7 +30,7 @@ struct client_conn {
 struct request {
 	struct client *client;
 	struct client_conn *on;
-	struct h2_stream *stream; // NULL = waits to be sent again
+	struct h2_stream *stream; // NULL = waits to be resent
 	struct request *prev, *next; // in order of sending
 	uint64_t id;
 	uint64_t planned_ns, sent_ns, answered_ns;
@@ -50,7 +50,7 @@ struct request_list {
 	struct request *head, *tail;
 };
 
-// What the first answer to a path was like.
+// The first answer to a path, with which later ones are compared.
 struct alike {
 	bool known;
 	uint64_t hash, size;
@@ -67,18 +67,18 @@ struct client {
 	struct request_list flying, resend;
 	uint64_t n_begun, n_planned; // requests
 	uint64_t next_id; // of requests and probes
-	uint64_t next_probe_ns; // UINT64_MAX = one is on its way
-	uint64_t n_live; // requests that have not ended
+	uint64_t next_probe_ns; // UINT64_MAX = one is under way
+	uint64_t n_live; // requests in progress
 	uint64_t now_ns, opening_ns, start_ns, measured_from_ns, measured_to_ns;
 	uint64_t next_connect_ns;
 	uint64_t hold_until_ns; // in CLIENT_HOLDING
-	uint64_t progress_ns; // the last request that ended, or connection that came up
+	uint64_t progress_ns; // when the last request ended, or the last connection came up
 	uint32_t n_connecting, n_active, n_idle, n_up, n_idle_up;
-	uint32_t n_closing; // at the end, of those that wait for the peer's FIN
+	uint32_t n_closing; // connections that wait for the peer's FIN at the end
 	uint32_t next_source;
 	uint32_t tag;
 	enum client_phase phase;
-	bool probed; // well
+	bool probed; // a probe succeeded
 	struct client_result result;
 };
 
@@ -86,18 +86,18 @@ extern const struct h2_events client_events;
 
 // client.c: no more requests on this connection.
 void client_leave(struct client *, struct client_conn *);
-// Something of it ended: it may have room, or nothing left to do.
+// A request on it ended: it may have room, or may be finished.
 void client_conn_freed(struct client *, struct client_conn *);
 
-// A probe was answered, well or not.
+// A probe ended, successfully or not.
 void client_probed(struct client *, bool well);
 
-// request.c. NULL = out of memory.
+// request.c. Returns NULL if out of memory.
 struct request *client_request_new(struct client *, uint64_t planned_ns, bool is_probe);
-// False = it can't be sent now: it waits in `resend`, in front.
+// False = it cannot be sent now: it waits at the front of `resend`.
 bool client_request_send(struct client *, struct client_conn *, struct request *);
 struct request *client_take_resend(struct client *);
-// Those that are not answered in time.
+// Ends the requests whose timeout has passed.
 void client_expire(struct client *);
-// All that are not answered now.
+// Ends all requests without an answer.
 void client_cut(struct client *);

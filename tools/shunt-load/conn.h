@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the connections of the client and of the echo backend have in common: HTTP/2 on TCP, and a
-// place in the list of those that something happened to in this turn. Not what streams mean.
+// What the connections of client and echo backend share: HTTP/2 on TCP, and a place in the list of
+// connections with work in this turn. It does not know what streams mean.
 // Thread: the polling thread.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 struct conn;
 
-// One end: a role's TCP and HTTP/2, all borrowed but for the list.
+// One end: a role's TCP and HTTP/2, all borrowed except the list.
 struct side {
 	struct tcp_stack *tcp;
 	struct twheel *wheel;
@@ -25,38 +25,40 @@ struct side {
 struct conn_ops {
 	const struct h2_events *h2;
 	enum h2_role role;
-	// TCP is there and HTTP/2 has begun (the client's; an accepted one is up from the start).
+	// TCP is connected and HTTP/2 has started (client only).
 	void (*up)(struct conn *);
-	// HTTP/2 is over, its streams have heard; what is left is to close. why: for people.
+	// HTTP/2 is over, and its streams have been closed; the connection will be closed. why: for
+	// display.
 	void (*over)(struct conn *, const char *why);
-	// Nothing refers to it any more.
+	// The last callback: nothing refers to the connection any more.
 	void (*gone)(struct conn *);
 };
 
 struct conn {
 	struct side *side;
 	const struct conn_ops *ops;
-	struct tcp_conn *tcp; // NULL = gone
-	struct h2_conn *h2; // NULL = not up yet, or over
+	struct tcp_conn *tcp; // NULL = closed
+	struct h2_conn *h2; // NULL = not started, or over
 	struct conn *dirty_next;
-	struct twheel_timer linger; // for the peer's FIN
+	struct twheel_timer linger; // limit of waiting for the peer's FIN
 	bool dirty;
-	bool fed_short; // TCP keeps bytes that HTTP/2 did not take
-	bool is_over; // `over` was called
+	bool fed_short; // TCP holds bytes that HTTP/2 did not take
+	bool is_over; // `over` has been called
 };
 
-// The client's. False = out of memory or no free port; `over` and `gone` are not called.
+// Opens a client's connection. False = out of memory or no free port; `over` and `gone` are not
+// called.
 [[nodiscard]] bool conn_connect(struct conn *, struct side *, const struct conn_ops *,
 	const struct tcp_flow *, uint64_t timeout_ns);
-// The backend's, inside TCP's accept: what that returns; NULL = out of memory.
+// Accepts a backend's connection; called in TCP's accept callback. NULL = out of memory.
 const struct tcp_conn_ops *conn_accept(
 	struct conn *, struct side *, const struct conn_ops *, struct tcp_conn *);
-// There may be output: it is pumped at the end of the turn.
+// Marks the connection: its output is pumped at the end of the turn.
 void conn_touch(struct conn *);
-// What is queued, then FIN. Streams that are open end as lost.
+// Sends what is queued, then FIN. Open streams end as lost.
 void conn_close(struct conn *, const char *why);
-// RST; the same.
+// Sends RST; otherwise the same.
 void conn_abort(struct conn *, const char *why);
 
-// Output of all that were touched, and the end of those that are gone. True = there was one.
+// Pumps all marked connections, and frees those that ended. Returns true if there was one.
 bool side_pump(struct side *);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts of values on a scale that is linear within each power of two (as HdrHistogram's): every
-// quantile is right to one part in 128, whatever the range, and recording is a few instructions.
+// A histogram on a scale that is linear within each power of two (like HdrHistogram): every
+// quantile is exact to one part in 128, for any range, and recording takes a few instructions.
 // Thread: one owner.
 #pragma once
 
@@ -13,13 +13,13 @@
 // All zero = empty.
 struct histogram {
 	uint64_t n;
-	uint64_t sum; // of the values as they were
-	uint64_t min, max; // as they were; 0 while empty
+	uint64_t sum; // of the exact values
+	uint64_t min, max; // exact values; 0 while empty
 	uint64_t counts[HISTOGRAM_BUCKETS];
 };
 
 void histogram_add(struct histogram *, uint64_t value);
-// The largest value that counts as equal to the smallest one that at least q (0..1) of all are not
-// above, but never more than max. 0 while empty.
+// Returns the upper bound of the bucket in which the q-quantile lies (q in 0..1), but at most max;
+// 0 while empty.
 uint64_t histogram_quantile(const struct histogram *, double q);
 double histogram_mean(const struct histogram *);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The polling thread: client and echo backend, each on its host, in turns.
+// The polling thread: runs the turns of client and echo backend, each on its host.
 // Thread: main.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 struct loop;
 
-// EAL runs. NULL = failed, reterr says why. What options points to outlives it.
+// EAL must run. Returns NULL with reterr on failure. What options points to outlives it.
 struct loop *loop_new(const struct options *, const struct plan *, struct lb_err *reterr);
 void loop_free(struct loop *); // NULL is fine
-// Until the plan is carried out, its bounds are reached, or *stop is set (by a signal); once more
+// Runs until the plan is complete, its limits are reached, or a signal sets *stop; a second signal
 // ends it at once.
 void loop_run(struct loop *, const volatile int *stop);
 struct report loop_report(const struct loop *);

@@ -27,7 +27,7 @@ struct device_options {
 struct options {
 	enum command command;
 	struct device_options client, echo;
-	// What a run sends.
+	// What the client sends.
 	struct ip_port to;
 	const char *authority; // NULL = the target's address
 	const char *paths[PLAN_MAX_PATHS];
@@ -35,7 +35,7 @@ struct options {
 	const char *headers; // file; NULL = none
 	bool is_grpc;
 	uint32_t body_size, answer_size;
-	bool has_answer_size; // else as the body
+	bool has_answer_size; // false = as long as the body
 	enum plan_check check;
 	uint32_t n_conns, n_streams, n_idle, per_conn;
 	uint64_t n_requests, duration_ns, warm_up_ns, hold_ns, timeout_ns, rate;
@@ -48,12 +48,12 @@ struct options {
 	uint32_t fault_every;
 	// The process.
 	uint32_t mtu; // of the devices; 0 = their own
-	int64_t core; // -1 = the last one that is usable
+	int64_t core; // -1 = the last usable one
 	const char *eal[OPTIONS_MAX_EAL];
 	uint32_t n_eal;
 	bool json, quiet, nap;
 };
 
-// 0, 1 = help was asked for, or -EINVAL with reterr.
+// Returns 0, 1 if help was requested, or -EINVAL with reterr.
 [[nodiscard]] int options_read(int argc, char **argv, struct options *, struct lb_err *reterr);
 void options_help(FILE *);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which numbers of a growing sequence came already. Remembers a window behind the highest one; what
-// is older than that counts as new, so that nobody is blamed without proof.
+// Detects repeated numbers of a growing sequence. Remembers a window below the highest one; older
+// numbers count as new, to report no false duplicates.
 // Thread: one owner.
 #pragma once
 
@@ -9,13 +9,13 @@
 
 #define SEEN_WINDOW (UINT64_C(1) << 20)
 
-// All zero = none came.
+// All zero = empty.
 struct seen {
-	uint64_t end; // one past the highest number that came
+	uint64_t end; // highest number received + 1
 	uint64_t bits[SEEN_WINDOW / 64]; // by number modulo the window
 };
 
-// Notes n; true = it came before.
+// Records n; true = it had come before.
 static inline bool seen_before(struct seen *s, uint64_t n)
 {
 	if (n >= s->end) {
