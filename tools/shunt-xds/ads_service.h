@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serves ADS, state of the world and delta: joins the calls of a gRPC server to the stream state
-// machines, and changes of the catalog to all of them.
+// Serves ADS, state of the world and delta: connects a gRPC server's calls to the stream state
+// machines, and reports changes of the catalog to all of them.
 // Thread: one owner, the one that dispatches the server.
 #pragma once
 
@@ -17,10 +17,10 @@ struct ads_service;
 void ads_service_free(struct ads_service *); // NULL is fine
 
 int ads_service_port(const struct ads_service *);
-// Readable, or the time has come: dispatch. UINT64_MAX = no time.
+// When the descriptor is readable or the time has come, call dispatch. UINT64_MAX = no time.
 int ads_service_fd(const struct ads_service *);
 uint64_t ads_service_due_ns(const struct ads_service *);
 void ads_service_dispatch(struct ads_service *, uint64_t now_ns);
 
-// The catalog has changed: tells the clients what differs.
+// The catalog has changed: sends clients the differences.
 void ads_service_publish(struct ads_service *, uint64_t now_ns);

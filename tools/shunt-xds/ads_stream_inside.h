@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ads_stream.c (requests) and ads_due.c (responses) share. Nobody else's.
+// What ads_stream.c (requests) and ads_due.c (responses) share. Private to them.
 // Thread: one owner.
 #pragma once
 
@@ -9,21 +9,22 @@ enum ads_due { ADS_DUE_NOTHING, ADS_DUE_REMOVAL, ADS_DUE_CHANGE };
 
 struct ads_type {
 	struct subscription sub;
-	bool is_open; // counted by the catalog
-	bool is_started; // a request has come
-	bool asked; // a response is owed, even an empty one
-	bool answered; // the last response was accepted or refused
+	bool is_open; // counted in the catalog
+	bool is_started; // a request has arrived
+	bool asked; // a response is due, even an empty one
+	bool answered; // the last response was ACKed or NACKed
 	bool refused; // the last answer was a NACK
-	uint64_t nonce; // of the last response; 0 = none was sent
+	uint64_t nonce; // of the last response; 0 = none sent
 	uint64_t version; // of the last response
-	uint64_t resume_ns; // when the client said that it has something of an earlier stream; or 0
+	// when the client announced resources from an earlier stream; 0 = it did not
+	uint64_t resume_ns;
 	uint64_t exchange_ns; // of the last response, or its answer
-	// The comparison with the catalog stands until that or the subscription changes.
+	// The result of comparing with the catalog; valid until catalog or subscription change.
 	bool is_compared;
 	uint64_t compared; // generation
-	size_t n_pending; // of names that were asked for, nothing is known yet
-	bool wild_is_pending; // nor what there is under a wildcard
-	bool wild_is_open; // of which it is never said that this was all (SW-14)
+	size_t n_pending; // requested names about which nothing is known yet
+	bool wild_is_pending; // likewise, for a wildcard
+	bool wild_is_open; // the wildcard's list is never reported as complete (SW-14)
 	enum ads_due due;
 	uint64_t change_ns; // when a change became due
 };
@@ -39,7 +40,7 @@ struct ads_stream {
 	bool wraps; // the client reads wrapped resources (SotW)
 	struct ads_type *types; // as the catalog's, as far as they were asked for
 	uint32_t n_types; // at least N_RESOURCE_TYPES
-	uint32_t n_made; // open ones, beside those
+	uint32_t n_made; // open types in addition to those
 	uint64_t last_nonce; // one sequence for all types
 	struct ads_items resources, removed; // of the last response
 	struct ads_items scratch;

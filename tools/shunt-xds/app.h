@@ -10,10 +10,10 @@
 
 struct app_options {
 	const char *folder; // serve
-	const char *descriptors; // serve: a file; NULL = what is found beside the program
+	const char *descriptors; // serve: a file; NULL = the one beside the program
 	const char *upstream; // proxy: the path of a bootstrap
 	const char *listen;
-	bool is_delta; // proxy: how it speaks to its server
+	bool is_delta; // proxy: protocol towards its server
 	uint64_t grace_ns; // proxy
 	size_t request_max; // proxy: bytes
 	bool verbose;
@@ -21,9 +21,9 @@ struct app_options {
 
 // The monotonic clock.
 uint64_t app_now_ns(void);
-// Waits until one of them is readable or the time has come; UINT64_MAX = no time.
+// Waits until a descriptor is readable or the time has come; UINT64_MAX = no time.
 void app_wait(struct pollfd *, unsigned n, uint64_t due_ns);
 
-// Run until `signals` is readable. The exit code.
+// Run until `signals` is readable. Return the exit code.
 int app_serve(const struct app_options *, int signals);
 int app_proxy(const struct app_options *, int signals);

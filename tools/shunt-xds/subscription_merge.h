@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a subscription changes: a merge of two sorted lists into a new one, linear, and undone by
-// forgetting it. Part of the subscription; nobody else's.
+// Changes a subscription: merges two sorted lists into a new one, in linear time; discarding it
+// undoes the change. Private to the subscription.
 // Thread: one owner.
 #pragma once
 
 #include "tools/shunt-xds/subscription.h"
 
-// A list of entries under construction. Entries are moved in from the old list or made new; until
-// commit() the old list still owns what was moved.
+// A list of entries under construction. Entries are taken from the old list or made new; the old
+// list owns its entries until commit().
 struct subscription_merge {
 	struct subscription_entry *out;
 	size_t n;
 };
 
-// Old entries and those of the list, which is in order; the list's are marked. 0, -ENOMEM or
-// -E2BIG: nothing is left of it.
+// Merges old entries with those of the list, which is sorted; marks the list's. Returns 0, or
+// -ENOMEM or -E2BIG with nothing to undo.
 [[nodiscard]] int subscription_merge_begin(struct subscription_merge *, const struct subscription *,
 	const struct catalog_type *, const struct locator *, size_t n);
-// Takes effect, with what is named asked of the catalog's source, or was never begun. As the
-// subscription's changes.
+// Takes effect and requests the named entries from the catalog's source, or on an error changes
+// nothing. Returns as the subscription's changes do.
 [[nodiscard]] int subscription_merge_finish(
 	struct subscription_merge *, struct subscription *, const struct catalog_type *);
-// Puts the new list in place, without the entries that nobody wants; nobody is asked for more.
+// Installs the new list, without entries that are no longer wanted; requests nothing.
 void subscription_merge_commit(
 	struct subscription_merge *, struct subscription *, const struct catalog_type *);
 
