@@ -117,7 +117,7 @@ static int skip_port(const struct eal_args_conf *conf, uint32_t i, bool *other_p
 	}
 	if (*pci_addr_skip(device))
 		return lb_err_set(reterr,
-			"eal[%u]: '%s': what a port's device is told stands in ports[%d].device",
+			"eal[%u]: '%s': parameters of a port's device belong into ports[%d].device",
 			i + n - 1, device, port);
 	*ret_taken = n;
 	return 0;

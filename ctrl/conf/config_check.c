@@ -273,9 +273,8 @@ static int check_csds(const struct config *c, struct lb_err *reterr)
 			c->csds->listen);
 	if (!c->csds->allow_remote && !is_loopback(&ip))
 		return lb_err_set(reterr,
-			"csds.listen: %s is not a loopback address, and whoever reaches it reads "
-			"all "
-			"of the configuration (csds.allow_remote: true permits it)",
+			"csds.listen: %s is not a loopback address, and clients can read "
+			"all of the configuration (csds.allow_remote: true permits it)",
 			c->csds->listen);
 	return 0;
 }

@@ -127,7 +127,7 @@ static int load_descriptors(const char *given, struct proto_pool **ret)
 	find_descriptors(beside, sizeof(beside));
 	const char *path = given ? given : beside;
 	if (!path[0]) {
-		log_info("no descriptors: fields and types that Shunt does not know are left out",
+		log_info("no descriptors: unknown fields and types are ignored",
 			"see=--descriptors");
 		return 0;
 	}

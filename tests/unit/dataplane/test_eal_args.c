@@ -149,7 +149,7 @@ static void what_is_ours_is_refused_by_its_place(void **state)
 	refuse(&(struct input){{"--no-pci"}, {"01:00.0"}},
 		"eal[0]: --no-pci, but a port is a PCI device");
 	refuse(&(struct input){{"-a", "01:00.0,vectorized=1"}, {"net_tap0", "01:00.0"}},
-		"eal[1]: '01:00.0,vectorized=1': what a port's device is told stands in "
+		"eal[1]: '01:00.0,vectorized=1': parameters of a port's device belong into "
 		"ports[1].device");
 }
 
