@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one worker's proxy counts beside what the control thread reads in lb/pick/link.h.
-// Thread: the owning worker writes, all may read.
+// Counters of one worker's proxy, in addition to those in lb/pick/link.h that the control thread
+// reads.
+// Thread: written by the owning worker, read by any.
 #pragma once
 
 enum proxy_counter {
 	PROXY_CLIENTS_REFUSED, // no room for another client connection
-	PROXY_CLIENTS_SILENT, // no SETTINGS within the time for it
-	PROXY_CLIENTS_IN_HEADER, // no end of a header block within the time for it
-	PROXY_CLIENTS_DRAINED, // told to go, since their listener became another one
-	PROXY_CLIENTS_STALLED, // took no byte of its output within the time for it
-	PROXY_STREAMS_STALLED, // the client gave them no window within the time for it
-	PROXY_REPLIES, // made here, for want of a backend's
+	PROXY_CLIENTS_SILENT, // sent no SETTINGS in time
+	PROXY_CLIENTS_IN_HEADER, // did not finish a header block in time
+	PROXY_CLIENTS_DRAINED, // sent away because their listener was replaced
+	PROXY_CLIENTS_STALLED, // did not take a byte of output in time
+	PROXY_STREAMS_STALLED, // got no window from the client in time
+	PROXY_REPLIES, // local replies
 	PROXY_TRANSPARENT_RETRIES, // the backend surely did nothing with the request
-	PROXY_TRANSPARENT_EXHAUSTED, // likewise, and not made: it was the last attempt
-	PROXY_IDEMPOTENT_RETRIES, // lost with its connection, and may be done twice
-	PROXY_RETRIES, // the route's policy wanted them
-	// Retries that the policy wanted and that were not made:
+	PROXY_TRANSPARENT_EXHAUSTED, // likewise, not retried: it was the last attempt
+	PROXY_IDEMPOTENT_RETRIES, // lost with its connection, and safe to repeat
+	PROXY_RETRIES, // by the route's policy
+	// Retries that the policy wanted but that were not made:
 	PROXY_RETRIES_EXHAUSTED, // it was the last attempt
-	PROXY_RETRIES_FORBIDDEN, // the backend said so
-	PROXY_RETRIES_ABANDONED, // too much of the request's body was sent already
-	PROXY_RETRIES_OVERFLOW, // as many requests wait as may
-	// Deadlines that passed, by what the request did then:
-	PROXY_DEADLINES_PAUSED, // waited for a delay or a backoff to end
-	PROXY_DEADLINES_QUEUED, // waited for a backend
-	PROXY_DEADLINES_SENT, // waited for the backend's answer
-	PROXY_DEADLINES_ANSWERED, // was being answered
+	PROXY_RETRIES_FORBIDDEN, // the backend forbade it
+	PROXY_RETRIES_ABANDONED, // too much of the request's body was already sent
+	PROXY_RETRIES_OVERFLOW, // too many requests are waiting
+	// Deadlines that passed, by the request's state:
+	PROXY_DEADLINES_PAUSED, // waiting for a delay or a backoff
+	PROXY_DEADLINES_QUEUED, // waiting for a backend
+	PROXY_DEADLINES_SENT, // waiting for the backend's answer
+	PROXY_DEADLINES_ANSWERED, // being answered
 	PROXY_FAULT_DELAYS,
 	PROXY_FAULT_ABORTS,
-	PROXY_FAULTS_OVER_LIMIT, // drawn, and not made: enough requests are under one
-	PROXY_SESSIONS_KEPT, // attempts that went where the client's cookie says
+	PROXY_FAULTS_OVER_LIMIT, // drawn but not made: too many requests are under a fault
+	PROXY_SESSIONS_KEPT, // attempts that went where the client's cookie said
 	PROXY_SESSIONS_SET, // attempts whose answer sets a cookie
 	PROXY_QUEUED_PICK, // requests that waited for a picker to choose
 	PROXY_QUEUED_ROOM, // requests that waited for a stream of a chosen backend
@@ -38,12 +39,12 @@ enum proxy_counter {
 	PROXY_UPSTREAM_GOAWAYS,
 	PROXY_UPSTREAMS_IDLED, // spare connections closed
 	PROXY_EVENTS_DELAYED, // the ring to the control thread was full
-	PROXY_REPORTS_BAD, // of backends' load, that nobody can read
+	PROXY_REPORTS_BAD, // load reports of backends that cannot be parsed
 	PROXY_METRICS_LOST, // values for load reports: too many, or a name too long
-	// Gauges, as of the end of the last turn.
+	// Gauges, at the end of the last turn.
 	PROXY_LIVE_REQUESTS,
 	PROXY_WAITING_REQUESTS, // for a backend
-	PROXY_PAUSED_REQUESTS, // for a time
+	PROXY_PAUSED_REQUESTS, // for a delay or a backoff
 	PROXY_LIVE_CLIENTS,
 	PROXY_LIVE_UPSTREAMS,
 	PROXY_SPARE_PLACES, // of breakers, kept for requests to come (lb/pick/quota_cache.h)

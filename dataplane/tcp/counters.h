@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stack counts. Each TCP_DROP_ value is one cause for which a segment, or a part of one, was
-// not taken.
+// The counters of a stack. Each TCP_DROP_ value is one cause for which a segment, or a part of one,
+// was dropped.
 // Thread: see lb/base/counter.h.
 #pragma once
 
 enum tcp_counter {
 	TCP_SEGS_IN,
 	TCP_SEGS_OUT,
-	TCP_BYTES_IN, // taken in order
+	TCP_BYTES_IN, // received in order
 	TCP_BYTES_OUT, // sent the first time
-	TCP_ACKS_OUT, // segments that only acknowledge
+	TCP_ACKS_OUT, // segments that carry an acknowledgement only
 	TCP_RSTS_OUT,
 	TCP_RETRANSMITS,
 	TCP_FAST_RECOVERIES,
@@ -18,8 +18,8 @@ enum tcp_counter {
 	TCP_TAIL_PROBES,
 	TCP_KEEPALIVES,
 	TCP_CHALLENGE_ACKS,
-	TCP_NO_BUFFER, // reserve() gave nothing; sent later
-	TCP_OUT_OF_ORDER, // segments kept for later
+	TCP_NO_BUFFER, // reserve() had no buffer; sent later
+	TCP_OUT_OF_ORDER, // segments stored for later
 	TCP_OPENED, // by tcp_connect()
 	TCP_ACCEPTED, // handshakes completed for a listener
 	TCP_ACCEPT_REFUSED, // by the listener's owner
