@@ -16,14 +16,18 @@
 #define RING_FRAMES 1024
 #define COPIES_LEAVE (RING_FRAMES / 2)
 
-enum handover_counter { GIVEN, COPIES_GIVEN, TAKEN, RING_FULL, WAKE_UPS, N_COUNTERS };
-static const char *const counter_names[N_COUNTERS] = {
-	[GIVEN] = "given",
-	[COPIES_GIVEN] = "copies_given",
-	[TAKEN] = "taken",
-	[RING_FULL] = "ring_full",
-	[WAKE_UPS] = "wake_ups",
-};
+// clang-format off
+#define HANDOVER_COUNTERS(X)                                                                       \
+	X(given)                                                                                   \
+	X(copies_given)                                                                            \
+	X(taken)                                                                                   \
+	X(ring_full)                                                                               \
+	X(wake_ups)
+// clang-format on
+
+#define X(name) HANDOVER_##name,
+enum handover_counter { HANDOVER_COUNTERS(X) HANDOVER_N_COUNTERS };
+#undef X
 
 struct lane {
 	struct spsc ring;
@@ -41,7 +45,7 @@ struct handover_end {
 	int fd; // -1 = nobody sleeps
 	uint64_t got; // bit w: something for worker w isn't published
 	uint32_t first; // lane to begin to take from
-	uint64_t counters[N_COUNTERS];
+	uint64_t counters[HANDOVER_N_COUNTERS];
 };
 
 struct handover {
@@ -126,11 +130,11 @@ bool handover_give(struct handover_end *e, uint32_t to, const struct handover_it
 	DCHECK(to != e->worker && to < e->all->n);
 	struct spsc *ring = &lane_of(e->all, e->worker, to)->ring;
 	if ((item->is_copy && spsc_room(ring) <= COPIES_LEAVE) || !spsc_stage(ring, item)) {
-		counter_add(&e->counters[RING_FULL], 1);
+		counter_add(&e->counters[HANDOVER_ring_full], 1);
 		return false;
 	}
 	e->got |= UINT64_C(1) << to;
-	counter_add(&e->counters[item->is_copy ? COPIES_GIVEN : GIVEN], 1);
+	counter_add(&e->counters[item->is_copy ? HANDOVER_copies_given : HANDOVER_given], 1);
 	return true;
 }
 
@@ -144,7 +148,7 @@ static void wake(struct handover_end *e, struct lane *lane, struct handover_end 
 		return;
 	uint64_t one = 1;
 	if (write(sleeper->fd, &one, sizeof(one)) == sizeof(one))
-		counter_add(&e->counters[WAKE_UPS], 1);
+		counter_add(&e->counters[HANDOVER_wake_ups], 1);
 }
 
 void handover_flush(struct handover_end *e)
@@ -171,7 +175,7 @@ uint32_t handover_take(struct handover_end *e, struct handover_item *ret, uint32
 	}
 	e->first = from; // who was served last comes last
 	if (n > 0)
-		counter_add(&e->counters[TAKEN], n);
+		counter_add(&e->counters[HANDOVER_taken], n);
 	return n;
 }
 
@@ -211,5 +215,7 @@ int handover_wait_fd(const struct handover_end *e)
 
 struct counter_set handover_counters(const struct handover_end *e)
 {
-	return (struct counter_set){.names = counter_names, .values = e->counters, .n = N_COUNTERS};
+	static const char *const names[] = {HANDOVER_COUNTERS(COUNTER_NAME)};
+	return (struct counter_set){
+		.names = names, .values = e->counters, .n = HANDOVER_N_COUNTERS};
 }

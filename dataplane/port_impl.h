@@ -17,18 +17,22 @@
 #define PORT_MAX_UNSENT 512 // frames a device may leave behind before we drop
 #define PORT_MAX_READY (2 * PORT_BURST)
 
-enum port_counter {
-	RX_FRAMES,
-	RX_BYTES,
-	RX_MISSED,
-	TX_FRAMES,
-	TX_BYTES,
-	TX_NO_MBUF,
-	TX_TOO_LONG,
-	TX_DROPPED,
-	COPY_NO_MBUF,
-	PORT_N_COUNTERS,
-};
+// clang-format off
+#define PORT_COUNTERS(X)                                                                           \
+	X(rx_frames)                                                                               \
+	X(rx_bytes)                                                                                \
+	X(rx_missed)                                                                               \
+	X(tx_frames)                                                                               \
+	X(tx_bytes)                                                                                \
+	X(tx_no_mbuf)                                                                              \
+	X(tx_too_long)                                                                             \
+	X(tx_dropped)                                                                              \
+	X(copy_no_mbuf)
+// clang-format on
+
+#define X(name) PORT_##name,
+enum port_counter { PORT_COUNTERS(X) PORT_N_COUNTERS };
+#undef X
 
 // Who owns the device's end of a queue. The owner passes it on (release), the other side sees that
 // (acquire), so that nobody uses a device that is being closed or opened.

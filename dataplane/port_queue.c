@@ -9,18 +9,6 @@
 
 #define N_TAKEN 16 // mbufs that a queue takes out of its pool at once
 
-static const char *const counter_names[PORT_N_COUNTERS] = {
-	[RX_FRAMES] = "rx_frames",
-	[RX_BYTES] = "rx_bytes",
-	[RX_MISSED] = "rx_missed",
-	[TX_FRAMES] = "tx_frames",
-	[TX_BYTES] = "tx_bytes",
-	[TX_NO_MBUF] = "tx_no_mbuf",
-	[TX_TOO_LONG] = "tx_too_long",
-	[TX_DROPPED] = "tx_dropped",
-	[COPY_NO_MBUF] = "copy_no_mbuf",
-};
-
 void port_drop_frame(void *frame)
 {
 	rte_pktmbuf_free(frame);
@@ -38,7 +26,7 @@ bool port_queue_is_live(const struct port_queue *q)
 
 static void drop_unsent(struct port_queue *q)
 {
-	counter_add(&q->counters[TX_DROPPED], q->n_unsent);
+	counter_add(&q->counters[PORT_tx_dropped], q->n_unsent);
 	rte_pktmbuf_free_bulk(q->unsent, q->n_unsent);
 	q->n_unsent = 0;
 }
@@ -51,7 +39,7 @@ bool port_queue_settle(struct port_queue *q)
 		__atomic_store_n(&q->phase, QUEUE_RESTS, __ATOMIC_RELEASE);
 	if (phase != QUEUE_STARTING)
 		return false;
-	q->n_missed_before = q->counters[RX_MISSED];
+	q->n_missed_before = q->counters[PORT_rx_missed];
 	q->n_socket_drops = 0;
 	__atomic_store_n(&q->phase, QUEUE_RUNS, __ATOMIC_RELAXED);
 	return true;
@@ -72,8 +60,8 @@ uint32_t port_queue_rx(struct port_queue *q, struct rte_mbuf **ret_frames)
 		rte_prefetch0(rte_pktmbuf_mtod(ret_frames[i], void *));
 		bytes += rte_pktmbuf_pkt_len(ret_frames[i]);
 	}
-	counter_add(&q->counters[RX_FRAMES], n);
-	counter_add(&q->counters[RX_BYTES], bytes);
+	counter_add(&q->counters[PORT_rx_frames], n);
+	counter_add(&q->counters[PORT_rx_bytes], bytes);
 	return n;
 }
 
@@ -81,7 +69,7 @@ struct rte_mbuf *port_queue_copy(struct port_queue *q, const struct rte_mbuf *m)
 {
 	struct rte_mbuf *copy = rte_pktmbuf_copy(m, q->mbufs, 0, UINT32_MAX);
 	if (!copy)
-		counter_add(&q->counters[COPY_NO_MBUF], 1);
+		counter_add(&q->counters[PORT_copy_no_mbuf], 1);
 	return copy;
 }
 
@@ -110,8 +98,8 @@ uint32_t port_queue_flush(struct port_queue *q)
 	q->n_unsent = offered - sent;
 	memmove(q->unsent, q->unsent + sent, q->n_unsent * sizeof(q->unsent[0]));
 	memmove(q->unsent_len, q->unsent_len + sent, q->n_unsent * sizeof(q->unsent_len[0]));
-	counter_add(&q->counters[TX_FRAMES], sent);
-	counter_add(&q->counters[TX_BYTES], bytes);
+	counter_add(&q->counters[PORT_tx_frames], sent);
+	counter_add(&q->counters[PORT_tx_bytes], bytes);
 	return sent;
 }
 
@@ -152,11 +140,11 @@ static uint8_t *device_reserve(void *ctx, size_t len)
 	struct port_queue *q = ctx;
 	DCHECK(!q->open);
 	if (!q->n_ready && !refill(q)) {
-		counter_add(&q->counters[TX_NO_MBUF], 1);
+		counter_add(&q->counters[PORT_tx_no_mbuf], 1);
 		return NULL;
 	}
 	if (len > q->room) {
-		counter_add(&q->counters[TX_TOO_LONG], 1);
+		counter_add(&q->counters[PORT_tx_too_long], 1);
 		return NULL;
 	}
 	// A pool's mbufs have one segment and no other owner: this is all that the sender reads.
@@ -176,7 +164,7 @@ static void device_send(void *ctx, size_t len)
 	DCHECK(m && len == rte_pktmbuf_pkt_len(m));
 	q->open = NULL;
 	if (q->n_unsent == PORT_MAX_UNSENT) {
-		counter_add(&q->counters[TX_DROPPED], 1);
+		counter_add(&q->counters[PORT_tx_dropped], 1);
 		rte_pktmbuf_free(m);
 		return;
 	}
@@ -206,7 +194,7 @@ void port_queue_watch(struct port_queue *q)
 	if (q->index == 0)
 		(void)rte_eth_stats_get(q->port_id, &stats);
 	q->n_socket_drops += wait_fd_take_drops(q->wait_fd);
-	counter_set_to(&q->counters[RX_MISSED],
+	counter_set_to(&q->counters[PORT_rx_missed],
 		q->n_missed_before + stats.imissed + stats.rx_nombuf + q->n_socket_drops);
 }
 
@@ -222,8 +210,8 @@ struct net_device port_queue_device(struct port_queue *q)
 
 struct counter_set port_queue_counters(const struct port_queue *q)
 {
-	return (struct counter_set){
-		.names = counter_names, .values = q->counters, .n = PORT_N_COUNTERS};
+	static const char *const names[] = {PORT_COUNTERS(COUNTER_NAME)};
+	return (struct counter_set){.names = names, .values = q->counters, .n = PORT_N_COUNTERS};
 }
 
 struct pool_view port_queue_mbufs(const struct port_queue *q)

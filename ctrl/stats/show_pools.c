@@ -6,7 +6,7 @@
 
 static json_t *row_of(uint32_t worker, const struct pool_view *v)
 {
-	uint32_t used = __atomic_load_n(v->n_used, __ATOMIC_RELAXED);
+	uint32_t used = gauge_read(v->n_used);
 	json_t *row = json_object();
 	if (!row)
 		return NULL;
@@ -16,7 +16,7 @@ static json_t *row_of(uint32_t worker, const struct pool_view *v)
 	show_set_u64(row, "total", v->n_total);
 	show_set_u64(row, "free", v->n_total - used);
 	show_set_u64(row, "used", used);
-	show_set_u64(row, "peak", __atomic_load_n(v->n_peak, __ATOMIC_RELAXED));
+	show_set_u64(row, "peak", gauge_read(v->n_peak));
 	return row;
 }
 

@@ -82,14 +82,9 @@ void h2_context_free(struct h2_context *ctx)
 	cacheline_free(ctx);
 }
 
-static const char *const names[] = {
-#define X(name) #name,
-	H2_COUNTERS(X)
-#undef X
-};
-
 struct counter_set h2_context_counters(const struct h2_context *ctx)
 {
+	static const char *const names[] = {H2_COUNTERS(COUNTER_NAME)};
 	return (struct counter_set){.names = names, .values = ctx->counters, .n = H2_N_COUNTERS};
 }
 

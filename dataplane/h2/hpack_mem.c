@@ -156,7 +156,7 @@ void hpack_mem_put(struct hpack_mem *m, void *block)
 	memcpy(block, &p->free, sizeof(void *));
 	p->free = block;
 	if (--p->n_used == 0)
-		__atomic_store_n(&m->n_pages_used, m->n_pages_used - 1, __ATOMIC_RELAXED);
+		gauge_set(&m->n_pages_used, m->n_pages_used - 1);
 	if (p->klass != WHOLE_PAGE && !list_linked(&p->link))
 		list_append(&m->rooms[p->klass], &p->link);
 	// The only page of a class with room stays, or one block taken and put back would carve a

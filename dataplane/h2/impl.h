@@ -3,7 +3,7 @@
 // Thread: the worker that owns the context.
 #pragma once
 
-#include "dataplane/h2/count.h"
+#include "dataplane/h2/counters.h"
 #include "dataplane/h2/frame.h"
 #include "dataplane/h2/h2.h"
 #include "dataplane/h2/header.h"

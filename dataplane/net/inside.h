@@ -77,12 +77,9 @@
 	X(tcp_segments)                                                                            \
 	X(tcp_absent)
 
-enum net_counter {
 #define X(name) NET_##name,
-	NET_COUNTERS(X)
+enum net_counter { NET_COUNTERS(X) NET_N_COUNTERS };
 #undef X
-		NET_N_COUNTERS
-};
 
 #define NET_MAX_OWN (NET_MAX_PORTS * NET_MAX_ADDRESSES)
 #define NET_OWN_SLOTS 512 // power of two, 4 times NET_MAX_OWN

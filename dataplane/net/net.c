@@ -200,11 +200,7 @@ bool net_prepare(struct net *net, const struct ip_addr *dst)
 
 struct counter_set net_counters(const struct net *net)
 {
-	static const char *const names[NET_N_COUNTERS] = {
-#define X(name) [NET_##name] = #name,
-		NET_COUNTERS(X)
-#undef X
-	};
+	static const char *const names[] = {NET_COUNTERS(COUNTER_NAME)};
 	return (struct counter_set){.names = names, .values = net->counters, .n = NET_N_COUNTERS};
 }
 

@@ -46,7 +46,7 @@ static bool may_wait(struct proxy_request *r, const struct h2_message *head)
 		return false;
 	}
 	if (head && proxy_queues_full(&p->queues)) {
-		proxy_count(p, PROXY_QUEUE_OVERFLOWS);
+		proxy_count(p, PROXY_queue_overflows);
 		proxy_request_fail_with(r, LB_CAUSE_OVERFLOW, STR("too many requests are waiting"));
 		return false;
 	}
@@ -62,7 +62,7 @@ static void wait_for_pick(struct proxy_request *r, const struct h2_message *head
 	proxy_request_stop_waiting(r);
 	proxy_request_set_waiting(r, PROXY_REQUEST_PICKING);
 	proxy_queue_append(&r->proxy->queues, r);
-	proxy_count(r->proxy, PROXY_QUEUED_PICK);
+	proxy_count(r->proxy, PROXY_queued_for_pick);
 }
 
 static void wait_for_room(
@@ -74,7 +74,7 @@ static void wait_for_room(
 	r->endpoint_id = b->id;
 	proxy_request_set_waiting(r, PROXY_REQUEST_ROOM);
 	proxy_backend_wait(b, r);
-	proxy_count(r->proxy, PROXY_QUEUED_ROOM);
+	proxy_count(r->proxy, PROXY_queued_for_stream);
 }
 
 static void pause_over(struct twheel_timer *);

@@ -325,7 +325,7 @@ void proxy_backend_attempt_failed(struct proxy_backend *b, const char *why)
 	if (b->releasing)
 		return; // cut short, not failed
 	rest(b);
-	proxy_count(p, PROXY_CONNECT_FAILURES);
+	proxy_count(p, PROXY_connect_failures);
 	proxy_queues_changed(&p->queues);
 }
 
@@ -443,7 +443,7 @@ void proxy_backend_tell_all(struct proxy *p)
 	while (p->tell_head) {
 		struct proxy_backend *b = p->tell_head;
 		if (!tell_one(b)) {
-			proxy_count(p, PROXY_EVENTS_DELAYED);
+			proxy_count(p, PROXY_events_delayed);
 			return;
 		}
 		p->tell_head = b->tell_next;

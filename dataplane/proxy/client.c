@@ -37,7 +37,7 @@ static void unlink_client(struct proxy_client *c)
 		c->next->prev = c->prev;
 	proxy_drain_forget(&p->drain, c, c->next);
 	proxy_source_leave(&p->sources, c->source);
-	counter_add(&p->link->counters.client_connections, -UINT64_C(1));
+	counter_sub(&p->link->counters.client_connections, 1);
 }
 
 static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_message *m)
@@ -134,7 +134,7 @@ static void stuck_fire(struct twheel_timer *t)
 {
 	struct proxy_client *c = (struct proxy_client *)proxy_conn_of_timer(t);
 	if (proxy_conn_stuck(&c->conn)) {
-		proxy_count(c->conn.proxy, PROXY_CLIENTS_STALLED);
+		proxy_count(c->conn.proxy, PROXY_clients_stalled);
 		proxy_client_abort(c);
 	} else if (tcp_conn_sendq(c->conn.tcp)->len) {
 		proxy_conn_arm(&c->conn, stuck_fire, PROXY_STUCK_NS);
@@ -171,7 +171,7 @@ static void window_fire(struct twheel_timer *t)
 	uint64_t since;
 	while ((s = h2_conn_waiting(c->conn.h2, &since)) &&
 		twheel_now(p->wheel) >= since + PROXY_STUCK_NS) {
-		proxy_count(p, PROXY_STREAMS_STALLED);
+		proxy_count(p, PROXY_streams_stalled);
 		reset_stuck(s);
 	}
 	proxy_conn_touch(&c->conn);
@@ -181,7 +181,7 @@ static void window_fire(struct twheel_timer *t)
 static void block_fire(struct twheel_timer *t)
 {
 	struct proxy_client *c = CONTAINER_OF(t, struct proxy_client, block_timer);
-	proxy_count(c->conn.proxy, PROXY_CLIENTS_IN_HEADER);
+	proxy_count(c->conn.proxy, PROXY_clients_in_header);
 	c->broke_protocol = true;
 	proxy_client_close(c, H2_ENHANCE_YOUR_CALM);
 }
@@ -261,7 +261,7 @@ static const struct tcp_conn_ops tcp_ops = {.on_data = proxy_conn_on_data,
 static void silent_fire(struct twheel_timer *t)
 {
 	struct proxy_client *c = (struct proxy_client *)proxy_conn_of_timer(t);
-	proxy_count(c->conn.proxy, PROXY_CLIENTS_SILENT);
+	proxy_count(c->conn.proxy, PROXY_clients_silent);
 	proxy_client_close(c, H2_SETTINGS_TIMEOUT);
 }
 
@@ -273,7 +273,7 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	struct proxy *p = l->proxy;
 	struct proxy_client *c = p->drain.step == PROXY_DRAIN_NONE ? pool_take(&p->clients) : NULL;
 	if (!c) {
-		proxy_count(p, PROXY_CLIENTS_REFUSED);
+		proxy_count(p, PROXY_clients_refused);
 		return NULL;
 	}
 	*c = (struct proxy_client){.frontend = (uint16_t)l->frontend,
@@ -281,7 +281,7 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 		.random = rand_u64(&p->rand)};
 	proxy_conn_init(&c->conn, p, &conn_ops, &p->clients);
 	if (!proxy_conn_start(&c->conn, tcp, H2_SERVER, &events)) {
-		proxy_count(p, PROXY_CLIENTS_REFUSED);
+		proxy_count(p, PROXY_clients_refused);
 		pool_put(&p->clients, c);
 		return NULL;
 	}

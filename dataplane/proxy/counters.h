@@ -4,51 +4,54 @@
 // Thread: written by the owning worker, read by any.
 #pragma once
 
-enum proxy_counter {
-	PROXY_CLIENTS_REFUSED, // no room for another client connection
-	PROXY_CLIENTS_SILENT, // sent no SETTINGS in time
-	PROXY_CLIENTS_IN_HEADER, // did not finish a header block in time
-	PROXY_CLIENTS_DRAINED, // sent away because their listener was replaced
-	PROXY_CLIENTS_STALLED, // did not take a byte of output in time
-	PROXY_STREAMS_STALLED, // got no window from the client in time
-	PROXY_REPLIES, // local replies
-	PROXY_TRANSPARENT_RETRIES, // the backend surely did nothing with the request
-	PROXY_TRANSPARENT_EXHAUSTED, // likewise, not retried: it was the last attempt
-	PROXY_IDEMPOTENT_RETRIES, // lost with its connection, and safe to repeat
-	PROXY_RETRIES, // by the route's policy
-	// Retries that the policy wanted but that were not made:
-	PROXY_RETRIES_EXHAUSTED, // it was the last attempt
-	PROXY_RETRIES_FORBIDDEN, // the backend forbade it
-	PROXY_RETRIES_ABANDONED, // too much of the request's body was already sent
-	PROXY_RETRIES_OVERFLOW, // too many requests are waiting
-	// Deadlines that passed, by the request's state:
-	PROXY_DEADLINES_PAUSED, // waiting for a delay or a backoff
-	PROXY_DEADLINES_QUEUED, // waiting for a backend
-	PROXY_DEADLINES_SENT, // waiting for the backend's answer
-	PROXY_DEADLINES_ANSWERED, // being answered
-	PROXY_FAULT_DELAYS,
-	PROXY_FAULT_ABORTS,
-	PROXY_FAULTS_OVER_LIMIT, // drawn but not made: too many requests are under a fault
-	PROXY_SESSIONS_KEPT, // attempts that went where the client's cookie said
-	PROXY_SESSIONS_SET, // attempts whose answer sets a cookie
-	PROXY_QUEUED_PICK, // requests that waited for a picker to choose
-	PROXY_QUEUED_ROOM, // requests that waited for a stream of a chosen backend
-	PROXY_QUEUE_OVERFLOWS,
-	PROXY_CONNECTS, // attempts to connect to backends
-	PROXY_CONNECT_FAILURES,
-	PROXY_UPSTREAM_GOAWAYS,
-	PROXY_UPSTREAMS_IDLED, // spare connections closed
-	PROXY_EVENTS_DELAYED, // the ring to the control thread was full
-	PROXY_REPORTS_BAD, // load reports of backends that cannot be parsed
-	PROXY_METRICS_LOST, // values for load reports: too many, or a name too long
-	// Gauges, at the end of the last turn.
-	PROXY_LIVE_REQUESTS,
-	PROXY_WAITING_REQUESTS, // for a backend
-	PROXY_PAUSED_REQUESTS, // for a delay or a backoff
-	PROXY_LIVE_CLIENTS,
-	PROXY_LIVE_UPSTREAMS,
-	PROXY_SPARE_PLACES, // of breakers, kept for requests to come (lb/pick/quota_cache.h)
-	PROXY_N_COUNTERS,
-};
+// clang-format off
+#define PROXY_COUNTERS(X)                                                                          \
+	X(clients_refused) /* no room for another client connection */                             \
+	X(clients_silent) /* sent no SETTINGS in time */                                           \
+	X(clients_in_header) /* did not finish a header block in time */                           \
+	X(clients_drained) /* sent away because their listener was replaced */                     \
+	X(clients_stalled) /* did not take a byte of output in time */                             \
+	X(streams_stalled) /* got no window from the client in time */                             \
+	X(local_replies) /* local replies */                                                       \
+	X(transparent_retries) /* the backend surely did nothing with the request */               \
+	X(transparent_retries_exhausted) /* likewise, not retried: it was the last attempt */      \
+	X(idempotent_retries) /* lost with its connection, and safe to repeat */                   \
+	X(retries) /* by the route's policy */                                                     \
+	/* Retries that the policy wanted and that were not made: */                               \
+	X(retries_exhausted) /* it was the last attempt */                                         \
+	X(retries_forbidden) /* the backend forbade it */                                          \
+	X(retries_abandoned) /* too much of the request's body was already sent */                 \
+	X(retries_overflow) /* too many requests are waiting */                                    \
+	/* Deadlines that passed, by what the request did then: */                                 \
+	X(deadlines_paused) /* waiting for a delay or a backoff */                                 \
+	X(deadlines_queued) /* waiting for a backend */                                            \
+	X(deadlines_sent) /* waiting for the backend's answer */                                   \
+	X(deadlines_answered) /* being answered */                                                 \
+	X(fault_delays)                                                                            \
+	X(fault_aborts)                                                                            \
+	X(faults_over_limit) /* drawn but not made: too many requests are under a fault */         \
+	X(sessions_kept) /* attempts that went where the client's cookie said */                   \
+	X(sessions_set) /* attempts whose answer sets a cookie */                                  \
+	X(queued_for_pick) /* requests that waited for a picker to choose */                       \
+	X(queued_for_stream) /* requests that waited for a stream of a chosen backend */           \
+	X(queue_overflows)                                                                         \
+	X(connects) /* attempts to connect to backends */                                          \
+	X(connect_failures)                                                                        \
+	X(upstream_goaways)                                                                        \
+	X(upstreams_idled) /* spare connections closed */                                          \
+	X(events_delayed) /* the ring to the control thread was full */                            \
+	X(reports_bad) /* load reports of backends that cannot be parsed */                        \
+	X(metrics_lost) /* values for load reports: too many, or a name too long */                \
+	/* Gauges, as of the end of the last turn. */                                              \
+	X(requests)                                                                                \
+	X(requests_waiting) /* for a backend */                                                    \
+	X(requests_paused) /* for a delay or a backoff */                                          \
+	X(clients)                                                                                 \
+	X(upstreams)                                                                               \
+	/* Of breakers, kept for requests to come (lb/pick/quota_cache.h). */                      \
+	X(spare_places) /* of breakers, kept for requests to come (lb/pick/quota_cache.h) */
+// clang-format on
 
-extern const char *const proxy_counter_names[PROXY_N_COUNTERS]; // as operators see them
+#define X(name) PROXY_##name,
+enum proxy_counter { PROXY_COUNTERS(X) PROXY_N_COUNTERS };
+#undef X

@@ -19,11 +19,11 @@ uint64_t proxy_deadline_left_ns(const struct proxy_request *r)
 static void count(struct proxy_request *r)
 {
 	static const enum proxy_counter by_state[] = {
-		[PROXY_REQUEST_PAUSED] = PROXY_DEADLINES_PAUSED,
-		[PROXY_REQUEST_PICKING] = PROXY_DEADLINES_QUEUED,
-		[PROXY_REQUEST_ROOM] = PROXY_DEADLINES_QUEUED,
-		[PROXY_REQUEST_SENT] = PROXY_DEADLINES_SENT,
-		[PROXY_REQUEST_ANSWERED] = PROXY_DEADLINES_ANSWERED,
+		[PROXY_REQUEST_PAUSED] = PROXY_deadlines_paused,
+		[PROXY_REQUEST_PICKING] = PROXY_deadlines_queued,
+		[PROXY_REQUEST_ROOM] = PROXY_deadlines_queued,
+		[PROXY_REQUEST_SENT] = PROXY_deadlines_sent,
+		[PROXY_REQUEST_ANSWERED] = PROXY_deadlines_answered,
 	};
 	proxy_count(r->proxy, by_state[r->state]);
 }

@@ -120,7 +120,7 @@ static void tell_to_leave(struct twheel_timer *t)
 	struct proxy *p = c->conn.proxy;
 	uint64_t now_ns = twheel_now(p->wheel);
 	uint64_t rest_ns = p->conf.listener_drain_ns / TELLING_SHARE * (TELLING_SHARE - 1);
-	proxy_count(p, PROXY_CLIENTS_DRAINED);
+	proxy_count(p, PROXY_clients_drained);
 	if (!c->drained) // by the end of everything
 		say_first_goaway(c);
 	c->leave_by_ns = now_ns + rest_ns;

@@ -23,11 +23,11 @@ bool proxy_fault_draw(struct proxy_request *r, const struct lb_fault *f, const s
 	if (!d.delay_ns && d.abort == LB_ABORT_NONE)
 		return false;
 	if (!count(r, f->max_active)) {
-		proxy_count(p, PROXY_FAULTS_OVER_LIMIT);
+		proxy_count(p, PROXY_faults_over_limit);
 		return false;
 	}
 	if (d.delay_ns)
-		proxy_count(p, PROXY_FAULT_DELAYS);
+		proxy_count(p, PROXY_fault_delays);
 	if (__builtin_add_overflow(to->delay_ns, d.delay_ns, &to->delay_ns))
 		to->delay_ns = UINT64_MAX;
 	to->abort = (uint8_t)d.abort;
@@ -53,7 +53,7 @@ bool proxy_fault_strike(struct proxy_request *r, struct proxy_reply *ret)
 		return false;
 	}
 	*ret = reply_of(&r->fault);
-	proxy_count(r->proxy, PROXY_FAULT_ABORTS);
+	proxy_count(r->proxy, PROXY_fault_aborts);
 	return true;
 }
 

@@ -103,7 +103,7 @@ void proxy_notice_neighbor(struct proxy *p, const struct ip_addr *ip)
 
 static void lose_metric(struct metrics *m)
 {
-	proxy_count(m->proxy, PROXY_METRICS_LOST);
+	proxy_count(m->proxy, PROXY_metrics_lost);
 }
 
 // A64, A85: each value of each request counts, so none can stand for another.
@@ -155,7 +155,7 @@ void proxy_notice_report(struct proxy *p, const struct proxy_notice_to *to,
 	case PROXY_ORCA_NONE:
 		return;
 	case PROXY_ORCA_BAD:
-		proxy_count(p, PROXY_REPORTS_BAD);
+		proxy_count(p, PROXY_reports_bad);
 		return;
 	case PROXY_ORCA_READ:
 		break;

@@ -178,12 +178,12 @@ static void ask_for_a_turn(struct proxy *p)
 
 static void set_gauges(struct proxy *p)
 {
-	counter_set_to(&p->counters[PROXY_LIVE_REQUESTS], p->requests.n_used);
-	counter_set_to(&p->counters[PROXY_WAITING_REQUESTS], p->queues.n_waiting);
-	counter_set_to(&p->counters[PROXY_PAUSED_REQUESTS], p->queues.n_paused);
-	counter_set_to(&p->counters[PROXY_LIVE_CLIENTS], p->clients.n_used);
-	counter_set_to(&p->counters[PROXY_LIVE_UPSTREAMS], p->upstreams.n_used);
-	counter_set_to(&p->counters[PROXY_SPARE_PLACES], p->quota_cache.n_spare);
+	counter_set_to(&p->counters[PROXY_requests], p->requests.n_used);
+	counter_set_to(&p->counters[PROXY_requests_waiting], p->queues.n_waiting);
+	counter_set_to(&p->counters[PROXY_requests_paused], p->queues.n_paused);
+	counter_set_to(&p->counters[PROXY_clients], p->clients.n_used);
+	counter_set_to(&p->counters[PROXY_upstreams], p->upstreams.n_used);
+	counter_set_to(&p->counters[PROXY_spare_places], p->quota_cache.n_spare);
 }
 
 void proxy_end_turn(struct proxy *p)
@@ -201,7 +201,7 @@ void proxy_end_turn(struct proxy *p)
 	} while (proxy_conn_flush_all(p));
 	proxy_backend_tell_all(p);
 	if (!proxy_notice_tell_all(p, &p->notices))
-		proxy_count(p, PROXY_EVENTS_DELAYED);
+		proxy_count(p, PROXY_events_delayed);
 	lb_quota_cache_tidy(&p->quota_cache);
 	set_gauges(p);
 	ask_for_a_turn(p);
@@ -210,8 +210,8 @@ void proxy_end_turn(struct proxy *p)
 
 struct counter_set proxy_counters(const struct proxy *p)
 {
-	return (struct counter_set){
-		.names = proxy_counter_names, .values = p->counters, .n = PROXY_N_COUNTERS};
+	static const char *const names[] = {PROXY_COUNTERS(COUNTER_NAME)};
+	return (struct counter_set){.names = names, .values = p->counters, .n = PROXY_N_COUNTERS};
 }
 
 struct counter_set proxy_h2_counters(const struct proxy *p)

@@ -41,7 +41,7 @@ void proxy_request_end(struct proxy_request *r, enum lb_cause cause)
 		return;
 	struct lb_cluster_counters *c = cluster_counters(r);
 	counter_add(&c->ended[cause], 1);
-	counter_add(&c->active, -UINT64_C(1));
+	counter_sub(&c->active, 1);
 }
 
 void proxy_request_unlist(struct proxy_request *r)
@@ -52,7 +52,7 @@ void proxy_request_unlist(struct proxy_request *r)
 		twheel_cancel(p->wheel, &r->pause);
 		p->queues.n_paused--;
 		r->owner->source->n_waiting--;
-		counter_add(&cluster_counters(r)->queued, -UINT64_C(1));
+		counter_sub(&cluster_counters(r)->queued, 1);
 		return;
 	}
 	r->listed = false;
@@ -73,7 +73,7 @@ void proxy_request_unlist(struct proxy_request *r)
 	}
 	p->queues.n_waiting--;
 	r->owner->source->n_waiting--;
-	counter_add(&cluster_counters(r)->queued, -UINT64_C(1));
+	counter_sub(&cluster_counters(r)->queued, 1);
 }
 
 void proxy_request_set_waiting(struct proxy_request *r, enum proxy_request_state state)
@@ -167,7 +167,7 @@ void proxy_request_fail(
 	if (answered) {
 		drop_client(r, code_if_answered);
 	} else if (r->client) {
-		proxy_count(r->proxy, PROXY_REPLIES);
+		proxy_count(r->proxy, PROXY_local_replies);
 		if (proxy_reply_send(r->client, reply, r->is_grpc, !r->is_head))
 			proxy_request_answered_all(r);
 		else

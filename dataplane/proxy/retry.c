@@ -26,13 +26,13 @@ static bool retry_unseen(struct proxy_request *r, enum proxy_reach reach)
 	bool refused = reach == PROXY_REACH_REFUSED;
 	if (reach != PROXY_REACH_NONE) {
 		if (!may_send_once_more(r) || (refused && again->was_refused)) {
-			proxy_count(r->proxy, PROXY_TRANSPARENT_EXHAUSTED);
+			proxy_count(r->proxy, PROXY_transparent_retries_exhausted);
 			return false;
 		}
 		again->n++;
 	}
 	again->was_refused |= refused && r->is_grpc;
-	proxy_count(r->proxy, PROXY_TRANSPARENT_RETRIES);
+	proxy_count(r->proxy, PROXY_transparent_retries);
 	return true;
 }
 
@@ -52,7 +52,7 @@ static bool retry_lost(struct proxy_request *r)
 		return false;
 	r->resend.was_lost = true;
 	r->resend.n++;
-	proxy_count(r->proxy, PROXY_IDEMPOTENT_RETRIES);
+	proxy_count(r->proxy, PROXY_idempotent_retries);
 	return true;
 }
 
@@ -116,15 +116,15 @@ bool proxy_retry_status(struct proxy_request *r, int grpc_status, const struct h
 	if (!policy->statuses || !r->is_grpc || p->freeing || !lb_retry_covers(policy, grpc_status))
 		return false;
 	if (!proxy_replay_stored(&r->replay)) {
-		proxy_count(p, PROXY_RETRIES_ABANDONED);
+		proxy_count(p, PROXY_retries_abandoned);
 		return false;
 	}
 	if (r->n_failed + 1 >= policy->max_attempts) {
-		proxy_count(p, PROXY_RETRIES_EXHAUSTED);
+		proxy_count(p, PROXY_retries_exhausted);
 		return false;
 	}
 	if (proxy_queues_full(&p->queues)) {
-		proxy_count(p, PROXY_RETRIES_OVERFLOW);
+		proxy_count(p, PROXY_retries_overflow);
 		return false;
 	}
 	const struct field *pushback = answer ? find(answer, STR("grpc-retry-pushback-ms")) : NULL;
@@ -134,11 +134,11 @@ bool proxy_retry_status(struct proxy_request *r, int grpc_status, const struct h
 	} else if (wait_as_told(pushback, ret_delay_ns)) {
 		r->n_waits = 0;
 	} else {
-		proxy_count(p, PROXY_RETRIES_FORBIDDEN);
+		proxy_count(p, PROXY_retries_forbidden);
 		return false;
 	}
 	r->n_failed++;
-	proxy_count(p, PROXY_RETRIES);
+	proxy_count(p, PROXY_retries);
 	return true;
 }
 

@@ -56,7 +56,7 @@ static void refuse(
 {
 	struct proxy_reply reply = proxy_reply_for(cause, STR("too many live requests"));
 	counter_add(&p->link->counters.ended[cause], 1);
-	proxy_count(p, PROXY_REPLIES);
+	proxy_count(p, PROXY_local_replies);
 	bool sent = proxy_reply_send(s, &reply, m->is_grpc, false);
 	if (!sent || !m->end_stream)
 		h2_stream_reset(s, sent ? H2_NO_ERROR : H2_INTERNAL_ERROR);

@@ -104,14 +104,14 @@ void proxy_session_sent(struct proxy_request *r, const struct lb_cluster *cluste
 	size_t addresses_len = lb_affinity_print(host, at, room);
 	struct str addresses = take(&at, addresses_len);
 	if (s->same_cluster && str_eq(list, addresses)) {
-		proxy_count(p, PROXY_SESSIONS_KEPT);
+		proxy_count(p, PROXY_sessions_kept);
 		return;
 	}
 	struct lb_session_cookie now = {addresses, str_from(cluster->name)};
 	len = addresses_len ? lb_session_write(&filter, &now, at, room - addresses_len) : 0;
 	// Without chunks for it, it is the client's next answer that sets it.
 	if (len && keep(p, &s->set_cookie, (struct str){at, len}))
-		proxy_count(p, PROXY_SESSIONS_SET);
+		proxy_count(p, PROXY_sessions_set);
 }
 
 void proxy_session_drop(struct proxy *p, struct proxy_session *s)

@@ -58,7 +58,7 @@ static void leave_backend(struct proxy_upstream *u, const char *why)
 		proxy_backend_not_ready(b, u, why);
 	proxy_backend_remove(b, u);
 	u->backend = NULL;
-	counter_add(&counters(u)->connections, -UINT64_C(1));
+	counter_sub(&counters(u)->connections, 1);
 	if (was == PROXY_UPSTREAM_CONNECTING)
 		proxy_backend_attempt_failed(b, why);
 }
@@ -107,7 +107,7 @@ static void idle_fire(struct twheel_timer *t)
 	struct proxy_upstream *u = (struct proxy_upstream *)proxy_conn_of_timer(t);
 	if (!u->conn.h2 || h2_conn_n_streams(u->conn.h2) || u->backend->n_ready < 2)
 		return;
-	proxy_count(u->conn.proxy, PROXY_UPSTREAMS_IDLED);
+	proxy_count(u->conn.proxy, PROXY_upstreams_idled);
 	proxy_upstream_retire(u, "idle");
 }
 
@@ -204,7 +204,7 @@ static void on_stream_closed(
 	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
 {
 	struct proxy_upstream *u = h2_conn_user(h2);
-	counter_add(&counters(u)->active, -UINT64_C(1));
+	counter_sub(&counters(u)->active, 1);
 	if (u->state == PROXY_UPSTREAM_READY)
 		proxy_backend_opened(u->backend, u);
 	proxy_conn_touch(&u->conn);
@@ -244,7 +244,7 @@ static void on_goaway(struct h2_conn *h2, uint32_t last_id, enum h2_error code)
 {
 	struct proxy_upstream *u = h2_conn_user(h2);
 	u->goaway_id = last_id;
-	proxy_count(u->conn.proxy, PROXY_UPSTREAM_GOAWAYS);
+	proxy_count(u->conn.proxy, PROXY_upstream_goaways);
 	if (u->state != PROXY_UPSTREAM_READY)
 		return;
 	// Many requests may come at once, and a backend that takes so many a connection says so
@@ -315,7 +315,7 @@ struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *b, const cha
 {
 	struct proxy *p = b->proxy;
 	struct tcp_flow flow = {.remote = b->addr.ip, .remote_port = b->addr.port};
-	proxy_count(p, PROXY_CONNECTS);
+	proxy_count(p, PROXY_connects);
 	*ret_why = p->conf.source_for(p->conf.source_ctx, &flow.remote, &flow.local);
 	if (*ret_why)
 		return NULL;
@@ -325,7 +325,7 @@ struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *b, const cha
 		return NULL;
 	*u = (struct proxy_upstream){.backend = b,
 		.endpoint_id = b->id,
-		.number = (uint32_t)p->counters[PROXY_CONNECTS],
+		.number = (uint32_t)p->counters[PROXY_connects],
 		.goaway_id = LAST_ID};
 	proxy_conn_init(&u->conn, p, &conn_ops, &p->upstreams);
 	u->conn.tcp = tcp_connect(p->tcp, &flow, p->conf.connect_timeout_ns, &tcp_ops, u);

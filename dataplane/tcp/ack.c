@@ -26,7 +26,7 @@ static void enter_recovery(struct tcp_conn *c)
 	c->high_rxt = c->snd_una;
 	c->in_recovery = true;
 	c->rtx_due = true;
-	tcp_count(c->stack, TCP_FAST_RECOVERIES);
+	tcp_count(c->stack, TCP_fast_recoveries);
 }
 
 static void duplicate(struct tcp_conn *c)
@@ -201,7 +201,7 @@ bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
 
 void tcp_ack_timeout(struct tcp_conn *c)
 {
-	tcp_count(c->stack, TCP_TIMEOUTS);
+	tcp_count(c->stack, TCP_retransmission_timeouts);
 	tcp_cc_ops()->on_timeout(&c->cc, c->mss, c->snd_max - c->snd_una, c->n_backoff == 0);
 	c->in_recovery = c->rtx_due = c->timing = false;
 	c->tail_probe_due = c->tail_probe_out = false;

@@ -29,7 +29,7 @@ static inline bool tcp_build_begin(struct tcp_stack *s, const struct tcp_flow *f
 	ret->header_len = header_len;
 	ret->p = s->io.reserve(s->io.ctx, flow, header_len + len);
 	if (!ret->p)
-		tcp_count(s, TCP_NO_BUFFER);
+		tcp_count(s, TCP_no_buffer);
 	return ret->p;
 }
 
@@ -63,7 +63,7 @@ static inline void tcp_build_emit(struct tcp_stack *s, const struct tcp_flow *fl
 	uint16_t sum = tcp_csum_rest(flow_sum, r->sum, r->header_len, r->p + r->header_len, len);
 	memcpy(r->p + offsetof(struct tcp_header, checksum), &sum, sizeof(sum));
 	s->io.emit(s->io.ctx, flow, r->p, r->header_len + len);
-	tcp_count(s, TCP_SEGS_OUT);
+	tcp_count(s, TCP_segments_out);
 }
 
 // The window to announce now, in the unit of the wire; *ret_edge is its right edge.

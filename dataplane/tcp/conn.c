@@ -85,7 +85,7 @@ void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
 	if (o->has_mss)
 		c->peer_mss = o->mss;
 	if (c->peer_mss < TCP_MSS_FLOOR) {
-		tcp_count(c->stack, TCP_SMALL_MSS);
+		tcp_count(c->stack, TCP_small_mss);
 		c->peer_mss = TCP_MSS_FLOOR;
 	}
 	c->wscale_on = o->has_wscale;
@@ -123,7 +123,7 @@ void tcp_conn_drop(struct tcp_conn *c)
 void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason reason)
 {
 	tcp_conn_hold(c);
-	tcp_count(c->stack, (enum tcp_counter)(TCP_CLOSED_DONE + reason));
+	tcp_count(c->stack, (enum tcp_counter)(TCP_closed_done + reason));
 	tcp_conn_drop(c);
 	if (c->ops)
 		c->ops->on_closed(c, c->user, reason);
@@ -160,7 +160,7 @@ struct tcp_conn *tcp_connect(struct tcp_stack *s, const struct tcp_flow *wanted,
 	tcp_table_add(c);
 	tcp_conn_mark_dirty(c);
 	tcp_timer_set(c, TCP_TIMER_HANDSHAKE, tcp_now(s) + timeout_ns);
-	tcp_count(s, TCP_OPENED);
+	tcp_count(s, TCP_opened);
 	return c;
 }
 
@@ -219,7 +219,7 @@ void tcp_conn_abort(struct tcp_conn *c)
 	} else if (c->state != TCP_SYN_SENT) {
 		tcp_output_rst(c);
 	}
-	tcp_count(c->stack, TCP_ABORTED);
+	tcp_count(c->stack, TCP_aborted);
 	tcp_conn_drop(c);
 }
 

@@ -72,7 +72,7 @@ static void keepalive_fired(struct tcp_conn *c)
 static void handshake_expired(struct tcp_conn *c)
 {
 	if (!c->ops) {
-		tcp_count(c->stack, TCP_HALF_OPEN_EXPIRED);
+		tcp_count(c->stack, TCP_half_open_expired);
 		tcp_conn_drop(c);
 	} else {
 		tcp_conn_close(c, TCP_CLOSE_CONNECT_TIMEOUT);

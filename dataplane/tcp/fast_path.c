@@ -116,7 +116,7 @@ bool tcp_fast_path_send(struct tcp_conn *c, uint32_t len)
 		tcp_build_timestamps(&room, tcp_ts_now(c), c->ts_recent);
 	tcp_build_emit(s, &c->flow, c->flow_sum, &room, len);
 	tcp_build_done(c, edge);
-	counter_add(&s->counters[TCP_BYTES_OUT], len);
+	counter_add(&s->counters[TCP_bytes_out], len);
 	if (!c->timing) {
 		c->timing = true;
 		c->rtt_seq = seq + len;

@@ -29,16 +29,16 @@ static inline bool parse(struct tcp_stack *s, const struct tcp_flow *flow, uint1
 	uint8_t flags = segment[offsetof(struct tcp_header, flags)];
 	size_t header_len = (size_t)(segment[offsetof(struct tcp_header, offset)] >> 4) * 4;
 	if (header_len < TCP_HEADER_LEN || header_len > len || len > UINT16_MAX) {
-		tcp_count(s, TCP_DROP_OFFSET);
+		tcp_count(s, TCP_drop_offset);
 		return false;
 	}
 	if (tcp_csum_segment(flow_sum, segment, len) != 0) {
-		tcp_count(s, TCP_DROP_CHECKSUM);
+		tcp_count(s, TCP_drop_checksum);
 		return false;
 	}
 	if (!flow->remote_port || !flow->local_port ||
 		(flow->remote_port == flow->local_port && ip_eq(&flow->remote, &flow->local))) {
-		tcp_count(s, TCP_DROP_PORT);
+		tcp_count(s, TCP_drop_port);
 		return false;
 	}
 	ret->seq = get32(segment + offsetof(struct tcp_header, seq));
@@ -49,11 +49,11 @@ static inline bool parse(struct tcp_stack *s, const struct tcp_flow *flow, uint1
 	ret->old = false;
 	ret->data = segment + header_len;
 	if (flags & TCP_SYN && flags & (TCP_FIN | TCP_RST)) {
-		tcp_count(s, TCP_DROP_FLAGS);
+		tcp_count(s, TCP_drop_flags);
 		return false;
 	}
 	if (!options(segment + TCP_HEADER_LEN, header_len - TCP_HEADER_LEN, &ret->opts)) {
-		tcp_count(s, TCP_DROP_OPTIONS);
+		tcp_count(s, TCP_drop_options);
 		return false;
 	}
 	return true;
@@ -75,9 +75,9 @@ static void input_without_conn(
 	if (listening) {
 		tcp_listener_syn(s, flow, hash, seg, floor);
 	} else if (seg->flags & TCP_RST) {
-		tcp_count(s, TCP_DROP_STRAY_RST);
+		tcp_count(s, TCP_drop_stray_rst);
 	} else if (tw || !tcp_listener_cookie(s, flow, hash, seg)) {
-		tcp_count(s, TCP_DROP_NO_CONNECTION);
+		tcp_count(s, TCP_drop_no_connection);
 		tcp_output_rst_reply(s, flow, seg);
 	}
 }
@@ -85,9 +85,9 @@ static void input_without_conn(
 void tcp_stack_input(struct tcp_stack *s, struct tcp_flow *flow, const uint8_t *segment, size_t len)
 {
 	struct tcp_seg seg;
-	tcp_count(s, TCP_SEGS_IN);
+	tcp_count(s, TCP_segments_in);
 	if (len < TCP_HEADER_LEN) {
-		tcp_count(s, TCP_DROP_SHORT);
+		tcp_count(s, TCP_drop_short);
 		return;
 	}
 	flow->remote_port = get16(segment + offsetof(struct tcp_header, src_port));
@@ -122,7 +122,7 @@ static void challenge(struct tcp_conn *c)
 	if (now < c->challenge_ns)
 		return;
 	c->challenge_ns = now + TCP_CHALLENGE_NS;
-	tcp_count(c->stack, TCP_CHALLENGE_ACKS);
+	tcp_count(c->stack, TCP_challenge_acks);
 	ack_soon(c);
 }
 
@@ -158,7 +158,7 @@ static void syn_sent_input(struct tcp_conn *c, const struct tcp_seg *seg)
 	struct tcp_stack *s = c->stack;
 	bool acked = seg->flags & TCP_ACK && seg->ack == c->snd_max;
 	if (seg->flags & TCP_ACK && !acked) {
-		tcp_count(s, TCP_DROP_SYN_SENT);
+		tcp_count(s, TCP_drop_syn_sent);
 		if (!(seg->flags & TCP_RST))
 			tcp_output_rst_reply(s, &c->flow, seg);
 		return;
@@ -168,7 +168,7 @@ static void syn_sent_input(struct tcp_conn *c, const struct tcp_seg *seg)
 		return;
 	}
 	if (!(seg->flags & TCP_SYN) || seg->flags & TCP_RST) {
-		tcp_count(s, TCP_DROP_SYN_SENT);
+		tcp_count(s, TCP_drop_syn_sent);
 		return;
 	}
 	tcp_conn_take_syn(c, seg);
@@ -186,13 +186,13 @@ static void syn_sent_input(struct tcp_conn *c, const struct tcp_seg *seg)
 static void rst_input(struct tcp_conn *c, const struct tcp_seg *seg)
 {
 	if (seg->seq != c->rcv_nxt) {
-		tcp_count(c->stack, TCP_DROP_RST_SEQUENCE);
+		tcp_count(c->stack, TCP_drop_rst_sequence);
 		if (seq_lt(c->rcv_nxt, seg->seq) && seq_lt(seg->seq, c->rcv_adv))
 			challenge(c);
 		return;
 	}
 	if (c->fin_acked && c->fin_received) { // TIME_WAIT, but for bytes not read yet: RFC 1337
-		tcp_count(c->stack, TCP_DROP_TIME_WAIT);
+		tcp_count(c->stack, TCP_drop_time_wait);
 		return;
 	}
 	if (c->state == TCP_SYN_RECEIVED)
@@ -212,7 +212,7 @@ static void syn_input(struct tcp_conn *c, const struct tcp_seg *seg)
 		tcp_conn_mark_dirty(c);
 		return;
 	}
-	tcp_count(c->stack, TCP_DROP_SYN);
+	tcp_count(c->stack, TCP_drop_syn);
 	challenge(c);
 }
 
@@ -223,11 +223,11 @@ static bool check_timestamp(struct tcp_conn *c, const struct tcp_seg *seg)
 	if (!c->ts_on)
 		return true;
 	if (!seg->opts.has_ts) {
-		tcp_count(c->stack, TCP_DROP_NO_TIMESTAMP);
+		tcp_count(c->stack, TCP_drop_no_timestamp);
 		return false;
 	}
 	if (seq_lt(seg->opts.ts_val, c->ts_recent) && now - c->ts_recent_ns < PAWS_IDLE_NS) {
-		tcp_count(c->stack, TCP_DROP_OLD_TIMESTAMP);
+		tcp_count(c->stack, TCP_drop_old_timestamp);
 		if (seg->len)
 			ack_soon(c);
 		else
@@ -240,7 +240,7 @@ static bool check_timestamp(struct tcp_conn *c, const struct tcp_seg *seg)
 // A segment wholly before the window. False = drop.
 static bool take_old(struct tcp_conn *c, struct tcp_seg *seg, uint32_t before)
 {
-	tcp_count(c->stack, TCP_DROP_OLD);
+	tcp_count(c->stack, TCP_drop_old);
 	if (seg->len && c->sack_on) {
 		c->dsack = (struct tcp_sack_block){seg->seq, seg->seq + seg->len};
 		c->dsack_due = c->sack_due = true;
@@ -274,7 +274,7 @@ static bool trim(struct tcp_conn *c, struct tcp_seg *seg)
 	int32_t beyond = seq_diff(seg->seq + seg->len + fin, c->rcv_adv);
 	if (beyond <= 0)
 		return true;
-	tcp_count(c->stack, TCP_DROP_BEYOND_WINDOW);
+	tcp_count(c->stack, TCP_drop_beyond_window);
 	if (seg->seq != c->rcv_nxt && seq_diff(seg->seq, c->rcv_adv) > 0) {
 		challenge(c);
 		return false;
@@ -290,21 +290,21 @@ static bool trim(struct tcp_conn *c, struct tcp_seg *seg)
 static bool check_ack(struct tcp_conn *c, const struct tcp_seg *seg)
 {
 	if (!(seg->flags & TCP_ACK)) {
-		tcp_count(c->stack, TCP_DROP_NO_ACK);
+		tcp_count(c->stack, TCP_drop_no_ack);
 		return false;
 	}
 	if (c->state == TCP_SYN_RECEIVED && seg->ack != c->snd_max) {
-		tcp_count(c->stack, TCP_DROP_ACK_UNSENT);
+		tcp_count(c->stack, TCP_drop_ack_unsent);
 		tcp_output_rst_reply(c->stack, &c->flow, seg);
 		return false;
 	}
 	if (seq_lt(c->snd_max, seg->ack)) {
-		tcp_count(c->stack, TCP_DROP_ACK_UNSENT);
+		tcp_count(c->stack, TCP_drop_ack_unsent);
 		challenge(c);
 		return false;
 	}
 	if (seq_lt(seg->ack, c->snd_una - c->max_snd_wnd)) {
-		tcp_count(c->stack, TCP_DROP_ACK_OLD);
+		tcp_count(c->stack, TCP_drop_ack_old);
 		challenge(c);
 		return false;
 	}

@@ -88,7 +88,7 @@ static void send_cookie(struct tcp_stack *s, const struct tcp_flow *flow, const 
 		.opts = {.has_mss = true, .mss = tcp_flow_mss(s, flow)},
 	};
 	s->cookies_until_ns = tcp_now(s) + COOKIE_BELIEVED;
-	tcp_count(s, TCP_COOKIES_OUT);
+	tcp_count(s, TCP_cookies_out);
 	tcp_output_raw(s, flow, &reply);
 }
 
@@ -106,7 +106,7 @@ bool tcp_listener_cookie(
 		return false;
 	struct tcp_conn *c = tcp_conn_new(s, flow, hash);
 	if (!c) {
-		tcp_count(s, TCP_DROP_CONNS_FULL);
+		tcp_count(s, TCP_drop_conns_full);
 		return true;
 	}
 	// As if the SYN had been kept.
@@ -121,7 +121,7 @@ bool tcp_listener_cookie(
 	c->snd_nxt = c->snd_max = iss + 1;
 	tcp_conn_take_syn(c, &syn);
 	tcp_table_add(c);
-	tcp_count(s, TCP_COOKIES_TAKEN);
+	tcp_count(s, TCP_cookies_taken);
 	tcp_conn_hold(c);
 	tcp_conn_input(c, seg);
 	tcp_conn_unhold(c);
@@ -137,7 +137,7 @@ void tcp_listener_syn(struct tcp_stack *s, const struct tcp_flow *flow, uint32_t
 	}
 	struct tcp_conn *c = tcp_conn_new(s, flow, hash);
 	if (!c) {
-		tcp_count(s, TCP_DROP_CONNS_FULL);
+		tcp_count(s, TCP_drop_conns_full);
 		return;
 	}
 	c->state = TCP_SYN_RECEIVED;
@@ -162,12 +162,12 @@ bool tcp_listener_accept(struct tcp_conn *c)
 	if (c->dead)
 		return false;
 	if (!ops) {
-		tcp_count(s, TCP_ACCEPT_REFUSED);
+		tcp_count(s, TCP_accept_refused);
 		tcp_output_rst(c);
 		tcp_conn_drop(c);
 		return false;
 	}
 	c->ops = ops;
-	tcp_count(s, TCP_ACCEPTED);
+	tcp_count(s, TCP_accepted);
 	return true;
 }

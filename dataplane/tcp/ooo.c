@@ -41,7 +41,7 @@ static bool insert_piece(
 	struct tcp_stack *s = c->stack;
 	// The last eighth of the pool is for data in order.
 	if (pool_left(s->chunks) <= s->chunks->n_total / 8) {
-		tcp_count(s, TCP_DROP_NO_CHUNK);
+		tcp_count(s, TCP_drop_no_chunk);
 		return false;
 	}
 	if (prev && range_end(prev) == seq) {
@@ -53,7 +53,7 @@ static bool insert_piece(
 	}
 	struct tcp_range *r = c->n_ranges < TCP_MAX_RANGES ? pool_take(&s->ranges) : NULL;
 	if (!r) {
-		tcp_count(s, TCP_DROP_OUT_OF_ORDER_FULL);
+		tcp_count(s, TCP_drop_out_of_order_full);
 		return false;
 	}
 	c->n_ranges++;
@@ -106,7 +106,7 @@ void tcp_ooo_pull(struct tcp_conn *c)
 		uint32_t fresh = (uint32_t)r->data.len;
 		CHECK(buf_move(&c->recvq, &r->data, fresh, chunks)); // whole: needs no chunk
 		c->rcv_nxt += fresh;
-		counter_add(&c->stack->counters[TCP_BYTES_IN], fresh);
+		counter_add(&c->stack->counters[TCP_bytes_in], fresh);
 		c->ranges = r->next;
 		range_free(c, r);
 	}

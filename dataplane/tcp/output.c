@@ -40,7 +40,7 @@ void tcp_output_rst_reply(
 		rst.ack = in->seq + in->len + (in->flags & TCP_SYN ? 1 : 0) +
 		          (in->flags & TCP_FIN ? 1 : 0);
 	}
-	tcp_count(s, TCP_RSTS_OUT);
+	tcp_count(s, TCP_rsts_out);
 	tcp_output_raw(s, flow, &rst);
 }
 
@@ -56,7 +56,7 @@ static uint32_t bare_seq(const struct tcp_conn *c)
 void tcp_output_rst(struct tcp_conn *c)
 {
 	struct tcp_seg rst = {.seq = bare_seq(c), .ack = c->rcv_nxt, .flags = TCP_RST | TCP_ACK};
-	tcp_count(c->stack, TCP_RSTS_OUT);
+	tcp_count(c->stack, TCP_rsts_out);
 	tcp_output_raw(c->stack, &c->flow, &rst);
 }
 
@@ -125,7 +125,7 @@ static bool send_data(struct tcp_conn *c, uint32_t seq, uint32_t len, bool fin)
 	bool regular = seq == c->snd_nxt;
 	bool idle = c->snd_max == c->snd_una;
 	if (seq_lt(c->snd_max, end)) {
-		counter_add(&s->counters[TCP_BYTES_OUT], len);
+		counter_add(&s->counters[TCP_bytes_out], len);
 		if (!c->timing && seq == c->snd_max) {
 			c->timing = true;
 			c->rtt_seq = end;
@@ -133,7 +133,7 @@ static bool send_data(struct tcp_conn *c, uint32_t seq, uint32_t len, bool fin)
 		}
 		c->snd_max = end;
 	} else {
-		tcp_count(s, TCP_RETRANSMITS);
+		tcp_count(s, TCP_retransmits);
 		if (c->timing && seq_lt(seq, c->rtt_seq))
 			c->timing = false; // Karn
 	}
@@ -228,7 +228,7 @@ static bool send_probe(struct tcp_conn *c)
 	struct buf_cursor cursor = c->cursor;
 	if (!send_data(c, c->snd_una, len, !len))
 		return false;
-	tcp_count(c->stack, TCP_PROBES);
+	tcp_count(c->stack, TCP_window_probes);
 	if (!c->snd_wnd) { // not in flight: the window decides what is sent next
 		c->snd_nxt = c->snd_una;
 		c->cursor = cursor;
@@ -254,7 +254,7 @@ static bool send_tail_probe(struct tcp_conn *c)
 	if (!send_data(c, seq, len, fin))
 		return false;
 	c->tail_end = seq + len;
-	tcp_count(c->stack, TCP_TAIL_PROBES);
+	tcp_count(c->stack, TCP_tail_probes);
 	return true;
 }
 
@@ -291,7 +291,7 @@ static enum tcp_output_result output_handshake(struct tcp_conn *c)
 		c->rtt_start_ns = tcp_now(s);
 		c->timing = true;
 	} else {
-		tcp_count(s, TCP_RETRANSMITS);
+		tcp_count(s, TCP_retransmits);
 		c->timing = false;
 	}
 	if (!c->deadlines[TCP_TIMER_RTX])
@@ -305,12 +305,12 @@ static bool send_duplicates(struct tcp_conn *c)
 	for (; c->n_dup_acks_due; c->n_dup_acks_due--) {
 		if (!send_segment(c, bare_seq(c), 0, 0))
 			return false;
-		tcp_count(c->stack, TCP_ACKS_OUT);
+		tcp_count(c->stack, TCP_acks_out);
 	}
 	while (c->sack_due) {
 		if (!send_segment(c, bare_seq(c), 0, 0))
 			return false;
-		tcp_count(c->stack, TCP_ACKS_OUT);
+		tcp_count(c->stack, TCP_acks_out);
 		c->sack_due = tcp_ooo_unreported(c);
 	}
 	return true;
@@ -364,7 +364,7 @@ static enum tcp_output_result output_rare(struct tcp_conn *c)
 		if (!send_segment(c, c->snd_una - 1, 0, 0))
 			return TCP_OUTPUT_BLOCKED;
 		c->keepalive_due = false;
-		tcp_count(c->stack, TCP_KEEPALIVES);
+		tcp_count(c->stack, TCP_keepalives);
 	}
 	if (c->tail_probe_due) {
 		if (!send_tail_probe(c))
@@ -387,7 +387,7 @@ static __attribute__((noinline)) enum tcp_output_result output_slow_path(struct 
 	if (c->ack_due) {
 		if (!send_segment(c, bare_seq(c), 0, 0))
 			return TCP_OUTPUT_BLOCKED;
-		tcp_count(c->stack, TCP_ACKS_OUT);
+		tcp_count(c->stack, TCP_acks_out);
 	}
 	// The window is closed and nothing in flight will open it.
 	if (c->snd_nxt == c->snd_una && tcp_output_pending(c) && !c->deadlines[TCP_TIMER_RTX]) {

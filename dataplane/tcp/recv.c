@@ -61,12 +61,12 @@ void tcp_recv_in_order(struct tcp_conn *c, const uint8_t *data, uint32_t len)
 			return;
 	}
 	if (n < len && !buf_append(&c->recvq, s->chunks, data + n, len - n)) {
-		tcp_count(s, TCP_DROP_NO_CHUNK);
+		tcp_count(s, TCP_drop_no_chunk);
 		len = (uint32_t)n; // the peer sends the rest again
 		ack_soon(c);
 	}
 	c->rcv_nxt += len;
-	counter_add(&s->counters[TCP_BYTES_IN], len);
+	counter_add(&s->counters[TCP_bytes_in], len);
 	if (c->ranges) { // RFC 5681 4.2: at once when a hole is filled, whole or in part
 		tcp_ooo_pull(c);
 		ack_soon(c);
@@ -80,7 +80,7 @@ void tcp_recv_in_order(struct tcp_conn *c, const uint8_t *data, uint32_t len)
 static void out_of_order(struct tcp_conn *c, const struct tcp_seg *seg, uint32_t len)
 {
 	if (len && tcp_ooo_insert(c, seg->seq, seg->data, len))
-		tcp_count(c->stack, TCP_OUT_OF_ORDER);
+		tcp_count(c->stack, TCP_out_of_order);
 	if (c->sack_on) // blocks tell more than the number of duplicates
 		c->sack_due = true;
 	else if (c->n_dup_acks_due < UINT8_MAX)
@@ -96,7 +96,7 @@ static void forget_beyond(struct tcp_conn *c, uint32_t fin_seq)
 		last = last->next;
 	if (!last || seq_le(last->seq + (uint32_t)last->data.len, fin_seq))
 		return;
-	tcp_count(c->stack, TCP_DROP_AFTER_FIN);
+	tcp_count(c->stack, TCP_drop_after_fin);
 	tcp_ooo_clear(c);
 }
 
@@ -109,7 +109,7 @@ void tcp_recv_input(struct tcp_conn *c, const struct tcp_seg *seg)
 		forget_beyond(c, c->fin_seq);
 	}
 	if (c->fin_seen && seq_lt(c->fin_seq, seg->seq + len)) {
-		tcp_count(c->stack, TCP_DROP_AFTER_FIN);
+		tcp_count(c->stack, TCP_drop_after_fin);
 		ack_soon(c);
 		len = seq_lt(seg->seq, c->fin_seq) ? c->fin_seq - seg->seq : 0;
 		if (!len)

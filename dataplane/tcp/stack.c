@@ -141,7 +141,8 @@ void tcp_stack_unreachable(struct tcp_stack *s, const struct tcp_flow *flow)
 
 struct counter_set tcp_stack_counters(const struct tcp_stack *s)
 {
-	return (struct counter_set){tcp_counter_names, s->counters, TCP_N_COUNTERS};
+	static const char *const names[] = {TCP_COUNTERS(COUNTER_NAME)};
+	return (struct counter_set){.names = names, .values = s->counters, .n = TCP_N_COUNTERS};
 }
 
 void tcp_stack_list_pools(const struct tcp_stack *s, struct pool_list *l)

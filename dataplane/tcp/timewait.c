@@ -35,7 +35,7 @@ void tcp_tw_add(struct tcp_conn *c)
 	if (!s->conf.max_time_wait)
 		return;
 	if (!pool_left(&s->tws)) {
-		tcp_count(s, TCP_TIME_WAIT_EVICTED);
+		tcp_count(s, TCP_time_wait_evicted);
 		tw_remove(s, oldest(s));
 	}
 	struct tcp_tw *tw = pool_take(&s->tws);
@@ -80,7 +80,7 @@ bool tcp_tw_input(
 	struct tcp_stack *s, struct tcp_tw *tw, const struct tcp_seg *seg, uint32_t *ret_iss_floor)
 {
 	if (seg->flags & TCP_RST) { // RFC 1337: it must not end the wait
-		tcp_count(s, TCP_DROP_TIME_WAIT);
+		tcp_count(s, TCP_drop_time_wait);
 		return false;
 	}
 	if ((seg->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN) {
@@ -89,13 +89,13 @@ bool tcp_tw_input(
 		                        ? seq_diff(seg->opts.ts_val, tw->ts_recent)
 		                        : 0;
 		if (newer > 0 || (newer == 0 && seq_lt(tw->rcv_nxt, seg->seq))) {
-			tcp_count(s, TCP_TIME_WAIT_REUSED);
+			tcp_count(s, TCP_time_wait_reused);
 			*ret_iss_floor = tw->snd_nxt + 1;
 			tw_remove(s, tw);
 			return true;
 		}
 	}
-	tcp_count(s, TCP_DROP_TIME_WAIT);
+	tcp_count(s, TCP_drop_time_wait);
 	bool their_fin = seg->flags & TCP_FIN && seg->seq + seg->len + 1 == tw->rcv_nxt;
 	if (their_fin) { // our last acknowledgement was lost: wait again
 		list_remove(&tw->order);

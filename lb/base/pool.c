@@ -48,7 +48,7 @@ void pool_put(struct pool *p, void *object)
 	DCHECK(p->n_used > 0);
 	memcpy(object, &p->free, sizeof(p->free));
 	p->free = object;
-	__atomic_store_n(&p->n_used, p->n_used - 1, __ATOMIC_RELAXED);
+	gauge_set(&p->n_used, p->n_used - 1);
 }
 
 void pool_list_add_view(struct pool_list *l, const struct pool_view *view)

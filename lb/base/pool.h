@@ -5,6 +5,8 @@
 // Thread: one owner; any thread may read the usage, through a pool_view.
 #pragma once
 
+#include "lb/base/counter.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,7 +54,7 @@ void pool_list_add_view(struct pool_list *, const struct pool_view *);
 // The owner updates the two counts of a view.
 static inline void pool_count(uint32_t *n_used, uint32_t *n_peak, uint32_t now)
 {
-	__atomic_store_n(n_used, now, __ATOMIC_RELAXED);
+	gauge_set(n_used, now);
 	if (now > *n_peak)
-		__atomic_store_n(n_peak, now, __ATOMIC_RELAXED);
+		gauge_set(n_peak, now);
 }

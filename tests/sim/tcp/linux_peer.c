@@ -50,11 +50,11 @@ static struct {
 
 static _Noreturn void fail(const char *what)
 {
+	static const char *const names[] = {TCP_COUNTERS(COUNTER_NAME)};
 	fprintf(stderr, "tcp_linux_peer: %s\n", what);
 	for (unsigned i = 0; rig.stack && i < TCP_N_COUNTERS; i++)
 		if (rig.stack->counters[i])
-			fprintf(stderr, "%26s %" PRIu64 "\n", tcp_counter_names[i],
-				rig.stack->counters[i]);
+			fprintf(stderr, "%26s %" PRIu64 "\n", names[i], rig.stack->counters[i]);
 	exit(1);
 }
 
@@ -422,14 +422,14 @@ static void keepalive(void)
 		int fd = accept(listener, NULL, NULL);
 		_exit(read(fd, &c, 1) == 0 ? 0 : 9); // until our FIN
 	}
-	uint64_t before = rig.stack->counters[TCP_KEEPALIVES];
+	uint64_t before = rig.stack->counters[TCP_keepalives];
 	struct tcp_flow flow = {ip_from_v4(OUR_IP), ip_from_v4(KERNEL_IP), 0, STALL_PORT};
 	rig.client = tcp_connect(rig.stack, &flow, 20 * NS_PER_SECOND, &echo_ops, NULL);
 	tcp_conn_set_user_timeout(rig.client, 700 * NS_PER_MS);
 	tcp_conn_set_keepalive(rig.client, 300 * NS_PER_MS);
 	for (uint64_t end = clock_ns() + 2 * NS_PER_SECOND; clock_ns() < end;)
 		turn();
-	if (rig.closed || rig.stack->counters[TCP_KEEPALIVES] - before < 4)
+	if (rig.closed || rig.stack->counters[TCP_keepalives] - before < 4)
 		fail("keep-alives were not answered");
 	tcp_conn_shutdown(rig.client);
 	run(child);
@@ -514,7 +514,7 @@ int main(int argc, char **argv)
 	refusals();
 	resets();
 	keepalive();
-	if (rig.chunks.n_used || rig.stack->conns.n_used || rig.stack->counters[TCP_DROP_CHECKSUM])
+	if (rig.chunks.n_used || rig.stack->conns.n_used || rig.stack->counters[TCP_drop_checksum])
 		fail("something was not given back");
 	tcp_stack_free(rig.stack);
 	twheel_free(rig.wheel);

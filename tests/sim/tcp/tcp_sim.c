@@ -73,9 +73,10 @@ static struct world world;
 
 static _Noreturn void fail(const char *what)
 {
+	static const char *const names[] = {TCP_COUNTERS(COUNTER_NAME)};
 	fprintf(stderr, "tcp_sim: %s, at %" PRIu64 " ns\n", what, world.now);
 	for (unsigned i = 0; i < TCP_N_COUNTERS; i++)
-		fprintf(stderr, "%26s %10" PRIu64 " %10" PRIu64 "\n", tcp_counter_names[i],
+		fprintf(stderr, "%26s %10" PRIu64 " %10" PRIu64 "\n", names[i],
 			world.stack[0] ? world.stack[0]->counters[i] : 0,
 			world.stack[1] ? world.stack[1]->counters[i] : 0);
 	abort();
@@ -526,7 +527,7 @@ static uint64_t one_seed(uint64_t seed, bool slow_path)
 	run_until_closed(w, w->now + END_NS);
 	uint64_t n_bad_sums = 0;
 	for (unsigned side = 0; side < 2; side++)
-		n_bad_sums += w->stack[side]->counters[TCP_DROP_CHECKSUM];
+		n_bad_sums += w->stack[side]->counters[TCP_drop_checksum];
 	for (unsigned i = 0; i < w->n_conns; i++)
 		for (unsigned side = 0; side < 2; side++) {
 			const struct end *e = &w->ends[side][i];
@@ -579,8 +580,8 @@ static struct bulk bulk(uint64_t bytes, uint32_t window, unsigned loss, unsigned
 			fail("too slow");
 	}
 	result.ns = w->now - start;
-	result.n_resent = w->stack[0]->counters[TCP_RETRANSMITS];
-	result.n_timeouts = w->stack[0]->counters[TCP_TIMEOUTS];
+	result.n_resent = w->stack[0]->counters[TCP_retransmits];
+	result.n_timeouts = w->stack[0]->counters[TCP_retransmission_timeouts];
 	world_fini(w);
 	printf("bulk: %" PRIu64 " bytes, %u/1000 lost, in %" PRIu64 " ms; cwnd up to %u, %" PRIu64
 	       " segments sent again, %" PRIu64 " timeouts\n",

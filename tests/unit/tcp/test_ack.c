@@ -31,8 +31,8 @@ static void unacknowledged_data_comes_again_after_200_600_1400_ms(void **state)
 		assert_int_equal(o->len, 5);
 	}
 	NO_OUT();
-	assert_int_equal(rig_count(TCP_TIMEOUTS), 4);
-	assert_int_equal(rig_count(TCP_RETRANSMITS), 4);
+	assert_int_equal(rig_count(TCP_retransmission_timeouts), 4);
+	assert_int_equal(rig_count(TCP_retransmits), 4);
 }
 
 // TCP-62, RFC 6298 2.2 and 2.3.
@@ -209,7 +209,7 @@ static void the_first_two_duplicates_let_new_segments_out(void **state)
 	dup_acks(1, 1);
 	expect_resent(1 + 11 * MSS);
 	NO_OUT();
-	assert_int_equal(rig_count(TCP_RETRANSMITS), 0);
+	assert_int_equal(rig_count(TCP_retransmits), 0);
 }
 
 // TCP-77, RFC 6582 3.2.
@@ -223,7 +223,7 @@ static void the_third_duplicate_resends_the_oldest_segment(void **state)
 	NO_OUT();
 	assert_int_equal(rig.conn->cc.ssthresh, 5 * MSS);
 	assert_int_equal(rig.conn->cc.cwnd, 8 * MSS);
-	assert_int_equal(rig_count(TCP_FAST_RECOVERIES), 1);
+	assert_int_equal(rig_count(TCP_fast_recoveries), 1);
 	rig_write_n(10 * MSS);
 	NO_OUT();
 	dup_acks(3, 1); // each says that a segment has left the network
@@ -246,7 +246,7 @@ static void a_partial_ack_resends_the_next_hole(void **state)
 	IN(.flags = ACK, .seq = 1, .ack = 1 + 10 * MSS);
 	assert_false(rig.conn->in_recovery);
 	assert_true(rig.conn->cc.cwnd <= 5 * MSS);
-	assert_int_equal(rig_count(TCP_FAST_RECOVERIES), 1);
+	assert_int_equal(rig_count(TCP_fast_recoveries), 1);
 	NO_OUT();
 }
 
@@ -262,7 +262,7 @@ static void duplicates_after_a_timeout_do_not_start_recovery(void **state)
 	IN(.flags = ACK, .seq = 1, .ack = 1 + MSS);
 	rig_skip();
 	dup_acks(5, 1 + MSS);
-	assert_int_equal(rig_count(TCP_FAST_RECOVERIES), 0);
+	assert_int_equal(rig_count(TCP_fast_recoveries), 0);
 }
 
 // TCP-75, RFC 5681 2: all five conditions.
@@ -278,7 +278,7 @@ static void not_every_repeated_ack_is_a_duplicate(void **state)
 		IN(.flags = ACK, .seq = 1 + i, .ack = 1, .wnd = 30004, .data = "x");
 	rig_skip();
 	assert_int_equal(rig.conn->n_dup_acks, 0);
-	assert_int_equal(rig_count(TCP_FAST_RECOVERIES), 0);
+	assert_int_equal(rig_count(TCP_fast_recoveries), 0);
 }
 
 static void an_ack_in_the_middle_of_a_segment_is_fine(void **state)

@@ -242,7 +242,7 @@ static void a_syn_beyond_the_old_connection_ends_time_wait(void **state)
 	struct out *o = rig_out();
 	assert_int_equal(o->flags, SYN | ACK);
 	assert_true(seq_lt(old, rig.iss)); // RFC 6191 2
-	assert_int_equal(rig_count(TCP_TIME_WAIT_REUSED), 1);
+	assert_int_equal(rig_count(TCP_time_wait_reused), 1);
 }
 
 // TCP-95, RFC 6191 2: a newer timestamp is enough, whatever the sequence number.
@@ -276,7 +276,7 @@ static void the_oldest_time_wait_makes_room(void **state)
 		rig_skip();
 	}
 	assert_int_equal(rig.stack->tws.n_used, 4);
-	assert_int_equal(rig_count(TCP_TIME_WAIT_EVICTED), 2);
+	assert_int_equal(rig_count(TCP_time_wait_evicted), 2);
 	IN(.flags = ACK, .seq = 2, .ack = 2, .from = 2); // gone: nowhere
 	assert_int_equal(rig_out()->flags, RST);
 	IN(.flags = ACK | FIN, .seq = 1, .ack = 2, .from = 3); // still here

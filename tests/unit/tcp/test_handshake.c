@@ -20,7 +20,7 @@ static void an_active_open_takes_three_segments(void **state)
 	assert_int_equal(o->seq, 1);
 	assert_int_equal(o->ack, 1);
 	NO_OUT();
-	assert_int_equal(rig_count(TCP_OPENED), 1);
+	assert_int_equal(rig_count(TCP_opened), 1);
 	assert_int_equal(tcp_stack_n_conns(rig.stack), 1);
 }
 
@@ -64,7 +64,7 @@ static void a_passive_open_is_accepted_with_the_third_segment(void **state)
 	assert_null(rig.conn);
 	IN(.flags = ACK, .seq = 1, .ack = 1);
 	assert_non_null(rig.conn);
-	assert_int_equal(rig_count(TCP_ACCEPTED), 1);
+	assert_int_equal(rig_count(TCP_accepted), 1);
 	assert_int_equal(rig.n_established, 0); // accept says it
 	NO_OUT();
 }
@@ -136,7 +136,7 @@ static void a_reset_without_our_sequence_number_is_ignored(void **state)
 	IN(.flags = RST, .seq = 0);
 	IN(.flags = RST | ACK, .seq = 0, .ack = 2);
 	assert_int_equal(tcp_stack_n_conns(rig.stack), 1);
-	assert_int_equal(rig_count(TCP_DROP_SYN_SENT), 2);
+	assert_int_equal(rig_count(TCP_drop_syn_sent), 2);
 	NO_OUT();
 }
 
@@ -197,7 +197,7 @@ static void a_syn_ack_comes_again_until_patience_ends(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(rig_ms(rig_out()), at[i]);
 	NO_OUT();
-	assert_int_equal(rig_count(TCP_HALF_OPEN_EXPIRED), 1);
+	assert_int_equal(rig_count(TCP_half_open_expired), 1);
 	assert_int_equal(tcp_stack_n_conns(rig.stack), 0);
 	assert_int_equal(rig.stack->n_half_open, 0);
 }
@@ -235,7 +235,7 @@ static void a_refused_accept_resets(void **state)
 	assert_int_equal(o->flags, RST | ACK);
 	assert_int_equal(o->seq, 1);
 	assert_int_equal(tcp_stack_n_conns(rig.stack), 0);
-	assert_int_equal(rig_count(TCP_ACCEPT_REFUSED), 1);
+	assert_int_equal(rig_count(TCP_accept_refused), 1);
 }
 
 static void after_unlisten_new_connections_are_reset_and_old_ones_stay(void **state)
@@ -262,7 +262,7 @@ static void half_open_connections_are_capped(void **state)
 	rig_skip();
 	assert_int_equal(rig.stack->n_half_open, 4);
 	assert_int_equal(tcp_stack_n_conns(rig.stack), 4);
-	assert_int_equal(rig_count(TCP_COOKIES_OUT), 2);
+	assert_int_equal(rig_count(TCP_cookies_out), 2);
 }
 
 static void flood(void)
@@ -295,7 +295,7 @@ static void in_a_flood_the_ack_of_a_cookie_opens_the_connection(void **state)
 	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "GET");
 	assert_non_null(rig.conn);
 	assert_int_equal(rig.n_got, 3);
-	assert_int_equal(rig_count(TCP_COOKIES_TAKEN), 1);
+	assert_int_equal(rig_count(TCP_cookies_taken), 1);
 	assert_int_equal(rig.stack->n_half_open, 0);
 	rig_write_n(2000);
 	o = rig_out();
@@ -328,7 +328,7 @@ static void a_forged_or_stale_cookie_is_reset(void **state)
 	IN(.flags = ACK, .seq = 1, .ack = 1);
 	assert_int_equal(rig_out()->flags, RST);
 	assert_null(rig.conn);
-	assert_int_equal(rig_count(TCP_COOKIES_TAKEN), 0);
+	assert_int_equal(rig_count(TCP_cookies_taken), 0);
 }
 
 // TCP-30
@@ -353,7 +353,7 @@ static void connections_are_capped(void **state)
 	for (uint16_t port = 1; port <= 20; port++)
 		IN(.flags = SYN, .seq = 0, .from = port, .opts = PLAIN);
 	assert_int_equal(tcp_stack_n_conns(rig.stack), 16);
-	assert_int_equal(rig_count(TCP_DROP_CONNS_FULL), 4);
+	assert_int_equal(rig_count(TCP_drop_conns_full), 4);
 	struct tcp_flow flow = flow_to(0, 443);
 	assert_null(tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL));
 }
@@ -396,7 +396,7 @@ static void listeners_are_spread_over_their_buckets(void **state)
 static void an_offered_mss_below_536_is_raised_and_counted(void **state)
 {
 	rig_accept((struct tcp_opts){.has_mss = true, .mss = 88});
-	assert_int_equal(rig_count(TCP_SMALL_MSS), 1);
+	assert_int_equal(rig_count(TCP_small_mss), 1);
 	rig_write_n(1000);
 	assert_int_equal(rig_out()->len, 536);
 }
@@ -405,7 +405,7 @@ static void an_offered_mss_below_536_is_raised_and_counted(void **state)
 static void without_an_mss_option_segments_carry_536(void **state)
 {
 	rig_accept((struct tcp_opts){0});
-	assert_int_equal(rig_count(TCP_SMALL_MSS), 0);
+	assert_int_equal(rig_count(TCP_small_mss), 0);
 	rig_write_n(1000);
 	assert_int_equal(rig_out()->len, 536);
 }

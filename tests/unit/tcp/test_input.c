@@ -29,19 +29,19 @@ static void malformed_segments_are_dropped_by_cause(void **state)
 	uint8_t segment[20] = {0x9c, 0x40, 0, 80, [12] = 5 << 4};
 	for (size_t len = 0; len < 20; len++)
 		raw_in(segment, len);
-	assert_int_equal(rig_count(TCP_DROP_SHORT), 20);
+	assert_int_equal(rig_count(TCP_drop_short), 20);
 	raw_in(segment, 20);
-	assert_int_equal(rig_count(TCP_DROP_CHECKSUM), 1);
+	assert_int_equal(rig_count(TCP_drop_checksum), 1);
 	changed_in(12, 4 << 4);
 	changed_in(12, 15 << 4);
-	assert_int_equal(rig_count(TCP_DROP_OFFSET), 2);
+	assert_int_equal(rig_count(TCP_drop_offset), 2);
 	changed_in(3, 0); // to port 0
-	assert_int_equal(rig_count(TCP_DROP_PORT), 1);
+	assert_int_equal(rig_count(TCP_drop_port), 1);
 	changed_in(13, SYN | FIN | ACK);
 	changed_in(13, SYN | RST);
-	assert_int_equal(rig_count(TCP_DROP_FLAGS), 2);
+	assert_int_equal(rig_count(TCP_drop_flags), 2);
 	NO_OUT();
-	assert_int_equal(rig_count(TCP_SEGS_IN), 26);
+	assert_int_equal(rig_count(TCP_segments_in), 26);
 }
 
 // TCP-03
@@ -49,7 +49,7 @@ static void a_segment_from_itself_to_itself_is_dropped(void **state)
 {
 	rig.flow.remote = rig.flow.local;
 	IN(.flags = SYN, .seq = 0, .from = 80);
-	assert_int_equal(rig_count(TCP_DROP_PORT), 1);
+	assert_int_equal(rig_count(TCP_drop_port), 1);
 	NO_OUT();
 }
 
@@ -69,8 +69,8 @@ static void a_segment_to_nowhere_is_reset_in_kind(void **state)
 	assert_int_equal(rig_out()->ack, 9);
 	IN(.flags = RST, .seq = 5, .to = 81);
 	NO_OUT();
-	assert_int_equal(rig_count(TCP_DROP_NO_CONNECTION), 3);
-	assert_int_equal(rig_count(TCP_DROP_STRAY_RST), 1);
+	assert_int_equal(rig_count(TCP_drop_no_connection), 3);
+	assert_int_equal(rig_count(TCP_drop_stray_rst), 1);
 }
 
 // TH-34, TCP-13, RFC 5961 3.2.
@@ -87,7 +87,7 @@ static void only_an_exact_reset_resets(void **state)
 	IN(.flags = RST, .seq = 1 + 65535); // beyond the window: no answer either
 	NO_OUT();
 	assert_int_equal(rig.n_closed, 0);
-	assert_int_equal(rig_count(TCP_DROP_RST_SEQUENCE), 3);
+	assert_int_equal(rig_count(TCP_drop_rst_sequence), 3);
 	IN(.flags = RST, .seq = 1);
 	assert_int_equal(rig.n_closed, 1);
 	assert_int_equal(rig.reason, TCP_CLOSE_RESET);
@@ -108,7 +108,7 @@ static void challenges_come_at_most_once_in_half_a_second(void **state)
 	rig_after_ms(400);
 	IN(.flags = RST, .seq = 2);
 	rig_out();
-	assert_int_equal(rig_count(TCP_CHALLENGE_ACKS), 2);
+	assert_int_equal(rig_count(TCP_challenge_acks), 2);
 }
 
 // TH-34, TCP-14, RFC 5961 4.2, wherever its sequence number is.
@@ -124,7 +124,7 @@ static void a_syn_in_a_connection_is_challenged(void **state)
 		rig_after_ms(500);
 	}
 	assert_int_equal(rig.n_closed, 0);
-	assert_int_equal(rig_count(TCP_DROP_SYN), 5);
+	assert_int_equal(rig_count(TCP_drop_syn), 5);
 }
 
 // TH-34, TCP-15, RFC 5961 5.2: MAX.SND.WND is how far back an ACK may lie.
@@ -132,11 +132,11 @@ static void acks_outside_of_the_acceptable_range_carry_no_data_in(void **state)
 {
 	rig_accept(PLAIN);
 	IN(.flags = ACK, .seq = 1, .ack = 2, .data = "unsent");
-	assert_int_equal(rig_count(TCP_DROP_ACK_UNSENT), 1);
+	assert_int_equal(rig_count(TCP_drop_ack_unsent), 1);
 	assert_int_equal(rig_out()->flags, ACK);
 	rig_after_ms(500);
 	IN(.flags = ACK, .seq = 1, .ack = 1u - 65536, .data = "ancient");
-	assert_int_equal(rig_count(TCP_DROP_ACK_OLD), 1);
+	assert_int_equal(rig_count(TCP_drop_ack_old), 1);
 	assert_int_equal(rig_out()->flags, ACK);
 	assert_int_equal(rig.n_got, 0);
 	IN(.flags = ACK, .seq = 1, .ack = 1u - 65535, .data = "old but fine");
@@ -148,7 +148,7 @@ static void a_segment_without_ack_is_dropped(void **state)
 {
 	rig_accept(PLAIN);
 	IN(.flags = PSH, .seq = 1, .data = "x");
-	assert_int_equal(rig_count(TCP_DROP_NO_ACK), 1);
+	assert_int_equal(rig_count(TCP_drop_no_ack), 1);
 	assert_int_equal(rig.n_got, 0);
 	NO_OUT();
 }
@@ -161,10 +161,10 @@ static void segments_outside_of_the_window_are_acknowledged_and_dropped(void **s
 	rig_skip();
 	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "abc"); // wholly old: at once
 	assert_int_equal(rig_out()->ack, 4);
-	assert_int_equal(rig_count(TCP_DROP_OLD), 1);
+	assert_int_equal(rig_count(TCP_drop_old), 1);
 	IN(.flags = ACK, .seq = 4 + 65535 + 1, .ack = 1, .data = "far");
 	assert_int_equal(rig_out()->ack, 4);
-	assert_int_equal(rig_count(TCP_DROP_BEYOND_WINDOW), 1);
+	assert_int_equal(rig_count(TCP_drop_beyond_window), 1);
 	assert_int_equal(rig.n_got, 3);
 }
 
@@ -192,7 +192,7 @@ static void once_agreed_a_segment_without_timestamp_is_dropped(void **state)
 {
 	rig_accept(with_ts);
 	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "x");
-	assert_int_equal(rig_count(TCP_DROP_NO_TIMESTAMP), 1);
+	assert_int_equal(rig_count(TCP_drop_no_timestamp), 1);
 	assert_int_equal(rig.n_got, 0);
 	IN(.flags = RST, .seq = 1); // which may come without
 	assert_int_equal(rig.n_closed, 1);
@@ -203,7 +203,7 @@ static void an_old_timestamp_is_dropped_and_acknowledged(void **state)
 {
 	rig_accept(with_ts);
 	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "x", .opts = {.has_ts = true, .ts_val = 999});
-	assert_int_equal(rig_count(TCP_DROP_OLD_TIMESTAMP), 1);
+	assert_int_equal(rig_count(TCP_drop_old_timestamp), 1);
 	assert_int_equal(rig.n_got, 0);
 	struct out *o = rig_out();
 	assert_int_equal(o->flags, ACK);
@@ -236,7 +236,7 @@ static void an_empty_segment_at_the_right_edge_still_acknowledges(void **state)
 	rig_skip();
 	IN(.flags = ACK, .seq = 1 + 65535, .ack = 6);
 	assert_int_equal(rig.n_room, 1);
-	assert_int_equal(rig_count(TCP_DROP_BEYOND_WINDOW), 0);
+	assert_int_equal(rig_count(TCP_drop_beyond_window), 0);
 }
 
 // TCP-11: Seed 1407 of the simulation: both ACKs were lost, both ends repeated themselves for ever.

@@ -109,8 +109,8 @@ static void a_closed_window_is_probed_with_one_byte(void **state)
 		IN(.flags = ACK, .seq = 1, .ack = 1, .zero_wnd = true);
 		NO_OUT();
 	}
-	assert_int_equal(rig_count(TCP_PROBES), 4);
-	assert_int_equal(rig_count(TCP_FAST_RECOVERIES), 0); // the answers are no duplicates
+	assert_int_equal(rig_count(TCP_window_probes), 4);
+	assert_int_equal(rig_count(TCP_fast_recoveries), 0); // the answers are no duplicates
 	IN(.flags = ACK, .seq = 1, .ack = 1);
 	struct out *o = rig_out();
 	assert_int_equal(o->seq, 1);
@@ -185,7 +185,7 @@ static void without_a_buffer_sending_waits_a_millisecond(void **state)
 	NO_OUT();
 	assert_int_equal(twheel_next_ns(rig.wheel), twheel_now(rig.wheel) + NS_PER_MS);
 	rig_after_ms(3);
-	assert_int_equal(rig_count(TCP_NO_BUFFER), 5); // each turn tried once
+	assert_int_equal(rig_count(TCP_no_buffer), 5); // each turn tried once
 	rig.no_buffer = false;
 	struct out *o = rig_out();
 	assert_int_equal(o->len, 3);
@@ -201,7 +201,7 @@ static void a_device_without_buffers_is_not_asked_for_every_connection(void **st
 		IN(.flags = SYN, .seq = 0, .from = port, .opts = PLAIN);
 	rig.no_buffer = true;
 	NO_OUT();
-	assert_int_equal(rig_count(TCP_NO_BUFFER), 4);
+	assert_int_equal(rig_count(TCP_no_buffer), 4);
 	rig.no_buffer = false;
 	for (unsigned i = 0; i < 16; i++)
 		assert_int_equal(rig_out()->flags, SYN | ACK);

@@ -211,7 +211,7 @@ static void the_number_of_holes_is_bounded(void **state)
 		IN(.flags = ACK, .seq = 1 + 2 * i, .ack = 1, .data = "x");
 	rig_skip();
 	assert_int_equal(rig.stack->ranges.n_used, TCP_MAX_RANGES);
-	assert_int_equal(rig_count(TCP_DROP_OUT_OF_ORDER_FULL), 100 - TCP_MAX_RANGES);
+	assert_int_equal(rig_count(TCP_drop_out_of_order_full), 100 - TCP_MAX_RANGES);
 }
 
 static struct buf hog;
@@ -232,7 +232,7 @@ static void without_chunks_unread_data_is_dropped_and_sent_again(void **state)
 	struct out *o = rig_out();
 	assert_int_equal(o->ack, 3);
 	assert_int_equal(rig.n_eof, 0);
-	assert_int_equal(rig_count(TCP_DROP_NO_CHUNK), 1);
+	assert_int_equal(rig_count(TCP_drop_no_chunk), 1);
 	rig.appetite = SIZE_MAX;
 	tcp_conn_resume(rig.conn);
 	IN(.flags = ACK | FIN, .seq = 1, .ack = 1, .data = "abcd");
@@ -248,7 +248,7 @@ static void the_last_eighth_of_the_chunks_is_not_for_out_of_order_data(void **st
 	rig_accept(PLAIN);
 	exhaust(rig.chunks.n_total / 8);
 	IN(.flags = ACK, .seq = 2, .ack = 1, .data = "b");
-	assert_int_equal(rig_count(TCP_DROP_NO_CHUNK), 1);
+	assert_int_equal(rig_count(TCP_drop_no_chunk), 1);
 	assert_int_equal(rig_out()->ack, 1);
 	rig.appetite = 0;
 	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "ab");
@@ -278,7 +278,7 @@ static void data_beyond_the_fin_is_dropped(void **state)
 	IN(.flags = ACK, .seq = 5, .ack = 1, .data = "more");
 	assert_int_equal(rig.n_got, 3);
 	assert_int_equal(rig.n_eof, 1);
-	assert_int_equal(rig_count(TCP_DROP_AFTER_FIN), 2);
+	assert_int_equal(rig_count(TCP_drop_after_fin), 2);
 	rig_skip();
 }
 
@@ -311,7 +311,7 @@ static void what_came_early_from_beyond_the_fin_is_forgotten(void **state)
 		rig.n_got = rig.n_eof = 0;
 		rig.flow.remote_port++;
 	}
-	assert_int_equal(rig_count(TCP_DROP_AFTER_FIN), 3);
+	assert_int_equal(rig_count(TCP_drop_after_fin), 3);
 }
 
 RUN_SUITE("tcp/recv", CASE(what_came_early_from_beyond_the_fin_is_forgotten),

@@ -125,7 +125,7 @@ static void only_the_hole_is_sent_again(void **state)
 	IN(.flags = ACK, .seq = 1, .ack = 1 + 10 * MSS);
 	assert_false(rig.conn->in_recovery);
 	assert_null(rig.conn->scoreboard);
-	assert_int_equal(rig_count(TCP_RETRANSMITS), 1);
+	assert_int_equal(rig_count(TCP_retransmits), 1);
 }
 
 static void one_ack_may_tell_of_a_loss(void **state)
@@ -276,8 +276,8 @@ static void a_lost_repetition_is_repeated(void **state)
 	expect_segment(0);
 	NO_OUT();
 	assert_true(rig.conn->cc.cwnd < 3 * MSS);
-	assert_int_equal(rig_count(TCP_RETRANSMITS), 2);
-	assert_int_equal(rig_count(TCP_TIMEOUTS), 0);
+	assert_int_equal(rig_count(TCP_retransmits), 2);
+	assert_int_equal(rig_count(TCP_retransmission_timeouts), 0);
 }
 
 // TCP-86, RFC 8985 7.2 and 7.3: nothing came for 50 ms, so the last segment goes again.
@@ -298,8 +298,8 @@ static void a_silent_tail_is_probed_before_the_timeout(void **state)
 	expect_segment(0);
 	expect_segment(1);
 	NO_OUT();
-	assert_int_equal(rig_count(TCP_TAIL_PROBES), 1);
-	assert_int_equal(rig_count(TCP_TIMEOUTS), 0);
+	assert_int_equal(rig_count(TCP_tail_probes), 1);
+	assert_int_equal(rig_count(TCP_retransmission_timeouts), 0);
 }
 
 // TCP-86

@@ -67,9 +67,6 @@
 	X(abuse_informational)
 // clang-format on
 
-enum h2_counter {
 #define X(name) H2_C_##name,
-	H2_COUNTERS(X)
+enum h2_counter { H2_COUNTERS(X) H2_N_COUNTERS };
 #undef X
-		H2_N_COUNTERS,
-};
