@@ -3,6 +3,7 @@
 
 #include "ctrl/base/strmap.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/index/hash.h"
 #include "lb/regex/regex_syntax.h"
 
@@ -130,7 +131,7 @@ static void forget(struct regex_cache *c, struct entry *e)
 
 static struct entry *entry_of(struct strmap_link *link)
 {
-	return (struct entry *)link; // link is the first member
+	return CONTAINER_OF(link, struct entry, link); // link is the first member
 }
 
 void regex_cache_free(struct regex_cache *c)

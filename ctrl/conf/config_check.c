@@ -5,6 +5,7 @@
 #include "ctrl/base/strmap.h"
 #include "ctrl/conf/config.h"
 #include "ctrl/conf/config_numbers.h"
+#include "lb/base/container_of.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -117,7 +118,7 @@ static int take(struct taken *t, unsigned i, const char *key)
 {
 	struct strmap_link *l = strmap_find(&t->map, key);
 	if (l)
-		return (int)((struct taken_link *)l - t->links);
+		return (int)(CONTAINER_OF(l, struct taken_link, link) - t->links);
 	return strmap_add(&t->map, &t->links[i].link, key) ? -2 : -1;
 }
 

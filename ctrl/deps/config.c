@@ -7,6 +7,7 @@
 #include "ctrl/res/route.h"
 #include "lb/base/arena.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -41,7 +42,7 @@ void xds_config_put(struct xds_config *c)
 	}
 	xds_res_put(&c->listener->base);
 	xds_res_put(&c->routes->base);
-	struct box *b = (struct box *)c; // view is the first member
+	struct box *b = CONTAINER_OF(c, struct box, view); // view is the first member
 	lb_arena_fini(&b->arena);
 	free(b);
 }

@@ -3,6 +3,7 @@
 
 #include "ctrl/res/cluster.h"
 #include "ctrl/res/endpoints.h"
+#include "lb/base/container_of.h"
 #include "lb/route/domains.h"
 
 #include <errno.h>
@@ -79,7 +80,8 @@ static int keep(struct dns_source *s, const struct dns_answer *a)
 
 static void on_answer(struct dns_watch *w, const struct dns_answer *a)
 {
-	struct dns_source *s = (struct dns_source *)w; // watch is the first member
+	struct dns_source *s =
+		CONTAINER_OF(w, struct dns_source, watch); // watch is the first member
 	const struct res_endpoints *before = s->endpoints;
 	s->out_of_memory = keep(s, a);
 	s->moved = s->out_of_memory || s->endpoints != before;

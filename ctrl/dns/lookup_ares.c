@@ -287,7 +287,7 @@ static void kick_fired(struct twheel_timer *t)
 
 static int lookups_start(struct dns_lookups *base, const char *host, struct dns_lookup *lookup)
 {
-	struct lookups *l = (struct lookups *)base; // base is the first member
+	struct lookups *l = CONTAINER_OF(base, struct lookups, base); // base is the first member
 	struct dns_query *q = calloc(1, sizeof(*q));
 	if (!q)
 		return -ENOMEM;
@@ -322,7 +322,7 @@ static void lookups_cancel(struct dns_lookups *base, struct dns_lookup *lookup)
 
 static void lookups_free(struct dns_lookups *base)
 {
-	struct lookups *l = (struct lookups *)base; // base is the first member
+	struct lookups *l = CONTAINER_OF(base, struct lookups, base); // base is the first member
 	twheel_cancel(l->conf.wheel, &l->kick);
 	free(l->servers);
 	free(l);

@@ -250,7 +250,7 @@ static struct dns_name *name_new(struct names *names, const char *host)
 
 static int names_watch(struct dns_resolver *r, const char *host, uint16_t port, struct dns_watch *w)
 {
-	struct names *names = (struct names *)r; // base is the first member
+	struct names *names = CONTAINER_OF(r, struct names, base); // base is the first member
 	CHECK(!w->name);
 	struct ip_port literal = {.port = port};
 	if (ip_parse(host, &literal.ip)) {
@@ -301,7 +301,7 @@ static void names_refresh(struct dns_resolver *r, struct dns_watch *w)
 
 static void names_free(struct dns_resolver *r)
 {
-	struct names *names = (struct names *)r; // base is the first member
+	struct names *names = CONTAINER_OF(r, struct names, base); // base is the first member
 	for (uint32_t b = 0; b < names->by_host.n_buckets; b++) {
 		for (struct strmap_link *l = names->by_host.buckets[b], *next; l; l = next) {
 			next = l->next;

@@ -5,6 +5,7 @@
 
 #include "ctrl/res/warnings.h"
 #include "ctrl/xds/type.h"
+#include "lb/base/container_of.h"
 #include "lb/policy/policy_spec.h"
 
 #include <stdbool.h>
@@ -49,5 +50,5 @@ extern const struct xds_type res_type_cluster;
 
 static inline struct res_cluster *res_cluster_from(struct xds_res *r)
 {
-	return (struct res_cluster *)r; // base is the first member
+	return CONTAINER_OF(r, struct res_cluster, base); // base is the first member
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ctrl/xds/type.h"
+#include "lb/base/container_of.h"
 #include "lb/pick/leaf_endpoints.h"
 
 #include <stdint.h>
@@ -44,5 +45,5 @@ struct res_locality res_locality_of(struct str name, char *buf);
 
 static inline struct res_endpoints *res_endpoints_from(struct xds_res *r)
 {
-	return (struct res_endpoints *)r; // base is the first member
+	return CONTAINER_OF(r, struct res_endpoints, base); // base is the first member
 }

@@ -6,6 +6,7 @@
 
 #include "ctrl/res/warnings.h"
 #include "ctrl/xds/type.h"
+#include "lb/base/container_of.h"
 #include "lb/route/filter.h"
 #include "lb/route/timeouts.h"
 
@@ -29,5 +30,5 @@ extern const struct xds_type res_type_listener;
 
 static inline struct res_listener *res_listener_from(struct xds_res *r)
 {
-	return (struct res_listener *)r; // base is the first member
+	return CONTAINER_OF(r, struct res_listener, base); // base is the first member
 }

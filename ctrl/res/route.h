@@ -7,6 +7,7 @@
 
 #include "ctrl/res/warnings.h"
 #include "ctrl/xds/type.h"
+#include "lb/base/container_of.h"
 #include "lb/route/route.h"
 
 #include <stdbool.h>
@@ -68,7 +69,7 @@ extern const struct xds_type res_type_route_config;
 
 static inline struct res_route_config *res_route_config_from(struct xds_res *r)
 {
-	return (struct res_route_config *)r; // base is the first member
+	return CONTAINER_OF(r, struct res_route_config, base); // base is the first member
 }
 // Returns the index of the virtual host for the authority (VH-01 to VH-08); -1 = none, -ENOMEM.
 int res_route_config_choose(const struct res_route_config *, const char *authority);

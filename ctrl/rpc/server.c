@@ -3,6 +3,7 @@
 
 #include "ctrl/rpc/queue.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/err.h"
 #include "lb/base/time.h"
 
@@ -282,7 +283,7 @@ void rpc_server_dispatch(struct rpc_server *s)
 {
 	for (struct rpc_tag *t = rpc_queue_take(&s->queue), *next; t; t = next) {
 		next = t->next; // completing may free the operation
-		complete(s, (struct rpc_op *)t);
+		complete(s, CONTAINER_OF(t, struct rpc_op, tag));
 	}
 }
 

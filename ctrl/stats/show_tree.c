@@ -5,6 +5,7 @@
 #include "ctrl/stats/render.h"
 #include "ctrl/stats/show_inside.h"
 #include "ctrl/stats/show_json.h"
+#include "lb/base/container_of.h"
 #include "lb/base/time.h"
 #include "lb/policy/dump.h"
 
@@ -58,7 +59,7 @@ struct tree_writer {
 
 static void on_enter(struct lb_dump *d, const char *name, const char *state)
 {
-	struct tree_writer *w = (struct tree_writer *)d;
+	struct tree_writer *w = CONTAINER_OF(d, struct tree_writer, dump);
 	json_t *layer = json_object(), *into = w->trees;
 	show_set_text(layer, "name", name);
 	if (*state)
@@ -77,21 +78,21 @@ static void on_enter(struct lb_dump *d, const char *name, const char *state)
 
 static void on_text(struct lb_dump *d, const char *key, const char *value)
 {
-	struct tree_writer *w = (struct tree_writer *)d;
+	struct tree_writer *w = CONTAINER_OF(d, struct tree_writer, dump);
 	if (w->depth && w->depth <= MAX_DEPTH)
 		show_set_text(w->open[w->depth - 1], key, value);
 }
 
 static void on_number(struct lb_dump *d, const char *key, uint64_t value)
 {
-	struct tree_writer *w = (struct tree_writer *)d;
+	struct tree_writer *w = CONTAINER_OF(d, struct tree_writer, dump);
 	if (w->depth && w->depth <= MAX_DEPTH)
 		show_set_u64(w->open[w->depth - 1], key, value);
 }
 
 static void on_leave(struct lb_dump *d)
 {
-	((struct tree_writer *)d)->depth--;
+	CONTAINER_OF(d, struct tree_writer, dump)->depth--;
 }
 
 static void add_tree(void *ctx, const struct assembler_cluster_info *info)

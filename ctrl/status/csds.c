@@ -151,7 +151,7 @@ static void forget_response(struct call *c)
 
 static void on_message(struct status_call *base, const uint8_t *bytes, size_t len)
 {
-	struct call *c = (struct call *)base;
+	struct call *c = CONTAINER_OF(base, struct call, base);
 	struct lb_err err = {0};
 	Envoy__Service__Status__V3__ClientStatusRequest *m = proto_unpack(
 		&envoy__service__status__v3__client_status_request__descriptor, bytes, len, &err);
@@ -176,7 +176,7 @@ static void on_message(struct status_call *base, const uint8_t *bytes, size_t le
 // A stream hears of this only when its requests are answered, a unary call with a request never.
 static void on_half_close(struct status_call *base)
 {
-	const struct call *c = (const struct call *)base;
+	const struct call *c = CONTAINER_OF(base, struct call, base);
 	if (c->unary)
 		rpc_call_end(base->rpc, RPC_INVALID_ARGUMENT, "no request");
 	else
@@ -185,13 +185,13 @@ static void on_half_close(struct status_call *base)
 
 static void on_sent(struct status_call *base)
 {
-	forget_response((struct call *)base);
+	forget_response(CONTAINER_OF(base, struct call, base));
 	rpc_call_resume(base->rpc);
 }
 
 static void on_closed(struct status_call *base)
 {
-	struct call *c = (struct call *)base;
+	struct call *c = CONTAINER_OF(base, struct call, base);
 	struct csds *s = c->csds;
 	if (c->state == SENDING)
 		forget_response(c);

@@ -3,6 +3,7 @@
 
 #include "ctrl/status/service.h"
 #include "grpc/health/v1/health.pb-c.h"
+#include "lb/base/container_of.h"
 #include "lb/base/err.h"
 #include "proto/wire.h"
 
@@ -70,7 +71,7 @@ static int read_request(const struct status_call *base, const uint8_t *bytes, si
 
 static void on_check(struct status_call *base, const uint8_t *bytes, size_t len)
 {
-	struct call *c = (struct call *)base;
+	struct call *c = CONTAINER_OF(base, struct call, base);
 	int known = read_request(base, bytes, len);
 	if (known == 0)
 		rpc_call_end(base->rpc, RPC_NOT_FOUND, "unknown service");
@@ -82,7 +83,7 @@ static void on_check(struct status_call *base, const uint8_t *bytes, size_t len)
 
 static void on_watch(struct status_call *base, const uint8_t *bytes, size_t len)
 {
-	struct call *c = (struct call *)base;
+	struct call *c = CONTAINER_OF(base, struct call, base);
 	struct health *h = c->health;
 	int known = read_request(base, bytes, len);
 	if (known < 0)
@@ -104,14 +105,14 @@ static void on_half_close(struct status_call *base)
 
 static void on_sent(struct status_call *base)
 {
-	struct call *c = (struct call *)base;
+	struct call *c = CONTAINER_OF(base, struct call, base);
 	c->sending = false;
 	tell_news(c);
 }
 
 static void on_closed(struct status_call *base)
 {
-	struct call *c = (struct call *)base;
+	struct call *c = CONTAINER_OF(base, struct call, base);
 	if (c->watches) {
 		*(c->prev ? &c->prev->next : &c->health->watches) = c->next;
 		if (c->next)

@@ -4,6 +4,7 @@
 #include "ctrl/status/descriptors.h"
 #include "ctrl/status/service.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
+#include "lb/base/container_of.h"
 #include "lb/base/err.h"
 #include "proto/wire.h"
 
@@ -158,7 +159,7 @@ static void answer(struct call *c, Request *m)
 
 static void on_message(struct status_call *base, const uint8_t *bytes, size_t len)
 {
-	struct call *c = (struct call *)base;
+	struct call *c = CONTAINER_OF(base, struct call, base);
 	struct lb_err err = {0};
 	Request *m = proto_unpack(
 		&grpc__reflection__v1__server_reflection_request__descriptor, bytes, len, &err);
@@ -181,7 +182,7 @@ static void on_sent(struct status_call *base)
 
 static void on_closed(struct status_call *base)
 {
-	struct call *c = (struct call *)base;
+	struct call *c = CONTAINER_OF(base, struct call, base);
 	free(c->sent);
 	free(c->files);
 	free(c);

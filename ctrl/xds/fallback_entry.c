@@ -24,7 +24,7 @@ void xds_fallback_set_text(char **at, const char *text)
 // What a server says is read from its client when the turn's messages have been taken in.
 static void on_inner_event(struct xds_watcher *w, const struct xds_event *event)
 {
-	xds_fallback_mark(((struct xds_fallback_inner *)w)->entry);
+	xds_fallback_mark(CONTAINER_OF(w, struct xds_fallback_inner, watcher)->entry);
 }
 
 int xds_fallback_entry_watch(struct xds_fallback_entry *e, uint32_t server)

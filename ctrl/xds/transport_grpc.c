@@ -4,6 +4,7 @@
 #include "ctrl/rpc/queue.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/err.h"
 #include "lb/base/time.h"
 
@@ -100,7 +101,7 @@ static bool refresh_channel(struct grpc_transport *t)
 static struct xds_stream *stream_new(struct xds_transport *base, const char *method,
 	const struct xds_stream_events *events, void *ctx)
 {
-	struct grpc_transport *t = (struct grpc_transport *)base;
+	struct grpc_transport *t = CONTAINER_OF(base, struct grpc_transport, base);
 	struct xds_stream *s = calloc(1, sizeof(*s));
 	if (!s || !refresh_channel(t)) {
 		free(s);
@@ -247,7 +248,7 @@ size_t xds_grpc_dispatch(struct xds_grpc *g)
 	g->n_bytes = 0;
 	for (struct rpc_tag *t = rpc_queue_take(&g->queue), *next; t; t = next) {
 		next = t->next; // handling may free it
-		handle((struct tag *)t);
+		handle(CONTAINER_OF(t, struct tag, base));
 	}
 	return g->n_bytes;
 }
@@ -256,7 +257,7 @@ size_t xds_grpc_dispatch(struct xds_grpc *g)
 
 static void transport_free(struct xds_transport *base)
 {
-	struct grpc_transport *t = (struct grpc_transport *)base;
+	struct grpc_transport *t = CONTAINER_OF(base, struct grpc_transport, base);
 	if (t->channel)
 		grpc_channel_destroy(t->channel);
 	grpc_channel_credentials_release(t->creds);

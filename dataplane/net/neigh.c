@@ -4,6 +4,7 @@
 #include "dataplane/net/inside.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -348,7 +349,7 @@ static void give_up(struct neigh *n)
 
 static void on_timer(struct twheel_timer *timer)
 {
-	struct neigh *n = (struct neigh *)timer;
+	struct neigh *n = CONTAINER_OF(timer, struct neigh, timer);
 	switch ((enum neigh_state)n->state) {
 	case NEIGH_REACHABLE:
 		become(n, NEIGH_STALE, NEIGH_STALE_NS);

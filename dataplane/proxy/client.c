@@ -132,7 +132,7 @@ static void reset_answered(struct proxy_client *c)
 
 static void stuck_fire(struct twheel_timer *t)
 {
-	struct proxy_client *c = (struct proxy_client *)proxy_conn_of_timer(t);
+	struct proxy_client *c = CONTAINER_OF(proxy_conn_of_timer(t), struct proxy_client, conn);
 	if (proxy_conn_stuck(&c->conn)) {
 		proxy_count(c->conn.proxy, PROXY_clients_stalled);
 		proxy_client_abort(c);
@@ -201,7 +201,7 @@ static void watch_block(struct proxy_client *c)
 
 static void on_flushed(struct proxy_conn *conn)
 {
-	struct proxy_client *c = (struct proxy_client *)conn;
+	struct proxy_client *c = CONTAINER_OF(conn, struct proxy_client, conn);
 	enum h2_error code;
 	if (h2_conn_failed(c->conn.h2, &code)) {
 		c->broke_protocol = true;
@@ -222,7 +222,7 @@ static void on_flushed(struct proxy_conn *conn)
 // The last of it may be gone.
 static void on_send_room(struct proxy_conn *conn)
 {
-	if (((struct proxy_client *)conn)->drained)
+	if (CONTAINER_OF(conn, struct proxy_client, conn)->drained)
 		proxy_conn_touch(conn);
 }
 
@@ -260,7 +260,7 @@ static const struct tcp_conn_ops tcp_ops = {.on_data = proxy_conn_on_data,
 
 static void silent_fire(struct twheel_timer *t)
 {
-	struct proxy_client *c = (struct proxy_client *)proxy_conn_of_timer(t);
+	struct proxy_client *c = CONTAINER_OF(proxy_conn_of_timer(t), struct proxy_client, conn);
 	proxy_count(c->conn.proxy, PROXY_clients_silent);
 	proxy_client_close(c, H2_SETTINGS_TIMEOUT);
 }

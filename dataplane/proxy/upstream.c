@@ -6,6 +6,7 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/time.h"
 #include "lb/pick/link.h"
 
@@ -104,7 +105,8 @@ void proxy_upstream_retire(struct proxy_upstream *u, const char *why)
 
 static void idle_fire(struct twheel_timer *t)
 {
-	struct proxy_upstream *u = (struct proxy_upstream *)proxy_conn_of_timer(t);
+	struct proxy_upstream *u =
+		CONTAINER_OF(proxy_conn_of_timer(t), struct proxy_upstream, conn);
 	if (!u->conn.h2 || h2_conn_n_streams(u->conn.h2) || u->backend->n_ready < 2)
 		return;
 	proxy_count(u->conn.proxy, PROXY_upstreams_idled);
@@ -149,14 +151,14 @@ bool proxy_upstream_open(
 
 static void on_send_room(struct proxy_conn *conn)
 {
-	struct proxy_upstream *u = (struct proxy_upstream *)conn;
+	struct proxy_upstream *u = CONTAINER_OF(conn, struct proxy_upstream, conn);
 	if (u->state == PROXY_UPSTREAM_READY)
 		proxy_backend_opened(u->backend, u);
 }
 
 static void on_flushed(struct proxy_conn *conn)
 {
-	struct proxy_upstream *u = (struct proxy_upstream *)conn;
+	struct proxy_upstream *u = CONTAINER_OF(conn, struct proxy_upstream, conn);
 	enum h2_error code;
 	if (h2_conn_failed(u->conn.h2, &code)) {
 		// Of a flood's streams only one, if any, is at fault.
@@ -293,13 +295,15 @@ static const struct tcp_conn_ops tcp_ops = {.on_established = on_established,
 
 static void connect_fire(struct twheel_timer *t)
 {
-	struct proxy_upstream *u = (struct proxy_upstream *)proxy_conn_of_timer(t);
+	struct proxy_upstream *u =
+		CONTAINER_OF(proxy_conn_of_timer(t), struct proxy_upstream, conn);
 	gone(u, u->conn.h2 ? "no SETTINGS" : "connect timeout", true);
 }
 
 static void late_fire(struct twheel_timer *t)
 {
-	struct proxy_upstream *u = (struct proxy_upstream *)proxy_conn_of_timer(t);
+	struct proxy_upstream *u =
+		CONTAINER_OF(proxy_conn_of_timer(t), struct proxy_upstream, conn);
 	uint64_t whole_ns = u->conn.proxy->conf.connect_timeout_ns;
 	proxy_conn_arm(&u->conn, connect_fire, whole_ns > LATE_NS ? whole_ns - LATE_NS : 0);
 	proxy_backend_is_late(u->backend);

@@ -59,19 +59,19 @@ static struct lb_subchannel *subchannel_of(const struct leg *leg)
 static struct lb_member *member_of(const struct leg *leg)
 {
 	if (leg->subchannel & IN_RACE)
-		return ((const struct runner *)leg)->race->member;
-	return (struct lb_member *)((uintptr_t)leg - offsetof(struct lb_member, only));
+		return CONTAINER_OF(leg, struct runner, leg)->race->member;
+	return (struct lb_member *)(uintptr_t)CONTAINER_OF(leg, struct lb_member, only);
 }
 
 static bool has_failed(const struct lb_member *m, const struct leg *leg)
 {
-	return m->has_many ? ((const struct runner *)leg)->has_failed : m->has_failed;
+	return m->has_many ? CONTAINER_OF(leg, struct runner, leg)->has_failed : m->has_failed;
 }
 
 static void set_failed(struct lb_member *m, struct leg *leg, bool failed)
 {
 	if (m->has_many)
-		((struct runner *)leg)->has_failed = failed;
+		CONTAINER_OF(leg, struct runner, leg)->has_failed = failed;
 	else
 		m->has_failed = failed;
 }
@@ -521,7 +521,7 @@ static void on_loss(struct lb_member *m, struct leg *leg)
 
 void lb_member_on_state(struct lb_subchannel_watcher *w, enum lb_state state)
 {
-	struct leg *leg = (struct leg *)w;
+	struct leg *leg = CONTAINER_OF(w, struct leg, watcher);
 	struct lb_member *m = member_of(leg);
 	begin(m);
 	if (leg == leg_in_use(m) && state != LB_READY)

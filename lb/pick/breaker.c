@@ -2,6 +2,7 @@
 #include "lb/pick/breaker.h"
 
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/index/hash.h"
 
 #include <stddef.h>
@@ -146,7 +147,7 @@ struct lb_breaker *lb_breakers_get(
 
 struct lb_breaker *lb_breaker_get_again(struct lb_breaker *b)
 {
-	struct entry *e = (struct entry *)b;
+	struct entry *e = CONTAINER_OF(b, struct entry, base);
 	if (e->n_refs++ == 0)
 		take_back(e);
 	return b;
@@ -154,7 +155,7 @@ struct lb_breaker *lb_breaker_get_again(struct lb_breaker *b)
 
 void lb_breaker_put(struct lb_breaker *b)
 {
-	struct entry *e = (struct entry *)b;
+	struct entry *e = CONTAINER_OF(b, struct entry, base);
 	if (!b)
 		return;
 	CHECK(e->n_refs > 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/pick/leaf_picker.h"
 
+#include "lb/base/container_of.h"
 #include "lb/pick/affinity_map.h"
 #include "lb/pick/breaker.h"
 #include "lb/pick/loads.h"
@@ -15,13 +16,14 @@ _Static_assert(offsetof(struct lb_leaf_picker, layer.affinity) <= LINE, "picks l
 
 const struct lb_cell *lb_leaf_pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
-	const struct lb_picker *below = ((const struct lb_leaf_picker *)base)->layer.picker;
+	const struct lb_picker *below =
+		CONTAINER_OF(base, struct lb_leaf_picker, base)->layer.picker;
 	return below->pick(below, ctx);
 }
 
 static void picker_free(struct lb_picker *base)
 {
-	struct lb_leaf_layer *layer = &((struct lb_leaf_picker *)base)->layer;
+	struct lb_leaf_layer *layer = &CONTAINER_OF(base, struct lb_leaf_picker, base)->layer;
 	lb_drops_put(layer->drops);
 	lb_breaker_put(layer->breaker);
 	lb_picker_put(layer->picker);

@@ -5,6 +5,7 @@
 // Thread: made by ctrl; read on workers.
 #pragma once
 
+#include "lb/base/container_of.h"
 #include "lb/pick/drop.h"
 #include "lb/pick/picker.h"
 
@@ -42,7 +43,8 @@ const struct lb_cell *lb_leaf_pick(const struct lb_picker *, struct lb_pick_ctx 
 // NULL = the picker belongs to no leaf. For an aggregate's picker: the leaf in use.
 static inline const struct lb_leaf_layer *lb_leaf_layer(const struct lb_picker *p)
 {
-	return p->pick == lb_leaf_pick ? &((const struct lb_leaf_picker *)p)->layer : NULL;
+	return p->pick == lb_leaf_pick ? &CONTAINER_OF(p, struct lb_leaf_picker, base)->layer
+	                               : NULL;
 }
 // Takes its own references to all that the layer refers to, and copies its name. Count 1. Returns
 // NULL if out of memory.

@@ -2,6 +2,7 @@
 #include "lb/pick/picker.h"
 
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/route/hash_policy.h"
 
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static const struct lb_cell *pick_queue(const struct lb_picker *p, struct lb_pic
 
 static const struct lb_cell *pick_fail(const struct lb_picker *p, struct lb_pick_ctx *ctx)
 {
-	const struct fail_picker *f = (const struct fail_picker *)p;
+	const struct fail_picker *f = CONTAINER_OF(p, struct fail_picker, base);
 	return lb_pick_other(ctx, (struct lb_pick){.kind = LB_PICK_FAIL, .text = f->text});
 }
 
@@ -77,5 +78,5 @@ struct lb_picker *lb_picker_new_fail(const char *text)
 
 const char *lb_picker_error(const struct lb_picker *p)
 {
-	return p && p->pick == pick_fail ? ((const struct fail_picker *)p)->text : NULL;
+	return p && p->pick == pick_fail ? CONTAINER_OF(p, struct fail_picker, base)->text : NULL;
 }

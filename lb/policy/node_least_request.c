@@ -2,6 +2,7 @@
 // least_request (gRFC A48; A48-01..A48-03): the one of a few, drawn at random, that has
 // the fewest requests in flight. The counts are all workers', so that they agree on who is busy
 // (MC-12); whoever sends the request keeps them (lb_cell.counts_active).
+#include "lb/base/container_of.h"
 #include "lb/policy/node_ops.h"
 #include "lb/policy/node_spread.h"
 
@@ -18,7 +19,7 @@ static const struct lb_cell *better(
 
 static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
-	const struct lb_spread_picker *p = (const struct lb_spread_picker *)base;
+	const struct lb_spread_picker *p = CONTAINER_OF(base, struct lb_spread_picker, base);
 	const struct lb_cell *best = NULL, *connected = NULL;
 	for (uint32_t i = 0; i < p->choice_count; i++) {
 		uint32_t at = (uint32_t)rand_below(ctx->rand, p->cells.n);

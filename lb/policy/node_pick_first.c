@@ -2,6 +2,7 @@
 // pick_first (gRFC A61, A62; PF-01..PF-07): one connection for the whole list. The
 // addresses of all endpoints make one member of the node's own, which does the connecting.
 // Ejections do not concern it: there is nobody else to send requests to.
+#include "lb/base/container_of.h"
 #include "lb/base/rand.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
@@ -50,7 +51,7 @@ struct pick_first {
 
 static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
-	const struct lb_cell *c = &((const struct picker *)base)->cell;
+	const struct lb_cell *c = &CONTAINER_OF(base, struct picker, base)->cell;
 	struct lb_pick other = {.kind = LB_PICK_QUEUE};
 	if (c->state == LB_IDLE)
 		other.connect_request = c->member + 1;
@@ -63,7 +64,7 @@ static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_c
 
 static void picker_free(struct lb_picker *base)
 {
-	struct picker *p = (struct picker *)base;
+	struct picker *p = CONTAINER_OF(base, struct picker, base);
 	if (p->cell.endpoint)
 		lb_endpoint_put(lb_endpoint_table_of(p->cell.endpoint), p->cell.endpoint);
 	free(p);
@@ -144,7 +145,7 @@ static void connect_now(struct pick_first *f)
 static void on_change(struct lb_member_watcher *w, uint32_t index)
 {
 	(void)index;
-	struct list *l = (struct list *)w;
+	struct list *l = CONTAINER_OF(w, struct list, watcher);
 	struct pick_first *f = l->node;
 	enum lb_state state = lb_member_state(l->own);
 	lb_node_reresolve(f->base.env, l->own);
@@ -158,7 +159,7 @@ static void on_change(struct lb_member_watcher *w, uint32_t index)
 
 static void again(struct lb_node *node)
 {
-	struct pick_first *f = (struct pick_first *)node;
+	struct pick_first *f = CONTAINER_OF(node, struct pick_first, base);
 	if (f->must_connect)
 		connect_now(f);
 	publish(f);
@@ -290,7 +291,7 @@ static struct lb_node *node_new(struct lb_node_env *env, struct lb_node_parent p
 // Where the address in use is gone it starts anew, unless nobody wants anything.
 static int node_update(struct lb_node *node, const struct lb_node_config *config)
 {
-	struct pick_first *f = (struct pick_first *)node;
+	struct pick_first *f = CONTAINER_OF(node, struct pick_first, base);
 	struct list *l = list_new(f, config), *old = f->list;
 	bool rests =
 		old && old->own && lb_member_raw_state(old->own) == LB_IDLE && !f->must_connect;
@@ -313,7 +314,7 @@ static int node_update(struct lb_node *node, const struct lb_node_config *config
 
 static void exit_idle(struct lb_node *node)
 {
-	struct pick_first *f = (struct pick_first *)node;
+	struct pick_first *f = CONTAINER_OF(node, struct pick_first, base);
 	if (!f->list)
 		return;
 	connect_now(f);
@@ -322,7 +323,7 @@ static void exit_idle(struct lb_node *node)
 
 static void node_free(struct lb_node *node)
 {
-	struct pick_first *f = (struct pick_first *)node;
+	struct pick_first *f = CONTAINER_OF(node, struct pick_first, base);
 	list_free(f->list);
 	free(f);
 }

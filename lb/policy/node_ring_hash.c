@@ -3,6 +3,7 @@
 // and the members from there on in turn serve it. Nothing connects before a pick needs it: then the
 // pick carries a connect request to the control thread, which connects the member for all workers
 // (MC-07, MC-13). A worker that lacks a connection to a READY one opens its own and waits (MC-05).
+#include "lb/base/container_of.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/member/member.h"
@@ -107,7 +108,7 @@ static struct lb_pick pick_unbound(const struct picker *p, struct lb_pick_ctx *c
 // RH-04
 static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
-	const struct picker *p = (const struct picker *)base;
+	const struct picker *p = CONTAINER_OF(base, struct picker, base);
 	const struct lb_ring *ring = p->ring->ring;
 	uint64_t hash;
 	if (!p->ring->policy)
@@ -139,7 +140,7 @@ static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_c
 
 static void picker_free(struct lb_picker *base)
 {
-	struct picker *p = (struct picker *)base;
+	struct picker *p = CONTAINER_OF(base, struct picker, base);
 	lb_cells_fini(&p->cells);
 	ring_put(p->ring);
 	free(p);
@@ -259,7 +260,7 @@ static void settle(struct ring_node *r)
 
 static void on_change(struct lb_member_watcher *w, uint32_t i)
 {
-	struct list *l = (struct list *)w;
+	struct list *l = CONTAINER_OF(w, struct list, watcher);
 	struct ring_node *r = l->node;
 	const struct lb_member *m = l->members[i];
 	enum lb_state state = lb_member_state(m);
@@ -370,7 +371,7 @@ err:
 
 static void again(struct lb_node *node)
 {
-	settle((struct ring_node *)node);
+	settle(CONTAINER_OF(node, struct ring_node, base));
 }
 
 static struct lb_node *node_new(struct lb_node_env *env, struct lb_node_parent parent)
@@ -384,7 +385,7 @@ static struct lb_node *node_new(struct lb_node_env *env, struct lb_node_parent p
 
 static int node_update(struct lb_node *node, const struct lb_node_config *config)
 {
-	struct ring_node *r = (struct ring_node *)node;
+	struct ring_node *r = CONTAINER_OF(node, struct ring_node, base);
 	struct list *l = list_new(r, config), *old = r->list;
 	if (!l)
 		return -ENOMEM;
@@ -403,7 +404,7 @@ static void exit_idle(struct lb_node *node)
 
 static void node_free(struct lb_node *node)
 {
-	struct ring_node *r = (struct ring_node *)node;
+	struct ring_node *r = CONTAINER_OF(node, struct ring_node, base);
 	list_free(r->list);
 	free(r);
 }

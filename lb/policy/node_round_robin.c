@@ -5,6 +5,7 @@
 // has two turns in a row, and of n endpoints n^2 / 2^32 are passed over in a cycle (two of
 // 100,000), each time others. With the next picker the cycle is turned by a random part (RR-02), so
 // that swaps in step with picks favour nobody (MC-10).
+#include "lb/base/container_of.h"
 #include "lb/policy/node_ops.h"
 #include "lb/policy/node_spread.h"
 
@@ -21,7 +22,7 @@ static __attribute__((noinline)) const struct lb_cell *pick_of_many(
 
 static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
-	const struct lb_spread_picker *p = (const struct lb_spread_picker *)base;
+	const struct lb_spread_picker *p = CONTAINER_OF(base, struct lb_spread_picker, base);
 	uint32_t *position = &ctx->positions[p->slot];
 	uint32_t part = *position + p->start;
 	*position += p->step;

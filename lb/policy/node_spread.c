@@ -2,6 +2,7 @@
 #include "lb/policy/node_spread.h"
 
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/base/time.h"
 #include "lb/member/member.h"
 
@@ -74,7 +75,7 @@ const struct lb_cell *lb_spread_serve_other(
 
 static void picker_free(struct lb_picker *base)
 {
-	struct lb_spread_picker *p = (struct lb_spread_picker *)base;
+	struct lb_spread_picker *p = CONTAINER_OF(base, struct lb_spread_picker, base);
 	lb_cells_fini(&p->cells);
 	free(p);
 }
@@ -303,7 +304,7 @@ static void count(struct lb_spread_list *l, uint32_t i)
 
 static void on_change(struct lb_member_watcher *w, uint32_t i)
 {
-	struct lb_spread_list *l = (struct lb_spread_list *)w;
+	struct lb_spread_list *l = CONTAINER_OF(w, struct lb_spread_list, watcher);
 	struct lb_spread *s = l->node;
 	struct lb_member *m = l->members[i].member;
 	bool was_ready = l->members[i].state == LB_READY;
@@ -387,7 +388,7 @@ static void connect_all(struct lb_spread_list *l)
 
 void lb_spread_again(struct lb_node *base)
 {
-	struct lb_spread *s = (struct lb_spread *)base;
+	struct lb_spread *s = CONTAINER_OF(base, struct lb_spread, base);
 	s->is_updating = true; // so that no list goes while it is walked
 	if (s->current)
 		connect_all(s->current);
@@ -422,7 +423,7 @@ static bool is_listed(const struct lb_spread *s, const struct lb_node_config *co
 
 int lb_spread_update(struct lb_node *base, const struct lb_node_config *config)
 {
-	struct lb_spread *s = (struct lb_spread *)base;
+	struct lb_spread *s = CONTAINER_OF(base, struct lb_spread, base);
 	bool is_known = is_listed(s, config);
 	s->is_updating = true;
 	struct lb_spread_list *l = is_known ? NULL : list_new(s, config);
@@ -474,7 +475,7 @@ struct lb_node *lb_spread_new(
 
 void lb_spread_free(struct lb_node *node)
 {
-	lb_spread_fini((struct lb_spread *)node);
+	lb_spread_fini(CONTAINER_OF(node, struct lb_spread, base));
 	free(node);
 }
 

@@ -165,7 +165,7 @@ static void drop_leaving(struct weighted *w)
 // inside their report.
 static void weighted_again(struct lb_node *base)
 {
-	struct weighted *w = (struct weighted *)base;
+	struct weighted *w = CONTAINER_OF(base, struct weighted, base);
 	drop_leaving(w);
 	plan_leave(w);
 	if (!w->is_published)
@@ -306,7 +306,7 @@ static void plan_commit(
 
 static int weighted_update(struct lb_node *base, const struct lb_node_config *config)
 {
-	struct weighted *w = (struct weighted *)base;
+	struct weighted *w = CONTAINER_OF(base, struct weighted, base);
 	struct plan plan;
 	w->updating = true; // WT-09
 	int err = plan_make(w, config, &plan);
@@ -326,7 +326,7 @@ static int weighted_update(struct lb_node *base, const struct lb_node_config *co
 
 static void weighted_exit_idle(struct lb_node *base)
 {
-	struct weighted *w = (struct weighted *)base;
+	struct weighted *w = CONTAINER_OF(base, struct weighted, base);
 	for (uint32_t i = 0; i < w->n; i++)
 		if (w->children[i]->in_use)
 			lb_graceful_exit_idle(&w->children[i]->policy);
@@ -334,7 +334,7 @@ static void weighted_exit_idle(struct lb_node *base)
 
 static void weighted_dump(const struct lb_node *base, struct lb_dump *d)
 {
-	const struct weighted *w = (const struct weighted *)base;
+	const struct weighted *w = CONTAINER_OF(base, struct weighted, base);
 	lb_dump_enter(d, "weighted_target", aggregate(w));
 	for (uint32_t i = 0; i < w->n; i++) {
 		const struct child *c = w->children[i];
@@ -351,7 +351,7 @@ static void weighted_dump(const struct lb_node *base, struct lb_dump *d)
 
 static void weighted_free(struct lb_node *base)
 {
-	struct weighted *w = (struct weighted *)base;
+	struct weighted *w = CONTAINER_OF(base, struct weighted, base);
 	for (uint32_t i = 0; i < w->n; i++)
 		child_free(w->children[i]);
 	free(w->children);

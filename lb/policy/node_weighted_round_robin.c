@@ -27,7 +27,7 @@ struct wrr {
 
 static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
-	const struct lb_spread_picker *p = (const struct lb_spread_picker *)base;
+	const struct lb_spread_picker *p = CONTAINER_OF(base, struct lb_spread_picker, base);
 	uint32_t sequence = ctx->positions[p->slot];
 	const struct lb_cell *turn;
 	uint32_t at;
@@ -47,14 +47,14 @@ static void became_ready(struct lb_spread *s, const struct lb_member *m)
 
 static uint16_t weight(struct lb_spread *s)
 {
-	struct wrr *w = (struct wrr *)s;
+	struct wrr *w = CONTAINER_OF(s, struct wrr, spread);
 	w->n_top += w->mean == LB_STRIDE_MAX;
 	return w->mean;
 }
 
 static bool left(struct lb_spread *s, uint16_t scaled)
 {
-	struct wrr *w = (struct wrr *)s;
+	struct wrr *w = CONTAINER_OF(s, struct wrr, spread);
 	w->n_top -= scaled == LB_STRIDE_MAX && w->n_top > 0;
 	return w->n_top == 0;
 }
@@ -97,8 +97,8 @@ static int weigh(struct lb_spread *s, struct lb_cells *cells, bool *ret_changed)
 	uint16_t *scaled = malloc((cells->n + 1) * sizeof(scaled[0]));
 	int err = -ENOMEM;
 	if (weights && scaled) {
-		scale((struct wrr *)s, cells, weights, scaled);
-		err = set_all((struct wrr *)s, cells, scaled, ret_changed);
+		scale(CONTAINER_OF(s, struct wrr, spread), cells, weights, scaled);
+		err = set_all(CONTAINER_OF(s, struct wrr, spread), cells, scaled, ret_changed);
 	}
 	free(weights);
 	free(scaled);
@@ -120,7 +120,7 @@ static void on_timer(struct twheel_timer *t)
 
 static void configure(struct lb_spread *s, const struct lb_policy_spec *spec)
 {
-	struct wrr *w = (struct wrr *)s;
+	struct wrr *w = CONTAINER_OF(s, struct wrr, spread);
 	w->conf = (struct lb_orca_conf){
 		spec->wrr.error_penalty, spec->wrr.blackout_ns, spec->wrr.expiration_ns};
 	w->update_ns = spec->wrr.update_ns < UPDATE_MIN_NS ? UPDATE_MIN_NS : spec->wrr.update_ns;
@@ -155,7 +155,7 @@ static struct lb_node *node_new(struct lb_node_env *env, struct lb_node_parent p
 
 static void node_free(struct lb_node *node)
 {
-	struct wrr *w = (struct wrr *)node;
+	struct wrr *w = CONTAINER_OF(node, struct wrr, spread.base);
 	twheel_cancel(w->spread.base.env->wheel, &w->timer);
 	lb_spread_fini(&w->spread);
 	free(w);

@@ -2,6 +2,7 @@
 #include "lb/policy/weighted_picker.h"
 
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 #include "lb/pick/picker.h"
 
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static const struct column *column_of(const struct weighted_picker *p, uint32_t 
 
 static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_ctx *ctx)
 {
-	const struct weighted_picker *p = (const struct weighted_picker *)base;
+	const struct weighted_picker *p = CONTAINER_OF(base, struct weighted_picker, base);
 	uint32_t x = rand_u32(ctx->rand);
 	const struct column *c = column_of(p, x);
 	const struct lb_picker *drawn = x < c->below ? c->own : c->other;
@@ -45,7 +46,7 @@ static const struct lb_cell *pick(const struct lb_picker *base, struct lb_pick_c
 
 static void picker_free(struct lb_picker *base)
 {
-	struct weighted_picker *p = (struct weighted_picker *)base;
+	struct weighted_picker *p = CONTAINER_OF(base, struct weighted_picker, base);
 	for (uint32_t i = 0; i < n_columns(p); i++)
 		lb_picker_put(p->columns[i].own);
 	free(p);

@@ -97,7 +97,7 @@ void client_conn_freed(struct client *c, struct client_conn *k)
 
 static void on_up(struct conn *conn)
 {
-	struct client_conn *k = (struct client_conn *)conn;
+	struct client_conn *k = client_conn_of(conn);
 	struct client *c = k->client;
 	k->up = true;
 	c->n_connecting--;
@@ -113,7 +113,7 @@ static void on_up(struct conn *conn)
 
 static void on_over(struct conn *conn, const char *why)
 {
-	struct client_conn *k = (struct client_conn *)conn;
+	struct client_conn *k = client_conn_of(conn);
 	struct client *c = k->client;
 	bool was_wanted = !k->leaving;
 	client_leave(c, k);
@@ -131,7 +131,7 @@ static void on_over(struct conn *conn, const char *why)
 
 static void on_gone(struct conn *conn)
 {
-	struct client_conn *k = (struct client_conn *)conn;
+	struct client_conn *k = client_conn_of(conn);
 	struct client *c = k->client;
 	if (k->prev)
 		k->prev->next = k->next;

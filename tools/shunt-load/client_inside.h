@@ -3,6 +3,7 @@
 // Thread: the polling thread.
 #pragma once
 
+#include "lb/base/container_of.h"
 #include "lb/base/pool.h"
 #include "lb/base/rand.h"
 #include "tools/shunt-load/body.h"
@@ -12,7 +13,7 @@
 #define CLIENT_MAX_IN_FLIGHT 1000000
 
 struct client_conn {
-	struct conn conn; // first
+	struct conn conn;
 	struct client *client;
 	struct client_conn *prev, *next; // all of the client's
 	struct client_conn *ready_next, *closing_next;
@@ -26,6 +27,11 @@ struct client_conn {
 	bool closes_last; // counted in n_closing
 	bool gone; // freed when it is in no list
 };
+
+static inline struct client_conn *client_conn_of(struct conn *c)
+{
+	return CONTAINER_OF(c, struct client_conn, conn);
+}
 
 struct request {
 	struct client *client;

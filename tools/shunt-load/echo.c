@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/shunt-load/echo.h"
 
+#include "lb/base/container_of.h"
 #include "lb/base/pool.h"
 #include "tools/shunt-load/body.h"
 #include "tools/shunt-load/conn.h"
@@ -341,12 +342,12 @@ static void on_up(struct conn *conn)
 
 static void on_over(struct conn *conn, const char *why)
 {
-	((struct echo_conn *)conn)->echo->result.open--;
+	CONTAINER_OF(conn, struct echo_conn, conn)->echo->result.open--;
 }
 
 static void on_gone(struct conn *conn)
 {
-	struct echo_conn *k = (struct echo_conn *)conn;
+	struct echo_conn *k = CONTAINER_OF(conn, struct echo_conn, conn);
 	if (k->prev)
 		k->prev->next = k->next;
 	else

@@ -21,7 +21,7 @@ _Static_assert(CATALOG_TYPES_MAX <= XDS_MAX_TYPES, "the client takes all types o
 
 static void on_event(struct xds_watcher *w, const struct xds_event *event)
 {
-	struct view *v = (struct view *)w;
+	struct view *v = CONTAINER_OF(w, struct view, watcher);
 	upstream_mark_dirty(v->upstream, v->of);
 }
 
@@ -55,7 +55,7 @@ static void view_fini(struct view *v)
 
 static int on_name(struct xds_watcher *w, const char *text)
 {
-	struct view *v = (struct view *)w;
+	struct view *v = CONTAINER_OF(w, struct view, watcher);
 	struct want *of = v->want;
 	struct part *p = calloc(1, sizeof(*p));
 	if (!p)
@@ -135,7 +135,7 @@ static void grace_over(struct twheel_timer *t)
 // The first incremental request of a stream says of each name what is held, too.
 static size_t len_of(const struct catalog_source *source, const struct xds_sub *sub)
 {
-	const struct upstream *up = (const struct upstream *)source;
+	const struct upstream *up = CONTAINER_OF(source, struct upstream, source);
 	size_t name = strlen(sub->name) + TAG_LEN, len = name;
 	for (uint32_t i = 0; sub->params && i < sub->params->n; i++)
 		len += strlen(sub->params->list[i].key) + strlen(sub->params->list[i].value) +
@@ -156,7 +156,7 @@ static int refuse(struct upstream *up, uint32_t type, const char *whose, size_t 
 
 static int admit(struct catalog_source *source, uint32_t type, size_t len)
 {
-	struct upstream *up = (struct upstream *)source;
+	struct upstream *up = CONTAINER_OF(source, struct upstream, source);
 	size_t max = up->conf.names_max / 2;
 	return len > max ? refuse(up, type, "its", len, max) : 0;
 }
@@ -226,7 +226,7 @@ static bool is_unkept(const struct want *w)
 
 static int want(struct catalog_source *source, uint32_t type, struct xds_sub *sub)
 {
-	struct upstream *up = (struct upstream *)source;
+	struct upstream *up = CONTAINER_OF(source, struct upstream, source);
 	struct want *w = sub->owner;
 	bool is_idle = w && w->n_users == 0;
 	int rc = w ? 0 : make_room(up, type, len_of(source, sub));
@@ -247,7 +247,7 @@ static int want(struct catalog_source *source, uint32_t type, struct xds_sub *su
 
 static void unwant(struct catalog_source *source, uint32_t type, struct xds_sub *sub)
 {
-	struct upstream *up = (struct upstream *)source;
+	struct upstream *up = CONTAINER_OF(source, struct upstream, source);
 	struct want *w = sub->owner;
 	CHECK(w && w->n_users > 0);
 	if (--w->n_users > 0)
@@ -261,7 +261,7 @@ static void unwant(struct catalog_source *source, uint32_t type, struct xds_sub 
 // The clients have left all that there is of it: nothing is kept that others could have room for.
 static void leave(struct catalog_source *source, uint32_t type)
 {
-	struct upstream *up = (struct upstream *)source;
+	struct upstream *up = CONTAINER_OF(source, struct upstream, source);
 	for (struct list_link *c = up->wants.next; c != &up->wants; c = c->next) {
 		struct want *w = CONTAINER_OF(c, struct want, all);
 		if (w->type == type && w->n_users == 0)
@@ -272,7 +272,7 @@ static void leave(struct catalog_source *source, uint32_t type)
 // No want is without a view, nor a view without a name.
 static bool drop(struct catalog_source *source, uint32_t type)
 {
-	struct upstream *up = (struct upstream *)source;
+	struct upstream *up = CONTAINER_OF(source, struct upstream, source);
 	if (up->names[type].n > 0 || !xds_client_reset_type(up->client, &up->types[type]))
 		return false;
 	up->types[type] = xds_raw_type("", "resource", false);

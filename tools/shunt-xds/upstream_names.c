@@ -25,7 +25,7 @@ struct name *upstream_name_get(struct upstream *up, uint32_t type, const char *t
 {
 	struct strmap_link *l = strmap_find(&up->names[type], text);
 	if (l)
-		return (struct name *)l;
+		return CONTAINER_OF(l, struct name, link);
 	size_t size = strlen(text) + 1;
 	struct name *n = calloc(1, sizeof(*n) + size);
 	if (!n)
@@ -242,7 +242,7 @@ static int edit(struct upstream *up, struct name *n)
 		if (v->want)
 			rc = rc ? rc : update_word(up, v->want);
 		else if (!is_there(&word)) // a wildcard's part ends with it
-			upstream_part_free((struct part *)v);
+			upstream_part_free(CONTAINER_OF(v, struct part, view));
 	}
 	n->next = malloc((n_views + n->n_shown + 1) * sizeof(*n->next));
 	if (rc || !n->next)

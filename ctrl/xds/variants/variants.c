@@ -6,6 +6,7 @@
 #include "ctrl/xds/variants/variants_inside.h"
 #include "ctrl/xds/variants/version.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -91,7 +92,8 @@ void xds_variant_put(struct xds_variant *v)
 struct xds_variants_name *xds_variants_name_find(const struct xds_variants *c, const char *name)
 {
 	struct strmap_link *l = strmap_find(&c->names, name);
-	return l ? (struct xds_variants_name *)l : NULL; // the link is its first member
+	return l ? CONTAINER_OF(l, struct xds_variants_name, by_name)
+	         : NULL; // the link is its first member
 }
 
 struct xds_variants_name *xds_variants_name_make(struct xds_variants *c, const char *name)

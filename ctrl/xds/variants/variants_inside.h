@@ -6,6 +6,7 @@
 
 #include "ctrl/base/strmap.h"
 #include "ctrl/xds/variants/variants.h"
+#include "lb/base/container_of.h"
 
 #include <stddef.h>
 
@@ -57,8 +58,7 @@ struct xds_variants {
 
 static inline struct xds_variants_name *xds_variants_name_of(const struct xds_sub *s)
 {
-	return (struct xds_variants_name *)((uintptr_t)s->name -
-					    offsetof(struct xds_variants_name, text));
+	return CONTAINER_OF((char *)(uintptr_t)s->name, struct xds_variants_name, text[0]);
 }
 
 // Counts the version. Returns NULL if out of memory.

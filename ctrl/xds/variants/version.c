@@ -2,6 +2,7 @@
 #include "ctrl/xds/variants/version.h"
 
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +16,7 @@ struct version {
 
 static struct version *version_of(const char *text)
 {
-	return (struct version *)((uintptr_t)text - offsetof(struct version, text));
+	return CONTAINER_OF((char *)(uintptr_t)text, struct version, text[0]);
 }
 
 const char *xds_version_new(const char *text)
