@@ -29,7 +29,8 @@
 enum handover_counter { HANDOVER_COUNTERS(X) HANDOVER_N_COUNTERS };
 #undef X
 
-struct lane {
+// What goes from one worker to another.
+struct channel {
 	struct spsc ring;
 	// Grows after each publishing, before the writer asks whether the reader sleeps. w: writer
 	// (seq_cst), r: reader (seq_cst)
@@ -44,29 +45,29 @@ struct handover_end {
 	uint32_t worker;
 	int fd; // -1 = nobody sleeps
 	uint64_t got; // bit w: something for worker w isn't published
-	uint32_t first; // lane to begin to take from
+	uint32_t first; // channel to begin to take from
 	uint64_t counters[HANDOVER_N_COUNTERS];
 };
 
 struct handover {
 	uint32_t n;
 	bool may_sleep;
-	struct lane *lanes; // owned; [from * n + to]
+	struct channel *channels; // owned; [from * n + to]
 	struct handover_end *ends; // owned; [n]
 };
 
 _Static_assert(LB_MAX_WORKERS <= 64, "bits of got");
 
-static struct lane *lane_of(const struct handover *h, uint32_t from, uint32_t to)
+static struct channel *channel_of(const struct handover *h, uint32_t from, uint32_t to)
 {
-	return &h->lanes[from * h->n + to];
+	return &h->channels[from * h->n + to];
 }
 
 static int make(struct handover *h)
 {
 	h->ends = cacheline_alloc(h->n, sizeof(*h->ends));
-	h->lanes = cacheline_alloc((size_t)h->n * h->n, sizeof(*h->lanes));
-	if (!h->ends || !h->lanes)
+	h->channels = cacheline_alloc((size_t)h->n * h->n, sizeof(*h->channels));
+	if (!h->ends || !h->channels)
 		return -1;
 	for (uint32_t i = 0; i < h->n; i++)
 		h->ends[i] = (struct handover_end){.all = h, .worker = i, .fd = -1};
@@ -76,7 +77,7 @@ static int make(struct handover *h)
 		if (h->may_sleep && h->ends[i].fd < 0)
 			return -1;
 		for (uint32_t to = 0; to < h->n; to++)
-			if (to != i && spsc_init(&lane_of(h, i, to)->ring,
+			if (to != i && spsc_init(&channel_of(h, i, to)->ring,
 					       sizeof(struct handover_item), RING_FRAMES))
 				return -1;
 	}
@@ -102,19 +103,19 @@ void handover_free(struct handover *h, void (*drop)(void *frame))
 {
 	if (!h)
 		return;
-	for (uint32_t i = 0; h->lanes && i < h->n * h->n; i++) {
+	for (uint32_t i = 0; h->channels && i < h->n * h->n; i++) {
 		struct handover_item item;
-		if (!h->lanes[i].ring.items)
+		if (!h->channels[i].ring.items)
 			continue;
-		spsc_publish(&h->lanes[i].ring);
-		while (spsc_read(&h->lanes[i].ring, &item))
+		spsc_publish(&h->channels[i].ring);
+		while (spsc_read(&h->channels[i].ring, &item))
 			drop(item.frame);
-		spsc_fini(&h->lanes[i].ring);
+		spsc_fini(&h->channels[i].ring);
 	}
 	for (uint32_t i = 0; h->ends && i < h->n; i++)
 		if (h->ends[i].fd >= 0)
 			close(h->ends[i].fd);
-	cacheline_free(h->lanes);
+	cacheline_free(h->channels);
 	cacheline_free(h->ends);
 	free(h);
 }
@@ -128,7 +129,7 @@ struct handover_end *handover_end(struct handover *h, uint32_t worker)
 bool handover_give(struct handover_end *e, uint32_t to, const struct handover_item *item)
 {
 	DCHECK(to != e->worker && to < e->all->n);
-	struct spsc *ring = &lane_of(e->all, e->worker, to)->ring;
+	struct spsc *ring = &channel_of(e->all, e->worker, to)->ring;
 	if ((item->is_copy && spsc_room(ring) <= COPIES_LEAVE) || !spsc_stage(ring, item)) {
 		counter_add(&e->counters[HANDOVER_ring_full], 1);
 		return false;
@@ -140,9 +141,9 @@ bool handover_give(struct handover_end *e, uint32_t to, const struct handover_it
 
 // Either the sleeper-to-be sees what was published, or this sees that it sleeps: both write first
 // and look then, in one order for all (handover_sleep()).
-static void wake(struct handover_end *e, struct lane *lane, struct handover_end *sleeper)
+static void wake(struct handover_end *e, struct channel *channel, struct handover_end *sleeper)
 {
-	__atomic_fetch_add(&lane->rung, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&channel->rung, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&sleeper->asleep, __ATOMIC_SEQ_CST) ||
 		!__atomic_exchange_n(&sleeper->asleep, 0, __ATOMIC_SEQ_CST))
 		return;
@@ -157,10 +158,10 @@ void handover_flush(struct handover_end *e)
 	while (e->got) {
 		uint32_t to = (uint32_t)__builtin_ctzll(e->got);
 		e->got &= e->got - 1;
-		struct lane *lane = lane_of(h, e->worker, to);
-		spsc_publish(&lane->ring);
+		struct channel *channel = channel_of(h, e->worker, to);
+		spsc_publish(&channel->ring);
 		if (h->may_sleep)
-			wake(e, lane, &h->ends[to]);
+			wake(e, channel, &h->ends[to]);
 	}
 }
 
@@ -170,7 +171,8 @@ uint32_t handover_take(struct handover_end *e, struct handover_item *ret, uint32
 	uint32_t n = 0, from = e->first;
 	for (uint32_t i = 0; i < h->n && n < max; i++) {
 		if (from != e->worker)
-			n += spsc_read_many(&lane_of(h, from, e->worker)->ring, ret + n, max - n);
+			n += spsc_read_many(
+				&channel_of(h, from, e->worker)->ring, ret + n, max - n);
 		from = from + 1 < h->n ? from + 1 : 0;
 	}
 	e->first = from; // who was served last comes last
@@ -186,11 +188,11 @@ bool handover_sleep(struct handover_end *e)
 		return true;
 	__atomic_store_n(&e->asleep, 1, __ATOMIC_SEQ_CST);
 	for (uint32_t from = 0; from < h->n; from++) {
-		struct lane *lane = lane_of(h, from, e->worker);
+		struct channel *channel = channel_of(h, from, e->worker);
 		if (from == e->worker)
 			continue;
-		(void)__atomic_load_n(&lane->rung, __ATOMIC_SEQ_CST);
-		if (!spsc_is_empty(&lane->ring)) {
+		(void)__atomic_load_n(&channel->rung, __ATOMIC_SEQ_CST);
+		if (!spsc_is_empty(&channel->ring)) {
 			handover_awake(e);
 			return false;
 		}
