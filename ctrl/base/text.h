@@ -6,6 +6,12 @@
 
 #include <stddef.h>
 
+// The text that may not be there, as one that can be printed.
+static inline const char *text_or_empty(const char *s)
+{
+	return s ? s : "";
+}
+
 struct xds_text {
 	char *p; // always terminated
 	size_t room, len; // room: at least 4

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/ads.h"
 
+#include "ctrl/base/text.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/protocol.h"
 #include "ctrl/xds/subs.h"
@@ -67,11 +68,6 @@ static void set_text(char **at, char *text)
 {
 	free(*at);
 	*at = text;
-}
-
-static const char *text_of(const char *s)
-{
-	return s ? s : "";
 }
 
 // SW-07, SW-08: a new stream starts without nonces, keeps versions, and asks again for all.
@@ -150,8 +146,8 @@ static void send_request(struct xds_ads *a, uint32_t type)
 		.first = !s->requested,
 		.answer = s->answer,
 		.error = s->error,
-		.version = text_of(s->version),
-		.nonce = text_of(s->nonce),
+		.version = text_or_empty(s->version),
+		.nonce = text_or_empty(s->nonce),
 	};
 	uint8_t *bytes = NULL;
 	size_t len;
@@ -339,7 +335,7 @@ void xds_ads_free(struct xds_ads *a)
 
 bool xds_ads_forget_version(struct xds_ads *a, uint32_t type)
 {
-	bool had = *text_of(a->types[type].version);
+	bool had = *text_or_empty(a->types[type].version);
 	set_text(&a->types[type].version, NULL);
 	return had;
 }
@@ -359,6 +355,6 @@ void xds_ads_info(const struct xds_ads *a, struct xds_server_info *ret)
 	ret->uri = a->conf.server->uri;
 	ret->protocol = a->conf.protocol->name;
 	ret->state = a->state;
-	ret->error = text_of(a->error);
+	ret->error = text_or_empty(a->error);
 	ret->since_ns = a->since_ns;
 }

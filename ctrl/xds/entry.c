@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/entry.h"
 
+#include "ctrl/base/text.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/bootstrap/name.h"
 #include "ctrl/xds/variants/constraints.h"
@@ -236,11 +237,6 @@ void xds_entry_clear_trouble(struct xds_entry *e)
 
 // For operators
 
-static const char *text_of(const char *s)
-{
-	return s ? s : "";
-}
-
 void xds_entry_info(const struct xds_entry *e, struct xds_entry_info *ret)
 {
 	const struct xds_trouble *t = xds_entry_trouble(e);
@@ -249,13 +245,13 @@ void xds_entry_info(const struct xds_entry *e, struct xds_entry_info *ret)
 		.name = e->sub->name,
 		.status = e->status,
 		.res = e->value,
-		.version = text_of(e->version),
+		.version = text_or_empty(e->version),
 		.updated_ns = e->updated_ns,
 		.expires_ns = e->ttl ? e->ttl->expires_ns : 0,
-		.error = text_of(t->error),
+		.error = text_or_empty(t->error),
 		.error_code = e->error_code,
 		.error_is_data = e->error_is_data,
-		.error_version = text_of(t->error_version),
+		.error_version = text_or_empty(t->error_version),
 		.refused = t->refused,
 		.error_ns = t->error_ns,
 	};
@@ -268,7 +264,7 @@ void xds_entry_word(const struct xds_entry *e, struct xds_word *ret)
 		.variant = e->sub->variant,
 		.status = e->status,
 		.code = t->said_code,
-		.text = text_of(t->said),
+		.text = text_or_empty(t->said),
 		.constraints = t->said_of,
 	};
 }

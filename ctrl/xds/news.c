@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/news.h"
 
-static const char *text_of(const char *s)
-{
-	return s ? s : "";
-}
+#include "ctrl/base/text.h"
 
 void xds_news_add(struct xds_entry *e, enum xds_news news)
 {
@@ -26,7 +23,7 @@ static struct xds_event event_of(const struct xds_entry *e, enum xds_news news)
 {
 	const struct xds_cache *c = e->cache;
 	bool own = e->error_code != XDS_OK; // its text may be missing for want of memory
-	const char *text = text_of(own ? xds_entry_trouble(e)->error : c->failure);
+	const char *text = text_or_empty(own ? xds_entry_trouble(e)->error : c->failure);
 	enum xds_code code = own ? e->error_code : XDS_UNAVAILABLE;
 	switch (news) {
 	case XDS_NEWS_RESOURCE:

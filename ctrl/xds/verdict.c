@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/xds/verdict.h"
 
+#include "ctrl/base/text.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/news.h"
 #include "ctrl/xds/variants/version.h"
@@ -13,11 +14,6 @@
 #define LET_GO_NS UINT64_C(5000000000) // what a server deletes is let go within this, or it is odd
 #define CODE_NOT_FOUND 5
 #define CODE_PERMISSION_DENIED 7
-
-static const char *text_of(const char *s)
-{
-	return s ? s : "";
-}
 
 void xds_entry_fail(struct xds_entry *e, enum xds_status status, enum xds_code code, bool is_data)
 {
@@ -128,7 +124,7 @@ static void deletion_outlived(struct twheel_timer *timer)
 	const struct xds_trouble *t = CONTAINER_OF(timer, struct xds_trouble, outlived);
 	const struct xds_entry *e = t->entry;
 	if (e->status == XDS_STATUS_DOES_NOT_EXIST && e->watchers.first)
-		xds_cache_log(e->cache, "%s, but is in use still", text_of(t->error));
+		xds_cache_log(e->cache, "%s, but is in use still", text_or_empty(t->error));
 }
 
 // A resource that goes is mostly let go of in a moment: by the routes that come after the clusters,
@@ -140,7 +136,7 @@ static void log_deletion(struct xds_entry *e)
 	if (!t || !e->watchers.first)
 		return;
 	if (!e->value) {
-		xds_cache_log(c, "%s", text_of(t->error));
+		xds_cache_log(c, "%s", text_or_empty(t->error));
 		return;
 	}
 	t->outlived.fire = deletion_outlived;
@@ -201,7 +197,7 @@ void xds_entry_silent(struct xds_entry *e)
 		xds_entry_fail(e, XDS_STATUS_TIMEOUT, XDS_UNAVAILABLE, false);
 	else
 		xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
-	xds_cache_log(c, "%s", text_of(xds_entry_trouble(e)->error));
+	xds_cache_log(c, "%s", text_or_empty(xds_entry_trouble(e)->error));
 }
 
 void xds_entry_expired(struct xds_entry *e)
@@ -212,7 +208,7 @@ void xds_entry_expired(struct xds_entry *e)
 		c->conf->bootstrap->node_id);
 	xds_entry_drop_value(e);
 	xds_entry_fail(e, XDS_STATUS_DOES_NOT_EXIST, XDS_NOT_FOUND, true);
-	xds_cache_log(c, "%s", text_of(xds_entry_trouble(e)->error));
+	xds_cache_log(c, "%s", text_or_empty(xds_entry_trouble(e)->error));
 }
 
 void xds_entry_server_failed(struct xds_entry *e)
