@@ -90,15 +90,18 @@ static bool is_held(const struct xds_entry *e)
 	return e->watchers.first;
 }
 
+uint64_t xds_entry_patience_ns(const struct xds_entry *e)
+{
+	return e->cache->server->timer_is_transient_error ? ABSENT_TRANSIENT_NS : ABSENT_NS;
+}
+
 void xds_entry_await(struct xds_entry *e)
 {
-	bool is_transient = e->cache->server->timer_is_transient_error;
 	// What is cached needs no answer (FM-05, DL-13), and "*" is nothing that may be absent.
 	if (is_held(e) || e->value || e->answered || xds_entry_is_wildcard(e) ||
 		e->status == XDS_STATUS_DOES_NOT_EXIST || twheel_armed(&e->absent))
 		return;
-	twheel_arm(wheel_of(e), &e->absent,
-		twheel_now(wheel_of(e)) + (is_transient ? ABSENT_TRANSIENT_NS : ABSENT_NS));
+	twheel_arm(wheel_of(e), &e->absent, twheel_now(wheel_of(e)) + xds_entry_patience_ns(e));
 }
 
 void xds_entry_forget(struct xds_entry *e)

@@ -98,6 +98,8 @@ bool xds_entry_is_wildcard(const struct xds_entry *);
 void xds_entry_answered(struct xds_entry *);
 // It has been requested: starts the timer for a missing answer (FM-04), if one is needed.
 void xds_entry_await(struct xds_entry *);
+// How long a silence means that there is no such resource, or no server (FM-04, FM-08).
+uint64_t xds_entry_patience_ns(const struct xds_entry *);
 // Resets it to the state before the server's first answer.
 void xds_entry_forget(struct xds_entry *);
 

@@ -7,7 +7,9 @@
 #include "ctrl/xds/variants/version.h"
 #include "ctrl/xds/wire.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -190,9 +192,9 @@ void xds_entry_silent(struct xds_entry *e)
 	const struct xds_cache *c = e->cache;
 	bool transient = c->server->timer_is_transient_error;
 	xds_entry_set_error(e,
-		"%s \"%s\": no answer from xDS server %s within %d s (node id \"%s\")",
-		c->conf->types[e->type]->label, e->sub->name, c->server->uri, transient ? 30 : 15,
-		c->conf->bootstrap->node_id);
+		"%s \"%s\": no answer from xDS server %s within %" PRIu64 " s (node id \"%s\")",
+		c->conf->types[e->type]->label, e->sub->name, c->server->uri,
+		xds_entry_patience_ns(e) / NS_PER_SECOND, c->conf->bootstrap->node_id);
 	if (transient)
 		xds_entry_fail(e, XDS_STATUS_TIMEOUT, XDS_UNAVAILABLE, false);
 	else
