@@ -24,16 +24,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ATTEMPT_DELAY_NS UINT64_C(250000000) // PF-02
+#define ATTEMPT_DELAY_NS (250 * NS_PER_MS) // PF-02
 // Of all workers together: as many SYNs as one transmit queue of a device takes.
 #define MAX_YOUNG_ATTEMPTS 1024
 #define MAX_WAITING_ATTEMPTS 2048 // with all that each takes; others are put off
-#define EXPEDITE_NS UINT64_C(20000000)
+#define EXPEDITE_NS (20 * NS_PER_MS)
 #define MAX_LOOKED_AT 16384 // endpoints a time: about a millisecond
 #define SWEEP_NS (10 * NS_PER_SECOND) // unused patterns are forgotten
-#define COMPILED_NS UINT64_C(100000000)
+#define COMPILED_NS (100 * NS_PER_MS)
 #define LEAVES_REST_NS (10 * NS_PER_SECOND)
-#define LOOK_NS UINT64_C(100000000) // a long stream may hold a cluster that left for days
+#define LOOK_NS (100 * NS_PER_MS) // a long stream may hold a cluster that left for days
 
 enum flip { FLIP_NONE, FLIP_UP, FLIP_DOWN };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctrl/assemble/draft.h"
 
+#include "lb/base/time.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 
@@ -10,7 +11,7 @@
 // becomes few snapshots; not longer than HOLD_NS, since a stalled worker may delay freeing but not
 // publishing (MC-18).
 #define MAX_LIVE 3
-#define HOLD_NS UINT64_C(100000000)
+#define HOLD_NS (100 * NS_PER_MS)
 
 void draft_init(struct draft *d, struct lb_slot *slot)
 {

@@ -121,7 +121,7 @@ static void watch_beat(struct worker_end *e, uint32_t worker, uint64_t now_ns)
 	bool stalled = beat != 0 && now_ns > beat + STALL_NS;
 	if (stalled && !e->stalled)
 		log_error("worker stalled", "worker=%u core=%d for_ms=%" PRIu64, worker,
-			e->link->core, (now_ns - beat) / 1000000);
+			e->link->core, (now_ns - beat) / NS_PER_MS);
 	if (!stalled && e->stalled)
 		log_warn("worker resumed", "worker=%u core=%d", worker, e->link->core);
 	e->stalled = stalled;

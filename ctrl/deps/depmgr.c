@@ -23,7 +23,7 @@
 // What waits holds newer endpoints of what serves up no longer: most often it is there sooner.
 #define MEANWHILE_NS NS_PER_SECOND
 // What no server can be asked for holds up what others say no longer than what is absent (FM-04).
-#define PATIENCE_NS 15000000000ull
+#define PATIENCE_NS (15 * NS_PER_SECOND)
 #define IN_USE_INTERVAL_NS NS_PER_SECOND // of clusters that requests hold
 #define REFRESH_INTERVAL_NS NS_PER_SECOND // many connections fail at once
 // A configuration is made as a whole, so that many changes of a large one would take the square of

@@ -209,7 +209,7 @@ static void step(struct dns_query *q)
 	uint64_t at_ns = q->end_ns;
 	if (ares_timeout(q->channel, NULL, &tv)) {
 		uint64_t next_ns = twheel_now(wheel) + (uint64_t)tv.tv_sec * NS_PER_SECOND +
-		                   (uint64_t)tv.tv_usec * 1000u;
+		                   (uint64_t)tv.tv_usec * NS_PER_US;
 		at_ns = next_ns < at_ns ? next_ns : at_ns;
 	}
 	twheel_arm(wheel, &q->timer, at_ns);

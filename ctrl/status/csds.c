@@ -6,6 +6,7 @@
 #include "envoy/service/status/v3/csds.pb-c.h"
 #include "lb/base/container_of.h"
 #include "lb/base/err.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "proto/wire.h"
 
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 
 #define SLICE_LEN ((size_t)256 << 10) // what is encoded in one turn of the loop
-#define READ_LIMIT_NS UINT64_C(30000000000) // who has not read its response by then is cut
+#define READ_LIMIT_NS (30 * NS_PER_SECOND) // who has not read its response by then is cut
 // The two clocks drift against each other; following that would change times that stand.
 #define WALL_SLACK_NS 100000000
 

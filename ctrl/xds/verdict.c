@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define LET_GO_NS UINT64_C(5000000000) // what a server deletes is let go within this, or it is odd
+#define LET_GO_NS (5 * NS_PER_SECOND) // what a server deletes is let go within this, or it is odd
 #define CODE_NOT_FOUND 5
 #define CODE_PERMISSION_DENIED 7
 

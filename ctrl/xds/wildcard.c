@@ -9,8 +9,9 @@
 #include "ctrl/xds/verdict.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 
-#define SILENCE_NS 15000000000ull // FM-04
+#define SILENCE_NS (15 * NS_PER_SECOND) // FM-04
 
 static bool has_come_by_wildcard(const struct xds_entry *e)
 {

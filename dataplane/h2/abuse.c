@@ -2,6 +2,7 @@
 // What one connection may cost us beyond honest use (TH-01 to TH-14). Who goes over
 // gets GOAWAY(ENHANCE_YOUR_CALM); others don't notice.
 #include "dataplane/h2/impl.h"
+#include "lb/base/time.h"
 
 // CVE-2023-44487, CVE-2025-8671: nghttp2's burst and rate.
 #define RESET_BURST 1000
@@ -34,7 +35,7 @@ static bool within(struct h2_conn *c, bool ok, enum h2_abuse kind)
 // Backends reset what clients asked for; only clients can make us work for nothing.
 bool h2_abuse_charge_reset(struct h2_conn *c)
 {
-	const uint64_t price = 1000000000 / RESETS_PER_SECOND;
+	const uint64_t price = NS_PER_SECOND / RESETS_PER_SECOND;
 	if (c->role == H2_CLIENT)
 		return true;
 	uint64_t now = h2_now(c->ctx);

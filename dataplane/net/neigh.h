@@ -25,7 +25,7 @@ struct net;
 // A thousand new endpoints must not flood the link, nor fill the device's queue, in which other
 // frames wait.
 #define NEIGH_TURN_BURST 100
-#define NEIGH_TURN_NS 100000ull
+#define NEIGH_TURN_NS (100 * NS_PER_US)
 #define NEIGH_N_ASKS 3 // broadcast; as many unicast before them when a MAC is known
 #define NEIGH_REACHABLE_NS (60 * NS_PER_SECOND)
 #define NEIGH_STALE_NS (600 * NS_PER_SECOND)

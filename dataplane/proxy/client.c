@@ -13,7 +13,7 @@
 
 #define SETTINGS_TIMEOUT_NS (10 * NS_PER_SECOND)
 #define BLOCK_TIMEOUT_NS (10 * NS_PER_SECOND) // TH-04
-#define ASK_AFTER_NS UINT64_C(60000000000) // silence, for TCP to see whether it is still there
+#define ASK_AFTER_NS (60 * NS_PER_SECOND) // silence, for TCP to see whether it is still there
 
 static void link_client(struct proxy_client *c)
 {

@@ -7,6 +7,7 @@
 
 #include "dataplane/h2/h2.h"
 #include "dataplane/tcp/tcp.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 
 #include <stdbool.h>
@@ -20,7 +21,7 @@ struct proxy_conn;
 // A client connection that takes no output for this long is closed (TH-15), and so is a peer
 // that does not take our last bytes. A stream whose client grants no window for its body for
 // this long is reset.
-#define PROXY_STUCK_NS UINT64_C(30000000000)
+#define PROXY_STUCK_NS (30 * NS_PER_SECOND)
 
 // What each kind of connection adds. Called only while conn.h2 is set.
 struct proxy_conn_ops {

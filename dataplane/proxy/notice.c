@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PERIOD_NS UINT64_C(100000000)
+#define PERIOD_NS (100 * NS_PER_MS)
 
 int proxy_notices_init(struct proxy_notices *n)
 {

@@ -11,13 +11,13 @@
 #include "lb/pick/link.h"
 
 #define LAST_ID 0x7fffffff // RFC 9113 5.1.1
-#define IDLE_NS UINT64_C(30000000000)
+#define IDLE_NS (30 * NS_PER_SECOND)
 // A backend that went without a word is missed within ten seconds (TH-65):
 // TCP asks, since HTTP/2 PINGs make gRPC servers hang up.
-#define ASK_AFTER_NS UINT64_C(3000000000)
-#define UNANSWERED_NS UINT64_C(6500000000)
+#define ASK_AFTER_NS (3 * NS_PER_SECOND)
+#define UNANSWERED_NS (6500 * NS_PER_MS)
 #define IN_USE_NS NS_PER_SECOND // from its newest stream on
-#define LATE_NS UINT64_C(100000000)
+#define LATE_NS (100 * NS_PER_MS)
 
 static struct lb_endpoint_counters *counters(const struct proxy_upstream *u)
 {

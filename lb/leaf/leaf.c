@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define RETRY_NS NS_PER_SECOND // after running out of memory
-#define TIDY_NS 10000000ull
+#define TIDY_NS (10 * NS_PER_MS)
 
 struct lb_leaf {
 	const struct lb_leaf_env *env;

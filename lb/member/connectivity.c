@@ -4,6 +4,7 @@
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/base/log.h"
+#include "lb/base/time.h"
 #include "lb/member/attempts.h"
 #include "lb/member/member.h"
 #include "lb/member/subchannel.h"
@@ -18,7 +19,7 @@ _Static_assert(LB_MAX_WORKERS <= 64, "one bit a worker");
 // More answers than these are not counted: the id is then lost to other addresses.
 #define N_RELEASING_MAX 0x7fff
 
-#define TURNS_NS UINT64_C(10000000)
+#define TURNS_NS (10 * NS_PER_MS)
 
 // What is known of one endpoint: lies in its place.
 struct record {
@@ -28,7 +29,7 @@ struct record {
 _Static_assert(sizeof(struct record) <= LB_ENDPOINT_SIZE, "in the endpoint's place");
 
 #define HEAR_ID_NS UINT64_C(500)
-#define HEAR_AHEAD_NS UINT64_C(100000000)
+#define HEAR_AHEAD_NS (100 * NS_PER_MS)
 
 struct lb_connectivity {
 	struct lb_connectivity_env env;

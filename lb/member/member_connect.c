@@ -2,16 +2,16 @@
 // A member's one connection among its addresses (PF-01..PF-08).
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 #include "lb/member/connectivity.h"
 #include "lb/member/member_inside.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 
-#define DELAY_MIN_NS 100000000ull // PF-02
-#define DELAY_MAX_NS 2000000000ull
+#define DELAY_MIN_NS (100 * NS_PER_MS) // PF-02
+#define DELAY_MAX_NS (2 * NS_PER_SECOND)
 
-#define STUCK_NS 5000000000ull
+#define STUCK_NS (5 * NS_PER_SECOND)
 #define TEXT_OF(n) #n
 #define NUMBER(n) TEXT_OF(n)
 #define STUCK_TEXT "no room for more than " NUMBER(LB_MAX_ENDPOINTS) " addresses"

@@ -96,7 +96,7 @@ struct lb_load_counters {
 };
 
 #define LB_LONG_TURN_NS NS_PER_MS
-#define LB_SHORT_LIVED_NS 100000000ull
+#define LB_SHORT_LIVED_NS (100 * NS_PER_MS)
 
 struct lb_worker_counters {
 	uint64_t turns; // of the poll loop

@@ -4,6 +4,7 @@
 // needs only its place in the sequence (MC-11), and one endpoint's change only its own page. All
 // are weighed again once an update period.
 #include "lb/base/container_of.h"
+#include "lb/base/time.h"
 #include "lb/member/member.h"
 #include "lb/pick/orca.h"
 #include "lb/pick/stride.h"
@@ -14,7 +15,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define UPDATE_MIN_NS 100000000ull // A58-02
+#define UPDATE_MIN_NS (100 * NS_PER_MS) // A58-02
 
 struct wrr {
 	struct lb_spread spread;

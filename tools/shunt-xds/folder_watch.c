@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // inotify. What counts is that names or contents changed, not which: any event starts the wait.
+#include "lb/base/time.h"
 #include "tools/shunt-xds/folder.h"
 
 #include <errno.h>
@@ -11,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define QUIET_NS 50000000ull // of silence before a load
-#define PATIENCE_NS 250000000ull // no change waits longer, however busy the folder is
-#define RETRY_NS 500000000ull // between looks for a folder that is gone
+#define QUIET_NS (50 * NS_PER_MS) // of silence before a load
+#define PATIENCE_NS (250 * NS_PER_MS) // no change waits longer, however busy the folder is
+#define RETRY_NS (500 * NS_PER_MS) // between looks for a folder that is gone
 
 static int watch(struct folder_watch *w)
 {
