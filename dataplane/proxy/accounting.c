@@ -175,7 +175,7 @@ void proxy_accounting_answer_trailers(struct proxy_request *r, const struct h2_m
 // A50-E05: what was not sent, or surely not begun, says nothing.
 void proxy_accounting_cut(struct proxy_request *r, const struct proxy_upstream_end *end)
 {
-	// HTTP/2 gives a connection up with this code when we have out of memory.
+	// HTTP/2 gives a connection up with this code when we are out of memory.
 	bool overload = end->cause == LB_CAUSE_UPSTREAM_PROTOCOL && end->code == H2_INTERNAL_ERROR;
 	// gRPC's servers end with it what lasts too long.
 	bool late = end->cause == LB_CAUSE_UPSTREAM_RESET && end->code == H2_CANCEL &&

@@ -49,7 +49,7 @@
 	X(clients)                                                                                 \
 	X(upstreams)                                                                               \
 	/* Of breakers, kept for requests to come (lb/pick/quota_cache.h). */                      \
-	X(spare_places) /* of breakers, kept for requests to come (lb/pick/quota_cache.h) */
+	X(spare_places)
 // clang-format on
 
 #define X(name) PROXY_##name,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passive opens. A half-open connection is a whole control block, so their number is bounded.
 // Beyond it SYNs are answered by cookies (RFC 4987 3.6): our sequence number holds all that is
-// needed to believe the ACK that comes back, so that a flood of forged SYNs costs out of memory and
+// needed to believe the ACK that comes back, so that a flood of forged SYNs costs no memory and
 // honest clients get in, if without window scale, SACK and timestamps.
 #include "dataplane/tcp/tcp_internal.h"
 #include "lb/base/time.h"

@@ -320,7 +320,7 @@ bool lb_leaf_layout_same_configs(const struct lb_leaf_layout *a, const struct lb
 // What counts their requests.
 
 // What is so already is not written: of most nobody ever wants to know, and a table that nobody
-// wrote to takes out of memory.
+// wrote to takes no memory.
 static void book_member(uint32_t *load, uint32_t of_locality)
 {
 	if (__atomic_load_n(load, __ATOMIC_RELAXED) != of_locality)
