@@ -5,7 +5,7 @@
 #include "google/protobuf/any.pb-c.h"
 #include "proto/wire.h"
 #include "tests/support/check.h"
-#include "tests/unit/xds/variants/variants_fixture.h"
+#include "tests/unit/ctrl/xds/variants/variants_fixture.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "lb/base/rand.h"
 #include "tests/support/check.h"
 #include "tests/unit/shunt-xds/stream_world.h"
-#include "tests/unit/xds/variants/variants_fixture.h"
+#include "tests/unit/ctrl/xds/variants/variants_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "tests/support/alloc_fail.h"
 #include "tests/support/check.h"
 #include "tests/support/kinds.h"
-#include "tests/unit/xds/variants/variants_fixture.h"
+#include "tests/unit/ctrl/xds/variants/variants_fixture.h"
 #include "tools/shunt-xds/folder.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 
 #include "ctrl/assemble/load_report.h"
 #include "lb/pick/link.h"
-#include "tests/unit/xds/load/lrs_fixture.h"
+#include "tests/unit/ctrl/xds/load/lrs_fixture.h"
 
 #define N_WORKERS 2
 

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which clusters are accepted, with which warnings, and which are refused with what words: one row
+// a rule. Their policies are test_policy.c's.
+#include "ctrl/res/cluster.h"
+#include "ctrl/xds/type.h"
+#include "tests/support/check.h"
+#include "tests/unit/ctrl/res/cluster_json.h"
+#include "tests/unit/ctrl/res/decode.h"
+#include "tests/unit/ctrl/res/rows.h"
+
+static void where_endpoints_come_from(void **state)
+{
+#define EDS_FROM(source) CLUSTER("'type':'EDS','edsClusterConfig':{'edsConfig':{" source "}}")
+#define NO_EDS "=eds_cluster_config: eds_config is neither ads nor self"
+	static const struct res_row rows[] = {
+		{"CL-03 EDS over ads", CLUSTER(FROM_EDS), NULL},
+		{"CL-03 EDS over self", EDS_FROM("'self':{}"), NULL},
+		{"CL-03 EDS from a file", EDS_FROM("'path':'/x'"), NO_EDS},
+		{"CL-03 EDS from nowhere", EDS_FROM(""), NO_EDS},
+		{"CL-03 EDS without eds_config", CLUSTER("'type':'EDS','edsClusterConfig':{}"),
+			NO_EDS},
+		{"CL-03 EDS without config", CLUSTER("'type':'EDS'"), NO_EDS},
+		{"CL-03 STATIC", CLUSTER("'type':'STATIC'"), "=type: STATIC is not supported"},
+		{"CL-03 no type is STATIC", CLUSTER("'lbPolicy':'ROUND_ROBIN'"),
+			"=type: STATIC is not supported"},
+		{"CL-03 STRICT_DNS", CLUSTER("'type':'STRICT_DNS'"),
+			"=type: STRICT_DNS is not supported"},
+		{"CL-03 ORIGINAL_DST", CLUSTER("'type':'ORIGINAL_DST'"),
+			"=type: ORIGINAL_DST is not supported"},
+		{"CL-03 a number that is no type", CLUSTER("'type':77"),
+			"=type: unknown is not supported"},
+		{"CL-04 service_name",
+			CLUSTER("'type':'EDS','edsClusterConfig':{'edsConfig':{'ads':{}},"
+				"'serviceName':'s'}"),
+			NULL},
+		{"CL-04 xdstp cluster without a service name",
+			"{'name':'xdstp://a/envoy.config.cluster.v3.Cluster/c'," FROM_EDS "}",
+			"=eds_cluster_config: a cluster named xdstp: needs a service_name"},
+		{"CL-04 xdstp cluster with one",
+			"{'name':'xdstp://a/envoy.config.cluster.v3.Cluster/c','type':'EDS',"
+			"'edsClusterConfig':{'edsConfig':{'ads':{}},'serviceName':'s'}}",
+			NULL},
+	};
+	RUN_ROWS(&res_type_cluster, rows);
+}
+
+// A37-D01.
+static void names_in_dns(void **state)
+{
+#define ASSIGNMENT "=load_assignment: "
+#define ENDPOINT_0 ASSIGNMENT "lb_endpoints[0]: "
+#define SOCKET_0 ENDPOINT_0 "socket_address: "
+#define NAMED(hostname)                                                                            \
+	CLUSTER(DNS_AT("'endpoint':{" SOCKET(                                                      \
+		"'address':'a','portValue':1") ",'hostname':'" hostname "'}"))
+	static const struct res_row rows[] = {
+		{"name and port", CLUSTER(DNS("'address':'svc.example','portValue':80")), NULL},
+		{"an address in place of a name", CLUSTER(DNS("'address':'::1','portValue':80")),
+			NULL},
+		{"highest port", CLUSTER(DNS("'address':'a','portValue':65535")), NULL},
+		{"no load_assignment", CLUSTER("'type':'LOGICAL_DNS'"),
+			ASSIGNMENT "a LOGICAL_DNS cluster needs one"},
+		{"no locality", CLUSTER(DNS_OF("")),
+			ASSIGNMENT "endpoints: must be one locality, not 0"},
+		{"two localities", CLUSTER(DNS_OF("'endpoints':[{},{}]")),
+			ASSIGNMENT "endpoints: must be one locality, not 2"},
+		{"no endpoint", CLUSTER(DNS_OF("'endpoints':[{}]")),
+			ASSIGNMENT "endpoints[0]: lb_endpoints: must be one, not 0"},
+		{"two endpoints", CLUSTER(DNS_OF("'endpoints':[{'lbEndpoints':[{},{}]}]")),
+			ASSIGNMENT "endpoints[0]: lb_endpoints: must be one, not 2"},
+		{"empty endpoint", CLUSTER(DNS_AT("")), ENDPOINT_0 "no endpoint"},
+		{"endpoint by name", CLUSTER(DNS_AT("'endpointName':'x'")),
+			ENDPOINT_0 "no endpoint"},
+		{"no address", CLUSTER(DNS_AT("'endpoint':{}")), ENDPOINT_0 "no socket_address"},
+		{"empty address", CLUSTER(DNS_AT("'endpoint':{'address':{}}")),
+			ENDPOINT_0 "no socket_address"},
+		{"pipe", CLUSTER(DNS_AT("'endpoint':{'address':{'pipe':{'path':'/x'}}}")),
+			ENDPOINT_0 "no socket_address"},
+		{"nothing in the socket address", CLUSTER(DNS("")), SOCKET_0 "no address"},
+		{"empty name", CLUSTER(DNS("'address':'','portValue':80")), SOCKET_0 "no address"},
+		{"no port", CLUSTER(DNS("'address':'a'")), SOCKET_0 "no port_value"},
+		{"named port", CLUSTER(DNS("'address':'a','namedPort':'http'")),
+			SOCKET_0 "no port_value"},
+		{"port 0", CLUSTER(DNS("'address':'a','portValue':0")),
+			SOCKET_0 "port_value: must be in [1, 65535]"},
+		{"port too large", CLUSTER(DNS("'address':'a','portValue':65536")),
+			SOCKET_0 "port_value: must be in [1, 65535]"},
+		{"custom resolver",
+			CLUSTER(DNS("'address':'a','portValue':80,'resolverName':'dns'")),
+			SOCKET_0 "resolver_name: must be empty"},
+		{"AR-01 host name", NAMED("pod.svc:8080"), NULL},
+		{"AR-01 host name that is not an authority", NAMED("u@a"),
+			ENDPOINT_0 "hostname: \"u@a\" is not an authority"},
+		{"weight, locality, health of the endpoint are ignored",
+			CLUSTER(DNS_OF(
+				"'endpoints':[{'priority':7,'loadBalancingWeight':0,"
+				"'lbEndpoints':[{'healthStatus':'UNHEALTHY','endpoint':{" SOCKET(
+					"'address':'a','portValue':1") "}}]}]")),
+			NULL},
+		{"load_assignment beside EDS is ignored",
+			CLUSTER(FROM_EDS ",'loadAssignment':{'endpoints':[{},{}]}"), NULL},
+	};
+	RUN_ROWS(&res_type_cluster, rows);
+}
+
+static void aggregates(void **state)
+{
+	static const struct res_row rows[] = {
+		{"A37 children", CLUSTER(OF("'a','b','a'")), NULL},
+		{"A37-G04 none", CLUSTER(OF("")), "=cluster_type: clusters: must not be empty"},
+		{"a child without a name", CLUSTER(OF("'a',''")),
+			"=cluster_type: clusters[1]: is empty"},
+		{"CL-03 no typed_config", CLUSTER("'clusterType':{'name':'x'}"),
+			"=cluster_type: no typed_config"},
+		{"CL-03 another type", CLUSTER(CUSTOM(ANY(ROUTER_TYPE, ""))),
+			"=cluster_type: \"" URL ROUTER_TYPE "\" is not supported"},
+		{"CL-03 TypedStruct",
+			CLUSTER(CUSTOM(
+				STRUCT_ANY(TYPED_STRUCT, AGGREGATE_TYPE, "'clusters':['a']"))),
+			"=cluster_type: \"" URL TYPED_STRUCT "\" is not supported"},
+		{"A75-G06 its own policy has no effect",
+			CLUSTER(OF("'a'") ",'lbPolicy':'RING_HASH'"), NULL},
+		{"A75-G07 CLUSTER_PROVIDED", CLUSTER(OF("'a'") ",'lbPolicy':'CLUSTER_PROVIDED'"),
+			NULL},
+		{"A75-G07 in its newer form",
+			CLUSTER(OF("'a'") ",'loadBalancingPolicy':" LIST(
+				UNKNOWN "," ENTRY(ANY(PROVIDED_TYPE, "")))),
+			NULL},
+		{"A75-G07 CLUSTER_PROVIDED is for aggregates alone",
+			EDS_AND("'lbPolicy':'CLUSTER_PROVIDED'"),
+			"=lb_policy: CLUSTER_PROVIDED is not supported"},
+		{"A75-G07 likewise in its newer form", BALANCED(ENTRY(ANY(PROVIDED_TYPE, ""))),
+			"=load_balancing_policy: no supported policy"},
+		{"A75-G06 but a policy that is wrong is", CLUSTER(OF("'a'") ",'lbPolicy':'MAGLEV'"),
+			"=lb_policy: MAGLEV is not supported"},
+	};
+	RUN_ROWS(&res_type_cluster, rows);
+}
+
+static void load_reports(void **state)
+{
+	static const struct res_row rows[] = {
+		{"CL-03 lrs_server self", EDS_AND("'lrsServer':{'self':{}}"), NULL},
+		{"CL-03 lrs_server ads", EDS_AND("'lrsServer':{'ads':{}}"),
+			"=lrs_server: is not self"},
+		{"CL-03 lrs_server empty", EDS_AND("'lrsServer':{}"), "=lrs_server: is not self"},
+		{"A85 metrics", EDS_AND("'lrsReportEndpointMetrics':['cpu_utilization','x']"),
+			NULL},
+	};
+	RUN_ROWS(&res_type_cluster, rows);
+}
+
+static void connections(void **state)
+{
+#define OPTIONS_TYPE "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+#define UPSTREAM(any) EDS_AND("'upstreamConfig':{'name':'u','typedConfig':" any "}")
+#define IDLE_FOR(duration)                                                                         \
+	ANY(OPTIONS_TYPE, ",'commonHttpProtocolOptions':{'idleTimeout':" duration "}")
+#define IDLE(duration) UPSTREAM(IDLE_FOR(duration))
+#define TIMEOUT "common_http_protocol_options.idle_timeout: "
+#define OPTION(key, any) EDS_AND("'typedExtensionProtocolOptions':{'" key "':" any "}")
+#define TRANSPORT(any) EDS_AND("'transportSocket':{'name':'t','typedConfig':" any "}")
+#define SOCKETS "envoy.extensions.transport_sockets."
+#define PLAIN ANY(SOCKETS "raw_buffer.v3.RawBuffer", "")
+#define TLS ANY(SOCKETS "tls.v3.UpstreamTlsContext", ",'sni':'x'")
+#define PROXY ANY(SOCKETS "http_11_proxy.v3.Http11ProxyUpstreamTransport", "")
+#define MATCHES(list) EDS_AND("'transportSocketMatches':[" list "]")
+#define BY_MATCH(any) "{'name':'m','match':{},'transportSocket':{'name':'t','typedConfig':" any "}}"
+	static const struct res_row rows[] = {
+		{"A75-O17 idle_timeout", IDLE("'30s'"), NULL},
+		{"A75-O17 none", UPSTREAM(ANY(OPTIONS_TYPE, "")), NULL},
+		{"A75-O17 of 0", IDLE("'0s'"), NULL},
+		{"A75-O17 the longest", IDLE("'315576000000s'"), NULL},
+		{"A75-O17 negative", IDLE("'-1s'"),
+			"=upstream_config: " TIMEOUT "seconds must be in [0, 315576000000]"},
+		{"A75-O17 negative by a little", IDLE("'-0.5s'"),
+			"=upstream_config: " TIMEOUT "nanos must be in [0, 999999999]"},
+		{"A75-O17 negative in the other field", OPTION("x", IDLE_FOR("'-1s'")),
+			"=typed_extension_protocol_options: " TIMEOUT
+			"seconds must be in [0, 315576000000]"},
+		{"A75-O17 another type in the other field", OPTION("x", ANY(ROUTER_TYPE, "")),
+			NULL},
+		{"CL-08 another type", UPSTREAM(ANY(ROUTER_TYPE, "")),
+			"=upstream_config: is not an HttpProtocolOptions"},
+		{"CL-08 TypedStruct", UPSTREAM(STRUCT_ANY(TYPED_STRUCT, OPTIONS_TYPE, "")),
+			"=upstream_config: is not an HttpProtocolOptions"},
+		{"CL-08 nothing", EDS_AND("'upstreamConfig':{'name':'u'}"),
+			"=upstream_config: is not an HttpProtocolOptions"},
+		{"plain transport", TRANSPORT(PLAIN), NULL},
+		{"TLS is not left out silently", TRANSPORT(TLS),
+			"=transport_socket: TLS to backends is not supported yet"},
+		{"TLS in a TypedStruct",
+			TRANSPORT(STRUCT_ANY(
+				TYPED_STRUCT, SOCKETS "tls.v3.UpstreamTlsContext", "'sni':'x'")),
+			"=transport_socket: TLS to backends is not supported yet"},
+		{"another transport", TRANSPORT(PROXY),
+			"=transport_socket: \"" URL SOCKETS
+			"http_11_proxy.v3.Http11ProxyUpstreamTransport\" is not supported"},
+		{"a transport without config", EDS_AND("'transportSocket':{'name':'tls'}"),
+			"=transport_socket: no typed_config"},
+		{"plain transports by match", MATCHES(BY_MATCH(PLAIN) "," BY_MATCH(PLAIN)), NULL},
+		{"no transports to match", MATCHES(""), NULL},
+		{"TLS by match, where all others are plain",
+			MATCHES(BY_MATCH(PLAIN) "," BY_MATCH(TLS)),
+			"=transport_socket_matches[1]: transport_socket: TLS to backends is not "
+			"supported yet"},
+		{"another transport by match", MATCHES(BY_MATCH(PROXY)),
+			"=transport_socket_matches[0]: transport_socket: \"" URL SOCKETS
+			"http_11_proxy.v3.Http11ProxyUpstreamTransport\" is not supported"},
+		{"a match without config", MATCHES("{'name':'m','transportSocket':{'name':'tls'}}"),
+			"=transport_socket_matches[0]: transport_socket: no typed_config"},
+		{"a match without transport", MATCHES("{'name':'m'}"),
+			"=transport_socket_matches[0]: no transport_socket"},
+	};
+	RUN_ROWS(&res_type_cluster, rows);
+}
+
+// ENV-02, ENV-04, A32-I05.
+static void what_is_ignored(void **state)
+{
+#define LIMITS(fields) EDS_AND("'circuitBreakers':{'thresholds':[{" fields "}]}")
+#define LIMIT(field) "circuit_breakers: " field " is ignored"
+	static const struct res_row rows[] = {
+		{"CL-07 fields that change nothing here",
+			EDS_AND("'connectTimeout':'5s','perConnectionBufferLimitBytes':1,"
+				"'http2ProtocolOptions':{},'dnsRefreshRate':'1s',"
+				"'dnsLookupFamily':'V4_ONLY','altStatName':'x',"
+				"'commonLbConfig':{'localityWeightedLbConfig':{}}"),
+			NULL},
+		{"health checks", EDS_AND("'healthChecks':[{}]"), NULL,
+			"health_checks are ignored: health is what the endpoints come with"},
+		{"requests per connection", EDS_AND("'maxRequestsPerConnection':5"), NULL,
+			"max_requests_per_connection is ignored"},
+		{"ENV-02 panic", EDS_AND("'commonLbConfig':{'healthyPanicThreshold':{'value':5}}"),
+			NULL, "common_lb_config: healthy_panic_threshold is ignored"},
+		{"ENV-02 no panic",
+			EDS_AND("'commonLbConfig':{'healthyPanicThreshold':{'value':0}}"), NULL},
+		{"max_requests", LIMITS("'maxRequests':0"), NULL},
+		{"max_connections", LIMITS("'maxConnections':1"), NULL, LIMIT("max_connections")},
+		{"ENV-04 max_pending_requests", LIMITS("'maxPendingRequests':1"), NULL,
+			LIMIT("max_pending_requests")},
+		{"max_retries", LIMITS("'maxRetries':1"), NULL, LIMIT("max_retries")},
+		{"max_connection_pools", LIMITS("'maxConnectionPools':1"), NULL,
+			LIMIT("max_connection_pools")},
+		{"retry_budget", LIMITS("'retryBudget':{}"), NULL, LIMIT("retry_budget")},
+		{"no limits", LIMITS("'maxConnections':4294967295,'maxRetries':4294967295"), NULL},
+		{"the first threshold alone counts",
+			EDS_AND("'circuitBreakers':{'thresholds':[{},{'maxRetries':1}]}"), NULL},
+		{"priority HIGH", LIMITS("'priority':'HIGH','maxRetries':1"), NULL,
+			"circuit_breakers: thresholds of priority HIGH are ignored"},
+		{"a host's limits",
+			EDS_AND("'circuitBreakers':{'perHostThresholds':[{'maxConnections':1}]}"),
+			NULL, "circuit_breakers: per_host_thresholds are ignored"},
+	};
+	RUN_ROWS(&res_type_cluster, rows);
+}
+
+static void the_kind_says_where_endpoints_are(void **state)
+{
+	struct xds_res *r = res_decode(&res_type_cluster, CLUSTER(FROM_EDS));
+	const struct res_cluster *c = res_cluster_from(r);
+	assert_int_equal(c->kind, RES_CLUSTER_EDS);
+	assert_string_equal(c->eds_name, "c"); // CL-04
+	assert_string_equal(c->eds_service_name, ""); // LR-05
+	xds_res_put(r);
+
+	r = res_decode(&res_type_cluster,
+		CLUSTER("'type':'EDS','edsClusterConfig':{'edsConfig':{'self':{}},"
+			"'serviceName':'s'}"));
+	c = res_cluster_from(r);
+	assert_string_equal(c->eds_name, "s");
+	assert_string_equal(c->eds_service_name, "s");
+	xds_res_put(r);
+
+	r = res_decode(&res_type_cluster,
+		CLUSTER(DNS_AT("'endpoint':{" SOCKET(
+			"'address':'svc.example','portValue':65535") ",'hostname':'h:1'}")));
+	c = res_cluster_from(r);
+	assert_int_equal(c->kind, RES_CLUSTER_LOGICAL_DNS);
+	assert_string_equal(c->dns.host, "svc.example");
+	assert_int_equal(c->dns.port, 65535);
+	assert_string_equal(c->dns.hostname, "h:1");
+	assert_string_equal(c->eds_service_name, "");
+	xds_res_put(r);
+
+	r = res_decode(&res_type_cluster, CLUSTER(OF("'b','a','b'")));
+	c = res_cluster_from(r);
+	assert_int_equal(c->kind, RES_CLUSTER_AGGREGATE);
+	assert_int_equal(c->n_children, 3);
+	assert_string_equal(c->children[0], "b");
+	assert_string_equal(c->children[1], "a");
+	assert_string_equal(c->children[2], "b");
+	assert_false(c->is_provided);
+	assert_non_null(c->spec);
+	xds_res_put(r);
+}
+
+// A75-G07.
+static void an_aggregate_may_leave_balancing_to_its_leaves(void **state)
+{
+	static const struct {
+		const char *json;
+		bool provided;
+	} rows[] = {
+		{CLUSTER(OF("'a'")), false},
+		{CLUSTER(OF("'a'") ",'lbPolicy':'CLUSTER_PROVIDED'"), true},
+		{CLUSTER(OF("'a'") ",'loadBalancingPolicy':" LIST(
+			 UNKNOWN "," ENTRY(ANY(PROVIDED_TYPE, "")))),
+			true},
+		{CLUSTER(OF("'a'") ",'loadBalancingPolicy':" LIST(
+			 ROUND_ROBIN "," ENTRY(ANY(PROVIDED_TYPE, "")))),
+			false},
+		// The newer field beats the older one.
+		{CLUSTER(OF("'a'") ",'lbPolicy':'CLUSTER_PROVIDED','loadBalancingPolicy':" LIST(
+			 ROUND_ROBIN)),
+			false},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct xds_res *r = res_decode(&res_type_cluster, rows[i].json);
+		assert_int_equal(res_cluster_from(r)->is_provided, rows[i].provided);
+		xds_res_put(r);
+	}
+}
+
+// A27-I10, A85.
+static void load_is_reported_where_a_server_asks_for_it(void **state)
+{
+	struct xds_res *r = res_decode(&res_type_cluster, CLUSTER(FROM_EDS));
+	assert_false(res_cluster_from(r)->reports_load);
+	assert_int_equal(res_cluster_from(r)->n_metrics, 0);
+	xds_res_put(r);
+
+	r = res_decode(&res_type_cluster,
+		EDS_AND("'lrsServer':{'self':{}},"
+			"'lrsReportEndpointMetrics':['cpu_utilization','named_metrics.*']"));
+	const struct res_cluster *c = res_cluster_from(r);
+	assert_true(c->reports_load);
+	assert_int_equal(c->n_metrics, 2);
+	assert_string_equal(c->metrics[0], "cpu_utilization");
+	assert_string_equal(c->metrics[1], "named_metrics.*");
+	xds_res_put(r);
+}
+
+// A32-I05.
+static void the_first_default_threshold_limits_requests(void **state)
+{
+#define BREAKERS(list) EDS_AND("'circuitBreakers':{'thresholds':[" list "]}")
+	static const struct {
+		const char *json;
+		uint32_t max;
+	} rows[] = {
+		{CLUSTER(FROM_EDS), 1024},
+		{EDS_AND("'circuitBreakers':{}"), 1024},
+		{BREAKERS("{'maxRequests':0}"), 0},
+		{BREAKERS("{'maxRequests':4294967295}"), UINT32_MAX},
+		{BREAKERS("{'priority':'HIGH','maxRequests':1}"), 1024},
+		{BREAKERS("{'priority':7,'maxRequests':1}"), 1024},
+		{BREAKERS(
+			 "{'priority':'HIGH','maxRequests':1},{'maxRequests':2},{'maxRequests':3}"),
+			2},
+		{BREAKERS("{},{'maxRequests':3}"), 1024},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct xds_res *r = res_decode(&res_type_cluster, rows[i].json);
+		assert_int_equal(res_cluster_from(r)->max_requests, rows[i].max);
+		xds_res_put(r);
+	}
+}
+
+static void everything_ignored_is_told_once(void **state)
+{
+	struct xds_res *r = res_decode(&res_type_cluster,
+		EDS_AND("'healthChecks':[{},{}],'maxRequestsPerConnection':5,"
+			"'circuitBreakers':{'thresholds':[{'maxRetries':1},{'maxRetries':1}]},"
+			"'outlierDetection':{'consecutive5xx':1,'enforcingConsecutive5xx':1}"));
+	const struct res_warnings *w = &res_cluster_from(r)->warnings;
+	assert_int_equal(w->n, 4);
+	for (uint32_t i = 0; i < w->n; i++)
+		for (uint32_t k = 0; k < i; k++)
+			assert_string_not_equal(w->list[i].text, w->list[k].text);
+	xds_res_put(r);
+}
+
+RUN_SUITE("res/cluster", cmocka_unit_test(where_endpoints_come_from),
+	cmocka_unit_test(names_in_dns), cmocka_unit_test(aggregates),
+	cmocka_unit_test(load_reports), cmocka_unit_test(connections),
+	cmocka_unit_test(what_is_ignored), cmocka_unit_test(the_kind_says_where_endpoints_are),
+	cmocka_unit_test(an_aggregate_may_leave_balancing_to_its_leaves),
+	cmocka_unit_test(load_is_reported_where_a_server_asks_for_it),
+	cmocka_unit_test(the_first_default_threshold_limits_requests),
+	cmocka_unit_test(everything_ignored_is_told_once))
