@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The builds that tools/test makes: configured when needed, and what Meson and ninja know of them."""
 
+import configparser
 import json
 import os
+import shutil
 import subprocess
 
 from testing.report import FAILED, ROOT, Stage, run
@@ -40,15 +42,35 @@ def programs(name, suite):
     return sorted(path for i in wanted for path in targets[i]["paths"])
 
 
+def given_options(folder):
+    """The options that a build's folder was made with, as `meson setup` takes them; None = there is no such build."""
+    if not (folder / "build.ninja").exists():
+        return None
+    kept = configparser.ConfigParser(interpolation=None, delimiters=["="])
+    kept.optionxform = str
+    kept.read(folder / "meson-private" / "cmd_line.txt")
+    return {f"-D{option}={value}" for option, value in kept["options"].items()}
+
+
+def configure(name):
+    """Makes the build's folder, anew where it was made with other options, which Meson would keep silently."""
+    options, extra = BUILDS[name]
+    given = given_options(ROOT / name)
+    if given == set(options):
+        return True
+    if given is not None:
+        print(f"{name} was made with other options ({' '.join(sorted(given)) or 'none'}): it is made anew", flush=True)
+        shutil.rmtree(ROOT / name)
+    return run(["meson", "setup", name, *options], env={**os.environ, **extra}, stdout=subprocess.DEVNULL)
+
+
 def build(name, suite=None):
     """Configures when needed and builds all, or all that a suite's tests run. False, after saying so,
     when that fails."""
-    options, extra = BUILDS[name]
-    env = {**os.environ, **extra}
+    env = {**os.environ, **BUILDS[name][1]}
     with Stage(f"building {name}"):
         # The linker has the last word in CI's log, so keep ninja's progress short there.
-        configured = (ROOT / name / "build.ninja").exists() or run(
-            ["meson", "setup", name, *options], env=env, stdout=subprocess.DEVNULL)
+        configured = configure(name)
         if configured and suite:  # what is introspected is of the last configuration
             configured = run(["ninja", "-C", name, "--quiet", "build.ninja"], env=env)
         targets = programs(name, suite) if configured and suite else []
