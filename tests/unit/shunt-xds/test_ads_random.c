@@ -7,8 +7,8 @@
 #include "ctrl/xds/variants/params.h"
 #include "lb/base/rand.h"
 #include "tests/support/check.h"
-#include "tests/unit/shunt-xds/stream_world.h"
 #include "tests/unit/ctrl/xds/variants/variants_fixture.h"
+#include "tests/unit/shunt-xds/stream_world.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #include "ctrl/xds/variants/constraints.h"
 #include "ctrl/xds/variants/params.h"
 #include "tests/support/check.h"
-#include "tests/unit/shunt-xds/proxy_world.h"
 #include "tests/unit/ctrl/xds/variants/variants_fixture.h"
+#include "tests/unit/shunt-xds/proxy_world.h"
 #include "tools/shunt-xds/ads_stream_inside.h"
 
 #include <stdio.h>
