@@ -32,6 +32,8 @@ static uint64_t backed_off(const struct tcp_conn *c)
 	return rto < TCP_RTO_MAX ? rto : TCP_RTO_MAX;
 }
 
+// However far the timer has backed off, a peer that was away is asked once more in the last eighth
+// of the user timeout, and has time to answer.
 void tcp_rtx_start(struct tcp_conn *c)
 {
 	uint64_t now = tcp_now(c->stack), give_up = c->progress_ns + c->user_timeout_ns;
@@ -43,10 +45,10 @@ void tcp_rtx_start(struct tcp_conn *c)
 		c->tail_probe_next = pto < wait;
 		wait = pto < wait ? pto : wait;
 	}
-	uint64_t at = now + wait;
-	if (give_up < at && c->state == TCP_OPEN)
-		at = give_up > now ? give_up : now;
-	tcp_timer_set(c, TCP_TIMER_RTX, at);
+	uint64_t left = give_up > now ? give_up - now : 0, last = c->user_timeout_ns / 8;
+	if (c->state == TCP_OPEN && wait + last / 4 > left)
+		wait = left > last ? left / 2 : left;
+	tcp_timer_set(c, TCP_TIMER_RTX, now + wait);
 }
 
 void tcp_rtt_sample(struct tcp_conn *c, uint64_t rtt)

@@ -146,6 +146,25 @@ static void the_user_timeout_ends_the_connection_on_time(void **state)
 	assert_int_equal(o->seq, 2);
 }
 
+// TCP-68: whatever the timer was when it began to double.
+static void whoever_was_away_for_25_seconds_is_asked_before_the_user_timeout(void **state)
+{
+	for (uint64_t rto_ms = 200; rto_ms <= 3000; rto_ms += 50) {
+		rig_restart();
+		rig_accept(PLAIN);
+		rig.conn->rto_ns = rto_ms * NS_PER_MS;
+		rig_write("a");
+		rig_after_ms(25000);
+		rig_skip();
+		rig_after_ms(4999);
+		assert_int_equal(rig_out()->len, 1);
+		IN(.flags = ACK, .seq = 1, .ack = 2);
+		rig_after_ms(60000);
+		assert_int_equal(rig.n_closed, 0);
+		rig_skip();
+	}
+}
+
 // TCP-68
 static void the_default_user_timeout_is_30_seconds(void **state)
 {
@@ -317,6 +336,7 @@ RUN_SUITE("tcp/ack", CASE(a_loss_is_found_after_2_gib_without_one),
 	CASE(a_timeout_starts_over_with_one_segment),
 	CASE(after_a_timeout_segments_fit_a_smaller_mtu),
 	CASE(the_user_timeout_ends_the_connection_on_time),
+	CASE(whoever_was_away_for_25_seconds_is_asked_before_the_user_timeout),
 	CASE(the_default_user_timeout_is_30_seconds), CASE(a_silent_peer_is_probed_and_given_up),
 	CASE(keepalive_is_off_unless_asked_for),
 	CASE(the_first_two_duplicates_let_new_segments_out),
