@@ -159,7 +159,7 @@ struct tcp_conn *tcp_connect(struct tcp_stack *s, const struct tcp_flow *wanted,
 	c->syn_due = true;
 	tcp_table_add(c);
 	tcp_conn_mark_dirty(c);
-	tcp_timer_set(c, TCP_TIMER_HANDSHAKE, tcp_now(s) + timeout_ns);
+	tcp_timer_set(c, TCP_TIMER_PATIENCE, tcp_now(s) + timeout_ns);
 	tcp_count(s, TCP_opened);
 	return c;
 }

@@ -58,6 +58,7 @@
 	X(drop_ack_unsent)                                                                         \
 	X(drop_syn_sent) /* no acceptable answer to our SYN */                                     \
 	X(drop_out_of_order_full)                                                                  \
+	X(drop_out_of_order_late) /* all that waited beyond a hole for too long */                 \
 	X(drop_no_chunk)                                                                           \
 	X(drop_after_fin)
 // clang-format on

@@ -95,8 +95,11 @@ static void fire_one(struct tcp_conn *c, enum tcp_timer which)
 	case TCP_TIMER_REORDER:
 		tcp_ack_late(c);
 		break;
-	case TCP_TIMER_HANDSHAKE:
-		handshake_expired(c);
+	case TCP_TIMER_PATIENCE:
+		if (c->state == TCP_OPEN)
+			tcp_ooo_late(c);
+		else
+			handshake_expired(c);
 		break;
 	case TCP_TIMER_RESUME:
 	default:

@@ -141,7 +141,7 @@ static bool become_open(struct tcp_conn *c, const struct tcp_seg *seg)
 	c->n_backoff = 0;
 	c->snd_una = c->high_rxt = c->rtx_mark = c->lost_below = c->iss + 1;
 	c->progress_ns = c->sent_ns = c->heard_ns = tcp_now(s);
-	tcp_timer_stop(c, TCP_TIMER_HANDSHAKE);
+	tcp_timer_stop(c, TCP_TIMER_PATIENCE);
 	tcp_timer_stop(c, TCP_TIMER_RTX);
 	if (tcp_output_pending(c))
 		tcp_conn_mark_dirty(c);

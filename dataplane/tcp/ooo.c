@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data beyond a hole: a short ascending list of byte ranges that do not touch. Small segments are
-// packed into chunks (buf.h), and both the number of ranges and the bytes (by the window) are
+// packed into chunks (buf.h), and the number of ranges, the bytes (by the window) and the time are
 // bounded, so a peer cannot pin memory or make the list long (CVE-2018-5390).
 #include "dataplane/tcp/tcp_internal.h"
 
@@ -11,9 +11,28 @@ static uint32_t range_end(const struct tcp_range *r)
 
 static void range_free(struct tcp_conn *c, struct tcp_range *r)
 {
+	c->stack->range_bytes -= r->data.len;
 	buf_clear(&r->data, c->stack->chunks);
 	pool_put(&c->stack->ranges, r);
-	c->n_ranges--;
+	if (--c->n_ranges == 0)
+		tcp_timer_stop(c, TCP_TIMER_PATIENCE);
+}
+
+static void wait_for_hole(struct tcp_conn *c)
+{
+	c->hole_mark = c->rcv_nxt;
+	tcp_timer_set(c, TCP_TIMER_PATIENCE, tcp_now(c->stack) + TCP_HOLE_NS);
+}
+
+// RFC 2018 8: what was only reported may be dropped. The peer sends it again if it still wants to.
+void tcp_ooo_late(struct tcp_conn *c)
+{
+	if (c->rcv_nxt - c->hole_mark >= TCP_HOLE_LEAST) {
+		wait_for_hole(c);
+		return;
+	}
+	tcp_count(c->stack, TCP_drop_out_of_order_late);
+	tcp_ooo_clear(c);
 }
 
 static void touch(struct tcp_conn *c, struct tcp_range *r)
@@ -39,14 +58,16 @@ static bool insert_piece(
 	struct tcp_conn *c, struct tcp_range *prev, uint32_t seq, const uint8_t *data, uint32_t len)
 {
 	struct tcp_stack *s = c->stack;
-	// The last eighth of the pool is for data in order.
-	if (pool_left(s->chunks) <= s->chunks->n_total / 8) {
+	// The last eighth of the pool is for data in order, and no more than a quarter for this.
+	uint64_t most = (uint64_t)s->chunks->n_total / 4 * BUF_CHUNK_ROOM;
+	if (pool_left(s->chunks) <= s->chunks->n_total / 8 || s->range_bytes + len > most) {
 		tcp_count(s, TCP_drop_no_chunk);
 		return false;
 	}
 	if (prev && range_end(prev) == seq) {
 		if (!buf_append(&prev->data, s->chunks, data, len))
 			return false;
+		s->range_bytes += len;
 		touch(c, prev);
 		join_next(c, prev);
 		return true;
@@ -65,8 +86,11 @@ static bool insert_piece(
 	struct tcp_range **link = prev ? &prev->next : &c->ranges;
 	r->next = *link;
 	*link = r;
+	s->range_bytes += len;
 	touch(c, r);
 	join_next(c, r);
+	if (!c->deadlines[TCP_TIMER_PATIENCE])
+		wait_for_hole(c);
 	return true;
 }
 
@@ -102,6 +126,7 @@ void tcp_ooo_pull(struct tcp_conn *c)
 	while ((r = c->ranges) && seq_le(r->seq, c->rcv_nxt)) {
 		struct pool *chunks = c->stack->chunks;
 		uint32_t known = min_u32(c->rcv_nxt - r->seq, (uint32_t)r->data.len);
+		c->stack->range_bytes -= r->data.len;
 		buf_consume(&r->data, chunks, known);
 		uint32_t fresh = (uint32_t)r->data.len;
 		CHECK(buf_move(&c->recvq, &r->data, fresh, chunks)); // whole: needs no chunk

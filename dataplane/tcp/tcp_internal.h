@@ -23,6 +23,9 @@
 #define TCP_TIME_WAIT_NS (60 * NS_PER_SECOND) // 2 MSL
 #define TCP_HALF_OPEN_NS (15 * NS_PER_SECOND) // SYN sent at 0, 1, 3 and 7 s
 #define TCP_USER_TIMEOUT (30 * NS_PER_SECOND)
+#define TCP_HOLE_NS                                                                                \
+	(30 * NS_PER_SECOND) // until what waits beyond a hole is dropped, unless so many
+#define TCP_HOLE_LEAST 3000 // bytes came before it meanwhile
 #define TCP_CHALLENGE_NS (500 * NS_PER_MS) // one challenge ACK per connection in this time
 #define TCP_MSS_FLOOR 536
 #define TCP_MAX_LISTENERS 4096
@@ -44,7 +47,7 @@ enum tcp_timer {
 	TCP_TIMER_ACK,
 	TCP_TIMER_REORDER, // what is missing is late now, not out of order
 	TCP_TIMER_KEEPALIVE,
-	TCP_TIMER_HANDSHAKE, // the time limit for reaching TCP_OPEN
+	TCP_TIMER_PATIENCE, // the time limit for reaching TCP_OPEN; then for filling a hole
 	TCP_TIMER_RESUME, // tcp_conn_resume() was called inside on_data
 	TCP_N_TIMERS,
 };
@@ -168,6 +171,7 @@ struct tcp_conn {
 	struct tcp_scoreboard *scoreboard; // while has_scoreboard
 	struct tcp_sack_block dsack; // data received twice (RFC 2883)
 	uint32_t range_stamp;
+	uint32_t hole_mark; // rcv_nxt when TCP_TIMER_PATIENCE was set
 	uint32_t rtx_mark; // snd_max at the last retransmission
 	uint32_t tail_end; // end of the data that the tail probe repeated or sent
 	uint32_t fin_seq;
@@ -226,6 +230,7 @@ struct tcp_stack {
 	struct rand rand;
 	uint32_t next_port;
 	uint32_t n_conns, n_half_open;
+	uint64_t range_bytes; // in the ranges of all connections
 	uint64_t cookies_until_ns; // ACKs with a SYN cookie are accepted until then
 	uint8_t rcv_wscale;
 	struct tcp_listener listeners[TCP_MAX_LISTENERS];
@@ -412,6 +417,7 @@ bool tcp_ooo_insert(struct tcp_conn *, uint32_t seq, const uint8_t *data, uint32
 // Moves data that became contiguous to recvq and advances rcv_nxt.
 void tcp_ooo_pull(struct tcp_conn *);
 void tcp_ooo_clear(struct tcp_conn *);
+void tcp_ooo_late(struct tcp_conn *); // TCP_TIMER_PATIENCE fired
 // Chooses the blocks to report, the latest first (RFC 2018 4), and marks them reported; returns how
 // many.
 unsigned tcp_ooo_blocks(struct tcp_conn *, struct tcp_sack_block *ret, unsigned max);

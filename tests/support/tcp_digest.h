@@ -39,8 +39,8 @@ static inline uint64_t digest_conn(uint64_t h, const struct tcp_conn *c)
 	const uint32_t seqs[] = {c->rcv_nxt, c->rcv_adv, c->rcv_acked, c->ts_recent, c->ts_offset,
 		c->snd_una, c->snd_nxt, c->snd_max, c->snd_wnd, c->max_snd_wnd, c->snd_wl1,
 		c->snd_wl2, c->high_rxt, c->lost_below, c->recover, c->cc.cwnd, c->cc.ssthresh,
-		c->cc.acked, c->rtt_seq, c->dsack.start, c->dsack.end, c->range_stamp, c->rtx_mark,
-		c->tail_end, c->fin_seq, c->iss, c->irs};
+		c->cc.acked, c->rtt_seq, c->dsack.start, c->dsack.end, c->range_stamp, c->hole_mark,
+		c->rtx_mark, c->tail_end, c->fin_seq, c->iss, c->irs};
 	h = digest_bytes(h, seqs, sizeof(seqs));
 	const uint64_t times[] = {c->ts_recent_ns, c->heard_ns, c->progress_ns, c->sent_ns,
 		c->rtt_start_ns, c->srtt_ns, c->rttvar_ns, c->rto_ns, c->user_timeout_ns,

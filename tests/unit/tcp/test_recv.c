@@ -214,6 +214,91 @@ static void the_number_of_holes_is_bounded(void **state)
 	assert_int_equal(rig_count(TCP_drop_out_of_order_full), 100 - TCP_MAX_RANGES);
 }
 
+// TH-37, RFC 2018 8
+static void what_waits_beyond_a_hole_for_too_long_is_dropped_and_sent_again(void **state)
+{
+	rig_accept(PLAIN);
+	IN(.flags = ACK, .seq = 2, .ack = 1, .data = "bcd");
+	rig_after_ms(20000);
+	IN(.flags = ACK, .seq = 6, .ack = 1, .data = "f"); // more of them is no progress
+	assert_int_equal(rig.chunks.n_used, 2);
+	rig_after_ms(9999);
+	assert_int_equal(rig.chunks.n_used, 2);
+	rig_after_ms(2);
+	assert_int_equal(rig.chunks.n_used, 0);
+	assert_int_equal(rig_count(TCP_drop_out_of_order_late), 1);
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 1, .data = "abcdef");
+	assert_int_equal(rig.n_got, 6);
+	assert_memory_equal(rig.got, "abcdef", 6);
+}
+
+static void a_hole_that_is_filled_at_last_costs_nothing(void **state)
+{
+	uint32_t at = 1;
+	rig_accept(PLAIN);
+	for (int i = 0; i < 12; i++, at += 3000) { // a slow link that loses and repeats
+		IN(.flags = ACK, .seq = at + 1500, .ack = 1, .len = 1500);
+		rig_after_ms(20000);
+		IN(.flags = ACK, .seq = at + 3000, .ack = 1, .len = 1500);
+		IN(.flags = ACK, .seq = at, .ack = 1, .len = 1500);
+	}
+	assert_int_equal(rig.n_got, 12 * 3000 + 1500);
+	assert_int_equal(rig.chunks.n_used, 0);
+	IN(.flags = ACK, .seq = at + 5000, .ack = 1, .len = 1500); // its time is its own
+	rig_after_ms(29000);
+	IN(.flags = ACK, .seq = at + 1500, .ack = 1, .len = 3500);
+	assert_int_equal(rig.n_got, 12 * 3000 + 1500 + 5000);
+	assert_int_equal(rig_count(TCP_drop_out_of_order_late), 0);
+}
+
+static void random_segments(struct rand *r, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct tcp_opts opts = {.n_sack = (uint8_t)rand_below(r, 4)};
+		for (unsigned k = 0; k < opts.n_sack; k++)
+			opts.sack[k] = (struct tcp_sack_block){
+				(uint32_t)rand_u64(r), (uint32_t)rand_u64(r)};
+		uint32_t next = rig.conn->rcv_nxt - PEER_ISS;
+		IN(.seq = next + (uint32_t)rand_below(r, 300000) - 20000, .ack = 1,
+			.flags = ACK | (rand_below(r, 20) ? 0 : PSH), .len = rand_below(r, 1461),
+			.opts = opts);
+		if (i % 16 == 0)
+			rig_after_ms(1);
+		rig_skip();
+	}
+}
+
+// TH-37: the connection lives on, and its peer answers.
+static void random_segments_hold_no_memory_for_longer_than_a_minute(void **state)
+{
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		struct rand r;
+		rand_init(&r, seed);
+		rig.conf.recv_window = 256 << 10;
+		rig_restart();
+		rig_accept((struct tcp_opts){.has_mss = true,
+			.mss = MSS,
+			.sack_ok = true,
+			.has_wscale = true,
+			.wscale = 3});
+		rig.n_got = 0;
+		random_segments(&r, 40000);
+		assert_non_null(rig.conn);
+		assert_true(rig.chunks.n_used > 32);
+		for (int s = 0; s < 60; s++) {
+			IN(.seq = rig.conn->rcv_nxt - PEER_ISS, .ack = 1, .flags = ACK);
+			rig_after_ms(1000);
+			rig_skip();
+		}
+		assert_int_equal(rig.chunks.n_used, 0);
+		assert_int_equal(rig.stack->range_bytes, 0);
+		tcp_conn_abort(rig.conn);
+		rig.conn = NULL;
+		rig_skip();
+	}
+}
+
 static struct buf hog;
 
 static void exhaust(unsigned leave)
@@ -255,6 +340,26 @@ static void the_last_eighth_of_the_chunks_is_not_for_out_of_order_data(void **st
 	rig_after_ms(40);
 	assert_int_equal(rig_out()->ack, 3);
 	buf_clear(&hog, &rig.chunks);
+}
+
+// TH-37
+static void out_of_order_data_of_all_connections_takes_a_quarter_of_the_chunks(void **state)
+{
+	rig.conf.recv_window = 4 << 20;
+	rig_restart();
+	rig_accept((struct tcp_opts){.has_mss = true, .mss = MSS, .has_wscale = true, .wscale = 7});
+	IN(.flags = ACK, .seq = 1, .ack = 1, .len = 1);
+	rig_after_ms(50); // announces the whole window
+	uint32_t seq = 3;
+	for (; rig_count(TCP_drop_no_chunk) == 0; seq += 1460) {
+		IN(.flags = ACK, .seq = seq, .ack = 1, .len = 1460);
+		rig_skip();
+	}
+	assert_in_range(rig.chunks.n_used, rig.chunks.n_total / 4 - 1, rig.chunks.n_total / 4);
+	IN(.flags = ACK, .seq = 2, .ack = 1, .len = 1);
+	assert_int_equal(rig.chunks.n_used, 0);
+	assert_int_equal(rig.stack->range_bytes, 0);
+	assert_int_equal(rig.n_got, seq - 1460 - 1);
 }
 
 // TCP-49
@@ -328,5 +433,9 @@ RUN_SUITE("tcp/recv", CASE(what_came_early_from_beyond_the_fin_is_forgotten),
 	CASE(tiny_segments_pin_little_memory), CASE(the_number_of_holes_is_bounded),
 	CASE(without_chunks_unread_data_is_dropped_and_sent_again),
 	CASE(the_last_eighth_of_the_chunks_is_not_for_out_of_order_data),
+	CASE(out_of_order_data_of_all_connections_takes_a_quarter_of_the_chunks),
+	CASE(what_waits_beyond_a_hole_for_too_long_is_dropped_and_sent_again),
+	CASE(a_hole_that_is_filled_at_last_costs_nothing),
+	CASE(random_segments_hold_no_memory_for_longer_than_a_minute),
 	CASE(a_fin_beyond_a_hole_waits_for_it), CASE(data_beyond_the_fin_is_dropped),
 	CASE(eof_comes_after_the_owner_has_read_everything))
