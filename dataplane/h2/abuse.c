@@ -7,6 +7,9 @@
 // CVE-2023-44487, CVE-2025-8671: nghttp2's burst and rate.
 #define RESET_BURST 1000
 #define RESETS_PER_SECOND 33
+// The windows that a peer estimates from round trips change a few times in a second.
+#define SETTINGS_BURST 100
+#define SETTINGS_PER_SECOND 10
 // CVE-2019-9512, 9515: answers to PING, SETTINGS and errors that the peer does not read.
 #define MAX_ANSWERS 1000
 // CVE-2019-9518.
@@ -32,17 +35,28 @@ static bool within(struct h2_conn *c, bool ok, enum h2_abuse kind)
 	return ok;
 }
 
+// True = within the burst and the rate.
+static bool charge(const struct h2_conn *c, uint64_t *paid_ns, uint64_t burst, uint64_t per_second)
+{
+	uint64_t now = h2_now(c->ctx), price = NS_PER_SECOND / per_second;
+	if (*paid_ns < now)
+		*paid_ns = now;
+	*paid_ns += price;
+	return *paid_ns - now <= burst * price;
+}
+
 // Backends reset what clients asked for; only clients can make us work for nothing.
 bool h2_abuse_charge_reset(struct h2_conn *c)
 {
-	const uint64_t price = NS_PER_SECOND / RESETS_PER_SECOND;
-	if (c->role == H2_CLIENT)
-		return true;
-	uint64_t now = h2_now(c->ctx);
-	if (c->resets_paid_ns < now)
-		c->resets_paid_ns = now;
-	c->resets_paid_ns += price;
-	return within(c, c->resets_paid_ns - now <= RESET_BURST * price, H2_ABUSE_RESETS);
+	return c->role == H2_CLIENT ||
+	       within(c, charge(c, &c->resets_paid_ns, RESET_BURST, RESETS_PER_SECOND),
+		       H2_ABUSE_RESETS);
+}
+
+bool h2_abuse_charge_settings(struct h2_conn *c)
+{
+	return within(c, charge(c, &c->settings_paid_ns, SETTINGS_BURST, SETTINGS_PER_SECOND),
+		H2_ABUSE_SETTINGS);
 }
 
 bool h2_abuse_answer(struct h2_conn *c)

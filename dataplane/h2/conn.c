@@ -24,13 +24,13 @@ struct h2_conn *h2_conn_new(struct h2_context *ctx, enum h2_role role,
 		.rx = {.head_need = H2_FRAME_HEAD,
 			.preface_left = role == H2_SERVER ? H2_PREFACE_LEN : 0},
 		.send_window = H2_WINDOW_DEFAULT,
-		.our_initial_window = H2_WINDOW_DEFAULT,
 		.peer_initial_window = H2_WINDOW_DEFAULT,
 		.peer_max_frame = H2_FRAME_MAX,
 		.peer_max_streams = STREAMS_UNTIL_SETTINGS,
 		.next_id = 1,
 		.goaway_sent_id = H2_ID_MAX,
 	};
+	h2_flow_set_our_initial(c, H2_WINDOW_DEFAULT);
 	// Backends are near: bytes cost less there than the work of coding them.
 	hpack_init(&c->hpack, role == H2_SERVER);
 	list_init(&c->streams);
@@ -39,6 +39,7 @@ struct h2_conn *h2_conn_new(struct h2_context *ctx, enum h2_role role,
 	list_init(&c->end_turns);
 	list_init(&c->credits);
 	list_init(&c->done);
+	list_init(&c->stalled);
 	if (role == H2_SERVER || h2_put_greeting(c))
 		return c;
 	pool_put(&ctx->conns, c);
@@ -69,23 +70,6 @@ bool h2_conn_failed(const struct h2_conn *c, enum h2_error *ret_code)
 	if (c->failed)
 		*ret_code = c->error;
 	return c->failed;
-}
-
-struct h2_stream *h2_conn_waiting(const struct h2_conn *c, uint64_t *ret_since_ns)
-{
-	struct h2_stream *found = NULL;
-	if (!list_empty(&c->windowless)) {
-		found = CONTAINER_OF(c->windowless.next, struct h2_stream, turn);
-		*ret_since_ns = found->turn_ns;
-	}
-	if (c->send_window > 0 || list_empty(&c->data_turns))
-		return found;
-	struct h2_stream *s = CONTAINER_OF(c->data_turns.next, struct h2_stream, turn);
-	uint64_t since = s->turn_ns > c->spent_ns ? s->turn_ns : c->spent_ns;
-	if (found && *ret_since_ns <= since)
-		return found;
-	*ret_since_ns = since;
-	return s;
 }
 
 uint64_t h2_conn_written(const struct h2_conn *c)
@@ -161,14 +145,21 @@ static bool pump_ends(struct h2_conn *c, size_t *room)
 	return true;
 }
 
-// One frame of the stream whose turn it is. False = it waits for room.
+// One frame of the stream whose turn it is, if it has window. False = it waits for room.
 static bool pump_data(struct h2_conn *c, size_t *room)
 {
 	struct h2_stream *s = CONTAINER_OF(c->data_turns.next, struct h2_stream, turn);
+	int64_t window = h2_send_window(s);
+	if (window <= 0) { // since the initial window changed
+		s->turn_list = NULL;
+		list_remove(&s->turn);
+		h2_stream_schedule(s);
+		return true;
+	}
 	if (*room <= H2_FRAME_HEAD)
 		return false;
 	size_t len = min_size(s->out.len, H2_FRAME_MAX);
-	len = min_size(len, (size_t)min_size((size_t)s->send_window, (size_t)c->send_window));
+	len = min_size(len, min_size((size_t)window, (size_t)c->send_window));
 	len = min_size(len, *room - H2_FRAME_HEAD);
 	bool end = len == s->out.len && s->end_queued && !s->has_trailers;
 	if (!h2_put_data(s, NULL, len, end))

@@ -59,6 +59,7 @@
 	X(abuse_resets)                                                                            \
 	X(abuse_answers)                                                                           \
 	X(abuse_settings_entries)                                                                  \
+	X(abuse_settings)                                                                          \
 	X(abuse_continuation)                                                                      \
 	X(abuse_header_bomb)                                                                       \
 	X(abuse_empty_frames)                                                                      \

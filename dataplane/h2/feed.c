@@ -49,7 +49,7 @@ static enum h2_error check_data(const struct h2_conn *c, const struct h2_stream 
 	const struct h2_frame *f = &c->rx.frame;
 	if (s->got_end)
 		return H2_STREAM_CLOSED;
-	if (s->recv_window < f->length)
+	if (h2_recv_window(s) < f->length)
 		return H2_FLOW_CONTROL_ERROR;
 	if (!s->got_head) {
 		counter_add(&c->ctx->counters[H2_C_malformed_sequence], 1);
@@ -115,7 +115,7 @@ static void begin_data(struct h2_conn *c)
 		return;
 	}
 	rx->stream = s;
-	s->recv_window -= f->length;
+	s->recv_credit -= f->length;
 	h2_flow_consumed(s, f->length - rx->left); // padding is nobody's to consume
 	if (rx->left == 0 && end)
 		deliver_data(c, NULL, 0);

@@ -31,12 +31,22 @@ void h2_flow_delivered(struct h2_stream *s, uint32_t len)
 	s->conn->unconsumed += len;
 }
 
+// The step is half of the smaller one of what is and what will be in force, so that the change
+// makes no credit due and is no work for each stream.
+void h2_flow_set_our_initial(struct h2_conn *c, uint32_t size)
+{
+	uint32_t configured = c->ctx->conf.stream_window;
+	uint32_t smaller = size < configured ? size : configured;
+	c->our_initial_window = size;
+	c->credit_step = (smaller + 1) / 2 + !smaller;
+}
+
 void h2_flow_consumed(struct h2_stream *s, size_t len)
 {
 	s->unannounced += (uint32_t)len;
 	// After END_STREAM the peer has nothing left to send there.
-	if (s->live && !s->got_end && s->unannounced && !list_linked(&s->credit) &&
-		s->unannounced * 2ull >= (uint64_t)s->conn->our_initial_window)
+	if (s->live && !s->got_end && !list_linked(&s->credit) &&
+		s->unannounced >= s->conn->credit_step)
 		list_append(&s->conn->credits, &s->credit);
 }
 
@@ -66,7 +76,7 @@ bool h2_flow_announce(struct h2_conn *c, size_t *room)
 		if (*room < UPDATE_BYTES || !h2_put_window_update(c, s->id, s->unannounced))
 			return false;
 		*room -= UPDATE_BYTES;
-		s->recv_window += s->unannounced;
+		s->recv_credit += s->unannounced;
 		s->unannounced = 0;
 		list_remove(&s->credit);
 	}
@@ -99,38 +109,38 @@ void h2_flow_window_update(struct h2_conn *c, uint32_t id, uint32_t increment)
 			h2_count(c->ctx, H2_C_ignored_closed_stream);
 	} else if (increment == 0) {
 		h2_stream_fail(s, H2_PROTOCOL_ERROR);
-	} else if (s->send_window + increment > H2_WINDOW_MAX) {
+	} else if (h2_send_window(s) + increment > H2_WINDOW_MAX) {
 		h2_stream_fail(s, H2_FLOW_CONTROL_ERROR);
 	} else {
-		s->send_window += increment;
+		s->send_credit += increment;
+		if (s->send_credit > c->most_credit)
+			c->most_credit = s->send_credit;
 		h2_stream_schedule(s);
 	}
 }
 
-// RFC 9113 6.9.2.
+// What bounds the credits has grown with each stream that had more, and not shrunk when one ended.
+static void tighten_most_credit(struct h2_conn *c)
+{
+	c->most_credit = 0; // of the streams to come
+	for (struct list_link *l = c->streams.next; l != &c->streams; l = l->next) {
+		const struct h2_stream *s = CONTAINER_OF(l, struct h2_stream, link);
+		if (s->live && s->send_credit > c->most_credit)
+			c->most_credit = s->send_credit;
+	}
+}
+
+// RFC 9113 6.9.2. Constant time: the streams' windows are relative to this one. They are looked at
+// only when one of them may overflow: to cause that again without an overflow, which ends the
+// connection, takes another stream that was given nearly 2^31 and has ended.
 bool h2_flow_set_peer_initial(struct h2_conn *c, uint32_t size)
 {
-	int64_t delta = (int64_t)size - c->peer_initial_window;
+	bool larger = size > c->peer_initial_window;
 	c->peer_initial_window = size;
-	for (struct list_link *l = c->streams.next; l != &c->streams; l = l->next) {
-		struct h2_stream *s = CONTAINER_OF(l, struct h2_stream, link);
-		if (!s->live)
-			continue;
-		s->send_window += delta;
-		if (s->send_window > H2_WINDOW_MAX)
-			return false;
-		h2_stream_schedule(s);
-	}
-	return true;
-}
-
-void h2_flow_set_our_initial(struct h2_conn *c)
-{
-	int64_t delta = (int64_t)c->ctx->conf.stream_window - c->our_initial_window;
-	c->our_initial_window = c->ctx->conf.stream_window;
-	for (struct list_link *l = c->streams.next; l != &c->streams; l = l->next) {
-		struct h2_stream *s = CONTAINER_OF(l, struct h2_stream, link);
-		s->recv_window += delta;
-		h2_flow_consumed(s, 0); // may be due by the new measure
-	}
+	if (size + c->most_credit > H2_WINDOW_MAX)
+		tighten_most_credit(c);
+	// Who of them has window now is seen when it is its turn.
+	if (larger)
+		list_splice(&c->data_turns, &c->windowless);
+	return size + c->most_credit <= H2_WINDOW_MAX;
 }

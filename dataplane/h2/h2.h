@@ -47,9 +47,9 @@ struct h2_conf {
 	uint32_t conn_window; // bytes advertised per connection
 	uint32_t max_header_bytes; // decoded header list, 32 added per field (RFC 9113 6.5.2)
 	uint32_t max_header_fields;
-	// The time of the turn, for the abuse budgets (1000 resets + 33 a second) and
-	// h2_conn_waiting(). Borrowed, outlives the context. NULL = time does not advance and spent
-	// budgets never refill.
+	// The time of the turn, for the abuse budgets (1000 resets + 33 a second, 100 SETTINGS +
+	// 10) and h2_conn_look(). Borrowed, outlives the context. NULL = time does not advance and
+	// spent budgets never refill.
 	const uint64_t *now_ns;
 	uint64_t seed; // secret of the stream table's hash
 	bool slow_path; // for tests: every field is checked anew (header_text.h)
@@ -127,10 +127,16 @@ bool h2_conn_failed(const struct h2_conn *, enum h2_error *ret_code);
 // Writes to *out what windows and `room` (bytes) allow: WINDOW_UPDATEs first, then DATA, streams in
 // turn. Returns true if more waits for room (not for windows) or for memory.
 bool h2_conn_pump(struct h2_conn *, size_t room);
-// Returns the stream with queued body bytes that has waited longest for the peer's window, and
-// since when: the later of the stream's last progress and the connection's window running out. NULL
-// = none waits. The owner decides how long is too long.
-struct h2_stream *h2_conn_waiting(const struct h2_conn *, uint64_t *ret_since_ns);
+// Finds streams whose bodies wait for the peer's windows and of which the peer takes too little
+// (TH-15). h2_conn_waits() is true if some stream waits. Then the owner calls h2_conn_look(), and
+// again several times in patience_ns for as long as it returns true (some still wait). A stream
+// stalls if since a look at least patience_ns ago, by when the peer had taken all that was written
+// before, fewer than `rate` bytes a second were sent, and more than that still waits: bytes of the
+// stream, or of all streams if only the connection's window stops it. h2_conn_stalled() returns one
+// of them, for the owner to reset, or NULL.
+bool h2_conn_waits(const struct h2_conn *);
+bool h2_conn_look(struct h2_conn *, uint64_t patience_ns, uint32_t rate);
+struct h2_stream *h2_conn_stalled(const struct h2_conn *);
 // Bytes written to *out in total.
 uint64_t h2_conn_written(const struct h2_conn *);
 // True if no stream is open and nothing is left to send.

@@ -26,6 +26,7 @@ enum h2_abuse {
 	H2_ABUSE_RESETS, // RST_STREAM received, or sent for errors of the peer
 	H2_ABUSE_ANSWERS, // control answers that pile up because the peer does not read
 	H2_ABUSE_SETTINGS_ENTRIES,
+	H2_ABUSE_SETTINGS,
 	H2_ABUSE_CONTINUATION,
 	H2_ABUSE_HEADER_BOMB,
 	H2_ABUSE_EMPTY_FRAMES,
@@ -97,18 +98,22 @@ struct h2_conn {
 	uint64_t hash_key;
 	struct h2_stream *recent; // the live stream last looked up; NULL = none
 	struct list_link streams; // all streams that the owner knows, oldest first
-	struct list_link data_turns; // streams with body bytes and stream window
-	struct list_link windowless; // streams with body bytes and no stream window
+	// Both have body bytes. A stream on the wrong list is moved when its turn comes, so that a
+	// change of the initial window need not look at any stream.
+	struct list_link data_turns; // had window, or a larger initial window may give it some
+	struct list_link windowless; // had no window, and no change has given it any since
 	// streams with only END_STREAM or trailers left: no window needed
 	struct list_link end_turns;
 	struct list_link credits; // streams that must return window to the peer
 	struct list_link done; // streams ended on the wire; on_closed is due
+	struct list_link stalled; // streams with body bytes of which the peer takes too little
 	// Flow control, RFC 9113 6.9. Signed: a SETTINGS change may take a window below zero.
 	int64_t send_window, recv_window;
-	uint64_t spent_ns; // when send_window was last used up
+	int64_t most_credit; // upper bound of the live streams' send_credit
 	uint32_t unannounced; // received and not yet returned to the peer
 	uint64_t unconsumed; // received and not yet consumed by the owner
 	int64_t our_initial_window; // in force since the peer's ACK
+	uint32_t credit_step; // consumed bytes of a stream that make a WINDOW_UPDATE due
 	// The peer's settings.
 	uint32_t peer_initial_window, peer_max_frame, peer_max_streams;
 	// Streams.
@@ -125,12 +130,25 @@ struct h2_conn {
 	uint64_t room_end; // limit of `written` that the last pump's room allowed
 	uint64_t answers_end; // `written` after the last control answer
 	uint32_t n_answers; // control answers that out still holds
-	uint64_t resets_paid_ns; // when the resets so far are refilled (generic cell rate)
+	// When the resets and SETTINGS so far are refilled (generic cell rate).
+	uint64_t resets_paid_ns, settings_paid_ns;
+	// Stalls (stall.c).
+	uint64_t body_sent; // bytes of all streams
+	uint64_t looks_since_ns; // the first of the looks that each found a waiting stream
+	bool looking; // the last look found one
 	uint64_t n_opened, n_data_sent, n_priority, n_window_updates;
 	uint32_t n_empty; // consecutive
 	enum h2_error error;
-	bool failed, settings_seen, settings_acked, goaway_sent, goaway_got;
+	bool failed, settings_seen, goaway_sent, goaway_got;
 	bool feeding, pumping;
+};
+
+// What is remembered of a stream's body that waits for a window, for stall.c to compare with.
+struct h2_watch {
+	uint64_t since_ns; // 0 = it did not wait
+	uint64_t written_end; // of conn's `written`, what the peer must get first; 0 = it has
+	uint64_t sent, all_sent; // body bytes of the stream and of all, then
+	uint64_t queued; // body bytes
 };
 
 struct h2_stream {
@@ -139,12 +157,17 @@ struct h2_stream {
 	void *user;
 	struct list_link link; // conn->streams
 	struct list_link turn; // on turn_list
-	struct list_link *turn_list; // conn's data_turns, windowless, end_turns, done, or NULL
-	uint64_t turn_ns; // when it was put there: each list is in this order
+	// conn's data_turns, windowless, end_turns, done, stalled, or NULL. One of windowless may
+	// have been moved to data_turns with all the others.
+	struct list_link *turn_list;
 	struct list_link credit; // conn->credits
 	struct buf out; // body
 	struct buf trailers; // packed fields, sent after the body
-	int64_t send_window, recv_window;
+	// Its windows without the initial windows, which the connection holds, so that a change of
+	// those costs nothing here.
+	int64_t send_credit, recv_credit;
+	uint64_t body_sent; // bytes
+	struct h2_watch watch;
 	uint32_t unannounced; // consumed and not yet returned to the peer
 	uint64_t unconsumed; // delivered and not yet consumed
 	int64_t content_length; // announced by the peer, -1 = unknown
@@ -171,6 +194,17 @@ static inline void h2_count(struct h2_context *ctx, enum h2_counter counter)
 static inline uint64_t h2_now(const struct h2_context *ctx)
 {
 	return ctx->conf.now_ns ? *ctx->conf.now_ns : 0;
+}
+
+// The windows of RFC 9113 6.9.1. A change of the initial window may take them below zero (6.9.2).
+static inline int64_t h2_send_window(const struct h2_stream *s)
+{
+	return s->conn->peer_initial_window + s->send_credit;
+}
+
+static inline int64_t h2_recv_window(const struct h2_stream *s)
+{
+	return s->conn->our_initial_window + s->recv_credit;
 }
 
 // For a GOAWAY: the last stream that we may have processed. It never grows.
@@ -235,10 +269,11 @@ static inline bool h2_rx_at_end(const struct h2_rx *rx)
 bool h2_flow_receive(struct h2_conn *, uint32_t len);
 void h2_flow_delivered(struct h2_stream *, uint32_t len);
 void h2_flow_consumed(struct h2_stream *, size_t len);
+// Our INITIAL_WINDOW_SIZE is in force, or not yet.
+void h2_flow_set_our_initial(struct h2_conn *, uint32_t size);
 void h2_flow_window_update(struct h2_conn *, uint32_t id, uint32_t increment);
-// Applies a change of INITIAL_WINDOW_SIZE. False = a window overflows.
+// Applies a change of the peer's INITIAL_WINDOW_SIZE. False = a window overflows.
 bool h2_flow_set_peer_initial(struct h2_conn *, uint32_t size);
-void h2_flow_set_our_initial(struct h2_conn *);
 // True if WINDOW_UPDATEs are due.
 bool h2_flow_owes(const struct h2_conn *);
 // Writes the WINDOW_UPDATEs that are due, within *room. False = more wait for room.
@@ -259,6 +294,7 @@ void h2_receive_excess(struct h2_conn *, enum h2_abuse);
 
 // abuse.c: true = within budget; false = the connection has failed (ENHANCE_YOUR_CALM).
 bool h2_abuse_charge_reset(struct h2_conn *);
+bool h2_abuse_charge_settings(struct h2_conn *);
 bool h2_abuse_answer(struct h2_conn *);
 bool h2_abuse_empty(struct h2_conn *, bool empty);
 bool h2_abuse_priority(struct h2_conn *);

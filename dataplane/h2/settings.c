@@ -40,6 +40,8 @@ void h2_settings_received(struct h2_conn *c, const uint8_t *payload, size_t len)
 		h2_abuse_fail(c, H2_ABUSE_SETTINGS_ENTRIES);
 		return;
 	}
+	if (!h2_abuse_charge_settings(c))
+		return;
 	bool first = !c->settings_seen;
 	uint32_t max_streams = c->peer_max_streams;
 	if (first)
@@ -61,8 +63,5 @@ void h2_settings_received(struct h2_conn *c, const uint8_t *payload, size_t len)
 
 void h2_settings_acked(struct h2_conn *c)
 {
-	if (c->settings_acked)
-		return;
-	c->settings_acked = true;
-	h2_flow_set_our_initial(c);
+	h2_flow_set_our_initial(c, c->ctx->conf.stream_window);
 }

@@ -36,8 +36,6 @@ struct h2_stream *h2_stream_new(struct h2_conn *c, uint32_t id)
 		.conn = c,
 		.id = id,
 		.hash_next = *at,
-		.send_window = c->peer_initial_window,
-		.recv_window = c->our_initial_window,
 		.content_length = -1,
 		.live = true,
 	};
@@ -109,10 +107,8 @@ static void put_turn(struct h2_stream *s, struct list_link *list)
 		return;
 	list_remove(&s->turn);
 	s->turn_list = list;
-	if (!list)
-		return;
-	s->turn_ns = h2_now(s->conn->ctx);
-	list_append(list, &s->turn);
+	if (list)
+		list_append(list, &s->turn);
 }
 
 void h2_stream_schedule(struct h2_stream *s)
@@ -121,7 +117,7 @@ void h2_stream_schedule(struct h2_stream *s)
 	if (!s->live)
 		return;
 	if (s->out.len)
-		put_turn(s, s->send_window > 0 ? &c->data_turns : &c->windowless);
+		put_turn(s, h2_send_window(s) > 0 ? &c->data_turns : &c->windowless);
 	else
 		put_turn(s, s->end_queued && !s->sent_end ? &c->end_turns : NULL);
 }
@@ -282,7 +278,7 @@ static bool may_pass(const struct h2_stream *s, size_t len)
 {
 	const struct h2_conn *c = s->conn;
 	return len <= PASS_MAX && s->out.len == 0 && list_empty(&c->data_turns) &&
-	       (int64_t)len <= s->send_window && (int64_t)len <= c->send_window &&
+	       (int64_t)len <= h2_send_window(s) && (int64_t)len <= c->send_window &&
 	       c->written + H2_FRAME_HEAD + len <= c->room_end &&
 	       pool_left(c->ctx->chunks) > RESERVED_CHUNKS; // an end alone needs some, too
 }

@@ -148,9 +148,9 @@ bool h2_put_data(struct h2_stream *s, const uint8_t *data, size_t len, bool end)
 	CHECK(ok);
 	c->written += H2_FRAME_HEAD + len;
 	c->send_window -= (int64_t)len;
-	if (c->send_window <= 0)
-		c->spent_ns = h2_now(c->ctx);
-	s->send_window -= (int64_t)len;
+	c->body_sent += len;
+	s->send_credit -= (int64_t)len;
+	s->body_sent += len;
 	c->n_data_sent++;
 	h2_count(c->ctx, H2_C_frames_out_data);
 	return true;

@@ -13,6 +13,7 @@
 
 #define SETTINGS_TIMEOUT_NS (10 * NS_PER_SECOND)
 #define BLOCK_TIMEOUT_NS (10 * NS_PER_SECOND) // TH-04
+#define LOOKS 10 // in PROXY_PATIENCE_NS, at streams that wait for windows
 #define ASK_AFTER_NS (60 * NS_PER_SECOND) // silence, for TCP to see whether it is still there
 
 static void link_client(struct proxy_client *c)
@@ -130,30 +131,36 @@ static void reset_answered(struct proxy_client *c)
 	}
 }
 
-static void stuck_fire(struct twheel_timer *t)
+static void stall_fire(struct twheel_timer *t)
 {
 	struct proxy_client *c = CONTAINER_OF(proxy_conn_of_timer(t), struct proxy_client, conn);
-	if (proxy_conn_stuck(&c->conn)) {
+	if (proxy_conn_stalls(&c->conn)) {
 		proxy_count(c->conn.proxy, PROXY_clients_stalled);
 		proxy_client_abort(c);
 	} else if (tcp_conn_sendq(c->conn.tcp)->len) {
-		proxy_conn_arm(&c->conn, stuck_fire, PROXY_STUCK_NS);
+		proxy_conn_arm(&c->conn, stall_fire, PROXY_PATIENCE_NS);
 	}
 }
 
 static void window_fire(struct twheel_timer *);
 
+static void look_at_windows(struct proxy_client *c)
+{
+	struct twheel *w = c->conn.proxy->wheel;
+	if (!h2_conn_look(c->conn.h2, PROXY_PATIENCE_NS, PROXY_LEAST_RATE))
+		return;
+	c->window_timer.fire = window_fire;
+	twheel_arm(w, &c->window_timer, twheel_now(w) + PROXY_PATIENCE_NS / LOOKS);
+}
+
 // TCP may move while a stream, or all of them, wait for HTTP/2's window.
 static void watch_windows(struct proxy_client *c)
 {
-	uint64_t since;
-	if (!twheel_armed(&c->window_timer) && h2_conn_waiting(c->conn.h2, &since)) {
-		c->window_timer.fire = window_fire;
-		twheel_arm(c->conn.proxy->wheel, &c->window_timer, since + PROXY_STUCK_NS);
-	}
+	if (!twheel_armed(&c->window_timer) && h2_conn_waits(c->conn.h2))
+		look_at_windows(c);
 }
 
-static void reset_stuck(struct h2_stream *s)
+static void reset_stalled(struct h2_stream *s)
 {
 	struct proxy_request *r = h2_stream_user(s);
 	struct proxy_reply reply = proxy_reply_for(LB_CAUSE_TIMEOUT, STR(""));
@@ -168,14 +175,12 @@ static void window_fire(struct twheel_timer *t)
 	struct proxy_client *c = CONTAINER_OF(t, struct proxy_client, window_timer);
 	struct proxy *p = c->conn.proxy;
 	struct h2_stream *s;
-	uint64_t since;
-	while ((s = h2_conn_waiting(c->conn.h2, &since)) &&
-		twheel_now(p->wheel) >= since + PROXY_STUCK_NS) {
+	look_at_windows(c);
+	while ((s = h2_conn_stalled(c->conn.h2))) {
 		proxy_count(p, PROXY_streams_stalled);
-		reset_stuck(s);
+		reset_stalled(s);
+		proxy_conn_touch(&c->conn);
 	}
-	proxy_conn_touch(&c->conn);
-	watch_windows(c);
 }
 
 static void block_fire(struct twheel_timer *t)
@@ -212,8 +217,8 @@ static void on_flushed(struct proxy_conn *conn)
 	watch_windows(c);
 	watch_block(c);
 	if (tcp_conn_sendq(c->conn.tcp)->len && !twheel_armed(&c->conn.timer)) {
-		proxy_conn_stuck(&c->conn);
-		proxy_conn_arm(&c->conn, stuck_fire, PROXY_STUCK_NS);
+		proxy_conn_stalls(&c->conn);
+		proxy_conn_arm(&c->conn, stall_fire, PROXY_PATIENCE_NS);
 	}
 	if (c->drained && h2_conn_idle(c->conn.h2))
 		over(c, H2_NO_ERROR);

@@ -76,20 +76,25 @@ size_t proxy_conn_on_data(struct tcp_conn *tcp, void *user, const uint8_t *data,
 	return n;
 }
 
-bool proxy_conn_stuck(struct proxy_conn *c)
+bool proxy_conn_stalls(struct proxy_conn *c)
 {
+	const uint64_t least = PROXY_PATIENCE_NS / NS_PER_SECOND * PROXY_LEAST_RATE;
 	size_t left = tcp_conn_sendq(c->tcp)->len;
-	uint64_t taken = (c->h2 ? h2_conn_written(c->h2) : c->written) - left;
-	bool same = left && taken == c->taken_mark;
-	c->taken_mark = taken;
-	return same;
+	uint64_t written = c->h2 ? h2_conn_written(c->h2) : c->written;
+	uint64_t now_taken = written - left, taken = now_taken - c->taken_mark;
+	bool stalls = now_taken < c->written_mark && taken < least && taken < left;
+	c->written_mark = written;
+	c->taken_mark = now_taken;
+	return stalls;
 }
 
 static void linger_fire(struct twheel_timer *t)
 {
 	struct proxy_conn *c = proxy_conn_of_timer(t);
-	c->n_stuck = proxy_conn_stuck(c) ? c->n_stuck + 1 : 0;
-	if (!tcp_conn_sendq(c->tcp)->len || c->n_stuck >= PROXY_STUCK_NS / LINGER_NS)
+	bool look = ++c->n_lingered == PROXY_PATIENCE_NS / LINGER_NS;
+	if (look)
+		c->n_lingered = 0;
+	if (!tcp_conn_sendq(c->tcp)->len || (look && proxy_conn_stalls(c)))
 		proxy_conn_gone(c, H2_NO_ERROR, true);
 	else
 		proxy_conn_arm(c, linger_fire, LINGER_NS);
@@ -152,6 +157,7 @@ void proxy_conn_over(struct proxy_conn *c, enum h2_error code)
 	tcp_conn_push(c->tcp);
 	tcp_conn_shutdown(c->tcp);
 	link_lingering(c);
+	proxy_conn_stalls(c);
 	proxy_conn_arm(c, linger_fire, LINGER_NS);
 	if (c->fed_short) {
 		c->fed_short = false;

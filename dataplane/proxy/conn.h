@@ -18,10 +18,11 @@ struct pool;
 struct proxy;
 struct proxy_conn;
 
-// A client connection that takes no output for this long is closed (TH-15), and so is a peer
-// that does not take our last bytes. A stream whose client grants no window for its body for
-// this long is reset.
-#define PROXY_STUCK_NS (30 * NS_PER_SECOND)
+// A client connection that takes less than PROXY_LEAST_RATE bytes a second of output that waits for
+// this long is closed (TH-15), and so is a peer that does not take our last bytes. A stream whose
+// client grants its waiting body less window than that is reset.
+#define PROXY_PATIENCE_NS (30 * NS_PER_SECOND)
+#define PROXY_LEAST_RATE 100
 
 // What each kind of connection adds. Called only while conn.h2 is set.
 struct proxy_conn_ops {
@@ -43,9 +44,10 @@ struct proxy_conn {
 	struct proxy_conn *linger_next, *linger_prev;
 	struct twheel_timer timer; // the one deadline of the connection's present state
 	uint64_t written; // total bytes of output, once h2 is over
-	uint64_t taken_mark; // bytes of output that the peer had acknowledged at the last check
+	// At the last look: bytes of output in total, and those that the peer had acknowledged.
+	uint64_t written_mark, taken_mark;
 	uint32_t out_limit; // bytes of unsent output above which we stop reading
-	uint8_t n_stuck; // seconds of lingering without progress
+	uint8_t n_lingered; // seconds since the last look, while lingering
 	bool dirty; // in the proxy's list
 	bool lingering; // FIN is queued; in the proxy's list of lingering connections
 	bool fed_short; // TCP holds bytes that we did not take
@@ -62,8 +64,9 @@ void proxy_conn_init(
 void proxy_conn_touch(struct proxy_conn *);
 void proxy_conn_arm(struct proxy_conn *, void (*fire)(struct twheel_timer *), uint64_t delay_ns);
 struct proxy_conn *proxy_conn_of_timer(struct twheel_timer *);
-// True if there is output and the peer has taken none since the last call.
-bool proxy_conn_stuck(struct proxy_conn *);
+// Looks at what the peer takes, PROXY_PATIENCE_NS after the last look. True if it stalls: some of
+// what waited then still does, it took less than PROXY_LEAST_RATE, and more is left than it took.
+bool proxy_conn_stalls(struct proxy_conn *);
 
 // tcp_conn_ops of both kinds; user is the proxy_conn.
 size_t proxy_conn_on_data(struct tcp_conn *, void *user, const uint8_t *, size_t len);

@@ -162,7 +162,9 @@ static void check_conn(struct h2_conn *c, const struct owner *o)
 		const struct h2_stream *s = CONTAINER_OF(l, struct h2_stream, link);
 		n_live += s->live;
 		unconsumed += s->unconsumed;
-		CHECK(s->send_window <= H2_WINDOW_MAX && s->recv_window <= H2_WINDOW_MAX);
+		CHECK(c->failed || h2_send_window(s) <= H2_WINDOW_MAX);
+		CHECK(h2_recv_window(s) <= H2_WINDOW_MAX);
+		CHECK(s->live ? s->send_credit <= c->most_credit : true);
 		CHECK(!s->live || h2_stream_find(c, s->id) == s);
 	}
 	CHECK(n_live == c->n_streams && unconsumed == c->unconsumed);

@@ -168,9 +168,11 @@ static void tcp_on_established(struct tcp_conn *tcp, void *user)
 static size_t tcp_on_data(struct tcp_conn *tcp, void *user, const uint8_t *p, size_t len)
 {
 	struct client *c = user;
-	if (c->deaf)
-		return 0;
-	return c->h2 ? h2_conn_feed(c->h2, p, len) : len;
+	if (c->deaf || c->ration) {
+		len = len < c->ration ? len : c->ration;
+		c->ration -= len;
+	}
+	return c->h2 && len ? h2_conn_feed(c->h2, p, len) : len;
 }
 
 static void tcp_on_send_room(struct tcp_conn *tcp, void *user)

@@ -97,7 +97,8 @@ struct client {
 	uint8_t source; // last byte of its address; 0 = 1
 	bool up, over, goaway;
 	bool slow; // gives no window back
-	bool deaf; // reads nothing from TCP
+	bool deaf; // reads nothing from TCP but
+	size_t ration; // so many bytes more
 };
 
 #define BACKENDS_COOKIE "own=1"

@@ -193,7 +193,7 @@ static void a_client_that_gives_no_window_stops_nobody(void **state)
 		assert_ok(w, other);
 	}
 	assert_int_equal(world_counter(w, "streams_stalled"), 0);
-	world_run(w, 10 * SECOND);
+	world_run(w, 15 * SECOND);
 	for (int i = 0; i < 40; i++) {
 		assert_true(slow[i]->closed && slow[i]->by_peer && !slow[i]->got_end);
 		assert_int_equal(slow[i]->code, H2_CANCEL);
@@ -206,7 +206,7 @@ static void a_client_that_gives_no_window_stops_nobody(void **state)
 	world_free(w);
 }
 
-// However little it is that a client takes, it is progress.
+// What is progress is measured in bytes and time, not in how often.
 static void a_client_that_gives_window_now_and_then_is_served(void **state)
 {
 	struct world *w = ready_world(NULL);
@@ -219,6 +219,132 @@ static void a_client_that_gives_window_now_and_then_is_served(void **state)
 	}
 	finish(w);
 	assert_ok(w, a);
+	assert_int_equal(world_counter(w, "streams_stalled"), 0);
+	world_free(w);
+}
+
+// TH-15: 25 bytes a second of a stream's window. Another one is served at a thousand.
+static void a_stream_whose_window_trickles_ends(void **state)
+{
+	struct world_conf conf = world_conf_default(11);
+	conf.n_clients = 1;
+	conf.n_backends = 2;
+	conf.client_window = 1000; // given back by halves
+	struct world *w = ready_world(&conf);
+	w->clients[0].slow = true;
+	struct ask *trickle = ask(w, KIND_DOWNLOAD, 10 << 20);
+	struct ask *other = ask(w, KIND_DOWNLOAD, 200000);
+	for (int i = 0; i < 120; i++) {
+		world_run(w, SECOND / 2);
+		client_resume(&w->clients[0], other);
+		if (i % 40 == 0)
+			client_resume(&w->clients[0], trickle);
+	}
+	assert_true(trickle->closed && trickle->by_peer);
+	assert_int_equal(trickle->code, H2_CANCEL);
+	assert_false(other->closed);
+	for (int i = 0; i < 120; i++) {
+		world_run(w, SECOND / 2);
+		client_resume(&w->clients[0], other);
+	}
+	assert_ok(w, other);
+	assert_int_equal(world_counter(w, "streams_stalled"), 1);
+	assert_int_equal(world_chunks_used(w), 0);
+	world_free(w);
+}
+
+// Reads so many bytes more from TCP.
+static void read_some(struct world *w, size_t n)
+{
+	w->clients[0].ration = n;
+	client_listen(&w->clients[0]);
+	w->clients[0].deaf = true;
+}
+
+// TH-15, TH-40: a full segment in 20 seconds is 73 bytes a second.
+static void a_client_that_reads_a_little_now_and_then_is_let_go(void **state)
+{
+	struct world *w = ready_world(NULL);
+	w->clients[0].deaf = true;
+	for (int i = 0; i < 40; i++)
+		ask(w, KIND_TRAILERS_ONLY, 12000);
+	for (int i = 0; i < 4; i++) {
+		world_run(w, 20 * SECOND);
+		if (!w->clients[0].over)
+			read_some(w, 1460);
+	}
+	assert_true(w->clients[0].over);
+	assert_int_equal(world_counter(w, "clients_stalled"), 1);
+	assert_int_equal(world_chunks_used(w), 0);
+	world_free(w);
+}
+
+// The same for who is let go already and leaves our last bytes to be taken.
+static void a_client_that_takes_a_little_of_the_last_bytes_is_let_go(void **state)
+{
+	struct world *w = ready_world(NULL);
+	w->clients[0].deaf = true;
+	for (int i = 0; i < 40; i++)
+		ask(w, KIND_TRAILERS_ONLY, 12000);
+	world_run(w, SECOND);
+	tcp_conn_shutdown(w->clients[0].tcp);
+	for (int i = 0; i < 10; i++) {
+		w->clients[0].host->due = true;
+		world_run(w, 10 * SECOND);
+		if (!w->clients[0].over)
+			read_some(w, 700);
+	}
+	assert_true(w->clients[0].over);
+	assert_int_equal(world_chunks_used(w), 0);
+	world_free(w);
+}
+
+// A megabyte at ten kilobytes a second, with many streams in line and pauses of 25 seconds, for
+// which the application or the whole host sleeps.
+static void slow_readers_are_never_cut(void **state)
+{
+	for (unsigned variant = 0; variant < 6; variant++) {
+		bool unplug = variant & 1, streams = variant & 2, window = variant & 4;
+		struct world_conf conf = world_conf_default(variant);
+		conf.n_clients = 1;
+		conf.n_backends = 2;
+		conf.stream_window = window ? 1 << 20 : 65535;
+		struct world *w = ready_world(&conf);
+		w->wire.delay_ns = (10 + 20 * variant) * MS;
+		w->clients[0].deaf = true;
+		for (int i = 0; i < (streams ? 10 : 1); i++)
+			ask(w, KIND_DOWNLOAD, streams ? 100000 : 1000000);
+		for (unsigned i = 0; !world_all_over(w) && i < 4000; i++) {
+			read_some(w, 1000);
+			world_run(w, 100 * MS);
+			if (i % 97 == 10 * variant) {
+				w->clients[0].host->unplugged = unplug;
+				world_run(w, 25 * SECOND);
+				w->clients[0].host->unplugged = false;
+			}
+		}
+		for (uint32_t i = 0; i < w->n_asks; i++)
+			assert_ok(w, &w->asks[i]);
+		assert_int_equal(world_counter(w, "clients_stalled"), 0);
+		assert_int_equal(world_counter(w, "streams_stalled"), 0);
+		world_free(w);
+	}
+}
+
+// For which nothing waits.
+static void silent_streams_are_never_cut(void **state)
+{
+	struct world *w = ready_world(NULL);
+	struct ask *hangs[20];
+	for (int i = 0; i < 20; i++)
+		hangs[i] = ask(w, i % 2 ? KIND_HANG : KIND_STALL, 150);
+	world_run(w, 600 * SECOND);
+	for (int i = 0; i < 20; i++) {
+		assert_false(hangs[i]->closed);
+		client_cancel(hangs[i]);
+	}
+	finish(w);
+	assert_int_equal(world_counter(w, "clients_stalled"), 0);
 	assert_int_equal(world_counter(w, "streams_stalled"), 0);
 	world_free(w);
 }
@@ -262,4 +388,8 @@ RUN_SUITE("sim/proxy_slow", CASE(a_slow_reader_costs_one_window_and_stops_nobody
 	CASE(a_busy_client_is_never_taken_for_stuck),
 	CASE(a_client_that_gives_no_window_stops_nobody),
 	CASE(a_client_that_gives_window_now_and_then_is_served),
+	CASE(a_stream_whose_window_trickles_ends),
+	CASE(a_client_that_reads_a_little_now_and_then_is_let_go),
+	CASE(a_client_that_takes_a_little_of_the_last_bytes_is_let_go),
+	CASE(slow_readers_are_never_cut), CASE(silent_streams_are_never_cut),
 	CASE(trailers_that_are_too_large_cut_no_whole_answer))

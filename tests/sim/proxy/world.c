@@ -208,6 +208,8 @@ struct world *world_new(const struct world_conf *conf)
 	w->wire.loss = conf->loss;
 	struct host *clients = wire_add_host(&w->wire, 65536, 256, 64 << 10);
 	struct h2_conf client_conf = h2_conf(w, 100);
+	if (conf->client_window)
+		client_conf.stream_window = conf->client_window;
 	w->client_ctx = h2_context_new(&client_conf, &clients->chunks);
 	CHECK(w->client_ctx);
 	clients->end_turn = clients_end;

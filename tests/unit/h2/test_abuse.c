@@ -92,6 +92,33 @@ static void reset_budget_refills_with_33_a_second(void **state)
 	assert_true(calmed());
 }
 
+static void settings(uint32_t window)
+{
+	uint8_t payload[6] = {0, H2_SETTING_INITIAL_WINDOW_SIZE};
+	h2_write_u32(payload + 2, window);
+	raw_frame(&raw, H2_SETTINGS, 0, 0, payload, sizeof(payload));
+	peer_frames(&us); // the answers are read, unlike those of TH-08
+	feed();
+}
+
+// TH-09: 100 at once, 10 a second; by whomever.
+static void settings_are_calmed_beyond_100_and_10_a_second(void **state)
+{
+	start(H2_SERVER);
+	for (uint32_t i = 1; i < 100; i++) // the first came with the preface
+		settings(i % 2 * 65535);
+	for (int second = 0; second < 20; second++) {
+		us.now_ns += NS_PER_SECOND;
+		for (uint32_t i = 0; i < 10; i++)
+			settings(i % 2 * 65535);
+	}
+	enum h2_error code;
+	assert_false(h2_conn_failed(us.conn, &code));
+	settings(1);
+	assert_true(calmed());
+	assert_int_equal(peer_counter(&us, "abuse_settings"), 1);
+}
+
 // CVE-2025-8671: the resets that the peer makes us send. Each variant opens a stream and spoils it.
 static void spoil(int variant, uint32_t id)
 {
@@ -417,6 +444,7 @@ static void endless_informational_responses_are_calmed(void **state)
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 RUN_SUITE("h2/abuse", CASE(rapid_reset_is_calmed_after_1000),
 	CASE(reset_budget_refills_with_33_a_second),
+	CASE(settings_are_calmed_beyond_100_and_10_a_second),
 	CASE(resets_that_we_are_made_to_send_are_calmed_too), CASE(a_backend_may_reset_what_we_ask),
 	CASE(ping_flood_is_calmed_when_answers_pile_up),
 	CASE(pings_whose_answers_are_read_are_fine),

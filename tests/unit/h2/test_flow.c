@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flow control (RFC 9113 5.2, 6.9): windows counted to the byte, both ways.
+#include "lb/base/time.h"
 #include "tests/unit/h2/h2_peer.h"
 
 static struct pool chunks;
@@ -359,6 +360,51 @@ static void an_initial_window_that_overflows_a_stream_is_an_error(void **state)
 	assert_string_equal(peer_frames(&us), "GOAWAY 1 FLOW_CONTROL_ERROR\n");
 }
 
+// Their windows were the largest, and what is left has room.
+static void streams_that_have_ended_overflow_no_more(void **state)
+{
+	start_server();
+	struct h2_stream *a = responding(1);
+	responding(3);
+	update(1, 0x7fffffff - 65535);
+	update(3, 10);
+	h2_stream_reset(a, H2_CANCEL);
+	peer_frames(&us);
+	set_initial_window(0x7fffffff - 10);
+	assert_string_equal(peer_frames(&us), "SETTINGS ack\n");
+	update(3, 1); // its own is full now
+	assert_string_equal(peer_frames(&us), "RST_STREAM 3 FLOW_CONTROL_ERROR\n");
+	set_initial_window(0x7fffffff);
+	responding(5);
+	update(5, 1);
+	assert_string_equal(peer_frames(&us), "RST_STREAM 5 FLOW_CONTROL_ERROR\n");
+}
+
+static void an_initial_window_gives_and_takes_of_all_streams_alike(void **state)
+{
+	start_server();
+	set_initial_window(0);
+	struct h2_stream *s[4];
+	for (uint32_t i = 0; i < 4; i++) {
+		s[i] = responding(1 + 2 * i);
+		assert_true(h2_stream_send_data(s[i], zeros, 100, false));
+	}
+	assert_string_equal(peer_frames(&us), "");
+	set_initial_window(30);
+	set_initial_window(0);
+	assert_string_equal(peer_frames(&us), "SETTINGS ack\nSETTINGS ack\n");
+	update(3, 5);
+	set_initial_window(10);
+	assert_string_equal(
+		peer_frames(&us), "SETTINGS ack\nDATA 3 15\nDATA 1 10\nDATA 5 10\nDATA 7 10\n");
+	set_initial_window(9);
+	update(7, 1);
+	assert_string_equal(peer_frames(&us), "SETTINGS ack\n");
+	set_initial_window(11);
+	assert_string_equal(
+		peer_frames(&us), "SETTINGS ack\nDATA 3 1\nDATA 1 1\nDATA 5 1\nDATA 7 2\n");
+}
+
 static void a_window_may_be_filled_to_its_last_byte(void **state)
 {
 	start_server();
@@ -528,6 +574,7 @@ static void random_windows_are_used_exactly(void **state)
 			conn += n;
 			break;
 		default:
+			us.now_ns += NS_PER_SECOND; // honest, too
 			set_initial_window((uint32_t)(n * 20));
 			for (int k = 0; k < N; k++)
 				window[k] += n * 20 - initial;
@@ -557,56 +604,127 @@ static void random_windows_are_used_exactly(void **state)
 	}
 }
 
-static void assert_waiting(const struct h2_stream *s, uint64_t since_ns)
+// One look of three in 30 seconds, which judges by 100 bytes a second.
+static struct h2_stream *look_after_10_s(void)
 {
-	uint64_t since = 0;
-	assert_ptr_equal(h2_conn_waiting(us.conn, &since), s);
-	assert_int_equal(since, since_ns);
+	us.now_ns += 10 * NS_PER_SECOND;
+	h2_conn_look(us.conn, 30 * NS_PER_SECOND, 100);
+	return h2_conn_stalled(us.conn);
 }
 
-static void the_stream_that_waits_longest_for_its_window_is_named(void **state)
+static struct h2_stream *look_after_30_s(void)
+{
+	for (int i = 0; i < 2; i++)
+		assert_null(look_after_10_s());
+	return look_after_10_s();
+}
+
+// A stream with so many bytes queued behind a window of 10, and the first look.
+static struct h2_stream *windowless(uint32_t id, size_t queued)
+{
+	struct h2_stream *s = responding(id);
+	assert_true(h2_stream_send_data(s, zeros, 10 + queued, false));
+	peer_frames(&us);
+	assert_int_equal(h2_stream_queued(s), queued);
+	assert_true(h2_conn_waits(us.conn));
+	look_after_10_s();
+	return s;
+}
+
+static void give(uint32_t id, uint32_t n)
+{
+	update(id, n);
+	peer_frames(&us);
+}
+
+// TH-15
+static void a_stream_that_is_given_little_window_stalls(void **state)
 {
 	start_server();
 	set_initial_window(10);
-	struct h2_stream *a = responding(1), *b = responding(3);
-	assert_waiting(NULL, 0);
-	us.now_ns = 100;
-	assert_true(h2_stream_send_data(b, zeros, 20, false));
-	peer_frames(&us);
-	us.now_ns = 200;
-	assert_true(h2_stream_send_data(a, zeros, 20, false));
-	assert_true(h2_stream_send_data(b, zeros, 20, false)); // no progress of the peer's
-	peer_frames(&us);
-	assert_waiting(b, 100);
-	us.now_ns = 300;
-	update(3, 1);
-	peer_frames(&us);
-	assert_waiting(a, 200);
-	h2_stream_reset(a, H2_CANCEL);
-	assert_waiting(b, 300);
-	update(3, 100);
-	peer_frames(&us);
-	assert_waiting(NULL, 0);
+	struct h2_stream *s = windowless(1, 10000);
+	give(1, 2999);
+	assert_ptr_equal(look_after_30_s(), s);
+	h2_stream_reset(s, H2_CANCEL);
+	assert_null(h2_conn_stalled(us.conn));
+	assert_false(h2_conn_waits(us.conn));
+	assert_false(h2_conn_look(us.conn, 30 * NS_PER_SECOND, 100));
 }
 
-static void streams_wait_for_the_connections_window_since_it_ended(void **state)
+static void a_stream_that_is_given_a_hundred_bytes_a_second_does_not_stall(void **state)
 {
 	start_server();
+	set_initial_window(10);
+	windowless(1, 60000);
+	for (int i = 0; i < 10; i++) {
+		give(1, 3000);
+		assert_null(look_after_30_s());
+	}
+	assert_non_null(look_after_30_s());
+}
+
+// Nor one that takes more than it leaves, until it takes no more.
+static void a_stream_that_takes_what_there_is_does_not_stall(void **state)
+{
+	start_server();
+	set_initial_window(10);
+	struct h2_stream *s = windowless(1, 50);
+	give(1, 30);
+	assert_null(look_after_30_s()); // 20 are left
+	give(1, 20);
+	assert_true(h2_stream_send_data(s, zeros, 50, false)); // others than those that waited
+	assert_null(look_after_30_s());
+	assert_ptr_equal(look_after_30_s(), s);
+}
+
+// It may be a slow link that the window update waits for.
+static void no_stream_stalls_before_its_bytes_have_left_the_output(void **state)
+{
+	start_server();
+	set_initial_window(10);
+	struct h2_stream *s = responding(1);
+	assert_true(h2_stream_send_data(s, zeros, 10000, false));
+	h2_conn_pump(us.conn, SIZE_MAX);
+	for (int i = 0; i < 9; i++)
+		assert_null(look_after_10_s());
+	peer_frames(&us);
+	assert_null(look_after_30_s());
+	assert_ptr_equal(look_after_10_s(), s);
+}
+
+static void streams_that_wait_for_the_connections_window_are_judged_by_all_its_bytes(void **state)
+{
+	start_server();
+	set_initial_window(100000);
 	struct h2_stream *a = responding(1), *b = responding(3);
-	us.now_ns = 100;
-	assert_true(h2_stream_send_data(a, zeros, 65535, false));
+	assert_true(h2_stream_send_data(a, zeros, 80000, false));
+	assert_true(h2_stream_send_data(b, zeros, 80000, false));
 	peer_frames(&us);
-	assert_waiting(NULL, 0); // it is used up, but nobody wants more
-	us.now_ns = 200;
-	assert_true(h2_stream_send_data(b, zeros, 1, false));
+	h2_conn_look(us.conn, 30 * NS_PER_SECOND, 100);
+	for (int i = 0; i < 9; i++) { // one of them takes all, in turn
+		give(0, 1000);
+		assert_null(look_after_10_s());
+	}
+	give(0, 500);
+	struct h2_stream *s = look_after_30_s();
+	h2_stream_reset(s, H2_CANCEL);
+	assert_ptr_equal(h2_conn_stalled(us.conn), s == a ? b : a);
+}
+
+// A period that nobody looked at says nothing.
+static void looks_begin_anew_when_nothing_waited_in_between(void **state)
+{
+	start_server();
+	set_initial_window(10);
+	struct h2_stream *s = windowless(1, 10000);
+	give(1, 10000);
+	assert_false(h2_conn_waits(us.conn));
+	assert_null(look_after_10_s());
+	us.now_ns += 100 * NS_PER_SECOND;
+	assert_true(h2_stream_send_data(s, zeros, 10000, false));
 	peer_frames(&us);
-	assert_waiting(b, 200);
-	us.now_ns = 300;
-	assert_true(h2_stream_send_data(a, zeros, 1, false)); // its own window is used up, too
-	assert_waiting(b, 200);
-	update(0, 1);
-	peer_frames(&us);
-	assert_waiting(a, 300);
+	assert_null(look_after_30_s());
+	assert_ptr_equal(look_after_10_s(), s);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -617,8 +735,12 @@ RUN_SUITE("h2/flow", SMALL(stream_credit_is_given_by_consumption_in_halves),
 	CASE(connection_credit_does_not_wait_for_the_owner),
 	CASE(connection_credit_stops_above_a_window_of_unconsumed_bytes),
 	CASE(a_server_gets_connection_credit_whatever_lies_unconsumed),
-	CASE(the_stream_that_waits_longest_for_its_window_is_named),
-	CASE(streams_wait_for_the_connections_window_since_it_ended),
+	CASE(a_stream_that_is_given_little_window_stalls),
+	CASE(a_stream_that_is_given_a_hundred_bytes_a_second_does_not_stall),
+	CASE(a_stream_that_takes_what_there_is_does_not_stall),
+	CASE(no_stream_stalls_before_its_bytes_have_left_the_output),
+	CASE(streams_that_wait_for_the_connections_window_are_judged_by_all_its_bytes),
+	CASE(looks_begin_anew_when_nothing_waited_in_between),
 	CASE(unconsumed_bytes_of_a_dead_stream_are_forgotten),
 	CASE(data_on_reset_streams_counts_for_the_connection),
 	SMALL(padding_counts_and_comes_back_by_itself),
@@ -631,6 +753,8 @@ RUN_SUITE("h2/flow", SMALL(stream_credit_is_given_by_consumption_in_halves),
 	CASE(trailers_that_never_fit_are_refused_behind_a_body_too),
 	CASE(a_smaller_initial_window_can_make_windows_negative),
 	CASE(an_initial_window_that_overflows_a_stream_is_an_error),
+	CASE(streams_that_have_ended_overflow_no_more),
+	CASE(an_initial_window_gives_and_takes_of_all_streams_alike),
 	CASE(a_window_may_be_filled_to_its_last_byte), CASE(streams_take_turns),
 	CASE(pump_keeps_to_its_room), CASE(blocked_by_windows_is_not_waiting_for_room),
 	CASE(credit_waits_for_room_like_data), CASE(what_passes_goes_out_at_once),
