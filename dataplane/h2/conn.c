@@ -40,6 +40,7 @@ struct h2_conn *h2_conn_new(struct h2_context *ctx, enum h2_role role,
 	list_init(&c->credits);
 	list_init(&c->done);
 	list_init(&c->stalled);
+	c->windowless_credit = -H2_WINDOW_MAX;
 	if (role == H2_SERVER || h2_put_greeting(c))
 		return c;
 	pool_put(&ctx->conns, c);

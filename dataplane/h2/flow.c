@@ -135,12 +135,12 @@ static void tighten_most_credit(struct h2_conn *c)
 // connection, takes another stream that was given nearly 2^31 and has ended.
 bool h2_flow_set_peer_initial(struct h2_conn *c, uint32_t size)
 {
-	bool larger = size > c->peer_initial_window;
 	c->peer_initial_window = size;
 	if (size + c->most_credit > H2_WINDOW_MAX)
 		tighten_most_credit(c);
-	// Who of them has window now is seen when it is its turn.
-	if (larger)
+	if (size + c->windowless_credit > 0) { // for some; for whom is seen when it is their turn
 		list_splice(&c->data_turns, &c->windowless);
+		c->windowless_credit = -H2_WINDOW_MAX;
+	}
 	return size + c->most_credit <= H2_WINDOW_MAX;
 }

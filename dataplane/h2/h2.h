@@ -48,8 +48,8 @@ struct h2_conf {
 	uint32_t max_header_bytes; // decoded header list, 32 added per field (RFC 9113 6.5.2)
 	uint32_t max_header_fields;
 	// The time of the turn, for the abuse budgets (1000 resets + 33 a second, 100 SETTINGS +
-	// 10) and h2_conn_look(). Borrowed, outlives the context. NULL = time does not advance and
-	// spent budgets never refill.
+	// 10 a second) and h2_conn_look(). Borrowed, outlives the context. NULL = time does not
+	// advance and spent budgets never refill.
 	const uint64_t *now_ns;
 	uint64_t seed; // secret of the stream table's hash
 	bool slow_path; // for tests: every field is checked anew (header_text.h)

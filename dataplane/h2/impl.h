@@ -109,7 +109,8 @@ struct h2_conn {
 	struct list_link stalled; // streams with body bytes of which the peer takes too little
 	// Flow control, RFC 9113 6.9. Signed: a SETTINGS change may take a window below zero.
 	int64_t send_window, recv_window;
-	int64_t most_credit; // upper bound of the live streams' send_credit
+	// Upper bounds of send_credit, of the live streams and of those in windowless.
+	int64_t most_credit, windowless_credit;
 	uint32_t unannounced; // received and not yet returned to the peer
 	uint64_t unconsumed; // received and not yet consumed by the owner
 	int64_t our_initial_window; // in force since the peer's ACK

@@ -116,10 +116,15 @@ void h2_stream_schedule(struct h2_stream *s)
 	struct h2_conn *c = s->conn;
 	if (!s->live)
 		return;
-	if (s->out.len)
-		put_turn(s, h2_send_window(s) > 0 ? &c->data_turns : &c->windowless);
-	else
+	if (!s->out.len) {
 		put_turn(s, s->end_queued && !s->sent_end ? &c->end_turns : NULL);
+	} else if (h2_send_window(s) > 0) {
+		put_turn(s, &c->data_turns);
+	} else {
+		put_turn(s, &c->windowless);
+		if (s->send_credit > c->windowless_credit)
+			c->windowless_credit = s->send_credit;
+	}
 }
 
 void h2_stream_check_done(struct h2_stream *s)

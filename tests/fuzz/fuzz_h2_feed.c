@@ -164,9 +164,11 @@ static void check_conn(struct h2_conn *c, const struct owner *o)
 		unconsumed += s->unconsumed;
 		CHECK(c->failed || h2_send_window(s) <= H2_WINDOW_MAX);
 		CHECK(h2_recv_window(s) <= H2_WINDOW_MAX);
-		CHECK(s->live ? s->send_credit <= c->most_credit : true);
+		CHECK(!s->live || s->send_credit <= c->most_credit);
 		CHECK(!s->live || h2_stream_find(c, s->id) == s);
 	}
+	for (struct list_link *l = c->windowless.next; l != &c->windowless; l = l->next)
+		CHECK(h2_send_window(CONTAINER_OF(l, struct h2_stream, turn)) <= 0);
 	CHECK(n_live == c->n_streams && unconsumed == c->unconsumed);
 	CHECK(c->failed || (c->recv_window >= 0 && c->send_window >= 0));
 	CHECK(c->role == H2_CLIENT || n_live <= c->ctx->conf.max_concurrent_streams);
