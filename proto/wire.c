@@ -167,6 +167,30 @@ void *proto_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *bytes,
 	return message;
 }
 
+void *proto_unpack_but(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t len,
+	uint32_t number, struct lb_err *err)
+{
+	const uint8_t *end = bytes + len, *next = bytes;
+	struct proto_field f;
+	size_t rest_len = 0;
+	for (const uint8_t *p = bytes; proto_field_next(&next, end, &f); p = next)
+		rest_len += f.number == number ? 0 : (size_t)(next - p);
+	if (next != end) {
+		lb_err_set(err, "%s: malformed protobuf", type->short_name);
+		return NULL;
+	}
+	uint8_t *rest = malloc(rest_len + 1), *to = rest;
+	if (!rest)
+		return NULL;
+	next = bytes;
+	for (const uint8_t *p = bytes; proto_field_next(&next, end, &f); p = next)
+		if (f.number != number)
+			to = (uint8_t *)memcpy(to, p, (size_t)(next - p)) + (next - p);
+	void *message = proto_unpack(type, rest, rest_len, err);
+	free(rest);
+	return message;
+}
+
 void proto_free(void *message)
 {
 	if (message)

@@ -20,6 +20,9 @@
 // its bytes come here again, with a bound of their own.
 void *proto_unpack(const ProtobufCMessageDescriptor *, const uint8_t *bytes, size_t len,
 	struct lb_err *reterr);
+// The same without the field of this number, which may be large and is read otherwise.
+void *proto_unpack_but(const ProtobufCMessageDescriptor *, const uint8_t *bytes, size_t len,
+	uint32_t number, struct lb_err *reterr);
 void proto_free(void *message); // NULL is fine
 
 // *ret is the caller's (free). 0 or -ENOMEM.

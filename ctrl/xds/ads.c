@@ -4,12 +4,14 @@
 #include "ctrl/base/text.h"
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/protocol.h"
+#include "ctrl/xds/response.h"
 #include "ctrl/xds/subs.h"
 #include "lb/base/backoff.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 #include "lb/base/twheel.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +35,14 @@ struct xds_ads {
 	bool node_sent; // on this stream
 	bool had_response; // on this stream
 	uint64_t opened_ns; // this stream
+	// The last message is being taken in, over several turns of the wheel if need be. Until
+	// then nothing is sent, as if it had not come yet.
+	bool receiving;
+	struct xds_response response;
+	bool head_read; // of it
+	uint32_t response_type;
+	bool recovered; // it is the first of the stream
+	struct twheel_timer resume;
 	struct backoff backoff; // FM-03
 	struct twheel_timer retry;
 	enum xds_server_state state;
@@ -115,12 +125,22 @@ static void retry_fired(struct twheel_timer *t)
 	a->conf.owner->end(a->conf.ctx);
 }
 
+static void end_receiving(struct xds_ads *a)
+{
+	twheel_cancel(a->conf.wheel, &a->resume);
+	xds_response_fini(&a->response);
+	a->receiving = a->head_read = a->recovered = false;
+}
+
 // Attempts without an answer are spaced by the backoff (FM-03). A stream that had worked is
 // replaced at once, unless it lived for less than the first wait: a server that answers and hangs
 // up must not make us spin.
 static void lost(struct xds_ads *a, const char *why)
 {
 	bool had_response = a->had_response;
+	if (a->receiving && a->head_read)
+		a->conf.owner->on_response_lost(a->conf.ctx);
+	end_receiving(a);
 	if (a->stream)
 		a->transport->ops->stream_free(a->stream);
 	a->stream = NULL;
@@ -196,6 +216,8 @@ static bool answer_due(const struct xds_ads *a)
 
 void xds_ads_flush(struct xds_ads *a)
 {
+	if (a->receiving)
+		return;
 	if (a->state == XDS_SERVER_IDLE && wanted(a))
 		open_stream(a);
 	if (a->stream && !a->sending)
@@ -240,19 +262,43 @@ static bool heard(struct xds_ads *a)
 	return true;
 }
 
-static void apply(struct xds_ads *a, uint32_t type, const struct xds_response *r)
+// The text of the NACK, the caller's; NULL = it is within the limits.
+static char *check_limits(struct xds_ads *a)
 {
-	struct type_state *s = &a->types[type];
-	// A type never asked for on this stream: an answer would be the first request, and with its
-	// empty list a wildcard (SW-09).
-	if (!s->requested) {
-		a->counters.n_unknown_type++;
-		return;
-	}
-	char *nonce = strdup(r->nonce), *version = strdup(r->version), *error;
-	if (!nonce || !version || a->conf.owner->on_response(a->conf.ctx, type, r, &error)) {
+	const struct xds_limits *most = &a->conf.limits;
+	const struct xds_response *r = &a->response;
+	char *text = NULL;
+	int rc = 0;
+	if (most->n_resources && r->n_parts > most->n_resources)
+		rc = asprintf(&text,
+			"the response has %zu resources, and xds_resources is %zu: nothing of it "
+			"is used",
+			r->n_parts, most->n_resources);
+	else if (most->len && r->bytes.len > most->len)
+		rc = asprintf(&text,
+			"the response has %zu bytes, and xds_response_mib is %zu: nothing of it is "
+			"used",
+			r->bytes.len, most->len >> 20);
+	if (rc < 0 || !text)
+		return NULL;
+	a->counters.n_over_limit++;
+	char line[512];
+	snprintf(line, sizeof(line), "NACK of %s from xDS server %s: %s",
+		a->conf.types[a->response_type]->label, a->conf.server->uri, text);
+	a->conf.owner->log(a->conf.ctx, line);
+	return text;
+}
+
+// It was applied, or refused as a whole.
+static void answer(struct xds_ads *a, char *error)
+{
+	struct type_state *s = &a->types[a->response_type];
+	char *nonce = strdup(a->response.nonce), *version = strdup(a->response.version);
+	if (!nonce || !version) {
 		free(nonce);
 		free(version);
+		free(error);
+		end_receiving(a);
 		lost(a, "out of memory");
 		return;
 	}
@@ -265,35 +311,100 @@ static void apply(struct xds_ads *a, uint32_t type, const struct xds_response *r
 		set_text(&s->version, version);
 }
 
+// False = the slice is over.
+static bool apply(struct xds_ads *a)
+{
+	char *error = NULL;
+	int rc = a->conf.owner->on_response(
+		a->conf.ctx, a->response_type, &a->response, &a->conf.slice, &error);
+	if (rc == -EAGAIN)
+		return false;
+	if (rc) {
+		end_receiving(a);
+		lost(a, "out of memory");
+	} else {
+		answer(a, error);
+	}
+	return true;
+}
+
+static void log_malformed(struct xds_ads *a, const char *why)
+{
+	// PC-05: there is no nonce to answer to; the stream goes on.
+	a->counters.n_undecodable++;
+	char line[512];
+	snprintf(line, sizeof(line), "xDS server %s sent a malformed response: %s",
+		a->conf.server->uri, why);
+	a->conf.owner->log(a->conf.ctx, line);
+}
+
+// The head is known. False = there is more to be done with it.
+static bool is_dealt_with(struct xds_ads *a)
+{
+	uint32_t type = 0;
+	a->recovered = heard(a);
+	while (type < a->conf.n_types &&
+		strcmp(a->conf.types[type]->url, a->response.type_url) != 0)
+		type++;
+	// PC-04. Or a type never asked for on this stream: an answer would be the first request,
+	// and with its empty list a wildcard (SW-09).
+	if (type == a->conf.n_types || !a->types[type].requested) {
+		a->counters.n_unknown_type++;
+		return true;
+	}
+	a->response_type = type;
+	char *error = check_limits(a);
+	if (error)
+		answer(a, error);
+	return error;
+}
+
+// False = the slice is over.
+static bool receive(struct xds_ads *a)
+{
+	struct lb_err err = {""};
+	slice_begin(&a->conf.slice);
+	if (!a->head_read) {
+		int rc = xds_response_read_head(&a->response, &a->conf.slice, &err);
+		if (rc == -EAGAIN)
+			return false;
+		if (rc) {
+			log_malformed(a, *err.text ? err.text : "out of memory");
+			return true;
+		}
+		if (is_dealt_with(a))
+			return true;
+		a->head_read = true;
+	}
+	return apply(a);
+}
+
+static void go_on(struct xds_ads *a)
+{
+	a->conf.owner->begin(a->conf.ctx);
+	if (receive(a)) {
+		bool recovered = a->recovered;
+		end_receiving(a);
+		if (recovered && a->stream)
+			a->conf.owner->on_recovered(a->conf.ctx);
+	} else {
+		twheel_arm(a->conf.wheel, &a->resume, now(a));
+	}
+	a->conf.owner->end(a->conf.ctx);
+}
+
+static void resumed(struct twheel_timer *t)
+{
+	go_on(CONTAINER_OF(t, struct xds_ads, resume));
+}
+
 static void on_message(void *ctx, const uint8_t *bytes, size_t len)
 {
 	struct xds_ads *a = ctx;
-	struct lb_err err = {""};
-	a->conf.owner->begin(a->conf.ctx);
-	a->read_due = true;
-	struct xds_response *r = a->conf.protocol->decode(bytes, len, &err);
-	if (!r) {
-		// PC-05: there is no nonce to answer to; the stream goes on.
-		a->counters.n_undecodable++;
-		char line[512];
-		snprintf(line, sizeof(line), "xDS server %s sent a malformed response: %s",
-			a->conf.server->uri, err.text);
-		a->conf.owner->log(a->conf.ctx, line);
-		a->conf.owner->end(a->conf.ctx);
-		return;
-	}
-	bool recovered = heard(a);
-	uint32_t type = 0;
-	while (type < a->conf.n_types && strcmp(a->conf.types[type]->url, r->type_url) != 0)
-		type++;
-	if (type < a->conf.n_types)
-		apply(a, type, r);
-	else
-		a->counters.n_unknown_type++; // PC-04
-	if (recovered && a->stream)
-		a->conf.owner->on_recovered(a->conf.ctx);
-	xds_response_free(r);
-	a->conf.owner->end(a->conf.ctx);
+	a->read_due = a->receiving = true;
+	xds_response_init(
+		&a->response, &a->conf.protocol->response, (struct str){(const char *)bytes, len});
+	go_on(a);
 }
 
 static const struct xds_stream_events stream_events = {on_sent, on_message, on_closed};
@@ -310,6 +421,7 @@ struct xds_ads *xds_ads_new(const struct xds_ads_conf *conf)
 	a->conf = *conf;
 	a->types = types;
 	a->retry.fire = retry_fired;
+	a->resume.fire = resumed;
 	a->since_ns = now(a);
 	return a;
 }
@@ -319,6 +431,9 @@ void xds_ads_free(struct xds_ads *a)
 	if (!a)
 		return;
 	twheel_cancel(a->conf.wheel, &a->retry);
+	if (a->receiving && a->head_read)
+		a->conf.owner->on_response_lost(a->conf.ctx);
+	end_receiving(a);
 	if (a->stream)
 		a->transport->ops->stream_free(a->stream);
 	if (a->transport)

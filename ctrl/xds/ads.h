@@ -14,9 +14,13 @@ struct xds_subs;
 struct xds_ads_owner {
 	// A request has been sent: what it asked for is in flight (subs.h).
 	void (*on_sent)(void *ctx, uint32_t type);
-	// Applies a response. Returns 0 with *ret NULL for an ACK, or with the text of a NACK,
+	// Applies a response whose head was read, as far as the slice goes. Returns -EAGAIN if it
+	// must be called for it again; 0 with *ret NULL for an ACK, or with the text of a NACK,
 	// which the caller frees; -ENOMEM: the server must send it again.
-	int (*on_response)(void *ctx, uint32_t type, const struct xds_response *, char **ret_nack);
+	int (*on_response)(
+		void *ctx, uint32_t type, struct xds_response *, struct slice *, char **ret_nack);
+	// The response that it was to be called for again is lost: nothing of it takes effect.
+	void (*on_response_lost)(void *ctx);
 	// The stream ended. had_response: it had received a response, so this is no failure yet
 	// (FM-02).
 	void (*on_lost)(void *ctx, const char *why, bool had_response);
@@ -35,6 +39,8 @@ struct xds_ads_conf {
 	uint32_t n_types;
 	struct xds_subs *subs; // [n_types], borrowed: the subscriptions
 	struct xds_transport_factory transport;
+	struct xds_limits limits;
+	struct slice slice; // of a response
 	const struct xds_node *node; // borrowed
 	struct twheel *wheel;
 	struct rand *rand;

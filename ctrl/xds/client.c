@@ -24,6 +24,7 @@ struct xds_client {
 	struct xds_node node;
 	struct xds_ads *ads;
 	struct xds_cache cache;
+	struct xds_round *round; // the response that is being taken in; NULL = none
 	struct xds_settled_list settled;
 	unsigned depth; // of begin()
 	uint64_t n_failures; // so far
@@ -221,13 +222,28 @@ static void owner_on_sent(void *ctx, uint32_t type)
 }
 
 static int owner_on_response(
-	void *ctx, uint32_t type, const struct xds_response *r, char **ret_nack)
+	void *ctx, uint32_t type, struct xds_response *r, struct slice *slice, char **ret_nack)
 {
 	struct xds_client *c = ctx;
+	if (!c->round)
+		c->round = xds_round_new(&c->cache, type, r);
+	if (!c->round)
+		return -ENOMEM;
 	uint64_t event = ++c->cache.n_events;
-	int rc = xds_respond_apply(&c->cache, type, r, ret_nack);
+	int rc = xds_round_step(c->round, slice, ret_nack);
+	if (rc == -EAGAIN)
+		return rc;
+	xds_round_free(c->round);
+	c->round = NULL;
 	xds_news_tell(&c->cache, event);
 	return rc;
+}
+
+static void owner_on_response_lost(void *ctx)
+{
+	struct xds_client *c = ctx;
+	xds_round_free(c->round);
+	c->round = NULL;
 }
 
 static void each_entry(struct xds_client *c, void (*fn)(struct xds_entry *))
@@ -290,6 +306,7 @@ static void owner_log(void *ctx, const char *line)
 static const struct xds_ads_owner owner = {
 	.on_sent = owner_on_sent,
 	.on_response = owner_on_response,
+	.on_response_lost = owner_on_response_lost,
 	.on_lost = owner_on_lost,
 	.on_recovered = owner_on_recovered,
 	.begin = owner_begin,
@@ -336,6 +353,8 @@ struct xds_client *xds_client_new(const struct xds_client_conf *conf)
 			.subs = c->cache.subs,
 			.n_types = conf->n_types,
 			.transport = conf->transport,
+			.limits = conf->limits,
+			.slice = conf->slice,
 			.node = &c->node,
 			.wheel = conf->wheel,
 			.rand = conf->rand,
@@ -436,7 +455,7 @@ void xds_client_server(const struct xds_client *c, struct xds_server_info *ret)
 	for (uint32_t t = 0; t < c->conf.n_types; t++) {
 		struct xds_variants_counts counts;
 		xds_variants_counts(c->cache.subs[t].variants, &counts);
-		ret->n_unwanted += counts.n_unwanted;
+		ret->n_unwanted += counts.n_unwanted + c->cache.subs[t].n_skipped;
 		ret->updates[t] = c->cache.subs[t].updates;
 	}
 }

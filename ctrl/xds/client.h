@@ -6,6 +6,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/base/slice.h"
 #include "ctrl/xds/settled.h"
 #include "ctrl/xds/transport.h"
 #include "ctrl/xds/type.h"
@@ -29,6 +30,12 @@ enum xds_code { XDS_OK = 0, XDS_INVALID_ARGUMENT = 3, XDS_NOT_FOUND = 5, XDS_UNA
 struct xds_protocol;
 extern const struct xds_protocol xds_protocol_sotw, xds_protocol_delta;
 
+// Of a response; 0 = none. One beyond them is refused as a whole, unread.
+struct xds_limits {
+	size_t n_resources; // errors and removals counted
+	size_t len; // bytes
+};
+
 struct xds_client_conf {
 	const struct xds_bootstrap *bootstrap; // borrowed, outlives the client
 	const struct xds_server_conf *server; // an entry of it; NULL = the first top-level one
@@ -42,6 +49,8 @@ struct xds_client_conf {
 	struct twheel *wheel; // ctrl's wheel and clock
 	struct rand *rand; // jitter
 	const char *user_agent_version; // "0.1.0"
+	struct xds_limits limits;
+	struct slice slice; // how much of a response is done before the wheel moves on
 	// Writes one log line (a rejected resource, a lost server); may be NULL.
 	void (*log)(void *ctx, const char *line);
 	void *log_ctx;
@@ -177,6 +186,7 @@ struct xds_server_info {
 	const char *error; // why the last stream ended; "" = none; a response clears it
 	uint64_t since_ns; // of this state
 	uint64_t n_streams, n_requests, n_responses, n_acks, n_nacks, n_undecodable, n_unknown_type;
+	uint64_t n_over_limit; // responses beyond xds_limits
 	// Resources received without a subscription, or with other parameters (PC-08, TP2-L03).
 	uint64_t n_unwanted;
 	// gRFC A78 (CS-09). Nothing has failed since its streams last worked.

@@ -12,7 +12,6 @@
 
 // Short names; protobuf-c's own are typedefs.
 typedef Envoy__Service__Discovery__V3__DeltaDiscoveryRequest Request;
-typedef Envoy__Service__Discovery__V3__DeltaDiscoveryResponse Response;
 typedef Envoy__Service__Discovery__V3__DeltaDiscoveryRequest__InitialResourceVersionsEntry Version;
 
 // What changes with this request; the server knows the rest (DL-03). The first one of a stream
@@ -101,68 +100,21 @@ static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
 	return rc;
 }
 
-static int read_entries(struct xds_response *r, const Response *m)
-{
-	int rc = 0;
-	for (size_t i = 0; i < m->n_resources && !rc; i++) {
-		r->entries[i].version = m->resources[i]->version; // DL-05
-		rc = xds_wire_unwrap(&r->entries[i], m->resources[i]);
-	}
-	return rc;
-}
-
-// removed_resources are those without constraints (TP2-T07).
-static int read_removals(struct xds_response *r, const Response *m)
-{
-	size_t n = m->n_removed_resources;
-	r->removed =
-		lb_arena_alloc(&r->arena, n + m->n_removed_resource_names, sizeof(*r->removed));
-	if (!r->removed)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		r->removed[i].name = m->removed_resources[i];
-	r->n_removed = n;
-	for (size_t i = 0; i < m->n_removed_resource_names; i++) {
-		struct xds_response_removal *to = &r->removed[r->n_removed++];
-		int rc = xds_wire_resource_name(
-			m->removed_resource_names[i], &to->name, &to->constraints, NULL);
-		if (rc == -ENOMEM)
-			return rc;
-		if (rc)
-			to->name = NULL;
-	}
-	return 0;
-}
-
-static struct xds_response *decode(const uint8_t *bytes, size_t len, struct lb_err *err)
-{
-	Response *m =
-		proto_unpack(&envoy__service__discovery__v3__delta_discovery_response__descriptor,
-			bytes, len, err);
-	if (!m)
-		return NULL;
-	struct xds_response *r = xds_response_new(
-		&m->base, m->n_resources, m->resource_errors, m->n_resource_errors);
-	if (!r) {
-		lb_err_set(err, "out of memory");
-		return NULL;
-	}
-	if (read_entries(r, m) || read_removals(r, m)) {
-		xds_response_free(r);
-		lb_err_set(err, "out of memory");
-		return NULL;
-	}
-	r->type_url = m->type_url;
-	r->version = m->system_version_info;
-	r->nonce = m->nonce;
-	return r;
-}
-
 const struct xds_protocol xds_protocol_delta = {
 	.name = "delta",
 	.method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
 		  "DeltaAggregatedResources",
 	.asks_again = true,
 	.encode = encode,
-	.decode = decode,
+	.response =
+		{
+			.message = "DeltaDiscoveryResponse",
+			.version = 1,
+			.type_url = 4,
+			.nonce = 5,
+			.wrapped = 2,
+			.removed = 6,
+			.removed_names = 8,
+			.errors = 9,
+		},
 };

@@ -5,6 +5,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "ctrl/xds/response.h"
 #include "ctrl/xds/wire.h"
 
 #include <stdbool.h>
@@ -30,12 +31,12 @@ struct xds_protocol {
 	const char *method; // gRPC's
 	// Responses do not name a variant that was replaced, unless they list everything (TP2-T12).
 	bool newest_wins;
+	// A response of a type with full_state lists all resources there are (SW-11).
+	bool lists_all;
 	// A name that was dropped and is wanted again before the server knew must be requested
 	// again: the server could not notice (DL-09).
 	bool asks_again;
 	// The caller frees *ret. Returns 0 or -ENOMEM.
 	int (*encode)(const struct xds_ask *, uint8_t **ret, size_t *ret_len);
-	// Returns NULL with the reason: not a response, or out of memory. Free with
-	// xds_response_free().
-	struct xds_response *(*decode)(const uint8_t *bytes, size_t len, struct lb_err *reterr);
+	struct xds_response_layout response;
 };

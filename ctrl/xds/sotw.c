@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Short names; protobuf-c's own are typedefs.
+// A short name; protobuf-c's own is a typedef.
 typedef Envoy__Service__Discovery__V3__DiscoveryRequest Request;
-typedef Envoy__Service__Discovery__V3__DiscoveryResponse Response;
 
 // All that is wanted now (SW-05), in order of subscription (WA-04): what has parameters as locators
 // (TP2-T03), the rest as names (TP2-T04).
@@ -90,62 +89,20 @@ static int encode(const struct xds_ask *ask, uint8_t **ret, size_t *ret_len)
 	return rc;
 }
 
-static int read_entries(struct xds_response *r, const Response *m)
-{
-	r->wrappers = lb_arena_alloc(&r->arena, m->n_resources, sizeof(*r->wrappers));
-	if (!r->wrappers)
-		return -ENOMEM;
-	for (size_t i = 0; i < m->n_resources; i++) {
-		struct xds_response_entry *e = &r->entries[i];
-		const Google__Protobuf__Any *any = m->resources[i];
-		e->version = m->version_info;
-		e->type_url = any->type_url;
-		e->bytes = any->value.data;
-		e->len = any->value.len;
-		if (!proto_any_is(
-			    any->type_url, &envoy__service__discovery__v3__resource__descriptor))
-			continue;
-		Envoy__Service__Discovery__V3__Resource *w =
-			proto_unpack(&envoy__service__discovery__v3__resource__descriptor, e->bytes,
-				e->len, &e->err);
-		if (!w)
-			continue;
-		r->wrappers[r->n_wrappers++] = w;
-		if (xds_wire_unwrap(e, w))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static struct xds_response *decode(const uint8_t *bytes, size_t len, struct lb_err *err)
-{
-	Response *m = proto_unpack(
-		&envoy__service__discovery__v3__discovery_response__descriptor, bytes, len, err);
-	if (!m)
-		return NULL;
-	struct xds_response *r = xds_response_new(
-		&m->base, m->n_resources, m->resource_errors, m->n_resource_errors);
-	if (!r || read_entries(r, m)) {
-		xds_response_free(r);
-		lb_err_set(err, "out of memory");
-		return NULL;
-	}
-	r->type_url = m->type_url;
-	r->version = m->version_info;
-	r->nonce = m->nonce;
-	// Heartbeats come by themselves and stand for nothing but themselves.
-	size_t n = 0;
-	for (size_t i = 0; i < r->n_entries; i++)
-		n += r->entries[i].heartbeat;
-	r->full = n == 0 || n < r->n_entries;
-	return r;
-}
-
 const struct xds_protocol xds_protocol_sotw = {
 	.name = "sotw",
 	.newest_wins = true,
+	.lists_all = true,
 	.method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
 		  "StreamAggregatedResources",
 	.encode = encode,
-	.decode = decode,
+	.response =
+		{
+			.message = "DiscoveryResponse",
+			.version = 1,
+			.type_url = 4,
+			.nonce = 5,
+			.resources = 2,
+			.errors = 7,
+		},
 };

@@ -18,6 +18,7 @@ struct xds_subs {
 	uint8_t *names;
 	size_t names_len;
 	struct xds_server_updates updates; // received so far
+	uint64_t n_skipped; // resources of names without a subscription, so far
 	struct xds_variants *variants; // what the server has sent of the wanted names
 };
 

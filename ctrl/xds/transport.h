@@ -13,7 +13,7 @@ struct lb_err;
 struct xds_stream_events {
 	// The message given to send() was sent to a connected server (FM-04: timers start now).
 	void (*on_sent)(void *ctx);
-	// One message, borrowed for the call. The next arrives only after stream_read().
+	// One message. It lasts until stream_read() asks for the next one, or the stream is freed.
 	void (*on_message)(void *ctx, const uint8_t *bytes, size_t len);
 	// The stream ended for any reason; no event follows. The caller must still free it.
 	void (*on_closed)(void *ctx, const char *why);

@@ -56,6 +56,7 @@ struct xds_stream {
 	bool receiving, over;
 	grpc_metadata_array headers, trailers;
 	grpc_byte_buffer *received;
+	grpc_slice message; // the last one that was delivered
 	grpc_status_code status;
 	grpc_slice status_text;
 };
@@ -115,6 +116,7 @@ static struct xds_stream *stream_new(struct xds_transport *base, const char *met
 	grpc_metadata_array_init(&s->headers);
 	grpc_metadata_array_init(&s->trailers);
 	s->status_text = grpc_empty_slice();
+	s->message = grpc_empty_slice();
 	s->call = grpc_channel_create_call(t->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
 		t->grpc->queue.queue, grpc_slice_from_static_string(method), NULL,
 		gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
@@ -149,8 +151,15 @@ static int stream_send(struct xds_stream *s, const uint8_t *bytes, size_t len)
 	return 0;
 }
 
+static void drop_message(struct xds_stream *s)
+{
+	grpc_slice_unref(s->message);
+	s->message = grpc_empty_slice();
+}
+
 static void stream_read(struct xds_stream *s)
 {
+	drop_message(s);
 	if (s->over)
 		return;
 	s->receiving = true;
@@ -174,6 +183,7 @@ static void destroy(struct xds_stream *s)
 static void stream_free(struct xds_stream *s)
 {
 	s->detached = true;
+	drop_message(s);
 	if (s->n_outstanding)
 		grpc_call_cancel(s->call, NULL);
 	else
@@ -187,14 +197,17 @@ static void deliver_message(struct xds_stream *s)
 	if (!buffer)
 		return; // the end; the status follows
 	grpc_byte_buffer_reader reader;
-	if (!s->detached && grpc_byte_buffer_reader_init(&reader, buffer)) {
-		grpc_slice all = grpc_byte_buffer_reader_readall(&reader);
+	bool is_read = !s->detached && grpc_byte_buffer_reader_init(&reader, buffer);
+	if (is_read) {
+		s->message = grpc_byte_buffer_reader_readall(&reader);
 		grpc_byte_buffer_reader_destroy(&reader);
-		s->grpc->n_bytes += GRPC_SLICE_LENGTH(all);
-		s->events->on_message(s->ctx, GRPC_SLICE_START_PTR(all), GRPC_SLICE_LENGTH(all));
-		grpc_slice_unref(all);
 	}
-	grpc_byte_buffer_destroy(buffer);
+	grpc_byte_buffer_destroy(buffer); // it is not needed beside its copy
+	if (!is_read)
+		return;
+	size_t len = GRPC_SLICE_LENGTH(s->message);
+	s->grpc->n_bytes += len;
+	s->events->on_message(s->ctx, GRPC_SLICE_START_PTR(s->message), len);
 }
 
 static const char *status_name(grpc_status_code code)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct xds_decoding;
 struct xds_server_conf;
 struct xds_type;
 
@@ -67,6 +68,12 @@ struct xds_type {
 	// are told of every message of the server, even with an unchanged value.
 	bool is_opaque;
 	void (*decode)(const uint8_t *bytes, size_t len, struct xds_decoded *);
+	// The same in short steps, for types whose resources may be large; NULL = decode() never
+	// takes long. The bytes last until end().
+	struct xds_decoding *(*begin)(const uint8_t *bytes, size_t len); // NULL = out of memory
+	bool (*step)(struct xds_decoding *); // false = there is nothing left to do
+	// Frees it. NULL: it is given up.
+	void (*end)(struct xds_decoding *, struct xds_decoded *);
 	// Stores the sender in the resources inside it; NULL = it has none.
 	void (*set_server)(struct xds_res *, const struct xds_server_conf *);
 	// Releases references to other resources; NULL = it has none. The arena is freed by the

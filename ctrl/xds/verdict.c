@@ -5,7 +5,6 @@
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/news.h"
 #include "ctrl/xds/variants/version.h"
-#include "ctrl/xds/wire.h"
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
 
@@ -166,7 +165,7 @@ void xds_entry_end(struct xds_entry *e)
 	log_deletion(e);
 }
 
-void xds_entry_report(struct xds_entry *e, const char *version, const struct xds_response_error *in)
+void xds_entry_report(struct xds_entry *e, const char *version, const struct xds_report *in)
 {
 	const struct xds_cache *c = e->cache;
 	bool not_found = in->code == CODE_NOT_FOUND, drops = not_found && drops_value(e);

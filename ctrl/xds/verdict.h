@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct xds_constraints;
 struct xds_refused;
-struct xds_response_error;
 struct xds_variant;
 
 #define XDS_SHOWN_NAME_LEN 1024 // of a name that is not known to be short, in a text
@@ -30,8 +30,13 @@ void xds_entry_refuse(
 void xds_entry_refuse_with_all(struct xds_entry *, const char *version, const char *twice);
 // The server says or shows that the resource does not exist (any more).
 void xds_entry_end(struct xds_entry *);
-// The server reports an error for it (DE-07), in a response of this version.
-void xds_entry_report(struct xds_entry *, const char *version, const struct xds_response_error *);
+// The server reports an error for it (DE-07).
+struct xds_report {
+	int32_t code;
+	const char *text;
+	struct xds_constraints *constraints; // whom it concerns (TP2-T13); NULL = all
+};
+void xds_entry_report(struct xds_entry *, const char *version, const struct xds_report *);
 // The resource is rejected or gone: applies A88 (DE-02 to DE-04). is_data: NACK, deletion,
 // NOT_FOUND and PERMISSION_DENIED; any other error is transient. The text was set by
 // xds_entry_set_error().

@@ -3,6 +3,7 @@
 
 #include "lb/base/check.h"
 #include "lb/base/err.h"
+#include "lb/base/twheel.h"
 #include "proto/wire.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@ struct fake_transport {
 
 struct xds_stream {
 	struct fake_ads *server;
+	uint8_t *message; // owned; the last one, until the next is asked for
 };
 
 static struct xds_stream *stream_new(struct xds_transport *base, const char *method,
@@ -60,12 +62,15 @@ static void stream_read(struct xds_stream *s)
 {
 	CHECK(s->server->stream == s && !s->server->reading);
 	s->server->reading = true;
+	free(s->message);
+	s->message = NULL;
 }
 
 static void stream_free(struct xds_stream *s)
 {
 	CHECK(s->server->stream == s);
 	s->server->stream = NULL;
+	free(s->message);
 	free(s);
 }
 
@@ -100,6 +105,11 @@ static int fake_connect(void *ctx, const struct xds_server_conf *conf, struct xd
 	f->n_connects++;
 	*ret = &t->base;
 	return 0;
+}
+
+struct slice fake_ads_slice(void)
+{
+	return (struct slice){.most = getenv("SHUNT_TEST_SLICE") ? 1 : 0};
 }
 
 struct xds_transport_factory fake_ads_factory(struct fake_ads *f)
@@ -159,7 +169,13 @@ void fake_ads_say(struct fake_ads *f, const uint8_t *bytes, size_t len)
 {
 	CHECK(f->stream && f->reading);
 	f->reading = false;
-	f->events->on_message(f->ctx, bytes, len);
+	while (!f->stream->message) // it is not the client's memory that is short
+		f->stream->message = malloc(len + 1);
+	if (len)
+		memcpy(f->stream->message, bytes, len);
+	f->events->on_message(f->ctx, f->stream->message, len);
+	while (f->wheel && twheel_next_ns(f->wheel) <= twheel_now(f->wheel))
+		twheel_advance(f->wheel, twheel_now(f->wheel));
 }
 
 void fake_ads_close(struct fake_ads *f, const char *why)

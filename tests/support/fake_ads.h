@@ -5,12 +5,15 @@
 // Thread: the test's.
 #pragma once
 
+#include "ctrl/base/slice.h"
 #include "ctrl/xds/transport.h"
 #include "envoy/service/discovery/v3/discovery.pb-c.h"
 
 #include <stdbool.h>
 
 #define FAKE_ADS_MAX_SENT 256
+
+struct twheel;
 
 struct fake_ads {
 	const struct xds_stream_events *events; // of the open stream
@@ -20,6 +23,9 @@ struct fake_ads {
 	bool reading; // the client asks for a message
 	bool refuse; // connect() fails
 	const char *refuse_why; // and says so; NULL = some reason
+	// The client's, turned after each message, without time passing, until it has taken it in;
+	// NULL = it does so at once, or the test turns it.
+	struct twheel *wheel;
 	unsigned n_streams; // opened so far
 	unsigned n_transports;
 	unsigned n_connects; // so far
@@ -29,6 +35,9 @@ struct fake_ads {
 	unsigned n_sent, n_read; // read by the test with fake_ads_next() or …_next_delta()
 	unsigned n_stale; // of those: sent on earlier streams
 };
+
+// How much a client of a test does in a turn: one step if SHUNT_TEST_SLICE is in the environment.
+struct slice fake_ads_slice(void);
 
 struct xds_transport_factory fake_ads_factory(struct fake_ads *);
 void fake_ads_fini(struct fake_ads *); // the client was freed before

@@ -274,8 +274,9 @@ static void on_message(void *ctx, const uint8_t *bytes, size_t len)
 	struct xds_lrs *r = ctx;
 	struct xds_lrs_settings settings;
 	struct lb_err err = {""};
-	r->transport->ops->stream_read(r->stream);
-	if (xds_lrs_decode_settings(bytes, len, &settings, &err)) {
+	int rc = xds_lrs_decode_settings(bytes, len, &settings, &err);
+	r->transport->ops->stream_read(r->stream); // the bytes are gone
+	if (rc) {
 		// The server may never say more: without settings the stream is of no use.
 		r->counters.n_undecodable++;
 		if (r->had_response)

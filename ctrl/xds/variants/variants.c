@@ -337,6 +337,11 @@ bool xds_variants_drain(struct xds_variants *c, struct xds_variants_event *ret)
 
 // Looking.
 
+bool xds_variants_knows(const struct xds_variants *c, const char *name)
+{
+	return xds_variants_name_find(c, name);
+}
+
 const struct xds_variant *xds_variants_match(const struct xds_variants *c, const char *name,
 	const struct xds_params *params, uint32_t *ret_n_matches)
 {

@@ -117,6 +117,8 @@ enum xds_change_kind {
 	XDS_CHANGE_FULL, // variants that are not listed are deleted
 };
 void xds_variants_begin(struct xds_variants *, enum xds_change_kind);
+// Makes the change that is being listed XDS_CHANGE_FULL.
+void xds_variants_set_full(struct xds_variants *);
 // Returns 0, -ENOMEM, -EEXIST if this change already lists the variant (TP2-T11, DL-12), or -E2BIG
 // if a name would have too many variants; reterr names it. Constraints and version are copied or
 // counted; the cache takes over the content's reference, even on failure.
@@ -166,6 +168,8 @@ bool xds_variants_drain(struct xds_variants *, struct xds_variants_event *ret);
 
 // Queries.
 
+// The name is subscribed to, or has variants.
+bool xds_variants_knows(const struct xds_variants *, const char *name);
 // What a subscription with these parameters would see. NULL = nothing. n_matches may be NULL.
 const struct xds_variant *xds_variants_match(const struct xds_variants *, const char *name,
 	const struct xds_params *, uint32_t *ret_n_matches);

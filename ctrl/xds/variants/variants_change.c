@@ -20,6 +20,12 @@ void xds_variants_begin(struct xds_variants *c, enum xds_change_kind kind)
 	c->change = kind;
 }
 
+void xds_variants_set_full(struct xds_variants *c)
+{
+	CHECK(c->is_changing);
+	c->change = XDS_CHANGE_FULL;
+}
+
 static void touch(struct xds_variants *c, struct xds_variants_name *n)
 {
 	if (n->is_touched)

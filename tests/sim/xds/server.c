@@ -45,10 +45,11 @@ static void new_stream_state(struct server *s)
 	bool is_new = s->client != s->ads.n_connects; // it has heard nothing yet
 	for (unsigned t = 0; t < RES_N_TYPES; t++) {
 		struct server_type *st = &s->types[t];
-		if (!st->answered && !st->bad) // accepted, and the ACK was lost with the stream
-			strcpy(st->accepted, st->version);
+		// Accepted, and the ACK was lost with the stream; or not even read to its end.
+		if (!st->answered && !st->bad)
+			strcpy(st->perhaps, st->version);
 		if (is_new)
-			st->accepted[0] = '\0';
+			st->accepted[0] = st->perhaps[0] = '\0';
 		st->asked = st->again = 0;
 		st->requested = st->bad = false;
 		st->answered = true;
@@ -129,6 +130,9 @@ static void read_sotw(struct server *s, const Request *r)
 		take_answer(s, st, r->error_detail); // SW-02, SW-03
 	if (s->may_be_forgotten && !*r->version_info)
 		st->accepted[0] = '\0';
+	if (*st->perhaps && strcmp(r->version_info, st->perhaps) == 0)
+		strcpy(st->accepted, st->perhaps);
+	st->perhaps[0] = '\0';
 	CHECK(strcmp(r->version_info, st->accepted) == 0); // SW-07
 	st->requested = true;
 	st->asked = 0;
@@ -349,6 +353,10 @@ static void say_one_wildly(struct server *s, struct answer *a, unsigned type, in
 	enum variant v = any_variant(s, type, i);
 	if (chance(s, 10) || (!asked && !chance(s, 5)))
 		return;
+	if (!asked) { // the client need not look at it (PC-08), or wants it since
+		add(s, a, type, i, v, resource_of(s, type, i, false, true), false);
+		return;
+	}
 	if (chance(s, 80)) {
 		bool bad = !s->world->gone[type][i] && chance(s, 10);
 		if (bad || chance(s, 30))

@@ -23,6 +23,7 @@ struct server_type {
 	bool bad; // the last response must be NACKed
 	bool answered;
 	char accepted[16]; // version of the last ACKed response, of any stream
+	char perhaps[16]; // of one that was lost with its stream; "" = none
 	char version[16]; // of the last response
 	uint64_t held[N_CLUSTERS][N_VARIANTS]; // incremental: versions at the client; 0 = none
 };

@@ -35,6 +35,7 @@
 #define DEFAULT_SEEDS 8
 #define DEFAULT_STEPS 2000
 #define CALM_ROUNDS 60
+#define N_TURNS 3 // of the wheel in a step, at most
 
 struct sim;
 
@@ -162,6 +163,21 @@ static void pass_time(struct sim *s, uint64_t ns)
 	twheel_advance(s->wheel, s->now_ns);
 }
 
+// What is taken in bit by bit goes on; other things happen in between.
+static void turn(struct sim *s)
+{
+	uint64_t n = fake_ads_slice().most ? N_TURNS : 0;
+	for (uint64_t i = 0; i < n && twheel_next_ns(s->wheel) <= s->now_ns; i++)
+		twheel_advance(s->wheel, s->now_ns);
+}
+
+// Then nothing happens in between.
+static void take_in_at_once(struct sim *s, bool at_once)
+{
+	for (int i = 0; i < N_SERVERS; i++)
+		s->net.servers[i].ads.wheel = at_once ? s->wheel : NULL;
+}
+
 static void toggle_stranger(struct sim *s)
 {
 	char name[WORLD_NAME_SIZE];
@@ -279,6 +295,7 @@ static void step(struct sim *s)
 		server_respond_at_random(net_pick(&s->net, &s->rand));
 		break;
 	}
+	turn(s);
 	for (int i = 0; i < N_LISTENERS; i++) {
 		const struct frontend *f = &s->frontends[i];
 		if (f->config)
@@ -315,6 +332,7 @@ static void check_entry(void *ctx, const struct xds_entry_info *e)
 
 static void stay_calm(struct sim *s, unsigned n_rounds)
 {
+	take_in_at_once(s, fake_ads_slice().most);
 	for (unsigned round = 0; round < n_rounds; round++) {
 		pass_time(s, 5000 * NS_PER_MS); // past any backoff of a few failures
 		for (int i = 0; i < N_SERVERS; i++)
@@ -325,6 +343,7 @@ static void stay_calm(struct sim *s, unsigned n_rounds)
 	pass_time(s, NS_PER_MS);
 	for (int i = 0; i < N_SERVERS; i++)
 		server_check_answered(&s->net.servers[i]);
+	take_in_at_once(s, false);
 }
 
 static void check_truth(struct sim *s)
@@ -384,6 +403,7 @@ static void sim_init(struct sim *s, uint64_t seed, bool delta)
 		.wheel = s->wheel,
 		.rand = &s->rand,
 		.user_agent_version = "0",
+		.slice = fake_ads_slice(),
 	});
 	s->resolver = dns_names_new(&(struct dns_names_conf){
 		.wheel = s->wheel, .rand = &s->rand, .lookups = &s->name_servers.base});

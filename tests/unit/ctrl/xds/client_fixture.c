@@ -91,6 +91,7 @@ static void init(struct fixture *f, const struct xds_protocol *protocol, const c
 	free(json);
 	f->wheel = twheel_new(f->now_ns);
 	assert_non_null(f->wheel);
+	f->server.wheel = fake_ads_slice().most ? f->wheel : NULL;
 	rand_init(&f->rand, 1);
 	f->client = xds_client_new(&(struct xds_client_conf){
 		.bootstrap = f->bootstrap,
@@ -100,6 +101,7 @@ static void init(struct fixture *f, const struct xds_protocol *protocol, const c
 		.n_types = 2,
 		.transport = fake_ads_factory(&f->server),
 		.wheel = f->wheel,
+		.slice = fake_ads_slice(),
 		.rand = &f->rand,
 		.user_agent_version = "1.2.3",
 		.log = on_log,

@@ -41,6 +41,8 @@ static void init(struct world *w, const char *bootstrap, bool drops_deleted)
 	free(json);
 	w->wheel = twheel_new(w->now_ns);
 	assert_non_null(w->wheel);
+	for (unsigned i = 0; i < 3; i++)
+		w->at[i].server.wheel = fake_ads_slice().most ? w->wheel : NULL;
 	rand_init(&w->rand, 1);
 	w->federation = xds_federation_new(&(struct xds_client_conf){
 		.bootstrap = w->bootstrap,
@@ -51,6 +53,7 @@ static void init(struct world *w, const char *bootstrap, bool drops_deleted)
 		.wheel = w->wheel,
 		.rand = &w->rand,
 		.user_agent_version = "1.2.3",
+		.slice = fake_ads_slice(),
 		.log = on_log,
 		.log_ctx = w,
 	});
