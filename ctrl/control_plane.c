@@ -35,6 +35,9 @@
 #define WATCH_PORTS_NS (NS_PER_SECOND / 5)
 // After the drain's deadline workers get this long to cut what is left and report.
 #define DRAIN_SLACK_NS NS_PER_SECOND
+// What is longer than a response may be is refused; only what is much longer ends the stream.
+#define MESSAGE_PER_RESPONSE 2
+#define SLICE_NS (5 * NS_PER_MS) // of a turn, for a large response
 #define MAX_STATUS_UNREAD_LEN ((size_t)64 << 20)
 
 struct control_plane {
@@ -210,10 +213,17 @@ static int start_loop(struct control_plane *p, struct lb_err *err)
 	return 0;
 }
 
+static size_t max_response_len(const struct control_plane *p)
+{
+	return (size_t)p->conf.config->max_xds_response_mib << 20;
+}
+
 static int start_transport(struct control_plane *p, struct lb_err *err)
 {
 	gpr_set_log_function(on_grpc_log);
 	p->grpc = xds_grpc_new();
+	if (p->grpc)
+		xds_grpc_set_max_len(p->grpc, MESSAGE_PER_RESPONSE * max_response_len(p));
 	if (!p->grpc || loop_watch_fd(p->loop, xds_grpc_fd(p->grpc), on_grpc_ready, p))
 		return lb_err_set(err, "out of memory");
 	struct load_report_conf conf = {
@@ -280,6 +290,8 @@ static int start_xds(struct control_plane *p, struct lb_err *err)
 		.wheel = loop_wheel(p->loop),
 		.rand = &p->rand,
 		.user_agent_version = SHUNT_VERSION,
+		.limits = {p->conf.config->max_xds_resources, max_response_len(p)},
+		.slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS},
 		.log = on_xds_log,
 	};
 	p->xds = xds_federation_new(&conf);

@@ -139,6 +139,10 @@ static const cyaml_schema_field_t limits_fields[] = {
 	CYAML_FIELD_UINT_PTR("connections", OPTIONAL_POINTER, struct config_limits, connections),
 	CYAML_FIELD_UINT_PTR("requests", OPTIONAL_POINTER, struct config_limits, requests),
 	CYAML_FIELD_UINT_PTR("buffers_mib", OPTIONAL_POINTER, struct config_limits, buffers_mib),
+	CYAML_FIELD_UINT_PTR(
+		"xds_resources", OPTIONAL_POINTER, struct config_limits, xds_resources),
+	CYAML_FIELD_UINT_PTR(
+		"xds_response_mib", OPTIONAL_POINTER, struct config_limits, xds_response_mib),
 	CYAML_FIELD_END,
 };
 

@@ -96,6 +96,7 @@ struct config_sessions {
 // Per worker, allocated at its start (docs/architecture.md).
 struct config_limits {
 	uint32_t *connections, *requests, *buffers_mib; // NULL = absent
+	uint32_t *xds_resources, *xds_response_mib; // per response instead; likewise
 };
 
 // Requests that are sent again without a route's policy (docs/routing.md).
@@ -136,6 +137,9 @@ struct config {
 	uint32_t max_connections; // TCP, of clients and backends together
 	uint32_t max_requests;
 	uint32_t max_buffers_mib; // queued bytes
+	// Per response of an xDS server:
+	uint32_t max_xds_resources;
+	uint32_t max_xds_response_mib;
 };
 
 // Returns NULL on error: reterr is "<path>[:line]: <field>: <reason>".

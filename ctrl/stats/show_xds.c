@@ -87,6 +87,7 @@ static json_t *server_json(const struct xds_server_info *i, uint64_t now_ns)
 	show_set_u64(server, "nacks", i->n_nacks);
 	show_set_u64(server, "undecodable", i->n_undecodable);
 	show_set_u64(server, "unknown_type", i->n_unknown_type);
+	show_set_u64(server, "over_limit", i->n_over_limit);
 	show_set_u64(server, "unwanted", i->n_unwanted);
 	return server;
 }

@@ -15,13 +15,14 @@
 #include <grpc/support/time.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_MESSAGE_LEN (256 << 20) // a response that is larger ends the stream
+#define MAX_MESSAGE_LEN ((size_t)256 << 20)
 #define KEEPALIVE_MS (5 * 60 * 1000)
 
 // One operation of a stream.
@@ -35,6 +36,7 @@ enum op { OP_START, OP_HEADERS, OP_SEND, OP_RECV, OP_STATUS, N_OPS };
 struct xds_grpc {
 	struct rpc_queue queue;
 	size_t n_bytes; // of messages, in this dispatch
+	size_t max_len; // of a message
 };
 
 struct grpc_transport {
@@ -85,7 +87,8 @@ static bool refresh_channel(struct grpc_transport *t)
 			.value.integer = KEEPALIVE_MS},
 		{.type = GRPC_ARG_INTEGER,
 			.key = (char[]){GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH},
-			.value.integer = MAX_MESSAGE_LEN},
+			.value.integer =
+				t->grpc->max_len < INT_MAX ? (int)t->grpc->max_len : INT_MAX},
 		{.type = GRPC_ARG_INTEGER,
 			.key = (char[]){GRPC_ARG_ENABLE_RETRIES},
 			.value.integer = 0},
@@ -370,7 +373,13 @@ struct xds_grpc *xds_grpc_new(void)
 		free(g);
 		return NULL;
 	}
+	g->max_len = MAX_MESSAGE_LEN;
 	return g;
+}
+
+void xds_grpc_set_max_len(struct xds_grpc *g, size_t len)
+{
+	g->max_len = len;
 }
 
 void xds_grpc_free(struct xds_grpc *g)

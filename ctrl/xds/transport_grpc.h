@@ -14,6 +14,10 @@ struct xds_grpc *xds_grpc_new(void);
 // Call after its transports are freed. Waits for the thread.
 void xds_grpc_free(struct xds_grpc *);
 
+// Of messages of streams that are opened from now on; a longer one ends its stream. Without it
+// 256 MiB.
+void xds_grpc_set_max_len(struct xds_grpc *, size_t len);
+
 struct xds_transport_factory xds_grpc_factory(struct xds_grpc *);
 
 // Readable when there is something to dispatch.

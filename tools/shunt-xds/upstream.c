@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RESOURCES_MAX 1000000 // of a response
+
 _Static_assert(CATALOG_TYPES_MAX <= XDS_MAX_TYPES, "the client takes all types of a catalog");
 
 // Views
@@ -326,6 +328,7 @@ struct upstream *upstream_new(const struct upstream_conf *conf, struct catalog *
 		.wheel = conf->wheel,
 		.rand = conf->rand,
 		.user_agent_version = conf->user_agent_version,
+		.limits = {.n_resources = RESOURCES_MAX},
 		.log = conf->log,
 		.log_ctx = conf->log_ctx,
 	});

@@ -28,7 +28,8 @@ static const char *const whole =
 	"stats: {socket: /run/shunt/stats.sock, mode: \"0600\"}\n"
 	"log: {level: debug}\n"
 	"sessions: {use_ejected: true}\n"
-	"limits: {connections: 32768, requests: 1000, buffers_mib: 512}\n"
+	"limits: {connections: 32768, requests: 1000, buffers_mib: 512, xds_resources: 5000, "
+	"xds_response_mib: 8}\n"
 	"xds: {protocol: delta, deleted: drop}\n"
 	"retries: {max_attempts: 3, idempotent: false}\n";
 
@@ -239,6 +240,10 @@ static void an_error_names_file_field_and_reason(void **state)
 			": limits.requests: 1000001 is outside 16..1000000"},
 		{"buffers_mib: 512", "buffers_mib: 0",
 			": limits.buffers_mib: 0 is outside 16..65536"},
+		{"xds_resources: 5000", "xds_resources: 999",
+			": limits.xds_resources: 999 is outside 1000..100000000"},
+		{"xds_response_mib: 8", "xds_response_mib: 0",
+			": limits.xds_response_mib: 0 is outside 1..1024"},
 		{"max_attempts: 3", "max_attempts: 0",
 			": retries.max_attempts: 0 is outside 1..100"},
 		{"max_attempts: 3", "max_attempts: 101",

@@ -204,6 +204,7 @@ static void limited(struct fixture *f, struct ear *a, struct xds_limits limits)
 	assert_string_equal(heard(a), "=1");
 }
 
+// TH-57
 static void a_response_of_too_many_resources_is_refused_unread_and_the_last_serves(void **state)
 {
 	struct fixture f;
