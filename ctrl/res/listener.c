@@ -78,7 +78,7 @@ static int read_routes(const Hcm *hcm, struct res_listener *l, struct lb_err *er
 	uint8_t *bytes;
 	if (proto_pack(&hcm->route_config->base, &bytes, &len))
 		return -ENOMEM;
-	l->routes = res_route_config_new(hcm->route_config, bytes, len, err);
+	l->routes = res_route_config_new(bytes, len, err);
 	free(bytes);
 	if (l->routes)
 		return 0;

@@ -7,6 +7,7 @@
 #include "ctrl/res/route_action.h"
 #include "ctrl/res/route_decode.h"
 #include "ctrl/res/route_match.h"
+#include "envoy/config/route/v3/route.pb-c.h"
 #include "lb/route/domains.h"
 
 #include <xxhash.h>
@@ -19,6 +20,8 @@
 typedef Envoy__Config__Route__V3__RouteConfiguration RouteConfig;
 typedef Envoy__Config__Route__V3__VirtualHost VirtualHost;
 typedef Envoy__Config__Route__V3__Route Route;
+#define CONFIG_TYPE (&envoy__config__route__v3__route_configuration__descriptor)
+#define VHOST_TYPE (&envoy__config__route__v3__virtual_host__descriptor)
 #define VIRTUAL_HOSTS 2 // the field's number
 
 // The fields that edit headers, which several messages have.
@@ -213,81 +216,157 @@ static int read_vhost(struct res_reader *rd, const VirtualHost *in,
 	return rc;
 }
 
-// Each occurrence of the field is one virtual host, in order.
-static void hash_vhosts(struct res_vhost *vhosts, uint32_t n, const uint8_t *bytes, size_t len)
+// Virtual hosts are unpacked and read one by one, each a step: all of them at once would take many
+// times the memory of the bytes, and hold up the loop.
+struct xds_decoding {
+	struct res_route_config *config; // NULL = it failed
+	char *name; // owned; NULL = it has none
+	struct lb_err err;
+	struct res_reader rd;
+	RouteConfig *rest; // owned; without them
+	struct res_plugins plugins; // of that
+	struct res_vhost *vhosts; // in the arena
+	uint32_t n, n_read;
+	const uint8_t *at, *end; // of the resource's bytes
+};
+
+static int count_vhosts(const uint8_t *bytes, size_t len, uint32_t *ret)
 {
 	const uint8_t *end = bytes + len;
 	struct proto_field f;
-	for (uint32_t i = 0; i < n && proto_field_next(&bytes, end, &f);) {
-		if (f.number != VIRTUAL_HOSTS)
-			continue;
-		XXH128_hash_t h = XXH3_128bits(f.bytes, f.len);
-		vhosts[i].hash[0] = h.low64;
-		vhosts[i].hash[1] = h.high64;
-		i++;
-	}
+	*ret = 0;
+	while (proto_field_next(&bytes, end, &f))
+		*ret += f.number == VIRTUAL_HOSTS && f.type == 2;
+	return bytes == end ? 0 : -EINVAL;
 }
 
-static int read_config(struct res_reader *rd, const RouteConfig *in, struct res_plugins *plugins,
-	struct res_route_config *c)
+static int begin_vhosts(struct xds_decoding *d)
 {
-	struct res_vhost *vhosts = lb_arena_alloc(rd->arena, in->n_virtual_hosts, sizeof(*vhosts));
-	int rc = vhosts ? res_plugins_read(plugins, rd, in->cluster_specifier_plugins,
-				  in->n_cluster_specifier_plugins)
-	                : -ENOMEM;
-	for (size_t i = 0; !rc && i < in->n_virtual_hosts; i++) {
-		rd->vhost = in->virtual_hosts[i]->name;
-		rc = read_vhost(rd, in->virtual_hosts[i], plugins, &vhosts[i]);
-		if (rc == -EINVAL)
-			lb_err_within(rd->err, "virtual host \"%.128s\"", rd->vhost);
-	}
-	rd->vhost = NULL;
-	if (EDITS_HEADERS(in))
-		res_warn(rd, EDITS_IGNORED);
-	if (in->n_request_mirror_policies)
-		res_warn(rd, RES_MIRRORS_IGNORED);
-	if (in->n_typed_per_filter_config) // FLT-09
-		res_warn(rd, "typed_per_filter_config of the route configuration is ignored");
-	if (!rc)
-		hash_vhosts(vhosts, (uint32_t)in->n_virtual_hosts, c->base.bytes, c->base.len);
-	c->vhosts = vhosts;
-	c->n_vhosts = (uint32_t)in->n_virtual_hosts;
-	c->ignore_port = in->ignore_port_in_host_matching;
-	return rc ? rc : res_warnings_finish(rd, &c->warnings);
+	struct res_route_config *c = d->config;
+	d->vhosts = lb_arena_alloc(d->rd.arena, d->n, sizeof(*d->vhosts));
+	if (!d->vhosts)
+		return -ENOMEM;
+	c->vhosts = d->vhosts;
+	c->n_vhosts = d->n;
+	c->ignore_port = d->rest->ignore_port_in_host_matching;
+	return res_plugins_read(&d->plugins, &d->rd, d->rest->cluster_specifier_plugins,
+		d->rest->n_cluster_specifier_plugins);
 }
 
-struct res_route_config *res_route_config_new(
-	const RouteConfig *in, const uint8_t *bytes, size_t len, struct lb_err *err)
+static int finish(struct xds_decoding *d)
 {
-	struct xds_res *base = xds_res_new(
-		&res_type_route_config, sizeof(struct res_route_config), in->name, bytes, len);
+	if (EDITS_HEADERS(d->rest))
+		res_warn(&d->rd, EDITS_IGNORED);
+	if (d->rest->n_request_mirror_policies)
+		res_warn(&d->rd, RES_MIRRORS_IGNORED);
+	if (d->rest->n_typed_per_filter_config) // FLT-09
+		res_warn(&d->rd, "typed_per_filter_config of the route configuration is ignored");
+	return res_warnings_finish(&d->rd, &d->config->warnings);
+}
+
+static void fail(struct xds_decoding *d)
+{
+	if (d->config)
+		xds_res_put(&d->config->base);
+	d->config = NULL;
+}
+
+static void open_config(struct xds_decoding *d, const uint8_t *bytes, size_t len)
+{
+	if (count_vhosts(bytes, len, &d->n))
+		lb_err_set(&d->err, "RouteConfiguration: malformed protobuf");
+	else
+		d->rest = proto_unpack_but(CONFIG_TYPE, bytes, len, VIRTUAL_HOSTS, &d->err);
+	d->name = d->rest ? strdup(d->rest->name) : res_name_in(bytes, len);
+	if (!d->rest || !d->name)
+		return;
+	struct xds_res *base =
+		xds_res_new(&res_type_route_config, sizeof(*d->config), d->rest->name, bytes, len);
 	if (!base)
-		return NULL;
-	struct res_route_config *c = res_route_config_from(base);
-	struct res_reader rd = {.arena = &base->arena, .err = err};
-	struct res_plugins plugins = {0};
-	int rc = read_config(&rd, in, &plugins, c);
-	res_plugins_fini(&plugins);
-	if (rc) {
-		xds_res_put(base);
-		return NULL;
+		return;
+	d->config = res_route_config_from(base);
+	d->rd = (struct res_reader){.arena = &base->arena, .err = &d->err};
+	d->at = base->bytes;
+	d->end = d->at + len;
+	if (begin_vhosts(d))
+		fail(d);
+}
+
+static struct xds_decoding *begin(const uint8_t *bytes, size_t len)
+{
+	struct xds_decoding *d = calloc(1, sizeof(*d));
+	if (d)
+		open_config(d, bytes, len);
+	return d;
+}
+
+static int read_next_vhost(struct xds_decoding *d, const struct proto_field *f)
+{
+	struct res_vhost *v = &d->vhosts[d->n_read];
+	VirtualHost *m = proto_unpack(VHOST_TYPE, f->bytes, f->len, &d->err);
+	if (!m)
+		return lb_err_within(&d->err, "virtual_hosts[%u]", d->n_read);
+	d->rd.vhost = m->name;
+	int rc = read_vhost(&d->rd, m, &d->plugins, v);
+	if (rc == -EINVAL)
+		lb_err_within(&d->err, "virtual host \"%.128s\"", m->name);
+	d->rd.vhost = NULL;
+	proto_free(m);
+	XXH128_hash_t h = XXH3_128bits(f->bytes, f->len);
+	v->hash[0] = h.low64;
+	v->hash[1] = h.high64;
+	d->n_read++;
+	return rc;
+}
+
+static bool step(struct xds_decoding *d)
+{
+	struct proto_field f = {.number = 0};
+	if (!d->config || d->n_read == d->n)
+		return false;
+	while (f.number != VIRTUAL_HOSTS || f.type != 2)
+		if (!proto_field_next(&d->at, d->end, &f))
+			return false;
+	if (read_next_vhost(d, &f)) {
+		fail(d);
+		return false;
 	}
-	return c;
+	return true;
+}
+
+static void end(struct xds_decoding *d, struct xds_decoded *ret)
+{
+	if (d->config && (!ret || finish(d)))
+		fail(d);
+	res_plugins_fini(&d->plugins);
+	proto_free(d->rest);
+	if (ret) {
+		ret->res = d->config ? &d->config->base : NULL;
+		ret->name = d->name;
+		ret->err = d->err;
+	} else {
+		free(d->name);
+	}
+	free(d);
 }
 
 static void decode(const uint8_t *bytes, size_t len, struct xds_decoded *ret)
 {
-	RouteConfig *m = proto_unpack(
-		&envoy__config__route__v3__route_configuration__descriptor, bytes, len, &ret->err);
-	if (!m) {
-		ret->name = res_name_in(bytes, len);
+	struct xds_decoding *d = begin(bytes, len);
+	if (!d)
 		return;
-	}
-	ret->name = strdup(m->name);
-	struct res_route_config *c =
-		ret->name ? res_route_config_new(m, bytes, len, &ret->err) : NULL;
-	ret->res = c ? &c->base : NULL;
-	proto_free(m);
+	while (step(d))
+		continue;
+	end(d, ret);
+}
+
+struct res_route_config *res_route_config_new(const uint8_t *bytes, size_t len, struct lb_err *err)
+{
+	struct xds_decoded d = {.err = {""}};
+	decode(bytes, len, &d);
+	free(d.name);
+	*err = d.err;
+	return d.res ? res_route_config_from(d.res) : NULL;
 }
 
 const struct xds_type res_type_route_config = {
@@ -295,6 +374,9 @@ const struct xds_type res_type_route_config = {
 	.label = "route configuration",
 	.origin = XDS_ORIGIN_TRUST,
 	.decode = decode,
+	.begin = begin,
+	.step = step,
+	.end = end,
 };
 
 int res_route_config_choose(const struct res_route_config *c, const char *authority)
