@@ -267,6 +267,7 @@ static int start_assembler(struct control_plane *p, struct lb_err *err)
 		.wheel = loop_wheel(p->loop),
 		.seed = rand_u64(&p->rand),
 		.max_connections = p->conf.max_connections,
+		.slice = {.clock_ns = loop_clock_ns, .len_ns = SLICE_NS},
 		.loads = p->loads,
 		.aggregate_policy = compat && strcmp(compat, "true") == 0, // A75-G08
 		.reresolve = on_reresolve,

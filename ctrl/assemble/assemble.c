@@ -132,6 +132,7 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 		.clusters = a->clusters,
 		.regexes = a->regexes,
 		.n_workers = workers_count(conf->workers),
+		.slice = conf->slice,
 	};
 	a->compiler = route_compiler_new(&compiler);
 	a->frontend_env = (struct assembled_frontend_env){
@@ -330,6 +331,7 @@ void assembler_tick(struct assembler *a)
 {
 	expedite(a);
 	draft_reclaim(&a->draft);
+	route_compiler_tidy(a->compiler);
 	retry(a);
 	drop_left_clusters(a);
 	if (a->draft.is_lost)

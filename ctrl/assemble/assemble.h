@@ -8,6 +8,7 @@
 
 #include "ctrl/assemble/members.h"
 #include "ctrl/assemble/workers.h"
+#include "ctrl/base/slice.h"
 #include "lb/base/ip.h"
 #include "lb/base/str.h"
 #include "lb/leaf/leaf.h"
@@ -38,6 +39,7 @@ struct assembler_conf {
 	uint64_t seed;
 	uint32_t max_connections; // per worker, of all endpoints; 0 = no limit
 	struct load_report *loads; // NULL = no load reports
+	struct slice slice; // how much of a large route table is made in a turn
 	bool aggregate_policy; // leaves use their aggregate's policy (A75-G08)
 	// Called when a connection failed: DNS names may have other addresses now (A74-C06). May be
 	// NULL.

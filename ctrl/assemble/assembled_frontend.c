@@ -66,8 +66,16 @@ static void drop(struct assembled_frontend *f, struct xds_config **config, uint3
 	*config = NULL;
 }
 
+static void drop_job(struct assembled_frontend *f)
+{
+	route_job_free(f->job);
+	f->job = NULL;
+	f->goes_on = false;
+}
+
 static void drop_wanted(struct assembled_frontend *f)
 {
+	drop_job(f);
 	drop(f, &f->wanted, f->n_held);
 	f->n_held = 0;
 	f->waits = false;
@@ -91,6 +99,7 @@ static void free_parts(struct assembled_frontend *f)
 // Clusters go with it, or have never come.
 void assembled_frontend_fini(struct assembled_frontend *f)
 {
+	drop_job(f);
 	free_parts(f);
 	xds_config_put(f->applied);
 	xds_config_put(f->wanted);
@@ -129,16 +138,29 @@ static struct route_compile_how how_of(const struct assembled_frontend *f)
 	return (struct route_compile_how){f->wanted->vhost, conf->grpc_headers == CONFIG_GRPC_ALL};
 }
 
+static enum route_compile_outcome make_routes(
+	struct assembled_frontend *f, struct compiled_routes **ret, struct lb_err *reterr)
+{
+	if (!f->job)
+		f->job = route_job_new(f->env->compiler, f->wanted->routes, how_of(f));
+	if (!f->job)
+		return ROUTE_COMPILE_REFUSED;
+	enum route_compile_outcome outcome = route_job_run(f->job, ret, reterr);
+	f->goes_on = outcome == ROUTE_COMPILE_GOES_ON;
+	if (outcome == ROUTE_COMPILED || outcome == ROUTE_COMPILE_REFUSED)
+		drop_job(f);
+	return outcome;
+}
+
 static enum route_compile_outcome assemble(
-	const struct assembled_frontend *f, struct assembled *ret, struct lb_err *reterr)
+	struct assembled_frontend *f, struct assembled *ret, struct lb_err *reterr)
 {
 	const struct xds_config *new = f->wanted, *old = f->applied;
 	ret->same_routes = old && old->routes == new->routes && old->vhost == new->vhost;
 	ret->same_listener = old && old->listener == new->listener;
 	enum route_compile_outcome outcome = ROUTE_COMPILED;
 	if (!ret->same_routes)
-		outcome = route_compile(
-			f->env->compiler, new->routes, how_of(f), &ret->routes, reterr);
+		outcome = make_routes(f, &ret->routes, reterr);
 	if (outcome != ROUTE_COMPILED)
 		return outcome;
 	lb_err_set(reterr, "out of memory");
@@ -276,7 +298,7 @@ static void note_refused_clusters(struct assembled_frontend *f, const char *text
 }
 
 // Meanwhile the applied one serves on.
-static void wait_for_patterns(struct assembled_frontend *f)
+static void wait_for_routes(struct assembled_frontend *f)
 {
 	if (!f->waits) {
 		f->waits_since_ns = now_ns(f);
@@ -284,7 +306,9 @@ static void wait_for_patterns(struct assembled_frontend *f)
 	}
 	f->waits = true;
 	f->refusal[0] = 0;
-	if (!f->applied && set_text(&f->error, "regular expressions are being compiled"))
+	if (!f->applied &&
+		set_text(&f->error, f->goes_on ? "routes are being compiled"
+					       : "regular expressions are being compiled"))
 		assembled_frontend_draft(f);
 }
 
@@ -305,15 +329,21 @@ static void try_wanted(struct assembled_frontend *f)
 		return;
 	}
 	assembled_fini(&new);
-	if (outcome == ROUTE_COMPILE_WAITS)
-		wait_for_patterns(f);
+	if (outcome == ROUTE_COMPILE_WAITS || outcome == ROUTE_COMPILE_GOES_ON)
+		wait_for_routes(f);
 	else
 		refuse(f, err.text);
 }
 
+static bool has_waited_long(const struct assembled_frontend *f)
+{
+	return f->waits && now_ns(f) - f->waits_since_ns >= PATIENCE_NS;
+}
+
+// What goes on by itself comes to its end.
 static bool has_patience(const struct assembled_frontend *f)
 {
-	return f->waits && now_ns(f) - f->waits_since_ns < PATIENCE_NS;
+	return f->waits && (f->goes_on || !has_waited_long(f));
 }
 
 // Nor do endpoints that came with it or after it wait longer than that for its patterns.
@@ -337,8 +367,30 @@ static void try_newest(struct assembled_frontend *f)
 		let_endpoints_through(f);
 }
 
+// The routes of `wanted` are half made: that is not given up for what may come again and again.
+static bool follow_later(struct assembled_frontend *f, struct xds_config *config)
+{
+	struct lb_err ignored;
+	uint32_t n_held = f->goes_on ? frontend_clusters_hold(f, config, 0, &ignored) : 0;
+	if (!f->goes_on || n_held < config->n_clusters) {
+		frontend_clusters_release(f, config, n_held);
+		return false;
+	}
+	drop_whole(f, &f->newest);
+	if (config->routes != f->wanted->routes || config->vhost != f->wanted->vhost) {
+		f->newest = xds_config_get(config);
+		return true;
+	}
+	drop(f, &f->wanted, f->n_held); // the job goes on for the other one
+	f->wanted = xds_config_get(config);
+	f->n_held = n_held;
+	return true;
+}
+
 void assembled_frontend_update(struct assembled_frontend *f, struct xds_config *config)
 {
+	if (follow_later(f, config))
+		return;
 	struct xds_config *before = has_patience(f) ? xds_config_get(f->wanted) : NULL;
 	uint64_t since_ns = f->waits_since_ns;
 	// Before others are let go: what stays named is not leaving in between.
@@ -350,6 +402,7 @@ void assembled_frontend_update(struct assembled_frontend *f, struct xds_config *
 	try_wanted(f);
 	if (f->waits &&
 		before) { // first come, first served; of the others only the last one counts
+		drop_job(f);
 		f->newest = f->wanted;
 		f->wanted = xds_config_get(before);
 		f->n_held = frontend_clusters_hold(f, before, 0, &(struct lb_err){0});
@@ -371,10 +424,10 @@ void assembled_frontend_fail(struct assembled_frontend *f, const char *text)
 
 bool assembled_frontend_retry(struct assembled_frontend *f, bool patterns_came)
 {
-	bool due = f->waits ? patterns_came : now_ns(f) >= f->retry_ns;
+	bool due = f->waits ? patterns_came || f->goes_on : now_ns(f) >= f->retry_ns;
 	if (f->wanted && due)
 		try_wanted(f);
-	if (f->waits && f->holds_endpoints && !has_patience(f))
+	if (f->holds_endpoints && has_waited_long(f))
 		let_endpoints_through(f);
 	try_newest(f);
 	return f->wanted || f->newest;
@@ -394,7 +447,7 @@ const char *assembled_frontend_refusal(const struct assembled_frontend *f)
 
 const char *assembled_frontend_waiting(const struct assembled_frontend *f)
 {
-	return f->waits ? "compiling regular expressions" : "";
+	return !f->waits ? "" : f->goes_on ? "compiling routes" : "compiling regular expressions";
 }
 
 bool assembled_frontend_routes(const struct assembled_frontend *f, struct assembler_routes *ret)

@@ -13,6 +13,7 @@ struct cluster_tree_env;
 struct config;
 struct draft;
 struct route_compiler;
+struct route_job;
 struct twheel;
 struct workers;
 struct xds_config;
@@ -47,7 +48,9 @@ struct assembled_frontend {
 	// Number of its entries, from the first on, that hold their clusters; all entries of
 	// `applied` and `newest` do.
 	uint32_t n_held;
-	bool waits; // `wanted` waits only for compiled patterns
+	bool waits; // `wanted` waits only for compiled patterns or routes
+	struct route_job *job; // owned; makes the routes of `wanted`; NULL = none
+	bool goes_on; // in the next turn: it does not wait for patterns
 	uint64_t waits_since_ns;
 	bool holds_endpoints; // the serving clusters do not get newer endpoints yet
 	struct xds_config *newest; // counted; arrived while `wanted` waits; NULL = none

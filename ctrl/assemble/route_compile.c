@@ -30,12 +30,14 @@ struct unit {
 struct route_compiler {
 	struct route_compiler_conf conf;
 	struct strmap units; // by key
+	struct compiled_routes *leaving; // to be freed
 };
 
 struct compiled_routes {
 	struct route_compiler *compiler;
 	struct lb_route_table *table; // counted
-	uint32_t n;
+	struct compiled_routes *next; // that is leaving
+	uint32_t n; // units that it has, when it leaves
 	struct unit *units[]; // one use of each
 };
 
@@ -45,15 +47,6 @@ struct route_compiler *route_compiler_new(const struct route_compiler_conf *conf
 	if (c)
 		c->conf = *conf;
 	return c;
-}
-
-void route_compiler_free(struct route_compiler *c)
-{
-	if (!c)
-		return;
-	CHECK(c->units.n == 0);
-	strmap_fini(&c->units);
-	free(c);
 }
 
 static void unit_put(struct route_compiler *c, struct unit *u)
@@ -82,21 +75,26 @@ struct patterns {
 	struct lb_regex_ref *refs; // owned; borrowed from the cache until its next sweep
 };
 
-// One call of route_compile().
-struct job {
+#define LARGE 1000 // virtual hosts
+enum stage { LOOKING, ASKING, MAKING, JOINING, DONE };
+
+struct route_job {
 	struct route_compiler *compiler;
+	const struct res_route_config *routes;
+	struct route_compile_how how;
 	bool is_trusted; // who sent the routes
 	const struct res_vhost *vhosts; // those of the table
 	uint32_t n_vhosts;
 	struct compiled_routes *to;
 	char (*keys)[65]; // owned, [n_vhosts]
-	struct patterns *patterns; // owned, [n_vhosts]; of those that no unit was found for
+	enum stage stage;
+	uint32_t next; // of the vhosts, in this stage
 	struct lb_err *err;
 };
 
 // What the object depends on: the bytes, whether their sender is trusted (A81), and which clusters
 // the names stand for now (ids are given to others, once their clusters are gone).
-static void make_key(const struct job *j, const struct res_vhost *v, char key[65])
+static void make_key(const struct route_job *j, const struct res_vhost *v, char key[65])
 {
 	const struct cluster_set *clusters = j->compiler->conf.clusters;
 	struct {
@@ -131,7 +129,7 @@ static void patterns_fini(struct patterns *p)
 }
 
 static enum route_compile_outcome ask(
-	struct job *j, enum regex_cache_use use, const struct patterns *p)
+	struct route_job *j, enum regex_cache_use use, const struct patterns *p)
 {
 	uint32_t first = use == REGEX_OF_PATHS ? 0 : p->n_paths;
 	uint32_t n = use == REGEX_OF_PATHS ? p->n_paths : p->n_headers;
@@ -146,7 +144,7 @@ static enum route_compile_outcome ask(
 }
 
 static enum route_compile_outcome patterns_init(
-	struct patterns *p, struct job *j, const struct res_vhost *v)
+	struct patterns *p, struct route_job *j, const struct res_vhost *v)
 {
 	vhost_patterns(v, NULL, &p->n_paths, NULL, &p->n_headers);
 	size_t n = (size_t)p->n_paths + p->n_headers;
@@ -164,27 +162,45 @@ static enum route_compile_outcome patterns_init(
 	return headers == ROUTE_COMPILED ? paths : headers;
 }
 
-// What is in use already is used again. Of the rest the patterns are asked for, all of them, so
-// that they are compiled in one go.
-static enum route_compile_outcome find_units(struct job *j)
+// What is in use already is used again.
+static enum route_compile_outcome look(struct route_job *j, struct slice *slice)
+{
+	while (j->next < j->n_vhosts) {
+		uint32_t i = j->next++;
+		make_key(j, &j->vhosts[i], j->keys[i]);
+		j->to->units[i] = unit_find(j->compiler, j->keys[i]);
+		if (slice_over(slice))
+			return ROUTE_COMPILE_GOES_ON;
+	}
+	j->stage = ASKING;
+	return ROUTE_COMPILED;
+}
+
+// Of the rest the patterns are asked for, all of them, so that they are compiled in one go; without
+// a pause, since what is not asked for each time is forgotten.
+static enum route_compile_outcome ask_for_all(struct route_job *j)
 {
 	enum route_compile_outcome worst = ROUTE_COMPILED;
 	for (uint32_t i = 0; i < j->n_vhosts; i++) {
-		make_key(j, &j->vhosts[i], j->keys[i]);
-		j->to->units[i] = unit_find(j->compiler, j->keys[i]);
+		struct patterns p = {.n_paths = 0};
 		if (j->to->units[i])
 			continue;
-		enum route_compile_outcome outcome =
-			patterns_init(&j->patterns[i], j, &j->vhosts[i]);
+		enum route_compile_outcome outcome = patterns_init(&p, j, &j->vhosts[i]);
+		patterns_fini(&p);
 		if (outcome == ROUTE_COMPILE_REFUSED)
 			return outcome;
 		if (outcome == ROUTE_COMPILE_WAITS)
 			worst = outcome;
 	}
+	if (worst == ROUTE_COMPILED) {
+		j->stage = MAKING;
+		j->next = 0;
+	}
 	return worst;
 }
 
-static struct lb_vhost *compile(struct job *j, const struct res_vhost *v, const struct patterns *p)
+static struct lb_vhost *compile(
+	struct route_job *j, const struct res_vhost *v, const struct patterns *p)
 {
 	struct vhost_conf_env env = {
 		.clusters = j->compiler->conf.clusters,
@@ -203,40 +219,61 @@ static struct lb_vhost *compile(struct job *j, const struct res_vhost *v, const 
 	return made;
 }
 
-static struct unit *unit_new(struct job *j, uint32_t index)
+static enum route_compile_outcome unit_new(struct route_job *j, uint32_t index, struct unit **ret)
 {
+	struct patterns p = {.n_paths = 0};
 	struct unit *u = calloc(1, sizeof(*u));
-	if (!u) {
-		no_memory(j->err);
-		return NULL;
-	}
+	if (!u)
+		return no_memory(j->err);
 	memcpy(u->key, j->keys[index], sizeof(u->key));
 	u->n_users = 1;
-	u->vhost = compile(j, &j->vhosts[index], &j->patterns[index]);
-	if (u->vhost && strmap_add(&j->compiler->units, &u->by_key, u->key) == 0)
-		return u;
-	if (u->vhost)
-		no_memory(j->err);
+	enum route_compile_outcome outcome = patterns_init(&p, j, &j->vhosts[index]);
+	if (outcome == ROUTE_COMPILED) {
+		u->vhost = compile(j, &j->vhosts[index], &p);
+		outcome = u->vhost ? ROUTE_COMPILED : ROUTE_COMPILE_REFUSED;
+	}
+	if (u->vhost && strmap_add(&j->compiler->units, &u->by_key, u->key))
+		outcome = no_memory(j->err);
+	patterns_fini(&p);
+	if (outcome == ROUTE_COMPILED) {
+		*ret = u;
+		return outcome;
+	}
 	lb_vhost_put(u->vhost);
 	free(u);
-	return NULL;
+	return outcome;
 }
 
-static enum route_compile_outcome make_units(struct job *j)
+// What follows is one piece of work, the longer the larger the table, and gets a turn of its own.
+static enum route_compile_outcome before_long(const struct route_job *j, struct slice *slice)
 {
-	for (uint32_t i = 0; i < j->n_vhosts; i++) {
-		struct unit **place = &j->to->units[i];
-		if (!*place) // a twin in the same configuration may have come meanwhile
-			*place = unit_find(j->compiler, j->keys[i]);
-		if (!*place)
-			*place = unit_new(j, i);
-		if (!*place)
-			return ROUTE_COMPILE_REFUSED;
-	}
-	return ROUTE_COMPILED;
+	bool waits = j->n_vhosts >= LARGE && !slice_is_whole(slice);
+	return waits ? ROUTE_COMPILE_GOES_ON : ROUTE_COMPILED;
 }
 
-static enum route_compile_outcome make_table(struct job *j, bool ignore_port, bool grpc_sees_all)
+static enum route_compile_outcome make_units(struct route_job *j, struct slice *slice)
+{
+	for (; j->next < j->n_vhosts; j->next++) {
+		struct unit **place = &j->to->units[j->next];
+		enum route_compile_outcome outcome = ROUTE_COMPILED;
+		if (!*place) // a twin in the same configuration may have come meanwhile
+			*place = unit_find(j->compiler, j->keys[j->next]);
+		if (!*place)
+			outcome = unit_new(j, j->next, place);
+		if (outcome == ROUTE_COMPILE_WAITS) // its patterns were forgotten meanwhile
+			j->stage = ASKING;
+		if (outcome != ROUTE_COMPILED)
+			return outcome;
+		if (slice_over(slice)) {
+			j->next++;
+			return ROUTE_COMPILE_GOES_ON;
+		}
+	}
+	j->stage = JOINING;
+	return before_long(j, slice);
+}
+
+static enum route_compile_outcome make_table(struct route_job *j, struct slice *slice)
 {
 	uint32_t n_domains = 0;
 	for (uint32_t i = 0; i < j->n_vhosts; i++)
@@ -261,69 +298,127 @@ static enum route_compile_outcome make_table(struct job *j, bool ignore_port, bo
 				.vhosts = confs,
 				.compiled = compiled,
 				.n_vhosts = j->n_vhosts,
-				.ignore_port = ignore_port,
-				.grpc_sees_all = grpc_sees_all,
+				.ignore_port = j->routes->ignore_port,
+				.grpc_sees_all = j->how.grpc_sees_all,
 				.n_workers = j->compiler->conf.n_workers,
 			},
 			j->err);
 	free(confs);
 	free(compiled);
 	free(domains);
-	return j->to->table ? ROUTE_COMPILED : ROUTE_COMPILE_REFUSED;
+	if (!j->to->table)
+		return ROUTE_COMPILE_REFUSED;
+	j->stage = DONE;
+	return before_long(j, slice);
 }
 
-static void job_fini(struct job *j)
+struct route_job *route_job_new(struct route_compiler *c, const struct res_route_config *routes,
+	struct route_compile_how how)
 {
-	for (uint32_t i = 0; j->patterns && i < j->n_vhosts; i++)
-		patterns_fini(&j->patterns[i]);
-	free(j->patterns);
-	free(j->keys);
-}
-
-enum route_compile_outcome route_compile(struct route_compiler *c,
-	const struct res_route_config *routes, struct route_compile_how how,
-	struct compiled_routes **ret, struct lb_err *reterr)
-{
-	int32_t vhost = how.vhost;
-	struct job j = {
+	struct route_job *j = calloc(1, sizeof(*j));
+	if (!j)
+		return NULL;
+	*j = (struct route_job){
 		.compiler = c,
+		.routes = routes,
+		.how = how,
 		.is_trusted = xds_res_is_trusted(&routes->base),
-		.vhosts = vhost < 0 ? routes->vhosts : &routes->vhosts[vhost],
-		.n_vhosts = vhost < 0 ? routes->n_vhosts : 1,
-		.err = reterr,
+		.vhosts = how.vhost < 0 ? routes->vhosts : &routes->vhosts[how.vhost],
+		.n_vhosts = how.vhost < 0 ? routes->n_vhosts : 1,
 	};
-	*ret = NULL;
-	j.keys = calloc((size_t)j.n_vhosts + 1, sizeof(*j.keys));
-	j.patterns = calloc((size_t)j.n_vhosts + 1, sizeof(*j.patterns));
-	j.to = calloc(1, sizeof(*j.to) + j.n_vhosts * sizeof(j.to->units[0]));
-	enum route_compile_outcome outcome = ROUTE_COMPILED;
-	if (!j.keys || !j.patterns || !j.to) {
-		outcome = no_memory(reterr);
-	} else {
-		j.to->compiler = c;
-		j.to->n = j.n_vhosts;
-		outcome = find_units(&j);
+	j->keys = calloc((size_t)j->n_vhosts + 1, sizeof(*j->keys));
+	j->to = calloc(1, sizeof(*j->to) + j->n_vhosts * sizeof(j->to->units[0]));
+	if (!j->keys || !j->to) {
+		route_job_free(j);
+		return NULL;
 	}
-	if (outcome == ROUTE_COMPILED)
-		outcome = make_units(&j);
-	if (outcome == ROUTE_COMPILED)
-		outcome = make_table(&j, routes->ignore_port, how.grpc_sees_all);
-	if (outcome == ROUTE_COMPILED)
-		*ret = j.to;
-	else
-		compiled_routes_free(j.to);
-	job_fini(&j);
+	j->to->compiler = c;
+	j->to->n = j->n_vhosts;
+	return j;
+}
+
+void route_job_free(struct route_job *j)
+{
+	if (!j)
+		return;
+	compiled_routes_free(j->to);
+	free(j->keys);
+	free(j);
+}
+
+enum route_compile_outcome route_job_run(
+	struct route_job *j, struct compiled_routes **ret, struct lb_err *reterr)
+{
+	struct slice *slice = &j->compiler->conf.slice;
+	enum route_compile_outcome outcome = ROUTE_COMPILED;
+	*ret = NULL;
+	j->err = reterr;
+	slice_begin(slice);
+	if (j->stage == LOOKING)
+		outcome = look(j, slice);
+	if (outcome == ROUTE_COMPILED && j->stage == ASKING)
+		outcome = ask_for_all(j);
+	if (outcome == ROUTE_COMPILED && j->stage == MAKING)
+		outcome = make_units(j, slice);
+	if (outcome == ROUTE_COMPILED && j->stage == JOINING)
+		outcome = make_table(j, slice);
+	if (outcome == ROUTE_COMPILED) {
+		*ret = j->to;
+		j->to = NULL;
+	}
 	return outcome;
+}
+
+// Frees a part of the first that is leaving, or all of it (NULL).
+static void let_go(struct route_compiler *c, struct slice *slice)
+{
+	struct compiled_routes *r = c->leaving;
+	lb_route_table_put(r->table); // the units are what it is made of
+	r->table = NULL;
+	while (r->n > 0) {
+		unit_put(c, r->units[--r->n]);
+		if (slice && slice_over(slice))
+			return;
+	}
+	c->leaving = r->next;
+	free(r);
+}
+
+void route_compiler_tidy(struct route_compiler *c)
+{
+	slice_begin(&c->conf.slice);
+	// Whoever frees a table frees what nobody else has of it: snapshots go first.
+	while (c->leaving && !(c->leaving->table && lb_route_table_is_shared(c->leaving->table))) {
+		struct compiled_routes *first = c->leaving;
+		let_go(c, &c->conf.slice);
+		if (c->leaving == first)
+			return;
+	}
+}
+
+void route_compiler_free(struct route_compiler *c)
+{
+	if (!c)
+		return;
+	while (c->leaving)
+		let_go(c, NULL);
+	CHECK(c->units.n == 0);
+	strmap_fini(&c->units);
+	free(c);
 }
 
 void compiled_routes_free(struct compiled_routes *r)
 {
 	if (!r)
 		return;
-	for (uint32_t i = 0; i < r->n; i++)
-		unit_put(r->compiler, r->units[i]);
-	lb_route_table_put(r->table);
-	free(r);
+	struct route_compiler *c = r->compiler;
+	struct compiled_routes **last = &c->leaving;
+	while (*last)
+		last = &(*last)->next;
+	*last = r;
+	r->next = NULL;
+	while (c->leaving && slice_is_whole(&c->conf.slice))
+		let_go(c, NULL);
 }
 
 struct lb_route_table *compiled_routes_table(const struct compiled_routes *r)

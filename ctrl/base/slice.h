@@ -22,6 +22,12 @@ static inline void slice_begin(struct slice *s)
 	s->n_left = s->most ? s->most : UINT64_MAX;
 }
 
+// Everything is done at once.
+static inline bool slice_is_whole(const struct slice *s)
+{
+	return !s->clock_ns && !s->most;
+}
+
 // A step is done. True = it was the last of this turn.
 static inline bool slice_over(struct slice *s)
 {

@@ -99,6 +99,11 @@ struct lb_route_table *lb_route_table_get(struct lb_route_table *t)
 	return t;
 }
 
+bool lb_route_table_is_shared(const struct lb_route_table *t)
+{
+	return t->n_refs > 1;
+}
+
 void lb_route_table_put(struct lb_route_table *t)
 {
 	if (!t)

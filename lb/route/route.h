@@ -91,6 +91,7 @@ struct lb_route_table_conf {
 struct lb_route_table *lb_route_table_new(
 	const struct lb_route_table_conf *, struct lb_err *reterr);
 struct lb_route_table *lb_route_table_get(struct lb_route_table *);
+bool lb_route_table_is_shared(const struct lb_route_table *); // there is more than one reference
 void lb_route_table_put(struct lb_route_table *); // NULL is fine
 struct lb_vhost *lb_route_table_vhost(const struct lb_route_table *, uint32_t index); // borrowed
 

@@ -134,10 +134,10 @@ static void apply(struct world *w, const struct wanted *c, struct applied *a)
 	CHECK(d.res);
 	double decoded = now_ms();
 	struct lb_err err = {0};
-	enum route_compile_outcome outcome =
-		route_compile(w->compiler, res_route_config_from(d.res),
-			(struct route_compile_how){.vhost = -1}, &a->routes, &err);
-	CHECK(outcome == ROUTE_COMPILED);
+	struct route_job *job = route_job_new(
+		w->compiler, res_route_config_from(d.res), (struct route_compile_how){.vhost = -1});
+	CHECK(job && route_job_run(job, &a->routes, &err) == ROUTE_COMPILED);
+	route_job_free(job);
 	double compiled = now_ms();
 	struct lb_snapshot *s = lb_snapshot_copy(lb_slot_current(w->slot));
 	CHECK(s);

@@ -185,10 +185,13 @@ static void compile(const struct res_route_config *c)
 	struct compiled_routes *compiled;
 	struct lb_err err = {""};
 	struct route_compile_how how = {.vhost = -1};
-	if (!slow && route_compile(world.compiler, c, how, &compiled, &err) == ROUTE_COMPILED) {
+	struct route_job *job = route_job_new(world.compiler, c, how);
+	CHECK(job);
+	if (!slow && route_job_run(job, &compiled, &err) == ROUTE_COMPILED) {
 		search(c, compiled_routes_table(compiled));
 		compiled_routes_free(compiled);
 	}
+	route_job_free(job);
 	regex_cache_sweep(world.regexes);
 	while (cluster_set_count(world.clusters))
 		cluster_set_drop(world.clusters, cluster_set_at(world.clusters, 0));
