@@ -40,8 +40,8 @@ struct route_compile_how {
 	int32_t vhost; // compile only this one (a pinned authority); -1 = all
 	bool grpc_sees_all; // lb/route/route.h
 };
-// Begins to make a table. Returns NULL if out of memory. The routes are borrowed; every cluster with
-// a weight above 0 must be in the set, and stay there.
+// Begins to make a table. Returns NULL if out of memory. The routes are borrowed; every cluster
+// with a weight above 0 must be in the set, and stay there.
 struct route_job *route_job_new(
 	struct route_compiler *, const struct res_route_config *, struct route_compile_how);
 void route_job_free(struct route_job *); // at any time; NULL is fine
@@ -49,8 +49,8 @@ void route_job_free(struct route_job *); // at any time; NULL is fine
 enum route_compile_outcome route_job_run(
 	struct route_job *, struct compiled_routes **ret, struct lb_err *reterr);
 
-// Its virtual hosts can be shared as long as it exists. Freeing takes slices, too, and waits for the
-// snapshots that have it (route_compiler_tidy()).
+// Its virtual hosts can be shared as long as it exists. Freeing takes slices, too, and waits for
+// the snapshots that have it (route_compiler_tidy()).
 void compiled_routes_free(struct compiled_routes *); // NULL is fine
 void route_compiler_tidy(struct route_compiler *); // every turn
 struct lb_route_table *compiled_routes_table(const struct compiled_routes *); // borrowed

@@ -18,9 +18,9 @@ struct xds_round;
 // Begins to apply a response whose head was read; borrowed. One at a time. Returns NULL if out of
 // memory.
 struct xds_round *xds_round_new(struct xds_cache *, uint32_t type, struct xds_response *);
-// Returns -EAGAIN if the slice is over and more is to be done. 0: the response has taken effect, the
-// watchers are not told yet (news.h), and *ret_nack is NULL for an ACK, or the text of a NACK, which
-// the caller frees. -ENOMEM: the server must send it again.
+// Returns -EAGAIN if the slice is over and more is to be done. 0: the response has taken effect,
+// the watchers are not told yet (news.h), and *ret_nack is NULL for an ACK, or the text of a NACK,
+// which the caller frees. -ENOMEM: the server must send it again.
 [[nodiscard]] int xds_round_step(struct xds_round *, struct slice *, char **ret_nack);
 // Before it has taken effect, too: then nothing of it does. NULL is fine.
 void xds_round_free(struct xds_round *);
