@@ -355,7 +355,7 @@ void proxy_backend_opened(struct proxy_backend *b, struct proxy_upstream *u)
 
 void proxy_backend_not_ready(struct proxy_backend *b, struct proxy_upstream *u, const char *why)
 {
-	bool was_short_lived = !u->has_answered && !u->promises &&
+	bool was_short_lived = !u->has_answered && !u->promises && !u->spent &&
 	                       b->proxy->now_ns - u->ready_ns < LB_SHORT_LIVED_NS;
 	remove_open(b, u);
 	b->n_ready--;

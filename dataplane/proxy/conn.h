@@ -7,6 +7,7 @@
 
 #include "dataplane/h2/h2.h"
 #include "dataplane/tcp/tcp.h"
+#include "lb/base/gcra.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 
@@ -46,6 +47,7 @@ struct proxy_conn {
 	uint64_t written; // total bytes of output, once h2 is over
 	// At the last look: bytes of output in total, and those that the peer had acknowledged.
 	uint64_t written_mark, taken_mark;
+	struct gcra resets; // to a backend: RST_STREAMs that we sent it (upstream.h)
 	uint32_t out_limit; // bytes of unsent output above which we stop reading
 	uint8_t n_lingered; // seconds since the last look, while lingering
 	bool dirty; // in the proxy's list

@@ -39,6 +39,8 @@
 	X(connect_failures)                                                                        \
 	X(upstream_goaways)                                                                        \
 	X(upstreams_idled) /* spare connections closed */                                          \
+	X(refused_early_ends) /* requests of sources that ended too many of theirs early */        \
+	X(upstreams_retired_resets) /* before their backends close them for too many resets */    \
 	X(events_delayed) /* the ring to the control thread was full */                            \
 	X(reports_bad) /* load reports of backends that cannot be parsed */                        \
 	X(metrics_lost) /* values for load reports: too many, or a name too long */                \

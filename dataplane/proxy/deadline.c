@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/deadline.h"
 
+#include "dataplane/proxy/client.h"
 #include "dataplane/proxy/pick.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
@@ -47,6 +48,8 @@ static void expire(struct proxy_request *r)
 	if (!r->request_done)
 		reply.http_status = 408;
 	count(r);
+	if (r->upstream && !r->capped)
+		proxy_source_ended_early(r->owner->source, r->proxy->now_ns);
 	proxy_accounting_expire(r);
 	proxy_request_cut_short(r, &reply, H2_CANCEL);
 }

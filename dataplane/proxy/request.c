@@ -4,6 +4,7 @@
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/state.h"
+#include "dataplane/proxy/upstream.h"
 #include "lb/base/check.h"
 #include "lb/pick/link.h"
 
@@ -118,8 +119,11 @@ static struct h2_stream *detach_upstream(struct proxy_request *r)
 
 void proxy_request_drop_upstream(struct proxy_request *r, enum h2_error code)
 {
-	if (r->upstream)
-		h2_stream_reset(detach_upstream(r), code);
+	if (!r->upstream)
+		return;
+	struct h2_stream *s = detach_upstream(r);
+	proxy_upstream_charge_reset(h2_conn_user(h2_stream_conn(s)));
+	h2_stream_reset(s, code);
 }
 
 static void drop_client(struct proxy_request *r, enum h2_error code)
@@ -230,6 +234,10 @@ void proxy_request_client_closed(struct proxy_request *r, enum lb_cause cause)
 	proxy_request_enter(r);
 	r->client = NULL;
 	set_ending(r);
+	if (cause == LB_CAUSE_OK && !r->ended)
+		proxy_source_ended_well(r->owner->source);
+	else if (r->upstream && cause != LB_CAUSE_TIMEOUT) // of a drain
+		proxy_source_ended_early(r->owner->source, r->proxy->now_ns);
 	proxy_request_end(r, cause);
 	proxy_request_drop_upstream(r, H2_CANCEL); // HX-18
 	proxy_request_leave(r);

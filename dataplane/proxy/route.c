@@ -51,10 +51,10 @@ static void route(struct proxy_request *r, const struct h2_message *m)
 }
 
 // Not even a request object: HEADERS alone, so that nothing needs to be remembered.
-static void refuse(
-	struct proxy *p, struct h2_stream *s, const struct h2_message *m, enum lb_cause cause)
+static void refuse(struct proxy *p, struct h2_stream *s, const struct h2_message *m,
+	enum lb_cause cause, struct str why)
 {
-	struct proxy_reply reply = proxy_reply_for(cause, STR("too many live requests"));
+	struct proxy_reply reply = proxy_reply_for(cause, why);
 	counter_add(&p->link->counters.ended[cause], 1);
 	proxy_count(p, PROXY_local_replies);
 	bool sent = proxy_reply_send(s, &reply, m->is_grpc, false);
@@ -70,12 +70,18 @@ void proxy_route_request(
 	counter_add(&p->link->counters.frontend_requests[c->frontend], 1);
 	if (!proxy_source_may_have(
 		    &p->sources, c->source->n_requests, p->requests.n_used, p->requests.n_total)) {
-		refuse(p, stream, m, LB_CAUSE_OVER_SHARE);
+		refuse(p, stream, m, LB_CAUSE_OVER_SHARE, STR("too many live requests"));
+		return;
+	}
+	if (proxy_source_breaks_off(&p->sources, c->source, p->now_ns)) {
+		proxy_count(p, PROXY_refused_early_ends);
+		refuse(p, stream, m, LB_CAUSE_OVER_SHARE,
+			STR("too many requests of this client were ended early"));
 		return;
 	}
 	struct proxy_request *r = pool_take(&p->requests);
 	if (!r) {
-		refuse(p, stream, m, LB_CAUSE_OVERLOAD);
+		refuse(p, stream, m, LB_CAUSE_OVERLOAD, STR("too many live requests"));
 		return;
 	}
 	c->source->n_requests++;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "dataplane/proxy/share.h"
+#include "lb/base/gcra.h"
 #include "lb/base/ip.h"
 #include "lb/base/list.h"
 #include "lb/base/pool.h"
@@ -21,6 +22,7 @@ struct proxy_source {
 	uint32_t n_clients; // connections
 	uint32_t n_requests; // live ones
 	uint32_t n_waiting; // of them, for a backend or a time
+	struct gcra early_ends; // requests that it ended before their answers were complete
 };
 
 struct proxy_sources {
@@ -48,6 +50,28 @@ static inline bool proxy_source_may_have(
 {
 	return n_used < n_total / 2 || n_used >= n_total || all->n_connected == 1 ||
 	       proxy_share_allows(n, n_total - n_used);
+}
+// What clients break off costs backends work, and the connections to them (upstream.h). A source
+// may end 1000 requests early, 50 a second, and as many as it lets end well (TH-91).
+#define PROXY_EARLY_ENDS GCRA_LIMIT(1000, 50)
+// The source, by reset, by the end of its connection or by a deadline of its own, has ended a
+// request that a backend had.
+static inline void proxy_source_ended_early(struct proxy_source *s, uint64_t now_ns)
+{
+	static const struct gcra_limit limit = PROXY_EARLY_ENDS;
+	gcra_charge(&s->early_ends, &limit, now_ns);
+}
+static inline void proxy_source_ended_well(struct proxy_source *s)
+{
+	static const struct gcra_limit limit = PROXY_EARLY_ENDS;
+	gcra_refund(&s->early_ends, &limit);
+}
+// It breaks off too much while others are there whom this would harm.
+static inline bool proxy_source_breaks_off(
+	const struct proxy_sources *all, const struct proxy_source *s, uint64_t now_ns)
+{
+	static const struct gcra_limit limit = PROXY_EARLY_ENDS;
+	return gcra_is_over(&s->early_ends, &limit, now_ns) && all->n_connected > 1;
 }
 // One connection fewer. The source may be forgotten in the next join().
 void proxy_source_leave(struct proxy_sources *, struct proxy_source *);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One connection to a backend: TCP handshake, SETTINGS, ready, retiring (GOAWAY either way),
 // over. backend.h chooses which connection a request gets.
+//
+// Servers close a connection on which too many streams are reset (CVE-2023-44487), and a connection
+// serves many clients, of whom each may reset as many as it likes. So we count what we reset, and
+// retire a connection before its backend ends it (TH-90). See docs/decisions/resets.md.
 // Thread: the owning worker.
 #pragma once
 
@@ -33,6 +37,7 @@ struct proxy_upstream {
 	enum proxy_upstream_state state;
 	bool open; // in the list of connections with room
 	bool has_answered; // has answered a request
+	bool spent; // retires since we have reset so many of its streams
 	bool promises; // retires before that, but has streams that it may still answer
 	bool broke_protocol; // it ended because the backend broke the protocol
 	bool cut; // over, and the bytes that TCP has not sent yet are dropped
@@ -44,6 +49,8 @@ struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *, const char
 void proxy_upstream_expect(struct proxy_upstream *);
 // True if it can take another stream now. Retires a connection whose stream ids are used up.
 bool proxy_upstream_has_room(struct proxy_upstream *);
+// A stream of this connection has been reset by us.
+void proxy_upstream_charge_reset(struct proxy_conn *);
 // Sends the request's HEADERS. False = pools exhausted.
 [[nodiscard]] bool proxy_upstream_open(
 	struct proxy_upstream *, struct proxy_request *, const struct h2_message *);

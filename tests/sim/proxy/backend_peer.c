@@ -6,15 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_DELIVERED 8192
 struct backend_conn {
 	struct backend_conn *next;
 	struct backend *backend;
 	struct tcp_conn *tcp;
 	struct h2_conn *h2;
+	double n_resets; // that are not forgotten yet
+	uint64_t reset_ns; // the last one
 	uint32_t lose_in; // turns, this one included; 0 = never
 	uint32_t number, n_begun;
 	uint32_t n_delivered;
-	uint32_t delivered[1024]; // ids of requests that came here, whatever became of them
+	uint32_t
+		delivered[MAX_DELIVERED]; // ids of requests that came here, whatever became of them
 };
 
 // One request as the backend sees it.
@@ -250,7 +254,7 @@ static void begin(struct h2_stream *s, struct job *j)
 		return;
 	}
 	struct backend_conn *c = h2_conn_user(h2_stream_conn(s));
-	CHECK(c->n_delivered < 1024);
+	CHECK(c->n_delivered < MAX_DELIVERED);
 	c->delivered[c->n_delivered++] = j->id;
 	seen(j)->n_delivered++;
 	if (b->mute || (j->fail_times && fail_as_asked(s, j)))
@@ -374,6 +378,21 @@ static void on_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
 		send_more(s, j, false);
 }
 
+static void count_reset(struct backend_conn *c)
+{
+	struct backend *b = c->backend;
+	uint64_t now_ns = b->host->wire->now_ns;
+	if (!b->max_resets || !c->h2 || c->lose_in)
+		return;
+	c->n_resets -= b->resets_per_second * (double)(now_ns - c->reset_ns) / 1e9;
+	c->n_resets = c->n_resets < 0 ? 1 : c->n_resets + 1;
+	c->reset_ns = now_ns;
+	if (c->n_resets <= b->max_resets)
+		return;
+	b->n_angry++;
+	c->lose_in = 1;
+}
+
 static void on_closed(
 	struct h2_conn *h2, struct h2_stream *s, enum h2_error code, bool by_peer, bool unprocessed)
 {
@@ -382,6 +401,8 @@ static void on_closed(
 		return;
 	seen(j)->end_code = code;
 	seen(j)->ended_by_peer = by_peer;
+	if (by_peer)
+		count_reset(h2_conn_user(h2));
 	free(j);
 }
 

@@ -111,6 +111,9 @@ struct backend {
 	bool deaf; // reads nothing from TCP
 	bool sets_cookies; // BACKENDS_COOKIE in each answer
 	uint32_t leaves_after; // requests of a connection, then GOAWAY; 0 = never
+	// Resets of streams that a connection lets pass, and as many a second; then it is closed,
+	// as by nghttpd. 0 = any number.
+	uint32_t max_resets, resets_per_second;
 	const char *report_field, *report; // of its load, in what ends an answer; NULL = none
 	uint32_t n_conns, n_accepted;
 	struct backend_conn *conns;
@@ -121,6 +124,7 @@ struct backend {
 	uint32_t *served; // ids in the order in which backends began with them; shared
 	uint32_t *n_all_served; // shared
 	uint32_t n_served, n_bad_requests;
+	uint32_t n_angry; // connections that it closed for their resets
 };
 
 #define EARLY_SIZE 100000 // more than a window

@@ -11,7 +11,7 @@
 
 #define MAX_CLIENTS 8
 #define MAX_BACKENDS 8
-#define MAX_ASKS 2048
+#define MAX_ASKS 8192
 
 enum { HOST_CLIENTS, HOST_PROXY, HOST_BACKENDS };
 
