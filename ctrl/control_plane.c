@@ -7,6 +7,7 @@
 #include "ctrl/conf/config.h"
 #include "ctrl/dns/lookup_ares.h"
 #include "ctrl/dns/names.h"
+#include "ctrl/failure_log.h"
 #include "ctrl/frontends.h"
 #include "ctrl/heap_trim.h"
 #include "ctrl/loop.h"
@@ -46,6 +47,7 @@ struct control_plane {
 	struct loop *loop;
 	struct signals signals;
 	struct workers *workers;
+	struct failure_log *failure_log;
 	struct xds_grpc *grpc;
 	struct load_report *loads;
 	struct dns_lookups *lookups;
@@ -119,6 +121,7 @@ static void on_second(struct twheel_timer *timer)
 	struct control_plane *p = plane_of_watch(timer);
 	uint64_t now = twheel_now(loop_wheel(p->loop));
 	workers_watch(p->workers, now);
+	failure_log_look(p->failure_log, now);
 	watch_steering(p);
 	if (heap_trim_due(&p->trim, now))
 		malloc_trim(0);
@@ -202,13 +205,14 @@ static int start_loop(struct control_plane *p, struct lb_err *err)
 	rand_init(&p->rand, seed);
 	p->loop = loop_new();
 	p->workers = workers_new(p->conf.links, p->conf.n_links, on_worker_event, p);
+	p->failure_log = p->workers ? failure_log_new(p->workers) : NULL;
 	p->signals = (struct signals){
 		.on_stop = on_stop,
 		.ctx = p,
 		.config = p->conf.config,
 		.config_path = p->conf.config_path,
 	};
-	if (!p->loop || !p->workers || signals_watch(&p->signals, p->loop))
+	if (!p->loop || !p->failure_log || signals_watch(&p->signals, p->loop))
 		return lb_err_set(err, "out of memory");
 	return 0;
 }
@@ -449,6 +453,7 @@ void control_plane_free(struct control_plane *p)
 	load_report_free(p->loads);
 	if (p->grpc)
 		xds_grpc_free(p->grpc);
+	failure_log_free(p->failure_log);
 	workers_free(p->workers);
 	loop_free(p->loop);
 	free(p);

@@ -299,8 +299,11 @@ static int describe_frontends(struct daemon *d, struct lb_err *err)
 		return lb_err_set(err, "out of memory");
 	for (unsigned i = 0; i < d->config->n_frontends; i++) {
 		const struct config_frontend *f = &d->config->frontends[i];
-		d->proxy_frontends[i] = (struct proxy_frontend){
-			f->address_ip, f->port, f->authority, wait_for_ready[f->wait_for_ready]};
+		d->proxy_frontends[i] = (struct proxy_frontend){.address = f->address_ip,
+			.port = f->port,
+			.authority = f->authority,
+			.wait_for_ready = wait_for_ready[f->wait_for_ready],
+			.reply_details = f->reply_details};
 	}
 	return 0;
 }

@@ -97,6 +97,8 @@ static const cyaml_schema_field_t frontend_fields[] = {
 		grpc_headers_names, CYAML_ARRAY_LEN(grpc_headers_names)),
 	CYAML_FIELD_ENUM("wait_for_ready", CYAML_FLAG_OPTIONAL, struct config_frontend,
 		wait_for_ready, wait_names, CYAML_ARRAY_LEN(wait_names)),
+	CYAML_FIELD_BOOL(
+		"reply_details", CYAML_FLAG_OPTIONAL, struct config_frontend, reply_details),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t frontend_value = {

@@ -57,6 +57,7 @@ struct config_frontend {
 	char *authority; // NULL = chosen per request
 	enum config_grpc_headers grpc_headers;
 	enum config_wait_for_ready wait_for_ready;
+	bool reply_details; // local replies say more than their cause (TH-95)
 	struct ip_addr address_ip;
 };
 

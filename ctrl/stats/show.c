@@ -79,6 +79,8 @@ static const struct command commands[] = {
 		"--authority A --path P [-H 'NAME: VALUE']... [--frontend F] [--method M] "
 		"[--grpc | --http]",
 		"where a request would go, and why", show_explain, NULL, NULL},
+	{"show failures", "[N]", "the last requests that shuntd answered or cut itself, and why",
+		show_failures, NULL, NULL},
 	{"reconnect", "[CLUSTER[/ADDRESS]]",
 		"ends the waits of endpoints that failed; how many there were", show_reconnect,
 		NULL, NULL},

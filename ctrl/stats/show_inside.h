@@ -41,6 +41,7 @@ json_t *show_endpoints(const struct show *, struct show_args *);
 json_t *show_routes(const struct show *, struct show_args *);
 json_t *show_pools(const struct show *, struct show_args *);
 json_t *show_ports(const struct show *, struct show_args *);
+json_t *show_failures(const struct show *, struct show_args *);
 json_t *show_xds(const struct show *, struct show_args *);
 json_t *show_metrics(const struct show *, struct show_args *);
 json_t *show_explain(const struct show *, struct show_args *);

@@ -163,7 +163,8 @@ static void watch_windows(struct proxy_client *c)
 static void reset_stalled(struct h2_stream *s)
 {
 	struct proxy_request *r = h2_stream_user(s);
-	struct proxy_reply reply = proxy_reply_for(LB_CAUSE_TIMEOUT, STR(""));
+	struct proxy_reply reply = proxy_reply_for(
+		LB_CAUSE_TIMEOUT, STR("the client does not take what waits for it"));
 	if (r)
 		proxy_request_fail(r, &reply, H2_CANCEL);
 	else

@@ -21,6 +21,7 @@ struct proxy_frontend {
 	const char *
 		authority; // pinned :authority for the choice of virtual host; NULL = the request's
 	enum proxy_wait_for_ready wait_for_ready;
+	bool reply_details; // local replies name clusters and addresses (TH-95)
 };
 
 struct proxy_conf {

@@ -96,15 +96,29 @@ size_t proxy_grpc_message(struct str text, char *out)
 	return n;
 }
 
+static struct str text_of(const struct proxy_reply *r, bool with_details)
+{
+	return with_details ? r->text : str_from(lb_cause_info(r->cause)->text);
+}
+
+static struct field cause_field(const struct proxy_reply *r)
+{
+	return (struct field){
+		.name = STR("x-shunt-cause"), .value = str_from(lb_cause_info(r->cause)->name)};
+}
+
 // One HEADERS with END_STREAM, never DATA: an answer of its own, or the end of one.
-static bool send_status(struct h2_stream *s, const struct proxy_reply *r, enum h2_message_kind kind)
+static bool send_status(struct h2_stream *s, const struct proxy_reply *r, bool with_details,
+	enum h2_message_kind kind)
 {
 	char status[12], text[PROXY_GRPC_MESSAGE_MAX];
 	int status_len = snprintf(status, sizeof(status), "%d", r->grpc_status);
+	size_t text_len = proxy_grpc_message(text_of(r, with_details), text);
 	struct field fields[] = {
 		{.name = STR("content-type"), .value = STR("application/grpc")},
 		{.name = STR("grpc-status"), .value = {status, (size_t)status_len}},
-		{.name = STR("grpc-message"), .value = {text, proxy_grpc_message(r->text, text)}},
+		{.name = STR("grpc-message"), .value = {text, text_len}},
+		cause_field(r),
 	};
 	bool trailers = kind == H2_TRAILERS;
 	struct h2_message m = {.kind = kind,
@@ -113,34 +127,38 @@ static bool send_status(struct h2_stream *s, const struct proxy_reply *r, enum h
 		.end_stream = true,
 		.content_length = -1,
 		.fields = fields + trailers,
-		.n_fields = 3u - trailers};
+		.n_fields = 3u + with_details - trailers};
 	return h2_stream_send_message(s, &m);
 }
 
-bool proxy_reply_send_trailers(struct h2_stream *s, const struct proxy_reply *r)
+bool proxy_reply_send_trailers(struct h2_stream *s, const struct proxy_reply *r, bool with_details)
 {
-	return send_status(s, r, H2_TRAILERS);
+	return send_status(s, r, with_details, H2_TRAILERS);
 }
 
-static bool send_plain(struct h2_stream *s, const struct proxy_reply *r, bool with_body)
+static bool send_plain(
+	struct h2_stream *s, const struct proxy_reply *r, const struct proxy_reply_form *form)
 {
-	struct field fields[] = {{.name = STR("content-type"), .value = STR("text/plain")}};
+	struct field fields[] = {
+		{.name = STR("content-type"), .value = STR("text/plain")}, cause_field(r)};
+	struct str text = text_of(r, form->with_details);
 	// These have none (RFC 9110 15.3.5, 15.3.6, 15.4.5).
 	bool bare = r->http_status == 204 || r->http_status == 205 || r->http_status == 304;
-	with_body = with_body && r->text.len && !bare;
+	bool with_body = form->with_body && text.len && !bare;
 	struct h2_message m = {.kind = H2_RESPONSE,
 		.status = r->http_status,
 		.end_stream = !with_body,
 		.content_length = -1,
 		.fields = fields,
-		.n_fields = 1};
+		.n_fields = 1u + form->with_details};
 	if (!h2_stream_send_message(s, &m))
 		return false;
-	return !with_body || h2_stream_send_data(s, (const uint8_t *)r->text.p, r->text.len, true);
+	return !with_body || h2_stream_send_data(s, (const uint8_t *)text.p, text.len, true);
 }
 
 bool proxy_reply_send(
-	struct h2_stream *s, const struct proxy_reply *r, bool is_grpc, bool with_body)
+	struct h2_stream *s, const struct proxy_reply *r, const struct proxy_reply_form *form)
 {
-	return is_grpc ? send_status(s, r, H2_RESPONSE) : send_plain(s, r, with_body);
+	return form->is_grpc ? send_status(s, r, form->with_details, H2_RESPONSE)
+	                     : send_plain(s, r, form);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local replies: answers that the proxy itself makes (HX-02, HX-03).
+// Local replies: answers that the proxy itself makes (HX-02, HX-03). A reply's own text is for the
+// operator and for trusted clients; strangers get its cause's (TH-95).
 // Thread: the owning worker; pure but for the stream.
 #pragma once
 
@@ -13,7 +14,13 @@ struct proxy_reply {
 	enum lb_cause cause;
 	uint16_t http_status;
 	int grpc_status;
-	struct str text; // borrowed
+	struct str text; // borrowed; may name clusters and addresses
+};
+// What a reply looks like to its client.
+struct proxy_reply_form {
+	bool is_grpc;
+	bool with_body; // plain HTTP alone
+	bool with_details; // its own text, and x-shunt-cause
 };
 
 // The reply for a cause, with this text.
@@ -32,6 +39,8 @@ size_t proxy_grpc_message(struct str text, char *out);
 
 // Sends the whole answer with END_STREAM. False = pools exhausted: the caller resets the stream.
 [[nodiscard]] bool proxy_reply_send(
-	struct h2_stream *, const struct proxy_reply *, bool is_grpc, bool with_body);
-// Sends status and text in trailers, after the part of the answer already sent. False likewise.
-[[nodiscard]] bool proxy_reply_send_trailers(struct h2_stream *, const struct proxy_reply *);
+	struct h2_stream *, const struct proxy_reply *, const struct proxy_reply_form *);
+// Sends gRPC's status and text in trailers, after the part of the answer already sent. False
+// likewise.
+[[nodiscard]] bool proxy_reply_send_trailers(
+	struct h2_stream *, const struct proxy_reply *, bool with_details);

@@ -6,7 +6,9 @@
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
 #include "lb/base/check.h"
+#include "lb/cluster.h"
 #include "lb/pick/link.h"
+#include "lb/snapshot.h"
 
 static struct lb_cluster_counters *cluster_counters(const struct proxy_request *r)
 {
@@ -160,10 +162,42 @@ void proxy_request_answered_all(struct proxy_request *r)
 	}
 }
 
+static bool tells_details(const struct proxy_request *r)
+{
+	return r->proxy->conf.frontends[r->frontend].reply_details;
+}
+
+static bool answer(struct proxy_request *r, const struct proxy_reply *reply)
+{
+	const struct proxy_reply_form form = {
+		.is_grpc = r->is_grpc, .with_body = !r->is_head, .with_details = tells_details(r)};
+	proxy_count(r->proxy, PROXY_local_replies);
+	return proxy_reply_send(r->client, reply, &form);
+}
+
+// For the operator.
+static void keep_failure(const struct proxy_request *r, const struct proxy_reply *reply)
+{
+	struct proxy *p = r->proxy;
+	if (r->ended)
+		return;
+	const struct lb_cluster *c = r->cluster_id == PROXY_NO_CLUSTER
+	                                     ? NULL
+	                                     : lb_snapshot_cluster(p->snapshot, r->cluster_id);
+	struct lb_failure f = {.at_ns = p->now_ns,
+		.frontend = r->frontend,
+		.cause = (uint8_t)reply->cause,
+		.has_backend = r->state >= PROXY_REQUEST_ROOM && r->state < PROXY_REQUEST_ENDING};
+	if (f.has_backend)
+		f.backend = p->backends[r->endpoint_id].addr;
+	lb_failures_add(p->link->failures, &f, str_from(c ? c->name : NULL), reply->text);
+}
+
 void proxy_request_fail(
 	struct proxy_request *r, const struct proxy_reply *reply, enum h2_error code_if_answered)
 {
 	proxy_request_enter(r);
+	keep_failure(r, reply);
 	proxy_request_end(r, reply->cause);
 	bool answered = r->state >= PROXY_REQUEST_ANSWERED;
 	set_ending(r);
@@ -171,8 +205,7 @@ void proxy_request_fail(
 	if (answered) {
 		drop_client(r, code_if_answered);
 	} else if (r->client) {
-		proxy_count(r->proxy, PROXY_local_replies);
-		if (proxy_reply_send(r->client, reply, r->is_grpc, !r->is_head))
+		if (answer(r, reply))
 			proxy_request_answered_all(r);
 		else
 			drop_client(r, H2_INTERNAL_ERROR);
@@ -186,7 +219,8 @@ void proxy_request_cut_short(
 	proxy_request_enter(r);
 	bool fits = r->state == PROXY_REQUEST_ANSWERED && r->is_grpc && !r->frames_cut &&
 	            proxy_frames_whole(&r->frames);
-	if (fits && r->client && proxy_reply_send_trailers(r->client, reply)) {
+	if (fits && r->client && proxy_reply_send_trailers(r->client, reply, tells_details(r))) {
+		keep_failure(r, reply);
 		proxy_request_end(r, reply->cause);
 		proxy_request_drop_upstream(r, H2_CANCEL);
 		proxy_request_answered_all(r);

@@ -51,13 +51,19 @@ static void route(struct proxy_request *r, const struct h2_message *m)
 }
 
 // Not even a request object: HEADERS alone, so that nothing needs to be remembered.
-static void refuse(struct proxy *p, struct h2_stream *s, const struct h2_message *m,
+static void refuse(struct proxy_client *c, struct h2_stream *s, const struct h2_message *m,
 	enum lb_cause cause, struct str why)
 {
+	struct proxy *p = c->conn.proxy;
 	struct proxy_reply reply = proxy_reply_for(cause, why);
+	const struct proxy_reply_form form = {.is_grpc = m->is_grpc,
+		.with_details = p->conf.frontends[c->frontend].reply_details};
+	const struct lb_failure failure = {
+		.at_ns = p->now_ns, .frontend = c->frontend, .cause = (uint8_t)cause};
+	lb_failures_add(p->link->failures, &failure, (struct str){0}, reply.text);
 	counter_add(&p->link->counters.ended[cause], 1);
 	proxy_count(p, PROXY_local_replies);
-	bool sent = proxy_reply_send(s, &reply, m->is_grpc, false);
+	bool sent = proxy_reply_send(s, &reply, &form);
 	if (!sent || !m->end_stream)
 		h2_stream_reset(s, sent ? H2_NO_ERROR : H2_INTERNAL_ERROR);
 }
@@ -70,18 +76,18 @@ void proxy_route_request(
 	counter_add(&p->link->counters.frontend_requests[c->frontend], 1);
 	if (!proxy_source_may_have(
 		    &p->sources, c->source->n_requests, p->requests.n_used, p->requests.n_total)) {
-		refuse(p, stream, m, LB_CAUSE_OVER_SHARE, STR("too many live requests"));
+		refuse(c, stream, m, LB_CAUSE_OVER_SHARE, STR("too many live requests"));
 		return;
 	}
 	if (proxy_source_breaks_off(&p->sources, c->source, p->now_ns)) {
 		proxy_count(p, PROXY_refused_early_ends);
-		refuse(p, stream, m, LB_CAUSE_OVER_SHARE,
+		refuse(c, stream, m, LB_CAUSE_OVER_SHARE,
 			STR("too many requests of this client were ended early"));
 		return;
 	}
 	struct proxy_request *r = pool_take(&p->requests);
 	if (!r) {
-		refuse(p, stream, m, LB_CAUSE_OVERLOAD, STR("too many live requests"));
+		refuse(c, stream, m, LB_CAUSE_OVERLOAD, STR("too many live requests"));
 		return;
 	}
 	c->source->n_requests++;

@@ -32,6 +32,8 @@ struct lb_cause_info {
 	const char *name; // "no_route"
 	int grpc_status; // of a local reply
 	int http_status; // of a local reply to plain HTTP
+	const char
+		*text; // of a local reply to a stranger: names no address, cluster or node (TH-95)
 };
 // Static. CHECKs that the cause is in range.
 const struct lb_cause_info *lb_cause_info(enum lb_cause);

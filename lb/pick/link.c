@@ -39,7 +39,8 @@ struct lb_link *lb_link_new(uint32_t worker, int core, struct lb_shared *shared)
 	l->endpoints = cacheline_alloc(LB_MAX_ENDPOINTS, sizeof(l->endpoints[0]));
 	l->members = cacheline_alloc(LB_MAX_MEMBERS, sizeof(l->members[0]));
 	l->loads = cacheline_alloc(LB_MAX_LOADS, sizeof(l->loads[0]));
-	if (!l->clusters || !l->endpoints || !l->members || !l->loads)
+	l->failures = lb_failures_new();
+	if (!l->clusters || !l->endpoints || !l->members || !l->loads || !l->failures)
 		goto err;
 	if (spsc_init(&l->commands, sizeof(struct lb_command), LB_LINK_COMMANDS) ||
 		spsc_init(&l->events, sizeof(struct lb_event), LB_LINK_EVENTS))
@@ -60,6 +61,7 @@ void lb_link_free(struct lb_link *l)
 	cacheline_free(l->endpoints);
 	cacheline_free(l->members);
 	cacheline_free(l->loads);
+	lb_failures_free(l->failures);
 	free(l);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The channel between the control thread and one worker, besides the snapshot slot: two rings and a
-// block of counters. Neither side waits for the other.
+// The channel between the control thread and one worker, besides the snapshot slot: two rings, a
+// block of counters and the last failures. Neither side waits for the other.
 // Thread: as tagged.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "lb/base/time.h"
 #include "lb/pick/cause.h"
 #include "lb/pick/endpoint.h"
+#include "lb/pick/failures.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/orca.h"
 
@@ -144,6 +145,7 @@ struct lb_link {
 	struct lb_endpoint_counters *endpoints; // [LB_MAX_ENDPOINTS] w: worker (relaxed), r: ctrl
 	struct lb_member_counters *members; // [LB_MAX_MEMBERS] w: worker (relaxed), r: ctrl
 	struct lb_load_counters *loads; // [LB_MAX_LOADS] likewise; 0 is unused
+	struct lb_failures *failures; // w: worker, r: ctrl
 	struct lb_shared *shared; // borrowed
 	// Filled before the worker starts, constant afterwards: each module's own counters, by
 	// name.

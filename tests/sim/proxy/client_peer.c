@@ -49,6 +49,8 @@ static void read_fields(struct ask *a, const struct h2_message *m)
 		else if (str_eq(f->name, STR("grpc-message")))
 			snprintf(a->message, sizeof(a->message), "%.*s", (int)f->value.len,
 				f->value.p);
+		else if (str_eq(f->name, STR("x-shunt-cause")))
+			snprintf(a->cause, sizeof(a->cause), "%.*s", (int)f->value.len, f->value.p);
 		else if (str_eq(f->name, STR("set-cookie")))
 			read_set_cookie(a, f->value);
 		else if (str_starts(f->name, STR("endpoint-load-metrics")))
@@ -85,6 +87,8 @@ static void on_data(
 	for (size_t i = 0; i < len && !local; i++)
 		if (p[i] != pattern(a->id, a->received + (uint32_t)i))
 			a->broken = true;
+	if (local && !is_grpc(a->kind))
+		snprintf(a->message, sizeof(a->message), "%.*s", (int)len, (const char *)p);
 	a->received += (uint32_t)len;
 	if (end_stream)
 		take_end(a);

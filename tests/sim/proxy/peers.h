@@ -82,7 +82,8 @@ struct ask {
 	struct field extra[3]; // any more; without a name: none
 	uint64_t begun_ns, closed_ns;
 	enum h2_error code;
-	char message[128];
+	char message[128]; // grpc-message, or the body of a plain local reply
+	char cause[24]; // x-shunt-cause
 	uint32_t n_set_cookies, n_backend_cookies; // by the proxy, by the backend
 	uint32_t n_reports; // of backends' load
 	char set_cookie[256]; // the proxy's last one

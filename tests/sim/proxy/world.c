@@ -167,8 +167,11 @@ static void new_proxy(struct world *w)
 {
 	struct host *h = wire_add_host(&w->wire, w->conf.n_chunks, 256, 128 << 10);
 	for (uint32_t i = 0; i <= LAST_FRONTEND; i++)
-		w->frontends[i] = (struct proxy_frontend){wire_address(HOST_PROXY, i % 200 + 1),
-			(uint16_t)(80 + i / 200), i == 1 ? "pinned.test" : NULL};
+		w->frontends[i] =
+			(struct proxy_frontend){.address = wire_address(HOST_PROXY, i % 200 + 1),
+				.port = (uint16_t)(80 + i / 200),
+				.authority = i == 1 ? "pinned.test" : NULL,
+				.reply_details = true};
 	struct proxy_conf conf = {.frontends = w->frontends,
 		.n_frontends = LAST_FRONTEND + 1,
 		.n_workers = w->conf.n_workers,

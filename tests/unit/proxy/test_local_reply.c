@@ -72,7 +72,7 @@ static void carry(struct h2_conn *from, struct buf *out, struct h2_conn *to, str
 }
 
 // Sends the reply to one request over a real pair of connections.
-static void answer(const struct proxy_reply *reply, bool is_grpc, bool with_body)
+static void answer_in(const struct proxy_reply *reply, const struct proxy_reply_form *form)
 {
 	struct pool chunks;
 	struct h2_conf conf = {.max_conns = 2,
@@ -99,7 +99,7 @@ static void answer(const struct proxy_reply *reply, bool is_grpc, bool with_body
 		.content_length = -1};
 	assert_non_null(h2_stream_open(client, &m, NULL));
 	carry(client, &to_server, server, &chunks);
-	assert_true(proxy_reply_send(served, reply, is_grpc, with_body));
+	assert_true(proxy_reply_send(served, reply, form));
 	carry(server, &to_client, client, &chunks);
 	h2_conn_free(client, H2_NO_ERROR);
 	h2_conn_free(server, H2_NO_ERROR);
@@ -108,6 +108,13 @@ static void answer(const struct proxy_reply *reply, bool is_grpc, bool with_body
 	h2_context_free(ctx);
 	assert_int_equal(chunks.n_used, 0);
 	pool_fini(&chunks);
+}
+
+// To a trusted client.
+static void answer(const struct proxy_reply *reply, bool is_grpc, bool with_body)
+{
+	answer_in(reply, &(struct proxy_reply_form){
+				 .is_grpc = is_grpc, .with_body = with_body, .with_details = true});
 }
 
 // HX-02
@@ -121,7 +128,8 @@ static void a_grpc_reply_is_one_headers_frame_with_the_status_in_it(void **state
 	assert_int_equal(seen.status, 200);
 	assert_string_equal(seen.fields, "content-type: application/grpc\n"
 					 "grpc-status: 14\n"
-					 "grpc-message: no host: 100%25%C3%A4\n");
+					 "grpc-message: no host: 100%25%C3%A4\n"
+					 "x-shunt-cause: no_healthy\n");
 }
 
 // HX-03
@@ -132,7 +140,7 @@ static void a_plain_reply_has_the_http_status_and_a_text(void **state)
 	assert_int_equal(seen.n_messages, 1);
 	assert_false(seen.end_on_headers);
 	assert_int_equal(seen.status, 404);
-	assert_string_equal(seen.fields, "content-type: text/plain\n");
+	assert_string_equal(seen.fields, "content-type: text/plain\nx-shunt-cause: no_route\n");
 	assert_int_equal(seen.body_len, strlen("no route matches"));
 	assert_memory_equal(seen.body, "no route matches", seen.body_len);
 	assert_true(seen.end_on_data);
@@ -154,6 +162,27 @@ static void a_plain_reply_without_text_has_no_body(void **state)
 	answer(&r, false, true);
 	assert_true(seen.end_on_headers);
 	assert_int_equal(seen.n_data, 0);
+}
+
+// Whatever the reply itself knows, whichever its cause.
+static void th_95_strangers_get_their_causes_text_and_no_other_field(void **state)
+{
+	const struct str secret = STR("cluster blue: 10.82.1.1:8080: refused (node n1)");
+	for (int cause = LB_CAUSE_OK + 1; cause < LB_N_CAUSES; cause++) {
+		const char *text = lb_cause_info((enum lb_cause)cause)->text;
+		struct proxy_reply r = proxy_reply_for((enum lb_cause)cause, secret);
+		char fields[256];
+		snprintf(fields, sizeof(fields),
+			"content-type: application/grpc\ngrpc-status: %d\ngrpc-message: %s\n",
+			r.grpc_status, text);
+		answer_in(&r, &(struct proxy_reply_form){.is_grpc = true});
+		assert_string_equal(seen.fields, fields);
+		answer_in(&r, &(struct proxy_reply_form){.with_body = true});
+		assert_string_equal(seen.fields, "content-type: text/plain\n");
+		assert_int_equal(seen.body_len, strlen(text));
+		assert_memory_equal(seen.body, text, seen.body_len);
+		assert_int_equal(seen.status, r.http_status);
+	}
 }
 
 static void grpc_messages_are_percent_encoded_and_cut_between_characters(void **state)
@@ -244,6 +273,7 @@ RUN_SUITE("proxy/local_reply",
 	cmocka_unit_test(a_plain_reply_has_the_http_status_and_a_text),
 	cmocka_unit_test(a_plain_reply_to_head_has_no_body),
 	cmocka_unit_test(a_plain_reply_without_text_has_no_body),
+	cmocka_unit_test(th_95_strangers_get_their_causes_text_and_no_other_field),
 	cmocka_unit_test(grpc_messages_are_percent_encoded_and_cut_between_characters),
 	cmocka_unit_test(each_cause_has_its_two_statuses),
 	cmocka_unit_test(a_reset_before_the_response_maps_to_a_grpc_status),

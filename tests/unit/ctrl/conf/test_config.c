@@ -24,7 +24,8 @@ static const char *const whole =
 	"    mtu: 1400\n"
 	"frontends:\n"
 	"  - {name: web, address: 10.81.0.10, port: 8080, target: web,"
-	" authority: web.example, grpc_headers: all, wait_for_ready: header}\n"
+	" authority: web.example, grpc_headers: all, wait_for_ready: header,"
+	" reply_details: true}\n"
 	"stats: {socket: /run/shunt/stats.sock, mode: \"0600\"}\n"
 	"log: {level: debug}\n"
 	"sessions: {use_ejected: true}\n"
@@ -74,6 +75,7 @@ static void every_field_of_the_documented_shape_is_read(void **state)
 	assert_string_equal(c->frontends[0].authority, "web.example");
 	assert_int_equal(c->frontends[0].grpc_headers, CONFIG_GRPC_ALL);
 	assert_int_equal(c->frontends[0].wait_for_ready, CONFIG_WAIT_HEADER);
+	assert_true(c->frontends[0].reply_details);
 	assert_true(c->sessions->use_ejected); // A75-O22
 	assert_int_equal(c->max_connections, 32768);
 	assert_int_equal(c->max_requests, 1000);
@@ -102,6 +104,7 @@ static void what_is_left_out_gets_its_default(void **state)
 	assert_null(c->frontends[0].authority);
 	assert_int_equal(c->frontends[0].grpc_headers, CONFIG_GRPC_METADATA);
 	assert_int_equal(c->frontends[0].wait_for_ready, CONFIG_WAIT_NEVER);
+	assert_false(c->frontends[0].reply_details); // TH-95
 	assert_string_equal(c->stats->socket, STATS_DEFAULT_SOCKET);
 	assert_int_equal(c->stats->mode_bits, 0660);
 	assert_int_equal(c->log_level, LOG_LEVEL_INFO);

@@ -10,7 +10,9 @@
 #include "ctrl/xds/bootstrap/bootstrap.h"
 #include "ctrl/xds/federation.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
+#include "lb/pick/failures.h"
 #include "lb/slot.h"
 #include "lb/snapshot.h"
 #include "tests/support/check.h"
@@ -401,14 +403,61 @@ static void cs_09_metrics_are_those_of_grpc(void **state)
 		xds_federation_cancel(w->xds, &watchers[i]);
 }
 
+static void fail_at(struct world *w, uint64_t ago_ns, enum lb_cause cause, const char *cluster,
+	const char *text)
+{
+	const struct lb_failure f = {.at_ns = twheel_now(w->wheel) - ago_ns,
+		.frontend = 1,
+		.cause = (uint8_t)cause,
+		.has_backend = cluster[0] != 0,
+		.backend = {ip_from_v4(0x0a520101), 8080}};
+	lb_failures_add(w->link->failures, &f, str_from(cluster), str_from(text));
+}
+
+// TH-96
+static void failures_are_told_the_newest_first(void **state)
+{
+	struct world *w = *state;
+	twheel_advance(w->wheel, 5 * NS_PER_SECOND);
+	fail_at(w, 2 * NS_PER_SECOND, LB_CAUSE_NO_ROUTE, "", "no route matches");
+	fail_at(w, NS_PER_SECOND, LB_CAUSE_TIMEOUT, "bl\xc3", "deadline exceeded");
+	json_t *rows = ask_json(w, "show failures json");
+	json_t *expected = json_pack("[{sf si ss ss ss ss ss} {sf si ss ss ss ss ss}]", "age_s",
+		1.0, "worker", 0, "frontend", "api", "cause", "timeout", "cluster", "bl\uFFFD",
+		"endpoint", "10.82.1.1:8080", "text", "deadline exceeded", "age_s", 2.0, "worker",
+		0, "frontend", "api", "cause", "no_route", "cluster", "", "endpoint", "", "text",
+		"no route matches");
+	assert_true(json_equal(rows, expected));
+	json_decref(expected);
+	json_decref(rows);
+	rows = ask_json(w, "show failures 1 json");
+	assert_int_equal(json_array_size(rows), 1);
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(rows, 0), "cause")), "timeout");
+	json_decref(rows);
+	for (int i = 0; i < LB_FAILURES; i++)
+		fail_at(w, 0, LB_CAUSE_DROPPED, "x", "y");
+	rows = ask_json(w, "show failures 1000 json");
+	assert_int_equal(json_array_size(rows), LB_FAILURES);
+	json_decref(rows);
+	static const char *const wrong[] = {
+		"show failures x", "show failures -1", "show failures 1 2", "show failures json 1"};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char *text = show_answer(w->show, wrong[i]);
+		assert_int_equal(strncmp(text, "error: unexpected argument", 26), 0);
+		free(text);
+	}
+}
+
 // An empty line ends an answer (ctrl/base/stats_proto.h).
 static void no_text_of_a_server_ends_an_answer_early(void **state)
 {
 	static const char *const commands[] = {"help", "show info", "show stat", "show clusters",
-		"show xds", "show metrics", "show workers"};
+		"show xds", "show metrics", "show workers", "show failures"};
 	struct world *w = *state;
 	w->waiting[0] = "cluster a\n\nb";
 	assembler_fail(w->assembler, 0, "refused:\n\nxds_state: connected\x1b[2J");
+	fail_at(w, 0, LB_CAUSE_TIMEOUT, "a\n\nb", "c\n\nd\x1b[2J");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		char *text = show_answer(w->show, commands[i]);
 		assert_null(strstr(text, "\n\n"));
@@ -444,4 +493,4 @@ RUN_SUITE("ctrl/show", CASE(info_says_what_each_frontend_waits_for),
 	CASE(info_says_how_load_reports_are), CASE(frontend_whose_error_is_no_utf8_keeps_its_row),
 	CASE(no_text_of_a_server_ends_an_answer_early), CASE(cs_09_metrics_are_those_of_grpc),
 	CASE(xds_says_what_is_in_which_state_and_since_when),
-	CASE(pools_are_told_with_what_is_free_in_each))
+	CASE(pools_are_told_with_what_is_free_in_each), CASE(failures_are_told_the_newest_first))

@@ -11,6 +11,7 @@ static void every_cause_has_its_own_flag_and_name(void **state)
 		const struct lb_cause_info *a = lb_cause_info((enum lb_cause)i);
 		assert_true(a->flag && a->flag[0] && a->name && a->name[0]);
 		assert_true(a->http_status >= 200 && a->http_status < 600);
+		assert_true((i == LB_CAUSE_OK) == !a->text[0]);
 		for (int j = 0; j < i; j++) {
 			const struct lb_cause_info *b = lb_cause_info((enum lb_cause)j);
 			assert_string_not_equal(a->flag, b->flag);
