@@ -32,6 +32,13 @@ bool proxy_conn_start(struct proxy_conn *c, struct tcp_conn *tcp, enum h2_role r
 	return true;
 }
 
+const struct gcra_limit proxy_conn_reset_limit = GCRA_LIMIT(100, 3);
+
+void proxy_conn_charge_reset(struct proxy_conn *c)
+{
+	gcra_charge(&c->resets, &proxy_conn_reset_limit, c->proxy->now_ns);
+}
+
 void proxy_conn_touch(struct proxy_conn *c)
 {
 	struct proxy *p = c->proxy;

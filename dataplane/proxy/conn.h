@@ -62,6 +62,11 @@ void proxy_conn_init(
 // Starts HTTP/2 on the TCP connection. Returns false if pools are exhausted.
 [[nodiscard]] bool proxy_conn_start(
 	struct proxy_conn *, struct tcp_conn *, enum h2_role, const struct h2_events *);
+// How many of our resets a connection to a backend bears: less than Netty (200 in 30 s), Envoy (250
+// that are half of all) and nghttp2 (1000, and 33 a second) let pass.
+extern const struct gcra_limit proxy_conn_reset_limit;
+// A stream of this connection is reset by us.
+void proxy_conn_charge_reset(struct proxy_conn *);
 // Marks the connection: its output is pumped at the end of the turn.
 void proxy_conn_touch(struct proxy_conn *);
 void proxy_conn_arm(struct proxy_conn *, void (*fire)(struct twheel_timer *), uint64_t delay_ns);

@@ -4,7 +4,6 @@
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/state.h"
-#include "dataplane/proxy/upstream.h"
 #include "lb/base/check.h"
 #include "lb/cluster.h"
 #include "lb/pick/link.h"
@@ -124,7 +123,7 @@ void proxy_request_drop_upstream(struct proxy_request *r, enum h2_error code)
 	if (!r->upstream)
 		return;
 	struct h2_stream *s = detach_upstream(r);
-	proxy_upstream_charge_reset(h2_conn_user(h2_stream_conn(s)));
+	proxy_conn_charge_reset(h2_conn_user(h2_stream_conn(s)));
 	h2_stream_reset(s, code);
 }
 

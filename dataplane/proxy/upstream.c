@@ -19,9 +19,8 @@
 #define IN_USE_NS NS_PER_SECOND // from its newest stream on
 #define LATE_NS (100 * NS_PER_MS)
 
-// Within what Netty (200 in 30 s), Envoy (250 that are half of all) and nghttp2 (1000, and 33 a
-// second) let pass: so many, even if all open streams are reset after it.
-static const struct gcra_limit reset_limit = GCRA_LIMIT(100, 3);
+// Even if all open streams are reset after the budget is used up, it is less than nghttp2 lets
+// pass.
 #define MAX_STREAMS 800
 // Of a backend: with more, connections are not retired for resets. Streams that never end keep
 // them.
@@ -129,16 +128,11 @@ static void watch_idle(struct proxy_upstream *u)
 		proxy_conn_arm(&u->conn, idle_fire, IDLE_NS);
 }
 
-void proxy_upstream_charge_reset(struct proxy_conn *conn)
-{
-	gcra_charge(&conn->resets, &reset_limit, conn->proxy->now_ns);
-}
-
 // Our resets have used up what its backend lets pass.
 static bool is_spent(const struct proxy_upstream *u)
 {
 	const struct proxy_backend *b = u->backend;
-	return gcra_is_over(&u->conn.resets, &reset_limit, u->conn.proxy->now_ns) &&
+	return gcra_is_over(&u->conn.resets, &proxy_conn_reset_limit, u->conn.proxy->now_ns) &&
 	       b->n_conns - b->n_ready - b->n_connecting < MAX_RETIRED;
 }
 
@@ -161,7 +155,8 @@ static __attribute__((noinline)) void replace_early(struct proxy_upstream *u)
 
 static void watch_resets(struct proxy_upstream *u)
 {
-	if (gcra_debt_ns(&u->conn.resets, u->conn.proxy->now_ns) > reset_limit.burst_ns / 2)
+	if (gcra_debt_ns(&u->conn.resets, u->conn.proxy->now_ns) >
+		proxy_conn_reset_limit.burst_ns / 2)
 		replace_early(u);
 }
 
@@ -255,7 +250,7 @@ static void on_stream_closed(
 	struct proxy_upstream *u = h2_conn_user(h2);
 	counter_sub(&counters(u)->active, 1);
 	if (by_peer && u->conn.h2 && h2_stream_malformed(s))
-		proxy_upstream_charge_reset(&u->conn);
+		proxy_conn_charge_reset(&u->conn);
 	if (u->state == PROXY_UPSTREAM_READY)
 		proxy_backend_opened(u->backend, u);
 	proxy_conn_touch(&u->conn);

@@ -49,8 +49,6 @@ struct proxy_upstream *proxy_upstream_connect(struct proxy_backend *, const char
 void proxy_upstream_expect(struct proxy_upstream *);
 // True if it can take another stream now. Retires a connection whose stream ids are used up.
 bool proxy_upstream_has_room(struct proxy_upstream *);
-// A stream of this connection has been reset by us.
-void proxy_upstream_charge_reset(struct proxy_conn *);
 // Sends the request's HEADERS. False = pools exhausted.
 [[nodiscard]] bool proxy_upstream_open(
 	struct proxy_upstream *, struct proxy_request *, const struct h2_message *);
