@@ -271,6 +271,7 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 		                                            : WORKER_IDLE_BACKOFF,
 			.limits = limits_of(c),
 			.listener_drain_ns = c->listener_drain_s * NS_PER_SECOND,
+			.idle_timeout_ns = c->idle_timeout_s * NS_PER_SECOND,
 			.max_attempts = c->max_attempts,
 			.retry_idempotent = c->retry_idempotent,
 			.frontends = d->proxy_frontends,

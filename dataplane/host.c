@@ -85,6 +85,7 @@ static struct tcp_stack *make_tcp(
 	struct tcp_conf tcp = {
 		.max_conns = conf->max_conns,
 		.max_half_open = conf->max_half_open,
+		.max_passive = conf->max_passive,
 		.max_time_wait = conf->max_time_wait,
 		.send_limit = conf->tcp_send_limit,
 		.recv_window = conf->tcp_recv_window,

@@ -33,7 +33,7 @@ struct host_conf {
 	uint32_t n_ports; // 1..NET_MAX_PORTS
 	uint32_t queue; // of every port
 	uint32_t max_conns; // of any state but TIME_WAIT
-	uint32_t max_half_open, max_time_wait; // of TCP connections, see tcp.h
+	uint32_t max_half_open, max_passive, max_time_wait; // of TCP connections, see tcp.h
 	uint32_t max_neighbors; // neighbors in use at one time
 	uint32_t n_chunks; // of 2 KiB: all bytes queued anywhere
 	uint32_t tcp_send_limit; // bytes queued per connection

@@ -85,6 +85,12 @@ static bool is_address_of_port(const struct worker_conf *conf, const struct ip_a
 	return false;
 }
 
+// The rest is for backends, so that clients alone can't shut them out.
+static uint32_t max_clients(const struct worker_limits *limits)
+{
+	return limits->max_conns - limits->max_conns / 4;
+}
+
 static struct host *make_host(
 	struct worker *w, const struct worker_conf *conf, struct lb_err *reterr)
 {
@@ -95,6 +101,7 @@ static struct host *make_host(
 		.queue = conf->index,
 		.max_conns = limits->max_conns,
 		.max_half_open = limits->max_conns / 4,
+		.max_passive = max_clients(limits),
 		.max_time_wait = limits->max_conns,
 		.max_neighbors = limits->max_neighbors,
 		.n_chunks = limits->n_chunks,
@@ -113,14 +120,14 @@ static struct proxy *make_proxy(struct worker *w, const struct worker_conf *conf
 		.frontends = conf->frontends,
 		.n_frontends = conf->n_frontends,
 		.n_workers = w->steer->n_workers,
-		// The rest is for backends, so that clients alone can't shut them out.
-		.max_clients = limits->max_conns - limits->max_conns / 4,
+		.max_clients = max_clients(limits),
 		.max_requests = limits->max_requests,
 		.max_queued = limits->max_queued,
 		.max_conns_per_endpoint = limits->max_conns_per_endpoint,
 		.connect_timeout_ns =
 			conf->connect_timeout_ns ? conf->connect_timeout_ns : 20 * NS_PER_SECOND,
 		.listener_drain_ns = conf->listener_drain_ns,
+		.idle_timeout_ns = conf->idle_timeout_ns,
 		.max_attempts = conf->max_attempts,
 		.retry_idempotent = conf->retry_idempotent,
 		.seed = seed,

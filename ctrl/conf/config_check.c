@@ -285,12 +285,14 @@ static int check_limits(struct config *c, struct lb_err *reterr)
 	const struct config_limits none = {0}, *l = c->limits ? c->limits : &none;
 	if (config_number_check(CONFIG_CONNECTIONS, l->connections, &c->max_connections, reterr) ||
 		config_number_check(CONFIG_REQUESTS, l->requests, &c->max_requests, reterr) ||
+		config_number_check(CONFIG_BUFFERS, l->buffers_mib, &c->max_buffers_mib, reterr) ||
 		config_number_check(
 			CONFIG_XDS_RESOURCES, l->xds_resources, &c->max_xds_resources, reterr) ||
 		config_number_check(
 			CONFIG_XDS_RESPONSE, l->xds_response_mib, &c->max_xds_response_mib, reterr))
 		return -EINVAL;
-	return config_number_check(CONFIG_BUFFERS, l->buffers_mib, &c->max_buffers_mib, reterr);
+	return config_number_check(
+		CONFIG_IDLE_TIMEOUT, l->idle_timeout_s, &c->idle_timeout_s, reterr);
 }
 
 static int check_retries(struct config *c, struct lb_err *reterr)

@@ -3,6 +3,7 @@
 
 #include "dataplane/proxy/drain.h"
 #include "dataplane/proxy/forward.h"
+#include "dataplane/proxy/idle.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/route.h"
 #include "dataplane/proxy/state.h"
@@ -14,6 +15,7 @@
 #define SETTINGS_TIMEOUT_NS (10 * NS_PER_SECOND)
 #define BLOCK_TIMEOUT_NS (10 * NS_PER_SECOND) // TH-04
 #define LOOKS 10 // in PROXY_PATIENCE_NS, at streams that wait for windows
+#define PRESSURE_SHARE 8 // one place of so many is left: the longest idle clients go
 #define ASK_AFTER_NS (60 * NS_PER_SECOND) // silence, for TCP to see whether it is still there
 
 static void link_client(struct proxy_client *c)
@@ -37,6 +39,7 @@ static void unlink_client(struct proxy_client *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	proxy_drain_forget(&p->drain, c, c->next);
+	list_remove(&c->idle);
 	proxy_source_leave(&p->sources, c->source);
 	counter_sub(&p->link->counters.client_connections, 1);
 }
@@ -44,9 +47,12 @@ static void unlink_client(struct proxy_client *c)
 static void on_message(struct h2_conn *h2, struct h2_stream *s, const struct h2_message *m)
 {
 	struct proxy_request *r = h2_stream_user(s);
-	if (m->kind == H2_REQUEST)
-		proxy_route_request(h2_conn_user(h2), s, m);
-	else if (r)
+	if (m->kind == H2_REQUEST) {
+		struct proxy_client *c = h2_conn_user(h2);
+		c->has_asked = true;
+		list_remove(&c->idle);
+		proxy_route_request(c, s, m);
+	} else if (r)
 		proxy_forward_request_trailers(r, m);
 }
 
@@ -223,6 +229,8 @@ static void on_flushed(struct proxy_conn *conn)
 	}
 	if (c->drained && h2_conn_idle(c->conn.h2))
 		over(c, H2_NO_ERROR);
+	else if (!list_linked(&c->idle) && !h2_conn_n_streams(c->conn.h2))
+		proxy_idle_begin(c);
 }
 
 // The last of it may be gone.
@@ -273,10 +281,28 @@ static void silent_fire(struct twheel_timer *t)
 
 _Static_assert(LB_MAX_FRONTENDS <= UINT16_MAX, "clients and requests know theirs");
 
+// Where places run short a source has its share of them, and idle clients make room.
+static bool may_come(struct proxy *p, const struct ip_addr *address)
+{
+	const struct pool *clients = &p->clients;
+	if (clients->n_used < clients->n_total - clients->n_total / PRESSURE_SHARE)
+		return true;
+	const struct proxy_source *s = proxy_source_find(&p->sources, address);
+	if (!proxy_source_may_have(
+		    &p->sources, s ? s->n_clients : 0, clients->n_used, clients->n_total)) {
+		proxy_count(p, PROXY_clients_over_share);
+		return false;
+	}
+	proxy_idle_make_room(p);
+	return true;
+}
+
 const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, void **ret_user)
 {
 	struct proxy_listener *l = arg;
 	struct proxy *p = l->proxy;
+	if (!may_come(p, &tcp_conn_flow(tcp)->remote))
+		return NULL;
 	struct proxy_client *c = p->drain.step == PROXY_DRAIN_NONE ? pool_take(&p->clients) : NULL;
 	if (!c) {
 		proxy_count(p, PROXY_clients_refused);

@@ -15,6 +15,8 @@ struct proxy_client {
 	struct proxy_conn conn; // first
 	struct proxy_client *next, *prev; // in the proxy's list, while conn.h2 is set
 	struct proxy_source *source; // it counts there
+	struct list_link idle; // in a list of proxy_idle while it has no open stream
+	uint64_t idle_since_ns; // while it is there
 	struct proxy_list answered; // requests answered in full while their body still comes
 	struct twheel_timer window_timer; // fires when a stream has waited too long for window
 	struct twheel_timer block_timer; // fires when a header block has been open for too long
@@ -25,7 +27,8 @@ struct proxy_client {
 	uint64_t random; // random per connection, for hashing (HP-08)
 	uint32_t block_id; // stream of the open header block; 0 = none
 	uint16_t frontend;
-	bool leaves; // its listener has been replaced
+	bool has_asked; // sent a request, ever
+	bool leaves; // sent away: its listener has been replaced, or it was idle for too long
 	bool cut; // closed by a drain's deadline
 	bool broke_protocol; // the connection ended because the client broke the protocol
 	bool drained; // the last GOAWAY is sent: close when no streams are left

@@ -7,6 +7,9 @@
 // clang-format off
 #define PROXY_COUNTERS(X)                                                                          \
 	X(clients_refused) /* no room for another client connection */                             \
+	X(clients_over_share) /* likewise, of a source that has its share of connections */        \
+	X(clients_idled) /* sent away: without an open stream for too long */                      \
+	X(clients_evicted) /* idle, and closed to make room for a newcomer */                      \
 	X(clients_silent) /* sent no SETTINGS in time */                                           \
 	X(clients_in_header) /* did not finish a header block in time */                           \
 	X(clients_drained) /* sent away because their listener was replaced */                     \

@@ -114,18 +114,25 @@ static void client_grace_over(struct twheel_timer *t)
 	twheel_arm(c->conn.proxy->wheel, t, c->leave_by_ns);
 }
 
-static void tell_to_leave(struct twheel_timer *t)
+// GOAWAY in two steps, beginning now.
+static void tell(struct proxy_client *c)
 {
-	struct proxy_client *c = of_leave_timer(t);
 	struct proxy *p = c->conn.proxy;
+	struct twheel_timer *t = &c->leave_timer;
 	uint64_t now_ns = twheel_now(p->wheel);
 	uint64_t rest_ns = p->conf.listener_drain_ns / TELLING_SHARE * (TELLING_SHARE - 1);
-	proxy_count(p, PROXY_clients_drained);
 	if (!c->drained) // by the end of everything
 		say_first_goaway(c);
 	c->leave_by_ns = now_ns + rest_ns;
 	t->fire = client_grace_over;
 	twheel_arm(p->wheel, t, now_ns + (rest_ns < GRACE_NS ? rest_ns : GRACE_NS));
+}
+
+static void tell_to_leave(struct twheel_timer *t)
+{
+	struct proxy_client *c = of_leave_timer(t);
+	proxy_count(c->conn.proxy, PROXY_clients_drained);
+	tell(c);
 }
 
 // Those who are told late have as long as the others, and are cut apart as well.
@@ -136,6 +143,14 @@ static void send_away(struct proxy *p, struct proxy_client *c)
 	c->leave_timer.fire = tell_to_leave;
 	twheel_arm(p->wheel, &c->leave_timer,
 		twheel_now(p->wheel) + rand_below(&p->rand, telling_ns + 1));
+}
+
+void proxy_drain_client(struct proxy_client *c)
+{
+	if (c->leaves)
+		return;
+	c->leaves = true;
+	tell(c);
 }
 
 void proxy_drain_see_generations(struct proxy *p)

@@ -37,6 +37,8 @@ struct proxy_drain {
 void proxy_drain_begin(struct proxy *, uint64_t deadline_ns);
 // Checks whether listeners changed in a new snapshot.
 void proxy_drain_see_generations(struct proxy *);
+// Sends one client away from now on. It has as long as those of a replaced listener.
+void proxy_drain_client(struct proxy_client *);
 // Called once per turn.
 void proxy_drain_step(struct proxy *);
 // Called when a client connection leaves the proxy's list: moves a walk that stands on it to

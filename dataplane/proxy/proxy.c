@@ -77,6 +77,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	p->link = link;
 	p->shared = link->shared;
 	p->again.fire = again_fire;
+	proxy_idle_init(&p->idle);
 	p->attempts = &proxy_attempt_events;
 	p->quota_cache.n_workers = conf->n_workers;
 	rand_init(&p->rand, conf->seed);
@@ -115,6 +116,7 @@ void proxy_free(struct proxy *p)
 		free_conns(p);
 	twheel_cancel(p->wheel, &p->retry_timer);
 	twheel_cancel(p->wheel, &p->again);
+	twheel_cancel(p->wheel, &p->idle.timer);
 	twheel_cancel(p->wheel, &p->drain.timer);
 	lb_quota_cache_return(&p->quota_cache);
 	h2_context_free(p->h2);

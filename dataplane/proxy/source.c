@@ -62,14 +62,27 @@ static struct proxy_source *add(
 	return s;
 }
 
+static struct proxy_source *find(struct proxy_source *first, const uint64_t prefix[2])
+{
+	while (first && (first->prefix[0] != prefix[0] || first->prefix[1] != prefix[1]))
+		first = first->next;
+	return first;
+}
+
+struct proxy_source *proxy_source_find(
+	const struct proxy_sources *all, const struct ip_addr *address)
+{
+	uint64_t prefix[2];
+	prefix_of(address, prefix);
+	return find(*bucket_of(all, prefix), prefix);
+}
+
 struct proxy_source *proxy_source_join(struct proxy_sources *all, const struct ip_addr *address)
 {
 	uint64_t prefix[2];
 	prefix_of(address, prefix);
 	struct proxy_source **bucket = bucket_of(all, prefix);
-	struct proxy_source *s = *bucket;
-	while (s && (s->prefix[0] != prefix[0] || s->prefix[1] != prefix[1]))
-		s = s->next;
+	struct proxy_source *s = find(*bucket, prefix);
 	if (!s)
 		s = add(all, bucket, prefix);
 	list_remove(&s->idle);

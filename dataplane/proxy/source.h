@@ -40,6 +40,8 @@ struct proxy_sources {
 	struct proxy_sources *, uint32_t n_clients, const uint8_t key[16]);
 void proxy_sources_fini(struct proxy_sources *); // all zero is fine
 
+// NULL = it is not known: it has no connection.
+struct proxy_source *proxy_source_find(const struct proxy_sources *, const struct ip_addr *);
 // One more connection from this address. Never NULL.
 struct proxy_source *proxy_source_join(struct proxy_sources *, const struct ip_addr *);
 // May a source that holds n of a worker's n_total have one more, while all together have n_used?

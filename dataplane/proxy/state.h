@@ -6,6 +6,7 @@
 #include "dataplane/proxy/conf.h"
 #include "dataplane/proxy/counters.h"
 #include "dataplane/proxy/drain.h"
+#include "dataplane/proxy/idle.h"
 #include "dataplane/proxy/notice.h"
 #include "dataplane/proxy/queue.h"
 #include "dataplane/proxy/scratch.h"
@@ -42,6 +43,7 @@ struct proxy {
 
 	struct pool requests, clients, upstreams;
 	struct proxy_sources sources; // of clients
+	struct proxy_idle idle; // clients
 	struct proxy_shares shares; // of breakers' places
 	struct proxy_conn *dirty_head, *dirty_tail;
 	struct proxy_client *client_list; // clients whose HTTP/2 is running

@@ -112,8 +112,10 @@ void tcp_conn_drop(struct tcp_conn *c)
 	buf_clear(&c->recvq, s->chunks);
 	tcp_ooo_clear(c);
 	tcp_sack_clear(c);
-	if (c->passive && c->state == TCP_SYN_RECEIVED)
-		s->n_half_open--;
+	if (c->passive) {
+		s->n_passive--;
+		s->n_half_open -= c->state == TCP_SYN_RECEIVED;
+	}
 	s->n_conns--;
 	c->dead = true;
 	if (!c->n_held)

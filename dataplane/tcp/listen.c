@@ -10,6 +10,7 @@
 
 #define COOKIE_PERIOD (64 * NS_PER_SECOND) // a cookie is good for this one and the next
 #define COOKIE_BELIEVED (2 * COOKIE_PERIOD)
+#define COOKIES_SHARE 16 // of what peers may have, for whoever answers a cookie
 
 static struct tcp_listener **bucket_of(struct tcp_stack *s, const struct ip_addr *ip, uint16_t port)
 {
@@ -92,6 +93,32 @@ static void send_cookie(struct tcp_stack *s, const struct tcp_flow *flow, const 
 	tcp_output_raw(s, flow, &reply);
 }
 
+// The last places that peers may have are for those who show that they are there.
+static bool may_be_half_open(const struct tcp_stack *s)
+{
+	uint32_t most = s->conf.max_passive;
+	return s->n_half_open < s->conf.max_half_open &&
+	       (!most || s->n_passive < most - most / COOKIES_SHARE);
+}
+
+// At the bound one more, since an owner that has no room refuses it at once, and its peer hears of
+// that.
+static struct tcp_conn *new_half_open(
+	struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash)
+{
+	bool is_full = s->conf.max_passive && s->n_passive > s->conf.max_passive;
+	struct tcp_conn *c = is_full ? NULL : tcp_conn_new(s, flow, hash);
+	if (!c) {
+		tcp_count(s, TCP_drop_conns_full);
+		return NULL;
+	}
+	c->state = TCP_SYN_RECEIVED;
+	c->passive = true;
+	s->n_passive++;
+	s->n_half_open++;
+	return c;
+}
+
 bool tcp_listener_cookie(
 	struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash, struct tcp_seg *seg)
 {
@@ -104,19 +131,14 @@ bool tcp_listener_cookie(
 	if (iss != cookie(s, flow, seg->seq - 1, period, mss_index) &&
 		iss != cookie(s, flow, seg->seq - 1, period - 1, mss_index))
 		return false;
-	struct tcp_conn *c = tcp_conn_new(s, flow, hash);
-	if (!c) {
-		tcp_count(s, TCP_drop_conns_full);
+	struct tcp_conn *c = new_half_open(s, flow, hash);
+	if (!c)
 		return true;
-	}
 	// As if the SYN had been kept.
 	struct tcp_seg syn = {.seq = seg->seq - 1,
 		.wnd = seg->wnd,
 		.flags = TCP_SYN,
 		.opts = {.has_mss = true, .mss = cookie_mss[mss_index]}};
-	c->state = TCP_SYN_RECEIVED;
-	c->passive = true;
-	s->n_half_open++;
 	c->iss = c->snd_una = c->recover = iss;
 	c->snd_nxt = c->snd_max = iss + 1;
 	tcp_conn_take_syn(c, &syn);
@@ -131,18 +153,13 @@ bool tcp_listener_cookie(
 void tcp_listener_syn(struct tcp_stack *s, const struct tcp_flow *flow, uint32_t hash,
 	const struct tcp_seg *seg, const uint32_t *iss_floor)
 {
-	if (s->n_half_open >= s->conf.max_half_open) {
+	if (!may_be_half_open(s)) {
 		send_cookie(s, flow, seg);
 		return;
 	}
-	struct tcp_conn *c = tcp_conn_new(s, flow, hash);
-	if (!c) {
-		tcp_count(s, TCP_drop_conns_full);
+	struct tcp_conn *c = new_half_open(s, flow, hash);
+	if (!c)
 		return;
-	}
-	c->state = TCP_SYN_RECEIVED;
-	c->passive = true;
-	s->n_half_open++;
 	if (iss_floor && seq_le(c->iss, *iss_floor))
 		c->iss = *iss_floor + UINT16_MAX; // RFC 6191 2
 	c->snd_una = c->recover = c->iss;

@@ -40,6 +40,9 @@ struct tcp_io {
 struct tcp_conf {
 	uint32_t max_conns; // control blocks of any state but TIME_WAIT
 	uint32_t max_half_open; // SYN_RECEIVED at one time
+	// Of max_conns, those made by peers: half-open ones and what listeners took. tcp_connect()
+	// finds the others free. 0 = no bound.
+	uint32_t max_passive;
 	uint32_t max_time_wait; // when full, the oldest is dropped first
 	uint32_t send_limit; // bytes of a connection's send queue (unacknowledged and unsent)
 	uint32_t recv_window; // most bytes we advertise; also bounds out-of-order data

@@ -229,7 +229,7 @@ struct tcp_stack {
 	void (*expire)(struct twheel_timer *); // callback of each connection's timer
 	struct rand rand;
 	uint32_t next_port;
-	uint32_t n_conns, n_half_open;
+	uint32_t n_conns, n_passive, n_half_open;
 	uint64_t range_bytes; // in the ranges of all connections
 	uint64_t cookies_until_ns; // ACKs with a SYN cookie are accepted until then
 	uint8_t rcv_wscale;

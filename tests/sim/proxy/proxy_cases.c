@@ -232,9 +232,14 @@ static void a_client_beyond_the_limit_is_turned_away(void **state)
 	struct world_conf conf = world_conf_default(3);
 	conf.n_clients = 3;
 	conf.max_clients = 2;
-	struct world *w = world_new(&conf);
-	for (uint32_t i = 0; i < 3; i++) {
+	struct world *w = ready_world(&conf);
+	ask(w, KIND_HANG, 10);
+	for (uint32_t i = 1; i < 3; i++) {
 		world_open_client(w, i, 0);
+		world_run(w, 20 * MS);
+		struct ask *a = world_ask(w, "one", KIND_HANG, 10);
+		if (!w->clients[i].over)
+			client_ask(&w->clients[i], a);
 		world_run(w, 20 * MS);
 	}
 	assert_int_equal(world_counter(w, "clients"), 2);

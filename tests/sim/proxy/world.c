@@ -140,6 +140,7 @@ struct world_conf world_conf_default(uint64_t seed)
 		.backend_streams = 100,
 		.stream_window = 65535,
 		.listener_drain_ns = 600 * SECOND,
+		.idle_timeout_ns = 300 * SECOND,
 		.max_attempts = 8,
 		.n_events = 256};
 }
@@ -181,6 +182,7 @@ static void new_proxy(struct world *w)
 		.max_conns_per_endpoint = w->conf.max_conns_per_endpoint,
 		.connect_timeout_ns = 20 * SECOND,
 		.listener_drain_ns = w->conf.listener_drain_ns,
+		.idle_timeout_ns = w->conf.idle_timeout_ns,
 		.max_attempts = w->conf.max_attempts,
 		.retry_idempotent = !w->conf.no_idempotent_retry,
 		.seed = w->conf.seed,

@@ -265,6 +265,32 @@ static void half_open_connections_are_capped(void **state)
 	assert_int_equal(rig_count(TCP_cookies_out), 2);
 }
 
+// TH-82
+static void half_open_connections_leave_what_is_not_for_peers(void **state)
+{
+	rig.conf.max_passive = 12;
+	rig.conf.max_half_open = 8;
+	rig_restart();
+	for (uint16_t port = 100; port < 108; port++) { // accepted
+		IN(.flags = SYN, .seq = 0, .from = port, .opts = PLAIN);
+		rig_skip();
+		IN(.flags = ACK, .seq = 1, .ack = 1, .from = port);
+	}
+	assert_int_equal(rig_count(TCP_accepted), 8);
+	for (uint16_t port = 200; port < 300; port++)
+		IN(.flags = SYN, .seq = 0, .from = port, .opts = PLAIN);
+	rig_skip();
+	assert_int_equal(tcp_stack_n_conns(rig.stack), 12);
+	assert_int_equal(rig.stack->n_half_open, 4);
+	assert_int_equal(rig_count(TCP_cookies_out), 96);
+	struct tcp_flow flow = {.local = ip_from_v4(0x0a000001), .remote_port = 80};
+	for (uint32_t i = 0; i < 4; i++) {
+		flow.remote = ip_from_v4(0x0a000100 + i);
+		assert_non_null(tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL));
+	}
+	assert_null(tcp_connect(rig.stack, &flow, NS_PER_SECOND, &no_ops, NULL));
+}
+
 static void flood(void)
 {
 	for (uint16_t port = 1; port <= 4; port++)
@@ -527,6 +553,7 @@ RUN_SUITE("tcp/handshake", CASE(an_active_open_takes_three_segments),
 	CASE(a_refused_accept_resets),
 	CASE(after_unlisten_new_connections_are_reset_and_old_ones_stay),
 	CASE(half_open_connections_are_capped),
+	CASE(half_open_connections_leave_what_is_not_for_peers),
 	CASE(in_a_flood_the_ack_of_a_cookie_opens_the_connection),
 	CASE(a_forged_or_stale_cookie_is_reset), CASE(without_a_flood_no_ack_is_taken_for_a_cookie),
 	CASE(connections_are_capped), CASE(one_address_and_port_has_one_listener),
