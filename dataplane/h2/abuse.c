@@ -7,6 +7,9 @@
 // CVE-2023-44487, CVE-2025-8671: nghttp2's burst and rate.
 #define RESET_BURST 1000
 #define RESETS_PER_SECOND 33
+// Of all connections that share a budget: four clients at their own bound.
+#define SHARED_RESET_BURST 4000
+#define SHARED_RESETS_PER_SECOND 133
 // The windows that a peer estimates from round trips change a few times in a second.
 #define SETTINGS_BURST 100
 #define SETTINGS_PER_SECOND 10
@@ -48,9 +51,23 @@ static bool charge(const struct h2_conn *c, uint64_t *paid_ns, uint64_t burst, u
 // Backends reset what clients asked for; only clients can make us work for nothing.
 bool h2_abuse_charge_reset(struct h2_conn *c)
 {
-	return c->role == H2_CLIENT ||
-	       within(c, charge(c, &c->resets_paid_ns, RESET_BURST, RESETS_PER_SECOND),
-		       H2_ABUSE_RESETS);
+	if (c->role == H2_CLIENT)
+		return true;
+	bool own = charge(c, &c->resets_paid_ns, RESET_BURST, RESETS_PER_SECOND);
+	bool shared = !c->shared ||
+	              charge(c, &c->shared->paid_ns, SHARED_RESET_BURST, SHARED_RESETS_PER_SECOND);
+	return within(c, own, H2_ABUSE_RESETS) && within(c, shared, H2_ABUSE_SHARED_RESETS);
+}
+
+bool h2_budget_is_spent(const struct h2_budget *b, uint64_t now_ns)
+{
+	const uint64_t price = NS_PER_SECOND / SHARED_RESETS_PER_SECOND;
+	return b->paid_ns > now_ns && b->paid_ns + price - now_ns > SHARED_RESET_BURST * price;
+}
+
+void h2_conn_share_budget(struct h2_conn *c, struct h2_budget *shared)
+{
+	c->shared = shared;
 }
 
 bool h2_abuse_charge_settings(struct h2_conn *c)

@@ -65,7 +65,8 @@
 	X(abuse_empty_frames)                                                                      \
 	X(abuse_priority)                                                                          \
 	X(abuse_window_update)                                                                     \
-	X(abuse_informational)
+	X(abuse_informational)                                                                     \
+	X(abuse_shared_resets)
 // clang-format on
 
 #define X(name) H2_C_##name,

@@ -33,6 +33,7 @@ enum h2_abuse {
 	H2_ABUSE_PRIORITY,
 	H2_ABUSE_WINDOW_UPDATE,
 	H2_ABUSE_INFORMATIONAL,
+	H2_ABUSE_SHARED_RESETS, // likewise, of all connections that share a budget
 };
 
 // All that is sent before anything is received: the preface, SETTINGS, and a WINDOW_UPDATE if the
@@ -132,6 +133,7 @@ struct h2_conn {
 	uint64_t answers_end; // `written` after the last control answer
 	uint32_t n_answers; // control answers that out still holds
 	// When the resets and SETTINGS so far are refilled (generic cell rate).
+	struct h2_budget *shared; // borrowed; NULL = none
 	uint64_t resets_paid_ns, settings_paid_ns;
 	// Stalls (stall.c).
 	uint64_t body_sent; // bytes of all streams

@@ -18,14 +18,15 @@
 #define PRESSURE_SHARE 8 // one place of so many is left: the longest idle clients go
 #define ASK_AFTER_NS (60 * NS_PER_SECOND) // silence, for TCP to see whether it is still there
 
-static void link_client(struct proxy_client *c)
+static void link_client(struct proxy_client *c, struct proxy_source *known)
 {
 	struct proxy *p = c->conn.proxy;
 	c->next = p->client_list;
 	if (c->next)
 		c->next->prev = c;
 	p->client_list = c;
-	c->source = proxy_source_join(&p->sources, &tcp_conn_flow(c->conn.tcp)->remote);
+	c->source = proxy_source_join(&p->sources, known, &tcp_conn_flow(c->conn.tcp)->remote);
+	h2_conn_share_budget(c->conn.h2, &c->source->resets);
 	counter_add(&p->link->counters.client_connections, 1);
 }
 
@@ -281,13 +282,17 @@ static void silent_fire(struct twheel_timer *t)
 
 _Static_assert(LB_MAX_FRONTENDS <= UINT16_MAX, "clients and requests know theirs");
 
-// Where places run short a source has its share of them, and idle clients make room.
-static bool may_come(struct proxy *p, const struct ip_addr *address)
+// A source has a budget (TH-83), and where places run short a share of them; then idle clients make
+// room (TH-81). s: the newcomer's, NULL = not remembered.
+static bool may_come(struct proxy *p, const struct proxy_source *s)
 {
 	const struct pool *clients = &p->clients;
+	if (s && h2_budget_is_spent(&s->resets, p->now_ns)) {
+		proxy_count(p, PROXY_clients_over_budget);
+		return false;
+	}
 	if (clients->n_used < clients->n_total - clients->n_total / PRESSURE_SHARE)
 		return true;
-	const struct proxy_source *s = proxy_source_find(&p->sources, address);
 	if (!proxy_source_may_have(
 		    &p->sources, s ? s->n_clients : 0, clients->n_used, clients->n_total)) {
 		proxy_count(p, PROXY_clients_over_share);
@@ -301,7 +306,8 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 {
 	struct proxy_listener *l = arg;
 	struct proxy *p = l->proxy;
-	if (!may_come(p, &tcp_conn_flow(tcp)->remote))
+	struct proxy_source *source = proxy_source_find(&p->sources, &tcp_conn_flow(tcp)->remote);
+	if (!may_come(p, source))
 		return NULL;
 	struct proxy_client *c = p->drain.step == PROXY_DRAIN_NONE ? pool_take(&p->clients) : NULL;
 	if (!c) {
@@ -317,7 +323,7 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 		pool_put(&p->clients, c);
 		return NULL;
 	}
-	link_client(c);
+	link_client(c, source);
 	tcp_conn_set_keepalive(tcp, ASK_AFTER_NS);
 	counter_add(&p->link->counters.frontend_connections[l->frontend], 1);
 	proxy_conn_arm(&c->conn, silent_fire, SETTINGS_TIMEOUT_NS);

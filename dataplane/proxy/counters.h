@@ -8,6 +8,7 @@
 #define PROXY_COUNTERS(X)                                                                          \
 	X(clients_refused) /* no room for another client connection */                             \
 	X(clients_over_share) /* likewise, of a source that has its share of connections */        \
+	X(clients_over_budget) /* likewise, of one that has spent its budget of resets */          \
 	X(clients_idled) /* sent away: without an open stream for too long */                      \
 	X(clients_evicted) /* idle, and closed to make room for a newcomer */                      \
 	X(clients_silent) /* sent no SETTINGS in time */                                           \

@@ -49,24 +49,19 @@ static void forget(struct proxy_sources *all, struct proxy_source *s)
 	pool_put(&all->pool, s);
 }
 
-static struct proxy_source *add(
-	struct proxy_sources *all, struct proxy_source **bucket, const uint64_t prefix[2])
+static struct proxy_source *add(struct proxy_sources *all, const struct ip_addr *address)
 {
+	uint64_t prefix[2];
+	prefix_of(address, prefix);
 	// There are twice as many places as connections.
 	if (pool_left(&all->pool) == 0)
 		forget(all, CONTAINER_OF(all->idle.next, struct proxy_source, idle));
 	struct proxy_source *s = pool_take(&all->pool);
 	CHECK(s);
+	struct proxy_source **bucket = bucket_of(all, prefix);
 	*s = (struct proxy_source){.next = *bucket, .prefix = {prefix[0], prefix[1]}};
 	*bucket = s;
 	return s;
-}
-
-static struct proxy_source *find(struct proxy_source *first, const uint64_t prefix[2])
-{
-	while (first && (first->prefix[0] != prefix[0] || first->prefix[1] != prefix[1]))
-		first = first->next;
-	return first;
 }
 
 struct proxy_source *proxy_source_find(
@@ -74,17 +69,16 @@ struct proxy_source *proxy_source_find(
 {
 	uint64_t prefix[2];
 	prefix_of(address, prefix);
-	return find(*bucket_of(all, prefix), prefix);
+	struct proxy_source *s = *bucket_of(all, prefix);
+	while (s && (s->prefix[0] != prefix[0] || s->prefix[1] != prefix[1]))
+		s = s->next;
+	return s;
 }
 
-struct proxy_source *proxy_source_join(struct proxy_sources *all, const struct ip_addr *address)
+struct proxy_source *proxy_source_join(
+	struct proxy_sources *all, struct proxy_source *known, const struct ip_addr *address)
 {
-	uint64_t prefix[2];
-	prefix_of(address, prefix);
-	struct proxy_source **bucket = bucket_of(all, prefix);
-	struct proxy_source *s = find(*bucket, prefix);
-	if (!s)
-		s = add(all, bucket, prefix);
+	struct proxy_source *s = known ? known : add(all, address);
 	list_remove(&s->idle);
 	all->n_connected += s->n_clients++ == 0;
 	return s;

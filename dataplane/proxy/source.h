@@ -6,6 +6,7 @@
 // Thread: the owning worker.
 #pragma once
 
+#include "dataplane/h2/h2.h"
 #include "dataplane/proxy/share.h"
 #include "lb/base/gcra.h"
 #include "lb/base/ip.h"
@@ -23,6 +24,7 @@ struct proxy_source {
 	uint32_t n_requests; // live ones
 	uint32_t n_waiting; // of them, for a backend or a time
 	struct gcra early_ends; // requests that it ended before their answers were complete
+	struct h2_budget resets; // of all its connections, past ones too (TH-83)
 };
 
 struct proxy_sources {
@@ -40,10 +42,11 @@ struct proxy_sources {
 	struct proxy_sources *, uint32_t n_clients, const uint8_t key[16]);
 void proxy_sources_fini(struct proxy_sources *); // all zero is fine
 
-// NULL = it is not known: it has no connection.
+// NULL = it is not remembered, so it has no connection.
 struct proxy_source *proxy_source_find(const struct proxy_sources *, const struct ip_addr *);
-// One more connection from this address. Never NULL.
-struct proxy_source *proxy_source_join(struct proxy_sources *, const struct ip_addr *);
+// One more connection from this address, of which find() said `known`. Never NULL.
+struct proxy_source *proxy_source_join(
+	struct proxy_sources *, struct proxy_source *known, const struct ip_addr *);
 // May a source that holds n of a worker's n_total have one more, while all together have n_used?
 // From half of n_total on the rule of share.h decides; the only source that is connected may have
 // all. Where nothing is free the answer is yes: the caller refuses what there is none of.

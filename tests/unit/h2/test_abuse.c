@@ -92,6 +92,40 @@ static void reset_budget_refills_with_33_a_second(void **state)
 	assert_true(calmed());
 }
 
+// Begins a connection anew.
+static void start_sharing(struct h2_budget *shared)
+{
+	if (us.conn)
+		peer_disconnect(&us, H2_NO_ERROR);
+	start(H2_SERVER);
+	h2_conn_share_budget(us.conn, shared);
+}
+
+// TH-83: 4000 at once, 133 a second, whichever connections they are of.
+static void connections_that_share_a_budget_are_calmed_beyond_4000(void **state)
+{
+	struct h2_budget shared = {0};
+	for (int n = 0; n < 4000; n += 500) {
+		uint32_t id = 1;
+		start_sharing(&shared);
+		assert_false(h2_budget_is_spent(&shared, us.now_ns));
+		for (int i = 0; i < 500; i++)
+			open_and_cancel(&id);
+		assert_false(calmed());
+	}
+	uint32_t id = 1;
+	start_sharing(&shared);
+	assert_true(h2_budget_is_spent(&shared, us.now_ns));
+	us.now_ns += NS_PER_SECOND;
+	assert_false(h2_budget_is_spent(&shared, us.now_ns));
+	for (int i = 0; i < 133; i++)
+		open_and_cancel(&id);
+	assert_false(calmed());
+	open_and_cancel(&id);
+	assert_true(calmed());
+	assert_int_equal(peer_counter(&us, "abuse_shared_resets"), 1);
+}
+
 static void settings(uint32_t window)
 {
 	uint8_t payload[6] = {0, H2_SETTING_INITIAL_WINDOW_SIZE};
@@ -445,6 +479,7 @@ static void endless_informational_responses_are_calmed(void **state)
 RUN_SUITE("h2/abuse", CASE(rapid_reset_is_calmed_after_1000),
 	CASE(reset_budget_refills_with_33_a_second),
 	CASE(settings_are_calmed_beyond_100_and_10_a_second),
+	CASE(connections_that_share_a_budget_are_calmed_beyond_4000),
 	CASE(resets_that_we_are_made_to_send_are_calmed_too), CASE(a_backend_may_reset_what_we_ask),
 	CASE(ping_flood_is_calmed_when_answers_pile_up),
 	CASE(pings_whose_answers_are_read_are_fine),
