@@ -73,6 +73,31 @@ bool h2_conn_failed(const struct h2_conn *c, enum h2_error *ret_code)
 	return c->failed;
 }
 
+uint64_t h2_conn_queued(const struct h2_conn *c)
+{
+	return c->queued;
+}
+
+uint64_t h2_conn_unconsumed(const struct h2_conn *c)
+{
+	return c->unconsumed;
+}
+
+static struct h2_stream *stream_at(const struct h2_conn *c, struct list_link *l)
+{
+	return l == &c->streams ? NULL : CONTAINER_OF(l, struct h2_stream, link);
+}
+
+struct h2_stream *h2_conn_newest(const struct h2_conn *c)
+{
+	return stream_at(c, c->streams.prev);
+}
+
+struct h2_stream *h2_stream_older(const struct h2_stream *s)
+{
+	return stream_at(s->conn, s->link.prev);
+}
+
 uint64_t h2_conn_written(const struct h2_conn *c)
 {
 	return c->written;
@@ -165,6 +190,7 @@ static bool pump_data(struct h2_conn *c, size_t *room)
 	bool end = len == s->out.len && s->end_queued && !s->has_trailers;
 	if (!h2_put_data(s, NULL, len, end))
 		return false;
+	c->queued -= len;
 	*room -= H2_FRAME_HEAD + len;
 	list_remove(&s->turn); // to the end of the line
 	s->turn_list = NULL;

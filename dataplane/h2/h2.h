@@ -145,11 +145,19 @@ bool h2_conn_pump(struct h2_conn *, size_t room);
 bool h2_conn_waits(const struct h2_conn *);
 bool h2_conn_look(struct h2_conn *, uint64_t patience_ns, uint32_t rate);
 struct h2_stream *h2_conn_stalled(const struct h2_conn *);
+// Bytes of bodies and trailers in the streams' queues: written, but not yet in *out.
+uint64_t h2_conn_queued(const struct h2_conn *);
+// Bytes of bodies that were received and that the owner has not consumed yet.
+uint64_t h2_conn_unconsumed(const struct h2_conn *);
 // Bytes written to *out in total.
 uint64_t h2_conn_written(const struct h2_conn *);
 // True if no stream is open and nothing is left to send.
 bool h2_conn_idle(const struct h2_conn *);
 uint32_t h2_conn_n_streams(const struct h2_conn *);
+// From the newest stream to the oldest; NULL = there is none. The older one stays valid when its
+// newer neighbor ends.
+struct h2_stream *h2_conn_newest(const struct h2_conn *);
+struct h2_stream *h2_stream_older(const struct h2_stream *);
 // Client: how many more streams may be opened now (peer's MAX_CONCURRENT_STREAMS, ids left, no
 // GOAWAY).
 uint32_t h2_conn_stream_room(const struct h2_conn *);

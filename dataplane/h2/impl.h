@@ -114,6 +114,7 @@ struct h2_conn {
 	int64_t most_credit, windowless_credit;
 	uint32_t unannounced; // received and not yet returned to the peer
 	uint64_t unconsumed; // received and not yet consumed by the owner
+	uint64_t queued; // in all streams' queues
 	int64_t our_initial_window; // in force since the peer's ACK
 	uint32_t credit_step; // consumed bytes of a stream that make a WINDOW_UPDATE due
 	// The peer's settings.

@@ -153,6 +153,7 @@ bool h2_pack_trailers(struct h2_stream *s, const struct h2_message *m)
 	}
 	if (!ok)
 		buf_clear(&s->trailers, chunks);
+	s->conn->queued += s->trailers.len;
 	return ok;
 }
 
@@ -174,6 +175,7 @@ bool h2_put_packed_trailers(struct h2_stream *s)
 	}
 	if (!put_fields(s, NULL, 0, ctx->trailers, n, true))
 		return false;
+	s->conn->queued -= s->trailers.len;
 	buf_clear(&s->trailers, ctx->chunks);
 	return true;
 }

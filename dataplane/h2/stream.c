@@ -153,6 +153,7 @@ void h2_stream_close(struct h2_stream *s, enum h2_error code, bool by_peer, bool
 	list_remove(&s->link);
 	if (c->rx.stream == s)
 		c->rx.stream = NULL;
+	c->queued -= s->out.len + s->trailers.len;
 	buf_clear(&s->out, c->ctx->chunks);
 	buf_clear(&s->trailers, c->ctx->chunks);
 	c->unconsumed -= s->unconsumed;
@@ -273,6 +274,7 @@ bool h2_stream_send_data(struct h2_stream *s, const uint8_t *data, size_t len, b
 		return !s->conn->failed;
 	if (!may_queue(s, len) || !buf_append(&s->out, s->conn->ctx->chunks, data, len))
 		return false;
+	s->conn->queued += len;
 	return queued(s, end_stream);
 }
 
@@ -311,8 +313,10 @@ bool h2_stream_send_buf(struct h2_stream *s, struct buf *body, bool end_stream)
 	DCHECK(!s->end_queued);
 	if (!s->live || s->end_queued || s->conn->failed)
 		return !s->conn->failed;
-	if (!may_queue(s, body->len) || !buf_move(&s->out, body, body->len, s->conn->ctx->chunks))
+	size_t len = body->len;
+	if (!may_queue(s, len) || !buf_move(&s->out, body, len, s->conn->ctx->chunks))
 		return false;
+	s->conn->queued += len;
 	return queued(s, end_stream);
 }
 

@@ -4,6 +4,7 @@
 #include "dataplane/proxy/drain.h"
 #include "dataplane/proxy/forward.h"
 #include "dataplane/proxy/idle.h"
+#include "dataplane/proxy/pressure.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/route.h"
 #include "dataplane/proxy/state.h"
@@ -41,6 +42,7 @@ static void unlink_client(struct proxy_client *c)
 		c->next->prev = c->prev;
 	proxy_drain_forget(&p->drain, c, c->next);
 	list_remove(&c->idle);
+	proxy_pressure_forget(&p->pressure, c);
 	proxy_source_leave(&p->sources, c->source);
 	counter_sub(&p->link->counters.client_connections, 1);
 }

@@ -24,6 +24,7 @@ struct proxy_client {
 	struct twheel_timer leave_timer;
 	uint64_t generation; // the listener's generation at accept; 0 = it had no listener
 	uint64_t leave_by_ns; // when leaving: the deadline
+	uint64_t measured_ns, measured_taken; // pressure.c: since when, and from which byte on
 	uint64_t random; // random per connection, for hashing (HP-08)
 	uint32_t block_id; // stream of the open header block; 0 = none
 	uint16_t frontend;

@@ -16,6 +16,9 @@
 	X(clients_drained) /* sent away because their listener was replaced */                     \
 	X(clients_stalled) /* did not take a byte of output in time */                             \
 	X(streams_stalled) /* got no window from the client in time */                             \
+	/* Kept most of the worker's chunks when they ran short: */                               \
+	X(streams_cut_for_memory)                                                                  \
+	X(clients_cut_for_memory)                                                                  \
 	X(local_replies) /* local replies */                                                       \
 	X(transparent_retries) /* the backend surely did nothing with the request */               \
 	X(transparent_retries_exhausted) /* likewise, not retried: it was the last attempt */      \

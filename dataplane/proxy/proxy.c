@@ -5,6 +5,7 @@
 #include "dataplane/proxy/backend.h"
 #include "dataplane/proxy/client.h"
 #include "dataplane/proxy/drain.h"
+#include "dataplane/proxy/pressure.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "dataplane/proxy/upstream.h"
@@ -192,6 +193,7 @@ void proxy_end_turn(struct proxy *p)
 {
 	uint32_t budget = WALK_BUDGET;
 	proxy_drain_step(p);
+	proxy_pressure_relieve(p);
 	// Each round moves a request on or writes out what one left to write; rounds end when
 	// nothing moves.
 	do {

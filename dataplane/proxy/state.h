@@ -8,6 +8,7 @@
 #include "dataplane/proxy/drain.h"
 #include "dataplane/proxy/idle.h"
 #include "dataplane/proxy/notice.h"
+#include "dataplane/proxy/pressure.h"
 #include "dataplane/proxy/queue.h"
 #include "dataplane/proxy/scratch.h"
 #include "dataplane/proxy/share.h"
@@ -66,6 +67,7 @@ struct proxy {
 	struct proxy_scratch scratch;
 	bool freeing; // nothing new is started
 	struct proxy_drain drain;
+	struct proxy_pressure pressure; // on the chunks
 	struct proxy_listener listeners[LB_MAX_FRONTENDS];
 	struct proxy_conf conf;
 	uint64_t counters[PROXY_N_COUNTERS];

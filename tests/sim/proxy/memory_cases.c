@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one client may have of a worker's memory, one situation a test: an honest client beside each
+// that hoards, and everything given back in the end (world_free() sees to it).
+#include "lb/pick/cause.h"
+#include "lb/pick/link.h"
+#include "tests/sim/proxy/cases.h"
+#include "tests/support/check.h"
+
+#include <string.h>
+
+#define CHUNK 2048
+#define N_HOSTILE 6
+#define VICTIM N_HOSTILE
+
+static void open_more(struct world *w, uint32_t client)
+{
+	w->clients[client].source = (uint8_t)(client + 1);
+	world_open_client(w, client, 0);
+	while (!w->clients[client].up)
+		world_run(w, MS);
+}
+
+static struct ask *ask_of(struct world *w, uint32_t client, enum kind kind, uint32_t size)
+{
+	struct ask *a = world_ask(w, "one", kind, size);
+	client_ask(&w->clients[client], a);
+	return a;
+}
+
+static void ask_often(struct world *w, uint32_t client, enum kind kind, uint32_t size, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		ask_of(w, client, kind, size);
+}
+
+// Hostile clients first, then the victim.
+static struct world *world_of(uint32_t n_hostile, uint32_t pool_kib)
+{
+	struct world_conf conf = world_conf_default(n_hostile);
+	conf.n_clients = n_hostile + 1;
+	conf.n_chunks = pool_kib * 1024 / CHUNK;
+	struct world *w = ready_world(&conf);
+	control_set_endpoints(&w->control, 0, HOST_BACKENDS, 0xf);
+	for (uint32_t i = 1; i <= n_hostile; i++)
+		open_more(w, i);
+	world_run(w, 50 * MS);
+	return w;
+}
+
+static void check_pages(struct world *w, uint32_t victim, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct ask *a = ask_of(w, victim, KIND_DOWNLOAD, 100000);
+		finish_of(w, a);
+		assert_ok(w, a);
+	}
+}
+
+// TH-85
+static void th_85_readers_of_nothing_leave_memory_to_others(void **state)
+{
+	struct world *w = world_of(N_HOSTILE, 12 << 10);
+	for (uint32_t i = 0; i < N_HOSTILE; i++) {
+		w->clients[i].slow = true;
+		ask_often(w, i, KIND_DOWNLOAD, 10 << 20, 100);
+	}
+	check_pages(w, VICTIM, 50);
+	world_run(w, SECOND);
+	check_pages(w, VICTIM, 10);
+	assert_true(world_counter(w, "streams_cut_for_memory") > 0);
+	assert_int_equal(world_ended(w, LB_CAUSE_OVERLOAD), 0);
+	assert_int_equal(
+		world_ended(w, LB_CAUSE_OVER_SHARE), world_counter(w, "streams_cut_for_memory"));
+	assert_in_range(w->max_chunks, w->conf.n_chunks / 2, w->conf.n_chunks * 7 / 8);
+	assert_in_range(world_chunks_used(w), 1, w->conf.n_chunks / 2);
+	world_free(w);
+}
+
+// TH-85: what lies in TCP can't be taken back from there.
+static void th_85_connections_full_of_unread_bytes_are_cut_as_a_whole(void **state)
+{
+	struct world *w = world_of(N_HOSTILE, 1 << 10);
+	for (uint32_t i = 0; i < N_HOSTILE; i++) {
+		w->clients[i].deaf = true;
+		ask_often(w, i, KIND_TRAILERS_ONLY, 12000, 20);
+		world_run(w, 50 * MS);
+	}
+	world_run(w, SECOND);
+	check_pages(w, VICTIM, 10);
+	assert_in_range(world_counter(w, "clients_cut_for_memory"), 1, N_HOSTILE - 1);
+	assert_in_range(world_chunks_used(w), 1, w->conf.n_chunks / 2);
+	world_free(w);
+}
+
+// TH-85: a backend that reads no request is not the fault of others.
+static void th_85_uploads_that_nobody_reads_count_to_who_sent_them(void **state)
+{
+	struct world *w = world_of(N_HOSTILE, 6 << 10);
+	for (uint32_t i = 0; i < N_HOSTILE; i++)
+		ask_often(w, i, KIND_HANG, 10 << 20, 40);
+	world_run(w, SECOND);
+	check_pages(w, VICTIM, 10);
+	assert_true(world_counter(w, "streams_cut_for_memory") > 0);
+	assert_in_range(world_chunks_used(w), 1, w->conf.n_chunks / 2);
+	world_free(w);
+}
+
+// TH-85: it may have more than who takes nothing.
+static void th_85_who_takes_what_it_asked_for_is_not_cut(void **state)
+{
+	struct world *w = world_of(2, 8 << 10);
+	w->clients[0].slow = true;
+	ask_often(w, 0, KIND_DOWNLOAD, 10 << 20, 70); // no half of the memory yet
+	world_run(w, SECOND);
+	assert_int_equal(world_counter(w, "streams_cut_for_memory"), 0);
+	uint32_t first = w->n_asks;
+	ask_often(w, 1, KIND_DOWNLOAD, 2 << 20, 60);
+	for (uint32_t i = first; i < first + 60; i++) {
+		finish_of(w, &w->asks[i]);
+		assert_ok(w, &w->asks[i]);
+	}
+	assert_true(world_counter(w, "streams_cut_for_memory") > 0);
+	world_free(w);
+}
+
+// TH-85
+static void th_85_nobody_is_cut_while_there_is_memory(void **state)
+{
+	struct world *w = world_of(1, 32 << 10);
+	w->clients[0].slow = true;
+	ask_often(w, 0, KIND_DOWNLOAD, 10 << 20, 100);
+	check_pages(w, 1, 10);
+	world_run(w, 5 * SECOND);
+	assert_int_equal(world_ended(w, LB_CAUSE_OVER_SHARE), 0);
+	world_free(w);
+}
+
+#define CASE(name) cmocka_unit_test(name)
+
+RUN_SUITE("proxy/memory", CASE(th_85_readers_of_nothing_leave_memory_to_others),
+	CASE(th_85_connections_full_of_unread_bytes_are_cut_as_a_whole),
+	CASE(th_85_uploads_that_nobody_reads_count_to_who_sent_them),
+	CASE(th_85_who_takes_what_it_asked_for_is_not_cut),
+	CASE(th_85_nobody_is_cut_while_there_is_memory))
