@@ -13,6 +13,12 @@
 // The windows that a peer estimates from round trips change a few times in a second.
 #define SETTINGS_BURST 100
 #define SETTINGS_PER_SECOND 10
+// TH-87: an entry of the table is a byte to name, and kilobytes to us and to the backend. Free is
+// what is paid for by bytes, what the table holds, each entry once, and short fields.
+#define HEADER_FACTOR 4
+#define HEADER_FREE (HPACK_TABLE_SIZE + 2048)
+#define HEADER_BURST (1u << 20)
+#define HEADER_BYTES_PER_SECOND (64u << 10)
 // CVE-2019-9512, 9515: answers to PING, SETTINGS and errors that the peer does not read.
 #define MAX_ANSWERS 1000
 // CVE-2019-9518.
@@ -74,6 +80,20 @@ bool h2_abuse_charge_settings(struct h2_conn *c)
 {
 	return within(c, charge(c, &c->settings_paid_ns, SETTINGS_BURST, SETTINGS_PER_SECOND),
 		H2_ABUSE_SETTINGS);
+}
+
+// An answer's fields are the backend's, which is asked for no more than streams.
+bool h2_abuse_header(struct h2_conn *c, uint64_t list_bytes, uint64_t len)
+{
+	const uint64_t price = NS_PER_SECOND / HEADER_BYTES_PER_SECOND;
+	uint64_t allowed = HEADER_FREE + HEADER_FACTOR * len;
+	if (list_bytes <= allowed || c->role == H2_CLIENT)
+		return true;
+	uint64_t now = h2_now(c->ctx);
+	if (c->headers_paid_ns < now)
+		c->headers_paid_ns = now;
+	c->headers_paid_ns += (list_bytes - allowed) * price;
+	return within(c, c->headers_paid_ns - now <= HEADER_BURST * price, H2_ABUSE_HEADER_BYTES);
 }
 
 bool h2_abuse_answer(struct h2_conn *c)

@@ -66,7 +66,8 @@
 	X(abuse_priority)                                                                          \
 	X(abuse_window_update)                                                                     \
 	X(abuse_informational)                                                                     \
-	X(abuse_shared_resets)
+	X(abuse_shared_resets)                                                                     \
+	X(abuse_header_bytes)
 // clang-format on
 
 #define X(name) H2_C_##name,

@@ -34,6 +34,7 @@ enum h2_abuse {
 	H2_ABUSE_WINDOW_UPDATE,
 	H2_ABUSE_INFORMATIONAL,
 	H2_ABUSE_SHARED_RESETS, // likewise, of all connections that share a budget
+	H2_ABUSE_HEADER_BYTES,
 };
 
 // All that is sent before anything is received: the preface, SETTINGS, and a WINDOW_UPDATE if the
@@ -136,6 +137,7 @@ struct h2_conn {
 	// When the resets and SETTINGS so far are refilled (generic cell rate).
 	struct h2_budget *shared; // borrowed; NULL = none
 	uint64_t resets_paid_ns, settings_paid_ns;
+	uint64_t headers_paid_ns; // the same, of header bytes beyond what was sent for them
 	// Stalls (stall.c).
 	uint64_t body_sent; // bytes of all streams
 	uint64_t looks_since_ns; // the first of the looks that each found a waiting stream
@@ -303,4 +305,6 @@ bool h2_abuse_answer(struct h2_conn *);
 bool h2_abuse_empty(struct h2_conn *, bool empty);
 bool h2_abuse_priority(struct h2_conn *);
 bool h2_abuse_window_update(struct h2_conn *);
+// A header block of `len` encoded bytes is a list of list_bytes (RFC 9113 6.5.2).
+bool h2_abuse_header(struct h2_conn *, uint64_t list_bytes, uint64_t len);
 void h2_abuse_fail(struct h2_conn *, enum h2_abuse);

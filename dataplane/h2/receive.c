@@ -164,7 +164,7 @@ static bool decode(struct h2_conn *c, const uint8_t *last_piece, size_t len)
 	}
 	c->rx.block_parted = false;
 	h2_count(ctx, H2_C_header_blocks_in);
-	return decoded(c, r);
+	return decoded(c, r) && h2_abuse_header(c, ctx->block.list_bytes, len);
 }
 
 static void deliver(struct h2_conn *c, struct h2_stream *s)

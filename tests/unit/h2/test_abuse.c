@@ -328,6 +328,68 @@ static void header_bomb_is_431_and_then_calmed(void **state)
 	assert_int_equal(peer_counter(&us, "abuse_header_bomb"), 1);
 }
 
+// One entry of 4033 bytes, which all requests that follow can name by a byte.
+static void add_large_entry(void)
+{
+	static uint8_t block[4100];
+	memcpy(block, "\x82\x86\x84\x01\1a\x40\1b\x7f\xa1\x1e", 12);
+	memset(block + 12, 'x', 4000);
+	raw_frame(&raw, H2_HEADERS, 5, 1, block, 4012);
+	raw_u32_frame(&raw, H2_RST_STREAM, 1, H2_CANCEL);
+	feed();
+}
+
+static void name_it(uint32_t *id, int times)
+{
+	char block[16] = "\x82\x86\x84\x01\1a";
+	memset(block + 6, 0xbe, (size_t)times);
+	*id += 2;
+	raw_frame(&raw, H2_HEADERS, 5, *id, block, 6 + (size_t)times);
+	raw_u32_frame(&raw, H2_RST_STREAM, *id, H2_CANCEL);
+	feed();
+}
+
+// TH-87, CVE-2026-49975: each is below the limit of a list, and nothing but copies.
+static void th_87_lists_made_of_one_entry_are_calmed(void **state)
+{
+	uint32_t id = 1;
+	start(H2_SERVER);
+	add_large_entry();
+	uint32_t n = 0;
+	for (; n < 500 && !calmed(); n++)
+		name_it(&id, 3);
+	assert_in_range(n, 160, 180); // a MiB of what is beyond 6 KiB each
+	assert_int_equal(peer_counter(&us, "abuse_header_bytes"), 1);
+	assert_int_equal(peer_counter(&us, "requests_too_large_431"), 0);
+}
+
+// TH-87
+static void th_87_the_budget_of_headers_refills(void **state)
+{
+	uint32_t id = 1;
+	start(H2_SERVER);
+	add_large_entry();
+	for (int i = 0; i < 160; i++)
+		name_it(&id, 3);
+	for (int second = 0; second < 20; second++) {
+		us.now_ns += NS_PER_SECOND;
+		for (int i = 0; i < 10; i++)
+			name_it(&id, 3);
+		assert_false(calmed());
+	}
+}
+
+// TH-87: a token that fills the table costs nothing, however often it is sent.
+static void th_87_a_large_field_may_be_in_every_request(void **state)
+{
+	uint32_t id = 1;
+	start(H2_SERVER);
+	add_large_entry();
+	for (int i = 0; i < 900; i++)
+		name_it(&id, 1);
+	assert_false(calmed());
+}
+
 // TH-05, TH-06: Cookie crumbs count like any field.
 static void more_fields_than_the_limit_are_431(void **state)
 {
@@ -486,7 +548,9 @@ RUN_SUITE("h2/abuse", CASE(rapid_reset_is_calmed_after_1000),
 	CASE(settings_flood_is_calmed_when_answers_pile_up),
 	CASE(settings_of_more_than_32_entries_are_calmed), CASE(huge_settings_in_pieces_are_calmed),
 	CASE(more_than_8_continuations_are_calmed), CASE(header_bomb_is_431_and_then_calmed),
-	CASE(more_fields_than_the_limit_are_431), CASE(list_of_one_byte_above_the_limit_is_431),
-	CASE(oversized_response_resets_its_stream), CASE(second_empty_data_in_a_row_is_calmed),
-	CASE(empty_data_that_ends_is_honest), CASE(priority_flood_is_calmed),
-	CASE(window_update_flood_is_calmed), CASE(endless_informational_responses_are_calmed))
+	CASE(th_87_lists_made_of_one_entry_are_calmed), CASE(th_87_the_budget_of_headers_refills),
+	CASE(th_87_a_large_field_may_be_in_every_request), CASE(more_fields_than_the_limit_are_431),
+	CASE(list_of_one_byte_above_the_limit_is_431), CASE(oversized_response_resets_its_stream),
+	CASE(second_empty_data_in_a_row_is_calmed), CASE(empty_data_that_ends_is_honest),
+	CASE(priority_flood_is_calmed), CASE(window_update_flood_is_calmed),
+	CASE(endless_informational_responses_are_calmed))
