@@ -19,8 +19,8 @@ from balance_case import (UNAVAILABLE, Shares, dead, drop, even, header, keys, l
 from balance_policy_cases import by_load, by_percentage, load
 from balance_session_cases import pinned
 from balance_world import BalanceWorld
-from conftest import is_at_rest, module_lab_of
 from lab import wait_until
+from lab_fixtures import is_at_rest, module_lab_of
 from testbed import EXIT_TIMEOUT_S
 
 REST_TIMEOUT_S = 5

@@ -7,8 +7,8 @@ import re
 
 import load_agent
 import pytest
-from conftest import check_end
 from lab import wait_until
+from lab_fixtures import check_end
 from testbed import LINKS, WORKERS, Testbed
 
 BACK_TIMEOUT_S = 20

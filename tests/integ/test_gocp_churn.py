@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from conftest import check_end
 from go_build import go_build
 from lab import wait_until
+from lab_fixtures import check_end
 from testbed import HERE, PORT, URL, VIP, XDS_ADDRESS, Testbed
 
 SECONDS, KILLS = map(int, os.environ.get("SHUNT_GOCP_CHURN", "10 3").split())

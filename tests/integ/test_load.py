@@ -4,8 +4,8 @@
 import h2load
 import load_agent
 import pytest
-from conftest import check_end
 from lab import wait_until
+from lab_fixtures import check_end
 from load_agent import BACKEND, BACKEND_PORT
 from testbed import WORKERS, Testbed
 

@@ -6,8 +6,8 @@ import json
 import pytest
 
 import resources
-from conftest import check_end
 from lab import wait_until
+from lab_fixtures import check_end
 from resources import both, has, lacks, variant
 from test_xds import resource_state, wait_for_split
 from testbed import EXAMPLE, Testbed

@@ -9,8 +9,8 @@ import pytest
 
 import vm
 from card_world import CARDS, MTU, CardWorld
-from conftest import module_lab_of
 from lab import wait_until
+from lab_fixtures import module_lab_of
 
 SOON_S = 60  # emulated, on a busy machine
 CLOSED_S = 400  # e1000e's driver asks the registers of a card that is gone again and again

@@ -5,8 +5,8 @@ serves, no request fails, and updates are taken together. What that costs, `tool
 
 import pytest
 
-from conftest import check_end
 from lab import wait_until
+from lab_fixtures import check_end
 from scale_world import ScaleWorld
 
 N_CLUSTERS = 1000

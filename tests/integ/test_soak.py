@@ -13,8 +13,8 @@ import time
 import pytest
 
 import load_agent
-from conftest import check_end
 from lab import wait_until
+from lab_fixtures import check_end
 from testbed import Testbed
 
 IDLE, RATE, CHURN_S, LOAD_S = map(int, os.environ.get("SHUNT_SOAK", "20000 500 2 2").split())

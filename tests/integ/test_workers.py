@@ -18,8 +18,8 @@ from balance_case import UNAVAILABLE, Shares, dead, drop, even, limited, only, s
 from balance_policy_cases import by_percentage
 from balance_session_cases import COOKIE, cookie_of
 from balance_world import BalanceWorld
-from conftest import module_lab_of
 from lab import wait_until
+from lab_fixtures import module_lab_of
 from test_balancing import endpoints_of, find, hold, tree_of
 from testbed import EXIT_TIMEOUT_S, START_TIMEOUT_S, Testbed
 
