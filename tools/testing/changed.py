@@ -14,6 +14,7 @@ from testing.report import ROOT, Counts, add
 # Files of these that no program is made of, and no test is given, are for readers, or lint's own.
 READ_BY_LINT_ALONE = re.compile(r"docs/|tests/lint/|[^/]+\.md$|LICENSE$")
 INTEG = "tests/integ/"
+ATTACKS = "tests/attacks/"
 FOR_ALL = {INTEG + "conftest.py", "tests/requirements.txt"}  # pytest's own way to share, and what Python tests import
 
 
@@ -83,7 +84,8 @@ def unknown(files, affected):
     """Those that may affect anything."""
     return {file for file in files
             if (not affected.knows(file) or file in FOR_ALL) and not READ_BY_LINT_ALONE.match(file) and
-            not (file.startswith(INTEG) and file.endswith(".py") and file not in FOR_ALL and (ROOT / file).exists())}
+            not (file.startswith((INTEG, ATTACKS)) and file.endswith(".py") and file not in FOR_ALL and
+                 (ROOT / file).exists())}
 
 
 def some(name, suites_of_it, files, target_suite=None):
@@ -123,4 +125,6 @@ def affected_parts(parts, base="main"):
     if affected.programs():
         return add(total, parts["integ"]([]))
     chosen = integ_tests({file for file in files if file.startswith(INTEG)})
-    return add(total, integ.integ_files(chosen)) if chosen else total
+    if chosen:
+        total = add(total, integ.integ_files(chosen))
+    return add(total, integ.attacks()) if any(file.startswith(ATTACKS) for file in files) else total

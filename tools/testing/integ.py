@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of tools/test that run under pytest: the running daemon between real peers."""
+"""The parts of tools/test that run under pytest: the running daemon between real peers, and under attack."""
 
 import os
 import re
@@ -10,9 +10,11 @@ from testing.builds import build
 from testing.report import FAILED, ROOT, Counts, Stage, add, run
 
 TESTS = ROOT / "tests" / "integ"
+ATTACKS = ROOT / "tests" / "attacks"
 PCI_TEST = TESTS / "test_pci.py"
 GO_AT_LEAST = (1, 25)
 TIMEOUT_S = 25 * 60
+ATTACKS_TIMEOUT_S = 90 * 60
 # What test_workers and test_balancing, which have two anyway, do not see.
 ON_TWO_WORKERS = [TESTS / f"test_{name}.py" for name in ("h2spec", "policies", "load_reports")]
 # Files at once: worlds of namespaces do not see each other, and a test keeps a sixth of the machine busy.
@@ -50,16 +52,19 @@ def junit_counts(path):
 
 def pytest(report, what, workers=None, at_once=0):
     """Runs test files, in this order and so many at once; counts what Junit's report says."""
+    return counted(report, ["-rs", "-n", str(at_once), "--dist", "loadfile", "--no-loadscope-reorder", *what],
+                   TESTS, {"SHUNT_WORKERS": workers} if workers else {})
+
+
+def counted(report, words, folder, env, timeout_s=TIMEOUT_S):
+    """Runs pytest with these words and the pytest.ini of a folder; counts what Junit's report says."""
     report.unlink(missing_ok=True)
-    argv = [".venv/bin/python", "-m", "pytest", "-v", "--tb=short", "-rs",
-            "-n", str(at_once), "--dist", "loadfile", "--no-loadscope-reorder",
-            "-c", "tests/integ/pytest.ini", f"--junitxml={report}",
-            f"--basetemp={ROOT / 'build' / 'integ-tmp'}", *what]
-    env = {**os.environ, **({"SHUNT_WORKERS": workers} if workers else {})}
+    argv = [".venv/bin/python", "-m", "pytest", "-v", "--tb=short", "-c", folder / "pytest.ini",
+            f"--junitxml={report}", f"--basetemp={ROOT / 'build' / 'integ-tmp'}", *words]
     try:
-        ok = run(argv, timeout=TIMEOUT_S, env=env)
+        ok = run(argv, timeout=timeout_s, env={**os.environ, **env})
     except subprocess.TimeoutExpired:
-        print(f"the integration tests took more than {TIMEOUT_S} s")
+        print(f"the tests of {folder.name} took more than {timeout_s} s")
         return add(Counts(failed=1), junit_counts(report) if report.exists() else Counts())
     counts = junit_counts(report)
     return counts if ok or counts.failed else add(counts, Counts(failed=1))
@@ -89,9 +94,22 @@ def integ_files(chosen):
     return total
 
 
+def attacks(words=(), folder="build"):
+    """The rows of tests/attacks, which have the machine to themselves."""
+    with Stage("attacks"):
+        return counted(ROOT / "build" / "attacks.xml", ["-rx", ATTACKS, *words], ATTACKS,
+                       {"SHUNT_BUILD": str(ROOT / folder)}, ATTACKS_TIMEOUT_S)
+
+
+def long_attacks(only):
+    if not build("build"):
+        return Counts(failed=1)
+    return attacks(["--long", *(["-k", only[0]] if only else [])])
+
+
 def integ(only):
     if not only:
-        return integ_files(files())
+        return add(integ_files(files()), attacks())
     if not build("build"):
         return Counts(failed=1)
     return pytest(ROOT / "build" / "integ.xml", [*files(), "-k", only[0]], at_once=2)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The world of the attacks: one daemon for many rows, an honest backend that the victim and most attackers use, hostile
+backends with a cluster each, and the victim.
+
+    victim    10.81.0.1              \\
+    attackers 10.66.0.0/16, 10.99.x  -- 10.81.0.10:8080 shuntd -- / 10.82.1.1 nghttpd
+    (all in the namespace `client`)                              \\ 10.82.2.1 hostile_backend.py
+"""
+
+import json
+import sys
+import time
+
+import hostile_backend
+import resources
+import row
+from agent import Agent
+from lab import SUPPORT_CPU, wait_until
+from resources import Folder
+from testbed import HERE, Testbed
+
+# More of shunt.yaml, by the name of the world.
+WORLDS = {
+    "web": "",
+    "small": "limits: {connections: 1024}\n",  # clients have 768
+}
+BACKEND, HOSTILE, DEAD = "10.82.1.1", "10.82.2.1", "10.82.2.9"
+WEB_PORT = 8080
+GATEWAY = "10.81.0.1"
+ATTACKERS = "10.66.0.0/16"
+ROUTES = "web-routes"
+PAGE = 100_000
+SMALL = 600
+NICE = 15  # of attackers: the victim is to be measured, not the wait for a core
+SPARE_S = 25  # that an attack may take longer than its time
+QUIET_S = 3
+
+
+class Ground:
+    """One world, running."""
+
+    def __init__(self, lab, kind):
+        self.lab, self.kind = lab, kind
+        self.bed = Testbed(lab)
+        self.bed.settings = WORLDS[kind]
+        lab.ip("client", "route", "add", "local", ATTACKERS, "dev", "lo")
+        lab.ip("backends", "route", "add", "local", f"{HOSTILE}/32", "dev", "lo")
+        self._start_backends()
+        self._serve()
+        self.bed.start_xds()
+        self.bed.config_text = self._with_gateway(self.bed.config_text())
+        self.bed.start_daemon()
+        self.pid = self.bed.daemon.pid
+        self.victim = Agent(lab, "client", "victim", str(row.TOPICS / "victim_agent.py"),
+                            env={"PYTHONPATH": str(HERE)})
+        self.quiet = self._quiet()
+
+    @staticmethod
+    def _with_gateway(text):
+        text = text.replace("addresses: [10.81.0.10/24]", f"addresses: [10.81.0.10/24]\n    gateway: {GATEWAY}")
+        return lambda: text
+
+    def _start_backends(self):
+        self.bed.add_backend_address(BACKEND)
+        web = self.bed.start_http_backend("web", BACKEND, SMALL, WEB_PORT)
+        (self.lab.dir / "www-web" / "page").write_bytes(b"#" * PAGE)
+        hostile = self.lab.start("backends", "hostile", ["nice", "-n", NICE, sys.executable,
+                                                         row.TOPICS / "hostile_backend.py", HOSTILE])
+        self.bed.wait_connect("backends", BACKEND, WEB_PORT, web)
+        self.bed.wait_connect("backends", HOSTILE, max(hostile_backend.PORTS.values()), hostile)
+
+    def _serve(self):
+        clusters = {"web": (BACKEND, WEB_PORT), row.DEAD_CLUSTER: (DEAD, WEB_PORT)}
+        clusters |= {name: (HOSTILE, port) for name, port in hostile_backend.PORTS.items()}
+        routes = [resources.route(f"/hostile/{name}", name) for name in hostile_backend.PORTS]
+        everything = resources.virtual_host("all", ["*"], *routes, resources.route("/dead", row.DEAD_CLUSTER),
+                                            resources.route("/", "web"))
+        Folder(self.bed.xds_folder).set(
+            *[r for name, address in clusters.items() for r in (resources.cluster(name),
+                                                                resources.endpoints(name, address))],
+            resources.route_config(ROUTES, everything), resources.listener("web", ROUTES))
+
+    # -- what is seen
+
+    def samples(self):
+        """Of the victim, since this was asked last."""
+        return self.victim.ask()
+
+    def _quiet(self):
+        time.sleep(0.5)
+        wait_until(lambda: self.samples() and True, 10, "the victim's first requests")
+        time.sleep(QUIET_S)
+        return self.samples()
+
+    def used(self):
+        """{pool: (objects in use, bytes of one, most ever used)}, of all workers."""
+        found = {}
+        for each in self.bed.show("pools"):
+            used, size, peak = found.get(each["pool"], (0, 0, 0))
+            found[each["pool"]] = (used + each["used"], each["bytes"], peak + each["peak"])
+        return found
+
+    def counters(self):
+        """{"group.name": sum over the workers}"""
+        found = {}
+        for worker in self.bed.show_workers():
+            for name, value in flat("", worker):
+                found[name] = found.get(name, 0) + value
+        return found
+
+    def resident(self):
+        return self.bed.daemon.status_kib("VmRSS") << 10
+
+    # -- the attack
+
+    def attack(self, name, a_row, seconds, **arguments):
+        """The attacker's process; its report is outcome_of()."""
+        argv = ["nice", "-n", NICE, sys.executable, row.TOPICS / "attacker.py", a_row.topic, a_row.name, seconds,
+                json.dumps(arguments)]
+        return self.lab.start("client", name, argv, cpu=SUPPORT_CPU, files=4096,
+                              env={"PYTHONPATH": str(HERE)})
+
+
+def flat(prefix, value):
+    """Numbers by their dotted names."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from flat(f"{prefix}.{key}" if prefix else key, inner)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield prefix, value

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Little effort of a client, or of a backend with it, for much memory of the balancer."""
+
+import itertools
+
+import raw_h2 as h2
+from row import row
+
+STREAMS = 1000
+BIG_VALUE = "v" * 3900  # enters HPACK's table of 4 KiB once
+BIG_INDEX = h2.indexed(62)  # the newest entry
+
+
+def gets(path, n=STREAMS):
+    return b"".join(h2.headers(1 + 2 * i, h2.request(path)) for i in range(n))
+
+
+@row(seconds=(3, 20),
+     open="64 KiB for each of a thousand streams are a client's; in sum nothing bounds them")
+def pages_that_are_not_read_are_bounded_for_each_connection(a):
+    """TH-15, TH-21."""
+    a.send_each(a.connect(6, settings=((h2.INITIAL_WINDOW, 0),)), gets("/page"), STREAMS)
+    a.hold()
+
+
+@row(seconds=(3, 20),
+     open="64 KiB for each of a thousand streams are a client's; in sum nothing bounds them")
+def pages_behind_a_tcp_window_that_is_shut_are_bounded_for_each_connection(a):
+    """TH-15."""
+    conns = a.connect(6, settings=((h2.INITIAL_WINDOW, h2.MAX_WINDOW),), reads=False)
+    a.send_each(conns, h2.window(0, 1 << 30) + gets("/page"), STREAMS)
+    a.hold()
+
+
+@row(long=True, seconds=(0, 75), cut_s=60,
+     open="any byte of window counts as progress, so that a stalled stream lives for ever")
+def a_byte_of_window_now_and_then_is_no_progress(a):
+    """TH-15, TH-21."""
+    conn = a.connect(settings=((h2.INITIAL_WINDOW, 0),))
+    conn.send(gets("/page"))
+    a.units += STREAMS
+    turn = itertools.count()
+
+    def dribble(each):
+        if next(turn) % 100 == 99:  # every 20 s
+            each.send(b"".join(h2.window(1 + 2 * i, 1) for i in range(STREAMS)))
+    a.hold(dribble)
+
+
+@row(seconds=(2, 20), back={"chunks": 256},
+     open="a byte that means 4 KiB costs nothing: what was decoded is not bounded for each connection")
+def header_lists_that_one_entry_of_the_table_makes_are_bounded(a):
+    """TH-05: CVE-2026-49975: 30 bytes of each request mean 58 KiB to a backend that does not read."""
+    first = h2.request("/hostile/deaf") + h2.literal("x-big", BIG_VALUE, 0x40) + BIG_INDEX * 13
+    later = h2.request("/hostile/deaf") + BIG_INDEX * 14
+    a.send_each(a.connect(8), b"".join(h2.headers(1 + 2 * i, later if i else first) for i in range(STREAMS)), STREAMS)
+    a.hold()
+
+
+@row(seconds=(2, 20),
+     open="a byte that means 4 KiB costs nothing: what was decoded is not bounded for each connection")
+def header_lists_that_one_entry_makes_are_bounded_towards_an_honest_backend(a):
+    """TH-05."""
+    first = h2.request("/mark") + h2.literal("x-big", BIG_VALUE, 0x40) + BIG_INDEX * 13
+    later = h2.request("/mark") + BIG_INDEX * 14
+    a.send_each(a.connect(8, reads=False), b"".join(h2.headers(1 + 2 * i, later if i else first) for i in range(STREAMS)), STREAMS)
+    a.hold()
+
+
+@row(seconds=(3, 20),
+     open="header fields of answers that wait for a client are not bounded in sum")
+def large_fields_of_answers_that_are_not_read_are_bounded(a):
+    """TH-15, TH-25."""
+    conn = a.connect(reads=False)
+    conn.send(gets("/hostile/fat"))
+    a.units = STREAMS
+    a.hold()
