@@ -84,7 +84,7 @@ class Ground:
 
     def samples(self):
         """Of the victim, since this was asked last."""
-        return self.victim.ask()
+        return self.victim.ask()["ended"]
 
     def _quiet(self):
         time.sleep(0.5)
@@ -114,7 +114,8 @@ class Ground:
     # -- the attack
 
     def attack(self, name, a_row, seconds, **arguments):
-        """The attacker's process; its report is outcome_of()."""
+        """The attacker's process; judge.py reads its report."""
+        arguments |= {"victim_ports": self.victim.ask()["ports"], "stats_socket": str(self.bed.stats_socket)}
         argv = ["nice", "-n", NICE, sys.executable, row.TOPICS / "attacker.py", a_row.topic, a_row.name, seconds,
                 json.dumps(arguments)]
         return self.lab.start("client", name, argv, cpu=SUPPORT_CPU, files=4096,

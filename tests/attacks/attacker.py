@@ -95,6 +95,11 @@ class Conn:
             self.wait()
             self.pump()
 
+    def wait_resets(self, n):
+        while sum(self.resets.values()) < n:
+            self.wait()
+            self.pump()
+
     def wait(self, writable=False, seconds=FOR_EVER_S):
         left = self.a.left()
         select.select([self] if self.reads else [], [self] if writable else [], [], min(left, seconds))
@@ -162,6 +167,7 @@ class Attack:
         self.open = set()
         self._ended = set()
         self._sources = itertools.count(1)
+        self.shift = int(time.time()) % 300  # of ports by hand: not those of the attack before this one
         self.random = random.Random(arguments.get("seed", 1))
 
     # -- time

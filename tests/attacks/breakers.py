@@ -2,7 +2,7 @@
 """Requests that never end, and what they hold of what is there for all."""
 
 import raw_h2 as h2
-from row import MIB, row
+from row import STREAMS_HELD, row
 
 PLACES = 1024  # of a cluster's breaker, by default
 
@@ -15,9 +15,7 @@ def endless(stream, path="/mark"):
      open="one client may hold all the places of a cluster's circuit breaker for good")
 def bodies_that_never_end_do_not_fill_a_clusters_breaker(a):
     """TH-22."""
-    conn = a.connect()
-    conn.send(b"".join(endless(1 + 2 * n) for n in range(PLACES)))
-    a.units = PLACES
+    a.send_each(a.connect(2), b"".join(endless(1 + 2 * n) for n in range(PLACES)), PLACES)
     a.hold()
 
 
@@ -25,12 +23,12 @@ def bodies_that_never_end_do_not_fill_a_clusters_breaker(a):
      open="many connections of one address may hold all the places of a cluster's circuit breaker")
 def bodies_that_never_end_on_many_connections_do_not_fill_a_breaker(a):
     """TH-22."""
-    a.send_each(a.connect(16, source="10.66.0.1"), b"".join(endless(1 + 2 * n) for n in range(PLACES // 16)),
-                PLACES // 16)
+    a.send_each(a.connect(16, source="10.66.0.1"), b"".join(endless(1 + 2 * n) for n in range(PLACES // 10)),
+                PLACES // 10)
     a.hold()
 
 
-@row(seconds=(2, 20), held=4 * MIB)
+@row(seconds=(2, 20), held=STREAMS_HELD)
 def requests_to_a_backend_that_never_answers_are_that_clusters_alone(a):
     """TH-22."""
     conn = a.connect()

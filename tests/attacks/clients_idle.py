@@ -51,3 +51,80 @@ def a_flood_of_syns_beside_idle_clients_takes_no_place_of_backends(a):
         a.told["late"] = sum(":status: 200" in answer for answered, answer in asking.answers.items()
                              if answered > stream // 2)
     a.told["answers"] = len(asking.answers)
+
+
+def say_and_wait(a, n, first):
+    conns = a.connect(n, preface=False)
+    a.send_each(conns, first, 1)
+    a.hold()
+
+
+@row(long=True, seconds=(0, 20), cut_s=15, counter="proxy.clients_silent")
+def clients_that_say_nothing_go_after_ten_seconds(a):
+    """TH-16."""
+    say_and_wait(a, 200, b"")
+
+
+@row(long=True, seconds=(0, 20), cut_s=15, counter="proxy.clients_silent")
+def clients_that_say_half_a_preface_go_after_ten_seconds(a):
+    """TH-16."""
+    say_and_wait(a, 200, h2.PREFACE[:10])
+
+
+@row(long=True, seconds=(0, 20), cut_s=15, counter="proxy.clients_silent")
+def clients_without_settings_go_after_ten_seconds(a):
+    """TH-16."""
+    say_and_wait(a, 200, h2.PREFACE)
+
+
+@row(long=True, seconds=(0, 20), cut_s=15, counter="proxy.clients_in_header")
+def header_blocks_without_end_go_after_ten_seconds(a):
+    """TH-04, TH-16: half a frame, and a frame without END_HEADERS."""
+    whole = h2.headers(1, h2.request(), end_headers=False)
+    conns = a.connect(100, preface=False)
+    a.send_each(conns, lambda n: HELLO + (whole if n % 2 else whole[:20]), 1)
+    a.hold()
+
+
+@row(long=True, seconds=(0, 20), cut_s=15, counter="proxy.clients_in_header")
+def header_blocks_that_trickle_go_after_ten_seconds(a):
+    """TH-16: slowloris, a byte in a second."""
+    whole = h2.headers(1, h2.request("/" + "a" * 1000))
+    a.send_each(a.connect(100, preface=False), HELLO + whole[:40], 1)
+    a.hold(lambda conn: conn.send(b"a"), every_s=1)
+
+
+@row(counter="tcp.accepted", seconds=(2, 20))
+def thousands_of_halves_of_something_are_held_beside_the_victim(a):
+    """TH-16, TH-17."""
+    kinds = (b"", h2.PREFACE[:10], h2.PREFACE, HELLO + b"\0\0\x20\1", HELLO)
+    a.told["crowd"] = sum(len(a.crowd(600, first)) for first in kinds)
+    while a.going():
+        a.sleep(0.1)
+
+
+@row(counter="h2.prefaces_http1", cut_s=5)
+def http_1_requests_are_told_so_and_hung_up_on(a):
+    """TH-23."""
+    say_and_wait(a, 50, b"GET / HTTP/1.1\r\nhost: victim.test\r\n\r\n")
+
+
+@row(counter="h2.prefaces_tls", cut_s=5)
+def tls_hellos_are_hung_up_on(a):
+    """TH-23."""
+    say_and_wait(a, 50, b"\x16\x03\x01\x00\xc4\x01\x00" + bytes(200))
+
+
+@row(counter="h2.prefaces_other", cut_s=5)
+def other_protocols_are_hung_up_on(a):
+    """TH-23."""
+    say_and_wait(a, 50, b"SSH-2.0-OpenSSH_9.2\r\n")
+
+
+@row(counter="tcp.accepted")
+def connections_that_come_and_go_disturb_nobody(a):
+    """TH-17, TH-45."""
+    while a.going():
+        for sock in a.crowd(50, HELLO):
+            sock.close()
+        a.most = 50

@@ -7,11 +7,12 @@ pytest.register_assert_rewrite("lab_fixtures")
 import row
 from attack_world import WORLDS, Ground
 from judge import Fault, quantile
-from lab import Lab
-from lab_fixtures import LABEL, check_end, log_tails
+from lab import Lab, wait_until
+from lab_fixtures import LABEL, check_end, is_at_rest, log_tails
 
 pytest_plugins = ["lab_fixtures"]
 OUTCOMES = []  # (outcome, faults), in the order of the rows
+REST_S = 70  # TCP asks after 60 whether a silent peer is there
 MAX_VERDICT = 160  # columns; what pytest says of a failure is whole
 OUTCOMES_TOLD = []
 SANITIZED = ("ERROR: AddressSanitizer", "runtime error:", "ERROR: LeakSanitizer")
@@ -50,6 +51,7 @@ def fixture_grounds(request):
         for kind, (ground, lab) in list(running.items()):
             try:
                 ground.victim.process.stop()
+                wait_until(lambda: all(map(is_at_rest, ground.bed.show_workers())), REST_S, "the last client's end")
                 check_end(ground.bed)
                 findings = [text for text in SANITIZED if text in ground.bed.daemon.output()]
                 assert not findings, ground.bed.daemon.output()

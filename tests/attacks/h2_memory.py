@@ -47,7 +47,7 @@ def a_byte_of_window_now_and_then_is_no_progress(a):
     a.hold(dribble)
 
 
-@row(seconds=(2, 20), back={"chunks": 256},
+@row(seconds=(2, 20), stays={"chunks": 256},
      open="a byte that means 4 KiB costs nothing: what was decoded is not bounded for each connection")
 def header_lists_that_one_entry_of_the_table_makes_are_bounded(a):
     """TH-05: CVE-2026-49975: 30 bytes of each request mean 58 KiB to a backend that does not read."""

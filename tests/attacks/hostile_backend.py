@@ -83,7 +83,7 @@ def deaf(peer):
     """Lets thousands of requests begin, and reads none of them."""
     peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     peer.preface((h2.MAX_STREAMS, 100_000), (h2.INITIAL_WINDOW, 1 << 20))
-    time.sleep(3600)
+    time.sleep(40)  # longer than any attack
 
 
 @behaviour
@@ -104,6 +104,136 @@ def restarter(peer):
         peer.send(h2.headers(stream, status()))
         if number == 9:
             return
+
+
+@behaviour
+def hangs_up(_):
+    """At once, each time."""
+
+
+@behaviour
+def garbage(peer):
+    peer.send(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n" * 10)
+    peer.more()
+
+
+@behaviour
+def informational(peer):
+    """103 without end."""
+    peer.preface()
+    for stream in peer.requests():
+        peer.send(h2.headers(stream, status("103", ("link", "</a>")), end=False) * 500)
+
+
+@behaviour
+def pusher(peer):
+    peer.preface()
+    for stream in peer.requests():
+        peer.send(h2.frame(h2.PUSH, h2.END_HEADERS, stream, b"\0\0\0\2" + h2.request("/pushed")))
+
+
+@behaviour
+def large_trailers(peer):
+    """A whole answer, and 70 KiB of trailers behind it."""
+    peer.preface((h2.MAX_STREAMS, 1000))
+    for stream in peer.requests():
+        block = b"".join(h2.literal(f"x-{n}", "v" * 1000) for n in range(70))
+        peer.send(h2.headers(stream, status(), end=False), h2.data(stream, b"#" * 100),
+                  h2.headers(stream, block[:16000], end_headers=False),
+                  *(h2.continuation(stream, block[at:at + 16000], at + 16000 >= len(block))
+                    for at in range(16000, len(block), 16000)))
+
+
+@behaviour
+def resetter(peer):
+    """RST for each request, GOAWAY after twenty (CVE-2023-35945)."""
+    peer.preface()
+    for number, stream in enumerate(peer.requests()):
+        peer.send(h2.headers(stream, status(), end=False) if number % 2 else b"", h2.rst(stream))
+        if number == 20:
+            peer.send(h2.goaway(stream), h2.rst(stream), h2.goaway(0))
+
+
+@behaviour
+def no_streams(peer):
+    """None are allowed, ever."""
+    peer.preface((h2.MAX_STREAMS, 0))
+    for _ in peer.requests():
+        pass
+
+
+@behaviour
+def unread_answers(peer):
+    """PING and SETTINGS in number, whose answers it does not read."""
+    peer.preface()
+    next(peer.requests())
+    while True:
+        peer.send(h2.ping() * 100, h2.settings((h2.MAX_STREAMS, 100)) * 100)
+
+
+@behaviour
+def endless_header(peer):
+    peer.preface()
+    for stream in peer.requests():
+        peer.send(h2.headers(stream, status(), end=False, end_headers=False))
+        while True:
+            peer.send(h2.continuation(stream, h2.literal("x", "y")) * 100)
+
+
+@behaviour
+def beyond_the_window(peer):
+    """More than the balancer allows."""
+    peer.preface()
+    for stream in peer.requests():
+        peer.send(h2.headers(stream, status(), end=False), h2.data(stream, bytes(16384)) * 100)
+
+
+@behaviour
+def endless_body(peer):
+    """As much as the windows allow."""
+    peer.preface()
+    left, streams = h2.DEFAULT_WINDOW, {}
+    for kind, _, stream, payload in peer.frames():
+        if kind == h2.HEADERS:
+            peer.send(h2.headers(stream, status(), end=False))
+            streams[stream] = h2.DEFAULT_WINDOW
+        elif kind == h2.RST:
+            streams.pop(stream, None)
+        elif kind == h2.WINDOW and stream == 0:
+            left += int.from_bytes(payload, "big")
+        elif kind == h2.WINDOW and stream in streams:
+            streams[stream] += int.from_bytes(payload, "big")
+        for number, window in list(streams.items()):
+            size = min(window, left, 16384)
+            if size:
+                peer.send(h2.data(number, bytes(size)))
+                streams[number], left = window - size, left - size
+
+
+@behaviour
+def dribbles(peer):
+    """A byte in 100 ms, to each."""
+    peer.preface()
+    peer.socket.settimeout(0.1)
+    streams = []
+    while True:
+        try:
+            for stream in peer.requests():
+                peer.send(h2.headers(stream, status(), end=False))
+                streams.append(stream)
+        except TimeoutError:
+            peer.send(*(h2.data(stream, b"#") for stream in streams[-30:]))
+
+
+@behaviour
+def malformed(peer):
+    """Answers that are none, of several kinds."""
+    kinds = (h2.literal(":status", "20"), h2.literal(":status", "abc"), status("200", ("connection", "close")),
+             status("200", ("Upper", "case")), status("200", ("x", "a\r\nb: c")), h2.fields(("x", "y")),
+             status("200", ("content-length", "5")), status("101"))
+    peer.preface()
+    for number, stream in enumerate(peer.requests()):
+        peer.send(h2.headers(stream, kinds[number % len(kinds)]))
 
 
 PORTS = {f.__name__: FIRST_PORT + n for n, f in enumerate(BEHAVIOURS)}

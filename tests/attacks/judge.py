@@ -11,7 +11,7 @@ from attack_world import SPARE_S
 from lab import LabError
 
 POLL_S = 0.15
-AFTER_S = 0.5  # that the victim is watched behind an attack
+AFTER_S = 0.3  # that the victim is watched behind an attack
 # What has to be as it was before: beside the victim, whose own come and go, and connections to backends.
 BACK = {"clients": 8, "requests": 16, "tcp_connections": 12, "tcp_ranges": 4, "tcp_scoreboards": 8,
         "h2_connections": 12, "h2_streams": 32, "chunks": 96}
@@ -105,6 +105,7 @@ def run(ground, row, form):
     if row.cut_s and form == "short" and not row.long:
         seconds = max(seconds, row.cut_s + CUT_SPARE_S)  # it ends sooner, when all are cut
     back_s = min(row.back_s, SHORT_BACK_S) if form == "short" and row.open else row.back_s
+    stays = row.stays if form == "short" else {}
     ground.samples()
     watch, before = Watch(ground), ground.counters()
     process = ground.attack(f"attack-{row.name}", row, seconds, least=row.least, long=form == "long")
@@ -119,10 +120,10 @@ def run(ground, row, form):
     report = report_of(process)
     time.sleep(AFTER_S)
     after, ended = ground.counters(), ground.samples()
-    left = watch.left(row.back)
+    left = watch.left(stays)
     while left and time.monotonic() - ended_at < back_s:
         time.sleep(POLL_S)
-        left = watch.left(row.back)
+        left = watch.left(stays)
     return Outcome(row, report, {name: after[name] - before.get(name, 0) for name in after}, ended, ground.quiet,
                    watch.most, watch.by_pool, watch.most_resident,
                    None if left else time.monotonic() - ended_at, left)

@@ -22,6 +22,7 @@ FOR_US = [(0x28, 0, 0, 30), (0x15, 0, 1, 0x0a63), (0x06, 0, 0, 0x40000), (0x06, 
 MSS_1460 = b"\x02\x04\x05\xb4"
 SACK_OK = b"\x04\x02\x01\x01"
 HANDSHAKE_S = 2
+FIRST_PORT = 2000
 WRAP = 1 << 32
 
 
@@ -128,7 +129,7 @@ class Peer:
     def __init__(self, link, address, port, window=65535, options=MSS_1460, acks=True):
         self.link, self.address, self.port = link, address, port
         self.window, self.options, self.acks = window, options, acks
-        self.seq = self.first = 1000 * port & 0xffffffff
+        self.seq = self.first = 0
         self.ack = 0
         self.got = []  # segments since this was looked at last
         self.data = bytearray()
@@ -160,13 +161,17 @@ class Peer:
                 self.send(ACK)
 
     def connect(self):
-        """The handshake; whether it worked."""
+        """The handshake; whether it worked. What is left of a connection before this one is reset, as by any host."""
         for _ in range(3):
             self.send(SYN, seq=self.first, ack=0, options=self.options)
-            self.seq = self.first + 1
+            self.seq = (self.first + 1) % WRAP
             end = time.monotonic() + HANDSHAKE_S
             while not self.open and time.monotonic() < end:
                 self.link.poll(0.1)
+                if not self.open and self.got:
+                    self.send(RST, seq=self.got[-1].ack)
+                    self.got.clear()
+                    break
             if self.open:
                 self.send(ACK)
                 return True
@@ -178,9 +183,11 @@ class Peer:
 
 
 def peers(link, a, n, **how):
-    """n peers, connected; from addresses of their own, a hundred ports each."""
-    made = [Peer(link, NET.format(1, 1 + i // 100), 10_000 + i % 100 + 200 * a.random.randrange(200), **how)
-            for i in range(n)]
+    """n peers, connected; each from an address and a port that this attack has not used."""
+    made = []
+    for number in range(a.connections, a.connections + n):
+        made.append(Peer(link, NET.format(1, 1 + number // 200 % 250), FIRST_PORT + number % 200 + 200 * a.shift, **how))
+        made[-1].seq = made[-1].first = a.random.getrandbits(32)
     for peer in made:
         if not peer.connect():
             raise OSError(f"no connection from {peer.address}:{peer.port}")

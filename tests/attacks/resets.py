@@ -56,3 +56,85 @@ def deadlines_of_a_millisecond_do_not_cost_a_shared_connection(a):
     block = h2.grpc("/mark", ("grpc-timeout", "1m"))
     a.send_each(a.connect(6), b"".join(h2.headers(1 + 2 * i, block, end=False) for i in range(900)), 900)
     a.hold()
+
+
+def made_to_reset(a, provoke, n=10_000):
+    """CVE-2025-8671: provoke(stream) has the balancer reset a request that is under way. The resets are read: those
+    that are not have a budget of their own."""
+    conns = a.connect(4)
+    for first in range(0, n, 100):
+        for conn in [conn for conn in conns if conn.is_open]:
+            try:
+                conn.wait_resets(first)
+                conn.send(b"".join(provoke(1 + 2 * i) for i in range(first, first + 100)))
+                a.units += 100
+            except Cut:
+                pass
+    a.hold()
+
+
+def post(stream, *more):
+    return h2.headers(stream, h2.request("/hostile/silent", *more, method="POST"), end=False)
+
+
+def get(stream):
+    return h2.headers(stream, h2.request("/hostile/silent"))
+
+
+@row(counter="h2.abuse_resets", cut_s=5)
+def windows_that_grow_by_nothing_are_charged_as_resets(a):
+    """TH-02."""
+    made_to_reset(a, lambda stream: get(stream) + h2.window(stream, 0))
+
+
+@row(counter="h2.abuse_resets", cut_s=5)
+def windows_that_overflow_are_charged_as_resets(a):
+    """TH-02, TH-18."""
+    made_to_reset(a, lambda stream: get(stream) + h2.window(stream, h2.MAX_WINDOW))
+
+
+@row(counter="h2.conn_errors", cut_s=5)
+def data_behind_the_end_of_a_request_costs_the_connection(a):
+    """TH-02, TH-20."""
+    made_to_reset(a, lambda stream: get(stream) + h2.data(stream, b"more"))
+
+
+@row(counter="h2.conn_errors", cut_s=5)
+def headers_behind_the_end_of_a_request_cost_the_connection(a):
+    """TH-02, TH-20."""
+    made_to_reset(a, lambda stream: get(stream) + get(stream))
+
+
+@row(counter="h2.abuse_resets", cut_s=5)
+def bodies_of_another_length_are_charged_as_resets(a):
+    """TH-02, TH-19."""
+    made_to_reset(a, lambda stream: post(stream, ("content-length", "3")) + h2.data(stream, b"more", end=True))
+
+
+@row(counter="h2.abuse_resets", cut_s=5)
+def streams_that_depend_on_themselves_are_charged_as_resets(a):
+    """TH-02."""
+    made_to_reset(a, lambda stream: get(stream) + h2.frame(h2.PRIORITY, 0, stream, stream.to_bytes(4, "big") + b"\x10"))
+
+
+@row(counter="h2.abuse_resets", cut_s=5)
+def priorities_of_a_wrong_length_are_charged_as_resets(a):
+    """TH-02."""
+    made_to_reset(a, lambda stream: get(stream) + h2.frame(h2.PRIORITY, 0, stream, b"\0\0\0\0"))
+
+
+@row(counter="h2.abuse_resets", cut_s=5)
+def malformed_requests_are_charged_as_resets(a):
+    """TH-02, TH-19."""
+    made_to_reset(a, lambda stream: h2.headers(stream, h2.request("/mark") + h2.literal("Upper", "case")))
+
+
+@row(spared=True, calm=("h2.abuse_resets",))
+def answers_that_a_client_says_are_too_large_for_it_cause_no_resets(a):
+    """TH-03: CVE-2026-50560."""
+    conn = a.connect(settings=((h2.MAX_HEADER_LIST, 1),))
+    conn.send(h2.window(0, 1 << 30))
+    for i in range(500):
+        conn.send(h2.headers(1 + 2 * i, GET))
+        a.units += 1
+        a.sleep(0.002)

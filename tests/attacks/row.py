@@ -9,10 +9,11 @@ import pathlib
 import typing
 
 KIB, MIB = 1 << 10, 1 << 20
-SHORT_S, LONG_S = 1.5, 20  # of attack
+STREAMS_HELD = 4 * MIB  # of all the streams that a connection may have, each with its head
+SHORT_S, LONG_S = 0.8, 20  # of attack
 DEAD_CLUSTER = "cluster-nobody-should-know"  # with an endpoint that nobody is at
 TOPICS = pathlib.Path(__file__).resolve().parent
-MACHINERY = {"attacker", "attack_world", "conftest", "hostile_backend", "judge", "raw_h2", "raw_tcp", "row",
+NO_TOPICS = {"attacker", "attack_world", "conftest", "hostile_backend", "judge", "raw_h2", "raw_tcp", "row",
              "victim_agent"}
 
 
@@ -26,7 +27,7 @@ class Row:
     spared: bool = False  # the balancer must end none of them
     held: int = MIB  # bytes of pools for each connection that the attacker has at one time
     back_s: float = 60  # within which everything is given back
-    back: dict = dataclasses.field(default_factory=dict)  # by how many objects of a pool more may stay
+    stays: dict = dataclasses.field(default_factory=dict)  # objects of a pool that the short form doesn't wait for
     check: typing.Callable | None = None  # check(outcome): an error, or None
     world: str = "web"  # a key of attack_world.WORLDS
     seconds: tuple = (SHORT_S, LONG_S)  # of attack, in the short form and in the long one
@@ -61,7 +62,7 @@ def row(**expectations):
 
 def topics():
     return sorted(path.stem for path in TOPICS.glob("*.py")
-                  if path.stem not in MACHINERY and not path.stem.startswith("test_"))
+                  if path.stem not in NO_TOPICS and not path.stem.startswith("test_"))
 
 
 def all_rows():

@@ -6,7 +6,8 @@ usage: victim_agent.py SOCKET
 
 Three connections that stay, and one request in four on a connection of its own, fifty a second together: small GETs,
 POSTs, which no proxy may repeat, and now and then a page of 100 kB. Each answer must be there within TIMEOUT_S and whole.
-Asked for anything, it tells what has ended since it was asked last: [began, seconds, error or None]."""
+Asked for anything, it tells `ended`, what has since it was asked last: [began, seconds, error or None], and the
+`ports` of the connections that stay."""
 
 import itertools
 import socket
@@ -28,6 +29,7 @@ EVERY_S = 0.08  # each of four threads
 KINDS = [("GET", "/mark", 600), ("POST", "/mark", 600), ("GET", "/mark", 600), ("GET", "/page", 100_000)]
 BODY = b"#" * 200
 ENDED = []
+PORTS = {}  # of each thread
 LOCK = threading.Lock()
 
 
@@ -89,6 +91,7 @@ def live(number):
         began, error = time.monotonic(), None
         try:
             session = session or Session()
+            PORTS[number] = session.socket.getsockname()[1]
             session.ask(*kind)
         except TimeoutError:
             error = "timeout"
@@ -104,7 +107,7 @@ def live(number):
 def told(_asked):
     with LOCK:
         ended, ENDED[:] = list(ENDED), []
-    return ended
+    return {"ended": ended, "ports": [port for number, port in PORTS.items() if number]}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backends that mean harm, or are broken (hostile_backend.py), asked by honest clients: nobody else is to notice."""
+
+import raw_h2 as h2
+from row import row
+
+EVERY_S = 0.005
+
+
+def ask(a, name, n=2):
+    """Two hundred requests a second, of clients that read all of the answers."""
+    conns = a.connect(n, settings=((h2.INITIAL_WINDOW, 1 << 20),))
+    a.send_each(conns, h2.window(0, 1 << 30), 0)
+    stream = 1
+    while any(conn.is_open for conn in conns):
+        a.send_each([conn for conn in conns if conn.is_open], h2.headers(stream, h2.request(f"/hostile/{name}")), 1)
+        stream += 2
+        a.sleep(EVERY_S * n)
+
+
+@row(counter="h2.abuse_informational", spared=True)
+def informational_answers_without_end_are_bounded(a):
+    """TH-24."""
+    ask(a, "informational")
+
+
+@row(counter="h2.conn_errors", spared=True)
+def pushes_end_the_backends_connection(a):
+    """TH-26."""
+    ask(a, "pusher")
+
+
+@row(counter="h2.malformed_too_large", spared=True)
+def trailers_that_are_too_large_end_their_stream_alone(a):
+    """TH-25."""
+    ask(a, "large_trailers")
+
+
+@row(spared=True)
+def fields_as_large_as_they_may_be_are_passed_on(a):
+    """TH-25."""
+    ask(a, "fat")
+
+
+@row(counter="proxy.upstream_goaways", spared=True)
+def resets_and_goaways_of_a_backend_leak_nothing(a):
+    """TH-28: CVE-2023-35945."""
+    ask(a, "resetter")
+
+
+@row(spared=True)
+def requests_to_a_backend_that_allows_no_streams_wait_bounded(a):
+    """TH-29, TH-22."""
+    ask(a, "no_streams")
+
+
+@row(spared=True)
+def a_backend_that_never_answers_harms_only_its_requests(a):
+    """TH-30."""
+    ask(a, "silent")
+
+
+@row(spared=True, stays={"chunks": 256})
+def a_backend_that_reads_nothing_harms_only_its_requests(a):
+    """TH-30: bodies of 30 kB."""
+    conns = a.connect(4)
+    body = h2.data(1, bytes(10_000)) * 3
+    a.send_each(conns, h2.headers(1, h2.request("/hostile/deaf", method="POST"), end=False) + body, 1)
+    a.hold()
+
+
+@row(counter="proxy.connects", spared=True)
+def a_backend_that_hangs_up_at_once_is_tried_with_patience(a):
+    """TH-31."""
+    ask(a, "hangs_up")
+
+
+@row(counter="h2.conn_errors", spared=True)
+def a_backend_that_speaks_something_else_harms_nobody(a):
+    """TH-27."""
+    ask(a, "garbage")
+
+
+@row(counter="h2.malformed_status", spared=True)
+def malformed_answers_end_their_stream_alone(a):
+    """TH-27."""
+    ask(a, "malformed")
+
+
+@row(counter="h2.abuse_answers", spared=True, seconds=(2, 20))
+def answers_that_a_backend_does_not_read_are_bounded(a):
+    """TH-08: of PING and SETTINGS, from a backend."""
+    ask(a, "unread_answers")
+
+
+@row(counter="h2.abuse_continuation", spared=True)
+def a_header_block_of_a_backend_without_end_is_bounded(a):
+    """TH-04: from a backend."""
+    ask(a, "endless_header")
+
+
+@row(counter="h2.conn_errors", spared=True)
+def a_backend_that_ignores_windows_loses_its_connection(a):
+    """TH-18: from a backend."""
+    ask(a, "beyond_the_window")
+
+
+@row(spared=True, seconds=(2, 20))
+def a_body_without_end_is_read_as_fast_as_its_client_reads(a):
+    """TH-15: eight streams, of which four are read."""
+    reading, waiting = a.connect(settings=((h2.INITIAL_WINDOW, 1 << 30),)), a.connect()
+    reading.send(h2.window(0, 1 << 30))
+    for conn in (reading, waiting):
+        conn.send(b"".join(h2.headers(1 + 2 * i, h2.request("/hostile/endless_body")) for i in range(4)))
+        a.units += 4
+    a.hold(every_s=0.01)
+
+
+@row(spared=True, seconds=(2, 20))
+def answers_that_trickle_harm_nobody_else(a):
+    """TH-30."""
+    conns = a.connect(4)
+    a.send_each(conns, b"".join(h2.headers(1 + 2 * i, h2.request("/hostile/dribbles")) for i in range(50)), 50)
+    a.hold()
