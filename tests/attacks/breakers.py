@@ -11,18 +11,16 @@ def endless(stream, path="/mark"):
     return h2.headers(stream, h2.request(path, method="POST"), end=False)
 
 
-@row(seconds=(2, 20),
-     open="one client may hold all the places of a cluster's circuit breaker for good")
+@row(counter="ended.over_share", held=STREAMS_HELD)
 def bodies_that_never_end_do_not_fill_a_clusters_breaker(a):
-    """TH-22."""
+    """TH-22, TH-79."""
     a.send_each(a.connect(2), b"".join(endless(1 + 2 * n) for n in range(PLACES)), PLACES)
     a.hold()
 
 
-@row(seconds=(2, 20),
-     open="many connections of one address may hold all the places of a cluster's circuit breaker")
+@row(counter="ended.over_share")
 def bodies_that_never_end_on_many_connections_do_not_fill_a_breaker(a):
-    """TH-22."""
+    """TH-22, TH-79."""
     a.send_each(a.connect(16, source="10.66.0.1"), b"".join(endless(1 + 2 * n) for n in range(PLACES // 10)),
                 PLACES // 10)
     a.hold()

@@ -26,7 +26,7 @@ def reached(outcome):
     return None if told["late"] else f"a backend that comes back is not reached: {told}"
 
 
-@row(world="small", seconds=(9, 20), victim=False, least=5000, check=reached,
+@row(world="small", seconds=(8, 20), victim=False, least=5000, check=reached,
      open="half-open connections take the places that connections to backends need")
 def a_flood_of_syns_beside_idle_clients_takes_no_place_of_backends(a):
     """TH-17, TH-33: 1500 a second, while a backend goes and comes back."""

@@ -46,7 +46,7 @@ def pings_whose_answers_are_read_disturb_nobody(a):
         conn.pump()
 
 
-@row(spared=True, seconds=(3, 30))
+@row(spared=True, seconds=(2, 30))
 def pings_of_an_honest_keepalive_are_never_punished(a):
     """TH-08."""
     conn = a.connect()

@@ -18,7 +18,7 @@ BACK = {"clients": 8, "requests": 16, "tcp_connections": 12, "tcp_ranges": 4, "t
 # Frames of the device, and what only remembers that a connection was.
 NOT_HELD = ("mbufs", "tcp_time_wait", "upstreams")
 CUT_SPARE_S = 2
-SHORT_BACK_S = 15  # a row that is open is not waited for longer in the short form
+SHORT_BACK_S = 5  # a row that is open is not waited for longer in the short form
 
 
 class Fault(AssertionError):

@@ -49,7 +49,7 @@ def a_flood_of_syns_from_one_address_disturbs_nobody(a):
               for port in range(1024, 1024 + BATCH)])
 
 
-@row(counter="tcp.drop_no_connection", least=20_000)
+@row(least=20_000)
 def a_flood_of_acks_disturbs_nobody(a):
     """TH-33, TH-36: each may be a cookie."""
     spray(a, [forged(a, tcp.ACK, b"x" * 100) for _ in range(BATCH)])
