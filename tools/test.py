@@ -7,7 +7,8 @@
     tools/test --changed [BASE]     what can be affected by what was changed since BASE (main)
     tools/test long                 the random tests in their long forms (some ten minutes)
     tools/test pci [NAME]           network cards that QEMU emulates (needs root)
-    tools/test attacks [NAME]       every attack beside a victim for 20 s, and a table (needs root; some 40 minutes)
+    tools/test attacks [NAME]       every attack beside a victim for 20 s, and a table (needs root; some 50 minutes)
+    tools/test attacks-asan [NAME]  the short forms, with shuntd under AddressSanitizer and UndefinedBehaviorSanitizer
 
 Parts: lint; unit; sim (seeded simulations); sanitize (unit and sim under AddressSanitizer and
 UndefinedBehaviorSanitizer, those with threads under ThreadSanitizer); clang (the whole build with clang); integ (the
@@ -36,7 +37,8 @@ PARTS = {
     "clang": suites.clang,
     "integ": integ.integ,
 }
-ASKED_FOR = {"long": suites.long_forms, "pci": integ.pci, "attacks": integ.long_attacks}  # not parts of everything
+ASKED_FOR = {"long": suites.long_forms, "pci": integ.pci, "attacks": integ.long_attacks,
+             "attacks-asan": integ.sanitized_attacks}  # not parts of everything
 
 
 def parse(argv):

@@ -292,7 +292,7 @@ class Attack:
     def report(self):
         return {"units": self.units, "seconds": time.monotonic() - self.began, "connections": self.connections,
                 "most": self.most, "cuts": self.cuts, "goaways": {str(k): n for k, n in self.goaways.items()},
-                "told": self.told, "still_open": len(self.open - self._ended)}
+                "told": self.told}
 
 
 def main(topic, name, seconds, arguments="{}"):

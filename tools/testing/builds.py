@@ -16,6 +16,8 @@ SANITIZED = ["-Deal=false", "-Doptimization=1", "-Dc_args=-g1", "-Dcpp_args=-g1"
 BUILDS = {
     "build": ([], {}),
     "build-asan": ([*SANITIZED, "-Db_sanitize=address,undefined"], {}),
+    # shuntd itself, with DPDK, for tests/attacks
+    "build-asan-eal": ([*SANITIZED[1:], "-Db_sanitize=address,undefined"], {}),
     "build-tsan": ([*SANITIZED, "-Db_sanitize=thread"], {}),  # gcc: clang's needs LLVM to name functions
     "build-clang": (["-Doptimization=0", "-Ddebug=false"], CLANG),  # nothing of it is run
 }
@@ -64,16 +66,16 @@ def configure(name):
     return run(["meson", "setup", name, *options], env={**os.environ, **extra}, stdout=subprocess.DEVNULL)
 
 
-def build(name, suite=None):
-    """Configures when needed and builds all, or all that a suite's tests run. False, after saying so,
-    when that fails."""
+def build(name, suite=None, targets=()):
+    """Configures when needed and builds all, or all that a suite's tests run, or these of ninja's targets. False, after
+    saying so, when that fails."""
     env = {**os.environ, **BUILDS[name][1]}
     with Stage(f"building {name}"):
         # The linker has the last word in CI's log, so keep ninja's progress short there.
         configured = configure(name)
         if configured and suite:  # what is introspected is of the last configuration
             configured = run(["ninja", "-C", name, "--quiet", "build.ninja"], env=env)
-        targets = programs(name, suite) if configured and suite else []
+        targets = programs(name, suite) if configured and suite else targets
         if configured and run(["ninja", "-C", name, "--quiet", *targets], env=env):
             return True
     print(f"{name} does not build", flush=True)

@@ -15,6 +15,10 @@ PCI_TEST = TESTS / "test_pci.py"
 GO_AT_LEAST = (1, 25)
 TIMEOUT_S = 25 * 60
 ATTACKS_TIMEOUT_S = 90 * 60
+STARTED = ["ctrl/shuntd", "tools/shuntctl", "tools/shunt-xds/shunt-xds"]  # by the attacks, of ours
+# A finding is in the daemon's log, which is looked at.
+SANITIZER_OPTIONS = {"UBSAN_OPTIONS": "print_stacktrace=1",
+                     "LSAN_OPTIONS": f"print_suppressions=0:suppressions={ATTACKS / 'lsan.supp'}"}
 # What test_workers and test_balancing, which have two anyway, do not see.
 ON_TWO_WORKERS = [TESTS / f"test_{name}.py" for name in ("h2spec", "policies", "load_reports")]
 # Files at once: worlds of namespaces do not see each other, and a test keeps a sixth of the machine busy.
@@ -94,17 +98,24 @@ def integ_files(chosen):
     return total
 
 
-def attacks(words=(), folder="build"):
+def attacks(words=(), folder="build", env=None):
     """The rows of tests/attacks, which have the machine to themselves."""
     with Stage("attacks"):
         return counted(ROOT / "build" / "attacks.xml", ["-rx", ATTACKS, *words], ATTACKS,
-                       {"SHUNT_BUILD": str(ROOT / folder)}, ATTACKS_TIMEOUT_S)
+                       {"SHUNT_BUILD": str(ROOT / folder), **(env or {})}, ATTACKS_TIMEOUT_S)
 
 
 def long_attacks(only):
     if not build("build"):
         return Counts(failed=1)
     return attacks(["--long", *(["-k", only[0]] if only else [])])
+
+
+def sanitized_attacks(only):
+    """The short forms, with a daemon under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    if not build("build-asan-eal", targets=STARTED):
+        return Counts(failed=1)
+    return attacks(["-k", only[0]] if only else [], "build-asan-eal", SANITIZER_OPTIONS)
 
 
 def integ(only):
