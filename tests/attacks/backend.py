@@ -23,13 +23,13 @@ def ask(a, name, n=2):
         a.sleep(EVERY_S * n)
 
 
-@row(counter="h2.abuse_informational", spared=True)
+@row(counter="h2.abuse_informational", spared=True, seconds=(2, 20))
 def informational_answers_without_end_are_bounded(a):
     """TH-24."""
     ask(a, "informational")
 
 
-@row(counter="h2.conn_errors", spared=True)
+@row(counter="h2.conn_errors", spared=True, seconds=(2, 20))
 def pushes_end_the_backends_connection(a):
     """TH-26."""
     ask(a, "pusher")
@@ -94,17 +94,17 @@ def malformed_answers_end_their_stream_alone(a):
 
 @row(counter="h2.abuse_answers", spared=True, seconds=(2, 20))
 def answers_that_a_backend_does_not_read_are_bounded(a):
-    """TH-08: of PING and SETTINGS, from a backend."""
+    """TH-08: of PING, from a backend."""
     ask(a, "unread_answers")
 
 
-@row(counter="h2.abuse_continuation", spared=True)
+@row(counter="h2.abuse_continuation", spared=True, seconds=(2, 20))
 def a_header_block_of_a_backend_without_end_is_bounded(a):
     """TH-04: from a backend."""
     ask(a, "endless_header")
 
 
-@row(counter="h2.conn_errors", spared=True)
+@row(counter="h2.conn_errors", spared=True, seconds=(2, 20))
 def a_backend_that_ignores_windows_loses_its_connection(a):
     """TH-18: from a backend."""
     ask(a, "beyond_the_window")

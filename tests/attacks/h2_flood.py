@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames in number that cost more than they should."""
 
+import itertools
+
 import raw_h2 as h2
+from attacker import Cut
 from row import STREAMS_HELD, row
 
 SILENT = h2.request("/hostile/silent")
@@ -16,16 +19,22 @@ def flood_beside_an_open_request(a, frames, units, n=4):
         a.send_each([conn for conn in conns if conn.is_open], frames, units)
 
 
-@row(seconds=(2, 20), held=STREAMS_HELD, spared=True)
-def initial_windows_that_flap_over_a_thousand_streams_disturb_nobody(a):
-    """TH-18: slowly enough that what answers them is read; only the latency tells what each costs."""
-    flap = b"".join(h2.settings((h2.INITIAL_WINDOW, size)) for size in (0, 65535) * 50)
+@row(counter="h2.abuse_settings", cut_s=8, held=STREAMS_HELD)
+def initial_windows_that_flap_over_a_thousand_streams_cost_their_connection(a):
+    """TH-09, TH-18: slowly enough that what answers them is read."""
+    flap = b"".join(h2.settings((h2.INITIAL_WINDOW, size)) for size in (0, 65535) * 10)
     conns = a.connect(8, settings=((h2.INITIAL_WINDOW, 0),))
     a.send_each(conns, b"".join(h2.headers(1 + 2 * i, SILENT) for i in range(1000)), 0)
-    while True:
-        for conn in conns:
-            conn.wait_acks(a.units // 8)  # all that were sent to it
-        a.send_each(conns, flap, 100)
+    for sent in itertools.count(0, 20):
+        for conn in [conn for conn in conns if conn.is_open]:
+            try:
+                conn.wait_acks(sent)
+                conn.send(flap)
+                a.units += 20
+            except Cut:
+                pass
+        if not any(conn.is_open for conn in conns):
+            return
 
 
 @row(counter="h2.abuse_answers", cut_s=8)
@@ -57,9 +66,9 @@ def pings_of_an_honest_keepalive_are_never_punished(a):
         conn.pump()
 
 
-@row(counter="h2.abuse_answers", cut_s=8)
-def settings_whose_answers_nobody_reads_cost_their_connection(a):
-    """TH-08: CVE-2019-9515."""
+@row(counter="h2.abuse_settings", cut_s=8)
+def settings_in_number_cost_their_connection(a):
+    """TH-09: CVE-2019-9515."""
     a.flood(h2.settings((h2.MAX_STREAMS, 100)) * BATCH, BATCH, n=4)
 
 
@@ -195,7 +204,7 @@ def cookie_crumbs_count_as_fields(a):
     a.flood(h2.headers(1, block), 1, n=4)
 
 
-@row(counter="h2.requests_too_large_431")
+@row(counter="h2.requests_too_large_431", held=STREAMS_HELD)
 def many_tiny_fields_are_refused(a):
     """TH-06: CVE-2019-15226."""
     block = h2.request() + h2.literal("x", "", 0x00) * 1000

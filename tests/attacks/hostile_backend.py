@@ -164,11 +164,11 @@ def no_streams(peer):
 
 @behaviour
 def unread_answers(peer):
-    """PING and SETTINGS in number, whose answers it does not read."""
+    """PING in number, whose answers it does not read."""
     peer.preface()
     next(peer.requests())
     while True:
-        peer.send(h2.ping() * 100, h2.settings((h2.MAX_STREAMS, 100)) * 100)
+        peer.send(h2.ping() * 100)
 
 
 @behaviour
