@@ -182,7 +182,7 @@ static void take_item(struct xds_round *r, struct xds_item *item)
 static char *name_of_part(struct xds_round *r, struct xds_decoded *d)
 {
 	const struct xds_open_part *in = &r->open;
-	const char *own = d->res ? d->res->name : d->name;
+	const char *own = d->name ? d->name : d->res ? d->res->name : NULL;
 	const char *name = in->name ? in->name : own; // RS-01: the wrapper's comes first
 	if (name && xds_name_is_wildcard(name)) {
 		lb_err_set(&d->err, "is named \"*\", which stands for all resources");
