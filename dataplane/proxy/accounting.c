@@ -79,7 +79,7 @@ void proxy_accounting_close(struct proxy_request *r)
 	if (b->breaker) {
 		lb_quota_cache_leave(&p->quota_cache, b->breaker);
 		b->breaker = NULL;
-		if (b->held.by_client)
+		if (b->held.by_source)
 			proxy_share_leave(&p->shares, &b->held);
 	}
 	if (!b->is_open)

@@ -104,14 +104,10 @@ static __attribute__((noinline)) bool enter_counted(struct proxy_shares *all,
 {
 	// Of a breaker that is full, the breaker itself says so.
 	if (n_free) {
-		if (is_recent(seen->other_client_ns, ask->now_ns) &&
-			!has_room(all, ask->client, ask->breaker, n_free))
-			return false;
 		if (is_recent(seen->other_source_ns, ask->now_ns) &&
 			!has_room(all, ask->source, ask->breaker, n_free))
 			return false;
 	}
-	ret->by_client = add(all, ask->client, ask->breaker);
 	ret->by_source = add(all, ask->source, ask->breaker);
 	return true;
 }
@@ -131,7 +127,6 @@ bool proxy_share_enter(
 
 void proxy_share_leave(struct proxy_shares *all, struct proxy_held *held)
 {
-	drop(all, held->by_client);
 	drop(all, held->by_source);
 	*held = (struct proxy_held){0};
 }

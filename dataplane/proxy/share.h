@@ -53,7 +53,7 @@ struct proxy_shares {
 
 // What a request holds of its breaker. All zero = nothing is counted.
 struct proxy_held {
-	struct proxy_share *by_client, *by_source;
+	struct proxy_share *by_source;
 };
 
 // Who asks for a place of which breaker.

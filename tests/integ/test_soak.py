@@ -32,7 +32,8 @@ pytestmark = pytest.mark.timeout(3 * (CHURN_S + LOAD_S) + 400)
 @pytest.fixture(name="bed")
 def fixture_bed(lab):
     bed = Testbed(lab, device="memif")
-    bed.settings = f"limits: {{connections: {max(16384, IDLE * 3 // 2)}}}\n"
+    # Clients have three quarters, and from seven eighths of these on newcomers replace idle ones.
+    bed.settings = f"limits: {{connections: {max(16384, 2 * IDLE)}}}\n"
     load_agent.serve_echo(bed)
     echo = load_agent.start_echo(lab, "lb", *load_agent.memif_echo_words(lab))
     wait_until(lambda: {c["state"] for c in bed.show("clusters")["clusters"]} == {"READY"}, PATIENCE_S, "the backend")

@@ -85,19 +85,6 @@ static void th_79_a_greedy_client_leaves_places_to_others(void **state)
 	world_free(w);
 }
 
-// TH-79: of the same source, too.
-static void th_79_a_greedy_connection_leaves_places_to_its_neighbors(void **state)
-{
-	struct world_conf conf = world_conf_default(5);
-	struct world *w = three_clients(&conf);
-	open_more(w, 1, 1);
-	check_victim(w, 1);
-	grab(w, 0, 2 * LIMIT);
-	assert_true(world_ended(w, LB_CAUSE_OVER_SHARE) > 0);
-	check_victim(w, 1);
-	world_free(w);
-}
-
 // TH-79
 static void th_79_more_connections_of_one_source_get_no_more(void **state)
 {
@@ -181,7 +168,6 @@ static void th_79_waiting_requests_of_a_source_leave_room(void **state)
 
 RUN_SUITE("proxy/share", CASE(th_79_who_asks_alone_gets_every_place),
 	CASE(th_79_a_greedy_client_leaves_places_to_others),
-	CASE(th_79_a_greedy_connection_leaves_places_to_its_neighbors),
 	CASE(th_79_more_connections_of_one_source_get_no_more),
 	CASE(th_79_a_share_ends_with_its_requests),
 	CASE(th_79_live_requests_of_a_source_leave_room),
