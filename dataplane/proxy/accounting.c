@@ -20,7 +20,6 @@ static bool enter_share(struct proxy_request *r, const struct lb_leaf_layer *lay
 {
 	struct proxy *p = r->proxy;
 	struct proxy_share_ask ask = {.breaker = layer->breaker,
-		.client = r->owner,
 		.source = r->owner->source,
 		.limit = layer->max_requests,
 		.now_ns = p->now_ns};

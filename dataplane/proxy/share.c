@@ -17,7 +17,7 @@ int proxy_shares_init(struct proxy_shares *all, uint32_t n_requests)
 	all->buckets = calloc(all->mask + 1u, sizeof(struct proxy_share *));
 	if (!all->buckets)
 		return -ENOMEM;
-	return pool_init(&all->pool, sizeof(struct proxy_share), 2 * n_requests);
+	return pool_init(&all->pool, sizeof(struct proxy_share), n_requests);
 }
 
 void proxy_shares_fini(struct proxy_shares *all)
@@ -31,15 +31,11 @@ static void note_other(struct proxy_share_seen *s, const struct proxy_share_ask 
 {
 	if (s->breaker != ask->breaker) {
 		// Who asked for this one before is not known any more.
-		uint64_t other_ns = s->breaker ? ask->now_ns : 0;
+		s->other_ns = s->breaker ? ask->now_ns : 0;
 		s->breaker = ask->breaker;
-		s->other_client_ns = s->other_source_ns = other_ns;
 	} else {
-		s->other_client_ns = ask->now_ns;
-		if (s->source != ask->source)
-			s->other_source_ns = ask->now_ns;
+		s->other_ns = ask->now_ns;
 	}
-	s->client = ask->client;
 	s->source = ask->source;
 }
 
@@ -48,15 +44,15 @@ static bool is_recent(uint64_t then_ns, uint64_t now_ns)
 	return then_ns && now_ns - then_ns < FORGET_OTHERS_NS;
 }
 
-static struct proxy_share **bucket_of(
-	const struct proxy_shares *all, const void *holder, const struct lb_breaker *b)
+static struct proxy_share **bucket_of(const struct proxy_shares *all,
+	const struct proxy_source *holder, const struct lb_breaker *b)
 {
 	uint64_t hash = proxy_share_hash(holder) ^ proxy_share_hash(b) >> 7;
 	return &all->buckets[(hash >> 24) & all->mask];
 }
 
-static struct proxy_share *find(
-	const struct proxy_shares *all, const void *holder, const struct lb_breaker *b)
+static struct proxy_share *find(const struct proxy_shares *all, const struct proxy_source *holder,
+	const struct lb_breaker *b)
 {
 	struct proxy_share *s = *bucket_of(all, holder, b);
 	while (s && (s->holder != holder || s->breaker != b))
@@ -65,13 +61,13 @@ static struct proxy_share *find(
 }
 
 static struct proxy_share *add(
-	struct proxy_shares *all, const void *holder, const struct lb_breaker *b)
+	struct proxy_shares *all, const struct proxy_source *holder, const struct lb_breaker *b)
 {
 	struct proxy_share *s = find(all, holder, b);
 	if (!s) {
 		struct proxy_share **bucket = bucket_of(all, holder, b);
 		s = pool_take(&all->pool);
-		CHECK(s); // two for each request
+		CHECK(s); // one for each request
 		*s = (struct proxy_share){.next = *bucket, .holder = holder, .breaker = b};
 		*bucket = s;
 	}
@@ -90,8 +86,8 @@ static void drop(struct proxy_shares *all, struct proxy_share *s)
 	pool_put(&all->pool, s);
 }
 
-static bool has_room(const struct proxy_shares *all, const void *holder, const struct lb_breaker *b,
-	uint32_t n_free)
+static bool has_room(const struct proxy_shares *all, const struct proxy_source *holder,
+	const struct lb_breaker *b, uint32_t n_free)
 {
 	const struct proxy_share *s = find(all, holder, b);
 	return proxy_share_allows(s ? s->n : 0, n_free);
@@ -103,11 +99,9 @@ static __attribute__((noinline)) bool enter_counted(struct proxy_shares *all,
 	struct proxy_held *ret)
 {
 	// Of a breaker that is full, the breaker itself says so.
-	if (n_free) {
-		if (is_recent(seen->other_source_ns, ask->now_ns) &&
-			!has_room(all, ask->source, ask->breaker, n_free))
-			return false;
-	}
+	if (n_free && is_recent(seen->other_ns, ask->now_ns) &&
+		!has_room(all, ask->source, ask->breaker, n_free))
+		return false;
 	ret->by_source = add(all, ask->source, ask->breaker);
 	return true;
 }
@@ -116,7 +110,7 @@ bool proxy_share_enter(
 	struct proxy_shares *all, const struct proxy_share_ask *ask, struct proxy_held *ret)
 {
 	struct proxy_share_seen *seen = proxy_share_seen_of(all, ask->breaker);
-	if (seen->client != ask->client || seen->breaker != ask->breaker)
+	if (seen->source != ask->source || seen->breaker != ask->breaker)
 		note_other(seen, ask);
 	uint32_t in_flight = lb_breaker_in_flight(ask->breaker);
 	if (in_flight < ask->limit / 2)

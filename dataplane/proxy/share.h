@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds how much of what all clients share, so that no client and no source shuts the others
-// out. Places of a circuit breaker are shared by the dynamic threshold of packet buffers (Choudhury
-// and Hahne, 1998): a holder gets one more while it has less than PROXY_SHARE_FACTOR times what is
-// free. So N greedy holders leave one part in PROXY_SHARE_FACTOR * N + 1 free for whoever holds
-// least. A holder who asks alone gets everything (A32-I06). Counting begins when half is
-// taken: below, nobody is near any bound.
+// Which source holds how much of what all clients share, so that none shuts the others out. Places
+// of a circuit breaker are shared by the dynamic threshold of packet buffers (Choudhury and Hahne,
+// 1998): a holder gets one more while it has less than PROXY_SHARE_FACTOR times what is free. So N
+// greedy holders leave one part in PROXY_SHARE_FACTOR * N + 1 free for whoever holds least. A
+// holder who asks alone gets everything (A32-I06). Counting begins when half is taken: below,
+// nobody is near any bound.
 // Thread: the owning worker.
 #pragma once
 
@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct proxy_client;
 struct proxy_source;
 
 #define PROXY_SHARE_FACTOR 3 // one greedy holder leaves a quarter
@@ -27,20 +26,19 @@ static inline bool proxy_share_allows(uint64_t n, uint64_t n_free)
 	return n < PROXY_SHARE_FACTOR * n_free;
 }
 
-// Places of one breaker that one holder has.
+// Places of one breaker that one source has.
 struct proxy_share {
 	struct proxy_share *next; // in its bucket
-	const void *holder; // a client or a source
+	const struct proxy_source *holder;
 	const struct lb_breaker *breaker;
 	uint32_t n;
 };
 
-// Who asked for places of a breaker last, and when somebody else did.
+// Which source asked for places of a breaker last, and when another one did.
 struct proxy_share_seen {
 	const struct lb_breaker *breaker;
-	const struct proxy_client *client;
 	const struct proxy_source *source;
-	uint64_t other_client_ns, other_source_ns; // 0 = never
+	uint64_t other_ns; // 0 = never
 };
 
 struct proxy_shares {
@@ -59,7 +57,6 @@ struct proxy_held {
 // Who asks for a place of which breaker.
 struct proxy_share_ask {
 	const struct lb_breaker *breaker;
-	const struct proxy_client *client;
 	const struct proxy_source *source;
 	uint32_t limit; // of the breaker
 	uint64_t now_ns;
@@ -90,11 +87,10 @@ static inline bool proxy_share_is_ample(struct proxy_shares *all, const struct p
 	if (s->breaker != ask->breaker || lb_breaker_in_flight(ask->breaker) >= ask->limit / 2)
 		return false;
 	// Others are remembered for a minute, so that it is enough to look once a second.
-	return s->client == ask->client || ask->now_ns - s->other_source_ns < NS_PER_SECOND ||
-	       (s->source == ask->source && ask->now_ns - s->other_client_ns < NS_PER_SECOND);
+	return s->source == ask->source || ask->now_ns - s->other_ns < NS_PER_SECOND;
 }
 
-// Before a request enters the breaker. False = the client or its source has its share already.
+// Before a request enters the breaker. False = the source has its share already.
 // *ret is to be left when the request leaves the breaker, or does not get in.
 [[nodiscard]] bool proxy_share_enter(
 	struct proxy_shares *, const struct proxy_share_ask *, struct proxy_held *ret);
