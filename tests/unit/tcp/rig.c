@@ -49,6 +49,7 @@ static void rig_on_established(struct tcp_conn *c, void *user)
 static size_t rig_on_data(struct tcp_conn *c, void *user, const uint8_t *data, size_t len)
 {
 	size_t n = len < rig.appetite ? len : rig.appetite;
+	assert_true(n <= sizeof(rig.got) - rig.n_got);
 	memcpy(rig.got + rig.n_got, data, n);
 	rig.n_got += n;
 	rig.appetite -= n;

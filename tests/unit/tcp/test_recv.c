@@ -266,6 +266,7 @@ static void random_segments(struct rand *r, unsigned n)
 		if (i % 16 == 0)
 			rig_after_ms(1);
 		rig_skip();
+		rig.n_got = 0; // nobody looks at what came, and the rig keeps a megabyte
 	}
 }
 
@@ -282,7 +283,6 @@ static void random_segments_hold_no_memory_for_longer_than_a_minute(void **state
 			.sack_ok = true,
 			.has_wscale = true,
 			.wscale = 3});
-		rig.n_got = 0;
 		random_segments(&r, 40000);
 		assert_non_null(rig.conn);
 		assert_true(rig.chunks.n_used > 32);
