@@ -2,23 +2,18 @@
 // What one connection may cost us beyond honest use (TH-01 to TH-14). Who goes over
 // gets GOAWAY(ENHANCE_YOUR_CALM); others don't notice.
 #include "dataplane/h2/impl.h"
-#include "lb/base/time.h"
 
 // CVE-2023-44487, CVE-2025-8671: nghttp2's burst and rate.
-#define RESET_BURST 1000
-#define RESETS_PER_SECOND 33
+static const struct gcra_limit reset_limit = GCRA_LIMIT(1000, 33);
 // Of all connections that share a budget: four clients at their own bound.
-#define SHARED_RESET_BURST 4000
-#define SHARED_RESETS_PER_SECOND 133
+const struct gcra_limit h2_shared_reset_limit = GCRA_LIMIT(4000, 133);
 // The windows that a peer estimates from round trips change a few times in a second.
-#define SETTINGS_BURST 100
-#define SETTINGS_PER_SECOND 10
+static const struct gcra_limit settings_limit = GCRA_LIMIT(100, 10);
 // TH-87: an entry of the table is a byte to name, and kilobytes to us and to the backend. Free is
 // what is paid for by bytes, what the table holds, each entry once, and short fields.
 #define HEADER_FACTOR 4
 #define HEADER_FREE (HPACK_TABLE_SIZE + 2048)
-#define HEADER_BURST (1u << 20)
-#define HEADER_BYTES_PER_SECOND (64u << 10)
+static const struct gcra_limit header_limit = GCRA_LIMIT(1u << 20, 64u << 10);
 // CVE-2019-9512, 9515: answers to PING, SETTINGS and errors that the peer does not read.
 #define MAX_ANSWERS 1000
 // CVE-2019-9518.
@@ -44,56 +39,38 @@ static bool within(struct h2_conn *c, bool ok, enum h2_abuse kind)
 	return ok;
 }
 
-// True = within the burst and the rate.
-static bool charge(const struct h2_conn *c, uint64_t *paid_ns, uint64_t burst, uint64_t per_second)
-{
-	uint64_t now = h2_now(c->ctx), price = NS_PER_SECOND / per_second;
-	if (*paid_ns < now)
-		*paid_ns = now;
-	*paid_ns += price;
-	return *paid_ns - now <= burst * price;
-}
-
 // Backends reset what clients asked for; only clients can make us work for nothing.
 bool h2_abuse_charge_reset(struct h2_conn *c)
 {
 	if (c->role == H2_CLIENT)
 		return true;
-	bool own = charge(c, &c->resets_paid_ns, RESET_BURST, RESETS_PER_SECOND);
-	bool shared = !c->shared ||
-	              charge(c, &c->shared->paid_ns, SHARED_RESET_BURST, SHARED_RESETS_PER_SECOND);
+	uint64_t now = h2_now(c->ctx);
+	bool own = gcra_charge(&c->resets, &reset_limit, now);
+	bool shared =
+		!c->shared_resets || gcra_charge(c->shared_resets, &h2_shared_reset_limit, now);
 	return within(c, own, H2_ABUSE_RESETS) && within(c, shared, H2_ABUSE_SHARED_RESETS);
 }
 
-bool h2_budget_is_spent(const struct h2_budget *b, uint64_t now_ns)
+void h2_conn_share_resets(struct h2_conn *c, struct gcra *shared)
 {
-	const uint64_t price = NS_PER_SECOND / SHARED_RESETS_PER_SECOND;
-	return b->paid_ns > now_ns && b->paid_ns + price - now_ns > SHARED_RESET_BURST * price;
-}
-
-void h2_conn_share_budget(struct h2_conn *c, struct h2_budget *shared)
-{
-	c->shared = shared;
+	c->shared_resets = shared;
 }
 
 bool h2_abuse_charge_settings(struct h2_conn *c)
 {
-	return within(c, charge(c, &c->settings_paid_ns, SETTINGS_BURST, SETTINGS_PER_SECOND),
-		H2_ABUSE_SETTINGS);
+	return within(
+		c, gcra_charge(&c->settings, &settings_limit, h2_now(c->ctx)), H2_ABUSE_SETTINGS);
 }
 
 // An answer's fields are the backend's, which is asked for no more than streams.
 bool h2_abuse_header(struct h2_conn *c, uint64_t list_bytes, uint64_t len)
 {
-	const uint64_t price = NS_PER_SECOND / HEADER_BYTES_PER_SECOND;
 	uint64_t allowed = HEADER_FREE + HEADER_FACTOR * len;
 	if (list_bytes <= allowed || c->role == H2_CLIENT)
 		return true;
-	uint64_t now = h2_now(c->ctx);
-	if (c->headers_paid_ns < now)
-		c->headers_paid_ns = now;
-	c->headers_paid_ns += (list_bytes - allowed) * price;
-	return within(c, c->headers_paid_ns - now <= HEADER_BURST * price, H2_ABUSE_HEADER_BYTES);
+	bool ok = gcra_charge_many(
+		&c->header_bytes, &header_limit, list_bytes - allowed, h2_now(c->ctx));
+	return within(c, ok, H2_ABUSE_HEADER_BYTES);
 }
 
 bool h2_abuse_answer(struct h2_conn *c)

@@ -9,6 +9,7 @@
 #include "dataplane/buf/buf.h"
 #include "lb/base/counter.h"
 #include "lb/base/field.h"
+#include "lb/base/gcra.h"
 #include "lb/base/pool.h"
 #include "lb/base/str.h"
 
@@ -114,14 +115,10 @@ void h2_context_free(struct h2_context *);
 // are exhausted.
 struct h2_conn *h2_conn_new(
 	struct h2_context *, enum h2_role, const struct h2_events *, struct buf *out, void *user);
-// What resets cost several connections together: 4000, and 133 a second. All zero = unspent.
-struct h2_budget {
-	uint64_t paid_ns; // when the resets so far are refilled (generic cell rate)
-};
+// Resets of several connections together: 4000, and 133 a second.
+extern const struct gcra_limit h2_shared_reset_limit;
 // Server: charges its resets to this budget, too. Borrowed; outlives the connection.
-void h2_conn_share_budget(struct h2_conn *, struct h2_budget *);
-// The next reset would end its connection.
-bool h2_budget_is_spent(const struct h2_budget *, uint64_t now_ns);
+void h2_conn_share_resets(struct h2_conn *, struct gcra *);
 // Frees the connection. Open streams are first closed through on_closed, by_peer with code.
 void h2_conn_free(struct h2_conn *, enum h2_error code);
 void *h2_conn_user(const struct h2_conn *);

@@ -134,10 +134,9 @@ struct h2_conn {
 	uint64_t room_end; // limit of `written` that the last pump's room allowed
 	uint64_t answers_end; // `written` after the last control answer
 	uint32_t n_answers; // control answers that out still holds
-	struct h2_budget *shared; // borrowed; NULL = none
-	// When the resets and SETTINGS so far are refilled (generic cell rate).
-	uint64_t resets_paid_ns, settings_paid_ns;
-	uint64_t headers_paid_ns; // the same, of header bytes beyond what was sent for them
+	struct gcra *shared_resets; // borrowed; NULL = none
+	struct gcra resets, settings;
+	struct gcra header_bytes; // decoded, beyond what was sent for them
 	// Stalls (stall.c).
 	uint64_t body_sent; // bytes of all streams
 	uint64_t looks_since_ns; // the first of the looks that each found a waiting stream

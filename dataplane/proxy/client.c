@@ -27,7 +27,7 @@ static void link_client(struct proxy_client *c, struct proxy_source *known)
 		c->next->prev = c;
 	p->client_list = c;
 	c->source = proxy_source_join(&p->sources, known, &tcp_conn_flow(c->conn.tcp)->remote);
-	h2_conn_share_budget(c->conn.h2, &c->source->resets);
+	h2_conn_share_resets(c->conn.h2, &c->source->resets);
 	counter_add(&p->link->counters.client_connections, 1);
 }
 
@@ -289,7 +289,7 @@ _Static_assert(LB_MAX_FRONTENDS <= UINT16_MAX, "clients and requests know theirs
 static bool may_come(struct proxy *p, const struct proxy_source *s)
 {
 	const struct pool *clients = &p->clients;
-	if (s && h2_budget_is_spent(&s->resets, p->now_ns)) {
+	if (s && gcra_is_spent(&s->resets, &h2_shared_reset_limit, p->now_ns)) {
 		proxy_count(p, PROXY_clients_over_budget);
 		return false;
 	}

@@ -6,7 +6,6 @@
 // Thread: the owning worker.
 #pragma once
 
-#include "dataplane/h2/h2.h"
 #include "dataplane/proxy/share.h"
 #include "lb/base/gcra.h"
 #include "lb/base/ip.h"
@@ -24,7 +23,7 @@ struct proxy_source {
 	uint32_t n_requests; // live ones
 	uint32_t n_waiting; // of them, for a backend or a time
 	struct gcra early_ends; // requests that it ended before their answers were complete
-	struct h2_budget resets; // of all its connections, past ones too (TH-83)
+	struct gcra resets; // of all its connections, past ones too (TH-83)
 };
 
 struct proxy_sources {

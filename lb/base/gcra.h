@@ -37,12 +37,28 @@ static inline bool gcra_is_over(const struct gcra *g, const struct gcra_limit *l
 	return gcra_debt_ns(g, now_ns) > l->burst_ns;
 }
 
-// One event. What is beyond the budget counts up to as much again.
-static inline void gcra_charge(struct gcra *g, const struct gcra_limit *l, uint64_t now_ns)
+// Nothing is left for another event.
+static inline bool gcra_is_spent(const struct gcra *g, const struct gcra_limit *l, uint64_t now_ns)
+{
+	return gcra_debt_ns(g, now_ns) + l->price_ns > l->burst_ns;
+}
+
+// So many events, all of which the budget had. What is beyond it counts up to as much again.
+static inline bool gcra_charge_many(
+	struct gcra *g, const struct gcra_limit *l, uint64_t n, uint64_t now_ns)
 {
 	uint64_t debt_ns = gcra_debt_ns(g, now_ns);
-	if (debt_ns <= 2 * l->burst_ns)
-		g->full_at_ns = now_ns + debt_ns + l->price_ns;
+	if (debt_ns <= 2 * l->burst_ns) {
+		debt_ns += n * l->price_ns;
+		g->full_at_ns = now_ns + debt_ns;
+	}
+	return debt_ns <= l->burst_ns;
+}
+
+// The same of one event.
+static inline bool gcra_charge(struct gcra *g, const struct gcra_limit *l, uint64_t now_ns)
+{
+	return gcra_charge_many(g, l, 1, now_ns);
 }
 
 // Gives one event back. The budget never becomes more than full.

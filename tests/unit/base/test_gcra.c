@@ -37,6 +37,19 @@ static void what_is_beyond_counts_up_to_as_much_again(void **state)
 	assert_false(gcra_is_over(&g, &limit, 6 * NS_PER_SECOND));
 }
 
+static void many_at_once_are_as_many_one_by_one(void **state)
+{
+	struct gcra g = {0};
+	assert_true(gcra_charge_many(&g, &limit, 9, 0));
+	assert_false(gcra_is_spent(&g, &limit, 0));
+	assert_true(gcra_charge(&g, &limit, 0));
+	assert_true(gcra_is_spent(&g, &limit, 0));
+	assert_false(gcra_is_over(&g, &limit, 0));
+	assert_false(gcra_charge(&g, &limit, 0));
+	assert_true(gcra_is_over(&g, &limit, 0));
+	assert_false(gcra_is_spent(&g, &limit, NS_PER_SECOND));
+}
+
 static void a_refund_gives_one_back_and_never_more_than_all(void **state)
 {
 	struct gcra g = {0};
@@ -49,4 +62,5 @@ static void a_refund_gives_one_back_and_never_more_than_all(void **state)
 RUN_SUITE("base/gcra", cmocka_unit_test(a_burst_is_within_the_budget_and_one_more_is_not),
 	cmocka_unit_test(a_second_refills_what_it_is_said_to),
 	cmocka_unit_test(what_is_beyond_counts_up_to_as_much_again),
+	cmocka_unit_test(many_at_once_are_as_many_one_by_one),
 	cmocka_unit_test(a_refund_gives_one_back_and_never_more_than_all))

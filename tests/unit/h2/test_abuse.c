@@ -93,31 +93,31 @@ static void reset_budget_refills_with_33_a_second(void **state)
 }
 
 // Begins a connection anew.
-static void start_sharing(struct h2_budget *shared)
+static void start_sharing(struct gcra *shared)
 {
 	if (us.conn)
 		peer_disconnect(&us, H2_NO_ERROR);
 	start(H2_SERVER);
-	h2_conn_share_budget(us.conn, shared);
+	h2_conn_share_resets(us.conn, shared);
 }
 
 // TH-83: 4000 at once, 133 a second, whichever connections they are of.
 static void connections_that_share_a_budget_are_calmed_beyond_4000(void **state)
 {
-	struct h2_budget shared = {0};
+	struct gcra shared = {0};
 	for (int n = 0; n < 4000; n += 500) {
 		uint32_t id = 1;
 		start_sharing(&shared);
-		assert_false(h2_budget_is_spent(&shared, us.now_ns));
+		assert_false(gcra_is_spent(&shared, &h2_shared_reset_limit, us.now_ns));
 		for (int i = 0; i < 500; i++)
 			open_and_cancel(&id);
 		assert_false(calmed());
 	}
 	uint32_t id = 1;
 	start_sharing(&shared);
-	assert_true(h2_budget_is_spent(&shared, us.now_ns));
+	assert_true(gcra_is_spent(&shared, &h2_shared_reset_limit, us.now_ns));
 	us.now_ns += NS_PER_SECOND;
-	assert_false(h2_budget_is_spent(&shared, us.now_ns));
+	assert_false(gcra_is_spent(&shared, &h2_shared_reset_limit, us.now_ns));
 	for (int i = 0; i < 133; i++)
 		open_and_cancel(&id);
 	assert_false(calmed());
