@@ -43,6 +43,7 @@ class Ground:
         self.lab, self.kind = lab, kind
         self.bed = Testbed(lab)
         self.bed.settings = WORLDS[kind]
+        self.n_attacks = 0
         lab.ip("client", "route", "add", "local", ATTACKERS, "dev", "lo")
         lab.ip("backends", "route", "add", "local", f"{HOSTILE}/32", "dev", "lo")
         self._start_backends()
@@ -115,7 +116,10 @@ class Ground:
 
     def attack(self, name, a_row, seconds, **arguments):
         """The attacker's process; judge.py reads its report."""
-        arguments |= {"victim_ports": self.victim.ask()["ports"], "stats_socket": str(self.bed.stats_socket)}
+        # What the sources of one attack have spent is not the next one's.
+        self.n_attacks += 1
+        arguments |= {"net": self.n_attacks % 256, "victim_ports": self.victim.ask()["ports"],
+                      "stats_socket": str(self.bed.stats_socket)}
         argv = ["nice", "-n", NICE, sys.executable, row.TOPICS / "attacker.py", a_row.topic, a_row.name, seconds,
                 json.dumps(arguments)]
         return self.lab.start("client", name, argv, cpu=SUPPORT_CPU, files=4096,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the attack of one row, in the attackers' namespace, and prints what became of it as JSON.
 
-usage: attacker.py TOPIC ROW SECONDS [ARGUMENTS]
+usage: attacker.py TOPIC ROW SECONDS ARGUMENTS
 
 The row's function gets an Attack: it has the time, opens connections (Conn) and counts. An attack ends by itself, or
 when the time is up, or when the balancer has cut its last connection."""
@@ -24,7 +24,7 @@ import hpack
 import raw_h2 as h2
 
 VIP, PORT = "10.81.0.10", 8080
-SOURCES = "10.66.{}.{}"  # addresses that the namespace has; those of raw_tcp are others
+SOURCES = "10.66.{}.{}"  # addresses that the namespace has, a net for each row; those of raw_tcp are others
 CONNECT_TIMEOUT_S = 5
 FOR_EVER_S = 3600
 SLOW_S = 10  # more, for an attack that has not done its least
@@ -167,6 +167,7 @@ class Attack:
         self.open = set()
         self._ended = set()
         self._sources = itertools.count(1)
+        self.net = arguments["net"]
         self.shift = int(time.time()) % 300  # of ports by hand: not those of the attack before this one
         self.random = random.Random(arguments.get("seed", 1))
 
@@ -188,9 +189,9 @@ class Attack:
 
     # -- connections
 
-    def source(self):
-        """One of few addresses: an attacker has some, and no end of ports."""
-        return SOURCES.format(0, 1 + next(self._sources) % 4)
+    def source(self, number=None):
+        """One of few addresses: an attacker has some, and no end of ports. Or that of this number."""
+        return SOURCES.format(self.net, 1 + next(self._sources) % 4 if number is None else number)
 
     def opened(self, conn):
         self.open.add(conn)
@@ -295,7 +296,7 @@ class Attack:
                 "told": self.told}
 
 
-def main(topic, name, seconds, arguments="{}"):
+def main(topic, name, seconds, arguments):
     attack = Attack(float(seconds), json.loads(arguments))
     try:
         getattr(importlib.import_module(topic), name)(attack)

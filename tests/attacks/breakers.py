@@ -21,7 +21,7 @@ def bodies_that_never_end_do_not_fill_a_clusters_breaker(a):
 @row(counter="ended.over_share")
 def bodies_that_never_end_on_many_connections_do_not_fill_a_breaker(a):
     """TH-22, TH-79."""
-    a.send_each(a.connect(16, source="10.66.0.1"), b"".join(endless(1 + 2 * n) for n in range(PLACES // 10)),
+    a.send_each(a.connect(16, source=a.source(1)), b"".join(endless(1 + 2 * n) for n in range(PLACES // 10)),
                 PLACES // 10)
     a.hold()
 

@@ -4,7 +4,7 @@
 import itertools
 
 import raw_h2 as h2
-from row import row
+from row import MIB, row
 
 STREAMS = 1000
 BIG_VALUE = "v" * 3900  # enters HPACK's table of 4 KiB once
@@ -47,20 +47,18 @@ def a_byte_of_window_now_and_then_is_no_progress(a):
     a.hold(dribble)
 
 
-@row(seconds=(2, 20), stays={"chunks": 256},
-     open="a byte that means 4 KiB costs nothing: what was decoded is not bounded for each connection")
+@row(seconds=(2, 20), stays={"chunks": 256}, counter="h2.abuse_header_bytes", cut_s=5, held=5 * MIB // 4)
 def header_lists_that_one_entry_of_the_table_makes_are_bounded(a):
-    """TH-05: CVE-2026-49975: 30 bytes of each request mean 58 KiB to a backend that does not read."""
+    """TH-87: CVE-2026-49975: 30 bytes of each request mean 58 KiB to a backend that does not read."""
     first = h2.request("/hostile/deaf") + h2.literal("x-big", BIG_VALUE, 0x40) + BIG_INDEX * 13
     later = h2.request("/hostile/deaf") + BIG_INDEX * 14
     a.send_each(a.connect(8), b"".join(h2.headers(1 + 2 * i, later if i else first) for i in range(STREAMS)), STREAMS)
     a.hold()
 
 
-@row(seconds=(2, 20),
-     open="a byte that means 4 KiB costs nothing: what was decoded is not bounded for each connection")
+@row(seconds=(2, 20), counter="h2.abuse_header_bytes", cut_s=5)
 def header_lists_that_one_entry_makes_are_bounded_towards_an_honest_backend(a):
-    """TH-05."""
+    """TH-87."""
     first = h2.request("/mark") + h2.literal("x-big", BIG_VALUE, 0x40) + BIG_INDEX * 13
     later = h2.request("/mark") + BIG_INDEX * 14
     a.send_each(a.connect(8, reads=False), b"".join(h2.headers(1 + 2 * i, later if i else first) for i in range(STREAMS)), STREAMS)

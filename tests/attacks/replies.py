@@ -28,13 +28,13 @@ def tells_nothing(outcome):
     return f"the answer names {found}: {answer!r}" if found else None
 
 
-@row(check=tells_nothing, seconds=(6, 6),
-     open="the reason of a failure names addresses and clusters, and is the client's to read")
+@row(check=tells_nothing, seconds=(6, 6))
 def answers_of_our_own_name_no_address_and_no_cluster(a):
+    """TH-95."""
     tell_answers(a, h2.request("/dead"))
 
 
-@row(check=tells_nothing, seconds=(6, 6),
-     open="the reason of a failure names addresses and clusters, and is the client's to read")
+@row(check=tells_nothing, seconds=(6, 6))
 def statuses_of_our_own_name_no_address_and_no_cluster(a):
+    """TH-95."""
     tell_answers(a, h2.grpc("/dead"))

@@ -9,7 +9,7 @@ import pathlib
 import typing
 
 KIB, MIB = 1 << 10, 1 << 20
-STREAMS_HELD = 4 * MIB  # of all the streams that a connection may have, each with its head
+STREAMS_HELD = 13 * MIB // 4  # 1024 streams, each of which waits with a chunk for its head
 SHORT_S, LONG_S = 0.8, 20  # of attack
 DEAD_CLUSTER = "cluster-nobody-should-know"  # with an endpoint that nobody is at
 TOPICS = pathlib.Path(__file__).resolve().parent
