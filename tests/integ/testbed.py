@@ -5,7 +5,8 @@
 
 The kernel of `lb` has no address on either link: whatever answers there is shuntd. With
 bridges=True a namespace with a bridge stands in the middle of each link, where rules may drop
-frames. tools/demo and the tests share this module.
+frames; those of faultlinks=("client",), say, have nothing between their two interfaces until a
+faultlink (faultlink.py) is started there. tools/demo and the tests share this module.
 """
 
 import json
@@ -45,7 +46,8 @@ class Testbed:
 
     __test__ = False  # pytest: not a test for its name
 
-    def __init__(self, lab, device="af_packet", bridges=False, workers=WORKERS, mtu=1500):
+    def __init__(self, lab, device="af_packet", bridges=False, workers=WORKERS, mtu=1500,
+                 faultlinks=()):
         self.lab = lab
         self.mtu = mtu  # of the links
         self.workers = workers  # cores, as in shunt.yaml
@@ -59,18 +61,19 @@ class Testbed:
         if device == "memif":
             return
         for far, (far_if, near_if) in LINKS.items():
-            self._connect(far, far_if, near_if, bridges)
+            self._connect(far, far_if, near_if, bridges, far in faultlinks)
         lab.address("client", "c0", "10.81.0.1/24")
         lab.address("backends", "b0", "10.82.0.1/16")
 
-    def _connect(self, far, far_if, near_if, bridged):
-        if not bridged:
+    def _connect(self, far, far_if, near_if, bridged, faulted):
+        if not (bridged or faulted):
             self.lab.link((far, far_if), ("lb", near_if), mtu=self.mtu, queues=len(self.workers))
             return
         middle = self.middle_of(far)
         self.lab.link((far, far_if), (middle, "far"))
         self.lab.link((middle, "near"), ("lb", near_if), queues=len(self.workers))
-        self.lab.bridge(middle, "bridge0", "far", "near")
+        if not faulted:
+            self.lab.bridge(middle, "bridge0", "far", "near")
 
     @staticmethod
     def middle_of(far):
