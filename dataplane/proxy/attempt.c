@@ -55,7 +55,7 @@ static bool may_wait(struct proxy_request *r, const struct h2_message *head)
 
 static void wait_for_pick(struct proxy_request *r, const struct h2_message *head)
 {
-	if (r->listed && r->state == PROXY_REQUEST_PICKING)
+	if (list_linked(&r->link) && r->state == PROXY_REQUEST_PICKING)
 		return; // keeps its place
 	if (!may_wait(r, head))
 		return;
@@ -288,7 +288,7 @@ bool proxy_attempt_pick_again(struct proxy_request *r)
 {
 	proxy_request_enter(r);
 	pick(r, NULL);
-	bool moved = !r->listed || r->state != PROXY_REQUEST_PICKING;
+	bool moved = !list_linked(&r->link) || r->state != PROXY_REQUEST_PICKING;
 	proxy_request_leave(r);
 	return moved;
 }

@@ -21,68 +21,47 @@ static void set_ready_bit(struct proxy_backend *b, bool ready)
 		b->proxy->ready[b->id / 64] &= ~bit;
 }
 
-static void list_to_tell(struct proxy_backend *b)
+static void queue_to_tell(struct proxy_backend *b)
 {
-	struct proxy *p = b->proxy;
-	if (b->tell_listed)
+	if (b->tell_queued)
 		return;
-	b->tell_listed = true;
-	b->tell_next = NULL;
-	if (p->tell_tail)
-		p->tell_tail->tell_next = b;
-	else
-		p->tell_head = b;
-	p->tell_tail = b;
+	b->tell_queued = true;
+	STAILQ_INSERT_TAIL(&b->proxy->tell, b, tell_next);
 }
 
 void proxy_backend_changed(struct proxy_backend *b)
 {
-	struct proxy *p = b->proxy;
-	if (b->serve_listed)
+	if (b->serve_queued)
 		return;
-	b->serve_listed = true;
-	b->serve_next = NULL;
-	if (p->serve_tail)
-		p->serve_tail->serve_next = b;
-	else
-		p->serve_head = b;
-	p->serve_tail = b;
+	b->serve_queued = true;
+	STAILQ_INSERT_TAIL(&b->proxy->serve, b, serve_next);
+}
+
+static struct proxy_upstream *conn_of(struct list_link *l)
+{
+	return CONTAINER_OF(l, struct proxy_upstream, link);
+}
+
+static struct proxy_upstream *open_of(struct list_link *l)
+{
+	return CONTAINER_OF(l, struct proxy_upstream, open);
+}
+
+static struct proxy_request *first_waiting(const struct proxy_backend *b)
+{
+	struct list_link *l = list_first(&b->waiting);
+	return l ? CONTAINER_OF(l, struct proxy_request, link) : NULL;
 }
 
 // By age, the oldest first.
 static void add_open(struct proxy_backend *b, struct proxy_upstream *u)
 {
-	if (u->open)
+	if (list_linked(&u->open))
 		return;
-	struct proxy_upstream *prev = b->open_tail;
-	while (prev && (int32_t)(prev->number - u->number) > 0)
-		prev = prev->open_prev;
-	u->open = true;
-	u->open_prev = prev;
-	u->open_next = prev ? prev->open_next : b->open_head;
-	if (prev)
-		prev->open_next = u;
-	else
-		b->open_head = u;
-	if (u->open_next)
-		u->open_next->open_prev = u;
-	else
-		b->open_tail = u;
-}
-
-static void remove_open(struct proxy_backend *b, struct proxy_upstream *u)
-{
-	if (!u->open)
-		return;
-	u->open = false;
-	if (u->open_prev)
-		u->open_prev->open_next = u->open_next;
-	else
-		b->open_head = u->open_next;
-	if (u->open_next)
-		u->open_next->open_prev = u->open_prev;
-	else
-		b->open_tail = u->open_prev;
+	struct list_link *at = b->open.prev;
+	while (at != &b->open && (int32_t)(open_of(at)->number - u->number) > 0)
+		at = at->prev;
+	list_insert(at, &u->open);
 }
 
 // RELEASE is taken back by a newer pick or CONNECT: what is left of the connections serves on
@@ -90,8 +69,9 @@ static void remove_open(struct proxy_backend *b, struct proxy_upstream *u)
 static void take_up_again(struct proxy_backend *b)
 {
 	b->releasing = false;
-	list_to_tell(b); // answers the RELEASE
-	for (struct proxy_upstream *u = b->conns; u; u = u->next) {
+	queue_to_tell(b); // answers the RELEASE
+	for (struct list_link *l = b->conns.next; l != &b->conns; l = l->next) {
+		struct proxy_upstream *u = conn_of(l);
 		if (u->state != PROXY_UPSTREAM_READY)
 			continue;
 		add_open(b, u);
@@ -107,6 +87,9 @@ static struct proxy_backend *use(struct proxy *p, const struct lb_endpoint *ep)
 		uint64_t barred = b->barred;
 		*b = (struct proxy_backend){
 			.proxy = p, .id = ep->id, .addr = ep->addr, .barred = barred};
+		list_init(&b->conns);
+		list_init(&b->open);
+		list_init(&b->waiting);
 	}
 	DCHECK(ip_port_eq(&b->addr, &ep->addr)); // an id gets a new address only after RELEASED
 	if (b->releasing)
@@ -145,10 +128,7 @@ static void begin_attempt(struct proxy_backend *b)
 		return;
 	}
 	b->n_conns++;
-	u->next = b->conns;
-	if (u->next)
-		u->next->prev = u;
-	b->conns = u;
+	list_insert(&b->conns, &u->link);
 }
 
 static void retry_fire(struct twheel_timer *t)
@@ -182,11 +162,11 @@ void proxy_backend_want(struct proxy *p, const struct lb_endpoint *ep)
 
 static struct proxy_upstream *oldest_with_room(struct proxy_backend *b)
 {
-	while (b->open_head) {
-		struct proxy_upstream *u = b->open_head;
+	while (!list_empty(&b->open)) {
+		struct proxy_upstream *u = open_of(b->open.next);
 		if (proxy_upstream_has_room(u))
 			return u;
-		remove_open(b, u);
+		list_remove(&u->open);
 	}
 	return NULL;
 }
@@ -194,11 +174,11 @@ static struct proxy_upstream *oldest_with_room(struct proxy_backend *b)
 // NULL = that is the refuser, or there is none.
 static struct proxy_upstream *newest_with_room(struct proxy_backend *b, uint32_t refuser)
 {
-	struct proxy_upstream *prev;
-	for (struct proxy_upstream *u = b->open_tail; u; u = prev) {
-		prev = u->open_prev;
+	for (struct list_link *l = b->open.prev, *prev; l != &b->open; l = prev) {
+		struct proxy_upstream *u = open_of(l);
+		prev = l->prev;
 		if (!proxy_upstream_has_room(u))
-			remove_open(b, u);
+			list_remove(&u->open);
 		else if (u->number != refuser)
 			return u;
 	}
@@ -217,7 +197,7 @@ static struct proxy_upstream *room_for(struct proxy_backend *b, const struct pro
 
 struct proxy_upstream *proxy_backend_room(struct proxy_backend *b, const struct proxy_request *r)
 {
-	return b->waiting.head ? NULL : room_for(b, r);
+	return list_empty(&b->waiting) ? room_for(b, r) : NULL;
 }
 
 void proxy_backend_add(struct proxy_backend *b)
@@ -227,26 +207,27 @@ void proxy_backend_add(struct proxy_backend *b)
 
 void proxy_backend_wait(struct proxy_backend *b, struct proxy_request *r)
 {
-	proxy_list_append(&b->waiting, r);
+	list_append(&b->waiting, &r->link);
 	proxy_backend_changed(b);
 }
 
 // Back to the cluster's queue, in order, before those that came later.
 static void give_up_waiting(struct proxy_backend *b)
 {
-	while (b->waiting.tail)
-		b->proxy->attempts->on_no_room(b->waiting.tail);
+	for (struct list_link *l; (l = list_last(&b->waiting));)
+		b->proxy->attempts->on_no_room(CONTAINER_OF(l, struct proxy_request, link));
 }
 
 static bool serve(struct proxy_backend *b)
 {
+	struct proxy_request *r;
 	struct proxy_upstream *u;
 	bool moved = false;
-	while (b->waiting.head && !b->releasing && (u = room_for(b, b->waiting.head))) {
-		b->proxy->attempts->on_room(b->waiting.head, u);
+	while ((r = first_waiting(b)) && !b->releasing && (u = room_for(b, r))) {
+		b->proxy->attempts->on_room(r, u);
 		moved = true;
 	}
-	if (!b->waiting.head)
+	if (list_empty(&b->waiting))
 		return moved;
 	if (!b->releasing)
 		attempt_if_due(b);
@@ -261,12 +242,10 @@ static bool serve(struct proxy_backend *b)
 bool proxy_backend_serve_all(struct proxy *p)
 {
 	bool moved = false;
-	while (p->serve_head) {
-		struct proxy_backend *b = p->serve_head;
-		p->serve_head = b->serve_next;
-		if (!p->serve_head)
-			p->serve_tail = NULL;
-		b->serve_listed = false;
+	struct proxy_backend *b;
+	while ((b = STAILQ_FIRST(&p->serve))) {
+		STAILQ_REMOVE_HEAD(&p->serve, serve_next);
+		b->serve_queued = false;
 		if (b->proxy)
 			moved |= serve(b);
 	}
@@ -278,7 +257,7 @@ void proxy_backend_connect(struct proxy *p, const struct lb_endpoint *ep)
 	struct proxy_backend *b = use(p, ep);
 	b->barred = 0;
 	b->connect_owed = true;
-	list_to_tell(b);
+	queue_to_tell(b);
 	if (!b->n_ready && !b->n_connecting)
 		begin_attempt(b);
 }
@@ -293,12 +272,12 @@ void proxy_backend_release(struct proxy *p, const struct lb_endpoint *ep)
 	b->barred = p->version;
 	b->told_up = b->connect_owed = b->replaces = false; // nobody asks any more
 	set_ready_bit(b, false);
-	list_to_tell(b);
+	queue_to_tell(b);
 	proxy_backend_changed(b);
-	struct proxy_upstream *next;
-	for (struct proxy_upstream *u = b->conns; u; u = next) {
-		next = u->next;
-		remove_open(b, u);
+	for (struct list_link *l = b->conns.next, *next; l != &b->conns; l = next) {
+		struct proxy_upstream *u = conn_of(l);
+		next = l->next;
+		list_remove(&u->open);
 		if (u->state == PROXY_UPSTREAM_CONNECTING)
 			proxy_upstream_retire(u, "released");
 		else
@@ -320,7 +299,7 @@ void proxy_backend_attempt_failed(struct proxy_backend *b, const char *why)
 	b->why = why;
 	b->was_short_lived |= b->replaces;
 	b->replaces = false;
-	list_to_tell(b);
+	queue_to_tell(b);
 	proxy_backend_changed(b);
 	if (b->releasing)
 		return; // cut short, not failed
@@ -336,7 +315,7 @@ void proxy_backend_ready(struct proxy_backend *b, struct proxy_upstream *u)
 	b->replaces = false;
 	backoff_reset(&b->backoff);
 	b->retry_at_ns = 0;
-	list_to_tell(b);
+	queue_to_tell(b);
 	if (b->releasing)
 		return;
 	set_ready_bit(b, true);
@@ -349,7 +328,7 @@ void proxy_backend_opened(struct proxy_backend *b, struct proxy_upstream *u)
 	if (b->releasing)
 		return;
 	add_open(b, u);
-	if (b->waiting.head)
+	if (!list_empty(&b->waiting))
 		proxy_backend_changed(b);
 }
 
@@ -357,7 +336,7 @@ void proxy_backend_not_ready(struct proxy_backend *b, struct proxy_upstream *u, 
 {
 	bool was_short_lived = !u->has_answered && !u->promises && !u->spent &&
 	                       b->proxy->now_ns - u->ready_ns < LB_SHORT_LIVED_NS;
-	remove_open(b, u);
+	list_remove(&u->open);
 	b->n_ready--;
 	if (was_short_lived)
 		rest(b);
@@ -368,7 +347,7 @@ void proxy_backend_not_ready(struct proxy_backend *b, struct proxy_upstream *u, 
 	set_ready_bit(b, false);
 	// Behind those that this connection leaves to be sent again, who are put there next.
 	give_up_waiting(b);
-	list_to_tell(b);
+	queue_to_tell(b);
 	proxy_backend_changed(b);
 	proxy_queues_changed(&b->proxy->queues);
 }
@@ -380,25 +359,26 @@ void proxy_backend_replace(struct proxy_backend *b)
 	attempt_if_due(b);
 	b->replaces = b->n_connecting && b->told_up;
 	if (b->replaces)
-		proxy_upstream_expect(b->conns); // the newest
+		proxy_upstream_expect(conn_of(b->conns.next)); // the newest
 }
 
 void proxy_backend_is_late(struct proxy_backend *b)
 {
 	b->replaces = false;
-	list_to_tell(b);
+	queue_to_tell(b);
 }
 
 void proxy_backend_remove(struct proxy_backend *b, struct proxy_upstream *u)
 {
-	if (u->prev)
-		u->prev->next = u->next;
-	else
-		b->conns = u->next;
-	if (u->next)
-		u->next->prev = u->prev;
+	list_remove(&u->link);
 	b->n_conns--;
-	list_to_tell(b);
+	queue_to_tell(b);
+}
+
+void proxy_backend_abort(struct proxy_backend *b)
+{
+	while (b->proxy && !list_empty(&b->conns))
+		proxy_upstream_abort(conn_of(b->conns.next));
 }
 
 static bool tell(struct proxy_backend *b, enum lb_event_kind kind)
@@ -440,17 +420,15 @@ static bool tell_one(struct proxy_backend *b)
 
 void proxy_backend_tell_all(struct proxy *p)
 {
-	while (p->tell_head) {
-		struct proxy_backend *b = p->tell_head;
+	struct proxy_backend *b;
+	while ((b = STAILQ_FIRST(&p->tell))) {
 		if (!tell_one(b)) {
 			proxy_count(p, PROXY_events_delayed);
 			return;
 		}
-		p->tell_head = b->tell_next;
-		if (!p->tell_head)
-			p->tell_tail = NULL;
-		b->tell_listed = false;
-		if (b->releasing && !b->n_conns && !b->waiting.head && !b->serve_listed)
+		STAILQ_REMOVE_HEAD(&p->tell, tell_next);
+		b->tell_queued = false;
+		if (b->releasing && !b->n_conns && list_empty(&b->waiting) && !b->serve_queued)
 			*b = (struct proxy_backend){.barred = b->barred};
 	}
 }

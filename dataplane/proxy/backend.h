@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct lb_cell;
 struct lb_endpoint;
@@ -20,11 +21,10 @@ struct proxy_upstream;
 // All zero = not in use.
 struct proxy_backend {
 	struct proxy *proxy; // NULL = not in use
-	struct proxy_upstream *conns; // all connections that are not over
-	// ready connections, oldest first; each may have room
-	struct proxy_upstream *open_head, *open_tail;
-	struct proxy_list waiting; // requests for a stream here
-	struct proxy_backend *serve_next, *tell_next;
+	struct list_link conns; // all connections that are not over, the newest first
+	struct list_link open; // ready connections, the oldest first; each may have room
+	struct list_link waiting; // requests for a stream here
+	STAILQ_ENTRY(proxy_backend) serve_next, tell_next;
 	// why the last attempt failed or the last connection was lost; static text
 	const char *why;
 	// ignore picks of snapshots up to this version: the endpoint was released since
@@ -44,8 +44,8 @@ struct proxy_backend {
 	// a connection that had promised answers ended, and none has answered since
 	bool broke_promise;
 	bool connect_owed; // CONNECT is still to be answered
+	bool serve_queued, tell_queued; // in the proxy's queues
 	bool told_up; // the last event told the control thread that the endpoint is up
-	bool serve_listed, tell_listed;
 };
 
 // Returns the connections to this endpoint, for a pick of this turn's snapshot; NULL if the
@@ -72,6 +72,9 @@ void proxy_backend_connect(struct proxy *, const struct lb_endpoint *);
 void proxy_backend_release(struct proxy *, const struct lb_endpoint *);
 // Reports all changes that the ring has room for; the rest stays listed.
 void proxy_backend_tell_all(struct proxy *);
+
+// Aborts all connections.
+void proxy_backend_abort(struct proxy_backend *);
 
 // Called by this backend's connections.
 void proxy_backend_attempt_failed(struct proxy_backend *, const char *why);

@@ -19,13 +19,25 @@
 #define PRESSURE_SHARE 8 // one place of so many is left: the longest idle clients go
 #define ASK_AFTER_NS (60 * NS_PER_SECOND) // silence, for TCP to see whether it is still there
 
+static struct proxy_client *client_of(struct list_link *l)
+{
+	return l ? CONTAINER_OF(l, struct proxy_client, link) : NULL;
+}
+
+struct proxy_client *proxy_client_first(const struct proxy *p)
+{
+	return client_of(list_first(&p->client_list));
+}
+
+struct proxy_client *proxy_client_after(const struct proxy_client *c)
+{
+	return client_of(list_after(&c->conn.proxy->client_list, &c->link));
+}
+
 static void link_client(struct proxy_client *c, struct proxy_source *known)
 {
 	struct proxy *p = c->conn.proxy;
-	c->next = p->client_list;
-	if (c->next)
-		c->next->prev = c;
-	p->client_list = c;
+	list_insert(&p->client_list, &c->link);
 	c->source = proxy_source_join(&p->sources, known, &tcp_conn_flow(c->conn.tcp)->remote);
 	h2_conn_share_resets(c->conn.h2, &c->source->resets);
 	counter_add(&p->link->counters.client_connections, 1);
@@ -34,15 +46,11 @@ static void link_client(struct proxy_client *c, struct proxy_source *known)
 static void unlink_client(struct proxy_client *c)
 {
 	struct proxy *p = c->conn.proxy;
-	if (c->prev)
-		c->prev->next = c->next;
-	else
-		p->client_list = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
-	proxy_drain_forget(&p->drain, c, c->next);
+	struct proxy_client *after = proxy_client_after(c);
+	proxy_drain_forget(&p->drain, c, after);
+	proxy_pressure_forget(&p->pressure, c, after);
+	list_remove(&c->link);
 	list_remove(&c->idle);
-	proxy_pressure_forget(&p->pressure, c);
 	proxy_source_leave(&p->sources, c->source);
 	counter_sub(&p->link->counters.client_connections, 1);
 }
@@ -130,9 +138,9 @@ static void reset_answered(struct proxy_client *c)
 {
 	if (c->conn.more)
 		return;
-	struct proxy_request *next;
-	for (struct proxy_request *r = c->answered.head; r; r = next) {
-		next = r->next;
+	for (struct list_link *l = c->answered.next, *next; l != &c->answered; l = next) {
+		const struct proxy_request *r = CONTAINER_OF(l, struct proxy_request, link);
+		next = l->next;
 		if (!h2_stream_queued(r->client)) {
 			h2_stream_reset(r->client, H2_NO_ERROR);
 			proxy_conn_touch(&c->conn);
@@ -319,6 +327,7 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	*c = (struct proxy_client){.frontend = (uint16_t)l->frontend,
 		.generation = p->drain.generations[l->frontend],
 		.random = rand_u64(&p->rand)};
+	list_init(&c->answered);
 	proxy_conn_init(&c->conn, p, &conn_ops, &p->clients);
 	if (!proxy_conn_start(&c->conn, tcp, H2_SERVER, &events)) {
 		proxy_count(p, PROXY_clients_refused);

@@ -13,11 +13,11 @@
 
 struct proxy_client {
 	struct proxy_conn conn; // first
-	struct proxy_client *next, *prev; // in the proxy's list, while conn.h2 is set
+	struct list_link link; // in the proxy's list of clients, while conn.h2 is set
 	struct proxy_source *source; // it counts there
 	struct list_link idle; // in a list of proxy_idle while it has no open stream
 	uint64_t idle_since_ns; // while it is there
-	struct proxy_list answered; // requests answered in full while their body still comes
+	struct list_link answered; // requests answered in full while their body still comes
 	struct twheel_timer window_timer; // fires when a stream has waited too long for window
 	struct twheel_timer block_timer; // fires when a header block has been open for too long
 	// when leaving: the first GOAWAY, the last one, then the end
@@ -37,6 +37,9 @@ struct proxy_client {
 
 // A tcp_accept_fn; arg is a proxy_listener.
 const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *, void **ret_user);
+// The first of the proxy's clients, or the one after `c`; NULL = none. Newcomers are put in front.
+struct proxy_client *proxy_client_first(const struct proxy *);
+struct proxy_client *proxy_client_after(const struct proxy_client *c);
 // Sends GOAWAY, then FIN.
 void proxy_client_close(struct proxy_client *, enum h2_error);
 // Sends RST at once.

@@ -45,12 +45,7 @@ void proxy_conn_touch(struct proxy_conn *c)
 	if (c->dirty)
 		return;
 	c->dirty = true;
-	c->dirty_next = NULL;
-	if (p->dirty_tail)
-		p->dirty_tail->dirty_next = c;
-	else
-		p->dirty_head = c;
-	p->dirty_tail = c;
+	STAILQ_INSERT_TAIL(&p->dirty, c, dirty_next);
 }
 
 void proxy_conn_arm(struct proxy_conn *c, void (*fire)(struct twheel_timer *), uint64_t delay_ns)
@@ -122,30 +117,6 @@ void proxy_conn_on_send_room(struct tcp_conn *tcp, void *user)
 	}
 }
 
-static void link_lingering(struct proxy_conn *c)
-{
-	struct proxy *p = c->proxy;
-	c->lingering = true;
-	c->linger_prev = NULL;
-	c->linger_next = p->lingering;
-	if (c->linger_next)
-		c->linger_next->linger_prev = c;
-	p->lingering = c;
-}
-
-static void unlink_lingering(struct proxy_conn *c)
-{
-	if (!c->lingering)
-		return;
-	c->lingering = false;
-	if (c->linger_prev)
-		c->linger_prev->linger_next = c->linger_next;
-	else
-		c->proxy->lingering = c->linger_next;
-	if (c->linger_next)
-		c->linger_next->linger_prev = c->linger_prev;
-}
-
 // Out of c before the streams hear of it: they must find no connection to write to.
 static void end_h2(struct proxy_conn *c, enum h2_error code)
 {
@@ -163,7 +134,7 @@ void proxy_conn_over(struct proxy_conn *c, enum h2_error code)
 	end_h2(c, code);
 	tcp_conn_push(c->tcp);
 	tcp_conn_shutdown(c->tcp);
-	link_lingering(c);
+	list_insert(&c->proxy->lingering, &c->lingering);
 	proxy_conn_stalls(c);
 	proxy_conn_arm(c, linger_fire, LINGER_NS);
 	if (c->fed_short) {
@@ -179,9 +150,15 @@ void proxy_conn_gone(struct proxy_conn *c, enum h2_error code, bool abort)
 	if (abort && tcp)
 		tcp_conn_abort(tcp);
 	c->tcp = NULL;
-	unlink_lingering(c);
+	list_remove(&c->lingering);
 	twheel_cancel(c->proxy->wheel, &c->timer);
 	proxy_conn_touch(c);
+}
+
+void proxy_conn_abort_lingering(struct proxy *p)
+{
+	for (struct list_link *l; (l = list_first(&p->lingering));)
+		proxy_conn_gone(CONTAINER_OF(l, struct proxy_conn, lingering), H2_NO_ERROR, true);
 }
 
 static void flush(struct proxy_conn *c)
@@ -199,13 +176,11 @@ static void flush(struct proxy_conn *c)
 
 bool proxy_conn_flush_all(struct proxy *p)
 {
-	if (!p->dirty_head)
+	struct proxy_conn *c;
+	if (STAILQ_EMPTY(&p->dirty))
 		return false;
-	while (p->dirty_head) {
-		struct proxy_conn *c = p->dirty_head;
-		p->dirty_head = c->dirty_next;
-		if (!p->dirty_head)
-			p->dirty_tail = NULL;
+	while ((c = STAILQ_FIRST(&p->dirty))) {
+		STAILQ_REMOVE_HEAD(&p->dirty, dirty_next);
 		c->dirty = false;
 		flush(c);
 	}

@@ -8,12 +8,14 @@
 #include "dataplane/h2/h2.h"
 #include "dataplane/tcp/tcp.h"
 #include "lb/base/gcra.h"
+#include "lb/base/list.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct pool;
 struct proxy;
@@ -41,8 +43,8 @@ struct proxy_conn {
 	struct pool *home; // the pool that the object returns to
 	struct tcp_conn *tcp; // NULL = closed; the object is freed at the end of the turn
 	struct h2_conn *h2; // NULL = not started or over: received bytes are dropped
-	struct proxy_conn *dirty_next;
-	struct proxy_conn *linger_next, *linger_prev;
+	STAILQ_ENTRY(proxy_conn) dirty_next;
+	struct list_link lingering; // FIN is queued; in the proxy's list of such connections
 	struct twheel_timer timer; // the one deadline of the connection's present state
 	uint64_t written; // total bytes of output, once h2 is over
 	// At the last look: bytes of output in total, and those that the peer had acknowledged.
@@ -50,8 +52,7 @@ struct proxy_conn {
 	struct gcra resets; // to a backend: RST_STREAMs that we sent it (upstream.h)
 	uint32_t out_limit; // bytes of unsent output above which we stop reading
 	uint8_t n_lingered; // seconds since the last look, while lingering
-	bool dirty; // in the proxy's list
-	bool lingering; // FIN is queued; in the proxy's list of lingering connections
+	bool dirty; // in the proxy's queue of connections to pump
 	bool fed_short; // TCP holds bytes that we did not take
 	bool more; // the last pump left output because there was no room
 };
@@ -84,6 +85,8 @@ void proxy_conn_on_send_room(struct tcp_conn *, void *user);
 void proxy_conn_over(struct proxy_conn *, enum h2_error code);
 // The same when TCP is gone, or, with abort, when RST is to be sent instead of FIN.
 void proxy_conn_gone(struct proxy_conn *, enum h2_error code, bool abort);
+// Aborts all that wait to send or receive FIN.
+void proxy_conn_abort_lingering(struct proxy *);
 
 // Pumps every marked connection, then frees it or hands it on. Returns true if there was one.
 bool proxy_conn_flush_all(struct proxy *);

@@ -43,7 +43,7 @@ static void expire(struct proxy_request *r)
 {
 	struct proxy_reply reply = proxy_reply_for(LB_CAUSE_TIMEOUT, STR("deadline exceeded"));
 	char text[PROXY_GRPC_MESSAGE_MAX];
-	if (r->state == PROXY_REQUEST_PICKING && r->listed)
+	if (r->state == PROXY_REQUEST_PICKING && list_linked(&r->link))
 		reply.text = waited_for(r, text, sizeof(text));
 	if (!r->request_done)
 		reply.http_status = 408;

@@ -19,7 +19,7 @@
 static void enter_step(struct proxy *p, enum proxy_drain_step step)
 {
 	p->drain.step = step;
-	p->drain.next = p->client_list; // there are no new ones
+	p->drain.next = proxy_client_first(p); // there are no new ones
 }
 
 static void deadline_over(struct twheel_timer *t)
@@ -72,19 +72,18 @@ static void tell_some(struct proxy *p)
 {
 	for (uint32_t i = 0; p->drain.next && i < PER_TURN; i++) {
 		struct proxy_client *c = p->drain.next;
-		p->drain.next = c->next;
+		p->drain.next = proxy_client_after(c);
 		tell_client(p, c);
 	}
 }
 
 static void cut_all(struct proxy *p)
 {
-	while (p->client_list) {
-		p->client_list->cut = true;
-		proxy_client_abort(p->client_list);
+	for (struct proxy_client *c; (c = proxy_client_first(p));) {
+		c->cut = true;
+		proxy_client_abort(c);
 	}
-	while (p->lingering)
-		proxy_conn_gone(p->lingering, H2_NO_ERROR, true);
+	proxy_conn_abort_lingering(p);
 }
 
 static void answer(struct proxy *p)
@@ -164,7 +163,7 @@ void proxy_drain_see_generations(struct proxy *p)
 		if (now == d->generations[i])
 			continue;
 		d->generations[i] = now;
-		d->look_at = p->client_list; // newcomers are put in front of them
+		d->look_at = proxy_client_first(p); // newcomers are put in front of them
 	}
 }
 
@@ -173,7 +172,7 @@ static void look_at_some(struct proxy *p)
 {
 	for (uint32_t i = 0; p->drain.look_at && i < PER_TURN; i++) {
 		struct proxy_client *c = p->drain.look_at;
-		p->drain.look_at = c->next;
+		p->drain.look_at = proxy_client_after(c);
 		uint64_t now = p->drain.generations[c->frontend];
 		if (c->generation && c->generation != now && !c->leaves)
 			send_away(p, c);
@@ -193,7 +192,7 @@ void proxy_drain_step(struct proxy *p)
 		tell_some(p);
 		if (twheel_now(p->wheel) >= p->drain.deadline_ns)
 			cut_all(p);
-		if (p->client_list || p->lingering)
+		if (!list_empty(&p->client_list) || !list_empty(&p->lingering))
 			return;
 		twheel_cancel(p->wheel, &p->drain.timer);
 		p->drain.step = PROXY_DRAIN_DONE;

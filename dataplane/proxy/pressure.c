@@ -109,10 +109,10 @@ void proxy_pressure_relieve(struct proxy *p)
 	s->look_ns = p->now_ns + LOOK_EVERY_NS;
 	bool at_any_pace = uses(p->chunks, 3);
 	if (!s->next)
-		s->next = p->client_list;
+		s->next = proxy_client_first(p);
 	for (uint32_t n = 0; s->next && n < LOOKS; n++) {
 		struct proxy_client *c = s->next;
-		s->next = c->next;
+		s->next = proxy_client_after(c);
 		look_at(s, c, at_any_pace);
 	}
 	if (s->next)

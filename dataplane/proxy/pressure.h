@@ -23,11 +23,12 @@ struct proxy_pressure {
 // Once a turn, before output is pumped: a bounded number of clients is looked at.
 void proxy_pressure_relieve(struct proxy *);
 
-// The client is about to leave the list of clients.
-static inline void proxy_pressure_forget(struct proxy_pressure *s, const struct proxy_client *c)
+// The client is about to leave the proxy's list, in which `next` stands after it.
+static inline void proxy_pressure_forget(
+	struct proxy_pressure *s, const struct proxy_client *c, struct proxy_client *next)
 {
 	if (s->next == c)
-		s->next = c->next;
+		s->next = next;
 	if (s->worst == c)
 		s->worst = NULL;
 }

@@ -78,6 +78,11 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	p->link = link;
 	p->shared = link->shared;
 	p->again.fire = again_fire;
+	STAILQ_INIT(&p->dirty);
+	list_init(&p->client_list);
+	list_init(&p->lingering);
+	STAILQ_INIT(&p->serve);
+	STAILQ_INIT(&p->tell);
 	proxy_idle_init(&p->idle);
 	p->attempts = &proxy_attempt_events;
 	p->quota_cache.n_workers = conf->n_workers;
@@ -98,13 +103,11 @@ static void free_conns(struct proxy *p)
 {
 	for (uint32_t i = 0; i < p->conf.n_frontends && p->listeners[i].proxy; i++)
 		tcp_unlisten(p->tcp, &p->conf.frontends[i].address, p->conf.frontends[i].port);
-	while (p->client_list)
-		proxy_client_abort(p->client_list);
+	for (struct proxy_client *c; (c = proxy_client_first(p));)
+		proxy_client_abort(c);
 	for (uint32_t i = 0; p->upstreams.n_used && i < LB_MAX_ENDPOINTS; i++)
-		while (p->backends[i].conns)
-			proxy_upstream_abort(p->backends[i].conns);
-	while (p->lingering)
-		proxy_conn_gone(p->lingering, H2_NO_ERROR, true);
+		proxy_backend_abort(&p->backends[i]);
+	proxy_conn_abort_lingering(p);
 	proxy_conn_flush_all(p);
 }
 
@@ -169,9 +172,10 @@ void proxy_neighbor(struct proxy *p, const struct ip_addr *ip)
 static void ask_for_a_turn(struct proxy *p)
 {
 	uint64_t at = twheel_now(p->wheel);
-	if (!p->queues.walk_head && !p->drain.next && !p->drain.look_at) {
+	if (STAILQ_EMPTY(&p->queues.walks) && !p->drain.next && !p->drain.look_at) {
 		bool drained_untold = p->drain.step == PROXY_DRAIN_DONE && !p->drain.answered;
-		bool is_told = !p->tell_head && !p->notices.connects.head && !p->notices.due.head;
+		bool is_told =
+			STAILQ_EMPTY(&p->tell) && !p->notices.connects.head && !p->notices.due.head;
 		if (is_told && !drained_untold)
 			return;
 		at += TWHEEL_NS_PER_TICK; // the control thread reads its ring when it can

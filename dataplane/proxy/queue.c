@@ -3,49 +3,22 @@
 
 #include "dataplane/proxy/request.h"
 #include "lb/base/cacheline.h"
+#include "lb/base/container_of.h"
 #include "lb/pick/limits.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-void proxy_list_append(struct proxy_list *l, struct proxy_request *r)
+static struct proxy_request *request_of(struct list_link *l)
 {
-	r->next = NULL;
-	r->prev = l->tail;
-	if (l->tail)
-		l->tail->next = r;
-	else
-		l->head = r;
-	l->tail = r;
-}
-
-void proxy_list_prepend(struct proxy_list *l, struct proxy_request *r)
-{
-	r->prev = NULL;
-	r->next = l->head;
-	if (l->head)
-		l->head->prev = r;
-	else
-		l->tail = r;
-	l->head = r;
-}
-
-void proxy_list_remove(struct proxy_list *l, struct proxy_request *r)
-{
-	if (r->prev)
-		r->prev->next = r->next;
-	else
-		l->head = r->next;
-	if (r->next)
-		r->next->prev = r->prev;
-	else
-		l->tail = r->prev;
-	r->next = r->prev = NULL;
+	return CONTAINER_OF(l, struct proxy_request, link);
 }
 
 int proxy_queues_init(struct proxy_queues *qs, uint32_t max)
 {
 	*qs = (struct proxy_queues){.max = max};
+	list_init(&qs->used);
+	STAILQ_INIT(&qs->walks);
 	qs->by_cluster = cacheline_alloc(LB_MAX_CLUSTERS, sizeof(*qs->by_cluster));
 	return qs->by_cluster ? 0 : -ENOMEM;
 }
@@ -57,46 +30,36 @@ void proxy_queues_fini(struct proxy_queues *qs)
 
 static void start_walk(struct proxy_queues *qs, struct proxy_queue *q)
 {
-	if (q->walking) {
-		q->again = true;
+	q->again = q->walking;
+	if (q->walking)
 		return;
-	}
 	q->walking = true;
-	q->again = false;
-	q->cursor = q->list.head;
-	q->walk_next = NULL;
-	if (qs->walk_tail)
-		qs->walk_tail->walk_next = q;
-	else
-		qs->walk_head = q;
-	qs->walk_tail = q;
+	q->cursor = q->requests.next;
+	STAILQ_INSERT_TAIL(&qs->walks, q, walk_next);
 }
 
-static struct proxy_queue *link_used(struct proxy_queues *qs, uint32_t cluster_id)
+static struct proxy_queue *use(struct proxy_queues *qs, uint32_t cluster_id)
 {
 	struct proxy_queue *q = &qs->by_cluster[cluster_id];
-	if (!q->list.head) {
-		q->prev = NULL;
-		q->next = qs->used;
-		if (q->next)
-			q->next->prev = q;
-		qs->used = q;
+	if (!list_linked(&q->used)) {
+		list_init(&q->requests);
+		list_insert(&qs->used, &q->used);
 	}
 	return q;
 }
 
 void proxy_queue_append(struct proxy_queues *qs, struct proxy_request *r)
 {
-	proxy_list_append(&link_used(qs, r->cluster_id)->list, r);
+	list_append(&use(qs, r->cluster_id)->requests, &r->link);
 }
 
 void proxy_queue_prepend(struct proxy_queues *qs, struct proxy_request *r)
 {
-	struct proxy_queue *q = link_used(qs, r->cluster_id);
-	proxy_list_prepend(&q->list, r);
+	struct proxy_queue *q = use(qs, r->cluster_id);
+	list_insert(&q->requests, &r->link);
 	// Several in a row: the walk that the first one began has not started, or is at it.
-	if (q->walking && q->cursor == r->next)
-		q->cursor = r;
+	if (q->walking && q->cursor == r->link.next)
+		q->cursor = &r->link;
 	else
 		start_walk(qs, q);
 }
@@ -104,39 +67,31 @@ void proxy_queue_prepend(struct proxy_queues *qs, struct proxy_request *r)
 void proxy_queue_remove(struct proxy_queues *qs, struct proxy_request *r)
 {
 	struct proxy_queue *q = &qs->by_cluster[r->cluster_id];
-	if (q->cursor == r)
-		q->cursor = r->next;
-	proxy_list_remove(&q->list, r);
-	if (q->list.head)
-		return;
-	if (q->prev)
-		q->prev->next = q->next;
-	else
-		qs->used = q->next;
-	if (q->next)
-		q->next->prev = q->prev;
+	if (q->cursor == &r->link)
+		q->cursor = r->link.next;
+	list_remove(&r->link);
+	if (list_empty(&q->requests))
+		list_remove(&q->used);
 }
 
 bool proxy_queue_must_wait(const struct proxy_queues *qs, uint32_t cluster_id)
 {
 	const struct proxy_queue *q = &qs->by_cluster[cluster_id];
-	return q->list.head && q->walking;
+	return list_linked(&q->used) && q->walking;
 }
 
 void proxy_queues_changed(struct proxy_queues *qs)
 {
-	for (struct proxy_queue *q = qs->used; q; q = q->next)
-		start_walk(qs, q);
+	for (struct list_link *l = qs->used.next; l != &qs->used; l = l->next)
+		start_walk(qs, CONTAINER_OF(l, struct proxy_queue, used));
 }
 
 static void end_walk(struct proxy_queues *qs, struct proxy_queue *q)
 {
-	qs->walk_head = q->walk_next;
-	if (!qs->walk_head)
-		qs->walk_tail = NULL;
+	STAILQ_REMOVE_HEAD(&qs->walks, walk_next);
 	q->walking = false;
 	q->cursor = NULL;
-	if (q->again && q->list.head)
+	if (q->again && list_linked(&q->used))
 		start_walk(qs, q);
 }
 
@@ -144,16 +99,16 @@ bool proxy_queues_walk(
 	struct proxy_queues *qs, uint32_t *budget, bool (*pick_again)(struct proxy_request *))
 {
 	bool moved = false;
-	while (qs->walk_head && *budget) {
-		struct proxy_queue *q = qs->walk_head;
-		struct proxy_request *r = q->cursor;
-		if (!r) {
+	struct proxy_queue *q;
+	while ((q = STAILQ_FIRST(&qs->walks)) && *budget) {
+		struct list_link *l = q->cursor;
+		if (l == &q->requests) {
 			end_walk(qs, q);
 			continue;
 		}
-		q->cursor = r->next;
+		q->cursor = l->next;
 		--*budget;
-		moved |= pick_again(r);
+		moved |= pick_again(request_of(l));
 	}
 	return moved;
 }

@@ -6,32 +6,27 @@
 // Thread: the owning worker.
 #pragma once
 
+#include "lb/base/list.h"
+
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct proxy_request;
 
-// FIFO linked through the requests' next and prev.
-struct proxy_list {
-	struct proxy_request *head, *tail;
-};
-void proxy_list_append(struct proxy_list *, struct proxy_request *);
-void proxy_list_prepend(struct proxy_list *, struct proxy_request *);
-void proxy_list_remove(struct proxy_list *, struct proxy_request *);
-
 struct proxy_queue {
-	struct proxy_list list;
-	struct proxy_request *cursor; // next request to pick for; NULL = no walk in progress
-	struct proxy_queue *walk_next; // in the list of queues to walk
-	struct proxy_queue *next, *prev; // in the list of queues that are not empty
-	bool walking; // in the list of queues to walk
+	struct list_link requests; // by proxy_request.link; valid while the queue is in `used`
+	struct list_link *cursor; // next request to pick for; NULL = no walk in progress
+	STAILQ_ENTRY(proxy_queue) walk_next;
+	struct list_link used; // in the list of queues that are not empty
+	bool walking; // in the queue of queues to walk
 	bool again; // something changed after the cursor had passed: walk again
 };
 
 struct proxy_queues {
 	struct proxy_queue *by_cluster; // [LB_MAX_CLUSTERS]
-	struct proxy_queue *used; // queues that are not empty
-	struct proxy_queue *walk_head, *walk_tail;
+	struct list_link used; // queues that are not empty
+	STAILQ_HEAD(, proxy_queue) walks; // queues to walk, the oldest walk first
 	uint32_t max; // bound of n_waiting + n_paused
 	uint32_t n_waiting; // requests, including those that wait for room at a backend
 	uint32_t n_paused; // requests that wait for a delay or a backoff; in no list

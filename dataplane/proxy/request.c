@@ -23,7 +23,7 @@ void proxy_request_leave(struct proxy_request *r)
 {
 	if (--r->n_running || r->client || r->upstream)
 		return;
-	DCHECK(r->ended && !r->listed && !r->paused);
+	DCHECK(r->ended && !list_linked(&r->link) && !r->paused);
 	proxy_replay_drop(r->proxy, &r->replay);
 	if (r->session.on)
 		proxy_session_drop(r->proxy, &r->session);
@@ -57,16 +57,15 @@ void proxy_request_unlist(struct proxy_request *r)
 		counter_sub(&cluster_counters(r)->queued, 1);
 		return;
 	}
-	r->listed = false;
 	switch ((enum proxy_request_state)r->state) {
 	case PROXY_REQUEST_PICKING:
 		proxy_queue_remove(&p->queues, r);
 		break;
 	case PROXY_REQUEST_ROOM:
-		proxy_list_remove(&p->backends[r->endpoint_id].waiting, r);
+		list_remove(&r->link);
 		break;
 	case PROXY_REQUEST_ENDING:
-		proxy_list_remove(&r->owner->answered, r);
+		list_remove(&r->link);
 		return;
 	case PROXY_REQUEST_PAUSED:
 	case PROXY_REQUEST_SENT:
@@ -80,9 +79,8 @@ void proxy_request_unlist(struct proxy_request *r)
 
 void proxy_request_set_waiting(struct proxy_request *r, enum proxy_request_state state)
 {
-	DCHECK(!r->listed && !r->paused);
+	DCHECK(!list_linked(&r->link) && !r->paused);
 	r->state = (uint8_t)state;
-	r->listed = true;
 	r->proxy->queues.n_waiting++;
 	r->owner->source->n_waiting++;
 	counter_add(&cluster_counters(r)->queued, 1);
@@ -90,7 +88,7 @@ void proxy_request_set_waiting(struct proxy_request *r, enum proxy_request_state
 
 void proxy_request_set_paused(struct proxy_request *r)
 {
-	DCHECK(!r->listed && !r->paused);
+	DCHECK(!list_linked(&r->link) && !r->paused);
 	r->state = PROXY_REQUEST_PAUSED;
 	r->paused = true;
 	r->proxy->queues.n_paused++;
@@ -155,10 +153,8 @@ void proxy_request_answered_all(struct proxy_request *r)
 	proxy_conn_touch(&r->owner->conn);
 	// The client need not send the rest (RFC 9113 8.1), but must first have the answer: its
 	// connection sees to it (client.c).
-	if (!r->request_done) {
-		r->listed = true;
-		proxy_list_append(&r->owner->answered, r);
-	}
+	if (!r->request_done)
+		list_append(&r->owner->answered, &r->link);
 }
 
 static bool tells_details(const struct proxy_request *r)

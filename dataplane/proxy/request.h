@@ -29,6 +29,7 @@
 #include "dataplane/proxy/replay.h"
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/session.h"
+#include "lb/base/list.h"
 #include "lb/base/twheel.h"
 #include "lb/pick/cause.h"
 #include "lb/pick/drop.h"
@@ -72,7 +73,7 @@ struct proxy_request {
 	struct proxy *proxy;
 	// In the list of its state: the cluster's queue, the backend's list of waiting requests,
 	// or the client's list of answered requests whose body is still being received.
-	struct proxy_request *next, *prev;
+	struct list_link link;
 	struct proxy_replay replay;
 	struct proxy_plan plan;
 	struct proxy_fault fault;
@@ -99,7 +100,6 @@ struct proxy_request {
 	bool is_grpc : 1;
 	bool is_head : 1;
 	bool has_te : 1;
-	bool listed : 1; // next and prev are in use
 	bool paused : 1; // counted in n_paused
 	bool request_done : 1; // the client's END_STREAM (or trailers) arrived
 	bool was_hinted : 1; // an informational response came
@@ -126,7 +126,7 @@ void proxy_request_set_paused(struct proxy_request *);
 void proxy_request_unlist(struct proxy_request *);
 static inline void proxy_request_stop_waiting(struct proxy_request *r)
 {
-	if (r->listed || r->paused)
+	if (list_linked(&r->link) || r->paused)
 		proxy_request_unlist(r);
 }
 static inline bool proxy_request_waits(const struct proxy_request *r)

@@ -20,6 +20,8 @@
 #include "lb/pick/limits.h"
 #include "lb/pick/quota_cache.h"
 
+#include <sys/queue.h>
+
 struct proxy_attempt_events;
 struct proxy_backend;
 struct proxy_client;
@@ -46,9 +48,9 @@ struct proxy {
 	struct proxy_sources sources; // of clients
 	struct proxy_idle idle; // clients
 	struct proxy_shares shares; // of breakers' places
-	struct proxy_conn *dirty_head, *dirty_tail;
-	struct proxy_client *client_list; // clients whose HTTP/2 is running
-	struct proxy_conn *lingering; // of both kinds: waiting to send or receive FIN
+	STAILQ_HEAD(, proxy_conn) dirty; // connections to pump at the end of the turn
+	struct list_link client_list; // clients whose HTTP/2 is running, the newest first
+	struct list_link lingering; // connections of both kinds: waiting to send or receive FIN
 
 	const struct proxy_attempt_events *attempts; // implemented by attempt.c
 	struct proxy_queues queues;
@@ -57,9 +59,8 @@ struct proxy {
 	struct lb_quota_cache quota_cache; // of breakers
 	struct proxy_backend *backends; // [LB_MAX_ENDPOINTS]
 	uint64_t *ready; // [LB_MAX_ENDPOINTS / 64], lb/pick/picker.h
-	// backends whose waiting requests may find room
-	struct proxy_backend *serve_head, *serve_tail;
-	struct proxy_backend *tell_head, *tell_tail; // backends with news for the control thread
+	STAILQ_HEAD(, proxy_backend) serve; // backends whose waiting requests may find room
+	STAILQ_HEAD(, proxy_backend) tell; // backends of which the control thread is yet to be told
 	struct twheel_timer retry_timer; // fires when the first backend may be tried again
 	uint64_t retry_at_ns; // when retry_timer fires, while armed
 	struct twheel_timer again; // causes another turn when this one left work over

@@ -25,8 +25,8 @@ enum proxy_upstream_state {
 struct proxy_upstream {
 	struct proxy_conn conn; // first
 	struct proxy_backend *backend; // NULL = over
-	struct proxy_upstream *next, *prev; // in the backend's list of all connections
-	struct proxy_upstream *open_next, *open_prev; // in the backend's list of those with room
+	struct list_link link; // in the backend's list of all connections
+	struct list_link open; // in the backend's list of connections with room
 	uint32_t endpoint_id;
 	uint32_t number; // counts this worker's connection attempts from 1; wraps
 	uint32_t goaway_id; // the last stream id of the peer's newest GOAWAY
@@ -35,7 +35,6 @@ struct proxy_upstream {
 	uint64_t ready_ns; // when it became READY
 	uint64_t opened_ns; // when the newest stream was opened
 	enum proxy_upstream_state state;
-	bool open; // in the list of connections with room
 	bool has_answered; // has answered a request
 	bool spent; // retires since we have reset so many of its streams
 	bool promises; // retires before that, but has streams that it may still answer

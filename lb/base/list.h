@@ -29,6 +29,23 @@ static inline bool list_linked(const struct list_link *l)
 	return l->next != NULL;
 }
 
+// The first and the last member's link; NULL if the list is empty.
+static inline struct list_link *list_first(const struct list_link *head)
+{
+	return list_empty(head) ? NULL : head->next;
+}
+
+static inline struct list_link *list_last(const struct list_link *head)
+{
+	return list_empty(head) ? NULL : head->prev;
+}
+
+// The link behind a member's; NULL if the member is the last one.
+static inline struct list_link *list_after(const struct list_link *head, const struct list_link *l)
+{
+	return l->next == head ? NULL : l->next;
+}
+
 // Appends a member that is on no list.
 static inline void list_append(struct list_link *head, struct list_link *l)
 {
@@ -36,6 +53,12 @@ static inline void list_append(struct list_link *head, struct list_link *l)
 	l->next = head;
 	head->prev->next = l;
 	head->prev = l;
+}
+
+// Inserts a member that is on no list behind another one, or in front of all if `at` is the head.
+static inline void list_insert(struct list_link *at, struct list_link *l)
+{
+	list_append(at->next, l);
 }
 
 // Removes a member. No effect if it is on no list.
