@@ -5,6 +5,7 @@ import json
 import pathlib
 
 import envoy_proxy
+import haproxy
 import resources
 from compare_bed import BACKEND, BACKEND_PORT, OnVeth, cores, first, prefixes, said
 from testbed import PORT, VIP
@@ -26,23 +27,7 @@ class HAProxy(OnVeth):
         table = self.lab.dir / "routes.map"  # its fastest way: a tree of prefixes
         table.write_text("".join(f"{p} back\n" for p in prefixes(self.n_routes)))
         uses = f"  use_backend %[path,map_beg({table})]\n" if self.n_routes > 1 else ""
-        config.write_text(f"""\
-global
-  nbthread 1
-  maxconn 6000
-  tune.h2.max-concurrent-streams 1000
-defaults
-  mode http
-  timeout connect 5s
-  timeout client 60s
-  timeout server 60s
-  http-reuse always
-frontend front
-  bind {VIP}:{PORT} proto h2
-{uses}  default_backend back
-backend back
-  server one {BACKEND}:{BACKEND_PORT} proto h2
-""")
+        config.write_text(haproxy.configuration(VIP, PORT, (BACKEND, BACKEND_PORT), uses))
         return self.lab.start("lb", self.name, first("haproxy", "-db", "-f", config), cpu=cores()[0], files=FILES)
 
 

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the cells of badnet_cells.py are run: shuntd, or HAProxy on the kernel's TCP with CUBIC, between a client and a
+backend with the same kernel's, and a faultlink on either side."""
+
+import dataclasses
+import ipaddress
+import json
+import sys
+
+import haproxy
+import load_agent
+from badnet_cells import SIDES
+from faultlink import Faultlink
+from testbed import HERE, PORT, VIP, Testbed
+
+BACKEND = ("10.82.0.1", 8080)
+CONGESTION = "cubic"
+AGENT = [sys.executable, HERE / "transfer_agent.py"]
+# (namespace, interface, address) of what is a kernel's; those in `lb` are shuntd's without HAProxy.
+ENDS = [("client", "c0", "10.81.0.1/24"), ("backends", "b0", "10.82.0.1/16")]
+BALANCER_ENDS = [("lb", "lb-c", f"{VIP}/24"), ("lb", "lb-b", "10.82.255.254/16")]
+FILES = 16384  # descriptors
+SLACK_S = 30  # of a transfer's limit, for its process
+
+
+@dataclasses.dataclass
+class Result:
+    """Of a cell. goodput in Mbit/s, of the bodies that arrived whole."""
+
+    goodput: float
+    failed: list
+    altered: int
+    counters: dict  # of the faultlink
+
+    @property
+    def good(self):
+        return not self.failed and not self.altered
+
+
+def start_shunt(bed):
+    load_agent.serve_echo(bed, BACKEND)
+
+
+def start_haproxy(bed):
+    for end in BALANCER_ENDS:
+        bed.lab.address(end[0], end[1], end[2])
+        use_congestion_control(bed.lab, *end)
+    path = bed.lab.dir / "haproxy.cfg"
+    path.write_text(haproxy.configuration(VIP, PORT, BACKEND))
+    process = bed.lab.start("lb", "haproxy", ["haproxy", "-db", "-f", path], cpu=None, files=FILES)
+    bed.wait_connect("client", VIP, PORT, process)
+
+
+SUBJECTS = {"shunt": start_shunt, "haproxy": start_haproxy}
+
+
+def use_congestion_control(lab, ns, interface, address):
+    """By the route, as a namespace may not choose one for all. What a kernel learned of a path it forgets with the
+    connection, so that no cell knows of the one before."""
+    own = ipaddress.ip_interface(address)
+    lab.ip(ns, "route", "change", str(own.network), "dev", interface, "proto", "kernel", "scope", "link",
+           "src", str(own.ip), "congctl", CONGESTION)
+    lab.exec(ns, ["sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1"])
+
+
+class Bed:
+    """One subject that serves, ready for cells."""
+
+    def __init__(self, lab, subject):
+        self.lab = lab
+        self.bed = Testbed(lab, faultlinks=tuple(SIDES.values()))
+        for end in ENDS:
+            use_congestion_control(lab, *end)
+        backend = lab.start("backends", "backend", [*AGENT, "serve", *map(str, BACKEND)])
+        self.bed.wait_connect("backends", *BACKEND, backend)
+        with self._link("client"), self._link("backend"):
+            SUBJECTS[subject](self.bed)
+
+    def _link(self, side, **faults):
+        return Faultlink(self.lab, self.bed.middle_of(SIDES[side]), **faults)
+
+    def run(self, cell, seed):
+        """The other side of the balancer is a plain wire meanwhile."""
+        other, = set(SIDES) - {cell.side}
+        c = cell.condition
+        words = [cell.way, VIP, PORT, c.length // cell.connections, cell.connections, 1, c.limit_s]
+        with self._link(other), self._link(cell.side, seed=seed, **cell.faults()) as link:
+            done = self.lab.exec("client", [*AGENT, *map(str, words)], timeout=c.limit_s + SLACK_S)
+        report = json.loads(done.stdout)
+        return Result(8e-6 * report["bytes"] / report["seconds"], report["failed"], report["altered"], link.counters)

@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures shuntd in bad networks, beside HAProxy on this machine's kernel with CUBIC.
+
+    tools/badnet                          every cell with three seeds (half a night)
+    tools/badnet --seeds 1 --only 'RTT 20 ms, client down'      some of them, once
+
+A cell is a condition (loss, bursts, reordering, a short queue, a small path MTU, a blackout, …), the side of the balancer
+that has it, the way that bodies go, and over how many connections (tests/integ/badnet_cells.py). For each cell and
+seed both start anew between the same client and backend, whose TCP is the kernel's, too, and what becomes of the n-th
+packet is the same for both. Bodies are hashed where they arrive.
+
+A goodput is that of the bodies that arrived whole, until the last one did; a ratio is the median over the seeds. Ends with
+1 if a transfer through shuntd failed where HAProxy's did not, or if one was altered.
+
+Needs root and haproxy (`tools/setup compare`), and makes a release build in build-rel-eal, unless SHUNT_BUILD names another
+build, which is taken as it is. --json FILE writes {"machine", "cells": [{"cell", "condition", "side", "way", "connections",
+"ratio", "shunt": [{"goodput", "failed", "altered", "counters"} for each seed], "haproxy": […]}]}.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import sys
+
+from compare import BUILD, ROOT, TARGETS, build, machine, tell
+
+FAULTLINK = "tests/support/faultlink/faultlink"
+
+
+def ratio_of(ours, theirs):
+    """None where HAProxy got nothing through."""
+    ratios = [a.goodput / b.goodput for a, b in zip(ours, theirs) if b.goodput]
+    return statistics.median(ratios) if ratios else None
+
+
+def line_of(cell, results):
+    ours, theirs = results["shunt"], results.get("haproxy", [])
+    ratio = ratio_of(ours, theirs)
+    bad = [f"{name}: {what} {n}" for name, of in results.items()
+           for what, n in (("failed", sum(len(r.failed) for r in of)), ("ALTERED", sum(r.altered for r in of))) if n]
+    goodputs = "".join(f"{statistics.median(r.goodput for r in of):10.2f}" if of else f"{'-':>10}"
+                       for of in (ours, theirs))
+    return f"{str(cell):56}{goodputs}{f'{ratio:8.2f}' if ratio is not None else '       -'}  {', '.join(bad)}"
+
+
+def is_bad(results):
+    """shuntd altered something, or failed where HAProxy did not."""
+    theirs = results.get("haproxy", [])
+    spared = theirs and any(r.failed for r in theirs)
+    return any(r.altered for r in results["shunt"]) or any(r.failed for r in results["shunt"]) and not spared
+
+
+def run(cell, subjects, seeds):
+    """{subject: [a result for each seed]}"""
+    from badnet_bed import Bed  # pylint: disable=import-outside-toplevel
+    from lab import Lab  # pylint: disable=import-outside-toplevel
+    results = {subject: [] for subject in subjects}
+    for seed in seeds:
+        for subject in subjects:
+            with Lab("shunt-badnet") as lab:
+                results[subject].append(Bed(lab, subject).run(cell, seed))
+    return results
+
+
+def as_json(cell, results):
+    return {"cell": str(cell), "condition": dataclasses.asdict(cell.condition), "side": cell.side, "way": cell.way,
+            "connections": cell.connections, "ratio": ratio_of(results["shunt"], results.get("haproxy", [])),
+            **{name: [dataclasses.asdict(r) for r in of] for name, of in results.items()}}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="how many, from 1 on")
+    parser.add_argument("--only", action="append", metavar="TEXT", help="cells with this in their name; several")
+    parser.add_argument("--alone", action="store_true", help="without HAProxy")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    if os.geteuid() != 0:
+        sys.exit("tools/badnet makes network namespaces: run it as root")
+    if not args.alone and not shutil.which("haproxy"):
+        sys.exit("no haproxy: tools/setup compare gets it, --alone does without")
+    if "SHUNT_BUILD" not in os.environ:
+        build([*TARGETS, FAULTLINK])
+        os.environ["SHUNT_BUILD"] = str(BUILD)
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(ROOT / "tests" / "integ"))
+    from badnet_cells import CELLS  # pylint: disable=import-outside-toplevel
+    cells = [c for c in CELLS if not args.only or any(text in str(c) for text in args.only)]
+    subjects = ["shunt"] if args.alone else ["shunt", "haproxy"]
+    about, told, n_bad = machine(), [], 0
+    print(f"{about['cpu']}, {about['cpus']} CPUs, Linux {about['kernel']} with CUBIC, load {about['load']}, seeds {args.seeds}")
+    print(f"{'Mbit/s':56}{'shunt':>10}{'haproxy':>10}{'ratio':>8}", flush=True)
+    for cell in cells:
+        results = run(cell, subjects, range(1, args.seeds + 1))
+        print(line_of(cell, results), flush=True)
+        told.append(as_json(cell, results))
+        n_bad += is_bad(results)
+        if args.json:
+            args.json.write_text(json.dumps({"machine": about, "cells": told}, indent=1) + "\n")
+    if n_bad:
+        tell(f"in {n_bad} of {len(cells)} cells shuntd altered a body, or failed where HAProxy did not")
+    return 1 if n_bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
