@@ -8,16 +8,18 @@
     tools/test long                 the random tests in their long forms (some ten minutes)
     tools/test pci [NAME]           network cards that QEMU emulates (needs root)
     tools/test attacks [NAME]       every attack beside a victim for 20 s, and a table (needs root; some 50 minutes)
-    tools/test attacks-asan [NAME]  the short forms, with shuntd under AddressSanitizer and UndefinedBehaviorSanitizer
+    tools/test attacks-asan [NAME]  all short forms, with shuntd under AddressSanitizer and UndefinedBehaviorSanitizer
 
 Parts: lint; unit; sim (seeded simulations); sanitize (unit and sim under AddressSanitizer and
 UndefinedBehaviorSanitizer, those with threads under ThreadSanitizer); clang (the whole build with clang); integ (the
-running daemon between real peers, in network namespaces; needs root).
+running daemon between real peers, in network namespaces; needs root); attacks-short (attacks beside a victim, for a
+second each; needs root).
 
 --changed looks at what is committed since BASE, at what is not committed yet, and at new files. Lint runs always.
 Of unit, sim and sanitize run the programs that ninja would build from a changed file, and those that are given one.
-clang builds if a file of the build has changed. integ runs if a program that it starts is built from a changed file;
-else only the test files that have changed or that import a changed one. A file that none of this knows may affect
+clang builds if a file of the build has changed. integ and attacks-short run if a program that they start is built from
+a changed file; else only the test files that have changed or that import a changed one, and attacks-short if one of its
+files has. A file that none of this knows may affect
 anything, so then everything runs. So it is, too, when a meson.build has changed.
 
 Installs what is missing first (tools/setup). The last line is `N passed, N failed[, N skipped]`.
@@ -36,6 +38,7 @@ PARTS = {
     "sanitize": suites.sanitize,
     "clang": suites.clang,
     "integ": integ.integ,
+    "attacks-short": integ.short_attacks,
 }
 ASKED_FOR = {"long": suites.long_forms, "pci": integ.pci, "attacks": integ.long_attacks,
              "attacks-asan": integ.sanitized_attacks}  # not parts of everything

@@ -23,13 +23,13 @@ def ask(a, name, n=2):
         a.sleep(EVERY_S * n)
 
 
-@row(counter="h2.abuse_informational", spared=True, seconds=(2, 20))
+@row(ci=False, counter="h2.abuse_informational", spared=True, seconds=(2, 20))
 def informational_answers_without_end_are_bounded(a):
     """TH-24."""
     ask(a, "informational")
 
 
-@row(counter="h2.conn_errors", spared=True, seconds=(2, 20))
+@row(ci=False, counter="h2.conn_errors", spared=True, seconds=(2, 20))
 def pushes_end_the_backends_connection(a):
     """TH-26."""
     ask(a, "pusher")
@@ -92,13 +92,13 @@ def malformed_answers_end_their_stream_alone(a):
     ask(a, "malformed")
 
 
-@row(counter="h2.abuse_answers", spared=True, seconds=(2, 20))
+@row(ci=False, counter="h2.abuse_answers", spared=True, seconds=(2, 20))
 def answers_that_a_backend_does_not_read_are_bounded(a):
     """TH-08: of PING, from a backend."""
     ask(a, "unread_answers")
 
 
-@row(counter="h2.abuse_continuation", spared=True, seconds=(2, 20))
+@row(ci=False, counter="h2.abuse_continuation", spared=True, seconds=(2, 20))
 def a_header_block_of_a_backend_without_end_is_bounded(a):
     """TH-04: from a backend."""
     ask(a, "endless_header")
@@ -121,7 +121,7 @@ def a_body_without_end_is_read_as_fast_as_its_client_reads(a):
     a.hold(every_s=0.01)
 
 
-@row(spared=True, seconds=(2, 20))
+@row(ci=False, spared=True, seconds=(2, 20))
 def answers_that_trickle_harm_nobody_else(a):
     """TH-30."""
     conns = a.connect(4)

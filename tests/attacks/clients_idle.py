@@ -47,7 +47,7 @@ def reached(outcome):
     return None if told["late"] else f"a backend that comes back is not reached: {told}"
 
 
-@row(world="small", seconds=(8, 20), least=5000, check=reached)
+@row(ci=False, world="small", seconds=(8, 20), least=5000, check=reached)
 def a_flood_of_syns_beside_idle_clients_takes_no_place_of_backends(a):
     """TH-33, TH-81, TH-82: 1500 a second, while a backend goes and comes back."""
     link = raw_tcp.Link()

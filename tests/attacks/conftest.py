@@ -27,10 +27,15 @@ def pytest_generate_tests(metafunc):
     if "a_row" not in metafunc.fixturenames:
         return
     form = form_of(metafunc.config)
-    params = [pytest.param(r, id=f"{r.topic}-{r.name}", marks=[
-        pytest.mark.xfail(strict=True, reason=r.open, raises=Fault)] if r.is_open(form) else [])
-        for r in row.all_rows() if form == "long" or not r.long]
-    metafunc.parametrize("a_row", params)
+    metafunc.parametrize("a_row", [pytest.param(r, id=f"{r.topic}-{r.name}", marks=list(marks(r, form)))
+                                   for r in row.all_rows() if form == "long" or not r.long])
+
+
+def marks(a_row, form):
+    if a_row.is_open(form):
+        yield pytest.mark.xfail(strict=True, reason=a_row.open, raises=Fault)
+    if a_row.ci and not a_row.long:
+        yield pytest.mark.ci
 
 
 def form_of(config):

@@ -55,7 +55,7 @@ def pings_whose_answers_are_read_disturb_nobody(a):
         conn.pump()
 
 
-@row(spared=True, seconds=(2, 30))
+@row(ci=False, spared=True, seconds=(2, 30))
 def pings_of_an_honest_keepalive_are_never_punished(a):
     """TH-08."""
     conn = a.connect()

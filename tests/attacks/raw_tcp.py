@@ -21,7 +21,7 @@ SIOCGARP, SO_ATTACH_FILTER = 0x8954, 26
 FOR_US = [(0x28, 0, 0, 30), (0x15, 0, 1, 0x0a63), (0x06, 0, 0, 0x40000), (0x06, 0, 0, 0)]
 MSS_1460 = b"\x02\x04\x05\xb4"
 SACK_OK = b"\x04\x02\x01\x01"
-HANDSHAKE_S = 2
+HANDSHAKE_S, SYN_AGAIN_S = 8, 1
 FIRST_PORT = 2000
 WRAP = 1 << 32
 
@@ -162,20 +162,19 @@ class Peer:
 
     def connect(self):
         """The handshake; whether it worked. What is left of a connection before this one is reset, as by any host."""
-        for _ in range(3):
+        end = time.monotonic() + HANDSHAKE_S
+        while not self.open and time.monotonic() < end:
             self.send(SYN, seq=self.first, ack=0, options=self.options)
             self.seq = (self.first + 1) % WRAP
-            end = time.monotonic() + HANDSHAKE_S
-            while not self.open and time.monotonic() < end:
+            again = time.monotonic() + SYN_AGAIN_S
+            while not self.open and not self.got and time.monotonic() < again:
                 self.link.poll(0.1)
-                if not self.open and self.got:
-                    self.send(RST, seq=self.got[-1].ack)
-                    self.got.clear()
-                    break
-            if self.open:
-                self.send(ACK)
-                return True
-        return False
+            if self.got and not self.open:
+                self.send(RST, seq=self.got[-1].ack)
+                self.got.clear()
+        if self.open:
+            self.send(ACK)
+        return self.open
 
     def speak(self, *frames, settings=()):
         """HTTP/2's preface, and these frames."""

@@ -33,6 +33,7 @@ class Row:
     seconds: tuple = (SHORT_S, LONG_S)  # of attack, in the short form and in the long one
     least: int = 0  # units of attack, for which a slow machine gets more time
     long: bool = False  # not in the short form
+    ci: bool = True  # in what tools/test runs by itself, unless long; False: others show most of it, in less time
     open: str = ""  # why the row is expected to fail today; who mends that takes it away
     open_in: str = "both"  # or "long": the form in which it is
     victim: bool = True  # whether each of the victim's requests must succeed

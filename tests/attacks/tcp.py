@@ -154,7 +154,7 @@ def one_byte_gaps_on_many_connections_pin_no_buffers(a):
     play(a, link, made, lambda peer: peer.send(tcp.ACK, b"x", seq=peer.seq + 2 + 2 * (next(turn) // 60 % 64)))
 
 
-@row(seconds=(2, 20), check=lambda outcome: None if outcome.report["told"]["most"] >= 500
+@row(ci=False, seconds=(2, 20), check=lambda outcome: None if outcome.report["told"]["most"] >= 500
      else f"the largest segment has {outcome.report['told']['most']} bytes")
 def a_tiny_mss_makes_no_tiny_segments(a):
     """TH-39: CVE-2019-11479."""
@@ -172,7 +172,7 @@ def a_tiny_mss_makes_no_tiny_segments(a):
         peer.send(tcp.RST)
 
 
-@row(seconds=(2, 20))
+@row(ci=False, seconds=(2, 20))
 def sacks_that_are_made_up_cost_little(a):
     """TH-39: CVE-2019-11477 to 11479."""
     link, made = asking(a, 8, h2.window(0, 1 << 20), *(h2.headers(1 + 2 * i, h2.request("/page")) for i in range(10)),
@@ -245,7 +245,7 @@ def connections_closed_by_halves_hold_nothing_for_long(a):
         link.poll()
 
 
-@row(seconds=(2, 20))
+@row(ci=False, seconds=(2, 20))
 def connections_that_are_reset_at_once_hold_nothing(a):
     """TH-45."""
     link = tcp.Link()
@@ -275,7 +275,7 @@ def ports_that_are_used_again_at_once_are_served(a):
         a.connections += 1
 
 
-@row(seconds=(2, 20), check=lambda outcome: None if outcome.report["told"]["answers"] < 200 else
+@row(ci=False, seconds=(2, 20), check=lambda outcome: None if outcome.report["told"]["answers"] < 200 else
      f"{outcome.report['told']['answers']} ACKs for a loop of them")
 def a_loop_of_acks_dies_down(a):
     """TH-36: each ACK that comes is answered with one outside of the window."""

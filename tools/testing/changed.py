@@ -123,8 +123,8 @@ def affected_parts(parts, base="main"):
     if affected.made:
         total = add(total, parts["clang"]([]))
     if affected.programs():
-        return add(total, parts["integ"]([]))
+        return add(total, parts["integ"]([]), parts["attacks-short"]([]))
     chosen = integ_tests({file for file in files if file.startswith(INTEG)})
     if chosen:
         total = add(total, integ.integ_files(chosen))
-    return add(total, integ.attacks()) if any(file.startswith(ATTACKS) for file in files) else total
+    return add(total, parts["attacks-short"]([])) if any(file.startswith(ATTACKS) for file in files) else total
