@@ -11,14 +11,14 @@ def endless(stream, path="/mark"):
     return h2.headers(stream, h2.request(path, method="POST"), end=False)
 
 
-@row(counter="ended.over_share", held=STREAMS_HELD)
+@row(counter="ended.over_share", held=STREAMS_HELD, least=2 * PLACES)
 def bodies_that_never_end_do_not_fill_a_clusters_breaker(a):
     """TH-22, TH-79."""
     a.send_each(a.connect(2), b"".join(endless(1 + 2 * n) for n in range(PLACES)), PLACES)
     a.hold()
 
 
-@row(counter="ended.over_share")
+@row(counter="ended.over_share", least=PLACES)
 def bodies_that_never_end_on_many_connections_do_not_fill_a_breaker(a):
     """TH-22, TH-79."""
     a.send_each(a.connect(16, source=a.source(1)), b"".join(endless(1 + 2 * n) for n in range(PLACES // 10)),
