@@ -2,8 +2,8 @@
 #include "tests/sim/proxy/world.h"
 
 #include "lb/base/check.h"
-#include "lb/pick/breaker.h"
 #include "lb/pick/link.h"
+#include "tests/sim/proxy/books.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +21,7 @@ bool world_chance(struct world *w, uint32_t percent)
 
 uint64_t world_counter(const struct world *w, const char *name)
 {
-	struct counter_set set = proxy_counters(w->proxy);
-	for (uint32_t i = 0; i < set.n; i++)
-		if (strcmp(set.names[i], name) == 0)
-			return counter_read(&set.values[i]);
-	CHECK(!"such a counter");
-	return 0;
+	return books_counter(w->proxy, name);
 }
 
 uint32_t world_chunks_used(const struct world *w)
@@ -36,55 +31,19 @@ uint32_t world_chunks_used(const struct world *w)
 
 #define CONTROL_NS (20 * MS)
 
-static uint64_t sum(const uint64_t *values, uint32_t n)
+static struct books books(const struct world *w)
 {
-	uint64_t total = 0;
-	for (uint32_t i = 0; i < n; i++)
-		total += values[i];
-	return total;
+	return (struct books){.proxy = w->proxy,
+		.link = w->link,
+		.control = &w->control,
+		.max_requests = w->conf.max_requests,
+		.max_queued = w->conf.max_queued + MAX_BACKENDS};
 }
 
-// Attempts in flight: each that was sent counts once, and ends once.
-static uint64_t check_members(const struct world *w)
-{
-	const struct lb_link *l = w->link;
-	uint64_t in_flight = 0, entered = 0, active = 0;
-	for (uint32_t i = 0; i < w->control.n_members; i++) {
-		const struct lb_member_counters *m = &l->members[i];
-		uint64_t ended = m->ok + m->failed + m->unjudged;
-		CHECK(ended <= m->issued);
-		in_flight += m->issued - ended;
-		CHECK(w->shared->active[i] <= m->issued - ended);
-		active += w->shared->active[i];
-	}
-	for (uint32_t i = 0; i < N_CLUSTERS; i++)
-		entered += lb_breaker_in_flight(w->control.leaves[i].breaker);
-	CHECK(entered == in_flight + world_counter(w, "spare_places") && active <= in_flight);
-	CHECK(in_flight <= world_counter(w, "requests"));
-	return in_flight;
-}
-
-// Each request ends once, with one cause, and counts add up; and bounds.
 static void check_invariants(struct world *w)
 {
-	const struct lb_link *l = w->link;
-	uint64_t queued = 0, active = 0;
-	for (uint32_t i = 0; i < N_CLUSTERS; i++) {
-		const struct lb_cluster_counters *c = &l->clusters[i];
-		CHECK(c->started == sum(c->ended, LB_N_CAUSES) + c->active);
-		CHECK(c->queued <= c->active);
-		queued += c->queued;
-		active += c->active;
-	}
-	uint64_t live = world_counter(w, "requests");
-	uint64_t ended = sum(l->counters.ended, LB_N_CAUSES);
-	CHECK(queued == world_counter(w, "requests_waiting") + world_counter(w, "requests_paused"));
-	uint64_t retried = world_counter(w, "transparent_retries") +
-	                   world_counter(w, "idempotent_retries") + world_counter(w, "retries");
-	CHECK(queued <= w->conf.max_queued + retried + MAX_BACKENDS);
-	CHECK(ended + active <= l->counters.requests && l->counters.requests <= ended + live);
-	CHECK(live <= w->conf.max_requests);
-	check_members(w);
+	struct books b = books(w);
+	books_check(&b);
 	if (world_chunks_used(w) > w->max_chunks)
 		w->max_chunks = world_chunks_used(w);
 }
@@ -322,21 +281,10 @@ void world_finish(struct world *w, uint64_t within_ns)
 
 static void check_nothing_left(struct world *w)
 {
-	CHECK(world_counter(w, "requests") == 0);
-	CHECK(world_counter(w, "requests_waiting") == 0);
-	CHECK(world_counter(w, "requests_paused") == 0);
-	CHECK(world_counter(w, "clients") == 0);
-	CHECK(world_counter(w, "upstreams") == 0);
+	struct books b = books(w);
+	books_check_closed(&b);
 	CHECK(world_chunks_used(w) == 0);
 	CHECK(tcp_stack_n_conns(w->wire.hosts[HOST_PROXY].tcp) == 0);
-	CHECK(w->link->counters.requests == sum(w->link->counters.ended, LB_N_CAUSES));
-	CHECK(w->link->counters.client_connections == 0);
-	CHECK(w->shared->active_faults == 0);
-	CHECK(check_members(w) == 0);
-	for (uint32_t i = 0; i < 64; i++) {
-		CHECK(w->link->endpoints[i].active == 0);
-		CHECK(w->link->endpoints[i].connections == 0);
-	}
 }
 
 void world_free(struct world *w)
