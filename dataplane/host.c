@@ -39,6 +39,11 @@ static void on_unreachable(void *ctx, const struct tcp_flow *flow)
 	tcp_stack_unreachable(ctx, flow);
 }
 
+static void on_too_big(void *ctx, const struct tcp_flow *flow, uint32_t seq, uint32_t mtu)
+{
+	tcp_stack_too_big(ctx, flow, seq, mtu);
+}
+
 static uint64_t clock_ns(void)
 {
 	struct timespec ts;
@@ -116,7 +121,10 @@ static int make(struct host *h, const struct host_conf *conf, struct lb_err *ret
 		h->tcp = make_tcp(h, conf, secret, seeds[1]);
 	if (!h->tcp)
 		return lb_err_set(reterr, "out of memory");
-	struct net_tcp up = {.input = on_segment, .unreachable = on_unreachable, .ctx = h->tcp};
+	struct net_tcp up = {.input = on_segment,
+		.unreachable = on_unreachable,
+		.too_big = on_too_big,
+		.ctx = h->tcp};
 	net_set_tcp(h->net, &up);
 	return 0;
 }

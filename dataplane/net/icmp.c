@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ICMP (RFC 792): answers echo requests, within a rate, and tells TCP of unreachable destinations,
-// after the checks of RFC 5927. Sends no errors of its own.
+// ICMP (RFC 792): answers echo requests, within a rate, and tells TCP of unreachable destinations
+// and of paths with a smaller MTU, after the checks of RFC 5927. Sends no errors of its own.
 #include "dataplane/net/inside.h"
 
 #define ICMP_HEADER 8
@@ -43,8 +43,9 @@ static void echo(
 }
 
 // RFC 5927 4: what is quoted must be a segment that we could have sent. That the flow exists, and
-// is still waiting for an answer to its SYN, is TCP's to check.
-static void unreachable(struct net *net, uint32_t local, const uint8_t *quoted, size_t len)
+// the segment with it, is TCP's to check. False = forged, which is counted.
+static bool quoted_flow(
+	struct net *net, uint32_t local, const uint8_t *quoted, size_t len, struct tcp_flow *ret)
 {
 	size_t header = len >= IP4_HEADER ? (size_t)(quoted[0] & 0xf) * 4 : 0;
 	// Our packets have no options and are no fragments.
@@ -53,18 +54,44 @@ static void unreachable(struct net *net, uint32_t local, const uint8_t *quoted, 
 		load16(quoted + 2) < header + 20 || load32(quoted + 12) != local ||
 		net_is_martian(net, load32(quoted + 16))) {
 		net_count(net, NET_icmp_forged);
-		return;
+		return false;
 	}
-	net_count(net, NET_icmp_unreachable);
-	if (!net->tcp.unreachable)
-		return;
-	struct tcp_flow flow = {
+	*ret = (struct tcp_flow){
 		.local = ip_from_v4(local),
 		.remote = ip_from_v4(load32(quoted + 16)),
 		.local_port = load16(quoted + header),
 		.remote_port = load16(quoted + header + 2),
 	};
-	net->tcp.unreachable(net->tcp.ctx, &flow);
+	return true;
+}
+
+static void unreachable(struct net *net, uint32_t local, const uint8_t *quoted, size_t len)
+{
+	struct tcp_flow flow;
+	if (!quoted_flow(net, local, quoted, len, &flow))
+		return;
+	net_count(net, NET_icmp_unreachable);
+	if (net->tcp.unreachable)
+		net->tcp.unreachable(net->tcp.ctx, &flow);
+}
+
+// RFC 1191 4. A router that names no MTU is older than that; one that names no smaller one than the
+// packet had is none.
+static void fragmentation_needed(
+	struct net *net, uint32_t local, const uint8_t *message, size_t len)
+{
+	const uint8_t *quoted = message + ICMP_HEADER;
+	struct tcp_flow flow;
+	if (!quoted_flow(net, local, quoted, len - ICMP_HEADER, &flow))
+		return;
+	uint32_t mtu = load16(message + 6);
+	if (mtu >= load16(quoted + 2)) {
+		net_count(net, NET_icmp_forged);
+		return;
+	}
+	net_count(net, NET_icmp_fragmentation_needed);
+	if (net->tcp.too_big)
+		net->tcp.too_big(net->tcp.ctx, &flow, load32(quoted + IP4_HEADER + 4), mtu);
 }
 
 void icmp_input(
@@ -77,7 +104,7 @@ void icmp_input(
 	else if (message[0] == TYPE_ECHO && message[1] == 0)
 		echo(net, local, remote, message, len);
 	else if (message[0] == TYPE_UNREACHABLE && message[1] == CODE_FRAGMENTATION_NEEDED)
-		net_count(net, NET_icmp_fragmentation_needed);
+		fragmentation_needed(net, local, message, len);
 	else if (message[0] == TYPE_UNREACHABLE)
 		unreachable(net, local, message + ICMP_HEADER, len - ICMP_HEADER);
 	else

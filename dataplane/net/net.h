@@ -31,11 +31,13 @@ struct net_device {
 	void *ctx;
 };
 
-// The layer above: tcp_stack_input() and tcp_stack_unreachable() of one stack, or a test.
+// The layer above: tcp_stack_input(), tcp_stack_unreachable() and tcp_stack_too_big() of one stack,
+// or a test.
 struct net_tcp {
 	// The flow's addresses are set; the stack sets its ports.
 	void (*input)(void *ctx, struct tcp_flow *, const uint8_t *segment, size_t len);
 	void (*unreachable)(void *ctx, const struct tcp_flow *);
+	void (*too_big)(void *ctx, const struct tcp_flow *, uint32_t seq, uint32_t mtu);
 	void *ctx;
 };
 

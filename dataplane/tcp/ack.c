@@ -199,15 +199,29 @@ bool tcp_ack_input(struct tcp_conn *c, const struct tcp_seg *seg)
 	return true;
 }
 
-void tcp_ack_timeout(struct tcp_conn *c)
+// From the oldest on, but for what is reported to have arrived.
+static void send_all_again(struct tcp_conn *c)
 {
-	tcp_count(c->stack, TCP_retransmission_timeouts);
-	tcp_cc_ops()->on_timeout(&c->cc, c->mss, c->snd_max - c->snd_una, c->n_backoff == 0);
 	c->in_recovery = c->rtx_due = c->timing = false;
 	c->tail_probe_due = c->tail_probe_out = false;
 	c->n_dup_acks = 0;
 	c->recover = c->snd_max - 1;
 	c->snd_nxt = c->snd_una;
 	c->cursor = (struct buf_cursor){0};
+}
+
+void tcp_ack_timeout(struct tcp_conn *c)
+{
+	tcp_count(c->stack, TCP_retransmission_timeouts);
+	tcp_cc_ops()->on_timeout(&c->cc, c->mss, c->snd_max - c->snd_una, c->n_backoff == 0);
+	send_all_again(c);
 	tcp_sack_clear(c); // RFC 2018 8: the peer may have forgotten; it will say again
+}
+
+// RFC 1191 6.5: this is no congestion, so cwnd stays.
+void tcp_ack_too_big(struct tcp_conn *c)
+{
+	send_all_again(c);
+	tcp_rtx_start(c);
+	tcp_conn_mark_dirty(c);
 }

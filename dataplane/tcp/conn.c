@@ -61,10 +61,12 @@ struct tcp_conn *tcp_conn_new(struct tcp_stack *s, const struct tcp_flow *flow, 
 	return c;
 }
 
-// path_mss: tcp_flow_mss()
-static void set_mss(struct tcp_conn *c, uint16_t path_mss)
+// link_mss: tcp_flow_mss()
+static void set_mss(struct tcp_conn *c, uint16_t link_mss)
 {
-	uint16_t mss = c->peer_mss < path_mss ? c->peer_mss : path_mss;
+	uint16_t mss = c->peer_mss < link_mss ? c->peer_mss : link_mss;
+	if (c->path_mss && c->path_mss < mss)
+		mss = c->path_mss;
 	c->mss = (uint16_t)(c->ts_on ? mss - 12 : mss); // RFC 6691
 }
 

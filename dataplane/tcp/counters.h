@@ -26,6 +26,8 @@
 	X(accept_refused) /* by the listener's owner */                                            \
 	X(cookies_out)                                                                             \
 	X(cookies_taken)                                                                           \
+	X(too_big) /* paths whose smaller MTU a router told, and was believed */                   \
+	X(too_big_ignored) /* such messages that say nothing new, or cannot be true */             \
 	X(small_mss) /* peers that offered less than 536 */                                        \
 	X(time_wait_evicted)                                                                       \
 	X(time_wait_reused)                                                                        \

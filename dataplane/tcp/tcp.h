@@ -105,6 +105,10 @@ void tcp_stack_flush(struct tcp_stack *);
 // An ICMP unreachable or our neighbor table says that the peer is unreachable. Acts only on
 // connections in SYN_SENT (RFC 5927).
 void tcp_stack_unreachable(struct tcp_stack *, const struct tcp_flow *);
+// A router dropped our segment that began at seq, since the next link's MTU (of IP packets) is this
+// (RFC 1191, RFC 8201). Believed within bounds, for the flow's connection alone, and only of what
+// is outstanding (RFC 5927 4.1).
+void tcp_stack_too_big(struct tcp_stack *, const struct tcp_flow *, uint32_t seq, uint32_t mtu);
 
 // Returns 0, -EADDRINUSE or -ENOMEM (at most 4,096 listeners).
 [[nodiscard]] int tcp_listen(

@@ -177,6 +177,7 @@ struct tcp_conn {
 	uint32_t fin_seq;
 	uint32_t iss, irs;
 	uint16_t peer_mss;
+	uint16_t path_mss; // as a router told; 0 = none did
 };
 
 _Static_assert(offsetof(struct tcp_conn, n_held) == offsetof(struct tcp_conn, rare) + 10,
@@ -400,6 +401,8 @@ bool tcp_ack_input(struct tcp_conn *, const struct tcp_seg *);
 // RFC 9293 3.10.7.4: SND.WND; wnd in bytes.
 void tcp_ack_window(struct tcp_conn *, uint32_t seq, uint32_t ack, uint32_t wnd);
 void tcp_ack_timeout(struct tcp_conn *); // the retransmission timer fired with data outstanding
+// What is outstanding was too long for the path: goes out again in pieces of the new MSS.
+void tcp_ack_too_big(struct tcp_conn *);
 // the reordering timer fired: what is missing before a reported block is lost
 void tcp_ack_late(struct tcp_conn *);
 

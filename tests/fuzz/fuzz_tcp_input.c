@@ -264,6 +264,12 @@ static void check_conn(const struct tcp_conn *c)
 	}
 }
 
+static void too_big(struct input *in, const struct tcp_conn *c)
+{
+	uint32_t what = take32(in);
+	tcp_stack_too_big(stack, tcp_conn_flow(c), c->snd_una + what % 4096 - 16, what >> 16);
+}
+
 static void step(struct input *in, bool *no_buffer)
 {
 	uint8_t op = take8(in);
@@ -300,7 +306,10 @@ static void step(struct input *in, bool *no_buffer)
 		break;
 	}
 	case 7:
-		tcp_stack_flush(stack);
+		if (op & 8 && peer->conn)
+			too_big(in, peer->conn);
+		else
+			tcp_stack_flush(stack);
 		break;
 	case 8:
 		twheel_advance(wheel, twheel_now(wheel) + op % 16 * 7 * NS_PER_MS);

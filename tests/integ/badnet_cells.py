@@ -85,6 +85,7 @@ SHORT_CONDITIONS = [
     Condition("duplicate 5 % and jitter < 2 ms, RTT 2 ms", 2, "duplicate=5% jitter=2ms"),
     Condition("corrupt 2 %, RTT 2 ms", 2, "corrupt=2%"),
     Condition("queue of 20 at 50 Mbit/s, RTT 2 ms", 2, "rate=50mbit queue=20"),
+    Condition("path MTU 1300, RTT 2 ms", 2, "mtu=1300"),
     Condition("+200 ms once in 600 ms, RTT 20 ms", 20, "pause=600ms:200ms"),
     Condition("dark for 1 s, RTT 2 ms", 2, "rate=10mbit blackout=400ms:1s"),
 ]

@@ -26,6 +26,7 @@ struct packet {
 	uint64_t order; // equal times: first sent, first delivered
 	unsigned to;
 	size_t len;
+	bool too_big; // comes back to its sender, from a router
 	struct tcp_flow flow; // as the sender sees it
 	uint8_t bytes[PACKET_MAX];
 };
@@ -56,7 +57,7 @@ struct world {
 	uint64_t delay_ns, jitter_ns;
 	unsigned loss, dup, corrupt, no_buffer;
 	unsigned strip; // bits: kinds of options that a middlebox takes out of SYNs
-	uint16_t mtu;
+	uint16_t mtu, path_mtu; // of the links at both ends, and the least between
 	bool greedy; // writers fill the send queue whenever they can
 	bool chatty; // they mostly write less than a segment, with pauses between
 	uint32_t max_stall_ms;
@@ -164,6 +165,23 @@ static void strip_options(const struct world *w, struct packet *p)
 	memcpy(p->bytes + offsetof(struct tcp_header, checksum), &sum, 2);
 }
 
+// A router between drops what is longer than its next link takes, and says so, in vain at times.
+static bool is_too_big(struct world *w, struct packet *p)
+{
+	if (p->len + (ip_is_v4(&p->flow.remote) ? 20 : 40) <= w->path_mtu)
+		return false;
+	if (chance(w, 300)) {
+		free(p);
+		return true;
+	}
+	p->to = !p->to;
+	p->too_big = true;
+	p->at_ns = w->now + 2 * w->delay_ns;
+	p->order = w->n_order++;
+	heap_push(w, p);
+	return true;
+}
+
 static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
 {
 	struct port *port = ctx;
@@ -176,12 +194,15 @@ static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_
 	w->digest = digest_u64(w->digest, w->now << 1 | port->side);
 	w->digest = digest_bytes(w->digest, segment, len);
 	p->to = !port->side;
+	p->too_big = false;
 	if (p->bytes[offsetof(struct tcp_header, flags)] & TCP_SYN)
 		strip_options(w, p);
 	if (chance(w, w->loss)) {
 		free(p);
 		return;
 	}
+	if (is_too_big(w, p))
+		return;
 	for (unsigned copies = chance(w, w->dup) ? 2 : 1; copies; copies--) {
 		struct packet *q = p;
 		if (copies == 2) {
@@ -351,7 +372,11 @@ static void deliver(struct world *w)
 	while (w->n_heap && w->heap[0]->at_ns <= w->now) {
 		struct packet *p = heap_pop(w);
 		struct tcp_flow flow = {.local = p->flow.remote, .remote = p->flow.local};
-		tcp_stack_input(w->stack[p->to], &flow, p->bytes, p->len);
+		if (p->too_big)
+			tcp_stack_too_big(
+				w->stack[p->to], &p->flow, get32(p->bytes + 4), w->path_mtu);
+		else
+			tcp_stack_input(w->stack[p->to], &flow, p->bytes, p->len);
 		free(p);
 	}
 }
@@ -522,8 +547,11 @@ static uint64_t one_seed(uint64_t seed, bool slow_path)
 	// Sometimes too few chunks for all, so that data is refused now and then.
 	uint32_t n_chunks = chance(w, 200) ? 16 * w->n_conns : 4096;
 	w->chatty = chance(w, 300);
+	static const uint16_t path_mtus[] = {1280, 1400, 600, 552};
+	bool is_v6 = chance(w, 300);
+	w->path_mtu = chance(w, 700) ? UINT16_MAX : path_mtus[rand_below(&w->rand, is_v6 ? 2 : 4)];
 	world_init(w, ports, window, n_chunks);
-	open_conns(w, chance(w, 300) ? v6 : v4, w->chatty ? 100000 : 300000);
+	open_conns(w, is_v6 ? v6 : v4, w->chatty ? 100000 : 300000);
 	run_until_closed(w, w->now + END_NS);
 	uint64_t n_bad_sums = 0;
 	for (unsigned side = 0; side < 2; side++)
@@ -561,6 +589,7 @@ static struct bulk bulk(uint64_t bytes, uint32_t window, unsigned loss, unsigned
 	w->strip = strip;
 	w->delay_ns = 10 * NS_PER_MS;
 	w->mtu = 1500;
+	w->path_mtu = UINT16_MAX;
 	w->greedy = true;
 	w->n_conns = 1;
 	world_init(w, ports, window, 4096);

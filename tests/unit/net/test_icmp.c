@@ -170,15 +170,47 @@ static void unreachable_names_the_quoted_flow(void **state)
 	assert_int_equal(w->unreachable.remote_port, 8080);
 }
 
-// TCP-61
-static void fragmentation_needed_is_counted_and_not_unreachable(void **state)
+// Fragmentation needed of this MTU, about a packet of so many bytes, whose segment began at 77.
+static void take_too_big(struct world *w, uint16_t mtu, uint16_t packet_len)
 {
-	struct world *w = *state;
 	uint8_t f[128];
 	size_t len = make_unreachable(f, 4);
+	store16(f + 34 + 6, mtu);
+	store16(f + 34 + 8 + 2, packet_len);
+	store32(f + 34 + 8 + 24, 77);
+	fix_icmp(f + 34, 36);
 	world_in(w, 0, f, len);
+}
+
+// NET-33
+static void fragmentation_needed_names_flow_segment_and_mtu(void **state)
+{
+	struct world *w = *state;
+	take_too_big(w, 1300, 1500);
 	assert_int_equal(w->n_unreachable, 0);
+	assert_int_equal(w->n_too_big, 1);
 	assert_int_equal(world_count(w, "icmp_fragmentation_needed"), 1);
+	assert_int_equal(w->too_big_seq, 77);
+	assert_int_equal(w->too_big_mtu, 1300);
+	assert_int_equal(ip_to_v4(&w->too_big.local), OURS);
+	assert_int_equal(ip_to_v4(&w->too_big.remote), BACKEND);
+	assert_int_equal(w->too_big.local_port, 40000);
+	assert_int_equal(w->too_big.remote_port, 8080);
+	take_too_big(w, 0, 1500); // of a router from before RFC 1191
+	assert_int_equal(w->n_too_big, 2);
+	assert_int_equal(w->too_big_mtu, 0);
+}
+
+// TH-42, NET-33, RFC 5927 7.2.
+static void fragmentation_needed_of_what_fits_is_forged(void **state)
+{
+	struct world *w = *state;
+	take_too_big(w, 1500, 1500);
+	take_too_big(w, 1501, 1500);
+	take_too_big(w, 60, 60);
+	assert_int_equal(w->n_too_big, 0);
+	assert_int_equal(world_count(w, "icmp_forged"), 3);
+	assert_int_equal(world_count(w, "icmp_fragmentation_needed"), 0);
 }
 
 // TH-42, NET-28, RFC 5927 4: what we can't have sent.
@@ -207,7 +239,12 @@ static void quote_of_what_we_never_send_is_ignored(void **state)
 		fix_icmp(f + 34, 36);
 		world_in(w, 0, f, len);
 		assert_int_equal(w->n_unreachable, 0);
-		assert_int_equal(world_count(w, "icmp_forged"), i + 1);
+		assert_int_equal(world_count(w, "icmp_forged"), 2 * i + 1);
+		f[34 + 1] = 4;
+		fix_icmp(f + 34, 36);
+		world_in(w, 0, f, len);
+		assert_int_equal(w->n_too_big, 0);
+		assert_int_equal(world_count(w, "icmp_forged"), 2 * i + 2);
 	}
 	for (size_t cut = 8; cut < 36; cut++) { // quotes less than 8 bytes of the segment
 		uint8_t whole[128], f[128];
@@ -225,5 +262,6 @@ RUN_SUITE("net/icmp", CASE(echo_comes_back_with_its_data),
 	CASE(echo_to_a_silent_host_is_no_news_for_tcp), CASE(echo_rate_is_limited),
 	CASE(echo_longer_than_the_link_is_not_answered),
 	CASE(damaged_messages_are_dropped_by_cause), CASE(unreachable_names_the_quoted_flow),
-	CASE(fragmentation_needed_is_counted_and_not_unreachable),
+	CASE(fragmentation_needed_names_flow_segment_and_mtu),
+	CASE(fragmentation_needed_of_what_fits_is_forged),
 	CASE(quote_of_what_we_never_send_is_ignored))

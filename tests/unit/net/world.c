@@ -64,6 +64,15 @@ static void on_unreachable(void *ctx, const struct tcp_flow *flow)
 		w->on_unreachable(w);
 }
 
+static void on_too_big(void *ctx, const struct tcp_flow *flow, uint32_t seq, uint32_t mtu)
+{
+	struct world *w = ctx;
+	w->n_too_big++;
+	w->too_big = *flow;
+	w->too_big_seq = seq;
+	w->too_big_mtu = mtu;
+}
+
 int world_setup(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -91,7 +100,7 @@ int world_setup(void **state)
 	w->wheel = twheel_new(5 * NS_PER_SECOND);
 	w->net = net_new(ports, 2, WORLD_NEIGHBORS, w->wheel, 42);
 	w->io = net_tcp_io(w->net);
-	net_set_tcp(w->net, &(struct net_tcp){on_segment, on_unreachable, w});
+	net_set_tcp(w->net, &(struct net_tcp){on_segment, on_unreachable, on_too_big, w});
 	*state = w;
 	return 0;
 }

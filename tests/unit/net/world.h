@@ -45,6 +45,9 @@ struct world {
 	uint32_t n_unreachable;
 	struct tcp_flow unreachable; // the last one
 	void (*on_unreachable)(struct world *); // a test may react
+	uint32_t n_too_big;
+	struct tcp_flow too_big; // the last one
+	uint32_t too_big_seq, too_big_mtu;
 };
 
 int world_setup(void **state); // cmocka's

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/tcp/rig.h"
+
+static const struct tcp_opts full = {
+	.has_mss = true, .mss = MSS, .sack_ok = true, .has_ts = true, .ts_val = 1};
+
+static void too_big(uint32_t seq, uint32_t mtu)
+{
+	tcp_stack_too_big(rig.stack, &rig.flow, rig.iss + seq, mtu);
+}
+
+// Pieces of so many bytes, the last one shorter, from seq to end, and nothing else.
+static void assert_pieces(uint32_t seq, uint32_t end, size_t len)
+{
+	while (seq < end) {
+		const struct out *o = rig_out();
+		assert_int_equal(o->seq, seq);
+		assert_int_equal(o->len, end - seq < len ? end - seq : len);
+		seq += (uint32_t)o->len;
+	}
+	NO_OUT();
+}
+
+// TCP-98
+static void what_was_too_long_goes_out_again_in_smaller_pieces(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(4000);
+	assert_pieces(1, 4001, MSS);
+	too_big(1, 1300);
+	assert_pieces(1, 4001, 1260);
+	assert_int_equal(rig_count(TCP_too_big), 1);
+	assert_int_equal(rig_count(TCP_retransmission_timeouts), 0);
+	IN(.flags = ACK, .seq = 1, .ack = 4001);
+	rig_write_n(2000);
+	assert_pieces(4001, 6001, 1260); // for good
+}
+
+// TCP-98, TCP-33
+static void options_count_into_the_room_that_is_left(void **state)
+{
+	rig_accept(full);
+	rig_write_n(2896);
+	assert_pieces(1, 2897, MSS - 12);
+	too_big(1, 1300);
+	assert_pieces(1, 2897, 1260 - 12);
+}
+
+// TCP-98, RFC 1191 6.5.
+static void a_small_path_is_no_congestion(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(MSS * 10);
+	rig_skip();
+	uint32_t cwnd = rig.conn->cc.cwnd, ssthresh = rig.conn->cc.ssthresh;
+	too_big(1, 1300);
+	assert_pieces(1, 1 + MSS * 10, 1260);
+	assert_int_equal(rig.conn->cc.cwnd, cwnd);
+	assert_int_equal(rig.conn->cc.ssthresh, ssthresh);
+	assert_int_equal(rig.conn->n_backoff, 0);
+}
+
+// TCP-98
+static void of_one_flight_one_message_counts(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(MSS * 3);
+	rig_skip();
+	for (uint32_t i = 0; i < 3; i++)
+		too_big(1 + i * MSS, 1300);
+	assert_pieces(1, 1 + MSS * 3, 1260);
+	assert_int_equal(rig_count(TCP_too_big), 1);
+	assert_int_equal(rig_count(TCP_too_big_ignored), 2);
+	too_big(1, 1400); // no larger one either
+	NO_OUT();
+	too_big(1, 1000); // but a smaller one, behind the next router
+	assert_pieces(1, 1 + MSS * 3, 960);
+}
+
+// TCP-99, TH-42, RFC 5927 4.1.
+static void only_what_is_outstanding_is_believed(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(MSS);
+	rig_skip();
+	IN(.flags = ACK, .seq = 1, .ack = 1 + MSS);
+	too_big(1, 1300); // nothing is
+	rig_write_n(MSS * 2);
+	rig_skip();
+	too_big(MSS, 1300); // acknowledged
+	too_big(1 + 3 * MSS, 1300); // not sent yet
+	too_big(1u << 31, 1300);
+	struct tcp_flow other = rig.flow;
+	other.remote_port++;
+	tcp_stack_too_big(rig.stack, &other, rig.iss + 1 + MSS, 1300);
+	NO_OUT();
+	assert_int_equal(rig_count(TCP_too_big_ignored), 5);
+	assert_int_equal(rig.conn->mss, MSS);
+	too_big(3 * MSS, 1300); // the last byte
+	assert_int_equal(rig_count(TCP_too_big), 1);
+	rig_skip();
+}
+
+// TCP-99
+static void a_handshake_has_nothing_that_could_be_too_long(void **state)
+{
+	rig_begin_connect(10 * NS_PER_SECOND);
+	too_big(0, 1300);
+	assert_int_equal(rig_count(TCP_too_big_ignored), 1);
+	IN(.flags = SYN | ACK, .seq = 0, .ack = 1, .opts = PLAIN);
+	assert_int_equal(rig.conn->mss, MSS);
+	rig_skip();
+}
+
+// TCP-99, RFC 5927 7.2, CVE-2005-1065.
+static void the_floor_is_552_of_ipv4(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(2000);
+	rig_skip();
+	too_big(1, 68);
+	assert_pieces(1, 2001, 512);
+	too_big(1, 0);
+	assert_int_equal(rig_count(TCP_too_big_ignored), 1);
+	assert_int_equal(rig.conn->mss, 512);
+}
+
+// TCP-99, RFC 8201 4.
+static void the_floor_is_1280_of_ipv6(void **state)
+{
+	rig.flow.local = (struct ip_addr){{0xfd, [15] = 1}};
+	rig.flow.remote = (struct ip_addr){{0xfd, [15] = 2}};
+	rig_connect(PLAIN);
+	assert_int_equal(rig.conn->mss, RIG_MTU - 60);
+	rig_write_n(2000);
+	rig_skip();
+	too_big(1, 1000);
+	assert_pieces(1, 2001, 1220);
+}
+
+// TCP-98, TCP-61
+static void a_timeout_does_not_forget_it(void **state)
+{
+	rig_accept(PLAIN);
+	rig_write_n(MSS);
+	rig_skip();
+	too_big(1, 1300);
+	rig_skip();
+	rig_after_ms(1100);
+	assert_int_equal(rig_out()->len, 1260);
+	rig_skip();
+	assert_int_equal(rig.conn->mss, 1260);
+}
+
+// TCP-98
+static void what_the_peer_reported_is_not_sent_again(void **state)
+{
+	rig_accept(full);
+	uint32_t len = MSS - 12;
+	rig_write_n(len * 3);
+	rig_skip();
+	struct tcp_opts third = {.has_ts = true, .ts_val = 2, .n_sack = 1};
+	third.sack[0] = (struct tcp_sack_block){rig.iss + 1 + 2 * len, rig.iss + 1 + 3 * len};
+	IN(.flags = ACK, .seq = 1, .ack = 1, .opts = third);
+	rig_skip();
+	too_big(1, 1300);
+	assert_pieces(1, 1 + 2 * len, 1248);
+}
+
+RUN_SUITE("tcp/path", CASE(what_was_too_long_goes_out_again_in_smaller_pieces),
+	CASE(options_count_into_the_room_that_is_left), CASE(a_small_path_is_no_congestion),
+	CASE(of_one_flight_one_message_counts), CASE(only_what_is_outstanding_is_believed),
+	CASE(a_handshake_has_nothing_that_could_be_too_long), CASE(the_floor_is_552_of_ipv4),
+	CASE(the_floor_is_1280_of_ipv6), CASE(a_timeout_does_not_forget_it),
+	CASE(what_the_peer_reported_is_not_sent_again))
