@@ -32,13 +32,14 @@ void h2_flow_delivered(struct h2_stream *s, uint32_t len)
 }
 
 // The step is half of the smaller one of what is and what will be in force, so that the change
-// makes no credit due and is no work for each stream.
+// makes no credit due and is no work for each stream. Rounded down: of a window of 65535 bytes that
+// comes in full frames of 16384, half comes back, and then the other half, one byte shorter, too.
 void h2_flow_set_our_initial(struct h2_conn *c, uint32_t size)
 {
 	uint32_t configured = c->ctx->conf.stream_window;
 	uint32_t smaller = size < configured ? size : configured;
 	c->our_initial_window = size;
-	c->credit_step = (smaller + 1) / 2 + !smaller;
+	c->credit_step = smaller / 2 + (smaller < 2);
 }
 
 void h2_flow_consumed(struct h2_stream *s, size_t len)
@@ -53,7 +54,7 @@ void h2_flow_consumed(struct h2_stream *s, size_t len)
 static bool conn_credit_due(const struct h2_conn *c)
 {
 	int64_t target = conn_target(c);
-	return c->unannounced * 2ll >= target &&
+	return c->unannounced >= target / 2 &&
 	       (c->role == H2_CLIENT || c->unconsumed <= (uint64_t)target);
 }
 

@@ -115,10 +115,28 @@ static void connection_credit_does_not_wait_for_the_owner(void **state)
 {
 	start_server();
 	request(1);
-	feed_data(1, 32767);
+	feed_data(1, 32766);
 	assert_string_equal(peer_frames(&us), "");
 	feed_data(1, 1);
-	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 0 32768\n");
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 0 32767\n");
+}
+
+// RFC 9113 6.9.1: else half of it would be in force every other round trip.
+static void a_window_sent_in_full_frames_comes_back_whole(void **state)
+{
+	start_server();
+	struct h2_stream *s = request(1);
+	for (unsigned i = 0; i < 2; i++) {
+		feed_data(1, 16384);
+		h2_stream_consumed(s, 16384);
+	}
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 0 32768\nWINDOW_UPDATE 1 32768\n");
+	feed_data(1, 16384);
+	h2_stream_consumed(s, 16384);
+	assert_string_equal(peer_frames(&us), "");
+	feed_data(1, 16383);
+	h2_stream_consumed(s, 16383);
+	assert_string_equal(peer_frames(&us), "WINDOW_UPDATE 0 32767\nWINDOW_UPDATE 1 32767\n");
 }
 
 // HX-24: bounded memory. Many slow streams together do stop the connection, until some is consumed.
@@ -733,6 +751,7 @@ RUN_SUITE("h2/flow", SMALL(stream_credit_is_given_by_consumption_in_halves),
 	SMALL(data_up_to_the_window_is_taken_and_one_byte_more_resets),
 	CASE(data_beyond_the_connection_window_ends_the_connection),
 	CASE(connection_credit_does_not_wait_for_the_owner),
+	CASE(a_window_sent_in_full_frames_comes_back_whole),
 	CASE(connection_credit_stops_above_a_window_of_unconsumed_bytes),
 	CASE(a_server_gets_connection_credit_whatever_lies_unconsumed),
 	CASE(a_stream_that_is_given_little_window_stalls),
