@@ -49,6 +49,11 @@ static void on_unreachable(void *ctx, const struct tcp_flow *flow)
 	tcp_stack_unreachable(ctx, flow);
 }
 
+static void on_too_big(void *ctx, const struct tcp_flow *flow, uint32_t seq, uint32_t mtu)
+{
+	tcp_stack_too_big(ctx, flow, seq, mtu);
+}
+
 static const char *source_for(void *ctx, const struct ip_addr *dst, struct ip_addr *ret)
 {
 	*ret = wire_address(HOST_PROXY, 100);
@@ -83,7 +88,7 @@ static void make_net(struct path_worker *w)
 	struct tcp_io io = net_tcp_io(w->net);
 	w->tcp = tcp_stack_new(&conf, &io, &w->chunks, w->wheel);
 	CHECK(w->tcp);
-	net_set_tcp(w->net, &(struct net_tcp){on_segment, on_unreachable, w->tcp});
+	net_set_tcp(w->net, &(struct net_tcp){on_segment, on_unreachable, on_too_big, w->tcp});
 }
 
 static void on_neighbor(void *proxy, const struct ip_addr *ip)
