@@ -15,7 +15,7 @@ static const uint8_t nobody[6];
 struct arp {
 	uint16_t op;
 	const uint8_t *sender_mac;
-	uint32_t sender_ip, target_ip;
+	struct ip_addr sender_ip, target_ip;
 };
 
 static bool parse(const uint8_t *p, size_t len, struct arp *ret)
@@ -26,8 +26,8 @@ static bool parse(const uint8_t *p, size_t len, struct arp *ret)
 	*ret = (struct arp){
 		.op = load16(p + 6),
 		.sender_mac = p + 8,
-		.sender_ip = load32(p + 14),
-		.target_ip = load32(p + 24),
+		.sender_ip = ip_from_v4(load32(p + 14)),
+		.target_ip = ip_from_v4(load32(p + 24)),
 	};
 	if (ret->op != OP_REQUEST && ret->op != OP_REPLY)
 		return false;
@@ -35,7 +35,8 @@ static bool parse(const uint8_t *p, size_t len, struct arp *ret)
 }
 
 static void send(struct net *net, uint32_t port, uint16_t op, const uint8_t eth_dst[6],
-	uint32_t sender_ip, const uint8_t target_mac[6], uint32_t target_ip)
+	const struct ip_addr *sender_ip, const uint8_t target_mac[6],
+	const struct ip_addr *target_ip)
 {
 	const struct net_port *p = &net->ports[port];
 	uint8_t *frame = p->device.reserve(p->device.ctx, ETH_HEADER + ARP_LEN);
@@ -51,28 +52,26 @@ static void send(struct net *net, uint32_t port, uint16_t op, const uint8_t eth_
 	arp[5] = 4;
 	store16(arp + 6, op);
 	memcpy(arp + 8, p->mac, 6);
-	store32(arp + 14, sender_ip);
+	memcpy(arp + 14, sender_ip->b + 12, 4);
 	memcpy(arp + 18, target_mac, 6);
-	store32(arp + 24, target_ip);
+	memcpy(arp + 24, target_ip->b + 12, 4);
 	eth_send(net, port, ETH_HEADER + ARP_LEN);
 }
 
 void arp_ask(struct net *net, const struct neigh *n, bool broadcast)
 {
-	const struct net_route *route = net_route_find(net, n->ip);
-	const struct net_port *port = &net->ports[n->port];
-	uint32_t source = route && route->port == n->port ? route->source : port->addresses[0].ip;
+	struct ip_addr source = net_source_on(net, n->port, &n->ip);
 	net_count(net, NET_arp_asked);
-	send(net, n->port, OP_REQUEST, broadcast ? everybody : n->eth, source, nobody, n->ip);
+	send(net, n->port, OP_REQUEST, broadcast ? everybody : n->eth, &source, nobody, &n->ip);
 }
 
-void arp_announce(struct net *net, uint32_t port, uint32_t ip)
+void arp_announce(struct net *net, uint32_t port, const struct ip_addr *ip)
 {
 	send(net, port, OP_REQUEST, everybody, ip, nobody, ip);
 }
 
 // Somebody has or wants an address of ours. We keep it, and say so, but not at their pace.
-static void defend(struct net *net, uint32_t port, uint32_t ip)
+static void defend(struct net *net, uint32_t port, const struct ip_addr *ip)
 {
 	uint64_t now = twheel_now(net->wheel);
 	net_count(net, NET_arp_conflict);
@@ -85,38 +84,35 @@ static void defend(struct net *net, uint32_t port, uint32_t ip)
 static void answer(struct net *net, uint32_t port, const struct arp *arp)
 {
 	net_count(net, NET_arp_answered);
-	send(net, port, OP_REPLY, arp->sender_mac, arp->target_ip, arp->sender_mac, arp->sender_ip);
-}
-
-// Whoever waits for this host need wait no longer.
-static void tell_if_news(struct net *net, uint32_t port, const struct arp *arp)
-{
-	const struct neigh *n = neigh_find(net, port, arp->sender_ip);
-	bool is_known = n && neigh_has_mac(n) && memcmp(n->eth, arp->sender_mac, ETH_ADDRESS) == 0;
-	if (!net->on_neighbor || (is_known && arp->sender_ip != arp->target_ip))
-		return;
-	struct ip_addr ip = ip_from_v4(arp->sender_ip);
-	net->on_neighbor(net->on_neighbor_ctx, &ip);
+	send(net, port, OP_REPLY, arp->sender_mac, &arp->target_ip, arp->sender_mac,
+		&arp->sender_ip);
 }
 
 // False = nobody on the port's link.
 static bool learn(struct net *net, uint32_t port, const struct arp *arp, bool for_us)
 {
-	if (!net_is_on_link(net, arp->sender_ip, port) || net_is_martian(net, arp->sender_ip))
+	if (!net_is_on_link(net, &arp->sender_ip, port) || net_is_martian(net, &arp->sender_ip))
 		return false;
-	tell_if_news(net, port, arp);
-	struct neigh *n = for_us && arp->op == OP_REQUEST ? neigh_get(net, port, arp->sender_ip)
-	                                                  : neigh_find(net, port, arp->sender_ip);
+	bool announced = ip_eq(&arp->sender_ip, &arp->target_ip);
+	neigh_tell(net, port, &arp->sender_ip, arp->sender_mac, announced);
+	struct neigh *n = for_us && arp->op == OP_REQUEST ? neigh_get(net, port, &arp->sender_ip)
+	                                                  : neigh_find(net, port, &arp->sender_ip);
 	if (n)
 		neigh_hear(n, arp->sender_mac, for_us && arp->op == OP_REPLY);
 	return true;
 }
 
+// A probe (RFC 5227 2.1.1) has no sender address: there is nothing to learn from it.
+static bool has_sender(const struct arp *arp)
+{
+	return ip_to_v4(&arp->sender_ip) != 0;
+}
+
 void arp_hear(struct net *net, uint32_t port, const uint8_t *p, size_t len)
 {
 	struct arp arp;
-	if (parse(p, len, &arp) && arp.sender_ip != 0)
-		learn(net, port, &arp, net_is_own_of_port(net, arp.target_ip, port));
+	if (parse(p, len, &arp) && has_sender(&arp))
+		learn(net, port, &arp, net_is_own_of_port(net, &arp.target_ip, port));
 }
 
 void arp_input(struct net *net, uint32_t port, const uint8_t *p, size_t len)
@@ -126,14 +122,13 @@ void arp_input(struct net *net, uint32_t port, const uint8_t *p, size_t len)
 		net_count(net, NET_arp_malformed);
 		return;
 	}
-	if (net_is_own(net, arp.sender_ip)) {
+	if (net_is_own(net, &arp.sender_ip)) {
 		if (memcmp(arp.sender_mac, net->ports[port].mac, 6) != 0)
-			defend(net, port, arp.sender_ip);
+			defend(net, port, &arp.sender_ip);
 		return;
 	}
-	bool for_us = net_is_own_of_port(net, arp.target_ip, port);
-	// A probe (RFC 5227 2.1.1) has no sender address: there is nothing to learn from it.
-	if (arp.sender_ip != 0 && !learn(net, port, &arp, for_us)) {
+	bool for_us = net_is_own_of_port(net, &arp.target_ip, port);
+	if (has_sender(&arp) && !learn(net, port, &arp, for_us)) {
 		net_count(net, NET_arp_off_link);
 		return;
 	}

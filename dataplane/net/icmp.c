@@ -48,17 +48,18 @@ static bool quoted_flow(
 	struct net *net, uint32_t local, const uint8_t *quoted, size_t len, struct tcp_flow *ret)
 {
 	size_t header = len >= IP4_HEADER ? (size_t)(quoted[0] & 0xf) * 4 : 0;
+	struct ip_addr remote = ip_from_v4(len >= IP4_HEADER ? load32(quoted + 16) : 0);
 	// Our packets have no options and are no fragments.
 	if (header != IP4_HEADER || quoted[0] >> 4 != 4 || len < header + 8 ||
 		quoted[9] != IP_PROTO_TCP || (load16(quoted + 6) & 0x3fff) != 0 ||
 		load16(quoted + 2) < header + 20 || load32(quoted + 12) != local ||
-		net_is_martian(net, load32(quoted + 16))) {
+		net_is_martian(net, &remote)) {
 		net_count(net, NET_icmp_forged);
 		return false;
 	}
 	*ret = (struct tcp_flow){
 		.local = ip_from_v4(local),
-		.remote = ip_from_v4(load32(quoted + 16)),
+		.remote = remote,
 		.local_port = load16(quoted + header),
 		.remote_port = load16(quoted + header + 2),
 	};

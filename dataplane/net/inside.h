@@ -93,22 +93,23 @@ struct net_port {
 	uint8_t mac[ETH_ADDRESS];
 	uint16_t mtu;
 	struct net_address {
-		uint32_t ip;
-		uint32_t mask;
+		struct ip_addr ip;
+		uint32_t bits; // of its prefix; of an IPv4 one with IP_V4_BITS
 	} addresses[NET_MAX_ADDRESSES];
 	uint32_t n_addresses;
-	uint32_t gateway; // 0 = none
+	struct ip_addr gateway; // all zero = none
 };
 
 struct net_own {
-	uint32_t ip; // 0 = free slot
+	struct ip_addr ip; // all zero = free slot
 	uint32_t port;
 };
 
 struct net_route {
-	uint32_t prefix, mask;
-	uint32_t gateway; // 0 = on link
-	uint32_t source; // our address on that link
+	struct ip_addr prefix;
+	uint32_t bits; // of it, as those of an address
+	struct ip_addr gateway; // all zero = on link
+	struct ip_addr source; // our address on that link
 	uint32_t port;
 };
 
@@ -137,7 +138,9 @@ struct net {
 	uint32_t n_routes;
 	struct net_route routes[NET_MAX_ROUTES]; // longest prefix first
 	struct net_own own[NET_OWN_SLOTS];
-	uint64_t hash_key; // odd; from the seed: remote hosts must not choose collisions
+	// From the seed: remote hosts must not choose collisions.
+	uint64_t hash_key; // odd
+	uint64_t hash_keys[6];
 	uint32_t generation; // of dst; never 0
 	struct net_dst dst[NET_DST_SLOTS];
 	struct net_open open;
@@ -156,23 +159,43 @@ static inline void net_count(struct net *net, enum net_counter which)
 }
 
 // Upper bits of a product with a secret odd number: few collisions, none predictable.
-static inline uint32_t net_hash(const struct net *net, uint32_t ip, uint32_t port, uint32_t n_slots)
+static inline uint32_t net_hash_ip4(const struct net *net, uint32_t ip, uint32_t n_slots)
 {
-	uint64_t x = ((uint64_t)port << 32 | ip) + 1;
-	return (uint32_t)((unsigned __int128)(x * net->hash_key) * n_slots >> 64);
+	return (uint32_t)((unsigned __int128)((ip + 1) * net->hash_key) * n_slots >> 64);
+}
+
+// The same of four words of an address, and of a port: a multilinear hash (Thorup, "High Speed
+// Hashing for Integers and Strings", 3.2).
+static inline uint32_t net_hash(
+	const struct net *net, const struct ip_addr *ip, uint32_t port, uint32_t n_slots)
+{
+	uint32_t words[4];
+	memcpy(words, ip->b, sizeof(words));
+	uint64_t sum = net->hash_keys[4] * port + net->hash_keys[5];
+	for (unsigned i = 0; i < 4; i++)
+		sum += net->hash_keys[i] * words[i];
+	return (uint32_t)((sum >> 32) * n_slots >> 32);
 }
 
 // route.c
 void net_build_routes(struct net *);
 // Returns NULL if there is none. Linear in the number of configured prefixes; the dst cache makes
 // it rare.
-const struct net_route *net_route_find(const struct net *, uint32_t dst);
-bool net_is_own(const struct net *, uint32_t ip);
-bool net_is_own_of_port(const struct net *, uint32_t ip, uint32_t port);
+const struct net_route *net_route_find(const struct net *, const struct ip_addr *dst);
+// Who takes what goes to dst: its gateway, or dst itself.
+static inline const struct ip_addr *net_route_hop(
+	const struct net_route *route, const struct ip_addr *dst)
+{
+	return ip_is_none(&route->gateway) ? dst : &route->gateway;
+}
+bool net_is_own(const struct net *, const struct ip_addr *);
+bool net_is_own_of_port(const struct net *, const struct ip_addr *, uint32_t port);
+// Our address from which a neighbor on that port's link is asked.
+struct ip_addr net_source_on(const struct net *, uint32_t port, const struct ip_addr *neighbor);
 // True if the address is in one of the port's prefixes, or is its gateway.
-bool net_is_on_link(const struct net *, uint32_t ip, uint32_t port);
-// True if no host on our links may send from this address (RFC 1122 3.2.1.3).
-bool net_is_martian(const struct net *, uint32_t ip);
+bool net_is_on_link(const struct net *, const struct ip_addr *, uint32_t port);
+// True if no host on our links may send from this address (RFC 1122 3.2.1.3, RFC 4291 2.5, 2.7).
+bool net_is_martian(const struct net *, const struct ip_addr *);
 
 // eth.c
 void eth_fill(const struct net_port *, uint8_t *frame, const uint8_t dst[6], uint16_t type);
@@ -184,7 +207,7 @@ void arp_input(struct net *, uint32_t port, const uint8_t *arp, size_t len);
 void arp_hear(struct net *, uint32_t port, const uint8_t *arp, size_t len);
 // Requests a neighbor's address: by broadcast, or from the last known MAC only.
 void arp_ask(struct net *, const struct neigh *, bool broadcast);
-void arp_announce(struct net *, uint32_t port, uint32_t ip);
+void arp_announce(struct net *, uint32_t port, const struct ip_addr *);
 
 // ip4.c
 void ip4_input(struct net *, const uint8_t *packet, size_t len, bool broadcast);

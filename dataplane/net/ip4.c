@@ -30,7 +30,7 @@ static bool options_fine(const uint8_t *option, const uint8_t *end)
 // What we send to is no martian; most packets come from where we answer to.
 static inline struct net_dst *known_dst(struct net *net, uint32_t dst)
 {
-	struct net_dst *known = &net->dst[net_hash(net, dst, 0, NET_DST_SLOTS)];
+	struct net_dst *known = &net->dst[net_hash_ip4(net, dst, NET_DST_SLOTS)];
 	return known->ip == dst && known->generation == net->generation ? known : NULL;
 }
 
@@ -62,14 +62,15 @@ static APART enum net_counter check_header(const uint8_t *ip, size_t len)
 static APART enum net_counter check_addresses(struct net *net, const uint8_t *ip)
 {
 	uint32_t src = load32(ip + 12), dst = load32(ip + 16);
-	if (!net_is_own(net, dst))
+	struct ip_addr remote = ip_from_v4(src), local = ip_from_v4(dst);
+	if (!net_is_own(net, &local))
 		return NET_ip_not_ours;
 	if (load16(ip + 6) & MORE_OR_OFFSET)
 		return NET_ip_fragment;
 	struct net_dst *known = known_dst(net, src);
 	if (known)
 		known->own = dst;
-	else if (net_is_martian(net, src))
+	else if (net_is_martian(net, &remote))
 		return NET_ip_martian;
 	return NET_N_COUNTERS;
 }
@@ -126,17 +127,18 @@ void ip4_input(struct net *net, const uint8_t *ip, size_t len, bool broadcast)
 // From the routes; remembered.
 static APART struct neigh *find_next_hop(struct net *net, uint32_t dst)
 {
-	const struct net_route *route = net_route_find(net, dst);
-	if (!route || net_is_martian(net, dst)) {
+	struct ip_addr ip = ip_from_v4(dst);
+	const struct net_route *route = net_route_find(net, &ip);
+	if (!route || net_is_martian(net, &ip)) {
 		net_count(net, NET_tx_no_route);
 		return NULL;
 	}
-	struct neigh *n = neigh_get(net, route->port, route->gateway ? route->gateway : dst);
+	struct neigh *n = neigh_get(net, route->port, net_route_hop(route, &ip));
 	if (n)
-		net->dst[net_hash(net, dst, 0, NET_DST_SLOTS)] = (struct net_dst){.ip = dst,
+		net->dst[net_hash_ip4(net, dst, NET_DST_SLOTS)] = (struct net_dst){.ip = dst,
 			.generation = net->generation,
 			.neigh = (uint32_t)(n - net->neigh.entries),
-			.own = route->source};
+			.own = ip_to_v4(&route->source)};
 	return n;
 }
 
@@ -221,6 +223,7 @@ uint16_t ip4_mtu(struct net *net, uint32_t dst)
 	const struct net_dst *known = known_dst(net, dst);
 	if (known)
 		return net->ports[net->neigh.entries[known->neigh].port].mtu;
-	const struct net_route *route = net_route_find(net, dst);
+	struct ip_addr ip = ip_from_v4(dst);
+	const struct net_route *route = net_route_find(net, &ip);
 	return net->ports[route ? route->port : 0].mtu;
 }

@@ -48,15 +48,15 @@ static void put_held(struct net *net, struct neigh_held *held)
 	pool_put(pool_for(net, held->len), held);
 }
 
-static struct neigh **bucket_of(struct net *net, uint32_t port, uint32_t ip)
+static struct neigh **bucket_of(struct net *net, uint32_t port, const struct ip_addr *ip)
 {
 	return &net->neigh.buckets[net_hash(net, ip, port, net->neigh.max)];
 }
 
-struct neigh *neigh_find(struct net *net, uint32_t port, uint32_t ip)
+struct neigh *neigh_find(struct net *net, uint32_t port, const struct ip_addr *ip)
 {
 	for (struct neigh *n = *bucket_of(net, port, ip); n; n = n->next)
-		if (n->ip == ip && n->port == port)
+		if (n->port == port && ip_eq(&n->ip, ip))
 			return n;
 	return NULL;
 }
@@ -97,7 +97,7 @@ static void drop_held(struct neigh *n)
 static void release(struct neigh *n)
 {
 	struct net *net = n->net;
-	struct neigh **at = bucket_of(net, n->port, n->ip);
+	struct neigh **at = bucket_of(net, n->port, &n->ip);
 	while (*at != n)
 		at = &(*at)->next;
 	*at = n->next;
@@ -137,7 +137,7 @@ static bool evict(struct net *net)
 	return true;
 }
 
-struct neigh *neigh_get(struct net *net, uint32_t port, uint32_t ip)
+struct neigh *neigh_get(struct net *net, uint32_t port, const struct ip_addr *ip)
 {
 	struct neigh *n = neigh_find(net, port, ip);
 	if (n)
@@ -157,7 +157,7 @@ struct neigh *neigh_get(struct net *net, uint32_t port, uint32_t ip)
 	*n = (struct neigh){
 		.timer = {.fire = on_timer},
 		.net = net,
-		.ip = ip,
+		.ip = *ip,
 		.port = (uint8_t)port,
 		.state = NEIGH_INCOMPLETE,
 		.next = *bucket,
@@ -277,6 +277,15 @@ void neigh_renew(struct net *net, uint32_t port)
 			become(n, NEIGH_STALE, NEIGH_STALE_NS);
 		n->doubted = n->state == NEIGH_STALE;
 	}
+}
+
+void neigh_tell(struct net *net, uint32_t port, const struct ip_addr *ip, const uint8_t mac[6],
+	bool announced)
+{
+	const struct neigh *n = neigh_find(net, port, ip);
+	bool is_known = n && neigh_has_mac(n) && memcmp(n->eth, mac, ETH_ADDRESS) == 0;
+	if (net->on_neighbor && (!is_known || announced))
+		net->on_neighbor(net->on_neighbor_ctx, ip);
 }
 
 void neigh_hear(struct neigh *n, const uint8_t mac[6], bool asked)

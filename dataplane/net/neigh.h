@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The neighbor table: which MAC address has an IPv4 address on a port's link. Bounded at start; it
+// The neighbor table: which MAC address has an IP address on a port's link. Bounded at start; it
 // sends requests (arp.c), and ages and refreshes entries by the wheel; a bounded number of frames
 // wait while their neighbor is being resolved. A new neighbor never displaces one in use: a full
 // table first evicts entries that were only heard of, then entries unused for a minute, then
@@ -7,6 +7,7 @@
 // Thread: the owning worker.
 #pragma once
 
+#include "lb/base/ip.h"
 #include "lb/base/pool.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
@@ -53,7 +54,7 @@ struct neigh_list {
 struct neigh {
 	struct twheel_timer timer; // must stay first
 	struct net *net; // borrowed
-	uint32_t ip;
+	struct ip_addr ip;
 	uint8_t port;
 	uint8_t state; // enum neigh_state
 	uint8_t n_asks; // requests sent in this round
@@ -90,10 +91,10 @@ void neigh_fini(struct net *);
 // triggers a broadcast request.
 void neigh_renew(struct net *, uint32_t port);
 
-struct neigh *neigh_find(struct net *, uint32_t port, uint32_t ip);
+struct neigh *neigh_find(struct net *, uint32_t port, const struct ip_addr *);
 // Finds or makes an entry (INCOMPLETE, not requested yet). Returns NULL, counted, if the table is
 // full of neighbors in use or being requested.
-struct neigh *neigh_get(struct net *, uint32_t port, uint32_t ip);
+struct neigh *neigh_get(struct net *, uint32_t port, const struct ip_addr *);
 // A packet will be sent there soon: requests the neighbor unless it is known or requested.
 void neigh_want(struct neigh *);
 
@@ -109,6 +110,10 @@ void neigh_hold(struct neigh *, struct neigh_held *);
 // A frame was sent to a STALE neighbor: checks that it is still there.
 void neigh_probe(struct neigh *);
 
+// A host says on a link that it has this address: tells the owner of net (net_set_on_neighbor())
+// unless that is known. announced: it said so unasked, as after a restart.
+void neigh_tell(
+	struct net *, uint32_t port, const struct ip_addr *, const uint8_t mac[6], bool announced);
 // Handles the content of an ARP packet. `asked`: a reply to us; otherwise a request for us (RFC
 // 826) or an announcement. Only a reply replaces a MAC in use; any other claim causes a new
 // request, so that a takeover is noticed at once and a false claim has no effect.

@@ -17,12 +17,12 @@ static void copy_port(struct net_port *port, const struct net_port_conf *conf)
 	port->n_addresses = conf->n_addresses;
 	for (uint32_t i = 0; i < conf->n_addresses; i++) {
 		const struct net_prefix *a = &conf->addresses[i];
-		DCHECK(ip_is_v4(&a->ip) && a->len <= 32);
-		port->addresses[i].ip = ip_to_v4(&a->ip);
-		port->addresses[i].mask = a->len ? UINT32_MAX << (32 - a->len) : 0;
+		bool v4 = ip_is_v4(&a->ip);
+		DCHECK(a->len <= (v4 ? 32 : 128));
+		port->addresses[i] =
+			(struct net_address){.ip = a->ip, .bits = a->len + (v4 ? IP_V4_BITS : 0u)};
 	}
-	if (ip_is_v4(&conf->gateway))
-		port->gateway = ip_to_v4(&conf->gateway);
+	port->gateway = conf->gateway;
 }
 
 struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_t max_neighbors,
@@ -36,6 +36,8 @@ struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_
 	rand_init(&rand, seed);
 	net->wheel = wheel;
 	net->hash_key = rand_u64(&rand) | 1;
+	for (unsigned i = 0; i < sizeof(net->hash_keys) / sizeof(net->hash_keys[0]); i++)
+		net->hash_keys[i] = rand_u64(&rand);
 	net->generation = 1;
 	net->n_ports = n_ports;
 	net->echo_last_ns = twheel_now(wheel);
@@ -175,18 +177,15 @@ void net_announce(struct net *net)
 {
 	for (uint32_t p = 0; p < net->n_ports; p++)
 		for (uint32_t i = 0; i < net->ports[p].n_addresses; i++)
-			arp_announce(net, p, net->ports[p].addresses[i].ip);
+			arp_announce(net, p, &net->ports[p].addresses[i].ip);
 }
 
 bool net_source_for(const struct net *net, const struct ip_addr *dst, struct ip_addr *ret)
 {
-	if (!ip_is_v4(dst))
+	const struct net_route *route = net_route_find(net, dst);
+	if (!route || net_is_martian(net, dst))
 		return false;
-	uint32_t v4 = ip_to_v4(dst);
-	const struct net_route *route = net_route_find(net, v4);
-	if (!route || net_is_martian(net, v4))
-		return false;
-	*ret = ip_from_v4(route->source);
+	*ret = route->source;
 	return true;
 }
 

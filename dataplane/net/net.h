@@ -43,7 +43,7 @@ struct net_tcp {
 
 struct net_prefix {
 	struct ip_addr ip;
-	uint8_t len; // of the IPv4 prefix, 0..32
+	uint8_t len; // of the prefix, 0..32 of an IPv4 one, 0..128 of an IPv6 one
 };
 
 struct net_port_conf {

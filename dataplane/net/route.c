@@ -6,48 +6,63 @@
 static void add_route(struct net *net, const struct net_route *route)
 {
 	uint32_t at = net->n_routes++;
-	// Contiguous masks compare like prefix lengths; equal ones keep the order of the ports.
-	for (; at > 0 && net->routes[at - 1].mask < route->mask; at--)
+	// Equal lengths keep the order of the ports. Families don't meet: lengths decide within one.
+	for (; at > 0 && net->routes[at - 1].bits < route->bits; at--)
 		net->routes[at] = net->routes[at - 1];
 	net->routes[at] = *route;
 }
 
-static void add_own(struct net *net, uint32_t ip, uint32_t port)
+static void add_own(struct net *net, const struct ip_addr *ip, uint32_t port)
 {
 	uint32_t at = net_hash(net, ip, 0, NET_OWN_SLOTS);
-	while (net->own[at].ip && net->own[at].ip != ip)
+	while (!ip_is_none(&net->own[at].ip) && !ip_eq(&net->own[at].ip, ip))
 		at = (at + 1) % NET_OWN_SLOTS;
-	net->own[at] = (struct net_own){ip, port};
+	net->own[at] = (struct net_own){*ip, port};
 }
 
-static const struct net_own *find_own(const struct net *net, uint32_t ip)
+static const struct net_own *find_own(const struct net *net, const struct ip_addr *ip)
 {
 	uint32_t at = net_hash(net, ip, 0, NET_OWN_SLOTS);
-	while (net->own[at].ip) {
-		if (net->own[at].ip == ip)
+	while (!ip_is_none(&net->own[at].ip)) {
+		if (ip_eq(&net->own[at].ip, ip))
 			return &net->own[at];
 		at = (at + 1) % NET_OWN_SLOTS;
 	}
 	return NULL;
 }
 
+static const struct net_address *first_of_family(const struct net_port *port, bool v4)
+{
+	for (uint32_t i = 0; i < port->n_addresses; i++)
+		if (ip_is_v4(&port->addresses[i].ip) == v4)
+			return &port->addresses[i];
+	return NULL;
+}
+
 static void add_gateway(struct net *net, uint32_t index)
 {
 	const struct net_port *port = &net->ports[index];
-	uint32_t source = port->addresses[0].ip;
+	bool v4 = ip_is_v4(&port->gateway);
+	const struct net_address *source = first_of_family(port, v4);
 	bool on_link = false;
-	for (uint32_t i = 0; i < port->n_addresses && !on_link; i++)
-		if (((port->addresses[i].ip ^ port->gateway) & port->addresses[i].mask) == 0) {
-			source = port->addresses[i].ip;
-			on_link = true;
-		}
-	if (!on_link) // a gateway outside of every prefix is still a neighbor
-		add_route(net, &(struct net_route){.prefix = port->gateway,
-				       .mask = UINT32_MAX,
-				       .source = source,
-				       .port = index});
-	add_route(net,
-		&(struct net_route){.gateway = port->gateway, .source = source, .port = index});
+	if (!source)
+		return;
+	for (uint32_t i = 0; i < port->n_addresses && !on_link; i++) {
+		const struct net_address *a = &port->addresses[i];
+		on_link = ip_in_prefix(&port->gateway, &a->ip, a->bits);
+		if (on_link)
+			source = a;
+	}
+	struct net_route route = {.source = source->ip, .port = index};
+	if (!on_link) { // a gateway outside of every prefix is still a neighbor
+		route.prefix = port->gateway;
+		route.bits = 128;
+		add_route(net, &route);
+	}
+	route.prefix = v4 ? ip_from_v4(0) : (struct ip_addr){0};
+	route.bits = v4 ? IP_V4_BITS : 0;
+	route.gateway = port->gateway;
+	add_route(net, &route);
 }
 
 void net_build_routes(struct net *net)
@@ -55,54 +70,74 @@ void net_build_routes(struct net *net)
 	for (uint32_t p = 0; p < net->n_ports; p++) {
 		const struct net_port *port = &net->ports[p];
 		for (uint32_t i = 0; i < port->n_addresses; i++) {
-			uint32_t ip = port->addresses[i].ip;
-			uint32_t mask = port->addresses[i].mask;
-			add_own(net, ip, p);
-			if (mask != UINT32_MAX) // a lone address has no link around it
-				add_route(net, &(struct net_route){.prefix = ip & mask,
-						       .mask = mask,
-						       .source = ip,
+			const struct net_address *a = &port->addresses[i];
+			add_own(net, &a->ip, p);
+			if (a->bits != 128) // a lone address has no link around it
+				add_route(net, &(struct net_route){.prefix = a->ip,
+						       .bits = a->bits,
+						       .source = a->ip,
 						       .port = p});
 		}
-		if (port->gateway && port->n_addresses > 0)
+		if (!ip_is_none(&port->gateway))
 			add_gateway(net, p);
 	}
 }
 
-const struct net_route *net_route_find(const struct net *net, uint32_t dst)
+const struct net_route *net_route_find(const struct net *net, const struct ip_addr *dst)
 {
 	for (uint32_t i = 0; i < net->n_routes; i++)
-		if (((dst ^ net->routes[i].prefix) & net->routes[i].mask) == 0)
+		if (ip_in_prefix(dst, &net->routes[i].prefix, net->routes[i].bits))
 			return &net->routes[i];
 	return NULL;
 }
 
-bool net_is_own(const struct net *net, uint32_t ip)
+struct ip_addr net_source_on(const struct net *net, uint32_t port, const struct ip_addr *neighbor)
+{
+	const struct net_route *route = net_route_find(net, neighbor);
+	if (route && route->port == port)
+		return route->source;
+	return first_of_family(&net->ports[port], ip_is_v4(neighbor))->ip;
+}
+
+bool net_is_own(const struct net *net, const struct ip_addr *ip)
 {
 	return find_own(net, ip) != NULL;
 }
 
-bool net_is_own_of_port(const struct net *net, uint32_t ip, uint32_t port)
+bool net_is_own_of_port(const struct net *net, const struct ip_addr *ip, uint32_t port)
 {
 	const struct net_own *own = find_own(net, ip);
 	return own && own->port == port;
 }
 
-bool net_is_on_link(const struct net *net, uint32_t ip, uint32_t port)
+bool net_is_on_link(const struct net *net, const struct ip_addr *ip, uint32_t port)
 {
 	const struct net_route *route = net_route_find(net, ip);
-	return route && route->port == port && !route->gateway;
+	return route && route->port == port && ip_is_none(&route->gateway);
 }
 
-bool net_is_martian(const struct net *net, uint32_t ip)
+static bool is_ip4_martian(const struct net *net, const struct ip_addr *ip)
 {
-	uint32_t top = ip >> 24;
-	if (top == 0 || top == 127 || top >= 224 || net_is_own(net, ip))
+	uint32_t v4 = ip_to_v4(ip), top = v4 >> 24;
+	if (top == 0 || top == 127 || top >= 224)
 		return true;
 	// The all-ones and all-zeros hosts of our links: answers to them would be broadcasts.
 	const struct net_route *route = net_route_find(net, ip);
-	if (!route || route->gateway || ~route->mask <= 1) // RFC 3021: /31 has none
+	if (!route || !ip_is_none(&route->gateway) || route->bits >= 127) // RFC 3021: /31 has none
 		return false;
-	uint32_t host = ip & ~route->mask;
-	return host == 0 || host == ~route->mask;
+	uint32_t hosts = UINT32_MAX >> (route->bits - IP_V4_BITS);
+	return (v4 & hosts) == 0 || (v4 & hosts) == hosts;
+}
+
+static bool is_ip6_martian(const struct ip_addr *ip)
+{
+	static const struct ip_addr loopback = {{[15] = 1}};
+	return ip->b[0] == 0xff || ip_is_none(ip) || ip_eq(ip, &loopback);
+}
+
+bool net_is_martian(const struct net *net, const struct ip_addr *ip)
+{
+	if (net_is_own(net, ip))
+		return true;
+	return ip_is_v4(ip) ? is_ip4_martian(net, ip) : is_ip6_martian(ip);
 }

@@ -56,6 +56,27 @@ static inline bool ip_port_eq(const struct ip_port *a, const struct ip_port *b)
 	return a->port == b->port && ip_eq(&a->ip, &b->ip);
 }
 
+// Of an IPv4 address: 96 bits more than its prefix has (RFC 4291 2.5.5.2).
+#define IP_V4_BITS 96
+
+// Have both the same first bits? Families never match: an IPv4 prefix has at least IP_V4_BITS, and
+// an IPv6 one contains no IPv4 address.
+static inline bool ip_in_prefix(
+	const struct ip_addr *a, const struct ip_addr *prefix, unsigned bits)
+{
+	unsigned whole = bits / 8, rest = bits % 8;
+	if (ip_is_v4(a) != (ip_is_v4(prefix) && bits >= IP_V4_BITS) ||
+		memcmp(a->b, prefix->b, whole) != 0)
+		return false;
+	return !rest || (a->b[whole] ^ prefix->b[whole]) >> (8 - rest) == 0;
+}
+
+static inline bool ip_is_none(const struct ip_addr *a) // ::, which is no host's address
+{
+	static const struct ip_addr none;
+	return ip_eq(a, &none);
+}
+
 // Literal address only (no names). False = not an address.
 [[nodiscard]] bool ip_parse(const char *text, struct ip_addr *ret);
 [[nodiscard]] bool ip_parse_str(struct str text, struct ip_addr *ret);
