@@ -45,13 +45,11 @@ static inline uint16_t csum_fold(uint64_t sum)
 	return (uint16_t)(~x >> 16);
 }
 
-// The value to write with memcpy into a checksum field that is zero now; 0 when the bytes already
-// contain a correct checksum. Works in memory order, to which the sum is indifferent (RFC 1071 2
-// (B)).
-static inline uint16_t csum(const void *data, size_t len)
+// The sum with that of more bytes, an even number of which came before. In memory order, to which
+// the sum is indifferent (RFC 1071 2 (B)).
+static inline uint64_t csum_add(uint64_t sum, const void *data, size_t len)
 {
 	const uint8_t *p = data;
-	uint64_t sum = 0;
 	for (; len >= 8; p += 8, len -= 8) {
 		uint64_t x;
 		memcpy(&x, p, sizeof(x));
@@ -62,5 +60,12 @@ static inline uint16_t csum(const void *data, size_t len)
 	memcpy(&last, p, len);
 	sum += last;
 	sum += sum < last;
-	return csum_fold(sum);
+	return sum;
+}
+
+// The value to write with memcpy into a checksum field that is zero now; 0 when the bytes already
+// contain a correct checksum.
+static inline uint16_t csum(const void *data, size_t len)
+{
+	return csum_fold(csum_add(0, data, len));
 }

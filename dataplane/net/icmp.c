@@ -9,7 +9,7 @@
 #define TYPE_ECHO 8
 #define CODE_FRAGMENTATION_NEEDED 4
 
-static bool echo_allowed(struct net *net)
+bool icmp_echo_allowed(struct net *net)
 {
 	uint64_t now = twheel_now(net->wheel);
 	uint64_t full = NET_ECHO_BURST * NET_ECHO_INTERVAL_NS;
@@ -26,7 +26,7 @@ static bool echo_allowed(struct net *net)
 static void echo(
 	struct net *net, uint32_t local, uint32_t remote, const uint8_t *message, size_t len)
 {
-	if (!echo_allowed(net) || IP4_HEADER + len > ip4_mtu(net, remote)) {
+	if (!icmp_echo_allowed(net) || IP4_HEADER + len > ip4_mtu(net, remote)) {
 		net_count(net, NET_icmp_echo_limited);
 		return;
 	}

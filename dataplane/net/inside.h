@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the files of net/ share: the state of one worker's network layer, and the calls between
-// Ethernet, ARP, IPv4 and ICMP. Private to this folder.
+// Ethernet, ARP, IP and ICMP. Private to this folder.
 // Thread: the owning worker.
 #pragma once
 
@@ -19,24 +19,26 @@
 #define IP4_HEADER 20
 #define ETH_TYPE_IP4 0x0800
 #define ETH_TYPE_ARP 0x0806
+#define ETH_TYPE_IP6 0x86dd
 #define IP_PROTO_ICMP 1
 #define IP_PROTO_TCP 6
 
 // The list of counters, with the names that operators see. Some need explanation: eth_not_ours: for
-// another station or a group. arp_asked, arp_answered: requests and replies sent. arp_learned:
-// neighbors that became or stayed reachable. arp_not_ours: neither for us nor a reply to us.
-// arp_conflict: another host claims our address. arp_off_link: sender outside of the port's
-// prefixes. hold_full, hold_dropped: frames that could not wait for a neighbor, or waited in vain.
-// ip_total_length: longer than the frame, which the device cut or whose length is wrong.
-// ip_broadcast: unicast packet in a broadcast frame. icmp_forged: quotes a packet that we never
-// sent. tcp_absent: segments before net_set_tcp().
-// send. tcp_absent: segments before net_set_tcp().
+// another station or a group. eth_ip6: on a port without an IPv6 address. arp_asked, arp_answered:
+// requests and replies sent. arp_learned: neighbors that became or stayed reachable. arp_not_ours:
+// neither for us nor a reply to us. arp_conflict: another host claims our address. arp_off_link:
+// sender outside of the port's prefixes. hold_full, hold_dropped: frames that could not wait for a
+// neighbor, or waited in vain. ip_total_length: longer than the frame, which the device cut or
+// whose length is wrong. ip_broadcast: unicast packet in a broadcast frame. icmp_forged: quotes a
+// packet that we never sent. ip6_extension: too many extension headers, or cut ones. ip6_option:
+// one that we don't know, and may not pass over. ip6_routing: a routing header that leads on.
+// ip6_group: for a group, and no ICMPv6; or for one host in a group's frame. nd_*: as arp_*.
+// tcp_absent: segments before net_set_tcp().
 #define NET_COUNTERS(X)                                                                            \
 	X(rx_frames)                                                                               \
 	X(tx_frames)                                                                               \
 	X(tx_no_buffer)                                                                            \
 	X(tx_no_route)                                                                             \
-	X(tx_not_ip4)                                                                              \
 	X(eth_short)                                                                               \
 	X(eth_not_ours)                                                                            \
 	X(eth_bad_source)                                                                          \
@@ -74,6 +76,32 @@
 	X(icmp_fragmentation_needed)                                                               \
 	X(icmp_forged)                                                                             \
 	X(icmp_ignored)                                                                            \
+	X(ip6_short)                                                                               \
+	X(ip6_version)                                                                             \
+	X(ip6_length)                                                                              \
+	X(ip6_extension)                                                                           \
+	X(ip6_option)                                                                              \
+	X(ip6_routing)                                                                             \
+	X(ip6_fragment)                                                                            \
+	X(ip6_not_ours)                                                                            \
+	X(ip6_group)                                                                               \
+	X(ip6_martian)                                                                             \
+	X(ip6_unknown_protocol)                                                                    \
+	X(icmp6_malformed)                                                                         \
+	X(icmp6_checksum)                                                                          \
+	X(icmp6_echo)                                                                              \
+	X(icmp6_echo_limited)                                                                      \
+	X(icmp6_unreachable)                                                                       \
+	X(icmp6_too_big)                                                                           \
+	X(icmp6_forged)                                                                            \
+	X(icmp6_ignored)                                                                           \
+	X(nd_asked)                                                                                \
+	X(nd_answered)                                                                             \
+	X(nd_learned)                                                                              \
+	X(nd_malformed)                                                                            \
+	X(nd_not_ours)                                                                             \
+	X(nd_conflict)                                                                             \
+	X(nd_off_link)                                                                             \
 	X(tcp_segments)                                                                            \
 	X(tcp_absent)
 
@@ -83,7 +111,7 @@ enum net_counter { NET_COUNTERS(X) NET_N_COUNTERS };
 
 #define NET_MAX_OWN (NET_MAX_PORTS * NET_MAX_ADDRESSES)
 #define NET_OWN_SLOTS 512 // power of two, 4 times NET_MAX_OWN
-#define NET_MAX_ROUTES (NET_MAX_OWN + 2 * NET_MAX_PORTS)
+#define NET_MAX_ROUTES (NET_MAX_OWN + 4 * NET_MAX_PORTS)
 #define NET_DST_SLOTS 1024 // power of two
 #define NET_ECHO_INTERVAL_NS NS_PER_MS // 1000 echo replies a second,
 #define NET_ECHO_BURST 100 // after a silence that many at once
@@ -97,7 +125,8 @@ struct net_port {
 		uint32_t bits; // of its prefix; of an IPv4 one with IP_V4_BITS
 	} addresses[NET_MAX_ADDRESSES];
 	uint32_t n_addresses;
-	struct ip_addr gateway; // all zero = none
+	struct ip_addr gateway, gateway6; // all zero = none
+	struct ip_addr link_local; // ours; all zero = no IPv6 on this port
 };
 
 struct net_own {
@@ -119,6 +148,13 @@ struct net_dst {
 	uint32_t generation; // valid while equal to the net's
 	uint32_t neigh; // index of the entry
 	uint32_t own; // index of our address last used by its packets
+};
+
+struct net_dst6 { // the same
+	struct ip_addr ip;
+	struct ip_addr own;
+	uint32_t generation;
+	uint32_t neigh;
 };
 
 // A frame between reserve and emit.
@@ -143,6 +179,7 @@ struct net {
 	uint64_t hash_keys[6];
 	uint32_t generation; // of dst; never 0
 	struct net_dst dst[NET_DST_SLOTS];
+	struct net_dst6 dst6[NET_DST_SLOTS];
 	struct net_open open;
 	uint8_t *lost; // owned; buffer for frames that are discarded
 	size_t max_frame;
@@ -188,6 +225,9 @@ static inline const struct ip_addr *net_route_hop(
 {
 	return ip_is_none(&route->gateway) ? dst : &route->gateway;
 }
+// Our address for what begins here and takes that route (RFC 6724 5, rules 2, 6 and 8).
+struct ip_addr net_route_source(
+	const struct net *, const struct net_route *, const struct ip_addr *dst);
 bool net_is_own(const struct net *, const struct ip_addr *);
 bool net_is_own_of_port(const struct net *, const struct ip_addr *, uint32_t port);
 // Our address from which a neighbor on that port's link is asked.
@@ -209,6 +249,10 @@ void arp_hear(struct net *, uint32_t port, const uint8_t *arp, size_t len);
 void arp_ask(struct net *, const struct neigh *, bool broadcast);
 void arp_announce(struct net *, uint32_t port, const struct ip_addr *);
 
+// nd.c, of IPv6 what arp.c is of IPv4
+void nd_ask(struct net *, const struct neigh *, bool multicast);
+void nd_announce(struct net *, uint32_t port, const struct ip_addr *);
+
 // ip4.c
 void ip4_input(struct net *, const uint8_t *packet, size_t len, bool broadcast);
 // Reserves a payload of len bytes to dst, behind the headers. NULL = no device buffer, counted.
@@ -223,4 +267,6 @@ struct neigh *ip4_next_hop(struct net *, uint32_t dst);
 uint16_t ip4_mtu(struct net *, uint32_t dst);
 
 // icmp.c
+// Takes one of the echo replies that may be sent now, of either family.
+bool icmp_echo_allowed(struct net *);
 void icmp_input(struct net *, uint32_t local, uint32_t remote, const uint8_t *message, size_t len);

@@ -2,8 +2,7 @@
 // IPv4 (RFC 791, RFC 1122 3.2) of a host that never forwards: checks what comes in, finds the way
 // for what goes out. Fragments are not reassembled: TCP sends none (DF, MSS), and reassembly is
 // memory that others can fill.
-#include "dataplane/net/inside.h"
-#include "lb/base/check.h"
+#include "dataplane/net/packet_out.h"
 
 #define MORE_OR_OFFSET 0x3fff
 #define NO_OPTIONS 0x45 // the first byte: version and length
@@ -148,34 +147,10 @@ struct neigh *ip4_next_hop(struct net *net, uint32_t dst)
 	return known ? &net->neigh.entries[known->neigh] : find_next_hop(net, dst);
 }
 
-// Of a packet that has to wait for its neighbor, or is lost.
-static APART uint8_t *reserve_aside(struct net *net, struct neigh *n, size_t frame_len)
-{
-	DCHECK(frame_len <= net->max_frame);
-	struct neigh_held *held = n ? neigh_reserve(n, frame_len) : NULL;
-	if (held)
-		net->open = (struct net_open){.neigh = n, .frame = held->frame, .held = held};
-	else
-		net->open = (struct net_open){.frame = net->lost};
-	return net->open.frame + ETH_HEADER + IP4_HEADER;
-}
-
 uint8_t *ip4_reserve(struct net *net, uint32_t dst, size_t len)
 {
-	DCHECK(!net->open.frame);
-	size_t frame_len = ETH_HEADER + IP4_HEADER + len;
-	struct neigh *n = ip4_next_hop(net, dst);
-	if (!n || !neigh_has_mac(n))
-		return reserve_aside(net, n, frame_len);
-	const struct net_port *port = &net->ports[n->port];
-	DCHECK(IP4_HEADER + len <= port->mtu);
-	uint8_t *frame = port->device.reserve(port->device.ctx, frame_len);
-	if (!frame) {
-		net_count(net, NET_tx_no_buffer);
-		return NULL;
-	}
-	net->open = (struct net_open){.neigh = n, .frame = frame};
-	return frame + ETH_HEADER + IP4_HEADER;
+	uint8_t *ip = packet_out_reserve(net, ip4_next_hop(net, dst), IP4_HEADER + len);
+	return ip ? ip + IP4_HEADER : NULL;
 }
 
 // In words, summed up before they are written: reading them back would wait for the stores. With
@@ -200,22 +175,11 @@ static inline void write_header(
 
 void ip4_emit(struct net *net, uint32_t src, uint32_t dst, uint8_t protocol, size_t len)
 {
-	struct net_open open = net->open;
-	DCHECK(open.frame);
-	net->open.frame = NULL;
-	struct neigh *n = open.neigh;
-	if (!n)
+	uint8_t *ip = packet_out_begin(net);
+	if (!ip)
 		return;
-	_Static_assert(sizeof(n->eth) <= ETH_HEADER + IP4_HEADER, "the rest is written after it");
-	memcpy(open.frame, n->eth, sizeof(n->eth));
-	write_header(open.frame + ETH_HEADER, src, dst, protocol, IP4_HEADER + len);
-	if (open.held) {
-		neigh_hold(n, open.held);
-		return;
-	}
-	eth_send(net, n->port, ETH_HEADER + IP4_HEADER + len);
-	if (n->state == NEIGH_STALE)
-		neigh_probe(n);
+	write_header(ip, src, dst, protocol, IP4_HEADER + len);
+	packet_out_send(net, IP4_HEADER + len);
 }
 
 uint16_t ip4_mtu(struct net *net, uint32_t dst)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/net/neigh.h"
 
-#include "dataplane/net/inside.h"
+#include "dataplane/net/ip6.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
@@ -109,6 +109,7 @@ static void release(struct neigh *n)
 	net->neigh.free = n;
 	if (++net->generation == 0) { // wrapped: old entries of the cache would look valid
 		memset(net->dst, 0, sizeof(net->dst));
+		memset(net->dst6, 0, sizeof(net->dst6));
 		net->generation = 1;
 	}
 }
@@ -162,7 +163,8 @@ struct neigh *neigh_get(struct net *net, uint32_t port, const struct ip_addr *ip
 		.state = NEIGH_INCOMPLETE,
 		.next = *bucket,
 	};
-	eth_fill(&net->ports[port], n->eth, (const uint8_t[ETH_ADDRESS]){0}, ETH_TYPE_IP4);
+	eth_fill(&net->ports[port], n->eth, (const uint8_t[ETH_ADDRESS]){0},
+		ip_is_v4(ip) ? ETH_TYPE_IP4 : ETH_TYPE_IP6);
 	*bucket = n;
 	return n;
 }
@@ -173,7 +175,10 @@ static void ask(struct neigh *n)
 	if (n->state == NEIGH_INCOMPLETE && n->n_asks == 0)
 		enter(n, &n->net->neigh.unanswered);
 	n->n_asks++;
-	arp_ask(n->net, n, broadcast);
+	if (ip_is_v4(&n->ip))
+		arp_ask(n->net, n, broadcast);
+	else
+		nd_ask(n->net, n, broadcast);
 	twheel_arm(n->net->wheel, &n->timer, twheel_now(n->net->wheel) + NEIGH_ASK_INTERVAL_NS);
 }
 
@@ -296,7 +301,7 @@ void neigh_hear(struct neigh *n, const uint8_t mac[6], bool asked)
 		memcpy(n->eth, mac, ETH_ADDRESS);
 		n->changed_ns = now;
 		if (asked) {
-			net_count(n->net, NET_arp_learned);
+			net_count(n->net, ip_is_v4(&n->ip) ? NET_arp_learned : NET_nd_learned);
 			n->confirmed = true;
 			become(n, NEIGH_REACHABLE, NEIGH_REACHABLE_NS);
 		} else {
@@ -324,18 +329,32 @@ void neigh_hear(struct neigh *n, const uint8_t mac[6], bool asked)
 	}
 }
 
+// False = no segment.
+static bool flow_of(const uint8_t *frame, struct tcp_flow *ret)
+{
+	const uint8_t *ip = frame + ETH_HEADER, *ports;
+	bool v4 = ip[0] >> 4 == 4;
+	if (ip[v4 ? 9 : 6] != IP_PROTO_TCP)
+		return false;
+	if (v4) {
+		ret->local = ip_from_v4(load32(ip + 12));
+		ret->remote = ip_from_v4(load32(ip + 16));
+		ports = ip + IP4_HEADER;
+	} else {
+		memcpy(ret->local.b, ip + 8, sizeof(ret->local.b));
+		memcpy(ret->remote.b, ip + 24, sizeof(ret->remote.b));
+		ports = ip + IP6_HEADER;
+	}
+	ret->local_port = load16(ports);
+	ret->remote_port = load16(ports + 2);
+	return true;
+}
+
 static void tell_unreachable(struct net *net, const uint8_t *frame)
 {
-	const uint8_t *ip = frame + ETH_HEADER;
-	if (ip[9] != IP_PROTO_TCP || !net->tcp.unreachable)
-		return;
-	struct tcp_flow flow = {
-		.local = ip_from_v4(load32(ip + 12)),
-		.remote = ip_from_v4(load32(ip + 16)),
-		.local_port = load16(ip + IP4_HEADER),
-		.remote_port = load16(ip + IP4_HEADER + 2),
-	};
-	net->tcp.unreachable(net->tcp.ctx, &flow);
+	struct tcp_flow flow;
+	if (net->tcp.unreachable && flow_of(frame, &flow))
+		net->tcp.unreachable(net->tcp.ctx, &flow);
 }
 
 // Nobody answered: the frames are dropped and their flows hear of it, here, outside of all calls

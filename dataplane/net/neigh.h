@@ -20,7 +20,7 @@ struct net;
 
 #define NEIGH_MAX_HELD 16 // frames of one neighbor
 #define NEIGH_MAX_HELD_ALL 1024 // of either size
-#define NEIGH_SMALL_FRAME 96 // nearly all that wait are SYNs, at most 94 bytes
+#define NEIGH_SMALL_FRAME 114 // nearly all that wait are SYNs, which are no longer
 #define NEIGH_ASK_INTERVAL_NS NS_PER_SECOND // RFC 1122 2.3.2.1: at most one a second
 // Rate limit of broadcast requests for new neighbors: a burst of that many, then one per interval.
 // A thousand new endpoints must not flood the link, nor fill the device's queue, in which other
@@ -59,7 +59,7 @@ struct neigh {
 	uint8_t state; // enum neigh_state
 	uint8_t n_asks; // requests sent in this round
 	uint8_t n_held;
-	uint8_t eth[16]; // header of IPv4 frames to it, its MAC first; 14 bytes and two spare ones
+	uint8_t eth[16]; // header of IP frames to it, its MAC first; 14 bytes and two spare ones
 	bool confirmed; // has answered us once
 	bool doubted; // STALE: its MAC may have changed
 	uint64_t changed_ns; // when the MAC was last confirmed
@@ -114,7 +114,8 @@ void neigh_probe(struct neigh *);
 // unless that is known. announced: it said so unasked, as after a restart.
 void neigh_tell(
 	struct net *, uint32_t port, const struct ip_addr *, const uint8_t mac[6], bool announced);
-// Handles the content of an ARP packet. `asked`: a reply to us; otherwise a request for us (RFC
-// 826) or an announcement. Only a reply replaces a MAC in use; any other claim causes a new
-// request, so that a takeover is noticed at once and a false claim has no effect.
+// Handles the content of an ARP packet or of neighbor discovery. `asked`: a reply to us; otherwise
+// a request for us (RFC 826) or an announcement. Only a reply replaces a MAC in use; any other
+// claim causes a new request, so that a takeover is noticed at once and a false claim has no
+// effect.
 void neigh_hear(struct neigh *, const uint8_t mac[6], bool asked);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Birth and death of a worker's network layer, its face towards TCP, and which of the frames that
 // arrive are for us, and what they carry.
-#include "dataplane/net/inside.h"
+#include "dataplane/net/ip6.h"
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
 #include "lb/base/rand.h"
@@ -15,14 +15,19 @@ static void copy_port(struct net_port *port, const struct net_port_conf *conf)
 	memcpy(port->mac, conf->mac, sizeof(port->mac));
 	port->mtu = conf->mtu;
 	port->n_addresses = conf->n_addresses;
+	bool has_ip6 = false;
 	for (uint32_t i = 0; i < conf->n_addresses; i++) {
 		const struct net_prefix *a = &conf->addresses[i];
 		bool v4 = ip_is_v4(&a->ip);
+		has_ip6 |= !v4;
 		DCHECK(a->len <= (v4 ? 32 : 128));
 		port->addresses[i] =
 			(struct net_address){.ip = a->ip, .bits = a->len + (v4 ? IP_V4_BITS : 0u)};
 	}
 	port->gateway = conf->gateway;
+	port->gateway6 = conf->gateway6;
+	if (has_ip6)
+		port->link_local = nd_link_local(port->mac);
 }
 
 struct net *net_new(const struct net_port_conf *ports, uint32_t n_ports, uint32_t max_neighbors,
@@ -81,24 +86,39 @@ void net_set_on_neighbor(
 static void *io_reserve(void *ctx, const struct tcp_flow *flow, size_t len)
 {
 	struct net *net = ctx;
-	if (!ip_is_v4(&flow->remote)) {
-		net_count(net, NET_tx_not_ip4);
-		return NULL;
-	}
-	return ip4_reserve(net, ip_to_v4(&flow->remote), len);
+	if (ip_is_v4(&flow->remote))
+		return ip4_reserve(net, ip_to_v4(&flow->remote), len);
+	return ip6_reserve(net, ip6_next_hop(net, &flow->remote), len);
+}
+
+static APART void emit_ip6(struct net *net, const struct tcp_flow *flow, size_t len)
+{
+	uint32_t ports = (uint32_t)flow->local_port << 16 | flow->remote_port;
+	struct ip6_fields fields = {.src = flow->local,
+		.dst = flow->remote,
+		.flow_label = net_hash(net, &flow->remote, ports, 1 << 20), // RFC 6437 3
+		.protocol = IP_PROTO_TCP,
+		.hop_limit = IP6_HOP_LIMIT};
+	ip6_emit(net, &fields, len);
 }
 
 static void io_emit(void *ctx, const struct tcp_flow *flow, void *segment, size_t len)
 {
 	struct net *net = ctx;
-	DCHECK(net->open.frame && segment == net->open.frame + ETH_HEADER + IP4_HEADER);
-	ip4_emit(net, ip_to_v4(&flow->local), ip_to_v4(&flow->remote), IP_PROTO_TCP, len);
+	bool v4 = ip_is_v4(&flow->remote);
+	DCHECK(net->open.frame &&
+		segment == net->open.frame + ETH_HEADER + (v4 ? IP4_HEADER : IP6_HEADER));
+	if (v4)
+		ip4_emit(net, ip_to_v4(&flow->local), ip_to_v4(&flow->remote), IP_PROTO_TCP, len);
+	else
+		emit_ip6(net, flow, len);
 }
 
 static uint16_t io_mtu(void *ctx, const struct tcp_flow *flow)
 {
 	struct net *net = ctx;
-	return ip_is_v4(&flow->remote) ? ip4_mtu(net, ip_to_v4(&flow->remote)) : net->ports[0].mtu;
+	return ip_is_v4(&flow->remote) ? ip4_mtu(net, ip_to_v4(&flow->remote))
+	                               : ip6_mtu(net, &flow->remote);
 }
 
 struct tcp_io net_tcp_io(struct net *net)
@@ -113,12 +133,26 @@ static bool mac_eq(const uint8_t *a, const uint8_t *b)
 
 static const uint8_t everybody[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
+static bool is_ip6_group(const uint8_t *frame) // RFC 2464 7
+{
+	return frame[0] == 0x33 && frame[1] == 0x33;
+}
+
+static bool has_ip6(const struct net *net, uint32_t port)
+{
+	return !ip_is_none(&net->ports[port].link_local);
+}
+
 void net_hear(struct net *net, uint32_t port, const uint8_t *frame, size_t len)
 {
-	if (len < ETH_HEADER || frame[6] & 1 || load16(frame + 12) != ETH_TYPE_ARP)
+	if (len < ETH_HEADER || frame[6] & 1)
 		return;
-	if (mac_eq(frame, net->ports[port].mac) || mac_eq(frame, everybody))
+	bool in_group = is_ip6_group(frame), ours = mac_eq(frame, net->ports[port].mac);
+	uint16_t type = load16(frame + 12);
+	if (type == ETH_TYPE_ARP && (ours || mac_eq(frame, everybody)))
 		arp_hear(net, port, frame + ETH_HEADER, len - ETH_HEADER);
+	else if (type == ETH_TYPE_IP6 && (ours || in_group) && has_ip6(net, port))
+		ip6_hear(net, port, frame, len, in_group);
 }
 
 // Whatever is not a packet for this station alone.
@@ -128,8 +162,10 @@ static APART void input_other(struct net *net, uint32_t port, const uint8_t *fra
 		net_count(net, NET_eth_short);
 		return;
 	}
+	uint16_t type = load16(frame + 12);
 	bool broadcast = mac_eq(frame, everybody);
-	if (!broadcast && !mac_eq(frame, net->ports[port].mac)) {
+	bool in_group = type == ETH_TYPE_IP6 && is_ip6_group(frame);
+	if (!broadcast && !in_group && !mac_eq(frame, net->ports[port].mac)) {
 		net_count(net, NET_eth_not_ours);
 		return;
 	}
@@ -137,7 +173,7 @@ static APART void input_other(struct net *net, uint32_t port, const uint8_t *fra
 		net_count(net, NET_eth_bad_source);
 		return;
 	}
-	switch (load16(frame + 12)) {
+	switch (type) {
 	case ETH_TYPE_IP4:
 		ip4_input(net, frame + ETH_HEADER, len - ETH_HEADER, broadcast);
 		break;
@@ -148,8 +184,11 @@ static APART void input_other(struct net *net, uint32_t port, const uint8_t *fra
 	case 0x88a8: // 802.1ad
 		net_count(net, NET_eth_vlan);
 		break;
-	case 0x86dd:
-		net_count(net, NET_eth_ip6);
+	case ETH_TYPE_IP6:
+		if (has_ip6(net, port))
+			ip6_input(net, port, frame, len, in_group || broadcast);
+		else
+			net_count(net, NET_eth_ip6);
 		break;
 	default:
 		net_count(net, NET_eth_unknown_type);
@@ -170,14 +209,24 @@ void net_renew_port(struct net *net, uint32_t port, const uint8_t mac[6])
 {
 	DCHECK(port < net->n_ports);
 	memcpy(net->ports[port].mac, mac, ETH_ADDRESS);
+	if (has_ip6(net, port))
+		net->ports[port].link_local = nd_link_local(mac);
 	neigh_renew(net, port);
+}
+
+static void announce(struct net *net, uint32_t port, const struct ip_addr *ip)
+{
+	if (ip_is_v4(ip))
+		arp_announce(net, port, ip);
+	else
+		nd_announce(net, port, ip);
 }
 
 void net_announce(struct net *net)
 {
 	for (uint32_t p = 0; p < net->n_ports; p++)
 		for (uint32_t i = 0; i < net->ports[p].n_addresses; i++)
-			arp_announce(net, p, &net->ports[p].addresses[i].ip);
+			announce(net, p, &net->ports[p].addresses[i].ip);
 }
 
 bool net_source_for(const struct net *net, const struct ip_addr *dst, struct ip_addr *ret)
@@ -185,13 +234,13 @@ bool net_source_for(const struct net *net, const struct ip_addr *dst, struct ip_
 	const struct net_route *route = net_route_find(net, dst);
 	if (!route || net_is_martian(net, dst))
 		return false;
-	*ret = route->source;
+	*ret = net_route_source(net, route, dst);
 	return true;
 }
 
 bool net_prepare(struct net *net, const struct ip_addr *dst)
 {
-	struct neigh *n = ip_is_v4(dst) ? ip4_next_hop(net, ip_to_v4(dst)) : NULL;
+	struct neigh *n = ip_is_v4(dst) ? ip4_next_hop(net, ip_to_v4(dst)) : ip6_next_hop(net, dst);
 	if (n)
 		neigh_want(n);
 	return n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ethernet, ARP, IPv4 and ICMP of one worker, between the devices and tcp/. Frames are bytes here;
-// the device side is a vtable, so no test needs DPDK. Whatever is malformed or not for us is
-// dropped and counted by cause.
+// Ethernet, ARP, neighbor discovery, IP and ICMP of one worker, between the devices and tcp/.
+// Frames are bytes here; the device side is a vtable, so no test needs DPDK. Whatever is malformed
+// or not for us is dropped and counted by cause.
 // Thread: the owning worker.
 #pragma once
 
@@ -52,19 +52,21 @@ struct net_port_conf {
 	uint16_t mtu; // of IP packets
 	struct net_prefix addresses[NET_MAX_ADDRESSES]; // ours; each also gives an on-link prefix
 	uint32_t n_addresses;
-	struct ip_addr gateway; // all zero = none
+	struct ip_addr gateway,
+		gateway6; // of IPv4 and of IPv6, which may be link-local; zero = none
 };
 
-// Returns NULL if out of memory. wheel is borrowed and outlives it. Addresses are IPv4, each of one
-// port only. max_neighbors: neighbors in use at one time, at least 1; their memory becomes resident
-// as it is used.
+// Returns NULL if out of memory. wheel is borrowed and outlives it. Addresses are each of one
+// port only; a port with an IPv6 one has a link-local one besides. max_neighbors: neighbors in use
+// at one time, at least 1; their memory becomes resident as it is used.
 struct net *net_new(const struct net_port_conf *, uint32_t n_ports, uint32_t max_neighbors,
 	struct twheel *, uint64_t seed);
 void net_free(struct net *);
 // The stack is made with net_tcp_io() and then set here; before that TCP segments are dropped.
 void net_set_tcp(struct net *, const struct net_tcp *);
-// Sets a callback for addresses that ARP reports on a link (RFC 826) with a new MAC, or that
-// announce themselves (RFC 5227 2.3). Any host on the link can trigger it at any rate.
+// Sets a callback for addresses that ARP (RFC 826) or neighbor discovery (RFC 4861) reports on a
+// link with a new MAC, or that announce themselves (RFC 5227 2.3). Any host on the link can trigger
+// it at any rate.
 void net_set_on_neighbor(
 	struct net *, void (*on_neighbor)(void *ctx, const struct ip_addr *), void *ctx);
 // The io for tcp_stack_new(): routes by destination (on-link prefixes, then the gateway), resolves
@@ -81,7 +83,8 @@ void net_hear(struct net *, uint32_t port, const uint8_t *frame, size_t len);
 // The port has a new device, perhaps on another link: frames are sent from and accepted for its
 // address from now on, and neighbors are requested again.
 void net_renew_port(struct net *, uint32_t port, const uint8_t mac[6]);
-// Sends gratuitous ARP for every address: at start, and after a link came up.
+// Sends gratuitous ARP or an unsolicited neighbor advertisement for every address: at start, and
+// after a link came up.
 void net_announce(struct net *);
 // Our address on the port that leads to dst (the source of upstream connections). False = no route.
 [[nodiscard]] bool net_source_for(

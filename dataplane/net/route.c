@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which link a destination is on: the prefixes of our addresses, longest first, then the gateways.
 // Also which addresses are ours. All of it is constant after net_new().
-#include "dataplane/net/inside.h"
+#include "dataplane/net/ip6.h"
 
 static void add_route(struct net *net, const struct net_route *route)
 {
 	uint32_t at = net->n_routes++;
-	// Equal lengths keep the order of the ports. Families don't meet: lengths decide within one.
+	// Equal lengths keep the order of the ports. Families don't meet: lengths decide within
+	// one.
 	for (; at > 0 && net->routes[at - 1].bits < route->bits; at--)
 		net->routes[at] = net->routes[at - 1];
 	net->routes[at] = *route;
@@ -39,29 +40,29 @@ static const struct net_address *first_of_family(const struct net_port *port, bo
 	return NULL;
 }
 
-static void add_gateway(struct net *net, uint32_t index)
+static void add_gateway(struct net *net, uint32_t index, const struct ip_addr *gateway)
 {
 	const struct net_port *port = &net->ports[index];
-	bool v4 = ip_is_v4(&port->gateway);
+	bool v4 = ip_is_v4(gateway);
 	const struct net_address *source = first_of_family(port, v4);
-	bool on_link = false;
-	if (!source)
+	bool on_link = ip6_is_link_local(gateway);
+	if (!source || ip_is_none(gateway))
 		return;
 	for (uint32_t i = 0; i < port->n_addresses && !on_link; i++) {
 		const struct net_address *a = &port->addresses[i];
-		on_link = ip_in_prefix(&port->gateway, &a->ip, a->bits);
+		on_link = ip_in_prefix(gateway, &a->ip, a->bits);
 		if (on_link)
 			source = a;
 	}
 	struct net_route route = {.source = source->ip, .port = index};
 	if (!on_link) { // a gateway outside of every prefix is still a neighbor
-		route.prefix = port->gateway;
+		route.prefix = *gateway;
 		route.bits = 128;
 		add_route(net, &route);
 	}
 	route.prefix = v4 ? ip_from_v4(0) : (struct ip_addr){0};
 	route.bits = v4 ? IP_V4_BITS : 0;
-	route.gateway = port->gateway;
+	route.gateway = *gateway;
 	add_route(net, &route);
 }
 
@@ -78,8 +79,8 @@ void net_build_routes(struct net *net)
 						       .source = a->ip,
 						       .port = p});
 		}
-		if (!ip_is_none(&port->gateway))
-			add_gateway(net, p);
+		add_gateway(net, p, &port->gateway);
+		add_gateway(net, p, &port->gateway6);
 	}
 }
 
@@ -97,6 +98,41 @@ struct ip_addr net_source_on(const struct net *net, uint32_t port, const struct 
 	if (route && route->port == port)
 		return route->source;
 	return first_of_family(&net->ports[port], ip_is_v4(neighbor))->ip;
+}
+
+static unsigned common_bits(const struct ip_addr *a, const struct ip_addr *b)
+{
+	unsigned i = 0;
+	while (i < sizeof(a->b) && a->b[i] == b->b[i])
+		i++;
+	return i == sizeof(a->b) ? 128 : 8 * i + (unsigned)__builtin_clz(a->b[i] ^ b->b[i]) - 24;
+}
+
+static bool is_unique_local(const struct ip_addr *ip) // RFC 4193
+{
+	return (ip->b[0] & 0xfe) == 0xfc;
+}
+
+// More is better: the same kind of address first, then the longest prefix in common.
+static unsigned source_rank(const struct ip_addr *source, const struct ip_addr *dst)
+{
+	bool same_kind = is_unique_local(source) == is_unique_local(dst);
+	return same_kind * 256u + common_bits(source, dst);
+}
+
+struct ip_addr net_route_source(
+	const struct net *net, const struct net_route *route, const struct ip_addr *dst)
+{
+	const struct net_port *port = &net->ports[route->port];
+	struct ip_addr best = route->source;
+	if (ip_is_none(&route->gateway) || ip_is_v4(dst))
+		return best;
+	for (uint32_t i = 0; i < port->n_addresses; i++) {
+		const struct ip_addr *a = &port->addresses[i].ip;
+		if (!ip_is_v4(a) && source_rank(a, dst) > source_rank(&best, dst))
+			best = *a;
+	}
+	return best;
 }
 
 bool net_is_own(const struct net *net, const struct ip_addr *ip)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/net/steer.h"
 
-#include "dataplane/net/inside.h"
+#include "dataplane/net/ip6.h"
 #include "lb/base/check.h"
 #include "lb/base/rand.h"
 
@@ -124,9 +124,18 @@ static uint32_t owner_of(const struct steer *s, uint32_t remote, uint32_t local,
 	return s->owners[toeplitz_hash(&s->hash, remote, local, remote_port, local_port) & s->mask];
 }
 
+static uint32_t owner_of_ip6(const struct steer *s, const uint8_t *remote, const uint8_t *local,
+	uint16_t remote_port, uint16_t local_port)
+{
+	uint32_t hash = toeplitz_hash6(&s->hash, remote, local, remote_port, local_port);
+	return s->owners[hash & s->mask];
+}
+
 uint32_t steer_owner(const struct steer *s, const struct tcp_flow *f)
 {
-	DCHECK(ip_is_v4(&f->local) && ip_is_v4(&f->remote));
+	DCHECK(ip_is_v4(&f->local) == ip_is_v4(&f->remote));
+	if (!ip_is_v4(&f->remote))
+		return owner_of_ip6(s, f->remote.b, f->local.b, f->remote_port, f->local_port);
 	return owner_of(
 		s, ip_to_v4(&f->remote), ip_to_v4(&f->local), f->remote_port, f->local_port);
 }
@@ -175,6 +184,54 @@ static int steer_ip4(const struct steer *s, const uint8_t *ip, size_t len, bool 
 		s, load32(ip + 12), load32(ip + 16), load16(ip + header), load16(ip + header + 2));
 }
 
+// Where a packet's payload stands if it is sound, in *ret. len is what the frame has.
+static bool find_payload(const uint8_t *ip, size_t len, struct ip6_payload *ret)
+{
+	return len >= IP6_HEADER && ip[0] >> 4 == 6 &&
+	       ip6_find_payload(ip, len, ret) == NET_N_COUNTERS;
+}
+
+// Neighbors are learned by all workers.
+static bool is_about_neighbors(uint8_t icmp6_type)
+{
+	return icmp6_type == 135 || icmp6_type == 136;
+}
+
+// We sent what is quoted, without extension headers.
+static int steer_quoted_ip6(const struct steer *s, const uint8_t *ip, size_t len)
+{
+	if (len < IP6_HEADER + TCP_PORTS || ip[0] >> 4 != 6 || ip[6] != IP_PROTO_TCP)
+		return STEER_HERE;
+	return (int)owner_of_ip6(
+		s, ip + 24, ip + 8, load16(ip + IP6_HEADER + 2), load16(ip + IP6_HEADER));
+}
+
+static int steer_icmp6(const struct steer *s, const uint8_t *message, size_t len)
+{
+	if (len < ICMP_HEADER)
+		return STEER_HERE;
+	if (is_about_neighbors(message[0]))
+		return STEER_ALL;
+	if (message[0] >= 128) // no error
+		return STEER_HERE;
+	return steer_quoted_ip6(s, message + ICMP_HEADER, len - ICMP_HEADER);
+}
+
+static int steer_ip6(const struct steer *s, const uint8_t *ip, size_t len, bool only_begins)
+{
+	struct ip6_payload p;
+	if (!find_payload(ip, len, &p))
+		return STEER_HERE;
+	const uint8_t *payload = ip + p.at;
+	if (p.protocol == IP_PROTO_ICMP6)
+		return steer_icmp6(s, payload, len - p.at);
+	if (p.protocol != IP_PROTO_TCP || len - p.at <= TCP_FLAGS_AT)
+		return STEER_HERE;
+	if (only_begins && !(payload[TCP_FLAGS_AT] & TCP_SYN_FLAG))
+		return STEER_HERE;
+	return (int)owner_of_ip6(s, ip + 8, ip + 24, load16(payload), load16(payload + 2));
+}
+
 int steer_frame(const struct steer *s, const uint8_t *frame, size_t len, bool only_begins)
 {
 	if (len < ETH_HEADER)
@@ -182,6 +239,8 @@ int steer_frame(const struct steer *s, const uint8_t *frame, size_t len, bool on
 	switch (load16(frame + 12)) {
 	case ETH_TYPE_IP4:
 		return steer_ip4(s, frame + ETH_HEADER, len - ETH_HEADER, only_begins);
+	case ETH_TYPE_IP6:
+		return steer_ip6(s, frame + ETH_HEADER, len - ETH_HEADER, only_begins);
 	case ETH_TYPE_ARP:
 		return STEER_ALL;
 	default:
@@ -189,9 +248,20 @@ int steer_frame(const struct steer *s, const uint8_t *frame, size_t len, bool on
 	}
 }
 
+static bool is_evidence_ip6(const uint8_t *ip, size_t len)
+{
+	if (len < IP6_HEADER + TCP_HEADER)
+		return false;
+	size_t payload = load16(ip + 4);
+	return ip[0] >> 4 == 6 && ip[6] == IP_PROTO_TCP && payload >= TCP_HEADER &&
+	       payload <= len - IP6_HEADER;
+}
+
 bool steer_is_evidence(const uint8_t *frame, size_t len)
 {
 	const uint8_t *ip = frame + ETH_HEADER;
+	if (len >= ETH_HEADER && load16(frame + 12) == ETH_TYPE_IP6)
+		return is_evidence_ip6(ip, len - ETH_HEADER);
 	if (len < ETH_HEADER + IP4_HEADER + TCP_HEADER || load16(frame + 12) != ETH_TYPE_IP4)
 		return false;
 	size_t total = load16(ip + 2);

@@ -33,10 +33,10 @@ struct steer {
 // key: STEER_KEY_MAX random bytes, so that an attacker cannot target one worker.
 void steer_init(struct steer *, uint32_t n_workers, const uint8_t *key);
 
-// Offers what a device says it does with TCP over IPv4: a flow goes to the queue in `queues` at its
-// hash modulo n_entries. Returns false if this differs from other devices, cannot be followed, or
-// leaves out a worker; the device's frames are then steered by software. The first device decides
-// for all: offer it key and owners, but use what it reports.
+// Offers what a device says it does with TCP over either family: a flow goes to the queue in
+// `queues` at its hash modulo n_entries. Returns false if this differs from other devices, cannot
+// be followed, or leaves out a worker; the device's frames are then steered by software. The first
+// device decides for all: offer it key and owners, but use what it reports.
 struct steer_device {
 	const uint8_t *key;
 	size_t key_len;

@@ -10,6 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static const struct ip_addr ours6 = {{0xfd, [15] = 1}}, router6 = {{0xfe, 0x80, [15] = 0xfe}};
+
 struct device {
 	bool open;
 	size_t len;
@@ -44,17 +46,34 @@ static void on_segment(void *ctx, struct tcp_flow *flow, const uint8_t *segment,
 	for (size_t i = 0; i < len; i++) // each byte is there
 		sum ^= segment[i];
 	*(volatile uint8_t *)ctx = sum;
-	CHECK(ip_is_v4(&flow->local) && ip_is_v4(&flow->remote));
+	CHECK(ip_is_v4(&flow->local) == ip_is_v4(&flow->remote));
 	CHECK(!ip_eq(&flow->local, &flow->remote));
 }
 
 static void on_unreachable(void *ctx, const struct tcp_flow *flow)
 {
-	CHECK(ip_is_v4(&flow->local) && ip_is_v4(&flow->remote));
+	CHECK(ip_is_v4(&flow->local) == ip_is_v4(&flow->remote));
+}
+
+// Of ICMPv6 without extension headers.
+static void fix_icmp6_checksum(uint8_t *f, size_t len)
+{
+	size_t payload = len >= 58 ? load16(f + 18) : 0;
+	if (payload < 4 || 54 + payload > len || f[20] != 58)
+		return;
+	uint8_t words[8] = {[2] = (uint8_t)(payload >> 8), [3] = (uint8_t)payload, [7] = 58};
+	memset(f + 56, 0, 2);
+	uint64_t sum = csum_add(csum_add(0, f + 22, 32), words, sizeof(words));
+	uint16_t field = csum_fold(csum_add(sum, f + 54, payload));
+	memcpy(f + 56, &field, 2);
 }
 
 static void fix_checksums(uint8_t *f, size_t len)
 {
+	if (len > 14 && load16(f + 12) == 0x86dd) {
+		fix_icmp6_checksum(f, len);
+		return;
+	}
 	size_t header = len >= 34 ? (size_t)(f[14] & 0xf) * 4 : 0;
 	if (header < 20 || 14 + header > len)
 		return;
@@ -73,6 +92,12 @@ static void send_segment(struct tcp_io *io, const uint8_t *bytes, size_t len)
 {
 	struct tcp_flow flow = {.local = ip_from_v4(0x0a000001), .local_port = 1000};
 	flow.remote = ip_from_v4(len >= 4 ? load32(bytes) : 0x0a000007);
+	if (len >= sizeof(flow.remote.b)) {
+		flow.local = ours6;
+		memcpy(flow.remote.b, bytes, sizeof(flow.remote.b));
+		if (ip_is_v4(&flow.remote))
+			return;
+	}
 	uint8_t *segment = io->reserve(io->ctx, &flow, 20 + len);
 	if (!segment)
 		return;
@@ -90,8 +115,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.device = {device_reserve, device_send, device_cancel, &device},
 		.mac = {2, 0, 0, 0, 0, 1},
 		.mtu = 1500,
-		.addresses = {{ip_from_v4(0x0a000001), 24}},
-		.n_addresses = 1,
+		.addresses = {{ip_from_v4(0x0a000001), 24}, {ours6, 64}},
+		.n_addresses = 2,
+		.gateway6 = router6,
 		.gateway = ip_from_v4(0x0a0000fe),
 	};
 	struct net *net = net_new(&port, 1, 16, wheel, 1);

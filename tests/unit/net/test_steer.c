@@ -4,6 +4,7 @@
 #include "dataplane/net/steer.h"
 #include "lb/base/rand.h"
 #include "tests/support/check.h"
+#include "tests/unit/net/world6.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,29 @@ static void published_vectors_hold(void **state)
 		assert_int_equal(toeplitz_hash(&t, vectors[i].src, vectors[i].dst,
 					 vectors[i].src_port, vectors[i].dst_port),
 			vectors[i].hash);
+}
+
+// The same suite's, of IPv6.
+static void published_ipv6_vectors_hold(void **state)
+{
+	static const struct {
+		const char *src, *dst;
+		uint16_t src_port, dst_port;
+		uint32_t hash;
+	} vectors[] = {
+		{"3ffe:2501:200:1fff::7", "3ffe:2501:200:3::1", 2794, 1766, 0x40207d3d},
+		{"3ffe:501:8::260:97ff:fe40:efab", "ff02::1", 14230, 4739, 0xdde51bbf},
+		{"3ffe:1900:4545:3:200:f8ff:fe21:67cf", "fe80::200:f8ff:fe21:67cf", 44251, 38024,
+			0x02d1feef},
+	};
+	struct toeplitz t;
+	toeplitz_init(&t, microsoft_key);
+	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+		struct ip_addr src = ip6_of(vectors[i].src), dst = ip6_of(vectors[i].dst);
+		assert_int_equal(
+			toeplitz_hash6(&t, src.b, dst.b, vectors[i].src_port, vectors[i].dst_port),
+			vectors[i].hash);
+	}
 }
 
 static void random_bytes(struct rand *r, uint8_t *bytes, size_t len)
@@ -186,9 +210,9 @@ static void second_device_must_agree(void **state)
 	b.key[15] ^= 1;
 	assert_false(steer_try_device(&s, 4, &b.device));
 	b.key[15] ^= 1;
-	b.key[39] ^= 1; // no bit of it meets an address or port of IPv4
-	assert_true(steer_try_device(&s, 5, &b.device));
-	assert_int_equal(s.by_device, 1 | 2 | 8 | 32);
+	b.key[39] ^= 1; // the last one that an IPv6 flow meets
+	assert_false(steer_try_device(&s, 5, &b.device));
+	assert_int_equal(s.by_device, 1 | 2 | 8);
 }
 
 // Connections stand on what was decided.
@@ -409,6 +433,66 @@ static void the_rest_stays_and_arp_is_for_all(void **state)
 	assert_int_equal(steer_frame(&s, f.bytes, f.len + 8, false), STEER_HERE);
 }
 
+struct six_case {
+	uint8_t protocol;
+	uint8_t payload[64];
+	size_t len;
+	bool only_begins;
+	int wanted; // STEER_HERE, STEER_ALL; 0 = the flow's owner
+};
+
+// NET-32
+static void ipv6_frames_go_where_their_flow_belongs(void **state)
+{
+	static const struct six_case cases[] = {
+		{6, {1, 2, 3, 4, [13] = 2}, 20, true, 0},
+		{6, {1, 2, 3, 4, [13] = 16}, 20, false, 0},
+		{6, {1, 2, 3, 4, [13] = 16}, 20, true, STEER_HERE},
+		{60, {6, 0, 1, 4, 0, 0, 0, 0, 1, 2, 3, 4, [21] = 2}, 28, true, 0},
+		{44, {6, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4}, 28, false, STEER_HERE}, // a fragment
+		{6, {1, 2, 3}, 3, false, STEER_HERE},
+		{58, {135}, 24, false, STEER_ALL},
+		{58, {136}, 24, false, STEER_ALL},
+		{58, {134}, 24, false, STEER_HERE},
+		{58, {128}, 8, false, STEER_HERE},
+		{58, {1}, 8, false, STEER_HERE}, // quotes nothing
+		{17, {1, 2, 3, 4}, 8, false, STEER_HERE},
+	};
+	struct steer s;
+	steer_init(&s, 64, microsoft_key);
+	struct tcp_flow flow = {.local = ip6_of(OURS6),
+		.remote = ip6_of(PEER6),
+		.remote_port = 0x0102,
+		.local_port = 0x0304};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct six_case *c = &cases[i];
+		uint8_t f[256];
+		size_t len = make_ip6(f, PEER6, OURS6, c->protocol, c->payload, c->len);
+		int wanted = c->wanted ? c->wanted : (int)steer_owner(&s, &flow);
+		if (steer_frame(&s, f, len, c->only_begins) != wanted)
+			fail_msg("case %zu", i);
+	}
+}
+
+// NET-32
+static void ipv6_errors_belong_to_the_flow_that_they_quote(void **state)
+{
+	struct steer s;
+	steer_init(&s, 64, microsoft_key);
+	struct tcp_flow flow = {.local = ip6_of(OURS6),
+		.remote = ip6_of("2a00::80"),
+		.local_port = 1000,
+		.remote_port = 2000};
+	uint8_t message[8 + 48] = {1, [8] = 0x60, [14] = 6}, f[256];
+	memcpy(message + 16, flow.local.b, 16);
+	memcpy(message + 32, flow.remote.b, 16);
+	store16(message + 48, 1000);
+	store16(message + 50, 2000);
+	size_t len = make_ip6(f, PEER6, OURS6, 58, message, sizeof(message));
+	assert_int_equal(steer_frame(&s, f, len, false), steer_owner(&s, &flow));
+	assert_int_equal(steer_frame(&s, f, 54 + 51, false), STEER_HERE); // ports cut off
+}
+
 // NET-32: Fragments are dropped by whoever gets them, and no device hashes the first one by its
 // ports.
 static void fragments_stay(void **state)
@@ -447,6 +531,9 @@ static void any_bytes_get_an_answer(void **state)
 }
 
 RUN_SUITE("net/steer", cmocka_unit_test(published_vectors_hold),
+	cmocka_unit_test(published_ipv6_vectors_hold),
+	cmocka_unit_test(ipv6_frames_go_where_their_flow_belongs),
+	cmocka_unit_test(ipv6_errors_belong_to_the_flow_that_they_quote),
 	cmocka_unit_test(hash_equals_its_definition), cmocka_unit_test(every_worker_gets_its_share),
 	cmocka_unit_test(connections_with_ports_in_a_row_hardly_ever_come_to_one_worker),
 	cmocka_unit_test(first_device_decides_and_is_followed),

@@ -73,9 +73,25 @@ static void on_too_big(void *ctx, const struct tcp_flow *flow, uint32_t seq, uin
 	w->too_big_mtu = mtu;
 }
 
-int world_setup(void **state)
+int world_setup_ports(void **state, struct net_port_conf ports[2])
 {
 	struct world *w = calloc(1, sizeof(*w));
+	for (uint32_t i = 0; i < 2; i++) {
+		w->ports[i] = (struct world_port){.world = w, .index = i};
+		memcpy(ports[i].mac, world_mac[i], 6);
+		ports[i].device = (struct net_device){
+			device_reserve, device_send, device_cancel, &w->ports[i]};
+	}
+	w->wheel = twheel_new(5 * NS_PER_SECOND);
+	w->net = net_new(ports, 2, WORLD_NEIGHBORS, w->wheel, 42);
+	w->io = net_tcp_io(w->net);
+	net_set_tcp(w->net, &(struct net_tcp){on_segment, on_unreachable, on_too_big, w});
+	*state = w;
+	return 0;
+}
+
+int world_setup(void **state)
+{
 	struct net_port_conf ports[2] = {
 		{
 			.mtu = 1500,
@@ -91,18 +107,7 @@ int world_setup(void **state)
 			.n_addresses = 2,
 		},
 	};
-	for (uint32_t i = 0; i < 2; i++) {
-		w->ports[i] = (struct world_port){.world = w, .index = i};
-		memcpy(ports[i].mac, world_mac[i], 6);
-		ports[i].device = (struct net_device){
-			device_reserve, device_send, device_cancel, &w->ports[i]};
-	}
-	w->wheel = twheel_new(5 * NS_PER_SECOND);
-	w->net = net_new(ports, 2, WORLD_NEIGHBORS, w->wheel, 42);
-	w->io = net_tcp_io(w->net);
-	net_set_tcp(w->net, &(struct net_tcp){on_segment, on_unreachable, on_too_big, w});
-	*state = w;
-	return 0;
+	return world_setup_ports(state, ports);
 }
 
 int world_teardown(void **state)

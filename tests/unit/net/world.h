@@ -51,6 +51,7 @@ struct world {
 };
 
 int world_setup(void **state); // cmocka's
+int world_setup_ports(void **state, struct net_port_conf ports[2]); // devices and MACs are ours
 int world_teardown(void **state);
 
 extern const uint8_t world_mac[2][6]; // of our ports

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// IPv6 packets (RFC 8200) within net/: what was received, and the ways to send. Private to this
+// folder.
+// Thread: the owning worker.
+#pragma once
+
+#include "dataplane/net/inside.h"
+
+#define IP6_HEADER 40
+#define IP6_HOP_LIMIT 64
+#define IP6_HOP_LIMIT_ON_LINK 255 // of neighbor discovery: no router has forwarded it
+#define IP_PROTO_ICMP6 58
+
+// A received packet whose headers are sound, borrowed.
+struct ip6_packet {
+	uint32_t port;
+	const uint8_t *src_mac; // of its frame
+	struct ip_addr src, dst;
+	uint8_t hop_limit;
+	uint8_t protocol;
+	const uint8_t *payload; // behind extension headers
+	size_t len;
+};
+
+// What stands behind the extension headers.
+struct ip6_payload {
+	uint8_t protocol;
+	size_t at; // from the IP header on
+};
+
+struct ip6_fields {
+	struct ip_addr src, dst;
+	uint32_t flow_label;
+	uint8_t protocol;
+	uint8_t hop_limit;
+};
+
+static inline bool ip6_is_link_local(const struct ip_addr *ip)
+{
+	return ip->b[0] == 0xfe && (ip->b[1] & 0xc0) == 0x80;
+}
+
+static inline bool ip6_is_group(const struct ip_addr *ip)
+{
+	return ip->b[0] == 0xff;
+}
+
+static inline void ip6_write_header(uint8_t *ip, const struct ip6_fields *f, size_t len)
+{
+	store32(ip, 6u << 28 | f->flow_label);
+	store16(ip + 4, (uint16_t)len);
+	ip[6] = f->protocol;
+	ip[7] = f->hop_limit;
+	memcpy(ip + 8, f->src.b, sizeof(f->src.b));
+	memcpy(ip + 24, f->dst.b, sizeof(f->dst.b));
+}
+
+// A frame whose destination is this station or, in_group, an IPv6 group.
+void ip6_input(struct net *, uint32_t port, const uint8_t *frame, size_t len, bool in_group);
+// Only learns neighbors from it: another worker answers.
+void ip6_hear(struct net *, uint32_t port, const uint8_t *frame, size_t len, bool in_group);
+// Finds what a packet carries. len: of the packet, at least IP6_HEADER. NET_N_COUNTERS = found;
+// otherwise the cause to drop it for.
+enum net_counter ip6_find_payload(const uint8_t *ip, size_t len, struct ip6_payload *ret);
+
+// As their kin of ip4.c. len: of the payload. The neighbor of reserve() may be NULL.
+uint8_t *ip6_reserve(struct net *, struct neigh *, size_t len);
+void ip6_emit(struct net *, const struct ip6_fields *, size_t len);
+struct neigh *ip6_next_hop(struct net *, const struct ip_addr *dst);
+uint16_t ip6_mtu(struct net *, const struct ip_addr *dst);
+
+// icmp6.c
+void icmp6_input(struct net *, const struct ip6_packet *);
+void icmp6_hear(struct net *, const struct ip6_packet *);
+
+// icmp6_out.c
+// Over the message and the pseudo-header; 0 = the field in it is right.
+uint16_t icmp6_checksum(
+	const struct ip_addr *src, const struct ip_addr *dst, const uint8_t *message, size_t len);
+void icmp6_fill_checksum(const struct ip6_fields *, uint8_t *message, size_t len); // it is zero
+// Sends one message, its checksum still zero, on a port's link: to a group, or to a station whose
+// MAC address is known.
+void icmp6_send_on_link(struct net *, uint32_t port, const uint8_t mac[ETH_ADDRESS],
+	const struct ip6_fields *, const uint8_t *message, size_t len);
+
+// nd.c: neighbor discovery (RFC 4861).
+void nd_input(struct net *, const struct ip6_packet *);
+void nd_hear(struct net *, const struct ip6_packet *);
+// The address that a station makes of its MAC address (RFC 4291 2.5.6, appendix A).
+struct ip_addr nd_link_local(const uint8_t mac[ETH_ADDRESS]);
