@@ -214,6 +214,7 @@ static int open_ports(struct daemon *d, struct lb_err *err)
 			.n_queues = d->config->n_workers,
 			.steer = &d->steer,
 			.by_software = p->steering == CONFIG_STEERING_SOFTWARE,
+			.has_ip6 = p->has_ip6,
 		};
 		d->ports[i] = port_new(&conf, err);
 		if (!d->ports[i])
@@ -235,6 +236,7 @@ static void describe_ports(const struct daemon *d, struct worker_conf *conf)
 		struct host_port *to = &conf->ports[i];
 		to->port = d->ports[i];
 		to->gateway = p->gateway_ip;
+		to->gateway6 = p->gateway6_ip;
 		to->n_addresses = p->n_addresses;
 		for (unsigned j = 0; j < p->n_addresses; j++)
 			to->addresses[j] =

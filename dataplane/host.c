@@ -51,13 +51,24 @@ static uint64_t clock_ns(void)
 	return (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
 }
 
+static bool has_ip6(const struct host_port *p)
+{
+	for (uint32_t i = 0; i < p->n_addresses; i++)
+		if (!ip_is_v4(&p->addresses[i].ip))
+			return true;
+	return false;
+}
+
 static int open_ports(struct host *h, const struct host_conf *conf, struct lb_err *reterr)
 {
 	for (uint32_t i = 0; i < conf->n_ports; i++) {
 		const struct host_port *from = &conf->ports[i];
 		DCHECK(from->n_addresses >= 1 && from->n_addresses <= NET_MAX_ADDRESSES);
-		struct port_conf own = {
-			.index = i, .device = from->device, .mtu = from->mtu, .n_queues = 1};
+		struct port_conf own = {.index = i,
+			.device = from->device,
+			.mtu = from->mtu,
+			.n_queues = 1,
+			.has_ip6 = has_ip6(from)};
 		h->ports[i] = from->port ? from->port : port_new(&own, reterr);
 		if (!h->ports[i])
 			return -EINVAL;
@@ -80,6 +91,7 @@ static struct net *make_net(struct host *h, const struct host_conf *conf, uint64
 		to->n_addresses = from->n_addresses;
 		memcpy(to->addresses, from->addresses, sizeof(to->addresses));
 		to->gateway = from->gateway;
+		to->gateway6 = from->gateway6;
 	}
 	return net_new(ports, h->n_ports, conf->max_neighbors, h->wheel, seed);
 }

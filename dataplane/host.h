@@ -25,7 +25,7 @@ struct host_port {
 	uint16_t mtu; // as in struct port_conf; only if port is NULL
 	struct net_prefix addresses[NET_MAX_ADDRESSES]; // the first is the default source
 	uint32_t n_addresses; // at least 1
-	struct ip_addr gateway; // all zero = none
+	struct ip_addr gateway, gateway6; // see struct net_port_conf
 };
 
 struct host_conf {

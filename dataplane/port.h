@@ -33,6 +33,7 @@ struct port_conf {
 	// Borrowed. port_new() offers it the device's RSS, unless by_software; NULL = one queue.
 	struct steer *steer;
 	bool by_software; // ignore the device's RSS
+	bool has_ip6; // an IPv6 address: the device has to receive its groups
 };
 #define PORT_MAX_MTU 9000
 

@@ -234,6 +234,12 @@ static int make_queue(struct port *port, const struct port_conf *conf, uint16_t 
 	return rc < 0 ? blame(reterr, port, "cannot set up a queue", rc) : 0;
 }
 
+// TCP's of the families that come in.
+static uint64_t hashes_of(const struct port_conf *conf)
+{
+	return RTE_ETH_RSS_NONFRAG_IPV4_TCP | (conf->has_ip6 ? RTE_ETH_RSS_NONFRAG_IPV6_TCP : 0);
+}
+
 // Those that don't say have the usual one.
 static uint8_t key_len_of(const struct rte_eth_dev_info *info)
 {
@@ -242,18 +248,19 @@ static uint8_t key_len_of(const struct rte_eth_dev_info *info)
 
 // False = the device has no hash that could be followed.
 static bool ask_to_hash(
-	struct steer *steer, const struct rte_eth_dev_info *info, struct rte_eth_conf *eth)
+	const struct port_conf *conf, const struct rte_eth_dev_info *info, struct rte_eth_conf *eth)
 {
+	uint64_t wanted = hashes_of(conf);
 	uint8_t key_len = key_len_of(info);
-	if (!(info->flow_type_rss_offloads & RTE_ETH_RSS_NONFRAG_IPV4_TCP) ||
-		info->reta_size == 0 || info->reta_size > STEER_ENTRIES_MAX ||
-		key_len < TOEPLITZ_KEY_MIN || key_len > STEER_KEY_MAX)
+	if (wanted & ~info->flow_type_rss_offloads || info->reta_size == 0 ||
+		info->reta_size > STEER_ENTRIES_MAX || key_len < TOEPLITZ_KEY_MIN ||
+		key_len > STEER_KEY_MAX)
 		return false;
 	eth->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 	eth->rx_adv_conf.rss_conf = (struct rte_eth_rss_conf){
-		.rss_key = steer->key,
+		.rss_key = conf->steer->key,
 		.rss_key_len = key_len,
-		.rss_hf = RTE_ETH_RSS_NONFRAG_IPV4_TCP,
+		.rss_hf = wanted,
 	};
 	return true;
 }
@@ -278,7 +285,7 @@ static bool follow_device(struct port *port, struct steer *steer)
 	struct rte_eth_rss_conf rss = {.rss_key = key, .rss_key_len = sizeof(key)};
 	if (rte_eth_dev_rss_reta_query(port->id, groups, info.reta_size) != 0 ||
 		rte_eth_dev_rss_hash_conf_get(port->id, &rss) != 0 ||
-		!(rss.rss_hf & RTE_ETH_RSS_NONFRAG_IPV4_TCP))
+		hashes_of(&port->conf) & ~rss.rss_hf)
 		return false;
 	for (uint32_t i = 0; i < info.reta_size; i++)
 		queues[i] = groups[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE];
@@ -310,7 +317,7 @@ static int configure(struct port *port, const struct port_conf *conf, struct lb_
 	// Only where the interrupt is a descriptor that needs no arming.
 	eth.intr_conf.rxq = is_driver(info.driver_name, "net_tap");
 	struct rte_eth_conf spread = eth;
-	port->hashes = n > 1 && !conf->by_software && ask_to_hash(conf->steer, &info, &spread);
+	port->hashes = n > 1 && !conf->by_software && ask_to_hash(conf, &info, &spread);
 	uint16_t n_rx = N_DESCRIPTORS, n_tx = N_DESCRIPTORS;
 	rc = rte_eth_dev_configure(port->id, n, n, port->hashes ? &spread : &eth);
 	if (rc < 0 && port->hashes) { // it cannot with this key, say: then not at all
@@ -331,11 +338,21 @@ static int configure(struct port *port, const struct port_conf *conf, struct lb_
 	return rc < 0 ? blame(reterr, port, "has no MAC address", rc) : 0;
 }
 
+// Neighbors are asked for in groups (RFC 4861): all are received, and the host drops what isn't its
+// own. A driver that can do neither has no filter.
+static void receive_groups(struct port *port)
+{
+	if (rte_eth_allmulticast_enable(port->id) != 0)
+		(void)rte_eth_promiscuous_enable(port->id);
+}
+
 static int start(struct port *port, const struct port_conf *conf, struct lb_err *reterr)
 {
 	int rc = rte_eth_dev_start(port->id);
 	if (rc < 0)
 		return blame(reterr, port, "cannot be started", rc);
+	if (conf->has_ip6)
+		receive_groups(port);
 	if (port->hashes)
 		port->hashes = follow_device(port, conf->steer);
 	for (uint16_t i = 0; i < port->n_queues; i++)

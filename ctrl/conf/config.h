@@ -25,15 +25,16 @@ enum config_steering {
 
 struct config_port {
 	char *device; // DPDK device arguments: "net_af_packet0,iface=lb-c"
-	char **addresses; // "10.81.0.10/24"
+	char **addresses; // "10.81.0.10/24", "2001:db8::10/64"
 	unsigned n_addresses;
-	char *gateway; // NULL = none
+	char *gateway, *gateway6; // NULL = none
 	uint16_t mtu; // of IP packets
 	enum config_steering steering;
 	// Parsed from the texts above.
 	struct ip_addr *address_ips; // [n_addresses]
 	uint8_t *address_lens; // [n_addresses] prefix lengths
-	struct ip_addr gateway_ip; // all zero = none
+	bool has_ip6; // one of them is an IPv6 address
+	struct ip_addr gateway_ip, gateway6_ip; // all zero = none
 };
 
 // What header matchers see of a gRPC request (D2).

@@ -13,6 +13,26 @@
 #include <string.h>
 #include <unistd.h>
 
+#define IP6_MTU_MIN 1280 // RFC 8200 5
+
+static bool is_link_local(const struct ip_addr *ip)
+{
+	return ip->b[0] == 0xfe && (ip->b[1] & 0xc0) == 0x80;
+}
+
+static bool is_loopback(const struct ip_addr *ip)
+{
+	static const struct ip_addr one = {{[15] = 1}};
+	return ip_is_v4(ip) ? ip_to_v4(ip) >> 24 == 127 : ip_eq(ip, &one);
+}
+
+static bool is_of_host(const struct ip_addr *ip)
+{
+	if (ip_is_v4(ip))
+		return ip_to_v4(ip) >> 24 != 0 && ip_to_v4(ip) >> 28 < 14 && !is_loopback(ip);
+	return !ip_is_none(ip) && ip->b[0] != 0xff && !is_loopback(ip);
+}
+
 static int check_address(
 	const char *text, struct ip_addr *ret_ip, uint8_t *ret_len, struct lb_err *reterr)
 {
@@ -20,24 +40,45 @@ static int check_address(
 	unsigned len;
 	int end = 0;
 	if (sscanf(text, "%63[^/]/%u%n", ip, &len, &end) != 2 || text[end] != 0 ||
-		!ip_parse(ip, ret_ip) || !ip_is_v4(ret_ip) || len < 1 || len > 32)
+		!ip_parse(ip, ret_ip) || len < 1 || len > (ip_is_v4(ret_ip) ? 32 : 128))
 		return lb_err_set(reterr,
-			"'%s' is not an IPv4 address with a prefix length, like "
-			"10.0.0.1/24",
+			"'%s' is not an IP address with a prefix length, like "
+			"10.0.0.1/24 or 2001:db8::1/64",
 			text);
-	uint32_t v4 = ip_to_v4(ret_ip);
-	if (v4 >> 24 == 0 || v4 >> 24 == 127 || v4 >> 28 >= 14)
+	if (!is_of_host(ret_ip))
 		return lb_err_set(reterr, "%s is not a host's address", text);
+	if (is_link_local(ret_ip))
+		return lb_err_set(reterr,
+			"%s is link-local: a port with another IPv6 address has one by itself",
+			text);
 	*ret_len = (uint8_t)len;
 	return 0;
 }
 
 static bool is_on_link(const struct config_port *p, const struct ip_addr *ip)
 {
-	for (unsigned i = 0; i < p->n_addresses; i++)
-		if ((ip_to_v4(ip) ^ ip_to_v4(&p->address_ips[i])) >> (32 - p->address_lens[i]) == 0)
+	for (unsigned i = 0; i < p->n_addresses; i++) {
+		const struct ip_addr *ours = &p->address_ips[i];
+		unsigned bits = p->address_lens[i] + (ip_is_v4(ours) ? IP_V4_BITS : 0u);
+		if (ip_in_prefix(ip, ours, bits))
 			return true;
+	}
 	return false;
+}
+
+static int check_gateway(const struct config_port *p, const char *name, bool v4, const char *text,
+	struct ip_addr *ret, struct lb_err *reterr)
+{
+	if (!text)
+		return 0;
+	if (!ip_parse(text, ret) || ip_is_v4(ret) != v4)
+		return lb_err_set(
+			reterr, "%s: '%s' is not an %s address", name, text, v4 ? "IPv4" : "IPv6");
+	if (!v4 && !p->has_ip6)
+		return lb_err_set(reterr, "%s: this port has no IPv6 address", name);
+	if (!is_link_local(ret) && !is_on_link(p, ret))
+		return lb_err_set(reterr, "%s: %s is in no subnet of this port", name, text);
+	return 0;
 }
 
 static int check_port(struct config_port *p, struct lb_err *reterr)
@@ -50,14 +91,19 @@ static int check_port(struct config_port *p, struct lb_err *reterr)
 	p->address_lens = calloc(p->n_addresses, sizeof(*p->address_lens));
 	if (!p->address_ips || !p->address_lens)
 		return lb_err_set(reterr, "out of memory");
-	for (unsigned i = 0; i < p->n_addresses; i++)
+	for (unsigned i = 0; i < p->n_addresses; i++) {
 		if (check_address(p->addresses[i], &p->address_ips[i], &p->address_lens[i], reterr))
 			return lb_err_within(reterr, "addresses[%u]", i);
-	if (p->gateway && (!ip_parse(p->gateway, &p->gateway_ip) || !ip_is_v4(&p->gateway_ip)))
-		return lb_err_set(reterr, "gateway: '%s' is not an IPv4 address", p->gateway);
-	if (p->gateway && !is_on_link(p, &p->gateway_ip))
-		return lb_err_set(reterr, "gateway: %s is in no subnet of this port", p->gateway);
-	return 0;
+		p->has_ip6 |= !ip_is_v4(&p->address_ips[i]);
+	}
+	if (p->has_ip6 && p->mtu && p->mtu < IP6_MTU_MIN)
+		return lb_err_set(
+			reterr, "mtu: %u is less than the %d that IPv6 needs", p->mtu, IP6_MTU_MIN);
+	return check_gateway(p, "gateway", true, p->gateway, &p->gateway_ip, reterr) ||
+	                       check_gateway(
+				       p, "gateway6", false, p->gateway6, &p->gateway6_ip, reterr)
+	               ? -EINVAL
+	               : 0;
 }
 
 static bool has_same_device(const struct config_port *a, const struct config_port *b)
@@ -255,12 +301,6 @@ static int check_dns(struct config *c, struct lb_err *reterr)
 	for (unsigned i = 0; i < c->dns->n_servers; i++)
 		end += sprintf(end, "%s%s", i ? "," : "", c->dns->servers[i]);
 	return 0;
-}
-
-static bool is_loopback(const struct ip_addr *ip)
-{
-	struct ip_addr one;
-	return ip_is_v4(ip) ? ip_to_v4(ip) >> 24 == 127 : ip_parse("::1", &one) && ip_eq(ip, &one);
 }
 
 static int check_csds(const struct config *c, struct lb_err *reterr)

@@ -157,6 +157,12 @@ class Lab:
             self.exec(ns, ["ethtool", "-K", interface, *settings])
             self.ip(ns, "link", "set", interface, "up")
 
+    def enable_ip6(self, ns, interface):
+        """Namespaces have no IPv6, which would send by itself, unless an interface of theirs shall. Libraries take it for
+        absent where the loopback has none."""
+        for name in ("lo", interface):
+            self.exec(ns, ["sysctl", "-qw", f"net.ipv6.conf.{name}.disable_ipv6=0"])
+
     def bridge(self, ns, name, *ports):
         """A learning bridge in ns over interfaces that are already there."""
         self.ip(ns, "link", "add", "name", name, "type", "bridge", "forward_delay", "0")

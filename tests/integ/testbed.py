@@ -6,7 +6,9 @@
 The kernel of `lb` has no address on either link: whatever answers there is shuntd. With
 bridges=True a namespace with a bridge stands in the middle of each link, where rules may drop
 frames; those of faultlinks=("client",), say, have nothing between their two interfaces until a
-faultlink (faultlink.py) is started there. tools/demo and the tests share this module.
+faultlink (faultlink.py) is started there. With ip6=True all of it is there a second time: client
+fd81::1, shuntd fd81::10 and fd82::fe, backends fd82::1 and what is added. tools/demo and the tests
+share this module.
 """
 
 import json
@@ -24,6 +26,8 @@ EXAMPLE = ROOT / "examples" / "demo"
 VIP = "10.81.0.10"
 PORT = 8080
 URL = f"http://{VIP}:{PORT}"
+VIP6 = "fd81::10"
+URL6 = f"http://[{VIP6}]:{PORT}"
 XDS_ADDRESS = "127.0.0.1:18000"
 START_TIMEOUT_S = 45  # generous: other suites may keep the machine busy
 EXIT_TIMEOUT_S = 30
@@ -47,8 +51,9 @@ class Testbed:
     __test__ = False  # pytest: not a test for its name
 
     def __init__(self, lab, device="af_packet", bridges=False, workers=WORKERS, mtu=1500,
-                 faultlinks=()):
+                 faultlinks=(), ip6=False):
         self.lab = lab
+        self.ip6 = ip6
         self.mtu = mtu  # of the links
         self.workers = workers  # cores, as in shunt.yaml
         self.device = device
@@ -64,6 +69,13 @@ class Testbed:
             self._connect(far, far_if, near_if, bridges, far in faultlinks)
         lab.address("client", "c0", "10.81.0.1/24")
         lab.address("backends", "b0", "10.82.0.1/16")
+        if ip6:
+            self._add_ip6("client", "c0", "fd81::1/64")
+            self._add_ip6("backends", "b0", "fd82::1/64")
+
+    def _add_ip6(self, ns, interface, address):
+        self.lab.enable_ip6(ns, interface)
+        self.lab.ip(ns, "addr", "add", address, "dev", interface, "nodad")
 
     def _connect(self, far, far_if, near_if, bridged, faulted):
         if not (bridged or faulted):
@@ -82,7 +94,10 @@ class Testbed:
     # -- backends
 
     def add_backend_address(self, ip):
-        self.lab.address("backends", "b0", f"{ip}/32")
+        if ":" in ip:
+            self._add_ip6("backends", "b0", f"{ip}/128")
+        else:
+            self.lab.address("backends", "b0", f"{ip}/32")
 
     def start_http_backend(self, name, ip, size, port=8080, files=4096):
         """nghttpd; its /mark is `size` bytes. files: connections and files that it may have open."""
@@ -94,7 +109,7 @@ class Testbed:
 
     def start_grpc_backend(self, name, ip, port=9090):
         return self.lab.start("backends", name, [sys.executable, HERE / "grpc_server.py", name,
-                                                 f"{ip}:{port}"])
+                                                 f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"])
 
     # -- the control plane
 
@@ -114,6 +129,11 @@ class Testbed:
         text = (EXAMPLE / "shunt.yaml").read_text()
         text = text.replace("/run/shunt/stats.sock", str(self.stats_socket))
         text = text.replace("workers: [1]", f"workers: {list(self.workers)}")
+        if self.ip6:
+            text = text.replace(f"[{VIP}/24]", f"[{VIP}/24, '{VIP6}/64']")
+            text = text.replace("[10.82.255.254/16]", "[10.82.255.254/16, 'fd82::fe/64']")
+            text = text.replace("frontends:", f"frontends:\n  - {{name: web6, address: '{VIP6}', "
+                                f"port: {PORT}, target: web}}")
         for number, (_, near_if) in enumerate(LINKS.values()):
             example = DEVICES["af_packet"].format(n=number, interface=near_if)
             text = text.replace(example, f"{self._device(number, near_if)}\n    mtu: {self.mtu}")
@@ -175,16 +195,16 @@ class Testbed:
 
     # -- the client
 
-    def run_h2load(self, timeout=120, path=h2load.MARK, **amount):
+    def run_h2load(self, timeout=120, path=h2load.MARK, url=URL, **amount):
         """Runs h2load in the client's namespace and returns its report."""
-        argv = h2load.arguments(URL + path, **amount)
+        argv = h2load.arguments(url + path, **amount)
         done = self.lab.exec("client", ["taskset", "-c", str(SUPPORT_CPU), *argv],
                              timeout=timeout)
         return h2load.parse(done.stdout)
 
-    def start_h2load(self, name, path=h2load.MARK, **amount):
+    def start_h2load(self, name, path=h2load.MARK, url=URL, **amount):
         """h2load in the background; give its process to h2load_report() at the end."""
-        return self.lab.start("client", name, h2load.arguments(URL + path, **amount))
+        return self.lab.start("client", name, h2load.arguments(url + path, **amount))
 
     @staticmethod
     def h2load_report(process, timeout=120):

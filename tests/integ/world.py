@@ -5,6 +5,8 @@ servers, behind one frontend.
     /shunt.test.Echo/...  -> rpc    10.82.1.5 and up, port 9090
     anything else         -> blue   10.82.1.1, 10.82.1.2   } by weight
                           -> green  10.82.1.3, 10.82.1.4   }
+
+With ip6=True blue's are fd82::1:1 and fd82::1:2, and rpc's fd82::1:5 and up.
 """
 
 import resources
@@ -25,8 +27,13 @@ ROUTES = "web-routes"
 MAX_REQUESTS = 100_000  # at once; the default of 1024 would refuse part of a full h2load
 
 
-def rpc_address(number):
-    return f"10.82.1.{4 + number}"
+def in_ip6(ip):
+    return "fd82::1:" + ip.rsplit(".", 1)[1]
+
+
+def rpc_address(number, ip6=False):
+    ip = f"10.82.1.{4 + number}"
+    return in_ip6(ip) if ip6 else ip
 
 
 class World:
@@ -39,21 +46,27 @@ class World:
         self.extra_routes = tuple(extra_routes)
         self.extra = tuple(extra)
         self.backends = {}
-        for name, (cluster, ip) in WEB_BACKENDS.items():
+        self.web_backends = {name: (cluster, in_ip6(ip) if self.bed.ip6 and cluster == "blue" else ip)
+                             for name, (cluster, ip) in WEB_BACKENDS.items()}
+        for name, (cluster, ip) in self.web_backends.items():
             self.bed.add_backend_address(ip)
             self.backends[name] = self.bed.start_http_backend(name, ip, SIZES[cluster], WEB_PORT)
         self.rpc_names = [f"rpc-{n}" for n in range(1, n_rpc + 1)]
         for number, name in enumerate(self.rpc_names, 1):
-            self.bed.add_backend_address(rpc_address(number))
-            self.backends[name] = self.bed.start_grpc_backend(name, rpc_address(number), RPC_PORT)
+            ip = self.rpc_address(number)
+            self.bed.add_backend_address(ip)
+            self.backends[name] = self.bed.start_grpc_backend(name, ip, RPC_PORT)
         self.set_weights(75, 25)
         self._wait_for_backends()
 
+    def rpc_address(self, number):
+        return rpc_address(number, self.bed.ip6)
+
     def _wait_for_backends(self):
-        for name, (_, ip) in WEB_BACKENDS.items():
+        for name, (_, ip) in self.web_backends.items():
             self.bed.wait_connect("backends", ip, WEB_PORT, self.backends[name])
         for number, name in enumerate(self.rpc_names, 1):
-            self.bed.wait_connect("backends", rpc_address(number), RPC_PORT, self.backends[name])
+            self.bed.wait_connect("backends", self.rpc_address(number), RPC_PORT, self.backends[name])
 
     def start(self, xds_argv=None, wait=True):
         self.bed.start_xds(xds_argv)
@@ -77,9 +90,9 @@ class World:
 
     def _clusters(self):
         members = {"blue": [], "green": []}
-        for cluster, ip in WEB_BACKENDS.values():
+        for cluster, ip in self.web_backends.values():
             members[cluster].append((ip, WEB_PORT))
-        members["rpc"] = [(rpc_address(n), RPC_PORT) for n in range(1, len(self.rpc_names) + 1)]
+        members["rpc"] = [(self.rpc_address(n), RPC_PORT) for n in range(1, len(self.rpc_names) + 1)]
         for name, addresses in members.items():
             cluster = resources.cluster(name)
             cluster["circuit_breakers"] = {"thresholds": [{"max_requests": MAX_REQUESTS}]}

@@ -175,10 +175,11 @@ static int read_address(
 	struct str s = str_from(text), ip = str_until(s, '/');
 	struct net_prefix prefix;
 	uint64_t len;
-	if (ip.len == s.len || !ip_parse_str(ip, &prefix.ip) || !ip_is_v4(&prefix.ip) ||
-		!str_number((struct str){ip.p + ip.len + 1, s.len - ip.len - 1}, 32, &len))
-		return bad(reterr, o, text,
-			"not an IPv4 address with a prefix length, as 10.0.0.1/24");
+	if (ip.len == s.len || !ip_parse_str(ip, &prefix.ip) ||
+		!str_number((struct str){ip.p + ip.len + 1, s.len - ip.len - 1},
+			ip_is_v4(&prefix.ip) ? 32 : 128, &len))
+		return bad(
+			reterr, o, text, "not an IP address with a prefix length, as 10.0.0.1/24");
 	if (d->n_addresses == NET_MAX_ADDRESSES)
 		return bad(reterr, o, text, "too many");
 	prefix.len = (uint8_t)len;
@@ -186,15 +187,29 @@ static int read_address(
 	return 0;
 }
 
+static int read_gateway(
+	const struct opt *o, const char *text, struct device_options *d, struct lb_err *reterr)
+{
+	struct ip_addr ip;
+	if (!ip_parse(text, &ip))
+		return bad(reterr, o, text, "no address");
+	*(ip_is_v4(&ip) ? &d->gateway : &d->gateway6) = ip;
+	return 0;
+}
+
 static int read_target(
 	const struct opt *o, const char *text, struct ip_port *ret, struct lb_err *reterr)
 {
-	struct str s = str_from(text), ip = str_until(s, ':');
+	struct str s = str_from(text);
+	bool v6 = s.len > 0 && s.p[0] == '[';
+	struct str ip = str_until(v6 ? (struct str){s.p + 1, s.len - 1} : s, v6 ? ']' : ':');
+	struct str rest = {ip.p + ip.len + v6, s.len - ip.len - 2 * (size_t)v6};
 	uint64_t port;
-	if (ip.len == s.len || !ip_parse_str(ip, &ret->ip) || !ip_is_v4(&ret->ip) ||
-		!str_number((struct str){ip.p + ip.len + 1, s.len - ip.len - 1}, 65535, &port) ||
-		port == 0)
-		return bad(reterr, o, text, "not an IPv4 address with a port, as 10.0.0.1:8080");
+	if (s.len < ip.len + 2 * (size_t)v6 || rest.len < 2 || rest.p[0] != ':' ||
+		!ip_parse_str(ip, &ret->ip) || ip_is_v4(&ret->ip) == v6 ||
+		!str_number((struct str){rest.p + 1, rest.len - 1}, 65535, &port) || port == 0)
+		return bad(reterr, o, text,
+			"not an IP address with a port, as 10.0.0.1:8080 or [2001:db8::1]:8080");
 	ret->port = (uint16_t)port;
 	return 0;
 }
@@ -250,9 +265,7 @@ static int take(const struct opt *o, const char *text, struct options *to, struc
 	case KIND_ADDRESS:
 		return read_address(o, text, (struct device_options *)(void *)at, reterr);
 	case KIND_GATEWAY:
-		if (!ip_parse(text, &((struct device_options *)(void *)at)->gateway))
-			return bad(reterr, o, text, "no address");
-		return 0;
+		return read_gateway(o, text, (struct device_options *)(void *)at, reterr);
 	case KIND_TARGET:
 		return read_target(o, text, (struct ip_port *)(void *)at, reterr);
 	case KIND_PATH:

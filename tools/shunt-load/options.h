@@ -20,7 +20,7 @@ struct device_options {
 	const char *device; // NULL = none
 	struct net_prefix addresses[NET_MAX_ADDRESSES];
 	uint32_t n_addresses;
-	struct ip_addr gateway; // all zero = none
+	struct ip_addr gateway, gateway6; // all zero = none
 };
 
 // Texts are borrowed from argv.

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""IPv6 clients and backends beside IPv4 ones, all in one world: half of the backends have either family."""
+
+import json
+
+import pytest
+
+from lab import wait_until
+from testbed import PORT, URL, URL6, VIP6
+from world import split_of
+
+
+@pytest.fixture(name="world6")
+def fixture_world6(make_world):
+    return make_world(ip6=True).start()
+
+
+@pytest.mark.parametrize("url", [URL, URL6])
+def test_clients_and_backends_of_either_family_meet(world6, url):
+    report = world6.bed.run_h2load(url=url, requests=20_000)
+    assert report.perfect, report
+    blue, green = split_of(report)
+    assert abs(blue / 20_000 - 0.75) < 0.02, (blue, green)
+
+
+def test_grpc_calls_take_ipv6_from_end_to_end(world6):
+    result = world6.bed.run_calls("unary", count=200, target=f"[{VIP6}]:{PORT}")
+    assert result, result
+
+
+def test_a_neighbor_is_asked_for_and_answered(world6):
+    lab = world6.bed.lab
+    ping = lab.exec("client", ["ping", "-6", "-c", "3", "-i", "0.2", VIP6], timeout=20).stdout
+    assert " 3 received" in ping, ping
+    neighbors = lab.ip("client", "-6", "neigh", "show", "dev", "c0").stdout
+    assert f"{VIP6} lladdr" in neighbors and "router" not in neighbors.split(VIP6)[1].splitlines()[0]
+    net = world6.bed.show_workers()[0]["net"]
+    assert net["nd_asked"] >= 1 and net["nd_answered"] >= 1 and net["nd_learned"] >= 1, net
+    assert net["icmp6_echo"] == 3 and net["nd_malformed"] == 0, net
+
+
+def test_link_local_addresses_answer_too(world6):
+    lab = world6.bed.lab
+    mac = json.loads(lab.exec("lb", ["ip", "-j", "link", "show", "dev", "lb-c"]).stdout)[0]["address"]
+    octets = [int(part, 16) for part in mac.split(":")]
+    octets[0] ^= 2
+    half = [*octets[:3], 0xff, 0xfe, *octets[3:]]
+    groups = [f"{half[i] << 8 | half[i + 1]:x}" for i in range(0, 8, 2)]
+    ping = lab.exec("client", ["ping", "-6", "-c", "2", "-i", "0.2", "fe80::" + ":".join(groups) + "%c0"],
+                    timeout=20).stdout
+    assert " 2 received" in ping, ping
+
+
+def test_a_backend_that_leaves_its_address_is_noticed(world6):
+    """Its address goes to nobody: connects fail by neighbor discovery, the others serve."""
+    bed = world6.bed
+    assert bed.run_h2load(requests=2000).perfect
+    for name in ("blue-1", "green-1"):
+        world6.backends[name].kill()
+    bed.lab.ip("backends", "addr", "del", "fd82::1:1/128", "dev", "b0")
+    bed.lab.ip("backends", "addr", "del", "10.82.1.3/32", "dev", "b0")
+    wait_until(lambda: bed.run_h2load(requests=1000, url=URL6).perfect, 20, "the other backends alone")
