@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ICMPv6 (RFC 4443): answers echo requests, within the rate of ICMP's, and tells TCP of unreachable
-// destinations, after the checks of RFC 5927. Sends no errors of its own.
+// destinations and of paths with
+// a smaller MTU, after the checks of RFC 5927. Sends no errors of its own.
 #include "dataplane/net/ip6.h"
 #include "dataplane/net/packet_out.h"
 
@@ -67,6 +68,23 @@ static void unreachable(struct net *net, const struct ip6_packet *p)
 		net->tcp.unreachable(net->tcp.ctx, &flow);
 }
 
+// RFC 8201 4. A router that names no smaller MTU than the packet had is none.
+static void too_big(struct net *net, const struct ip6_packet *p)
+{
+	const uint8_t *quoted = p->payload + ICMP6_HEADER;
+	struct tcp_flow flow;
+	if (!read_quoted(net, p, &flow))
+		return;
+	uint32_t mtu = load32(p->payload + 4);
+	if (mtu >= IP6_HEADER + (uint32_t)load16(quoted + 4)) {
+		net_count(net, NET_icmp6_forged);
+		return;
+	}
+	net_count(net, NET_icmp6_too_big);
+	if (net->tcp.too_big)
+		net->tcp.too_big(net->tcp.ctx, &flow, load32(quoted + IP6_HEADER + 4), mtu);
+}
+
 static void input_sound(struct net *net, const struct ip6_packet *p)
 {
 	uint8_t type = p->payload[0];
@@ -77,7 +95,7 @@ static void input_sound(struct net *net, const struct ip6_packet *p)
 	else if (type == TYPE_ECHO && p->payload[1] == 0)
 		echo(net, p);
 	else if (type == TYPE_TOO_BIG)
-		net_count(net, NET_icmp6_too_big);
+		too_big(net, p);
 	else if (type == TYPE_UNREACHABLE)
 		unreachable(net, p);
 	else

@@ -114,6 +114,29 @@ static void errors_about_what_we_never_sent_are_forged(void **state)
 	assert_int_equal(world_count(w, "icmp6_forged"), 6);
 }
 
+// IP6-16: RFC 8201 4
+static void a_smaller_mtu_on_the_way_is_told_to_tcp(void **state)
+{
+	struct world *w = *state;
+	uint8_t f[256];
+	size_t len = make_error(f, 2, OURS6, "2a00:1450::80");
+	store16(f + 54 + 8 + 4, 1440); // what is quoted had 1480 bytes
+	store32(f + 54 + 8 + 44, 0x01020304);
+	store32(f + 58, 1400);
+	fix_icmp6_checksum(f);
+	world_in(w, 0, f, len);
+	struct ip_addr remote = ip6_of("2a00:1450::80");
+	assert_int_equal(w->n_too_big, 1);
+	assert_true(ip_eq(&w->too_big.remote, &remote));
+	assert_int_equal(w->too_big_seq, 0x01020304);
+	assert_int_equal(w->too_big_mtu, 1400);
+	store32(f + 58, 1480);
+	fix_icmp6_checksum(f);
+	world_in(w, 0, f, len);
+	assert_int_equal(w->n_too_big, 1);
+	assert_int_equal(world_count(w, "icmp6_forged"), 1);
+}
+
 static void damaged_messages_are_dropped_by_cause(void **state)
 {
 	struct world *w = *state;
@@ -134,4 +157,4 @@ static void damaged_messages_are_dropped_by_cause(void **state)
 RUN_SUITE("net/icmp6", CASE(echo_comes_back_with_its_data), CASE(echo_rate_is_shared_with_ipv4),
 	CASE(groups_and_nobody_get_no_answer), CASE(unreachable_destinations_are_told_to_tcp),
 	CASE(errors_about_what_we_never_sent_are_forged),
-	CASE(damaged_messages_are_dropped_by_cause))
+	CASE(a_smaller_mtu_on_the_way_is_told_to_tcp), CASE(damaged_messages_are_dropped_by_cause))
