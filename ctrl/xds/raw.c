@@ -17,7 +17,7 @@ static bool is_text(const struct proto_field *f)
 // the last one counts.
 bool xds_raw_name(const uint8_t *bytes, size_t len, struct proto_field *ret)
 {
-	const uint8_t *p = bytes, *end = bytes + len;
+	const uint8_t *p = bytes, *end = len ? bytes + len : bytes; // nothing may be nowhere
 	struct proto_field f;
 	*ret = (struct proto_field){.len = 0};
 	while (proto_field_next(&p, end, &f))
