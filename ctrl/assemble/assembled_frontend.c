@@ -152,6 +152,17 @@ static enum route_compile_outcome make_routes(
 	return outcome;
 }
 
+// shunt.yaml's idle timeout is for plain HTTP alone: gRPC's streams may be silent (TH-98).
+static struct lb_listener_timeouts timeouts_of(const struct assembled_frontend *f)
+{
+	const struct res_listener *l = f->wanted->listener;
+	uint64_t s = f->env->config->stream_idle_timeout_s;
+	uint64_t plain_ns = s ? s * NS_PER_SECOND : LB_NO_TIMEOUT, grpc_ns = LB_NO_TIMEOUT;
+	if (l->stream_idle_ns)
+		plain_ns = grpc_ns = l->stream_idle_ns;
+	return (struct lb_listener_timeouts){l->max_stream_duration_ns, {plain_ns, grpc_ns}};
+}
+
 static enum route_compile_outcome assemble(
 	struct assembled_frontend *f, struct assembled *ret, struct lb_err *reterr)
 {
@@ -166,9 +177,10 @@ static enum route_compile_outcome assemble(
 	lb_err_set(reterr, "out of memory");
 	if (!ret->same_routes)
 		ret->actions = actions_new(new->routes, new->vhost, f->actions);
+	const struct lb_listener_timeouts timeouts = timeouts_of(f);
 	if (!ret->same_listener)
-		ret->filters = lb_filter_chain_new(new->listener->filters, new->listener->n_filters,
-			new->listener->max_stream_duration_ns);
+		ret->filters = lb_filter_chain_new(
+			new->listener->filters, new->listener->n_filters, &timeouts);
 	bool ok = (ret->same_routes || ret->actions) && (ret->same_listener || ret->filters);
 	return ok ? ROUTE_COMPILED : ROUTE_COMPILE_REFUSED;
 }

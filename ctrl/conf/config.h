@@ -97,7 +97,8 @@ struct config_sessions {
 
 // Per worker, allocated at its start (docs/architecture.md).
 struct config_limits {
-	uint32_t *connections, *requests, *buffers_mib, *idle_timeout_s; // NULL = absent
+	uint32_t *connections, *requests, *buffers_mib; // NULL = absent
+	uint32_t *idle_timeout_s, *stream_idle_timeout_s; // likewise
 	uint32_t *xds_resources, *xds_response_mib; // per response instead; likewise
 };
 
@@ -134,6 +135,7 @@ struct config {
 	uint32_t drain_s; // after SIGTERM
 	uint32_t listener_drain_s; // for a listener that has changed
 	uint32_t idle_timeout_s; // until a client without an open stream is sent away; 0 = never
+	uint32_t stream_idle_timeout_s; // of plain HTTP requests without progress; 0 = none
 	uint32_t max_attempts; // of a request that no backend has processed, including the first
 	bool retry_idempotent; // GET, HEAD and OPTIONS whose connection was lost, once
 	// Of each worker:

@@ -13,6 +13,8 @@ const struct config_number config_numbers[CONFIG_N_NUMBERS] = {
 	[CONFIG_REQUESTS] = {"limits.requests", "", 65536, 16, 1000000},
 	[CONFIG_BUFFERS] = {"limits.buffers_mib", "MiB", 256, 16, 65536},
 	[CONFIG_IDLE_TIMEOUT] = {"limits.idle_timeout_s", "seconds", 300, 0, UINT32_MAX},
+	[CONFIG_STREAM_IDLE_TIMEOUT] = {"limits.stream_idle_timeout_s", "seconds", 300, 0,
+		UINT32_MAX}, // Envoy's
 	// Of a response of an xDS server.
 	[CONFIG_XDS_RESOURCES] = {"limits.xds_resources", "", 1000000, 1000, 100000000},
 	[CONFIG_XDS_RESPONSE] = {"limits.xds_response_mib", "MiB", 64, 1, 1024},

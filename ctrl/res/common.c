@@ -2,6 +2,7 @@
 #include "ctrl/res/common.h"
 
 #include "lb/base/time.h"
+#include "lb/route/timeouts.h"
 #include "proto/json.h"
 #include "udpa/type/v1/typed_struct.pb-c.h"
 #include "xds/type/v3/typed_struct.pb-c.h"
@@ -139,6 +140,14 @@ uint64_t res_duration_ns(const Google__Protobuf__Duration *d)
 	uint64_t s = (uint64_t)d->seconds;
 	return s >= UINT64_MAX / NS_PER_SECOND ? UINT64_MAX
 	                                       : s * NS_PER_SECOND + (uint64_t)d->nanos;
+}
+
+uint64_t res_idle_ns(const Google__Protobuf__Duration *d)
+{
+	if (!d)
+		return 0;
+	uint64_t ns = res_duration_ns(d);
+	return ns ? ns : LB_NO_TIMEOUT;
 }
 
 int res_denominator(const Envoy__Type__V3__FractionalPercent *p, uint32_t *ret, struct lb_err *err)

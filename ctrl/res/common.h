@@ -78,6 +78,8 @@ int res_check_duration(
 	const Google__Protobuf__Duration *, const char *field, struct lb_err *reterr);
 // For a checked duration; UINT64_MAX if it does not fit (584 years).
 uint64_t res_duration_ns(const Google__Protobuf__Duration *);
+// Of an idle timeout: 0 if it is not configured (NULL), LB_NO_TIMEOUT if it is 0.
+uint64_t res_idle_ns(const Google__Protobuf__Duration *);
 
 // What the numerator counts: parts of 100, 10^4 or 10^6 (A28-O02). 0 or -EINVAL.
 int res_denominator(

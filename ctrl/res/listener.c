@@ -44,8 +44,8 @@ static int read_filters(struct res_reader *rd, const Hcm *hcm, struct res_listen
 	return rc;
 }
 
-// A31-T01, A31-T02.
-static int read_max_duration(const Hcm *hcm, struct res_listener *l, struct lb_err *err)
+// A31-T01, A31-T02, TH-98.
+static int read_timeouts(const Hcm *hcm, struct res_listener *l, struct lb_err *err)
 {
 	const Google__Protobuf__Duration *d =
 		hcm->common_http_protocol_options
@@ -56,6 +56,9 @@ static int read_max_duration(const Hcm *hcm, struct res_listener *l, struct lb_e
 		return -EINVAL;
 	if (d && res_duration_ns(d) > 0)
 		l->max_stream_duration_ns = res_duration_ns(d);
+	if (res_check_duration(hcm->stream_idle_timeout, "stream_idle_timeout", err))
+		return -EINVAL;
+	l->stream_idle_ns = res_idle_ns(hcm->stream_idle_timeout);
 	return 0;
 }
 
@@ -92,7 +95,7 @@ static int read_hcm(const Hcm *hcm, struct res_listener *l, struct lb_err *err)
 	if (hcm->n_original_ip_detection_extensions)
 		return lb_err_set(err, "original_ip_detection_extensions: must be empty");
 	struct res_reader rd = {.arena = &l->base.arena, .err = err};
-	int rc = read_max_duration(hcm, l, err);
+	int rc = read_timeouts(hcm, l, err);
 	if (!rc)
 		rc = read_filters(&rd, hcm, l);
 	if (!rc)

@@ -23,6 +23,7 @@ struct res_listener {
 	const struct lb_filter *filters; // in order; all but the router
 	uint32_t n_filters;
 	uint64_t max_stream_duration_ns; // LB_NO_TIMEOUT = none (A31-T01)
+	uint64_t stream_idle_ns; // 0 = not configured, LB_NO_TIMEOUT = none (TH-98)
 	struct res_warnings warnings;
 };
 

@@ -59,7 +59,7 @@ void res_plugins_fini(struct res_plugins *p)
 }
 
 // A28-V08; header_max, when it is there, alone counts (A31-T03).
-static int read_timeouts(struct res_reader *rd, const MaxDuration *m, struct lb_timeouts *t)
+static int read_max_duration(struct res_reader *rd, const MaxDuration *m, struct lb_timeouts *t)
 {
 	if (!m)
 		return 0;
@@ -73,6 +73,14 @@ static int read_timeouts(struct res_reader *rd, const MaxDuration *m, struct lb_
 	if (t->has_header_max)
 		t->header_max_ns = res_duration_ns(m->grpc_timeout_header_max);
 	return 0;
+}
+
+static int read_timeouts(struct res_reader *rd, const Action *a, struct lb_timeouts *t)
+{
+	if (res_check_duration(a->idle_timeout, "idle_timeout", rd->err))
+		return -EINVAL;
+	t->idle_ns = res_idle_ns(a->idle_timeout);
+	return read_max_duration(rd, a->max_stream_duration, t);
 }
 
 // HP-03.
@@ -261,7 +269,7 @@ int res_action_read(struct res_reader *rd, const Action *a, const struct res_plu
 	const struct lb_retry *vhost_retry, struct res_route *r, struct lb_route_policy *policy,
 	const char **ret_ignored)
 {
-	int rc = read_timeouts(rd, a->max_stream_duration, &policy->timeouts);
+	int rc = read_timeouts(rd, a, &policy->timeouts);
 	if (!rc)
 		rc = read_hash_policies(rd, a, policy);
 	if (!rc && a->retry_policy) // RT-02: though it may retry nothing

@@ -212,14 +212,14 @@ static void add_effects(struct explanation *e, const struct res_route *r)
 {
 	char text[64], duration[32];
 	const struct lb_timeouts *t = &r->policy->timeouts;
+	const struct lb_listener_timeouts *of = &e->query.of.filters->timeouts;
 	json_t *row = json_object();
 	show_set_u64(row, "route", r->index);
 	// Without a deadline of the client's; a shorter one counts (A31-T05).
 	show_set_text(row, "time_limit",
-		route_text_duration(
-			lb_timeouts_effective(
-				t, e->query.of.filters->max_stream_duration_ns, LB_NO_TIMEOUT),
-			duration));
+		route_text_duration(lb_timeouts_effective(t, of->max_ns, LB_NO_TIMEOUT), duration));
+	show_set_text(row, "idle_limit",
+		route_text_duration(lb_timeouts_idle(t, of, e->query.req.is_grpc), duration));
 	snprintf(text, sizeof(text), "%u attempts", r->policy->retry.max_attempts);
 	show_set_text(row, "retries", r->policy->retry.statuses ? text : "none");
 	bool is_trusted = xds_res_is_trusted(&e->query.of.config->routes->base);

@@ -279,6 +279,8 @@ json_t *route_json_policy(const struct lb_route_policy *p, bool trusted)
 	if (p->timeouts.has_header_max)
 		set_text(o, "grpc_timeout_header_max",
 			route_text_duration(p->timeouts.header_max_ns, text));
+	if (p->timeouts.idle_ns)
+		set_text(o, "idle_timeout", route_text_duration(p->timeouts.idle_ns, text));
 	if (p->retry.statuses)
 		json_object_set_new(o, "retry_policy", retry_json(&p->retry));
 	if (p->n_hash) {

@@ -161,8 +161,10 @@ static json_t *frontend_json(const struct show *s, uint32_t index, const char *a
 		return o;
 	}
 	show_set_text(o, "routes", of.config->routes->base.name);
-	show_set_text(o, "max_stream_duration",
-		route_text_duration(of.filters->max_stream_duration_ns, text));
+	const struct lb_listener_timeouts *timeouts = &of.filters->timeouts;
+	show_set_text(o, "max_stream_duration", route_text_duration(timeouts->max_ns, text));
+	show_set_text(o, "idle_timeout", route_text_duration(timeouts->idle_ns[0], text));
+	show_set_text(o, "idle_timeout_grpc", route_text_duration(timeouts->idle_ns[1], text));
 	json_object_set_new(o, "filters", route_json_filters(of.filters->filters, of.filters->n));
 	json_t *vhosts = json_array();
 	uint32_t end;

@@ -183,6 +183,13 @@ void proxy_accounting_cut(struct proxy_request *r, const struct proxy_upstream_e
 		r->accounting.verdict = PROXY_BAD;
 }
 
+// Likewise: it speaks against the backend if that had the request whole.
+void proxy_accounting_idle(struct proxy_request *r)
+{
+	if (r->state == PROXY_REQUEST_SENT && r->request_done)
+		r->accounting.verdict = PROXY_BAD;
+}
+
 // Whoever has begun to answer may be a stream that lasts as long as it may.
 void proxy_accounting_expire(struct proxy_request *r)
 {

@@ -56,7 +56,8 @@ void proxy_accounting_request_done(struct proxy_request *);
 void proxy_accounting_answer(struct proxy_request *, const struct h2_message *head);
 void proxy_accounting_answer_data_end(struct proxy_request *);
 void proxy_accounting_answer_trailers(struct proxy_request *, const struct h2_message *);
-// The backend's stream ended early, or the deadline passed. proxy_accounting_close() must
-// follow.
+// The backend's stream ended early, or the deadline passed, or nothing moved for too long.
+// proxy_accounting_close() must follow.
 void proxy_accounting_cut(struct proxy_request *, const struct proxy_upstream_end *);
 void proxy_accounting_expire(struct proxy_request *);
+void proxy_accounting_idle(struct proxy_request *);

@@ -109,6 +109,7 @@ static void leave(struct proxy_client *c)
 	unlink_client(c);
 	twheel_cancel(c->conn.proxy->wheel, &c->window_timer);
 	twheel_cancel(c->conn.proxy->wheel, &c->block_timer);
+	twheel_cancel(c->conn.proxy->wheel, &c->progress_timer);
 	twheel_cancel(c->conn.proxy->wheel, &c->leave_timer);
 }
 

@@ -20,6 +20,7 @@ struct proxy_client {
 	struct list_link answered; // requests answered in full while their body still comes
 	struct twheel_timer window_timer; // fires when a stream has waited too long for window
 	struct twheel_timer block_timer; // fires when a header block has been open for too long
+	struct twheel_timer progress_timer; // fires when a request may have been idle for too long
 	// when leaving: the first GOAWAY, the last one, then the end
 	struct twheel_timer leave_timer;
 	uint64_t generation; // the listener's generation at accept; 0 = it had no listener

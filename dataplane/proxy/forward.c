@@ -6,6 +6,11 @@
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 
+static void note_progress(struct proxy_request *r)
+{
+	r->progress.at_ns = r->proxy->now_ns;
+}
+
 static void touch(struct h2_stream *s)
 {
 	proxy_conn_touch(h2_conn_user(h2_stream_conn(s)));
@@ -52,6 +57,7 @@ void proxy_forward_request_data(
 	if (!r)
 		return;
 	proxy_request_enter(r);
+	note_progress(r);
 	if (end_stream) {
 		r->request_done = true;
 		proxy_accounting_request_done(r);
@@ -80,6 +86,7 @@ void proxy_forward_request_data(
 void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_message *m)
 {
 	proxy_request_enter(r);
+	note_progress(r);
 	r->request_done = true;
 	proxy_accounting_request_done(r);
 	if (m->bad && r->state < PROXY_REQUEST_ENDING) {
@@ -101,8 +108,10 @@ void proxy_forward_request_trailers(struct proxy_request *r, const struct h2_mes
 void proxy_forward_request_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
 {
 	struct proxy_request *r = h2_stream_user(s);
-	if (r)
-		request_sent(r, n);
+	if (!r)
+		return;
+	note_progress(r);
+	request_sent(r, n);
 }
 
 // gRPC knows none; the stream of a plain request gets them in order (HX-16).
@@ -156,6 +165,7 @@ static void forward_answer(struct proxy_request *r, const struct h2_message *m)
 void proxy_forward_response_head(struct proxy_request *r, const struct h2_message *m)
 {
 	proxy_request_enter(r);
+	note_progress(r);
 	if (m->kind == H2_INFORMATIONAL) {
 		forward_informational(r, m);
 	} else {
@@ -173,6 +183,7 @@ void proxy_forward_response_data(
 	if (!r)
 		return;
 	proxy_request_enter(r);
+	note_progress(r);
 	if (!r->frames_cut)
 		proxy_frames_feed(&r->frames, data, len);
 	touch(r->client);
@@ -205,6 +216,8 @@ void proxy_forward_response_trailers(struct proxy_request *r, const struct h2_me
 void proxy_forward_response_sent(struct h2_conn *h2, struct h2_stream *s, size_t n)
 {
 	struct proxy_request *r = h2_stream_user(s);
-	if (r)
-		response_sent(r, n);
+	if (!r)
+		return;
+	note_progress(r);
+	response_sent(r, n);
 }

@@ -3,6 +3,7 @@
 
 #include "dataplane/proxy/deadline.h"
 #include "dataplane/proxy/head.h"
+#include "dataplane/proxy/progress.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
 #include "lb/route/filter.h"
@@ -52,13 +53,15 @@ bool proxy_plan_make(struct proxy_request *r, const struct h2_message *m, const 
 	const struct lb_filter_chain *chain = chain_of(r);
 	if (r->proxy->conf.frontends[r->frontend].wait_for_ready == PROXY_WAIT_HEADER)
 		proxy_head_read_wait(r, m);
-	uint64_t listener_max_ns = chain ? chain->max_stream_duration_ns : LB_NO_TIMEOUT;
+	const struct lb_listener_timeouts *listener =
+		chain ? &chain->timeouts : &lb_no_listener_timeouts;
 	uint64_t client_ns = r->is_grpc ? proxy_head_read(r, m) : LB_NO_TIMEOUT;
 	r->plan = (struct proxy_plan){.retry = policy->retry,
 		.auto_host_rewrite = policy->auto_host_rewrite,
 		.recipe = {
 			policy->hash, policy->n_hash, lb_route_hides_transport(routes_of(r), req)}};
-	return proxy_deadline_begin(r, &policy->timeouts, listener_max_ns, client_ns);
+	proxy_progress_begin(r, lb_timeouts_idle(&policy->timeouts, listener, m->is_grpc));
+	return proxy_deadline_begin(r, &policy->timeouts, listener->max_ns, client_ns);
 }
 
 void proxy_plan_end_turn(struct proxy_request *r, const struct lb_req *req)

@@ -26,6 +26,7 @@
 #include "dataplane/proxy/fault.h"
 #include "dataplane/proxy/grpc_frames.h"
 #include "dataplane/proxy/local_reply.h"
+#include "dataplane/proxy/progress.h"
 #include "dataplane/proxy/replay.h"
 #include "dataplane/proxy/retry.h"
 #include "dataplane/proxy/session.h"
@@ -81,6 +82,7 @@ struct proxy_request {
 	struct proxy_accounting accounting; // of this attempt
 	struct proxy_resend resend;
 	struct lb_drop_once drawn;
+	struct proxy_progress progress;
 	struct twheel_timer pause; // PAUSED: fires at its end
 	struct twheel_timer deadline; // armed only if there is a deadline
 	uint64_t deadline_ns; // when the deadline passes; 0 = there was never one

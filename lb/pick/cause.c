@@ -25,6 +25,8 @@ static const struct lb_cause_info causes[LB_N_CAUSES] = {
 	[LB_CAUSE_OVER_SHARE] = {"OS", "over_share", 8, 429, "too many requests of this client"},
 	[LB_CAUSE_DROPPED] = {"DO", "dropped", 14, 503, "the request was dropped"},
 	[LB_CAUSE_TIMEOUT] = {"UT", "timeout", 4, 504, "deadline exceeded"},
+	// As Envoy: no client asked for an end at this time.
+	[LB_CAUSE_STREAM_IDLE] = {"SI", "stream_idle", 14, 504, "stream idle timeout"},
 	[LB_CAUSE_OVERLOAD] = {"OM", "overload", 14, 503, "the load balancer is overloaded"},
 	// Nobody is left to read these two replies; the status is for logs and metrics.
 	[LB_CAUSE_CLIENT_RESET] = {"DR", "client_reset", 1, 499, "the client reset the stream"},

@@ -19,6 +19,7 @@ enum lb_cause {
 	LB_CAUSE_OVER_SHARE, // OS: the client, or its source, has its share of a limit already
 	LB_CAUSE_DROPPED, // DO: dropped by the endpoints' configuration (A27-I01)
 	LB_CAUSE_TIMEOUT, // UT: a deadline passed
+	LB_CAUSE_STREAM_IDLE, // SI: nothing of it moved for too long
 	LB_CAUSE_OVERLOAD, // OM: our own pools, that of requests included, were exhausted
 	LB_CAUSE_CLIENT_RESET, // DR: the client reset the stream
 	LB_CAUSE_CLIENT_LOST, // DC: the client's connection was lost

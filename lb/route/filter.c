@@ -24,7 +24,7 @@ static struct str add_text(char **at, struct str s)
 }
 
 struct lb_filter_chain *lb_filter_chain_new(
-	const struct lb_filter *filters, uint32_t n, uint64_t max_stream_duration_ns)
+	const struct lb_filter *filters, uint32_t n, const struct lb_listener_timeouts *timeouts)
 {
 	size_t size = n * sizeof(*filters);
 	for (uint32_t i = 0; i < n; i++)
@@ -36,7 +36,7 @@ struct lb_filter_chain *lb_filter_chain_new(
 		free(copies);
 		return NULL;
 	}
-	*c = (struct lb_filter_chain){1, n, max_stream_duration_ns, copies};
+	*c = (struct lb_filter_chain){1, n, *timeouts, copies};
 	char *text = (char *)(copies + n);
 	for (uint32_t i = 0; i < n; i++) {
 		copies[i] = filters[i];

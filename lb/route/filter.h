@@ -6,6 +6,7 @@
 #pragma once
 
 #include "lb/base/str.h"
+#include "lb/route/timeouts.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,13 +61,13 @@ struct lb_filter_overrides {
 struct lb_filter_chain {
 	uint32_t n_refs; // ctrl only
 	uint32_t n;
-	uint64_t max_stream_duration_ns; // of the listener; LB_NO_TIMEOUT = none (A31-T01)
+	struct lb_listener_timeouts timeouts;
 	struct lb_filter *filters; // owned, texts too
 };
 
 // Copies everything. Count 1. NULL = out of memory.
 struct lb_filter_chain *lb_filter_chain_new(
-	const struct lb_filter *, uint32_t n, uint64_t max_stream_duration_ns);
+	const struct lb_filter *, uint32_t n, const struct lb_listener_timeouts *);
 struct lb_filter_chain *lb_filter_chain_get(struct lb_filter_chain *);
 void lb_filter_chain_put(struct lb_filter_chain *); // NULL is fine
 // Filter i as it applies to a request on this route; NULL = disabled. As in Envoy, the most

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/route/timeouts.h"
 
+const struct lb_listener_timeouts lb_no_listener_timeouts = {
+	LB_NO_TIMEOUT, {LB_NO_TIMEOUT, LB_NO_TIMEOUT}};
+
 // 0 switches a limit off (A31-T02, A31-T03).
 static uint64_t limit(uint64_t ns)
 {

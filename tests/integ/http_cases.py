@@ -199,6 +199,14 @@ def timed_cases():
                   Http("complete", ""))
     yield case_of("http-grpc-client", {"grpc_timeout_header_max": "9s"},
                   as_grpc(Call("complete", "", [["grpc-timeout", "700m"]])))
+    idle = Case("timeout-http-idle", [route(service("timeout-http-idle"), {
+        "cluster": ALPHA, "idle_timeout": "0.7s", "max_stream_duration": {"max_stream_duration": "0s"}})],
+        [Http("complete", ""), Http("incomplete", "", method="POST", open=True),
+         as_grpc(Call("complete", ""))])
+    for call in idle.calls:  # TH-98
+        call.path, call.ends_s = service(idle.name) + "M", 0.7
+        call.metadata = [["x-never", "1"], *call.metadata]
+    yield idle
     case = faulty("http-delay", fixed_delay("0.6s"))
     case.calls[0].ends_s = 0.6
     yield case

@@ -185,7 +185,10 @@ def manager_rows():
     yield good("max_stream_duration of 0 (A31-T02)", changed(common_http_protocol_options={
         "max_stream_duration": "0s"}))
     yield good("timeouts that are not read (A31-T06)", changed(
-        stream_idle_timeout="1s", request_timeout="1s", normalize_path=True))
+        request_timeout="1s", normalize_path=True))
+    yield good("stream_idle_timeout (TH-98)", changed(stream_idle_timeout="300s"))
+    yield bad("stream_idle_timeout below 0 (TH-98)", changed(stream_idle_timeout="-1s"),
+              "stream_idle_timeout", core="ACK: it does not read it")
     other = good_listener()
     other["api_listener"]["api_listener"] = {"@type": ROUTER}
     yield bad("something else than an HttpConnectionManager", other, "api_listener",

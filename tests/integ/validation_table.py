@@ -295,6 +295,8 @@ def policy_rows():
         else:
             yield bad_action(f"duration with {label} (A28-V08)", limits, "max_stream_duration",
                              patch=patch)
+    yield bad_action("idle_timeout below 0 (TH-98)", with_policy(idle_timeout="-1s"), "idle_timeout",
+                     core="ACK: it does not read it")
     yield bad_action("hash of a header without a name (HP-03)", with_policy(
         hash_policy=[{"header": {"header_name": ""}}]), "hash_policy[0]", "header_name")
     for label, pattern in (("bad", "("), ("empty", "")):

@@ -141,7 +141,9 @@ void control_set_filters(struct control *c, uint32_t frontend, const struct lb_f
 	uint32_t n, uint64_t max_stream_duration_ns, uint64_t generation)
 {
 	struct lb_snapshot *next = draft(c);
-	struct lb_filter_chain *chain = lb_filter_chain_new(filters, n, max_stream_duration_ns);
+	const struct lb_listener_timeouts timeouts = {
+		max_stream_duration_ns, {c->idle_ns[0], c->idle_ns[1]}};
+	struct lb_filter_chain *chain = lb_filter_chain_new(filters, n, &timeouts);
 	CHECK(chain);
 	CHECK(lb_snapshot_set_filters(next, frontend, chain, generation) == 0);
 	lb_filter_chain_put(chain);
@@ -317,7 +319,10 @@ void control_leave(struct control *c, uint32_t cluster)
 
 void control_init(struct control *c, struct wire *w, struct lb_link *link, uint32_t n_workers)
 {
-	*c = (struct control){.wire = w, .link = link, .n_workers = n_workers};
+	*c = (struct control){.wire = w,
+		.link = link,
+		.n_workers = n_workers,
+		.idle_ns = {300 * SECOND, LB_NO_TIMEOUT}};
 	c->wheel = twheel_new(w->now_ns);
 	rand_init(&c->rand, rand_u64(&w->rand));
 	struct lb_connectivity_env env = {.wheel = c->wheel,
@@ -334,6 +339,9 @@ void control_init(struct control *c, struct wire *w, struct lb_link *link, uint3
 	CHECK(c->wheel && c->connectivity && c->breakers && c->orca && c->harvested && c->snapshot);
 	c->member_env = (struct lb_member_env){c->connectivity, 250 * MS};
 	set_routes(c);
+	control_set_filters(c, 0, NULL, 0, LB_NO_TIMEOUT, 0);
+	control_set_filters(c, 1, NULL, 0, LB_NO_TIMEOUT, 0);
+	control_set_filters(c, LAST_FRONTEND, NULL, 0, LB_NO_TIMEOUT, 0);
 	for (uint32_t i = 0; i < N_CLUSTERS; i++)
 		init_leaf(c, i);
 	set_picker(c, 2, LB_TRANSIENT_FAILURE, lb_picker_new_fail("cluster two: 100% broken"));

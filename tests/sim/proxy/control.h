@@ -82,6 +82,7 @@ struct control {
 	uint32_t n_members, n_slots; // numbers given
 	struct lb_member_counters *harvested; // owned; by member, as of the last time
 	struct lb_route_policy policies[N_ROUTES];
+	uint64_t idle_ns[2]; // of listeners (lb/route/timeouts.h), from control_set_filters() on
 	struct lb_snapshot *snapshot;
 	struct lb_command backlog[256]; // that the ring had no room for
 	uint32_t n_backlog;

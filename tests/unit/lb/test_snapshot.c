@@ -107,7 +107,7 @@ static void filters_and_their_generation_stay_until_others_come(void **state)
 {
 	(void)state;
 	const struct lb_filter fault = {.name = STR("f"), .kind = LB_FILTER_FAULT};
-	struct lb_filter_chain *chain = lb_filter_chain_new(&fault, 1, 7);
+	struct lb_filter_chain *chain = lb_filter_chain_new(&fault, 1, &lb_no_listener_timeouts);
 	struct lb_snapshot *a = lb_snapshot_new(1, "");
 	assert_null(lb_snapshot_frontend(a, 0)->filters);
 	assert_int_equal(lb_snapshot_set_filters(a, 0, chain, 3), 0);

@@ -257,12 +257,15 @@ static void filters_of_the_listener_reach_the_snapshot(void **state)
 	struct res_listener *l = listener_of("1", &fault, 1);
 	struct res_route_config *r = routes_of(&a, 1);
 	l->max_stream_duration_ns = 5;
+	l->stream_idle_ns = 6;
 	struct xds_config *c = config_of(l, r, (const char *[]){"blue"}, &e, 1);
 	update(w, 0, xds_config_get(c));
 	settle(w);
 	struct lb_filter_chain *chain = published(w, 0)->filters;
 	assert_int_equal(chain->n, 1);
-	assert_int_equal(chain->max_stream_duration_ns, 5);
+	assert_int_equal(chain->timeouts.max_ns, 5);
+	assert_int_equal(chain->timeouts.idle_ns[0], 6);
+	assert_int_equal(chain->timeouts.idle_ns[1], 6);
 	assert_true(str_eq(chain->filters[0].name, STR("chaos")));
 	update(w, 0, c);
 	settle(w);

@@ -281,7 +281,25 @@ static void a_listeners_limit_of_0_is_none(void **state) // A31-T01, A31-T02
 	}
 }
 
-RUN_SUITE("res/filter_content",
+// TH-98: 0 is a limit of its own, which says that there is none.
+static void an_idle_timeout_of_0_is_not_an_absent_one(void **state)
+{
+	static const struct {
+		const char *json;
+		uint64_t ns;
+	} rows[] = {
+		{ROUTED(RDS), 0},
+		{ROUTED(RDS ",'streamIdleTimeout':'0s'"), LB_NO_TIMEOUT},
+		{ROUTED(RDS ",'streamIdleTimeout':'1.5s'"), 1500000000},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct xds_res *res = res_decode(&res_type_listener, rows[i].json);
+		assert_true(res_listener_from(res)->stream_idle_ns == rows[i].ns);
+		xds_res_put(res);
+	}
+}
+
+RUN_SUITE("res/filter_content", cmocka_unit_test(an_idle_timeout_of_0_is_not_an_absent_one),
 	cmocka_unit_test(chains_keep_their_order_without_the_router_and_what_is_dropped),
 	cmocka_unit_test(faults_are_kept_as_configured),
 	cmocka_unit_test(a_grpc_status_beyond_16_is_unknown),

@@ -45,9 +45,12 @@ static void listeners(void **state)
 			ROUTED(RDS ",'commonHttpProtocolOptions':{'maxStreamDuration':'-1s'}"),
 			"=api_listener: common_http_protocol_options.max_stream_duration: seconds "
 			"must be in [0, 315576000000]"},
-		{"A31-T06 idle timeouts and the rest are not read",
+		{"A31-T06 idle_timeout, request_timeout and the rest are not read",
 			ROUTED(RDS ",'commonHttpProtocolOptions':{'idleTimeout':'-1s'},"
-				   "'streamIdleTimeout':'300s','requestTimeout':'-1s'")},
+				   "'requestTimeout':'-1s'")},
+		{"TH-98 stream_idle_timeout", ROUTED(RDS ",'streamIdleTimeout':'300s'")},
+		{"TH-98 negative stream_idle_timeout", ROUTED(RDS ",'streamIdleTimeout':'-1s'"),
+			"=api_listener: stream_idle_timeout: seconds must be in [0, 315576000000]"},
 		{"FLT-10 xff_num_trusted_hops", ROUTED(RDS ",'xffNumTrustedHops':1"),
 			"=api_listener: xff_num_trusted_hops: must be 0"},
 		{"FLT-10 xff_num_trusted_hops 0", ROUTED(RDS ",'xffNumTrustedHops':0")},

@@ -173,6 +173,15 @@ static void timeouts_say_what_is_set(void **state)
 	             ->policy->timeouts;
 	assert_true(t->has_max && t->has_header_max);
 	assert_true(t->max_ns == 1500 * MS && t->header_max_ns == 0);
+	assert_true(t->idle_ns == 0);
+	xds_res_put(res);
+
+	t = &decode_route(WITH("'idleTimeout':'1.5s'"), &res)->policy->timeouts; // TH-98
+	assert_true(t->idle_ns == 1500 * MS);
+	xds_res_put(res);
+
+	t = &decode_route(WITH("'idleTimeout':'0s'"), &res)->policy->timeouts;
+	assert_true(t->idle_ns == LB_NO_TIMEOUT);
 	xds_res_put(res);
 }
 

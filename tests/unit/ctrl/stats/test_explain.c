@@ -126,7 +126,8 @@ static const struct lb_filter override[] = {{.name = STR("chaos"),
 		.abort_denominator = 4,
 		.max_active = UINT32_MAX}}};
 static const struct lb_route_policy limited = {
-	.timeouts = {.has_max = true, .max_ns = 2000000000}, .overrides = {override, 1}};
+	.timeouts = {.has_max = true, .max_ns = 2000000000, .idle_ns = 9000000000},
+	.overrides = {override, 1}};
 static const struct res_vhost vhosts[] = {
 	{"exact", DOMAINS("*.b.example", "a.example"),
 		ROUTES({PREFIX("/x"), CLUSTERS({"blue", 1}), .headers = key_is_v, .n_headers = 1,
@@ -149,6 +150,7 @@ static void give(struct world *w, const struct res_drop *drops, uint32_t n_drops
 	static const struct told_priority priority = {&locality, 1};
 	struct res_endpoints *e = endpoints_of(&priority, 1);
 	e->drops = drops;
+	w->config.stream_idle_timeout_s = 300;
 	e->n_drops = n_drops;
 	struct res_listener *l = listener_of("1", chain, 1);
 	struct res_route_config *r = routes_of(vhosts, 2);
@@ -222,6 +224,7 @@ static void the_first_match_ends_the_story(void **state)
 	assert_string_equal(cell(d, "clusters", 0, "state"), "READY");
 	assert_string_equal(cell(d, "clusters", 0, "pick"), "10.0.0.1:80");
 	assert_string_equal(cell(d, "effects", 0, "time_limit"), "none");
+	assert_string_equal(cell(d, "effects", 0, "idle_limit"), "300s");
 	assert_string_equal(cell(d, "filters", 0, "config"), "{\"type\":\"fault\"}");
 	json_decref(d);
 }
@@ -251,6 +254,7 @@ static void fractions_and_weights_become_odds(void **state)
 	assert_string_equal(cell(d, "clusters", 1, "percent"), "56.25");
 	assert_string_equal(cell(d, "clusters", 2, "percent"), "18.75");
 	assert_string_equal(cell(d, "effects", 1, "time_limit"), "2s");
+	assert_string_equal(cell(d, "effects", 1, "idle_limit"), "9s");
 	assert_string_equal(cell(d, "filters", 0, "config"), "{\"type\":\"fault\"}"); // of route 2
 	assert_non_null(strstr(cell(d, "filters", 1, "config"), "HTTP status 418, 25 %"));
 	json_decref(d);
@@ -293,6 +297,7 @@ static void what_fails_says_how(void **state)
 	json_decref(d);
 	d = explain(w, "--authority other --path /grpc.S/M --grpc");
 	assert_string_equal(cell(d, "outcomes", 0, "action"), "cds:blue");
+	assert_string_equal(cell(d, "effects", 0, "idle_limit"), "none"); // TH-98
 	json_decref(d);
 	d = explain(w, "--authority other --path /nothing");
 	assert_int_equal(rows(d, "looked_at"), 0);

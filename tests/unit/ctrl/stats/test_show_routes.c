@@ -146,7 +146,7 @@ static const struct res_ignored_route ignored[] = {{1, "q", "match.query_paramet
 static const struct lb_hash_policy by_user[] = {
 	{.kind = LB_HASH_HEADER, .header = STR("user"), .terminal = true}};
 static const struct lb_route_policy of_users = {
-	.timeouts = {.has_max = true, .max_ns = 1500000000},
+	.timeouts = {.has_max = true, .max_ns = 1500000000, .idle_ns = LB_NO_TIMEOUT},
 	.retry = {1u << 14 | 1u << 1, 3, 25000000, 250000000},
 	.hash = by_user,
 	.n_hash = 1,
@@ -179,7 +179,8 @@ static void matchers_policies_and_ignored_routes_are_shown(void **state)
 		"{'name':'k','range_match':{'start':-1,'end':9}},"
 		"{'name':'k','present_match':false}],"
 		"'match_fraction':200000,'grpc':true,'action':'cds:cluster_1','name':'r','index':0,"
-		"'policy':{'max_stream_duration':'1.5s','retry_policy':{'retry_on':"
+		"'policy':{'max_stream_duration':'1.5s','idle_timeout':'none','retry_policy':{'"
+		"retry_on':"
 		"['cancelled','unavailable'],'max_attempts':3,'base_interval':'0.025s',"
 		"'max_interval':'0.25s'},'hash_policy':[{'header':'user','terminal':true}]}},"
 		"{'prefix':'/redirect','action':null,'index':2}]");

@@ -31,12 +31,14 @@ static void chain_copies_all_that_it_is_given(void **state)
 		{.name = {name, 1},
 			.kind = LB_FILTER_SESSION,
 			.session = {true, {cookie, 1}, {path, 1}, 7}}};
+	const struct lb_listener_timeouts timeouts = {42, {43, 44}};
 	struct lb_filter_chain *c = NULL;
-	ALLOC_FAIL_EACH(c = lb_filter_chain_new(list, 2, 42), !c, (void)0);
+	ALLOC_FAIL_EACH(c = lb_filter_chain_new(list, 2, &timeouts), !c, (void)0);
 	name[0] = cookie[0] = path[0] = 'x';
 	list[0].fault.abort_status = 0;
 	assert_int_equal(c->n, 2);
-	assert_int_equal(c->max_stream_duration_ns, 42);
+	assert_int_equal(c->timeouts.max_ns, 42);
+	assert_int_equal(c->timeouts.idle_ns[1], 44);
 	assert_true(str_eq(c->filters[0].name, STR("fault")));
 	assert_int_equal(c->filters[0].fault.abort_status, 503);
 	assert_true(str_eq(c->filters[1].name, STR("f")));
@@ -47,7 +49,7 @@ static void chain_copies_all_that_it_is_given(void **state)
 	lb_filter_chain_put(c);
 	lb_filter_chain_put(c);
 	lb_filter_chain_put(NULL);
-	c = lb_filter_chain_new(NULL, 0, 1);
+	c = lb_filter_chain_new(NULL, 0, &lb_no_listener_timeouts);
 	assert_int_equal(c->n, 0);
 	lb_filter_chain_put(c);
 }
@@ -59,7 +61,7 @@ static void most_specific_override_of_the_name_counts(void **state)
 		FAULT("a", 2), FAULT("b", 2), FAULT("c", 2), FAULT("x", 2)};
 	static const struct lb_filter route[] = {FAULT("b", 3), FAULT("a", 3)};
 	static const struct lb_filter cluster[] = {FAULT("a", 4), FAULT("y", 4)};
-	struct lb_filter_chain *c = lb_filter_chain_new(chain_filters, 5, 0);
+	struct lb_filter_chain *c = lb_filter_chain_new(chain_filters, 5, &lb_no_listener_timeouts);
 	const struct lb_route_policy policy = {.overrides = LEVEL(route)};
 	const struct lb_filter_overrides of_vhost = LEVEL(vhost), of_cluster = LEVEL(cluster);
 	const struct lb_route_result result = {
@@ -85,7 +87,7 @@ static uint32_t status_of(bool is_disabled, const struct lb_filter *vhost,
 {
 	struct lb_filter filter = FAULT("a", 1);
 	filter.disabled = is_disabled;
-	struct lb_filter_chain *c = lb_filter_chain_new(&filter, 1, 0);
+	struct lb_filter_chain *c = lb_filter_chain_new(&filter, 1, &lb_no_listener_timeouts);
 	const struct lb_route_policy policy = {.overrides = {route, route != NULL}};
 	const struct lb_filter_overrides of_vhost = {vhost, vhost != NULL},
 					 of_cluster = {cluster, cluster != NULL};
@@ -118,7 +120,7 @@ static void most_specific_override_switches_and_the_most_specific_config_counts(
 static void override_of_another_kind_is_none(void **state)
 {
 	static const struct lb_filter route[] = {FAULT("s", 3)};
-	struct lb_filter_chain *c = lb_filter_chain_new(chain_filters, 5, 0);
+	struct lb_filter_chain *c = lb_filter_chain_new(chain_filters, 5, &lb_no_listener_timeouts);
 	const struct lb_route_policy policy = {.overrides = LEVEL(route)};
 	const struct lb_filter_overrides none = {0};
 	const struct lb_route_result result = {

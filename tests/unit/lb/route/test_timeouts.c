@@ -82,7 +82,22 @@ static void the_clients_deadline_is_never_extended(void **state)
 		}
 }
 
+// TH-98: none is an answer of the route's, too.
+static void the_routes_idle_limit_counts_before_the_listeners(void **state)
+{
+	static const struct lb_listener_timeouts listener = {NONE, {300 * S, NONE}};
+	static const struct {
+		uint64_t route, plain, grpc;
+	} rows[] = {{0, 300 * S, NONE}, {S, S, S}, {NONE, NONE, NONE}};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lb_timeouts t = {.idle_ns = rows[i].route};
+		assert_true(lb_timeouts_idle(&t, &listener, false) == rows[i].plain);
+		assert_true(lb_timeouts_idle(&t, &listener, true) == rows[i].grpc);
+	}
+}
+
 RUN_SUITE("lb/timeouts", cmocka_unit_test(the_routes_limit_counts_before_the_listeners),
 	cmocka_unit_test(a_limit_of_0_is_none_and_hides_the_listeners),
 	cmocka_unit_test(a_header_limit_hides_both_others),
-	cmocka_unit_test(the_clients_deadline_is_never_extended))
+	cmocka_unit_test(the_clients_deadline_is_never_extended),
+	cmocka_unit_test(the_routes_idle_limit_counts_before_the_listeners))
