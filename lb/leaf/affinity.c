@@ -4,6 +4,7 @@
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
 #include "lb/base/twheel.h"
+#include "lb/leaf/affinity_members.h"
 #include "lb/leaf/roster.h"
 #include "lb/member/member.h"
 #include "lb/pick/affinity_map.h"
@@ -18,13 +19,6 @@
 #define SWEEP_NS (5 * NS_PER_SECOND) // sweeps are no closer than this (A75-O16)
 #define RETRY_NS NS_PER_SECOND // after running out of memory
 
-// What is kept of a member, besides what an update says.
-enum {
-	IS_TARGET = LB_AFFINITY_TARGET,
-	IN_CHILD = LB_AFFINITY_IN_CHILD,
-	IS_OWNED = 4, // connected for sessions alone
-};
-
 // What picks look for addresses in: only where somebody looks for them.
 struct view {
 	struct lb_affinity *affinity;
@@ -34,25 +28,11 @@ struct view {
 	struct twheel_timer news; // states that the map lacks
 };
 
-// The members: those of the roster, then those who are leaving. Each knows its place
-// (lb_member_place).
-struct list {
-	uint32_t n;
-	uint32_t n_owned;
-	struct lb_leaf_endpoints *endpoints; // counted; NULL = there was no update
-	struct lb_roster *roster; // counted
-	struct lb_leaf_endpoints *leaving; // counted; NULL = nobody is
-	struct lb_roster *leaving_roster; // counted; likewise
-	uint8_t *flags; // owned
-	uint64_t *wanted_ns; // owned: when a request last asked for it; NULL = none ever did
-	uint32_t *by_id; // owned: places by member id; NULL = nobody asked yet
-	struct view *view; // owned; NULL = no map is wanted
-};
-
 struct lb_affinity {
 	struct lb_affinity_env env;
 	uint64_t idle_timeout_ns;
-	struct list list;
+	struct lb_affinity_members list;
+	struct view *view; // owned; NULL = no map is wanted
 	uint64_t swept_ns; // 0 = never
 	struct twheel_timer sweep;
 	struct twheel_timer tidy; // of what neither policies nor sessions use
@@ -64,115 +44,42 @@ static uint64_t saturating_add(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-static struct lb_member *member_at(const struct list *l, uint32_t at)
-{
-	uint32_t n = l->roster->n;
-	return at < n ? l->roster->members[at] : l->leaving_roster->members[at - n];
-}
-
-// Its place; UINT32_MAX = not listed.
-static uint32_t find(const struct list *l, const struct lb_member *m)
-{
-	uint32_t at = lb_member_place(m);
-	return at < l->n && member_at(l, at) == m ? at : UINT32_MAX;
-}
-
-struct order { // of members by id
-	uint32_t id, at;
-};
-
-static int compare(const void *x, const void *y)
-{
-	const struct order *a = x, *b = y;
-	return (a->id > b->id) - (a->id < b->id);
-}
-
-static int put_in_order(struct list *l)
-{
-	struct order *order = malloc(((size_t)l->n + 1) * sizeof(*order));
-	l->by_id = malloc(((size_t)l->n + 1) * sizeof(*l->by_id));
-	if (!order || !l->by_id) {
-		free(order);
-		free(l->by_id);
-		l->by_id = NULL;
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < l->n; i++)
-		order[i] = (struct order){lb_member_id(member_at(l, i)), i};
-	qsort(order, l->n, sizeof(*order), compare);
-	for (uint32_t i = 0; i < l->n; i++)
-		l->by_id[i] = order[i].at;
-	free(order);
-	return 0;
-}
-
-// UINT32_MAX = not listed, or out of memory.
-static uint32_t find_id(struct list *l, uint32_t member)
-{
-	if (!l->by_id && put_in_order(l))
-		return UINT32_MAX;
-	uint32_t low = 0, high = l->n;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		uint32_t id = lb_member_id(member_at(l, l->by_id[middle]));
-		if (id == member)
-			return l->by_id[middle];
-		if (id < member)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return UINT32_MAX;
-}
-
-static void set_owned(struct list *l, uint32_t at, bool is_owned)
-{
-	l->n_owned -= l->flags[at] / IS_OWNED & 1;
-	l->flags[at] = (uint8_t)((l->flags[at] & ~IS_OWNED) | is_owned * IS_OWNED);
-	l->n_owned += is_owned;
-}
-
 // The map.
 
-static struct lb_cell cell_of(const struct lb_affinity *a, const struct list *l, uint32_t at)
+static struct lb_cell cell_of(
+	const struct lb_affinity *a, const struct lb_affinity_members *l, uint32_t at)
 {
-	const struct lb_member *m = member_at(l, at);
+	const struct lb_member *m = lb_affinity_members_at(l, at);
 	return (struct lb_cell){
 		.endpoint = lb_member_endpoint(m),
 		.member = lb_member_id(m),
 		.state = (uint8_t)lb_member_raw_state(m),
-		.is_target = l->flags[at] & IS_TARGET,
-		.has_connection = l->flags[at] & (IN_CHILD | IS_OWNED),
+		.is_target = l->flags[at] & LB_AFFINITY_TARGET,
+		.has_connection = l->flags[at] & (LB_AFFINITY_IN_CHILD | LB_AFFINITY_OWNED),
 		.is_barred = lb_member_is_ejected(m) && !a->env.uses_ejected,
 	};
 }
 
-static void set_places(const struct list *l)
-{
-	for (uint32_t i = 0; i < l->n; i++)
-		lb_member_set_place(member_at(l, i), i);
-}
-
 struct in_list {
 	const struct lb_affinity *affinity;
-	const struct list *list;
+	const struct lb_affinity_members *list;
 };
 
 // The member knows its place from then on.
 static struct lb_cell cell_at(const void *ctx, uint32_t at)
 {
 	const struct in_list *x = ctx;
-	lb_member_set_place(member_at(x->list, at), at);
+	lb_member_set_place(lb_affinity_members_at(x->list, at), at);
 	return cell_of(x->affinity, x->list, at);
 }
 
 // Without memory the cells stay as they are, and as stale.
-static int make_cells(const struct lb_affinity *a, struct list *l)
+static int make_cells(
+	const struct lb_affinity *a, const struct lb_affinity_members *l, struct view *v)
 {
-	struct view *v = l->view;
 	struct lb_cells cells;
 	if (!v) {
-		set_places(l);
+		lb_affinity_members_set_places(l);
 		return 0;
 	}
 	if (lb_cells_init(&cells, l->n, cell_at, &(struct in_list){a, l}))
@@ -183,24 +90,25 @@ static int make_cells(const struct lb_affinity *a, struct list *l)
 	return 0;
 }
 
-// Of the list's cells, if a map is wanted. 0, or -ENOMEM: as before.
-static int make_map(struct lb_leaf_endpoints *endpoints, struct list *l)
+// Of the view's cells, if a map is wanted. 0, or -ENOMEM: as before.
+static int make_map(
+	struct view *v, struct lb_leaf_endpoints *endpoints, struct lb_leaf_endpoints *leaving)
 {
-	if (!l->view)
+	if (!v)
 		return 0;
-	struct lb_affinity_map *map = lb_affinity_map_new(endpoints, l->leaving, &l->view->cells);
+	struct lb_affinity_map *map = lb_affinity_map_new(endpoints, leaving, &v->cells);
 	if (!map)
 		return -ENOMEM;
-	lb_affinity_map_put(l->view->map);
-	l->view->map = map;
+	lb_affinity_map_put(v->map);
+	v->map = map;
 	return 0;
 }
 
 // Changes of one turn make one map.
 static void changed(struct lb_affinity *a, uint32_t at)
 {
-	struct list *l = &a->list;
-	struct view *v = l->view;
+	const struct lb_affinity_members *l = &a->list;
+	struct view *v = a->view;
 	if (!v)
 		return;
 	v->is_stale = v->is_stale || lb_cells_set(&v->cells, at, cell_of(a, l, at));
@@ -212,7 +120,8 @@ static void news_fired(struct twheel_timer *t)
 {
 	struct view *v = CONTAINER_OF(t, struct view, news);
 	struct lb_affinity *a = v->affinity;
-	if ((v->is_stale && make_cells(a, &a->list)) || make_map(a->list.endpoints, &a->list))
+	const struct lb_affinity_members *l = &a->list;
+	if ((v->is_stale && make_cells(a, l, v)) || make_map(v, l->endpoints, l->leaving))
 		twheel_arm(a->env.wheel, t, twheel_now(a->env.wheel) + RETRY_NS);
 	else
 		a->env.on_change(a->env.ctx);
@@ -242,9 +151,10 @@ static void view_free(struct view *v)
 // Connections.
 
 // Of a member at this place in this list.
-static uint64_t expiry_of(const struct lb_affinity *a, const struct list *l, uint32_t at)
+static uint64_t expiry_of(
+	const struct lb_affinity *a, const struct lb_affinity_members *l, uint32_t at)
 {
-	uint64_t used = a->env.last_used(a->env.ctx, lb_member_id(member_at(l, at)));
+	uint64_t used = a->env.last_used(a->env.ctx, lb_member_id(lb_affinity_members_at(l, at)));
 	if (l->wanted_ns && used < l->wanted_ns[at])
 		used = l->wanted_ns[at];
 	return used ? saturating_add(used, a->idle_timeout_ns) : 0;
@@ -253,10 +163,10 @@ static uint64_t expiry_of(const struct lb_affinity *a, const struct list *l, uin
 // The next sweep: at the earliest end of what sessions own (A75-O16).
 static void plan(struct lb_affinity *a)
 {
-	const struct list *l = &a->list;
+	const struct lb_affinity_members *l = &a->list;
 	uint64_t at = saturating_add(twheel_now(a->env.wheel), a->idle_timeout_ns);
 	for (uint32_t i = 0; l->n_owned && i < l->n; i++) {
-		uint64_t end = l->flags[i] & IS_OWNED ? expiry_of(a, l, i) : UINT64_MAX;
+		uint64_t end = l->flags[i] & LB_AFFINITY_OWNED ? expiry_of(a, l, i) : UINT64_MAX;
 		at = end < at ? end : at;
 	}
 	if (a->swept_ns && at < a->swept_ns + SWEEP_NS)
@@ -267,28 +177,28 @@ static void plan(struct lb_affinity *a)
 static void sweep_fired(struct twheel_timer *t)
 {
 	struct lb_affinity *a = CONTAINER_OF(t, struct lb_affinity, sweep);
-	struct list *l = &a->list;
+	struct lb_affinity_members *l = &a->list;
 	uint64_t now = twheel_now(a->env.wheel);
 	a->swept_ns = now;
 	for (uint32_t i = 0; l->n_owned && i < l->n; i++) {
 		// A75-O15; but a request may wait for one that is CONNECTING (A75-O18).
-		if (!(l->flags[i] & IS_OWNED) || expiry_of(a, l, i) > now ||
-			lb_member_raw_state(member_at(l, i)) == LB_CONNECTING)
+		if (!(l->flags[i] & LB_AFFINITY_OWNED) || expiry_of(a, l, i) > now ||
+			lb_member_raw_state(lb_affinity_members_at(l, i)) == LB_CONNECTING)
 			continue;
-		set_owned(l, i, false);
+		lb_affinity_members_set_owned(l, i, false);
 		changed(a, i);
-		if (!lb_member_is_watched(member_at(l, i)))
-			lb_member_disconnect(member_at(l, i));
+		if (!lb_member_is_watched(lb_affinity_members_at(l, i)))
+			lb_member_disconnect(lb_affinity_members_at(l, i));
 		else if (!twheel_armed(&a->tidy))
 			twheel_arm(a->env.wheel, &a->tidy, now + SWEEP_NS);
 	}
 	plan(a);
 }
 
-static bool is_stray(const struct list *l, uint32_t at)
+static bool is_stray(const struct lb_affinity_members *l, uint32_t at)
 {
-	return !(l->flags[at] & (IN_CHILD | IS_OWNED)) &&
-	       lb_member_raw_state(member_at(l, at)) != LB_IDLE;
+	return !(l->flags[at] & (LB_AFFINITY_IN_CHILD | LB_AFFINITY_OWNED)) &&
+	       lb_member_raw_state(lb_affinity_members_at(l, at)) != LB_IDLE;
 }
 
 static void tidy_fired(struct twheel_timer *t)
@@ -298,10 +208,10 @@ static void tidy_fired(struct twheel_timer *t)
 	for (uint32_t i = 0; i < a->list.n; i++) {
 		if (!is_stray(&a->list, i))
 			continue;
-		if (lb_member_is_watched(member_at(&a->list, i)))
+		if (lb_member_is_watched(lb_affinity_members_at(&a->list, i)))
 			is_left = true;
 		else
-			lb_member_disconnect(member_at(&a->list, i));
+			lb_member_disconnect(lb_affinity_members_at(&a->list, i));
 	}
 	if (is_left)
 		twheel_arm(a->env.wheel, &a->tidy, twheel_now(a->env.wheel) + SWEEP_NS);
@@ -313,7 +223,7 @@ static void tidy_fired(struct twheel_timer *t)
 // then.
 void lb_affinity_note(struct lb_affinity *a, struct lb_member *m)
 {
-	uint32_t at = find(&a->list, m);
+	uint32_t at = lb_affinity_members_find(&a->list, m);
 	if (at == UINT32_MAX)
 		return;
 	changed(a, at);
@@ -323,14 +233,15 @@ void lb_affinity_note(struct lb_affinity *a, struct lb_member *m)
 
 void lb_affinity_set_in_child(struct lb_affinity *a, struct lb_member *m, bool in_child)
 {
-	struct list *l = &a->list;
-	uint32_t at = find(l, m);
-	if (at == UINT32_MAX || !(l->flags[at] & IN_CHILD) == !in_child)
+	struct lb_affinity_members *l = &a->list;
+	uint32_t at = lb_affinity_members_find(l, m);
+	if (at == UINT32_MAX || !(l->flags[at] & LB_AFFINITY_IN_CHILD) == !in_child)
 		return;
 	uint64_t now = twheel_now(a->env.wheel);
-	l->flags[at] ^= IN_CHILD;
-	bool is_target = l->flags[at] & IS_TARGET;
-	set_owned(l, at, !in_child && is_target && expiry_of(a, l, at) > now); // A75-O13, A75-O14
+	l->flags[at] ^= LB_AFFINITY_IN_CHILD;
+	bool is_target = l->flags[at] & LB_AFFINITY_TARGET;
+	lb_affinity_members_set_owned(
+		l, at, !in_child && is_target && expiry_of(a, l, at) > now); // A75-O13, A75-O14
 	if (is_stray(l, at)) // disconnected when whoever changes the tree is through with it
 		twheel_arm(a->env.wheel, &a->tidy, now);
 	changed(a, at);
@@ -338,57 +249,26 @@ void lb_affinity_set_in_child(struct lb_affinity *a, struct lb_member *m, bool i
 
 void lb_affinity_want(struct lb_affinity *a, uint32_t member)
 {
-	struct list *l = &a->list;
-	uint32_t at = find_id(l, member);
-	if (at == UINT32_MAX || !(l->flags[at] & (IN_CHILD | IS_TARGET)))
+	struct lb_affinity_members *l = &a->list;
+	uint32_t at = lb_affinity_members_find_id(l, member);
+	if (at == UINT32_MAX || !(l->flags[at] & (LB_AFFINITY_IN_CHILD | LB_AFFINITY_TARGET)))
 		return; // A75-O04: a connect request of before it began to drain
-	if (!(l->flags[at] & IN_CHILD)) {
+	if (!(l->flags[at] & LB_AFFINITY_IN_CHILD)) {
 		if (!l->wanted_ns)
 			l->wanted_ns = calloc((size_t)l->n + 1, sizeof(*l->wanted_ns));
 		if (!l->wanted_ns)
 			return; // it is asked for again
 		l->wanted_ns[at] = twheel_now(a->env.wheel);
-		set_owned(l, at, true);
+		lb_affinity_members_set_owned(l, at, true);
 		changed(a, at);
 	}
-	lb_member_need(member_at(l, at));
+	lb_member_need(lb_affinity_members_at(l, at));
 }
 
 // Updates.
 
-static void list_fini(struct list *l)
-{
-	lb_roster_put(l->leaving_roster);
-	lb_leaf_endpoints_put(l->leaving);
-	lb_roster_put(l->roster);
-	lb_leaf_endpoints_put(l->endpoints);
-	free(l->flags);
-	free(l->wanted_ns);
-	free(l->by_id);
-	view_free(l->view);
-	*l = (struct list){0};
-}
-
-static int list_init(struct lb_affinity *a, struct list *l, const struct lb_affinity_list *from)
-{
-	uint32_t n = from->roster->n, n_leaving = from->leaving ? from->leaving_roster->n : 0;
-	*l = (struct list){.n = n + n_leaving,
-		.endpoints = lb_leaf_endpoints_get(from->endpoints),
-		.roster = lb_roster_get(from->roster),
-		.flags = calloc((size_t)n + n_leaving + 1, 1),
-		.view = from->wants_map ? view_new(a) : NULL};
-	if (!l->flags || !l->view != !from->wants_map)
-		return -ENOMEM;
-	memcpy(l->flags, from->uses, n);
-	if (!from->leaving)
-		return 0;
-	l->leaving = lb_leaf_endpoints_get(from->leaving);
-	l->leaving_roster = lb_roster_get(from->leaving_roster);
-	return 0;
-}
-
 // What a session has stays so; what the policies let go with this update may become it (A75-O13).
-static int inherit(const struct lb_affinity *a, struct list *l)
+static int inherit(const struct lb_affinity *a, struct lb_affinity_members *l)
 {
 	uint64_t now = twheel_now(a->env.wheel);
 	if (a->list.wanted_ns)
@@ -396,17 +276,18 @@ static int inherit(const struct lb_affinity *a, struct list *l)
 	if (a->list.wanted_ns && !l->wanted_ns)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < l->n; i++) {
-		bool is_spare = (l->flags[i] & (IN_CHILD | IS_TARGET)) == IS_TARGET;
+		bool is_spare = (l->flags[i] & (LB_AFFINITY_IN_CHILD | LB_AFFINITY_TARGET)) ==
+		                LB_AFFINITY_TARGET;
 		if (!is_spare && !l->wanted_ns)
 			continue;
-		uint32_t old = find(&a->list, member_at(l, i));
+		uint32_t old = lb_affinity_members_find(&a->list, lb_affinity_members_at(l, i));
 		if (old != UINT32_MAX && l->wanted_ns)
 			l->wanted_ns[i] = a->list.wanted_ns[old];
 		if (!is_spare)
 			continue;
-		bool is_owned = old != UINT32_MAX && a->list.flags[old] & IS_OWNED;
-		set_owned(l, i,
-			is_owned || (lb_member_raw_state(member_at(l, i)) != LB_IDLE &&
+		bool is_owned = old != UINT32_MAX && a->list.flags[old] & LB_AFFINITY_OWNED;
+		lb_affinity_members_set_owned(l, i,
+			is_owned || (lb_member_raw_state(lb_affinity_members_at(l, i)) != LB_IDLE &&
 					    expiry_of(a, l, i) > now));
 	}
 	return 0;
@@ -428,18 +309,20 @@ void lb_affinity_free(struct lb_affinity *a)
 		return;
 	twheel_cancel(a->env.wheel, &a->sweep);
 	twheel_cancel(a->env.wheel, &a->tidy);
-	list_fini(&a->list);
+	view_free(a->view);
+	lb_affinity_members_fini(&a->list);
 	free(a);
 }
 
 // The same members as before, used alike: all but the columns can stay.
-static bool is_same(const struct list *l, const struct lb_affinity_list *from)
+static bool is_same(const struct lb_affinity *a, const struct lb_affinity_list *from)
 {
+	const struct lb_affinity_members *l = &a->list;
 	if (l->roster != from->roster || l->leaving != from->leaving ||
-		!l->view != !from->wants_map)
+		!a->view != !from->wants_map)
 		return false;
 	for (uint32_t i = 0; i < l->roster->n; i++)
-		if ((l->flags[i] & ~IS_OWNED) != from->uses[i])
+		if ((l->flags[i] & ~LB_AFFINITY_OWNED) != from->uses[i])
 			return false;
 	return true;
 }
@@ -448,9 +331,9 @@ static int renew(struct lb_affinity *a, const struct lb_affinity_list *from)
 {
 	if (a->list.endpoints == from->endpoints)
 		return 0;
-	if (a->list.view && a->list.view->is_stale && make_cells(a, &a->list))
+	if (a->view && a->view->is_stale && make_cells(a, &a->list, a->view))
 		return -ENOMEM;
-	if (make_map(from->endpoints, &a->list))
+	if (make_map(a->view, from->endpoints, a->list.leaving))
 		return -ENOMEM;
 	lb_leaf_endpoints_put(a->list.endpoints);
 	a->list.endpoints = lb_leaf_endpoints_get(from->endpoints);
@@ -459,15 +342,20 @@ static int renew(struct lb_affinity *a, const struct lb_affinity_list *from)
 
 static int replace(struct lb_affinity *a, const struct lb_affinity_list *from)
 {
-	struct list list;
-	if (list_init(a, &list, from) || inherit(a, &list) || make_cells(a, &list) ||
-		make_map(list.endpoints, &list)) {
-		list_fini(&list);
-		set_places(&a->list);
+	struct lb_affinity_members list;
+	struct view *view = from->wants_map ? view_new(a) : NULL;
+	int err = lb_affinity_members_init(&list, from);
+	if (err || !view != !from->wants_map || inherit(a, &list) || make_cells(a, &list, view) ||
+		make_map(view, list.endpoints, list.leaving)) {
+		view_free(view);
+		lb_affinity_members_fini(&list);
+		lb_affinity_members_set_places(&a->list);
 		return -ENOMEM;
 	}
-	list_fini(&a->list);
+	view_free(a->view);
+	lb_affinity_members_fini(&a->list);
 	a->list = list;
+	a->view = view;
 	twheel_arm(a->env.wheel, &a->tidy, twheel_now(a->env.wheel));
 	return 0;
 }
@@ -475,7 +363,7 @@ static int replace(struct lb_affinity *a, const struct lb_affinity_list *from)
 int lb_affinity_update(
 	struct lb_affinity *a, const struct lb_affinity_list *from, uint64_t idle_timeout_ns)
 {
-	int err = is_same(&a->list, from) ? renew(a, from) : replace(a, from);
+	int err = is_same(a, from) ? renew(a, from) : replace(a, from);
 	if (err)
 		return err;
 	a->idle_timeout_ns = idle_timeout_ns;
@@ -486,7 +374,7 @@ int lb_affinity_update(
 struct lb_member *lb_affinity_find(
 	const struct lb_affinity *a, const struct ip_port *addresses, uint32_t n)
 {
-	const struct list *l = &a->list;
+	const struct lb_affinity_members *l = &a->list;
 	struct lb_member *m =
 		l->roster ? lb_roster_find(l->roster, l->endpoints, addresses, n) : NULL;
 	if (!m && l->leaving)
@@ -496,7 +384,7 @@ struct lb_member *lb_affinity_find(
 
 struct lb_affinity_map *lb_affinity_map_of(const struct lb_affinity *a)
 {
-	return a->list.view ? a->list.view->map : NULL;
+	return a->view ? a->view->map : NULL;
 }
 
 uint32_t lb_affinity_n_owned(const struct lb_affinity *a)
