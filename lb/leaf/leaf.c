@@ -28,7 +28,6 @@ struct lb_leaf {
 	struct lb_leaf_members members; // and the layout, which is owned here
 	struct lb_leaf_children children; // the policies of its priorities
 	struct lb_ejection *ejection; // owned; NULL = nobody is to be (A50-E01)
-	struct lb_affinity *affinity; // owned
 	struct lb_leaf_layer layer; // what updates say of it; the rest is each picker's
 	// Of the newest update, for lists that could not be made at once.
 	uint64_t idle_timeout_ns;
@@ -80,7 +79,7 @@ static int give_affinity(struct lb_leaf *leaf)
 	list_uses(leaf, uses);
 	const struct lb_affinity_list list = {l->endpoints, l->roster, uses, all->leaving.endpoints,
 		all->leaving.roster, wants_map(leaf)};
-	int err = lb_affinity_update(leaf->affinity, &list, leaf->idle_timeout_ns);
+	int err = lb_affinity_update(leaf->members.affinity, &list, leaf->idle_timeout_ns);
 	free(uses);
 	return err;
 }
@@ -102,7 +101,7 @@ static enum lb_state state_of(const struct lb_leaf *leaf)
 static int publish_once(struct lb_leaf *leaf)
 {
 	struct lb_leaf_layer layer = leaf->layer;
-	layer.affinity = lb_affinity_map_of(leaf->affinity);
+	layer.affinity = lb_affinity_map_of(leaf->members.affinity);
 	layer.sessions = leaf->session_health ? layer.affinity : NULL;
 	layer.picker = leaf->picker;
 	struct lb_picker *p = lb_leaf_picker_new(&layer);
@@ -205,8 +204,8 @@ static bool make_parts(struct lb_leaf *leaf)
 	lb_leaf_members_init(&leaf->members, leaf->env, leaf->parent.owner);
 	bool has_children =
 		lb_leaf_children_init(&leaf->children, &leaf->members, leaf->name, parent);
-	leaf->affinity = leaf->members.affinity = lb_affinity_new(&affinity);
-	return has_children && leaf->affinity;
+	leaf->members.affinity = lb_affinity_new(&affinity);
+	return has_children && leaf->members.affinity;
 }
 
 struct lb_leaf *lb_leaf_new(
@@ -232,7 +231,7 @@ void lb_leaf_free(struct lb_leaf *leaf)
 	leaf->children.is_updating = true; // nothing is told any more
 	lb_leaf_children_fini(&leaf->children);
 	twheel_cancel(leaf->env->wheel, &leaf->later);
-	lb_affinity_free(leaf->affinity);
+	lb_affinity_free(leaf->members.affinity);
 	leaf->members.affinity = NULL;
 	lb_ejection_free(leaf->ejection);
 	lb_leaf_layout_free(leaf->members.layout);
@@ -355,7 +354,7 @@ int lb_leaf_update(struct lb_leaf *leaf, const struct lb_leaf_config *config)
 
 void lb_leaf_want(struct lb_leaf *leaf, uint32_t member)
 {
-	lb_affinity_want(leaf->affinity, member);
+	lb_affinity_want(leaf->members.affinity, member);
 	lb_leaf_members_want(&leaf->members, member);
 }
 
@@ -380,7 +379,7 @@ void lb_leaf_exit_idle(struct lb_leaf *leaf)
 struct lb_member *lb_leaf_member(
 	const struct lb_leaf *leaf, const struct ip_port *addresses, uint32_t n)
 {
-	return lb_affinity_find(leaf->affinity, addresses, n);
+	return lb_affinity_find(leaf->members.affinity, addresses, n);
 }
 
 void lb_leaf_look(const struct lb_leaf *leaf, const struct lb_member *m, struct lb_leaf_record *ret)
@@ -413,7 +412,7 @@ void lb_leaf_dump(const struct lb_leaf *leaf, struct lb_dump *d)
 		lb_ejection_dump(leaf->ejection, d);
 	lb_leaf_layer_dump(&leaf->layer, d);
 	d->enter(d, "xds_override_host", "");
-	lb_affinity_dump(leaf->affinity, d);
+	lb_affinity_dump(leaf->members.affinity, d);
 	lb_priority_dump(leaf->children.priority, d);
 	for (int i = 0; i < 4; i++)
 		lb_dump_leave(d);

@@ -21,7 +21,8 @@ struct lb_leaf_members {
 	struct lb_leaf_layout *layout; // the leaf's, the newest; NULL = none yet
 	struct lb_leaf_leaving leaving; // leaving members
 	struct lb_leaf_made *made; // owned, each counted: members made for policies
-	struct lb_affinity *affinity; // borrowed; told of the members' changes; NULL = no longer
+	struct lb_affinity
+		*affinity; // the leaf's; told of the members' changes; NULL = the leaf ends
 	uint32_t turn_at; // place in the layout's roster that had the last turn
 	bool has_turns; // turn_at is valid
 };
