@@ -80,6 +80,7 @@ static bool make_tree_env(struct assembler *a)
 		.connect = on_connect,
 		.release = on_release,
 		.ctx = a,
+		.on_state = lb_member_on_state,
 	};
 	const struct config_sessions *sessions = a->conf.config->sessions;
 	a->connectivity = lb_connectivity_new(&env);

@@ -6,7 +6,6 @@
 #include "lb/base/log.h"
 #include "lb/base/time.h"
 #include "lb/member/attempts.h"
-#include "lb/member/member.h"
 #include "lb/member/subchannel.h"
 #include "lb/pick/limits.h"
 #include "lb/pick/link.h"
@@ -88,7 +87,7 @@ struct lb_connectivity *lb_connectivity_new(const struct lb_connectivity_env *en
 		.rand = env->rand,
 		.connect = env->connect,
 		.ctx = env->ctx,
-		.on_state = lb_member_on_state,
+		.on_state = env->on_state,
 	};
 	struct lb_attempts_conf attempts = {.wheel = env->wheel,
 		.max_young = env->max_young_attempts,

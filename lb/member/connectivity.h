@@ -15,6 +15,7 @@ struct lb_connectivity;
 struct lb_event;
 struct lb_queued_attempt;
 struct lb_subchannel;
+struct lb_subchannel_watcher;
 struct rand;
 struct twheel;
 
@@ -32,6 +33,8 @@ struct lb_connectivity_env {
 	// How many subchannels may wait for their first attempt, each with its memory; further
 	// members are put off (lb_queued_attempt). 0 = any number.
 	uint32_t max_waiting;
+	// Told of each change of a subchannel's state: lb_member_on_state, or a fake.
+	void (*on_state)(struct lb_subchannel_watcher *, enum lb_state);
 };
 
 // A leaf with members that were put off. Leaves take turns, so that none has to wait for all

@@ -76,15 +76,16 @@ static uint64_t last_used(void *ctx, uint32_t member)
 
 void leaf_world_init(struct leaf_world *w)
 {
-	*w = (struct leaf_world){.wheel = twheel_new(1000000000000)};
+	*w = (struct leaf_world){.wheel = twheel_new(1000 * NS_PER_SECOND)};
 	rand_init(&w->rand, 1);
 	w->connectivity = lb_connectivity_new(&(struct lb_connectivity_env){.wheel = w->wheel,
 		.rand = &w->rand,
 		.n_workers = 1,
 		.connect = on_connect,
 		.release = on_release,
-		.ctx = w});
-	w->member_env = (struct lb_member_env){w->connectivity, 250000000};
+		.ctx = w,
+		.on_state = lb_member_on_state});
+	w->member_env = (struct lb_member_env){w->connectivity, 250 * NS_PER_MS};
 	w->breakers = lb_breakers_new();
 	w->slot = lb_slot_new(lb_snapshot_new(1, "none"));
 	w->env = (struct lb_leaf_env){.wheel = w->wheel,
@@ -132,7 +133,7 @@ void leaf_world_forget(struct leaf_world *w)
 
 void leaf_world_publish(struct leaf_world *w)
 {
-	twheel_advance(w->wheel, twheel_now(w->wheel) + 1000000);
+	twheel_advance(w->wheel, twheel_now(w->wheel) + NS_PER_MS);
 	if (!w->draft)
 		return;
 	lb_slot_publish(w->slot, w->draft);

@@ -160,7 +160,8 @@ struct sim *sim_new_paced(
 		.ctx = s,
 		.max_young_attempts = max_young,
 		.max_attempts = max_attempts,
-		.max_waiting = max_young});
+		.max_waiting = max_young,
+		.on_state = lb_member_on_state});
 	s->member_env = (struct lb_member_env){s->connectivity, 250 * SIM_MS};
 	init_env(s);
 	for (uint32_t i = 0; i < n_workers; i++) {

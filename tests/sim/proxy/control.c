@@ -330,7 +330,8 @@ void control_init(struct control *c, struct wire *w, struct lb_link *link, uint3
 		.n_workers = n_workers,
 		.connect = connect_at_anchor,
 		.release = release_everywhere,
-		.ctx = c};
+		.ctx = c,
+		.on_state = lb_member_on_state};
 	c->connectivity = lb_connectivity_new(&env);
 	c->breakers = lb_breakers_new();
 	c->orca = lb_orca_table_new();

@@ -136,8 +136,8 @@ static struct ctrl *ctrl_new(const struct lb_policy_spec *spec, uint32_t n_endpo
 	c->connects = calloc(LB_MAX_ENDPOINTS, sizeof(uint32_t));
 	c->releases = calloc(LB_MAX_ENDPOINTS, sizeof(uint32_t));
 	c->breakers = lb_breakers_new();
-	c->connectivity = lb_connectivity_new(
-		&(struct lb_connectivity_env){c->wheel, &c->rand, 1, on_connect, on_release, c});
+	c->connectivity = lb_connectivity_new(&(struct lb_connectivity_env){
+		c->wheel, &c->rand, 1, on_connect, on_release, c, .on_state = lb_member_on_state});
 	c->member_env = (struct lb_member_env){c->connectivity, 250 * MS};
 	c->n_endpoints = n_endpoints;
 	uint32_t each = n_endpoints / N_LOCALITIES;

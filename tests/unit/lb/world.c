@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/lb/world.h"
 
+#include "lb/member/member.h"
 #include "tests/support/check.h"
 
 #include <stdio.h>
@@ -36,7 +37,8 @@ void world_init_paced(struct world *w, uint32_t n_workers, uint64_t seed, uint32
 		.ctx = w,
 		.max_young_attempts = max_young,
 		.max_attempts = max_attempts,
-		.max_waiting = max_waiting});
+		.max_waiting = max_waiting,
+		.on_state = lb_member_on_state});
 	assert_non_null(w->connectivity);
 }
 

@@ -532,8 +532,8 @@ static void member_without_room_says_so_and_tries_again(void **state)
 	for (uint32_t n = 1; n <= 3; n++) {
 		struct member_world f;
 		member_world_init(&f, (uint32_t[]){9}, 1);
-		const struct lb_connectivity_env env = {
-			f.world.wheel, &f.world.rand, 1, nothing, nothing, NULL};
+		const struct lb_connectivity_env env = {f.world.wheel, &f.world.rand, 1, nothing,
+			nothing, NULL, .on_state = lb_member_on_state};
 		struct lb_connectivity *c = lb_connectivity_new(&env);
 		struct lb_member_env member_env = {c, 250 * WORLD_MS};
 		const struct ip_port list[] = {

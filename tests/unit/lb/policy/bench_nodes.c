@@ -94,14 +94,15 @@ static const struct lb_node_services services = {.slot_take = slot_take, .slot_g
 
 static void init(struct bench *b, uint32_t n)
 {
-	*b = (struct bench){.n = n, .wheel = twheel_new(1000000000000)};
+	*b = (struct bench){.n = n, .wheel = twheel_new(1000 * NS_PER_SECOND)};
 	rand_init(&b->rand, 1);
 	b->connectivity = lb_connectivity_new(&(struct lb_connectivity_env){.wheel = b->wheel,
 		.rand = &b->rand,
 		.n_workers = 1,
 		.connect = ignore,
-		.release = ignore});
-	b->member_env = (struct lb_member_env){b->connectivity, 250000000};
+		.release = ignore,
+		.on_state = lb_member_on_state});
+	b->member_env = (struct lb_member_env){b->connectivity, 250 * NS_PER_MS};
 	b->env = (struct lb_node_env){.cluster = "bench",
 		.wheel = b->wheel,
 		.rand = &b->rand,
