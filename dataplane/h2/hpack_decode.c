@@ -172,6 +172,14 @@ static bool resize(struct hpack *h, struct hpack_mem *m, struct reader *r)
 	return true;
 }
 
+static inline bool resize_all(struct hpack *h, struct hpack_mem *m, struct reader *r)
+{
+	while (r->p < r->end && (*r->p & 0xe0) == 0x20)
+		if (!resize(h, m, r))
+			return false;
+	return true;
+}
+
 static inline __attribute__((always_inline)) enum hpack_result decode(struct hpack *h,
 	struct hpack_mem *m, struct hpack_memo *memo, const uint8_t *in, size_t len, char *room,
 	const struct hpack_sink *sink)
@@ -181,9 +189,8 @@ static inline __attribute__((always_inline)) enum hpack_result decode(struct hpa
 	struct hpack_field f;
 	if (memo)
 		hpack_memo_begin(memo);
-	while (r.p < r.end && (*r.p & 0xe0) == 0x20)
-		if (!resize(h, m, &r))
-			return HPACK_BAD;
+	if (!resize_all(h, m, &r))
+		return HPACK_BAD;
 	while (r.p < r.end) {
 		uint8_t first = *r.p;
 		uint32_t age = first - (INDEXED + HPACK_N_STATIC + 1u);

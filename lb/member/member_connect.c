@@ -4,6 +4,7 @@
 #include "lb/base/container_of.h"
 #include "lb/base/time.h"
 #include "lb/member/connectivity.h"
+#include "lb/member/leg.h"
 #include "lb/member/member_inside.h"
 
 #include <stdlib.h>
@@ -16,163 +17,14 @@
 #define NUMBER(n) TEXT_OF(n)
 #define STUCK_TEXT "no room for more than " NUMBER(LB_MAX_ENDPOINTS) " addresses"
 
-#define IN_RACE 1
-
-struct runner {
-	struct leg leg;
-	struct race *race;
-	bool has_failed; // in this pass
-};
-
-struct race {
-	struct twheel_timer timer; // until the next address is tried beside
-	struct lb_member *member;
-	struct leg *in_use; // READY: the one that is
-	struct leg *last_failed; // whose error is told; NULL = none
-	uint32_t n;
-	uint32_t n_begun; // of this pass
-	struct runner runners[]; // in the order of trying (PF-01)
-};
-
 struct stuck {
 	struct twheel_timer timer;
 	struct lb_member *member;
 };
 
-static struct lb_connectivity *connectivity_of(const struct lb_member *m)
-{
-	return lb_member_env_of(m)->connectivity;
-}
-
 static struct twheel *wheel_of(const struct lb_member *m)
 {
-	return lb_connectivity_wheel(connectivity_of(m));
-}
-
-// One address.
-
-static struct lb_subchannel *subchannel_of(const struct leg *leg)
-{
-	return (struct lb_subchannel *)(leg->subchannel & ~(uintptr_t)IN_RACE);
-}
-
-static struct lb_member *member_of(const struct leg *leg)
-{
-	if (leg->subchannel & IN_RACE)
-		return CONTAINER_OF(leg, struct runner, leg)->race->member;
-	return (struct lb_member *)(uintptr_t)CONTAINER_OF(leg, struct lb_member, only);
-}
-
-static bool has_failed(const struct lb_member *m, const struct leg *leg)
-{
-	return m->has_many ? CONTAINER_OF(leg, struct runner, leg)->has_failed : m->has_failed;
-}
-
-static void set_failed(struct lb_member *m, struct leg *leg, bool failed)
-{
-	if (m->has_many)
-		CONTAINER_OF(leg, struct runner, leg)->has_failed = failed;
-	else
-		m->has_failed = failed;
-}
-
-static bool leg_init(
-	struct leg *leg, struct lb_member *m, const struct ip_port *address, uintptr_t in_race)
-{
-	struct lb_subchannel *s = lb_connectivity_get(connectivity_of(m), address);
-	if (!s)
-		return false;
-	leg->subchannel = (uintptr_t)s | in_race;
-	if (!in_race && !lb_subchannel_is_watched(s))
-		lb_subchannel_request(s); // now, so that nobody need be told
-	lb_subchannel_watch(s, &leg->watcher);
-	return true;
-}
-
-static void leg_fini(struct leg *leg, struct lb_connectivity *c)
-{
-	struct lb_subchannel *s = subchannel_of(leg);
-	if (!s)
-		return;
-	leg->subchannel &= IN_RACE;
-	lb_subchannel_unwatch(s, &leg->watcher);
-	lb_connectivity_put(c, s);
-}
-
-// All of them.
-
-static uint32_t count_legs(const struct lb_member *m)
-{
-	return !m->has_many ? 1 : m->many->race ? m->many->race->n : 0;
-}
-
-static struct leg *leg_at(struct lb_member *m, uint32_t i)
-{
-	return m->has_many ? &m->many->race->runners[i].leg : &m->only;
-}
-
-static struct leg *leg_in_use(const struct lb_member *m)
-{
-	if (m->has_many)
-		return m->many->race ? m->many->race->in_use : NULL;
-	return m->phase == PHASE_READY ? (struct leg *)(uintptr_t)&m->only : NULL;
-}
-
-static void set_last_failed(struct lb_member *m, struct leg *leg)
-{
-	if (m->has_many)
-		m->many->race->last_failed = leg;
-	else
-		m->tells_error = leg != NULL;
-}
-
-static void race_free(struct race *r)
-{
-	if (!r)
-		return;
-	twheel_cancel(wheel_of(r->member), &r->timer);
-	for (uint32_t i = 0; i < r->n; i++)
-		leg_fini(&r->runners[i].leg, connectivity_of(r->member));
-	free(r);
-}
-
-// The next address from `at` on that is of this family, or n.
-static uint32_t next_of_family(const struct many *many, uint32_t at, bool v4)
-{
-	while (at < many->n && ip_is_v4(&many->addresses[at].ip) != v4)
-		at++;
-	return at;
-}
-
-static void on_timer(struct twheel_timer *);
-
-// RFC 8305 4: the families take turns, as long as there are both; the first address stays first.
-static struct race *race_new(struct lb_member *m)
-{
-	const struct many *many = m->many;
-	struct race *r = calloc(1, sizeof(*r) + many->n * sizeof(r->runners[0]));
-	if (!r)
-		return NULL;
-	r->timer.fire = on_timer;
-	r->member = m;
-	bool v4 = ip_is_v4(&many->addresses[0].ip);
-	uint32_t at[2];
-	for (int family = 0; family < 2; family++)
-		at[family] = next_of_family(many, 0, family);
-	while (r->n < many->n) {
-		if (at[v4] == many->n)
-			v4 = !v4;
-		struct runner *runner = &r->runners[r->n];
-		runner->race = r;
-		if (!leg_init(&runner->leg, m, &many->addresses[at[v4]], IN_RACE)) {
-			race_free(r);
-			return NULL;
-		}
-		r->n++;
-		at[v4] = next_of_family(many, at[v4] + 1, v4);
-		v4 = !v4;
-	}
-	return r;
+	return lb_connectivity_wheel(lb_member_connectivity(m));
 }
 
 static bool is_stuck(const struct lb_member *m)
@@ -189,10 +41,10 @@ void lb_member_give_back(struct lb_member *m)
 		m->stuck = NULL;
 	}
 	if (!m->has_many) {
-		leg_fini(&m->only, connectivity_of(m));
+		lb_leg_fini(&m->only, lb_member_connectivity(m));
 		return;
 	}
-	race_free(m->many->race);
+	lb_leg_race_free(m->many->race);
 	m->many->race = NULL;
 }
 
@@ -206,8 +58,8 @@ static enum lb_state raw_of(struct lb_member *m)
 		[PHASE_STUCK] = LB_TRANSIENT_FAILURE};
 	if (m->phase != PHASE_FAILED)
 		return states[m->phase];
-	for (uint32_t i = 0; i < count_legs(m); i++)
-		if (lb_subchannel_state(subchannel_of(leg_at(m, i))) == LB_CONNECTING)
+	for (uint32_t i = 0; i < lb_leg_count(m); i++)
+		if (lb_subchannel_state(lb_leg_subchannel(lb_leg_at(m, i))) == LB_CONNECTING)
 			return LB_CONNECTING;
 	return LB_TRANSIENT_FAILURE;
 }
@@ -216,17 +68,17 @@ struct lb_endpoint *lb_member_endpoint(const struct lb_member *m)
 {
 	if (m->phase != PHASE_READY)
 		return NULL;
-	return lb_subchannel_endpoint(subchannel_of(leg_in_use(m)));
+	return lb_subchannel_endpoint(lb_leg_subchannel(lb_leg_in_use(m)));
 }
 
 const char *lb_member_last_error(const struct lb_member *m)
 {
 	if (is_stuck(m))
 		return STUCK_TEXT;
-	const struct leg *leg = m->tells_error ? &m->only : NULL;
+	const struct lb_leg *leg = m->tells_error ? &m->only : NULL;
 	if (m->has_many)
 		leg = m->many->race ? m->many->race->last_failed : NULL;
-	return leg ? lb_subchannel_last_error(subchannel_of(leg)) : "";
+	return leg ? lb_subchannel_last_error(lb_leg_subchannel(leg)) : "";
 }
 
 static void begin(struct lb_member *m)
@@ -266,53 +118,54 @@ static void end(struct lb_member *m)
 // A pass.
 
 // PF-03: the others are cancelled.
-static void use(struct lb_member *m, struct leg *winner)
+static void use(struct lb_member *m, struct lb_leg *winner)
 {
 	if (m->has_many) {
-		struct race *r = m->many->race;
+		struct lb_race *r = m->many->race;
 		for (uint32_t i = 0; i < r->n; i++)
 			if (&r->runners[i].leg != winner)
-				leg_fini(&r->runners[i].leg, connectivity_of(m));
+				lb_leg_fini(&r->runners[i].leg, lb_member_connectivity(m));
 		twheel_cancel(wheel_of(m), &r->timer);
 		r->in_use = winner;
 		m->many->n_failed = 0;
 	}
-	set_last_failed(m, NULL);
+	lb_leg_set_last_failed(m, NULL);
 	enter(m, PHASE_READY);
 }
 
-static void fail(struct lb_member *m, struct leg *leg)
+static void fail(struct lb_member *m, struct lb_leg *leg)
 {
 	if (!m->has_many || ++m->many->n_failed >= m->many->n) {
 		if (m->has_many)
 			m->many->n_failed = 0;
 		m->wants_resolution = true;
 	}
-	set_failed(m, leg, true);
-	set_last_failed(m, leg);
+	lb_leg_set_failed(m, leg, true);
+	lb_leg_set_last_failed(m, leg);
 	m->has_news = true; // the error's text
 }
 
 // PF-05
 static void finish_if_all_failed(struct lb_member *m)
 {
-	for (uint32_t i = 0; i < count_legs(m); i++)
-		if (!has_failed(m, leg_at(m, i)))
+	for (uint32_t i = 0; i < lb_leg_count(m); i++)
+		if (!lb_leg_has_failed(m, lb_leg_at(m, i)))
 			return;
 	enter(m, PHASE_FAILED);
-	for (uint32_t i = 0; i < count_legs(m); i++)
-		lb_subchannel_request(subchannel_of(leg_at(m, i))); // only those that are IDLE
+	for (uint32_t i = 0; i < lb_leg_count(m); i++)
+		lb_subchannel_request(
+			lb_leg_subchannel(lb_leg_at(m, i))); // only those that are IDLE
 }
 
 // True = it is under way.
-static bool begin_leg(struct lb_member *m, struct leg *leg)
+static bool begin_leg(struct lb_member *m, struct lb_leg *leg)
 {
-	struct lb_subchannel *s = subchannel_of(leg);
+	struct lb_subchannel *s = lb_leg_subchannel(leg);
 	if (lb_subchannel_state(s) == LB_TRANSIENT_FAILURE) { // PF-04
 		fail(m, leg);
 		return false;
 	}
-	set_failed(m, leg, false);
+	lb_leg_set_failed(m, leg, false);
 	lb_subchannel_request(s); // only if IDLE: else it has begun already
 	return true;
 }
@@ -324,7 +177,7 @@ static void begin_next(struct lb_member *m)
 			finish_if_all_failed(m);
 		return;
 	}
-	struct race *r = m->many->race;
+	struct lb_race *r = m->many->race;
 	struct twheel *wheel = wheel_of(m);
 	twheel_cancel(wheel, &r->timer);
 	while (r->n_begun < r->n)
@@ -340,7 +193,7 @@ static void begin_next(struct lb_member *m)
 
 static void on_timer(struct twheel_timer *t)
 {
-	struct race *r = CONTAINER_OF(t, struct race, timer);
+	struct lb_race *r = CONTAINER_OF(t, struct lb_race, timer);
 	struct lb_member *m = r->member;
 	begin(m);
 	begin_next(m);
@@ -351,19 +204,20 @@ static void on_timer(struct twheel_timer *t)
 static bool take(struct lb_member *m)
 {
 	if (!m->has_many)
-		return m->only.subchannel || leg_init(&m->only, m, &m->address, 0);
-	struct race *r = race_new(m);
+		return lb_leg_take_only(m);
+	struct lb_race *r = lb_leg_race_new(m, on_timer);
 	if (!r)
 		return false;
-	race_free(m->many->race); // after the new one has taken the subchannel that this one kept
+	lb_leg_race_free(
+		m->many->race); // after the new one has taken the subchannel that this one kept
 	m->many->race = r;
 	return true;
 }
 
-static bool use_if_ready(struct lb_member *m, struct leg *leg)
+static bool use_if_ready(struct lb_member *m, struct lb_leg *leg)
 {
-	set_failed(m, leg, false);
-	bool is_ready = lb_subchannel_state(subchannel_of(leg)) == LB_READY;
+	lb_leg_set_failed(m, leg, false);
+	bool is_ready = lb_subchannel_state(lb_leg_subchannel(leg)) == LB_READY;
 	if (is_ready)
 		use(m, leg);
 	return is_ready;
@@ -404,7 +258,7 @@ static void on_stuck(struct twheel_timer *t)
 // Requests are not to wait for what has no room.
 static void get_stuck(struct lb_member *m)
 {
-	bool is_full = lb_connectivity_is_full(connectivity_of(m));
+	bool is_full = lb_connectivity_is_full(lb_member_connectivity(m));
 	struct stuck *s = is_full ? calloc(1, sizeof(*s)) : NULL;
 	if (!s)
 		return;
@@ -438,7 +292,7 @@ void lb_member_need(struct lb_member *m)
 static bool is_known(const struct lb_member *m)
 {
 	for (uint32_t i = 0; i < lb_member_n_addresses(m); i++)
-		if (lb_connectivity_has(connectivity_of(m), lb_member_address(m, i)))
+		if (lb_connectivity_has(lb_member_connectivity(m), lb_member_address(m, i)))
 			return true;
 	return false;
 }
@@ -462,7 +316,7 @@ bool lb_member_connect_in_turn(struct lb_member *m)
 void lb_member_take_up(struct lb_member *m)
 {
 	if (m->is_put_off)
-		lb_connectivity_take_up(connectivity_of(m));
+		lb_connectivity_take_up(lb_member_connectivity(m));
 	m->is_put_off = false;
 }
 
@@ -480,20 +334,20 @@ bool lb_member_ask_again(struct lb_member *m)
 bool lb_member_expedite(struct lb_member *m)
 {
 	if (m->is_put_off) {
-		lb_connectivity_admit_all(connectivity_of(m), true);
+		lb_connectivity_admit_all(lb_member_connectivity(m), true);
 		lb_member_ask_again(m);
-		lb_connectivity_admit_all(connectivity_of(m), false);
+		lb_connectivity_admit_all(lb_member_connectivity(m), false);
 	}
 	bool is_tried = m->phase == PHASE_PASS || m->phase == PHASE_FAILED;
 	bool is_young = false;
-	for (uint32_t i = 0; is_tried && i < count_legs(m); i++)
-		is_young |= lb_subchannel_expedite(subchannel_of(leg_at(m, i)));
+	for (uint32_t i = 0; is_tried && i < lb_leg_count(m); i++)
+		is_young |= lb_subchannel_expedite(lb_leg_subchannel(lb_leg_at(m, i)));
 	return is_young;
 }
 
 // What subchannels say.
 
-static void on_failure(struct lb_member *m, struct leg *leg)
+static void on_failure(struct lb_member *m, struct lb_leg *leg)
 {
 	if (m->phase == PHASE_IDLE) // somebody else's attempt
 		return;
@@ -501,7 +355,7 @@ static void on_failure(struct lb_member *m, struct leg *leg)
 	if (m->phase == PHASE_FAILED)
 		return;
 	// Whoever was begun last has the next one begin; earlier ones only count.
-	struct race *r = m->has_many ? m->many->race : NULL;
+	struct lb_race *r = m->has_many ? m->many->race : NULL;
 	if (!r || r->n_begun == r->n)
 		finish_if_all_failed(m);
 	else if (leg == &r->runners[r->n_begun - 1].leg)
@@ -510,21 +364,21 @@ static void on_failure(struct lb_member *m, struct leg *leg)
 
 // PF-06. The subchannel stays: it knows how soon it may try again. IDLE itself goes unheard where
 // another of its users asks for it anew before we are told.
-static void on_loss(struct lb_member *m, struct leg *leg)
+static void on_loss(struct lb_member *m, struct lb_leg *leg)
 {
 	if (m->has_many)
 		m->many->race->in_use = NULL;
-	set_last_failed(m, leg); // says why
+	lb_leg_set_last_failed(m, leg); // says why
 	m->wants_resolution = true;
 	enter(m, PHASE_IDLE);
 }
 
 void lb_member_on_state(struct lb_subchannel_watcher *w, enum lb_state state)
 {
-	struct leg *leg = CONTAINER_OF(w, struct leg, watcher);
-	struct lb_member *m = member_of(leg);
+	struct lb_leg *leg = CONTAINER_OF(w, struct lb_leg, watcher);
+	struct lb_member *m = lb_leg_member(leg);
 	begin(m);
-	if (leg == leg_in_use(m) && state != LB_READY)
+	if (leg == lb_leg_in_use(m) && state != LB_READY)
 		on_loss(m, leg);
 	switch (state) {
 	case LB_READY:
@@ -535,7 +389,7 @@ void lb_member_on_state(struct lb_subchannel_watcher *w, enum lb_state state)
 		break;
 	case LB_IDLE:
 		if (m->phase == PHASE_FAILED)
-			lb_subchannel_request(subchannel_of(leg));
+			lb_subchannel_request(lb_leg_subchannel(leg));
 		break;
 	case LB_CONNECTING:
 		m->has_news |= m->phase == PHASE_FAILED; // the raw state may be another one

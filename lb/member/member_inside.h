@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of a member, for member.c (its life and state), member_connect.c (its connection) and
-// member_watch.c (its watchers) only.
+// The inside of a member, for member.c (its life and state), member_connect.c (its connection),
+// leg.c (its addresses' subchannels) and member_watch.c (its watchers) only.
 // Thread: ctrl.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "lb/member/subchannel.h"
 #include "lb/pick/limits.h"
 
-struct race;
+struct lb_race;
 struct stuck;
 
 enum lb_member_phase {
@@ -21,14 +21,14 @@ enum lb_member_phase {
 };
 
 // One address while it has a subchannel.
-struct leg {
+struct lb_leg {
 	struct lb_subchannel_watcher watcher;
 	uintptr_t subchannel; // counted and watched; 0 = none; lowest bit set: it lies in a race
 };
 
 // Additional state of members with several addresses.
 struct many {
-	struct race *race; // owned; NULL before the first pass
+	struct lb_race *race; // owned; NULL before the first pass
 	uint32_t n_failed; // failed attempts since it last wanted a resolution
 	uint32_t n;
 	struct ip_port addresses[]; // [n], in EDS order
@@ -58,7 +58,7 @@ struct lb_member {
 		struct lb_member_link *links; // of all watchers, newest first
 	};
 	union {
-		struct leg only;
+		struct lb_leg only;
 		struct {
 			struct many *many; // owned
 			struct stuck *stuck; // owned; NULL = none
@@ -86,6 +86,10 @@ static inline struct lb_member_slab *lb_member_slab_of(const struct lb_member *m
 static inline struct lb_member_env *lb_member_env_of(const struct lb_member *m)
 {
 	return lb_member_slab_of(m)->env;
+}
+static inline struct lb_connectivity *lb_member_connectivity(const struct lb_member *m)
+{
+	return lb_member_env_of(m)->connectivity;
 }
 
 // member.c

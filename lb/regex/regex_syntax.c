@@ -4,7 +4,7 @@
 // RE2's.
 #include "lb/regex/regex_syntax.h"
 
-#include "lb/regex/regex_chars.h"
+#include "lb/regex/regex_class.h"
 
 #define DEPTH_MAX 64 // of groups; Hyperscan's parser recurses
 
@@ -32,65 +32,6 @@ struct walk {
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-// Sets of characters.
-
-// "[:name:]" of the beginning of a text, as ranges of characters.
-static const struct {
-	const char *name, *ranges;
-} posix_classes[] = {
-	{"alnum", "09AZaz"},
-	{"alpha", "AZaz"},
-	{"ascii", "\0\x7f"},
-	{"blank", "\t\t  "},
-	{"cntrl", "\0\x1f\x7f\x7f"},
-	{"digit", "09"},
-	{"graph", "!~"},
-	{"lower", "az"},
-	{"print", " ~"},
-	{"punct", "!/:@[`{~"},
-	{"space", "\t\r  "},
-	{"upper", "AZ"},
-	{"word", "09AZaz__"},
-	{"xdigit", "09AFaf"},
-};
-
-static struct lb_regex_chars of_ranges(const char *ranges)
-{
-	struct lb_regex_chars s = {0};
-	do {
-		lb_regex_chars_add(&s, (uint8_t)ranges[0], (uint8_t)ranges[1]);
-		ranges += 2;
-	} while (*ranges);
-	return s;
-}
-
-static bool read_posix_class(struct walk *w, struct lb_regex_chars *ret)
-{
-	const char *p = w->p + 2;
-	bool negated = p < w->end && *p == '^';
-	p += negated;
-	for (size_t i = 0; i < sizeof(posix_classes) / sizeof(posix_classes[0]); i++) {
-		struct str name = str_from(posix_classes[i].name);
-		if ((size_t)(w->end - p) < name.len + 2 || memcmp(p, name.p, name.len) != 0 ||
-			p[name.len] != ':' || p[name.len + 1] != ']')
-			continue;
-		*ret = of_ranges(posix_classes[i].ranges);
-		if (w->flags.fold)
-			*ret = lb_regex_chars_fold(
-				*ret); // before it is negated: RE2 folds each class by itself
-		if (negated)
-			*ret = lb_regex_chars_others(*ret);
-		w->p = p + name.len + 2;
-		return true;
-	}
-	return false;
 }
 
 // Output.
@@ -127,121 +68,6 @@ static void put_chars(struct walk *w, const struct lb_regex_chars *s)
 }
 
 // Reading. Each returns false where RE2 has to take over.
-
-static int hex_value(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	c = str_fold(c);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-// What follows \x.
-static bool read_hex(struct walk *w, struct lb_regex_chars *ret)
-{
-	unsigned value = 0, n = 0;
-	bool braced = w->p < w->end && *w->p == '{';
-	w->p += braced;
-	for (; w->p < w->end && hex_value(*w->p) >= 0 && n < (braced ? 8 : 2); n++)
-		value = value << 4 | (unsigned)hex_value(*w->p++);
-	if (braced && (w->p >= w->end || *w->p++ != '}'))
-		return false;
-	lb_regex_chars_add(ret, value, value);
-	return n > 0 && value < 128 && (braced || n == 2);
-}
-
-// A backslash and what follows it; *ret_literal says that it stands for one character.
-static bool read_escape(struct walk *w, struct lb_regex_chars *ret, bool *ret_literal)
-{
-	static const char controls[] = "a\af\fn\nr\rt\tv\v";
-	if (w->end - w->p < 2)
-		return false;
-	char c = w->p[1];
-	w->p += 2;
-	*ret = (struct lb_regex_chars){0};
-	*ret_literal = false;
-	switch (c) {
-	case 'd':
-	case 'D':
-		*ret = of_ranges("09");
-		break;
-	case 'w':
-	case 'W':
-		*ret = of_ranges("09AZaz__");
-		break;
-	case 's':
-	case 'S':
-		*ret = of_ranges("\t\n\f\r  "); // without \v, which Hyperscan's has (RX-09)
-		break;
-	case 'x':
-		*ret_literal = true;
-		return read_hex(w, ret);
-	default:
-		*ret_literal = true;
-		for (size_t i = 0; controls[i]; i += 2)
-			if (c == controls[i]) {
-				lb_regex_chars_add(
-					ret, (uint8_t)controls[i + 1], (uint8_t)controls[i + 1]);
-				return true;
-			}
-		lb_regex_chars_add(ret, (uint8_t)c, (uint8_t)c);
-		return c > ' ' && c <= '~' && !is_letter(c) && !is_digit(c);
-	}
-	if (c <= 'Z')
-		*ret = lb_regex_chars_others(*ret);
-	return true;
-}
-
-// One character of a class, or an escape for several.
-static bool read_member(struct walk *w, struct lb_regex_chars *ret, bool *ret_literal)
-{
-	if (w->p >= w->end)
-		return false;
-	uint8_t c = (uint8_t)*w->p;
-	if (c == '\\')
-		return read_escape(w, ret, ret_literal);
-	*ret_literal = true;
-	*ret = (struct lb_regex_chars){0};
-	lb_regex_chars_add(ret, c, c);
-	w->p++;
-	return c < 128;
-}
-
-// [...] from its bracket on. A dash is itself where it cannot make a range.
-static bool read_class(struct walk *w, struct lb_regex_chars *ret)
-{
-	*ret = (struct lb_regex_chars){0};
-	bool negated = w->end - w->p > 1 && w->p[1] == '^';
-	w->p += 1 + negated;
-	for (bool first = true; w->p < w->end && (first || *w->p != ']'); first = false) {
-		struct lb_regex_chars low, high;
-		bool literal;
-		if (*w->p == '[' && w->end - w->p > 1 && w->p[1] == ':') {
-			if (!read_posix_class(w, &low))
-				return false;
-			lb_regex_chars_add_all(ret, low);
-			continue;
-		}
-		if (!read_member(w, &low, &literal))
-			return false;
-		if (literal && w->end - w->p > 1 && *w->p == '-' && w->p[1] != ']') {
-			w->p++;
-			if (!read_member(w, &high, &literal) || !literal)
-				return false;
-			lb_regex_chars_add(
-				&low, lb_regex_chars_first(low), lb_regex_chars_first(high));
-		}
-		lb_regex_chars_add_all(ret, low);
-	}
-	if (w->p >= w->end)
-		return false;
-	w->p++;
-	if (w->flags.fold)
-		*ret = lb_regex_chars_fold(*ret);
-	if (negated)
-		*ret = lb_regex_chars_others(*ret);
-	return true;
-}
 
 // A number, which RE2 reads without a leading zero.
 static bool skip_number(const char **p, const char *end)
@@ -415,7 +241,7 @@ static bool walk_escape(struct walk *w)
 {
 	struct lb_regex_chars s;
 	bool literal;
-	if (!read_escape(w, &s, &literal))
+	if (!lb_regex_class_read_escape(&w->p, w->end, &s, &literal))
 		return false;
 	if (w->flags.fold)
 		s = lb_regex_chars_fold(s);
@@ -445,7 +271,7 @@ static bool walk_one(struct walk *w)
 	case '\\':
 		return walk_escape(w);
 	case '[':
-		return read_class(w, &s) && walk_chars(w, &s);
+		return lb_regex_class_read(&w->p, w->end, w->flags.fold, &s) && walk_chars(w, &s);
 	case '.':
 		w->p++;
 		if (!w->flags.dot_all)
