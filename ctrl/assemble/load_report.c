@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 // How often counters that nobody needs any more are looked at, and for how many looks in a row they
 // must have stood still: a worker may pick by an older snapshot for a moment.
@@ -44,7 +45,7 @@ struct load_counter {
 };
 
 struct load_leaf {
-	struct load_leaf *next, *prev; // of the report
+	LIST_ENTRY(load_leaf) link; // in the report's
 	struct load_report *report;
 	struct load_server *to;
 	struct xds_load_cluster *cluster; // counted
@@ -61,7 +62,7 @@ struct load_leaf {
 struct load_report {
 	struct load_report_conf conf;
 	struct load_servers servers;
-	struct load_leaf *leaves;
+	LIST_HEAD(, load_leaf) leaves;
 	struct twheel_timer sweep; // armed while something is leaving
 	struct load_numbers numbers; // whose owners are counters
 	uint32_t n_leaving;
@@ -189,7 +190,7 @@ static bool tell(struct load_counter *c, bool in_progress)
 static void harvest(void *ctx, const struct load_server *server)
 {
 	const struct load_report *r = ctx;
-	for (struct load_leaf *leaf = r->leaves; leaf; leaf = leaf->next)
+	for (struct load_leaf *leaf = LIST_FIRST(&r->leaves); leaf; leaf = LIST_NEXT(leaf, link))
 		for (struct load_counter *c = leaf->to == server ? leaf->first : NULL; c;
 			c = c->next)
 			(void)tell(c, true);
@@ -210,9 +211,7 @@ static void leaf_destroy(struct load_leaf *leaf)
 	lb_loads_put(leaf->drops);
 	lb_metrics_put(leaf->metrics);
 	xds_lrs_cluster_put(leaf->to->lrs, leaf->cluster);
-	*(leaf->prev ? &leaf->prev->next : &r->leaves) = leaf->next;
-	if (leaf->next)
-		leaf->next->prev = leaf->prev;
+	LIST_REMOVE(leaf, link);
 	free(leaf);
 }
 
@@ -246,8 +245,8 @@ static void arm_sweep(struct load_report *r)
 static void sweep_fired(struct twheel_timer *t)
 {
 	struct load_report *r = CONTAINER_OF(t, struct load_report, sweep);
-	for (struct load_leaf *leaf = r->leaves, *next; leaf; leaf = next) {
-		next = leaf->next;
+	for (struct load_leaf *leaf = LIST_FIRST(&r->leaves), *next; leaf; leaf = next) {
+		next = LIST_NEXT(leaf, link);
 		if (leaf->n_leaving)
 			sweep_leaf(leaf);
 	}
@@ -290,9 +289,9 @@ void load_report_free(struct load_report *r)
 {
 	if (!r)
 		return;
-	while (r->leaves) {
-		CHECK(r->leaves->gone);
-		leaf_destroy(r->leaves);
+	for (struct load_leaf *leaf; (leaf = LIST_FIRST(&r->leaves));) {
+		CHECK(leaf->gone);
+		leaf_destroy(leaf);
 	}
 	twheel_cancel(r->conf.wheel, &r->sweep);
 	load_servers_fini(&r->servers);
@@ -329,11 +328,8 @@ struct load_leaf *load_leaf_new(struct load_report *r, const struct xds_server_c
 		free(leaf);
 		return NULL;
 	}
-	*leaf = (struct load_leaf){
-		.report = r, .to = to, .cluster = c, .last = &leaf->first, .next = r->leaves};
-	if (r->leaves)
-		r->leaves->prev = leaf;
-	r->leaves = leaf;
+	*leaf = (struct load_leaf){.report = r, .to = to, .cluster = c, .last = &leaf->first};
+	LIST_INSERT_HEAD(&r->leaves, leaf, link);
 	return leaf;
 }
 

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -28,9 +29,8 @@ struct lookups {
 	struct dns_lookups base; // first member
 	struct dns_ares_conf conf;
 	char *servers; // NULL = resolv.conf's
-	struct dns_query *running;
 	unsigned n_running;
-	struct dns_query *waiting, *waiting_last;
+	TAILQ_HEAD(, dns_query) waiting;
 	struct twheel_timer kick; // starts waiting ones
 };
 
@@ -46,7 +46,7 @@ struct sock {
 struct dns_query {
 	struct lookups *lookups;
 	struct dns_lookup *lookup;
-	struct dns_query *next, *prev; // of running or waiting
+	TAILQ_ENTRY(dns_query) waiting; // while it has no channel
 	char *host;
 	ares_channel channel; // NULL while waiting
 	struct sock *socks;
@@ -144,30 +144,15 @@ static void on_result(void *arg, int status, int timeouts, struct ares_addrinfo 
 
 // Queries
 
-static void insert(struct dns_query *q)
-{
-	struct lookups *l = q->lookups;
-	q->prev = NULL;
-	q->next = l->running;
-	if (q->next)
-		q->next->prev = q;
-	l->running = q;
-	l->n_running++;
-}
-
 static void unlink_query(struct dns_query *q)
 {
 	struct lookups *l = q->lookups;
 	if (q->channel) {
-		*(q->prev ? &q->prev->next : &l->running) = q->next;
-		if (q->next)
-			q->next->prev = q->prev;
 		l->n_running--;
-		if (l->waiting)
+		if (!TAILQ_EMPTY(&l->waiting))
 			twheel_arm(l->conf.wheel, &l->kick, twheel_now(l->conf.wheel));
 	} else {
-		*(q->prev ? &q->prev->next : &l->waiting) = q->next;
-		*(q->next ? &q->next->prev : &l->waiting_last) = q->prev;
+		TAILQ_REMOVE(&l->waiting, q, waiting);
 	}
 }
 
@@ -266,7 +251,7 @@ static void run(struct dns_query *q)
 		fail_early(q, rc);
 		return;
 	}
-	insert(q);
+	q->lookups->n_running++;
 	int limit_ms = q->lookups->conf.limit_ms ? q->lookups->conf.limit_ms : LIMIT_MS;
 	q->end_ns = twheel_now(q->lookups->conf.wheel) + (uint64_t)limit_ms * NS_PER_MS;
 	ares_getaddrinfo(q->channel, q->host, NULL, &hints, on_result, q);
@@ -276,8 +261,8 @@ static void run(struct dns_query *q)
 static void kick_fired(struct twheel_timer *t)
 {
 	struct lookups *l = CONTAINER_OF(t, struct lookups, kick);
-	while (l->waiting && l->n_running < MAX_RUNNING) {
-		struct dns_query *q = l->waiting;
+	struct dns_query *q;
+	while ((q = TAILQ_FIRST(&l->waiting)) && l->n_running < MAX_RUNNING) {
 		unlink_query(q);
 		run(q);
 	}
@@ -304,9 +289,7 @@ static int lookups_start(struct dns_lookups *base, const char *host, struct dns_
 		run(q);
 		return 0;
 	}
-	q->prev = l->waiting_last;
-	*(l->waiting_last ? &l->waiting_last->next : &l->waiting) = q;
-	l->waiting_last = q;
+	TAILQ_INSERT_TAIL(&l->waiting, q, waiting);
 	return 0;
 }
 
@@ -343,6 +326,7 @@ int dns_ares_new(const struct dns_ares_conf *conf, struct dns_lookups **ret, str
 	int rc = l ? ARES_SUCCESS : ARES_ENOMEM;
 	if (l) {
 		l->base.ops = &ops;
+		TAILQ_INIT(&l->waiting);
 		l->conf = *conf;
 		l->kick.fire = kick_fired;
 		l->servers = conf->servers ? strdup(conf->servers) : NULL;

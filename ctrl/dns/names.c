@@ -38,7 +38,7 @@ struct dns_name {
 	struct strmap_link link; // by host
 	struct names *names;
 	char *host;
-	struct dns_watch *watches, *watches_last; // NULL = dropped as soon as nothing is told
+	TAILQ_HEAD(, dns_watch) watches; // empty = dropped as soon as nothing is told
 	unsigned telling; // rounds under way
 	uint64_t round; // numbers them; watches remember the last
 	enum state state;
@@ -64,7 +64,7 @@ static void name_free(struct dns_name *n)
 
 static void drop_if_unwatched(struct dns_name *n)
 {
-	if (n->watches || n->telling)
+	if (!TAILQ_EMPTY(&n->watches) || n->telling)
 		return;
 	strmap_remove(&n->names->by_host, &n->link);
 	name_free(n);
@@ -88,15 +88,15 @@ static void tell(struct dns_name *n)
 {
 	uint64_t round = ++n->round;
 	n->telling++;
-	struct dns_watch *w = n->watches;
+	struct dns_watch *w = TAILQ_FIRST(&n->watches);
 	while (w) {
 		if (w->seen >= round) {
-			w = w->next;
+			w = TAILQ_NEXT(w, link);
 			continue;
 		}
 		w->seen = n->round;
 		tell_one(n, w);
-		w = n->watches;
+		w = TAILQ_FIRST(&n->watches);
 	}
 	n->telling--;
 	drop_if_unwatched(n);
@@ -240,6 +240,7 @@ static struct dns_name *name_new(struct names *names, const char *host)
 	n->names = names;
 	n->timer.fire = timer_fired;
 	n->lookup.done = lookup_done;
+	TAILQ_INIT(&n->watches);
 	n->host = strdup(host);
 	if (n->host && strmap_add(&names->by_host, &n->link, n->host) == 0)
 		return n;
@@ -267,10 +268,7 @@ static int names_watch(struct dns_resolver *r, const char *host, uint16_t port, 
 	w->port = port;
 	w->name = n;
 	w->seen = fresh ? 0 : n->round;
-	w->next = NULL;
-	w->prev = n->watches_last;
-	*(n->watches_last ? &n->watches_last->next : &n->watches) = w;
-	n->watches_last = w;
+	TAILQ_INSERT_TAIL(&n->watches, w, link);
 	if (fresh)
 		ask(n);
 	else if (n->n_addrs || *n->error)
@@ -283,10 +281,8 @@ static void names_cancel(struct dns_resolver *r, struct dns_watch *w)
 	struct dns_name *n = w->name;
 	if (!n)
 		return;
-	*(w->prev ? &w->prev->next : &n->watches) = w->next;
-	*(w->next ? &w->next->prev : &n->watches_last) = w->prev;
+	TAILQ_REMOVE(&n->watches, w, link);
 	w->name = NULL;
-	w->next = w->prev = NULL;
 	drop_if_unwatched(n);
 }
 
@@ -307,7 +303,8 @@ static void names_free(struct dns_resolver *r)
 			next = l->next;
 			struct dns_name *n = CONTAINER_OF(l, struct dns_name, link);
 			CHECK(!n->telling);
-			for (struct dns_watch *w = n->watches; w; w = w->next)
+			for (struct dns_watch *w = TAILQ_FIRST(&n->watches); w;
+				w = TAILQ_NEXT(w, link))
 				w->name = NULL;
 			name_free(n);
 		}

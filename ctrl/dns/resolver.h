@@ -8,6 +8,7 @@
 #include "lb/base/ip.h"
 
 #include <stdint.h>
+#include <sys/queue.h>
 
 #define DNS_MAX_ADDRESSES 64 // of one name; what servers list beyond is left out
 
@@ -26,7 +27,7 @@ struct dns_watch {
 	void (*on_answer)(struct dns_watch *, const struct dns_answer *);
 	uint16_t port; // private to the resolver, like all below
 	struct dns_name *name; // NULL = not watching
-	struct dns_watch *next, *prev;
+	TAILQ_ENTRY(dns_watch) link;
 	uint64_t seen;
 };
 

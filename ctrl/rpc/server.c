@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <time.h>
 
 #define KEEPALIVE_MS 30000 // after this silence a client is asked whether it lives,
@@ -37,7 +38,7 @@ struct rpc_call {
 	struct rpc_server *server;
 	grpc_call *call;
 	void *ctx; // the owner's; NULL = refused, or over
-	struct rpc_call *next, *prev; // in the server's list
+	LIST_ENTRY(rpc_call) link; // in the server's calls
 	struct rpc_op ops[N_OPS];
 	unsigned n_under_way;
 	bool receiving, paused, half_closed; // of the client's messages
@@ -57,7 +58,7 @@ struct rpc_server {
 	grpc_server *server;
 	struct rpc_queue queue;
 	int port;
-	struct rpc_call *calls; // all but `next_call`
+	LIST_HEAD(, rpc_call) calls; // all but `next_call`
 	struct rpc_call *next_call; // waits for a client
 	unsigned n_calls;
 	struct rpc_op shutdown;
@@ -154,10 +155,7 @@ static void on_accepted(struct rpc_call *c)
 {
 	struct rpc_server *s = c->server;
 	s->next_call = NULL;
-	c->next = s->calls;
-	if (c->next)
-		c->next->prev = c;
-	s->calls = c;
+	LIST_INSERT_HEAD(&s->calls, c, link);
 	s->n_calls++;
 	grpc_op op = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
 	op.data.recv_close_on_server.cancelled = &c->cancelled;
@@ -235,9 +233,7 @@ static void call_unlink(struct rpc_call *c)
 		s->next_call = NULL;
 		return;
 	}
-	*(c->prev ? &c->prev->next : &s->calls) = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
+	LIST_REMOVE(c, link);
 	s->n_calls--;
 }
 
@@ -367,9 +363,9 @@ void rpc_server_free(struct rpc_server *s)
 	uint64_t until = now_ms() + LINGER_MS;
 	s->closing = true;
 	grpc_server_shutdown_and_notify(s->server, s->queue.queue, &s->shutdown);
-	for (struct rpc_call *c = s->calls; c; c = c->next)
+	for (struct rpc_call *c = LIST_FIRST(&s->calls); c; c = LIST_NEXT(c, link))
 		finish(c, GRPC_STATUS_UNAVAILABLE, "the server ends");
-	while (!s->is_shut_down || s->calls || s->next_call) {
+	while (!s->is_shut_down || !LIST_EMPTY(&s->calls) || s->next_call) {
 		uint64_t now = now_ms();
 		if (!cancelled && now >= until) {
 			grpc_server_cancel_all_calls(s->server);

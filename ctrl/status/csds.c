@@ -13,11 +13,12 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #define SLICE_LEN ((size_t)256 << 10) // what is encoded in one turn of the loop
 #define READ_LIMIT_NS (30 * NS_PER_SECOND) // who has not read its response by then is cut
 // The two clocks drift against each other; following that would change times that stand.
-#define WALL_SLACK_NS 100000000
+#define WALL_SLACK_NS ((int64_t)(100 * NS_PER_MS))
 
 enum state {
 	ASKING, // no request is here
@@ -29,7 +30,7 @@ enum state {
 struct call {
 	struct status_call base; // first member
 	struct csds *csds;
-	struct call *next, *prev; // in the queue
+	TAILQ_ENTRY(call) link; // in the queue
 	enum state state;
 	bool unary;
 	bool exclude_contents;
@@ -39,7 +40,7 @@ struct call {
 
 struct csds {
 	struct csds_conf conf;
-	struct call *first, *last; // the queue: WAITING, the first may be MAKING
+	TAILQ_HEAD(, call) queue; // calls that are WAITING, the first may be MAKING
 	struct csds_dump *dump; // of the first
 	size_t unread_len; // of all that is SENDING
 	int64_t wall_offset_ns;
@@ -48,23 +49,18 @@ struct csds {
 
 static void enqueue(struct call *c)
 {
-	struct csds *s = c->csds;
-	c->next = NULL;
-	c->prev = s->last;
-	*(s->last ? &s->last->next : &s->first) = c;
-	s->last = c;
+	TAILQ_INSERT_TAIL(&c->csds->queue, c, link);
 }
 
 static void dequeue(struct call *c)
 {
-	struct csds *s = c->csds;
-	*(c->prev ? &c->prev->next : &s->first) = c->next;
-	*(c->next ? &c->next->prev : &s->last) = c->prev;
+	TAILQ_REMOVE(&c->csds->queue, c, link);
 }
 
 static void make_more(struct csds *s)
 {
-	if (s->first && s->unread_len <= s->conf.max_unread_len && !twheel_armed(&s->turn))
+	if (!TAILQ_EMPTY(&s->queue) && s->unread_len <= s->conf.max_unread_len &&
+		!twheel_armed(&s->turn))
 		twheel_arm(s->conf.wheel, &s->turn, twheel_now(s->conf.wheel));
 }
 
@@ -113,7 +109,7 @@ static void give_up(struct call *c, int error)
 static void on_turn(struct twheel_timer *timer)
 {
 	struct csds *s = CONTAINER_OF(timer, struct csds, turn);
-	struct call *c = s->first;
+	struct call *c = TAILQ_FIRST(&s->queue);
 	if (!c)
 		return;
 	int r = s->dump ? 0 : begin(s, c);
@@ -229,8 +225,10 @@ struct status_call *csds_open_stream(struct csds *s, struct rpc_call *rpc)
 struct csds *csds_new(const struct csds_conf *conf)
 {
 	struct csds *s = calloc(1, sizeof(*s));
-	if (s)
-		*s = (struct csds){.conf = *conf, .turn.fire = on_turn};
+	if (!s)
+		return NULL;
+	*s = (struct csds){.conf = *conf, .turn.fire = on_turn};
+	TAILQ_INIT(&s->queue);
 	return s;
 }
 

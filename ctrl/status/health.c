@@ -8,6 +8,7 @@
 #include "proto/wire.h"
 
 #include <stdlib.h>
+#include <sys/queue.h>
 
 typedef Grpc__Health__V1__HealthCheckResponse Response;
 typedef Grpc__Health__V1__HealthCheckResponse__ServingStatus Status;
@@ -19,7 +20,7 @@ typedef Grpc__Health__V1__HealthCheckResponse__ServingStatus Status;
 struct call {
 	struct status_call base; // first member
 	struct health *health;
-	struct call *next, *prev; // of the watches
+	LIST_ENTRY(call) link; // in the watches
 	bool watches, known; // its request has come; it names a service that is here
 	bool sending;
 	Status told;
@@ -27,7 +28,7 @@ struct call {
 
 struct health {
 	Status status;
-	struct call *watches;
+	LIST_HEAD(, call) watches;
 };
 
 static void send(struct call *c, Status status)
@@ -49,7 +50,7 @@ static void tell_news(struct call *c)
 void health_set_serving(struct health *h, bool serving)
 {
 	h->status = serving ? SERVING : NOT_SERVING;
-	for (struct call *c = h->watches; c; c = c->next)
+	for (struct call *c = LIST_FIRST(&h->watches); c; c = LIST_NEXT(c, link))
 		tell_news(c);
 }
 
@@ -90,10 +91,7 @@ static void on_watch(struct status_call *base, const uint8_t *bytes, size_t len)
 		return;
 	c->watches = true;
 	c->known = known;
-	c->next = h->watches;
-	if (c->next)
-		c->next->prev = c;
-	h->watches = c;
+	LIST_INSERT_HEAD(&h->watches, c, link);
 	send(c, known ? h->status : SERVICE_UNKNOWN);
 }
 
@@ -113,11 +111,8 @@ static void on_sent(struct status_call *base)
 static void on_closed(struct status_call *base)
 {
 	struct call *c = CONTAINER_OF(base, struct call, base);
-	if (c->watches) {
-		*(c->prev ? &c->prev->next : &c->health->watches) = c->next;
-		if (c->next)
-			c->next->prev = c->prev;
-	}
+	if (c->watches)
+		LIST_REMOVE(c, link);
 	free(c);
 }
 

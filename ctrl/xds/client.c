@@ -169,7 +169,7 @@ void xds_client_cancel(struct xds_client *c, struct xds_watcher *w)
 	xds_client_begin(c);
 	xds_watchers_remove(&e->watchers, w);
 	w->entry = NULL;
-	if (!e->watchers.first)
+	if (TAILQ_EMPTY(&e->watchers))
 		xds_entry_end_deletion(e, "is not needed any more");
 	if (w->by_wildcard)
 		xds_subs_left(&c->cache.subs[e->type], e);
@@ -436,7 +436,7 @@ void xds_client_each(
 			const struct xds_entry *e = CONTAINER_OF(at, struct xds_entry, all);
 			struct xds_entry_info info;
 			xds_entry_info(e, &info);
-			if (e->watchers.first)
+			if (!TAILQ_EMPTY(&e->watchers))
 				fn(ctx, &info);
 		}
 	}

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct rand;
 struct twheel;
@@ -90,7 +91,7 @@ struct xds_watcher {
 	// gets it with this response. The event of "*" itself is a RESOURCE without res: the first
 	// response is complete. Returns 0 or -ENOMEM.
 	int (*on_name)(struct xds_watcher *, const char *name);
-	struct xds_watcher *next, *prev; // in its list (watchers.h)
+	TAILQ_ENTRY(xds_watcher) link; // in its list (watchers.h)
 	uint64_t seen; // the last round of events that it has got
 };
 

@@ -41,6 +41,7 @@ struct xds_entry *xds_entry_new(struct xds_cache *cache, uint32_t type)
 	e->type = type & (XDS_MAX_TYPES - 1);
 	e->status = XDS_STATUS_REQUESTED;
 	e->absent.fire = on_absent;
+	TAILQ_INIT(&e->watchers);
 	return e;
 }
 
@@ -84,10 +85,10 @@ void xds_entry_answered(struct xds_entry *e)
 
 static bool is_held(const struct xds_entry *e)
 {
-	for (const struct xds_watcher *w = e->watchers.first; w; w = w->next)
+	for (const struct xds_watcher *w = TAILQ_FIRST(&e->watchers); w; w = TAILQ_NEXT(w, link))
 		if (!w->held)
 			return false;
-	return e->watchers.first;
+	return !TAILQ_EMPTY(&e->watchers);
 }
 
 uint64_t xds_entry_patience_ns(const struct xds_entry *e)

@@ -199,7 +199,7 @@ void xds_fallback_cancel(struct xds_watcher *w)
 	struct xds_fallback_entry *e = w->fallback;
 	xds_watchers_remove(&e->watchers, w);
 	w->fallback = NULL;
-	if (!e->watchers.first)
+	if (TAILQ_EMPTY(&e->watchers))
 		xds_fallback_entry_drop(e);
 }
 
@@ -228,7 +228,7 @@ void xds_fallback_free(struct xds_fallback *fb)
 	for (struct list_link *c = fb->all.next, *next; c != &fb->all; c = next) {
 		next = c->next;
 		struct xds_fallback_entry *e = CONTAINER_OF(c, struct xds_fallback_entry, all);
-		for (struct xds_watcher *w = e->watchers.first; w; w = w->next)
+		for (struct xds_watcher *w = TAILQ_FIRST(&e->watchers); w; w = TAILQ_NEXT(w, link))
 			w->fallback = NULL;
 		xds_fallback_entry_drop(e);
 	}

@@ -208,6 +208,7 @@ struct xds_fallback_entry *xds_fallback_entry_new(
 	e->status = XDS_STATUS_REQUESTED;
 	e->source = XDS_FALLBACK_NO_SOURCE;
 	e->ttl.fire = on_ttl;
+	TAILQ_INIT(&e->watchers);
 	e->name = strdup(name);
 	if (!e->name || strmap_add(&fb->by_name[type], &e->link, e->name)) {
 		entry_free(e);

@@ -45,7 +45,7 @@ void xds_subs_fini(struct xds_subs *s)
 	for (struct list_link *c = s->all.next, *next; c != &s->all; c = next) {
 		next = c->next;
 		struct xds_entry *e = CONTAINER_OF(c, struct xds_entry, all);
-		for (struct xds_watcher *w = e->watchers.first; w; w = w->next)
+		for (struct xds_watcher *w = TAILQ_FIRST(&e->watchers); w; w = TAILQ_NEXT(w, link))
 			w->entry = NULL;
 		xds_entry_cancel_timers(e);
 		xds_sub_put(s->variants, e->sub);
@@ -111,7 +111,7 @@ void xds_subs_unwant(struct xds_subs *s, struct xds_entry *e)
 
 void xds_subs_left(struct xds_subs *s, struct xds_entry *e)
 {
-	if (!e->watchers.first && !e->asked)
+	if (TAILQ_EMPTY(&e->watchers) && !e->asked)
 		drop(s, e);
 }
 
@@ -136,7 +136,7 @@ void xds_subs_lost(struct xds_subs *s)
 	for (struct list_link *c = s->all.next, *next; c != &s->all; c = next) {
 		next = c->next;
 		struct xds_entry *e = CONTAINER_OF(c, struct xds_entry, all);
-		if (!e->watchers.first) {
+		if (TAILQ_EMPTY(&e->watchers)) {
 			drop(s, e);
 			continue;
 		}

@@ -98,7 +98,7 @@ void xds_entry_refuse_with_all(struct xds_entry *e, const char *version, const c
 static void ignore_deletion(struct xds_entry *e)
 {
 	const struct xds_cache *c = e->cache;
-	if (!e->ignores_deletion && e->watchers.first)
+	if (!e->ignores_deletion && !TAILQ_EMPTY(&e->watchers))
 		xds_cache_log(e->cache, "%s \"%s\" was deleted by xDS server %s, which is ignored",
 			c->conf->types[e->type]->label, e->sub->name, c->server->uri);
 	e->ignores_deletion = true;
@@ -124,7 +124,7 @@ static void deletion_outlived(struct twheel_timer *timer)
 {
 	const struct xds_trouble *t = CONTAINER_OF(timer, struct xds_trouble, outlived);
 	const struct xds_entry *e = t->entry;
-	if (e->status == XDS_STATUS_DOES_NOT_EXIST && e->watchers.first)
+	if (e->status == XDS_STATUS_DOES_NOT_EXIST && !TAILQ_EMPTY(&e->watchers))
 		xds_cache_log(e->cache, "%s, but is in use still", text_or_empty(t->error));
 }
 
@@ -134,7 +134,7 @@ static void log_deletion(struct xds_entry *e)
 {
 	struct xds_cache *c = e->cache;
 	struct xds_trouble *t = e->trouble;
-	if (!t || !e->watchers.first)
+	if (!t || TAILQ_EMPTY(&e->watchers))
 		return;
 	if (!e->value) {
 		xds_cache_log(c, "%s", text_or_empty(t->error));

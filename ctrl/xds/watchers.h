@@ -5,14 +5,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct xds_event;
 struct xds_watcher;
 
-// Zeroed before the first use; nothing to free.
-struct xds_watchers {
-	struct xds_watcher *first, *last;
-};
+// TAILQ_INIT before the first use; nothing to free.
+TAILQ_HEAD(xds_watchers, xds_watcher);
 
 // Appends the watcher. It does not get events of rounds up to this one.
 void xds_watchers_add(struct xds_watchers *, struct xds_watcher *, uint64_t round);

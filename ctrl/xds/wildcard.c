@@ -15,9 +15,9 @@
 
 static bool has_come_by_wildcard(const struct xds_entry *e)
 {
-	const struct xds_watcher *w = e->watchers.first;
+	const struct xds_watcher *w = TAILQ_FIRST(&e->watchers);
 	while (w && !w->by_wildcard)
-		w = w->next;
+		w = TAILQ_NEXT(w, link);
 	return w;
 }
 
@@ -32,16 +32,17 @@ static void adopt_by(void *ctx, struct xds_sub *wildcard)
 	struct adoption *a = ctx;
 	struct xds_entry *e = wildcard->owner;
 	const struct xds_sub *sub = xds_sub_find(a->variants, a->name, wildcard->params);
-	if (a->rc || !e->watchers.first || (sub && has_come_by_wildcard(sub->owner)))
+	if (a->rc || TAILQ_EMPTY(&e->watchers) || (sub && has_come_by_wildcard(sub->owner)))
 		return;
-	CHECK(e->watchers.first->on_name);
-	a->rc = e->watchers.first->on_name(e->watchers.first, a->name);
+	struct xds_watcher *first = TAILQ_FIRST(&e->watchers);
+	CHECK(first->on_name);
+	a->rc = first->on_name(first, a->name);
 	sub = xds_sub_find(a->variants, a->name, wildcard->params);
 	struct xds_entry *adopted = sub ? sub->owner : NULL;
 	if (a->rc || !adopted || !has_come_by_wildcard(adopted))
 		return;
 	// It came before the news of this response, and is to hear it.
-	adopted->watchers.last->seen = xds_news_round(e->cache->n_events - 1);
+	TAILQ_LAST(&adopted->watchers, xds_watchers)->seen = xds_news_round(e->cache->n_events - 1);
 	xds_entry_answered(e);
 }
 

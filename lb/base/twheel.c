@@ -7,6 +7,7 @@
 
 #include "lb/base/cacheline.h"
 #include "lb/base/check.h"
+#include "lb/base/container_of.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -19,35 +20,9 @@ _Static_assert(N_SLOTS == 1u << LEVEL_BITS, "a slot for each value of a level's 
 // 2^64 ns are less than 2^45 ticks.
 _Static_assert(LEVEL_BITS *N_LEVELS >= 45, "every tick has a slot");
 
-static void list_init(struct twheel_timer *head)
+static struct twheel_timer *timer_of(struct list_link *l)
 {
-	head->next = head->prev = head;
-}
-
-static void list_append(struct twheel_timer *head, struct twheel_timer *t)
-{
-	t->prev = head->prev;
-	t->next = head;
-	head->prev->next = t;
-	head->prev = t;
-}
-
-static void list_remove(struct twheel_timer *t)
-{
-	t->prev->next = t->next;
-	t->next->prev = t->prev;
-	t->next = t->prev = NULL;
-}
-
-// Moves all of `from` to the empty list `to`.
-static void list_take(struct twheel_timer *to, struct twheel_timer *from)
-{
-	list_init(to);
-	if (from->next == from)
-		return;
-	*to = *from;
-	to->next->prev = to->prev->next = to;
-	list_init(from);
+	return CONTAINER_OF(l, struct twheel_timer, link);
 }
 
 struct twheel *twheel_new(uint64_t now_ns)
@@ -75,7 +50,7 @@ static void insert(struct twheel *w, struct twheel_timer *t)
 	unsigned top_bit = 63 - (unsigned)__builtin_clzll(t->expires_tick ^ w->position);
 	unsigned level = top_bit / LEVEL_BITS;
 	unsigned i = t->expires_tick >> (level * LEVEL_BITS) & (N_SLOTS - 1);
-	list_append(&w->slots[level][i], t);
+	list_append(&w->slots[level][i], &t->link);
 	w->used[level] |= UINT64_C(1) << i;
 }
 
@@ -87,7 +62,7 @@ void twheel_arm(struct twheel *w, struct twheel_timer *t, uint64_t at_ns)
 	if (t->expires_tick <= w->now_tick) {
 		// Counts as armed for now, so that timers still fire in order of tick.
 		t->expires_tick = w->now_tick;
-		list_append(&w->due, t);
+		list_append(&w->due, &t->link);
 	} else {
 		insert(w, t);
 	}
@@ -97,8 +72,8 @@ void twheel_cancel(struct twheel *w, struct twheel_timer *t)
 {
 	if (!twheel_armed(t))
 		return;
-	struct twheel_timer *head = t->next == t->prev ? t->next : NULL;
-	list_remove(t);
+	struct list_link *head = t->link.next == t->link.prev ? t->link.next : NULL;
+	list_remove(&t->link);
 	// It was alone: both neighbors were the head of its list, which may be a slot.
 	uintptr_t at = (uintptr_t)head - (uintptr_t)&w->slots[0][0];
 	if (head && at < sizeof(w->slots)) {
@@ -126,12 +101,12 @@ static bool next_slot(
 	return false;
 }
 
-static bool fire_all(struct twheel_timer *list)
+static bool fire_all(struct list_link *list)
 {
-	bool any = list->next != list;
-	while (list->next != list) {
-		struct twheel_timer *t = list->next;
-		list_remove(t);
+	bool any = !list_empty(list);
+	while (!list_empty(list)) {
+		struct twheel_timer *t = timer_of(list->next);
+		list_remove(&t->link);
 		t->fire(t);
 	}
 	return any;
@@ -144,8 +119,9 @@ bool twheel_advance(struct twheel *w, uint64_t now_ns)
 		w->now_tick = now_ns / TWHEEL_NS_PER_TICK;
 	}
 	// What fires now and arms itself for the past again waits for the next call.
-	struct twheel_timer list;
-	list_take(&list, &w->due);
+	struct list_link list;
+	list_init(&list);
+	list_splice(&list, &w->due);
 	bool any = fire_all(&list);
 
 	unsigned level, i;
@@ -154,18 +130,18 @@ bool twheel_advance(struct twheel *w, uint64_t now_ns)
 		tick <= w->now_tick) {
 		w->position = tick;
 		w->used[level] &= ~(UINT64_C(1) << i);
-		list_take(&list, &w->slots[level][i]);
+		list_splice(&list, &w->slots[level][i]);
 		if (level == 0) {
 			any |= fire_all(&list);
 			continue;
 		}
-		struct twheel_timer first; // due at the very tick at which the slot begins
+		struct list_link first; // due at the very tick at which the slot begins
 		list_init(&first);
-		while (list.next != &list) {
-			struct twheel_timer *t = list.next;
-			list_remove(t);
+		while (!list_empty(&list)) {
+			struct twheel_timer *t = timer_of(list.next);
+			list_remove(&t->link);
 			if (t->expires_tick == tick)
-				list_append(&first, t);
+				list_append(&first, &t->link);
 			else
 				insert(w, t);
 		}
@@ -179,7 +155,7 @@ uint64_t twheel_next_ns(const struct twheel *w)
 {
 	unsigned level, i;
 	uint64_t tick;
-	if (w->due.next != &w->due)
+	if (!list_empty(&w->due))
 		return w->now_ns;
 	return next_slot(w, &level, &i, &tick) ? tick * TWHEEL_NS_PER_TICK : UINT64_MAX;
 }

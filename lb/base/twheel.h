@@ -4,6 +4,7 @@
 // Thread: one owner. Reads no clock; never allocates after new().
 #pragma once
 
+#include "lb/base/list.h"
 #include "lb/base/time.h"
 
 #include <stdbool.h>
@@ -12,7 +13,7 @@
 #define TWHEEL_NS_PER_TICK NS_PER_MS
 
 struct twheel_timer {
-	struct twheel_timer *next, *prev; // NULL while not armed
+	struct list_link link; // private to twheel.c
 	uint64_t expires_tick; // private to twheel.c
 	// Called once, when no longer armed: it may arm the timer again or free its object.
 	void (*fire)(struct twheel_timer *);
@@ -27,8 +28,8 @@ struct twheel {
 	uint64_t now_tick; // of now_ns: a timer for this tick or before is due
 	uint64_t position; // slots are relative to it; behind now_tick only inside advance()
 	uint64_t used[TWHEEL_LEVELS]; // bit i: slots[level][i] is not empty
-	struct twheel_timer due; // timers armed for a tick that had passed
-	struct twheel_timer slots[TWHEEL_LEVELS][TWHEEL_SLOTS]; // list heads
+	struct list_link due; // timers armed for a tick that had passed
+	struct list_link slots[TWHEEL_LEVELS][TWHEEL_SLOTS];
 };
 
 // Starts at now_ns (monotonic). NULL = out of memory.
@@ -47,13 +48,13 @@ static inline uint64_t twheel_now_tick(const struct twheel *w)
 	return w->now_tick;
 }
 
-// The owner sets fire and zeroes the links before the first arm. Arming an armed timer moves it. It
+// The owner sets fire and zeroes the link before the first arm. Arming an armed timer moves it. It
 // fires at the first advance() to a time >= at_ns, rounded up to the tick: never early.
 void twheel_arm(struct twheel *, struct twheel_timer *, uint64_t at_ns);
 void twheel_cancel(struct twheel *, struct twheel_timer *); // no effect if not armed
 static inline bool twheel_armed(const struct twheel_timer *t)
 {
-	return t->next != 0;
+	return list_linked(&t->link);
 }
 
 // When it fires, if armed; otherwise when it was last due.

@@ -35,7 +35,7 @@ struct lb_connectivity {
 	struct lb_subchannel_env subchannel_env;
 	struct lb_endpoint_table *endpoints; // owned
 	struct lb_attempts *attempts; // owned
-	struct lb_queued_attempt turns; // the queue's head
+	struct list_link turns; // queued attempts; who has waited longest is the first
 	struct twheel_timer turns_timer; // armed while somebody is queued
 	uint32_t n_put_off;
 	bool admits_all;
@@ -57,13 +57,13 @@ static void on_unused(void *ctx, struct lb_endpoint *e)
 	c->env.release(c->env.ctx, e);
 }
 
-// Who has waited longest is the head's next.
 static void on_turns(struct twheel_timer *t)
 {
 	struct lb_connectivity *c = CONTAINER_OF(t, struct lb_connectivity, turns_timer);
 	twheel_arm(c->env.wheel, t, twheel_now(c->env.wheel) + TURNS_NS);
-	while (c->turns.next != &c->turns && lb_connectivity_admits(c)) {
-		struct lb_queued_attempt *turn = c->turns.next;
+	while (!list_empty(&c->turns) && lb_connectivity_admits(c)) {
+		struct lb_queued_attempt *turn =
+			CONTAINER_OF(c->turns.next, struct lb_queued_attempt, link);
 		lb_connectivity_unqueue(c, turn);
 		turn->take(turn);
 	}
@@ -94,7 +94,7 @@ struct lb_connectivity *lb_connectivity_new(const struct lb_connectivity_env *en
 		.max_under_way = env->max_attempts,
 		.begin = on_begin,
 		.ctx = c};
-	c->turns.next = c->turns.prev = &c->turns;
+	list_init(&c->turns);
 	c->turns_timer.fire = on_turns;
 	c->attempts = c->subchannel_env.attempts = lb_attempts_new(&attempts);
 	c->endpoints = lb_endpoint_table_new(&c->subchannel_env);
@@ -117,7 +117,7 @@ void lb_connectivity_free(struct lb_connectivity *c)
 		if (e && record_of(e)->subchannel.n_users)
 			lb_subchannel_fini(&record_of(e)->subchannel);
 	}
-	DCHECK(!c->n_put_off && c->turns.next == &c->turns);
+	DCHECK(!c->n_put_off && list_empty(&c->turns));
 	lb_endpoint_table_free(c->endpoints);
 	lb_attempts_free(c->attempts);
 	lb_subchannel_env_fini(&c->subchannel_env);
@@ -295,23 +295,19 @@ void lb_connectivity_take_up(struct lb_connectivity *c)
 
 void lb_connectivity_queue(struct lb_connectivity *c, struct lb_queued_attempt *t)
 {
-	if (t->next)
+	if (list_linked(&t->link))
 		return;
-	if (c->turns.next == &c->turns)
+	if (list_empty(&c->turns))
 		twheel_arm(c->env.wheel, &c->turns_timer, twheel_now(c->env.wheel) + TURNS_NS);
-	t->next = &c->turns;
-	t->prev = c->turns.prev;
-	t->prev->next = t->next->prev = t;
+	list_append(&c->turns, &t->link);
 }
 
 void lb_connectivity_unqueue(struct lb_connectivity *c, struct lb_queued_attempt *t)
 {
-	if (!t->next)
+	if (!list_linked(&t->link))
 		return;
-	t->next->prev = t->prev;
-	t->prev->next = t->next;
-	t->next = t->prev = NULL;
-	if (c->turns.next == &c->turns)
+	list_remove(&t->link);
+	if (list_empty(&c->turns))
 		twheel_cancel(c->env.wheel, &c->turns_timer);
 }
 

@@ -5,6 +5,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "lb/base/list.h"
 #include "lb/pick/endpoint.h"
 
 #include <stdbool.h>
@@ -40,8 +41,7 @@ struct lb_connectivity_env {
 // A leaf with members that were put off. Leaves take turns, so that none has to wait for all
 // members of another.
 struct lb_queued_attempt {
-	// private to lb/member/connectivity.c; NULL = not queued
-	struct lb_queued_attempt *next, *prev;
+	struct list_link link; // private to lb/member/connectivity.c
 	// Lets some members ask again, and queues the leaf once more if others are left.
 	void (*take)(struct lb_queued_attempt *);
 };

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #define N_CLIENTS_MAX 10000
 #define REQUEST_LEN_MAX (16 << 20) // some 200,000 names
@@ -27,7 +28,7 @@ static const char *const protocol_labels[] = {[ADS_SOTW] = "sotw", [ADS_DELTA] =
 
 struct client {
 	struct ads_service *service;
-	struct client *next, *prev;
+	LIST_ENTRY(client) link;
 	struct rpc_call *call;
 	enum ads_protocol protocol;
 	struct ads_stream *stream;
@@ -39,7 +40,7 @@ struct client {
 struct ads_service {
 	struct rpc_server *server;
 	struct catalog *catalog;
-	struct client *clients;
+	LIST_HEAD(, client) clients;
 	uint64_t n_clients_ever;
 	uint64_t now_ns; // of this turn
 };
@@ -85,10 +86,7 @@ static void *on_open(void *ctx, struct rpc_call *call, struct str method, const 
 		rpc_call_end(call, RPC_RESOURCE_EXHAUSTED, "out of memory");
 		return NULL;
 	}
-	c->next = s->clients;
-	if (c->next)
-		c->next->prev = c;
-	s->clients = c;
+	LIST_INSERT_HEAD(&s->clients, c, link);
 	log_info("client connected", "client=%" PRIu64 " protocol=%s peer=%s", c->number,
 		protocol_labels[c->protocol], log_quote(peer));
 	return c;
@@ -229,11 +227,8 @@ static void on_sent(void *call_ctx)
 static void on_closed(void *call_ctx)
 {
 	struct client *c = call_ctx;
-	struct ads_service *s = c->service;
 	log_info("client gone", "client=%" PRIu64 " peer=%s", c->number, log_quote(c->peer));
-	*(c->prev ? &c->prev->next : &s->clients) = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
+	LIST_REMOVE(c, link);
 	client_free(c);
 }
 
@@ -280,7 +275,7 @@ int ads_service_fd(const struct ads_service *s)
 
 static void send_to_all(struct ads_service *s)
 {
-	for (struct client *c = s->clients; c; c = c->next)
+	for (struct client *c = LIST_FIRST(&s->clients); c; c = LIST_NEXT(c, link))
 		send_next(c);
 }
 
@@ -295,7 +290,7 @@ void ads_service_dispatch(struct ads_service *s, uint64_t now_ns)
 uint64_t ads_service_due_ns(const struct ads_service *s)
 {
 	uint64_t due = UINT64_MAX;
-	for (const struct client *c = s->clients; c; c = c->next) {
+	for (const struct client *c = LIST_FIRST(&s->clients); c; c = LIST_NEXT(c, link)) {
 		uint64_t its = c->sending || c->ended ? UINT64_MAX : ads_stream_due_ns(c->stream);
 		due = its < due ? its : due;
 	}

@@ -61,9 +61,7 @@ struct xds_load_cluster *xds_load_cluster_add(
 		cluster_free(c);
 		return NULL;
 	}
-	c->prev = load->last;
-	*(load->last ? &load->last->next : &load->first) = c;
-	load->last = c;
+	TAILQ_INSERT_TAIL(&load->clusters, c, order);
 	load->n++;
 	load->n_gone++;
 	return c;
@@ -72,17 +70,22 @@ struct xds_load_cluster *xds_load_cluster_add(
 void xds_load_cluster_remove(struct xds_load *load, struct xds_load_cluster *c)
 {
 	strmap_remove(&load->by_key, &c->link);
-	*(c->prev ? &c->prev->next : &load->first) = c->next;
-	*(c->next ? &c->next->prev : &load->last) = c->prev;
+	TAILQ_REMOVE(&load->clusters, c, order);
 	load->n--;
 	load->n_gone -= c->n_refs == 0;
 	cluster_free(c);
 }
 
+void xds_load_init(struct xds_load *load)
+{
+	*load = (struct xds_load){0};
+	TAILQ_INIT(&load->clusters);
+}
+
 void xds_load_fini(struct xds_load *load)
 {
-	while (load->first)
-		xds_load_cluster_remove(load, load->first);
+	while (!TAILQ_EMPTY(&load->clusters))
+		xds_load_cluster_remove(load, TAILQ_FIRST(&load->clusters));
 	strmap_fini(&load->by_key);
 }
 
@@ -227,7 +230,8 @@ int xds_load_add_metric(struct xds_load_cluster *c, const struct xds_load_place 
 
 void xds_load_begin_harvest(struct xds_load *load)
 {
-	for (struct xds_load_cluster *c = load->first; c; c = c->next) {
+	for (struct xds_load_cluster *c = TAILQ_FIRST(&load->clusters); c;
+		c = TAILQ_NEXT(c, order)) {
 		for (struct xds_load_locality *l = c->localities; l; l = l->next) {
 			l->in_progress = 0; // LR-06: a gauge
 			l->present = false;

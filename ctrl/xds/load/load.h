@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct xds_load_count {
 	uint64_t unsent, sending;
@@ -40,7 +41,7 @@ struct xds_load_locality {
 
 struct xds_load_cluster {
 	struct strmap_link link; // by key
-	struct xds_load_cluster *next, *prev; // in order of addition
+	TAILQ_ENTRY(xds_load_cluster) order;
 	uint32_t n_refs; // 0 = removed, but not reported yet
 	char *key, *name, *service;
 	struct xds_load_locality *localities, **localities_end;
@@ -55,7 +56,7 @@ struct xds_load_cluster {
 
 struct xds_load {
 	struct strmap by_key;
-	struct xds_load_cluster *first, *last;
+	TAILQ_HEAD(xds_load_clusters, xds_load_cluster) clusters; // in order of addition
 	uint32_t n, n_gone;
 };
 
@@ -63,6 +64,7 @@ struct xds_load {
 struct xds_load_cluster *xds_load_cluster_add(
 	struct xds_load *, const char *name, const char *service, uint64_t now_ns);
 void xds_load_cluster_remove(struct xds_load *, struct xds_load_cluster *);
+void xds_load_init(struct xds_load *);
 void xds_load_fini(struct xds_load *);
 
 void xds_load_begin_harvest(struct xds_load *);

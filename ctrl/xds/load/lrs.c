@@ -74,8 +74,9 @@ static void send_message(struct xds_lrs *r, enum message what)
 {
 	uint8_t *bytes = NULL;
 	size_t len = 0;
-	int rc = what == HELLO ? xds_lrs_encode_hello(r->conf.node, &bytes, &len)
-	                       : xds_lrs_encode_report(r->load.first, &bytes, &len);
+	int rc = what == HELLO
+	                 ? xds_lrs_encode_hello(r->conf.node, &bytes, &len)
+	                 : xds_lrs_encode_report(TAILQ_FIRST(&r->load.clusters), &bytes, &len);
 	if (rc || r->transport->ops->stream_send(r->stream, bytes, len))
 		lost(r, "out of memory");
 	else
@@ -117,7 +118,8 @@ static void close_stream(struct xds_lrs *r)
 	r->sending = NONE;
 	r->had_response = r->were_zero = false;
 	r->told_ns = 0;
-	for (struct xds_load_cluster *c = r->load.first; c; c = c->next) {
+	for (struct xds_load_cluster *c = TAILQ_FIRST(&r->load.clusters); c;
+		c = TAILQ_NEXT(c, order)) {
 		if (!c->sending)
 			continue;
 		xds_load_move(c, XDS_LOAD_GIVE_BACK);
@@ -187,8 +189,8 @@ static void end(struct xds_lrs *r)
 
 static void settle(struct xds_lrs *r)
 {
-	for (struct xds_load_cluster *c = r->load.first, *next; c; c = next) {
-		next = c->next;
+	for (struct xds_load_cluster *c = TAILQ_FIRST(&r->load.clusters), *next; c; c = next) {
+		next = TAILQ_NEXT(c, order);
 		settle_one(r, c);
 	}
 	if (r->load.n == 0)
@@ -207,7 +209,8 @@ static void arm_report(struct xds_lrs *r)
 static bool take(struct xds_lrs *r)
 {
 	bool zero = true;
-	for (struct xds_load_cluster *c = r->load.first; c; c = c->next) {
+	for (struct xds_load_cluster *c = TAILQ_FIRST(&r->load.clusters); c;
+		c = TAILQ_NEXT(c, order)) {
 		c->taken_ns = now(r);
 		xds_load_tidy(c); // a locality that is gone and told is in no report
 		c->sending = xds_lrs_settings_want(&r->settings, c->name);
@@ -222,7 +225,8 @@ static bool take(struct xds_lrs *r)
 
 static void finish_report(struct xds_lrs *r)
 {
-	for (struct xds_load_cluster *c = r->load.first; c; c = c->next) {
+	for (struct xds_load_cluster *c = TAILQ_FIRST(&r->load.clusters); c;
+		c = TAILQ_NEXT(c, order)) {
 		if (!c->sending)
 			continue;
 		xds_load_move(c, XDS_LOAD_DONE);
@@ -320,6 +324,7 @@ struct xds_lrs *xds_lrs_new(const struct xds_lrs_conf *conf)
 	r->conf = *conf;
 	r->retry.fire = retry_fired;
 	r->report.fire = report_fired;
+	xds_load_init(&r->load);
 	r->state = XDS_SERVER_IDLE;
 	return r;
 }

@@ -172,13 +172,13 @@ int xds_lrs_encode_report(const struct xds_load_cluster *first, uint8_t **ret, s
 	size_t n = 0;
 	int rc = 0;
 	envoy__service__load_stats__v3__load_stats_request__init(&m);
-	for (const struct xds_load_cluster *c = first; c; c = c->next)
+	for (const struct xds_load_cluster *c = first; c; c = TAILQ_NEXT(c, order))
 		n += c->sending;
 	ClusterStats *stats = lb_arena_alloc(&arena, n, sizeof(*stats));
 	m.cluster_stats = lb_arena_alloc(&arena, n, sizeof(ClusterStats *));
 	if (!stats || !m.cluster_stats)
 		rc = -ENOMEM;
-	for (const struct xds_load_cluster *c = first; c && !rc; c = c->next) {
+	for (const struct xds_load_cluster *c = first; c && !rc; c = TAILQ_NEXT(c, order)) {
 		if (!c->sending)
 			continue;
 		rc = fill_cluster(&arena, &stats[m.n_cluster_stats], c);
