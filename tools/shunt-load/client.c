@@ -2,16 +2,14 @@
 #include "tools/shunt-load/client.h"
 
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 #include "tools/shunt-load/body.h"
 #include "tools/shunt-load/client_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_CONNECTING 256 // at one time; and at the end closing
-#define MAX_CLOSING 64 // in one turn: more FINs than a device holds would be lost
-#define RETRY_CONNECT_NS UINT64_C(100000000)
-#define RETRY_PROBE_NS UINT64_C(20000000)
+#define RETRY_PROBE_NS (20 * NS_PER_MS)
 
 static const char *const outcome_names[N_OUTCOMES] = {
 	"ok", "lost", "timed_out", "altered", "doubled", "status", "reset", "refused", "cut"};
@@ -19,161 +17,6 @@ static const char *const outcome_names[N_OUTCOMES] = {
 const char *outcome_name(enum outcome o)
 {
 	return outcome_names[o];
-}
-
-static void make_ready(struct client *c, struct client_conn *k)
-{
-	if (k->ready || k->is_idle || k->leaving || !k->conn.h2)
-		return;
-	k->ready = true;
-	k->ready_next = NULL;
-	if (c->ready_tail)
-		c->ready_tail->ready_next = k;
-	else
-		c->ready_head = k;
-	c->ready_tail = k;
-}
-
-static void release(struct client *c, struct client_conn *k)
-{
-	if (k->gone && !k->ready && !k->in_closing)
-		pool_put(&c->conns, k);
-}
-
-static struct client_conn *take_ready(struct client *c)
-{
-	for (;;) {
-		struct client_conn *k = c->ready_head;
-		if (!k)
-			return NULL;
-		c->ready_head = k->ready_next;
-		if (!c->ready_head)
-			c->ready_tail = NULL;
-		k->ready = false;
-		if (!k->gone)
-			return k;
-		release(c, k);
-	}
-}
-
-static bool has_room(const struct client *c, const struct client_conn *k)
-{
-	const struct client_conf *conf = &c->conf;
-	return k->conn.h2 && !k->leaving && k->n_open < conf->n_streams &&
-	       h2_conn_stream_room(k->conn.h2) > 0;
-}
-
-void client_leave(struct client *c, struct client_conn *k)
-{
-	if (k->leaving)
-		return;
-	k->leaving = true;
-	if (k->up && !k->is_idle)
-		c->n_up--;
-	if (k->up && k->is_idle)
-		c->n_idle_up--;
-	if (k->is_idle)
-		c->n_idle--;
-	else
-		c->n_active--;
-}
-
-static void close_soon(struct client *c, struct client_conn *k)
-{
-	if (k->in_closing)
-		return;
-	k->in_closing = true;
-	k->closing_next = c->closing;
-	c->closing = k;
-}
-
-void client_conn_freed(struct client *c, struct client_conn *k)
-{
-	if (k->leaving && k->n_open == 0 && k->conn.h2)
-		close_soon(c, k);
-	else
-		make_ready(c, k);
-}
-
-static void on_up(struct conn *conn)
-{
-	struct client_conn *k = client_conn_of(conn);
-	struct client *c = k->client;
-	k->up = true;
-	c->n_connecting--;
-	c->result.opened++;
-	c->progress_ns = c->now_ns;
-	histogram_add(&c->result.connect, c->now_ns - k->begun_ns);
-	if (k->is_idle)
-		c->n_idle_up++;
-	else
-		c->n_up++;
-	make_ready(c, k);
-}
-
-static void on_over(struct conn *conn, const char *why)
-{
-	struct client_conn *k = client_conn_of(conn);
-	struct client *c = k->client;
-	bool was_wanted = !k->leaving;
-	client_leave(c, k);
-	if (!k->up) {
-		c->n_connecting--;
-		c->result.connect_failed++;
-		c->next_connect_ns = c->now_ns + RETRY_CONNECT_NS;
-	} else if (was_wanted && c->phase < CLIENT_ENDING) {
-		c->result.conns_lost++;
-		c->result.idle_lost += k->is_idle;
-	}
-	if (was_wanted)
-		c->result.why = why;
-}
-
-static void on_gone(struct conn *conn)
-{
-	struct client_conn *k = client_conn_of(conn);
-	struct client *c = k->client;
-	if (k->prev)
-		k->prev->next = k->next;
-	else
-		c->all = k->next;
-	if (k->next)
-		k->next->prev = k->prev;
-	c->n_closing -= k->closes_last;
-	k->gone = true;
-	release(c, k);
-}
-
-static const struct conn_ops conn_ops = {
-	.h2 = &client_events, .role = H2_CLIENT, .up = on_up, .over = on_over, .gone = on_gone};
-
-static bool connect_one(struct client *c, bool is_idle)
-{
-	struct client_conn *k = pool_take(&c->conns);
-	if (!k)
-		return false;
-	*k = (struct client_conn){.client = c, .is_idle = is_idle, .begun_ns = c->now_ns};
-	struct tcp_flow flow = {
-		.local = c->sources[c->next_source++ % c->conf.n_sources],
-		.remote = c->conf.to.ip,
-		.remote_port = c->conf.to.port,
-	};
-	if (!conn_connect(&k->conn, &c->side, &conn_ops, &flow, c->conf.timeout_ns)) {
-		pool_put(&c->conns, k);
-		c->result.why = "no free port, or out of memory";
-		c->next_connect_ns = c->now_ns + RETRY_CONNECT_NS;
-		return false;
-	}
-	k->next = c->all;
-	if (k->next)
-		k->next->prev = k;
-	c->all = k;
-	c->n_connecting++;
-	if (is_idle)
-		c->n_idle++;
-	else
-		c->n_active++;
-	return true;
 }
 
 static bool all_issued(const struct client *c)
@@ -185,25 +28,11 @@ static bool all_issued(const struct client *c)
 	return c->conf.rate > 0 && c->conf.duration_ns && c->n_begun >= c->n_planned;
 }
 
-static bool connect_all(struct client *c)
-{
-	bool any = false;
-	if (c->now_ns < c->next_connect_ns || (all_issued(c) && !c->resend.head))
-		return false;
-	while (c->n_active < c->conf.n_conns && c->n_connecting < MAX_CONNECTING &&
-		connect_one(c, false))
-		any = true;
-	while (c->n_idle < c->conf.n_idle && c->n_connecting < MAX_CONNECTING &&
-		connect_one(c, true))
-		any = true;
-	return any;
-}
-
 static uint64_t planned_ns(const struct client *c)
 {
 	if (c->conf.rate == 0)
 		return c->now_ns;
-	return c->start_ns + (uint64_t)((double)c->n_begun * 1e9 / c->conf.rate);
+	return c->start_ns + (uint64_t)((double)c->n_begun * (double)NS_PER_SECOND / c->conf.rate);
 }
 
 // The next request on this connection; one that is sent again goes first. False = none is due.
@@ -234,56 +63,40 @@ void client_probed(struct client *c, bool well)
 
 static bool send_probe(struct client *c)
 {
-	struct client_conn *k = c->now_ns >= c->next_probe_ns ? take_ready(c) : NULL;
+	struct client_conn *k = c->now_ns >= c->next_probe_ns ? client_conn_take_ready(c) : NULL;
 	if (!k)
 		return false;
-	struct request *r = has_room(c, k) ? client_request_new(c, c->now_ns, true) : NULL;
+	struct request *r =
+		client_conn_has_room(c, k) ? client_request_new(c, c->now_ns, true) : NULL;
 	if (r && client_request_send(c, k, r))
 		c->next_probe_ns = UINT64_MAX;
-	make_ready(c, k);
+	client_conn_make_ready(c, k);
 	return true;
 }
 
 static bool issue_all(struct client *c)
 {
 	bool any = false;
-	if (c->phase == CLIENT_PROBING && !c->resend.head)
+	if (c->phase == CLIENT_PROBING && TAILQ_EMPTY(&c->resend))
 		return send_probe(c);
-	if (c->phase == CLIENT_OPENING || (c->phase >= CLIENT_ENDING && !c->resend.head))
+	if (c->phase == CLIENT_OPENING || (c->phase >= CLIENT_ENDING && TAILQ_EMPTY(&c->resend)))
 		return false;
 	struct client_conn *k;
-	while ((k = take_ready(c))) {
-		if (!has_room(c, k)) {
+	while ((k = client_conn_take_ready(c))) {
+		if (!client_conn_has_room(c, k)) {
 			if (k->n_open > 0)
 				continue; // a stream that ends makes it ready again
-			make_ready(c, k); // closing connections still hold what it needs
+			client_conn_make_ready(
+				c, k); // closing connections still hold what it needs
 			break;
 		}
 		bool issued = issue_on(c, k);
-		make_ready(c, k);
+		client_conn_make_ready(c, k);
 		if (!issued)
 			break;
 		any = true;
 	}
 	return any;
-}
-
-static void close_leaving(struct client *c)
-{
-	bool last = c->phase == CLIENT_CLOSING;
-	for (int n = 0; c->closing && n < MAX_CLOSING; n++) {
-		if (last && c->n_closing == MAX_CONNECTING)
-			return;
-		struct client_conn *k = c->closing;
-		c->closing = k->closing_next;
-		k->in_closing = false;
-		if (k->conn.h2) {
-			k->closes_last = last;
-			c->n_closing += last;
-			conn_close(&k->conn, "done");
-		}
-		release(c, k);
-	}
 }
 
 static void set_phase(struct client *c, enum client_phase phase)
@@ -356,10 +169,10 @@ static void close_all(struct client *c)
 	if (c->measured_from_ns)
 		c->result.window_ns = c->measured_to_ns - c->measured_from_ns;
 	set_phase(c, CLIENT_CLOSING);
-	for (struct client_conn *k = c->all; k; k = k->next) {
+	for (struct client_conn *k = LIST_FIRST(&c->all); k; k = LIST_NEXT(k, link)) {
 		client_leave(c, k);
 		if (k->conn.h2)
-			close_soon(c, k);
+			client_conn_close_soon(c, k);
 		else if (!k->up && k->conn.tcp)
 			conn_abort(&k->conn, "done");
 	}
@@ -398,7 +211,7 @@ static void move_on(struct client *c)
 		close_all(c);
 		break;
 	case CLIENT_CLOSING:
-		if (!c->all)
+		if (LIST_EMPTY(&c->all))
 			c->phase = CLIENT_DONE;
 		break;
 	case CLIENT_DONE:
@@ -417,9 +230,10 @@ bool client_end_turn(struct client *c)
 {
 	client_expire(c);
 	bool any = side_pump(&c->side); // streams end, and make room
-	close_leaving(c);
+	client_conns_close(c);
 	move_on(c);
-	any |= connect_all(c);
+	if (!all_issued(c) || !TAILQ_EMPTY(&c->resend))
+		any |= client_conns_open(c);
 	any |= issue_all(c);
 	any |= side_pump(&c->side);
 	return any;
@@ -449,7 +263,7 @@ void client_give_up(struct client *c)
 static bool make(struct client *c)
 {
 	const struct client_conf *conf = &c->conf;
-	uint32_t n_conns = 2 * (conf->n_conns + conf->n_idle) + MAX_CONNECTING;
+	uint32_t n_conns = 2 * (conf->n_conns + conf->n_idle) + CLIENT_MAX_CONNECTING;
 	uint64_t n_requests = (uint64_t)conf->n_conns * conf->n_streams;
 	if (n_requests > CLIENT_MAX_IN_FLIGHT)
 		n_requests = CLIENT_MAX_IN_FLIGHT;
@@ -468,6 +282,7 @@ static bool make(struct client *c)
 		.wheel = conf->wheel,
 		.chunks = conf->chunks,
 		.h2 = h2_context_new(&h2, conf->chunks)};
+	side_init(&c->side);
 	c->sources = malloc(conf->n_sources * sizeof(c->sources[0]));
 	c->alike = calloc(conf->plan->n_paths, sizeof(c->alike[0]));
 	return c->side.h2 && c->sources && c->alike &&
@@ -486,6 +301,9 @@ struct client *client_new(const struct client_conf *conf)
 		c->n_planned = (uint64_t)((double)(conf->warm_up_ns + conf->duration_ns) *
 					  conf->rate / 1e9);
 	c->result.odd_grpc = -1;
+	STAILQ_INIT(&c->ready);
+	TAILQ_INIT(&c->flying);
+	TAILQ_INIT(&c->resend);
 	rand_init(&c->rand, conf->seed);
 	c->tag = (uint32_t)(rand_u64(&c->rand) >> BODY_SEQ_BITS) | 1;
 	if (!make(c)) {
@@ -500,7 +318,7 @@ void client_free(struct client *c)
 {
 	if (!c)
 		return;
-	for (struct client_conn *k = c->all; k; k = k->next)
+	for (struct client_conn *k = LIST_FIRST(&c->all); k; k = LIST_NEXT(k, link))
 		if (k->conn.tcp)
 			conn_abort(&k->conn, "done");
 	if (c->side.h2)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What client.c (connections, time) and request.c (requests, answers) share.
+// What client.c (phases, when requests are sent), client_conn.c (connections) and request.c
+// (requests, answers) share.
 // Thread: the polling thread.
 #pragma once
 
@@ -10,13 +11,17 @@
 #include "tools/shunt-load/client.h"
 #include "tools/shunt-load/conn.h"
 
+#include <sys/queue.h>
+
 #define CLIENT_MAX_IN_FLIGHT 1000000
+#define CLIENT_MAX_CONNECTING 256 // at one time; and at the end closing
 
 struct client_conn {
 	struct conn conn;
 	struct client *client;
-	struct client_conn *prev, *next; // all of the client's
-	struct client_conn *ready_next, *closing_next;
+	LIST_ENTRY(client_conn) link; // in `all`
+	STAILQ_ENTRY(client_conn) ready_next;
+	SLIST_ENTRY(client_conn) closing_next;
 	uint64_t begun_ns;
 	uint32_t n_issued, n_open; // requests
 	bool is_idle; // only kept open
@@ -37,7 +42,7 @@ struct request {
 	struct client *client;
 	struct client_conn *on;
 	struct h2_stream *stream; // NULL = waits to be resent
-	struct request *prev, *next; // in order of sending
+	TAILQ_ENTRY(request) link; // in `flying` or `resend`
 	uint64_t id;
 	uint64_t planned_ns, sent_ns, answered_ns;
 	struct body_out out;
@@ -52,9 +57,7 @@ struct request {
 	bool is_probe;
 };
 
-struct request_list {
-	struct request *head, *tail;
-};
+TAILQ_HEAD(request_list, request);
 
 // The first answer to a path, with which later ones are compared.
 struct alike {
@@ -69,8 +72,10 @@ struct client {
 	struct pool conns, requests;
 	struct rand rand;
 	struct alike *alike; // owned; of each path
-	struct client_conn *all, *ready_head, *ready_tail, *closing;
-	struct request_list flying, resend;
+	LIST_HEAD(, client_conn) all;
+	STAILQ_HEAD(, client_conn) ready;
+	SLIST_HEAD(, client_conn) closing;
+	struct request_list flying, resend; // in order of sending
 	uint64_t n_begun, n_planned; // requests
 	uint64_t next_id; // of requests and probes
 	uint64_t next_probe_ns; // UINT64_MAX = one is under way
@@ -90,12 +95,22 @@ struct client {
 
 extern const struct h2_events client_events;
 
-// client.c: no more requests on this connection.
+// client_conn.c. Opens connections that are wanted, up to a bound. Returns true if any was begun.
+bool client_conns_open(struct client *);
+// Closes some of those that client_conn_close_soon() was called for.
+void client_conns_close(struct client *);
+void client_conn_close_soon(struct client *, struct client_conn *);
+// Whether it may be given another request.
+bool client_conn_has_room(const struct client *, const struct client_conn *);
+// It may have room: client_conn_take_ready() returns it in its turn.
+void client_conn_make_ready(struct client *, struct client_conn *);
+struct client_conn *client_conn_take_ready(struct client *); // NULL = none
+// No more requests on this connection.
 void client_leave(struct client *, struct client_conn *);
 // A request on it ended: it may have room, or may be finished.
 void client_conn_freed(struct client *, struct client_conn *);
 
-// A probe ended, successfully or not.
+// client.c. A probe ended, successfully or not.
 void client_probed(struct client *, bool well);
 
 // request.c. Returns NULL if out of memory.

@@ -12,12 +12,7 @@ void conn_touch(struct conn *c)
 	if (c->dirty)
 		return;
 	c->dirty = true;
-	c->dirty_next = NULL;
-	if (s->dirty_tail)
-		s->dirty_tail->dirty_next = c;
-	else
-		s->dirty_head = c;
-	s->dirty_tail = c;
+	STAILQ_INSERT_TAIL(&s->dirty, c, dirty_next);
 }
 
 // Out of c before the streams hear of it: they must find no connection to write to.
@@ -154,14 +149,17 @@ static void pump(struct conn *c)
 		conn_close(c, "HTTP/2 error");
 }
 
+void side_init(struct side *s)
+{
+	STAILQ_INIT(&s->dirty);
+}
+
 bool side_pump(struct side *s)
 {
-	bool any = s->dirty_head;
-	while (s->dirty_head) {
-		struct conn *c = s->dirty_head;
-		s->dirty_head = c->dirty_next;
-		if (!s->dirty_head)
-			s->dirty_tail = NULL;
+	struct conn *c;
+	bool any = !STAILQ_EMPTY(&s->dirty);
+	while ((c = STAILQ_FIRST(&s->dirty))) {
+		STAILQ_REMOVE_HEAD(&s->dirty, dirty_next);
 		c->dirty = false;
 		pump(c);
 	}

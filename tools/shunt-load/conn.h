@@ -10,6 +10,7 @@
 #include "lb/base/twheel.h"
 
 #include <stdbool.h>
+#include <sys/queue.h>
 
 struct conn;
 
@@ -19,7 +20,7 @@ struct side {
 	struct twheel *wheel;
 	struct pool *chunks;
 	struct h2_context *h2;
-	struct conn *dirty_head, *dirty_tail;
+	STAILQ_HEAD(, conn) dirty; // connections to pump
 };
 
 struct conn_ops {
@@ -39,7 +40,7 @@ struct conn {
 	const struct conn_ops *ops;
 	struct tcp_conn *tcp; // NULL = closed
 	struct h2_conn *h2; // NULL = not started, or over
-	struct conn *dirty_next;
+	STAILQ_ENTRY(conn) dirty_next;
 	struct twheel_timer linger; // limit of waiting for the peer's FIN
 	bool dirty;
 	bool fed_short; // TCP holds bytes that HTTP/2 did not take
@@ -60,5 +61,7 @@ void conn_close(struct conn *, const char *why);
 // Sends RST; otherwise the same.
 void conn_abort(struct conn *, const char *why);
 
+// Empties its list.
+void side_init(struct side *);
 // Pumps all marked connections, and frees those that ended. Returns true if there was one.
 bool side_pump(struct side *);

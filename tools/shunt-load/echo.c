@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #define MAX_REQUESTS 65536
 #define GRPC_INTERNAL 13
@@ -20,7 +21,7 @@
 struct echo_conn {
 	struct conn conn; // first
 	struct echo *echo;
-	struct echo_conn *prev, *next;
+	LIST_ENTRY(echo_conn) link;
 };
 
 struct job {
@@ -40,7 +41,7 @@ struct echo {
 	struct echo_conf conf;
 	struct side side;
 	struct pool conns, jobs;
-	struct echo_conn *all;
+	LIST_HEAD(, echo_conn) all;
 	uint32_t tag; // of the requests in `seen`; 0 = none
 	struct seen seen;
 	uint64_t now_ns;
@@ -348,12 +349,7 @@ static void on_over(struct conn *conn, const char *why)
 static void on_gone(struct conn *conn)
 {
 	struct echo_conn *k = CONTAINER_OF(conn, struct echo_conn, conn);
-	if (k->prev)
-		k->prev->next = k->next;
-	else
-		k->echo->all = k->next;
-	if (k->next)
-		k->next->prev = k->prev;
+	LIST_REMOVE(k, link);
 	pool_put(&k->echo->conns, k);
 }
 
@@ -371,11 +367,7 @@ static const struct tcp_conn_ops *accept_one(void *arg, struct tcp_conn *tcp, vo
 		return NULL;
 	}
 	k->echo = e;
-	k->prev = NULL;
-	k->next = e->all;
-	if (k->next)
-		k->next->prev = k;
-	e->all = k;
+	LIST_INSERT_HEAD(&e->all, k, link);
 	e->result.accepted++;
 	e->result.open++;
 	*ret_user = k;
@@ -400,6 +392,7 @@ static bool make(struct echo *e)
 		.wheel = conf->wheel,
 		.chunks = conf->chunks,
 		.h2 = h2_context_new(&h2, conf->chunks)};
+	side_init(&e->side);
 	if (!e->side.h2 || pool_init(&e->conns, sizeof(struct echo_conn), conf->max_conns) != 0 ||
 		pool_init(&e->jobs, sizeof(struct job), MAX_REQUESTS) != 0)
 		return false;
@@ -425,7 +418,7 @@ void echo_free(struct echo *e)
 {
 	if (!e)
 		return;
-	for (struct echo_conn *k = e->all; k; k = k->next)
+	for (struct echo_conn *k = LIST_FIRST(&e->all); k; k = LIST_NEXT(k, link))
 		if (k->conn.tcp)
 			conn_abort(&k->conn, "the end");
 	if (e->side.h2)
@@ -444,7 +437,7 @@ void echo_watch(struct echo *e, uint32_t tag)
 
 void echo_close(struct echo *e)
 {
-	for (struct echo_conn *k = e->all; k; k = k->next) {
+	for (struct echo_conn *k = LIST_FIRST(&e->all); k; k = LIST_NEXT(k, link)) {
 		if (!k->conn.h2)
 			continue;
 		h2_conn_drain_end(k->conn.h2, H2_NO_ERROR);

@@ -8,29 +8,6 @@
 #define MAX_SENDS 10
 #define GRPC_NONE (-1)
 
-static void append(struct request_list *l, struct request *r)
-{
-	r->next = NULL;
-	r->prev = l->tail;
-	if (l->tail)
-		l->tail->next = r;
-	else
-		l->head = r;
-	l->tail = r;
-}
-
-static void unlink_from(struct request_list *l, struct request *r)
-{
-	if (r->prev)
-		r->prev->next = r->next;
-	else
-		l->head = r->next;
-	if (r->next)
-		r->next->prev = r->prev;
-	else
-		l->tail = r->prev;
-}
-
 struct request *client_request_new(struct client *c, uint64_t planned_ns, bool is_probe)
 {
 	struct request *r = pool_take(&c->requests);
@@ -49,9 +26,9 @@ struct request *client_request_new(struct client *c, uint64_t planned_ns, bool i
 
 struct request *client_take_resend(struct client *c)
 {
-	struct request *r = c->resend.head;
+	struct request *r = TAILQ_FIRST(&c->resend);
 	if (r)
-		unlink_from(&c->resend, r);
+		TAILQ_REMOVE(&c->resend, r, link);
 	return r;
 }
 
@@ -94,13 +71,7 @@ bool client_request_send(struct client *c, struct client_conn *k, struct request
 	r->has_ended = false;
 	r->stream = h2_stream_open(k->conn.h2, &m, r);
 	if (!r->stream) {
-		r->next = c->resend.head;
-		r->prev = NULL;
-		if (r->next)
-			r->next->prev = r;
-		else
-			c->resend.tail = r;
-		c->resend.head = r;
+		TAILQ_INSERT_HEAD(&c->resend, r, link);
 		r->sent_ns = r->sent_ns ? r->sent_ns : c->now_ns;
 		return false;
 	}
@@ -109,7 +80,7 @@ bool client_request_send(struct client *c, struct client_conn *k, struct request
 	r->on = k;
 	r->sent_ns = c->now_ns;
 	k->n_open++;
-	append(&c->flying, r);
+	TAILQ_INSERT_TAIL(&c->flying, r, link);
 	conn_touch(&k->conn);
 	if (!m.end_stream && !body_out_push(&r->out, r->stream))
 		h2_stream_reset(r->stream, H2_INTERNAL_ERROR);
@@ -221,7 +192,7 @@ static void on_closed(
 	struct client_conn *k = r->on;
 	bool lost = !k->conn.h2;
 	bool malformed = h2_stream_malformed(s);
-	unlink_from(&c->flying, r);
+	TAILQ_REMOVE(&c->flying, r, link);
 	r->stream = NULL;
 	k->n_open--;
 	client_conn_freed(c, k);
@@ -234,7 +205,7 @@ static void on_closed(
 	else if (malformed)
 		finish(r, OUTCOME_ALTERED);
 	else if (unprocessed && r->n_sends < MAX_SENDS)
-		append(&c->resend, r);
+		TAILQ_INSERT_TAIL(&c->resend, r, link);
 	else if (unprocessed)
 		finish(r, OUTCOME_REFUSED);
 	else
@@ -267,13 +238,13 @@ const struct h2_events client_events = {
 void client_expire(struct client *c)
 {
 	struct request *r;
-	while ((r = c->flying.head) && c->now_ns >= r->sent_ns + c->conf.timeout_ns) {
+	while ((r = TAILQ_FIRST(&c->flying)) && c->now_ns >= r->sent_ns + c->conf.timeout_ns) {
 		r->is_expired = true;
 		conn_touch(&r->on->conn);
 		h2_stream_reset(r->stream, H2_CANCEL);
 	}
-	while ((r = c->resend.head) && c->now_ns >= r->sent_ns + c->conf.timeout_ns) {
-		unlink_from(&c->resend, r);
+	while ((r = TAILQ_FIRST(&c->resend)) && c->now_ns >= r->sent_ns + c->conf.timeout_ns) {
+		TAILQ_REMOVE(&c->resend, r, link);
 		finish(r, OUTCOME_TIMED_OUT);
 	}
 }
@@ -281,7 +252,7 @@ void client_expire(struct client *c)
 void client_cut(struct client *c)
 {
 	struct request *r;
-	while ((r = c->flying.head)) {
+	while ((r = TAILQ_FIRST(&c->flying))) {
 		r->is_cut = true;
 		conn_touch(&r->on->conn);
 		h2_stream_reset(r->stream, H2_CANCEL);
