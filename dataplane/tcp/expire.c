@@ -19,8 +19,8 @@ static void give_up(struct tcp_conn *c)
 
 static void timed_out(struct tcp_conn *c)
 {
+	tcp_conn_refresh_mss(c); // the path may have told of a smaller MTU: cwnd is counted in it
 	tcp_ack_timeout(c);
-	tcp_conn_refresh_mss(c); // the path may have told of a smaller MTU
 }
 
 static void rtx_fired(struct tcp_conn *c)
