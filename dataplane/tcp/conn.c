@@ -25,7 +25,7 @@ uint16_t tcp_flow_mss(const struct tcp_stack *s, const struct tcp_flow *flow)
 {
 	uint32_t headers = TCP_HEADER_LEN + (ip_is_v4(&flow->remote) ? 20 : 40);
 	uint32_t mtu = s->io.mtu(s->io.ctx, flow);
-	return (uint16_t)(mtu > TCP_MSS_FLOOR + headers ? mtu - headers : TCP_MSS_FLOOR);
+	return (uint16_t)(mtu > TCP_MSS_DEFAULT + headers ? mtu - headers : TCP_MSS_DEFAULT);
 }
 
 // By a call: where the compiler sees the size it puts a string instruction in its place, which
@@ -51,7 +51,7 @@ struct tcp_conn *tcp_conn_new(struct tcp_stack *s, const struct tcp_flow *flow, 
 	c->rto_ns = TCP_RTO_INITIAL;
 	c->user_timeout_ns = TCP_USER_TIMEOUT;
 	c->our_mss = tcp_flow_mss(s, flow);
-	c->peer_mss = TCP_MSS_FLOOR; // RFC 9293 3.7.1: the default
+	c->peer_mss = TCP_MSS_DEFAULT;
 	c->ts_offset = start.ts_offset;
 	c->iss = start.isn;
 	c->rcv_wscale = s->rcv_wscale & 15;
@@ -86,10 +86,10 @@ void tcp_conn_take_syn(struct tcp_conn *c, const struct tcp_seg *syn)
 	c->snd_wl2 = syn->flags & TCP_ACK ? syn->ack : c->snd_una;
 	if (o->has_mss)
 		c->peer_mss = o->mss;
-	if (c->peer_mss < TCP_MSS_FLOOR) {
+	if (c->peer_mss < TCP_MSS_DEFAULT)
 		tcp_count(c->stack, TCP_small_mss);
+	if (c->peer_mss < TCP_MSS_FLOOR)
 		c->peer_mss = TCP_MSS_FLOOR;
-	}
 	c->wscale_on = o->has_wscale;
 	c->snd_wscale = o->has_wscale ? o->wscale & 15 : 0;
 	if (!o->has_wscale)

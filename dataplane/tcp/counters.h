@@ -28,7 +28,7 @@
 	X(cookies_taken)                                                                           \
 	X(too_big) /* paths whose smaller MTU a router told, and was believed */                   \
 	X(too_big_ignored) /* such messages that say nothing new, or cannot be true */             \
-	X(small_mss) /* peers that offered less than 536 */                                        \
+	X(small_mss) /* peers that asked for less than 536 */                                      \
 	X(time_wait_evicted)                                                                       \
 	X(time_wait_reused)                                                                        \
 	X(closed_done) /* in the order of enum tcp_close_reason */                                 \

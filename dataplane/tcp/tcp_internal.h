@@ -27,7 +27,8 @@
 	(30 * NS_PER_SECOND) // until what waits beyond a hole is dropped, unless so many
 #define TCP_HOLE_LEAST 3000 // bytes came before it meanwhile
 #define TCP_CHALLENGE_NS (500 * NS_PER_MS) // one challenge ACK per connection in this time
-#define TCP_MSS_FLOOR 536
+#define TCP_MSS_DEFAULT 536 // RFC 9293 3.7.1
+#define TCP_MSS_FLOOR 64 // of what a peer may ask for
 #define TCP_MAX_LISTENERS 4096
 #define TCP_MAX_RANGES 32 // holes that one connection may have in what it received
 #define TCP_MAX_SACKED 32 // islands that the peer may tell us of

@@ -57,6 +57,7 @@ struct world {
 	uint64_t delay_ns, jitter_ns;
 	unsigned loss, dup, corrupt, no_buffer;
 	unsigned strip; // bits: kinds of options that a middlebox takes out of SYNs
+	uint16_t clamp; // the MSS that it puts there; 0 = it doesn't
 	uint16_t mtu, path_mtu; // of the links at both ends, and the least between
 	bool greedy; // writers fill the send queue whenever they can
 	bool chatty; // they mostly write less than a segment, with pauses between
@@ -157,6 +158,8 @@ static void strip_options(const struct world *w, struct packet *p)
 		uint8_t len = *o <= 1 ? 1 : o[1];
 		if (w->strip >> *o & 1)
 			memset(o, 1, len); // no-operation
+		else if (*o == 2 && w->clamp)
+			put16(o + 2, w->clamp);
 		o += len;
 	}
 	memset(p->bytes + offsetof(struct tcp_header, checksum), 0, 2);
@@ -547,6 +550,7 @@ static uint64_t one_seed(uint64_t seed, bool slow_path)
 	// Sometimes too few chunks for all, so that data is refused now and then.
 	uint32_t n_chunks = chance(w, 200) ? 16 * w->n_conns : 4096;
 	w->chatty = chance(w, 300);
+	w->clamp = chance(w, 900) ? 0 : (uint16_t)(40 + rand_below(&w->rand, 600));
 	static const uint16_t path_mtus[] = {1280, 1400, 600, 552};
 	bool is_v6 = chance(w, 300);
 	w->path_mtu = chance(w, 700) ? UINT16_MAX : path_mtus[rand_below(&w->rand, is_v6 ? 2 : 4)];

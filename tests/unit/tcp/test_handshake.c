@@ -298,6 +298,34 @@ static void flood(void)
 	rig_skip();
 }
 
+// The largest segment to a peer whose SYN had these options and was answered with a cookie.
+static size_t len_after_cookie(struct tcp_opts syn)
+{
+	flood();
+	IN(.flags = SYN, .seq = 0, .opts = syn);
+	assert_int_equal(rig_out()->flags, SYN | ACK);
+	uint32_t iss = rig.iss;
+	rig_after_ms(100000); // the flood's half-open connections end
+	rig_skip();
+	rig.iss = iss;
+	IN(.flags = ACK, .seq = 1, .ack = 1);
+	assert_int_equal(rig_count(TCP_cookies_taken), 1);
+	rig_write_n(2000);
+	return rig_out()->len;
+}
+
+// TCP-32
+static void a_cookie_remembers_a_small_mss(void **state)
+{
+	assert_int_equal(len_after_cookie((struct tcp_opts){.has_mss = true, .mss = 88}), 64);
+}
+
+// TCP-32
+static void a_cookie_remembers_that_there_was_no_mss(void **state)
+{
+	assert_int_equal(len_after_cookie((struct tcp_opts){0}), 536);
+}
+
 // TH-33, TCP-29, RFC 4987 3.6.
 static void in_a_flood_the_ack_of_a_cookie_opens_the_connection(void **state)
 {
@@ -418,13 +446,30 @@ static void listeners_are_spread_over_their_buckets(void **state)
 	assert_in_range(longest, 1, 8);
 }
 
-// TH-39, TCP-32
-static void an_offered_mss_below_536_is_raised_and_counted(void **state)
+// TCP-32
+static void an_offered_mss_below_536_is_honoured_and_counted(void **state)
 {
 	rig_accept((struct tcp_opts){.has_mss = true, .mss = 88});
 	assert_int_equal(rig_count(TCP_small_mss), 1);
 	rig_write_n(1000);
-	assert_int_equal(rig_out()->len, 536);
+	assert_int_equal(rig_out()->len, 88);
+}
+
+// TH-39, TCP-32, CVE-2019-11479.
+static void an_offered_mss_below_64_counts_as_64(void **state)
+{
+	rig_accept((struct tcp_opts){.has_mss = true, .mss = 8});
+	assert_int_equal(rig_count(TCP_small_mss), 1);
+	rig_write_n(1000);
+	assert_int_equal(rig_out()->len, 64);
+}
+
+// TCP-32, TCP-33
+static void of_the_least_mss_options_leave_52_bytes(void **state)
+{
+	rig_accept((struct tcp_opts){.has_mss = true, .mss = 0, .has_ts = true, .ts_val = 1});
+	rig_write_n(1000);
+	assert_int_equal(rig_out()->len, 52);
 }
 
 // TCP-32, RFC 9293 3.7.1: 536 without the option.
@@ -554,11 +599,13 @@ RUN_SUITE("tcp/handshake", CASE(an_active_open_takes_three_segments),
 	CASE(after_unlisten_new_connections_are_reset_and_old_ones_stay),
 	CASE(half_open_connections_are_capped),
 	CASE(half_open_connections_leave_what_is_not_for_peers),
+	CASE(a_cookie_remembers_a_small_mss), CASE(a_cookie_remembers_that_there_was_no_mss),
 	CASE(in_a_flood_the_ack_of_a_cookie_opens_the_connection),
 	CASE(a_forged_or_stale_cookie_is_reset), CASE(without_a_flood_no_ack_is_taken_for_a_cookie),
 	CASE(connections_are_capped), CASE(one_address_and_port_has_one_listener),
 	CASE(listeners_are_spread_over_their_buckets),
-	CASE(an_offered_mss_below_536_is_raised_and_counted),
+	CASE(an_offered_mss_below_536_is_honoured_and_counted),
+	CASE(an_offered_mss_below_64_counts_as_64), CASE(of_the_least_mss_options_leave_52_bytes),
 	CASE(without_an_mss_option_segments_carry_536), CASE(the_mtu_bounds_the_peers_mss),
 	CASE(the_peers_window_scale_applies_after_the_syn),
 	CASE(sequence_numbers_are_keyed_and_grow_with_time),
