@@ -216,8 +216,33 @@ static void syn_input(struct tcp_conn *c, const struct tcp_seg *seg)
 	challenge(c);
 }
 
-// RFC 7323 3.2 and 5.3. False = drop.
-static bool check_timestamp(struct tcp_conn *c, const struct tcp_seg *seg)
+// RFC 7323 5.3 drops it, as a duplicate from before the numbers wrapped. But a bare ACK where the
+// peer is now, older by RTO at most, that acknowledges nothing new was overtaken by another ACK and
+// is true: what it reports beyond a hole may be news.
+static bool was_overtaken(const struct tcp_conn *c, const struct tcp_seg *seg)
+{
+	uint32_t older_ms = c->ts_recent - seg->opts.ts_val;
+	return c->state == TCP_OPEN && !seg->len && !(seg->flags & TCP_FIN) &&
+	       seg->flags & TCP_ACK && seg->seq == c->rcv_nxt && seq_le(seg->ack, c->snd_una) &&
+	       older_ms <= c->rto_ns / NS_PER_MS;
+}
+
+static __attribute__((noinline)) void input_old_timestamp(struct tcp_conn *c, struct tcp_seg *seg)
+{
+	if (was_overtaken(c, seg)) {
+		seg->old = true;
+		(void)!tcp_ack_input(c, seg);
+		return;
+	}
+	tcp_count(c->stack, TCP_drop_old_timestamp);
+	if (seg->len)
+		ack_soon(c);
+	else
+		challenge(c);
+}
+
+// RFC 7323 3.2 and 5.3. False = there is nothing left to do.
+static bool check_timestamp(struct tcp_conn *c, struct tcp_seg *seg)
 {
 	uint64_t now = tcp_now(c->stack);
 	if (!c->ts_on)
@@ -227,11 +252,7 @@ static bool check_timestamp(struct tcp_conn *c, const struct tcp_seg *seg)
 		return false;
 	}
 	if (seq_lt(seg->opts.ts_val, c->ts_recent) && now - c->ts_recent_ns < PAWS_IDLE_NS) {
-		tcp_count(c->stack, TCP_drop_old_timestamp);
-		if (seg->len)
-			ack_soon(c);
-		else
-			challenge(c);
+		input_old_timestamp(c, seg);
 		return false;
 	}
 	return true;

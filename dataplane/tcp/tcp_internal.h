@@ -248,7 +248,7 @@ struct tcp_seg {
 	uint32_t wnd; // as in the header
 	uint32_t len; // of data
 	uint8_t flags;
-	bool old; // a repetition: only its acknowledgement counts
+	bool old; // repeated or overtaken: only its acknowledgement counts
 	const uint8_t *data;
 	struct tcp_opts opts;
 };

@@ -210,6 +210,55 @@ static void an_old_timestamp_is_dropped_and_acknowledged(void **state)
 	assert_int_equal(o->opts.ts_ecr, 1000);
 }
 
+// Two segments are out, the peer's last timestamp is 1000; what it then says of both beyond a hole.
+static void report(struct tcp_opts opts, uint32_t seq, uint32_t ack, const char *data)
+{
+	opts.has_ts = true;
+	opts.n_sack = 1;
+	opts.sack[0] = (struct tcp_sack_block){rig.iss + 1449, rig.iss + 2897};
+	IN(.flags = ACK, .seq = seq, .ack = ack, .data = data, .opts = opts);
+}
+
+static void begin_report(void)
+{
+	struct tcp_opts peer = with_ts;
+	peer.has_mss = peer.sack_ok = true;
+	peer.mss = MSS;
+	rig_accept(peer);
+	rig_write_n(2896);
+	rig_skip();
+}
+
+// TCP-37
+static void of_a_bare_ack_that_was_overtaken_the_blocks_count(void **state)
+{
+	begin_report();
+	report((struct tcp_opts){.ts_val = 999}, 1, 1, NULL);
+	assert_int_equal(rig_count(TCP_drop_old_timestamp), 0);
+	assert_true(tcp_sack_has(rig.conn, rig.iss + 1449));
+	assert_int_equal(rig.conn->ts_recent, 1000); // which goes up only
+	assert_int_equal(rig.conn->n_dup_acks, 1); // by the news
+	report((struct tcp_opts){.ts_val = 999}, 1, 1, NULL);
+	assert_int_equal(rig.conn->n_dup_acks, 1); // and not by itself
+	NO_OUT();
+}
+
+// TCP-37
+static void paws_drops_what_was_not_merely_overtaken(void **state)
+{
+	begin_report();
+	uint32_t rto_ms = (uint32_t)(rig.conn->rto_ns / NS_PER_MS);
+	report((struct tcp_opts){.ts_val = 1000 - rto_ms - 1}, 1, 1, NULL); // too old
+	report((struct tcp_opts){.ts_val = 999}, 1, 1, "x"); // data
+	report((struct tcp_opts){.ts_val = 999}, 1, 2, NULL); // acknowledges something
+	report((struct tcp_opts){.ts_val = 999}, 0, 1, NULL); // from before
+	report((struct tcp_opts){.ts_val = 999}, 2, 1, NULL); // from beyond
+	assert_int_equal(rig_count(TCP_drop_old_timestamp), 5);
+	assert_false(tcp_sack_has(rig.conn, rig.iss + 1449));
+	assert_int_equal(rig.n_got, 0);
+	assert_int_equal(rig.conn->snd_una, rig.iss + 1);
+}
+
 // TCP-38, RFC 7323 5.5.
 static void after_24_days_of_silence_any_timestamp_is_fine(void **state)
 {
@@ -290,6 +339,8 @@ RUN_SUITE("tcp/input", CASE(malformed_segments_are_dropped_by_cause),
 	CASE(a_keepalive_of_the_peer_is_answered),
 	CASE(once_agreed_a_segment_without_timestamp_is_dropped),
 	CASE(an_old_timestamp_is_dropped_and_acknowledged),
+	CASE(of_a_bare_ack_that_was_overtaken_the_blocks_count),
+	CASE(paws_drops_what_was_not_merely_overtaken),
 	CASE(after_24_days_of_silence_any_timestamp_is_fine),
 	CASE(the_echoed_timestamp_is_that_of_the_oldest_unacknowledged_segment),
 	CASE(an_empty_segment_at_the_right_edge_still_acknowledges),
