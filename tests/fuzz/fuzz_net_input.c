@@ -55,6 +55,11 @@ static void on_unreachable(void *ctx, const struct tcp_flow *flow)
 	CHECK(ip_is_v4(&flow->local) == ip_is_v4(&flow->remote));
 }
 
+static void on_too_big(void *ctx, const struct tcp_flow *flow, uint32_t seq, uint32_t mtu)
+{
+	CHECK(ip_is_v4(&flow->local) == ip_is_v4(&flow->remote));
+}
+
 // Of ICMPv6 without extension headers.
 static void fix_icmp6_checksum(uint8_t *f, size_t len)
 {
@@ -122,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	struct net *net = net_new(&port, 1, 16, wheel, 1);
 	struct tcp_io io = net_tcp_io(net);
-	net_set_tcp(net, &(struct net_tcp){on_segment, on_unreachable, &sink});
+	net_set_tcp(net, &(struct net_tcp){on_segment, on_unreachable, on_too_big, &sink});
 	while (size >= 2) {
 		uint8_t operation = data[0];
 		size_t len = data[1] < size - 2 ? data[1] : size - 2;
