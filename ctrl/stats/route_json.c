@@ -3,6 +3,7 @@
 
 #include "ctrl/res/route.h"
 #include "ctrl/stats/render.h"
+#include "lb/base/time.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ const char *route_text_duration(uint64_t ns, char text[32])
 	if (ns == LB_NO_TIMEOUT)
 		snprintf(text, 32, "none");
 	else
-		snprintf(text, 32, "%.9gs", (double)ns / 1e9);
+		snprintf(text, 32, "%.9gs", (double)ns / (double)NS_PER_SECOND);
 	return text;
 }
 

@@ -3,6 +3,7 @@
 // Thread: ctrl.
 #pragma once
 
+#include "lb/base/time.h"
 #include "lb/pick/cause.h"
 
 #include <jansson.h>
@@ -14,6 +15,6 @@ void show_set_u64(json_t *object, const char *key, uint64_t value);
 void show_set_text(json_t *object, const char *key, const char *value);
 static inline double show_seconds(uint64_t ns)
 {
-	return (double)ns / 1e9;
+	return (double)ns / (double)NS_PER_SECOND;
 }
 json_t *show_causes(const uint64_t ended[LB_N_CAUSES]);

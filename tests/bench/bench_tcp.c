@@ -119,7 +119,7 @@ static void open_one(struct world *w)
 	struct ip_addr client = ip_from_v4(0x0a000001), server = ip_from_v4(0x0a000002);
 	struct tcp_flow flow = {.local = client, .remote = server, .remote_port = 80};
 	struct tcp_end *end = &w->sides[0].end;
-	CHECK(tcp_connect(w->sides[0].stack, &flow, 1000000000, &tcp_end_ops, end));
+	CHECK(tcp_connect(w->sides[0].stack, &flow, NS_PER_SECOND, &tcp_end_ops, end));
 }
 
 static void run_once(void *ctx, uint64_t n_ops)

@@ -43,7 +43,7 @@ static double wall_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+	return (double)t.tv_sec * (double)NS_PER_SECOND + (double)t.tv_nsec;
 }
 
 static void *work(void *arg)
@@ -106,8 +106,8 @@ static struct rate measure(const struct workers *all, const int *cores, unsigned
 		if (!(who >> i & 1))
 			continue;
 		CHECK(pthread_join(runs[i].thread, NULL) == 0);
-		rate.per_s += runs[i].n_ops / runs[i].wall_ns * 1e9;
-		rate.per_cpu_s += runs[i].n_ops / runs[i].cpu_ns * 1e9 / n;
+		rate.per_s += runs[i].n_ops / runs[i].wall_ns * (double)NS_PER_SECOND;
+		rate.per_cpu_s += runs[i].n_ops / runs[i].cpu_ns * (double)NS_PER_SECOND / n;
 	}
 	pthread_barrier_destroy(&barrier);
 	nanosleep(&(struct timespec){.tv_nsec = (long)(ns / REST)}, NULL);
@@ -129,8 +129,8 @@ static void sample(
 	double one_cpu = (first.per_cpu_s + second.per_cpu_s) / 2;
 	s->one[i] = (first.per_s + second.per_s) / 2;
 	s->two[i] = both.per_s;
-	s->one_ns[i] = 1e9 / one_cpu;
-	s->two_ns[i] = 1e9 / both.per_cpu_s;
+	s->one_ns[i] = (double)NS_PER_SECOND / one_cpu;
+	s->two_ns[i] = (double)NS_PER_SECOND / both.per_cpu_s;
 	s->times[i] = s->two[i] / s->one[i];
 	s->cpu_times[i] = N_WORKERS * both.per_cpu_s / one_cpu;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/bench/measure.h"
 
+#include "lb/base/time.h"
+
 #include <stdlib.h>
 #include <time.h>
 
@@ -8,7 +10,7 @@ double bench_now_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+	return (double)t.tv_sec * (double)NS_PER_SECOND + (double)t.tv_nsec;
 }
 
 static int by_value(const void *a, const void *b)

@@ -16,6 +16,7 @@
 #include "lb/base/check.h"
 #include "lb/base/log.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "lb/cluster.h"
 #include "lb/pick/picker.h"
@@ -205,7 +206,7 @@ static void play(struct world *w, const uint8_t *data, size_t size)
 		server->n_read = server->n_sent;
 		fake_ads_forget(server);
 		if (op < 8)
-			now_ns += (uint64_t)(op + 1) * 700000000u;
+			now_ns += (uint64_t)(op + 1) * 700 * NS_PER_MS;
 		else if (op < 16 && server->stream)
 			fake_ads_close(server, "bye");
 		else if (server->stream && server->reading)
@@ -251,7 +252,7 @@ static void play_with(const struct xds_protocol *protocol, const uint8_t *data, 
 	CHECK(w);
 	rand_init(&w->rand, 1);
 	CHECK(xds_bootstrap_parse(JSON, sizeof(JSON) - 1, "fuzz", &bootstrap, &err) == 0);
-	w->wheel = twheel_new(1000000000);
+	w->wheel = twheel_new(NS_PER_SECOND);
 	struct xds_federation *client = xds_federation_new(&(struct xds_client_conf){
 		.bootstrap = bootstrap,
 		.protocol = protocol,

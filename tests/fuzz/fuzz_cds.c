@@ -5,6 +5,7 @@
 #include "ctrl/res/endpoints.h"
 #include "ctrl/xds/type.h"
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 #include "lb/leaf/outlier.h"
 #include "lb/policy/node_ops.h"
 #include "lb/route/domains.h"
@@ -15,7 +16,7 @@
 
 #define MAX_DEPTH 16 // gRFC A52: lists of policies in each other
 #define RING_CAP 4096 // RH-03
-#define SHORTEST_NS 100000000ull
+#define SHORTEST_NS (100 * NS_PER_MS)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

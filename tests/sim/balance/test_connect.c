@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RR-*, RH-*, PF-* and BO-* as timelines: who is asked to connect, when, and how often.
+#include "lb/base/time.h"
 #include "tests/sim/balance/sim.h"
 #include "tests/support/check.h"
 
@@ -14,7 +15,7 @@ static double syn_at(const struct sim *s, uint32_t address, uint32_t n)
 {
 	for (uint32_t i = 0; i < s->n_syns; i++)
 		if (s->syns[i].address == address && n-- == 0)
-			return (double)s->syns[i].at_ns / 1e9;
+			return (double)s->syns[i].at_ns / (double)NS_PER_SECOND;
 	fail_msg("no such SYN to %u", address);
 	return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lives of a cluster by chance: faults, updates of everything, sessions; the rules that hold at
 // every step are looked at in every step. balance_random [first seed [number of seeds]]
+#include "lb/base/time.h"
 #include "tests/sim/balance/sim.h"
 #include "tests/support/check.h"
 
@@ -199,7 +200,7 @@ static void on_served(void *ctx, uint32_t address)
 // How many attempts BO-01 allows in this time, with the jitter that allows most.
 static uint32_t allowed(uint64_t ns)
 {
-	double wait = 1, left = (double)ns / 1e9;
+	double wait = 1, left = (double)ns / (double)NS_PER_SECOND;
 	uint32_t n = 1;
 	for (; left >= 0.8 * wait; n++) {
 		left -= 0.8 * wait;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/base/check.h"
+#include "lb/base/time.h"
 #include "tests/sim/proxy/peers.h"
 
 #include <stdio.h>
@@ -384,7 +385,8 @@ static void count_reset(struct backend_conn *c)
 	uint64_t now_ns = b->host->wire->now_ns;
 	if (!b->max_resets || !c->h2 || c->lose_in)
 		return;
-	c->n_resets -= b->resets_per_second * (double)(now_ns - c->reset_ns) / 1e9;
+	c->n_resets -=
+		b->resets_per_second * (double)(now_ns - c->reset_ns) / (double)NS_PER_SECOND;
 	c->n_resets = c->n_resets < 0 ? 1 : c->n_resets + 1;
 	c->reset_ns = now_ns;
 	if (c->n_resets <= b->max_resets)

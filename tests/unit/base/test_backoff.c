@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lb/base/backoff.h"
 #include "lb/base/rand.h"
+#include "lb/base/time.h"
 #include "tests/support/check.h"
 
 #include <stddef.h>
@@ -18,7 +19,8 @@ static void waits_grow_as_the_document_says(void **state)
 		struct rand r;
 		rand_init(&r, seed);
 		for (size_t i = 0; i < N; i++) {
-			double share = (double)backoff_next_ns(&b, &r) / 1e9 / seconds[i];
+			double share = (double)backoff_next_ns(&b, &r) / (double)NS_PER_SECOND /
+			               seconds[i];
 			assert_true(share >= 0.8 - 1e-8 && share <= 1.2 + 1e-8);
 			lowest = share < lowest ? share : lowest;
 			highest = share > highest ? share : highest;

@@ -125,7 +125,7 @@ static void on_error(void *ctx, const char *text)
 // Runs the loop until the condition holds; fails the test after 20 s.
 #define WAIT_FOR(l, condition)                                                                     \
 	do {                                                                                       \
-		uint64_t end_ns = clock_ns() + 20000000000u;                                       \
+		uint64_t end_ns = clock_ns() + 20 * NS_PER_SECOND;                                 \
 		while (!(condition)) {                                                             \
 			turn(l);                                                                   \
 			if (clock_ns() > end_ns)                                                   \

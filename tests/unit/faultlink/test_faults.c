@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/time.h"
 #include "tests/support/check.h"
 #include "tests/support/faultlink/faults.h"
 
@@ -27,7 +28,7 @@ static void every_word_is_read_in_its_unit(void **state)
 		.jitter_ns = 500000,
 		.rate = 200000000,
 		.queue = 300,
-		.dark_from_ns = 1000000000,
+		.dark_from_ns = NS_PER_SECOND,
 		.dark_ns = 15000000000,
 		.pause_every_ns = 2000000000,
 		.pause_ns = 400000000,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lb/base/time.h"
 #include "tests/support/check.h"
 #include "tests/support/faultlink/frame.h"
 #include "tests/support/faultlink/line.h"
 
 #include <string.h>
 
-#define MS UINT64_C(1000000)
+#define MS NS_PER_MS
 #define ETH 14
 
 static struct line *line;

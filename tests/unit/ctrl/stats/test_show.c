@@ -68,7 +68,7 @@ static int set_up(void **state)
 	w->frontends[1] = (struct config_frontend){
 		.name = strdup("api"), .address = strdup("10.0.0.1"), .target = strdup("u")};
 	w->config = (struct config){.frontends = w->frontends, .n_frontends = 2};
-	w->wheel = twheel_new(1000000000);
+	w->wheel = twheel_new(NS_PER_SECOND);
 	w->slot = lb_slot_new(lb_snapshot_new(2, "nothing yet"));
 	w->link = lb_link_new(0, 0, w->shared = lb_shared_new());
 	w->workers = workers_new(&w->link, 1, NULL, NULL);
@@ -390,7 +390,7 @@ static void cs_09_metrics_are_those_of_grpc(void **state)
 	// One outage is one failure, however many attempts it takes.
 	fake_ads_close(&w->server, "bye");
 	for (uint64_t s = 1; s < 20; s++) {
-		twheel_advance(w->wheel, s * 1000000000);
+		twheel_advance(w->wheel, s * NS_PER_SECOND);
 		if (w->server.stream)
 			fake_ads_close(&w->server, "no");
 	}

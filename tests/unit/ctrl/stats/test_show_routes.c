@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `show routes`: gRFC A28's own example, and what A28 does not know.
 #include "ctrl/stats/show.h"
+#include "lb/base/time.h"
 #include "lb/base/twheel.h"
 #include "tests/support/check.h"
 #include "tests/unit/ctrl/assembler_world.h"
@@ -146,8 +147,8 @@ static const struct res_ignored_route ignored[] = {{1, "q", "match.query_paramet
 static const struct lb_hash_policy by_user[] = {
 	{.kind = LB_HASH_HEADER, .header = STR("user"), .terminal = true}};
 static const struct lb_route_policy of_users = {
-	.timeouts = {.has_max = true, .max_ns = 1500000000, .idle_ns = LB_NO_TIMEOUT},
-	.retry = {1u << 14 | 1u << 1, 3, 25000000, 250000000},
+	.timeouts = {.has_max = true, .max_ns = 1500 * NS_PER_MS, .idle_ns = LB_NO_TIMEOUT},
+	.retry = {1u << 14 | 1u << 1, 3, 25 * NS_PER_MS, 250 * NS_PER_MS},
 	.hash = by_user,
 	.n_hash = 1,
 };

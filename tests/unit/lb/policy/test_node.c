@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#define START 1000000000000ull
+#define START (1000 * NS_PER_SECOND)
 #define S NS_PER_SECOND
 
 struct fixture {

@@ -210,7 +210,7 @@ static void locality_that_returns_within_15_minutes_is_the_same(void **state)
 	update(&f, 1, OUT, OUT, OUT);
 	draw(&f, 1000, counts);
 	assert_int_equal(counts[1], 0);
-	pass(&f, 15 * 60 * S - 1000000);
+	pass(&f, 15 * 60 * S - NS_PER_MS);
 	assert_ptr_equal(fake_find("b"), b);
 	update(&f, 1, 1, OUT, OUT);
 	assert_ptr_equal(fake_find("b"), b);
@@ -230,7 +230,7 @@ static void locality_that_stays_away_is_gone_after_15_minutes(void **state)
 	fake_first_state = LB_READY;
 	update(&f, 1, 1, OUT, OUT);
 	update(&f, 1, OUT, OUT, OUT);
-	pass(&f, 15 * 60 * S - 1000000);
+	pass(&f, 15 * 60 * S - NS_PER_MS);
 	assert_int_equal(fake_count(), 2);
 	uint32_t before = f.n_published;
 	fake_report(fake_find("b"), LB_TRANSIENT_FAILURE); // nobody's business any more
@@ -285,13 +285,13 @@ static void idle_child_is_told_to_connect_at_once(void **state)
 	init(&f);
 	fake_first_state = LB_IDLE;
 	update(&f, 1, OUT, OUT, OUT);
-	pass(&f, 1000000);
+	pass(&f, NS_PER_MS);
 	assert_int_equal(fake_find("a")->n_exit_idle, 1);
 	fake_report(fake_find("a"), LB_READY);
 	pass(&f, S);
 	assert_int_equal(fake_find("a")->n_exit_idle, 1);
 	fake_report(fake_find("a"), LB_IDLE);
-	pass(&f, 1000000);
+	pass(&f, NS_PER_MS);
 	assert_int_equal(fake_find("a")->n_exit_idle, 2);
 	fini(&f);
 }
@@ -416,7 +416,7 @@ static void other_policy_takes_over_when_it_serves(void **state)
 	assert_int_equal(fake_nodes->kind, LB_POLICY_RING_HASH);
 	assert_int_equal(f.state, LB_READY);
 	fake_report(fake_nodes, LB_READY);
-	pass(&f, 1000000);
+	pass(&f, NS_PER_MS);
 	assert_int_equal(fake_count(), 1);
 	assert_int_equal(fake_nodes->kind, LB_POLICY_RING_HASH);
 	assert_int_equal(f.state, LB_READY);
@@ -439,7 +439,7 @@ static void other_policy_takes_over_when_the_old_one_leaves_ready(void **state)
 	assert_int_equal(f.state, LB_READY);
 	fake_report(old, LB_TRANSIENT_FAILURE);
 	assert_int_equal(f.state, LB_CONNECTING);
-	pass(&f, 1000000);
+	pass(&f, NS_PER_MS);
 	assert_int_equal(fake_count(), 1);
 	// Back to the first kind before the second has said anything good, and again.
 	fake_report(fake_nodes, LB_READY);
@@ -447,7 +447,7 @@ static void other_policy_takes_over_when_the_old_one_leaves_ready(void **state)
 	update(&f, 1, OUT, OUT, OUT);
 	f.spec.child = &ring_hash;
 	update(&f, 1, OUT, OUT, OUT);
-	pass(&f, 1000000);
+	pass(&f, NS_PER_MS);
 	assert_int_equal(fake_count(), 2);
 	assert_int_equal(f.state, LB_READY);
 	fini(&f);
