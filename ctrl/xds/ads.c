@@ -354,9 +354,11 @@ static bool is_dealt_with(struct xds_ads *a)
 	}
 	a->response_type = type;
 	char *error = check_limits(a);
-	if (error)
-		answer(a, error);
-	return error;
+	if (!error)
+		return false;
+	a->conf.owner->on_refused(a->conf.ctx, type, a->response.version, error);
+	answer(a, error);
+	return true;
 }
 
 // False = the slice is over.

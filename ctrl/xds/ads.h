@@ -19,6 +19,8 @@ struct xds_ads_owner {
 	// which the caller frees; -ENOMEM: the server must send it again.
 	int (*on_response)(
 		void *ctx, uint32_t type, struct xds_response *, struct slice *, char **ret_nack);
+	// A response was refused unread, as beyond a limit; `why` is the text of the NACK.
+	void (*on_refused)(void *ctx, uint32_t type, const char *version, const char *why);
 	// The response that it was to be called for again is lost: nothing of it takes effect.
 	void (*on_response_lost)(void *ctx);
 	// The stream ended. had_response: it had received a response, so this is no failure yet

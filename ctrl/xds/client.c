@@ -239,6 +239,21 @@ static int owner_on_response(
 	return rc;
 }
 
+// Whoever waits for a first word waits no longer: nothing else may come for him. What serves, or
+// has an error of its own, is not concerned as far as anybody knows.
+static void owner_on_refused(void *ctx, uint32_t type, const char *version, const char *why)
+{
+	struct xds_client *c = ctx;
+	struct list_link *all = &c->cache.subs[type].all;
+	uint64_t event = ++c->cache.n_events;
+	for (struct list_link *at = all->next; at != all; at = at->next) {
+		struct xds_entry *e = CONTAINER_OF(at, struct xds_entry, all);
+		if (e->asked && e->status == XDS_STATUS_REQUESTED && !xds_entry_is_wildcard(e))
+			xds_entry_refuse_unread(e, version, why);
+	}
+	xds_news_tell(&c->cache, event);
+}
+
 static void owner_on_response_lost(void *ctx)
 {
 	struct xds_client *c = ctx;
@@ -306,6 +321,7 @@ static void owner_log(void *ctx, const char *line)
 static const struct xds_ads_owner owner = {
 	.on_sent = owner_on_sent,
 	.on_response = owner_on_response,
+	.on_refused = owner_on_refused,
 	.on_response_lost = owner_on_response_lost,
 	.on_lost = owner_on_lost,
 	.on_recovered = owner_on_recovered,

@@ -94,6 +94,17 @@ void xds_entry_refuse_with_all(struct xds_entry *e, const char *version, const c
 	xds_entry_fail(e, XDS_STATUS_NACKED, XDS_INVALID_ARGUMENT, false);
 }
 
+void xds_entry_refuse_unread(struct xds_entry *e, const char *version, const char *why)
+{
+	const struct xds_cache *c = e->cache;
+	xds_entry_answered(e);
+	xds_entry_set_error(e, "%s \"%s\" from xDS server %s was not read: %s (node id \"%s\")",
+		c->conf->types[e->type]->label, e->sub->name, c->server->uri, why,
+		c->conf->bootstrap->node_id);
+	xds_entry_set_rejected(e, version, NULL);
+	xds_entry_fail(e, XDS_STATUS_NACKED, XDS_INVALID_ARGUMENT, false);
+}
+
 // DE-06: it is as if nothing had been said, but for one line when it begins and one when it ends.
 static void ignore_deletion(struct xds_entry *e)
 {

@@ -28,6 +28,9 @@ void xds_entry_refuse(
 // It was in a response that is rejected as a whole for listing a name twice. This says nothing
 // about the resource: the value stays in use, whatever the server's features.
 void xds_entry_refuse_with_all(struct xds_entry *, const char *version, const char *twice);
+// A response was refused unread for being beyond a limit, and may have had it. This says nothing
+// about the resource.
+void xds_entry_refuse_unread(struct xds_entry *, const char *version, const char *why);
 // The server says or shows that the resource does not exist (any more).
 void xds_entry_end(struct xds_entry *);
 // The server reports an error for it (DE-07).

@@ -239,8 +239,35 @@ static void a_response_of_too_many_bytes_is_refused_unread(void **state)
 	fixture_fini(&f);
 }
 
+// TH-57: who has nothing yet is told at once, instead of "does not exist" after 15 s.
+static void who_waits_for_a_first_word_hears_that_a_response_was_not_read(void **state)
+{
+	struct fixture f;
+	struct ear a, b, other;
+	limited(&f, &a, (struct xds_limits){.n_resources = 2});
+	listen_to(&f, &toy_endpoints, "e", &other);
+	expect_request(&f, &toy_endpoints, "e", "", "");
+	listen_to(&f, &toy_cluster, "b", &b);
+	expect_request(&f, &toy_cluster, "a b", "v1", "n1");
+	respond(&f, &toy_cluster, "v2", "n2", "a=2", "b=1", "c=1", NULL);
+	expect_nack(&f, &toy_cluster, "a b", "v1", "n2", "xds_resources is 2");
+	assert_string_equal(heard(&a), ""); // serves on
+	assert_string_equal(state_of(&f, "a"), "ACKED v1");
+	assert_string_equal(heard(&b), "!3");
+	assert_non_null(strstr(b.text, "was not read: the response has 3 resources, and "
+				       "xds_resources is 2: nothing of it is used"));
+	assert_string_equal(heard(&other), ""); // of another type
+	pass_time(&f, 20 * NS_PER_SECOND);
+	assert_string_equal(heard(&b), "");
+	respond(&f, &toy_cluster, "v3", "n3", "a=1", "b=1", NULL);
+	expect_request(&f, &toy_cluster, "a b", "v3", "n3");
+	assert_string_equal(heard(&b), "=1");
+	fixture_fini(&f);
+}
+
 RUN_SUITE("xds/slices", cmocka_unit_test(nothing_of_a_response_shows_before_all_of_it),
 	cmocka_unit_test(answers_come_in_the_order_of_responses),
+	cmocka_unit_test(who_waits_for_a_first_word_hears_that_a_response_was_not_read),
 	cmocka_unit_test(watches_of_meanwhile_are_asked_for_with_the_answer),
 	cmocka_unit_test(a_stream_that_breaks_in_the_middle_leaves_nothing),
 	cmocka_unit_test(a_client_may_end_in_the_middle),
