@@ -6,6 +6,7 @@ import dataclasses
 import ipaddress
 import json
 import sys
+import time
 
 import haproxy
 import load_agent
@@ -20,6 +21,8 @@ AGENT = [sys.executable, HERE / "transfer_agent.py"]
 ENDS = [("client", "c0", "10.81.0.1/24"), ("backends", "b0", "10.82.0.1/16")]
 BALANCER_ENDS = [("lb", "lb-c", f"{VIP}/24"), ("lb", "lb-b", "10.82.255.254/16")]
 FILES = 16384  # descriptors
+# What connections to the backend begin with is over then: between two links all is lost.
+QUIET_S = 0.5
 SLACK_S = 30  # of a transfer's limit, for its process
 
 
@@ -75,6 +78,7 @@ class Bed:
         self.bed.wait_connect("backends", *BACKEND, backend)
         with self._link("client"), self._link("backend"):
             SUBJECTS[subject](self.bed)
+            time.sleep(QUIET_S)
 
     def _link(self, side, **faults):
         return Faultlink(self.lab, self.bed.middle_of(SIDES[side]), **faults)
