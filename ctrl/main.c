@@ -274,6 +274,7 @@ static int make_workers(struct daemon *d, struct lb_err *err)
 			.limits = limits_of(c),
 			.listener_drain_ns = c->listener_drain_s * NS_PER_SECOND,
 			.idle_timeout_ns = c->idle_timeout_s * NS_PER_SECOND,
+			.client_buffer = c->client_buffer_kib * 1024,
 			.max_attempts = c->max_attempts,
 			.retry_idempotent = c->retry_idempotent,
 			.frontends = d->proxy_frontends,

@@ -55,6 +55,7 @@ struct worker_conf {
 	uint64_t connect_timeout_ns; // 0 = 20 s
 	uint64_t listener_drain_ns; // time that clients of a changed listener get
 	uint64_t idle_timeout_ns; // of clients without an open stream; 0 = none
+	uint32_t client_buffer; // bytes kept for a client connection (proxy_conf)
 	uint32_t max_attempts; // of a request (proxy_conf)
 	bool retry_idempotent;
 	// Borrowed, outlive the worker. Gets the counter groups "net", "tcp", "h2", "proxy",

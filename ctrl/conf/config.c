@@ -143,6 +143,8 @@ static const cyaml_schema_field_t limits_fields[] = {
 	CYAML_FIELD_UINT_PTR("requests", OPTIONAL_POINTER, struct config_limits, requests),
 	CYAML_FIELD_UINT_PTR("buffers_mib", OPTIONAL_POINTER, struct config_limits, buffers_mib),
 	CYAML_FIELD_UINT_PTR(
+		"client_buffer_kib", OPTIONAL_POINTER, struct config_limits, client_buffer_kib),
+	CYAML_FIELD_UINT_PTR(
 		"xds_resources", OPTIONAL_POINTER, struct config_limits, xds_resources),
 	CYAML_FIELD_UINT_PTR(
 		"xds_response_mib", OPTIONAL_POINTER, struct config_limits, xds_response_mib),

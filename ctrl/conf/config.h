@@ -97,7 +97,7 @@ struct config_sessions {
 
 // Per worker, allocated at its start (docs/architecture.md).
 struct config_limits {
-	uint32_t *connections, *requests, *buffers_mib; // NULL = absent
+	uint32_t *connections, *requests, *buffers_mib, *client_buffer_kib; // NULL = absent
 	uint32_t *idle_timeout_s, *stream_idle_timeout_s; // likewise
 	uint32_t *xds_resources, *xds_response_mib; // per response instead; likewise
 };
@@ -142,6 +142,7 @@ struct config {
 	uint32_t max_connections; // TCP, of clients and backends together
 	uint32_t max_requests;
 	uint32_t max_buffers_mib; // queued bytes
+	uint32_t client_buffer_kib; // of them, for one client connection
 	// Per response of an xDS server:
 	uint32_t max_xds_resources;
 	uint32_t max_xds_response_mib;

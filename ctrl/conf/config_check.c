@@ -326,6 +326,8 @@ static int check_limits(struct config *c, struct lb_err *reterr)
 	if (config_number_check(CONFIG_CONNECTIONS, l->connections, &c->max_connections, reterr) ||
 		config_number_check(CONFIG_REQUESTS, l->requests, &c->max_requests, reterr) ||
 		config_number_check(CONFIG_BUFFERS, l->buffers_mib, &c->max_buffers_mib, reterr) ||
+		config_number_check(CONFIG_CLIENT_BUFFER, l->client_buffer_kib,
+			&c->client_buffer_kib, reterr) ||
 		config_number_check(
 			CONFIG_XDS_RESOURCES, l->xds_resources, &c->max_xds_resources, reterr) ||
 		config_number_check(

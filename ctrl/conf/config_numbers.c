@@ -12,6 +12,7 @@ const struct config_number config_numbers[CONFIG_N_NUMBERS] = {
 	[CONFIG_CONNECTIONS] = {"limits.connections", "", 16384, 16, 1000000},
 	[CONFIG_REQUESTS] = {"limits.requests", "", 65536, 16, 1000000},
 	[CONFIG_BUFFERS] = {"limits.buffers_mib", "MiB", 256, 16, 65536},
+	[CONFIG_CLIENT_BUFFER] = {"limits.client_buffer_kib", "KiB", 1024, 512, 65536},
 	[CONFIG_IDLE_TIMEOUT] = {"limits.idle_timeout_s", "seconds", 300, 0, UINT32_MAX},
 	[CONFIG_STREAM_IDLE_TIMEOUT] = {"limits.stream_idle_timeout_s", "seconds", 300, 0,
 		UINT32_MAX}, // Envoy's

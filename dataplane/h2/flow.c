@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flow control (RFC 9113 5.2, 6.9). A stream's window opens as its owner consumes; the
-// connection's opens as bytes arrive, so that a slow stream stops only itself. A client that sends
-// us more than conn_window unconsumed bytes in all is stopped as a whole; a server is not: many
-// clients share the connection to it, and what it sends was asked for, a stream window each.
+// connection's does, too, towards a client: it may send us conn_window unconsumed bytes in all
+// (TH-88), and a slow stream stops only itself until these are used up. Towards a server it opens
+// as bytes arrive: many clients share the connection to it, and what it sends was asked for, a
+// stream window each.
 #include "dataplane/h2/impl.h"
 #include "lb/base/check.h"
 #include "lb/base/container_of.h"
 
 #define UPDATE_BYTES (H2_FRAME_HEAD + 4)
-
-static int64_t conn_target(const struct h2_conn *c)
-{
-	uint32_t window = c->ctx->conf.conn_window;
-	return window > H2_WINDOW_DEFAULT ? window : H2_WINDOW_DEFAULT;
-}
 
 bool h2_flow_receive(struct h2_conn *c, uint32_t len)
 {
@@ -36,26 +31,65 @@ void h2_flow_delivered(struct h2_stream *s, uint32_t len)
 // comes in full frames of 16384, half comes back, and then the other half, one byte shorter, too.
 void h2_flow_set_our_initial(struct h2_conn *c, uint32_t size)
 {
-	uint32_t configured = c->ctx->conf.stream_window;
+	uint32_t configured = c->ctx->greetings[c->role].stream_window;
 	uint32_t smaller = size < configured ? size : configured;
 	c->our_initial_window = size;
-	c->credit_step = smaller / 2 + (smaller < 2);
+	c->credit_step = (int32_t)(smaller / 2 + (smaller < 2));
+}
+
+// Half of what its window is to be: so many bytes make a WINDOW_UPDATE due.
+static int32_t step(const struct h2_stream *s)
+{
+	return s->conn->credit_step + s->ahead / 2;
+}
+
+// After END_STREAM the peer has nothing left to send there.
+static bool credit_due(const struct h2_stream *s)
+{
+	return s->unannounced >= step(s) && s->live && !s->got_end;
 }
 
 void h2_flow_consumed(struct h2_stream *s, size_t len)
 {
-	s->unannounced += (uint32_t)len;
-	// After END_STREAM the peer has nothing left to send there.
-	if (s->live && !s->got_end && !list_linked(&s->credit) &&
-		s->unannounced >= s->conn->credit_step)
+	if (!len)
+		return;
+	s->unannounced += (int32_t)len;
+	if (credit_due(s) && !list_linked(&s->credit))
 		list_append(&s->conn->credits, &s->credit);
 }
 
+void h2_stream_set_ahead(struct h2_stream *s, uint32_t n)
+{
+	s->unannounced += (int32_t)n - s->ahead;
+	s->ahead = (int32_t)n;
+	list_remove(&s->credit);
+	if (credit_due(s))
+		list_append(&s->conn->credits, &s->credit);
+}
+
+bool h2_stream_is_short(const struct h2_stream *s)
+{
+	if (s->ahead - s->recv_credit < step(s) || s->got_end)
+		return false;
+	return s->content_length < 0 || s->content_length - s->received > h2_recv_window(s);
+}
+
+// Of what the peer has sent, a server keeps back what is not consumed yet.
+static int64_t conn_credit(const struct h2_conn *c)
+{
+	return c->role == H2_CLIENT ? c->unannounced
+	                            : (int64_t)c->unannounced - (int64_t)c->unconsumed;
+}
+
+// Half of what it may be at most, and worth a frame.
 static bool conn_credit_due(const struct h2_conn *c)
 {
-	int64_t target = conn_target(c);
-	return c->unannounced >= target / 2 &&
-	       (c->role == H2_CLIENT || c->unconsumed <= (uint64_t)target);
+	uint32_t least = c->recv_most / 16;
+	if (c->unannounced < least)
+		return false;
+	int64_t credit = conn_credit(c);
+	int64_t kept = c->role == H2_CLIENT ? 0 : (int64_t)c->unconsumed;
+	return credit >= least && credit >= (c->recv_most - kept) / 2;
 }
 
 bool h2_flow_owes(const struct h2_conn *c)
@@ -66,15 +100,17 @@ bool h2_flow_owes(const struct h2_conn *c)
 bool h2_flow_announce(struct h2_conn *c, size_t *room)
 {
 	if (conn_credit_due(c)) {
-		if (*room < UPDATE_BYTES || !h2_put_window_update(c, 0, c->unannounced))
+		uint32_t credit = (uint32_t)conn_credit(c);
+		if (*room < UPDATE_BYTES || !h2_put_window_update(c, 0, credit))
 			return false;
 		*room -= UPDATE_BYTES;
-		c->recv_window += c->unannounced;
-		c->unannounced = 0;
+		c->recv_window += credit;
+		c->unannounced -= credit;
 	}
 	while (!list_empty(&c->credits)) {
 		struct h2_stream *s = CONTAINER_OF(c->credits.next, struct h2_stream, credit);
-		if (*room < UPDATE_BYTES || !h2_put_window_update(c, s->id, s->unannounced))
+		if (*room < UPDATE_BYTES ||
+			!h2_put_window_update(c, s->id, (uint32_t)s->unannounced))
 			return false;
 		*room -= UPDATE_BYTES;
 		s->recv_credit += s->unannounced;

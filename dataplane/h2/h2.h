@@ -46,6 +46,8 @@ struct h2_conf {
 	uint32_t max_concurrent_streams; // advertised to clients, per connection
 	uint32_t stream_window; // bytes advertised per stream (SETTINGS_INITIAL_WINDOW_SIZE)
 	uint32_t conn_window; // bytes advertised per connection
+	// The same to servers, for their answers; 0 = as to clients.
+	uint32_t answer_stream_window, answer_conn_window;
 	uint32_t max_header_bytes; // decoded header list, 32 added per field (RFC 9113 6.5.2)
 	uint32_t max_header_fields;
 	// The time of the turn, for the abuse budgets (1000 resets + 33 a second, 100 SETTINGS +
@@ -189,6 +191,11 @@ struct h2_stream *h2_stream_open(struct h2_conn *, const struct h2_message *, vo
 size_t h2_stream_queued(const struct h2_stream *);
 // The owner has consumed n received body bytes: reopens the peer's stream window, in batches.
 void h2_stream_consumed(struct h2_stream *, size_t n);
+// The peer's window on the stream is to be so many bytes larger than the one advertised: grows at
+// once, shrinks as bytes are consumed. 0 at first.
+void h2_stream_set_ahead(struct h2_stream *, uint32_t n);
+// The peer has used half of its window on the stream, or more, and sends more than is left of it.
+bool h2_stream_is_short(const struct h2_stream *);
 // Sends RST_STREAM and drops the queue; calls on_closed before it returns (not by_peer). After a
 // complete response use H2_NO_ERROR (HX-15).
 void h2_stream_reset(struct h2_stream *, enum h2_error code);

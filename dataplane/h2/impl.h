@@ -43,6 +43,7 @@ struct h2_greeting {
 	uint8_t bytes[H2_PREFACE_LEN + H2_FRAME_HEAD + 6 * 3 + H2_FRAME_HEAD + 4];
 	uint8_t len;
 	uint32_t recv_window; // of the connection, from the start
+	uint32_t stream_window; // of each stream, from the peer's ACK on
 };
 
 struct h2_context {
@@ -113,11 +114,12 @@ struct h2_conn {
 	int64_t send_window, recv_window;
 	// Upper bounds of send_credit, of the live streams and of those in windowless.
 	int64_t most_credit, windowless_credit;
+	uint32_t recv_most; // what recv_window is at most
 	uint32_t unannounced; // received and not yet returned to the peer
 	uint64_t unconsumed; // received and not yet consumed by the owner
 	uint64_t queued; // in all streams' queues
 	int64_t our_initial_window; // in force since the peer's ACK
-	uint32_t credit_step; // consumed bytes of a stream that make a WINDOW_UPDATE due
+	int32_t credit_step; // half of the streams' initial window
 	// The peer's settings.
 	uint32_t peer_initial_window, peer_max_frame, peer_max_streams;
 	// Streams.
@@ -173,7 +175,8 @@ struct h2_stream {
 	int64_t send_credit, recv_credit;
 	uint64_t body_sent; // bytes
 	struct h2_watch watch;
-	uint32_t unannounced; // consumed and not yet returned to the peer
+	int32_t unannounced; // to be returned to the peer; below 0: its window is to shrink
+	int32_t ahead; // by so much its window is to be larger than the initial one
 	uint64_t unconsumed; // delivered and not yet consumed
 	int64_t content_length; // announced by the peer, -1 = unknown
 	int64_t received; // body bytes

@@ -63,5 +63,5 @@ void h2_settings_received(struct h2_conn *c, const uint8_t *payload, size_t len)
 
 void h2_settings_acked(struct h2_conn *c)
 {
-	h2_flow_set_our_initial(c, c->ctx->conf.stream_window);
+	h2_flow_set_our_initial(c, c->ctx->greetings[c->role].stream_window);
 }

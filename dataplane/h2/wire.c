@@ -60,7 +60,8 @@ static size_t put_setting(uint8_t *p, enum h2_setting id, uint32_t value)
 	return 6;
 }
 
-static size_t pack_settings(uint8_t *out, const struct h2_conf *conf, enum h2_role role)
+static size_t pack_settings(
+	uint8_t *out, const struct h2_conf *conf, enum h2_role role, uint32_t stream_window)
 {
 	uint8_t *p = out + H2_FRAME_HEAD;
 	// RFC 9113 6.5.2: a server has nothing to push to us, a client no streams to be limited.
@@ -69,7 +70,7 @@ static size_t pack_settings(uint8_t *out, const struct h2_conf *conf, enum h2_ro
 	else
 		p += put_setting(
 			p, H2_SETTING_MAX_CONCURRENT_STREAMS, conf->max_concurrent_streams);
-	p += put_setting(p, H2_SETTING_INITIAL_WINDOW_SIZE, conf->stream_window);
+	p += put_setting(p, H2_SETTING_INITIAL_WINDOW_SIZE, stream_window);
 	p += put_setting(p, H2_SETTING_MAX_HEADER_LIST_SIZE, conf->max_header_bytes);
 	size_t len = (size_t)(p - out);
 	h2_frame_pack(out,
@@ -84,12 +85,17 @@ void h2_greeting_pack(struct h2_greeting *g, const struct h2_conf *conf, enum h2
 		memcpy(p, H2_PREFACE, H2_PREFACE_LEN);
 		p += H2_PREFACE_LEN;
 	}
-	p += pack_settings(p, conf, role);
+	bool answers = role == H2_CLIENT;
+	uint32_t conn_window =
+		answers && conf->answer_conn_window ? conf->answer_conn_window : conf->conn_window;
+	g->stream_window = answers && conf->answer_stream_window ? conf->answer_stream_window
+	                                                         : conf->stream_window;
+	p += pack_settings(p, conf, role, g->stream_window);
 	g->recv_window = H2_WINDOW_DEFAULT;
-	if (conf->conn_window > H2_WINDOW_DEFAULT) {
-		g->recv_window = conf->conn_window;
+	if (conn_window > H2_WINDOW_DEFAULT) {
+		g->recv_window = conn_window;
 		h2_frame_pack(p, &(struct h2_frame){.length = 4, .type = H2_WINDOW_UPDATE});
-		h2_write_u32(p + H2_FRAME_HEAD, conf->conn_window - H2_WINDOW_DEFAULT);
+		h2_write_u32(p + H2_FRAME_HEAD, conn_window - H2_WINDOW_DEFAULT);
 		p += H2_FRAME_HEAD + 4;
 	}
 	g->len = (uint8_t)(p - g->bytes);

@@ -45,6 +45,12 @@ static bool may_wait(struct proxy_request *r, const struct h2_message *head)
 			STR("too many requests of this client are waiting"));
 		return false;
 	}
+	if (head && !proxy_client_buffer_may_wait(&r->owner->buffer)) {
+		proxy_count(p, PROXY_requests_over_buffer);
+		proxy_request_fail_with(r, LB_CAUSE_OVER_SHARE,
+			STR("too many bytes of this client's requests are waiting"));
+		return false;
+	}
 	if (head && proxy_queues_full(&p->queues)) {
 		proxy_count(p, PROXY_queue_overflows);
 		proxy_request_fail_with(r, LB_CAUSE_OVERFLOW, STR("too many requests are waiting"));
@@ -145,6 +151,8 @@ static void send_fresh(struct proxy_request *r, const struct lb_leaf_layer *laye
 	if (!send_head(r, layer, u, head))
 		return;
 	// Without the copy it is as good, only never sent again.
+	if (!proxy_client_buffer_may_copy(&r->owner->buffer))
+		return;
 	bool kept = proxy_replay_put_head(r->proxy, &r->replay, head);
 	(void)kept;
 }
@@ -339,6 +347,8 @@ static void on_upstream_end(struct proxy_request *r, const struct proxy_upstream
 {
 	proxy_request_enter(r);
 	r->upstream = NULL;
+	if (r->ahead)
+		proxy_client_buffer_narrow(&r->owner->buffer, &r->ahead);
 	proxy_accounting_cut(r, end);
 	proxy_accounting_close(r);
 	struct proxy_reply reply = reply_to_end(end);

@@ -36,6 +36,7 @@ struct proxy_backend {
 	struct ip_port addr;
 	uint32_t id;
 	uint16_t n_conns, n_connecting, n_ready;
+	uint8_t n_expect_long; // so many requests to come are expected to have long answers
 	uint8_t n_release_owed; // RELEASED events that are still to be sent
 	bool releasing;
 	// the last connection is being replaced; the control thread is not told yet
@@ -75,6 +76,14 @@ void proxy_backend_tell_all(struct proxy *);
 
 // Aborts all connections.
 void proxy_backend_abort(struct proxy_backend *);
+
+// An answer is longer than PROXY_FIRST_WINDOW, and so the next ones may be, too: backends tend to
+// serve much of a kind.
+#define PROXY_EXPECT_LONG 4
+static inline void proxy_backend_answers_long(struct proxy_backend *b)
+{
+	b->n_expect_long = PROXY_EXPECT_LONG;
+}
 
 // Called by this backend's connections.
 void proxy_backend_attempt_failed(struct proxy_backend *, const char *why);

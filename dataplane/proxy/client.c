@@ -16,6 +16,9 @@
 #define SETTINGS_TIMEOUT_NS (10 * NS_PER_SECOND)
 #define BLOCK_TIMEOUT_NS (10 * NS_PER_SECOND) // TH-04
 #define LOOKS 10 // in PROXY_PATIENCE_NS, at streams that wait for windows
+// Who has more than its bound to take is to take a part of it in a second, or is cut.
+#define MEASURE_NS NS_PER_SECOND
+#define TAKE_ALL_IN 4 // seconds
 #define PRESSURE_SHARE 8 // one place of so many is left: the longest idle clients go
 #define ASK_AFTER_NS (60 * NS_PER_SECOND) // silence, for TCP to see whether it is still there
 
@@ -107,6 +110,7 @@ static const struct h2_events events = {.on_message = on_message,
 static void leave(struct proxy_client *c)
 {
 	unlink_client(c);
+	twheel_cancel(c->conn.proxy->wheel, &c->buffer.timer);
 	twheel_cancel(c->conn.proxy->wheel, &c->window_timer);
 	twheel_cancel(c->conn.proxy->wheel, &c->block_timer);
 	twheel_cancel(c->conn.proxy->wheel, &c->progress_timer);
@@ -202,6 +206,64 @@ static void window_fire(struct twheel_timer *t)
 	}
 }
 
+void proxy_client_cut_stream(struct proxy_client *c, struct h2_stream *s, enum proxy_counter why)
+{
+	struct proxy_request *r = h2_stream_user(s);
+	struct proxy_reply reply =
+		proxy_reply_for(LB_CAUSE_OVER_SHARE, STR("too much is kept for this client"));
+	proxy_count(c->conn.proxy, why);
+	if (r)
+		proxy_request_fail(r, &reply, H2_ENHANCE_YOUR_CALM);
+	else
+		h2_stream_reset(s, H2_ENHANCE_YOUR_CALM);
+}
+
+void proxy_client_cut(struct proxy_client *c, enum proxy_counter why)
+{
+	proxy_count(c->conn.proxy, why);
+	proxy_client_abort(c);
+}
+
+// What lies in TCP can't be taken back from there.
+static void cut_to_bound(struct proxy_client *c)
+{
+	if (tcp_conn_sendq(c->conn.tcp)->len > c->buffer.bound) {
+		proxy_client_cut(c, PROXY_clients_cut_for_buffer);
+		return;
+	}
+	proxy_conn_touch(&c->conn);
+	struct h2_stream *s = h2_conn_newest(c->conn.h2);
+	while (s && proxy_client_buffer_is_over(c)) {
+		struct h2_stream *older = h2_stream_older(s);
+		if (h2_stream_queued(s))
+			proxy_client_cut_stream(c, s, PROXY_streams_cut_for_buffer);
+		s = older;
+	}
+}
+
+static void buffer_fire(struct twheel_timer *);
+
+// TH-86
+static void watch_buffer(struct proxy_client *c)
+{
+	struct twheel *w = c->conn.proxy->wheel;
+	c->buffer.taken_mark = proxy_client_buffer_taken(c);
+	c->buffer.timer.fire = buffer_fire;
+	twheel_arm(w, &c->buffer.timer, twheel_now(w) + MEASURE_NS);
+}
+
+static void buffer_fire(struct twheel_timer *t)
+{
+	struct proxy_client *c = CONTAINER_OF(t, struct proxy_client, buffer.timer);
+	uint64_t took = proxy_client_buffer_taken(c) - c->buffer.taken_mark;
+	if (!proxy_client_buffer_is_over(c))
+		return;
+	if (took * TAKE_ALL_IN < proxy_client_buffer_unread(c))
+		cut_to_bound(c);
+	else
+		watch_buffer(c);
+}
+
 static void block_fire(struct twheel_timer *t)
 {
 	struct proxy_client *c = CONTAINER_OF(t, struct proxy_client, block_timer);
@@ -235,7 +297,11 @@ static void on_flushed(struct proxy_conn *conn)
 	reset_answered(c);
 	watch_windows(c);
 	watch_block(c);
-	if (tcp_conn_sendq(c->conn.tcp)->len && !twheel_armed(&c->conn.timer)) {
+	size_t in_tcp = tcp_conn_sendq(c->conn.tcp)->len;
+	if (in_tcp + h2_conn_queued(c->conn.h2) > c->buffer.bound &&
+		!twheel_armed(&c->buffer.timer))
+		watch_buffer(c);
+	if (in_tcp && !twheel_armed(&c->conn.timer)) {
 		proxy_conn_stalls(&c->conn);
 		proxy_conn_arm(&c->conn, stall_fire, PROXY_PATIENCE_NS);
 	}
@@ -327,7 +393,8 @@ const struct tcp_conn_ops *proxy_client_accept(void *arg, struct tcp_conn *tcp, 
 	}
 	*c = (struct proxy_client){.frontend = (uint16_t)l->frontend,
 		.generation = p->drain.generations[l->frontend],
-		.random = rand_u64(&p->rand)};
+		.random = rand_u64(&p->rand),
+		.buffer.bound = p->conf.client_buffer};
 	list_init(&c->answered);
 	proxy_conn_init(&c->conn, p, &conn_ops, &p->clients);
 	if (!proxy_conn_start(&c->conn, tcp, H2_SERVER, &events)) {

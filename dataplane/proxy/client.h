@@ -4,7 +4,9 @@
 // Thread: the owning worker.
 #pragma once
 
+#include "dataplane/proxy/client_buffer.h"
 #include "dataplane/proxy/conn.h"
+#include "dataplane/proxy/counters.h"
 #include "dataplane/proxy/queue.h"
 #include "dataplane/proxy/source.h"
 
@@ -23,6 +25,7 @@ struct proxy_client {
 	struct twheel_timer progress_timer; // fires when a request may have been idle for too long
 	// when leaving: the first GOAWAY, the last one, then the end
 	struct twheel_timer leave_timer;
+	struct proxy_client_buffer buffer;
 	uint64_t generation; // the listener's generation at accept; 0 = it had no listener
 	uint64_t leave_by_ns; // when leaving: the deadline
 	uint64_t measured_ns, measured_taken; // pressure.c: since when, and from which byte on
@@ -45,3 +48,6 @@ struct proxy_client *proxy_client_after(const struct proxy_client *c);
 void proxy_client_close(struct proxy_client *, enum h2_error);
 // Sends RST at once.
 void proxy_client_abort(struct proxy_client *);
+// The same, and ends one of its streams (an answer or RST_STREAM): too much is kept for it.
+void proxy_client_cut(struct proxy_client *, enum proxy_counter why);
+void proxy_client_cut_stream(struct proxy_client *, struct h2_stream *, enum proxy_counter why);

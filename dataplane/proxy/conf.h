@@ -41,6 +41,8 @@ struct proxy_conf {
 	uint64_t connect_timeout_ns; // TCP and SETTINGS together; at least 20 s (BO-02)
 	uint64_t listener_drain_ns; // time that clients of a changed listener get (FLT-11)
 	uint64_t idle_timeout_ns; // of clients without an open stream (TH-80); 0 = none
+	uint32_t
+		client_buffer; // bytes kept for a client connection (client_buffer.h); 0 = no bound
 	uint64_t seed;
 	// Sets *ret to our source address towards a backend. Returns NULL, or why the attempt
 	// fails.

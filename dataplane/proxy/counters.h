@@ -19,6 +19,11 @@
 	/* Kept most of the worker's chunks when they ran short: */                               \
 	X(streams_cut_for_memory)                                                                  \
 	X(clients_cut_for_memory)                                                                  \
+	/* More than limits.client_buffer_kib waited for a client that took too little: */         \
+	X(streams_cut_for_buffer)                                                                  \
+	X(clients_cut_for_buffer)                                                                  \
+	X(answers_over_buffer) /* ended, as their fields would have added to it */                 \
+	X(requests_over_buffer) /* refused: so much of the client's requests waits for backends */ \
 	X(local_replies) /* local replies */                                                       \
 	X(transparent_retries) /* the backend surely did nothing with the request */               \
 	X(transparent_retries_exhausted) /* likewise, not retried: it was the last attempt */      \

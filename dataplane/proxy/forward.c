@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/proxy/forward.h"
 
-#include "dataplane/proxy/conn.h"
+#include "dataplane/proxy/backend.h"
+#include "dataplane/proxy/client.h"
 #include "dataplane/proxy/head.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
+
+// What comes in such pieces needs no larger window.
+#define NO_LARGE_PIECE 512
 
 static void note_progress(struct proxy_request *r)
 {
@@ -114,11 +118,29 @@ void proxy_forward_request_sent(struct h2_conn *h2, struct h2_stream *s, size_t 
 	request_sent(r, n);
 }
 
+static __attribute__((noinline)) void fields_do_not_fit(struct proxy_request *r)
+{
+	struct proxy_reply reply = proxy_reply_for(
+		LB_CAUSE_OVER_SHARE, STR("the client does not take what waits for it"));
+	proxy_count(r->proxy, PROXY_answers_over_buffer);
+	proxy_request_fail(r, &reply, H2_ENHANCE_YOUR_CALM);
+}
+
+// Fields for the client; false = it has too much to take, and the request ended.
+static bool may_send_fields(struct proxy_request *r)
+{
+	if (!proxy_client_buffer_is_watched(&r->owner->buffer) ||
+		proxy_client_buffer_takes_fields(r->owner))
+		return true;
+	fields_do_not_fit(r);
+	return false;
+}
+
 // gRPC knows none; the stream of a plain request gets them in order (HX-16).
 static void forward_informational(struct proxy_request *r, const struct h2_message *m)
 {
 	r->was_hinted = true;
-	if (r->is_grpc || !r->client)
+	if (r->is_grpc || !r->client || !may_send_fields(r))
 		return;
 	touch(r->client);
 	if (!h2_stream_send_message(r->client, m))
@@ -140,6 +162,8 @@ static bool try_again(struct proxy_request *r, const struct h2_message *m)
 // From here on there is no other attempt (RT-06).
 static void forward_answer(struct proxy_request *r, const struct h2_message *m)
 {
+	if (!may_send_fields(r))
+		return;
 	proxy_replay_drop(r->proxy, &r->replay);
 	touch(r->client);
 	struct h2_message with_cookie;
@@ -197,6 +221,9 @@ void proxy_forward_response_data(
 	if (end_stream) {
 		proxy_accounting_answer_data_end(r);
 		proxy_request_answered_all(r);
+	} else if (len > NO_LARGE_PIECE && h2_stream_is_short(s)) {
+		proxy_backend_answers_long(&r->proxy->backends[r->endpoint_id]);
+		proxy_client_buffer_widen(r);
 	}
 	proxy_request_leave(r);
 }
@@ -206,10 +233,12 @@ void proxy_forward_response_trailers(struct proxy_request *r, const struct h2_me
 	proxy_request_enter(r);
 	touch(r->client);
 	proxy_accounting_answer_trailers(r, m);
-	if (!h2_stream_send_message(r->client, m))
-		proxy_request_fail_overload(r);
-	else
-		proxy_request_answered_all(r);
+	if (may_send_fields(r)) {
+		if (!h2_stream_send_message(r->client, m))
+			proxy_request_fail_overload(r);
+		else
+			proxy_request_answered_all(r);
+	}
 	proxy_request_leave(r);
 }
 

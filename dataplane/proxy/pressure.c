@@ -29,33 +29,23 @@ static uint64_t in_tcp(const struct proxy_client *c)
 	return tcp_conn_sendq(c->conn.tcp)->len;
 }
 
-static uint64_t in_streams(const struct proxy_client *c)
-{
-	return h2_conn_queued(c->conn.h2) + h2_conn_unconsumed(c->conn.h2);
-}
-
-static uint64_t taken(const struct proxy_client *c)
-{
-	return h2_conn_written(c->conn.h2) - in_tcp(c);
-}
-
 static void measure_anew(struct proxy_client *c)
 {
 	c->measured_ns = c->conn.proxy->now_ns;
-	c->measured_taken = taken(c);
+	c->measured_taken = proxy_client_buffer_taken(c);
 }
 
 static bool is_slow(const struct proxy_client *c, uint64_t held)
 {
 	uint64_t ns = c->conn.proxy->now_ns - c->measured_ns;
-	uint64_t took = taken(c) - c->measured_taken;
+	uint64_t took = proxy_client_buffer_taken(c) - c->measured_taken;
 	return c->measured_ns && ns >= MEASURE_LEAST_NS &&
 	       took * TAKE_ALL_IN < held * (ns / NS_PER_MS) / (NS_PER_SECOND / NS_PER_MS);
 }
 
 static void look_at(struct proxy_pressure *s, struct proxy_client *c, bool at_any_pace)
 {
-	uint64_t held = in_tcp(c) + in_streams(c);
+	uint64_t held = proxy_client_buffer_held(c);
 	if (held > s->worst_held && (at_any_pace || is_slow(c, held))) {
 		s->worst = c;
 		s->worst_held = held;
@@ -70,25 +60,10 @@ static bool holds(const struct h2_stream *s, const struct proxy_request *r)
 	       (r && (r->replay.bytes.len || (r->upstream && h2_stream_queued(r->upstream))));
 }
 
-static void cut_stream(struct proxy *p, struct h2_stream *s)
-{
-	struct proxy_request *r = h2_stream_user(s);
-	struct proxy_reply reply =
-		proxy_reply_for(LB_CAUSE_OVER_SHARE, STR("too much is kept for this client"));
-	if (!holds(s, r))
-		return;
-	proxy_count(p, PROXY_streams_cut_for_memory);
-	if (r)
-		proxy_request_fail(r, &reply, H2_ENHANCE_YOUR_CALM);
-	else
-		h2_stream_reset(s, H2_ENHANCE_YOUR_CALM);
-}
-
 static void cut(struct proxy *p, struct proxy_client *c)
 {
-	if (in_tcp(c) > in_streams(c)) {
-		proxy_count(p, PROXY_clients_cut_for_memory);
-		proxy_client_abort(c);
+	if (in_tcp(c) > proxy_client_buffer_held(c) / 2) {
+		proxy_client_cut(c, PROXY_clients_cut_for_memory);
 		return;
 	}
 	proxy_conn_touch(&c->conn);
@@ -96,7 +71,8 @@ static void cut(struct proxy *p, struct proxy_client *c)
 	uint32_t limit = limit_of(p);
 	while (s && uses(p->chunks, limit)) {
 		struct h2_stream *older = h2_stream_older(s);
-		cut_stream(p, s);
+		if (holds(s, h2_stream_user(s)))
+			proxy_client_cut_stream(c, s, PROXY_streams_cut_for_memory);
 		s = older;
 	}
 }

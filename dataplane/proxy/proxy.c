@@ -64,6 +64,17 @@ static void again_fire(struct twheel_timer *t)
 	// That a turn happens is all: its end does the work.
 }
 
+// What HTTP/2's windows see to.
+static void bound_client_buffers(struct proxy *p, struct h2_conf *h2)
+{
+	h2->answer_stream_window = PROXY_FIRST_WINDOW;
+	h2->answer_conn_window = h2->conn_window;
+	if (p->conf.client_buffer)
+		h2->conn_window = p->conf.client_buffer;
+	else
+		p->conf.client_buffer = UINT32_MAX;
+}
+
 struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	struct tcp_stack *tcp, struct twheel *wheel, struct pool *chunks, struct lb_link *link)
 {
@@ -91,6 +102,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	struct h2_conf h2_conf = *h2;
 	if (!h2_conf.now_ns)
 		h2_conf.now_ns = &p->now_ns;
+	bound_client_buffers(p, &h2_conf);
 	p->h2 = h2_context_new(&h2_conf, chunks);
 	if (!p->h2 || init_memory(p, h2) || listen_all(p)) {
 		proxy_free(p);

@@ -85,6 +85,7 @@ static uint32_t put_block(struct proxy *p, struct proxy_replay *r, const struct 
 		buf_added(&r->bytes, len);
 	else if (!buf_append(&r->bytes, p->chunks, p->scratch.bytes, len))
 		return 0;
+	*r->sum += len;
 	return (uint32_t)len;
 }
 
@@ -142,7 +143,10 @@ bool proxy_replay_put_head(struct proxy *p, struct proxy_replay *r, const struct
 bool proxy_replay_put_body(struct proxy *p, struct proxy_replay *r, const uint8_t *data, size_t len)
 {
 	DCHECK(r->trailers_len == 0);
-	return len == 0 || buf_append(&r->bytes, p->chunks, data, len);
+	if (len && !buf_append(&r->bytes, p->chunks, data, len))
+		return false;
+	*r->sum += len;
+	return true;
 }
 
 bool proxy_replay_put_trailers(struct proxy *p, struct proxy_replay *r, const struct h2_message *m)
@@ -186,16 +190,19 @@ bool proxy_replay_send_body(
 	struct buf body = {0};
 	size_t body_len = proxy_replay_body_len(r);
 	buf_consume(&r->bytes, p->chunks, r->head_len);
+	*r->sum -= r->head_len;
 	r->head_len = 0;
 	if (!buf_move(&body, &r->bytes, body_len, p->chunks))
 		return false;
+	*r->sum -= body_len;
 	bool ok = h2_stream_send_buf(s, &body, end_stream);
 	buf_clear(&body, p->chunks);
 	return ok;
 }
 
-void proxy_replay_drop(struct proxy *p, struct proxy_replay *r)
+void proxy_replay_drop_bytes(struct proxy *p, struct proxy_replay *r)
 {
+	*r->sum -= r->bytes.len;
 	buf_clear(&r->bytes, p->chunks);
 	r->head_len = r->trailers_len = 0;
 }

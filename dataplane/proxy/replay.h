@@ -17,14 +17,17 @@ struct proxy;
 // Bytes of body kept while an attempt is under way; a request with a longer body is not sent
 // again.
 #define PROXY_REPLAY_BODY_MAX (8u << 10)
+// So many are kept wherever the head is.
+#define PROXY_REPLAY_BODY_LEAST (1u << 10)
 // The same for routes with retries, while the worker has chunks to spare (retry.h).
 #define PROXY_RETRY_BODY_MAX (64u << 10)
 
-// All zero = nothing stored.
+// Nothing is stored if all but `sum` is zero.
 struct proxy_replay {
 	struct buf bytes; // head, body, trailers
 	uint32_t head_len;
 	uint32_t trailers_len;
+	uint64_t *sum; // bytes that this and others hold; borrowed
 };
 
 static inline bool proxy_replay_stored(const struct proxy_replay *r)
@@ -53,4 +56,9 @@ void proxy_replay_trailers(struct proxy *, const struct proxy_replay *, struct h
 // if pools are exhausted.
 [[nodiscard]] bool proxy_replay_send_body(
 	struct proxy *, struct proxy_replay *, struct h2_stream *, bool end_stream, bool keep);
-void proxy_replay_drop(struct proxy *, struct proxy_replay *);
+void proxy_replay_drop_bytes(struct proxy *, struct proxy_replay *);
+static inline void proxy_replay_drop(struct proxy *p, struct proxy_replay *r)
+{
+	if (r->bytes.head)
+		proxy_replay_drop_bytes(p, r);
+}

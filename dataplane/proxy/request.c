@@ -110,6 +110,8 @@ static struct h2_stream *detach_upstream(struct proxy_request *r)
 {
 	struct h2_stream *s = r->upstream;
 	r->upstream = NULL;
+	if (r->ahead)
+		proxy_client_buffer_narrow(&r->owner->buffer, &r->ahead);
 	proxy_accounting_close(r);
 	h2_stream_set_user(s, NULL);
 	proxy_conn_touch(h2_conn_user(h2_stream_conn(s)));

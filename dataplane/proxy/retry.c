@@ -145,6 +145,10 @@ bool proxy_retry_status(struct proxy_request *r, int grpc_status, const struct h
 bool proxy_retry_may_keep(const struct proxy_request *r, size_t body_len)
 {
 	const struct pool *chunks = r->proxy->chunks;
+	if (body_len <= PROXY_REPLAY_BODY_LEAST)
+		return true;
+	if (!proxy_client_buffer_may_copy(&r->owner->buffer))
+		return false;
 	if (body_len <= PROXY_REPLAY_BODY_MAX)
 		return true;
 	// More than that is kept only while it is nobody else's need.

@@ -94,6 +94,7 @@ void proxy_route_request(
 	*r = (struct proxy_request){.client = stream,
 		.owner = c,
 		.proxy = p,
+		.replay = {.sum = &c->buffer.kept},
 		.cluster_id = PROXY_NO_CLUSTER,
 		.timeout_field = PROXY_NO_FIELD,
 		.state = PROXY_REQUEST_PICKING,

@@ -2,6 +2,7 @@
 #include "dataplane/proxy/upstream.h"
 
 #include "dataplane/proxy/backend.h"
+#include "dataplane/proxy/client_buffer.h"
 #include "dataplane/proxy/forward.h"
 #include "dataplane/proxy/request.h"
 #include "dataplane/proxy/state.h"
@@ -185,6 +186,10 @@ bool proxy_upstream_open(
 	counter_add(&counters(u)->active, 1);
 	twheel_cancel(u->conn.proxy->wheel, &u->conn.timer);
 	proxy_conn_touch(&u->conn);
+	if (u->backend->n_expect_long) {
+		u->backend->n_expect_long--;
+		proxy_client_buffer_widen(r);
+	}
 	return true;
 }
 

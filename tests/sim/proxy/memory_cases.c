@@ -33,18 +33,24 @@ static void ask_often(struct world *w, uint32_t client, enum kind kind, uint32_t
 		ask_of(w, client, kind, size);
 }
 
-// Hostile clients first, then the victim.
-static struct world *world_of(uint32_t n_hostile, uint32_t pool_kib)
+// Hostile clients first, then the victim. bound: bytes for each, 0 = none.
+static struct world *bounded_world_of(uint32_t n_hostile, uint32_t pool_kib, uint32_t bound)
 {
 	struct world_conf conf = world_conf_default(n_hostile);
 	conf.n_clients = n_hostile + 1;
 	conf.n_chunks = pool_kib * 1024 / CHUNK;
+	conf.client_buffer = bound;
 	struct world *w = ready_world(&conf);
 	control_set_endpoints(&w->control, 0, HOST_BACKENDS, 0xf);
 	for (uint32_t i = 1; i <= n_hostile; i++)
 		open_more(w, i);
 	world_run(w, 50 * MS);
 	return w;
+}
+
+static struct world *world_of(uint32_t n_hostile, uint32_t pool_kib)
+{
+	return bounded_world_of(n_hostile, pool_kib, 0);
 }
 
 static void check_pages(struct world *w, uint32_t victim, uint32_t n)
@@ -114,8 +120,8 @@ static void th_85_who_takes_what_it_asked_for_is_not_cut(void **state)
 	world_run(w, SECOND);
 	assert_int_equal(world_counter(w, "streams_cut_for_memory"), 0);
 	uint32_t first = w->n_asks;
-	ask_often(w, 1, KIND_DOWNLOAD, 2 << 20, 60);
-	for (uint32_t i = first; i < first + 60; i++) {
+	ask_often(w, 1, KIND_DOWNLOAD, 2 << 20, 40);
+	for (uint32_t i = first; i < first + 40; i++) {
 		finish_of(w, &w->asks[i]);
 		assert_ok(w, &w->asks[i]);
 	}
@@ -135,10 +141,149 @@ static void th_85_nobody_is_cut_while_there_is_memory(void **state)
 	world_free(w);
 }
 
+#define BOUND (256u << 10)
+#define CHUNKS_OF(bytes) ((bytes) / CHUNK)
+
+// TH-86: all streams together, with no window of the client's and without room in TCP.
+static void th_86_what_is_not_read_is_bounded_for_each_client(void **state)
+{
+	for (int deaf = 0; deaf < 2; deaf++) {
+		struct world *w = bounded_world_of(N_HOSTILE, 32 << 10, BOUND);
+		for (uint32_t i = 0; i < N_HOSTILE; i++) {
+			w->clients[i].slow = true;
+			w->clients[i].deaf = deaf;
+			ask_often(w, i, KIND_DOWNLOAD, 10 << 20, 100);
+		}
+		check_pages(w, VICTIM, 50);
+		world_run(w, 2 * SECOND);
+		// First windows of 100 streams, and what a client has said that it takes.
+		assert_in_range(w->max_chunks, 1, N_HOSTILE * CHUNKS_OF(BOUND + 500000));
+		assert_in_range(world_chunks_used(w), 1, N_HOSTILE * CHUNKS_OF(BOUND) * 7 / 4);
+		check_pages(w, VICTIM, 10);
+		assert_int_equal(world_ended(w, LB_CAUSE_OVER_SHARE),
+			world_counter(w, "streams_cut_for_buffer"));
+		assert_true(world_counter(w, "streams_cut_for_buffer") >= N_HOSTILE);
+		assert_int_equal(world_counter(w, "clients_cut_for_buffer"), 0);
+		world_free(w);
+	}
+}
+
+// TH-86: fields know no window.
+static void th_86_fields_that_are_not_read_are_bounded(void **state)
+{
+	struct world *w = bounded_world_of(1, 32 << 10, BOUND);
+	w->clients[0].deaf = true;
+	ask_often(w, 0, KIND_TRAILERS_ONLY, 12000, 100);
+	check_pages(w, 1, 10);
+	world_run(w, 2 * SECOND);
+	assert_int_equal(world_counter(w, "clients_cut_for_buffer"), 1);
+	assert_true(w->clients[0].over);
+	check_pages(w, 1, 10);
+	world_free(w);
+}
+
+// TH-86: of as many streams as a browser opens, at ten kilobytes a second.
+static void th_86_a_slow_reader_of_many_pages_is_not_cut(void **state)
+{
+	struct world *w = bounded_world_of(1, 32 << 10, 1 << 20);
+	w->clients[0].deaf = true;
+	ask_often(w, 0, KIND_DOWNLOAD, 20000, 95);
+	for (int i = 0; i < 600; i++) {
+		w->clients[0].ration += 4000;
+		w->clients[0].host->due = true;
+		tcp_conn_resume(w->clients[0].tcp);
+		world_run(w, 100 * MS);
+	}
+	for (uint32_t i = 0; i < 95; i++)
+		assert_ok(w, &w->asks[i]);
+	assert_int_equal(world_counter(w, "streams_cut_for_buffer"), 0);
+	world_free(w);
+}
+
+// TH-86: what it has more than the bound to take goes on as fast as it takes it.
+static void th_86_a_reader_at_full_speed_is_not_cut(void **state)
+{
+	struct world *w = bounded_world_of(1, 32 << 10, BOUND);
+	w->wire.delay_ns = 5 * MS;
+	ask_often(w, 0, KIND_DOWNLOAD, 200000, 95);
+	for (uint32_t i = 0; i < 95; i++) {
+		finish_of(w, &w->asks[i]);
+		assert_ok(w, &w->asks[i]);
+	}
+	assert_int_equal(world_counter(w, "streams_cut_for_buffer"), 0);
+	world_free(w);
+}
+
+// TH-88
+static void th_88_uploads_that_no_backend_reads_are_bounded_for_each_client(void **state)
+{
+	struct world *w = bounded_world_of(1, 32 << 10, BOUND);
+	uint32_t before = world_chunks_used(w);
+	ask_often(w, 0, KIND_HANG, 10 << 20, 40);
+	world_run(w, 5 * SECOND);
+	assert_in_range(world_chunks_used(w) - before, CHUNKS_OF(BOUND) * 3 / 4,
+		CHUNKS_OF(BOUND) + 2 * 40); // of each stream one in its queue and one for its head
+	check_pages(w, 1, 10);
+	world_free(w);
+}
+
+// TH-89: most of these are of a cluster without backends.
+static void th_89_requests_that_wait_are_bounded_for_each_client(void **state)
+{
+	static char large[8000];
+	memset(large, 'x', sizeof(large));
+	struct world *w = bounded_world_of(1, 32 << 10, BOUND);
+	for (uint32_t i = 0; i < 60; i++) {
+		struct ask *a = world_ask(w, "two", KIND_ECHO, 10);
+		a->extra[0] =
+			(struct field){.name = STR("x-large"), .value = {large, sizeof(large)}};
+		client_ask(&w->clients[0], a);
+	}
+	world_run(w, 5 * SECOND);
+	uint64_t n = world_counter(w, "requests_over_buffer");
+	assert_in_range(world_counter(w, "requests_waiting"), BOUND / 8200, BOUND / 8000 + 1);
+	assert_in_range(n, 5, 60 - BOUND / 8200); // the others went to the other cluster
+	assert_int_equal(world_ended(w, LB_CAUSE_OVER_SHARE), n);
+	check_pages(w, 1, 10);
+	for (uint32_t i = 0; i < 60; i++)
+		client_cancel(&w->asks[i]);
+	world_run(w, SECOND);
+	struct ask *again = ask_of(w, 0, KIND_ECHO, 1000);
+	finish_of(w, again);
+	assert_ok(w, again);
+	world_free(w);
+}
+
+// TH-89: requests on their way are not kept for another attempt beyond half of the bound.
+static void th_89_copies_of_requests_are_bounded_for_each_client(void **state)
+{
+	static char large[8000];
+	memset(large, 'x', sizeof(large));
+	struct world *w = bounded_world_of(1, 32 << 10, BOUND);
+	uint32_t before = world_chunks_used(w);
+	for (uint32_t i = 0; i < 60; i++) {
+		struct ask *a = world_ask(w, "one", KIND_HANG, 0);
+		a->extra[0] =
+			(struct field){.name = STR("x-large"), .value = {large, sizeof(large)}};
+		client_ask(&w->clients[0], a);
+	}
+	world_run(w, SECOND);
+	assert_in_range(world_chunks_used(w) - before, CHUNKS_OF(BOUND) / 2,
+		CHUNKS_OF(BOUND) * 3 / 4); // of all it would be 300
+	world_free(w);
+}
+
 #define CASE(name) cmocka_unit_test(name)
 
 RUN_SUITE("proxy/memory", CASE(th_85_readers_of_nothing_leave_memory_to_others),
 	CASE(th_85_connections_full_of_unread_bytes_are_cut_as_a_whole),
 	CASE(th_85_uploads_that_nobody_reads_count_to_who_sent_them),
 	CASE(th_85_who_takes_what_it_asked_for_is_not_cut),
-	CASE(th_85_nobody_is_cut_while_there_is_memory))
+	CASE(th_85_nobody_is_cut_while_there_is_memory),
+	CASE(th_86_what_is_not_read_is_bounded_for_each_client),
+	CASE(th_86_fields_that_are_not_read_are_bounded),
+	CASE(th_86_a_slow_reader_of_many_pages_is_not_cut),
+	CASE(th_86_a_reader_at_full_speed_is_not_cut),
+	CASE(th_88_uploads_that_no_backend_reads_are_bounded_for_each_client),
+	CASE(th_89_requests_that_wait_are_bounded_for_each_client),
+	CASE(th_89_copies_of_requests_are_bounded_for_each_client))

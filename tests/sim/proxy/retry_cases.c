@@ -117,10 +117,11 @@ static void rt_06_scarce_memory_commits(void **state)
 	conf.n_clients = 1;
 	conf.n_backends = 2;
 	conf.n_chunks = 600;
+	conf.client_buffer = 0;
 	struct world *w = ready_world(&conf);
 	control_set_policy(&w->control, ROUTE_ONE, &unavailable);
 	// Most of these are of a cluster without backends, where each upload holds a window.
-	for (int i = 0; i < 19; i++)
+	for (int i = 0; i < 16; i++)
 		client_ask(&w->clients[0], world_ask(w, "two", KIND_HANG, 60000));
 	world_run(w, SECOND);
 	assert_in_range(world_chunks_used(w), 320, 500);

@@ -100,6 +100,7 @@ struct world_conf world_conf_default(uint64_t seed)
 		.stream_window = 65535,
 		.listener_drain_ns = 600 * SECOND,
 		.idle_timeout_ns = 300 * SECOND,
+		.client_buffer = 1 << 20,
 		.max_attempts = 8,
 		.n_events = 256};
 }
@@ -142,6 +143,7 @@ static void new_proxy(struct world *w)
 		.connect_timeout_ns = 20 * SECOND,
 		.listener_drain_ns = w->conf.listener_drain_ns,
 		.idle_timeout_ns = w->conf.idle_timeout_ns,
+		.client_buffer = w->conf.client_buffer,
 		.max_attempts = w->conf.max_attempts,
 		.retry_idempotent = !w->conf.no_idempotent_retry,
 		.seed = w->conf.seed,

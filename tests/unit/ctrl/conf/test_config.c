@@ -30,7 +30,8 @@ static const char *const whole =
 	"log: {level: debug}\n"
 	"sessions: {use_ejected: true}\n"
 	"limits: {connections: 32768, requests: 1000, buffers_mib: 512, xds_resources: 5000, "
-	"xds_response_mib: 8, idle_timeout_s: 0, stream_idle_timeout_s: 7}\n"
+	"xds_response_mib: 8, idle_timeout_s: 0, stream_idle_timeout_s: 7, "
+	"client_buffer_kib: 2048}\n"
 	"xds: {protocol: delta, deleted: drop}\n"
 	"retries: {max_attempts: 3, idempotent: false}\n";
 
@@ -82,6 +83,7 @@ static void every_field_of_the_documented_shape_is_read(void **state)
 	assert_int_equal(c->max_buffers_mib, 512);
 	assert_int_equal(c->idle_timeout_s, 0); // TH-80
 	assert_int_equal(c->stream_idle_timeout_s, 7); // TH-98
+	assert_int_equal(c->client_buffer_kib, 2048); // TH-86
 	assert_int_equal(c->max_attempts, 3);
 	assert_false(c->retry_idempotent);
 	assert_int_equal(c->xds->protocol, CONFIG_XDS_DELTA);
@@ -115,6 +117,7 @@ static void what_is_left_out_gets_its_default(void **state)
 	assert_int_equal(c->max_buffers_mib, 256);
 	assert_int_equal(c->idle_timeout_s, 300); // TH-80
 	assert_int_equal(c->stream_idle_timeout_s, 300); // TH-98
+	assert_int_equal(c->client_buffer_kib, 1024); // TH-86
 	assert_int_equal(c->max_attempts, 8);
 	assert_true(c->retry_idempotent);
 	assert_int_equal(c->drain_s, 30);
@@ -251,6 +254,8 @@ static void an_error_names_file_field_and_reason(void **state)
 			": limits.xds_resources: 999 is outside 1000..100000000"},
 		{"xds_response_mib: 8", "xds_response_mib: 0",
 			": limits.xds_response_mib: 0 is outside 1..1024"},
+		{"client_buffer_kib: 2048", "client_buffer_kib: 100",
+			": limits.client_buffer_kib: 100 is outside 512..65536"},
 		{"idle_timeout_s: 0", "idle_timeout_s: never", "limits.idle_timeout_s: "},
 		{"stream_idle_timeout_s: 7", "stream_idle_timeout_s: -1",
 			"limits.stream_idle_timeout_s: "},

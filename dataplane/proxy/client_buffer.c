@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/proxy/client_buffer.h"
+
+#include "dataplane/proxy/client.h"
+#include "dataplane/proxy/request.h"
+#include "dataplane/proxy/state.h"
+
+// Of the bound: what backends may send ahead of first windows.
+#define AHEAD_SHARE 4
+// Of what is left of that, a stream gets one part. N busy streams have one of N + 1 each.
+#define STREAM_SHARE 2
+
+static uint64_t in_tcp(const struct proxy_client *c)
+{
+	return tcp_conn_sendq(c->conn.tcp)->len;
+}
+
+uint64_t proxy_client_buffer_unread(const struct proxy_client *c)
+{
+	return in_tcp(c) + h2_conn_queued(c->conn.h2);
+}
+
+uint64_t proxy_client_buffer_held(const struct proxy_client *c)
+{
+	// A body that waits for a backend is stored, and one that was sent may be, too.
+	uint64_t bodies = h2_conn_unconsumed(c->conn.h2), kept = c->buffer.kept;
+	return proxy_client_buffer_unread(c) + (bodies > kept ? bodies : kept);
+}
+
+uint64_t proxy_client_buffer_taken(const struct proxy_client *c)
+{
+	return h2_conn_written(c->conn.h2) - in_tcp(c);
+}
+
+bool proxy_client_buffer_is_over(const struct proxy_client *c)
+{
+	return proxy_client_buffer_unread(c) > c->buffer.bound;
+}
+
+// As much for each stream as for its body.
+bool proxy_client_buffer_takes_fields(const struct proxy_client *c)
+{
+	uint64_t streams = h2_conn_n_streams(c->conn.h2);
+	return proxy_client_buffer_unread(c) <= c->buffer.bound + streams * PROXY_FIRST_WINDOW;
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint32_t ahead_of(const struct proxy_request *r)
+{
+	const struct proxy_client *c = r->owner;
+	uint64_t unread = proxy_client_buffer_unread(c), others = c->buffer.ahead - r->ahead;
+	uint64_t room = c->buffer.bound - min_u64(unread, c->buffer.bound);
+	uint64_t all = min_u64(c->buffer.bound / AHEAD_SHARE, room);
+	uint64_t mine = (all - min_u64(others, all)) / STREAM_SHARE;
+	if (mine < PROXY_FIRST_WINDOW)
+		return 0; // not worth a frame
+	return (uint32_t)min_u64(mine, PROXY_STREAM_WINDOW - PROXY_FIRST_WINDOW);
+}
+
+void proxy_client_buffer_widen(struct proxy_request *r)
+{
+	uint32_t n = ahead_of(r);
+	if (n == r->ahead)
+		return;
+	r->owner->buffer.ahead += n - (uint64_t)r->ahead;
+	r->ahead = n;
+	h2_stream_set_ahead(r->upstream, n);
+	proxy_conn_touch(h2_conn_user(h2_stream_conn(r->upstream)));
+}
