@@ -308,6 +308,16 @@ void proxy_backend_attempt_failed(struct proxy_backend *b, const char *why)
 	proxy_queues_changed(&p->queues);
 }
 
+// The others get what would have gone to one more (max_streams() of upstream.c).
+static void open_all(struct proxy_backend *b)
+{
+	for (struct list_link *l = b->conns.next; l != &b->conns; l = l->next) {
+		struct proxy_upstream *u = CONTAINER_OF(l, struct proxy_upstream, link);
+		if (u->state == PROXY_UPSTREAM_READY)
+			add_open(b, u);
+	}
+}
+
 void proxy_backend_ready(struct proxy_backend *b, struct proxy_upstream *u)
 {
 	b->n_connecting--;
@@ -320,6 +330,8 @@ void proxy_backend_ready(struct proxy_backend *b, struct proxy_upstream *u)
 		return;
 	set_ready_bit(b, true);
 	proxy_backend_opened(b, u);
+	if (b->n_ready == b->proxy->conf.max_conns_per_endpoint)
+		open_all(b);
 	proxy_queues_changed(&b->proxy->queues);
 }
 

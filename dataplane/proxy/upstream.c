@@ -21,7 +21,7 @@
 #define LATE_NS (100 * NS_PER_MS)
 
 // Even if all open streams are reset after the budget is used up, it is less than nghttp2 lets
-// pass.
+// pass. More only where no other connection may be opened.
 #define MAX_STREAMS 800
 // Of a backend: with more, connections are not retired for resets. Streams that never end keep
 // them.
@@ -161,10 +161,16 @@ static void watch_resets(struct proxy_upstream *u)
 		replace_early(u);
 }
 
+static uint32_t max_streams(const struct proxy_upstream *u)
+{
+	bool may_have_another = u->backend->n_ready < u->conn.proxy->conf.max_conns_per_endpoint;
+	return may_have_another && u->max_streams > MAX_STREAMS ? MAX_STREAMS : u->max_streams;
+}
+
 bool proxy_upstream_has_room(struct proxy_upstream *u)
 {
 	enum h2_error code;
-	if (h2_conn_n_streams(u->conn.h2) >= u->max_streams || h2_conn_failed(u->conn.h2, &code))
+	if (h2_conn_n_streams(u->conn.h2) >= max_streams(u) || h2_conn_failed(u->conn.h2, &code))
 		return false;
 	if (u->last_id >= LAST_ID) {
 		proxy_upstream_retire(u, "stream ids used up");
@@ -280,8 +286,7 @@ static void on_stream_closed(
 static void on_settings(struct h2_conn *h2, uint32_t max_concurrent_streams)
 {
 	struct proxy_upstream *u = h2_conn_user(h2);
-	u->max_streams =
-		max_concurrent_streams < MAX_STREAMS ? max_concurrent_streams : MAX_STREAMS;
+	u->max_streams = max_concurrent_streams;
 	if (u->state == PROXY_UPSTREAM_CONNECTING) {
 		u->state = PROXY_UPSTREAM_READY;
 		u->ready_ns = u->conn.proxy->now_ns;

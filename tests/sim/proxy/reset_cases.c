@@ -165,6 +165,30 @@ static void th_91_a_source_that_is_alone_is_never_refused(void **state)
 	world_free(w);
 }
 
+// More than leaves a margin for resets (docs/decisions/resets.md), where no connection can be added.
+static void a_backend_with_all_its_connections_gets_as_many_streams_as_it_allows(void **state)
+{
+	struct world_conf conf = world_conf_default(8);
+	conf.n_clients = MAX_CLIENTS; // of 100 streams each
+	conf.n_backends = 1;
+	conf.max_conns_per_endpoint = 1;
+	conf.backend_streams = 5000;
+	struct world *w = world_new(&conf);
+	use_backends(w, 0x1);
+	for (uint32_t i = 0; i < MAX_CLIENTS; i++)
+		world_open_client(w, i, 0);
+	world_run(w, 100 * MS);
+	for (uint32_t i = 0; i < 950; i++)
+		ask_of(w, i % MAX_CLIENTS, KIND_HANG, 0, NULL);
+	world_run(w, SECOND);
+	assert_int_equal(w->backends[0].n_served, 950);
+	assert_int_equal(w->backends[0].n_accepted, 1);
+	for (uint32_t i = 0; i < w->n_asks; i++)
+		client_cancel(&w->asks[i]);
+	finish(w);
+	world_free(w);
+}
+
 #define CASE(name) cmocka_unit_test(name)
 
 RUN_SUITE("proxy/reset", CASE(th_90_resets_of_many_clients_end_no_shared_connection),
@@ -172,4 +196,5 @@ RUN_SUITE("proxy/reset", CASE(th_90_resets_of_many_clients_end_no_shared_connect
 	CASE(th_90_short_timeouts_end_no_shared_connection),
 	CASE(th_91_a_source_that_only_breaks_off_is_refused_for_a_while),
 	CASE(th_91_who_lets_as_many_end_well_is_never_refused),
-	CASE(th_91_a_source_that_is_alone_is_never_refused))
+	CASE(th_91_a_source_that_is_alone_is_never_refused),
+	CASE(a_backend_with_all_its_connections_gets_as_many_streams_as_it_allows))
