@@ -9,7 +9,7 @@ import pytest
 
 from faultlink import Faultlink
 from lab import wait_until
-from testbed import HERE
+from testbed import HERE, START_TIMEOUT_S
 
 AGENT = [sys.executable, HERE / "transfer_agent.py"]
 PORT = 8080
@@ -29,8 +29,9 @@ def fixture_wire(lab):
         lab.address(ns, f"{ns}0", FAMILIES["ipv4"].format(number) + "/24")
         lab.ip(ns, "addr", "add", FAMILIES["ipv6"].format(number) + "/64", "dev", f"{ns}0", "nodad")
     for family, address in FAMILIES.items():
-        server = lab.start("b", family, [*AGENT, "serve", address.format(2), str(PORT)])
-        wait_until(lambda: f":{PORT}" in lab.exec("b", ["ss", "-Hltn"]).stdout or not server.alive(), 10, "server")
+        lab.start("b", family, [*AGENT, "serve", address.format(2), str(PORT)])
+    wait_until(lambda: len(lab.exec("b", ["ss", "-Hltn"]).stdout.splitlines()) == len(FAMILIES), START_TIMEOUT_S,
+               "both servers")
 
     def wire(family, way, length, connections=1, requests=1, limit_s=LIMIT_S, **faults):
         with Faultlink(lab, "middle", **faults) as link:
