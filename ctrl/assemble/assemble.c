@@ -35,7 +35,7 @@
 #define LEAVES_REST_NS (10 * NS_PER_SECOND)
 #define LOOK_NS (100 * NS_PER_MS) // a long stream may hold a cluster that left for days
 
-enum flip { FLIP_NONE, FLIP_UP, FLIP_DOWN };
+enum transition { TRANSITION_NONE, TRANSITION_UP, TRANSITION_DOWN };
 
 static void on_cluster_change(void *ctx, struct lb_cluster *cluster)
 {
@@ -146,8 +146,8 @@ struct assembler *assembler_new(const struct assembler_conf *conf)
 		.trees = &a->tree_env,
 		.all = a->frontends,
 	};
-	a->flips = calloc(LB_MAX_ENDPOINTS, sizeof(*a->flips));
-	bool ok = a->clusters && a->regexes && a->compiler && a->flips;
+	a->transitions = calloc(LB_MAX_ENDPOINTS, sizeof(*a->transitions));
+	bool ok = a->clusters && a->regexes && a->compiler && a->transitions;
 	for (uint32_t i = 0; i < n; i++)
 		ok = assembled_frontend_init(&a->frontends[i], &a->frontend_env, i) && ok;
 	if (!ok) {
@@ -173,14 +173,14 @@ void assembler_free(struct assembler *a)
 	lb_connectivity_free(a->connectivity);
 	ids_fini(&a->leaf_ids);
 	free(a->positions);
-	free(a->flips);
+	free(a->transitions);
 	free(a);
 }
 
-// Each flip once, with its cause; how often an attempt fails is in `show clusters`. A connection
-// that is lost is no flip until the attempt that follows at once has failed: some backends say
+// Each transition once, with its cause; how often an attempt fails is in `show clusters`. The loss
+// of a connection is none until the attempt that follows at once has failed: some backends say
 // goodbye after so many requests.
-static void log_flip(struct assembler *a, const struct lb_event *event)
+static void log_transition(struct assembler *a, const struct lb_event *event)
 {
 	bool up = event->kind == LB_EVENT_CONNECTED;
 	const struct lb_endpoint *e =
@@ -194,10 +194,10 @@ static void log_flip(struct assembler *a, const struct lb_event *event)
 			log_quote(event->why));
 		return;
 	}
-	enum flip flip = up ? FLIP_UP : FLIP_DOWN;
-	if (a->flips[e->id] == flip)
+	enum transition transition = up ? TRANSITION_UP : TRANSITION_DOWN;
+	if (a->transitions[e->id] == transition)
 		return;
-	a->flips[e->id] = flip;
+	a->transitions[e->id] = transition;
 	if (up)
 		log_info("endpoint connected", "endpoint=%s", text);
 	else
@@ -228,13 +228,13 @@ void assembler_event(struct assembler *a, uint32_t worker, const struct lb_event
 			load_report_event(a->conf.loads, event);
 		return;
 	case LB_EVENT_RELEASED:
-		a->flips[event->endpoint_id] = FLIP_NONE;
+		a->transitions[event->endpoint_id] = TRANSITION_NONE;
 		break;
 	case LB_EVENT_CONNECTED:
 	case LB_EVENT_FAILED:
 	case LB_EVENT_LOST:
 	case LB_EVENT_SHORT_LIVED:
-		log_flip(a, event);
+		log_transition(a, event);
 		break;
 	case LB_EVENT_DRAINED:
 	case LB_EVENT_NEIGHBOR:

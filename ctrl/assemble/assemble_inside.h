@@ -32,6 +32,6 @@ struct assembler {
 	uint64_t look_ns; // when to check `unsettled` next
 	uint64_t expedite_ns; // when to check next for clusters with waiting requests
 	uint32_t expedite_at; // the cluster checked last
-	uint8_t *flips; // [LB_MAX_ENDPOINTS] owned; enum flip: last state logged
+	uint8_t *transitions; // [LB_MAX_ENDPOINTS] owned; enum transition: last state logged
 	struct assembled_frontend frontends[]; // [config->n_frontends]
 };

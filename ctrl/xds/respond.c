@@ -66,24 +66,24 @@ static void item_fini(struct xds_item *it)
 	xds_refused_put(it->refused);
 }
 
-struct beat {
+struct heartbeat {
 	const char *version;
 	bool found, keeps;
 };
 
-static void check_beat(void *ctx, struct xds_sub *sub)
+static void check_heartbeat(void *ctx, struct xds_sub *sub)
 {
-	struct beat *b = ctx;
+	struct heartbeat *b = ctx;
 	const struct xds_entry *e = sub->owner;
 	b->found = true;
 	b->keeps |= e->value && e->version && strcmp(e->version, b->version) == 0;
 }
 
 // RS-03. Of what nobody wants any more it keeps up nothing, but is no error (WA-12).
-static bool beats(struct xds_round *r, const char *name)
+static bool heartbeat_keeps(struct xds_round *r, const char *name)
 {
-	struct beat b = {.version = r->open.version};
-	xds_variants_each_sub(r->variants, name, r->open.constraints, check_beat, &b);
+	struct heartbeat b = {.version = r->open.version};
+	xds_variants_each_sub(r->variants, name, r->open.constraints, check_heartbeat, &b);
 	return b.found ? b.keeps : r->open.has_ttl;
 }
 
@@ -223,7 +223,7 @@ static void take_resource(struct xds_round *r, struct xds_decoded *d)
 	char *name = name_of_part(r, d);
 	bool keeps = false;
 	if (r->open.is_heartbeat && !*d->err.text && name) {
-		keeps = beats(r, name);
+		keeps = heartbeat_keeps(r, name);
 		if (!keeps)
 			lb_err_set(&d->err, "Resource: holds no resource");
 	}

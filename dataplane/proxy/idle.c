@@ -11,7 +11,7 @@
 #define FIRST_REQUEST_NS (10 * NS_PER_SECOND)
 #define PER_TURN 256 // sent away
 #define LOOKED_AT 16 // of the longest idle, for one of the largest source
-#define HURRY_SHARE 16 // one place of so many is left: FIN takes too long
+#define ABORT_SHARE 16 // one place of so many is left: FIN takes too long
 
 static struct proxy_client *client_of(struct list_link *l)
 {
@@ -112,7 +112,7 @@ void proxy_idle_make_room(struct proxy *p)
 	if (!c)
 		return;
 	proxy_count(p, PROXY_clients_evicted);
-	if (pool_left(&p->clients) <= p->clients.n_total / HURRY_SHARE)
+	if (pool_left(&p->clients) <= p->clients.n_total / ABORT_SHARE)
 		proxy_client_abort(c);
 	else
 		proxy_client_close(c, H2_NO_ERROR);
