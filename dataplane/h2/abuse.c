@@ -51,6 +51,11 @@ bool h2_abuse_charge_reset(struct h2_conn *c)
 	return within(c, own, H2_ABUSE_RESETS) && within(c, shared, H2_ABUSE_SHARED_RESETS);
 }
 
+void h2_conn_set_allowance(struct h2_conn *c, int64_t *allowance)
+{
+	c->allowance = allowance;
+}
+
 void h2_conn_share_resets(struct h2_conn *c, struct gcra *shared)
 {
 	c->shared_resets = shared;
@@ -68,8 +73,9 @@ bool h2_abuse_header(struct h2_conn *c, uint64_t list_bytes, uint64_t len)
 	uint64_t allowed = HEADER_FREE + HEADER_FACTOR * len;
 	if (list_bytes <= allowed || c->role == H2_CLIENT)
 		return true;
-	bool ok = gcra_charge_many(
-		&c->header_bytes, &header_limit, list_bytes - allowed, h2_now(c->ctx));
+	uint64_t excess = list_bytes - allowed;
+	bool ok = gcra_charge_many(&c->header_bytes, &header_limit, excess, h2_now(c->ctx));
+	*c->allowance -= (int64_t)excess;
 	return within(c, ok, H2_ABUSE_HEADER_BYTES);
 }
 

@@ -53,6 +53,7 @@ struct h2_context *h2_context_new(const struct h2_conf *conf, struct pool *chunk
 		return NULL;
 	ctx->conf = *conf;
 	ctx->chunks = chunks;
+	ctx->unbounded = INT64_MAX;
 	h2_greeting_pack(&ctx->greetings[H2_SERVER], conf, H2_SERVER);
 	h2_greeting_pack(&ctx->greetings[H2_CLIENT], conf, H2_CLIENT);
 	if (init_memory(ctx)) {

@@ -9,9 +9,22 @@
 // Those that say how a frame of DATA or HEADERS is made up. For DATA the others mean nothing.
 #define FORM_FLAGS (H2_FLAG_PADDED | H2_FLAG_PRIORITY | H2_FLAG_END_HEADERS)
 
+// What a frame costs beside its bytes, until its owner has done what it asks for, in about an
+// instruction each: most of a request is to route and forward it, and of a reset to pass it on.
+#define WORK_FRAME 512
+#define WORK_HEADERS (WORK_FRAME + 4096)
+#define WORK_RST_STREAM (WORK_FRAME + 1536)
+
 static uint32_t min_u32(uint32_t a, size_t b)
 {
 	return b < a ? (uint32_t)b : a;
+}
+
+static int64_t work_of(const struct h2_frame *f)
+{
+	if (f->type == H2_HEADERS)
+		return WORK_HEADERS;
+	return f->type == H2_RST_STREAM ? WORK_RST_STREAM : WORK_FRAME;
 }
 
 // Rules that span frames.
@@ -185,6 +198,7 @@ static void parse_head(struct h2_conn *c, const uint8_t head[H2_FRAME_HEAD])
 	const struct h2_frame *f = &rx->frame;
 	uint8_t type = f->type < H2_N_FRAME_TYPES ? f->type : H2_N_FRAME_TYPES;
 	counter_add(&c->ctx->counters[H2_C_frames_in_data + type], 1);
+	*c->allowance -= work_of(f);
 	enum h2_error code = h2_frame_check(f);
 	if (!code)
 		code = check_order(c, f);
@@ -334,6 +348,7 @@ static size_t feed_whole(struct h2_conn *c, const uint8_t *p, size_t len)
 		f.length > len - H2_FRAME_HEAD || (f.flags & FORM_FLAGS) != expected)
 		return 0;
 	counter_add(&c->ctx->counters[H2_C_frames_in_data + f.type], 1);
+	*c->allowance -= is_data ? WORK_FRAME : WORK_HEADERS;
 	rx->frame = f;
 	rx->padding = 0;
 	if (is_data) {
@@ -356,8 +371,8 @@ size_t h2_conn_feed(struct h2_conn *c, const uint8_t *p, size_t len)
 		return 0;
 	c->feeding = true;
 	size_t at = 0;
-	// A payload of no bytes is a step of its own.
-	while (!c->failed && (at < len || h2_rx_at_end(&c->rx))) {
+	// A payload of no bytes is a step of its own, which nothing that is fed later would bring.
+	while (!c->failed && ((at != len && *c->allowance > 0) || h2_rx_at_end(&c->rx))) {
 		if (c->rx.preface_left) {
 			at += h2_preface_feed(c, p + at, len - at);
 		} else if (!c->rx.in_payload) {
@@ -370,5 +385,6 @@ size_t h2_conn_feed(struct h2_conn *c, const uint8_t *p, size_t len)
 		}
 	}
 	c->feeding = false;
+	*c->allowance -= (int64_t)at;
 	return c->failed ? len : at;
 }

@@ -125,10 +125,15 @@ void h2_conn_share_resets(struct h2_conn *, struct gcra *);
 void h2_conn_free(struct h2_conn *, enum h2_error code);
 void *h2_conn_user(const struct h2_conn *);
 
-// Processes bytes from the peer. Returns the number of bytes consumed: all, or fewer if control
-// output has piled up (a peer that floods and does not read): feed the rest later. A connection
-// error queues GOAWAY (or a reply that a client without HTTP/2 understands) and makes
-// h2_conn_failed() true: pump, flush, then close.
+// Charges what input costs to *allowance, in about an instruction each: by the kind of frame, its
+// bytes, and those of decoded header lists. Borrowed; outlives the connection. Several connections
+// may share one. Without this call nothing bounds it.
+void h2_conn_set_allowance(struct h2_conn *, int64_t *allowance);
+// Processes bytes from the peer. Returns the number of bytes consumed: all, or fewer if the
+// allowance is used up (the frame at hand may overdraw it) or if control output has piled up (a
+// peer that floods and does not read): feed the rest later. A connection error queues GOAWAY (or a
+// reply that a client without HTTP/2 understands) and makes h2_conn_failed() true: pump, flush,
+// then close.
 size_t h2_conn_feed(struct h2_conn *, const uint8_t *, size_t len);
 bool h2_conn_failed(const struct h2_conn *, enum h2_error *ret_code);
 // Writes to *out what windows and `room` (bytes) allow: WINDOW_UPDATEs first, then DATA, streams in

@@ -66,6 +66,7 @@ struct h2_context {
 	uint8_t *encoded;
 	char *packed; // text of the trailers
 	size_t max_encoded; // of packed and encoded
+	int64_t unbounded; // the allowance of connections that have no other
 	uint64_t counters[H2_N_COUNTERS];
 };
 
@@ -136,6 +137,7 @@ struct h2_conn {
 	uint64_t room_end; // limit of `written` that the last pump's room allowed
 	uint64_t answers_end; // `written` after the last control answer
 	uint32_t n_answers; // control answers that out still holds
+	int64_t *allowance; // borrowed; what is left for input to cost
 	struct gcra *shared_resets; // borrowed; NULL = none
 	struct gcra resets, settings;
 	struct gcra header_bytes; // decoded, beyond what was sent for them

@@ -43,6 +43,8 @@ static void link_client(struct proxy_client *c, struct proxy_source *known)
 	list_insert(&p->client_list, &c->link);
 	c->source = proxy_source_join(&p->sources, known, &tcp_conn_flow(c->conn.tcp)->remote);
 	h2_conn_share_resets(c->conn.h2, &c->source->resets);
+	h2_conn_set_allowance(c->conn.h2, &p->work.allowance);
+	p->work.allowance -= PROXY_WORK_ACCEPT;
 	counter_add(&p->link->counters.client_connections, 1);
 }
 
@@ -54,6 +56,7 @@ static void unlink_client(struct proxy_client *c)
 	proxy_pressure_forget(&p->pressure, c, after);
 	list_remove(&c->link);
 	list_remove(&c->idle);
+	proxy_work_forget(c);
 	proxy_source_leave(&p->sources, c->source);
 	counter_sub(&p->link->counters.client_connections, 1);
 }
@@ -318,8 +321,36 @@ static void on_send_room(struct proxy_conn *conn)
 		proxy_conn_touch(conn);
 }
 
-static const struct proxy_conn_ops conn_ops = {
-	.on_send_room = on_send_room, .on_flushed = on_flushed, .stops_reading = true};
+static bool on_fed_short(struct proxy_conn *conn)
+{
+	return proxy_work_put_off(CONTAINER_OF(conn, struct proxy_client, conn));
+}
+
+static const struct proxy_conn_ops conn_ops = {.on_send_room = on_send_room,
+	.on_flushed = on_flushed,
+	.on_fed_short = on_fed_short,
+	.stops_reading = true};
+
+static __attribute__((cold)) size_t on_data_when_short(
+	struct proxy_client *c, struct tcp_conn *tcp, const uint8_t *data, size_t len)
+{
+	struct proxy_work *w = &c->conn.proxy->work;
+	int64_t left = w->allowance;
+	w->allowance = proxy_work_grant(w, c->source);
+	size_t n = proxy_conn_on_data(tcp, &c->conn, data, len);
+	if (!list_linked(&c->source->line))
+		c->source->allowance = w->allowance;
+	w->allowance = left;
+	return n;
+}
+
+static size_t on_data(struct tcp_conn *tcp, void *user, const uint8_t *data, size_t len)
+{
+	struct proxy_client *c = user;
+	if (c->conn.h2 && proxy_work_is_short(&c->conn.proxy->work, c->source))
+		return on_data_when_short(c, tcp, data, len);
+	return proxy_conn_on_data(tcp, &c->conn, data, len);
+}
 
 static void on_eof(struct tcp_conn *tcp, void *user)
 {
@@ -345,7 +376,7 @@ static void on_tcp_closed(struct tcp_conn *tcp, void *user, enum tcp_close_reaso
 	proxy_conn_gone(&c->conn, H2_CANCEL, false);
 }
 
-static const struct tcp_conn_ops tcp_ops = {.on_data = proxy_conn_on_data,
+static const struct tcp_conn_ops tcp_ops = {.on_data = on_data,
 	.on_send_room = proxy_conn_on_send_room,
 	.on_eof = on_eof,
 	.on_closed = on_tcp_closed};

@@ -17,6 +17,7 @@ struct proxy_client {
 	struct proxy_conn conn; // first
 	struct list_link link; // in the proxy's list of clients, while conn.h2 is set
 	struct proxy_source *source; // it counts there
+	struct list_link waits; // in source->waiting while input waits
 	struct list_link idle; // in a list of proxy_idle while it has no open stream
 	uint64_t idle_since_ns; // while it is there
 	struct list_link answered; // requests answered in full while their body still comes

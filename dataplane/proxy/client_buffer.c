@@ -24,7 +24,8 @@ uint64_t proxy_client_buffer_held(const struct proxy_client *c)
 {
 	// A body that waits for a backend is stored, and one that was sent may be, too.
 	uint64_t bodies = h2_conn_unconsumed(c->conn.h2), kept = c->buffer.kept;
-	return proxy_client_buffer_unread(c) + (bodies > kept ? bodies : kept);
+	uint64_t not_read = tcp_conn_unread(c->conn.tcp);
+	return proxy_client_buffer_unread(c) + not_read + (bodies > kept ? bodies : kept);
 }
 
 uint64_t proxy_client_buffer_taken(const struct proxy_client *c)

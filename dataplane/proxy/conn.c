@@ -61,6 +61,17 @@ struct proxy_conn *proxy_conn_of_timer(struct twheel_timer *t)
 	return CONTAINER_OF(t, struct proxy_conn, timer);
 }
 
+void proxy_conn_resume(struct proxy_conn *c)
+{
+	c->fed_short = false;
+	tcp_conn_resume(c->tcp);
+}
+
+static bool waits_for_its_turn(struct proxy_conn *c)
+{
+	return c->ops->on_fed_short && c->ops->on_fed_short(c);
+}
+
 size_t proxy_conn_on_data(struct tcp_conn *tcp, void *user, const uint8_t *data, size_t len)
 {
 	struct proxy_conn *c = user;
@@ -72,7 +83,7 @@ size_t proxy_conn_on_data(struct tcp_conn *tcp, void *user, const uint8_t *data,
 		n = h2_conn_feed(c->h2, data, len);
 	c->fed_short = n < len;
 	// Nothing is on its way out whose acknowledgement would wake us: the next turn does.
-	if (c->fed_short && !tcp_conn_sendq(tcp)->len)
+	if (c->fed_short && !waits_for_its_turn(c) && !tcp_conn_sendq(tcp)->len)
 		tcp_conn_resume(tcp);
 	proxy_conn_touch(c);
 	return n;
@@ -111,10 +122,8 @@ void proxy_conn_on_send_room(struct tcp_conn *tcp, void *user)
 	if (c->more || c->fed_short)
 		proxy_conn_touch(c);
 	c->ops->on_send_room(c);
-	if (c->fed_short) {
-		c->fed_short = false;
-		tcp_conn_resume(tcp);
-	}
+	if (c->fed_short)
+		proxy_conn_resume(c);
 }
 
 // Out of c before the streams hear of it: they must find no connection to write to.
@@ -137,10 +146,8 @@ void proxy_conn_over(struct proxy_conn *c, enum h2_error code)
 	list_insert(&c->proxy->lingering, &c->lingering);
 	proxy_conn_stalls(c);
 	proxy_conn_arm(c, linger_fire, LINGER_NS);
-	if (c->fed_short) {
-		c->fed_short = false;
-		tcp_conn_resume(c->tcp); // dropped, so that the peer's FIN is reached
-	}
+	if (c->fed_short)
+		proxy_conn_resume(c); // dropped, so that the peer's FIN is reached
 }
 
 void proxy_conn_gone(struct proxy_conn *c, enum h2_error code, bool abort)

@@ -31,6 +31,9 @@ struct proxy_conn;
 struct proxy_conn_ops {
 	void (*on_send_room)(struct proxy_conn *); // output has drained
 	void (*on_flushed)(struct proxy_conn *); // its output has been pumped
+	// Input is left that HTTP/2 did not take. True = proxy_conn_resume() will be called. NULL =
+	// it waits for room alone.
+	bool (*on_fed_short)(struct proxy_conn *);
 	// Stop reading while output is not taken: true for clients, so that one that does not
 	// read cannot send more requests. Bytes from backends are always read: our own requests
 	// bound what we write in response, and if neither side read, both would wait forever.
@@ -79,6 +82,9 @@ bool proxy_conn_stalls(struct proxy_conn *);
 // tcp_conn_ops of both kinds; user is the proxy_conn.
 size_t proxy_conn_on_data(struct tcp_conn *, void *user, const uint8_t *, size_t len);
 void proxy_conn_on_send_room(struct tcp_conn *, void *user);
+
+// What TCP holds, as far as we did not take it, comes to on_data again.
+void proxy_conn_resume(struct proxy_conn *);
 
 // Ends HTTP/2: closes open streams with code (conn->h2 is NULL during their callbacks), sends what
 // is queued in TCP, then FIN; then RST if the peer lingers.

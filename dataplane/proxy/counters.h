@@ -11,6 +11,7 @@
 	X(clients_over_budget) /* likewise, of one that has spent its budget of resets */          \
 	X(clients_idled) /* sent away: without an open stream for too long */                      \
 	X(clients_evicted) /* idle, and closed to make room for a newcomer */                      \
+	X(inputs_put_off) /* what clients sent, until its source's next part of a turn */          \
 	X(clients_silent) /* sent no SETTINGS in time */                                           \
 	X(clients_in_header) /* did not finish a header block in time */                           \
 	X(clients_drained) /* sent away because their listener was replaced */                     \

@@ -29,6 +29,11 @@ static uint64_t in_tcp(const struct proxy_client *c)
 	return tcp_conn_sendq(c->conn.tcp)->len;
 }
 
+static uint64_t kept_in_tcp(const struct proxy_client *c)
+{
+	return in_tcp(c) + tcp_conn_unread(c->conn.tcp);
+}
+
 static void measure_anew(struct proxy_client *c)
 {
 	c->measured_ns = c->conn.proxy->now_ns;
@@ -62,7 +67,7 @@ static bool holds(const struct h2_stream *s, const struct proxy_request *r)
 
 static void cut(struct proxy *p, struct proxy_client *c)
 {
-	if (in_tcp(c) > proxy_client_buffer_held(c) / 2) {
+	if (kept_in_tcp(c) > proxy_client_buffer_held(c) / 2) {
 		proxy_client_cut(c, PROXY_clients_cut_for_memory);
 		return;
 	}

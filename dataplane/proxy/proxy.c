@@ -95,6 +95,7 @@ struct proxy *proxy_new(const struct proxy_conf *conf, const struct h2_conf *h2,
 	STAILQ_INIT(&p->serve);
 	STAILQ_INIT(&p->tell);
 	proxy_idle_init(&p->idle);
+	proxy_work_init(&p->work);
 	p->attempts = &proxy_attempt_events;
 	p->quota_cache.n_workers = conf->n_workers;
 	rand_init(&p->rand, conf->seed);
@@ -154,6 +155,7 @@ void proxy_begin_turn(struct proxy *p, const struct lb_snapshot *snapshot, uint6
 {
 	p->snapshot = snapshot;
 	p->now_ns = now_ns;
+	proxy_work_begin_turn(&p->work);
 	if (snapshot->version == p->version)
 		return;
 	p->version = snapshot->version;
@@ -188,7 +190,7 @@ static void ask_for_a_turn(struct proxy *p)
 		bool drained_untold = p->drain.step == PROXY_DRAIN_DONE && !p->drain.answered;
 		bool is_told =
 			STAILQ_EMPTY(&p->tell) && !p->notices.connects.head && !p->notices.due.head;
-		if (is_told && !drained_untold)
+		if ((is_told && !drained_untold) || twheel_armed(&p->again))
 			return;
 		at += TWHEEL_NS_PER_TICK; // the control thread reads its ring when it can
 	}
@@ -208,6 +210,8 @@ static void set_gauges(struct proxy *p)
 void proxy_end_turn(struct proxy *p)
 {
 	uint32_t budget = WALK_BUDGET;
+	if (!list_empty(&p->work.line))
+		proxy_work_serve_line(p);
 	proxy_drain_step(p);
 	proxy_pressure_relieve(p);
 	// Each round moves a request on or writes out what one left to write; rounds end when

@@ -60,6 +60,7 @@ static struct proxy_source *add(struct proxy_sources *all, const struct ip_addr 
 	CHECK(s);
 	struct proxy_source **bucket = bucket_of(all, prefix);
 	*s = (struct proxy_source){.next = *bucket, .prefix = {prefix[0], prefix[1]}};
+	list_init(&s->waiting);
 	*bucket = s;
 	return s;
 }

@@ -18,6 +18,10 @@
 struct proxy_source {
 	struct proxy_source *next; // in its bucket
 	struct list_link idle; // in proxy_sources.idle while n_clients == 0
+	struct list_link line; // in proxy_work.line while input waits
+	struct list_link waiting; // its clients whose input waits, the next one first
+	uint64_t turn; // in which it last got a quantum (work.h)
+	int64_t allowance; // what it has of that; negative = took too much
 	uint64_t prefix[2]; // of the address; an IPv6 one without its last 64 bits
 	uint32_t n_clients; // connections
 	uint32_t n_requests; // live ones

@@ -13,6 +13,7 @@
 #include "dataplane/proxy/scratch.h"
 #include "dataplane/proxy/share.h"
 #include "dataplane/proxy/source.h"
+#include "dataplane/proxy/work.h"
 #include "lb/base/counter.h"
 #include "lb/base/pool.h"
 #include "lb/base/rand.h"
@@ -46,6 +47,7 @@ struct proxy {
 
 	struct pool requests, clients, upstreams;
 	struct proxy_sources sources; // of clients
+	struct proxy_work work; // of their input
 	struct proxy_idle idle; // clients
 	struct proxy_shares shares; // of breakers' places
 	STAILQ_HEAD(, proxy_conn) dirty; // connections to pump at the end of the turn

@@ -195,6 +195,11 @@ void tcp_conn_push(struct tcp_conn *c)
 	tcp_conn_mark_dirty(c);
 }
 
+size_t tcp_conn_unread(const struct tcp_conn *c)
+{
+	return c->recvq.len;
+}
+
 void tcp_conn_resume(struct tcp_conn *c)
 {
 	DCHECK(!c->dead);

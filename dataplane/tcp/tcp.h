@@ -130,6 +130,8 @@ size_t tcp_conn_send_room(const struct tcp_conn *);
 uint32_t tcp_conn_n_sent(const struct tcp_conn *);
 // Marks the connection for the next flush.
 void tcp_conn_push(struct tcp_conn *);
+// Bytes that on_data left, or that came behind them.
+size_t tcp_conn_unread(const struct tcp_conn *);
 // The owner can consume again: delivers stored bytes through on_data, at once or, if called inside
 // on_data, at the next turn.
 void tcp_conn_resume(struct tcp_conn *);

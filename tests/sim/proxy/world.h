@@ -9,7 +9,7 @@
 #include "tests/sim/proxy/peers.h"
 #include "tests/sim/proxy/wire.h"
 
-#define MAX_CLIENTS 10
+#define MAX_CLIENTS 48
 #define MAX_BACKENDS 8
 #define MAX_ASKS 8192
 

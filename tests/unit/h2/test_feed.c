@@ -586,6 +586,82 @@ static void byte_stream_in_single_bytes_means_the_same(void **state)
 	assert_non_null(strstr(us.log, "trailers(1 t=u end) goaway(0 NO_ERROR) "));
 }
 
+static int64_t allowance; // of the connection under test
+
+// Feeds all of it, a piece for each allowance of that size. Returns how many pieces there were.
+static uint32_t feed_by_allowances(const uint8_t *p, size_t len, int64_t size)
+{
+	uint32_t n_pieces = 0;
+	for (size_t at = 0; at < len; n_pieces++) {
+		allowance = size;
+		h2_conn_set_allowance(us.conn, &allowance);
+		size_t n = h2_conn_feed(us.conn, p + at, len - at);
+		assert_true(n > 0);
+		assert_true(allowance <= 0 || at + n == len);
+		at += n;
+		assert_true(allowance > 0 || h2_conn_feed(us.conn, p + at, len - at) == 0);
+	}
+	return n_pieces;
+}
+
+// TH-84
+static void th_84_input_that_stops_after_any_frame_means_the_same(void **state)
+{
+	us.log_data = true;
+	build_traffic();
+	assert_non_null(peer_connect(&us, H2_SERVER));
+	assert_int_equal(h2_conn_feed(us.conn, raw.data, raw.len), raw.len);
+	peer_frames(&us);
+	peer_disconnect(&us, H2_NO_ERROR);
+	char *heard = strdup(us.log);
+	for (int64_t size = 1; size < 12000; size += 97) {
+		us.n_streams = 0;
+		peer_clear_log(&us);
+		assert_non_null(peer_connect(&us, H2_SERVER));
+		uint32_t n_pieces = feed_by_allowances(raw.data, raw.len, size);
+		assert_in_range(n_pieces, 16000 / (size + 5000), size > 512 ? 14 : 40);
+		assert_string_equal(peer_frames(&us), "SETTINGS\nSETTINGS ack\nPING ack\n");
+		peer_disconnect(&us, H2_NO_ERROR);
+		assert_string_equal(us.log, heard);
+	}
+	free(heard);
+}
+
+// TH-84: no byte is left whose coming would bring it.
+static void th_84_a_frame_without_payload_is_never_left_behind(void **state)
+{
+	start(H2_SERVER);
+	raw_frame(&raw, H2_SETTINGS, 0, 0, NULL, 0);
+	feed_by_allowances(raw.data, raw.len, 1);
+	assert_string_equal(peer_frames(&us), "SETTINGS ack\n");
+}
+
+static int64_t work_of(const struct raw *r)
+{
+	allowance = 1 << 30;
+	h2_conn_set_allowance(us.conn, &allowance);
+	assert_int_equal(h2_conn_feed(us.conn, r->data, r->len), r->len);
+	raw.len = 0;
+	return (1 << 30) - allowance;
+}
+
+// TH-11, TH-84
+static void th_84_each_frame_costs_by_its_kind_and_its_bytes(void **state)
+{
+	uint8_t bytes[1000] = {0};
+	start(H2_SERVER);
+	raw_headers(&raw, 1, false, get_request);
+	int64_t request = work_of(&raw);
+	assert_in_range(request, 4000, 6000);
+	raw_frame(&raw, H2_DATA, 0, 1, bytes, 1);
+	int64_t tiny = work_of(&raw);
+	assert_in_range(tiny, request / 20, request / 5);
+	raw_frame(&raw, H2_DATA, 0, 1, bytes, sizeof(bytes));
+	assert_int_equal(work_of(&raw), tiny + (int64_t)sizeof(bytes) - 1);
+	raw_u32_frame(&raw, H2_RST_STREAM, 1, H2_CANCEL);
+	assert_in_range(work_of(&raw), tiny, request);
+}
+
 // After a connection error nothing is heard any more, and everything is swallowed.
 static void failed_connection_hears_nothing(void **state)
 {
@@ -614,4 +690,8 @@ RUN_SUITE("h2/feed", CASE(each_frame_in_each_state_gets_its_error),
 	CASE(answers_to_requests_cancelled_long_ago_are_ignored),
 	CASE(header_block_may_end_with_an_empty_continuation),
 	CASE(byte_stream_cut_in_two_anywhere_means_the_same),
-	CASE(byte_stream_in_single_bytes_means_the_same), CASE(failed_connection_hears_nothing))
+	CASE(byte_stream_in_single_bytes_means_the_same),
+	CASE(th_84_input_that_stops_after_any_frame_means_the_same),
+	CASE(th_84_a_frame_without_payload_is_never_left_behind),
+	CASE(th_84_each_frame_costs_by_its_kind_and_its_bytes),
+	CASE(failed_connection_hears_nothing))
