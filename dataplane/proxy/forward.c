@@ -129,8 +129,9 @@ static __attribute__((noinline)) void fields_do_not_fit(struct proxy_request *r)
 // Fields for the client; false = it has too much to take, and the request ended.
 static bool may_send_fields(struct proxy_request *r)
 {
-	if (!proxy_client_buffer_is_watched(&r->owner->buffer) ||
-		proxy_client_buffer_takes_fields(r->owner))
+	const struct proxy_client *c = r->owner;
+	if (tcp_conn_sendq(c->conn.tcp)->len <= c->buffer.bound ||
+		proxy_client_buffer_takes_fields(c))
 		return true;
 	fields_do_not_fit(r);
 	return false;

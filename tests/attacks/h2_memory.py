@@ -4,7 +4,7 @@
 import itertools
 
 import raw_h2 as h2
-from row import MIB, row
+from row import MIB, STREAMS_HELD, row
 
 STREAMS = 1000
 FIRST_WINDOWS = 4 * MIB  # of the streams to backends, for the second until the client is judged
@@ -16,18 +16,18 @@ def gets(path, n=STREAMS):
     return b"".join(h2.headers(1 + 2 * i, h2.request(path)) for i in range(n))
 
 
-@row(seconds=(3, 20),
-     open="64 KiB for each of a thousand streams are a client's; in sum nothing bounds them")
+@row(seconds=(3, 20), held=STREAMS_HELD,
+     open="the cluster's places run out for a moment, and a few of the victim's requests get 503")
 def pages_that_are_not_read_are_bounded_for_each_connection(a):
-    """TH-15, TH-21."""
+    """TH-21, TH-86."""
     a.send_each(a.connect(6, settings=((h2.INITIAL_WINDOW, 0),)), gets("/page"), STREAMS)
     a.hold()
 
 
-@row(seconds=(3, 20),
-     open="64 KiB for each of a thousand streams are a client's; in sum nothing bounds them")
+@row(seconds=(3, 20), held=STREAMS_HELD,
+     open="the cluster's places run out for a moment, and a few of the victim's requests get 503")
 def pages_behind_a_tcp_window_that_is_shut_are_bounded_for_each_connection(a):
-    """TH-15."""
+    """TH-86."""
     conns = a.connect(6, settings=((h2.INITIAL_WINDOW, h2.MAX_WINDOW),), reads=False)
     a.send_each(conns, h2.window(0, 1 << 30) + gets("/page"), STREAMS)
     a.hold()
