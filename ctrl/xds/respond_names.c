@@ -56,7 +56,7 @@ static struct str after_slash(struct str url)
 	size_t at = url.len;
 	while (at > 0 && url.p[at - 1] != '/')
 		at--;
-	return (struct str){url.p + at, url.len - at};
+	return at ? (struct str){url.p + at, url.len - at} : url; // nothing may be nowhere
 }
 
 bool xds_round_is_own_type(const struct xds_round *r, struct str url)

@@ -165,8 +165,8 @@ static void th_91_a_source_that_is_alone_is_never_refused(void **state)
 	world_free(w);
 }
 
-// More than leaves a margin for resets (docs/decisions/resets.md), where no connection can be added.
-static void a_backend_with_all_its_connections_gets_as_many_streams_as_it_allows(void **state)
+// More than leaves a margin for resets (docs/decisions/resets.md).
+static void a_full_set_of_connections_takes_what_the_backend_allows(void **state)
 {
 	struct world_conf conf = world_conf_default(8);
 	conf.n_clients = MAX_CLIENTS; // of 100 streams each
@@ -197,4 +197,4 @@ RUN_SUITE("proxy/reset", CASE(th_90_resets_of_many_clients_end_no_shared_connect
 	CASE(th_91_a_source_that_only_breaks_off_is_refused_for_a_while),
 	CASE(th_91_who_lets_as_many_end_well_is_never_refused),
 	CASE(th_91_a_source_that_is_alone_is_never_refused),
-	CASE(a_backend_with_all_its_connections_gets_as_many_streams_as_it_allows))
+	CASE(a_full_set_of_connections_takes_what_the_backend_allows))
