@@ -7,7 +7,7 @@
     tools/test --changed [BASE]     what can be affected by what was changed since BASE (main)
     tools/test long                 the random tests in their long forms (some ten minutes)
     tools/test pci [NAME]           network cards that QEMU emulates (needs root)
-    tools/test attacks [NAME]       every attack beside a victim for 20 s, and a table (needs root; some 50 minutes)
+    tools/test attacks [NAME]       every attack beside a victim for 20 s, and a table (needs root; an hour)
     tools/test attacks-asan [NAME]  all short forms, with shuntd under AddressSanitizer and UndefinedBehaviorSanitizer
 
 Parts: lint; unit; sim (seeded simulations); sanitize (unit and sim under AddressSanitizer and

@@ -23,6 +23,7 @@ from testbed import HERE, Testbed
 WORLDS = {
     "web": "",
     "small": "limits: {connections: 1024}\n",  # clients have 768
+    "honest": "",  # with no backend that means harm
 }
 BACKEND, HOSTILE, DEAD = "10.82.1.1", "10.82.2.1", "10.82.2.9"
 WEB_PORT = 8080
@@ -39,6 +40,8 @@ QUIET_S = 3
 class Ground:
     """One world, running."""
 
+    honest, address = BACKEND, "10.81.0.10:8080"
+
     def __init__(self, lab, kind):
         self.lab, self.kind = lab, kind
         self.bed = Testbed(lab)
@@ -47,7 +50,7 @@ class Ground:
         lab.ip("client", "route", "add", "local", ATTACKERS, "dev", "lo")
         lab.ip("backends", "route", "add", "local", f"{HOSTILE}/32", "dev", "lo")
         self._start_backends()
-        self._serve()
+        self.serve()
         self.bed.start_xds()
         self.bed.config_text = self._with_gateway(self.bed.config_text())
         self.bed.start_daemon()
@@ -70,15 +73,21 @@ class Ground:
         self.bed.wait_connect("backends", BACKEND, WEB_PORT, web)
         self.bed.wait_connect("backends", HOSTILE, max(hostile_backend.PORTS.values()), hostile)
 
-    def _serve(self):
+    def serve(self, *more):
+        """Routes to all backends, and to more: (prefix, cluster, address, how many requests it takes)."""
         clusters = {"web": (BACKEND, WEB_PORT), row.DEAD_CLUSTER: (DEAD, WEB_PORT)}
-        clusters |= {name: (HOSTILE, port) for name, port in hostile_backend.PORTS.items()}
-        routes = [resources.route(f"/hostile/{name}", name) for name in hostile_backend.PORTS]
+        hostile = {"later"} if self.kind == "honest" else hostile_backend.PORTS
+        clusters |= {name: (HOSTILE, hostile_backend.PORTS[name]) for name in hostile}
+        routes = [resources.route(f"/hostile/{name}", name) for name in hostile]
+        routes += [resources.route(prefix, name) for prefix, name, _, _ in more]
         everything = resources.virtual_host("all", ["*"], *routes, resources.route("/dead", row.DEAD_CLUSTER),
                                             resources.route("/", "web"))
         Folder(self.bed.xds_folder).set(
             *[r for name, address in clusters.items() for r in (resources.cluster(name),
                                                                 resources.endpoints(name, address))],
+            *[r for _, name, address, most in more for r in (
+                resources.cluster(name) | {"circuit_breakers": {"thresholds": [{"max_requests": most}]}},
+                resources.endpoints(name, address))],
             resources.route_config(ROUTES, everything), resources.listener("web", ROUTES))
 
     # -- what is seen

@@ -128,7 +128,7 @@ class Conn:
         elif kind == h2.HEADERS:
             self.responses += 1
             if self.keeps_answers:
-                self.answer(stream, "".join(f"{name}: {value}\n" for name, value in self.decoder.decode(payload)))
+                self.answer(stream, self.fields(flags, stream, payload))
         elif kind == h2.DATA and self.keeps_answers:
             self.answer(stream, payload.decode("latin-1"))
         elif kind == h2.SETTINGS and flags & h2.ACK:
@@ -136,6 +136,12 @@ class Conn:
         elif kind == h2.SETTINGS:
             with contextlib.suppress(OSError):  # reading tells
                 self.socket.send(h2.frame(h2.SETTINGS, h2.ACK))
+
+    def fields(self, flags, stream, payload):
+        try:
+            return "".join(f"{name}: {value}\n" for name, value in self.decoder.decode(payload))
+        except hpack.HPACKError as e:
+            raise ValueError(f"stream {stream}, flags {flags:#x}: {payload.hex()}") from e
 
     def answer(self, stream, text):
         self.answers[stream] = self.answers.get(stream, "") + text
@@ -180,6 +186,9 @@ class Attack:
         if left <= 0:
             raise Over
         return left
+
+    def seconds_gone(self):
+        return time.monotonic() - self.began
 
     def going(self):
         return time.monotonic() < self.end + SLOW_S * (self.units < self.least)

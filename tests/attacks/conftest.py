@@ -99,29 +99,33 @@ def fixture_tell(request):
     return tell
 
 
+@pytest.fixture(name="say")
+def fixture_say():
+    """say(text): at the end."""
+    return OUTCOMES_TOLD.append
+
+
 COLUMNS = ("row", "attack/s", "conns", "victim %", "p50 quiet", "p50", "p99 quiet", "p99 (ms)", "held KiB", "each KiB",
            "RSS +KiB", "cut s", "counter", "back s", "verdict")
 
 
 def cells(outcome, faults):
     r, report = outcome.row, outcome.report
-    names = [r.counter] if isinstance(r.counter, str) else r.counter
     ms = [f"{1000 * quantile(samples, share):.1f}" for share in (0.5, 0.99)
           for samples in (outcome.quiet, outcome.ended)]
     cuts = report["cuts"]
     return (r.sentence, f"{outcome.rate:.0f}", str(report["connections"]), f"{outcome.success:.1f}", *ms,
             str(outcome.held >> 10), str((outcome.held >> 10) // max(1, report["most"])), str(outcome.resident >> 10),
             f"{len(cuts)} by {max(cuts):.1f}" if cuts else "-",
-            ", ".join(f"{name} {outcome.grown(name)}" for name in names) or "-",
+            ", ".join(f"{name} {outcome.grown(name)}" for name in r.counters) or "-",
             "-" if outcome.back_s is None else f"{outcome.back_s:.1f}",
             (("open: " if r.open else "FAILED: ") + "; ".join(faults))[:MAX_VERDICT] if faults else "ok")
 
 
 def pytest_terminal_summary(terminalreporter):
-    if not OUTCOMES:
-        return
-    terminalreporter.section("attacks")
-    terminalreporter.write_line(" | ".join(COLUMNS))
+    if OUTCOMES:
+        terminalreporter.section("attacks")
+        terminalreporter.write_line(" | ".join(COLUMNS))
     for outcome, faults in OUTCOMES:
         terminalreporter.write_line(" | ".join(cells(outcome, faults)))
     for text in OUTCOMES_TOLD:

@@ -7,6 +7,7 @@ usage: hostile_backend.py ADDRESS
 A function gets each connection as a Peer, in a thread of its own, once the balancer's preface is there. The route
 /hostile/NAME leads to the function of that name."""
 
+import random
 import socket
 import sys
 import threading
@@ -76,6 +77,22 @@ def silent(peer):
     peer.preface()
     for _ in peer.requests():
         pass
+
+
+@behaviour
+def later(peer):
+    """An honest one: answers after 20 to 40 s, when there is news."""
+    peer.preface()
+    peer.socket.settimeout(0.2)
+    due = []
+    while True:
+        try:
+            for stream in peer.requests():
+                due.append((time.monotonic() + random.uniform(20, 40), stream))
+        except TimeoutError:
+            now = time.monotonic()
+            peer.send(*(h2.headers(stream, status()) for at, stream in due if at <= now))
+            due = [(at, stream) for at, stream in due if at > now]
 
 
 @behaviour

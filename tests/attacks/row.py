@@ -43,6 +43,10 @@ class Row:
         return self.attack.__name__
 
     @property
+    def counters(self):
+        return (self.counter,) if isinstance(self.counter, str) else self.counter
+
+    @property
     def topic(self):
         return self.attack.__module__
 
