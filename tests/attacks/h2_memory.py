@@ -16,7 +16,7 @@ def gets(path, n=STREAMS):
     return b"".join(h2.headers(1 + 2 * i, h2.request(path)) for i in range(n))
 
 
-@row(seconds=(3, 20), held=STREAMS_HELD,
+@row(ci=False, seconds=(3, 20), held=STREAMS_HELD,
      open="the cluster's places run out for a moment, and a few of the victim's requests get 503")
 def pages_that_are_not_read_are_bounded_for_each_connection(a):
     """TH-21, TH-86."""
@@ -24,7 +24,7 @@ def pages_that_are_not_read_are_bounded_for_each_connection(a):
     a.hold()
 
 
-@row(seconds=(3, 20), held=STREAMS_HELD,
+@row(ci=False, seconds=(3, 20), held=STREAMS_HELD,
      open="the cluster's places run out for a moment, and a few of the victim's requests get 503")
 def pages_behind_a_tcp_window_that_is_shut_are_bounded_for_each_connection(a):
     """TH-86."""
